@@ -1,0 +1,13 @@
+// Package firn names the things a conversation with an AI agent is made of.
+//
+// A session is one transcript; a transcript is a tree of entries that is only
+// ever added to. An [Entry] has an id, a parent and a [Body]: a [Message] with
+// parts, a [Compaction], a [Tombstone] that hides something, a [Title], and so
+// on. What a reader does not understand is an [Opaque] entry: carried, never
+// dropped.
+//
+// This package only names. It does no I/O, imports nothing of ours and nothing
+// outside the standard library. Stores keep entries (package store), dialects
+// spell them as bytes (package dialect), windows choose what a model is sent
+// (package window).
+package firn

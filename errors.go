@@ -1,0 +1,31 @@
+package firn
+
+import "errors"
+
+// The kinds of failure that a caller may want to tell apart. Every error of a
+// store, a journal or a dialect wraps at most one of them; use errors.Is.
+var (
+	// ErrNotFound says that a session, an entry or a key does not exist.
+	ErrNotFound = errors.New("not found")
+	// ErrConflict says that the session moved on: its end is no longer where
+	// the caller expected it. Read again and decide anew.
+	ErrConflict = errors.New("conflict")
+	// ErrLocked says that another process owns the thing for longer than we wait.
+	ErrLocked = errors.New("locked")
+	// ErrCorrupt says that stored bytes are not what was written.
+	ErrCorrupt = errors.New("corrupt")
+	// ErrReplaced says that a file was deleted, cut short or swapped by somebody
+	// else while we were writing to it. Nothing was acknowledged after that.
+	ErrReplaced = errors.New("file changed underneath")
+	// ErrNotSaved says that an append did not reach the disk and must be
+	// considered undone. The cause (a full disk, an I/O error) is wrapped too.
+	ErrNotSaved = errors.New("not saved")
+	// ErrTooLarge says that a limit somebody set would be passed.
+	ErrTooLarge = errors.New("too large")
+	// ErrUnsupported says that this store, dialect or version cannot do that.
+	ErrUnsupported = errors.New("unsupported")
+	// ErrInvalid says that what the caller passed makes no sense.
+	ErrInvalid = errors.New("invalid")
+	// ErrClosed says that the thing was closed before.
+	ErrClosed = errors.New("closed")
+)

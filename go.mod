@@ -1,0 +1,3 @@
+module firn
+
+go 1.26

@@ -1,0 +1,71 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"firn"
+)
+
+// Deferred is a store that can append without waiting for the disk, for what
+// may be lost in a crash: checkpoints of a stream. An ordinary Append makes
+// everything before it durable as well.
+type Deferred interface {
+	// AppendDeferred is Append but for the promise to be durable.
+	AppendDeferred(ctx context.Context, id firn.ID, expect Pos, entries ...firn.Entry) (Pos, error)
+	// Sync makes durable what was appended so far.
+	Sync(ctx context.Context, id firn.ID) error
+}
+
+// Keyed is a store that remembers which session a key points at.
+type Keyed interface {
+	// Lookup returns the session a key points at, or ErrNotFound.
+	Lookup(ctx context.Context, key string) (firn.ID, error)
+	// Bind points a key at a session. It is durable when it returns.
+	Bind(ctx context.Context, key string, id firn.ID) error
+}
+
+// Remover is a store that can put sessions away. Everything but Purge can be
+// undone and removes no byte.
+type Remover interface {
+	// Archive puts a session out of the list, Unarchive back into it.
+	Archive(ctx context.Context, id firn.ID) error
+	Unarchive(ctx context.Context, id firn.ID) error
+	// Remove moves a session to the bin, Restore takes it out again.
+	Remove(ctx context.Context, id firn.ID, reason string) error
+	Restore(ctx context.Context, id firn.ID) error
+	// Purge erases for good: a session, or only some of its entries. What is
+	// left is a gap where they were and the receipt, which it returns.
+	Purge(ctx context.Context, id firn.ID, reason string, entries ...firn.EntryID) (Receipt, error)
+}
+
+// Receipt proves that something was erased, without telling what it said.
+type Receipt struct {
+	Session firn.ID        `json:"session"`
+	Entries []firn.EntryID `json:"entries,omitempty"`
+	Reason  string         `json:"reason,omitempty"`
+	Begun   time.Time      `json:"begun"`
+	// Done is zero while the purge is under way; one that was interrupted can
+	// be called again.
+	Done time.Time `json:"done,omitzero"`
+	// Bytes counts the bytes that were overwritten or removed.
+	Bytes int64 `json:"bytes"`
+	// Files names the files that were changed or removed, relative to the home.
+	Files []string `json:"files"`
+}
+
+// As finds a capability of a store, also behind wrappers: a wrapper has a
+// method Unwrap that returns the store it wraps.
+func As[T any](s Store) (T, bool) {
+	for {
+		if t, ok := s.(T); ok {
+			return t, true
+		}
+		w, ok := s.(interface{ Unwrap() Store })
+		if !ok {
+			var none T
+			return none, false
+		}
+		s = w.Unwrap()
+	}
+}

@@ -1,0 +1,128 @@
+// Package store says what it means to keep sessions.
+//
+// A [Store] appends entries to sessions and reads them back, forwards,
+// backwards or live. Members of the family keep them in plain files
+// (filestore), in memory (memstore) or in a cluster. What not every store can
+// do is a small interface of its own, such as [Keyed] or [Remover].
+//
+// The package holds the contract and the decisions that are the same for every
+// store. It keeps nothing itself and imports no member.
+package store
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"math"
+	"time"
+
+	"firn"
+)
+
+// Pos is a place between the entries of a session.
+type Pos = firn.Pos
+
+// Record is an entry where it stands in its session.
+type Record = firn.Record
+
+const (
+	// Start is before the first entry. Expecting it means: only if the session is new.
+	Start Pos = 0
+	// Any is wherever the end is.
+	Any Pos = math.MaxUint64
+	// End is after the last entry there is.
+	End Pos = math.MaxUint64
+)
+
+// Store keeps sessions. All methods may be called from many goroutines, and
+// several processes may have the same store open.
+type Store interface {
+	// Append adds entries at the end of the session if the end is still at
+	// expect ([Any]: wherever it is; [Start]: only if the session is new), and
+	// returns the new end. Otherwise nothing is written and the error is an
+	// ErrConflict of type *[Conflict] that tells where the end is.
+	//
+	// A session begins with its header: if the first entry of a new session is
+	// none, the store writes one. An entry without an id gets one, without a
+	// time the present, without a parent the entry before it. An entry that
+	// names a parent or target which is not there is refused with ErrNotFound.
+	//
+	// When Append returns, the entries are durable. If it fails they are not
+	// to be counted on; a crash may keep a prefix of them, never part of one.
+	// Failing to write is ErrNotSaved, with the cause.
+	Append(ctx context.Context, id firn.ID, expect Pos, entries ...firn.Entry) (Pos, error)
+
+	// Read yields the records after a position, oldest first, up to the end at
+	// the time of the call. Damage is yielded as a record with a gap, and
+	// reading goes on behind it. An error ends the sequence.
+	Read(ctx context.Context, id firn.ID, after Pos) iter.Seq2[Record, error]
+
+	// ReadBack yields the records before a position, newest first. It reads
+	// from the medium only about as much as is asked of it. Ranging over the
+	// sequence again reads again.
+	ReadBack(ctx context.Context, id firn.ID, before Pos) iter.Seq2[Record, error]
+
+	// Follow yields the records after a position, oldest first, and then those
+	// that are added, as they come, until the context is done (which is not an
+	// error) or something fails. Other processes' appends are seen too.
+	Follow(ctx context.Context, id firn.ID, after Pos) iter.Seq2[Record, error]
+
+	// List yields what is known of the sessions that match, those with the
+	// latest entry first.
+	List(ctx context.Context, q Query) iter.Seq2[Info, error]
+
+	// Close waits for what is under way and frees the store. Using it
+	// afterwards is ErrClosed.
+	Close() error
+}
+
+// Query selects sessions. The zero query selects all that are neither
+// archived nor hidden.
+type Query struct {
+	// Agent and Key select by owner if not empty.
+	Agent, Key string
+	// Limit bounds the number of answers if not zero.
+	Limit int
+	// Archived and Hidden ask for those instead of the plain ones.
+	Archived, Hidden bool
+}
+
+// Info is what a list tells of a session. It is read from the beginning and
+// the end of the transcript only, so a title in the middle of a long one may
+// be missed.
+type Info struct {
+	ID         firn.ID
+	Agent, Key string
+	CWD        string
+	// Title is the latest title found; Prompt the beginning of the first thing
+	// the user said.
+	Title, Prompt string
+	Created       time.Time
+	// Updated is the time of the latest entry, not of the file.
+	Updated time.Time
+	// Bytes is the size of the transcript, Parts the number of its files.
+	Bytes int64
+	Parts int
+	End   Pos
+	// Archived and Hidden sessions are not listed unless asked for.
+	Archived, Hidden bool
+	// Fault says what is wrong with the session if it cannot be read.
+	Fault string
+}
+
+// Conflict tells that the end of a session is not where it was expected.
+type Conflict struct {
+	ID          firn.ID
+	Expect, End Pos
+}
+
+// Error says where the end was expected and where it is.
+func (c *Conflict) Error() string {
+	if c.Expect == Start {
+		return fmt.Sprintf("append to session %s: it exists already, with its end at %d", c.ID, c.End)
+	}
+	return fmt.Sprintf("append to session %s: the end is at %d, expected at %d", c.ID, c.End, c.Expect)
+}
+
+// Unwrap makes a conflict an ErrConflict.
+func (c *Conflict) Unwrap() error { return firn.ErrConflict }

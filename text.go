@@ -1,0 +1,42 @@
+package firn
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// CleanText is the gate for all text that enters a log: what it returns is
+// valid UTF-8 without NUL. Bytes that are not (lone surrogates among them, as
+// their UTF-8 form is invalid) become U+FFFD, one for each byte; changed
+// reports whether there were any.
+func CleanText(s string) (clean string, changed bool) {
+	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 {
+		return s, false
+	}
+	var b strings.Builder
+	b.Grow(len(s) + 8)
+	for _, r := range s { // an invalid byte ranges as U+FFFD of width 1
+		if r == 0 {
+			r = utf8.RuneError
+		}
+		b.WriteRune(r)
+	}
+	return b.String(), true
+}
+
+// CutText returns the longest prefix of s of at most n bytes that does not end
+// within a rune.
+func CutText(s string, n int) string {
+	if n >= len(s) {
+		return s
+	}
+	if n <= 0 {
+		return ""
+	}
+	for back := 0; back < utf8.UTFMax && n-back > 0; back++ {
+		if utf8.RuneStart(s[n-back]) {
+			return s[:n-back]
+		}
+	}
+	return s[:n] // no rune begins near: the text is not UTF-8, any cut is as good
+}
