@@ -1,0 +1,73 @@
+# firn: `make` builds it, `make run` shows it, `make test` proves it.
+#
+#   make build   bin/firn
+#   make run     build, then walk the whole story once (firn demo)
+#   make test    install what the tests need, then run them all
+#   make check   format, vet, other systems, staticcheck, race detector, known holes
+#   make bench   measure, and print the ratios that count
+#   make fuzz    every fuzz target for FUZZTIME each
+#   make soak    the kill -9 tests, KILLS times over
+#   make fmt     format
+
+SHELL := /bin/bash
+
+GO ?= go
+# Tools have a module of their own, so that what they need stays out of ours.
+TOOL := $(GO) tool -modfile=tools/go.mod
+# The CI passes -count=1 here; at home the test cache is welcome.
+TESTFLAGS ?=
+FUZZTIME ?= 30s
+KILLS ?= 2000
+
+.DEFAULT_GOAL := build
+.PHONY: build run test check bench fuzz soak fmt setup
+.PHONY: check-format check-vet check-systems check-static check-race check-holes
+
+build:
+	$(GO) build -o bin/firn ./cmd/firn
+
+run: build
+	@bin/firn demo
+
+setup:
+	@tools/setup.sh
+
+test: setup
+	$(GO) test $(TESTFLAGS) ./...
+
+# Cheap checks first: a missing space should not cost a race run.
+check: check-format check-vet check-systems check-static check-race check-holes
+
+check-format:
+	@tools/format.sh
+
+check-vet:
+	$(GO) vet ./...
+
+# Vet compiles everything, tests too, without running it.
+check-systems:
+	GOOS=windows $(GO) vet ./...
+	GOOS=darwin $(GO) vet ./...
+
+check-static:
+	$(TOOL) staticcheck ./...
+
+# With -short the heaviest tests do fewer rounds; none is left out.
+check-race: setup
+	$(GO) test -race -short $(TESTFLAGS) ./...
+
+check-holes:
+	@GO="$(GO)" tools/holes.sh
+
+bench:
+	$(GO) test ./bench/... -run '^$$' -bench . -benchmem
+	@if [ -d bench/report ]; then $(GO) run ./bench/report; fi
+
+fuzz:
+	@GO="$(GO)" tools/fuzz.sh $(FUZZTIME)
+
+soak:
+	FIRN_KILLS=$(KILLS) $(GO) test ./... -run Kill -count=1 -timeout 4h
+
+fmt:
+	gofmt -w $$(git ls-files --cached --others --exclude-standard '*.go')

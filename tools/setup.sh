@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Installs what the tests need and a plain machine may lack. Says nothing and
+# does nothing when all is there; may be run any number of times.
+#
+# It helps and does not judge: what it cannot install it names, and the test
+# that needs it will fail by itself.
+set -euo pipefail
+
+# command, the Debian package that has it, who needs it
+needs=(
+	"cc gcc the race detector"
+	"git git the format check"
+)
+
+missing=()
+for line in "${needs[@]}"; do
+	read -r command package reason <<<"$line"
+	if ! command -v "$command" >/dev/null 2>&1; then
+		echo "setup: $command is missing; $reason needs it" >&2
+		missing+=("$package")
+	fi
+done
+[ "${#missing[@]}" -gt 0 ] || exit 0
+
+if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null 2>&1; then
+	echo "setup: please install: ${missing[*]}" >&2
+	exit 0
+fi
+if ! { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${missing[@]}"; } >&2; then
+	echo "setup: could not install: ${missing[*]}" >&2
+fi
