@@ -1,0 +1,241 @@
+package journal
+
+import (
+	"fmt"
+	"path/filepath"
+	"sync"
+
+	"firn/internal/vfs"
+)
+
+// Committer lets many journals share one wait for the disk. Whoever comes
+// first syncs for all who came meanwhile (group commit). If they are of
+// different files, their bytes go into one commit log and only that is synced:
+// one wait instead of one a file. The journals' own files are complete for
+// every reader all the time; after a power cut the log is replayed into them.
+//
+// The zero value works without a log and syncs each file.
+type Committer struct {
+	mu      sync.Mutex
+	queue   []*pending
+	leading bool
+	log     *commitLog // nil: none
+}
+
+// NewCommitter makes a committer whose log is in the directory root/commit.
+// It replays logs of processes that died first, see [Replay], and must be
+// closed. Paths in the log are relative to root.
+func NewCommitter(fsys vfs.FS, root string) (*Committer, []Replayed, error) {
+	done, err := Replay(fsys, root)
+	if err != nil {
+		return nil, done, err
+	}
+	return &Committer{log: newCommitLog(fsys, root)}, done, nil
+}
+
+// Checkpoint makes durable in their own files what is in the log, and empties it.
+func (c *Committer) Checkpoint() error {
+	if c.log == nil {
+		return nil
+	}
+	return c.log.checkpoint()
+}
+
+// Close checkpoints and removes the log. No append may be under way.
+func (c *Committer) Close() error {
+	if c.log == nil {
+		return nil
+	}
+	return c.log.close()
+}
+
+// state tells what is durable of one part file.
+type state struct {
+	file vfs.File
+	path string
+
+	mu sync.Mutex
+	// synced is how much of the file was forced to disk by us; kept how much is
+	// either that or in the commit log. Kept is -1 while we cannot know.
+	synced, kept int64
+	named        bool // the file's name is durable too
+}
+
+// newState makes the state of a part. Of a file that is not new we know
+// nothing: another process may have written to it and not synced.
+func newState(file vfs.File, path string, created bool) *state {
+	s := &state{file: file, path: path, kept: -1}
+	if created {
+		s.kept = 0
+	}
+	return s
+}
+
+// sync makes the file durable up to a size, and its name.
+func (s *state) sync(fsys vfs.FS, upTo int64) error {
+	s.mu.Lock()
+	named := s.named
+	s.mu.Unlock()
+	if err := s.file.Sync(); err != nil {
+		return err
+	}
+	if !named {
+		if err := fsys.SyncDir(filepath.Dir(s.path)); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.named = true
+	s.synced = max(s.synced, upTo)
+	s.kept = max(s.kept, upTo)
+	return nil
+}
+
+func (s *state) isSynced(upTo int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.named && s.synced >= upTo
+}
+
+// follows reports whether all bytes before an offset are kept, so that the
+// log, replayed, leaves no hole before it.
+func (s *state) follows(offset int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.kept == offset
+}
+
+func (s *state) setKept(upTo int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kept = max(s.kept, upTo)
+}
+
+// pending is an append that waits for the disk.
+type pending struct {
+	c      *Committer
+	fs     vfs.FS
+	state  *state
+	offset int64
+	data   []byte
+	err    error
+	turn   chan bool // receives true: lead; false: done
+}
+
+func (p *pending) end() int64 { return p.offset + int64(len(p.data)) }
+
+// enqueue is called in the order of the writes to a file.
+func (c *Committer) enqueue(fsys vfs.FS, s *state, offset int64, data []byte) *pending {
+	p := &pending{c: c, fs: fsys, state: s, offset: offset, data: data}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.leading {
+		p.turn = make(chan bool, 1)
+	}
+	c.leading = true
+	c.queue = append(c.queue, p)
+	return p
+}
+
+// wait returns when the append is durable or cannot be made so. Whoever finds
+// no leader leads: it commits all that has queued up, then hands over.
+func (p *pending) wait() error {
+	if p.turn != nil && !<-p.turn {
+		return p.err
+	}
+	c := p.c
+	c.mu.Lock()
+	batch := c.queue
+	c.queue = nil
+	c.mu.Unlock()
+
+	c.commit(batch)
+	for _, other := range batch {
+		if other != p {
+			other.turn <- false
+		}
+	}
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.queue) > 0 {
+		c.queue[0].turn <- true
+	} else {
+		c.leading = false
+	}
+	return p.err
+}
+
+// commit makes a batch durable and sets the error of each that is not.
+func (c *Committer) commit(batch []*pending) {
+	if c.log != nil && severalFiles(batch) {
+		batch = c.commitByLog(batch)
+	}
+	if len(batch) == 1 { // the usual case, without a map
+		batch[0].err = batch[0].syncFile()
+		return
+	}
+	errs := make(map[*state]error)
+	for i := len(batch) - 1; i >= 0; i-- { // the last of a file covers those before it
+		p := batch[i]
+		err, tried := errs[p.state]
+		if !tried {
+			err = p.syncFile()
+			errs[p.state] = err
+		}
+		p.err = err
+	}
+}
+
+// syncFile makes the append durable in its own file.
+func (p *pending) syncFile() error {
+	if p.state.isSynced(p.end()) {
+		return nil
+	}
+	err := p.state.sync(p.fs, p.end())
+	if err == nil || p.state.isSynced(p.end()) { // a roll may have synced and closed it meanwhile
+		return nil
+	}
+	return fmt.Errorf("sync %s: %w", p.state.path, err)
+}
+
+func severalFiles(batch []*pending) bool {
+	for _, p := range batch[1:] {
+		if p.state != batch[0].state {
+			return true
+		}
+	}
+	return false
+}
+
+// commitByLog writes to the log what can go there, and returns the rest: what
+// has bytes before it that are neither durable nor in the log. If the log
+// fails, that is everything: the files themselves can still be synced.
+func (c *Committer) commitByLog(batch []*pending) (rest []*pending) {
+	var logged []*pending
+	next := make(map[*state]int64)
+	for _, p := range batch {
+		at, seen := next[p.state]
+		fits := len(p.data) <= logMaxData
+		if fits && (seen && at == p.offset || !seen && p.state.follows(p.offset)) {
+			logged = append(logged, p)
+			next[p.state] = p.end()
+		} else {
+			next[p.state] = -1
+			rest = append(rest, p)
+		}
+	}
+	if len(logged) == 0 {
+		return rest
+	}
+	if err := c.log.write(logged); err != nil {
+		return batch
+	}
+	for s, end := range next {
+		if end >= 0 {
+			s.setKept(end)
+		}
+	}
+	return rest
+}

@@ -1,0 +1,297 @@
+package journal
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"path/filepath"
+	"sync"
+
+	"firn/internal/vfs"
+)
+
+// A commit log is a file of records, each with the bytes of one append and
+// where they belong:
+//
+//	file    "firnlog1" epoch(8) record...
+//	record  crc(4) length(4) offset(8) pathLength(2) path data
+//
+// Numbers are big endian; length counts what follows it. The checksum covers
+// the epoch and everything after itself, so that what is left of an earlier
+// use of the same file does not count. The first record that does not check
+// ends the log.
+const (
+	logMagic      = "firnlog1"
+	logHeaderSize = 16
+	logRecordSize = 18 // without path and data
+	// logGrow is how much a log is grown at a time, with zeros: syncing bytes
+	// that have their place on disk already is faster.
+	logGrow = 1 << 20
+	// logLimit is when a log is put aside and emptied.
+	logLimit = 16 << 20
+	// logMaxData bounds what goes through the log: for much data the detour
+	// costs more than another sync.
+	logMaxData = 256 << 10
+	// logFewFiles is up to how many files are synced one by one on emptying a
+	// log, so as not to wait for other programs' data.
+	logFewFiles = 64
+)
+
+var logTable = crc32.MakeTable(crc32.Castagnoli)
+
+// commitLog is two files that take turns: one is written while the bytes of
+// the other are being made durable in the files they belong to.
+type commitLog struct {
+	fs   vfs.FS
+	root string
+	dir  string
+
+	mu     sync.Mutex
+	active *logFile
+	spare  *logFile
+	buf    []byte
+	broken error // once set, the log is not written any more
+
+	emptying sync.WaitGroup // of spare
+	emptyErr error          // how that ended; read after the wait
+}
+
+// logFile is one log file. It stays locked while we live: that is how others
+// know that it must not be replayed.
+type logFile struct {
+	file  vfs.File
+	path  string
+	epoch uint64
+	off   int64 // where the next record goes; 0: the header is not written yet
+	size  int64
+	dirty map[string]bool // files that have bytes in this log, and perhaps nowhere else on disk
+}
+
+func newCommitLog(fsys vfs.FS, root string) *commitLog {
+	return &commitLog{fs: fsys, root: root, dir: filepath.Join(root, "commit")}
+}
+
+// write makes a batch durable in the log.
+func (l *commitLog) write(batch []*pending) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.broken != nil {
+		return l.broken
+	}
+	if err := l.room(batch); err != nil {
+		return err
+	}
+	a := l.active
+	l.buf = l.buf[:0]
+	if a.off == 0 {
+		l.buf = append(l.buf, logMagic...)
+		l.buf = binary.BigEndian.AppendUint64(l.buf, a.epoch)
+	}
+	for _, p := range batch {
+		rel, err := filepath.Rel(l.root, p.state.path)
+		if err != nil || !filepath.IsLocal(rel) {
+			return fmt.Errorf("write commit log: %s is not below %s", p.state.path, l.root)
+		}
+		l.buf = appendRecord(l.buf, a.epoch, filepath.ToSlash(rel), p.offset, p.data)
+		a.dirty[p.state.path] = true
+	}
+	if err := a.add(l.buf); err != nil {
+		l.broken = fmt.Errorf("write commit log %s: %w", a.path, err)
+		return l.broken
+	}
+	return nil
+}
+
+// add writes and syncs, and grows the file beforehand if need be.
+func (a *logFile) add(b []byte) error {
+	for a.off+int64(len(b)) > a.size {
+		if _, err := a.file.WriteAt(make([]byte, logGrow), a.size); err != nil {
+			return err
+		}
+		a.size += logGrow
+	}
+	if _, err := a.file.WriteAt(b, a.off); err != nil {
+		return err
+	}
+	if err := a.file.Sync(); err != nil {
+		return err
+	}
+	a.off += int64(len(b))
+	return nil
+}
+
+func appendRecord(b []byte, epoch uint64, path string, offset int64, data []byte) []byte {
+	start := len(b)
+	b = append(b, 0, 0, 0, 0)
+	b = binary.BigEndian.AppendUint32(b, uint32(10+len(path)+len(data)))
+	b = binary.BigEndian.AppendUint64(b, uint64(offset))
+	b = binary.BigEndian.AppendUint16(b, uint16(len(path)))
+	b = append(b, path...)
+	b = append(b, data...)
+	binary.BigEndian.PutUint32(b[start:], checksum(epoch, b[start+4:]))
+	return b
+}
+
+func checksum(epoch uint64, b []byte) uint32 {
+	var e [8]byte
+	binary.BigEndian.PutUint64(e[:], epoch)
+	return crc32.Update(crc32.Checksum(e[:], logTable), logTable, b)
+}
+
+// room sees to it that there is an active log with room for a batch.
+func (l *commitLog) room(batch []*pending) error {
+	if l.active == nil {
+		active, err := l.create()
+		if err != nil {
+			return err
+		}
+		l.active = active
+		return nil
+	}
+	n := int64(0)
+	for _, p := range batch {
+		n += int64(logRecordSize + len(p.state.path) + len(p.data))
+	}
+	if l.active.off+n <= logLimit {
+		return nil
+	}
+	if l.emptying.Wait(); l.emptyErr != nil {
+		l.broken = l.emptyErr
+		return l.broken
+	}
+	if l.spare == nil {
+		spare, err := l.create()
+		if err != nil {
+			return err
+		}
+		l.spare = spare
+	}
+	l.active, l.spare = l.spare, l.active
+	full := l.spare
+	l.emptying.Go(func() { l.emptyErr = l.settle(full) })
+	return nil
+}
+
+// create makes a new log file. Its name is durable before it is used.
+func (l *commitLog) create() (*logFile, error) {
+	epoch, err := newEpoch()
+	if err != nil {
+		return nil, err
+	}
+	if err := l.fs.MkdirAll(l.dir); err != nil {
+		return nil, fmt.Errorf("make commit log directory: %w", err)
+	}
+	path := filepath.Join(l.dir, fmt.Sprintf("%016x.log", epoch))
+	file, err := l.fs.Open(path, vfs.Update)
+	if err != nil {
+		return nil, fmt.Errorf("make commit log: %w", err)
+	}
+	if ok, err := file.TryLock(); err != nil || !ok {
+		return nil, errors.Join(fmt.Errorf("lock commit log %s: taken: %w", path, err), file.Close())
+	}
+	if err := l.fs.SyncDir(l.dir); err != nil {
+		return nil, errors.Join(fmt.Errorf("make commit log: %w", err), file.Close())
+	}
+	return &logFile{file: file, path: path, epoch: epoch, dirty: make(map[string]bool)}, nil
+}
+
+func newEpoch() (uint64, error) {
+	var b [8]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		return 0, fmt.Errorf("make commit log: %w", err)
+	}
+	return binary.BigEndian.Uint64(b[:]), nil
+}
+
+// settle makes the files durable that have bytes in a log, and then frees the
+// log to be used anew. The new epoch makes its old records void.
+func (l *commitLog) settle(f *logFile) error {
+	if err := syncFiles(l.fs, l.root, f.dirty); err != nil {
+		return fmt.Errorf("empty commit log %s: %w", f.path, err)
+	}
+	epoch, err := newEpoch()
+	if err != nil {
+		return err
+	}
+	f.epoch, f.off = epoch, 0
+	clear(f.dirty)
+	return nil
+}
+
+// syncFiles makes files and their names durable. Files that are gone are
+// passed over: whoever took them away had them synced.
+func syncFiles(fsys vfs.FS, root string, paths map[string]bool) error {
+	if all, ok := fsys.(vfs.SyncerFS); ok && len(paths) > logFewFiles {
+		return all.SyncFS(root)
+	}
+	dirs := make(map[string]bool)
+	for path := range paths {
+		if _, err := fsys.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		file, err := fsys.Open(path, vfs.Update)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(file.Sync(), file.Close()); err != nil {
+			return fmt.Errorf("sync %s: %w", path, err)
+		}
+		dirs[filepath.Dir(path)] = true
+	}
+	for dir := range dirs {
+		if err := fsys.SyncDir(dir); err != nil {
+			return fmt.Errorf("sync %s: %w", dir, err)
+		}
+	}
+	return nil
+}
+
+// checkpoint makes all files durable that have bytes in the log and takes the
+// log files away: nothing of what they held is left in them. A log that could
+// not be written is whole again after it.
+func (l *commitLog) checkpoint() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.broken == errLogClosed {
+		return nil
+	}
+	l.emptying.Wait()
+	for _, f := range []**logFile{&l.active, &l.spare} {
+		if *f == nil {
+			continue
+		}
+		if err := syncFiles(l.fs, l.root, (*f).dirty); err != nil {
+			return fmt.Errorf("empty commit log %s: %w", (*f).path, err)
+		}
+		err := errors.Join(l.fs.Remove((*f).path), (*f).file.Close())
+		*f = nil
+		if err != nil {
+			return fmt.Errorf("remove commit log: %w", err)
+		}
+	}
+	l.broken, l.emptyErr = nil, nil
+	if _, err := l.fs.Stat(l.dir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return l.fs.SyncDir(l.dir)
+}
+
+// close checkpoints. If that fails the log files stay: the next one to open
+// the home replays them.
+func (l *commitLog) close() error {
+	err := l.checkpoint()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, f := range []*logFile{l.active, l.spare} {
+		if f != nil {
+			err = errors.Join(err, f.file.Close())
+		}
+	}
+	l.active, l.spare, l.broken = nil, nil, errLogClosed
+	return err
+}
+
+var errLogClosed = errors.New("the commit log is closed")

@@ -1,0 +1,108 @@
+package journal
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"firn"
+)
+
+// Repair tells what was done to the end of a part that a crash left behind.
+type Repair struct {
+	// Path is the part file, Offset where its unfinished line began.
+	Path   string
+	Offset int64
+	// Cut is how many bytes were taken off; they are in the file SavedTo.
+	Cut     int64
+	SavedTo string
+	// Finished is set if the line was whole and only got its newline.
+	Finished bool
+}
+
+func newReader(b []byte) io.Reader { return bytes.NewReader(b) }
+
+// repairTail makes the last part end in a newline, under the lock. A last line
+// that is a whole JSON object gets its newline; any other is saved in a side
+// file and then cut off. Appending straight after it would lose the next line
+// as well.
+func (j *Journal) repairTail() error {
+	if j.size == 0 {
+		return nil
+	}
+	fragment, offset, err := lastFragment(j.last, j.size)
+	if err != nil {
+		return fmt.Errorf("look at the end of %s: %w", j.path, err)
+	}
+	if len(fragment) == 0 {
+		return nil
+	}
+	repair := Repair{Path: j.path, Offset: offset}
+	whole := bytes.TrimRight(fragment, "\x00")
+	if !IsObject(whole) {
+		whole = nil
+	}
+	if rest := fragment[len(whole):]; len(rest) > 0 {
+		if err := j.cut(rest, offset+int64(len(whole)), &repair); err != nil {
+			return err
+		}
+	}
+	if len(whole) > 0 {
+		repair.Finished = true
+		if err := j.write([]byte{'\n'}); err != nil {
+			return err
+		}
+	}
+	if err := j.last.Sync(); err != nil {
+		j.failed = fmt.Errorf("sync %s after repair: %w: %w", j.path, firn.ErrNotSaved, err)
+		return j.failed
+	}
+	if j.opts.Report != nil {
+		j.opts.Report(repair)
+	}
+	return nil
+}
+
+// cut saves the bytes at the end of the part, from an offset on, and takes
+// them off.
+func (j *Journal) cut(bytes []byte, offset int64, repair *Repair) error {
+	saved, err := saveBeside(j.fs, fmt.Sprintf("%s.torn-%d", j.path, offset), newReader(bytes))
+	if err != nil {
+		return err
+	}
+	if err := j.last.Truncate(offset); err != nil {
+		return fmt.Errorf("cut the torn end off %s: %w", j.path, err)
+	}
+	j.size = offset
+	repair.Cut, repair.SavedTo = int64(len(bytes)), saved
+	return nil
+}
+
+// IsObject reports whether line is one whole JSON object.
+func IsObject(line []byte) bool {
+	line = bytes.TrimLeft(line, " \t\r\ufeff")
+	return len(line) > 0 && line[0] == '{' && json.Valid(line)
+}
+
+// lastFragment returns what stands after the last newline of a file, and where
+// it begins.
+func lastFragment(r io.ReaderAt, size int64) ([]byte, int64, error) {
+	var last [1]byte
+	if _, err := r.ReadAt(last[:], size-1); err != nil {
+		return nil, 0, err
+	}
+	if last[0] == '\n' {
+		return nil, size, nil
+	}
+	for span := int64(4 << 10); ; span *= 4 {
+		span = min(span, size)
+		buf := make([]byte, span)
+		if _, err := r.ReadAt(buf, size-span); err != nil && err != io.EOF {
+			return nil, 0, err
+		}
+		if i := bytes.LastIndexByte(buf, '\n'); i >= 0 || span == size {
+			return buf[i+1:], size - span + int64(i+1), nil
+		}
+	}
+}

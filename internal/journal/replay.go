@@ -1,0 +1,287 @@
+package journal
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"firn/internal/vfs"
+)
+
+// Replayed tells what replaying a commit log did to a file.
+type Replayed struct {
+	Path string
+	// Restored counts the bytes that were acknowledged and missing.
+	Restored int64
+	// Skipped says why a record was not replayed, if so.
+	Skipped string
+}
+
+// logged is a record of a commit log.
+type logged struct {
+	path   string
+	offset int64
+	data   []byte
+}
+
+// Replay puts back into journal files what a power cut took from them and a
+// commit log below root still has. Logs of processes that live are left alone.
+// While it works nobody else can replay; it must be done before journals below
+// root are opened.
+func Replay(fsys vfs.FS, root string) ([]Replayed, error) {
+	dir := filepath.Join(root, "commit")
+	if _, err := fsys.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	lock, err := fsys.Open(filepath.Join(dir, "lock"), vfs.Update)
+	if err != nil {
+		return nil, fmt.Errorf("replay commit logs: %w", err)
+	}
+	defer lock.Close() // frees the lock; nothing was written
+	if err := lock.Lock(); err != nil {
+		return nil, fmt.Errorf("replay commit logs: %w", err)
+	}
+	return replayAll(fsys, root, dir)
+}
+
+func replayAll(fsys vfs.FS, root, dir string) (done []Replayed, err error) {
+	names, err := logNames(fsys, dir)
+	if err != nil {
+		return nil, err
+	}
+	var records []logged
+	var dead []vfs.File
+	defer func() {
+		for _, f := range dead {
+			err = errors.Join(err, f.Close())
+		}
+	}()
+	var paths []string
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		file, err := fsys.Open(path, vfs.Update)
+		if err != nil {
+			return nil, fmt.Errorf("replay commit log: %w", err)
+		}
+		dead = append(dead, file)
+		if ok, err := file.TryLock(); err != nil {
+			return nil, fmt.Errorf("replay commit log %s: %w", path, err)
+		} else if !ok {
+			continue // its owner lives
+		}
+		more, err := readLog(file)
+		if err != nil {
+			return nil, fmt.Errorf("replay commit log %s: %w", path, err)
+		}
+		records = append(records, more...)
+		paths = append(paths, path)
+	}
+	done, err = restore(fsys, root, records)
+	if err != nil {
+		return done, err
+	}
+	return done, removeLogs(fsys, dir, paths)
+}
+
+// PendingLogs counts the commit logs below root that wait to be replayed,
+// without changing anything.
+func PendingLogs(fsys vfs.FS, root string) (int, error) {
+	dir := filepath.Join(root, "commit")
+	names, err := logNames(fsys, dir)
+	n := 0
+	for _, name := range names {
+		file, err := fsys.Open(filepath.Join(dir, name), vfs.Read)
+		if err != nil {
+			return n, fmt.Errorf("look at commit log %s: %w", name, err)
+		}
+		ok, lockErr := file.TryLock()
+		if err := errors.Join(lockErr, file.Close()); err != nil {
+			return n, fmt.Errorf("look at commit log %s: %w", name, err)
+		}
+		if ok {
+			n++
+		}
+	}
+	return n, err
+}
+
+func logNames(fsys vfs.FS, dir string) ([]string, error) {
+	entries, err := fsys.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look for commit logs: %w", err)
+	}
+	var names []string
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), ".log") {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}
+
+func removeLogs(fsys vfs.FS, dir string, paths []string) error {
+	for _, path := range paths {
+		if err := fsys.Remove(path); err != nil {
+			return fmt.Errorf("remove replayed commit log: %w", err)
+		}
+	}
+	if len(paths) == 0 {
+		return nil
+	}
+	return fsys.SyncDir(dir)
+}
+
+// readLog returns the records of a log up to the first that does not check.
+func readLog(file vfs.File) ([]logged, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	b, err := io.ReadAll(io.NewSectionReader(file, 0, info.Size))
+	if err != nil {
+		return nil, err
+	}
+	return parseLog(b), nil
+}
+
+// parseLog reads the bytes of a log. It takes whatever it is given.
+func parseLog(b []byte) []logged {
+	if len(b) < logHeaderSize || string(b[:8]) != logMagic {
+		return nil // it never got its first record
+	}
+	epoch := binary.BigEndian.Uint64(b[8:])
+	b = b[logHeaderSize:]
+	var records []logged
+	for len(b) >= logRecordSize {
+		length := int64(binary.BigEndian.Uint32(b[4:]))
+		pathLen := int64(binary.BigEndian.Uint16(b[16:]))
+		if length < 10+pathLen || length > int64(len(b))-8 ||
+			binary.BigEndian.Uint32(b) != checksum(epoch, b[4:8+length]) {
+			break
+		}
+		records = append(records, logged{
+			offset: int64(binary.BigEndian.Uint64(b[8:])),
+			path:   string(b[18 : 18+pathLen]),
+			data:   b[18+pathLen : 8+length],
+		})
+		b = b[8+length:]
+	}
+	return records
+}
+
+// restore writes records into their files, those of a file in order of their
+// place, and makes them durable.
+func restore(fsys vfs.FS, root string, records []logged) ([]Replayed, error) {
+	slices.SortStableFunc(records, func(a, b logged) int {
+		return cmp.Or(cmp.Compare(a.path, b.path), cmp.Compare(a.offset, b.offset))
+	})
+	var done []Replayed
+	for len(records) > 0 {
+		n := 1
+		for n < len(records) && records[n].path == records[0].path {
+			n++
+		}
+		r, err := restoreFile(fsys, root, records[:n])
+		if err != nil {
+			return done, err
+		}
+		if r.Restored > 0 || r.Skipped != "" {
+			done = append(done, r)
+		}
+		records = records[n:]
+	}
+	return done, nil
+}
+
+func restoreFile(fsys vfs.FS, root string, records []logged) (done Replayed, err error) {
+	rel := filepath.FromSlash(records[0].path)
+	if !filepath.IsLocal(rel) {
+		return Replayed{Path: rel, Skipped: "the path is not below the home"}, nil
+	}
+	path := filepath.Join(root, rel)
+	done.Path = path
+	if _, err := fsys.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		if records[0].offset > 0 {
+			done.Skipped = "the file is gone"
+			return done, nil
+		}
+		if gone, err := putAway(fsys, root, rel); gone || err != nil {
+			done.Skipped = "the session was removed"
+			return done, err
+		}
+		if err := fsys.MkdirAll(filepath.Dir(path)); err != nil {
+			return done, fmt.Errorf("restore %s: %w", path, err)
+		}
+	}
+	file, err := fsys.Open(path, vfs.Update)
+	if err != nil {
+		return done, fmt.Errorf("restore %s: %w", path, err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	for _, r := range records {
+		n, skipped, err := restoreRecord(file, r)
+		if err != nil {
+			return done, fmt.Errorf("restore %s: %w", path, err)
+		}
+		done.Restored += n
+		if skipped != "" {
+			done.Skipped = skipped
+		}
+	}
+	if err := file.Sync(); err != nil {
+		return done, fmt.Errorf("restore %s: %w", path, err)
+	}
+	return done, fsys.SyncDir(filepath.Dir(path))
+}
+
+// putAway reports whether a session's file is missing on purpose: the bin or a
+// receipt has its name. The layout is that of the file store.
+func putAway(fsys vfs.FS, root, rel string) (bool, error) {
+	stem, _ := cutExt(filepath.Base(BasePath(rel)))
+	for _, mark := range []string{filepath.Join("bin", stem), filepath.Join("archive", stem), filepath.Join("receipts", stem+".json")} {
+		_, err := fsys.Stat(filepath.Join(root, mark))
+		if err == nil {
+			return true, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return false, fmt.Errorf("restore %s: %w", rel, err)
+		}
+	}
+	return false, nil
+}
+
+// restoreRecord writes what is missing of a record. Bytes that are there are
+// only replaced if they are zero, as a power cut leaves them: others were put
+// there by somebody later, such as a purge.
+func restoreRecord(file vfs.File, r logged) (restored int64, skipped string, err error) {
+	have := make([]byte, len(r.data))
+	n, err := file.ReadAt(have, r.offset)
+	if err != nil && err != io.EOF {
+		return 0, "", err
+	}
+	if bytes.Equal(have[:n], r.data[:n]) && n == len(r.data) {
+		return 0, "", nil
+	}
+	for i := range n {
+		if have[i] != r.data[i] {
+			if have[i] != 0 {
+				return 0, fmt.Sprintf("other bytes are at %d", r.offset+int64(i)), nil
+			}
+			restored++
+		}
+	}
+	if _, err := file.WriteAt(r.data, r.offset); err != nil {
+		return 0, "", err
+	}
+	return restored + int64(len(r.data)-n), "", nil
+}

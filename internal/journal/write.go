@@ -1,0 +1,208 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+
+	"firn"
+	"firn/internal/vfs"
+)
+
+// look compares the files with what we know of them, under the lock: another
+// process may have appended, rolled, or died within a write; somebody may have
+// deleted, cut or swapped a file.
+func (j *Journal) look() error {
+	info, err := j.fs.Stat(j.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return j.replaced("it was deleted")
+	case err != nil:
+		return fmt.Errorf("append to %s: %w", j.base, err)
+	case !info.Same(j.info):
+		return j.replaced("another file is in its place")
+	case info.Size < j.size:
+		return j.cutShort(info.Size)
+	}
+	if j.last != j.first {
+		if base, err := j.first.Stat(); err != nil || base.Links == 0 {
+			return j.replaced("its first part was deleted")
+		}
+	}
+	moved := info.Size > j.size
+	j.size = info.Size
+	switch _, err := j.fs.Stat(j.next); {
+	case err == nil:
+		moved = true
+		if err := j.advance(); err != nil {
+			return err
+		}
+	case !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("append to %s: %w", j.base, err)
+	}
+	if moved {
+		return j.repairTail()
+	}
+	return nil
+}
+
+// advance goes on to the last part there is.
+func (j *Journal) advance() error {
+	parts, err := partsFrom(j.fs, j.base, j.part+1)
+	if err != nil || len(parts) == 0 {
+		return err
+	}
+	newest := parts[len(parts)-1]
+	file, err := j.fs.Open(newest.Path, vfs.Append)
+	if err != nil {
+		return fmt.Errorf("open part %s: %w", newest.Path, err)
+	}
+	before := Place(j.part, j.size)
+	total := j.total + j.size
+	for _, p := range parts[:len(parts)-1] {
+		before = Place(p.Number, p.Size)
+		total += p.Size
+	}
+	if err := j.adopt(file, newest.Number, newest.Path, false); err != nil {
+		return err
+	}
+	j.before, j.total = before, total
+	return nil
+}
+
+// adopt makes file the part that is appended to.
+func (j *Journal) adopt(file vfs.File, part int, path string, created bool) error {
+	info, err := file.Stat()
+	if err != nil {
+		return errors.Join(fmt.Errorf("look at part %s: %w", path, err), file.Close())
+	}
+	if j.last != j.first {
+		if err := j.last.Close(); err != nil {
+			return errors.Join(fmt.Errorf("close part %s: %w", j.path, err), file.Close())
+		}
+	}
+	j.last, j.part, j.path, j.info, j.size = file, part, path, info, info.Size
+	j.next = PartPath(j.base, part+1)
+	j.state = newState(file, path, created)
+	return nil
+}
+
+// roll begins a new part if n more bytes would be too many for this one. The
+// old part is made durable first: a later part must never be there without
+// the end of the one before it.
+func (j *Journal) roll(n int) error {
+	if limit := j.opts.MaxBytes; limit > 0 && j.total+j.size+int64(n) > limit {
+		return fmt.Errorf("append %d bytes to %s: %w: it has %d and is limited to %d", n, j.base, firn.ErrTooLarge, j.total+j.size, limit)
+	}
+	if j.size == 0 || j.size+int64(n) <= j.opts.PartSize {
+		return nil
+	}
+	if j.part >= maxPart {
+		return fmt.Errorf("append to %s: %w: it has %d parts", j.base, firn.ErrTooLarge, j.part+1)
+	}
+	if j.opts.Sync != SyncNever {
+		if err := j.syncLast(); err != nil {
+			j.failed = fmt.Errorf("sync %s before a new part: %w: %w", j.path, firn.ErrNotSaved, err)
+			return j.failed
+		}
+	}
+	before, total := j.end(), j.total+j.size
+	path := PartPath(j.base, j.part+1)
+	file, err := j.fs.Open(path, vfs.Create)
+	if err != nil {
+		return fmt.Errorf("begin part %s: %w: %w", path, firn.ErrNotSaved, err)
+	}
+	if err := j.adopt(file, j.part+1, path, true); err != nil {
+		return err
+	}
+	j.before, j.total = before, total
+	return nil
+}
+
+// write adds data with one system call. If not all of it could be written, the
+// file is cut back to where it was.
+func (j *Journal) write(data []byte) error {
+	n, err := j.last.Write(data)
+	if err == nil && n < len(data) {
+		err = io.ErrShortWrite
+	}
+	if err == nil {
+		j.size += int64(n)
+		j.tail.add(data, j.size)
+		return nil
+	}
+	err = fmt.Errorf("append %d bytes to %s: %w: %w", len(data), j.path, firn.ErrNotSaved, err)
+	if cut := j.last.Truncate(j.size); cut != nil {
+		j.failed = fmt.Errorf("%w; cutting it back failed too: %w", err, cut)
+		return j.failed
+	}
+	return err
+}
+
+// replaced stops the journal because the file at its path is not ours any
+// more. What we wrote is still in the file we hold: it is saved beside.
+func (j *Journal) replaced(how string) error {
+	err := fmt.Errorf("append to %s: %w: %s", j.path, firn.ErrReplaced, how)
+	info, statErr := j.last.Stat()
+	if statErr == nil && info.Links > 0 { // it lives on under another name
+		j.failed = err
+		return err
+	}
+	saved, saveErr := j.rescue(io.NewSectionReader(j.last, 0, j.size), 0)
+	j.failed = withRescue(err, saved, saveErr)
+	return j.failed
+}
+
+// cutShort stops the journal because somebody took bytes off its end. Those of
+// them that we remember are saved beside.
+func (j *Journal) cutShort(size int64) error {
+	err := fmt.Errorf("append to %s: %w: it was cut from %d bytes to %d", j.path, firn.ErrReplaced, j.size, size)
+	lost, from := j.tail.after(size)
+	if len(lost) == 0 {
+		j.failed = err
+		return err
+	}
+	saved, saveErr := j.rescue(newReader(lost), from)
+	j.failed = withRescue(err, saved, saveErr)
+	return j.failed
+}
+
+func withRescue(err error, saved string, saveErr error) error {
+	if saveErr != nil {
+		return fmt.Errorf("%w; saving what we wrote failed too: %w", err, saveErr)
+	}
+	return fmt.Errorf("%w; what we wrote is saved as %s", err, filepath.Base(saved))
+}
+
+// rescue saves bytes of the last part, beginning at an offset in it, in a side file.
+func (j *Journal) rescue(r io.Reader, offset int64) (string, error) {
+	return saveBeside(j.fs, fmt.Sprintf("%s.rescued-%d", j.path, offset), r)
+}
+
+// saveBeside writes a new file durably. If the name is taken, a number is
+// added: what was saved before is never overwritten.
+func saveBeside(fsys vfs.FS, name string, r io.Reader) (string, error) {
+	path := name
+	file, err := fsys.Open(path, vfs.Create)
+	for n := 2; errors.Is(err, fs.ErrExist) && n < 1000; n++ {
+		path = fmt.Sprintf("%s-%d", name, n)
+		file, err = fsys.Open(path, vfs.Create)
+	}
+	if err != nil {
+		return "", fmt.Errorf("save bytes as %s: %w", path, err)
+	}
+	_, err = io.Copy(file, r)
+	if err == nil {
+		err = file.Sync()
+	}
+	err = errors.Join(err, file.Close())
+	if err == nil {
+		err = fsys.SyncDir(filepath.Dir(path))
+	}
+	if err != nil {
+		return "", errors.Join(fmt.Errorf("save bytes as %s: %w", path, err), fsys.Remove(path))
+	}
+	return path, nil
+}
