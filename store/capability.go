@@ -17,25 +17,41 @@ type Deferred interface {
 	Sync(ctx context.Context, id firn.ID) error
 }
 
-// Keyed is a store that remembers which session a key points at.
+// Keyed is a store that remembers which session a key points at. What may be a
+// key is said by [CheckKey].
 type Keyed interface {
-	// Lookup returns the session a key points at, or ErrNotFound.
+	// Lookup returns the session a key points at, or ErrNotFound if it points
+	// nowhere or at a session that was removed or purged.
 	Lookup(ctx context.Context, key string) (firn.ID, error)
-	// Bind points a key at a session. It is durable when it returns.
+	// Bind points a key at a session, wherever it pointed before. The session
+	// must exist, else ErrNotFound. It is durable when it returns.
 	Bind(ctx context.Context, key string, id firn.ID) error
 }
 
+// Claimer is a Keyed store in which a key can be bound by at most one of those
+// who try at the same time.
+type Claimer interface {
+	// Claim is Bind if Lookup would not find the key, and does nothing
+	// otherwise. It returns the session that the key points at afterwards.
+	Claim(ctx context.Context, key string, id firn.ID) (firn.ID, error)
+}
+
 // Remover is a store that can put sessions away. Everything but Purge can be
-// undone and removes no byte.
+// undone and removes no byte. Asking for what is already so is not an error;
+// naming a session or an entry that never was is ErrNotFound.
 type Remover interface {
-	// Archive puts a session out of the list, Unarchive back into it.
+	// Archive puts a session out of the list, Unarchive back into it. An
+	// archived session can be read and appended to as before.
 	Archive(ctx context.Context, id firn.ID) error
 	Unarchive(ctx context.Context, id firn.ID) error
-	// Remove moves a session to the bin, Restore takes it out again.
+	// Remove moves a session to the bin, Restore takes it out again. While it
+	// is there its id stays taken: reading and appending are ErrNotFound.
 	Remove(ctx context.Context, id firn.ID, reason string) error
 	Restore(ctx context.Context, id firn.ID) error
-	// Purge erases for good: a session, or only some of its entries. What is
-	// left is a gap where they were and the receipt, which it returns.
+	// Purge erases for good: a session, also one in the bin, or only some of
+	// its entries. What is left is a gap where they were (an [firn.Opaque]
+	// entry of kind [firn.KindErased] with the old id and parent) and the
+	// receipt, which it returns. The id of a purged session stays taken.
 	Purge(ctx context.Context, id firn.ID, reason string, entries ...firn.EntryID) (Receipt, error)
 }
 

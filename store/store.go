@@ -45,7 +45,10 @@ type Store interface {
 	// A session begins with its header: if the first entry of a new session is
 	// none, the store writes one. An entry without an id gets one, without a
 	// time the present, without a parent the entry before it. An entry that
-	// names a parent or target which is not there is refused with ErrNotFound.
+	// names a parent or target which is not there is refused with ErrNotFound,
+	// one that makes no sense with ErrInvalid; then none of them is written.
+	// See [Prepare] for the rules. Without entries nothing is written either,
+	// but the position is checked.
 	//
 	// When Append returns, the entries are durable. If it fails they are not
 	// to be counted on; a crash may keep a prefix of them, never part of one.
@@ -54,7 +57,8 @@ type Store interface {
 
 	// Read yields the records after a position, oldest first, up to the end at
 	// the time of the call. Damage is yielded as a record with a gap, and
-	// reading goes on behind it. An error ends the sequence.
+	// reading goes on behind it. An error ends the sequence: ErrNotFound if
+	// there is no such session, the context's if it is done.
 	Read(ctx context.Context, id firn.ID, after Pos) iter.Seq2[Record, error]
 
 	// ReadBack yields the records before a position, newest first. It reads
@@ -64,11 +68,12 @@ type Store interface {
 
 	// Follow yields the records after a position, oldest first, and then those
 	// that are added, as they come, until the context is done (which is not an
-	// error) or something fails. Other processes' appends are seen too.
+	// error) or something fails. Other processes' appends are seen too. Closing
+	// the store ends it with ErrClosed.
 	Follow(ctx context.Context, id firn.ID, after Pos) iter.Seq2[Record, error]
 
 	// List yields what is known of the sessions that match, those with the
-	// latest entry first.
+	// latest entry first, and among equals by id.
 	List(ctx context.Context, q Query) iter.Seq2[Info, error]
 
 	// Close waits for what is under way and frees the store. Using it
@@ -83,8 +88,15 @@ type Query struct {
 	Agent, Key string
 	// Limit bounds the number of answers if not zero.
 	Limit int
-	// Archived and Hidden ask for those instead of the plain ones.
+	// Archived and Hidden ask for those instead of the plain ones; both
+	// together for those that are both.
 	Archived, Hidden bool
+}
+
+// Matches reports whether the query selects the session.
+func (q Query) Matches(info Info) bool {
+	return (q.Agent == "" || q.Agent == info.Agent) && (q.Key == "" || q.Key == info.Key) &&
+		q.Archived == info.Archived && q.Hidden == info.Hidden
 }
 
 // Info is what a list tells of a session. It is read from the beginning and

@@ -1,0 +1,59 @@
+package store
+
+import "firn"
+
+// promptLen bounds the beginning of a prompt in a list, in bytes.
+const promptLen = 100
+
+// Gist gathers what a list tells of a session from its entries. They are added
+// in the order of the session; a store may leave out the middle of a long one.
+type Gist struct {
+	info  Info
+	title firn.Title
+	// stones are the tombstones, in order.
+	stones []firn.Glance
+}
+
+// Add takes notice of the next entry.
+func (g *Gist) Add(e firn.Entry) {
+	if !e.Time.IsZero() { // the remains of an erased entry may have none
+		g.info.Updated = e.Time
+		if g.info.Created.IsZero() {
+			g.info.Created = e.Time
+		}
+	}
+	switch b := e.Body.(type) {
+	case *firn.Header:
+		g.info.ID, g.info.Agent, g.info.Key, g.info.CWD = b.Session, b.Agent, b.Key, b.CWD
+	case *firn.Message:
+		if g.info.Prompt == "" && b.Role == firn.RoleUser {
+			g.info.Prompt = firn.CutText(b.Text(), promptLen)
+		}
+	case *firn.Title:
+		if b.Beats(g.title) {
+			g.title = *b
+		}
+	case *firn.Tombstone:
+		g.stones = append(g.stones, firn.GlanceOf(e))
+	}
+}
+
+// Info returns what the entries told: id, owner, directory, title, prompt,
+// times, and whether the session is hidden. The rest is for the store to fill.
+func (g *Gist) Info() Info {
+	info := g.info
+	info.Title = g.title.Name
+	info.Hidden = g.hidden(firn.EntryID(info.ID))
+	return info
+}
+
+// hidden reports whether a tombstone that is not itself hidden has the target.
+func (g *Gist) hidden(target firn.EntryID) bool {
+	hidden := make(map[firn.EntryID]bool, len(g.stones))
+	for i := len(g.stones) - 1; i >= 0; i-- { // what hides a tombstone stands after it
+		if stone := g.stones[i]; !hidden[stone.ID] {
+			hidden[stone.Target] = true
+		}
+	}
+	return hidden[target]
+}

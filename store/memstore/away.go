@@ -1,0 +1,162 @@
+package memstore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"firn"
+	"firn/store"
+)
+
+// Lookup returns the session a key points at.
+func (m *Store) Lookup(ctx context.Context, key string) (firn.ID, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.lookup(ctx, key)
+}
+
+func (m *Store) lookup(ctx context.Context, key string) (firn.ID, error) {
+	if err := store.CheckKey(key); err != nil {
+		return "", err
+	}
+	if _, err := m.live(ctx, m.keys[key]); err != nil {
+		return "", fmt.Errorf("look up key %s: %w", key, err)
+	}
+	return m.keys[key], nil
+}
+
+// Bind points a key at a session.
+func (m *Store) Bind(ctx context.Context, key string, id firn.ID) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.bind(ctx, key, id)
+}
+
+func (m *Store) bind(ctx context.Context, key string, id firn.ID) error {
+	if err := store.CheckKey(key); err != nil {
+		return err
+	}
+	if _, err := m.live(ctx, id); err != nil {
+		return fmt.Errorf("bind key %s: %w", key, err)
+	}
+	m.keys[key] = id
+	return nil
+}
+
+// Claim binds a key that points nowhere.
+func (m *Store) Claim(ctx context.Context, key string, id firn.ID) (firn.ID, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if holder, err := m.lookup(ctx, key); !errors.Is(err, firn.ErrNotFound) {
+		return holder, err
+	}
+	return id, m.bind(ctx, key, id)
+}
+
+// change does something to a session that was not purged.
+func (m *Store) change(ctx context.Context, id firn.ID, do func(*session)) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.ready(ctx); err != nil {
+		return err
+	}
+	s := m.sessions[id]
+	if s == nil || s.purged != nil {
+		return fmt.Errorf("session %s: %w", id, firn.ErrNotFound)
+	}
+	do(s)
+	s.wake()
+	return nil
+}
+
+// Archive puts a session out of the list.
+func (m *Store) Archive(ctx context.Context, id firn.ID) error {
+	return m.archive(ctx, id, true)
+}
+
+// Unarchive puts a session back into the list.
+func (m *Store) Unarchive(ctx context.Context, id firn.ID) error {
+	return m.archive(ctx, id, false)
+}
+
+func (m *Store) archive(ctx context.Context, id firn.ID, archived bool) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s, err := m.live(ctx, id)
+	if err == nil {
+		s.archived = archived
+	}
+	return err
+}
+
+// Remove moves a session to the bin.
+func (m *Store) Remove(ctx context.Context, id firn.ID, _ string) error {
+	return m.change(ctx, id, func(s *session) { s.removed = true })
+}
+
+// Restore takes a session out of the bin.
+func (m *Store) Restore(ctx context.Context, id firn.ID) error {
+	return m.change(ctx, id, func(s *session) { s.removed = false })
+}
+
+// Purge erases a session, or some of its entries.
+func (m *Store) Purge(ctx context.Context, id firn.ID, reason string, entries ...firn.EntryID) (store.Receipt, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.ready(ctx); err != nil {
+		return store.Receipt{}, err
+	}
+	s := m.sessions[id]
+	if s == nil {
+		return store.Receipt{}, fmt.Errorf("purge session %s: %w", id, firn.ErrNotFound)
+	}
+	if s.purged != nil {
+		return *s.purged, nil
+	}
+	receipt := store.Receipt{Session: id, Entries: slices.Clone(entries), Reason: reason, Begun: m.now(), Files: []string{}}
+	if len(entries) == 0 {
+		s.entries, s.purged = nil, &receipt
+	} else if err := s.erase(entries); err != nil {
+		return store.Receipt{}, fmt.Errorf("purge entries of session %s: %w", id, err)
+	}
+	receipt.Done = m.now()
+	s.wake()
+	return receipt, nil
+}
+
+// erase replaces entries by a gap that keeps their place in the tree. If one
+// is missing it erases none.
+func (s *session) erase(ids []firn.EntryID) error {
+	left := slices.Clone(s.entries)
+	for _, id := range ids {
+		i := s.find(id)
+		if i < 0 || id == "" {
+			return fmt.Errorf("entry %q: %w", id, firn.ErrNotFound)
+		}
+		raw, err := remains(left[i])
+		if err != nil {
+			return fmt.Errorf("entry %q: %w", id, err)
+		}
+		left[i].Body, left[i].Extra = &firn.Opaque{Type: firn.KindErased, Raw: raw}, nil
+	}
+	s.entries = left
+	return nil
+}
+
+// remains is the line that an erased entry leaves, as the native dialect
+// spells it.
+func remains(e firn.Entry) (json.RawMessage, error) {
+	line := struct {
+		Type   firn.Kind     `json:"type"`
+		ID     firn.EntryID  `json:"id"`
+		Parent *firn.EntryID `json:"parentId"`
+		Time   string        `json:"timestamp"`
+	}{Type: firn.KindErased, ID: e.ID, Time: e.Time.Format("2006-01-02T15:04:05.000Z")}
+	if e.Parent != "" {
+		line.Parent = &e.Parent
+	}
+	return json.Marshal(line)
+}

@@ -1,0 +1,290 @@
+// Package memstore keeps sessions in memory: for tests, for sessions nobody
+// wants to keep, and as the reference that other stores are compared with. It
+// has every capability there is. What it refuses to do is be fast or clever.
+package memstore
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"firn"
+	"firn/store"
+)
+
+// Options set up a store.
+type Options struct {
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+// Store keeps sessions in memory. A position is the number of entries before it.
+type Store struct {
+	now func() time.Time
+
+	mu       sync.Mutex
+	closed   bool
+	sessions map[firn.ID]*session
+	keys     map[string]firn.ID
+}
+
+var (
+	_ store.Store    = (*Store)(nil)
+	_ store.Deferred = (*Store)(nil)
+	_ store.Keyed    = (*Store)(nil)
+	_ store.Claimer  = (*Store)(nil)
+	_ store.Remover  = (*Store)(nil)
+)
+
+// New makes an empty store.
+func New(o Options) *Store {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Store{now: o.Now, sessions: make(map[firn.ID]*session), keys: make(map[string]firn.ID)}
+}
+
+// session is one transcript and what became of it.
+type session struct {
+	// entries are replaced as a whole when one of them changes, and otherwise
+	// only added to: who took the slice under the lock may read it without.
+	entries           []firn.Entry
+	archived, removed bool
+	// purged is the receipt if the session was erased. Its id stays taken.
+	purged *store.Receipt
+	// changed is closed, and replaced, when a follower should look again.
+	changed chan struct{}
+}
+
+func (s *session) end() store.Pos { return store.Pos(len(s.entries)) }
+
+// gone reports whether the session is not there for those who read and append.
+func (s *session) gone() bool { return s.removed || s.purged != nil }
+
+// wake lets all followers look again.
+func (s *session) wake() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// find returns the number of an entry, or -1.
+func (s *session) find(id firn.EntryID) int {
+	return slices.IndexFunc(s.entries, func(e firn.Entry) bool { return e.ID == id })
+}
+
+// tail is what the next entry follows.
+func (s *session) tail(id firn.ID) store.Tail {
+	t := store.Tail{Session: id, New: len(s.entries) == 0, Taken: func(id firn.EntryID) bool { return s.find(id) >= 0 }}
+	for _, e := range slices.Backward(s.entries) {
+		if e.ID != "" {
+			t.Head = e.ID
+			break
+		}
+	}
+	return t
+}
+
+// ready refuses to go on if the store is closed or the context done.
+func (m *Store) ready(ctx context.Context) error {
+	if m.closed {
+		return fmt.Errorf("memory store: %w", firn.ErrClosed)
+	}
+	return ctx.Err()
+}
+
+// live returns a session that is there.
+func (m *Store) live(ctx context.Context, id firn.ID) (*session, error) {
+	if err := m.ready(ctx); err != nil {
+		return nil, err
+	}
+	s := m.sessions[id]
+	if s == nil || s.gone() {
+		return nil, fmt.Errorf("session %s: %w", id, firn.ErrNotFound)
+	}
+	return s, nil
+}
+
+// Append adds entries at the end of a session.
+func (m *Store) Append(ctx context.Context, id firn.ID, expect store.Pos, entries ...firn.Entry) (store.Pos, error) {
+	if err := id.Check(); err != nil {
+		return 0, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.ready(ctx); err != nil {
+		return 0, err
+	}
+	s := m.sessions[id]
+	if s == nil {
+		s = &session{changed: make(chan struct{})}
+	}
+	if s.gone() {
+		return 0, fmt.Errorf("append to session %s: it was removed: %w", id, firn.ErrNotFound)
+	}
+	if expect != store.Any && expect != s.end() {
+		return 0, &store.Conflict{ID: id, Expect: expect, End: s.end()}
+	}
+	known := func(id firn.EntryID) (bool, error) { return s.find(id) >= 0, nil }
+	ready, err := store.Prepare(s.tail(id), m.now(), entries, known)
+	if err != nil || len(ready) == 0 {
+		return s.end(), err
+	}
+	for _, e := range ready {
+		s.entries = append(s.entries, clone(e))
+	}
+	m.sessions[id] = s
+	s.wake()
+	return s.end(), nil
+}
+
+// AppendDeferred is Append: memory has no disk to wait for.
+func (m *Store) AppendDeferred(ctx context.Context, id firn.ID, expect store.Pos, entries ...firn.Entry) (store.Pos, error) {
+	return m.Append(ctx, id, expect, entries...)
+}
+
+// Sync does nothing to a session that is there.
+func (m *Store) Sync(ctx context.Context, id firn.ID) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, err := m.live(ctx, id)
+	return err
+}
+
+// look takes a look at a session: its entries so far, and a channel that is
+// closed when there is more to see.
+func (m *Store) look(ctx context.Context, id firn.ID) ([]firn.Entry, <-chan struct{}, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s, err := m.live(ctx, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	return s.entries, s.changed, nil
+}
+
+// record makes the record of entry number i. Every caller of Entry gets a copy.
+func record(i int, e firn.Entry) store.Record {
+	decode := func([]byte) (firn.Entry, error) { return clone(e), nil }
+	return firn.LazyRecord(store.Pos(i), store.Pos(i+1), firn.GlanceOf(e), nil, decode)
+}
+
+// Read yields the records after a position, oldest first.
+func (m *Store) Read(ctx context.Context, id firn.ID, after store.Pos) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
+		entries, _, err := m.look(ctx, id)
+		for i := int(min(after, store.Pos(len(entries)))); err == nil && i < len(entries); i++ {
+			if !yield(record(i, entries[i]), nil) {
+				return
+			}
+			err = ctx.Err()
+		}
+		if err != nil {
+			yield(store.Record{}, err)
+		}
+	}
+}
+
+// ReadBack yields the records before a position, newest first.
+func (m *Store) ReadBack(ctx context.Context, id firn.ID, before store.Pos) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
+		entries, _, err := m.look(ctx, id)
+		for i := int(min(before, store.Pos(len(entries)))); err == nil && i > 0; i-- {
+			if !yield(record(i-1, entries[i-1]), nil) {
+				return
+			}
+			err = ctx.Err()
+		}
+		if err != nil {
+			yield(store.Record{}, err)
+		}
+	}
+}
+
+// Follow yields the records after a position and then those that are added.
+func (m *Store) Follow(ctx context.Context, id firn.ID, after store.Pos) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
+		next := after
+		for ctx.Err() == nil {
+			entries, changed, err := m.look(ctx, id)
+			if err != nil && ctx.Err() == nil {
+				yield(store.Record{}, err)
+				return
+			}
+			for ; next < store.Pos(len(entries)) && ctx.Err() == nil; next++ {
+				if !yield(record(int(next), entries[next]), nil) {
+					return
+				}
+			}
+			select {
+			case <-ctx.Done():
+			case <-changed:
+			}
+		}
+	}
+}
+
+// List yields what is known of the sessions that match.
+func (m *Store) List(ctx context.Context, q store.Query) iter.Seq2[store.Info, error] {
+	return func(yield func(store.Info, error) bool) {
+		infos, err := m.list(ctx, q)
+		if err != nil {
+			yield(store.Info{}, err)
+			return
+		}
+		for _, info := range infos {
+			if !yield(info, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (m *Store) list(ctx context.Context, q store.Query) ([]store.Info, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.ready(ctx); err != nil {
+		return nil, err
+	}
+	var infos []store.Info
+	for id, s := range m.sessions {
+		if info := s.info(id); !s.gone() && q.Matches(info) {
+			infos = append(infos, info)
+		}
+	}
+	slices.SortFunc(infos, func(a, b store.Info) int {
+		if c := b.Updated.Compare(a.Updated); c != 0 {
+			return c
+		}
+		return strings.Compare(string(a.ID), string(b.ID))
+	})
+	if q.Limit > 0 && len(infos) > q.Limit {
+		infos = infos[:q.Limit]
+	}
+	return infos, nil
+}
+
+// info tells of one session.
+func (s *session) info(id firn.ID) store.Info {
+	var gist store.Gist
+	for _, e := range s.entries {
+		gist.Add(e)
+	}
+	info := gist.Info()
+	info.ID, info.End, info.Parts, info.Archived = id, s.end(), 1, s.archived
+	return info
+}
+
+// Close ends all followers.
+func (m *Store) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closed = true
+	for _, s := range m.sessions {
+		s.wake()
+	}
+	return nil
+}
