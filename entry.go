@@ -25,17 +25,20 @@ type Entry struct {
 // NewEntry makes an entry that a store can append: it has an id and the
 // present time, and will follow the head.
 func NewEntry(body Body) Entry {
-	return Entry{ID: NewEntryID(), Time: time.Now().UTC().Truncate(time.Millisecond), Body: body}
+	return Entry{ID: NewEntryID(), Time: now(), Body: body}
 }
+
+// now is the present as files keep it: to the millisecond.
+func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
 
 // UserText makes an entry in which the user says text.
 func UserText(text string) Entry {
-	return NewEntry(&Message{Role: RoleUser, Parts: []Part{Text{Text: text}}, Time: time.Now()})
+	return NewEntry(&Message{Role: RoleUser, Parts: []Part{Text{Text: text}}, Time: now()})
 }
 
 // AssistantText makes an entry in which the assistant says text and stops.
 func AssistantText(text string) Entry {
-	return NewEntry(&Message{Role: RoleAssistant, Parts: []Part{Text{Text: text}}, StopReason: StopEnd, Time: time.Now()})
+	return NewEntry(&Message{Role: RoleAssistant, Parts: []Part{Text{Text: text}}, StopReason: StopEnd, Time: now()})
 }
 
 // Hide makes an entry that hides target: a message, a compaction (which undoes

@@ -51,17 +51,32 @@ func (id ID) Check() error {
 	if isPartName(s) {
 		return fmt.Errorf("%w session id %q: the ending is that of a part file", ErrInvalid, s)
 	}
+	if isDeviceName(s) {
+		return fmt.Errorf("%w session id %q: Windows keeps that name for a device", ErrInvalid, s)
+	}
 	return nil
 }
 
-// isPartName reports whether s ends in _part and a number.
+// isPartName reports whether s ends in _part and a number, in the eyes of a
+// file system that does not tell cases apart.
 func isPartName(s string) bool {
-	i := strings.LastIndex(s, "_part")
+	i := strings.LastIndex(strings.ToLower(s), "_part")
 	if i < 0 {
 		return false
 	}
 	digits := s[i+len("_part"):]
 	return digits != "" && strings.Trim(digits, "0123456789") == ""
+}
+
+// isDeviceName reports whether a file of that stem is a device on Windows,
+// whatever its extension.
+func isDeviceName(s string) bool {
+	stem, _, _ := strings.Cut(strings.ToLower(s), ".")
+	switch stem {
+	case "con", "prn", "aux", "nul":
+		return true
+	}
+	return len(stem) == 4 && (stem[:3] == "com" || stem[:3] == "lpt") && stem[3] >= '0' && stem[3] <= '9'
 }
 
 // EntryID names an entry within its session. New ones are 13 characters that
@@ -79,7 +94,7 @@ var entryIDs struct {
 }
 
 // NewEntryID makes an entry id greater than every one made before it in this
-// process: 45 bits of milliseconds, 20 random bits.
+// process: 44 bits of milliseconds, 20 random bits.
 func NewEntryID() EntryID {
 	var r [4]byte
 	randomBytes(r[:])

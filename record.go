@@ -69,7 +69,10 @@ type Glance struct {
 
 // GlanceOf takes the glance of an entry.
 func GlanceOf(e Entry) Glance {
-	g := Glance{Kind: e.Body.Kind(), ID: e.ID, Parent: e.Parent}
+	g := Glance{ID: e.ID, Parent: e.Parent}
+	if e.Body != nil {
+		g.Kind = e.Body.Kind()
+	}
 	if g.Parent == Root {
 		g.Parent = ""
 	}

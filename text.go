@@ -33,10 +33,14 @@ func CutText(s string, n int) string {
 	if n <= 0 {
 		return ""
 	}
-	for back := 0; back < utf8.UTFMax && n-back > 0; back++ {
-		if utf8.RuneStart(s[n-back]) {
+	for back := 1; back < utf8.UTFMax && back <= n; back++ {
+		if !utf8.RuneStart(s[n-back]) {
+			continue
+		}
+		if _, size := utf8.DecodeRuneInString(s[n-back:]); size > back {
 			return s[:n-back]
 		}
+		break
 	}
-	return s[:n] // no rune begins near: the text is not UTF-8, any cut is as good
+	return s[:n]
 }
