@@ -1,0 +1,113 @@
+package window
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+
+	"firn"
+)
+
+// leg is one entry of a way that a tree told.
+type leg struct {
+	// number counts entries from the end of the file.
+	number int
+	// dangling says that the entry's parent does not stand before it.
+	dangling bool
+}
+
+// lost reports whether the beginning of the file was reached and the next
+// entry of the path was not met: a parent that is not there, or stands behind
+// its child.
+func (w *walk) lost() bool {
+	return w.begun && !w.stopped && !w.rooted && !w.kept && !w.loose
+}
+
+// retrace finds the rest of the way when the walk is lost. It reads the shape
+// of the whole file into a tree and walks on from the last entry it met, which
+// the tree agrees with, along the tree's path. Nothing is decoded twice.
+func (w *walk) retrace(back iter.Seq2[firn.Record, error]) error {
+	if err := w.plan(back); err != nil {
+		return err
+	}
+	seen, last := 0, w.last
+	w.path.Out, w.path.Gaps, w.run = w.path.Out[:last.outs], w.path.Gaps[:last.gaps], last.run
+	w.seen = last.number + 1
+	w.proceed(&firn.Record{At: last.at, Next: last.next, Glance: last.glance})
+	for rec, err := range w.again(back) {
+		if err != nil {
+			return err
+		}
+		if seen <= last.number { // met before
+			seen += nodes(&rec)
+			continue
+		}
+		if w.take(&rec); w.stopped {
+			break
+		}
+	}
+	return nil
+}
+
+// plan asks a tree of the whole file for the way from the last entry met.
+func (w *walk) plan(back iter.Seq2[firn.Record, error]) error {
+	var places []firn.Node
+	for rec, err := range w.again(back) {
+		if err != nil {
+			return err
+		}
+		if nodes(&rec) > 0 {
+			places = append(places, firn.Node{Glance: rec.Glance, At: rec.At})
+		}
+	}
+	if len(places) != w.seen {
+		return fmt.Errorf("collecting the live part of a session: it had %d entries and on second reading %d: %w", w.seen, len(places), firn.ErrReplaced)
+	}
+	var tree firn.Tree
+	for _, p := range slices.Backward(places) {
+		tree.Add(p.At, p.Glance)
+	}
+	w.routed = true
+	for n := tree.Len() - 1 - w.last.number; n >= 0; n = tree.Node(n).Up {
+		node := tree.Node(n)
+		dangling := node.Parent != "" && !node.NoParent && (node.Up < 0 || tree.Node(node.Up).ID != node.Parent)
+		w.route = append(w.route, leg{number: tree.Len() - 1 - n, dangling: dangling})
+	}
+	return nil
+}
+
+// proceedRouted is proceed along the way that the tree told.
+func (w *walk) proceedRouted(rec *firn.Record) {
+	switch {
+	case rec.Glance.NoParent:
+		w.fault(firn.GapNoParent, rec, noParent)
+	case w.route[0].dangling:
+		w.fault(firn.GapDangling, rec, fmt.Sprintf("its parent %s does not stand before it; taken to follow the entry before it", rec.Glance.Parent))
+	}
+	w.route = w.route[1:]
+	w.rooted = len(w.route) == 0
+}
+
+// again yields the records that the first reading saw, leaving out what was
+// appended since.
+func (w *walk) again(back iter.Seq2[firn.Record, error]) iter.Seq2[firn.Record, error] {
+	return func(yield func(firn.Record, error) bool) {
+		for rec, err := range back {
+			if err != nil {
+				yield(firn.Record{}, fmt.Errorf("collecting the live part of a session: %w", err))
+				return
+			}
+			if rec.Next <= w.end && !yield(rec, nil) {
+				return
+			}
+		}
+	}
+}
+
+// nodes is 1 for a record that is an entry of the tree, else 0.
+func nodes(rec *firn.Record) int {
+	if rec.Gap != nil || rec.Glance.Kind == firn.KindHeader || rec.Glance.ID == "" {
+		return 0
+	}
+	return 1
+}
