@@ -1,0 +1,241 @@
+package firn_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// This file is the plan of the house as tables: who may import whom, and who
+// may do what. Every Go file of the module is held against it, for every
+// operating system at once. To break a rule, add a line with the reason; then
+// it can be seen and talked about.
+//
+// Packages are named by their directory, the root is ".". In patterns, x/*
+// stands for the members of x, x/... for x and everything below it, and ...
+// for everything.
+
+// layers says which of our packages a package may import. The first line that
+// matches counts. Test files are free.
+var layers = []layer{
+	// naming
+	{".", nil, "names things; all import it, so it imports none"},
+
+	// keeping, from below
+	{"internal/vfs", nil, "a few file operations"},
+	{"internal/vfs/...", []string{"internal/vfs", "internal/vfs/..."}, "file systems that fail, and their suite"},
+	{"internal/rawjson", nil, "bytes of JSON, whoever they belong to"},
+	{"internal/journal", []string{".", "internal/vfs"}, "lines, not entries: the root only for positions, gaps and kinds of errors"},
+	{"store", []string{"."}, "the contract knows no member"},
+	{"store/filestore", []string{".", "store", "dialect", "dialect/native", "internal/journal", "internal/vfs", "internal/rawjson"}, "spells entries in the native dialect, in a journal"},
+	{"store/jetstream", []string{".", "store", "dialect", "dialect/native", "internal/rawjson"}, "sends the lines that files hold"},
+	{"store/storetest", []string{".", "store", "store/memstore"}, "compares every store with the one in memory"},
+	{"store/*", []string{".", "store"}, "members know the contract, not each other"},
+	{"internal/index", []string{".", "store", "window", "internal/vfs", "internal/rawjson"}, "derived from any store"},
+
+	// deciding
+	{"dialect", []string{".", "internal/rawjson"}, "the contract knows no member"},
+	{"dialect/*", []string{".", "dialect", "internal/rawjson"}, "members know the contract, not each other"},
+	{"route", []string{"."}, "pure"},
+	{"window", []string{"."}, "pure"},
+
+	// acting
+	{"provider", []string{"."}, "the contract knows no member"},
+	{"provider/*", []string{".", "provider"}, "members know the contract, not each other"},
+	{"compact", []string{".", "store", "window", "provider"}, "no concrete store or provider"},
+	{"memory", []string{".", "store", "window", "provider", "internal/vfs"}, "no concrete store or provider"},
+	{"agent", []string{".", "store", "window", "provider", "compact", "memory"}, "no concrete store, dialect or provider"},
+
+	// protocol
+	{"wire", []string{"."}, "types only"},
+	{"client", []string{".", "wire"}, "never the server's side"},
+
+	// process
+	{"internal/config", []string{"."}, "settings"},
+	{"internal/metrics", []string{".", "store", "provider"}, "wraps contracts"},
+	{"internal/webui", []string{"wire"}, "pages"},
+	{"internal/gateway", []string{".", "store", "route", "window", "provider", "compact", "memory", "agent", "dialect", "wire", "internal/index", "internal/config", "internal/metrics", "internal/webui"}, "contracts only: cmd hands it the members"},
+	{"internal/doctor", []string{".", "store", "store/filestore", "dialect", "dialect/*", "window", "internal/journal", "internal/vfs", "internal/index", "internal/rawjson"}, "opens files directly: it must work when nothing else does"},
+	{"internal/cli", []string{".", "client", "wire", "internal/config", "internal/doctor"}, "a client; doctor, verify and repair open files directly"},
+	{"internal/tui", []string{".", "client", "wire"}, "a client"},
+	{"cmd/...", []string{"..."}, "wires the tables"},
+
+	// proving
+	{"examples/...", []string{".", "store", "store/*", "dialect", "dialect/*", "route", "window", "provider", "provider/*", "compact", "memory", "agent", "wire", "client"}, "what a stranger could write: nothing internal"},
+	{"bench/...", []string{"..."}, "measures everything"},
+}
+
+// guests says which packages may import what is not ours and not the standard
+// library. A module that no line names is refused.
+var guests = []guest{
+	{"github.com/nats-io/", []string{"store/jetstream"}, "the cluster"},
+	{"charm.land/", []string{"internal/tui"}, "the terminal"},
+	{"github.com/charmbracelet/", []string{"internal/tui"}, "the terminal"},
+	{"golang.org/x/term", []string{"internal/tui"}, "the terminal"},
+	{"golang.org/x/sys/", []string{"internal/vfs"}, "system calls the standard library lacks"},
+	{"github.com/fsnotify/fsnotify", []string{"internal/journal"}, "wakes those who follow a file that another process adds to"},
+}
+
+// testGuests are for test files everywhere, and for suites that other
+// packages' tests call.
+var testGuests = []guest{
+	{"pgregory.net/rapid", []string{"store/storetest", "dialect/dialecttest", "internal/vfs/..."}, "random operations that shrink"},
+	{"github.com/google/go-cmp/", []string{"store/storetest", "dialect/dialecttest"}, "readable differences"},
+	{"github.com/hanwen/go-fuse/", []string{"internal/vfs/..."}, "a file system that loses what was not synced"},
+}
+
+// deeds says who may do what. A deed is a use of a name ("os.Exit"), an import
+// ("import flag") or "func init"; a * at the end stands for any ending. Test
+// files may do anything.
+var deeds = []deed{
+	{
+		what: []string{"func init"},
+		in:   []string{"..."},
+		why:  "nothing registers itself: cmd wires the tables",
+	},
+	{
+		what: []string{"import . *"},
+		in:   []string{"..."},
+		why:  "a name tells where it comes from, and these tables can see it",
+	},
+	{
+		what:   []string{"os.Exit", "log.Fatal*", "syscall.Exit"},
+		in:     []string{"..."},
+		owners: []string{"cmd/...", "examples/...", "bench/..."},
+		why:    "only a main ends the process",
+	},
+	{
+		what:   []string{"os.Getenv", "os.LookupEnv", "os.Environ", "os.ExpandEnv", "os.Setenv", "os.Args", "os.UserHomeDir", "os.UserConfigDir", "os.UserCacheDir", "syscall.Getenv", "import flag", "import github.com/spf13/*"},
+		in:     []string{"..."},
+		owners: []string{"cmd/...", "internal/config", "internal/cli", "examples/...", "bench/..."},
+		why:    "flags and environment become arguments at the rim",
+	},
+	{
+		what: []string{
+			"os.OpenFile", "os.OpenInRoot", "os.OpenRoot", "os.Create*", "os.Mkdir*", "os.WriteFile", "os.Rename", "os.Remove*",
+			"os.Truncate", "os.Link", "os.Symlink", "os.Chmod", "os.CopyFS", "syscall.Open", "syscall.Rename", "syscall.Unlink",
+			"import io/ioutil",
+		},
+		in:     []string{"..."},
+		owners: []string{"internal/vfs", "cmd/...", "examples/...", "bench/..."},
+		why:    "one place makes files, for their owner alone, and tests can make it fail",
+	},
+	{
+		what: []string{
+			"import os", "import os/*", "import net", "import net/http*", "import net/rpc*", "import net/smtp", "import io/ioutil", "import syscall", "import context",
+			"import golang.org/x/sys/*", "import database/sql*", "import log*",
+			"time.Now", "time.Since", "time.Until", "time.Sleep", "time.After*", "time.NewTimer", "time.NewTicker", "time.Tick",
+		},
+		in:  []string{"dialect/...", "route", "window"},
+		why: "deciding is pure: no file, no network, no clock",
+	},
+	{
+		what: []string{
+			"firn.Entry", "firn.NewEntry*", "firn.Message", "firn.Body", "firn.Part", "firn.Kind*", "firn.Glance*", "firn.Record", "firn.NewRecord", "firn.LazyRecord", "firn.Tree",
+			"import firn/internal/rawjson", "encoding/json.Unmarshal", "encoding/json.Marshal*", "encoding/json.New*",
+		},
+		in:  []string{"internal/journal", "internal/vfs/..."},
+		why: "a journal stores lines: whether one is whole JSON it may ask, what it says is for a dialect to know",
+	},
+}
+
+// TestArchitecture holds every package against the tables.
+func TestArchitecture(t *testing.T) {
+	for _, complaint := range judge(loadModule(t)) {
+		t.Error(complaint)
+	}
+}
+
+// TestExceptionsAreNeeded finds exceptions that outlived their reason.
+func TestExceptionsAreNeeded(t *testing.T) {
+	packages := loadModule(t)
+	for _, d := range deeds {
+		for i, e := range d.except {
+			if e.reason == "" {
+				t.Errorf("the exception for %s from %q has no reason", e.pkg, d.why)
+			}
+			if !slices.ContainsFunc(packages, func(p pkg) bool { return match(e.pkg, p.path) }) {
+				continue // not built yet
+			}
+			without := d
+			without.except = slices.Delete(slices.Clone(d.except), i, i+1)
+			if len(judgeDeeds(packages, []deed{without})) == len(judgeDeeds(packages, []deed{d})) {
+				t.Errorf("%s no longer needs its exception from %q", e.pkg, d.why)
+			}
+		}
+	}
+}
+
+// TestTablesCatch feeds the tables with packages that break them, one rule
+// each, to see that they bite. Each case is one file of one package; want is a
+// part of the only complaint, or nothing.
+func TestTablesCatch(t *testing.T) {
+	cases := map[string]struct{ file, source, want string }{
+		"the root imports ours":          {"x.go", `import "firn/store"; var _ store.Store`, "may not import firn/store"},
+		"the root imports a guest":       {"x.go", `import "github.com/nats-io/nats.go"; var _ nats.Conn`, "no line of the table"},
+		"the standard library is free":   {"x.go", `import "time"; var _ = time.Now`, ""},
+		"a package nobody planned":       {"util/x.go", ``, "no line in the table of layers"},
+		"a family's parent":              {"store/x.go", `import "firn/store/filestore"; var _ filestore.Store`, "may not import firn/store/filestore"},
+		"a sibling":                      {"dialect/pi/x.go", `import "firn/dialect/native"; var _ native.Dialect`, "may not import firn/dialect/native"},
+		"a sibling in a test":            {"dialect/pi/x_test.go", `import "firn/dialect/native"; var _ native.Dialect`, ""},
+		"a provider's sibling":           {"provider/openai/x.go", `import "firn/provider/offline"; var _ offline.Model`, "may not import"},
+		"the suite and the reference":    {"store/storetest/x.go", `import "firn/store/memstore"; var _ memstore.Store`, ""},
+		"a journal of entries":           {"internal/journal/x.go", `import "firn"; var _ firn.Entry`, "uses firn.Entry"},
+		"a journal of bodies, renamed":   {"internal/journal/x.go", `import names "firn"; var _ names.Body`, "uses firn.Body"},
+		"a journal of positions":         {"internal/journal/x.go", `import "firn"; var _ firn.Pos`, ""},
+		"a journal that parses":          {"internal/journal/x.go", `import "encoding/json"; var _ = json.Unmarshal`, "uses encoding/json.Unmarshal"},
+		"a journal that asks":            {"internal/journal/x.go", `import "encoding/json"; var _ = json.Valid`, ""},
+		"a pure package with a file":     {"window/x.go", `import "os"; var _ = os.Stdin`, "imports os"},
+		"a pure package with a network":  {"route/x.go", `import "net/http"; var _ http.Client`, "imports net/http"},
+		"a pure package with an address": {"route/x.go", `import "net/url"; var _ url.URL`, ""},
+		"a pure package with a clock":    {"dialect/native/x.go", `import "time"; func f() { time.Now() }`, "uses time.Now"},
+		"a clock as a value":             {"dialect/x.go", `import "time"; var now = time.Now`, "uses time.Now"},
+		"a clock under another name":     {"window/x.go", `import clock "time"; var now = clock.Since`, "uses time.Since"},
+		"a clock without a name":         {"window/x.go", `import . "time"; var now = Now`, "imports . time"},
+		"a time that was given":          {"window/x.go", `import "time"; var _ time.Time`, ""},
+		"a pure package that waits":      {"window/x.go", `import "context"; var _ context.Context`, "imports context"},
+		"a client that keeps":            {"client/x.go", `import "firn/store"; var _ store.Store`, "may not import firn/store"},
+		"a client that serves":           {"client/x.go", `import "firn/internal/gateway"; var _ gateway.Server`, "may not import"},
+		"a command that opens a store":   {"internal/cli/x.go", `import "firn/store/filestore"; var _ filestore.Store`, "may not import"},
+		"a screen that opens a store":    {"internal/tui/x.go", `import "firn/store"; var _ store.Store`, "may not import"},
+		"a doctor":                       {"internal/doctor/x.go", `import "firn/internal/journal"; var _ journal.Journal`, ""},
+		"an agent with a provider":       {"agent/x.go", `import "firn/provider/anthropic"; var _ anthropic.Model`, "may not import"},
+		"an agent with a store":          {"agent/x.go", `import "firn/store/filestore"; var _ filestore.Store`, "may not import"},
+		"an agent with a dialect":        {"agent/x.go", `import "firn/dialect/pi"; var _ pi.Dialect`, "may not import"},
+		"NATS elsewhere":                 {"internal/gateway/x.go", `import "github.com/nats-io/nats.go"; var _ nats.Conn`, "github.com/nats-io/nats.go"},
+		"NATS where it belongs":          {"store/jetstream/x.go", `import "github.com/nats-io/nats.go"; var _ nats.Conn`, ""},
+		"a terminal elsewhere":           {"internal/cli/x.go", `import "charm.land/bubbletea/v2"; var _ tea.Model`, "charm.land/bubbletea/v2"},
+		"a guest of tests":               {"window/x.go", `import "pgregory.net/rapid"; var _ rapid.T`, "pgregory.net/rapid"},
+		"a guest of tests in a test":     {"window/x_test.go", `import "pgregory.net/rapid"; var _ rapid.T`, ""},
+		"a stranger in a test":           {"window/x_test.go", `import "example.org/assert"; var _ assert.T`, "example.org/assert"},
+		"flags in a store":               {"store/filestore/x.go", `import "flag"; var _ = flag.Parse`, "imports flag"},
+		"environment in a store":         {"store/filestore/x.go", `import "os"; var _ = os.Getenv("HOME")`, "uses os.Getenv"},
+		"arguments in an agent":          {"agent/x.go", `import "os"; var _ = os.Args`, "uses os.Args"},
+		"environment in the settings":    {"internal/config/x.go", `import "os"; var _ = os.Getenv("HOME")`, ""},
+		"the end in a command":           {"internal/cli/x.go", `import "os"; func f() { os.Exit(1) }`, "uses os.Exit"},
+		"the end by log":                 {"internal/gateway/x.go", `import "log"; func f() { log.Fatalf("no") }`, "uses log.Fatalf"},
+		"the end in main":                {"cmd/firn/x.go", `import "os"; func f() { os.Exit(1) }`, ""},
+		"an init":                        {"store/memstore/x.go", `func init() {}`, "func init"},
+		"a method called init":           {"store/memstore/x.go", `type s struct{}; func (s) init() {}`, ""},
+		"an init in main":                {"cmd/firn/x.go", `func init() {}`, "func init"},
+		"an init in a test":              {"store/memstore/x_test.go", `func init() {}`, ""},
+		"a file made elsewhere":          {"internal/journal/x.go", `import "os"; var _, _ = os.OpenFile("x", 0, 0)`, "uses os.OpenFile"},
+		"a directory made elsewhere":     {"store/filestore/x.go", `import "os"; var _ = os.MkdirAll("x", 0o755)`, "uses os.MkdirAll"},
+		"a file removed elsewhere":       {"internal/doctor/x.go", `import "os"; var _ = os.RemoveAll("x")`, "uses os.RemoveAll"},
+		"a file made where it belongs":   {"internal/vfs/x.go", `import "os"; var _, _ = os.OpenFile("x", 0, 0)`, ""},
+		"an example from inside":         {"examples/x/x.go", `import "firn/internal/journal"; var _ journal.Journal`, "may not import"},
+	}
+	for _, name := range slices.Sorted(maps.Keys(cases)) {
+		c := cases[name]
+		t.Run(name, func(t *testing.T) {
+			complaints := judge([]pkg{parsePackage(t, c.file, "package x; "+c.source)})
+			switch {
+			case c.want == "" && len(complaints) > 0:
+				t.Errorf("refused: %q", complaints)
+			case c.want != "" && (len(complaints) != 1 || !strings.Contains(complaints[0], c.want)):
+				t.Errorf("the complaints are %q, want one with %q", complaints, c.want)
+			}
+		})
+	}
+}

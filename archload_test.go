@@ -1,0 +1,338 @@
+package firn_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// module is the path of our module.
+const module = "firn"
+
+// layer is a line of the table of imports.
+type layer struct {
+	pkg    string
+	may    []string
+	reason string
+}
+
+// guest is a line of the table of foreign modules.
+type guest struct {
+	prefix string
+	in     []string
+	reason string
+}
+
+// deed is something that only its owners may do.
+type deed struct {
+	what   []string
+	in     []string
+	owners []string
+	why    string
+	except []exception
+}
+
+// exception lets a package do what is not its job, for now.
+type exception struct {
+	pkg, reason string
+}
+
+// pkg is a directory of Go files as the tables see it.
+type pkg struct {
+	path  string
+	files []file
+}
+
+// file is a Go file as the tables see it.
+type file struct {
+	path  string
+	test  bool
+	lines int
+	tree  *ast.File
+	set   *token.FileSet
+}
+
+// loadModule parses all Go files of the module, whatever they are built for.
+func loadModule(t *testing.T) []pkg {
+	t.Helper()
+	byPath := make(map[string]*pkg)
+	var order []string
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			return skipDir(name)
+		}
+		if !strings.HasSuffix(name, ".go") {
+			return nil
+		}
+		source, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		f, err := parseFile(filepath.ToSlash(name), source)
+		if err != nil {
+			return err
+		}
+		dir := path.Dir(f.path)
+		if byPath[dir] == nil {
+			byPath[dir] = &pkg{path: dir}
+			order = append(order, dir)
+		}
+		byPath[dir].files = append(byPath[dir].files, f)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	packages := make([]pkg, len(order))
+	for i, dir := range order {
+		packages[i] = *byPath[dir]
+	}
+	if !slices.Contains(order, ".") || !slices.Contains(order, "store") {
+		t.Fatalf("looked in the wrong place: found only %v", order)
+	}
+	return packages
+}
+
+// skipDir leaves out what the go command leaves out too.
+func skipDir(name string) error {
+	if name == "." {
+		return nil
+	}
+	if base := filepath.Base(name); base[0] == '.' || base[0] == '_' || base == "testdata" {
+		return fs.SkipDir
+	}
+	if _, err := os.Stat(filepath.Join(name, "go.mod")); err == nil {
+		return fs.SkipDir // another module
+	}
+	return nil
+}
+
+func parseFile(name string, source []byte) (file, error) {
+	set := token.NewFileSet()
+	tree, err := parser.ParseFile(set, name, source, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return file{}, err
+	}
+	lines := strings.Count(string(source), "\n")
+	return file{path: name, test: strings.HasSuffix(name, "_test.go"), lines: lines, tree: tree, set: set}, nil
+}
+
+// parsePackage makes a package of one file that exists only here.
+func parsePackage(t *testing.T, name, source string) pkg {
+	t.Helper()
+	f, err := parseFile(name, []byte(source))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pkg{path: path.Dir(name), files: []file{f}}
+}
+
+// match reports whether a pattern of the tables stands for a package.
+func match(pattern, pkg string) bool {
+	if pattern == "..." {
+		return true
+	}
+	if below, ok := strings.CutSuffix(pattern, "/..."); ok {
+		return pkg == below || strings.HasPrefix(pkg, below+"/")
+	}
+	if family, ok := strings.CutSuffix(pattern, "/*"); ok {
+		return path.Dir(pkg) == family && pkg != "."
+	}
+	return pattern == pkg
+}
+
+func matchAny(patterns []string, pkg string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return match(p, pkg) })
+}
+
+// judge returns what is wrong with the packages, in one sentence each.
+func judge(packages []pkg) []string {
+	return slices.Concat(judgeImports(packages), judgeGuests(packages), judgeDeeds(packages, deeds))
+}
+
+// judgeImports holds imports of ours against the layers.
+func judgeImports(packages []pkg) []string {
+	var complaints []string
+	for _, p := range packages {
+		if !slices.ContainsFunc(p.files, func(f file) bool { return !f.test }) {
+			continue // nothing but tests, and these are free
+		}
+		i := slices.IndexFunc(layers, func(l layer) bool { return match(l.pkg, p.path) })
+		if i < 0 {
+			complaints = append(complaints, fmt.Sprintf("package %s has no line in the table of layers", p.path))
+			continue
+		}
+		for _, im := range importsOf(p, false) {
+			ours, ok := ourPackage(im.path)
+			if ok && !matchAny(layers[i].may, ours) {
+				complaints = append(complaints, fmt.Sprintf("%s: %s may not import %s: %s", im.at, p.path, im.path, layers[i].reason))
+			}
+		}
+	}
+	return complaints
+}
+
+// judgeGuests holds imports of foreign modules against their tables.
+func judgeGuests(packages []pkg) []string {
+	var complaints []string
+	for _, p := range packages {
+		for _, im := range append(importsOf(p, false), importsOf(p, true)...) {
+			if _, ok := ourPackage(im.path); ok || isStandard(im.path) || welcome(p.path, im) {
+				continue
+			}
+			complaints = append(complaints, fmt.Sprintf("%s: no line of the table lets %s import %s", im.at, p.path, im.path))
+		}
+	}
+	return complaints
+}
+
+func welcome(pkg string, im imported) bool {
+	for _, g := range slices.Concat(guests, testGuests) {
+		if strings.HasPrefix(im.path+"/", strings.TrimSuffix(g.prefix, "/")+"/") && matchAny(g.in, pkg) {
+			return true
+		}
+	}
+	return im.test && slices.ContainsFunc(testGuests, func(g guest) bool {
+		return strings.HasPrefix(im.path+"/", strings.TrimSuffix(g.prefix, "/")+"/")
+	})
+}
+
+// judgeDeeds holds what the packages do against a table of deeds.
+func judgeDeeds(packages []pkg, table []deed) []string {
+	var complaints []string
+	for _, p := range packages {
+		facts := factsOf(p)
+		for _, d := range table {
+			if !matchAny(d.in, p.path) || matchAny(d.owners, p.path) {
+				continue
+			}
+			if slices.ContainsFunc(d.except, func(e exception) bool { return match(e.pkg, p.path) }) {
+				continue
+			}
+			for _, f := range facts {
+				if slices.ContainsFunc(d.what, f.is) {
+					complaints = append(complaints, fmt.Sprintf("%s: %s: %s", f.at, f.say(), d.why))
+				}
+			}
+		}
+	}
+	return complaints
+}
+
+// imported is an import and where it stands.
+type imported struct {
+	path, name string
+	test       bool
+	at         token.Position
+}
+
+func importsOf(p pkg, tests bool) []imported {
+	var all []imported
+	for _, f := range p.files {
+		if f.test == tests {
+			all = append(all, f.imports()...)
+		}
+	}
+	return all
+}
+
+func (f file) imports() []imported {
+	var all []imported
+	for _, spec := range f.tree.Imports {
+		target, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			continue // the compiler has a better word for it
+		}
+		name := path.Base(target)
+		if spec.Name != nil {
+			name = spec.Name.Name
+		}
+		all = append(all, imported{path: target, name: name, test: f.test, at: f.set.Position(spec.Pos())})
+	}
+	return all
+}
+
+// ourPackage tells the directory of an import, if it is ours.
+func ourPackage(target string) (string, bool) {
+	if target == module {
+		return ".", true
+	}
+	return strings.CutPrefix(target, module+"/")
+}
+
+// isStandard reports whether an import is of the standard library: its first
+// element has no dot.
+func isStandard(target string) bool {
+	first, _, _ := strings.Cut(target, "/")
+	return !strings.Contains(first, ".")
+}
+
+// fact is something a file does.
+type fact struct {
+	what string
+	at   token.Position
+}
+
+// is reports whether the fact is the deed, which may end in a *.
+func (f fact) is(what string) bool {
+	if begin, ok := strings.CutSuffix(what, "*"); ok {
+		return strings.HasPrefix(f.what, begin)
+	}
+	return f.what == what
+}
+
+func (f fact) say() string {
+	if target, ok := strings.CutPrefix(f.what, "import "); ok {
+		return "imports " + target
+	}
+	if strings.HasPrefix(f.what, "func ") {
+		return "has " + f.what
+	}
+	return "uses " + f.what
+}
+
+// factsOf lists what a package does outside its tests: its imports, the names
+// it uses of other packages, and its init functions.
+func factsOf(p pkg) []fact {
+	var facts []fact
+	for _, f := range p.files {
+		if f.test {
+			continue
+		}
+		names := make(map[string]string)
+		for _, im := range f.imports() {
+			if im.name == "." {
+				facts = append(facts, fact{"import . " + im.path, im.at})
+				continue
+			}
+			names[im.name] = im.path
+			facts = append(facts, fact{"import " + im.path, im.at})
+		}
+		ast.Inspect(f.tree, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.SelectorExpr:
+				if x, ok := n.X.(*ast.Ident); ok && names[x.Name] != "" {
+					facts = append(facts, fact{names[x.Name] + "." + n.Sel.Name, f.set.Position(n.Pos())})
+				}
+			case *ast.FuncDecl:
+				if n.Recv == nil && n.Name.Name == "init" {
+					facts = append(facts, fact{"func init", f.set.Position(n.Pos())})
+				}
+			}
+			return true
+		})
+	}
+	return facts
+}

@@ -1,0 +1,186 @@
+package firn_test
+
+import (
+	"fmt"
+	"go/ast"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The measures of the house. Tests are not measured.
+const (
+	maxFileLines     = 600
+	maxFunctionLines = 60
+)
+
+// longOnes are files and functions over the measure, each with the reason why
+// it is still one thing. Functions are written file:name.
+var longOnes = map[string]string{}
+
+func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
+	for _, p := range loadModule(t) {
+		if match("examples/...", p.path) && p.files[0].tree.Name.Name == "main" {
+			continue // the file's own words are its comment
+		}
+		if !slices.ContainsFunc(p.files, hasPackageComment) {
+			t.Errorf("package %s has no package comment", p.path)
+		}
+	}
+}
+
+func hasPackageComment(f file) bool {
+	return f.tree.Doc != nil && strings.TrimSpace(f.tree.Doc.Text()) != ""
+}
+
+func TestEveryExportedNameIsExplained(t *testing.T) {
+	for _, p := range loadModule(t) {
+		for _, f := range p.files {
+			if f.test {
+				continue
+			}
+			for _, name := range unexplained(f) {
+				t.Errorf("%s has no comment", name)
+			}
+		}
+	}
+}
+
+func TestFilesAndFunctionsAreShort(t *testing.T) {
+	met := make(map[string]bool)
+	for _, p := range loadModule(t) {
+		for _, f := range p.files {
+			if f.test {
+				continue
+			}
+			for name, complaint := range tooLong(f) {
+				met[name] = true
+				if longOnes[name] == "" {
+					t.Error(complaint)
+				}
+			}
+		}
+	}
+	for name := range longOnes {
+		if !met[name] {
+			t.Errorf("%s is short again: take it off the list", name)
+		}
+	}
+}
+
+// unexplained lists the exported names of a file that have no comment.
+func unexplained(f file) []string {
+	var names []string
+	note := func(n ast.Node, name string) {
+		names = append(names, fmt.Sprintf("%s: %s", f.set.Position(n.Pos()), name))
+	}
+	for _, decl := range f.tree.Decls {
+		switch d := decl.(type) {
+		case *ast.FuncDecl:
+			if d.Name.IsExported() && d.Doc == nil && (d.Recv == nil || ast.IsExported(receiver(d))) {
+				note(d, d.Name.Name)
+			}
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				if name := unexplainedSpec(d, spec); name != "" {
+					note(spec, name)
+				}
+			}
+		}
+	}
+	return names
+}
+
+// unexplainedSpec returns an exported name of a type, const or var that has no
+// comment; one on its whole group will do.
+func unexplainedSpec(d *ast.GenDecl, spec ast.Spec) string {
+	switch s := spec.(type) {
+	case *ast.TypeSpec:
+		if s.Name.IsExported() && d.Doc == nil && s.Doc == nil {
+			return s.Name.Name
+		}
+	case *ast.ValueSpec:
+		if d.Doc != nil || s.Doc != nil || s.Comment != nil {
+			return ""
+		}
+		for _, name := range s.Names {
+			if name.IsExported() {
+				return name.Name
+			}
+		}
+	}
+	return ""
+}
+
+// receiver is the name of the type that a method belongs to.
+func receiver(d *ast.FuncDecl) string {
+	expr := d.Recv.List[0].Type
+	for {
+		switch e := expr.(type) {
+		case *ast.StarExpr:
+			expr = e.X
+		case *ast.IndexExpr:
+			expr = e.X
+		case *ast.IndexListExpr:
+			expr = e.X
+		case *ast.Ident:
+			return e.Name
+		default:
+			return ""
+		}
+	}
+}
+
+// tooLong maps what is too long in a file to a sentence that says so.
+func tooLong(f file) map[string]string {
+	long := make(map[string]string)
+	if f.lines > maxFileLines {
+		long[f.path] = fmt.Sprintf("%s has %d lines: look for the second noun in it", f.path, f.lines)
+	}
+	for _, decl := range f.tree.Decls {
+		d, ok := decl.(*ast.FuncDecl)
+		if !ok {
+			continue
+		}
+		at := f.set.Position(d.Pos())
+		if lines := f.set.Position(d.End()).Line - at.Line + 1; lines > maxFunctionLines {
+			long[f.path+":"+d.Name.Name] = fmt.Sprintf("%s: %s has %d lines: give each step its own function", at, d.Name.Name, lines)
+		}
+	}
+	return long
+}
+
+// TestStyleCatches feeds the measures with files that break them.
+func TestStyleCatches(t *testing.T) {
+	cases := []struct {
+		name, source, want string
+	}{
+		{"function", "func F() {}", "F"},
+		{"explained function", "// F does.\nfunc F() {}", ""},
+		{"hidden function", "func f() {}", ""},
+		{"method", "// T is.\ntype T[K any] struct{}\nfunc (*T[K]) M() {}", "M"},
+		{"method of a hidden type", "type t struct{}\nfunc (*t) M() {}", ""},
+		{"type", "type T int", "T"},
+		{"type in an explained group", "// They are.\ntype (\n\tT int\n\tU int\n)", ""},
+		{"const", "const C = 1", "C"},
+		{"const in an explained group", "// They are.\nconst (\n\tC = 1\n\tD = 2\n)", ""},
+		{"const beside an explained one", "const (\n\t// C is.\n\tC = 1\n\tD = 2\n)", "D"},
+		{"var with a comment behind it", "var V = 1 // is", ""},
+	}
+	for _, c := range cases {
+		got := unexplained(parsePackage(t, "x/x.go", "package x\n\n"+c.source+"\n").files[0])
+		if c.want == "" && len(got) > 0 || c.want != "" && (len(got) != 1 || !strings.HasSuffix(got[0], ": "+c.want)) {
+			t.Errorf("%s: unexplained are %q, want %q", c.name, got, c.want)
+		}
+	}
+	body := strings.Repeat("\tprintln()\n", maxFunctionLines-2)
+	if long := tooLong(parsePackage(t, "x/x.go", "package x\n\nfunc f() {\n"+body+"}\n").files[0]); len(long) != 0 {
+		t.Errorf("a function of %d lines is refused: %v", maxFunctionLines, long)
+	}
+	if long := tooLong(parsePackage(t, "x/x.go", "package x\n\nfunc f() {\n"+body+"\n}\n").files[0]); long["x/x.go:f"] == "" {
+		t.Errorf("a function of %d lines passes", maxFunctionLines+1)
+	}
+	if long := tooLong(parsePackage(t, "x/x.go", "package x\n"+strings.Repeat("\n", maxFileLines)).files[0]); long["x/x.go"] == "" {
+		t.Errorf("a file of %d lines passes", maxFileLines+1)
+	}
+}
