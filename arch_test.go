@@ -27,7 +27,7 @@ var layers = []layer{
 	{"internal/vfs/...", []string{"internal/vfs", "internal/vfs/..."}, "file systems that fail, and their suite"},
 	{"internal/rawjson", nil, "bytes of JSON, whoever they belong to"},
 	{"internal/journal", []string{".", "internal/vfs"}, "lines, not entries: the root only for positions, gaps and kinds of errors"},
-	{"store", []string{"."}, "the contract knows no member"},
+	{"store", []string{".", "internal/rawjson"}, "the contract knows no member; raw JSON in entries is checked before it is kept"},
 	{"store/filestore", []string{".", "store", "dialect", "dialect/native", "internal/journal", "internal/vfs", "internal/rawjson"}, "spells entries in the native dialect, in a journal"},
 	{"store/jetstream", []string{".", "store", "dialect", "dialect/native", "internal/rawjson"}, "sends the lines that files hold"},
 	{"store/storetest", []string{".", "store", "store/memstore"}, "compares every store with the one in memory"},
