@@ -165,6 +165,8 @@ func TestPrepareRefuses(t *testing.T) {
 		{"bad arguments", firn.ErrInvalid, firn.Entry{Body: message(firn.RoleAssistant, firn.ToolCall{Arguments: json.RawMessage("{")})}},
 		{"bad data", firn.ErrInvalid, firn.Entry{Body: &firn.Custom{Data: json.RawMessage("nope")}}},
 		{"empty data", firn.ErrInvalid, firn.Entry{Body: &firn.Custom{Data: json.RawMessage{}}}},
+		{"bad field value", firn.ErrInvalid, firn.Entry{Body: user("a"), Extra: firn.Fields{{Name: "x", Value: json.RawMessage("1 2")}}}},
+		{"deep data", firn.ErrInvalid, firn.Entry{Body: &firn.Custom{Data: json.RawMessage(strings.Repeat("[", 505) + strings.Repeat("]", 505))}}},
 		{"bad field", firn.ErrInvalid, firn.Entry{Body: user("a"), Extra: firn.Fields{{Name: "x"}}}},
 		{"opaque without a line", firn.ErrInvalid, firn.Entry{Body: &firn.Opaque{Type: "x"}}},
 		{"opaque list", firn.ErrInvalid, firn.Entry{Body: &firn.Opaque{Type: "x", Raw: json.RawMessage("[]")}}},
@@ -207,6 +209,7 @@ func TestPrepareTargets(t *testing.T) {
 		firn.Entry{Body: &firn.Compaction{}},
 		firn.Entry{Body: &firn.Compaction{FirstKept: "old"}},
 		firn.Entry{Body: &firn.BranchSummary{From: "anywhere"}},
+		firn.Entry{Body: &firn.Custom{Type: "wide", Data: json.RawMessage("[\"\\\"[[\"" + strings.Repeat(",[]", 600) + "]")}},
 	)
 }
 

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"firn"
+	"firn/internal/rawjson"
 )
 
 // cleaned is the name of the extra field of entries whose text was changed
@@ -59,15 +61,54 @@ func text[S ~string](g *gate, s S) S {
 	return S(c)
 }
 
+// maxDepth bounds how deep a piece of JSON may be nested, so that the line it
+// becomes part of can be read again.
+const maxDepth = rawjson.MaxDepth - 12
+
 // raw cleans a piece of JSON that may be missing.
 func (g *gate) raw(what string, raw json.RawMessage) json.RawMessage {
 	if raw == nil {
 		return nil
 	}
-	if !json.Valid(raw) {
-		g.refuse("its %s is not valid JSON", what)
+	r := rawjson.New(raw)
+	r.Skip()
+	if err := r.End(); err != nil {
+		g.refuse("its %s is not valid JSON (%v)", what, err)
+		return raw
 	}
-	return raw
+	if depth(raw) > maxDepth {
+		g.refuse("its %s is nested more than %d deep", what, maxDepth)
+	}
+	c, changed := rawjson.Clean(raw)
+	if changed {
+		g.edits++
+		g.cleaned = true
+	}
+	return c
+}
+
+// depth tells how deep valid JSON is nested. It counts only if there are
+// enough brackets for the answer to matter.
+func depth(raw []byte) int {
+	if bytes.Count(raw, []byte("{"))+bytes.Count(raw, []byte("[")) <= maxDepth {
+		return 0
+	}
+	deepest, depth, quoted := 0, 0, false
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case c == '"':
+			quoted = !quoted
+		case c == '\\':
+			i++
+		case quoted:
+		case c == '{' || c == '[':
+			depth++
+			deepest = max(deepest, depth)
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return deepest
 }
 
 func (g *gate) fields(in firn.Fields) firn.Fields {

@@ -207,12 +207,15 @@ func (m *Store) ReadBack(ctx context.Context, id firn.ID, before store.Pos) iter
 // Follow yields the records after a position and then those that are added.
 func (m *Store) Follow(ctx context.Context, id firn.ID, after store.Pos) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
-		next := after
+		next, begun := after, false
 		for ctx.Err() == nil {
 			entries, changed, err := m.look(ctx, id)
 			if err != nil && ctx.Err() == nil {
 				yield(store.Record{}, err)
 				return
+			}
+			if !begun { // from the end means from where it is now
+				next, begun = min(after, store.Pos(len(entries))), true
 			}
 			for ; next < store.Pos(len(entries)) && ctx.Err() == nil; next++ {
 				if !yield(record(int(next), entries[next]), nil) {

@@ -1,0 +1,17 @@
+package memstore_test
+
+import (
+	"testing"
+
+	"firn/store"
+	"firn/store/memstore"
+	"firn/store/storetest"
+)
+
+// open opens a store in memory. It has nothing to open again, so it stays.
+func open(*testing.T) storetest.Opened {
+	s := memstore.New(memstore.Options{})
+	return storetest.Opened{Store: s, Reopen: func() store.Store { return s }}
+}
+
+func TestContract(t *testing.T) { storetest.Run(t, open) }

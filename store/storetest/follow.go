@@ -1,0 +1,175 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"firn"
+	"firn/store"
+)
+
+func followTests() []test {
+	return []test{
+		{"sees what was and what comes", followSees},
+		{"begins anywhere", followAnywhere},
+		{"begins at the end", followFromEnd},
+		{"ends with its context", followEnds},
+		{"ends with the store", followCloses},
+		{"sees all of a crowd", followCrowd},
+	}
+}
+
+// follow follows a session in a goroutine until stop says that it has seen
+// enough, and sends what it saw.
+func (s *suite) follow(id firn.ID, after store.Pos, stop func([]stored) bool) <-chan []stored {
+	seen := make(chan []stored, 1)
+	seq := s.store.Follow(s.ctx, id, after)
+	go func() {
+		var all []stored
+		defer func() { seen <- all }()
+		for r, err := range seq {
+			if err == nil {
+				var one stored
+				one, err = take(r)
+				all = append(all, one)
+			}
+			if err != nil {
+				s.Errorf("Follow: %v", err)
+				return
+			}
+			if stop(all) {
+				return
+			}
+		}
+		s.Errorf("Follow ended after %d records, before it had seen enough", len(all))
+	}()
+	return seen
+}
+
+// count says that n records are enough.
+func count(n int) func([]stored) bool {
+	return func(all []stored) bool { return len(all) == n }
+}
+
+func followSees(s *suite) {
+	s.say("s1", "before")
+	var seen []<-chan []stored
+	for range 3 {
+		seen = append(seen, s.follow("s1", store.Start, count(301)))
+	}
+	for i := range 199 {
+		s.say("s1", fmt.Sprint("one ", i))
+		if i%2 == 0 {
+			s.say("s1", fmt.Sprint("two ", i))
+		}
+	}
+	want := s.read("s1")
+	for _, c := range seen {
+		s.sameRecords("followed", <-c, want[:301])
+	}
+}
+
+func followAnywhere(s *suite) {
+	all := s.twenty("s1")
+	middle := s.follow("s1", all[9].Next, count(13))
+	late := s.follow("s1", all[20].Next, count(2))
+	s.say("s1", "a", "b")
+	want := s.read("s1")
+	s.sameRecords("followed from the middle", <-middle, want[10:])
+	s.sameRecords("followed from the end", <-late, want[21:])
+}
+
+func followFromEnd(s *suite) {
+	old := s.twenty("s1")
+	enough := make(chan struct{})
+	seen := s.follow("s1", store.End, func(all []stored) bool {
+		if len(all) == 1 {
+			close(enough)
+		}
+		return len(all) == 3
+	})
+	said := 0
+	for going := true; going && s.ctx.Err() == nil; said++ { // it begins to follow when it gets round to it
+		s.say("s1", "new")
+		select {
+		case <-enough:
+			going = false
+		default:
+		}
+	}
+	s.say("s1", "last", "of all")
+	got := <-seen
+	if len(got) == 0 {
+		s.Fatalf("saw none of %d new records", said)
+	}
+	if got[0].At < old[20].Next {
+		s.Errorf("saw an old record at %d", got[0].At)
+	}
+	rest := s.collect(s.store.Read(s.ctx, "s1", got[0].At))
+	s.sameRecords("followed", got, rest[:len(got)])
+}
+
+func followEnds(s *suite) {
+	s.say("s1", "a")
+	for range 20 {
+		ctx, cancel := context.WithCancel(s.ctx)
+		begun, ended := make(chan struct{}, 2), make(chan error)
+		go func() {
+			var failed error
+			for _, err := range s.store.Follow(ctx, "s1", store.Start) {
+				failed = err
+				begun <- struct{}{}
+			}
+			ended <- failed
+		}()
+		<-begun
+		cancel()
+		if err := <-ended; err != nil {
+			s.Errorf("Follow ended with %v", err)
+		}
+	}
+}
+
+func followCloses(s *suite) {
+	s.say("s1", "a")
+	seen, ended := make(chan struct{}, 3), make(chan error)
+	seq := s.store.Follow(s.ctx, "s1", store.Start)
+	go func() {
+		var failed error
+		for _, err := range seq {
+			failed = err
+			seen <- struct{}{}
+		}
+		ended <- failed
+	}()
+	<-seen
+	<-seen
+	s.must("Close", s.store.Close())
+	s.wantErr("Follow when the store is closed", <-ended, firn.ErrClosed)
+}
+
+func followCrowd(s *suite) {
+	s.say("s1", "first")
+	const writers, each = 4, 40
+	seen := s.follow("s1", store.Start, count(2+writers*each))
+	var wg sync.WaitGroup
+	for w := range writers {
+		wg.Go(func() {
+			for i := range each {
+				if _, err := s.store.Append(s.ctx, "s1", store.Any, said(fmt.Sprint(w, " ", i))); err != nil {
+					s.Errorf("Append: %v", err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	got := <-seen
+	s.sameRecords("followed", got, s.read("s1"))
+	all := texts(got)
+	slices.Sort(all)
+	if n := len(slices.Compact(all)); n != 2+writers*each {
+		s.Errorf("saw %d different records, want %d", n, 2+writers*each)
+	}
+}

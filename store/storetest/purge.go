@@ -1,0 +1,129 @@
+package storetest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"firn"
+	"firn/store"
+)
+
+func purgeTests() []test {
+	return []test{
+		{"erases a session", purgeSession},
+		{"erases a session in the bin", purgeBin},
+		{"erases entries", purgeEntries},
+		{"erases all or none", purgeNone},
+	}
+}
+
+// secret is what must be gone after a purge.
+const secret = "hunter2"
+
+func purgeSession(s *suite) {
+	if s.remover() == nil {
+		return
+	}
+	end := s.say("s1", secret)
+	s.say("s2", "stays")
+	receipt, err := s.remover().Purge(s.ctx, "s1", "asked to")
+	s.must("Purge", err)
+	if receipt.Session != "s1" || receipt.Reason != "asked to" || receipt.Begun.IsZero() || receipt.Done.Before(receipt.Begun) || len(receipt.Entries) > 0 {
+		s.Errorf("the receipt is %+v", receipt)
+	}
+	for range 2 {
+		s.wantGone("s1", end)
+		if got := s.ids(store.Query{}); !slices.Equal(got, []firn.ID{"s2"}) {
+			s.Errorf("listed %q", got)
+		}
+		s.wantErr("Restore of what was purged", s.remover().Restore(s.ctx, "s1"), firn.ErrNotFound)
+		s.restart()
+	}
+}
+
+func purgeBin(s *suite) {
+	if s.remover() == nil {
+		return
+	}
+	end := s.say("s1", secret)
+	s.must("Remove", s.remover().Remove(s.ctx, "s1", ""))
+	_, err := s.remover().Purge(s.ctx, "s1", "")
+	s.must("Purge", err)
+	s.wantErr("Restore of what was purged", s.remover().Restore(s.ctx, "s1"), firn.ErrNotFound)
+	s.wantGone("s1", end)
+}
+
+func purgeEntries(s *suite) {
+	if s.remover() == nil {
+		return
+	}
+	s.append("s1",
+		entry("a", "", said(secret+" in the first prompt").Body), entry("b", "", said("fine").Body),
+		entry("c", "a", &firn.Title{Name: secret + " in the title"}), entry("d", "b", said(strings.Repeat(secret, 10000)).Body),
+		entry("e", "", &firn.Custom{Type: "x", Data: json.RawMessage(fmt.Sprintf("{%q:1}", secret))}), entry("f", "", said("last").Body))
+	before := s.read("s1")
+	erased := []firn.EntryID{"a", "c", "d", "e"}
+	receipt, err := s.remover().Purge(s.ctx, "s1", "asked to", erased...)
+	s.must("Purge", err)
+	if receipt.Session != "s1" || !slices.Equal(receipt.Entries, erased) || receipt.Done.IsZero() {
+		s.Errorf("the receipt is %+v", receipt)
+	}
+	for range 2 {
+		after := s.read("s1")
+		s.sameRecords("after the purge", after, holes(before, erased))
+		s.sameRecords("backwards after the purge", s.collect(s.store.ReadBack(s.ctx, "s1", store.End)), backwards(after))
+		s.noSecret(after)
+		s.restart()
+	}
+	_, err = s.store.Append(s.ctx, "s1", before[len(before)-1].Next, entry("g", "a", said("after an erased entry").Body))
+	s.must("Append at the end, after an erased entry", err)
+	if receipt, err = s.remover().Purge(s.ctx, "s1", "again", "a", "g"); err != nil {
+		s.Errorf("Purge, in part again: %v", err)
+	}
+	if last := s.read("s1")[7]; last.Body.Kind() != firn.KindErased || last.Parent != "a" {
+		s.Errorf("the last record is %+v", last.Entry)
+	}
+}
+
+// holes returns records as they should be once some were erased.
+func holes(all []stored, erased []firn.EntryID) []stored {
+	all = slices.Clone(all)
+	for i, r := range all {
+		if slices.Contains(erased, r.ID) {
+			all[i].Body, all[i].Extra = &firn.Opaque{Type: firn.KindErased}, nil
+		}
+	}
+	return all
+}
+
+// noSecret checks that the secret is in nothing that the store tells.
+func (s *suite) noSecret(all []stored) {
+	s.Helper()
+	for _, r := range all {
+		body, err := json.Marshal(r.Body)
+		s.must("Marshal", err)
+		if bytes.Contains(body, []byte(secret)) || bytes.Contains(r.Line, []byte(secret)) {
+			s.Errorf("entry %s still tells the secret", r.ID)
+		}
+	}
+	for _, info := range s.list(store.Query{}) {
+		if strings.Contains(fmt.Sprint(info), secret) {
+			s.Errorf("the list still tells the secret: %+v", info)
+		}
+	}
+}
+
+func purgeNone(s *suite) {
+	if s.remover() == nil {
+		return
+	}
+	s.append("s1", entry("a", "", said("stays").Body))
+	_, err := s.remover().Purge(s.ctx, "s1", "", "a", "nothing")
+	s.wantErr("Purge of an entry and of nothing", err, firn.ErrNotFound)
+	if got := texts(s.read("s1")); !slices.Equal(got, []string{"(session)", "stays"}) {
+		s.Errorf("the session became %q", got)
+	}
+}

@@ -1,0 +1,132 @@
+package storetest
+
+import (
+	"slices"
+
+	"firn"
+	"firn/store"
+)
+
+func removerTests() []test {
+	return []test{
+		{"archives", removerArchives},
+		{"removes and restores", removerRemoves},
+		{"knows what is not there", removerNotFound},
+	}
+}
+
+// remover returns the capability, or nil if there is nothing to test.
+func (s *suite) remover() store.Remover {
+	r, _ := store.As[store.Remover](s.store)
+	return r
+}
+
+func removerArchives(s *suite) {
+	if s.remover() == nil {
+		return
+	}
+	s.begin(firn.Header{Session: "a"}, 1)
+	s.begin(firn.Header{Session: "b"}, 2)
+	want := s.read("a")
+	check := func(when string, plain, archived []firn.ID) {
+		s.Helper()
+		if got := s.ids(store.Query{}); !slices.Equal(got, plain) {
+			s.Errorf("%s: listed %q, want %q", when, got, plain)
+		}
+		if got := s.ids(store.Query{Archived: true}); !slices.Equal(got, archived) {
+			s.Errorf("%s: listed as archived %q, want %q", when, got, archived)
+		}
+	}
+	for range 2 {
+		s.must("Archive", s.remover().Archive(s.ctx, "a"))
+		check("archived", []firn.ID{"b"}, []firn.ID{"a"})
+	}
+	s.restart()
+	check("archived, after closing", []firn.ID{"b"}, []firn.ID{"a"})
+	s.sameRecords("archived", s.read("a"), want)
+	_, err := s.store.Append(s.ctx, "a", want[len(want)-1].Next, said("more"))
+	s.must("Append to an archived session", err)
+	want = s.read("a")
+	check("appended to", []firn.ID{"b"}, []firn.ID{"a"})
+	s.append("a", entry("stone", "", &firn.Tombstone{Target: "a"}))
+	check("hidden too", []firn.ID{"b"}, nil)
+	if got := s.ids(store.Query{Archived: true, Hidden: true}); !slices.Equal(got, []firn.ID{"a"}) {
+		s.Errorf("archived and hidden: listed %q", got)
+	}
+	s.append("a", entry("stone2", "", &firn.Tombstone{Target: "stone"}))
+	for range 2 {
+		s.must("Unarchive", s.remover().Unarchive(s.ctx, "a"))
+		check("unarchived", []firn.ID{"a", "b"}, nil)
+	}
+	s.sameRecords("unarchived", s.read("a")[:len(want)], want)
+}
+
+func removerRemoves(s *suite) {
+	if s.remover() == nil {
+		return
+	}
+	s.begin(firn.Header{Session: "a"}, 1)
+	s.begin(firn.Header{Session: "b"}, 2)
+	want := s.read("a")
+	end := want[len(want)-1].Next
+	for range 2 {
+		s.must("Remove", s.remover().Remove(s.ctx, "a", "not needed"))
+		s.wantGone("a", end)
+		if got := s.ids(store.Query{}); !slices.Equal(got, []firn.ID{"b"}) {
+			s.Errorf("listed %q", got)
+		}
+		s.restart()
+		s.wantGone("a", end)
+	}
+	for range 2 {
+		s.must("Restore", s.remover().Restore(s.ctx, "a"))
+		s.sameRecords("restored", s.read("a"), want)
+		if got := s.ids(store.Query{}); !slices.Equal(got, []firn.ID{"b", "a"}) {
+			s.Errorf("listed %q", got)
+		}
+	}
+	_, err := s.store.Append(s.ctx, "a", end, said("more"))
+	s.must("Append to a restored session", err)
+	s.must("Remove", s.remover().Remove(s.ctx, "a", "once more"))
+	s.must("Restore", s.remover().Restore(s.ctx, "a"))
+	if got := s.read("a"); len(got) != len(want)+1 {
+		s.Errorf("restored once more: %q", texts(got))
+	}
+}
+
+// wantGone checks that a session is not there but its id is taken.
+func (s *suite) wantGone(id firn.ID, end store.Pos) {
+	s.Helper()
+	for name, seq := range s.readers(s.ctx, id) {
+		_, err := drain(seq)
+		s.wantErr(name+" of what is gone", err, firn.ErrNotFound)
+	}
+	for _, expect := range []store.Pos{store.Any, store.Start, end} {
+		_, err := s.store.Append(s.ctx, id, expect, said("x"))
+		s.wantErr("Append to what is gone", err, firn.ErrNotFound)
+	}
+	for _, q := range []store.Query{{}, {Archived: true}, {Hidden: true}, {Archived: true, Hidden: true}} {
+		if slices.Contains(s.ids(q), id) {
+			s.Errorf("%+v lists what is gone", q)
+		}
+	}
+}
+
+func removerNotFound(s *suite) {
+	r := s.remover()
+	if r == nil {
+		return
+	}
+	s.say("s1", "a")
+	s.wantErr("Archive", r.Archive(s.ctx, "nobody"), firn.ErrNotFound)
+	s.wantErr("Unarchive", r.Unarchive(s.ctx, "nobody"), firn.ErrNotFound)
+	s.wantErr("Remove", r.Remove(s.ctx, "nobody", ""), firn.ErrNotFound)
+	s.wantErr("Restore", r.Restore(s.ctx, "nobody"), firn.ErrNotFound)
+	_, err := r.Purge(s.ctx, "nobody", "")
+	s.wantErr("Purge", err, firn.ErrNotFound)
+	_, err = r.Purge(s.ctx, "s1", "", "nothing")
+	s.wantErr("Purge of an entry", err, firn.ErrNotFound)
+	if len(s.read("s1")) != 2 {
+		s.Error("the session changed")
+	}
+}

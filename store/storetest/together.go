@@ -1,0 +1,162 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"firn"
+	"firn/store"
+)
+
+func togetherTests() []test {
+	return []test{
+		{"keeps everybody's entries in one order", togetherAny},
+		{"lets one win at each position", togetherExpect},
+		{"begins a session once", togetherBegin},
+		{"reads while others append", togetherRead},
+	}
+}
+
+const crowd = 8
+
+// together runs do in as many goroutines as a crowd has and waits for them.
+func together(do func(who int)) {
+	var wg sync.WaitGroup
+	for who := range crowd {
+		wg.Go(func() { do(who) })
+	}
+	wg.Wait()
+}
+
+func togetherAny(s *suite) {
+	const each = 20
+	var ends [crowd][each]store.Pos
+	together(func(who int) {
+		for i := range each {
+			end, err := s.store.Append(s.ctx, "s1", store.Any, said(fmt.Sprintf("%d %d a", who, i)), said(fmt.Sprintf("%d %d b", who, i)))
+			if err != nil {
+				s.Errorf("Append: %v", err)
+			}
+			ends[who][i] = end
+		}
+	})
+	all := s.read("s1")
+	if len(all) != 1+2*crowd*each {
+		s.Fatalf("%d records, want a header and %d", len(all), 2*crowd*each)
+	}
+	var next [crowd]int
+	for i := 1; i < len(all); i += 2 {
+		var who, n int
+		if _, err := fmt.Sscanf(all[i].text(), "%d %d a", &who, &n); err != nil {
+			s.Fatalf("record %d says %q: %v", i, all[i].text(), err)
+		}
+		if n != next[who] || all[i+1].text() != fmt.Sprintf("%d %d b", who, n) {
+			s.Errorf("record %d says %q and then %q", i, all[i].text(), all[i+1].text())
+		}
+		if all[i+1].Next != ends[who][n] {
+			s.Errorf("%q ends at %d, Append returned %d", all[i+1].text(), all[i+1].Next, ends[who][n])
+		}
+		next[who] = n + 1
+	}
+	s.chained(all)
+	s.sameRecords("read back", s.collect(s.store.ReadBack(s.ctx, "s1", store.End)), backwards(all))
+}
+
+// chained checks that each entry follows the one before it and ids are unique.
+func (s *suite) chained(all []stored) {
+	s.Helper()
+	seen := make(map[firn.EntryID]bool)
+	var before firn.EntryID
+	for _, r := range all[1:] {
+		if r.Parent != before || seen[r.ID] {
+			s.Errorf("%q has the id %q and the parent %q, want %q", r.text(), r.ID, r.Parent, before)
+		}
+		seen[r.ID], before = true, r.ID
+	}
+}
+
+func togetherExpect(s *suite) {
+	const each = 10
+	start := s.say("s1", "first")
+	var mu sync.Mutex
+	var won []store.Pos
+	together(func(who int) {
+		for wins, at := 0, start; wins < each; {
+			end, err := s.store.Append(s.ctx, "s1", at, said(fmt.Sprint(who)))
+			var c *store.Conflict
+			if errors.As(err, &c) && c.End != at {
+				at = c.End
+				continue
+			}
+			if err != nil {
+				s.Errorf("Append at %d: %v", at, err)
+				return
+			}
+			mu.Lock()
+			won = append(won, at)
+			mu.Unlock()
+			wins, at = wins+1, end
+		}
+	})
+	all := s.read("s1")
+	var stand []store.Pos
+	for _, r := range all[2:] {
+		stand = append(stand, r.At)
+	}
+	slices.Sort(won)
+	if !slices.Equal(won, stand) {
+		s.Errorf("appends won at %d, the records stand at %d", won, stand)
+	}
+	s.chained(all)
+}
+
+func togetherBegin(s *suite) {
+	for round := range 5 {
+		id := firn.ID(fmt.Sprint("start", round))
+		var won [crowd]bool
+		together(func(who int) {
+			_, err := s.store.Append(s.ctx, id, store.Start, said(fmt.Sprint(who)))
+			if won[who] = err == nil; err != nil && !errors.Is(err, firn.ErrConflict) {
+				s.Errorf("Append: %v", err)
+			}
+		})
+		if n := strings.Count(fmt.Sprint(won), "true"); n != 1 {
+			s.Errorf("%d appends began the same session", n)
+		}
+		id = firn.ID(fmt.Sprint("any", round))
+		together(func(who int) {
+			if _, err := s.store.Append(s.ctx, id, store.Any, said(fmt.Sprint(who))); err != nil {
+				s.Errorf("Append: %v", err)
+			}
+		})
+		all := s.read(id)
+		if len(all) != 1+crowd || all[0].Body.Kind() != firn.KindHeader {
+			s.Errorf("the session became %q", texts(all))
+		}
+		s.chained(all)
+	}
+}
+
+func togetherRead(s *suite) {
+	s.say("s1", "first")
+	together(func(who int) {
+		for i := range 10 {
+			if who%2 == 0 {
+				if _, err := s.store.Append(s.ctx, "s1", store.Any, said(fmt.Sprint(who, i))); err != nil {
+					s.Errorf("Append: %v", err)
+				}
+				continue
+			}
+			forth, err1 := drain(s.store.Read(s.ctx, "s1", store.Start))
+			back, err2 := drain(s.store.ReadBack(s.ctx, "s1", store.End))
+			if err1 != nil || err2 != nil || len(forth) < 2 || len(back) < len(forth) {
+				s.Errorf("read %d, %v; read back %d, %v", len(forth), err1, len(back), err2)
+				return
+			}
+			s.sameRecords("read back", backwards(back)[:len(forth)], forth)
+		}
+	})
+}
