@@ -45,8 +45,9 @@ const maxDamage = 64
 // length of the line and no faster.
 //
 // An object inside of a broken one is not taken for a record. The price: where
-// a record was torn right behind a colon or an opening bracket, the one glued
-// to it looks like a part of it, and the two of them are one torn piece.
+// a record was torn at a place where an object may stand within it (behind a
+// colon, behind a bracket or comma of an array), the one glued to it looks like
+// a part of it, and the two of them are one torn piece.
 func Split(line []byte) []Piece {
 	var pieces []Piece
 	damage := 0
@@ -95,7 +96,10 @@ func damageAt(line []byte, pos, fault int, fine bool, kind PieceKind, detail str
 	if kind == Torn && end > fault {
 		kind = Damaged
 	}
-	return Piece{kind, pos, trimSpace(line[pos:end]), detail}
+	if end == len(line) {
+		return Piece{kind, pos, trimSpace(line[pos:]), detail}
+	}
+	return Piece{kind, pos, line[pos:end], detail}
 }
 
 // nextPiece returns where the next piece begins. Up to fault the line was
