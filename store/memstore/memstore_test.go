@@ -15,3 +15,5 @@ func open(*testing.T) storetest.Opened {
 }
 
 func TestContract(t *testing.T) { storetest.Run(t, open) }
+
+func TestRandom(t *testing.T) { storetest.RunRandom(t, open) }

@@ -39,10 +39,7 @@ func appendReturnsEnd(s *suite) {
 	for i := range 5 {
 		ends = append(ends, s.say("s1", fmt.Sprint(i), "and more"))
 	}
-	all := s.read("s1")
-	if len(all) != 11 {
-		s.Fatalf("%d records, want a header and 10 messages: %q", len(all), texts(all))
-	}
+	all := s.readN("s1", 11)
 	for i, end := range ends {
 		if next := all[2+2*i].Next; next != end {
 			s.Errorf("Append %d returned %d, its last record ends at %d", i, end, next)
@@ -66,12 +63,12 @@ func appendTakesHeader(s *suite) {
 	at := time.Date(2026, 3, 15, 10, 0, 0, 5e6, time.UTC)
 	header := &firn.Header{Session: "s1", Version: 3, Firn: 1, CWD: "/home/ü", ParentSession: "s0", Agent: "ops", Key: "agent:ops:main"}
 	s.append("s1", firn.Entry{Time: at, Body: header}, said("hello"))
-	all := s.read("s1")
+	all := s.readN("s1", 2)
 	if diff := Diff(firn.Entry{Time: at, Body: header}, all[0].Entry); diff != "" {
 		s.Errorf("the header changed (-want +got):\n%s", diff)
 	}
-	if len(all) != 2 || all[1].Parent != "" {
-		s.Errorf("after the header stand %q", texts(all[1:]))
+	if all[1].Parent != "" {
+		s.Errorf("the first entry has the parent %q", all[1].Parent)
 	}
 	_, err := s.store.Append(s.ctx, "s1", store.Any, firn.Entry{Body: &firn.Header{Session: "s1"}})
 	s.wantErr("a second header", err, firn.ErrInvalid)
@@ -80,9 +77,7 @@ func appendTakesHeader(s *suite) {
 	_, err = s.store.Append(s.ctx, "s2", store.Any, firn.Entry{Body: &firn.Header{Session: "s1"}})
 	s.wantErr("another session's header", err, firn.ErrInvalid)
 	s.append("s3", firn.Entry{Body: &firn.Header{}})
-	if all := s.read("s3"); len(all) != 1 {
-		s.Errorf("a session of nothing but a header has %d records", len(all))
-	}
+	s.readN("s3", 1)
 }
 
 func appendFillsIn(s *suite) {
@@ -144,7 +139,7 @@ func appendFindsFarParents(s *suite) {
 	}
 	_, err := s.store.Append(s.ctx, "s1", store.Any, entry("x", "nowhere", &firn.Head{}))
 	s.wantErr("an unknown parent", err, firn.ErrNotFound)
-	all := s.read("s1")
+	all := s.readN("s1", 2004)
 	for _, r := range all[len(all)-2:] {
 		if r.Parent != "first" {
 			s.Errorf("%s has the parent %q", r.ID, r.Parent)
@@ -182,9 +177,7 @@ func appendRefuses(s *suite) {
 		_, err = drain(s.store.Read(s.ctx, "new", store.Start))
 		s.wantErr("reading a session that was refused", err, firn.ErrNotFound)
 	}
-	if after := s.read("s1"); len(after) != len(before) {
-		s.Errorf("something of a refused append was written: %q", texts(after))
-	}
+	s.readN("s1", len(before))
 }
 
 func appendRefusesIDs(s *suite) {
@@ -251,19 +244,14 @@ func appendHeedsContext(s *suite) {
 	cancel()
 	_, err := s.store.Append(ctx, "s1", store.Any, said("b"))
 	s.wantErr("Append when the context is done", err, context.Canceled)
-	if got := s.read("s1"); len(got) != 2 {
-		s.Errorf("it was written all the same: %q", texts(got))
-	}
+	s.readN("s1", 2)
 }
 
 func appendKeepsKinds(s *suite) {
 	want := gallery()
 	s.append("s1", want...)
 	for range 2 {
-		got := s.read("s1")[1:]
-		if len(got) != len(want) {
-			s.Fatalf("%d entries, want %d", len(got), len(want))
-		}
+		got := s.readN("s1", 1+len(want))[1:]
 		parent := firn.EntryID("")
 		for i, e := range want {
 			e.Parent = parent
@@ -285,13 +273,13 @@ func appendKeepsText(s *suite) {
 		s.say("s1", text)
 	}
 	s.restart()
-	for i, r := range s.read("s1")[1:] {
+	for i, r := range s.readN("s1", 1+len(want))[1:] {
 		if r.text() != want[i] {
 			s.Errorf("%.40q was read as %.40q", want[i], r.text())
 		}
 	}
 	s.say("s2", "bad \xff and \x00")
-	last := s.read("s2")[1]
+	last := s.readN("s2", 2)[1]
 	if last.text() != "bad \uFFFD and \uFFFD" || string(last.Extra.Get("cleaned")) != "true" {
 		s.Errorf("bad text became %q with %v", last.text(), last.Extra)
 	}
@@ -307,7 +295,7 @@ func appendCopies(s *suite) {
 	}
 	spoil(m)
 	for range 2 { // what one reader does to an entry, the next must not see
-		got := s.read("s1")[1].Body.(*firn.Message)
+		got := s.readN("s1", 2)[1].Body.(*firn.Message)
 		call, ok := got.Parts[0].(firn.ToolCall)
 		if got.Role != firn.RoleAssistant || !ok || string(call.Arguments) != `{"a":1}` {
 			s.Fatalf("the stored message became %+v", got)

@@ -55,7 +55,5 @@ func deferredRefuses(s *suite) {
 	_, err = d.AppendDeferred(s.ctx, "s1", end, firn.Entry{})
 	s.wantErr("AppendDeferred of nothing", err, firn.ErrInvalid)
 	s.wantErr("Sync of no session", d.Sync(s.ctx, "nobody"), firn.ErrNotFound)
-	if n := len(s.read("s1")); n != 2 {
-		s.Errorf("%d records, want 2", n)
-	}
+	s.readN("s1", 2)
 }

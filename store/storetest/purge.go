@@ -83,7 +83,7 @@ func purgeEntries(s *suite) {
 	if receipt, err = s.remover().Purge(s.ctx, "s1", "again", "a", "g"); err != nil {
 		s.Errorf("Purge, in part again: %v", err)
 	}
-	if last := s.read("s1")[7]; last.Body.Kind() != firn.KindErased || last.Parent != "a" {
+	if last := s.readN("s1", 8)[7]; last.Body.Kind() != firn.KindErased || last.Parent != "a" {
 		s.Errorf("the last record is %+v", last.Entry)
 	}
 }

@@ -38,14 +38,11 @@ func (s *suite) twenty(id firn.ID) []stored {
 		}
 		s.say(id, batch...)
 	}
-	return s.read(id)
+	return s.readN(id, 21)
 }
 
 func readChains(s *suite) {
 	all := s.twenty("s1")
-	if len(all) != 21 {
-		s.Fatalf("read %d records: %q", len(all), texts(all))
-	}
 	for i, r := range all[1:] {
 		if r.text() != fmt.Sprint(i) {
 			s.Errorf("record %d says %q", i, r.text())
@@ -123,9 +120,7 @@ func readSnapshot(s *suite) {
 	if want := []string{"(session)", "a", "b"}; !slices.Equal(got, want) {
 		s.Errorf("read %q, want %q", got, want)
 	}
-	if n := len(s.read("s1")); n != 6 {
-		s.Errorf("%d records after all, want 6", n)
-	}
+	s.readN("s1", 6)
 }
 
 func readStaysValid(s *suite) {

@@ -171,10 +171,24 @@ func (s *suite) collect(seq iter.Seq2[store.Record, error]) []stored {
 	return all
 }
 
-// read returns all of a session.
+// read returns all of a session, which is at least its header.
 func (s *suite) read(id firn.ID) []stored {
 	s.Helper()
-	return s.collect(s.store.Read(s.ctx, id, store.Start))
+	all := s.collect(s.store.Read(s.ctx, id, store.Start))
+	if len(all) == 0 {
+		s.Fatalf("session %s is empty", id)
+	}
+	return all
+}
+
+// readN returns all of a session that must have n records, the header counted.
+func (s *suite) readN(id firn.ID, n int) []stored {
+	s.Helper()
+	all := s.read(id)
+	if len(all) != n {
+		s.Fatalf("session %s has %d records, want %d: %.500q", id, len(all), n, texts(all))
+	}
+	return all
 }
 
 // texts returns what the records say, in order.

@@ -43,10 +43,7 @@ func togetherAny(s *suite) {
 			ends[who][i] = end
 		}
 	})
-	all := s.read("s1")
-	if len(all) != 1+2*crowd*each {
-		s.Fatalf("%d records, want a header and %d", len(all), 2*crowd*each)
-	}
+	all := s.readN("s1", 1+2*crowd*each)
 	var next [crowd]int
 	for i := 1; i < len(all); i += 2 {
 		var who, n int
@@ -101,7 +98,7 @@ func togetherExpect(s *suite) {
 			wins, at = wins+1, end
 		}
 	})
-	all := s.read("s1")
+	all := s.readN("s1", 2+crowd*each)
 	var stand []store.Pos
 	for _, r := range all[2:] {
 		stand = append(stand, r.At)
@@ -132,8 +129,8 @@ func togetherBegin(s *suite) {
 				s.Errorf("Append: %v", err)
 			}
 		})
-		all := s.read(id)
-		if len(all) != 1+crowd || all[0].Body.Kind() != firn.KindHeader {
+		all := s.readN(id, 1+crowd)
+		if all[0].Body.Kind() != firn.KindHeader {
 			s.Errorf("the session became %q", texts(all))
 		}
 		s.chained(all)
