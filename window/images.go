@@ -1,0 +1,222 @@
+package window
+
+import (
+	"fmt"
+	"strings"
+
+	"firn"
+)
+
+// ImageLimits bounds the images of one request. Zero means no bound.
+type ImageLimits struct {
+	// Count is how many images there may be. The newest stay.
+	Count int
+	// Bytes bounds the base64 of one image, TotalBytes that of all.
+	Bytes, TotalBytes int64
+	// Side bounds width and height in pixels.
+	Side int
+}
+
+// images keeps the images that the API can take and replaces the others by a
+// note in words. A wrong type is put right: APIs look at the data.
+var images = Rule{"images", func(items []Item, p *Pass) []Item {
+	refusals := p.judgeImages(items)
+	if len(refusals) == 0 {
+		return items
+	}
+	var it *Item
+	n := 0
+	replace := func(part firn.Part) (firn.Part, verdict) {
+		image, ok := part.(firn.Image)
+		if !ok {
+			return part, keep
+		}
+		n++
+		if why := refusals[n-1]; why != "" {
+			p.Note(it, "image left out: %s", why)
+			return firn.Text{Text: stub(image, why)}, change
+		}
+		if kind := imageType(image); kind != image.MimeType {
+			p.Note(it, "image of type %q sent as %s, which it is", image.MimeType, kind)
+			image.MimeType = kind
+			return image, change
+		}
+		return part, keep
+	}
+	for i := range items {
+		it = &items[i]
+		if parts, changed := editDeep(it.Message.Parts, replace); changed {
+			it.Message.Parts = parts
+		}
+	}
+	return items
+}}
+
+// judgeImages says for each image, in order, why it cannot be sent; nothing if
+// it can.
+func (p *Pass) judgeImages(items []Item) []string {
+	var refusals []string
+	var sizes []int64
+	each := func(part firn.Part) {
+		if image, ok := part.(firn.Image); ok {
+			refusals = append(refusals, p.profile.Images.refuse(image))
+			sizes = append(sizes, int64(len(image.Data)))
+		}
+	}
+	for i := range items {
+		for _, part := range items[i].Message.Parts {
+			each(part)
+			if result, ok := part.(firn.ToolResult); ok {
+				for _, inner := range result.Content {
+					each(inner)
+				}
+			}
+		}
+	}
+	p.boundImages(refusals, sizes)
+	return refusals
+}
+
+// boundImages refuses the oldest images if there are too many, or too much of
+// them, for one request.
+func (p *Pass) boundImages(refusals []string, sizes []int64) {
+	count, total, full := 0, int64(0), ""
+	for i := len(refusals) - 1; i >= 0; i-- {
+		if refusals[i] != "" {
+			continue
+		}
+		count++
+		total += sizes[i]
+		switch limit := p.profile.Images.TotalBytes; {
+		case full != "":
+		case p.maxImages < 0:
+			full = "images are not sent"
+		case p.maxImages > 0 && count > p.maxImages:
+			full = fmt.Sprintf("only the newest %d are sent", p.maxImages)
+		case limit > 0 && total > limit:
+			full = fmt.Sprintf("only the newest %s of images are sent", bytesText(limit))
+		}
+		refusals[i] = full
+	}
+}
+
+// refuse says why an image can never be sent; nothing if it can.
+func (l ImageLimits) refuse(image firn.Image) string {
+	switch {
+	case !sendable[imageType(image)]:
+		return "not a PNG, JPEG, GIF or WebP image"
+	case l.Bytes > 0 && int64(len(image.Data)) > l.Bytes:
+		return "larger than " + bytesText(l.Bytes)
+	case image.Data == "" || !isBase64(image.Data):
+		return "its data is damaged"
+	}
+	if l.Side > 0 {
+		if w, h := imageSize(image.Data); w > l.Side || h > l.Side {
+			return fmt.Sprintf("%dx%d pixels, and the limit is %d", w, h, l.Side)
+		}
+	}
+	return ""
+}
+
+// sendable are the types of images that every API takes.
+var sendable = map[string]bool{"image/png": true, "image/jpeg": true, "image/gif": true, "image/webp": true}
+
+// stub stands for an image that is not sent.
+func stub(image firn.Image, why string) string {
+	kind, _ := firn.CleanText(firn.CutText(image.MimeType, 40))
+	if blank(kind) {
+		kind = "unknown type"
+	}
+	return fmt.Sprintf("[image omitted: %s, %s; %s]", kind, bytesText(int64(len(image.Data))*3/4), why)
+}
+
+func bytesText(n int64) string {
+	switch {
+	case n >= 1<<20:
+		return fmt.Sprintf("%.1f MB", float64(n)/(1<<20))
+	case n >= 1<<10:
+		return fmt.Sprintf("%.1f KB", float64(n)/(1<<10))
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
+
+// beside is what is left in a result whose images were moved out of it.
+const beside = "[the image is in the message after the tool results]"
+
+// imagesBeside is for APIs whose tool results are text only: it moves images
+// out of results into a message of the user behind them. It wants calls and
+// results paired.
+var imagesBeside = Rule{"images-beside", func(items []Item, p *Pass) []Item {
+	first := 0
+	for first < len(items) && !hasImages(&items[first]) {
+		first++
+	}
+	if first == len(items) {
+		return items
+	}
+	moved := append(make([]Item, 0, len(items)+8), items[:first]...)
+	var carry *Item
+	for i := first; i < len(items); i++ {
+		it := items[i]
+		if carry != nil && it.Message.Role != firn.RoleToolResult {
+			moved = append(moved, *carry)
+			carry = nil
+		}
+		if hasImages(&it) {
+			carry = takeImages(&it, carry, p)
+		}
+		moved = append(moved, it)
+	}
+	if carry != nil {
+		moved = append(moved, *carry)
+	}
+	return moved
+}}
+
+// hasImages reports whether an item is a tool result with images in it.
+func hasImages(it *Item) bool {
+	result, _ := resultOf(it)
+	for _, part := range result.Content {
+		if _, ok := part.(firn.Image); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// takeImages moves the images of a result into carry, the message that will
+// follow the results.
+func takeImages(it, carry *Item, p *Pass) *Item {
+	if carry == nil {
+		carry = &Item{Message: firn.Message{Role: firn.RoleUser, Time: it.Message.Time}, Synthetic: true}
+	}
+	result, _ := resultOf(it)
+	carry.From = append(carry.From, it.From...)
+	carry.at = it.at
+	carry.Message.Parts = append(carry.Message.Parts, firn.Text{Text: "[images from the result of call " + result.CallID + "]"})
+	p.Note(it, "images in the result of call %s moved into a message behind it", result.CallID)
+	result.Content, _ = edit(result.Content, func(part firn.Part) (firn.Part, verdict) {
+		if _, ok := part.(firn.Image); !ok {
+			return part, keep
+		}
+		carry.Message.Parts = append(carry.Message.Parts, part)
+		return nil, drop
+	})
+	if len(result.Content) == 0 {
+		result.Content = []firn.Part{firn.Text{Text: beside}}
+	}
+	it.Message.Parts = []firn.Part{result}
+	return carry
+}
+
+// imageType is the type of an image, as its data tell it or else its label.
+func imageType(image firn.Image) string {
+	if kind := sniff(image.Data); kind != "" {
+		return kind
+	}
+	kind := strings.ToLower(image.MimeType)
+	if kind == "image/jpg" {
+		kind = "image/jpeg"
+	}
+	return kind
+}

@@ -1,0 +1,199 @@
+package window
+
+import (
+	"firn"
+)
+
+// interrupted is the result of a call that has none.
+const interrupted = "[firn] the tool call was interrupted; no result was recorded"
+
+// pair makes every call be followed by its result and nothing else, up to the
+// next message of another role. A result counts if it stands between its call
+// and the assistant's next message; it is moved up if it must be. A call
+// without one gets a result that says so; results without a call, and second
+// results, are left out.
+var pair = Rule{"pair", func(items []Item, p *Pass) []Item {
+	if paired(items) {
+		return items
+	}
+	fixed := make([]Item, 0, len(items)+8)
+	for i := 0; i < len(items); {
+		end := i + 1
+		for end < len(items) && items[end].Message.Role != firn.RoleAssistant {
+			end++
+		}
+		if items[i].Message.Role == firn.RoleAssistant {
+			fixed = append(fixed, items[i])
+			fixed = pairSpan(fixed, &items[i], items[i+1:end], p)
+		} else {
+			fixed = pairSpan(fixed, nil, items[i:end], p)
+		}
+		i = end
+	}
+	return fixed
+}}
+
+// paired reports whether all is well, which it mostly is, without allocating:
+// every assistant's message is followed by its results in the order of calls.
+func paired(items []Item) bool {
+	for i := 0; i < len(items); {
+		if items[i].Message.Role == firn.RoleToolResult {
+			return false
+		}
+		n := 0
+		if items[i].Message.Role == firn.RoleAssistant {
+			for _, part := range items[i].Message.Parts {
+				if call, ok := part.(firn.ToolCall); ok {
+					n++
+					if i+n >= len(items) || !answers(&items[i+n], call) {
+						return false
+					}
+				}
+			}
+		}
+		i += n + 1
+	}
+	return true
+}
+
+// answers reports whether an item is the result of a call.
+func answers(it *Item, call firn.ToolCall) bool {
+	result, ok := resultOf(it)
+	return ok && result.CallID == call.ID && result.Name == call.Name
+}
+
+// resultOf returns the tool result that an item consists of.
+func resultOf(it *Item) (firn.ToolResult, bool) {
+	if it.Message.Role != firn.RoleToolResult || len(it.Message.Parts) == 0 {
+		return firn.ToolResult{}, false
+	}
+	result, ok := it.Message.Parts[0].(firn.ToolResult)
+	return result, ok
+}
+
+// callsOf returns the calls of an assistant's message.
+func callsOf(it *Item) []firn.ToolCall {
+	var calls []firn.ToolCall
+	if it != nil && it.Message.Role == firn.RoleAssistant {
+		for _, part := range it.Message.Parts {
+			if call, ok := part.(firn.ToolCall); ok {
+				calls = append(calls, call)
+			}
+		}
+	}
+	return calls
+}
+
+// pairSpan appends what follows an assistant's message up to the next one:
+// the results of its calls, then the rest. The first span has no assistant.
+func pairSpan(fixed []Item, assistant *Item, span []Item, p *Pass) []Item {
+	calls := callsOf(assistant)
+	answer := match(calls, span, p)
+	if !settled(answer) {
+		for k, call := range calls {
+			at := answer[k]
+			if at < 0 {
+				p.Note(assistant, "call %s has no result; one that says so added", call.ID)
+				fixed = append(fixed, missing(assistant, call))
+				continue
+			}
+			if !adjacent(span, at) {
+				p.Note(&span[at], "result of call %s moved behind it", call.ID)
+			}
+			fixed = append(fixed, rename(&span[at], call, p))
+		}
+	} else {
+		byPlace := make([]firn.ToolCall, len(calls))
+		for k, at := range answer {
+			byPlace[at] = calls[k]
+		}
+		for at, call := range byPlace {
+			fixed = append(fixed, rename(&span[at], call, p))
+		}
+	}
+	for i := range span {
+		if span[i].Message.Role != firn.RoleToolResult {
+			fixed = append(fixed, span[i])
+		}
+	}
+	return fixed
+}
+
+// match finds, for each call, the place of its result in the span, or -1. Of
+// calls with the same id the first gets the first result, and so on. Results
+// that no call is left for are noted as left out.
+func match(calls []firn.ToolCall, span []Item, p *Pass) []int {
+	answer := make([]int, len(calls))
+	open := make(map[string][]int, len(calls))
+	for k, call := range calls {
+		answer[k] = -1
+		open[call.ID] = append(open[call.ID], k)
+	}
+	for i := range span {
+		if span[i].Message.Role != firn.RoleToolResult {
+			continue
+		}
+		result, _ := resultOf(&span[i])
+		waiting, known := open[result.CallID]
+		switch {
+		case len(waiting) > 0:
+			answer[waiting[0]] = i
+			open[result.CallID] = waiting[1:]
+		case known:
+			p.Note(&span[i], "second result of call %s left out", result.CallID)
+		default:
+			p.Note(&span[i], "result of call %s left out: there is no such call before it", result.CallID)
+		}
+	}
+	return answer
+}
+
+// settled reports whether the answers are the first items of the span, all of
+// them. They may then stay in the order they came in.
+func settled(answer []int) bool {
+	for _, at := range answer {
+		if at < 0 || at >= len(answer) {
+			return false
+		}
+	}
+	return true
+}
+
+// adjacent reports whether only results stand before a place in the span.
+func adjacent(span []Item, at int) bool {
+	for i := range at {
+		if span[i].Message.Role != firn.RoleToolResult {
+			return false
+		}
+	}
+	return true
+}
+
+// rename gives a result the name of the tool that was called.
+func rename(it *Item, call firn.ToolCall, p *Pass) Item {
+	result, _ := resultOf(it)
+	if result.Name == call.Name {
+		return *it
+	}
+	if result.Name != "" {
+		p.Note(it, "result of call %s: tool name %q written as %s", call.ID, firn.CutText(result.Name, 2*maxName), call.Name)
+	}
+	result.Name = call.Name
+	renamed := *it
+	renamed.Message.Parts = []firn.Part{result}
+	return renamed
+}
+
+// missing makes the result of a call that has none.
+func missing(assistant *Item, call firn.ToolCall) Item {
+	result := firn.ToolResult{
+		CallID: call.ID, Name: call.Name, IsError: true,
+		Content: []firn.Part{firn.Text{Text: interrupted}},
+	}
+	return Item{
+		Message:   firn.Message{Role: firn.RoleToolResult, Parts: []firn.Part{result}, Time: assistant.Message.Time},
+		From:      assistant.From,
+		Synthetic: true,
+		at:        assistant.at,
+	}
+}

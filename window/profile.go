@@ -1,0 +1,183 @@
+package window
+
+import (
+	"fmt"
+	"slices"
+
+	"firn"
+)
+
+// Profile is what one provider's API insists on: a list of rules, applied in
+// order. Applying them to a window that obeys them changes nothing.
+type Profile struct {
+	Name  string
+	Rules []Rule
+	// Images bounds the images of a request.
+	Images ImageLimits
+}
+
+// Rule is one thing an API insists on, and how items are made to obey.
+type Rule struct {
+	Name string
+	// Fix returns the items changed to obey, and notes each change. It owns the
+	// slice, but neither the parts of the messages nor what they point to:
+	// those belong to the log and are replaced, never changed. Fixing what was
+	// fixed changes nothing.
+	Fix func(items []Item, p *Pass) []Item
+}
+
+// Pass is one application of a profile.
+type Pass struct {
+	profile   Profile
+	ask       Ask
+	maxImages int
+	rule      string
+	repairs   []Repair
+}
+
+// newPass prepares a profile. The number of images is the lesser of the
+// profile's and the caller's limit; less than zero means none, zero no limit.
+func newPass(profile Profile, ask Ask, maxImages int) *Pass {
+	if limit := profile.Images.Count; maxImages == 0 || limit > 0 && limit < maxImages {
+		maxImages = limit
+	}
+	return &Pass{profile: profile, ask: ask, maxImages: maxImages}
+}
+
+// Apply makes items obey the profile, and tells what was changed. The items
+// that are passed in stay as they are.
+func (p Profile) Apply(items []Item, ask Ask) ([]Item, []Repair) {
+	pass := newPass(p, ask, 0)
+	return pass.run(slices.Clone(items)), pass.repairs
+}
+
+func (p *Pass) run(items []Item) []Item {
+	for _, rule := range p.profile.Rules {
+		p.rule = rule.Name
+		items = rule.Fix(items, p)
+	}
+	return items
+}
+
+// Ask is the model that will be asked.
+func (p *Pass) Ask() Ask { return p.ask }
+
+// Note records that the rule changed an item.
+func (p *Pass) Note(it *Item, format string, args ...any) {
+	p.repairs = append(p.repairs, Repair{Rule: p.rule, Entry: it.entry(), What: fmt.Sprintf(format, args...)})
+}
+
+// Anthropic is the Messages API of Anthropic.
+func Anthropic() Profile {
+	return Profile{
+		Name: "anthropic",
+		Rules: slices.Concat(content(thinkingSigned, toolNames),
+			[]Rule{pair, callIDs(idAnthropic), mergeUsers, mergeThinkingFirst, beginWithUser, trimEnd}),
+		Images: ImageLimits{Count: 20, Bytes: 5 << 20, TotalBytes: 24 << 20, Side: 8000},
+	}
+}
+
+// OpenAIChat is the Chat Completions API of OpenAI and of the many servers
+// that speak it.
+func OpenAIChat() Profile {
+	return Profile{
+		Name: "openai-chat",
+		Rules: slices.Concat(content(thinkingNone, toolNames),
+			[]Rule{pair, imagesBeside, callIDs(idChat), mergeUsers, mergeAssistants, beginWithUser}),
+		Images: ImageLimits{Count: 50, Bytes: 20 << 20, TotalBytes: 45 << 20},
+	}
+}
+
+// OpenAIResponses is the Responses API of OpenAI.
+func OpenAIResponses() Profile {
+	return Profile{
+		Name: "openai-responses",
+		Rules: slices.Concat(content(thinkingItems, toolNames),
+			[]Rule{pair, callIDs(idResponses), mergeUsers, mergeAssistants, beginWithUser}),
+		Images: ImageLimits{Count: 50, Bytes: 20 << 20, TotalBytes: 45 << 20},
+	}
+}
+
+// Gemini is the API of Google's models.
+func Gemini() Profile {
+	return Profile{
+		Name: "gemini",
+		Rules: slices.Concat(content(thinkingBase64, toolNamesGemini),
+			[]Rule{pair, callIDs(idStrict), mergeUsers, mergeAssistants, beginWithUser, endWithUser}),
+		Images: ImageLimits{Count: 50, Bytes: 7 << 20, TotalBytes: 14 << 20},
+	}
+}
+
+// Mistral is the API of Mistral.
+func Mistral() Profile {
+	return Profile{
+		Name: "mistral",
+		Rules: slices.Concat(content(thinkingNone, toolNames),
+			[]Rule{pair, imagesBeside, callIDs(idStrict9), mergeUsers, mergeAssistants, answerResults, beginWithUser, endWithUser}),
+		Images: ImageLimits{Count: 8, Bytes: 10 << 20, TotalBytes: 45 << 20},
+	}
+}
+
+// Profiles returns all profiles there are.
+func Profiles() []Profile {
+	return []Profile{Anthropic(), OpenAIChat(), OpenAIResponses(), Gemini(), Mistral()}
+}
+
+// content lists the rules about what is inside a message, which come before
+// those about the order of messages: whatever becomes empty must be gone
+// before calls are paired with results.
+func content(thinking, names Rule) []Rule {
+	return []Rule{shape, cleanText, arguments, names, noEmptyText, thinking, images, noEmptyMessage}
+}
+
+// verdict is what shall become of a part.
+type verdict int
+
+const (
+	keep verdict = iota
+	change
+	drop
+)
+
+// edit applies f to each part. The parts themselves are never changed: if f
+// changes or drops one, the result is a copy.
+func edit(parts []firn.Part, f func(firn.Part) (firn.Part, verdict)) (edited []firn.Part, changed bool) {
+	for i, p := range parts {
+		q, v := f(p)
+		if v != keep && !changed {
+			changed = true
+			edited = append(make([]firn.Part, 0, len(parts)), parts[:i]...)
+		}
+		switch {
+		case !changed || v == drop:
+		case v == change:
+			edited = append(edited, q)
+		default:
+			edited = append(edited, p)
+		}
+	}
+	if !changed {
+		return parts, false
+	}
+	return edited, true
+}
+
+// editDeep is edit, and goes into the content of tool results before f sees
+// the result itself.
+func editDeep(parts []firn.Part, f func(firn.Part) (firn.Part, verdict)) (edited []firn.Part, changed bool) {
+	return edit(parts, func(p firn.Part) (firn.Part, verdict) {
+		result, ok := p.(firn.ToolResult)
+		if !ok {
+			return f(p)
+		}
+		content, inside := edit(result.Content, f)
+		if inside {
+			result.Content = content
+		}
+		q, v := f(result)
+		if v == keep && inside {
+			return result, change
+		}
+		return q, v
+	})
+}

@@ -1,0 +1,153 @@
+package window
+
+import (
+	"firn"
+)
+
+// shape puts every part where it belongs: users say text and images,
+// assistants text, thinking and calls, and each tool result is a message of
+// its own. What has no place in a request is left out.
+var shape = Rule{"shape", func(items []Item, p *Pass) []Item {
+	first := 0
+	for first < len(items) && shapely(&items[first]) {
+		first++
+	}
+	if first == len(items) {
+		return items
+	}
+	shaped := append(make([]Item, 0, len(items)+8), items[:first]...)
+	for i := first; i < len(items); i++ {
+		if it := &items[i]; shapely(it) {
+			shaped = append(shaped, *it)
+		} else {
+			shaped = reshape(shaped, it, p)
+		}
+	}
+	return shaped
+}}
+
+// shapely reports whether all parts of an item are where they belong.
+func shapely(it *Item) bool {
+	if it.Message.Role == firn.RoleToolResult {
+		if len(it.Message.Parts) != 1 {
+			return false
+		}
+		result, ok := it.Message.Parts[0].(firn.ToolResult)
+		return ok && fitsAll(firn.RoleUser, result.Content)
+	}
+	return fitsAll(it.Message.Role, it.Message.Parts)
+}
+
+func fitsAll(role firn.Role, parts []firn.Part) bool {
+	for _, part := range parts {
+		if !fits(role, part) {
+			return false
+		}
+	}
+	return true
+}
+
+// fits reports whether a role may say such a part.
+func fits(role firn.Role, part firn.Part) bool {
+	switch part.(type) {
+	case firn.Text:
+		return true
+	case firn.Image:
+		return role == firn.RoleUser
+	case firn.Thinking, firn.ToolCall:
+		return role == firn.RoleAssistant
+	}
+	return false
+}
+
+// reshape appends the items that a misshapen one is made into: its tool
+// results first, each alone, then what is left of it.
+func reshape(shaped []Item, it *Item, p *Pass) []Item {
+	var rest []firn.Part
+	begin := len(shaped)
+	for _, part := range it.Message.Parts {
+		if result, ok := part.(firn.ToolResult); ok && it.Message.Role != firn.RoleAssistant {
+			shaped = append(shaped, alone(it, result, p))
+			continue
+		}
+		if q, ok := refit(it, it.Message.Role, part, p); ok {
+			rest = append(rest, q)
+		}
+	}
+	if it.Message.Role != firn.RoleToolResult {
+		made := *it
+		made.Message.Parts = rest
+		return append(shaped, made)
+	}
+	if len(shaped) == begin {
+		p.Note(it, "a tool result that tells no call left out")
+	} else if len(rest) > 0 {
+		p.Note(it, "parts beside a tool result put into it")
+		result := shaped[begin].Message.Parts[0].(firn.ToolResult)
+		result.Content = append(result.Content[:len(result.Content):len(result.Content)], rest...)
+		shaped[begin].Message.Parts = []firn.Part{result}
+	}
+	return shaped
+}
+
+// alone makes an item of one tool result.
+func alone(it *Item, result firn.ToolResult, p *Pass) Item {
+	if len(it.Message.Parts) > 1 || it.Message.Role != firn.RoleToolResult {
+		p.Note(it, "tool result %s made a message of its own", result.CallID)
+	}
+	content, changed := edit(result.Content, func(part firn.Part) (firn.Part, verdict) {
+		if fits(firn.RoleUser, part) {
+			return part, keep
+		}
+		if q, ok := refit(it, firn.RoleUser, part, p); ok {
+			return q, change
+		}
+		return nil, drop
+	})
+	if changed {
+		result.Content = content
+	}
+	made := *it
+	made.said = false
+	made.Message.Role = firn.RoleToolResult
+	made.Message.Parts = []firn.Part{result}
+	return made
+}
+
+// refit makes a part fit a role if that can be done.
+func refit(it *Item, role firn.Role, part firn.Part, p *Pass) (firn.Part, bool) {
+	if role == firn.RoleToolResult {
+		role = firn.RoleUser // what a result holds is what a user may say
+	}
+	if fits(role, part) {
+		return part, true
+	}
+	switch b := part.(type) {
+	case firn.Image:
+		p.Note(it, "image in what the assistant said replaced by a note")
+		return firn.Text{Text: stub(b, "the assistant made it")}, true
+	case firn.Shell:
+		if !b.Hidden {
+			return firn.Text{Text: shellText(b)}, true
+		}
+	case firn.OpaquePart:
+		p.Note(it, "part of unknown kind %q left out", b.Type)
+	default:
+		p.Note(it, "%s left out: not something a message of role %s can hold", partName(part), role)
+	}
+	return nil, false
+}
+
+func partName(part firn.Part) string {
+	switch part.(type) {
+	case firn.Text:
+		return "text"
+	case firn.Thinking:
+		return "thinking"
+	case firn.ToolCall:
+		return "tool call"
+	case firn.ToolResult:
+		return "tool result"
+	}
+	return "part"
+}

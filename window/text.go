@@ -1,0 +1,132 @@
+package window
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"firn"
+)
+
+// cleanText makes all text valid UTF-8 without NUL. Text under a signature
+// cannot be mended without breaking it, so the signature goes too. Arguments
+// and the data of images have rules of their own.
+var cleanText = Rule{"clean-text", func(items []Item, p *Pass) []Item {
+	var it *Item
+	clean := func(part firn.Part) (firn.Part, verdict) {
+		q, what := cleanPart(part)
+		if what == "" {
+			return part, keep
+		}
+		p.Note(it, "%s: bytes that are not text replaced", what)
+		return q, change
+	}
+	for i := range items {
+		it = &items[i]
+		if parts, changed := editDeep(it.Message.Parts, clean); changed {
+			it.Message.Parts = parts
+		}
+	}
+	return items
+}}
+
+// cleanPart returns a part with clean text and what it is; nothing if the part
+// is clean.
+func cleanPart(part firn.Part) (cleaned firn.Part, what string) {
+	switch b := part.(type) {
+	case firn.Text:
+		if scrub(&b.Text) || foul(b.Signature) {
+			b.Signature = ""
+			return b, "text"
+		}
+	case firn.Image:
+		if scrub(&b.MimeType) {
+			return b, "image type"
+		}
+	case firn.Thinking:
+		if scrub(&b.Text) || foul(b.Signature) {
+			b.Signature = ""
+			return b, "thinking"
+		}
+	case firn.ToolCall:
+		id, name := scrub(&b.ID), scrub(&b.Name)
+		if foul(b.Signature) {
+			b.Signature = ""
+			id = true
+		}
+		if id || name {
+			return b, "tool call"
+		}
+	case firn.ToolResult:
+		if id, name := scrub(&b.CallID), scrub(&b.Name); id || name {
+			return b, "tool result"
+		}
+	}
+	return nil, ""
+}
+
+// scrub makes a text clean and reports whether it was not.
+func scrub(s *string) bool {
+	clean, changed := firn.CleanText(*s)
+	*s = clean
+	return changed
+}
+
+func foul(s string) bool { return !utf8.ValidString(s) || strings.IndexByte(s, 0) >= 0 }
+
+// blank reports whether there is nothing to read in a text.
+func blank(s string) bool {
+	for _, r := range s { // ends at the first rune in almost every case
+		if !unicode.IsSpace(r) {
+			return false
+		}
+	}
+	return true
+}
+
+func trimRight(s string) string { return strings.TrimRightFunc(s, unicode.IsSpace) }
+
+// noOutput stands where a tool gave nothing back.
+const noOutput = "(no output)"
+
+// noEmptyText takes away text that has nothing in it, which several APIs
+// refuse, and says so where a tool result is left with nothing.
+var noEmptyText = Rule{"no-empty-text", func(items []Item, p *Pass) []Item {
+	var it *Item
+	fill := func(part firn.Part) (firn.Part, verdict) {
+		switch b := part.(type) {
+		case firn.Text:
+			if blank(b.Text) {
+				p.Note(it, "text with nothing in it left out")
+				return nil, drop
+			}
+		case firn.ToolResult:
+			if len(b.Content) == 0 {
+				p.Note(it, "empty result of call %s filled with %q", b.CallID, noOutput)
+				b.Content = []firn.Part{firn.Text{Text: noOutput}}
+				return b, change
+			}
+		}
+		return part, keep
+	}
+	for i := range items {
+		it = &items[i]
+		if parts, changed := editDeep(it.Message.Parts, fill); changed {
+			it.Message.Parts = parts
+		}
+	}
+	return items
+}}
+
+// noEmptyMessage leaves out messages that have no parts.
+var noEmptyMessage = Rule{"no-empty-message", func(items []Item, p *Pass) []Item {
+	full := items[:0]
+	for i := range items {
+		if len(items[i].Message.Parts) == 0 {
+			p.Note(&items[i], "%s message with nothing in it left out", items[i].Message.Role)
+			continue
+		}
+		full = append(full, items[i])
+	}
+	return full
+}}

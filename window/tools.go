@@ -1,0 +1,145 @@
+package window
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"firn"
+	"firn/internal/rawjson"
+)
+
+// arguments makes the arguments of every call a JSON object that any parser
+// reads.
+var arguments = Rule{"arguments", func(items []Item, p *Pass) []Item {
+	var it *Item
+	mend := func(part firn.Part) (firn.Part, verdict) {
+		call, ok := part.(firn.ToolCall)
+		if !ok {
+			return part, keep
+		}
+		object, what := argumentObject(call.Arguments)
+		if what == "" {
+			return part, keep
+		}
+		p.Note(it, "arguments of call %s: %s", call.ID, what)
+		call.Arguments = object
+		return call, change
+	}
+	for i := range items {
+		if it = &items[i]; it.Message.Role == firn.RoleAssistant {
+			if parts, changed := edit(it.Message.Parts, mend); changed {
+				it.Message.Parts = parts
+			}
+		}
+	}
+	return items
+}}
+
+// argumentObject returns raw made into an object, and what had to be done;
+// nothing if raw is fine.
+func argumentObject(raw json.RawMessage) (object json.RawMessage, what string) {
+	if rawjson.Valid(raw) == nil {
+		clean, changed := rawjson.Clean(raw)
+		if !changed {
+			return raw, ""
+		}
+		return clean, "characters that are not text replaced"
+	}
+	trimmed := bytes.TrimSpace(raw)
+	var inner string
+	switch {
+	case len(trimmed) == 0 || string(trimmed) == "null":
+		return json.RawMessage("{}"), "missing, taken to be {}"
+	case !json.Valid(trimmed):
+		object = append(rawjson.AppendString([]byte(`{"invalid":`), string(raw)), '}')
+		return object, "not JSON, kept as text"
+	case json.Unmarshal(trimmed, &inner) == nil && rawjson.Valid([]byte(inner)) == nil:
+		object, _ = rawjson.Clean([]byte(inner))
+		return object, "an object written as a string, taken for the object"
+	}
+	value, err := rawjson.AppendValue([]byte(`{"value":`), trimmed)
+	if err != nil || rawjson.Valid(append(value, '}')) != nil { // nested deeper than we read
+		return json.RawMessage("{}"), "nested too deep, left out"
+	}
+	return append(value, '}'), "not an object, wrapped in one"
+}
+
+// toolNames makes the names of tools legal for Anthropic, OpenAI and Mistral.
+var toolNames = nameRule(func(name string) string { return legalName(name, false) })
+
+// toolNamesGemini is toolNames for Gemini, where a name begins with a letter.
+var toolNamesGemini = nameRule(func(name string) string { return legalName(name, true) })
+
+// maxName is how long the name of a tool may be.
+const maxName = 64
+
+func nameRule(legal func(string) string) Rule {
+	return Rule{"tool-names", func(items []Item, p *Pass) []Item {
+		var it *Item
+		mend := func(part firn.Part) (firn.Part, verdict) {
+			call, ok := part.(firn.ToolCall)
+			if !ok {
+				return part, keep
+			}
+			name := legal(call.Name)
+			if name == call.Name {
+				return part, keep
+			}
+			p.Note(it, "tool name %q written as %s", firn.CutText(call.Name, 2*maxName), name)
+			call.Name = name
+			return call, change
+		}
+		for i := range items {
+			if it = &items[i]; it.Message.Role == firn.RoleAssistant {
+				if parts, changed := edit(it.Message.Parts, mend); changed {
+					it.Message.Parts = parts
+				}
+			}
+		}
+		return items
+	}}
+}
+
+// legalName keeps letters, digits, underscores and dashes of ASCII.
+func legalName(name string, letterFirst bool) string {
+	name = sanitize(name, "_-", "_")
+	if name == "" {
+		return "tool"
+	}
+	if c := name[0]; letterFirst && (c == '-' || c >= '0' && c <= '9') {
+		name = "_" + name
+	}
+	return firn.CutText(name, maxName)
+}
+
+// sanitize keeps the letters and digits of ASCII and the characters of also;
+// each other rune becomes instead. It returns s itself if there is none.
+func sanitize(s, also, instead string) string {
+	legal := func(c byte) bool {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' {
+			return true
+		}
+		for i := range len(also) {
+			if also[i] == c {
+				return true
+			}
+		}
+		return false
+	}
+	clean := 0
+	for clean < len(s) && legal(s[clean]) {
+		clean++
+	}
+	if clean == len(s) {
+		return s
+	}
+	b := append(make([]byte, 0, len(s)), s[:clean]...)
+	for _, r := range s[clean:] {
+		if r < 0x80 && legal(byte(r)) {
+			b = append(b, byte(r))
+		} else {
+			b = append(b, instead...)
+		}
+	}
+	return string(b)
+}

@@ -1,0 +1,172 @@
+package window
+
+import (
+	"slices"
+
+	"firn"
+)
+
+// The rules of this file are about whose turn it is. Some APIs insist that
+// user and assistant take turns, none minds if they do; so they always do.
+
+// What is said where the log has nothing and an API insists on something.
+const (
+	bootstrap = "[firn] The conversation begins with what the assistant said."
+	noAnswer  = "[firn] (no answer was recorded here)"
+	goOn      = "[firn] Go on."
+)
+
+// mergeUsers makes one message of several of the user in a row.
+var mergeUsers = Rule{"merge-users", func(items []Item, p *Pass) []Item {
+	return merge(items, firn.RoleUser, p, inOrder)
+}}
+
+// mergeAssistants makes one message of several of the assistant in a row.
+var mergeAssistants = Rule{"merge-assistants", func(items []Item, p *Pass) []Item {
+	return merge(items, firn.RoleAssistant, p, inOrder)
+}}
+
+// mergeThinkingFirst is mergeAssistants for Anthropic, where an assistant's
+// message that calls tools must begin with its thinking.
+var mergeThinkingFirst = Rule{"merge-assistants", func(items []Item, p *Pass) []Item {
+	return merge(items, firn.RoleAssistant, p, thinkingFirst)
+}}
+
+// merge makes one message of each run of messages of a role.
+func merge(items []Item, role firn.Role, p *Pass, join func(run []Item) []firn.Part) []Item {
+	merged := items[:0]
+	for i := 0; i < len(items); {
+		end := i + 1
+		for items[i].Message.Role == role && end < len(items) && items[end].Message.Role == role {
+			p.Note(&items[end], "joined to the %s message before it", role)
+			end++
+		}
+		if end == i+1 {
+			merged = append(merged, items[i])
+		} else {
+			merged = append(merged, mergeRun(items[i:end], p.ask, join))
+		}
+		i = end
+	}
+	return merged
+}
+
+// mergeRun makes one message of a run. It counts as said by the model that
+// will be asked if one of the run was: the others have no marks left.
+func mergeRun(run []Item, ask Ask, join func(run []Item) []firn.Part) Item {
+	one := run[0]
+	parts := join(run)
+	for i := 1; i < len(run); i++ {
+		it := &run[i]
+		if ask.Same(&it.Message) || !ask.Same(&one.Message) {
+			one.Message = it.Message
+		}
+		one.Synthetic = one.Synthetic && it.Synthetic
+		one.said = one.said || it.said
+		one.at = max(one.at, it.at)
+	}
+	one.Message.Parts = parts
+	one.From, one.Injected = nil, nil
+	for i := range run {
+		one.From = append(one.From, run[i].From...)
+		one.Injected = append(one.Injected, run[i].Injected...)
+	}
+	return one
+}
+
+func inOrder(run []Item) []firn.Part {
+	var parts []firn.Part
+	for i := range run {
+		parts = append(parts, run[i].Message.Parts...)
+	}
+	return parts
+}
+
+// thinkingFirst joins with the thinking that begins any of the messages before
+// all else.
+func thinkingFirst(run []Item) []firn.Part {
+	var thoughts, rest []firn.Part
+	for i := range run {
+		parts := run[i].Message.Parts
+		n := 0
+		for n < len(parts) && isThinking(parts[n]) {
+			n++
+		}
+		thoughts = append(thoughts, parts[:n]...)
+		rest = append(rest, parts[n:]...)
+	}
+	return append(thoughts, rest...)
+}
+
+// beginWithUser lets the user speak first.
+var beginWithUser = Rule{"begin-with-user", func(items []Item, p *Pass) []Item {
+	if len(items) == 0 || items[0].Message.Role == firn.RoleUser {
+		return items
+	}
+	p.Note(&items[0], "the window begins with the assistant; a word of the user put before it")
+	return slices.Insert(items, 0, made(firn.RoleUser, bootstrap, &items[0]))
+}}
+
+// endWithUser is for APIs that answer only the user or a tool.
+var endWithUser = Rule{"end-with-user", func(items []Item, p *Pass) []Item {
+	if len(items) == 0 || items[len(items)-1].Message.Role != firn.RoleAssistant {
+		return items
+	}
+	last := &items[len(items)-1]
+	p.Note(last, "the window ends with the assistant; a word of the user put behind it")
+	return append(items, made(firn.RoleUser, goOn, last))
+}}
+
+// answerResults is for APIs that let the user speak after a tool only when the
+// assistant has.
+var answerResults = Rule{"answer-results", func(items []Item, p *Pass) []Item {
+	for i := 1; i < len(items); i++ {
+		if items[i-1].Message.Role == firn.RoleToolResult && items[i].Message.Role == firn.RoleUser {
+			return answerFrom(items, i, p)
+		}
+	}
+	return items
+}}
+
+func answerFrom(items []Item, first int, p *Pass) []Item {
+	answered := append(make([]Item, 0, len(items)+8), items[:first]...)
+	for i := first; i < len(items); i++ {
+		last := &answered[len(answered)-1]
+		if last.Message.Role == firn.RoleToolResult && items[i].Message.Role == firn.RoleUser {
+			p.Note(&items[i], "the user speaks after a tool; a word of the assistant put between")
+			answered = append(answered, made(firn.RoleAssistant, noAnswer, last))
+		}
+		answered = append(answered, items[i])
+	}
+	return answered
+}
+
+// made is a message that nobody said, beside one that somebody did.
+func made(role firn.Role, text string, near *Item) Item {
+	return Item{
+		Message:   firn.Message{Role: role, Parts: []firn.Part{firn.Text{Text: text}}, Time: near.Message.Time},
+		Synthetic: true,
+		at:        near.at,
+	}
+}
+
+// trimEnd takes white space off the end of a window that ends in what the
+// assistant said, which is how Anthropic is asked to continue it.
+var trimEnd = Rule{"trim-end", func(items []Item, p *Pass) []Item {
+	if len(items) == 0 {
+		return items
+	}
+	last := &items[len(items)-1]
+	parts := last.Message.Parts
+	if last.Message.Role != firn.RoleAssistant || len(parts) == 0 {
+		return items
+	}
+	text, ok := parts[len(parts)-1].(firn.Text)
+	if !ok || trimRight(text.Text) == text.Text {
+		return items
+	}
+	p.Note(last, "white space at the end left out")
+	text.Text, text.Signature = trimRight(text.Text), ""
+	last.Message.Parts = append(slices.Clone(parts[:len(parts)-1]), text)
+	return items
+}}
