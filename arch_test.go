@@ -38,7 +38,8 @@ var layers = []layer{
 	{"dialect", []string{".", "internal/rawjson"}, "the contract knows no member"},
 	{"dialect/*", []string{".", "dialect", "internal/rawjson"}, "members know the contract, not each other"},
 	{"route", []string{"."}, "pure"},
-	{"window", []string{"."}, "pure"},
+	{"window", []string{".", "internal/rawjson"}, "pure"},
+	{"window/windowtest", []string{".", "window"}, "refuses what providers refuse"},
 
 	// acting
 	{"provider", []string{"."}, "the contract knows no member"},
@@ -73,7 +74,7 @@ var guests = []guest{
 	{"charm.land/", []string{"internal/tui"}, "the terminal"},
 	{"github.com/charmbracelet/", []string{"internal/tui"}, "the terminal"},
 	{"golang.org/x/term", []string{"internal/tui"}, "the terminal"},
-	{"golang.org/x/sys/", []string{"internal/vfs"}, "system calls the standard library lacks"},
+	{"golang.org/x/sys/", []string{"internal/vfs/..."}, "system calls the standard library lacks"},
 	{"github.com/fsnotify/fsnotify", []string{"internal/journal"}, "wakes those who follow a file that another process adds to"},
 }
 
