@@ -12,6 +12,13 @@ needs=(
 	"git git the format check"
 )
 
+# The tests mount a file system that fails and loses power. Root may do that by
+# itself; others need the helper of FUSE.
+if [ "$(uname)" = Linux ]; then
+	[ "$(id -u)" -eq 0 ] || needs+=("fusermount3 fuse3 the file system that fails")
+	[ -e /dev/fuse ] || echo "setup: /dev/fuse is missing; the file system that fails needs it (modprobe fuse)" >&2
+fi
+
 missing=()
 for line in "${needs[@]}"; do
 	read -r command package reason <<<"$line"
