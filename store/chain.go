@@ -28,7 +28,8 @@ type Tail struct {
 // Prepare turns what a caller passes to Append into entries that can be
 // written as they are: a header for a new session, ids, parents and times
 // filled in, all text valid (see [firn.CleanText]). An entry whose text had to
-// be changed gets an extra field "cleaned".
+// be changed gets an extra field "cleaned". The line of an opaque entry is made
+// to say the same id, parent and time, and extra fields are put into it.
 //
 // What makes no sense is refused with ErrInvalid; a parent, target or
 // first-kept entry that does not stand before the entry with ErrNotFound.
@@ -73,12 +74,11 @@ func (c *chain) add(e firn.Entry) error {
 	if e.Body == nil || reflect.ValueOf(e.Body).IsZero() {
 		return fmt.Errorf("it has no body: %w", firn.ErrInvalid)
 	}
-	if e.Time.IsZero() {
-		e.Time = c.now
+	if _, ok := e.Body.(*firn.Opaque); ok {
+		return c.addOpaque(e)
 	}
-	e.Time = stamp(e.Time)
-	if y := e.Time.Year(); y < 1 || y > 9999 {
-		return fmt.Errorf("its time is in the year %d: %w", y, firn.ErrInvalid)
+	if err := c.date(&e); err != nil {
+		return err
 	}
 	if e.Body.Kind() == firn.KindHeader {
 		return c.addHeader(e)
@@ -93,13 +93,25 @@ func (c *chain) add(e firn.Entry) error {
 	return nil
 }
 
+// date gives the entry its time, as times are stored.
+func (c *chain) date(e *firn.Entry) error {
+	if e.Time.IsZero() {
+		e.Time = c.now
+	}
+	e.Time = stamp(e.Time)
+	if y := e.Time.Year(); y < 1 || y > 9999 {
+		return fmt.Errorf("its time is in the year %d: %w", y, firn.ErrInvalid)
+	}
+	return nil
+}
+
 // addHeader takes the header of a new session. It stands outside the tree, so
 // an id or parent it may carry means nothing.
 func (c *chain) addHeader(e firn.Entry) error {
 	h, ok := e.Body.(*firn.Header)
 	switch {
 	case !ok:
-		return fmt.Errorf("a header must be a firn.Header, not a %T: %w", e.Body, firn.ErrInvalid)
+		return fmt.Errorf("a header must be a *firn.Header, not a %T: %w", e.Body, firn.ErrInvalid)
 	case !c.tail.New || len(c.out) > 0:
 		return fmt.Errorf("a header can only be the first entry of a new session: %w", firn.ErrInvalid)
 	case h.Session != "" && h.Session != c.tail.Session:

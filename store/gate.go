@@ -21,6 +21,11 @@ const cleaned = "cleaned"
 func clean(e *firn.Entry) error {
 	g := gate{time: e.Time}
 	body, extra := g.body(e.Body), g.fields(e.Extra)
+	for _, name := range [...]string{"id", "parentId"} {
+		if extra.Get(name) != nil {
+			g.refuse("an extra field must not be called %q", name)
+		}
+	}
 	if g.err != nil {
 		return g.err
 	}
@@ -118,6 +123,9 @@ func (g *gate) fields(in firn.Fields) firn.Fields {
 		if f.Value == nil {
 			g.refuse("its extra field %q has no value", f.Name)
 		}
+		if f.Name == "type" || f.Name == "role" { // they decide how a line is read
+			g.refuse("an extra field must not be called %q", f.Name)
+		}
 		f = firn.Field{Name: text(g, f.Name), Value: g.raw("extra field", f.Value)}
 		if g.edits == before {
 			continue
@@ -205,22 +213,7 @@ func (g *gate) customMessage(b *firn.CustomMessage) firn.Body {
 func (g *gate) opaque(b *firn.Opaque) firn.Body {
 	o := *b
 	o.Type, o.Raw = text(g, o.Type), g.raw("line", o.Raw)
-	if !isObject(o.Raw) {
-		g.refuse("its line is not a JSON object")
-	}
 	return edited(g, b, o)
-}
-
-// isObject reports whether valid JSON is an object.
-func isObject(raw json.RawMessage) bool {
-	for _, c := range raw {
-		switch c {
-		case ' ', '\t', '\r', '\n':
-		default:
-			return c == '{'
-		}
-	}
-	return false
 }
 
 func (g *gate) message(b *firn.Message) firn.Body {

@@ -73,11 +73,7 @@ func (g *gate) part(p firn.Part) firn.Part {
 		t.Command, t.Output, t.FullOutput = text(g, t.Command), text(g, t.Output), text(g, t.FullOutput)
 		return kept(g, before, p, t)
 	case firn.OpaquePart:
-		if t.Raw == nil {
-			g.refuse("a part of type %q has no content", t.Type)
-		}
-		t.Type, t.Raw = text(g, t.Type), g.raw("part", t.Raw)
-		return kept(g, before, p, t)
+		return kept(g, before, p, g.opaquePart(t))
 	}
 	g.refuse("one of its parts is a %T", p)
 	return p
@@ -99,5 +95,21 @@ func (g *gate) toolCall(t firn.ToolCall) firn.ToolCall {
 	}
 	t.ID, t.Name, t.Signature = text(g, t.ID), text(g, t.Name), text(g, t.Signature)
 	t.Arguments, t.Extra = g.raw("arguments", t.Arguments), g.fields(t.Extra)
+	return t
+}
+
+func (g *gate) opaquePart(t firn.OpaquePart) firn.OpaquePart {
+	if t.Raw == nil {
+		g.refuse("a part of type %q has no content", t.Type)
+	}
+	t.Type, t.Raw = text(g, t.Type), g.raw("part", t.Raw)
+	switch kind := kindOf(t.Raw); t.Type {
+	case kind:
+	case "":
+		t.Type = kind
+		g.edits++
+	default:
+		g.refuse("the type of a part is %q and its content says %q", t.Type, kind)
+	}
 	return t
 }
