@@ -53,6 +53,9 @@ func (Dialect) Decode(line []byte) (firn.Entry, error) {
 
 // opaque reads a line whose type or shape is not known to us.
 func opaque(line []byte) (firn.Entry, error) {
+	if err := looksWhole(line); err != nil {
+		return firn.Entry{}, corrupt("reading an entry", err)
+	}
 	g := glancer{r: rawjson.New(line)}
 	g.read(true)
 	if err := g.r.End(); err != nil {

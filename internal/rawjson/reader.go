@@ -64,8 +64,10 @@ const (
 type Reader struct {
 	data []byte
 	// text is data as a string if strings may be cut from it.
-	text  string
-	key   []byte
+	text string
+	key  []byte
+	// keyAt is where key stands in data, -1 if it had to be decoded.
+	keyAt int
 	pos   int
 	depth int
 	// first is set between the opening of a container and its first member.
@@ -176,11 +178,15 @@ func (r *Reader) Member() bool {
 		r.unexpected("a name")
 		return false
 	}
-	key, ok := r.Bytes()
+	start := r.pos + 1
+	escaped, ok := r.scanText()
 	if !ok {
 		return false
 	}
-	r.key = key
+	r.key, r.keyAt = r.data[start:r.pos-1], start
+	if escaped || !utf8.Valid(r.key) {
+		r.key, r.keyAt = []byte(r.unescape(r.key)), -1
+	}
 	if r.peek() != ':' {
 		r.unexpected("a colon")
 		return false
@@ -223,7 +229,12 @@ func (r *Reader) next(closing byte) bool {
 func (r *Reader) Key() []byte { return r.key }
 
 // KeyText is the name of the current member, to keep.
-func (r *Reader) KeyText() string { return string(r.key) }
+func (r *Reader) KeyText() string {
+	if r.text != "" && r.keyAt >= 0 {
+		return r.text[r.keyAt : r.keyAt+len(r.key)]
+	}
+	return string(r.key)
+}
 
 // Null consumes a null.
 func (r *Reader) Null() bool { return r.peek() == 'n' && r.literal("null") }
@@ -241,7 +252,6 @@ func (r *Reader) Bool() (value, ok bool) {
 
 // Int consumes a number that is written as a whole number and fits.
 func (r *Reader) Int() (int64, bool) {
-	here := *r
 	if r.Kind() != Number {
 		return 0, false
 	}
@@ -251,7 +261,7 @@ func (r *Reader) Int() (int64, bool) {
 	}
 	n, err := strconv.ParseInt(string(r.data[start:r.pos]), 10, 64)
 	if err != nil {
-		*r = here
+		r.pos = start
 		return 0, false
 	}
 	return n, true
@@ -259,7 +269,6 @@ func (r *Reader) Int() (int64, bool) {
 
 // Float consumes a number that a float64 can hold.
 func (r *Reader) Float() (float64, bool) {
-	here := *r
 	if r.Kind() != Number {
 		return 0, false
 	}
@@ -269,7 +278,7 @@ func (r *Reader) Float() (float64, bool) {
 	}
 	f, err := strconv.ParseFloat(string(r.data[start:r.pos]), 64)
 	if err != nil {
-		*r = here
+		r.pos = start
 		return 0, false
 	}
 	return f, true

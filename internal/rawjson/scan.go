@@ -118,7 +118,8 @@ func (r *Reader) skipName() bool {
 }
 
 // scanText consumes the string that begins at pos and reports whether it has
-// escapes in it. Eight bytes are looked at in one step.
+// escapes in it. The inner loop looks at eight bytes in one step and deals with
+// what is common; the rest of the outer one with what is not.
 func (r *Reader) scanText() (escaped, ok bool) {
 	data := r.data
 	i := r.pos + 1
@@ -130,15 +131,15 @@ func (r *Reader) scanText() (escaped, ok bool) {
 				continue
 			}
 			i += bits.TrailingZeros64(m) >> 3
-			if data[i] != '\\' {
+			if data[i] == '"' {
+				r.pos = i + 1
+				return escaped, true
+			}
+			if data[i] != '\\' || i+1 >= len(data) || simple[data[i+1]] == 0 {
 				break
 			}
 			escaped = true
-			if i+1 < len(data) && simple[data[i+1]] != 0 {
-				i += 2
-				continue
-			}
-			break
+			i += 2
 		}
 		i = plain(data, i)
 		if i >= len(data) {
