@@ -225,7 +225,9 @@ func (l *commitLog) settle(f *logFile) error {
 // passed over: whoever took them away had them synced.
 func syncFiles(fsys vfs.FS, root string, paths map[string]bool) error {
 	if all, ok := fsys.(vfs.SyncerFS); ok && len(paths) > logFewFiles {
-		return all.SyncFS(root)
+		if err := all.SyncFS(root); !errors.Is(err, errors.ErrUnsupported) {
+			return err
+		}
 	}
 	dirs := make(map[string]bool)
 	for path := range paths {

@@ -27,7 +27,9 @@ var _ FS = OS{}
 // cheaper than syncing many files one by one.
 type SyncerFS interface {
 	// SyncFS makes durable everything that was written, by anyone, to the file
-	// system that holds path: bytes, lengths and names.
+	// system that holds path: bytes, lengths and names. It is
+	// errors.ErrUnsupported where that cannot be promised; then files and
+	// directories must be synced one by one.
 	SyncFS(path string) error
 }
 

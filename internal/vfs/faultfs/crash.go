@@ -18,6 +18,15 @@ type choice struct {
 	sector func(n *node, s int64) int
 }
 
+// Crash returns the file system as it is found if the power went off now and
+// the disk holds exactly what was made durable, nothing else. It is otherwise as
+// [FS.CrashRandom] says.
+func (f *FS) Crash() *FS {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.crash(choice{noNames, oldSize, oldSector})
+}
+
 // CrashRandom returns the file system as it might be found if the power went
 // off now, one of all the possibilities: of what was not synced, every sector,
 // size and change of names is there or not, each by itself. Nobody holds a lock

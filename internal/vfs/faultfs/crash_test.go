@@ -207,6 +207,28 @@ func TestNames(t *testing.T) {
 	}
 }
 
+func TestCrashKeepsOnlyTheDurable(t *testing.T) {
+	f, file := synced(t, "old", vfs.Append)
+	write(t, file, " and new")
+	ok(t, f.Mkdir("d"))
+	ok(t, f.MkdirAll("e"))
+	write(t, open(t, f, "e/b", vfs.Create), "b")
+	ok(t, f.SyncDir("e"))
+	if err := f.Mkdir("none/d"); err == nil {
+		t.Error("made a directory in nothing")
+	}
+	if err := f.Mkdir("d"); err == nil {
+		t.Error("made a directory twice")
+	}
+	if got := f.Crash().String(); got != "/\na 3 \"old\"\ne/\ne/b 0 \"\"\n" {
+		t.Errorf("left\n%s", got)
+	}
+	ok(t, f.SyncDir("."))
+	if _, err := f.Crash().Stat("d"); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestSyncFS(t *testing.T) {
 	f := faultfs.New()
 	ok(t, f.MkdirAll("d"))

@@ -181,6 +181,22 @@ func (f *FS) MkdirAll(name string) error {
 	})
 }
 
+// Mkdir makes one directory in another that is there, as the system's own call
+// does: its name is durable only after SyncDir of the other.
+func (f *FS) Mkdir(name string) error {
+	return f.do(Mkdir, "mkdir", name, func() error {
+		dir, base, err := f.parent(name)
+		if err != nil {
+			return err
+		}
+		if base == "." || dir.names[base] != nil {
+			return syscall.EEXIST
+		}
+		f.change(effect{dir: dir, name: base, to: f.newNode(true)})
+		return nil
+	})
+}
+
 // Rename implements [vfs.FS].
 func (f *FS) Rename(from, to string) error {
 	fault := f.begin(line(Rename, "rename "+clean(from)+" "+clean(to)))
