@@ -1,0 +1,314 @@
+package journal
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"firn/internal/vfs"
+	"firn/internal/vfs/faultfs"
+)
+
+// torn is a journal that a crash left, and what opening it must make of it.
+type torn struct {
+	files  map[string]string
+	whole  []string          // the lines that must be there
+	repair []Repair          // what must be reported
+	beside map[string]string // the side files that must be there
+}
+
+const newLine = `{"new":"line"}`
+
+// check opens the journal, appends a line and looks at everything.
+func (c torn) check(t *testing.T) {
+	t.Helper()
+	fsys := memory(t, c.files)
+	var repairs []Repair
+	j := openIn(t, fsys, base, Options{Report: func(r Repair) { repairs = append(repairs, r) }})
+	if _, err := j.Append(false, batch(newLine)); err != nil {
+		t.Fatal(err)
+	}
+	must(t, j.Close())
+	wantLines(t, j.Source(), append(slices.Clone(c.whole), newLine))
+	if !slices.Equal(repairs, c.repair) {
+		t.Fatalf("reported %+v, want %+v", repairs, c.repair)
+	}
+	c.checkFiles(t, fsys)
+	again := openIn(t, fsys, base, Options{Report: func(r Repair) { t.Errorf("a second repair: %+v", r) }})
+	must(t, again.Close())
+}
+
+// checkFiles sees that there are the parts, the side files and nothing else.
+func (c torn) checkFiles(t *testing.T, fsys *faultfs.FS) {
+	t.Helper()
+	want := maps.Clone(c.beside)
+	if want == nil {
+		want = make(map[string]string)
+	}
+	for path := range c.files {
+		want[path] = ""
+	}
+	want[base] = ""
+	if got := fsys.Files(); !slices.Equal(got, slices.Sorted(maps.Keys(want))) {
+		t.Fatalf("the files are %q, want %q", got, slices.Sorted(maps.Keys(want)))
+	}
+	for path, bytes := range c.beside {
+		if got := content(t, fsys, path); got != bytes {
+			t.Fatalf("%s holds %.200q, want %.200q", path, got, bytes)
+		}
+	}
+}
+
+// cutAt makes the case of the file at path, of the lines given, cut after so
+// many bytes. The lines before are in other parts.
+func cutAt(path string, before, lines []string, cut int) torn {
+	text := joined(lines)[:cut]
+	n := strings.Count(text, "\n")
+	start := strings.LastIndexByte(text, '\n') + 1
+	c := torn{files: map[string]string{path: text}, whole: append(slices.Clone(before), lines[:n]...)}
+	fragment := text[start:]
+	switch {
+	case fragment == "":
+	case fragment == lines[n]:
+		c.whole = append(c.whole, fragment)
+		c.repair = []Repair{{Path: path, Offset: int64(start), Finished: true}}
+	default:
+		c.torn(path, start, fragment)
+	}
+	return c
+}
+
+// torn says that a fragment must be cut off and saved.
+func (c *torn) torn(path string, offset int, fragment string) {
+	saved := fmt.Sprintf("%s.torn-%d", path, offset)
+	c.repair = []Repair{{Path: path, Offset: int64(offset), Cut: int64(len(fragment)), SavedTo: saved}}
+	c.beside = map[string]string{saved: fragment}
+}
+
+// cuts yields the places to cut at: every byte, or in short tests some of them.
+func cuts(size int, do func(cut int)) {
+	step := 1
+	if testing.Short() {
+		step = 7
+	}
+	for cut := 0; cut <= size; cut += step {
+		do(cut)
+	}
+}
+
+func TestCutAtEveryByte(t *testing.T) {
+	t.Parallel()
+	lines := sample(200, 1)
+	cuts(len(joined(lines)), func(cut int) { cutAt(base, nil, lines, cut).check(t) })
+}
+
+func TestCutAtEveryByteOfTwoParts(t *testing.T) {
+	t.Parallel()
+	lines := sample(200, 2)
+	first, second := lines[:90], lines[90:]
+	t.Run("in the last part", func(t *testing.T) {
+		cuts(len(joined(second)), func(cut int) {
+			c := cutAt(PartPath(base, 1), first, second, cut)
+			c.files[base] = joined(first)
+			c.check(t)
+		})
+	})
+	t.Run("in the first part, the second is gone or empty", func(t *testing.T) {
+		cuts(len(joined(first)), func(cut int) {
+			cutAt(base, nil, first, cut).check(t)
+			if cut == len(joined(first)) {
+				c := cutAt(base, nil, first, cut)
+				c.files[PartPath(base, 1)] = ""
+				c.check(t)
+			}
+		})
+	})
+	// Nothing but the end of the last part is ever repaired: what is damaged
+	// before it, readers show as it is.
+	t.Run("in the first part, the second is whole", func(t *testing.T) {
+		cuts(len(joined(first)), func(cut int) {
+			text := joined(first)[:cut]
+			seen := strings.Split(text, "\n")
+			if seen[len(seen)-1] == "" {
+				seen = seen[:len(seen)-1]
+			}
+			torn{
+				files: map[string]string{base: text, PartPath(base, 1): joined(second)},
+				whole: append(seen, second...),
+			}.check(t)
+		})
+	})
+}
+
+func TestZerosAtTheEnd(t *testing.T) {
+	t.Parallel()
+	lines := sample(12, 3)
+	text := joined(lines)
+	last := `{"last":"whole"}`
+	for zeros := 1; zeros <= 600; zeros++ {
+		run := strings.Repeat("\x00", zeros)
+
+		after := torn{files: map[string]string{base: text + run}, whole: lines}
+		after.torn(base, len(text), run)
+		after.check(t)
+
+		whole := torn{files: map[string]string{base: text + last + run}, whole: append(slices.Clone(lines), last)}
+		whole.torn(base, len(text)+len(last), run)
+		whole.repair[0].Offset, whole.repair[0].Finished = int64(len(text)), true
+		whole.check(t)
+
+		half := torn{files: map[string]string{base: text + last[:9] + run}, whole: lines}
+		half.torn(base, len(text), last[:9]+run)
+		half.check(t)
+
+		inside := torn{files: map[string]string{base: text + last[:9] + run + last[9:]}, whole: lines}
+		inside.torn(base, len(text), last[:9]+run+last[9:])
+		inside.check(t)
+	}
+}
+
+// TestStrangeEnds tries ends that other programs and editors leave.
+func TestStrangeEnds(t *testing.T) {
+	t.Parallel()
+	head := `{"first":1}` + "\n"
+	long := `{"x":"` + strings.Repeat("0123456789abcdef", 5<<20/16) + `"}`
+	finished, cut := true, false
+	for name, c := range map[string]struct {
+		text  string
+		lines []string // before the new one
+		whole bool     // the last line is finished, else it is cut off
+	}{
+		"CRLF, all of it there":       {head + "{\"a\":1}\r", []string{`{"first":1}`, "{\"a\":1}\r"}, finished},
+		"CRLF, only the object there": {head + `{"a":1}`, []string{`{"first":1}`, `{"a":1}`}, finished},
+		"CRLF, cut":                   {"{\"first\":1}\r\n{\"a\":", []string{"{\"first\":1}\r"}, cut},
+		"a lone CR":                   {head + "\r", []string{`{"first":1}`}, cut},
+		"a BOM and an object":         {"\ufeff{\"a\":1}", []string{"\ufeff{\"a\":1}"}, finished},
+		"a BOM alone":                 {"\ufeff", nil, cut},
+		"a piece of a BOM":            {"\xef\xbb", nil, cut},
+		"a BOM and a piece":           {"\ufeff{\"a\":", nil, cut},
+		"invalid UTF-8, whole":        {head + "{\"a\":\"\xff\xc3\"}", []string{`{"first":1}`, "{\"a\":\"\xff\xc3\"}"}, finished},
+		"invalid UTF-8, cut":          {head + "{\"a\":\"\xff\xc3", []string{`{"first":1}`}, cut},
+		"within a character":          {head + "{\"a\":\"\xf0\x9f\xa7", []string{`{"first":1}`}, cut},
+		"within an escape":            {head + `{"a":"\u20`, []string{`{"first":1}`}, cut},
+		"blank lines":                 {head + "\n\n", []string{`{"first":1}`, "", ""}, false},
+		"blanks, no newline":          {head + "   ", []string{`{"first":1}`}, cut},
+		"blanks and an object":        {head + ` {"a":1} `, []string{`{"first":1}`, ` {"a":1} `}, finished},
+		"nothing but a newline":       {"\n", []string{""}, false},
+		"an empty file":               {"", nil, false},
+		"one byte":                    {"{", nil, cut},
+		"an empty object":             {"{}", []string{"{}"}, finished},
+		"two objects glued":           {head + `{"a":1}{"b":2}`, []string{`{"first":1}`}, cut},
+		"an object and a piece":       {head + `{"a":1}{"b`, []string{`{"first":1}`}, cut},
+		"an array":                    {head + `[1,2]`, []string{`{"first":1}`}, cut},
+		"a number":                    {head + `12`, []string{`{"first":1}`}, cut},
+		"null":                        {head + `null`, []string{`{"first":1}`}, cut},
+		"U+2028 is no newline":        {head + "{\"a\":\"\u2028", []string{`{"first":1}`}, cut},
+		"5 MB, whole":                 {head + long, []string{`{"first":1}`, long}, finished},
+		"5 MB, cut":                   {head + long[:len(long)-1], []string{`{"first":1}`}, cut},
+		"5 MB before it":              {long + "\n{", []string{long}, cut},
+		"5 MB and nothing else":       {long[:5<<20-3], nil, cut},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			start := strings.LastIndexByte(c.text, '\n') + 1
+			want := torn{files: map[string]string{base: c.text}, whole: c.lines}
+			switch {
+			case start == len(c.text):
+			case c.whole:
+				want.repair = []Repair{{Path: base, Offset: int64(start), Finished: true}}
+			default:
+				want.torn(base, start, c.text[start:])
+			}
+			want.check(t)
+		})
+	}
+}
+
+// TestFragmentsOfEverySize cuts where the search for the last newline takes
+// another step back.
+func TestFragmentsOfEverySize(t *testing.T) {
+	t.Parallel()
+	for _, border := range []int{1, 4 << 10, 16 << 10, 64 << 10, 256 << 10} {
+		for size := max(1, border-2); size <= border+2; size++ {
+			for _, head := range []string{"", "\n", `{"a":1}` + "\n"} {
+				fragment := `{` + strings.Repeat("x", size-1)
+				c := torn{files: map[string]string{base: head + fragment}}
+				if head != "" {
+					c.whole = []string{head[:len(head)-1]}
+				}
+				c.torn(base, len(head), fragment)
+				c.check(t)
+			}
+		}
+	}
+}
+
+func TestMissingAndEmptyParts(t *testing.T) {
+	t.Parallel()
+	second, third := PartPath(base, 1), PartPath(base, 2)
+	for name, c := range map[string]torn{
+		"the last part is empty":   {files: map[string]string{base: "{\"a\":1}\n", second: ""}, whole: []string{`{"a":1}`}},
+		"the middle part is gone":  {files: map[string]string{base: "{\"a\":1}\n", third: "{\"c\":1}\n"}, whole: []string{`{"a":1}`, `{"c":1}`}},
+		"the middle part is empty": {files: map[string]string{base: "{\"a\":1}\n", second: "", third: "{\"c\":1}\n"}, whole: []string{`{"a":1}`, `{"c":1}`}},
+		"the first part is empty":  {files: map[string]string{base: "", second: "{\"b\":1}\n"}, whole: []string{`{"b":1}`}},
+		"the first part is gone":   {files: map[string]string{second: "{\"b\":1}\n"}, whole: []string{`{"b":1}`}},
+		"three parts are gone":     {files: map[string]string{base: "{\"a\":1}\n", PartPath(base, 4): "{\"e\":1}\n"}, whole: []string{`{"a":1}`, `{"e":1}`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c.check(t)
+		})
+	}
+	t.Run("gone and torn", func(t *testing.T) {
+		t.Parallel()
+		c := cutAt(third, []string{`{"a":1}`}, []string{`{"c":1}`, `{"c":2}`}, 12)
+		c.files[base] = "{\"a\":1}\n"
+		c.check(t)
+	})
+}
+
+// TestTakenNames has side files of earlier crashes in the way.
+func TestTakenNames(t *testing.T) {
+	t.Parallel()
+	fsys := memory(t, map[string]string{base: "{\"a\":1}\n{\"b", base + ".torn-8": "one", base + ".torn-8-2": "two"})
+	var repairs []Repair
+	j := openIn(t, fsys, base, Options{Report: func(r Repair) { repairs = append(repairs, r) }})
+	must(t, j.Close())
+	if want := []Repair{{Path: base, Offset: 8, Cut: 3, SavedTo: base + ".torn-8-3"}}; !slices.Equal(repairs, want) {
+		t.Errorf("reported %+v, want %+v", repairs, want)
+	}
+	for path, want := range map[string]string{base + ".torn-8": "one", base + ".torn-8-2": "two", base + ".torn-8-3": "{\"b"} {
+		if got := content(t, fsys, path); got != want {
+			t.Errorf("%s holds %q, want %q", path, got, want)
+		}
+	}
+}
+
+// TestCutOnDisk is TestCutAtEveryByte on the real file system, for some bytes.
+func TestCutOnDisk(t *testing.T) {
+	t.Parallel()
+	lines := sample(8, 4)
+	text := joined(lines)
+	dir := t.TempDir()
+	for cut := 0; cut <= len(text); cut += 1 + len(text)/rounds(80) {
+		path := filepath.Join(dir, fmt.Sprintf("%d.jsonl", cut))
+		must(t, os.WriteFile(path, []byte(text[:cut]), 0o600))
+		var repairs []Repair
+		j := open(t, path, Options{Report: func(r Repair) { repairs = append(repairs, r) }})
+		add(t, j, newLine)
+		want := cutAt(path, nil, lines, cut)
+		wantLines(t, Source{FS: vfs.OS{}, Path: path}, append(want.whole, newLine))
+		if !slices.Equal(repairs, want.repair) {
+			t.Fatalf("cut at %d: reported %+v, want %+v", cut, repairs, want.repair)
+		}
+		for path, bytes := range want.beside {
+			if got, err := os.ReadFile(path); err != nil || string(got) != bytes {
+				t.Fatalf("%s holds %q (%v), want %q", path, got, err, bytes)
+			}
+		}
+	}
+}
