@@ -26,7 +26,7 @@ func followTests() []test {
 func (s *suite) follow(id firn.ID, after store.Pos, stop func([]stored) bool) <-chan []stored {
 	seen := make(chan []stored, 1)
 	seq := s.store.Follow(s.ctx, id, after)
-	go func() {
+	s.helpers.Go(func() {
 		var all []stored
 		defer func() { seen <- all }()
 		for r, err := range seq {
@@ -44,7 +44,7 @@ func (s *suite) follow(id firn.ID, after store.Pos, stop func([]stored) bool) <-
 			}
 		}
 		s.Errorf("Follow ended after %d records, before it had seen enough", len(all))
-	}()
+	})
 	return seen
 }
 
@@ -83,48 +83,39 @@ func followAnywhere(s *suite) {
 
 func followFromEnd(s *suite) {
 	old := s.twenty("s1")
-	enough := make(chan struct{})
-	seen := s.follow("s1", store.End, func(all []stored) bool {
-		if len(all) == 1 {
-			close(enough)
-		}
-		return len(all) == 3
-	})
-	said := 0
-	for going := true; going && s.ctx.Err() == nil; said++ { // it begins to follow when it gets round to it
-		s.say("s1", "new")
+	seen := s.follow("s1", store.End, count(3))
+	var got []stored
+	for i := 0; len(got) == 0; i++ { // it begins to follow when it gets round to it
+		s.say("s1", fmt.Sprint(i))
 		select {
-		case <-enough:
-			going = false
+		case got = <-seen:
+			if len(got) < 3 {
+				s.Fatalf("saw no more than %q", texts(got))
+			}
 		default:
 		}
-	}
-	s.say("s1", "last", "of all")
-	got := <-seen
-	if len(got) == 0 {
-		s.Fatalf("saw none of %d new records", said)
 	}
 	if got[0].At < old[20].Next {
 		s.Errorf("saw an old record at %d", got[0].At)
 	}
 	rest := s.collect(s.store.Read(s.ctx, "s1", got[0].At))
-	s.sameRecords("followed", got, rest[:len(got)])
+	s.sameRecords("followed", got, rest[:3])
 }
 
 func followEnds(s *suite) {
 	s.say("s1", "a")
 	for range 20 {
 		ctx, cancel := context.WithCancel(s.ctx)
-		begun, ended := make(chan struct{}, 2), make(chan error)
-		go func() {
+		begun, ended := make(chan struct{}, 3), make(chan error, 1)
+		s.helpers.Go(func() {
 			var failed error
 			for _, err := range s.store.Follow(ctx, "s1", store.Start) {
 				failed = err
 				begun <- struct{}{}
 			}
 			ended <- failed
-		}()
-		<-begun
+		})
+		s.wait(begun, ended)
 		cancel()
 		if err := <-ended; err != nil {
 			s.Errorf("Follow ended with %v", err)
@@ -132,20 +123,30 @@ func followEnds(s *suite) {
 	}
 }
 
+// wait waits for something that must come before the end.
+func (s *suite) wait(something <-chan struct{}, end <-chan error) {
+	s.Helper()
+	select {
+	case <-something:
+	case err := <-end:
+		s.Fatalf("Follow ended too early: %v", err)
+	}
+}
+
 func followCloses(s *suite) {
 	s.say("s1", "a")
-	seen, ended := make(chan struct{}, 3), make(chan error)
+	seen, ended := make(chan struct{}, 3), make(chan error, 1)
 	seq := s.store.Follow(s.ctx, "s1", store.Start)
-	go func() {
+	s.helpers.Go(func() {
 		var failed error
 		for _, err := range seq {
 			failed = err
 			seen <- struct{}{}
 		}
 		ended <- failed
-	}()
-	<-seen
-	<-seen
+	})
+	s.wait(seen, ended)
+	s.wait(seen, ended)
 	s.must("Close", s.store.Close())
 	s.wantErr("Follow when the store is closed", <-ended, firn.ErrClosed)
 }

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"sync"
 	"testing"
 	"time"
 
@@ -65,6 +66,8 @@ type suite struct {
 	ctx    context.Context
 	store  store.Store
 	reopen func() store.Store
+	// helpers are the goroutines that a test started.
+	helpers sync.WaitGroup
 }
 
 // patience is how long a test waits for what must come. It is passed only by
@@ -80,6 +83,7 @@ func newSuite(t *testing.T, open func(t *testing.T) Opened) *suite {
 		if err := s.store.Close(); err != nil && !errors.Is(err, firn.ErrClosed) {
 			t.Errorf("closing the store: %v", err)
 		}
+		s.helpers.Wait()
 	})
 	return s
 }
