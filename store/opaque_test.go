@@ -54,3 +54,12 @@ func TestPrepareOpaqueTakesItsTime(t *testing.T) {
 		t.Errorf("got %s at %v", got.Body.(*firn.Opaque).Raw, got.Time)
 	}
 }
+
+func TestPrepareTakesThePartsOwnType(t *testing.T) {
+	part := firn.OpaquePart{Raw: json.RawMessage(`{"a":1,"type":"x"}`)}
+	m := &firn.Message{Role: firn.RoleUser, Parts: []firn.Part{part, firn.OpaquePart{Raw: json.RawMessage(`[1]`)}}}
+	got := prepare(t, tail, firn.Entry{Body: m})[0].Body.(*firn.Message).Parts
+	if a, b := got[0].(firn.OpaquePart).Type, got[1].(firn.OpaquePart).Type; a != "x" || b != "" {
+		t.Errorf("the types are %q and %q", a, b)
+	}
+}
