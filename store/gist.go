@@ -38,6 +38,18 @@ func (g *Gist) Add(e firn.Entry) {
 	}
 }
 
+// Needs reports whether an entry of that kind can tell more than its time.
+// What does not can be passed over, but for the last entry.
+func (g *Gist) Needs(kind firn.Kind) bool {
+	switch kind {
+	case firn.KindHeader, firn.KindTitle, firn.KindTombstone:
+		return true
+	case firn.KindMessage:
+		return g.info.Prompt == ""
+	}
+	return false
+}
+
 // Info returns what the entries told: id, owner, directory, title, prompt,
 // times, and whether the session is hidden. The rest is for the store to fill.
 func (g *Gist) Info() Info {

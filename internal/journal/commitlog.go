@@ -45,9 +45,10 @@ var logTable = crc32.MakeTable(crc32.Castagnoli)
 // commitLog is two files that take turns: one is written while the bytes of
 // the other are being made durable in the files they belong to.
 type commitLog struct {
-	fs   vfs.FS
-	root string
-	dir  string
+	fs          vfs.FS
+	root        string
+	dir         string
+	grow, limit int64 // logGrow and logLimit, but for tests
 
 	mu     sync.Mutex
 	active *logFile
@@ -71,7 +72,7 @@ type logFile struct {
 }
 
 func newCommitLog(fsys vfs.FS, root string) *commitLog {
-	return &commitLog{fs: fsys, root: root, dir: filepath.Join(root, "commit")}
+	return &commitLog{fs: fsys, root: root, dir: filepath.Join(root, "commit"), grow: logGrow, limit: logLimit}
 }
 
 // write makes a batch durable in the log.
@@ -98,7 +99,7 @@ func (l *commitLog) write(batch []*pending) error {
 		l.buf = appendRecord(l.buf, a.epoch, filepath.ToSlash(rel), p.offset, p.data)
 		a.dirty[p.state.path] = true
 	}
-	if err := a.add(l.buf); err != nil {
+	if err := a.add(l.buf, l.grow); err != nil {
 		l.broken = fmt.Errorf("write commit log %s: %w", a.path, err)
 		return l.broken
 	}
@@ -106,12 +107,12 @@ func (l *commitLog) write(batch []*pending) error {
 }
 
 // add writes and syncs, and grows the file beforehand if need be.
-func (a *logFile) add(b []byte) error {
+func (a *logFile) add(b []byte, grow int64) error {
 	for a.off+int64(len(b)) > a.size {
-		if _, err := a.file.WriteAt(make([]byte, logGrow), a.size); err != nil {
+		if _, err := a.file.WriteAt(make([]byte, grow), a.size); err != nil {
 			return err
 		}
-		a.size += logGrow
+		a.size += grow
 	}
 	if _, err := a.file.WriteAt(b, a.off); err != nil {
 		return err
@@ -155,7 +156,7 @@ func (l *commitLog) room(batch []*pending) error {
 	for _, p := range batch {
 		n += int64(logRecordSize + len(p.state.path) + len(p.data))
 	}
-	if l.active.off+n <= logLimit {
+	if l.active.off+n <= l.limit {
 		return nil
 	}
 	if l.emptying.Wait(); l.emptyErr != nil {

@@ -26,10 +26,9 @@ func (s Source) Follow(ctx context.Context, hub *Hub, after firn.Pos) iter.Seq2[
 	return func(yield func(Line, error) bool) {
 		wake, cancel := hub.subscribe(s.Path)
 		defer cancel()
-		f := follower{source: s}
+		f := follower{source: s, at: after}
 		defer f.close()
-		part, offset := Split(after)
-		f.part, f.offset = part, offset
+		f.part, f.offset = Split(after)
 		poll := time.NewTicker(followPoll)
 		defer poll.Stop()
 		for {
@@ -51,6 +50,7 @@ type follower struct {
 	source Source
 	part   int
 	offset int64
+	at     firn.Pos
 	file   vfs.File
 }
 
@@ -93,7 +93,7 @@ func (f *follower) drainPart(yield func(Line, error) bool) bool {
 	if !ok {
 		return true
 	}
-	lines := forward{file: f.file, part: f.part, offset: f.offset}
+	lines := forward{file: f.file, part: f.part, offset: f.offset, at: f.at}
 	for {
 		line, err := lines.next()
 		if err == io.EOF || err == nil && line.Open {
@@ -103,7 +103,7 @@ func (f *follower) drainPart(yield func(Line, error) bool) bool {
 			yield(Line{}, fmt.Errorf("follow %s: %w", f.source.Path, err))
 			return false
 		}
-		f.offset = lines.offset
+		f.offset, f.at = lines.offset, lines.at
 		if !yield(line, nil) {
 			return false
 		}

@@ -147,21 +147,40 @@ func (j *Journal) Source() Source { return Source{FS: j.fs, Path: j.base} }
 // error of kind ErrReplaced, or if the disk failed to sync, the journal takes
 // no more appends and must be opened anew.
 func (j *Journal) Append(deferred bool, fn func(end firn.Pos) ([]byte, error)) (firn.Pos, error) {
-	j.mu.Lock()
-	end, pending, err := j.append(deferred, fn)
-	j.mu.Unlock()
+	end, wait, err := j.Write(deferred, fn)
 	if err != nil {
 		return end, err
 	}
-	if pending != nil {
-		if err := pending.wait(); err != nil {
-			return end, j.poison(fmt.Errorf("append to %s: %w: %w; the file must be opened anew", j.base, firn.ErrNotSaved, err))
+	return end, wait.Wait()
+}
+
+// Write is the first half of Append: the lines are in the file for every
+// reader, and are durable once [Wait.Wait] returns nil. Until then the bytes
+// that fn returned must not be changed.
+func (j *Journal) Write(deferred bool, fn func(end firn.Pos) ([]byte, error)) (firn.Pos, Wait, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	end, pending, err := j.append(deferred, fn)
+	return end, Wait{j, pending}, err
+}
+
+// Wait is the second half of an append.
+type Wait struct {
+	j       *Journal
+	pending *pending
+}
+
+// Wait returns when the lines are durable, or cannot be made so. It must be
+// called once after each Write that succeeded.
+func (w Wait) Wait() error {
+	j := w.j
+	if w.pending != nil {
+		if err := w.pending.wait(); err != nil {
+			return j.poison(fmt.Errorf("append to %s: %w: %w; the file must be opened anew", j.base, firn.ErrNotSaved, err))
 		}
 	}
-	if j.opts.Hub != nil {
-		j.opts.Hub.Notify(j.base)
-	}
-	return end, nil
+	j.opts.Hub.Notify(j.base)
+	return nil
 }
 
 func (j *Journal) append(deferred bool, fn func(end firn.Pos) ([]byte, error)) (end firn.Pos, p *pending, err error) {
@@ -302,7 +321,7 @@ type tail struct {
 	end int64 // offset in the part of the byte after buf
 }
 
-const tailSize = 64 << 10
+const tailSize = 16 << 10
 
 func (t *tail) add(data []byte, end int64) {
 	if end-int64(len(data)) != t.end {

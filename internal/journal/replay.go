@@ -248,7 +248,7 @@ func restoreFile(fsys vfs.FS, root string, records []logged) (done Replayed, err
 // receipt has its name. The layout is that of the file store.
 func putAway(fsys vfs.FS, root, rel string) (bool, error) {
 	stem, _ := cutExt(filepath.Base(BasePath(rel)))
-	for _, mark := range []string{filepath.Join("bin", stem), filepath.Join("archive", stem), filepath.Join("receipts", stem+".json")} {
+	for _, mark := range []string{filepath.Join("bin", stem), filepath.Join("receipts", stem+".json")} {
 		_, err := fsys.Stat(filepath.Join(root, mark))
 		if err == nil {
 			return true, nil

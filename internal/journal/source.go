@@ -22,8 +22,12 @@ type Source struct {
 
 // Line is one line of a journal.
 type Line struct {
-	// At is the position before the line, Next the one after it.
+	// At is the position before the line, Next the one after it. The line after
+	// Next is At there, also across parts.
 	At, Next firn.Pos
+	// Start is where the first byte is: At, but for the first line of a later
+	// part, whose At is the end of the part before.
+	Start firn.Pos
 	// Data is the line without its newline. It is valid until the next step.
 	Data []byte
 	// Open is set if the line has no newline: it is unfinished, or still being
@@ -76,26 +80,30 @@ func (s Source) Lines(after firn.Pos) iter.Seq2[Line, error] {
 			yield(Line{}, err)
 			return
 		}
+		before := after
 		for _, p := range parts {
 			if p.Number != first {
 				offset = 0
 			}
-			if _, ok := s.partLines(p, offset, yield); !ok {
+			end, ok := s.partLines(p, offset, before, yield)
+			if !ok {
 				return
 			}
+			before = Place(p.Number, end)
 		}
 	}
 }
 
 // partLines yields the lines of a part from an offset on, the unfinished last
-// one too, and returns the offset it got to.
-func (s Source) partLines(p Part, offset int64, yield func(Line, error) bool) (int64, bool) {
+// one too, and returns the offset it got to. Before is the position of the
+// first of them.
+func (s Source) partLines(p Part, offset int64, before firn.Pos, yield func(Line, error) bool) (int64, bool) {
 	file, err := s.FS.Open(p.Path, vfs.Read)
 	if err != nil {
 		return offset, yield(Line{}, fmt.Errorf("read part: %w", err))
 	}
 	defer file.Close() // only read
-	f := forward{file: file, part: p.Number, offset: offset}
+	f := forward{file: file, part: p.Number, offset: offset, at: before}
 	for {
 		line, err := f.next()
 		if err == io.EOF {
@@ -114,7 +122,8 @@ func (s Source) partLines(p Part, offset int64, yield func(Line, error) bool) (i
 type forward struct {
 	file   vfs.File
 	part   int
-	offset int64 // of buf[start] in the part
+	offset int64    // of buf[start] in the part
+	at     firn.Pos // the position there
 	buf    []byte
 	start  int
 	eof    bool
@@ -144,10 +153,11 @@ func (f *forward) next() (Line, error) {
 }
 
 func (f *forward) take(n, newline int) Line {
-	line := Line{At: Place(f.part, f.offset), Data: f.buf[f.start : f.start+n]}
+	line := Line{At: f.at, Start: Place(f.part, f.offset), Data: f.buf[f.start : f.start+n]}
 	f.start += n + newline
 	f.offset += int64(n + newline)
-	line.Next = Place(f.part, f.offset)
+	f.at = Place(f.part, f.offset)
+	line.Next = f.at
 	return line
 }
 
@@ -190,15 +200,20 @@ func (s Source) Back(before firn.Pos) iter.Seq2[Line, error] {
 			if p.Number == last {
 				end = min(end, offset)
 			}
-			if !s.partBack(p, end, yield) {
+			before := firn.Pos(0)
+			if i > 0 {
+				before = Place(parts[i-1].Number, parts[i-1].Size)
+			}
+			if !s.partBack(p, end, before, yield) {
 				return
 			}
 		}
 	}
 }
 
-// partBack yields the lines of a part that end at or before an offset.
-func (s Source) partBack(p Part, end int64, yield func(Line, error) bool) bool {
+// partBack yields the lines of a part that end at or before an offset. Before
+// is the position of the first of them.
+func (s Source) partBack(p Part, end int64, before firn.Pos, yield func(Line, error) bool) bool {
 	if end == 0 {
 		return true
 	}
@@ -210,7 +225,7 @@ func (s Source) partBack(p Part, end int64, yield func(Line, error) bool) bool {
 		return yield(Line{}, fmt.Errorf("read part: %w", err))
 	}
 	defer file.Close() // only read
-	b := backward{file: file, part: p.Number, low: end, open: true}
+	b := backward{file: file, part: p.Number, low: end, open: true, before: before}
 	for {
 		line, err := b.next()
 		if err == io.EOF {
@@ -235,7 +250,8 @@ type backward struct {
 	low    int64 // offset in the part of buf[0]
 	buf    []byte
 	breaks []int
-	open   bool // nothing was returned yet: the last line may lack its newline
+	open   bool     // nothing was returned yet: the last line may lack its newline
+	before firn.Pos // the position of the first line
 }
 
 // next returns the line before the last one returned. Then io.EOF.
@@ -272,7 +288,10 @@ func (b *backward) dropBreak() {
 // take returns the line that begins at start and ends with the buffer.
 func (b *backward) take(start int) Line {
 	data := b.buf[start:]
-	line := Line{At: Place(b.part, b.low+int64(start)), Next: Place(b.part, b.low+int64(len(b.buf))), Open: b.open}
+	line := Line{Start: Place(b.part, b.low+int64(start)), Next: Place(b.part, b.low+int64(len(b.buf))), Open: b.open}
+	if line.At = line.Start; b.low == 0 && start == 0 {
+		line.At = b.before
+	}
 	if !b.open {
 		data = data[:len(data)-1]
 	}

@@ -125,6 +125,13 @@ func (j *Journal) roll(n int) error {
 // file is cut back to where it was.
 func (j *Journal) write(data []byte) error {
 	n, err := j.last.Write(data)
+	if n > 0 && n < len(data) && (err == nil || errors.Is(err, io.ErrShortWrite)) {
+		// The system took only part of it and does not say why; asked again, it
+		// does: a disk that is full, mostly.
+		var more int
+		more, err = j.last.Write(data[n:])
+		n += more
+	}
 	if err == nil && n < len(data) {
 		err = io.ErrShortWrite
 	}

@@ -1,0 +1,25 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+// TestRemember runs the example twice: the session is the same, and has grown.
+func TestRemember(t *testing.T) {
+	home := t.TempDir()
+	var first, second bytes.Buffer
+	for _, out := range []*bytes.Buffer{&first, &second} {
+		if err := remember(t.Context(), out, home); err != nil {
+			t.Fatal(err)
+		}
+	}
+	id, rest, _ := strings.Cut(first.String(), ": ")
+	if !strings.HasPrefix(rest, "2 messages") {
+		t.Errorf("the first run says %q", first.String())
+	}
+	if again, rest, _ := strings.Cut(second.String(), ": "); again != id || !strings.HasPrefix(rest, "4 messages") {
+		t.Errorf("the second run says %q after %q", second.String(), first.String())
+	}
+}

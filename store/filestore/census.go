@@ -1,0 +1,85 @@
+package filestore
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+
+	"firn"
+	"firn/internal/journal"
+	"firn/store"
+)
+
+// Standing is what the file system tells of a session without opening it.
+type Standing = store.Standing
+
+// Census tells of all sessions there are, in no order. It opens none.
+func (st *Store) Census(ctx context.Context) ([]Standing, error) {
+	if err := st.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer st.working.Done()
+	found, err := st.allTranscripts("")
+	if err != nil {
+		return nil, err
+	}
+	archived, err := st.archived()
+	if err != nil {
+		return nil, err
+	}
+	standings := make([]Standing, 0, len(found))
+	for _, t := range found {
+		s, err := st.standing(t)
+		if errors.Is(err, fs.ErrNotExist) { // removed meanwhile
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if s.Bytes == 0 {
+			continue // its first append failed
+		}
+		s.Archived = archived[t.id]
+		standings = append(standings, s)
+	}
+	return standings, ctx.Err()
+}
+
+// Stand tells of one session.
+func (st *Store) Stand(ctx context.Context, id firn.ID) (Standing, error) {
+	if err := st.begin(ctx); err != nil {
+		return Standing{}, err
+	}
+	defer st.working.Done()
+	agent, path, err := st.locate(id)
+	if err != nil {
+		return Standing{}, err
+	}
+	parts, err := journal.Parts(st.fs, path)
+	if err != nil {
+		return Standing{}, err
+	}
+	s, err := st.standing(transcript{id: id, agent: agent, path: path, further: len(parts) - 1})
+	if err != nil {
+		return s, err
+	}
+	s.Archived, err = st.exists(st.archiveMark(id))
+	return s, err
+}
+
+func (st *Store) standing(t transcript) (Standing, error) {
+	s := Standing{ID: t.id, Agent: t.agent, Parts: t.further + 1}
+	if t.further == 0 {
+		info, err := st.fs.Stat(t.path)
+		s.Bytes, s.Modified = info.Size, info.ModTime
+		return s, err
+	}
+	parts, err := journal.Parts(st.fs, t.path)
+	for _, p := range parts {
+		s.Bytes += p.Size
+		if p.ModTime.After(s.Modified) {
+			s.Modified = p.ModTime
+		}
+	}
+	return s, err
+}

@@ -1,0 +1,121 @@
+package filestore
+
+import (
+	"context"
+	"fmt"
+
+	"firn"
+	"firn/store"
+)
+
+// table returns the routing table of the agent that a key belongs to.
+func (st *Store) table(key string) (*table, error) {
+	if err := store.CheckKey(key); err != nil {
+		return nil, err
+	}
+	agent := store.AgentOf(key)
+	if err := checkAgent(agent); err != nil {
+		return nil, err
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	t := st.tables[agent]
+	if t == nil {
+		t = openTable(st.fs, st.sessionsDir(agent), tableOptions{
+			Now: st.opts.Now, ReadOnly: st.opts.ReadOnly,
+			Rebuild: func() (map[string]firn.ID, error) { return st.keysOf(agent) },
+			Report:  func(message string) { st.report("%s", message) },
+		})
+		st.tables[agent] = t
+	}
+	return t, nil
+}
+
+// keysOf reads from the headers of an agent's sessions which keys they were
+// begun for. Of several with one key the newest counts.
+func (st *Store) keysOf(agent string) (map[string]firn.ID, error) {
+	found, err := st.transcripts(agent)
+	if err != nil {
+		return nil, err
+	}
+	infos, err := st.inspectAll(st.life, found, nil)
+	if err != nil {
+		return nil, err
+	}
+	newest := make(map[string]store.Info)
+	for _, info := range infos {
+		if info.Key == "" || info.Hidden || store.AgentOf(info.Key) != agent {
+			continue
+		}
+		if old, ok := newest[info.Key]; !ok || info.Created.After(old.Created) || info.Created.Equal(old.Created) && info.ID > old.ID {
+			newest[info.Key] = info
+		}
+	}
+	keys := make(map[string]firn.ID, len(newest))
+	for key, info := range newest {
+		keys[key] = info.ID
+	}
+	return keys, nil
+}
+
+// Lookup returns the session a key points at.
+func (st *Store) Lookup(ctx context.Context, key string) (firn.ID, error) {
+	if err := st.begin(ctx); err != nil {
+		return "", err
+	}
+	defer st.working.Done()
+	return st.lookup(key)
+}
+
+func (st *Store) lookup(key string) (firn.ID, error) {
+	t, err := st.table(key)
+	if err != nil {
+		return "", err
+	}
+	id, ok, err := t.lookup(key)
+	if err != nil {
+		return "", err
+	}
+	if !ok {
+		return "", fmt.Errorf("look up key %s: %w", key, firn.ErrNotFound)
+	}
+	if _, _, err := st.locate(id); err != nil {
+		return "", fmt.Errorf("look up key %s: %w", key, err)
+	}
+	return id, nil
+}
+
+// Bind points a key at a session.
+func (st *Store) Bind(ctx context.Context, key string, id firn.ID) error {
+	if err := st.beginChange(ctx); err != nil {
+		return err
+	}
+	defer st.working.Done()
+	t, err := st.table(key)
+	if err != nil {
+		return err
+	}
+	if _, _, err := st.locate(id); err != nil {
+		return fmt.Errorf("bind key %s: %w", key, err)
+	}
+	return t.bind(key, id)
+}
+
+// Claim binds a key that points nowhere, or at a session that is not there.
+func (st *Store) Claim(ctx context.Context, key string, id firn.ID) (firn.ID, error) {
+	if err := st.beginChange(ctx); err != nil {
+		return "", err
+	}
+	defer st.working.Done()
+	t, err := st.table(key)
+	if err != nil {
+		return "", err
+	}
+	if _, _, err := st.locate(id); err != nil {
+		return "", fmt.Errorf("claim key %s: %w", key, err)
+	}
+	return t.claim(key, id, func(held firn.ID) bool {
+		_, _, err := st.locate(held)
+		return err == nil
+	})
+}

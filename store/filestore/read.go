@@ -1,0 +1,107 @@
+package filestore
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+
+	"firn"
+	"firn/internal/journal"
+	"firn/store"
+)
+
+// source finds the files of a session.
+func (st *Store) source(ctx context.Context, id firn.ID) (journal.Source, error) {
+	if err := st.begin(ctx); err != nil {
+		return journal.Source{}, err
+	}
+	defer st.working.Done()
+	_, path, err := st.locate(id)
+	return journal.Source{FS: st.fs, Path: path}, err
+}
+
+// Read yields the records after a position, oldest first.
+func (st *Store) Read(ctx context.Context, id firn.ID, after store.Pos) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
+		source, err := st.source(ctx, id)
+		if err != nil {
+			yield(store.Record{}, err)
+			return
+		}
+		st.yield(ctx, source.Lines(after), false, yield)
+	}
+}
+
+// ReadBack yields the records before a position, newest first.
+func (st *Store) ReadBack(ctx context.Context, id firn.ID, before store.Pos) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
+		source, err := st.source(ctx, id)
+		if err != nil {
+			yield(store.Record{}, err)
+			return
+		}
+		st.yield(ctx, source.Back(before), true, yield)
+	}
+}
+
+// yield passes the records of lines on until somebody has enough.
+func (st *Store) yield(ctx context.Context, lines iter.Seq2[journal.Line, error], back bool, yield func(store.Record, error) bool) {
+	r := reader{dialect: st.dialect, quick: back}
+	for line, err := range lines {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			yield(store.Record{}, err)
+			return
+		}
+		records := r.records(line)
+		if back {
+			slices.Reverse(records)
+		}
+		for _, record := range records {
+			if !yield(record, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Follow yields the records after a position and then those that are added.
+func (st *Store) Follow(ctx context.Context, id firn.ID, after store.Pos) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
+		source, err := st.source(ctx, id)
+		if err != nil {
+			if ctx.Err() == nil {
+				yield(store.Record{}, err)
+			}
+			return
+		}
+		if after == store.End {
+			if after, err = source.End(); err != nil {
+				yield(store.Record{}, err)
+				return
+			}
+		}
+		following, cancel := context.WithCancel(ctx)
+		defer cancel()
+		stop := context.AfterFunc(st.life, cancel)
+		defer stop()
+		r := reader{dialect: st.dialect}
+		for line, err := range source.Follow(following, st.hub, after) {
+			if err != nil {
+				yield(store.Record{}, err)
+				return
+			}
+			for _, record := range r.records(line) {
+				if following.Err() == nil && !yield(record, nil) {
+					return
+				}
+			}
+		}
+		if ctx.Err() == nil {
+			yield(store.Record{}, fmt.Errorf("follow session %s: %w", id, firn.ErrClosed))
+		}
+	}
+}

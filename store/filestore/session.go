@@ -1,0 +1,400 @@
+package filestore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+
+	"firn"
+	"firn/internal/journal"
+	"firn/store"
+)
+
+// session is a transcript that is open to be appended to.
+type session struct {
+	st      *Store
+	id      firn.ID
+	agent   string
+	path    string
+	journal *journal.Journal
+	begun   atomic.Bool // it has a header
+	users   int         // guarded by Store.mu, like used and dropped
+	used    uint64      // when it was used last, by Store.clock
+	dropped bool        // it is out of the map and closes with its last user
+
+	mu     sync.Mutex
+	end    firn.Pos // as of our latest append or look
+	fresh  bool     // end and head are known
+	isNew  bool     // nothing is written yet
+	head   firn.EntryID
+	recent recentIDs
+	buf    []byte // for encoding; nil while an append uses it
+}
+
+// Append adds entries at the end of a session; see store.Store.
+func (st *Store) Append(ctx context.Context, id firn.ID, expect store.Pos, entries ...firn.Entry) (store.Pos, error) {
+	return st.append(ctx, id, expect, entries, false)
+}
+
+// AppendDeferred is Append without waiting for the disk.
+func (st *Store) AppendDeferred(ctx context.Context, id firn.ID, expect store.Pos, entries ...firn.Entry) (store.Pos, error) {
+	return st.append(ctx, id, expect, entries, true)
+}
+
+func (st *Store) append(ctx context.Context, id firn.ID, expect store.Pos, entries []firn.Entry, deferred bool) (store.Pos, error) {
+	if err := st.beginChange(ctx); err != nil {
+		return 0, err
+	}
+	defer st.working.Done()
+	if fresh, err := st.checkNew(id, expect, entries); fresh && (err != nil || len(entries) == 0) {
+		return 0, err
+	}
+	s, err := st.acquire(id, entries)
+	if err != nil {
+		return 0, err
+	}
+	end, err := s.append(expect, entries, deferred)
+	st.release(s, err)
+	return end, err
+}
+
+// checkNew reports whether the session is not there yet, and if so refuses what
+// cannot begin it, so that nothing is made on disk in vain.
+func (st *Store) checkNew(id firn.ID, expect store.Pos, entries []firn.Entry) (bool, error) {
+	if _, _, err := st.locate(id); !errors.Is(err, firn.ErrNotFound) {
+		return false, err
+	}
+	if err := st.putAway(id); err != nil {
+		return true, fmt.Errorf("append to %w", err)
+	}
+	if expect != store.Any && expect != store.Start {
+		return true, &store.Conflict{ID: id, Expect: expect}
+	}
+	_, err := store.Prepare(store.Tail{Session: id, New: true}, st.opts.Now(), entries, nil)
+	return true, err
+}
+
+// Sync makes durable what was appended to a session so far.
+func (st *Store) Sync(ctx context.Context, id firn.ID) error {
+	if err := st.beginChange(ctx); err != nil {
+		return err
+	}
+	defer st.working.Done()
+	if _, _, err := st.locate(id); err != nil {
+		return err
+	}
+	s, err := st.acquire(id, nil)
+	if err != nil {
+		return err
+	}
+	err = s.journal.Sync()
+	st.release(s, err)
+	return err
+}
+
+// append encodes the entries under the journal's lock, since what they follow
+// is not known before.
+func (s *session) append(expect store.Pos, entries []firn.Entry, deferred bool) (store.Pos, error) {
+	s.mu.Lock()
+	var ready []firn.Entry
+	buf := s.takeBuf()
+	end, wait, err := s.journal.Write(deferred, func(end firn.Pos) ([]byte, error) {
+		if expect != store.Any && expect != end {
+			return nil, &store.Conflict{ID: s.id, Expect: expect, End: end}
+		}
+		if err := s.catchUp(end); err != nil {
+			return nil, err
+		}
+		var err error
+		if ready, err = store.Prepare(s.tail(), s.st.opts.Now(), entries, s.known); err != nil {
+			return nil, err
+		}
+		buf, err = s.st.encode(buf[:0], ready)
+		return buf, err
+	})
+	if err != nil {
+		s.giveBuf(buf)
+		s.mu.Unlock()
+		return end, err
+	}
+	s.advance(end, ready)
+	s.mu.Unlock()
+
+	err = wait.Wait()
+	s.mu.Lock()
+	s.giveBuf(buf)
+	s.mu.Unlock()
+	return end, err
+}
+
+// takeBuf takes the buffer for encoding; whoever finds it taken makes another.
+func (s *session) takeBuf() []byte {
+	buf := s.buf
+	s.buf = nil
+	return buf
+}
+
+// maxIdleBuf is the largest buffer that an idle session keeps.
+const maxIdleBuf = 64 << 10
+
+func (s *session) giveBuf(buf []byte) {
+	if cap(buf) <= maxIdleBuf {
+		s.buf = buf
+	}
+}
+
+// encode spells entries as lines.
+func (st *Store) encode(buf []byte, entries []firn.Entry) ([]byte, error) {
+	for _, e := range entries {
+		var err error
+		if buf, err = st.dialect.Append(buf, e); err != nil {
+			return nil, err
+		}
+		buf = append(buf, '\n')
+	}
+	return buf, nil
+}
+
+func (s *session) tail() store.Tail {
+	return store.Tail{Session: s.id, New: s.isNew, Head: s.head, Taken: s.recent.has}
+}
+
+// advance notes what was appended.
+func (s *session) advance(end firn.Pos, entries []firn.Entry) {
+	s.end = end
+	if len(entries) > 0 {
+		s.isNew = false
+		s.begun.Store(true)
+	}
+	for _, e := range entries {
+		if e.ID != "" {
+			s.head = e.ID
+			s.recent.add(e.ID)
+		}
+	}
+}
+
+// catchUp looks for the head if somebody else has appended since our last look.
+func (s *session) catchUp(end firn.Pos) error {
+	if s.fresh && end == s.end {
+		return nil
+	}
+	head, some, err := s.findHead(end)
+	if err != nil {
+		return fmt.Errorf("append to session %s: look for its head: %w", s.id, err)
+	}
+	s.end, s.head, s.isNew, s.fresh = end, head, !some, true
+	s.begun.Store(some)
+	if head != "" {
+		s.recent.add(head)
+	}
+	return nil
+}
+
+// findHead returns the last entry that has an id, and whether there is
+// anything in the transcript at all.
+func (s *session) findHead(end firn.Pos) (head firn.EntryID, some bool, err error) {
+	r := reader{dialect: s.st.dialect, quick: true}
+	for line, err := range s.journal.Source().Back(end) {
+		if err != nil {
+			return "", false, err
+		}
+		records := r.records(line)
+		for i := len(records) - 1; i >= 0; i-- {
+			some = true
+			if rec := records[i]; rec.Gap == nil && rec.Glance.Kind != firn.KindHeader && rec.Glance.ID != "" {
+				return rec.Glance.ID, true, nil
+			}
+		}
+	}
+	return "", some, nil
+}
+
+// known looks for an entry in the transcript, from its end.
+func (s *session) known(id firn.EntryID) (bool, error) {
+	if s.recent.has(id) {
+		return true, nil
+	}
+	r := reader{dialect: s.st.dialect, quick: true}
+	for line, err := range s.journal.Source().Back(s.end) {
+		if err != nil {
+			return false, err
+		}
+		for _, rec := range r.records(line) {
+			if rec.Gap == nil && rec.Glance.Kind != firn.KindHeader && rec.Glance.ID == id {
+				s.recent.add(id)
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+// acquire opens a session to be appended to; the first entries tell whose a
+// new one is. It must be released.
+func (st *Store) acquire(id firn.ID, entries []firn.Entry) (*session, error) {
+	st.mu.Lock()
+	if s := st.use(st.sessions[id]); s != nil {
+		st.mu.Unlock()
+		return s, nil
+	}
+	st.mu.Unlock()
+
+	agent, path, err := st.locate(id)
+	if errors.Is(err, firn.ErrNotFound) && entries != nil {
+		agent, path, err = st.place(id, entries)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s, err := st.open(id, agent, path)
+	if err != nil {
+		return nil, err
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if other := st.use(st.sessions[id]); other != nil { // somebody was faster
+		return other, s.journal.Close()
+	}
+	st.sessions[id] = st.use(s)
+	st.evict()
+	return s, nil
+}
+
+// use counts a user of s, if there is one.
+func (st *Store) use(s *session) *session {
+	if s != nil {
+		st.clock++
+		s.users++
+		s.used = st.clock
+	}
+	return s
+}
+
+// place chooses where a new session will be.
+func (st *Store) place(id firn.ID, entries []firn.Entry) (agent, path string, err error) {
+	agent = store.AgentOf("")
+	if h, ok := entries[0].Body.(*firn.Header); ok && h != nil {
+		if agent = h.Agent; agent == "" {
+			agent = store.AgentOf(h.Key)
+		}
+	}
+	if err := checkAgent(agent); err != nil {
+		return "", "", err
+	}
+	path = st.transcriptPath(agent, id)
+	return agent, path, st.fs.MkdirAll(filepath.Dir(path))
+}
+
+func (st *Store) open(id firn.ID, agent, path string) (*session, error) {
+	j, err := journal.Open(st.fs, path, journal.Options{
+		PartSize: st.opts.PartSize, MaxBytes: st.opts.MaxBytes, Sync: st.opts.Sync,
+		Committer: st.committer, Hub: st.hub, Report: st.reportRepair,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &session{st: st, id: id, agent: agent, path: path, journal: j}, nil
+}
+
+func (st *Store) reportRepair(r journal.Repair) {
+	if r.Cut > 0 {
+		st.report("%s: %d bytes of an unfinished line at %d were moved to %s", r.Path, r.Cut, r.Offset, filepath.Base(r.SavedTo))
+	}
+	if r.Finished {
+		st.report("%s: the line at %d lacked its newline and got it", r.Path, r.Offset)
+	}
+}
+
+// release ends a use. A session whose file is not what it was is dropped: the
+// next to use it opens it anew.
+func (st *Store) release(s *session, err error) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	s.users--
+	if errors.Is(err, firn.ErrReplaced) || errors.Is(err, firn.ErrNotSaved) {
+		st.drop(s)
+	}
+	if s.dropped && s.users == 0 {
+		st.closeSession(s)
+	}
+}
+
+// drop takes a session out of the map. Its last user closes it.
+func (st *Store) drop(s *session) {
+	if st.sessions[s.id] == s {
+		delete(st.sessions, s.id)
+	}
+	s.dropped = true
+}
+
+// evict closes the session used longest ago if too many are open.
+func (st *Store) evict() {
+	if len(st.sessions) <= st.opts.OpenFiles {
+		return
+	}
+	var oldest *session
+	for _, s := range st.sessions {
+		if s.users == 0 && (oldest == nil || s.used < oldest.used) {
+			oldest = s
+		}
+	}
+	if oldest != nil {
+		st.drop(oldest)
+		st.closeSession(oldest)
+	}
+}
+
+func (st *Store) closeSession(s *session) {
+	if err := s.journal.Close(); err != nil {
+		st.report("close %s: %v", s.path, err)
+	}
+}
+
+// letGo closes a session's files so that they can be moved, waiting for nobody:
+// it is an error while somebody appends.
+func (st *Store) letGo(id firn.ID) error {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	s := st.sessions[id]
+	if s == nil {
+		return nil
+	}
+	if s.users > 0 {
+		return fmt.Errorf("session %s: %w: somebody is appending to it", id, firn.ErrLocked)
+	}
+	st.drop(s)
+	return s.journal.Close()
+}
+
+// recentIDs remembers the latest entry ids of a session, to see cheaply that
+// an id is taken or known.
+type recentIDs struct {
+	ids  map[firn.EntryID]bool
+	ring []firn.EntryID
+	next int
+}
+
+const maxRecent = 256
+
+func (r *recentIDs) has(id firn.EntryID) bool { return r.ids[id] }
+
+func (r *recentIDs) add(id firn.EntryID) {
+	if r.ids[id] {
+		return
+	}
+	if r.ids == nil {
+		r.ids = make(map[firn.EntryID]bool)
+	}
+	if len(r.ring) < maxRecent {
+		r.ring = append(r.ring, id)
+	} else {
+		delete(r.ids, r.ring[r.next])
+		r.ring[r.next] = id
+		r.next = (r.next + 1) % maxRecent
+	}
+	r.ids[id] = true
+}
