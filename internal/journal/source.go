@@ -51,12 +51,7 @@ func (s Source) End() (firn.Pos, error) {
 	if err != nil {
 		return 0, err
 	}
-	for i := len(parts) - 1; i > 0; i-- {
-		if parts[i].Size > 0 {
-			return Place(parts[i].Number, parts[i].Size), nil
-		}
-	}
-	return Place(parts[0].Number, parts[0].Size), nil
+	return endOf(parts), nil
 }
 
 func (s Source) parts(first int) ([]Part, error) {
@@ -89,7 +84,9 @@ func (s Source) Lines(after firn.Pos) iter.Seq2[Line, error] {
 			if !ok {
 				return
 			}
-			before = Place(p.Number, end)
+			if end > 0 {
+				before = Place(p.Number, end)
+			}
 		}
 	}
 }
@@ -200,15 +197,21 @@ func (s Source) Back(before firn.Pos) iter.Seq2[Line, error] {
 			if p.Number == last {
 				end = min(end, offset)
 			}
-			before := firn.Pos(0)
-			if i > 0 {
-				before = Place(parts[i-1].Number, parts[i-1].Size)
-			}
-			if !s.partBack(p, end, before, yield) {
+			if !s.partBack(p, end, endOf(parts[:i]), yield) {
 				return
 			}
 		}
 	}
+}
+
+// endOf is the position after the last byte of some parts.
+func endOf(parts []Part) firn.Pos {
+	for i := len(parts) - 1; i >= 0; i-- {
+		if parts[i].Size > 0 {
+			return Place(parts[i].Number, parts[i].Size)
+		}
+	}
+	return 0
 }
 
 // partBack yields the lines of a part that end at or before an offset. Before

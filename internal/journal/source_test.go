@@ -21,18 +21,21 @@ import (
 )
 
 // naive reads the lines of parts in the plainest way, to compare with. Only
-// parts from first on count, the first of them from an offset on.
+// parts from first on count, the first of them from an offset on. Each line is
+// where the one before it ended, also across parts.
 func naive(parts []string, first int, offset int) []Line {
 	var lines []Line
+	pos := Place(first, int64(offset))
 	for n := first; n < len(parts); n++ {
-		for at := min(offset, len(parts[n])); at < len(parts[n]); {
+		for at := offset; at < len(parts[n]); {
 			data, _, closed := strings.Cut(parts[n][at:], "\n")
-			line := Line{At: Place(n, int64(at)), Data: []byte(data), Open: !closed}
+			line := Line{At: pos, Start: Place(n, int64(at)), Data: []byte(data), Open: !closed}
 			at += len(data)
 			if closed {
 				at++
 			}
-			line.Next = Place(n, int64(at))
+			pos = Place(n, int64(at))
+			line.Next = pos
 			lines = append(lines, line)
 		}
 		offset = 0
@@ -57,9 +60,9 @@ func gather(seq iter.Seq2[Line, error]) ([]Line, error) {
 func differ(got, want []Line) string {
 	for i := range min(len(got), len(want)) {
 		g, w := got[i], want[i]
-		if g.At != w.At || g.Next != w.Next || g.Open != w.Open || !bytes.Equal(g.Data, w.Data) {
-			return fmt.Sprintf("line %d is %d-%d open %v %.40q (%d bytes), want %d-%d open %v %.40q (%d bytes)",
-				i, g.At, g.Next, g.Open, g.Data, len(g.Data), w.At, w.Next, w.Open, w.Data, len(w.Data))
+		if g.At != w.At || g.Start != w.Start || g.Next != w.Next || g.Open != w.Open || !bytes.Equal(g.Data, w.Data) {
+			return fmt.Sprintf("line %d is %d,%d-%d open %v %.40q (%d bytes), want %d,%d-%d open %v %.40q (%d bytes)",
+				i, g.At, g.Start, g.Next, g.Open, g.Data, len(g.Data), w.At, w.Start, w.Next, w.Open, w.Data, len(w.Data))
 		}
 	}
 	if len(got) != len(want) {
@@ -332,7 +335,7 @@ func FuzzSource(f *testing.F) {
 		}
 		got := make([]string, len(parts))
 		for _, line := range forth {
-			part, _ := Split(line.At)
+			part, _ := Split(line.Start)
 			got[part] += string(line.Data)
 			if !line.Open {
 				got[part] += "\n"

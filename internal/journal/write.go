@@ -59,10 +59,12 @@ func (j *Journal) advance() error {
 	if err != nil {
 		return fmt.Errorf("open part %s: %w", newest.Path, err)
 	}
-	before := Place(j.part, j.size)
+	before := j.end()
 	total := j.total + j.size
 	for _, p := range parts[:len(parts)-1] {
-		before = Place(p.Number, p.Size)
+		if p.Size > 0 {
+			before = Place(p.Number, p.Size)
+		}
 		total += p.Size
 	}
 	if err := j.adopt(file, newest.Number, newest.Path, false); err != nil {
