@@ -114,14 +114,18 @@ func openFD(path string, flags int) (int, error) {
 	}
 }
 
-// Stat implements [FS].
+// Stat implements [FS]. It is asked at every append whether there is a next
+// part; so for a file that is not there the error is the bare number, which
+// costs nothing. Whoever passes it on says which file.
 func (OS) Stat(path string) (Info, error) {
 	var st unix.Stat_t
 	for {
-		switch err := unix.Stat(path, &st); err {
+		switch err := statPath(path, &st); err {
 		case nil:
 			return infoOf(&st), nil
 		case unix.EINTR:
+		case unix.ENOENT:
+			return Info{}, unix.ENOENT
 		default:
 			return Info{}, &fs.PathError{Op: "stat", Path: path, Err: err}
 		}
