@@ -185,7 +185,8 @@ func (r *Reader) Member() bool {
 	}
 	r.key, r.keyAt = r.data[start:r.pos-1], start
 	if escaped || !utf8.Valid(r.key) {
-		r.key, r.keyAt = []byte(r.unescape(r.key)), -1
+		key, _ := r.decode(start, r.pos-1)
+		r.key, r.keyAt = []byte(key), -1
 	}
 	if r.peek() != ':' {
 		r.unexpected("a colon")
@@ -294,44 +295,6 @@ func (r *Reader) Raw() []byte {
 		return nil
 	}
 	return r.data[start:r.pos:r.pos]
-}
-
-// Bytes consumes a string and returns its text: a part of the input if it can
-// be, so it must be copied by those who keep it, and not be changed.
-func (r *Reader) Bytes() (text []byte, ok bool) {
-	if r.peek() != '"' {
-		return nil, false
-	}
-	start := r.pos + 1
-	escaped, ok := r.scanText()
-	if !ok {
-		return nil, false
-	}
-	text = r.data[start : r.pos-1]
-	if escaped || !utf8.Valid(text) {
-		return []byte(r.unescape(text)), true
-	}
-	return text, true
-}
-
-// Text consumes a string and returns its text.
-func (r *Reader) Text() (string, bool) {
-	if r.peek() != '"' {
-		return "", false
-	}
-	start := r.pos + 1
-	escaped, ok := r.scanText()
-	if !ok {
-		return "", false
-	}
-	text := r.data[start : r.pos-1]
-	if escaped || !utf8.Valid(text) {
-		return r.unescape(text), true
-	}
-	if r.text != "" {
-		return r.text[start : r.pos-1], true
-	}
-	return string(text), true
 }
 
 // Valid checks that line is one JSON object and nothing else but white space.
