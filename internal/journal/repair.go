@@ -2,11 +2,11 @@ package journal
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 
 	"firn"
+	"firn/internal/rawjson"
 )
 
 // Repair tells what was done to the end of a part that a crash left behind.
@@ -24,9 +24,9 @@ type Repair struct {
 func newReader(b []byte) io.Reader { return bytes.NewReader(b) }
 
 // repairTail makes the last part end in a newline, under the lock. A last line
-// that is a whole JSON object gets its newline; any other is saved in a side
-// file and then cut off. Appending straight after it would lose the next line
-// as well.
+// that ends in a whole JSON object gets its newline; anything behind the last
+// whole object is saved in a side file and then cut off. Appending straight
+// after it would lose the next line as well.
 func (j *Journal) repairTail() error {
 	if j.size == 0 {
 		return nil
@@ -39,16 +39,13 @@ func (j *Journal) repairTail() error {
 		return nil
 	}
 	repair := Repair{Path: j.path, Offset: offset}
-	whole := bytes.TrimRight(fragment, "\x00")
-	if !IsObject(whole) {
-		whole = nil
-	}
-	if rest := fragment[len(whole):]; len(rest) > 0 {
-		if err := j.cut(rest, offset+int64(len(whole)), &repair); err != nil {
+	whole := wholeUpTo(fragment)
+	if rest := fragment[whole:]; len(rest) > 0 {
+		if err := j.cut(rest, offset+int64(whole), &repair); err != nil {
 			return err
 		}
 	}
-	if len(whole) > 0 {
+	if whole > 0 {
 		repair.Finished = true
 		if err := j.write([]byte{'\n'}); err != nil {
 			return err
@@ -64,6 +61,18 @@ func (j *Journal) repairTail() error {
 	return nil
 }
 
+// wholeUpTo returns where the last whole JSON object of an unfinished line
+// ends; 0 if there is none.
+func wholeUpTo(fragment []byte) int {
+	end := 0
+	for _, piece := range rawjson.Split(fragment) {
+		if piece.Kind == rawjson.Whole {
+			end = piece.Offset + len(piece.Bytes)
+		}
+	}
+	return end
+}
+
 // cut saves the bytes at the end of the part, from an offset on, and takes
 // them off.
 func (j *Journal) cut(bytes []byte, offset int64, repair *Repair) error {
@@ -77,12 +86,6 @@ func (j *Journal) cut(bytes []byte, offset int64, repair *Repair) error {
 	j.size = offset
 	repair.Cut, repair.SavedTo = int64(len(bytes)), saved
 	return nil
-}
-
-// IsObject reports whether line is one whole JSON object.
-func IsObject(line []byte) bool {
-	line = bytes.TrimLeft(line, " \t\r\ufeff")
-	return len(line) > 0 && line[0] == '{' && json.Valid(line)
 }
 
 // lastFragment returns what stands after the last newline of a file, and where

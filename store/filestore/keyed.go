@@ -2,6 +2,7 @@ package filestore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"firn"
@@ -107,6 +108,9 @@ func (st *Store) Claim(ctx context.Context, key string, id firn.ID) (firn.ID, er
 		return "", err
 	}
 	defer st.working.Done()
+	if holder, err := st.lookup(key); !errors.Is(err, firn.ErrNotFound) {
+		return holder, err
+	}
 	t, err := st.table(key)
 	if err != nil {
 		return "", err

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 
 	"firn"
+	"firn/dialect"
 	"firn/internal/journal"
 	"firn/internal/vfs"
 	"firn/store"
@@ -105,7 +106,7 @@ func (st *Store) inspectAll(ctx context.Context, found []transcript, archived ma
 	var workers sync.WaitGroup
 	for range min(len(found), runtime.GOMAXPROCS(0)) {
 		workers.Go(func() {
-			in := inspector{fs: st.fs, reader: reader{dialect: st.dialect, quick: true}}
+			in := inspector{fs: st.fs, reader: dialect.Reader{Dialect: st.dialect, Quick: true}}
 			for ctx.Err() == nil {
 				i := int(next.Add(1)) - 1
 				if i >= len(found) {
@@ -134,7 +135,7 @@ func (st *Store) Inspect(ctx context.Context, id firn.ID) (store.Info, error) {
 	if err != nil {
 		return store.Info{}, err
 	}
-	in := inspector{fs: st.fs, reader: reader{dialect: st.dialect, quick: true}}
+	in := inspector{fs: st.fs, reader: dialect.Reader{Dialect: st.dialect, Quick: true}}
 	info := in.inspect(transcript{id: id, agent: agent, path: path, further: len(parts) - 1})
 	info.Archived, err = st.exists(st.archiveMark(id))
 	return info, err
@@ -150,7 +151,7 @@ const (
 // inspector looks at transcripts one after the other.
 type inspector struct {
 	fs     vfs.FS
-	reader reader
+	reader dialect.Reader
 	buf    []byte
 }
 
@@ -285,7 +286,7 @@ func (in *inspector) add(gist *store.Gist, lines []byte) {
 		} else {
 			line.Open, lines = true, nil
 		}
-		for _, record := range in.reader.records(line) {
+		for _, record := range in.reader.Records(dialect.Line(line)) {
 			if record.Gap != nil {
 				continue
 			}

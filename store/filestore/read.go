@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"firn"
+	"firn/dialect"
 	"firn/internal/journal"
 	"firn/store"
 )
@@ -47,7 +48,7 @@ func (st *Store) ReadBack(ctx context.Context, id firn.ID, before store.Pos) ite
 
 // yield passes the records of lines on until somebody has enough.
 func (st *Store) yield(ctx context.Context, lines iter.Seq2[journal.Line, error], back bool, yield func(store.Record, error) bool) {
-	r := reader{dialect: st.dialect, quick: back}
+	r := dialect.Reader{Dialect: st.dialect, Quick: back}
 	for line, err := range lines {
 		if err == nil {
 			err = ctx.Err()
@@ -56,7 +57,7 @@ func (st *Store) yield(ctx context.Context, lines iter.Seq2[journal.Line, error]
 			yield(store.Record{}, err)
 			return
 		}
-		records := r.records(line)
+		records := r.Records(dialect.Line(line))
 		if back {
 			slices.Reverse(records)
 		}
@@ -88,13 +89,13 @@ func (st *Store) Follow(ctx context.Context, id firn.ID, after store.Pos) iter.S
 		defer cancel()
 		stop := context.AfterFunc(st.life, cancel)
 		defer stop()
-		r := reader{dialect: st.dialect}
+		r := dialect.Reader{Dialect: st.dialect}
 		for line, err := range source.Follow(following, st.hub, after) {
 			if err != nil {
 				yield(store.Record{}, err)
 				return
 			}
-			for _, record := range r.records(line) {
+			for _, record := range r.Records(dialect.Line(line)) {
 				if following.Err() == nil && !yield(record, nil) {
 					return
 				}

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"firn"
+	"firn/dialect"
 	"firn/internal/journal"
 	"firn/store"
 )
@@ -197,12 +198,12 @@ func (s *session) catchUp(end firn.Pos) error {
 // findHead returns the last entry that has an id, and whether there is
 // anything in the transcript at all.
 func (s *session) findHead(end firn.Pos) (head firn.EntryID, some bool, err error) {
-	r := reader{dialect: s.st.dialect, quick: true}
+	r := dialect.Reader{Dialect: s.st.dialect, Quick: true}
 	for line, err := range s.journal.Source().Back(end) {
 		if err != nil {
 			return "", false, err
 		}
-		records := r.records(line)
+		records := r.Records(dialect.Line(line))
 		for i := len(records) - 1; i >= 0; i-- {
 			some = true
 			if rec := records[i]; rec.Gap == nil && rec.Glance.Kind != firn.KindHeader && rec.Glance.ID != "" {
@@ -218,12 +219,12 @@ func (s *session) known(id firn.EntryID) (bool, error) {
 	if s.recent.has(id) {
 		return true, nil
 	}
-	r := reader{dialect: s.st.dialect, quick: true}
+	r := dialect.Reader{Dialect: s.st.dialect, Quick: true}
 	for line, err := range s.journal.Source().Back(s.end) {
 		if err != nil {
 			return false, err
 		}
-		for _, rec := range r.records(line) {
+		for _, rec := range r.Records(dialect.Line(line)) {
 			if rec.Gap == nil && rec.Glance.Kind != firn.KindHeader && rec.Glance.ID == id {
 				s.recent.add(id)
 				return true, nil
