@@ -18,6 +18,7 @@ TOOL := $(GO) tool -modfile=tools/go.mod
 TESTFLAGS ?=
 FUZZTIME ?= 30s
 KILLS ?= 2000
+BENCHFLAGS ?=
 
 .DEFAULT_GOAL := build
 .PHONY: build run test check bench fuzz soak fmt setup
@@ -59,9 +60,11 @@ check-race: setup
 check-holes:
 	@GO="$(GO)" tools/holes.sh
 
+# The report holds figures against targets; BENCHFLAGS=-h tells what it takes.
+# The benchmarks of single packages come after it.
 bench:
-	$(GO) test ./bench/... -run '^$$' -bench . -benchmem
-	@if [ -d bench/report ]; then $(GO) run ./bench/report; fi
+	$(GO) run ./bench $(BENCHFLAGS)
+	$(GO) test ./... -run '^$$' -bench . -benchmem | grep -v -e 'no test files' -e '^PASS'
 
 fuzz:
 	@GO="$(GO)" tools/fuzz.sh $(FUZZTIME)

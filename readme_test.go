@@ -1,0 +1,73 @@
+package firn_test
+
+import (
+	"os"
+	"path"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestReadmeShowsTheExample keeps the code in the README equal to code that is
+// compiled and tested.
+func TestReadmeShowsTheExample(t *testing.T) {
+	_, rest, found := strings.Cut(readFile(t, "README.md"), "```go\n")
+	shown, _, closed := strings.Cut(rest, "```")
+	if !found || !closed {
+		t.Fatal("the README shows no Go code")
+	}
+	_, rest, found = strings.Cut(readFile(t, "examples/quickstart/main.go"), "\t// README: begin\n")
+	tested, _, closed := strings.Cut(rest, "\t// README: end\n")
+	if !found || !closed {
+		t.Fatal("the example does not mark what the README shows")
+	}
+	if want := strings.ReplaceAll("\n"+tested, "\n\t", "\n")[1:]; shown != want {
+		t.Errorf("the README shows\n%s\nbut the example is\n%s", shown, want)
+	}
+}
+
+// link is a link in Markdown to something in this repository.
+var link = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
+
+// TestLinksLeadSomewhere follows the links between our own documents.
+func TestLinksLeadSomewhere(t *testing.T) {
+	followed := 0
+	for _, name := range documents(t) {
+		for _, m := range link.FindAllStringSubmatch(readFile(t, name), -1) {
+			followed++
+			if _, err := os.Stat(path.Join(path.Dir(name), m[1])); err != nil {
+				t.Errorf("%s links to %s, which is not there", name, m[1])
+			}
+		}
+	}
+	if followed == 0 {
+		t.Error("found no links at all")
+	}
+}
+
+// documents lists our Markdown files.
+func documents(t *testing.T) []string {
+	t.Helper()
+	names := []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md"}
+	for _, dir := range []string{"docs", "docs/decisions"} {
+		files, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			if strings.HasSuffix(f.Name(), ".md") {
+				names = append(names, path.Join(dir, f.Name()))
+			}
+		}
+	}
+	return names
+}
+
+func readFile(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
