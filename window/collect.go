@@ -197,7 +197,8 @@ func (w *walk) visit(rec *firn.Record, number int) {
 	}
 	w.path.Entries = append(w.path.Entries, entry)
 	if c, ok := entry.Body.(*firn.Compaction); ok && w.path.Compaction == nil {
-		w.path.Compaction = &entry
+		live := entry // a copy, so that not every entry is put on the heap
+		w.path.Compaction = &live
 		w.keep, w.later, w.split = c.FirstKept, len(w.path.Entries), rec.At
 	}
 }

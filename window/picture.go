@@ -92,10 +92,12 @@ func webpSize(b []byte) (width, height int) {
 		bits := binary.LittleEndian.Uint32(b[21:])
 		return int(bits&0x3fff) + 1, int(bits>>14&0x3fff) + 1
 	case "VP8X":
-		return 1 + int(b[24]) | int(b[25])<<8 | int(b[26])<<16, 1 + int(b[27]) | int(b[28])<<8 | int(b[29])<<16
+		return 1 + uint24(b[24:]), 1 + uint24(b[27:])
 	}
 	return 0, 0
 }
+
+func uint24(b []byte) int { return int(b[0]) | int(b[1])<<8 | int(b[2])<<16 }
 
 // jpegSize walks over the segments of a JPEG to its frame header.
 func jpegSize(b []byte) (width, height int) {

@@ -83,7 +83,7 @@ func OpenAIChat() Profile {
 	return Profile{
 		Name: "openai-chat",
 		Rules: slices.Concat(content(thinkingNone, toolNames),
-			[]Rule{pair, imagesBeside, callIDs(idChat), mergeUsers, mergeAssistants, beginWithUser}),
+			[]Rule{pair, callIDs(idChat), imagesBeside, mergeUsers, mergeAssistants, beginWithUser}),
 		Images: ImageLimits{Count: 50, Bytes: 20 << 20, TotalBytes: 45 << 20},
 	}
 }
@@ -113,7 +113,7 @@ func Mistral() Profile {
 	return Profile{
 		Name: "mistral",
 		Rules: slices.Concat(content(thinkingNone, toolNames),
-			[]Rule{pair, imagesBeside, callIDs(idStrict9), mergeUsers, mergeAssistants, answerResults, beginWithUser, endWithUser}),
+			[]Rule{pair, callIDs(idStrict9), imagesBeside, mergeUsers, mergeAssistants, answerResults, beginWithUser, endWithUser}),
 		Images: ImageLimits{Count: 8, Bytes: 10 << 20, TotalBytes: 45 << 20},
 	}
 }

@@ -49,9 +49,9 @@ func fitsAll(role firn.Role, parts []firn.Part) bool {
 
 // fits reports whether a role may say such a part.
 func fits(role firn.Role, part firn.Part) bool {
-	switch part.(type) {
+	switch b := part.(type) {
 	case firn.Text:
-		return true
+		return b.Signature == "" || role == firn.RoleAssistant
 	case firn.Image:
 		return role == firn.RoleUser
 	case firn.Thinking, firn.ToolCall:
@@ -123,6 +123,10 @@ func refit(it *Item, role firn.Role, part firn.Part, p *Pass) (firn.Part, bool) 
 		return part, true
 	}
 	switch b := part.(type) {
+	case firn.Text:
+		p.Note(it, "mark on text that no model said left out")
+		b.Signature = ""
+		return b, true
 	case firn.Image:
 		p.Note(it, "image in what the assistant said replaced by a note")
 		return firn.Text{Text: stub(b, "the assistant made it")}, true
@@ -140,8 +144,6 @@ func refit(it *Item, role firn.Role, part firn.Part, p *Pass) (firn.Part, bool) 
 
 func partName(part firn.Part) string {
 	switch part.(type) {
-	case firn.Text:
-		return "text"
 	case firn.Thinking:
 		return "thinking"
 	case firn.ToolCall:

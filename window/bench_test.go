@@ -1,0 +1,61 @@
+package window_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"firn"
+	"firn/window"
+)
+
+// largeSession is a session of about so many bytes of text, a turn of one tool
+// call after the other, mostly ASCII.
+func largeSession(size int) log {
+	l := parse("s header")
+	small, large := strings.Repeat("some words ", 20), strings.Repeat("a line of output with words in it\n", 150)
+	args, _ := json.Marshal(map[string]string{"command": strings.Repeat("ls -l ", 60)})
+	add := func(m *firn.Message) {
+		e := firn.Entry{ID: firn.EntryID(fmt.Sprint("e", len(l))), Body: m}
+		if len(l) > 1 {
+			e.Parent = l[len(l)-1].Glance.ID
+		}
+		l.add(e)
+	}
+	for n := 0; size > 0; n++ {
+		id := fmt.Sprint("toolu_", n)
+		add(userBody(small))
+		add(&firn.Message{Role: firn.RoleAssistant, API: "a", Provider: "p", Model: "m", Parts: []firn.Part{
+			firn.Thinking{Text: small, Signature: "c2ln"}, firn.Text{Text: small}, firn.ToolCall{ID: id, Name: "bash", Arguments: args},
+		}})
+		add(&firn.Message{Role: firn.RoleToolResult, Parts: []firn.Part{firn.ToolResult{CallID: id, Name: "bash", Content: []firn.Part{firn.Text{Text: large}}}}})
+		add(&firn.Message{Role: firn.RoleAssistant, API: "a", Provider: "p", Model: "m", Parts: []firn.Part{firn.Text{Text: small}}})
+		size -= 4*len(small) + len(large) + len(args)
+	}
+	return l
+}
+
+func BenchmarkCollect(b *testing.B) {
+	const size = 200 << 20
+	l := largeSession(size)
+	b.SetBytes(size)
+	b.ReportAllocs()
+	for b.Loop() {
+		collectLog(b, l)
+	}
+}
+
+func BenchmarkBuild(b *testing.B) {
+	const size = 200 << 20
+	p := collectLog(b, largeSession(size))
+	for _, profile := range append(window.Profiles(), window.Profile{Name: "none"}) {
+		b.Run(profile.Name, func(b *testing.B) {
+			b.SetBytes(size)
+			b.ReportAllocs()
+			for b.Loop() {
+				window.Build(p, window.Options{Profile: profile, Ask: window.Ask{API: "a", Provider: "p", Model: "m"}})
+			}
+		})
+	}
+}
