@@ -286,6 +286,9 @@ func (in *inspector) add(gist *store.Gist, lines []byte) {
 		} else {
 			line.Open, lines = true, nil
 		}
+		if len(lines) > 0 && !gist.Needs(firn.KindMessage) && bytes.HasPrefix(line.Data, messageBegins) {
+			continue // most lines are such
+		}
 		for _, record := range in.reader.Records(dialect.Line(line)) {
 			if record.Gap != nil {
 				continue
@@ -300,6 +303,9 @@ func (in *inspector) add(gist *store.Gist, lines []byte) {
 		addRecord(gist, last)
 	}
 }
+
+// messageBegins is how the lines of messages begin.
+var messageBegins = []byte(`{"type":"message"`)
 
 func addRecord(gist *store.Gist, record firn.Record) {
 	if entry, err := record.Entry(); err == nil { // else it is damaged, and the others tell

@@ -1,0 +1,150 @@
+// Command bench measures what firn promises about speed, all in one run on one
+// machine, and prints the ratios that count next to their targets. Absolute
+// times depend on the machine; ratios mostly do not.
+//
+// It writes its sessions below the directory -dir and removes them afterwards,
+// unless told to keep them for the next run.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+func main() {
+	dir := flag.String("dir", "", "where to put the sessions (default: a temporary directory)")
+	keep := flag.Bool("keep", false, "keep the sessions for the next run")
+	only := flag.String("only", "", "run only the parts whose name contains this")
+	big := flag.Int("big", 0, "also resume a session of so many gigabytes")
+	child := flag.String("child", "", "used by the program itself")
+	flag.Parse()
+	if *child != "" {
+		if err := runChild(*child, flag.Args()); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	b := &bench{dir: *dir, big: *big}
+	if err := b.run(*only, *keep); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// bench runs the parts one after the other and gathers their rows.
+type bench struct {
+	dir  string
+	big  int
+	rows []row
+}
+
+// row is one figure of the report.
+type row struct {
+	what, got, target string
+	met               bool
+	hasTarget         bool
+}
+
+func (b *bench) run(only string, keep bool) error {
+	if b.dir == "" {
+		dir, err := os.MkdirTemp("", "firn-bench-")
+		if err != nil {
+			return err
+		}
+		b.dir = dir
+	}
+	if !keep {
+		defer os.RemoveAll(b.dir)
+	}
+	parts := []struct {
+		name string
+		run  func() error
+	}{
+		{"decode", b.decode}, {"resume", b.resume}, {"append", b.append}, {"durable", b.durable}, {"list", b.list},
+	}
+	for _, part := range parts {
+		if !strings.Contains(part.name, only) {
+			continue
+		}
+		start := time.Now()
+		fmt.Fprintf(os.Stderr, "%s ...", part.name)
+		if err := part.run(); err != nil {
+			return fmt.Errorf("%s: %w", part.name, err)
+		}
+		fmt.Fprintf(os.Stderr, " %s\n", time.Since(start).Round(time.Millisecond))
+	}
+	b.print()
+	return nil
+}
+
+func (b *bench) print() {
+	missed := 0
+	for _, r := range b.rows {
+		mark := "    "
+		if r.hasTarget {
+			mark = "ok  "
+			if !r.met {
+				mark = "MISS"
+				missed++
+			}
+		}
+		fmt.Printf("%s %-62s %18s   %s\n", mark, r.what, r.got, r.target)
+	}
+	fmt.Printf("%d of %d figures with a target miss it\n", missed, b.targets())
+}
+
+func (b *bench) targets() int {
+	n := 0
+	for _, r := range b.rows {
+		if r.hasTarget {
+			n++
+		}
+	}
+	return n
+}
+
+// note adds a figure without a target.
+func (b *bench) note(what, got string) { b.rows = append(b.rows, row{what: what, got: got}) }
+
+// want adds a figure with a target.
+func (b *bench) want(what, got, target string, met bool) {
+	b.rows = append(b.rows, row{what: what, got: got, target: target, met: met, hasTarget: true})
+}
+
+// home returns a directory for a part of the bench, and whether it is new.
+func (b *bench) home(name string) (string, bool) {
+	home := filepath.Join(b.dir, name)
+	_, err := os.Stat(home)
+	return home, err != nil
+}
+
+// median runs fn n times and returns the median of what it took, after one run
+// that does not count.
+func median(n int, fn func() error) (time.Duration, error) {
+	times := make([]time.Duration, 0, n)
+	for i := range n + 1 {
+		start := time.Now()
+		if err := fn(); err != nil {
+			return 0, err
+		}
+		if i > 0 {
+			times = append(times, time.Since(start))
+		}
+	}
+	slices.Sort(times)
+	return times[n/2], nil
+}
+
+func ms(d time.Duration) string { return fmt.Sprintf("%.2f ms", float64(d.Microseconds())/1000) }
+
+func ratio(a, b time.Duration) float64 { return float64(a) / float64(b) }
+
+func times(r float64) string { return fmt.Sprintf("%.2f ×", r) }
+
+func perSecond(n int, d time.Duration) float64 { return float64(n) / d.Seconds() }

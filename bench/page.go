@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"firn/internal/index"
+	"firn/internal/vfs"
+	"firn/store"
+	"firn/store/filestore"
+)
+
+// pages measures listing from the index, each time in a process that has just
+// begun.
+func (b *bench) pages(home string) error {
+	if err := reindex(home); err != nil {
+		return err
+	}
+	var page, all listed
+	for range 3 { // the first warms the system's cache
+		if err := spawn(&page, "page", home, "50"); err != nil {
+			return err
+		}
+		if err := spawn(&all, "page", home, "0"); err != nil {
+			return err
+		}
+	}
+	if page.Count != 50 {
+		return fmt.Errorf("a page has %d sessions", page.Count)
+	}
+	b.want("a page of 50 of 10,000 sessions from the index, new process", ms(page.Time), "≤ 5 ms", page.Time <= 5*time.Millisecond)
+	b.note("all of 10,000 sessions from the index, each asked how it stands", ms(all.Time))
+	b.note("all of 10,000 sessions from the index, peak memory", fmt.Sprintf("%.0f MB", all.Peak))
+	return nil
+}
+
+func withIndex(home string, readOnly bool, fn func(*index.Catalogue) error) error {
+	st, err := filestore.Open(home, filestore.Options{ReadOnly: readOnly})
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	c, err := index.Open(vfs.OS{}, filepath.Join(home, "index"), st, index.Options{ReadOnly: readOnly})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return fn(c)
+}
+
+func reindex(home string) error {
+	return withIndex(home, false, func(c *index.Catalogue) error {
+		return c.Rebuild(context.Background(), nil)
+	})
+}
+
+func pageChild(args []string) (any, error) {
+	limit := 0
+	if _, err := fmt.Sscan(args[1], &limit); err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	result := listed{}
+	err := withIndex(args[0], true, func(c *index.Catalogue) error {
+		page, err := c.Page(context.Background(), store.Query{Limit: limit}, index.Cursor{})
+		result.Count = len(page.Infos)
+		return err
+	})
+	result.Time, result.Peak = time.Since(start), peakMemory()
+	return result, err
+}
