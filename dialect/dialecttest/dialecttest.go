@@ -21,6 +21,19 @@ import (
 // lines may be so.
 func Run(t *testing.T, d dialect.Dialect, corpus fs.FS) {
 	t.Helper()
+	run(t, d, corpus)
+}
+
+// reporter is the part of a testing.T that the suite needs, so that the suite
+// can be tried itself.
+type reporter interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
+func run(t reporter, d dialect.Dialect, corpus fs.FS) {
+	t.Helper()
 	read := 0
 	for _, line := range lines(t, corpus) {
 		s := subject{t: t, d: d, where: line.where, line: line.bytes}
@@ -47,7 +60,7 @@ type line struct {
 	bytes []byte
 }
 
-func lines(t *testing.T, corpus fs.FS) (all []line) {
+func lines(t reporter, corpus fs.FS) (all []line) {
 	t.Helper()
 	err := fs.WalkDir(corpus, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || path.Ext(name) != ".jsonl" {
@@ -72,7 +85,7 @@ func lines(t *testing.T, corpus fs.FS) (all []line) {
 
 // subject is one line under test.
 type subject struct {
-	t     *testing.T
+	t     reporter
 	d     dialect.Dialect
 	where string
 	line  []byte
