@@ -53,6 +53,7 @@ func (c *Committer) Close() error {
 type state struct {
 	file vfs.File
 	path string
+	rel  string // the path as the commit log has it; set by the log
 
 	mu sync.Mutex
 	// synced is how much of the file was forced to disk by us; kept how much is
@@ -63,7 +64,7 @@ type state struct {
 
 // newState makes the state of a part. Of a file that is not new we know
 // nothing: another process may have written to it and not synced.
-func newState(file vfs.File, path string, created bool) *state {
+func newState(file vfs.File, path string, created bool, c *Committer) *state {
 	s := &state{file: file, path: path, kept: -1}
 	if created {
 		s.kept = 0
@@ -104,6 +105,14 @@ func (s *state) follows(offset int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.kept == offset
+}
+
+// forget says that it is not known any more what of the file is kept: of an
+// append that failed bytes may be on disk where the next one will be.
+func (s *state) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kept = -1
 }
 
 func (s *state) setKept(upTo int64) {

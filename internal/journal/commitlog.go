@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io/fs"
+	"maps"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"firn/internal/vfs"
@@ -92,17 +94,29 @@ func (l *commitLog) write(batch []*pending) error {
 		l.buf = binary.BigEndian.AppendUint64(l.buf, a.epoch)
 	}
 	for _, p := range batch {
-		rel, err := filepath.Rel(l.root, p.state.path)
-		if err != nil || !filepath.IsLocal(rel) {
-			return fmt.Errorf("write commit log: %s is not below %s", p.state.path, l.root)
+		if err := l.relate(p.state); err != nil {
+			return err
 		}
-		l.buf = appendRecord(l.buf, a.epoch, filepath.ToSlash(rel), p.offset, p.data)
+		l.buf = appendRecord(l.buf, a.epoch, p.state.rel, p.offset, p.data)
 		a.dirty[p.state.path] = true
 	}
 	if err := a.add(l.buf, l.grow); err != nil {
 		l.broken = fmt.Errorf("write commit log %s: %w", a.path, err)
 		return l.broken
 	}
+	return nil
+}
+
+// relate finds out, once, how the log calls a file.
+func (l *commitLog) relate(s *state) error {
+	if s.rel != "" {
+		return nil
+	}
+	rel, err := filepath.Rel(l.root, s.path)
+	if err != nil || !filepath.IsLocal(rel) {
+		return fmt.Errorf("write commit log: %s is not below %s", s.path, l.root)
+	}
+	s.rel = filepath.ToSlash(rel)
 	return nil
 }
 
@@ -231,7 +245,7 @@ func syncFiles(fsys vfs.FS, root string, paths map[string]bool) error {
 		}
 	}
 	dirs := make(map[string]bool)
-	for path := range paths {
+	for _, path := range slices.Sorted(maps.Keys(paths)) {
 		if _, err := fsys.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

@@ -29,6 +29,7 @@ func newReader(b []byte) io.Reader { return bytes.NewReader(b) }
 // after it would lose the next line as well.
 func (j *Journal) repairTail() error {
 	if j.size == 0 {
+		j.sealed = true
 		return nil
 	}
 	fragment, offset, err := lastFragment(j.last, j.size)
@@ -36,6 +37,7 @@ func (j *Journal) repairTail() error {
 		return fmt.Errorf("look at the end of %s: %w", j.path, err)
 	}
 	if len(fragment) == 0 {
+		j.sealed = true
 		return nil
 	}
 	repair := Repair{Path: j.path, Offset: offset}
@@ -55,6 +57,7 @@ func (j *Journal) repairTail() error {
 		j.failed = fmt.Errorf("sync %s after repair: %w: %w", j.path, firn.ErrNotSaved, err)
 		return j.failed
 	}
+	j.sealed = true
 	if j.opts.Report != nil {
 		j.opts.Report(repair)
 	}
@@ -62,13 +65,17 @@ func (j *Journal) repairTail() error {
 }
 
 // wholeUpTo returns where the last whole JSON object of an unfinished line
-// ends; 0 if there is none.
+// ends, with the white space behind it if nothing else is there; 0 if there is
+// none.
 func wholeUpTo(fragment []byte) int {
 	end := 0
 	for _, piece := range rawjson.Split(fragment) {
 		if piece.Kind == rawjson.Whole {
 			end = piece.Offset + len(piece.Bytes)
 		}
+	}
+	if end > 0 && len(bytes.TrimSpace(fragment[end:])) == 0 {
+		end = len(fragment)
 	}
 	return end
 }
