@@ -40,7 +40,7 @@ func TestReaderWalk(t *testing.T) {
 				note(r.Null(), "null")
 			case "list":
 				n := 0
-				for ok := r.Array(); ok && r.Element(); n++ {
+				for r.Array(); r.Element(); n++ {
 					r.Skip()
 				}
 				note(n == 4, "4 elements")
