@@ -84,14 +84,14 @@ func gap(at, next firn.Pos, kind firn.GapKind, detail string) firn.Record {
 // checked; or, if quick, only that there is one record on it.
 func (r *Reader) glance(line []byte) (firn.Glance, error) {
 	glance, err := r.Dialect.Glance(line)
-	if err == nil && (!r.Quick || !singleRecord(line)) {
+	if err == nil && (!r.Quick || glance.Kind == firn.KindHeader || !singleRecord(line)) {
 		err = rawjson.Valid(line)
 	}
 	return glance, err
 }
 
 // singleRecord reports whether a line that begins as a record is sure not to
-// have another one in it. Every record tells its parent; within a text the
+// have another one in it. Every record but a header tells its parent; within a text the
 // quotes of such a member would be escaped. It looks for the capital letter,
 // which is rare and found fast.
 func singleRecord(line []byte) bool {
