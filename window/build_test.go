@@ -115,9 +115,17 @@ func FuzzBuild(f *testing.F) {
 	})
 }
 
+// rounds is how often a test does what it does, and how often with -short.
+func rounds(full, short int) int {
+	if testing.Short() {
+		return short
+	}
+	return full
+}
+
 // The same with choices by dice, many of them.
 func TestBuildIsAlwaysValid(t *testing.T) {
-	for seed := range uint64(200) {
+	for seed := range uint64(rounds(200, 20)) {
 		dice := rand.New(rand.NewPCG(seed, 1))
 		data := make([]byte, dice.IntN(3000))
 		for i := range data {
@@ -176,7 +184,7 @@ func busySession(records int) log {
 // and results that were cut apart.
 func TestCutAnywhere(t *testing.T) {
 	l := busySession(500)
-	for cut := 1; cut <= len(l); cut++ {
+	for cut := 1; cut <= len(l); cut += 500 / rounds(500, 40) {
 		p := collectLog(t, l[:cut])
 		check(t, "entries", len(p.Entries), cut-1)
 		ask := []window.Ask{{}, {API: "a", Provider: "p", Model: "m1"}}[cut%2]

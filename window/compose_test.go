@@ -250,6 +250,31 @@ func countImages(w window.Window) int {
 	return n
 }
 
+// Pictures that are too large alone, or together, are left out, the oldest first.
+func TestLargePictures(t *testing.T) {
+	sized := func(megabytes int) firn.Body {
+		m := userBody("look")
+		m.Parts = append(m.Parts, firn.Image{MimeType: "image/png", Data: strings.Repeat("AAAA", megabytes<<18)})
+		return m
+	}
+	var bodies []firn.Body
+	for _, megabytes := range []int{4, 6, 4, 4, 4, 4, 4, 4} {
+		bodies = append(bodies, sized(megabytes), assistantBody("I see"))
+	}
+	p := pathOf(append(bodies, userBody("and now?"))...)
+	w := window.Build(p, window.Options{Profile: window.Anthropic()})
+	if err := windowtest.Check(window.Anthropic(), w); err != nil {
+		t.Error(err)
+	}
+	check(t, "images", countImages(w), 6)
+	var notes []string
+	for _, r := range w.Repairs {
+		notes = append(notes, string(r.Entry)+" "+r.What)
+	}
+	check(t, "repairs", strings.Join(notes, "\n"), `e1 image left out: only the newest 24.0 MB of images are sent
+e3 image left out: larger than 5.0 MB`)
+}
+
 // A WebP image tells its size in three ways; all are read.
 func TestWebPSizes(t *testing.T) {
 	riff := "RIFF\x00\x00\x00\x00WEBP"
@@ -271,7 +296,7 @@ func TestWebPSizes(t *testing.T) {
 // Losing any one record of a long session loses nothing else, and names one gap.
 func TestOneRecordLost(t *testing.T) {
 	l := busySession(300)
-	for lost := 1; lost < len(l)-1; lost++ {
+	for lost := 1; lost < len(l)-1; lost += 300 / rounds(300, 30) {
 		p := collectLog(t, slices.Concat(l[:lost], l[lost+1:]))
 		check(t, "entries", len(p.Entries), len(l)-2)
 		check(t, "gaps", gaps(p), "dangling-parent:"+string(l[lost+1].Glance.ID))

@@ -233,3 +233,21 @@ func TestCharsGolden(t *testing.T) {
 		t.Errorf("pi says -, we say +\n%s", diff)
 	}
 }
+
+// Sessions that pi wrote in earnest give valid windows for everyone, and
+// nothing of them has to be guessed.
+func TestRealSessions(t *testing.T) {
+	files, err := filepath.Glob("../testdata/corpus/pi/real-*.jsonl")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no sessions found: %v", err)
+	}
+	for _, file := range files {
+		p := collectFile(t, file)
+		if len(p.Entries) == 0 || len(p.Gaps) > 0 {
+			t.Errorf("%s: %d entries, gaps %v", file, len(p.Entries), p.Gaps)
+		}
+		for _, ask := range asks {
+			verify(t, p, ask)
+		}
+	}
+}
