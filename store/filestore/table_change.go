@@ -1,0 +1,314 @@
+package filestore
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"firn"
+	"firn/internal/vfs"
+)
+
+// change is something to be done to the table. It is decided on what the file
+// says under the lock.
+type change struct {
+	apply func(doc *document)
+	done  bool
+	err   error
+}
+
+// bind points a key at a session, wherever it pointed before. What is kept
+// under the key stays, but for what tells of the session before. It is durable
+// when bind returns; if it fails it may have been done or not.
+func (t *table) bind(key string, id firn.ID) error {
+	err := t.change(func(doc *document) { t.point(doc, key, id) })
+	if err != nil {
+		return fmt.Errorf("bind key %s to session %s: %w", key, id, err)
+	}
+	return nil
+}
+
+// claim is bind if the key points nowhere, or at a session that is not alive,
+// and nothing otherwise. It returns where the key points afterwards; also that
+// is durable. A nil alive takes every session for alive. It is called while the
+// table is locked and must not use it.
+func (t *table) claim(key string, id firn.ID, alive func(held firn.ID) bool) (firn.ID, error) {
+	winner := id
+	err := t.change(func(doc *document) {
+		if r, ok := doc.row(key); ok && (alive == nil || alive(r.id())) {
+			winner = r.id()
+			return
+		}
+		t.point(doc, key, id)
+	})
+	if err != nil {
+		return "", fmt.Errorf("claim key %s for session %s: %w", key, id, err)
+	}
+	return winner, nil
+}
+
+// point makes a key point at a session.
+func (t *table) point(doc *document, key string, id firn.ID) {
+	now := t.opts.Now()
+	old := doc.get(key)
+	r, ok := parseRow(old)
+	if !ok {
+		r = newRow(id, now)
+		if old != nil {
+			t.report("table %s had %.80q for key %s, which is no row; it was replaced", t.path, old, key)
+		}
+	}
+	r.point(id, now)
+	doc.set(key, r.encode())
+}
+
+// unbind takes a key and all that is kept under it out of the table. A key that
+// is not there is no error. It is durable when unbind returns.
+func (t *table) unbind(key string) error {
+	if err := t.change(func(doc *document) { doc.remove(key) }); err != nil {
+		return fmt.Errorf("unbind key %s: %w", key, err)
+	}
+	return nil
+}
+
+// unbindSession is unbind for all keys that point at a session.
+func (t *table) unbindSession(id firn.ID) error {
+	err := t.change(func(doc *document) {
+		var keys []string
+		for _, m := range doc.members {
+			if r, ok := doc.row(m.name); ok && r.id() == id {
+				keys = append(keys, m.name)
+			}
+		}
+		doc.remove(keys...)
+	})
+	if err != nil {
+		return fmt.Errorf("unbind the keys of session %s: %w", id, err)
+	}
+	return nil
+}
+
+// change has something done to the table. Those who come while the file is
+// being written are all done with the next write. A nil apply only has the
+// table mended if it is damaged.
+func (t *table) change(apply func(doc *document)) error {
+	if t.opts.ReadOnly {
+		return fmt.Errorf("table %s: %w: it was opened to be read only", t.path, firn.ErrUnsupported)
+	}
+	if err := t.begin(); err != nil {
+		return err
+	}
+	defer t.working.Done()
+	c := &change{apply: apply}
+	t.mu.Lock()
+	t.queue = append(t.queue, c)
+	t.mu.Unlock()
+
+	t.write.Lock()
+	defer t.write.Unlock()
+	if !c.done { // nobody took it along
+		t.mu.Lock()
+		batch := t.queue
+		t.queue = nil
+		t.mu.Unlock()
+		err := t.commit(batch)
+		for _, c := range batch {
+			c.done, c.err = true, err
+		}
+	}
+	return c.err
+}
+
+// commit makes changes to what the file says now, together with what is
+// waiting. t.write must be held.
+func (t *table) commit(batch []*change) error {
+	unlock, err := t.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	t.sweep()
+	now, err := t.reread()
+	if err != nil {
+		return err
+	}
+	next := now.fork()
+	taken := t.take(now)
+	moved := merge(next, taken)
+	for _, c := range batch {
+		if c.apply != nil {
+			c.apply(next)
+			moved = true
+		}
+	}
+	if moved || now.mended {
+		if err := t.save(now, next); err != nil {
+			return fmt.Errorf("table %s: %w: %w", t.path, firn.ErrNotSaved, err)
+		}
+	}
+	t.written(taken)
+	return nil
+}
+
+// reread reads the file, under the lock. A missing one is made anew, a damaged
+// one is set aside and made good. That takes a while, in which somebody may put
+// a good one there by hand: then it is read again.
+func (t *table) reread() (*document, error) {
+	t.mu.Lock()
+	last := t.doc
+	t.mu.Unlock()
+	for {
+		doc, err := t.read(last)
+		var damaged *damage
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			doc, err = t.missing(last)
+		case errors.As(err, &damaged):
+			doc, err = t.recover(damaged, last)
+		default:
+			return doc, err
+		}
+		if err != nil {
+			return nil, err
+		}
+		if still, err := t.unchanged(damaged); err != nil {
+			return nil, err
+		} else if !still {
+			continue
+		}
+		if damaged != nil {
+			err = t.replace(damaged, doc)
+		}
+		return doc, err
+	}
+}
+
+// unchanged reports whether the file is still missing, or damaged as it was.
+func (t *table) unchanged(damaged *damage) (bool, error) {
+	info, err := t.fs.Stat(t.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return damaged == nil, nil
+	}
+	return damaged != nil && alike(info, damaged.doc.stamp.info), err
+}
+
+// replace sets a damaged file aside to make way for doc.
+func (t *table) replace(damaged *damage, doc *document) error {
+	t.mu.Lock()
+	t.doc = doc // it is all we have if writing it fails
+	t.mu.Unlock()
+	name, err := t.setAside()
+	if err != nil {
+		return fmt.Errorf("%w; setting it aside failed: %w", damaged, err)
+	}
+	t.report("%v; it was set aside as %s, and %d keys were made out of what is left and the transcripts",
+		damaged, filepath.Base(name), len(doc.members))
+	return nil
+}
+
+// save writes the table if it says something else than the one on the disk. If
+// it does not, somebody may have written that and not lived to make it durable.
+func (t *table) save(now, next *document) error {
+	if now.saved && now.equal(next.object) {
+		return t.fs.SyncDir(t.dir)
+	}
+	next.raw = next.encode()
+	if err := vfs.WriteFile(t.fs, t.path, next.raw); err != nil {
+		return err
+	}
+	next.saved = true // without a stamp, so it is compared with the file once more
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.doc = next
+	return nil
+}
+
+const (
+	// tableLockWait is how long to wait for other processes, which hold the
+	// lock for milliseconds.
+	tableLockWait  = 10 * time.Second
+	tableLockPause = 500 * time.Microsecond
+	// tableLockTries is how often the lock file may be taken from under us.
+	tableLockTries = 8
+)
+
+// lock takes the lock that keeps processes apart. The lock file stays there
+// for ever; if somebody removed it, the lock on what they removed is worth
+// nothing, and the new one is taken.
+func (t *table) lock() (unlock func(), err error) {
+	path := filepath.Join(t.dir, tableLockName)
+	for range tableLockTries {
+		f, err := t.openLock(path)
+		if err != nil {
+			return nil, fmt.Errorf("lock table %s: %w", t.path, err)
+		}
+		ours, err := t.waitLock(f, path)
+		if ours {
+			return func() { f.Close() }, nil // nothing was written to it that could be lost
+		}
+		if err = errors.Join(err, f.Close()); err != nil {
+			return nil, fmt.Errorf("lock table %s: %w", t.path, err)
+		}
+	}
+	return nil, fmt.Errorf("table %s: %w: somebody removes the lock file all the time", t.path, firn.ErrLocked)
+}
+
+// openLock opens the lock file, and makes it and the directory if need be.
+func (t *table) openLock(path string) (vfs.File, error) {
+	f, err := t.fs.Open(path, vfs.Update)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return f, err
+	}
+	if err := t.fs.MkdirAll(t.dir); err != nil {
+		return nil, err
+	}
+	return t.fs.Open(path, vfs.Update)
+}
+
+// waitLock waits for the lock and reports whether the file is still at its
+// place then.
+func (t *table) waitLock(f vfs.File, path string) (bool, error) {
+	for waited := time.Duration(0); ; waited += tableLockPause {
+		ok, err := f.TryLock()
+		if err != nil {
+			return false, err
+		}
+		if ok {
+			break
+		}
+		if waited >= tableLockWait {
+			return false, fmt.Errorf("%w by another process for %s", firn.ErrLocked, tableLockWait)
+		}
+		time.Sleep(tableLockPause)
+	}
+	ours, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	there, err := t.fs.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && there.Same(ours), err
+}
+
+// sweep removes, once, what writers left behind that were killed while they
+// wrote. Under the lock nobody is writing. What cannot be removed does no harm.
+func (t *table) sweep() {
+	if t.swept {
+		return
+	}
+	t.swept = true
+	entries, err := t.fs.ReadDir(t.dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), "."+tableName+".tmp-") {
+			t.fs.Remove(filepath.Join(t.dir, e.Name()))
+		}
+	}
+}

@@ -1,0 +1,396 @@
+package filestore
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"firn"
+	"firn/internal/vfs/faultfs"
+)
+
+// headers is what the transcripts tell in these tests.
+func headers() (map[string]firn.ID, error) {
+	return map[string]firn.ID{mainKey: "from-header", "agent:main:zoe": "zoe"}, nil
+}
+
+func TestTableSeesEditsByHand(t *testing.T) {
+	for _, disk := range []bool{false, true} {
+		t.Run(fmt.Sprintf("disk %v", disk), func(t *testing.T) {
+			open := newBench
+			if disk {
+				open = newDiskBench
+			}
+			b := open(t, sample(t), tableOptions{Rebuild: headers})
+			b.points(mainKey, mainID)
+
+			// As long as it was, in place, and right after we read it.
+			b.overwrite(strings.ReplaceAll(sample(t), string(mainID), string(topicID)))
+			b.points(mainKey, topicID)
+			b.overwrite(sample(t))
+			b.points(mainKey, mainID)
+			b.put(strings.ReplaceAll(sample(t), string(mainID), "another"))
+			b.points(mainKey, "another")
+
+			// A key that was removed points nowhere, whatever the transcripts say.
+			b.put(strings.Replace(sample(t), mainKey, "agent:main:renamed", 1))
+			b.points(mainKey, "")
+			b.points("agent:main:renamed", mainID)
+			b.must(b.bind(topicKey, "s2"))
+			b.points(mainKey, "")
+			won, err := b.claim(mainKey, "fresh", nil)
+			if b.must(err); won != "fresh" {
+				t.Errorf("claimed a removed key and got %s", won)
+			}
+			if len(b.reports) > 0 {
+				t.Errorf("reports: %q", b.reports)
+			}
+		})
+	}
+}
+
+// Two versions of a file may have the same size and time.
+func TestTableSeesEditsWithinATick(t *testing.T) {
+	for _, after := range []time.Duration{time.Second, time.Second + time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			time.Sleep(after) // a time in whole seconds, and a finer one
+			b := newBench(t, sample(t), tableOptions{})
+			b.points(mainKey, mainID)
+			b.overwrite(strings.ReplaceAll(sample(t), string(mainID), string(topicID)))
+			b.points(mainKey, topicID)
+		})
+	}
+}
+
+// What was bound before an edit and what is bound after it are both there, and
+// so is the edit.
+func TestTableMergesWithEdits(t *testing.T) {
+	b := newBench(t, sample(t), tableOptions{})
+	b.must(b.bind("a", "s1"))
+	b.put(strings.Replace(b.file(), `"thinkingLevel": "low"`, `"thinkingLevel": "high", "mine": [1, 2]`, 1))
+	b.must(b.bind("b", "s2"))
+	for _, want := range []string{`"thinkingLevel": "high"`, `"mine": [1, 2]`} {
+		if !strings.Contains(b.file(), want) {
+			t.Errorf("%s is gone from\n%s", want, b.file())
+		}
+	}
+	b.points("a", "s1")
+	b.points("b", "s2")
+}
+
+func TestTableReadsOnlyWhatChanged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, sample(t), tableOptions{})
+		time.Sleep(coarseTick + time.Second) // the clock of a bubble begins on a whole second
+		b.points(mainKey, mainID)
+		fsys := b.fs.(*faultfs.FS)
+		fsys.ClearLog()
+		for range 10 {
+			b.points(mainKey, mainID)
+		}
+		if did := fsys.Log(faultfs.Any &^ faultfs.Stat); did != nil {
+			t.Errorf("looking up what did not change did %q", did)
+		}
+	})
+}
+
+func TestTableMissing(t *testing.T) {
+	b := newBench(t, "", tableOptions{Rebuild: headers})
+	b.points(mainKey, "from-header")
+	b.points("agent:main:zoe", "zoe")
+	b.points(mainKey, "from-header")
+	b.same("the directory after reading", b.names(), []string(nil))
+	b.same("reports", b.reports, []string{"table " + b.path + " is missing; 2 keys were taken from the transcripts"})
+
+	b.must(b.bind("agent:main:zoe", "later"))
+	b.same("sessions.json", b.file(), `{
+  "agent:main:main": {
+    "sessionId": "from-header"
+  },
+  "agent:main:zoe": {
+    "sessionId": "later",
+    "updatedAt": 1769947200000
+  }
+}`)
+	// Deleted while we run: made anew once more.
+	b.must(b.fs.Remove(b.path))
+	b.points("agent:main:zoe", "zoe")
+	b.same("the directory after deleting", b.names(), []string(nil))
+	won, err := b.claim(mainKey, "mine", nil)
+	if b.must(err); won != "from-header" {
+		t.Errorf("claimed a key that a transcript has and got %s", won)
+	}
+	b.same("the directory after a claim", b.names(), []string{tableName})
+}
+
+func TestTableMissingDirectory(t *testing.T) {
+	b := newBench(t, "", tableOptions{})
+	b.dir = "/not/yet"
+	b.open(tableOptions{})
+	b.points("k", "")
+	if _, err := b.fs.Stat("/not"); err == nil {
+		t.Error("a lookup made the directory")
+	}
+	b.must(b.bind("k", "s"))
+	b.points("k", "s")
+}
+
+// If the transcripts cannot be read, nobody knows; that is not the same as
+// there being nothing.
+func TestTableRebuildFails(t *testing.T) {
+	broken := errors.New("no transcripts today")
+	for _, content := range []string{"", "{"} {
+		b := newBench(t, content, tableOptions{Rebuild: func() (map[string]firn.ID, error) { return nil, broken }})
+		before := b.names()
+		if _, _, err := b.lookup("k"); !errors.Is(err, broken) {
+			t.Errorf("lookup: %v", err)
+		}
+		if err := b.bind("k", "s"); !errors.Is(err, broken) {
+			t.Errorf("bind: %v", err)
+		}
+		b.same("the directory", b.names(), before)
+	}
+}
+
+func TestTableUnreadable(t *testing.T) {
+	b := newBench(t, sample(t), tableOptions{Rebuild: headers})
+	b.fs.(*faultfs.FS).FailNth(1, faultfs.Fault{Of: faultfs.Read})
+	if _, ok, err := b.lookup(mainKey); err == nil || ok {
+		t.Errorf("a file that could not be read told %v", ok)
+	}
+	b.fs.(*faultfs.FS).FailNth(1, faultfs.Fault{Of: faultfs.Read})
+	if err := b.bind(mainKey, "s"); err == nil {
+		t.Error("bound a key in a file that could not be read")
+	}
+	b.points(mainKey, mainID)
+	b.same("the directory", b.names(), []string{tableName})
+}
+
+func TestTableDamaged(t *testing.T) {
+	half := sample(t)[:len(sample(t))-100]
+	for _, c := range []struct {
+		name, content string
+		zoe           firn.ID // where the keys point afterwards
+		main          firn.ID
+	}{
+		{"no bytes", "", "zoe", "from-header"},
+		{"white space", " \n", "zoe", "from-header"},
+		{"zeros", strings.Repeat("\x00", 4096), "zoe", "from-header"},
+		{"null", "null", "zoe", "from-header"},
+		{"list", "[]", "zoe", "from-header"},
+		{"text", "not JSON at all", "zoe", "from-header"},
+		{"cut off", half, "zoe", mainID},
+		{"zeros at the end", half + strings.Repeat("\x00", 100), "zoe", mainID},
+		{"glued", sample(t) + sample(t), "zoe", mainID},
+		{"a comma too many", `{"agent:main:zoe":{"sessionId":"kept","sendPolicy":"deny"},}`, "kept", "from-header"},
+		{"half a number", `{"agent:main:zoe":{"sessionId":"kept"},"x":12`, "kept", "from-header"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t, "{}", tableOptions{Rebuild: headers})
+			b.overwrite(c.content)
+			b.points("agent:main:zoe", c.zoe)
+			b.points(mainKey, c.main)
+			b.same("the directory", b.names(), []string{tableName, "sessions.json.corrupt-20260201T120000Z"})
+			b.same("what was set aside", b.fileNamed("sessions.json.corrupt-20260201T120000Z"), c.content)
+			if len(b.reports) != 1 || !strings.Contains(b.reports[0], "is corrupt: ") || !strings.Contains(b.reports[0], "sessions.json.corrupt-20260201T120000Z") {
+				t.Errorf("reports: %q", b.reports)
+			}
+			b.must(b.bind("k", "s"))
+			b.points("agent:main:zoe", c.zoe)
+			if strings.Contains(b.file(), `"x"`) {
+				t.Error("half a value was taken for a whole one")
+			}
+		})
+	}
+}
+
+// What was bound before the file was damaged is known while we run, though no
+// transcript tells of it.
+func TestTableDamagedWhileRunning(t *testing.T) {
+	b := newBench(t, sample(t), tableOptions{Rebuild: headers})
+	b.must(b.bind(mainKey, "resumed"))
+	b.must(b.touch(mainKey, func(r *row) { r.setInt("totalTokens", 7) }))
+	b.overwrite("")
+	b.points(mainKey, "resumed")
+	b.overwrite("{")
+	b.points(mainKey, "resumed")
+	b.points("agent:main:zoe", "zoe")
+	b.overwrite("[")
+	b.must(b.bind("k", "s"))
+	b.points(mainKey, "resumed")
+	b.same("the directory", b.names(), []string{tableName, "sessions.json.corrupt-20260201T120000Z",
+		"sessions.json.corrupt-20260201T120000Z-2", "sessions.json.corrupt-20260201T120000Z-3"})
+	b.same("the first", b.fileNamed("sessions.json.corrupt-20260201T120000Z"), "")
+	b.same("the second", b.fileNamed("sessions.json.corrupt-20260201T120000Z-2"), "{")
+	b.same("the third", b.fileNamed("sessions.json.corrupt-20260201T120000Z-3"), "[")
+	if r, _, _ := b.row(mainKey); string(r.get("totalTokens")) != "7" || string(r.get("thinkingLevel")) != `"low"` {
+		t.Errorf("the row is now %s", r.encode())
+	}
+}
+
+// Cut at every byte, the file is either read or set aside as it is.
+func TestTableCutAnywhere(t *testing.T) {
+	whole := sample(t)
+	end := strings.LastIndexByte(whole, '}') + 1
+	for cut := range len(whole) + 1 {
+		b := newBench(t, "{}", tableOptions{Rebuild: headers})
+		b.overwrite(whole[:cut])
+		all, err := b.keys()
+		b.must(err)
+		if cut >= end {
+			b.same("the directory", b.names(), []string{tableName})
+			b.points(mainKey, mainID)
+			continue
+		}
+		if len(b.names()) != 2 || b.fileNamed(b.names()[1]) != whole[:cut] || len(b.reports) != 1 {
+			t.Fatalf("cut at %d: the damaged file is not kept: %q, reports %q", cut, b.names(), b.reports)
+		}
+		if len(all) < 2 {
+			t.Fatalf("cut at %d: only %d keys", cut, len(all))
+		}
+		if _, err := parseObject([]byte(b.file())); err != nil {
+			t.Fatalf("cut at %d: the new file: %v", cut, err)
+		}
+		b.must(b.close())
+	}
+}
+
+// Who may not write makes a damaged table good in memory.
+func TestTableDamagedReadOnly(t *testing.T) {
+	b := newBench(t, "{}", tableOptions{ReadOnly: true, Rebuild: headers})
+	fsys := b.fs.(*faultfs.FS)
+	b.overwrite(`{"k":{"sessionId":"s"}`)
+	fsys.ClearLog()
+	for range 3 {
+		b.points("k", "s")
+		b.points(mainKey, "from-header")
+	}
+	if did := fsys.Log(faultfs.Changing | faultfs.Locking); did != nil {
+		t.Errorf("reading did %q", did)
+	}
+	if len(b.reports) != 1 {
+		t.Errorf("reports: %q", b.reports)
+	}
+	b.overwrite(`{"k":{"sessionId":"mended"}}`)
+	b.points("k", "mended")
+	b.points(mainKey, "")
+}
+
+// The same if setting it aside fails; the change that needs it fails too.
+func TestTableDamagedDisk(t *testing.T) {
+	b := newBench(t, "{}", tableOptions{Rebuild: headers})
+	b.overwrite("{")
+	fsys := b.fs.(*faultfs.FS)
+	fsys.FailNth(1, faultfs.Fault{Of: faultfs.Rename, Always: true})
+	b.points(mainKey, "from-header")
+	if err := b.bind(mainKey, "s"); !errors.Is(err, firn.ErrCorrupt) {
+		t.Errorf("bind: %v", err)
+	}
+	b.points(mainKey, "from-header")
+	b.same("the file", b.file(), "{")
+}
+
+// An editor that saves in place has the file empty for a moment.
+func TestTableHalfSaved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, sample(t), tableOptions{Settle: defaultSettle, Rebuild: headers})
+		for _, act := range []func(){
+			func() { b.points(mainKey, "edited") },
+			func() { b.must(b.bind("k", "s")) },
+		} {
+			b.overwrite("")
+			saved := time.AfterFunc(50*time.Millisecond, func() {
+				b.overwrite(`{"agent:main:main":{"sessionId":"edited"}}`)
+			})
+			act()
+			if saved.Stop() {
+				t.Error("nobody waited for the editor")
+			}
+			b.points(mainKey, "edited")
+		}
+		b.same("the directory", b.names(), []string{tableName})
+
+		// But not for ever.
+		b.overwrite("")
+		begun := time.Now()
+		b.points(mainKey, "edited")
+		if waited := time.Since(begun); waited < defaultSettle || waited > 3*defaultSettle {
+			t.Errorf("waited %v", waited)
+		}
+		b.same("how many were set aside", len(b.names()), 2)
+	})
+}
+
+// A good file that is put there while the transcripts are read is not set aside.
+func TestTableReplacedMeanwhile(t *testing.T) {
+	for _, content := range []string{"", "{"} {
+		var b *bench
+		edits := []string{sample(t)}
+		b = newBench(t, "", tableOptions{Rebuild: func() (map[string]firn.ID, error) {
+			if len(edits) > 0 {
+				b.put(edits[0])
+				edits = edits[1:]
+			}
+			return headers()
+		}})
+		if content != "" {
+			b.put(content)
+		}
+		b.must(b.bind("k", "s"))
+		b.points(mainKey, mainID)
+		b.points("k", "s")
+		b.same("the directory", b.names(), []string{tableName})
+	}
+}
+
+// FuzzTable: whatever is in the file, nothing of it gets lost by a change.
+func FuzzTable(f *testing.F) {
+	f.Add([]byte(sample(f)))
+	f.Add([]byte(sample(f)[:700]))
+	for _, seed := range []string{
+		"", "{}", "\xef\xbb\xbf{}", "null", `{"k":{"sessionId":"s"}}`, `{"k":1,"k":{"sessionId":"s","a":[1,{"b":2}]},"\u006b":3}`,
+		`{"\ud800":1,"\ud801":2}`, "{\"\xff\":{\"sessionId\":\"s\"}}", `{"new":{"sessionId":"x","\u0000":1}}`,
+		`{"a":{"sessionId":"s","sessionId":"t"}}`, strings.Repeat(`{"a":`, 600) + "1" + strings.Repeat("}", 600),
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		b := newBench(t, "{}", tableOptions{Rebuild: headers})
+		b.overwrite(string(data))
+		before, broken := parseObject(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")))
+		_, _, err := b.lookup("new")
+		b.must(err)
+		b.touchIfThere("new")
+		b.must(b.bind("new", "s"))
+		b.must(b.unbind("agent:main:zoe"))
+		b.points("new", "s")
+		after, err := parseObject([]byte(b.file()))
+		if err != nil {
+			t.Fatalf("what was written cannot be read: %v\n%s", err, b.file())
+		}
+		if broken != nil {
+			if aside := b.names()[len(b.names())-1]; aside == tableName || b.fileNamed(aside) != string(data) {
+				t.Fatalf("the damaged file is not kept: %q", b.names())
+			}
+			return
+		}
+		before.remove("new", "agent:main:zoe")
+		after.remove("new")
+		if !before.equal(after) {
+			t.Fatalf("rows that nobody meant have changed:\n%q\n%q", data, b.file())
+		}
+		b.same("the directory", b.names(), []string{tableName})
+	})
+}
+
+// touchIfThere touches a key that may point nowhere.
+func (b *bench) touchIfThere(key string) {
+	b.t.Helper()
+	if err := b.touch(key, count("totalTokens")); !errors.Is(err, firn.ErrNotFound) {
+		b.must(err)
+	}
+}
