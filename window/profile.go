@@ -72,7 +72,7 @@ func Anthropic() Profile {
 	return Profile{
 		Name: "anthropic",
 		Rules: slices.Concat(content(thinkingSigned, toolNames),
-			[]Rule{pair, callIDs(idAnthropic), mergeUsers, mergeThinkingFirst, beginWithUser, trimEnd}),
+			[]Rule{pair, callIDs(idAnthropic), mergeUsers, mergeThinkingFirst, beginWithUser, endWithUser}),
 		Images: ImageLimits{Count: 20, Bytes: 5 << 20, TotalBytes: 24 << 20, Side: 8000},
 	}
 }

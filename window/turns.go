@@ -107,7 +107,8 @@ var beginWithUser = Rule{"begin-with-user", func(items []Item, p *Pass) []Item {
 	return slices.Insert(items, 0, made(firn.RoleUser, bootstrap, &items[0]))
 }}
 
-// endWithUser is for APIs that answer only the user or a tool.
+// endWithUser is for APIs that answer only the user or a tool. Anthropic's newer
+// models are among them: they do not continue what the assistant said.
 var endWithUser = Rule{"end-with-user", func(items []Item, p *Pass) []Item {
 	if len(items) == 0 || items[len(items)-1].Message.Role != firn.RoleAssistant {
 		return items
@@ -149,24 +150,3 @@ func made(role firn.Role, text string, near *Item) Item {
 		at:        near.at,
 	}
 }
-
-// trimEnd takes white space off the end of a window that ends in what the
-// assistant said, which is how Anthropic is asked to continue it.
-var trimEnd = Rule{"trim-end", func(items []Item, p *Pass) []Item {
-	if len(items) == 0 {
-		return items
-	}
-	last := &items[len(items)-1]
-	parts := last.Message.Parts
-	if last.Message.Role != firn.RoleAssistant || len(parts) == 0 {
-		return items
-	}
-	text, ok := parts[len(parts)-1].(firn.Text)
-	if !ok || trimRight(text.Text) == text.Text {
-		return items
-	}
-	p.Note(last, "white space at the end left out")
-	text.Text, text.Signature = trimRight(text.Text), ""
-	last.Message.Parts = append(slices.Clone(parts[:len(parts)-1]), text)
-	return items
-}}

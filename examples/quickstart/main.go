@@ -21,8 +21,7 @@ func main() {
 	}
 }
 
-// remember appends one exchange to the session of a key, and prints what a
-// model would be sent next.
+// remember adds one exchange to the session of a key, and prints the answer.
 func remember(ctx context.Context, out io.Writer, home string) error {
 	// README: begin
 	st, err := filestore.Open(home, filestore.Options{})
@@ -34,16 +33,24 @@ func remember(ctx context.Context, out io.Writer, home string) error {
 	if err != nil {
 		return err
 	}
-	_, err = st.Append(ctx, id, store.Any, firn.UserText("hello"), firn.AssistantText("hi there"))
-	if err != nil { // nil means: on disk
+	if _, err = st.Append(ctx, id, store.Any, firn.UserText("hello")); err != nil { // nil means: on disk
 		return err
 	}
 	path, err := window.Collect(st.ReadBack(ctx, id, store.End)) // reads only what is still live
 	if err != nil {
 		return err
 	}
-	w := window.Build(path, window.Options{Profile: window.Anthropic()}) // valid for the provider, whatever happened
+	w := window.Build(path, window.Options{Profile: window.Anthropic()}) // a request the provider accepts, whatever happened
+	answer := ask(w)                                                     // your model
+	if _, err = st.Append(ctx, id, store.Any, firn.AssistantText(answer)); err != nil {
+		return err
+	}
 	// README: end
-	fmt.Fprintf(out, "session %s: %d messages, ~%d tokens\n", id, len(w.Items), w.Tokens.Total)
+	fmt.Fprintf(out, "session %s: %s\n", id, answer)
 	return nil
+}
+
+// ask stands for a call of a model.
+func ask(w window.Window) string {
+	return fmt.Sprintf("I was sent %d messages, about %d tokens", len(w.Items), w.Tokens.Total)
 }

@@ -80,10 +80,32 @@ func (st *Store) lookup(key string) (firn.ID, error) {
 	if !ok {
 		return "", fmt.Errorf("look up key %s: %w", key, firn.ErrNotFound)
 	}
+	if t.guessed() && !st.opts.ReadOnly {
+		id = st.ascertain(t, key, id)
+	}
 	if _, _, err := st.locate(id); err != nil {
 		return "", fmt.Errorf("look up key %s: %w", key, err)
 	}
 	return id, nil
+}
+
+// ascertain writes a table down that was made anew from the transcripts before
+// somebody acts on it. Others may be beginning sessions for the same key this
+// moment, and who makes it anew a little later would find another one. Not
+// being able to write is no reason not to answer.
+func (st *Store) ascertain(t *table, key string, id firn.ID) firn.ID {
+	held, err := t.claim(key, id, st.isThere)
+	if err != nil {
+		st.report("%v", err)
+		return id
+	}
+	return held
+}
+
+// isThere reports whether a session can be used.
+func (st *Store) isThere(id firn.ID) bool {
+	_, _, err := st.locate(id)
+	return err == nil
 }
 
 // Bind points a key at a session.
@@ -120,6 +142,6 @@ func (st *Store) Claim(ctx context.Context, key string, id firn.ID) (firn.ID, er
 	}
 	return t.claim(key, id, func(held firn.ID) bool {
 		_, _, err := st.locate(held)
-		return err == nil
+		return !errors.Is(err, firn.ErrNotFound)
 	})
 }

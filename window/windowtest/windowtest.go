@@ -39,7 +39,8 @@ type api struct {
 	imageSide int
 	// userAfterTool: false: "Unexpected role 'user' after role 'tool'".
 	userAfterTool bool
-	// assistantLast: false: "Expected last role User or Tool"; "Please ensure
+	// assistantLast: false: "This model does not support assistant message
+	// prefill"; "Expected last role User or Tool"; "Please ensure
 	// that multiturn requests end with a user role or a function response".
 	assistantLast bool
 	// spaceLast: false: "final assistant content cannot end with trailing whitespace".
@@ -55,7 +56,7 @@ var apis = map[string]api{
 		toolName: regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`),
 		thinking: signed, mark: anyMark,
 		imageInResult: true, images: 20, imageBytes: 5 * megabyte, allImageBytes: 32 * megabyte, imageSide: 8000,
-		userAfterTool: true, assistantLast: true,
+		userAfterTool: true,
 	},
 	"openai-chat": {
 		callID:   regexp.MustCompile(`^.{1,40}$`),

@@ -66,7 +66,7 @@ func TestCheck(t *testing.T) {
 		{"two users", all, []window.Item{a, b}},
 		{"two assistants", all, []window.Item{a, x, y, b}},
 		{"assistant first", all, []window.Item{x, a}},
-		{"assistant last", "gemini mistral", []window.Item{a, x}},
+		{"assistant last", "anthropic gemini mistral", []window.Item{a, x}},
 		{"space last", "anthropic gemini mistral", []window.Item{a, assistant(text("x "))}},
 		{"user after a tool", "mistral", []window.Item{a, assistant(call(id)), result(id, r), b}},
 		{"call without result", all, []window.Item{a, assistant(call(id)), b}},
