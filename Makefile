@@ -10,6 +10,7 @@
 #   make fmt     format
 
 SHELL := /bin/bash
+.SHELLFLAGS := -eo pipefail -c
 
 GO ?= go
 # Tools have a module of their own, so that what they need stays out of ours.
