@@ -58,7 +58,8 @@ var layers = []layer{
 	{"internal/webui", []string{"wire"}, "pages"},
 	{"internal/gateway", []string{".", "store", "route", "window", "provider", "compact", "memory", "agent", "dialect", "wire", "internal/index", "internal/config", "internal/metrics", "internal/webui"}, "contracts only: cmd hands it the members"},
 	{"internal/doctor", []string{".", "store", "store/filestore", "dialect", "dialect/*", "window", "internal/journal", "internal/vfs", "internal/index", "internal/rawjson"}, "opens files directly: it must work when nothing else does"},
-	{"internal/cli", []string{".", "client", "wire", "internal/config", "internal/doctor"}, "a client; doctor, verify and repair open files directly"},
+	{"internal/demo", []string{".", "store", "store/filestore", "window", "dialect", "dialect/*", "internal/doctor", "internal/index"}, "walks the whole story through the library, until there is a client to walk it through"},
+	{"internal/cli", []string{".", "client", "wire", "internal/config", "internal/doctor", "internal/demo"}, "a client; doctor, verify and repair open files directly"},
 	{"internal/tui", []string{".", "client", "wire"}, "a client"},
 	{"cmd/...", []string{"..."}, "wires the tables"},
 
@@ -75,6 +76,7 @@ var guests = []guest{
 	{"github.com/charmbracelet/", []string{"internal/tui"}, "the terminal"},
 	{"golang.org/x/term", []string{"internal/tui"}, "the terminal"},
 	{"golang.org/x/sys/", []string{"internal/vfs/..."}, "system calls the standard library lacks"},
+	{"github.com/spf13/", []string{"internal/cli", "cmd/..."}, "commands and flags"},
 	{"github.com/fsnotify/fsnotify", []string{"internal/journal"}, "wakes those who follow a file that another process adds to"},
 }
 
@@ -83,6 +85,7 @@ var guests = []guest{
 var testGuests = []guest{
 	{"pgregory.net/rapid", []string{"store/storetest", "dialect/dialecttest", "internal/vfs/..."}, "random operations that shrink"},
 	{"github.com/google/go-cmp/", []string{"store/storetest", "dialect/dialecttest"}, "readable differences"},
+	{"github.com/rogpeppe/go-internal/", nil, "scripts of commands and what they print"},
 	{"github.com/hanwen/go-fuse/", []string{"internal/vfs/..."}, "a file system that loses what was not synced"},
 }
 
