@@ -37,7 +37,7 @@ func New(dir string) (*Mount, error) {
 		// The kernel is to ask every time: what it knew may be gone in a crash.
 		EntryTimeout: &never, AttrTimeout: &never, NegativeTimeout: &never,
 		MountOptions: fuse.MountOptions{
-			DirectMountStrict: true, FsName: "firn-test", Name: "firn-test", MaxWrite: 1 << 20,
+			DirectMount: true, FsName: "firn-test", Name: "firn-test", MaxWrite: 1 << 20,
 		},
 	})
 	if err != nil {
