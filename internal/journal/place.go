@@ -81,7 +81,7 @@ func Parts(fsys vfs.FS, base string) ([]Part, error) {
 
 func partsFrom(fsys vfs.FS, base string, first int) ([]Part, error) {
 	var parts []Part
-	for n, missing := first, 0; missing <= partHole && n <= maxPart; n++ {
+	for n, missing, sure := first, 0, 0; missing <= partHole && n <= maxPart; n++ {
 		path := PartPath(base, n)
 		info, err := fsys.Stat(path)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -93,6 +93,12 @@ func partsFrom(fsys vfs.FS, base string, first int) ([]Part, error) {
 		}
 		if err != nil {
 			return parts, fmt.Errorf("look for part files of %s: %w", base, err)
+		}
+		if missing > 0 && n > sure {
+			// Parts are begun in order: what was missing a moment ago may be there
+			// by now. Look again, once.
+			sure, n, missing = n, max(first, n-missing)-1, 0
+			continue
 		}
 		missing = 0
 		parts = append(parts, Part{Number: n, Path: path, Info: info})

@@ -197,11 +197,30 @@ func (s Source) Back(before firn.Pos) iter.Seq2[Line, error] {
 			if p.Number == last {
 				end = min(end, offset)
 			}
+			if i > 0 {
+				if err := s.lookAgain(&parts[i-1]); err != nil {
+					yield(Line{}, err)
+					return
+				}
+			}
 			if !s.partBack(p, end, endOf(parts[:i]), yield) {
 				return
 			}
 		}
 	}
+}
+
+// lookAgain looks at a part that has another one behind it: it got its last
+// lines before that one was begun, but perhaps after the first look.
+func (s Source) lookAgain(p *Part) (err error) {
+	p.Info, err = s.FS.Stat(p.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("read part %s: %w", p.Path, firn.ErrNotFound)
+	}
+	if err != nil {
+		return fmt.Errorf("read part: %w", err)
+	}
+	return nil
 }
 
 // endOf is the position after the last byte of some parts.

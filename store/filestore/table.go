@@ -117,6 +117,14 @@ func (t *table) lookup(key string) (id firn.ID, ok bool, err error) {
 	return r.id(), true, nil
 }
 
+// guessed reports whether the latest answer was made out of the transcripts and
+// is not written down yet.
+func (t *table) guessed() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.doc != nil && !t.doc.saved
+}
+
 // row returns all that is kept under a key, with what waits to be written.
 func (t *table) row(key string) (r row, ok bool, err error) {
 	err = t.view(func(doc *document) error {

@@ -1,0 +1,201 @@
+package filestore_test
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+
+	"firn"
+	"firn/store"
+	"firn/store/filestore"
+	"firn/window"
+)
+
+// The files proof_*_test.go hold the store to its promises with real
+// processes, real disks and real damage.
+
+// must fails the test at once if something failed that must not.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// openHome opens a store for the time of a test.
+func openHome(t testing.TB, home string, opts filestore.Options) *filestore.Store {
+	t.Helper()
+	st, err := filestore.Open(home, opts)
+	must(t, err)
+	t.Cleanup(func() {
+		if err := st.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return st
+}
+
+// vouched makes an entry whose text can be told from its id and length alone,
+// so that whoever reads it knows whether it is whole and not another's.
+func vouched(size int) firn.Entry {
+	e := firn.NewEntry(nil)
+	e.Body = &firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: vouchText(e.ID, size)}}, Time: e.Time}
+	return e
+}
+
+// vouchText is the text of a vouched entry: its size and a pattern that is
+// another one for each id.
+func vouchText(id firn.EntryID, size int) string {
+	h := fnv.New64a()
+	h.Write([]byte(id))
+	word := fmt.Sprintf("%016x ", h.Sum64())
+	return fmt.Sprintf("%d %s", size, strings.Repeat(word, size/len(word)+1)[:size])
+}
+
+// vouch says whether an entry is as vouched made it.
+func vouch(e firn.Entry) error {
+	m, ok := e.Body.(*firn.Message)
+	if !ok {
+		return fmt.Errorf("entry %s is a %s", e.ID, e.Body.Kind())
+	}
+	var size int
+	if _, err := fmt.Sscanf(m.Text(), "%d ", &size); err != nil || m.Text() != vouchText(e.ID, size) {
+		return fmt.Errorf("entry %s does not say what it should: %.80q", e.ID, m.Text())
+	}
+	return nil
+}
+
+// reading is a session as it was read.
+type reading struct {
+	header  bool
+	entries []firn.Entry // without the header
+	ends    []store.Pos  // after each of entries
+	gaps    []firn.Gap
+	// after counts, for each gap, the entries before it.
+	after []int
+}
+
+// ids are those of the entries, in order.
+func (r reading) ids() []firn.EntryID {
+	ids := make([]firn.EntryID, len(r.entries))
+	for i, e := range r.entries {
+		ids[i] = e.ID
+	}
+	return ids
+}
+
+// add takes the next record. What cannot be decoded is a gap.
+func (r *reading) add(rec store.Record) {
+	entry, err := rec.Entry()
+	switch {
+	case rec.Gap != nil:
+		r.gaps, r.after = append(r.gaps, *rec.Gap), append(r.after, len(r.entries))
+	case err != nil:
+		gap := firn.Gap{Kind: firn.GapDamaged, At: rec.At, Next: rec.Next, Entry: rec.Glance.ID, Detail: err.Error()}
+		r.gaps, r.after = append(r.gaps, gap), append(r.after, len(r.entries))
+	case rec.Glance.Kind == firn.KindHeader:
+		r.header = true
+	default:
+		r.entries = append(r.entries, entry)
+		r.ends = append(r.ends, rec.Next)
+	}
+}
+
+// readAll reads a sequence to its end.
+func readAll(records iter.Seq2[store.Record, error]) (reading, error) {
+	var r reading
+	for rec, err := range records {
+		if err != nil {
+			return r, err
+		}
+		r.add(rec)
+	}
+	return r, nil
+}
+
+// readSession reads all of a session.
+func readSession(st store.Store, id firn.ID) (reading, error) {
+	return readAll(st.Read(context.Background(), id, store.Start))
+}
+
+// checkChain says whether the entries are one chain: the first is a root, each
+// other one follows the one before it, and no id comes twice.
+func (r reading) checkChain() error {
+	seen := make(map[firn.EntryID]bool)
+	before := firn.EntryID("")
+	for _, e := range r.entries {
+		if seen[e.ID] {
+			return fmt.Errorf("entry %s is there twice", e.ID)
+		}
+		seen[e.ID] = true
+		if e.Parent != before {
+			return fmt.Errorf("entry %s follows %q, but stands behind %q", e.ID, e.Parent, before)
+		}
+		before = e.ID
+	}
+	return nil
+}
+
+// checkVouched says whether all entries are as they were made.
+func (r reading) checkVouched() error {
+	for _, e := range r.entries {
+		if err := vouch(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkHas says whether the entries hold all of ids, in that order.
+func (r reading) checkHas(ids []firn.EntryID) error {
+	at := 0
+	for _, e := range r.entries {
+		if at < len(ids) && e.ID == ids[at] {
+			at++
+		}
+	}
+	if at < len(ids) {
+		if slices.Contains(r.ids(), ids[at]) {
+			return fmt.Errorf("acknowledged entry %s, number %d of %d, is out of order", ids[at], at+1, len(ids))
+		}
+		return fmt.Errorf("acknowledged entry %s, number %d of %d, is lost", ids[at], at+1, len(ids))
+	}
+	return nil
+}
+
+// checkTornTail says whether the only thing wrong with a session is that its
+// last line is unfinished.
+func (r reading) checkTornTail() error {
+	for i, gap := range r.gaps {
+		if gap.Kind != firn.GapTorn || r.after[i] != len(r.entries) || len(r.gaps) > 1 {
+			return fmt.Errorf("gap number %d of %d, behind %d of %d entries: %w", i+1, len(r.gaps), r.after[i], len(r.entries), &gap)
+		}
+	}
+	return nil
+}
+
+// collect resumes a session as an agent would.
+func collect(st store.Store, id firn.ID) (window.Path, error) {
+	return window.Collect(st.ReadBack(context.Background(), id, store.End))
+}
+
+// checkResumed says whether resuming a session reaches every one of its
+// entries without having to guess.
+func checkResumed(st store.Store, id firn.ID, r reading) error {
+	path, err := collect(st, id)
+	if err != nil {
+		return err
+	}
+	if len(path.Gaps) > 0 {
+		return fmt.Errorf("resuming met %d gaps: %w", len(path.Gaps), &path.Gaps[0])
+	}
+	got := reading{entries: path.Entries}
+	if path.Header == nil || !slices.Equal(got.ids(), r.ids()) {
+		return fmt.Errorf("resuming reached %d of %d entries (header %v)", len(got.entries), len(r.entries), path.Header != nil)
+	}
+	return nil
+}
