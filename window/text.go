@@ -2,7 +2,6 @@ package window
 
 import (
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"firn"
@@ -83,8 +82,6 @@ func blank(s string) bool {
 	}
 	return true
 }
-
-func trimRight(s string) string { return strings.TrimRightFunc(s, unicode.IsSpace) }
 
 // noOutput stands where a tool gave nothing back.
 const noOutput = "(no output)"

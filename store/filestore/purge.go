@@ -158,6 +158,7 @@ func (st *Store) purgeEntries(ctx context.Context, id firn.ID, reason string, en
 	if err := st.saveReceipt(path, receipt); err != nil {
 		return receipt, err
 	}
+	st.renew(id) // an open journal remembers its latest bytes
 	if err := st.committer.Checkpoint(); err != nil {
 		return receipt, err
 	}

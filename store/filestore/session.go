@@ -371,6 +371,18 @@ func (st *Store) letGo(id firn.ID) error {
 	return s.journal.Close()
 }
 
+// renew lets whoever appends next open the session anew.
+func (st *Store) renew(id firn.ID) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if s := st.sessions[id]; s != nil {
+		st.drop(s)
+		if s.users == 0 {
+			st.closeSession(s)
+		}
+	}
+}
+
 // recentIDs remembers the latest entry ids of a session, to see cheaply that
 // an id is taken or known.
 type recentIDs struct {
