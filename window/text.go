@@ -2,6 +2,7 @@ package window
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"firn"
