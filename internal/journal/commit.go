@@ -49,35 +49,66 @@ func (c *Committer) Close() error {
 	return c.log.close()
 }
 
+// distrust notes that a file could not be synced. The system may have lost what
+// was written to it, and says so only once: see [commitLog.empty].
+func (c *Committer) distrust() {
+	if c.log != nil {
+		c.log.failures.Add(1)
+	}
+}
+
 // state tells what is durable of one part file.
 type state struct {
 	file vfs.File
 	path string
 	rel  string // the path as the commit log has it; set by the log
+	c    *Committer
+
+	// syncing is held during a sync: of two at a time only one would be told
+	// of a failure. The first failure is the last sync.
+	syncing sync.Mutex
+	failed  error
 
 	mu sync.Mutex
 	// synced is how much of the file was forced to disk by us; kept how much is
 	// either that or in the commit log. Kept is -1 while we cannot know.
 	synced, kept int64
 	named        bool // the file's name is durable too
+	// spoilt counts the appends that failed half way, mended those of them that
+	// a sync came after: until then, bytes of theirs may be on disk where the
+	// next append is, and a replay would take them for somebody's.
+	spoilt, mended int
 }
 
 // newState makes the state of a part. Of a file that is not new we know
 // nothing: another process may have written to it and not synced.
 func newState(file vfs.File, path string, created bool, c *Committer) *state {
-	s := &state{file: file, path: path, kept: -1}
+	s := &state{file: file, path: path, c: c, kept: -1}
 	if created {
 		s.kept = 0
 	}
 	return s
 }
 
+// force syncs the bytes of the file.
+func (s *state) force() error {
+	s.syncing.Lock()
+	defer s.syncing.Unlock()
+	if s.failed != nil {
+		return s.failed
+	}
+	if s.failed = s.file.Sync(); s.failed != nil {
+		s.c.distrust()
+	}
+	return s.failed
+}
+
 // sync makes the file durable up to a size, and its name.
 func (s *state) sync(fsys vfs.FS, upTo int64) error {
 	s.mu.Lock()
-	named := s.named
+	named, spoilt := s.named, s.spoilt
 	s.mu.Unlock()
-	if err := s.file.Sync(); err != nil {
+	if err := s.force(); err != nil {
 		return err
 	}
 	if !named {
@@ -90,6 +121,7 @@ func (s *state) sync(fsys vfs.FS, upTo int64) error {
 	s.named = true
 	s.synced = max(s.synced, upTo)
 	s.kept = max(s.kept, upTo)
+	s.mended = max(s.mended, spoilt)
 	return nil
 }
 
@@ -104,15 +136,14 @@ func (s *state) isSynced(upTo int64) bool {
 func (s *state) follows(offset int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.kept == offset
+	return s.kept == offset && s.mended == s.spoilt
 }
 
-// forget says that it is not known any more what of the file is kept: of an
-// append that failed bytes may be on disk where the next one will be.
-func (s *state) forget() {
+// spoil notes that an append failed half way.
+func (s *state) spoil() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.kept = -1
+	s.spoilt++
 }
 
 func (s *state) setKept(upTo int64) {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"firn/internal/vfs"
 )
@@ -58,6 +59,8 @@ type commitLog struct {
 	buf    []byte
 	broken error // once set, the log is not written any more
 
+	failures atomic.Int64 // how often a sync of any file has failed
+
 	emptying sync.WaitGroup // of spare
 	emptyErr error          // how that ended; read after the wait
 }
@@ -71,6 +74,8 @@ type logFile struct {
 	off   int64 // where the next record goes; 0: the header is not written yet
 	size  int64
 	dirty map[string]bool // files that have bytes in this log, and perhaps nowhere else on disk
+	// failures is what commitLog.failures was when this log was empty.
+	failures int64
 }
 
 func newCommitLog(fsys vfs.FS, root string) *commitLog {
@@ -210,7 +215,7 @@ func (l *commitLog) create() (*logFile, error) {
 	if err := l.fs.SyncDir(l.dir); err != nil {
 		return nil, errors.Join(fmt.Errorf("make commit log: %w", err), file.Close())
 	}
-	return &logFile{file: file, path: path, epoch: epoch, dirty: make(map[string]bool)}, nil
+	return &logFile{file: file, path: path, epoch: epoch, dirty: make(map[string]bool), failures: l.failures.Load()}, nil
 }
 
 func newEpoch() (uint64, error) {
@@ -224,16 +229,43 @@ func newEpoch() (uint64, error) {
 // settle makes the files durable that have bytes in a log, and then frees the
 // log to be used anew. The new epoch makes its old records void.
 func (l *commitLog) settle(f *logFile) error {
-	if err := syncFiles(l.fs, l.root, f.dirty); err != nil {
+	if err := l.empty(f); err != nil {
 		return fmt.Errorf("empty commit log %s: %w", f.path, err)
 	}
 	epoch, err := newEpoch()
 	if err != nil {
 		return err
 	}
-	f.epoch, f.off = epoch, 0
+	f.epoch, f.off, f.failures = epoch, 0, l.failures.Load()
 	clear(f.dirty)
 	return nil
+}
+
+// empty makes the bytes of a log durable in the files they belong to. Once a
+// sync has failed, a later one that succeeds proves nothing: the system may
+// have forgotten bytes of which the log has the only copy. Then they are
+// written to their files again.
+func (l *commitLog) empty(f *logFile) (err error) {
+	if len(f.dirty) == 0 {
+		return nil
+	}
+	defer func() {
+		if err != nil {
+			l.failures.Add(1)
+		}
+	}()
+	if l.failures.Load() == f.failures {
+		err := syncFiles(l.fs, l.root, f.dirty)
+		if err != nil || l.failures.Load() == f.failures {
+			return err
+		}
+	}
+	records, err := readLog(f.file)
+	if err != nil {
+		return err
+	}
+	_, err = restore(l.fs, l.root, records)
+	return err
 }
 
 // syncFiles makes files and their names durable. Files that are gone are
@@ -280,7 +312,7 @@ func (l *commitLog) checkpoint() error {
 		if *f == nil {
 			continue
 		}
-		if err := syncFiles(l.fs, l.root, (*f).dirty); err != nil {
+		if err := l.empty(*f); err != nil {
 			return fmt.Errorf("empty commit log %s: %w", (*f).path, err)
 		}
 		err := errors.Join(l.fs.Remove((*f).path), (*f).file.Close())

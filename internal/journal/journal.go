@@ -73,7 +73,9 @@ type Journal struct {
 	part        int
 	path, next  string   // of last, and of the part that will follow it
 	info        vfs.Info // of last, to see that it is still the same file
+	firstInfo   vfs.Info // of first, for the same reason
 	size        int64    // of last, as of our latest look
+	sealed      bool     // we saw that last ends in a newline
 	before      firn.Pos // the end of the part before last
 	total       int64    // size of all parts before last
 	state       *state   // what of last is durable
@@ -99,7 +101,7 @@ func Open(fsys vfs.FS, base string, opts Options) (*Journal, error) {
 		return nil, fmt.Errorf("open journal %s: %w", base, err)
 	}
 	j := &Journal{fs: fsys, base: base, opts: opts, first: first, last: first, path: base, next: PartPath(base, 1)}
-	j.state = newState(first, base, created)
+	j.state = newState(first, base, created, opts.Committer)
 	if err := j.locked(j.settle); err != nil {
 		j.closeFiles()
 		return nil, fmt.Errorf("open journal %s: %w", base, err)
@@ -124,7 +126,7 @@ func (j *Journal) settle() error {
 	if err != nil {
 		return err
 	}
-	j.info, j.size = info, info.Size
+	j.info, j.firstInfo, j.size = info, info, info.Size
 	if err := j.advance(); err != nil {
 		return err
 	}
@@ -228,7 +230,12 @@ func (j *Journal) Sync() error {
 }
 
 // syncLast makes all of the last part durable, and its name.
-func (j *Journal) syncLast() error { return j.state.sync(j.fs, j.size) }
+func (j *Journal) syncLast() error {
+	if j.state.isSynced(j.size) {
+		return nil
+	}
+	return j.state.sync(j.fs, j.size)
+}
 
 // End returns the position after the last line, as of our latest look.
 func (j *Journal) End() firn.Pos {

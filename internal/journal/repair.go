@@ -53,7 +53,7 @@ func (j *Journal) repairTail() error {
 			return err
 		}
 	}
-	if err := j.last.Sync(); err != nil {
+	if err := j.state.force(); err != nil {
 		j.failed = fmt.Errorf("sync %s after repair: %w: %w", j.path, firn.ErrNotSaved, err)
 		return j.failed
 	}
@@ -88,7 +88,8 @@ func (j *Journal) cut(bytes []byte, offset int64, repair *Repair) error {
 		return err
 	}
 	if err := j.last.Truncate(offset); err != nil {
-		return fmt.Errorf("cut the torn end off %s: %w", j.path, err)
+		j.failed = fmt.Errorf("cut the torn end off %s: %w: %w", j.path, firn.ErrNotSaved, err)
+		return j.failed
 	}
 	j.size = offset
 	repair.Cut, repair.SavedTo = int64(len(bytes)), saved

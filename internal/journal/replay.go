@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/binary"
 	"errors"
@@ -39,6 +38,8 @@ func Replay(fsys vfs.FS, root string) ([]Replayed, error) {
 	dir := filepath.Join(root, "commit")
 	if _, err := fsys.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("replay commit logs: %w", err)
 	}
 	lock, err := fsys.Open(filepath.Join(dir, "lock"), vfs.Update)
 	if err != nil {
@@ -260,17 +261,15 @@ func putAway(fsys vfs.FS, root, rel string) (bool, error) {
 	return false, nil
 }
 
-// restoreRecord writes what is missing of a record. Bytes that are there are
-// only replaced if they are zero, as a power cut leaves them: others were put
-// there by somebody later, such as a purge.
+// restoreRecord writes a record, also if all of it is there: that it can be
+// read does not mean that it is on disk. Bytes that are there are only replaced
+// if they are zero, as a power cut leaves them: others were put there by
+// somebody later, such as a purge.
 func restoreRecord(file vfs.File, r logged) (restored int64, skipped string, err error) {
 	have := make([]byte, len(r.data))
 	n, err := file.ReadAt(have, r.offset)
 	if err != nil && err != io.EOF {
 		return 0, "", err
-	}
-	if bytes.Equal(have[:n], r.data[:n]) && n == len(r.data) {
-		return 0, "", nil
 	}
 	for i := range n {
 		if have[i] != r.data[i] {

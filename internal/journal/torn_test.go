@@ -176,52 +176,59 @@ func TestStrangeEnds(t *testing.T) {
 	t.Parallel()
 	head := `{"first":1}` + "\n"
 	long := `{"x":"` + strings.Repeat("0123456789abcdef", 5<<20/16) + `"}`
-	finished, cut := true, false
 	for name, c := range map[string]struct {
-		text  string
-		lines []string // before the new one
-		whole bool     // the last line is finished, else it is cut off
+		before, keep, cut string // the last line is kept up to here; the rest is cut off
 	}{
-		"CRLF, all of it there":       {head + "{\"a\":1}\r", []string{`{"first":1}`, "{\"a\":1}\r"}, finished},
-		"CRLF, only the object there": {head + `{"a":1}`, []string{`{"first":1}`, `{"a":1}`}, finished},
-		"CRLF, cut":                   {"{\"first\":1}\r\n{\"a\":", []string{"{\"first\":1}\r"}, cut},
-		"a lone CR":                   {head + "\r", []string{`{"first":1}`}, cut},
-		"a BOM and an object":         {"\ufeff{\"a\":1}", []string{"\ufeff{\"a\":1}"}, finished},
-		"a BOM alone":                 {"\ufeff", nil, cut},
-		"a piece of a BOM":            {"\xef\xbb", nil, cut},
-		"a BOM and a piece":           {"\ufeff{\"a\":", nil, cut},
-		"invalid UTF-8, whole":        {head + "{\"a\":\"\xff\xc3\"}", []string{`{"first":1}`, "{\"a\":\"\xff\xc3\"}"}, finished},
-		"invalid UTF-8, cut":          {head + "{\"a\":\"\xff\xc3", []string{`{"first":1}`}, cut},
-		"within a character":          {head + "{\"a\":\"\xf0\x9f\xa7", []string{`{"first":1}`}, cut},
-		"within an escape":            {head + `{"a":"\u20`, []string{`{"first":1}`}, cut},
-		"blank lines":                 {head + "\n\n", []string{`{"first":1}`, "", ""}, false},
-		"blanks, no newline":          {head + "   ", []string{`{"first":1}`}, cut},
-		"blanks and an object":        {head + ` {"a":1} `, []string{`{"first":1}`, ` {"a":1} `}, finished},
-		"nothing but a newline":       {"\n", []string{""}, false},
-		"an empty file":               {"", nil, false},
-		"one byte":                    {"{", nil, cut},
-		"an empty object":             {"{}", []string{"{}"}, finished},
-		"two objects glued":           {head + `{"a":1}{"b":2}`, []string{`{"first":1}`}, cut},
-		"an object and a piece":       {head + `{"a":1}{"b`, []string{`{"first":1}`}, cut},
-		"an array":                    {head + `[1,2]`, []string{`{"first":1}`}, cut},
-		"a number":                    {head + `12`, []string{`{"first":1}`}, cut},
-		"null":                        {head + `null`, []string{`{"first":1}`}, cut},
-		"U+2028 is no newline":        {head + "{\"a\":\"\u2028", []string{`{"first":1}`}, cut},
-		"5 MB, whole":                 {head + long, []string{`{"first":1}`, long}, finished},
-		"5 MB, cut":                   {head + long[:len(long)-1], []string{`{"first":1}`}, cut},
-		"5 MB before it":              {long + "\n{", []string{long}, cut},
-		"5 MB and nothing else":       {long[:5<<20-3], nil, cut},
+		"CRLF, all of it there":       {head, "{\"a\":1}\r", ""},
+		"CRLF, only the object there": {"{\"first\":1}\r\n", `{"a":1}`, ""},
+		"CRLF, cut":                   {"{\"first\":1}\r\n", "", `{"a":`},
+		"a lone CR":                   {head, "", "\r"},
+		"a BOM and an object":         {"", "\ufeff{\"a\":1}", ""},
+		"a BOM alone":                 {"", "", "\ufeff"},
+		"a piece of a BOM":            {"", "", "\xef\xbb"},
+		"a BOM and a piece":           {"", "", "\ufeff{\"a\":"},
+		"invalid UTF-8, whole":        {head, "{\"a\":\"\xff\xc3\"}", ""},
+		"invalid UTF-8, cut":          {head, "", "{\"a\":\"\xff\xc3"},
+		"within a character":          {head, "", "{\"a\":\"\xf0\x9f\xa7"},
+		"within an escape":            {head, "", `{"a":"\u20`},
+		"within an object within":     {head, "", `{"a":{"b":1},`},
+		"blank lines":                 {head + "\n\n", "", ""},
+		"blanks, no newline":          {head, "", "   "},
+		"blanks and an object":        {head, ` {"a":1} `, ""},
+		"nothing but a newline":       {"\n", "", ""},
+		"an empty file":               {"", "", ""},
+		"one byte":                    {"", "", "{"},
+		"an empty object":             {"", "{}", ""},
+		"two objects glued":           {head, `{"a":1}{"b":2}`, ""},
+		"an object and a piece":       {head, `{"a":1}`, `{"b`},
+		"an object, a blank, a piece": {head, `{"a":1}`, ` {"b`},
+		"a piece and an object":       {head, `{"a":"x{"b":2}`, ""},
+		"zeros and an object":         {head, "\x00\x00{\"b\":2}", ""},
+		"an array":                    {head, "", `[1,2]`},
+		"a number":                    {head, "", `12`},
+		"null":                        {head, "", `null`},
+		"U+2028 is no newline":        {head, "", "{\"a\":\"\u2028"},
+		"5 MB, whole":                 {head, long, ""},
+		"5 MB, cut":                   {head, "", long[:len(long)-1]},
+		"5 MB before it":              {long + "\n", "", "{"},
+		"5 MB and nothing else":       {"", "", long[:5<<20-3]},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			start := strings.LastIndexByte(c.text, '\n') + 1
-			want := torn{files: map[string]string{base: c.text}, whole: c.lines}
-			switch {
-			case start == len(c.text):
-			case c.whole:
-				want.repair = []Repair{{Path: base, Offset: int64(start), Finished: true}}
-			default:
-				want.torn(base, start, c.text[start:])
+			want := torn{files: map[string]string{base: c.before + c.keep + c.cut}}
+			if c.before != "" {
+				want.whole = strings.Split(strings.TrimSuffix(c.before, "\n"), "\n")
+			}
+			if c.cut != "" {
+				want.torn(base, len(c.before)+len(c.keep), c.cut)
+				want.repair[0].Offset = int64(len(c.before))
+			}
+			if c.keep != "" {
+				want.whole = append(want.whole, c.keep)
+				if c.cut == "" {
+					want.repair = []Repair{{Path: base, Offset: int64(len(c.before))}}
+				}
+				want.repair[0].Finished = true
 			}
 			want.check(t)
 		})

@@ -27,23 +27,37 @@ func (j *Journal) look() error {
 		return j.cutShort(info.Size)
 	}
 	if j.last != j.first {
-		if base, err := j.first.Stat(); err != nil || base.Links == 0 {
-			return j.replaced("its first part was deleted")
+		if err := j.lookAtFirst(); err != nil {
+			return err
 		}
 	}
-	moved := info.Size > j.size
-	j.size = info.Size
+	if info.Size > j.size {
+		j.size, j.sealed = info.Size, false
+	}
 	switch _, err := j.fs.Stat(j.next); {
 	case err == nil:
-		moved = true
 		if err := j.advance(); err != nil {
 			return err
 		}
 	case !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("append to %s: %w", j.base, err)
 	}
-	if moved {
+	if !j.sealed {
 		return j.repairTail()
+	}
+	return nil
+}
+
+// lookAtFirst sees whether the first part is still in its place: others would
+// lock another file than we do.
+func (j *Journal) lookAtFirst() error {
+	switch info, err := j.fs.Stat(j.base); {
+	case errors.Is(err, fs.ErrNotExist):
+		return j.replaced("its first part was deleted")
+	case err != nil:
+		return fmt.Errorf("append to %s: %w", j.base, err)
+	case !info.Same(j.firstInfo):
+		return j.replaced("another file is in the place of its first part")
 	}
 	return nil
 }
@@ -74,20 +88,20 @@ func (j *Journal) advance() error {
 	return nil
 }
 
-// adopt makes file the part that is appended to.
+// adopt makes file the part that is appended to. The part before it is closed:
+// what was promised of it is durable, so that nothing depends on how that ends.
 func (j *Journal) adopt(file vfs.File, part int, path string, created bool) error {
 	info, err := file.Stat()
 	if err != nil {
 		return errors.Join(fmt.Errorf("look at part %s: %w", path, err), file.Close())
 	}
 	if j.last != j.first {
-		if err := j.last.Close(); err != nil {
-			return errors.Join(fmt.Errorf("close part %s: %w", j.path, err), file.Close())
-		}
+		_ = j.last.Close()
 	}
 	j.last, j.part, j.path, j.info, j.size = file, part, path, info, info.Size
 	j.next = PartPath(j.base, part+1)
-	j.state = newState(file, path, created)
+	j.state = newState(file, path, created, j.opts.Committer)
+	j.sealed = created
 	return nil
 }
 
@@ -143,6 +157,7 @@ func (j *Journal) write(data []byte) error {
 		return nil
 	}
 	err = fmt.Errorf("append %d bytes to %s: %w: %w", len(data), j.path, firn.ErrNotSaved, err)
+	j.state.spoil()
 	if cut := j.last.Truncate(j.size); cut != nil {
 		j.failed = fmt.Errorf("%w; cutting it back failed too: %w", err, cut)
 		return j.failed
@@ -151,17 +166,29 @@ func (j *Journal) write(data []byte) error {
 }
 
 // replaced stops the journal because the file at its path is not ours any
-// more. What we wrote is still in the file we hold: it is saved beside.
+// more. What we wrote is still in the files we hold: it is saved beside.
 func (j *Journal) replaced(how string) error {
 	err := fmt.Errorf("append to %s: %w: %s", j.path, firn.ErrReplaced, how)
-	info, statErr := j.last.Stat()
-	if statErr == nil && info.Links > 0 { // it lives on under another name
-		j.failed = err
+	err = j.saveDeleted(err, j.last, j.path)
+	if j.last != j.first {
+		err = j.saveDeleted(err, j.first, j.base)
+	}
+	j.failed = err
+	return err
+}
+
+// saveDeleted saves what is in a part that has no name any more, and says so
+// in the error.
+func (j *Journal) saveDeleted(err error, file vfs.File, path string) error {
+	info, statErr := file.Stat()
+	if statErr != nil {
+		return withRescue(err, "", statErr)
+	}
+	if info.Links > 0 || info.Size == 0 { // it lives on under another name, or there is nothing
 		return err
 	}
-	saved, saveErr := j.rescue(io.NewSectionReader(j.last, 0, j.size), 0)
-	j.failed = withRescue(err, saved, saveErr)
-	return j.failed
+	saved, saveErr := rescue(j.fs, path, io.NewSectionReader(file, 0, info.Size), 0)
+	return withRescue(err, saved, saveErr)
 }
 
 // cutShort stops the journal because somebody took bytes off its end. Those of
@@ -173,7 +200,7 @@ func (j *Journal) cutShort(size int64) error {
 		j.failed = err
 		return err
 	}
-	saved, saveErr := j.rescue(newReader(lost), from)
+	saved, saveErr := rescue(j.fs, j.path, newReader(lost), from)
 	j.failed = withRescue(err, saved, saveErr)
 	return j.failed
 }
@@ -185,9 +212,9 @@ func withRescue(err error, saved string, saveErr error) error {
 	return fmt.Errorf("%w; what we wrote is saved as %s", err, filepath.Base(saved))
 }
 
-// rescue saves bytes of the last part, beginning at an offset in it, in a side file.
-func (j *Journal) rescue(r io.Reader, offset int64) (string, error) {
-	return saveBeside(j.fs, fmt.Sprintf("%s.rescued-%d", j.path, offset), r)
+// rescue saves bytes of a part, beginning at an offset in it, in a side file.
+func rescue(fsys vfs.FS, path string, r io.Reader, offset int64) (string, error) {
+	return saveBeside(fsys, fmt.Sprintf("%s.rescued-%d", path, offset), r)
 }
 
 // saveBeside writes a new file durably. If the name is taken, a number is

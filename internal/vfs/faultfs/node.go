@@ -73,6 +73,8 @@ func (n *node) write(seq uint64, p []byte, off int64) {
 	end := off + int64(len(p))
 	if end > int64(len(n.data)) {
 		n.data = resize(n.data, end)
+	}
+	if end > n.lastSize() { // it grows, or did and a failed sync has lost that
 		n.sizes = append(n.sizes, sizeVersion{seq, end})
 	}
 	copy(n.data[off:], p)
@@ -134,7 +136,7 @@ func (n *node) sync() {
 		n.disk = putSector(n.disk, s, sectorOf(n.data, s))
 	}
 	if len(n.sizes) > 0 {
-		n.diskSize = int64(len(n.data))
+		n.diskSize = n.lastSize()
 		n.disk = resize(n.disk, n.diskSize)
 	}
 	n.settled()
