@@ -3,6 +3,7 @@ package vfs
 import (
 	"crypto/rand"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -110,7 +111,10 @@ func writeNew(fsys FS, path string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(data)
+	n, err := f.Write(data)
+	if n > 0 && errors.Is(err, io.ErrShortWrite) { // asked again, the system says why: mostly the disk is full
+		_, err = f.Write(data[n:])
+	}
 	if err == nil {
 		err = f.Sync()
 	}

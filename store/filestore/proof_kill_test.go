@@ -205,11 +205,14 @@ func (l *ledger) check(home string) error {
 	return l.goOn(home)
 }
 
-// checkSession holds a session against what was acknowledged of it. Each batch
-// must stand in one piece where it was said to end.
-func (l *ledger) checkSession(id firn.ID, r reading) error {
+// checkAcks says whether all that was acknowledged of a session is in it: each
+// batch once, in one piece, where it was said to end.
+func (l *ledger) checkAcks(id firn.ID, r reading) error {
 	ids, at := r.ids(), make(map[firn.EntryID]int)
 	for i, e := range ids {
+		if _, twice := at[e]; twice {
+			return fmt.Errorf("entry %s is there twice", e)
+		}
 		at[e] = i
 	}
 	for _, a := range l.acks[id] {
@@ -218,13 +221,19 @@ func (l *ledger) checkSession(id firn.ID, r reading) error {
 			return fmt.Errorf("acknowledged entry %s is lost", a.ids[len(a.ids)-1])
 		}
 		if r.ends[last] != a.end {
-			return fmt.Errorf("entry %s ends at %d, but %d was said", r.entries[last].ID, r.ends[last], a.end)
+			return fmt.Errorf("entry %s ends at %d, but %d was said", ids[last], r.ends[last], a.end)
 		}
 		if first := last + 1 - len(a.ids); first < 0 || !slices.Equal(ids[first:last+1], a.ids) {
-			return fmt.Errorf("the batch that ends with entry %s is not whole", r.entries[last].ID)
+			return fmt.Errorf("the batch that ends with entry %s is not whole", ids[last])
 		}
 	}
-	return errors.Join(r.checkChain(), r.checkVouched(), r.checkTornTail())
+	return nil
+}
+
+// checkSession says whether a session has all that was acknowledged, in one
+// chain, and nothing wrong with it but an unfinished end.
+func (l *ledger) checkSession(id firn.ID, r reading) error {
+	return errors.Join(l.checkAcks(id, r), r.checkChain(), r.checkVouched(), r.checkTornTail())
 }
 
 // goOn opens a home as the next process would, and adds to every session.
