@@ -209,13 +209,33 @@ func (l *commitLog) create() (*logFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make commit log: %w", err)
 	}
-	if ok, err := file.TryLock(); err != nil || !ok {
-		return nil, errors.Join(fmt.Errorf("lock commit log %s: taken: %w", path, err), file.Close())
+	if err := lockNew(file); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock commit log %s: %w", path, err), file.Close())
 	}
 	if err := l.fs.SyncDir(l.dir); err != nil {
 		return nil, errors.Join(fmt.Errorf("make commit log: %w", err), file.Close())
 	}
 	return &logFile{file: file, path: path, epoch: epoch, dirty: make(map[string]bool), failures: l.failures.Load()}, nil
+}
+
+// lockNew locks a new log. Until then another process that replays may take it
+// for the log of a dead one, and remove it.
+func lockNew(file vfs.File) error {
+	ok, err := file.TryLock()
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return errors.New("another process has it")
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Links == 0 {
+		return errors.New("another process removed it")
+	}
+	return nil
 }
 
 func newEpoch() (uint64, error) {

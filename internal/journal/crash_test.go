@@ -74,7 +74,7 @@ var shortLives = map[string]scenario{
 		w.appendTogether(four...)
 		w.appendTogether(four...)
 	}},
-	"a full disk, then the log": {run: func(w *world) {
+	"a full disk, then the log": {states: 40, run: func(w *world) {
 		w.commitLog(512, 1<<20)
 		w.open(base, Options{})
 		w.open(other, Options{})
@@ -94,7 +94,7 @@ func TestPowerCut(t *testing.T) {
 	for name, life := range shortLives {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for nth := 1; life.powerCut(t, nth, 10, 4); nth += 1 + 8/rounds(8)/8 {
+			for nth := 1; life.powerCut(t, nth, max(10, life.states), 4); nth++ {
 			}
 		})
 	}

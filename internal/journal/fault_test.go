@@ -14,8 +14,9 @@ import (
 
 // scenario is a short life with journals: what is done, step by step.
 type scenario struct {
-	files map[string]string
-	run   func(w *world)
+	files  map[string]string
+	run    func(w *world)
+	states int // how many states to look at after each power cut; 0: some
 }
 
 var small = Options{PartSize: 400}
