@@ -2,8 +2,10 @@ package journal
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"path/filepath"
 	"sync"
@@ -115,11 +117,14 @@ func (f *follower) drainPart(yield func(Line, error) bool) bool {
 func (f *follower) open() (bool, error) {
 	path := PartPath(f.source.Path, f.part)
 	info, err := f.source.FS.Stat(path)
-	if err != nil && f.part == 0 && f.file == nil && f.offset == 0 {
+	switch {
+	case err == nil:
+	case !errors.Is(err, fs.ErrNotExist):
+		return false, fmt.Errorf("follow %s: %w", path, err)
+	case f.part == 0 && f.file == nil && f.offset == 0:
 		return false, fmt.Errorf("follow %s: %w", path, firn.ErrNotFound)
-	}
-	if err != nil {
-		return false, fmt.Errorf("follow %s: %w: %w", path, firn.ErrReplaced, err)
+	default:
+		return false, fmt.Errorf("follow %s: %w: it was deleted", path, firn.ErrReplaced)
 	}
 	if info.Size < f.offset {
 		return false, fmt.Errorf("follow %s: %w: it was cut from %d bytes to %d", path, firn.ErrReplaced, f.offset, info.Size)
@@ -165,6 +170,7 @@ func (h *Hub) Notify(base string) {
 	if h == nil {
 		return
 	}
+	base = filepath.Clean(base) // the system has its own way to spell a name
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for ch := range h.subs[base] {
@@ -181,6 +187,7 @@ func (h *Hub) subscribe(base string) (<-chan struct{}, func()) {
 	if h == nil {
 		return ch, func() {}
 	}
+	base = filepath.Clean(base)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {

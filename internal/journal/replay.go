@@ -246,8 +246,15 @@ func restoreFile(fsys vfs.FS, root string, records []logged) (done Replayed, err
 }
 
 // putAway reports whether a session's file is missing on purpose: the bin or a
-// receipt has its name. The layout is that of the file store.
+// receipt has its name. While the first part is in its place, the others were
+// not put away, whatever a removal or restoring that was interrupted left in the
+// bin. The layout is that of the file store.
 func putAway(fsys vfs.FS, root, rel string) (bool, error) {
+	if base := BasePath(rel); base != rel {
+		if _, err := fsys.Stat(filepath.Join(root, base)); err == nil {
+			return false, nil
+		}
+	}
 	stem, _ := cutExt(filepath.Base(BasePath(rel)))
 	for _, mark := range []string{filepath.Join("bin", stem), filepath.Join("receipts", stem+".json")} {
 		_, err := fsys.Stat(filepath.Join(root, mark))

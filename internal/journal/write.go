@@ -68,6 +68,11 @@ func (j *Journal) advance() error {
 	if err != nil || len(parts) == 0 {
 		return err
 	}
+	if j.last != j.first { // it will be closed, and an append may still wait for its sync
+		if err := j.finish(); err != nil {
+			return err
+		}
+	}
 	newest := parts[len(parts)-1]
 	file, err := j.fs.Open(newest.Path, vfs.Append)
 	if err != nil {
@@ -118,11 +123,8 @@ func (j *Journal) roll(n int) error {
 	if j.part >= maxPart {
 		return fmt.Errorf("append to %s: %w: it has %d parts", j.base, firn.ErrTooLarge, j.part+1)
 	}
-	if j.opts.Sync != SyncNever {
-		if err := j.syncLast(); err != nil {
-			j.failed = fmt.Errorf("sync %s before a new part: %w: %w", j.path, firn.ErrNotSaved, err)
-			return j.failed
-		}
+	if err := j.finish(); err != nil {
+		return err
 	}
 	before, total := j.end(), j.total+j.size
 	path := PartPath(j.base, j.part+1)
@@ -134,6 +136,18 @@ func (j *Journal) roll(n int) error {
 		return err
 	}
 	j.before, j.total = before, total
+	return nil
+}
+
+// finish makes the last part durable before another takes its place.
+func (j *Journal) finish() error {
+	if j.opts.Sync == SyncNever {
+		return nil
+	}
+	if err := j.syncLast(); err != nil {
+		j.failed = fmt.Errorf("sync %s before a new part: %w: %w", j.path, firn.ErrNotSaved, err)
+		return j.failed
+	}
 	return nil
 }
 
