@@ -23,11 +23,11 @@ func (b *bench) list() error {
 		}
 	}
 	var all, read listed
-	for range 3 { // the first warms the system's cache for both
-		if err := spawn(&all, "list", home); err != nil {
+	for range 7 { // in turns; the first warms the system's cache for both
+		if err := all.again("list", home); err != nil {
 			return err
 		}
-		if err := spawn(&read, "read4k", home); err != nil {
+		if err := read.again("read4k", home); err != nil {
 			return err
 		}
 	}
@@ -60,6 +60,18 @@ type listed struct {
 	Time  time.Duration
 	Count int
 	Peak  float64
+}
+
+// again runs a child once more and keeps the shortest time.
+func (l *listed) again(child string, args ...string) error {
+	var next listed
+	if err := spawn(&next, child, args...); err != nil {
+		return err
+	}
+	if l.Time == 0 || next.Time < l.Time {
+		*l = next
+	}
+	return nil
 }
 
 func listChild(args []string) (any, error) {

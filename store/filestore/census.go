@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 
 	"firn"
 	"firn/internal/journal"
@@ -27,22 +28,20 @@ func (st *Store) Census(ctx context.Context) ([]Standing, error) {
 	if err != nil {
 		return nil, err
 	}
-	standings := make([]Standing, 0, len(found))
-	for _, t := range found {
-		s, err := st.standing(t)
-		if errors.Is(err, fs.ErrNotExist) { // removed meanwhile
-			continue
+	standings := make([]Standing, len(found))
+	inParallel(ctx, len(found), func() func(i int) {
+		return func(i int) {
+			s, err := st.standing(found[i])
+			if errors.Is(err, fs.ErrNotExist) || err == nil && s.Bytes == 0 {
+				return // removed meanwhile, or its first append failed
+			}
+			// One that cannot be asked is told of all the same; looking at it
+			// will tell what is wrong.
+			s.Archived = archived[found[i].id]
+			standings[i] = s
 		}
-		if err != nil {
-			return nil, err
-		}
-		if s.Bytes == 0 {
-			continue // its first append failed
-		}
-		s.Archived = archived[t.id]
-		standings = append(standings, s)
-	}
-	return standings, ctx.Err()
+	})
+	return slices.DeleteFunc(standings, func(s Standing) bool { return s.ID == "" }), ctx.Err()
 }
 
 // Stand tells of one session.

@@ -75,10 +75,13 @@ func (st *Store) allTranscripts(agent string) ([]transcript, error) {
 		return nil, nil
 	}
 	var found []transcript
-	for _, agent := range agents {
-		more, err := st.transcripts(agent)
-		if err != nil {
+	for _, name := range agents {
+		more, err := st.transcripts(name)
+		if err != nil && agent != "" {
 			return nil, err
+		}
+		if err != nil { // it shall not hide the sessions of the others
+			st.report("%v", err)
 		}
 		found = append(found, more...)
 	}
@@ -102,23 +105,30 @@ func (st *Store) archived() (map[firn.ID]bool, error) {
 // is told of, and does not keep the others from being listed.
 func (st *Store) inspectAll(ctx context.Context, found []transcript, archived map[firn.ID]bool) ([]store.Info, error) {
 	infos := make([]store.Info, len(found))
+	inParallel(ctx, len(found), func() func(i int) {
+		in := inspector{fs: st.fs, reader: dialect.Reader{Dialect: st.dialect, Quick: true}}
+		return func(i int) {
+			infos[i] = in.inspect(found[i])
+			infos[i].Archived = archived[found[i].id]
+		}
+	})
+	return infos, ctx.Err()
+}
+
+// inParallel calls what worker makes with 0 to n-1, from as many workers as
+// there are processors, until the context is done.
+func inParallel(ctx context.Context, n int, worker func() func(i int)) {
 	var next atomic.Int64
 	var workers sync.WaitGroup
-	for range min(len(found), runtime.GOMAXPROCS(0)) {
+	for range min(n, runtime.GOMAXPROCS(0)) {
 		workers.Go(func() {
-			in := inspector{fs: st.fs, reader: dialect.Reader{Dialect: st.dialect, Quick: true}}
-			for ctx.Err() == nil {
-				i := int(next.Add(1)) - 1
-				if i >= len(found) {
-					return
-				}
-				infos[i] = in.inspect(found[i])
-				infos[i].Archived = archived[found[i].id]
+			work := worker()
+			for i := int(next.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+				work(i)
 			}
 		})
 	}
 	workers.Wait()
-	return infos, ctx.Err()
 }
 
 // Inspect tells of one session without listing the others.
