@@ -1,0 +1,55 @@
+package doctor
+
+import (
+	"errors"
+	"fmt"
+
+	"firn/internal/index"
+	"firn/store/filestore"
+)
+
+// checkIndex compares the catalogue with the sessions. It can be thrown away
+// and built anew at any time, so no disagreement is a fault.
+func (h *house) checkIndex() (result string, err error) {
+	dir := h.path("index")
+	if !h.exists(dir) {
+		return "none yet", nil
+	}
+	sessions, err := filestore.Open(h.home, filestore.Options{ReadOnly: true, FS: h.fs})
+	if err != nil {
+		return "", fmt.Errorf("look at the index: %w", err)
+	}
+	defer func() { err = errors.Join(err, sessions.Close()) }()
+	catalogue, err := index.Open(h.fs, dir, sessions, index.Options{ReadOnly: true})
+	if err != nil {
+		return "", fmt.Errorf("look at the index: %w", err)
+	}
+	defer func() { err = errors.Join(err, catalogue.Close()) }()
+	points, err := catalogue.Check(h.ctx)
+	if err != nil {
+		return "", fmt.Errorf("look at the index: %w", err)
+	}
+	for _, d := range points {
+		if d.Kind == index.Double { // told with the layout
+			continue
+		}
+		h.report.add(Finding{
+			Severity: indexSeverity(d.Kind), Kind: Index, Session: d.ID, File: "index",
+			Message: fmt.Sprintf("the index disagrees with the sessions (%s): %s", d.Kind, d.Detail),
+			Hint:    "it is brought up to date when it is next used; deleting the directory index does no harm",
+		})
+	}
+	if len(points) > 0 {
+		return plural(len(points), "disagreement"), nil
+	}
+	return "agrees with the sessions", nil
+}
+
+// indexSeverity tells what is usual, such as a session that somebody just
+// appended to, from what should not be.
+func indexSeverity(kind index.DisagreementKind) Severity {
+	if kind == index.Damaged || kind == index.Wrong {
+		return Warn
+	}
+	return Info
+}

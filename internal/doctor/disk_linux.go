@@ -1,0 +1,33 @@
+package doctor
+
+import (
+	"fmt"
+	"syscall"
+)
+
+// networks are file systems by the number that statfs(2) tells.
+var networks = map[int64]string{
+	0x6969:     "NFS",
+	0x517b:     "SMB",
+	0xff534d42: "SMB",
+	0xfe534d42: "SMB",
+	0x65735546: "FUSE",
+	0x00c36400: "Ceph",
+	0x01021997: "9P",
+	0x5346414f: "AFS",
+	0x0bd00bd0: "Lustre",
+}
+
+// diskOf asks the system about the disk that a path is on.
+func diskOf(path string) (Disk, error) {
+	var st syscall.Statfs_t
+	if err := syscall.Statfs(path, &st); err != nil {
+		return Disk{}, fmt.Errorf("ask for free space at %s: %w", path, err)
+	}
+	size := int64(st.Bsize)
+	return Disk{
+		Free:    int64(st.Bavail) * size,
+		Total:   int64(st.Blocks) * size,
+		Network: networks[int64(uint32(st.Type))],
+	}, nil
+}

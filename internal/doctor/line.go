@@ -1,0 +1,153 @@
+package doctor
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"firn"
+	"firn/dialect"
+	"firn/dialect/native"
+	"firn/internal/journal"
+	"firn/internal/rawjson"
+)
+
+// reading is what was made of one line.
+type reading struct {
+	// entries are those on it, in order: one if all is well, none if it is
+	// blank, several if they were glued together.
+	entries []found
+	// flaws are what is wrong with the line itself.
+	flaws []flaw
+	crlf  bool
+}
+
+// found is an entry that was read from a line.
+type found struct {
+	// offset is where in the line it begins.
+	offset int
+	glance firn.Glance
+	entry  firn.Entry
+}
+
+// flaw is something wrong within a line.
+type flaw struct {
+	kind     Kind
+	severity Severity
+	offset   int
+	entry    firn.EntryID
+	message  string
+}
+
+// lineReader reads lines: what is whole, what is not, and why.
+type lineReader struct{ reader dialect.Reader }
+
+func newLineReader() *lineReader {
+	return &lineReader{reader: dialect.Reader{Dialect: native.New()}}
+}
+
+// read reads one line.
+func (l *lineReader) read(line journal.Line) reading {
+	r := reading{crlf: !line.Open && bytes.HasSuffix(line.Data, []byte{'\r'})}
+	for i, record := range l.reader.Records(dialect.Line(line)) {
+		offset := 0
+		if i > 0 {
+			offset = int(record.At - line.Start)
+		}
+		if record.Gap != nil {
+			r.gap(record.Gap, offset, min(int(record.Next-line.Start), len(line.Data))-offset)
+			continue
+		}
+		r.take(&record, offset)
+	}
+	return r
+}
+
+// take reads an entry.
+func (r *reading) take(record *firn.Record, offset int) {
+	entry, err := record.Entry()
+	if err != nil {
+		r.flaw(Damaged, Fault, offset, "", fmt.Sprintf("%s cannot be read: %v", plural(len(record.Line()), "byte"), err))
+		return
+	}
+	r.entries = append(r.entries, found{offset: offset, glance: record.Glance, entry: entry})
+	if isMalformed(entry) {
+		r.flaw(Malformed, Warn, offset, entry.ID,
+			fmt.Sprintf("the entry says it is a %s but is not made like one; it is kept, and not sent to a model", entry.Body.Kind()))
+	}
+	if at, bad := badText(record.Line()); bad {
+		r.flaw(BadText, Warn, offset+at, entry.ID,
+			"the entry has text that is not valid (bytes that are not UTF-8, half a surrogate pair or a zero character); each is read as U+FFFD")
+	}
+}
+
+// gap takes a piece of a line that could not be read.
+func (r *reading) gap(g *firn.Gap, offset, size int) {
+	bytes := plural(size, "byte")
+	switch Kind(g.Kind) {
+	case Glued:
+		r.flaw(Glued, Fault, offset, "", "a newline is missing between two records; both are read here, other programs may lose them")
+	case NUL:
+		r.flaw(NUL, Fault, offset, "", bytes+" of value zero, as a power cut leaves them; what stood there is lost")
+	case BOM:
+		r.flaw(BOM, Warn, offset, "", "a byte order mark; the line is read without it")
+	case Torn:
+		r.flaw(Torn, Fault, offset, "", fmt.Sprintf("a record that was never finished (%s): %s", bytes, g.Detail))
+	default:
+		r.flaw(Kind(g.Kind), Fault, offset, "", fmt.Sprintf("%s cannot be read: %s", bytes, g.Detail))
+	}
+}
+
+func (r *reading) flaw(kind Kind, severity Severity, offset int, entry firn.EntryID, message string) {
+	r.flaws = append(r.flaws, flaw{kind: kind, severity: severity, offset: offset, entry: entry, message: message})
+}
+
+// isMalformed reports whether an entry could not be read as what it says it is.
+func isMalformed(e firn.Entry) bool {
+	o, ok := e.Body.(*firn.Opaque)
+	if !ok {
+		return false
+	}
+	switch o.Type {
+	case firn.KindHeader, firn.KindMessage, firn.KindCompaction, firn.KindBranchSummary, firn.KindTombstone,
+		firn.KindLabel, firn.KindTitle, firn.KindModelChange, firn.KindThinkingChange, firn.KindCustom,
+		firn.KindCustomMessage, firn.KindHead:
+		return true
+	}
+	return false
+}
+
+// badText returns the place of the first thing in a line that is not valid text.
+func badText(line []byte) (at int, bad bool) {
+	clean, changed := rawjson.Clean(line)
+	if !changed {
+		return 0, false
+	}
+	for at < len(line) && line[at] == clean[at] {
+		at++
+	}
+	if clean[at] != '\\' { // an escape was replaced, and the two differ in their digits only
+		at = bytes.LastIndexByte(line[:at], '\\')
+	}
+	return at, true
+}
+
+// plural spells a number with its noun.
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	if stem, ok := strings.CutSuffix(noun, "ry"); ok {
+		return fmt.Sprintf("%s %sries", grouped(int64(n)), stem)
+	}
+	return fmt.Sprintf("%s %ss", grouped(int64(n)), noun)
+}
+
+// grouped spells a number with a comma between each three digits.
+func grouped(n int64) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
