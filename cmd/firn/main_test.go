@@ -1,0 +1,199 @@
+package main
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"firn": main})
+}
+
+// TestScripts runs the scripts of commands and what they print. Besides the
+// usual commands a script has
+//
+//	exits CODE COMMAND…    runs a command that ends with that code
+//	add FILE TEXT…         adds bytes to a file, spelt as in a Go string
+//	cut FILE N             takes the last N bytes off a file
+//	mode OCTAL FILE…       sets permissions
+//	snapshot DIR           notes the bytes, modes and times of all files
+//	unchanged DIR          fails if any of them differs
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("..", "..", "testdata", "script"),
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			env.Values["snapshots"] = make(map[string]string)
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"exits": exits, "add": add, "cut": cut, "mode": mode, "snapshot": snapshot, "unchanged": unchanged,
+		},
+	})
+}
+
+func need(ts *testscript.TestScript, neg bool, ok bool, usage string) {
+	if neg || !ok {
+		ts.Fatalf("usage: %s", usage)
+	}
+}
+
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, neg, len(args) > 1, "exits CODE COMMAND…")
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	var exit *exec.ExitError
+	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("%s ended with %d, want %d", strings.Join(args[1:], " "), got, want)
+	}
+}
+
+func add(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, neg, len(args) > 1, "add FILE TEXT…")
+	f, err := os.OpenFile(ts.MkAbs(args[0]), os.O_APPEND|os.O_WRONLY|os.O_CREATE, 0o600)
+	ts.Check(err)
+	defer f.Close()
+	for _, arg := range args[1:] {
+		text, err := strconv.Unquote(`"` + strings.ReplaceAll(arg, `"`, `\"`) + `"`)
+		ts.Check(err)
+		_, err = f.WriteString(text)
+		ts.Check(err)
+	}
+}
+
+func cut(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, neg, len(args) == 2, "cut FILE N")
+	n, err := strconv.ParseInt(args[1], 10, 64)
+	ts.Check(err)
+	path := ts.MkAbs(args[0])
+	info, err := os.Stat(path)
+	ts.Check(err)
+	ts.Check(os.Truncate(path, info.Size()-n))
+}
+
+func mode(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, neg, len(args) > 1, "mode OCTAL FILE…")
+	perm, err := strconv.ParseUint(args[0], 8, 32)
+	ts.Check(err)
+	for _, name := range args[1:] {
+		ts.Check(os.Chmod(ts.MkAbs(name), fs.FileMode(perm)))
+	}
+}
+
+func snapshot(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, neg, len(args) == 1, "snapshot DIR")
+	ts.Value("snapshots").(map[string]string)[args[0]] = describe(ts, args[0])
+}
+
+func unchanged(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, neg, len(args) == 1, "unchanged DIR")
+	before := ts.Value("snapshots").(map[string]string)[args[0]]
+	if after := describe(ts, args[0]); before != after {
+		ts.Fatalf("%s has changed: it was\n%s\nand is\n%s", args[0], before, after)
+	}
+}
+
+// describe tells all that can be told of the files below a directory.
+func describe(ts *testscript.TestScript, dir string) string {
+	var b strings.Builder
+	ts.Check(filepath.WalkDir(ts.MkAbs(dir), func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&b, "%s %s %s", path, info.Mode(), info.ModTime().Format(time.RFC3339Nano))
+		if d.Type().IsRegular() {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(&b, " %d %x", len(data), sha256.Sum256(data))
+		}
+		b.WriteByte('\n')
+		return nil
+	}))
+	return b.String()
+}
+
+// TestInterrupt presses Ctrl-C while a large file is being read.
+func TestInterrupt(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "large.jsonl")
+	line := `{"type":"message","id":"%d","parentId":null,"timestamp":"2026-11-15T02:45:47.243Z","message":{"role":"user","content":[{"type":"text","text":"` + strings.Repeat("x", 200) + `"}],"timestamp":1794710747206}}` + "\n"
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := bufio.NewWriter(f)
+	for i := range 300_000 {
+		fmt.Fprintf(w, line, i)
+	}
+	if err := errors.Join(w.Flush(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, code := interrupt(t, exec.Command("firn", "verify", "--progress", path))
+	if code != 130 || !strings.Contains(out, "interrupted") {
+		t.Errorf("it ended with %d and said %q", code, out)
+	}
+	after, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if before.Size() != after.Size() || !before.ModTime().Equal(after.ModTime()) {
+		t.Error("the file has changed")
+	}
+}
+
+// interrupt starts a command, interrupts it when it shows its first progress,
+// and returns what it said after that, and its exit code.
+func interrupt(t *testing.T, cmd *exec.Cmd) (string, int) {
+	t.Helper()
+	pipe, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said := bufio.NewScanner(pipe)
+	if !said.Scan() {
+		t.Fatal("it said nothing")
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	var rest strings.Builder
+	for said.Scan() {
+		rest.WriteString(said.Text() + "\n")
+	}
+	var exit *exec.ExitError
+	if err := cmd.Wait(); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return rest.String(), cmd.ProcessState.ExitCode()
+}

@@ -1,0 +1,153 @@
+// Package cli is firn's command line: one file a command.
+//
+// What a command prints on stdout is its result and nothing else, for people
+// or, with --json, for programs. Talk goes to stderr: progress, and errors,
+// each one sentence and a hint. Exit codes are listed in errors.go.
+//
+// The package decides nothing itself. It turns arguments into calls and
+// results into text.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"firn"
+	"firn/internal/doctor"
+)
+
+// Main runs the command that args ask for and returns the exit code. It never
+// ends the process. Cancelling the context interrupts the command. Env tells
+// the variables of the environment.
+func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, env func(name string) string) int {
+	p := &program{env: env, stdout: stdout, stderr: stderr}
+	root := p.root()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err != nil && ctx.Err() != nil {
+		err = ctx.Err() // whatever it looked like, it was interrupted
+	}
+	return p.end(err)
+}
+
+// program is one run of the command line.
+type program struct {
+	env            func(name string) string
+	stdout, stderr io.Writer
+
+	// The flags that every command has.
+	home     string
+	json     bool
+	progress bool
+}
+
+// root makes the table of commands.
+func (p *program) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "firn",
+		Short: "Keep the conversations of AI agents, in plain files that are only ever added to",
+		Args:  cobra.ArbitraryArgs,
+		RunE:  p.unknown,
+		// Errors are printed by end, in one form.
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	flags := root.PersistentFlags()
+	flags.StringVar(&p.home, "home", "", "the `directory` that sessions are kept in (default $FIRN_HOME or ~/.firn)")
+	flags.BoolVar(&p.json, "json", false, "print results and errors as JSON")
+	flags.BoolVar(&p.progress, "progress", false, "show progress even if stderr is no terminal")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usage(cmd, "%s", err.Error())
+	})
+	root.AddGroup(&cobra.Group{ID: "care", Title: "Care:"}, &cobra.Group{ID: "other", Title: "Other:"})
+	root.SetHelpCommandGroupID("other")
+	root.SetCompletionCommandGroupID("other")
+	root.AddCommand(p.verifyCommand(), p.doctorCommand(), p.repairCommand(), p.demoCommand(), p.demoWriterCommand(), p.versionCommand())
+	return root
+}
+
+// unknown runs if no command has the name that was given.
+func (p *program) unknown(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return cmd.Help()
+	}
+	failure := &usageError{message: fmt.Sprintf("there is no command %q", args[0]), hint: "firn help lists the commands"}
+	cmd.SuggestionsMinimumDistance = 2
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		failure.hint = "did you mean firn " + near[0] + "?"
+	}
+	return failure
+}
+
+// homeDir is the home that is meant.
+func (p *program) homeDir() (string, error) {
+	if p.home != "" {
+		return p.home, nil
+	}
+	if home := p.env("FIRN_HOME"); home != "" {
+		return home, nil
+	}
+	if user := p.env("HOME"); user != "" {
+		return filepath.Join(user, ".firn"), nil
+	}
+	user, err := os.UserHomeDir()
+	if err != nil {
+		return "", &usageError{message: "where sessions are kept is not known: there is no home directory", hint: "say it with --home or FIRN_HOME"}
+	}
+	return filepath.Join(user, ".firn"), nil
+}
+
+// target finds what is named by at most one argument; without one, the home.
+func (p *program) target(args []string) (doctor.Target, error) {
+	home, err := p.homeDir()
+	if err != nil {
+		return doctor.Target{}, err
+	}
+	if len(args) == 0 {
+		target, err := doctor.OpenHome(nil, home)
+		if errors.Is(err, firn.ErrNotFound) {
+			err = &hinted{err, "--home or FIRN_HOME says where yours is; a home comes to be with its first session"}
+		}
+		return target, err
+	}
+	return doctor.Find(nil, home, args[0])
+}
+
+// atMostOne refuses more than one argument.
+func atMostOne(cmd *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return usage(cmd, "firn %s takes one session or file, not %d", cmd.Name(), len(args))
+	}
+	return nil
+}
+
+// none refuses arguments.
+func none(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usage(cmd, "firn %s takes no arguments", cmd.Name())
+	}
+	return nil
+}
+
+// print writes a result: as JSON if asked, else as the text says.
+func (p *program) print(result any, text func() string) error {
+	var err error
+	if p.json {
+		err = writeJSON(p.stdout, "  ", result)
+	} else {
+		_, err = io.WriteString(p.stdout, text())
+	}
+	if err != nil {
+		return fmt.Errorf("print the result: %w", err)
+	}
+	return nil
+}

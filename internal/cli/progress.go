@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"firn/internal/doctor"
+)
+
+// bar is a progress bar on stderr. One that is not shown does nothing.
+type bar struct {
+	out   io.Writer
+	what  string
+	last  string
+	lines bool // each state on a line of its own, for those who read it
+}
+
+// newBar makes a bar that is shown if somebody can see it.
+func (p *program) newBar(what string) *bar {
+	b := &bar{what: what}
+	switch {
+	case isTerminal(p.stderr) && !p.json:
+		b.out = p.stderr
+	case p.progress:
+		b.out, b.lines = p.stderr, true
+	}
+	return b
+}
+
+// isTerminal reports whether w is a screen: a device for characters that is
+// not the one that swallows everything.
+func isTerminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return false
+	}
+	null, err := os.Stat(os.DevNull)
+	return err != nil || !os.SameFile(info, null)
+}
+
+const barWidth = 24
+
+// set shows how far it is.
+func (b *bar) set(done, total int64) {
+	if b.out == nil {
+		return
+	}
+	text := barText(b.what, done, total)
+	if text == b.last {
+		return
+	}
+	b.last = text
+	if b.lines {
+		fmt.Fprintln(b.out, text)
+		return
+	}
+	fmt.Fprintf(b.out, "\r%s\x1b[K", text)
+}
+
+// clear takes the bar away.
+func (b *bar) clear() {
+	if b.out != nil && !b.lines && b.last != "" {
+		fmt.Fprint(b.out, "\r\x1b[K")
+	}
+}
+
+func barText(what string, done, total int64) string {
+	part := 1.0
+	if total > 0 {
+		part = float64(done) / float64(total)
+	}
+	full := int(part * barWidth)
+	return fmt.Sprintf("%s %s%s %3.0f %% of %s", what, strings.Repeat("━", full), strings.Repeat("╌", barWidth-full), part*100, doctor.Size(total))
+}
