@@ -105,12 +105,12 @@ func loadModule(t *testing.T) []pkg {
 	return packages
 }
 
-// skipDir leaves out what the go command leaves out too.
+// skipDir leaves out what the go command leaves out too, and what npm installs.
 func skipDir(name string) error {
 	if name == "." {
 		return nil
 	}
-	if base := filepath.Base(name); base[0] == '.' || base[0] == '_' || base == "testdata" {
+	if base := filepath.Base(name); base[0] == '.' || base[0] == '_' || base == "testdata" || base == "node_modules" {
 		return fs.SkipDir
 	}
 	if _, err := os.Stat(filepath.Join(name, "go.mod")); err == nil {

@@ -10,6 +10,7 @@ set -euo pipefail
 needs=(
 	"cc gcc the race detector"
 	"git git the format check"
+	"npm npm the tests with other programs (interop)"
 )
 
 # The tests mount a file system that fails and loses power. Root may do that by
@@ -27,12 +28,22 @@ for line in "${needs[@]}"; do
 		missing+=("$package")
 	fi
 done
-[ "${#missing[@]}" -gt 0 ] || exit 0
-
-if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null 2>&1; then
+if [ "${#missing[@]}" -eq 0 ]; then
+	:
+elif [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null 2>&1; then
 	echo "setup: please install: ${missing[*]}" >&2
-	exit 0
-fi
-if ! { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${missing[@]}"; } >&2; then
+elif ! { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${missing[@]}"; } >&2; then
 	echo "setup: could not install: ${missing[*]}" >&2
+fi
+
+# The other programs themselves, at the versions of the lock file. Npm leaves a
+# lock file of its own behind when it is done: if that is older than ours, or
+# not there, they are not those that the tests want.
+cd "$(dirname "$0")/../interop"
+installed=node_modules/.package-lock.json
+if [ ! -e "$installed" ] || [ package-lock.json -nt "$installed" ]; then
+	echo "setup: installing the programs that interop tries our files with (0.5 GB)" >&2
+	if ! npm ci --ignore-scripts --no-audit --no-fund --loglevel=error >&2; then
+		echo "setup: could not install them; the tests of interop will fail" >&2
+	fi
 fi
