@@ -8,10 +8,11 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
-	"strings"
+	"regexp"
 	"time"
 
 	"firn"
+	"firn/internal/journal"
 	"firn/internal/vfs"
 )
 
@@ -71,30 +72,59 @@ func (st *Store) change(ctx context.Context, what string, id firn.ID, do func() 
 // Remove moves a session to the bin.
 func (st *Store) Remove(ctx context.Context, id firn.ID, reason string) error {
 	return st.change(ctx, "remove", id, func() error {
-		m, err := st.manifest(id)
-		if errors.Is(err, fs.ErrNotExist) {
-			m, err = st.writeManifest(id, reason)
-		}
-		if err != nil {
-			return err
-		}
 		if err := st.letGo(id); err != nil {
 			return err
 		}
 		if err := st.committer.Checkpoint(); err != nil {
 			return err
 		}
-		// The first part goes first: with it the session is gone from the list.
+		m, err := st.moveFirst(id, reason)
+		if err != nil {
+			return err
+		}
 		return st.move(st.sessionsDir(m.Agent), st.binDir(id), m.Files)
 	})
 }
 
-// writeManifest begins a removal.
-func (st *Store) writeManifest(id firn.ID, reason string) (manifest, error) {
+// moveFirst begins a removal. The first part goes first, and for good: with it
+// the session is gone from the list, and without it nothing else may be, or a
+// power cut would leave a session that lacks some of its parts.
+//
+// It is done under the lock of the transcript. Other processes may have told
+// of appends that are in their commit logs only, which are not replayed into
+// the bin; so all is made durable here.
+func (st *Store) moveFirst(id firn.ID, reason string) (m manifest, err error) {
 	agent, path, err := st.locate(id)
-	if err != nil {
-		return manifest{}, err
+	if errors.Is(err, firn.ErrNotFound) { // perhaps a removal was interrupted
+		m, manifestErr := st.manifest(id)
+		if errors.Is(manifestErr, fs.ErrNotExist) {
+			return m, err
+		}
+		return m, manifestErr
 	}
+	if err != nil {
+		return m, err
+	}
+	lock, err := st.fs.Open(path, vfs.Read)
+	if err != nil {
+		return m, err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	if err := lock.Lock(); err != nil {
+		return m, err
+	}
+	if m, err = st.writeManifest(id, agent, path, reason); err != nil {
+		return m, err
+	}
+	dir := filepath.Dir(path)
+	if err := st.syncFiles(dir, m.Files); err != nil {
+		return m, err
+	}
+	return m, st.move(dir, st.binDir(id), m.Files[:1])
+}
+
+// writeManifest notes what will be moved and why.
+func (st *Store) writeManifest(id firn.ID, agent, path, reason string) (manifest, error) {
 	files, err := st.filesOf(path)
 	if err != nil {
 		return manifest{}, err
@@ -106,6 +136,20 @@ func (st *Store) writeManifest(id firn.ID, reason string) (manifest, error) {
 	return m, st.writeJSON(filepath.Join(st.binDir(id), manifestName), m)
 }
 
+// syncFiles makes the bytes of files durable.
+func (st *Store) syncFiles(dir string, names []string) error {
+	for _, name := range names {
+		file, err := st.fs.Open(filepath.Join(dir, name), vfs.Update)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(file.Sync(), file.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // filesOf names the files of a transcript: its parts and what was saved beside
 // them, the first part first.
 func (st *Store) filesOf(path string) ([]string, error) {
@@ -114,28 +158,58 @@ func (st *Store) filesOf(path string) ([]string, error) {
 		return nil, err
 	}
 	base := filepath.Base(path)
-	stem := strings.TrimSuffix(base, transcriptExt)
 	names := []string{base}
 	for _, e := range entries {
-		name := e.Name()
-		isPart := strings.HasPrefix(name, stem+"_part")
-		isSide := strings.HasPrefix(name, base+".torn-") || strings.HasPrefix(name, base+".rescued-")
-		if name != base && (isPart || isSide) {
+		if name := e.Name(); name != base && belongs(name, base) {
 			names = append(names, name)
 		}
 	}
 	return names, nil
 }
 
-// move renames files that are still in one directory to another.
+// sideFile matches what a journal saves beside a part.
+var sideFile = regexp.MustCompile(`^(.+)\.(torn|rescued)-[0-9]+(-[0-9]+)?$`)
+
+// belongs reports whether a file is a part of the transcript that begins with
+// base, or was saved beside one. Names of other sessions may well look alike.
+func belongs(name, base string) bool {
+	if side := sideFile.FindStringSubmatch(name); side != nil {
+		name = side[1]
+	}
+	return filepath.Ext(name) == transcriptExt && journal.BasePath(name) == base
+}
+
+// move renames files that are still in one directory to another, and makes
+// that durable.
 func (st *Store) move(from, to string, names []string) error {
 	for _, name := range names {
-		err := st.fs.Rename(filepath.Join(from, name), filepath.Join(to, name))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) { // else it was moved before
+		if err := st.moveFile(filepath.Join(from, name), filepath.Join(to, name)); err != nil {
 			return err
 		}
 	}
 	return errors.Join(st.fs.SyncDir(to), st.fs.SyncDir(from))
+}
+
+// moveFile renames a file, unless that was done before. After a power cut it
+// may have both names. Another file is never replaced.
+func (st *Store) moveFile(from, to string) error {
+	old, err := st.fs.Stat(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	there, err := st.fs.Stat(to)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return st.fs.Rename(from, to)
+	case err != nil:
+		return err
+	case there.Same(old):
+		return st.fs.Remove(from)
+	}
+	return fmt.Errorf("%w: %s is in the way", firn.ErrConflict, to)
 }
 
 // Restore takes a session out of the bin.
@@ -156,8 +230,12 @@ func (st *Store) Restore(ctx context.Context, id firn.ID) error {
 		if err := st.fs.MkdirAll(dir); err != nil {
 			return err
 		}
-		// The first part goes last: with it the session is whole again.
-		if err := st.move(st.binDir(id), dir, append(m.Files[1:len(m.Files):len(m.Files)], m.Files[0])); err != nil {
+		// The first part goes last, when the others are there for good: with it
+		// the session is whole again.
+		if err := st.move(st.binDir(id), dir, m.Files[1:]); err != nil {
+			return err
+		}
+		if err := st.move(st.binDir(id), dir, m.Files[:1]); err != nil {
 			return err
 		}
 		_, err = st.discardDir(st.binDir(id))
@@ -165,20 +243,24 @@ func (st *Store) Restore(ctx context.Context, id firn.ID) error {
 	})
 }
 
-// checkRoom refuses to restore over files that have come meanwhile.
+// checkRoom refuses to restore over files that have come meanwhile, before
+// anything is moved.
 func (st *Store) checkRoom(m manifest) error {
 	for _, name := range m.Files {
-		inBin, err := st.exists(filepath.Join(st.binDir(m.Session), name))
+		binned, err := st.fs.Stat(filepath.Join(st.binDir(m.Session), name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
 		if err != nil {
 			return err
 		}
 		path := filepath.Join(st.sessionsDir(m.Agent), name)
-		there, err := st.exists(path)
-		if err != nil {
-			return err
-		}
-		if inBin && there {
+		there, err := st.fs.Stat(path)
+		if err == nil && !there.Same(binned) {
 			return fmt.Errorf("%w: %s is in the way", firn.ErrConflict, path)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
 		}
 	}
 	return nil

@@ -60,7 +60,7 @@ func vouchText(id firn.EntryID, size int) string {
 func vouch(e firn.Entry) error {
 	m, ok := e.Body.(*firn.Message)
 	if !ok {
-		return fmt.Errorf("entry %s is a %s", e.ID, e.Body.Kind())
+		return fmt.Errorf("entry %q is of kind %q: %.200v", e.ID, e.Body.Kind(), e.Body)
 	}
 	var size int
 	if _, err := fmt.Sscanf(m.Text(), "%d ", &size); err != nil || m.Text() != vouchText(e.ID, size) {

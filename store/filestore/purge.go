@@ -51,12 +51,13 @@ func (st *Store) purgeSession(id firn.ID, reason string) (store.Receipt, error) 
 	if receipt.Begun.IsZero() {
 		receipt = store.Receipt{Session: id, Reason: reason, Begun: st.opts.Now().UTC()}
 	}
-	if err := st.saveReceipt(st.receiptPath(id), receipt); err != nil {
+	if err := st.saveReceipt(st.receiptPath(id), erasure{Receipt: receipt}); err != nil {
 		return receipt, err
 	}
 	if err := errors.Join(st.letGo(id), st.committer.Checkpoint()); err != nil {
 		return receipt, err
 	}
+	slices.Reverse(files) // as long as the first part is there, the others are found
 	if err := st.eraseFiles(dir, files, &receipt); err != nil {
 		return receipt, err
 	}
@@ -69,7 +70,7 @@ func (st *Store) purgeSession(id firn.ID, reason string) (store.Receipt, error) 
 		return receipt, err
 	}
 	receipt.Done = st.opts.Now().UTC()
-	return receipt, st.saveReceipt(st.receiptPath(id), receipt)
+	return receipt, st.saveReceipt(st.receiptPath(id), erasure{Receipt: receipt})
 }
 
 // whereIs finds the files of a session that is in its place or in the bin.
@@ -83,17 +84,26 @@ func (st *Store) whereIs(id firn.ID) (dir string, files []string, err error) {
 	if errors.Is(manifestErr, fs.ErrNotExist) {
 		return "", nil, err
 	}
-	return st.binDir(id), m.Files, manifestErr
+	if manifestErr != nil {
+		return "", nil, manifestErr
+	}
+	return st.binDir(id), m.Files, st.finishRemoval(m)
 }
 
-func (st *Store) saveReceipt(path string, receipt store.Receipt) error {
-	if err := st.fs.MkdirAll(filepath.Dir(path)); err != nil {
-		return err
+// finishRemoval moves what a removal, or a restoring, that was interrupted left
+// outside of the bin.
+func (st *Store) finishRemoval(m manifest) error {
+	dir := st.sessionsDir(m.Agent)
+	for _, name := range m.Files {
+		left, err := st.exists(filepath.Join(dir, name))
+		if err != nil {
+			return err
+		}
+		if left {
+			return st.move(dir, st.binDir(m.Session), m.Files)
+		}
 	}
-	if receipt.Files == nil {
-		receipt.Files = []string{}
-	}
-	return st.writeJSON(path, receipt)
+	return nil
 }
 
 // eraseFiles removes files and notes them in the receipt.
@@ -150,35 +160,28 @@ func (st *Store) purgeEntries(ctx context.Context, id firn.ID, reason string, en
 		return receipt, err
 	}
 	source := journal.Source{FS: st.fs, Path: filepath.Join(dir, files[0])}
+	if err := st.finishErasures(id, source.Path); err != nil {
+		return receipt, err
+	}
 	spans, err := st.spansOf(ctx, source, entries)
 	if err != nil {
 		return receipt, err
 	}
+	e := erasure{Receipt: receipt, Spans: spellSpans(spans)}
 	path := filepath.Join(st.receiptsDir(), fmt.Sprintf("%s-%s.json", id, firn.NewEntryID()))
-	if err := st.saveReceipt(path, receipt); err != nil {
+	if err := st.saveReceipt(path, e); err != nil {
 		return receipt, err
 	}
 	st.renew(id) // an open journal remembers its latest bytes
 	if err := st.committer.Checkpoint(); err != nil {
 		return receipt, err
 	}
-	if err := journal.Erase(st.fs, source.Path, spans); err != nil {
-		return receipt, err
-	}
-	for _, span := range spans {
-		receipt.Bytes += int64(len(span.Data))
-		part, _ := journal.Split(span.At)
-		if name := st.relative(journal.PartPath(source.Path, part)); !slices.Contains(receipt.Files, name) {
-			receipt.Files = append(receipt.Files, name)
-		}
-	}
 	// What was saved beside the transcript are pieces of unknown entries.
 	side := slices.DeleteFunc(files, func(name string) bool { return filepath.Ext(name) == transcriptExt })
-	if err := st.eraseFiles(dir, side, &receipt); err != nil {
-		return receipt, err
+	if err := st.eraseFiles(dir, side, &e.Receipt); err != nil {
+		return e.Receipt, err
 	}
-	receipt.Done = st.opts.Now().UTC()
-	return receipt, st.saveReceipt(path, receipt)
+	return st.erase(path, source.Path, e)
 }
 
 // spansOf finds the bytes of entries and what shall stand in their place. An

@@ -1,0 +1,113 @@
+package filestore
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"firn"
+	"firn/internal/journal"
+	"firn/store"
+)
+
+// erasure is a receipt as it is kept in its file. While the purge is under way
+// it also tells which bytes are being overwritten: a power cut may leave a line
+// of which half is erased, which no reader can make out any more.
+type erasure struct {
+	store.Receipt
+	Spans []span `json:"spans,omitempty"`
+}
+
+// span is a place where an entry is erased: what stands there afterwards, and
+// how long it is with the spaces behind it.
+type span struct {
+	At     firn.Pos `json:"at"`
+	Length int      `json:"length"`
+	Text   string   `json:"text"`
+}
+
+func spellSpans(spans []journal.Span) []span {
+	spelt := make([]span, len(spans))
+	for i, s := range spans {
+		spelt[i] = span{s.At, len(s.Data), string(bytes.TrimRight(s.Data, " "))}
+	}
+	return spelt
+}
+
+// spans is the inverse of spellSpans.
+func (e erasure) spans() ([]journal.Span, error) {
+	spans := make([]journal.Span, len(e.Spans))
+	for i, s := range e.Spans {
+		if s.Length < len(s.Text) || s.Length > maxSpan || strings.Contains(s.Text, "\n") {
+			return nil, fmt.Errorf("receipt of session %s: %w: it does not tell what was being erased", e.Session, firn.ErrCorrupt)
+		}
+		spans[i] = journal.Span{At: s.At, Data: append([]byte(s.Text), bytes.Repeat([]byte{' '}, s.Length-len(s.Text))...)}
+	}
+	return spans, nil
+}
+
+// maxSpan bounds what is believed of a receipt: no line is longer.
+const maxSpan = 1 << 30
+
+func (st *Store) saveReceipt(path string, e erasure) error {
+	if err := st.fs.MkdirAll(filepath.Dir(path)); err != nil {
+		return err
+	}
+	if e.Files == nil {
+		e.Files = []string{}
+	}
+	return st.writeJSON(path, e)
+}
+
+// erase overwrites what the receipt at path says in the transcript at base, and
+// completes the receipt.
+func (st *Store) erase(path, base string, e erasure) (store.Receipt, error) {
+	spans, err := e.spans()
+	if err != nil {
+		return e.Receipt, err
+	}
+	if err := journal.Erase(st.fs, base, spans); err != nil {
+		return e.Receipt, err
+	}
+	for _, span := range spans {
+		e.Bytes += int64(len(span.Data))
+		part, _ := journal.Split(span.At)
+		if name := st.relative(journal.PartPath(base, part)); !slices.Contains(e.Files, name) {
+			e.Files = append(e.Files, name)
+		}
+	}
+	e.Done, e.Spans = st.opts.Now().UTC(), nil
+	return e.Receipt, st.saveReceipt(path, e)
+}
+
+// finishErasures finishes purges of entries of a session that were interrupted.
+func (st *Store) finishErasures(id firn.ID, base string) error {
+	names, err := st.fs.ReadDir(st.receiptsDir())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if !strings.HasPrefix(name.Name(), string(id)+"-") {
+			continue
+		}
+		path := filepath.Join(st.receiptsDir(), name.Name())
+		var e erasure
+		if err := st.readJSON(path, &e); err != nil {
+			return err
+		}
+		if e.Session != id || len(e.Spans) == 0 { // another session's, or done
+			continue
+		}
+		if _, err := st.erase(path, base, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
