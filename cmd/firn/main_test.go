@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -135,65 +134,4 @@ func describe(ts *testscript.TestScript, dir string) string {
 		return nil
 	}))
 	return b.String()
-}
-
-// TestInterrupt presses Ctrl-C while a large file is being read.
-func TestInterrupt(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "large.jsonl")
-	line := `{"type":"message","id":"%d","parentId":null,"timestamp":"2026-11-15T02:45:47.243Z","message":{"role":"user","content":[{"type":"text","text":"` + strings.Repeat("x", 200) + `"}],"timestamp":1794710747206}}` + "\n"
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := bufio.NewWriter(f)
-	for i := range 300_000 {
-		fmt.Fprintf(w, line, i)
-	}
-	if err := errors.Join(w.Flush(), f.Close()); err != nil {
-		t.Fatal(err)
-	}
-	before, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, code := interrupt(t, exec.Command("firn", "verify", "--progress", path))
-	if code != 130 || !strings.Contains(out, "interrupted") {
-		t.Errorf("it ended with %d and said %q", code, out)
-	}
-	after, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if before.Size() != after.Size() || !before.ModTime().Equal(after.ModTime()) {
-		t.Error("the file has changed")
-	}
-}
-
-// interrupt starts a command, interrupts it when it shows its first progress,
-// and returns what it said after that, and its exit code.
-func interrupt(t *testing.T, cmd *exec.Cmd) (string, int) {
-	t.Helper()
-	pipe, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	said := bufio.NewScanner(pipe)
-	if !said.Scan() {
-		t.Fatal("it said nothing")
-	}
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	var rest strings.Builder
-	for said.Scan() {
-		rest.WriteString(said.Text() + "\n")
-	}
-	var exit *exec.ExitError
-	if err := cmd.Wait(); err != nil && !errors.As(err, &exit) {
-		t.Fatal(err)
-	}
-	return rest.String(), cmd.ProcessState.ExitCode()
 }

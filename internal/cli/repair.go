@@ -52,10 +52,16 @@ func (p *program) repair(cmd *cobra.Command, target doctor.Target, apply bool) e
 	if err := p.print(plan, plan.Text); err != nil {
 		return err
 	}
+	return repaired(plan)
+}
+
+// repaired makes an exit code of a repair: if all that was tried failed, that
+// of the failure, else that of a batch.
+func repaired(plan *doctor.Plan) error {
 	switch failed := len(plan.Failed); {
 	case failed == 0:
 		return nil
-	case failed == 1 && len(plan.Steps) == 0: // nothing else was tried
+	case failed == 1 && len(plan.Steps) == 0:
 		return plan.Err()
 	}
 	return errPartial

@@ -60,7 +60,8 @@ type Plan struct {
 type Failure struct {
 	Session firn.ID `json:"session"`
 	Message string  `json:"message"`
-	err     error
+	// Cause is the error that the message tells.
+	Cause error `json:"-"`
 }
 
 // Err returns the first failure as an error; nil if there is none.
@@ -68,7 +69,7 @@ func (p *Plan) Err() error {
 	if len(p.Failed) == 0 {
 		return nil
 	}
-	return p.Failed[0].err
+	return p.Failed[0].Cause
 }
 
 // MakePlan says what Repair would do now. It changes nothing.
@@ -105,7 +106,7 @@ func Repair(ctx context.Context, target Target, opts Options) (*Plan, error) {
 			if ctx.Err() != nil {
 				return s.plan, ctx.Err()
 			}
-			s.plan.Failed = append(s.plan.Failed, Failure{Session: t.session, Message: err.Error(), err: err})
+			s.plan.Failed = append(s.plan.Failed, Failure{Session: t.session, Message: err.Error(), Cause: err})
 		}
 	}
 	s.ward.progress.end()
