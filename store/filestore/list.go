@@ -170,15 +170,15 @@ type inspector struct {
 func (in *inspector) inspect(t transcript) store.Info {
 	var gist store.Gist
 	size, err := in.part(t.path, &gist, true, t.further == 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		return store.Info{}
-	}
 	if err == nil && size == 0 && t.further == 0 { // its first append failed
 		return store.Info{}
 	}
 	total, end := size, journal.Place(0, size)
 	if err == nil && t.further > 0 {
 		total, end, err = in.further(t, size, &gist)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return store.Info{}
 	}
 	info := gist.Info()
 	if err == nil && info.ID == "" && size > 0 {
@@ -197,6 +197,9 @@ func (in *inspector) further(t transcript, first int64, gist *store.Gist) (total
 	parts, err := journal.Parts(in.fs, t.path)
 	if err != nil {
 		return first, 0, err
+	}
+	if len(parts) == 0 { // removed meanwhile
+		return 0, 0, fs.ErrNotExist
 	}
 	for _, p := range parts {
 		total += p.Size

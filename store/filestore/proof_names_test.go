@@ -3,9 +3,11 @@ package filestore_test
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"firn"
+	"firn/internal/vfs/faultfs"
 	"firn/store"
 	"firn/store/filestore"
 )
@@ -43,4 +45,38 @@ func TestNeighboursStay(t *testing.T) {
 	_, err := st.Purge(ctx, "a", "asked for")
 	must(t, err)
 	check(1)
+}
+
+// A session that is removed while others are being listed is not listed, or
+// was there: whenever it happens, the list does not fail.
+func TestRemovedWhileListing(t *testing.T) {
+	ctx := context.Background()
+	for moment, met := 1, true; met; moment++ {
+		fsys := faultfs.New()
+		st := openHome(t, "/home", filestore.Options{FS: fsys, PartSize: 300})
+		for _, id := range []firn.ID{"a", "b"} {
+			for range 4 {
+				_, err := st.Append(ctx, id, store.Any, vouched(100))
+				must(t, err)
+			}
+		}
+		var looks atomic.Int64
+		fsys.Hook(func(faultfs.Kind, string) {
+			if int(looks.Add(1)) == moment {
+				fsys.Hook(nil)
+				_, err := st.Purge(ctx, "a", "asked for")
+				must(t, err)
+			}
+		})
+		var ids []firn.ID
+		for info, err := range st.List(ctx, store.Query{}) {
+			must(t, err)
+			ids = append(ids, info.ID)
+		}
+		fsys.Hook(nil)
+		if slices.Sort(ids); !slices.Equal(ids, []firn.ID{"a", "b"}) && !slices.Equal(ids, []firn.ID{"b"}) {
+			t.Errorf("removed at look %d, and then listed %v", moment, ids)
+		}
+		met = int(looks.Load()) >= moment
+	}
 }
