@@ -50,10 +50,13 @@ func (c *Committer) Close() error {
 }
 
 // distrust notes that a file could not be synced. The system may have lost what
-// was written to it, and says so only once: see [commitLog.empty].
+// was written to it, and says so only once. What the log has of it is put back
+// before anybody opens the file and takes the loss for a torn end. If that
+// fails, the log keeps it.
 func (c *Committer) distrust() {
 	if c.log != nil {
 		c.log.failures.Add(1)
+		_ = c.log.checkpoint()
 	}
 }
 
@@ -74,10 +77,6 @@ type state struct {
 	// either that or in the commit log. Kept is -1 while we cannot know.
 	synced, kept int64
 	named        bool // the file's name is durable too
-	// spoilt counts the appends that failed half way, mended those of them that
-	// a sync came after: until then, bytes of theirs may be on disk where the
-	// next append is, and a replay would take them for somebody's.
-	spoilt, mended int
 }
 
 // newState makes the state of a part. Of a file that is not new we know
@@ -106,7 +105,7 @@ func (s *state) force() error {
 // sync makes the file durable up to a size, and its name.
 func (s *state) sync(fsys vfs.FS, upTo int64) error {
 	s.mu.Lock()
-	named, spoilt := s.named, s.spoilt
+	named := s.named
 	s.mu.Unlock()
 	if err := s.force(); err != nil {
 		return err
@@ -121,7 +120,6 @@ func (s *state) sync(fsys vfs.FS, upTo int64) error {
 	s.named = true
 	s.synced = max(s.synced, upTo)
 	s.kept = max(s.kept, upTo)
-	s.mended = max(s.mended, spoilt)
 	return nil
 }
 
@@ -136,14 +134,7 @@ func (s *state) isSynced(upTo int64) bool {
 func (s *state) follows(offset int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.kept == offset && s.mended == s.spoilt
-}
-
-// spoil notes that an append failed half way.
-func (s *state) spoil() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.spoilt++
+	return s.kept == offset
 }
 
 func (s *state) setKept(upTo int64) {

@@ -265,27 +265,26 @@ func (l *commitLog) settle(f *logFile) error {
 // sync has failed, a later one that succeeds proves nothing: the system may
 // have forgotten bytes of which the log has the only copy. Then they are
 // written to their files again.
-func (l *commitLog) empty(f *logFile) (err error) {
+func (l *commitLog) empty(f *logFile) error {
 	if len(f.dirty) == 0 {
 		return nil
 	}
-	defer func() {
-		if err != nil {
-			l.failures.Add(1)
-		}
-	}()
 	if l.failures.Load() == f.failures {
-		err := syncFiles(l.fs, l.root, f.dirty)
-		if err != nil || l.failures.Load() == f.failures {
-			return err
+		if err := syncFiles(l.fs, l.root, f.dirty); err != nil {
+			l.failures.Add(1)
+		} else if l.failures.Load() == f.failures {
+			return nil
 		}
 	}
 	records, err := readLog(f.file)
 	if err != nil {
 		return err
 	}
-	_, err = restore(l.fs, l.root, records)
-	return err
+	if _, err := restore(l.fs, l.root, records); err != nil {
+		l.failures.Add(1)
+		return err
+	}
+	return nil
 }
 
 // syncFiles makes files and their names durable. Files that are gone are

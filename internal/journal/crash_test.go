@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"firn/internal/vfs/faultfs"
@@ -113,6 +114,31 @@ func TestPowerCutInRandomLives(t *testing.T) {
 	}
 }
 
+// TestFaultAndPowerCut lets an operation fail in a random life, and cuts the
+// power some time after it.
+func TestFaultAndPowerCut(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(rounds(*randomLives)) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			chance := rand.New(rand.NewPCG(seed, 5))
+			life := randomLife(seed)
+			calm := life.run
+			life.run = func(w *world) {
+				w.reopen = true
+				w.fs.Seed(seed)
+				fault := faultfs.Fault{Err: syscall.EIO, Short: chance.IntN(300), After: chance.IntN(3) == 0, Evict: chance.IntN(2) == 0}
+				fault.Of = [...]faultfs.Kind{faultfs.Any, faultfs.Changing &^ faultfs.Sync, faultfs.Write | faultfs.Truncate}[chance.IntN(3)]
+				w.fs.FailNth(1+chance.IntN(150), fault)
+				calm(w)
+			}
+			for range 6 {
+				life.powerCut(t, 1+chance.IntN(250), 4, 4)
+			}
+		})
+	}
+}
+
 // randomLife is a scenario of some journals and all that can be done to them.
 func randomLife(seed uint64) scenario {
 	return scenario{run: func(w *world) {
@@ -210,11 +236,7 @@ func (w *world) recover(left *faultfs.FS, when string) {
 // promise may be there or not.
 func (b *book) afterCrash() *book {
 	next := &book{slices.Clone(b.lines), slices.Clone(b.fates)}
-	for i, f := range next.fates {
-		if f == written {
-			next.fates[i] = refused
-		}
-	}
+	next.doubt()
 	return next
 }
 

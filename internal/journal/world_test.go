@@ -23,6 +23,8 @@ type world struct {
 	fs *faultfs.FS
 	// failed is told of every error of a step; nil means that none may be.
 	failed func(err error)
+	// reopen opens a journal anew that takes no more, before the next append.
+	reopen bool
 	// pad is how much longer than need be a line can be.
 	pad    int
 	chance *rand.Rand
@@ -61,6 +63,15 @@ func (b *book) add(fate fate, lines ...string) {
 	b.lines = append(b.lines, lines...)
 	for range lines {
 		b.fates = append(b.fates, fate)
+	}
+}
+
+// doubt notes that what was written and not promised is not to be counted on.
+func (b *book) doubt() {
+	for i, f := range b.fates {
+		if f == written {
+			b.fates[i] = refused
+		}
 	}
 }
 
@@ -114,6 +125,9 @@ func (w *world) open(path string, opts Options) {
 // is tried again.
 func (w *world) journal(path string) *Journal {
 	w.t.Helper()
+	if j := w.journals[path]; j != nil && j.failed != nil && w.reopen {
+		w.closeOne(path)
+	}
 	if w.journals[path] == nil {
 		w.open(path, w.options[path])
 	}
@@ -158,6 +172,9 @@ func (w *world) appendAs(path string, deferred bool, n int) {
 func (w *world) note(path string, deferred bool, err error, lines []string) {
 	w.t.Helper()
 	if !w.ok(err) {
+		if w.journals[path].failed != nil {
+			w.books[path].doubt()
+		}
 		w.books[path].add(refused, lines...)
 		return
 	}
@@ -196,7 +213,12 @@ func (w *world) appendTogether(paths ...string) {
 
 func (w *world) sync(path string) {
 	w.t.Helper()
-	if j := w.journal(path); j != nil && w.ok(j.Sync()) && w.options[path].Sync != SyncNever {
+	j := w.journal(path)
+	switch {
+	case j == nil:
+	case !w.ok(j.Sync()):
+		w.books[path].doubt()
+	case w.options[path].Sync != SyncNever:
 		w.books[path].keep()
 	}
 }
@@ -278,7 +300,7 @@ func (b *book) compare(fsys *faultfs.FS, path string, damage bool) error {
 			continue
 		case !known:
 			return fmt.Errorf("nobody wrote the line at %d: %.80q", line.At, line.Data)
-		case line.Open:
+		case line.Open && !damage:
 			return fmt.Errorf("line %d has no newline", i)
 		case !damage && line.Data[0] == 0:
 			return fmt.Errorf("line %d has zeros before it", i)

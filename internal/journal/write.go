@@ -171,12 +171,21 @@ func (j *Journal) write(data []byte) error {
 		return nil
 	}
 	err = fmt.Errorf("append %d bytes to %s: %w: %w", len(data), j.path, firn.ErrNotSaved, err)
-	j.state.spoil()
-	if cut := j.last.Truncate(j.size); cut != nil {
+	if cut := j.cutBack(n); cut != nil {
 		j.failed = fmt.Errorf("%w; cutting it back failed too: %w", err, cut)
 		return j.failed
 	}
 	return err
+}
+
+// cutBack takes n bytes off again that a failed append has written. It is
+// synced, so that after a power cut none of them are on disk among those that
+// the next append puts in their place.
+func (j *Journal) cutBack(n int) error {
+	if err := j.last.Truncate(j.size); err != nil || n == 0 {
+		return err
+	}
+	return j.state.force()
 }
 
 // replaced stops the journal because the file at its path is not ours any
