@@ -66,6 +66,7 @@ var layers = []layer{
 	// proving
 	{"examples/...", []string{".", "store", "store/*", "dialect", "dialect/*", "route", "window", "provider", "provider/*", "compact", "memory", "agent", "wire", "client"}, "what a stranger could write: nothing internal"},
 	{"bench/...", []string{"..."}, "measures everything"},
+	{"interop", nil, "tests with other programs, no code"},
 }
 
 // guests says which packages may import what is not ours and not the standard

@@ -1,0 +1,257 @@
+package interop
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// releases are the installed programs, by the name that package.json gives
+// them, with the version that the tests were written for.
+var releases = map[string]string{"pi": "0.73.1", "pi-new": "0.87.1"}
+
+// eachRelease runs a test with every release of pi.
+func eachRelease(t *testing.T, test func(t *testing.T, p *pi)) {
+	for name, version := range releases {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			test(t, startPi(t, name))
+		})
+	}
+}
+
+// old reports whether it is the old line of pi.
+func (p *pi) old() bool { return p.name == "pi" }
+
+// pi is the session code of an installed pi, in a process of its own.
+type pi struct {
+	name    string
+	in      io.WriteCloser
+	out     *bufio.Reader
+	saidErr *strings.Builder
+}
+
+// startPi starts the driver of an installed release. It ends with the test.
+func startPi(t *testing.T, name string) *pi {
+	t.Helper()
+	p := &pi{name: name, saidErr: new(strings.Builder)}
+	cmd := exec.CommandContext(t.Context(), node(t), "pi.mjs", name)
+	requireInstalled(t, name)
+	cmd.Env = piEnv(t.TempDir())
+	cmd.Stderr = p.saidErr
+	var err error
+	if p.in, err = cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.out = bufio.NewReader(out)
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("start %s: %v", name, err)
+	}
+	t.Cleanup(func() {
+		p.in.Close()
+		cmd.Wait() // the context may have ended it first
+	})
+	return p
+}
+
+// node finds the node that npm installed, else that of the system.
+func node(t *testing.T) string {
+	t.Helper()
+	arch := map[string]string{"amd64": "x64"}[runtime.GOARCH]
+	if arch == "" {
+		arch = runtime.GOARCH
+	}
+	pinned, err := filepath.Abs(filepath.Join("node_modules", "node-"+runtime.GOOS+"-"+arch, "bin", "node"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(pinned); err == nil {
+		return pinned
+	}
+	found, err := exec.LookPath("node")
+	if err != nil {
+		t.Fatalf("node is not installed: run `make test`, which installs it (%v)", err)
+	}
+	return found
+}
+
+// requireInstalled fails the test if the release is not there or another one.
+func requireInstalled(t *testing.T, name string) {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("node_modules", name, "package.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Fatalf("pi %s is not installed: run `make test`, which installs it", releases[name])
+	}
+	var manifest struct{ Version string }
+	if err == nil {
+		err = json.Unmarshal(b, &manifest)
+	}
+	if err != nil {
+		t.Fatalf("look which pi is installed: %v", err)
+	}
+	if manifest.Version != releases[name] {
+		t.Fatalf("pi %s is installed, want %s: run `make test`, which installs it", manifest.Version, releases[name])
+	}
+}
+
+// piEnv is an environment in which pi finds nothing of the person who runs the
+// tests: neither settings nor keys nor a proxy.
+func piEnv(home string) []string {
+	env := []string{"HOME=" + home, "USERPROFILE=" + home, "PI_OFFLINE=1", "NO_COLOR=1", "TERM=dumb"}
+	for _, name := range []string{"PATH", "SystemRoot", "TMPDIR", "TEMP"} {
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
+}
+
+// call is a method of pi's SessionManager with its arguments.
+type call []any
+
+// request is what pi.mjs is asked.
+type request struct {
+	Open   string `json:"open,omitempty"`
+	Create string `json:"create,omitempty"`
+	List   string `json:"list,omitempty"`
+	CWD    string `json:"cwd,omitempty"`
+	Calls  []call `json:"calls,omitempty"`
+}
+
+// reply is what pi.mjs answers.
+type reply struct {
+	Error    string            `json:"error"`
+	Returned []json.RawMessage `json:"returned"`
+	State    piState           `json:"state"`
+	Sessions []piSession       `json:"sessions"`
+	Recent   string            `json:"recent"`
+}
+
+// piState is what pi holds of a session.
+type piState struct {
+	File    string            `json:"file"`
+	Session string            `json:"session"`
+	Header  map[string]any    `json:"header"`
+	Leaf    string            `json:"leaf"`
+	Entries []map[string]any  `json:"entries"`
+	Branch  []string          `json:"branch"`
+	Roots   []string          `json:"roots"`
+	Labels  map[string]string `json:"labels"`
+	Name    string            `json:"name"`
+	// Context is what pi keeps in memory, Sent what it makes of it for a model.
+	Context       []map[string]any `json:"context"`
+	Sent          []map[string]any `json:"sent"`
+	ThinkingLevel string           `json:"thinkingLevel"`
+	Model         *struct {
+		Provider string `json:"provider"`
+		ModelID  string `json:"modelId"`
+	} `json:"model"`
+}
+
+// piSession is a session in pi's list.
+type piSession struct {
+	Path         string `json:"path"`
+	ID           string `json:"id"`
+	CWD          string `json:"cwd"`
+	Name         string `json:"name"`
+	FirstMessage string `json:"firstMessage"`
+	MessageCount int    `json:"messageCount"`
+}
+
+// try sends a request and returns what comes back, errors of pi too.
+func (p *pi) try(t *testing.T, r request) reply {
+	t.Helper()
+	line, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.in.Write(append(line, '\n')); err != nil {
+		t.Fatalf("ask %s: %v; it said %q", p.name, err, p.saidErr)
+	}
+	answer, err := p.out.ReadBytes('\n')
+	if err != nil {
+		t.Fatalf("hear %s: %v; it said %q", p.name, err, p.saidErr)
+	}
+	var got reply
+	if err := json.Unmarshal(answer, &got); err != nil {
+		t.Fatalf("read the answer of %s: %v\n%.2000s", p.name, err, answer)
+	}
+	return got
+}
+
+// ask sends a request that must succeed.
+func (p *pi) ask(t *testing.T, r request) reply {
+	t.Helper()
+	got := p.try(t, r)
+	if got.Error != "" {
+		t.Fatalf("%s: %s", p.name, got.Error)
+	}
+	return got
+}
+
+// open lets pi open a file and call methods, and returns what it then holds.
+func (p *pi) open(t *testing.T, file string, calls ...call) piState {
+	t.Helper()
+	return p.ask(t, request{Open: file, Calls: calls}).State
+}
+
+// look lets pi open a file and checks that this left the directory as it was.
+func (p *pi) look(t *testing.T, file string) piState {
+	t.Helper()
+	before := snapshot(t, filepath.Dir(file))
+	state := p.open(t, file)
+	if after := snapshot(t, filepath.Dir(file)); after != before {
+		t.Fatalf("%s changed the directory by opening %s:\n%s\nwas\n%s", p.name, file, after, before)
+	}
+	return state
+}
+
+// entryIDs lists the ids of entries as pi sees them.
+func entryIDs(entries []map[string]any) []string {
+	ids := make([]string, len(entries))
+	for i, e := range entries {
+		ids[i] = fmt.Sprint(e["id"])
+	}
+	return ids
+}
+
+// The messages that pi's own agent would hand to appendMessage.
+
+func piUser(text string) map[string]any {
+	return map[string]any{"role": "user", "content": text, "timestamp": 1794710747206}
+}
+
+func piAssistant(text string, calls ...map[string]any) map[string]any {
+	content, stop := []map[string]any{{"type": "text", "text": text}}, "stop"
+	if len(calls) > 0 {
+		content, stop = append(content, calls...), "toolUse"
+	}
+	return map[string]any{
+		"role": "assistant", "content": content, "stopReason": stop, "timestamp": 1794710747452,
+		"api": "anthropic-messages", "provider": "anthropic", "model": "claude-test",
+		"usage": map[string]any{"input": 629, "output": 7, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 636,
+			"cost": map[string]any{"input": 0.001887, "output": 0.000105, "cacheRead": 0, "cacheWrite": 0, "total": 0.001992}},
+	}
+}
+
+func piToolCall(id string) map[string]any {
+	return map[string]any{"type": "toolCall", "id": id, "name": "read", "arguments": map[string]any{"path": "a.txt", "limit": 1.5}}
+}
+
+func piToolResult(id, text string) map[string]any {
+	return map[string]any{"role": "toolResult", "toolCallId": id, "toolName": "read", "isError": false, "timestamp": 1794710749751,
+		"content": []map[string]any{{"type": "text", "text": text}}, "details": map[string]any{"lines": 1}}
+}
