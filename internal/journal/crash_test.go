@@ -62,7 +62,7 @@ var shortLives = map[string]scenario{
 		for i, path := range four {
 			w.open(path, Options{PartSize: int64(1000 * (i + 1))})
 		}
-		for i := range 5 {
+		for i := range 4 {
 			w.appendTogether(four...)
 			w.appendDeferred(four[i%4], 1)
 			w.appendTogether(four[:2]...)
@@ -95,7 +95,7 @@ func TestPowerCut(t *testing.T) {
 	for name, life := range shortLives {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for nth := 1; life.powerCut(t, nth, max(10, life.states), 4); nth++ {
+			for nth := 1; life.powerCut(t, nth, max(10, life.states), 4); nth += stride() {
 			}
 		})
 	}

@@ -117,7 +117,7 @@ func TestEveryOperationFails(t *testing.T) {
 	for name, life := range lives {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for nth := 1; ; nth++ {
+			for nth := 1; ; nth += stride() {
 				line := life.failing(t, nth, faultfs.Fault{Err: syscall.EIO})
 				if line == "" {
 					break
@@ -153,17 +153,12 @@ func (s scenario) failing(t *testing.T, nth int, fault faultfs.Fault) (line stri
 	t.Helper()
 	w := newWorld(t, memory(t, s.files))
 	w.pad = 90
-	var failed string
 	var errs []error
+	w.fs.ClearLog()
 	w.fs.FailNth(nth, fault)
-	w.fs.Hook(func(_ faultfs.Kind, line string) {
-		if nth--; nth == 0 {
-			failed = line
-		}
-	})
 	defer func() {
 		if t.Failed() {
-			t.Logf("%q failed: %v; then: %v", failed, fault, errs)
+			t.Logf("%q failed: %v; then: %v", line, fault, errs)
 		}
 	}()
 	w.failed = func(err error) { errs = append(errs, err) }
@@ -171,12 +166,13 @@ func (s scenario) failing(t *testing.T, nth int, fault faultfs.Fault) (line stri
 	if w.fs.Waiting() > 0 {
 		return ""
 	}
+	line = w.fs.Log()[nth-1]
 	for _, err := range errs {
-		checkError(t, err, failed, fault.Err)
+		checkError(t, err, line, fault.Err)
 	}
 	w.failed = nil
 	w.reopened(fault.Evict)
-	return failed
+	return line
 }
 
 // checkError sees that an error tells its cause and its kind.

@@ -24,6 +24,15 @@ func rounds(n int) int {
 	return n
 }
 
+// stride is the step to take where every one is tried: 1, or more if the tests
+// are to be short.
+func stride() int {
+	if testing.Short() {
+		return 7
+	}
+	return 1
+}
+
 // memory makes a file system in memory with the given files.
 func memory(t testing.TB, files map[string]string) *faultfs.FS {
 	t.Helper()

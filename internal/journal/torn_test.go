@@ -91,11 +91,7 @@ func (c *torn) torn(path string, offset int, fragment string) {
 
 // cuts yields the places to cut at: every byte, or in short tests some of them.
 func cuts(size int, do func(cut int)) {
-	step := 1
-	if testing.Short() {
-		step = 7
-	}
-	for cut := 0; cut <= size; cut += step {
+	for cut := 0; cut <= size; cut += stride() {
 		do(cut)
 	}
 }
