@@ -3,10 +3,12 @@ package journal
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -292,4 +294,45 @@ func TestClosingAPartFails(t *testing.T) {
 	}
 	w.close()
 	w.check(false)
+}
+
+// TestReadWhileWriting reads both ways while lines are added and parts begun:
+// readers see all that was there when they came, without a hole.
+func TestReadWhileWriting(t *testing.T) {
+	t.Parallel()
+	fsys := memory(t, nil)
+	j := openIn(t, fsys, base, Options{PartSize: 200, Sync: SyncNever})
+	lines := numbered("n", rounds(2000))
+	add(t, j, lines[0])
+	var there atomic.Int64
+	there.Store(1)
+	var all sync.WaitGroup
+	all.Go(func() {
+		for _, line := range lines[1:] {
+			if _, err := j.Append(false, batch(line)); err != nil {
+				t.Error(err)
+			}
+			there.Add(1)
+		}
+	})
+	for name, seq := range map[string]func() iter.Seq2[Line, error]{
+		"forwards":  func() iter.Seq2[Line, error] { return j.Source().Lines(0) },
+		"backwards": func() iter.Seq2[Line, error] { return j.Source().Back(^firn.Pos(0)) },
+	} {
+		all.Go(func() {
+			for done := false; !done; {
+				least := int(there.Load())
+				done = least == len(lines)
+				got, err := some(seq(), len(lines)+1)
+				if name == "backwards" {
+					slices.Reverse(got)
+				}
+				if err != nil || len(got) < least || !slices.Equal(got, lines[:len(got)]) {
+					t.Errorf("%s: %d lines when there were %d, %v", name, len(got), least, err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
 }
