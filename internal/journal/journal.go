@@ -173,7 +173,8 @@ type Wait struct {
 }
 
 // Wait returns when the lines are durable, or cannot be made so. It must be
-// called once after each Write that succeeded.
+// called once after each Write that succeeded; who writes several times before
+// waiting waits in the order of the writes, or from several goroutines.
 func (w Wait) Wait() error {
 	j := w.j
 	if w.pending != nil {

@@ -92,25 +92,45 @@ func replayAll(fsys vfs.FS, root, dir string) (done []Replayed, err error) {
 }
 
 // PendingLogs counts the commit logs below root that wait to be replayed,
-// without changing anything.
-func PendingLogs(fsys vfs.FS, root string) (int, error) {
+// without changing anything. It asks by trying their locks, so it holds off
+// replays meanwhile: one that found a log locked would take it for living.
+func PendingLogs(fsys vfs.FS, root string) (n int, err error) {
 	dir := filepath.Join(root, "commit")
 	names, err := logNames(fsys, dir)
-	n := 0
+	if err != nil || len(names) == 0 {
+		return 0, err
+	}
+	lock, err := fsys.Open(filepath.Join(dir, "lock"), vfs.Read)
+	if err == nil {
+		defer lock.Close() // frees the lock; nothing was written
+		err = lock.Lock()
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // if it is not there, nobody has ever replayed
+		return 0, fmt.Errorf("look at commit logs: %w", err)
+	}
 	for _, name := range names {
-		file, err := fsys.Open(filepath.Join(dir, name), vfs.Read)
+		dead, err := isDead(fsys, filepath.Join(dir, name))
 		if err != nil {
 			return n, fmt.Errorf("look at commit log %s: %w", name, err)
 		}
-		ok, lockErr := file.TryLock()
-		if err := errors.Join(lockErr, file.Close()); err != nil {
-			return n, fmt.Errorf("look at commit log %s: %w", name, err)
-		}
-		if ok {
+		if dead {
 			n++
 		}
 	}
-	return n, err
+	return n, nil
+}
+
+// isDead reports whether nobody holds the lock of a log.
+func isDead(fsys vfs.FS, path string) (bool, error) {
+	file, err := fsys.Open(path, vfs.Read)
+	if errors.Is(err, fs.ErrNotExist) { // replayed or emptied meanwhile
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	ok, err := file.TryLock()
+	return ok, errors.Join(err, file.Close())
 }
 
 func logNames(fsys vfs.FS, dir string) ([]string, error) {

@@ -35,9 +35,10 @@ type Line struct {
 	Open bool
 }
 
-// Sizes of the pieces that are read. Backward reading begins small, as often
-// only the newest lines are wanted.
+// Sizes of the pieces that are read. Reading begins small, as most files are,
+// and as often only the newest lines are wanted.
 const (
+	readSizeMin  = 16 << 10
 	readSize     = 256 << 10
 	backSizeMin  = 32 << 10
 	backSizeMax  = 512 << 10
@@ -165,7 +166,8 @@ func (f *forward) fill() error {
 		return fmt.Errorf("line at %d: %w: over %d bytes", f.offset, firn.ErrTooLarge, readSizeMost)
 	}
 	buf := f.buf[:0]
-	if need := left + max(readSize, left); cap(buf) < need { // at least double, so that long lines take linear time
+	piece := min(max(2*cap(f.buf), readSizeMin), readSize)
+	if need := left + max(piece, left); cap(buf) < need { // at least double, so that long lines take linear time
 		buf = make([]byte, 0, need)
 	}
 	buf = append(buf, f.buf[f.start:]...)
