@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"bytes"
+	"slices"
 
 	"firn"
 	"firn/internal/rawjson"
@@ -39,6 +40,7 @@ func (r *Reader) Records(line Line) []firn.Record {
 		return append(r.records, firn.LazyRecord(line.At, line.Next, glance, line.Data, r.Dialect.Decode))
 	}
 	pieces := r.split(line.Data)
+	damaged := slices.ContainsFunc(pieces, func(p rawjson.Piece) bool { return p.Kind != rawjson.Whole && p.Kind != rawjson.BOM })
 	for i, p := range pieces {
 		at := line.Start + firn.Pos(p.Offset)
 		next := at + firn.Pos(len(p.Bytes))
@@ -51,18 +53,23 @@ func (r *Reader) Records(line Line) []firn.Record {
 		if i > 0 && p.Kind == rawjson.Whole && pieces[i-1].Kind == rawjson.Whole {
 			r.records = append(r.records, gap(at, at, firn.GapGlued, "a newline is missing between two records"))
 		}
-		r.records = append(r.records, r.piece(p, at, next))
+		r.records = append(r.records, r.piece(p, at, next, damaged))
 	}
 	return r.records
 }
 
-func (r *Reader) piece(p rawjson.Piece, at, next firn.Pos) firn.Record {
+// piece makes a record of a piece of a line. If the line is damaged, an object
+// on it may be what is left of a larger one: a part of a message, say.
+func (r *Reader) piece(p rawjson.Piece, at, next firn.Pos, damaged bool) firn.Record {
 	if p.Kind != rawjson.Whole {
 		return gap(at, next, gapKinds[p.Kind], p.Detail)
 	}
 	glance, err := r.glance(p.Bytes)
 	if err != nil {
 		return gap(at, next, firn.GapDamaged, err.Error())
+	}
+	if damaged && !isRecord(glance, nil) {
+		return gap(at, next, firn.GapDamaged, "an object that is no entry, in a damaged line")
 	}
 	return firn.LazyRecord(at, next, glance, p.Bytes, r.Dialect.Decode)
 }
@@ -93,8 +100,13 @@ func (r *Reader) glance(line []byte) (firn.Glance, error) {
 // singleRecord reports whether a line that begins as a record is sure not to
 // have another one in it. Every record but a header tells its parent; within a text the
 // quotes of such a member would be escaped. It looks for the capital letter,
-// which is rare and found fast.
+// which is rare and found fast. It is not sure of a line that does not end as an
+// object does, or has zero bytes in it: a power cut may have taken what comes
+// behind a whole record.
 func singleRecord(line []byte) bool {
+	if !bytes.HasSuffix(bytes.TrimRight(line, " \t\r"), []byte("}")) || bytes.IndexByte(line, 0) >= 0 {
+		return false
+	}
 	const before, after = `"parent`, `Id":`
 	found := false
 	for at := 0; ; at++ {
