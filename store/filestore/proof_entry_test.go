@@ -199,3 +199,22 @@ func checkResumed(st store.Store, id firn.ID, r reading) error {
 	}
 	return nil
 }
+
+// checkReached says whether resuming a session reaches every one of its
+// entries, guessing where it must.
+func checkReached(st store.Store, id firn.ID, r reading) error {
+	path, err := collect(st, id)
+	if err != nil {
+		return err
+	}
+	reached := make(map[firn.EntryID]bool)
+	for _, e := range path.Entries {
+		reached[e.ID] = true
+	}
+	for _, e := range r.entries {
+		if !reached[e.ID] {
+			return fmt.Errorf("resuming does not reach entry %s: %v", e.ID, path.Gaps)
+		}
+	}
+	return nil
+}

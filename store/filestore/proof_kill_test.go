@@ -120,6 +120,12 @@ func (w *writer) move(chance *rand.Rand) {
 		w.t.Error(err)
 		return
 	}
+	// It is of an agent of its own; see powerWorld.ownAgent.
+	_, err := w.st.Append(ctx, movedSession, store.Start, firn.Entry{Body: &firn.Header{Agent: "mover"}})
+	if err != nil && !errors.Is(err, firn.ErrConflict) {
+		w.t.Error(err)
+		return
+	}
 	for w.append(movedSession, drawBatch(chance)) {
 		err := w.st.Remove(ctx, movedSession, "to try it")
 		if err == nil {

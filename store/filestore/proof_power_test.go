@@ -365,20 +365,7 @@ func (w *powerWorld) checkRest(st *filestore.Store, id firn.ID) error {
 	if err := errors.Join(w.checkAcks(id, r), r.checkVouched()); err != nil {
 		return err
 	}
-	path, err := collect(st, id)
-	if err != nil {
-		return err
-	}
-	reached := make(map[firn.EntryID]bool)
-	for _, e := range path.Entries {
-		reached[e.ID] = true
-	}
-	for _, e := range r.entries {
-		if !reached[e.ID] {
-			return fmt.Errorf("resuming does not reach entry %s: %v", e.ID, path.Gaps)
-		}
-	}
-	return nil
+	return checkReached(st, id, r)
 }
 
 // checkMoved looks for sessions that were moved, and puts them in their place.
