@@ -130,3 +130,23 @@ func FuzzReader(f *testing.F) {
 		}
 	})
 }
+
+// TestReaderBoundsRecordsOfALine reads lines of very many objects: what comes
+// after the first ten thousand is one gap, so that a small line cannot fill the
+// memory.
+func TestReaderBoundsRecordsOfALine(t *testing.T) {
+	const pieces = 10_000
+	entry := `{"type":"label","id":"a","parentId":"b","targetId":"b"}`
+	for _, quick := range []bool{false, true} {
+		r := dialect.Reader{Dialect: native.New(), Quick: quick}
+		got := read(&r, bytes.Repeat([]byte("{}"), 1<<20))
+		if max := 2*pieces + 2; len(got) > max {
+			t.Errorf("quick %t: %d records of a line of empty objects, want at most %d", quick, len(got), max)
+		}
+		got = read(&r, bytes.Repeat([]byte(entry), 3*pieces))
+		entries := len(slices.DeleteFunc(slices.Clone(got), func(s string) bool { return s != "a" }))
+		if entries != pieces+1 || !slices.Contains(got, string(firn.GapDamaged)) {
+			t.Errorf("quick %t: %d entries of a line of %d, want the first %d, a gap, and the last", quick, entries, 3*pieces, pieces)
+		}
+	}
+}

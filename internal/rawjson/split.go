@@ -37,12 +37,18 @@ const bom = "\xef\xbb\xbf"
 // million pieces.
 const maxDamage = 64
 
+// maxPieces bounds all pieces of a line, whole ones too: what comes after so
+// many is one piece of damage. Every record of a line costs its reader many
+// times the two bytes that it may be long.
+const maxPieces = 10_000
+
 // Split saves what is whole from a line that is not one JSON object: a line
 // with a byte order mark or zero bytes in it, with several records glued
 // together, or with the fragment of a record before a whole one, as an append
 // behind a torn line leaves it. The pieces are in order and cover the line but
 // for white space; a blank line has none. The time it takes grows with the
-// length of the line and no faster.
+// length of the line and no faster. After ten thousand pieces the rest of the
+// line is one piece of damage, whatever it is.
 //
 // An object inside of a broken one is not taken for a record. The price: where
 // a record was torn at a place where an object may stand within it (behind a
@@ -52,6 +58,9 @@ func Split(line []byte) []Piece {
 	var pieces []Piece
 	damage := 0
 	for pos := skipSpace(line, 0); pos < len(line); {
+		if len(pieces) == maxPieces {
+			return append(pieces, Piece{Damaged, pos, trimSpace(line[pos:]), "the line has more than 10,000 pieces; from here on it is not taken apart"})
+		}
 		p := pieceAt(line, pos, damage < maxDamage)
 		if p.Kind != Whole {
 			damage++

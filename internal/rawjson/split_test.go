@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -130,8 +131,34 @@ func TestSplitHostile(t *testing.T) {
 		line := []byte(strings.Repeat(unit, size/len(unit)))
 		pieces := Split(line)
 		checkPieces(t, line, pieces)
-		if damage := len(pieces) - bytes.Count(line, []byte(`{"a":1}`)); damage > maxDamage+1 {
+		if damage := len(slices.DeleteFunc(pieces, isWhole)); damage > maxDamage+1 {
 			t.Errorf("%q: %d pieces of damage", unit, damage)
+		}
+	}
+}
+
+func isWhole(p Piece) bool { return p.Kind == Whole }
+
+// A line of many small objects must not become many more bytes of pieces.
+func TestSplitBoundsWholePieces(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		line string
+		want int
+		rest string
+	}{
+		{"as many as are told apart", strings.Repeat("{} ", maxPieces), maxPieces, ""},
+		{"one more", strings.Repeat("{}", maxPieces) + ` {"a":1} `, maxPieces + 1, `{"a":1}`},
+		{"a million", strings.Repeat("{}", 1<<20), maxPieces + 1, strings.Repeat("{}", 1<<20-maxPieces)},
+	} {
+		pieces := Split([]byte(test.line))
+		checkPieces(t, []byte(test.line), pieces)
+		if len(pieces) != test.want {
+			t.Errorf("%s: %d pieces, want %d", test.name, len(pieces), test.want)
+			continue
+		}
+		if last := pieces[test.want-1]; test.rest != "" && (last.Kind != Damaged || string(last.Bytes) != test.rest) {
+			t.Errorf("%s: the last piece is %s of %d bytes, want damage of %d", test.name, last.Kind, len(last.Bytes), len(test.rest))
 		}
 	}
 }
