@@ -39,7 +39,10 @@ func (r *Reader) Records(line Line) []firn.Record {
 	if glance, err := r.glance(line.Data); err == nil {
 		return append(r.records, firn.LazyRecord(line.At, line.Next, glance, line.Data, r.Dialect.Decode))
 	}
-	pieces := r.split(line.Data)
+	pieces := rawjson.Split(line.Data)
+	if !line.Open { // behind an unfinished line nobody has written yet
+		pieces = r.split(pieces)
+	}
 	damaged := slices.ContainsFunc(pieces, func(p rawjson.Piece) bool { return p.Kind != rawjson.Whole && p.Kind != rawjson.BOM })
 	for i, p := range pieces {
 		at := line.Start + firn.Pos(p.Offset)
@@ -124,12 +127,12 @@ func singleRecord(line []byte) bool {
 	}
 }
 
-// split cuts a damaged line into pieces. Where a record was torn at a place
-// where an object may stand within it, the one glued to it looks like a part
-// of it; knowing what a record looks like, we can tell.
-func (r *Reader) split(line []byte) []rawjson.Piece {
+// split cuts the pieces of a damaged line further. Where a record was torn at a
+// place where an object may stand within it, the one glued to it looks like a
+// part of it; knowing what a record looks like, we can tell.
+func (r *Reader) split(found []rawjson.Piece) []rawjson.Piece {
 	var pieces []rawjson.Piece
-	for _, p := range rawjson.Split(line) {
+	for _, p := range found {
 		if p.Kind == rawjson.Torn || p.Kind == rawjson.Damaged {
 			if at := r.inner(p.Bytes); at > 0 {
 				whole := rawjson.Piece{Kind: rawjson.Whole, Offset: p.Offset + at, Bytes: p.Bytes[at:]}
@@ -147,15 +150,20 @@ func (r *Reader) split(line []byte) []rawjson.Piece {
 const innerTries = 64
 
 // inner finds a whole record that ends a torn piece, from the end, and returns
-// where it begins; -1 if there is none.
+// where it begins; -1 if there is none. A message may well hold what looks like
+// a record. A root is not believed behind an entry that is none: it would cut
+// off all that was said before.
 func (r *Reader) inner(piece []byte) int {
+	torn, _ := r.Dialect.Glance(piece)
 	end := len(piece)
 	for range innerTries {
 		at := bytes.LastIndex(piece[:end], []byte(`{"type":`))
 		if at <= 0 {
 			return -1
 		}
-		if isRecord(r.Dialect.Glance(piece[at:])) && rawjson.Valid(piece[at:]) == nil {
+		g, err := r.Dialect.Glance(piece[at:])
+		cutsOff := g.Parent == "" && g.Kind != firn.KindHeader && torn.Parent != ""
+		if isRecord(g, err) && !cutsOff && rawjson.Valid(piece[at:]) == nil {
 			return at
 		}
 		end = at
