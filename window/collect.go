@@ -70,6 +70,15 @@ type walk struct {
 	split firn.Pos
 
 	hides map[firn.EntryID]mark
+	// touched tells of each id that a tombstone points at, or one that points at
+	// such a tombstone, how many entries had been collected when the newest of
+	// them was met, and so are newer. Tombstones that do not count are among
+	// them: what was shown again was hidden once.
+	touched map[firn.EntryID]int
+	// changed says that an entry of the path was touched, fresh how many of the
+	// collected entries are newer than all that touched it.
+	changed bool
+	fresh   int
 	// run says that the last omission is still growing.
 	run bool
 	// seen counts the entries of the tree that were read, and so numbers them
@@ -147,8 +156,11 @@ func (w *walk) header(rec *firn.Record) {
 func (w *walk) node(rec *firn.Record) {
 	g, number := &rec.Glance, w.seen
 	w.seen++
-	if g.Kind == firn.KindTombstone && !w.hidden(g.ID, number) {
-		w.hide(g.Target, number)
+	if g.Kind == firn.KindTombstone {
+		w.touch(g)
+		if !w.hidden(g.ID, number) {
+			w.hide(g.Target, number)
+		}
 	}
 	if !w.wanted(g.ID, number) {
 		if g.Kind != firn.KindTombstone {
@@ -180,6 +192,9 @@ func (w *walk) wanted(id firn.EntryID, number int) bool {
 
 // visit collects an entry of the path, unless it is hidden or cannot be read.
 func (w *walk) visit(rec *firn.Record, number int) {
+	if newer, ok := w.touched[rec.Glance.ID]; ok && (!w.changed || newer < w.fresh) {
+		w.changed, w.fresh = true, newer
+	}
 	if w.hidden(rec.Glance.ID, number) {
 		w.omit(Tombstoned, rec)
 		return
@@ -238,6 +253,20 @@ func (w *walk) hide(id firn.EntryID, number int) {
 	}
 }
 
+// touch notes what a tombstone points at, whether it counts or not.
+func (w *walk) touch(g *firn.Glance) {
+	newer := len(w.path.Entries)
+	for _, id := range [...]firn.EntryID{g.ID, g.Target} {
+		if n, ok := w.touched[id]; ok {
+			newer = min(newer, n)
+		}
+	}
+	if w.touched == nil {
+		w.touched = make(map[firn.EntryID]int)
+	}
+	w.touched[g.Target] = newer
+}
+
 // hidden reports whether a tombstone that stands after the entry hides it.
 func (w *walk) hidden(id firn.EntryID, number int) bool {
 	at, ok := w.hides[id]
@@ -276,6 +305,9 @@ func (w *walk) finish() Path {
 	p := w.path
 	if p.Compaction != nil && !w.kept {
 		p.Entries, p.Out = w.keepNothing()
+	}
+	if w.changed {
+		p.stale = max(0, len(p.Entries)-w.fresh)
 	}
 	slices.Reverse(p.Entries)
 	slices.Reverse(p.Out)

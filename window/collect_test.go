@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -70,6 +71,9 @@ func parseRecord(at firn.Pos, words []string) firn.Record {
 			e.Body = &firn.Compaction{Summary: "S" + words[0], FirstKept: firn.EntryID(value)}
 		case "hide":
 			e.Body = &firn.Tombstone{Target: firn.EntryID(value)}
+		case "used":
+			tokens, _ := strconv.ParseInt(value, 10, 64)
+			e.Body = &firn.Message{Role: firn.RoleAssistant, Usage: &firn.Usage{Input: tokens}}
 		case "erased":
 			e.Body = &firn.Opaque{Type: firn.KindErased}
 		case "model":

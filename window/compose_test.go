@@ -166,6 +166,33 @@ func TestTokens(t *testing.T) {
 	}
 }
 
+// What an answer reported counts until something of its path is hidden or shown
+// again, on whatever branch that is said.
+func TestTokensReportedBeforeHiding(t *testing.T) {
+	for _, tt := range []struct {
+		name, log string
+		want      int64
+	}{
+		{"nothing hidden", "a\n b < a used=100\n c < b", 100},
+		{"hidden on another branch", "a\n b < a used=100\n t < a hide=a\n c < b", 0},
+		{"hidden before the answer", "a\n x < a\n t < x hide=a\n b < x used=100\n c < b", 100},
+		{"hidden between two answers", "a\n b < a used=100\n t < a hide=a\n c < b used=70\n d < c", 70},
+		{"hidden on another branch, which is all that it hides", "a\n x < a\n b < a used=100\n t < x hide=x\n c < b", 100},
+		{"shown again on another branch", "a\n x < a\n t < x hide=a\n b < x used=100\n u < t hide=t\n c < b", 0},
+		{"shown again before the answer", "a\n x < a\n t < x hide=a\n u < t hide=t\n b < x used=100\n c < b", 100},
+		{"hidden twice, the second time since", "a\n x < a\n t < x hide=a\n b < x used=100\n u < a hide=a\n c < b", 0},
+		{"hidden and compacted away", "a\n x < a\n k < x keep=\n b < k used=100\n t < x hide=x\n c < b", 100},
+		{"a compaction undone on another branch", "a\n x < a\n k < x keep=\n b < k used=100\n t < x hide=k\n c < b", 0},
+		{"hidden, in a file whose links are broken", "a\n b < zz used=100\n t < a hide=a\n c < b", 0},
+	} {
+		path, err := window.Collect(parse("s header\n" + tt.log).back(new(int)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, tt.name, window.Build(path, window.Options{}).Tokens.Reported, tt.want)
+	}
+}
+
 // letters counts a token for every byte.
 type letters struct{}
 

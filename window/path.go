@@ -34,6 +34,10 @@ type Path struct {
 	Start firn.Pos
 
 	hides map[firn.EntryID]mark
+	// stale is how many entries, from the oldest, were written before something
+	// of the path was hidden or shown again: what they tell of its size is not
+	// true any more.
+	stale int
 }
 
 // Hides reports whether a tombstone that counts, among those that were read,

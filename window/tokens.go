@@ -122,9 +122,10 @@ func count(p Path, w *Window, counter TokenCounter) Tokens {
 }
 
 // reporter finds the latest answer whose usage tells the size of the
-// conversation as it still is: nothing was compacted or hidden since.
+// conversation as it still is: nothing was compacted or hidden since, wherever
+// that was said.
 func reporter(p Path) (at int, said *firn.Message) {
-	for i := len(p.Entries) - 1; i >= 0; i-- {
+	for i := len(p.Entries) - 1; i >= p.stale; i-- {
 		switch b := p.Entries[i].Body.(type) {
 		case *firn.Compaction, *firn.Tombstone:
 			return 0, nil
