@@ -313,7 +313,7 @@ func (w *walk) finish() Path {
 	slices.Reverse(p.Out)
 	slices.Reverse(p.Gaps)
 	p.State = settle(p.Entries)
-	p.hides = w.hides
+	p.hides, p.End = w.hides, w.end
 	if p.Header != nil {
 		p.Hidden = p.Hides(firn.EntryID(p.Header.Session))
 	}

@@ -32,6 +32,10 @@ type Path struct {
 	Header *firn.Header
 	// Start is where reading stopped: nothing before it was looked at.
 	Start firn.Pos
+	// End is the position after the newest record that was read, zero if there
+	// was none. Append there, and it is refused if somebody else spoke
+	// meanwhile; follow from there, and nothing is missed or seen twice.
+	End firn.Pos
 
 	hides map[firn.EntryID]mark
 	// stale is how many entries, from the oldest, were written before something

@@ -42,7 +42,8 @@ func remember(ctx context.Context, out io.Writer, home string) error {
 	}
 	w := window.Build(path, window.Options{Profile: window.Anthropic()}) // a request the provider accepts, whatever happened
 	answer := ask(w)                                                     // your model
-	if _, err = st.Append(ctx, id, store.Any, firn.AssistantText(answer)); err != nil {
+	// Refused if somebody else spoke meanwhile.
+	if _, err = st.Append(ctx, id, path.End, firn.AssistantText(answer)); err != nil {
 		return err
 	}
 	// README: end

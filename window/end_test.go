@@ -1,0 +1,68 @@
+package window_test
+
+import (
+	"errors"
+	"testing"
+
+	"firn"
+	"firn/store"
+	"firn/store/memstore"
+	"firn/window"
+)
+
+// The end of a path is the end of what was read, however little of it is live.
+func TestCollectTellsTheEnd(t *testing.T) {
+	for _, tt := range []struct {
+		name, log string
+		head      firn.EntryID // CollectFrom if not empty
+		want      firn.Pos
+	}{
+		{name: "nothing there"},
+		{name: "header only", log: "s header", want: 10},
+		{name: "linear", log: "s header\n a\n b < a", want: 30},
+		{name: "a gap last", log: "s header\n a\n !", want: 30},
+		{name: "an entry without an id last", log: "s header\n a\n y header", want: 30},
+		{name: "an older head", log: "s header\n a\n b < a\n c < b", head: "a", want: 40},
+		{name: "read twice", log: "s header\n a\n b < zz", want: 30},
+	} {
+		back := parse(tt.log).back(new(int))
+		path, err := window.Collect(back)
+		if tt.head != "" {
+			path, err = window.CollectFrom(back, tt.head)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, tt.name, path.End, tt.want)
+	}
+}
+
+// Whoever collects can append if nobody spoke since, and follow what comes.
+func TestPathEndIsAPositionOfTheStore(t *testing.T) {
+	ctx, st, id := t.Context(), memstore.New(memstore.Options{}), firn.NewID()
+	collect := func() window.Path {
+		t.Helper()
+		path, err := window.Collect(st.ReadBack(ctx, id, store.End))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	if _, err := st.Append(ctx, id, store.Start, firn.UserText("one")); err != nil {
+		t.Fatal(err)
+	}
+	before := collect()
+	if _, err := st.Append(ctx, id, before.End, firn.AssistantText("two")); err != nil {
+		t.Errorf("nobody spoke, and yet: %v", err)
+	}
+	if _, err := st.Append(ctx, id, before.End, firn.AssistantText("three")); !errors.Is(err, firn.ErrConflict) {
+		t.Errorf("somebody spoke, and appending says: %v", err)
+	}
+	for rec, err := range st.Follow(ctx, id, before.End) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, "followed", rec.Glance.ID, collect().Head)
+		break
+	}
+}
