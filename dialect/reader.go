@@ -34,6 +34,9 @@ type Line struct {
 // Records returns what is on a line, in file order: one record if all is well,
 // none if it is blank, several if records were glued together. The slice is
 // valid until the next call, the records as long as the line is.
+//
+// An unfinished line is a gap without extent: who reads on from behind it reads
+// it again, when it may be whole.
 func (r *Reader) Records(line Line) []firn.Record {
 	r.records = r.records[:0]
 	if glance, err := r.glance(line.Data); err == nil {
@@ -52,6 +55,9 @@ func (r *Reader) Records(line Line) []firn.Record {
 		}
 		if i == len(pieces)-1 {
 			next = line.Next
+			if line.Open && p.Kind != rawjson.Whole {
+				next = at // somebody may be writing it just now: go on from here later
+			}
 		}
 		if i > 0 && p.Kind == rawjson.Whole && pieces[i-1].Kind == rawjson.Whole {
 			r.records = append(r.records, gap(at, at, firn.GapGlued, "a newline is missing between two records"))

@@ -89,6 +89,23 @@ func TestReaderFindsWhatIsWhole(t *testing.T) {
 	}
 }
 
+// TestReaderWaitsForUnfinished reads a line that somebody is writing: what is
+// whole counts, and who reads on reads the rest again.
+func TestReaderWaitsForUnfinished(t *testing.T) {
+	whole := `{"type":"message","id":"aaaa","parentId":null,"timestamp":"2026-11-15T02:40:15.042Z","message":{"role":"user","content":"a","timestamp":1}}`
+	for _, line := range []string{whole, whole[:40], whole + whole[:40]} {
+		r := &dialect.Reader{Dialect: native.New()}
+		records := r.Records(dialect.Line{At: 100, Start: 100, Next: firn.Pos(100 + len(line)), Data: []byte(line), Open: true})
+		want := firn.Pos(100)
+		if len(line) >= len(whole) {
+			want += firn.Pos(len(whole))
+		}
+		if got := records[len(records)-1].Next; got != want {
+			t.Errorf("after %.20q… of %d bytes reading goes on at %d, want %d", line, len(line), got, want)
+		}
+	}
+}
+
 // TestReaderFindsGluedRecord tears each line of the corpus at every byte and
 // glues the next one to it: that one must be found, whatever came before.
 func TestReaderFindsGluedRecord(t *testing.T) {

@@ -56,7 +56,7 @@ type Store interface {
 	Append(ctx context.Context, id firn.ID, expect Pos, entries ...firn.Entry) (Pos, error)
 
 	// Read yields the records after a position, oldest first, up to the end at
-	// the time of the call. Damage is yielded as a record with a gap, and
+	// the time it gets there. Damage is yielded as a record with a gap, and
 	// reading goes on behind it. An error ends the sequence: ErrNotFound if
 	// there is no such session, the context's if it is done.
 	Read(ctx context.Context, id firn.ID, after Pos) iter.Seq2[Record, error]

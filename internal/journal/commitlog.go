@@ -204,6 +204,14 @@ func (l *commitLog) create() (*logFile, error) {
 	if err := l.fs.MkdirAll(l.dir); err != nil {
 		return nil, fmt.Errorf("make commit log directory: %w", err)
 	}
+	// Who asks whether a log is dead holds this lock, so it must be there.
+	lock, err := l.fs.Open(filepath.Join(l.dir, lockName), vfs.Update)
+	if err != nil {
+		return nil, fmt.Errorf("make commit log: %w", err)
+	}
+	if err := lock.Close(); err != nil {
+		return nil, fmt.Errorf("make commit log: %w", err)
+	}
 	path := filepath.Join(l.dir, fmt.Sprintf("%016x.log", epoch))
 	file, err := l.fs.Open(path, vfs.Update)
 	if err != nil {
@@ -290,17 +298,17 @@ func (l *commitLog) empty(f *logFile) error {
 // syncFiles makes files and their names durable. Files that are gone are
 // passed over: whoever took them away had them synced.
 func syncFiles(fsys vfs.FS, root string, paths map[string]bool) error {
-	if all, ok := fsys.(vfs.SyncerFS); ok && len(paths) > logFewFiles {
+	if all, ok := fsys.(vfs.SyncerFS); ok && len(paths) > logFewFiles && oneDevice(fsys, root, paths) {
 		if err := all.SyncFS(root); !errors.Is(err, errors.ErrUnsupported) {
 			return err
 		}
 	}
 	dirs := make(map[string]bool)
 	for _, path := range slices.Sorted(maps.Keys(paths)) {
-		if _, err := fsys.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		file, err := fsys.Open(path, vfs.Change)
+		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		file, err := fsys.Open(path, vfs.Update)
 		if err != nil {
 			return err
 		}
@@ -315,6 +323,22 @@ func syncFiles(fsys vfs.FS, root string, paths map[string]bool) error {
 		}
 	}
 	return nil
+}
+
+// oneDevice reports whether files are on the file system that root is on: a
+// directory below it may be a link or a mount of its own.
+func oneDevice(fsys vfs.FS, root string, paths map[string]bool) bool {
+	home, err := fsys.Stat(root)
+	if err != nil {
+		return false
+	}
+	for path := range paths {
+		info, err := fsys.Stat(path)
+		if err == nil && info.Device != home.Device || err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return false
+		}
+	}
+	return true
 }
 
 // checkpoint makes all files durable that have bytes in the log and takes the

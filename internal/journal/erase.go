@@ -20,7 +20,7 @@ type Span struct {
 // change, for those who ask that something be really gone; since lengths stay,
 // so do all positions. It can be called again if it was interrupted.
 func Erase(fsys vfs.FS, base string, spans []Span) (err error) {
-	lock, err := fsys.Open(base, vfs.Append)
+	lock, err := fsys.Open(base, vfs.Extend)
 	if err != nil {
 		return fmt.Errorf("erase in %s: %w", base, err)
 	}
@@ -43,7 +43,7 @@ func Erase(fsys vfs.FS, base string, spans []Span) (err error) {
 }
 
 func eraseInPart(fsys vfs.FS, path string, spans []Span) (err error) {
-	file, err := fsys.Open(path, vfs.Update)
+	file, err := fsys.Open(path, vfs.Change)
 	if err != nil {
 		return err
 	}

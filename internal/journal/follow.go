@@ -23,7 +23,8 @@ const followPoll = 500 * time.Millisecond
 
 // Follow yields the lines after a position, oldest first, and then those that
 // are added, across parts, until the context is done. A line is yielded once
-// it has its newline. Each byte is read once.
+// it has its newline; up to then it is read again as it grows, all else is read
+// once.
 func (s Source) Follow(ctx context.Context, hub *Hub, after firn.Pos) iter.Seq2[Line, error] {
 	return func(yield func(Line, error) bool) {
 		wake, cancel := hub.subscribe(s.Path)
@@ -54,6 +55,10 @@ type follower struct {
 	offset int64
 	at     firn.Pos
 	file   vfs.File
+	// seen is the present part as it was found, stuck whether it had an
+	// unfinished line at its end: which is not read again until it changes.
+	seen  vfs.Info
+	stuck bool
 }
 
 // drain yields what there is; false means to stop.
@@ -98,7 +103,7 @@ func (f *follower) drainPart(yield func(Line, error) bool) bool {
 	lines := forward{file: f.file, part: f.part, offset: f.offset, at: f.at}
 	for {
 		line, err := lines.next()
-		if err == io.EOF || err == nil && line.Open {
+		if f.stuck = err == nil && line.Open; f.stuck || err == io.EOF {
 			return true
 		}
 		if err != nil {
@@ -138,7 +143,9 @@ func (f *follower) open() (bool, error) {
 	} else if mine, err := f.file.Stat(); err != nil || !mine.Same(info) {
 		return false, fmt.Errorf("follow %s: %w: another file is in its place", path, firn.ErrReplaced)
 	}
-	return info.Size > f.offset, nil
+	changed := info.Size != f.seen.Size || !info.ModTime.Equal(f.seen.ModTime) || !info.Same(f.seen)
+	f.seen = info
+	return info.Size > f.offset && (changed || !f.stuck), nil
 }
 
 func (f *follower) close() {
@@ -170,9 +177,12 @@ func (h *Hub) Notify(base string) {
 	if h == nil {
 		return
 	}
-	base = filepath.Clean(base) // the system has its own way to spell a name
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if len(h.subs) == 0 {
+		return
+	}
+	base = filepath.Clean(base) // the system has its own way to spell a name
 	for ch := range h.subs[base] {
 		select {
 		case ch <- struct{}{}:

@@ -51,6 +51,8 @@ type Options struct {
 	Sync     Policy
 	// LockWait is how long to wait for other processes; DefaultLockWait if zero.
 	LockWait time.Duration
+	// Existing says that the journal must exist: ErrNotFound if it does not.
+	Existing bool
 	// Committer shares the wait for the disk with other journals if not nil.
 	Committer *Committer
 	// Hub is told of every append if not nil.
@@ -96,7 +98,7 @@ func Open(fsys vfs.FS, base string, opts Options) (*Journal, error) {
 	if opts.Committer == nil {
 		opts.Committer = new(Committer)
 	}
-	first, created, err := openOrCreate(fsys, base)
+	first, created, err := openOrCreate(fsys, base, opts.Existing)
 	if err != nil {
 		return nil, fmt.Errorf("open journal %s: %w", base, err)
 	}
@@ -111,7 +113,14 @@ func Open(fsys vfs.FS, base string, opts Options) (*Journal, error) {
 
 // openOrCreate tells whether the file is new: then nothing of it can be
 // waiting for the disk but what we write.
-func openOrCreate(fsys vfs.FS, path string) (file vfs.File, created bool, err error) {
+func openOrCreate(fsys vfs.FS, path string, existing bool) (file vfs.File, created bool, err error) {
+	if existing {
+		file, err = fsys.Open(path, vfs.Extend)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("%w: %w", firn.ErrNotFound, err)
+		}
+		return file, false, err
+	}
 	file, err = fsys.Open(path, vfs.Create)
 	if errors.Is(err, fs.ErrExist) {
 		file, err = fsys.Open(path, vfs.Append)

@@ -2,8 +2,10 @@ package journal
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
+	"strings"
 
 	"firn"
 	"firn/internal/rawjson"
@@ -32,22 +34,21 @@ func (j *Journal) repairTail() error {
 		j.sealed = true
 		return nil
 	}
-	fragment, offset, err := lastFragment(j.last, j.size)
+	f, err := lastFragment(j.last, j.size)
 	if err != nil {
 		return fmt.Errorf("look at the end of %s: %w", j.path, err)
 	}
-	if len(fragment) == 0 {
+	if f.length == 0 {
 		j.sealed = true
 		return nil
 	}
-	repair := Repair{Path: j.path, Offset: offset}
-	whole := wholeUpTo(fragment)
-	if rest := fragment[whole:]; len(rest) > 0 {
-		if err := j.cut(rest, offset+int64(whole), &repair); err != nil {
+	repair := Repair{Path: j.path, Offset: f.offset}
+	if f.whole < f.length {
+		if err := j.cut(f.offset+f.whole, &repair); err != nil {
 			return err
 		}
 	}
-	if whole > 0 {
+	if f.whole > 0 {
 		repair.Finished = true
 		if err := j.write([]byte{'\n'}); err != nil {
 			return err
@@ -64,17 +65,17 @@ func (j *Journal) repairTail() error {
 	return nil
 }
 
-// wholeUpTo returns where the last whole JSON object of an unfinished line
+// WholeUpTo returns where the last whole JSON object of an unfinished line
 // ends, with the white space behind it if nothing else is there; 0 if there is
 // none.
-func wholeUpTo(fragment []byte) int {
+func WholeUpTo(fragment []byte) int {
 	end := 0
 	for _, piece := range rawjson.Split(fragment) {
 		if piece.Kind == rawjson.Whole {
 			end = piece.Offset + len(piece.Bytes)
 		}
 	}
-	if end > 0 && len(bytes.TrimSpace(fragment[end:])) == 0 {
+	if end > 0 && rawjson.IsBlank(fragment[end:]) {
 		end = len(fragment)
 	}
 	return end
@@ -82,8 +83,9 @@ func wholeUpTo(fragment []byte) int {
 
 // cut saves the bytes at the end of the part, from an offset on, and takes
 // them off.
-func (j *Journal) cut(bytes []byte, offset int64, repair *Repair) error {
-	saved, err := saveBeside(j.fs, fmt.Sprintf("%s.torn-%d", j.path, offset), newReader(bytes))
+func (j *Journal) cut(offset int64, repair *Repair) error {
+	rest := io.NewSectionReader(j.last, offset, j.size-offset)
+	saved, err := saveBeside(j.fs, fmt.Sprintf("%s.torn-%d", j.path, offset), rest)
 	if err != nil {
 		return err
 	}
@@ -91,29 +93,61 @@ func (j *Journal) cut(bytes []byte, offset int64, repair *Repair) error {
 		j.failed = fmt.Errorf("cut the torn end off %s: %w: %w", j.path, firn.ErrNotSaved, err)
 		return j.failed
 	}
+	repair.Cut, repair.SavedTo = j.size-offset, saved
 	j.size = offset
-	repair.Cut, repair.SavedTo = int64(len(bytes)), saved
 	return nil
 }
 
-// lastFragment returns what stands after the last newline of a file, and where
-// it begins.
-func lastFragment(r io.ReaderAt, size int64) ([]byte, int64, error) {
-	var last [1]byte
-	if _, err := r.ReadAt(last[:], size-1); err != nil {
-		return nil, 0, err
-	}
-	if last[0] == '\n' {
-		return nil, size, nil
-	}
-	for span := int64(4 << 10); ; span *= 4 {
-		span = min(span, size)
-		buf := make([]byte, span)
-		if _, err := r.ReadAt(buf, size-span); err != nil && err != io.EOF {
-			return nil, 0, err
+// fragment is what stands after the last newline of a file.
+type fragment struct {
+	offset, length int64
+	whole          int64 // how much of it is whole records; see WholeUpTo
+}
+
+// maxFragment is how long a fragment is looked into. Nobody writes so much in
+// one line; what is longer is a hole in the file, or no text at all.
+const maxFragment = 64 << 20
+
+// lastFragment finds what stands after the last newline of a file.
+func lastFragment(r io.ReaderAt, size int64) (fragment, error) {
+	var buf []byte
+	offset := size
+	for span := int64(1); offset > 0; span = min(max(span*4, 4<<10), 1<<20) {
+		n := min(span, offset)
+		if int64(cap(buf)) < n {
+			buf = make([]byte, n)
 		}
-		if i := bytes.LastIndexByte(buf, '\n'); i >= 0 || span == size {
-			return buf[i+1:], size - span + int64(i+1), nil
+		if got, err := r.ReadAt(buf[:n], offset-n); int64(got) < n {
+			return fragment{}, cmp.Or(err, io.ErrUnexpectedEOF)
+		}
+		if i := bytes.LastIndexByte(buf[:n], '\n'); i >= 0 {
+			offset += int64(i+1) - n
+			break
+		}
+		offset -= n
+	}
+	f := fragment{offset: offset, length: size - offset}
+	if f.length == 0 || f.length > maxFragment {
+		return f, nil
+	}
+	line := make([]byte, f.length)
+	if got, err := r.ReadAt(line, offset); int64(got) < f.length {
+		return fragment{}, cmp.Or(err, io.ErrUnexpectedEOF)
+	}
+	f.whole = int64(WholeUpTo(line))
+	return f, nil
+}
+
+// SideFile tells whether a file of that name holds what was saved beside a
+// part, and of which.
+func SideFile(name string) (part string, ok bool) {
+	for _, mark := range []string{".torn-", ".rescued-"} {
+		if i := strings.LastIndex(name, mark); i > 0 {
+			numbers := name[i+len(mark):]
+			if numbers != "" && strings.Trim(numbers, "0123456789-") == "" {
+				return name[:i], true
+			}
 		}
 	}
+	return "", false
 }

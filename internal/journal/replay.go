@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"firn/internal/vfs"
 )
@@ -19,9 +21,17 @@ type Replayed struct {
 	Path string
 	// Restored counts the bytes that were acknowledged and missing.
 	Restored int64
-	// Skipped says why a record was not replayed, if so.
-	Skipped string
+	// Skipped says why a record was not replayed, if so; SavedTo is the file
+	// beside the transcript that has its bytes then.
+	Skipped, SavedTo string
+	// Unusable is set if the file could not even be opened. The log is kept
+	// until it can.
+	Unusable bool
 }
+
+// lockName is the file in the commit log directory whose lock is held to tell
+// logs of the dead from those of the living.
+const lockName = "lock"
 
 // logged is a record of a commit log.
 type logged struct {
@@ -41,7 +51,7 @@ func Replay(fsys vfs.FS, root string) ([]Replayed, error) {
 	} else if err != nil {
 		return nil, fmt.Errorf("replay commit logs: %w", err)
 	}
-	lock, err := fsys.Open(filepath.Join(dir, "lock"), vfs.Update)
+	lock, err := fsys.Open(filepath.Join(dir, lockName), vfs.Update)
 	if err != nil {
 		return nil, fmt.Errorf("replay commit logs: %w", err)
 	}
@@ -85,7 +95,7 @@ func replayAll(fsys vfs.FS, root, dir string) (done []Replayed, err error) {
 		paths = append(paths, path)
 	}
 	done, err = restore(fsys, root, records)
-	if err != nil {
+	if err != nil || slices.ContainsFunc(done, func(r Replayed) bool { return r.Unusable }) {
 		return done, err
 	}
 	return done, removeLogs(fsys, dir, paths)
@@ -100,7 +110,7 @@ func PendingLogs(fsys vfs.FS, root string) (n int, err error) {
 	if err != nil || len(names) == 0 {
 		return 0, err
 	}
-	lock, err := fsys.Open(filepath.Join(dir, "lock"), vfs.Read)
+	lock, err := fsys.Open(filepath.Join(dir, lockName), vfs.Read)
 	if err == nil {
 		defer lock.Close() // frees the lock; nothing was written
 		err = lock.Lock()
@@ -232,37 +242,74 @@ func restoreFile(fsys vfs.FS, root string, records []logged) (done Replayed, err
 	path := filepath.Join(root, rel)
 	done.Path = path
 	if _, err := fsys.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		if records[0].offset > 0 {
-			done.Skipped = "the file is gone"
-			return done, nil
-		}
 		if gone, err := putAway(fsys, root, rel); gone || err != nil {
 			done.Skipped = "the session was removed"
 			return done, err
+		}
+		if records[0].offset > 0 {
+			done.Skipped = "the file is gone"
+			return done, nil
 		}
 		if err := fsys.MkdirAll(filepath.Dir(path)); err != nil {
 			return done, fmt.Errorf("restore %s: %w", path, err)
 		}
 	}
 	file, err := fsys.Open(path, vfs.Update)
+	if isUnusable(err) { // it shall not keep the other sessions from being opened
+		done.Skipped, done.Unusable = err.Error(), true
+		return done, nil
+	}
 	if err != nil {
 		return done, fmt.Errorf("restore %s: %w", path, err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	for _, r := range records {
-		n, skipped, err := restoreRecord(file, r)
+		n, other, err := restoreRecord(file, r)
+		if err == nil && other != nil {
+			err = done.skip(fsys, r, other)
+		}
 		if err != nil {
 			return done, fmt.Errorf("restore %s: %w", path, err)
 		}
 		done.Restored += n
-		if skipped != "" {
-			done.Skipped = skipped
-		}
 	}
 	if err := file.Sync(); err != nil {
 		return done, fmt.Errorf("restore %s: %w", path, err)
 	}
 	return done, fsys.SyncDir(filepath.Dir(path))
+}
+
+// isUnusable reports whether a file cannot be opened because of what it is or
+// whose, and not because something failed.
+func isUnusable(err error) bool {
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EISDIR) || errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ELOOP)
+}
+
+// skip notes that other bytes are where a record belongs. If somebody purged
+// them, that is as it should be. Else both were acknowledged, and the record is
+// saved beside.
+func (done *Replayed) skip(fsys vfs.FS, r logged, other []byte) error {
+	done.Skipped = fmt.Sprintf("other bytes are at %d", r.offset)
+	if isPurged(r.data, other) {
+		return nil
+	}
+	saved, err := rescue(fsys, done.Path, newReader(r.data), r.offset)
+	done.SavedTo = saved
+	return err
+}
+
+// isPurged reports whether bytes differ from what was written because a purge
+// has left its gap there.
+func isPurged(written, found []byte) bool {
+	if bytes.Contains(found, []byte(`{"type":"erased"`)) {
+		return true
+	}
+	for i := range found {
+		if found[i] != written[i] && found[i] != ' ' {
+			return false
+		}
+	}
+	return true
 }
 
 // putAway reports whether a session's file is missing on purpose: the bin or a
@@ -291,23 +338,23 @@ func putAway(fsys vfs.FS, root, rel string) (bool, error) {
 // restoreRecord writes a record, also if all of it is there: that it can be
 // read does not mean that it is on disk. Bytes that are there are only replaced
 // if they are zero, as a power cut leaves them: others were put there by
-// somebody later, such as a purge.
-func restoreRecord(file vfs.File, r logged) (restored int64, skipped string, err error) {
+// somebody later, such as a purge, and are returned.
+func restoreRecord(file vfs.File, r logged) (restored int64, other []byte, err error) {
 	have := make([]byte, len(r.data))
 	n, err := file.ReadAt(have, r.offset)
 	if err != nil && err != io.EOF {
-		return 0, "", err
+		return 0, nil, err
 	}
 	for i := range n {
 		if have[i] != r.data[i] {
 			if have[i] != 0 {
-				return 0, fmt.Sprintf("other bytes are at %d", r.offset+int64(i)), nil
+				return 0, have[:n], nil
 			}
 			restored++
 		}
 	}
 	if _, err := file.WriteAt(r.data, r.offset); err != nil {
-		return 0, "", err
+		return 0, nil, err
 	}
-	return restored + int64(len(r.data)-n), "", nil
+	return restored + int64(len(r.data)-n), nil, nil
 }

@@ -55,6 +55,29 @@ func (s Source) End() (firn.Pos, error) {
 	return endOf(parts), nil
 }
 
+// Settled returns the position after the last line that is whole: the End, less
+// an unfinished line that whoever appends next will cut off.
+func (s Source) Settled() (firn.Pos, error) {
+	end, err := s.End()
+	if err != nil {
+		return 0, err
+	}
+	part, size := Split(end)
+	if size == 0 {
+		return end, nil
+	}
+	file, err := s.FS.Open(PartPath(s.Path, part), vfs.Read)
+	if err != nil {
+		return 0, fmt.Errorf("read part: %w", err)
+	}
+	defer file.Close() // only read
+	f, err := lastFragment(file, size)
+	if err != nil {
+		return 0, fmt.Errorf("look at the end of %s: %w", s.Path, err)
+	}
+	return Place(part, f.offset+f.whole), nil
+}
+
 func (s Source) parts(first int) ([]Part, error) {
 	parts, err := partsFrom(s.FS, s.Path, first)
 	if err != nil {

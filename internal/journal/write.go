@@ -74,7 +74,7 @@ func (j *Journal) advance() error {
 		}
 	}
 	newest := parts[len(parts)-1]
-	file, err := j.fs.Open(newest.Path, vfs.Append)
+	file, err := j.fs.Open(newest.Path, vfs.Extend)
 	if err != nil {
 		return fmt.Errorf("open part %s: %w", newest.Path, err)
 	}

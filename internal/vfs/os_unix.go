@@ -29,6 +29,10 @@ func (OS) Open(path string, mode Mode) (File, error) {
 		f, err = createFile(path, unix.O_RDWR|unix.O_APPEND)
 	case Update:
 		f, err = openOrCreate(path, unix.O_RDWR)
+	case Extend:
+		f, err = openFile(path, unix.O_RDWR|unix.O_APPEND)
+	case Change:
+		f, err = openFile(path, unix.O_RDWR)
 	default:
 		err = unix.EINVAL
 	}

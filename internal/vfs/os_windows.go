@@ -26,6 +26,8 @@ func (OS) Open(path string, mode Mode) (File, error) {
 		disposition = windows.OPEN_ALWAYS
 	case Create:
 		disposition = windows.CREATE_NEW
+	case Extend, Change:
+		disposition = windows.OPEN_EXISTING
 	default:
 		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrInvalid}
 	}
@@ -40,7 +42,7 @@ func (OS) Open(path string, mode Mode) (File, error) {
 		windows.CloseHandle(h)
 		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrInvalid}
 	}
-	return newFile(h, path, mode == Append || mode == Create)
+	return newFile(h, path, mode == Append || mode == Create || mode == Extend)
 }
 
 func createFile(path string, access, disposition, flags uint32) (windows.Handle, error) {

@@ -67,6 +67,10 @@ const (
 	Create
 	// Update opens or creates a file to be read and written anywhere in it.
 	Update
+	// Extend is Append for a file that must exist.
+	Extend
+	// Change is Update for a file that must exist.
+	Change
 )
 
 // Info tells of a file.

@@ -135,6 +135,9 @@ func Open(home string, opts Options) (*Store, error) {
 }
 
 func describeReplay(r journal.Replayed) string {
+	if r.SavedTo != "" {
+		return fmt.Sprintf("%s: the commit log was not replayed: %s; what it had is saved as %s", r.Path, r.Skipped, filepath.Base(r.SavedTo))
+	}
 	if r.Skipped != "" {
 		return fmt.Sprintf("%s: the commit log was not replayed: %s", r.Path, r.Skipped)
 	}

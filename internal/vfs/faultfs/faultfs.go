@@ -90,7 +90,7 @@ func (f *FS) Open(name string, mode vfs.Mode) (vfs.File, error) {
 }
 
 func (f *FS) open(name string, mode vfs.Mode) (*handle, error) {
-	if mode < vfs.Read || mode > vfs.Update {
+	if mode < vfs.Read || mode > vfs.Change {
 		return nil, syscall.EINVAL
 	}
 	dir, base, err := f.parent(name)
@@ -101,7 +101,7 @@ func (f *FS) open(name string, mode vfs.Mode) (*handle, error) {
 	switch {
 	case base == ".":
 		return nil, syscall.EISDIR
-	case n == nil && mode == vfs.Read:
+	case n == nil && (mode == vfs.Read || mode == vfs.Extend || mode == vfs.Change):
 		return nil, syscall.ENOENT
 	case n == nil:
 		n = f.newNode(false)
@@ -112,6 +112,12 @@ func (f *FS) open(name string, mode vfs.Mode) (*handle, error) {
 		return nil, syscall.EISDIR
 	}
 	n.opens++
+	switch mode { // that the file was there makes no difference from now on
+	case vfs.Extend:
+		mode = vfs.Append
+	case vfs.Change:
+		mode = vfs.Update
+	}
 	return &handle{fs: f, node: n, path: name, mode: mode}, nil
 }
 
@@ -125,6 +131,10 @@ func modeName(mode vfs.Mode) string {
 		return "create"
 	case vfs.Update:
 		return "update"
+	case vfs.Extend:
+		return "extend"
+	case vfs.Change:
+		return "change"
 	}
 	return "unknown"
 }

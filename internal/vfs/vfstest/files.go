@@ -23,8 +23,13 @@ func testOpen(t *testing.T, e *env) {
 			t.Errorf("mode %d where no directory is: %v", mode, err)
 		}
 	}
+	for _, mode := range []vfs.Mode{vfs.Extend, vfs.Change} {
+		if _, err := e.Open(e.path("a"), mode); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("mode %d of what is not there: %v", mode, err)
+		}
+	}
 	e.write(e.open("a", vfs.Append), "one")
-	e.write(e.open("a", vfs.Append), "two")
+	e.write(e.open("a", vfs.Extend), "two")
 	e.want("a", "onetwo")
 	if _, err := e.Open(e.path("a"), vfs.Create); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("create of what is there: %v", err)
