@@ -2,8 +2,8 @@
 // machine, and prints the ratios that count next to their targets. Absolute
 // times depend on the machine; ratios mostly do not.
 //
-// It writes its sessions below the directory -dir and removes them afterwards,
-// unless told to keep them for the next run.
+// It writes its sessions into a directory of its own below -dir and removes
+// that afterwards, unless told to keep it for the next run.
 package main
 
 import (
@@ -17,8 +17,8 @@ import (
 )
 
 func main() {
-	dir := flag.String("dir", "", "where to put the sessions (default: a temporary directory)")
-	keep := flag.Bool("keep", false, "keep the sessions for the next run")
+	dir := flag.String("dir", os.TempDir(), "where to put the sessions")
+	keep := flag.Bool("keep", false, "keep the sessions, in firn-bench below -dir, for the next run with -keep")
 	only := flag.String("only", "", "run only the parts whose name contains this")
 	big := flag.Int("big", 0, "also resume a session of so many gigabytes")
 	child := flag.String("child", "", "used by the program itself")
@@ -30,8 +30,8 @@ func main() {
 		}
 		return
 	}
-	b := &bench{dir: *dir, big: *big}
-	if err := b.run(*only, *keep); err != nil {
+	b := &bench{big: *big}
+	if err := b.run(*dir, *only, *keep); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -51,16 +51,15 @@ type row struct {
 	hasTarget         bool
 }
 
-func (b *bench) run(only string, keep bool) error {
-	if b.dir == "" {
-		dir, err := os.MkdirTemp("", "firn-bench-")
+func (b *bench) run(dir, only string, keep bool) error {
+	b.dir = filepath.Join(dir, "firn-bench")
+	if !keep {
+		temp, err := os.MkdirTemp(dir, "firn-bench-")
 		if err != nil {
 			return err
 		}
-		b.dir = dir
-	}
-	if !keep {
-		defer os.RemoveAll(b.dir)
+		defer os.RemoveAll(temp)
+		b.dir = temp
 	}
 	parts := []struct {
 		name string
