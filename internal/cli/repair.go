@@ -19,7 +19,10 @@ A repair only adds to a transcript: the newline that its last line lacks, a
 stand-in for an entry that is lost, a new head if the old one leads in a circle. The
 one thing that is ever cut is an unfinished last line, which is saved in a file of
 its own first; whoever opens the session to write does the same. All else that is
-damaged is left as it is, and is read around.`,
+damaged is left as it is, and is read around.
+
+Before that, commit logs that a process left behind when it died are replayed: what
+a power cut took from transcripts of the home is put back, and the logs are removed.`,
 		Example: "  firn repair\n  firn repair 0198c5a2 --apply",
 		Args:    atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -75,7 +75,7 @@ func (p *Plan) Err() error {
 // MakePlan says what Repair would do now. It changes nothing.
 func MakePlan(ctx context.Context, target Target, opts Options) (*Plan, error) {
 	s := newSurgery(ctx, target, opts)
-	if err := s.planReplay(); err != nil {
+	if _, err := s.planReplay(); err != nil {
 		return nil, err
 	}
 	for _, t := range target.transcripts {
@@ -127,42 +127,43 @@ func newSurgery(ctx context.Context, target Target, opts Options) *surgery {
 	}
 }
 
-// planReplay looks for commit logs that wait.
-func (s *surgery) planReplay() error {
-	if !s.target.Home {
-		return nil
+// planReplay looks for commit logs that wait, and returns the homes that have
+// them.
+func (s *surgery) planReplay() (waiting []string, err error) {
+	for _, home := range s.target.homes() {
+		n, err := journal.PendingLogs(s.fs, home)
+		if err != nil {
+			return nil, fmt.Errorf("plan the repair of %s: %w", s.target.Root, err)
+		}
+		if n > 0 {
+			waiting = append(waiting, home)
+			s.plan.Steps = append(s.plan.Steps, Step{
+				Action: ActReplay, File: s.relative(filepath.Join(home, "commit")),
+				Message: fmt.Sprintf("replay %s: put back what a power cut took from transcripts, and then remove the logs", plural(n, "commit log")),
+			})
+		}
 	}
-	n, err := journal.PendingLogs(s.fs, s.target.Root)
-	if err != nil {
-		return fmt.Errorf("plan the repair of %s: %w", s.target.Root, err)
-	}
-	if n > 0 {
-		s.plan.Steps = append(s.plan.Steps, Step{
-			Action: ActReplay, File: "commit",
-			Message: fmt.Sprintf("replay %s: put back what a power cut took from transcripts, and then remove the logs", plural(n, "commit log")),
-		})
-	}
-	return nil
+	return waiting, nil
 }
 
 // replay puts back what commit logs have. It comes first: the end of a
 // transcript must not be judged before.
 func (s *surgery) replay() error {
-	if err := s.planReplay(); err != nil || len(s.plan.Steps) == 0 {
-		return err
-	}
-	done, err := journal.Replay(s.fs, s.target.Root)
-	if err != nil {
-		return fmt.Errorf("repair %s: %w", s.target.Root, err)
-	}
-	for _, r := range done {
-		message := fmt.Sprintf("%s put back from the commit log", plural(int(r.Restored), "byte"))
-		if r.Skipped != "" {
-			message = "not put back from the commit log: " + r.Skipped
+	waiting, err := s.planReplay()
+	for _, home := range waiting {
+		done, err := journal.Replay(s.fs, home)
+		if err != nil {
+			return fmt.Errorf("repair %s: %w", s.target.Root, err)
 		}
-		s.plan.Steps = append(s.plan.Steps, Step{Session: stemID(journal.BasePath(r.Path)), File: s.relative(r.Path), Action: ActReplay, Message: message})
+		for _, r := range done {
+			message := fmt.Sprintf("%s put back from the commit log", plural(int(r.Restored), "byte"))
+			if r.Skipped != "" {
+				message = "not put back from the commit log: " + r.Skipped
+			}
+			s.plan.Steps = append(s.plan.Steps, Step{Session: stemID(journal.BasePath(r.Path)), File: s.relative(r.Path), Action: ActReplay, Message: message})
+		}
 	}
-	if s.target.Whole {
+	if err == nil && len(waiting) > 0 && s.target.Whole {
 		s.target, err = OpenHome(s.fs, s.target.Root)
 	}
 	return err

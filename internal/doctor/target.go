@@ -189,6 +189,37 @@ func openFile(fsys vfs.FS, path string) (Target, error) {
 	return Target{Root: path, fs: fsys, transcripts: []transcript{one}}, nil
 }
 
+// homes are the homes that the transcripts belong to. Whoever names a file by
+// its path may mean a session all the same, and the commit logs of its home may
+// have what the file lacks.
+func (t *Target) homes() []string {
+	if t.Home {
+		return []string{t.Root}
+	}
+	var homes []string
+	for _, one := range t.transcripts {
+		if home, ok := homeOf(one.base); ok && !slices.Contains(homes, home) {
+			homes = append(homes, home)
+		}
+	}
+	return homes
+}
+
+// homeOf returns the home that a transcript is in, by where it is:
+// <home>/agents/<agent>/sessions/<id>.jsonl.
+func homeOf(path string) (home string, ok bool) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", false
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	sessions := filepath.Dir(path)
+	agents := filepath.Dir(filepath.Dir(sessions))
+	return filepath.Dir(agents), filepath.Base(sessions) == "sessions" && filepath.Base(agents) == "agents"
+}
+
 const transcriptExt = ".jsonl"
 
 // listHome lists the sessions of a home, those in the bin too. A directory that
