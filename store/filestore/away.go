@@ -59,7 +59,7 @@ func (st *Store) change(ctx context.Context, what string, id firn.ID, do func() 
 	if err := st.beginChange(ctx); err != nil {
 		return err
 	}
-	defer st.working.Done()
+	defer st.end()
 	if err := id.Check(); err != nil {
 		return err
 	}

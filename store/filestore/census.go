@@ -19,7 +19,7 @@ func (st *Store) Census(ctx context.Context) ([]Standing, error) {
 	if err := st.begin(ctx); err != nil {
 		return nil, err
 	}
-	defer st.working.Done()
+	defer st.end()
 	found, err := st.allTranscripts("")
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func (st *Store) Stand(ctx context.Context, id firn.ID) (Standing, error) {
 	if err := st.begin(ctx); err != nil {
 		return Standing{}, err
 	}
-	defer st.working.Done()
+	defer st.end()
 	agent, path, err := st.locate(id)
 	if err != nil {
 		return Standing{}, err

@@ -57,7 +57,8 @@ type Options struct {
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 	// Report is told, in a sentence, of everything that was out of order and
-	// what was done about it. It may be called from any goroutine. Nil: nobody.
+	// what was done about it. It may be called from any goroutine and may use the
+	// store, but not close it. Nil: nobody.
 	Report func(message string)
 	// FS is for tests; nil means the operating system's files.
 	FS vfs.FS
@@ -82,6 +83,7 @@ type Store struct {
 	life     context.Context // ends on Close
 	die      context.CancelFunc
 	working  sync.WaitGroup
+	reports  reports
 }
 
 var (
@@ -162,7 +164,7 @@ func (st *Store) Home() string { return st.home }
 func (st *Store) report(format string, args ...any) { st.opts.Report(fmt.Sprintf(format, args...)) }
 
 // begin refuses to go on if the store is closed or the context done. What it
-// admits must be ended with st.working.Done.
+// admits must be ended with st.end.
 func (st *Store) begin(ctx context.Context) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -207,5 +209,6 @@ func (st *Store) Close() error {
 		errs = append(errs, st.committer.Close())
 	}
 	errs = append(errs, st.hub.Close())
+	st.reports.pass(st.opts.Report)
 	return errors.Join(errs...)
 }

@@ -25,7 +25,7 @@ func (st *Store) table(key string) (*table, error) {
 		t = openTable(st.fs, st.sessionsDir(agent), tableOptions{
 			Now: st.opts.Now, ReadOnly: st.opts.ReadOnly,
 			Rebuild: func() (map[string]firn.ID, error) { return st.keysOf(agent) },
-			Report:  func(message string) { st.report("%s", message) },
+			Report:  st.reports.add,
 		})
 		st.tables[agent] = t
 	}
@@ -64,7 +64,7 @@ func (st *Store) Lookup(ctx context.Context, key string) (firn.ID, error) {
 	if err := st.begin(ctx); err != nil {
 		return "", err
 	}
-	defer st.working.Done()
+	defer st.end()
 	return st.lookup(key)
 }
 
@@ -96,7 +96,7 @@ func (st *Store) lookup(key string) (firn.ID, error) {
 func (st *Store) ascertain(t *table, key string, id firn.ID) firn.ID {
 	held, err := t.claim(key, id, st.isThere)
 	if err != nil {
-		st.report("%v", err)
+		st.reportLater("%v", err)
 		return id
 	}
 	return held
@@ -113,7 +113,7 @@ func (st *Store) Bind(ctx context.Context, key string, id firn.ID) error {
 	if err := st.beginChange(ctx); err != nil {
 		return err
 	}
-	defer st.working.Done()
+	defer st.end()
 	t, err := st.table(key)
 	if err != nil {
 		return err
@@ -129,7 +129,7 @@ func (st *Store) Claim(ctx context.Context, key string, id firn.ID) (firn.ID, er
 	if err := st.beginChange(ctx); err != nil {
 		return "", err
 	}
-	defer st.working.Done()
+	defer st.end()
 	if holder, err := st.lookup(key); !errors.Is(err, firn.ErrNotFound) {
 		return holder, err
 	}

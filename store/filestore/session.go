@@ -49,7 +49,7 @@ func (st *Store) append(ctx context.Context, id firn.ID, expect store.Pos, entri
 	if err := st.beginChange(ctx); err != nil {
 		return 0, err
 	}
-	defer st.working.Done()
+	defer st.end()
 	if fresh, err := st.checkNew(id, expect, entries); fresh && (err != nil || len(entries) == 0) {
 		return 0, err
 	}
@@ -83,7 +83,7 @@ func (st *Store) Sync(ctx context.Context, id firn.ID) error {
 	if err := st.beginChange(ctx); err != nil {
 		return err
 	}
-	defer st.working.Done()
+	defer st.end()
 	if _, _, err := st.locate(id); err != nil {
 		return err
 	}
@@ -303,10 +303,10 @@ func (st *Store) open(id firn.ID, agent, path string) (*session, error) {
 
 func (st *Store) reportRepair(r journal.Repair) {
 	if r.Cut > 0 {
-		st.report("%s: %d bytes of an unfinished line at %d were moved to %s", r.Path, r.Cut, r.Offset, filepath.Base(r.SavedTo))
+		st.reportLater("%s: %d bytes of an unfinished line at %d were moved to %s", r.Path, r.Cut, r.Offset, filepath.Base(r.SavedTo))
 	}
 	if r.Finished {
-		st.report("%s: the line at %d lacked its newline and got it", r.Path, r.Offset)
+		st.reportLater("%s: the line at %d lacked its newline and got it", r.Path, r.Offset)
 	}
 }
 
@@ -351,7 +351,7 @@ func (st *Store) evict() {
 
 func (st *Store) closeSession(s *session) {
 	if err := s.journal.Close(); err != nil {
-		st.report("close %s: %v", s.path, err)
+		st.reportLater("close %s: %v", s.path, err)
 	}
 }
 

@@ -1,0 +1,59 @@
+package filestore_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"firn"
+	"firn/store"
+	"firn/store/filestore"
+)
+
+// Who is told of something may ask the store about it, whatever the store was
+// doing at that moment.
+func TestReviewReportMayUseTheStore(t *testing.T) {
+	const key = "agent:main:main"
+	home := t.TempDir()
+	st := reviewOpen(t, home, filestore.Options{})
+	id, err := store.LoadOrCreate(t.Context(), st, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := reviewBegin(t, st, 1)
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	table := filepath.Join(home, "agents/main/sessions/sessions.json")
+	reviewWrite(t, table, "{nonsense")
+	past := time.Now().Add(-time.Hour) // long enough ago not to be half saved
+	if err := os.Chtimes(table, past, past); err != nil {
+		t.Fatal(err)
+	}
+	reviewAdd(t, reviewTranscript(home, id), `{"type":"mess`)
+
+	var told []string
+	st = reviewOpen(t, home, filestore.Options{OpenFiles: 1, Report: func(message string) {
+		told = append(told, message)
+		if _, err := st.Lookup(t.Context(), key); err != nil {
+			t.Errorf("look up when told %q: %v", message, err)
+		}
+		if _, err := st.Append(t.Context(), other, store.Any, firn.UserText("told")); err != nil {
+			t.Errorf("append when told %q: %v", message, err)
+		}
+	}})
+	if found, err := st.Lookup(t.Context(), key); err != nil || found != id {
+		t.Fatalf("look up: %s, %v; want %s", found, err, id)
+	}
+	if len(told) != 1 || !strings.Contains(told[0], "corrupt") {
+		t.Errorf("of the table we were told %q", told)
+	}
+	if _, err := st.Append(t.Context(), id, store.Any, firn.UserText("two")); err != nil {
+		t.Fatal(err)
+	}
+	if len(told) != 2 || !strings.Contains(told[1], "unfinished line") {
+		t.Errorf("of the torn line we were told %q", told)
+	}
+}
