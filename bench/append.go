@@ -129,8 +129,10 @@ func (b *bench) durable() error {
 	for i := range ids {
 		ids[i] = firn.NewID()
 	}
+	entry := small()
+	entry.ID = "" // the store gives each its own
 	appendTo := func(i int) error {
-		_, err := st.Append(ctx, ids[i%sessions], store.Any, small())
+		_, err := st.Append(ctx, ids[i%sessions], store.Any, entry)
 		return err
 	}
 	if err := fan(sessions, sessions, appendTo); err != nil { // they begin, which is not what is measured
@@ -210,9 +212,11 @@ func (b *bench) perFile(files, n int) (time.Duration, error) {
 func (b *bench) durableOne(ctx context.Context, st *filestore.Store) error {
 	const n = 2000
 	id := firn.NewID()
+	entry := small()
+	entry.ID = ""
 	ours := func() error {
 		for range n {
-			if _, err := st.Append(ctx, id, store.Any, small()); err != nil {
+			if _, err := st.Append(ctx, id, store.Any, entry); err != nil {
 				return err
 			}
 		}

@@ -99,9 +99,9 @@ func (q Query) Matches(info Info) bool {
 		q.Archived == info.Archived && q.Hidden == info.Hidden
 }
 
-// Info is what a list tells of a session. It is read from the beginning and
-// the end of the transcript only, so a title in the middle of a long one may
-// be missed.
+// Info is what a list tells of a session. A store may read it from the
+// beginning and the end of the transcript only, so that a title in the middle of
+// a long one is missed.
 type Info struct {
 	ID         firn.ID
 	Agent, Key string

@@ -3,6 +3,7 @@ package journal
 import (
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"sync"
 
 	"firn/internal/vfs"
@@ -176,6 +177,7 @@ func (p *pending) wait() error {
 		return p.err
 	}
 	c := p.c
+	runtime.Gosched() // let those who are about to append come along
 	c.mu.Lock()
 	batch := c.queue
 	c.queue = nil

@@ -338,7 +338,7 @@ type tail struct {
 	end int64 // offset in the part of the byte after buf
 }
 
-const tailSize = 16 << 10
+const tailSize = 4 << 10
 
 func (t *tail) add(data []byte, end int64) {
 	if end-int64(len(data)) != t.end {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -79,19 +80,19 @@ func TestFollowPastTorn(t *testing.T) {
 	t.Cleanup(func() { hub.Close() })
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	go func() {
+	var writer sync.WaitGroup
+	defer writer.Wait()
+	writer.Go(func() {
 		j, err := Open(vfs.OS{}, path, Options{Hub: hub})
+		if err == nil {
+			_, err = j.Append(false, func(firn.Pos) ([]byte, error) { return []byte("{\"c\":3}\n"), nil })
+			err = errors.Join(err, j.Close())
+		}
 		if err != nil {
 			t.Error(err)
 			cancel()
-			return
 		}
-		defer j.Close()
-		if _, err := j.Append(false, func(firn.Pos) ([]byte, error) { return []byte("{\"c\":3}\n"), nil }); err != nil {
-			t.Error(err)
-			cancel()
-		}
-	}()
+	})
 	for line, err := range source.Follow(ctx, hub, after) {
 		must(t, err)
 		if string(line.Data) != `{"c":3}` {

@@ -11,19 +11,34 @@ func (f *file) Lock() error {
 	return f.call("lock", func(fd int) error { return unix.Flock(fd, unix.LOCK_EX) })
 }
 
+// TryLock and Unlock are called at every append, so they do without call.
+
 func (f *file) TryLock() (bool, error) {
-	busy := false
-	err := f.call("lock", func(fd int) error {
-		err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)
-		if err == unix.EWOULDBLOCK {
-			busy = true
-			return nil
-		}
-		return err
-	})
-	return err == nil && !busy, err
+	switch err := f.flock("lock", unix.LOCK_EX|unix.LOCK_NB); err {
+	case nil:
+		return true, nil
+	case unix.EWOULDBLOCK:
+		return false, nil
+	default:
+		return false, err
+	}
 }
 
-func (f *file) Unlock() error {
-	return f.call("unlock", func(fd int) error { return unix.Flock(fd, unix.LOCK_UN) })
+func (f *file) Unlock() error { return f.flock("unlock", unix.LOCK_UN) }
+
+// flock returns EWOULDBLOCK as it is.
+func (f *file) flock(op string, how int) error {
+	if err := f.use(op); err != nil {
+		return err
+	}
+	defer f.done()
+	for {
+		switch err := unix.Flock(f.fd, how); err {
+		case nil, unix.EWOULDBLOCK:
+			return err
+		case unix.EINTR:
+		default:
+			return f.fail(op, err)
+		}
+	}
 }
