@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"time"
 
 	"firn"
@@ -54,7 +55,7 @@ func (st *Store) Unarchive(ctx context.Context, id firn.ID) error {
 	})
 }
 
-// change runs what changes the place of a session.
+// change runs what changes the place of a session, one at a time.
 func (st *Store) change(ctx context.Context, what string, id firn.ID, do func() error) error {
 	if err := st.beginChange(ctx); err != nil {
 		return err
@@ -63,7 +64,7 @@ func (st *Store) change(ctx context.Context, what string, id firn.ID, do func() 
 	if err := id.Check(); err != nil {
 		return err
 	}
-	if err := do(); err != nil {
+	if err := st.alone(ctx, do); err != nil {
 		return fmt.Errorf("%s session: %w", what, err)
 	}
 	return nil
@@ -82,6 +83,7 @@ func (st *Store) Remove(ctx context.Context, id firn.ID, reason string) error {
 		if err != nil {
 			return err
 		}
+		st.renew(id) // if somebody has opened it meanwhile
 		return st.move(st.sessionsDir(m.Agent), st.binDir(id), m.Files)
 	})
 }
@@ -105,28 +107,28 @@ func (st *Store) moveFirst(id firn.ID, reason string) (m manifest, err error) {
 	if err != nil {
 		return m, err
 	}
-	lock, err := st.fs.Open(path, vfs.Read)
+	lock, err := st.lockFile(path, vfs.Read)
 	if err != nil {
 		return m, err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	if err := lock.Lock(); err != nil {
-		return m, err
-	}
 	if m, err = st.writeManifest(id, agent, path, reason); err != nil {
 		return m, err
 	}
-	dir := filepath.Dir(path)
-	if err := st.syncFiles(dir, m.Files); err != nil {
-		return m, err
-	}
-	return m, st.move(dir, st.binDir(id), m.Files[:1])
+	return m, st.move(filepath.Dir(path), st.binDir(id), m.Files[:1])
 }
 
-// writeManifest notes what will be moved and why.
+// writeManifest notes what will be moved and why, when all of it is durable and
+// there is room for it.
 func (st *Store) writeManifest(id firn.ID, agent, path, reason string) (manifest, error) {
 	files, err := st.filesOf(path)
 	if err != nil {
+		return manifest{}, err
+	}
+	if err := st.checkRoom(filepath.Dir(path), st.binDir(id), files); err != nil {
+		return manifest{}, err
+	}
+	if err := st.syncFiles(filepath.Dir(path), files); err != nil {
 		return manifest{}, err
 	}
 	m := manifest{Session: id, Agent: agent, Reason: reason, Removed: st.opts.Now().UTC(), Files: files}
@@ -139,7 +141,7 @@ func (st *Store) writeManifest(id firn.ID, agent, path, reason string) (manifest
 // syncFiles makes the bytes of files durable.
 func (st *Store) syncFiles(dir string, names []string) error {
 	for _, name := range names {
-		file, err := st.fs.Open(filepath.Join(dir, name), vfs.Update)
+		file, err := st.fs.Open(filepath.Join(dir, name), vfs.Change)
 		if err != nil {
 			return err
 		}
@@ -179,39 +181,6 @@ func belongs(name, base string) bool {
 	return filepath.Ext(name) == transcriptExt && journal.BasePath(name) == base
 }
 
-// move renames files that are still in one directory to another, and makes
-// that durable.
-func (st *Store) move(from, to string, names []string) error {
-	for _, name := range names {
-		if err := st.moveFile(filepath.Join(from, name), filepath.Join(to, name)); err != nil {
-			return err
-		}
-	}
-	return errors.Join(st.fs.SyncDir(to), st.fs.SyncDir(from))
-}
-
-// moveFile renames a file, unless that was done before. After a power cut it
-// may have both names. Another file is never replaced.
-func (st *Store) moveFile(from, to string) error {
-	old, err := st.fs.Stat(from)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	there, err := st.fs.Stat(to)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return st.fs.Rename(from, to)
-	case err != nil:
-		return err
-	case there.Same(old):
-		return st.fs.Remove(from)
-	}
-	return fmt.Errorf("%w: %s is in the way", firn.ErrConflict, to)
-}
-
 // Restore takes a session out of the bin.
 func (st *Store) Restore(ctx context.Context, id firn.ID) error {
 	return st.change(ctx, "restore", id, func() error {
@@ -223,10 +192,10 @@ func (st *Store) Restore(ctx context.Context, id firn.ID) error {
 		if err != nil {
 			return err
 		}
-		if err := st.checkRoom(m); err != nil {
+		dir := st.sessionsDir(m.Agent)
+		if err := st.checkRoom(st.binDir(id), dir, m.Files); err != nil {
 			return err
 		}
-		dir := st.sessionsDir(m.Agent)
 		if err := st.fs.MkdirAll(dir); err != nil {
 			return err
 		}
@@ -238,32 +207,32 @@ func (st *Store) Restore(ctx context.Context, id firn.ID) error {
 		if err := st.move(st.binDir(id), dir, m.Files[:1]); err != nil {
 			return err
 		}
-		_, err = st.discardDir(st.binDir(id))
-		return err
+		return st.clearBin(st.binDir(id))
 	})
 }
 
-// checkRoom refuses to restore over files that have come meanwhile, before
-// anything is moved.
-func (st *Store) checkRoom(m manifest) error {
-	for _, name := range m.Files {
-		binned, err := st.fs.Stat(filepath.Join(st.binDir(m.Session), name))
-		if errors.Is(err, fs.ErrNotExist) {
+// clearBin takes away the bin directory of a session that was restored. Files
+// that no manifest told of may be all there is of something: they stay.
+func (st *Store) clearBin(dir string) error {
+	entries, err := st.fs.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	var unknown []string
+	for _, e := range entries {
+		if name := e.Name(); name != manifestName && !strings.HasPrefix(name, "."+manifestName+".tmp-") {
+			unknown = append(unknown, name)
 			continue
 		}
-		if err != nil {
-			return err
-		}
-		path := filepath.Join(st.sessionsDir(m.Agent), name)
-		there, err := st.fs.Stat(path)
-		if err == nil && !there.Same(binned) {
-			return fmt.Errorf("%w: %s is in the way", firn.ErrConflict, path)
-		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if _, err := st.discard(filepath.Join(dir, e.Name())); err != nil {
 			return err
 		}
 	}
-	return nil
+	if len(unknown) > 0 {
+		st.reportLater("%s: a session was restored from here, and files are left that its manifest does not name: %s", dir, strings.Join(unknown, ", "))
+		return nil
+	}
+	return st.discardEmpty(dir)
 }
 
 // manifest reads what is in a session's bin directory.
@@ -317,10 +286,14 @@ func (st *Store) discardDir(dir string) (int64, error) {
 			return total, err
 		}
 	}
+	return total, st.discardEmpty(dir)
+}
+
+func (st *Store) discardEmpty(dir string) error {
 	if err := st.fs.Remove(dir); err != nil {
-		return total, err
+		return err
 	}
-	return total, st.fs.SyncDir(filepath.Dir(dir))
+	return st.fs.SyncDir(filepath.Dir(dir))
 }
 
 func (st *Store) writeJSON(path string, v any) error {

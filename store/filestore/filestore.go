@@ -84,6 +84,7 @@ type Store struct {
 	die      context.CancelFunc
 	working  sync.WaitGroup
 	reports  reports
+	moving   sync.Mutex // see alone
 }
 
 var (

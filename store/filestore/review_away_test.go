@@ -1,0 +1,115 @@
+package filestore_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"firn"
+	"firn/store/filestore"
+)
+
+// smallParts lets every message have a part of its own.
+var smallParts = filestore.Options{PartSize: 400, Sync: filestore.SyncNever}
+
+// Those who remove and restore one session at the same time lose nothing of it,
+// whether they are in one process or, as two stores are, in several.
+func TestReviewMovingAtTheSameTime(t *testing.T) {
+	remove := func(st *filestore.Store, id firn.ID) error { return st.Remove(t.Context(), id, "") }
+	restore := func(st *filestore.Store, id firn.ID) error { return st.Restore(t.Context(), id) }
+	for name, c := range map[string]struct {
+		removed       bool
+		first, second func(st *filestore.Store, id firn.ID) error
+	}{
+		"remove and remove":   {false, remove, remove},
+		"remove and restore":  {true, remove, restore},
+		"restore and restore": {true, restore, restore},
+	} {
+		t.Run(name, func(t *testing.T) {
+			home := t.TempDir()
+			a, b := reviewOpen(t, home, smallParts), reviewOpen(t, home, smallParts)
+			for round := range 60 {
+				id := reviewBegin(t, a, 4)
+				if c.removed {
+					must(t, a.Remove(t.Context(), id, ""))
+				}
+				other := a
+				if round%2 == 1 {
+					other = b
+				}
+				var together sync.WaitGroup
+				together.Go(func() { mustGo(t, c.first(a, id)) })
+				together.Go(func() { mustGo(t, c.second(other, id)) })
+				together.Wait()
+				must(t, a.Restore(t.Context(), id))
+				if n := reviewCount(t, a, id); n != 4 {
+					t.Fatalf("round %d: of 4 entries %d are left", round, n)
+				}
+				if left := reviewFiles(t, home, "bin/*/*"); len(left) > 0 {
+					t.Fatalf("round %d: left in the bin: %q", round, left)
+				}
+			}
+		})
+	}
+}
+
+// mustGo is must for other goroutines than the test's.
+func mustGo(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// Restoring takes nothing out of the bin that its manifest does not name.
+func TestReviewRestoreLeavesTheUnknown(t *testing.T) {
+	home := t.TempDir()
+	opts := smallParts
+	var told []string
+	opts.Report = func(message string) { told = append(told, message) }
+	st := reviewOpen(t, home, opts)
+	id := reviewBegin(t, st, 2)
+	must(t, st.Remove(t.Context(), id, ""))
+	unknown := filepath.Join(home, "bin", string(id), string(id)+"_part7.jsonl")
+	reviewWrite(t, unknown, "all there is of something\n")
+	reviewWrite(t, filepath.Join(home, "bin", string(id), ".manifest.json.tmp-X"), "{")
+	must(t, st.Restore(t.Context(), id))
+	if n := reviewCount(t, st, id); n != 2 {
+		t.Errorf("%d entries were restored", n)
+	}
+	if left := reviewFiles(t, home, "bin/*/*"); len(left) != 1 || left[0] != filepath.Base(unknown) {
+		t.Errorf("left in the bin: %q", left)
+	}
+	if len(told) != 1 || !strings.Contains(told[0], filepath.Base(unknown)) {
+		t.Errorf("we were told %q", told)
+	}
+}
+
+// A session is not removed to where another of that name is: the manifest that
+// tells of the other stays.
+func TestReviewRemoveRefusesToReplace(t *testing.T) {
+	home := t.TempDir()
+	st := reviewOpen(t, home, smallParts)
+	id := reviewBegin(t, st, 3)
+	must(t, st.Remove(t.Context(), id, "the first"))
+	copied, err := os.ReadFile(filepath.Join(home, "bin", string(id), string(id)+".jsonl"))
+	must(t, err)
+	manifest := filepath.Join(home, "bin", string(id), "manifest.json")
+	before, err := os.ReadFile(manifest)
+	must(t, err)
+	reviewWrite(t, reviewTranscript(home, id), string(copied))
+	if err := st.Remove(t.Context(), id, "the second"); !errors.Is(err, firn.ErrConflict) {
+		t.Errorf("removing it where another is: %v", err)
+	}
+	if after, err := os.ReadFile(manifest); err != nil || string(after) != string(before) {
+		t.Errorf("the manifest says now %q, %v", after, err)
+	}
+	must(t, os.Remove(reviewTranscript(home, id)))
+	must(t, st.Restore(t.Context(), id))
+	if n := reviewCount(t, st, id); n != 3 {
+		t.Errorf("of 3 entries %d were restored", n)
+	}
+}
