@@ -101,7 +101,7 @@ func (q Query) Matches(info Info) bool {
 
 // Info is what a list tells of a session. A store may read it from the
 // beginning and the end of the transcript only, so that a title in the middle of
-// a long one is missed.
+// a long one is missed, and so is that it was hidden if much was said since.
 type Info struct {
 	ID         firn.ID
 	Agent, Key string
