@@ -85,6 +85,7 @@ type Store struct {
 	working  sync.WaitGroup
 	reports  reports
 	moving   sync.Mutex // see alone
+	settled  sync.Map   // the agents whose directory is durable; see settle
 }
 
 var (

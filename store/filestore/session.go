@@ -59,7 +59,22 @@ func (st *Store) append(ctx context.Context, id firn.ID, expect store.Pos, entri
 	}
 	end, err := s.append(expect, entries, deferred)
 	st.release(s, err)
-	return end, err
+	return end, st.ifPutAway(id, err)
+}
+
+// ifPutAway says of an append that found its file gone that the session was
+// removed or purged meanwhile, if so.
+func (st *Store) ifPutAway(id firn.ID, err error) error {
+	if !errors.Is(err, firn.ErrReplaced) {
+		return err
+	}
+	if _, _, there := st.locate(id); !errors.Is(there, firn.ErrNotFound) {
+		return err
+	}
+	if away := st.putAway(id); errors.Is(away, firn.ErrNotFound) {
+		return fmt.Errorf("append to %w: %w", away, err)
+	}
+	return err
 }
 
 // checkNew reports whether the session is not there yet, and if so refuses what
@@ -109,6 +124,11 @@ func (s *session) append(expect store.Pos, entries []firn.Entry, deferred bool) 
 		if err := s.catchUp(end); err != nil {
 			return nil, err
 		}
+		if s.isNew {
+			if err := s.checkBegin(end); err != nil {
+				return nil, err
+			}
+		}
 		var err error
 		if ready, err = store.Prepare(s.tail(), s.st.opts.Now(), entries, s.known); err != nil {
 			return nil, err
@@ -129,6 +149,23 @@ func (s *session) append(expect store.Pos, entries []firn.Entry, deferred bool) 
 	s.giveBuf(buf)
 	s.mu.Unlock()
 	return end, err
+}
+
+// checkBegin refuses, under the journal's lock, to begin a session that was put
+// away since we looked for it, or put away and restored: that takes the bin
+// directory away last, so once it is gone the file is in its place.
+func (s *session) checkBegin(end firn.Pos) error {
+	if err := s.st.putAway(s.id); err != nil {
+		return fmt.Errorf("append to %w", err)
+	}
+	info, err := s.st.fs.Stat(s.path)
+	if err != nil {
+		return fmt.Errorf("append to session %s: %w", s.id, err)
+	}
+	if end == store.Start && info.Size > 0 {
+		return fmt.Errorf("append to session %s: %w: it was restored", s.id, firn.ErrReplaced)
+	}
+	return nil
 }
 
 // takeBuf takes the buffer for encoding; whoever finds it taken makes another.
@@ -245,13 +282,14 @@ func (st *Store) acquire(id firn.ID, entries []firn.Entry) (*session, error) {
 	st.mu.Unlock()
 
 	agent, path, err := st.locate(id)
+	located := err == nil
 	if errors.Is(err, firn.ErrNotFound) && entries != nil {
 		agent, path, err = st.place(id, entries)
 	}
 	if err != nil {
 		return nil, err
 	}
-	s, err := st.open(id, agent, path)
+	s, err := st.open(id, agent, path, located)
 	if err != nil {
 		return nil, err
 	}
@@ -287,13 +325,34 @@ func (st *Store) place(id firn.ID, entries []firn.Entry) (agent, path string, er
 		return "", "", err
 	}
 	path = st.transcriptPath(agent, id)
-	return agent, path, st.fs.MkdirAll(filepath.Dir(path))
+	return agent, path, st.settle(agent)
 }
 
-func (st *Store) open(id firn.ID, agent, path string) (*session, error) {
+// settle makes the directory of an agent's sessions and the names that lead to
+// it durable. If it is there already, those who made it may not have got so far.
+func (st *Store) settle(agent string) error {
+	dir := st.sessionsDir(agent)
+	if err := st.fs.MkdirAll(dir); err != nil {
+		return err
+	}
+	if _, done := st.settled.Load(agent); done || st.opts.Sync == SyncNever {
+		return nil
+	}
+	for _, parent := range []string{filepath.Dir(dir), st.agentsDir(), st.home} {
+		if err := st.fs.SyncDir(parent); err != nil {
+			return err
+		}
+	}
+	st.settled.Store(agent, true)
+	return nil
+}
+
+// open opens a session. One that was located must still be there: it is not
+// begun anew because somebody has just put it away.
+func (st *Store) open(id firn.ID, agent, path string, located bool) (*session, error) {
 	j, err := journal.Open(st.fs, path, journal.Options{
 		PartSize: st.opts.PartSize, MaxBytes: st.opts.MaxBytes, Sync: st.opts.Sync,
-		Committer: st.committer, Hub: st.hub, Report: st.reportRepair,
+		Committer: st.committer, Hub: st.hub, Report: st.reportRepair, Existing: located,
 	})
 	if err != nil {
 		return nil, err

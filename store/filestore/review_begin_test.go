@@ -1,0 +1,110 @@
+package filestore_test
+
+import (
+	"errors"
+	"testing"
+
+	"firn"
+	"firn/internal/vfs/faultfs"
+	"firn/store"
+	"firn/store/filestore"
+)
+
+// A session that is put away while somebody is about to append to it is not
+// begun anew.
+func TestReviewAppendDoesNotBringBack(t *testing.T) {
+	remove := func(st *filestore.Store, id firn.ID) error { return st.Remove(t.Context(), id, "") }
+	purge := func(st *filestore.Store, id firn.ID) error {
+		_, err := st.Purge(t.Context(), id, "")
+		return err
+	}
+	for name, c := range map[string]struct {
+		there   bool // before the append begins
+		putAway func(st *filestore.Store, id firn.ID) error
+		left    int // entries that can be restored
+	}{
+		"removed":           {true, remove, 1},
+		"purged":            {true, purge, -1},
+		"begun and removed": {false, remove, 1},
+		"begun and purged":  {false, purge, -1},
+		"removed and restored": {true, func(st *filestore.Store, id firn.ID) error {
+			return errors.Join(remove(st, id), st.Restore(t.Context(), id))
+		}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			home := t.TempDir()
+			a := reviewOpen(t, home, filestore.Options{})
+			id := firn.NewID()
+			begin := func() {
+				_, err := a.Append(t.Context(), id, store.Any, firn.UserText("one"))
+				must(t, err)
+			}
+			if c.there {
+				begin()
+			}
+			hook := &onceFS{suffix: string(id) + ".jsonl"}
+			b := reviewOpen(t, home, filestore.Options{FS: hook})
+			hook.before = func() {
+				if !c.there {
+					begin()
+				}
+				must(t, c.putAway(a, id))
+			}
+			_, err := b.Append(t.Context(), id, store.Any, firn.UserText("two"))
+			if c.left == 2 {
+				must(t, err)
+			} else if !errors.Is(err, firn.ErrNotFound) {
+				t.Errorf("append to a session that was %s: %v", name, err)
+			}
+			if err := a.Restore(t.Context(), id); c.left < 0 {
+				if !errors.Is(err, firn.ErrNotFound) {
+					t.Errorf("restore: %v", err)
+				}
+				return
+			}
+			if n := reviewCount(t, a, id); n != c.left {
+				t.Errorf("%d entries were restored, want %d", n, c.left)
+			}
+		})
+	}
+}
+
+// Who has a session open when it is removed is told that it is not there.
+func TestReviewAppendToRemoved(t *testing.T) {
+	home := t.TempDir()
+	a, b := reviewOpen(t, home, filestore.Options{}), reviewOpen(t, home, filestore.Options{})
+	id := reviewBegin(t, b, 1)
+	must(t, a.Remove(t.Context(), id, ""))
+	for range 2 {
+		if _, err := b.Append(t.Context(), id, store.Any, firn.UserText("two")); !errors.Is(err, firn.ErrNotFound) {
+			t.Errorf("append to a removed session: %v", err)
+		}
+	}
+	must(t, a.Restore(t.Context(), id))
+	_, err := b.Append(t.Context(), id, store.Any, firn.UserText("two"))
+	must(t, err)
+	if n := reviewCount(t, a, id); n != 2 {
+		t.Errorf("%d entries are there, want 2", n)
+	}
+}
+
+// A directory that another process has just made may have no durable name yet.
+// Nobody may be told that what he appended in it is durable before it has.
+func TestReviewDirectoryOfAnother(t *testing.T) {
+	fsys := faultfs.New()
+	must(t, fsys.MkdirAll("/home"))
+	for _, dir := range []string{"/home/agents", "/home/agents/main", "/home/agents/main/sessions"} {
+		must(t, fsys.Mkdir(dir))
+	}
+	st := reviewOpen(t, "/home", filestore.Options{FS: fsys})
+	id := reviewBegin(t, st, 1)
+	syncs := fsys.Count(faultfs.SyncDir)
+	after := reviewOpen(t, "/home", filestore.Options{FS: fsys.Crash()})
+	if n := reviewCount(t, after, id); n != 1 {
+		t.Errorf("after the power cut %d entries are there, want 1", n)
+	}
+	reviewBegin(t, st, 1)
+	if more := fsys.Count(faultfs.SyncDir) - syncs; more != 1 {
+		t.Errorf("another session there took %d syncs of directories, want the one of its own name", more)
+	}
+}
