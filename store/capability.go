@@ -51,7 +51,10 @@ type Remover interface {
 	// Purge erases for good: a session, also one in the bin, or only some of
 	// its entries. What is left is a gap where they were (an [firn.Opaque]
 	// entry of kind [firn.KindErased] with the old id and parent) and the
-	// receipt, which it returns. The id of a purged session stays taken.
+	// receipt, which it returns. The id of a purged session stays taken. Where a
+	// store has saved pieces of lines that it could not read, purging an entry
+	// erases those of its session too: nobody can tell that they are not of it.
+	// Whole entries that it saved stay, but for the ones that are named.
 	Purge(ctx context.Context, id firn.ID, reason string, entries ...firn.EntryID) (Receipt, error)
 }
 

@@ -2,11 +2,11 @@ package filestore
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"firn"
@@ -74,18 +74,15 @@ func (st *Store) erase(path, base string, e erasure) (store.Receipt, error) {
 		return e.Receipt, err
 	}
 	for _, span := range spans {
-		e.Bytes += int64(len(span.Data))
 		part, _ := journal.Split(span.At)
-		if name := st.relative(journal.PartPath(base, part)); !slices.Contains(e.Files, name) {
-			e.Files = append(e.Files, name)
-		}
+		st.note(&e.Receipt, journal.PartPath(base, part), int64(len(span.Data)))
 	}
 	e.Done, e.Spans = st.opts.Now().UTC(), nil
 	return e.Receipt, st.saveReceipt(path, e)
 }
 
 // finishErasures finishes purges of entries of a session that were interrupted.
-func (st *Store) finishErasures(id firn.ID, base string) error {
+func (st *Store) finishErasures(ctx context.Context, id firn.ID, dir string, files []string) error {
 	names, err := st.fs.ReadDir(st.receiptsDir())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -102,10 +99,13 @@ func (st *Store) finishErasures(id firn.ID, base string) error {
 		if err := st.readJSON(path, &e); err != nil {
 			return err
 		}
-		if e.Session != id || len(e.Spans) == 0 { // another session's, or done
+		if e.Session != id || !e.Done.IsZero() {
 			continue
 		}
-		if _, err := st.erase(path, base, e); err != nil {
+		if err := st.eraseBeside(ctx, dir, files, &e.Receipt); err != nil {
+			return err
+		}
+		if _, err := st.erase(path, filepath.Join(dir, files[0]), e); err != nil {
 			return err
 		}
 	}

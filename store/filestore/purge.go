@@ -8,10 +8,12 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"firn"
 	"firn/internal/journal"
 	"firn/internal/rawjson"
+	"firn/internal/vfs"
 	"firn/store"
 )
 
@@ -35,42 +37,117 @@ func (st *Store) Purge(ctx context.Context, id firn.ID, reason string, entries .
 	return receipt, err
 }
 
+// purgeSession erases all files of a session. Asked again it erases what has
+// come since: what another process saved that had the session open.
 func (st *Store) purgeSession(id firn.ID, reason string) (store.Receipt, error) {
 	var receipt store.Receipt
-	err := st.readJSON(st.receiptPath(id), &receipt)
-	if err == nil && !receipt.Done.IsZero() {
-		return receipt, nil
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := st.readJSON(st.receiptPath(id), &receipt); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return receipt, err
 	}
-	dir, files, err := st.whereIs(id)
-	if err != nil && receipt.Begun.IsZero() {
+	places, err := st.placesOf(id)
+	if err != nil || len(places) == 0 && !receipt.Done.IsZero() {
 		return receipt, err
 	}
 	if receipt.Begun.IsZero() {
+		if err := st.checkThere(id); err != nil {
+			return receipt, err
+		}
 		receipt = store.Receipt{Session: id, Reason: reason, Begun: st.opts.Now().UTC()}
-	}
-	if err := st.saveReceipt(st.receiptPath(id), erasure{Receipt: receipt}); err != nil {
-		return receipt, err
 	}
 	if err := errors.Join(st.letGo(id), st.committer.Checkpoint()); err != nil {
 		return receipt, err
 	}
-	slices.Reverse(files) // as long as the first part is there, the others are found
-	if err := st.eraseFiles(dir, files, &receipt); err != nil {
+	receipt.Done = time.Time{}
+	if err := st.saveReceipt(st.receiptPath(id), erasure{Receipt: receipt}); err != nil {
 		return receipt, err
+	}
+	for _, p := range places {
+		if err := st.erasePlace(p, &receipt); err != nil {
+			return receipt, err
+		}
 	}
 	n, err := st.discardDir(st.binDir(id))
 	receipt.Bytes += n
 	if err != nil {
 		return receipt, err
 	}
+	st.renew(id) // if somebody has opened it meanwhile
 	if err := st.forget(id); err != nil {
 		return receipt, err
 	}
 	receipt.Done = st.opts.Now().UTC()
 	return receipt, st.saveReceipt(st.receiptPath(id), erasure{Receipt: receipt})
+}
+
+// checkThere is ErrNotFound if a session is neither in its place nor in the bin.
+func (st *Store) checkThere(id firn.ID) error {
+	_, _, err := st.locate(id)
+	if errors.Is(err, firn.ErrNotFound) {
+		if binned, binErr := st.exists(st.binDir(id)); binned || binErr != nil {
+			return binErr
+		}
+	}
+	return err
+}
+
+// place is a directory and the files of a session in it. If the first part is
+// there, it is the last.
+type place struct {
+	dir   string
+	files []string
+	first bool
+}
+
+// placesOf finds all files of a session, whatever an interrupted move or purge
+// has left where.
+func (st *Store) placesOf(id firn.ID) ([]place, error) {
+	agents, err := st.agents()
+	if err != nil {
+		return nil, err
+	}
+	dirs := []string{st.binDir(id)}
+	for _, agent := range agents {
+		dirs = append(dirs, st.sessionsDir(agent))
+	}
+	var places []place
+	for _, dir := range dirs {
+		entries, err := st.fs.ReadDir(dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		p := place{dir: dir}
+		base := string(id) + transcriptExt
+		for _, e := range entries {
+			if name := e.Name(); name == base {
+				p.first = true
+			} else if belongs(name, base) {
+				p.files = append(p.files, name)
+			}
+		}
+		if p.first {
+			p.files = append(p.files, base)
+		}
+		if len(p.files) > 0 || dir == st.binDir(id) {
+			places = append(places, p)
+		}
+	}
+	return places, nil
+}
+
+// erasePlace erases the files of a session in one place, under the lock of the
+// first part, so that nobody sees half of it and saves what he can.
+func (st *Store) erasePlace(p place, receipt *store.Receipt) (err error) {
+	if p.first {
+		lock, err := st.lockFile(filepath.Join(p.dir, p.files[len(p.files)-1]), vfs.Read)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, lock.Close()) }()
+	}
+	return st.eraseFiles(p.dir, p.files, receipt)
 }
 
 // whereIs finds the files of a session that is in its place or in the bin.
@@ -106,18 +183,51 @@ func (st *Store) finishRemoval(m manifest) error {
 	return nil
 }
 
-// eraseFiles removes files and notes them in the receipt.
+// eraseFiles erases files and notes them in the receipt.
 func (st *Store) eraseFiles(dir string, names []string, receipt *store.Receipt) error {
 	for _, name := range names {
 		path := filepath.Join(dir, name)
-		n, err := st.discard(path)
+		n, err := st.eraseFile(path)
 		if err != nil {
 			return err
 		}
-		receipt.Bytes += n
-		receipt.Files = append(receipt.Files, st.relative(path))
+		st.note(receipt, path, n)
 	}
-	return nil
+	if len(names) == 0 {
+		return nil
+	}
+	return st.fs.SyncDir(dir)
+}
+
+// eraseFile empties a file before it removes it: another process that has it
+// open would save what is in it. A file that is not there is fine.
+func (st *Store) eraseFile(path string) (int64, error) {
+	file, err := st.fs.Open(path, vfs.Change)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	info, err := file.Stat()
+	if err == nil {
+		err = file.Truncate(0)
+	}
+	if err == nil {
+		err = file.Sync()
+	}
+	if err := errors.Join(err, file.Close()); err != nil {
+		return 0, err
+	}
+	return info.Size, st.fs.Remove(path)
+}
+
+// note adds to a receipt what was erased in a file.
+func (st *Store) note(receipt *store.Receipt, path string, bytes int64) {
+	receipt.Bytes += bytes
+	if name := st.relative(path); !slices.Contains(receipt.Files, name) {
+		receipt.Files = append(receipt.Files, name)
+	}
 }
 
 func (st *Store) relative(path string) string {
@@ -159,12 +269,16 @@ func (st *Store) purgeEntries(ctx context.Context, id firn.ID, reason string, en
 	if err != nil {
 		return receipt, err
 	}
-	source := journal.Source{FS: st.fs, Path: filepath.Join(dir, files[0])}
-	if err := st.finishErasures(id, source.Path); err != nil {
+	base := filepath.Join(dir, files[0])
+	if err := st.finishErasures(ctx, id, dir, files); err != nil {
 		return receipt, err
 	}
-	spans, err := st.spansOf(ctx, source, entries)
+	spans, err := st.spansOf(ctx, dir, files, entries)
 	if err != nil {
+		return receipt, err
+	}
+	st.renew(id) // an open journal remembers its latest bytes
+	if err := st.committer.Checkpoint(); err != nil {
 		return receipt, err
 	}
 	e := erasure{Receipt: receipt, Spans: spellSpans(spans)}
@@ -172,49 +286,38 @@ func (st *Store) purgeEntries(ctx context.Context, id firn.ID, reason string, en
 	if err := st.saveReceipt(path, e); err != nil {
 		return receipt, err
 	}
-	st.renew(id) // an open journal remembers its latest bytes
-	if err := st.committer.Checkpoint(); err != nil {
-		return receipt, err
-	}
-	// What was saved beside the transcript are pieces of unknown entries.
-	side := slices.DeleteFunc(files, func(name string) bool { return filepath.Ext(name) == transcriptExt })
-	if err := st.eraseFiles(dir, side, &e.Receipt); err != nil {
+	if err := st.eraseBeside(ctx, dir, files, &e.Receipt); err != nil {
 		return e.Receipt, err
 	}
-	return st.erase(path, source.Path, e)
+	return st.erase(path, base, e)
 }
 
-// spansOf finds the bytes of entries and what shall stand in their place. An
-// id that several entries have means all of them.
-func (st *Store) spansOf(ctx context.Context, source journal.Source, entries []firn.EntryID) ([]journal.Span, error) {
-	missing := make(map[firn.EntryID]bool)
-	for _, id := range entries {
-		missing[id] = true
-	}
-	wanted := func(r firn.Record) bool {
-		return r.Gap == nil && r.Glance.Kind != firn.KindHeader && slices.Contains(entries, r.Glance.ID)
-	}
+// spansOf finds the bytes of entries in a transcript and what shall stand in
+// their place. An id that several entries have means all of them. One that is
+// neither there nor in what was rescued beside it is ErrNotFound.
+func (st *Store) spansOf(ctx context.Context, dir string, files []string, entries []firn.EntryID) ([]journal.Span, error) {
+	wanted := quarry{entries: entries, found: make(map[firn.EntryID]bool)}
 	var spans []journal.Span
+	source := journal.Source{FS: st.fs, Path: filepath.Join(dir, files[0])}
 	var failed error
 	st.yield(ctx, source.Lines(0), false, func(r store.Record, err error) bool {
 		if failed = err; err != nil {
 			return false
 		}
-		if wanted(r) {
-			delete(missing, r.Glance.ID)
-			if r.Glance.Kind != firn.KindErased {
-				spans = append(spans, journal.Span{At: start(r), Data: remains(r)})
-			}
+		if wanted.has(r) && r.Glance.Kind != firn.KindErased {
+			spans = append(spans, journal.Span{At: start(r), Data: remains(r)})
 		}
 		return true
 	})
+	for _, name := range files {
+		if failed == nil && isRescued(name) {
+			_, failed = st.spansBeside(ctx, filepath.Join(dir, name), wanted)
+		}
+	}
 	if failed != nil {
 		return nil, failed
 	}
-	for id := range missing {
-		return nil, fmt.Errorf("entry %q: %w", id, firn.ErrNotFound)
-	}
-	return spans, nil
+	return spans, wanted.check()
 }
 
 // start is where the first byte of a record is: the first of a part stands, as
