@@ -20,7 +20,7 @@ const cleaned = "cleaned"
 // copies what it must change and leaves the caller's alone.
 func clean(e *firn.Entry) error {
 	g := gate{time: e.Time}
-	body, extra := g.body(e.Body), g.fields(e.Extra)
+	body, extra := g.body(e.Body), g.entryFields(e)
 	for _, name := range [...]string{"id", "parentId"} {
 		if extra.Get(name) != nil {
 			g.refuse("an extra field must not be called %q", name)
@@ -116,7 +116,23 @@ func depth(raw []byte) int {
 	return deepest
 }
 
-func (g *gate) fields(in firn.Fields) firn.Fields {
+// entryFields passes the extra fields of an entry. Those of an opaque one become
+// part of its line, where they replace what they name.
+func (g *gate) entryFields(e *firn.Entry) firn.Fields {
+	switch b := e.Body.(type) {
+	case *firn.Opaque:
+		return g.fields(e.Extra)
+	case *firn.Compaction:
+		if b.FirstKept != "" && e.Extra.Get("firstKeptEntryId") != nil {
+			g.refuse("an extra field must not be called %q when there is such an entry", "firstKeptEntryId")
+		}
+	}
+	return g.fields(e.Extra, entryNames, bodyNames[e.Body.Kind()])
+}
+
+// fields passes extra fields. They must not pass for one of the members that
+// have a field of their own.
+func (g *gate) fields(in firn.Fields, own ...names) firn.Fields {
 	out := in
 	for i, f := range in {
 		before := g.edits
@@ -127,6 +143,11 @@ func (g *gate) fields(in firn.Fields) firn.Fields {
 			g.refuse("an extra field must not be called %q", f.Name)
 		}
 		f = firn.Field{Name: text(g, f.Name), Value: g.raw("extra field", f.Value)}
+		for _, n := range own {
+			if n.claims(f) {
+				g.refuse("an extra field must not be called %q, which has a field of its own", f.Name)
+			}
+		}
 		if g.edits == before {
 			continue
 		}
@@ -229,7 +250,7 @@ func (g *gate) message(b *firn.Message) firn.Body {
 	}
 	m.Role, m.StopReason = text(g, m.Role), text(g, m.StopReason)
 	m.API, m.Provider, m.Model = text(g, m.API), text(g, m.Provider), text(g, m.Model)
-	m.Error, m.Extra = text(g, m.Error), g.fields(m.Extra)
+	m.Error, m.Extra = text(g, m.Error), g.messageFields(&m)
 	m.Usage = g.usage(m.Usage)
 	switch m.Role {
 	case firn.RoleToolResult:
@@ -242,6 +263,14 @@ func (g *gate) message(b *firn.Message) firn.Body {
 	return edited(g, b, m)
 }
 
+func (g *gate) messageFields(m *firn.Message) firn.Fields {
+	own, ok := roleNames[m.Role]
+	if !ok {
+		own = plainNames
+	}
+	return g.fields(m.Extra, messageNames, own)
+}
+
 func (g *gate) usage(u *firn.Usage) *firn.Usage {
 	if u == nil {
 		return nil
@@ -252,7 +281,8 @@ func (g *gate) usage(u *firn.Usage) *firn.Usage {
 		}
 	}
 	before := g.edits
-	extra := g.fields(u.Extra)
+	extra := g.fields(u.Extra, usageNames)
+	g.cost(u)
 	if g.edits == before {
 		return u
 	}

@@ -55,13 +55,13 @@ func (g *gate) part(p firn.Part) firn.Part {
 	before := g.edits
 	switch t := p.(type) {
 	case firn.Text:
-		t.Text, t.Signature, t.Extra = text(g, t.Text), text(g, t.Signature), g.fields(t.Extra)
+		t.Text, t.Signature, t.Extra = text(g, t.Text), text(g, t.Signature), g.fields(t.Extra, textNames)
 		return kept(g, before, p, t)
 	case firn.Image:
-		t.MimeType, t.Data, t.Extra = text(g, t.MimeType), text(g, t.Data), g.fields(t.Extra)
+		t.MimeType, t.Data, t.Extra = text(g, t.MimeType), text(g, t.Data), g.fields(t.Extra, imageNames)
 		return kept(g, before, p, t)
 	case firn.Thinking:
-		t.Text, t.Signature, t.Extra = text(g, t.Text), text(g, t.Signature), g.fields(t.Extra)
+		t.Text, t.Signature, t.Extra = text(g, t.Text), text(g, t.Signature), g.fields(t.Extra, thinkingNames)
 		return kept(g, before, p, t)
 	case firn.ToolCall:
 		return kept(g, before, p, g.toolCall(t))
@@ -94,7 +94,7 @@ func (g *gate) toolCall(t firn.ToolCall) firn.ToolCall {
 		g.edits++
 	}
 	t.ID, t.Name, t.Signature = text(g, t.ID), text(g, t.Name), text(g, t.Signature)
-	t.Arguments, t.Extra = g.raw("arguments", t.Arguments), g.fields(t.Extra)
+	t.Arguments, t.Extra = g.raw("arguments", t.Arguments), g.fields(t.Extra, callNames)
 	return t
 }
 
