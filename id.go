@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	mathrand "math/rand/v2"
 	"strings"
 	"sync"
 	"time"
@@ -94,11 +95,10 @@ var entryIDs struct {
 }
 
 // NewEntryID makes an entry id greater than every one made before it in this
-// process: 44 bits of milliseconds, 20 random bits.
+// process: 44 bits of milliseconds, 20 random bits. They need not be hard to
+// guess, only hard to meet by chance.
 func NewEntryID() EntryID {
-	var r [4]byte
-	randomBytes(r[:])
-	now := uint64(time.Now().UnixMilli())<<20 | uint64(binary.BigEndian.Uint32(r[:])&0xfffff)
+	now := uint64(time.Now().UnixMilli())<<20 | uint64(mathrand.Uint32()&0xfffff)
 	entryIDs.Lock()
 	defer entryIDs.Unlock()
 	entryIDs.last = max(now, entryIDs.last+1)

@@ -124,7 +124,7 @@ func (b *bench) durable() error {
 		return err
 	}
 	defer st.Close()
-	const sessions, rounds = 1000, 20
+	const sessions, rounds = 1000, 50
 	ids := make([]firn.ID, sessions)
 	for i := range ids {
 		ids[i] = firn.NewID()
@@ -138,7 +138,7 @@ func (b *bench) durable() error {
 	if err := fan(sessions, sessions, appendTo); err != nil { // they begin, which is not what is measured
 		return err
 	}
-	ours, err := best(5, func() error { return fan(sessions, sessions*rounds, appendTo) })
+	ours, err := best(3, func() error { return fan(sessions, sessions*rounds, appendTo) })
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ type Committer struct {
 	queue   []*pending
 	leading bool
 	log     *commitLog // nil: none
+	round   uint64     // counts batches that go to the log; only for who leads
 }
 
 // NewCommitter makes a committer whose log is in the directory root/commit.
@@ -65,8 +66,16 @@ func (c *Committer) distrust() {
 type state struct {
 	file vfs.File
 	path string
-	rel  string // the path as the commit log has it; set by the log
 	c    *Committer
+
+	// For the log: the path as it has it, and the epoch in which it last had
+	// bytes of the file.
+	rel   string
+	epoch uint64
+	// For who leads: the latest batch that had bytes of the file, and where in
+	// the file those of them end that go to the log; -1 if some do not.
+	round uint64
+	next  int64
 
 	// syncing is held during a sync: of two at a time only one would be told
 	// of a failure. The first failure is the last sync.
@@ -246,16 +255,16 @@ func severalFiles(batch []*pending) bool {
 // has bytes before it that are neither durable nor in the log. If the log
 // fails, that is everything: the files themselves can still be synced.
 func (c *Committer) commitByLog(batch []*pending) (rest []*pending) {
-	var logged []*pending
-	next := make(map[*state]int64)
+	c.round++
+	logged := make([]*pending, 0, len(batch))
 	for _, p := range batch {
-		at, seen := next[p.state]
-		fits := len(p.data) <= logMaxData
-		if fits && (seen && at == p.offset || !seen && p.state.follows(p.offset)) {
+		s := p.state
+		first := s.round != c.round
+		if s.round = c.round; len(p.data) <= logMaxData && (first && s.follows(p.offset) || !first && s.next == p.offset) {
 			logged = append(logged, p)
-			next[p.state] = p.end()
+			s.next = p.end()
 		} else {
-			next[p.state] = -1
+			s.next = -1
 			rest = append(rest, p)
 		}
 	}
@@ -265,9 +274,9 @@ func (c *Committer) commitByLog(batch []*pending) (rest []*pending) {
 	if err := c.log.write(logged); err != nil {
 		return batch
 	}
-	for s, end := range next {
-		if end >= 0 {
-			s.setKept(end)
+	for _, p := range logged {
+		if p.state.next >= 0 {
+			p.state.setKept(p.state.next)
 		}
 	}
 	return rest

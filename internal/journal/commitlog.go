@@ -103,7 +103,10 @@ func (l *commitLog) write(batch []*pending) error {
 			return err
 		}
 		l.buf = appendRecord(l.buf, a.epoch, p.state.rel, p.offset, p.data)
-		a.dirty[p.state.path] = true
+		if p.state.epoch != a.epoch {
+			p.state.epoch = a.epoch
+			a.dirty[p.state.path] = true
+		}
 	}
 	if err := a.add(l.buf, l.grow); err != nil {
 		l.broken = fmt.Errorf("write commit log %s: %w", a.path, err)

@@ -74,14 +74,14 @@ func (st *Store) agents() ([]string, error) {
 
 // locate finds a session's transcript, or ErrNotFound.
 func (st *Store) locate(id firn.ID) (agent, path string, err error) {
-	if err := id.Check(); err != nil {
-		return "", "", err
-	}
 	st.mu.Lock()
 	open := st.sessions[id]
 	st.mu.Unlock()
 	if open != nil && open.begun.Load() {
 		return open.agent, open.path, nil
+	}
+	if err := id.Check(); err != nil {
+		return "", "", err
 	}
 	agents, err := st.agents()
 	if err != nil {

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"firn"
 	"firn/dialect"
@@ -33,6 +35,10 @@ type session struct {
 	head   firn.EntryID
 	recent recentIDs
 	buf    []byte // for encoding; nil while an append uses it
+
+	now, touched time.Time // of the latest append, and of the one told to touch
+
+	key atomic.Pointer[string] // see keyOf; nil while it is not known
 }
 
 // Append adds entries at the end of a session; see store.Store.
@@ -50,12 +56,15 @@ func (st *Store) append(ctx context.Context, id firn.ID, expect store.Pos, entri
 		return 0, err
 	}
 	defer st.end()
-	if fresh, err := st.checkNew(id, expect, entries); fresh && (err != nil || len(entries) == 0) {
-		return 0, err
-	}
-	s, err := st.acquire(id, entries)
-	if err != nil {
-		return 0, err
+	s := st.inUse(id)
+	if s == nil {
+		var err error
+		if fresh, err := st.checkNew(id, expect, entries); fresh && (err != nil || len(entries) == 0) {
+			return 0, err
+		}
+		if s, err = st.acquire(id, entries); err != nil {
+			return 0, err
+		}
 	}
 	end, err := s.append(expect, entries, deferred)
 	st.release(s, err)
@@ -130,7 +139,8 @@ func (s *session) append(expect store.Pos, entries []firn.Entry, deferred bool) 
 			}
 		}
 		var err error
-		if ready, err = store.Prepare(s.tail(), s.st.opts.Now(), entries, s.known); err != nil {
+		s.now = s.st.opts.Now()
+		if ready, err = store.Prepare(s.tail(), s.now, entries, s.known); err != nil {
 			return nil, err
 		}
 		buf, err = s.st.encode(buf[:0], ready)
@@ -147,6 +157,10 @@ func (s *session) append(expect store.Pos, entries []firn.Entry, deferred bool) 
 	err = wait.Wait()
 	s.mu.Lock()
 	s.giveBuf(buf)
+	if err == nil && s.now.Sub(s.touched) >= touchEvery {
+		s.touched = s.now
+		s.st.touch(s, s.now)
+	}
 	s.mu.Unlock()
 	return end, err
 }
@@ -269,6 +283,16 @@ func (s *session) known(id firn.EntryID) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// inUse is acquire for a session that is open and has been begun; else nil.
+func (st *Store) inUse(id firn.ID) *session {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if s := st.sessions[id]; s != nil && s.begun.Load() {
+		return st.use(s)
+	}
+	return nil
 }
 
 // acquire opens a session to be appended to; the first entries tell whose a
@@ -443,30 +467,21 @@ func (st *Store) renew(id firn.ID) {
 }
 
 // recentIDs remembers the latest entry ids of a session, to see cheaply that
-// an id is taken or known.
+// an id is taken or known. They are so few that looking at each is fastest.
 type recentIDs struct {
-	ids  map[firn.EntryID]bool
-	ring []firn.EntryID
-	next int
+	ids  []firn.EntryID
+	next int // the oldest, once there are as many as we keep
 }
 
-const maxRecent = 256
+const maxRecent = 64
 
-func (r *recentIDs) has(id firn.EntryID) bool { return r.ids[id] }
+func (r *recentIDs) has(id firn.EntryID) bool { return slices.Contains(r.ids, id) }
 
 func (r *recentIDs) add(id firn.EntryID) {
-	if r.ids[id] {
+	if len(r.ids) < maxRecent {
+		r.ids = append(r.ids, id)
 		return
 	}
-	if r.ids == nil {
-		r.ids = make(map[firn.EntryID]bool)
-	}
-	if len(r.ring) < maxRecent {
-		r.ring = append(r.ring, id)
-	} else {
-		delete(r.ids, r.ring[r.next])
-		r.ring[r.next] = id
-		r.next = (r.next + 1) % maxRecent
-	}
-	r.ids[id] = true
+	r.ids[r.next] = id
+	r.next = (r.next + 1) % maxRecent
 }
