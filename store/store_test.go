@@ -1,9 +1,11 @@
 package store_test
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"firn"
 	"firn/store"
@@ -53,6 +55,26 @@ func TestQueryMatches(t *testing.T) {
 	for _, c := range cases {
 		if got := c.q.Matches(c.info); got != c.want {
 			t.Errorf("%+v matches %+v: %v", c.q, c.info, got)
+		}
+	}
+}
+
+func TestSortByUpdate(t *testing.T) {
+	early, late := now, now.Add(time.Hour)
+	infos := []store.Info{{ID: "d", Updated: early}, {ID: "c", Updated: late}, {ID: "a", Updated: early}, {ID: "b", Updated: late}}
+	store.SortByUpdate(infos)
+	var ids []string
+	for _, info := range infos {
+		ids = append(ids, string(info.ID))
+	}
+	if got := strings.Join(ids, " "); got != "b c a d" {
+		t.Errorf("the order is %s", got)
+	}
+	for i := range infos {
+		for j := range infos {
+			if got := store.CompareInfos(&infos[i], &infos[j]); got != cmp.Compare(i, j) {
+				t.Errorf("%s to %s compares as %d", infos[i].ID, infos[j].ID, got)
+			}
 		}
 	}
 }

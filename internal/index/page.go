@@ -60,7 +60,7 @@ func cursorOf(info *store.Info) Cursor { return Cursor{Updated: info.Updated, ID
 
 // before reports whether the cursor stands before a session.
 func (c Cursor) before(info *store.Info) bool {
-	return c == (Cursor{}) || compareInfos(&store.Info{Updated: c.Updated, ID: c.ID}, info) < 0
+	return c == (Cursor{}) || store.CompareInfos(&store.Info{Updated: c.Updated, ID: c.ID}, info) < 0
 }
 
 // List is what a store's List promises, from the catalogue.
@@ -116,7 +116,7 @@ func (s *survey) page(q store.Query, after Cursor) Page {
 			rows = append(rows, r)
 		}
 	}
-	slices.SortFunc(rows, func(a, b *row) int { return compareInfos(&a.info, &b.info) })
+	slices.SortFunc(rows, func(a, b *row) int { return store.CompareInfos(&a.info, &b.info) })
 	var page Page
 	if q.Limit == 0 {
 		page.Infos = make([]store.Info, 0, len(rows))
@@ -307,7 +307,7 @@ func (p *pager) show(ctx context.Context, next candidate) error {
 		if now.row == nil || err != nil {
 			return err
 		}
-		if compareInfos(&next.info, &now.info) < 0 {
+		if store.CompareInfos(&next.info, &now.info) < 0 {
 			heap.Push(&p.pool, now)
 			return nil
 		}
@@ -340,7 +340,7 @@ func (p *pager) verify(ctx context.Context, r *row) (*row, error) {
 type pool []candidate
 
 func (p pool) Len() int           { return len(p) }
-func (p pool) Less(i, j int) bool { return compareInfos(&p[i].info, &p[j].info) < 0 }
+func (p pool) Less(i, j int) bool { return store.CompareInfos(&p[i].info, &p[j].info) < 0 }
 func (p pool) Swap(i, j int)      { p[i], p[j] = p[j], p[i] }
 
 // Push is for package heap.

@@ -2,7 +2,6 @@ package index
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/hex"
 	"fmt"
 	"hash/crc32"
@@ -56,15 +55,6 @@ func (r *row) key() time.Time {
 
 // farFuture is later than any entry, in seconds.
 const farFuture = math.MaxInt64 / 100
-
-// compareInfos is the order of a list: the latest entry first, by id where two
-// are equal.
-func compareInfos(a, b *store.Info) int {
-	if c := b.Updated.Compare(a.Updated); c != 0 {
-		return c
-	}
-	return cmp.Compare(a.ID, b.ID)
-}
 
 // Every line begins with the checksum of the rest of it, at a fixed place.
 const (

@@ -13,6 +13,7 @@ import (
 
 	"firn"
 	"firn/internal/vfs"
+	"firn/store"
 )
 
 // change is what became of a session.
@@ -187,7 +188,7 @@ func (c *Catalogue) throwAway(cause error) error {
 // with a fault at the end.
 func order(rows []*row) {
 	slices.SortFunc(rows, func(a, b *row) int {
-		return cmp.Or(a.key().Compare(b.key()), compareInfos(&b.info, &a.info))
+		return cmp.Or(a.key().Compare(b.key()), store.CompareInfos(&b.info, &a.info))
 	})
 }
 

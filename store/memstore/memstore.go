@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -258,12 +257,7 @@ func (m *Store) list(ctx context.Context, q store.Query) ([]store.Info, error) {
 			infos = append(infos, info)
 		}
 	}
-	slices.SortFunc(infos, func(a, b store.Info) int {
-		if c := b.Updated.Compare(a.Updated); c != 0 {
-			return c
-		}
-		return strings.Compare(string(a.ID), string(b.ID))
-	})
+	store.SortByUpdate(infos)
 	if q.Limit > 0 && len(infos) > q.Limit {
 		infos = infos[:q.Limit]
 	}
