@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"firn/internal/rawjson"
+	"firn/internal/journal"
 	"firn/internal/vfs"
 )
 
@@ -22,16 +22,7 @@ type fragment struct {
 // readFragment judges an open line as the journal does when it is opened to be
 // appended to.
 func readFragment(data []byte, offset int64) fragment {
-	f := fragment{offset: offset, size: int64(len(data))}
-	for _, piece := range rawjson.Split(data) {
-		if piece.Kind == rawjson.Whole {
-			f.keep = int64(piece.Offset + len(piece.Bytes))
-		}
-	}
-	if f.keep > 0 && rawjson.IsBlank(data[f.keep:]) {
-		f.keep = f.size
-	}
-	return f
+	return fragment{offset: offset, size: int64(len(data)), keep: int64(journal.WholeUpTo(data))}
 }
 
 // cuts reports whether a writer will cut off what is at an offset of the last

@@ -318,13 +318,12 @@ func isPart(name string) bool {
 
 // cutSide takes apart the name of what a writer saved beside a part.
 func cutSide(name string) (part, what string, ok bool) {
-	for _, what := range []string{"torn", "rescued"} {
-		part, rest, ok := strings.Cut(name, transcriptExt+"."+what+"-")
-		if ok && part != "" && rest != "" {
-			return part + transcriptExt, what, true
-		}
+	part, ok = journal.SideFile(name)
+	if !ok || !isPart(part) {
+		return "", "", false
 	}
-	return "", "", false
+	what, _, _ = strings.Cut(name[len(part)+1:], "-")
+	return part, what, true
 }
 
 // stemID is the session that a transcript's name tells.
