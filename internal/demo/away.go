@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	"firn"
 	"firn/internal/doctor"
@@ -125,15 +124,4 @@ func (t *tour) verify() (string, error) {
 
 func size(n int64) string { return doctor.Size(n) }
 
-// grouped spells a number with a comma between each three digits.
-func grouped(n int64) string {
-	s := fmt.Sprint(n)
-	var b strings.Builder
-	for i, c := range s {
-		if i > 0 && (len(s)-i)%3 == 0 {
-			b.WriteByte(',')
-		}
-		b.WriteRune(c)
-	}
-	return b.String()
-}
+func grouped(n int64) string { return doctor.Grouped(n) }

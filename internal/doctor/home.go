@@ -145,7 +145,7 @@ func (h *house) checkPermissions() (string, error) {
 		return nil
 	})
 	if wrong > 0 {
-		return fmt.Sprintf("%s of %s wrong", grouped(int64(wrong)), grouped(int64(looked))), err
+		return fmt.Sprintf("%s of %s wrong", Grouped(int64(wrong)), Grouped(int64(looked))), err
 	}
 	return "for the owner alone", err
 }

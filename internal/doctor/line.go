@@ -55,7 +55,11 @@ func (l *lineReader) read(line journal.Line) reading {
 			offset = int(record.At - line.Start)
 		}
 		if record.Gap != nil {
-			r.gap(record.Gap, offset, min(int(record.Next-line.Start), len(line.Data))-offset)
+			end := min(int(record.Next-line.Start), len(line.Data))
+			if line.Open && record.Next == record.At { // an unfinished line is a gap without extent
+				end = len(line.Data)
+			}
+			r.gap(record.Gap, offset, end-offset)
 			continue
 		}
 		r.take(&record, offset)
@@ -138,13 +142,13 @@ func plural(n int, noun string) string {
 		return "1 " + noun
 	}
 	if stem, ok := strings.CutSuffix(noun, "ry"); ok {
-		return fmt.Sprintf("%s %sries", grouped(int64(n)), stem)
+		return fmt.Sprintf("%s %sries", Grouped(int64(n)), stem)
 	}
-	return fmt.Sprintf("%s %ss", grouped(int64(n)), noun)
+	return fmt.Sprintf("%s %ss", Grouped(int64(n)), noun)
 }
 
-// grouped spells a number with a comma between each three digits.
-func grouped(n int64) string {
+// Grouped spells a number with a comma between each three digits.
+func Grouped(n int64) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
 		s = s[:i] + "," + s[i:]

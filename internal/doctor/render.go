@@ -69,7 +69,7 @@ func writeFindings(b *strings.Builder, findings []Finding) {
 func (f *Finding) where() string {
 	s := f.File
 	if f.At != nil {
-		s = fmt.Sprintf("%s:%d (byte %s)", s, f.At.Line, grouped(f.At.Offset))
+		s = fmt.Sprintf("%s:%d (byte %s)", s, f.At.Line, Grouped(f.At.Offset))
 	}
 	if f.Entry != "" {
 		s += fmt.Sprintf(" entry %.64s", f.Entry)
@@ -107,7 +107,7 @@ func (r *Report) writeUnlisted(b *strings.Builder) {
 	}
 	slices.Sort(kinds)
 	for _, k := range kinds {
-		fmt.Fprintf(b, "…      %s more of the kind %s\n", grouped(int64(r.Unlisted[k])), k)
+		fmt.Fprintf(b, "…      %s more of the kind %s\n", Grouped(int64(r.Unlisted[k])), k)
 	}
 }
 

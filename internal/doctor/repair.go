@@ -244,7 +244,7 @@ func (e *exam) tailSteps() []Step {
 		steps = append(steps, Step{
 			Session: e.session, File: e.lastFile(), Action: ActSaveTail, Cut: cut,
 			Message: fmt.Sprintf("copy the unfinished last line (%s at byte %s) to %s.torn-%d, then cut it off here",
-				plural(int(cut), "byte"), grouped(f.offset+f.keep), filepath.Base(e.lastFile()), f.offset+f.keep),
+				plural(int(cut), "byte"), Grouped(f.offset+f.keep), filepath.Base(e.lastFile()), f.offset+f.keep),
 		})
 	}
 	if f.keep > 0 {

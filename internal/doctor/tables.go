@@ -47,7 +47,7 @@ func (h *house) checkTables() (string, error) {
 		}
 	}
 	if lost > 0 {
-		return fmt.Sprintf("%s, %s nowhere", plural(keys, "key"), grouped(int64(lost))), nil
+		return fmt.Sprintf("%s, %s nowhere", plural(keys, "key"), Grouped(int64(lost))), nil
 	}
 	return plural(keys, "key"), nil
 }
