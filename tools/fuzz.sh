@@ -11,7 +11,7 @@ targets=0
 while read -r package; do
 	while read -r target; do
 		echo "== $package $target for $time"
-		"$go" test "$package" -run '^$' -fuzz "^${target}\$" -fuzztime "$time" </dev/null
+		"$go" test "$package" -run '^$' -fuzz "^${target}\$" -fuzztime "$time" -fuzzminimizetime 10x </dev/null
 		targets=$((targets + 1))
 	done < <("$go" test -list '^Fuzz' "$package" | grep '^Fuzz' || true)
 done < <("$go" list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... | grep .)

@@ -2,8 +2,8 @@
 // are kept in, and mends what can be mended by adding to a file.
 //
 // It opens files directly, because it must work when nothing else does.
-// [Verify] and [Examine] only read: not a byte, a name or a time of any file is
-// changed by them. [Repair] appends; the one other thing it does is what every
+// [Verify] and [Examine] only read: no byte, no name and no modification time of
+// any file is changed by them. [Repair] appends; the one other thing it does is what every
 // writer does on opening a transcript: an unfinished last line is saved in a
 // file of its own before it is cut off.
 package doctor
