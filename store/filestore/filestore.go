@@ -86,6 +86,7 @@ type Store struct {
 	reports  reports
 	moving   sync.Mutex // see alone
 	settled  sync.Map   // the agents whose directory is durable; see settle
+	touches  touches
 }
 
 var (
@@ -199,6 +200,8 @@ func (st *Store) Close() error {
 	st.die()
 	st.mu.Unlock()
 	st.working.Wait()
+	st.touches.close()
+	st.tellTables()
 
 	var errs []error
 	for _, s := range st.sessions {

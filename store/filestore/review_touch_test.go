@@ -1,0 +1,95 @@
+package filestore_test
+
+import (
+	"encoding/json"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"firn"
+	"firn/internal/vfs/faultfs"
+	"firn/store"
+	"firn/store/filestore"
+)
+
+const touchTable = "/home/agents/main/sessions/sessions.json"
+
+// updatedAt reads from the routing table when a key was used.
+func updatedAt(t *testing.T, fsys *faultfs.FS, key string) time.Time {
+	t.Helper()
+	data, err := fsys.Get(touchTable)
+	must(t, err)
+	var rows map[string]struct {
+		UpdatedAt int64 `json:"updatedAt"`
+	}
+	must(t, json.Unmarshal(data, &rows))
+	return time.UnixMilli(rows[key].UpdatedAt)
+}
+
+// The routing table follows what is appended, a little later or when the store
+// is closed, and only for the session that the key points at.
+func TestReviewTableFollowsAppends(t *testing.T) {
+	const key, moved = "agent:main:main", "agent:main:moved"
+	synctest.Test(t, func(t *testing.T) {
+		fsys := faultfs.New()
+		st := reviewOpen(t, "/home", filestore.Options{FS: fsys})
+		say := func(id firn.ID) {
+			_, err := st.Append(t.Context(), id, store.Any, firn.UserText("text"))
+			must(t, err)
+		}
+		id, err := store.LoadOrCreate(t.Context(), st, key)
+		must(t, err)
+		old, err := store.LoadOrCreate(t.Context(), st, moved)
+		must(t, err)
+		must(t, st.Bind(t.Context(), moved, reviewBegin(t, st, 1)))
+		time.Sleep(time.Minute)
+		before := updatedAt(t, fsys, moved)
+
+		said := time.Now()
+		say(id)
+		say(old)
+		time.Sleep(time.Minute)
+		if at := updatedAt(t, fsys, key); !at.Equal(said) {
+			t.Errorf("a minute later the table says %v, want %v", at, said)
+		}
+		if at := updatedAt(t, fsys, moved); !at.Equal(before) {
+			t.Errorf("the key that points elsewhere now was touched: %v, want %v", at, before)
+		}
+
+		said = time.Now()
+		fsys.ClearLog()
+		for range 3 {
+			say(id)
+			time.Sleep(touchPause)
+		}
+		if writes := fsys.Count(faultfs.Rename); writes != 0 {
+			t.Errorf("the table was written %d times at once", writes)
+		}
+		must(t, st.Close())
+		if at := updatedAt(t, fsys, key); !at.Equal(said) {
+			t.Errorf("after closing the table says %v, want %v", at, said)
+		}
+		if writes := fsys.Count(faultfs.Rename); writes != 1 {
+			t.Errorf("the table was written %d times, want once", writes)
+		}
+	})
+}
+
+// touchPause is so short that several appends are told of at once.
+const touchPause = 100 * time.Millisecond
+
+// Where there is no routing table, appending makes none.
+func TestReviewAppendMakesNoTable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fsys := faultfs.New()
+		st := reviewOpen(t, "/home", filestore.Options{FS: fsys})
+		header := firn.Entry{Body: &firn.Header{Session: "s", Key: "agent:main:main"}}
+		_, err := st.Append(t.Context(), "s", store.Any, header, firn.UserText("text"))
+		must(t, err)
+		time.Sleep(time.Minute)
+		must(t, st.Close())
+		if _, err := fsys.Get(touchTable); err == nil {
+			t.Error("there is a table")
+		}
+	})
+}
