@@ -127,7 +127,7 @@ func (s *session) append(expect store.Pos, entries []firn.Entry, deferred bool) 
 	var ready []firn.Entry
 	buf := s.takeBuf()
 	end, wait, err := s.journal.Write(deferred, func(end firn.Pos) ([]byte, error) {
-		if expect != store.Any && expect != end {
+		if expect != store.Any && expect != end && !s.onlyBlanks(expect, end) {
 			return nil, &store.Conflict{ID: s.id, Expect: expect, End: end}
 		}
 		if err := s.catchUp(end); err != nil {
@@ -208,6 +208,22 @@ func (st *Store) encode(buf []byte, entries []firn.Entry) ([]byte, error) {
 		buf = append(buf, '\n')
 	}
 	return buf, nil
+}
+
+// onlyBlanks reports whether nothing but blank lines stands between two
+// positions, as an editor leaves them: no record ends behind those, so nobody
+// could expect the end there.
+func (s *session) onlyBlanks(from, to firn.Pos) bool {
+	if from == store.Start || from > to {
+		return false
+	}
+	r := dialect.Reader{Dialect: s.st.dialect, Quick: true}
+	for line, err := range s.journal.Source().Lines(from) {
+		if err != nil || len(r.Records(dialect.Line(line))) > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 func (s *session) tail() store.Tail {

@@ -1,0 +1,48 @@
+package filestore_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"firn"
+	"firn/store"
+	"firn/store/filestore"
+	"firn/window"
+)
+
+// TestAppendBehindBlankLines expects the end where the last record ends, in a
+// file that somebody has left blank lines at the end of.
+func TestAppendBehindBlankLines(t *testing.T) {
+	home := t.TempDir()
+	st, err := filestore.Open(home, filestore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { st.Close() })
+	first, err := st.Append(t.Context(), "s1", store.Start, firn.UserText("one"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(home, "agents", "main", "sessions", "s1.jsonl")
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := file.WriteString("\n  \n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	live, err := window.Collect(st.ReadBack(t.Context(), "s1", store.End))
+	if err != nil || live.End != first {
+		t.Fatalf("collected up to %d (%v), the record ends at %d", live.End, err, first)
+	}
+	if _, err := st.Append(t.Context(), "s1", live.End, firn.AssistantText("two")); err != nil {
+		t.Errorf("append behind blank lines: %v", err)
+	}
+	if _, err := st.Append(t.Context(), "s1", live.End, firn.UserText("three")); err == nil {
+		t.Error("somebody spoke meanwhile, and it was not told")
+	}
+}
