@@ -2,6 +2,7 @@ package filestore_test
 
 import (
 	"errors"
+	"sync"
 	"testing"
 
 	"firn"
@@ -106,5 +107,41 @@ func TestReviewDirectoryOfAnother(t *testing.T) {
 	reviewBegin(t, st, 1)
 	if more := fsys.Count(faultfs.SyncDir) - syncs; more != 1 {
 		t.Errorf("another session there took %d syncs of directories, want the one of its own name", more)
+	}
+}
+
+// Of an append and a removal at the same time both may go well, or the append
+// finds nothing to append to, or the removal somebody at work. What was
+// acknowledged can be restored.
+func TestReviewAppendWhileRemoving(t *testing.T) {
+	home := t.TempDir()
+	for range 40 {
+		a := reviewOpen(t, home, smallParts)
+		id := reviewBegin(t, a, 1)
+		must(t, a.Close())
+		a = reviewOpen(t, home, smallParts)
+		var appended, removed error
+		var together sync.WaitGroup
+		together.Go(func() { _, appended = a.Append(t.Context(), id, store.Any, firn.UserText("two")) })
+		together.Go(func() { removed = a.Remove(t.Context(), id, "") })
+		together.Wait()
+		want := 1
+		if appended == nil {
+			want = 2
+		} else if !errors.Is(appended, firn.ErrNotFound) {
+			t.Fatalf("append: %v", appended)
+		}
+		if removed == nil {
+			if _, err := a.Stand(t.Context(), id); !errors.Is(err, firn.ErrNotFound) {
+				t.Fatalf("a removed session is found: %v", err)
+			}
+			must(t, a.Restore(t.Context(), id))
+		} else if !errors.Is(removed, firn.ErrLocked) {
+			t.Fatalf("remove: %v", removed)
+		}
+		if n := reviewCount(t, a, id); n != want {
+			t.Fatalf("%d entries are there, want %d", n, want)
+		}
+		must(t, a.Close())
 	}
 }
