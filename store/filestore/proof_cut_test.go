@@ -1,0 +1,154 @@
+package filestore_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	"firn"
+	"firn/store"
+)
+
+// A transcript with entries of all kinds is cut at every byte. All that is
+// whole is read, what is not is named and kept, and the next entry is added
+// behind it.
+func TestCutAtEveryByte(t *testing.T) {
+	t.Parallel()
+	tr := writeTranscript(t, 200)
+	data, step := tr.bytes(), 1
+	if testing.Short() {
+		step = 23
+	}
+	const shares = 4
+	for share := range shares {
+		t.Run(fmt.Sprint(share), func(t *testing.T) {
+			t.Parallel()
+			for n := share * step; n <= len(data); n += shares * step {
+				if err := cutAt(t, tr, data, n); err != nil {
+					t.Fatalf("cut at byte %d of %d: %v", n, len(data), err)
+				}
+			}
+		})
+	}
+}
+
+// thorough says which cuts are looked at in full: every seventh. Of the others
+// only the end is, since the rest is the same every time.
+func thorough(n int) bool { return n%7 == 0 }
+
+// cutAt cuts a transcript at a byte and looks what becomes of it.
+func cutAt(t *testing.T, tr transcript, data []byte, n int) error {
+	h := hurtWith(t, map[string][]byte{"": data[:n]})
+	whole := tr.lines[:bytes.Count(data[:n], []byte("\n"))]
+	fragment := data[bytes.LastIndexByte(data[:n], '\n')+1 : n]
+	finished := false
+	if next := len(whole); next < len(tr.lines) && bytes.Equal(bytes.TrimSpace(fragment), bytes.TrimSpace(tr.lines[next])) {
+		whole, finished = tr.lines[:next+1], true // all it lacks is the newline
+	}
+	if err := lookAtCut(t, h, whole, len(fragment) > 0 && !finished, thorough(n), n%49 == 0); err != nil {
+		return fmt.Errorf("as it was left: %w", err)
+	}
+	if err := addToCut(h, whole, thorough(n)); err != nil {
+		return fmt.Errorf("having added to it: %w", err)
+	}
+	return h.checkRepair(t, fragment, finished)
+}
+
+// lookFrom says from where to read, and what shall be there.
+func lookFrom(whole [][]byte, all bool) (store.Pos, [][]byte) {
+	skip := len(whole) - 3
+	if all || skip <= 0 {
+		return store.Start, whole
+	}
+	from := skip // the newlines
+	for _, line := range whole[:skip] {
+		from += len(line)
+	}
+	return store.Pos(from), whole[skip:]
+}
+
+// lookAtCut reads what was left, without changing it.
+func lookAtCut(t *testing.T, h *hurt, whole [][]byte, torn, all, windows bool) error {
+	before := h.files(t)
+	st, err := h.open(true)
+	if err != nil {
+		return err
+	}
+	from, tail := lookFrom(whole, all)
+	s, err := look(st, from, tail, all)
+	if len(before[hurtPath[1:]]) == 0 && errors.Is(err, firn.ErrNotFound) {
+		return st.Close()
+	}
+	if err != nil {
+		return err
+	}
+	if torn != (len(s.gaps) == 1) || len(s.gaps) > 1 || torn && s.gaps[0].Kind != firn.GapTorn || len(s.extra) > 0 {
+		return fmt.Errorf("torn: %v, gaps: %v, more lines: %s", torn, s.gaps, s.extra)
+	}
+	if err := lookBack(st, whole, all); err != nil {
+		return err
+	}
+	if windows {
+		if err := checkWindows(st); err != nil {
+			return err
+		}
+	}
+	if !maps.Equal(before, h.files(t)) {
+		return errors.New("reading changed a file")
+	}
+	return st.Close()
+}
+
+// addToCut adds an entry to what was left.
+func addToCut(h *hurt, whole [][]byte, all bool) error {
+	st, err := h.open(false)
+	if err != nil {
+		return err
+	}
+	e := firn.Entry{ID: "new", Body: &firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: "and now?"}}}}
+	if _, err := st.Append(context.Background(), hurtSession, store.Any, e); err != nil {
+		return err
+	}
+	from, tail := lookFrom(whole, all)
+	s, err := look(st, from, tail, all)
+	if err != nil {
+		return err
+	}
+	added := 1
+	if len(whole) == 0 { // it has begun anew, with a header
+		added = 2
+	}
+	if len(s.gaps) > 0 || len(s.extra) != added || !bytes.Contains(s.extra[added-1], []byte(`"id":"new"`)) {
+		return fmt.Errorf("there are %d gaps, and behind what was there %q", len(s.gaps), s.extra)
+	}
+	if all {
+		if err := checkWindows(st); err != nil {
+			return err
+		}
+	}
+	return st.Close()
+}
+
+// checkRepair says whether a repair was told of, and what was cut off kept.
+func (h *hurt) checkRepair(t *testing.T, fragment []byte, finished bool) error {
+	side := ""
+	for name, data := range h.files(t) {
+		if strings.Contains(name, ".torn-") {
+			side = data
+		}
+	}
+	told := strings.Join(h.reports, "; ")
+	switch {
+	case len(fragment) == 0 && (told != "" || side != ""):
+		return fmt.Errorf("nothing was torn, but it told: %s", told)
+	case finished && (!strings.Contains(told, "newline") || side != ""):
+		return fmt.Errorf("a newline was missing, but it told: %s", told)
+	case len(fragment) > 0 && !finished && (!strings.Contains(told, "moved to") || side != string(fragment)):
+		return fmt.Errorf("%d bytes were cut off, %d of them kept; it told: %s", len(fragment), len(side), told)
+	}
+	return nil
+}

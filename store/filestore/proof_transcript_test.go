@@ -1,0 +1,237 @@
+package filestore_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"firn"
+	"firn/internal/vfs/faultfs"
+	"firn/store"
+	"firn/store/filestore"
+	"firn/window"
+	"firn/window/windowtest"
+)
+
+// Where the transcript that is damaged stands on a disk in memory.
+const (
+	hurtHome    = "/home"
+	hurtSession = firn.ID("hurt")
+	hurtPath    = hurtHome + "/agents/main/sessions/hurt.jsonl"
+)
+
+// transcript is the lines of a session, as the store wrote them, each without
+// its newline.
+type transcript struct {
+	lines [][]byte
+}
+
+// writeTranscript has the store write a session of so many lines, with entries
+// of all kinds, and reads the file.
+func writeTranscript(t testing.TB, lines int) transcript {
+	t.Helper()
+	disk := faultfs.New()
+	st := openHome(t, hurtHome, filestore.Options{FS: disk, Sync: filestore.SyncNever, Now: hurtNow})
+	entries := hurtEntries(lines - 1)
+	_, err := st.Append(context.Background(), hurtSession, store.Start, entries...)
+	must(t, err)
+	_, err = st.Purge(context.Background(), hurtSession, "for a gap", "e6")
+	must(t, err)
+	data, err := disk.Get(hurtPath)
+	must(t, err)
+	tr := transcript{bytes.Split(bytes.TrimSuffix(data, []byte("\n")), []byte("\n"))}
+	if len(tr.lines) != lines {
+		t.Fatalf("the transcript has %d lines, want %d", len(tr.lines), lines)
+	}
+	return tr
+}
+
+// bytes is the file.
+func (tr transcript) bytes() []byte {
+	return append(bytes.Join(tr.lines, []byte("\n")), '\n')
+}
+
+func hurtNow() time.Time { return time.Date(2026, 3, 15, 10, 0, 0, 0, time.UTC) }
+
+// hurtEntries makes n entries in one chain: those of hurtBodies, then talk.
+func hurtEntries(n int) []firn.Entry {
+	bodies := hurtBodies()
+	entries := []firn.Entry{{Body: &firn.Header{CWD: "/work", Key: "agent:main:main"}}}
+	for i := range n {
+		e := firn.Entry{ID: firn.EntryID(fmt.Sprintf("e%d", i)), Time: hurtNow().Add(time.Duration(i) * time.Second)}
+		switch {
+		case i < len(bodies):
+			e.Body = bodies[i]
+		case i%7 == 0: // the calls are answered by the next entry
+			e.Body = &firn.Message{Role: firn.RoleAssistant, StopReason: firn.StopToolUse, Parts: []firn.Part{
+				firn.ToolCall{ID: fmt.Sprintf("c%d", i), Name: "ls", Arguments: json.RawMessage(`{"path":"/"}`)}}}
+		case i%7 == 1:
+			e.Body = &firn.Message{Role: firn.RoleToolResult, Parts: []firn.Part{
+				firn.ToolResult{CallID: fmt.Sprintf("c%d", i-1), Name: "ls", Content: []firn.Part{firn.Text{Text: "a b"}}}}}
+		case i == 150:
+			e.Body = &firn.Compaction{Summary: "in short", FirstKept: "e120", TokensBefore: 99}
+		case i%3 == 0:
+			e.Body = &firn.Label{Target: "e3", Name: "é"}
+		case i%3 == 1:
+			e.Body = &firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: "{\"a\":1}\n"}}}
+		default:
+			e.Body = &firn.Custom{Type: "n"}
+		}
+		entries = append(entries, e)
+	}
+	return entries
+}
+
+// hurtBodies are of every kind, with every kind of part.
+func hurtBodies() []firn.Body {
+	code := 1
+	odd := firn.Fields{{Name: "x", Value: json.RawMessage(`{"type":"message","id":"x","parentId":null}`)}, {Name: "n", Value: json.RawMessage(`1e400`)}}
+	user := func(parts ...firn.Part) firn.Body { return &firn.Message{Role: firn.RoleUser, Parts: parts} }
+	return []firn.Body{
+		&firn.ModelChange{Provider: "p", Model: "m"},
+		&firn.ThinkingChange{Level: "high"},
+		user(firn.Text{Text: "line\u2028break \u2029 and \\u0000 \"quoted\" {\"type\":\"message\",\"id\":\"no\"}"}),
+		user(firn.Text{Text: "see"}, firn.Image{MimeType: "image/png", Data: "aGk="}),
+		&firn.Message{Role: firn.RoleAssistant, API: "a", Provider: "p", Model: "m", StopReason: firn.StopToolUse,
+			Usage: &firn.Usage{Input: 1, Output: 2, Total: 3, Cost: firn.Cost{Total: .5}}, Extra: odd,
+			Parts: []firn.Part{firn.Thinking{Text: "hm", Signature: "s"}, firn.Thinking{Signature: "r", Redacted: true}, firn.Text{Text: "so", Signature: "t"},
+				firn.ToolCall{ID: "c1", Name: "ls", Arguments: json.RawMessage(`{"a":[{"b":{}}],"c":"{"}`), Signature: "g", Extra: odd},
+				firn.OpaquePart{Type: "hologram", Raw: json.RawMessage(`{"type":"hologram","x":[1]}`)}}},
+		&firn.Message{Role: firn.RoleToolResult, Parts: []firn.Part{firn.ToolResult{CallID: "c1", Name: "ls", IsError: true,
+			Content: []firn.Part{firn.Text{Text: "no"}, firn.Image{MimeType: "image/gif", Data: "R0k="}}, Details: json.RawMessage(`{"code":2}`)}}},
+		user(firn.Text{Text: "this will be erased"}),
+		&firn.Message{Role: firn.RoleShell, Parts: []firn.Part{firn.Shell{Command: "make", Output: "no\n", ExitCode: &code, Truncated: true, FullOutput: "/o"}}},
+		&firn.Message{Role: firn.RoleSystem, Parts: []firn.Part{firn.Text{Text: "be kind"}}},
+		&firn.Message{Role: firn.RoleAssistant, StopReason: firn.StopError, Error: "overloaded"},
+		&firn.Compaction{Summary: "so far", FirstKept: "e3", TokensBefore: 12, Details: json.RawMessage(`{"state":{"modelId":"m"}}`), FromHook: true},
+		&firn.Tombstone{Target: "e10", Reason: "undo it"},
+		&firn.BranchSummary{From: "e2", Summary: "was tried", Details: json.RawMessage(`[{},{}]`)},
+		&firn.Label{Target: "e3", Name: "here"},
+		&firn.Label{Target: "e3"},
+		&firn.Title{Name: "a title", Source: firn.SourceUser},
+		&firn.Custom{Type: "counter", Data: json.RawMessage(`{"n":{"type":"message"}}`)},
+		&firn.Custom{Type: "none"},
+		&firn.CustomMessage{Type: "note", Parts: []firn.Part{firn.Text{Text: "a"}}, Display: true, Details: json.RawMessage(`{}`)},
+		&firn.Tombstone{Target: "e18"},
+		&firn.Tombstone{Target: "e19", Reason: "restored"},
+		&firn.Head{Reason: "go on here"},
+		&firn.Opaque{Type: "future", Raw: json.RawMessage(`{"type":"future","deep":{"a":[1.50,{"id":"q"}]},"n":1e400}`)},
+		user(firn.Text{Text: "again", Extra: odd}),
+	}
+}
+
+// hurt is a store on a disk in memory whose one transcript is damaged.
+type hurt struct {
+	disk    *faultfs.FS
+	reports []string
+}
+
+// hurtWith makes the files that parts name; "" is the transcript's first part.
+func hurtWith(t testing.TB, parts map[string][]byte) *hurt {
+	h := &hurt{disk: faultfs.New()}
+	for name, data := range parts {
+		must(t, h.disk.Put(strings.TrimSuffix(hurtPath, ".jsonl")+name+".jsonl", data))
+	}
+	return h
+}
+
+func (h *hurt) open(readOnly bool) (*filestore.Store, error) {
+	return filestore.Open(hurtHome, filestore.Options{
+		FS: h.disk, ReadOnly: readOnly, Sync: filestore.SyncNever, Now: hurtNow,
+		Report: func(message string) { h.reports = append(h.reports, message) },
+	})
+}
+
+// files is the content of the transcript's files.
+func (h *hurt) files(t testing.TB) map[string]string {
+	all := make(map[string]string)
+	for _, name := range h.disk.Files() {
+		data, err := h.disk.Get(name)
+		must(t, err)
+		all[name] = string(data)
+	}
+	return all
+}
+
+// seen is what was read of a session beyond the lines that were expected.
+type seen struct {
+	extra [][]byte
+	gaps  []firn.Gap
+}
+
+// look reads a session from a position on: exactly the wanted lines first, in
+// order, then perhaps more. Only the last few are decoded, unless all shall be.
+func look(st *filestore.Store, after store.Pos, want [][]byte, all bool) (s seen, err error) {
+	n := 0
+	for rec, err := range st.Read(context.Background(), hurtSession, after) {
+		if err != nil {
+			return s, err
+		}
+		if rec.Gap != nil {
+			s.gaps = append(s.gaps, *rec.Gap)
+			continue
+		}
+		line := bytes.TrimSpace(rec.Line())
+		switch {
+		case n >= len(want):
+			s.extra = append(s.extra, bytes.Clone(line))
+		case !bytes.Equal(line, bytes.TrimSpace(want[n])):
+			return s, fmt.Errorf("instead of line %d of %d, %.100s, there is %.100s", n+1, len(want), want[n], line)
+		}
+		if n++; all || n+3 > len(want) {
+			if _, err := rec.Entry(); err != nil {
+				return s, fmt.Errorf("a record that is no entry: %w", err)
+			}
+		}
+	}
+	if n < len(want) {
+		return s, fmt.Errorf("line %d of %d is not there: %.100s", n+1, len(want), want[n])
+	}
+	return s, nil
+}
+
+// lookBack reads a session newest first: the wanted lines and no others, the
+// last few of them or all. What cannot be decoded is a gap.
+func lookBack(st *filestore.Store, want [][]byte, all bool) error {
+	n := len(want)
+	for rec, err := range st.ReadBack(context.Background(), hurtSession, store.End) {
+		if err != nil {
+			return err
+		}
+		if _, err := rec.Entry(); err != nil {
+			continue
+		}
+		if n--; n < 0 {
+			return fmt.Errorf("backwards, there is a line too many: %.100s", rec.Line())
+		}
+		if line := bytes.TrimSpace(rec.Line()); !bytes.Equal(line, bytes.TrimSpace(want[n])) {
+			return fmt.Errorf("backwards, instead of line %d, %.100s, there is %.100s", n+1, want[n], line)
+		}
+		if !all && n+4 < len(want) {
+			return nil
+		}
+	}
+	if n > 0 {
+		return fmt.Errorf("backwards, line %d of %d is not there", n, len(want))
+	}
+	return nil
+}
+
+// checkWindows resumes the session and says whether every provider would take
+// what it would be sent.
+func checkWindows(st *filestore.Store) error {
+	path, err := collect(st, hurtSession)
+	if err != nil {
+		return err
+	}
+	for _, profile := range window.Profiles() {
+		if err := windowtest.Check(profile, window.Build(path, window.Options{Profile: profile})); err != nil {
+			return err
+		}
+	}
+	return nil
+}
