@@ -7,6 +7,7 @@
 //	bin/<id>/                                  a removed session, with its manifest
 //	receipts/                                  what was purged
 //	commit/                                    appends that wait to be synced into their files
+//	.moving.lock                               held while a session is moved or purged
 //
 // The files are the truth. Several processes may have the same home open; the
 // kernel's file locks keep their appends apart. What the package refuses to do
