@@ -9,7 +9,11 @@
 // no clock. What they do not understand they carry and do not drop.
 package dialect
 
-import "firn"
+import (
+	"time"
+
+	"firn"
+)
 
 // Name names a dialect.
 type Name string
@@ -35,6 +39,14 @@ type Decoder interface {
 	// line. It agrees with what Decode returns for the same line, but may find
 	// no fault where Decode does, because it need not walk to the line's end.
 	Glance(line []byte) (firn.Glance, error)
+}
+
+// Timer is a decoder that can tell when a line was written and leave the rest
+// of it unread, for lists.
+type Timer interface {
+	// Time tells what Decode would return as the time of the entry; false if
+	// that is not to be had so cheaply.
+	Time(line []byte) (time.Time, bool)
 }
 
 // Encoder writes lines. It keeps no state and may be used by many goroutines.

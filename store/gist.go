@@ -1,6 +1,10 @@
 package store
 
-import "firn"
+import (
+	"time"
+
+	"firn"
+)
 
 // promptLen bounds the beginning of a prompt in a list, in bytes.
 const promptLen = 100
@@ -17,10 +21,7 @@ type Gist struct {
 // Add takes notice of the next entry.
 func (g *Gist) Add(e firn.Entry) {
 	if !e.Time.IsZero() { // the remains of an erased entry may have none
-		g.info.Updated = e.Time
-		if g.info.Created.IsZero() {
-			g.info.Created = e.Time
-		}
+		g.Seen(e.Time)
 	}
 	switch b := e.Body.(type) {
 	case *firn.Header:
@@ -35,6 +36,14 @@ func (g *Gist) Add(e firn.Entry) {
 		}
 	case *firn.Tombstone:
 		g.stones = append(g.stones, firn.GlanceOf(e))
+	}
+}
+
+// Seen takes notice of an entry of which only the time is known.
+func (g *Gist) Seen(t time.Time) {
+	g.info.Updated = t
+	if g.info.Created.IsZero() {
+		g.info.Created = t
 	}
 }
 

@@ -2,6 +2,7 @@ package native
 
 import (
 	"errors"
+	"time"
 
 	"firn"
 	"firn/internal/rawjson"
@@ -23,6 +24,26 @@ func (Dialect) Glance(line []byte) (firn.Glance, error) {
 		return firn.Glance{}, corrupt("reading an entry", err)
 	}
 	return g.glance(), nil
+}
+
+// Time reads the time of a line, if its type is one that we know and it stands
+// where we write it: behind the id and the parent.
+func (Dialect) Time(line []byte) (time.Time, bool) {
+	g := glancer{r: rawjson.New(line)}
+	if looksWhole(line) != nil || !g.r.Object() {
+		return time.Time{}, false
+	}
+	for _, name := range []string{"type", "id", "parentId"} {
+		if !g.r.Member() || string(g.r.Key()) != name {
+			return time.Time{}, false
+		}
+		g.r.Skip()
+	}
+	if !g.r.Member() || string(g.r.Key()) != "timestamp" {
+		return time.Time{}, false
+	}
+	text, _ := g.r.Bytes()
+	return parseTime(text)
 }
 
 var errNotObject = errors.New("the line does not begin and end like a JSON object")

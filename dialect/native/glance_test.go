@@ -1,7 +1,10 @@
 package native
 
 import (
+	"bytes"
 	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"firn"
@@ -46,5 +49,36 @@ func TestGlanceRefuses(t *testing.T) {
 		if got, err := New().Glance([]byte(line)); !errors.Is(err, firn.ErrCorrupt) {
 			t.Errorf("Glance(%q) = %+v, %v; want ErrCorrupt", line, got, err)
 		}
+	}
+}
+
+// TestTimeAgreesWithDecode compares the time that is read on its own with that
+// of the whole entry, for every line there is.
+func TestTimeAgreesWithDecode(t *testing.T) {
+	d := New()
+	told := 0
+	files, err := filepath.Glob("../../testdata/corpus/pi/*.jsonl")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no corpus: %v", err)
+	}
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range bytes.Lines(b) {
+			line = bytes.TrimSpace(line)
+			entry, err := d.Decode(line)
+			got, ok := d.Time(line)
+			if ok && err == nil && !got.Equal(entry.Time) {
+				t.Errorf("time %s, decoded %s: %.80s", got, entry.Time, line)
+			}
+			if ok {
+				told++
+			}
+		}
+	}
+	if told == 0 {
+		t.Error("no line told its time")
 	}
 }

@@ -312,9 +312,16 @@ func (in *inspector) add(gist *store.Gist, lines []byte) {
 			}
 		}
 	}
-	if last.Line() != nil && !gist.Needs(last.Glance.Kind) {
-		addRecord(gist, last)
+	if last.Line() == nil || gist.Needs(last.Glance.Kind) {
+		return
 	}
+	if timer, ok := in.reader.Dialect.(dialect.Timer); ok {
+		if t, ok := timer.Time(last.Line()); ok {
+			gist.Seen(t)
+			return
+		}
+	}
+	addRecord(gist, last)
 }
 
 // messageBegins is how the lines of messages begin.
