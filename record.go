@@ -20,8 +20,9 @@ type Record struct {
 	Gap *Gap
 
 	entry  Entry
+	err    error // of decoding, once that is done
 	line   []byte
-	decode func(line []byte) (Entry, error)
+	decode func(line []byte) (Entry, error) // nil once that is done
 }
 
 // NewRecord makes a record of an entry that is already decoded.
@@ -45,9 +46,17 @@ func (r *Record) Entry() (Entry, error) {
 		return Entry{}, fmt.Errorf("reading entry: %w", r.Gap)
 	}
 	if r.decode == nil {
-		return r.entry, nil
+		return r.entry, r.err
 	}
 	return r.decode(r.line)
+}
+
+// Decode decodes the entry now and keeps it in the record, for Entry to return.
+func (r *Record) Decode() {
+	if r.Gap == nil && r.decode != nil {
+		r.entry, r.err = r.decode(r.line)
+		r.decode = nil
+	}
 }
 
 // Line is the record as it stands in its file, without the newline; nil if the

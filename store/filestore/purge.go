@@ -300,7 +300,7 @@ func (st *Store) spansOf(ctx context.Context, dir string, files []string, entrie
 	var spans []journal.Span
 	source := journal.Source{FS: st.fs, Path: filepath.Join(dir, files[0])}
 	var failed error
-	st.yield(ctx, source.Lines(0), false, func(r store.Record, err error) bool {
+	st.yield(ctx, source.Lines(0), func(r store.Record, err error) bool {
 		if failed = err; err != nil {
 			return false
 		}

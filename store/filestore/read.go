@@ -30,7 +30,7 @@ func (st *Store) Read(ctx context.Context, id firn.ID, after store.Pos) iter.Seq
 			yield(store.Record{}, err)
 			return
 		}
-		st.yield(ctx, source.Lines(after), false, yield)
+		st.yield(ctx, source.Lines(after), yield)
 	}
 }
 
@@ -42,13 +42,15 @@ func (st *Store) ReadBack(ctx context.Context, id firn.ID, before store.Pos) ite
 			yield(store.Record{}, err)
 			return
 		}
-		st.yield(ctx, source.Back(before), true, yield)
+		if before, more := st.yieldBack(ctx, source.Back(before), yield); more {
+			st.ahead(ctx, source.Back(before), yield)
+		}
 	}
 }
 
 // yield passes the records of lines on until somebody has enough.
-func (st *Store) yield(ctx context.Context, lines iter.Seq2[journal.Line, error], back bool, yield func(store.Record, error) bool) {
-	r := dialect.Reader{Dialect: st.dialect, Quick: back}
+func (st *Store) yield(ctx context.Context, lines iter.Seq2[journal.Line, error], yield func(store.Record, error) bool) {
+	r := dialect.Reader{Dialect: st.dialect}
 	for line, err := range lines {
 		if err == nil {
 			err = ctx.Err()
@@ -57,16 +59,37 @@ func (st *Store) yield(ctx context.Context, lines iter.Seq2[journal.Line, error]
 			yield(store.Record{}, err)
 			return
 		}
-		records := r.Records(dialect.Line(line))
-		if back {
-			slices.Reverse(records)
-		}
-		for _, record := range records {
+		for _, record := range r.Records(dialect.Line(line)) {
 			if !yield(record, nil) {
 				return
 			}
 		}
 	}
+}
+
+// yieldBack is yield for lines that come newest first. After a while it stops
+// and says where, if there is more to be read.
+func (st *Store) yieldBack(ctx context.Context, lines iter.Seq2[journal.Line, error], yield func(store.Record, error) bool) (rest store.Pos, more bool) {
+	r := dialect.Reader{Dialect: st.dialect, Quick: true}
+	size := 0
+	for line, err := range lines {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			yield(store.Record{}, err)
+			return 0, false
+		}
+		for _, record := range slices.Backward(r.Records(dialect.Line(line))) {
+			if !yield(record, nil) {
+				return 0, false
+			}
+		}
+		if size += len(line.Data); size > aheadAfter {
+			return line.At, true
+		}
+	}
+	return 0, false
 }
 
 // Follow yields the records after a position and then those that are added.
