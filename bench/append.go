@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"firn"
+	"firn/dialect/native"
 	"firn/internal/vfs"
 	"firn/store"
 	"firn/store/filestore"
@@ -227,26 +228,36 @@ func (b *bench) durableOne(ctx context.Context, st *filestore.Store) error {
 		return err
 	}
 	defer f.Close()
-	line := []byte(strings.Repeat("x", 299) + "\n")
-	theirs := func() error {
+	d := native.New()
+	theirs := func() error { // the least that keeping an entry takes
 		for range n {
-			if _, err := f.Write(line); err != nil {
+			entry.ID = firn.NewEntryID()
+			line, err := d.Append(nil, entry)
+			if err != nil {
+				return err
+			}
+			if _, err := f.Write(append(line, '\n')); err != nil {
 				return err
 			}
 			if err := f.Sync(); err != nil {
 				return err
 			}
 		}
+		entry.ID = ""
 		return nil
 	}
-	a, err := best(3, ours)
-	if err != nil {
-		return err
+	a, c := time.Duration(1<<63-1), time.Duration(1<<63-1)
+	for range 6 { // in turns, since disks have moods
+		took, err := best(1, ours)
+		if err != nil {
+			return err
+		}
+		a = min(a, took)
+		if took, err = best(1, theirs); err != nil {
+			return err
+		}
+		c = min(c, took)
 	}
-	c, err := best(3, theirs)
-	if err != nil {
-		return err
-	}
-	b.want("durable appends to one session against plain fdatasync, time", times(ratio(a, c)), "≤ 1.1 ×", ratio(a, c) <= 1.1)
+	b.want("durable appends to one session against encode, write, fdatasync", times(ratio(a, c)), "≤ 1.1 ×", ratio(a, c) <= 1.1)
 	return nil
 }

@@ -17,11 +17,12 @@ import (
 //
 // The zero value works without a log and syncs each file.
 type Committer struct {
-	mu      sync.Mutex
-	queue   []*pending
-	leading bool
-	log     *commitLog // nil: none
-	round   uint64     // counts batches that go to the log; only for who leads
+	mu    sync.Mutex
+	queue []*pending      // the members of group
+	group *group          // that takes members; nil if the next append begins one
+	last  <-chan struct{} // closed when the latest group is done
+	log   *commitLog      // nil: none
+	round uint64          // counts batches that go to the log; only for who leads
 }
 
 // NewCommitter makes a committer whose log is in the directory root/commit.
@@ -161,7 +162,15 @@ type pending struct {
 	offset int64
 	data   []byte
 	err    error
-	turn   chan bool // receives true: lead; false: done
+	group  *group
+	leads  bool // it came first in its group, and commits for all of it
+}
+
+// group is appends that are committed together: those that came while the
+// group before was being committed.
+type group struct {
+	before <-chan struct{} // closed when the group before is done; nil if there was none
+	done   chan struct{}   // closed when this one is
 }
 
 func (p *pending) end() int64 { return p.offset + int64(len(p.data)) }
@@ -171,41 +180,33 @@ func (c *Committer) enqueue(fsys vfs.FS, s *state, offset int64, data []byte) *p
 	p := &pending{c: c, fs: fsys, state: s, offset: offset, data: data}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.leading {
-		p.turn = make(chan bool, 1)
+	if c.group == nil {
+		c.group = &group{before: c.last, done: make(chan struct{})}
+		c.last = c.group.done
+		p.leads = true
 	}
-	c.leading = true
+	p.group = c.group
 	c.queue = append(c.queue, p)
 	return p
 }
 
-// wait returns when the append is durable or cannot be made so. Whoever finds
-// no leader leads: it commits all that has queued up, then hands over.
+// wait returns when the append is durable or cannot be made so.
 func (p *pending) wait() error {
-	if p.turn != nil && !<-p.turn {
+	if !p.leads {
+		<-p.group.done
 		return p.err
 	}
-	c := p.c
+	if p.group.before != nil {
+		<-p.group.before
+	}
 	runtime.Gosched() // let those who are about to append come along
+	c := p.c
 	c.mu.Lock()
 	batch := c.queue
-	c.queue = nil
+	c.queue, c.group = nil, nil
 	c.mu.Unlock()
-
 	c.commit(batch)
-	for _, other := range batch {
-		if other != p {
-			other.turn <- false
-		}
-	}
-
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.queue) > 0 {
-		c.queue[0].turn <- true
-	} else {
-		c.leading = false
-	}
+	close(p.group.done)
 	return p.err
 }
 
