@@ -135,7 +135,7 @@ func TestDamageZeros(t *testing.T) {
 	tr := writeTranscript(t, 120)
 	step := 1
 	if testing.Short() {
-		step = 5
+		step = 13
 	}
 	var damages []damage
 	add := func(d damage, format string, args ...any) {
@@ -160,6 +160,11 @@ func TestDamageZeros(t *testing.T) {
 			over := len(line) - half + 1 + len(next)/2
 			add(one(join(tr.before(i), line[:half], make([]byte, over), next[len(next)/2:], []byte("\n"), tr.from(i+2)), true, tr.without(i, i+1)...),
 				"zeros from within line %d to within the next", i)
+		}
+		if i+1 < len(tr.lines) && i+1 != 7 {
+			next := tr.lines[i+1]
+			add(one(join(tr.before(i), line, make([]byte, 1+len(next)/2), next[len(next)/2:], []byte("\n"), tr.from(i+2)), true, tr.without(i+1)...),
+				"zeros from the end of line %d to within the next", i)
 		}
 		add(one(join(tr.before(i), line[:half], zeros), true, tr.lines[:i]...), "line %d torn, and %d zeros at the end", i, len(zeros))
 		add(one(join(tr.before(i), line, zeros), true, tr.lines[:i+1]...), "line %d without its newline, and %d zeros at the end", i, len(zeros))
@@ -207,7 +212,7 @@ func TestDamageGluedToTorn(t *testing.T) {
 	tr := writeTranscript(t, 120)
 	step := 1
 	if testing.Short() {
-		step = 7
+		step = 19
 	}
 	kinds := 28 // all kinds are among the first lines
 	for i := 0; i < kinds; i++ {
@@ -259,7 +264,11 @@ func TestDamageLongLine(t *testing.T) {
 	with := transcript{slices.Clone(tr.lines)}
 	with.lines[3] = long
 	damages := []damage{one(with.bytes(), false, with.lines...)}
-	for _, k := range []int{1, 100, len(long) / 2, len(long) - 1} {
+	places := []int{1, 100, len(long) / 2, len(long) - 1}
+	if testing.Short() {
+		places = places[2:3]
+	}
+	for _, k := range places {
 		torn := one(join(tr.before(3), long[:k]), true, tr.lines[:3]...)
 		glued := one(join(tr.before(3), long[:k], tr.from(4)), true, tr.without(3)...)
 		torn.name, glued.name = fmt.Sprintf("5 MB torn at %d", k), fmt.Sprintf("5 MB torn at %d and another glued to it", k)

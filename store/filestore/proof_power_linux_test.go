@@ -23,7 +23,7 @@ import (
 // It does not run beside other tests: starting a process while a file of the
 // mount is open could wait for ever, as package fusefs says.
 func TestPowerCutReal(t *testing.T) {
-	cuts := kills(t, 60, 15)
+	cuts := kills(t, 60, 10)
 	mount := fusefs.Start(t)
 	chance := rand.New(rand.NewPCG(2, uint64(time.Now().UnixNano())))
 	var l *ledger

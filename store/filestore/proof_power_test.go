@@ -450,7 +450,7 @@ func TestPowerCutAtEveryChange(t *testing.T) {
 	t.Parallel()
 	step, states := 1, 5
 	if testing.Short() {
-		step, states = 9, 4
+		step, states = 17, 4
 	}
 	cuts := 0
 	for n, alive := 1, false; !alive && !t.Failed(); n += step {
@@ -481,7 +481,7 @@ func TestPowerCutAgainAndAgain(t *testing.T) {
 	t.Parallel()
 	lives := 300
 	if testing.Short() {
-		lives = 60
+		lives = 30
 	}
 	w := newPowerWorld(t, faultfs.New(), 1)
 	for n := range lives {

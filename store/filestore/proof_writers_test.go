@@ -108,8 +108,13 @@ func followerRole(t *testing.T, p *player) {
 	must(t, err)
 	st := openChild(t, p.args[0], filestore.Options{ReadOnly: true})
 	p.say("ready")
+	next := store.Start
 	for rec, err := range st.Follow(context.Background(), sharedSession, store.Start) {
 		must(t, err)
+		if rec.At != next {
+			t.Fatalf("a record at %d, where one at %d should follow", rec.At, next)
+		}
+		next = rec.Next
 		var r reading
 		r.add(rec)
 		if len(r.gaps) > 0 {
@@ -246,11 +251,16 @@ func (s *scene) follow(total int) []firn.EntryID {
 	}
 	defer st.Close()
 	var followed, last reading
+	next := store.Start
 	for rec, err := range st.Follow(context.Background(), sharedSession, store.Start) {
+		if err == nil && rec.At != next {
+			err = fmt.Errorf("a record at %d, where one at %d should follow", rec.At, next)
+		}
 		if err != nil {
 			s.t.Error(err)
 			return nil
 		}
+		next = rec.Next
 		followed.add(rec)
 		if len(followed.gaps) > 0 {
 			s.t.Errorf("followed: %v", &followed.gaps[0])
