@@ -296,7 +296,7 @@ func TestDamageParts(t *testing.T) {
 		}
 		lines[i] = tr.lines[from:to]
 	}
-	step := 3
+	step := 5
 	if testing.Short() {
 		step = 29
 	}

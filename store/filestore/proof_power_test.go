@@ -448,7 +448,7 @@ func (w *powerWorld) checkPurged(st *filestore.Store) error {
 // durable, more or less is lost. What was promised is there.
 func TestPowerCutAtEveryChange(t *testing.T) {
 	t.Parallel()
-	step, states := 1, 5
+	step, states := 1, 4
 	if testing.Short() {
 		step, states = 17, 4
 	}
@@ -479,7 +479,7 @@ func TestPowerCutAtEveryChange(t *testing.T) {
 // after the last time.
 func TestPowerCutAgainAndAgain(t *testing.T) {
 	t.Parallel()
-	lives := 300
+	lives := 200
 	if testing.Short() {
 		lives = 30
 	}
