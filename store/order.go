@@ -2,6 +2,7 @@ package store
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 )
 
@@ -17,4 +18,21 @@ func CompareInfos(a, b *Info) int {
 		return c
 	}
 	return cmp.Compare(a.ID, b.ID)
+}
+
+// Infos makes the sequence that List returns out of a function that gathers
+// all of it. It gathers anew each time it is ranged over.
+func Infos(gather func() ([]Info, error)) iter.Seq2[Info, error] {
+	return func(yield func(Info, error) bool) {
+		infos, err := gather()
+		if err != nil {
+			yield(Info{}, err)
+			return
+		}
+		for _, info := range infos {
+			if !yield(info, nil) {
+				return
+			}
+		}
+	}
 }

@@ -65,18 +65,10 @@ func (c Cursor) before(info *store.Info) bool {
 
 // List is what a store's List promises, from the catalogue.
 func (c *Catalogue) List(ctx context.Context, q store.Query) iter.Seq2[store.Info, error] {
-	return func(yield func(store.Info, error) bool) {
+	return store.Infos(func() ([]store.Info, error) {
 		page, err := c.Page(ctx, q, Cursor{})
-		if err != nil {
-			yield(store.Info{}, err)
-			return
-		}
-		for _, info := range page.Infos {
-			if !yield(info, nil) {
-				return
-			}
-		}
-	}
+		return page.Infos, err
+	})
 }
 
 // Page lists the sessions that match, those with the latest entry first, from

@@ -24,18 +24,7 @@ import (
 // entry first. It reads the beginning and the end of every transcript; an
 // index does not.
 func (st *Store) List(ctx context.Context, q store.Query) iter.Seq2[store.Info, error] {
-	return func(yield func(store.Info, error) bool) {
-		infos, err := st.list(ctx, q)
-		if err != nil {
-			yield(store.Info{}, err)
-			return
-		}
-		for _, info := range infos {
-			if !yield(info, nil) {
-				return
-			}
-		}
-	}
+	return store.Infos(func() ([]store.Info, error) { return st.list(ctx, q) })
 }
 
 func (st *Store) list(ctx context.Context, q store.Query) ([]store.Info, error) {

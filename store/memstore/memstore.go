@@ -231,18 +231,7 @@ func (m *Store) Follow(ctx context.Context, id firn.ID, after store.Pos) iter.Se
 
 // List yields what is known of the sessions that match.
 func (m *Store) List(ctx context.Context, q store.Query) iter.Seq2[store.Info, error] {
-	return func(yield func(store.Info, error) bool) {
-		infos, err := m.list(ctx, q)
-		if err != nil {
-			yield(store.Info{}, err)
-			return
-		}
-		for _, info := range infos {
-			if !yield(info, nil) {
-				return
-			}
-		}
-	}
+	return store.Infos(func() ([]store.Info, error) { return m.list(ctx, q) })
 }
 
 func (m *Store) list(ctx context.Context, q store.Query) ([]store.Info, error) {
