@@ -42,11 +42,14 @@ var layers = []layer{
 	{"window/windowtest", []string{".", "window"}, "refuses what providers refuse"},
 
 	// acting
-	{"provider", []string{"."}, "the contract knows no member"},
-	{"provider/*", []string{".", "provider"}, "members know the contract, not each other"},
-	{"compact", []string{".", "store", "window", "provider"}, "no concrete store or provider"},
+	{"internal/sse", []string{"."}, "a stream of events, whatever they mean"},
+	{"internal/digest", []string{".", "internal/rawjson"}, "a conversation as text, and what of it is worth keeping; no model, no I/O"},
+	{"provider", []string{".", "window"}, "the contract knows no member; a request is a window"},
+	{"provider/*", []string{".", "window", "provider", "internal/sse", "internal/rawjson", "internal/digest"}, "members know the contract, not each other"},
+	{"tool", []string{".", "provider"}, "what an agent can do, each from what it may touch"},
+	{"compact", []string{".", "store", "window", "provider", "internal/digest"}, "no concrete store or provider"},
 	{"memory", []string{".", "store", "window", "provider", "internal/vfs"}, "no concrete store or provider"},
-	{"agent", []string{".", "store", "window", "provider", "compact", "memory"}, "no concrete store, dialect or provider"},
+	{"agent", []string{".", "store", "window", "provider", "tool", "compact", "memory"}, "no concrete store, dialect or provider"},
 
 	// protocol
 	{"wire", []string{"."}, "types only"},
@@ -56,7 +59,7 @@ var layers = []layer{
 	{"internal/config", []string{"."}, "settings"},
 	{"internal/metrics", []string{".", "store", "provider"}, "wraps contracts"},
 	{"internal/webui", []string{"wire"}, "pages"},
-	{"internal/gateway", []string{".", "store", "route", "window", "provider", "compact", "memory", "agent", "dialect", "wire", "internal/index", "internal/config", "internal/metrics", "internal/webui"}, "contracts only: cmd hands it the members"},
+	{"internal/gateway", []string{".", "store", "route", "window", "provider", "tool", "compact", "memory", "agent", "dialect", "wire", "internal/index", "internal/config", "internal/metrics", "internal/webui"}, "contracts only: cmd hands it the members"},
 	{"internal/doctor", []string{".", "store", "store/filestore", "dialect", "dialect/*", "window", "internal/journal", "internal/vfs", "internal/index", "internal/rawjson"}, "opens files directly: it must work when nothing else does"},
 	{"internal/demo", []string{".", "store", "store/filestore", "window", "dialect", "dialect/*", "internal/doctor", "internal/index", "internal/vfs"}, "walks the whole story through the library, tears a line on purpose and clears up, until there is a client to walk it through"},
 	{"internal/cli", []string{".", "client", "wire", "internal/config", "internal/doctor", "internal/demo"}, "a client; doctor, verify and repair open files directly"},
@@ -64,7 +67,7 @@ var layers = []layer{
 	{"cmd/...", []string{"..."}, "wires the tables"},
 
 	// proving
-	{"examples/...", []string{".", "store", "store/*", "dialect", "dialect/*", "route", "window", "provider", "provider/*", "compact", "memory", "agent", "wire", "client"}, "what a stranger could write: nothing internal"},
+	{"examples/...", []string{".", "store", "store/*", "dialect", "dialect/*", "route", "window", "provider", "provider/*", "tool", "compact", "memory", "agent", "wire", "client"}, "what a stranger could write: nothing internal"},
 	{"bench/...", []string{"..."}, "measures everything"},
 	{"interop", nil, "tests with other programs, no code"},
 }
@@ -125,6 +128,7 @@ var deeds = []deed{
 		in:     []string{"..."},
 		owners: []string{"internal/vfs", "cmd/...", "examples/...", "bench/..."},
 		why:    "one place makes files, for their owner alone, and tests can make it fail",
+		except: []exception{{"tool", "opens the workspace as an os.Root, which nothing escapes; the files in it are the user's, not ours"}},
 	},
 	{
 		what: []string{
