@@ -129,7 +129,14 @@ type State struct {
 	Provider      string `json:"provider,omitempty"`
 	Model         string `json:"modelId,omitempty"`
 	ThinkingLevel string `json:"thinkingLevel,omitempty"`
+	// Verbose is how much of its doings the agent shows, as a [Custom] entry of
+	// type [VerboseType] settled it.
+	Verbose string `json:"verboseLevel,omitempty"`
 }
+
+// VerboseType is the type of a [Custom] entry that settles how verbose the
+// agent is. Its data is an object with the member "level".
+const VerboseType = "firn.verbose"
 
 // BranchSummary tells in short what happened on a branch that was left.
 type BranchSummary struct {

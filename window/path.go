@@ -1,8 +1,6 @@
 package window
 
 import (
-	"encoding/json"
-
 	"firn"
 )
 
@@ -17,9 +15,12 @@ type Path struct {
 	Head firn.EntryID
 	// Compaction is the one that counts, nil if there is none.
 	Compaction *firn.Entry
-	// State is the model and thinking level that the path settled, as far as
-	// it was read.
+	// State is the model, thinking level and verbosity that the path settled, as
+	// far as it was read. An answer tells the model too.
 	State firn.State
+	// Chosen is what of the state was explicitly chosen, by an entry that says
+	// so or before a compaction that remembers it; an answer chooses nothing.
+	Chosen firn.State
 	// Hidden says that the session as a whole was hidden. It is known only if
 	// the header was reached; who knows the session's id can ask [Path.Hides].
 	Hidden bool
@@ -59,8 +60,13 @@ type Why string
 const (
 	// Compacted entries are stood for by a summary.
 	Compacted Why = "compacted"
-	// Pruned entries were shortened or cleared to make room.
+	// Pruned entries are tool results that were shortened or cleared to make
+	// room. They are the exception: they are still sent, with less in them.
 	Pruned Why = "pruned"
+	// OverBudget entries are the oldest, for which there was no room.
+	OverBudget Why = "over-budget"
+	// TurnLimit entries are older than the last turns that are asked for.
+	TurnLimit Why = "turn-limit"
 	// Tombstoned entries were hidden by a later entry.
 	Tombstoned Why = "tombstoned"
 	// OtherBranch entries do not lead to the head.
@@ -82,67 +88,4 @@ type Omission struct {
 	Count int
 	// Before is the position right behind the last of them; zero if not known.
 	Before firn.Pos
-}
-
-// settle finds the model and thinking level in force at the end of the
-// entries. A compaction answers for everything before it.
-func settle(entries []firn.Entry) firn.State {
-	var s firn.State
-	for i := len(entries) - 1; i >= 0 && (s.Model == "" || s.ThinkingLevel == ""); i-- {
-		switch b := entries[i].Body.(type) {
-		case *firn.ModelChange:
-			s = older(s, firn.State{Provider: b.Provider, Model: b.Model})
-		case *firn.ThinkingChange:
-			s = older(s, firn.State{ThinkingLevel: b.Level})
-		case *firn.Message:
-			if b.Role == firn.RoleAssistant && !mirrored(b) {
-				s = older(s, firn.State{Provider: b.Provider, Model: b.Model})
-			}
-		case *firn.Compaction:
-			s = older(s, stateOf(b.Details))
-		}
-	}
-	return s
-}
-
-// older fills what s leaves open from an earlier state. Provider and model
-// belong together.
-func older(s, earlier firn.State) firn.State {
-	if s.Model == "" {
-		s.Provider, s.Model = earlier.Provider, earlier.Model
-	}
-	if s.ThinkingLevel == "" {
-		s.ThinkingLevel = earlier.ThinkingLevel
-	}
-	return s
-}
-
-// stateOf reads the member "state" of a compaction's details; what is not
-// there or not understood is empty. Names count to the letter, which
-// encoding/json does not promise for structs.
-func stateOf(details json.RawMessage) firn.State {
-	var outer, inner map[string]json.RawMessage
-	if json.Unmarshal(details, &outer) != nil || json.Unmarshal(outer["state"], &inner) != nil {
-		return firn.State{}
-	}
-	return firn.State{
-		Provider:      stringOf(inner["provider"]),
-		Model:         stringOf(inner["modelId"]),
-		ThinkingLevel: stringOf(inner["thinkingLevel"]),
-	}
-}
-
-func stringOf(raw json.RawMessage) string {
-	var s string
-	if json.Unmarshal(raw, &s) != nil {
-		return ""
-	}
-	return s
-}
-
-// mirrored reports whether an assistant's message is a copy that OpenClaw
-// keeps of what it delivered. No model said it, so it tells neither the model
-// in force nor a usage.
-func mirrored(m *firn.Message) bool {
-	return m.Provider == "openclaw" || m.Provider == "clawdbot"
 }
