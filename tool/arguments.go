@@ -1,0 +1,300 @@
+package tool
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+
+	"firn"
+)
+
+// decode reads the arguments of a call into a struct of the given shape.
+func decode(tool string, s *shape, raw json.RawMessage, into any) error {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 || string(raw) == "null" {
+		raw = json.RawMessage("{}")
+	}
+	if !json.Valid(raw) {
+		return fmt.Errorf("%w arguments for %s: not JSON, perhaps cut off in the middle", firn.ErrInvalid, tool)
+	}
+	f := fitter{}
+	top := *s
+	top.kind = object
+	fitted := f.fit(&top, raw, "")
+	if len(f.problems) > 0 {
+		return fmt.Errorf("%w arguments for %s: %s", firn.ErrInvalid, tool, strings.Join(f.problems, "; "))
+	}
+	if err := json.Unmarshal(fitted, into); err != nil {
+		return fmt.Errorf("%w arguments for %s: %s", firn.ErrInvalid, tool, strings.TrimPrefix(err.Error(), "json: "))
+	}
+	return nil
+}
+
+// fitter makes arguments fit a shape, and gathers what cannot be made to.
+type fitter struct {
+	problems []string
+}
+
+// maxProblems is how many mistakes are told at once.
+const maxProblems = 8
+
+func (f *fitter) complain(path, format string, args ...any) {
+	if len(f.problems) >= maxProblems {
+		return
+	}
+	what := fmt.Sprintf(format, args...)
+	if path != "" {
+		what = path + " " + what
+	}
+	f.problems = append(f.problems, what)
+}
+
+// fit returns the value as the shape wants it. Raw is valid JSON; so is what is
+// returned.
+func (f *fitter) fit(s *shape, raw json.RawMessage, path string) json.RawMessage {
+	raw = bytes.TrimSpace(raw)
+	switch s.kind {
+	case object:
+		return f.fitObject(s, raw, path)
+	case list:
+		return f.fitList(s, raw, path)
+	case text:
+		return f.fitText(s, raw, path)
+	case whole, number:
+		return f.fitNumber(s, raw, path)
+	case truth:
+		return f.fitTruth(raw, path)
+	}
+	return raw
+}
+
+func (f *fitter) fitObject(s *shape, raw json.RawMessage, path string) json.RawMessage {
+	if inner, ok := within(raw, '{'); ok {
+		raw = inner
+	}
+	if raw[0] != '{' {
+		f.mismatch(object, raw, path)
+		return raw
+	}
+	var given map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &given); err != nil {
+		f.complain(path, "cannot be read: %v", err)
+		return raw
+	}
+	names := make([]string, 0, len(given))
+	for name := range given {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	if s.members == nil {
+		if s.elem != nil {
+			for _, name := range names {
+				given[name] = f.fit(s.elem, given[name], join(path, name))
+			}
+		}
+		return quote(given)
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(s.members, func(m member) bool { return m.name == name }) {
+			f.unknown(s, name, path)
+		}
+	}
+	return f.fitMembers(s, given, path)
+}
+
+func (f *fitter) fitMembers(s *shape, given map[string]json.RawMessage, path string) json.RawMessage {
+	fitted := make(map[string]json.RawMessage, len(given))
+	for _, m := range s.members {
+		raw, ok := given[m.name]
+		if ok && m.shape.kind != anything && string(raw) == "null" {
+			ok = false
+		}
+		switch {
+		case ok:
+			fitted[m.name] = f.fit(m.shape, raw, join(path, m.name))
+		case m.required:
+			f.complain(join(path, m.name), "is missing")
+		}
+	}
+	return quote(fitted)
+}
+
+// unknown tells of a member that there is none of, and of those that there are.
+func (f *fitter) unknown(s *shape, name, path string) {
+	known := make([]string, len(s.members))
+	for i, m := range s.members {
+		known[i] = m.name
+	}
+	said := fmt.Sprintf("%s is not known", strconv.Quote(firn.CutText(join(path, name), 80)))
+	switch {
+	case len(known) == 0:
+		f.complain("", "%s: there are none", said)
+	default:
+		f.complain("", "%s: there is only %s", said, enumerate(known))
+	}
+}
+
+func (f *fitter) fitList(s *shape, raw json.RawMessage, path string) json.RawMessage {
+	if inner, ok := within(raw, '['); ok {
+		raw = inner
+	}
+	if raw[0] != '[' {
+		// One value where a list of such is wanted can only be a list of one.
+		if s.elem.kind == anything || raw[0] == 'n' {
+			f.mismatch(list, raw, path)
+			return raw
+		}
+		return slices.Concat(json.RawMessage("["), f.fit(s.elem, raw, path), json.RawMessage("]"))
+	}
+	var given []json.RawMessage
+	if err := json.Unmarshal(raw, &given); err != nil {
+		f.complain(path, "cannot be read: %v", err)
+		return raw
+	}
+	for i := range given {
+		given[i] = f.fit(s.elem, given[i], fmt.Sprintf("%s[%d]", path, i))
+	}
+	return quote(given)
+}
+
+func (f *fitter) fitText(s *shape, raw json.RawMessage, path string) json.RawMessage {
+	switch raw[0] {
+	case '"':
+	case '{', '[', 'n':
+		f.mismatch(text, raw, path)
+		return raw
+	default: // a number or a truth value, which is a text when written as it stands
+		raw = quote(string(raw))
+	}
+	if said := unquote(raw); len(s.enum) > 0 && !slices.Contains(s.enum, said) {
+		for _, one := range s.enum {
+			if strings.EqualFold(one, strings.TrimSpace(said)) {
+				return quote(one)
+			}
+		}
+		f.complain(path, "must be %s, not %s", alternatives(s.enum), strconv.Quote(firn.CutText(said, 80)))
+	}
+	return raw
+}
+
+func (f *fitter) fitNumber(s *shape, raw json.RawMessage, path string) json.RawMessage {
+	given := raw
+	if raw[0] == '"' {
+		given = json.RawMessage(strings.TrimSpace(unquote(raw)))
+	}
+	if len(given) == 0 || !json.Valid(given) || given[0] != '-' && (given[0] < '0' || given[0] > '9') {
+		f.mismatch(s.kind, raw, path)
+		return raw
+	}
+	if s.kind == number {
+		return given
+	}
+	n, ok := wholeNumber(string(given))
+	switch {
+	case !ok:
+		f.mismatch(s.kind, raw, path)
+		return raw
+	case s.unsigned && n < 0:
+		f.complain(path, "must not be below zero")
+	}
+	return strconv.AppendInt(nil, n, 10)
+}
+
+// wholeNumber reads a JSON number that is a whole one, even if it is written
+// as 3.0 or 3e2.
+func wholeNumber(s string) (int64, bool) {
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+		return n, true
+	}
+	if len(s) > 40 || strings.ContainsAny(s, "eE") && len(s) > 12 {
+		return 0, false
+	}
+	if _, exponent, ok := strings.Cut(strings.ToLower(s), "e"); ok {
+		if n, err := strconv.Atoi(exponent); err != nil || n > 20 || n < -20 {
+			return 0, false
+		}
+	}
+	r, ok := new(big.Rat).SetString(s)
+	if !ok || !r.IsInt() || !r.Num().IsInt64() {
+		return 0, false
+	}
+	return r.Num().Int64(), true
+}
+
+func (f *fitter) fitTruth(raw json.RawMessage, path string) json.RawMessage {
+	said := string(raw)
+	if raw[0] == '"' {
+		said = strings.ToLower(strings.TrimSpace(unquote(raw)))
+	}
+	switch said {
+	case "true", "false":
+		return json.RawMessage(said)
+	}
+	f.mismatch(truth, raw, path)
+	return raw
+}
+
+// mismatch tells that a value is of the wrong kind.
+func (f *fitter) mismatch(want kind, raw json.RawMessage, path string) {
+	is := ""
+	switch raw[0] {
+	case '{':
+		is = "an object"
+	case '[':
+		is = "a list"
+	case '"':
+		is = "the text " + strconv.Quote(firn.CutText(unquote(raw), 40))
+	default:
+		is = firn.CutText(string(raw), 40)
+	}
+	if path == "" {
+		f.complain("", "want %s, not %s", want.article(), is)
+		return
+	}
+	f.complain(path, "must be %s, not %s", want.article(), is)
+}
+
+// within returns the JSON that is in a string of JSON, if it begins as wanted.
+func within(raw json.RawMessage, first byte) (json.RawMessage, bool) {
+	if raw[0] != '"' {
+		return nil, false
+	}
+	inner := strings.TrimSpace(unquote(raw))
+	if inner == "" || inner[0] != first || !json.Valid([]byte(inner)) {
+		return nil, false
+	}
+	return json.RawMessage(inner), true
+}
+
+func unquote(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) != nil {
+		return ""
+	}
+	return s
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// enumerate writes names with commas, and an "and" before the last.
+func enumerate(names []string) string { return series(names, "and") }
+
+// alternatives writes names with commas, and an "or" before the last.
+func alternatives(names []string) string { return series(names, "or") }
+
+func series(names []string, word string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " " + word + " " + names[last]
+}

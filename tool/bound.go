@@ -1,0 +1,205 @@
+package tool
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"firn"
+)
+
+// Limits bounds what a model sees of one result, over all its text parts.
+type Limits struct {
+	// Chars is how many characters there may be; zero means 50,000. Lines is how
+	// many lines; zero means 2,000. Limits below 200 characters and 5 lines are
+	// taken as those, since the notice itself needs room.
+	Chars, Lines int
+}
+
+const (
+	defaultChars, defaultLines = 50_000, 2_000
+	leastChars, leastLines     = 200, 5
+	// noticeChars and noticeLines are kept free for the notice.
+	noticeChars, noticeLines = 100, 3
+)
+
+func (l Limits) orDefault() Limits {
+	if l.Chars == 0 {
+		l.Chars = defaultChars
+	}
+	if l.Lines == 0 {
+		l.Lines = defaultLines
+	}
+	return Limits{Chars: max(l.Chars, leastChars), Lines: max(l.Lines, leastLines)}
+}
+
+// Bound returns what a model shall see of a large result: the beginning and the
+// end of its text, with a notice between them of how much was left out. It cuts
+// at the ends of lines where they are near, else between characters. What is
+// not text stays as it is. If nothing had to be cut, the parts are returned as
+// they are. What it returns is within the limits: bounding it again cuts nothing.
+func Bound(parts []firn.Part, limit Limits) (shown []firn.Part, cut bool) {
+	limit = limit.orDefault()
+	chars, lines := measure(parts)
+	if chars <= limit.Chars && lines <= limit.Lines {
+		return parts, false
+	}
+	room := Limits{Chars: limit.Chars - noticeChars, Lines: limit.Lines - noticeLines}
+	half := Limits{Chars: room.Chars / 2, Lines: room.Lines / 2}
+	head := take(parts, half, prefix)
+	tail := takeBack(parts, half)
+	return splice(parts, head, tail, chars, lines), true
+}
+
+// measure counts the characters and lines of all text.
+func measure(parts []firn.Part) (chars, lines int) {
+	for _, part := range parts {
+		if t, ok := part.(firn.Text); ok {
+			chars += utf8.RuneCountInString(t.Text)
+			lines += countLines(t.Text)
+		}
+	}
+	return chars, lines
+}
+
+// countLines counts lines; the last one needs no line end.
+func countLines(s string) int {
+	n := strings.Count(s, "\n")
+	if s != "" && s[len(s)-1] != '\n' {
+		n++
+	}
+	return n
+}
+
+// place is a position in the text of parts: a byte of one of them.
+type place struct{ part, at int }
+
+// take finds the place up to which the beginning of the text is kept.
+func take(parts []firn.Part, room Limits, cut func(string, Limits) int) place {
+	for i, part := range parts {
+		t, ok := part.(firn.Text)
+		if !ok {
+			continue
+		}
+		if n := cut(t.Text, room); n < len(t.Text) {
+			return place{i, n}
+		}
+		room.Chars -= utf8.RuneCountInString(t.Text)
+		room.Lines -= countLines(t.Text)
+	}
+	return place{len(parts), 0}
+}
+
+// takeBack finds the place from which the end of the text is kept.
+func takeBack(parts []firn.Part, room Limits) place {
+	for i := len(parts) - 1; i >= 0; i-- {
+		t, ok := parts[i].(firn.Text)
+		if !ok {
+			continue
+		}
+		if n := suffix(t.Text, room); n > 0 {
+			return place{i, n}
+		}
+		room.Chars -= utf8.RuneCountInString(t.Text)
+		room.Lines -= countLines(t.Text)
+	}
+	return place{0, 0}
+}
+
+// prefix returns how many bytes of the beginning of s to keep.
+func prefix(s string, room Limits) int {
+	if room.Chars <= 0 || room.Lines <= 0 {
+		return 0
+	}
+	chars, lines, border := 0, 0, 0
+	for at, r := range s {
+		if chars == room.Chars {
+			if border > at/2 {
+				return border
+			}
+			return at
+		}
+		chars++
+		if r == '\n' {
+			border = at + 1
+			if lines++; lines == room.Lines {
+				return border
+			}
+		}
+	}
+	return len(s)
+}
+
+// suffix returns from which byte on to keep the end of s.
+func suffix(s string, room Limits) int {
+	if room.Chars <= 0 || room.Lines <= 0 {
+		return len(s)
+	}
+	chars, lines, border := 0, 0, len(s)
+	for at := len(s); at > 0; {
+		r, size := utf8.DecodeLastRuneInString(s[:at])
+		if r == '\n' && at < len(s) {
+			border = at
+			if lines++; lines == room.Lines {
+				return border
+			}
+		}
+		if chars == room.Chars {
+			if len(s)-border > (len(s)-at)/2 {
+				return border
+			}
+			return at
+		}
+		chars++
+		at -= size
+	}
+	return 0
+}
+
+// splice puts together what is kept, with a notice where something is missing.
+func splice(parts []firn.Part, head, tail place, chars, lines int) []firn.Part {
+	var shown []firn.Part
+	told := -1 // where the notice goes, once all is measured
+	before, after := "", ""
+	for i, part := range parts {
+		t, ok := part.(firn.Text)
+		switch {
+		case !ok:
+			shown = append(shown, part)
+		case i < head.part || i > tail.part:
+			shown = append(shown, part)
+		case i == head.part || i == tail.part:
+			kept := ""
+			if i == head.part {
+				before = t.Text[:head.at]
+				told = len(shown)
+			}
+			if i == tail.part {
+				kept = t.Text[tail.at:]
+			}
+			if i == head.part && i == tail.part {
+				after, kept = kept, ""
+			}
+			if told == len(shown) || kept != "" {
+				shown = append(shown, firn.Text{Text: kept})
+			}
+		}
+	}
+	keptChars, keptLines := measure(shown)
+	keptChars += utf8.RuneCountInString(before) + utf8.RuneCountInString(after)
+	keptLines += countLines(before) + countLines(after)
+	notice := fmt.Sprintf("[%s characters, %s lines left out here]", group(chars-keptChars), group(max(lines-keptLines, 0)))
+	shown[told] = firn.Text{Text: onLine(before, notice, after)}
+	return shown
+}
+
+// onLine puts a notice on a line of its own.
+func onLine(before, notice, after string) string {
+	if before != "" && !strings.HasSuffix(before, "\n") {
+		before += "\n"
+	}
+	if after != "" {
+		after = "\n" + after
+	}
+	return before + notice + after
+}

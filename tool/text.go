@@ -1,0 +1,69 @@
+package tool
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// group writes a number with commas between thousands.
+func group[N int | int64](n N) string {
+	s := strconv.FormatInt(int64(n), 10)
+	sign := ""
+	if s[0] == '-' {
+		sign, s = "-", s[1:]
+	}
+	for at := len(s) - 3; at > 0; at -= 3 {
+		s = s[:at] + "," + s[at:]
+	}
+	return sign + s
+}
+
+// count writes a number and what it is of, in the plural if need be.
+func count[N int | int64](n N, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	if stem, ok := strings.CutSuffix(noun, "y"); ok {
+		noun = stem + "ie"
+	} else if strings.HasSuffix(noun, "ch") {
+		noun += "e"
+	}
+	return group(n) + " " + noun + "s"
+}
+
+// size writes a number of bytes for people.
+func size(n int64) string {
+	if n < 1024 {
+		return count(n, "byte")
+	}
+	f, unit := float64(n), ""
+	for _, unit = range []string{"KB", "MB", "GB", "TB"} {
+		if f /= 1024; f < 1023.95 {
+			break
+		}
+	}
+	return fmt.Sprintf("%.1f %s", f, unit)
+}
+
+// display writes a file's name so that it stays on its line and can be given
+// back: as it is, or quoted if there is something odd in it.
+func display(name string) string {
+	if !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return strconv.Quote(name)
+	}
+	return name
+}
+
+// ellipsis cuts a text to n characters.
+func ellipsis(s string, n int) string {
+	for i := range s {
+		if n == 0 {
+			return s[:i] + "…"
+		}
+		n--
+	}
+	return s
+}
