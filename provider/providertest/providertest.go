@@ -25,7 +25,6 @@
 package providertest
 
 import (
-	"net/http"
 	"testing"
 	"unicode/utf8"
 
@@ -78,42 +77,6 @@ type Answer struct {
 	Usage firn.Usage
 	// Stop is StopEnd, StopLength or StopToolUse.
 	Stop firn.StopReason
-}
-
-// Part is what is to be done with one request.
-type Part struct {
-	Answer Answer
-	// Status refuses the request if it is not zero, with Header and Body.
-	Status int
-	Header http.Header
-	Body   string
-
-	limit func(total int) int
-	end   End
-}
-
-// End is how a part ends.
-type End int
-
-// How a part ends.
-const (
-	// Whole: all is sent and ends as it should.
-	Whole End = iota
-	// Broken: the connection breaks.
-	Broken
-	// Closed: the connection ends in good order, as if that were all.
-	Closed
-	// Held: nothing more comes until the client goes away.
-	Held
-)
-
-// Of says how much to send of an answer that has total pieces (bytes on a wire,
-// else events before Done), and what comes then.
-func (p Part) Of(total int) (send int, then End) {
-	if p.end == Whole {
-		return total, Whole
-	}
-	return min(max(p.limit(total), 0), total), p.end
 }
 
 // Pieces cuts a text as a provider would stream it: a few bytes at a time,

@@ -1,21 +1,19 @@
 // Package scripted is a model that plays a script, for tests and demos.
 //
 // Each request is answered by the next [Step]. A step can say something, call
-// tools, fail, break off, hang, wait, or overflow; what it was asked is kept
-// for the test to look at. No network and no clock but for delays.
+// tools, fail, break off, hang, wait, or overflow; what the model was asked is
+// kept for the test to look at. It needs no network and nothing of package
+// testing, so a process that a test starts can use it too.
 package scripted
 
 import (
 	"context"
 	"encoding/json"
-	"iter"
 	"slices"
-	"sync"
 	"time"
 
 	"firn"
 	"firn/provider"
-	"firn/window"
 )
 
 // Step is how one request is answered. The zero step answers with nothing:
@@ -28,7 +26,8 @@ type Step struct {
 	OverflowAt int64
 	// Parts are the answer. They are streamed in pieces.
 	Parts []firn.Part
-	// Events are streamed instead of the pieces of Parts, if not nil.
+	// Events are streamed instead of the pieces of Parts, if not nil. Without
+	// Parts the answer is what they say.
 	Events []provider.Event
 	// Delay passes before each event.
 	Delay time.Duration
@@ -110,53 +109,4 @@ func Hang(after int, s Step) Step {
 func Forever(s Step) Step {
 	s.Forever = true
 	return s
-}
-
-// Model plays a script. It is safe for concurrent use: each request takes the
-// next step, in the order they come.
-type Model struct {
-	info provider.Info
-	play func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error]
-
-	mu       sync.Mutex
-	steps    []Step
-	requests []provider.Request
-}
-
-// Info is what a scripted model says of itself: a window of 200,000 tokens and
-// the rules of Anthropic's API.
-func Info() provider.Info {
-	return provider.Info{
-		Provider: "scripted", API: "scripted", Name: "scripted",
-		Spec:    provider.Spec{Window: provider.AssumedWindow, MaxOutput: 8192, Thinks: true, Sees: true},
-		Profile: window.Anthropic(),
-	}
-}
-
-// New makes a model that plays steps, one for each request. What info leaves
-// empty is as [Info] has it. When no step is left a request is refused, so that
-// a loop that asks too often is noticed; [Forever] avoids it.
-func New(info provider.Info, steps ...Step) *Model {
-	m := &Model{info: info, steps: slices.Clone(steps)}
-	return m
-}
-
-// Func makes a model that answers with what f says, and keeps the requests.
-func Func(info provider.Info, f func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error]) *Model {
-	return &Model{info: info, play: f}
-}
-
-// Info tells what the model is.
-func (m *Model) Info() provider.Info { return m.info }
-
-// Requests returns what the model was asked so far, in order.
-func (m *Model) Requests() []provider.Request {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return slices.Clone(m.requests)
-}
-
-// Stream plays the next step.
-func (m *Model) Stream(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
-	return func(yield func(provider.Event, error) bool) {}
 }

@@ -1,0 +1,144 @@
+package providertest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"firn"
+	"firn/provider"
+)
+
+func endTests() []test {
+	script := []Lack{NoScript}
+	return []test{
+		{name: "cancelled before it began", run: testCancelledBefore},
+		{name: "cancelled in the middle", run: testCancelled, needs: script},
+		{name: "out of time", run: testDeadline, needs: script},
+		{name: "listening no longer", run: testBreak},
+		{name: "listening no longer while nothing comes", run: testBreakHeld, needs: script},
+		{name: "broken anywhere", run: func(s *suite) { testCut(s, Broken) }, needs: script},
+		{name: "closed anywhere", run: func(s *suite) { testCut(s, Closed) }, needs: script},
+	}
+}
+
+// errAway is the cause of what tests cancel.
+var errAway = errors.New("the user went away")
+
+// long is an answer of many deltas.
+func long() Answer {
+	return Answer{Text: strings.Repeat("and so on ", 100), Usage: firn.Usage{Input: 10, Output: 300}, Stop: firn.StopEnd}
+}
+
+// half is a part that is sent halfway.
+func half(a Answer, end End) Part {
+	return Part{Answer: a, end: end, limit: func(total int) int { return total / 2 }}
+}
+
+// ended checks an outcome that the context brought about.
+func (s *suite) ended(o outcome, cause error) {
+	s.Helper()
+	if o.err == nil {
+		s.Fatal("the answer came whole")
+	}
+	if !errors.Is(o.err, cause) {
+		s.Errorf("the error is %v, want the cause %v", o.err, cause)
+	}
+	if kind := provider.KindOf(o.err); kind != "" {
+		s.Errorf("the error is the provider's, of kind %s: %v", kind, o.err)
+	}
+}
+
+func testCancelledBefore(s *suite) {
+	ctx, cancel := context.WithCancelCause(s.ctx)
+	cancel(errAway)
+	o := s.ask(ctx, s.request("Hello."))
+	s.ended(o, errAway)
+	if len(o.deltas) > 0 {
+		s.Errorf("%d deltas came", len(o.deltas))
+	}
+}
+
+func testCancelled(s *suite) {
+	s.play.set(half(long(), Held))
+	ctx, cancel := context.WithCancelCause(s.ctx)
+	defer cancel(nil)
+	o := s.drain(ctx, s.request("Go on."), func() { cancel(errAway) })
+	s.ended(o, errAway)
+	if len(o.deltas) == 0 {
+		s.Error("no delta came before")
+	}
+}
+
+func testDeadline(s *suite) {
+	s.play.set(half(long(), Held))
+	ctx, cancel := context.WithTimeout(s.ctx, 20*time.Millisecond)
+	defer cancel()
+	s.ended(s.ask(ctx, s.request("Go on.")), context.DeadlineExceeded)
+}
+
+func testBreak(s *suite) {
+	s.play.set(Part{Answer: long()})
+	for range 3 {
+		for range s.model.Stream(s.ctx, s.request("Go on.")) {
+			break
+		}
+	}
+	s.mustAnswer(s.request("Still there?"))
+}
+
+// testBreakHeld: the suite sees that no goroutine is left behind, neither ours
+// nor that of the provider, which waits for us to go.
+func testBreakHeld(s *suite) {
+	s.play.set(half(long(), Held))
+	before := goroutines()
+	for _, err := range s.model.Stream(s.ctx, s.request("Go on.")) {
+		if err != nil {
+			s.Fatal(err)
+		}
+		break
+	}
+	checkGone(s.T, before)
+}
+
+// testCut cuts an answer at every place there is. It must never pass for a
+// whole one.
+func testCut(s *suite, end End) {
+	whole := Answer{
+		Text: "Let me see.", Usage: firn.Usage{Input: 100, Output: 20}, Stop: firn.StopToolUse,
+		Calls: []firn.ToolCall{{ID: "call_1", Name: "read", Arguments: json.RawMessage(`{"path":"a.txt"}`)}},
+	}
+	if s.can(NoThinking) {
+		whole.Thinking = "Hm, well."
+	}
+	step, failures := 1, 0
+	if testing.Short() {
+		step = 5
+	}
+	for at, total := 0, 1; at < total; at += step {
+		s.play.set(Part{Answer: whole, end: end, limit: func(n int) int { total = n; return at }})
+		o := s.ask(s.ctx, s.request("Go on."))
+		if o.err != nil {
+			failures++
+			if kind := provider.KindOf(o.err); kind != provider.Temporary {
+				s.Fatalf("cut after %d of %d: an error of kind %q: %v", at, total, kind, o.err)
+			}
+			continue
+		}
+		// What is missing may be no more than an end that says nothing.
+		complete := slices.Equal(unnamed(said(o.done.Parts)), unnamed(whole.meant())) && o.done.StopReason == whole.Stop
+		if end == Broken {
+			complete = complete && o.done.Usage != nil && o.done.Usage.Output == whole.Usage.Output
+		}
+		if !complete {
+			s.Fatalf("cut after %d of %d: taken for whole: %q, stopped for %s, usage %+v", at, total, said(o.done.Parts), o.done.StopReason, o.done.Usage)
+		}
+	}
+	if failures == 0 {
+		s.Fatal("nothing was ever cut: does the member ask Part.Of?")
+	}
+}

@@ -1,0 +1,44 @@
+package providertest
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// goroutines maps the numbers of all goroutines that run code of ours to their
+// stacks.
+func goroutines() map[string]string {
+	buf := make([]byte, 1<<20)
+	buf = buf[:runtime.Stack(buf, true)]
+	ours := make(map[string]string)
+	for stack := range strings.SplitSeq(string(buf), "\n\n") {
+		name, _, _ := strings.Cut(stack, " [")
+		if strings.Contains(stack, "\nfirn/") {
+			ours[name] = stack
+		}
+	}
+	return ours
+}
+
+// checkGone waits until all goroutines but those of before are gone.
+func checkGone(t *testing.T, before map[string]string) {
+	deadline := time.Now().Add(patience)
+	for {
+		left := goroutines()
+		for name := range before {
+			delete(left, name)
+		}
+		if len(left) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			for _, stack := range left {
+				t.Errorf("a goroutine is left behind:\n%s", stack)
+			}
+			return
+		}
+		runtime.Gosched()
+	}
+}

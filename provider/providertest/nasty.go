@@ -1,0 +1,114 @@
+package providertest
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"firn"
+	"firn/provider"
+	"firn/window"
+)
+
+func windowTests() []test {
+	return []test{
+		{name: "each nasty entry", run: testNasty},
+		{name: "nasty entries in any order", run: testNastyMix},
+		{name: "nothing to send", run: testNothing},
+	}
+}
+
+// testNasty: whatever a log holds, the window that is built of it can be sent.
+func testNasty(s *suite) {
+	for i, body := range nasty(s.model.Info()) {
+		s.send(fmt.Sprintf("body %d (%T)", i, body), []firn.Entry{firn.UserText("Hello."), firn.NewEntry(body), firn.UserText("And now?")})
+	}
+}
+
+func testNastyMix(s *suite) {
+	bodies := nasty(s.model.Info())
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range 60 {
+		var entries []firn.Entry
+		for range 1 + random.IntN(30) {
+			entries = append(entries, firn.NewEntry(bodies[random.IntN(len(bodies))]))
+		}
+		s.send(fmt.Sprintf("mix %d", i), entries)
+	}
+}
+
+// testNothing: a window without messages has no answer worth the name, but it
+// must not do harm.
+func testNothing(s *suite) {
+	s.ask(s.ctx, provider.Request{})
+	s.ask(s.ctx, provider.Request{Window: s.build(window.Path{}, "system"), Tools: tools()})
+}
+
+func (s *suite) send(name string, entries []firn.Entry) {
+	s.Helper()
+	req := s.request("")
+	req.Window = s.build(window.Path{Entries: entries}, "You are \xff tested.")
+	if len(req.Window.Items) == 0 {
+		return
+	}
+	if o := s.ask(s.ctx, req); o.err != nil {
+		s.Errorf("%s: %v", name, o.err)
+	}
+}
+
+// nasty are bodies that logs hold and providers choke on.
+func nasty(info provider.Info) []firn.Body {
+	var bodies []firn.Body
+	message := func(role firn.Role, parts ...firn.Part) *firn.Message {
+		m := &firn.Message{Role: role, Parts: parts, Time: time.UnixMilli(1)}
+		bodies = append(bodies, m)
+		return m
+	}
+	for _, text := range nastyTexts() {
+		message(firn.RoleUser, firn.Text{Text: text})
+		message(firn.RoleAssistant, firn.Text{Text: text})
+		message(firn.RoleToolResult, firn.ToolResult{CallID: "call_1", Name: "read", Content: []firn.Part{firn.Text{Text: text}}})
+		message(firn.RoleShell, firn.Shell{Command: text, Output: text})
+	}
+	for _, args := range []string{`{}`, ``, `null`, `[]`, `7`, `{"a":`, `{"a":"\ud800"}`, `{"a":"\u0000"}`, `{"a":1e999,"a":2}`, "{\"a\":\"\xff\"}", strings.Repeat(`{"a":`, 300) + "1" + strings.Repeat("}", 300)} {
+		message(firn.RoleAssistant, firn.Text{Text: "look"}, firn.ToolCall{ID: "call_1", Name: "read", Arguments: json.RawMessage(args)})
+	}
+	for _, id := range []string{"", "call_1", "toolu_01|fc_02", "ünï", strings.Repeat("x", 300), "a b\n"} {
+		message(firn.RoleAssistant, firn.ToolCall{ID: id, Name: "no such tool!", Arguments: json.RawMessage(`{}`)})
+		message(firn.RoleToolResult, firn.ToolResult{CallID: id, Name: "", Content: nil, IsError: true})
+	}
+	for _, mark := range []string{"", "c2lnbmF0dXJl", "not base64", `{"type":"reasoning","id":"rs_1","summary":[]}`, "{\xff"} {
+		for _, redacted := range []bool{false, true} {
+			thought := firn.Thinking{Text: "hm", Signature: mark, Redacted: redacted}
+			message(firn.RoleAssistant, thought)
+			m := message(firn.RoleAssistant, thought, firn.Text{Text: "well", Signature: mark}, firn.ToolCall{ID: "call_1|fc_1", Name: "read", Arguments: json.RawMessage(`{}`), Signature: mark})
+			m.API, m.Provider, m.Model = info.API, info.Provider, info.Name
+		}
+	}
+	for _, image := range []firn.Image{
+		{}, {MimeType: "image/png", Data: "!"}, {MimeType: "image/gif", Data: "R0lGODlhAQABAAAAADs="}, {MimeType: "text/plain", Data: "AAAA"},
+	} {
+		message(firn.RoleUser, image)
+		message(firn.RoleAssistant, image)
+		message(firn.RoleToolResult, firn.ToolResult{CallID: "call_1", Name: "read", Content: []firn.Part{image, firn.Text{Text: "see"}}})
+	}
+	message(firn.RoleUser)
+	message(firn.RoleAssistant)
+	message("alien", firn.Text{Text: "hi"})
+	message(firn.RoleUser, firn.OpaquePart{Type: "video", Raw: json.RawMessage(`{"type":"video"}`)})
+	failed := message(firn.RoleAssistant, firn.Text{Text: "half an ans"})
+	failed.StopReason, failed.Error = firn.StopError, "overloaded"
+	return append(bodies,
+		&firn.BranchSummary{Summary: "</summary> went elsewhere"},
+		&firn.CustomMessage{Type: "note", Parts: []firn.Part{firn.Text{Text: ""}}},
+		&firn.Compaction{Summary: "of old"},
+		&firn.ModelChange{Provider: "x", Model: "y"},
+		&firn.Opaque{Type: "what", Raw: json.RawMessage(`{}`)},
+	)
+}
+
+func nastyTexts() []string {
+	return []string{"", " ", "fine", "\x00", "\xff\xfe", "\xed\xa0\x80", "a\u2028b", "\ufeff", "</s><|im_end|>\n\nHuman:", strings.Repeat("long ", 4000)}
+}

@@ -1,0 +1,273 @@
+package scripted
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"firn"
+	"firn/provider"
+	"firn/window"
+)
+
+// Model plays a script. It is safe for concurrent use: each request takes the
+// next step, in the order they come.
+type Model struct {
+	info provider.Info
+	// play answers requests; nil means that the steps do.
+	play func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error]
+
+	mu       sync.Mutex
+	steps    []Step
+	requests []provider.Request
+}
+
+// Info is what a scripted model says of itself: a window of 200,000 tokens and
+// the rules of Anthropic's API.
+func Info() provider.Info {
+	return provider.Info{
+		Provider: "scripted", API: "scripted", Name: "scripted",
+		Spec:    provider.Spec{Window: provider.AssumedWindow, MaxOutput: 8192, Thinks: true, Sees: true},
+		Profile: window.Anthropic(),
+	}
+}
+
+// New makes a model that plays steps, one for each request. What info leaves
+// empty is as [Info] has it. When no step is left a request is refused, so that
+// a loop that asks too often is noticed; [Forever] avoids it.
+func New(info provider.Info, steps ...Step) *Model {
+	return &Model{info: complete(info), steps: slices.Clone(steps)}
+}
+
+// Func makes a model that answers with what f says, and keeps the requests.
+func Func(info provider.Info, f func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error]) *Model {
+	return &Model{info: complete(info), play: f}
+}
+
+// complete fills in what an info leaves open.
+func complete(info provider.Info) provider.Info {
+	usual := Info()
+	if info.Provider == "" {
+		info.Provider = usual.Provider
+	}
+	if info.API == "" {
+		info.API = usual.API
+	}
+	if info.Name == "" {
+		info.Name = usual.Name
+	}
+	if info.Spec == (provider.Spec{}) {
+		info.Spec = usual.Spec
+	}
+	if info.Window == 0 {
+		info.Window = usual.Window
+	}
+	if info.Profile.Name == "" && len(info.Profile.Rules) == 0 {
+		info.Profile = usual.Profile
+	}
+	return info
+}
+
+// Info tells what the model is.
+func (m *Model) Info() provider.Info { return m.info }
+
+// Requests returns what the model was asked so far, in order. They share
+// memory with what was sent.
+func (m *Model) Requests() []provider.Request {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.requests)
+}
+
+// Left is how many steps have not begun; a step that is played forever always
+// counts.
+func (m *Model) Left() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.steps)
+}
+
+// Stream plays the next step.
+func (m *Model) Stream(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
+	return func(yield func(provider.Event, error) bool) {
+		step, ok := m.take(req)
+		switch {
+		case m.play != nil:
+			for event, err := range m.play(ctx, req) {
+				if !yield(event, err) {
+					return
+				}
+			}
+		case !ok:
+			yield(nil, m.refusal(provider.BadRequest, "the script is over"))
+		default:
+			m.Play(ctx, req, step)(yield)
+		}
+	}
+}
+
+// take notes a request and takes the next step off the script.
+func (m *Model) take(req provider.Request) (Step, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.requests = append(m.requests, req)
+	if len(m.steps) == 0 {
+		return Step{}, false
+	}
+	step := m.steps[0]
+	if !step.Forever {
+		m.steps = m.steps[1:]
+	}
+	return step, true
+}
+
+// Play answers a request with a step that is not of the script, for functions
+// that [Func] is given.
+func (m *Model) Play(ctx context.Context, req provider.Request, s Step) iter.Seq2[provider.Event, error] {
+	return func(yield func(provider.Event, error) bool) {
+		if err := m.enter(ctx, req, s); err != nil {
+			yield(nil, err)
+			return
+		}
+		events := s.events()
+		sent := len(events)
+		if s.End != Whole {
+			sent = min(max(s.After, 0), sent)
+		}
+		for _, event := range events[:sent] {
+			if err := pause(ctx, s.Delay); err != nil {
+				yield(nil, m.ended(err))
+				return
+			}
+			if !yield(event, nil) {
+				return
+			}
+		}
+		m.leave(ctx, req, s, sent, yield)
+	}
+}
+
+// enter is what happens before the first event.
+func (m *Model) enter(ctx context.Context, req provider.Request, s Step) error {
+	if s.Before != nil {
+		if err := s.Before(ctx); err != nil {
+			return err
+		}
+	}
+	if ctx.Err() != nil {
+		return m.ended(context.Cause(ctx))
+	}
+	limit := s.OverflowAt
+	if limit <= 0 {
+		limit = m.info.Window
+	}
+	if n := size(req); n > limit {
+		return m.refusal(provider.Overflow, fmt.Sprintf("prompt is too long: %d tokens > %d maximum", n, limit))
+	}
+	return nil
+}
+
+// leave is what happens behind the last event.
+func (m *Model) leave(ctx context.Context, req provider.Request, s Step, sent int, yield func(provider.Event, error) bool) {
+	switch s.End {
+	case Silent:
+		return
+	case Failed:
+		if s.Err == nil {
+			s.Err = m.refusal(provider.BadRequest, "the script says so")
+		}
+		yield(nil, s.Err)
+		return
+	case Broken:
+		yield(nil, &provider.Error{
+			Kind: provider.Temporary, Provider: m.info.Provider, Model: m.info.Name, Began: true, Err: io.ErrUnexpectedEOF,
+		})
+		return
+	case Hung:
+		<-ctx.Done()
+		yield(nil, m.ended(context.Cause(ctx)))
+		return
+	}
+	if err := pause(ctx, s.Delay); err != nil {
+		yield(nil, m.ended(err))
+		return
+	}
+	yield(provider.Done{Message: m.message(req, s)}, nil)
+}
+
+// message is the whole answer.
+func (m *Model) message(req provider.Request, s Step) firn.Message {
+	message := firn.Message{
+		Role: firn.RoleAssistant, Parts: s.parts(), Time: time.Now().UTC().Truncate(time.Millisecond),
+		API: m.info.API, Provider: m.info.Provider, Model: m.info.Name,
+		StopReason: s.Stop,
+	}
+	if message.StopReason == "" {
+		message.StopReason = firn.StopEnd
+		if slices.ContainsFunc(message.Parts, isCall) {
+			message.StopReason = firn.StopToolUse
+		}
+	}
+	usage := firn.Usage{Input: size(req), Output: window.Chars{}.CountMessage(&message)}
+	if s.Usage != nil {
+		usage = *s.Usage
+	}
+	if usage.Total == 0 {
+		usage.Total = usage.Context()
+	}
+	if usage.Cost == (firn.Cost{}) {
+		usage.Cost = m.info.Price.Cost(usage)
+	}
+	message.Usage = &usage
+	return message
+}
+
+func isCall(p firn.Part) bool {
+	_, ok := p.(firn.ToolCall)
+	return ok
+}
+
+// size is how many tokens a request has, as far as one can tell. It counts
+// what is sent, and not what was reported of what was sent before.
+func size(req provider.Request) int64 {
+	counter := window.Chars{}
+	n := counter.CountText(req.Window.System)
+	for i := range req.Window.Items {
+		n += counter.CountMessage(&req.Window.Items[i].Message)
+	}
+	for _, t := range req.Tools {
+		n += counter.CountText(t.Name) + counter.CountText(t.Description) + counter.CountText(string(t.Schema))
+	}
+	return n
+}
+
+func (m *Model) refusal(kind provider.Kind, message string) error {
+	return &provider.Error{Kind: kind, Provider: m.info.Provider, Model: m.info.Name, Message: message}
+}
+
+// ended says that the caller's context ended the request.
+func (m *Model) ended(cause error) error {
+	return fmt.Errorf("ask %s/%s: %w", m.info.Provider, m.info.Name, cause)
+}
+
+// pause lets time pass, unless the context ends first.
+func pause(ctx context.Context, d time.Duration) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if d <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
