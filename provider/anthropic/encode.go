@@ -1,0 +1,225 @@
+package anthropic
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"firn"
+	"firn/internal/rawjson"
+	"firn/provider"
+)
+
+// settings is what of a model its requests depend on.
+type settings struct {
+	name string
+	spec provider.Spec
+	age  age
+	ttl  CacheTTL
+}
+
+// purpose is what a request is for.
+type purpose int
+
+const (
+	answering purpose = iota
+	counting
+)
+
+// encode writes a request. It is pure: the same settings and request give the
+// same bytes. What stays the same as a conversation grows comes first (the
+// model, the tools, the system prompt, the messages so far); what may change
+// comes behind the messages.
+func encode(s settings, req provider.Request, p purpose) ([]byte, error) {
+	turns, plan := arrange(s, req)
+	if len(turns) == 0 {
+		return nil, fmt.Errorf("there is no message to send: %w", firn.ErrInvalid)
+	}
+	e := encoder{mark: s.ttl.mark()}
+	e.raw(`{"model":`).text(s.name)
+	system := strings.TrimSpace(req.Window.System) != ""
+	e.tools(req.Tools, !system)
+	if system {
+		e.raw(`,"system":[{"type":"text","text":`).text(req.Window.System)
+		e.raw(e.mark).raw(`}]`)
+	}
+	e.raw(`,"messages":`).turns(turns)
+	e.plan(s, plan, p)
+	e.raw("}")
+	return e.out, e.err
+}
+
+// arrange decides what is sent of a window and how the answer is asked for.
+func arrange(s settings, req provider.Request) ([]turn, plan) {
+	items := req.Window.Items
+	from := 0
+	if s.age.bound {
+		// What is injected into this run was not there, or was other, in the runs
+		// before, so the ground of their thinking has changed.
+		if i := firstInjected(items); i < len(items) {
+			from = i
+		}
+	}
+	turns := layout(items, from)
+	plan := planFor(s, req, ready(turns))
+	if !plan.thinks() {
+		// "When thinking is disabled, an `assistant` message in the final position
+		// cannot contain `thinking`."
+		turns = layout(items, len(items))
+	}
+	if s.ttl != CacheOff {
+		markTurns(turns, items)
+	}
+	return turns, plan
+}
+
+// encoder gathers the bytes of a request. The first thing that cannot be
+// written is its error.
+type encoder struct {
+	out  []byte
+	mark string
+	err  error
+}
+
+func (e *encoder) raw(s string) *encoder {
+	e.out = append(e.out, s...)
+	return e
+}
+
+func (e *encoder) text(s string) *encoder {
+	e.out = rawjson.AppendString(e.out, s)
+	return e
+}
+
+func (e *encoder) fail(format string, args ...any) {
+	if e.err == nil {
+		e.err = fmt.Errorf(format+": %w", append(args, firn.ErrInvalid)...)
+	}
+}
+
+// object writes a JSON object as it is.
+func (e *encoder) object(what string, raw json.RawMessage) {
+	err := rawjson.Valid(raw)
+	if err == nil {
+		e.out, err = rawjson.AppendValue(e.out, raw)
+	}
+	if err != nil {
+		e.fail("the %s is not a JSON object (%v)", what, err)
+	}
+}
+
+func (e *encoder) tools(tools []provider.Tool, mark bool) {
+	for i, tool := range tools {
+		e.raw(separator(i, `,"tools":[`)).raw(`{"name":`).text(tool.Name)
+		if tool.Description != "" {
+			e.raw(`,"description":`).text(tool.Description)
+		}
+		e.raw(`,"input_schema":`)
+		if len(tool.Schema) == 0 {
+			e.raw(`{"type":"object","properties":{}}`)
+		} else {
+			e.object("schema of tool "+tool.Name, tool.Schema)
+		}
+		if mark && i == len(tools)-1 {
+			e.raw(e.mark)
+		}
+		e.raw("}")
+	}
+	if len(tools) > 0 {
+		e.raw("]")
+	}
+}
+
+func (e *encoder) turns(turns []turn) {
+	e.raw("[")
+	for i, t := range turns {
+		e.raw(separator(i, "")).raw(`{"role":`).text(string(t.role)).raw(`,"content":[`)
+		for j, b := range t.blocks {
+			e.raw(separator(j, "")).block(b.part)
+			if b.mark {
+				e.raw(e.mark)
+			}
+			e.raw("}")
+		}
+		e.raw("]}")
+	}
+	e.raw("]")
+}
+
+// separator stands before the part with the number i: a comma, or what opens
+// the list.
+func separator(i int, open string) string {
+	if i == 0 {
+		return open
+	}
+	return ","
+}
+
+// block writes a part, all but the brace that closes it.
+func (e *encoder) block(part firn.Part) {
+	switch b := part.(type) {
+	case firn.Text:
+		e.raw(`{"type":"text","text":`).text(b.Text)
+	case firn.Image:
+		e.raw(`{"type":"image","source":{"type":"base64","media_type":`).text(b.MimeType)
+		e.raw(`,"data":`).text(b.Data).raw("}")
+	case firn.Thinking:
+		if b.Redacted {
+			e.raw(`{"type":"redacted_thinking","data":`).text(b.Signature)
+			return
+		}
+		e.raw(`{"type":"thinking","thinking":`).text(b.Text).raw(`,"signature":`).text(b.Signature)
+	case firn.ToolCall:
+		e.raw(`{"type":"tool_use","id":`).text(b.ID).raw(`,"name":`).text(b.Name).raw(`,"input":`)
+		e.object("input of call "+b.ID, b.Arguments)
+	case firn.ToolResult:
+		e.result(b)
+	default:
+		e.fail("a request has no place for a %T", part)
+	}
+}
+
+func (e *encoder) result(b firn.ToolResult) {
+	e.raw(`{"type":"tool_result","tool_use_id":`).text(b.CallID).raw(`,"content":[`)
+	for i, part := range b.Content {
+		switch part.(type) {
+		case firn.Text, firn.Image:
+			e.raw(separator(i, "")).block(part)
+			e.raw("}")
+		default:
+			e.fail("the result of call %s has no place for a %T", b.CallID, part)
+		}
+	}
+	e.raw("]")
+	if b.IsError {
+		e.raw(`,"is_error":true`)
+	}
+}
+
+// plan writes how the answer is asked for. Who only counts asks for none.
+func (e *encoder) plan(s settings, plan plan, p purpose) {
+	if p == answering {
+		e.raw(`,"max_tokens":`).raw(strconv.FormatInt(plan.maxTokens, 10))
+	}
+	switch {
+	case plan.adaptive:
+		e.raw(`,"thinking":{"type":"adaptive"`)
+		if s.age.silent {
+			e.raw(`,"display":"summarized"`)
+		}
+		if s.age.bound {
+			e.raw(`,"block_binding":{"prefix_mismatch_behavior":"drop_block"}`)
+		}
+		e.raw("}")
+	case plan.budget > 0:
+		e.raw(`,"thinking":{"type":"enabled","budget_tokens":`).raw(strconv.FormatInt(plan.budget, 10)).raw("}")
+	}
+	if p != answering {
+		return
+	}
+	if plan.effort != "" {
+		e.raw(`,"output_config":{"effort":`).text(plan.effort).raw("}")
+	}
+	e.raw(`,"stream":true`)
+}

@@ -1,0 +1,169 @@
+package anthropic
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+
+	"firn"
+	"firn/internal/sse"
+	"firn/provider"
+)
+
+// read yields what a stream says, and Done when the stream says that it is
+// whole. A stream that ends without saying so was cut off.
+func read(r io.Reader, info provider.Info) iter.Seq2[provider.Event, error] {
+	return func(yield func(provider.Event, error) bool) {
+		a := answer{info: info}
+		for line, err := range sse.Read(r) {
+			if err != nil {
+				yield(nil, a.lost(err))
+				return
+			}
+			event, err := a.take(line.Data)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if event != nil && !yield(event, nil) {
+				return
+			}
+			if a.stopped {
+				yield(a.done())
+				return
+			}
+		}
+		yield(nil, a.fault("the stream ended before the answer did"))
+	}
+}
+
+// take takes one event of the stream and returns what it says to those who
+// follow, nil if that is nothing. Kinds of events that are not known are
+// passed over: the API promises that there will be more.
+func (a *answer) take(data []byte) (provider.Event, error) {
+	var head struct {
+		Type string `json:"type"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		return nil, a.fault("an event is not JSON (%w): %.200q", err, data)
+	}
+	var event provider.Event
+	var err error
+	switch head.Type {
+	case "message_start":
+		err = a.messageStart(data)
+	case "content_block_start":
+		event, err = a.blockStart(data)
+	case "content_block_delta":
+		event, err = a.blockDelta(data)
+	case "content_block_stop":
+		event, err = a.blockStop(data)
+	case "message_delta":
+		err = a.messageDelta(data)
+	case "message_stop":
+		a.stopped = true
+	case "error":
+		err = a.refused(data)
+	}
+	return event, err
+}
+
+func (a *answer) messageStart(data []byte) error {
+	var event struct {
+		Message struct {
+			Usage usage `json:"usage"`
+		} `json:"message"`
+	}
+	if err := a.decode(data, &event); err != nil {
+		return err
+	}
+	a.began = true
+	a.usage.merge(event.Message.Usage)
+	return nil
+}
+
+func (a *answer) messageDelta(data []byte) error {
+	var event struct {
+		Delta struct {
+			StopReason  *string `json:"stop_reason"`
+			StopDetails *struct {
+				Explanation string `json:"explanation"`
+			} `json:"stop_details"`
+		} `json:"delta"`
+		Usage usage `json:"usage"`
+	}
+	if err := a.decode(data, &event); err != nil {
+		return err
+	}
+	if event.Delta.StopReason != nil {
+		a.reason = *event.Delta.StopReason
+	}
+	if event.Delta.StopDetails != nil {
+		a.explanation = event.Delta.StopDetails.Explanation
+	}
+	a.usage.merge(event.Usage)
+	return nil
+}
+
+// statuses are those that the API refuses with when it does so at once.
+var statuses = map[string]int{
+	"invalid_request_error": http.StatusBadRequest,
+	"authentication_error":  http.StatusUnauthorized,
+	"billing_error":         http.StatusPaymentRequired,
+	"permission_error":      http.StatusForbidden,
+	"not_found_error":       http.StatusNotFound,
+	"request_too_large":     http.StatusRequestEntityTooLarge,
+	"rate_limit_error":      http.StatusTooManyRequests,
+	"timeout_error":         http.StatusGatewayTimeout,
+	"overloaded_error":      529,
+}
+
+// refused makes an error of an event that says there is one. It means what it
+// would have meant as a status; those that are not known may pass.
+func (a *answer) refused(data []byte) error {
+	var event struct {
+		Error struct {
+			Type string `json:"type"`
+		} `json:"error"`
+	}
+	if err := a.decode(data, &event); err != nil {
+		return err
+	}
+	status, ok := statuses[event.Error.Type]
+	if !ok {
+		status = http.StatusInternalServerError
+	}
+	failure := provider.Complaint(a.info.Provider, a.info.Name, status, http.Header{}, data)
+	if a.began {
+		failure.Status, failure.Began = 0, true
+	}
+	return failure
+}
+
+func (a *answer) decode(data []byte, event any) error {
+	if err := json.Unmarshal(data, event); err != nil {
+		return a.fault("an event has another form than it should (%w): %.200q", err, data)
+	}
+	return nil
+}
+
+// fault is the error for a stream that was cut off or makes no sense. To ask
+// again may help.
+func (a *answer) fault(format string, args ...any) error {
+	return &provider.Error{
+		Kind: provider.Temporary, Provider: a.info.Provider, Model: a.info.Name, Began: true,
+		Err: fmt.Errorf(format, args...),
+	}
+}
+
+// lost is the error for a stream that could not be read on. Those of the
+// endpoint say all there is to say.
+func (a *answer) lost(err error) error {
+	if errors.Is(err, firn.ErrTooLarge) {
+		return a.fault("read the answer: %w", err)
+	}
+	return err
+}
