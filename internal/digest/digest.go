@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"firn"
+	"firn/internal/rawjson"
 )
 
 // Kind says what a line is.
@@ -67,18 +68,22 @@ func appendMessage(lines []Line, m *firn.Message) []Line {
 	if role == firn.RoleShell {
 		role = firn.RoleUser
 	}
+	kind := Said
+	if role == firn.RoleToolResult {
+		kind = Result
+	}
 	for _, part := range m.Parts {
 		switch p := part.(type) {
 		case firn.Text:
-			lines = appendText(lines, Line{Role: role, Kind: Said, Text: p.Text})
+			lines = appendText(lines, Line{Role: role, Kind: kind, Text: p.Text})
 		case firn.Image:
-			lines = appendText(lines, Line{Role: role, Kind: Said, Text: imageText(p)})
+			lines = appendText(lines, Line{Role: role, Kind: kind, Text: imageText(p)})
 		case firn.Thinking:
 			if !p.Redacted {
-				lines = appendText(lines, Line{Role: role, Kind: Thought, Text: p.Text})
+				lines = appendText(lines, Line{Role: firn.RoleAssistant, Kind: Thought, Text: p.Text})
 			}
 		case firn.ToolCall:
-			lines = append(lines, Line{Role: role, Kind: Call, Name: p.Name, Text: compactJSON(p.Arguments)})
+			lines = append(lines, Line{Role: firn.RoleAssistant, Kind: Call, Name: p.Name, Text: compactJSON(p.Arguments)})
 		case firn.ToolResult:
 			lines = append(lines, Line{Role: firn.RoleToolResult, Kind: Result, Name: p.Name, Text: contentText(p.Content), IsError: p.IsError})
 		case firn.Shell:
@@ -101,10 +106,7 @@ func appendShell(lines []Line, s firn.Shell) []Line {
 	if s.Hidden {
 		return lines
 	}
-	arguments, err := json.Marshal(map[string]string{"command": s.Command})
-	if err != nil {
-		return lines
-	}
+	arguments := append(rawjson.AppendString([]byte(`{"command":`), s.Command), '}')
 	failed := s.Cancelled || s.ExitCode != nil && *s.ExitCode != 0
 	return append(lines,
 		Line{Role: firn.RoleUser, Kind: Call, Name: "bash", Text: string(arguments)},
