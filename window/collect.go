@@ -312,7 +312,7 @@ func (w *walk) finish() Path {
 	slices.Reverse(p.Entries)
 	slices.Reverse(p.Out)
 	slices.Reverse(p.Gaps)
-	p.State = settle(p.Entries)
+	p.State, p.Chosen = settle(p.Entries, true), settle(p.Entries, false)
 	p.hides, p.End = w.hides, w.end
 	if p.Header != nil {
 		p.Hidden = p.Hides(firn.EntryID(p.Header.Session))

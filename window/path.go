@@ -1,6 +1,9 @@
 package window
 
 import (
+	"slices"
+	"strconv"
+
 	"firn"
 )
 
@@ -24,7 +27,9 @@ type Path struct {
 	// Hidden says that the session as a whole was hidden. It is known only if
 	// the header was reached; who knows the session's id can ask [Path.Hides].
 	Hidden bool
-	// Out tells what was left out and why, oldest first.
+	// Out tells what was left out and why: first what was not collected, oldest
+	// first, then what each of the methods that make a path fit left out or
+	// shortened, oldest first. What was shortened and then left out is named twice.
 	Out []Omission
 	// Gaps are the faults met on the way, oldest first: records that could not
 	// be read, and entries of the path whose parent had to be guessed.
@@ -40,8 +45,8 @@ type Path struct {
 
 	hides map[firn.EntryID]mark
 	// stale is how many entries, from the oldest, were written before something
-	// of the path was hidden or shown again: what they tell of its size is not
-	// true any more.
+	// of the path was hidden or shown again, or saw what has since been left out
+	// or shortened: what they tell of its size is not true any more.
 	stale int
 }
 
@@ -88,4 +93,20 @@ type Omission struct {
 	Count int
 	// Before is the position right behind the last of them; zero if not known.
 	Before firn.Pos
+}
+
+// PathOf makes a path of messages that a caller supplies, to replay them or to
+// take them to another provider. The ids of its entries are made up, the same
+// for the same number of messages; there is no log behind it. It shares memory
+// with the parts of the messages.
+func PathOf(messages []firn.Message) Path {
+	p := Path{Entries: make([]firn.Entry, len(messages))}
+	bodies := slices.Clone(messages)
+	for i := range bodies {
+		id := firn.EntryID("m" + strconv.Itoa(i+1))
+		p.Entries[i] = firn.Entry{ID: id, Parent: p.Head, Time: bodies[i].Time, Body: &bodies[i]}
+		p.Head = id
+	}
+	p.State, p.Chosen = settle(p.Entries, true), settle(p.Entries, false)
+	return p
 }

@@ -2,6 +2,7 @@ package window
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,10 +28,9 @@ func renderPath(p Path) rendering {
 		ids:   make([]firn.EntryID, 0, len(p.Entries)+1),
 		gone:  -2,
 	}
-	if p.Compaction != nil {
-		if c, ok := p.Compaction.Body.(*firn.Compaction); ok {
-			r.user(*p.Compaction, -1, compactionText(r.fence(p.Compaction.ID, c.Summary)))
-		}
+	if m := summary(p); m != nil {
+		r.fenced(p.Compaction)
+		r.add(p.Compaction.ID, -1, m)
 	}
 	for i := range p.Entries {
 		r.entry(&p.Entries[i], i)
@@ -38,45 +38,85 @@ func renderPath(p Path) rendering {
 	return r
 }
 
-// entry renders one entry. The kinds that are not named say nothing to a
-// model; a compaction that counts was rendered first, others say nothing.
+// entry renders one entry. A compaction that counts was rendered first, others
+// say nothing.
 func (r *rendering) entry(e *firn.Entry, at int) {
-	switch b := e.Body.(type) {
-	case *firn.Message:
-		r.message(e, b, at)
-	case *firn.BranchSummary:
-		if b.Summary != "" {
-			r.user(*e, at, branchText(r.fence(e.ID, b.Summary)))
-		}
-	case *firn.CustomMessage:
-		r.add(e.ID, at, firn.Message{Role: firn.RoleUser, Parts: b.Parts, Time: e.Time})
-	}
-}
-
-func (r *rendering) message(e *firn.Entry, m *firn.Message, at int) {
-	switch m.Role {
-	case firn.RoleUser:
-		r.add(e.ID, at, *m)
-		r.items[len(r.items)-1].said = true
-	case firn.RoleToolResult:
-		r.add(e.ID, at, *m)
-	case firn.RoleAssistant:
-		if m.StopReason == firn.StopError || m.StopReason == firn.StopAborted {
-			r.leaveOut(e.ID, at)
-			return
-		}
-		r.add(e.ID, at, *m)
-	case firn.RoleShell:
-		r.shell(e, m, at)
-	case firn.RoleSystem:
+	m, ok := e.Body.(*firn.Message)
+	switch {
+	case isSent(e):
+		r.fenced(e)
+		r.add(e.ID, at, sent(e))
+		r.items[len(r.items)-1].said = ok && m.Role == firn.RoleUser
+	case ok && m.Role == firn.RoleSystem:
 		r.system = append(r.system, m.Text())
-	default:
+	case ok:
 		r.leaveOut(e.ID, at)
 	}
 }
 
+// isSent reports whether a model is sent anything of an entry at its place. The
+// kinds that are not named say nothing to a model.
+func isSent(e *firn.Entry) bool {
+	switch b := e.Body.(type) {
+	case *firn.BranchSummary:
+		return b.Summary != ""
+	case *firn.CustomMessage:
+		return true
+	case *firn.Message:
+		switch b.Role {
+		case firn.RoleUser, firn.RoleToolResult:
+			return true
+		case firn.RoleAssistant:
+			return b.StopReason != firn.StopError && b.StopReason != firn.StopAborted
+		case firn.RoleShell:
+			return slices.ContainsFunc(b.Parts, isShown)
+		}
+	}
+	return false
+}
+
+// isShown reports whether a part of a shell message may be sent.
+func isShown(part firn.Part) bool {
+	s, ok := part.(firn.Shell)
+	return !ok || !s.Hidden
+}
+
+// sent returns what a model is sent of an entry of which it is sent anything.
+func sent(e *firn.Entry) *firn.Message {
+	switch b := e.Body.(type) {
+	case *firn.BranchSummary:
+		return asUser(e, branchText(fence(b.Summary)))
+	case *firn.CustomMessage:
+		return &firn.Message{Role: firn.RoleUser, Parts: b.Parts, Time: e.Time}
+	case *firn.Message:
+		if b.Role == firn.RoleShell {
+			return shell(b)
+		}
+		return b
+	}
+	return &firn.Message{}
+}
+
+// summary returns what a model is sent of the compaction that counts, nil if
+// there is none.
+func summary(p Path) *firn.Message {
+	if p.Compaction == nil {
+		return nil
+	}
+	c, ok := p.Compaction.Body.(*firn.Compaction)
+	if !ok {
+		return nil
+	}
+	return asUser(p.Compaction, compactionText(fence(c.Summary)))
+}
+
+// asUser puts a text about an entry into the mouth of the user.
+func asUser(e *firn.Entry, text string) *firn.Message {
+	return &firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: text}}, Time: e.Time}
+}
+
 // shell renders a command as what the user tells of it.
-func (r *rendering) shell(e *firn.Entry, m *firn.Message, at int) {
+func shell(m *firn.Message) *firn.Message {
 	var parts []firn.Part
 	for _, p := range m.Parts {
 		if s, ok := p.(firn.Shell); !ok {
@@ -85,21 +125,13 @@ func (r *rendering) shell(e *firn.Entry, m *firn.Message, at int) {
 			parts = append(parts, firn.Text{Text: shellText(s)})
 		}
 	}
-	if len(parts) == 0 {
-		r.leaveOut(e.ID, at)
-		return
-	}
-	r.add(e.ID, at, firn.Message{Role: firn.RoleUser, Parts: parts, Time: m.Time})
+	return &firn.Message{Role: firn.RoleUser, Parts: parts, Time: m.Time}
 }
 
-func (r *rendering) user(e firn.Entry, at int, text string) {
-	r.add(e.ID, at, firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: text}}, Time: e.Time})
-}
-
-func (r *rendering) add(id firn.EntryID, at int, m firn.Message) {
+func (r *rendering) add(id firn.EntryID, at int, m *firn.Message) {
 	r.ids = append(r.ids, id)
 	n := len(r.ids)
-	r.items = append(r.items, Item{Message: m, From: r.ids[n-1 : n : n], at: at})
+	r.items = append(r.items, Item{Message: *m, From: r.ids[n-1 : n : n], at: at})
 }
 
 // leaveOut notes a message of the path that is not sent.
@@ -115,13 +147,22 @@ func (r *rendering) leaveOut(id firn.EntryID, at int) {
 
 // fence keeps a summary from ending its own fence, so that nothing it carries
 // from a web page or a file can pass for what the user says.
-func (r *rendering) fence(id firn.EntryID, summary string) string {
-	const end, safe = "</summary>", "<\\/summary>"
-	if !strings.Contains(summary, end) {
-		return summary
+func fence(summary string) string { return strings.ReplaceAll(summary, fenceEnd, fenceSafe) }
+
+const fenceEnd, fenceSafe = "</summary>", "<\\/summary>"
+
+// fenced notes that a summary had to be kept within its fence.
+func (r *rendering) fenced(e *firn.Entry) {
+	var text string
+	switch b := e.Body.(type) {
+	case *firn.Compaction:
+		text = b.Summary
+	case *firn.BranchSummary:
+		text = b.Summary
 	}
-	r.repairs = append(r.repairs, Repair{Rule: "fence", Entry: id, What: "the summary holds the end of its own fence; written as " + safe})
-	return strings.ReplaceAll(summary, end, safe)
+	if strings.Contains(text, fenceEnd) {
+		r.repairs = append(r.repairs, Repair{Rule: "fence", Entry: e.ID, What: "the summary holds the end of its own fence; written as " + fenceSafe})
+	}
 }
 
 // The texts around summaries are those of pi, so that a session carried over

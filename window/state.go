@@ -7,30 +7,55 @@ import (
 )
 
 // Compactions is how many compactions the branch has had as far as is known:
-// what the one that counts says in the member "count" of its details, else
-// one, and none if there is none.
+// the number that the one that counts tells in the member "count" of its
+// details, else one; zero if there is none.
 func (p Path) Compactions() int {
-	return 0 // skeleton
+	if p.Compaction == nil {
+		return 0
+	}
+	n := 0
+	if c, ok := p.Compaction.Body.(*firn.Compaction); ok {
+		if err := json.Unmarshal(member(c.Details, "count"), &n); err != nil {
+			n = 0 // no number that we would have written
+		}
+	}
+	return max(n, 1)
 }
 
 // Labels returns the last label that the entries of the path give to each
 // target. An empty name takes a label away.
 func (p Path) Labels() map[firn.EntryID]string {
-	return nil // skeleton
+	labels := make(map[firn.EntryID]string)
+	for i := range p.Entries {
+		l, ok := p.Entries[i].Body.(*firn.Label)
+		switch {
+		case !ok:
+		case l.Name == "":
+			delete(labels, l.Target)
+		default:
+			labels[l.Target] = l.Name
+		}
+	}
+	return labels
 }
 
-// settle finds the model and thinking level in force at the end of the
-// entries. A compaction answers for everything before it.
-func settle(entries []firn.Entry) firn.State {
+// settle finds the state in force at the end of the entries. A compaction
+// answers for everything before it. The model that gave an answer counts only
+// if answers is set: it need not have been chosen.
+func settle(entries []firn.Entry, answers bool) firn.State {
 	var s firn.State
-	for i := len(entries) - 1; i >= 0 && (s.Model == "" || s.ThinkingLevel == ""); i-- {
+	for i := len(entries) - 1; i >= 0 && (s.Model == "" || s.ThinkingLevel == "" || s.Verbose == ""); i-- {
 		switch b := entries[i].Body.(type) {
 		case *firn.ModelChange:
 			s = older(s, firn.State{Provider: b.Provider, Model: b.Model})
 		case *firn.ThinkingChange:
 			s = older(s, firn.State{ThinkingLevel: b.Level})
+		case *firn.Custom:
+			if b.Type == firn.VerboseType {
+				s = older(s, firn.State{Verbose: stringOf(member(b.Data, "level"))})
+			}
 		case *firn.Message:
-			if b.Role == firn.RoleAssistant && !mirrored(b) {
+			if answers && b.Role == firn.RoleAssistant && !mirrored(b) {
 				s = older(s, firn.State{Provider: b.Provider, Model: b.Model})
 			}
 		case *firn.Compaction:
@@ -49,23 +74,35 @@ func older(s, earlier firn.State) firn.State {
 	if s.ThinkingLevel == "" {
 		s.ThinkingLevel = earlier.ThinkingLevel
 	}
+	if s.Verbose == "" {
+		s.Verbose = earlier.Verbose
+	}
 	return s
 }
 
 // stateOf reads the member "state" of a compaction's details; what is not
-// there or not understood is empty. Names count to the letter, which
-// encoding/json does not promise for structs.
+// there or not understood is empty.
 func stateOf(details json.RawMessage) firn.State {
-	var outer, inner map[string]json.RawMessage
-	if json.Unmarshal(details, &outer) != nil || json.Unmarshal(outer["state"], &inner) != nil {
-		return firn.State{}
-	}
+	state := members(member(details, "state"))
 	return firn.State{
-		Provider:      stringOf(inner["provider"]),
-		Model:         stringOf(inner["modelId"]),
-		ThinkingLevel: stringOf(inner["thinkingLevel"]),
+		Provider:      stringOf(state["provider"]),
+		Model:         stringOf(state["modelId"]),
+		ThinkingLevel: stringOf(state["thinkingLevel"]),
+		Verbose:       stringOf(state["verboseLevel"]),
 	}
 }
+
+// members reads an object; anything else has none. Names count to the letter,
+// which encoding/json does not promise for structs.
+func members(raw json.RawMessage) map[string]json.RawMessage {
+	var m map[string]json.RawMessage
+	if json.Unmarshal(raw, &m) != nil {
+		return nil
+	}
+	return m
+}
+
+func member(raw json.RawMessage, name string) json.RawMessage { return members(raw)[name] }
 
 func stringOf(raw json.RawMessage) string {
 	var s string

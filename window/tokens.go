@@ -10,7 +10,8 @@ type Tokens struct {
 	// all items.
 	System, Items int64
 	// Reported is what the provider said of the conversation with its latest
-	// answer, zero if it did not or something was compacted or hidden since.
+	// answer, zero if it did not, if something was compacted or hidden since, or
+	// if some of what it saw is left out or shortened.
 	// Since is what the counter makes of the items behind that answer.
 	Reported, Since int64
 	// Total is the best answer there is: Reported and Since, else System and
@@ -42,11 +43,12 @@ func (Chars) CountText(text string) int64 { return quarter(units(text)) }
 
 // CountMessage counts a quarter of the UTF-16 units of all that is sent of a
 // message, rounded up once.
-func (Chars) CountMessage(m *firn.Message) int64 { return quarter(chars(m.Parts)) }
+func (Chars) CountMessage(m *firn.Message) int64 { return quarter(chars(m.Parts, imageChars)) }
 
 func quarter(n int) int64 { return (int64(n) + 3) / 4 }
 
-func chars(parts []firn.Part) int {
+// chars counts the UTF-16 units of parts, with so many for an image.
+func chars(parts []firn.Part, image int) int {
 	n := 0
 	for _, part := range parts {
 		switch b := part.(type) {
@@ -55,11 +57,11 @@ func chars(parts []firn.Part) int {
 		case firn.Thinking:
 			n += units(b.Text)
 		case firn.Image:
-			n += imageChars
+			n += image
 		case firn.ToolCall:
 			n += units(b.Name) + units([]byte(b.Arguments))
 		case firn.ToolResult:
-			n += chars(b.Content)
+			n += chars(b.Content, image)
 		case firn.Shell:
 			n += units(b.Command) + units(b.Output)
 		}
@@ -123,7 +125,7 @@ func count(p Path, w *Window, counter TokenCounter) Tokens {
 
 // reporter finds the latest answer whose usage tells the size of the
 // conversation as it still is: nothing was compacted or hidden since, wherever
-// that was said.
+// that was said, nor left out or shortened.
 func reporter(p Path) (at int, said *firn.Message) {
 	for i := len(p.Entries) - 1; i >= p.stale; i-- {
 		switch b := p.Entries[i].Body.(type) {

@@ -130,8 +130,7 @@ func Build(p Path, o Options) Window {
 
 // cleanSystem joins the texts of a system prompt and makes them fit to be sent.
 func (p *Pass) cleanSystem(texts []string) string {
-	texts = slices.DeleteFunc(texts, blank)
-	system := strings.Join(texts, "\n\n")
+	system := joinSystem(texts)
 	if len(p.profile.Rules) == 0 {
 		return system
 	}
@@ -140,6 +139,11 @@ func (p *Pass) cleanSystem(texts []string) string {
 		p.repairs = append(p.repairs, Repair{Rule: cleanText.Name, What: "system prompt: bytes that are not text replaced"})
 	}
 	return system
+}
+
+// joinSystem joins the texts of a system prompt that have anything in them.
+func joinSystem(texts []string) string {
+	return strings.Join(slices.DeleteFunc(texts, blank), "\n\n")
 }
 
 // inject puts what shall be known in this run only before the last message of

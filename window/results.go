@@ -1,0 +1,166 @@
+package window
+
+import (
+	"fmt"
+	"slices"
+	"unicode/utf8"
+
+	"firn"
+)
+
+// ResultChars is how many characters all tool results may have together in
+// Cersei: a good bound for [Path.BoundResults].
+const ResultChars = 50000
+
+const (
+	// recentMessages is how many of the last messages keep their results.
+	recentMessages = 6
+	// smallResult is how many characters a result may have and always stay.
+	smallResult = 200
+	// resultGone is what is left of a result that was in the way.
+	resultGone = "[firn] this old tool result was left out to make room; run the tool again if it is needed"
+)
+
+// BoundResults replaces the oldest tool results by a short notice until all of
+// them together have at most so many characters, as Cersei does. Those in the
+// last six messages and those of 200 characters or less stay, though they may
+// be too much. With chars <= 0 nothing is changed. [Path.Out] names what was
+// changed as [Pruned]; it is still sent.
+func (p Path) BoundResults(chars int) Path {
+	if chars <= 0 {
+		return p
+	}
+	d := draft{path: p}
+	total := 0
+	for i := range p.Entries {
+		if r, ok := d.result(i); ok {
+			total += resultSize(r)
+		}
+	}
+	for i := range p.old(recentMessages) {
+		if total <= chars {
+			break
+		}
+		r, ok := d.result(i)
+		if size := resultSize(r); ok && size > smallResult {
+			d.replace(i, resultGone)
+			total -= size - units(resultGone)
+		}
+	}
+	return d.done()
+}
+
+func resultSize(r firn.ToolResult) int { return chars(r.Content, imageChars) }
+
+// old returns how many entries stand before the last messages that are sent.
+func (p Path) old(messages int) int {
+	i := len(p.Entries)
+	for ; i > 0 && messages > 0; i-- {
+		if isSent(&p.Entries[i-1]) {
+			messages--
+		}
+	}
+	return i
+}
+
+// draft is a path in which tool results are replaced. Nothing is copied before
+// the first of them is.
+type draft struct {
+	path    Path
+	entries []firn.Entry
+}
+
+// result returns the tool result that an entry consists of, as it is by now.
+func (d *draft) result(i int) (firn.ToolResult, bool) {
+	entries := d.entries
+	if entries == nil {
+		entries = d.path.Entries
+	}
+	m, ok := entries[i].Body.(*firn.Message)
+	if !ok || m.Role != firn.RoleToolResult || len(m.Parts) != 1 {
+		return firn.ToolResult{}, false
+	}
+	r, ok := m.Parts[0].(firn.ToolResult)
+	return r, ok
+}
+
+// replace puts a text where the content of a result was.
+func (d *draft) replace(i int, text string) {
+	r, _ := d.result(i)
+	r.Content = []firn.Part{firn.Text{Text: text}}
+	if d.entries == nil {
+		d.entries = slices.Clone(d.path.Entries)
+	}
+	if m, ok := d.entries[i].Body.(*firn.Message); ok {
+		changed := *m
+		changed.Parts = []firn.Part{r}
+		d.entries[i].Body = &changed
+	}
+}
+
+// done returns the path with what was replaced, and names it.
+func (d *draft) done() Path {
+	if d.entries == nil {
+		return d.path
+	}
+	var out []Omission
+	oldest, run := -1, false
+	for i := range d.entries {
+		e := &d.entries[i]
+		if e.Body != d.path.Entries[i].Body {
+			if oldest < 0 {
+				oldest = i
+			}
+			out = omitNext(out, &run, Pruned, e.ID)
+		} else if run {
+			run = !isSent(e)
+		}
+	}
+	return d.path.changed(d.entries, out, oldest)
+}
+
+// isPlain reports whether there are no images.
+func isPlain(content []firn.Part) bool {
+	for _, part := range content {
+		if _, ok := part.(firn.Image); ok {
+			return false
+		}
+	}
+	return true
+}
+
+// trimNote is what OpenClaw says below a result that it shortened.
+func trimNote(head, tail, size int) string {
+	return fmt.Sprintf("\n\n[Tool result trimmed: kept first %d chars and last %d chars of %d chars.]", head, tail, size)
+}
+
+// headUnits returns the longest beginning of at most n UTF-16 units.
+func headUnits(s string, n int) string {
+	for i, r := range s {
+		if n -= unitsOf(r); n < 0 {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+// tailUnits returns the longest end of at most n UTF-16 units.
+func tailUnits(s string, n int) string {
+	i := len(s)
+	for i > 0 {
+		r, size := utf8.DecodeLastRuneInString(s[:i])
+		if n -= unitsOf(r); n < 0 {
+			break
+		}
+		i -= size
+	}
+	return s[i:]
+}
+
+// unitsOf is how many UTF-16 units a rune has.
+func unitsOf(r rune) int {
+	if r > 0xffff {
+		return 2
+	}
+	return 1
+}
