@@ -1,0 +1,290 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"firn"
+	"firn/internal/sse"
+	"firn/provider"
+)
+
+// chatAnswer gathers a completion from its chunks.
+type chatAnswer struct {
+	info     *provider.Info
+	segments []*segment
+	calls    callSet
+	// finish is why the server says the answer ended; empty until it does.
+	finish string
+	usage  *firn.Usage
+}
+
+// segment is a part of an answer on its way, in the order of beginning.
+type segment struct {
+	// call is set if it is one, field if it is thinking: the member it came in.
+	call  *chatCall
+	field string
+	text  []byte
+}
+
+// chatChunk is one chunk, or a whole completion.
+type chatChunk struct {
+	Choices []chatChoice    `json:"choices"`
+	Usage   json.RawMessage `json:"usage"`
+	Groq    json.RawMessage `json:"x_groq"`
+	Error   json.RawMessage `json:"error"`
+	Object  json.RawMessage `json:"object"`
+}
+
+type chatChoice struct {
+	Index   count           `json:"index"`
+	Delta   chatDelta       `json:"delta"`
+	Message chatDelta       `json:"message"`
+	Finish  json.RawMessage `json:"finish_reason"`
+	Usage   json.RawMessage `json:"usage"`
+	Error   json.RawMessage `json:"error"`
+}
+
+// chatDelta is what a chunk adds; of a whole completion, all there is.
+type chatDelta struct {
+	Content          json.RawMessage `json:"content"`
+	ReasoningContent json.RawMessage `json:"reasoning_content"`
+	Reasoning        json.RawMessage `json:"reasoning"`
+	ReasoningText    json.RawMessage `json:"reasoning_text"`
+	Refusal          json.RawMessage `json:"refusal"`
+	ToolCalls        []callDelta     `json:"tool_calls"`
+	FunctionCall     *functionDelta  `json:"function_call"`
+}
+
+// take takes a chunk.
+func (a *chatAnswer) take(event sse.Event) ([]provider.Event, bool, error) {
+	if string(bytes.TrimSpace(event.Data)) == "[DONE]" {
+		return nil, true, nil
+	}
+	var chunk chatChunk
+	if err := json.Unmarshal(event.Data, &chunk); err != nil {
+		return nil, false, cutOff(a.info, fmt.Errorf("read a chunk of the answer: %w", err))
+	}
+	if err := a.refused(event, chunk); err != nil {
+		return nil, false, err
+	}
+	return a.add(chunk, func(c chatChoice) chatDelta { return c.Delta }), false, nil
+}
+
+// takeWhole takes a completion that was not streamed. It came whole, or it
+// would not be JSON, so it need not say why it ended.
+func (a *chatAnswer) takeWhole(body []byte) ([]provider.Event, error) {
+	var chunk chatChunk
+	if err := json.Unmarshal(body, &chunk); err != nil {
+		return nil, cutOff(a.info, fmt.Errorf("read the answer: %w", err))
+	}
+	if err := a.refused(sse.Event{Data: body}, chunk); err != nil {
+		return nil, err
+	}
+	events := a.add(chunk, func(c chatChoice) chatDelta { return c.Message })
+	if a.finish == "" && len(chunk.Choices) > 0 {
+		a.finish = "stop"
+	}
+	return events, nil
+}
+
+// refused is the failure that a chunk tells of, nil if it tells of none.
+func (a *chatAnswer) refused(event sse.Event, chunk chatChunk) error {
+	raw := chunk.Error
+	for i := range chunk.Choices {
+		if !isFault(raw) {
+			raw = chunk.Choices[i].Error
+		}
+	}
+	if !isFault(raw) && (event.Name == "error" || textOf(chunk.Object) == "error") {
+		raw = event.Data
+	}
+	if !isFault(raw) {
+		return nil
+	}
+	return complaint(a.info, raw, len(a.segments) > 0)
+}
+
+// add takes what a chunk holds; said picks what is said out of a choice. (In a
+// stream, some servers repeat the whole message in each chunk.)
+func (a *chatAnswer) add(chunk chatChunk, said func(chatChoice) chatDelta) []provider.Event {
+	var events []provider.Event
+	a.count(chunk.Usage)
+	if present(chunk.Groq) {
+		var groq struct{ Usage json.RawMessage }
+		if json.Unmarshal(chunk.Groq, &groq) == nil {
+			a.count(groq.Usage)
+		}
+	}
+	for _, choice := range chunk.Choices {
+		if choice.Index != 0 {
+			continue // never asked for
+		}
+		a.count(choice.Usage)
+		events = a.delta(events, said(choice))
+		if finish := textOf(choice.Finish); finish != "" {
+			a.finish = finish
+		}
+	}
+	return events
+}
+
+// count keeps the usage that was told last: some servers count as they go.
+func (a *chatAnswer) count(raw json.RawMessage) {
+	if u := readChatUsage(raw, a.info.Price); u != nil {
+		a.usage = u
+	}
+}
+
+func (a *chatAnswer) delta(events []provider.Event, d chatDelta) []provider.Event {
+	// Servers that tell thinking in two members tell the same in both.
+	for i, raw := range []json.RawMessage{d.ReasoningContent, d.Reasoning, d.ReasoningText} {
+		if s := textOf(raw); s != "" {
+			events = a.think(events, thoughtFields()[i], s)
+			break
+		}
+	}
+	events = a.content(events, d.Content)
+	events = a.say(events, textOf(d.Refusal))
+	for i, call := range d.ToolCalls {
+		events = a.call(events, call, i)
+	}
+	if d.FunctionCall != nil {
+		events = a.call(events, callDelta{Function: *d.FunctionCall}, 0)
+	}
+	return events
+}
+
+// content takes a text, or a list of pieces as Mistral sends it.
+func (a *chatAnswer) content(events []provider.Event, raw json.RawMessage) []provider.Event {
+	if !present(raw) || raw[0] != '[' {
+		return a.say(events, textOf(raw))
+	}
+	var pieces []struct {
+		Text     json.RawMessage `json:"text"`
+		Thinking json.RawMessage `json:"thinking"`
+	}
+	if json.Unmarshal(raw, &pieces) != nil {
+		return events
+	}
+	for _, piece := range pieces {
+		events = a.say(events, textOf(piece.Text))
+		events = a.think(events, "thinking", joined(piece.Thinking))
+	}
+	return events
+}
+
+// joined is a text, or the texts of a list of pieces.
+func joined(raw json.RawMessage) string {
+	var pieces []struct {
+		Text json.RawMessage `json:"text"`
+	}
+	if json.Unmarshal(raw, &pieces) != nil {
+		return textOf(raw)
+	}
+	var b strings.Builder
+	for _, piece := range pieces {
+		b.WriteString(textOf(piece.Text))
+	}
+	return b.String()
+}
+
+func (a *chatAnswer) say(events []provider.Event, s string) []provider.Event {
+	if s == "" {
+		return events
+	}
+	last := a.last()
+	if last == nil || last.call != nil || last.field != "" {
+		last = a.begin(segment{})
+	}
+	last.text = append(last.text, s...)
+	return append(events, provider.TextDelta{Text: s})
+}
+
+func (a *chatAnswer) think(events []provider.Event, field, s string) []provider.Event {
+	if s == "" {
+		return events
+	}
+	last := a.last()
+	if last == nil || last.call != nil || last.field == "" {
+		last = a.begin(segment{field: field})
+	}
+	last.text = append(last.text, s...)
+	return append(events, provider.ThinkingDelta{Text: s})
+}
+
+func (a *chatAnswer) call(events []provider.Event, d callDelta, nth int) []provider.Event {
+	call, fresh := a.calls.take(d, nth)
+	if fresh {
+		a.begin(segment{call: call})
+	}
+	if delta, ok := call.tell(); ok {
+		events = append(events, delta)
+	}
+	return events
+}
+
+func (a *chatAnswer) last() *segment {
+	if len(a.segments) == 0 {
+		return nil
+	}
+	return a.segments[len(a.segments)-1]
+}
+
+func (a *chatAnswer) begin(s segment) *segment {
+	a.segments = append(a.segments, &s)
+	return &s
+}
+
+// message is the answer, if a reason was told why it ended.
+func (a *chatAnswer) message() (firn.Message, error) {
+	stop, err := a.stop()
+	if err != nil {
+		return firn.Message{}, err
+	}
+	m := firn.Message{
+		Role: firn.RoleAssistant, API: a.info.API, Provider: a.info.Provider, Model: a.info.Name,
+		Usage: a.usage, StopReason: stop,
+	}
+	short := stop == firn.StopLength || isFilter(a.finish)
+	for i, s := range a.segments {
+		switch {
+		case s.call == nil && s.field == "":
+			m.Parts = append(m.Parts, firn.Text{Text: string(s.text)})
+		case s.call == nil:
+			m.Parts = append(m.Parts, firn.Thinking{Text: string(s.text), Signature: s.field})
+		case short && i == len(a.segments)-1 && !isObject(s.call.args):
+			// The answer ended within the call: it cannot be run.
+		case s.call.name == "":
+			return firn.Message{}, cutOff(a.info, errNameless)
+		default:
+			m.Parts = append(m.Parts, s.call.part())
+			if stop == firn.StopEnd {
+				m.StopReason = firn.StopToolUse // many servers say stop all the same
+			}
+		}
+	}
+	return m, nil
+}
+
+// stop is why the answer ended, in our words.
+func (a *chatAnswer) stop() (firn.StopReason, error) {
+	switch a.finish {
+	case "":
+		return "", cutOff(a.info, errUnfinished)
+	case "length", "max_tokens", "model_length":
+		return firn.StopLength, nil
+	case "error", "abort", "insufficient_system_resource":
+		return "", cutOff(a.info, fmt.Errorf("the server gave up: finish_reason %s", a.finish))
+	}
+	if isFilter(a.finish) && len(a.segments) == 0 {
+		return "", filtered(a.info)
+	}
+	return firn.StopEnd, nil
+}
+
+// isFilter reports whether a filter ended the answer. Google's servers tell
+// more behind a colon.
+func isFilter(finish string) bool { return strings.HasPrefix(finish, "content_filter") }

@@ -1,0 +1,206 @@
+package openai
+
+import (
+	"encoding/json"
+	"strings"
+
+	"firn"
+	"firn/internal/rawjson"
+	"firn/provider"
+	"firn/window"
+)
+
+// responsesRequest spells a request. As with [wire.chatRequest], what changes
+// least comes first.
+//
+// The system prompt is the instructions, not an item of the input: they belong
+// to no turn, so a server may not take them for something that was said, and
+// there is no choosing between the roles system and developer.
+//
+// Nothing is stored at the provider: the log is the truth, so all of the
+// conversation is sent each time, the model's own reasoning among it, which
+// comes encrypted and goes back as it came.
+func (w *wire) responsesRequest(req provider.Request) ([]byte, error) {
+	r := responsesWriter{}
+	r.raw(`{`)
+	r.member("model", w.info.Name)
+	r.raw(`,"stream":true,"store":false`)
+	if w.info.Thinks {
+		r.raw(`,"include":["reasoning.encrypted_content"]`)
+	}
+	if n := bound(req, w.info.Spec); n > 0 {
+		r.number("max_output_tokens", max(n, leastOutput))
+	}
+	if level := w.manners.level(req.Thinking); level != "" && w.info.Thinks {
+		r.name("reasoning")
+		r.raw(`{`)
+		r.member("effort", level)
+		r.raw(`,"summary":"auto"}`)
+	}
+	if w.manners.cacheKey && req.Session != "" {
+		r.member("prompt_cache_key", cacheKey(req.Session))
+	}
+	if req.Window.System != "" {
+		r.member("instructions", req.Window.System)
+	}
+	r.tools(req.Tools)
+	r.name("input")
+	r.raw(`[`)
+	r.items(req.Window)
+	r.raw(`]}`)
+	return r.b, r.err
+}
+
+// leastOutput is the smallest bound of an answer that the API takes.
+const leastOutput = 16
+
+// responsesWriter writes the items of the Responses API.
+type responsesWriter struct {
+	writer
+	said int
+}
+
+func (r *responsesWriter) tools(tools []provider.Tool) {
+	if len(tools) == 0 {
+		return
+	}
+	r.name("tools")
+	r.raw(`[`)
+	for _, tool := range tools {
+		r.next()
+		r.raw(`{"type":"function",`)
+		r.function(tool)
+		r.raw(`,"strict":false}`)
+	}
+	r.raw(`]`)
+}
+
+func (r *responsesWriter) items(win window.Window) {
+	for i := range win.Items {
+		switch m := &win.Items[i].Message; m.Role {
+		case firn.RoleUser:
+			r.user(m.Parts)
+		case firn.RoleAssistant:
+			r.assistant(m.Parts)
+		case firn.RoleToolResult:
+			for _, part := range m.Parts {
+				if result, ok := part.(firn.ToolResult); ok {
+					r.result(result)
+				}
+			}
+		}
+	}
+	if r.said == 0 {
+		r.err = errNothing
+	}
+}
+
+// begin begins an item.
+func (r *responsesWriter) begin(kind string) {
+	r.said++
+	r.next()
+	r.raw(`{`)
+	r.member("type", kind)
+}
+
+func (r *responsesWriter) user(parts []firn.Part) {
+	if text, images := split(parts); len(text)+len(images) == 0 {
+		return
+	}
+	r.begin("message")
+	r.raw(`,"role":"user","content":`)
+	r.content(parts)
+	r.raw(`}`)
+}
+
+// content writes text and images as input.
+func (r *responsesWriter) content(parts []firn.Part) {
+	r.raw(`[`)
+	for _, part := range parts {
+		switch p := part.(type) {
+		case firn.Text:
+			r.next()
+			r.raw(`{"type":"input_text","text":`)
+			r.text(p.Text)
+			r.raw(`}`)
+		case firn.Image:
+			r.next()
+			r.raw(`{"type":"input_image","detail":"auto","image_url":`)
+			r.dataURL(p)
+			r.raw(`}`)
+		}
+	}
+	r.raw(`]`)
+}
+
+// assistant writes the items of an answer. An item that has an id must follow
+// the reasoning that led to it, so behind reasoning that cannot be sent back
+// the items have none.
+func (r *responsesWriter) assistant(parts []firn.Part) {
+	whole := true
+	for _, part := range parts {
+		switch p := part.(type) {
+		case firn.Thinking:
+			whole = r.reasoning(p)
+		case firn.Text:
+			r.said++
+			r.next()
+			r.message(p, whole)
+		case firn.ToolCall:
+			r.begin("function_call")
+			if whole && isItemID(p.Signature, "fc") {
+				r.member("id", p.Signature)
+			}
+			r.member("call_id", p.ID)
+			r.member("name", p.Name)
+			r.member("arguments", string(argumentsOf(p.Arguments)))
+			r.raw(`}`)
+		}
+	}
+}
+
+// reasoning writes a reasoning item as it came, and reports whether there is
+// one.
+func (r *responsesWriter) reasoning(t firn.Thinking) bool {
+	var item struct {
+		Type string `json:"type"`
+	}
+	raw := []byte(t.Signature)
+	if rawjson.Valid(raw) != nil || json.Unmarshal(raw, &item) != nil || item.Type != "reasoning" {
+		return false
+	}
+	r.next()
+	return r.value(raw) == nil
+}
+
+// message writes what the model said: as the item that it was, if we know
+// which, else as a message that somebody tells of.
+func (r *responsesWriter) message(t firn.Text, whole bool) {
+	mark := readTextMark(t.Signature)
+	if !whole || !isItemID(mark.ID, "msg") {
+		r.raw(`{"type":"message","role":"assistant","content":`)
+		r.text(t.Text)
+		r.raw(`}`)
+		return
+	}
+	r.raw(`{"type":"message","role":"assistant","status":"completed"`)
+	r.member("id", mark.ID)
+	if mark.Phase != "" {
+		r.member("phase", mark.Phase)
+	}
+	r.raw(`,"content":[{"type":"output_text","annotations":[],"text":`)
+	r.text(t.Text)
+	r.raw(`}]}`)
+}
+
+func (r *responsesWriter) result(result firn.ToolResult) {
+	r.begin("function_call_output")
+	r.member("call_id", result.CallID)
+	r.name("output")
+	if text, images := split(result.Content); len(images) == 0 {
+		r.text(strings.Join(text, "\n"))
+	} else {
+		r.content(result.Content)
+	}
+	r.raw(`}`)
+}

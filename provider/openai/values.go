@@ -1,0 +1,88 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+
+	"firn"
+	"firn/internal/rawjson"
+)
+
+// Servers differ in what they put where: a text may be null, a number a
+// string, an object its JSON. These read what is there, and nothing if it is
+// something else.
+
+// textOf reads a string, clean enough for a log.
+func textOf(raw json.RawMessage) string {
+	var s string
+	if len(raw) == 0 || raw[0] != '"' || json.Unmarshal(raw, &s) != nil {
+		return ""
+	}
+	s, _ = firn.CleanText(s)
+	return s
+}
+
+// scalar reads a string or a number as text.
+func scalar(raw json.RawMessage) string {
+	if n, err := strconv.ParseFloat(string(raw), 64); err == nil && n == float64(int64(n)) {
+		return strconv.FormatInt(int64(n), 10)
+	}
+	return textOf(raw)
+}
+
+// present reports whether a member is there and not null.
+func present(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
+
+// count is a number of tokens; what is not a number is none.
+type count int64
+
+// UnmarshalJSON reads a number.
+func (c *count) UnmarshalJSON(raw []byte) error {
+	*c = 0
+	if n, err := strconv.ParseFloat(string(raw), 64); err == nil && n > 0 && n < 1<<52 {
+		*c = count(n)
+	}
+	return nil
+}
+
+// argumentsOf makes a JSON object of what a model wrote as arguments. An
+// object stays as it is, byte for byte. What is none is kept so that the model
+// can be told: text that is no JSON as the member "invalid".
+func argumentsOf(raw []byte) json.RawMessage {
+	if rawjson.Valid(raw) == nil {
+		clean, _ := rawjson.Clean(raw)
+		return clean
+	}
+	trimmed := bytes.TrimSpace(raw)
+	if len(trimmed) == 0 || string(trimmed) == "null" {
+		return json.RawMessage(`{}`)
+	}
+	var inner string
+	if json.Unmarshal(trimmed, &inner) == nil && rawjson.Valid([]byte(inner)) == nil {
+		clean, _ := rawjson.Clean([]byte(inner))
+		return clean
+	}
+	return append(rawjson.AppendString([]byte(`{"invalid":`), string(raw)), '}')
+}
+
+// isObject reports whether arguments came whole.
+func isObject(raw []byte) bool { return rawjson.Valid(raw) == nil }
+
+// callIDs hands out the ids of the calls of one answer: those the server gave,
+// and others where it gave none or one twice.
+type callIDs struct {
+	used map[string]bool
+}
+
+func (c *callIDs) unique(given string) string {
+	if c.used == nil {
+		c.used = make(map[string]bool)
+	}
+	id := given
+	for n := len(c.used) + 1; id == "" || c.used[id]; n++ {
+		id = "call_" + strconv.Itoa(n)
+	}
+	c.used[id] = true
+	return id
+}

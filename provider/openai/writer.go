@@ -1,0 +1,115 @@
+package openai
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"firn"
+	"firn/internal/rawjson"
+	"firn/provider"
+)
+
+// writer writes JSON in the order it is told, which is why the same request is
+// always the same bytes. The first error stays.
+type writer struct {
+	b   []byte
+	err error
+}
+
+// raw writes bytes as they are.
+func (w *writer) raw(s string) { w.b = append(w.b, s...) }
+
+// next goes on to the next member or element: it writes a comma unless the
+// object or array has just begun.
+func (w *writer) next() {
+	if n := len(w.b); n > 0 && w.b[n-1] != '{' && w.b[n-1] != '[' {
+		w.b = append(w.b, ',')
+	}
+}
+
+// name begins a member. The name is one of ours and needs no escapes.
+func (w *writer) name(s string) {
+	w.next()
+	w.raw(`"` + s + `":`)
+}
+
+// text writes a string.
+func (w *writer) text(s string) { w.b = rawjson.AppendString(w.b, s) }
+
+// member writes a member that is a string.
+func (w *writer) member(name, value string) {
+	w.name(name)
+	w.text(value)
+}
+
+// number writes a member that is a number.
+func (w *writer) number(name string, n int64) {
+	w.name(name)
+	w.b = strconv.AppendInt(w.b, n, 10)
+}
+
+// value writes raw JSON, on one line.
+func (w *writer) value(raw json.RawMessage) error {
+	b, err := rawjson.AppendValue(w.b, raw)
+	if err != nil {
+		return err
+	}
+	w.b = b
+	return nil
+}
+
+// dataURL writes an image as an address that holds all of it.
+func (w *writer) dataURL(image firn.Image) {
+	w.text("data:" + image.MimeType + ";base64," + image.Data)
+}
+
+// function writes the members that tell a tool.
+func (w *writer) function(tool provider.Tool) {
+	w.member("name", tool.Name)
+	if tool.Description != "" {
+		w.member("description", tool.Description)
+	}
+	w.name("parameters")
+	if len(tool.Schema) == 0 {
+		w.raw(`{"type":"object","properties":{}}`)
+	} else if err := w.value(tool.Schema); err != nil && w.err == nil {
+		w.err = fmt.Errorf("%w schema of tool %s: %v", firn.ErrInvalid, tool.Name, err)
+	}
+}
+
+// errNothing says that there is no message to be answered.
+var errNothing = fmt.Errorf("%w window: there is no message in it", firn.ErrInvalid)
+
+// bound is how long an answer may be: what was asked for, as far as the model
+// goes.
+func bound(req provider.Request, spec provider.Spec) int64 {
+	if spec.MaxOutput > 0 {
+		return min(req.MaxTokens, spec.MaxOutput)
+	}
+	return req.MaxTokens
+}
+
+// cacheKey is the session as the server is told it, in at most 64 characters.
+func cacheKey(session firn.ID) string {
+	if len(session) <= 64 {
+		return string(session)
+	}
+	sum := sha256.Sum256([]byte(session))
+	return hex.EncodeToString(sum[:])
+}
+
+// split sorts the parts of a message.
+func split(parts []firn.Part) (text []string, images []firn.Image) {
+	for _, part := range parts {
+		switch p := part.(type) {
+		case firn.Text:
+			text = append(text, p.Text)
+		case firn.Image:
+			images = append(images, p)
+		}
+	}
+	return text, images
+}
