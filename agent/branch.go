@@ -1,0 +1,61 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"firn"
+	"firn/compact"
+	"firn/provider"
+	"firn/store"
+	"firn/window"
+)
+
+// Move makes a session go on from another entry: what came after it stays in
+// the log, on a branch of its own. If told to summarise, the branch that is
+// left is summed up for the model; one with nothing in it is just left.
+// [firn.Root] means before everything.
+func (a *Agent) Move(ctx context.Context, id firn.ID, to firn.EntryID, summarise bool) (firn.Entry, error) {
+	if summarise {
+		entry, err := compact.SummarizeBranch(ctx, compact.BranchJob{
+			Store: a.Store, Session: id, To: to, Model: a.summarizer(), Settings: a.Compaction, Counter: a.counter(),
+		})
+		if !errors.Is(err, compact.ErrNothing) {
+			return entry, err
+		}
+	}
+	path, err := window.Collect(a.Store.ReadBack(ctx, id, store.End))
+	if err != nil {
+		return firn.Entry{}, fmt.Errorf("move session %s to entry %s: %w", id, to, err)
+	}
+	head := firn.NewEntry(&firn.Head{})
+	head.Parent = to
+	if _, err := a.Store.Append(ctx, id, path.End, head); err != nil {
+		return firn.Entry{}, fmt.Errorf("move session %s to entry %s: %w", id, to, err)
+	}
+	return head, nil
+}
+
+// Compact compacts a session because somebody asked for it. The hint says
+// what the summary should heed.
+func (a *Agent) Compact(ctx context.Context, id firn.ID, hint string) (compact.Result, error) {
+	t := &turn{a: a, ctx: ctx, yield: func(Event, error) bool { return true }}
+	t.log = ledger{st: a.Store, id: id}
+	if err := t.collect(); err != nil {
+		return compact.Result{}, fmt.Errorf("compact session %s: %w", id, err)
+	}
+	if err := t.choose(); err != nil {
+		return compact.Result{}, fmt.Errorf("compact session %s: %w", id, err)
+	}
+	job := t.job(compact.Manual)
+	job.Hint, job.By = hint, "user"
+	return compact.Run(ctx, job)
+}
+
+func (a *Agent) summarizer() provider.Model {
+	if a.Summarizer != nil {
+		return a.Summarizer
+	}
+	return a.Model
+}

@@ -1,0 +1,277 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"firn"
+	"firn/tool"
+)
+
+// CallState is how a tool call ended.
+type CallState string
+
+// How a tool call ended. A call without a result was interrupted.
+const (
+	CallDone      CallState = "done"
+	CallFailed    CallState = "failed"
+	CallDenied    CallState = "denied"
+	CallCancelled CallState = "cancelled"
+)
+
+// patience is how long a tool may take to notice that it was stopped. Then its
+// call is recorded as cancelled whether it noticed or not.
+const patience = 5 * time.Second
+
+// sideBySide is how many calls run at the same time.
+const sideBySide = 8
+
+// outcome is what came of one call.
+type outcome struct {
+	at     int
+	state  CallState
+	result tool.Result
+	took   time.Duration
+	// arguments are what the tool got, if a hook changed them.
+	arguments json.RawMessage
+	// err is a hook's.
+	err error
+}
+
+// resultDetails is kept beside a tool result, for people and programs.
+type resultDetails struct {
+	State CallState `json:"state"`
+	Ms    int64     `json:"ms"`
+	// Arguments are what the tool got, if a hook changed them.
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+	// Full is all the text, if the model was shown a part of it.
+	Full string `json:"full,omitempty"`
+	// Details is what the tool itself wants to be kept.
+	Details json.RawMessage `json:"details,omitempty"`
+}
+
+// call runs the calls of an answer, which is durable, side by side, and
+// stores each result as soon as those before it are there: the log has them in
+// the order of the calls.
+func (t *turn) call(calls []firn.ToolCall) error {
+	ran := t.runAll(calls)
+	ready := make(map[int]outcome, len(calls))
+	next := 0
+	var failure error
+	for next < len(calls) {
+		o := ran.wait()
+		ready[o.at] = o
+		failure = cmp.Or(failure, o.err)
+		t.emit(t.done(calls[o.at], o))
+		var batch []firn.Entry
+		for o, ok := ready[next]; ok; o, ok = ready[next] {
+			batch = append(batch, t.resultEntry(calls[next], o))
+			next++
+		}
+		if len(batch) == 0 {
+			continue
+		}
+		ctx, cancel := afterwards(t.ctx)
+		err := t.store(ctx, batch...)
+		cancel()
+		if err != nil {
+			ran.abandon()
+			return err
+		}
+	}
+	t.out.Calls += len(calls)
+	if cause := context.Cause(t.ctx); cause != nil {
+		return cause
+	}
+	return cmp.Or(failure, t.guard.verdict())
+}
+
+// running are the calls of one answer while they run.
+type running struct {
+	ctx     context.Context
+	cancel  context.CancelFunc
+	results chan outcome
+	open    map[int]bool
+	// late fires when those that were stopped have had time to notice; from
+	// then on nobody is waited for.
+	late    <-chan time.Time
+	expired bool
+}
+
+// runAll starts the calls, the first eight at once.
+func (t *turn) runAll(calls []firn.ToolCall) *running {
+	ctx, cancel := context.WithCancel(t.ctx)
+	r := &running{ctx: ctx, cancel: cancel, results: make(chan outcome, len(calls)), open: make(map[int]bool)}
+	slots := make(chan struct{}, sideBySide)
+	run := t.hook()
+	for i, call := range calls {
+		r.open[i] = true
+		t.emit(ToolStarted{Call: call.ID, Name: call.Name, Arguments: call.Arguments})
+		go func() {
+			select {
+			case slots <- struct{}{}:
+				defer func() { <-slots }()
+			case <-ctx.Done():
+			}
+			r.results <- t.runOne(ctx, run, i, call)
+		}()
+	}
+	return r
+}
+
+// wait returns the next outcome. Once the turn was stopped, a tool that does
+// not notice is not waited for any longer than patience.
+func (r *running) wait() outcome {
+	stopped := r.ctx.Done()
+	for !r.expired {
+		select {
+		case o := <-r.results:
+			delete(r.open, o.at)
+			return o
+		case <-stopped:
+			stopped = nil
+			if r.late == nil {
+				r.late = time.After(patience)
+			}
+		case <-r.late:
+			r.expired = true
+		}
+	}
+	for at := range r.open {
+		delete(r.open, at)
+		return outcome{at: at, state: CallCancelled, result: tool.TextResult(cancelledText)}
+	}
+	return outcome{} // not reached: who waits has an open call
+}
+
+// abandon stops what still runs; nobody will hear of it.
+func (r *running) abandon() { r.cancel() }
+
+// What a model is told of a call that was stopped.
+const cancelledText = "[firn] the call was cancelled before it was done"
+
+// runOne runs one call and never panics, whatever the tool does.
+func (t *turn) runOne(ctx context.Context, run Run, at int, call firn.ToolCall) (o outcome) {
+	o.at = at
+	began := time.Now()
+	defer func() {
+		o.took = time.Since(began)
+		if p := recover(); p != nil {
+			o.state, o.result = CallFailed, errorResult(fmt.Errorf("the tool broke down: %v", p))
+			o.result.Details = mustJSON(map[string]string{"stack": string(debug.Stack())})
+		}
+	}()
+	if ctx.Err() != nil {
+		o.state, o.result = CallCancelled, tool.TextResult(cancelledText)
+		return o
+	}
+	verdict, err := t.allowed(ctx, run, call)
+	if err != nil || verdict.Deny != "" {
+		o.state, o.err, o.result = CallDenied, err, errorResult(errors.New("the call was not allowed: "+verdict.Deny))
+		return o
+	}
+	if verdict.Arguments != nil {
+		call.Arguments, o.arguments = verdict.Arguments, verdict.Arguments
+	}
+	o.state, o.result = t.runTool(ctx, call)
+	if t.a.Hooks.AfterTool != nil && o.state != CallCancelled {
+		o.result, o.err = t.a.Hooks.AfterTool(ctx, run, call, o.result)
+		if o.err != nil {
+			o.state, o.result = CallFailed, errorResult(o.err)
+		}
+	}
+	return o
+}
+
+// allowed asks the hook about a call.
+func (t *turn) allowed(ctx context.Context, run Run, call firn.ToolCall) (Verdict, error) {
+	if t.a.Hooks.BeforeTool == nil {
+		return Verdict{}, nil
+	}
+	return t.a.Hooks.BeforeTool(ctx, run, call)
+}
+
+// runTool runs the tool that is called.
+func (t *turn) runTool(ctx context.Context, call firn.ToolCall) (CallState, tool.Result) {
+	x, ok := t.tools[call.Name]
+	if !ok {
+		return CallFailed, errorResult(fmt.Errorf("there is no tool %q; the tools are: %s", firn.CutText(call.Name, 80), t.toolNames()))
+	}
+	result, err := x.Run(ctx, call.Arguments)
+	switch {
+	case ctx.Err() != nil && err != nil:
+		return CallCancelled, tool.TextResult(cancelledText)
+	case err != nil:
+		return CallFailed, errorResult(err)
+	case result.IsError:
+		return CallFailed, result
+	}
+	return CallDone, result
+}
+
+func (t *turn) toolNames() string {
+	if len(t.specs) == 0 {
+		return "none"
+	}
+	names := make([]string, len(t.specs))
+	for i, s := range t.specs {
+		names[i] = s.Name
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+func errorResult(err error) tool.Result {
+	r := tool.TextResult(err.Error())
+	r.IsError = true
+	return r
+}
+
+// resultEntry makes the entry of a result: what the model sees of it is
+// bounded, all of it is kept.
+func (t *turn) resultEntry(call firn.ToolCall, o outcome) firn.Entry {
+	shown, cut := tool.Bound(o.result.Parts, t.a.Results)
+	details := resultDetails{State: o.state, Ms: o.took.Milliseconds(), Arguments: o.arguments, Details: o.result.Details}
+	if cut {
+		details.Full = firn.JoinText(o.result.Parts)
+	}
+	isError := o.result.IsError || o.state != CallDone
+	if note := t.guard.count(call, isError, firn.JoinText(shown)); note != "" {
+		shown = append(slices.Clip(shown), firn.Text{Text: note})
+	}
+	return firn.NewEntry(&firn.Message{
+		Role: firn.RoleToolResult, Time: t.a.now(),
+		Parts: []firn.Part{firn.ToolResult{
+			CallID: call.ID, Name: call.Name, Content: shown, IsError: isError, Details: mustJSON(details),
+		}},
+	})
+}
+
+// done is the event of a call that ended.
+func (t *turn) done(call firn.ToolCall, o outcome) ToolDone {
+	shown, _ := tool.Bound(o.result.Parts, t.a.Results)
+	return ToolDone{Call: call.ID, Name: call.Name, State: o.state, Text: firn.JoinText(shown), Took: o.took}
+}
+
+// mustJSON spells a value of ours, whose raw members may be a tool's: if those
+// are not JSON, they are left out.
+func mustJSON(v any) json.RawMessage {
+	data, err := json.Marshal(v)
+	if err == nil {
+		return data
+	}
+	if d, ok := v.(resultDetails); ok {
+		d.Arguments, d.Details = nil, nil
+		if data, err = json.Marshal(d); err == nil {
+			return data
+		}
+	}
+	return json.RawMessage("{}")
+}

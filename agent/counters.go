@@ -1,0 +1,193 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"firn"
+	"firn/provider"
+	"firn/store"
+)
+
+// Counters are what a session has used in all: every answer counts once,
+// whichever branch it is on, and what was asked beside the turns as well.
+type Counters struct {
+	Input      int64   `json:"input"`
+	Output     int64   `json:"output"`
+	CacheRead  int64   `json:"cacheRead"`
+	CacheWrite int64   `json:"cacheWrite"`
+	Cost       float64 `json:"cost"`
+	// Answers is how many answers were counted.
+	Answers int `json:"answers"`
+	// Turns is how often the user spoke.
+	Turns int `json:"turns"`
+	// Compactions is how many there were; those undone count too.
+	Compactions int `json:"compactions"`
+	// Window is the size of the conversation as last reported; zero if it is
+	// not known, as after a compaction.
+	Window int64 `json:"window"`
+}
+
+// Total is the sum of all tokens.
+func (c Counters) Total() int64 { return c.Input + c.Output + c.CacheRead + c.CacheWrite }
+
+// The types of entries that carry counts: of the whole session so far, at the
+// end of each turn, so that nobody need read it all; and of an answer that is
+// not in the log.
+const (
+	countersType = "firn.counters"
+	usageType    = "firn.usage"
+)
+
+// usageRecord is what an answer cost that is not itself in the log.
+type usageRecord struct {
+	Purpose  provider.Purpose `json:"purpose"`
+	Provider string           `json:"provider"`
+	Model    string           `json:"model"`
+	Usage    usageJSON        `json:"usage"`
+}
+
+// usageJSON is a usage as it is spelt in records of ours.
+type usageJSON struct {
+	Input      int64   `json:"input"`
+	Output     int64   `json:"output"`
+	CacheRead  int64   `json:"cacheRead"`
+	CacheWrite int64   `json:"cacheWrite"`
+	Cost       float64 `json:"cost"`
+}
+
+func usageEntry(purpose provider.Purpose, info provider.Info, u firn.Usage) firn.Entry {
+	return custom(usageType, usageRecord{purpose, info.Provider, info.Name,
+		usageJSON{u.Input, u.Output, u.CacheRead, u.CacheWrite, u.Cost.Total}})
+}
+
+// custom makes an entry of ours that no model sees.
+func custom(kind string, data any) firn.Entry {
+	return firn.NewEntry(&firn.Custom{Type: kind, Data: mustJSON(data)})
+}
+
+// Count returns what a session has used. It reads back to the end of the
+// latest turn, not the whole session.
+func Count(ctx context.Context, st store.Store, id firn.ID) (Counters, error) {
+	var newer []firn.Entry
+	var c Counters
+	for rec, err := range st.ReadBack(ctx, id, store.End) {
+		if err != nil {
+			return Counters{}, fmt.Errorf("count what session %s used: %w", id, err)
+		}
+		if rec.Gap != nil || !counts(rec.Glance.Kind) {
+			continue
+		}
+		entry, err := rec.Entry()
+		if err != nil {
+			continue // a gap in what is known
+		}
+		if sum, ok := readCounters(entry); ok {
+			c = sum
+			break
+		}
+		newer = append(newer, entry)
+	}
+	for i := len(newer) - 1; i >= 0; i-- {
+		c.Add(newer[i])
+	}
+	return c, nil
+}
+
+// counts reports whether entries of that kind can say something about usage.
+func counts(kind firn.Kind) bool {
+	return kind == firn.KindMessage || kind == firn.KindCompaction || kind == firn.KindCustom
+}
+
+func readCounters(e firn.Entry) (Counters, bool) {
+	b, ok := e.Body.(*firn.Custom)
+	if !ok || b.Type != countersType {
+		return Counters{}, false
+	}
+	var c Counters
+	if json.Unmarshal(b.Data, &c) != nil {
+		return Counters{}, false
+	}
+	return c, true
+}
+
+// Add counts an entry, the next one of the session.
+func (c *Counters) Add(e firn.Entry) {
+	switch b := e.Body.(type) {
+	case *firn.Message:
+		if b.Role == firn.RoleUser {
+			c.Turns++
+		}
+		if b.Role == firn.RoleAssistant && b.Usage != nil {
+			c.add(usageJSON{b.Usage.Input, b.Usage.Output, b.Usage.CacheRead, b.Usage.CacheWrite, b.Usage.Cost.Total})
+			c.Window = b.Usage.Context()
+		}
+	case *firn.Compaction:
+		c.Compactions++
+		c.Window = 0
+		var details struct {
+			Usage *usageJSON `json:"usage"`
+		}
+		if json.Unmarshal(b.Details, &details) == nil && details.Usage != nil {
+			c.add(*details.Usage)
+		}
+	case *firn.Custom:
+		var record usageRecord
+		if b.Type == usageType && json.Unmarshal(b.Data, &record) == nil {
+			c.add(record.Usage)
+		}
+	}
+}
+
+func (c *Counters) add(u usageJSON) {
+	c.Input += u.Input
+	c.Output += u.Output
+	c.CacheRead += u.CacheRead
+	c.CacheWrite += u.CacheWrite
+	c.Cost += u.Cost
+	c.Answers++
+}
+
+// sum adds two usages. The total is that of the later one: it is a size, not
+// an amount.
+func sum(a, b firn.Usage) firn.Usage {
+	a.Input += b.Input
+	a.Output += b.Output
+	a.CacheRead += b.CacheRead
+	a.CacheWrite += b.CacheWrite
+	a.Total = max(b.Total, a.Total)
+	a.Cost.Input += b.Cost.Input
+	a.Cost.Output += b.Cost.Output
+	a.Cost.CacheRead += b.Cost.CacheRead
+	a.Cost.CacheWrite += b.Cost.CacheWrite
+	a.Cost.Total += b.Cost.Total
+	return a
+}
+
+// settle writes down what the session used, and begins what is done after a
+// turn. What was counted can be counted again, so failing to is no failure.
+func (t *turn) settle() {
+	ctx, cancel := afterwards(t.ctx)
+	defer cancel()
+	c, err := Count(ctx, t.a.Store, t.log.id)
+	if err == nil {
+		_ = t.count(ctx, c)
+	}
+	t.name()
+}
+
+// count stores the counters, unless somebody wrote since they were counted:
+// then they would not be those of all before them.
+func (t *turn) count(ctx context.Context, c Counters) error {
+	entry := custom(countersType, c)
+	if deferred, ok := store.As[store.Deferred](t.a.Store); ok {
+		end, err := deferred.AppendDeferred(ctx, t.log.id, t.log.end, entry)
+		if err == nil {
+			t.log.end, t.log.head = end, entry.ID
+		}
+		return err
+	}
+	_, err := t.a.Store.Append(ctx, t.log.id, t.log.end, entry)
+	return err
+}

@@ -1,0 +1,333 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"firn"
+	"firn/compact"
+	"firn/provider"
+	"firn/window"
+)
+
+// Pruning says when old tool results are shortened in the window. The log
+// keeps them whole.
+type Pruning struct {
+	// After is how long nothing must have been asked: a provider that keeps
+	// what it was sent for a while then has forgotten it, and the change costs
+	// nothing. Zero means that nothing is pruned. Five minutes is usual.
+	After time.Duration
+	window.Pruning
+}
+
+// pruneType is the type of entries that say up to where results are pruned.
+// Once said it stays so: what the model is sent must not change back and forth.
+const pruneType = "firn.prune"
+
+type pruneMark struct {
+	UpTo   firn.EntryID `json:"upTo"`
+	Window int64        `json:"window"`
+}
+
+// fitting is how the window of a turn is made to fit its model.
+type fitting struct {
+	// tokens is what the last request was estimated at.
+	tokens int64
+	// tight is by how much the model's window is taken for smaller than it says,
+	// because it refused what by our count it should have taken.
+	tight int64
+	// overflows counts refusals in a row.
+	overflows int
+	// suggested: the caller was told that compaction is due.
+	suggested bool
+	// stuck: compacting did not help in this turn; it is not tried again.
+	stuck bool
+}
+
+// source is what the window is built of: the session, or what the caller
+// supplied and the turn added.
+func (t *turn) source() window.Path {
+	p := t.path
+	if t.in.History != nil {
+		p = window.PathOf(t.in.History)
+		p.Entries = append(slices.Clip(p.Entries), t.log.own...)
+		p.Head, p.End = t.path.Head, t.path.End
+	}
+	p = p.Limit(t.a.Turns)
+	p = t.pruned(p)
+	if t.a.ResultBudget > 0 {
+		p = p.BoundResults(t.a.ResultBudget)
+	}
+	return p
+}
+
+// options is how windows of this turn are built.
+func (t *turn) options() window.Options {
+	return window.Options{
+		System: t.a.System, Profile: t.info.Profile, Ask: t.info.Ask(),
+		Injected: t.injected, Counter: t.a.counter(), MaxImages: t.maxImages(),
+	}
+}
+
+// maxImages sends no images to a model that is known not to see.
+func (t *turn) maxImages() int {
+	if !t.info.Sees && !t.info.Assumed {
+		return -1
+	}
+	return 0
+}
+
+// request makes the request: the window, fitted as a last resort by leaving
+// out the oldest turns.
+func (t *turn) request() (provider.Request, error) {
+	p := t.source()
+	fixed := t.fixed()
+	budget := t.windowSize() - t.outputReserve() - fixed.all()
+	if budget > 0 {
+		p = p.Fit(budget, t.a.counter())
+	}
+	w := window.Build(p, t.options())
+	if len(w.Items) == 0 {
+		return provider.Request{}, fmt.Errorf("ask %s: there is nothing to answer: %w", t.info.Name, firn.ErrInvalid)
+	}
+	t.fit.tokens = w.Tokens.System + w.Tokens.Items + fixed.tools
+	return provider.Request{
+		Window: w, Tools: t.specs, MaxTokens: t.maxTokens(t.fit.tokens),
+		Thinking: t.thinking, Session: t.log.id,
+	}, nil
+}
+
+// maxTokens bounds the answer to what is left of a window that is nearly full;
+// otherwise it is for the model to say.
+func (t *turn) maxTokens(tokens int64) int64 {
+	left := t.info.Window - tokens - tokens/16
+	if t.info.MaxOutput > 0 && left < t.info.MaxOutput {
+		return max(left, 256)
+	}
+	return 0
+}
+
+// windowSize is the model's window as far as it is believed.
+func (t *turn) windowSize() int64 {
+	if t.fit.tight > 1 {
+		return t.info.Window / t.fit.tight
+	}
+	return t.info.Window
+}
+
+// outputReserve is what is kept free for the answer.
+func (t *turn) outputReserve() int64 {
+	return max(t.windowSize()-t.a.Compaction.Limit(t.windowSize()), 0) / 2
+}
+
+// fixed are the tokens that are always sent.
+type fixed struct{ system, tools, injected int64 }
+
+func (f fixed) all() int64 { return f.system + f.tools + f.injected }
+
+func (t *turn) fixed() fixed {
+	counter := t.a.counter()
+	f := fixed{system: counter.CountText(t.a.System)}
+	for _, s := range t.specs {
+		f.tools += counter.CountText(s.Name) + counter.CountText(s.Description) + counter.CountText(string(s.Schema))
+	}
+	for _, in := range t.injected {
+		f.injected += counter.CountMessage(&firn.Message{Role: firn.RoleUser, Parts: in.Parts})
+	}
+	return f
+}
+
+// makeRoom looks at the session as it is now and compacts it if it is due.
+func (t *turn) makeRoom() error {
+	if err := t.collect(); err != nil {
+		return err
+	}
+	if err := t.prune(); err != nil {
+		return err
+	}
+	if t.in.History != nil || t.fit.stuck || t.a.Compaction.Mode == compact.Off {
+		return nil
+	}
+	tokens := t.measure()
+	if err := t.flush(tokens); err != nil {
+		return err
+	}
+	limit := t.a.Compaction.Limit(t.windowSize())
+	if !t.a.Compaction.Due(tokens, t.windowSize()) {
+		return nil
+	}
+	if t.a.Compaction.Mode == compact.Suggest {
+		if !t.fit.suggested {
+			t.fit.suggested = true
+			t.emit(CompactionDue{Tokens: tokens, Limit: limit})
+		}
+		return nil
+	}
+	err := t.compact(compact.Threshold, tokens)
+	if err != nil && t.hopeless(err) {
+		return err
+	}
+	t.fit.stuck = err != nil // the window is fitted by leaving out turns
+	return nil
+}
+
+// measure is the size of the next request: what the provider reported and an
+// estimate of what came since, else an estimate.
+func (t *turn) measure() int64 {
+	w := window.Build(t.source(), t.options())
+	tokens := w.Tokens.Total
+	if w.Tokens.Reported == 0 {
+		tokens += t.fixed().tools
+	}
+	return tokens
+}
+
+// hopeless reports whether a failed compaction means that the turn cannot go
+// on: it was stopped, or the session cannot be written.
+func (t *turn) hopeless(err error) bool {
+	return context.Cause(t.ctx) != nil || errors.Is(err, firn.ErrNotSaved) || errors.Is(err, firn.ErrReplaced) || errors.Is(err, ErrMoved)
+}
+
+// compact runs a compaction and reads the session anew.
+func (t *turn) compact(reason compact.Reason, tokens int64) error {
+	t.emit(CompactionStarted{Reason: string(reason), Tokens: tokens})
+	job := t.job(reason)
+	result, err := compact.Run(t.ctx, job)
+	done := CompactionDone{Entry: result.Entry.ID, Before: result.Before, After: result.After, Count: result.Count, Strategy: string(result.Strategy), Err: err}
+	t.emit(done)
+	if err != nil {
+		return err
+	}
+	t.spent(&result.Usage)
+	if t.verbose {
+		t.emit(Notice{Text: compactionNotice(done)})
+	}
+	return t.collect()
+}
+
+// job is a compaction of this session for this model.
+func (t *turn) job(reason compact.Reason) compact.Job {
+	fixed := t.fixed()
+	job := compact.Job{
+		Store: t.a.Store, Session: t.log.id, Model: t.a.Summarizer, Settings: t.a.Compaction,
+		Window: t.windowSize(), System: fixed.system, Tools: fixed.tools, Injected: fixed.injected,
+		Reason: reason, Identity: t.a.System, Counter: t.a.counter(), Build: t.options(),
+	}
+	if job.Model == nil {
+		job.Model = t.model
+	}
+	if hook := t.a.Hooks.BeforeCompaction; hook != nil {
+		job.Before = func(ctx context.Context, plan compact.Plan) (compact.Decision, error) {
+			return hook(ctx, t.hook(), plan)
+		}
+	}
+	return job
+}
+
+// compactionNotice tells the user of a compaction.
+func compactionNotice(c CompactionDone) string {
+	text := fmt.Sprintf("Compaction finished: about %d tokens became %d", c.Before, c.After)
+	if c.Count > 1 {
+		return text + fmt.Sprintf("; %d so far.", c.Count)
+	}
+	return text + "; the first."
+}
+
+// overflowed deals with the error of a question. If the window was too much
+// for the model, the session is compacted and asked about once more; if that
+// does not help, the error says what takes up the room.
+func (t *turn) overflowed(err error) (again bool, _ error) {
+	if provider.KindOf(err) != provider.Overflow {
+		if err == nil {
+			t.fit.overflows = 0
+		}
+		return false, err
+	}
+	t.fit.overflows++
+	if t.fit.overflows > 1 {
+		return false, t.tooBig(err)
+	}
+	t.fit.tight = max(t.fit.tight, 1) * 2
+	if t.in.History != nil || t.a.Compaction.Mode == compact.Off {
+		return true, nil // leaving out turns may do
+	}
+	if err := t.compact(compact.Overflow, t.fit.tokens); err != nil {
+		if t.hopeless(err) {
+			return false, err
+		}
+		t.fit.stuck = true
+	}
+	return true, nil
+}
+
+// tooBig names what takes up the room when the model refuses again.
+func (t *turn) tooBig(cause error) error {
+	fixed := t.fixed()
+	big := &compact.TooBig{
+		System: fixed.system, Tools: fixed.tools, Injected: fixed.injected,
+		Tail: max(t.fit.tokens-fixed.all(), 0), Limit: t.windowSize(), Window: t.info.Window,
+	}
+	return fmt.Errorf("%w; the last answer was: %w", big, cause)
+}
+
+// prune marks old tool results to be shortened from now on, if the provider
+// has forgotten what it was sent.
+func (t *turn) prune() error {
+	if t.a.Pruning.After <= 0 || t.in.History != nil || len(t.path.Entries) == 0 {
+		return nil
+	}
+	last := lastAnswer(t.path)
+	if last == nil || t.a.now().Sub(last.Time) < t.a.Pruning.After {
+		return nil
+	}
+	mark := pruneMark{UpTo: t.path.Entries[len(t.path.Entries)-1].ID, Window: t.info.Window}
+	if pruned := t.path.Prune(t.a.Pruning.Pruning, mark.Window); len(pruned.Out) == len(t.path.Out) {
+		return nil
+	}
+	data, err := json.Marshal(mark)
+	if err != nil {
+		return err
+	}
+	if err := t.log.append(t.ctx, firn.NewEntry(&firn.Custom{Type: pruneType, Data: data})); err != nil {
+		return err
+	}
+	return t.collect()
+}
+
+// lastAnswer is the latest answer on a path.
+func lastAnswer(p window.Path) *firn.Message {
+	for _, e := range slices.Backward(p.Entries) {
+		if m, ok := saidBy(e, firn.RoleAssistant); ok {
+			return m
+		}
+	}
+	return nil
+}
+
+// pruned applies the latest mark: what stands before it is pruned, always in
+// the same way, what came later is not.
+func (t *turn) pruned(p window.Path) window.Path {
+	if t.a.Pruning.After <= 0 {
+		return p
+	}
+	for i := len(p.Entries) - 1; i >= 0; i-- {
+		c, ok := p.Entries[i].Body.(*firn.Custom)
+		if !ok || c.Type != pruneType {
+			continue
+		}
+		var mark pruneMark
+		if json.Unmarshal(c.Data, &mark) != nil {
+			return p
+		}
+		before := p
+		before.Entries = slices.Clip(p.Entries[:i])
+		pruned := before.Prune(t.a.Pruning.Pruning, mark.Window)
+		p.Entries, p.Out = slices.Concat(pruned.Entries, p.Entries[i:]), pruned.Out
+		return p
+	}
+	return p
+}

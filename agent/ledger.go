@@ -1,0 +1,143 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"firn"
+	"firn/store"
+)
+
+// ErrMoved says that somebody moved the session to another branch while a turn
+// ran on this one. What the turn had to say is on the branch it began on.
+var ErrMoved = errors.New("the session was moved to another branch")
+
+// ledger is a turn's hold on its session: it appends where the turn left off
+// and notices when somebody else wrote meanwhile. Others may speak, and what
+// they say is heard; if they moved the head away, the turn is over.
+type ledger struct {
+	st store.Store
+	id firn.ID
+	// end is where we believe the end is, head the last entry of our branch.
+	end  firn.Pos
+	head firn.EntryID
+	// heard says that the user said something since the window was built.
+	heard bool
+	// own are the entries the turn wrote.
+	own []firn.Entry
+}
+
+// append adds entries, durable when it returns.
+func (l *ledger) append(ctx context.Context, entries ...firn.Entry) error {
+	return l.write(ctx, l.st.Append, entries)
+}
+
+// note adds entries that may be lost in a crash of the machine.
+func (l *ledger) note(ctx context.Context, entries ...firn.Entry) error {
+	if deferred, ok := store.As[store.Deferred](l.st); ok {
+		return l.write(ctx, deferred.AppendDeferred, entries)
+	}
+	return l.append(ctx, entries...)
+}
+
+type appendFunc func(ctx context.Context, id firn.ID, expect firn.Pos, entries ...firn.Entry) (firn.Pos, error)
+
+func (l *ledger) write(ctx context.Context, add appendFunc, entries []firn.Entry) error {
+	for {
+		end, err := add(ctx, l.id, l.end, entries...)
+		if err == nil {
+			l.end, l.head = end, entries[len(entries)-1].ID
+			l.own = append(l.own, entries...)
+			return nil
+		}
+		if !errors.Is(err, firn.ErrConflict) {
+			return err
+		}
+		moved, err := l.catchUp(ctx)
+		if err != nil {
+			return err
+		}
+		if moved != "" {
+			return l.leave(ctx, add, moved, entries)
+		}
+	}
+}
+
+// catchUp reads what others wrote. It returns the new head if that is not on
+// our branch.
+func (l *ledger) catchUp(ctx context.Context) (moved firn.EntryID, err error) {
+	head := l.head
+	for rec, err := range l.st.Read(ctx, l.id, l.end) {
+		if err != nil {
+			return "", fmt.Errorf("read what others wrote to session %s: %w", l.id, err)
+		}
+		l.end = rec.Next
+		g := &rec.Glance
+		if rec.Gap != nil || g.ID == "" {
+			continue
+		}
+		if g.Parent != head {
+			moved = g.ID
+		}
+		head = g.ID
+		l.listen(&rec)
+	}
+	if moved != "" {
+		return head, nil
+	}
+	l.head = head
+	return "", nil
+}
+
+// listen notices that the user said something.
+func (l *ledger) listen(rec *firn.Record) {
+	if rec.Glance.Kind != firn.KindMessage {
+		return
+	}
+	if entry, err := rec.Entry(); err == nil {
+		if m, ok := entry.Body.(*firn.Message); ok && m.Role == firn.RoleUser {
+			l.heard = true
+		}
+	}
+}
+
+// leave puts entries on the branch we were on and the head back to where
+// others moved it, so that nothing is lost and nobody is disturbed.
+func (l *ledger) leave(ctx context.Context, add appendFunc, moved firn.EntryID, entries []firn.Entry) error {
+	batch := make([]firn.Entry, 0, len(entries)+1)
+	batch = append(batch, entries...)
+	batch[0].Parent = l.head
+	back := firn.NewEntry(&firn.Head{Reason: "a turn ended on the branch it began on"})
+	back.Parent = moved
+	for {
+		_, err := add(ctx, l.id, l.end, append(batch, back)...)
+		if err == nil {
+			return fmt.Errorf("append to session %s: %w", l.id, ErrMoved)
+		}
+		if !errors.Is(err, firn.ErrConflict) {
+			return err
+		}
+		ours := l.head
+		l.head = moved
+		further, err := l.catchUp(ctx)
+		if err != nil {
+			return err
+		}
+		if further != "" {
+			l.head = further
+		}
+		back.Parent, moved, l.head = l.head, l.head, ours
+	}
+}
+
+// grace is how long recording the end of a turn may take when the turn itself
+// is already over.
+const grace = 10 * time.Second
+
+// afterwards returns a context for recording what happened when ctx may have
+// ended.
+func afterwards(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), grace)
+}

@@ -1,0 +1,73 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"firn"
+	"firn/provider"
+	"firn/store"
+)
+
+// verboseType is the type of the entry that says how much the user is told;
+// package window reads it into the state of a path.
+const (
+	verboseType = "firn.verbose"
+	verboseOn   = "on"
+	verboseOff  = "off"
+)
+
+// Override is what a session does otherwise than its agent. What is left empty
+// stays as it is.
+type Override struct {
+	// Provider and Model choose who answers; both or none.
+	Provider, Model string
+	Thinking        provider.Thinking
+	// Verbose is "on" or "off": whether the user is told of compactions.
+	Verbose string
+}
+
+// levels are the levels of thinking there are.
+var levels = []provider.Thinking{provider.ThinkOff, provider.ThinkMinimal, provider.ThinkLow, provider.ThinkMedium, provider.ThinkHigh, provider.ThinkMax}
+
+// Override changes what a session does from its next turn on. It is recorded
+// in the log, and durable when it returns.
+func (a *Agent) Override(ctx context.Context, id firn.ID, o Override) error {
+	entries, err := a.overrides(o)
+	if err != nil {
+		return fmt.Errorf("change how session %s is run: %w", id, err)
+	}
+	_, err = a.Store.Append(ctx, id, store.Any, entries...)
+	return err
+}
+
+// overrides makes the entries of an override.
+func (a *Agent) overrides(o Override) ([]firn.Entry, error) {
+	var entries []firn.Entry
+	if (o.Provider == "") != (o.Model == "") {
+		return nil, fmt.Errorf("a model is named by its provider and its name: %w", firn.ErrInvalid)
+	}
+	if o.Model != "" {
+		if a.Models == nil {
+			return nil, fmt.Errorf("there is no other model to choose: %w", firn.ErrUnsupported)
+		}
+		if _, err := a.Models(o.Provider, o.Model); err != nil {
+			return nil, err
+		}
+		entries = append(entries, firn.NewEntry(&firn.ModelChange{Provider: o.Provider, Model: o.Model}))
+	}
+	if o.Thinking != "" {
+		if !slices.Contains(levels, o.Thinking) {
+			return nil, fmt.Errorf("there is no level of thinking %q; they are %v: %w", o.Thinking, levels, firn.ErrInvalid)
+		}
+		entries = append(entries, firn.NewEntry(&firn.ThinkingChange{Level: string(o.Thinking)}))
+	}
+	if o.Verbose != "" {
+		if o.Verbose != verboseOn && o.Verbose != verboseOff {
+			return nil, fmt.Errorf("verbose is on or off, not %q: %w", o.Verbose, firn.ErrInvalid)
+		}
+		entries = append(entries, custom(verboseType, map[string]string{"level": o.Verbose}))
+	}
+	return entries, nil
+}

@@ -1,0 +1,74 @@
+package agent
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"firn"
+	"firn/provider"
+	"firn/store"
+	"firn/window"
+)
+
+const (
+	titleSystem = "You name conversations."
+	titlePrompt = "Name the conversation that begins as below, in 3 to 6 words, in its own language. Answer with the name only: no quotes, no full stop.\n\n"
+	// titleChars is how much of each side the model is shown.
+	titleChars = 200
+	// titleTime bounds how long naming may take.
+	titleTime = time.Minute
+)
+
+// name lets the model name the session after the first exchange, beside
+// whatever comes next: nobody waits for it. A name the user chose stays, since
+// titles by the user beat ours wherever they stand.
+func (t *turn) name() {
+	if !t.first || t.a.NoTitles || t.out.Err != nil || t.out.Silent || t.out.Text == "" || t.said == "" {
+		return
+	}
+	a, id, model, said, answer := t.a, t.log.id, t.model, t.said, t.out.Text
+	a.background.start(func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, titleTime)
+		defer cancel()
+		a.nameSession(ctx, id, model, said, answer)
+	})
+}
+
+// nameSession asks for a name and stores it. If there is none, the session
+// keeps the one it has.
+func (a *Agent) nameSession(ctx context.Context, id firn.ID, model provider.Model, said, answer string) {
+	info := model.Info()
+	prompt := titlePrompt + "<user>\n" + firn.CutText(said, titleChars) + "\n</user>\n<assistant>\n" + firn.CutText(answer, titleChars) + "\n</assistant>"
+	path := window.PathOf([]firn.Message{{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: prompt}}}})
+	message, err := provider.Ask(ctx, model, provider.Request{
+		Window:  window.Build(path, window.Options{System: titleSystem, Profile: info.Profile, Ask: info.Ask()}),
+		Purpose: provider.ForTitle, Session: id, MaxTokens: 64,
+	}, a.Backoff, nil)
+	if err != nil {
+		return
+	}
+	var entries []firn.Entry
+	if message.Usage != nil {
+		entries = append(entries, usageEntry(provider.ForTitle, info, *message.Usage))
+	}
+	if name := modelTitle(message.Text()); name != "" {
+		entries = append(entries, firn.NewEntry(&firn.Title{Name: name, Source: firn.SourceAuto}))
+	}
+	if len(entries) > 0 {
+		// It is only a name: if it cannot be stored, the prompt stays the title.
+		_, _ = a.Store.Append(ctx, id, store.Any, entries...)
+	}
+}
+
+// modelTitle takes what a model gave for a name, or nothing if it gave none: it
+// must be a few words on one line.
+func modelTitle(text string) string {
+	name := strings.Join(strings.Fields(firstLine(text)), " ")
+	name = strings.Trim(name, "\"'`*#.“”«» ")
+	words := len(strings.Fields(name))
+	if words == 0 || words > 10 || len([]rune(name)) > titleLen || strings.HasPrefix(name, NoReply) {
+		return ""
+	}
+	return name
+}

@@ -1,0 +1,344 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"firn"
+	"firn/provider"
+	"firn/store"
+	"firn/tool"
+	"firn/window"
+)
+
+// Input is what a turn begins with.
+type Input struct {
+	// Parts is what the user says: text and images. Without any, the turn goes
+	// on with what was not answered yet.
+	Parts []firn.Part
+	// ID names the user's message. If the session's live part has an entry of
+	// that name, the message is not stored again, and the turn answers it if
+	// that was not done. Empty means a new name.
+	ID firn.EntryID
+	// Extra is kept with the message: who sent it, where it came from.
+	Extra firn.Fields
+	// History is sent instead of what the session holds, to switch providers or
+	// to replay. It is not stored. The message and what comes of it are.
+	History []firn.Message
+	// Injected is sent in this turn only, beside what the hooks add.
+	Injected []window.Injection
+}
+
+// Say makes an input of text.
+func Say(text string) Input {
+	return Input{Parts: []firn.Part{firn.Text{Text: text}}}
+}
+
+// Run runs one turn of a session and yields what happens. The last event is
+// [Finished]; if the turn fails, an error is yielded instead, after what went
+// wrong was recorded. When it fails with an error that is firn.ErrNotSaved,
+// the session could not be written, and only what was Appended is there.
+//
+// Cancelling the context stops the turn: what the model had said is kept and
+// marked, calls that ran are recorded as cancelled, and the error is the
+// context's cause. To stop ranging does the same.
+//
+// Nothing is asked of the model before the user's message is durable. The
+// session must exist, or it is begun without a key.
+func (a *Agent) Run(ctx context.Context, id firn.ID, in Input) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		t := &turn{a: a, ctx: withSession(ctx, id), cancel: cancel, in: in, yield: yield}
+		t.log = ledger{st: a.Store, id: id}
+		t.guard.limit = a.Failures
+		err := t.run()
+		t.close(err)
+	}
+}
+
+// errLeft is the cause when the caller stops ranging.
+var errLeft = errors.New("nobody listens any more")
+
+// turn is one turn while it runs.
+type turn struct {
+	a      *Agent
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	in     Input
+	yield  func(Event, error) bool
+	// left: the caller stopped ranging.
+	left bool
+
+	log  ledger
+	path window.Path
+	// opened: the session was read. first: it begins with this turn. began: the
+	// user's message is durable.
+	opened  bool
+	first   bool
+	began   bool
+	said    string
+	verbose bool
+
+	model    provider.Model
+	info     provider.Info
+	thinking provider.Thinking
+	injected []window.Injection
+	tools    map[string]tool.Tool
+	specs    []provider.Tool
+
+	guard guard
+	fit   fitting
+	// emptied: the model gave an empty answer before.
+	emptied bool
+	out     Outcome
+}
+
+// run is the turn from beginning to end; each step has its own file.
+func (t *turn) run() error {
+	if err := t.begin(); err != nil {
+		return err
+	}
+	if err := t.prepare(); err != nil {
+		return err
+	}
+	for t.out.Rounds < t.a.rounds() {
+		if err := t.makeRoom(); err != nil {
+			return err
+		}
+		answer, err := t.ask()
+		if again, err := t.overflowed(err); err != nil {
+			return err
+		} else if again {
+			continue
+		}
+		t.out.Rounds++
+		done, err := t.act(answer)
+		if done || err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("the turn was stopped: the model was asked %d times and is not done: %w", t.out.Rounds, firn.ErrTooLarge)
+}
+
+// act does what an answer asks for. It reports whether the turn is done.
+func (t *turn) act(answer firn.Entry) (done bool, err error) {
+	message := answer.Body.(*firn.Message)
+	if calls := callsOf(message); len(calls) > 0 {
+		return false, t.call(calls)
+	}
+	if strings.TrimSpace(message.Text()) == "" {
+		return false, t.empty()
+	}
+	if t.log.heard { // the user spoke meanwhile
+		return false, nil
+	}
+	t.out.Text, t.out.Entry, t.out.Stop = message.Text(), answer.ID, message.StopReason
+	t.out.Silent = t.a.Silence.Silent(t.out.Text)
+	t.out.Text = t.a.Silence.Strip(t.out.Text)
+	return true, nil
+}
+
+// errEmpty is why a turn fails whose model has nothing to say.
+var errEmpty = errors.New("the model gave an empty answer, twice")
+
+// empty deals with an answer that has nothing in it: the model is asked once
+// more.
+func (t *turn) empty() error {
+	if t.emptied {
+		return errEmpty
+	}
+	t.emptied = true
+	return nil
+}
+
+// prepare settles who answers, with what tools, and what is injected.
+func (t *turn) prepare() error {
+	if err := t.choose(); err != nil {
+		return err
+	}
+	t.injected = slices.Clone(t.in.Injected)
+	if t.a.Hooks.BeforeRun != nil {
+		more, err := t.a.Hooks.BeforeRun(t.ctx, t.hook())
+		if err != nil {
+			return fmt.Errorf("before the run: %w", err)
+		}
+		t.injected = append(t.injected, more...)
+	}
+	return nil
+}
+
+// choose finds the model, the settings that the session asks for, and the
+// tools.
+func (t *turn) choose() error {
+	chosen := t.path.Chosen
+	t.model = t.a.Model
+	if t.a.Models != nil && chosen.Model != "" {
+		model, err := t.a.Models(chosen.Provider, chosen.Model)
+		if err != nil {
+			return fmt.Errorf("find the model %s/%s that the session chose: %w", chosen.Provider, chosen.Model, err)
+		}
+		t.model = model
+	}
+	if t.model == nil {
+		return fmt.Errorf("the agent has no model: %w", firn.ErrInvalid)
+	}
+	t.info = t.model.Info()
+	t.thinking = t.a.Thinking
+	if chosen.ThinkingLevel != "" {
+		t.thinking = provider.Thinking(chosen.ThinkingLevel)
+	}
+	t.verbose = chosen.Verbose == verboseOn
+	return t.equip()
+}
+
+// equip lays out the tools.
+func (t *turn) equip() error {
+	t.tools = make(map[string]tool.Tool, len(t.a.Tools))
+	for _, x := range t.a.Tools {
+		spec := x.Spec()
+		if _, twice := t.tools[spec.Name]; twice {
+			return fmt.Errorf("two tools are called %q: %w", spec.Name, firn.ErrInvalid)
+		}
+		t.tools[spec.Name] = x
+		t.specs = append(t.specs, spec)
+	}
+	return nil
+}
+
+// hook is what hooks are told of the turn.
+func (t *turn) hook() Run {
+	return Run{Agent: t.a.name(), Session: t.log.id, Path: t.path, Said: t.said}
+}
+
+// emit tells the caller of an event. If nobody listens any more the turn is
+// cancelled; what is under way is recorded as usual.
+func (t *turn) emit(e Event) {
+	if !t.left && !t.yield(e, nil) {
+		t.left = true
+		t.cancel(errLeft)
+	}
+}
+
+// store appends entries durably and tells the caller.
+func (t *turn) store(ctx context.Context, entries ...firn.Entry) error {
+	if err := t.log.append(ctx, entries...); err != nil {
+		return err
+	}
+	for _, e := range entries {
+		t.emit(Appended{Entry: e, End: t.log.end})
+	}
+	return nil
+}
+
+// collect reads the live part of the session again, up to what the ledger
+// knows of.
+func (t *turn) collect() error {
+	end := store.End
+	if t.opened {
+		moved, err := t.log.catchUp(t.ctx)
+		if err != nil {
+			return err
+		}
+		if moved != "" {
+			return fmt.Errorf("read session %s: %w", t.log.id, ErrMoved)
+		}
+		end = t.log.end
+	}
+	path, err := window.Collect(t.a.Store.ReadBack(t.ctx, t.log.id, end))
+	if err != nil {
+		return err
+	}
+	if !t.opened {
+		t.log.end, t.log.head = path.End, path.Head
+	}
+	t.path, t.opened, t.log.heard = path, true, false
+	return nil
+}
+
+// holds reports whether an entry is on the path, be it hidden.
+func holds(p window.Path, id firn.EntryID) bool {
+	return p.Head == id || p.Hides(id) || slices.ContainsFunc(p.Entries, func(e firn.Entry) bool { return e.ID == id })
+}
+
+// close ends the turn: with what it came to, or with what went wrong, on
+// record.
+func (t *turn) close(err error) {
+	if err != nil && t.began {
+		err = t.fail(err)
+	}
+	t.out.Err = err
+	if t.began {
+		t.settle()
+		if t.a.Hooks.AfterTurn != nil {
+			ctx, cancel := afterwards(t.ctx)
+			defer cancel()
+			if hookErr := t.a.Hooks.AfterTurn(ctx, t.hook(), t.out); hookErr != nil {
+				t.emit(Notice{Text: "after the turn: " + hookErr.Error()})
+			}
+		}
+	}
+	if t.left {
+		return
+	}
+	if err != nil {
+		t.yield(nil, err)
+		return
+	}
+	t.yield(Finished{t.out}, nil)
+}
+
+// fail records why a turn failed, unless the log itself is the reason or it
+// is recorded already. A turn that was stopped fails with the cause.
+func (t *turn) fail(err error) error {
+	stop := firn.StopError
+	if cause := context.Cause(t.ctx); cause != nil {
+		err, stop = cause, firn.StopAborted
+	}
+	t.out.Stop = stop
+	if t.recorded() || errors.Is(err, firn.ErrNotSaved) || errors.Is(err, ErrMoved) || errors.Is(err, firn.ErrReplaced) {
+		return err
+	}
+	ctx, cancel := afterwards(t.ctx)
+	defer cancel()
+	if saveErr := t.store(ctx, t.failure(stop, nil, err)); saveErr != nil {
+		return errors.Join(err, saveErr)
+	}
+	return err
+}
+
+// recorded reports whether the last entry of the turn says already that it
+// failed.
+func (t *turn) recorded() bool {
+	for _, e := range slices.Backward(t.log.own) {
+		if m, ok := e.Body.(*firn.Message); ok {
+			return m.Role == firn.RoleAssistant && (m.StopReason == firn.StopError || m.StopReason == firn.StopAborted)
+		}
+	}
+	return false
+}
+
+// failure makes the entry of an answer that did not come whole.
+func (t *turn) failure(stop firn.StopReason, parts []firn.Part, err error) firn.Entry {
+	m := &firn.Message{Role: firn.RoleAssistant, Parts: parts, Time: t.a.now(), StopReason: stop, Error: err.Error()}
+	if t.model != nil {
+		m.API, m.Provider, m.Model = t.info.API, t.info.Provider, t.info.Name
+	}
+	return firn.NewEntry(m)
+}
+
+// callsOf returns the tool calls of an answer. One that did not end well has
+// none to be run.
+func callsOf(m *firn.Message) []firn.ToolCall {
+	var calls []firn.ToolCall
+	for _, p := range m.Parts {
+		if call, ok := p.(firn.ToolCall); ok {
+			calls = append(calls, call)
+		}
+	}
+	return calls
+}
