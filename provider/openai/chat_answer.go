@@ -19,6 +19,8 @@ type chatAnswer struct {
 	// finish is why the server says the answer ended; empty until it does.
 	finish string
 	usage  *firn.Usage
+	// counted says that the server was asked for the usage.
+	counted bool
 }
 
 // segment is a part of an answer on its way, in the order of beginning.
@@ -239,12 +241,12 @@ func (a *chatAnswer) begin(s segment) *segment {
 }
 
 // message is the answer, if a reason was told why it ended.
-func (a *chatAnswer) message() (firn.Message, error) {
+func (a *chatAnswer) message() (m firn.Message, settled bool, err error) {
 	stop, err := a.stop()
 	if err != nil {
-		return firn.Message{}, err
+		return m, false, err
 	}
-	m := firn.Message{
+	m = firn.Message{
 		Role: firn.RoleAssistant, API: a.info.API, Provider: a.info.Provider, Model: a.info.Name,
 		Usage: a.usage, StopReason: stop,
 	}
@@ -258,7 +260,7 @@ func (a *chatAnswer) message() (firn.Message, error) {
 		case short && i == len(a.segments)-1 && !isObject(s.call.args):
 			// The answer ended within the call: it cannot be run.
 		case s.call.name == "":
-			return firn.Message{}, cutOff(a.info, errNameless)
+			return m, false, cutOff(a.info, errNameless)
 		default:
 			m.Parts = append(m.Parts, s.call.part())
 			if stop == firn.StopEnd {
@@ -266,7 +268,7 @@ func (a *chatAnswer) message() (firn.Message, error) {
 			}
 		}
 	}
-	return m, nil
+	return m, a.usage != nil || !a.counted, nil
 }
 
 // stop is why the answer ended, in our words.

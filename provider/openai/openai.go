@@ -83,7 +83,7 @@ func NewResponses(o Options) *Responses {
 
 // Stream asks the model; see [provider.Model].
 func (c *Chat) Stream(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
-	return c.stream(ctx, "/chat/completions", req, c.chatRequest, func() decoder { return &chatAnswer{info: &c.info} })
+	return c.stream(ctx, "/chat/completions", req, c.chatRequest, func() decoder { return &chatAnswer{info: &c.info, counted: c.manners.streamUsage} })
 }
 
 // Stream asks the model; see [provider.Model].

@@ -132,7 +132,7 @@ func isAt(address string, domains ...string) bool {
 	return false
 }
 
-// level is how the server calls an effort; nothing for none.
+// level is how the server calls an effort; nothing leaves it to the model.
 func (m manners) level(t provider.Thinking) string {
 	switch t {
 	case provider.ThinkMinimal:
@@ -143,7 +143,8 @@ func (m manners) level(t provider.Thinking) string {
 		if !m.xhigh {
 			return "high"
 		}
-	case provider.ThinkOff, "":
+	case provider.ThinkLow, provider.ThinkMedium, provider.ThinkHigh:
+	default:
 		return ""
 	}
 	return string(t)

@@ -255,24 +255,24 @@ func (a *responsesAnswer) has(raw json.RawMessage, at int) bool {
 }
 
 // message is the answer, if the response came to an end.
-func (a *responsesAnswer) message() (firn.Message, error) {
+func (a *responsesAnswer) message() (m firn.Message, settled bool, err error) {
 	if !a.over {
-		return firn.Message{}, cutOff(a.info, errUnfinished)
+		return m, false, cutOff(a.info, errUnfinished)
 	}
-	m := firn.Message{
+	m = firn.Message{
 		Role: firn.RoleAssistant, API: a.info.API, Provider: a.info.Provider, Model: a.info.Name,
 		Parts: a.parts(), Usage: a.usage, StopReason: a.stop,
 	}
 	for _, part := range m.Parts {
 		call, ok := part.(firn.ToolCall)
 		if ok && call.Name == "" {
-			return firn.Message{}, cutOff(a.info, errNameless)
+			return m, false, cutOff(a.info, errNameless)
 		}
 		if ok && a.stop == firn.StopEnd {
 			m.StopReason = firn.StopToolUse
 		}
 	}
-	return m, nil
+	return m, true, nil
 }
 
 func (a *responsesAnswer) parts() []firn.Part {

@@ -190,11 +190,16 @@ func (it *responseItem) part() firn.Part {
 	return firn.OpaquePart{Type: it.kind, Raw: clean}
 }
 
-// thinking keeps a reasoning item, all of it if it can be sent back: since the
+// returnable reports whether a reasoning item can be sent back: since the
 // provider stores nothing, it must hold what was thought.
+func (h itemHead) returnable() bool {
+	return h.kind() == "reasoning" && (textOf(h.Encrypted) != "" || len(texts(h.Content)) > 0)
+}
+
+// thinking keeps a reasoning item, all of it if it can be sent back.
 func (it *responseItem) thinking(head itemHead) firn.Part {
 	t := firn.Thinking{Text: string(it.text), Redacted: len(it.text) == 0}
-	if textOf(head.Encrypted) != "" || len(texts(head.Content)) > 0 {
+	if head.returnable() {
 		clean, _ := rawjson.Clean(bytes.TrimSpace(it.raw))
 		t.Signature = string(clean)
 	}

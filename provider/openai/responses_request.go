@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"encoding/json"
 	"strings"
 
 	"firn"
@@ -68,7 +67,7 @@ func (r *responsesWriter) tools(tools []provider.Tool) {
 	r.raw(`[`)
 	for _, tool := range tools {
 		r.next()
-		r.raw(`{"type":"function",`)
+		r.raw(`{"type":"function"`)
 		r.function(tool)
 		r.raw(`,"strict":false}`)
 	}
@@ -162,11 +161,8 @@ func (r *responsesWriter) assistant(parts []firn.Part) {
 // reasoning writes a reasoning item as it came, and reports whether there is
 // one.
 func (r *responsesWriter) reasoning(t firn.Thinking) bool {
-	var item struct {
-		Type string `json:"type"`
-	}
 	raw := []byte(t.Signature)
-	if rawjson.Valid(raw) != nil || json.Unmarshal(raw, &item) != nil || item.Type != "reasoning" {
+	if rawjson.Valid(raw) != nil || !readItem(raw).returnable() {
 		return false
 	}
 	r.next()

@@ -23,8 +23,9 @@ type decoder interface {
 	take(event sse.Event) (events []provider.Event, over bool, err error)
 	// takeWhole takes an answer that was not streamed.
 	takeWhole(body []byte) ([]provider.Event, error)
-	// message is the answer, if the server said that it is whole.
-	message() (firn.Message, error)
+	// message is the answer, if the server said that it is whole. Settled says
+	// that nothing is missing that might still come, like the usage.
+	message() (m firn.Message, settled bool, err error)
 }
 
 // stream sends a request and yields the answer.
@@ -67,9 +68,9 @@ func (t *teller) tell(ctx context.Context, answer io.Reader) {
 	if gone {
 		return
 	}
-	message, err := t.message()
-	// What breaks after the server said that this was all breaks nothing.
-	if err == nil && ctx.Err() == nil {
+	message, settled, err := t.message()
+	// What breaks when all has come breaks nothing.
+	if err == nil && ctx.Err() == nil && (settled || readErr == nil) {
 		message.Time = time.Now().UTC().Truncate(time.Millisecond)
 		t.yield(provider.Done{Message: message}, nil)
 		return
@@ -154,12 +155,11 @@ func (t *teller) all(events []provider.Event) bool {
 	return true
 }
 
-// failure makes a failure to read one of a provider, unless it is one already
-// or the caller's own doing.
+// failure is why reading failed. The endpoint says it as it must be said; only
+// that there was too much of it is for us to say.
 func (t *teller) failure(err error) error {
-	var known *provider.Error
-	if errors.As(err, &known) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return err
+	if errors.Is(err, firn.ErrTooLarge) {
+		return cutOff(t.info, err)
 	}
-	return cutOff(t.info, err)
+	return err
 }
