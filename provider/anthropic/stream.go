@@ -108,38 +108,11 @@ func (a *answer) messageDelta(data []byte) error {
 	return nil
 }
 
-// statuses are those that the API refuses with when it does so at once.
-var statuses = map[string]int{
-	"invalid_request_error": http.StatusBadRequest,
-	"authentication_error":  http.StatusUnauthorized,
-	"billing_error":         http.StatusPaymentRequired,
-	"permission_error":      http.StatusForbidden,
-	"not_found_error":       http.StatusNotFound,
-	"request_too_large":     http.StatusRequestEntityTooLarge,
-	"rate_limit_error":      http.StatusTooManyRequests,
-	"timeout_error":         http.StatusGatewayTimeout,
-	"overloaded_error":      529,
-}
-
-// refused makes an error of an event that says there is one. It means what it
-// would have meant as a status; those that are not known may pass.
+// refused makes an error of an event that says there is one. The status was a
+// good one by then.
 func (a *answer) refused(data []byte) error {
-	var event struct {
-		Error struct {
-			Type string `json:"type"`
-		} `json:"error"`
-	}
-	if err := a.decode(data, &event); err != nil {
-		return err
-	}
-	status, ok := statuses[event.Error.Type]
-	if !ok {
-		status = http.StatusInternalServerError
-	}
-	failure := provider.Complaint(a.info.Provider, a.info.Name, status, http.Header{}, data)
-	if a.began {
-		failure.Status, failure.Began = 0, true
-	}
+	failure := provider.StreamComplaint(a.info.Provider, a.info.Name, data)
+	failure.Status, failure.Began = http.StatusOK, a.began
 	return failure
 }
 
