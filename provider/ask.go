@@ -29,11 +29,12 @@ func (b Backoff) retries() int {
 }
 
 // delay is how long to wait before the given retry, counted from 1, for a
-// random r in [0, 1). It is false if the wait would be too long.
+// random r in [0, 1). It is false if the provider wants a wait that is too
+// long.
 func (b Backoff) delay(attempt int, after time.Duration, r float64) (time.Duration, bool) {
-	base, most := b.Base, b.Max
-	if base <= 0 {
-		base = 2 * time.Second
+	d, most := b.Base, b.Max
+	if d <= 0 {
+		d = 2 * time.Second
 	}
 	if most <= 0 {
 		most = time.Minute
@@ -41,38 +42,38 @@ func (b Backoff) delay(attempt int, after time.Duration, r float64) (time.Durati
 	if after > most {
 		return 0, false
 	}
-	d := most
-	if shift := attempt - 1; shift < 32 && base<<shift > 0 {
-		d = min(base<<shift, most)
+	for ; attempt > 1 && d < most; attempt-- {
+		d = min(d, most/2+1) * 2
 	}
+	d = min(d, most)
 	// Between half and all of it, so that those who failed together do not
 	// come back together.
-	d = d/2 + time.Duration(r*float64(d/2))
+	d -= time.Duration(r * float64(d/2))
 	return max(d, after), true
 }
 
 // Ask asks a model, again if it fails for a while, and returns the whole
 // answer. Observe, if not nil, is told of every event but Done; an error it
 // returns ends the asking and is returned. After a [Retrying] the answer
-// begins anew.
+// begins anew. When ctx ends, the error wraps its cause.
 func Ask(ctx context.Context, m Model, req Request, backoff Backoff, observe func(Event) error) (firn.Message, error) {
 	if observe == nil {
 		observe = func(Event) error { return nil }
 	}
 	for attempt := 1; ; attempt++ {
-		message, err := askOnce(ctx, m, req, observe)
+		message, watched, err := askOnce(ctx, m, req, observe)
 		if err == nil {
 			return message, nil
 		}
 		delay, again := backoff.again(ctx, attempt, err)
-		if !again {
+		if watched || !again {
 			return firn.Message{}, err
 		}
 		if err := observe(Retrying{Attempt: attempt, Delay: delay, Err: err}); err != nil {
 			return firn.Message{}, err
 		}
 		if err := wait(ctx, delay); err != nil {
-			return firn.Message{}, err
+			return firn.Message{}, ended(m.Info().Provider, m.Info().Name, err)
 		}
 	}
 }
@@ -86,26 +87,32 @@ func (b Backoff) again(ctx context.Context, attempt int, err error) (time.Durati
 	return b.delay(attempt, failure.After, rand.Float64())
 }
 
-func askOnce(ctx context.Context, m Model, req Request, observe func(Event) error) (firn.Message, error) {
+// askOnce asks, and wants Done. Watched says that the error is the observer's.
+func askOnce(ctx context.Context, m Model, req Request, observe func(Event) error) (message firn.Message, watched bool, err error) {
 	for event, err := range m.Stream(ctx, req) {
 		if err != nil {
-			return firn.Message{}, err
+			return firn.Message{}, false, err
 		}
 		if done, ok := event.(Done); ok {
-			return done.Message, nil
+			return done.Message, false, nil
 		}
 		if err := observe(event); err != nil {
-			return firn.Message{}, err
+			return firn.Message{}, true, err
 		}
 	}
-	if err := ctx.Err(); err != nil {
-		return firn.Message{}, err
-	}
 	info := m.Info()
-	return firn.Message{}, &Error{
-		Kind: Temporary, Provider: info.Provider, Model: info.Name, Began: true,
-		Err: fmt.Errorf("the stream ended before the answer did"),
+	if ctx.Err() != nil {
+		return firn.Message{}, false, ended(info.Provider, info.Name, context.Cause(ctx))
 	}
+	return firn.Message{}, false, &Error{
+		Kind: Temporary, Provider: info.Provider, Model: info.Name, Began: true,
+		Err: errors.New("the stream ended before the answer did"),
+	}
+}
+
+// ended says that the caller ended the asking.
+func ended(provider, model string, cause error) error {
+	return fmt.Errorf("ask %s/%s: %w", provider, model, cause)
 }
 
 // wait waits, unless the context ends first.

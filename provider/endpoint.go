@@ -3,29 +3,36 @@ package provider
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
+	"regexp"
 	"strings"
 	"time"
+
+	"firn"
 )
 
 // Endpoint is a provider's address and how it is talked to: what all wire
-// clients have in common. It must not be changed once used.
+// clients have in common. It must not be changed once used, and may then be
+// used from many goroutines.
 type Endpoint struct {
 	// Provider is what its errors and answers are marked with.
 	Provider string
-	// URL is the base address, without a slash at its end.
+	// URL is the base address. A slash at its end is left out.
 	URL string
-	// Header is sent with every request, the key among it. It is never told in
-	// an error.
+	// Header is sent with every request, the key among it. A key is never told in
+	// an error, even if the provider repeats it.
 	Header http.Header
-	// Client makes the requests; nil means one that follows no redirects to
-	// other hosts and has no limit in time.
+	// Client makes the requests; nil means one that has no limit in time. One
+	// that does not say how to follow redirects follows none that would take the
+	// key to another host.
 	Client *http.Client
-	// Stall is how long the provider may say nothing before the request is
-	// given up; zero means 5 minutes.
+	// Stall is how long the provider may say nothing while we listen before the
+	// request is given up; zero means 5 minutes.
 	Stall time.Duration
 }
 
@@ -41,45 +48,61 @@ const maxComplaint = 64 << 10
 // Began if the connection breaks or stalls; when ctx ends, with its cause.
 func (e *Endpoint) Post(ctx context.Context, model, path string, body []byte) (io.ReadCloser, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	watch := e.watch(cancel)
-	fail := func(err error) (io.ReadCloser, error) {
-		watch.Stop()
+	a := &answer{endpoint: e, model: model, ctx: ctx, cancel: cancel}
+	a.watch = time.AfterFunc(e.stall(), func() { cancel(errStalled) })
+	resp, err := e.send(ctx, path, body)
+	if err != nil {
 		err = e.failure(ctx, model, false, err)
-		cancel(nil)
+		a.end()
 		return nil, err
 	}
+	a.watch.Stop()
+	a.body = resp.Body
+	if resp.StatusCode == http.StatusOK {
+		return a, nil
+	}
+	defer a.Close()
+	said, err := io.ReadAll(io.LimitReader(a, maxComplaint))
+	if err != nil && ctx.Err() != nil && KindOf(err) == "" {
+		return nil, err // the caller ended it
+	}
+	said = []byte(e.blot(string(said)))
+	return nil, Complaint(e.Provider, model, resp.StatusCode, resp.Header, said, time.Now())
+}
+
+// send makes the request and waits for the head of the answer.
+func (e *Endpoint) send(ctx context.Context, path string, body []byte) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(e.URL, "/")+path, bytes.NewReader(body))
 	if err != nil {
-		return fail(err)
+		return nil, fmt.Errorf("%w address", firn.ErrInvalid) // the cause would tell a key that is in it
+	}
+	if req.URL.Host == "" || req.URL.Scheme != "http" && req.URL.Scheme != "https" {
+		return nil, fmt.Errorf("%w address: want one that begins with https:// or http://", firn.ErrInvalid)
 	}
 	for name, values := range e.Header {
-		req.Header[name] = values
+		req.Header[http.CanonicalHeaderKey(name)] = values
 	}
 	req.Header.Set("Content-Type", "application/json")
-	resp, err := e.client().Do(req)
-	if err != nil {
-		return fail(err)
-	}
-	if resp.StatusCode != http.StatusOK {
-		defer resp.Body.Close()
-		said, _ := io.ReadAll(io.LimitReader(resp.Body, maxComplaint))
-		watch.Stop()
-		cancel(nil)
-		return nil, Complaint(e.Provider, model, resp.StatusCode, resp.Header, said)
-	}
-	return &answer{endpoint: e, model: model, ctx: ctx, cancel: cancel, watch: watch, body: resp.Body}, nil
+	return e.client().Do(req)
 }
 
+// client is the one that makes the requests.
 func (e *Endpoint) client() *http.Client {
+	client := http.Client{}
 	if e.Client != nil {
-		return e.Client
+		client = *e.Client
 	}
-	return &http.Client{CheckRedirect: sameHost}
+	if client.CheckRedirect == nil {
+		client.CheckRedirect = stayHere
+	}
+	return &client
 }
 
-// sameHost keeps the key from being sent to another host.
-func sameHost(req *http.Request, via []*http.Request) error {
-	if len(via) > 5 || req.URL.Host != via[0].URL.Host {
+// stayHere keeps the key from being sent to another host or in the clear, and
+// a question from becoming one without a body.
+func stayHere(req *http.Request, via []*http.Request) error {
+	first := via[0]
+	if len(via) > 5 || req.Method != first.Method || req.URL.Host != first.URL.Host || req.URL.Scheme != first.URL.Scheme {
 		return http.ErrUseLastResponse
 	}
 	return nil
@@ -92,22 +115,48 @@ func (e *Endpoint) stall() time.Duration {
 	return 5 * time.Minute
 }
 
-// watch gives a request up when nothing is heard for too long.
-func (e *Endpoint) watch(cancel context.CancelCauseFunc) *time.Timer {
-	return time.AfterFunc(e.stall(), func() { cancel(errStalled) })
-}
-
 // failure says why a request failed: the caller ended it, or the network did.
 func (e *Endpoint) failure(ctx context.Context, model string, began bool, err error) error {
-	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, errStalled) {
-		return fmt.Errorf("ask %s/%s: %w", e.Provider, model, cause)
-	} else if cause != nil {
+	if cause := context.Cause(ctx); cause == errStalled {
 		err = cause
+	} else if cause != nil {
+		return ended(e.Provider, model, cause)
 	}
-	return &Error{Kind: Temporary, Provider: e.Provider, Model: model, Began: began, Err: err}
+	var at *url.Error
+	if errors.As(err, &at) {
+		err = at.Err // without the address, which may hold a key
+	}
+	failure := &Error{Kind: Temporary, Provider: e.Provider, Model: model, Began: began, Err: err}
+	var certificate *tls.CertificateVerificationError
+	if errors.Is(err, firn.ErrInvalid) || errors.Is(err, http.ErrSchemeMismatch) || errors.As(err, &certificate) {
+		failure.Kind = BadRequest // no time will mend it
+	}
+	return failure
 }
 
-// answer is the body of an answer that is watched for stalling.
+// secretHeader matches the names of headers that hold secrets.
+var secretHeader = regexp.MustCompile(`(?i)auth|key|token|secret|cookie`)
+
+// blot takes out of a text the secrets that were sent.
+func (e *Endpoint) blot(s string) string {
+	for name, values := range e.Header {
+		if !secretHeader.MatchString(name) {
+			continue
+		}
+		for _, v := range values {
+			if _, after, ok := strings.Cut(v, " "); ok { // Bearer and the like
+				v = after
+			}
+			if len(v) >= 4 {
+				s = strings.ReplaceAll(s, v, blotted)
+			}
+		}
+	}
+	return s
+}
+
+// answer is the body of an answer that is watched for stalling while it is
+// read: to read slowly is not the provider's fault.
 type answer struct {
 	endpoint *Endpoint
 	model    string
@@ -118,10 +167,9 @@ type answer struct {
 }
 
 func (a *answer) Read(p []byte) (int, error) {
+	a.watch.Reset(a.endpoint.stall())
 	n, err := a.body.Read(p)
-	if n > 0 {
-		a.watch.Reset(a.endpoint.stall())
-	}
+	a.watch.Stop()
 	if err != nil && err != io.EOF {
 		err = a.endpoint.failure(a.ctx, a.model, true, err)
 	}
@@ -129,7 +177,12 @@ func (a *answer) Read(p []byte) (int, error) {
 }
 
 func (a *answer) Close() error {
+	a.end()
+	return a.body.Close()
+}
+
+// end stops the watch and lets go of the context.
+func (a *answer) end() {
 	a.watch.Stop()
 	a.cancel(nil)
-	return a.body.Close()
 }

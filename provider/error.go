@@ -45,14 +45,23 @@ type Error struct {
 
 // Error says who failed, how, and what it said.
 func (e *Error) Error() string {
-	who := e.Provider
+	text := "ask " + e.Provider
 	if e.Model != "" {
-		who += "/" + e.Model
+		text += "/" + e.Model
 	}
-	text := fmt.Sprintf("ask %s: %s", who, e.what())
+	text += ": " + e.what()
+	switch {
+	case e.Status != 0 && e.Code != "":
+		text += fmt.Sprintf(" (status %d, %s)", e.Status, e.Code)
+	case e.Status != 0:
+		text += fmt.Sprintf(" (status %d)", e.Status)
+	case e.Code != "":
+		text += " (" + e.Code + ")"
+	}
 	if e.Message != "" {
 		text += ": " + e.Message
-	} else if e.Err != nil {
+	}
+	if e.Err != nil {
 		text += ": " + e.Err.Error()
 	}
 	return text
@@ -68,8 +77,8 @@ func (e *Error) what() string {
 		return "refused"
 	case e.Began:
 		return "the answer was cut off"
-	case e.Status != 0:
-		return fmt.Sprintf("status %d", e.Status)
+	case e.Status != 0 || e.Code != "" || e.Message != "":
+		return "failed for now"
 	}
 	return "not reached"
 }

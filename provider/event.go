@@ -1,8 +1,6 @@
 package provider
 
 import (
-	"encoding/json"
-	"slices"
 	"time"
 
 	"firn"
@@ -44,66 +42,3 @@ func (ThinkingDelta) event() {}
 func (CallDelta) event()     {}
 func (Retrying) event()      {}
 func (Done) event()          {}
-
-// Draft is what has come of an answer so far. The zero draft is empty.
-type Draft struct {
-	parts []firn.Part
-	// args are the arguments of the calls among parts, by place.
-	args map[int][]byte
-}
-
-// Add takes the next event. Done and Retrying leave a draft as it is.
-func (d *Draft) Add(e Event) {
-	last := len(d.parts) - 1
-	switch e := e.(type) {
-	case TextDelta:
-		if last >= 0 {
-			if t, ok := d.parts[last].(firn.Text); ok {
-				t.Text += e.Text
-				d.parts[last] = t
-				return
-			}
-		}
-		d.parts = append(d.parts, firn.Text{Text: e.Text})
-	case ThinkingDelta:
-		if last >= 0 {
-			if t, ok := d.parts[last].(firn.Thinking); ok {
-				t.Text += e.Text
-				d.parts[last] = t
-				return
-			}
-		}
-		d.parts = append(d.parts, firn.Thinking{Text: e.Text})
-	case CallDelta:
-		d.call(e)
-	}
-}
-
-func (d *Draft) call(e CallDelta) {
-	if e.Name != "" || len(d.parts) == 0 {
-		d.parts = append(d.parts, firn.ToolCall{ID: e.ID, Name: e.Name})
-	}
-	if d.args == nil {
-		d.args = make(map[int][]byte)
-	}
-	last := len(d.parts) - 1
-	d.args[last] = append(d.args[last], e.Arguments...)
-}
-
-// Parts returns what there is: text and thinking as far as they came, and the
-// calls whose arguments came whole.
-func (d *Draft) Parts() []firn.Part {
-	parts := slices.Clone(d.parts)
-	whole := parts[:0]
-	for i, p := range parts {
-		if call, ok := p.(firn.ToolCall); ok {
-			if !json.Valid(d.args[i]) {
-				continue
-			}
-			call.Arguments = d.args[i]
-			p = call
-		}
-		whole = append(whole, p)
-	}
-	return whole
-}

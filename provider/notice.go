@@ -1,0 +1,232 @@
+package provider
+
+import (
+	"bytes"
+	"encoding/json"
+	"html"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"firn"
+)
+
+// notice is what the body of a failure says.
+type notice struct {
+	// text is the message in the provider's words, cleaned but whole.
+	text string
+	// names are the provider's own names for the failure, the best first.
+	names []string
+	// status is that of HTTP, if the body tells one.
+	status int
+	// delay is how long to wait, if the body tells it.
+	delay time.Duration
+	// daily says that what a day allows is used up.
+	daily bool
+	// empty says that there was no body.
+	empty bool
+}
+
+// called reports whether the provider calls the failure by one of the names.
+func (n notice) called(names ...string) bool {
+	return slices.ContainsFunc(n.names, func(name string) bool { return slices.Contains(names, name) })
+}
+
+// The most characters that an error keeps of a message and of a name.
+const (
+	maxMessage = 500
+	maxName    = 80
+)
+
+// asError makes an error of what was said; its kind is still open.
+func (n notice) asError(provider, model string) *Error {
+	e := &Error{Provider: provider, Model: model, Message: cut(n.text, maxMessage)}
+	if len(n.names) > 0 {
+		e.Code = cut(n.names[0], maxName)
+	}
+	return e
+}
+
+// readNotice makes the best of a body: JSON in one of many shapes, a page of
+// HTML, or text.
+func readNotice(body []byte) notice {
+	body = bytes.TrimSpace(body)
+	if len(body) == 0 {
+		return notice{empty: true}
+	}
+	var n notice
+	if body[0] == '{' || body[0] == '[' || body[0] == '"' {
+		n.json(body, 0)
+	}
+	if n.text == "" && len(n.names) == 0 {
+		n.text = plain(string(body))
+	}
+	n.text = tidy(n.text)
+	return n
+}
+
+// maxNesting bounds how deep a message within a message is looked for.
+const maxNesting = 8
+
+// json reads one value: an error, or something that holds one.
+func (n *notice) json(raw json.RawMessage, depth int) {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 || depth > maxNesting {
+		return
+	}
+	switch raw[0] {
+	case '"':
+		var s string
+		if json.Unmarshal(raw, &s) == nil {
+			n.message(s, depth)
+		}
+	case '[':
+		var list []json.RawMessage
+		if json.Unmarshal(raw, &list) == nil && len(list) > 0 {
+			n.json(list[0], depth+1)
+		}
+	case '{':
+		var members map[string]json.RawMessage
+		if json.Unmarshal(raw, &members) == nil {
+			n.object(members, depth)
+		}
+	}
+}
+
+// object reads the members of an object. What lies deeper is closer to the
+// cause: gateways wrap what they were told.
+func (n *notice) object(members map[string]json.RawMessage, depth int) {
+	for _, name := range []string{"response", "error", "metadata", "raw"} {
+		n.json(members[name], depth+1)
+	}
+	for _, name := range []string{"message", "msg", "detail", "error_description", "title"} {
+		if n.text == "" {
+			n.json(members[name], depth+1)
+		}
+	}
+	for _, name := range []string{"code", "type", "status", "error_type"} {
+		n.name(members[name])
+	}
+	n.details(members["details"])
+}
+
+// message takes a text, which may be JSON again.
+func (n *notice) message(s string, depth int) {
+	if n.text != "" {
+		return
+	}
+	if t := strings.TrimSpace(s); strings.HasPrefix(t, "{") && json.Valid([]byte(t)) {
+		n.json(json.RawMessage(t), depth+1)
+	}
+	if n.text == "" {
+		n.text = plain(s)
+	}
+}
+
+// name takes a code, a type or a status, which is a word or a number.
+func (n *notice) name(raw json.RawMessage) {
+	var s string
+	if json.Unmarshal(raw, &s) != nil {
+		s = string(raw)
+	}
+	s = tidy(s)
+	if code, err := strconv.Atoi(s); err == nil && code >= 400 && code < 600 {
+		if n.status == 0 {
+			n.status = code
+		}
+		return
+	}
+	if s != "" && s != "null" && s != "error" && s[0] != '{' && s[0] != '[' {
+		n.names = append(n.names, s)
+	}
+}
+
+// details reads what Google adds: the reason, how long to wait, and which
+// limit was met.
+func (n *notice) details(raw json.RawMessage) {
+	var list []struct {
+		Reason     string `json:"reason"`
+		RetryDelay string `json:"retryDelay"`
+		Violations []struct {
+			QuotaID string `json:"quotaId"`
+		} `json:"violations"`
+	}
+	if json.Unmarshal(raw, &list) != nil {
+		return
+	}
+	for _, d := range list {
+		if reason := tidy(d.Reason); reason != "" {
+			n.names = append(n.names, reason)
+		}
+		if wait, err := time.ParseDuration(d.RetryDelay); err == nil {
+			n.delay = max(n.delay, wait)
+		}
+		for _, v := range d.Violations {
+			n.daily = n.daily || strings.Contains(v.QuotaID, "PerDay")
+		}
+	}
+}
+
+var (
+	htmlTitle = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title>`)
+	htmlNoise = regexp.MustCompile(`(?is)<(script|style|head)\b.*?</(script|style|head)>|<!--.*?-->|<[^>]*>`)
+)
+
+// plain makes text of a page of HTML; other text stays as it is.
+func plain(s string) string {
+	low := strings.ToLower(firn.CutText(strings.TrimSpace(s), 200))
+	if !strings.HasPrefix(low, "<!doctype") && !strings.Contains(low, "<html") && !strings.Contains(low, "<head") && !strings.Contains(low, "<body") {
+		return s
+	}
+	if m := htmlTitle.FindStringSubmatch(s); m != nil && strings.TrimSpace(m[1]) != "" {
+		return html.UnescapeString(m[1])
+	}
+	return html.UnescapeString(htmlNoise.ReplaceAllString(s, " "))
+}
+
+// tidy makes one clean line of a text, without keys and control characters.
+func tidy(s string) string {
+	s, _ = firn.CleanText(s)
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) || unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, s)
+	return blot(strings.Join(strings.Fields(s), " "))
+}
+
+// secret is what looks like a key, which providers like to repeat. Words can
+// look so too; those have no digits.
+var secret = regexp.MustCompile(`(?i)\b(?:sk|pk|rk|gsk|xai|hf|gh[a-z]|nvapi|r8|fw|csk|pplx|tgp)[-_][\w*.-]{8,}` +
+	`|\bAIza[\w-]{10,}|\bAKIA\w{12,}|\beyJ[\w-]{8,}\.[\w.-]+` +
+	`|\b(?:bearer|basic)\s+[\w.~+/=*-]{8,}` +
+	`|\b(?:api[-_ ]?key|key|token|secret|password)\s*[=:]\s*['"]?[\w.~+/=*-]{8,}`)
+
+// blotted stands where a key was.
+const blotted = "[key]"
+
+// blot takes out what looks like a key.
+func blot(s string) string {
+	return secret.ReplaceAllStringFunc(s, func(found string) string {
+		if strings.HasPrefix(found, "sk-") || strings.ContainsAny(found, "0123456789*") {
+			return blotted
+		}
+		return found
+	})
+}
+
+// cut keeps the first n characters of a text.
+func cut(s string, n int) string {
+	count := 0
+	for i := range s {
+		if count == n {
+			return s[:i] + "…"
+		}
+		count++
+	}
+	return s
+}
