@@ -2,9 +2,12 @@ package compact
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"firn"
+	"firn/internal/digest"
 	"firn/provider"
 	"firn/store"
 	"firn/window"
@@ -19,12 +22,20 @@ type BranchJob struct {
 	// Model summarises; nil means that no model is asked.
 	Model provider.Model
 	Settings
-	// Window is the summariser's; zero means the Model's.
+	// Window is the summariser's; zero means what the Model says.
 	Window int64
 	// Hint is what the user wants the summary to heed.
-	Hint    string
+	Hint string
+	// Counter counts tokens; nil means [window.Chars].
 	Counter window.TokenCounter
 }
+
+const (
+	// maxBranch is how long the summary of a branch may be, in tokens.
+	maxBranch = 2048
+	// branchResult is to how many bytes the results of tools are cut.
+	branchResult = 200
+)
 
 // SummarizeBranch summarises what lies between the head and the common
 // ancestor of head and target, and appends the summary behind the target,
@@ -32,5 +43,191 @@ type BranchJob struct {
 // ErrNothing if there is nothing in between, ErrMoved if somebody spoke
 // meanwhile; then nothing is written.
 func SummarizeBranch(ctx context.Context, j BranchJob) (firn.Entry, error) {
-	return firn.Entry{}, fmt.Errorf("summarise a branch of session %s: %w", j.Session, ErrNothing)
+	entry, err := j.run(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return firn.Entry{}, fmt.Errorf("summarise a branch of session %s: %w", j.Session, err)
+	}
+	return entry, nil
+}
+
+func (j BranchJob) run(ctx context.Context) (firn.Entry, error) {
+	b, err := j.find(ctx)
+	if err != nil {
+		return firn.Entry{}, err
+	}
+	if j.Counter == nil {
+		j.Counter = window.Chars{}
+	}
+	s := newSummariser(j.Model, j.Settings, j.Counter)
+	s.session, s.hint = j.Session, j.Hint
+	if j.Window > 0 {
+		s.info.Window = j.Window
+	}
+	lines := j.recent(s, b.entries)
+	if len(lines) == 0 {
+		return firn.Entry{}, fmt.Errorf("there is nothing between: %w", ErrNothing)
+	}
+	text, err := s.fold(ctx, taskBranch, "", lines, maxBranch)
+	if err != nil {
+		return firn.Entry{}, err
+	}
+	entry, err := j.entry(b, s, text)
+	if err != nil {
+		return firn.Entry{}, err
+	}
+	if _, err := j.Store.Append(ctx, j.Session, b.end, entry); errors.Is(err, firn.ErrConflict) {
+		return firn.Entry{}, fmt.Errorf("%w: %w", ErrMoved, err)
+	} else if err != nil {
+		return firn.Entry{}, err
+	}
+	if entry.Parent == firn.Root {
+		entry.Parent = ""
+	}
+	return entry, nil
+}
+
+// branch is what is left behind.
+type branch struct {
+	head    firn.EntryID
+	end     firn.Pos
+	entries []firn.Entry
+}
+
+// find reads the entries from the head back to the common ancestor, oldest
+// first, without those that are hidden.
+func (j BranchJob) find(ctx context.Context) (branch, error) {
+	var tree firn.Tree
+	var b branch
+	for rec, err := range j.Store.Read(ctx, j.Session, store.Start) {
+		if err != nil {
+			return b, err
+		}
+		if b.end = rec.Next; rec.Gap == nil {
+			tree.Add(rec.At, rec.Glance)
+		}
+	}
+	to := -1
+	if j.To != firn.Root {
+		if to = tree.Find(j.To); to < 0 {
+			return b, fmt.Errorf("entry %s: %w", j.To, firn.ErrNotFound)
+		}
+	}
+	left, kept := tree.Path(tree.Head()), tree.Path(to)
+	shared := 0
+	for shared < min(len(left), len(kept)) && left[shared] == kept[shared] {
+		shared++
+	}
+	left = left[shared:]
+	if len(left) == 0 {
+		return b, fmt.Errorf("the target is the head: %w", ErrNothing)
+	}
+	b.head = tree.Node(tree.Head()).ID
+	return b, j.load(ctx, &b, &tree, left)
+}
+
+// load decodes the entries of a branch.
+func (j BranchJob) load(ctx context.Context, b *branch, tree *firn.Tree, left []int) error {
+	hidden := tree.Hidden()
+	want := make(map[firn.Pos]bool, len(left))
+	for _, n := range left {
+		if node := tree.Node(n); !hidden[node.ID] {
+			want[node.At] = true
+		}
+	}
+	for rec, err := range j.Store.Read(ctx, j.Session, tree.Node(left[0]).At) {
+		if err != nil {
+			return err
+		}
+		if rec.At >= b.end {
+			break
+		}
+		if rec.Gap != nil || !want[rec.At] {
+			continue
+		}
+		if entry, err := rec.Entry(); err == nil { // what cannot be read was not said to anybody
+			b.entries = append(b.entries, entry)
+		}
+	}
+	return nil
+}
+
+// recent are the lines of the latest entries that fit into one question.
+func (j BranchJob) recent(s *summariser, entries []firn.Entry) []digest.Line {
+	budget := min(s.budget(taskBranch, "", maxBranch), known(s.info.Window)-j.reserve(s.info.Window))
+	var groups [][]digest.Line
+	used := int64(0)
+	for i := len(entries) - 1; i >= 0; i-- {
+		lines := branchLines(entries[i])
+		n := s.counter.CountText(spell(lines)) + int64(len(lines))
+		// A summary tells of much in little: it may be a bit too much.
+		if used+n > budget && used > 0 && !(summarises(entries[i]) && used < budget*9/10) {
+			break
+		}
+		used += n
+		groups = append(groups, lines)
+	}
+	slices.Reverse(groups)
+	return slices.Concat(groups...)
+}
+
+// branchLines takes an entry apart. Results of tools are cut short, as they
+// matter less than what was made of them.
+func branchLines(e firn.Entry) []digest.Line {
+	if c, ok := e.Body.(*firn.Compaction); ok {
+		text := "What happened before, in short:\n" + bodyOf(c.Summary)
+		return []digest.Line{{Role: firn.RoleUser, Kind: digest.Said, Text: text}}
+	}
+	lines := linesOf([]firn.Entry{e})
+	for i := range lines {
+		if lines[i].Kind == digest.Result {
+			lines[i].Text = cutMiddle(lines[i].Text, branchResult)
+		}
+	}
+	return lines
+}
+
+// summarises reports whether an entry is a summary itself.
+func summarises(e firn.Entry) bool {
+	switch e.Body.(type) {
+	case *firn.Compaction, *firn.BranchSummary:
+		return true
+	}
+	return false
+}
+
+// entry makes the entry that stands for the branch.
+func (j BranchJob) entry(b branch, s *summariser, text string) (firn.Entry, error) {
+	read, modified := digest.Files(linesOf(b.entries))
+	for i := range b.entries {
+		d := detailsOf(&b.entries[i])
+		read, modified = append(read, d.ReadFiles...), append(modified, d.ModifiedFiles...)
+	}
+	read, modified = mergeFiles(read, modified)
+	details, err := marshal(Details{
+		ReadFiles: emptyNotNil(read), ModifiedFiles: emptyNotNil(modified),
+		Strategy: s.strategy(), Model: s.modelName(), Hint: j.Hint,
+		Chunks: s.chunks, Usage: usageOf(s.usage),
+	})
+	if err != nil {
+		return firn.Entry{}, err
+	}
+	entry := firn.NewEntry(&firn.BranchSummary{
+		From: b.head, Summary: sections{read: read, modified: modified}.compose(text, maxFiles), Details: details,
+	})
+	entry.ID, entry.Parent = firn.NewEntryIDAfter(b.head), j.To
+	return entry, nil
+}
+
+// detailsOf are those of a summary within a branch.
+func detailsOf(e *firn.Entry) Details {
+	switch b := e.Body.(type) {
+	case *firn.Compaction:
+		return DetailsOf(b)
+	case *firn.BranchSummary:
+		return DetailsOf(&firn.Compaction{Details: b.Details})
+	}
+	return Details{}
 }

@@ -38,7 +38,7 @@ type TooBig struct {
 // Error names the sizes.
 func (t *TooBig) Error() string {
 	total := t.System + t.Tools + t.Injected + t.Tail + t.Summary
-	return fmt.Sprintf("compact: about %d tokens are left, the limit is %d of a window of %d: "+
+	return fmt.Sprintf("about %d tokens are left, the limit is %d of a window of %d: "+
 		"system prompt %d, tools %d, injected %d, recent messages %d, summary %d (of it pinned %d): %v",
 		total, t.Limit, t.Window, t.System, t.Tools, t.Injected, t.Tail, t.Summary, t.Pinned, firn.ErrTooLarge)
 }

@@ -2,6 +2,7 @@ package compact
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"firn"
@@ -92,9 +93,146 @@ type Result struct {
 // Run compacts a session. It returns when a compaction was appended, or with
 // an error when none was: ErrNothing, ErrOpen, ErrCancelled, ErrMoved, a
 // [*TooBig], the context's cause, or that of the store. A run that failed by
-// itself (TooBig, or a hook that failed) appends a record of the failure.
+// itself (TooBig, or a hook that failed) appends a record of the failure; when
+// the context ends nothing is written at all.
 //
-// A model that fails is no error: the summary is then extractive.
+// A model that fails is no error: the summary is then extractive. The model is
+// asked at most twice for each of at most 32 pieces for what is older and as
+// many for the beginning of a split turn, and no more than 64 times in all.
+//
+// No lock is held. What others append meanwhile is kept, as long as it follows
+// what was there; else the error is ErrMoved.
 func Run(ctx context.Context, j Job) (Result, error) {
-	return Result{}, fmt.Errorf("compact session %s: %w", j.Session, ErrNothing)
+	if j.Reason == "" {
+		j.Reason = Manual
+	}
+	r := &run{Job: j}
+	result, err := r.do(ctx)
+	if err == nil {
+		return result, nil
+	}
+	if ctx.Err() != nil {
+		return Result{}, fmt.Errorf("compact session %s: %w", j.Session, context.Cause(ctx))
+	}
+	err = fmt.Errorf("compact session %s: %w", j.Session, err)
+	if r.failed(err) {
+		f := failure{Reason: j.Reason, Error: err.Error(), Row: Failures(r.path) + 1}
+		err = errors.Join(err, recordFailure(ctx, j.Store, j.Session, f))
+	}
+	return Result{}, err
+}
+
+// failed reports whether an error counts for the breaker.
+func (r *run) failed(err error) bool {
+	var big *TooBig
+	return errors.As(err, &big) || errors.Is(err, errHook)
+}
+
+// errHook marks the failure of a hook.
+var errHook = errors.New("the hook before compaction failed")
+
+// run is a compaction under way. Path is what it was when the run began; what
+// is said later does not change what is summarised.
+type run struct {
+	Job
+	path    window.Path
+	counter window.TokenCounter
+	build   window.Options
+	knife   *knife
+	// window is the size of the window, limit what must be met of it, and room
+	// what the limit leaves for messages and summary.
+	window, limit, room int64
+	// before is the best that is known of the window's size, counted what the
+	// counter makes of it, empty what it makes of a window with no messages.
+	before, counted int64
+	empty           size
+	// carried is what the previous compaction remembers, body its summary.
+	carried Details
+	body    string
+	// found are the pins that had to be looked for.
+	found map[firn.EntryID]Pin
+	// weighed keeps what was gathered for each cut, by its place.
+	weighed map[int]choice
+}
+
+// do is Run without the record of a failure.
+func (r *run) do(ctx context.Context) (Result, error) {
+	var err error
+	if r.path, err = collect(ctx, r.Store, r.Session); err != nil {
+		return Result{}, err
+	}
+	open := Open(r.path, r.Settings)
+	if open && r.Reason == Threshold {
+		return Result{}, ErrOpen
+	}
+	r.prepare()
+	choice, err := r.choose(ctx, 0)
+	if err != nil {
+		return Result{}, err
+	}
+	s := r.summariser(open && r.Reason == Overflow)
+	choice, err = r.summarise(ctx, choice, s)
+	if err != nil {
+		return Result{}, err
+	}
+	return r.commit(ctx, choice, s)
+}
+
+// collect reads the live part of a session.
+func collect(ctx context.Context, st store.Store, id firn.ID) (window.Path, error) {
+	return window.Collect(st.ReadBack(ctx, id, store.End))
+}
+
+// prepare works out the figures.
+func (r *run) prepare() {
+	r.counter, r.build = r.Counter, r.Build
+	if r.counter == nil {
+		r.counter = r.build.Counter
+	}
+	if r.counter == nil {
+		r.counter = window.Chars{}
+	}
+	r.build.Counter = r.counter
+	r.window = r.Window
+	if r.window <= 0 && r.Model != nil {
+		r.window = r.Model.Info().Window
+	}
+	r.window = known(r.window)
+	r.limit = r.Limit(r.window)
+	r.empty = r.sizeOf(window.Build(window.Path{}, r.build))
+	r.room = r.limit - r.empty.total()
+	r.knife = newKnife(r.path.Entries, r.counter)
+	r.figures()
+	if r.path.Compaction != nil {
+		if c, ok := r.path.Compaction.Body.(*firn.Compaction); ok {
+			r.carried, r.body = DetailsOf(c), bodyOf(c.Summary)
+			if c.FromHook && r.carried.Strategy == "" { // not ours: its lists may mean something else
+				r.carried.ReadFiles, r.carried.ModifiedFiles = nil, nil
+			}
+		}
+	}
+}
+
+// figures measures the window as it is.
+func (r *run) figures() {
+	w := window.Build(r.path, r.build)
+	r.counted = r.sizeOf(w).total()
+	r.before = r.counted
+	if w.Tokens.Reported > 0 {
+		r.before = w.Tokens.Total
+	}
+	if r.Reason == Overflow { // whatever was reported before
+		r.before = max(r.before, r.window)
+	}
+}
+
+// summariser makes the summariser of the run. One that is mute asks no model.
+func (r *run) summariser(mute bool) *summariser {
+	model := r.Model
+	if mute {
+		model = nil
+	}
+	s := newSummariser(model, r.Settings, r.counter)
+	s.session, s.identity, s.hint, s.observe = r.Session, r.Identity, r.Hint, r.Observe
+	return s
 }

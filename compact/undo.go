@@ -2,7 +2,10 @@ package compact
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"firn"
@@ -21,9 +24,10 @@ type Past struct {
 	// Before and After are the tokens of the window before and after it; After
 	// is zero if it was not recorded.
 	Before, After int64
-	Strategy      Strategy
-	Reason        Reason
-	Model         string
+	// Strategy, Reason and Model are empty if they were not recorded.
+	Strategy Strategy
+	Reason   Reason
+	Model    string
 	// Line is the first line of the summary that says something.
 	Line string
 	// Undone says that it is hidden; By are the tombstones that hide it.
@@ -36,21 +40,168 @@ type Past struct {
 // List tells all compactions on the branch of the head, oldest first, undone
 // or not. It reads the whole session.
 func List(ctx context.Context, st store.Store, id firn.ID) ([]Past, error) {
-	return nil, fmt.Errorf("list compactions of session %s: %w", id, firn.ErrUnsupported)
+	past, _, err := list(ctx, st, id)
+	return past, err
+}
+
+// list is List, and tells the end of what was read.
+func list(ctx context.Context, st store.Store, id firn.ID) ([]Past, firn.Pos, error) {
+	var tree firn.Tree
+	var end firn.Pos
+	found := make(map[int]Past)
+	for rec, err := range st.Read(ctx, id, store.Start) {
+		if err != nil {
+			return nil, 0, fmt.Errorf("list the compactions of session %s: %w", id, err)
+		}
+		end = rec.Next
+		if rec.Gap != nil {
+			continue
+		}
+		n := tree.Add(rec.At, rec.Glance)
+		if n < 0 || rec.Glance.Kind != firn.KindCompaction {
+			continue
+		}
+		if entry, err := rec.Entry(); err == nil { // one that cannot be read is no compaction to Collect either
+			if c, ok := entry.Body.(*firn.Compaction); ok {
+				found[n] = pastOf(rec.At, entry, c)
+			}
+		}
+	}
+	by := hiders(&tree)
+	var past []Past
+	for _, n := range tree.Path(tree.Head()) {
+		if p, ok := found[n]; ok {
+			p.By = slices.Clone(by[p.ID])
+			p.Undone = len(p.By) > 0
+			past = append(past, p)
+		}
+	}
+	for i := len(past) - 1; i >= 0; i-- {
+		if !past[i].Undone {
+			past[i].Counts = true
+			break
+		}
+	}
+	return past, end, nil
+}
+
+// pastOf tells of one compaction.
+func pastOf(at firn.Pos, e firn.Entry, c *firn.Compaction) Past {
+	d := DetailsOf(c)
+	return Past{
+		ID: e.ID, At: at, Time: e.Time, FirstKept: c.FirstKept,
+		Before: c.TokensBefore, After: d.TokensAfter,
+		Strategy: d.Strategy, Reason: d.Reason, Model: d.Model, Line: firstLine(c.Summary),
+	}
+}
+
+// firstLine is the first line of a text that is not blank or a heading.
+func firstLine(text string) string {
+	heading := ""
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		switch {
+		case line == "":
+		case !strings.HasPrefix(line, "#"):
+			return line
+		case heading == "":
+			heading = line
+		}
+	}
+	return heading
+}
+
+// hiders maps each entry to the tombstones that hide it: those that are not
+// hidden themselves.
+func hiders(tree *firn.Tree) map[firn.EntryID][]firn.EntryID {
+	hidden := tree.Hidden()
+	by := make(map[firn.EntryID][]firn.EntryID)
+	for n := range tree.Len() {
+		if node := tree.Node(n); node.Kind == firn.KindTombstone && !hidden[node.ID] {
+			by[node.Target] = append(by[node.Target], node.ID)
+		}
+	}
+	return by
 }
 
 // Undo hides a compaction, so that the window is again what it was before it,
 // and returns the tombstone. An empty target means the one in force; without
-// one the error is ErrNothing.
+// one the error is ErrNothing, as it is if the target was undone already. A
+// target that is no compaction of the branch is ErrNotFound.
 func Undo(ctx context.Context, st store.Store, id firn.ID, target firn.EntryID) (firn.Entry, error) {
-	return firn.Entry{}, fmt.Errorf("undo a compaction of session %s: %w", id, ErrNothing)
+	entries, err := change(ctx, st, id, func(past []Past) ([]firn.EntryID, error) {
+		p, err := pick(past, target, func(p Past) bool { return p.Counts })
+		if err == nil && p.Undone {
+			err = fmt.Errorf("%s is undone already: %w", p.ID, ErrNothing)
+		}
+		return []firn.EntryID{p.ID}, err
+	})
+	if err != nil {
+		return firn.Entry{}, fmt.Errorf("undo a compaction of session %s: %w", id, err)
+	}
+	return entries[0], nil
 }
 
 // Redo takes back the undoing of a compaction and returns the tombstones that
-// do so. An empty target means the latest that was undone.
+// do so. An empty target means the latest that was undone and that nothing
+// replaced since. Otherwise the errors are those of Undo.
 func Redo(ctx context.Context, st store.Store, id firn.ID, target firn.EntryID) ([]firn.Entry, error) {
-	return nil, fmt.Errorf("redo a compaction of session %s: %w", id, ErrNothing)
+	entries, err := change(ctx, st, id, func(past []Past) ([]firn.EntryID, error) {
+		if n := len(past); target == "" && n > 0 && past[n-1].Counts {
+			return nil, fmt.Errorf("the latest compaction is in force: %w", ErrNothing)
+		}
+		p, err := pick(past, target, func(p Past) bool { return p.Undone })
+		if err == nil && !p.Undone {
+			err = fmt.Errorf("%s is not undone: %w", p.ID, ErrNothing)
+		}
+		return p.By, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("redo a compaction of session %s: %w", id, err)
+	}
+	return entries, nil
 }
+
+// pick finds the target, or without one the latest for which ok holds.
+func pick(past []Past, target firn.EntryID, ok func(Past) bool) (Past, error) {
+	for _, p := range slices.Backward(past) {
+		if p.ID == target || target == "" && ok(p) {
+			return p, nil
+		}
+	}
+	if target != "" {
+		return Past{}, fmt.Errorf("there is no compaction %s on this branch: %w", target, firn.ErrNotFound)
+	}
+	return Past{}, fmt.Errorf("there is none: %w", ErrNothing)
+}
+
+// change hides the entries that decide names. If somebody spoke meanwhile it
+// is decided anew.
+func change(ctx context.Context, st store.Store, id firn.ID, decide func([]Past) ([]firn.EntryID, error)) ([]firn.Entry, error) {
+	for try := 1; ; try++ {
+		past, end, err := list(ctx, st, id)
+		if err != nil {
+			return nil, err
+		}
+		targets, err := decide(past)
+		if err != nil {
+			return nil, err
+		}
+		entries := make([]firn.Entry, len(targets))
+		for i, target := range targets {
+			entries[i] = firn.Hide(target)
+		}
+		if _, err = st.Append(ctx, id, end, entries...); err == nil {
+			return entries, nil
+		}
+		if !errors.Is(err, firn.ErrConflict) || try == maxTries {
+			return nil, err
+		}
+	}
+}
+
+// maxTries is how often an append is tried when others speak all the time.
+const maxTries = 16
 
 // Difference is how one window differs from another.
 type Difference struct {
@@ -63,5 +214,28 @@ type Difference struct {
 
 // Diff tells which entries came into a window and which went out of it.
 func Diff(before, after window.Window) Difference {
-	return Difference{}
+	return Difference{
+		In: only(after, before), Out: only(before, after),
+		Before: before.Tokens.Total, After: after.Tokens.Total,
+	}
+}
+
+// only lists the entries that are in a and not in b.
+func only(a, b window.Window) []firn.EntryID {
+	seen := make(map[firn.EntryID]bool)
+	for _, it := range b.Items {
+		for _, id := range it.From {
+			seen[id] = true
+		}
+	}
+	var ids []firn.EntryID
+	for _, it := range a.Items {
+		for _, id := range it.From {
+			if !seen[id] {
+				seen[id] = true
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
 }

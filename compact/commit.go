@@ -1,0 +1,258 @@
+package compact
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"firn"
+	"firn/internal/digest"
+	"firn/window"
+)
+
+// summarise makes the summary of a choice: by the hook, by a model, or
+// without. What does not fit in the end is replaced by a summary that does.
+func (r *run) summarise(ctx context.Context, c choice, s *summariser) (choice, error) {
+	decision, err := r.hook(ctx, c.plan)
+	if err != nil {
+		return c, err
+	}
+	if decision.Summary != "" {
+		if hooked, err := r.choose(ctx, r.counter.CountText(decision.Summary)); err == nil {
+			c = hooked
+			c.body, c.strategy = decision.Summary, ByHook
+		}
+	}
+	if c.body == "" {
+		if c.body, err = r.write(ctx, c, s, c.budget); err != nil {
+			return c, err
+		}
+		c.strategy = s.strategy()
+	}
+	if r.settle(&c) {
+		return c, nil
+	}
+	return r.fallback(ctx, c)
+}
+
+// hook asks the hook.
+func (r *run) hook(ctx context.Context, p Plan) (Decision, error) {
+	if r.Before == nil {
+		return Decision{}, nil
+	}
+	d, err := r.Before(ctx, p)
+	switch {
+	case err != nil:
+		return d, fmt.Errorf("%w: %w", errHook, err)
+	case d.Cancel:
+		return d, ErrCancelled
+	}
+	d.Summary, _ = firn.CleanText(d.Summary)
+	return d, nil
+}
+
+// The words with which pi joins the summary of a split turn to the rest.
+const (
+	noHistory   = "No prior history."
+	turnContext = "\n\n---\n\n**Turn Context (split turn):**\n\n"
+)
+
+// write makes the body of a summary, in at most budget tokens.
+func (r *run) write(ctx context.Context, c choice, s *summariser, budget int64) (string, error) {
+	forHistory := budget
+	if len(c.prefix) > 0 {
+		forHistory = budget * 8 / 13
+	}
+	history, err := s.fold(ctx, taskFirst, r.body, c.history, r.allowed(forHistory, r.body, c.history))
+	if err != nil || len(c.prefix) == 0 {
+		return history, err
+	}
+	forPrefix := budget - forHistory - r.counter.CountText(noHistory+turnContext)
+	prefix, err := s.fold(ctx, taskPrefix, "", c.prefix, r.allowed(forPrefix, "", c.prefix))
+	if err != nil {
+		return "", err
+	}
+	if history == "" {
+		history = noHistory
+	}
+	return history + turnContext + prefix, nil
+}
+
+// allowed bounds a summary by what it stands for, so that it is always less.
+func (r *run) allowed(budget int64, previous string, lines []digest.Line) int64 {
+	worth := r.counter.CountText(previous)
+	for _, l := range lines {
+		if worth > budget*2 {
+			break
+		}
+		worth += r.counter.CountText(l.Text)
+	}
+	return max(0, min(budget, max(worth*3/4, minBody/2)))
+}
+
+// settle puts the summary together, measures what comes of it, and reports
+// whether it fits.
+func (r *run) settle(c *choice) bool {
+	c.summary = c.compose(c.body, c.files)
+	c.after = r.measure(c.plan.Kept, c.summary).total()
+	return c.after <= c.goal
+}
+
+// fallback tries ever smaller summaries without a model, then plans that keep
+// less, until one fits.
+func (r *run) fallback(ctx context.Context, c choice) (choice, error) {
+	for budget := c.budget; budget >= minBody; budget = budget * 2 / 3 {
+		s := newSummariser(nil, r.Settings, r.counter)
+		body, err := r.write(ctx, c, s, budget)
+		if err != nil {
+			return c, err
+		}
+		c.body, c.strategy = body, Extractive
+		if r.settle(&c) {
+			return c, nil
+		}
+	}
+	plans, err := r.plans()
+	if err != nil {
+		return c, err
+	}
+	for _, plan := range plans {
+		if plan.first <= c.plan.first {
+			continue
+		}
+		_, lax := r.goals()
+		next, err := r.weigh(ctx, plan, lax, 0)
+		if err != nil {
+			return c, err
+		}
+		if next.budget = min(r.wanted(plan), next.goal-next.base); next.budget >= minBody {
+			return r.fallback(ctx, next)
+		}
+	}
+	return c, r.tooBig(c)
+}
+
+// commit appends the compaction, if the conversation still is what was
+// summarised, or goes on from there.
+func (r *run) commit(ctx context.Context, c choice, s *summariser) (Result, error) {
+	path, kept := r.path, c.plan.Kept
+	for try := 1; ; try++ {
+		if ctx.Err() != nil {
+			return Result{}, context.Cause(ctx)
+		}
+		entry, err := r.entry(path, kept, c, s)
+		if err != nil {
+			return Result{}, err
+		}
+		end, err := r.Store.Append(ctx, r.Session, path.End, entry)
+		if err == nil {
+			return Result{
+				Entry: entry, Before: r.before, After: c.after, Strategy: c.strategy,
+				Chunks: s.chunks, Calls: s.calls, Usage: s.usage, End: end, Count: r.path.Compactions() + 1,
+			}, nil
+		}
+		if !errors.Is(err, firn.ErrConflict) {
+			return Result{}, err
+		}
+		if try == maxTries {
+			return Result{}, fmt.Errorf("others appended %d times in a row: %w", try, ErrMoved)
+		}
+		if path, err = collect(ctx, r.Store, r.Session); err != nil {
+			return Result{}, err
+		}
+		arrived, err := r.arrived(path, c.plan)
+		if err != nil {
+			return Result{}, err
+		}
+		kept = slices.Concat(c.plan.Kept, arrived)
+		c.after = r.measure(kept, c.summary).total()
+	}
+}
+
+// arrived are the entries that came since the run began. It is ErrMoved if
+// they do not simply follow what was there, or answer calls that were
+// summarised.
+func (r *run) arrived(now window.Path, plan Plan) ([]firn.Entry, error) {
+	old := r.path.Entries
+	same := idOf(now.Compaction) == idOf(r.path.Compaction) && len(now.Entries) >= len(old) &&
+		slices.EqualFunc(old, now.Entries[:len(old)], func(a, b firn.Entry) bool { return a.ID == b.ID })
+	if !same {
+		return nil, ErrMoved
+	}
+	if parted(now.Entries, plan.first) {
+		return nil, fmt.Errorf("a result came for a call that was summarised: %w", ErrMoved)
+	}
+	return now.Entries[len(old):], nil
+}
+
+func idOf(e *firn.Entry) firn.EntryID {
+	if e == nil {
+		return ""
+	}
+	return e.ID
+}
+
+// parted reports whether a cut parts a call from its result.
+func parted(entries []firn.Entry, at int) bool {
+	owner := make(map[string]int)
+	for i := range entries {
+		m, ok := entries[i].Body.(*firn.Message)
+		if !ok {
+			continue
+		}
+		switch m.Role {
+		case firn.RoleAssistant:
+			for _, id := range callIDs(m) {
+				owner[id] = i
+			}
+		case firn.RoleToolResult:
+			for _, id := range resultIDs(m) {
+				if call, ok := owner[id]; ok && call < at && i >= at {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// entry makes the compaction. Without anything kept it keeps from itself on.
+func (r *run) entry(path window.Path, kept []firn.Entry, c choice, s *summariser) (firn.Entry, error) {
+	details := Details{
+		ReadFiles: emptyNotNil(c.read), ModifiedFiles: emptyNotNil(c.modified),
+		Strategy: c.strategy, TokensAfter: c.after,
+		Reason: r.Reason, Hint: r.Hint, By: r.By,
+		Count: r.path.Compactions() + 1,
+		Goal:  c.goalText, Request: c.request, Pins: c.pins,
+	}
+	if c.strategy == ByModel || c.strategy == Mixed {
+		details.Model = s.modelName()
+	}
+	details.Chunks, details.Usage = s.chunks, usageOf(s.usage)
+	if path.Chosen != (firn.State{}) {
+		details.State = &path.Chosen
+	}
+	raw, err := marshal(details)
+	if err != nil {
+		return firn.Entry{}, err
+	}
+	body := &firn.Compaction{
+		Summary: c.summary, TokensBefore: r.before, Details: raw, FromHook: c.strategy == ByHook,
+	}
+	entry := firn.NewEntry(body)
+	entry.ID, entry.Parent = firn.NewEntryIDAfter(path.Head), path.Head
+	body.FirstKept = entry.ID
+	if len(kept) > 0 {
+		body.FirstKept = kept[0].ID
+	}
+	return entry, nil
+}
+
+// emptyNotNil lets lists be written as lists also when there is nothing in them.
+func emptyNotNil(files []string) []string {
+	if files == nil {
+		return []string{}
+	}
+	return files
+}
