@@ -46,9 +46,7 @@ func Bound(parts []firn.Part, limit Limits) (shown []firn.Part, cut bool) {
 	}
 	room := Limits{Chars: limit.Chars - noticeChars, Lines: limit.Lines - noticeLines}
 	half := Limits{Chars: room.Chars / 2, Lines: room.Lines / 2}
-	head := take(parts, half, prefix)
-	tail := takeBack(parts, half)
-	return splice(parts, head, tail, chars, lines), true
+	return splice(parts, take(parts, half), takeBack(parts, half), chars, lines), true
 }
 
 // measure counts the characters and lines of all text.
@@ -75,13 +73,13 @@ func countLines(s string) int {
 type place struct{ part, at int }
 
 // take finds the place up to which the beginning of the text is kept.
-func take(parts []firn.Part, room Limits, cut func(string, Limits) int) place {
+func take(parts []firn.Part, room Limits) place {
 	for i, part := range parts {
 		t, ok := part.(firn.Text)
 		if !ok {
 			continue
 		}
-		if n := cut(t.Text, room); n < len(t.Text) {
+		if n := prefix(t.Text, room); n < len(t.Text) {
 			return place{i, n}
 		}
 		room.Chars -= utf8.RuneCountInString(t.Text)
@@ -159,37 +157,26 @@ func suffix(s string, room Limits) int {
 // splice puts together what is kept, with a notice where something is missing.
 func splice(parts []firn.Part, head, tail place, chars, lines int) []firn.Part {
 	var shown []firn.Part
-	told := -1 // where the notice goes, once all is measured
-	before, after := "", ""
+	var seam int // where the notice stands, once it is known what it says
+	var before, after string
 	for i, part := range parts {
 		t, ok := part.(firn.Text)
 		switch {
-		case !ok:
+		case !ok || i < head.part || i > tail.part:
 			shown = append(shown, part)
-		case i < head.part || i > tail.part:
-			shown = append(shown, part)
-		case i == head.part || i == tail.part:
-			kept := ""
-			if i == head.part {
-				before = t.Text[:head.at]
-				told = len(shown)
-			}
+		case i == head.part:
+			seam, before = len(shown), t.Text[:head.at]
 			if i == tail.part {
-				kept = t.Text[tail.at:]
+				after = t.Text[tail.at:]
 			}
-			if i == head.part && i == tail.part {
-				after, kept = kept, ""
-			}
-			if told == len(shown) || kept != "" {
-				shown = append(shown, firn.Text{Text: kept})
-			}
+			shown = append(shown, firn.Text{})
+		case i == tail.part && tail.at < len(t.Text):
+			shown = append(shown, firn.Text{Text: t.Text[tail.at:]})
 		}
 	}
-	keptChars, keptLines := measure(shown)
-	keptChars += utf8.RuneCountInString(before) + utf8.RuneCountInString(after)
-	keptLines += countLines(before) + countLines(after)
-	notice := fmt.Sprintf("[%s characters, %s lines left out here]", group(chars-keptChars), group(max(lines-keptLines, 0)))
-	shown[told] = firn.Text{Text: onLine(before, notice, after)}
+	keptChars, keptLines := measure(append(shown, firn.Text{Text: before}, firn.Text{Text: after}))
+	notice := fmt.Sprintf("[%s and %s left out here]", count(chars-keptChars, "character"), count(max(lines-keptLines, 0), "line"))
+	shown[seam] = firn.Text{Text: onLine(before, notice, after)}
 	return shown
 }
 

@@ -67,3 +67,26 @@ func ellipsis(s string, n int) string {
 	}
 	return s
 }
+
+// wholeEnd cuts off a character that is not whole at the end of s.
+func wholeEnd(s string) string {
+	for back := 1; back < utf8.UTFMax && back <= len(s); back++ {
+		if utf8.RuneStart(s[len(s)-back]) {
+			if !utf8.FullRuneInString(s[len(s)-back:]) {
+				return s[:len(s)-back]
+			}
+			break
+		}
+	}
+	return s
+}
+
+// wholeStart cuts off what is left of a character at the start of s.
+func wholeStart(s string) string {
+	for n := 0; n < utf8.UTFMax && n < len(s); n++ {
+		if utf8.RuneStart(s[n]) {
+			return s[n:]
+		}
+	}
+	return s
+}

@@ -1,0 +1,188 @@
+package tool
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"firn"
+)
+
+const (
+	// maxListed is how many entries list_dir shows.
+	maxListed = 500
+	// maxInDir is how many entries of one directory are looked at.
+	maxInDir = 100_000
+	maxDepth = 20
+)
+
+type listArguments struct {
+	Path  string `json:"path,omitempty" desc:"The directory, relative to the workspace; empty is the workspace itself."`
+	Depth int    `json:"depth,omitempty" desc:"How many levels to show, from 1; 1 if not given."`
+}
+
+type listDetails struct {
+	Path    string `json:"path"`
+	Entries int    `json:"entries"`
+	// More says that there are entries that are not shown.
+	More bool `json:"more,omitempty"`
+}
+
+func (w *Workspace) listDir() Tool {
+	return New("list_dir", "Lists a directory of the workspace, sorted: directories end in a slash, files have their size. "+
+		"At most 500 entries are shown, the upper levels first. What is in .git is not shown unless asked for by its path.", w.list)
+}
+
+// listed is an entry as it is shown. Its path is relative to the directory
+// that was asked for.
+type listed struct {
+	path, note string
+}
+
+// listing is a walk through a directory, level by level.
+type listing struct {
+	w       *Workspace
+	base    string
+	entries []listed
+	more    bool
+	failed  []string
+}
+
+func (w *Workspace) list(ctx context.Context, a listArguments) (Result, error) {
+	if a.Depth < 0 || a.Depth > maxDepth {
+		return Result{}, fmt.Errorf("%w depth %d: it is from 1 to %d", firn.ErrInvalid, a.Depth, maxDepth)
+	}
+	name, err := w.local(a.Path)
+	if err != nil {
+		return Result{}, err
+	}
+	info, err := w.stat(name)
+	if err != nil {
+		return Result{}, err
+	}
+	if !info.IsDir() {
+		return Result{}, fmt.Errorf("%s is a file of %s, not a directory: read_file shows it (%w path)", shown(name), size(info.Size()), firn.ErrInvalid)
+	}
+	l := listing{w: w, base: name}
+	if err := l.walk(ctx, max(a.Depth, 1)); err != nil {
+		return Result{}, err
+	}
+	return Result{
+		Parts:   TextResult(l.text()).Parts,
+		Details: quote(listDetails{Path: shown(name), Entries: len(l.entries), More: l.more}),
+	}, nil
+}
+
+// walk gathers entries, those of the upper levels first, so that a bound cuts
+// off what is deepest.
+func (l *listing) walk(ctx context.Context, depth int) error {
+	level := []string{"."}
+	for ; depth > 0 && len(level) > 0; depth-- {
+		var next []string
+		for _, dir := range level {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			below, err := l.dir(dir)
+			if err != nil && dir == "." {
+				return l.w.explain("list", l.base, err)
+			}
+			if err != nil {
+				l.failed = append(l.failed, shown(dir))
+			}
+			if l.more {
+				return nil
+			}
+			next = append(next, below...)
+		}
+		level = next
+	}
+	return nil
+}
+
+// dir adds the entries of one directory and returns the directories among them
+// that may be walked into.
+func (l *listing) dir(dir string) (below []string, err error) {
+	entries, more, err := l.w.readDir(filepath.Join(l.base, dir))
+	l.more = l.more || more
+	for _, entry := range entries {
+		if len(l.entries) == maxListed {
+			l.more = true
+			return nil, nil
+		}
+		path := filepath.Join(dir, entry.Name())
+		l.entries = append(l.entries, listed{path, l.note(path, entry)})
+		if entry.IsDir() && !strings.EqualFold(entry.Name(), ".git") {
+			below = append(below, path)
+		}
+	}
+	return below, err
+}
+
+// readDir reads the entries of a directory, sorted by name.
+func (w *Workspace) readDir(name string) (entries []fs.DirEntry, more bool, err error) {
+	d, err := w.root.Open(name)
+	if err != nil {
+		return nil, false, err
+	}
+	defer d.Close()
+	entries, err = d.ReadDir(maxInDir)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	if len(entries) == maxInDir {
+		_, end := d.ReadDir(1)
+		more = end == nil
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
+	return entries, more, err
+}
+
+// note is what is shown beside a name.
+func (l *listing) note(path string, entry fs.DirEntry) string {
+	switch mode := entry.Type(); {
+	case mode.IsDir():
+		return "/"
+	case mode&fs.ModeSymlink != 0:
+		target, err := l.w.root.Readlink(filepath.Join(l.base, path))
+		if err != nil {
+			return " -> ?"
+		}
+		return " -> " + display(target)
+	case !mode.IsRegular():
+		return " (" + special(mode) + ")"
+	}
+	info, err := entry.Info()
+	if err != nil {
+		return " (gone)"
+	}
+	return "  " + size(info.Size())
+}
+
+// text writes the entries below the directory that they are in.
+func (l *listing) text() string {
+	separator := string(filepath.Separator)
+	slices.SortFunc(l.entries, func(a, b listed) int {
+		return slices.Compare(strings.Split(a.path, separator), strings.Split(b.path, separator))
+	})
+	var b strings.Builder
+	for _, e := range l.entries {
+		fmt.Fprintf(&b, "%s%s\n", shown(e.path), e.note)
+	}
+	switch {
+	case l.more:
+		fmt.Fprintf(&b, "[%s shown, and there are more: list one of the directories, or search with grep]", count(len(l.entries), "entry"))
+	case len(l.entries) == 0 && len(l.failed) == 0:
+		fmt.Fprintf(&b, "[%s is empty]", shown(l.base))
+	}
+	if len(l.failed) > 0 {
+		fmt.Fprintf(&b, "[could not be read: %s]", enumerate(l.failed[:min(len(l.failed), 10)]))
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}

@@ -1,0 +1,142 @@
+package tool
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"unicode/utf8"
+
+	"firn"
+)
+
+// What read_file shows at most.
+const (
+	maxReadBytes = 50 << 10
+	maxReadLines = 2000
+	// maxImage is the largest image that providers take: 5 MB of base64.
+	maxImage = 3_750_000
+)
+
+type readArguments struct {
+	Path   string `json:"path" desc:"The file, relative to the workspace."`
+	Offset int    `json:"offset,omitempty" desc:"The first line to show, from 1."`
+	Limit  int    `json:"limit,omitempty" desc:"How many lines to show; at most 2000."`
+}
+
+// readDetails is what people and programs are told of a reading.
+type readDetails struct {
+	Path string `json:"path"`
+	Size int64  `json:"size"`
+	// From and To are the lines shown, Lines is how many there are; if not all
+	// were counted, AtLeast says so.
+	From    int  `json:"from,omitempty"`
+	To      int  `json:"to,omitempty"`
+	Lines   int  `json:"lines,omitempty"`
+	AtLeast bool `json:"atLeast,omitempty"`
+	// MimeType is that of an image.
+	MimeType string `json:"mimeType,omitempty"`
+}
+
+func (w *Workspace) readFile() Tool {
+	return New("read_file", "Shows a text file of the workspace, or an image (PNG, JPEG, GIF, WebP). "+
+		"At most 2000 lines or 50 KB are shown at once; what comes behind them is shown with offset.", w.read)
+}
+
+func (w *Workspace) read(ctx context.Context, a readArguments) (Result, error) {
+	if a.Path == "" || a.Offset < 0 || a.Limit < 0 {
+		return Result{}, fmt.Errorf("%w arguments for read_file: a path is needed, offset counts from 1, limit is not below zero", firn.ErrInvalid)
+	}
+	name, err := w.local(a.Path)
+	if err != nil {
+		return Result{}, err
+	}
+	f, info, err := w.open(name)
+	if err != nil {
+		return Result{}, err
+	}
+	defer f.Close()
+	begin := make([]byte, sniffLength)
+	n, err := io.ReadFull(f, begin)
+	if err != nil && err != io.EOF && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return Result{}, w.explain("read", name, err)
+	}
+	begin = begin[:n]
+	details := readDetails{Path: shown(name), Size: info.Size()}
+	if mime := imageType(begin); mime != "" {
+		return readImage(f, begin, mime, details)
+	}
+	if why := isBinary(begin); why != "" {
+		return Result{}, fmt.Errorf("%s is a binary file of %s%s: it cannot be shown as text (%w)", shown(name), size(info.Size()), why, firn.ErrUnsupported)
+	}
+	result, err := readText(ctx, io.MultiReader(bytes.NewReader(begin), f), a.Offset, a.Limit, details)
+	if err != nil {
+		return Result{}, w.explain("read", name, err)
+	}
+	return result, nil
+}
+
+// readImage shows an image whole. Some of it was read already.
+func readImage(f *os.File, begin []byte, mime string, details readDetails) (Result, error) {
+	rest, err := io.ReadAll(io.LimitReader(f, maxImage+1-int64(len(begin))))
+	if err != nil {
+		return Result{}, fmt.Errorf("read the image %s: %w", details.Path, err)
+	}
+	data := append(begin, rest...)
+	if len(data) > maxImage {
+		return Result{}, fmt.Errorf("%s is an image of %s, and models take at most %s: it is %w", details.Path, size(details.Size), size(maxImage), firn.ErrTooLarge)
+	}
+	details.MimeType = mime
+	return Result{
+		Parts: []firn.Part{
+			firn.Text{Text: fmt.Sprintf("[%s, %s, %s]", details.Path, mime, size(int64(len(data))))},
+			firn.Image{MimeType: mime, Data: base64.StdEncoding.EncodeToString(data)},
+		},
+		Details: quote(details),
+	}, nil
+}
+
+// sniffLength is how much of a file is looked at to tell what it is.
+const sniffLength = 8 << 10
+
+// imageType tells the images that models take by how they begin.
+func imageType(begin []byte) string {
+	has := func(prefix string) bool { return bytes.HasPrefix(begin, []byte(prefix)) }
+	switch {
+	case has("\x89PNG\r\n\x1a\n"):
+		return "image/png"
+	case has("\xff\xd8\xff"):
+		return "image/jpeg"
+	case has("GIF87a"), has("GIF89a"):
+		return "image/gif"
+	case has("RIFF") && len(begin) >= 12 && string(begin[8:12]) == "WEBP":
+		return "image/webp"
+	}
+	return ""
+}
+
+// isBinary says why a file is not text by how it begins; empty if it may be.
+// Text in an old encoding is text: not all of its bytes are outside of ASCII.
+func isBinary(begin []byte) string {
+	switch {
+	case bytes.HasPrefix(begin, []byte("\xff\xfe")), bytes.HasPrefix(begin, []byte("\xfe\xff")):
+		return ", perhaps text in UTF-16"
+	case bytes.IndexByte(begin, 0) >= 0:
+		return ", with NUL bytes in it"
+	}
+	bad, total := 0, 0
+	for at := 0; at < len(begin); total++ {
+		r, width := utf8.DecodeRune(begin[at:])
+		if r == utf8.RuneError && width == 1 && len(begin)-at >= utf8.UTFMax {
+			bad++
+		}
+		at += width
+	}
+	if bad*10 > total*3 {
+		return ", mostly not characters"
+	}
+	return ""
+}

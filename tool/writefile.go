@@ -1,0 +1,184 @@
+package tool
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"firn"
+)
+
+// maxWrite is how much write_file takes at once.
+const maxWrite = 10 << 20
+
+type writeArguments struct {
+	Path    string `json:"path" desc:"The file, relative to the workspace. Directories above it are made."`
+	Content string `json:"content" desc:"The whole new content of the file, or what to add to it."`
+	Append  bool   `json:"append,omitempty" desc:"Add the content to the end instead of replacing what is there."`
+}
+
+type writeDetails struct {
+	Path    string `json:"path"`
+	Bytes   int    `json:"bytes"`
+	Created bool   `json:"created"`
+}
+
+func (w *Workspace) writeFile() Tool {
+	return New("write_file", "Writes a file of the workspace: a new one, or in place of the one that is there. "+
+		"With append it adds to the end.", w.write)
+}
+
+// write replaces a file in one step: who reads it sees the old or the new, and
+// so does who looks after a crash. A symbolic link stays, and what it leads to
+// is replaced. Other hard links keep the old content.
+func (w *Workspace) write(_ context.Context, a writeArguments) (Result, error) {
+	name, info, err := w.target(a)
+	if err != nil {
+		return Result{}, err
+	}
+	dir := filepath.Dir(name)
+	if err := w.root.MkdirAll(dir, 0o777); err != nil {
+		return Result{}, w.explain("make the directory", dir, err)
+	}
+	if a.Append {
+		err = w.add(name, []byte(a.Content))
+	} else {
+		err = w.replace(name, []byte(a.Content), info)
+	}
+	if err != nil {
+		return Result{}, w.explain("write", name, err)
+	}
+	did := "wrote"
+	switch {
+	case info == nil:
+		did = "created"
+	case a.Append:
+		did = "added to"
+	}
+	said := fmt.Sprintf("%s %s: %s", did, shown(name), count(len(a.Content), "byte"))
+	return Result{
+		Parts:   TextResult(said).Parts,
+		Details: quote(writeDetails{Path: shown(name), Bytes: len(a.Content), Created: info == nil}),
+	}, nil
+}
+
+// target finds the file to write and says no where nothing shall be written.
+// The info is nil if there is no such file yet.
+func (w *Workspace) target(a writeArguments) (string, fs.FileInfo, error) {
+	if w.readOnly {
+		return "", nil, fmt.Errorf("write %s: the workspace is read-only (%w)", display(a.Path), firn.ErrUnsupported)
+	}
+	if len(a.Content) > maxWrite {
+		return "", nil, fmt.Errorf("write %s: %s is %w for one call, %s is the most; write it in pieces with append", display(a.Path), size(int64(len(a.Content))), firn.ErrTooLarge, size(maxWrite))
+	}
+	name, err := w.local(a.Path)
+	if err == nil {
+		name, err = w.resolve(name)
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	if name == "." || strings.HasSuffix(a.Path, "/") {
+		return "", nil, fmt.Errorf("write %s: that is a directory, name a file in it (%w path)", display(a.Path), firn.ErrInvalid)
+	}
+	if inGit(name) {
+		return "", nil, fmt.Errorf("write %s: what is in .git is git's own, and can make it run commands (%w)", shown(name), firn.ErrUnsupported)
+	}
+	info, err := w.root.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return name, nil, nil
+	case err != nil:
+		return "", nil, w.explain("write", name, err)
+	case info.IsDir():
+		return "", nil, fmt.Errorf("write %s: that is a directory, name a file in it (%w path)", shown(name), firn.ErrInvalid)
+	case !info.Mode().IsRegular():
+		return "", nil, refuseSpecial(name, info)
+	case info.Mode().Perm()&0o200 == 0:
+		return "", nil, fmt.Errorf("write %s: the file is write-protected (%w)", shown(name), fs.ErrPermission)
+	}
+	return name, info, nil
+}
+
+// inGit reports whether a path is or lies in what git keeps for itself, also in
+// the eyes of a file system that does not tell cases apart.
+func inGit(name string) bool {
+	for part := range strings.SplitSeq(name, string(filepath.Separator)) {
+		if strings.EqualFold(part, ".git") {
+			return true
+		}
+	}
+	return false
+}
+
+// replace puts a new file in the place of name. It has the permissions of the
+// old one, whose info is nil if there is none.
+func (w *Workspace) replace(name string, content []byte, old fs.FileInfo) (err error) {
+	dir := filepath.Dir(name)
+	temp := filepath.Join(dir, ".firn-"+rand.Text()+".tmp")
+	f, err := w.root.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			w.root.Remove(temp)
+		}
+	}()
+	if _, err = f.Write(content); err != nil {
+		return err
+	}
+	if old != nil {
+		if err = f.Chmod(old.Mode().Perm()); err != nil {
+			return err
+		}
+	}
+	if err = f.Sync(); err != nil {
+		return err
+	}
+	if err = f.Close(); err != nil {
+		return err
+	}
+	if err = w.root.Rename(temp, name); err != nil {
+		return err
+	}
+	return w.syncDir(dir)
+}
+
+// add writes to the end of a file with one system call.
+func (w *Workspace) add(name string, content []byte) error {
+	f, err := w.root.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY|nonBlocking, 0o666)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if err := refuseSpecial(name, info); err != nil {
+		return err
+	}
+	if _, err := f.Write(content); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	return w.syncDir(filepath.Dir(name))
+}
+
+func (w *Workspace) syncDir(dir string) error {
+	d, err := w.root.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return syncDir(d)
+}
