@@ -1,0 +1,319 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"firn"
+	"firn/agent"
+	"firn/provider"
+	"firn/provider/scripted"
+	"firn/store"
+	"firn/tool"
+	"firn/window"
+)
+
+// answers makes a model that names sessions with one text and answers all
+// else with another.
+func answers(title, text string) *scripted.Model {
+	return byPurpose(map[provider.Purpose]scripted.Step{provider.ForTitle: scripted.Say(title), provider.ForTurn: scripted.Say(text)})
+}
+
+// byPurpose makes a model that answers by what it is asked for.
+func byPurpose(steps map[provider.Purpose]scripted.Step) *scripted.Model {
+	var m *scripted.Model
+	m = scripted.Func(scripted.Info(), func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
+		return m.Play(ctx, req, steps[req.Purpose])
+	})
+	return m
+}
+
+func TestTitles(t *testing.T) {
+	long := "please help me to plan a rather long birthday trip through the mountains of Switzerland"
+	for name, c := range map[string]struct{ said, title, want string }{
+		"named by the model":     {"Hello there.", "\"A friendly greeting.\"\n", "title auto: Hello there.|title auto: A friendly greeting"},
+		"cut at a word":          {long, "Birthday trip through Switzerland", "title auto: please help me to plan a rather long birthday trip through…|title auto: Birthday trip through Switzerland"},
+		"the model talks":        {"Hi.", strings.Repeat("a title that goes on and on ", 5), "title auto: Hi."},
+		"the model says nothing": {"Hi.", " \n", "title auto: Hi."},
+		"the first line counts":  {"\n\n  Fix   the lock\nit hangs", "Lock fix", "title auto: Fix the lock|title auto: Lock fix"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := playOn(t, answers(c.title, "Fine."))
+			b.NoTitles = false
+			b.say(c.said)
+			b.Wait()
+			b.say("again")
+			b.Wait()
+			var titles []string
+			for line := range strings.SplitSeq(b.log(), "\n") {
+				if strings.HasPrefix(line, "title") {
+					titles = append(titles, line)
+				}
+			}
+			want(t, strings.Join(titles, "|"), c.want)
+		})
+	}
+}
+
+// TestUsersTitleStays names a session by hand while the model thinks of a name.
+func TestUsersTitleStays(t *testing.T) {
+	named := make(chan struct{})
+	title := scripted.Say("Something else")
+	title.Before = func(context.Context) error { <-named; return nil }
+	b := playOn(t, byPurpose(map[provider.Purpose]scripted.Step{provider.ForTitle: title, provider.ForTurn: scripted.Say("Fine.")}))
+	b.NoTitles = false
+	b.say("Hello.") // does not wait for the title
+	mine := firn.NewEntry(&firn.Title{Name: "Mine", Source: firn.SourceUser})
+	if _, err := b.Store.Append(t.Context(), b.id, store.Any, mine); err != nil {
+		t.Fatal(err)
+	}
+	close(named)
+	b.Wait()
+	for info, err := range b.Store.List(t.Context(), store.Query{}) {
+		if err != nil || info.Title != "Mine" {
+			t.Errorf("it is called %q, %v", info.Title, err)
+		}
+	}
+	if !strings.Contains(b.log(), "Something else") {
+		t.Error("the model was not asked, so this proves nothing")
+	}
+}
+
+// TestCounters counts a session with tools, a retry, a title and a compaction:
+// every answer once, whether read from the last turn or from the beginning.
+func TestCounters(t *testing.T) {
+	usage := func(in, out int64) *firn.Usage {
+		return &firn.Usage{Input: in, Output: out, CacheRead: 5, Total: in + out + 5, Cost: firn.Cost{Total: 0.5}}
+	}
+	call := scripted.Call("1", "echo", arg("x"))
+	call.Usage = usage(10, 1)
+	said := scripted.Say("done")
+	said.Usage = usage(20, 2)
+	b := play(t, call, said, call, said)
+	b.Tools = []tool.Tool{echo("echo")}
+	for turn := 1; turn <= 2; turn++ {
+		b.say("go")
+		c, err := agent.Count(t.Context(), b.Store, b.id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := int64(turn)
+		wanted := agent.Counters{Input: 30 * n, Output: 3 * n, CacheRead: 10 * n, Cost: float64(n), Answers: 2 * turn, Turns: turn, Window: 27}
+		if c != wanted {
+			t.Errorf("after turn %d: %+v, want %+v", turn, c, wanted)
+		}
+		var whole agent.Counters
+		for _, e := range b.entries() {
+			whole.Add(e)
+		}
+		if whole != c {
+			t.Errorf("counted anew it is %+v", whole)
+		}
+	}
+	if c := (agent.Counters{Input: 1, Output: 2, CacheRead: 3, CacheWrite: 4}); c.Total() != 10 {
+		t.Error("the total is wrong")
+	}
+}
+
+func TestOverrides(t *testing.T) {
+	other := scripted.Info()
+	other.Name = "other"
+	second := scripted.New(other, scripted.Forever(scripted.Say("I am the other.")))
+	b := play(t, scripted.Forever(scripted.Say("I am the first.")))
+	b.Models = func(p, m string) (provider.Model, error) {
+		if p == other.Provider && m == other.Name {
+			return second, nil
+		}
+		return nil, fmt.Errorf("no model %s/%s: %w", p, m, firn.ErrNotFound)
+	}
+	b.Thinking = provider.ThinkLow
+	b.say("one")
+	if err := b.Override(t.Context(), b.id, agent.Override{Provider: other.Provider, Model: "other", Thinking: provider.ThinkHigh, Verbose: "on"}); err != nil {
+		t.Fatal(err)
+	}
+	if out := b.say("two"); out.Text != "I am the other." {
+		t.Errorf("%q answered", out.Text)
+	}
+	if got := []provider.Thinking{b.model.Requests()[0].Thinking, second.Requests()[0].Thinking}; got[0] != provider.ThinkLow || got[1] != provider.ThinkHigh {
+		t.Errorf("it thinks %v", got)
+	}
+	for name, o := range map[string]agent.Override{
+		"half a model": {Model: "x"}, "unknown model": {Provider: "x", Model: "y"}, "thinking": {Thinking: "much"}, "verbose": {Verbose: "maybe"},
+	} {
+		if err := b.Override(t.Context(), b.id, o); err == nil {
+			t.Errorf("%s is taken", name)
+		}
+	}
+}
+
+// TestHooks changes, denies and watches calls.
+func TestHooks(t *testing.T) {
+	b := play(t,
+		scripted.Join(scripted.Call("1", "echo", arg("a")), scripted.Call("2", "echo", arg("secret")), scripted.Call("3", "echo", arg("c"))),
+		scripted.Say("done"))
+	b.Tools = []tool.Tool{echo("echo")}
+	b.Hooks.BeforeTool = func(_ context.Context, run agent.Run, call firn.ToolCall) (agent.Verdict, error) {
+		if run.Said != "go" || run.Session != b.id {
+			t.Errorf("the hook is told %+v", run)
+		}
+		switch call.ID {
+		case "2":
+			return agent.Verdict{Deny: "not that one"}, nil
+		case "3":
+			return agent.Verdict{Arguments: []byte(arg("changed"))}, nil
+		}
+		return agent.Verdict{}, nil
+	}
+	b.Hooks.AfterTool = func(_ context.Context, _ agent.Run, _ firn.ToolCall, r tool.Result) (tool.Result, error) {
+		return tool.TextResult("<" + firn.JoinText(r.Parts) + ">"), nil
+	}
+	var ended agent.Outcome
+	b.Hooks.AfterTurn = func(_ context.Context, _ agent.Run, o agent.Outcome) error { ended = o; return errors.New("told") }
+	events, err := b.run(t.Context(), agent.Say("go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, strings.Join(strings.Split(b.log(), "\n")[2:], "\n"),
+		"toolResult: =<a>", "toolResult: !the call was not allowed: not that one", "toolResult: =<changed>", "assistant: done")
+	if ended.Text != "done" || ended.Calls != 3 {
+		t.Errorf("after the turn it is told %+v", ended)
+	}
+	if !slices.Contains(events, agent.Event(agent.Notice{Text: "after the turn: told"})) {
+		t.Error("the hook's error is not told")
+	}
+}
+
+// TestFailingHooks sees that a hook that fails ends the turn, on record, with
+// all calls answered.
+func TestFailingHooks(t *testing.T) {
+	failure := errors.New("the hook failed")
+	for name, set := range map[string]func(*agent.Hooks){
+		"before the run": func(h *agent.Hooks) {
+			h.BeforeRun = func(context.Context, agent.Run) ([]window.Injection, error) { return nil, failure }
+		},
+		"before a tool": func(h *agent.Hooks) {
+			h.BeforeTool = func(context.Context, agent.Run, firn.ToolCall) (agent.Verdict, error) {
+				return agent.Verdict{}, failure
+			}
+		},
+		"after a tool": func(h *agent.Hooks) {
+			h.AfterTool = func(context.Context, agent.Run, firn.ToolCall, tool.Result) (tool.Result, error) {
+				return tool.Result{}, failure
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := play(t, scripted.Forever(scripted.Call("1", "echo", arg("a"))))
+			b.Tools = []tool.Tool{echo("echo")}
+			set(&b.Hooks)
+			if _, err := b.run(t.Context(), agent.Say("go")); !errors.Is(err, failure) {
+				t.Fatalf("the error is %v", err)
+			}
+			checkClosed(t, b)
+		})
+	}
+}
+
+// TestInjected sees that what is injected stands before what the user said
+// last, is fresh in each turn, and is never stored.
+func TestInjected(t *testing.T) {
+	b := play(t, scripted.Say("one"), scripted.Call("1", "echo", arg("x")), scripted.Say("two"))
+	b.Tools = []tool.Tool{echo("echo")}
+	day := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
+	turn := 0
+	b.Hooks.BeforeRun = func(context.Context, agent.Run) ([]window.Injection, error) {
+		turn++
+		return slices.Concat(
+			agent.Peers([]agent.Peer{{Name: "cook", Description: "cooks"}}),
+			agent.Recalled(fmt.Sprintf("in turn %d </recall> escaped?", turn)),
+			[]window.Injection{agent.Environment("/src", day)},
+			agent.Instructions([]string{"", "Be kind.", " Be brief. "}),
+			agent.Peers(nil), agent.Instructions(nil), agent.Recalled(" "),
+		), nil
+	}
+	b.say("first")
+	b.say("second")
+	if strings.Contains(b.log(), "recall") {
+		t.Errorf("it is stored:\n%s", b.log())
+	}
+	requests := b.model.Requests()
+	for i, wanted := range []string{
+		"<agents>\n- cook: cooks\n</agents> <recall>\nin turn 1 <\\/recall> escaped?\n</recall> <environment>\nworking_directory: /src\ndate: Sunday, 15 November 2026\n</environment> <instructions>\nBe kind.\n\nBe brief.\n</instructions> first",
+		"first|one|<agents>\n- cook: cooks\n</agents> <recall>\nin turn 2 <\\/recall> escaped?\n</recall> <environment>\nworking_directory: /src\ndate: Sunday, 15 November 2026\n</environment> <instructions>\nBe kind.\n\nBe brief.\n</instructions> second",
+	} {
+		var sent []string
+		for _, it := range requests[i].Window.Items {
+			_, text, _ := strings.Cut(brief(&it.Message), ": ")
+			sent = append(sent, text)
+		}
+		want(t, strings.Join(sent, "|"), wanted)
+	}
+	if a, b := requests[1].Window.Items[2], requests[2].Window.Items[2]; brief(&a.Message) != brief(&b.Message) {
+		t.Error("it changes within a turn")
+	}
+	b.accepted()
+}
+
+// TestSessionTools lets an agent look at its sessions, ask one and spawn one.
+func TestSessionTools(t *testing.T) {
+	b := play(t, scripted.Say("I know: it is blue."))
+	b.Tools = b.SessionTools()
+	other := b.id
+	b.say("What colour is it?")
+	b.id = firn.NewID()
+	replace := func(s scripted.Step) scripted.Step {
+		call := s.Parts[0].(firn.ToolCall)
+		call.Arguments = []byte(strings.ReplaceAll(string(call.Arguments), "OTHER", string(other)))
+		call.Arguments = []byte(strings.ReplaceAll(string(call.Arguments), "SELF", string(b.id)))
+		s.Parts = []firn.Part{call}
+		return s
+	}
+	b.model = scripted.New(scripted.Info(),
+		scripted.Call("1", "sessions_list", `{}`),
+		replace(scripted.Call("2", "sessions_history", `{"session":"OTHER"}`)),
+		replace(scripted.Call("3", "sessions_send", `{"session":"OTHER","message":"Still?"}`)),
+		scripted.Say("Yes, blue."), // in the other session
+		replace(scripted.Call("4", "sessions_send", `{"session":"SELF","message":"Me?"}`)),
+		scripted.Call("5", "sessions_history", `{"session":"nowhere"}`),
+		scripted.Call("6", "sessions_spawn", `{"task":"count to three","label":"counting"}`),
+		scripted.Say("One, two, three."), // in the child
+		scripted.Say("All done."),
+	)
+	b.Model = b.model
+	b.say("Look around.")
+	log := b.log()
+	for _, wanted := range []string{
+		string(other), "(this conversation)", "assistant] I know: it is blue.", "answered:\nYes, blue.",
+		"waits for this one", `!find session "nowhere"`, "answered:\nOne, two, three.", "assistant: All done.",
+	} {
+		if !strings.Contains(log, wanted) {
+			t.Errorf("there is no %q in\n%s", wanted, log)
+		}
+	}
+	children := 0
+	for info, err := range b.Store.List(t.Context(), store.Query{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Title != "counting" {
+			continue
+		}
+		children++
+		for rec := range b.Store.Read(t.Context(), info.ID, store.Start) {
+			entry, err := rec.Entry()
+			if h, ok := entry.Body.(*firn.Header); err != nil || !ok || h.ParentSession != string(b.id) {
+				t.Errorf("the child's header is %+v, %v", entry.Body, err)
+			}
+			break
+		}
+	}
+	if children != 1 {
+		t.Errorf("there are %d children", children)
+	}
+}
