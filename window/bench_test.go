@@ -59,3 +59,48 @@ func BenchmarkBuild(b *testing.B) {
 		})
 	}
 }
+
+// tenThousand is a path of 10,000 entries: 2,500 turns of one tool call each,
+// or one turn of 5,000.
+func tenThousand(oneTurn bool) window.Path {
+	var messages []firn.Message
+	for _, rec := range largeSession(2500 * 6600)[1:] {
+		e, _ := rec.Entry()
+		m := e.Body.(*firn.Message)
+		if oneTurn && m.Role == firn.RoleUser && len(messages) > 0 {
+			m = assistantBody("go on")
+		}
+		messages = append(messages, *m)
+	}
+	return window.PathOf(messages[:min(len(messages), 10000)])
+}
+
+// BenchmarkShrink does for each request what makes a path of 10,000 entries and
+// some 16 MB fit.
+func BenchmarkShrink(b *testing.B) {
+	turns, single := tenThousand(false), tenThousand(true)
+	ways := []struct {
+		name string
+		do   func() window.Path
+	}{
+		{"fit/all", func() window.Path { return turns.Fit(1<<40, nil) }},
+		{"fit/half", func() window.Path { return turns.Fit(2_000_000, nil) }},
+		{"fit/little", func() window.Path { return turns.Fit(100_000, nil) }},
+		{"fit/one-turn", func() window.Path { return single.Fit(100_000, nil) }},
+		{"limit", func() window.Path { return turns.Limit(20) }},
+		{"prune/trim", func() window.Path {
+			return turns.Prune(window.Pruning{HardClear: window.HardClear{Disabled: true}}, 200_000)
+		}},
+		{"prune/clear", func() window.Path { return turns.Prune(window.Pruning{}, 200_000) }},
+		{"prune/nothing", func() window.Path { return turns.Prune(window.Pruning{}, 1<<40) }},
+		{"bound", func() window.Path { return turns.BoundResults(window.ResultChars) }},
+	}
+	for _, way := range ways {
+		b.Run(way.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				way.do()
+			}
+		})
+	}
+}

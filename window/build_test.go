@@ -112,6 +112,7 @@ func FuzzBuild(f *testing.F) {
 		for _, ask := range asks {
 			verify(t, p, ask)
 		}
+		verifyShrinks(t, p, &choices{data[max(0, len(data)-80):]})
 	})
 }
 

@@ -76,10 +76,7 @@ func (p Path) Fit(budget int64, counter TokenCounter) Path {
 	if f.used <= f.room {
 		return p
 	}
-	if !f.begun {
-		f.best = f.lastTurn(0)
-	}
-	return p.leaveOut(f.best, OverBudget)
+	return p.leaveOut(f.lastTurn(0), OverBudget) // nobody began it, or results that have no call are in the way
 }
 
 // fixed counts what of a path is always sent.
@@ -144,7 +141,8 @@ func (f *fitting) take(i int, place place, tokens int64) {
 	}
 }
 
-// lastTurn decides what stays of the last turn, which begins at a place.
+// lastTurn decides what stays of the last turn, which begins at a place. If
+// there is room all stays but the loose results.
 func (f *fitting) lastTurn(at int) cut {
 	c := cut{head: at, first: f.first, tail: f.first}
 	if !f.over() || len(f.rounds) == 0 {
@@ -172,28 +170,33 @@ const (
 )
 
 // placeOf looks at an entry as the rules will: an answer in which nothing is
-// left once they took away what is empty is none, and a user's message that
-// brings results is not what the user said.
+// left once they took away what is empty is none, and whoever brings a result,
+// it goes with its call.
 func placeOf(e *firn.Entry) place {
 	if !isSent(e) {
 		return silent
 	}
-	m, ok := e.Body.(*firn.Message)
-	if !ok {
-		return aside
-	}
-	switch m.Role {
-	case firn.RoleToolResult:
-		return outcome
-	case firn.RoleUser:
-		if slices.ContainsFunc(m.Parts, isResult) {
+	switch b := e.Body.(type) {
+	case *firn.CustomMessage:
+		if slices.ContainsFunc(b.Parts, isResult) {
 			return outcome
 		}
+	case *firn.Message:
+		return placeOfMessage(b)
+	}
+	return aside
+}
+
+func placeOfMessage(m *firn.Message) place {
+	switch {
+	case m.Role == firn.RoleAssistant && slices.ContainsFunc(m.Parts, isSpoken):
+		return answer
+	case m.Role == firn.RoleAssistant:
+		return aside
+	case m.Role == firn.RoleToolResult || slices.ContainsFunc(m.Parts, isResult):
+		return outcome
+	case m.Role == firn.RoleUser:
 		return opening
-	case firn.RoleAssistant:
-		if slices.ContainsFunc(m.Parts, isSpoken) {
-			return answer
-		}
 	}
 	return aside
 }

@@ -209,7 +209,7 @@ func (t SoftTrim) short(content []firn.Part) (text string, ok bool) {
 	if chars(content, 0)+len(content) <= t.MaxChars {
 		return "", false // which goes for most, and is cheap to see
 	}
-	text = firn.JoinText(content)
+	text = textOf(content)
 	size := units(text)
 	if size <= t.MaxChars || size <= t.HeadChars+t.TailChars {
 		return "", false

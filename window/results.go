@@ -129,6 +129,16 @@ func isPlain(content []firn.Part) bool {
 	return true
 }
 
+// textOf joins the texts of a result, which mostly is one.
+func textOf(content []firn.Part) string {
+	if len(content) == 1 {
+		if t, ok := content[0].(firn.Text); ok {
+			return t.Text
+		}
+	}
+	return firn.JoinText(content)
+}
+
 // trimNote is what OpenClaw says below a result that it shortened.
 func trimNote(head, tail, size int) string {
 	return fmt.Sprintf("\n\n[Tool result trimmed: kept first %d chars and last %d chars of %d chars.]", head, tail, size)
@@ -136,19 +146,28 @@ func trimNote(head, tail, size int) string {
 
 // headUnits returns the longest beginning of at most n UTF-16 units.
 func headUnits(s string, n int) string {
-	for i, r := range s {
-		if n -= unitsOf(r); n < 0 {
-			return s[:i]
+	i := 0
+	for i < len(s) {
+		r, size := rune(s[i]), 1
+		if r >= utf8.RuneSelf {
+			r, size = utf8.DecodeRuneInString(s[i:])
 		}
+		if n -= unitsOf(r); n < 0 {
+			break
+		}
+		i += size
 	}
-	return s
+	return s[:i]
 }
 
 // tailUnits returns the longest end of at most n UTF-16 units.
 func tailUnits(s string, n int) string {
 	i := len(s)
 	for i > 0 {
-		r, size := utf8.DecodeLastRuneInString(s[:i])
+		r, size := rune(s[i-1]), 1
+		if r >= utf8.RuneSelf {
+			r, size = utf8.DecodeLastRuneInString(s[:i])
+		}
 		if n -= unitsOf(r); n < 0 {
 			break
 		}
