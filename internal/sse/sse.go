@@ -8,10 +8,10 @@ package sse
 import (
 	"bufio"
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"strings"
 
 	"firn"
 )
@@ -27,17 +27,17 @@ type Event struct {
 	Data []byte
 }
 
-// MaxEvent bounds the size of one event in bytes. A server that sends more
-// without ending the event is broken.
+// MaxEvent bounds the data of one event, and every line, in bytes. A server
+// that sends more is broken.
 const MaxEvent = 64 << 20
 
-// Read yields the events of a stream until it ends. An end in the middle of an
-// event drops that event, as the format says, and is not an error here: who
-// needs to know whether all came looks for the event that says so. An error is
-// the reader's, or ErrTooLarge.
+// Read yields the events of a stream until it ends, each as soon as the line
+// that ends it came. An end in the middle of an event drops that event, as the
+// format says, and is not an error here: who needs to know whether all came
+// looks for the event that says so. An error is the reader's, or ErrTooLarge.
 func Read(r io.Reader) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		s := &scanner{lines: bufio.NewReaderSize(r, 16<<10)}
+		s := &scanner{in: bufio.NewReaderSize(r, 16<<10)}
 		for {
 			event, ok, err := s.next()
 			if err != nil {
@@ -53,9 +53,12 @@ func Read(r io.Reader) iter.Seq2[Event, error] {
 
 // scanner gathers lines into events.
 type scanner struct {
-	lines *bufio.Reader
+	in *bufio.Reader
+	// line holds a line that did not come in one piece.
 	line  []byte
 	event Event
+	// name is that of an event before this one: most streams repeat a few.
+	name string
 	// data says that the event has a data field, if only an empty one.
 	data bool
 	// begun: the first line was read, and a mark of byte order before it left out.
@@ -63,105 +66,150 @@ type scanner struct {
 	// cr: the last line ended in a carriage return; a line feed right behind it
 	// belongs to that end.
 	cr bool
-	// size counts the bytes of the event.
-	size int
 }
 
 // next returns the next event that has data; false at the end.
 func (s *scanner) next() (Event, bool, error) {
-	s.event.Name, s.event.Data, s.data, s.size = "", s.event.Data[:0], false, 0
+	s.event.Name, s.event.Data, s.data = "", s.event.Data[:0], false
 	for {
 		line, err := s.readLine()
-		if errors.Is(err, io.EOF) {
+		if err == io.EOF {
 			return Event{}, false, nil
 		}
 		if err != nil {
 			return Event{}, false, err
 		}
-		if s.size += len(line) + 1; s.size > MaxEvent {
-			return Event{}, false, fmt.Errorf("read an event of a stream: more than %d bytes: %w", MaxEvent, firn.ErrTooLarge)
-		}
 		if len(line) > 0 {
-			s.field(line)
+			if err := s.field(line); err != nil {
+				return Event{}, false, err
+			}
 			continue
 		}
 		if s.data {
 			return s.event, true, nil
 		}
-		s.event.Name, s.size = "", 0
+		s.event.Name = ""
 	}
 }
 
-// field takes one line of an event.
-func (s *scanner) field(line []byte) {
+// field takes one line of an event. What it does not know it leaves out, and
+// comments, which are fields without a name.
+func (s *scanner) field(line []byte) error {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))
 	switch string(name) {
 	case "event":
-		s.event.Name = string(value)
+		if s.name != string(value) {
+			s.name = string(value)
+		}
+		s.event.Name = s.name
 	case "data":
+		if len(s.event.Data)+len(value) >= MaxEvent {
+			return tooLarge()
+		}
 		if s.data {
 			s.event.Data = append(s.event.Data, '\n')
 		}
 		s.event.Data = append(s.event.Data, value...)
 		s.data = true
 	case "id":
-		if bytes.IndexByte(value, 0) < 0 {
+		if s.event.ID != string(value) && bytes.IndexByte(value, 0) < 0 {
 			s.event.ID = string(value)
 		}
 	}
+	return nil
 }
 
 // readLine returns the next line without its end, which is LF, CR or CRLF. A
-// line that the stream ends in the middle of is not one.
+// line that the stream ends in the middle of is not one. It is valid until the
+// next is read.
 func (s *scanner) readLine() ([]byte, error) {
 	s.line = s.line[:0]
 	for {
-		c, err := s.lines.ReadByte()
-		if err != nil {
+		if _, err := s.in.Peek(1); err != nil {
 			return nil, err
 		}
-		if s.cr && c == '\n' {
+		had, _ := s.in.Peek(s.in.Buffered()) // cannot fail: it is there
+		if s.cr && had[0] == '\n' {
 			s.cr = false
+			s.in.Discard(1)
 			continue
 		}
-		s.cr = c == '\r'
-		if c == '\n' || c == '\r' {
-			break
+		s.cr = false
+		end := lineEnd(had)
+		if end < 0 {
+			if len(s.line)+len(had) > MaxEvent {
+				return nil, tooLarge()
+			}
+			s.line = append(s.line, had...)
+			s.in.Discard(len(had))
+			continue
 		}
-		if len(s.line) >= MaxEvent {
-			return nil, fmt.Errorf("read an event of a stream: a line of more than %d bytes: %w", MaxEvent, firn.ErrTooLarge)
+		s.cr = had[end] == '\r'
+		line := had[:end]
+		if len(s.line) > 0 {
+			s.line = append(s.line, line...)
+			line = s.line
 		}
-		s.line = append(s.line, c)
+		s.in.Discard(end + 1)
+		if !s.begun {
+			s.begun = true
+			line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
+		}
+		return line, nil
 	}
-	if !s.begun {
-		s.begun = true
-		return bytes.TrimPrefix(s.line, []byte("\xef\xbb\xbf")), nil
-	}
-	return s.line, nil
 }
 
-// Append adds an event to b in the form that streams have.
+// lineEnd is where the first line ends, or -1.
+func lineEnd(b []byte) int {
+	lf := bytes.IndexByte(b, '\n')
+	if lf >= 0 {
+		b = b[:lf]
+	}
+	if cr := bytes.IndexByte(b, '\r'); cr >= 0 {
+		return cr
+	}
+	return lf
+}
+
+func tooLarge() error {
+	return fmt.Errorf("read an event of a stream: more than %d bytes: %w", MaxEvent, firn.ErrTooLarge)
+}
+
+// Append adds an event to b in the form that streams have. A line break in the
+// data is read back as a line feed, whichever it was; one in the id or the name
+// as a space. An id with a NUL in it is not told, since no reader would take it.
 func Append(b []byte, e Event) []byte {
-	if e.ID != "" {
-		b = append(append(append(b, "id: "...), oneLine(e.ID)...), '\n')
+	if e.ID != "" && strings.IndexByte(e.ID, 0) < 0 {
+		b = appendField(b, "id: ", e.ID)
 	}
 	if e.Name != "" {
-		b = append(append(append(b, "event: "...), oneLine(e.Name)...), '\n')
+		b = appendField(b, "event: ", e.Name)
 	}
-	for line := range bytes.SplitSeq(e.Data, []byte("\n")) {
-		b = append(append(append(b, "data: "...), line...), '\n')
+	for rest := e.Data; ; {
+		end := lineEnd(rest)
+		b = append(b, "data: "...)
+		if end < 0 {
+			b = append(b, rest...)
+			return append(b, "\n\n"...)
+		}
+		b = append(append(b, rest[:end]...), '\n')
+		if bytes.HasPrefix(rest[end:], []byte("\r\n")) {
+			end++
+		}
+		rest = rest[end+1:]
 	}
-	return append(b, '\n')
 }
 
-// oneLine keeps a value from ending its line.
-func oneLine(s string) string {
-	clean := []byte(s)
-	for i, c := range clean {
+// appendField adds a line whose value must not end it.
+func appendField(b []byte, name, value string) []byte {
+	b = append(b, name...)
+	for i := range len(value) {
+		c := value[i]
 		if c == '\n' || c == '\r' {
-			clean[i] = ' '
+			c = ' '
 		}
+		b = append(b, c)
 	}
-	return string(clean)
+	return append(b, '\n')
 }
