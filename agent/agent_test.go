@@ -384,7 +384,9 @@ func TestLoopGuard(t *testing.T) {
 		steps = append(steps, scripted.Call(fmt.Sprint(i), "broken", fmt.Sprintf(`{"n":%d}`, i)))
 	}
 	b := play(t, steps...)
-	b.Tools = []tool.Tool{tool.New("broken", "", func(_ context.Context, a struct{ N int }) (tool.Result, error) {
+	b.Tools = []tool.Tool{tool.New("broken", "", func(_ context.Context, a struct {
+		N int `json:"n"`
+	}) (tool.Result, error) {
 		return tool.Result{}, fmt.Errorf("no %d", a.N)
 	})}
 	_, err := b.run(t.Context(), agent.Say("go"))

@@ -23,9 +23,7 @@ func (t *turn) ask() (firn.Entry, error) {
 	if shown := d.hush.held.String(); shown != "" && !t.a.Silence.Silent(message.Text()) {
 		t.emit(Delta{Text: d.hush.release()})
 	}
-	if message.Time.IsZero() {
-		message.Time = t.a.now()
-	}
+	message.Time = t.a.now()
 	entry := firn.NewEntry(&message)
 	entry.ID = d.id
 	if err := t.keep(entry); err != nil {
