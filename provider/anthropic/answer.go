@@ -47,15 +47,30 @@ func (a *answer) blockStart(data []byte) (provider.Event, error) {
 	if a.find(event.Index) != nil {
 		return nil, a.fault("block %d begins twice", event.Index)
 	}
-	var begin struct {
-		Type string `json:"type"`
+	kind := kindOf(event.Block)
+	if kind == "" {
+		return nil, a.fault("block %d does not say what it is: %.200q", event.Index, event.Block)
 	}
-	if err := a.decode(event.Block, &begin); err != nil {
-		return nil, err
-	}
-	c := &content{index: event.Index, kind: begin.Type}
+	c := &content{index: event.Index, kind: kind}
 	a.blocks = append(a.blocks, c)
 	return a.open(c, event.Block)
+}
+
+// kindOf is the type of a block, nothing if it has none. It is read to the
+// letter, as stores read it: encoding/json would take "Type" for it as well.
+func kindOf(block json.RawMessage) string {
+	r := rawjson.New(block)
+	if !r.Object() {
+		return ""
+	}
+	for r.Member() {
+		if r.KeyText() == "type" {
+			kind, _ := r.Text()
+			return kind
+		}
+		r.Skip()
+	}
+	return ""
 }
 
 // open takes what a block begins with.

@@ -127,7 +127,7 @@ func headerOf(o Options, age age) http.Header {
 		header[http.CanonicalHeaderKey(name)] = values
 	}
 	if age.bound {
-		betas := append([]string{bindingBeta}, o.Header.Values("Anthropic-Beta")...)
+		betas := append([]string{bindingBeta}, header.Values("Anthropic-Beta")...)
 		header.Set("Anthropic-Beta", strings.Join(betas, ","))
 	}
 	return header

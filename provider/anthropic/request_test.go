@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -43,8 +44,8 @@ func settingsOf(name string) settings {
 // build makes a window for the model with that name.
 func build(name, system string, injected []window.Injection, messages ...*firn.Message) window.Window {
 	var path window.Path
-	for _, m := range messages {
-		path.Entries = append(path.Entries, firn.Entry{ID: firn.NewEntryID(), Body: m})
+	for i, m := range messages {
+		path.Entries = append(path.Entries, firn.Entry{ID: firn.EntryID(fmt.Sprint("e", i)), Body: m})
 	}
 	return window.Build(path, window.Options{
 		System: system, Profile: window.Anthropic(), Injected: injected,

@@ -78,7 +78,11 @@ func adaptivePlan(s settings, req provider.Request, effort string) plan {
 // room for any, there is no thinking.
 func budgetPlan(s settings, req provider.Request, budget int64) plan {
 	most := maxTokens(s.spec, req, budget)
-	budget = min(budget, most-leastAnswer)
+	rest := int64(leastAnswer)
+	if req.MaxTokens > 0 {
+		rest = min(rest, req.MaxTokens)
+	}
+	budget = min(budget, most-rest)
 	if budget < leastBudget {
 		return plan{maxTokens: maxTokens(s.spec, req, 0)}
 	}
