@@ -1,0 +1,268 @@
+package offline
+
+import (
+	"regexp"
+	"strings"
+)
+
+// A matcher turns a request into the call of a tool. It is false if the
+// request is for something else.
+type matcher func(c *conversation, ask string) (wanted, bool)
+
+// matchers in the order they are tried.
+var matchers = []matcher{matchNow, matchCalc, matchWrite, matchRemember, matchList, matchGrep, matchRead}
+
+// polite is what may stand before a request.
+const polite = `(?is)^(?:please |can you |could you |would you |will you |hey,? |ok,? |and |then |now |also )*`
+
+// pathWord is a path: in quotes, or a word.
+const pathWord = "(?:\"([^\"\n]+)\"|`([^`\n]+)`|'([^'\n]+)'|(\\S+))"
+
+var (
+	nowPattern = regexp.MustCompile(polite + `(?:what(?:'s|’s| is)? (?:the )?(?:current |exact )?(?:local )?(?:time|date|day)(?: and (?:the )?(?:time|date))?(?: is it| is today| today| now)?|` +
+		`(?:tell me|give me|show me|say) (?:the )?(?:current )?(?:time|date|day)|what day is (?:it|today)|what(?:'s|’s| is) today(?:'s date|’s date)?|(?:the )?(?:current )?(?:time|date)|how late is it)` +
+		`(?: right now| now| today| please)?(?: in ([a-z_/+\-:0-9]+(?: [a-z]+)?))?(?: please)?[ ?!.]*$`)
+	zonePattern = regexp.MustCompile(`(?i)^(?:[a-z_]+/[a-z_/+\-0-9]+|utc|gmt|[a-z]*[+\-][0-9:]+)$`)
+
+	calcPattern = regexp.MustCompile(polite + `(?:calc(?:ulate)?|compute|evaluate|work out)[: ]+(.+?)[ ?!.=]*$`)
+	sumPattern  = regexp.MustCompile(polite + `(?:what(?:'s|’s| is)|how much is|tell me)? *([-+(]*[0-9.][-+*/^%×÷().,0-9 ]*(?:(?:x|times|plus|minus|divided by|multiplied by|mod|to the power of)[-+*/^%×÷().,0-9 ]+)*)[ ?=]*$`)
+	funcPattern = regexp.MustCompile(polite + `(?:what(?:'s|’s| is)|how much is)? *((?:sqrt|abs|min|max|round|floor|ceil|exp|ln|log|sin|cos|tan)\(.+?)[ ?=]*$`)
+	operator    = regexp.MustCompile(`[0-9)] *(?:\*\*|[-+*/^%]) *[-+(]*[0-9.]`)
+
+	writePattern    = regexp.MustCompile(polite + `(?:write|save|put|store)(?: down)? (.+?) (?:in)?to (?:the |a )?(?:new )?(?:file )?(?:named |called )?` + pathWord + `[ ?!.]*$`)
+	rememberPattern = regexp.MustCompile(polite + `(?:remember|note|memori[sz]e|keep in mind|do not forget|don't forget|don’t forget|make a note|take a note|write down)(?:,)?(?: that| this| of this)?[:,]? +(.+)$`)
+
+	listPattern = regexp.MustCompile(polite + `(?:(?:ls|dir|list)(?: me)?(?: all)?(?: the| my)?(?: files| directory| folder| dir| contents?)*|show(?: me)?(?: all)?(?: the| my)? (?:files|directory|folder)|` +
+		`(?:what|which) files (?:are|do you see)(?: there| here)?)(?: (?:in|of|under|at|from))?(?: the)?(?: (?:directory|folder))?(?: ` + pathWord + `)?(?: (?:directory|folder))?[ ?!.]*$`)
+
+	grepCommand = regexp.MustCompile(`^grep +` + pathWord + `(?: +` + pathWord + `)? *$`)
+	grepPattern = regexp.MustCompile(polite + `(?:search|find|grep|look|scan)(?: for)? (?:the word |the text |the string |all |every )?` + pathWord + `(?: (?:in|through|across|within|under) (?:the |all |all the |my |these )?(?:files?|folder|directory|code|workspace)?(?: in| of| under)? ?` + pathWord + `?)?[ ?!.]*$`)
+
+	readPattern = regexp.MustCompile(polite + `(?:read|open|cat|show|display|print|view)(?: me)?(?: the)?(?: contents? of)?(?: the)?( file)? ` + pathWord + `(?: to me| for me| please)?[ ?!.]*$`)
+	isInPattern = regexp.MustCompile(polite + `what(?:'s|’s| is| stands)(?: written)? (?:in|inside)(?: the)?( file)? ` + pathWord + `[ ?!.]*$`)
+	saysPattern = regexp.MustCompile(polite + `what does(?: the)?( file)? ` + pathWord + ` (?:contain|say|hold)[ ?!.]*$`)
+
+	recallPattern = regexp.MustCompile(polite + `(?:(?:recall|look up|do you (?:still )?remember|can you (?:recall|remember))(?: what (?:i|we|you) (?:said|told you|decided|wrote) about| that| anything about)?|` +
+		`what (?:did|do|have|had) (i|we|you) (?:say|said|tell you|told you|talk(?:ed)? about|decided?|know|remember|write|written)(?: about| on| of| regarding)?|` +
+		`search (?:our|my|the|past|old|earlier) (?:\w+ )?(?:conversations?|sessions?|history|chats?|memory|notes) for|remind me (?:of|about|what)) +(.+?)[ ?!.]*$`)
+)
+
+// firstOf is the first group that matched, from the given one on.
+func firstOf(groups []string, from int) string {
+	for _, g := range groups[from:] {
+		if g != "" {
+			return g
+		}
+	}
+	return ""
+}
+
+func matchNow(_ *conversation, ask string) (wanted, bool) {
+	groups := nowPattern.FindStringSubmatch(ask)
+	if groups == nil {
+		return wanted{}, false
+	}
+	w := wanted{tool: "now"}
+	if zonePattern.MatchString(groups[1]) {
+		w.args = args{{"zone", groups[1]}}
+	}
+	return w, true
+}
+
+func matchCalc(_ *conversation, ask string) (wanted, bool) {
+	for _, pattern := range []*regexp.Regexp{calcPattern, funcPattern} {
+		if groups := pattern.FindStringSubmatch(ask); groups != nil {
+			return wanted{"calc", args{{"expression", expression(groups[1])}}}, true
+		}
+	}
+	groups := sumPattern.FindStringSubmatch(ask)
+	if groups == nil {
+		return wanted{}, false
+	}
+	sum := expression(groups[1])
+	return wanted{"calc", args{{"expression", sum}}}, operator.MatchString(sum)
+}
+
+// spoken are the signs of arithmetic as people say them.
+var spoken = strings.NewReplacer(" times ", "*", " multiplied by ", "*", " plus ", "+", " minus ", "-", " divided by ", "/", " mod ", "%", " to the power of ", "^",
+	" x ", "*", "×", "*", "÷", "/")
+
+func expression(text string) string {
+	return strings.TrimSpace(strings.TrimRight(spoken.Replace(strings.TrimSpace(text)), "=?. "))
+}
+
+// looksLikePath reports whether a word can only be meant as a path.
+func looksLikePath(word string) bool {
+	if strings.Contains(word, "://") || len(word) > 300 {
+		return false
+	}
+	dot := strings.LastIndexByte(word, '.')
+	return strings.Contains(word, "/") || dot >= 0 && dot+1 < len(word) && word[dot+1] != '.' && !strings.ContainsAny(word[dot+1:], " ") ||
+		word == "." || word == ".." || wellKnown[word]
+}
+
+// wellKnown are files without an extension that everybody knows.
+var wellKnown = wordSet("Makefile LICENSE README Dockerfile CHANGELOG go.mod")
+
+// trimPath takes away what ends the sentence and not the path.
+func trimPath(path string) string {
+	if path == "." || path == ".." {
+		return path
+	}
+	return strings.TrimRight(path, "?!,;:")
+}
+
+func matchRead(_ *conversation, ask string) (wanted, bool) {
+	for _, pattern := range []*regexp.Regexp{readPattern, isInPattern, saysPattern} {
+		groups := pattern.FindStringSubmatch(ask)
+		if groups == nil {
+			continue
+		}
+		path := trimPath(firstOf(groups, 2))
+		if groups[1] != "" || looksLikePath(path) {
+			return wanted{"read_file", args{{"path", path}}}, path != ""
+		}
+	}
+	return wanted{}, false
+}
+
+func matchList(_ *conversation, ask string) (wanted, bool) {
+	groups := listPattern.FindStringSubmatch(ask)
+	if groups == nil {
+		return wanted{}, false
+	}
+	path := trimPath(firstOf(groups, 1))
+	explicit := strings.Contains(strings.ToLower(ask), "file") || strings.Contains(strings.ToLower(ask), "director") || strings.Contains(strings.ToLower(ask), "folder")
+	switch strings.ToLower(path) {
+	case "", "here", "there", "it", "workspace":
+		path = "."
+	default:
+		if !explicit && !looksLikePath(path) && !strings.HasPrefix(strings.ToLower(ask), "ls ") {
+			return wanted{}, false // "list three colours"
+		}
+	}
+	return wanted{"list_dir", args{{"path", path}}}, true
+}
+
+func matchGrep(_ *conversation, ask string) (wanted, bool) {
+	groups := grepCommand.FindStringSubmatch(ask)
+	if groups == nil {
+		groups = grepPattern.FindStringSubmatch(ask)
+	}
+	if groups == nil {
+		return wanted{}, false
+	}
+	low := strings.ToLower(ask)
+	path := trimPath(firstOf(groups, 5))
+	explicit := strings.Contains(low, "grep") || strings.Contains(low, " file") || strings.Contains(low, " folder") || strings.Contains(low, " code") ||
+		strings.Contains(low, " director") || strings.Contains(low, " workspace")
+	if !explicit && !looksLikePath(path) {
+		return wanted{}, false
+	}
+	pattern := firstOf(groups[:5], 1)
+	if !strings.Contains(low, "grep") {
+		pattern = regexp.QuoteMeta(pattern) // a word that is looked for, not an expression
+	}
+	w := wanted{"grep", args{{"pattern", pattern}}}
+	if path != "" {
+		w.args = append(w.args, [2]string{"path", path})
+	}
+	return w, pattern != "" && pattern != "files"
+}
+
+func matchWrite(c *conversation, ask string) (wanted, bool) {
+	groups := writePattern.FindStringSubmatch(ask)
+	if groups == nil {
+		return wanted{}, false
+	}
+	path := trimPath(firstOf(groups, 2))
+	if !looksLikePath(path) && !strings.Contains(strings.ToLower(ask), "file ") {
+		return wanted{}, false // "write a letter to Ada"
+	}
+	content := unquote(groups[1])
+	switch strings.ToLower(content) {
+	case "it", "that", "this", "the answer", "your answer", "the last answer", "your last answer", "the result":
+		content = c.lastAnswer()
+	}
+	return wanted{"write_file", args{{"path", path}, {"content", content}}}, content != ""
+}
+
+// unquote takes quotation marks off that stand around all of a text.
+func unquote(text string) string {
+	text = strings.TrimSpace(text)
+	for _, marks := range [...][2]string{{`"`, `"`}, {"'", "'"}, {"`", "`"}, {"“", "”"}} {
+		if len(text) >= len(marks[0])+len(marks[1]) && strings.HasPrefix(text, marks[0]) && strings.HasSuffix(text, marks[1]) {
+			return text[len(marks[0]) : len(text)-len(marks[1])]
+		}
+	}
+	return text
+}
+
+// lastAnswer is what the model said last.
+func (c *conversation) lastAnswer() string {
+	for i := len(c.heard) - 1; i >= 0; i-- {
+		if c.heard[i].by == byModel {
+			return c.heard[i].text
+		}
+	}
+	return ""
+}
+
+func matchRemember(_ *conversation, ask string) (wanted, bool) {
+	groups := rememberPattern.FindStringSubmatch(ask)
+	if groups == nil || isQuestion(ask) {
+		return wanted{}, false
+	}
+	return wanted{"memory_write", args{{"text", strings.TrimSpace(groups[1])}}}, true
+}
+
+// maxAsk bounds how much of a message is matched against the patterns.
+const maxAsk = 8000
+
+// clauseEnd parts several requests in one message.
+var clauseEnd = regexp.MustCompile(`(?i)(?:\s*;\s*|,?\s+and then\s+|,?\s+then\s+|,?\s+and\s+|\.\s+|\?\s+|\n+)`)
+
+// maxCalls bounds the calls of one answer.
+const maxCalls = 8
+
+// requests finds the calls that a message asks for. Several requests in one
+// message count if each of them is understood; otherwise the message is taken
+// as one.
+func (c *conversation) requests(ask string) []wanted {
+	if len(ask) > maxAsk {
+		return nil
+	}
+	var calls []wanted
+	for _, clause := range clauseEnd.Split(strings.TrimSpace(ask), -1) {
+		if strings.TrimSpace(clause) == "" {
+			continue
+		}
+		w, ok := c.request(clause)
+		if path := trimPath(strings.Trim(clause, " .")); !ok && len(calls) > 0 && calls[len(calls)-1].tool == "read_file" &&
+			looksLikePath(path) && !strings.Contains(path, " ") {
+			w, ok = wanted{"read_file", args{{"path", path}}}, true // read a.txt and b.txt
+		}
+		if !ok || len(calls) == maxCalls {
+			calls = nil
+			break
+		}
+		calls = append(calls, w)
+	}
+	if len(calls) > 0 {
+		return calls
+	}
+	if w, ok := c.request(ask); ok {
+		return []wanted{w}
+	}
+	return nil
+}
+
+func (c *conversation) request(ask string) (wanted, bool) {
+	ask = strings.TrimSpace(ask)
+	for _, match := range matchers {
+		if w, ok := match(c, ask); ok {
+			return w, true
+		}
+	}
+	return wanted{}, false
+}

@@ -1,0 +1,139 @@
+package offline
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"firn"
+	"firn/internal/digest"
+	"firn/internal/rawjson"
+	"firn/window"
+)
+
+// silent is the answer of a model that has nothing to say to the user.
+const silent = "NO_REPLY"
+
+// summary shortens the conversation that the request holds as a record. If it
+// holds none, it shortens the request itself. It is never longer than half of
+// what it stands for, unless that is very little.
+func (c *conversation) summary(limit int64) reply {
+	previous, lines, long := "", c.lines, 0
+	for i, h := range c.heard {
+		if h.by == bySummary && i == 0 {
+			previous = h.text
+		}
+	}
+	for _, l := range c.lines {
+		long += len(l.Text)
+		if l.Role != firn.RoleUser || l.Kind != digest.Said {
+			continue
+		}
+		record, ok := between(l.Text, "conversation")
+		if !ok {
+			continue
+		}
+		lines = digest.Parse(record)
+		previous, _ = between(strings.Replace(l.Text, record, "", 1), "previous-summary")
+	}
+	most := min(int(limit)*4, max(long/2, 800))
+	text := digest.Extract(previous, lines, most)
+	if (window.Chars{}).CountText(text) > limit {
+		text = digest.Extract(previous, lines, most/2) // characters that count twice
+	}
+	if text == "" {
+		text = cutUnits("Nothing was said.", limit*4)
+	}
+	return reply{thought: "Picking sentences.", text: text}
+}
+
+// title takes the first words of the user.
+func (c *conversation) title() reply {
+	text := ""
+	for _, l := range c.lines {
+		if l.Role == firn.RoleUser && l.Kind == digest.Said && text == "" {
+			said, ok := between(l.Text, "user")
+			if !ok {
+				said = digest.Genuine(l.Text)
+			}
+			text = said
+		}
+	}
+	return reply{thought: "The first words.", text: titleOf(text)}
+}
+
+const (
+	maxTitleWords = 6
+	maxTitleChars = 60
+)
+
+// titleOf makes a title of the first words of a text: not those that only
+// begin a request, and not ending in one that wants to go on.
+func titleOf(text string) string {
+	words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
+	for i := range words {
+		words[i] = strings.TrimFunc(words[i], func(r rune) bool { return unicode.IsPunct(r) && r != '/' && r != '#' && r != '%' })
+	}
+	words = slices.DeleteFunc(words, func(w string) bool { return w == "" })
+	for len(words) > 3 && fillers[strings.ToLower(words[0])] {
+		words = words[1:]
+	}
+	words = words[:min(maxTitleWords, len(words))]
+	for len(words) > 3 && (stopWords[strings.ToLower(words[len(words)-1])] || len([]rune(strings.Join(words, " "))) > maxTitleChars) {
+		words = words[:len(words)-1]
+	}
+	title := []rune(strings.Join(words, " "))
+	if len(title) > maxTitleChars {
+		title = append(title[:maxTitleChars-1], '…')
+	}
+	if len(title) == 0 {
+		return "A talk without words"
+	}
+	return string(title)
+}
+
+// maxNotes bounds the notes of one flush.
+const maxNotes = 5
+
+// flush writes down what the user said that is worth keeping and was not
+// written down before.
+func (c *conversation) flush() reply {
+	if !c.offers("memory_write") || len(c.outcomes) > 0 {
+		return reply{thought: "Nothing to write down.", text: silent}
+	}
+	written := ""
+	for _, l := range c.lines {
+		if l.Kind == digest.Call && l.Name == "memory_write" {
+			written += l.Text
+		}
+	}
+	for _, h := range c.heard {
+		if h.by == byNote {
+			written += h.text
+		}
+	}
+	var said []digest.Line
+	for _, ask := range c.asks[:max(0, len(c.asks)-1)] { // the last one asks for the notes
+		said = append(said, digest.Line{Role: firn.RoleUser, Kind: digest.Said, Text: ask})
+	}
+	notes := slices.DeleteFunc(digest.Notes(said), func(note string) bool {
+		return strings.HasSuffix(note, "?") || strings.Contains(written, note) || strings.Contains(written, quoted(note))
+	})
+	if len(notes) == 0 {
+		return reply{thought: "Nothing new to write down.", text: silent}
+	}
+	var b strings.Builder
+	for i, note := range notes[max(0, len(notes)-maxNotes):] {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString("- The user said: " + note)
+	}
+	return c.call("Worth keeping.", wanted{"memory_write", args{{"text", b.String()}}})
+}
+
+// quoted is a text as it stands within a JSON string.
+func quoted(text string) string {
+	spelt := rawjson.AppendString(nil, text)
+	return string(spelt[1 : len(spelt)-1])
+}

@@ -1,0 +1,206 @@
+package offline
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"firn"
+	"firn/internal/digest"
+)
+
+// A try answers one kind of message, or is false.
+type try func(c *conversation) (reply, bool)
+
+// tries in the order they are made.
+var tries = []try{nothing, greeting, about, tools, ordinal, wholeTalk, recollection, aboutUser, knownFact, statement}
+
+// turn answers the user, or goes on after tools have answered.
+func (c *conversation) turn() reply {
+	if len(c.outcomes) > 0 {
+		return c.report()
+	}
+	for _, try := range tries {
+		if r, ok := try(c); ok {
+			return r
+		}
+	}
+	return c.honest()
+}
+
+// nothing is for messages without words.
+func nothing(c *conversation) (reply, bool) {
+	if c.last != "" {
+		return reply{}, false
+	}
+	return reply{thought: "No words.", text: "I found no words of yours to answer: as firn's offline model I read text only."}, true
+}
+
+var (
+	greetingPattern = regexp.MustCompile(`(?i)^(?:hi|hello|hey|hallo|hola|salut|bonjour|moin|good (?:morning|afternoon|evening|day))(?: there| you| firn| all| everyone)?(?:,? how are you(?: doing| today)?)?[ !.?]*$`)
+	thanksPattern   = regexp.MustCompile(`(?i)^(?:ok(?:ay)?,? )?(?:thanks|thank you|thx|cheers|danke|merci|gracias)(?: .{0,20})?[ !.]*$`)
+	aboutPattern    = regexp.MustCompile(`(?i)^(?:help|/?help me|what (?:can|do) you do|how (?:do|can) i use you|who are you|what are you|what(?:'s|’s| is) your name|what model (?:are you|is this)|are you (?:an? )?(?:ai|real|model|bot|human|llm|chatgpt|gpt|claude).*|what can i (?:ask|do)(?: here)?)[ ?!.]*$`)
+)
+
+// whoami is what the model says of itself, always.
+const whoami = "I am firn's offline model. I match words; I do not reason, learn or use the network."
+
+func greeting(c *conversation) (reply, bool) {
+	switch {
+	case greetingPattern.MatchString(c.last):
+		return reply{thought: "A greeting.", text: "Hello! " + whoami + " What you say is kept all the same. Ask me what I can do."}, true
+	case thanksPattern.MatchString(c.last):
+		return reply{thought: "Thanks.", text: "You are welcome."}, true
+	}
+	return reply{}, false
+}
+
+// abilities say what each tool is good for.
+var abilities = []struct{ tool, example string }{
+	{"now", "“what time is it” (now)"},
+	{"calc", "“what is 12*7” (calc)"},
+	{"read_file", "“read notes.txt” (read_file)"},
+	{"list_dir", "“list files” (list_dir)"},
+	{"grep", "“search for TODO in files” (grep)"},
+	{"write_file", "“write hello to hello.txt” (write_file)"},
+	{"memory_write", "“remember that I like tea” (memory_write)"},
+	{"recall", "“recall the budget” (recall)"},
+}
+
+func about(c *conversation) (reply, bool) {
+	if !aboutPattern.MatchString(c.last) {
+		return reply{}, false
+	}
+	var b strings.Builder
+	b.WriteString(whoami + "\n\nWhat I can do:\n" +
+		"- quote what was said in this conversation: “what is my name”, “what did I say about the budget”, “what was my first question”, “summarise”\n")
+	for _, a := range abilities {
+		if c.offers(a.tool) {
+			b.WriteString("- use a tool: " + a.example + "\n")
+		}
+	}
+	b.WriteString("- shorten a long conversation by picking sentences out of it\n\n" +
+		"For a model that thinks, choose one of Anthropic, of OpenAI, or of a server that speaks OpenAI's protocol (Ollama, llama.cpp, vLLM): " +
+		"/model in the chat, or `firn chat -m MODEL`. The conversation goes on with it.")
+	return reply{thought: "A question about me.", text: b.String()}, true
+}
+
+// tools calls what was asked for, if it is offered.
+func tools(c *conversation) (reply, bool) {
+	calls := c.requests(c.last)
+	if len(calls) == 0 {
+		return reply{}, false
+	}
+	var names, missing []string
+	for _, w := range calls {
+		names = append(names, w.tool)
+		if !c.offers(w.tool) {
+			missing = append(missing, "the tool "+w.tool)
+		}
+	}
+	if len(calls) == 1 && len(missing) == 1 && calls[0].tool == "memory_write" {
+		return reply{thought: "No tool for notes.", text: "I have no tool for notes here, so it is kept in this conversation only: " + quote(c.last)}, true
+	}
+	if len(missing) > 0 {
+		return reply{thought: "A tool is missing.", text: fmt.Sprintf("That needs %s, which I am not offered here.", list(missing))}, true
+	}
+	return c.call("This asks for "+list(names)+".", calls...), true
+}
+
+var (
+	ordinalPattern = regexp.MustCompile(`(?i)^what (?:was|is|were) (?:my|the) (very first|first|last|previous|latest) (?:question|message|request|thing i (?:said|asked)|ask)[ ?!.]*$`)
+	didAskPattern  = regexp.MustCompile(`(?i)^what did i (?:ask|say)(?: you)? (first|last|before|at first|previously)[ ?!.]*$`)
+	countPattern   = regexp.MustCompile(`(?i)^how many (?:messages|questions|times|turns)\b.*$`)
+	wholePattern   = regexp.MustCompile(`(?i)^(?:please |can you |could you )?(?:(?:summari[sz]e|sum up|recap)(?: (?:this|our|the|it|that|all|everything|what we (?:said|did|discussed)|so far|conversation|chat|talk|session|up))*|what (?:have|did) we (?:talked?|discuss(?:ed)?|done|do|said|say)(?: about)?(?: so far| until now| today)?|what happened so far)[ ?!.]*$`)
+)
+
+// ordinal answers which question came first or last, and how many there were.
+func ordinal(c *conversation) (reply, bool) {
+	earlier := c.asks[:len(c.asks)-1]
+	since := ""
+	if c.compacted {
+		since = " (counted since the summary that stands for what came before)"
+	}
+	if countPattern.MatchString(c.last) {
+		answers := 0
+		for _, h := range c.heard {
+			if h.by == byModel {
+				answers++
+			}
+		}
+		return reply{thought: "Counting.", text: fmt.Sprintf("You sent %s, this one included, and got %s%s.", counted(len(c.asks), "message"), counted(answers, "answer"), since)}, true
+	}
+	groups := ordinalPattern.FindStringSubmatch(c.last)
+	if groups == nil {
+		groups = didAskPattern.FindStringSubmatch(c.last)
+	}
+	if groups == nil {
+		return reply{}, false
+	}
+	if len(earlier) == 0 {
+		return reply{thought: "The first message.", text: "This is your first message in what I can see" + since + "."}, true
+	}
+	if strings.Contains(strings.ToLower(groups[1]), "first") {
+		return reply{thought: "The first message.", text: "Your first message was: " + quote(earlier[0]) + since}, true
+	}
+	return reply{thought: "The message before.", text: "Your message before this one was: " + quote(earlier[len(earlier)-1])}, true
+}
+
+// wholeTalkChars is how long the summary of a conversation in it may be.
+const wholeTalkChars = 1500
+
+// wholeTalk tells what was said so far.
+func wholeTalk(c *conversation) (reply, bool) {
+	if !wholePattern.MatchString(c.last) {
+		return reply{}, false
+	}
+	previous := ""
+	if len(c.heard) > 0 && c.heard[0].by == bySummary {
+		previous = c.heard[0].text
+	}
+	lines := c.lines
+	if n := len(lines); n > 0 {
+		lines = lines[:n-1] // the request to sum up
+	}
+	text := digest.Extract(previous, lines, wholeTalkChars)
+	if text == "" {
+		return reply{thought: "Nothing to sum up.", text: "Nothing was said before this."}, true
+	}
+	return reply{thought: "Picking sentences.", text: "What was said so far, in sentences picked from it:\n\n" + text}, true
+}
+
+// statement takes note of what the user tells.
+func statement(c *conversation) (reply, bool) {
+	if asks(c.last) {
+		return reply{}, false
+	}
+	line := digest.Line{Role: firn.RoleUser, Kind: digest.Said, Text: c.last}
+	notes := digest.Notes([]digest.Line{line})
+	if len(notes) == 0 && !factPattern.MatchString(c.last) {
+		return reply{}, false
+	}
+	said := c.last
+	if len(notes) > 0 {
+		said = notes[0]
+	}
+	return reply{thought: "A statement.", text: "I have that now: " + quote(said) + " Ask me about it and I will quote it."}, true
+}
+
+// factPattern is a sentence that tells what something is.
+var factPattern = regexp.MustCompile(`(?i)^(?:the|my|our|his|her|their|its|this|i|we|it|there|[A-Z]\w+)\b[^?]{0,80}\b(?:is|are|was|were|am|has|have|costs?|lives?|live|means?)\b [^?]+$`)
+
+// honest is for everything else: what was understood, what was said about it
+// before, and that this is all.
+func (c *conversation) honest() reply {
+	var b strings.Builder
+	words := wordsOf(c.last)
+	if len(words) > 0 {
+		b.WriteString("I took these words from your message: " + list(words[:min(len(words), 6)]) + ". ")
+	}
+	b.WriteString(whoami)
+	if related, ok := c.related(c.last); ok {
+		b.WriteString("\n\nThe nearest thing said before: " + related.attributed())
+	}
+	b.WriteString("\n\nAsk me what I can do, or choose another model and ask again.")
+	return reply{thought: "Nothing matched.", text: b.String()}
+}
