@@ -49,7 +49,7 @@ func (a *answer) blockStart(data []byte) (provider.Event, error) {
 	}
 	kind := kindOf(event.Block)
 	if kind == "" {
-		return nil, a.fault("block %d does not say what it is: %.200q", event.Index, event.Block)
+		return nil, a.fault("block %d does not say what it is", event.Index)
 	}
 	c := &content{index: event.Index, kind: kind}
 	a.blocks = append(a.blocks, c)

@@ -12,6 +12,7 @@ package anthropic
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -109,7 +110,7 @@ func New(o Options) *Model {
 func specOf(o Options, age age) provider.Spec {
 	spec := o.Spec
 	if spec == (provider.Spec{}) {
-		spec = provider.Catalogue{}.Find(o.Provider, o.Name)
+		spec = provider.Known().Find(o.Provider, o.Name)
 	}
 	if spec.Assumed && age.thinks {
 		spec.Thinks, spec.Sees = true, true
@@ -177,7 +178,7 @@ func (m *Model) CountTokens(ctx context.Context, req provider.Request) (int64, e
 	if err := json.Unmarshal(said, &count); err != nil || count.InputTokens == nil {
 		return 0, &provider.Error{
 			Kind: provider.Temporary, Provider: m.info.Provider, Model: m.info.Name, Began: true,
-			Err: fmt.Errorf("the count of tokens is not one: %.200q", said),
+			Err: errors.New("the answer does not tell how many tokens there are"),
 		}
 	}
 	return *count.InputTokens, nil

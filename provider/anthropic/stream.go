@@ -48,7 +48,7 @@ func (a *answer) take(data []byte) (provider.Event, error) {
 		Type string `json:"type"`
 	}
 	if err := json.Unmarshal(data, &head); err != nil {
-		return nil, a.fault("an event is not JSON (%w): %.200q", err, data)
+		return nil, a.fault("an event is not JSON: %w", err)
 	}
 	var event provider.Event
 	var err error
@@ -118,13 +118,14 @@ func (a *answer) refused(data []byte) error {
 
 func (a *answer) decode(data []byte, event any) error {
 	if err := json.Unmarshal(data, event); err != nil {
-		return a.fault("an event has another form than it should (%w): %.200q", err, data)
+		return a.fault("an event has another form than it should: %w", err)
 	}
 	return nil
 }
 
 // fault is the error for a stream that was cut off or makes no sense. To ask
-// again may help.
+// again may help. It does not repeat what came: that may be a page of somebody
+// in between, with our own headers in it.
 func (a *answer) fault(format string, args ...any) error {
 	return &provider.Error{
 		Kind: provider.Temporary, Provider: a.info.Provider, Model: a.info.Name, Began: true,
