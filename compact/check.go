@@ -30,7 +30,7 @@ const cutNotice = "\n\n[The summary was too long and is cut here.]"
 
 // verdict checks a summariser's answer. It returns the summary to be used, or
 // a word on why there is none.
-func verdict(answer *firn.Message, lines []digest.Line, tokens, allowed int64, counter window.TokenCounter) (text, fault string) {
+func verdict(answer *firn.Message, known *nameBook, tokens, allowed int64, counter window.TokenCounter) (text, fault string) {
 	for _, part := range answer.Parts {
 		if _, ok := part.(firn.ToolCall); ok {
 			return "", "it calls a tool"
@@ -50,7 +50,7 @@ func verdict(answer *firn.Message, lines []digest.Line, tokens, allowed int64, c
 		return "", "it says too little"
 	case long > tooLong*allowed:
 		return "", "it is far too long"
-	case !names(text, lines):
+	case !known.named(text):
 		return "", "it names nothing of what it stands for"
 	case long > allowed || answer.StopReason == firn.StopLength:
 		text = shorten(text, allowed, counter)
@@ -88,34 +88,56 @@ func fitText(text string, tokens int64, counter window.TokenCounter) string {
 	return ""
 }
 
+// nameBook holds the names in a conversation that a summary of it may be
+// expected to tell some of: files that were touched, and words of the user and
+// the assistant that look like names and stand in more than one message.
+type nameBook struct {
+	known map[string]bool
+	// met tells in which message a word was first met.
+	met map[string]int
+	n   int
+}
+
 var identifier = regexp.MustCompile(`[A-Za-z][A-Za-z0-9]*(?:[_./][A-Za-z0-9]+)+|[a-z]+[A-Z][A-Za-z0-9]+`)
 
-// names reports whether a summary names anything of the conversation. Where
-// there is little to name it need not.
-func names(text string, lines []digest.Line) bool {
-	read, modified := digest.Files(lines)
-	known := make(map[string]bool)
-	for _, file := range append(read, modified...) {
-		known[strings.ToLower(path.Base(file))] = true
+// How much of a message is looked at for names.
+const (
+	nameBytes = 1000
+	nameWords = 50
+)
+
+// add looks for names in lines.
+func (b *nameBook) add(lines []digest.Line) {
+	if b.known == nil {
+		b.known, b.met = make(map[string]bool), make(map[string]int)
 	}
-	once := make(map[string]bool)
+	read, modified := digest.Files(lines)
+	for _, file := range append(read, modified...) {
+		b.known[strings.ToLower(path.Base(file))] = true
+	}
 	for _, l := range lines {
-		if l.Kind != digest.Said {
+		if b.n++; l.Kind != digest.Said {
 			continue
 		}
-		for _, word := range identifier.FindAllString(firn.CutText(l.Text, 4000), 50) {
+		for _, word := range identifier.FindAllString(firn.CutText(l.Text, nameBytes), nameWords) {
 			word = strings.ToLower(word)
-			if once[word] { // what is said twice matters
-				known[word] = true
+			if first, ok := b.met[word]; !ok {
+				b.met[word] = b.n
+			} else if first != b.n {
+				b.known[word] = true
 			}
-			once[word] = true
 		}
 	}
-	if len(known) < minNames {
+}
+
+// named reports whether a text has one of the names. Where there are few it
+// need not.
+func (b *nameBook) named(text string) bool {
+	if len(b.known) < minNames {
 		return true
 	}
 	text = strings.ToLower(text)
-	for name := range known {
+	for name := range b.known {
 		if strings.Contains(text, name) {
 			return true
 		}

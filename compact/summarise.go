@@ -81,6 +81,7 @@ func (s *summariser) modelName() string {
 // piece by piece, the oldest first. The error is only ever that of ctx.
 func (s *summariser) fold(ctx context.Context, t task, previous string, lines []digest.Line, allowed int64) (string, error) {
 	running, done := previous, 0
+	var known nameBook
 	for len(lines) > 0 {
 		chunks := s.split(t, running, lines, allowed)
 		if len(chunks) == 0 {
@@ -91,7 +92,9 @@ func (s *summariser) fold(ctx context.Context, t task, previous string, lines []
 			lines = lines[n:]
 			continue
 		}
-		q := question{task: t, previous: running, chunk: chunks[0], lines: lines[:chunks[0].n], allowed: allowed}
+		next := chunks[0].n
+		known.add(lines[:next])
+		q := question{task: t, previous: running, chunk: chunks[0], names: &known, allowed: allowed}
 		text, got, err := s.ask(ctx, q, Progress{Chunk: done + 1, Chunks: done + len(chunks)})
 		if err != nil {
 			return "", err
@@ -101,10 +104,10 @@ func (s *summariser) fold(ctx context.Context, t task, previous string, lines []
 			s.squeeze++
 			continue
 		case useless:
-			text = s.extract(running, q.lines, allowed)
+			text = s.extract(running, lines[:next], allowed)
 		}
 		running = text
-		lines = lines[q.chunk.n:]
+		lines = lines[next:]
 		done++
 	}
 	if s.counter.CountText(running) > allowed {
@@ -127,8 +130,9 @@ type question struct {
 	task     task
 	previous string
 	chunk    chunk
-	lines    []digest.Line
-	allowed  int64
+	// names are those in what the answer stands for.
+	names   *nameBook
+	allowed int64
 }
 
 // outcome is what came of asking.
@@ -163,7 +167,7 @@ func (s *summariser) ask(ctx context.Context, q question, p Progress) (string, o
 			return "", useless, nil
 		}
 		addUsage(&s.usage, answer.Usage)
-		if text, fault := verdict(&answer, q.lines, tokens, q.allowed, s.counter); fault == "" {
+		if text, fault := verdict(&answer, q.names, tokens, q.allowed, s.counter); fault == "" {
 			s.bad, s.asked = 0, true
 			s.chunks++
 			return text, fine, nil
