@@ -26,11 +26,11 @@ var cueWords = phrases(map[cue]string{
 		"required, needs to be, only use, be sure to, under no circumstances, no matter what",
 	personal: "my name is, call me, i'm called, i am called, i live, i prefer, i like, i love, i hate, i dislike, i work, i use, i want, " +
 		"remember, keep in mind, prefer, prefers, note that, my favorite, my favourite, my birthday, my email, for the record",
-	decision: "decided, decide, we will, we'll, let's, let us, instead, chose, chosen, going with, go with, agreed, settled on, opted, decision",
+	decision: "decided, we will, we'll, let's, let us, instead, chose, chosen, going with, go with, agreed, settled on, opted, decision",
 	plan:     "next step, next steps, next i, i will, i'll, i am going to, i'm going to, todo, plan to, planned, the plan is, remaining, still to do, still need",
 	done: "fixed, added, implemented, created, updated, removed, deleted, wrote, written, completed, finished, renamed, refactored, " +
 		"replaced, moved, installed, tests pass, now works, now passes, is done, merged, deployed, resolved",
-	trouble: "blocked, stuck, fails, failing, failed, doesn't work, does not work, cannot, can't, error, broken, crashes, crashed",
+	trouble: "blocked, stuck, fails, failing, failed, doesn't work, does not work, broken, crashes, crashed",
 	fact:    "is, are, was, were, has, have, equals, costs, means",
 })
 

@@ -116,23 +116,36 @@ func (c *collector) answered(text string) {
 	c.names.count(text)
 	first := ""
 	for s := range Sentences(text) {
-		if first == "" {
-			first = s
+		if first == "" || len(first) < shortWord {
+			first = s // not "Perfect!"
 		}
-		found := c.cues.find(s)
-		switch {
-		case found&decision != 0:
-			c.outline[decisions].add(tidy(s, itemChars), c.age)
-		case found&done != 0:
-			c.outline[doneItems].add(tidy(s, itemChars), c.age)
-		case found&plan != 0:
-			c.plans = append(c.plans, c.outline[next].add(prefixed(planned, tidy(s, itemChars)), c.age))
-		case found&trouble != 0:
-			c.outline[blocked].add(tidy(s, itemChars), c.age)
-		}
+		c.modelSentence(s)
 	}
 	if c.open != "" && first != "" {
 		c.answer = tidy(first, askChars)
+	}
+}
+
+// shortWord is how many bytes say nothing yet.
+const shortWord = 12
+
+// modelSentence sorts a sentence of the assistant. One that only leads to what
+// follows it ("Now let's build:") and a row of a table tell nothing.
+func (c *collector) modelSentence(s string) {
+	if strings.HasSuffix(strings.TrimRight(s, "* "), ":") || strings.HasPrefix(s, "|") {
+		return
+	}
+	found := c.cues.find(s)
+	text := func() string { return tidy(unnumbered(s), itemChars) }
+	switch {
+	case found&decision != 0:
+		c.outline[decisions].add(text(), c.age)
+	case found&done != 0 && c.cues.find(firstRunes(s, 60))&done != 0:
+		c.outline[doneItems].add(text(), c.age)
+	case found&plan != 0:
+		c.plans = append(c.plans, c.outline[next].add(prefixed(planned, text()), c.age))
+	case found&trouble != 0:
+		c.outline[blocked].add(text(), c.age)
 	}
 }
 
@@ -155,6 +168,9 @@ func (c *collector) closeAsk() {
 func idle(text string) bool {
 	if len(text) > 40 {
 		return false
+	}
+	if strings.HasPrefix(text, "/") && !strings.Contains(text, " ") {
+		return true // a command
 	}
 	switch folded(text) {
 	case "hi", "hello", "hey", "hithere", "hellothere", "goodmorning", "goodevening", "thanks", "thankyou", "ok", "okay", "yes", "no", "continue", "test", "great", "perfect", "hallo", "danke", "hola", "gracias", "salut", "bonjour", "merci":
@@ -187,7 +203,7 @@ func (c *collector) call(l Line, result *Line) {
 		return
 	}
 	if result != nil && result.IsError {
-		c.failures[what] = c.outline[blocked].add(what+" failed: "+telling(result.Text), c.age)
+		c.failures[what] = c.outline[blocked].add(attempts.Replace(what)+" failed: "+telling(result.Text), c.age)
 		return
 	}
 	if at, was := c.failures[what]; was {
@@ -199,12 +215,15 @@ func (c *collector) call(l Line, result *Line) {
 		what += " (no result)"
 	case strings.HasPrefix(what, "Changed "):
 	default:
-		if line := firstLine(result.Text); line != "" {
+		if line := firstLine(result.Text); line != "" && !strings.HasPrefix(line, "(no ") {
 			what += ": " + tidy(line, resultLineChars)
 		}
 	}
 	c.outline[doneItems].add(what, c.age)
 }
+
+// attempts turns what was done into what was tried.
+var attempts = strings.NewReplacer("Ran `", "Running `", "Changed ", "Changing ", "Called ", "Calling ")
 
 // describe says in a few words what a call did, empty if it only read.
 func describe(l Line) string {
@@ -216,9 +235,19 @@ func describe(l Line) string {
 		return "Changed " + tidy(strings.Join(paths, ", "), itemChars/2)
 	}
 	if command := readArguments(l.Text).command; command != "" {
-		return "Ran `" + tidy(command, itemChars/3) + "`"
+		return "Ran `" + tidy(withoutCD(command), itemChars/3) + "`"
 	}
 	return "Called " + tidy(spellCall(l, itemChars/4), itemChars/3)
+}
+
+// withoutCD takes the change of directory off a command.
+func withoutCD(command string) string {
+	if strings.HasPrefix(command, "cd ") {
+		if dir, rest, ok := strings.Cut(command, " && "); ok && len(dir) < 300 {
+			return rest
+		}
+	}
+	return command
 }
 
 // firstLine is the first line of a text that has a word in it.

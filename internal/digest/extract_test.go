@@ -250,3 +250,17 @@ func TestLines(t *testing.T) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}
 }
+
+// A call that was broken off does not take the result of a later one.
+func TestPairs(t *testing.T) {
+	lines := Parse("[Assistant tool calls]: bash(command=\"a\"); bash(command=\"b\")\n\n[Tool result bash]: A\n\n" +
+		"[User]: stop\n\n[Assistant tool calls]: bash(command=\"c\"); read()\n\n[User]: wait\n\n[Tool result read]: R\n\n[Tool result bash]: C\n\n" +
+		"[User tool calls]: bash(command=\"d\")\n\n[Tool result bash]: D\n\n[Assistant tool calls]: bash(command=\"e\")\n\n[User]: x\n\n[Assistant]: y\n\n[Tool result bash]: late")
+	want := map[int]int{0: 2, 1: -1, 4: 8, 5: 7, 9: 10, 11: -1}
+	got := pairs(lines)
+	for call, result := range want {
+		if got[call] != result {
+			t.Errorf("call %d (%+v) has result %d, want %d", call, lines[call], got[call], result)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"firn"
 	"firn/internal/rawjson"
 )
 
@@ -34,21 +35,30 @@ func Files(lines []Line) (read, modified []string) {
 
 func failed(lines []Line, result int) bool { return result >= 0 && lines[result].IsError }
 
-// pairs finds the result of each call, by place: the first one that follows
-// it, has its name and answers no earlier call. It is -1 where there is none.
+// pairs finds the result of each call, by place, or -1: the first one that has
+// its name and answers no earlier call, before the assistant speaks again. So a
+// call that was broken off does not take the results of later ones.
 func pairs(lines []Line) []int {
 	results := make([]int, len(lines))
 	waiting := make(map[string][]int)
+	over := false // whether what is waiting is settled when the next one speaks
 	for i, l := range lines {
 		results[i] = -1
-		switch l.Kind {
-		case Call:
+		if over && l.Kind != Result && (l.Role != firn.RoleUser || l.Kind == Call) {
+			clear(waiting)
+			over = false
+		}
+		switch {
+		case l.Kind == Call:
 			waiting[l.Name] = append(waiting[l.Name], i)
-		case Result:
+		case l.Kind == Result:
+			over = true
 			if calls := waiting[l.Name]; len(calls) > 0 {
 				results[calls[0]] = i
 				waiting[l.Name] = calls[1:]
 			}
+		case l.Role == firn.RoleUser:
+			over = true
 		}
 	}
 	return results

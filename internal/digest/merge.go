@@ -140,7 +140,7 @@ func (s *section) mergeList(list string, names []string, age int) {
 	all = distinct(slices.Concat(all, names))
 	size := utf8.RuneCountInString(list)
 	from := len(all)
-	for from > 0 && size+utf8.RuneCountInString(all[from-1])+2 <= maxItem {
+	for from > 0 && size+utf8.RuneCountInString(all[from-1])+2 <= maxList {
 		from--
 		size += utf8.RuneCountInString(all[from]) + 2
 	}
@@ -215,7 +215,7 @@ func (n *names) count(text string) {
 // spelt reports whether a word is one name and not a sentence of a language
 // that writes no spaces.
 func spelt(word string) bool {
-	return utf8.ValidString(word) && strings.IndexFunc(word, func(r rune) bool { return unicode.Is(unicode.Lo, r) || r == '。' }) < 0
+	return utf8.ValidString(word) && wordy(word) && !strings.ContainsAny(word, "\"'`()[]{}<>|=,;*") && strings.IndexFunc(word, func(r rune) bool { return unicode.Is(unicode.Lo, r) || r == '。' }) < 0
 }
 
 // telltale reports whether a word is more than a word: it has a digit, a

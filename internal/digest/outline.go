@@ -15,6 +15,8 @@ const (
 	lookChars       = 2000
 	// maxItem bounds any item but the goal.
 	maxItem = 500
+	// maxList bounds an item that lists names.
+	maxList = 320
 	// maxNames bounds how many names are told.
 	maxNames = 24
 )

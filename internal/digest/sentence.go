@@ -75,7 +75,7 @@ func wordy(s string) bool {
 // it, single spaces, at most n characters.
 func tidy(text string, n int) string {
 	text = strings.ToValidUTF8(firstRunes(strings.TrimSpace(text), n*4), "\uFFFD")
-	text = strings.Join(strings.FieldsFunc(text, blankOrControl), " ")
+	text = strings.Join(strings.FieldsFunc(strings.ReplaceAll(text, "**", ""), blankOrControl), " ")
 	for {
 		before := text
 		text = strings.TrimLeft(text, "#>*-+•– ")
