@@ -203,7 +203,7 @@ func (c *collector) call(l Line, result *Line) {
 		return
 	}
 	if result != nil && result.IsError {
-		c.failures[what] = c.outline[blocked].add(attempts.Replace(what)+" failed: "+telling(result.Text), c.age)
+		c.failures[what] = c.outline[blocked].add(attempt(what)+" failed: "+telling(result.Text), c.age)
 		return
 	}
 	if at, was := c.failures[what]; was {
@@ -222,8 +222,15 @@ func (c *collector) call(l Line, result *Line) {
 	c.outline[doneItems].add(what, c.age)
 }
 
-// attempts turns what was done into what was tried.
-var attempts = strings.NewReplacer("Ran `", "Running `", "Changed ", "Changing ", "Called ", "Calling ")
+// attempt says of what was done that it was tried.
+func attempt(what string) string {
+	for did, doing := range map[string]string{"Ran ": "Running ", "Changed ": "Changing ", "Called ": "Calling "} {
+		if rest, ok := strings.CutPrefix(what, did); ok {
+			return doing + rest
+		}
+	}
+	return what
+}
 
 // describe says in a few words what a call did, empty if it only read.
 func describe(l Line) string {
