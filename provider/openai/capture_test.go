@@ -1,0 +1,345 @@
+package openai
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"firn"
+	"firn/internal/sse"
+	"firn/provider"
+	"firn/provider/providertest"
+	"firn/window"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// golden compares with a file of testdata.
+func golden(t *testing.T, path, got string) {
+	t.Helper()
+	path = filepath.Join("testdata", path)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s: got\n%s\nwant\n%s", path, got, want)
+	}
+}
+
+// api is one of the two, for tests that are about both.
+type api struct {
+	name   string
+	info   provider.Info
+	decode func(*provider.Info) decoder
+	// ends tells where in a good stream the answer is whole.
+	ends []string
+}
+
+func apis() []api {
+	info := func(api string) provider.Info {
+		return provider.Info{Provider: "openai", API: api, Name: "test", Spec: providertest.Spec()}
+	}
+	return []api{
+		{"chat", info(ChatAPI), func(i *provider.Info) decoder { return &chatAnswer{info: i, counted: true} }, []string{`"finish_reason":"`}},
+		{"responses", info(ResponsesAPI), func(i *provider.Info) decoder { return &responsesAnswer{info: i} }, []string{`"type":"response.completed"`, `"type":"response.incomplete"`}},
+	}
+}
+
+// outcome is what came of reading a stream.
+type outcome struct {
+	deltas []provider.Event
+	done   *firn.Message
+	err    error
+}
+
+// read reads a stream as a model would. It fails the test if what comes is not
+// in order.
+func (a api) read(t *testing.T, r io.Reader) outcome {
+	t.Helper()
+	var o outcome
+	tell := teller{info: &a.info, decoder: a.decode(&a.info), yield: func(e provider.Event, err error) bool {
+		if o.done != nil || o.err != nil {
+			t.Fatalf("something comes after the end: %#v, %v", e, err)
+		}
+		switch e := e.(type) {
+		case provider.Done:
+			if e.Message.Time.IsZero() {
+				t.Fatal("the message tells no time")
+			}
+			e.Message.Time = time.Time{}
+			o.done = &e.Message
+		case nil:
+			o.err = err
+		default:
+			o.deltas = append(o.deltas, e)
+		}
+		return true
+	}}
+	tell.tell(context.Background(), r)
+	if (o.done == nil) == (o.err == nil) {
+		t.Fatalf("the stream ended with %v and %v", o.done, o.err)
+	}
+	return o
+}
+
+// notation is an outcome in words.
+func (o outcome) notation() string {
+	var b strings.Builder
+	for _, d := range o.deltas {
+		switch d := d.(type) {
+		case provider.TextDelta:
+			fmt.Fprintf(&b, "+ text %q\n", d.Text)
+		case provider.ThinkingDelta:
+			fmt.Fprintf(&b, "+ thinking %q\n", d.Text)
+		case provider.CallDelta:
+			fmt.Fprintf(&b, "+ call %s %q %s\n", d.ID, d.Name, d.Arguments)
+		}
+	}
+	if o.done != nil {
+		b.WriteString(messageNotation(o.done))
+		return b.String()
+	}
+	var e *provider.Error
+	if errors.As(o.err, &e) {
+		fmt.Fprintf(&b, "error %s began %v code %q\n", e.Kind, e.Began, e.Code)
+	}
+	fmt.Fprintf(&b, "%v\n", o.err)
+	return b.String()
+}
+
+func messageNotation(m *firn.Message) string {
+	var b strings.Builder
+	for _, p := range m.Parts {
+		switch p := p.(type) {
+		case firn.Text:
+			fmt.Fprintf(&b, "text %q mark %q\n", p.Text, p.Signature)
+		case firn.Thinking:
+			fmt.Fprintf(&b, "thinking %q redacted %v mark %s\n", p.Text, p.Redacted, p.Signature)
+		case firn.ToolCall:
+			fmt.Fprintf(&b, "call %s %s %s mark %q\n", p.ID, p.Name, p.Arguments, p.Signature)
+		case firn.OpaquePart:
+			fmt.Fprintf(&b, "opaque %s %s\n", p.Type, p.Raw)
+		default:
+			fmt.Fprintf(&b, "%#v\n", p)
+		}
+	}
+	fmt.Fprintf(&b, "stop %s\n", m.StopReason)
+	if u := m.Usage; u != nil {
+		fmt.Fprintf(&b, "usage input %d output %d read %d write %d total %d cost %.6f\n", u.Input, u.Output, u.CacheRead, u.CacheWrite, u.Total, u.Cost.Total)
+	}
+	return b.String()
+}
+
+// captures calls f with every capture of an API.
+func captures(t *testing.T, f func(t *testing.T, a api, name string, body []byte)) {
+	for _, a := range apis() {
+		files, err := filepath.Glob(filepath.Join("testdata", a.name, "*.sse"))
+		if err != nil || len(files) < 10 {
+			t.Fatalf("captures of %s: %d, %v", a.name, len(files), err)
+		}
+		for _, file := range files {
+			body, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			name := strings.TrimSuffix(filepath.Base(file), ".sse")
+			t.Run(a.name+"/"+name, func(t *testing.T) { f(t, a, name, body) })
+		}
+	}
+}
+
+// TestCaptures reads what servers send.
+func TestCaptures(t *testing.T) {
+	captures(t, func(t *testing.T, a api, name string, body []byte) {
+		o := a.read(t, bytes.NewReader(body))
+		golden(t, filepath.Join(a.name, name+".golden"), o.notation())
+		if o.done != nil && (o.done.API != a.info.API || o.done.Provider != "openai" || o.done.Model != "test" || o.done.Role != firn.RoleAssistant) {
+			t.Errorf("the answer is marked %+v", o.done)
+		}
+	})
+}
+
+// TestSplitAnywhere: how a stream is cut into pieces by the network makes no
+// difference. What a decoder is fed is looked at for every place, what it makes
+// of it for some.
+func TestSplitAnywhere(t *testing.T) {
+	captures(t, func(t *testing.T, a api, _ string, body []byte) {
+		want := a.read(t, bytes.NewReader(body)).notation()
+		if got := a.read(t, iotest.OneByteReader(bytes.NewReader(body))).notation(); got != want {
+			t.Errorf("a byte at a time: got\n%s\nwant\n%s", got, want)
+		}
+		fed := record(a, bytes.NewReader(body))
+		for at := range body {
+			split := func() io.Reader {
+				return io.MultiReader(bytes.NewReader(body[:at]), bytes.NewReader(body[at:]))
+			}
+			if got := record(a, split()); got != fed {
+				t.Fatalf("split at %d: the decoder is fed\n%s\nwant\n%s", at, got, fed)
+			}
+			if at%8 != 0 {
+				continue
+			}
+			if got := a.read(t, split()).notation(); got != want {
+				t.Fatalf("split at %d: got\n%s\nwant\n%s", at, got, want)
+			}
+		}
+	})
+}
+
+// recorder is a decoder that notes what it is fed.
+type recorder struct{ strings.Builder }
+
+func (r *recorder) take(event sse.Event) ([]provider.Event, bool, error) {
+	r.WriteString(event.ID + "|" + event.Name + "|" + string(event.Data) + "\n")
+	return nil, false, nil
+}
+
+func (r *recorder) takeWhole(body []byte) ([]provider.Event, error) {
+	r.WriteString("whole " + string(body))
+	return nil, nil
+}
+
+func (r *recorder) message() (firn.Message, bool, error) { return firn.Message{}, true, nil }
+
+func record(a api, body io.Reader) string {
+	var r recorder
+	tell := teller{info: &a.info, decoder: &r, yield: func(provider.Event, error) bool { return true }}
+	tell.tell(context.Background(), body)
+	return r.String()
+}
+
+// errLine is what a connection fails with.
+var errLine = errors.New("the line is dead")
+
+// TestCutAnywhere: a stream that ends before the server said that the answer
+// is whole is an error, at every byte, in good order or not. One that ends
+// later is the answer, but for the usage if that had not come.
+func TestCutAnywhere(t *testing.T) {
+	captures(t, func(t *testing.T, a api, _ string, body []byte) {
+		whole := a.read(t, bytes.NewReader(body))
+		end := a.end(body)
+		for at := range body {
+			closed := a.read(t, bytes.NewReader(body[:at]))
+			broken := outcome{err: errLine}
+			if at >= end || at%16 == 0 { // the same code reads both, so not each of them twice
+				broken = a.read(t, io.MultiReader(bytes.NewReader(body[:at]), iotest.ErrReader(errLine)))
+			}
+			switch {
+			case whole.done == nil || at < end:
+				if closed.done != nil || broken.done != nil {
+					t.Fatalf("cut at %d of %d, whole at %d: taken for whole", at, len(body), end)
+				}
+				if broken.err != errLine && provider.KindOf(broken.err) == "" {
+					t.Fatalf("cut at %d: the error is %v", at, broken.err)
+				}
+				if whole.done != nil && provider.KindOf(closed.err) != provider.Temporary {
+					t.Fatalf("cut at %d: the error is %v", at, closed.err)
+				}
+			case closed.done == nil:
+				t.Fatalf("cut at %d of %d, whole at %d: %v", at, len(body), end, closed.err)
+			default:
+				if !sameButUsage(closed.done, whole.done) {
+					t.Fatalf("cut at %d: the answer is\n%s\nwant\n%s", at, messageNotation(closed.done), messageNotation(whole.done))
+				}
+				if broken.done != nil && messageNotation(broken.done) != messageNotation(whole.done) {
+					t.Fatalf("broken at %d: the answer is\n%s\nwant\n%s", at, messageNotation(broken.done), messageNotation(whole.done))
+				}
+			}
+		}
+	})
+}
+
+// end is the place in a capture from where on the answer is whole.
+func (a api) end(body []byte) int {
+	if bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) {
+		return len(bytes.TrimRight(body, "\n"))
+	}
+	at := -1
+	for _, mark := range a.ends {
+		at = max(at, bytes.Index(body, []byte(mark)))
+	}
+	if at < 0 {
+		return len(body)
+	}
+	for _, blank := range []string{"\n\n", "\r\n\r"} {
+		if i := bytes.Index(body[at:], []byte(blank)); i >= 0 {
+			return at + i + len(blank)
+		}
+	}
+	return len(body)
+}
+
+func sameButUsage(a, b *firn.Message) bool {
+	x, y := *a, *b
+	x.Usage, y.Usage = nil, nil
+	return messageNotation(&x) == messageNotation(&y)
+}
+
+// TestGoingAway: who stops listening is not told any more.
+func TestGoingAway(t *testing.T) {
+	captures(t, func(t *testing.T, a api, _ string, body []byte) {
+		total := len(a.read(t, bytes.NewReader(body)).deltas) + 1
+		for n := 1; n <= total; n++ {
+			told := 0
+			tell := teller{info: &a.info, decoder: a.decode(&a.info), yield: func(provider.Event, error) bool {
+				told++
+				return told < n
+			}}
+			tell.tell(context.Background(), bytes.NewReader(body))
+			if told != n {
+				t.Fatalf("told %d times, stopped listening after %d", told, n)
+			}
+		}
+	})
+}
+
+// TestSentBack: an answer that was logged goes back to the model that gave it
+// in a form that it takes, marks and all.
+func TestSentBack(t *testing.T) {
+	captures(t, func(t *testing.T, a api, name string, body []byte) {
+		o := a.read(t, bytes.NewReader(body))
+		if o.done == nil {
+			return
+		}
+		profile, encode, check, url := window.OpenAIChat(), encodeChat, checkChat, ""
+		if a.name == "responses" {
+			profile, encode, check = window.OpenAIResponses(), encodeResponses, checkResponses
+		} else if strings.HasPrefix(name, "gemini") {
+			profile, check, url = window.Gemini(), chatServer{google: true}.check, "https://generativelanguage.googleapis.com/v1beta/openai"
+		}
+		entries := []firn.Entry{firn.UserText("Hello."), firn.NewEntry(o.done)}
+		for _, p := range o.done.Parts {
+			if call, ok := p.(firn.ToolCall); ok {
+				entries = append(entries, firn.NewEntry(&firn.Message{Role: firn.RoleToolResult, Parts: []firn.Part{
+					firn.ToolResult{CallID: call.ID, Name: call.Name, Content: []firn.Part{firn.Text{Text: "done"}}},
+				}}))
+			}
+		}
+		entries = append(entries, firn.UserText("Go on."))
+		info := a.info
+		info.Profile = profile
+		request := encode(t, Options{Name: "test", Spec: providertest.Spec(), Profile: profile, URL: url}, provider.Request{
+			Window: window.Build(window.Path{Entries: entries}, window.Options{Profile: profile, Ask: info.Ask()}),
+		})
+		if err := check(request); err != nil {
+			t.Errorf("refused: %v\n%s", err, request)
+		}
+		golden(t, filepath.Join(a.name, name+".back"), pretty(t, request))
+	})
+}
