@@ -12,12 +12,13 @@ import (
 // under no heading that we know is context.
 func (c *collector) merge(previous string) {
 	into := context
-	unfinished := false
+	unfinished, turn := false, false // in what was under way; in a part about one turn
 	for line := range strings.SplitSeq(withoutLists(previous), "\n") {
 		c.age++
 		line = strings.TrimSpace(line)
 		if heading, ok := headingOf(line); ok {
 			into, unfinished = sectionOf(heading), isUnfinished(heading)
+			turn = turn || strings.HasPrefix(heading, "turncontext")
 			continue
 		}
 		if !wordy(line) || strings.EqualFold(tidy(line, 20), "(none)") {
@@ -28,6 +29,8 @@ func (c *collector) merge(previous string) {
 			c.outline[next].add(prefixed(inProgress, tidy(line, itemChars)), c.age)
 		case into == next:
 			c.outline[next].add(prefixed(planned, tidy(unnumbered(line), itemChars)), c.age)
+		case into == goal && turn:
+			c.outline[context].add("Asked: "+tidy(line, itemChars), c.age)
 		case into == goal:
 			c.outline[goal].add(tidy(line, goalChars), c.age)
 		default:
@@ -89,10 +92,10 @@ func unnumbered(line string) string {
 	return line
 }
 
-// withoutLists takes the lists of files away that compactions put behind a
-// summary: they are kept on their own.
+// withoutLists takes away what compactions put behind a summary, lists of
+// files among it: it is kept on its own.
 func withoutLists(summary string) string {
-	for _, name := range [...]string{"read-files", "modified-files"} {
+	for _, name := range [...]string{"first-request", "latest-request", "pinned", "read-files", "modified-files"} {
 		for {
 			start := strings.Index(summary, "<"+name+">")
 			if start < 0 {

@@ -22,10 +22,9 @@ var (
 	nowPattern = regexp.MustCompile(polite + `(?:what(?:'s|’s| is)? (?:the )?(?:current |exact )?(?:local )?(?:time|date|day)(?: and (?:the )?(?:time|date))?(?: is it| is today| today| now)?|` +
 		`(?:tell me|give me|show me|say) (?:the )?(?:current )?(?:time|date|day)|what day is (?:it|today)|what(?:'s|’s| is) today(?:'s date|’s date)?|(?:the )?(?:current )?(?:time|date)|how late is it)` +
 		`(?: right now| now| today| please)?(?: in ([a-z_/+\-:0-9]+(?: [a-z]+)?))?(?: please)?[ ?!.]*$`)
-	zonePattern = regexp.MustCompile(`(?i)^(?:[a-z_]+/[a-z_/+\-0-9]+|utc|gmt|[a-z]*[+\-][0-9:]+)$`)
 
 	calcPattern = regexp.MustCompile(polite + `(?:calc(?:ulate)?|compute|evaluate|work out)[: ]+(.+?)[ ?!.=]*$`)
-	sumPattern  = regexp.MustCompile(polite + `(?:what(?:'s|’s| is)|how much is|tell me)? *([-+(]*[0-9.][-+*/^%×÷().,0-9 ]*(?:(?:x|times|plus|minus|divided by|multiplied by|mod|to the power of)[-+*/^%×÷().,0-9 ]+)*)[ ?=]*$`)
+	sumPattern  = regexp.MustCompile(polite + `(?:what(?:'s|’s| is)|how much is|tell me)? *([-+(]*[0-9.][-+*/^%×÷().,0-9 ]*(?:(?:x|times|plus|minus|divided by|multiplied by|mod|of|to the power of)[-+*/^%×÷().,0-9 ]+)*)[ ?=]*$`)
 	funcPattern = regexp.MustCompile(polite + `(?:what(?:'s|’s| is)|how much is)? *((?:sqrt|abs|min|max|round|floor|ceil|exp|ln|log|sin|cos|tan)\(.+?)[ ?=]*$`)
 	operator    = regexp.MustCompile(`[0-9)] *(?:\*\*|[-+*/^%]) *[-+(]*[0-9.]`)
 
@@ -33,7 +32,7 @@ var (
 	rememberPattern = regexp.MustCompile(polite + `(?:remember|note|memori[sz]e|keep in mind|do not forget|don't forget|don’t forget|make a note|take a note|write down)(?:,)?(?: that| this| of this)?[:,]? +(.+)$`)
 
 	listPattern = regexp.MustCompile(polite + `(?:(?:ls|dir|list)(?: me)?(?: all)?(?: the| my)?(?: files| directory| folder| dir| contents?)*|show(?: me)?(?: all)?(?: the| my)? (?:files|directory|folder)|` +
-		`(?:what|which) files (?:are|do you see)(?: there| here)?)(?: (?:in|of|under|at|from))?(?: the)?(?: (?:directory|folder))?(?: ` + pathWord + `)?(?: (?:directory|folder))?[ ?!.]*$`)
+		`(?:what|which) files (?:are|do you see)(?: there| here)?|what(?:'s|’s| is) in(?: the| this| my)? (?:folder|directory|workspace))(?: (?:in|of|under|at|from))?(?: the)?(?: (?:directory|folder))?(?: ` + pathWord + `)?(?: (?:directory|folder))?[ ?!.]*$`)
 
 	grepCommand = regexp.MustCompile(`^grep +` + pathWord + `(?: +` + pathWord + `)? *$`)
 	grepPattern = regexp.MustCompile(polite + `(?:search|find|grep|look|scan)(?: for)? (?:the word |the text |the string |all |every )?` + pathWord + `(?: (?:in|through|across|within|under) (?:the |all |all the |my |these )?(?:files?|folder|directory|code|workspace)?(?: in| of| under)? ?` + pathWord + `?)?[ ?!.]*$`)
@@ -63,7 +62,7 @@ func matchNow(_ *conversation, ask string) (wanted, bool) {
 		return wanted{}, false
 	}
 	w := wanted{tool: "now"}
-	if zonePattern.MatchString(groups[1]) {
+	if groups[1] != "" { // what is no zone the tool refuses; the time here would not be an answer
 		w.args = args{{"zone", groups[1]}}
 	}
 	return w, true
@@ -84,7 +83,7 @@ func matchCalc(_ *conversation, ask string) (wanted, bool) {
 }
 
 // spoken are the signs of arithmetic as people say them.
-var spoken = strings.NewReplacer(" times ", "*", " multiplied by ", "*", " plus ", "+", " minus ", "-", " divided by ", "/", " mod ", "%", " to the power of ", "^",
+var spoken = strings.NewReplacer("% of ", "/100*", " times ", "*", " multiplied by ", "*", " plus ", "+", " minus ", "-", " divided by ", "/", " mod ", "%", " to the power of ", "^",
 	" x ", "*", "×", "*", "÷", "/")
 
 func expression(text string) string {
@@ -133,6 +132,9 @@ func matchList(_ *conversation, ask string) (wanted, bool) {
 	}
 	path := trimPath(firstOf(groups, 1))
 	explicit := strings.Contains(strings.ToLower(ask), "file") || strings.Contains(strings.ToLower(ask), "director") || strings.Contains(strings.ToLower(ask), "folder")
+	if strings.HasPrefix(path, "-") {
+		path = "" // options of a command
+	}
 	switch strings.ToLower(path) {
 	case "", "here", "there", "it", "workspace":
 		path = "."
@@ -220,7 +222,7 @@ func matchRemember(_ *conversation, ask string) (wanted, bool) {
 const maxAsk = 8000
 
 // clauseEnd parts several requests in one message.
-var clauseEnd = regexp.MustCompile(`(?i)(?:\s*;\s*|,?\s+and then\s+|,?\s+then\s+|,?\s+and\s+|\.\s+|\?\s+|\n+)`)
+var clauseEnd = regexp.MustCompile(`(?i)(?:\s*;\s*|,?\s+and then\s+|,?\s+then\s+|,?\s+and\s+|,\s+|\.\s+|\?\s+|\n+)`)
 
 // maxCalls bounds the calls of one answer.
 const maxCalls = 8

@@ -40,14 +40,21 @@ func (c *conversation) remarks() []remark {
 		if i == len(c.heard)-1 && h.by == byUser {
 			break
 		}
+		if h.by == bySummary {
+			h.text = exchanges.ReplaceAllString(h.text, "")
+		}
 		for s := range digest.Sentences(h.text) {
-			if s = plain(s); s != "" && !isQuestion(s) && !strings.HasPrefix(s, "#") {
+			if s = plain(s); s != "" && !isQuestion(s) && !strings.HasPrefix(s, "#") && !strings.HasPrefix(s, "<") {
 				all = append(all, remark{h.by, s})
 			}
 		}
 	}
 	return all
 }
+
+// exchanges are the lines of our summaries that tell of a question and its
+// answer in one: who said what cannot be told from their sentences.
+var exchanges = regexp.MustCompile(`(?m)^- Asked: .*$`)
 
 // plain takes the marks of a list or a summary off a sentence.
 func plain(s string) string {
@@ -60,7 +67,7 @@ func plain(s string) string {
 
 // ours reports whether a sentence of the model is only what it always says.
 func ours(r remark) bool {
-	return r.by == byModel && (strings.Contains(whoami, r.text) || strings.Contains(r.text, "“"))
+	return r.by == byModel && (strings.Contains(whoami, r.text) || strings.Contains(r.text, "“") || strings.HasPrefix(r.text, tookWords))
 }
 
 // telling finds the latest sentence with all the words of a question; those
@@ -165,7 +172,7 @@ func (c *conversation) search(topic string) reply {
 
 var (
 	aboutUserPattern = regexp.MustCompile(`(?i)^(?:and |so |please |tell me |do you know )*(?:what|who|when|where|which|how (?:old|many|much|long))\b.*\b(?:my|mine|our|i|we|me)\b.*$`)
-	namePattern      = regexp.MustCompile(`(?i)\b(?:my name is|call me|i am called|i'm called|i’m called|my name's|my name’s) +([\p{L}][\p{L}'’.\-]*(?: [\p{Lu}][\p{L}'’.\-]*)?)`)
+	namePattern      = regexp.MustCompile(`(?i)\b(?:my name is|call me|i am called|i'm called|i’m called|my name's|my name’s) +([\p{L}][\p{L}'’.\-]*(?-i: [\p{Lu}][\p{L}'’.\-]*)?)`)
 	askName          = regexp.MustCompile(`(?i)^(?:and |so |please |tell me |do you know )*(?:what(?:'s|’s| is| was)? my name(?: is| was)?|who am i|how am i called|what am i called)[ ?!.]*$`)
 	factQuestion     = regexp.MustCompile(`(?i)^(?:and |so |please |tell me |do you know )*(?:what|who|when|where|which|how (?:old|many|much|long|big|far))(?:'s|’s)? +(.+?)[ ?!.]*$`)
 )

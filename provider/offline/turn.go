@@ -37,13 +37,16 @@ func nothing(c *conversation) (reply, bool) {
 }
 
 var (
-	greetingPattern = regexp.MustCompile(`(?i)^(?:hi|hello|hey|hallo|hola|salut|bonjour|moin|good (?:morning|afternoon|evening|day))(?: there| you| firn| all| everyone)?(?:,? how are you(?: doing| today)?)?[ !.?]*$`)
+	greetingPattern = regexp.MustCompile(`(?i)^(?:hi|hello|hey|hallo|hola|salut|bonjour|moin|good (?:morning|afternoon|evening|day)|how are you(?: doing)?)(?: there| you| firn| all| everyone)?(?:,? how are you(?: doing| today)?)?[ !.?]*$`)
 	thanksPattern   = regexp.MustCompile(`(?i)^(?:ok(?:ay)?,? )?(?:thanks|thank you|thx|cheers|danke|merci|gracias)(?: .{0,20})?[ !.]*$`)
 	aboutPattern    = regexp.MustCompile(`(?i)^(?:help|/?help me|what (?:can|do) you do|how (?:do|can) i use you|who are you|what are you|what(?:'s|’s| is) your name|what model (?:are you|is this)|are you (?:an? )?(?:ai|real|model|bot|human|llm|chatgpt|gpt|claude).*|what can i (?:ask|do)(?: here)?)[ ?!.]*$`)
 )
 
 // whoami is what the model says of itself, always.
 const whoami = "I am firn's offline model. I match words; I do not reason, learn or use the network."
+
+// tookWords begins an answer that understood no more than words.
+const tookWords = "I took these words from your message"
 
 func greeting(c *conversation) (reply, bool) {
 	switch {
@@ -187,7 +190,7 @@ func statement(c *conversation) (reply, bool) {
 }
 
 // factPattern is a sentence that tells what something is.
-var factPattern = regexp.MustCompile(`(?i)^(?:the|my|our|his|her|their|its|this|i|we|it|there|[A-Z]\w+)\b[^?]{0,80}\b(?:is|are|was|were|am|has|have|costs?|lives?|live|means?)\b [^?]+$`)
+var factPattern = regexp.MustCompile(`(?i)^(?:i'm|i’m|i am) [^?]+$|^(?:the|my|our|his|her|their|its|this|i|we|it|there|[A-Z]\w+)\b[^?]{0,80}\b(?:is|are|was|were|am|has|have|costs?|lives?|live|means?)\b [^?]+$`)
 
 // honest is for everything else: what was understood, what was said about it
 // before, and that this is all.
@@ -195,7 +198,7 @@ func (c *conversation) honest() reply {
 	var b strings.Builder
 	words := wordsOf(c.last)
 	if len(words) > 0 {
-		b.WriteString("I took these words from your message: " + list(words[:min(len(words), 6)]) + ". ")
+		b.WriteString(tookWords + ": " + list(words[:min(len(words), 6)]) + ". ")
 	}
 	b.WriteString(whoami)
 	if related, ok := c.related(c.last); ok {
