@@ -214,13 +214,16 @@ func outcome(out *output, cmd *exec.Cmd, err error, details shellDetails, timeou
 	case text == "":
 		said = "[no output]"
 	}
+	if said != "" {
+		text = onLine(text, said, "")
+	}
 	if code := cmd.ProcessState.ExitCode(); code >= 0 {
 		details.ExitCode = &code
 	} else {
 		details.Ended = cmd.ProcessState.String()
 	}
 	return Result{
-		Parts:   TextResult(onLine(text, said, "")).Parts,
+		Parts:   TextResult(text).Parts,
 		Details: quote(details),
 		IsError: err != nil || details.TimedOut || details.Cancelled,
 	}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"testing"
 
@@ -60,9 +61,16 @@ func TestDevicesAreLeftAlone(t *testing.T) {
 }
 
 func TestNamesThatAreOdd(t *testing.T) {
-	w := workspace(t, map[string]string{"two\nlines.txt": "needle", "tab\t.txt": "needle", "bad\xff.txt": "needle", "straße.txt": "needle", "[1]: x": "needle"})
+	files := map[string]string{"two\nlines.txt": "needle", "tab\t.txt": "needle", "straße.txt": "needle", "[1]: x": "needle"}
+	if runtime.GOOS == "linux" { // others take only names that are text
+		files["bad\xff.txt"] = "needle"
+	}
+	w := workspace(t, files)
 	listed := call(t, find(t, w, "list_dir"), nil)
-	has(t, listed, `"two\nlines.txt"  6 bytes`, `"tab\t.txt"`, `"bad\xff.txt"`, "straße.txt", "[1]: x")
+	has(t, listed, `"two\nlines.txt"  6 bytes`, `"tab\t.txt"`, "straße.txt", "[1]: x")
+	if runtime.GOOS == "linux" {
+		has(t, listed, `"bad\xff.txt"`)
+	}
 	found := call(t, find(t, w, "grep"), args{"pattern": "needle"})
 	has(t, found, `"two\nlines.txt":1: needle`, "straße.txt:1: needle")
 	has(t, call(t, find(t, w, "read_file"), args{"path": "two\nlines.txt"}), "needle")
