@@ -11,10 +11,24 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)   // a second Ctrl-C ends it at once
+	ctx, cancel := context.WithCancel(context.Background())
+	ends := make(chan os.Signal, 1)
+	signal.Notify(ends, os.Interrupt, syscall.SIGTERM)
 	signal.Ignore(syscall.SIGPIPE) // who reads no more is told by an error, after clearing up
-	code := cli.Main(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Getenv)
-	stop()
+	go func() {
+		<-ends
+		signal.Stop(ends) // a second Ctrl-C ends it at once
+		cancel()
+	}()
+	code := cli.Main(ctx, os.Args[1:], cli.Process{
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Env: os.Getenv,
+		Interrupts: func() (<-chan os.Signal, func()) {
+			presses := make(chan os.Signal, 2)
+			signal.Notify(presses, os.Interrupt)
+			signal.Stop(ends)
+			signal.Notify(ends, syscall.SIGTERM)
+			return presses, func() { signal.Stop(presses) }
+		},
+	})
 	os.Exit(code)
 }

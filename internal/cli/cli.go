@@ -22,18 +22,29 @@ import (
 	"firn/internal/doctor"
 )
 
+// Process is what the command line has of the process it runs in.
+type Process struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	// Env tells the variables of the environment.
+	Env func(name string) string
+	// Interrupts takes Ctrl-C over from the context, for a command that goes on
+	// when it is pressed. It returns where each press is told, and a function
+	// after which a press ends the process at once. Nil: nobody can press.
+	Interrupts func() (presses <-chan os.Signal, release func())
+}
+
 // Main runs the command that args ask for and returns the exit code. It never
-// ends the process. Cancelling the context interrupts the command. Env tells
-// the variables of the environment.
-func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, env func(name string) string) int {
-	p := &program{env: env, stdout: stdout, stderr: stderr}
+// ends the process. Cancelling the context interrupts the command.
+func Main(ctx context.Context, args []string, proc Process) int {
+	p := &program{env: proc.Env, stdin: proc.Stdin, stdout: proc.Stdout, stderr: proc.Stderr, interrupts: proc.Interrupts}
 	root := p.root()
 	root.SetArgs(args)
-	root.SetIn(stdin)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
+	root.SetIn(proc.Stdin)
+	root.SetOut(proc.Stdout)
+	root.SetErr(proc.Stderr)
 	err := root.ExecuteContext(ctx)
-	if err != nil && ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
 		err = ctx.Err() // whatever it looked like, it was interrupted
 	}
 	return p.end(err)
@@ -42,7 +53,9 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 // program is one run of the command line.
 type program struct {
 	env            func(name string) string
+	stdin          io.Reader
 	stdout, stderr io.Writer
+	interrupts     func() (<-chan os.Signal, func())
 
 	// The flags that every command has.
 	home     string
@@ -68,10 +81,10 @@ func (p *program) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage(cmd, "%s", err.Error())
 	})
-	root.AddGroup(&cobra.Group{ID: "care", Title: "Care:"}, &cobra.Group{ID: "other", Title: "Other:"})
+	root.AddGroup(&cobra.Group{ID: "talk", Title: "Talk:"}, &cobra.Group{ID: "care", Title: "Care:"}, &cobra.Group{ID: "other", Title: "Other:"})
 	root.SetHelpCommandGroupID("other")
 	root.SetCompletionCommandGroupID("other")
-	root.AddCommand(p.verifyCommand(), p.doctorCommand(), p.repairCommand(), p.demoCommand(), p.demoWriterCommand(), p.versionCommand())
+	root.AddCommand(p.chatCommand(), p.verifyCommand(), p.doctorCommand(), p.repairCommand(), p.demoCommand(), p.demoWriterCommand(), p.versionCommand())
 	return root
 }
 

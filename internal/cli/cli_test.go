@@ -81,7 +81,7 @@ func TestInterrupted(t *testing.T) {
 		env := func(name string) string {
 			return map[string]string{"FIRN_HOME": filepath.Dir(filepath.Dir(filepath.Dir(home)))}[name]
 		}
-		if code := Main(ctx, args, nil, &stdout, &stderr, env); code != 130 {
+		if code := Main(ctx, args, Process{Stdout: &stdout, Stderr: &stderr, Env: env}); code != 130 {
 			t.Errorf("firn %v ends with %d: %s", args, code, stderr.String())
 		}
 		if b, err := os.ReadFile(file); err != nil || string(b) != `{"type":` {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"firn"
+	"firn/internal/chat"
 	"firn/internal/doctor"
 )
 
@@ -69,6 +70,7 @@ var outcomes = []struct {
 	{context.Canceled, outcome{"interrupted", exitInterrupted, "nothing is half done; run it again"}},
 	{context.DeadlineExceeded, outcome{"interrupted", exitInterrupted, "nothing is half done; run it again"}},
 	{firn.ErrNotFound, outcome{"not-found", exitNotFound, "an id, the first 4 or more characters of one, or a path is wanted; --home says where to look"}},
+	{chat.ErrNotLetIn, outcome{"not-allowed", exitNotAllowed, ""}},
 	{firn.ErrConflict, outcome{"conflict", exitConflict, "somebody else was faster; run it again"}},
 	{firn.ErrReplaced, outcome{"conflict", exitConflict, "somebody changed the file meanwhile; look at it, then run it again"}},
 	{firn.ErrLocked, outcome{"conflict", exitConflict, "another process is using it; run it again later"}},
@@ -85,8 +87,12 @@ var outcomes = []struct {
 func judge(err error) outcome {
 	o := judgeKind(err)
 	var h *hinted
-	if errors.As(err, &h) {
+	var p *chat.Problem
+	switch {
+	case errors.As(err, &h):
 		o.hint = h.hint
+	case errors.As(err, &p) && p.Hint != "":
+		o.hint = p.Hint
 	}
 	return o
 }
@@ -97,7 +103,8 @@ func judgeKind(err error) outcome {
 		return outcome{"usage", exitUsage, bad.hint}
 	}
 	var many *doctor.Ambiguous
-	if errors.As(err, &many) {
+	var several *chat.Ambiguous
+	if errors.As(err, &many) || errors.As(err, &several) {
 		return outcome{"ambiguous", exitAmbiguous, "give more characters of the id"}
 	}
 	for _, o := range outcomes {

@@ -29,10 +29,10 @@ func (p *program) newBar(what string) *bar {
 	return b
 }
 
-// isTerminal reports whether w is a screen: a device for characters that is
-// not the one that swallows everything.
-func isTerminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
+// isTerminal reports whether a stream is somebody at a screen: a device for
+// characters that is not the one that swallows everything.
+func isTerminal(stream any) bool {
+	file, ok := stream.(*os.File)
 	if !ok {
 		return false
 	}

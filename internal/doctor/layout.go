@@ -52,7 +52,7 @@ func (h *house) checkAgent(agent string) error {
 		return err
 	}
 	for _, name := range names {
-		if name != "sessions" && !h.leftover(h.path("agents", agent, name)) {
+		if name != "sessions" && name != "workspace" && !h.leftover(h.path("agents", agent, name)) {
 			h.stray(h.path("agents", agent, name))
 		}
 	}

@@ -1,0 +1,149 @@
+package chat
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"firn"
+	"firn/agent"
+)
+
+// command is something that can be typed behind a slash.
+type command struct {
+	name string
+	// args shows what it takes, help says what it does.
+	args, help string
+	// run does it. Rest is what was typed behind the name.
+	run func(c *chat, ctx context.Context, rest string) error
+}
+
+// commands lists them all, in the order of the help.
+func commands() []command {
+	return []command{
+		{"help", "", "this list", (*chat).help},
+		{"new", "", "begin a new session; the old one is kept", (*chat).newSession},
+		{"resume", "SESSION", "go on with another session: an id or its beginning, a title, @key", (*chat).resume},
+		{"sessions", "", "list the latest 20 sessions", (*chat).sessions},
+		{"rename", "TITLE", "name this session", (*chat).rename},
+		{"history", "[N]", "show the last N messages (10), also those that a summary stands for", (*chat).history},
+		{"search", "WORDS", "look for words in the notes and the latest sessions", (*chat).searchCommand},
+		{"remember", "TEXT", "note something for all sessions", (*chat).remember},
+		{"retry", "", "answer what was not answered", (*chat).retry},
+		{"rewind", "[N|ENTRY] [--summary]", "go back N turns (1), or to an entry; what is left stays in the log", (*chat).rewind},
+		{"label", "NAME [ENTRY]", "name the last message, or an entry", (*chat).label},
+		{"pin", "[ENTRY]", "keep your last message, or an entry, in every summary, word for word", (*chat).pin},
+		{"compact", "[HINT]", "let a summary stand for all but the latest messages", (*chat).compact},
+		{"uncompact", "", "take the last compaction back", (*chat).uncompact},
+		{"compactions", "", "list the compactions of this branch", (*chat).compactions},
+		{"window", "", "show what the model is sent, and what not and why", (*chat).window},
+		{"usage", "", "show what this session used", (*chat).usage},
+		{"status", "", "show where you are", (*chat).status},
+		{"model", "[PROVIDER/MODEL]", "choose who answers in this session", (*chat).chooseModel},
+		{"think", "[LEVEL]", "choose how hard the model thinks in this session", (*chat).think},
+		{"verbose", "on|off", "be told more of what happens beside the answers", (*chat).verbose},
+		{"stop", "", "stop the answer that is being given, as Ctrl-C does", (*chat).stop},
+		{"quit", "", "end the chat, as Ctrl-D does; everything is saved", (*chat).quit},
+	}
+}
+
+// otherNames are names that people try.
+var otherNames = map[string]string{"exit": "quit", "q": "quit", "?": "help", "ls": "sessions", "thinking": "think", "clear": "new"}
+
+// command runs the command that was typed.
+func (c *chat) command(ctx context.Context, typed string) error {
+	name, rest, _ := strings.Cut(typed, " ")
+	if other, ok := otherNames[name]; ok {
+		name = other
+	}
+	for _, cmd := range commands() {
+		if cmd.name == name {
+			return c.attend(ctx, func(ctx context.Context) error { return cmd.run(c, ctx, strings.TrimSpace(rest)) })
+		}
+	}
+	hint := "/help lists the commands; a message that begins with a slash is typed with two"
+	if near := nearest(name); near != "" {
+		hint = "did you mean /" + near + "? " + hint
+	}
+	return &Problem{Err: fmt.Errorf("there is no command /%s", oneLine(name, 40)), Hint: hint, Kind: firn.ErrInvalid}
+}
+
+// nearest is the command that was most likely meant, empty if none comes near.
+func nearest(name string) string {
+	best, least := "", 3
+	for _, cmd := range commands() {
+		if d := distance(name, cmd.name); d < least && d < len(cmd.name) {
+			best, least = cmd.name, d
+		}
+	}
+	return best
+}
+
+// distance is how many letters must be added, left out or changed, or swapped
+// with their neighbours, to make one word of the other.
+func distance(a, b string) int {
+	if len(a) > 40 {
+		return len(a)
+	}
+	var before, last []int
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before, last, row = last, row, make([]int, len(b)+1)
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			row[j+1] = min(last[j+1]+1, row[j]+1, last[j]+cost)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
+		}
+	}
+	return row[len(b)]
+}
+
+// needs refuses a command that lacks its argument.
+func needs(name, rest string) error {
+	if rest != "" {
+		return nil
+	}
+	for _, cmd := range commands() {
+		if cmd.name == name {
+			return &Problem{Err: fmt.Errorf("/%s needs more: /%s %s", name, name, cmd.args), Kind: firn.ErrInvalid, Hint: "it does this: " + cmd.help}
+		}
+	}
+	return nil
+}
+
+func (c *chat) help(context.Context, string) error {
+	rows := make([][]string, 0, len(commands()))
+	for _, cmd := range commands() {
+		rows = append(rows, []string{"  /" + strings.TrimSpace(cmd.name+" "+cmd.args), cmd.help})
+	}
+	c.screen.lines(append(table(rows),
+		"  Anything else is said to the agent. A line that ends with \\ goes on in the next one.",
+		"  An entry is named by its id or the beginning of it, or by its label."))
+	return nil
+}
+
+// retry answers what was not answered. It attends to nothing itself, since
+// commands are attended to.
+func (c *chat) retry(ctx context.Context, _ string) error {
+	_, err := c.run(ctx, agent.Input{}, &view{screen: c.screen})
+	return err
+}
+
+func (c *chat) stop(context.Context, string) error {
+	c.screen.say("nothing is running")
+	return nil
+}
+
+func (c *chat) quit(context.Context, string) error {
+	c.over = true
+	return nil
+}

@@ -1,0 +1,238 @@
+package chat
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"strings"
+
+	"firn/agent"
+)
+
+// line is something to be dealt with: a message, or a command.
+type line struct {
+	text string
+	// said: it is a message, whatever it begins with.
+	said bool
+}
+
+// loop takes one line after the other, until there are no more.
+func (c *chat) loop(ctx context.Context) error {
+	gone := make(chan struct{})
+	defer close(gone)
+	c.lines = listen(c.o.Stdin, gone, c.reports.add)
+	if c.o.Prompt != "" {
+		c.queue = append(c.queue, line{c.o.Prompt, true})
+	}
+	for !c.over {
+		next, err := c.next(ctx)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		c.tell(c.handle(ctx, next))
+		c.tellReports()
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := c.screen.failure(); err != nil {
+			return err
+		}
+	}
+	if c.pressed {
+		return c.left()
+	}
+	return nil
+}
+
+// next waits for the next line.
+func (c *chat) next(ctx context.Context) (line, error) {
+	if len(c.queue) > 0 {
+		next := c.queue[0]
+		c.queue = c.queue[1:]
+		return next, nil
+	}
+	if c.lines == nil {
+		return line{}, io.EOF
+	}
+	c.screen.prompt()
+	select {
+	case text, ok := <-c.lines:
+		if !ok {
+			c.screen.endPrompt()
+			return line{}, io.EOF
+		}
+		c.screen.typed()
+		return line{text: text}, nil
+	case <-c.o.Presses:
+		c.screen.endPrompt()
+		return line{}, c.left()
+	case <-ctx.Done():
+		c.screen.endPrompt()
+		return line{}, context.Cause(ctx)
+	}
+}
+
+// left is the error of a chat that Ctrl-C ended.
+func (c *chat) left() error {
+	return &Problem{Err: context.Canceled, Hint: "everything that was said is saved; firn chat goes on with it"}
+}
+
+// handle deals with a line. What it returns is for the user to know; the chat
+// goes on.
+func (c *chat) handle(ctx context.Context, l line) error {
+	text := strings.TrimSpace(l.text)
+	if text == "" {
+		return nil
+	}
+	if rest, ok := strings.CutPrefix(text, "/"); ok && !l.said && !strings.HasPrefix(rest, "/") {
+		return c.command(ctx, rest)
+	}
+	if !l.said {
+		text = strings.TrimPrefix(text, "/") // two of them say that it is no command
+	}
+	return c.turn(ctx, agent.Say(text))
+}
+
+// turn runs a turn and shows it.
+func (c *chat) turn(ctx context.Context, in agent.Input) error {
+	return c.attend(ctx, func(ctx context.Context) error {
+		v := &view{screen: c.screen}
+		_, err := c.run(ctx, in, v)
+		return err
+	})
+}
+
+// run runs a turn, lets a view see what happens, and returns how it ended.
+func (c *chat) run(ctx context.Context, in agent.Input, v *view) (agent.Outcome, error) {
+	var out agent.Outcome
+	defer v.end()
+	for event, err := range c.agent.Run(ctx, c.id, in) {
+		if err != nil {
+			return out, err
+		}
+		if f, ok := event.(agent.Finished); ok {
+			out = f.Outcome
+		}
+		v.event(event)
+		if err := c.screen.failure(); err != nil {
+			return out, err // nobody reads any more; that stops the turn
+		}
+	}
+	return out, nil
+}
+
+// attend waits for something that takes its time. Meanwhile /stop and Ctrl-C
+// stop it, a second Ctrl-C ends the chat too, and all other lines wait.
+func (c *chat) attend(ctx context.Context, work func(ctx context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	done := make(chan error, 1)
+	go func() { done <- work(ctx) }()
+	stopped := false
+	for {
+		select {
+		case err := <-done:
+			return err
+		case text, ok := <-c.lines:
+			if !ok {
+				c.lines = nil
+				continue
+			}
+			if strings.TrimSpace(text) == "/stop" {
+				stopped = true
+				cancel(errStopped)
+				continue
+			}
+			c.queue = append(c.queue, line{text: text})
+		case <-c.o.Presses:
+			if stopped {
+				c.insisted()
+			}
+			stopped = true
+			cancel(errStopped)
+		}
+	}
+}
+
+// insisted notices that Ctrl-C was pressed again: the chat ends as soon as what
+// was stopped has ended, and a further press ends the process.
+func (c *chat) insisted() {
+	c.over, c.pressed = true, true
+	if c.o.Release != nil {
+		c.o.Release()
+	}
+}
+
+// tell tells the user of an error, if there is one, and what can be done.
+func (c *chat) tell(err error) {
+	if err == nil || c.screen.failure() != nil {
+		return
+	}
+	err = advise(err, c.o)
+	var p *Problem
+	hint := ""
+	if errors.As(err, &p) {
+		hint = p.Hint
+	}
+	c.screen.problem(err, hint)
+}
+
+// tellReports tells what the store found out of order.
+func (c *chat) tellReports() {
+	for _, report := range c.reports.take() {
+		c.screen.say("note: %s", clean(report))
+	}
+}
+
+// listen reads lines beside everything else, until the input ends or nobody
+// wants them any more. A line that ends with a backslash goes on in the next
+// one. A read from a terminal cannot be called off, so when the chat ends
+// before its input does, the goroutine ends with the next line or with the
+// process.
+func listen(input io.Reader, gone <-chan struct{}, report func(string)) <-chan string {
+	lines := make(chan string)
+	if input == nil {
+		close(lines)
+		return lines
+	}
+	go func() {
+		defer close(lines)
+		r := bufio.NewReader(input)
+		for {
+			text, err := readLine(r)
+			if text != "" || err == nil {
+				select {
+				case lines <- text:
+				case <-gone:
+					return
+				}
+			}
+			if err != nil {
+				if err != io.EOF {
+					report("the input broke off: " + err.Error())
+				}
+				return
+			}
+		}
+	}()
+	return lines
+}
+
+// readLine reads a line and those that it goes on in.
+func readLine(r *bufio.Reader) (string, error) {
+	var whole strings.Builder
+	for {
+		text, err := r.ReadString('\n')
+		text = strings.TrimRight(text, "\r\n")
+		more, goesOn := strings.CutSuffix(text, `\`)
+		if !goesOn || err != nil {
+			whole.WriteString(text)
+			return whole.String(), err
+		}
+		whole.WriteString(more + "\n")
+	}
+}
