@@ -164,7 +164,7 @@ func (s *suite) check(o outcome) {
 		s.Errorf("the answer is Done and tells an error: %s", m.Error)
 	}
 	if told, whole := spoken(o.deltas), said(m.Parts); !slices.Equal(told, whole) {
-		s.Errorf("the deltas say\n%q\nthe message says\n%q", told, whole)
+		s.Errorf("the deltas say\n%.500q\nthe message says\n%.500q", told, whole)
 	}
 	for _, p := range m.Parts {
 		if call, ok := p.(firn.ToolCall); ok && !isObject(call.Arguments) {

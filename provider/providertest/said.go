@@ -33,28 +33,36 @@ func said(parts []firn.Part) []piece {
 // spoken is what deltas say. A call for which no arguments came has none.
 func spoken(deltas []provider.Event) []piece {
 	var pieces []piece
-	calls := make(map[string]int)
-	last := -1
+	var texts [][]byte // of the pieces: adding to a string would copy it each time
+	add := func(p piece, more string) {
+		if p.kind == "call" || len(pieces) == 0 || pieces[len(pieces)-1].kind != p.kind {
+			pieces, texts = append(pieces, p), append(texts, nil)
+		}
+		texts[len(texts)-1] = append(texts[len(texts)-1], more...)
+	}
+	calls := make(map[string]int) // by id; the latest also by none
 	for _, d := range deltas {
 		switch d := d.(type) {
 		case provider.TextDelta:
-			pieces = join(pieces, piece{kind: "text", text: d.Text})
+			if d.Text != "" {
+				add(piece{kind: "text"}, d.Text)
+			}
 		case provider.ThinkingDelta:
-			pieces = join(pieces, piece{kind: "thinking", text: d.Text})
+			if d.Text != "" {
+				add(piece{kind: "thinking"}, d.Text)
+			}
 		case provider.CallDelta:
-			if d.Name != "" || last < 0 {
-				pieces = append(pieces, piece{kind: "call", id: d.ID, name: d.Name})
-				last = len(pieces) - 1
-				calls[d.ID] = last
+			at, ok := calls[d.ID]
+			if d.Name != "" || !ok {
+				add(piece{kind: "call", id: d.ID, name: d.Name}, d.Arguments)
+				calls[d.ID], calls[""] = len(pieces)-1, len(pieces)-1
+			} else {
+				texts[at] = append(texts[at], d.Arguments...)
 			}
-			at := last
-			if i, ok := calls[d.ID]; ok && d.ID != "" {
-				at = i
-			}
-			pieces[at].text += d.Arguments
 		}
 	}
 	for i := range pieces {
+		pieces[i].text = string(texts[i])
 		if pieces[i].kind == "call" && pieces[i].text == "" {
 			pieces[i].text = "{}"
 		}

@@ -1,0 +1,19 @@
+package providertest
+
+import "testing"
+
+// A goroutine that is left behind is seen; one that has ended is not.
+func TestGoroutines(t *testing.T) {
+	before := goroutines()
+	stop, stopped := make(chan bool), make(chan bool)
+	go func() {
+		<-stop
+		close(stopped)
+	}()
+	if n := len(goroutines()) - len(before); n != 1 {
+		t.Errorf("%d goroutines are seen, want 1", n)
+	}
+	close(stop)
+	<-stopped
+	checkGone(t, before)
+}
