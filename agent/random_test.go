@@ -1,0 +1,222 @@
+package agent_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"firn"
+	"firn/agent"
+	"firn/compact"
+	"firn/provider"
+	"firn/provider/scripted"
+	"firn/store"
+	"firn/store/filestore"
+	"firn/tool"
+	"firn/window"
+	"firn/window/windowtest"
+)
+
+// randomWindow is the window of the model in the random test.
+const randomWindow = 4000
+
+// life is a session to which random things happen.
+type life struct {
+	t    *rapid.T
+	st   *filestore.Store
+	a    *agent.Agent
+	id   firn.ID
+	file string
+	// before is all there was in the file when it was last looked at.
+	before []byte
+}
+
+// TestRandomLife does random things to a session: turns, compactions, undoing
+// them, going to other branches, hiding and showing. Whatever the order: what
+// is in the file stays there byte for byte, every request is one that the
+// provider accepts and fits its window, and undoing a compaction gives the
+// window that was before it.
+func TestRandomLife(t *testing.T) {
+	home := t.TempDir()
+	n := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		n++
+		dir := filepath.Join(home, fmt.Sprint(n))
+		st, err := filestore.Open(dir, filestore.Options{Sync: filestore.SyncNever})
+		if err != nil {
+			rt.Fatal(err)
+		}
+		defer st.Close()
+		l := &life{t: rt, st: st, id: firn.NewID()}
+		l.file = filepath.Join(dir, "agents", "main", "sessions", string(l.id)+".jsonl")
+		l.a = &agent.Agent{Store: st, Model: l.model(), Tools: []tool.Tool{echo("echo")}, System: "Be good.", NoTitles: true, Backoff: quick}
+		defer l.a.Close()
+		l.turn()
+		rt.Repeat(map[string]func(*rapid.T){
+			"turn":    func(*rapid.T) { l.turn() },
+			"compact": func(*rapid.T) { l.compact() },
+			"undo":    func(*rapid.T) { l.undo() },
+			"move":    func(*rapid.T) { l.move() },
+			"hide":    func(*rapid.T) { l.hide() },
+			"":        func(*rapid.T) { l.look() },
+		})
+	})
+}
+
+// model answers at random: text long and short, calls, failures.
+func (l *life) model() *scripted.Model {
+	info := scripted.Info()
+	info.Window = randomWindow
+	info.Profile = rapid.SampledFrom(window.Profiles()).Draw(l.t, "profile")
+	var m *scripted.Model
+	m = scripted.Func(info, func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
+		l.check(req, info)
+		if req.Purpose == provider.ForSummary {
+			return m.Play(ctx, req, l.summary())
+		}
+		return m.Play(ctx, req, l.answer(len(req.Window.Items)))
+	})
+	return m
+}
+
+// check holds a request against what the provider accepts.
+func (l *life) check(req provider.Request, info provider.Info) {
+	if err := windowtest.Check(info.Profile, req.Window); err != nil {
+		l.t.Errorf("refused: %v", err)
+	}
+	if tokens := req.Window.Tokens.System + req.Window.Tokens.Items; tokens > info.Window {
+		l.t.Errorf("%d tokens are sent to a window of %d", tokens, info.Window)
+	}
+}
+
+func (l *life) summary() scripted.Step {
+	return rapid.SampledFrom([]scripted.Step{
+		scripted.Say("## Goal\nTo live.\n## Progress\nSome things happened.\n## Next Steps\nMore was planned."),
+		scripted.Say(""),
+		scripted.Say(strings.Repeat("far too long ", 2000)),
+		scripted.Call("1", "echo", arg("no")),
+		scripted.Fail(&provider.Error{Kind: provider.BadRequest}),
+	}).Draw(l.t, "summary")
+}
+
+func (l *life) answer(n int) scripted.Step {
+	text := scripted.Say(strings.Repeat("lorem ", rapid.IntRange(1, 400).Draw(l.t, "words")))
+	switch rapid.IntRange(0, 9).Draw(l.t, "answer") {
+	case 0, 1:
+		return scripted.Join(scripted.Call(fmt.Sprint("a", n), "echo", arg(text.Parts[0].(firn.Text).Text)), scripted.Call(fmt.Sprint("b", n), "echo", arg("fail")))
+	case 2:
+		return scripted.Fail(&provider.Error{Kind: provider.Auth})
+	case 3:
+		return scripted.Cut(1, text)
+	case 4:
+		return scripted.Fail(&provider.Error{Kind: provider.Overflow})
+	}
+	return text
+}
+
+// turn runs a turn; it may fail as models fail.
+func (l *life) turn() {
+	said := strings.Repeat("ipsum ", rapid.IntRange(1, 300).Draw(l.t, "said"))
+	for _, err := range l.a.Run(context.Background(), l.id, agent.Say(said)) {
+		var loop *agent.Loop
+		var big *compact.TooBig
+		if err != nil && provider.KindOf(err) == "" && !errors.As(err, &loop) && !errors.As(err, &big) {
+			l.t.Errorf("a turn failed with %v", err)
+		}
+	}
+}
+
+// compact compacts, undoes it and does it again: the windows must come and go.
+func (l *life) compact() {
+	before := l.window()
+	_, err := l.a.Compact(context.Background(), l.id, "")
+	var big *compact.TooBig
+	if errors.Is(err, compact.ErrNothing) || errors.As(err, &big) {
+		return
+	}
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	after := l.window()
+	if _, err := compact.Undo(context.Background(), l.st, l.id, ""); err != nil {
+		l.t.Fatal(err)
+	}
+	same(l.t, "undoing", l.window(), before)
+	if rapid.Bool().Draw(l.t, "redo") {
+		if _, err := compact.Redo(context.Background(), l.st, l.id, ""); err != nil {
+			l.t.Fatal(err)
+		}
+		same(l.t, "redoing", l.window(), after)
+	}
+}
+
+// same compares what is sent.
+func same(t *rapid.T, what string, got, want window.Window) {
+	if diff := cmp.Diff(want.Items, got.Items, cmpopts.IgnoreUnexported(window.Item{}), cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("%s gives another window:\n%s", what, diff)
+	}
+}
+
+func (l *life) undo() {
+	if _, err := compact.Undo(context.Background(), l.st, l.id, ""); err != nil && !errors.Is(err, compact.ErrNothing) {
+		l.t.Fatal(err)
+	}
+}
+
+// move goes to any entry there is.
+func (l *life) move() {
+	to := l.any()
+	if _, err := l.a.Move(context.Background(), l.id, to, rapid.Bool().Draw(l.t, "summarise")); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// hide hides any entry there is.
+func (l *life) hide() {
+	if _, err := l.st.Append(context.Background(), l.id, store.Any, firn.Hide(l.any())); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+func (l *life) any() firn.EntryID {
+	var ids []firn.EntryID
+	for rec, err := range l.st.Read(context.Background(), l.id, store.Start) {
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		if rec.Glance.ID != "" {
+			ids = append(ids, rec.Glance.ID)
+		}
+	}
+	return rapid.SampledFrom(ids).Draw(l.t, "entry")
+}
+
+func (l *life) window() window.Window {
+	path, err := window.Collect(l.st.ReadBack(context.Background(), l.id, store.End))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return window.Build(path, window.Options{Profile: l.a.Model.Info().Profile})
+}
+
+// look sees that what was in the file is still there.
+func (l *life) look() {
+	now, err := os.ReadFile(l.file)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	if !bytes.HasPrefix(now, l.before) {
+		l.t.Error("history was rewritten")
+	}
+	l.before = now
+}
