@@ -112,11 +112,11 @@ func (r *run) plans() ([]Plan, error) {
 	for _, keep := range [...]Keep{KeepRecent, KeepTurn, KeepLast, KeepNothing} {
 		plan := r.knife.plan(r.knife.place(r.keepRecent(r.room), keep))
 		plan.Previous, plan.Before = r.path.Compaction, r.before
-		if r.knife.says(0, plan.first) == 0 {
+		if r.knife.says(0, plan.first) == 0 && (fits || plan.Previous == nil) {
 			if r.Reason == Manual && fits {
 				break // all there is is less than what is kept
 			}
-			continue
+			continue // but a summary that is too large can be made shorter
 		}
 		if n := len(plans); n == 0 || plans[n-1].first < plan.first {
 			plans = append(plans, plan)
@@ -288,10 +288,11 @@ func (r *run) tooBig(c choice) error {
 	}
 	summary := c.compose("", 0)
 	whole, bare := r.measure(c.plan.Kept, summary), r.measure(nil, summary)
+	_, goal := r.goals()
 	return &TooBig{
 		System: whole.system, Tools: whole.tools, Injected: whole.injected,
 		Pinned: r.counter.CountText(c.pinned()),
 		Tail:   whole.items - bare.items, Summary: bare.items,
-		Limit: r.limit, Window: r.window,
+		Limit: max(goal, 0), Window: r.window,
 	}
 }

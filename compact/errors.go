@@ -31,7 +31,8 @@ type TooBig struct {
 	// Tail are the tokens of messages that had to be kept, Summary those of the
 	// smallest summary.
 	Tail, Summary int64
-	// Limit is what had to be met, in a window of size Window.
+	// Limit is what had to be met, in a window of size Window: that of the
+	// settings, or less if the provider refused what is within it.
 	Limit, Window int64
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
 )
 
 const session = firn.ID("s1")
@@ -121,7 +122,7 @@ func usable(t testing.TB, st store.Store, limit int64) {
 
 // sameWindow compares what a model is sent; what was reported of it counts no
 // more once something was hidden.
-func sameWindow(t testing.TB, want, got window.Window) {
+func sameWindow(t rapid.TB, want, got window.Window) {
 	t.Helper()
 	opts := cmp.Options{
 		cmpopts.IgnoreUnexported(window.Item{}), cmpopts.IgnoreFields(window.Window{}, "Tokens", "Out"),

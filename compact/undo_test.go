@@ -1,0 +1,196 @@
+package compact
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"firn"
+	"firn/store"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestUndoRedo(t *testing.T) {
+	const size = 16_000
+	st := open(t, talk(20, 1000)...)
+	j := job(st, echo(size), size)
+	w0 := build(t, st)
+	first, err := Run(t.Context(), j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w1 := build(t, st)
+	if diff := Diff(w0, w1); len(diff.In) != 1 || diff.In[0] != first.Entry.ID || len(diff.Out) == 0 || diff.Out[0] != w0.Items[0].From[0] ||
+		diff.After >= diff.Before || diff.After != w1.Tokens.Total {
+		t.Errorf("the difference is %+v", diff)
+	}
+	more := talk(20, 1000)
+	for i := range more {
+		more[i].ID = ""
+	}
+	add(t, st, more...)
+	w2 := build(t, st)
+	second, err := Run(t.Context(), j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w3 := build(t, st)
+	tombstone, err := Undo(t.Context(), st, session, "")
+	if err != nil || tombstone.Body.(*firn.Tombstone).Target != second.Entry.ID {
+		t.Fatalf("undone %+v, error %v", tombstone.Body, err)
+	}
+	sameWindow(t, w2, build(t, st))
+	if _, err := Undo(t.Context(), st, session, second.Entry.ID); !errors.Is(err, ErrNothing) {
+		t.Errorf("undone twice: %v", err)
+	}
+	if _, err := Redo(t.Context(), st, session, ""); err != nil {
+		t.Fatal(err)
+	}
+	sameWindow(t, w3, build(t, st))
+	if _, err := Redo(t.Context(), st, session, ""); !errors.Is(err, ErrNothing) {
+		t.Errorf("redone twice: %v", err)
+	}
+	if _, err := Redo(t.Context(), st, session, first.Entry.ID); !errors.Is(err, ErrNothing) {
+		t.Errorf("redone what is not undone: %v", err)
+	}
+	for range 2 {
+		if _, err := Undo(t.Context(), st, session, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := Undo(t.Context(), st, session, ""); !errors.Is(err, ErrNothing) {
+		t.Errorf("nothing is left to undo: %v", err)
+	}
+	past, err := List(t.Context(), st, session)
+	if err != nil || len(past) != 2 || !past[0].Undone || !past[1].Undone || past[0].Counts || past[1].Counts {
+		t.Errorf("past is %+v, error %v", past, err)
+	}
+	if redone, err := Redo(t.Context(), st, session, first.Entry.ID); err != nil || len(redone) != 1 {
+		t.Errorf("redo of the first: %v, %v", redone, err)
+	}
+	sameWindow(t, w2, build(t, st))
+	for _, do := range []func() error{
+		func() error { _, err := Undo(t.Context(), st, session, "nobody"); return err },
+		func() error { _, err := Redo(t.Context(), st, session, more[0].ID+"x"); return err },
+	} {
+		if err := do(); !errors.Is(err, firn.ErrNotFound) {
+			t.Errorf("a compaction that is not there: %v", err)
+		}
+	}
+}
+
+func TestList(t *testing.T) {
+	const size = 16_000
+	st := open(t, talk(20, 1000)...)
+	j := job(st, echo(size), size)
+	result, err := Run(t.Context(), j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Two tombstones on one compaction, and a compaction on another branch.
+	add(t, st, firn.Hide(result.Entry.ID), firn.Hide(result.Entry.ID))
+	foreign := firn.NewEntry(&firn.Compaction{Summary: "# Title\n\nFirst words.\nMore.", FirstKept: all(t, st)[1].ID, TokensBefore: 7})
+	add(t, st, foreign)
+	c := compaction(t, result.Entry)
+	past, err := List(t.Context(), st, session)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Past{
+		{
+			ID: result.Entry.ID, At: result.End - 1, Time: result.Entry.Time, FirstKept: c.FirstKept,
+			Before: result.Before, After: result.After, Strategy: ByModel, Reason: Threshold, Model: "scripted/scripted",
+			Line: "Make the parser whole.", Undone: true, By: past[0].By,
+		},
+		{ID: foreign.ID, At: result.End + 2, Time: past[1].Time, FirstKept: all(t, st)[1].ID, Before: 7, Line: "First words.", Counts: true},
+	}
+	if diff := cmp.Diff(want, past); diff != "" || len(past[0].By) != 2 {
+		t.Errorf("past (-want +got):\n%s", diff)
+	}
+	add(t, st, firn.Hide(foreign.ID))
+	if redone, err := Redo(t.Context(), st, session, result.Entry.ID); err != nil || len(redone) != 2 {
+		t.Errorf("both tombstones must go: %v, %v", redone, err)
+	}
+	if p := live(t, st); p.Compaction == nil || p.Compaction.ID != result.Entry.ID {
+		t.Error("the compaction is not in force again")
+	}
+	back := say("Another branch.")
+	back.Parent = all(t, st)[4].ID
+	add(t, st, back)
+	if past, err := List(t.Context(), st, session); err != nil || len(past) != 0 {
+		t.Errorf("on another branch: %v, %v", past, err)
+	}
+}
+
+// busy is a store in which somebody else speaks before each append.
+type busy struct {
+	store.Store
+	speak func()
+	times int
+}
+
+func (b *busy) Append(ctx context.Context, id firn.ID, expect store.Pos, entries ...firn.Entry) (store.Pos, error) {
+	if b.times > 0 && expect != store.Any {
+		b.times--
+		b.speak()
+	}
+	return b.Store.Append(ctx, id, expect, entries...)
+}
+
+func TestBusy(t *testing.T) {
+	const size = 16_000
+	mem := open(t, talk(20, 1000)...)
+	b := &busy{Store: mem, speak: func() { add(t, mem, say("And another thing.")) }}
+	b.times = 5
+	result, err := Run(t.Context(), job(b, echo(size), size))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(sent(t, mem), "And another thing."); n != 5 {
+		t.Errorf("%d of 5 things that were said meanwhile are in the window", n)
+	}
+	b.times = 5
+	if _, err := Undo(t.Context(), b, session, ""); err != nil {
+		t.Fatal(err)
+	}
+	if p := live(t, mem); p.Compaction != nil {
+		t.Error("it is not undone")
+	}
+	b.times = 1000
+	if _, err := Redo(t.Context(), b, session, result.Entry.ID); !errors.Is(err, firn.ErrConflict) {
+		t.Errorf("others speak for ever: %v", err)
+	}
+	if _, err := Run(t.Context(), job(b, echo(size), size)); !errors.Is(err, ErrMoved) {
+		t.Errorf("others speak for ever: %v", err)
+	}
+}
+
+// broken is a store whose appends fail.
+type broken struct{ store.Store }
+
+var errDisk = errors.New("the disk is full")
+
+func (b broken) Append(context.Context, firn.ID, store.Pos, ...firn.Entry) (store.Pos, error) {
+	return 0, errDisk
+}
+
+func TestBrokenStore(t *testing.T) {
+	const size = 16_000
+	mem := open(t, talk(20, 1000)...)
+	before := build(t, mem)
+	j := job(broken{mem}, echo(size), size)
+	if _, err := Run(t.Context(), j); !errors.Is(err, errDisk) {
+		t.Errorf("error %v", err)
+	}
+	j.System = 1 << 30
+	var big *TooBig
+	if _, err := Run(t.Context(), j); !errors.Is(err, errDisk) || !errors.As(err, &big) {
+		t.Errorf("error %v, want both", err)
+	}
+	if err := Close(t.Context(), broken{mem}, session); !errors.Is(err, errDisk) {
+		t.Errorf("close: %v", err)
+	}
+	sameWindow(t, before, build(t, mem))
+}
