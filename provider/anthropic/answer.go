@@ -56,10 +56,11 @@ func (a *answer) blockStart(data []byte) (provider.Event, error) {
 	return a.open(c, event.Block)
 }
 
-// kindOf is the type of a block, nothing if it has none. It is read to the
-// letter, as stores read it: encoding/json would take "Type" for it as well.
-func kindOf(block json.RawMessage) string {
-	r := rawjson.New(block)
+// kindOf is the type of an event or of a block, nothing if it has none. It is
+// read to the letter, as stores read it: encoding/json would take "Type" for it
+// as well.
+func kindOf(object []byte) string {
+	r := rawjson.New(object)
 	if !r.Object() {
 		return ""
 	}

@@ -183,7 +183,7 @@ func (s *session) grow() {
 			s.t.Fatalf("run %d changes what was sent before:\n%s\nwas\n%s", s.run, s.body, stable)
 		}
 	}
-	for i := range s.run % 5 {
+	for i := range s.run % 3 {
 		calls := 1 + (s.run+i)%3
 		if s.run%8 == 2+i {
 			calls = 30 // more than the provider looks back

@@ -44,15 +44,9 @@ func read(r io.Reader, info provider.Info) iter.Seq2[provider.Event, error] {
 // follow, nil if that is nothing. Kinds of events that are not known are
 // passed over: the API promises that there will be more.
 func (a *answer) take(data []byte) (provider.Event, error) {
-	var head struct {
-		Type string `json:"type"`
-	}
-	if err := json.Unmarshal(data, &head); err != nil {
-		return nil, a.fault("an event is not JSON: %w", err)
-	}
 	var event provider.Event
 	var err error
-	switch head.Type {
+	switch kindOf(data) {
 	case "message_start":
 		err = a.messageStart(data)
 	case "content_block_start":
@@ -63,10 +57,15 @@ func (a *answer) take(data []byte) (provider.Event, error) {
 		event, err = a.blockStop(data)
 	case "message_delta":
 		err = a.messageDelta(data)
-	case "message_stop":
-		a.stopped = true
 	case "error":
 		err = a.refused(data)
+	case "message_stop":
+		a.stopped = true
+		fallthrough
+	default:
+		if !json.Valid(data) {
+			err = a.fault("an event is not JSON")
+		}
 	}
 	return event, err
 }
@@ -118,7 +117,7 @@ func (a *answer) refused(data []byte) error {
 
 func (a *answer) decode(data []byte, event any) error {
 	if err := json.Unmarshal(data, event); err != nil {
-		return a.fault("an event has another form than it should: %w", err)
+		return a.fault("an event is not what it should be: %w", err)
 	}
 	return nil
 }
