@@ -107,7 +107,9 @@ func (f *fitter) fitObject(s *shape, raw json.RawMessage, path string) json.RawM
 }
 
 func (f *fitter) fitMembers(s *shape, given map[string]json.RawMessage, path string) json.RawMessage {
-	fitted := make(map[string]json.RawMessage, len(given))
+	// Put together by hand: the content of a file may be in here, and writing
+	// it once more through the encoder takes its time.
+	fitted := []byte{'{'}
 	for _, m := range s.members {
 		raw, ok := given[m.name]
 		if ok && m.shape.kind != anything && string(raw) == "null" {
@@ -115,12 +117,16 @@ func (f *fitter) fitMembers(s *shape, given map[string]json.RawMessage, path str
 		}
 		switch {
 		case ok:
-			fitted[m.name] = f.fit(m.shape, raw, join(path, m.name))
+			if len(fitted) > 1 {
+				fitted = append(fitted, ',')
+			}
+			fitted = append(append(fitted, quote(m.name)...), ':')
+			fitted = append(fitted, f.fit(m.shape, raw, join(path, m.name))...)
 		case m.required:
 			f.complain(join(path, m.name), "is missing")
 		}
 	}
-	return quote(fitted)
+	return append(fitted, '}')
 }
 
 // unknown tells of a member that there is none of, and of those that there are.
@@ -170,7 +176,10 @@ func (f *fitter) fitText(s *shape, raw json.RawMessage, path string) json.RawMes
 	default: // a number or a truth value, which is a text when written as it stands
 		raw = quote(string(raw))
 	}
-	if said := unquote(raw); len(s.enum) > 0 && !slices.Contains(s.enum, said) {
+	if len(s.enum) == 0 {
+		return raw
+	}
+	if said := unquote(raw); !slices.Contains(s.enum, said) {
 		for _, one := range s.enum {
 			if strings.EqualFold(one, strings.TrimSpace(said)) {
 				return quote(one)

@@ -115,7 +115,7 @@ func TestArgumentsAreReadLeniently(t *testing.T) {
 		"object in a string":   {`{"id":"1","text":"t","inner":"{\"deep\":\"4\"}"}`, everything{base: base{"1"}, Text: "t", Inner: &inner{Deep: 4}}},
 		"all in a string":      {`"{\"id\":\"1\",\"text\":\"t\"}"`, everything{base: base{"1"}, Text: "t"}},
 		"enum in another case": {`{"id":"1","text":"t","mode":" FAST"}`, everything{base: base{"1"}, Text: "t", Mode: "fast"}},
-		"anything stays":       {`{"id":"1","text":"t","raw":{"z": 1.50, "a":"<"},"any":[null]}`, everything{base: base{"1"}, Text: "t", Raw: json.RawMessage(`{"z":1.50,"a":"<"}`), Any: []any{nil}}},
+		"anything stays":       {`{"id":"1","text":"t","raw":{"z": 1.50, "a":"<"},"any":[null]}`, everything{base: base{"1"}, Text: "t", Raw: json.RawMessage(`{"z": 1.50, "a":"<"}`), Any: []any{nil}}},
 		"table":                {`{"id":"1","text":"t","table":{"a":"1","b":2}}`, everything{base: base{"1"}, Text: "t", Table: map[string]int{"a": 1, "b": 2}}},
 		"time":                 {`{"id":"1","text":"t","when":"2026-01-02T03:04:05Z"}`, everything{base: base{"1"}, Text: "t", When: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}},
 	}

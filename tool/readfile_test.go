@@ -4,14 +4,12 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"firn"
-	"firn/tool"
 )
 
 type reading struct {
@@ -190,23 +188,4 @@ func TestImagesAreShown(t *testing.T) {
 	if err := fails(t, find(t, w, "read_file"), args{"path": "big.png"}); !errors.Is(err, firn.ErrTooLarge) {
 		t.Errorf("a huge image: %v", err)
 	}
-}
-
-func ExampleNew() {
-	type arguments struct {
-		City string `json:"city" desc:"The name of the city."`
-		Days int    `json:"days,omitempty" desc:"How many days ahead."`
-	}
-	weather := tool.New("weather", "Tells the weather.", func(_ context.Context, a arguments) (tool.Result, error) {
-		return tool.TextResult(fmt.Sprintf("snow in %s for %d days", a.City, max(a.Days, 1))), nil
-	})
-	fmt.Println(string(weather.Spec().Schema))
-	r, err := weather.Run(context.Background(), []byte(`{"city": "Inari", "days": "3"}`))
-	fmt.Println(firn.JoinText(r.Parts), err)
-	_, err = weather.Run(context.Background(), []byte(`{"town": "Inari"}`))
-	fmt.Println(err)
-	// Output:
-	// {"type":"object","properties":{"city":{"type":"string","description":"The name of the city."},"days":{"type":"integer","description":"How many days ahead."}},"required":["city"],"additionalProperties":false}
-	// snow in Inari for 3 days <nil>
-	// invalid arguments for weather: "town" is not known: there is only city and days; city is missing
 }

@@ -13,7 +13,7 @@ import (
 func TestWhoLeavesTheGroupIsNotWaitedFor(t *testing.T) {
 	dir := t.TempDir()
 	path := fifo(t, dir)
-	done := start(t.Context(), t, shell(t, dir), args{"command": `echo begun; setsid sh -c 'echo $$ >pid; exec 3>alive; echo up >&3; touch ready; exec sleep 1000' & while [ ! -e ready ]; do sleep 0.01; done`})
+	done := start(t.Context(), t, impatient(t, dir), args{"command": `echo begun; setsid sh -c 'echo $$ >pid; exec 3>alive; echo up >&3; touch ready; exec sleep 1000' & while [ ! -e ready ]; do sleep 0.01; done`})
 	alive := await(t, path)
 	if r := <-done; r.err != nil || r.text != "begun\n" {
 		t.Errorf("got %q, %v", r.text, r.err)

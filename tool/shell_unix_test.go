@@ -25,10 +25,16 @@ type commandDetails struct {
 	Bytes, Dropped      int64
 }
 
-// shell makes a shell that is quick to lose its patience.
+// shell makes a shell that gives commands their time to end.
 func shell(t *testing.T, dir string) tool.Tool {
 	t.Helper()
-	return tool.Shell(tool.ShellOptions{Dir: dir, Env: []string{"PATH=" + os.Getenv("PATH"), "GREETING=hello"}, Grace: 50 * time.Millisecond})
+	return tool.Shell(tool.ShellOptions{Dir: dir, Env: []string{"PATH=" + os.Getenv("PATH"), "GREETING=hello"}, Grace: time.Minute})
+}
+
+// impatient makes a shell for commands that will not end by themselves.
+func impatient(t *testing.T, dir string) tool.Tool {
+	t.Helper()
+	return tool.Shell(tool.ShellOptions{Dir: dir, Env: []string{"PATH=" + os.Getenv("PATH")}, Grace: 50 * time.Millisecond})
 }
 
 func TestShell(t *testing.T) {
@@ -161,11 +167,11 @@ const stubborn = `echo begun; exec 3>alive; (trap "" TERM; echo up >&3; while :;
 func TestTimeoutKillsGrandchildren(t *testing.T) {
 	dir := t.TempDir()
 	path := fifo(t, dir)
-	done := start(t.Context(), t, shell(t, dir), args{"command": stubborn, "timeout": 0.3})
+	done := start(t.Context(), t, impatient(t, dir), args{"command": stubborn, "timeout": 1.5})
 	alive := await(t, path)
 	r := <-done
 	alive.ends()
-	if r.err != nil || r.text != "begun\n[the command was ended after 300ms, as it took too long]" || !r.IsError {
+	if r.err != nil || r.text != "begun\n[the command was ended after 1.5s, as it took too long]" || !r.IsError {
 		t.Errorf("got %q, an error: %v, %v", r.text, r.IsError, r.err)
 	}
 	if d := details[commandDetails](t, r.Result); !d.TimedOut || d.Cancelled {
@@ -184,7 +190,7 @@ func TestCancelEndsACommand(t *testing.T) {
 	dir := t.TempDir()
 	path := fifo(t, dir)
 	ctx, cancel := context.WithCancelCause(t.Context())
-	done := start(ctx, t, shell(t, dir), args{"command": stubborn})
+	done := start(ctx, t, impatient(t, dir), args{"command": stubborn})
 	alive := await(t, path)
 	enough := errors.New("enough")
 	cancel(enough)
@@ -202,9 +208,8 @@ func TestCancelEndsACommand(t *testing.T) {
 func TestACommandMayEndGently(t *testing.T) {
 	dir := t.TempDir()
 	path := fifo(t, dir)
-	gentle := tool.Shell(tool.ShellOptions{Dir: dir, Env: []string{"PATH=" + os.Getenv("PATH")}, Grace: time.Minute})
 	ctx, cancel := context.WithCancel(t.Context())
-	done := start(ctx, t, gentle, args{"command": `trap "echo tidied; exit 0" TERM; exec 3>alive; echo up >&3; while :; do sleep 100 & wait; done`})
+	done := start(ctx, t, shell(t, dir), args{"command": `trap "echo tidied; exit 0" TERM; exec 3>alive; echo up >&3; while :; do sleep 100 & wait; done`})
 	alive := await(t, path)
 	cancel()
 	has(t, (<-done).text, "tidied\n")
@@ -218,7 +223,7 @@ func TestWhatIsLeftInTheBackgroundIsEnded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			path := fifo(t, dir)
-			done := start(t.Context(), t, shell(t, dir), args{"command": `echo begun; sh -c 'trap "" TERM; exec 3>alive; echo up >&3; touch ready; exec sleep 1000' ` + redirect + ` & while [ ! -e ready ]; do sleep 0.01; done`})
+			done := start(t.Context(), t, impatient(t, dir), args{"command": `echo begun; sh -c 'trap "" TERM; exec 3>alive; echo up >&3; touch ready; exec sleep 1000' ` + redirect + ` & while [ ! -e ready ]; do sleep 0.01; done`})
 			alive := await(t, path)
 			if r := <-done; r.err != nil || r.text != "begun\n" {
 				t.Errorf("got %q, %v", r.text, r.err)
@@ -246,11 +251,11 @@ func TestLargeOutputKeepsItsEnds(t *testing.T) {
 }
 
 func TestHugeOutputIsNotHeld(t *testing.T) {
-	r := result(t, shell(t, t.TempDir()), args{"command": "head -c 100000000 /dev/zero | tr '\\0' x"})
+	r := result(t, shell(t, t.TempDir()), args{"command": "head -c 20000000 /dev/zero | tr '\\0' x"})
 	if text := firn.JoinText(r.Parts); len(text) > 1<<20+100 {
 		t.Errorf("%d bytes are kept", len(text))
 	}
-	if d := details[commandDetails](t, r); d.Bytes != 100_000_000 || d.Dropped != 100_000_000-1<<20 {
+	if d := details[commandDetails](t, r); d.Bytes != 20_000_000 || d.Dropped != 20_000_000-1<<20 {
 		t.Errorf("the details are %s", r.Details)
 	}
 }
