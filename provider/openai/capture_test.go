@@ -68,9 +68,16 @@ type outcome struct {
 	err    error
 }
 
+// failer is a test, be it one of rapid's.
+type failer interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
 // read reads a stream as a model would. It fails the test if what comes is not
 // in order.
-func (a api) read(t *testing.T, r io.Reader) outcome {
+func (a api) read(t failer, r io.Reader) outcome {
 	t.Helper()
 	var o outcome
 	tell := teller{info: &a.info, decoder: a.decode(&a.info), yield: func(e provider.Event, err error) bool {

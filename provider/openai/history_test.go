@@ -52,14 +52,18 @@ func (s server) model() (provider.Info, func(provider.Request) ([]byte, error)) 
 	return m.Info(), m.responsesRequest
 }
 
+// items are reasoning items, with and without what was thought.
+func items() []string {
+	sealed := `{"id":"rs_1","type":"reasoning","encrypted_content":"c2VhbGVk","summary":[]}`
+	return []string{sealed, "{\n" + sealed[1:], `{"id":"rs_2","type":"reasoning","summary":[]}`}
+}
+
 // marks are what answers may be marked with: ours, and what is not.
 func marks() []string {
-	sealed := `{"id":"rs_1","type":"reasoning","encrypted_content":"c2VhbGVk","summary":[]}`
-	return []string{
+	return append(items(),
 		"", "msg_1", "fc_1", "rs_1", "reasoning_content", "reasoning", "c2lnbmVk", "\x00", strings.Repeat("msg_", 30),
-		sealed, "{\n" + sealed[1:], `{"id":"rs_2","type":"reasoning","summary":[]}`, `{"type":"message"}`, `{"v":1,"id":"msg_2","phase":"final_answer"}`,
-		`{"v":1,"id":"nope"}`, `{"v":2,"id":"msg_2"}`, `{`, `[]`, "msg_ü",
-	}
+		`{"type":"message"}`, `{"v":1,"id":"msg_2","phase":"final_answer"}`, `{"v":1,"id":"nope"}`, `{"v":2,"id":"msg_2"}`, `{`, `[]`, "msg_ü",
+	)
 }
 
 func drawPart(t *rapid.T, depth int) firn.Part {
@@ -75,6 +79,9 @@ func drawPart(t *rapid.T, depth int) firn.Part {
 			Data:     rapid.SampledFrom([]string{"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ", "R0lGODlhAQABAAAAADs=", "", "no"}).Draw(t, "data"),
 		}
 	case 3:
+		if rapid.Bool().Draw(t, "reasoning") {
+			mark = rapid.SampledFrom(items())
+		}
 		return firn.Thinking{Text: text.Draw(t, "thought"), Signature: mark.Draw(t, "mark"), Redacted: rapid.Bool().Draw(t, "redacted")}
 	case 4, 5:
 		return firn.ToolCall{

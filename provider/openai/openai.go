@@ -111,7 +111,7 @@ func newWire(o Options, api string, profile window.Profile) wire {
 	if header == nil {
 		header = make(http.Header)
 	}
-	header.Set("Accept", "text/event-stream")
+	header.Set("Accept", "text/event-stream, application/json")
 	if o.Key != "" {
 		header.Set("Authorization", "Bearer "+o.Key)
 	}
@@ -129,7 +129,7 @@ func specOf(o Options, url, name string) provider.Spec {
 	if o.Spec != (provider.Spec{}) {
 		return o.Spec
 	}
-	spec := provider.Catalogue{}.Find(name, o.Name)
+	spec := provider.Known().Find(name, o.Name)
 	if spec.Assumed && isOpenAI(url) && thinkers.MatchString(o.Name) {
 		spec.Thinks, spec.Sees = true, true
 	}
