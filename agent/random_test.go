@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,6 +40,11 @@ type life struct {
 	file string
 	// before is all there was in the file when it was last looked at.
 	before []byte
+	// dice are those of the model, which is asked in a goroutine of its own:
+	// rapid's must not be thrown there. They are new for each thing that
+	// happens. Faults are what the model finds wrong.
+	dice   *rand.Rand
+	faults []string
 }
 
 // TestRandomLife does random things to a session: turns, compactions, undoing
@@ -57,18 +63,21 @@ func TestRandomLife(t *testing.T) {
 			rt.Fatal(err)
 		}
 		defer st.Close()
-		l := &life{t: rt, st: st, id: firn.NewID()}
+		l := &life{t: rt, st: st, id: firn.NewID(), dice: rand.New(rand.NewPCG(1, 2))}
 		l.file = filepath.Join(dir, "agents", "main", "sessions", string(l.id)+".jsonl")
 		l.a = &agent.Agent{Store: st, Model: l.model(), Tools: []tool.Tool{echo("echo")}, System: "Be good.", NoTitles: true, Backoff: quick}
+		l.a.Compaction.Mode = rapid.SampledFrom([]compact.Mode{compact.Auto, compact.Suggest, compact.Off}).Draw(rt, "mode")
 		defer l.a.Close()
 		l.turn()
+		do := func(f func()) func(*rapid.T) {
+			return func(*rapid.T) {
+				l.dice = rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "dice"), 0))
+				f()
+			}
+		}
 		rt.Repeat(map[string]func(*rapid.T){
-			"turn":    func(*rapid.T) { l.turn() },
-			"compact": func(*rapid.T) { l.compact() },
-			"undo":    func(*rapid.T) { l.undo() },
-			"move":    func(*rapid.T) { l.move() },
-			"hide":    func(*rapid.T) { l.hide() },
-			"":        func(*rapid.T) { l.look() },
+			"turn": do(l.turn), "compact": do(l.compact), "undo": do(l.undo), "move": do(l.move), "hide": do(l.hide),
+			"": func(*rapid.T) { l.look() },
 		})
 	})
 }
@@ -92,41 +101,42 @@ func (l *life) model() *scripted.Model {
 // check holds a request against what the provider accepts.
 func (l *life) check(req provider.Request, info provider.Info) {
 	if err := windowtest.Check(info.Profile, req.Window); err != nil {
-		l.t.Errorf("refused: %v", err)
+		l.faults = append(l.faults, fmt.Sprintf("refused: %v", err))
 	}
 	if tokens := req.Window.Tokens.System + req.Window.Tokens.Items; tokens > info.Window {
-		l.t.Errorf("%d tokens are sent to a window of %d", tokens, info.Window)
+		l.faults = append(l.faults, fmt.Sprintf("%d tokens are sent to a window of %d", tokens, info.Window))
 	}
 }
 
 func (l *life) summary() scripted.Step {
-	return rapid.SampledFrom([]scripted.Step{
+	summaries := []scripted.Step{
 		scripted.Say("## Goal\nTo live.\n## Progress\nSome things happened.\n## Next Steps\nMore was planned."),
 		scripted.Say(""),
 		scripted.Say(strings.Repeat("far too long ", 2000)),
 		scripted.Call("1", "echo", arg("no")),
 		scripted.Fail(&provider.Error{Kind: provider.BadRequest}),
-	}).Draw(l.t, "summary")
+	}
+	return summaries[l.dice.IntN(len(summaries))]
 }
 
 func (l *life) answer(n int) scripted.Step {
-	text := scripted.Say(strings.Repeat("lorem ", rapid.IntRange(1, 400).Draw(l.t, "words")))
-	switch rapid.IntRange(0, 9).Draw(l.t, "answer") {
-	case 0, 1:
-		return scripted.Join(scripted.Call(fmt.Sprint("a", n), "echo", arg(text.Parts[0].(firn.Text).Text)), scripted.Call(fmt.Sprint("b", n), "echo", arg("fail")))
-	case 2:
-		return scripted.Fail(&provider.Error{Kind: provider.Auth})
+	words := strings.Repeat("lorem ", 1+l.dice.IntN(800))
+	switch l.dice.IntN(10) {
+	case 0, 1, 2:
+		return scripted.Join(scripted.Call(fmt.Sprint("a", n), "echo", arg(words)), scripted.Call(fmt.Sprint("b", n), "echo", arg("fail")))
 	case 3:
-		return scripted.Cut(1, text)
+		return scripted.Fail(&provider.Error{Kind: provider.Auth})
 	case 4:
+		return scripted.Cut(1, scripted.Say(words))
+	case 5:
 		return scripted.Fail(&provider.Error{Kind: provider.Overflow})
 	}
-	return text
+	return scripted.Say(words)
 }
 
 // turn runs a turn; it may fail as models fail.
 func (l *life) turn() {
-	said := strings.Repeat("ipsum ", rapid.IntRange(1, 300).Draw(l.t, "said"))
+	said := strings.Repeat("ipsum ", 1+l.dice.IntN(800))
 	for _, err := range l.a.Run(context.Background(), l.id, agent.Say(said)) {
 		var loop *agent.Loop
 		var big *compact.TooBig
@@ -209,8 +219,13 @@ func (l *life) window() window.Window {
 	return window.Build(path, window.Options{Profile: l.a.Model.Info().Profile})
 }
 
-// look sees that what was in the file is still there.
+// look sees that what was in the file is still there, and that the model had
+// nothing to complain of.
 func (l *life) look() {
+	for _, fault := range l.faults {
+		l.t.Error(fault)
+	}
+	l.faults = nil
 	now, err := os.ReadFile(l.file)
 	if err != nil {
 		l.t.Fatal(err)
