@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"firn"
 	"firn/internal/digest"
@@ -48,7 +49,7 @@ func (r *run) hook(ctx context.Context, p Plan) (Decision, error) {
 	case d.Cancel:
 		return d, ErrCancelled
 	}
-	d.Summary, _ = firn.CleanText(d.Summary)
+	d.Summary, _ = firn.CleanText(strings.TrimSpace(d.Summary))
 	return d, nil
 }
 
@@ -64,7 +65,7 @@ func (r *run) write(ctx context.Context, c choice, s *summariser, budget int64) 
 	if len(c.prefix) > 0 {
 		forHistory = budget * 8 / 13
 	}
-	history, err := s.fold(ctx, taskFirst, r.body, c.history, r.allowed(forHistory, r.body, c.history))
+	history, err := s.fold(ctx, taskHistory, r.body, c.history, r.allowed(forHistory, r.body, c.history))
 	if err != nil || len(c.prefix) == 0 {
 		return history, err
 	}

@@ -23,10 +23,9 @@ You have no tools. Answer with the summary and nothing else.`
 type task int
 
 const (
-	// taskFirst: there is no summary yet.
-	taskFirst task = iota
-	// taskUpdate: bring the previous summary up to date.
-	taskUpdate
+	// taskHistory: what is older than the rest; if there is a summary already it
+	// is brought up to date.
+	taskHistory task = iota
 	// taskPrefix: the beginning of a turn whose end is kept.
 	taskPrefix
 	// taskBranch: a branch that was left.
@@ -116,8 +115,6 @@ func (p prompt) ask() string {
 		return askPrefix
 	case taskBranch:
 		return askBranch
-	case taskUpdate:
-		return askUpdate
 	}
 	if p.previous != "" {
 		return askUpdate
