@@ -111,7 +111,7 @@ func checkExtract(t *testing.T, previous string, lines []Line, most int) string 
 
 func TestExtractAlwaysFits(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	for range 3000 {
+	for range 1500 {
 		lines := randomConversation(r)
 		previous := ""
 		if r.IntN(2) == 0 {
@@ -127,7 +127,7 @@ func TestExtractAlwaysFits(t *testing.T) {
 // A summary that is taken over and to which nothing is added stays as it is.
 func TestExtractKeepsPrevious(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	for range 2000 {
+	for range 1000 {
 		first := Extract("", randomConversation(r), 300+r.IntN(4000))
 		if again := Extract(first, nil, 10_000); again != first {
 			t.Fatalf("became\n%s\n\nwas\n%s", again, first)

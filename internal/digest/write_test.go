@@ -115,7 +115,7 @@ func pick[T any](r *rand.Rand, values ...T) T { return values[r.IntN(len(values)
 // What is written is read back, whatever the text tries.
 func TestParseReadsWhatWriteWrote(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for range 20_000 {
+	for range 8000 {
 		var lines []Line
 		for range 1 + r.IntN(5) {
 			lines = append(lines, randomLine(r))
