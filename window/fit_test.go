@@ -20,6 +20,8 @@ import (
 //	b a summary of another branch   k a compaction, which counts if it is the last
 //	l a label  t a title            y a message of role system
 //	f an answer that failed         e an answer with nothing in it but thinking
+//	o an answer of blanks           m a note that brings the result of a call
+//	p an answer that is a picture
 //
 // A sign = and a number behind a word makes it that many tokens.
 func sketch(text string) window.Path {
@@ -73,6 +75,12 @@ func sketchBody(name string, chars int) firn.Body {
 		m := say(firn.RoleAssistant, text(0))
 		m.StopReason = firn.StopError
 		return m
+	case 'o':
+		return say(firn.RoleAssistant, firn.Text{Text: strings.Repeat(" ", chars)})
+	case 'p':
+		return say(firn.RoleAssistant, firn.Image{MimeType: "image/png", Data: "AAAA"})
+	case 'm':
+		return &firn.CustomMessage{Parts: []firn.Part{firn.ToolResult{CallID: id, Name: "run", Content: []firn.Part{text(0)}}}}
 	case 'e':
 		return say(firn.RoleAssistant, firn.Thinking{Text: text(0).Text})
 	}
@@ -100,6 +108,9 @@ func TestLimit(t *testing.T) {
 		{"the system prompt stays and does not part the run", "u1 y1 a1 u2", 1, "y1 u2", "turn-limit:u1-a1*2@0"},
 		{"a result goes with its call", "u1 c1 u2 r1 a2", 1, "u2 a2", "turn-limit:u1-c1*2@0 turn-limit:r1-r1*1@0"},
 		{"though there was thinking between", "u1 c1 u2 e2 r1 a2", 1, "u2 e2 a2", "turn-limit:u1-c1*2@0 turn-limit:r1-r1*1@0"},
+		{"or blanks", "u1 c1 u2 o2 r1 a2", 1, "u2 o2 a2", "turn-limit:u1-c1*2@0 turn-limit:r1-r1*1@0"},
+		{"or a note brought it", "u1 c1 u2 m1 a2", 1, "u2 a2", "turn-limit:u1-c1*2@0 turn-limit:m1-m1*1@0"},
+		{"behind a picture it is nobody's", "u1 c1 u2 p2 r1 a2", 1, "u2 p2 r1 a2", "turn-limit:u1-c1*2@0"},
 		{"a result stays with its call", "u1 c1 r1 u2 c2 r2", 1, "u2 c2 r2", "turn-limit:u1-r1*3@0"},
 	}
 	for _, tt := range tests {
@@ -222,11 +233,15 @@ func TestReportedOfWhatIsLeft(t *testing.T) {
 
 // What was reported before something was hidden stays untrue.
 func TestReportedStaysUntrue(t *testing.T) {
-	p := collectLog(t, parse("s header\n a\n b < a used=100\n t < a hide=a\n c < b\n d < c"))
+	p := collectLog(t, parse("s header\n a\n x < a\n y < x\n b < y used=100\n t < a hide=a\n c < b\n d < c"))
 	check(t, "collected", window.Build(p, window.Options{}).Tokens.Reported, 0)
 	p = p.Limit(1)
 	check(t, "entries", ids(p.Entries), "d")
 	check(t, "limited", window.Build(p, window.Options{}).Tokens.Reported, 0)
+	m := assistantBody("x")
+	m.Usage = &firn.Usage{Input: 70}
+	p.Entries = append(p.Entries, firn.Entry{ID: "z", Body: m})
+	check(t, "answered", window.Build(p, window.Options{}).Tokens.Reported, 70)
 }
 
 func TestPathOf(t *testing.T) {

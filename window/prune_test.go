@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -200,6 +201,12 @@ func TestPrune(t *testing.T) {
 		{"cleared while half is used", 40, 5000, window.Pruning{}, 50000, "10*33 28*3086 2*5000", "pruned:e3-e3*1@0"},
 		{"cleared all", 40, 5000, window.Pruning{}, 100, "38*33 2*5000", "pruned:e3-e3*1@0"},
 		{"never cleared", 40, 5000, wide(func(p *window.Pruning) { p.HardClear.Disabled = true }), 100, "38*3086 2*5000", "pruned:e3-e3*1@0"},
+		{"exactly as much is used", 4, 5000, window.Pruning{SoftTrimRatio: 20029. / 40000}, 10000, "2*3086 2*5000", "pruned:e3-e3*1@0"},
+		{"a little less is used", 4, 5000, window.Pruning{SoftTrimRatio: 20030. / 40000}, 10000, "4*5000", ""},
+		{"exactly enough to clear", 3, 5000, window.Pruning{MinPrunableChars: 3086}, 100, "1*33 2*5000", "pruned:e3-e3*1@0"},
+		{"a little less than enough", 3, 5000, window.Pruning{MinPrunableChars: 3087}, 100, "1*3086 2*5000", "pruned:e3-e3*1@0"},
+		{"as long as may be", 3, 4000, window.Pruning{}, 100, "3*4000", ""},
+		{"one longer", 3, 4001, window.Pruning{}, 100, "1*3086 2*4001", "pruned:e3-e3*1@0"},
 		{"too little to clear", 18, 5000, window.Pruning{}, 100, "16*3086 2*5000", "pruned:e3-e3*1@0"},
 		{"enough to clear", 19, 5000, window.Pruning{}, 100, "17*33 2*5000", "pruned:e3-e3*1@0"},
 		{"without a least", 3, 5000, wide(func(p *window.Pruning) { p.MinPrunableChars = -1 }), 100, "1*33 2*5000", "pruned:e3-e3*1@0"},
@@ -232,14 +239,15 @@ func TestPruneTouchesOnlyResults(t *testing.T) {
 	long := strings.Repeat("y", 5000)
 	picture := resultBody("2", "see", long)
 	r := picture.Parts[0].(firn.ToolResult)
-	r.Content = append(r.Content, firn.Image{MimeType: "image/png", Data: "AAAA"})
-	picture.Parts = []firn.Part{r}
+	seen := r
+	seen.Content = append(slices.Clip(r.Content), firn.Image{MimeType: "image/png", Data: "AAAA"})
+	picture.Parts = []firn.Part{seen}
 	failed := resultBody("3", "exec", long)
 	failed.Parts = []firn.Part{firn.ToolResult{CallID: "3", Name: "exec", IsError: true, Details: json.RawMessage(`{"d":1}`), Content: []firn.Part{firn.Text{Text: long}}}}
 	p := pathOf(
 		resultBody("0", "exec", long), userBody(long), assistantBody(long), resultBody("1", "exec", "é"+long, long+"😀"), &firn.Label{},
 		failed, picture, &firn.Message{Role: firn.RoleToolResult, Parts: []firn.Part{firn.Text{Text: long}}},
-		assistantBody("x"), assistantBody("x"), assistantBody("x"),
+		&firn.Message{Role: firn.RoleToolResult, Parts: []firn.Part{r, firn.Text{Text: "beside it"}}}, assistantBody("x"), assistantBody("x"), assistantBody("x"),
 	)
 	got := p.Prune(window.Pruning{SoftTrim: window.SoftTrim{HeadChars: 3, TailChars: 3}}, 100)
 	check(t, "out", outs(got), "pruned:e4-e6*2@0")
@@ -252,6 +260,44 @@ func TestPruneTouchesOnlyResults(t *testing.T) {
 	note := "\n\n[Tool result trimmed: kept first 3 chars and last 3 chars of 10004 chars.]"
 	check(t, "two texts", firn.JoinText(result(3).Content), "éyy\n...\ny😀"+note)
 	check(t, "failed", fmt.Sprint(result(5).CallID, result(5).IsError, string(result(5).Details)), `3true{"d":1}`)
+}
+
+// What is shortened once is not shortened again, though it still is too long.
+func TestPruneTwice(t *testing.T) {
+	settings := window.Pruning{SoftTrim: window.SoftTrim{MaxChars: 10, HeadChars: 60, TailChars: 60}}
+	once := busy(3, 10000).Prune(settings, 100)
+	check(t, "once", sizes(once), "1*203 2*10000")
+	check(t, "twice", outs(once.Prune(settings, 100)), outs(once))
+}
+
+// All that is sent counts when the window is measured, and the line breaks
+// between the texts of a result when the result is.
+func TestPruneMeasures(t *testing.T) {
+	long := strings.Repeat("x", 5000)
+	with := func(result *firn.Message, first ...firn.Body) window.Path {
+		return pathOf(append(first, userBody("u"), assistantBody("x"), result, assistantBody("x"), assistantBody("x"), assistantBody("x"))...)
+	}
+	picture := userBody("")
+	picture.Parts = []firn.Part{firn.Image{MimeType: "image/png", Data: "AAAA"}}
+	halves := resultBody("1", "exec", strings.Repeat("x", 2000), strings.Repeat("x", 2000))
+	tests := []struct {
+		name   string
+		path   window.Path
+		tokens int64
+		out    string
+	}{
+		{"not enough", with(resultBody("1", "exec", long)), 5000, ""},
+		{"a summary", with(resultBody("1", "exec", long), &firn.Compaction{Summary: long}), 5000, "pruned:e4-e4*1@0"},
+		{"a summary of a branch", with(resultBody("1", "exec", long), &firn.BranchSummary{Summary: long}), 5000, "pruned:e4-e4*1@0"},
+		{"a note", with(resultBody("1", "exec", long), &firn.CustomMessage{Parts: []firn.Part{firn.Text{Text: long}}}), 5000, "pruned:e4-e4*1@0"},
+		{"a picture is 8,000 characters", with(resultBody("1", "exec", long), picture), 10000, "pruned:e4-e4*1@0"},
+		{"two halves and a line break", with(halves), 100, "pruned:e3-e3*1@0"},
+	}
+	for _, tt := range tests {
+		check(t, tt.name, outs(tt.path.Prune(window.Pruning{}, tt.tokens)), tt.out)
+	}
+	failed := pathOf(userBody("u"), assistantBody("x"), resultBody("1", "exec", long), assistantBody("x"), assistantBody("x"), sketchBody("f1", 9), sketchBody("f2", 9))
+	check(t, "failed answers do not count", outs(failed.Prune(window.Pruning{}, 100)), "")
 }
 
 // A rune is never cut in two.

@@ -14,10 +14,9 @@ func (p Path) Compactions() int {
 		return 0
 	}
 	n := 0
-	if c, ok := p.Compaction.Body.(*firn.Compaction); ok {
-		if err := json.Unmarshal(member(c.Details, "count"), &n); err != nil {
-			n = 0 // no number that we would have written
-		}
+	c, ok := p.Compaction.Body.(*firn.Compaction)
+	if !ok || json.Unmarshal(member(c.Details, "count"), &n) != nil {
+		return 1 // no number that we would have written
 	}
 	return max(n, 1)
 }

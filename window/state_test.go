@@ -48,6 +48,7 @@ func TestStateAndChosen(t *testing.T) {
 		{"chosen after an answer", []firn.Body{answer("a"), model("m")}, firn.State{Provider: "q", Model: "m"}, firn.State{Provider: "q", Model: "m"}},
 		{"the last that was chosen", []firn.Body{model("m"), model("n"), &firn.ThinkingChange{Level: "low"}}, firn.State{Provider: "q", Model: "n", ThinkingLevel: "low"}, firn.State{Provider: "q", Model: "n", ThinkingLevel: "low"}},
 		{"verbose", []firn.Body{verboseBody(`{"level":"on"}`), verboseBody(`{"level":"full","x":1}`)}, firn.State{Verbose: "full"}, firn.State{Verbose: "full"}},
+		{"verbose long ago", []firn.Body{verboseBody(`{"level":"on"}`), model("m"), &firn.ThinkingChange{Level: "low"}}, firn.State{Provider: "q", Model: "m", ThinkingLevel: "low", Verbose: "on"}, firn.State{Provider: "q", Model: "m", ThinkingLevel: "low", Verbose: "on"}},
 		{"of another type", []firn.Body{&firn.Custom{Type: "Firn.Verbose", Data: json.RawMessage(`{"level":"on"}`)}}, firn.State{}, firn.State{}},
 		{
 			"remembered by a compaction", []firn.Body{userBody("u"), kept(`{"state":{"provider":"q","modelId":"m","thinkingLevel":"high","verboseLevel":"on"}}`)},
