@@ -147,13 +147,15 @@ func (r *run) goals() (strict, lax int64) {
 	return strict, lax
 }
 
-// wanted is how many tokens a summary should be allowed.
+// wanted is how many tokens a summary should be allowed: as many as there may
+// be, but less than what it stands for.
 func (r *run) wanted(plan Plan) int64 {
 	wanted := r.output(8)
 	if plan.Split {
 		wanted += r.output(5)
 	}
-	return max(minBody, min(wanted, r.room*2/5))
+	worth := plan.Tokens + r.counter.CountText(r.body)
+	return max(minBody, min(wanted, r.room*2/5, worth*3/4))
 }
 
 // output is so many tenths of the reserve, as far as window and model allow.

@@ -669,3 +669,28 @@ func TestNothing(t *testing.T) {
 		t.Errorf("a session that is not there: %v", err)
 	}
 }
+
+// TestKeeps keeps as much as the settings say where there is room for it.
+func TestKeeps(t *testing.T) {
+	for _, turns := range []int{26, 60, 170} {
+		for _, reason := range []Reason{Manual, Threshold, Overflow} {
+			st := open(t, talk(turns, 1000)...)
+			j := job(st, echo(200_000), 0)
+			j.Reason = reason
+			plan, err := NewPlan(live(t, st), j.Settings, PlanOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if reason == Overflow && turns == 26 {
+				continue // most of it must go
+			}
+			result, err := Run(t.Context(), j)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := compaction(t, result.Entry).FirstKept; got != plan.FirstKept {
+				t.Errorf("%d turns, %s: kept from %s, planned from %s", turns, reason, got, plan.FirstKept)
+			}
+		}
+	}
+}
