@@ -207,7 +207,8 @@ func (t *turn) runTool(ctx context.Context, call firn.ToolCall) (CallState, tool
 	result, err := x.Run(ctx, call.Arguments)
 	switch {
 	case ctx.Err() != nil && err != nil:
-		return CallCancelled, tool.TextResult(cancelledText)
+		result.Parts = append(slices.Clip(result.Parts), firn.Text{Text: cancelledText})
+		return CallCancelled, result // with what there was of it
 	case err != nil:
 		return CallFailed, errorResult(err)
 	case result.IsError:

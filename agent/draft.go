@@ -9,6 +9,7 @@ import (
 
 	"firn"
 	"firn/provider"
+	"firn/window"
 )
 
 // An answer is kept while it comes, as entries of this type, each with the
@@ -80,23 +81,35 @@ var errKilled = errors.New("interrupted: firn ended while the answer was being g
 // seal makes the entry that marks an answer which a crash cut off; false if
 // there is none.
 func (t *turn) seal() (firn.Entry, bool) {
-	pieces := loose(t.path.Entries)
-	if len(pieces) == 0 {
-		return firn.Entry{}, false
-	}
-	var thinking, text strings.Builder
-	for _, p := range pieces {
-		thinking.WriteString(p.Thinking)
-		text.WriteString(p.Text)
-	}
+	thinking, text := joined(t.path)
 	var parts []firn.Part
-	if thinking.Len() > 0 {
-		parts = append(parts, firn.Thinking{Text: thinking.String()})
+	if thinking != "" {
+		parts = append(parts, firn.Thinking{Text: thinking})
 	}
-	if text.Len() > 0 {
-		parts = append(parts, firn.Text{Text: text.String()})
+	if text != "" {
+		parts = append(parts, firn.Text{Text: text})
 	}
-	return t.failure(firn.StopAborted, parts, errKilled), true
+	return t.failure(firn.StopAborted, parts, errKilled), len(parts) > 0
+}
+
+// CutOff returns what a path has of an answer that a crash cut off and that no
+// turn has marked yet; empty if there is none. The next turn marks it.
+func CutOff(p window.Path) string {
+	thinking, text := joined(p)
+	if text != "" {
+		return text
+	}
+	return thinking
+}
+
+// joined is what the loose pieces of a path say.
+func joined(p window.Path) (thinking, text string) {
+	var a, b strings.Builder
+	for _, piece := range loose(p.Entries) {
+		a.WriteString(piece.Thinking)
+		b.WriteString(piece.Text)
+	}
+	return a.String(), b.String()
 }
 
 // loose returns the pieces at the end of a path that no answer came of.

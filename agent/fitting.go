@@ -42,6 +42,10 @@ type fitting struct {
 	tight int64
 	// overflows counts refusals in a row.
 	overflows int
+	// bare: no thinking is sent back any more in this turn.
+	bare bool
+	// thoughts: the last request had thinking in it.
+	thoughts bool
 	// suggested: the caller was told that compaction is due.
 	suggested bool
 	// stuck: compacting did not help in this turn; it is not tried again.
@@ -67,10 +71,14 @@ func (t *turn) source() window.Path {
 
 // options is how windows of this turn are built.
 func (t *turn) options() window.Options {
-	return window.Options{
+	o := window.Options{
 		System: t.a.System, Profile: t.info.Profile, Ask: t.info.Ask(),
 		Injected: t.injected, Counter: t.a.counter(), MaxImages: t.maxImages(),
 	}
+	if t.fit.bare {
+		o.Ask.Model = t.info.Name + " without its thinking" // said nothing, so it gets nothing back
+	}
+	return o
 }
 
 // maxImages sends no images to a model that is known not to see.
@@ -94,11 +102,19 @@ func (t *turn) request() (provider.Request, error) {
 	if len(w.Items) == 0 {
 		return provider.Request{}, fmt.Errorf("ask %s: there is nothing to answer: %w", t.info.Name, firn.ErrInvalid)
 	}
-	t.fit.tokens = w.Tokens.System + w.Tokens.Items + fixed.tools
+	t.fit.tokens, t.fit.thoughts = w.Tokens.System+w.Tokens.Items+fixed.tools, thoughtful(w)
 	return provider.Request{
 		Window: w, Tools: t.specs, MaxTokens: t.maxTokens(t.fit.tokens),
 		Thinking: t.thinking, Session: t.log.id,
 	}, nil
+}
+
+// thoughtful reports whether a window holds anything that a model said to
+// itself.
+func thoughtful(w window.Window) bool {
+	return slices.ContainsFunc(w.Items, func(it window.Item) bool {
+		return slices.ContainsFunc(it.Message.Parts, func(p firn.Part) bool { _, ok := p.(firn.Thinking); return ok })
+	})
 }
 
 // maxTokens bounds the answer to what is left of a window that is nearly full;
@@ -237,16 +253,29 @@ func compactionNotice(c CompactionDone) string {
 	return text + "; the first."
 }
 
-// overflowed deals with the error of a question. If the window was too much
-// for the model, the session is compacted and asked about once more; if that
-// does not help, the error says what takes up the room.
-func (t *turn) overflowed(err error) (again bool, _ error) {
-	if provider.KindOf(err) != provider.Overflow {
-		if err == nil {
-			t.fit.overflows = 0
+// refused deals with the error of a question. What the model said to itself
+// may have become something the provider does not know any more, after a
+// change of account for instance: then it is asked once without.
+func (t *turn) refused(err error) (again bool, _ error) {
+	switch provider.KindOf(err) {
+	case provider.Overflow:
+		return t.overflowed(err)
+	case provider.BadRequest:
+		if !t.fit.bare && t.fit.thoughts {
+			t.fit.bare = true
+			return true, nil
 		}
-		return false, err
 	}
+	if err == nil {
+		t.fit.overflows = 0
+	}
+	return false, err
+}
+
+// overflowed deals with a window that was too much for the model: the session
+// is compacted and asked about once more; if that does not help, the error
+// says what takes up the room.
+func (t *turn) overflowed(err error) (again bool, _ error) {
 	t.fit.overflows++
 	if t.fit.overflows > 1 {
 		return false, t.tooBig(err)

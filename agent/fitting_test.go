@@ -390,3 +390,24 @@ func drafted(b *workbench) string {
 	}
 	return text.String()
 }
+
+// TestThinkingRefused meets a provider that does not know its own thinking any
+// more: it is asked without, once.
+func TestThinkingRefused(t *testing.T) {
+	b := playOn(t, small(100_000, func(req provider.Request) scripted.Step {
+		for _, it := range req.Window.Items {
+			for _, p := range it.Message.Parts {
+				if _, ok := p.(firn.Thinking); ok {
+					return scripted.Fail(&provider.Error{Kind: provider.BadRequest, Message: "invalid signature"})
+				}
+			}
+		}
+		return scripted.Think("let me see", "Fine.")
+	}))
+	b.say("one")
+	if out := b.say("two"); out.Text != "Fine." || len(b.model.Requests()) != 3 {
+		t.Errorf("after %d requests it came to %+v", len(b.model.Requests()), out)
+	}
+	want(t, b.log(), "user: one", "assistant: (let me see) Fine.", "user: two", "assistant: (let me see) Fine.")
+	b.accepted()
+}

@@ -111,7 +111,7 @@ func (t *turn) run() error {
 			return err
 		}
 		answer, err := t.ask()
-		if again, err := t.overflowed(err); err != nil {
+		if again, err := t.refused(err); err != nil {
 			return err
 		} else if again {
 			continue
@@ -247,7 +247,9 @@ func (t *turn) collect() error {
 		if moved != "" {
 			return fmt.Errorf("read session %s: %w", t.log.id, ErrMoved)
 		}
-		end = t.log.end
+		if end = t.log.end; t.path.End == end {
+			return nil // nothing was written since
+		}
 	}
 	path, err := window.Collect(t.a.Store.ReadBack(t.ctx, t.log.id, end))
 	if err != nil {
