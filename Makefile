@@ -1,7 +1,8 @@
-# firn: `make` builds it, `make run` shows it, `make test` proves it.
+# firn: `make` builds it, `make run` talks to it, `make test` proves it.
 #
 #   make build   bin/firn
-#   make run     build, then walk the whole story once (firn demo)
+#   make run     build, then open a chat on the offline model (firn chat)
+#   make demo    build, then walk the whole story once (firn demo)
 #   make test    install what the tests need, then run them all
 #   make check   format, vet, other systems, staticcheck, race detector, known holes
 #   make bench   measure, and print the ratios that count
@@ -22,13 +23,16 @@ KILLS ?= 2000
 BENCHFLAGS ?=
 
 .DEFAULT_GOAL := build
-.PHONY: build run test check bench fuzz soak fmt setup
+.PHONY: build run demo test check bench fuzz soak fmt setup
 .PHONY: check-format check-vet check-systems check-static check-race check-holes
 
 build:
 	$(GO) build -o bin/firn ./cmd/firn
 
 run: build
+	@bin/firn chat
+
+demo: build
 	@bin/firn demo
 
 setup:

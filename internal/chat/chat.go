@@ -170,10 +170,7 @@ type chat struct {
 // open opens the home, finds the session and puts the agent together. What is
 // wrong with the options is found before anything is made.
 func open(ctx context.Context, o Options) (*chat, error) {
-	c := &chat{o: o, models: newModels(o), screen: newScreen(o), now: time.Now}
-	if _, err := c.models.named(o.Default); err != nil {
-		return nil, err
-	}
+	c := newChat(o)
 	if err := c.check(); err != nil {
 		return nil, err
 	}
@@ -186,6 +183,10 @@ func open(ctx context.Context, o Options) (*chat, error) {
 		return nil, errors.Join(err, c.close())
 	}
 	return c, nil
+}
+
+func newChat(o Options) *chat {
+	return &chat{o: o, models: newModels(o), screen: newScreen(o), now: time.Now}
 }
 
 // begin does what needs the store.
@@ -201,8 +202,8 @@ func (c *chat) begin(ctx context.Context) error {
 
 // check refuses options that cannot be.
 func (c *chat) check() error {
-	if c.o.Model != "" {
-		if _, err := c.models.named(c.o.Model); err != nil {
+	for _, name := range []string{c.o.Default, c.o.Model} {
+		if _, err := c.models.named(name); err != nil {
 			return err
 		}
 	}

@@ -46,7 +46,10 @@ func (c *chat) rewindTo(ctx context.Context, ref string) (to firn.EntryID, what 
 		n, err := strconv.Atoi(ref)
 		if err != nil || n > mostTurns {
 			e, err := c.entry(ctx, ref)
-			return e.ID, "the session goes on from " + gist(e, 60), err
+			if err != nil {
+				return "", "", err
+			}
+			return e.ID, "the session goes on from " + gist(e, 60), nil
 		}
 		turns = n
 	}

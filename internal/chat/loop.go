@@ -147,7 +147,7 @@ func (c *chat) attend(ctx context.Context, work func(ctx context.Context) error)
 				cancel(errStopped)
 				continue
 			}
-			c.queue = append(c.queue, line{text: text})
+			c.wait(line{text: text})
 		case <-c.o.Presses:
 			if stopped {
 				c.insisted()
@@ -155,6 +155,17 @@ func (c *chat) attend(ctx context.Context, work func(ctx context.Context) error)
 			stopped = true
 			cancel(errStopped)
 		}
+	}
+}
+
+// wait lets a line wait until what runs is done, and tells who sits there.
+func (c *chat) wait(l line) {
+	if strings.TrimSpace(l.text) == "" {
+		return
+	}
+	c.queue = append(c.queue, l)
+	if c.o.Terminal.In && c.o.Terminal.Err {
+		c.screen.note("(waits for the answer)")
 	}
 }
 

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"unsafe"
+)
+
+// TestChatAtATerminal sits at a real terminal and presses real keys.
+func TestChatAtATerminal(t *testing.T) {
+	home, server := t.TempDir(), newSlowServer(t)
+	c := seatedChat(t, home, server, "-m", "openai/slow")
+	c.out.await("0 turns")
+	c.out.await("› ")
+	c.types("hello")
+	c.out.await("one two ")
+	c.types("and what is 6*7?")
+	c.out.await("(waits")
+	c.types("/status")
+	c.out.await("(waits") // what the program has read, Ctrl-C does not take away
+	c.press(0x03)
+	c.out.await("stopped by the user")
+	c.out.await("one two ") // the next question is asked
+	c.press(0x03)
+	c.out.await("stopped by the user")
+	c.out.await("turns    2")
+	c.out.await("› ")
+	c.types("/model firn/offline")
+	c.out.await("› ")
+	c.types("and what is 6*7?")
+	c.out.await("· calc 6*7 …")
+	c.out.await("= 42")
+	c.out.await("window ")
+	c.out.await("› ")
+	c.press(0x03)
+	c.out.await("everything that was said is saved")
+	if code := c.wait(); code != 130 {
+		t.Errorf("it ended with %d: %s", code, c.out)
+	}
+	verify(t, home)
+
+	c = seatedChat(t, home, server)
+	c.out.await("3 turns")
+	c.out.await("you: and what is 6*7?")
+	c.out.await("› ")
+	c.press(0x04)
+	if code := c.wait(); code != 0 {
+		t.Errorf("Ctrl-D ended it with %d: %s", code, c.out)
+	}
+	if strings.Contains(c.out.String(), "\x1b[2m") {
+		t.Error("a dumb terminal was shown dim text")
+	}
+}
+
+// seatedChat starts a chat at a terminal of its own, on which everything that
+// is said is seen.
+func seatedChat(t *testing.T, home string, server *slowServer, args ...string) *running {
+	t.Helper()
+	keys, tty := openTerminal(t)
+	c := &running{t: t, home: home, out: newEar(t), in: keys}
+	c.cmd = c.command(args)
+	c.cmd.Env = append(c.cmd.Env, "OPENAI_BASE_URL="+server.URL, "TERM=dumb")
+	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = tty, tty, tty
+	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := c.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	tty.Close()
+	seen := make(chan struct{})
+	go func() {
+		io.Copy(c.out, keys) // until the other side is closed
+		close(seen)
+	}()
+	t.Cleanup(func() {
+		c.cmd.Process.Kill()
+		<-seen
+		keys.Close()
+	})
+	return c
+}
+
+// press presses a key.
+func (c *running) press(key byte) {
+	c.t.Helper()
+	if _, err := c.in.Write([]byte{key}); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// openTerminal makes a terminal: the side of the user, and that of the program.
+func openTerminal(t *testing.T) (user, program *os.File) {
+	t.Helper()
+	user, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var number, locked int32
+	for request, value := range map[uintptr]*int32{syscall.TIOCSPTLCK: &locked, syscall.TIOCGPTN: &number} {
+		if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, user.Fd(), request, uintptr(unsafe.Pointer(value))); errno != 0 {
+			t.Fatal(errno)
+		}
+	}
+	program, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return user, program
+}

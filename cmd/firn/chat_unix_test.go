@@ -1,0 +1,340 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"firn"
+	"firn/store"
+	"firn/store/filestore"
+)
+
+// TestKillChat kills the program in the middle of an answer. What was said is
+// there exactly once, what was answered is kept and marked, and the
+// conversation goes on.
+func TestKillChat(t *testing.T) {
+	home, server := t.TempDir(), newSlowServer(t)
+	c := startChat(t, home, server, "-m", "openai/slow")
+	c.types("Hello, my name is Ada.")
+	c.out.await("one two ")
+	id := awaitDraft(t, home)
+	c.kill()
+
+	if said, _ := c.next("", 0, "-c", "-m", "firn/offline"); !strings.Contains(said, "the last answer was interrupted; it is kept") {
+		t.Errorf("on resuming it says %q", said)
+	}
+	if _, answer := c.next("", 0, "-p", "What is my name?"); !strings.Contains(answer, "Ada") {
+		t.Errorf("it answers %q", answer)
+	}
+	got := transcript(t, home, id)
+	want := "user: Hello, my name is Ada.\nassistant: one two  (aborted)\nuser: What is my name?\nassistant: Your name is Ada."
+	if !strings.HasPrefix(got, want) {
+		t.Errorf("the session has\n%s\nwant\n%s", got, want)
+	}
+	verify(t, home)
+}
+
+// TestKillBeforeAnswer kills the program when the model was asked and has said
+// nothing: the question is there, and can be answered.
+func TestKillBeforeAnswer(t *testing.T) {
+	home, server := t.TempDir(), newSlowServer(t)
+	server.mute = true
+	c := startChat(t, home, server, "-m", "openai/slow")
+	c.types("What is 6*7?")
+	<-server.asked
+	c.kill()
+	said, answer := c.next("/model firn/offline\n/retry\n", 0)
+	if !strings.Contains(said, "the last turn was interrupted before it was answered") || !strings.Contains(answer, "42") {
+		t.Errorf("it says %q and answers %q", said, answer)
+	}
+	got := transcript(t, home, onlySession(t, home))
+	if strings.Count(got, "user: ") != 1 {
+		t.Errorf("the session has\n%s", got)
+	}
+	verify(t, home)
+}
+
+// TestInterruptChat sends the signal of Ctrl-C while an answer is given: the
+// answer ends, not the chat.
+func TestInterruptChat(t *testing.T) {
+	home, server := t.TempDir(), newSlowServer(t)
+	c := startChat(t, home, server, "-m", "openai/slow")
+	c.types("hello")
+	c.out.await("one two ")
+	c.signal(os.Interrupt)
+	c.err.await("stopped by the user")
+	c.types("/model firn/offline", "What is 6*7?")
+	c.out.await("42")
+	c.types("/quit")
+	if code := c.wait(); code != 0 {
+		t.Errorf("it ended with %d: %s", code, c.err)
+	}
+	got := transcript(t, home, onlySession(t, home))
+	if !strings.HasPrefix(got, "user: hello\nassistant: one two  (aborted)\nuser: What is 6*7?\n") {
+		t.Errorf("the session has\n%s", got)
+	}
+}
+
+// TestTerminateChat ends the program with SIGTERM while an answer is given, in
+// the chat and with -p.
+func TestTerminateChat(t *testing.T) {
+	for _, args := range [][]string{{"-m", "openai/slow", "hello"}, {"-m", "openai/slow", "-p", "hello"}} {
+		home, server := t.TempDir(), newSlowServer(t)
+		c := startChat(t, home, server, args...)
+		<-server.asked
+		c.signal(syscall.SIGTERM)
+		if code := c.wait(); code != 130 || !strings.Contains(c.err.String(), "firn: interrupted\n") {
+			t.Errorf("firn chat %v ended with %d: %s", args, code, c.err)
+		}
+		if got := transcript(t, home, onlySession(t, home)); !strings.HasPrefix(got, "user: hello\nassistant: ") || !strings.HasSuffix(got, "(aborted)\n") {
+			t.Errorf("the session has\n%s", got)
+		}
+		verify(t, home)
+	}
+}
+
+// slowServer speaks the Chat Completions API, and never ends an answer.
+type slowServer struct {
+	*httptest.Server
+	mute  bool
+	asked chan struct{}
+}
+
+func newSlowServer(t *testing.T) *slowServer {
+	s := &slowServer{asked: make(chan struct{}, 16)}
+	over := make(chan struct{})
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "text/event-stream")
+		if !s.mute {
+			fmt.Fprint(w, `data: {"id":"1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"role":"assistant","content":"one two "}}]}`+"\n\n")
+		}
+		w.(http.Flusher).Flush()
+		s.asked <- struct{}{}
+		select {
+		case <-r.Context().Done():
+		case <-over:
+		}
+	}))
+	t.Cleanup(func() {
+		close(over)
+		s.Close()
+	})
+	return s
+}
+
+// running is a firn chat that runs.
+type running struct {
+	t        *testing.T
+	home     string
+	cmd      *exec.Cmd
+	in       io.WriteCloser
+	out, err *ear
+}
+
+func startChat(t *testing.T, home string, server *slowServer, args ...string) *running {
+	t.Helper()
+	c := &running{t: t, home: home, out: newEar(t), err: newEar(t)}
+	c.cmd = c.command(args)
+	c.cmd.Env = append(c.cmd.Env, "OPENAI_BASE_URL="+server.URL)
+	c.cmd.Stdout, c.cmd.Stderr = c.out, c.err
+	var err error
+	if c.in, err = c.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.cmd.Process.Kill() })
+	return c
+}
+
+func (c *running) command(args []string) *exec.Cmd {
+	cmd := exec.Command("firn", append([]string{"chat"}, args...)...)
+	cmd.Dir = c.home
+	cmd.Env = append(os.Environ(), "FIRN_HOME="+c.home, "FIRN_MODEL=")
+	return cmd
+}
+
+// next runs firn chat again, with all of its input at once.
+func (c *running) next(input string, code int, args ...string) (said, answered string) {
+	c.t.Helper()
+	cmd := c.command(args)
+	cmd.Stdin = strings.NewReader(input)
+	var out, err bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &err
+	var exit *exec.ExitError
+	if failure := cmd.Run(); failure != nil && !errors.As(failure, &exit) {
+		c.t.Fatal(failure)
+	}
+	if got := cmd.ProcessState.ExitCode(); got != code {
+		c.t.Fatalf("firn chat %v ended with %d: %s", args, got, &err)
+	}
+	return err.String(), out.String()
+}
+
+func (c *running) types(lines ...string) {
+	c.t.Helper()
+	for _, l := range lines {
+		if _, err := io.WriteString(c.in, l+"\n"); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+}
+
+func (c *running) signal(s os.Signal) {
+	c.t.Helper()
+	if err := c.cmd.Process.Signal(s); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *running) kill() {
+	c.t.Helper()
+	c.signal(syscall.SIGKILL)
+	c.wait()
+}
+
+// wait waits for the end and returns the exit code.
+func (c *running) wait() int {
+	c.t.Helper()
+	var exit *exec.ExitError
+	if err := c.cmd.Wait(); err != nil && !errors.As(err, &exit) {
+		c.t.Fatal(err)
+	}
+	return c.cmd.ProcessState.ExitCode()
+}
+
+// look opens a home to look at it.
+func look(t *testing.T, home string) *filestore.Store {
+	t.Helper()
+	st, err := filestore.Open(home, filestore.Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { st.Close() })
+	return st
+}
+
+func onlySession(t *testing.T, home string) firn.ID {
+	t.Helper()
+	var ids []firn.ID
+	for info, err := range look(t, home).List(t.Context(), store.Query{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, info.ID)
+	}
+	if len(ids) != 1 {
+		t.Fatalf("there are %d sessions", len(ids))
+	}
+	return ids[0]
+}
+
+// awaitDraft waits until what the model said so far is kept.
+func awaitDraft(t *testing.T, home string) firn.ID {
+	t.Helper()
+	id := onlySession(t, home)
+	for rec, err := range look(t, home).Follow(t.Context(), id, store.Start) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e, err := rec.Entry(); err == nil {
+			if c, ok := e.Body.(*firn.Custom); ok && strings.Contains(string(c.Data), "one two ") {
+				return id
+			}
+		}
+	}
+	t.Fatal("nothing is kept of the answer")
+	return ""
+}
+
+// transcript tells the messages of a session in short.
+func transcript(t *testing.T, home string, id firn.ID) string {
+	t.Helper()
+	var b strings.Builder
+	for rec, err := range look(t, home).Read(t.Context(), id, store.Start) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := rec.Entry()
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, ok := e.Body.(*firn.Message)
+		if !ok {
+			continue
+		}
+		fmt.Fprintf(&b, "%s: %s", m.Role, m.Text())
+		if m.StopReason == firn.StopAborted {
+			b.WriteString(" (aborted)")
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// verify lets the program itself look for damage.
+func verify(t *testing.T, home string) {
+	t.Helper()
+	if out, err := exec.Command("firn", "verify", "--home", home).CombinedOutput(); err != nil || !strings.Contains(string(out), "no fault found") {
+		t.Errorf("firn verify: %v\n%s", err, out)
+	}
+}
+
+// ear hears what a program says, and can wait for it.
+type ear struct {
+	t      *testing.T
+	mu     sync.Mutex
+	heard  bytes.Buffer
+	more   chan struct{}
+	passed int
+}
+
+func newEar(t *testing.T) *ear { return &ear{t: t, more: make(chan struct{}, 1)} }
+
+func (e *ear) Write(p []byte) (int, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	select {
+	case e.more <- struct{}{}:
+	default:
+	}
+	return e.heard.Write(p)
+}
+
+func (e *ear) String() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.heard.String()
+}
+
+// await waits until something was said behind what was waited for before.
+func (e *ear) await(text string) {
+	e.t.Helper()
+	for {
+		all := e.String()
+		if i := strings.Index(all[e.passed:], text); i >= 0 {
+			e.passed += i + len(text)
+			return
+		}
+		select {
+		case <-e.more:
+		case <-time.After(time.Minute):
+			e.t.Fatalf("waited for %q in vain: %q", text, all[e.passed:])
+		}
+	}
+}

@@ -1,0 +1,225 @@
+package chat
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"firn"
+	"firn/provider"
+	"firn/provider/scripted"
+	"firn/store"
+	"firn/store/memstore"
+)
+
+// stage is a chat with a scripted model, and the user's side of it.
+type stage struct {
+	t     *testing.T
+	c     *chat
+	model *scripted.Model
+	// in is what the user types, presses what they press.
+	in       *io.PipeWriter
+	out, err *ear
+	presses  chan os.Signal
+	released chan struct{}
+	ended    chan error
+}
+
+// set makes a chat that is not begun.
+func set(t *testing.T, change func(*Options), steps ...scripted.Step) *stage {
+	t.Helper()
+	s := &stage{
+		t: t, model: scripted.New(scripted.Info(), steps...), out: newEar(t), err: newEar(t),
+		presses: make(chan os.Signal, 2), released: make(chan struct{}), ended: make(chan error, 1),
+	}
+	read, write := io.Pipe()
+	s.in = write
+	t.Cleanup(func() { read.Close() })
+	o := Options{
+		Home: t.TempDir(), Env: func(string) string { return "" }, Default: "scripted/scripted",
+		Stdin: read, Stdout: s.out, Stderr: s.err, Presses: s.presses,
+	}
+	o.Release = sync.OnceFunc(func() { close(s.released) })
+	if change != nil {
+		change(&o)
+	}
+	s.c = newChat(o)
+	s.c.models.vendors = append(s.c.models.vendors, vendor{name: "scripted", make: func(string, string, string) provider.Model { return s.model }})
+	s.c.st = memstore.New(memstore.Options{})
+	return s
+}
+
+// begin begins it, and ends it with the test.
+func (s *stage) begin() *stage {
+	s.t.Helper()
+	if err := errors.Join(s.c.check(), s.c.begin(s.t.Context())); err != nil {
+		s.t.Fatal(err)
+	}
+	s.c.agent.NoTitles = true // it would take steps of the script
+	s.c.agent.Backoff = provider.Backoff{Base: time.Nanosecond}
+	s.t.Cleanup(func() {
+		if err := s.c.close(); err != nil {
+			s.t.Error(err)
+		}
+	})
+	return s
+}
+
+// play begins a chat and lets it run.
+func play(t *testing.T, change func(*Options), steps ...scripted.Step) *stage {
+	t.Helper()
+	s := set(t, change, steps...).begin()
+	return s.run(t.Context())
+}
+
+func (s *stage) run(ctx context.Context) *stage {
+	go func() { s.ended <- s.c.loop(ctx) }()
+	s.t.Cleanup(func() { s.in.Close() })
+	return s
+}
+
+// types types lines.
+func (s *stage) types(lines ...string) {
+	s.t.Helper()
+	for _, l := range lines {
+		if _, err := io.WriteString(s.in, l+"\n"); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// end ends the input and waits for the chat to end well.
+func (s *stage) end() {
+	s.t.Helper()
+	s.in.Close()
+	if err := s.wait(); err != nil {
+		s.t.Fatalf("the chat ended with %v", err)
+	}
+}
+
+func (s *stage) wait() error {
+	s.t.Helper()
+	select {
+	case err := <-s.ended:
+		return err
+	case <-time.After(patience):
+		s.t.Fatalf("the chat does not end; it said %q and %q", s.out, s.err)
+		return nil
+	}
+}
+
+// does runs lines that do not talk to the model, one after the other.
+func (s *stage) does(lines ...string) {
+	s.t.Helper()
+	for _, l := range lines {
+		s.c.tell(s.c.handle(s.t.Context(), line{text: l}))
+	}
+}
+
+// entries reads the session.
+func (s *stage) entries() []firn.Entry {
+	s.t.Helper()
+	var entries []firn.Entry
+	for rec, err := range s.c.st.Read(s.t.Context(), s.c.id, store.Start) {
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		e, err := rec.Entry()
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		entries = append(entries, e)
+	}
+	return entries
+}
+
+// messages tells the messages of the session in short.
+func (s *stage) messages() string {
+	var all []string
+	for _, e := range s.entries() {
+		if m, ok := e.Body.(*firn.Message); ok {
+			text := string(m.Role) + ": " + m.Text()
+			if m.StopReason == firn.StopAborted || m.StopReason == firn.StopError {
+				text += " (" + string(m.StopReason) + ")"
+			}
+			all = append(all, text)
+		}
+	}
+	return strings.Join(all, "\n")
+}
+
+// says fails if a text lacks one of the pieces, in this order.
+func says(t *testing.T, text string, pieces ...string) {
+	t.Helper()
+	rest := text
+	for _, p := range pieces {
+		_, after, ok := strings.Cut(rest, p)
+		if !ok {
+			t.Fatalf("it does not say %q, but\n%s", p, text)
+		}
+		rest = after
+	}
+}
+
+// silent fails if a text has one of the pieces.
+func silent(t *testing.T, text string, pieces ...string) {
+	t.Helper()
+	if i := slices.IndexFunc(pieces, func(p string) bool { return strings.Contains(text, p) }); i >= 0 {
+		t.Fatalf("it says %q:\n%s", pieces[i], text)
+	}
+}
+
+// patience is how long a test waits before it gives up.
+const patience = time.Minute
+
+// ear hears what is written, and can wait for it.
+type ear struct {
+	t     *testing.T
+	mu    sync.Mutex
+	heard bytes.Buffer
+	more  chan struct{}
+	// passed is how much was waited for.
+	passed int
+}
+
+func newEar(t *testing.T) *ear { return &ear{t: t, more: make(chan struct{}, 1)} }
+
+func (e *ear) Write(p []byte) (int, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	select {
+	case e.more <- struct{}{}:
+	default:
+	}
+	return e.heard.Write(p)
+}
+
+func (e *ear) String() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.heard.String()
+}
+
+// await waits until something was written behind what was waited for before.
+func (e *ear) await(text string) {
+	e.t.Helper()
+	for {
+		all := e.String()
+		if i := strings.Index(all[e.passed:], text); i >= 0 {
+			e.passed += i + len(text)
+			return
+		}
+		select {
+		case <-e.more:
+		case <-time.After(patience):
+			e.t.Fatalf("waited for %q in vain: %q", text, all[e.passed:])
+		}
+	}
+}
