@@ -22,7 +22,8 @@ type BranchJob struct {
 	// Model summarises; nil means that no model is asked.
 	Model provider.Model
 	Settings
-	// Window is the summariser's; zero means what the Model says.
+	// Window is the size of the window that the summary shall go into; zero
+	// means the Model's. The summariser's is taken to be no larger.
 	Window int64
 	// Hint is what the user wants the summary to heed.
 	Hint string
@@ -31,7 +32,8 @@ type BranchJob struct {
 }
 
 const (
-	// maxBranch is how long the summary of a branch may be, in tokens.
+	// maxBranch is how long the summary of a branch may be, in tokens; in a small
+	// window it is a quarter of that.
 	maxBranch = 2048
 	// branchResult is to how many bytes the results of tools are cut.
 	branchResult = 200
@@ -64,13 +66,13 @@ func (j BranchJob) run(ctx context.Context) (firn.Entry, error) {
 	s := newSummariser(j.Model, j.Settings, j.Counter)
 	s.session, s.hint = j.Session, j.Hint
 	if j.Window > 0 {
-		s.info.Window = j.Window
+		s.info.Window = min(known(s.info.Window), j.Window)
 	}
 	lines := j.recent(s, b.entries)
 	if len(lines) == 0 {
 		return firn.Entry{}, fmt.Errorf("there is nothing between: %w", ErrNothing)
 	}
-	text, err := s.fold(ctx, taskBranch, "", lines, maxBranch)
+	text, err := s.fold(ctx, taskBranch, "", lines, s.output(maxBranch))
 	if err != nil {
 		return firn.Entry{}, err
 	}
@@ -156,7 +158,7 @@ func (j BranchJob) load(ctx context.Context, b *branch, tree *firn.Tree, left []
 
 // recent are the lines of the latest entries that fit into one question.
 func (j BranchJob) recent(s *summariser, entries []firn.Entry) []digest.Line {
-	budget := min(s.budget(taskBranch, "", maxBranch), known(s.info.Window)-j.reserve(s.info.Window))
+	budget := min(s.budget(taskBranch, "", s.output(maxBranch)), known(s.info.Window)-j.reserve(s.info.Window))
 	var groups [][]digest.Line
 	used := int64(0)
 	for i := len(entries) - 1; i >= 0; i-- {
@@ -215,7 +217,7 @@ func (j BranchJob) entry(b branch, s *summariser, text string) (firn.Entry, erro
 		return firn.Entry{}, err
 	}
 	entry := firn.NewEntry(&firn.BranchSummary{
-		From: b.head, Summary: sections{read: read, modified: modified}.compose(text, maxFiles), Details: details,
+		From: b.head, Summary: sections{read: read, modified: modified}.compose(text, min(maxFiles, int(known(s.info.Window)/400))), Details: details,
 	})
 	entry.ID, entry.Parent = firn.NewEntryIDAfter(b.head), j.To
 	return entry, nil
