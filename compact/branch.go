@@ -32,8 +32,8 @@ type BranchJob struct {
 }
 
 const (
-	// maxBranch is how long the summary of a branch may be, in tokens; in a small
-	// window it is a quarter of that.
+	// maxBranch is how long the summary of a branch may be, in tokens, where a
+	// quarter of the window is more than that.
 	maxBranch = 2048
 	// branchResult is to how many bytes the results of tools are cut.
 	branchResult = 200
