@@ -18,8 +18,10 @@ import (
 // [firn.Root] means before everything.
 func (a *Agent) Move(ctx context.Context, id firn.ID, to firn.EntryID, summarise bool) (firn.Entry, error) {
 	if summarise {
+		model := a.summarizer()
 		entry, err := compact.SummarizeBranch(ctx, compact.BranchJob{
-			Store: a.Store, Session: id, To: to, Model: a.summarizer(), Settings: a.Compaction, Counter: a.counter(),
+			Store: a.Store, Session: id, To: to, Model: model, Settings: a.Compaction, Counter: a.counter(),
+			Window: min(model.Info().Window, a.Model.Info().Window),
 		})
 		if !errors.Is(err, compact.ErrNothing) {
 			return entry, err

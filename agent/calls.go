@@ -62,6 +62,7 @@ type resultDetails struct {
 // the order of the calls.
 func (t *turn) call(calls []firn.ToolCall) error {
 	ran := t.runAll(calls)
+	limits := t.limits(len(calls))
 	ready := make(map[int]outcome, len(calls))
 	next := 0
 	var failure error
@@ -69,10 +70,10 @@ func (t *turn) call(calls []firn.ToolCall) error {
 		o := ran.wait()
 		ready[o.at] = o
 		failure = cmp.Or(failure, o.err)
-		t.emit(t.done(calls[o.at], o))
+		t.emit(done(calls[o.at], o, limits))
 		var batch []firn.Entry
 		for o, ok := ready[next]; ok; o, ok = ready[next] {
-			batch = append(batch, t.resultEntry(calls[next], o))
+			batch = append(batch, t.resultEntry(calls[next], o, limits))
 			next++
 		}
 		if len(batch) == 0 {
@@ -235,10 +236,22 @@ func errorResult(err error) tool.Result {
 	return r
 }
 
+// limits bound what the model sees of each of n results: all of them together
+// take up no more than about a quarter of its window.
+func (t *turn) limits(n int) tool.Limits {
+	const charsPerToken, share = 4, 4
+	limits := t.a.Results
+	most := max(int(t.info.Window)*charsPerToken/share/n, 1)
+	if limits.Chars == 0 && most < tool.StandardChars || limits.Chars > most {
+		limits.Chars = most
+	}
+	return limits
+}
+
 // resultEntry makes the entry of a result: what the model sees of it is
 // bounded, all of it is kept.
-func (t *turn) resultEntry(call firn.ToolCall, o outcome) firn.Entry {
-	shown, cut := tool.Bound(o.result.Parts, t.a.Results)
+func (t *turn) resultEntry(call firn.ToolCall, o outcome, limits tool.Limits) firn.Entry {
+	shown, cut := tool.Bound(o.result.Parts, limits)
 	details := resultDetails{State: o.state, Ms: o.took.Milliseconds(), Arguments: o.arguments, Details: o.result.Details}
 	if cut {
 		details.Full = firn.JoinText(o.result.Parts)
@@ -256,8 +269,8 @@ func (t *turn) resultEntry(call firn.ToolCall, o outcome) firn.Entry {
 }
 
 // done is the event of a call that ended.
-func (t *turn) done(call firn.ToolCall, o outcome) ToolDone {
-	shown, _ := tool.Bound(o.result.Parts, t.a.Results)
+func done(call firn.ToolCall, o outcome, limits tool.Limits) ToolDone {
+	shown, _ := tool.Bound(o.result.Parts, limits)
 	return ToolDone{Call: call.ID, Name: call.Name, State: o.state, Text: firn.JoinText(shown), Took: o.took}
 }
 

@@ -92,17 +92,11 @@ func (t *turn) maxImages() int {
 // request makes the request: the window, fitted as a last resort by leaving
 // out the oldest turns.
 func (t *turn) request() (provider.Request, error) {
-	p := t.source()
-	fixed := t.fixed()
-	budget := t.windowSize() - t.outputReserve() - fixed.all()
-	if budget > 0 {
-		p = p.Fit(budget, t.a.counter())
-	}
-	w := window.Build(p, t.options())
+	w := window.Build(t.fitted(t.source()), t.options())
 	if len(w.Items) == 0 {
 		return provider.Request{}, fmt.Errorf("ask %s: there is nothing to answer: %w", t.info.Name, firn.ErrInvalid)
 	}
-	t.fit.tokens, t.fit.thoughts = w.Tokens.System+w.Tokens.Items+fixed.tools, thoughtful(w)
+	t.fit.tokens, t.fit.thoughts = w.Tokens.System+w.Tokens.Items+t.fixed().tools, thoughtful(w)
 	return provider.Request{
 		Window: w, Tools: t.specs, MaxTokens: t.maxTokens(t.fit.tokens),
 		Thinking: t.thinking, Session: t.log.id,
@@ -173,7 +167,7 @@ func (t *turn) makeRoom() error {
 		return err
 	}
 	limit := t.a.Compaction.Limit(t.windowSize())
-	if !t.a.Compaction.Due(tokens, t.windowSize()) {
+	if !t.a.Compaction.Due(tokens, t.windowSize()) && !t.overfull() {
 		return nil
 	}
 	if t.a.Compaction.Mode == compact.Suggest {
@@ -189,6 +183,22 @@ func (t *turn) makeRoom() error {
 	}
 	t.fit.stuck = err != nil // the window is fitted by leaving out turns
 	return nil
+}
+
+// overfull reports whether turns would have to be left out. What a provider
+// reported of a window that had some left out says nothing of the whole.
+func (t *turn) overfull() bool {
+	p := t.source()
+	return len(t.fitted(p).Out) > len(p.Out)
+}
+
+// fitted leaves out the oldest turns if there is no room for them.
+func (t *turn) fitted(p window.Path) window.Path {
+	budget := t.windowSize() - t.outputReserve() - t.fixed().all()
+	if budget <= 0 {
+		return p // nothing would be left; let the provider say so
+	}
+	return p.Fit(budget, t.a.counter())
 }
 
 // measure is the size of the next request: what the provider reported and an

@@ -114,11 +114,7 @@ func (t *turn) flushPath() window.Path {
 	p := t.source()
 	prompt := naming(t.a.Flush.Prompt, flushPrompt)
 	p.Entries = append(slices.Clip(p.Entries), firn.UserText(prompt))
-	budget := t.windowSize() - t.outputReserve() - t.fixed().all()
-	if budget > 0 {
-		p = p.Fit(budget, t.a.counter())
-	}
-	return p
+	return t.fitted(p)
 }
 
 // naming returns a text that explains silence.

@@ -25,8 +25,11 @@ type ledger struct {
 	head firn.EntryID
 	// heard says that the user said something since the window was built.
 	heard bool
-	// own are the entries the turn wrote.
-	own []firn.Entry
+	// own are the entries the turn wrote, read how many of them the path has.
+	// others says that somebody else wrote since it was made.
+	own    []firn.Entry
+	read   int
+	others bool
 }
 
 // append adds entries, durable when it returns.
@@ -73,7 +76,7 @@ func (l *ledger) catchUp(ctx context.Context) (moved firn.EntryID, err error) {
 		if err != nil {
 			return "", fmt.Errorf("read what others wrote to session %s: %w", l.id, err)
 		}
-		l.end = rec.Next
+		l.end, l.others = rec.Next, true
 		g := &rec.Glance
 		if rec.Gap != nil || g.ID == "" {
 			continue

@@ -120,7 +120,7 @@ func (l *life) summary() scripted.Step {
 }
 
 func (l *life) answer(n int) scripted.Step {
-	words := strings.Repeat("lorem ", 1+l.dice.IntN(800))
+	words := strings.Repeat("lorem ", 1+l.dice.IntN(500))
 	switch l.dice.IntN(10) {
 	case 0, 1, 2:
 		return scripted.Join(scripted.Call(fmt.Sprint("a", n), "echo", arg(words)), scripted.Call(fmt.Sprint("b", n), "echo", arg("fail")))
@@ -136,7 +136,7 @@ func (l *life) answer(n int) scripted.Step {
 
 // turn runs a turn; it may fail as models fail.
 func (l *life) turn() {
-	said := strings.Repeat("ipsum ", 1+l.dice.IntN(800))
+	said := strings.Repeat("ipsum ", 1+l.dice.IntN(500))
 	for _, err := range l.a.Run(context.Background(), l.id, agent.Say(said)) {
 		var loop *agent.Loop
 		var big *compact.TooBig

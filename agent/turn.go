@@ -235,8 +235,8 @@ func (t *turn) store(ctx context.Context, entries ...firn.Entry) error {
 	return nil
 }
 
-// collect reads the live part of the session again, up to what the ledger
-// knows of.
+// collect brings the path up to date: by what the turn itself wrote, or, if
+// somebody else did too, by reading the live part of the session again.
 func (t *turn) collect() error {
 	end := store.End
 	if t.opened {
@@ -247,9 +247,10 @@ func (t *turn) collect() error {
 		if moved != "" {
 			return fmt.Errorf("read session %s: %w", t.log.id, ErrMoved)
 		}
-		if end = t.log.end; t.path.End == end {
-			return nil // nothing was written since
+		if t.extend() {
+			return nil
 		}
+		end = t.log.end
 	}
 	path, err := window.Collect(t.a.Store.ReadBack(t.ctx, t.log.id, end))
 	if err != nil {
@@ -259,7 +260,20 @@ func (t *turn) collect() error {
 		t.log.end, t.log.head = path.End, path.Head
 	}
 	t.path, t.opened, t.log.heard = path, true, false
+	t.log.read, t.log.others = len(t.log.own), false
 	return nil
+}
+
+// extend adds to the path what the turn wrote, if that is all there is to add.
+func (t *turn) extend() bool {
+	if t.log.others {
+		return false
+	}
+	path, ok := t.path.Extend(t.log.end, t.log.own[t.log.read:]...)
+	if ok {
+		t.path, t.log.read = path, len(t.log.own)
+	}
+	return ok
 }
 
 // holds reports whether an entry is on the path, be it hidden.

@@ -10,22 +10,27 @@ import (
 
 // Limits bounds what a model sees of one result, over all its text parts.
 type Limits struct {
-	// Chars is how many characters there may be; zero means 50,000. Lines is how
+	// Chars is how many characters there may be; zero means
+	// [StandardChars]. Lines is how
 	// many lines; zero means 2,000. Limits below 200 characters and 5 lines are
 	// taken as those, since the notice itself needs room.
 	Chars, Lines int
 }
 
+// StandardChars is how many characters of a result are shown if nobody says
+// otherwise.
+const StandardChars = 50_000
+
 const (
-	defaultChars, defaultLines = 50_000, 2_000
-	leastChars, leastLines     = 200, 5
+	defaultLines           = 2_000
+	leastChars, leastLines = 200, 5
 	// noticeChars and noticeLines are kept free for the notice.
 	noticeChars, noticeLines = 100, 3
 )
 
 func (l Limits) orDefault() Limits {
 	if l.Chars == 0 {
-		l.Chars = defaultChars
+		l.Chars = StandardChars
 	}
 	if l.Lines == 0 {
 		l.Lines = defaultLines
