@@ -178,7 +178,7 @@ func open(ctx context.Context, o Options) (*chat, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.st = st
+	c.st, c.o.Home = st, st.Home()
 	if err := c.begin(ctx); err != nil {
 		return nil, errors.Join(err, c.close())
 	}

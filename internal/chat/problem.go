@@ -62,7 +62,7 @@ func advise(err error, o Options) error {
 	if err == nil || errors.As(err, &p) {
 		return err
 	}
-	kind, hint := advice(err, newModels(o))
+	hint, kind := advice(err, newModels(o))
 	if kind == nil && hint == "" {
 		return err
 	}
@@ -71,28 +71,28 @@ func advise(err error, o Options) error {
 
 // advice says what can be done about an error, and of what kind it is if it
 // does not say so itself.
-func advice(err error, m models) (kind error, hint string) {
+func advice(err error, m models) (hint string, kind error) {
 	var failure *provider.Error
 	errors.As(err, &failure)
 	switch {
 	case errors.Is(err, errStopped), errors.Is(err, context.Canceled):
-		return nil, "what was answered so far is kept; in the chat, /retry asks again"
+		return "what was answered so far is kept; in the chat, /retry asks again", nil
 	case errors.Is(err, firn.ErrNotSaved):
-		return nil, "is the disk full? firn doctor looks; what was said before is safe"
+		return "is the disk full? firn doctor looks; what was said before is safe", nil
 	case errors.Is(err, agent.ErrMoved), errors.Is(err, compact.ErrMoved):
-		return nil, "somebody else moved the session meanwhile; /history shows where it is now"
+		return "somebody else moved the session meanwhile; /history shows where it is now", nil
 	case errors.Is(err, compact.ErrNothing):
-		return nil, "/window shows what the model is sent"
+		return "/window shows what the model is sent", nil
 	case errors.Is(err, compact.ErrOpen):
-		return nil, "/compact tries again all the same; /window shows what takes up the room"
+		return "/compact tries again all the same; /window shows what takes up the room", nil
 	case failure != nil && failure.Kind == provider.Auth:
-		return ErrNotLetIn, authHint(m.keyOf(failure.Provider))
+		return authHint(m.keyOf(failure.Provider)), ErrNotLetIn
 	case failure != nil && failure.Kind == provider.Overflow, errors.Is(err, firn.ErrTooLarge):
-		return nil, "/compact or /rewind make room, /new begins anew"
+		return "/compact or /rewind make room, /new begins anew", nil
 	case failure != nil && failure.Kind == provider.Temporary:
-		return nil, "the question is kept; in the chat, /retry asks it again"
+		return "the question is kept; in the chat, /retry asks it again", nil
 	}
-	return nil, ""
+	return "", nil
 }
 
 func authHint(variable string) string {

@@ -133,8 +133,8 @@ func TestSummary(t *testing.T) {
 		`{"b":"first","a":"then"}`:                   "first then",
 		`{}`:                                         "",
 		`[1]`:                                        "[1]",
-		`{"a":"` + strings.Repeat("é", 99) + `"}`:    strings.Repeat("é", maxSummary-1) + "…",
-		`{"a":"x`:                                    "",
+		`{"a":"` + strings.Repeat("é", 99) + `"}`: strings.Repeat("é", maxSummary-1) + "…",
+		`{"a":"x`: "",
 	}
 	for arguments, want := range cases {
 		if got := summary(json.RawMessage(arguments)); got != want {
