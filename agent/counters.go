@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"firn"
+	"firn/compact"
 	"firn/provider"
 	"firn/store"
 )
@@ -18,7 +19,8 @@ type Counters struct {
 	CacheRead  int64   `json:"cacheRead"`
 	CacheWrite int64   `json:"cacheWrite"`
 	Cost       float64 `json:"cost"`
-	// Answers is how many answers were counted.
+	// Answers is how many answers were counted; those of one compaction count
+	// as one.
 	Answers int `json:"answers"`
 	// Turns is how often the user spoke.
 	Turns int `json:"turns"`
@@ -45,21 +47,18 @@ type usageRecord struct {
 	Purpose  provider.Purpose `json:"purpose"`
 	Provider string           `json:"provider"`
 	Model    string           `json:"model"`
-	Usage    usageJSON        `json:"usage"`
-}
-
-// usageJSON is a usage as it is spelt in records of ours.
-type usageJSON struct {
-	Input      int64   `json:"input"`
-	Output     int64   `json:"output"`
-	CacheRead  int64   `json:"cacheRead"`
-	CacheWrite int64   `json:"cacheWrite"`
-	Cost       float64 `json:"cost"`
+	Usage    compact.Usage    `json:"usage"`
 }
 
 func usageEntry(purpose provider.Purpose, info provider.Info, u firn.Usage) firn.Entry {
-	return custom(usageType, usageRecord{purpose, info.Provider, info.Name,
-		usageJSON{u.Input, u.Output, u.CacheRead, u.CacheWrite, u.Cost.Total}})
+	return custom(usageType, usageRecord{purpose, info.Provider, info.Name, spelt(u)})
+}
+
+// spelt is a usage as records of ours spell it.
+func spelt(u firn.Usage) compact.Usage {
+	return compact.Usage{
+		Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite, Total: u.Total, Cost: compact.Cost(u.Cost),
+	}
 }
 
 // custom makes an entry of ours that no model sees.
@@ -120,17 +119,14 @@ func (c *Counters) Add(e firn.Entry) {
 			c.Turns++
 		}
 		if b.Role == firn.RoleAssistant && b.Usage != nil {
-			c.add(usageJSON{b.Usage.Input, b.Usage.Output, b.Usage.CacheRead, b.Usage.CacheWrite, b.Usage.Cost.Total})
+			c.add(spelt(*b.Usage))
 			c.Window = b.Usage.Context()
 		}
 	case *firn.Compaction:
 		c.Compactions++
 		c.Window = 0
-		var details struct {
-			Usage *usageJSON `json:"usage"`
-		}
-		if json.Unmarshal(b.Details, &details) == nil && details.Usage != nil {
-			c.add(*details.Usage)
+		if usage := compact.DetailsOf(b).Usage; usage != nil {
+			c.add(*usage)
 		}
 	case *firn.Custom:
 		var record usageRecord
@@ -140,12 +136,12 @@ func (c *Counters) Add(e firn.Entry) {
 	}
 }
 
-func (c *Counters) add(u usageJSON) {
+func (c *Counters) add(u compact.Usage) {
 	c.Input += u.Input
 	c.Output += u.Output
 	c.CacheRead += u.CacheRead
 	c.CacheWrite += u.CacheWrite
-	c.Cost += u.Cost
+	c.Cost += u.Cost.Total
 	c.Answers++
 }
 

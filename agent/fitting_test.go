@@ -99,7 +99,7 @@ func TestCompactsInTime(t *testing.T) {
 		}
 	}
 	c, err := agent.Count(t.Context(), b.Store, b.id)
-	if err != nil || c.Compactions != compactions(b) || c.Turns != 40 {
+	if err != nil || c.Compactions != compactions(b) || c.Turns != 40 || c.Answers != 40+compactions(b) {
 		t.Errorf("counted %+v, %v", c, err)
 	}
 	b.accepted()
