@@ -437,6 +437,22 @@ func TestSomebodyElseSpeaks(t *testing.T) {
 	want(t, b.log(), "user: go", "user: and more", "assistant: Fine.", "assistant: Even better.")
 }
 
+// TestAnsweredMeanwhile lets another turn answer before this one asks: it does
+// not ask about what was answered.
+func TestAnsweredMeanwhile(t *testing.T) {
+	b := play(t, scripted.Say("Never asked."))
+	b.Hooks.BeforeRun = func(ctx context.Context, _ agent.Run) ([]window.Injection, error) {
+		_, err := b.Store.Append(ctx, b.id, store.Any, firn.AssistantText("I was faster."))
+		return nil, err
+	}
+	if _, err := b.run(t.Context(), agent.Say("go")); !errors.Is(err, firn.ErrConflict) {
+		t.Fatalf("the error is %v", err)
+	}
+	if n := len(b.model.Requests()); n != 0 {
+		t.Errorf("it was asked %d times", n)
+	}
+}
+
 // TestMovedAway lets somebody rewind the session while the model answers: the
 // answer stays on its branch, and the head where it was put.
 func TestMovedAway(t *testing.T) {

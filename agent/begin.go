@@ -96,12 +96,15 @@ func unanswered(p window.Path) bool {
 			case firn.RoleUser, firn.RoleToolResult, firn.RoleShell:
 				return true
 			case firn.RoleAssistant:
-				return b.StopReason == firn.StopError || b.StopReason == firn.StopAborted || len(callsOf(b)) > 0
+				return b.StopReason == firn.StopError || b.StopReason == firn.StopAborted || len(callsOf(b)) > 0 || blank(b)
 			}
 		}
 	}
-	return false
+	return p.Compaction != nil // which has what was asked
 }
+
+// blank reports whether an answer says nothing.
+func blank(m *firn.Message) bool { return strings.TrimSpace(m.Text()) == "" }
 
 // lastSaid is the last thing the user said.
 func lastSaid(p window.Path) string {

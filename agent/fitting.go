@@ -156,6 +156,9 @@ func (t *turn) makeRoom() error {
 	if err := t.collect(); err != nil {
 		return err
 	}
+	if t.in.History == nil && !t.more && !unanswered(t.path) {
+		return fmt.Errorf("ask %s: another turn gave the answer meanwhile: %w", t.info.Name, firn.ErrConflict)
+	}
 	if err := t.prune(); err != nil {
 		return err
 	}

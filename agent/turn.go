@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 
 	"firn"
 	"firn/provider"
@@ -93,8 +92,9 @@ type turn struct {
 
 	guard guard
 	fit   fitting
-	// emptied: the model gave an empty answer before.
-	emptied bool
+	// emptied: the model gave an empty answer before. more: the user said
+	// something that the last answer does not know of.
+	emptied, more bool
 	out     Outcome
 }
 
@@ -116,6 +116,7 @@ func (t *turn) run() error {
 		} else if again {
 			continue
 		}
+		t.more = false
 		t.out.Rounds++
 		done, err := t.act(answer)
 		if done || err != nil {
@@ -131,10 +132,11 @@ func (t *turn) act(answer firn.Entry) (done bool, err error) {
 	if calls := callsOf(message); len(calls) > 0 {
 		return false, t.call(calls)
 	}
-	if strings.TrimSpace(message.Text()) == "" {
+	if blank(message) {
 		return false, t.empty()
 	}
 	if t.log.heard { // the user spoke meanwhile
+		t.more = true
 		return false, nil
 	}
 	t.out.Text, t.out.Entry, t.out.Stop = message.Text(), answer.ID, message.StopReason
@@ -316,7 +318,7 @@ func (t *turn) fail(err error) error {
 		err, stop = cause, firn.StopAborted
 	}
 	t.out.Stop = stop
-	if t.recorded() || errors.Is(err, firn.ErrNotSaved) || errors.Is(err, ErrMoved) || errors.Is(err, firn.ErrReplaced) {
+	if t.recorded(err) || errors.Is(err, firn.ErrNotSaved) || errors.Is(err, ErrMoved) || errors.Is(err, firn.ErrReplaced) {
 		return err
 	}
 	ctx, cancel := afterwards(t.ctx)
@@ -327,12 +329,12 @@ func (t *turn) fail(err error) error {
 	return err
 }
 
-// recorded reports whether the last entry of the turn says already that it
-// failed.
-func (t *turn) recorded() bool {
+// recorded reports whether the last message of the turn says already that it
+// failed, and why.
+func (t *turn) recorded(err error) bool {
 	for _, e := range slices.Backward(t.log.own) {
 		if m, ok := e.Body.(*firn.Message); ok {
-			return m.Role == firn.RoleAssistant && (m.StopReason == firn.StopError || m.StopReason == firn.StopAborted)
+			return m.Role == firn.RoleAssistant && m.Error == err.Error()
 		}
 	}
 	return false
