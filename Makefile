@@ -38,8 +38,11 @@ demo: build
 setup:
 	@tools/setup.sh
 
+# The SDKs of the providers have a module of their own too, which is slow to
+# compile the first time.
 test: setup
 	$(GO) test $(TESTFLAGS) ./...
+	cd interop/sdk && $(GO) test -vet=all $(TESTFLAGS) ./...
 
 # Cheap checks first: a missing space should not cost a race run.
 check: check-format check-vet check-systems check-static check-race check-holes
