@@ -17,8 +17,8 @@ type poison struct {
 }
 
 // poisons makes a request wrong, in one place each: a member that nobody knows,
-// a member under another name, a value of another type, another word where only
-// some are known.
+// a member under another name, one that is missing and must not, a value of
+// another type, another word where only some are known.
 func (s sender) poisons(body []byte) ([]poison, error) {
 	v, err := decode(body)
 	if err != nil {
@@ -46,6 +46,9 @@ func (s sender) poisons(body []byte) ([]poison, error) {
 		for name, value := range object {
 			at := strings.TrimPrefix(path+"."+name, ".")
 			delete(object, name)
+			if slices.Contains(s.required, place(at)) {
+				add("missing", at)
+			}
 			object[name+"_x"] = value
 			add("renamed", at)
 			delete(object, name+"_x")
@@ -119,6 +122,11 @@ func TestPoison(t *testing.T) {
 			if len(seen) < 50 {
 				t.Errorf("there were only %d poisons", len(seen))
 			}
+			for _, where := range s.required {
+				if !seen["missing "+where] {
+					t.Errorf("no request has %s: take it off the list", where)
+				}
+			}
 		})
 	}
 }
@@ -136,7 +144,7 @@ func (s sender) notices(t *testing.T, server *server, sent request, p poison) bo
 }
 
 func TestPoisons(t *testing.T) {
-	s := sender{words: map[string][]string{"a.b": {"x"}, "c": nil}, loose: []string{"d"}}
+	s := sender{words: map[string][]string{"a.b": {"x"}, "c": nil}, required: []string{"c"}, loose: []string{"d"}}
 	all, err := s.poisons([]byte(`{"a":{"b":"x"},"c":"y","d":{"e":1}}`))
 	if err != nil {
 		t.Fatal(err)
@@ -147,6 +155,7 @@ func TestPoisons(t *testing.T) {
 	}
 	slices.Sort(got)
 	want := []string{
+		`missing c: {"a":{"b":"x"},"d":{"e":1}}`,
 		`more : {"a":{"b":"x"},"c":"y","d":{"e":1},"firn_x":1}`,
 		`more a: {"a":{"b":"x","firn_x":1},"c":"y","d":{"e":1}}`,
 		`renamed a.b: {"a":{"b_x":"x"},"c":"y","d":{"e":1}}`,

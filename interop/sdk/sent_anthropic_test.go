@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"firn/provider"
-	ours "firn/provider/anthropic"
+	ourAnthropic "firn/provider/anthropic"
 
 	"github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/option"
@@ -23,13 +23,13 @@ var anthropicAnswer = sse(
 // anthropicOptions make a client of the SDK that is like ours: it asks once.
 func anthropicOptions(client *http.Client) []option.RequestOption {
 	return []option.RequestOption{
-		option.WithBaseURL(ours.DefaultURL), option.WithAPIKey(key), option.WithHTTPClient(client), option.WithMaxRetries(0),
+		option.WithBaseURL(ourAnthropic.DefaultURL), option.WithAPIKey(key), option.WithHTTPClient(client), option.WithMaxRetries(0),
 	}
 }
 
-func anthropicModel(name string, ttl ours.CacheTTL, thinks bool) func(*http.Client) provider.Model {
+func anthropicModel(name string, ttl ourAnthropic.CacheTTL, thinks bool) func(*http.Client) provider.Model {
 	return func(client *http.Client) provider.Model {
-		return ours.New(ours.Options{
+		return ourAnthropic.New(ourAnthropic.Options{
 			Name: name, Key: key, Client: client, CacheTTL: ttl,
 			Spec: provider.Spec{Window: 200_000, MaxOutput: 64_000, Thinks: thinks, Sees: true},
 		})
@@ -42,13 +42,13 @@ func anthropicSenders() []sender {
 	var all []sender
 	for _, m := range []struct {
 		name   string
-		ttl    ours.CacheTTL
+		ttl    ourAnthropic.CacheTTL
 		thinks bool
 		beta   bool
 	}{
 		{name: "claude-3-5-haiku-20241022"},
-		{name: "claude-sonnet-4-5-20250929", ttl: ours.CacheHour, thinks: true},
-		{name: "claude-opus-4-6", ttl: ours.CacheOff, thinks: true},
+		{name: "claude-sonnet-4-5-20250929", ttl: ourAnthropic.CacheHour, thinks: true},
+		{name: "claude-opus-4-6", ttl: ourAnthropic.CacheOff, thinks: true},
 		{name: "claude-opus-4-8", thinks: true},
 		{name: "claude-opus-5", thinks: true},
 		{name: "claude-opus-5-5", thinks: true, beta: true},
@@ -61,7 +61,9 @@ func anthropicSenders() []sender {
 			ask.allowed = append(ask.allowed, allowance{"(query)", "", "beta=true", "the SDK says so in the address, the API reads the header"})
 		}
 		ask.words = anthropicWords(m.name, m.ttl, m.thinks)
+		ask.required = anthropicRequired()
 		count := ask
+		ask.required = append(ask.required, "max_tokens")
 		count.name += " counts"
 		count.ask, count.resend, count.answer = askCount, resendCount, `{"input_tokens":7}`
 		if m.beta {
@@ -75,7 +77,7 @@ func anthropicSenders() []sender {
 }
 
 // anthropicWords are the texts of requests for a model.
-func anthropicWords(name string, ttl ours.CacheTTL, thinks bool) map[string][]string {
+func anthropicWords(name string, ttl ourAnthropic.CacheTTL, thinks bool) map[string][]string {
 	effort := words(anthropic.OutputConfigEffortLow, anthropic.OutputConfigEffortMedium, anthropic.OutputConfigEffortHigh, anthropic.OutputConfigEffortXhigh, anthropic.OutputConfigEffortMax)
 	image := words(anthropic.Base64ImageSourceMediaTypeImageGIF, anthropic.Base64ImageSourceMediaTypeImageJPEG, anthropic.Base64ImageSourceMediaTypeImagePNG, anthropic.Base64ImageSourceMediaTypeImageWebP)
 	list := map[string][]string{
@@ -114,13 +116,21 @@ func anthropicWords(name string, ttl ours.CacheTTL, thinks bool) map[string][]st
 	if name == "claude-opus-5-5" {
 		list["thinking.block_binding.prefix_mismatch_behavior"] = words(anthropic.BetaThinkingPrefixMismatchBehaviorError, anthropic.BetaThinkingPrefixMismatchBehaviorDropBlock)
 	}
-	if ttl != ours.CacheOff {
+	if ttl != ourAnthropic.CacheOff {
 		for _, place := range []string{"system[]", "tools[]", "messages[].content[]"} {
 			list[place+".cache_control.type"] = []string{"ephemeral"}
-			if ttl == ours.CacheHour {
+			if ttl == ourAnthropic.CacheHour {
 				list[place+".cache_control.ttl"] = words(anthropic.CacheControlEphemeralTTLTTL5m, anthropic.CacheControlEphemeralTTLTTL1h)
 			}
 		}
+	}
+	return list
+}
+
+func anthropicRequired() []string {
+	list := []string{"model", "messages", "tools[].name", "tools[].input_schema", "messages[].role", "messages[].content"}
+	for _, name := range []string{"type", "text", "id", "name", "input", "tool_use_id", "source", "source.type", "source.media_type", "source.data"} {
+		list = append(list, "messages[].content[]."+name)
 	}
 	return list
 }

@@ -8,7 +8,7 @@ import (
 	"reflect"
 
 	"firn/provider"
-	ours "firn/provider/openai"
+	ourOpenAI "firn/provider/openai"
 	"firn/window"
 
 	"github.com/openai/openai-go/v3"
@@ -39,19 +39,16 @@ func openAIOptions(client *http.Client, url string) []option.RequestOption {
 type openAIServer struct {
 	name, url string
 	profile   window.Profile
-	quirks    ours.Quirks
 	dull      bool
-	// also are texts that only requests for this server have, never those that
-	// they have not.
-	also  map[string][]string
-	never []string
+	// also are the texts that not all servers are sent.
+	also map[string][]string
 	// allowed are members that the server has and OpenAI has not.
 	allowed []allowance
 }
 
-func (s openAIServer) options(client *http.Client) ours.Options {
+func (s openAIServer) options(client *http.Client) ourOpenAI.Options {
 	spec := provider.Spec{Window: 200_000, MaxOutput: 64_000, Thinks: !s.dull, Sees: true}
-	return ours.Options{Name: "test", Key: key, URL: s.url, Profile: s.profile, Client: client, Spec: spec, Quirks: s.quirks}
+	return ourOpenAI.Options{Name: "test", Key: key, URL: s.url, Profile: s.profile, Client: client, Spec: spec}
 }
 
 func openAISenders() []sender {
@@ -59,10 +56,10 @@ func openAISenders() []sender {
 	name := allowance{"messages[].name", "*", "", "Google and Mistral want the name of the tool with its result"}
 	null := allowance{"messages[].content", "null", "", "the API takes either of a message that only calls tools"}
 	signature := "messages[].tool_calls[].extra_content"
-	all := []sender{}
+	var all []sender
 	for _, s := range []openAIServer{
-		{name: "openai", url: ours.DefaultURL, also: map[string][]string{"reasoning_effort": effort, "prompt_cache_key": nil}, allowed: []allowance{null}},
-		{name: "openai without thinking", url: ours.DefaultURL, dull: true, also: map[string][]string{"prompt_cache_key": nil}, allowed: []allowance{null}},
+		{name: "openai", url: ourOpenAI.DefaultURL, also: map[string][]string{"reasoning_effort": effort, "prompt_cache_key": nil}, allowed: []allowance{null}},
+		{name: "openai without thinking", url: ourOpenAI.DefaultURL, dull: true, also: map[string][]string{"prompt_cache_key": nil}, allowed: []allowance{null}},
 		{name: "ollama", url: "http://localhost:11434/v1", also: map[string][]string{"reasoning_effort": effort}, allowed: []allowance{null}},
 		{name: "mistral", url: "https://api.mistral.ai/v1", profile: window.Mistral(), also: map[string][]string{"messages[].name": nil},
 			allowed: []allowance{name}},
@@ -75,8 +72,8 @@ func openAISenders() []sender {
 		all = append(all, chatSender(s))
 	}
 	for _, s := range []openAIServer{
-		{name: "responses", url: ours.DefaultURL, also: map[string][]string{"prompt_cache_key": nil}},
-		{name: "responses without thinking", url: ours.DefaultURL, dull: true, also: map[string][]string{"prompt_cache_key": nil}},
+		{name: "responses", url: ourOpenAI.DefaultURL, also: map[string][]string{"prompt_cache_key": nil}},
+		{name: "responses without thinking", url: ourOpenAI.DefaultURL, dull: true, also: map[string][]string{"prompt_cache_key": nil}},
 		{name: "responses elsewhere", url: "http://localhost:1234/v1"},
 	} {
 		s.allowed = append(s.allowed, allowance{"input[].status", "null", "", "a reasoning item goes back as the server spelt it; the SDK leaves out what is null"})
@@ -102,7 +99,13 @@ func chatSender(s openAIServer) sender {
 		"messages[].tool_calls[].function.name":      nil,
 		"messages[].tool_calls[].function.arguments": nil,
 	}
-	return s.sender(list, func(o ours.Options) provider.Model { return ours.NewChat(o) }, chatAnswer, "tools[].function.parameters",
+	required := []string{
+		"model", "messages", "messages[].role", "messages[].tool_call_id", "messages[].content[].type", "messages[].content[].text", "messages[].content[].image_url", "messages[].content[].image_url.url",
+		"messages[].tool_calls[].id", "messages[].tool_calls[].function", "messages[].tool_calls[].function.name", "messages[].tool_calls[].function.arguments",
+		"tools[].function", "tools[].function.name",
+	}
+	model := func(o ourOpenAI.Options) provider.Model { return ourOpenAI.NewChat(o) }
+	return s.sender(list, required, model, chatAnswer, "tools[].function.parameters",
 		func(ctx context.Context, client *http.Client, sent request) error {
 			var params openai.ChatCompletionNewParams
 			if err := understand(sent.body, &params); err != nil {
@@ -151,7 +154,13 @@ func responsesSender(s openAIServer) sender {
 		list["reasoning.effort"] = words(openai.ReasoningEffortMinimal, openai.ReasoningEffortLow, openai.ReasoningEffortMedium, openai.ReasoningEffortHigh, openai.ReasoningEffortXhigh)
 		list["reasoning.summary"] = words(openai.ReasoningSummaryAuto)
 	}
-	return s.sender(list, func(o ours.Options) provider.Model { return ours.NewResponses(o) }, responsesAnswer, "tools[].parameters",
+	required := []string{
+		"input[].role", "input[].content", "input[].call_id", "input[].name", "input[].arguments", "input[].output", "input[].summary",
+		"input[].content[].type", "input[].content[].text", "input[].content[].annotations", "input[].summary[].text",
+		"tools[].name", "tools[].parameters", "tools[].strict",
+	}
+	model := func(o ourOpenAI.Options) provider.Model { return ourOpenAI.NewResponses(o) }
+	return s.sender(list, required, model, responsesAnswer, "tools[].parameters",
 		func(ctx context.Context, client *http.Client, sent request) error {
 			var params responses.ResponseNewParams
 			if err := json.Unmarshal(sent.body, &params); err != nil {
@@ -160,7 +169,7 @@ func responsesSender(s openAIServer) sender {
 			if err := setOutputMessages(sent.body, &params); err != nil {
 				return err
 			}
-			if err := kept(reflect.ValueOf(params), "params"); err != nil {
+			if err := understood(reflect.ValueOf(params), "params"); err != nil {
 				return err
 			}
 			service := responses.NewResponseService(openAIOptions(client, s.url)...)
@@ -203,15 +212,12 @@ func setOutputMessages(body []byte, params *responses.ResponseNewParams) error {
 }
 
 // sender puts together what both APIs have.
-func (s openAIServer) sender(list map[string][]string, open func(ours.Options) provider.Model, answer, loose string, resend func(context.Context, *http.Client, request) error) sender {
+func (s openAIServer) sender(list map[string][]string, required []string, model func(ourOpenAI.Options) provider.Model, answer, loose string, resend func(context.Context, *http.Client, request) error) sender {
 	for place, words := range s.also {
 		list[place] = words
 	}
-	for _, place := range s.never {
-		delete(list, place)
-	}
 	return sender{
-		name: s.name, answer: answer, resend: resend, allowed: s.allowed, words: list, loose: []string{loose},
-		model: func(client *http.Client) provider.Model { return open(s.options(client)) },
+		name: s.name, answer: answer, resend: resend, allowed: s.allowed, words: list, required: required, loose: []string{loose},
+		model: func(client *http.Client) provider.Model { return model(s.options(client)) },
 	}
 }

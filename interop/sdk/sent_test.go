@@ -30,6 +30,8 @@ type sender struct {
 	// words are the places where a request has a text, each with the words that
 	// the SDK knows there; nil where any text may stand.
 	words map[string][]string
+	// required are places that must not be missing, if what holds them is there.
+	required []string
 	// loose are the places of members that hold any JSON, which is not ours.
 	loose []string
 }
@@ -193,24 +195,26 @@ func walk(path string, v any, f func(path string, v any) bool) {
 }
 
 // understand decodes a body into a type of an SDK. It is an error if the SDK
-// did not know what something is: in lists, it keeps such things as they came.
+// did not understand all of it.
 func understand(body []byte, params any) error {
 	if err := json.Unmarshal(body, params); err != nil {
 		return err
 	}
-	return kept(reflect.ValueOf(params), "params")
+	return understood(reflect.ValueOf(params), "params")
 }
 
-// kept says where in a value of an SDK there is JSON that was kept as it came.
-func kept(v reflect.Value, path string) error {
+// understood says what in a value of an SDK was not understood: JSON in lists
+// that was kept as it came since nobody knows what it is, and members that must
+// be there and are not.
+func understood(v reflect.Value, path string) error {
 	switch v.Kind() {
 	case reflect.Pointer:
 		if !v.IsNil() {
-			return kept(v.Elem(), path)
+			return understood(v.Elem(), path)
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
-			if err := kept(v.Index(i), fmt.Sprintf("%s[%d]", path, i)); err != nil {
+			if err := understood(v.Index(i), fmt.Sprintf("%s[%d]", path, i)); err != nil {
 				return err
 			}
 		}
@@ -221,15 +225,26 @@ func kept(v reflect.Value, path string) error {
 			}
 		}
 		for i := range v.NumField() {
-			if !v.Type().Field(i).IsExported() {
-				continue
-			}
-			if err := kept(v.Field(i), path+"."+v.Type().Field(i).Name); err != nil {
+			if err := understoodField(v.Field(i), v.Type().Field(i), path); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+func understoodField(v reflect.Value, field reflect.StructField, path string) error {
+	if !field.IsExported() {
+		return nil
+	}
+	path += "." + field.Name
+	if field.Tag.Get("api") == "required" && strings.Contains(field.Tag.Get("json"), ",omitzero") && v.IsZero() {
+		return fmt.Errorf("the SDK wants %s, and it is not there", path)
+	}
+	if v.IsZero() {
+		return nil
+	}
+	return understood(v, path)
 }
 
 // words makes a list of the SDK's constants.
