@@ -117,6 +117,13 @@ func NewEntryIDAfter(last EntryID) EntryID {
 	return NewEntryID()
 }
 
+// Made tells when an entry id was made, to the millisecond; false if it is not
+// one that [NewEntryID] makes.
+func (id EntryID) Made() (time.Time, bool) {
+	n, ok := parseEntryID(id)
+	return time.UnixMilli(int64(n >> 20)).UTC(), ok
+}
+
 // crockford is the alphabet of base 32 without i, l, o and u; it sorts as ASCII does.
 const crockford = "0123456789abcdefghjkmnpqrstvwxyz"
 

@@ -224,3 +224,17 @@ func TestEntryIDsSortAsNumbersDo(t *testing.T) {
 		}
 	}
 }
+
+func TestEntryIDMade(t *testing.T) {
+	before := time.Now().Truncate(time.Millisecond)
+	made, ok := NewEntryID().Made()
+	// Ids of one process rise, so one may be a little ahead of the clock.
+	if !ok || made.Before(before) || made.After(time.Now().Add(time.Minute)) {
+		t.Errorf("made at %v, %t", made, ok)
+	}
+	for _, id := range []EntryID{"", "user-1", "a0e20a66", "zzzzzzzzzzzzz"} {
+		if _, ok := id.Made(); ok {
+			t.Errorf("%q is taken for one of ours", id)
+		}
+	}
+}

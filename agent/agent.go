@@ -117,7 +117,7 @@ func (a *Agent) rounds() int {
 
 // Hooks are called at certain points of a turn. All of them may be nil, and
 // all may be called from many goroutines. An error of a hook ends the turn,
-// recorded as a failure.
+// recorded as a failure, where nothing else is said. A hook that panics fails.
 type Hooks struct {
 	// BeforeRun is called once per turn, when the user's message is durable,
 	// and returns what the model shall know in this turn only.
@@ -126,7 +126,8 @@ type Hooks struct {
 	BeforeTool func(ctx context.Context, run Run, call firn.ToolCall) (Verdict, error)
 	// AfterTool may change what the model is told of a call.
 	AfterTool func(ctx context.Context, run Run, call firn.ToolCall, result tool.Result) (tool.Result, error)
-	// BeforeCompaction may cancel a compaction or supply its summary.
+	// BeforeCompaction may cancel a compaction or supply its summary. If it
+	// fails, so does the compaction, and the turn goes on without.
 	BeforeCompaction func(ctx context.Context, run Run, plan compact.Plan) (compact.Decision, error)
 	// AfterTurn is told how a turn ended. Its error is reported and changes
 	// nothing.
@@ -137,8 +138,7 @@ type Hooks struct {
 type Run struct {
 	Agent   string
 	Session firn.ID
-	// Path is the live part of the session when the turn began, the user's
-	// message at its end.
+	// Path is the live part of the session, with the user's message.
 	Path window.Path
 	// Said is what the user says in this turn; empty when a turn goes on with
 	// what was not answered.
@@ -172,7 +172,12 @@ func (w *work) start(f func(ctx context.Context)) bool {
 	if w.ctx == nil {
 		w.ctx, w.cancel = context.WithCancel(context.Background())
 	}
-	w.group.Go(func() { f(w.ctx) })
+	w.group.Go(func() {
+		// One session that breaks down must not take the others with it. What it
+		// had to say about it, it has recorded.
+		defer func() { _ = recover() }()
+		f(w.ctx)
+	})
 	return true
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"firn"
 	"firn/provider"
+	"firn/window"
 )
 
 // ask sends the window, keeps the answer while it comes, and stores it. An
@@ -26,7 +27,7 @@ func (t *turn) ask() (firn.Entry, error) {
 	message.Time = t.a.now()
 	entry := firn.NewEntry(&message)
 	entry.ID = d.id
-	if err := t.keep(entry); err != nil {
+	if entry, err = t.keep(entry); err != nil {
 		return firn.Entry{}, err
 	}
 	t.spent(message.Usage)
@@ -35,16 +36,26 @@ func (t *turn) ask() (firn.Entry, error) {
 }
 
 // keep stores an answer, even if the turn was stopped the moment it was whole.
-func (t *turn) keep(entry firn.Entry) error {
+// If the user spoke meanwhile, it is marked with the last entry it knew of.
+func (t *turn) keep(entry firn.Entry) (firn.Entry, error) {
 	ctx, cancel := afterwards(t.ctx)
 	defer cancel()
-	return t.store(ctx, entry)
+	if err := t.log.catchUp(ctx); err != nil {
+		return entry, err
+	}
+	if t.log.heard {
+		entry = window.WithKnew(entry, t.path.Head)
+	}
+	return entry, t.store(ctx, entry)
 }
 
-// listen asks and takes in what comes, until the answer is whole.
+// listen asks and takes in what comes, until the answer is whole. Once the turn
+// was stopped, a model that does not notice is not waited for any longer than
+// patience.
 func (t *turn) listen(req provider.Request, d *draft) (firn.Message, error) {
 	s := t.speak(req)
-	defer s.end()
+	defer s.cancel()
+	stopped, late := t.ctx.Done(), (<-chan time.Time)(nil)
 	ticker := time.NewTicker(draftEvery)
 	defer ticker.Stop()
 	for {
@@ -61,6 +72,10 @@ func (t *turn) listen(req provider.Request, d *draft) (firn.Message, error) {
 			}
 		case <-s.done:
 			return s.message, s.err
+		case <-late:
+			return firn.Message{}, context.Cause(t.ctx)
+		case <-stopped:
+			stopped, late = nil, time.After(patience)
 		}
 	}
 }
@@ -125,22 +140,24 @@ func (t *turn) speak(req provider.Request) *speech {
 	s := &speech{events: make(chan provider.Event), done: make(chan struct{}), cancel: cancel}
 	go func() {
 		defer close(s.done)
-		s.message, s.err = provider.Ask(ctx, t.model, req, t.a.Backoff, func(e provider.Event) error {
-			select {
-			case s.events <- e:
-				return nil
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			}
+		s.err = guarded("the model", func() (err error) {
+			s.message, err = provider.Ask(ctx, t.model, req, t.a.Backoff, s.pass(ctx))
+			return err
 		})
 	}()
 	return s
 }
 
-// end waits for the question to be over.
-func (s *speech) end() {
-	s.cancel()
-	<-s.done
+// pass hands events over to the turn.
+func (s *speech) pass(ctx context.Context) func(provider.Event) error {
+	return func(e provider.Event) error {
+		select {
+		case s.events <- e:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 }
 
 // spent counts what an answer cost.

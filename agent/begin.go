@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"firn"
+	"firn/store"
 	"firn/window"
 )
 
@@ -18,38 +19,90 @@ func (t *turn) begin() error {
 		return err
 	}
 	started := Started{Session: t.log.id}
-	var batch []firn.Entry
+	batch := t.header()
 	if sealed, ok := t.seal(); ok {
 		batch = append(batch, sealed)
 		started.Recovered = true
 	}
-	if len(t.in.Parts) == 0 {
-		if !unanswered(t.path) {
-			return fmt.Errorf("go on with session %s: nothing is left to answer: %w", t.log.id, firn.ErrInvalid)
-		}
-		t.said = lastSaid(t.path)
-	} else {
-		t.said = firn.JoinText(t.in.Parts)
-		started.Entry, started.Repeated = t.in.ID, t.in.ID != "" && holds(t.path, t.in.ID)
-		if !started.Repeated {
-			user := t.user()
-			started.Entry = user.ID
-			batch = append(append(batch, user), t.firstTitle()...)
-		} else if !unanswered(t.path) {
-			return fmt.Errorf("answer entry %s of session %s: it was answered already: %w", t.in.ID, t.log.id, firn.ErrConflict)
-		}
+	said, err := t.hearUser(&started)
+	if err != nil {
+		return err
 	}
+	batch = append(batch, said...)
 	if len(batch) > 0 {
 		if err := t.log.append(t.ctx, batch...); err != nil {
 			return err
 		}
 	}
-	t.began = true
+	t.began, t.user = true, started.Entry
 	t.emit(started)
 	for _, e := range batch {
 		t.emit(Appended{Entry: e, End: t.log.end})
 	}
 	return t.collect()
+}
+
+// header makes the header of a session that is not there yet.
+func (t *turn) header() []firn.Entry {
+	if t.path.End != store.Start {
+		return nil
+	}
+	return []firn.Entry{{Body: &firn.Header{Session: t.log.id, Agent: t.a.name()}}}
+}
+
+// hearUser settles what the turn is about and returns the entries to be
+// stored: none if the message is there already, or if the turn goes on with
+// what was not answered.
+func (t *turn) hearUser(started *Started) ([]firn.Entry, error) {
+	if len(t.in.Parts) == 0 {
+		if !unanswered(t.path) {
+			return nil, fmt.Errorf("go on with session %s: nothing is left to answer: %w", t.log.id, firn.ErrInvalid)
+		}
+		t.said = lastSaid(t.path)
+		return nil, nil
+	}
+	if blankParts(t.in.Parts) {
+		return nil, fmt.Errorf("begin a turn of session %s: nothing is said: %w", t.log.id, firn.ErrInvalid)
+	}
+	t.said = firn.JoinText(t.in.Parts)
+	known, err := t.knows(t.in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if !known {
+		user := t.userEntry()
+		started.Entry = user.ID
+		return append([]firn.Entry{user}, t.firstTitle()...), nil
+	}
+	started.Entry, started.Repeated = t.in.ID, true
+	if answered(t.path, t.in.ID) {
+		return nil, fmt.Errorf("answer entry %s of session %s: it was answered already: %w", t.in.ID, t.log.id, firn.ErrConflict)
+	}
+	return nil, nil
+}
+
+// knows reports whether the session has an entry of that name: on the path, or
+// further back. Names of ours tell when they were made, so one that is younger
+// than the live part is not looked for; others are, through the whole session.
+func (t *turn) knows(id firn.EntryID) (bool, error) {
+	if id == "" || holds(t.path, id) {
+		return id != "", nil
+	}
+	if made, ok := id.Made(); ok && len(t.path.Entries) > 0 && made.After(t.path.Entries[0].Time) {
+		return false, nil
+	}
+	if t.path.Start == store.Start {
+		return false, nil
+	}
+	for rec, err := range t.a.Store.ReadBack(t.ctx, t.log.id, t.path.Start) {
+		if err != nil {
+			return false, fmt.Errorf("look for entry %s of session %s: %w", id, t.log.id, err)
+		}
+		if rec.Gap == nil && rec.Glance.ID == id {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // open reads the live part of the session; a session that is not there yet
@@ -68,8 +121,8 @@ func (t *turn) open() error {
 	return nil
 }
 
-// user makes the entry of what the user says.
-func (t *turn) user() firn.Entry {
+// userEntry makes the entry of what the user says.
+func (t *turn) userEntry() firn.Entry {
 	e := firn.NewEntry(&firn.Message{Role: firn.RoleUser, Parts: t.in.Parts, Time: t.a.now()})
 	if t.in.ID != "" {
 		e.ID = t.in.ID
@@ -85,9 +138,9 @@ func saidBy(e firn.Entry, role firn.Role) (*firn.Message, bool) {
 }
 
 // unanswered reports whether the model's turn is next: the user or a tool had
-// the last word, or an answer broke off.
+// the last word, an answer broke off, or the user spoke while it was given.
 func unanswered(p window.Path) bool {
-	for _, e := range slices.Backward(p.Entries) {
+	for i, e := range slices.Backward(p.Entries) {
 		switch b := e.Body.(type) {
 		case *firn.CustomMessage:
 			return true
@@ -96,15 +149,63 @@ func unanswered(p window.Path) bool {
 			case firn.RoleUser, firn.RoleToolResult, firn.RoleShell:
 				return true
 			case firn.RoleAssistant:
-				return b.StopReason == firn.StopError || b.StopReason == firn.StopAborted || len(callsOf(b)) > 0 || blank(b)
+				return !final(b) || overheard(p.Entries[:i], e)
 			}
 		}
 	}
 	return p.Compaction != nil // which has what was asked
 }
 
-// blank reports whether an answer says nothing.
-func blank(m *firn.Message) bool { return strings.TrimSpace(m.Text()) == "" }
+// answered reports whether a whole answer stands behind an entry, or whether
+// the entry is so old that a summary stands for it and for what came of it.
+func answered(p window.Path, id firn.EntryID) bool {
+	i := slices.IndexFunc(p.Entries, func(e firn.Entry) bool { return e.ID == id })
+	if i < 0 {
+		return !unanswered(p)
+	}
+	return slices.ContainsFunc(p.Entries[i:], func(e firn.Entry) bool {
+		m, ok := saidBy(e, firn.RoleAssistant)
+		return ok && final(m) && !overheard(p.Entries[i:], e)
+	})
+}
+
+// final reports whether an answer is whole, says something and asks for
+// nothing.
+func final(m *firn.Message) bool {
+	return m.StopReason != firn.StopError && m.StopReason != firn.StopAborted && len(callsOf(m)) == 0 && !blankParts(m.Parts)
+}
+
+// overheard reports whether the user said something, among the entries before
+// an answer, that the answer does not know of.
+func overheard(before []firn.Entry, answer firn.Entry) bool {
+	knew := window.Knew(answer)
+	if knew == "" {
+		return false
+	}
+	for _, e := range slices.Backward(before) {
+		if e.ID == knew {
+			return false
+		}
+		if _, ok := saidBy(e, firn.RoleUser); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// blankParts reports whether nothing is said: no text but space, no image, no
+// part that we do not know.
+func blankParts(parts []firn.Part) bool {
+	return !slices.ContainsFunc(parts, func(p firn.Part) bool {
+		switch p := p.(type) {
+		case firn.Text:
+			return strings.TrimSpace(p.Text) != ""
+		case firn.Image, firn.OpaquePart:
+			return true
+		}
+		return false
+	})
+}
 
 // lastSaid is the last thing the user said.
 func lastSaid(p window.Path) string {

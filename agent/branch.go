@@ -9,7 +9,6 @@ import (
 	"firn/compact"
 	"firn/provider"
 	"firn/store"
-	"firn/window"
 )
 
 // Move makes a session go on from another entry: what came after it stays in
@@ -18,22 +17,21 @@ import (
 // [firn.Root] means before everything.
 func (a *Agent) Move(ctx context.Context, id firn.ID, to firn.EntryID, summarise bool) (firn.Entry, error) {
 	if summarise {
-		model := a.summarizer()
-		entry, err := compact.SummarizeBranch(ctx, compact.BranchJob{
-			Store: a.Store, Session: id, To: to, Model: model, Settings: a.Compaction, Counter: a.counter(),
-			Window: min(model.Info().Window, a.Model.Info().Window),
-		})
+		job := compact.BranchJob{Store: a.Store, Session: id, To: to, Model: a.summarizer(), Settings: a.Compaction, Counter: a.counter()}
+		if job.Model != nil && a.Model != nil {
+			job.Window = min(job.Model.Info().Window, a.Model.Info().Window)
+		}
+		entry, err := compact.SummarizeBranch(ctx, job)
 		if !errors.Is(err, compact.ErrNothing) {
 			return entry, err
 		}
 	}
-	path, err := window.Collect(a.Store.ReadBack(ctx, id, store.End))
-	if err != nil {
-		return firn.Entry{}, fmt.Errorf("move session %s to entry %s: %w", id, to, err)
-	}
 	head := firn.NewEntry(&firn.Head{})
 	head.Parent = to
-	if _, err := a.Store.Append(ctx, id, path.End, head); err != nil {
+	if _, err := a.header(ctx, id); err != nil {
+		return firn.Entry{}, fmt.Errorf("move session %s to entry %s: %w", id, to, err)
+	}
+	if _, err := a.Store.Append(ctx, id, store.Any, head); err != nil {
 		return firn.Entry{}, fmt.Errorf("move session %s to entry %s: %w", id, to, err)
 	}
 	return head, nil

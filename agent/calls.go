@@ -38,12 +38,19 @@ type outcome struct {
 	at     int
 	state  CallState
 	result tool.Result
-	took   time.Duration
+	// shown is what the model is shown of the result; cut says that it is not
+	// all of it.
+	shown []firn.Part
+	cut   bool
+	took  time.Duration
 	// arguments are what the tool got, if a hook changed them.
 	arguments json.RawMessage
 	// err is a hook's.
 	err error
 }
+
+// failed reports whether the model is told that it went wrong.
+func (o *outcome) failed() bool { return o.result.IsError || o.state != CallDone }
 
 // resultDetails is kept beside a tool result, for people and programs.
 type resultDetails struct {
@@ -62,28 +69,26 @@ type resultDetails struct {
 // the order of the calls.
 func (t *turn) call(calls []firn.ToolCall) error {
 	ran := t.runAll(calls)
-	limits := t.limits(len(calls))
+	defer ran.end()
+	round, limits := t.guard.round(calls), t.limits(len(calls))
 	ready := make(map[int]outcome, len(calls))
 	next := 0
 	var failure error
 	for next < len(calls) {
-		o := ran.wait()
+		o := ran.wait(t.begun(calls))
 		ready[o.at] = o
 		failure = cmp.Or(failure, o.err)
-		t.emit(done(calls[o.at], o, limits))
+		shown, cut := tool.Bound(o.result.Parts, limits)
+		t.emit(ToolDone{Call: calls[o.at].ID, Name: calls[o.at].Name, State: o.state, Text: firn.JoinText(shown), Took: o.took})
+		o.shown, o.cut = shown, cut
+		ready[o.at] = o
 		var batch []firn.Entry
 		for o, ok := ready[next]; ok; o, ok = ready[next] {
-			batch = append(batch, t.resultEntry(calls[next], o, limits))
+			warning := round.result(next, o.failed(), firn.JoinText(o.shown))
+			batch = append(batch, t.resultEntry(calls[next], o, warning))
 			next++
 		}
-		if len(batch) == 0 {
-			continue
-		}
-		ctx, cancel := afterwards(t.ctx)
-		err := t.store(ctx, batch...)
-		cancel()
-		if err != nil {
-			ran.abandon()
+		if err := t.storeResults(batch); err != nil {
 			return err
 		}
 	}
@@ -94,11 +99,56 @@ func (t *turn) call(calls []firn.ToolCall) error {
 	return cmp.Or(failure, t.guard.verdict())
 }
 
+// begun tells the caller that a call begins to run.
+func (t *turn) begun(calls []firn.ToolCall) func(at int) {
+	return func(at int) {
+		t.emit(ToolStarted{Call: calls[at].ID, Name: calls[at].Name, Arguments: calls[at].Arguments})
+	}
+}
+
+// storeResults stores results, also if the turn was stopped meanwhile. What a
+// tool gave that no log can hold is stored as an error that says so.
+func (t *turn) storeResults(batch []firn.Entry) error {
+	if len(batch) == 0 {
+		return nil
+	}
+	ctx, cancel := afterwards(t.ctx)
+	defer cancel()
+	err := t.store(ctx, batch...)
+	if !errors.Is(err, firn.ErrInvalid) {
+		return err
+	}
+	for _, e := range batch {
+		if one := t.store(ctx, e); errors.Is(one, firn.ErrInvalid) {
+			one = t.store(ctx, unfit(e, one))
+			if one != nil {
+				return one
+			}
+		} else if one != nil {
+			return one
+		}
+	}
+	return nil
+}
+
+// unfit makes a result that can be stored of one that cannot.
+func unfit(e firn.Entry, why error) firn.Entry {
+	m := *e.Body.(*firn.Message)
+	r := m.Parts[0].(firn.ToolResult)
+	m.Parts = []firn.Part{firn.ToolResult{
+		CallID: r.CallID, Name: r.Name, IsError: true,
+		Content: []firn.Part{firn.Text{Text: "[firn] what the tool gave cannot be kept: " + why.Error()}},
+		Details: mustJSON(resultDetails{State: CallFailed}),
+	}}
+	return firn.NewEntry(&m)
+}
+
 // running are the calls of one answer while they run.
 type running struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	results chan outcome
+	started chan int
 	open    map[int]bool
 	// late fires when those that were stopped have had time to notice; from
 	// then on nobody is waited for.
@@ -109,16 +159,16 @@ type running struct {
 // runAll starts the calls, the first eight at once.
 func (t *turn) runAll(calls []firn.ToolCall) *running {
 	ctx, cancel := context.WithCancel(t.ctx)
-	r := &running{ctx: ctx, cancel: cancel, results: make(chan outcome, len(calls)), open: make(map[int]bool)}
+	r := &running{ctx: ctx, cancel: cancel, results: make(chan outcome, len(calls)), started: make(chan int, len(calls)), open: make(map[int]bool)}
 	slots := make(chan struct{}, sideBySide)
 	run := t.hook()
 	for i, call := range calls {
 		r.open[i] = true
-		t.emit(ToolStarted{Call: call.ID, Name: call.Name, Arguments: call.Arguments})
 		go func() {
 			select {
 			case slots <- struct{}{}:
 				defer func() { <-slots }()
+				r.started <- i
 			case <-ctx.Done():
 			}
 			r.results <- t.runOne(ctx, run, i, call)
@@ -127,12 +177,21 @@ func (t *turn) runAll(calls []firn.ToolCall) *running {
 	return r
 }
 
-// wait returns the next outcome. Once the turn was stopped, a tool that does
-// not notice is not waited for any longer than patience.
-func (r *running) wait() outcome {
+// wait returns the next outcome, and tells of calls that begin meanwhile. Once
+// the turn was stopped, a tool that does not notice is not waited for any
+// longer than patience.
+func (r *running) wait(begun func(at int)) outcome {
 	stopped := r.ctx.Done()
 	for !r.expired {
 		select {
+		case at := <-r.started:
+			begun(at)
+			continue
+		default:
+		}
+		select {
+		case at := <-r.started:
+			begun(at)
 		case o := <-r.results:
 			delete(r.open, o.at)
 			return o
@@ -152,8 +211,13 @@ func (r *running) wait() outcome {
 	return outcome{} // not reached: who waits has an open call
 }
 
-// abandon stops what still runs; nobody will hear of it.
-func (r *running) abandon() { r.cancel() }
+// end stops what still runs, if the turn could not go on, and waits for it.
+func (r *running) end() {
+	r.cancel()
+	for len(r.open) > 0 && !r.expired {
+		r.wait(func(int) {})
+	}
+}
 
 // What a model is told of a call that was stopped.
 const cancelledText = "[firn] the call was cancelled before it was done"
@@ -174,8 +238,12 @@ func (t *turn) runOne(ctx context.Context, run Run, at int, call firn.ToolCall) 
 		return o
 	}
 	verdict, err := t.allowed(ctx, run, call)
-	if err != nil || verdict.Deny != "" {
-		o.state, o.err, o.result = CallDenied, err, errorResult(errors.New("the call was not allowed: "+verdict.Deny))
+	if err != nil {
+		o.state, o.err, o.result = CallDenied, err, errorResult(fmt.Errorf("the call was not allowed: %w", err))
+		return o
+	}
+	if verdict.Deny != "" {
+		o.state, o.result = CallDenied, errorResult(errors.New("the call was not allowed: "+verdict.Deny))
 		return o
 	}
 	if verdict.Arguments != nil {
@@ -211,7 +279,9 @@ func (t *turn) runTool(ctx context.Context, call firn.ToolCall) (CallState, tool
 		result.Parts = append(slices.Clip(result.Parts), firn.Text{Text: cancelledText})
 		return CallCancelled, result // with what there was of it
 	case err != nil:
-		return CallFailed, errorResult(err)
+		result.Parts = append(slices.Clip(result.Parts), firn.Text{Text: err.Error()})
+		result.IsError = true
+		return CallFailed, result
 	case result.IsError:
 		return CallFailed, result
 	}
@@ -250,28 +320,21 @@ func (t *turn) limits(n int) tool.Limits {
 
 // resultEntry makes the entry of a result: what the model sees of it is
 // bounded, all of it is kept.
-func (t *turn) resultEntry(call firn.ToolCall, o outcome, limits tool.Limits) firn.Entry {
-	shown, cut := tool.Bound(o.result.Parts, limits)
+func (t *turn) resultEntry(call firn.ToolCall, o outcome, warning string) firn.Entry {
 	details := resultDetails{State: o.state, Ms: o.took.Milliseconds(), Arguments: o.arguments, Details: o.result.Details}
-	if cut {
+	if o.cut {
 		details.Full = firn.JoinText(o.result.Parts)
 	}
-	isError := o.result.IsError || o.state != CallDone
-	if note := t.guard.count(call, isError, firn.JoinText(shown)); note != "" {
-		shown = append(slices.Clip(shown), firn.Text{Text: note})
+	content := o.shown
+	if warning != "" {
+		content = append(slices.Clip(content), firn.Text{Text: warning})
 	}
 	return firn.NewEntry(&firn.Message{
 		Role: firn.RoleToolResult, Time: t.a.now(),
 		Parts: []firn.Part{firn.ToolResult{
-			CallID: call.ID, Name: call.Name, Content: shown, IsError: isError, Details: mustJSON(details),
+			CallID: call.ID, Name: call.Name, Content: content, IsError: o.failed(), Details: mustJSON(details),
 		}},
 	})
-}
-
-// done is the event of a call that ended.
-func done(call firn.ToolCall, o outcome, limits tool.Limits) ToolDone {
-	shown, _ := tool.Bound(o.result.Parts, limits)
-	return ToolDone{Call: call.ID, Name: call.Name, State: o.state, Text: firn.JoinText(shown), Took: o.took}
 }
 
 // mustJSON spells a value of ours, whose raw members may be a tool's: if those

@@ -67,13 +67,23 @@ func custom(kind string, data any) firn.Entry {
 }
 
 // Count returns what a session has used. It reads back to the end of the
-// latest turn, not the whole session.
+// latest turn, and a session that has no counts yet as a whole.
 func Count(ctx context.Context, st store.Store, id firn.ID) (Counters, error) {
+	c, _, err := countBack(ctx, st, id, store.End, 0)
+	return c, err
+}
+
+// countBack counts what stands before a position. With a limit it is false if
+// that many records did not do.
+func countBack(ctx context.Context, st store.Store, id firn.ID, before firn.Pos, limit int) (c Counters, ok bool, err error) {
 	var newer []firn.Entry
-	var c Counters
-	for rec, err := range st.ReadBack(ctx, id, store.End) {
+	n := 0
+	for rec, err := range st.ReadBack(ctx, id, before) {
 		if err != nil {
-			return Counters{}, fmt.Errorf("count what session %s used: %w", id, err)
+			return Counters{}, false, fmt.Errorf("count what session %s used: %w", id, err)
+		}
+		if n++; limit > 0 && n > limit {
+			return Counters{}, false, nil
 		}
 		if rec.Gap != nil || !counts(rec.Glance.Kind) {
 			continue
@@ -91,12 +101,12 @@ func Count(ctx context.Context, st store.Store, id firn.ID) (Counters, error) {
 	for i := len(newer) - 1; i >= 0; i-- {
 		c.Add(newer[i])
 	}
-	return c, nil
+	return c, true, nil
 }
 
 // counts reports whether entries of that kind can say something about usage.
 func counts(kind firn.Kind) bool {
-	return kind == firn.KindMessage || kind == firn.KindCompaction || kind == firn.KindCustom
+	return kind == firn.KindMessage || kind == firn.KindCompaction || kind == firn.KindBranchSummary || kind == firn.KindCustom
 }
 
 func readCounters(e firn.Entry) (Counters, bool) {
@@ -126,6 +136,10 @@ func (c *Counters) Add(e firn.Entry) {
 		c.Compactions++
 		c.Window = 0
 		if usage := compact.DetailsOf(b).Usage; usage != nil {
+			c.add(*usage)
+		}
+	case *firn.BranchSummary:
+		if usage := compact.DetailsOf(&firn.Compaction{Details: b.Details}).Usage; usage != nil {
 			c.add(*usage)
 		}
 	case *firn.Custom:
@@ -161,29 +175,36 @@ func sum(a, b firn.Usage) firn.Usage {
 	return a
 }
 
+// quickCount is how many records are read to count before a turn is reported
+// as finished. If they do not do, counting goes on in the background.
+const quickCount = 2000
+
 // settle writes down what the session used, and begins what is done after a
 // turn. What was counted can be counted again, so failing to is no failure.
 func (t *turn) settle() {
 	ctx, cancel := afterwards(t.ctx)
 	defer cancel()
-	c, err := Count(ctx, t.a.Store, t.log.id)
-	if err == nil {
-		_ = t.count(ctx, c)
+	c, ok, err := countBack(ctx, t.a.Store, t.log.id, t.log.end, quickCount)
+	if err == nil && ok {
+		_ = storeCounters(ctx, t.a.Store, t.log.id, t.log.end, c)
+	} else if err == nil {
+		a, id, end := t.a, t.log.id, t.log.end
+		a.background.start(func(ctx context.Context) {
+			if c, _, err := countBack(ctx, a.Store, id, end, 0); err == nil {
+				_ = storeCounters(ctx, a.Store, id, end, c)
+			}
+		})
 	}
 	t.name()
 }
 
-// count stores the counters, unless somebody wrote since they were counted:
-// then they would not be those of all before them.
-func (t *turn) count(ctx context.Context, c Counters) error {
-	entry := custom(countersType, c)
-	if deferred, ok := store.As[store.Deferred](t.a.Store); ok {
-		end, err := deferred.AppendDeferred(ctx, t.log.id, t.log.end, entry)
-		if err == nil {
-			t.log.end, t.log.head = end, entry.ID
-		}
-		return err
+// storeCounters stores counters behind what they count, unless somebody wrote
+// there meanwhile: then they would not be those of all before them.
+func storeCounters(ctx context.Context, st store.Store, id firn.ID, end firn.Pos, c Counters) error {
+	add := st.Append
+	if deferred, ok := store.As[store.Deferred](st); ok {
+		add = deferred.AppendDeferred
 	}
-	_, err := t.a.Store.Append(ctx, t.log.id, t.log.end, entry)
+	_, err := add(ctx, id, end, custom(countersType, c))
 	return err
 }

@@ -105,24 +105,25 @@ func CutOff(p window.Path) string {
 // joined is what the loose pieces of a path say.
 func joined(p window.Path) (thinking, text string) {
 	var a, b strings.Builder
-	for _, piece := range loose(p.Entries) {
+	for _, piece := range loose(p) {
 		a.WriteString(piece.Thinking)
 		b.WriteString(piece.Text)
 	}
 	return a.String(), b.String()
 }
 
-// loose returns the pieces at the end of a path that no answer came of.
-func loose(entries []firn.Entry) []piece {
+// loose returns the pieces at the end of a path that no answer came of. Those
+// of an answer that was hidden are as hidden as the answer.
+func loose(path window.Path) []piece {
 	var pieces []piece
-	for _, e := range slices.Backward(entries) {
+	for _, e := range slices.Backward(path.Entries) {
 		switch b := e.Body.(type) {
 		case *firn.Message:
 			if b.Role == firn.RoleAssistant || b.Role == firn.RoleToolResult {
 				return ordered(pieces)
 			}
 		case *firn.Custom:
-			if p, ok := readPiece(b); ok {
+			if p, ok := readPiece(b); ok && !path.Hides(p.Answer) {
 				pieces = append(pieces, p)
 			}
 		}

@@ -26,12 +26,12 @@ type Started struct {
 // Appended says that an entry is in the log and durable.
 type Appended struct {
 	Entry firn.Entry
-	// End is the position behind it.
+	// End is the position behind it and behind what was appended with it.
 	End firn.Pos
 }
 
-// Delta is a piece of an answer as it comes. What turns out to be silent never
-// comes as text.
+// Delta is a piece of an answer as it comes. Of an answer that begins with
+// [NoReply] nothing comes as text; one that only ends with it was shown by then.
 type Delta struct {
 	// Thinking says that the model says it to itself.
 	Thinking bool

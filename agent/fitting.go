@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,8 +30,8 @@ type Pruning struct {
 const pruneType = "firn.prune"
 
 type pruneMark struct {
-	UpTo   firn.EntryID `json:"upTo"`
-	Window int64        `json:"window"`
+	// Window is the size of the window that decides how much is pruned.
+	Window int64 `json:"window"`
 }
 
 // fitting is how the window of a turn is made to fit its model.
@@ -40,8 +41,11 @@ type fitting struct {
 	// tight is by how much the model's window is taken for smaller than it says,
 	// because it refused what by our count it should have taken.
 	tight int64
-	// overflows counts refusals in a row.
-	overflows int
+	// overflows counts refusals in a row, compactions those of this turn that a
+	// refusal led to.
+	overflows, compactions int
+	// refused is the size of the request that was refused last.
+	refused int64
 	// bare: no thinking is sent back any more in this turn.
 	bare bool
 	// thoughts: the last request had thinking in it.
@@ -58,15 +62,24 @@ func (t *turn) source() window.Path {
 	p := t.path
 	if t.in.History != nil {
 		p = window.PathOf(t.in.History)
-		p.Entries = append(slices.Clip(p.Entries), t.log.own...)
+		p.Entries = append(slices.Clip(p.Entries), t.since()...)
 		p.Head, p.End = t.path.Head, t.path.End
 	}
-	p = p.Limit(t.a.Turns)
+	p = p.Limit(cmp.Or(t.in.Turns, t.a.Turns))
 	p = t.pruned(p)
 	if t.a.ResultBudget > 0 {
 		p = p.BoundResults(t.a.ResultBudget)
 	}
 	return p
+}
+
+// since are the entries of the path from the user's message on.
+func (t *turn) since() []firn.Entry {
+	i := slices.IndexFunc(t.path.Entries, func(e firn.Entry) bool { return e.ID == t.user })
+	if i < 0 {
+		return t.log.own
+	}
+	return t.path.Entries[i:]
 }
 
 // options is how windows of this turn are built.
@@ -92,6 +105,9 @@ func (t *turn) maxImages() int {
 // request makes the request: the window, fitted as a last resort by leaving
 // out the oldest turns.
 func (t *turn) request() (provider.Request, error) {
+	if fixed := t.fixed().all(); fixed >= t.info.Window {
+		return provider.Request{}, t.tooBig(nil)
+	}
 	w := window.Build(t.fitted(t.source()), t.options())
 	if len(w.Items) == 0 {
 		return provider.Request{}, fmt.Errorf("ask %s: there is nothing to answer: %w", t.info.Name, firn.ErrInvalid)
@@ -156,7 +172,7 @@ func (t *turn) makeRoom() error {
 	if err := t.collect(); err != nil {
 		return err
 	}
-	if t.in.History == nil && !t.more && !unanswered(t.path) {
+	if t.in.History == nil && !unanswered(t.path) {
 		return fmt.Errorf("ask %s: another turn gave the answer meanwhile: %w", t.info.Name, firn.ErrConflict)
 	}
 	if err := t.prune(); err != nil {
@@ -169,23 +185,14 @@ func (t *turn) makeRoom() error {
 	if err := t.flush(tokens); err != nil {
 		return err
 	}
-	limit := t.a.Compaction.Limit(t.windowSize())
 	if !t.a.Compaction.Due(tokens, t.windowSize()) && !t.overfull() {
 		return nil
 	}
-	if t.a.Compaction.Mode == compact.Suggest {
-		if !t.fit.suggested {
-			t.fit.suggested = true
-			t.emit(CompactionDue{Tokens: tokens, Limit: limit})
-		}
+	if !t.auto() {
+		t.suggest(tokens)
 		return nil
 	}
-	err := t.compact(compact.Threshold, tokens)
-	if err != nil && t.hopeless(err) {
-		return err
-	}
-	t.fit.stuck = err != nil // the window is fitted by leaving out turns
-	return nil
+	return t.compact(compact.Threshold, tokens)
 }
 
 // overfull reports whether turns would have to be left out. What a provider
@@ -198,10 +205,7 @@ func (t *turn) overfull() bool {
 // fitted leaves out the oldest turns if there is no room for them.
 func (t *turn) fitted(p window.Path) window.Path {
 	budget := t.windowSize() - t.outputReserve() - t.fixed().all()
-	if budget <= 0 {
-		return p // nothing would be left; let the provider say so
-	}
-	return p.Fit(budget, t.a.counter())
+	return p.Fit(max(budget, 1), t.a.counter())
 }
 
 // measure is the size of the next request: what the provider reported and an
@@ -221,17 +225,23 @@ func (t *turn) hopeless(err error) bool {
 	return context.Cause(t.ctx) != nil || errors.Is(err, firn.ErrNotSaved) || errors.Is(err, firn.ErrReplaced) || errors.Is(err, ErrMoved)
 }
 
-// compact runs a compaction and reads the session anew.
+// compact runs a compaction and reads the session anew. That a compaction
+// failed is told, and is an error only if the turn cannot go on: the window is
+// then fitted by leaving out turns.
 func (t *turn) compact(reason compact.Reason, tokens int64) error {
 	t.emit(CompactionStarted{Reason: string(reason), Tokens: tokens})
 	job := t.job(reason)
 	result, err := compact.Run(t.ctx, job)
 	done := CompactionDone{Entry: result.Entry.ID, Before: result.Before, After: result.After, Count: result.Count, Strategy: string(result.Strategy), Err: err}
 	t.emit(done)
-	if err != nil {
-		return err
-	}
 	t.spent(&result.Usage)
+	if err != nil {
+		t.fit.stuck = true
+		if t.hopeless(err) {
+			return err
+		}
+		return t.collect()
+	}
 	if t.verbose {
 		t.emit(Notice{Text: compactionNotice(done)})
 	}
@@ -280,7 +290,7 @@ func (t *turn) refused(err error) (again bool, _ error) {
 		}
 	}
 	if err == nil {
-		t.fit.overflows = 0
+		t.fit.overflows, t.fit.refused = 0, 0
 	}
 	return false, err
 }
@@ -290,20 +300,42 @@ func (t *turn) refused(err error) (again bool, _ error) {
 // says what takes up the room.
 func (t *turn) overflowed(err error) (again bool, _ error) {
 	t.fit.overflows++
-	if t.fit.overflows > 1 {
+	t.fit.tight = max(t.fit.tight, 1) * 2
+	if t.in.History != nil || !t.auto() {
+		t.suggest(t.fit.tokens)
+		// Leaving out turns may do, more of them each time.
+		shrank := t.fit.refused == 0 || t.fit.tokens < t.fit.refused
+		if t.fit.refused = t.fit.tokens; shrank && t.fit.tight <= tightest {
+			return true, nil
+		}
 		return false, t.tooBig(err)
 	}
-	t.fit.tight = max(t.fit.tight, 1) * 2
-	if t.in.History != nil || t.a.Compaction.Mode == compact.Off {
-		return true, nil // leaving out turns may do
+	if t.fit.overflows > 1 || t.fit.compactions >= mostCompactions {
+		return false, t.tooBig(err)
 	}
-	if err := t.compact(compact.Overflow, t.fit.tokens); err != nil {
-		if t.hopeless(err) {
-			return false, err
-		}
-		t.fit.stuck = true
+	t.fit.tight = min(t.fit.tight, tightest)
+	t.fit.compactions++
+	return true, t.compact(compact.Overflow, t.fit.tokens)
+}
+
+const (
+	// tightest is how far the size of a window is disbelieved.
+	tightest = 16
+	// mostCompactions bounds how often a turn compacts because it was refused.
+	mostCompactions = 2
+)
+
+// auto reports whether the session may be compacted without asking.
+func (t *turn) auto() bool {
+	return t.a.Compaction.Mode != compact.Off && t.a.Compaction.Mode != compact.Suggest
+}
+
+// suggest tells the caller, once, that compaction is due.
+func (t *turn) suggest(tokens int64) {
+	if t.a.Compaction.Mode == compact.Suggest && !t.fit.suggested {
+		t.fit.suggested = true
+		t.emit(CompactionDue{Tokens: tokens, Limit: t.a.Compaction.Limit(t.windowSize())})
 	}
-	return true, nil
 }
 
 // tooBig names what takes up the room when the model refuses again.
@@ -312,6 +344,9 @@ func (t *turn) tooBig(cause error) error {
 	big := &compact.TooBig{
 		System: fixed.system, Tools: fixed.tools, Injected: fixed.injected,
 		Tail: max(t.fit.tokens-fixed.all(), 0), Limit: t.windowSize(), Window: t.info.Window,
+	}
+	if cause == nil {
+		return big
 	}
 	return fmt.Errorf("%w; the last answer was: %w", big, cause)
 }
@@ -326,15 +361,11 @@ func (t *turn) prune() error {
 	if last == nil || t.a.now().Sub(last.Time) < t.a.Pruning.After {
 		return nil
 	}
-	mark := pruneMark{UpTo: t.path.Entries[len(t.path.Entries)-1].ID, Window: t.info.Window}
+	mark := pruneMark{Window: t.info.Window}
 	if pruned := t.path.Prune(t.a.Pruning.Pruning, mark.Window); len(pruned.Out) == len(t.path.Out) {
 		return nil
 	}
-	data, err := json.Marshal(mark)
-	if err != nil {
-		return err
-	}
-	if err := t.log.append(t.ctx, firn.NewEntry(&firn.Custom{Type: pruneType, Data: data})); err != nil {
+	if err := t.log.append(t.ctx, custom(pruneType, mark)); err != nil {
 		return err
 	}
 	return t.collect()
@@ -365,11 +396,7 @@ func (t *turn) pruned(p window.Path) window.Path {
 		if json.Unmarshal(c.Data, &mark) != nil {
 			return p
 		}
-		before := p
-		before.Entries = slices.Clip(p.Entries[:i])
-		pruned := before.Prune(t.a.Pruning.Pruning, mark.Window)
-		p.Entries, p.Out = slices.Concat(pruned.Entries, p.Entries[i:]), pruned.Out
-		return p
+		return p.PruneBefore(i, t.a.Pruning.Pruning, mark.Window)
 	}
 	return p
 }

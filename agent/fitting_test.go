@@ -66,6 +66,7 @@ func compactions(b *workbench) (n int) {
 // than the window, and nothing is lost from the log.
 func TestCompactsInTime(t *testing.T) {
 	b := playOn(t, small(8000, talkative))
+	seed(t, b, 1)
 	if err := b.Override(t.Context(), b.id, agent.Override{Verbose: "on"}); err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +100,7 @@ func TestCompactsInTime(t *testing.T) {
 		}
 	}
 	c, err := agent.Count(t.Context(), b.Store, b.id)
-	if err != nil || c.Compactions != compactions(b) || c.Turns != 40 || c.Answers != 40+compactions(b) {
+	if err != nil || c.Compactions != compactions(b) || c.Turns != 41 || c.Answers != 40+compactions(b) {
 		t.Errorf("counted %+v, %v", c, err)
 	}
 	b.accepted()

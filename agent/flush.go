@@ -1,10 +1,12 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	"firn"
 	"firn/provider"
@@ -55,8 +57,13 @@ func (t *turn) flush(tokens int64) error {
 		return nil
 	}
 	s := &side{turn: t, specs: specs, path: t.flushPath()}
-	failure := s.run()
+	failure := s.patiently(s.run)
 	if cause := context.Cause(t.ctx); cause != nil {
+		if len(s.usage) > 0 { // it was paid for
+			ctx, cancel := afterwards(t.ctx)
+			defer cancel()
+			return cmp.Or(t.log.append(ctx, s.usage...), cause)
+		}
 		return cause
 	}
 	mark := flushMark{Compactions: t.path.Compactions(), Notes: s.wrote}
@@ -136,6 +143,26 @@ type side struct {
 	path  window.Path
 	wrote int
 	usage []firn.Entry
+}
+
+// patiently runs f beside the turn. If the turn is stopped and f does not
+// notice, it is not waited for any longer than patience; what it still does
+// nobody hears of.
+func (s *side) patiently(f func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- guarded("the model", f) }()
+	select {
+	case err := <-done:
+		return err
+	case <-s.ctx.Done():
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(patience):
+		s.usage, s.wrote = nil, 0 // still its own
+		return context.Cause(s.ctx)
+	}
 }
 
 // run asks until the model calls no more tools.

@@ -23,6 +23,8 @@ type ledger struct {
 	// end is where we believe the end is, head the last entry of our branch.
 	end  firn.Pos
 	head firn.EntryID
+	// moved is where somebody else moved the head; empty if it is on our branch.
+	moved firn.EntryID
 	// heard says that the user said something since the window was built.
 	heard bool
 	// own are the entries the turn wrote, read how many of them the path has.
@@ -48,50 +50,64 @@ func (l *ledger) note(ctx context.Context, entries ...firn.Entry) error {
 type appendFunc func(ctx context.Context, id firn.ID, expect firn.Pos, entries ...firn.Entry) (firn.Pos, error)
 
 func (l *ledger) write(ctx context.Context, add appendFunc, entries []firn.Entry) error {
-	for {
+	for l.moved == "" {
 		end, err := add(ctx, l.id, l.end, entries...)
 		if err == nil {
-			l.end, l.head = end, entries[len(entries)-1].ID
-			l.own = append(l.own, entries...)
+			l.wrote(end, entries)
 			return nil
 		}
 		if !errors.Is(err, firn.ErrConflict) {
 			return err
 		}
-		moved, err := l.catchUp(ctx)
-		if err != nil {
+		if err := l.catchUp(ctx); err != nil {
 			return err
 		}
-		if moved != "" {
-			return l.leave(ctx, add, moved, entries)
+	}
+	return l.leave(ctx, add, entries)
+}
+
+// wrote takes notice of entries that are in the log now, with the parents that
+// the store gave them.
+func (l *ledger) wrote(end firn.Pos, entries []firn.Entry) {
+	l.end = end
+	for i := range entries {
+		if entries[i].ID == "" {
+			continue // a header
 		}
+		if entries[i].Parent == "" {
+			entries[i].Parent = l.head
+		}
+		l.head = entries[i].ID
+		l.own = append(l.own, entries[i])
 	}
 }
 
-// catchUp reads what others wrote. It returns the new head if that is not on
-// our branch.
-func (l *ledger) catchUp(ctx context.Context) (moved firn.EntryID, err error) {
+// catchUp reads what others wrote, and notices if the head is not on our
+// branch any more.
+func (l *ledger) catchUp(ctx context.Context) error {
 	head := l.head
+	if l.moved != "" {
+		head = l.moved
+	}
 	for rec, err := range l.st.Read(ctx, l.id, l.end) {
 		if err != nil {
-			return "", fmt.Errorf("read what others wrote to session %s: %w", l.id, err)
+			return fmt.Errorf("read what others wrote to session %s: %w", l.id, err)
 		}
 		l.end, l.others = rec.Next, true
 		g := &rec.Glance
 		if rec.Gap != nil || g.ID == "" {
 			continue
 		}
-		if g.Parent != head {
-			moved = g.ID
+		if l.moved != "" || g.Parent != head {
+			l.moved = g.ID
 		}
 		head = g.ID
 		l.listen(&rec)
 	}
-	if moved != "" {
-		return head, nil
+	if l.moved == "" {
+		l.head = head
 	}
-	l.head = head
-	return "", nil
+	return nil
 }
 
 // listen notices that the user said something.
@@ -108,13 +124,12 @@ func (l *ledger) listen(rec *firn.Record) {
 
 // leave puts entries on the branch we were on and the head back to where
 // others moved it, so that nothing is lost and nobody is disturbed.
-func (l *ledger) leave(ctx context.Context, add appendFunc, moved firn.EntryID, entries []firn.Entry) error {
-	batch := make([]firn.Entry, 0, len(entries)+1)
-	batch = append(batch, entries...)
+func (l *ledger) leave(ctx context.Context, add appendFunc, entries []firn.Entry) error {
+	batch := append(make([]firn.Entry, 0, len(entries)+1), entries...)
 	batch[0].Parent = l.head
 	back := firn.NewEntry(&firn.Head{Reason: "a turn ended on the branch it began on"})
-	back.Parent = moved
 	for {
+		back.Parent = l.moved
 		_, err := add(ctx, l.id, l.end, append(batch, back)...)
 		if err == nil {
 			return fmt.Errorf("append to session %s: %w", l.id, ErrMoved)
@@ -122,16 +137,9 @@ func (l *ledger) leave(ctx context.Context, add appendFunc, moved firn.EntryID, 
 		if !errors.Is(err, firn.ErrConflict) {
 			return err
 		}
-		ours := l.head
-		l.head = moved
-		further, err := l.catchUp(ctx)
-		if err != nil {
+		if err := l.catchUp(ctx); err != nil {
 			return err
 		}
-		if further != "" {
-			l.head = further
-		}
-		back.Parent, moved, l.head = l.head, l.head, ours
 	}
 }
 

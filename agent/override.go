@@ -10,12 +10,10 @@ import (
 	"firn/store"
 )
 
-// verboseType is the type of the entry that says how much the user is told;
-// package window reads it into the state of a path.
+// How much the user is told of what happens beside the answers.
 const (
-	verboseType = "firn.verbose"
-	verboseOn   = "on"
-	verboseOff  = "off"
+	verboseOn  = "on"
+	verboseOff = "off"
 )
 
 // Override is what a session does otherwise than its agent. What is left empty
@@ -35,6 +33,12 @@ var levels = []provider.Thinking{provider.ThinkOff, provider.ThinkMinimal, provi
 // in the log, and durable when it returns.
 func (a *Agent) Override(ctx context.Context, id firn.ID, o Override) error {
 	entries, err := a.overrides(o)
+	if err == nil && len(entries) == 0 {
+		err = fmt.Errorf("nothing is to be changed: %w", firn.ErrInvalid)
+	}
+	if err == nil {
+		_, err = a.header(ctx, id) // it must be there
+	}
 	if err != nil {
 		return fmt.Errorf("change how session %s is run: %w", id, err)
 	}
@@ -67,7 +71,7 @@ func (a *Agent) overrides(o Override) ([]firn.Entry, error) {
 		if o.Verbose != verboseOn && o.Verbose != verboseOff {
 			return nil, fmt.Errorf("verbose is on or off, not %q: %w", o.Verbose, firn.ErrInvalid)
 		}
-		entries = append(entries, custom(verboseType, map[string]string{"level": o.Verbose}))
+		entries = append(entries, custom(firn.VerboseType, map[string]string{"level": o.Verbose}))
 	}
 	return entries, nil
 }

@@ -15,6 +15,7 @@ type Silence string
 
 const (
 	// SilentMark keeps answers that begin or end with [NoReply] from the user.
+	// While it streams, an answer is held back only for its beginning.
 	SilentMark Silence = ""
 	// SilentExact keeps those that are [NoReply] and nothing else.
 	SilentExact Silence = "exact"

@@ -20,11 +20,11 @@ const (
 	titleTime = time.Minute
 )
 
-// name lets the model name the session after the first exchange, beside
-// whatever comes next: nobody waits for it. A name the user chose stays, since
-// titles by the user beat ours wherever they stand.
+// name lets the model name the session after the first exchange that has
+// something to tell, beside whatever comes next: nobody waits for it. A name
+// the user chose stays, since titles by the user beat ours wherever they stand.
 func (t *turn) name() {
-	if !t.first || t.a.NoTitles || t.out.Err != nil || t.out.Silent || t.out.Text == "" || t.said == "" {
+	if t.a.NoTitles || t.out.Err != nil || t.out.Silent || t.out.Text == "" || t.said == "" || !unnamed(t.path) {
 		return
 	}
 	a, id, model, said, answer := t.a, t.log.id, t.model, t.said, t.out.Text
@@ -33,6 +33,24 @@ func (t *turn) name() {
 		defer cancel()
 		a.nameSession(ctx, id, model, said, answer)
 	})
+}
+
+// unnamed reports whether a session has no name yet but the one it got from
+// what was said first.
+func unnamed(p window.Path) bool {
+	if p.Compaction != nil {
+		return false
+	}
+	first, name := "", ""
+	for _, e := range p.Entries {
+		if m, ok := saidBy(e, firn.RoleUser); ok && first == "" {
+			first = promptTitle(m.Text())
+		}
+		if title, ok := e.Body.(*firn.Title); ok {
+			name = title.Name
+		}
+	}
+	return name == "" || name == first
 }
 
 // nameSession asks for a name and stores it. If there is none, the session

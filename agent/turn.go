@@ -30,6 +30,9 @@ type Input struct {
 	History []firn.Message
 	// Injected is sent in this turn only, beside what the hooks add.
 	Injected []window.Injection
+	// Turns bounds how many turns of the user are sent, instead of the agent's
+	// Turns; zero leaves it to that.
+	Turns int
 }
 
 // Say makes an input of text.
@@ -77,8 +80,10 @@ type turn struct {
 	path window.Path
 	// opened: the session was read. first: it begins with this turn. began: the
 	// user's message is durable.
-	opened  bool
-	first   bool
+	opened bool
+	first  bool
+	// user is the message the turn answers; empty if it goes on.
+	user    firn.EntryID
 	began   bool
 	said    string
 	verbose bool
@@ -92,9 +97,8 @@ type turn struct {
 
 	guard guard
 	fit   fitting
-	// emptied: the model gave an empty answer before. more: the user said
-	// something that the last answer does not know of.
-	emptied, more bool
+	// emptied: the answer before had nothing in it.
+	emptied bool
 	out     Outcome
 }
 
@@ -116,7 +120,6 @@ func (t *turn) run() error {
 		} else if again {
 			continue
 		}
-		t.more = false
 		t.out.Rounds++
 		done, err := t.act(answer)
 		if done || err != nil {
@@ -132,11 +135,10 @@ func (t *turn) act(answer firn.Entry) (done bool, err error) {
 	if calls := callsOf(message); len(calls) > 0 {
 		return false, t.call(calls)
 	}
-	if blank(message) {
+	if blankParts(message.Parts) {
 		return false, t.empty()
 	}
-	if t.log.heard { // the user spoke meanwhile
-		t.more = true
+	if t.emptied = false; t.log.heard { // the user spoke meanwhile
 		return false, nil
 	}
 	t.out.Text, t.out.Entry, t.out.Stop = message.Text(), answer.ID, message.StopReason
@@ -145,14 +147,14 @@ func (t *turn) act(answer firn.Entry) (done bool, err error) {
 	return true, nil
 }
 
-// errEmpty is why a turn fails whose model has nothing to say.
-var errEmpty = errors.New("the model gave an empty answer, twice")
+// ErrEmpty says that the model gave an answer with nothing in it, twice in a row.
+var ErrEmpty = errors.New("the model gave an empty answer, twice")
 
 // empty deals with an answer that has nothing in it: the model is asked once
 // more.
 func (t *turn) empty() error {
 	if t.emptied {
-		return errEmpty
+		return ErrEmpty
 	}
 	t.emptied = true
 	return nil
@@ -165,7 +167,11 @@ func (t *turn) prepare() error {
 	}
 	t.injected = slices.Clone(t.in.Injected)
 	if t.a.Hooks.BeforeRun != nil {
-		more, err := t.a.Hooks.BeforeRun(t.ctx, t.hook())
+		var more []window.Injection
+		err := guarded("a hook", func() (err error) {
+			more, err = t.a.Hooks.BeforeRun(t.ctx, t.hook())
+			return err
+		})
 		if err != nil {
 			return fmt.Errorf("before the run: %w", err)
 		}
@@ -181,18 +187,25 @@ func (t *turn) choose() error {
 	t.model = t.a.Model
 	if t.a.Models != nil && chosen.Model != "" {
 		model, err := t.a.Models(chosen.Provider, chosen.Model)
-		if err != nil {
+		switch {
+		case err == nil:
+			t.model = model
+		case t.model == nil:
 			return fmt.Errorf("find the model %s/%s that the session chose: %w", chosen.Provider, chosen.Model, err)
+		default: // a session must not depend on a model that is gone
+			t.emit(Notice{Text: fmt.Sprintf("%s/%s, which the session chose, cannot be had (%v); %s answers", chosen.Provider, chosen.Model, err, t.model.Info().Name)})
 		}
-		t.model = model
 	}
 	if t.model == nil {
 		return fmt.Errorf("the agent has no model: %w", firn.ErrInvalid)
 	}
 	t.info = t.model.Info()
+	if t.info.Window <= 0 {
+		t.info.Window = provider.AssumedWindow
+	}
 	t.thinking = t.a.Thinking
-	if chosen.ThinkingLevel != "" {
-		t.thinking = provider.Thinking(chosen.ThinkingLevel)
+	if level := provider.Thinking(chosen.ThinkingLevel); slices.Contains(levels, level) {
+		t.thinking = level
 	}
 	t.verbose = chosen.Verbose == verboseOn
 	return t.equip()
@@ -242,11 +255,10 @@ func (t *turn) store(ctx context.Context, entries ...firn.Entry) error {
 func (t *turn) collect() error {
 	end := store.End
 	if t.opened {
-		moved, err := t.log.catchUp(t.ctx)
-		if err != nil {
+		if err := t.log.catchUp(t.ctx); err != nil {
 			return err
 		}
-		if moved != "" {
+		if t.log.moved != "" {
 			return fmt.Errorf("read session %s: %w", t.log.id, ErrMoved)
 		}
 		if t.extend() {
@@ -295,7 +307,8 @@ func (t *turn) close(err error) {
 		if t.a.Hooks.AfterTurn != nil {
 			ctx, cancel := afterwards(t.ctx)
 			defer cancel()
-			if hookErr := t.a.Hooks.AfterTurn(ctx, t.hook(), t.out); hookErr != nil {
+			hookErr := guarded("a hook", func() error { return t.a.Hooks.AfterTurn(ctx, t.hook(), t.out) })
+			if hookErr != nil {
 				t.emit(Notice{Text: "after the turn: " + hookErr.Error()})
 			}
 		}
@@ -315,6 +328,9 @@ func (t *turn) close(err error) {
 func (t *turn) fail(err error) error {
 	stop := firn.StopError
 	if cause := context.Cause(t.ctx); cause != nil {
+		if errors.Is(err, firn.ErrNotSaved) {
+			return errors.Join(cause, err)
+		}
 		err, stop = cause, firn.StopAborted
 	}
 	t.out.Stop = stop
@@ -349,8 +365,17 @@ func (t *turn) failure(stop firn.StopReason, parts []firn.Part, err error) firn.
 	return firn.NewEntry(m)
 }
 
-// callsOf returns the tool calls of an answer. One that did not end well has
-// none to be run.
+// guarded calls what others wrote and makes an error of a panic.
+func guarded(what string, f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%s broke down: %v", what, p)
+		}
+	}()
+	return f()
+}
+
+// callsOf returns the tool calls of an answer.
 func callsOf(m *firn.Message) []firn.ToolCall {
 	var calls []firn.ToolCall
 	for _, p := range m.Parts {

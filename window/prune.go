@@ -2,6 +2,7 @@ package window
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"firn"
@@ -84,6 +85,20 @@ func (p Path) Prune(pr Pruning, windowTokens int64) Path {
 		}
 	}
 	return d.done()
+}
+
+// PruneBefore is Prune for the first n entries of the path as if it ended
+// there; what comes behind them stays as it is. Since the same entries are
+// always pruned in the same way, a path that grows keeps its beginning.
+func (p Path) PruneBefore(n int, pr Pruning, windowTokens int64) Path {
+	n = min(max(n, 0), len(p.Entries))
+	before := p
+	before.Entries = slices.Clip(p.Entries[:n])
+	before.stale = min(p.stale, n)
+	pruned := before.Prune(pr, windowTokens)
+	p.Entries = slices.Concat(pruned.Entries, p.Entries[n:])
+	p.Out, p.stale = pruned.Out, max(p.stale, pruned.stale)
+	return p
 }
 
 // filled puts the defaults where nothing is said.

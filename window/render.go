@@ -34,6 +34,9 @@ func renderPath(p Path) rendering {
 	}
 	for i := range p.Entries {
 		r.entry(&p.Entries[i], i)
+		if len(p.Entries[i].Extra) > 0 {
+			r.overheard(p.Entries, i)
+		}
 	}
 	return r
 }
