@@ -1,0 +1,83 @@
+package wire
+
+import (
+	"encoding/json"
+
+	"firn"
+)
+
+// Event is an event of a session's stream. Its id in the stream is a position:
+// who comes back with the last id it saw misses nothing that is in the log.
+// What is not in the log (deltas and the like) has no id of its own and is not
+// repeated.
+type Event struct {
+	// Name is one of the names below.
+	Name    string   `json:"name"`
+	Session firn.ID  `json:"session,omitempty"`
+	Pos     firn.Pos `json:"pos,omitempty"`
+	// Data depends on the name.
+	Data json.RawMessage `json:"data,omitempty"`
+}
+
+// The names of events, and what their data is.
+const (
+	EntryAppended       = "entry.appended"       // Entry
+	HeadMoved           = "head.moved"           // Entry
+	DeltaText           = "delta.text"           // Delta
+	DeltaThinking       = "delta.thinking"       // Delta
+	ToolStarted         = "tool.started"         // Tool
+	ToolCompleted       = "tool.completed"       // Tool
+	TurnStarted         = "turn.started"         // Answer, as far as it is known
+	TurnCompleted       = "turn.completed"       // Answer
+	TurnFailed          = "turn.failed"          // Problem
+	TurnQueued          = "turn.queued"          // Answer
+	WindowUsage         = "window.usage"         // Usage
+	CompactionStarted   = "compaction.started"   // Compaction
+	CompactionCompleted = "compaction.completed" // Compaction
+	CompactionUndone    = "compaction.undone"    // Compaction
+	SessionUpdated      = "session.updated"      // Session
+	Retry               = "retry"                // Notice
+	NoticeGiven         = "notice"               // Notice
+	Gap                 = "gap"                  // the client was too slow: fetch what is missing from Pos on
+	Bye                 = "bye"                  // the gateway is going away
+)
+
+// Delta is a piece of an answer.
+type Delta struct {
+	Text string `json:"text"`
+}
+
+// Tool is a tool call on its way.
+type Tool struct {
+	Call      string          `json:"call"`
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+	// State, Text and Ms are told when it is done.
+	State string `json:"state,omitempty"`
+	Text  string `json:"text,omitempty"`
+	Ms    int64  `json:"ms,omitempty"`
+}
+
+// Notice is a sentence for the user.
+type Notice struct {
+	Text string `json:"text"`
+}
+
+// Compaction is a compaction, or one that failed.
+type Compaction struct {
+	ID      firn.EntryID `json:"id,omitempty"`
+	Summary string       `json:"summary,omitempty"`
+	// Before and After are the tokens of the window.
+	Before   int64  `json:"before,omitempty"`
+	After    int64  `json:"after,omitempty"`
+	Count    int    `json:"count,omitempty"`
+	Strategy string `json:"strategy,omitempty"`
+	Reason   string `json:"reason,omitempty"`
+	Model    string `json:"model,omitempty"`
+	// Undone says that it does not count any more; Current that it is the one
+	// in force.
+	Undone  bool   `json:"undone,omitempty"`
+	Current bool   `json:"current,omitempty"`
+	At      string `json:"at,omitempty"`
+	Error   string `json:"error,omitempty"`
+}

@@ -1,0 +1,188 @@
+// Package wire holds the words of the gateway's protocol: what is sent over
+// HTTP, as Go types.
+//
+// The gateway, its client and the command line share them and nothing else.
+// Members of JSON are named in camelCase. Times are RFC 3339, positions are
+// numbers that grow along a session, and an entry travels as the very line that
+// is in the file.
+package wire
+
+import (
+	"encoding/json"
+	"time"
+
+	"firn"
+)
+
+// Session is what the gateway tells of a session.
+type Session struct {
+	ID    firn.ID `json:"id"`
+	Agent string  `json:"agent,omitempty"`
+	Key   string  `json:"key,omitempty"`
+	// Current says that Key points at this session.
+	Current bool   `json:"current,omitempty"`
+	Title   string `json:"title,omitempty"`
+	// Prompt is the beginning of the first thing the user said.
+	Prompt  string    `json:"prompt,omitempty"`
+	CWD     string    `json:"cwd,omitempty"`
+	Parent  string    `json:"parent,omitempty"`
+	Created time.Time `json:"created,omitzero"`
+	Updated time.Time `json:"updated,omitzero"`
+	// Bytes is the size of all parts, Parts how many files they are, Files where
+	// they are; files are told only of one session, not in lists.
+	Bytes int64    `json:"bytes"`
+	Parts int      `json:"parts"`
+	Files []string `json:"files,omitempty"`
+	// End is the position behind the last entry.
+	End      firn.Pos `json:"end"`
+	Archived bool     `json:"archived,omitempty"`
+	Hidden   bool     `json:"hidden,omitempty"`
+	// Live says that a turn is running, Queued how many messages wait.
+	Live   bool `json:"live,omitempty"`
+	Queued int  `json:"queued,omitempty"`
+	// Fault says what is wrong with a session that cannot be read.
+	Fault string `json:"fault,omitempty"`
+	// State is told of one session, not in lists.
+	State *State `json:"state,omitempty"`
+}
+
+// State is what the live part of a session tells.
+type State struct {
+	Head     firn.EntryID `json:"head"`
+	Provider string       `json:"provider,omitempty"`
+	Model    string       `json:"model,omitempty"`
+	Thinking string       `json:"thinking,omitempty"`
+	Verbose  string       `json:"verbose,omitempty"`
+	// Send is the session's override of the send policy: allow, deny or empty.
+	Send   string `json:"send,omitempty"`
+	Window Usage  `json:"window"`
+	// Turns is how often the user spoke, Compactions how many there were.
+	Turns       int      `json:"turns"`
+	Compactions int      `json:"compactions"`
+	Counters    Counters `json:"counters"`
+	// Interrupted says that the last turn did not end by itself.
+	Interrupted bool `json:"interrupted,omitempty"`
+}
+
+// Usage is how full a model's window is.
+type Usage struct {
+	Tokens int64 `json:"tokens"`
+	Window int64 `json:"window"`
+	// Estimated says that Tokens is not what the provider reported; Assumed
+	// that Window is not known of the model.
+	Estimated bool `json:"estimated,omitempty"`
+	Assumed   bool `json:"assumed,omitempty"`
+}
+
+// Counters are what a session has used in all.
+type Counters struct {
+	Input      int64   `json:"input"`
+	Output     int64   `json:"output"`
+	CacheRead  int64   `json:"cacheRead"`
+	CacheWrite int64   `json:"cacheWrite"`
+	Cost       float64 `json:"cost"`
+	Answers    int     `json:"answers"`
+}
+
+// Page is a part of a list. Cursor asks for the next one; it is empty at the
+// end. Total is how many there are, if that is known, else -1.
+type Page[T any] struct {
+	Items  []T    `json:"items"`
+	Cursor string `json:"cursor,omitempty"`
+	Total  int    `json:"total"`
+}
+
+// NewSession asks for a session: the one a key points at, begun if it points
+// nowhere, or without a key a new one.
+type NewSession struct {
+	Key   string `json:"key,omitempty"`
+	Agent string `json:"agent,omitempty"`
+	CWD   string `json:"cwd,omitempty"`
+	Title string `json:"title,omitempty"`
+	// Fresh begins a new session even if the key has one, and points the key at it.
+	Fresh bool `json:"fresh,omitempty"`
+}
+
+// Patch changes a session. What is nil stays as it is.
+type Patch struct {
+	Title *string `json:"title,omitempty"`
+	// Model is provider/model.
+	Model    *string `json:"model,omitempty"`
+	Thinking *string `json:"thinking,omitempty"`
+	Verbose  *string `json:"verbose,omitempty"`
+	// Send is allow, deny or inherit.
+	Send     *string `json:"send,omitempty"`
+	Archived *bool   `json:"archived,omitempty"`
+	// Hidden hides the session or shows it again.
+	Hidden *bool `json:"hidden,omitempty"`
+}
+
+// Entry is an entry where it stands, or a gap where nothing could be read.
+type Entry struct {
+	At   firn.Pos `json:"at"`
+	Next firn.Pos `json:"next"`
+	// N numbers the entries of the view from 1, zero if that is not known.
+	N int `json:"n,omitempty"`
+	// Line is the line of the file, as it is.
+	Line json.RawMessage `json:"line,omitempty"`
+	// Out says in one word why the entry is not in the window; empty if it is, or
+	// if that was not asked.
+	Out string `json:"out,omitempty"`
+	Gap string `json:"gap,omitempty"`
+}
+
+// Views of a session's entries.
+const (
+	// ViewDisk is all that is in the files, in order.
+	ViewDisk = "disk"
+	// ViewBranch is the path to the head.
+	ViewBranch = "branch"
+	// ViewWindow is what the model is sent next.
+	ViewWindow = "window"
+)
+
+// Appended tells where entries went.
+type Appended struct {
+	IDs []firn.EntryID `json:"ids"`
+	End firn.Pos       `json:"end"`
+}
+
+// Turn asks for a turn: the user says something, or, without text and parts,
+// what was not answered is answered.
+type Turn struct {
+	Text string `json:"text,omitempty"`
+	// Images are sent beside the text.
+	Images []Image `json:"images,omitempty"`
+	// ID names the message, so that sending it twice is saying it once.
+	ID firn.EntryID `json:"id,omitempty"`
+	// Sender is who says it, for sessions with several people.
+	Sender string `json:"sender,omitempty"`
+	// Queue says what to do if a turn is running: steer, followup, collect or
+	// interrupt; empty leaves it to the settings.
+	Queue string `json:"queue,omitempty"`
+	// Wait is false to be answered as soon as the message is durable.
+	Wait *bool `json:"wait,omitempty"`
+}
+
+// Image is a picture, as base64.
+type Image struct {
+	MimeType string `json:"mimeType"`
+	Data     string `json:"data"`
+}
+
+// Answer is what came of a turn.
+type Answer struct {
+	Session firn.ID `json:"session"`
+	// Message is the user's message, Entry the answer.
+	Message firn.EntryID `json:"message,omitempty"`
+	Entry   firn.EntryID `json:"entry,omitempty"`
+	Text    string       `json:"text"`
+	// Silent says that the answer is not for the user.
+	Silent bool     `json:"silent,omitempty"`
+	Rounds int      `json:"rounds,omitempty"`
+	Calls  int      `json:"calls,omitempty"`
+	Stop   string   `json:"stop,omitempty"`
+	Usage  Counters `json:"usage"`
+	// Queued says that the message is durable and will be answered later.
+	Queued bool `json:"queued,omitempty"`
+}
