@@ -474,11 +474,15 @@ func (l *lanes) enter(ctx context.Context, id firn.ID) (leave func(), err error)
 	in := l.use(id)
 	select {
 	case in.taken <- struct{}{}:
-		return func() { <-in.taken; l.release(id, in) }, nil
+		leave = func() { <-in.taken; l.release(id, in) }
 	case <-ctx.Done():
-		l.release(id, in)
+		leave = func() { l.release(id, in) }
+	}
+	if ctx.Err() != nil { // also if both were so at the same time
+		leave()
 		return nil, context.Cause(ctx)
 	}
+	return leave, nil
 }
 
 // use counts a user of a lane, which is there as long as it has any.

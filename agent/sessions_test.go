@@ -1,0 +1,701 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"firn"
+	"firn/agent"
+	"firn/provider"
+	"firn/provider/scripted"
+	"firn/store"
+	"firn/store/filestore"
+	"firn/store/memstore"
+	"firn/tool"
+)
+
+// asked makes a model that answers by what the user said last; nothing, if a
+// tool had the last word.
+func asked(answer func(req provider.Request, said string) scripted.Step) *scripted.Model {
+	var m *scripted.Model
+	m = scripted.Func(scripted.Info(), func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
+		said := ""
+		if last := req.Window.Items[len(req.Window.Items)-1].Message; last.Role == firn.RoleUser {
+			said = last.Text()
+		}
+		return m.Play(ctx, req, answer(req, said))
+	})
+	return m
+}
+
+// send is a call of sessions_send, to be named by what it says.
+func send(to firn.ID, message string) scripted.Step {
+	return scripted.Call(message, "sessions_send", fmt.Sprintf(`{"session":%q,"message":%q}`, to, message))
+}
+
+// spawn is a call of sessions_spawn.
+func spawn(task, more string) scripted.Step {
+	return scripted.Call(task, "sessions_spawn", fmt.Sprintf(`{"task":%q%s}`, task, more))
+}
+
+// began makes a session in which something was said.
+func began(t *testing.T, st store.Store, owner string) firn.ID {
+	t.Helper()
+	id := firn.NewID()
+	header := firn.Entry{Body: &firn.Header{Session: id, Agent: owner}}
+	if _, err := st.Append(t.Context(), id, store.Start, header, firn.UserText("Hello."), firn.AssistantText("Hello to you.")); err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// at is the same bench at another session.
+func (b *workbench) at(id firn.ID) *workbench {
+	there := *b
+	there.id = id
+	return &there
+}
+
+// children are the sessions that were spawned.
+func (b *workbench) children() (ids []firn.ID) {
+	b.t.Helper()
+	for info, err := range b.Store.List(b.t.Context(), store.Query{}) {
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		if h, ok := b.at(info.ID).entries()[0].Body.(*firn.Header); ok && h.ParentSession != "" {
+			ids = append(ids, info.ID)
+		}
+	}
+	return ids
+}
+
+// results tells what tools answered in a session, in order.
+func (b *workbench) results() (lines []string) {
+	b.t.Helper()
+	for _, e := range b.entries() {
+		if m, ok := e.Body.(*firn.Message); ok && m.Role == firn.RoleToolResult {
+			lines = append(lines, strings.TrimPrefix(brief(m), "toolResult: "))
+		}
+	}
+	return lines
+}
+
+// use lets a new session of an agent call a session tool, and returns what it
+// is told.
+func use(t *testing.T, st store.Store, name, toolName, args string) string {
+	t.Helper()
+	b := play(t, scripted.Call("1", toolName, args), scripted.Say("I see."))
+	b.Store, b.Name, b.Tools = st, name, b.SessionTools()
+	b.say("go")
+	return b.results()[0]
+}
+
+// eachStore runs a test on a store in memory and on one in files.
+func eachStore(t *testing.T, test func(t *testing.T, st store.Store, home string)) {
+	t.Run("memory", func(t *testing.T) { test(t, memstore.New(memstore.Options{}), "") })
+	t.Run("files", func(t *testing.T) {
+		home := t.TempDir()
+		st, err := filestore.Open(home, filestore.Options{Sync: filestore.SyncNever})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := st.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		test(t, st, home)
+	})
+}
+
+// TestSessionTools lets an agent look at its sessions, ask one and spawn one.
+func TestSessionTools(t *testing.T) {
+	b := play(t, scripted.Say("I know: it is blue."))
+	b.Tools = b.SessionTools()
+	other := b.id
+	b.say("What colour is it?")
+	b.id = firn.NewID()
+	replace := func(s scripted.Step) scripted.Step {
+		call := s.Parts[0].(firn.ToolCall)
+		call.Arguments = []byte(strings.ReplaceAll(string(call.Arguments), "OTHER", string(other)))
+		call.Arguments = []byte(strings.ReplaceAll(string(call.Arguments), "SELF", string(b.id)))
+		s.Parts = []firn.Part{call}
+		return s
+	}
+	b.model = scripted.New(scripted.Info(),
+		scripted.Call("1", "sessions_list", `{}`),
+		replace(scripted.Call("2", "sessions_history", `{"session":"OTHER"}`)),
+		replace(scripted.Call("3", "sessions_send", `{"session":"OTHER","message":"Still?"}`)),
+		scripted.Say("Yes, blue."), // in the other session
+		replace(scripted.Call("4", "sessions_send", `{"session":"SELF","message":"Me?"}`)),
+		scripted.Call("5", "sessions_history", `{"session":"nowhere"}`),
+		scripted.Call("6", "sessions_spawn", `{"task":"count to three","label":"counting"}`),
+		scripted.Say("One, two, three."), // in the child
+		scripted.Say("All done."),
+	)
+	b.Model = b.model
+	b.say("Look around.")
+	log := b.log()
+	for _, wanted := range []string{
+		string(other), "(this conversation)", "assistant] I know: it is blue.", "answered:\nYes, blue.",
+		"waits for this one", `!find session "nowhere"`, "answered:\nOne, two, three.", "assistant: All done.",
+	} {
+		if !strings.Contains(log, wanted) {
+			t.Errorf("there is no %q in\n%s", wanted, log)
+		}
+	}
+	children := 0
+	for info, err := range b.Store.List(t.Context(), store.Query{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Title != "counting" {
+			continue
+		}
+		children++
+		for rec := range b.Store.Read(t.Context(), info.ID, store.Start) {
+			entry, err := rec.Entry()
+			if h, ok := entry.Body.(*firn.Header); err != nil || !ok || h.ParentSession != string(b.id) {
+				t.Errorf("the child's header is %+v, %v", entry.Body, err)
+			}
+			break
+		}
+	}
+	if children != 1 {
+		t.Errorf("there are %d children", children)
+	}
+}
+
+// TestSessionsOfAnAgent sees that agents cannot reach each other's sessions.
+func TestSessionsOfAnAgent(t *testing.T) {
+	eachStore(t, func(t *testing.T, st store.Store, home string) {
+		foo := play(t, scripted.Say("The secret of foo."))
+		foo.Store, foo.Name = st, "foo"
+		foo.say("Tell me.")
+		ids := []firn.ID{foo.id, began(t, st, "foo")}
+		if home != "" {
+			ids = append(ids, foreign(t, home, "foo"))
+		}
+		for _, id := range ids {
+			args := fmt.Sprintf(`{"session":%q}`, id)
+			if got := use(t, st, "foo", "sessions_list", `{}`); !strings.Contains(got, string(id)) {
+				t.Errorf("foo is told %q", got)
+			}
+			if got := use(t, st, "foo", "sessions_history", args); !strings.Contains(got, " assistant] ") {
+				t.Errorf("foo reads %q", got)
+			}
+			if got := use(t, st, "", "sessions_list", `{}`); strings.Contains(got, string(id)) {
+				t.Errorf("main is told %q", got)
+			}
+			wanted := fmt.Sprintf("!session %s belongs to another agent", id)
+			want(t, use(t, st, "", "sessions_history", args), wanted)
+			want(t, use(t, st, "", "sessions_send", fmt.Sprintf(`{"session":%q,"message":"Tell me too."}`, id)), wanted)
+		}
+	})
+}
+
+// foreign puts a session among those of an agent that does not say whose it is,
+// as another program writes them.
+func foreign(t *testing.T, home, owner string) firn.ID {
+	t.Helper()
+	id := firn.NewID()
+	path := filepath.Join(home, "agents", owner, "sessions", string(id)+".jsonl")
+	lines := fmt.Sprintf(`{"type":"session","version":3,"id":%q,"timestamp":"2026-01-02T03:04:05.000Z","cwd":"/src"}
+{"type":"message","id":"a1","parentId":null,"timestamp":"2026-01-02T03:04:06.000Z","message":{"role":"assistant","content":[{"type":"text","text":"From elsewhere."}],"stopReason":"stop"}}
+`, id)
+	if err := os.WriteFile(path, []byte(lines), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// TestSendsAtOnce asks one session many things at the same time: each gets the
+// answer to what it asked.
+func TestSendsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var target firn.ID
+		b := playOn(t, asked(func(_ provider.Request, said string) scripted.Step {
+			switch {
+			case said == "go":
+				return scripted.Join(send(target, "q0"), send(target, "q1"), send(target, "q2"), send(target, "q3"))
+			case said == "":
+				return scripted.Say("Done.")
+			}
+			answer := scripted.Say("About " + said)
+			answer.Delay = time.Second // so that they would overlap
+			return answer
+		}))
+		target = began(t, b.Store, "main")
+		b.Tools = b.SessionTools()
+		b.say("go")
+		for i, line := range b.results() {
+			want(t, line, fmt.Sprintf("=session %s answered:", target), fmt.Sprintf("About q%d", i))
+		}
+		lines := strings.Split(b.at(target).log(), "\n")[2:]
+		if len(lines) != 8 {
+			t.Fatalf("it says %q", lines)
+		}
+		for pair := range slices.Chunk(lines, 2) {
+			want(t, pair[1], strings.Replace(pair[0], "user: ", "assistant: About ", 1))
+		}
+	})
+}
+
+// TestDepth sees that sessions ask each other three deep, be it by sending or
+// by spawning.
+func TestDepth(t *testing.T) {
+	for _, by := range []string{"sending", "spawning"} {
+		t.Run(by, func(t *testing.T) {
+			var ids []firn.ID
+			b := playOn(t, asked(func(_ provider.Request, said string) scripted.Step {
+				depth := strings.Count(said, "x")
+				switch {
+				case said == "":
+					return scripted.Say("Back.")
+				case by == "spawning":
+					return spawn(said+"x", "")
+				}
+				// side by side, for the race detector
+				return scripted.Join(send(ids[2*depth], said+"x"), send(ids[2*depth+1], said+"x"))
+			}))
+			for range 10 {
+				ids = append(ids, began(t, b.Store, "main"))
+			}
+			b.Tools = b.SessionTools()
+			b.say("go")
+			var asked []string
+			for info, err := range b.Store.List(t.Context(), store.Query{}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				there := b.at(info.ID)
+				if log := there.log(); strings.Contains(log, "user: goxxxx") {
+					t.Errorf("it went too deep:\n%s", log)
+				} else if strings.Contains(log, "user: goxxx\n") {
+					asked = there.results()
+				}
+			}
+			wanted := "!sessions can ask one another 3 deep and no deeper; do the task here: too large"
+			if len(asked) == 0 || slices.ContainsFunc(asked, func(line string) bool { return line != wanted }) {
+				t.Errorf("at the bottom it is told %q", asked)
+			}
+		})
+	}
+}
+
+// TestAskingInCircles lets a session ask one that waits for it.
+func TestAskingInCircles(t *testing.T) {
+	var b *workbench
+	var other firn.ID
+	b = playOn(t, asked(func(_ provider.Request, said string) scripted.Step {
+		switch said {
+		case "go":
+			return send(other, "What do you think?")
+		case "What do you think?":
+			return send(b.id, "What do you?")
+		case "your turn":
+			return send(b.id, "And now?")
+		}
+		return scripted.Say("Fine.")
+	}))
+	other = began(t, b.Store, "main")
+	b.Tools = b.SessionTools()
+	b.say("go")
+	want(t, b.at(other).results()[0], fmt.Sprintf("!session %s waits for this one; it cannot be asked now: locked", b.id))
+	want(t, b.results()[0], fmt.Sprintf("=session %s answered:", other), "Fine.")
+	b.at(other).say("your turn") // nobody waits any more
+	want(t, b.at(other).results()[1], fmt.Sprintf("=session %s answered:", b.id), "Fine.")
+}
+
+// TestAskingEachOther lets two sessions ask each other at the same time, both
+// asked by others. One of them is refused, so that neither waits in vain.
+func TestAskingEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var left, right firn.ID
+		b := playOn(t, asked(func(_ provider.Request, said string) scripted.Step {
+			step := scripted.Say("Fine.")
+			switch said {
+			case "ask left":
+				return send(left, "ask the right one")
+			case "ask right":
+				return send(right, "ask the left one")
+			case "ask the right one":
+				step = send(right, "How are you?")
+			case "ask the left one":
+				step = send(left, "How are you?")
+			}
+			step.Delay = time.Second
+			return step
+		}))
+		left, right = began(t, b.Store, "main"), began(t, b.Store, "main")
+		b.Tools = b.SessionTools()
+		start := time.Now()
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			b.at(firn.NewID()).say("ask left")
+		}()
+		b.say("ask right")
+		<-done
+		if took := time.Since(start); took > time.Minute {
+			t.Errorf("they waited %v", took)
+		}
+		told := append(b.at(left).results(), b.at(right).results()...)
+		refused := slices.DeleteFunc(slices.Clone(told), func(line string) bool { return !strings.Contains(line, "waits for this one") })
+		if len(told) != 2 || len(refused) != 1 {
+			t.Errorf("they are told %q", told)
+		}
+	})
+}
+
+// TestHistory reads the branch that a session is on: with what was compacted
+// away, without what was hidden and what is on other branches.
+func TestHistory(t *testing.T) {
+	eachStore(t, func(t *testing.T, st store.Store, _ string) {
+		id := firn.NewID()
+		secret, left := firn.AssistantText("hunter2"), firn.AssistantText("wrong answer")
+		first := firn.NewEntry(&firn.Compaction{Summary: "Much was said."})
+		first.Body.(*firn.Compaction).FirstKept = first.ID
+		back := firn.NewEntry(&firn.Head{})
+		back.Parent = first.ID
+		kept := firn.AssistantText("right answer")
+		result := firn.NewEntry(&firn.Message{Role: firn.RoleToolResult, Parts: []firn.Part{
+			firn.ToolResult{CallID: "1", Name: "look", Content: []firn.Part{firn.Text{Text: "seen"}}},
+		}})
+		entries := []firn.Entry{
+			firn.UserText("old question"), firn.AssistantText("old answer"), firn.UserText("password?"), secret,
+			first, firn.UserText("wrong way"), left, back, firn.UserText("right way"), kept,
+			firn.NewEntry(&firn.Compaction{Summary: "More was said.", FirstKept: kept.ID}),
+			firn.UserText("last question"), result, firn.AssistantText("last answer"), firn.Hide(secret.ID),
+		}
+		if _, err := st.Append(t.Context(), id, store.Start, entries...); err != nil {
+			t.Fatal(err)
+		}
+		for more, wanted := range map[string]string{
+			``:                                "user] old question|assistant] old answer|user] password?|user] right way|assistant] right answer|user] last question|assistant] last answer",
+			`,"limit":4`:                      "user] right way|assistant] right answer|user] last question|assistant] last answer",
+			`,"limit":2`:                      "user] last question|assistant] last answer",
+			`,"limit":2,"include_tools":true`: "toolResult] look: seen|assistant] last answer",
+		} {
+			got := use(t, st, "", "sessions_history", fmt.Sprintf(`{"session":%q%s}`, id, more))
+			var lines []string
+			for line := range strings.Lines(got) {
+				_, line, _ = strings.Cut(strings.TrimSpace(line), "Z ")
+				lines = append(lines, line)
+			}
+			want(t, strings.Join(lines, "|"), wanted)
+		}
+		if _, err := st.Append(t.Context(), id, store.Any, firn.Hide(firn.EntryID(id))); err != nil {
+			t.Fatal(err)
+		}
+		want(t, use(t, st, "", "sessions_history", fmt.Sprintf(`{"session":%q}`, id)), fmt.Sprintf("!session %s was hidden", id))
+	})
+}
+
+// TestStoppedWhileWaiting stops a turn that waits for a child that waits for
+// one of its own, and for a session that is busy: all that it waits for stops,
+// and what has not begun never does.
+func TestStoppedWhileWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var busy firn.ID
+		b := playOn(t, asked(func(_ provider.Request, said string) scripted.Step {
+			switch said {
+			case "occupy":
+				return scripted.Call("1", "sessions_send", fmt.Sprintf(`{"session":%q,"message":"Stay.","timeout_seconds":0}`, busy))
+			case "go":
+				return scripted.Join(spawn("outer", ""), send(busy, "Hello?"))
+			case "outer":
+				return spawn("inner", "")
+			case "inner", "Stay.":
+				return scripted.Hang(0, scripted.Say("Never."))
+			}
+			return scripted.Say("Fine.")
+		}))
+		busy = began(t, b.Store, "main")
+		b.Tools = b.SessionTools()
+		b.at(firn.NewID()).say("occupy")
+		synctest.Wait()
+		stop := errors.New("stop it")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(10*time.Second, func() { cancel(stop) })
+		if _, err := b.run(ctx, agent.Say("go")); !errors.Is(err, stop) {
+			t.Errorf("the error is %v", err)
+		}
+		synctest.Wait()
+		children := b.children()
+		if len(children) != 2 {
+			t.Fatalf("there are %d children", len(children))
+		}
+		for _, id := range append(children, b.id) {
+			if log := b.at(id).log(); !strings.HasSuffix(log, "[aborted]") {
+				t.Errorf("it is not told that it was stopped:\n%s", log)
+			}
+		}
+		want(t, b.at(busy).log(), "user: Hello.", "assistant: Hello to you.", "user: Stay.") // it is nobody's to stop
+		if err := b.Close(); err != nil {
+			t.Fatal(err)
+		}
+		want(t, b.at(busy).log(), "user: Hello.", "assistant: Hello to you.", "user: Stay.", "assistant:  [aborted]")
+	})
+}
+
+// TestNotWaited lets a turn end before those it asked: they go on.
+func TestNotWaited(t *testing.T) {
+	for timeout, wanted := range map[int]string{
+		-1: "=accepted: session CHILD is at it", 0: "=accepted: session CHILD is at it",
+		3: "=timeout: session CHILD is still at it; sessions_history tells later what came of it",
+	} {
+		t.Run(fmt.Sprint(timeout), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := playOn(t, asked(func(_ provider.Request, said string) scripted.Step {
+					switch said {
+					case "go":
+						return spawn("count", fmt.Sprintf(`,"timeout_seconds":%d`, timeout))
+					case "count":
+						step := scripted.Say("One.")
+						step.Delay = time.Minute
+						return step
+					}
+					return scripted.Say("So be it.")
+				}))
+				b.Tools = b.SessionTools()
+				ctx, cancel := context.WithCancel(t.Context())
+				start := time.Now()
+				if _, err := b.run(ctx, agent.Say("go")); err != nil {
+					t.Fatal(err)
+				}
+				if took := time.Since(start); took != time.Duration(max(timeout, 0))*time.Second {
+					t.Errorf("it waited %v", took)
+				}
+				cancel()
+				child := b.children()[0]
+				want(t, b.results()[0], strings.ReplaceAll(wanted, "CHILD", string(child)))
+				b.Wait()
+				want(t, b.at(child).log(), "user: count", "assistant: One.")
+			})
+		})
+	}
+}
+
+// TestClosedWhileAsked closes the agent while a session that nobody waits for
+// is at it: it is stopped, and so it says.
+func TestClosedWhileAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := playOn(t, asked(func(_ provider.Request, said string) scripted.Step {
+			switch said {
+			case "go":
+				return spawn("count", `,"timeout_seconds":0`)
+			case "count":
+				return scripted.Hang(0, scripted.Say("Never."))
+			}
+			return scripted.Say("So be it.")
+		}))
+		b.Tools = b.SessionTools()
+		b.say("go")
+		synctest.Wait()
+		if err := b.Close(); err != nil {
+			t.Fatal(err)
+		}
+		want(t, b.at(b.children()[0]).log(), "user: count", "assistant:  [aborted]")
+	})
+}
+
+// brittle is a store that breaks down when it is to keep a certain word.
+type brittle struct{ store.Store }
+
+func (s brittle) Append(ctx context.Context, id firn.ID, expect firn.Pos, entries ...firn.Entry) (firn.Pos, error) {
+	for _, e := range entries {
+		if m, ok := e.Body.(*firn.Message); ok && m.Role == firn.RoleUser && m.Text() == "break" {
+			panic("broken")
+		}
+	}
+	return s.Store.Append(ctx, id, expect, entries...)
+}
+
+// TestDelegatedTurnBreaksDown sees that a turn that panics is told of as a
+// failure, and that the session can be asked again.
+func TestDelegatedTurnBreaksDown(t *testing.T) {
+	var target firn.ID
+	b := playOn(t, asked(func(req provider.Request, said string) scripted.Step {
+		switch n := len(req.Window.Items); {
+		case said == "go":
+			return send(target, "break")
+		case said == "" && n == 3:
+			return send(target, "And now?")
+		}
+		return scripted.Say("Fine.")
+	}))
+	b.Store = brittle{b.Store}
+	target = began(t, b.Store, "main")
+	b.Tools = b.SessionTools()
+	b.say("go")
+	told := b.results()
+	if !strings.HasPrefix(told[0], fmt.Sprintf("!session %s: ", target)) || !strings.Contains(told[0], "broken") {
+		t.Errorf("it is told %q", told[0])
+	}
+	want(t, told[1], fmt.Sprintf("=session %s answered:", target), "Fine.")
+}
+
+// TestLabel sees that a label stays the name of a spawned session.
+func TestLabel(t *testing.T) {
+	for more, wanted := range map[string]string{`,"label":"counting\n sheep"`: "counting  sheep", `,"label":" "`: "A good name", ``: "A good name"} {
+		b := playOn(t, asked(func(req provider.Request, said string) scripted.Step {
+			switch {
+			case req.Purpose == provider.ForTitle:
+				return scripted.Say("A good name")
+			case said == "go":
+				return spawn("count", more)
+			}
+			return scripted.Say("Fine.")
+		}))
+		b.NoTitles, b.Tools = false, b.SessionTools()
+		b.say("go")
+		b.Wait()
+		child := b.children()[0]
+		for info, err := range b.Store.List(t.Context(), store.Query{}) {
+			if info.ID == child && info.Title != wanted || err != nil {
+				t.Errorf("with %s it is called %q, %v", more, info.Title, err)
+			}
+		}
+	}
+}
+
+// heedful is a tool that remembers how it failed.
+type heedful struct {
+	tool.Tool
+	failure *error
+}
+
+func (h heedful) Run(ctx context.Context, args json.RawMessage) (tool.Result, error) {
+	r, err := h.Tool.Run(ctx, args)
+	*h.failure = err
+	return r, err
+}
+
+// TestRefusedRequests asks for what cannot be: each time there is an error
+// that says why, and no session is begun.
+func TestRefusedRequests(t *testing.T) {
+	invalid, gone := firn.ErrInvalid, firn.ErrNotFound
+	for name, c := range map[string]struct {
+		tool, args string
+		kind       error // nil means any
+		words      string
+	}{
+		"no task":          {"sessions_spawn", `{"task":" "}`, nil, "say what the task is"},
+		"no message":       {"sessions_send", `{"session":"OTHER","message":"\n"}`, nil, "say what the message is"},
+		"half a model":     {"sessions_spawn", `{"task":"x","model":"gpt"}`, invalid, "provider/model"},
+		"no model":         {"sessions_spawn", `{"task":"x","model":"/"}`, invalid, "provider/model"},
+		"unknown model":    {"sessions_spawn", `{"task":"x","model":"a/b/c"}`, gone, "no model a b/c"},
+		"unknown session":  {"sessions_send", `{"session":"nowhere","message":"x"}`, gone, `find session "nowhere"`},
+		"nothing to read":  {"sessions_history", `{"session":"nowhere"}`, gone, "sessions_list tells"},
+		"unknown key":      {"sessions_history", `{"session":"agent:main:x"}`, gone, `find session "agent:main:x"`},
+		"itself":           {"sessions_send", `{"session":"SELF","message":"x"}`, firn.ErrLocked, "waits for this one"},
+		"itself, later":    {"sessions_send", `{"session":"SELF","message":"x","timeout_seconds":0}`, firn.ErrLocked, "waits for this one"},
+		"a closed agent":   {"sessions_send", `{"session":"OTHER","message":"x"}`, firn.ErrClosed, "run a turn of session"},
+		"none, and closed": {"sessions_send", `{"session":"OTHER","message":"x","timeout_seconds":0}`, firn.ErrClosed, "run a turn of session"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := play(t)
+			other := began(t, b.Store, "main")
+			args := strings.NewReplacer("OTHER", string(other), "SELF", string(b.id)).Replace(c.args)
+			b.Model = scripted.New(scripted.Info(), scripted.Call("1", c.tool, args), scripted.Say("I see."))
+			b.Models = func(p, m string) (provider.Model, error) {
+				return nil, fmt.Errorf("no model %s %s: %w", p, m, firn.ErrNotFound)
+			}
+			var failure error
+			for _, x := range b.SessionTools() {
+				b.Tools = append(b.Tools, heedful{x, &failure})
+			}
+			if strings.HasSuffix(name, "closed") || strings.HasPrefix(name, "a closed") {
+				if err := b.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			b.say("go")
+			if failure == nil || c.kind != nil && !errors.Is(failure, c.kind) || !strings.Contains(failure.Error(), c.words) {
+				t.Errorf("the error is %v", failure)
+			}
+			if children := b.children(); len(children) > 0 {
+				t.Errorf("a session was begun: %v", children)
+			}
+			want(t, b.at(other).log(), "user: Hello.", "assistant: Hello to you.")
+		})
+	}
+}
+
+// TestOutsideATurn uses the tools where there is no session that asks.
+func TestOutsideATurn(t *testing.T) {
+	b := play(t)
+	other := began(t, b.Store, "main")
+	tools := b.SessionTools()
+	for i, args := range []string{`{}`, `{"session":"OTHER"}`, `{"session":"OTHER","message":"x"}`, `{"task":"x"}`} {
+		_, err := tools[i].Run(t.Context(), []byte(strings.ReplaceAll(args, "OTHER", string(other))))
+		if looks := i < 2; looks != (err == nil) || !looks && !strings.HasPrefix(err.Error(), "only a turn of a session") {
+			t.Errorf("%s gives %v", tools[i].Spec().Name, err)
+		}
+	}
+}
+
+// TestImpossibleNames names sessions by what cannot be a name: there is a
+// short error, and nothing comes of it.
+func TestImpossibleNames(t *testing.T) {
+	eachStore(t, func(t *testing.T, st store.Store, home string) {
+		caller := use(t, st, "", "sessions_list", `{}`) // so that the agent's folder is there
+		if !strings.HasPrefix(caller, "=") {
+			t.Fatal(caller)
+		}
+		for _, name := range []string{
+			"", " ", ".", "..", "../x", "/etc/passwd", `..\x`, "a/b", "x\x00", "con", "x_part2", "-",
+			"agent:../x:y", "agent:nobody:main", ":", "a:b\n", strings.Repeat("x", 5000), strings.Repeat("x:", 5000), "\xff",
+		} {
+			before := files(t, home)
+			for call, more := range map[string]string{"sessions_history": ``, "sessions_send": `,"message":"x"`} {
+				got := use(t, st, "", call, fmt.Sprintf(`{"session":%s%s}`, quoted(name), more))
+				if !strings.HasPrefix(got, "!find session ") || len(got) > 400 {
+					t.Errorf("%s of %.20q is told %.400q", call, name, got)
+				}
+			}
+			if after := files(t, home); home != "" && after != before+2 { // the two that asked
+				t.Errorf("%.20q leaves %d files more", name, after-before-2)
+			}
+		}
+	})
+}
+
+// quoted spells a text as JSON does.
+func quoted(s string) string {
+	data, err := json.Marshal(s)
+	if err != nil {
+		return `""`
+	}
+	return string(data)
+}
+
+// files counts the files below a directory.
+func files(t *testing.T, dir string) (n int) {
+	t.Helper()
+	if dir == "" {
+		return 0
+	}
+	if err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil {
+			n++
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
