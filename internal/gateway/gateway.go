@@ -1,0 +1,159 @@
+// Package gateway owns sessions: it runs their turns one at a time, takes in
+// messages from outside, and tells all who listen what happens.
+//
+// [Gateway] is the owner. Its methods speak package wire and know no HTTP; the
+// handlers map routes to them one to one. Everything it knows is in the store,
+// so a gateway that was killed goes on where it was: what it had accepted is
+// there, and is answered.
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"firn"
+	"firn/agent"
+	"firn/dialect"
+	"firn/provider"
+	"firn/store"
+	"firn/wire"
+)
+
+// Options is what a gateway is made of. Store and Setup are needed.
+type Options struct {
+	Store store.Store
+	// List lists sessions, quicker than the store can; nil means the store.
+	List func(ctx context.Context, q store.Query) iter.Seq2[store.Info, error]
+	// Dialect reads the entries that clients append as lines.
+	Dialect dialect.Decoder
+	// Encode spells a request as the provider of a model would get it; nil if
+	// nobody can.
+	Encode func(model provider.Model, req provider.Request) ([]byte, error)
+	Setup  Setup
+	// Resident bounds the bytes of live sessions that are kept in memory; zero
+	// means 64 MB.
+	Resident int64
+	// Clock tells the time, nil means time.Now; Log is where it is told what
+	// happens, nil means nowhere.
+	Clock func() time.Time
+	Log   *slog.Logger
+	// Version, Home, StorePath and Address are told in the status.
+	Version, Home, StorePath, Address string
+}
+
+// Setup is what can be changed while the gateway runs.
+type Setup struct {
+	// Agents are the agents by id; Default is who is meant if nobody is named.
+	Agents  map[string]*agent.Agent
+	Default string
+	// Models finds a model by its provider's name and its own.
+	Models func(providerName, model string) (provider.Model, error)
+	// Known lists the models that can be chosen.
+	Known []wire.Model
+	Queue Queue
+}
+
+// agent returns an agent by its id.
+func (s *Setup) agent(id string) (*agent.Agent, error) {
+	if id == "" {
+		id = s.Default
+	}
+	if a, ok := s.Agents[id]; ok {
+		return a, nil
+	}
+	return nil, &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("there is no agent %q", id), Hint: "firn status lists the agents"}
+}
+
+// Gateway owns sessions. Its methods may be called from many goroutines.
+type Gateway struct {
+	Options
+	started time.Time
+	setup   atomic.Pointer[Setup]
+	events  hub
+	tails   *tails
+
+	mu     sync.Mutex
+	lanes  map[firn.ID]*lane
+	closed bool
+	// work is done when all lanes are at rest; ctx ends when turns must stop.
+	work   sync.WaitGroup
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+}
+
+// errDraining is why a turn is stopped when the gateway goes away.
+var errDraining = errors.New("the gateway is shutting down")
+
+// New makes a gateway. It owns nothing until it is asked for something: no
+// session is opened.
+func New(o Options) (*Gateway, error) {
+	if o.Store == nil {
+		return nil, fmt.Errorf("make a gateway: it has no store: %w", firn.ErrInvalid)
+	}
+	if o.List == nil {
+		o.List = o.Store.List
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	g := &Gateway{Options: o, started: o.Clock(), lanes: make(map[firn.ID]*lane), tails: newTails(o.Resident)}
+	g.ctx, g.cancel = context.WithCancelCause(context.Background())
+	if err := g.Reload(o.Setup); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// Reload changes the setup. Turns that run go on with the one they began with.
+func (g *Gateway) Reload(s Setup) error {
+	if _, err := s.agent(""); err != nil {
+		return fmt.Errorf("set up the gateway: %w", err)
+	}
+	for _, a := range s.Agents {
+		if a.Resident == nil {
+			a.Resident = g.tails
+		}
+	}
+	g.setup.Store(&s)
+	return nil
+}
+
+// Close lets the gateway go: no new turns are taken, those that run may finish
+// until ctx ends and are then stopped, on record. What waits in queues is in
+// the log and is answered by the next gateway. Who listens is told.
+func (g *Gateway) Close(ctx context.Context) error {
+	g.mu.Lock()
+	g.closed = true
+	g.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		g.work.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		g.cancel(errDraining)
+		<-done
+	}
+	g.cancel(errDraining)
+	g.events.close()
+	for _, a := range g.setup.Load().Agents {
+		if err := a.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// now is the time.
+func (g *Gateway) now() time.Time { return g.Clock() }

@@ -1,0 +1,103 @@
+package gateway
+
+import (
+	"encoding/json"
+	"sync"
+
+	"firn"
+	"firn/wire"
+)
+
+// hub tells what happens to all who listen. It never waits for a listener: who
+// is too slow is told that there is a gap, and then nothing more.
+type hub struct {
+	mu        sync.Mutex
+	listeners map[*listener]struct{}
+	closed    bool
+}
+
+// listener is somebody who listens to one session, or to all.
+type listener struct {
+	// session is empty for all.
+	session firn.ID
+	events  chan wire.Event
+	// slow is closed when an event had to be left out, gone when the hub is.
+	slow, gone chan struct{}
+	lagging    bool
+}
+
+// backlog is how many events may wait for a listener.
+const backlog = 512
+
+// listen begins to listen. The caller must leave.
+func (h *hub) listen(session firn.ID) *listener {
+	l := &listener{session: session, events: make(chan wire.Event, backlog), slow: make(chan struct{}), gone: make(chan struct{})}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		close(l.gone)
+		return l
+	}
+	if h.listeners == nil {
+		h.listeners = make(map[*listener]struct{})
+	}
+	h.listeners[l] = struct{}{}
+	return l
+}
+
+func (h *hub) leave(l *listener) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.listeners, l)
+}
+
+// count is how many listen.
+func (h *hub) count() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.listeners)
+}
+
+// tell tells an event to those who listen to its session.
+func (h *hub) tell(e wire.Event) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for l := range h.listeners {
+		if l.lagging || l.session != "" && l.session != e.Session {
+			continue
+		}
+		select {
+		case l.events <- e:
+		default:
+			l.lagging = true
+			close(l.slow)
+		}
+	}
+}
+
+// close tells all that there will be nothing more.
+func (h *hub) close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return
+	}
+	h.closed = true
+	for l := range h.listeners {
+		close(l.gone)
+	}
+	h.listeners = nil
+}
+
+// event makes an event.
+func event(name string, id firn.ID, data any) wire.Event {
+	e := wire.Event{Name: name, Session: id}
+	if data != nil {
+		raw, err := json.Marshal(data)
+		if err != nil { // ours can always be spelt; a tool's arguments may not
+			raw = nil
+		}
+		e.Data = raw
+	}
+	return e
+}

@@ -1,0 +1,309 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"firn"
+	"firn/agent"
+	"firn/provider"
+	"firn/store"
+	"firn/wire"
+)
+
+// lane is where the turns of one session run, one at a time. It lives while
+// there is something to do: a goroutine takes what waits, and ends when
+// nothing is left.
+type lane struct {
+	g  *Gateway
+	id firn.ID
+
+	mu sync.Mutex
+	// queue are those that wait, running are those that are being answered.
+	queue, running []*ticket
+	// stop stops the turn that is running.
+	stop context.CancelCauseFunc
+	// last is the answer that was given last.
+	last wire.Answer
+	// busy: the goroutine runs. gone: it has ended, and the lane is no longer
+	// the session's.
+	busy, gone bool
+}
+
+// ticket is a message that was accepted, and what comes of it.
+type ticket struct {
+	waiting
+	// onward answers what was not answered, instead of saying something.
+	onward bool
+	// accepted is closed when the message is durable, done when it is answered.
+	accepted, done chan struct{}
+	once           sync.Once
+	answer         wire.Answer
+	err            error
+}
+
+func newTicket(w waiting) *ticket {
+	return &ticket{waiting: w, accepted: make(chan struct{}), done: make(chan struct{})}
+}
+
+// accept says that the message is durable.
+func (t *ticket) accept() { t.once.Do(func() { close(t.accepted) }) }
+
+// ErrStopped is why a turn ends that somebody stopped.
+var ErrStopped = errors.New("stopped")
+
+// lane returns the lane of a session, held for the caller until it lets go.
+func (g *Gateway) lane(id firn.ID) (*lane, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return nil, &wire.Problem{Kind: wire.Closing, Message: "the gateway is shutting down", Hint: "try again in a moment"}
+	}
+	l, ok := g.lanes[id]
+	if !ok {
+		l = &lane{g: g, id: id}
+		g.lanes[id] = l
+	}
+	return l, nil
+}
+
+// enter takes a message in: it is durable when the ticket is accepted, and will
+// be answered. It is false if the lane has ended meanwhile.
+func (l *lane) enter(ctx context.Context, t *ticket) (bool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.gone {
+		return false, nil
+	}
+	if l.busy && !t.onward {
+		if err := l.join(ctx, t); err != nil {
+			return false, err
+		}
+	}
+	l.queue = append(l.queue, t)
+	l.start()
+	return true, nil
+}
+
+// join makes a message durable that comes while a turn is running.
+func (l *lane) join(ctx context.Context, t *ticket) (err error) {
+	if len(l.queue) >= l.g.setup.Load().Queue.cap() {
+		return &wire.Problem{Kind: wire.Busy, Message: fmt.Sprintf("%d messages wait in session %s already", len(l.queue), l.id), Hint: "wait for an answer, or stop the turn"}
+	}
+	var entry firn.Entry
+	if t.Mode == Steer {
+		entry = firn.NewEntry(&firn.Message{Role: firn.RoleUser, Parts: t.parts(), Time: l.g.now()})
+		entry.ID, entry.Extra = t.ID, t.extra(nil)
+	} else if entry, err = t.entry(); err != nil {
+		return err
+	}
+	if _, err := l.g.Store.Append(ctx, l.id, store.Any, entry); err != nil {
+		return err
+	}
+	t.accept()
+	switch t.Mode {
+	case Steer:
+		// The turn that is running hears it. If it has just ended, the lane goes
+		// on with what was not answered.
+		t.onward = true
+	case Interrupt:
+		if l.stop != nil {
+			l.stop(ErrStopped)
+		}
+	}
+	return nil
+}
+
+// start sees that the lane runs. The caller holds its lock.
+func (l *lane) start() {
+	if l.busy {
+		return
+	}
+	l.busy = true
+	l.g.work.Add(1)
+	go l.run()
+}
+
+// run answers what waits until nothing is left.
+func (l *lane) run() {
+	defer l.g.work.Done()
+	for {
+		batch := l.next()
+		if batch == nil {
+			return
+		}
+		l.answer(batch)
+	}
+}
+
+// next takes what is to be answered next: one message, or all that are to be
+// collected. Nil ends the lane.
+func (l *lane) next() []*ticket {
+	if wait := l.g.setup.Load().Queue.Debounce; wait > 0 && l.collecting() {
+		select {
+		case <-time.After(wait):
+		case <-l.g.ctx.Done():
+		}
+	}
+	l.g.mu.Lock()
+	defer l.g.mu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.running = nil
+	if len(l.queue) == 0 || l.g.ctx.Err() != nil {
+		for _, t := range l.queue {
+			t.err = errDraining
+			t.accept()
+			close(t.done)
+		}
+		l.queue, l.busy, l.gone = nil, false, true
+		delete(l.g.lanes, l.id)
+		return nil
+	}
+	n := 1
+	for l.queue[0].Mode == Collect && n < len(l.queue) && l.queue[n].Mode == Collect {
+		n++
+	}
+	batch := l.queue[:n:n]
+	l.queue, l.running = l.queue[n:], batch
+	return batch
+}
+
+// collecting reports whether the first that waits is to be collected.
+func (l *lane) collecting() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.queue) > 0 && l.queue[0].Mode == Collect
+}
+
+// answer runs a turn for a batch of messages, and settles their tickets.
+func (l *lane) answer(batch []*ticket) {
+	ctx, cancel := context.WithCancelCause(l.g.ctx)
+	defer cancel(nil)
+	l.mu.Lock()
+	l.stop = cancel
+	l.mu.Unlock()
+	answer, err := l.turn(ctx, batch)
+	if err != nil && batch[0].onward && errors.Is(err, firn.ErrInvalid) && l.last.Entry != "" {
+		answer, err = l.last, nil // nothing was left to answer: the turn before heard it
+	}
+	l.last = answer
+	for _, t := range batch {
+		t.answer, t.err = answer, err
+		t.answer.Message = t.ID
+		t.accept()
+		close(t.done)
+	}
+}
+
+// turn runs one turn and tells what happens.
+func (l *lane) turn(ctx context.Context, batch []*ticket) (wire.Answer, error) {
+	answer := wire.Answer{Session: l.id, Message: batch[len(batch)-1].ID}
+	a, err := l.g.agentOf(ctx, l.id)
+	if err != nil {
+		return answer, err
+	}
+	in := agent.Input{}
+	if !batch[0].onward {
+		all := make([]waiting, len(batch))
+		for i, t := range batch {
+			all[i] = t.waiting
+		}
+		last := all[len(all)-1]
+		in = agent.Input{Parts: together(all), ID: last.ID, Extra: last.extra(all)}
+	}
+	for e, err := range a.Run(ctx, l.id, in) {
+		if err != nil {
+			l.g.events.tell(event(wire.TurnFailed, l.id, problem(err)))
+			return answer, err
+		}
+		switch e := e.(type) {
+		case agent.Started:
+			for _, t := range batch {
+				t.accept()
+			}
+			l.g.events.tell(event(wire.TurnStarted, l.id, answer))
+		case agent.Finished:
+			answer = answerOf(answer, e.Outcome)
+			l.g.events.tell(event(wire.TurnCompleted, l.id, answer))
+		default:
+			if told, ok := translate(l.id, e); ok {
+				l.g.events.tell(told)
+			}
+		}
+	}
+	return answer, nil
+}
+
+// running reports whether a turn of the session is running.
+func (g *Gateway) running(id firn.ID) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	_, ok := g.lanes[id]
+	return ok
+}
+
+// Stop stops the turn of a session and clears its queue: those who wait in it
+// are told that it was stopped. It reports whether there was anything to stop.
+func (g *Gateway) Stop(_ context.Context, id firn.ID) (bool, error) {
+	g.mu.Lock()
+	l, ok := g.lanes[id]
+	g.mu.Unlock()
+	if !ok {
+		return false, nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, t := range l.queue {
+		t.err = ErrStopped
+		close(t.done)
+	}
+	l.queue = nil
+	if l.stop != nil {
+		l.stop(ErrStopped)
+	}
+	return true, nil
+}
+
+// agentOf returns the agent a session belongs to.
+func (g *Gateway) agentOf(ctx context.Context, id firn.ID) (*agent.Agent, error) {
+	setup := g.setup.Load()
+	owner := setup.Default
+	for rec, err := range g.Store.Read(ctx, id, store.Start) {
+		if err != nil {
+			return nil, err
+		}
+		if entry, err := rec.Entry(); err == nil {
+			if h, ok := entry.Body.(*firn.Header); ok && h.Agent != "" {
+				owner = h.Agent
+			}
+		}
+		break // the header is the first
+	}
+	return setup.agent(owner)
+}
+
+// problem makes a problem of an error.
+func problem(err error) *wire.Problem {
+	var p *wire.Problem
+	if errors.As(err, &p) {
+		return p
+	}
+	kind := wire.KindOf(err)
+	hint := ""
+	switch provider.KindOf(err) {
+	case provider.Auth:
+		kind, hint = wire.Upstream, "check the key of the provider"
+	case provider.Temporary, provider.BadRequest, provider.Overflow:
+		kind = wire.Upstream
+	}
+	var conflict *store.Conflict
+	p = &wire.Problem{Kind: kind, Message: err.Error(), Hint: hint}
+	if errors.As(err, &conflict) {
+		p.End = conflict.End
+	}
+	return p
+}

@@ -1,0 +1,186 @@
+package gateway
+
+import (
+	"context"
+	"iter"
+
+	"firn"
+	"firn/agent"
+	"firn/wire"
+)
+
+// Turn says something in a session and returns the answer. It is accepted when
+// it is durable; from then on it is answered, whether the caller waits or not.
+// With Wait false it returns then.
+func (g *Gateway) Turn(ctx context.Context, id firn.ID, t wire.Turn) (wire.Answer, error) {
+	ticket, err := g.accept(ctx, id, t)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	if t.Wait != nil && !*t.Wait {
+		select {
+		case <-ticket.accepted:
+		case <-ctx.Done():
+			return wire.Answer{}, context.Cause(ctx)
+		}
+		select {
+		case <-ticket.done:
+			return ticket.answer, ticket.err
+		default:
+			return wire.Answer{Session: id, Message: ticket.ID, Queued: true}, nil
+		}
+	}
+	select {
+	case <-ticket.done:
+		return ticket.answer, ticket.err
+	case <-ctx.Done():
+		return wire.Answer{}, context.Cause(ctx)
+	}
+}
+
+// StreamTurn is Turn, and yields what happens in the session until the answer
+// is there. The last event is that the turn was completed or failed.
+func (g *Gateway) StreamTurn(ctx context.Context, id firn.ID, t wire.Turn) iter.Seq2[wire.Event, error] {
+	return func(yield func(wire.Event, error) bool) {
+		listener := g.events.listen(id)
+		defer g.events.leave(listener)
+		ticket, err := g.accept(ctx, id, t)
+		if err != nil {
+			yield(wire.Event{}, err)
+			return
+		}
+		for {
+			select {
+			case e := <-listener.events:
+				if final(e) && !ours(ticket) {
+					continue // of a turn before ours
+				}
+				if !yield(e, nil) || final(e) {
+					return
+				}
+			case <-ticket.done:
+				g.drain(listener, ticket, yield)
+				return
+			case <-listener.slow:
+				yield(event(wire.Gap, id, nil), nil)
+				return
+			case <-ctx.Done():
+				yield(wire.Event{}, context.Cause(ctx))
+				return
+			}
+		}
+	}
+}
+
+// ours reports whether the turn of a ticket is over.
+func ours(t *ticket) bool {
+	select {
+	case <-t.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// drain yields what was told before the ticket was done, and its end.
+func (g *Gateway) drain(l *listener, t *ticket, yield func(wire.Event, error) bool) {
+	for {
+		select {
+		case e := <-l.events:
+			if final(e) {
+				continue
+			}
+			if !yield(e, nil) {
+				return
+			}
+		default:
+			if t.err != nil {
+				yield(event(wire.TurnFailed, t.answer.Session, problem(t.err)), nil)
+				return
+			}
+			yield(event(wire.TurnCompleted, t.answer.Session, t.answer), nil)
+			return
+		}
+	}
+}
+
+func final(e wire.Event) bool { return e.Name == wire.TurnCompleted || e.Name == wire.TurnFailed }
+
+// accept takes in a message. The ticket tells when it is durable, and when it
+// is answered.
+func (g *Gateway) accept(ctx context.Context, id firn.ID, t wire.Turn) (*ticket, error) {
+	mode, err := g.setup.Load().Queue.modeOf(t.Queue)
+	if err != nil {
+		return nil, err
+	}
+	w := waiting{ID: t.ID, Text: t.Text, Images: t.Images, Sender: t.Sender, Mode: mode}
+	if w.ID == "" {
+		w.ID = firn.NewEntryID()
+	}
+	ticket := newTicket(w)
+	ticket.answer.Session = id
+	ticket.onward = t.Text == "" && len(t.Images) == 0
+	return ticket, g.enter(ctx, id, ticket)
+}
+
+// enter puts a ticket into the lane of its session.
+func (g *Gateway) enter(ctx context.Context, id firn.ID, t *ticket) error {
+	for {
+		l, err := g.lane(id)
+		if err != nil {
+			return err
+		}
+		entered, err := l.enter(ctx, t)
+		if entered || err != nil {
+			return err
+		}
+	}
+}
+
+// answerOf completes an answer with how its turn ended.
+func answerOf(a wire.Answer, o agent.Outcome) wire.Answer {
+	a.Entry, a.Text, a.Silent, a.Stop = o.Entry, o.Text, o.Silent, string(o.Stop)
+	a.Rounds, a.Calls = o.Rounds, o.Calls
+	a.Usage = wire.Counters{
+		Input: o.Usage.Input, Output: o.Usage.Output, CacheRead: o.Usage.CacheRead, CacheWrite: o.Usage.CacheWrite,
+		Cost: o.Usage.Cost.Total, Answers: o.Rounds,
+	}
+	return a
+}
+
+// translate tells an event of a turn in the words of the protocol. What is in
+// the log is told by those who follow it.
+func translate(id firn.ID, e agent.Event) (wire.Event, bool) {
+	switch e := e.(type) {
+	case agent.Delta:
+		if e.Thinking {
+			return event(wire.DeltaThinking, id, wire.Delta{Text: e.Text}), true
+		}
+		return event(wire.DeltaText, id, wire.Delta{Text: e.Text}), true
+	case agent.ToolStarted:
+		return event(wire.ToolStarted, id, wire.Tool{Call: e.Call, Name: e.Name, Arguments: e.Arguments}), true
+	case agent.ToolDone:
+		return event(wire.ToolCompleted, id, wire.Tool{Call: e.Call, Name: e.Name, State: string(e.State), Text: e.Text, Ms: e.Took.Milliseconds()}), true
+	case agent.WindowUsage:
+		return event(wire.WindowUsage, id, wire.Usage{Tokens: e.Tokens, Window: e.Window, Estimated: e.Estimated}), true
+	case agent.CompactionStarted:
+		return event(wire.CompactionStarted, id, wire.Compaction{Reason: e.Reason, Before: e.Tokens}), true
+	case agent.CompactionDone:
+		return event(wire.CompactionCompleted, id, compactionOf(e)), true
+	case agent.Retrying:
+		return event(wire.Retry, id, wire.Notice{Text: e.Err.Error()}), true
+	case agent.Notice:
+		return event(wire.NoticeGiven, id, wire.Notice{Text: e.Text}), true
+	case agent.CompactionDue:
+		return event(wire.NoticeGiven, id, wire.Notice{Text: "the window is nearly full; compact the session"}), true
+	}
+	return wire.Event{}, false
+}
+
+func compactionOf(e agent.CompactionDone) wire.Compaction {
+	c := wire.Compaction{ID: e.Entry, Before: e.Before, After: e.After, Count: e.Count, Strategy: e.Strategy}
+	if e.Err != nil {
+		c.Error = e.Err.Error()
+	}
+	return c
+}
