@@ -49,13 +49,10 @@ func (t *turn) keep(entry firn.Entry) (firn.Entry, error) {
 	return entry, t.store(ctx, entry)
 }
 
-// listen asks and takes in what comes, until the answer is whole. Once the turn
-// was stopped, a model that does not notice is not waited for any longer than
-// patience.
+// listen asks and takes in what comes, until the answer is whole.
 func (t *turn) listen(req provider.Request, d *draft) (firn.Message, error) {
 	s := t.speak(req)
 	defer s.cancel()
-	stopped, late := t.ctx.Done(), (<-chan time.Time)(nil)
 	ticker := time.NewTicker(draftEvery)
 	defer ticker.Stop()
 	for {
@@ -72,10 +69,6 @@ func (t *turn) listen(req provider.Request, d *draft) (firn.Message, error) {
 			}
 		case <-s.done:
 			return s.message, s.err
-		case <-late:
-			return firn.Message{}, context.Cause(t.ctx)
-		case <-stopped:
-			stopped, late = nil, time.After(patience)
 		}
 	}
 }
@@ -140,10 +133,7 @@ func (t *turn) speak(req provider.Request) *speech {
 	s := &speech{events: make(chan provider.Event), done: make(chan struct{}), cancel: cancel}
 	go func() {
 		defer close(s.done)
-		s.err = guarded("the model", func() (err error) {
-			s.message, err = provider.Ask(ctx, t.model, req, t.a.Backoff, s.pass(ctx))
-			return err
-		})
+		s.message, s.err = provider.Ask(ctx, steady{t.model}, req, t.a.Backoff, s.pass(ctx))
 	}()
 	return s
 }

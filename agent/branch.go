@@ -54,8 +54,12 @@ func (a *Agent) Compact(ctx context.Context, id firn.ID, hint string) (compact.R
 }
 
 func (a *Agent) summarizer() provider.Model {
+	model := a.Model
 	if a.Summarizer != nil {
-		return a.Summarizer
+		model = a.Summarizer
 	}
-	return a.Model
+	if model == nil {
+		return nil
+	}
+	return steady{model}
 }

@@ -251,7 +251,7 @@ func (t *turn) runOne(ctx context.Context, run Run, at int, call firn.ToolCall) 
 	}
 	o.state, o.result = t.runTool(ctx, call)
 	if t.a.Hooks.AfterTool != nil && o.state != CallCancelled {
-		o.result, o.err = t.a.Hooks.AfterTool(ctx, run, call, o.result)
+		o.result, o.err = guardedHook(func() (tool.Result, error) { return t.a.Hooks.AfterTool(ctx, run, call, o.result) })
 		if o.err != nil {
 			o.state, o.result = CallFailed, errorResult(o.err)
 		}
@@ -259,12 +259,21 @@ func (t *turn) runOne(ctx context.Context, run Run, at int, call firn.ToolCall) 
 	return o
 }
 
+// guardedHook calls a hook and makes an error of a panic.
+func guardedHook[T any](hook func() (T, error)) (result T, err error) {
+	err = guarded("a hook", func() (err error) {
+		result, err = hook()
+		return err
+	})
+	return result, err
+}
+
 // allowed asks the hook about a call.
 func (t *turn) allowed(ctx context.Context, run Run, call firn.ToolCall) (Verdict, error) {
 	if t.a.Hooks.BeforeTool == nil {
 		return Verdict{}, nil
 	}
-	return t.a.Hooks.BeforeTool(ctx, run, call)
+	return guardedHook(func() (Verdict, error) { return t.a.Hooks.BeforeTool(ctx, run, call) })
 }
 
 // runTool runs the tool that is called.

@@ -252,16 +252,16 @@ func (t *turn) compact(reason compact.Reason, tokens int64) error {
 func (t *turn) job(reason compact.Reason) compact.Job {
 	fixed := t.fixed()
 	job := compact.Job{
-		Store: t.a.Store, Session: t.log.id, Model: t.a.Summarizer, Settings: t.a.Compaction,
+		Store: t.a.Store, Session: t.log.id, Model: steady{t.model}, Settings: t.a.Compaction,
 		Window: t.windowSize(), System: fixed.system, Tools: fixed.tools, Injected: fixed.injected,
 		Reason: reason, Identity: t.a.System, Counter: t.a.counter(), Build: t.options(),
 	}
-	if job.Model == nil {
-		job.Model = t.model
+	if t.a.Summarizer != nil {
+		job.Model = steady{t.a.Summarizer}
 	}
 	if hook := t.a.Hooks.BeforeCompaction; hook != nil {
 		job.Before = func(ctx context.Context, plan compact.Plan) (compact.Decision, error) {
-			return hook(ctx, t.hook(), plan)
+			return guardedHook(func() (compact.Decision, error) { return hook(ctx, t.hook(), plan) })
 		}
 	}
 	return job

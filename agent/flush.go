@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"time"
 
 	"firn"
 	"firn/provider"
@@ -57,7 +56,7 @@ func (t *turn) flush(tokens int64) error {
 		return nil
 	}
 	s := &side{turn: t, specs: specs, path: t.flushPath()}
-	failure := s.patiently(s.run)
+	failure := s.run()
 	if cause := context.Cause(t.ctx); cause != nil {
 		if len(s.usage) > 0 { // it was paid for
 			ctx, cancel := afterwards(t.ctx)
@@ -145,33 +144,13 @@ type side struct {
 	usage []firn.Entry
 }
 
-// patiently runs f beside the turn. If the turn is stopped and f does not
-// notice, it is not waited for any longer than patience; what it still does
-// nobody hears of.
-func (s *side) patiently(f func() error) error {
-	done := make(chan error, 1)
-	go func() { done <- guarded("the model", f) }()
-	select {
-	case err := <-done:
-		return err
-	case <-s.ctx.Done():
-	}
-	select {
-	case err := <-done:
-		return err
-	case <-time.After(patience):
-		s.usage, s.wrote = nil, 0 // still its own
-		return context.Cause(s.ctx)
-	}
-}
-
 // run asks until the model calls no more tools.
 func (s *side) run() error {
 	options := s.options()
 	options.Injected = nil
 	options.System = strings.TrimSpace(s.a.System + "\n\n" + naming(s.a.Flush.System, flushSystem))
 	for range flushRounds {
-		message, err := provider.Ask(s.ctx, s.model, provider.Request{
+		message, err := provider.Ask(s.ctx, steady{s.model}, provider.Request{
 			Window: window.Build(s.path, options), Tools: s.specs, Purpose: provider.ForFlush, Session: s.log.id,
 		}, s.a.Backoff, nil)
 		if err != nil {
@@ -189,6 +168,9 @@ func (s *side) run() error {
 		for _, call := range calls {
 			s.path.Entries = append(s.path.Entries, s.runCall(call))
 		}
+		if cause := context.Cause(s.ctx); cause != nil {
+			return cause
+		}
 	}
 	return nil
 }
@@ -199,7 +181,9 @@ func (s *side) runCall(call firn.ToolCall) firn.Entry {
 	if !slices.ContainsFunc(s.specs, func(t provider.Tool) bool { return t.Name == call.Name }) {
 		call.Name = "none of " + call.Name // there is no such tool here
 	}
-	o := s.runOne(s.ctx, s.hook(), 0, call)
+	ran := s.runAll([]firn.ToolCall{call})
+	defer ran.end()
+	o := ran.wait(func(int) {})
 	if o.state == CallDone {
 		s.wrote++
 	}

@@ -59,7 +59,7 @@ func (a *Agent) nameSession(ctx context.Context, id firn.ID, model provider.Mode
 	info := model.Info()
 	prompt := titlePrompt + "<user>\n" + firn.CutText(said, titleChars) + "\n</user>\n<assistant>\n" + firn.CutText(answer, titleChars) + "\n</assistant>"
 	path := window.PathOf([]firn.Message{{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: prompt}}}})
-	message, err := provider.Ask(ctx, model, provider.Request{
+	message, err := provider.Ask(ctx, steady{model}, provider.Request{
 		Window:  window.Build(path, window.Options{System: titleSystem, Profile: info.Profile, Ask: info.Ask()}),
 		Purpose: provider.ForTitle, Session: id, MaxTokens: 64,
 	}, a.Backoff, nil)
