@@ -334,7 +334,9 @@ func TestStopped(t *testing.T) {
 					}
 					i++
 				}
-				if !leave && !errors.Is(failure, stop) && i <= n {
+				// Once the last question is on its way the answer may be faster.
+				faster := failure == nil && n > lastResult(whole) && strings.HasSuffix(b.log(), "assistant: All is well.")
+				if !leave && !errors.Is(failure, stop) && !faster {
 					t.Errorf("the error is %v", failure)
 				}
 				checkClosed(t, b)

@@ -1,0 +1,250 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"firn"
+	"firn/agent"
+	"firn/compact"
+	"firn/provider"
+	"firn/provider/scripted"
+	"firn/tool"
+	"firn/window"
+)
+
+// A bubble of synctest does not end before all its goroutines did: that nothing
+// is left running is proven by every test of this file.
+
+// noticed is how long a turn may take to end once it was stopped.
+const noticed = 5 * time.Second
+
+// odd is a model that for one purpose does something no model should do.
+type odd struct {
+	provider.Model
+	purpose provider.Purpose
+	do      func()
+}
+
+func (o odd) Stream(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
+	if req.Purpose != o.purpose {
+		return o.Model.Stream(ctx, req)
+	}
+	return func(yield func(provider.Event, error) bool) {
+		if yield(provider.TextDelta{Text: "Well,"}, nil) {
+			o.do()
+		}
+		yield(nil, errors.New("it woke up"))
+	}
+}
+
+// full makes an agent whose session is so full that it takes notes and is
+// compacted before it answers.
+func full(t *testing.T) *workbench {
+	b := playOn(t, small(8000, func(req provider.Request) scripted.Step {
+		last := req.Window.Items[len(req.Window.Items)-1].Message
+		if req.Purpose == provider.ForFlush && last.Role == firn.RoleUser {
+			return scripted.Call("n", "memory_write", arg("a note"))
+		}
+		return scripted.Say("Fine.")
+	}))
+	b.Tools = []tool.Tool{echo("memory_write")}
+	seed(t, b, 20)
+	return b
+}
+
+// TestDeafModel stops turns whose model does not listen, whatever it was asked
+// for: they end all the same, on record, and the session goes on.
+func TestDeafModel(t *testing.T) {
+	for _, purpose := range []provider.Purpose{provider.ForTurn, provider.ForFlush, provider.ForSummary} {
+		t.Run("asked for "+string(purpose), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b, release := full(t), make(chan struct{})
+				good := b.Model
+				b.Model = odd{good, purpose, func() { <-release }}
+				stopDeaf(t, b)
+				checkClosed(t, b)
+				if text := strings.HasSuffix(b.log(), "assistant: Well, [aborted]"); text != (purpose == provider.ForTurn) {
+					t.Errorf("the log ends with\n%s", b.log()[len(b.log())-60:])
+				}
+				close(release)
+				b.Model = good
+				b.say("and now?")
+				b.accepted()
+			})
+		})
+	}
+}
+
+// stopDeaf runs a turn, stops it after a second, and sees that it ends in time.
+func stopDeaf(t *testing.T, b *workbench) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	began := time.Now()
+	_, err := b.run(ctx, agent.Say("go"))
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the error is %v", err)
+	}
+	if took := time.Since(began); took > time.Second+noticed {
+		t.Errorf("it took %v", took)
+	}
+}
+
+// TestDeafTool stops a turn whose tool does not listen: its call is recorded as
+// cancelled, the one beside it as done.
+func TestDeafTool(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		b := play(t, scripted.Join(scripted.Call("1", "deaf", `{}`), scripted.Call("2", "echo", arg("x"))), scripted.Say("Fine."))
+		b.Tools = []tool.Tool{echo("echo"), deafTool("deaf", release)}
+		stopDeaf(t, b)
+		want(t, b.log(), "user: go", `assistant: deaf{} echo{"text":"x"}`,
+			"toolResult: ![firn] the call was cancelled before it was done", "toolResult: =x", "assistant:  [aborted]")
+		close(release)
+		synctest.Wait()
+		b.say("and now?")
+		if strings.Contains(b.log(), "late") {
+			t.Error("what came too late is in the log")
+		}
+		b.accepted()
+	})
+}
+
+func deafTool(name string, release chan struct{}) tool.Tool {
+	return tool.Func(name, "", nil, func(context.Context, json.RawMessage) (tool.Result, error) {
+		<-release
+		return tool.TextResult("late"), nil
+	})
+}
+
+// TestDeafFlush stops a turn while notes are taken with a tool that does not
+// listen.
+func TestDeafFlush(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, release := full(t), make(chan struct{})
+		good := b.Tools
+		b.Tools = []tool.Tool{deafTool("memory_write", release)}
+		stopDeaf(t, b)
+		checkClosed(t, b)
+		close(release)
+		b.Tools = good
+		b.say("and now?")
+		b.accepted()
+	})
+}
+
+// TestBrokenModel lets the model panic: asked for an answer, the turn fails, on
+// record; asked for anything else, it does without.
+func TestBrokenModel(t *testing.T) {
+	for purpose, fails := range map[provider.Purpose]bool{provider.ForTurn: true, provider.ForFlush: false, provider.ForSummary: false, provider.ForTitle: false} {
+		t.Run("asked for "+string(purpose), func(t *testing.T) {
+			b := full(t)
+			b.NoTitles = false
+			good := b.Model
+			b.Model = odd{good, purpose, func() { panic("a bug") }}
+			_, err := b.run(t.Context(), agent.Say("go"))
+			b.Wait()
+			if (err != nil) != fails || fails && !strings.Contains(err.Error(), "a bug") {
+				t.Errorf("the error is %v", err)
+			}
+			checkClosed(t, b)
+			b.Model = good
+			b.say("and now?")
+			b.accepted()
+		})
+	}
+}
+
+// TestBrokenHooks lets each hook panic: it is as if it had failed.
+func TestBrokenHooks(t *testing.T) {
+	for name, c := range map[string]struct {
+		set   func(*agent.Hooks)
+		fails bool
+	}{
+		"before the run": {func(h *agent.Hooks) {
+			h.BeforeRun = func(context.Context, agent.Run) ([]window.Injection, error) { panic("a bug") }
+		}, true},
+		"before a tool": {func(h *agent.Hooks) {
+			h.BeforeTool = func(context.Context, agent.Run, firn.ToolCall) (agent.Verdict, error) { panic("a bug") }
+		}, true},
+		"after a tool": {func(h *agent.Hooks) {
+			h.AfterTool = func(context.Context, agent.Run, firn.ToolCall, tool.Result) (tool.Result, error) { panic("a bug") }
+		}, true},
+		"before a compaction": {func(h *agent.Hooks) {
+			h.BeforeCompaction = func(context.Context, agent.Run, compact.Plan) (compact.Decision, error) { panic("a bug") }
+		}, false},
+		"after the turn": {func(h *agent.Hooks) {
+			h.AfterTurn = func(context.Context, agent.Run, agent.Outcome) error { panic("a bug") }
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := playOn(t, small(8000, func(req provider.Request) scripted.Step {
+				if last := req.Window.Items[len(req.Window.Items)-1].Message; last.Role == firn.RoleUser && last.Text() == "go" {
+					return scripted.Call("1", "echo", arg("x"))
+				}
+				return scripted.Say("Fine.")
+			}))
+			b.Tools = []tool.Tool{echo("echo")}
+			seed(t, b, 20)
+			c.set(&b.Hooks)
+			events, err := b.run(t.Context(), agent.Say("go"))
+			if (err != nil) != c.fails || !strings.Contains(fmt.Sprint(events, err), "a bug") {
+				t.Errorf("the error is %v, and told is %s", err, kinds(events))
+			}
+			checkClosed(t, b)
+			b.Hooks = agent.Hooks{}
+			b.say("and now?")
+			b.accepted()
+		})
+	}
+}
+
+// TestClose sees that closing an agent stops what it does in the background,
+// though the model does not listen, and that nothing begins any more.
+func TestClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		b := play(t, scripted.Forever(scripted.Say("Fine.")))
+		b.NoTitles = false
+		b.Model = odd{b.model, provider.ForTitle, func() { <-release }}
+		b.say("Hello.")
+		began := time.Now()
+		if err := b.Close(); err != nil || time.Since(began) > noticed {
+			t.Errorf("closing took %v, %v", time.Since(began), err)
+		}
+		close(release)
+		synctest.Wait()
+		b.id = firn.NewID()
+		b.say("Hello again.")
+		if asked := b.model.Requests(); slices.ContainsFunc(asked, func(r provider.Request) bool { return r.Purpose == provider.ForTitle }) {
+			t.Error("a title was asked for after closing")
+		}
+	})
+}
+
+// TestWait sees that waiting lets the background finish.
+func TestWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := scripted.Say("A slow title")
+		slow.Delay = time.Second
+		b := playOn(t, byPurpose(map[provider.Purpose]scripted.Step{provider.ForTitle: slow, provider.ForTurn: scripted.Say("Fine.")}))
+		b.NoTitles = false
+		b.say("Hello.")
+		if strings.Contains(b.log(), "A slow title") {
+			t.Error("the turn waited for the title")
+		}
+		b.Wait()
+		if !strings.Contains(b.log(), "A slow title") {
+			t.Errorf("there is no title:\n%s", b.log())
+		}
+	})
+}

@@ -1,0 +1,286 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"firn"
+	"firn/agent"
+	"firn/provider"
+	"firn/provider/scripted"
+	"firn/store/memstore"
+	"firn/tool"
+)
+
+// errDisk is what a failing store says.
+var errDisk = fmt.Errorf("the disk is full: %w", firn.ErrNotSaved)
+
+// failing is a store whose nth operation of one kind fails.
+type failing struct {
+	*memstore.Store
+	// op is the kind, at the number of the one that fails; zero means none.
+	op string
+	at int
+	// forever: all that follow fail too. Written: it is done, and said to have
+	// failed.
+	forever, written bool
+
+	mu sync.Mutex
+	// done are the operations of that kind so far.
+	done []string
+}
+
+// fails counts an operation and says whether it shall fail.
+func (f *failing) fails(op, what string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if op != f.op {
+		return false
+	}
+	f.done = append(f.done, what)
+	n := len(f.done)
+	return f.at > 0 && (n == f.at || f.forever && n > f.at)
+}
+
+// heal makes the store work from now on.
+func (f *failing) heal() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.at = 0
+}
+
+// breaks makes every append fail from now on.
+func (f *failing) breaks() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.op, f.at, f.forever, f.done = "Append", 1, true, nil
+}
+
+// hit is the operation that failed; empty if it did not get so far.
+func (f *failing) hit(n int) string {
+	if n > len(f.done) {
+		return ""
+	}
+	return f.done[n-1]
+}
+
+func (f *failing) Append(ctx context.Context, id firn.ID, expect firn.Pos, entries ...firn.Entry) (firn.Pos, error) {
+	return f.write(ctx, "Append", id, expect, entries)
+}
+
+func (f *failing) AppendDeferred(ctx context.Context, id firn.ID, expect firn.Pos, entries ...firn.Entry) (firn.Pos, error) {
+	return f.write(ctx, "AppendDeferred", id, expect, entries)
+}
+
+func (f *failing) write(ctx context.Context, op string, id firn.ID, expect firn.Pos, entries []firn.Entry) (firn.Pos, error) {
+	if !f.fails(op, contents(entries)) {
+		return f.Store.Append(ctx, id, expect, entries...)
+	}
+	if f.written {
+		_, _ = f.Store.Append(ctx, id, expect, entries...)
+	}
+	return 0, errDisk
+}
+
+func (f *failing) Read(ctx context.Context, id firn.ID, after firn.Pos) iter.Seq2[firn.Record, error] {
+	return f.read("Read", f.Store.Read(ctx, id, after))
+}
+
+func (f *failing) ReadBack(ctx context.Context, id firn.ID, before firn.Pos) iter.Seq2[firn.Record, error] {
+	return f.read("ReadBack", f.Store.ReadBack(ctx, id, before))
+}
+
+func (f *failing) read(op string, records iter.Seq2[firn.Record, error]) iter.Seq2[firn.Record, error] {
+	if !f.fails(op, "records") {
+		return records
+	}
+	return func(yield func(firn.Record, error) bool) { yield(firn.Record{}, errDisk) }
+}
+
+// contents names what entries are.
+func contents(entries []firn.Entry) string {
+	var names []string
+	for _, e := range entries {
+		switch b := e.Body.(type) {
+		case *firn.Message:
+			names = append(names, string(b.Role))
+		case *firn.Custom:
+			names = append(names, b.Type)
+		default:
+			names = append(names, string(b.Kind()))
+		}
+	}
+	return strings.Join(names, ",")
+}
+
+// busy makes an agent whose next turn does all there is to do: it takes notes,
+// compacts, calls tools and speaks so slowly that drafts are kept.
+func busy(t *testing.T) (*workbench, *failing) {
+	slowly := func(s scripted.Step) scripted.Step { s.Delay = 300 * time.Millisecond; return s }
+	b := playOn(t, small(4000, func(req provider.Request) scripted.Step {
+		last := req.Window.Items[len(req.Window.Items)-1].Message
+		switch {
+		case req.Purpose == provider.ForFlush && last.Role == firn.RoleUser:
+			return scripted.Call("n", "memory_write", arg("a note"))
+		case req.Purpose == provider.ForFlush:
+			return scripted.Say(agent.NoReply)
+		case last.Role == firn.RoleUser && strings.HasSuffix(last.Text(), "go"):
+			return slowly(scripted.Join(scripted.Say("Let me see what there is to be done."), scripted.Call("1", "echo", arg("a")), scripted.Call("2", "echo", arg("b"))))
+		}
+		return slowly(scripted.Say("All done here and that is that."))
+	}))
+	b.Tools = []tool.Tool{echo("echo"), echo("memory_write")}
+	b.Flush.Soft = 100
+	seed(t, b, 7)
+	f := &failing{Store: b.Store.(*memstore.Store)}
+	b.Store = f
+	return b, f
+}
+
+// TestFailingStore lets each operation of a turn fail, once and for ever, and
+// be done though it is said to have failed. The caller is told; what was
+// acknowledged is there, once; and when the store works again the same message
+// is answered, stored once, and the session goes on.
+func TestFailingStore(t *testing.T) {
+	for _, op := range []string{"Append", "AppendDeferred", "Read", "ReadBack"} {
+		for _, way := range []string{"once", "for ever", "though written"} {
+			if way == "though written" && strings.HasPrefix(op, "Read") {
+				continue
+			}
+			t.Run(op+" "+way, func(t *testing.T) {
+				n := 1
+				for failAt(t, op, way, n) {
+					n++
+				}
+				if n < 3 {
+					t.Errorf("there were %d of them", n-1)
+				}
+			})
+		}
+	}
+}
+
+// failAt runs a turn whose nth operation of a kind fails, and looks at what is
+// left. It is false if there is no such operation.
+func failAt(t *testing.T, op, way string, n int) (there bool) {
+	synctest.Test(t, func(t *testing.T) {
+		b, f := busy(t)
+		f.op, f.at, f.forever, f.written = op, n, way == "for ever", way == "though written"
+		in := agent.Say("go")
+		in.ID = "user-1"
+		events, err := b.run(t.Context(), in)
+		f.heal()
+		what, last := f.hit(n), n == len(f.done)
+		there = what != ""
+		// Counting comes last, and what was counted can be counted again.
+		counting := what == "firn.counters" || op == "ReadBack" && last
+		if there && !counting && !told(events, err) {
+			t.Errorf("%s %d, %s: the error is %v", op, n, what, err)
+		}
+		onceEach(t, b, events)
+		if _, err := b.run(t.Context(), in); err != nil && !errors.Is(err, firn.ErrConflict) {
+			t.Errorf("%s %d, %s: repeated, it fails: %v", op, n, what, err)
+		}
+		b.say("and now?")
+		if c := strings.Count(b.log(), "user: go"); c != 1 {
+			t.Errorf("%s %d, %s: the message is there %d times:\n%s", op, n, what, c, b.log())
+		}
+		if !strings.Contains(b.log(), "All done here") {
+			t.Errorf("%s %d, %s: it is not answered:\n%s", op, n, what, b.log())
+		}
+		b.accepted()
+	})
+	return there
+}
+
+// told reports whether the caller knows that the store failed: the turn says
+// so, or the compaction that it went on without.
+func told(events []agent.Event, err error) bool {
+	return errors.Is(err, firn.ErrNotSaved) || slices.ContainsFunc(events, func(e agent.Event) bool {
+		c, ok := e.(agent.CompactionDone)
+		return ok && errors.Is(c.Err, firn.ErrNotSaved)
+	})
+}
+
+// onceEach sees that all that was acknowledged is in the log, once.
+func onceEach(t *testing.T, b *workbench, events []agent.Event) {
+	t.Helper()
+	times := map[firn.EntryID]int{}
+	for _, e := range b.entries() {
+		times[e.ID]++
+	}
+	for _, e := range events {
+		var id firn.EntryID
+		switch e := e.(type) {
+		case agent.Started:
+			id = e.Entry
+		case agent.Appended:
+			id = e.Entry.ID
+		default:
+			continue
+		}
+		if times[id] != 1 {
+			t.Errorf("%T %s is there %d times", e, id, times[id])
+		}
+	}
+}
+
+// TestNotSavedWhileStopping stops a turn at each of its events when the disk
+// is full: the caller is told of both.
+func TestNotSavedWhileStopping(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := busy(t)
+		whole, err := b.run(t.Context(), agent.Say("go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		stop := errors.New("stop")
+		for n := range lastResult(whole) {
+			b, f := busy(t)
+			events, err := stopAt(b, n, stop, f.breaks)
+			if !errors.Is(err, stop) || !errors.Is(err, firn.ErrNotSaved) {
+				t.Errorf("stopped at %d, %T, the error is %v", n, whole[n], err)
+			}
+			f.heal()
+			onceEach(t, b, events)
+			b.say("and now?")
+			b.accepted()
+		}
+	})
+}
+
+// stopAt runs a turn and cancels it at its nth event, after calling first.
+func stopAt(b *workbench, n int, why error, first func()) (events []agent.Event, err error) {
+	ctx, cancel := context.WithCancelCause(b.t.Context())
+	defer cancel(nil)
+	for e, failure := range b.Run(ctx, b.id, agent.Say("go")) {
+		if err = failure; err != nil {
+			continue
+		}
+		if len(events) == n {
+			first()
+			cancel(why)
+		}
+		events = append(events, e)
+	}
+	return events, err
+}
+
+// lastResult is the place of the last event before the model is asked for the
+// last time: a turn that is stopped by then has no answer.
+func lastResult(events []agent.Event) int {
+	for i, e := range slices.Backward(events) {
+		if _, ok := e.(agent.ToolDone); ok {
+			return i
+		}
+	}
+	return 0
+}
