@@ -57,9 +57,9 @@ var layers = []layer{
 
 	// process
 	{"internal/config", []string{"."}, "settings"},
-	{"internal/metrics", []string{".", "store", "provider"}, "wraps contracts"},
+	{"internal/metrics", []string{".", "store", "provider", "internal/vfs"}, "wraps contracts; times what the disk takes"},
 	{"internal/webui", []string{"wire"}, "pages"},
-	{"internal/gateway", []string{".", "store", "route", "window", "provider", "tool", "compact", "memory", "agent", "dialect", "wire", "internal/index", "internal/config", "internal/metrics", "internal/webui"}, "contracts only: cmd hands it the members"},
+	{"internal/gateway", []string{".", "store", "route", "window", "provider", "tool", "compact", "memory", "agent", "dialect", "wire", "internal/index", "internal/config", "internal/metrics", "internal/webui", "internal/vfs", "internal/sse"}, "contracts only: cmd hands it the members; files for its lock, its address and its tokens"},
 	{"internal/doctor", []string{".", "store", "store/filestore", "dialect", "dialect/*", "window", "internal/journal", "internal/vfs", "internal/index", "internal/rawjson"}, "opens files directly: it must work when nothing else does"},
 	{"internal/demo", []string{".", "store", "store/filestore", "window", "dialect", "dialect/*", "internal/doctor", "internal/index", "internal/vfs"}, "walks the whole story through the library, tears a line on purpose and clears up, until there is a client to walk it through"},
 	{"internal/chat", []string{".", "store", "store/filestore", "window", "provider", "provider/*", "tool", "compact", "agent", "internal/vfs"}, "wires an agent to a terminal and makes the directory of its notes, until there is a gateway to talk to"},

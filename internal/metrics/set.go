@@ -1,0 +1,172 @@
+package metrics
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"firn"
+)
+
+// Set is what a gateway measures. Its methods may be called from many
+// goroutines, and on a nil set, which measures nothing.
+type Set struct {
+	Registry
+	started time.Time
+
+	appends, entries, errors         Counter
+	append, sync                     Histogram
+	turns, tokens, cost, compactions Counter
+	turn, answer                     Histogram
+	modelErrors                      Counter
+	requests, refused                Counter
+	request                          Histogram
+	running, streams                 Gauge
+}
+
+// The bounds of histograms, in seconds: of a disk, and of a conversation.
+var (
+	diskBounds = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5}
+	talkBounds = []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300}
+)
+
+// New makes a set. It has nothing counted yet.
+func New(now time.Time) *Set {
+	s := &Set{started: now}
+	s.appends = s.Counter("firn_appends_total", "Appends to sessions, by how they ended.", "outcome")
+	s.entries = s.Counter("firn_entries_total", "Entries that were appended.")
+	s.append = s.Histogram("firn_append_seconds", "How long an append took until it was durable.", diskBounds)
+	s.sync = s.Histogram("firn_fsync_seconds", "How long it took to make something durable, by what.", diskBounds, "what")
+	s.errors = s.Counter("firn_errors_total", "Problems that were told, by kind.", "kind")
+	s.turns = s.Counter("firn_turns_total", "Turns, by agent and how they ended.", "agent", "outcome")
+	s.turn = s.Histogram("firn_turn_seconds", "How long a turn took.", talkBounds, "agent")
+	s.tokens = s.Counter("firn_tokens_total", "Tokens, as providers report them.", "provider", "model", "kind")
+	s.cost = s.Counter("firn_cost_dollars_total", "What answers cost by the price list.", "provider", "model")
+	s.answer = s.Histogram("firn_answer_seconds", "How long a model took to answer.", talkBounds, "provider", "model")
+	s.modelErrors = s.Counter("firn_model_errors_total", "Answers that failed, by kind.", "provider", "model", "kind")
+	s.compactions = s.Counter("firn_compactions_total", "Compactions, by how they ended.", "outcome")
+	s.requests = s.Counter("firn_http_requests_total", "HTTP requests, by route and status.", "method", "route", "status")
+	s.refused = s.Counter("firn_http_refused_total", "HTTP requests that were not let in, by reason.", "reason")
+	s.request = s.Histogram("firn_http_request_seconds", "How long a request took; streams are not counted.", talkBounds, "route")
+	s.running = s.Gauge("firn_http_requests_running", "HTTP requests that are being answered.")
+	s.streams = s.Gauge("firn_sse_clients", "Clients that listen to events.")
+	s.Gauge("firn_start_time_seconds", "When the gateway was started, in seconds since 1970.").Set(float64(now.UnixMilli()) / 1000)
+	return s
+}
+
+// Lanes are the numbers that a gateway can be asked for.
+type Lanes struct {
+	// Lanes is how many sessions have a lane, Running in how many of them a
+	// turn runs, Queued how many messages wait, Sessions how many sessions are
+	// known, Resident how many bytes of them are in memory. What is nil is not told.
+	Lanes, Running, Queued, Sessions, Resident func() float64
+}
+
+// Watch tells what a gateway can be asked for, from now on.
+func (s *Set) Watch(l Lanes) {
+	if s == nil {
+		return
+	}
+	for _, g := range []struct {
+		name, help string
+		value      func() float64
+	}{
+		{"firn_lanes", "Sessions that have a lane.", l.Lanes},
+		{"firn_turns_running", "Turns that run.", l.Running},
+		{"firn_queue_length", "Messages that wait for their turn.", l.Queued},
+		{"firn_sessions", "Sessions that are known.", l.Sessions},
+		{"firn_resident_bytes", "Bytes of sessions kept in memory.", l.Resident},
+	} {
+		if g.value != nil {
+			s.Ask(g.name, g.help, g.value)
+		}
+	}
+}
+
+// Turn counts a turn: completed, failed, stopped or queued.
+func (s *Set) Turn(agent, outcome string, took time.Duration) {
+	if s == nil {
+		return
+	}
+	s.turns.Add(1, agent, outcome)
+	s.turn.Observe(took.Seconds(), agent)
+}
+
+// Usage counts the tokens of one answer.
+func (s *Set) Usage(provider, model string, u firn.Usage) {
+	if s == nil {
+		return
+	}
+	for _, t := range [...]struct {
+		kind string
+		n    int64
+	}{{"input", u.Input}, {"output", u.Output}, {"cache_read", u.CacheRead}, {"cache_write", u.CacheWrite}} {
+		s.tokens.Add(float64(t.n), provider, model, t.kind)
+	}
+	s.cost.Add(u.Cost.Total, provider, model)
+}
+
+// Compaction counts a compaction: completed, failed or undone.
+func (s *Set) Compaction(outcome string) {
+	if s != nil {
+		s.compactions.Add(1, outcome)
+	}
+}
+
+// Error counts a problem that somebody was told.
+func (s *Set) Error(kind string) {
+	if s != nil {
+		s.errors.Add(1, kind)
+	}
+}
+
+// Refused counts a request that was not let in: no token, a foreign origin.
+func (s *Set) Refused(reason string) {
+	if s != nil {
+		s.refused.Add(1, reason)
+	}
+}
+
+// Begin counts a request in; the function it returns counts it out, with what
+// became of it. The route is a pattern, never a path.
+func (s *Set) Begin() func(method, route string, status string, took time.Duration, stream bool) {
+	if s == nil {
+		return func(string, string, string, time.Duration, bool) {}
+	}
+	s.running.Add(1)
+	return func(method, route, status string, took time.Duration, stream bool) {
+		s.running.Add(-1)
+		s.requests.Add(1, method, route, status)
+		if !stream {
+			s.request.Observe(took.Seconds(), route)
+		}
+	}
+}
+
+// Stream counts a listener in; the function it returns counts it out.
+func (s *Set) Stream() func() {
+	if s == nil {
+		return func() {}
+	}
+	s.streams.Add(1)
+	return func() { s.streams.Add(-1) }
+}
+
+// ServeHTTP tells everything, in the text format.
+func (s *Set) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	if s != nil {
+		w.Write(s.Append(nil)) // a client that is gone needs no answer
+	}
+}
+
+// outcome is how something ended, in a word.
+func outcome(ctx context.Context, err error) string {
+	switch {
+	case err == nil:
+		return "ok"
+	case ctx.Err() != nil:
+		return "cancelled"
+	}
+	return "failed"
+}
