@@ -132,11 +132,18 @@ type State struct {
 	// Verbose is how much of its doings the agent shows, as a [Custom] entry of
 	// type [VerboseType] settled it.
 	Verbose string `json:"verboseLevel,omitempty"`
+	// Send is whether answers may be sent to where the session's messages come
+	// from, as a [Custom] entry of type [SendType] settled it.
+	Send string `json:"sendPolicy,omitempty"`
 }
 
 // VerboseType is the type of a [Custom] entry that settles how verbose the
 // agent is. Its data is an object with the member "level".
 const VerboseType = "firn.verbose"
+
+// SendType is the type of a [Custom] entry that settles whether answers may be
+// sent. Its data is an object with the member "policy": allow, deny or inherit.
+const SendType = "firn.send"
 
 // BranchSummary tells in short what happened on a branch that was left.
 type BranchSummary struct {

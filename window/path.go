@@ -18,8 +18,8 @@ type Path struct {
 	Head firn.EntryID
 	// Compaction is the one that counts, nil if there is none.
 	Compaction *firn.Entry
-	// State is the model, thinking level and verbosity that the path settled, as
-	// far as it was read. An answer tells the model too.
+	// State is the model, thinking level, verbosity and send policy that the path
+	// settled, as far as it was read. An answer tells the model too.
 	State firn.State
 	// Chosen is what of the state was explicitly chosen, by an entry that says
 	// so or before a compaction that remembers it; an answer chooses nothing.

@@ -43,15 +43,18 @@ func (p Path) Labels() map[firn.EntryID]string {
 // if answers is set: it need not have been chosen.
 func settle(entries []firn.Entry, answers bool) firn.State {
 	var s firn.State
-	for i := len(entries) - 1; i >= 0 && (s.Model == "" || s.ThinkingLevel == "" || s.Verbose == ""); i-- {
+	for i := len(entries) - 1; i >= 0 && (s.Model == "" || s.ThinkingLevel == "" || s.Verbose == "" || s.Send == ""); i-- {
 		switch b := entries[i].Body.(type) {
 		case *firn.ModelChange:
 			s = older(s, firn.State{Provider: b.Provider, Model: b.Model})
 		case *firn.ThinkingChange:
 			s = older(s, firn.State{ThinkingLevel: b.Level})
 		case *firn.Custom:
-			if b.Type == firn.VerboseType {
+			switch b.Type {
+			case firn.VerboseType:
 				s = older(s, firn.State{Verbose: stringOf(member(b.Data, "level"))})
+			case firn.SendType:
+				s = older(s, firn.State{Send: stringOf(member(b.Data, "policy"))})
 			}
 		case *firn.Message:
 			if answers && b.Role == firn.RoleAssistant && !mirrored(b) {
@@ -76,6 +79,9 @@ func older(s, earlier firn.State) firn.State {
 	if s.Verbose == "" {
 		s.Verbose = earlier.Verbose
 	}
+	if s.Send == "" {
+		s.Send = earlier.Send
+	}
 	return s
 }
 
@@ -88,6 +94,7 @@ func stateOf(details json.RawMessage) firn.State {
 		Model:         stringOf(state["modelId"]),
 		ThinkingLevel: stringOf(state["thinkingLevel"]),
 		Verbose:       stringOf(state["verboseLevel"]),
+		Send:          stringOf(state["sendPolicy"]),
 	}
 }
 

@@ -27,6 +27,10 @@ func verboseBody(data string) *firn.Custom {
 	return &firn.Custom{Type: firn.VerboseType, Data: json.RawMessage(data)}
 }
 
+func sendBody(policy string) *firn.Custom {
+	return &firn.Custom{Type: firn.SendType, Data: json.RawMessage(`{"policy":"` + policy + `"}`)}
+}
+
 func TestStateAndChosen(t *testing.T) {
 	answer := func(model string) *firn.Message {
 		m := assistantBody("x")
@@ -49,6 +53,8 @@ func TestStateAndChosen(t *testing.T) {
 		{"the last that was chosen", []firn.Body{model("m"), model("n"), &firn.ThinkingChange{Level: "low"}}, firn.State{Provider: "q", Model: "n", ThinkingLevel: "low"}, firn.State{Provider: "q", Model: "n", ThinkingLevel: "low"}},
 		{"verbose", []firn.Body{verboseBody(`{"level":"on"}`), verboseBody(`{"level":"full","x":1}`)}, firn.State{Verbose: "full"}, firn.State{Verbose: "full"}},
 		{"verbose long ago", []firn.Body{verboseBody(`{"level":"on"}`), model("m"), &firn.ThinkingChange{Level: "low"}}, firn.State{Provider: "q", Model: "m", ThinkingLevel: "low", Verbose: "on"}, firn.State{Provider: "q", Model: "m", ThinkingLevel: "low", Verbose: "on"}},
+		{"send", []firn.Body{sendBody("allow"), sendBody("deny"), model("m")}, firn.State{Provider: "q", Model: "m", Send: "deny"}, firn.State{Provider: "q", Model: "m", Send: "deny"}},
+		{"send remembered by a compaction", []firn.Body{kept(`{"state":{"sendPolicy":"deny"}}`)}, firn.State{Send: "deny"}, firn.State{Send: "deny"}},
 		{"of another type", []firn.Body{&firn.Custom{Type: "Firn.Verbose", Data: json.RawMessage(`{"level":"on"}`)}}, firn.State{}, firn.State{}},
 		{
 			"remembered by a compaction", []firn.Body{userBody("u"), kept(`{"state":{"provider":"q","modelId":"m","thinkingLevel":"high","verboseLevel":"on"}}`)},
