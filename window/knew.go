@@ -49,16 +49,25 @@ func (r *rendering) overheard(entries []firn.Entry, at int) {
 	}
 	var stay, later []Item
 	cut := len(r.items)
-	for cut > 0 && r.items[cut-1].at >= first {
+	for cut > 0 && !r.items[cut-1].knownBefore(first) {
 		cut--
 	}
 	for _, it := range r.items[cut:] {
 		if it.said {
-			it.at = at + 1
+			it.at, it.moved = at+1, true
 			later = append(later, it)
 		} else {
 			stay = append(stay, it)
 		}
 	}
 	r.items = append(append(r.items[:cut], stay...), later...)
+}
+
+// knownBefore reports whether an item stands before a place on the path. What
+// was moved behind an answer was known to whoever knew that answer.
+func (it *Item) knownBefore(place int) bool {
+	if it.moved {
+		return it.at-1 < place
+	}
+	return it.at < place
 }

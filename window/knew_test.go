@@ -15,6 +15,7 @@ import (
 // behind the answer, and behind the results of its calls.
 func TestKnew(t *testing.T) {
 	first, second := firn.UserText("first"), firn.UserText("second")
+	third, known := firn.UserText("third"), window.WithKnew(firn.AssistantText("known"), first.ID)
 	title := firn.NewEntry(&firn.Title{Name: "x"})
 	call := firn.NewEntry(&firn.Message{Role: firn.RoleAssistant, StopReason: firn.StopToolUse,
 		Parts: []firn.Part{firn.Text{Text: "look"}, firn.ToolCall{ID: "1", Name: "ls"}}})
@@ -32,6 +33,7 @@ func TestKnew(t *testing.T) {
 		"unknown":        {[]firn.Entry{first, second, window.WithKnew(answer, "nobody")}, "first second|answer|[firn] Go on."},
 		"before a call":  {[]firn.Entry{first, second, window.WithKnew(call, first.ID), result}, "first|look|result|second"},
 		"during a call":  {[]firn.Entry{first, call, second, result, window.WithKnew(answer, call.ID)}, "first|look|result|answer|second"},
+		"twice":          {[]firn.Entry{first, second, known, third, window.WithKnew(answer, known.ID)}, "first|known|second|answer|third"},
 		"and then again": {[]firn.Entry{first, second, window.WithKnew(call, first.ID), result, answer}, "first|look|result|second|answer|[firn] Go on."},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -51,8 +51,10 @@ type Item struct {
 	// Tokens is what the counter makes of the message.
 	Tokens int64
 
-	// at is the place on the path of the latest entry in the message.
-	at int
+	// at is the place on the path of the latest entry in the message; moved
+	// says that it is right behind an answer that did not know of it.
+	at    int
+	moved bool
 	// said is set if the user said it: not a summary, a command or a note.
 	said bool
 }
