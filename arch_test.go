@@ -53,7 +53,7 @@ var layers = []layer{
 
 	// protocol
 	{"wire", []string{"."}, "types only"},
-	{"client", []string{".", "wire"}, "never the server's side"},
+	{"client", []string{".", "wire", "internal/sse"}, "never the server's side; events come as a stream"},
 
 	// process
 	{"internal/config", []string{"."}, "settings"},

@@ -1,0 +1,41 @@
+package client
+
+import (
+	"context"
+	"time"
+
+	"firn/wire"
+)
+
+// Status tells how the gateway is.
+func (c *Client) Status(ctx context.Context) (wire.Status, error) {
+	return ask[wire.Status](ctx, c, get("v1", "status"))
+}
+
+// Running lists the sessions in which a turn is running.
+func (c *Client) Running(ctx context.Context) ([]wire.Session, error) {
+	page, err := ask[wire.Page[wire.Session]](ctx, c, get("v1", "running"))
+	return page.Items, err
+}
+
+// Agents lists the agents that are set up.
+func (c *Client) Agents(ctx context.Context) ([]wire.Agent, error) {
+	page, err := ask[wire.Page[wire.Agent]](ctx, c, get("v1", "agents"))
+	return page.Items, err
+}
+
+// Models lists the models that can be chosen.
+func (c *Client) Models(ctx context.Context) ([]wire.Model, error) {
+	page, err := ask[wire.Page[wire.Model]](ctx, c, get("v1", "models"))
+	return page.Items, err
+}
+
+// Usage sums up what sessions have used since a time, if it is not zero, by day,
+// model, agent or session.
+func (c *Client) Usage(ctx context.Context, by string, since time.Time) (wire.Spending, error) {
+	r := get("v1", "usage").with("by", by)
+	if !since.IsZero() {
+		r = r.with("since", since.Format(time.RFC3339Nano))
+	}
+	return ask[wire.Spending](ctx, c, r)
+}
