@@ -1,0 +1,164 @@
+package route
+
+import (
+	"strings"
+	"unicode"
+)
+
+// Triggers are what somebody says to begin a new session.
+type Triggers struct {
+	// Words are the triggers; nil means /new and /reset. They count in any case,
+	// alone or with white space behind them.
+	Words []string
+	// Mentions are the agent's names in a group, such as @firn or <@U123>. They
+	// are taken off the front, and off the trigger in /new@firn.
+	Mentions []string
+	// Model says which model a word behind the trigger means, if any; nil means
+	// that none is.
+	Model func(word string) (model string, ok bool)
+}
+
+// Hit is a trigger that was said.
+type Hit struct {
+	// Word is the trigger as it is set, and Cause what it means.
+	Word  string
+	Cause Cause
+	// Rest is what was said behind it: the first message of the new session.
+	Rest string
+	// Model was asked for as in /new <model>; it is not part of Rest.
+	Model string
+}
+
+// Trigger reports whether a text begins with a trigger. It does not ask whether
+// the sender may do that.
+func Trigger(text string, t Triggers) (Hit, bool) {
+	words := t.Words
+	if words == nil {
+		words = []string{"/new", "/reset"}
+	}
+	text = StripMentions(text, t.Mentions)
+	best := -1
+	var hit Hit
+	for _, word := range words {
+		word = strings.TrimSpace(word)
+		rest, ok := cutWord(text, word, t.Mentions)
+		if ok && word != "" && len(word) > best {
+			best, hit = len(word), Hit{Word: word, Cause: triggerCause(word), Rest: strings.TrimSpace(rest)}
+		}
+	}
+	if best < 0 {
+		return Hit{}, false
+	}
+	if t.Model != nil {
+		word, rest := cutSpace(hit.Rest)
+		if model, ok := t.Model(word); ok && word != "" {
+			hit.Model, hit.Rest = model, rest
+		}
+	}
+	return hit, true
+}
+
+func triggerCause(word string) Cause {
+	switch strings.ToLower(word) {
+	case "/new":
+		return CauseNew
+	case "/reset":
+		return CauseReset
+	}
+	return CauseTrigger
+}
+
+// StripMentions takes the names of an agent off the front of a text, with the
+// comma or colon behind them.
+func StripMentions(text string, mentions []string) string {
+	text = strings.TrimSpace(text)
+	for {
+		rest, ok := cutMention(text, mentions)
+		if !ok {
+			return text
+		}
+		text = rest
+	}
+}
+
+func cutMention(text string, mentions []string) (string, bool) {
+	for _, m := range mentions {
+		m = strings.TrimSpace(m)
+		rest, ok := cutFold(text, m)
+		if !ok || m == "" {
+			continue
+		}
+		rest = strings.TrimLeft(rest, ",:")
+		if trimmed := strings.TrimSpace(rest); trimmed == "" || trimmed != rest {
+			return trimmed, true
+		}
+	}
+	return text, false
+}
+
+// cutWord takes a word off the front of a text if the text ends there or goes
+// on with white space, or with one of the mentions and then that.
+func cutWord(text, word string, mentions []string) (rest string, ok bool) {
+	rest, ok = cutFold(text, word)
+	if !ok {
+		return "", false
+	}
+	for _, m := range mentions {
+		if after, is := cutFold(rest, strings.TrimSpace(m)); is && ends(after) {
+			return after, true
+		}
+	}
+	return rest, ends(rest)
+}
+
+// ends reports whether no word goes on at the front of a text.
+func ends(text string) bool {
+	return text == "" || text != strings.TrimLeftFunc(text, unicode.IsSpace)
+}
+
+// cutFold is strings.CutPrefix that does not tell cases of ASCII apart.
+func cutFold(text, prefix string) (string, bool) {
+	if len(text) < len(prefix) || !strings.EqualFold(text[:len(prefix)], prefix) {
+		return text, false
+	}
+	return text[len(prefix):], true
+}
+
+// cutSpace parts a text behind its first word.
+func cutSpace(text string) (word, rest string) {
+	i := strings.IndexFunc(text, unicode.IsSpace)
+	if i < 0 {
+		return text, ""
+	}
+	return text[:i], strings.TrimSpace(text[i:])
+}
+
+// Toggles are what is set and counted for a session beside its transcript.
+type Toggles struct {
+	// What somebody chose for the session.
+	Thinking, Verbose, Reasoning, Elevated, TTS, Usage string
+	Provider, Model, AuthProfile                       string
+	Label                                              string
+	// What was settled for the conversation, whichever session it is in.
+	Send       Override
+	Queue      string
+	Activation string
+	// What was counted.
+	InputTokens, OutputTokens, TotalTokens int64
+	Compactions, FlushedAt                 int
+}
+
+// Carry returns what of the toggles a new session begins with. What was settled
+// for the conversation stays. What somebody chose stays if they asked for the
+// new session, and not if it began by itself. Counters begin at nothing.
+func (t Toggles) Carry(cause Cause) Toggles {
+	next := Toggles{Send: t.Send, Queue: t.Queue, Activation: t.Activation}
+	if !cause.Asked() {
+		return next
+	}
+	next.Thinking, next.Verbose, next.Reasoning = t.Thinking, t.Verbose, t.Reasoning
+	next.Elevated, next.TTS, next.Usage = t.Elevated, t.TTS, t.Usage
+	next.Provider, next.Model, next.AuthProfile = t.Provider, t.Model, t.AuthProfile
+	next.Label = t.Label
+	return next
+}
