@@ -303,9 +303,11 @@ func (t *turn) overflowed(err error) (again bool, _ error) {
 	t.fit.tight = max(t.fit.tight, 1) * 2
 	if t.in.History != nil || !t.auto() {
 		t.suggest(t.fit.tokens)
-		// Leaving out turns may do, more of them each time.
+		// Leaving out turns may do, more of them each time: there is room for
+		// less than was refused, whatever the window is said to be.
 		shrank := t.fit.refused == 0 || t.fit.tokens < t.fit.refused
-		if t.fit.refused = t.fit.tokens; shrank && t.fit.tight <= tightest {
+		t.fit.tight = max(t.fit.tight, 2*t.info.Window/max(t.fit.tokens, 1))
+		if t.fit.refused = t.fit.tokens; shrank && t.fit.overflows < mostRefusals {
 			return true, nil
 		}
 		return false, t.tooBig(err)
@@ -319,8 +321,10 @@ func (t *turn) overflowed(err error) (again bool, _ error) {
 }
 
 const (
-	// tightest is how far the size of a window is disbelieved.
+	// tightest is how far the size of a window is disbelieved by a compaction.
 	tightest = 16
+	// mostRefusals bounds how often in a row less is tried without one.
+	mostRefusals = 5
 	// mostCompactions bounds how often a turn compacts because it was refused.
 	mostCompactions = 2
 )

@@ -1,0 +1,225 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"firn"
+	"firn/agent"
+	"firn/compact"
+	"firn/provider"
+	"firn/provider/scripted"
+	"firn/tool"
+)
+
+// runes is the size of a request for a model that makes a token of every rune:
+// four times what we take it for.
+func runes(req provider.Request) int64 {
+	n := utf8.RuneCountInString(req.Window.System)
+	for _, it := range req.Window.Items {
+		for _, p := range it.Message.Parts {
+			if text, ok := p.(firn.Text); ok {
+				n += utf8.RuneCountInString(text.Text)
+			}
+		}
+	}
+	return int64(n)
+}
+
+// chinese is a model that counts runes, reports them, and refuses more than its
+// window holds.
+func chinese(size int64) *scripted.Model {
+	info := scripted.Info()
+	info.Window, info.MaxOutput = size, 1000
+	var m *scripted.Model
+	m = scripted.Func(info, func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
+		n := runes(req)
+		if n > size {
+			return m.Play(ctx, req, scripted.Fail(&provider.Error{Kind: provider.Overflow, Message: fmt.Sprint("too long: ", n)}))
+		}
+		step := scripted.Say(strings.Repeat("天地玄黄宇宙洪荒", 60))
+		if req.Purpose == provider.ForSummary {
+			step = scripted.Say("## Goal\n" + strings.Repeat("学习汉字", 100) + "\n## Progress\n" + strings.Repeat("学习汉字", 50))
+		}
+		step.Usage = &firn.Usage{Input: n, Output: 480, Total: n + 480}
+		return m.Play(ctx, req, step)
+	})
+	return m
+}
+
+// TestUnderestimated talks Chinese to a model of which we know a quarter of the
+// truth: no turn fails, whether compaction is on or off, and it never happens
+// unasked.
+func TestUnderestimated(t *testing.T) {
+	for _, mode := range []compact.Mode{compact.Auto, compact.Suggest, compact.Off} {
+		t.Run(string(mode), func(t *testing.T) {
+			b := playOn(t, chinese(8000))
+			b.Compaction.Mode = mode
+			for i := range 60 {
+				if _, err := b.run(t.Context(), agent.Say(fmt.Sprint(i, strings.Repeat("日月盈昃辰宿列张", 60)))); err != nil {
+					t.Fatalf("turn %d: %v", i, err)
+				}
+			}
+			if n := compactions(b); (n > 0) != (mode == compact.Auto) {
+				t.Errorf("there were %d compactions", n)
+			}
+			b.accepted()
+		})
+	}
+}
+
+// TestUnreported meets a model that refuses what is far below its window and
+// reports nothing to learn from.
+func TestUnreported(t *testing.T) {
+	for _, mode := range []compact.Mode{compact.Auto, compact.Suggest, compact.Off} {
+		for _, factor := range []int64{2, 3, 4, 7} {
+			t.Run(fmt.Sprint(mode, " by ", factor), func(t *testing.T) {
+				b := playOn(t, small(8000, func(req provider.Request) scripted.Step {
+					if (req.Window.Tokens.System+req.Window.Tokens.Items)*factor > 8000 {
+						return scripted.Fail(&provider.Error{Kind: provider.Overflow, Message: "too long"})
+					}
+					s := scripted.Say(strings.Repeat("All work and no play. ", 20))
+					s.Usage = &firn.Usage{}
+					return s
+				}))
+				b.Compaction.Mode = mode
+				for i := range 60 {
+					if _, err := b.run(t.Context(), agent.Say(fmt.Sprint(i, strings.Repeat(" why?", 60)))); err != nil {
+						t.Fatalf("turn %d: %v", i, err)
+					}
+				}
+				b.accepted()
+			})
+		}
+	}
+}
+
+// TestSuggestedWhenRefused has a model that takes a twentieth of what it says:
+// who wants to be asked is told once, nothing is compacted, and the turn goes
+// on with what fits.
+func TestSuggestedWhenRefused(t *testing.T) {
+	b := playOn(t, small(100_000, func(provider.Request) scripted.Step {
+		return scripted.Step{Parts: []firn.Part{firn.Text{Text: "Fine."}}, OverflowAt: 5000}
+	}))
+	b.Compaction.Mode = compact.Suggest
+	seed(t, b, 20)
+	events, err := b.run(t.Context(), agent.Say("go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, kinds(events), "Started Appended CompactionDue Delta Appended WindowUsage Finished")
+	b.accepted()
+}
+
+// TestRefusedForGood has a model that takes nothing at all: the error says so,
+// soon, in every mode.
+func TestRefusedForGood(t *testing.T) {
+	for _, mode := range []compact.Mode{compact.Auto, compact.Suggest, compact.Off} {
+		t.Run(string(mode), func(t *testing.T) {
+			b := playOn(t, small(8000, func(provider.Request) scripted.Step {
+				return scripted.Fail(&provider.Error{Kind: provider.Overflow, Message: "too long"})
+			}))
+			b.Compaction.Mode = mode
+			seed(t, b, 10)
+			_, err := b.run(t.Context(), agent.Say("go"))
+			var big *compact.TooBig
+			if !errors.As(err, &big) || provider.KindOf(err) != provider.Overflow || !errors.Is(err, firn.ErrTooLarge) {
+				t.Errorf("the error is %v", err)
+			}
+			if n := len(b.model.Requests()); n > 6 {
+				t.Errorf("it was asked %d times", n)
+			}
+			checkClosed(t, b)
+		})
+	}
+}
+
+// TestRefusedEveryOtherTime has a model that refuses every other request: the
+// turn compacts twice because of it and no more, then it says why it ends.
+func TestRefusedEveryOtherTime(t *testing.T) {
+	n := 0
+	b := playOn(t, small(8000, func(req provider.Request) scripted.Step {
+		if n++; n%2 == 1 {
+			return scripted.Fail(&provider.Error{Kind: provider.Overflow, Message: "too long"})
+		}
+		return scripted.Call(fmt.Sprint(n), "echo", arg(fmt.Sprint(n)))
+	}))
+	b.Tools = []tool.Tool{echo("echo")}
+	seed(t, b, 10)
+	events, err := b.run(t.Context(), agent.Say("go"))
+	tried := 0
+	for _, e := range events {
+		if c, ok := e.(agent.CompactionStarted); ok && c.Reason == string(compact.Overflow) {
+			tried++
+		}
+	}
+	var big *compact.TooBig
+	if tried != 2 || !errors.As(err, &big) {
+		t.Errorf("%d compactions were tried, the error is %v", tried, err)
+	}
+	b.accepted()
+}
+
+// TestSystemTooBig has a system prompt that is larger than the window: the
+// error says so and the model is not asked. A smaller one, and the session
+// goes on.
+func TestSystemTooBig(t *testing.T) {
+	b := playOn(t, small(4000, func(provider.Request) scripted.Step { return scripted.Say("Fine.") }))
+	b.System = strings.Repeat("rule ", 5000)
+	seed(t, b, 20)
+	_, err := b.run(t.Context(), agent.Say("go"))
+	var big *compact.TooBig
+	if !errors.As(err, &big) || big.System < big.Window || big.Window != 4000 {
+		t.Errorf("the error is %v", err)
+	}
+	if n := len(b.model.Requests()); n != 0 {
+		t.Errorf("the model was asked %d times", n)
+	}
+	b.System = "Be brief."
+	b.say("and now?")
+	b.accepted()
+}
+
+// TestUnknownWindow has a model that does not tell its window: it is taken for
+// what is assumed of such.
+func TestUnknownWindow(t *testing.T) {
+	for _, mode := range []compact.Mode{compact.Auto, compact.Off} {
+		t.Run(string(mode), func(t *testing.T) {
+			b := play(t, scripted.Call("1", "large", `{}`), scripted.Say("Fine."))
+			b.Model = untold{b.model}
+			b.Compaction.Mode = mode
+			b.Tools = []tool.Tool{tool.New("large", "", func(context.Context, struct{}) (tool.Result, error) {
+				return tool.TextResult(strings.Repeat("x", 20_000)), nil
+			})}
+			seed(t, b, 40)
+			events, err := b.run(t.Context(), agent.Say("go"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			usage := events[len(events)-2].(agent.WindowUsage)
+			if usage.Window != provider.AssumedWindow || compactions(b) != 0 {
+				t.Errorf("%d compactions, told is %+v", compactions(b), usage)
+			}
+			if items := len(b.model.Requests()[1].Window.Items); items != 83 {
+				t.Errorf("%d messages are sent", items)
+			}
+			if sent := b.sent(1); !strings.Contains(sent, strings.Repeat("x", 20_000)) {
+				t.Error("the result is cut")
+			}
+		})
+	}
+}
+
+// untold is a model that does not tell how large its window is.
+type untold struct{ *scripted.Model }
+
+func (u untold) Info() provider.Info {
+	info := u.Model.Info()
+	info.Spec = provider.Spec{}
+	return info
+}
