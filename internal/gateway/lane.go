@@ -55,7 +55,8 @@ func (t *ticket) accept() { t.once.Do(func() { close(t.accepted) }) }
 // ErrStopped is why a turn ends that somebody stopped.
 var ErrStopped = errors.New("stopped")
 
-// lane returns the lane of a session, held for the caller until it lets go.
+// lane returns the lane of a session. The gateway is not let go before the
+// caller says that its work is done.
 func (g *Gateway) lane(id firn.ID) (*lane, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -67,6 +68,7 @@ func (g *Gateway) lane(id firn.ID) (*lane, error) {
 		l = &lane{g: g, id: id}
 		g.lanes[id] = l
 	}
+	g.work.Add(1)
 	return l, nil
 }
 

@@ -131,6 +131,7 @@ func (g *Gateway) enter(ctx context.Context, id firn.ID, t *ticket) error {
 			return err
 		}
 		entered, err := l.enter(ctx, t)
+		g.work.Done()
 		if entered || err != nil {
 			return err
 		}
