@@ -68,12 +68,26 @@ type Agent struct {
 	Backoff provider.Backoff
 	// NoTitles leaves sessions without automatic titles.
 	NoTitles bool
+	// Resident keeps the live parts of sessions in memory between turns; nil
+	// means that each turn reads its session.
+	Resident Resident
 	// Clock tells the time; nil means time.Now.
 	Clock func() time.Time
 	// Counter counts tokens; nil means window.Chars.
 	Counter window.TokenCounter
 
 	background work
+}
+
+// Resident keeps live parts of sessions in memory. It is only a help: what was
+// written since, by whomever, is read before a turn begins. Its methods may be
+// called from many goroutines, and it may forget at any time.
+type Resident interface {
+	// Load returns what is kept of a session; false if nothing is.
+	Load(id firn.ID) (window.Path, bool)
+	// Keep keeps the live part of a session instead of what was kept before.
+	// The path must not be changed.
+	Keep(id firn.ID, p window.Path)
 }
 
 // Close waits for what still runs in the background, the naming of a session

@@ -108,7 +108,18 @@ func (t *turn) knows(id firn.EntryID) (bool, error) {
 // open reads the live part of the session; a session that is not there yet
 // begins.
 func (t *turn) open() error {
-	if err := t.collect(); err != nil {
+	if t.a.Resident != nil {
+		if path, ok := t.a.Resident.Load(t.log.id); ok {
+			t.path, t.opened = path, true
+			t.log.end, t.log.head = path.End, path.Head
+		}
+	}
+	err := t.collect()
+	if err != nil && t.opened { // what was kept is of no use: the head was moved, or the files are others
+		t.opened, t.path, t.log = false, window.Path{}, ledger{st: t.log.st, id: t.log.id}
+		err = t.collect()
+	}
+	if err != nil {
 		if !errors.Is(err, firn.ErrNotFound) {
 			return err
 		}
@@ -119,6 +130,19 @@ func (t *turn) open() error {
 		return said
 	})
 	return nil
+}
+
+// reside keeps the live part of the session for its next turn.
+func (t *turn) reside() {
+	if t.a.Resident == nil || t.log.moved != "" {
+		return
+	}
+	ctx, cancel := afterwards(t.ctx)
+	defer cancel()
+	t.ctx = ctx
+	if t.collect() == nil {
+		t.a.Resident.Keep(t.log.id, t.path)
+	}
 }
 
 // userEntry makes the entry of what the user says.
@@ -154,6 +178,21 @@ func unanswered(p window.Path) bool {
 		}
 	}
 	return p.Compaction != nil // which has what was asked
+}
+
+// Unfinished reports whether a path ends in the middle of a turn: the model's
+// turn is next, and nothing says that it failed or was stopped. That is what a
+// crash leaves.
+func Unfinished(p window.Path) bool {
+	for _, e := range slices.Backward(p.Entries) {
+		if m, ok := saidBy(e, firn.RoleAssistant); ok && m.Error != "" {
+			return false
+		}
+		if _, ok := e.Body.(*firn.Message); ok {
+			break
+		}
+	}
+	return unanswered(p)
 }
 
 // answered reports whether a whole answer stands behind an entry, or whether

@@ -27,11 +27,10 @@ type ledger struct {
 	moved firn.EntryID
 	// heard says that the user said something since the window was built.
 	heard bool
-	// own are the entries the turn wrote, read how many of them the path has.
-	// others says that somebody else wrote since it was made.
-	own    []firn.Entry
-	read   int
-	others bool
+	// own are the entries the turn wrote. News are those that the path does
+	// not have yet, by whomever; lost says that one of them could not be read.
+	own, news []firn.Entry
+	lost      bool
 }
 
 // append adds entries, durable when it returns.
@@ -78,7 +77,7 @@ func (l *ledger) wrote(end firn.Pos, entries []firn.Entry) {
 			entries[i].Parent = l.head
 		}
 		l.head = entries[i].ID
-		l.own = append(l.own, entries[i])
+		l.own, l.news = append(l.own, entries[i]), append(l.news, entries[i])
 	}
 }
 
@@ -93,9 +92,10 @@ func (l *ledger) catchUp(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("read what others wrote to session %s: %w", l.id, err)
 		}
-		l.end, l.others = rec.Next, true
+		l.end = rec.Next
 		g := &rec.Glance
 		if rec.Gap != nil || g.ID == "" {
+			l.lost = true
 			continue
 		}
 		if l.moved != "" || g.Parent != head {
@@ -110,15 +110,17 @@ func (l *ledger) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// listen notices that the user said something.
+// listen takes in an entry that somebody else wrote, and notices that the user
+// said something.
 func (l *ledger) listen(rec *firn.Record) {
-	if rec.Glance.Kind != firn.KindMessage {
+	entry, err := rec.Entry()
+	if err != nil {
+		l.lost = true
 		return
 	}
-	if entry, err := rec.Entry(); err == nil {
-		if m, ok := entry.Body.(*firn.Message); ok && m.Role == firn.RoleUser {
-			l.heard = true
-		}
+	l.news = append(l.news, entry)
+	if _, said := saidBy(entry, firn.RoleUser); said {
+		l.heard = true
 	}
 }
 

@@ -250,8 +250,8 @@ func (t *turn) store(ctx context.Context, entries ...firn.Entry) error {
 	return nil
 }
 
-// collect brings the path up to date: by what the turn itself wrote, or, if
-// somebody else did too, by reading the live part of the session again.
+// collect brings the path up to date: by what was written since, or, if that
+// did more than add to it, by reading the live part of the session again.
 func (t *turn) collect() error {
 	end := store.End
 	if t.opened {
@@ -273,19 +273,20 @@ func (t *turn) collect() error {
 	if !t.opened {
 		t.log.end, t.log.head = path.End, path.Head
 	}
-	t.path, t.opened, t.log.heard = path, true, false
-	t.log.read, t.log.others = len(t.log.own), false
+	t.path, t.opened = path, true
+	t.log.news, t.log.lost, t.log.heard = nil, false, false
 	return nil
 }
 
-// extend adds to the path what the turn wrote, if that is all there is to add.
+// extend adds to the path what was written since, if it only adds.
 func (t *turn) extend() bool {
-	if t.log.others {
+	if t.log.lost {
 		return false
 	}
-	path, ok := t.path.Extend(t.log.end, t.log.own[t.log.read:]...)
+	path, ok := t.path.Extend(t.log.end, t.log.news...)
 	if ok {
-		t.path, t.log.read = path, len(t.log.own)
+		t.path = path
+		t.log.news, t.log.heard = nil, false
 	}
 	return ok
 }
@@ -304,6 +305,7 @@ func (t *turn) close(err error) {
 	t.out.Err = err
 	if t.began {
 		t.settle()
+		t.reside()
 		if t.a.Hooks.AfterTurn != nil {
 			ctx, cancel := afterwards(t.ctx)
 			defer cancel()
