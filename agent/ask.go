@@ -40,13 +40,23 @@ func (t *turn) ask() (firn.Entry, error) {
 func (t *turn) keep(entry firn.Entry) (firn.Entry, error) {
 	ctx, cancel := afterwards(t.ctx)
 	defer cancel()
-	if err := t.log.catchUp(ctx); err != nil {
-		return entry, err
+	for {
+		if err := t.log.catchUp(ctx); err != nil {
+			return entry, err
+		}
+		kept := []firn.Entry{entry}
+		if t.log.heard {
+			kept[0] = window.WithKnew(entry, t.path.Head)
+		}
+		err := t.log.try(ctx, t.log.st.Append, kept)
+		if conflicts(err) {
+			continue // the user may have spoken this very moment
+		}
+		if err == nil {
+			t.emit(Appended{Entry: kept[0], End: t.log.end})
+		}
+		return kept[0], err
 	}
-	if t.log.heard {
-		entry = window.WithKnew(entry, t.path.Head)
-	}
-	return entry, t.store(ctx, entry)
 }
 
 // listen asks and takes in what comes, until the answer is whole.

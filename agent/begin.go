@@ -5,34 +5,22 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"firn"
 	"firn/store"
 	"firn/window"
 )
 
-// begin reads the session and makes the user's message durable. If the turn
-// before broke off in the middle of an answer, what was kept of it is marked
-// so first.
+// begin reads the session and makes the user's message durable.
 func (t *turn) begin() error {
-	if err := t.open(); err != nil {
-		return err
+	started, batch, err := t.introduce()
+	for conflicts(err) { // somebody else wrote, perhaps this very message
+		t.opened, t.path, t.log = false, window.Path{}, ledger{st: t.log.st, id: t.log.id}
+		started, batch, err = t.introduce()
 	}
-	started := Started{Session: t.log.id}
-	batch := t.header()
-	if sealed, ok := t.seal(); ok {
-		batch = append(batch, sealed)
-		started.Recovered = true
-	}
-	said, err := t.hearUser(&started)
 	if err != nil {
 		return err
-	}
-	batch = append(batch, said...)
-	if len(batch) > 0 {
-		if err := t.log.append(t.ctx, batch...); err != nil {
-			return err
-		}
 	}
 	t.began, t.user = true, started.Entry
 	t.emit(started)
@@ -40,6 +28,29 @@ func (t *turn) begin() error {
 		t.emit(Appended{Entry: e, End: t.log.end})
 	}
 	return t.collect()
+}
+
+// introduce reads the session and stores what the turn begins with, unless
+// somebody else writes meanwhile. If the turn before broke off in the middle
+// of an answer, what was kept of it is marked so first.
+func (t *turn) introduce() (started Started, batch []firn.Entry, err error) {
+	if err := t.open(); err != nil {
+		return started, nil, err
+	}
+	started.Session = t.log.id
+	batch = t.header()
+	if sealed, ok := t.seal(); ok {
+		batch = append(batch, sealed)
+		started.Recovered = true
+	}
+	said, err := t.hearUser(&started)
+	if err != nil {
+		return started, nil, err
+	}
+	if batch = append(batch, said...); len(batch) > 0 {
+		err = t.log.try(t.ctx, t.log.st.Append, batch)
+	}
+	return started, batch, err
 }
 
 // header makes the header of a session that is not there yet.
@@ -81,25 +92,34 @@ func (t *turn) hearUser(started *Started) ([]firn.Entry, error) {
 	return nil, nil
 }
 
+// skew is how far ahead the clock may be that made a name of ours. A day is
+// what [firn.EntryID.Made] believes.
+const skew = 24 * time.Hour
+
 // knows reports whether the session has an entry of that name: on the path, or
-// further back. Names of ours tell when they were made, so one that is younger
-// than the live part is not looked for; others are, through the whole session.
+// further back. Names of ours tell when they were made, so that what is older
+// is not looked at; others are looked for through the whole session.
 func (t *turn) knows(id firn.EntryID) (bool, error) {
 	if id == "" || holds(t.path, id) {
 		return id != "", nil
 	}
-	if made, ok := id.Made(); ok && len(t.path.Entries) > 0 && made.After(t.path.Entries[0].Time) {
-		return false, nil
-	}
-	if t.path.Start == store.Start {
+	made, ours := id.Made()
+	made = made.Add(-skew)
+	if ours && len(t.path.Entries) > 0 && made.After(t.path.Entries[0].Time) || t.path.Start == store.Start {
 		return false, nil
 	}
 	for rec, err := range t.a.Store.ReadBack(t.ctx, t.log.id, t.path.Start) {
 		if err != nil {
 			return false, fmt.Errorf("look for entry %s of session %s: %w", id, t.log.id, err)
 		}
-		if rec.Gap == nil && rec.Glance.ID == id {
+		if rec.Gap != nil {
+			continue
+		}
+		if rec.Glance.ID == id {
 			return true, nil
+		}
+		if at, ok := rec.Glance.ID.Made(); ours && ok && at.Before(made) {
+			return false, nil
 		}
 	}
 	return false, nil

@@ -49,20 +49,34 @@ func (l *ledger) note(ctx context.Context, entries ...firn.Entry) error {
 type appendFunc func(ctx context.Context, id firn.ID, expect firn.Pos, entries ...firn.Entry) (firn.Pos, error)
 
 func (l *ledger) write(ctx context.Context, add appendFunc, entries []firn.Entry) error {
-	for l.moved == "" {
-		end, err := add(ctx, l.id, l.end, entries...)
-		if err == nil {
-			l.wrote(end, entries)
-			return nil
-		}
-		if !errors.Is(err, firn.ErrConflict) {
+	for {
+		err := l.try(ctx, add, entries)
+		if !conflicts(err) {
 			return err
 		}
 		if err := l.catchUp(ctx); err != nil {
 			return err
 		}
 	}
-	return l.leave(ctx, add, entries)
+}
+
+// try adds entries if nobody else wrote since the ledger last looked; if
+// somebody did, it is a conflict.
+func (l *ledger) try(ctx context.Context, add appendFunc, entries []firn.Entry) error {
+	if l.moved != "" {
+		return l.leave(ctx, add, entries)
+	}
+	end, err := add(ctx, l.id, l.end, entries...)
+	if err == nil {
+		l.wrote(end, entries)
+	}
+	return err
+}
+
+// conflicts reports whether an append was refused because somebody else wrote.
+func conflicts(err error) bool {
+	var conflict *store.Conflict
+	return errors.As(err, &conflict)
 }
 
 // wrote takes notice of entries that are in the log now, with the parents that
@@ -136,7 +150,7 @@ func (l *ledger) leave(ctx context.Context, add appendFunc, entries []firn.Entry
 		if err == nil {
 			return fmt.Errorf("append to session %s: %w", l.id, ErrMoved)
 		}
-		if !errors.Is(err, firn.ErrConflict) {
+		if !conflicts(err) {
 			return err
 		}
 		if err := l.catchUp(ctx); err != nil {

@@ -1,0 +1,213 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"testing"
+
+	"firn"
+	"firn/agent"
+	"firn/provider"
+	"firn/provider/scripted"
+	"firn/store"
+	"firn/store/memstore"
+	"firn/tool"
+	"firn/window"
+)
+
+// mem is the store in memory that a workbench is made with.
+func (b *workbench) mem() *memstore.Store { return b.Store.(*memstore.Store) }
+
+// sent tells the messages of a request in short.
+func (b *workbench) sent(request int) string {
+	b.t.Helper()
+	var lines []string
+	for _, it := range b.model.Requests()[request].Window.Items {
+		lines = append(lines, brief(&it.Message))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// speak lets the user say something beside whatever goes on.
+func (b *workbench) speak(text string) {
+	b.t.Helper()
+	if _, err := b.Store.Append(context.Background(), b.id, store.Any, firn.UserText(text)); err != nil {
+		b.t.Error(err)
+	}
+}
+
+// meanwhile is a step during which the user says something.
+func meanwhile(b **workbench, text string, s scripted.Step) scripted.Step {
+	s.Before = func(context.Context) error { (*b).speak(text); return nil }
+	return s
+}
+
+// TestSpokenWhileAnswering sees that what the user says while the model
+// answers stands behind that answer in the next request, and that the turn
+// ends only when all is answered, however often it happens.
+func TestSpokenWhileAnswering(t *testing.T) {
+	var b *workbench
+	b = play(t, meanwhile(&b, "and two?", scripted.Say("One.")), meanwhile(&b, "and three?", scripted.Say("Two.")), scripted.Say("Three."))
+	if out := b.say("one?"); out.Text != "Three." || out.Rounds != 3 {
+		t.Errorf("it came to %+v", out)
+	}
+	want(t, b.log(), "user: one?", "user: and two?", "assistant: One.", "user: and three?", "assistant: Two.", "assistant: Three.")
+	want(t, b.sent(1), "user: one?", "assistant: One.", "user: and two?")
+	want(t, b.sent(2), "user: one?", "assistant: One.", "user: and two?", "assistant: Two.", "user: and three?")
+	if _, err := b.run(t.Context(), agent.Input{}); !errors.Is(err, firn.ErrInvalid) {
+		t.Errorf("something is left to answer: %v", err)
+	}
+	b.accepted()
+}
+
+// TestSpokenBesideAnAppend lets the user speak at the very moment the answer
+// is stored.
+func TestSpokenBesideAnAppend(t *testing.T) {
+	b := play(t, scripted.Say("One."), scripted.Say("Two."))
+	b.Store = &butting{Store: b.mem(), in: b, role: firn.RoleAssistant, text: "and two?"}
+	if out := b.say("one?"); out.Text != "Two." {
+		t.Errorf("it came to %+v", out)
+	}
+	want(t, b.log(), "user: one?", "user: and two?", "assistant: One.", "assistant: Two.")
+	want(t, b.sent(1), "user: one?", "assistant: One.", "user: and two?")
+	b.accepted()
+}
+
+// butting is a store in which the user speaks right before a message of some
+// role is written, once.
+type butting struct {
+	*memstore.Store
+	in   *workbench
+	role firn.Role
+	text string
+}
+
+func (s *butting) Append(ctx context.Context, id firn.ID, expect firn.Pos, entries ...firn.Entry) (firn.Pos, error) {
+	if m, ok := entries[len(entries)-1].Body.(*firn.Message); ok && m.Role == s.role && s.text != "" {
+		text := s.text
+		s.text = ""
+		s.in.speak(text)
+	}
+	return s.Store.Append(ctx, id, expect, entries...)
+}
+
+// TestSpokenBesideATool sees that what the user says while a tool runs is part
+// of the next request, behind the result.
+func TestSpokenBesideATool(t *testing.T) {
+	var b *workbench
+	b = play(t, scripted.Call("1", "wait", `{}`), scripted.Say("Both done."))
+	b.Tools = []tool.Tool{tool.New("wait", "", func(context.Context, struct{}) (tool.Result, error) {
+		b.speak("and that too")
+		return tool.TextResult("waited"), nil
+	})}
+	b.say("do this")
+	want(t, b.log(), "user: do this", "assistant: wait{}", "user: and that too", "toolResult: =waited", "assistant: Both done.")
+	want(t, b.sent(1), "user: do this", "assistant: wait{}", "toolResult: =waited", "user: and that too")
+	b.accepted()
+}
+
+// TestSpokenWhileCompacting sees that what the user says during a compaction
+// is neither lost nor delayed.
+func TestSpokenWhileCompacting(t *testing.T) {
+	for _, purpose := range []provider.Purpose{provider.ForSummary, provider.ForFlush} {
+		t.Run(string(purpose), func(t *testing.T) {
+			b := full(t)
+			spoken := false
+			b.Model = watching(b.model, func(req provider.Request) {
+				if req.Purpose == purpose && !spoken {
+					spoken = true
+					b.speak("and more")
+				}
+			})
+			out := b.say("go")
+			if compactions(b) == 0 || !spoken || out.Rounds != 1 {
+				t.Fatalf("%d compactions, spoken: %t, %+v", compactions(b), spoken, out)
+			}
+			requests := b.model.Requests()
+			if last := b.sent(len(requests) - 1); !strings.HasSuffix(last, "go and more") {
+				t.Errorf("the last request ends with %q", last[max(0, len(last)-80):])
+			}
+			b.accepted()
+		})
+	}
+}
+
+// watching is a model that tells of each request first.
+func watching(m provider.Model, tell func(provider.Request)) provider.Model {
+	return watched{m, tell}
+}
+
+type watched struct {
+	provider.Model
+	tell func(provider.Request)
+}
+
+func (w watched) Stream(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
+	w.tell(req)
+	return w.Model.Stream(ctx, req)
+}
+
+// TestSpokenThenKilled lets the user speak while the model answers, and kills
+// the turn at each append: going on answers what is left, in order, and then
+// nothing is left.
+func TestSpokenThenKilled(t *testing.T) {
+	for n := 1; ; n++ {
+		var b *workbench
+		b = play(t,
+			meanwhile(&b, "and two?", scripted.Call("1", "echo", arg("x"))), meanwhile(&b, "and three?", scripted.Say("One and two.")), scripted.Say("Three."),
+			scripted.Forever(scripted.Say("All of it.")))
+		b.Tools = []tool.Tool{echo("echo")}
+		inner := b.mem()
+		f := &failing{Store: inner, op: "Append", at: n, forever: true}
+		a := *b
+		a.Agent = &agent.Agent{Store: f, Model: b.model, Tools: b.Tools, NoTitles: true, Backoff: quick}
+		_, err := a.run(t.Context(), agent.Say("one?"))
+		if err == nil {
+			if n < 5 {
+				t.Errorf("it was killed %d times", n-1)
+			}
+			return
+		}
+		if n == 1 {
+			continue // nothing was said
+		}
+		t.Run(fmt.Sprint("killed at append ", n), func(t *testing.T) {
+			b.t = t
+			if _, err := b.run(t.Context(), agent.Input{}); err != nil {
+				t.Fatalf("going on with\n%s\ngave %v", b.log(), err)
+			}
+			requests := b.model.Requests()
+			if last := b.sent(len(requests) - 1); !strings.Contains(last, "one?") || strings.Contains(b.log(), "two?") != strings.Contains(last, "two?") {
+				t.Errorf("asked was\n%s", last)
+			}
+			if items := requests[len(requests)-1].Window.Items; items[len(items)-1].Message.Role == firn.RoleAssistant {
+				t.Error("the model is asked about its own answer")
+			}
+			if _, err := b.run(t.Context(), agent.Input{}); !errors.Is(err, firn.ErrInvalid) {
+				t.Errorf("something is left to answer: %v", err)
+			}
+			b.accepted()
+		})
+	}
+}
+
+// TestSpokenIsMarked sees that the answer says what it knew of, and no other
+// entry does.
+func TestSpokenIsMarked(t *testing.T) {
+	var b *workbench
+	b = play(t, meanwhile(&b, "and two?", scripted.Say("One.")), scripted.Say("Two."))
+	b.say("one?")
+	var knew []string
+	entries := b.entries()
+	for i, e := range entries {
+		for _, before := range entries[:i] {
+			if id := window.Knew(e); id != "" && before.ID == id {
+				knew = append(knew, brief(e.Body.(*firn.Message))+" knew "+brief(before.Body.(*firn.Message)))
+			}
+		}
+	}
+	want(t, strings.Join(knew, "\n"), "assistant: One. knew user: one?")
+}

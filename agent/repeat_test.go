@@ -1,0 +1,273 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"firn"
+	"firn/agent"
+	"firn/provider"
+	"firn/provider/scripted"
+	"firn/store/filestore"
+	"firn/tool"
+)
+
+// named is what the user says, under a name.
+func named(id firn.EntryID, text string) agent.Input {
+	in := agent.Say(text)
+	in.ID = id
+	return in
+}
+
+// onDisk puts the workbench on files, which know the names of the latest
+// entries only: that a message is there once is for the agent to see to.
+func (b *workbench) onDisk() *workbench {
+	b.t.Helper()
+	st, err := filestore.Open(b.t.TempDir(), filestore.Options{Sync: filestore.SyncNever})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() {
+		if err := errors.Join(b.Close(), st.Close()); err != nil {
+			b.t.Error(err)
+		}
+	})
+	b.Store = st
+	return b
+}
+
+// times counts the entries of a name.
+func (b *workbench) times(id firn.EntryID) (n int) {
+	b.t.Helper()
+	for _, e := range b.entries() {
+		if e.ID == id {
+			n++
+		}
+	}
+	return n
+}
+
+// refuses sees that a message which was answered is not answered again: the
+// error is a conflict, and nothing is written.
+func (b *workbench) refuses(in agent.Input) {
+	b.t.Helper()
+	before, asked := len(b.entries()), len(b.model.Requests())
+	if events, err := b.run(b.t.Context(), in); !errors.Is(err, firn.ErrConflict) {
+		b.t.Errorf("answering %s again gave %s, %v", in.ID, kinds(events), err)
+	}
+	if n := len(b.entries()) - before; n != 0 {
+		b.t.Errorf("%d entries were written", n)
+	}
+	if n := len(b.model.Requests()) - asked; n != 0 {
+		b.t.Errorf("the model was asked %d times", n)
+	}
+	if n := b.times(in.ID); n != 1 {
+		b.t.Errorf("%s is there %d times", in.ID, n)
+	}
+}
+
+// names are those a message may have: ours, one of a client whose clock is
+// ahead, and a foreign one.
+func names(t *testing.T) map[string]firn.EntryID {
+	return map[string]firn.EntryID{"ours": firn.NewEntryID(), "of a clock that is ahead": ahead(t, 20*time.Minute), "foreign": "user-1"}
+}
+
+// ahead makes a name such as a clock makes that is ahead of ours: the
+// milliseconds and twenty bits more, in base 32.
+func ahead(t *testing.T, by time.Duration) firn.EntryID {
+	t.Helper()
+	const letters = "0123456789abcdefghjkmnpqrstvwxyz"
+	made := time.Now().Add(by).Truncate(time.Millisecond)
+	var id []byte
+	for n := uint64(made.UnixMilli())<<20 | 1; len(id) < 13; n >>= 5 {
+		id = append(id, letters[n&31])
+	}
+	slices.Reverse(id)
+	if got, ok := firn.EntryID(id).Made(); !ok || !got.Equal(made) {
+		t.Fatalf("%s was made at %v, not %v", id, got, made)
+	}
+	return firn.EntryID(id)
+}
+
+// TestRepeatedLater says the same again when it was answered: at once, and
+// after a hundred turns and many compactions, on files and after reading them
+// anew.
+func TestRepeatedLater(t *testing.T) {
+	for kind, id := range names(t) {
+		t.Run(kind, func(t *testing.T) {
+			b := playOn(t, small(8000, talkative)).onDisk()
+			in := named(id, "go")
+			if _, err := b.run(t.Context(), in); err != nil {
+				t.Fatal(err)
+			}
+			b.refuses(in)
+			for i := range 100 {
+				b.say(fmt.Sprint("more ", i))
+			}
+			if compactions(b) < 3 {
+				t.Fatal("it is still in the live part, so this proves nothing")
+			}
+			b.refuses(in)
+		})
+	}
+}
+
+// TestRepeatedAfterCompaction lets a turn fail when compactions have moved the
+// message out of the live part. Said again it is not stored again, and the
+// turn goes on.
+func TestRepeatedAfterCompaction(t *testing.T) {
+	for kind, id := range names(t) {
+		t.Run(kind, func(t *testing.T) {
+			rounds := 0
+			b := playOn(t, small(8000, func(req provider.Request) scripted.Step {
+				if rounds++; rounds == 25 {
+					return scripted.Fail(&provider.Error{Kind: provider.Auth})
+				}
+				if rounds > 25 {
+					return scripted.Say("Done.")
+				}
+				return scripted.Join(scripted.Say(strings.Repeat("I look around. ", 100)),
+					scripted.Call(fmt.Sprint(rounds), "echo", arg(fmt.Sprint(rounds, strings.Repeat(" word", 300)))))
+			})).onDisk()
+			b.Tools = []tool.Tool{echo("echo")}
+			in := named(id, "do the great task")
+			if _, err := b.run(t.Context(), in); provider.KindOf(err) != provider.Auth || compactions(b) < 3 {
+				t.Fatalf("%d compactions, %v", compactions(b), err)
+			}
+			events, err := b.run(t.Context(), in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s := events[0].(agent.Started); !s.Repeated || s.Entry != id || b.times(id) != 1 {
+				t.Errorf("it is there %d times, and told is %+v", b.times(id), s)
+			}
+			b.refuses(in)
+			b.accepted()
+		})
+	}
+}
+
+// TestRepeatedOlder repeats a message that was answered while a later one was
+// not: the later one is not answered in its name.
+func TestRepeatedOlder(t *testing.T) {
+	b := play(t, scripted.Say("Yes."), scripted.Fail(&provider.Error{Kind: provider.Auth}))
+	if _, err := b.run(t.Context(), named("a", "Is it?")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.run(t.Context(), named("b", "And that?")); provider.KindOf(err) != provider.Auth {
+		t.Fatal(err)
+	}
+	b.refuses(named("a", "Is it?"))
+}
+
+// TestRepeatedMidTool repeats a message whose turn was stopped while a tool
+// ran, and one whose turn was killed there: the turn goes on from the call.
+func TestRepeatedMidTool(t *testing.T) {
+	for name, breaks := range map[string]func(*workbench, agent.Input){
+		"stopped": func(b *workbench, in agent.Input) {
+			ctx, cancel := context.WithCancel(b.t.Context())
+			b.Tools = []tool.Tool{tool.Func("echo", "", nil, func(ctx context.Context, _ json.RawMessage) (tool.Result, error) {
+				cancel()
+				return tool.Result{}, ctx.Err()
+			})}
+			_, _ = b.run(ctx, in)
+		},
+		"killed": func(b *workbench, in agent.Input) {
+			f := &failing{Store: b.mem(), op: "Append", at: 3, forever: true}
+			b.Store = f
+			_, _ = b.run(b.t.Context(), in)
+			b.Store = f.Store
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := play(t, scripted.Call("1", "echo", arg("x")), scripted.Say("Done."))
+			b.Tools = []tool.Tool{echo("echo")}
+			breaks(b, named("user-1", "go"))
+			if !strings.Contains(b.log(), "assistant: echo") || strings.Contains(b.log(), "toolResult: =") {
+				t.Fatalf("that is no broken turn:\n%s", b.log())
+			}
+			if _, err := b.run(t.Context(), named("user-1", "go")); err != nil {
+				t.Fatal(err)
+			}
+			if b.times("user-1") != 1 || !strings.HasSuffix(b.log(), "assistant: Done.") {
+				t.Errorf("it is there %d times:\n%s", b.times("user-1"), b.log())
+			}
+			b.refuses(named("user-1", "go"))
+			b.accepted()
+		})
+	}
+}
+
+// TestRepeatedWithHistory repeats a message with a history of the caller's: it
+// is stored once, and sent once.
+func TestRepeatedWithHistory(t *testing.T) {
+	b := play(t, scripted.Say("One."), scripted.Fail(&provider.Error{Kind: provider.Auth}), scripted.Say("Hello."))
+	b.say("in the session")
+	in := named("user-1", "now")
+	in.History = []firn.Message{
+		{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: "elsewhere"}}},
+		{Role: firn.RoleAssistant, Parts: []firn.Part{firn.Text{Text: "yes"}}, StopReason: firn.StopEnd},
+	}
+	if _, err := b.run(t.Context(), in); provider.KindOf(err) != provider.Auth {
+		t.Fatal(err)
+	}
+	if _, err := b.run(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	want(t, b.sent(2), "user: elsewhere", "assistant: yes", "user: now")
+	b.refuses(in)
+}
+
+// TestRepeatedAtOnce says the same thing many times at once, in a session that
+// is not there yet: it is stored once.
+func TestRepeatedAtOnce(t *testing.T) {
+	for name, b := range map[string]*workbench{"memory": play(t), "files": play(t).onDisk()} {
+		t.Run(name, func(t *testing.T) {
+			b.Model = scripted.New(scripted.Info(), scripted.Forever(scripted.Say("Fine.")))
+			var all sync.WaitGroup
+			for range 8 {
+				all.Go(func() {
+					if _, err := b.run(context.Background(), named("user-1", "go")); err != nil && !errors.Is(err, firn.ErrConflict) {
+						t.Errorf("the error is %v", err)
+					}
+				})
+			}
+			all.Wait()
+			if n := b.times("user-1"); n != 1 {
+				t.Errorf("it is there %d times", n)
+			}
+			if !strings.Contains(b.log(), "Fine.") {
+				t.Errorf("it is not answered:\n%s", b.log())
+			}
+		})
+	}
+}
+
+// TestManyAtOnce says many things at once in a session that is not there yet:
+// each is stored once, and the session goes on.
+func TestManyAtOnce(t *testing.T) {
+	b := playOn(t, small(100_000, func(provider.Request) scripted.Step { return scripted.Say("Fine.") })).onDisk()
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			if _, err := b.run(context.Background(), named(firn.EntryID(fmt.Sprint("user-", i)), "go")); err != nil && !errors.Is(err, firn.ErrConflict) {
+				t.Errorf("the error is %v", err)
+			}
+		})
+	}
+	all.Wait()
+	for i := range 8 {
+		if n := b.times(firn.EntryID(fmt.Sprint("user-", i))); n != 1 {
+			t.Errorf("message %d is there %d times", i, n)
+		}
+	}
+	b.say("and now?")
+	b.accepted()
+}
