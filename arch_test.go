@@ -56,7 +56,7 @@ var layers = []layer{
 	{"client", []string{".", "wire", "internal/sse"}, "never the server's side; events come as a stream"},
 
 	// process
-	{"internal/config", []string{"."}, "settings"},
+	{"internal/config", []string{".", "internal/vfs"}, "settings; replaces their file in one step"},
 	{"internal/metrics", []string{".", "store", "provider", "internal/vfs"}, "wraps contracts; times what the disk takes"},
 	{"internal/webui", []string{"wire"}, "pages"},
 	{"internal/gateway", []string{".", "store", "route", "window", "provider", "tool", "compact", "memory", "agent", "dialect", "wire", "internal/index", "internal/config", "internal/metrics", "internal/webui", "internal/vfs", "internal/sse"}, "contracts only: cmd hands it the members; files for its lock, its address and its tokens"},
@@ -82,6 +82,8 @@ var guests = []guest{
 	{"golang.org/x/term", []string{"internal/tui"}, "the terminal"},
 	{"golang.org/x/sys/", []string{"internal/vfs/..."}, "system calls the standard library lacks"},
 	{"github.com/spf13/", []string{"internal/cli", "cmd/..."}, "commands and flags"},
+	{"github.com/pelletier/go-toml/", []string{"internal/config"}, "reads settings, with the place of every value"},
+	{"github.com/adhocore/gronx", []string{"internal/config", "internal/gateway"}, "when a job runs next, and whether its schedule is one"},
 	{"github.com/fsnotify/fsnotify", []string{"internal/journal"}, "wakes those who follow a file that another process adds to"},
 }
 

@@ -1,0 +1,86 @@
+package config
+
+import "time"
+
+// Agent is who talks: a model with instructions, tools and habits.
+type Agent struct {
+	Model            string              `key:"model" is:"model" default:"firn/offline" doc:"Who answers, as provider/model."`
+	Fallbacks        []string            `key:"fallbacks" is:"model" doc:"Who is asked, in this order, if the model cannot be reached."`
+	Summarizer       string              `key:"summarizer" is:"model" doc:"Who writes summaries. Empty means the model of the turn."`
+	Thinking         string              `key:"thinking" default:"off" allow:"off|minimal|low|medium|high|xhigh" doc:"How hard the model thinks unless a session chose otherwise."`
+	System           string              `key:"system" doc:"The system prompt. Empty means firn's own."`
+	SystemFile       string              `key:"system_file" is:"path" doc:"A file with the system prompt, instead of system."`
+	Workspace        string              `key:"workspace" is:"path" doc:"The directory that the tools see. Empty means none, or where a command is run."`
+	WorkspaceWrite   bool                `key:"workspace_write" default:"false" doc:"Whether tools may write there."`
+	Tools            Tools               `key:"tools" doc:"Which tools there are."`
+	Shell            Shell               `key:"shell" doc:"Whether it may run commands, and how."`
+	CompactThreshold int64               `key:"compact_threshold" default:"0" range:"0.." doc:"The number of tokens above which the conversation is compacted. 0 means that only the model's window counts."`
+	Compaction       Compaction          `key:"compaction" doc:"When the conversation is compacted, and how much of it is kept."`
+	MemoryFlush      MemoryFlush         `key:"memory_flush" doc:"The silent turn before a compaction in which the agent takes notes."`
+	Pruning          Pruning             `key:"pruning" doc:"How old tool results are shortened in what the model is sent. The log keeps them whole."`
+	ResultBudget     int                 `key:"result_budget" default:"0" range:"0.." doc:"How many characters all tool results together may have in what the model is sent. 0 means any number."`
+	ResultChars      int                 `key:"result_chars" default:"50000" range:"200.." doc:"How many characters of one tool result the model is shown."`
+	ResultLines      int                 `key:"result_lines" default:"2000" range:"5.." doc:"How many lines of one tool result the model is shown."`
+	HistoryLimit     int                 `key:"history_limit" default:"0" range:"0.." doc:"How many turns the model is sent. 0 means all."`
+	DMHistory        map[string]int      `key:"dm_history" range:"0.." doc:"The same for direct messages, by channel or channel:peer."`
+	Silence          string              `key:"silence" default:"mark" allow:"mark|exact|never" doc:"Which answers are kept from the user: those that begin or end with NO_REPLY, those that are nothing else, or none."`
+	Titles           bool                `key:"titles" default:"true" doc:"Whether sessions are named by themselves."`
+	Rounds           int                 `key:"rounds" default:"100" range:"1..10000" doc:"How often the model may be asked within a turn."`
+	Failures         int                 `key:"failures" default:"10" range:"1..1000" doc:"After how many failing calls of a tool in a row a turn is stopped."`
+	Retries          int                 `key:"retries" default:"3" range:"0..100" doc:"How often a model that cannot be reached is asked again."`
+	DMScope          string              `key:"dm_scope" allow:"|main|per-peer|per-channel-peer|per-account-channel-peer" doc:"Like session.dm_scope, for this agent. Empty means what is said there."`
+	IdentityLinks    map[string][]string `key:"identity_links" doc:"Like session.identity_links, for this agent. None means those named there."`
+	Reset            *Reset              `key:"reset" doc:"Like session.reset, for this agent, instead of everything said there."`
+	SendPolicy       *SendPolicy         `key:"send_policy" doc:"Like session.send_policy, for this agent, instead."`
+}
+
+// Tools says which tools there are, by their names. A * stands for any
+// characters.
+type Tools struct {
+	Allow []string `key:"allow" default:"*" doc:"Those there are. A * stands for any characters."`
+	Deny  []string `key:"deny" doc:"Those there are not, even if they are allowed."`
+}
+
+// Shell says whether commands may be run, and how.
+type Shell struct {
+	Enabled    bool          `key:"enabled" default:"false" doc:"Whether it may, with all that you may do yourself."`
+	Timeout    time.Duration `key:"timeout" default:"2m" range:"1s..1d" doc:"How long a command may take if the agent does not say."`
+	MaxTimeout time.Duration `key:"max_timeout" default:"10m" range:"1s..7d" doc:"How long it may say."`
+	Env        []string      `key:"env" is:"variable" doc:"Variables of the environment that commands get, beside the common ones such as PATH and HOME."`
+}
+
+// Compaction says when a conversation is compacted.
+type Compaction struct {
+	Mode         string        `key:"mode" default:"auto" allow:"auto|suggest|off" doc:"Whether it is done when it is due, only suggested, or only done when asked for."`
+	Fraction     float64       `key:"fraction" default:"0" range:"0..1" doc:"The part of the window above which it is due. 0 means that only reserve counts."`
+	Reserve      int64         `key:"reserve" default:"16384" range:"1.." doc:"How many tokens of the window are left free for the answer."`
+	ReserveFloor int64         `key:"reserve_floor" default:"20000" range:"0.." doc:"What reserve is raised to, though not above a quarter of the window. 0 means that it is not raised."`
+	KeepRecent   int64         `key:"keep_recent" default:"20000" range:"1.." doc:"About how many tokens of the latest messages are kept as they are."`
+	Failures     int           `key:"failures" default:"3" range:"1..100" doc:"After how many failures in a row it is only done when asked for."`
+	Timeout      time.Duration `key:"timeout" default:"2m" range:"1s..1h" doc:"How long a summary may take. When time is up the rest is summed up without a model."`
+}
+
+// MemoryFlush is the silent turn before a compaction.
+type MemoryFlush struct {
+	Enabled bool     `key:"enabled" default:"true" doc:"Whether there is one."`
+	Soft    int64    `key:"soft" default:"4000" range:"1.." doc:"How many tokens before the compaction it happens."`
+	System  string   `key:"system" doc:"What is added to the system prompt. Empty means firn's own words."`
+	Prompt  string   `key:"prompt" doc:"What the agent is told. Empty means firn's own words."`
+	Tools   []string `key:"tools" default:"memory_write" doc:"The tools it may use. If none of them is there, there is no such turn."`
+}
+
+// Pruning is how old tool results are shortened.
+type Pruning struct {
+	After         time.Duration `key:"after" default:"0" doc:"How long nothing must have been asked, so that the provider has forgotten what it was sent; 5m is usual. 0 means that nothing is shortened."`
+	KeepLast      int           `key:"keep_last" default:"3" range:"0.." doc:"How many of the assistant's last messages protect what comes after them."`
+	SoftRatio     float64       `key:"soft_ratio" default:"0.3" range:"0..1" doc:"How much of the window must be in use for results to be shortened."`
+	HardRatio     float64       `key:"hard_ratio" default:"0.5" range:"0..1" doc:"How much of it for them to be cleared."`
+	MinChars      int           `key:"min_chars" default:"50000" range:"0.." doc:"How many characters the results that may be cleared must have together for any of them to be."`
+	SoftMaxChars  int           `key:"soft_max_chars" default:"4000" range:"0.." doc:"How many characters a result may have and stay whole."`
+	SoftHeadChars int           `key:"soft_head_chars" default:"1500" range:"0.." doc:"How many are kept from the beginning of a longer one."`
+	SoftTailChars int           `key:"soft_tail_chars" default:"1500" range:"0.." doc:"How many are kept from its end."`
+	HardClear     bool          `key:"hard_clear" default:"true" doc:"Whether results are cleared at all."`
+	Placeholder   string        `key:"placeholder" default:"[Old tool result content cleared]" doc:"What is left of one that is cleared."`
+	Allow         []string      `key:"allow" doc:"The tools whose results may be touched. None means all; a * stands for any characters."`
+	Deny          []string      `key:"deny" doc:"Those whose results may not, even if they are allowed."`
+}

@@ -1,0 +1,237 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"strings"
+	"text/template"
+	"time"
+
+	"github.com/adhocore/gronx"
+)
+
+// checks say what is wrong with texts of certain kinds. Their errors say what
+// is wanted. Of what may hold a secret they do not repeat anything.
+var checks = map[string]func(text string) error{
+	"path":     checkPath,
+	"id":       checkID,
+	"channel":  checkChannel,
+	"model":    checkModel,
+	"variable": checkVariable,
+	"url":      checkURL,
+	"gateway":  checkGateway,
+	"listen":   checkListen,
+	"host":     checkHost,
+	"origin":   checkOrigin,
+	"store":    checkStore,
+	"zone":     checkZone,
+	"schedule": checkSchedule,
+	"template": checkTemplate,
+}
+
+// checkText checks a text of a kind. A kind without a check takes all.
+func checkText(kind, text string) error {
+	if check := checks[kind]; check != nil {
+		return check(text)
+	}
+	return nil
+}
+
+func checkPath(text string) error {
+	if strings.ContainsRune(text, 0) {
+		return errors.New("a path has no NUL in it")
+	}
+	if len(text) > 1 && text[0] == '~' && text[1] != '/' && text[1] != '\\' {
+		return fmt.Errorf("this is %s: of ~, only your own home is known", quoted(text))
+	}
+	return nil
+}
+
+var idForm = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
+
+func checkID(text string) error {
+	if !idForm.MatchString(text) {
+		return fmt.Errorf("this is %s, want small letters, digits, - and _, at most 64, not beginning with - or _", quoted(text))
+	}
+	return nil
+}
+
+func checkChannel(text string) error {
+	if text == "" || text != strings.ToLower(text) || strings.ContainsAny(text, " \t\r\n:") {
+		return fmt.Errorf("this is %s, want the name of a channel, in small letters", quoted(text))
+	}
+	return nil
+}
+
+func checkModel(text string) error {
+	provider, model, ok := strings.Cut(text, "/")
+	if !ok || checkID(provider) != nil || model == "" || strings.ContainsAny(model, " \t\r\n") {
+		return fmt.Errorf("this is %s, want provider/model", quoted(text))
+	}
+	return nil
+}
+
+var variableForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+
+func checkVariable(text string) error {
+	if !variableForm.MatchString(text) {
+		return errors.New("this is no name of a variable (what a variable holds does not belong here)")
+	}
+	return nil
+}
+
+func checkURL(text string) error {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		return errors.New("want a URL that begins with http:// or https://")
+	case u.User != nil:
+		return errors.New("a URL in the settings has no password in it; name a variable or a file that holds the key")
+	}
+	return nil
+}
+
+func checkGateway(text string) error {
+	if path, ok := strings.CutPrefix(text, "unix:"); ok {
+		if path == "" {
+			return errors.New("unix: is followed by the path of a socket")
+		}
+		return nil
+	}
+	if checkURL(text) != nil {
+		return errors.New("want a URL that begins with http:// or https://, without a password in it, or unix: and the path of a socket")
+	}
+	return nil
+}
+
+func checkListen(text string) error {
+	_, port, err := net.SplitHostPort(text)
+	if err != nil || port == "" {
+		return fmt.Errorf("this is %s, want an address and a port, such as 127.0.0.1:7766", quoted(text))
+	}
+	if _, err := net.LookupPort("tcp", port); err != nil || strings.Trim(port, "0123456789") != "" {
+		return fmt.Errorf("this is %s: there is no port %s", quoted(text), quoted(port))
+	}
+	return nil
+}
+
+// loopback reports whether only this machine reaches an address to listen on.
+func loopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	if host == "localhost" {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsLoopback()
+}
+
+func checkHost(text string) error {
+	if text != strings.ToLower(text) || strings.ContainsAny(text, " \t\r\n/@*") {
+		return fmt.Errorf("this is %s, want the name of a host, in small letters", quoted(text))
+	}
+	return nil
+}
+
+func checkOrigin(text string) error {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.User != nil || strings.TrimSuffix(text, "/") != u.Scheme+"://"+u.Host || text != u.Scheme+"://"+u.Host {
+		return errors.New("want an origin such as https://example.org, without a path")
+	}
+	return nil
+}
+
+func checkStore(text string) error {
+	if strings.HasPrefix(text, "file:") {
+		return nil
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "nats" && u.Scheme != "tls":
+		return errors.New("want file:, file: and a directory, or nats:// and a host")
+	case u.User != nil:
+		return errors.New("a URL in the settings has no password in it")
+	}
+	return nil
+}
+
+func checkZone(text string) error {
+	if _, err := time.LoadLocation(text); err != nil {
+		return fmt.Errorf("there is no time zone %s; they are called like Europe/Berlin", quoted(text))
+	}
+	return nil
+}
+
+func checkSchedule(text string) error {
+	fields := len(strings.Fields(text))
+	if !strings.HasPrefix(text, "@") && fields != 5 || !gronx.IsValid(text) {
+		return fmt.Errorf("this is %s, want five fields as in crontab (minute, hour, day, month, weekday), such as \"30 7 * * 1-5\", or @hourly, @daily, @weekly, @monthly", quoted(text))
+	}
+	return nil
+}
+
+func checkTemplate(text string) error {
+	if _, err := template.New("template").Parse(text); err != nil {
+		return fmt.Errorf("this is no template: %s", strings.TrimPrefix(err.Error(), "template: "))
+	}
+	return nil
+}
+
+// badKey is a key that no table has.
+type badKey struct{ message, hint string }
+
+func (b *badKey) Error() string {
+	if b.hint == "" {
+		return b.message
+	}
+	return b.message + "; " + b.hint
+}
+
+// secretKeys are names under which people write secrets.
+var secretKeys = regexp.MustCompile(`^(api_?)?(key|token)$|secret|passw|^auth|credential|^headers?$|bearer`)
+
+// unknownKey says that a table has no such key, and what was probably meant.
+func unknownKey(s *spec, path []string, key string) *badKey {
+	bad := &badKey{message: "there is no such setting"}
+	if secretKeys.MatchString(snake(key)) {
+		bad.message = "secrets do not belong into the settings"
+		bad.hint = secretHint(s)
+		return bad
+	}
+	if near := nearest(key, s.keys()); near != "" {
+		bad.hint = meant(joinPath(append(path[:len(path):len(path)], near)))
+	} else if elsewhere := find(snake(key)); elsewhere != "" {
+		bad.hint = meant(elsewhere)
+	}
+	return bad
+}
+
+// secretHint says where a secret of a table belongs.
+func secretHint(s *spec) string {
+	var names []string
+	for _, m := range s.members {
+		if strings.HasSuffix(m.key, "_env") || strings.HasSuffix(m.key, "_file") && m.key != "system_file" {
+			names = append(names, m.key)
+		}
+	}
+	if len(names) == 0 {
+		return "put it into a variable of the environment, or into a file"
+	}
+	return "name a variable or a file that holds it: " + strings.Join(names, ", ")
+}
+
+// find finds a setting by its last name, wherever it is.
+func find(key string) string {
+	for _, f := range Schema() {
+		if at := strings.LastIndexByte(f.Path, '.'); f.Path[at+1:] == key {
+			return f.Path
+		}
+	}
+	return ""
+}

@@ -1,0 +1,70 @@
+// Package config is firn's settings: what stands in firn.toml, in variables of
+// the environment that begin with FIRN_, and in flags. A flag goes before a
+// variable, a variable before the file, the file before the default that every
+// setting has. No file is needed.
+//
+// [Load] reads all of them into a [Config], plain values that nobody has to
+// check again. It finds everything that is wrong at once, each with its place
+// and with what was probably meant; see [Problems]. A key that is not known is
+// wrong too: what is misspelt would otherwise be silently without effect.
+//
+// The settings are described once, by the tags of the fields of Config. What
+// they are called, their defaults, what is allowed, their documentation
+// ([Markdown]) and the names of their variables all come from there.
+//
+// Secrets are never in the settings: they name a variable or a file, which
+// [Secret] reads. The package starts nothing, and remembers nothing.
+package config
+
+import (
+	"maps"
+	"slices"
+)
+
+// Config is what firn is set to. Use [Default] or [Load]: a setting that was
+// given as zero is zero, and means what its description says.
+//
+// A field that is nil, if it is a pointer, was not set, and something else
+// counts in its place.
+type Config struct {
+	Home         string              `key:"home" is:"path" default:"~/.firn" restart:"yes" doc:"The directory that everything is kept in."`
+	DefaultAgent string              `key:"default_agent" is:"id" default:"main" doc:"The agent that is meant if none is named."`
+	Client       Client              `key:"client" doc:"How commands reach a gateway."`
+	Gateway      Gateway             `key:"gateway" doc:"The daemon that owns the sessions."`
+	Store        Store               `key:"store" restart:"yes" doc:"How sessions are kept."`
+	Session      Session             `key:"session" doc:"Which session a message belongs to, and how long a session lasts."`
+	Bindings     []Binding           `key:"bindings" doc:"Which agent answers whom. Of several that fit, one that names a peer goes before one that names an account, and that before one that only names a channel. If none fits it is the default agent."`
+	Defaults     Agent               `key:"defaults" doc:"What every agent has unless its own table says otherwise. Tables are laid over each other key by key, lists are replaced."`
+	Agents       map[string]Agent    `key:"agents" name:"id" doc:"The agents, each in a table of its own, with the same keys as defaults. The default agent is there without one."`
+	Providers    map[string]Provider `key:"providers" name:"id" doc:"Who has models. Those that firn knows need no table, only a key in the environment."`
+	Models       map[string]Model    `key:"models" name:"model" doc:"What firn does not know of a model, or knows wrong, by provider/model in quotes."`
+	Cron         []Cron              `key:"cron" doc:"Jobs that run at certain times, each run in a fresh session."`
+	Hooks        map[string]Hook     `key:"hooks" name:"id" doc:"Addresses that other programs call to make an agent do something."`
+	Maintenance  Maintenance         `key:"maintenance" doc:"What is cleared away. By default nothing is: everything is kept. What is removed goes to the bin first. Sessions that run, are pinned, or belong to main keys and groups are never touched."`
+	Memory       Memory              `key:"memory" doc:"What agents note for good."`
+	Log          Log                 `key:"log" doc:"What the gateway tells of itself. The text of messages is never in it."`
+	Telemetry    Telemetry           `key:"telemetry" restart:"yes" doc:"Measures and traces. The text of messages is never in them."`
+}
+
+// Agent returns the settings of an agent, and whether it is known: the default
+// agent is, and those that have a table. For others they are [Config.Defaults].
+func (c Config) Agent(id string) (Agent, bool) {
+	a, ok := c.Agents[id]
+	if !ok {
+		return c.Defaults, id == c.DefaultAgent
+	}
+	return a, true
+}
+
+// AgentIDs names all known agents, the default agent first, the others sorted.
+func (c Config) AgentIDs() []string {
+	ids := slices.Sorted(maps.Keys(c.Agents))
+	ids = slices.DeleteFunc(ids, func(id string) bool { return id == c.DefaultAgent })
+	return append([]string{c.DefaultAgent}, ids...)
+}
+
+// Model returns the overrides of a model by the names of provider and model:
+// what models says goes before what the provider's own table says.
+func (c Config) Model(provider, model string) Model {
+	return c.Models[provider+"/"+model].over(c.Providers[provider].Models[model])
+}

@@ -1,0 +1,167 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"firn"
+	"firn/internal/vfs"
+)
+
+// Set writes a setting into the file and returns the settings as they are then.
+// Lists may be written with commas; tables stand in braces, as in the file.
+//
+// The text of the file stays as it is, but for the value: comments, order and
+// blank lines are kept. The file is read again, and replaced in one step. A
+// value that is wrong, or that would make something else wrong, is refused with
+// [Problems], and nothing is written. What the environment or a flag says still
+// goes before it; [Settings.Explain] tells.
+func (s *Settings) Set(path, value string) (*Settings, error) {
+	text, err := readText(s.path)
+	if err != nil {
+		return nil, err
+	}
+	changed, err := edit(s.path, text, path, value)
+	if err != nil {
+		return nil, err
+	}
+	_, before := assemble(s.path, text, s.vars, s.flags)
+	next, after := assemble(s.path, changed, s.vars, s.flags)
+	if fresh := newProblems(before, after); len(fresh) > 0 {
+		return nil, fresh
+	}
+	if err := replaceFile(vfs.OS{}, s.path, changed); err != nil {
+		return nil, fmt.Errorf("write the settings to %s: %w: %w", s.path, firn.ErrNotSaved, err)
+	}
+	return next, nil
+}
+
+// newProblems are those that were not there before, wherever they were.
+func newProblems(before, after Problems) Problems {
+	return slices.DeleteFunc(slices.Clone(after), func(p Problem) bool {
+		return slices.ContainsFunc(before, func(b Problem) bool { return b.Key == p.Key && b.Message == p.Message && b.Source == p.Source })
+	})
+}
+
+// replaceFile writes the file. If its name is a link, what it points at is
+// replaced.
+func replaceFile(fsys vfs.FS, path string, text []byte) error {
+	target, err := filepath.EvalSymlinks(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		target = path
+		if err := fsys.MkdirAll(filepath.Dir(path)); err != nil {
+			return err
+		}
+	case err != nil:
+		return err
+	}
+	return vfs.WriteFile(fsys, target, text)
+}
+
+// edit returns a file's text with a setting changed. Everything else it says
+// stays the same, or the edit is refused.
+func edit(file string, text []byte, path, value string) ([]byte, error) {
+	doc, problem := parseDocument(file, text)
+	if problem != nil {
+		return nil, Problems{*problem}
+	}
+	segments, err := splitPath(path)
+	if err != nil {
+		return nil, err
+	}
+	s, err := schema().at(segments)
+	if err != nil {
+		var bad *badKey
+		if errors.As(err, &bad) {
+			return nil, Problems{{Key: joinPath(segments), Message: bad.message, Hint: bad.hint}}
+		}
+		return nil, Problems{{Key: path, Message: err.Error()}}
+	}
+	spelt, err := respell(s, segments, value)
+	if err != nil {
+		return nil, err
+	}
+	changed, err := doc.with(segments, spelt)
+	if err != nil {
+		return nil, fmt.Errorf("change the setting %s: %w", path, err)
+	}
+	if !onlyChanged(doc, changed, segments) {
+		return nil, fmt.Errorf("change the setting %s: %w: it cannot be done without touching others; edit %s by hand", path, firn.ErrUnsupported, file)
+	}
+	return changed, nil
+}
+
+// respell checks a value that somebody gave as text, and spells it as it
+// stands in the file: as it was given, if that is possible.
+func respell(s *spec, path []string, value string) (string, error) {
+	n, bad := textNode(s, value, Origin{})
+	if bad != "" {
+		return "", Problems{{Key: joinPath(path), Message: bad}}
+	}
+	d := &decoder{}
+	v := reflect.New(s.typ).Elem()
+	under := *s
+	under.pointer = false
+	under.setDefault(v)
+	d.decode(&under, v, n, path)
+	if len(d.problems) > 0 {
+		return "", d.problems
+	}
+	switch s.kind {
+	case durationKind, bytesKind:
+		if strings.Trim(value, "0123456789") == "" {
+			return value, nil
+		}
+		return quoteText(strings.TrimSpace(value)), nil
+	case tableKind, mapKind, listKind:
+		if trimmed := strings.TrimSpace(value); strings.HasPrefix(trimmed, "[") || strings.HasPrefix(trimmed, "{") {
+			return trimmed, nil // what was left out stays so
+		}
+	}
+	return spell(&under, v), nil
+}
+
+// onlyChanged reports whether a text differs from a document in nothing but
+// what stands at a path.
+func onlyChanged(doc *document, text []byte, path []string) bool {
+	now, problem := parseDocument(doc.file, text)
+	if problem != nil || now.root.at(path) == nil {
+		return false
+	}
+	before, after := make(map[string]string), make(map[string]string)
+	doc.root.flatten(nil, path, before)
+	now.root.flatten(nil, path, after)
+	for at, value := range before {
+		if after[at] != value {
+			return false
+		}
+		delete(after, at)
+	}
+	for at := range after {
+		if at != "" && !bytes.HasPrefix([]byte(joinPath(path)+"."), []byte(at+".")) {
+			return false // a table above is all that may be new
+		}
+	}
+	return true
+}
+
+// flatten notes all that a node holds, but for what is at a path.
+func (n *node) flatten(at, but []string, into map[string]string) {
+	if slices.Equal(at, but) {
+		return
+	}
+	into[joinPath(at)] = shapeWords[n.shape] + " " + n.value
+	for name, m := range n.members {
+		m.flatten(append(slices.Clip(at), name), but, into)
+	}
+	for i, item := range n.items {
+		item.flatten(append(slices.Clip(at), itoa(i)), but, into)
+	}
+}

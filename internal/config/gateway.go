@@ -1,0 +1,99 @@
+package config
+
+import "time"
+
+// Client is how commands reach a gateway.
+type Client struct {
+	Gateway   string `key:"gateway" is:"gateway" doc:"Where the gateway is: a URL, or unix: and the path of its socket. Empty means the socket of the home, if somebody listens there, or else no gateway at all."`
+	TokenEnv  string `key:"token_env" is:"variable" default:"FIRN_TOKEN" doc:"The variable that holds the token for a gateway over TCP."`
+	TokenFile string `key:"token_file" is:"path" doc:"A file that holds the token, if the variable does not."`
+}
+
+// Gateway is how the daemon is reached and what it bears.
+type Gateway struct {
+	Socket         string        `key:"socket" is:"path" default:"<home>/gateway.sock" restart:"yes" doc:"The Unix socket it listens on. Empty means none."`
+	Listen         string        `key:"listen" is:"listen" restart:"yes" doc:"A TCP address it listens on too, such as 127.0.0.1:7766. Empty means none. Only a loopback address, unless allow_remote says so."`
+	AllowRemote    bool          `key:"allow_remote" default:"false" restart:"yes" doc:"Lets listen be an address that others on the network reach. Put TLS in front of it."`
+	AllowedHosts   []string      `key:"allowed_hosts" is:"host" doc:"Names that requests may call the gateway by, beside localhost and loopback addresses."`
+	AllowedOrigins []string      `key:"allowed_origins" is:"origin" doc:"Origins of web pages that may talk to it, beside its own pages."`
+	BodyLimit      Bytes         `key:"body_limit" default:"20mb" range:"1kb..2gb" doc:"How large the body of a request may be."`
+	HeaderTimeout  time.Duration `key:"header_timeout" default:"10s" range:"100ms..1h" restart:"yes" doc:"How long a client may take to send the head of a request."`
+	BodyTimeout    time.Duration `key:"body_timeout" default:"1m" range:"100ms..1d" restart:"yes" doc:"How long a client may take to send the whole request."`
+	IdleTimeout    time.Duration `key:"idle_timeout" default:"2m" range:"1s..1d" restart:"yes" doc:"How long a connection without a request stays open."`
+	Heartbeat      time.Duration `key:"heartbeat" default:"15s" range:"1s..1h" doc:"How often a quiet stream of events shows that it is alive."`
+	Drain          time.Duration `key:"drain" default:"30s" range:"0s..1h" doc:"How long turns that run may take to end when the gateway is told to stop. What is not done by then goes on after the next start."`
+	Clients        int           `key:"clients" default:"1000" range:"1..1000000" restart:"yes" doc:"How many clients may be connected at a time."`
+	Running        int           `key:"running" default:"0" range:"0..100000" doc:"How many turns may run at a time, in all sessions together. 0 means as many as are asked for."`
+	Resident       Bytes         `key:"resident" default:"256mb" range:"1mb.." doc:"How much of the ends of live sessions is kept in memory. What does not fit is read again when it is needed."`
+}
+
+// Store is how sessions are kept.
+type Store struct {
+	URL      string `key:"url" is:"store" default:"file:" doc:"Where: file: for the home, or file: and another directory; nats://host for a cluster."`
+	Sync     string `key:"sync" default:"turn" allow:"turn|always|never" doc:"When it is on disk: before anyone is told, with drafts of answers written later (turn) or just as soon (always), or whenever the system likes (never), so that a power cut may lose what was said."`
+	PartSize Bytes  `key:"part_size" default:"50mb" range:"4kb..1tb" doc:"When a transcript goes on in a new file."`
+	MaxBytes Bytes  `key:"max_bytes" default:"0" doc:"How large a transcript may become; beyond it nothing is taken any more. 0 means no limit."`
+}
+
+// Binding says which agent answers whom.
+type Binding struct {
+	Agent    string `key:"agent" is:"id" need:"yes" doc:"Who answers."`
+	Channel  string `key:"channel" need:"yes" doc:"The channel that a message comes from, such as telegram."`
+	Account  string `key:"account" doc:"The account on our side of the channel. Empty means any."`
+	PeerKind string `key:"peer_kind" allow:"|direct|group|channel" doc:"The kind of chat. Empty means any."`
+	Peer     string `key:"peer" doc:"The person, group or channel on the other side. Empty means any."`
+}
+
+// Cron is a job that runs at certain times.
+type Cron struct {
+	ID        string        `key:"id" is:"id" need:"yes" doc:"The name of the job: its sessions are under cron:<id>."`
+	Schedule  string        `key:"schedule" is:"schedule" need:"yes" doc:"When: five fields as in crontab (minute, hour, day, month, weekday), or @hourly, @daily, @weekly, @monthly."`
+	Zone      string        `key:"zone" is:"zone" doc:"The time zone of the schedule, such as Europe/Berlin. Empty means that of session.time_zone."`
+	Agent     string        `key:"agent" is:"id" doc:"Who runs it. Empty means the default agent."`
+	Message   string        `key:"message" need:"yes" doc:"What the agent is told."`
+	Model     string        `key:"model" is:"model" doc:"Who answers. Empty means the agent's model."`
+	Timeout   time.Duration `key:"timeout" default:"30m" range:"1s..7d" doc:"How long a run may take."`
+	Retention time.Duration `key:"retention" default:"0" doc:"How long the session of a run is kept before it is hidden. 0 means for ever."`
+	Enabled   bool          `key:"enabled" default:"true" doc:"Whether it runs at all."`
+	CatchUp   bool          `key:"catch_up" default:"false" doc:"Runs once after the gateway was down while it should have run."`
+}
+
+// Hook is an address that other programs call.
+type Hook struct {
+	Token    string `key:"token" need:"yes" doc:"The name of the token that lets in whoever calls it."`
+	Agent    string `key:"agent" is:"id" doc:"Who gets it. Empty means the default agent."`
+	Key      string `key:"key" doc:"The key of the session it goes to. Empty means a fresh session for each call, under hook:<uuid>."`
+	Template string `key:"template" is:"template" default:"{{.text}}" doc:"What the agent is told: a Go template over the JSON of the request."`
+	Model    string `key:"model" is:"model" doc:"Who answers. Empty means the agent's model."`
+	Enabled  bool   `key:"enabled" default:"true" doc:"Whether it may be called at all."`
+}
+
+// Maintenance is what is cleared away. Zero keeps.
+type Maintenance struct {
+	Mode                  string        `key:"mode" default:"warn" allow:"warn|enforce" doc:"Whether what follows is only reported or also done."`
+	PruneAfter            time.Duration `key:"prune_after" default:"0" doc:"How long ago a session must have been used last to be removed. 0 means never."`
+	MaxEntries            int           `key:"max_entries" default:"0" range:"0.." doc:"How many keys an agent may have; those used longest ago are removed. 0 means any number."`
+	MaxDiskBytes          Bytes         `key:"max_disk_bytes" default:"0" doc:"How much space sessions may take; the oldest are removed first. 0 means any."`
+	HighWater             float64       `key:"high_water" default:"0.8" range:"0.1..1" doc:"Down to which part of max_disk_bytes is cleared once it is passed."`
+	ResetArchiveRetention time.Duration `key:"reset_archive_retention" default:"0" doc:"How long sessions that a reset has ended are kept. 0 means for ever."`
+	Every                 time.Duration `key:"every" default:"1h" range:"1m..30d" doc:"How often it is looked."`
+}
+
+// Memory is what agents note for good.
+type Memory struct {
+	Enabled bool   `key:"enabled" default:"true" doc:"Whether agents have tools to note and find something."`
+	Dir     string `key:"dir" is:"path" default:"<home>/agents" doc:"The directory of the notes; each agent has its own in it, <agent>/workspace."`
+}
+
+// Log is what the gateway tells of itself.
+type Log struct {
+	Level  string `key:"level" default:"info" allow:"debug|info|warn|error" doc:"From which importance on."`
+	Format string `key:"format" default:"auto" allow:"auto|text|json" doc:"How it looks. Auto is text on a terminal and JSON elsewhere."`
+}
+
+// Telemetry is what other programs can measure.
+type Telemetry struct {
+	Metrics bool   `key:"metrics" default:"true" doc:"Whether /metrics tells numbers for Prometheus."`
+	Traces  string `key:"traces" default:"auto" allow:"auto|off" doc:"Whether spans are sent: auto sends them if the OTEL_ variables say where to."`
+	Service string `key:"service" default:"firn" doc:"What the process is called in traces."`
+}

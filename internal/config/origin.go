@@ -1,0 +1,53 @@
+package config
+
+import "fmt"
+
+// Layer is where a setting came from. Of several the later one counts.
+type Layer string
+
+// The layers, each over the one before it.
+const (
+	FromDefault     Layer = "default"
+	FromFile        Layer = "file"
+	FromEnvironment Layer = "environment"
+	FromFlag        Layer = "flag"
+)
+
+// Origin is the place that a setting came from.
+type Origin struct {
+	Layer Layer `json:"layer"`
+	// File, Line and Column tell the place in the file, counted from 1.
+	File   string `json:"file,omitempty"`
+	Line   int    `json:"line,omitempty"`
+	Column int    `json:"column,omitempty"`
+	// Name is the variable or the flag.
+	Name string `json:"name,omitempty"`
+}
+
+// String is the origin as people read it.
+func (o Origin) String() string {
+	switch o.Layer {
+	case FromFile:
+		if o.Line == 0 {
+			return o.File
+		}
+		return fmt.Sprintf("%s:%d", o.File, o.Line)
+	case FromEnvironment:
+		return "$" + o.Name
+	case FromFlag:
+		return "--" + o.Name
+	}
+	return string(FromDefault)
+}
+
+// problem makes a problem with what stands there.
+func (o Origin) problem(key, message, hint string) Problem {
+	p := Problem{Key: key, Message: message, Hint: hint}
+	switch o.Layer {
+	case FromFile:
+		p.File, p.Line, p.Column = o.File, o.Line, o.Column
+	case FromEnvironment, FromFlag:
+		p.Source = o.String()
+	}
+	return p
+}

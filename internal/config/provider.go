@@ -1,0 +1,63 @@
+package config
+
+import "time"
+
+// Provider is somebody who has models.
+type Provider struct {
+	Kind       string            `key:"kind" allow:"|anthropic|openai-chat|openai-responses|offline" doc:"The API it speaks. Empty means that of the provider of this name, which firn must know."`
+	URL        string            `key:"url" is:"url" doc:"Its base address, as far as the version. Empty means that of the provider of this name."`
+	KeyEnv     string            `key:"key_env" is:"variable" doc:"The variable that holds the key. Empty means the usual one of the provider of this name."`
+	KeyFile    string            `key:"key_file" is:"path" doc:"A file that holds the key, if the variable does not."`
+	HeadersEnv map[string]string `key:"headers_env" is:"variable" doc:"Headers to send with each request, and the variables that hold them."`
+	Stall      time.Duration     `key:"stall" default:"0" doc:"How long it may be silent in the middle of an answer. 0 means what is usual for it."`
+	Profile    string            `key:"profile" allow:"|mistral|gemini" doc:"Whose rules for conversations hold behind openai-chat. Empty means OpenAI's."`
+	Quirks     Quirks            `key:"quirks" doc:"Where a server behind openai-chat differs from others. What is left out is found out from its address."`
+	Models     map[string]Model  `key:"models" doc:"What firn does not know of its models, by their names."`
+}
+
+// Quirks are where servers behind OpenAI's older API differ. Nil and empty
+// leave it to us.
+type Quirks struct {
+	MaxTokensField string `key:"max_tokens_field" allow:"|max_tokens|max_completion_tokens" doc:"The member that bounds an answer."`
+	EffortField    string `key:"effort_field" allow:"|reasoning_effort|reasoning|none" doc:"The member that says how hard to think."`
+	StreamUsage    *bool  `key:"stream_usage" doc:"Whether usage must be asked for."`
+	Developer      *bool  `key:"developer" doc:"Whether the system prompt is said by developer, not by system."`
+	CacheKey       *bool  `key:"cache_key" doc:"Whether it takes a key that keeps the requests of a session together."`
+	ToolNames      *bool  `key:"tool_names" doc:"Whether results must name their tools."`
+}
+
+// Model is what somebody knows better of a model than firn. Nil is not known.
+type Model struct {
+	Window    *int64 `key:"window" range:"1.." doc:"How many tokens a request and its answer may have together."`
+	MaxOutput *int64 `key:"max_output" range:"0.." doc:"How many of them the answer may have."`
+	Price     Price  `key:"price" doc:"What it costs, in US dollars for a million tokens."`
+	Thinks    *bool  `key:"thinks" doc:"Whether it can be asked to think."`
+	Sees      *bool  `key:"sees" doc:"Whether it takes images."`
+}
+
+// Price is in US dollars for a million tokens. Nil is not known.
+type Price struct {
+	Input      *float64 `key:"input" range:"0.." doc:"What it is sent."`
+	Output     *float64 `key:"output" range:"0.." doc:"What it answers."`
+	CacheRead  *float64 `key:"cache_read" range:"0.." doc:"What it finds in its cache."`
+	CacheWrite *float64 `key:"cache_write" range:"0.." doc:"What it puts there."`
+}
+
+// over lays what m knows over what other knows.
+func (m Model) over(other Model) Model {
+	lay(&other.Window, m.Window)
+	lay(&other.MaxOutput, m.MaxOutput)
+	lay(&other.Price.Input, m.Price.Input)
+	lay(&other.Price.Output, m.Price.Output)
+	lay(&other.Price.CacheRead, m.Price.CacheRead)
+	lay(&other.Price.CacheWrite, m.Price.CacheWrite)
+	lay(&other.Thinks, m.Thinks)
+	lay(&other.Sees, m.Sees)
+	return other
+}
+
+func lay[T any](under **T, over *T) {
+	if over != nil {
+		*under = over
+	}
+}

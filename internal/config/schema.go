@@ -1,0 +1,311 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Field describes one setting.
+type Field struct {
+	// Path is its name: dots part tables, <name> stands for a name of your own
+	// and # for a number.
+	Path string `json:"path"`
+	// Type says in a few words what it is.
+	Type string `json:"type"`
+	// Default is what counts if nobody sets it, spelt as in the file; empty if
+	// there is none.
+	Default string `json:"default,omitempty"`
+	// Allowed lists what it may be, if that is a list; Range says how small and
+	// how large it may be.
+	Allowed []string `json:"allowed,omitempty"`
+	Range   string   `json:"range,omitempty"`
+	// Needed says that the table it is in must have it.
+	Needed bool `json:"needed,omitempty"`
+	// Restart says that a change counts only after the gateway was restarted.
+	Restart bool `json:"restart,omitempty"`
+	// Variable sets it in the environment; empty if no variable can.
+	Variable string `json:"variable,omitempty"`
+	// Description says what it is for.
+	Description string `json:"description"`
+	// Table says that it has settings in it, listed after it.
+	Table bool `json:"table,omitempty"`
+}
+
+// Schema describes all settings, in the order they are documented in. An agent
+// has those of defaults, which are not listed twice.
+func Schema() []Field {
+	var fields []Field
+	var list func(s *spec, path string)
+	list = func(s *spec, path string) {
+		for _, m := range s.members {
+			p := strings.TrimPrefix(path+"."+m.key, ".")
+			fields = append(fields, m.field(p))
+			switch {
+			case p == "agents":
+			case m.kind == tableKind:
+				list(m, p)
+			case m.kind == mapKind && m.elem.kind == tableKind:
+				list(m.elem, p+".<name>")
+			case m.kind == listKind && m.elem.kind == tableKind:
+				list(m.elem, p+".#")
+			}
+		}
+	}
+	list(schema(), "")
+	return fields
+}
+
+// kind is what a setting is made of.
+type kind int
+
+const (
+	textKind kind = iota
+	boolKind
+	intKind
+	floatKind
+	durationKind
+	bytesKind
+	listKind  // of elem
+	mapKind   // of names to elem
+	tableKind // of members
+)
+
+// spec is a setting as its field says.
+type spec struct {
+	kind kind
+	typ  reflect.Type // without the pointer
+	// pointer: the field points at it, nil if it is not set.
+	pointer bool
+	index   int // in the fields of its struct
+
+	key, doc, fallback string
+	// is names the check of the value, or of the values in it; name that of the
+	// names in a map.
+	is, name string
+	allow    []string
+	names    []string
+	limits   string
+	restart  bool
+	needed   bool
+
+	members []*spec
+	elem    *spec
+}
+
+var (
+	durationType = reflect.TypeFor[time.Duration]()
+	bytesType    = reflect.TypeFor[Bytes]()
+)
+
+// schema is the spec of a whole Config. It is never changed.
+var schema = sync.OnceValue(func() *spec { return tableSpec(reflect.TypeFor[Config](), false) })
+
+// tableSpec makes the spec of a struct from its tags.
+func tableSpec(t reflect.Type, restart bool) *spec {
+	s := &spec{kind: tableKind, typ: t, restart: restart}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		key, ok := f.Tag.Lookup("key")
+		if !ok {
+			continue
+		}
+		m := valueSpec(f.Type, f.Tag, restart || f.Tag.Get("restart") != "")
+		m.index, m.key, m.doc, m.fallback = i, key, f.Tag.Get("doc"), f.Tag.Get("default")
+		m.needed = f.Tag.Get("need") != ""
+		s.members = append(s.members, m)
+	}
+	return s
+}
+
+// valueSpec makes the spec of a field's type.
+func valueSpec(t reflect.Type, tag reflect.StructTag, restart bool) *spec {
+	pointer := t.Kind() == reflect.Pointer
+	if pointer {
+		t = t.Elem()
+	}
+	s := &spec{typ: t}
+	switch {
+	case t == durationType:
+		s.kind = durationKind
+	case t == bytesType:
+		s.kind = bytesKind
+	case t.Kind() == reflect.Struct:
+		s = tableSpec(t, restart)
+	case t.Kind() == reflect.Slice:
+		s.kind, s.elem = listKind, valueSpec(t.Elem(), tag, restart)
+	case t.Kind() == reflect.Map:
+		s.kind, s.elem = mapKind, valueSpec(t.Elem(), tag, restart)
+	default:
+		s.kind = scalars[t.Kind()]
+	}
+	s.pointer, s.restart = pointer, restart
+	s.is, s.name, s.limits = tag.Get("is"), tag.Get("name"), tag.Get("range")
+	s.allow, s.names = choices(tag, "allow"), choices(tag, "names")
+	return s
+}
+
+var scalars = map[reflect.Kind]kind{
+	reflect.String: textKind, reflect.Bool: boolKind, reflect.Int: intKind, reflect.Int64: intKind, reflect.Float64: floatKind,
+}
+
+// choices are the words of a tag.
+func choices(tag reflect.StructTag, name string) []string {
+	text, ok := tag.Lookup(name)
+	if !ok {
+		return nil
+	}
+	return strings.Split(text, "|")
+}
+
+// member finds a setting in a table by its key.
+func (s *spec) member(key string) *spec {
+	for _, m := range s.members {
+		if m.key == key {
+			return m
+		}
+	}
+	return nil
+}
+
+// keys are the keys of a table.
+func (s *spec) keys() []string {
+	keys := make([]string, len(s.members))
+	for i, m := range s.members {
+		keys[i] = m.key
+	}
+	return keys
+}
+
+// isTable reports whether it is written as one table or several, and not as
+// one value.
+func (s *spec) isTable() bool {
+	return s.kind == tableKind || (s.kind == listKind || s.kind == mapKind) && s.elem.kind == tableKind
+}
+
+// field describes a spec at a path.
+func (s *spec) field(path string) Field {
+	f := Field{
+		Path: path, Type: s.words(), Range: s.limits, Allowed: s.allow, Needed: s.needed, Restart: s.restart,
+		Description: s.doc, Table: s.isTable() || s.kind == mapKind,
+	}
+	if s.kind == mapKind {
+		f.Allowed = s.names
+	}
+	if !f.Table {
+		if !s.pointer && !s.needed {
+			f.Default = s.defaultText()
+		}
+		if !strings.ContainsAny(path, "#/") {
+			f.Variable = variable(path)
+		}
+	}
+	return f
+}
+
+// defaultText spells the default as it would stand in the file.
+func (s *spec) defaultText() string {
+	v := reflect.New(s.typ).Elem()
+	s.setDefault(v)
+	return spell(s, v)
+}
+
+// words say what a setting is.
+func (s *spec) words() string {
+	switch s.kind {
+	case boolKind:
+		return "true or false"
+	case intKind, floatKind:
+		return "number"
+	case durationKind:
+		return "time"
+	case bytesKind:
+		return "size"
+	case listKind:
+		if s.elem.kind == tableKind {
+			return "tables, any number"
+		}
+		return "list of " + plural[s.elem.words()]
+	case mapKind:
+		if s.elem.kind == tableKind {
+			return "tables by name"
+		}
+		return "by name: " + s.elem.words()
+	case tableKind:
+		return "table"
+	}
+	return texts[s.is]
+}
+
+// texts say what texts are.
+var texts = map[string]string{
+	"": "text", "path": "path", "id": "name", "model": "model", "variable": "name of a variable", "url": "URL", "zone": "time zone",
+	"gateway": "address", "listen": "address", "host": "host", "origin": "origin", "store": "URL", "schedule": "schedule", "template": "template",
+}
+
+var plural = map[string]string{
+	"text": "texts", "model": "models", "name of a variable": "names of variables", "host": "hosts", "origin": "origins",
+}
+
+// setDefault sets a value, and all that is in it, to the default. What points
+// at something is nil, and so are maps and lists without a default.
+func (s *spec) setDefault(v reflect.Value) {
+	if s.pointer && v.Kind() == reflect.Pointer {
+		v.SetZero()
+		return
+	}
+	switch s.kind {
+	case tableKind:
+		for _, m := range s.members {
+			m.setDefault(v.Field(m.index))
+		}
+		return
+	case mapKind:
+		v.SetZero()
+		return
+	case listKind:
+		v.SetZero()
+		if s.fallback != "" {
+			v.Set(reflect.ValueOf(strings.Split(s.fallback, ",")))
+		}
+		return
+	}
+	if s.fallback == "" {
+		v.SetZero()
+		return
+	}
+	// A test sees to it that every default is one of its kind.
+	_ = s.parse(v, s.fallback)
+}
+
+// variable is the name of the variable for a path.
+func variable(path string) string {
+	return "FIRN_" + strings.ToUpper(strings.ReplaceAll(path, ".", "__"))
+}
+
+// at finds the spec for a path that somebody wrote. For names and numbers it
+// does not ask whether there is such a one.
+func (s *spec) at(path []string) (*spec, error) {
+	for i, segment := range path {
+		switch s.kind {
+		case tableKind:
+			m := s.member(segment)
+			if m == nil {
+				return nil, unknownKey(s, path[:i], segment)
+			}
+			s = m
+		case mapKind:
+			s = s.elem
+		case listKind:
+			if s.elem.kind != tableKind {
+				return nil, fmt.Errorf("%s is a list: it is set as a whole", joinPath(path[:i]))
+			}
+			s = s.elem
+		default:
+			return nil, fmt.Errorf("%s is no table: it has no %s", joinPath(path[:i]), quoted(segment))
+		}
+	}
+	return s, nil
+}
