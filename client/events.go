@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"iter"
 	"strconv"
 
@@ -22,53 +23,61 @@ import (
 // good.
 func (c *Client) Events(ctx context.Context, id firn.ID, after firn.Pos) iter.Seq2[wire.Event, error] {
 	r := get(sessionPath(id, "events")...)
-	f := &follower{client: c, session: id, last: after}
-	return f.follow(ctx, func() request {
-		return r.withHeader("Last-Event-ID", strconv.FormatUint(uint64(f.last), 10))
-	})
+	return func(yield func(wire.Event, error) bool) {
+		f := &follower{client: c, session: id, last: after}
+		f.follow(ctx, func() request {
+			return r.withHeader("Last-Event-ID", strconv.FormatUint(uint64(f.last), 10))
+		}, yield)
+	}
 }
 
 // AllEvents follows what happens in all sessions, beside their logs, from now
 // on, until ctx ends. It makes the connection again as Events does; what
 // happened in between is missing, and an event [wire.Gap] says so.
 func (c *Client) AllEvents(ctx context.Context) iter.Seq2[wire.Event, error] {
-	f := &follower{client: c}
-	return f.follow(ctx, func() request { return get("v1", "events") })
+	return func(yield func(wire.Event, error) bool) {
+		f := &follower{client: c}
+		f.follow(ctx, func() request { return get("v1", "events") }, yield)
+	}
 }
 
 // follower follows events over any number of connections.
 type follower struct {
 	client  *Client
 	session firn.ID // empty for all
-	// last is the position of the last event of the log that was yielded.
-	last firn.Pos
+	// last is the position of the last event of the log that was yielded, fault
+	// that of the last fault that takes up no room.
+	last, fault firn.Pos
 	// opened: there was a connection. From then on it does not give up.
 	opened bool
+	// away: a gap was told, and nothing came since.
+	away bool
 	// failures counts the connections in a row that brought nothing.
 	failures int
 }
 
 // follow yields events until ctx ends. ask makes the request that goes on from
 // where the follower is.
-func (f *follower) follow(ctx context.Context, ask func() request) iter.Seq2[wire.Event, error] {
-	return func(yield func(wire.Event, error) bool) {
-		for ctx.Err() == nil {
-			again, err := f.connection(ctx, ask(), yield)
-			if err != nil {
-				yield(wire.Event{}, err)
-			}
-			if err != nil || !again {
-				return
-			}
-			if f.client.pauses.wait(ctx, f.failures) != nil {
-				return
-			}
-			f.failures++
+func (f *follower) follow(ctx context.Context, ask func() request, yield func(wire.Event, error) bool) {
+	for ctx.Err() == nil {
+		again, err := f.connection(ctx, ask(), yield)
+		if err != nil {
+			yield(wire.Event{}, err)
+		}
+		if err != nil || !again || ctx.Err() != nil {
+			return
+		}
+		if f.opened && !f.away {
+			f.away = true
 			// Who gathers deltas must know that some may be missing.
-			if f.opened && !yield(wire.Event{Name: wire.Gap, Session: f.session, Pos: f.last}, nil) {
+			if !yield(wire.Event{Name: wire.Gap, Session: f.session, Pos: f.last}, nil) {
 				return
 			}
 		}
+		if f.client.pauses.wait(ctx, f.failures) != nil {
+			return
+		}
+		f.failures++
 	}
 }
 
@@ -85,13 +94,13 @@ func (f *follower) connection(ctx context.Context, r request, yield func(wire.Ev
 		case err != nil:
 			return f.again(err)
 		case e.Name == wire.Gap:
-			return true, nil // the log is repeated from where we are
+			return true, nil // we were too slow; the log is told again from where we are
 		case e.Name == wire.Bye:
 			return yield(e, nil), nil
 		case f.seen(e):
 			continue
 		}
-		f.failures = 0
+		f.away, f.failures = false, 0
 		if !yield(e, nil) {
 			return false, nil
 		}
@@ -114,12 +123,23 @@ func (f *follower) again(err error) (bool, error) {
 // seen reports whether an event of the log was yielded before, and remembers it
 // if not.
 func (f *follower) seen(e wire.Event) bool {
-	if e.Pos == 0 || f.session == "" {
+	switch {
+	case e.Pos == 0 || f.session == "":
 		return false
-	}
-	if e.Pos <= f.last {
+	case e.Pos == f.last && e.Pos != f.fault && noExtent(e):
+		f.fault = e.Pos
+		return false
+	case e.Pos <= f.last:
 		return true
 	}
 	f.last = e.Pos
 	return false
+}
+
+// noExtent reports whether an event tells of a fault that takes up no room in
+// the log, such as two records with no line break between them. It stands where
+// the entry before it ends.
+func noExtent(e wire.Event) bool {
+	var entry wire.Entry
+	return json.Unmarshal(e.Data, &entry) == nil && entry.Gap != "" && entry.At == entry.Next
 }

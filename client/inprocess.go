@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"runtime/debug"
 	"strconv"
 	"sync"
 )
@@ -66,8 +65,10 @@ func (l *Local) RoundTrip(r *http.Request) (*http.Response, error) {
 		defer l.work.Done()
 		defer closeBody(r)
 		defer unlink()
-		defer stop()
 		a.finish(serve(l.handler, a, incoming(ctx, r)))
+		if stop() {
+			cancel(nil) // as servers do; what was written can still be read
+		}
 	}()
 	select {
 	case <-a.begun:
@@ -117,7 +118,7 @@ func serve(h http.Handler, w http.ResponseWriter, r *http.Request) (err error) {
 		case http.ErrAbortHandler: // on purpose: the connection breaks
 			err = io.ErrUnexpectedEOF
 		default:
-			err = &panicked{value: fell, stack: debug.Stack()}
+			err = &panicked{value: fell}
 		}
 	}()
 	h.ServeHTTP(w, r)
@@ -125,15 +126,10 @@ func serve(h http.Handler, w http.ResponseWriter, r *http.Request) (err error) {
 }
 
 // panicked says that a handler panicked.
-type panicked struct {
-	value any
-	stack []byte
-}
+type panicked struct{ value any }
 
-// Error names the value and where it happened.
-func (p *panicked) Error() string {
-	return fmt.Sprintf("the gateway failed inside: %v\n%s", p.value, p.stack)
-}
+// Error names what it panicked with.
+func (p *panicked) Error() string { return fmt.Sprintf("the gateway failed inside: %v", p.value) }
 
 // answer is what a handler writes into and a caller reads from.
 type answer struct {

@@ -57,7 +57,7 @@ type turnStream struct {
 }
 
 // run listens until the turn is over, over as many connections as the request
-// may be sent.
+// may be sent. One that ended because we were too slow does not count.
 func (s *turnStream) run(ctx context.Context, body []byte) {
 	for failures := 0; ; {
 		over, slow, err := s.connection(ctx, body)
@@ -67,11 +67,15 @@ func (s *turnStream) run(ctx context.Context, body []byte) {
 		if !slow {
 			failures++
 		}
-		if failures >= s.request.tries || err != nil && !worthRepeating(s.request, err) || s.client.pauses.wait(ctx, failures) != nil {
+		if failures >= s.request.tries || !worthRepeating(s.request, err) {
 			s.yield(wire.Event{}, err)
 			return
 		}
 		if s.began && !s.yield(wire.Event{Name: wire.Gap, Session: s.session}, nil) {
+			return
+		}
+		if s.client.pauses.wait(ctx, failures) != nil {
+			s.yield(wire.Event{}, s.client.broken(ctx, s.request, err))
 			return
 		}
 	}

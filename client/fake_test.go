@@ -1,0 +1,302 @@
+package client_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"firn"
+	"firn/client"
+	"firn/internal/sse"
+	"firn/wire"
+)
+
+// pipeNet is a network in memory, so that real servers and real connections can
+// live on a clock that tests turn.
+type pipeNet struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func newPipeNet() *pipeNet {
+	return &pipeNet{conns: make(chan net.Conn), closed: make(chan struct{})}
+}
+
+func (p *pipeNet) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipeNet) Close() error   { p.once.Do(func() { close(p.closed) }); return nil }
+func (p *pipeNet) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "pipe"} }
+
+func (p *pipeNet) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	here, there := net.Pipe()
+	select {
+	case p.conns <- there:
+		return here, nil
+	case <-p.closed:
+		return nil, &net.OpError{Op: "dial", Net: "pipe", Err: net.ErrClosed}
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// serve serves a handler over a network in memory, and returns a client of it.
+// Both are gone when the test ends; in a bubble of synctest nothing of them can
+// be left behind.
+func serve(t *testing.T, h http.Handler) *client.Client {
+	t.Helper()
+	network := newPipeNet()
+	server := &http.Server{Handler: h}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		server.Serve(network)
+	}()
+	transport := &http.Transport{DialContext: network.dial}
+	c := newClient(t, client.Options{Address: "http://gateway.test", Transport: transport})
+	t.Cleanup(func() {
+		c.Close()
+		server.Close()
+		<-done
+	})
+	return c
+}
+
+func newClient(t *testing.T, o client.Options) *client.Client {
+	t.Helper()
+	c, err := client.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// fault is something that goes wrong with a connection that streams events.
+type fault string
+
+const (
+	abort fault = "abort" // the connection breaks
+	tear  fault = "tear"  // it breaks in the middle of an event
+	end   fault = "end"   // it ends as if all were well
+	slow  fault = "slow"  // the gateway says that we were too slow
+	bye   fault = "bye"   // the gateway goes away
+	mute  fault = "mute"  // nothing comes any more
+	busy  fault = "busy"  // the gateway refuses for now
+	page  fault = "page"  // a proxy answers instead
+)
+
+var allFaults = []fault{abort, tear, end, slow, bye, mute, busy, page}
+
+// mishap is a fault after so many events of a connection.
+type mishap struct {
+	fault fault
+	after int
+	// before is how many events that were seen are told again.
+	before int
+}
+
+// fake is a gateway that speaks the protocol for one session and has mishaps:
+// the first with the first connection, and so on. Then all is well.
+type fake struct {
+	mu      sync.Mutex
+	log     []wire.Event
+	grown   chan struct{} // closed and replaced when the log grows
+	mishaps []mishap
+	// resumed are the positions that connections asked to go on from.
+	resumed []string
+	// turns are the requests for turns that came.
+	turns []wire.Turn
+	// script is what is told of a turn.
+	script []wire.Event
+}
+
+const session firn.ID = "0199-test"
+
+func newFake(entries int, mishaps ...mishap) *fake {
+	f := &fake{grown: make(chan struct{}), mishaps: mishaps}
+	for range entries {
+		f.append()
+	}
+	return f
+}
+
+// append adds an entry to the log.
+func (f *fake) append() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := len(f.log) + 1
+	at, next := firn.Pos((n-1)*100), firn.Pos(n*100)
+	line := fmt.Sprintf(`{"type":"message","id":"e%d","text":"<&>"}`, n)
+	e := newEvent(wire.EntryAppended, wire.Entry{At: at, Next: next, Line: json.RawMessage(line)})
+	e.Pos = next
+	f.log = append(f.log, e)
+	close(f.grown)
+	f.grown = make(chan struct{})
+}
+
+func newEvent(name string, data any) wire.Event {
+	raw, err := json.Marshal(data)
+	if err != nil {
+		panic(err)
+	}
+	return wire.Event{Name: name, Session: session, Data: raw}
+}
+
+func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	m := f.next(r)
+	switch m.fault {
+	case busy:
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		fmt.Fprint(w, `{"error":{"kind":"closing","message":"going away"}}`)
+		return
+	case page:
+		w.Header().Set("Content-Type", "text/html")
+		w.WriteHeader(http.StatusBadGateway)
+		fmt.Fprint(w, "<html>bad gateway</html>")
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	s := &teller{w: w, r: r, mishap: m}
+	if strings.HasSuffix(r.URL.Path, "/turns") {
+		f.tellTurn(s)
+	} else {
+		f.tellLog(s)
+	}
+}
+
+// next counts a connection and returns its mishap.
+func (f *fake) next(r *http.Request) mishap {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.resumed = append(f.resumed, r.Header.Get("Last-Event-ID"))
+	if strings.HasSuffix(r.URL.Path, "/turns") {
+		var t wire.Turn
+		if err := json.NewDecoder(r.Body).Decode(&t); err != nil {
+			panic(err)
+		}
+		f.turns = append(f.turns, t)
+	}
+	m := mishap{after: -1}
+	if len(f.mishaps) > 0 {
+		m, f.mishaps = f.mishaps[0], f.mishaps[1:]
+	}
+	return m
+}
+
+// tellLog tells the log after the position that was asked for, a delta before
+// each entry, and then what is added to it.
+func (f *fake) tellLog(s *teller) {
+	after, err := strconv.ParseUint(s.r.Header.Get("Last-Event-ID"), 10, 64)
+	if err != nil {
+		panic(err)
+	}
+	i := max(int(after/100)-s.mishap.before, 0)
+	for {
+		f.mu.Lock()
+		todo, grown := f.log[i:], f.grown
+		f.mu.Unlock()
+		for _, e := range todo {
+			if !s.tell(newEvent(wire.DeltaText, wire.Delta{Text: "so"})) || !s.tell(e) {
+				return
+			}
+			i++
+		}
+		s.flush()
+		select {
+		case <-grown:
+		case <-s.r.Context().Done():
+			return
+		}
+	}
+}
+
+// tellTurn tells of a turn.
+func (f *fake) tellTurn(s *teller) {
+	for _, e := range f.script {
+		if !s.tell(e) {
+			return
+		}
+	}
+}
+
+// teller tells events until its mishap.
+type teller struct {
+	w      http.ResponseWriter
+	r      *http.Request
+	mishap mishap
+	told   int
+}
+
+func (s *teller) flush() { http.NewResponseController(s.w).Flush() }
+
+// tell tells an event, or lets the mishap happen and reports false.
+func (s *teller) tell(e wire.Event) bool {
+	if s.mishap.fault != "" && s.told == s.mishap.after {
+		s.fail(e)
+		return false
+	}
+	s.told++
+	s.w.Write(spell(e))
+	s.flush()
+	return true
+}
+
+// fail is the mishap.
+func (s *teller) fail(e wire.Event) {
+	switch s.mishap.fault {
+	case tear:
+		whole := spell(e)
+		s.w.Write(whole[:len(whole)-1])
+		s.flush()
+		panic(http.ErrAbortHandler)
+	case abort:
+		s.flush()
+		panic(http.ErrAbortHandler)
+	case slow:
+		s.w.Write(spell(wire.Event{Name: wire.Gap, Session: session}))
+	case bye:
+		s.w.Write(spell(wire.Event{Name: wire.Bye, Session: session}))
+	case mute:
+		s.flush()
+		<-s.r.Context().Done()
+	}
+}
+
+// spell writes an event as the gateway does.
+func spell(e wire.Event) []byte {
+	data, err := json.Marshal(e)
+	if err != nil {
+		panic(err)
+	}
+	out := sse.Event{Name: e.Name, Data: data}
+	if e.Pos > 0 {
+		out.ID = strconv.FormatUint(uint64(e.Pos), 10)
+	}
+	return sse.Append(nil, out)
+}
+
+// must writes JSON.
+func must(v any) []byte {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return data
+}
+
+// readJSON reads the body of a request.
+func readJSON(r *http.Request, v any) error { return json.NewDecoder(r.Body).Decode(v) }
