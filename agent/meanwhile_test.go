@@ -76,22 +76,36 @@ func TestSpokenBesideAnAppend(t *testing.T) {
 	b.accepted()
 }
 
-// butting is a store in which the user speaks right before a message of some
-// role is written, once.
+// butting is a store in which the user speaks right before an entry is
+// written, once: a message of that role, or one of ours of that type.
 type butting struct {
 	*memstore.Store
-	in   *workbench
-	role firn.Role
-	text string
+	in     *workbench
+	role   firn.Role
+	custom string
+	text   string
 }
 
 func (s *butting) Append(ctx context.Context, id firn.ID, expect firn.Pos, entries ...firn.Entry) (firn.Pos, error) {
-	if m, ok := entries[len(entries)-1].Body.(*firn.Message); ok && m.Role == s.role && s.text != "" {
-		text := s.text
+	if text := s.text; text != "" && s.waitsFor(entries[len(entries)-1]) {
 		s.text = ""
 		s.in.speak(text)
 	}
 	return s.Store.Append(ctx, id, expect, entries...)
+}
+
+func (s *butting) AppendDeferred(ctx context.Context, id firn.ID, expect firn.Pos, entries ...firn.Entry) (firn.Pos, error) {
+	return s.Append(ctx, id, expect, entries...)
+}
+
+func (s *butting) waitsFor(e firn.Entry) bool {
+	switch b := e.Body.(type) {
+	case *firn.Message:
+		return s.role != "" && b.Role == s.role
+	case *firn.Custom:
+		return s.custom != "" && b.Type == s.custom
+	}
+	return false
 }
 
 // TestSpokenBesideATool sees that what the user says while a tool runs is part

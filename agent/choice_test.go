@@ -1,0 +1,259 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"firn"
+	"firn/agent"
+	"firn/provider"
+	"firn/provider/scripted"
+	"firn/store"
+	"firn/tool"
+)
+
+// other makes a second model that the session can choose.
+func other(b *workbench, steps ...scripted.Step) *scripted.Model {
+	info := scripted.Info()
+	info.Name = "other"
+	second := scripted.New(info, steps...)
+	b.Models = func(p, m string) (provider.Model, error) {
+		if p == info.Provider && m == info.Name {
+			return second, nil
+		}
+		return nil, fmt.Errorf("no model %s/%s: %w", p, m, firn.ErrNotFound)
+	}
+	return second
+}
+
+// TestModelGone has a session that chose a model which is not to be had any
+// more: the agent's own answers, and the user is told.
+func TestModelGone(t *testing.T) {
+	b := play(t, scripted.Say("I do."))
+	other(b)
+	gone := firn.NewEntry(&firn.ModelChange{Provider: "acme", Model: "gone"})
+	if _, err := b.Store.Append(t.Context(), b.id, store.Any, gone); err != nil {
+		t.Fatal(err)
+	}
+	events, err := b.run(t.Context(), agent.Say("Who answers?"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(events, func(e agent.Event) bool {
+		n, ok := e.(agent.Notice)
+		return ok && strings.Contains(n.Text, "acme/gone") && strings.Contains(n.Text, "scripted answers")
+	}) {
+		t.Errorf("it is not told: %v", kinds(events))
+	}
+	want(t, b.log(), "user: Who answers?", "assistant: I do.")
+	b.Model = nil
+	if _, err := b.run(t.Context(), agent.Say("And now?")); !errors.Is(err, firn.ErrNotFound) {
+		t.Errorf("without a model of its own the error is %v", err)
+	}
+	checkClosed(t, b)
+}
+
+// TestUnknownThinking has a session with a level of thinking that we do not
+// know: it is as if it had none.
+func TestUnknownThinking(t *testing.T) {
+	b := play(t, scripted.Say("Fine."))
+	b.Thinking = provider.ThinkLow
+	if _, err := b.Store.Append(t.Context(), b.id, store.Any, firn.NewEntry(&firn.ThinkingChange{Level: "ultra"})); err != nil {
+		t.Fatal(err)
+	}
+	b.say("go")
+	if level := b.model.Requests()[0].Thinking; level != provider.ThinkLow {
+		t.Errorf("it thinks %q", level)
+	}
+}
+
+// TestOverrideSurvivesCompaction sees that what was chosen holds when the
+// entry that says so is summarised.
+func TestOverrideSurvivesCompaction(t *testing.T) {
+	b := playOn(t, small(8000, talkative))
+	second := other(b, scripted.Forever(scripted.Say("I am the other.")))
+	b.say("one")
+	chosen := agent.Override{Provider: "scripted", Model: "other", Thinking: provider.ThinkHigh, Verbose: "on"}
+	if err := b.Override(t.Context(), b.id, chosen); err != nil {
+		t.Fatal(err)
+	}
+	b.Summarizer, b.Compaction.KeepRecent = b.model, 1000
+	for range 2 {
+		seed(t, b, 12)
+		if _, err := b.Compact(t.Context(), b.id, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out := b.say("two"); out.Text != "I am the other." {
+		t.Errorf("%q answered", out.Text)
+	}
+	if level := second.Requests()[0].Thinking; level != provider.ThinkHigh {
+		t.Errorf("it thinks %q", level)
+	}
+	if items := len(second.Requests()[0].Window.Items); items > 20 {
+		t.Errorf("%d messages are sent: nothing was compacted", items)
+	}
+}
+
+// TestWrongOverrides are refused, and nothing is written.
+func TestWrongOverrides(t *testing.T) {
+	b := play(t, scripted.Say("Fine."))
+	other(b)
+	b.say("one")
+	before := len(b.entries())
+	for name, c := range map[string]struct {
+		agent.Override
+		want error
+	}{
+		"nothing":                {agent.Override{}, firn.ErrInvalid},
+		"a model without a host": {agent.Override{Model: "other"}, firn.ErrInvalid},
+		"a host without a model": {agent.Override{Provider: "scripted"}, firn.ErrInvalid},
+		"an unknown model":       {agent.Override{Provider: "acme", Model: "gone"}, firn.ErrNotFound},
+		"thinking too hard":      {agent.Override{Thinking: "ultra"}, firn.ErrInvalid},
+		"half verbose":           {agent.Override{Verbose: "maybe"}, firn.ErrInvalid},
+		"half of it wrong":       {agent.Override{Thinking: provider.ThinkHigh, Verbose: "maybe"}, firn.ErrInvalid},
+	} {
+		if err := b.Override(t.Context(), b.id, c.Override); !errors.Is(err, c.want) {
+			t.Errorf("%s: the error is %v", name, err)
+		}
+	}
+	b.Models = nil
+	if err := b.Override(t.Context(), b.id, agent.Override{Provider: "scripted", Model: "other"}); !errors.Is(err, firn.ErrUnsupported) {
+		t.Errorf("without a choice the error is %v", err)
+	}
+	if err := b.Override(t.Context(), firn.NewID(), agent.Override{Verbose: "on"}); !errors.Is(err, firn.ErrNotFound) {
+		t.Errorf("of a session that is not there the error is %v", err)
+	}
+	if n := len(b.entries()) - before; n != 0 {
+		t.Errorf("%d entries were written", n)
+	}
+}
+
+// TestSummarizer sees that summaries are made by who shall make them, and the
+// answers by the agent's model.
+func TestSummarizer(t *testing.T) {
+	b := playOn(t, small(8000, talkative))
+	summarizer := scripted.New(scripted.Info(), scripted.Forever(scripted.Say("## Goal\nTo sum up.\n## Progress\nMuch was said.")))
+	b.Summarizer = summarizer
+	seed(t, b, 20)
+	b.say("go")
+	first := b.entries()[1].ID
+	if _, err := b.Move(t.Context(), b.id, first, true); err != nil {
+		t.Fatal(err)
+	}
+	if compactions(b) != 1 || len(summarizer.Requests()) < 2 {
+		t.Errorf("%d compactions, %d summaries", compactions(b), len(summarizer.Requests()))
+	}
+	if asked := purposes(b.model); asked[provider.ForSummary] != 0 || asked[provider.ForTurn] != 1 {
+		t.Errorf("the agent's model was asked %v", asked)
+	}
+	if asked := purposes(summarizer); asked[provider.ForSummary] != len(summarizer.Requests()) {
+		t.Errorf("the summarizer was asked %v", asked)
+	}
+}
+
+// purposes counts what a model was asked for.
+func purposes(m *scripted.Model) map[provider.Purpose]int {
+	asked := map[provider.Purpose]int{}
+	for _, req := range m.Requests() {
+		asked[req.Purpose]++
+	}
+	return asked
+}
+
+// TestResultBudget bounds the results that are sent: the oldest give way, and
+// the log has them whole.
+func TestResultBudget(t *testing.T) {
+	long := strings.Repeat("0123456789", 300)
+	var steps []scripted.Step
+	for i := range 8 {
+		steps = append(steps, scripted.Call(fmt.Sprint(i), "echo", arg(fmt.Sprint(i, " ", long))))
+	}
+	b := play(t, append(steps, scripted.Say("Fine."))...)
+	b.Tools = []tool.Tool{echo("echo")}
+	b.ResultBudget = 10_000
+	b.say("go")
+	results, sent := 0, b.model.Requests()[8].Window
+	for _, it := range sent.Items {
+		if r, ok := it.Message.Parts[0].(firn.ToolResult); ok {
+			results += len(firn.JoinText(r.Content))
+		}
+	}
+	if results > b.ResultBudget || results < 9000 {
+		t.Errorf("%d characters of results are sent", results)
+	}
+	for i := range 8 {
+		result := fmt.Sprint("=", i, " ", long)
+		if strings.Contains(b.sent(8), result) != (i >= 5) {
+			t.Errorf("result %d is sent, or it is not", i)
+		}
+		if !strings.Contains(b.log(), result) {
+			t.Errorf("result %d is not in the log", i)
+		}
+	}
+	b.accepted()
+}
+
+// TestImages sees that images go to a model that sees and to one of which that
+// is not known, and not to one that is known not to.
+func TestImages(t *testing.T) {
+	const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+	for name, c := range map[string]struct {
+		sees, assumed bool
+		want          int
+	}{
+		"sees": {true, false, 1}, "is blind": {false, false, 0}, "is not known": {false, true, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			info := scripted.Info()
+			info.Sees, info.Assumed = c.sees, c.assumed
+			b := playOn(t, scripted.New(info, scripted.Say("Fine.")))
+			in := agent.Say("What is this?")
+			in.Parts = append(in.Parts, firn.Image{MimeType: "image/png", Data: pixel})
+			if _, err := b.run(t.Context(), in); err != nil {
+				t.Fatal(err)
+			}
+			sent := 0
+			for _, p := range b.model.Requests()[0].Window.Items[0].Message.Parts {
+				if _, ok := p.(firn.Image); ok {
+					sent++
+				}
+			}
+			if sent != c.want {
+				t.Errorf("%d images are sent", sent)
+			}
+			b.accepted()
+		})
+	}
+}
+
+// TestHiddenDrafts hides an answer that was kept while it came: no piece of it
+// comes back as an answer that was cut off.
+func TestHiddenDrafts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := scripted.Say(strings.Repeat("The secret is 42. ", 40))
+		slow.Delay = 100 * time.Millisecond
+		b := play(t, slow, scripted.Say("Fine."))
+		out := b.say("one")
+		if drafted(b) == "" {
+			t.Fatal("no drafts were kept, so this proves nothing")
+		}
+		if _, err := b.Store.Append(context.Background(), b.id, store.Any, firn.Hide(out.Entry)); err != nil {
+			t.Fatal(err)
+		}
+		events, err := b.run(t.Context(), agent.Say("two"))
+		if err != nil || events[0].(agent.Started).Recovered {
+			t.Errorf("%+v, %v", events[0], err)
+		}
+		if n := strings.Count(b.log(), "assistant: The secret"); n != 1 {
+			t.Errorf("it is there %d times", n)
+		}
+		want(t, b.sent(1), "user: one two")
+	})
+}

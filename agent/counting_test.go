@@ -1,0 +1,204 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"testing"
+
+	"firn"
+	"firn/agent"
+	"firn/provider"
+	"firn/provider/scripted"
+	"firn/store"
+	"firn/store/memstore"
+	"firn/tool"
+)
+
+// counted is what the session used, and sees that counting it anew gives the
+// same.
+func counted(t *testing.T, b *workbench) agent.Counters {
+	t.Helper()
+	b.Wait()
+	c, err := agent.Count(t.Context(), b.Store, b.id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var whole agent.Counters
+	for _, e := range b.entries() {
+		whole.Add(e)
+	}
+	if whole != c {
+		t.Errorf("counted are %+v, and anew %+v", c, whole)
+	}
+	return c
+}
+
+// counters reports whether the session ends with what it used.
+func counters(b *workbench) bool {
+	all := b.entries()
+	c, ok := all[len(all)-1].Body.(*firn.Custom)
+	return ok && c.Type == "firn.counters"
+}
+
+// priced makes the answer of a step cost something.
+func priced(s scripted.Step) scripted.Step {
+	s.Usage = &firn.Usage{Input: 100, Output: 10, CacheRead: 1, CacheWrite: 2, Total: 113, Cost: firn.Cost{Total: 0.25}}
+	return s
+}
+
+// TestEverythingCounts sees that what is asked beside the turn counts as the
+// answers do: the title, the notes, the summary.
+func TestEverythingCounts(t *testing.T) {
+	b := playOn(t, small(8000, shortly))
+	asked := map[provider.Purpose]int{}
+	b.Model = pricing{b.model, asked}
+	b.Tools = []tool.Tool{echo("memory_write")}
+	b.NoTitles = false
+	b.say("Hello.")
+	b.Wait()
+	seed(t, b, 12)
+	b.say("go")
+	c := counted(t, b)
+	total := 0
+	for _, purpose := range []provider.Purpose{provider.ForTurn, provider.ForTitle, provider.ForFlush, provider.ForSummary} {
+		if asked[purpose] == 0 {
+			t.Errorf("it was never asked for %q", purpose)
+		}
+		total += asked[purpose]
+	}
+	n, answers := int64(total), total-asked[provider.ForSummary]+1 // those of a compaction count as one
+	wanted := agent.Counters{Input: 100 * n, Output: 10 * n, CacheRead: n, CacheWrite: 2 * n, Cost: 0.25 * float64(n), Answers: answers, Turns: 14, Compactions: 1, Window: 113}
+	if c != wanted {
+		t.Errorf("counted are %+v, want %+v", c, wanted)
+	}
+}
+
+// pricing is a model all of whose answers cost the same.
+type pricing struct {
+	provider.Model
+	asked map[provider.Purpose]int
+}
+
+func (p pricing) Stream(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
+	p.asked[req.Purpose]++
+	return func(yield func(provider.Event, error) bool) {
+		for e, err := range p.Model.Stream(ctx, req) {
+			if done, ok := e.(provider.Done); ok {
+				done.Message.Usage = priced(scripted.Step{}).Usage
+				e = done
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// TestStoppedFlushCounts stops a turn while notes are taken: what was asked by
+// then was paid for.
+func TestStoppedFlushCounts(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	b := full(t)
+	b.Tools = []tool.Tool{tool.Func("memory_write", "", nil, func(context.Context, json.RawMessage) (tool.Result, error) {
+		cancel()
+		return tool.TextResult("noted"), nil
+	})}
+	if _, err := b.run(ctx, agent.Say("go")); !errors.Is(err, context.Canceled) {
+		t.Errorf("the error is %v", err)
+	}
+	if c := counted(t, b); c.Answers != 1 || c.Output == 0 {
+		t.Errorf("counted are %+v", c)
+	}
+	if n := len(b.model.Requests()); n != 1 {
+		t.Errorf("it was asked %d times", n)
+	}
+}
+
+// TestBrokenAnswersDoNotCount interrupts an answer: nobody knows what it cost,
+// and the one after it counts once.
+func TestBrokenAnswersDoNotCount(t *testing.T) {
+	hello := priced(scripted.Say("Hello, who are you and what do you want?"))
+	b := play(t, scripted.Cut(2, hello), hello, scripted.Hang(2, hello), hello)
+	b.say("one")
+	stop := errors.New("stop")
+	if _, err := stopAt(b, 2, stop, func() {}); !errors.Is(err, stop) { // in the middle of the answer
+		t.Errorf("the error is %v", err)
+	}
+	b.say("three")
+	if c := counted(t, b); c.Answers != 2 || c.Input != 200 || c.Turns != 3 {
+		t.Errorf("counted are %+v", c)
+	}
+	if !counters(b) {
+		t.Error("the session does not end with what it used")
+	}
+}
+
+// TestOldSessionIsCounted has a long session that was never counted: the turn
+// does not wait for it, and when the background is done the next one need not
+// count again.
+func TestOldSessionIsCounted(t *testing.T) {
+	b := playOn(t, small(200_000, shortly))
+	for range 6 {
+		var entries []firn.Entry
+		for i := range 250 {
+			said := firn.AssistantText("yes")
+			said.Body.(*firn.Message).Usage = &firn.Usage{Input: 2, Output: 1, Total: 3}
+			entries = append(entries, firn.UserText(fmt.Sprint("asked ", i)), said)
+		}
+		if _, err := b.Store.Append(t.Context(), b.id, store.Any, entries...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.Turns = 5
+	b.say("one")
+	b.Wait()
+	if !counters(b) {
+		t.Error("the session does not end with what it used")
+	}
+	if c := counted(t, b); c.Turns != 1501 || c.Answers != 1501 {
+		t.Errorf("counted are %+v", c)
+	}
+	reads := &counting{Store: b.mem()}
+	if c, err := agent.Count(t.Context(), reads, b.id); err != nil || c.Turns != 1501 || reads.records > 10 {
+		t.Errorf("after %d records, %+v, %v", reads.records, c, err)
+	}
+}
+
+// TestCountersGiveWay has somebody else write behind the turn before it is
+// counted: what is counted later is right all the same.
+func TestCountersGiveWay(t *testing.T) {
+	b := play(t, scripted.Forever(priced(scripted.Say("Fine."))))
+	b.Store = &butting{Store: b.mem(), in: b, custom: "firn.counters", text: "and more"}
+	b.say("one")
+	if c := counted(t, b); c.Turns != 2 || c.Answers != 1 {
+		t.Errorf("counted are %+v", c)
+	}
+	if strings.Count(b.log(), "and more") != 1 || counters(b) {
+		t.Errorf("nobody butted in:\n%s", b.log())
+	}
+	b.say("two")
+	if c := counted(t, b); c.Turns != 3 || c.Answers != 2 || !counters(b) {
+		t.Errorf("counted are %+v", c)
+	}
+}
+
+// counting is a store that counts the records that are read.
+type counting struct {
+	*memstore.Store
+	records int
+}
+
+func (c *counting) ReadBack(ctx context.Context, id firn.ID, before firn.Pos) iter.Seq2[firn.Record, error] {
+	return func(yield func(firn.Record, error) bool) {
+		for rec, err := range c.Store.ReadBack(ctx, id, before) {
+			if c.records++; !yield(rec, err) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"strings"
+	"testing"
+
+	"firn"
+	"firn/agent"
+	"firn/provider"
+	"firn/provider/scripted"
+	"firn/tool"
+)
+
+// flushes returns how the flushes of a turn ended.
+func flushes(events []agent.Event) []agent.Flushed {
+	var done []agent.Flushed
+	for _, e := range events {
+		if f, ok := e.(agent.Flushed); ok {
+			done = append(done, f)
+		}
+	}
+	return done
+}
+
+// TestFailingFlush lets the flush fail: it is told and recorded, the turn goes
+// on, and it is not tried again before the next compaction.
+func TestFailingFlush(t *testing.T) {
+	b := full(t)
+	b.Compaction.Mode = "suggest" // so that there is no compaction
+	auth := &provider.Error{Kind: provider.Auth}
+	b.Model = byAnother(b.model, provider.ForFlush, scripted.Fail(auth))
+	events, err := b.run(t.Context(), agent.Say("go"))
+	if done := flushes(events); err != nil || len(done) != 1 || !errors.Is(done[0].Err, auth) || done[0].Notes != 0 {
+		t.Errorf("it ended with %+v, %v", done, err)
+	}
+	events, err = b.run(t.Context(), agent.Say("again"))
+	if done := flushes(events); err != nil || len(done) != 0 {
+		t.Errorf("then it ended with %+v, %v", done, err)
+	}
+	b.accepted()
+}
+
+// byAnother has another model answer for one purpose.
+func byAnother(m *scripted.Model, purpose provider.Purpose, step scripted.Step) provider.Model {
+	return another{m, purpose, scripted.New(m.Info(), scripted.Forever(step))}
+}
+
+type another struct {
+	provider.Model
+	purpose provider.Purpose
+	other   provider.Model
+}
+
+func (a another) Stream(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
+	if req.Purpose == a.purpose {
+		return a.other.Stream(ctx, req)
+	}
+	return a.Model.Stream(ctx, req)
+}
+
+// TestNoFlush sees that there is none where nothing can be noted, or where
+// nobody wants it.
+func TestNoFlush(t *testing.T) {
+	for name, set := range map[string]func(*workbench){
+		"without the tool":  func(b *workbench) { b.Tools = []tool.Tool{echo("echo")} },
+		"turned off":        func(b *workbench) { b.Flush.Off = true },
+		"with another tool": func(b *workbench) { b.Flush.Tools = []string{"notebook"} },
+		"far from full":     func(b *workbench) { b.Turns = 2 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := full(t)
+			set(b)
+			events, err := b.run(t.Context(), agent.Say("go"))
+			if err != nil || len(flushes(events)) != 0 || purposes(b.model)[provider.ForFlush] != 0 {
+				t.Errorf("there was one: %s, %v", kinds(events), err)
+			}
+		})
+	}
+}
+
+// TestReadOnlyFlush has a workspace that refuses to be written: nothing is
+// noted, and the turn goes on.
+func TestReadOnlyFlush(t *testing.T) {
+	w, err := tool.OpenWorkspace(t.TempDir(), tool.WorkspaceOptions{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	b := full(t)
+	b.Tools = []tool.Tool{tool.MemoryWrite(w, tool.MemoryOptions{})}
+	events, err := b.run(t.Context(), agent.Say("go"))
+	if done := flushes(events); err != nil || len(done) != 1 || done[0].Notes != 0 {
+		t.Errorf("it ended with %+v, %v", done, err)
+	}
+	b.accepted()
+}
+
+// TestFlushPrompt uses the words that are given, and explains how to be silent
+// if they do not.
+func TestFlushPrompt(t *testing.T) {
+	b := full(t)
+	b.System = "Be good."
+	b.Flush.Prompt, b.Flush.System = "Note it down.", "Pause. Say NO_REPLY if you have nothing to add."
+	b.say("go")
+	req := b.model.Requests()[0]
+	items := req.Window.Items
+	if last := items[len(items)-1].Message.Text(); req.Purpose != provider.ForFlush || !strings.Contains(last, "Note it down. If no user-visible reply is needed, start with NO_REPLY.") {
+		t.Errorf("it is asked %q", last)
+	}
+	want(t, req.Window.System, "Be good.", "", "Pause. Say NO_REPLY if you have nothing to add.")
+	if strings.Contains(b.log(), "Note it down.") {
+		t.Error("the flush is in the log")
+	}
+}
+
+// TestFlushUnderHooks sees that a hook may deny the notes as it may any call.
+func TestFlushUnderHooks(t *testing.T) {
+	b := full(t)
+	b.Hooks.BeforeTool = func(_ context.Context, _ agent.Run, call firn.ToolCall) (agent.Verdict, error) {
+		return agent.Verdict{Deny: "no notes"}, nil
+	}
+	events, err := b.run(t.Context(), agent.Say("go"))
+	if done := flushes(events); err != nil || len(done) != 1 || done[0].Notes != 0 {
+		t.Errorf("it ended with %+v, %v", done, err)
+	}
+	if asked := b.sent(1); !strings.Contains(asked, "not allowed: no notes") {
+		t.Errorf("it is told\n%s", asked)
+	}
+}
