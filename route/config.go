@@ -245,7 +245,7 @@ func (c Config) links(a Agent) []Link {
 	return c.Links
 }
 
-// spell writes a peer's id as keys on a channel have it.
+// spell writes the id of a peer or a thread as keys on a channel have it.
 func (c Config) spell(channel, id string) string {
 	if c.Profile == V2026_1 {
 		return lower(strings.TrimSpace(id))
@@ -254,17 +254,6 @@ func (c Config) spell(channel, id string) string {
 		id = lower(id)
 	}
 	return Spell(id)
-}
-
-// spellFlat is spell without colons.
-func (c Config) spellFlat(channel, id string) string {
-	if c.Profile == V2026_1 {
-		return lower(strings.TrimSpace(id))
-	}
-	if c.folds(channel) {
-		id = lower(id)
-	}
-	return spellFlat(id)
 }
 
 func (c Config) folds(channel string) bool {

@@ -284,7 +284,7 @@ func (c Config) place(a Agent, e Envelope) Parts {
 		p.Peer = c.spell(e.Channel, e.PeerID)
 	}
 	if strings.TrimSpace(e.ThreadID) != "" {
-		p.Thread = c.spellFlat(e.Channel, e.ThreadID)
+		p.Thread = c.spell(e.Channel, e.ThreadID)
 		p.Topic = e.Channel == "telegram" && e.PeerKind == PeerGroup
 	}
 	return p
@@ -319,7 +319,7 @@ func (c Config) spellAccount(id string) string {
 	if c.Profile == V2026_1 {
 		return NormalizeAccount(id)
 	}
-	spelt := spellFlat(account(id))
+	spelt := spell(account(id), true)
 	if reserved[spelt] {
 		return mask(spelt)
 	}
@@ -353,13 +353,11 @@ func (c Config) identity(links []Link, e Envelope) string {
 func (c Config) means(id, channel, peer string) bool {
 	of, rest, colon := strings.Cut(id, ":")
 	of = lower(strings.TrimSpace(of))
-	if colon && of == channel && c.spell(channel, rest) == peer {
-		return true
+	here := colon && of == channel && c.spell(channel, rest) == peer
+	if colon && c.Profile != V2026_1 && isChannel(of) {
+		return here
 	}
-	if colon && c.Profile != V2026_1 && of != channel && isChannel(of) {
-		return false
-	}
-	return c.spell(channel, id) == peer
+	return here || c.spell(channel, id) == peer
 }
 
 func linkName(l Link) string { return lower(strings.TrimSpace(l.Name)) }

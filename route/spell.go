@@ -121,9 +121,7 @@ func Spell(id string) string {
 	return spell(id, strings.Contains(":"+id, ":thread:") || strings.Contains(":"+id, ":topic:"))
 }
 
-// spellFlat is Spell for what has no place for colons: accounts and threads.
-func spellFlat(id string) string { return spell(id, true) }
-
+// spell is Spell, with or without colons.
 func spell(id string, colons bool) string {
 	inner := strings.TrimSpace(id)
 	from := strings.Index(id, inner)
