@@ -22,7 +22,7 @@ type Agent struct {
 	ResultChars      int                 `key:"result_chars" default:"50000" range:"200.." doc:"How many characters of one tool result the model is shown."`
 	ResultLines      int                 `key:"result_lines" default:"2000" range:"5.." doc:"How many lines of one tool result the model is shown."`
 	HistoryLimit     int                 `key:"history_limit" default:"0" range:"0.." doc:"How many turns the model is sent. 0 means all."`
-	DMHistory        map[string]int      `key:"dm_history" range:"0.." doc:"The same for direct messages, by channel or channel:peer."`
+	DMHistory        map[string]int      `key:"dm_history" range:"0.." doc:"Like history_limit, for direct messages, by channel or channel:peer."`
 	Silence          string              `key:"silence" default:"mark" allow:"mark|exact|never" doc:"Which answers are kept from the user: those that begin or end with NO_REPLY, those that are nothing else, or none."`
 	Titles           bool                `key:"titles" default:"true" doc:"Whether sessions are named by themselves."`
 	Rounds           int                 `key:"rounds" default:"100" range:"1..10000" doc:"How often the model may be asked within a turn."`

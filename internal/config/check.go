@@ -141,7 +141,7 @@ func checkHost(text string) error {
 
 func checkOrigin(text string) error {
 	u, err := url.Parse(text)
-	if err != nil || u.Host == "" || u.User != nil || strings.TrimSuffix(text, "/") != u.Scheme+"://"+u.Host || text != u.Scheme+"://"+u.Host {
+	if err != nil || u.Host == "" || u.User != nil || text != u.Scheme+"://"+u.Host {
 		return errors.New("want an origin such as https://example.org, without a path")
 	}
 	return nil

@@ -35,7 +35,7 @@ type Config struct {
 	Session      Session             `key:"session" doc:"Which session a message belongs to, and how long a session lasts."`
 	Bindings     []Binding           `key:"bindings" doc:"Which agent answers whom. Of several that fit, one that names a peer goes before one that names an account, and that before one that only names a channel. If none fits it is the default agent."`
 	Defaults     Agent               `key:"defaults" doc:"What every agent has unless its own table says otherwise. Tables are laid over each other key by key, lists are replaced."`
-	Agents       map[string]Agent    `key:"agents" name:"id" doc:"The agents, each in a table of its own, with the same keys as defaults. The default agent is there without one."`
+	Agents       map[string]Agent    `key:"agents" name:"id" doc:"The agents, each in a table of its own. The default agent is there without one."`
 	Providers    map[string]Provider `key:"providers" name:"id" doc:"Who has models. Those that firn knows need no table, only a key in the environment."`
 	Models       map[string]Model    `key:"models" name:"model" doc:"What firn does not know of a model, or knows wrong, by provider/model in quotes."`
 	Cron         []Cron              `key:"cron" doc:"Jobs that run at certain times, each run in a fresh session."`

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -23,6 +22,11 @@ import (
 // [Problems], and nothing is written. What the environment or a flag says still
 // goes before it; [Settings.Explain] tells.
 func (s *Settings) Set(path, value string) (*Settings, error) {
+	release, err := lockFile(vfs.OS{}, s.path)
+	if err != nil {
+		return nil, fmt.Errorf("lock the settings: %w", err)
+	}
+	defer release()
 	text, err := readText(s.path)
 	if err != nil {
 		return nil, err
@@ -40,6 +44,31 @@ func (s *Settings) Set(path, value string) (*Settings, error) {
 		return nil, fmt.Errorf("write the settings to %s: %w: %w", s.path, firn.ErrNotSaved, err)
 	}
 	return next, nil
+}
+
+// lockFile keeps others from setting something meanwhile, who would lose it. A
+// file that is not there yet cannot be locked.
+func lockFile(fsys vfs.FS, path string) (release func(), err error) {
+	for {
+		f, err := fsys.Open(path, vfs.Read)
+		if errors.Is(err, fs.ErrNotExist) {
+			return func() {}, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := f.Lock(); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		ours, err := f.Stat()
+		if err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		if now, err := fsys.Stat(path); err == nil && now.Same(ours) {
+			return func() { _ = f.Close() }, nil // it was only locked
+		}
+		_ = f.Close() // it was replaced while we waited
+	}
 }
 
 // newProblems are those that were not there before, wherever they were.
@@ -145,7 +174,7 @@ func onlyChanged(doc *document, text []byte, path []string) bool {
 		delete(after, at)
 	}
 	for at := range after {
-		if at != "" && !bytes.HasPrefix([]byte(joinPath(path)+"."), []byte(at+".")) {
+		if !strings.HasPrefix(joinPath(path)+".", at+".") {
 			return false // a table above is all that may be new
 		}
 	}

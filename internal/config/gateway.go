@@ -14,17 +14,19 @@ type Gateway struct {
 	Socket         string        `key:"socket" is:"path" default:"<home>/gateway.sock" restart:"yes" doc:"The Unix socket it listens on. Empty means none."`
 	Listen         string        `key:"listen" is:"listen" restart:"yes" doc:"A TCP address it listens on too, such as 127.0.0.1:7766. Empty means none. Only a loopback address, unless allow_remote says so."`
 	AllowRemote    bool          `key:"allow_remote" default:"false" restart:"yes" doc:"Lets listen be an address that others on the network reach. Put TLS in front of it."`
-	AllowedHosts   []string      `key:"allowed_hosts" is:"host" doc:"Names that requests may call the gateway by, beside localhost and loopback addresses."`
-	AllowedOrigins []string      `key:"allowed_origins" is:"origin" doc:"Origins of web pages that may talk to it, beside its own pages."`
-	BodyLimit      Bytes         `key:"body_limit" default:"20mb" range:"1kb..2gb" doc:"How large the body of a request may be."`
+	AllowedHosts   []string      `key:"allowed_hosts" is:"host" restart:"yes" doc:"Names that requests may call the gateway by, beside localhost and loopback addresses."`
+	AllowedOrigins []string      `key:"allowed_origins" is:"origin" restart:"yes" doc:"Origins of web pages that may talk to it, beside its own pages."`
+	BodyLimit      Bytes         `key:"body_limit" default:"16mib" range:"1kb..2gb" restart:"yes" doc:"How large the body of a request may be."`
 	HeaderTimeout  time.Duration `key:"header_timeout" default:"10s" range:"100ms..1h" restart:"yes" doc:"How long a client may take to send the head of a request."`
-	BodyTimeout    time.Duration `key:"body_timeout" default:"1m" range:"100ms..1d" restart:"yes" doc:"How long a client may take to send the whole request."`
+	BodyTimeout    time.Duration `key:"body_timeout" default:"1m" range:"100ms..1d" restart:"yes" doc:"How long the body of a request may take to come."`
+	WriteTimeout   time.Duration `key:"write_timeout" default:"30s" range:"100ms..1d" restart:"yes" doc:"How long a client may leave an answer lying."`
 	IdleTimeout    time.Duration `key:"idle_timeout" default:"2m" range:"1s..1d" restart:"yes" doc:"How long a connection without a request stays open."`
-	Heartbeat      time.Duration `key:"heartbeat" default:"15s" range:"1s..1h" doc:"How often a quiet stream of events shows that it is alive."`
+	Heartbeat      time.Duration `key:"heartbeat" default:"15s" range:"1s..1h" restart:"yes" doc:"How often a quiet stream of events shows that it is alive."`
+	Patience       time.Duration `key:"patience" default:"5s" range:"100ms..1h" restart:"yes" doc:"How long one who listens may take no event before it is told that there is a gap."`
+	Requests       int           `key:"requests" default:"256" range:"1..1000000" restart:"yes" doc:"How many requests are answered at a time."`
+	Streams        int           `key:"streams" default:"1024" range:"1..1000000" restart:"yes" doc:"How many clients may listen at a time."`
 	Drain          time.Duration `key:"drain" default:"30s" range:"0s..1h" doc:"How long turns that run may take to end when the gateway is told to stop. What is not done by then goes on after the next start."`
-	Clients        int           `key:"clients" default:"1000" range:"1..1000000" restart:"yes" doc:"How many clients may be connected at a time."`
-	Running        int           `key:"running" default:"0" range:"0..100000" doc:"How many turns may run at a time, in all sessions together. 0 means as many as are asked for."`
-	Resident       Bytes         `key:"resident" default:"256mb" range:"1mb.." doc:"How much of the ends of live sessions is kept in memory. What does not fit is read again when it is needed."`
+	Resident       Bytes         `key:"resident" default:"64mb" range:"1mb.." restart:"yes" doc:"How much of the ends of live sessions is kept in memory. What does not fit is read again when it is needed."`
 }
 
 // Store is how sessions are kept.
@@ -38,7 +40,7 @@ type Store struct {
 // Binding says which agent answers whom.
 type Binding struct {
 	Agent    string `key:"agent" is:"id" need:"yes" doc:"Who answers."`
-	Channel  string `key:"channel" need:"yes" doc:"The channel that a message comes from, such as telegram."`
+	Channel  string `key:"channel" doc:"The channel that a message comes from, such as telegram. Empty means any."`
 	Account  string `key:"account" doc:"The account on our side of the channel. Empty means any."`
 	PeerKind string `key:"peer_kind" allow:"|direct|group|channel" doc:"The kind of chat. Empty means any."`
 	Peer     string `key:"peer" doc:"The person, group or channel on the other side. Empty means any."`

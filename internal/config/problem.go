@@ -70,12 +70,22 @@ func (p Problems) Error() string {
 // Unwrap says what kind of error it is.
 func (p Problems) Unwrap() error { return firn.ErrInvalid }
 
-// tidy sorts the problems and takes out those that were found twice.
+// tidy sorts the problems and takes out those that were found twice: what is
+// wrong in defaults is found with every agent.
 func (p Problems) tidy() Problems {
+	seen := make(map[Problem]bool)
+	p = slices.DeleteFunc(p, func(one Problem) bool {
+		if one.Line > 0 || one.Source != "" {
+			one.Key, one.Hint = "", ""
+		}
+		twice := seen[one]
+		seen[one] = true
+		return twice
+	})
 	slices.SortStableFunc(p, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Key, b.Key))
 	})
-	return slices.Compact(p)
+	return p
 }
 
 // quoted shows what somebody wrote, cut to a readable length.

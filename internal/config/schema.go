@@ -30,32 +30,47 @@ type Field struct {
 	Variable string `json:"variable,omitempty"`
 	// Description says what it is for.
 	Description string `json:"description"`
-	// Table says that it has settings in it, listed after it.
-	Table bool `json:"table,omitempty"`
+	// Table says that it has settings in it, listed after it; unless it is Like
+	// another table, and has the same ones.
+	Table bool   `json:"table,omitempty"`
+	Like  string `json:"like,omitempty"`
 }
 
-// Schema describes all settings, in the order they are documented in. An agent
-// has those of defaults, which are not listed twice.
+// Schema describes all settings, in the order they are documented in. What is
+// in a table that is like another one is not listed again.
 func Schema() []Field {
-	var fields []Field
-	var list func(s *spec, path string)
-	list = func(s *spec, path string) {
-		for _, m := range s.members {
-			p := strings.TrimPrefix(path+"."+m.key, ".")
-			fields = append(fields, m.field(p))
-			switch {
-			case p == "agents":
-			case m.kind == tableKind:
-				list(m, p)
-			case m.kind == mapKind && m.elem.kind == tableKind:
-				list(m.elem, p+".<name>")
-			case m.kind == listKind && m.elem.kind == tableKind:
-				list(m.elem, p+".#")
-			}
+	l := lister{first: make(map[reflect.Type]string)}
+	l.list(schema(), "")
+	return l.fields
+}
+
+// lister lists the settings in tables.
+type lister struct {
+	fields []Field
+	// first says which table of a type was listed first.
+	first map[reflect.Type]string
+}
+
+func (l *lister) list(s *spec, path string) {
+	for _, m := range s.members {
+		p := strings.TrimPrefix(path+"."+m.key, ".")
+		f := m.field(p)
+		table, below := m, p
+		switch {
+		case m.kind == mapKind:
+			table, below = m.elem, p+".<name>"
+		case m.kind == listKind:
+			table, below = m.elem, p+".#"
+		}
+		if table.kind == tableKind {
+			f.Like = l.first[table.typ]
+		}
+		l.fields = append(l.fields, f)
+		if table.kind == tableKind && f.Like == "" {
+			l.first[table.typ] = p
+			l.list(table, below)
 		}
 	}
-	list(schema(), "")
-	return fields
 }
 
 // kind is what a setting is made of.

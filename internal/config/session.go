@@ -5,7 +5,7 @@ import "time"
 // Session is which session a message belongs to, and how long one lasts.
 type Session struct {
 	Scope          string              `key:"scope" default:"per-sender" allow:"per-sender|global" doc:"Whether keys tell senders apart, or all of an agent's messages share one session."`
-	DMScope        string              `key:"dm_scope" default:"main" allow:"main|per-peer|per-channel-peer|per-account-channel-peer" doc:"How far direct messages are kept apart: not at all, by person, by channel and person, or by account as well."`
+	DMScope        string              `key:"dm_scope" default:"per-channel-peer" allow:"main|per-peer|per-channel-peer|per-account-channel-peer" doc:"How far direct messages are kept apart: not at all, so that all who write to an agent share a session (main), by person, by channel and person, or by our own account as well."`
 	MainKey        string              `key:"main_key" is:"id" default:"main" doc:"The last part of the key that direct messages share."`
 	IdentityLinks  map[string][]string `key:"identity_links" doc:"People who are known by several names: the name to use, and the ids it stands for, as peer or channel:peer. They count unless dm_scope is main."`
 	TimeZone       string              `key:"time_zone" is:"zone" doc:"The time zone in which days begin, such as Europe/Berlin. Empty means that of the machine."`
@@ -20,10 +20,11 @@ type Session struct {
 
 // Reset is when a session ends by itself: at whichever time comes first.
 type Reset struct {
-	Mode   string        `key:"mode" default:"daily" allow:"daily|idle|none" doc:"Daily ends it at at_hour, and after idle if that is set; idle only after idle; none never."`
+	Mode   string        `key:"mode" default:"daily" allow:"daily|idle|both|none" doc:"Daily ends it at at_hour, and after idle too if that is set; idle only after idle; both at whichever comes first; none never."`
 	AtHour int           `key:"at_hour" default:"4" range:"0..23" doc:"The hour of the day at which it ends."`
-	Idle   time.Duration `key:"idle" default:"0" doc:"How long nobody must have said anything. 0 means that it does not count or, if mode is idle, an hour."`
+	Idle   time.Duration `key:"idle" default:"0" doc:"How long nobody must have said anything. 0 means that it does not count or, if mode is idle or both, an hour."`
 	TTL    time.Duration `key:"ttl" default:"0" doc:"How long it lasts at most, whatever is said. 0 means any time. It does not count if mode is none."`
+	Quiet  time.Duration `key:"quiet" default:"15m" doc:"How long nobody must have said anything before at_hour or ttl ends it, so that it never does in the middle of a talk."`
 }
 
 // SendPolicy says which answers are sent out: the first rule that denies

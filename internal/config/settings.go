@@ -79,7 +79,7 @@ func File(home string, environ []string) string {
 
 func (v variables) file(home string) string {
 	if file := v["FIRN_CONFIG"]; file != "" {
-		return file
+		return v.expand(file)
 	}
 	if home == "" {
 		home = v["FIRN_HOME"]
