@@ -13,8 +13,9 @@
 // What may safely be asked again is asked again. Reads are repeated a few
 // times with growing pauses. A message carries an id, made here if the caller
 // gives none, so a turn whose answer was lost on the way is asked for once
-// more under the same id, and the gateway takes it for the same message.
-// Nothing else that writes is ever repeated.
+// more under the same id, and the gateway takes it for the same message. Entries
+// that have ids are appended once more if they are not found in the log. Nothing
+// else that writes is ever repeated.
 package client
 
 import (

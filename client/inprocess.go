@@ -65,7 +65,11 @@ func (l *Local) RoundTrip(r *http.Request) (*http.Response, error) {
 		defer l.work.Done()
 		defer closeBody(r)
 		defer unlink()
-		a.finish(serve(l.handler, a, incoming(ctx, r)))
+		err := serve(l.handler, a, incoming(ctx, r))
+		if err == nil && ctx.Err() != nil {
+			err = context.Cause(ctx) // it may have left half of it out
+		}
+		a.finish(err)
 		if stop() {
 			cancel(nil) // as servers do; what was written can still be read
 		}

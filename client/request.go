@@ -183,8 +183,8 @@ func (c *Client) fetch(ctx context.Context, r request, body []byte) ([]byte, err
 	if err != nil {
 		return nil, c.broken(ctx, r, err)
 	}
-	if len(bytes.TrimSpace(data)) == 0 {
-		return []byte("null"), nil // 204, or nothing to say
+	if response.StatusCode == http.StatusNoContent {
+		return []byte("null"), nil
 	}
 	return data, nil
 }

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"net/http"
-	"strconv"
 
 	"firn"
 	"firn/wire"
@@ -29,20 +28,6 @@ func (c *Client) NewSession(ctx context.Context, n wire.NewSession) (wire.Sessio
 // Patch changes what a session is called, who answers in it, and the like.
 func (c *Client) Patch(ctx context.Context, id firn.ID, p wire.Patch) (wire.Session, error) {
 	return ask[wire.Session](ctx, c, request{method: http.MethodPatch, path: sessionPath(id), body: p})
-}
-
-// Any is the position to expect if the end of the session may be anywhere.
-const Any = ^firn.Pos(0)
-
-// Append adds entries to a session if its end is still where it is expected
-// ([Any]: wherever it is); else it returns a [wire.Conflict], which tells where
-// the end is now.
-func (c *Client) Append(ctx context.Context, id firn.ID, expect firn.Pos, entries wire.NewEntries) (wire.Appended, error) {
-	r := post(entries, sessionPath(id, "entries")...)
-	if expect != Any {
-		r = r.withHeader("If-Match", strconv.Quote(strconv.FormatUint(uint64(expect), 10)))
-	}
-	return ask[wire.Appended](ctx, c, r)
 }
 
 // Tree shows the shape of a session: a page of at most limit entries, newest
@@ -77,7 +62,7 @@ func (c *Client) Undo(ctx context.Context, id firn.ID, compaction firn.EntryID) 
 
 // Redo puts a compaction that was undone in force again.
 func (c *Client) Redo(ctx context.Context, id firn.ID, compaction firn.EntryID) (wire.Compaction, error) {
-	return ask[wire.Compaction](ctx, c, post(nil, sessionPath(id, "compactions", string(compaction)+":redo")...))
+	return ask[wire.Compaction](ctx, c, post(nil, sessionPath(id, "compactions", string(compaction), "redo")...))
 }
 
 // Fork begins a session that goes on from an entry of this one.
