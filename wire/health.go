@@ -1,0 +1,12 @@
+package wire
+
+// Health is the answer to whether a gateway is alive or ready.
+type Health struct {
+	// Status is ok, or ready.
+	Status string `json:"status"`
+}
+
+// Stopped tells whether there was a turn to stop.
+type Stopped struct {
+	Stopped bool `json:"stopped"`
+}
