@@ -1,0 +1,159 @@
+package client_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"firn/client"
+	"firn/wire"
+)
+
+// TestRoutes holds every method against the route it stands for.
+func TestRoutes(t *testing.T) {
+	ctx := context.Background()
+	title, since := "trip", time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	no := false
+	routed := make(map[string]bool)
+	type c = client.Client
+	for _, r := range []struct {
+		method string // of the client
+		call   func(c *c) error
+		want   string
+	}{
+		{"Session", func(c *c) error { _, err := c.Session(ctx, "a/b c?:x"); return err }, "GET /v1/sessions/a%2Fb%20c%3F:x"},
+		{"Resolve", func(c *c) error { _, err := c.Resolve(ctx, "@agent:main:main"); return err }, "GET /v1/sessions/@agent:main:main"},
+		{"SessionsPage", func(c *c) error { _, err := c.SessionsPage(ctx, client.Query{}); return err }, "GET /v1/sessions"},
+		{"SessionsPage", func(c *c) error {
+			_, err := c.SessionsPage(ctx, client.Query{Agent: "a", Key: "k", Text: "x y", Archived: true, Hidden: true, Live: true, Limit: 3, Cursor: "c"})
+			return err
+		}, "GET /v1/sessions?agent=a&archived=true&cursor=c&hidden=true&key=k&limit=3&live=true&text=x+y"},
+		{"NewSession", func(c *c) error { _, err := c.NewSession(ctx, wire.NewSession{Key: "k"}); return err }, `POST /v1/sessions {"key":"k"}`},
+		{"Patch", func(c *c) error { _, err := c.Patch(ctx, session, wire.Patch{Title: &title}); return err }, `PATCH /v1/sessions/0199-test {"title":"trip"}`},
+		{"Remove", func(c *c) error { _, err := c.Remove(ctx, session, wire.Remove{Reason: "old", Bin: true}); return err }, "DELETE /v1/sessions/0199-test?bin=true&reason=old"},
+		{"Restore", func(c *c) error { _, err := c.Restore(ctx, session); return err }, "POST /v1/sessions/0199-test/restore {}"},
+		{"Purge", func(c *c) error { _, err := c.Purge(ctx, session, wire.Erase{Sure: session}); return err }, `POST /v1/sessions/0199-test/purge {"sure":"0199-test"}`},
+		{"EntriesPage", func(c *c) error {
+			_, err := c.EntriesPage(ctx, session, client.EntryQuery{View: wire.ViewBranch, After: 1, Before: 9, Back: true, Limit: 2, Cursor: "c"})
+			return err
+		}, "GET /v1/sessions/0199-test/entries?after=1&back=true&before=9&cursor=c&limit=2&view=branch"},
+		{"Append", func(c *c) error { _, err := c.Append(ctx, session, 7, wire.NewEntries{User: "hi"}); return err }, `POST /v1/sessions/0199-test/entries {"user":"hi"} If-Match "7"`},
+		{"Append", func(c *c) error {
+			_, err := c.Append(ctx, session, client.Any, wire.NewEntries{User: "hi"})
+			return err
+		}, `POST /v1/sessions/0199-test/entries {"user":"hi"}`},
+		{"Tree", func(c *c) error { _, err := c.Tree(ctx, session, 5, "c"); return err }, "GET /v1/sessions/0199-test/tree?cursor=c&limit=5"},
+		{"Window", func(c *c) error { _, err := c.Window(ctx, session, "openai"); return err }, "GET /v1/sessions/0199-test/window?as=openai"},
+		{"Compactions", func(c *c) error { _, err := c.Compactions(ctx, session); return err }, "GET /v1/sessions/0199-test/compactions"},
+		{"Compact", func(c *c) error { _, err := c.Compact(ctx, session, wire.Compact{Hint: "h"}); return err }, `POST /v1/sessions/0199-test/compactions {"hint":"h"}`},
+		{"Undo", func(c *c) error { _, err := c.Undo(ctx, session, "e1"); return err }, "DELETE /v1/sessions/0199-test/compactions/e1"},
+		{"Redo", func(c *c) error { _, err := c.Redo(ctx, session, "e1"); return err }, "POST /v1/sessions/0199-test/compactions/e1/redo {}"},
+		{"Fork", func(c *c) error { _, err := c.Fork(ctx, session, wire.Fork{At: "e1"}); return err }, `POST /v1/sessions/0199-test/fork {"at":"e1"}`},
+		{"Rewind", func(c *c) error { _, err := c.Rewind(ctx, session, wire.Move{Back: 2}); return err }, `POST /v1/sessions/0199-test/rewind {"back":2}`},
+		{"Label", func(c *c) error { _, err := c.Label(ctx, session, wire.Label{Entry: "e1", Name: "n"}); return err }, `POST /v1/sessions/0199-test/label {"entry":"e1","name":"n"}`},
+		{"Hide", func(c *c) error { _, err := c.Hide(ctx, session, wire.Hide{Entry: "#1"}); return err }, `POST /v1/sessions/0199-test/hide {"entry":"#1"}`},
+		{"Show", func(c *c) error { _, err := c.Show(ctx, session, wire.Hide{Entry: "#1"}); return err }, `POST /v1/sessions/0199-test/show {"entry":"#1"}`},
+		{"Turn", func(c *c) error {
+			_, err := c.Turn(ctx, session, wire.Turn{ID: "e1", Text: "hi", Wait: &no})
+			return err
+		}, `POST /v1/sessions/0199-test/turns {"text":"hi","id":"e1","wait":false}`},
+		{"Stop", func(c *c) error { _, err := c.Stop(ctx, session); return err }, "POST /v1/sessions/0199-test/kill {}"},
+		{"Inbound", func(c *c) error {
+			_, err := c.Inbound(ctx, wire.Inbound{Channel: "mail", PeerKind: "direct", PeerID: "ann", Text: "hi", ID: "m1"})
+			return err
+		}, `POST /v1/inbound {"channel":"mail","peerKind":"direct","peerId":"ann","text":"hi","id":"m1"}`},
+		{"Keys", func(c *c) error { _, err := c.Keys(ctx, "main"); return err }, "GET /v1/keys?agent=main"},
+		{"Key", func(c *c) error { _, err := c.Key(ctx, "agent:main:x/y"); return err }, "GET /v1/keys/agent:main:x%2Fy"},
+		{"PointKey", func(c *c) error { _, err := c.PointKey(ctx, "k", session); return err }, `PUT /v1/keys/k {"key":"k","agent":"","session":"0199-test"}`},
+		{"ResetKey", func(c *c) error { _, err := c.ResetKey(ctx, "k"); return err }, "POST /v1/keys/k/reset {}"},
+		{"ContinuePrevious", func(c *c) error { _, err := c.ContinuePrevious(ctx, "k"); return err }, "POST /v1/keys/k/continue-previous {}"},
+		{"Running", func(c *c) error { _, err := c.Running(ctx); return err }, "GET /v1/running"},
+		{"Usage", func(c *c) error { _, err := c.Usage(ctx, "day", since); return err }, "GET /v1/usage?by=day&since=2026-03-01T12%3A00%3A00Z"},
+		{"Usage", func(c *c) error { _, err := c.Usage(ctx, "", time.Time{}); return err }, "GET /v1/usage"},
+		{"Status", func(c *c) error { _, err := c.Status(ctx); return err }, "GET /v1/status"},
+		{"Agents", func(c *c) error { _, err := c.Agents(ctx); return err }, "GET /v1/agents"},
+		{"Models", func(c *c) error { _, err := c.Models(ctx); return err }, "GET /v1/models"},
+		{"Tokens", func(c *c) error { _, err := c.Tokens(ctx); return err }, "GET /v1/tokens"},
+		{"CreateToken", func(c *c) error {
+			_, err := c.CreateToken(ctx, wire.NewToken{Name: "n", Scope: wire.ScopeRead})
+			return err
+		}, `POST /v1/tokens {"name":"n","scope":"read"}`},
+		{"RevokeToken", func(c *c) error { _, err := c.RevokeToken(ctx, "t1"); return err }, "DELETE /v1/tokens/t1"},
+		{"Events", func(c *c) error {
+			for _, err := range c.Events(ctx, session, 7) {
+				return err
+			}
+			return nil
+		}, "GET /v1/sessions/0199-test/events Last-Event-ID 7"},
+		{"AllEvents", func(c *c) error {
+			for _, err := range c.AllEvents(ctx) {
+				return err
+			}
+			return nil
+		}, "GET /v1/events"},
+		{"StreamTurn", func(c *c) error {
+			for _, err := range c.StreamTurn(ctx, session, wire.Turn{ID: "e1", Text: "hi"}) {
+				return err
+			}
+			return nil
+		}, `POST /v1/sessions/0199-test/turns {"text":"hi","id":"e1"}`},
+		{"Sessions", func(c *c) error {
+			for _, err := range c.Sessions(ctx, client.Query{Agent: "a"}) {
+				return err
+			}
+			return nil
+		}, "GET /v1/sessions?agent=a"},
+		{"Entries", func(c *c) error {
+			for _, err := range c.Entries(ctx, session, client.EntryQuery{}) {
+				return err
+			}
+			return nil
+		}, "GET /v1/sessions/0199-test/entries"},
+	} {
+		t.Run(r.method, func(t *testing.T) {
+			var got string
+			l := local(t, func(w http.ResponseWriter, req *http.Request) {
+				got = spoken(t, req)
+				refuse(w, wire.Problem{Kind: wire.NotFound, Message: "no"})
+			})
+			if err := r.call(newClient(t, client.Options{Transport: l})); wire.KindOf(err) != wire.NotFound {
+				t.Errorf("the error is %v", err)
+			}
+			if got != r.want {
+				t.Errorf("asked %s, want %s", got, r.want)
+			}
+			routed[r.method] = true
+		})
+	}
+	for method := range reflect.TypeFor[*client.Client]().Methods() {
+		if name := method.Name; !routed[name] && name != "Address" && name != "Close" {
+			t.Errorf("%s is not in the table", name)
+		}
+	}
+}
+
+// spoken is a request in short.
+func spoken(t *testing.T, r *http.Request) string {
+	t.Helper()
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	words := []string{r.Method, r.RequestURI}
+	if len(body) > 0 {
+		if r.Header.Get("Content-Type") != "application/json" {
+			t.Errorf("the body is of type %q", r.Header.Get("Content-Type"))
+		}
+		words = append(words, strings.TrimSpace(string(body)))
+	}
+	for _, name := range []string{"If-Match", "Last-Event-ID"} {
+		if value := r.Header.Get(name); value != "" {
+			words = append(words, name, value)
+		}
+	}
+	return strings.Join(words, " ")
+}
