@@ -9,9 +9,12 @@ import (
 	"iter"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"firn"
 	"firn/agent"
@@ -25,25 +28,27 @@ import (
 )
 
 // The tests of this file start this very program again and kill it with
-// SIGKILL at every step of two turns: before and after every append, before
-// the model answers, in the middle of an answer, while a tool runs, during a
-// compaction. The child takes a step only when it is told to, so the parent
-// knows where it is.
+// SIGKILL at every step of three turns: before and after every append, before
+// the model answers, in the middle of an answer, while a tool runs, while notes
+// are taken, a name is found and a compaction is under way. The child takes a
+// step only when it is told to, so the parent knows where it is; its time is
+// that of a bubble, so that it need not wait for its slow model.
 
 const (
 	childHome    = "FIRN_AGENT_CHILD"
 	childSession = "01890000-0000-7000-8000-000000000001"
+	// childTurns is how many turns it runs; childMark begins the lines that say
+	// where it is.
+	childTurns = 3
+	childMark  = "step: "
 )
 
-func TestMain(m *testing.M) {
+// TestKilledChild is what is killed. It does nothing unless it is started to
+// be.
+func TestKilledChild(t *testing.T) {
 	if home := os.Getenv(childHome); home != "" {
-		if err := child(home); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
+		synctest.Test(t, func(t *testing.T) { child(t, home) })
 	}
-	os.Exit(m.Run())
 }
 
 // stepper says where the child is, and waits to be told to go on.
@@ -55,28 +60,33 @@ type stepper struct {
 func (s *stepper) step(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	fmt.Printf(format+"\n", args...)
+	fmt.Printf(childMark+format+"\n", args...)
 	if _, err := s.in.ReadByte(); err != nil {
 		select {} // the parent kills us soon
 	}
 }
 
-// child runs two turns: one with tools and an answer that is cut off once, and
-// one that needs a compaction.
-func child(home string) error {
+// says is what the user says in a turn of the child.
+func says(turn int) agent.Input {
+	return named(firn.EntryID(fmt.Sprintf("user-%d", turn)), fmt.Sprint("turn ", turn, strings.Repeat(" word", 800)))
+}
+
+// child runs its turns: with tools, with an answer that is cut off once, with
+// a title, notes and a compaction.
+func child(t *testing.T, home string) {
 	s := &stepper{in: bufio.NewReader(os.Stdin)}
 	st, err := filestore.Open(home, filestore.Options{})
 	if err != nil {
-		return err
+		t.Fatal(err)
 	}
 	defer st.Close()
 	a := killable(steppingStore{st, s}, s.step)
-	for i, text := range []string{"first", "second", "third"} {
-		in := agent.Say(text + strings.Repeat(" word", 800))
-		in.ID = firn.EntryID(fmt.Sprintf("user-%d", i))
-		for e, err := range a.Run(context.Background(), childSession, in) {
+	defer a.Close()
+	for i := range childTurns {
+		s.step("turn %d", i)
+		for e, err := range a.Run(context.Background(), childSession, says(i)) {
 			if err != nil {
-				return err
+				t.Fatal(err)
 			}
 			switch e := e.(type) {
 			case agent.Appended:
@@ -85,38 +95,63 @@ func child(home string) error {
 				s.step("delta")
 			}
 		}
+		a.Wait() // for the title
 	}
-	return a.Close()
 }
 
 // killable makes the agent that is killed: its window is small, its first
-// answer is cut off, each turn calls two tools.
+// answer is cut off, each turn calls two tools, and it speaks slowly.
 func killable(st store.Store, step func(string, ...any)) *agent.Agent {
 	info := scripted.Info()
 	info.Window = 4000
-	cut := true
+	cut, turn := true, 0
+	type text struct {
+		Text string `json:"text"`
+	}
 	var m *scripted.Model
 	m = scripted.Func(info, func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
 		step("asked for %q", req.Purpose)
 		last := req.Window.Items[len(req.Window.Items)-1].Message
+		play := func(s scripted.Step) iter.Seq2[provider.Event, error] {
+			s.Delay = 200 * time.Millisecond
+			return m.Play(ctx, req, s)
+		}
 		switch {
 		case req.Purpose == provider.ForSummary:
-			return m.Play(ctx, req, scripted.Say("## Goal\nTo be killed.\n## Progress\nSome words were said."))
+			return play(scripted.Say("## Goal\nTo be killed.\n## Progress\nSome words were said."))
 		case req.Purpose == provider.ForTitle:
-			return m.Play(ctx, req, scripted.Say("Killed in action"))
+			return play(scripted.Say("Killed in action"))
+		case req.Purpose == provider.ForFlush && last.Role == firn.RoleUser:
+			return play(scripted.Call("n", "memory_write", arg("a fact")))
+		case req.Purpose == provider.ForFlush:
+			return play(scripted.Say(agent.NoReply))
 		case last.Role == firn.RoleToolResult:
-			return m.Play(ctx, req, scripted.Say("It is all done and well, as you can see."))
+			return play(scripted.Say("It is all done and well, as you can see."))
 		case cut:
 			cut = false
-			return m.Play(ctx, req, scripted.Cut(2, scripted.Say("This sentence will never be finished because of the network")))
+			return play(scripted.Cut(3, scripted.Say("This sentence will never be finished because of the network")))
 		}
-		return m.Play(ctx, req, scripted.Join(scripted.Say("I shall look."), scripted.Call("a", "look", `{}`), scripted.Call("b", "look", `{}`)))
+		// One of the calls takes longer than the other: each in turn.
+		slow := []string{arg("at once"), arg("at length")}
+		if turn++; turn%2 == 0 {
+			slices.Reverse(slow)
+		}
+		return play(scripted.Join(scripted.Say("I shall look."), scripted.Call("a", "look", slow[0]), scripted.Call("b", "look", slow[1])))
 	})
-	look := tool.New("look", "", func(context.Context, struct{}) (tool.Result, error) {
-		step("looking")
+	look := tool.New("look", "", func(_ context.Context, a text) (tool.Result, error) {
+		if a.Text == "at length" {
+			<-time.After(time.Second)
+		}
+		step("looking %s", a.Text)
 		return tool.TextResult(strings.Repeat("seen ", 200)), nil
 	})
-	return &agent.Agent{Store: st, Model: m, Tools: []tool.Tool{look}, Backoff: quick, NoTitles: true}
+	note := tool.New("memory_write", "", func(_ context.Context, a text) (tool.Result, error) {
+		step("writing down %s", a.Text)
+		return tool.TextResult("noted"), nil
+	})
+	a := &agent.Agent{Store: st, Model: m, Tools: []tool.Tool{look, note}, Backoff: quick}
+	a.Flush.Soft = 500
+	return a
 }
 
 // steppingStore stops before and after every append.
@@ -126,49 +161,74 @@ type steppingStore struct {
 }
 
 func (st steppingStore) Append(ctx context.Context, id firn.ID, expect firn.Pos, entries ...firn.Entry) (firn.Pos, error) {
-	st.s.step("appending %T", entries[0].Body)
+	st.s.step("appending %s", contents(entries))
 	end, err := st.Store.Append(ctx, id, expect, entries...)
 	st.s.step("appended")
 	return end, err
 }
 
-// TestKillAtEveryStep kills the child at its first step, its second, and so
-// on, until it gets to its end alive.
-func TestKillAtEveryStep(t *testing.T) {
-	if testing.Short() {
-		killEvery(t, 7)
-		return
-	}
-	killEvery(t, 1)
+func (st steppingStore) AppendDeferred(ctx context.Context, id firn.ID, expect firn.Pos, entries ...firn.Entry) (firn.Pos, error) {
+	st.s.step("noting %s", contents(entries))
+	end, err := st.Store.AppendDeferred(ctx, id, expect, entries...)
+	st.s.step("noted")
+	return end, err
 }
 
-func killEvery(t *testing.T, stride int) {
-	where := map[string]int{}
-	for n := 1; ; n += stride {
-		home := t.TempDir()
-		acked, last, alive := killAt(t, home, n)
-		where[last]++
-		checkKilled(t, home, acked, fmt.Sprintf("killed at step %d, %s", n, last))
-		if alive {
-			break
-		}
-		if t.Failed() {
-			return
-		}
+// killed is how far a child got.
+type killed struct {
+	steps int
+	// last is where it was, turn the turn it was in.
+	last string
+	turn int
+	// acked are the entries it had acknowledged.
+	acked []firn.EntryID
+	// noting: a piece of an answer is being kept. Drafted: one is, of an answer
+	// that is not there.
+	noting, drafted bool
+}
+
+// TestKillAtEveryStep kills the child at its first step, its second, and so
+// on.
+func TestKillAtEveryStep(t *testing.T) {
+	whole := killAt(t, t.TempDir(), -1)
+	checkKilled(t, t.TempDir(), killed{}, window.Profiles()[0]) // before its first step
+	stride := 1
+	if testing.Short() {
+		stride = 11
 	}
+	var mu sync.Mutex
+	where := map[string]int{}
+	t.Run("steps", func(t *testing.T) {
+		profiles := window.Profiles()
+		for n := 0; n < whole.steps; n += stride {
+			t.Run(fmt.Sprint(n), func(t *testing.T) {
+				t.Parallel()
+				home := t.TempDir()
+				k := killAt(t, home, n)
+				mu.Lock()
+				where[k.last]++
+				mu.Unlock()
+				checkKilled(t, home, k, profiles[n%len(profiles)])
+			})
+		}
+	})
 	t.Logf("killed at %v", where)
-	for _, place := range []string{"appending *firn.Compaction", "looking", "delta", `asked for "summary"`} {
+	for _, place := range []string{
+		"appending compaction", "appending toolResult", "appending assistant", "appending firn.usage,firn.usage,firn.memory-flush", "appending firn.usage,session_info",
+		"noting firn.draft", "noting firn.counters", "looking at once", "looking at length", "appending toolResult,toolResult", "delta", "writing down a fact",
+		`asked for ""`, `asked for "summary"`, `asked for "flush"`, `asked for "title"`,
+	} {
 		if where[place] == 0 && stride == 1 {
 			t.Errorf("never killed at %q", place)
 		}
 	}
 }
 
-// killAt starts a child, lets it take n steps and kills it. It returns what
-// the child acknowledged, where it was, and whether it had ended by itself.
-func killAt(t *testing.T, home string, n int) (acked []firn.EntryID, last string, alive bool) {
+// killAt starts a child, lets it take n steps and kills it; with n < 0 it runs
+// to its end.
+func killAt(t *testing.T, home string, n int) (k killed) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0])
+	cmd := exec.Command(os.Args[0], "-test.run=^TestKilledChild$")
 	cmd.Env = append(os.Environ(), childHome+"="+home)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
@@ -182,72 +242,129 @@ func killAt(t *testing.T, home string, n int) (acked []firn.EntryID, last string
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	lines := bufio.NewScanner(out)
-	for taken := 0; lines.Scan(); taken++ {
-		last = lines.Text()
-		if id, ok := strings.CutPrefix(last, "acked "); ok {
-			acked = append(acked, firn.EntryID(id))
-			last = "acked"
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		step, ok := strings.CutPrefix(lines.Text(), childMark)
+		if !ok {
+			continue
 		}
-		if taken == n {
+		k.at(step)
+		if k.steps > n && n >= 0 {
 			_ = cmd.Process.Kill()
 			_ = cmd.Wait()
-			return acked, last, false
+			return k
 		}
 		if _, err := io.WriteString(in, "\n"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := cmd.Wait(); err != nil {
-		t.Fatalf("the child failed: %v", err)
+	if err := cmd.Wait(); err != nil || n >= 0 {
+		t.Fatalf("the child ended after %d steps: %v", k.steps, err)
 	}
-	return acked, last, true
+	return k
+}
+
+// at takes notice of a step.
+func (k *killed) at(step string) {
+	k.steps++
+	k.last = step
+	if id, ok := strings.CutPrefix(step, "acked "); ok {
+		k.acked, k.last = append(k.acked, firn.EntryID(id)), "acked"
+	}
+	if _, err := fmt.Sscanf(step, "turn %d", &k.turn); err == nil {
+		k.last = "turn"
+	}
+	switch step {
+	case "noting firn.draft":
+		k.noting = true
+	case "noted":
+		k.drafted, k.noting = k.drafted || k.noting, false
+	case "appended":
+		k.drafted = false
+	}
 }
 
 // checkKilled looks at what a killed child left: all it acknowledged is there,
-// once; and the next turn works, with requests that every provider accepts.
-func checkKilled(t *testing.T, home string, acked []firn.EntryID, where string) {
+// once. Then the user says the same again: it is answered, and there once, and
+// what was kept of an answer is marked. And the next turns work, with requests
+// that every provider accepts.
+func checkKilled(t *testing.T, home string, k killed, first window.Profile) {
 	t.Helper()
-	st, err := filestore.Open(home, filestore.Options{})
+	st, err := filestore.Open(home, filestore.Options{Sync: filestore.SyncNever})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer st.Close()
+	times := timesOf(t, st)
+	for _, id := range k.acked {
+		if times[id] != 1 {
+			t.Errorf("killed at %s: entry %s is there %d times", k.last, id, times[id])
+		}
+	}
+	if err := goOn(t, st, first, says(k.turn)); err != nil && !errors.Is(err, firn.ErrConflict) {
+		t.Errorf("killed at %s: said again, %v", k.last, err)
+	}
+	if err := goOn(t, st, first, agent.Input{}); !errors.Is(err, firn.ErrInvalid) {
+		t.Errorf("killed at %s: something is left to answer: %v", k.last, err)
+	}
+	for _, profile := range window.Profiles() {
+		if err := goOn(t, st, profile, agent.Say("are you there?")); err != nil {
+			t.Errorf("killed at %s: going on with %s: %v", k.last, profile.Name, err)
+		}
+	}
+	if marked := cutOff(t, st); marked != k.drafted {
+		t.Errorf("killed at %s: an answer is marked as cut off: %t", k.last, marked)
+	}
+	times = timesOf(t, st)
+	for i := range k.turn + 1 {
+		if id := says(i).ID; times[id] != 1 {
+			t.Errorf("killed at %s: message %s is there %d times", k.last, id, times[id])
+		}
+	}
+}
+
+// timesOf counts the entries of the child's session by their names.
+func timesOf(t *testing.T, st store.Store) map[firn.EntryID]int {
+	t.Helper()
 	times := map[firn.EntryID]int{}
 	for rec, err := range st.Read(t.Context(), childSession, store.Start) {
-		if errors.Is(err, firn.ErrNotFound) && len(acked) == 0 {
+		if errors.Is(err, firn.ErrNotFound) {
 			break
 		}
 		if err != nil || rec.Gap != nil {
-			t.Fatalf("%s: %v %v", where, err, rec.Gap)
+			t.Fatalf("%v %v", err, rec.Gap)
 		}
 		times[rec.Glance.ID]++
 	}
-	for _, id := range acked {
-		if times[id] != 1 {
-			t.Errorf("%s: entry %s is there %d times", where, id, times[id])
+	return times
+}
+
+// cutOff reports whether the session has an answer that is marked as cut off
+// by a crash.
+func cutOff(t *testing.T, st store.Store) bool {
+	t.Helper()
+	for rec, err := range st.Read(t.Context(), childSession, store.Start) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e, err := rec.Entry(); err != nil {
+			t.Fatal(err)
+		} else if m, ok := e.Body.(*firn.Message); ok && m.StopReason == firn.StopAborted {
+			return len(m.Parts) > 0
 		}
 	}
-	for i := range 3 {
-		if id := firn.EntryID(fmt.Sprintf("user-%d", i)); times[id] > 1 {
-			t.Errorf("%s: message %s is there %d times", where, id, times[id])
-		}
-	}
-	for _, profile := range window.Profiles() {
-		goOn(t, st, profile, where)
-	}
+	return false
 }
 
 // goOn runs a turn after a kill, on a model of the given kind that refuses
 // what the real one refuses.
-func goOn(t *testing.T, st *filestore.Store, profile window.Profile, where string) {
+func goOn(t *testing.T, st store.Store, profile window.Profile, in agent.Input) (err error) {
 	t.Helper()
 	info := scripted.Info()
 	info.Profile, info.Window, info.API, info.Name = profile, 4000, profile.Name, profile.Name
 	var m *scripted.Model
 	m = scripted.Func(info, func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
 		if err := windowtest.Check(profile, req.Window); err != nil {
-			t.Errorf("%s: %s refuses: %v", where, profile.Name, err)
+			t.Errorf("%s refuses: %v", profile.Name, err)
 		}
 		if req.Purpose == provider.ForSummary {
 			return m.Play(ctx, req, scripted.Say("## Goal\nTo go on.\n## Progress\nIt was killed."))
@@ -256,9 +373,10 @@ func goOn(t *testing.T, st *filestore.Store, profile window.Profile, where strin
 	})
 	a := &agent.Agent{Store: st, Model: m, NoTitles: true, Backoff: quick}
 	defer a.Close()
-	for _, err := range a.Run(t.Context(), childSession, agent.Say("are you there?")) {
-		if err != nil {
-			t.Errorf("%s: going on with %s: %v", where, profile.Name, err)
+	for _, failure := range a.Run(t.Context(), childSession, in) {
+		if failure != nil {
+			err = failure
 		}
 	}
+	return err
 }
