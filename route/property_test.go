@@ -91,7 +91,9 @@ func neighbours(e route.Envelope) []route.Envelope {
 	add(func(e *route.Envelope) {})
 	add(func(e *route.Envelope) { e.PeerID, e.ThreadID = e.PeerID+":thread:"+e.ThreadID, "" })
 	add(func(e *route.Envelope) { e.PeerID, e.ThreadID = e.PeerID+":topic:"+e.ThreadID, "" })
-	add(func(e *route.Envelope) { e.PeerID, e.ThreadID = e.PeerID+":thread", strings.TrimPrefix(e.ThreadID, "thread:") })
+	add(func(e *route.Envelope) {
+		e.PeerID, e.ThreadID = e.PeerID+":thread", strings.TrimPrefix(e.ThreadID, "thread:")
+	})
 	add(func(e *route.Envelope) { e.ThreadID = "thread:" + e.ThreadID })
 	add(func(e *route.Envelope) { e.PeerID = strings.ToUpper(e.PeerID) })
 	add(func(e *route.Envelope) { e.PeerID = e.PeerID + " " })
