@@ -1,0 +1,205 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"firn"
+	"firn/compact"
+	"firn/store"
+	"firn/wire"
+)
+
+// Rewind makes a session go on from another entry: from To, named as a
+// reference has it, or from where the head was Back turns ago. What came after
+// it stays in the log, on a branch of its own. It is refused while a turn is
+// running. To go where the head is already does nothing.
+func (g *Gateway) Rewind(ctx context.Context, id firn.ID, m wire.Move) (wire.Moved, error) {
+	ref := string(m.To)
+	if (m.To == "") == (m.Back <= 0) {
+		return wire.Moved{}, &wire.Problem{Kind: wire.Invalid, Message: "an entry to go to or a number of turns to go back is wanted, and not both"}
+	}
+	if m.Back > 0 {
+		ref = headName + turnsMark + strconv.Itoa(m.Back)
+	}
+	if err := g.mustBe(ctx, id); err != nil {
+		return wire.Moved{}, err
+	}
+	if err := g.mustRest(id, "rewind"); err != nil {
+		return wire.Moved{}, err
+	}
+	to, err := g.entry(ctx, id, ref)
+	if err != nil {
+		return wire.Moved{}, err
+	}
+	shape, err := g.shape(ctx, id)
+	if err != nil {
+		return wire.Moved{}, err
+	}
+	out, err := g.leaving(ctx, id, shape, to)
+	if err != nil || out.From == to {
+		return out, err
+	}
+	head := firn.NewEntry(&firn.Head{Reason: "rewind"})
+	head.Parent = to
+	if m.Summary {
+		head, out.End, err = g.summarise(ctx, id, to)
+	} else {
+		var added wire.Appended
+		added, err = g.append(ctx, id, shape.end, head)
+		out.End = added.End
+	}
+	if err != nil {
+		return wire.Moved{}, err
+	}
+	if b, ok := head.Body.(*firn.BranchSummary); ok {
+		out.Summary = b.Summary
+	}
+	out.Entry = head.ID
+	return out, nil
+}
+
+// leaving tells what is left behind when a session goes on from an entry.
+func (g *Gateway) leaving(ctx context.Context, id firn.ID, shape *shape, to firn.EntryID) (wire.Moved, error) {
+	out := wire.Moved{Session: id, End: shape.end}
+	tree, target := &shape.tree, -1
+	if to != firn.Root {
+		out.To, target = to, tree.Find(to)
+	}
+	if head := tree.Head(); head >= 0 {
+		out.From = tree.Node(head).ID
+	}
+	kept := make(map[int]bool)
+	for _, n := range tree.Path(target) {
+		kept[n] = true
+	}
+	var at []firn.Pos
+	for _, n := range tree.Path(tree.Head()) {
+		if !kept[n] {
+			at = append(at, tree.Node(n).At)
+		}
+	}
+	out.Left = len(at)
+	for rec, err := range g.records(ctx, id, at) {
+		if err != nil {
+			return out, err
+		}
+		if begins(&rec) {
+			if e, err := rec.Entry(); err == nil {
+				out.Text = e.Body.(*firn.Message).Text()
+			}
+			break
+		}
+	}
+	return out, nil
+}
+
+// summarise moves the head behind a summary of the branch that is left.
+func (g *Gateway) summarise(ctx context.Context, id firn.ID, to firn.EntryID) (firn.Entry, firn.Pos, error) {
+	a, err := g.agentOf(ctx, id)
+	if err != nil {
+		return firn.Entry{}, 0, err
+	}
+	head, err := a.Move(ctx, id, to, true)
+	if errors.Is(err, compact.ErrMoved) {
+		err = &wire.Problem{Kind: wire.Conflict, Message: err.Error(), Hint: "somebody spoke meanwhile; try again"}
+	}
+	if err != nil {
+		return firn.Entry{}, 0, err
+	}
+	for rec, err := range g.Store.ReadBack(ctx, id, store.End) {
+		return head, rec.Next, err
+	}
+	return head, 0, nil
+}
+
+// maxLabel bounds a label, in characters.
+const maxLabel = 100
+
+// Label gives a name to an entry; an empty name takes it away. It can be done
+// while a turn is running.
+func (g *Gateway) Label(ctx context.Context, id firn.ID, l wire.Label) (wire.Appended, error) {
+	name := strings.Join(strings.Fields(l.Name), " ")
+	if n := utf8.RuneCountInString(name); n > maxLabel {
+		return wire.Appended{}, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("a label of %d characters is too long: %d are allowed", n, maxLabel)}
+	}
+	if name != "" {
+		if ref, err := parseReference(name); err != nil || ref.kind != byName {
+			return wire.Appended{}, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("%q cannot be a label: it names an entry already", clip(name))}
+		}
+	}
+	target, err := g.entryAt(ctx, id, l.Entry)
+	if err != nil {
+		return wire.Appended{}, err
+	}
+	return g.append(ctx, id, store.Any, firn.NewEntry(&firn.Label{Target: target, Name: name}))
+}
+
+// Hide hides an entry: the model does not see it any more. On a compaction that
+// is to undo it. It can be done while a turn is running, and counts from the
+// next question on. What is hidden already stays so, and nothing is written.
+func (g *Gateway) Hide(ctx context.Context, id firn.ID, h wire.Hide) (wire.Appended, error) {
+	target, err := g.entryAt(ctx, id, h.Entry)
+	if err != nil {
+		return wire.Appended{}, err
+	}
+	return g.veil(ctx, id, target, true, h.Reason)
+}
+
+// Show shows an entry again that was hidden. If nothing hides it, nothing is
+// written.
+func (g *Gateway) Show(ctx context.Context, id firn.ID, h wire.Hide) (wire.Appended, error) {
+	target, err := g.entryAt(ctx, id, h.Entry)
+	if err != nil {
+		return wire.Appended{}, err
+	}
+	return g.veil(ctx, id, target, false, h.Reason)
+}
+
+// maxTries is how often an append is tried when others write all the time.
+const maxTries = 16
+
+// veil hides an entry or the session as a whole, or shows it again. If
+// somebody writes meanwhile it is decided anew.
+func (g *Gateway) veil(ctx context.Context, id firn.ID, target firn.EntryID, hide bool, reason string) (wire.Appended, error) {
+	for try := 1; ; try++ {
+		shape, err := g.shape(ctx, id)
+		if err != nil {
+			return wire.Appended{}, err
+		}
+		stones := hiders(&shape.tree, target)
+		var entries []firn.Entry
+		switch {
+		case hide && len(stones) == 0:
+			entries = append(entries, firn.NewEntry(&firn.Tombstone{Target: target, Reason: reason}))
+		case !hide:
+			for _, stone := range stones {
+				entries = append(entries, firn.NewEntry(&firn.Tombstone{Target: stone, Reason: reason}))
+			}
+		}
+		if len(entries) == 0 {
+			return wire.Appended{IDs: []firn.EntryID{}, End: shape.end}, nil
+		}
+		out, err := g.append(ctx, id, shape.end, entries...)
+		if !errors.Is(err, firn.ErrConflict) || try == maxTries {
+			return out, err
+		}
+	}
+}
+
+// hiders are the tombstones that hide an entry: those that are not hidden
+// themselves.
+func hiders(tree *firn.Tree, target firn.EntryID) []firn.EntryID {
+	hidden := tree.Hidden()
+	var stones []firn.EntryID
+	for n := range tree.Len() {
+		if node := tree.Node(n); node.Kind == firn.KindTombstone && node.Target == target && !hidden[node.ID] {
+			stones = append(stones, node.ID)
+		}
+	}
+	return stones
+}

@@ -1,0 +1,255 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"firn"
+	"firn/agent"
+	"firn/provider"
+	"firn/route"
+	"firn/store"
+	"firn/wire"
+)
+
+// maxTitle bounds a title that somebody chooses, in characters.
+const maxTitle = 200
+
+// NewSession returns the session that a key points at, begun if it points
+// nowhere, or without a key a new one. Of those who come with the same new key
+// at the same time all get the same session. What is asked for of a session
+// that is there already (directory, title) is left as it is. A fresh session of
+// a key that has one is begun as a reset does it, with what that carries over.
+func (g *Gateway) NewSession(ctx context.Context, n wire.NewSession) (wire.Session, error) {
+	title, err := titleEntry(n.Title)
+	if err != nil {
+		return wire.Session{}, err
+	}
+	var id firn.ID
+	if n.Key == "" {
+		id, err = g.newWithout(ctx, &n, title)
+	} else {
+		id, err = g.newFor(ctx, &n, title)
+	}
+	if err != nil {
+		return wire.Session{}, err
+	}
+	return g.session(ctx, id)
+}
+
+// newWithout begins a session without a key.
+func (g *Gateway) newWithout(ctx context.Context, n *wire.NewSession, title []firn.Entry) (firn.ID, error) {
+	setup, owner := g.setup.Load(), n.Agent
+	if owner == "" {
+		owner = setup.Default
+	}
+	if _, err := setup.agent(owner); err != nil {
+		return "", err
+	}
+	return g.create(ctx, firn.Header{Session: firn.NewID(), Agent: owner, CWD: n.CWD}, title)
+}
+
+// newFor returns the session of a key, or begins one.
+func (g *Gateway) newFor(ctx context.Context, n *wire.NewSession, title []firn.Entry) (firn.ID, error) {
+	k, err := g.canonical(n.Key)
+	if err != nil {
+		return "", err
+	}
+	if n.Agent != "" && n.Agent != k.Agent() {
+		return "", &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("key %s belongs to agent %q, not to %q", k, k.Agent(), clip(n.Agent))}
+	}
+	if _, err := g.setup.Load().agent(k.Agent()); err != nil {
+		return "", err
+	}
+	keyed, err := g.keyed()
+	if err != nil {
+		return "", err
+	}
+	id, err := keyed.Lookup(ctx, k.String())
+	switch {
+	case errors.Is(err, firn.ErrNotFound):
+		return g.createFor(ctx, keyed, firn.Header{Session: firn.NewID(), Agent: k.Agent(), Key: k.String(), CWD: n.CWD}, title)
+	case err != nil:
+		return "", fmt.Errorf("find the session of key %s: %w", k, err)
+	case !n.Fresh:
+		return id, nil
+	}
+	if id, err = g.begin(ctx, k, route.CauseRequest); err != nil || len(title) == 0 {
+		return id, err
+	}
+	_, err = g.Store.Append(ctx, id, store.Any, title...)
+	return id, err
+}
+
+// titleEntry makes the entry of a title that the user chose; none if it is
+// empty.
+func titleEntry(name string) ([]firn.Entry, error) {
+	name = strings.Join(strings.Fields(name), " ")
+	if name == "" {
+		return nil, nil
+	}
+	if n := utf8.RuneCountInString(name); n > maxTitle {
+		return nil, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("a title of %d characters is too long: %d are allowed", n, maxTitle)}
+	}
+	return []firn.Entry{firn.NewEntry(&firn.Title{Name: name, Source: firn.SourceUser})}, nil
+}
+
+// create begins a session.
+func (g *Gateway) create(ctx context.Context, header firn.Header, entries []firn.Entry) (firn.ID, error) {
+	entries = append([]firn.Entry{{Time: g.now(), Body: &header}}, entries...)
+	if _, err := g.Store.Append(ctx, header.Session, store.Start, entries...); err != nil {
+		return "", fmt.Errorf("begin a session: %w", err)
+	}
+	return header.Session, nil
+}
+
+// createFor begins a session and points its key at it. If somebody else did so
+// at the same time theirs is returned, and the one that was begun in vain is
+// hidden.
+func (g *Gateway) createFor(ctx context.Context, keyed store.Keyed, header firn.Header, entries []firn.Entry) (firn.ID, error) {
+	id, err := g.create(ctx, header, entries)
+	if err != nil {
+		return "", err
+	}
+	claimer, claims := store.As[store.Claimer](g.Store)
+	if !claims {
+		if err := keyed.Bind(ctx, header.Key, id); err != nil {
+			return "", fmt.Errorf("point key %s at session %s: %w", header.Key, id, err)
+		}
+		return id, nil
+	}
+	winner, err := claimer.Claim(ctx, header.Key, id)
+	if err != nil {
+		return "", fmt.Errorf("point key %s at session %s: %w", header.Key, id, err)
+	}
+	if winner != id {
+		vain := firn.NewEntry(&firn.Tombstone{Target: firn.EntryID(id), Reason: "another session was begun for its key at the same time"})
+		if _, err := g.Store.Append(ctx, id, store.Any, vain); err != nil {
+			return "", fmt.Errorf("hide session %s, which was begun in vain: %w", id, err)
+		}
+	}
+	return winner, nil
+}
+
+// The session's word on whether answers may be sent.
+const (
+	sendAllow   = "allow"
+	sendDeny    = "deny"
+	sendInherit = "inherit"
+)
+
+// sendWord reads such a word, also as people type it.
+func sendWord(s string) (string, bool) {
+	switch s := strings.ToLower(s); s {
+	case sendAllow, "on":
+		return sendAllow, true
+	case sendDeny, "off":
+		return sendDeny, true
+	case sendInherit:
+		return sendInherit, true
+	}
+	return "", false
+}
+
+// Patch changes a session. All of it is checked before any of it is done. It
+// may be done while a turn is running, and counts from the next one on.
+func (g *Gateway) Patch(ctx context.Context, id firn.ID, p wire.Patch) (wire.Session, error) {
+	if err := g.mustBe(ctx, id); err != nil {
+		return wire.Session{}, err
+	}
+	entries, err := patchEntries(&p)
+	if err != nil {
+		return wire.Session{}, err
+	}
+	if err := g.override(ctx, id, &p); err != nil {
+		return wire.Session{}, err
+	}
+	if len(entries) > 0 {
+		if _, err := g.Store.Append(ctx, id, store.Any, entries...); err != nil {
+			return wire.Session{}, fmt.Errorf("change session %s: %w", id, err)
+		}
+	}
+	if p.Archived != nil {
+		if err := g.archive(ctx, id, *p.Archived); err != nil {
+			return wire.Session{}, err
+		}
+	}
+	if p.Hidden != nil {
+		if _, err := g.veil(ctx, id, firn.EntryID(id), *p.Hidden, ""); err != nil {
+			return wire.Session{}, err
+		}
+	}
+	s, err := g.session(ctx, id)
+	if err == nil {
+		g.events.tell(event(wire.SessionUpdated, id, s))
+	}
+	return s, err
+}
+
+// patchEntries makes the entries of a patch that the agent need not know of.
+func patchEntries(p *wire.Patch) ([]firn.Entry, error) {
+	var entries []firn.Entry
+	if p.Title != nil {
+		title, err := titleEntry(*p.Title)
+		if err != nil {
+			return nil, err
+		}
+		if title == nil { // no title any more
+			title = []firn.Entry{firn.NewEntry(&firn.Title{Source: firn.SourceUser})}
+		}
+		entries = title
+	}
+	if p.Send != nil {
+		word, ok := sendWord(*p.Send)
+		if !ok {
+			return nil, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("sending is allow, deny or inherit, not %q", clip(*p.Send))}
+		}
+		entries = append(entries, firn.NewEntry(&firn.Custom{Type: firn.SendType, Data: spell(map[string]string{"policy": word})}))
+	}
+	return entries, nil
+}
+
+// override changes who answers in a session, and how.
+func (g *Gateway) override(ctx context.Context, id firn.ID, p *wire.Patch) error {
+	if p.Model == nil && p.Thinking == nil && p.Verbose == nil {
+		return nil
+	}
+	var o agent.Override
+	for _, v := range []*string{p.Model, p.Thinking, p.Verbose} {
+		if v != nil && *v == "" {
+			return &wire.Problem{Kind: wire.Invalid, Message: "model, thinking and verbose cannot be set to nothing", Hint: "leave out what shall stay as it is"}
+		}
+	}
+	if p.Model != nil {
+		var ok bool
+		if o.Provider, o.Model, ok = strings.Cut(*p.Model, "/"); !ok || o.Provider == "" || o.Model == "" {
+			return &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("a model is named provider/model, not %q", clip(*p.Model)), Hint: "firn status lists the models"}
+		}
+	}
+	if p.Thinking != nil {
+		o.Thinking = provider.Thinking(*p.Thinking)
+	}
+	if p.Verbose != nil {
+		o.Verbose = *p.Verbose
+	}
+	a, err := g.agentOf(ctx, id)
+	if err != nil {
+		return err
+	}
+	return a.Override(ctx, id, o)
+}
+
+// archive archives a session or takes it out of the archive.
+func (g *Gateway) archive(ctx context.Context, id firn.ID, archived bool) error {
+	remover, ok := store.As[store.Remover](g.Store)
+	if !ok {
+		return fmt.Errorf("archive session %s: the store cannot: %w", id, firn.ErrUnsupported)
+	}
+	if archived {
+		return remover.Archive(ctx, id)
+	}
+	return remover.Unarchive(ctx, id)
+}

@@ -1,0 +1,228 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"firn"
+	"firn/agent"
+	"firn/compact"
+	"firn/wire"
+)
+
+// Compactions tells of all compactions on the branch of the head, oldest first,
+// undone or not, each with the first line of its summary. It reads the whole
+// session.
+func (g *Gateway) Compactions(ctx context.Context, id firn.ID) ([]wire.Compaction, error) {
+	if err := g.mustBe(ctx, id); err != nil {
+		return nil, err
+	}
+	past, err := compact.List(ctx, g.Store, id)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]wire.Compaction, len(past))
+	for i := range past {
+		out[i] = pastCompaction(&past[i], i+1)
+	}
+	return out, nil
+}
+
+func pastCompaction(p *compact.Past, count int) wire.Compaction {
+	return wire.Compaction{
+		ID: p.ID, Summary: p.Line, Before: p.Before, After: p.After, Count: count, Strategy: string(p.Strategy),
+		Reason: string(p.Reason), Model: p.Model, Undone: p.Undone, Current: p.Counts, At: p.Time.UTC().Format(time.RFC3339Nano),
+	}
+}
+
+// Compact compacts a session and returns the summary, or with Plan only tells
+// where it would be cut. It is refused while a turn is running; what is said
+// while it runs is kept. That there is nothing to compact is a problem of kind
+// Invalid, that the conversation went another way meanwhile one of kind Conflict.
+func (g *Gateway) Compact(ctx context.Context, id firn.ID, c wire.Compact) (wire.Compacted, error) {
+	if err := g.mustBe(ctx, id); err != nil {
+		return wire.Compacted{}, err
+	}
+	if err := g.mustRest(id, "compact"); err != nil {
+		return wire.Compacted{}, err
+	}
+	if c.KeepRecent < 0 {
+		return wire.Compacted{}, &wire.Problem{Kind: wire.Invalid, Message: "less than nothing cannot be kept"}
+	}
+	a, err := g.agentOf(ctx, id)
+	if err != nil {
+		return wire.Compacted{}, err
+	}
+	o := agent.CompactOptions{Hint: c.Hint, KeepRecent: c.KeepRecent}
+	if c.Model != "" {
+		if !strings.Contains(c.Model, "/") {
+			return wire.Compacted{}, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("a model is named provider/model, not %q", clip(c.Model))}
+		}
+		if o.Model, err = g.modelAs(c.Model); err != nil {
+			return wire.Compacted{}, err
+		}
+	}
+	if c.Plan {
+		return planCompaction(ctx, a, id, o)
+	}
+	g.events.tell(event(wire.CompactionStarted, id, wire.Compaction{Reason: string(compact.Manual)}))
+	result, err := a.CompactWith(ctx, id, o)
+	out := wire.Compacted{Compaction: newCompaction(&result)}
+	if err != nil {
+		err = compactionProblem(err)
+		out.Error = err.Error()
+	}
+	g.events.tell(event(wire.CompactionCompleted, id, out.Compaction))
+	return out, err
+}
+
+// planCompaction tells what a compaction would do.
+func planCompaction(ctx context.Context, a *agent.Agent, id firn.ID, o agent.CompactOptions) (wire.Compacted, error) {
+	plan, err := a.PlanCompaction(ctx, id, o)
+	if err != nil {
+		return wire.Compacted{}, compactionProblem(err)
+	}
+	out := wire.Compacted{Plan: &wire.CompactionPlan{
+		FirstKept: plan.FirstKept, Summarised: len(plan.Summarize) + len(plan.Prefix), SummarisedTokens: plan.Tokens,
+		Kept: len(plan.Kept), KeptTokens: plan.Tail, Split: plan.Split, Before: plan.Before,
+	}}
+	model := o.Model
+	if model == nil {
+		model = a.Summarizer
+	}
+	if model != nil {
+		out.Plan.Model = model.Info().Provider + "/" + model.Info().Name
+	}
+	return out, nil
+}
+
+// newCompaction tells of a compaction that was just made.
+func newCompaction(r *compact.Result) wire.Compaction {
+	c := wire.Compaction{ID: r.Entry.ID, Before: r.Before, After: r.After, Count: r.Count, Strategy: string(r.Strategy), Reason: string(compact.Manual)}
+	if body, ok := r.Entry.Body.(*firn.Compaction); ok {
+		c.Summary, c.Model, c.Current = body.Summary, compact.DetailsOf(body).Model, true
+		c.At = r.Entry.Time.UTC().Format(time.RFC3339Nano)
+	}
+	return c
+}
+
+// compactionProblem says in our words why nothing was compacted.
+func compactionProblem(err error) error {
+	p := &wire.Problem{Message: err.Error()}
+	switch {
+	case errors.Is(err, compact.ErrNothing):
+		p.Kind, p.Hint = wire.Invalid, "say more first, or keep less: --keep-recent"
+	case errors.Is(err, compact.ErrMoved):
+		p.Kind, p.Hint = wire.Conflict, "somebody spoke meanwhile; try again"
+	case errors.Is(err, compact.ErrCancelled):
+		p.Kind, p.Hint = wire.NotAllowed, "a hook did not want it"
+	case errors.Is(err, compact.ErrOpen):
+		p.Kind = wire.Busy
+	default:
+		return err
+	}
+	return p
+}
+
+// latest names the compaction in force, or the one that was undone last.
+const latest = "latest"
+
+// Undo hides a compaction, so that the window is again what it was before it;
+// without one, or with "latest", the one in force. It is refused while a turn
+// is running. That there is none, or that it was undone before, is a problem of
+// kind NotFound.
+func (g *Gateway) Undo(ctx context.Context, id firn.ID, compaction firn.EntryID) (wire.Compaction, error) {
+	target, err := g.pickCompaction(ctx, id, compaction, "undo a compaction of")
+	if err != nil {
+		return wire.Compaction{}, err
+	}
+	if target == "" {
+		if target, err = g.inForce(ctx, id); err != nil {
+			return wire.Compaction{}, err
+		}
+	}
+	if _, err := compact.Undo(ctx, g.Store, id, target); err != nil {
+		return wire.Compaction{}, undoProblem(err)
+	}
+	c, err := g.compaction(ctx, id, target)
+	if err == nil {
+		g.events.tell(event(wire.CompactionUndone, id, c))
+	}
+	return c, err
+}
+
+// Redo takes back the undoing of a compaction; without one, or with "latest",
+// that of the latest that nothing has replaced since. Otherwise it is as Undo.
+func (g *Gateway) Redo(ctx context.Context, id firn.ID, compaction firn.EntryID) (wire.Compaction, error) {
+	target, err := g.pickCompaction(ctx, id, compaction, "redo a compaction of")
+	if err != nil {
+		return wire.Compaction{}, err
+	}
+	if _, err := compact.Redo(ctx, g.Store, id, target); err != nil {
+		return wire.Compaction{}, undoProblem(err)
+	}
+	if target == "" { // the latest one counts now
+		if target, err = g.inForce(ctx, id); err != nil {
+			return wire.Compaction{}, err
+		}
+	}
+	c, err := g.compaction(ctx, id, target)
+	if err == nil {
+		g.events.tell(event(wire.CompactionCompleted, id, c))
+	}
+	return c, err
+}
+
+// pickCompaction finds the compaction that somebody names; empty means that it
+// is for the session to say.
+func (g *Gateway) pickCompaction(ctx context.Context, id firn.ID, name firn.EntryID, what string) (firn.EntryID, error) {
+	if err := g.mustBe(ctx, id); err != nil {
+		return "", err
+	}
+	if err := g.mustRest(id, what); err != nil {
+		return "", err
+	}
+	if name == "" || name == latest {
+		return "", nil
+	}
+	return g.entryAt(ctx, id, string(name))
+}
+
+// inForce is the compaction in force.
+func (g *Gateway) inForce(ctx context.Context, id firn.ID) (firn.EntryID, error) {
+	all, err := g.Compactions(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	for _, c := range all {
+		if c.Current {
+			return c.ID, nil
+		}
+	}
+	return "", &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("no compaction of session %s is in force", id), Hint: "firn compactions lists them"}
+}
+
+// compaction tells of one compaction.
+func (g *Gateway) compaction(ctx context.Context, id firn.ID, target firn.EntryID) (wire.Compaction, error) {
+	all, err := g.Compactions(ctx, id)
+	if err != nil {
+		return wire.Compaction{}, err
+	}
+	for _, c := range all {
+		if c.ID == target {
+			return c, nil
+		}
+	}
+	return wire.Compaction{}, noEntry(id, string(target), "it is no compaction of the branch")
+}
+
+// undoProblem says in our words why nothing was undone or redone.
+func undoProblem(err error) error {
+	if errors.Is(err, compact.ErrNothing) {
+		return &wire.Problem{Kind: wire.NotFound, Message: strings.Replace(err.Error(), compact.ErrNothing.Error(), "nothing to undo or redo", 1), Hint: "firn compactions lists them"}
+	}
+	return err
+}

@@ -1,0 +1,473 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"firn"
+	"firn/dialect"
+	"firn/store"
+	"firn/wire"
+)
+
+// EntryQuery asks for entries of a session.
+type EntryQuery struct {
+	// View is one of wire's views; empty means ViewDisk.
+	View string
+	// After and Before are positions that the entries stand between; Before zero
+	// means the end. The view of the window knows neither.
+	After, Before firn.Pos
+	// Limit is how many a page has: 100 if zero, never more than 1,000. A page
+	// has less if its entries are large.
+	Limit int
+	// Back gives the newest first.
+	Back bool
+	// Cursor is that of the page before; view and direction must be the same.
+	Cursor string
+}
+
+// pageBytes is after how many bytes of lines a page ends.
+const pageBytes = 8 << 20
+
+// Entries returns a page of the entries of a session, each as the line that is
+// in the file, with its number as in #n where that is known.
+//
+// [wire.ViewDisk] is all of them in the order of the file, with the header and
+// with gaps where something cannot be read. [wire.ViewBranch] is the path to
+// the head, also what a compaction stands for; read forwards it costs as much
+// as the session is long. [wire.ViewWindow] is what the model is sent next, in
+// that order; what of it is left out is in it, with the reason. Both tell why
+// an entry is not sent; labels and the like, of which nothing ever is, have no
+// reason.
+func (g *Gateway) Entries(ctx context.Context, id firn.ID, q EntryQuery) (wire.Page[wire.Entry], error) {
+	page := wire.Page[wire.Entry]{Items: []wire.Entry{}, Total: -1}
+	if err := g.mustBe(ctx, id); err != nil {
+		return page, err
+	}
+	if q.View == "" {
+		q.View = wire.ViewDisk
+	}
+	from, err := parseEntryCursor(q.Cursor, q.View, q.Back)
+	if err != nil {
+		return page, err
+	}
+	if q.Before == 0 {
+		q.Before = store.End
+	}
+	r := &entryReader{g: g, id: id, q: q, from: from, left: pageSize(q.Limit), page: &page}
+	switch q.View {
+	case wire.ViewDisk:
+		err = r.disk(ctx)
+	case wire.ViewBranch:
+		err = r.branch(ctx)
+	case wire.ViewWindow:
+		err = r.window(ctx)
+	default:
+		return page, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("there is no view %q", clip(q.View)), Hint: "the views are disk, branch and window"}
+	}
+	if err != nil {
+		return page, fmt.Errorf("read entries of session %s: %w", id, err)
+	}
+	return page, nil
+}
+
+// entryCursor is where a page of entries begins.
+type entryCursor struct {
+	set bool
+	// pos is the place in the file, or the number in a window; of a branch that
+	// is read backwards, that of the entry before.
+	pos firn.Pos
+	// want is what that entry follows; if loose, whatever stands before it.
+	want  firn.EntryID
+	loose bool
+}
+
+const (
+	forth = "f"
+	back  = "b"
+	// wanted and anyone mark the entry that a cursor wants.
+	wanted = "="
+	anyone = "?"
+)
+
+func direction(newestFirst bool) string {
+	if newestFirst {
+		return back
+	}
+	return forth
+}
+
+// spell spells the cursor of a view and a direction.
+func (c entryCursor) spell(view string, newestFirst bool) string {
+	text := view + "." + direction(newestFirst) + "." + strconv.FormatUint(uint64(c.pos), 10)
+	switch {
+	case c.loose:
+		return text + "." + anyone
+	case c.want != "":
+		return text + "." + wanted + string(c.want)
+	}
+	return text
+}
+
+// parseEntryCursor is the inverse of spell.
+func parseEntryCursor(s, view string, newestFirst bool) (entryCursor, error) {
+	if s == "" {
+		return entryCursor{}, nil
+	}
+	c := entryCursor{set: true}
+	rest, ok := strings.CutPrefix(s, view+"."+direction(newestFirst)+".")
+	number, want, more := strings.Cut(rest, ".")
+	pos, err := strconv.ParseUint(number, 10, 64)
+	c.pos = firn.Pos(pos)
+	if name, named := strings.CutPrefix(want, wanted); named {
+		c.want = firn.EntryID(name)
+	} else {
+		c.loose = want == anyone
+	}
+	if !ok || err != nil || len(s) > maxReference || more && c.want == "" && !c.loose {
+		return c, &wire.Problem{
+			Kind: wire.Invalid, Message: fmt.Sprintf("%q is not a cursor of these entries", clip(s)),
+			Hint: "a cursor goes with the view and the direction it was given for",
+		}
+	}
+	return c, nil
+}
+
+// entryReader makes one page.
+type entryReader struct {
+	g    *Gateway
+	id   firn.ID
+	q    EntryQuery
+	from entryCursor
+	// left is how many entries the page still takes, size how large it is.
+	left, size int
+	page       *wire.Page[wire.Entry]
+}
+
+// full reports whether the page takes no more.
+func (r *entryReader) full() bool { return r.left == 0 || r.size >= pageBytes }
+
+// add puts an entry on the page.
+func (r *entryReader) add(e wire.Entry) {
+	r.left--
+	r.size += len(e.Line)
+	r.page.Items = append(r.page.Items, e)
+}
+
+// goOn says that there is more, from a place on.
+func (r *entryReader) goOn(c entryCursor) { r.page.Cursor = c.spell(r.q.View, r.q.Back) }
+
+// disk reads the file from a place on.
+func (r *entryReader) disk(ctx context.Context) error {
+	first := true
+	read := r.g.Store.Read(ctx, r.id, max(r.q.After, r.from.pos))
+	if r.q.Back {
+		end := r.q.Before
+		if r.from.set {
+			end = min(end, r.from.pos)
+		}
+		read = r.g.Store.ReadBack(ctx, r.id, end)
+	}
+	n, known := 0, false
+	for rec, err := range read {
+		if err != nil {
+			return err
+		}
+		if !r.q.Back && rec.Next > r.q.Before || r.q.Back && rec.At < r.q.After {
+			break
+		}
+		if first {
+			first = false
+			if n, known, err = r.countAt(ctx, &rec); err != nil {
+				return err
+			}
+		}
+		if r.full() {
+			r.goOn(entryCursor{pos: r.place(&rec)})
+			break
+		}
+		e := r.entry(&rec)
+		if known && isNode(&rec) {
+			if !r.q.Back {
+				n++
+			}
+			e.N = n
+			if r.q.Back {
+				n--
+			}
+		}
+		r.add(e)
+	}
+	return nil
+}
+
+// place is where the page that begins with a record begins.
+func (r *entryReader) place(rec *firn.Record) firn.Pos {
+	if r.q.Back {
+		return rec.Next
+	}
+	return rec.At
+}
+
+// countAt counts the entries before the first record of a page; read
+// backwards, with it.
+func (r *entryReader) countAt(ctx context.Context, rec *firn.Record) (int, bool, error) {
+	return r.g.numbers.before(ctx, r.g.Store, r.id, r.place(rec))
+}
+
+// entry tells a record as it stands in its file.
+func (r *entryReader) entry(rec *firn.Record) wire.Entry {
+	e := wire.Entry{At: rec.At, Next: rec.Next}
+	if rec.Gap != nil {
+		e.Gap = rec.Gap.Error()
+		return e
+	}
+	line, err := r.g.line(rec)
+	if err != nil {
+		e.Gap = err.Error()
+		return e
+	}
+	e.Line = line
+	return e
+}
+
+// line is the line of a record. A store that keeps none has it spelt by the
+// dialect, if that can.
+func (g *Gateway) line(rec *firn.Record) (json.RawMessage, error) {
+	if line := rec.Line(); line != nil {
+		if !json.Valid(line) {
+			return nil, fmt.Errorf("%s at %d: the line is not valid JSON: %w", firn.GapDamaged, rec.At, firn.ErrCorrupt)
+		}
+		return slices.Clone(line), nil
+	}
+	encoder, ok := g.Dialect.(dialect.Encoder)
+	if !ok {
+		return nil, fmt.Errorf("the store keeps no lines, and nobody can spell them: %w", firn.ErrUnsupported)
+	}
+	entry, err := rec.Entry()
+	if err != nil {
+		return nil, err
+	}
+	return encoder.Append(nil, entry)
+}
+
+// branch reads the path to the head.
+func (r *entryReader) branch(ctx context.Context) error {
+	words, err := r.reasons(ctx)
+	if err != nil {
+		return err
+	}
+	if r.q.Back {
+		return r.branchBack(ctx, words)
+	}
+	shape, err := r.g.shape(ctx, r.id)
+	if err != nil {
+		return err
+	}
+	var at []firn.Pos
+	numbers := make(map[firn.Pos]int)
+	from := max(r.q.After, r.from.pos)
+	for _, n := range shape.tree.Path(shape.tree.Head()) {
+		pos := shape.tree.Node(n).At
+		if pos >= from && pos < r.q.Before && len(at) <= r.left {
+			at, numbers[pos] = append(at, pos), n+1
+		}
+	}
+	for rec, err := range r.g.records(ctx, r.id, at) {
+		if err != nil {
+			return err
+		}
+		if r.full() {
+			r.goOn(entryCursor{pos: rec.At})
+			break
+		}
+		e := r.entry(&rec)
+		e.N, e.Out = numbers[rec.At], words.of(&rec)
+		r.add(e)
+	}
+	return nil
+}
+
+// branchBack walks along the path from its end.
+func (r *entryReader) branchBack(ctx context.Context, words *reasons) error {
+	from := fromHead()
+	if r.from.set {
+		from = start{child: r.from.pos, known: true, want: r.from.want, loose: r.from.loose}
+	}
+	var last *start
+	for rec, err := range r.g.trail(ctx, r.id, from) {
+		if err != nil {
+			return err
+		}
+		if rec.At < r.q.After {
+			return nil
+		}
+		if rec.Next > r.q.Before {
+			continue
+		}
+		if r.full() {
+			r.goOn(entryCursor{pos: last.child, want: last.want, loose: last.loose})
+			return nil
+		}
+		e := r.entry(&rec)
+		e.N, e.Out = words.number(rec.At), words.of(&rec)
+		r.add(e)
+		last = new(behind(&rec))
+	}
+	return nil
+}
+
+// reasons say why entries of a branch are not sent.
+type reasons struct {
+	live  *live
+	words map[firn.Pos]string
+	place map[firn.Pos]int
+}
+
+func (r *entryReader) reasons(ctx context.Context) (*reasons, error) {
+	l, err := r.g.live(ctx, r.id)
+	if err != nil {
+		return nil, err
+	}
+	w := &reasons{live: l, words: make(map[firn.Pos]string, len(l.branch)), place: make(map[firn.Pos]int, len(l.branch))}
+	for i, n := range l.branch {
+		w.words[l.nodes[n].at] = string(l.why[i])
+		w.place[l.nodes[n].at] = n
+	}
+	return w, nil
+}
+
+// of says why an entry of the branch is not sent. What was not read to build
+// the window is stood for by a summary.
+func (w *reasons) of(rec *firn.Record) string {
+	if word, ok := w.words[rec.At]; ok {
+		return word
+	}
+	return outOfReach(w.live.path.Hides(rec.Glance.ID), rec.Glance.Kind)
+}
+
+// number is the number of an entry of the live part.
+func (w *reasons) number(at firn.Pos) int {
+	if n, ok := w.place[at]; ok {
+		return w.live.number(n)
+	}
+	return 0
+}
+
+// window reads the entries of the live part in the order they are sent.
+func (r *entryReader) window(ctx context.Context) error {
+	l, err := r.g.live(ctx, r.id)
+	if err != nil {
+		return err
+	}
+	order := l.sending()
+	r.page.Total = len(order)
+	if r.q.Back {
+		slices.Reverse(order)
+	}
+	if r.from.pos > firn.Pos(len(order)) {
+		return nil
+	}
+	order = order[r.from.pos:]
+	order = order[:min(len(order), r.left)]
+	at := make([]firn.Pos, len(order))
+	for i, n := range order {
+		at[i] = l.nodes[l.branch[n]].at
+	}
+	found := make(map[firn.Pos]wire.Entry, len(at))
+	for rec, err := range r.g.records(ctx, r.id, at) {
+		if err != nil {
+			return err
+		}
+		found[rec.At] = r.entry(&rec)
+	}
+	taken := 0
+	for i, n := range order {
+		if r.full() {
+			break
+		}
+		e := found[at[i]]
+		e.N, e.Out = l.number(l.branch[n]), string(l.why[n])
+		r.add(e)
+		taken++
+	}
+	if next := int(r.from.pos) + taken; next < r.page.Total {
+		r.goOn(entryCursor{pos: firn.Pos(next)})
+	}
+	return nil
+}
+
+// mostAppended bounds how many entries can be appended at once.
+const mostAppended = 1000
+
+// Append adds entries at the end of a session, if the end is still at expect
+// ([store.Any]: wherever it is). They are lines of the native dialect or what
+// the user says; headers are refused. It does not begin a turn, and can be done
+// while one is running.
+func (g *Gateway) Append(ctx context.Context, id firn.ID, expect firn.Pos, n wire.NewEntries) (wire.Appended, error) {
+	entries, err := g.newEntries(n)
+	if err != nil {
+		return wire.Appended{}, err
+	}
+	if err := g.mustBe(ctx, id); err != nil {
+		return wire.Appended{}, err
+	}
+	return g.append(ctx, id, expect, entries...)
+}
+
+// append appends entries to a session that is there.
+func (g *Gateway) append(ctx context.Context, id firn.ID, expect firn.Pos, entries ...firn.Entry) (wire.Appended, error) {
+	out := wire.Appended{IDs: make([]firn.EntryID, len(entries))}
+	for i := range entries {
+		if entries[i].ID == "" {
+			entries[i].ID = firn.NewEntryID()
+		}
+		out.IDs[i] = entries[i].ID
+	}
+	var err error
+	if out.End, err = g.Store.Append(ctx, id, expect, entries...); err != nil {
+		var conflict *store.Conflict
+		if errors.As(err, &conflict) {
+			return wire.Appended{}, &wire.Problem{
+				Kind: wire.Conflict, Message: conflict.Error(), End: conflict.End,
+				Hint: "somebody wrote meanwhile: read what is new and decide again",
+			}
+		}
+		return wire.Appended{}, err
+	}
+	return out, nil
+}
+
+// newEntries reads the entries that a client sends.
+func (g *Gateway) newEntries(n wire.NewEntries) ([]firn.Entry, error) {
+	invalid := func(format string, args ...any) error {
+		return &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case (n.User == "") == (len(n.Entries) == 0):
+		return nil, invalid("entries or the words of the user are wanted, and not both")
+	case n.User != "":
+		return []firn.Entry{firn.UserText(n.User)}, nil
+	case len(n.Entries) > mostAppended:
+		return nil, invalid("%d entries are too many at once: %d are allowed", len(n.Entries), mostAppended)
+	case g.Dialect == nil:
+		return nil, fmt.Errorf("read entries: nobody can read lines here: %w", firn.ErrUnsupported)
+	}
+	entries := make([]firn.Entry, len(n.Entries))
+	for i, line := range n.Entries {
+		entry, err := g.Dialect.Decode(line)
+		if err != nil {
+			return nil, invalid("entry %d of %d cannot be read: %v", i+1, len(n.Entries), err)
+		}
+		if entry.Body == nil || entry.Body.Kind() == firn.KindHeader {
+			return nil, invalid("entry %d of %d is a header: a session has one and keeps it", i+1, len(n.Entries))
+		}
+		entries[i] = entry
+	}
+	return entries, nil
+}

@@ -1,0 +1,363 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"firn"
+	"firn/agent"
+	"firn/store"
+	"firn/wire"
+)
+
+// Fork begins a session that goes on from an entry of this one; without one,
+// from the head, which is refused while a turn is running.
+//
+// The path to the entry is copied with its ids and times. Labels and what
+// tombstones hide are as they are now, wherever that was said: they are
+// written anew behind the copy, as pi does with labels. Left behind are what is
+// about the old session alone: its titles, counts, resets, messages that wait
+// in its queue, and pieces of answers that are there whole. The header names
+// the old session.
+//
+// What the copied answers cost was spent once, by the old session. So the copy
+// ends with an entry of counts that begins from nothing, and says that all
+// before it is copied; see [forkMark].
+func (g *Gateway) Fork(ctx context.Context, id firn.ID, f wire.Fork) (wire.Session, error) {
+	if err := g.mustBe(ctx, id); err != nil {
+		return wire.Session{}, err
+	}
+	title, err := titleEntry(f.Title)
+	if err != nil {
+		return wire.Session{}, err
+	}
+	b, at, err := g.forkPoint(ctx, id, string(f.At))
+	if err != nil {
+		return wire.Session{}, err
+	}
+	header, err := g.forkHeader(ctx, id, f.Key)
+	if err != nil {
+		return wire.Session{}, err
+	}
+	if title == nil {
+		if title, err = g.forkTitle(ctx, id); err != nil {
+			return wire.Session{}, err
+		}
+	}
+	c := newCopier(g, id, b, at)
+	if err := c.run(ctx, header, title); err != nil {
+		return wire.Session{}, fmt.Errorf("fork session %s: %w", id, err)
+	}
+	if header.Key != "" {
+		keyed, err := g.keyed()
+		if err != nil {
+			return wire.Session{}, err
+		}
+		if err := keyed.Bind(ctx, header.Key, header.Session); err != nil {
+			return wire.Session{}, fmt.Errorf("point key %s at session %s: %w", header.Key, header.Session, err)
+		}
+	}
+	return g.session(ctx, header.Session)
+}
+
+// forkPoint finds the entry that a fork goes on from: its number in the tree,
+// -1 if the session is empty.
+func (g *Gateway) forkPoint(ctx context.Context, id firn.ID, ref string) (*outline, int, error) {
+	if ref == "" || ref == headName {
+		if err := g.mustRest(id, "fork"); err != nil {
+			return nil, 0, err
+		}
+	}
+	var target firn.EntryID
+	if ref != "" && ref != headName {
+		var err error
+		if target, err = g.entryAt(ctx, id, ref); err != nil {
+			return nil, 0, err
+		}
+	}
+	b, err := g.outline(ctx, id)
+	if err != nil {
+		return nil, 0, fmt.Errorf("fork session %s: %w", id, err)
+	}
+	if target == "" {
+		return b, b.tree.Head(), nil
+	}
+	n := b.tree.Find(target)
+	if n == b.tree.Head() {
+		err = g.mustRest(id, "fork")
+	}
+	return b, n, err
+}
+
+// forkHeader makes the header of a fork.
+func (g *Gateway) forkHeader(ctx context.Context, id firn.ID, key string) (firn.Header, error) {
+	old, err := g.header(ctx, id)
+	if err != nil {
+		return firn.Header{}, err
+	}
+	header := firn.Header{Session: firn.NewID(), Agent: old.Agent, CWD: old.CWD, ParentSession: string(id)}
+	if key != "" {
+		k, err := g.canonical(key)
+		if err != nil {
+			return header, err
+		}
+		if _, err := g.setup.Load().agent(k.Agent()); err != nil {
+			return header, err
+		}
+		header.Key, header.Agent = k.String(), k.Agent()
+	}
+	if header.Agent == "" { // somebody else wrote it; the store knows where it was found
+		info, err := g.info(ctx, id)
+		if err != nil {
+			return header, err
+		}
+		header.Agent = info.Agent
+	}
+	return header, nil
+}
+
+// forkTitle names a fork after the session it comes from, until somebody finds
+// a better name.
+func (g *Gateway) forkTitle(ctx context.Context, id firn.ID) ([]firn.Entry, error) {
+	info, err := g.info(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	name := info.Title
+	if name == "" {
+		name = info.Prompt
+	}
+	if name == "" {
+		name = string(id)
+	}
+	if !strings.HasPrefix(name, "(fork of ") {
+		name = "(fork of " + preview(name, previewRunes) + ")"
+	}
+	return []firn.Entry{firn.NewEntry(&firn.Title{Name: name, Source: firn.SourceAuto})}, nil
+}
+
+// The types of entries in which package agent keeps the counts of a session,
+// and what an answer cost that is not in the log.
+const (
+	countersType = "firn.counters"
+	usageType    = "firn.usage"
+)
+
+// forkMark is the data of the entry of counts that ends the copy in a fork: the
+// turns and compactions of the copied path, and no usage. Forked says where
+// all before it was copied from, so that who adds up what sessions cost stops
+// there.
+type forkMark struct {
+	agent.Counters
+	Forked *forkOrigin `json:"forked,omitempty"`
+}
+
+type forkOrigin struct {
+	Session firn.ID      `json:"session"`
+	Entry   firn.EntryID `json:"entry,omitempty"`
+}
+
+// Bounds of what is copied with one append.
+const (
+	copyEntries = 2000
+	copyBytes   = 8 << 20
+)
+
+// copier copies the path to an entry into a new session.
+type copier struct {
+	g    *Gateway
+	from firn.ID
+	b    *outline
+	at   int
+	// path are the numbers of the entries to be copied, ids their ids.
+	path map[int]bool
+	ids  map[firn.EntryID]bool
+
+	// copied are the ids in the copy, last the latest of them. left are the ids
+	// of entries that were left out, and what was copied next.
+	copied map[firn.EntryID]bool
+	last   firn.EntryID
+	left   map[firn.EntryID]firn.EntryID
+	gone   []firn.EntryID
+	count  agent.Counters
+
+	id    firn.ID
+	end   firn.Pos
+	batch []firn.Entry
+	size  int
+	// veil is the tombstone that hides the copy while it is not whole.
+	veil firn.EntryID
+}
+
+func newCopier(g *Gateway, from firn.ID, b *outline, at int) *copier {
+	c := &copier{
+		g: g, from: from, b: b, at: at, path: make(map[int]bool), ids: make(map[firn.EntryID]bool),
+		copied: make(map[firn.EntryID]bool), left: make(map[firn.EntryID]firn.EntryID),
+	}
+	for _, n := range b.tree.Path(at) {
+		c.path[n] = true
+		c.ids[b.tree.Node(n).ID] = true
+	}
+	return c
+}
+
+// run makes the copy. If it takes more than one append it is hidden until it is
+// whole, so that a crash leaves nothing that could be taken for the session.
+func (c *copier) run(ctx context.Context, header firn.Header, title []firn.Entry) error {
+	c.id = header.Session
+	c.batch = []firn.Entry{{Time: c.g.now(), Body: &header}}
+	n := 0
+	for rec, err := range c.g.Store.Read(ctx, c.from, store.Start) {
+		if err != nil {
+			return err
+		}
+		if !isNode(&rec) {
+			continue
+		}
+		if n > c.at {
+			break
+		}
+		if c.path[n] {
+			if err := c.take(ctx, &rec); err != nil {
+				return err
+			}
+		}
+		n++
+	}
+	c.batch = append(c.batch, c.tail()...)
+	c.batch = append(c.batch, title...)
+	if c.veil != "" {
+		c.batch = append(c.batch, firn.NewEntry(&firn.Tombstone{Target: c.veil, Reason: "the copy is whole"}))
+	}
+	return c.flush(ctx)
+}
+
+// take copies a record, unless it is to be left out or cannot be read.
+func (c *copier) take(ctx context.Context, rec *firn.Record) error {
+	e, err := rec.Entry()
+	if err != nil || !c.wants(&e) {
+		c.gone = append(c.gone, rec.Glance.ID)
+		return nil
+	}
+	c.count.Add(e)
+	old := e.ID
+	if c.copied[e.ID] { // the file has the id twice
+		e.ID = firn.NewEntryID()
+	}
+	if e.Parent = c.last; c.last == "" {
+		e.Parent = firn.Root
+	}
+	if b, ok := e.Body.(*firn.Compaction); ok {
+		e.Body = c.kept(*b, e.ID)
+	}
+	e.Extra = slices.DeleteFunc(slices.Clone(e.Extra), func(f firn.Field) bool { return f.Name == acceptedField })
+	for _, id := range c.gone {
+		c.left[id] = e.ID
+	}
+	c.gone = c.gone[:0]
+	c.copied[old], c.copied[e.ID], c.last = true, true, e.ID
+	c.batch = append(c.batch, e)
+	if c.size += len(rec.Line()); len(c.batch) >= copyEntries || c.size >= copyBytes {
+		return c.pause(ctx)
+	}
+	return nil
+}
+
+// aboutOne reports whether custom entries of a type are about one session alone.
+func aboutOne(kind string) bool {
+	switch kind {
+	case countersType, usageType, queuedType, resetType:
+		return true
+	}
+	return false
+}
+
+// wants reports whether an entry belongs into a fork.
+func (c *copier) wants(e *firn.Entry) bool {
+	switch b := e.Body.(type) {
+	case *firn.Label, *firn.Title, *firn.Tombstone, *firn.Head:
+		return false
+	case *firn.Custom:
+		return !aboutOne(b.Type) && !(b.Type == draftType && c.ids[draftOf(b)])
+	}
+	return true
+}
+
+// draftType is the type of entries that hold pieces of an answer on its way.
+const draftType = "firn.draft"
+
+// draftOf is the answer that a piece belongs to.
+func draftOf(b *firn.Custom) firn.EntryID {
+	var piece struct {
+		Answer firn.EntryID `json:"answer"`
+	}
+	if json.Unmarshal(b.Data, &piece) != nil {
+		return ""
+	}
+	return piece.Answer
+}
+
+// kept is a compaction whose first kept entry is in the copy: what was copied
+// next where the entry itself was left out; nothing, which its own id means, if
+// it is not on the path at all.
+func (c *copier) kept(b firn.Compaction, own firn.EntryID) *firn.Compaction {
+	if b.FirstKept == "" || c.copied[b.FirstKept] {
+		return &b
+	}
+	next, ok := c.left[b.FirstKept]
+	if !ok {
+		next = own
+	}
+	b.FirstKept = next
+	return &b
+}
+
+// tail is what is said anew behind the copy: the mark, what is hidden, and
+// labels, each of what was copied.
+func (c *copier) tail() []firn.Entry {
+	mark := forkMark{
+		Counters: agent.Counters{Turns: c.count.Turns, Compactions: c.count.Compactions, Window: c.count.Window},
+		Forked:   &forkOrigin{Session: c.from},
+	}
+	if c.at >= 0 {
+		mark.Forked.Entry = c.b.tree.Node(c.at).ID
+	}
+	entries := []firn.Entry{firn.NewEntry(&firn.Custom{Type: countersType, Data: spell(mark)})}
+	if c.last == "" {
+		entries[0].Parent = firn.Root
+	} else {
+		entries[0].Parent = c.last
+	}
+	for n := range c.b.tree.Len() {
+		if id := c.b.tree.Node(n).ID; c.path[n] && c.copied[id] && c.b.hidden[id] {
+			entries = append(entries, firn.NewEntry(&firn.Tombstone{Target: id, Reason: "hidden in the session this was forked from"}))
+		}
+	}
+	for _, target := range slices.Sorted(maps.Keys(c.b.labels)) {
+		if c.copied[target] {
+			entries = append(entries, firn.NewEntry(&firn.Label{Target: target, Name: c.b.labels[target]}))
+		}
+	}
+	return entries
+}
+
+// pause writes what was copied so far, hidden until the rest is there.
+func (c *copier) pause(ctx context.Context) error {
+	if c.veil == "" {
+		veil := firn.NewEntry(&firn.Tombstone{Target: firn.EntryID(c.id), Reason: "the copy is not whole yet"})
+		veil.Parent = firn.Root
+		c.veil = veil.ID
+		c.batch = slices.Insert(c.batch, 1, veil)
+	}
+	return c.flush(ctx)
+}
+
+func (c *copier) flush(ctx context.Context) error {
+	end, err := c.g.Store.Append(ctx, c.id, c.end, c.batch...)
+	c.end, c.batch, c.size = end, c.batch[:0], 0
+	return err
+}

@@ -1,0 +1,195 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"firn"
+	"firn/store"
+	"firn/wire"
+)
+
+// Remove puts a session away: hidden, so that it is not listed any more, or
+// with Bin its files into the bin, which is refused while a turn is running.
+// Not a byte is lost; [Gateway.Restore] undoes it. Removing one that is hidden
+// already is not an error.
+func (g *Gateway) Remove(ctx context.Context, id firn.ID, r wire.Remove) (wire.Removed, error) {
+	s, err := g.session(ctx, id)
+	if err != nil {
+		return wire.Removed{}, err
+	}
+	out := wire.Removed{Session: id, Title: s.Title, Bin: r.Bin, Parts: s.Parts, Files: s.Files, Bytes: s.Bytes}
+	if !r.Bin {
+		_, err = g.veil(ctx, id, firn.EntryID(id), true, r.Reason)
+		return out, err
+	}
+	if err := g.mustRest(id, "remove"); err != nil {
+		return wire.Removed{}, err
+	}
+	remover, err := g.remover(id)
+	if err != nil {
+		return wire.Removed{}, err
+	}
+	if err := remover.Remove(ctx, id, r.Reason); err != nil {
+		return wire.Removed{}, err
+	}
+	g.tails.Forget(id)
+	return out, nil
+}
+
+// remover is the part of the store that puts sessions away.
+func (g *Gateway) remover(id firn.ID) (store.Remover, error) {
+	remover, ok := store.As[store.Remover](g.Store)
+	if !ok {
+		return nil, fmt.Errorf("put away session %s: the store cannot: %w", id, firn.ErrUnsupported)
+	}
+	return remover, nil
+}
+
+// Restore undoes [Gateway.Remove], in whatever way it was removed. A session in
+// the bin is known by its whole id only.
+func (g *Gateway) Restore(ctx context.Context, id firn.ID) (wire.Session, error) {
+	err := g.mustBe(ctx, id)
+	if errors.Is(err, firn.ErrNotFound) {
+		remover, unable := g.remover(id)
+		if unable != nil {
+			return wire.Session{}, err
+		}
+		if restoreErr := remover.Restore(ctx, id); restoreErr == nil {
+			err = nil
+		} else if !errors.Is(restoreErr, firn.ErrNotFound) {
+			err = restoreErr
+		}
+	}
+	if err != nil {
+		return wire.Session{}, err
+	}
+	if _, err := g.veil(ctx, id, firn.EntryID(id), false, ""); err != nil {
+		return wire.Session{}, err
+	}
+	s, err := g.session(ctx, id)
+	if err == nil {
+		g.events.tell(event(wire.SessionUpdated, id, s))
+	}
+	return s, err
+}
+
+// Purge erases a session for good, or some of its entries, named as references
+// have it. Sure must be the id of the session. It is refused while a turn is
+// running. With an answer go the pieces of it that were kept while it was given,
+// and with what the user said the automatic title that repeats it. Summaries of
+// compactions, and forks, keep what they took from it; forks are named.
+func (g *Gateway) Purge(ctx context.Context, id firn.ID, e wire.Erase) (wire.Receipt, error) {
+	if err := id.Check(); err != nil {
+		return wire.Receipt{}, g.mustBe(ctx, id)
+	}
+	if e.Sure != id {
+		return wire.Receipt{}, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("purge session %s: it cannot be undone, and nobody said to be sure", id), Hint: "repeat the whole id of the session to be sure"}
+	}
+	if err := g.mustRest(id, "purge"); err != nil {
+		return wire.Receipt{}, err
+	}
+	remover, err := g.remover(id)
+	if err != nil {
+		return wire.Receipt{}, err
+	}
+	var entries []firn.EntryID
+	if len(e.Entries) > 0 {
+		if entries, err = g.erasing(ctx, id, e.Entries); err != nil {
+			return wire.Receipt{}, err
+		}
+	}
+	forks, err := g.forksOf(ctx, id)
+	if err != nil {
+		return wire.Receipt{}, err
+	}
+	receipt, err := remover.Purge(ctx, id, e.Reason, entries...)
+	g.tails.Forget(id)
+	if len(entries) == 0 {
+		g.numbers.forget(id)
+	}
+	return wire.Receipt{
+		Session: receipt.Session, Entries: receipt.Entries, Reason: receipt.Reason, Begun: receipt.Begun, Done: receipt.Done,
+		Bytes: receipt.Bytes, Files: receipt.Files, Forks: forks,
+	}, err
+}
+
+func (g *Gateway) forksOf(ctx context.Context, id firn.ID) ([]firn.ID, error) {
+	var forks []firn.ID
+	for fork, err := range g.forks(ctx, id) {
+		if err != nil {
+			return nil, fmt.Errorf("look for forks of session %s: %w", id, err)
+		}
+		forks = append(forks, fork)
+	}
+	return forks, nil
+}
+
+// erasing lists the entries to be erased, with those that repeat them.
+func (g *Gateway) erasing(ctx context.Context, id firn.ID, names []firn.EntryID) ([]firn.EntryID, error) {
+	erased := make(map[firn.EntryID]bool, len(names))
+	for _, name := range names {
+		entry, err := g.entryAt(ctx, id, string(name))
+		if err != nil {
+			return nil, err
+		}
+		erased[entry] = true
+	}
+	said, err := g.saidIn(ctx, id, erased)
+	if err != nil {
+		return nil, err
+	}
+	var entries []firn.EntryID
+	for rec, err := range g.Store.Read(ctx, id, store.Start) {
+		if err != nil {
+			return nil, fmt.Errorf("look for what repeats entries of session %s: %w", id, err)
+		}
+		if !isNode(&rec) {
+			continue
+		}
+		if (erased[rec.Glance.ID] || repeats(&rec, erased, said)) && !slices.Contains(entries, rec.Glance.ID) {
+			entries = append(entries, rec.Glance.ID)
+		}
+	}
+	return entries, nil
+}
+
+// saidIn is what the user said in some entries, each on one line.
+func (g *Gateway) saidIn(ctx context.Context, id firn.ID, entries map[firn.EntryID]bool) ([]string, error) {
+	var said []string
+	for rec, err := range g.Store.Read(ctx, id, store.Start) {
+		if err != nil {
+			return nil, fmt.Errorf("read what is to be erased of session %s: %w", id, err)
+		}
+		if !isNode(&rec) || !entries[rec.Glance.ID] || !begins(&rec) {
+			continue
+		}
+		if e, err := rec.Entry(); err == nil {
+			said = append(said, strings.Join(strings.Fields(e.Body.(*firn.Message).Text()), " "))
+		}
+	}
+	return said, nil
+}
+
+// repeats reports whether an entry repeats what is erased: a piece of an
+// answer, or a title made of the beginning of what the user said.
+func repeats(rec *firn.Record, erased map[firn.EntryID]bool, said []string) bool {
+	if kind := rec.Glance.Kind; kind != firn.KindCustom && kind != firn.KindTitle {
+		return false
+	}
+	e, err := rec.Entry()
+	if err != nil {
+		return false
+	}
+	switch b := e.Body.(type) {
+	case *firn.Custom:
+		return b.Type == draftType && erased[draftOf(b)]
+	case *firn.Title:
+		name := strings.TrimRight(strings.Join(strings.Fields(b.Name), " "), "….")
+		return b.Source == firn.SourceAuto && name != "" && slices.ContainsFunc(said, func(s string) bool { return strings.HasPrefix(s, name) })
+	}
+	return false
+}

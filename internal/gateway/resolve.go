@@ -1,0 +1,179 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+
+	"firn"
+	"firn/store"
+	"firn/wire"
+)
+
+// Limits of what names a session.
+const (
+	// minPrefix is how much of an id must be told to be found by it.
+	minPrefix = 4
+	// maxReference bounds the length of a reference in bytes.
+	maxReference = 1024
+	// mostCandidates is how many sessions or entries a hint names.
+	mostCandidates = 5
+)
+
+// Resolve finds the session that somebody means: by its id, by its exact
+// title, by @ and the key that points at it, or by the beginning of its id if
+// that is unique and has four characters or more. Archived and hidden sessions
+// are found too, those in the bin are not. That it means none or several is a
+// [wire.Problem] of kind NotFound or Ambiguous, which names some of them.
+func (g *Gateway) Resolve(ctx context.Context, ref string) (firn.ID, error) {
+	switch {
+	case ref == "" || ref == "-":
+		return "", &wire.Problem{Kind: wire.Invalid, Message: "no session was named", Hint: "name it by id, title or @key; firn ls lists them"}
+	case len(ref) > maxReference:
+		return "", &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("the name of the session has %d bytes, more than %d", len(ref), maxReference)}
+	case strings.HasPrefix(ref, "@"):
+		return g.resolveKey(ctx, ref[1:])
+	}
+	if id := firn.ID(ref); id.Check() == nil {
+		err := g.mustBe(ctx, id)
+		if err == nil {
+			return id, nil
+		}
+		if !errors.Is(err, firn.ErrNotFound) {
+			return "", err
+		}
+	}
+	var titled, begun matches
+	for info, err := range g.every(ctx, store.Query{}) {
+		if err != nil {
+			return "", fmt.Errorf("find session %q: %w", clip(ref), err)
+		}
+		switch {
+		case info.Title == ref:
+			titled.add(&info)
+		case len(ref) >= minPrefix && strings.HasPrefix(string(info.ID), ref):
+			begun.add(&info)
+		}
+	}
+	if titled.count > 0 {
+		return titled.one(ref)
+	}
+	return begun.one(ref)
+}
+
+// matches are sessions that a name may mean.
+type matches struct {
+	count int
+	first firn.ID
+	hints []string
+}
+
+func (m *matches) add(info *store.Info) {
+	if m.count++; m.count == 1 {
+		m.first = info.ID
+	}
+	if m.count <= mostCandidates {
+		name := info.Title
+		if name == "" {
+			name = info.Prompt
+		}
+		m.hints = append(m.hints, strings.TrimSpace(string(info.ID)+" "+preview(name, 40)))
+	}
+}
+
+// one returns the only match, or says why there is none.
+func (m *matches) one(ref string) (firn.ID, error) {
+	switch m.count {
+	case 0:
+		return "", &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("there is no session %q", clip(ref)), Hint: "firn ls lists the sessions; firn ls --hidden and --archived those put away"}
+	case 1:
+		return m.first, nil
+	}
+	return "", &wire.Problem{
+		Kind: wire.Ambiguous, Message: fmt.Sprintf("%q means %d sessions", clip(ref), m.count),
+		Hint: "it may be " + enumerate(m.hints, m.count),
+	}
+}
+
+// enumerate lists some of so many.
+func enumerate(some []string, count int) string {
+	text := strings.Join(some, ", ")
+	if more := count - len(some); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// resolveKey finds the session a key points at. The key may be spelt as people
+// do: without the word agent, or without the default agent.
+func (g *Gateway) resolveKey(ctx context.Context, key string) (firn.ID, error) {
+	keyed, err := g.keyed()
+	if err != nil {
+		return "", err
+	}
+	if err := store.CheckKey(key); err != nil {
+		return "", &wire.Problem{Kind: wire.Invalid, Message: err.Error()}
+	}
+	tries := []string{key, "agent:" + key}
+	if k, err := g.canonical(key); err == nil {
+		tries = append(tries, k.String())
+	}
+	for _, try := range tries {
+		id, err := keyed.Lookup(ctx, try)
+		switch {
+		case err == nil:
+			return id, nil
+		case !errors.Is(err, firn.ErrNotFound) && !errors.Is(err, firn.ErrInvalid):
+			return "", fmt.Errorf("find the session of key %q: %w", clip(key), err)
+		}
+	}
+	return "", &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("key %q points at no session", clip(key)), Hint: "firn keys ls lists the keys"}
+}
+
+// mustBe refuses a session that is not there with a problem that says so.
+func (g *Gateway) mustBe(ctx context.Context, id firn.ID) error {
+	if id.Check() != nil { // whose words repeat all of it
+		return &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("%q cannot be the id of a session", clip(string(id)))}
+	}
+	for _, err := range g.Store.Read(ctx, id, store.Start) {
+		if errors.Is(err, firn.ErrNotFound) {
+			break
+		}
+		return err
+	}
+	return &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("there is no session %s", id), Hint: "firn ls lists the sessions; firn restore takes one out of the bin"}
+}
+
+// mustRest refuses what cannot be done while a turn of the session is running.
+func (g *Gateway) mustRest(id firn.ID, what string) error {
+	if !g.running(id) {
+		return nil
+	}
+	return &wire.Problem{Kind: wire.Busy, Message: fmt.Sprintf("%s session %s: a turn is running", what, id), Hint: "wait for the answer, or stop the turn"}
+}
+
+// every lists the sessions of an owner, be they archived or hidden or not. The
+// order is that of the list for each of these kinds, one kind after the other.
+func (g *Gateway) every(ctx context.Context, q store.Query) iter.Seq2[store.Info, error] {
+	return func(yield func(store.Info, error) bool) {
+		for kind := range 4 {
+			q.Archived, q.Hidden = kind&1 != 0, kind&2 != 0
+			for info, err := range g.List(ctx, q) {
+				if !yield(info, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// clip shortens what an error repeats of what it was given.
+func clip(s string) string {
+	const most = 80
+	if len(s) <= most {
+		return s
+	}
+	return firn.CutText(s, most) + "…"
+}

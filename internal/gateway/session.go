@@ -1,0 +1,284 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+
+	"firn"
+	"firn/agent"
+	"firn/internal/index"
+	"firn/store"
+	"firn/window"
+	"firn/wire"
+)
+
+// Bounds of the pages of a list.
+const (
+	standardPage = 100
+	largestPage  = 1000
+)
+
+// pageSize is how many things a page has if so many are asked for.
+func pageSize(limit int) int {
+	if limit <= 0 {
+		return standardPage
+	}
+	return min(limit, largestPage)
+}
+
+// SessionQuery selects sessions. The zero query selects all that are neither
+// archived nor hidden.
+type SessionQuery struct {
+	// Agent and Key select by owner.
+	Agent, Key string
+	// Text must be in the title, the prompt or the key, in whatever case.
+	Text string
+	// Archived and Hidden ask for those instead; both for those that are both.
+	Archived, Hidden bool
+	// Live asks for those with a turn running.
+	Live bool
+	// Limit is how many a page has: 100 if zero, never more than 1,000.
+	Limit int
+	// Cursor is that of the page before.
+	Cursor string
+	// Count asks for the total also where that means to look at all sessions.
+	Count bool
+}
+
+// Sessions lists sessions, those with the latest entry first. Pages follow each
+// other by the time of the latest entry and the id: a session that nobody
+// speaks in is on exactly one page, whatever happens to others meanwhile. One
+// that somebody speaks in moves to the front, where a walk that has begun does
+// not come by again; the events tell of it.
+func (g *Gateway) Sessions(ctx context.Context, q SessionQuery) (wire.Page[wire.Session], error) {
+	page := wire.Page[wire.Session]{Items: []wire.Session{}, Total: -1}
+	after, err := index.ParseCursor(q.Cursor)
+	if err != nil {
+		return page, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("%q is not the cursor of a list of sessions", clip(q.Cursor))}
+	}
+	limit := pageSize(q.Limit)
+	ask := store.Query{Agent: q.Agent, Key: q.Key, Archived: q.Archived, Hidden: q.Hidden}
+	whole := q.Cursor != "" || q.Text != "" || q.Live || q.Count
+	if !whole { // a list that is bounded need not look at all sessions
+		ask.Limit = limit + 1
+	}
+	picked, more := 0, false
+	total := 0
+	for info, err := range g.List(ctx, ask) {
+		if err != nil {
+			return page, fmt.Errorf("list sessions: %w", err)
+		}
+		if !g.selects(&q, &info) {
+			continue
+		}
+		if total++; !behindCursor(after, &info) {
+			continue
+		}
+		if picked == limit {
+			more = true
+			continue
+		}
+		picked++
+		page.Items = append(page.Items, g.listed(ctx, &info))
+		page.Cursor = index.Cursor{Updated: info.Updated, ID: info.ID}.String()
+	}
+	if !more {
+		page.Cursor = ""
+	}
+	if whole || !more {
+		page.Total = total
+	}
+	return page, nil
+}
+
+// behindCursor reports whether a session comes behind a place in the list.
+func behindCursor(after index.Cursor, info *store.Info) bool {
+	return after == (index.Cursor{}) || store.CompareInfos(&store.Info{Updated: after.Updated, ID: after.ID}, info) < 0
+}
+
+// selects reports whether a query that the store knows nothing of selects a
+// session.
+func (g *Gateway) selects(q *SessionQuery, info *store.Info) bool {
+	if q.Live && !g.running(info.ID) {
+		return false
+	}
+	text := strings.ToLower(q.Text)
+	return text == "" || strings.Contains(strings.ToLower(info.Title), text) ||
+		strings.Contains(strings.ToLower(info.Prompt), text) || strings.Contains(strings.ToLower(info.Key), text)
+}
+
+// listed is what a list tells of a session.
+func (g *Gateway) listed(ctx context.Context, info *store.Info) wire.Session {
+	s := wire.Session{
+		ID: info.ID, Agent: info.Agent, Key: info.Key, Title: info.Title, Prompt: info.Prompt, CWD: info.CWD,
+		Created: info.Created, Updated: info.Updated, Bytes: info.Bytes, Parts: info.Parts, End: info.End,
+		Archived: info.Archived, Hidden: info.Hidden, Fault: info.Fault,
+	}
+	s.Live, s.Queued = g.load(info.ID)
+	if keyed, ok := store.As[store.Keyed](g.Store); ok && info.Key != "" {
+		current, err := keyed.Lookup(ctx, info.Key)
+		s.Current = err == nil && current == info.ID
+	}
+	return s
+}
+
+// load tells whether a turn of a session is running, and how many wait.
+func (g *Gateway) load(id firn.ID) (live bool, queued int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	l, ok := g.lanes[id]
+	if !ok {
+		return false, 0
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return true, len(l.queue)
+}
+
+// Session tells all of one session, named as [Gateway.Resolve] has it. One
+// that cannot be read is told of with its fault, and without a state.
+func (g *Gateway) Session(ctx context.Context, ref string) (wire.Session, error) {
+	id, err := g.Resolve(ctx, ref)
+	if err != nil {
+		return wire.Session{}, err
+	}
+	return g.session(ctx, id)
+}
+
+// Capabilities of stores that keep files.
+type (
+	inspector interface {
+		Inspect(ctx context.Context, id firn.ID) (store.Info, error)
+	}
+	filer interface {
+		Files(ctx context.Context, id firn.ID) ([]string, error)
+	}
+)
+
+// info is what a list would tell of one session.
+func (g *Gateway) info(ctx context.Context, id firn.ID) (store.Info, error) {
+	if in, ok := store.As[inspector](g.Store); ok {
+		info, err := in.Inspect(ctx, id)
+		if err == nil && info.ID == "" {
+			err = firn.ErrNotFound
+		}
+		return info, err
+	}
+	for info, err := range g.every(ctx, store.Query{}) {
+		if err != nil || info.ID == id {
+			return info, err
+		}
+	}
+	return store.Info{}, firn.ErrNotFound
+}
+
+// session tells all of the session with that id.
+func (g *Gateway) session(ctx context.Context, id firn.ID) (wire.Session, error) {
+	info, err := g.info(ctx, id)
+	if errors.Is(err, firn.ErrNotFound) {
+		return wire.Session{}, g.mustBe(ctx, id)
+	}
+	if err != nil {
+		return wire.Session{}, fmt.Errorf("look at session %s: %w", id, err)
+	}
+	s := g.listed(ctx, &info)
+	if files, ok := store.As[filer](g.Store); ok {
+		if s.Files, err = files.Files(ctx, id); err != nil {
+			return s, fmt.Errorf("look at session %s: %w", id, err)
+		}
+	}
+	path, err := g.path(ctx, id)
+	if err == nil {
+		s.Hidden = s.Hidden || path.Hides(firn.EntryID(id))
+		s.End = path.End
+		s.State, err = g.state(ctx, id, path)
+	}
+	if header, headErr := g.header(ctx, id); headErr == nil {
+		s.Parent = header.ParentSession
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			return s, err
+		}
+		s.Fault = err.Error()
+	}
+	return s, nil
+}
+
+// header reads the header of a session: its first record, but for gaps. One
+// without a header has an empty one.
+func (g *Gateway) header(ctx context.Context, id firn.ID) (firn.Header, error) {
+	for rec, err := range g.Store.Read(ctx, id, store.Start) {
+		if err != nil {
+			return firn.Header{}, fmt.Errorf("read the header of session %s: %w", id, err)
+		}
+		if rec.Gap != nil {
+			continue
+		}
+		if entry, err := rec.Entry(); err == nil {
+			if h, ok := entry.Body.(*firn.Header); ok {
+				return *h, nil
+			}
+		}
+		break
+	}
+	return firn.Header{}, nil
+}
+
+// state is what the live part of a session tells.
+func (g *Gateway) state(ctx context.Context, id firn.ID, path window.Path) (*wire.State, error) {
+	p, err := g.outlook(ctx, id, path)
+	if err != nil {
+		return nil, err
+	}
+	used, err := agent.Count(ctx, g.Store, id)
+	if err != nil {
+		return nil, err
+	}
+	s := &wire.State{
+		Head: path.Head, Provider: p.Info.Provider, Model: p.Info.Name, Thinking: string(p.Thinking),
+		Verbose: path.Chosen.Verbose, Send: sendPolicy(path), Window: usageOf(&p),
+		Turns: used.Turns, Compactions: used.Compactions, Counters: countersOf(used),
+		Interrupted: !g.running(id) && agent.Unfinished(path),
+	}
+	if p.Model == nil {
+		s.Provider, s.Model = path.State.Provider, path.State.Model
+	}
+	return s, nil
+}
+
+// sendPolicy is what the session says about sending answers: allow, deny, or
+// nothing.
+func sendPolicy(path window.Path) string {
+	if path.Chosen.Send == sendInherit {
+		return ""
+	}
+	return path.Chosen.Send
+}
+
+func countersOf(c agent.Counters) wire.Counters {
+	return wire.Counters{Input: c.Input, Output: c.Output, CacheRead: c.CacheRead, CacheWrite: c.CacheWrite, Cost: c.Cost, Answers: c.Answers}
+}
+
+// forks lists the sessions that were forked from one. It reads the headers of
+// all sessions.
+func (g *Gateway) forks(ctx context.Context, id firn.ID) iter.Seq2[firn.ID, error] {
+	return func(yield func(firn.ID, error) bool) {
+		for info, err := range g.every(ctx, store.Query{}) {
+			if err != nil {
+				yield("", err)
+				return
+			}
+			header, err := g.header(ctx, info.ID)
+			if err != nil || header.ParentSession != string(id) {
+				continue // one that cannot be read tells nothing
+			}
+			if !yield(info.ID, nil) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+
+	"firn/store"
+	"firn/wire"
+)
+
+// recentSessions is how many sessions the status names.
+const recentSessions = 5
+
+// Status tells how the gateway is. It counts the sessions that are neither
+// archived nor hidden.
+func (g *Gateway) Status(ctx context.Context) (wire.Status, error) {
+	s := wire.Status{
+		Version: g.Version, Home: g.Home, Store: g.StorePath, Started: g.started, Gateway: g.Address, PID: os.Getpid(),
+		Agents: g.Agents(ctx),
+	}
+	if s.Gateway == "" {
+		s.Gateway = "in-process"
+	}
+	s.Running, s.Queued = g.loads()
+	for info, err := range g.List(ctx, store.Query{}) {
+		if err != nil {
+			return s, fmt.Errorf("list sessions: %w", err)
+		}
+		if s.Sessions++; s.Sessions <= recentSessions {
+			s.Recent = append(s.Recent, g.listed(ctx, &info))
+		}
+	}
+	return s, nil
+}
+
+// loads counts the turns that are running, and the messages that wait.
+func (g *Gateway) loads() (running, queued int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, l := range g.lanes {
+		l.mu.Lock()
+		queued += len(l.queue)
+		l.mu.Unlock()
+	}
+	return len(g.lanes), queued
+}
+
+// Agents lists the agents as they are set up, by id.
+func (g *Gateway) Agents(context.Context) []wire.Agent {
+	setup := g.setup.Load()
+	agents := make([]wire.Agent, 0, len(setup.Agents))
+	for _, id := range slices.Sorted(maps.Keys(setup.Agents)) {
+		out := wire.Agent{ID: id}
+		if m := setup.Agents[id].Model; m != nil {
+			info := m.Info()
+			out.Provider, out.Model, out.Window, out.Assumed = info.Provider, info.Name, info.Window, info.Assumed
+		}
+		agents = append(agents, out)
+	}
+	return agents
+}
+
+// Models lists the models that can be chosen: those of the agents first, then
+// all others that are known.
+func (g *Gateway) Models(ctx context.Context) []wire.Model {
+	setup := g.setup.Load()
+	models := []wire.Model{}
+	add := func(m wire.Model) {
+		if !slices.ContainsFunc(models, func(known wire.Model) bool { return known.ID == m.ID }) {
+			models = append(models, m)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(setup.Agents)) {
+		if m := setup.Agents[id].Model; m != nil {
+			info := m.Info()
+			add(wire.Model{ID: info.Provider + "/" + info.Name, Window: info.Window, MaxOutput: info.MaxOutput, Assumed: info.Assumed})
+		}
+	}
+	for _, m := range setup.Known {
+		add(m)
+	}
+	return models
+}

@@ -1,0 +1,141 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"firn"
+	"firn/store"
+)
+
+// start is where the walk along a branch begins.
+type start struct {
+	// child is the position of the entry that was met last; walking begins with
+	// what it follows. Without one it begins with the head.
+	child firn.Pos
+	known bool
+	// want is the id of the entry to be met next; if loose, any will do.
+	want  firn.EntryID
+	loose bool
+}
+
+// fromHead begins with the head.
+func fromHead() start { return start{child: store.End, loose: true} }
+
+// behind begins with what an entry follows.
+func behind(rec *firn.Record) start {
+	return start{child: rec.At, known: true, want: rec.Glance.Parent, loose: rec.Glance.NoParent}
+}
+
+// over reports whether there is nothing to be met: the last one was a root.
+func (s start) over() bool { return s.known && s.want == "" && !s.loose }
+
+// trail walks along a branch from its end to its root, whatever a compaction
+// stands for and a tombstone hides. It reads about as much of the session as is
+// asked of it. Where the file is at fault the walk goes on as [firn.Tree] has
+// it, after reading the shape of the whole session.
+//
+// A record is valid until the next one.
+func (g *Gateway) trail(ctx context.Context, id firn.ID, from start) iter.Seq2[firn.Record, error] {
+	return func(yield func(firn.Record, error) bool) {
+		if from.over() {
+			return
+		}
+		at := from
+		for rec, err := range g.Store.ReadBack(ctx, id, from.child) {
+			if err != nil {
+				yield(firn.Record{}, err)
+				return
+			}
+			if !isNode(&rec) || !at.loose && rec.Glance.ID != at.want {
+				continue
+			}
+			at = behind(&rec)
+			if !yield(rec, nil) || at.over() {
+				return
+			}
+		}
+		if at.known && !at.loose { // what it follows does not stand before it
+			g.guess(ctx, id, at.child, yield)
+		}
+	}
+}
+
+// guess goes on with the walk behind an entry whose parent does not stand
+// before it, along the way that a tree of the whole session tells.
+func (g *Gateway) guess(ctx context.Context, id firn.ID, child firn.Pos, yield func(firn.Record, error) bool) {
+	shape, err := g.shape(ctx, id)
+	if err != nil {
+		yield(firn.Record{}, err)
+		return
+	}
+	want := make(map[firn.Pos]bool)
+	for n := shape.tree.Head(); n >= 0; n-- {
+		if shape.tree.Node(n).At == child {
+			for up := shape.tree.Node(n).Up; up >= 0; up = shape.tree.Node(up).Up {
+				want[shape.tree.Node(up).At] = true
+			}
+			break
+		}
+	}
+	for rec, err := range g.Store.ReadBack(ctx, id, child) {
+		if err != nil {
+			yield(firn.Record{}, err)
+			return
+		}
+		if isNode(&rec) && want[rec.At] && !yield(rec, nil) {
+			return
+		}
+	}
+}
+
+// shape is the tree of a whole session, and where it was read to.
+type shape struct {
+	tree firn.Tree
+	end  firn.Pos
+}
+
+// shape reads the shape of a session. Its cost is that of the session, but no
+// entry is decoded.
+func (g *Gateway) shape(ctx context.Context, id firn.ID) (*shape, error) {
+	s := &shape{}
+	for rec, err := range g.Store.Read(ctx, id, store.Start) {
+		if err != nil {
+			return nil, fmt.Errorf("read the shape of session %s: %w", id, err)
+		}
+		s.end = rec.Next
+		if rec.Gap == nil {
+			s.tree.Add(rec.At, rec.Glance)
+		}
+	}
+	return s, nil
+}
+
+// records reads the records at some positions, oldest first. They are valid
+// until the next one.
+func (g *Gateway) records(ctx context.Context, id firn.ID, at []firn.Pos) iter.Seq2[firn.Record, error] {
+	return func(yield func(firn.Record, error) bool) {
+		if len(at) == 0 {
+			return
+		}
+		want := make(map[firn.Pos]bool, len(at))
+		first, last := at[0], at[0]
+		for _, pos := range at {
+			want[pos] = true
+			first, last = min(first, pos), max(last, pos)
+		}
+		for rec, err := range g.Store.Read(ctx, id, first) {
+			if err != nil {
+				yield(firn.Record{}, err)
+				return
+			}
+			if rec.At > last {
+				return
+			}
+			if want[rec.At] && rec.Gap == nil && !yield(rec, nil) {
+				return
+			}
+		}
+	}
+}
