@@ -200,7 +200,7 @@ var secretKeys = regexp.MustCompile(`^(api_?)?(key|token)$|secret|passw|^auth|cr
 func unknownKey(s *spec, path []string, key string) *badKey {
 	bad := &badKey{message: "there is no such setting"}
 	if secretKeys.MatchString(snake(key)) {
-		bad.message = "secrets do not belong into the settings"
+		bad.message = "secrets do not belong in the settings"
 		bad.hint = secretHint(s)
 		return bad
 	}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -82,7 +83,7 @@ func (d *decoder) names(s *spec, v reflect.Value, n *node, path []string) {
 			continue
 		}
 		if err := checkText(s.name, name); err != nil {
-			d.complain(member, path, "", "the name %s will not do: %v", quoted(name), err)
+			d.complain(member, at, "", "%v", err)
 			continue
 		}
 		value := reflect.New(s.typ.Elem()).Elem()
@@ -261,8 +262,8 @@ func (s *spec) check(v reflect.Value) error {
 		if s.allow != nil && !slices.Contains(s.allow, text) {
 			return fmt.Errorf("there is no %s, only %s", quoted(text), list(s.allow))
 		}
-		if s.needed && strings.TrimSpace(text) == "" {
-			return fmt.Errorf("this must not be empty")
+		if strings.TrimSpace(text) == "" && s.speaks() {
+			return errors.New("this must not be empty")
 		}
 		if text == "" {
 			return nil
@@ -270,6 +271,12 @@ func (s *spec) check(v reflect.Value) error {
 		return checkText(s.is, text)
 	}
 	return s.checkRange(v)
+}
+
+// speaks reports whether a text must not be empty. One with a default that is
+// a path, or the name of a variable, may be: then there is none.
+func (s *spec) speaks() bool {
+	return s.needed || s.fallback != "" && s.is != "" && s.is != "path" && s.is != "variable"
 }
 
 // checkRange refuses a number that is too small or too large.

@@ -125,10 +125,10 @@ func (d *document) syntaxProblem(err error) *Problem {
 
 // syntaxHint guesses what a line was meant to be.
 func syntaxHint(line string) string {
-	_, value, ok := strings.Cut(line, "=")
-	value = strings.TrimSpace(value)
+	key, value, _ := strings.Cut(line, "=")
+	key, value = strings.TrimSpace(key), strings.TrimSpace(value)
 	switch {
-	case !ok || value == "":
+	case key == "" || value == "":
 		return ""
 	case strings.ContainsAny(value[:1], "0123456789") || value[0] >= 'a' && value[0] <= 'z' || strings.ContainsAny(value[:1], "/~"):
 		return "texts, times and sizes stand in quotes"

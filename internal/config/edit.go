@@ -117,6 +117,10 @@ func edit(file string, text []byte, path, value string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	segments = doc.numbered(segments)
+	if item := doc.missingItem(segments); item != nil {
+		return nil, fmt.Errorf("change the setting %s: %w", path, noItem(item))
+	}
 	changed, err := doc.with(segments, spelt)
 	if err != nil {
 		return nil, fmt.Errorf("change the setting %s: %w", path, err)
@@ -151,10 +155,27 @@ func respell(s *spec, path []string, value string) (string, error) {
 		return quoteText(strings.TrimSpace(value)), nil
 	case tableKind, mapKind, listKind:
 		if trimmed := strings.TrimSpace(value); strings.HasPrefix(trimmed, "[") || strings.HasPrefix(trimmed, "{") {
-			return trimmed, nil // what was left out stays so
+			return inlineText(trimmed), nil // what was left out stays so
 		}
 	}
 	return spell(&under, v), nil
+}
+
+// missingItem is the item of a list that a path goes through and that is not
+// there, nil if all are.
+func (d *document) missingItem(path []string) []string {
+	s := schema()
+	for i, segment := range path {
+		switch {
+		case s.kind == listKind && d.root.at(path[:i+1]) == nil:
+			return path[:i+1]
+		case s.kind == tableKind:
+			s = s.member(segment)
+		default:
+			s = s.elem
+		}
+	}
+	return nil
 }
 
 // onlyChanged reports whether a text differs from a document in nothing but

@@ -11,7 +11,6 @@ import (
 // with returns the text with a value at a path. Only that value's own text
 // changes, or a line is added where it belongs.
 func (d *document) with(path []string, value string) ([]byte, error) {
-	path = d.numbered(path)
 	if n := d.root.at(path); n != nil {
 		if n.text.end <= n.text.start {
 			return nil, fmt.Errorf("%w: it is a table of several lines; set what is in it", firn.ErrUnsupported)
@@ -28,12 +27,18 @@ func (d *document) with(path []string, value string) ([]byte, error) {
 		above, depth = next, depth+1
 	}
 	if above.shape == listShape {
-		return nil, fmt.Errorf("there is no %s: %w", joinPath(path[:depth+1]), firn.ErrNotFound)
+		return nil, noItem(path[:depth+1])
 	}
 	if above.shape != tableShape {
 		return nil, fmt.Errorf("%s is no table: %w", joinPath(path[:depth]), firn.ErrInvalid)
 	}
 	return d.insert(above, path, depth, value), nil
+}
+
+// noItem says that a list has no such item, and who could add it.
+func noItem(path []string) error {
+	last := len(path) - 1
+	return fmt.Errorf("there is no %s: %w; a new one begins with [[%s]] in the file", joinPath(path), firn.ErrNotFound, joinPath(path[:last]))
 }
 
 // numbered is the path with items of lists named by their numbers.
@@ -85,25 +90,14 @@ func (d *document) inList(table *node) bool {
 	return at < len(d.text) && strings.HasPrefix(strings.TrimLeft(string(d.text[at:table.header.end]), " \t"), "[[")
 }
 
-// insertInline adds a pair to a table in braces.
+// insertInline adds a pair to a table in braces, behind the last one.
 func (d *document) insertInline(table *node, pair string) []byte {
-	end := table.text.end - 1 // the brace
-	if end <= table.text.start || d.text[end] != '}' {
-		return d.text // will be refused: nothing was changed
+	last := table.lastMember()
+	if last != (span{}) {
+		return d.splice(span{last.end, last.end}, ", "+pair)
 	}
-	at := end
-	for at > table.text.start && strings.IndexByte(" \t\r\n", d.text[at-1]) >= 0 {
-		at--
-	}
-	switch d.text[at-1] {
-	case '{':
-		pair = " " + pair + " "
-	case ',':
-		pair = " " + pair
-	default:
-		pair = ", " + pair
-	}
-	return d.splice(span{at, at}, pair)
+	brace := table.text.start + 1
+	return d.splice(span{brace, brace}, " "+pair+" ")
 }
 
 // insertDotted adds a key with dots behind the last one of its table.
@@ -130,10 +124,18 @@ func (d *document) insertDotted(table *node, path []string, depth int, value str
 // lastLine is the last key and value of a table and of what is in it, as far as
 // dots go.
 func (n *node) lastLine() span {
-	last := n.line
+	if last := n.lastMember(); last.end > n.line.end {
+		return last
+	}
+	return n.line
+}
+
+// lastMember is the last key and value in a table, as far as dots go.
+func (n *node) lastMember() span {
+	last := span{}
 	for _, m := range n.members {
-		if m.header != (span{}) || m.shape == tableShape && !m.dotted && !m.inline {
-			continue
+		if m.line == (span{}) && !m.dotted || m.header != (span{}) {
+			continue // it has a header of its own
 		}
 		if line := m.lastLine(); line.end > last.end {
 			last = line
@@ -145,12 +147,7 @@ func (n *node) lastLine() span {
 // insertLine adds a line to a table: behind its last one, or right behind its
 // header.
 func (d *document) insertLine(table *node, line string) []byte {
-	last := span{}
-	for _, m := range table.members {
-		if l := m.lastLine(); (m.line != span{} || m.dotted) && l.end > last.end {
-			last = l
-		}
-	}
+	last := table.lastMember()
 	switch {
 	case last != (span{}):
 		return d.lineAfter(last.end, line)

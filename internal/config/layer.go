@@ -165,7 +165,7 @@ func unknownVariable(name string) Problem {
 	names = append(names, slices.Sorted(maps.Keys(shortNames))...)
 	best, least := "", max(2, len(name)/5)+1
 	for _, n := range names {
-		if d := distance(name, n); d < least {
+		if d := distance(strings.ToUpper(name), n); d < least {
 			best, least = n, d
 		}
 	}
@@ -231,11 +231,10 @@ func textNode(s *spec, text string, origin Origin) (*node, string) {
 	case s.kind < listKind:
 		return raw(text), ""
 	case strings.HasPrefix(trimmed, "[") || strings.HasPrefix(trimmed, "{"):
-		d, problem := parseDocument("", []byte("x = "+trimmed+"\n"))
-		if problem != nil || len(d.root.order) != 1 || d.root.members["x"] == nil {
+		_, value := parseInline(trimmed)
+		if value == nil {
 			return nil, "this is no list or table as TOML spells it"
 		}
-		value := d.root.members["x"]
 		value.from(origin)
 		return value, ""
 	case s.kind == listKind && s.elem.kind < listKind:
@@ -248,6 +247,24 @@ func textNode(s *spec, text string, origin Origin) (*node, string) {
 		return n, ""
 	}
 	return nil, "this is a table; set what is in it, or give all of it in braces"
+}
+
+// parseInline reads one value as TOML spells it, nil if it is none.
+func parseInline(text string) (*document, *node) {
+	d, problem := parseDocument("", []byte("x = "+text+"\n"))
+	if problem != nil || len(d.root.order) != 1 {
+		return nil, nil
+	}
+	return d, d.root.members["x"]
+}
+
+// inlineText is the text of a value alone, without what may stand behind it.
+func inlineText(text string) string {
+	d, value := parseInline(text)
+	if value == nil {
+		return text
+	}
+	return string(d.text[value.text.start:value.text.end])
 }
 
 // from says of a node and all that is in it where it came from.

@@ -14,8 +14,9 @@ import (
 type Problem struct {
 	// File, Line and Column are where it is, counted from 1. A problem with the
 	// file as a whole has no line.
-	File         string `json:"file,omitempty"`
-	Line, Column int    `json:",omitzero"`
+	File   string `json:"file,omitempty"`
+	Line   int    `json:"line,omitempty"`
+	Column int    `json:"column,omitempty"`
 	// Source is the variable or the flag it is in, if it is not in the file.
 	Source string `json:"source,omitempty"`
 	// Key is the setting, as a dotted path.

@@ -30,7 +30,10 @@ func (d *decoder) resolve(s *Settings) {
 		if rest, ok := strings.CutPrefix(path, homeMark); ok {
 			return filepath.Join(s.Home, rest)
 		}
-		return s.vars.expand(path)
+		if path == "" {
+			return ""
+		}
+		return filepath.Clean(s.vars.expand(path))
 	}
 	change(schema(), reflect.ValueOf(&s.Config).Elem(), func(m *spec, v reflect.Value) {
 		if m.kind != textKind {
