@@ -11,7 +11,7 @@ import (
 // FuzzParse reads anything as a key. What is taken is canonical: it reads and
 // spells the same again, a store takes it, and so does a file system.
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"agent:main:main", "agent:A:B:dm:C:thread:d", "agent:x:telegram:group:-1:topic:7", "agent:a:%41:İ", "agent::", "main"} {
+	for _, s := range []string{"agent:main:main", "agent:A:B:dm:C:thread:d", "agent:x:telegram:group:-1:topic:7", "agent:a:%41:İ", "agent::", "main", "agent:0: 0"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

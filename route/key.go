@@ -103,7 +103,7 @@ func (p Parts) Key() (Key, error) {
 	if err := checkText(rest); err != nil {
 		return Key{}, err
 	}
-	if back := split(rest); back != p.restOnly() || strings.TrimSpace(rest) != rest {
+	if back := split(rest); back != p.restOnly() || strings.TrimRightFunc(rest, unicode.IsSpace) != rest {
 		return Key{}, fmt.Errorf("%w parts of a key: %.80q would be read as something else", firn.ErrInvalid, rest)
 	}
 	return newKey(p.Agent, rest)

@@ -264,7 +264,7 @@ func Fresh(p Policy, now time.Time, loc *time.Location, t Times) Verdict {
 	if end := last.Add(p.idle()); p.idle() > 0 && !last.IsZero() && now.After(end) {
 		take(CauseIdle, end)
 	}
-	if !t.Interaction.IsZero() && now.Sub(t.Interaction) < p.quiet() {
+	if now.Sub(t.Interaction) < p.quiet() { // an unknown time is long ago
 		return v
 	}
 	start := first(t.Started, t.Updated, t.Interaction)
@@ -298,7 +298,7 @@ func NextHour(t time.Time, hour int, loc *time.Location) time.Time {
 		loc = time.UTC
 	}
 	y, m, d := t.In(loc).Date()
-	for day := d - 1; day <= d+3; day++ {
+	for day := d; day <= d+3; day++ {
 		if at, ok := hourOf(y, m, day, hour, loc); ok && at.After(t) {
 			return at
 		}

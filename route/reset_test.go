@@ -97,7 +97,8 @@ func TestNextHour(t *testing.T) {
 		{"a day that begins at one", "America/Santiago", "2026-09-05 12:00", 0, "2026-09-06 04:00"},
 		{"a midnight that comes twice", "America/Havana", "2026-10-31 12:00", 0, "2026-11-01 04:00"},
 		{"a jump of half an hour", "Australia/Lord_Howe", "2026-10-03 12:00", 2, "2026-10-03 15:30"},
-		{"a last hour that is jumped", "America/Scoresbysund", "2024-03-30 12:00", 23, "2024-03-31 00:00"},
+		{"a last hour that is jumped", "America/Nuuk", "2025-03-29 12:00", 23, "2025-03-30 01:00"},
+		{"and the one after it", "America/Nuuk", "2025-03-30 00:00", 23, "2025-03-31 00:00"},
 		{"a day that was not", "Pacific/Apia", "2011-12-29 05:00", 4, "2011-12-30 14:00"},
 		{"half an hour off", "Asia/Kolkata", "2026-01-15 00:00", 4, "2026-01-14 22:30"},
 		{"far ahead", "Pacific/Kiritimati", "2026-01-15 00:00", 4, "2026-01-14 14:00"},
@@ -118,7 +119,7 @@ func TestNextHour(t *testing.T) {
 // the next is about a day, and each is the first minute of its day at or past
 // the hour.
 func TestOncePerDay(t *testing.T) {
-	zones := []string{"UTC", "Europe/Berlin", "America/New_York", "America/Santiago", "America/Havana", "Australia/Lord_Howe", "Africa/Casablanca", "Asia/Tehran", "Pacific/Chatham", "Asia/Beirut"}
+	zones := []string{"UTC", "Europe/Berlin", "America/New_York", "America/Santiago", "America/Havana", "Australia/Lord_Howe", "Africa/Casablanca", "Asia/Tehran", "Pacific/Chatham", "Asia/Beirut", "America/Nuuk"}
 	for _, zone := range zones {
 		loc := location(t, zone)
 		for hour := range 24 {

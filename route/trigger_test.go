@@ -17,7 +17,7 @@ func TestTrigger(t *testing.T) {
 	plain := route.Triggers{}
 	group := route.Triggers{Mentions: []string{"@firn", "<@U1>", "firn bot"}}
 	model := route.Triggers{Model: models}
-	own := route.Triggers{Words: []string{"/fresh", "start over", "/fresh now", ""}}
+	own := route.Triggers{Words: []string{"/fresh now", "start over", "/fresh", ""}}
 	cases := []struct {
 		text string
 		set  route.Triggers
@@ -59,6 +59,17 @@ func TestTrigger(t *testing.T) {
 		hit, ok := route.Trigger(c.text, c.set)
 		if hit != c.want || ok != (c.want.Word != "") {
 			t.Errorf("%q: %+v, %v, want %+v", c.text, hit, ok, c.want)
+		}
+	}
+}
+
+func TestStripMentions(t *testing.T) {
+	names := []string{"@firn", "firn", ""}
+	for text, want := range map[string]string{
+		"@firn": "", " @Firn, ": "", "firn: @firn, hello @firn": "hello @firn", "@firns": "@firns", "@firn-2 x": "@firn-2 x", "hello": "hello", "": "", "@firn,hello": "@firn,hello",
+	} {
+		if got := route.StripMentions(text, names); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
 		}
 	}
 }
