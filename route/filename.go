@@ -47,7 +47,7 @@ func nameToken(c byte, last bool) string {
 	case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '-', c == '@', c == '+', c == '.' && !last:
 		return string(rune(c))
 	}
-	return fmt.Sprintf("%%%02x", c)
+	return string([]byte{'%', hexDigits[c>>4], hexDigits[c&15]})
 }
 
 // FromFileName reads a name that [FileName] made, and refuses all others.

@@ -122,7 +122,7 @@ func TestOncePerDay(t *testing.T) {
 	zones := []string{"UTC", "Europe/Berlin", "America/New_York", "America/Santiago", "America/Havana", "Australia/Lord_Howe", "Africa/Casablanca", "Asia/Tehran", "Pacific/Chatham", "Asia/Beirut", "America/Nuuk"}
 	for _, zone := range zones {
 		loc := location(t, zone)
-		for hour := range 24 {
+		for _, hour := range []int{0, 1, 2, 3, 4, 12, 22, 23} {
 			moment := time.Date(2022, 12, 31, 12, 0, 0, 0, loc)
 			for range 800 {
 				next := route.NextHour(moment, hour, loc)

@@ -2,6 +2,7 @@ package route_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -158,6 +159,29 @@ func TestBindings(t *testing.T) {
 	if err != nil || r.Agent != "d" || r.Reason != "no binding fits: the default agent" {
 		t.Errorf("nothing fits: %+v, %v", r, err)
 	}
+}
+
+func ExampleResolve() {
+	config := route.Config{
+		Bindings: []route.Binding{{Agent: "support", Channel: "slack"}},
+		Links:    []route.Link{{Name: "ann", IDs: []string{"telegram:12"}}},
+	}
+	for _, e := range []route.Envelope{
+		{Channel: "telegram", PeerKind: "direct", PeerID: "12"},
+		{Channel: "slack", PeerKind: "channel", PeerID: "C07", ThreadID: "17.5"},
+		{Channel: "slack", PeerKind: "direct"},
+	} {
+		r, err := route.Resolve(config, e)
+		if err != nil {
+			fmt.Println(err)
+			continue
+		}
+		fmt.Println(r.Key, "-", r.Reason)
+	}
+	// Output:
+	// agent:main:telegram:direct:ann - no binding fits: the default agent
+	// agent:support:slack:channel:c07:thread:17.5 - binding 1 fits the channel
+	// route a message: invalid: it does not say who the direct message is from
 }
 
 func TestConfigCheck(t *testing.T) {

@@ -1,7 +1,6 @@
 package route
 
 import (
-	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -151,7 +150,7 @@ func keeps(r rune, size int) bool {
 // escape writes every byte as %xx.
 func escape(b *strings.Builder, part string) {
 	for i := range len(part) {
-		fmt.Fprintf(b, "%%%02x", part[i])
+		b.Write([]byte{'%', hexDigits[part[i]>>4], hexDigits[part[i]&15]})
 	}
 }
 
