@@ -13,6 +13,8 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,6 +23,7 @@ import (
 	"firn/agent"
 	"firn/dialect"
 	"firn/provider"
+	"firn/route"
 	"firn/store"
 	"firn/wire"
 )
@@ -57,6 +60,25 @@ type Setup struct {
 	// Known lists the models that can be chosen.
 	Known []wire.Model
 	Queue Queue
+	// Route says which agent and which key a message from outside belongs to,
+	// Resets when sessions end by themselves, in Zone, and Triggers what begins
+	// a new one; nil means /new and /reset. Send says where answers may go.
+	Route    route.Config
+	Resets   route.Resets
+	Zone     *time.Location
+	Triggers []string
+	Send     route.SendPolicy
+}
+
+// triggers are the words that begin a new session.
+func (s *Setup) triggers() route.Triggers {
+	return route.Triggers{Words: s.Triggers, Model: func(word string) (string, bool) {
+		i := slices.IndexFunc(s.Known, func(m wire.Model) bool { return m.ID == word || strings.HasSuffix(m.ID, "/"+word) })
+		if i < 0 {
+			return "", false
+		}
+		return s.Known[i].ID, true
+	}}
 }
 
 // agent returns an agent by its id.
@@ -77,6 +99,10 @@ type Gateway struct {
 	setup   atomic.Pointer[Setup]
 	events  hub
 	tails   *tails
+	numbers numbers
+	// doors let one message of a key in at a time, so that two do not begin two
+	// sessions.
+	doors doors
 
 	mu     sync.Mutex
 	lanes  map[firn.ID]*lane

@@ -1,0 +1,196 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"firn"
+	"firn/agent"
+	"firn/route"
+	"firn/store"
+	"firn/wire"
+)
+
+// Inbound takes in a message from outside: it finds the key it belongs to and
+// the session of the key, begins a new one if the policy says that the old one
+// is over, and says it there. The message is durable when it returns.
+func (g *Gateway) Inbound(ctx context.Context, in wire.Inbound) (wire.Routed, error) {
+	setup := g.setup.Load()
+	kind, err := route.ParsePeerKind(in.PeerKind)
+	if err != nil {
+		return wire.Routed{}, err
+	}
+	r, err := route.Resolve(setup.Route, route.Envelope{
+		Agent: in.Agent, Channel: in.Channel, AccountID: in.AccountID, PeerKind: kind, PeerID: in.PeerID,
+		ThreadID: in.ThreadID, Sender: in.Sender, Text: in.Text,
+	})
+	if err != nil {
+		return wire.Routed{}, err
+	}
+	if _, err := setup.agent(r.Agent); err != nil {
+		return wire.Routed{}, err
+	}
+	out := wire.Routed{Key: r.Key.String()}
+	unlock := g.doors.lock(out.Key)
+	defer unlock()
+	text, err := g.room(ctx, setup, r, in, &out)
+	if err != nil {
+		return out, err
+	}
+	out.Deliver = g.deliverable(ctx, setup, r, in, out.Session)
+	if reply, ok, err := g.command(ctx, out.Session, text); ok || err != nil {
+		out.Reply = reply
+		return out, err
+	}
+	if strings.TrimSpace(text) == "" && len(in.Images) == 0 {
+		out.Reply = "A new session has begun."
+		return out, nil
+	}
+	unlock()
+	return g.deliver(ctx, in, text, out)
+}
+
+// room finds the session a message belongs to, or begins one, and returns
+// what is left to be said there.
+func (g *Gateway) room(ctx context.Context, setup *Setup, r route.Route, in wire.Inbound, out *wire.Routed) (string, error) {
+	hit, asked := route.Trigger(in.Text, setup.triggers())
+	text := in.Text
+	cause := route.Cause("")
+	if asked {
+		cause, text = hit.Cause, hit.Rest
+	} else if id, err := store.LoadOrCreate(ctx, g.Store, r.Key.String()); err != nil {
+		return "", err
+	} else if out.Session = id; !g.running(id) { // never in the middle of use
+		times, err := g.lifetimes(ctx, id)
+		if err != nil {
+			return "", err
+		}
+		if v := route.Fresh(setup.Resets.For(r.Key, in.Channel), g.now(), setup.Zone, times); v.Stale {
+			cause = v.Reason
+		}
+	}
+	if cause == "" {
+		return text, nil
+	}
+	id, err := g.begin(ctx, r.Key, cause)
+	if err != nil {
+		return "", err
+	}
+	out.Session, out.Reset = id, string(cause)
+	if hit.Model != "" {
+		err = g.chooseModel(ctx, id, hit.Model)
+	}
+	return text, err
+}
+
+// chooseModel chooses who answers in a session, by provider/model.
+func (g *Gateway) chooseModel(ctx context.Context, id firn.ID, name string) error {
+	a, err := g.agentOf(ctx, id)
+	if err != nil {
+		return err
+	}
+	providerName, model, _ := strings.Cut(name, "/")
+	return a.Override(ctx, id, agent.Override{Provider: providerName, Model: model})
+}
+
+// deliver says a message in its session.
+func (g *Gateway) deliver(ctx context.Context, in wire.Inbound, text string, out wire.Routed) (wire.Routed, error) {
+	wait := in.Wait
+	turn := wire.Turn{Text: text, Images: in.Images, Sender: in.Sender, Wait: &wait}
+	if in.ID != "" {
+		turn.ID = firn.EntryID(in.ID)
+	}
+	answer, err := g.Turn(ctx, out.Session, turn)
+	if err != nil {
+		return out, err
+	}
+	out.Message = answer.Message
+	if wait {
+		out.Answer = &answer
+		if !answer.Silent {
+			out.Reply = answer.Text
+		}
+		out.Deliver = out.Deliver && !answer.Silent
+	}
+	return out, nil
+}
+
+// deliverable reports whether answers may be sent to where a message came from.
+func (g *Gateway) deliverable(ctx context.Context, setup *Setup, r route.Route, in wire.Inbound, id firn.ID) bool {
+	override := route.Inherit
+	if path, err := g.path(ctx, id); err == nil {
+		override = route.Override(path.Chosen.Send)
+	}
+	ok, _ := route.Allowed(setup.Send, override, route.Outlet{Key: r.Key, Channel: in.Channel, ChatType: r.ChatType})
+	return ok
+}
+
+// command does what a message asks of the gateway itself. It is false if the
+// message is for the agent.
+func (g *Gateway) command(ctx context.Context, id firn.ID, text string) (reply string, ok bool, err error) {
+	name, args, ok := route.ParseCommand(text)
+	if !ok {
+		return "", false, nil
+	}
+	do, ok := commands[name]
+	if !ok {
+		return "", false, nil
+	}
+	reply, err = do(g, ctx, id, args)
+	return reply, true, err
+}
+
+// commands are what can be asked of the gateway in a message.
+var commands = map[string]func(g *Gateway, ctx context.Context, id firn.ID, args string) (string, error){
+	"stop": func(g *Gateway, ctx context.Context, id firn.ID, _ string) (string, error) {
+		stopped, err := g.Stop(ctx, id)
+		if err != nil || !stopped {
+			return "Nothing was running.", err
+		}
+		return "Stopped.", nil
+	},
+	"compact": func(g *Gateway, ctx context.Context, id firn.ID, hint string) (string, error) {
+		c, err := g.Compact(ctx, id, wire.Compact{Hint: hint})
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("Compacted: about %d tokens became %d.", c.Before, c.After), nil
+	},
+	"model":   override(func(v string) wire.Patch { return wire.Patch{Model: &v} }),
+	"think":   override(func(v string) wire.Patch { return wire.Patch{Thinking: &v} }),
+	"verbose": override(func(v string) wire.Patch { return wire.Patch{Verbose: &v} }),
+	"send":    override(func(v string) wire.Patch { return wire.Patch{Send: &v} }),
+	"status":  status,
+	"usage":   status,
+}
+
+// override makes a command that changes a session, or tells how it is set if it
+// is not told to what.
+func override(patch func(string) wire.Patch) func(*Gateway, context.Context, firn.ID, string) (string, error) {
+	return func(g *Gateway, ctx context.Context, id firn.ID, value string) (string, error) {
+		if value == "" {
+			return status(g, ctx, id, "")
+		}
+		if _, err := g.Patch(ctx, id, patch(value)); err != nil {
+			return "", err
+		}
+		return "Set to " + value + ".", nil
+	}
+}
+
+// status tells how a session is, in a few lines.
+func status(g *Gateway, ctx context.Context, id firn.ID, _ string) (string, error) {
+	s, err := g.Session(ctx, string(id))
+	if err != nil || s.State == nil {
+		return "", err
+	}
+	st := s.State
+	percent := int64(0)
+	if st.Window.Window > 0 {
+		percent = st.Window.Tokens * 100 / st.Window.Window
+	}
+	return fmt.Sprintf("Model: %s/%s, thinking %s\nWindow: %d of %d tokens (%d%%), %d compactions\nUsed: %d in, %d out, $%.4f\nSession: %s",
+		st.Provider, st.Model, st.Thinking, st.Window.Tokens, st.Window.Window, percent, st.Compactions,
+		st.Counters.Input, st.Counters.Output, st.Counters.Cost, id), nil
+}

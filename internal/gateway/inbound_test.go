@@ -1,0 +1,213 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"firn"
+	"firn/route"
+	"firn/store"
+	"firn/store/memstore"
+	"firn/wire"
+)
+
+// chat is a gateway that messages come to from outside.
+func chat(t *testing.T) *desk {
+	t.Helper()
+	d := open(t, memstore.New(memstore.Options{}))
+	d.Clock = time.Now
+	setup := *d.setup.Load()
+	setup.Route = route.Config{Default: "main", Scope: route.ScopePerChannelPeer}
+	setup.Zone = time.UTC
+	setup.Known = []wire.Model{{ID: "scripted/other"}}
+	if err := d.Reload(setup); err != nil {
+		t.Fatal(err)
+	}
+	for range 100 {
+		d.gate <- struct{}{}
+	}
+	return d
+}
+
+func mail(from, text string) wire.Inbound {
+	return wire.Inbound{Channel: "mail", PeerKind: "direct", PeerID: from, Sender: from, Text: text, Wait: true}
+}
+
+func (d *desk) receive(in wire.Inbound) wire.Routed {
+	d.t.Helper()
+	out, err := d.Inbound(d.t.Context(), in)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return out
+}
+
+func TestInbound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := chat(t)
+		defer d.shut()
+		ada := d.receive(mail("ada", "hello"))
+		if ada.Key != "agent:main:mail:direct:ada" || ada.Reply != "re: hello" || !ada.Deliver || ada.Reset != "" {
+			t.Errorf("it came to %+v", ada)
+		}
+		if again := d.receive(mail("ada", "again")); again.Session != ada.Session {
+			t.Error("the second message went elsewhere")
+		}
+		if bob := d.receive(mail("bob", "hi")); bob.Session == ada.Session {
+			t.Error("two people share a session")
+		}
+		for name, in := range map[string]wire.Inbound{
+			"no channel": {PeerKind: "direct", PeerID: "x", Text: "x"},
+			"no peer":    {Channel: "mail", PeerKind: "direct", Text: "x"},
+			"no kind":    {Channel: "mail", PeerID: "x", Text: "x"},
+			"no agent":   {Agent: "nobody", Channel: "mail", PeerKind: "direct", PeerID: "x", Text: "x"},
+		} {
+			if _, err := d.Inbound(t.Context(), in); err == nil {
+				t.Errorf("%s is taken", name)
+			}
+		}
+	})
+}
+
+// TestInboundOnce sends the same message twice: it is said once.
+func TestInboundOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := chat(t)
+		defer d.shut()
+		in := mail("ada", "hello")
+		in.ID = "mail-1"
+		first := d.receive(in)
+		if _, err := d.Inbound(t.Context(), in); !errors.Is(err, firn.ErrConflict) {
+			t.Errorf("the second time gave %v", err)
+		}
+		if said := d.said(first.Session); strings.Count(said, "hello") != 1 {
+			t.Errorf("what was said is\n%s", said)
+		}
+	})
+}
+
+// TestResets ends sessions: by a word, by the hour, by silence; and undoes it.
+func TestResets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := chat(t)
+		defer d.shut()
+		first := d.receive(mail("ada", "hello"))
+		if err := d.chooseModel(t.Context(), first.Session, "scripted/other"); err == nil {
+			t.Error("a model that cannot be had is chosen")
+		}
+		asked := d.receive(mail("ada", "/new and this is new"))
+		if asked.Session == first.Session || asked.Reset != "new" || asked.Reply != "re: and this is new" {
+			t.Errorf("/new came to %+v", asked)
+		}
+		alone := d.receive(mail("ada", "/RESET"))
+		if alone.Session == asked.Session || alone.Reset != "reset" || alone.Reply == "" || alone.Message != "" {
+			t.Errorf("/reset came to %+v", alone)
+		}
+		if same := d.receive(mail("ada", "still here")); same.Session != alone.Session {
+			t.Error("it went elsewhere")
+		}
+		time.Sleep(26 * time.Hour)
+		daily := d.receive(mail("ada", "good morning"))
+		if daily.Session == alone.Session || daily.Reset != "daily" {
+			t.Errorf("the next day it came to %+v", daily)
+		}
+		key, err := d.ContinuePrevious(t.Context(), daily.Key)
+		if err != nil || key.Session != alone.Session {
+			t.Fatalf("undoing the reset gave %+v, %v", key, err)
+		}
+		if back := d.receive(mail("ada", "where were we?")); back.Session != alone.Session || back.Reset != "" {
+			t.Errorf("then it came to %+v", back)
+		}
+		if key, err = d.Key(t.Context(), daily.Key); err != nil || len(key.History) != 4 {
+			t.Errorf("the key has had %d sessions, %v", len(key.History), err)
+		}
+		if _, err := d.Key(t.Context(), "agent:main:mail:direct:nobody"); !errors.Is(err, firn.ErrNotFound) {
+			t.Errorf("a key that points nowhere gives %v", err)
+		}
+	})
+}
+
+// TestCommandsInMessages asks things of the gateway itself: the agent does not
+// hear of it.
+func TestCommandsInMessages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := chat(t)
+		defer d.shut()
+		first := d.receive(mail("ada", "hello"))
+		for text, want := range map[string]string{
+			"/stop":     "Nothing was running.",
+			"/status":   "Session: " + string(first.Session),
+			"/think":    "thinking",
+			"/send off": "Set to off.",
+		} {
+			if out := d.receive(mail("ada", text)); !strings.Contains(out.Reply, want) || out.Message != "" {
+				t.Errorf("%s is answered %q", text, out.Reply)
+			}
+		}
+		if out := d.receive(mail("ada", "quiet now")); out.Deliver {
+			t.Error("it is delivered though sending is off")
+		}
+		if _, err := d.Inbound(t.Context(), mail("ada", "/think very much")); err == nil {
+			t.Error("an unknown level is taken")
+		}
+	})
+}
+
+// TestManyAtTheDoor sends the first messages of one key all at once: there is
+// one session, and all are in it.
+func TestManyAtTheDoor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := chat(t)
+		defer d.shut()
+		var group sync.WaitGroup
+		sessions := make([]firn.ID, 15)
+		for i := range sessions {
+			group.Go(func() {
+				in := mail("ada", fmt.Sprint("message ", i))
+				in.Wait = false
+				out, err := d.Inbound(t.Context(), in)
+				if err != nil {
+					t.Error(err)
+				}
+				sessions[i] = out.Session
+			})
+		}
+		group.Wait()
+		for _, id := range sessions {
+			if id != sessions[0] {
+				t.Fatalf("there are several sessions: %v", sessions)
+			}
+		}
+		synctest.Wait()
+		said := d.said(sessions[0])
+		for i := range sessions {
+			if n := strings.Count(said, fmt.Sprintf("message %d\n", i)); n != 1 {
+				t.Errorf("message %d is there %d times", i, n)
+			}
+		}
+	})
+}
+
+// said is all that users said in a session, line by line.
+func (d *desk) said(id firn.ID) string {
+	d.t.Helper()
+	var b strings.Builder
+	for rec, err := range d.st.Read(d.t.Context(), id, store.Start) {
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		entry, err := rec.Entry()
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		if m, ok := entry.Body.(*firn.Message); ok && m.Role == firn.RoleUser {
+			b.WriteString(m.Text() + "\n")
+		}
+	}
+	return b.String()
+}

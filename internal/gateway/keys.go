@@ -1,0 +1,304 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"firn"
+	"firn/route"
+	"firn/store"
+	"firn/window"
+	"firn/wire"
+)
+
+// A reset is an entry of this type, in the session that ends and in the one
+// that begins.
+const resetType = "firn.reset"
+
+// resetMark is what it says.
+type resetMark struct {
+	Reason route.Cause `json:"reason"`
+	// Next is set in the session that ends, Previous in the one that begins.
+	Next     firn.ID `json:"next,omitempty"`
+	Previous firn.ID `json:"previous,omitempty"`
+	// Resumed says that a session which had ended was taken up again.
+	Resumed bool `json:"resumed,omitempty"`
+}
+
+func (m resetMark) entry() firn.Entry {
+	return firn.NewEntry(&firn.Custom{Type: resetType, Data: spell(m)})
+}
+
+// keyed is the part of the store that knows keys.
+func (g *Gateway) keyed() (store.Keyed, error) {
+	k, ok := store.As[store.Keyed](g.Store)
+	if !ok {
+		return nil, fmt.Errorf("find the session of a key: the store keeps no keys: %w", firn.ErrUnsupported)
+	}
+	return k, nil
+}
+
+// canonical reads a key as a person may write it.
+func (g *Gateway) canonical(key string) (route.Key, error) {
+	return g.setup.Load().Route.Key(key)
+}
+
+// Keys lists the keys of an agent, or of all, those used last first.
+func (g *Gateway) Keys(ctx context.Context, agentID string) ([]wire.Key, error) {
+	var keys []wire.Key
+	seen := make(map[string]bool)
+	for info, err := range g.List(ctx, store.Query{Agent: agentID}) {
+		if err != nil {
+			return nil, fmt.Errorf("list keys: %w", err)
+		}
+		if info.Key == "" || seen[info.Key] {
+			continue
+		}
+		seen[info.Key] = true
+		key, err := g.Key(ctx, info.Key)
+		if err != nil {
+			return nil, err
+		}
+		key.History = nil
+		keys = append(keys, key)
+	}
+	return keys, nil
+}
+
+// Key tells of a key where it points, and every session it ever had.
+func (g *Gateway) Key(ctx context.Context, key string) (wire.Key, error) {
+	k, err := g.canonical(key)
+	if err != nil {
+		return wire.Key{}, err
+	}
+	out := wire.Key{Key: k.String(), Agent: k.Agent(), Kind: string(k.Kind()), ChatType: string(k.ChatType())}
+	out.Reset = g.setup.Load().Resets.For(k, "").String()
+	keyed, err := g.keyed()
+	if err != nil {
+		return out, err
+	}
+	if out.Session, err = keyed.Lookup(ctx, out.Key); err != nil && !errors.Is(err, firn.ErrNotFound) {
+		return out, err
+	}
+	for info, err := range g.List(ctx, store.Query{Key: out.Key}) {
+		if err != nil {
+			return out, fmt.Errorf("list the sessions of key %s: %w", key, err)
+		}
+		s := wire.Session{ID: info.ID, Agent: info.Agent, Key: info.Key, Title: info.Title, Prompt: info.Prompt, Created: info.Created,
+			Updated: info.Updated, Bytes: info.Bytes, Parts: info.Parts, End: info.End, Current: info.ID == out.Session}
+		if info.Updated.After(out.Updated) {
+			out.Updated = info.Updated
+		}
+		out.History = append(out.History, s)
+	}
+	if out.Session == "" && len(out.History) == 0 {
+		return out, &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("key %s points nowhere", out.Key), Hint: "it comes to be with its first message"}
+	}
+	return out, nil
+}
+
+// PointKey points a key at a session that exists.
+func (g *Gateway) PointKey(ctx context.Context, key string, id firn.ID) (wire.Key, error) {
+	k, err := g.canonical(key)
+	if err != nil {
+		return wire.Key{}, err
+	}
+	keyed, err := g.keyed()
+	if err != nil {
+		return wire.Key{}, err
+	}
+	if err := keyed.Bind(ctx, k.String(), id); err != nil {
+		return wire.Key{}, err
+	}
+	g.events.tell(event(wire.SessionUpdated, id, nil))
+	return g.Key(ctx, key)
+}
+
+// ResetKey begins a new session for a key, because somebody asked for it.
+func (g *Gateway) ResetKey(ctx context.Context, key string) (wire.Routed, error) {
+	k, err := g.canonical(key)
+	if err != nil {
+		return wire.Routed{}, err
+	}
+	id, err := g.begin(ctx, k, route.CauseRequest)
+	return wire.Routed{Key: k.String(), Session: id, Reset: string(route.CauseRequest)}, err
+}
+
+// begin begins a new session for a key. The one it had is told where it goes
+// on, and keeps everything; what was chosen for it is carried over, as the
+// cause allows.
+func (g *Gateway) begin(ctx context.Context, k route.Key, cause route.Cause) (firn.ID, error) {
+	keyed, err := g.keyed()
+	if err != nil {
+		return "", err
+	}
+	old, err := keyed.Lookup(ctx, k.String())
+	if err != nil && !errors.Is(err, firn.ErrNotFound) {
+		return "", err
+	}
+	id := firn.NewID()
+	entries := []firn.Entry{{Body: &firn.Header{Session: id, Agent: k.Agent(), Key: k.String()}}}
+	if old != "" {
+		entries = append(entries, resetMark{Reason: cause, Previous: old}.entry())
+		carried, err := g.carry(ctx, old, cause)
+		if err != nil {
+			return "", err
+		}
+		entries = append(entries, carried...)
+	}
+	if _, err := g.Store.Append(ctx, id, store.Start, entries...); err != nil {
+		return "", err
+	}
+	if err := keyed.Bind(ctx, k.String(), id); err != nil {
+		return "", err
+	}
+	if old != "" {
+		if _, err := g.Store.Append(ctx, old, store.Any, resetMark{Reason: cause, Next: id}.entry()); err != nil {
+			return "", err
+		}
+	}
+	g.events.tell(event(wire.SessionUpdated, id, nil))
+	return id, nil
+}
+
+// carry makes the entries that carry over what was chosen in a session, as far
+// as the cause lets it be.
+func (g *Gateway) carry(ctx context.Context, old firn.ID, cause route.Cause) ([]firn.Entry, error) {
+	path, err := window.Collect(g.Store.ReadBack(ctx, old, store.End))
+	if err != nil {
+		return nil, err
+	}
+	c := path.Chosen
+	kept := route.Toggles{Provider: c.Provider, Model: c.Model, Thinking: c.ThinkingLevel, Verbose: c.Verbose, Send: route.Override(c.Send)}.Carry(cause)
+	var entries []firn.Entry
+	if kept.Model != "" {
+		entries = append(entries, firn.NewEntry(&firn.ModelChange{Provider: kept.Provider, Model: kept.Model}))
+	}
+	if kept.Thinking != "" {
+		entries = append(entries, firn.NewEntry(&firn.ThinkingChange{Level: kept.Thinking}))
+	}
+	if kept.Verbose != "" {
+		entries = append(entries, firn.NewEntry(&firn.Custom{Type: firn.VerboseType, Data: spell(map[string]string{"level": kept.Verbose})}))
+	}
+	if kept.Send != "" {
+		entries = append(entries, firn.NewEntry(&firn.Custom{Type: firn.SendType, Data: spell(map[string]string{"policy": string(kept.Send)})}))
+	}
+	return entries, nil
+}
+
+// ContinuePrevious undoes a reset: the key points again at the session it
+// pointed at before, which says so.
+func (g *Gateway) ContinuePrevious(ctx context.Context, key string) (wire.Key, error) {
+	k, err := g.canonical(key)
+	if err != nil {
+		return wire.Key{}, err
+	}
+	keyed, err := g.keyed()
+	if err != nil {
+		return wire.Key{}, err
+	}
+	current, err := keyed.Lookup(ctx, k.String())
+	if err != nil {
+		return wire.Key{}, err
+	}
+	previous, err := g.previous(ctx, current)
+	if err != nil {
+		return wire.Key{}, err
+	}
+	if previous == "" {
+		return wire.Key{}, &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("the session of key %s has none before it", k), Hint: "firn keys show lists the sessions of a key"}
+	}
+	mark := resetMark{Reason: route.CauseRequest, Previous: current, Resumed: true}.entry()
+	if _, err := g.Store.Append(ctx, previous, store.Any, mark); err != nil {
+		return wire.Key{}, err
+	}
+	return g.PointKey(ctx, key, previous)
+}
+
+// previous is the session that one goes on from after a reset; empty if there
+// is none. It stands near the beginning.
+func (g *Gateway) previous(ctx context.Context, id firn.ID) (firn.ID, error) {
+	const near = 8
+	n := 0
+	for rec, err := range g.Store.Read(ctx, id, store.Start) {
+		if err != nil {
+			return "", err
+		}
+		if mark, ok := resetOf(&rec); ok && mark.Previous != "" && !mark.Resumed {
+			return mark.Previous, nil
+		}
+		if n++; n == near {
+			break
+		}
+	}
+	return "", nil
+}
+
+func resetOf(rec *firn.Record) (resetMark, bool) {
+	if rec.Gap != nil || rec.Glance.Kind != firn.KindCustom {
+		return resetMark{}, false
+	}
+	entry, err := rec.Entry()
+	if err != nil {
+		return resetMark{}, false
+	}
+	return readReset(entry)
+}
+
+func readReset(e firn.Entry) (resetMark, bool) {
+	c, ok := e.Body.(*firn.Custom)
+	if !ok || c.Type != resetType {
+		return resetMark{}, false
+	}
+	var mark resetMark
+	return mark, json.Unmarshal(c.Data, &mark) == nil
+}
+
+// lifetimes tells when a session began, and when a person last said something
+// in it.
+func (g *Gateway) lifetimes(ctx context.Context, id firn.ID) (route.Times, error) {
+	var t route.Times
+	path, err := g.path(ctx, id)
+	if err != nil {
+		return t, err
+	}
+	for _, e := range slices.Backward(path.Entries) {
+		if m, ok := e.Body.(*firn.Message); ok && m.Role == firn.RoleUser && t.Interaction.IsZero() {
+			t.Interaction = e.Time
+		}
+		if mark, ok := readReset(e); ok && mark.Resumed && t.Started.IsZero() {
+			t.Started = e.Time
+		}
+	}
+	if n := len(path.Entries); n > 0 {
+		t.Updated = path.Entries[n-1].Time
+	}
+	if t.Started.IsZero() {
+		t.Started, err = g.beginning(ctx, id)
+	}
+	return t, err
+}
+
+// beginning is when a session began.
+func (g *Gateway) beginning(ctx context.Context, id firn.ID) (time.Time, error) {
+	for rec, err := range g.Store.Read(ctx, id, store.Start) {
+		if err != nil {
+			return time.Time{}, err
+		}
+		entry, err := rec.Entry()
+		if err != nil {
+			return time.Time{}, nil // not known
+		}
+		return entry.Time, nil
+	}
+	return time.Time{}, nil
+}
+
+// path is the live part of a session.
+func (g *Gateway) path(ctx context.Context, id firn.ID) (window.Path, error) {
+	return window.Collect(g.Store.ReadBack(ctx, id, store.End))
+}
