@@ -27,23 +27,38 @@ func (s *Settings) Set(path, value string) (*Settings, error) {
 		return nil, fmt.Errorf("lock the settings: %w", err)
 	}
 	defer release()
-	text, err := readText(s.path)
+	next, changed, err := s.with(path, value)
 	if err != nil {
 		return nil, err
-	}
-	changed, err := edit(s.path, text, path, value)
-	if err != nil {
-		return nil, err
-	}
-	_, before := assemble(s.path, text, s.vars, s.flags)
-	next, after := assemble(s.path, changed, s.vars, s.flags)
-	if fresh := newProblems(before, after); len(fresh) > 0 {
-		return nil, fresh
 	}
 	if err := replaceFile(vfs.OS{}, s.path, changed); err != nil {
 		return nil, fmt.Errorf("write the settings to %s: %w: %w", s.path, firn.ErrNotSaved, err)
 	}
 	return next, nil
+}
+
+// Plan returns what [Settings.Set] would, and writes nothing.
+func (s *Settings) Plan(path, value string) (*Settings, error) {
+	next, _, err := s.with(path, value)
+	return next, err
+}
+
+// with returns the settings, and the text of the file, with a setting changed.
+func (s *Settings) with(path, value string) (*Settings, []byte, error) {
+	text, err := readText(s.path)
+	if err != nil {
+		return nil, nil, err
+	}
+	changed, err := edit(s.path, text, path, value)
+	if err != nil {
+		return nil, nil, err
+	}
+	_, before := assemble(s.path, text, s.vars, s.flags)
+	next, after := assemble(s.path, changed, s.vars, s.flags)
+	if fresh := newProblems(before, after); len(fresh) > 0 {
+		return nil, nil, fresh
+	}
+	return next, changed, nil
 }
 
 // lockFile keeps others from setting something meanwhile, who would lose it. A

@@ -366,6 +366,20 @@ func TestSettingsAreShared(t *testing.T) {
 	}
 }
 
+func TestPlan(t *testing.T) {
+	s := read(t, "# mine\n")
+	next, err := s.Plan("log.level", "warn")
+	if err != nil || next.Log.Level != "warn" {
+		t.Errorf("the plan is %v", err)
+	}
+	if _, err := s.Plan("log.level", "loud"); !errors.Is(err, firn.ErrInvalid) {
+		t.Errorf("what is wrong can be planned: %v", err)
+	}
+	if text, err := os.ReadFile(s.Path()); err != nil || string(text) != "# mine\n" {
+		t.Errorf("the plan was carried out: %q, %v", text, err)
+	}
+}
+
 func TestSetFollowsLinks(t *testing.T) {
 	real := write(t, "")
 	link := filepath.Join(t.TempDir(), FileName)
