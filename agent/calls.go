@@ -204,6 +204,12 @@ func (r *running) wait(begun func(at int)) outcome {
 			r.expired = true
 		}
 	}
+	for len(r.results) > 0 {
+		if o := <-r.results; r.open[o.at] { // it was done, only nobody had asked
+			delete(r.open, o.at)
+			return o
+		}
+	}
 	for at := range r.open {
 		delete(r.open, at)
 		return outcome{at: at, state: CallCancelled, result: tool.TextResult(cancelledText)}
