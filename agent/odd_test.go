@@ -1,0 +1,304 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"firn"
+	"firn/agent"
+	"firn/provider"
+	"firn/provider/scripted"
+	"firn/store"
+	"firn/tool"
+	"firn/window"
+)
+
+// The tests of this file are about what models, tools and users should not do,
+// and do.
+
+// TestOddCalls lets a model call as it should not, and tools give what cannot
+// be kept. The model is told, and the session goes on.
+func TestOddCalls(t *testing.T) {
+	for name, c := range map[string]struct {
+		step scripted.Step
+		want []string // how the results begin
+	}{
+		"arguments that are a list": {scripted.Call("1", "echo", `[1]`), []string{"!invalid arguments for echo"}},
+		"no arguments":              {scripted.Call("1", "echo", ``), []string{"!invalid arguments for echo"}},
+		"no name":                   {scripted.Call("1", "", arg("a")), []string{`!there is no tool "";`}},
+		"the same id twice":         {scripted.Join(scripted.Call("1", "echo", arg("a")), scripted.Call("1", "echo", arg("b"))), []string{"=a", "=b"}},
+		"no ids":                    {scripted.Join(scripted.Call("", "echo", arg("a")), scripted.Call("", "echo", arg("b"))), []string{"=a", "=b"}},
+		"a result that is no part":  {scripted.Call("1", "odd", `{}`), []string{"![firn] what the tool gave cannot be kept"}},
+		"details that are too deep": {scripted.Call("1", "deep", `{}`), []string{"![firn] what the tool gave cannot be kept"}},
+		"details that are no JSON":  {scripted.Call("1", "broken", `{}`), []string{"=broken"}},
+		"one of them":               {scripted.Join(scripted.Call("1", "echo", arg("a")), scripted.Call("2", "odd", `{}`), scripted.Call("3", "echo", arg("c"))), []string{"=a", "![firn] what the tool gave", "=c"}},
+		"a result beside an error":  {scripted.Call("1", "half", `{}`), []string{"!half of it\nthen it broke"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := play(t, c.step, scripted.Say("Fine."), scripted.Say("Still here."))
+			b.Tools = []tool.Tool{echo("echo"),
+				giving("odd", tool.Result{Parts: []firn.Part{firn.Shell{Command: "ls", Output: "x"}}}, nil),
+				giving("deep", tool.Result{Parts: []firn.Part{firn.Text{Text: "deep"}}, Details: []byte(strings.Repeat("[", 9000) + strings.Repeat("]", 9000))}, nil),
+				giving("broken", tool.Result{Parts: []firn.Part{firn.Text{Text: "broken"}}, Details: []byte("{")}, nil),
+				giving("half", tool.TextResult("half of it"), errors.New("then it broke")),
+			}
+			b.say("go")
+			b.say("and now?")
+			var results []string
+			for _, e := range b.entries() {
+				if m, ok := e.Body.(*firn.Message); ok && m.Role == firn.RoleToolResult {
+					results = append(results, strings.TrimPrefix(brief(m), "toolResult: "))
+				}
+			}
+			if len(results) != len(c.want) {
+				t.Fatalf("the results are %q", results)
+			}
+			for i, begin := range c.want {
+				if !strings.HasPrefix(results[i], begin) {
+					t.Errorf("result %d is %q, want %q", i, results[i], begin)
+				}
+			}
+			b.accepted()
+		})
+	}
+}
+
+// giving is a tool that always gives the same.
+func giving(name string, r tool.Result, err error) tool.Tool {
+	return tool.Func(name, "", nil, func(context.Context, json.RawMessage) (tool.Result, error) { return r, err })
+}
+
+// TestThousandCalls lets a model call a thousand tools at once: all run, and
+// the results are in order.
+func TestThousandCalls(t *testing.T) {
+	var steps []scripted.Step
+	for i := range 1000 {
+		steps = append(steps, scripted.Call(fmt.Sprint(i), "echo", arg(fmt.Sprint(i))))
+	}
+	b := play(t, scripted.Join(steps[0], steps[1:]...), scripted.Say("Fine."))
+	b.Tools = []tool.Tool{echo("echo")}
+	if out := b.say("go"); out.Calls != 1000 {
+		t.Errorf("%d calls", out.Calls)
+	}
+	results := strings.Split(b.log(), "\n")[2:]
+	for i := range 1000 {
+		if results[i] != fmt.Sprint("toolResult: =", i) {
+			t.Fatalf("result %d is %q", i, results[i])
+		}
+	}
+	b.accepted()
+}
+
+// TestFailingTogether lets ten calls of one answer fail: the model had not seen
+// that any of them does, so it is no loop.
+func TestFailingTogether(t *testing.T) {
+	var steps []scripted.Step
+	for i := range 10 {
+		steps = append(steps, scripted.Call(fmt.Sprint(i), "echo", arg("fail")))
+	}
+	b := play(t, scripted.Join(steps[0], steps[1:]...), scripted.Say("None of them works."))
+	b.Tools = []tool.Tool{echo("echo")}
+	if out := b.say("go"); out.Text != "None of them works." {
+		t.Errorf("it came to %+v", out)
+	}
+}
+
+// TestChangedArguments sees that what a hook made of the arguments is on
+// record, if it can be.
+func TestChangedArguments(t *testing.T) {
+	for changed, kept := range map[string]string{`{"text":"b"}`: `{"text":"b"}`, "{bad": ""} {
+		b := play(t, scripted.Call("1", "raw", arg("a")), scripted.Say("Fine."))
+		b.Tools = []tool.Tool{tool.Func("raw", "", nil, func(_ context.Context, a json.RawMessage) (tool.Result, error) {
+			return tool.TextResult(string(a)), nil
+		})}
+		b.Hooks.BeforeTool = func(context.Context, agent.Run, firn.ToolCall) (agent.Verdict, error) {
+			return agent.Verdict{Arguments: []byte(changed)}, nil
+		}
+		b.say("go")
+		want(t, b.log(), "user: go", `assistant: raw{"text":"a"}`, "toolResult: ="+changed, "assistant: Fine.")
+		var details struct{ Arguments json.RawMessage }
+		if err := json.Unmarshal(b.entries()[3].Body.(*firn.Message).Parts[0].(firn.ToolResult).Details, &details); err != nil || string(details.Arguments) != kept {
+			t.Errorf("of %s is kept %q, %v", changed, details.Arguments, err)
+		}
+	}
+}
+
+// TestTwoToolsOfAName is a mistake that is told before anything is asked.
+func TestTwoToolsOfAName(t *testing.T) {
+	b := play(t)
+	b.Tools = []tool.Tool{echo("echo"), echo("echo")}
+	if _, err := b.run(t.Context(), agent.Say("go")); !errors.Is(err, firn.ErrInvalid) || len(b.model.Requests()) != 0 {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// TestNothingSaid begins no turn and no session.
+func TestNothingSaid(t *testing.T) {
+	b := play(t)
+	for name, in := range map[string]agent.Input{"space": agent.Say(" \n"), "empty": agent.Say(""), "nothing": {}} {
+		if events, err := b.run(t.Context(), in); !errors.Is(err, firn.ErrInvalid) || len(events) != 0 {
+			t.Errorf("%s: told is %s, %v", name, kinds(events), err)
+		}
+	}
+	for info, err := range b.Store.List(t.Context(), store.Query{}) {
+		t.Errorf("there is a session %v, %v", info.ID, err)
+	}
+}
+
+// TestAnswerOfAnImage is an answer, not an empty one.
+func TestAnswerOfAnImage(t *testing.T) {
+	b := play(t, scripted.Step{Parts: []firn.Part{firn.Image{MimeType: "image/png", Data: "aGVsbG8="}}})
+	if out := b.say("draw"); out.Rounds != 1 || out.Entry == "" {
+		t.Errorf("it came to %+v", out)
+	}
+}
+
+// TestGoingOnAfterTooManyRounds lets a turn be stopped for its rounds, and go
+// on.
+func TestGoingOnAfterTooManyRounds(t *testing.T) {
+	b := play(t, scripted.Call("1", "echo", arg("1")), scripted.Call("2", "echo", arg("2")), scripted.Say("Done."))
+	b.Rounds, b.Tools = 2, []tool.Tool{echo("echo")}
+	if _, err := b.run(t.Context(), agent.Say("go")); !errors.Is(err, firn.ErrTooLarge) {
+		t.Errorf("the error is %v", err)
+	}
+	if _, err := b.run(t.Context(), agent.Input{}); err != nil || !strings.HasSuffix(b.log(), "assistant: Done.") {
+		t.Errorf("it went on to\n%s\n%v", b.log(), err)
+	}
+	b.accepted()
+}
+
+// TestSlowListener stops a turn whose events are taken in slowly: what the
+// tools did meanwhile is recorded as done.
+func TestSlowListener(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var steps []scripted.Step
+		for i := range 8 {
+			steps = append(steps, scripted.Call(fmt.Sprint(i), "slow", arg(fmt.Sprint(i))))
+		}
+		b := play(t, scripted.Join(steps[0], steps[1:]...))
+		b.Tools = []tool.Tool{tool.Func("slow", "", nil, func(context.Context, json.RawMessage) (tool.Result, error) {
+			<-time.After(time.Second)
+			return tool.TextResult("did it"), nil
+		})}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		for e := range b.Run(ctx, b.id, agent.Say("go")) {
+			if _, ok := e.(agent.ToolDone); ok {
+				cancel()
+				<-time.After(3 * time.Second)
+			}
+		}
+		if n := strings.Count(b.log(), "=did it"); n != 8 {
+			t.Errorf("%d of 8 calls are recorded as done:\n%s", n, b.log())
+		}
+	})
+}
+
+// TestStoppedInBackoff stops a turn that waits to ask again: it does not wait
+// any longer.
+func TestStoppedInBackoff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := play(t, scripted.Fail(&provider.Error{Kind: provider.Temporary, After: 30 * time.Second}))
+		b.Backoff = provider.Backoff{}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		began := time.Now()
+		events, err := b.run(ctx, agent.Say("go"))
+		if !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Second {
+			t.Errorf("after %v the error is %v", time.Since(began), err)
+		}
+		want(t, kinds(events), "Started Appended Retrying Appended")
+		checkClosed(t, b)
+	})
+}
+
+// TestMovedWhileSpeaking moves the session to another branch while drafts are
+// kept: they stay on their branch, and the head where it was put.
+func TestMovedWhileSpeaking(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := scripted.Say(strings.Repeat("0123456789abcdef", 40))
+		slow.Delay = 100 * time.Millisecond
+		b := play(t, scripted.Say("One."), slow, scripted.Say("Three."))
+		b.say("one")
+		first := b.entries()[2].ID // the answer
+		pieces := 0
+		var failure error
+		for e, err := range b.Run(t.Context(), b.id, agent.Say("two")) {
+			failure = err
+			if _, ok := e.(agent.Delta); !ok {
+				continue
+			}
+			if pieces++; pieces == 12 {
+				if _, err := b.Move(t.Context(), b.id, first, false); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if !errors.Is(failure, agent.ErrMoved) {
+			t.Errorf("the error is %v", failure)
+		}
+		b.say("three")
+		want(t, b.sent(2), "user: one", "assistant: One.", "user: three")
+		if !strings.Contains(b.log(), "assistant: 0123456789abcdef") {
+			t.Errorf("what was said is lost:\n%s", b.log())
+		}
+	})
+}
+
+// TestTitleAfterFailure names a session after the first exchange that goes
+// well.
+func TestTitleAfterFailure(t *testing.T) {
+	failing := true
+	b := playOn(t, small(100_000, func(req provider.Request) scripted.Step {
+		switch {
+		case req.Purpose == provider.ForTitle:
+			return scripted.Say("A good title")
+		case failing:
+			return scripted.Fail(&provider.Error{Kind: provider.Auth})
+		}
+		return scripted.Say("Fine.")
+	}))
+	b.NoTitles = false
+	_, _ = b.run(t.Context(), agent.Say("Hello there."))
+	failing = false
+	b.say("Again.")
+	b.Wait()
+	want(t, b.log(), "user: Hello there.", "title auto: Hello there.", "assistant:  [error]", "user: Again.", "assistant: Fine.", "title auto: A good title")
+}
+
+// TestCutOff tells what is left of an answer that a crash cut off, until a turn
+// marks it.
+func TestCutOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := scripted.Think("I wonder about this.", strings.Repeat("0123456789abcdef", 10))
+		slow.Delay = 400 * time.Millisecond
+		b := play(t, slow, scripted.Say("Sorry."))
+		f := &failing{Store: b.mem(), op: "Append", at: 2, forever: true} // it dies when the answer is whole
+		b.Store = f
+		_, _ = b.run(t.Context(), agent.Say("go"))
+		b.Store = f.Store
+		cut := func() string {
+			path, err := window.Collect(b.Store.ReadBack(t.Context(), b.id, store.End))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return agent.CutOff(path)
+		}
+		if kept := cut(); len(kept) < 9*16 || !strings.HasPrefix(strings.Repeat("0123456789abcdef", 10), kept) {
+			t.Errorf("kept is %q", kept)
+		}
+		b.say("and now?")
+		if kept := cut(); kept != "" {
+			t.Errorf("marked, it is still %q", kept)
+		}
+		if n := strings.Count(b.log(), "(I wonder about this.) 0123456789abcdef"); n != 1 {
+			t.Errorf("it is there %d times:\n%s", n, b.log())
+		}
+	})
+}
