@@ -31,8 +31,8 @@ const (
 
 // Usage sums up what sessions have used since a time (all of it if that is
 // zero) by day, model, agent or session. Archived and hidden sessions count,
-// those in the bin and what was purged do not. Days are those of the gateway's
-// clock. What a fork copied was spent by the session it comes from.
+// those in the bin and what was purged do not. Days are those of the time zone
+// that is set up. What a fork copied was spent by the session it comes from.
 //
 // It reads the sessions back to that time: at most 10,000 of them, the latest
 // first, and two million entries; if that does not do it says so.
@@ -176,7 +176,7 @@ func (s *spending) add(info *store.Info, at time.Time, model string, c wire.Coun
 	name, title := "", ""
 	switch s.by {
 	case byDay:
-		name = at.In(s.g.now().Location()).Format(time.DateOnly)
+		name = at.In(s.g.zone()).Format(time.DateOnly)
 	case byModel:
 		name = model
 	case byAgent:
@@ -193,4 +193,12 @@ func (s *spending) add(info *store.Info, at time.Time, model string, c wire.Coun
 		s.rows[name] = row
 	}
 	addCounters(&row.Counters, c)
+}
+
+// zone is where days begin at midnight.
+func (g *Gateway) zone() *time.Location {
+	if zone := g.setup.Load().Zone; zone != nil {
+		return zone
+	}
+	return g.now().Location()
 }

@@ -1,0 +1,81 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"firn"
+	"firn/store"
+	"firn/wire"
+)
+
+// mostAppended bounds how many entries can be appended at once.
+const mostAppended = 1000
+
+// Append adds entries at the end of a session, if the end is still at expect
+// ([store.Any]: wherever it is). They are lines of the native dialect or what
+// the user says; headers are refused. It does not begin a turn, and can be done
+// while one is running.
+func (g *Gateway) Append(ctx context.Context, id firn.ID, expect firn.Pos, n wire.NewEntries) (wire.Appended, error) {
+	entries, err := g.newEntries(n)
+	if err != nil {
+		return wire.Appended{}, err
+	}
+	if err := g.mustBe(ctx, id); err != nil {
+		return wire.Appended{}, err
+	}
+	return g.append(ctx, id, expect, entries...)
+}
+
+// append appends entries to a session that is there.
+func (g *Gateway) append(ctx context.Context, id firn.ID, expect firn.Pos, entries ...firn.Entry) (wire.Appended, error) {
+	out := wire.Appended{IDs: make([]firn.EntryID, len(entries))}
+	for i := range entries {
+		if entries[i].ID == "" {
+			entries[i].ID = firn.NewEntryID()
+		}
+		out.IDs[i] = entries[i].ID
+	}
+	var err error
+	if out.End, err = g.Store.Append(ctx, id, expect, entries...); err != nil {
+		var conflict *store.Conflict
+		if errors.As(err, &conflict) {
+			return wire.Appended{}, &wire.Problem{
+				Kind: wire.Conflict, Message: conflict.Error(), End: conflict.End,
+				Hint: "somebody wrote meanwhile: read what is new and decide again",
+			}
+		}
+		return wire.Appended{}, err
+	}
+	return out, nil
+}
+
+// newEntries reads the entries that a client sends.
+func (g *Gateway) newEntries(n wire.NewEntries) ([]firn.Entry, error) {
+	invalid := func(format string, args ...any) error {
+		return &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case (n.User == "") == (len(n.Entries) == 0):
+		return nil, invalid("entries or the words of the user are wanted, and not both")
+	case n.User != "":
+		return []firn.Entry{firn.UserText(n.User)}, nil
+	case len(n.Entries) > mostAppended:
+		return nil, invalid("%d entries are too many at once: %d are allowed", len(n.Entries), mostAppended)
+	case g.Dialect == nil:
+		return nil, fmt.Errorf("read entries: nobody can read lines here: %w", firn.ErrUnsupported)
+	}
+	entries := make([]firn.Entry, len(n.Entries))
+	for i, line := range n.Entries {
+		entry, err := g.Dialect.Decode(line)
+		if err != nil {
+			return nil, invalid("entry %d of %d cannot be read: %v", i+1, len(n.Entries), err)
+		}
+		if entry.Body == nil || entry.Body.Kind() == firn.KindHeader {
+			return nil, invalid("entry %d of %d is a header: a session has one and keeps it", i+1, len(n.Entries))
+		}
+		entries[i] = entry
+	}
+	return entries, nil
+}

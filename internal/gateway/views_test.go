@@ -1,0 +1,290 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"firn"
+	"firn/agent"
+	"firn/dialect/native"
+	"firn/internal/index"
+	"firn/internal/vfs"
+	"firn/provider"
+	"firn/provider/scripted"
+	"firn/store"
+	"firn/store/filestore"
+	"firn/store/memstore"
+	"firn/wire"
+)
+
+// room is a gateway with a store to look into.
+type room struct {
+	*Gateway
+	t     *testing.T
+	st    store.Store
+	home  string // of a file store
+	model *scripted.Model
+	ctx   context.Context
+}
+
+// price is what the room's models cost for a million tokens.
+var price = provider.Price{Input: 1_000_000, Output: 1_000_000}
+
+// inRooms runs a test on a store in memory, on files, and on files with a
+// catalogue.
+func inRooms(t *testing.T, test func(t *testing.T, r *room)) {
+	t.Helper()
+	t.Run("memory", func(t *testing.T) { test(t, newRoom(t, memstore.New(memstore.Options{}), "")) })
+	t.Run("files", func(t *testing.T) { test(t, fileRoom(t)) })
+	t.Run("catalogue", func(t *testing.T) {
+		home := t.TempDir()
+		files, err := filestore.Open(home, filestore.Options{Sync: filestore.SyncNever})
+		if err != nil {
+			t.Fatal(err)
+		}
+		catalogue, err := index.Open(vfs.OS{}, filepath.Join(home, "index"), files, index.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		test(t, newRoom(t, index.Wrap(files, catalogue), home))
+	})
+}
+
+func fileRoom(t *testing.T) *room {
+	t.Helper()
+	home := t.TempDir()
+	files, err := filestore.Open(home, filestore.Options{Sync: filestore.SyncNever})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newRoom(t, files, home)
+}
+
+// newRoom makes a gateway whose model answers "re: " and what was said, for two
+// dollars: one in, one out.
+func newRoom(t *testing.T, st store.Store, home string) *room {
+	t.Helper()
+	r := &room{t: t, st: st, home: home, ctx: t.Context()}
+	info := scripted.Info()
+	info.Price = price
+	r.model = scripted.Func(info, func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
+		s := scripted.Say("re: " + req.Window.Items[len(req.Window.Items)-1].Message.Text())
+		if req.Purpose == provider.ForSummary {
+			s = scripted.Say("## Goal\nto test\n\n## Progress\nall of it was said")
+		}
+		s.Usage = &firn.Usage{Input: 1, Output: 1, Total: 50}
+		return r.model.Play(ctx, req, s)
+	})
+	other := scripted.New(provider.Info{Provider: "scripted", Name: "other"})
+	models := func(providerName, model string) (provider.Model, error) {
+		switch providerName + "/" + model {
+		case "scripted/scripted":
+			return r.model, nil
+		case "scripted/other":
+			return other, nil
+		}
+		return nil, fmt.Errorf("model %s/%s: %w", providerName, model, firn.ErrNotFound)
+	}
+	g, err := New(Options{
+		Store: st, Dialect: native.New(), Version: "test", Home: home,
+		Encode: func(m provider.Model, req provider.Request) ([]byte, error) {
+			return json.Marshal(map[string]any{"model": m.Info().Name, "messages": len(req.Window.Items), "system": req.Window.System})
+		},
+		Setup: Setup{
+			Default: "main", Models: models,
+			Known: []wire.Model{{ID: "scripted/scripted"}, {ID: "scripted/other", Window: 5}},
+			Agents: map[string]*agent.Agent{
+				"main": {Store: st, Model: r.model, Models: models, NoTitles: true, System: "Be brief."},
+				"work": {Name: "work", Store: st, Model: r.model, NoTitles: true},
+			},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Gateway = g
+	t.Cleanup(func() {
+		if err := errors.Join(g.Close(context.Background()), st.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// write appends to a session, which begins if it is not there.
+func (r *room) write(id firn.ID, entries ...firn.Entry) {
+	r.t.Helper()
+	if _, err := r.st.Append(r.ctx, id, store.Any, entries...); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// begin begins a session with a header and entries.
+func (r *room) start(header firn.Header, entries ...firn.Entry) firn.ID {
+	r.t.Helper()
+	if header.Session == "" {
+		header.Session = firn.NewID()
+	}
+	if header.Agent == "" {
+		header.Agent = "main"
+	}
+	r.write(header.Session, append([]firn.Entry{{Body: &header}}, entries...)...)
+	return header.Session
+}
+
+// says is an entry of the user, answers one of the model that cost two dollars.
+func says(id, text string) firn.Entry {
+	e := firn.UserText(text)
+	e.ID = firn.EntryID(id)
+	return e
+}
+
+func answers(id, text string) firn.Entry {
+	e := firn.AssistantText(text)
+	e.ID = firn.EntryID(id)
+	m := e.Body.(*firn.Message)
+	m.Provider, m.API, m.Model = "scripted", "scripted", "scripted"
+	m.Usage = &firn.Usage{Input: 1, Output: 1, Total: 50, Cost: firn.Cost{Input: 1, Output: 1, Total: 2}}
+	return e
+}
+
+// under puts an entry behind another one than the last.
+func under(parent string, e firn.Entry) firn.Entry {
+	e.Parent = firn.EntryID(parent)
+	return e
+}
+
+// body makes an entry of a body.
+func body(id string, b firn.Body) firn.Entry {
+	e := firn.NewEntry(b)
+	e.ID = firn.EntryID(id)
+	return e
+}
+
+// talk begins a session with some turns: messages u1, u2 …, answers a1, a2 ….
+func (r *room) talk(turns int) firn.ID {
+	r.t.Helper()
+	var entries []firn.Entry
+	for i := 1; i <= turns; i++ {
+		entries = append(entries, says(fmt.Sprint("user-", i), fmt.Sprint("question ", i)), answers(fmt.Sprint("answer-", i), fmt.Sprint("answer ", i)))
+	}
+	return r.start(firn.Header{}, entries...)
+}
+
+// lecture is a talk in which much is said.
+func (r *room) lecture(turns int) firn.ID {
+	r.t.Helper()
+	var entries []firn.Entry
+	for i := 1; i <= turns; i++ {
+		much := strings.Repeat(fmt.Sprintf("word %d is a word. ", i), 40)
+		entries = append(entries, says(fmt.Sprint("user-", i), "question "+much), answers(fmt.Sprint("answer-", i), "answer "+much))
+	}
+	return r.start(firn.Header{}, entries...)
+}
+
+// busy makes a session look as if a turn was running.
+func (r *room) busy(id firn.ID) (rest func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lanes[id] = &lane{g: r.Gateway, id: id}
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.lanes, id)
+	}
+}
+
+// got gives a value or ends the test.
+func got[T any](v T, err error) func(t *testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// isKind complains if an error is not a problem of a kind.
+func isKind(t *testing.T, what string, err error, kind wire.Kind) {
+	t.Helper()
+	if err == nil {
+		t.Errorf("%s: it worked, want a problem of kind %s", what, kind)
+		return
+	}
+	if got := wire.KindOf(err); got != kind {
+		t.Errorf("%s: the kind is %s, want %s: %v", what, got, kind, err)
+	}
+	if len(err.Error()) > 2000 {
+		t.Errorf("%s: the error has %d bytes", what, len(err.Error()))
+	}
+}
+
+// lineIDs are the ids in the lines of entries, with a mark for gaps and
+// headers, and why they are out.
+func lineIDs(t *testing.T, items []wire.Entry) string {
+	t.Helper()
+	var out []string
+	for _, e := range items {
+		var line struct {
+			Type firn.Kind    `json:"type"`
+			ID   firn.EntryID `json:"id"`
+		}
+		name := "gap"
+		if e.Gap == "" {
+			if err := json.Unmarshal(e.Line, &line); err != nil {
+				t.Fatalf("line %q: %v", e.Line, err)
+			}
+			name = string(line.ID)
+			if line.Type == firn.KindHeader {
+				name = "header"
+			}
+		}
+		if e.Out != "" {
+			name += "/" + e.Out
+		}
+		out = append(out, name)
+	}
+	return strings.Join(out, " ")
+}
+
+// same complains if two texts differ.
+func same(t *testing.T, what, got, want string) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s:\n got %s\nwant %s", what, got, want)
+	}
+}
+
+// on a day of a year.
+func day(n int) time.Time { return time.Date(2026, 3, n, 12, 0, 0, 0, time.UTC) }
+
+// at dates an entry.
+func at(t time.Time, e firn.Entry) firn.Entry {
+	e.Time = t
+	if m, ok := e.Body.(*firn.Message); ok {
+		m.Time = t
+	}
+	return e
+}
+
+// appendFile adds to a file behind the store's back.
+func appendFile(t *testing.T, path, text string) {
+	t.Helper()
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = file.WriteString(text)
+	if err := errors.Join(err, file.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
