@@ -226,3 +226,18 @@ func TestLinesTravelAsTheyAre(t *testing.T) {
 		}
 	})
 }
+
+// What is no gateway did not append anything, and does not know what is there.
+func TestAppendIsNotRepeatedWithAStranger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		l := local(t, func(w http.ResponseWriter, r *http.Request) {
+			asked++
+			w.Header().Set("Content-Type", "text/html")
+		})
+		_, err := newClient(t, client.Options{Transport: l}).Append(t.Context(), session, client.Any, wire.NewEntries{Entries: lines("x")})
+		if err == nil || asked != 1 {
+			t.Errorf("after %d requests %v", asked, err)
+		}
+	})
+}

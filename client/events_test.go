@@ -350,3 +350,49 @@ func refuse(w http.ResponseWriter, p wire.Problem) {
 	w.WriteHeader(p.Status())
 	w.Write(must(wire.Failure{Error: p}))
 }
+
+// What comes well begins the pauses anew.
+func TestEventsPauseShortlyAfterSomethingCame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		f := newFake(4, mishap{end, 2, 0}, mishap{end, 2, 0}, mishap{end, 2, 0})
+		follow(t, serve(t, f), 0, 4)
+		if took := time.Since(begun); took != 300*time.Millisecond {
+			t.Errorf("three pauses took %v", took)
+		}
+	})
+}
+
+// A gateway shows that it is alive more often than once a minute.
+func TestEventsAreGivenUpAfterAMinuteOfSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		f := newFake(2, mishap{mute, 2, 0})
+		follow(t, serve(t, f), 0, 2)
+		if took := time.Since(begun); took != time.Minute+100*time.Millisecond {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
+
+func TestSignsOfLifeKeepAStreamOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		connections := 0
+		c := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			connections++
+			w.Header().Set("Content-Type", "text/event-stream")
+			for range 40 {
+				fmt.Fprint(w, ":\n\n")
+				http.NewResponseController(w).Flush()
+				time.Sleep(15 * time.Second)
+			}
+			w.Write(spell(newEvent(wire.SessionUpdated, wire.Session{})))
+		}))
+		for e, err := range c.AllEvents(t.Context()) {
+			if err != nil || e.Name != wire.SessionUpdated || connections != 1 {
+				t.Errorf("got %v, %v after %d connections", e, err, connections)
+			}
+			break
+		}
+	})
+}

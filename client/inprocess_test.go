@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"firn/client"
 	"firn/wire"
@@ -301,4 +302,47 @@ func TestLocalFollowsEvents(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestLocalClosesWhenAllHandlersAreDone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		done := false
+		l := client.InProcess(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			<-r.Context().Done()
+			time.Sleep(time.Second) // it has to clear up
+			done = true
+		}))
+		go call(t.Context(), l, http.MethodGet, "")
+		synctest.Wait()
+		if l.Close(); !done {
+			t.Error("closed while a handler was at work")
+		}
+	})
+}
+
+func TestLocalEndsTheRequestWithTheHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var seen context.Context
+		l := local(t, func(w http.ResponseWriter, r *http.Request) {
+			seen = r.Context()
+			io.WriteString(w, "all")
+		})
+		sent := &closed{Reader: strings.NewReader("hello")}
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/", sent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := l.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if data, err := io.ReadAll(response.Body); err != nil || string(data) != "all" {
+			t.Errorf("got %q, %v", data, err)
+		}
+		synctest.Wait()
+		if seen.Err() == nil || !sent.closed {
+			t.Errorf("the handler's context says %v, the body is closed: %v", seen.Err(), sent.closed)
+		}
+		response.Body.Close()
+	})
 }
