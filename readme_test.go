@@ -8,21 +8,25 @@ import (
 	"testing"
 )
 
-// TestReadmeShowsTheExample keeps the code in the README equal to code that is
+// TestReadmeShowsTheExamples keeps the code in the README equal to code that is
 // compiled and tested.
-func TestReadmeShowsTheExample(t *testing.T) {
-	_, rest, found := strings.Cut(readFile(t, "README.md"), "```go\n")
-	shown, _, closed := strings.Cut(rest, "```")
-	if !found || !closed {
-		t.Fatal("the README shows no Go code")
-	}
-	_, rest, found = strings.Cut(readFile(t, "examples/quickstart/main.go"), "\t// README: begin\n")
-	tested, _, closed := strings.Cut(rest, "\t// README: end\n")
-	if !found || !closed {
-		t.Fatal("the example does not mark what the README shows")
-	}
-	if want := strings.ReplaceAll("\n"+tested, "\n\t", "\n")[1:]; shown != want {
-		t.Errorf("the README shows\n%s\nbut the example is\n%s", shown, want)
+func TestReadmeShowsTheExamples(t *testing.T) {
+	_, rest, _ := strings.Cut(readFile(t, "README.md"), "## In your program")
+	for _, example := range []string{"examples/agent/main.go", "examples/quickstart/main.go"} {
+		_, after, found := strings.Cut(rest, "```go\n")
+		shown, after, closed := strings.Cut(after, "```")
+		if !found || !closed {
+			t.Fatalf("the README does not show %s", example)
+		}
+		rest = after
+		_, code, found := strings.Cut(readFile(t, example), "\t// README: begin\n")
+		tested, _, closed := strings.Cut(code, "\t// README: end\n")
+		if !found || !closed {
+			t.Fatalf("%s does not mark what the README shows", example)
+		}
+		if want := strings.ReplaceAll("\n"+tested, "\n\t", "\n")[1:]; shown != want {
+			t.Errorf("the README shows\n%s\nbut %s is\n%s", shown, example, want)
+		}
 	}
 }
 

@@ -1,0 +1,55 @@
+// Command agent runs an agent with a tool, on a session that survives restarts.
+// Run it twice: the second time it knows what was said the first time.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"os"
+
+	"firn/agent"
+	"firn/provider/offline"
+	"firn/store"
+	"firn/store/filestore"
+	"firn/tool"
+)
+
+func main() {
+	if err := talk(context.Background(), os.Stdout, "agent-home", "Hello, my name is Ada.", "What is 12*7?", "What is my name?"); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// talk says things to the agent of a key and prints the answers.
+func talk(ctx context.Context, out io.Writer, home string, said ...string) error {
+	st, err := filestore.Open(home, filestore.Options{})
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	id, err := store.LoadOrCreate(ctx, st, "agent:main:main")
+	if err != nil {
+		return err
+	}
+	// README: begin
+	a := &agent.Agent{
+		Store: st, Model: offline.New(offline.Options{}), // or anthropic.New, openai.NewChat, openai.NewResponses
+		System: "You are brief.", Tools: []tool.Tool{tool.Calc()},
+	}
+	defer a.Close()
+	for _, text := range said {
+		for event, err := range a.Run(ctx, id, agent.Say(text)) { // on disk before the model is asked
+			if err != nil {
+				return err // on record; the next turn goes on
+			}
+			if d, ok := event.(agent.Delta); ok {
+				fmt.Fprint(out, d.Text)
+			}
+		}
+		fmt.Fprintln(out)
+	}
+	// README: end
+	return nil
+}
