@@ -10,6 +10,7 @@ import (
 	"firn"
 	"firn/agent"
 	"firn/provider"
+	"firn/route"
 	"firn/store"
 	"firn/wire"
 )
@@ -26,6 +27,10 @@ type lane struct {
 	queue, running []*ticket
 	// stop stops the turn that is running.
 	stop context.CancelCauseFunc
+	// dropped are those that were too many; summarize says that a line of each
+	// is told.
+	dropped   []waiting
+	summarize bool
 	// last is the answer that was given last.
 	last wire.Answer
 	// busy: the goroutine runs. gone: it has ended, and the lane is no longer
@@ -36,8 +41,11 @@ type lane struct {
 // ticket is a message that was accepted, and what comes of it.
 type ticket struct {
 	waiting
-	// onward answers what was not answered, instead of saying something.
-	onward bool
+	// onward answers what was not answered, instead of saying something. waited:
+	// it came while a turn was running.
+	onward, waited bool
+	// durable: the message is in the log. It is for those who waited for accepted.
+	durable bool
 	// accepted is closed when the message is durable, done when it is answered.
 	accepted, done chan struct{}
 	once           sync.Once
@@ -90,13 +98,17 @@ func (l *lane) enter(ctx context.Context, t *ticket) (bool, error) {
 	return true, nil
 }
 
-// join makes a message durable that comes while a turn is running.
+// join makes a message durable that comes while a turn is running. The caller
+// holds the lane's lock.
 func (l *lane) join(ctx context.Context, t *ticket) (err error) {
-	if len(l.queue) >= l.g.setup.Load().Queue.cap() {
+	queue := l.g.setup.Load().Queue
+	queue.Mode = t.Mode
+	decision := queue.Decide(true, len(l.queue))
+	if decision.Action == route.ActRefuse {
 		return &wire.Problem{Kind: wire.Busy, Message: fmt.Sprintf("%d messages wait in session %s already", len(l.queue), l.id), Hint: "wait for an answer, or stop the turn"}
 	}
 	var entry firn.Entry
-	if t.Mode == Steer {
+	if decision.Action == route.ActSteer {
 		entry = firn.NewEntry(&firn.Message{Role: firn.RoleUser, Parts: t.parts(), Time: l.g.now()})
 		entry.ID, entry.Extra = t.ID, t.extra(nil)
 	} else if entry, err = t.entry(); err != nil {
@@ -106,17 +118,35 @@ func (l *lane) join(ctx context.Context, t *ticket) (err error) {
 		return err
 	}
 	t.accept()
-	switch t.Mode {
-	case Steer:
+	t.waited = true
+	l.drop(decision)
+	switch decision.Action {
+	case route.ActSteer:
 		// The turn that is running hears it. If it has just ended, the lane goes
 		// on with what was not answered.
 		t.onward = true
-	case Interrupt:
+	case route.ActInterrupt:
 		if l.stop != nil {
 			l.stop(ErrStopped)
 		}
 	}
 	return nil
+}
+
+// drop takes the oldest that wait out of the queue. They are in the log, and
+// named by the next message that is said, so nobody waits for them again; of
+// some a line is told with it.
+func (l *lane) drop(d route.Decision) {
+	for _, t := range l.queue[:d.Drop] {
+		l.dropped = append(l.dropped, t.waiting)
+		l.summarize = l.summarize || d.Summarize
+		t.err = &wire.Problem{Kind: wire.Busy, Message: "the message was left out: too many waited", Hint: "say it again"}
+		if d.Action == route.ActInterrupt {
+			t.err = ErrStopped
+		}
+		close(t.done)
+	}
+	l.queue = l.queue[d.Drop:]
 }
 
 // start sees that the lane runs. The caller holds its lock.
@@ -144,7 +174,7 @@ func (l *lane) run() {
 // next takes what is to be answered next: one message, or all that are to be
 // collected. Nil ends the lane.
 func (l *lane) next() []*ticket {
-	if wait := l.g.setup.Load().Queue.Debounce; wait > 0 && l.collecting() {
+	if wait := *l.g.setup.Load().Queue.Settle().Debounce; wait > 0 && l.collecting() {
 		select {
 		case <-time.After(wait):
 		case <-l.g.ctx.Done():
@@ -166,7 +196,7 @@ func (l *lane) next() []*ticket {
 		return nil
 	}
 	n := 1
-	for l.queue[0].Mode == Collect && n < len(l.queue) && l.queue[n].Mode == Collect {
+	for l.queue[0].collects() && n < len(l.queue) && l.queue[n].collects() {
 		n++
 	}
 	batch := l.queue[:n:n]
@@ -174,12 +204,16 @@ func (l *lane) next() []*ticket {
 	return batch
 }
 
-// collecting reports whether the first that waits is to be collected.
+// collecting reports whether the first that waits is to be collected, so that
+// it is worth to wait for more.
 func (l *lane) collecting() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.queue) > 0 && l.queue[0].Mode == Collect
+	return len(l.queue) > 0 && l.queue[0].waited && l.queue[0].collects()
 }
+
+// collects reports whether a message is answered together with others.
+func (t *ticket) collects() bool { return t.Mode == route.QueueCollect && !t.onward }
 
 // answer runs a turn for a batch of messages, and settles their tickets.
 func (l *lane) answer(batch []*ticket) {
@@ -209,13 +243,17 @@ func (l *lane) turn(ctx context.Context, batch []*ticket) (wire.Answer, error) {
 		return answer, err
 	}
 	in := agent.Input{}
-	if !batch[0].onward {
+	if batch[0].By != "" {
+		if err := l.hear(ctx, batch[0]); err != nil {
+			l.g.events.tell(event(wire.TurnFailed, l.id, problem(err)))
+			return answer, err
+		}
+	} else if !batch[0].onward {
 		all := make([]waiting, len(batch))
 		for i, t := range batch {
 			all[i] = t.waiting
 		}
-		last := all[len(all)-1]
-		in = agent.Input{Parts: together(all), ID: last.ID, Extra: last.extra(all)}
+		in = l.input(all)
 	}
 	for e, err := range a.Run(ctx, l.id, in) {
 		if err != nil {
@@ -238,6 +276,20 @@ func (l *lane) turn(ctx context.Context, batch []*ticket) (wire.Answer, error) {
 		}
 	}
 	return answer, nil
+}
+
+// input is what a turn begins with: messages, and what there is to tell of
+// those that were too many.
+func (l *lane) input(all []waiting) agent.Input {
+	l.mu.Lock()
+	dropped, told := l.dropped, l.dropped
+	if !l.summarize {
+		told = nil
+	}
+	l.dropped, l.summarize = nil, false
+	l.mu.Unlock()
+	last := all[len(all)-1]
+	return agent.Input{Parts: together(all, told), ID: last.ID, Extra: last.extra(append(dropped, all...))}
 }
 
 // running reports whether a turn of the session is running.

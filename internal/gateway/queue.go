@@ -3,62 +3,12 @@ package gateway
 import (
 	"encoding/json"
 	"slices"
-	"strings"
-	"time"
 
 	"firn"
+	"firn/route"
 	"firn/window"
 	"firn/wire"
 )
-
-// Queue says what becomes of a message that comes while a turn is running.
-type Queue struct {
-	// Mode is what to do unless the message says otherwise; empty means Collect.
-	Mode Mode
-	// Cap is how many messages may wait; zero means 20. More are refused.
-	Cap int
-	// Debounce is how long to wait for more before those that wait are
-	// answered together; zero means not at all.
-	Debounce time.Duration
-}
-
-// Mode is a way to deal with a message that comes while a turn is running.
-type Mode string
-
-// The ways to deal with such a message.
-const (
-	// Steer puts it before the model at once, in the turn that is running.
-	Steer Mode = "steer"
-	// Followup answers it in a turn of its own.
-	Followup Mode = "followup"
-	// Collect answers all that wait together, in one turn.
-	Collect Mode = "collect"
-	// Interrupt stops the turn that is running, and answers it then.
-	Interrupt Mode = "interrupt"
-)
-
-// modeOf reads the name of a mode; empty means the standard one.
-func (q Queue) modeOf(name string) (Mode, error) {
-	switch m := Mode(name); m {
-	case Steer, Followup, Collect, Interrupt:
-		return m, nil
-	case "steer-backlog":
-		return Steer, nil
-	case "":
-		if q.Mode != "" {
-			return q.Mode, nil
-		}
-		return Collect, nil
-	}
-	return "", &wire.Problem{Kind: wire.Invalid, Message: "there is no way to queue called " + firn.CutText(name, 40), Hint: "steer, followup, collect or interrupt"}
-}
-
-func (q Queue) cap() int {
-	if q.Cap > 0 {
-		return q.Cap
-	}
-	return 20
-}
 
 // A message that waits is in the log as an entry of this type, so that the
 // next gateway finds it. Once it is said it is an ordinary message of the same
@@ -79,7 +29,9 @@ type waiting struct {
 	Text   string       `json:"text,omitempty"`
 	Images []wire.Image `json:"images,omitempty"`
 	Sender string       `json:"sender,omitempty"`
-	Mode   Mode         `json:"mode"`
+	// By is the machine that says it; empty if a person does.
+	By   string          `json:"by,omitempty"`
+	Mode route.QueueMode `json:"mode"`
 }
 
 func (w waiting) parts() []firn.Part {
@@ -127,22 +79,19 @@ func spell(v any) json.RawMessage {
 	return data
 }
 
-// together joins messages that are answered in one turn. One alone stays as it
-// is; several are set apart, so that the model can tell them from each other.
-func together(all []waiting) []firn.Part {
-	if len(all) == 1 {
+// together joins messages that are answered in one turn; dropped are those
+// that were too many, of which a line is kept.
+func together(all, dropped []waiting) []firn.Part {
+	if len(all) == 1 && len(dropped) == 0 {
 		return all[0].parts()
 	}
-	var parts []firn.Part
-	var texts []string
-	for _, w := range all {
-		text := w.Text
-		if w.Sender != "" {
-			text = w.Sender + ": " + text
+	lines := func(of []waiting) (out []route.Waiting) {
+		for _, w := range of {
+			out = append(out, route.Waiting{Sender: w.Sender, Text: w.Text})
 		}
-		texts = append(texts, text)
+		return out
 	}
-	parts = append(parts, firn.Text{Text: strings.Join(texts, "\n\n")})
+	parts := []firn.Part{firn.Text{Text: route.Collected(lines(all), lines(dropped))}}
 	for _, w := range all {
 		for _, i := range w.Images {
 			parts = append(parts, firn.Image{MimeType: i.MimeType, Data: i.Data})
@@ -162,6 +111,8 @@ func left(p window.Path) []waiting {
 			if b.Type == queuedType && json.Unmarshal(b.Data, &w) == nil && w.ID != "" {
 				queue = append(queue, w)
 			}
+		case *firn.CustomMessage:
+			queue = slices.DeleteFunc(queue, func(w waiting) bool { return w.ID == e.ID })
 		case *firn.Message:
 			if b.Role == firn.RoleUser {
 				queue = slices.DeleteFunc(queue, func(w waiting) bool { return w.ID == e.ID || slices.Contains(collected(e), w.ID) })

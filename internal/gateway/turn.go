@@ -6,6 +6,7 @@ import (
 
 	"firn"
 	"firn/agent"
+	"firn/route"
 	"firn/wire"
 )
 
@@ -109,9 +110,12 @@ func final(e wire.Event) bool { return e.Name == wire.TurnCompleted || e.Name ==
 // accept takes in a message. The ticket tells when it is durable, and when it
 // is answered.
 func (g *Gateway) accept(ctx context.Context, id firn.ID, t wire.Turn) (*ticket, error) {
-	mode, err := g.setup.Load().Queue.modeOf(t.Queue)
-	if err != nil {
-		return nil, err
+	mode := g.setup.Load().Queue.Settle().Mode
+	if t.Queue != "" {
+		var err error
+		if mode, err = route.ParseQueueMode(t.Queue); err != nil {
+			return nil, err
+		}
 	}
 	w := waiting{ID: t.ID, Text: t.Text, Images: t.Images, Sender: t.Sender, Mode: mode}
 	if w.ID == "" {
