@@ -17,14 +17,7 @@ import (
 // is over, and says it there. The message is durable when it returns.
 func (g *Gateway) Inbound(ctx context.Context, in wire.Inbound) (wire.Routed, error) {
 	setup := g.setup.Load()
-	kind, err := route.ParsePeerKind(in.PeerKind)
-	if err != nil {
-		return wire.Routed{}, err
-	}
-	r, err := route.Resolve(setup.Route, route.Envelope{
-		Agent: in.Agent, Channel: in.Channel, AccountID: in.AccountID, PeerKind: kind, PeerID: in.PeerID,
-		ThreadID: in.ThreadID, Sender: in.Sender, Text: in.Text,
-	})
+	r, err := setup.resolve(in)
 	if err != nil {
 		return wire.Routed{}, err
 	}
@@ -49,6 +42,18 @@ func (g *Gateway) Inbound(ctx context.Context, in wire.Inbound) (wire.Routed, er
 	}
 	unlock()
 	return g.deliver(ctx, in, text, out)
+}
+
+// resolve finds where a message belongs.
+func (s *Setup) resolve(in wire.Inbound) (route.Route, error) {
+	kind, err := route.ParsePeerKind(in.PeerKind)
+	if err != nil {
+		return route.Route{}, err
+	}
+	return route.Resolve(s.Route, route.Envelope{
+		Agent: in.Agent, Channel: in.Channel, AccountID: in.AccountID, PeerKind: kind, PeerID: in.PeerID,
+		ThreadID: in.ThreadID, Sender: in.Sender, Text: in.Text,
+	})
 }
 
 // room finds the session a message belongs to, or begins one, and returns

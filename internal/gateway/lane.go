@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -298,6 +301,22 @@ func (g *Gateway) running(id firn.ID) bool {
 	defer g.mu.Unlock()
 	_, ok := g.lanes[id]
 	return ok
+}
+
+// Running lists the sessions that have a turn running, with how many messages
+// wait in each, by their ids.
+func (g *Gateway) Running(context.Context) []wire.Session {
+	g.mu.Lock()
+	lanes := slices.Collect(maps.Values(g.lanes))
+	g.mu.Unlock()
+	sessions := make([]wire.Session, 0, len(lanes))
+	for _, l := range lanes {
+		l.mu.Lock()
+		sessions = append(sessions, wire.Session{ID: l.id, Live: l.busy, Queued: len(l.queue)})
+		l.mu.Unlock()
+	}
+	slices.SortFunc(sessions, func(a, b wire.Session) int { return strings.Compare(string(a.ID), string(b.ID)) })
+	return sessions
 }
 
 // Stop stops the turn of a session and clears its queue: those who wait in it
