@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -185,7 +186,9 @@ func (r *room) lecture(turns int) firn.ID {
 	var entries []firn.Entry
 	for i := 1; i <= turns; i++ {
 		much := strings.Repeat(fmt.Sprintf("word %d is a word. ", i), 40)
-		entries = append(entries, says(fmt.Sprint("user-", i), "question "+much), answers(fmt.Sprint("answer-", i), "answer "+much))
+		answer := answers(fmt.Sprint("answer-", i), "answer "+much)
+		answer.Body.(*firn.Message).Usage = nil // which would say that it was little
+		entries = append(entries, says(fmt.Sprint("user-", i), "question "+much), answer)
 	}
 	return r.start(firn.Header{}, entries...)
 }
@@ -288,3 +291,28 @@ func appendFile(t *testing.T, path, text string) {
 		t.Fatal(err)
 	}
 }
+
+// dice are thrown the same way each time.
+type dice struct{ *rand.Rand }
+
+func newDice(seed int) *dice { return &dice{rand.New(rand.NewPCG(uint64(seed), 1))} }
+
+func (d *dice) n(sides int) int { return d.IntN(sides) }
+
+// halting is a store that fails after some appends to new sessions.
+type halting struct {
+	store.Store
+	after int
+}
+
+var errHalt = errors.New("the disk is gone")
+
+func (h *halting) Append(ctx context.Context, id firn.ID, expect store.Pos, entries ...firn.Entry) (store.Pos, error) {
+	if h.after == 0 {
+		return 0, errHalt
+	}
+	h.after--
+	return h.Store.Append(ctx, id, expect, entries...)
+}
+
+func memRoomStore() store.Store { return memstore.New(memstore.Options{}) }

@@ -1,0 +1,157 @@
+package gateway
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"firn"
+	"firn/store"
+	"firn/wire"
+)
+
+func TestRemoveAndRestore(t *testing.T) {
+	inRooms(t, func(t *testing.T, r *room) {
+		for _, bin := range []bool{false, true} {
+			id := r.talk(2)
+			got(r.Patch(r.ctx, id, wire.Patch{Title: new("weekly report")}))(t)
+			was := lineIDs(t, allEntries(t, r, id, EntryQuery{}))
+			out := got(r.Remove(r.ctx, id, wire.Remove{Reason: "done", Bin: bin}))(t)
+			if out.Title != "weekly report" || out.Bin != bin || out.Parts != 1 || out.BytesRemoved != 0 || r.home != "" && (len(out.Files) != 1 || out.Bytes == 0) {
+				t.Errorf("it was removed as %+v", out)
+			}
+			if page := got(r.Sessions(r.ctx, SessionQuery{}))(t); len(page.Items) != 0 {
+				t.Errorf("removed, it is listed: %+v", page.Items)
+			}
+			_, err := r.Session(r.ctx, string(id))
+			if bin {
+				isKind(t, "a session in the bin", err, wire.NotFound)
+			} else if err != nil {
+				t.Errorf("a hidden session cannot be looked at: %v", err)
+			}
+			if _, err := r.Remove(r.ctx, id, wire.Remove{Bin: bin}); bin {
+				isKind(t, "remove it again", err, wire.NotFound)
+			} else if err != nil {
+				t.Errorf("hiding it again: %v", err)
+			}
+			s := got(r.Restore(r.ctx, id))(t)
+			if s.Hidden || s.Title != "weekly report" {
+				t.Errorf("restored it is %+v", s)
+			}
+			got(r.Restore(r.ctx, id))(t) // what is there already
+			is := lineIDs(t, allEntries(t, r, id, EntryQuery{}))
+			if !strings.HasPrefix(is, was) {
+				t.Errorf("it was\n%s\nand is\n%s", was, is)
+			}
+			got(r.Remove(r.ctx, id, wire.Remove{}))(t)
+		}
+		for _, no := range []firn.ID{"nobody", "../x", ""} {
+			for what, err := range map[string]error{"remove": errOf(r.Remove(r.ctx, no, wire.Remove{})), "restore": errOf(r.Restore(r.ctx, no)), "bin": errOf(r.Remove(r.ctx, no, wire.Remove{Bin: true}))} {
+				if kind := wire.KindOf(err); kind != wire.NotFound && kind != wire.Invalid {
+					t.Errorf("%s session %q: %v", what, no, err)
+				}
+			}
+		}
+	})
+}
+
+// Hidden and then put into the bin, it is all there again when it is restored.
+func TestRestoreUndoesBoth(t *testing.T) {
+	inRooms(t, func(t *testing.T, r *room) {
+		id := r.talk(1)
+		got(r.Remove(r.ctx, id, wire.Remove{}))(t)
+		rest := r.busy(id)
+		_, err := r.Remove(r.ctx, id, wire.Remove{Bin: true})
+		isKind(t, "the bin while a turn is running", err, wire.Busy)
+		rest()
+		got(r.Remove(r.ctx, id, wire.Remove{Bin: true}))(t)
+		if s := got(r.Restore(r.ctx, id))(t); s.Hidden || s.State.Turns != 1 {
+			t.Errorf("restored it is %+v", s)
+		}
+	})
+}
+
+func TestPurgeEntries(t *testing.T) {
+	inRooms(t, func(t *testing.T, r *room) {
+		const secret = "the password is xyzzy"
+		draft := func(id, answer, text string) firn.Entry {
+			return body(id, &firn.Custom{Type: draftType, Data: json.RawMessage(fmt.Sprintf(`{"answer":%q,"text":%q}`, answer, text))})
+		}
+		id := r.start(firn.Header{},
+			says("user-1", secret+", and much more is said here"), body("title-1", &firn.Title{Name: secret + ", and…", Source: firn.SourceAuto}),
+			draft("draft-1", "answer-1", "so the pass"), draft("draft-2", "answer-1", "word is xyzzy"), answers("answer-1", "so the password is xyzzy"),
+			says("user-2", "yes"), draft("draft-3", "answer-2", "good"), answers("answer-2", "good"), body("title-2", &firn.Title{Name: "passwords", Source: firn.SourceAuto}),
+		)
+		r.tails.Keep(id, got(r.path(r.ctx, id))(t))
+		before := lineIDs(t, allEntries(t, r, id, EntryQuery{}))
+		receipt := got(r.Purge(r.ctx, id, wire.Erase{Entries: []firn.EntryID{"#1", "answer-1"}, Reason: "private", Sure: id}))(t)
+		same(t, "erased", fmt.Sprint(receipt.Entries), "[user-1 title-1 draft-1 draft-2 answer-1]")
+		if receipt.Session != id || receipt.Reason != "private" || receipt.Done.IsZero() || r.home != "" && receipt.Bytes == 0 {
+			t.Errorf("the receipt is %+v", receipt)
+		}
+		entries := allEntries(t, r, id, EntryQuery{})
+		for _, e := range entries {
+			if strings.Contains(string(e.Line), "xyzzy") {
+				t.Errorf("it still says %s", e.Line)
+			}
+		}
+		same(t, "the places", lineIDs(t, entries), before)
+		if _, kept := r.tails.Load(id); kept {
+			t.Error("the memory still has it")
+		}
+		if s := got(r.Session(r.ctx, string(id)))(t); strings.Contains(fmt.Sprintf("%+v", s), "xyzzy") {
+			t.Errorf("the session is told as %+v", s)
+		}
+		same(t, "the branch", strings.Join(strings.Fields(branchOf(t, r, id))[:5], " "), "user-1/erased title-1/erased draft-1/erased draft-2/erased answer-1/erased")
+		if r.home == "" {
+			return
+		}
+		for _, file := range got(r.Session(r.ctx, string(id)))(t).Files {
+			if text, err := os.ReadFile(file); err != nil || strings.Contains(string(text), "xyzzy") {
+				t.Errorf("the file still says it (%v)", err)
+			}
+		}
+	})
+}
+
+func TestPurgeSession(t *testing.T) {
+	inRooms(t, func(t *testing.T, r *room) {
+		id, other := r.talk(2), r.talk(1)
+		fork := got(r.Fork(r.ctx, id, wire.Fork{}))(t)
+		for what, e := range map[string]wire.Erase{"nobody is sure": {}, "of another": {Sure: other}, "of half of it": {Sure: id[:8]}} {
+			_, err := r.Purge(r.ctx, id, e)
+			isKind(t, what, err, wire.Invalid)
+		}
+		rest := r.busy(id)
+		_, err := r.Purge(r.ctx, id, wire.Erase{Sure: id})
+		isKind(t, "while a turn is running", err, wire.Busy)
+		rest()
+		_, err = r.Purge(r.ctx, id, wire.Erase{Sure: id, Entries: []firn.EntryID{"user-1", "nobody"}})
+		isKind(t, "an entry that is not there", err, wire.NotFound)
+		if s := got(r.Session(r.ctx, string(id)))(t); s.State.Turns != 2 {
+			t.Errorf("what was refused did something: %+v", s)
+		}
+		receipt := got(r.Purge(r.ctx, id, wire.Erase{Sure: id, Reason: "asked for"}))(t)
+		if receipt.Session != id || !slices.Equal(receipt.Forks, []firn.ID{fork.ID}) {
+			t.Errorf("the receipt is %+v", receipt)
+		}
+		_, err = r.Session(r.ctx, string(id))
+		isKind(t, "look at it", err, wire.NotFound)
+		_, err = r.Restore(r.ctx, id)
+		isKind(t, "restore it", err, wire.NotFound)
+		_, err = r.Append(r.ctx, id, store.Any, wire.NewEntries{User: "x"})
+		isKind(t, "append to it", err, wire.NotFound)
+		got(r.Session(r.ctx, string(fork.ID)))(t)
+
+		binned := r.talk(1)
+		got(r.Remove(r.ctx, binned, wire.Remove{Bin: true}))(t)
+		got(r.Purge(r.ctx, binned, wire.Erase{Sure: binned}))(t) // also from the bin
+		_, err = r.Purge(r.ctx, "nobody", wire.Erase{Sure: "nobody"})
+		isKind(t, "no session", err, wire.NotFound)
+		_, err = r.Purge(r.ctx, "../x", wire.Erase{Sure: "../x"})
+		isKind(t, "no id", err, wire.Invalid)
+	})
+}
