@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"strings"
 	"testing"
 
@@ -61,14 +62,19 @@ func TestEverythingCounts(t *testing.T) {
 	b.say("Hello.")
 	b.Wait()
 	seed(t, b, 12)
-	b.say("go")
+	before := maps.Clone(asked)
+	out := b.say("go")
 	c := counted(t, b)
-	total := 0
+	total, meanwhile := 0, 0
 	for _, purpose := range []provider.Purpose{provider.ForTurn, provider.ForTitle, provider.ForFlush, provider.ForSummary} {
 		if asked[purpose] == 0 {
 			t.Errorf("it was never asked for %q", purpose)
 		}
 		total += asked[purpose]
+		meanwhile += asked[purpose] - before[purpose]
+	}
+	if out.Usage.Input != 100*int64(meanwhile) {
+		t.Errorf("after %d answers the turn used %+v", meanwhile, out.Usage)
 	}
 	n, answers := int64(total), total-asked[provider.ForSummary]+1 // those of a compaction count as one
 	wanted := agent.Counters{Input: 100 * n, Output: 10 * n, CacheRead: n, CacheWrite: 2 * n, Cost: 0.25 * float64(n), Answers: answers, Turns: 14, Compactions: 1, Window: 113}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -223,10 +222,11 @@ func TestClose(t *testing.T) {
 		}
 		close(release)
 		synctest.Wait()
-		b.id = firn.NewID()
+		b.id, b.Model = firn.NewID(), b.model
 		b.say("Hello again.")
-		if asked := b.model.Requests(); slices.ContainsFunc(asked, func(r provider.Request) bool { return r.Purpose == provider.ForTitle }) {
-			t.Error("a title was asked for after closing")
+		synctest.Wait()
+		if n := purposes(b.model)[provider.ForTitle]; n != 0 {
+			t.Errorf("a title was asked for %d times after closing", n)
 		}
 	})
 }
