@@ -124,6 +124,9 @@ func (g *Gateway) accept(ctx context.Context, id firn.ID, t wire.Turn) (*ticket,
 	ticket := newTicket(w)
 	ticket.answer.Session = id
 	ticket.onward = t.Text == "" && len(t.Images) == 0
+	if t.ID != "" && !ticket.onward {
+		return g.acceptNamed(ctx, id, ticket)
+	}
 	return ticket, g.enter(ctx, id, ticket)
 }
 

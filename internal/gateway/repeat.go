@@ -1,0 +1,151 @@
+package gateway
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"firn"
+	"firn/store"
+	"firn/window"
+	"firn/wire"
+)
+
+// A client that did not get its answer sends its message again, under the same
+// id. That is not another message: it gets the ticket of the one that waits or
+// runs, or the answer that was given.
+
+// acceptNamed takes in a message to which its sender gave an id.
+func (g *Gateway) acceptNamed(ctx context.Context, id firn.ID, t *ticket) (*ticket, error) {
+	defer g.doors.lock("message " + string(id) + " " + string(t.ID))()
+	if twin := g.twin(id, t.ID); twin != nil {
+		return twin, nil
+	}
+	answer, ok, err := g.given(ctx, id, t.ID)
+	if err != nil {
+		return nil, err
+	}
+	if ok {
+		t.answer, t.durable = answer, true
+		t.accept()
+		close(t.done)
+		return t, nil
+	}
+	return t, g.enter(ctx, id, t)
+}
+
+// twin is the ticket under which a message waits or is being answered; nil if
+// it does neither.
+func (g *Gateway) twin(id firn.ID, message firn.EntryID) *ticket {
+	g.mu.Lock()
+	l, ok := g.lanes[id]
+	g.mu.Unlock()
+	if !ok {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, t := range slices.Concat(l.running, l.queue) {
+		if t.ID == message {
+			return t
+		}
+	}
+	return nil
+}
+
+// clockSkew is how far the clock of a client may be ahead of ours for a
+// message of its to be found. One that is not found is not said twice either:
+// its turn finds out, only its answer is not told again.
+const clockSkew = time.Minute
+
+// given is the answer that was given to a message. Names of ours tell when they
+// were made, so for a new message hardly more than the last entry is read; other
+// names are not looked for.
+func (g *Gateway) given(ctx context.Context, id firn.ID, message firn.EntryID) (wire.Answer, bool, error) {
+	made, ours := message.Made()
+	if !ours {
+		return wire.Answer{}, false, nil
+	}
+	for rec, err := range g.Store.ReadBack(ctx, id, store.End) {
+		if err != nil {
+			return wire.Answer{}, false, err
+		}
+		if at, ok := rec.Glance.ID.Made(); ok && at.Before(made.Add(-clockSkew)) {
+			break
+		}
+		if said(&rec, message) {
+			return g.answerTo(ctx, id, message, rec.Glance.ID)
+		}
+	}
+	return wire.Answer{}, false, nil
+}
+
+// said reports whether a record is a message, or one that it became together
+// with others.
+func said(rec *firn.Record, message firn.EntryID) bool {
+	if rec.Gap != nil || rec.Glance.Kind != firn.KindMessage {
+		return false
+	}
+	if rec.Glance.ID == message {
+		return true
+	}
+	entry, err := rec.Entry()
+	return err == nil && slices.Contains(collected(entry), message)
+}
+
+// answerTo tells the answer to a message, which is an entry of the session.
+func (g *Gateway) answerTo(ctx context.Context, id firn.ID, message, entry firn.EntryID) (wire.Answer, bool, error) {
+	path, err := g.path(ctx, id)
+	if err != nil {
+		return wire.Answer{}, false, err
+	}
+	a, ok := answerOn(path, entry)
+	a.Session, a.Message = id, message
+	if owner, err := g.agentOf(ctx, id); err == nil {
+		a.Silent = ok && owner.Silence.Silent(a.Text)
+	}
+	return a, ok, nil
+}
+
+// answerOn finds the answer to an entry on a path: the first whole one that
+// knew of it.
+func answerOn(p window.Path, entry firn.EntryID) (wire.Answer, bool) {
+	var a wire.Answer
+	place := func(id firn.EntryID) int {
+		return slices.IndexFunc(p.Entries, func(e firn.Entry) bool { return e.ID == id })
+	}
+	at := place(entry)
+	if at < 0 {
+		return a, false
+	}
+	for _, e := range p.Entries[at:] {
+		m, ok := e.Body.(*firn.Message)
+		if knew := window.Knew(e); !ok || m.Role != firn.RoleAssistant || knew != "" && place(knew) < at {
+			continue
+		}
+		if calls := addUp(&a, m); calls == 0 && m.StopReason != firn.StopError && m.StopReason != firn.StopAborted && m.Text() != "" {
+			a.Entry, a.Text, a.Stop = e.ID, m.Text(), string(m.StopReason)
+			return a, true
+		}
+	}
+	return a, false
+}
+
+// addUp adds what one message of the assistant used to an answer, and returns
+// how many calls it made.
+func addUp(a *wire.Answer, m *firn.Message) (calls int) {
+	for _, part := range m.Parts {
+		if _, ok := part.(firn.ToolCall); ok {
+			calls++
+		}
+	}
+	a.Rounds++
+	a.Calls += calls
+	a.Usage.Answers++
+	if u := m.Usage; u != nil {
+		a.Usage.Input, a.Usage.Output = a.Usage.Input+u.Input, a.Usage.Output+u.Output
+		a.Usage.CacheRead, a.Usage.CacheWrite = a.Usage.CacheRead+u.CacheRead, a.Usage.CacheWrite+u.CacheWrite
+		a.Usage.Cost += u.Cost.Total
+	}
+	return calls
+}

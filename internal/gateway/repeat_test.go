@@ -1,0 +1,170 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"firn"
+	"firn/store/memstore"
+	"firn/wire"
+)
+
+// repeat says something again under the id of a message.
+func (d *desk) repeat(id firn.EntryID, text, queue string) *ticket {
+	d.t.Helper()
+	t, err := d.accept(d.t.Context(), "s", wire.Turn{Text: text, ID: id, Queue: queue})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return t
+}
+
+// A message that is sent again while it runs, waits or is answered is one
+// message, whatever is done with those that come meanwhile.
+func TestRepeatedMessages(t *testing.T) {
+	for _, mode := range []string{"followup", "collect", "steer", "interrupt"} {
+		synctest.Test(t, func(t *testing.T) {
+			d := open(t, memstore.New(memstore.Options{}))
+			defer d.shut()
+			one, two := firn.NewEntryID(), firn.NewEntryID()
+			first := d.repeat(one, "one", mode)
+			<-d.asked
+			if again := d.repeat(one, "one", mode); again != first {
+				t.Errorf("%s: what runs got another ticket", mode)
+			}
+			d.gate <- struct{}{}
+			<-first.done
+			second := d.repeat(two, "two", mode)
+			<-d.asked
+			third := d.repeat(firn.NewEntryID(), "three", "followup")
+			if again := d.repeat(third.ID, "three", mode); again != third {
+				t.Errorf("%s: what waits got another ticket", mode)
+			}
+			// Answered, while another turn runs.
+			again := d.repeat(one, "one", mode)
+			<-again.done
+			if again.err != nil || again.answer.Text != "re: one" || again.answer.Entry != first.answer.Entry || again.answer.Message != one || again.answer.Usage != first.answer.Usage {
+				t.Errorf("%s: the answer is %+v, %v, want %+v", mode, again.answer, again.err, first.answer)
+			}
+			d.gate <- struct{}{}
+			d.gate <- struct{}{}
+			<-second.done
+			<-third.done
+			d.want("user: one", "assistant: re: one", "user: two", "assistant: re: two", "user: three", "assistant: re: three")
+		})
+	}
+}
+
+// The answer of several that were answered together is that of each.
+func TestRepeatedAfterItWasCollected(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := open(t, memstore.New(memstore.Options{}))
+		defer d.shut()
+		first := d.repeat(firn.NewEntryID(), "one", "collect")
+		<-d.asked
+		second, third := d.repeat(firn.NewEntryID(), "two", "collect"), d.repeat(firn.NewEntryID(), "three", "collect")
+		d.gate <- struct{}{}
+		d.gate <- struct{}{}
+		<-first.done
+		<-second.done
+		<-third.done
+		before := d.log()
+		for _, id := range []firn.EntryID{second.ID, third.ID} {
+			again := d.repeat(id, "again", "collect")
+			<-again.done
+			if again.err != nil || again.answer.Text != third.answer.Text || again.answer.Message != id {
+				t.Errorf("the answer is %+v, %v, want %+v", again.answer, again.err, third.answer)
+			}
+		}
+		if after := d.log(); after != before {
+			t.Errorf("the log was\n%s\nand is\n%s", before, after)
+		}
+	})
+}
+
+// What failed or was stopped was not answered: sent again, it is answered now.
+func TestRepeatedAfterItFailed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := open(t, memstore.New(memstore.Options{}))
+		defer d.shut()
+		id := firn.NewEntryID()
+		first := d.repeat(id, "one", "")
+		<-d.asked
+		if _, err := d.Stop(t.Context(), "s"); err != nil {
+			t.Fatal(err)
+		}
+		<-first.done
+		synctest.Wait()
+		again := d.repeat(id, "one", "")
+		d.gate <- struct{}{}
+		<-again.done
+		if again.err != nil || again.answer.Text != "re: one" {
+			t.Errorf("the answer is %+v, %v", again.answer, again.err)
+		}
+		d.want("user: one", "assistant:  [aborted]", "assistant: re: one")
+	})
+}
+
+// Many at once are one.
+func TestRepeatedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := open(t, memstore.New(memstore.Options{}))
+		defer d.shut()
+		id, answers := firn.NewEntryID(), make(chan string)
+		for range 20 {
+			go func() {
+				a, err := d.Turn(t.Context(), "s", wire.Turn{Text: "one", ID: id})
+				answers <- errorOr(a.Text, err)
+			}()
+		}
+		<-d.asked
+		d.gate <- struct{}{}
+		for range 20 {
+			if text := <-answers; text != "re: one" {
+				t.Errorf("the answer is %q", text)
+			}
+		}
+		d.want("user: one", "assistant: re: one")
+	})
+}
+
+func errorOr(text string, err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	return text
+}
+
+// Who listens to a turn again hears its end, also if that was before.
+func TestRepeatedStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := open(t, memstore.New(memstore.Options{}))
+		defer d.shut()
+		turn := wire.Turn{Text: "one", ID: firn.NewEntryID()}
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { <-d.asked; cancel() }()
+		for _, err := range d.StreamTurn(ctx, "s", turn) {
+			if err != nil && !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+		}
+		d.gate <- struct{}{}
+		for range 2 {
+			var names []string
+			for e, err := range d.StreamTurn(t.Context(), "s", turn) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				names = append(names, e.Name)
+			}
+			if len(names) == 0 || names[len(names)-1] != wire.TurnCompleted || slices.Contains(names, wire.TurnFailed) {
+				t.Errorf("heard %q", names)
+			}
+			synctest.Wait()
+		}
+		d.want("user: one", "assistant: re: one")
+	})
+}
