@@ -99,7 +99,7 @@ func TestReadOnlyFlush(t *testing.T) {
 }
 
 // TestFlushPrompt uses the words that are given, and explains how to be silent
-// if they do not.
+// if they do not. What it sends fits, though the session does not.
 func TestFlushPrompt(t *testing.T) {
 	b := full(t)
 	b.System = "Be good."
@@ -109,6 +109,9 @@ func TestFlushPrompt(t *testing.T) {
 	items := req.Window.Items
 	if last := items[len(items)-1].Message.Text(); req.Purpose != provider.ForFlush || !strings.Contains(last, "Note it down. If no user-visible reply is needed, start with NO_REPLY.") {
 		t.Errorf("it is asked %q", last)
+	}
+	if tokens := req.Window.Tokens.System + req.Window.Tokens.Items; tokens > 8000 {
+		t.Errorf("%d tokens are sent", tokens)
 	}
 	want(t, req.Window.System, "Be good.", "", "Pause. Say NO_REPLY if you have nothing to add.")
 	if strings.Contains(b.log(), "Note it down.") {
