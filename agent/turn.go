@@ -19,9 +19,9 @@ type Input struct {
 	// Parts is what the user says: text and images. Without any, the turn goes
 	// on with what was not answered yet.
 	Parts []firn.Part
-	// ID names the user's message. If the session's live part has an entry of
-	// that name, the message is not stored again, and the turn answers it if
-	// that was not done. Empty means a new name.
+	// ID names the user's message. If the session has an entry of that name,
+	// the message is not stored again, and the turn answers it if that was not
+	// done. Empty means a new name.
 	ID firn.EntryID
 	// Extra is kept with the message: who sent it, where it came from.
 	Extra firn.Fields
