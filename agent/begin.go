@@ -208,7 +208,7 @@ func Unfinished(p window.Path) bool {
 		if m, ok := saidBy(e, firn.RoleAssistant); ok && m.Error != "" {
 			return false
 		}
-		if _, ok := e.Body.(*firn.Message); ok {
+		if k := e.Body.Kind(); k == firn.KindMessage || k == firn.KindCustomMessage {
 			break
 		}
 	}

@@ -59,7 +59,8 @@ type Setup struct {
 	Models func(providerName, model string) (provider.Model, error)
 	// Known lists the models that can be chosen.
 	Known []wire.Model
-	Queue Queue
+	// Queue says what becomes of messages that come while a turn is running.
+	Queue route.Queue
 	// Route says which agent and which key a message from outside belongs to,
 	// Resets when sessions end by themselves, in Zone, and Triggers what begins
 	// a new one; nil means /new and /reset. Send says where answers may go.
@@ -68,6 +69,11 @@ type Setup struct {
 	Zone     *time.Location
 	Triggers []string
 	Send     route.SendPolicy
+	// Jobs run at certain times, Hooks are called by other programs, and
+	// Maintenance says what is cleared away.
+	Jobs        []Job
+	Hooks       map[string]Hook
+	Maintenance MaintenanceSettings
 }
 
 // triggers are the words that begin a new session.
@@ -103,6 +109,8 @@ type Gateway struct {
 	// doors let one message of a key in at a time, so that two do not begin two
 	// sessions.
 	doors doors
+	// timer starts jobs when they are due.
+	timer timer
 
 	mu     sync.Mutex
 	lanes  map[firn.ID]*lane
@@ -144,12 +152,16 @@ func (g *Gateway) Reload(s Setup) error {
 	if _, err := s.agent(""); err != nil {
 		return fmt.Errorf("set up the gateway: %w", err)
 	}
+	if err := s.checkMachines(); err != nil {
+		return fmt.Errorf("set up the gateway: %w", err)
+	}
 	for _, a := range s.Agents {
 		if a.Resident == nil {
 			a.Resident = g.tails
 		}
 	}
 	g.setup.Store(&s)
+	g.timer.rouse()
 	return nil
 }
 
@@ -160,6 +172,7 @@ func (g *Gateway) Close(ctx context.Context) error {
 	g.mu.Lock()
 	g.closed = true
 	g.mu.Unlock()
+	g.timer.stop()
 	done := make(chan struct{})
 	go func() {
 		g.work.Wait()

@@ -267,7 +267,7 @@ func (g *Gateway) lifetimes(ctx context.Context, id firn.ID) (route.Times, error
 		return t, err
 	}
 	for _, e := range slices.Backward(path.Entries) {
-		if m, ok := e.Body.(*firn.Message); ok && m.Role == firn.RoleUser && t.Interaction.IsZero() {
+		if m, ok := e.Body.(*firn.Message); ok && m.Role == firn.RoleUser && !byMachine(e) && t.Interaction.IsZero() {
 			t.Interaction = e.Time
 		}
 		if mark, ok := readReset(e); ok && mark.Resumed && t.Started.IsZero() {

@@ -64,11 +64,11 @@ func (g *Gateway) owed(ctx context.Context, id firn.ID) ([]*ticket, error) {
 	return tickets, nil
 }
 
-// accepted reports whether the last message of the user is one that a gateway
-// accepted.
+// accepted reports whether the last message of the user, or of a machine, is
+// one that a gateway accepted.
 func accepted(p window.Path) bool {
 	for _, e := range slices.Backward(p.Entries) {
-		if m, ok := e.Body.(*firn.Message); ok && m.Role == firn.RoleUser {
+		if m, ok := e.Body.(*firn.Message); ok && m.Role == firn.RoleUser || byMachine(e) {
 			return string(e.Extra.Get(acceptedField)) == "true"
 		}
 	}

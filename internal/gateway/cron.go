@@ -1,0 +1,243 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"firn"
+	"firn/route"
+	"firn/store"
+	"firn/wire"
+)
+
+// Job is something that an agent is told at certain times. Each run has a
+// session of its own, under the key cron:<ID>; the log alone tells when it ran
+// last.
+type Job struct {
+	ID string
+	// Schedule is five fields as in crontab, in Zone; nil means that of the
+	// setup.
+	Schedule string
+	Zone     *time.Location
+	// Agent is who is told Message; empty means the default. Model answers,
+	// empty means the agent's.
+	Agent, Message, Model string
+	// Timeout is how long a run may take; zero means any time.
+	Timeout time.Duration
+	// Keep is how many runs are listed, the latest ones, and Retention for how
+	// long a run is; the others are archived. Zero means all, and for ever. The
+	// latest is always listed.
+	Keep      int
+	Retention time.Duration
+	Enabled   bool
+	// CatchUp runs the job once if nobody was there when it was due.
+	CatchUp bool
+}
+
+// causeCron is why a session of a job begins.
+const causeCron route.Cause = "cron"
+
+func (j *Job) by() string { return "cron:" + j.ID }
+
+// Jobs lists the jobs, as they were set up.
+func (g *Gateway) Jobs(ctx context.Context) ([]wire.Job, error) {
+	setup := g.setup.Load()
+	list := make([]wire.Job, 0, len(setup.Jobs))
+	for i := range setup.Jobs {
+		one, err := g.describe(ctx, setup, &setup.Jobs[i])
+		if err != nil {
+			return nil, fmt.Errorf("list jobs: %w", err)
+		}
+		list = append(list, one)
+	}
+	return list, nil
+}
+
+// describe tells how it is with a job.
+func (g *Gateway) describe(ctx context.Context, setup *Setup, j *Job) (wire.Job, error) {
+	k, err := setup.jobKey(j)
+	if err != nil {
+		return wire.Job{}, err
+	}
+	zone := setup.zoneOf(j)
+	out := wire.Job{
+		ID: j.ID, Schedule: j.Schedule, Zone: zone.String(), Agent: k.Agent(), Key: k.String(),
+		Message: j.Message, Enabled: j.Enabled, CatchUp: j.CatchUp,
+	}
+	runs, err := g.runs(ctx, k)
+	if err != nil {
+		return out, err
+	}
+	for i := range runs {
+		if runs[i].Archived {
+			out.Kept++
+		} else {
+			out.Runs++
+		}
+	}
+	if len(runs) > 0 {
+		out.Last, out.Session = runs[0].Created, runs[0].ID
+		out.Running = g.running(runs[0].ID)
+	}
+	s, err := parseSchedule(j.Schedule, zone)
+	if err == nil && j.Enabled {
+		out.Next, _ = s.next(g.now())
+	}
+	g.timer.describe(j.ID, &out)
+	return out, err
+}
+
+// runs are the sessions of a job that are not in the bin, the latest first.
+func (g *Gateway) runs(ctx context.Context, k route.Key) ([]store.Info, error) {
+	var runs []store.Info
+	for info, err := range g.every(ctx, store.Query{Key: k.String()}) {
+		if err != nil {
+			return nil, fmt.Errorf("list the sessions of key %s: %w", k, err)
+		}
+		runs = append(runs, info)
+	}
+	slices.SortFunc(runs, func(a, b store.Info) int {
+		return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(b.ID, a.ID))
+	})
+	return runs, nil
+}
+
+// RunJob runs a job now, whether it is enabled or not. The run has begun when
+// it returns. A job that is running is not run twice.
+func (g *Gateway) RunJob(ctx context.Context, id string) (wire.Routed, error) {
+	setup := g.setup.Load()
+	i := slices.IndexFunc(setup.Jobs, func(j Job) bool { return j.ID == id })
+	if i < 0 {
+		return wire.Routed{}, &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("there is no job %q", clip(id)), Hint: "jobs are [[cron]] in the settings"}
+	}
+	return g.startRun(ctx, setup, setup.Jobs[i])
+}
+
+// startRun begins a run of a job, and sees to its end in the background. The
+// run has begun when it returns.
+func (g *Gateway) startRun(ctx context.Context, setup *Setup, j Job) (wire.Routed, error) {
+	k, err := setup.jobKey(&j)
+	if err != nil {
+		return wire.Routed{}, err
+	}
+	out := wire.Routed{Key: k.String()}
+	if !g.attend() {
+		return out, closing()
+	}
+	unlock := g.doors.lock(out.Key)
+	defer unlock()
+	t, err := g.beginJob(ctx, k, &j)
+	if err != nil {
+		g.work.Done()
+		if wire.KindOf(err) != wire.Busy {
+			g.timer.ended(j.ID, err)
+			err = fmt.Errorf("run job %s: %w", j.ID, err)
+		}
+		return out, err
+	}
+	out.Session, out.Message = t.answer.Session, t.ID
+	go func() {
+		defer g.work.Done()
+		g.endJob(k, &j, out.Session, t)
+	}()
+	return out, nil
+}
+
+// beginJob begins the session of a run and says there what the job has to say,
+// unless the run before it has not ended.
+func (g *Gateway) beginJob(ctx context.Context, k route.Key, j *Job) (*ticket, error) {
+	keyed, err := g.keyed()
+	if err != nil {
+		return nil, err
+	}
+	if last, err := keyed.Lookup(ctx, k.String()); err == nil && g.running(last) {
+		return nil, &wire.Problem{Kind: wire.Busy, Message: fmt.Sprintf("job %s is running already, in session %s", j.ID, last), Hint: "wait for its end, or stop it"}
+	}
+	title := j.ID + " " + g.now().In(g.setup.Load().zoneOf(j)).Format("2006-01-02 15:04:05")
+	id, err := g.beginRun(ctx, k, causeCron, title, j.Model)
+	if err != nil {
+		return nil, err
+	}
+	return g.tell(ctx, id, j.by(), j.Message, "")
+}
+
+// closing is the problem of one who comes when the gateway is being let go.
+func closing() error {
+	return &wire.Problem{Kind: wire.Closing, Message: "the gateway is shutting down", Hint: "try again in a moment"}
+}
+
+// endJob waits for the end of a run, stops it if it takes too long, and puts
+// old runs away.
+func (g *Gateway) endJob(k route.Key, j *Job, id firn.ID, t *ticket) {
+	var late <-chan time.Time
+	if j.Timeout > 0 {
+		timer := time.NewTimer(j.Timeout)
+		defer timer.Stop()
+		late = timer.C
+	}
+	select {
+	case <-t.done:
+	case <-late:
+		g.Log.Warn("a run of a job takes too long and is stopped", "job", j.ID, "session", id, "timeout", j.Timeout)
+		if _, err := g.Stop(g.ctx, id); err != nil {
+			g.Log.Warn("a run of a job could not be stopped", "job", j.ID, "session", id, "error", err)
+		}
+		<-t.done
+	}
+	g.timer.ended(j.ID, t.err)
+	if t.err != nil {
+		g.Log.Warn("a run of a job failed", "job", j.ID, "session", id, "error", t.err)
+	} else {
+		g.Log.Info("a job was run", "job", j.ID, "session", id)
+	}
+	if err := g.putAway(g.ctx, k, j); err != nil {
+		g.Log.Warn("old runs of a job could not be archived", "job", j.ID, "error", err)
+	}
+}
+
+// putAway archives the runs of a job that are not to be listed any more.
+func (g *Gateway) putAway(ctx context.Context, k route.Key, j *Job) error {
+	if j.Keep <= 0 && j.Retention <= 0 {
+		return nil
+	}
+	remover, ok := store.As[store.Remover](g.Store)
+	if !ok {
+		return fmt.Errorf("archive runs of job %s: the store cannot: %w", j.ID, firn.ErrUnsupported)
+	}
+	runs, err := g.runs(ctx, k)
+	if err != nil {
+		return err
+	}
+	for _, info := range outlived(g.now(), runs, j) {
+		if g.running(info.ID) {
+			continue
+		}
+		if err := remover.Archive(ctx, info.ID); err != nil {
+			return fmt.Errorf("archive session %s: %w", info.ID, err)
+		}
+		g.events.tell(event(wire.SessionUpdated, info.ID, nil))
+	}
+	return nil
+}
+
+// outlived are the runs of a job, of which the latest is the first, that are
+// not to be listed any more. The latest is none of them.
+func outlived(now time.Time, runs []store.Info, j *Job) []store.Info {
+	var out []store.Info
+	listed := 0
+	for i, info := range runs {
+		if info.Archived {
+			continue
+		}
+		listed++
+		tooMany := j.Keep > 0 && listed > j.Keep
+		tooOld := j.Retention > 0 && now.Sub(info.Created) > j.Retention
+		if i > 0 && (tooMany || tooOld) {
+			out = append(out, info)
+		}
+	}
+	return out
+}

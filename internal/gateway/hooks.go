@@ -1,0 +1,295 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"regexp"
+	"strings"
+	"text/template"
+	"unicode/utf8"
+
+	"firn"
+	"firn/route"
+	"firn/store"
+	"firn/wire"
+)
+
+// Hook is an address that other programs call to make an agent do something.
+type Hook struct {
+	// Token is the name of the token that lets in whoever calls it.
+	Token string
+	// Agent is who gets it; empty means the default. Model answers in a session
+	// that the hook begins, empty means the agent's.
+	Agent, Model string
+	// Key is the key of the session it goes to. Empty means a session for each
+	// call, under hook:<uuid>.
+	Key string
+	// Template makes of the JSON that was sent what the agent is told; empty
+	// means {{.text}}. Numbers are text in it, and what is not there is nothing.
+	Template string
+	Enabled  bool
+}
+
+// causeHook is why a session of a hook begins.
+const causeHook route.Cause = "hook"
+
+// Bounds of what a hook takes and says, in bytes.
+const (
+	maxHookBody = 1 << 20
+	maxHookText = 64 << 10
+)
+
+// HookToken names the token that is good for a hook. NotFound if there is no
+// such hook, or it is switched off.
+func (g *Gateway) HookToken(name string) (string, error) {
+	h, err := g.setup.Load().hook(name)
+	return h.Token, err
+}
+
+func (s *Setup) hook(name string) (Hook, error) {
+	h, ok := s.Hooks[name]
+	if !ok || !h.Enabled {
+		return h, &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("there is no hook %q", clip(name)), Hint: "hooks are [hooks.<name>] in the settings"}
+	}
+	return h, nil
+}
+
+// hookKey is the key of the session that a call goes to, and whether the
+// session is for this call alone.
+func (s *Setup) hookKey(h Hook, call string) (k route.Key, own bool, err error) {
+	owner := h.Agent
+	if owner == "" {
+		owner = s.Default
+	}
+	if _, err := s.agent(owner); err != nil {
+		return k, false, err
+	}
+	if h.Key == "" {
+		k, err = route.Parts{Agent: owner, Kind: route.KindHook, Peer: call}.Key()
+		return k, true, err
+	}
+	c := s.Route
+	c.Default = owner
+	if k, err = c.Key(h.Key); err == nil {
+		_, err = s.agent(k.Agent())
+	}
+	return k, false, err
+}
+
+// checkHook refuses a hook that cannot work.
+func (s *Setup) checkHook(name string, h Hook) error {
+	if _, _, err := s.hookKey(h, "x"); err != nil {
+		return fmt.Errorf("hook %s: %w", name, err)
+	}
+	if _, err := h.template(); err != nil {
+		return fmt.Errorf("hook %s: %w", name, err)
+	}
+	return nil
+}
+
+// Hook takes in a call of another program: what it sent becomes what an agent
+// is told, by the template of the hook. That a machine says it is on record,
+// and nobody is waited for: the message is durable when it returns. A call that
+// names itself, as many programs do in a header, is taken once.
+//
+// Whether the caller may is for whoever serves the call to check.
+func (g *Gateway) Hook(ctx context.Context, name string, body []byte, headers http.Header) (wire.Routed, error) {
+	setup := g.setup.Load()
+	h, err := setup.hook(name)
+	if err != nil {
+		return wire.Routed{}, err
+	}
+	text, err := h.text(body, headers.Get("Content-Type"))
+	if err != nil {
+		return wire.Routed{}, &wire.Problem{Kind: kindOfHook(err), Message: fmt.Sprintf("call hook %s: %v", name, err), Hint: "the template of the hook says what it needs"}
+	}
+	call, named := callID(name, headers)
+	k, own, err := setup.hookKey(h, call)
+	if err != nil {
+		return wire.Routed{}, err
+	}
+	out := wire.Routed{Key: k.String(), Message: firn.EntryID("hook-" + call)}
+	unlock := g.doors.lock(out.Key)
+	defer unlock()
+	if out.Session, err = g.hookSession(ctx, k, own && !named, h, name); err != nil {
+		return out, fmt.Errorf("call hook %s: %w", name, err)
+	}
+	if named {
+		if out.Repeated, err = g.has(ctx, out.Session, out.Message); err != nil || out.Repeated {
+			return out, err
+		}
+	}
+	if _, err = g.tell(ctx, out.Session, "hook:"+name, text, out.Message); err != nil {
+		err = fmt.Errorf("call hook %s: %w", name, err)
+	}
+	return out, err
+}
+
+// hookSession finds the session that a call goes to, or begins it.
+func (g *Gateway) hookSession(ctx context.Context, k route.Key, fresh bool, h Hook, name string) (firn.ID, error) {
+	keyed, err := g.keyed()
+	if err != nil {
+		return "", err
+	}
+	if !fresh {
+		id, err := keyed.Lookup(ctx, k.String())
+		if err == nil || !errors.Is(err, firn.ErrNotFound) {
+			return id, err
+		}
+	}
+	return g.beginRun(ctx, k, causeHook, name, h.Model)
+}
+
+// has reports whether an entry of that id is in a session, said or waiting to
+// be.
+func (g *Gateway) has(ctx context.Context, id firn.ID, entry firn.EntryID) (bool, error) {
+	for rec, err := range g.Store.ReadBack(ctx, id, store.End) {
+		if err != nil {
+			return false, fmt.Errorf("look for entry %s of session %s: %w", entry, id, err)
+		}
+		if rec.Gap != nil {
+			continue
+		}
+		if rec.Glance.ID == entry {
+			return true, nil
+		}
+		if rec.Glance.Kind != firn.KindCustom {
+			continue
+		}
+		if e, err := rec.Entry(); err == nil && waitingID(e) == entry {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// waitingID is the id of the message that an entry says is waiting.
+func waitingID(e firn.Entry) firn.EntryID {
+	c, ok := e.Body.(*firn.Custom)
+	var w waiting
+	if !ok || c.Type != queuedType || json.Unmarshal(c.Data, &w) != nil {
+		return ""
+	}
+	return w.ID
+}
+
+// callHeaders are where programs name their calls, so that one that is made
+// again is known.
+var callHeaders = []string{"Idempotency-Key", "Webhook-Id", "X-GitHub-Delivery", "X-Gitlab-Event-UUID", "X-Gitea-Delivery"}
+
+// callID names a call: by what it calls itself, spelt like a UUID, or else anew.
+func callID(hook string, headers http.Header) (id string, named bool) {
+	for _, h := range callHeaders {
+		if v := strings.TrimSpace(headers.Get(h)); v != "" {
+			sum := sha256.Sum256([]byte(hook + "\x00" + h + "\x00" + v))
+			x := hex.EncodeToString(sum[:16])
+			return strings.Join([]string{x[:8], x[8:12], x[12:16], x[16:20], x[20:]}, "-"), true
+		}
+	}
+	return string(firn.NewID()), false
+}
+
+// errTooLong is why a template stops.
+var errTooLong = fmt.Errorf("the message would be too long: %w", firn.ErrTooLarge)
+
+func kindOfHook(err error) wire.Kind {
+	if errors.Is(err, firn.ErrTooLarge) {
+		return wire.TooLarge
+	}
+	return wire.Invalid
+}
+
+// text makes of what was sent what the agent is told.
+func (h Hook) text(body []byte, contentType string) (string, error) {
+	if len(body) > maxHookBody {
+		return "", fmt.Errorf("the body has %d bytes, %d are the most: %w", len(body), maxHookBody, firn.ErrTooLarge)
+	}
+	data, err := hookData(body, contentType)
+	if err != nil {
+		return "", err
+	}
+	t, err := h.template()
+	if err != nil {
+		return "", err
+	}
+	out := bounded{left: maxHookText}
+	if err := t.Execute(&out, data); err != nil {
+		if errors.Is(err, errTooLong) {
+			return "", errTooLong
+		}
+		return "", fmt.Errorf("the body does not fit the template: %w", err)
+	}
+	text := strings.TrimSpace(strings.ReplaceAll(out.text.String(), "<no value>", ""))
+	if text == "" {
+		return "", errors.New("the template made no text of the body")
+	}
+	return text, nil
+}
+
+// hookData reads what was sent: JSON, or plain text, which becomes the member
+// text of an object.
+func hookData(body []byte, contentType string) (any, error) {
+	if kind, _, err := mime.ParseMediaType(contentType); err == nil && kind == "text/plain" {
+		if !utf8.Valid(body) {
+			return nil, errors.New("the body is not UTF-8")
+		}
+		return map[string]any{"text": string(body)}, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber() // a number is told as it was sent, and cannot be counted up to
+	var data any
+	if err := d.Decode(&data); err != nil {
+		return nil, errors.New("the body is not JSON")
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("the body has something behind its JSON")
+	}
+	return data, nil
+}
+
+// template reads the template of a hook. It can only look at what it is given:
+// there are no functions but the usual ones, and formats are kept short.
+func (h Hook) template() (*template.Template, error) {
+	text := h.Template
+	if text == "" {
+		text = "{{.text}}"
+	}
+	t, err := template.New("hook").Funcs(template.FuncMap{"printf": shortly}).Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("%w template: %s", firn.ErrInvalid, strings.TrimPrefix(err.Error(), "template: "))
+	}
+	return t, nil
+}
+
+// wide are formats that make much of little.
+var wide = regexp.MustCompile(`[0-9]{4}|\*`)
+
+// shortly is Sprintf for formats that somebody else may have sent.
+func shortly(format string, args ...any) (string, error) {
+	if len(format) > 1<<10 || wide.MatchString(format) {
+		return "", errors.New("printf: the format is too long or too wide")
+	}
+	return fmt.Sprintf(format, args...), nil
+}
+
+// bounded takes text up to a length.
+type bounded struct {
+	text strings.Builder
+	left int
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if len(p) > b.left {
+		return 0, errTooLong
+	}
+	b.left -= len(p)
+	return b.text.Write(p)
+}

@@ -1,0 +1,182 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"firn"
+	"firn/route"
+	"firn/store"
+	"firn/wire"
+)
+
+// What a machine says is in the log as a message of a program, never as one of
+// the user: nobody shall find words in their mouth that a timer put there. It
+// names who said it.
+const (
+	machineType = "firn.machine"
+	byField     = "by"
+)
+
+// byMachine reports whether a machine said it, and not a person.
+func byMachine(e firn.Entry) bool { return e.Extra.Get(byField) != nil }
+
+// machineEntry is what a machine says, as it stands in the log.
+func (w waiting) machineEntry() firn.Entry {
+	e := firn.NewEntry(&firn.CustomMessage{Type: machineType, Parts: w.parts(), Display: true})
+	e.ID = w.ID
+	e.Extra = append(w.extra(nil), firn.Field{Name: byField, Value: spell(w.By)})
+	return e
+}
+
+// hear makes durable what a machine says at the beginning of a turn. The turn
+// then goes on with what was not answered.
+func (l *lane) hear(ctx context.Context, t *ticket) error {
+	e := t.machineEntry()
+	e.Time = l.g.now()
+	if _, err := l.g.Store.Append(ctx, l.id, store.Any, e); err != nil {
+		return fmt.Errorf("say in session %s what %s says: %w", l.id, t.By, err)
+	}
+	t.durable = true
+	t.accept()
+	return nil
+}
+
+// tell lets a machine say something in a session. If a turn is running it waits
+// for its end: what people talk about is not interrupted.
+func (g *Gateway) tell(ctx context.Context, id firn.ID, by, text string, entry firn.EntryID) (*ticket, error) {
+	if strings.TrimSpace(text) == "" {
+		return nil, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("%s has nothing to say", by)}
+	}
+	if entry == "" {
+		entry = firn.NewEntryID()
+	}
+	t := newTicket(waiting{ID: entry, Text: text, By: by, Mode: route.QueueFollowup})
+	t.answer.Session = id
+	if err := g.enter(ctx, id, t); err != nil {
+		return nil, err
+	}
+	select {
+	case <-t.accepted:
+		if !t.durable && !t.waited { // it failed at once
+			<-t.done
+			return t, t.err
+		}
+		return t, nil
+	case <-ctx.Done():
+		return t, context.Cause(ctx)
+	}
+}
+
+// beginRun begins a session of its own for what a machine is about to say, and
+// points the key at it. Nothing is carried over from the one before, which is
+// named and not touched.
+func (g *Gateway) beginRun(ctx context.Context, k route.Key, cause route.Cause, title, model string) (firn.ID, error) {
+	keyed, err := g.keyed()
+	if err != nil {
+		return "", err
+	}
+	id, now := firn.NewID(), g.now()
+	entries := []firn.Entry{{Time: now, Body: &firn.Header{Session: id, Agent: k.Agent(), Key: k.String()}}}
+	if old, err := keyed.Lookup(ctx, k.String()); err == nil {
+		entries = append(entries, resetMark{Reason: cause, Previous: old}.entry())
+	}
+	entries = append(entries, firn.NewEntry(&firn.Title{Name: title, Source: firn.SourceAuto}))
+	if model != "" {
+		chosen, err := g.choice(model)
+		if err != nil {
+			return "", err
+		}
+		entries = append(entries, firn.NewEntry(chosen))
+	}
+	for i := range entries {
+		entries[i].Time = now
+	}
+	if _, err := g.Store.Append(ctx, id, store.Start, entries...); err != nil {
+		return "", err
+	}
+	if err := keyed.Bind(ctx, k.String(), id); err != nil {
+		return "", err
+	}
+	g.events.tell(event(wire.SessionUpdated, id, nil))
+	return id, nil
+}
+
+// choice is the entry that chooses a model, by provider/model.
+func (g *Gateway) choice(name string) (*firn.ModelChange, error) {
+	setup := g.setup.Load()
+	providerName, model, ok := strings.Cut(name, "/")
+	if !ok || setup.Models == nil {
+		return nil, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("there is no model %q to choose", name), Hint: "a model is named provider/model"}
+	}
+	if _, err := setup.Models(providerName, model); err != nil {
+		return nil, fmt.Errorf("choose model %s: %w", name, err)
+	}
+	return &firn.ModelChange{Provider: providerName, Model: model}, nil
+}
+
+// attend keeps the gateway from being let go until its work is done; false if
+// it is being let go already.
+func (g *Gateway) attend() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return false
+	}
+	g.work.Add(1)
+	return true
+}
+
+// checkMachines refuses jobs, hooks and maintenance that cannot work.
+func (s *Setup) checkMachines() error {
+	keys := make(map[string]string)
+	for i := range s.Jobs {
+		j := &s.Jobs[i]
+		k, err := s.jobKey(j)
+		if err != nil {
+			return err
+		}
+		if other, ok := keys[k.String()]; ok {
+			return fmt.Errorf("jobs %q and %q would have the same sessions: %w", other, j.ID, firn.ErrInvalid)
+		}
+		keys[k.String()] = j.ID
+		if _, err := parseSchedule(j.Schedule, s.zoneOf(j)); err != nil {
+			return fmt.Errorf("job %s: %w", j.ID, err)
+		}
+	}
+	for name, h := range s.Hooks {
+		if err := s.checkHook(name, h); err != nil {
+			return err
+		}
+	}
+	return s.Maintenance.check()
+}
+
+// jobKey is the key of the sessions of a job.
+func (s *Setup) jobKey(j *Job) (route.Key, error) {
+	owner := j.Agent
+	if owner == "" {
+		owner = s.Default
+	}
+	if _, err := s.agent(owner); err != nil {
+		return route.Key{}, fmt.Errorf("job %s: %w", j.ID, err)
+	}
+	k, err := route.Parts{Agent: owner, Kind: route.KindCron, Peer: j.ID}.Key()
+	if err != nil {
+		return k, fmt.Errorf("job %.40q: %w", j.ID, err)
+	}
+	return k, nil
+}
+
+// zoneOf is the time zone of a job.
+func (s *Setup) zoneOf(j *Job) *time.Location {
+	switch {
+	case j.Zone != nil:
+		return j.Zone
+	case s.Zone != nil:
+		return s.Zone
+	}
+	return time.Local
+}

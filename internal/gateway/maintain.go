@@ -1,0 +1,294 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"firn"
+	"firn/route"
+	"firn/store"
+	"firn/wire"
+)
+
+// Maintain clears away what the settings ask for, or tells what it would do if
+// they are not enforced or dryRun asks for it: exactly what it would do then.
+// Sessions that run, are pinned, are those of main conversations and groups, or
+// that their key points at are out of reach. What is removed is in the bin, and
+// [Gateway.Restore] takes it out again. One that is used meanwhile is spared.
+func (g *Gateway) Maintain(ctx context.Context, m MaintenanceSettings, dryRun bool) (wire.Maintenance, error) {
+	report := wire.Maintenance{Mode: m.mode(), At: g.now(), Actions: []wire.Action{}, Protected: make(map[string]int)}
+	if err := m.check(); err != nil {
+		return report, err
+	}
+	unlock := g.doors.lock("maintenance")
+	defer unlock()
+	all, err := g.standings(ctx)
+	if err != nil {
+		return report, fmt.Errorf("look what is to be cleared away: %w", err)
+	}
+	actions, err := g.settle(ctx, report.At, all, m)
+	if err != nil {
+		return report, fmt.Errorf("look what is to be cleared away: %w", err)
+	}
+	report.Actions = append(report.Actions, actions...)
+	for i := range all {
+		report.Sessions++
+		report.Bytes += all[i].Bytes
+		if why := all[i].protection(report.At); why != "" {
+			report.Protected[why]++
+		}
+	}
+	if m.Enforce && !dryRun {
+		err = g.enforce(ctx, all, &report)
+	}
+	sumUp(&report)
+	return report, err
+}
+
+// standings tells of all sessions what can be told without reading them.
+func (g *Gateway) standings(ctx context.Context) ([]standing, error) {
+	keyed, err := g.keyed()
+	if err != nil {
+		return nil, err
+	}
+	var all []standing
+	current := make(map[firn.ID]bool)
+	asked := make(map[string]bool)
+	for info, err := range g.every(ctx, store.Query{}) {
+		if err != nil {
+			return nil, err
+		}
+		s := standing{Info: info, open: g.isOpen(info.ID), maybeChild: info.Key == ""}
+		if info.Key != "" {
+			s.kind, s.main = g.kindOf(info.Key)
+			s.child = s.kind == route.KindSubagent
+		}
+		if info.Key != "" && !asked[info.Key] {
+			asked[info.Key] = true
+			id, err := keyed.Lookup(ctx, info.Key)
+			if err != nil && !errors.Is(err, firn.ErrNotFound) {
+				return nil, err
+			}
+			current[id] = true
+		}
+		all = append(all, s)
+	}
+	for i := range all {
+		all[i].current = current[all[i].ID]
+	}
+	return all, nil
+}
+
+// kindOf is the kind of a key as a session has it, and whether it is that of an
+// agent's main conversation.
+func (g *Gateway) kindOf(key string) (kind route.Kind, isMain bool) {
+	k, err := g.canonical(key)
+	if err != nil {
+		return route.KindOther, false
+	}
+	return k.Kind(), k.Kind() == route.KindMain || k.Kind() == route.KindGlobal || g.setup.Load().Route.IsMain(k)
+}
+
+// isOpen reports whether a session is in use: a turn is running or waiting, or
+// somebody listens to it.
+func (g *Gateway) isOpen(id firn.ID) bool { return g.running(id) || g.events.heard(id) }
+
+// heard reports whether somebody listens to a session, and not to all.
+func (h *hub) heard(id firn.ID) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for l := range h.listeners {
+		if l.session == id {
+			return true
+		}
+	}
+	return false
+}
+
+// settle makes the plan. What only the sessions themselves can tell is asked of
+// those that are chosen, and the plan is made again until nothing is left to
+// ask.
+func (g *Gateway) settle(ctx context.Context, now time.Time, all []standing, m MaintenanceSettings) ([]wire.Action, error) {
+	asked := make(map[firn.ID]bool)
+	at := make(map[firn.ID]*standing, len(all))
+	for i := range all {
+		at[all[i].ID] = &all[i]
+	}
+	for {
+		actions := plan(now, all, m)
+		asking := slices.DeleteFunc(slices.Clone(actions), func(a wire.Action) bool { return asked[a.Session] })
+		if len(asking) == 0 {
+			return actions, nil
+		}
+		for _, a := range asking {
+			asked[a.Session] = true
+			if err := g.ask(ctx, at[a.Session], m); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+// ask finds out what only the session can tell: whether it is pinned, and
+// whether it is a child. One that cannot be read is out of reach.
+func (g *Gateway) ask(ctx context.Context, s *standing, m MaintenanceSettings) (err error) {
+	if s.pinned, err = g.isPinned(ctx, s.ID); err == nil && s.maybeChild && m.SubagentIdle > 0 {
+		s.child, err = g.isChild(ctx, s.ID)
+		s.maybeChild = false
+	}
+	if err != nil && ctx.Err() == nil {
+		s.Fault, err = err.Error(), nil
+	}
+	return err
+}
+
+// isPinned reports whether a label that says pin is on an entry of the session.
+func (g *Gateway) isPinned(ctx context.Context, id firn.ID) (bool, error) {
+	settled := make(map[firn.EntryID]bool)
+	for rec, err := range g.Store.ReadBack(ctx, id, store.End) {
+		if err != nil {
+			return false, fmt.Errorf("look for a pin in session %s: %w", id, err)
+		}
+		if rec.Gap != nil || rec.Glance.Kind != firn.KindLabel || settled[rec.Glance.Target] {
+			continue
+		}
+		settled[rec.Glance.Target] = true // what is said later counts
+		entry, err := rec.Entry()
+		if err != nil {
+			continue
+		}
+		if l, ok := entry.Body.(*firn.Label); ok && (l.Name == "pin" || l.Name == "pinned") {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// spawnedType is the type of the entry by which package agent links a session
+// to a child. Forks name a parent too, but no parent names them.
+const spawnedType = "firn.spawned"
+
+// isChild reports whether an agent began the session for another one.
+func (g *Gateway) isChild(ctx context.Context, id firn.ID) (bool, error) {
+	h, err := g.header(ctx, id)
+	if err != nil || h.ParentSession == "" {
+		return false, err
+	}
+	for rec, err := range g.Store.ReadBack(ctx, firn.ID(h.ParentSession), store.End) {
+		if err != nil {
+			return false, nil // it is gone, or is no session: then nobody says so
+		}
+		if rec.Gap != nil || rec.Glance.Kind != firn.KindCustom {
+			continue
+		}
+		entry, err := rec.Entry()
+		if err != nil {
+			continue
+		}
+		var link struct {
+			Session firn.ID `json:"session"`
+		}
+		if c, ok := entry.Body.(*firn.Custom); ok && c.Type == spawnedType && json.Unmarshal(c.Data, &link) == nil && link.Session == id {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// enforce does what the plan says.
+func (g *Gateway) enforce(ctx context.Context, all []standing, report *wire.Maintenance) error {
+	remover, ok := store.As[store.Remover](g.Store)
+	if !ok {
+		return fmt.Errorf("clear sessions away: the store cannot: %w", firn.ErrUnsupported)
+	}
+	ends := make(map[firn.ID]firn.Pos, len(all))
+	current := make(map[firn.ID]bool)
+	for i := range all {
+		ends[all[i].ID] = all[i].End
+		current[all[i].ID] = all[i].current
+	}
+	report.Done = true
+	for i := range report.Actions {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("clear sessions away: %w", err)
+		}
+		a := &report.Actions[i]
+		g.act(ctx, remover, a, ends[a.Session], current[a.Session])
+	}
+	return nil
+}
+
+// act does one action, unless the session was used since it was chosen.
+func (g *Gateway) act(ctx context.Context, remover store.Remover, a *wire.Action, end firn.Pos, current bool) {
+	if a.Key != "" {
+		unlock := g.doors.lock(a.Key)
+		defer unlock()
+	}
+	if used, err := g.used(ctx, a, end, current); err != nil {
+		a.Outcome, a.Error = wire.OutcomeFailed, err.Error()
+		return
+	} else if used {
+		a.Outcome = wire.OutcomeSpared
+		return
+	}
+	err := error(nil)
+	if a.Do == wire.ActionArchive {
+		err = remover.Archive(ctx, a.Session)
+	} else {
+		err = remover.Remove(ctx, a.Session, "maintenance: "+a.Why)
+	}
+	if err != nil {
+		a.Outcome, a.Error = wire.OutcomeFailed, err.Error()
+		return
+	}
+	a.Outcome = wire.OutcomeDone
+	if a.Do == wire.ActionRemove {
+		g.tails.Forget(a.Session)
+	}
+	g.events.tell(event(wire.SessionUpdated, a.Session, nil))
+}
+
+// used reports whether a session was used since it was chosen, or its key was
+// pointed at it.
+func (g *Gateway) used(ctx context.Context, a *wire.Action, end firn.Pos, current bool) (bool, error) {
+	if g.isOpen(a.Session) {
+		return true, nil
+	}
+	if _, err := g.Store.Append(ctx, a.Session, end); err != nil { // which only looks where the end is
+		if errors.Is(err, firn.ErrConflict) {
+			return true, nil
+		}
+		return false, err
+	}
+	keyed, err := g.keyed()
+	if err != nil || a.Key == "" || current {
+		return false, err
+	}
+	id, err := keyed.Lookup(ctx, a.Key)
+	if errors.Is(err, firn.ErrNotFound) {
+		err = nil
+	}
+	return id == a.Session, err
+}
+
+// sumUp counts the actions: those that were done, or if none was tried, all.
+func sumUp(r *wire.Maintenance) {
+	for _, a := range r.Actions {
+		switch {
+		case a.Outcome == wire.OutcomeSpared:
+			r.Spared++
+		case a.Outcome == wire.OutcomeFailed:
+			r.Failed++
+		case r.Done && a.Outcome != wire.OutcomeDone: // it was stopped before
+		case a.Do == wire.ActionArchive:
+			r.Archived++
+		default:
+			r.Removed++
+			r.BytesBinned += a.Bytes
+		}
+	}
+}
