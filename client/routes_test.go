@@ -13,18 +13,21 @@ import (
 	"firn/wire"
 )
 
-// TestRoutes holds every method against the route it stands for.
-func TestRoutes(t *testing.T) {
+// routed is a method of the client and the request that it makes.
+type routed struct {
+	method string
+	call   func(c *client.Client) error
+	want   string
+}
+
+var routeTable = routes()
+
+func routes() []routed {
 	ctx := context.Background()
 	title, since := "trip", time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	no := false
-	routed := make(map[string]bool)
 	type c = client.Client
-	for _, r := range []struct {
-		method string // of the client
-		call   func(c *c) error
-		want   string
-	}{
+	return []routed{
 		{"Session", func(c *c) error { _, err := c.Session(ctx, "a/b c?:x"); return err }, "GET /v1/sessions/a%2Fb%20c%3F:x"},
 		{"Resolve", func(c *c) error { _, err := c.Resolve(ctx, "@agent:main:main"); return err }, "GET /v1/sessions/@agent:main:main"},
 		{"SessionsPage", func(c *c) error { _, err := c.SessionsPage(ctx, client.Query{}); return err }, "GET /v1/sessions"},
@@ -113,7 +116,13 @@ func TestRoutes(t *testing.T) {
 			}
 			return nil
 		}, "GET /v1/sessions/0199-test/entries"},
-	} {
+	}
+}
+
+// TestRoutes holds every method against the route it stands for.
+func TestRoutes(t *testing.T) {
+	seen := make(map[string]bool)
+	for _, r := range routeTable {
 		t.Run(r.method, func(t *testing.T) {
 			var got string
 			l := local(t, func(w http.ResponseWriter, req *http.Request) {
@@ -126,11 +135,11 @@ func TestRoutes(t *testing.T) {
 			if got != r.want {
 				t.Errorf("asked %s, want %s", got, r.want)
 			}
-			routed[r.method] = true
+			seen[r.method] = true
 		})
 	}
 	for method := range reflect.TypeFor[*client.Client]().Methods() {
-		if name := method.Name; !routed[name] && name != "Address" && name != "Close" {
+		if name := method.Name; !seen[name] && name != "Address" && name != "Close" {
 			t.Errorf("%s is not in the table", name)
 		}
 	}

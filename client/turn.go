@@ -121,8 +121,6 @@ func problemOf(e wire.Event) *wire.Problem {
 // Stop stops the turn that is running in a session and clears its queue. It
 // reports whether there was anything to stop.
 func (c *Client) Stop(ctx context.Context, id firn.ID) (bool, error) {
-	answer, err := ask[struct {
-		Stopped bool `json:"stopped"`
-	}](ctx, c, post(nil, sessionPath(id, "kill")...))
+	answer, err := ask[wire.Stopped](ctx, c, post(nil, sessionPath(id, "kill")...))
 	return answer.Stopped, err
 }

@@ -1,0 +1,679 @@
+package client_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"firn"
+	"firn/agent"
+	"firn/client"
+	"firn/dialect/native"
+	"firn/internal/gateway"
+	"firn/internal/vfs"
+	"firn/provider"
+	"firn/provider/scripted"
+	"firn/store/filestore"
+	"firn/wire"
+)
+
+// house is a real gateway on a real home, with a model that echoes.
+type house struct {
+	t     *testing.T
+	home  string
+	model *scripted.Model
+	// gate, if it is not nil, is asked for a permit before each answer; asked
+	// tells that it was.
+	gate, asked chan struct{}
+	// at is where it was served last, socket where it shall be, if not anywhere.
+	at     gateway.Address
+	socket string
+}
+
+func newHouse(t *testing.T) *house {
+	t.Helper()
+	home, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &house{t: t, home: home}
+	h.model = scripted.Func(scripted.Info(), func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
+		last := req.Window.Items[len(req.Window.Items)-1].Message.Text()
+		s := scripted.Say("re: " + last)
+		if h.gate != nil {
+			s.Before = func(ctx context.Context) error {
+				h.asked <- struct{}{}
+				select {
+				case <-h.gate:
+					return nil
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			}
+		}
+		return h.model.Play(ctx, req, s)
+	})
+	return h
+}
+
+// slowly makes the model wait for permits.
+func (h *house) slowly() {
+	h.gate, h.asked = make(chan struct{}, 100), make(chan struct{}, 100)
+}
+
+// open opens a gateway on the home, and returns its handler and how to close it.
+func (h *house) open() (*gateway.HTTP, *gateway.Gateway, func()) {
+	h.t.Helper()
+	st, err := filestore.Open(h.home, filestore.Options{Sync: filestore.SyncNever})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	g, err := gateway.New(gateway.Options{Store: st, Dialect: native.Dialect{}, Version: "test", Home: h.home, Setup: gateway.Setup{
+		Default: "main", Agents: map[string]*agent.Agent{"main": {Store: st, Model: h.model, NoTitles: true}},
+		Known: []wire.Model{{ID: "scripted/echo", Window: 1000}},
+	}})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	tokens, err := gateway.OpenTokens(vfs.OS{}, gateway.TokensPath(h.home), nil)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	handler := gateway.Handler(g, gateway.Config{Tokens: tokens})
+	return handler, g, sync.OnceFunc(func() {
+		handler.Drain()
+		if err := g.Close(context.Background()); err != nil {
+			h.t.Error(err)
+		}
+		if err := st.Close(); err != nil {
+			h.t.Error(err)
+		}
+	})
+}
+
+// inside returns a client in this process.
+func (h *house) inside(wrap func(http.RoundTripper) http.RoundTripper) *client.Client {
+	h.t.Helper()
+	handler, _, shut := h.open()
+	local := client.InProcess(gateway.Owner(handler))
+	var transport http.RoundTripper = local
+	if wrap != nil {
+		transport = wrap(local)
+	}
+	h.t.Cleanup(func() {
+		local.Close()
+		shut()
+	})
+	return newClient(h.t, client.Options{Transport: transport})
+}
+
+// good returns v, and ends the test if there is an error.
+func good[T any](t *testing.T) func(v T, err error) T {
+	return func(v T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// story calls every method that one would in the life of a session.
+func story(t *testing.T, c *client.Client) {
+	ctx := t.Context()
+	s := good[wire.Session](t)(c.NewSession(ctx, wire.NewSession{Title: "a trip", CWD: "/tmp"}))
+	a := good[wire.Answer](t)(c.Turn(ctx, s.ID, wire.Turn{Text: "to <Rome> & back"}))
+	if a.Text != "re: to <Rome> & back" || a.Session != s.ID {
+		t.Errorf("the answer is %+v", a)
+	}
+	names, err := streamed(ctx, c, s.ID, wire.Turn{Text: "and then?"})
+	if err != nil || len(names) < 3 || names[len(names)-1] != wire.TurnCompleted || !slices.Contains(names, wire.DeltaText) {
+		t.Errorf("the turn told %q, %v", names, err)
+	}
+	looking(t, c, s)
+	changing(t, c, s)
+	branching(t, c, s)
+	removing(t, c, s)
+	routing(t, c)
+	if status := good[wire.Status](t)(c.Status(ctx)); status.Version != "test" || len(status.Agents) != 1 {
+		t.Errorf("the status is %+v", status)
+	}
+	if agents := good[[]wire.Agent](t)(c.Agents(ctx)); len(agents) != 1 || agents[0].ID != "main" {
+		t.Errorf("the agents are %+v", agents)
+	}
+	if models := good[[]wire.Model](t)(c.Models(ctx)); len(models) == 0 {
+		t.Error("there are no models")
+	}
+	good[wire.Spending](t)(c.Usage(ctx, "model", s.Created))
+	if running := good[[]wire.Session](t)(c.Running(ctx)); len(running) != 0 {
+		t.Errorf("there run %+v", running)
+	}
+	if stopped, err := c.Stop(ctx, s.ID); stopped || err != nil {
+		t.Errorf("stopped what did not run: %v, %v", stopped, err)
+	}
+}
+
+// streamed is listen for any session.
+func streamed(ctx context.Context, c *client.Client, id firn.ID, turn wire.Turn) (names []string, last error) {
+	for e, err := range c.StreamTurn(ctx, id, turn) {
+		if err != nil {
+			return names, err
+		}
+		names = append(names, e.Name)
+	}
+	return names, nil
+}
+
+func looking(t *testing.T, c *client.Client, s wire.Session) {
+	ctx := t.Context()
+	for _, ref := range []string{string(s.ID), "a trip"} {
+		if found := good[firn.ID](t)(c.Resolve(ctx, ref)); found != s.ID {
+			t.Errorf("%q is %s", ref, found)
+		}
+	}
+	if _, err := c.Session(ctx, "no/such title?"); !errors.Is(err, firn.ErrNotFound) {
+		t.Errorf("the error is %v", err)
+	}
+	n := 0
+	for one, err := range c.Sessions(ctx, client.Query{Text: "trip"}) {
+		if n++; err != nil || one.ID != s.ID {
+			t.Errorf("listed %v, %v", one.ID, err)
+		}
+	}
+	if n != 1 {
+		t.Errorf("listed %d sessions", n)
+	}
+	all := entries(t, c, s.ID, client.EntryQuery{})
+	paged := entries(t, c, s.ID, client.EntryQuery{Limit: 3})
+	back := entries(t, c, s.ID, client.EntryQuery{Back: true})
+	slices.Reverse(back)
+	if len(all) < 5 || len(paged) != 3 || len(back) != len(all) || back[0].At != all[0].At {
+		t.Errorf("there are %d entries, %d of a page, %d backwards", len(all), len(paged), len(back))
+	}
+	if !slices.ContainsFunc(all, func(e wire.Entry) bool { return strings.Contains(string(e.Line), "to <Rome> & back") }) {
+		t.Errorf("the lines are not as they were: %v", all)
+	}
+	if tree := good[wire.Tree](t)(c.Tree(ctx, s.ID, 2, "")); len(tree.Nodes) != 2 || tree.Cursor == "" {
+		t.Errorf("the tree is %+v", tree)
+	}
+	if w := good[wire.Window](t)(c.Window(ctx, s.ID, "")); w.Count == 0 {
+		t.Errorf("the window is %+v", w)
+	}
+}
+
+func entries(t *testing.T, c *client.Client, id firn.ID, q client.EntryQuery) []wire.Entry {
+	t.Helper()
+	var all []wire.Entry
+	for e, err := range c.Entries(t.Context(), id, q) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+func changing(t *testing.T, c *client.Client, s wire.Session) {
+	ctx := t.Context()
+	title := "a longer trip"
+	if s = good[wire.Session](t)(c.Patch(ctx, s.ID, wire.Patch{Title: &title})); s.Title != title {
+		t.Errorf("the title is %q", s.Title)
+	}
+	done := good[wire.Appended](t)(c.Append(ctx, s.ID, s.End, wire.NewEntries{User: "by the way"}))
+	_, err := c.Append(ctx, s.ID, s.End, wire.NewEntries{User: "too late"})
+	var p *wire.Problem
+	if !errors.Is(err, firn.ErrConflict) || !errors.As(err, &p) || p.End != done.End {
+		t.Errorf("the error is %#v, the end %d", err, done.End)
+	}
+	last := string(done.IDs[0])
+	good[wire.Appended](t)(c.Label(ctx, s.ID, wire.Label{Entry: last, Name: "aside"}))
+	good[wire.Appended](t)(c.Hide(ctx, s.ID, wire.Hide{Entry: "aside"}))
+	good[wire.Appended](t)(c.Show(ctx, s.ID, wire.Hide{Entry: "aside"}))
+	for range 3 {
+		good[wire.Answer](t)(c.Turn(ctx, s.ID, wire.Turn{Text: strings.Repeat("tell me more of it ", 500)}))
+	}
+	if plan := good[wire.Compacted](t)(c.Compact(ctx, s.ID, wire.Compact{KeepRecent: 1, Plan: true})); plan.Plan == nil {
+		t.Errorf("the plan is %+v", plan)
+	}
+	made := good[wire.Compacted](t)(c.Compact(ctx, s.ID, wire.Compact{KeepRecent: 1}))
+	if all := good[[]wire.Compaction](t)(c.Compactions(ctx, s.ID)); len(all) != 1 || all[0].ID != made.ID {
+		t.Errorf("the compactions are %+v", all)
+	}
+	good[wire.Compaction](t)(c.Undo(ctx, s.ID, made.ID))
+	good[wire.Compaction](t)(c.Redo(ctx, s.ID, made.ID))
+}
+
+func branching(t *testing.T, c *client.Client, s wire.Session) {
+	ctx := t.Context()
+	good[wire.Moved](t)(c.Rewind(ctx, s.ID, wire.Move{Back: 1}))
+	fork := good[wire.Session](t)(c.Fork(ctx, s.ID, wire.Fork{Title: "another trip"}))
+	if fork.ID == s.ID || fork.Title != "another trip" {
+		t.Errorf("the fork is %+v", fork)
+	}
+}
+
+func removing(t *testing.T, c *client.Client, s wire.Session) {
+	ctx := t.Context()
+	for _, bin := range []bool{false, true} {
+		good[wire.Removed](t)(c.Remove(ctx, s.ID, wire.Remove{Reason: "done", Bin: bin}))
+		good[wire.Session](t)(c.Restore(ctx, s.ID))
+	}
+	doomed := good[wire.Session](t)(c.NewSession(ctx, wire.NewSession{}))
+	good[wire.Answer](t)(c.Turn(ctx, doomed.ID, wire.Turn{Text: "forget this"}))
+	if _, err := c.Purge(ctx, doomed.ID, wire.Erase{}); !errors.Is(err, firn.ErrInvalid) {
+		t.Errorf("purged without being sure: %v", err)
+	}
+	good[wire.Receipt](t)(c.Purge(ctx, doomed.ID, wire.Erase{Sure: doomed.ID, Reason: "asked for"}))
+	if _, err := c.Session(ctx, string(doomed.ID)); !errors.Is(err, firn.ErrNotFound) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func routing(t *testing.T, c *client.Client) {
+	ctx := t.Context()
+	in := wire.Inbound{Channel: "telegram", PeerKind: "direct", PeerID: "ann", Text: "hello", Wait: true}
+	first := good[wire.Routed](t)(c.Inbound(ctx, in))
+	if first.Answer == nil || first.Answer.Text != "re: hello" {
+		t.Errorf("the message became %+v", first)
+	}
+	if found := good[firn.ID](t)(c.Resolve(ctx, "@"+first.Key)); found != first.Session {
+		t.Errorf("the key points at %s", found)
+	}
+	if keys := good[[]wire.Key](t)(c.Keys(ctx, "main")); len(keys) != 1 {
+		t.Errorf("the keys are %+v", keys)
+	}
+	second := good[wire.Routed](t)(c.ResetKey(ctx, first.Key))
+	if second.Session == first.Session {
+		t.Error("the reset began no session")
+	}
+	if key := good[wire.Key](t)(c.Key(ctx, first.Key)); key.Session != second.Session || len(key.History) != 2 {
+		t.Errorf("the key is %+v", key)
+	}
+	if key := good[wire.Key](t)(c.ContinuePrevious(ctx, first.Key)); key.Session != first.Session {
+		t.Errorf("the key is %+v", key)
+	}
+	if key := good[wire.Key](t)(c.PointKey(ctx, first.Key, second.Session)); key.Session != second.Session {
+		t.Errorf("the key is %+v", key)
+	}
+}
+
+func TestAgainstTheGateway(t *testing.T) { story(t, newHouse(t).inside(nil)) }
+
+// TestAgainstTheGatewayOverSockets serves it, as `firn serve` does.
+func TestAgainstTheGatewayOverSockets(t *testing.T) {
+	h := newHouse(t)
+	stop := h.serve()
+	address, ok := client.Find(t.Context(), h.home, nil)
+	if !ok || !strings.HasPrefix(address, "unix:") {
+		t.Fatalf("found %q, %v", address, ok)
+	}
+	c := newClient(t, client.Options{Address: address})
+	defer c.Close()
+	story(t, c)
+	h.tokens(c)
+	stop()
+	if found, ok := client.Find(t.Context(), h.home, nil); ok {
+		t.Errorf("found %s after the end", found)
+	}
+	var u *client.Unreachable
+	if _, err := c.Status(t.Context()); !errors.As(err, &u) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// serve serves the home on a socket and over TCP until stop is called.
+func (h *house) serve() (stop func()) {
+	h.t.Helper()
+	if h.socket == "" {
+		h.socket = socket(h.t)
+	}
+	handler, g, shut := h.open()
+	ctx, cancel := context.WithCancel(h.t.Context())
+	ready, done := make(chan struct{}), make(chan error, 1)
+	go func() {
+		done <- gateway.Serve(ctx, gateway.ServeOptions{
+			Home: h.home, Socket: h.socket, TCP: "127.0.0.1:0", Handler: handler, Close: g.Close,
+			Ready: func(a gateway.Address) { h.at = a; close(ready) },
+		})
+	}()
+	select {
+	case <-ready:
+	case err := <-done:
+		h.t.Fatal(err)
+	}
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			h.t.Error(err)
+		}
+		shut()
+	})
+	h.t.Cleanup(stop)
+	return stop
+}
+
+// tokens lets somebody in over TCP, and out again.
+func (h *house) tokens(owner *client.Client) {
+	t, ctx := h.t, h.t.Context()
+	url := "http://" + h.at.TCP
+	stranger := newClient(t, client.Options{Address: url})
+	defer stranger.Close()
+	if _, err := stranger.Status(ctx); wire.KindOf(err) != wire.NoToken {
+		t.Errorf("let in with %v", err)
+	}
+	made := good[wire.Created](t)(owner.CreateToken(ctx, wire.NewToken{Name: "reader", Scope: wire.ScopeRead}))
+	reader := newClient(t, client.Options{Address: url, Token: made.Secret})
+	defer reader.Close()
+	good[wire.Status](t)(reader.Status(ctx))
+	if _, err := reader.NewSession(ctx, wire.NewSession{}); wire.KindOf(err) != wire.NotAllowed {
+		t.Errorf("wrote with %v", err)
+	}
+	if all := good[[]wire.Token](t)(owner.Tokens(ctx)); len(all) != 1 || all[0].Name != "reader" {
+		t.Errorf("the tokens are %+v", all)
+	}
+	good[wire.Token](t)(owner.RevokeToken(ctx, made.ID))
+	if _, err := reader.Status(ctx); wire.KindOf(err) != wire.NoToken {
+		t.Errorf("let in with %v after the token was taken back", err)
+	}
+}
+
+// flaky breaks off connections of events after a few bytes.
+type flaky struct {
+	http.RoundTripper
+	mu sync.Mutex
+	// bytes are how many bytes the connections live; then all is well.
+	bytes []int
+}
+
+func (f *flaky) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := f.RoundTripper.RoundTrip(r)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err == nil && response.Header.Get("Content-Type") == "text/event-stream" && len(f.bytes) > 0 {
+		response.Body = &short{response.Body, f.bytes[0]}
+		f.bytes = f.bytes[1:]
+	}
+	return response, err
+}
+
+// short is a body that breaks off.
+type short struct {
+	io.ReadCloser
+	left int
+}
+
+func (s *short) Read(b []byte) (int, error) {
+	if s.left == 0 {
+		return 0, io.ErrUnexpectedEOF
+	}
+	n, err := s.ReadCloser.Read(b[:min(len(b), s.left)])
+	s.left -= n
+	return n, err
+}
+
+// The log that is followed over many broken connections, while turns run, is
+// the log.
+func TestTheGatewaysEventsOverBrokenConnections(t *testing.T) {
+	var bytes []int
+	for i := range 12 {
+		bytes = append(bytes, i*i*40)
+	}
+	c := newHouse(t).inside(func(rt http.RoundTripper) http.RoundTripper { return &flaky{RoundTripper: rt, bytes: bytes} })
+	s := good[wire.Session](t)(c.NewSession(t.Context(), wire.NewSession{}))
+	const turns = 6
+	done := make(chan error, 1)
+	go func() {
+		for i := range turns {
+			if _, err := c.Turn(t.Context(), s.ID, wire.Turn{Text: fmt.Sprint("turn ", i)}); err != nil {
+				done <- err
+				return
+			}
+		}
+		done <- nil
+	}()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var followed []string
+	for e, err := range c.Events(ctx, s.ID, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Name != wire.EntryAppended {
+			continue
+		}
+		var entry wire.Entry
+		if err := json.Unmarshal(e.Data, &entry); err != nil {
+			t.Fatal(err)
+		}
+		followed = append(followed, string(entry.Line))
+		if strings.Contains(string(entry.Line), fmt.Sprintf("re: turn %d", turns-1)) && strings.Contains(string(entry.Line), `"message"`) {
+			cancel()
+		}
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	var stored []string
+	for _, e := range entries(t, c, s.ID, client.EntryQuery{}) {
+		if !strings.Contains(string(e.Line), "firn.draft") {
+			stored = append(stored, string(e.Line))
+		}
+	}
+	if stored = stored[:min(len(stored), len(followed))]; !slices.Equal(followed, stored) {
+		t.Errorf("followed\n%s\nstored\n%s", strings.Join(followed, "\n"), strings.Join(stored, "\n"))
+	}
+}
+
+// A gateway that is let go and comes back is followed on.
+func TestTheGatewayComesBack(t *testing.T) {
+	h := newHouse(t)
+	stop := h.serve()
+	c := newClient(t, client.Options{Address: h.at.Address})
+	defer c.Close()
+	s := good[wire.Session](t)(c.NewSession(t.Context(), wire.NewSession{}))
+	good[wire.Answer](t)(c.Turn(t.Context(), s.ID, wire.Turn{Text: "one"}))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var said []string
+	for e, err := range c.Events(ctx, s.ID, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := answered(e); text != "" {
+			said = append(said, text)
+		}
+		switch {
+		case e.Name == wire.EntryAppended && len(said) == 1 && stop != nil:
+			stop()
+			stop = nil
+			h.serve()
+			good[wire.Answer](t)(c.Turn(t.Context(), s.ID, wire.Turn{Text: "two"}))
+		case len(said) == 2:
+			cancel()
+		}
+	}
+	if want := []string{"re: one", "re: two"}; !slices.Equal(said, want) {
+		t.Errorf("heard %q, want %q", said, want)
+	}
+}
+
+// answered is what the assistant says in an event of the log.
+func answered(e wire.Event) string {
+	var entry wire.Entry
+	if e.Name != wire.EntryAppended || json.Unmarshal(e.Data, &entry) != nil {
+		return ""
+	}
+	return said(entry, "assistant")
+}
+
+// said is what somebody says in an entry.
+func said(e wire.Entry, role string) string {
+	var line struct {
+		Message struct {
+			Role    string `json:"role"`
+			Content json.RawMessage
+		} `json:"message"`
+	}
+	if json.Unmarshal(e.Line, &line) != nil || line.Message.Role != role {
+		return ""
+	}
+	var text string
+	if json.Unmarshal(line.Message.Content, &text) == nil {
+		return text
+	}
+	var parts []struct{ Text string }
+	if json.Unmarshal(line.Message.Content, &parts) != nil {
+		return ""
+	}
+	for _, p := range parts {
+		text += p.Text
+	}
+	return text
+}
+
+// lossy does what it is asked, and then loses the first answer to a turn.
+type lossy struct {
+	http.RoundTripper
+	once sync.Once
+	lost chan struct{}
+}
+
+func (l *lossy) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := l.RoundTripper.RoundTrip(r)
+	if err == nil && r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/turns") {
+		l.once.Do(func() {
+			io.Copy(io.Discard, response.Body)
+			response.Body.Close()
+			response, err = nil, io.ErrUnexpectedEOF
+			close(l.lost)
+		})
+	}
+	return response, err
+}
+
+// A message whose answer got lost is said once, and answered once.
+func TestAMessageIsTakenOnceByTheGateway(t *testing.T) {
+	lost := make(chan struct{})
+	c := newHouse(t).inside(func(rt http.RoundTripper) http.RoundTripper { return &lossy{RoundTripper: rt, lost: lost} })
+	s := good[wire.Session](t)(c.NewSession(t.Context(), wire.NewSession{}))
+	a := good[wire.Answer](t)(c.Turn(t.Context(), s.ID, wire.Turn{Text: "once"}))
+	select {
+	case <-lost:
+	default:
+		t.Fatal("nothing got lost")
+	}
+	if a.Text != "re: once" {
+		t.Errorf("the answer is %+v", a)
+	}
+	onlyOnce(t, c, s.ID)
+}
+
+// onlyOnce sees that one thing was said and answered, once.
+func onlyOnce(t *testing.T, c *client.Client, id firn.ID) {
+	t.Helper()
+	var asks, answers []string
+	for _, e := range entries(t, c, id, client.EntryQuery{}) {
+		if text := said(e, "user"); text != "" {
+			asks = append(asks, text)
+		}
+		if text := said(e, "assistant"); text != "" {
+			answers = append(answers, text)
+		}
+	}
+	if !slices.Equal(asks, []string{"once"}) || !slices.Equal(answers, []string{"re: once"}) {
+		t.Errorf("asked %q, answered %q", asks, answers)
+	}
+}
+
+// A turn that is listened to over a connection that breaks is the same turn:
+// while it runs, and when it is over.
+func TestATurnIsRunOnceByTheGateway(t *testing.T) {
+	for _, bytes := range []int{0, 20, 100, 300, 400} { // at 100 the turn has just been said to begin
+		for _, running := range []bool{bytes <= 100, false} {
+			h := newHouse(t)
+			asked := 0
+			c := h.inside(func(rt http.RoundTripper) http.RoundTripper {
+				return carrier(func(r *http.Request) (*http.Response, error) {
+					if strings.HasSuffix(r.URL.Path, "/turns") {
+						if asked++; asked == 2 && running {
+							h.gate <- struct{}{} // it answers when it is asked for again
+						}
+					}
+					return rt.RoundTrip(r)
+				}, bytes)
+			})
+			s := good[wire.Session](t)(c.NewSession(t.Context(), wire.NewSession{}))
+			h.slowly()
+			if !running {
+				h.gate <- struct{}{}
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			names, err := streamed(ctx, c, s.ID, wire.Turn{Text: "once"})
+			if err != nil || names[len(names)-1] != wire.TurnCompleted || slices.Contains(names, wire.TurnFailed) || asked != 2 {
+				t.Errorf("%d bytes: asked %d times, got %q, %v", bytes, asked, names, err)
+			}
+			onlyOnce(t, c, s.ID)
+		}
+	}
+}
+
+// carrier carries requests and breaks off the first stream.
+func carrier(carry func(*http.Request) (*http.Response, error), bytes int) http.RoundTripper {
+	return &flaky{RoundTripper: roundTripper(carry), bytes: []int{bytes}}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// Every route that the gateway describes is a method of the client.
+func TestEveryRouteIsAMethod(t *testing.T) {
+	handler, _, shut := newHouse(t).open()
+	defer shut()
+	transport := local(t, gateway.Owner(handler).ServeHTTP)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/openapi.json", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := transport.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var doc struct {
+		Paths map[string]map[string]json.RawMessage
+	}
+	if err := json.NewDecoder(response.Body).Decode(&doc); err != nil {
+		t.Fatal(err)
+	}
+	notOurs := []string{"GET /healthz", "GET /readyz", "GET /metrics", "GET /openapi.json"} // for those who look after it
+	routes := 0
+	for path, methods := range doc.Paths {
+		shape := regexp.MustCompile("^" + regexp.MustCompile(`\\\{[a-z]+\\\}`).ReplaceAllString(regexp.QuoteMeta(path), "[^/?]+") + `(\?|$)`)
+		for method := range methods {
+			method = strings.ToUpper(method)
+			routes++
+			if !slices.Contains(notOurs, method+" "+path) && !slices.ContainsFunc(routeTable, func(r routed) bool {
+				words := strings.Fields(r.want)
+				return words[0] == method && shape.MatchString(words[1])
+			}) {
+				t.Errorf("no method of the client asks %s %s", method, path)
+			}
+		}
+	}
+	if routes < 40 {
+		t.Errorf("the gateway describes %d routes", routes)
+	}
+}
