@@ -129,7 +129,7 @@ func (g *Gateway) startRun(ctx context.Context, setup *Setup, j Job) (wire.Route
 	}
 	unlock := g.doors.lock(out.Key)
 	defer unlock()
-	t, err := g.beginJob(ctx, k, &j)
+	id, t, err := g.beginJob(ctx, k, &j)
 	if err != nil {
 		g.work.Done()
 		if wire.KindOf(err) != wire.Busy {
@@ -138,30 +138,31 @@ func (g *Gateway) startRun(ctx context.Context, setup *Setup, j Job) (wire.Route
 		}
 		return out, err
 	}
-	out.Session, out.Message = t.answer.Session, t.ID
+	out.Session, out.Message = id, t.ID
 	go func() {
 		defer g.work.Done()
-		g.endJob(k, &j, out.Session, t)
+		g.endJob(k, &j, id, t)
 	}()
 	return out, nil
 }
 
 // beginJob begins the session of a run and says there what the job has to say,
 // unless the run before it has not ended.
-func (g *Gateway) beginJob(ctx context.Context, k route.Key, j *Job) (*ticket, error) {
+func (g *Gateway) beginJob(ctx context.Context, k route.Key, j *Job) (firn.ID, *ticket, error) {
 	keyed, err := g.keyed()
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	if last, err := keyed.Lookup(ctx, k.String()); err == nil && g.running(last) {
-		return nil, &wire.Problem{Kind: wire.Busy, Message: fmt.Sprintf("job %s is running already, in session %s", j.ID, last), Hint: "wait for its end, or stop it"}
+		return "", nil, &wire.Problem{Kind: wire.Busy, Message: fmt.Sprintf("job %s is running already, in session %s", j.ID, last), Hint: "wait for its end, or stop it"}
 	}
 	title := j.ID + " " + g.now().In(g.setup.Load().zoneOf(j)).Format("2006-01-02 15:04:05")
 	id, err := g.beginRun(ctx, k, causeCron, title, j.Model)
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
-	return g.tell(ctx, id, j.by(), j.Message, "")
+	t, err := g.tell(ctx, id, j.by(), j.Message, "")
+	return id, t, err
 }
 
 // closing is the problem of one who comes when the gateway is being let go.

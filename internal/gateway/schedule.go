@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"firn"
@@ -18,7 +17,8 @@ import (
 // jump, if it comes twice the first one counts. A job for every hour goes by
 // the time that passes: it is due in both of two equal hours.
 type schedule struct {
-	expr string
+	// text is how it is written.
+	text string
 	zone *time.Location
 	// hourly: it is for every hour.
 	hourly bool
@@ -35,7 +35,7 @@ func parseSchedule(expr string, zone *time.Location) (schedule, error) {
 	}
 	const hours = 2 // behind seconds and minutes
 	h := segments[hours]
-	return schedule{expr: strings.TrimSpace(expr), zone: zone, hourly: h == "*" || h == "?" || h == "*/1"}, nil
+	return schedule{text: expr, zone: zone, hourly: h == "*" || h == "?" || h == "*/1"}, nil
 }
 
 // manyChanges bounds how many changes of clocks are looked beyond. The rarest
@@ -58,7 +58,7 @@ func (s schedule) next(t time.Time) (time.Time, bool) {
 		if heard := s.heard(begin, off); from.Before(heard) {
 			from, incl = heard, true
 		}
-		tick, err := gronx.NextTickAfter(s.expr, from, incl)
+		tick, err := gronx.NextTickAfter(s.text, from, incl)
 		if err != nil {
 			return time.Time{}, false
 		}

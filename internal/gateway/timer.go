@@ -29,9 +29,9 @@ type timer struct {
 // it is in the log.
 type jobState struct {
 	schedule schedule
-	// after is up to when it was looked whether the job was due; zero if that
-	// was not done yet.
-	after time.Time
+	// after is up to when it was looked whether the job was due, zero if that
+	// was not done yet; next is when it is due after that, zero for never.
+	after, next time.Time
 	// skipped counts when it was due while it ran, missed when nobody was there.
 	skipped, missed int
 	// err is what went wrong with the last run.
@@ -200,7 +200,8 @@ func (t *timer) set(id string, s schedule, after time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	state := t.state(id)
-	state.schedule, state.after = s, after
+	state.schedule = s
+	state.lookedUpTo(after)
 }
 
 // skip counts a run that was left out since the one before it was running.
@@ -246,14 +247,8 @@ func (t *timer) due(setup *Setup, now time.Time) (runs []dueRun, sleep time.Dura
 	for _, j := range setup.Jobs {
 		known[j.ID] = true
 		s := t.state(j.ID)
-		set, err := parseSchedule(j.Schedule, setup.zoneOf(&j))
-		if err != nil { // which the setup was checked for
-			continue
-		}
-		if s.after.IsZero() || !j.Enabled || set.expr != s.schedule.expr || set.zone.String() != s.schedule.zone.String() {
-			s.schedule, s.after = set, now
-		}
-		if !j.Enabled {
+		if !s.follows(j.Schedule, setup.zoneOf(&j), now) || !j.Enabled {
+			s.after = time.Time{} // when it is enabled it begins anew
 			continue
 		}
 		at, do := s.look(now, j.CatchUp)
@@ -264,8 +259,8 @@ func (t *timer) due(setup *Setup, now time.Time) (runs []dueRun, sleep time.Dura
 			s.missed++
 			runs = append(runs, dueRun{job: j, due: at, missed: true})
 		}
-		if next, ok := s.schedule.next(s.after); ok {
-			sleep = min(sleep, max(next.Sub(now), time.Millisecond))
+		if !s.next.IsZero() {
+			sleep = min(sleep, max(s.next.Sub(now), time.Millisecond))
 		}
 	}
 	maps.DeleteFunc(t.states, func(id string, _ *jobState) bool { return !known[id] })
@@ -285,17 +280,38 @@ const (
 // was looked. It returns for when it was due first.
 func (s *jobState) look(now time.Time, catchUp bool) (time.Time, dueVerdict) {
 	if s.after.Sub(now) > setBack {
-		s.after = now
+		s.lookedUpTo(now)
 	}
-	at, ok := s.schedule.next(s.after)
-	if !ok || now.Before(at) {
+	at := s.next
+	if at.IsZero() || now.Before(at) {
 		return at, dueNothing
 	}
-	s.after = now
+	s.lookedUpTo(now)
 	if now.Sub(at) <= grace || catchUp {
 		return at, dueRunning
 	}
 	return at, dueMissed
+}
+
+// lookedUpTo notes up to when it was looked.
+func (s *jobState) lookedUpTo(t time.Time) {
+	s.after = t
+	s.next, _ = s.schedule.next(t)
+}
+
+// follows sees that the state is that of a schedule, from now on if it was not
+// before. It is false if that is none, which setups are checked for.
+func (s *jobState) follows(expr string, zone *time.Location, now time.Time) bool {
+	if !s.after.IsZero() && s.schedule.text == expr && s.schedule.zone.String() == zone.String() {
+		return true
+	}
+	schedule, err := parseSchedule(expr, zone)
+	if err != nil {
+		return false
+	}
+	s.schedule = schedule
+	s.lookedUpTo(now)
+	return true
 }
 
 // maintenanceDue reports whether it is time to look what is to be cleared

@@ -1,0 +1,604 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"iter"
+	"log/slog"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"firn"
+	"firn/agent"
+	"firn/provider"
+	"firn/provider/scripted"
+	"firn/route"
+	"firn/store"
+	"firn/store/filestore"
+	"firn/store/memstore"
+	"firn/wire"
+)
+
+// office is a gateway with jobs, in a bubble of time.
+type office struct {
+	*Gateway
+	t  *testing.T
+	st store.Store
+	// hold keeps the model from answering until it is closed or the turn ends.
+	mu    sync.Mutex
+	hold  chan struct{}
+	asked []string
+	log   *bytes.Buffer
+	// ahead is how far the clock was set ahead.
+	ahead atomic.Int64
+}
+
+// staff opens an office whose clock shows at now, wherever the bubble's is.
+func staff(t *testing.T, st store.Store, at time.Time, change func(*Setup)) *office {
+	t.Helper()
+	o := &office{t: t, st: st, log: &bytes.Buffer{}}
+	var model *scripted.Model
+	model = scripted.Func(scripted.Info(), func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
+		last := req.Window.Items[len(req.Window.Items)-1].Message.Text()
+		s := scripted.Say("done: " + last)
+		s.Before = func(ctx context.Context) error {
+			o.mu.Lock()
+			o.asked = append(o.asked, last)
+			hold := o.hold
+			o.mu.Unlock()
+			if hold == nil {
+				return nil
+			}
+			select {
+			case <-hold:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		return model.Play(ctx, req, s)
+	})
+	shift := time.Until(at)
+	clock := func() time.Time { return time.Now().Add(shift + time.Duration(o.ahead.Load())) }
+	setup := Setup{
+		Default: "main", Zone: time.UTC, Route: route.Config{Default: "main"},
+		Agents: map[string]*agent.Agent{"main": {Store: st, Model: model, NoTitles: true, Clock: clock}},
+		Models: func(p, m string) (provider.Model, error) {
+			if p+"/"+m != "scripted/other" {
+				return nil, firn.ErrNotFound
+			}
+			return model, nil
+		},
+	}
+	setup.Agents["main"].Models = setup.Models
+	if change != nil {
+		change(&setup)
+	}
+	g, err := New(Options{Store: st, Setup: setup, Clock: clock, Log: slog.New(slog.NewTextHandler(&guarded{o}, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Gateway = g
+	return o
+}
+
+// guarded writes into the log of an office.
+type guarded struct{ o *office }
+
+func (g *guarded) Write(p []byte) (int, error) {
+	g.o.mu.Lock()
+	defer g.o.mu.Unlock()
+	return g.o.log.Write(p)
+}
+
+func (o *office) said() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.log.String()
+}
+
+// block makes the model wait; the function lets it go on.
+func (o *office) block() func() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	hold := make(chan struct{})
+	o.hold = hold
+	return func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.hold = nil
+		close(hold)
+	}
+}
+
+func (o *office) start() *office {
+	o.t.Helper()
+	if err := o.StartJobs(o.t.Context()); err != nil {
+		o.t.Fatal(err)
+	}
+	return o
+}
+
+// pass lets time pass, and what is due then be done.
+func (o *office) pass(d time.Duration) {
+	time.Sleep(d) // of the bubble
+	synctest.Wait()
+}
+
+func (o *office) close() {
+	o.t.Helper()
+	if err := o.Close(context.Background()); err != nil {
+		o.t.Error(err)
+	}
+}
+
+func (o *office) job(id string) wire.Job {
+	o.t.Helper()
+	all, err := o.Jobs(o.t.Context())
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	i := slices.IndexFunc(all, func(j wire.Job) bool { return j.ID == id })
+	if i < 0 {
+		o.t.Fatalf("there is no job %s in %+v", id, all)
+	}
+	return all[i]
+}
+
+// of are the sessions of a key, the oldest first.
+func (o *office) of(key string) []store.Info {
+	o.t.Helper()
+	k, err := route.Parse(key)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	all, err := o.runs(o.t.Context(), k)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	slices.Reverse(all)
+	return all
+}
+
+// entriesOf are the entries of a session.
+func entriesOf(t *testing.T, st store.Store, id firn.ID) []firn.Entry {
+	t.Helper()
+	var all []firn.Entry
+	for rec, err := range st.Read(t.Context(), id, store.Start) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		entry, err := rec.Entry()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, entry)
+	}
+	return all
+}
+
+// spoken tells who said what in a session.
+func spoken(t *testing.T, st store.Store, id firn.ID) string {
+	t.Helper()
+	var lines []string
+	for _, e := range entriesOf(t, st, id) {
+		switch b := e.Body.(type) {
+		case *firn.Message:
+			lines = append(lines, string(b.Role)+": "+b.Text())
+		case *firn.CustomMessage:
+			lines = append(lines, strings.Trim(string(e.Extra.Get(byField)), `"`)+": "+firn.JoinText(b.Parts))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func inMemory() store.Store { return memstore.New(memstore.Options{}) }
+
+func nightly(change func(*Job)) func(*Setup) {
+	return func(s *Setup) {
+		j := Job{ID: "nightly", Schedule: "30 2 * * *", Message: "look around", Enabled: true}
+		if change != nil {
+			change(&j)
+		}
+		s.Jobs = []Job{j}
+	}
+}
+
+const nightlyKey = "agent:main:cron:nightly"
+
+// TestJobOverClockChanges lets a daily job live through the days on which
+// clocks are changed.
+func TestJobOverClockChanges(t *testing.T) {
+	for _, c := range changes {
+		t.Run(c.zone+" "+c.day, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				zone := inZone(t, c.zone)
+				day, err := time.ParseInLocation(time.DateOnly, c.day, zone)
+				if err != nil {
+					t.Fatal(err)
+				}
+				y, m, d := day.Date()
+				begin := time.Date(y, m, d-1, 12, 0, 0, 0, zone)
+				schedules := []string{"30 2 * * *", "15 0 * * *", "0 3 * * *", "30 1 * * *", "45 23 * * *"}
+				o := staff(t, inMemory(), begin, func(s *Setup) {
+					for i, expr := range schedules {
+						s.Jobs = append(s.Jobs, Job{ID: string(rune('a' + i)), Schedule: expr, Zone: zone, Message: "x", Enabled: true})
+					}
+				}).start()
+				o.pass(time.Date(y, m, d+2, 12, 0, 0, 0, zone).Sub(begin))
+				for i, expr := range schedules {
+					seen := make(map[string]int)
+					for _, run := range o.of("agent:main:cron:" + string(rune('a'+i))) {
+						seen[run.Created.In(zone).Format(time.DateOnly)]++
+					}
+					for _, day := range []int{d, d + 1} {
+						if n := seen[time.Date(y, m, day, 12, 0, 0, 0, zone).Format(time.DateOnly)]; n != 1 {
+							t.Errorf("%s ran %d times on day %d: %v", expr, n, day, seen)
+						}
+					}
+				}
+				o.close()
+			})
+		})
+	}
+}
+
+// TestJobIsNoUser sees that what a job says is on record as said by it, counts
+// as no person's word, and reaches the model.
+func TestJobIsNoUser(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := staff(t, inMemory(), time.Date(2026, 5, 1, 2, 0, 0, 0, time.UTC), nightly(func(j *Job) { j.Model = "scripted/other" })).start()
+		before := o.job("nightly")
+		if want := time.Date(2026, 5, 1, 2, 30, 0, 0, time.UTC); !before.Next.Equal(want) || !before.Last.IsZero() || before.Key != nightlyKey {
+			t.Errorf("before it ran it is %+v", before)
+		}
+		o.pass(time.Hour)
+		after := o.job("nightly")
+		if after.Last.Format("15:04") != "02:30" || after.Runs != 1 || after.Running || after.Session == "" || after.Next.Day() != 2 {
+			t.Errorf("after it ran it is %+v", after)
+		}
+		id := after.Session
+		if got := spoken(t, o.st, id); got != "cron:nightly: look around\nassistant: done: look around" {
+			t.Errorf("it was said:\n%s", got)
+		}
+		times, err := o.lifetimes(t.Context(), id)
+		if err != nil || !times.Interaction.IsZero() {
+			t.Errorf("a person spoke at %s, %v", times.Interaction, err)
+		}
+		path, err := o.path(t.Context(), id)
+		if err != nil || path.Chosen.Model != "other" || path.State.Model == "" {
+			t.Errorf("the model is %q, %v", path.Chosen.Model, err)
+		}
+		if title := o.of(nightlyKey)[0].Title; title != "nightly 2026-05-01 02:30:00" {
+			t.Errorf("the run is called %q", title)
+		}
+		o.close()
+	})
+}
+
+// TestEachRunIsFresh sees that runs know nothing of each other, and that none is
+// changed by the next.
+func TestEachRunIsFresh(t *testing.T) {
+	for name, make := range map[string]func(t *testing.T) store.Store{
+		"memory": func(*testing.T) store.Store { return inMemory() },
+		"files": func(t *testing.T) store.Store {
+			st, err := filestore.Open(t.TempDir(), filestore.Options{Sync: filestore.SyncNever})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = st.Close() })
+			return st
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			st := make(t)
+			o := staff(t, st, time.Now(), nightly(func(j *Job) { j.Keep = 2 }))
+			var ends []firn.Pos
+			for range 3 {
+				out, err := o.RunJob(t.Context(), "nightly")
+				if err != nil {
+					t.Fatal(err)
+				}
+				for o.running(out.Session) {
+					runtime.Gosched()
+				}
+				o.ahead.Add(int64(time.Second))
+				all := o.of(nightlyKey)
+				ends = append(ends, all[len(all)-1].End)
+			}
+			o.close()
+			all := o.of(nightlyKey)
+			for i, info := range all {
+				if info.End != ends[i] {
+					t.Errorf("run %d was changed later", i)
+				}
+				if got := spoken(t, st, info.ID); got != "cron:nightly: look around\nassistant: done: look around" {
+					t.Errorf("run %d says:\n%s", i, got)
+				}
+				if want := i == 0; info.Archived != want {
+					t.Errorf("run %d is archived: %v", i, info.Archived)
+				}
+			}
+			if len(all) != 3 {
+				t.Errorf("there are %d runs", len(all))
+			}
+		})
+	}
+}
+
+// TestMissed stops the gateway while a job is due, many times.
+func TestMissed(t *testing.T) {
+	for name, c := range map[string]struct {
+		catchUp bool
+		runs    int
+		missed  int
+	}{
+		"made up for once": {true, 2, 0},
+		"left out":         {false, 1, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				st := inMemory()
+				set := nightly(func(j *Job) { j.CatchUp = c.catchUp })
+				begin := time.Date(2026, 5, 1, 2, 0, 0, 0, time.UTC)
+				o := staff(t, st, begin, set).start()
+				o.pass(time.Hour)
+				o.close()
+				o = staff(t, st, begin.AddDate(0, 0, 5), set).start()
+				o.pass(10 * time.Minute)
+				if n := len(o.of(nightlyKey)); n != c.runs {
+					t.Errorf("it ran %d times, want %d", n, c.runs)
+				}
+				if n := o.job("nightly").Missed; n != c.missed {
+					t.Errorf("it was missed %d times, want %d", n, c.missed)
+				}
+				if told := strings.Contains(o.said(), "left out"); told != (c.missed > 0) {
+					t.Errorf("the log says:\n%s", o.said())
+				}
+				o.pass(time.Hour) // the next one is as usual
+				if n := len(o.of(nightlyKey)); n != c.runs+1 {
+					t.Errorf("later it ran %d times, want %d", n, c.runs+1)
+				}
+				o.close()
+			})
+		})
+	}
+}
+
+// TestNewJobMissesNothing sees that a job that never ran has nothing to make up
+// for.
+func TestNewJobMissesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := staff(t, inMemory(), time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC), nightly(func(j *Job) { j.CatchUp = true })).start()
+		o.pass(time.Hour)
+		if n := len(o.of(nightlyKey)); n != 0 {
+			t.Errorf("it ran %d times", n)
+		}
+		o.close()
+	})
+}
+
+// TestNoOverlap keeps a run from ending: those that are due meanwhile are left
+// out and counted, and it goes on afterwards.
+func TestNoOverlap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := staff(t, inMemory(), time.Date(2026, 5, 1, 2, 59, 0, 0, time.UTC), nightly(func(j *Job) { j.Schedule = "@hourly" })).start()
+		release := o.block()
+		o.pass(3 * time.Hour)
+		if j := o.job("nightly"); j.Runs != 1 || !j.Running || j.Skipped != 2 {
+			t.Errorf("while it runs it is %+v", j)
+		}
+		if _, err := o.RunJob(t.Context(), "nightly"); wire.KindOf(err) != wire.Busy {
+			t.Errorf("to run it meanwhile: %v", err)
+		}
+		release()
+		o.pass(time.Hour)
+		if j := o.job("nightly"); j.Runs != 2 || j.Running || j.Skipped != 2 || j.Error != "" {
+			t.Errorf("afterwards it is %+v", j)
+		}
+		o.close()
+	})
+}
+
+// TestJobTimeout stops a run that takes too long.
+func TestJobTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := staff(t, inMemory(), time.Date(2026, 5, 1, 2, 29, 0, 0, time.UTC), nightly(func(j *Job) { j.Timeout = 10 * time.Minute })).start()
+		o.block()
+		o.pass(9 * time.Minute)
+		if j := o.job("nightly"); !j.Running {
+			t.Errorf("too early it is %+v", j)
+		}
+		o.pass(3 * time.Minute)
+		if j := o.job("nightly"); j.Running || !strings.Contains(j.Error, "stopped") {
+			t.Errorf("too late it is %+v", j)
+		}
+		o.close()
+	})
+}
+
+// TestRetention keeps some runs in the list, and archives the others.
+func TestRetention(t *testing.T) {
+	for name, change := range map[string]func(*Job){
+		"by number": func(j *Job) { j.Keep = 3 },
+		"by age":    func(j *Job) { j.Retention = 60 * time.Hour },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o := staff(t, inMemory(), time.Date(2026, 5, 1, 2, 0, 0, 0, time.UTC), nightly(change)).start()
+				o.pass(7 * 24 * time.Hour)
+				if j := o.job("nightly"); j.Runs != 3 || j.Kept != 4 {
+					t.Errorf("%d are listed, %d archived", j.Runs, j.Kept)
+				}
+				for i, info := range o.of(nightlyKey) {
+					if info.Archived != (i < 4) {
+						t.Errorf("run %d is archived: %v", i, info.Archived)
+					}
+				}
+				o.close()
+			})
+		})
+	}
+}
+
+// TestReloadJobs changes the jobs while they are kept.
+func TestReloadJobs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := staff(t, inMemory(), time.Date(2026, 5, 1, 2, 0, 0, 0, time.UTC), nil).start()
+		change := func(jobs ...Job) {
+			setup := *o.setup.Load()
+			setup.Jobs = jobs
+			if err := o.Reload(setup); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		runs := func(want int) {
+			t.Helper()
+			if n := len(o.of(nightlyKey)); n != want {
+				t.Errorf("it ran %d times, want %d", n, want)
+			}
+		}
+		j := Job{ID: "nightly", Schedule: "30 2 * * *", Message: "x", Enabled: true}
+		o.pass(time.Minute)
+		change(j)
+		o.pass(time.Hour)
+		runs(1)
+		j.Schedule = "0 12 * * *" // which is over
+		change(j)
+		o.pass(time.Hour)
+		runs(1)
+		o.pass(12 * time.Hour)
+		runs(2)
+		j.Enabled = false
+		change(j)
+		o.pass(48 * time.Hour)
+		runs(2)
+		j.Enabled, j.CatchUp = true, true // what was due meanwhile was not missed
+		change(j)
+		o.pass(time.Hour)
+		runs(2)
+		change()
+		o.pass(48 * time.Hour)
+		runs(2)
+		if all, err := o.Jobs(t.Context()); err != nil || len(all) != 0 {
+			t.Errorf("there are still %+v, %v", all, err)
+		}
+		o.close()
+	})
+}
+
+// TestJobsRefused tries jobs that cannot work.
+func TestJobsRefused(t *testing.T) {
+	good := Job{ID: "a", Schedule: "@daily", Message: "x"}
+	for name, jobs := range map[string][]Job{
+		"no schedule":   {{ID: "a"}},
+		"no id":         {{Schedule: "@daily"}},
+		"a bad id":      {{ID: "a\nb", Schedule: "@daily"}},
+		"nobody's":      {{ID: "a", Schedule: "@daily", Agent: "nobody"}},
+		"the same":      {good, good},
+		"the same keys": {good, {ID: "A", Schedule: "@daily"}},
+	} {
+		o := staff(t, inMemory(), time.Now(), nil)
+		setup := *o.setup.Load()
+		setup.Jobs = jobs
+		if err := o.Reload(setup); !errors.Is(err, firn.ErrInvalid) && !errors.Is(err, firn.ErrNotFound) {
+			t.Errorf("%s: %v", name, err)
+		}
+		o.close()
+	}
+}
+
+func TestRunJob(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := staff(t, inMemory(), time.Now(), nightly(func(j *Job) { j.Enabled = false }))
+		if _, err := o.RunJob(t.Context(), "daily"); wire.KindOf(err) != wire.NotFound {
+			t.Errorf("a job that is not there: %v", err)
+		}
+		out, err := o.RunJob(t.Context(), "nightly")
+		if err != nil || out.Key != nightlyKey || out.Message == "" {
+			t.Errorf("it came to %+v, %v", out, err)
+		}
+		o.close() // which waits for it
+		if got := spoken(t, o.st, out.Session); !strings.HasSuffix(got, "assistant: done: look around") {
+			t.Errorf("it was said:\n%s", got)
+		}
+		if _, err := o.RunJob(t.Context(), "nightly"); wire.KindOf(err) != wire.Closing {
+			t.Errorf("after the end: %v", err)
+		}
+		if err := o.StartJobs(t.Context()); wire.KindOf(err) != wire.Closing {
+			t.Errorf("to start after the end: %v", err)
+		}
+	})
+}
+
+// TestJobFails sees that a run that cannot begin is told, and not tried for
+// ever.
+func TestJobFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := staff(t, inMemory(), time.Date(2026, 5, 1, 2, 0, 0, 0, time.UTC), nightly(func(j *Job) { j.Model = "scripted/none" })).start()
+		o.pass(time.Hour)
+		if j := o.job("nightly"); j.Error == "" || j.Runs != 0 {
+			t.Errorf("it is %+v", j)
+		}
+		if n := strings.Count(o.said(), "could not be run"); n != 1 {
+			t.Errorf("the log says it %d times:\n%s", n, o.said())
+		}
+		o.close()
+	})
+}
+
+// TestStartJobsOnce sees that nothing runs before it is started, and only one
+// keeps the time.
+func TestStartJobsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := staff(t, inMemory(), time.Date(2026, 5, 1, 2, 0, 0, 0, time.UTC), nightly(nil))
+		o.pass(48 * time.Hour)
+		if n := len(o.of(nightlyKey)); n != 0 {
+			t.Errorf("it ran %d times before it was started", n)
+		}
+		o.start()
+		if err := o.StartJobs(t.Context()); !errors.Is(err, firn.ErrInvalid) {
+			t.Errorf("to start again: %v", err)
+		}
+		o.close()
+	})
+}
+
+// TestRecoverMachine kills a gateway before it answers what a machine said, or
+// before that was said.
+func TestRecoverMachine(t *testing.T) {
+	for name, entry := range map[string]func(waiting) firn.Entry{
+		"said":    waiting.machineEntry,
+		"waiting": func(w waiting) firn.Entry { e, _ := w.entry(); return e },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o := staff(t, inMemory(), time.Now(), nil)
+				w := waiting{ID: firn.NewEntryID(), Text: "look", By: "cron:x", Mode: route.QueueFollowup}
+				failed := firn.NewEntry(&firn.Message{Role: firn.RoleAssistant, StopReason: firn.StopError, Error: "broke"})
+				header := firn.Entry{Body: &firn.Header{Session: "s", Agent: "main"}}
+				if _, err := o.st.Append(t.Context(), "s", store.Start, header, firn.UserText("hello"), failed, entry(w)); err != nil {
+					t.Fatal(err)
+				}
+				if n, err := o.Recover(t.Context()); n != 1 || err != nil {
+					t.Errorf("it goes on with %d sessions, %v", n, err)
+				}
+				o.close()
+				if got := spoken(t, o.st, "s"); !strings.Contains(got, "\ncron:x: look\nassistant: done:") || strings.Count(got, "cron:x") != 1 {
+					t.Errorf("it was said:\n%s", got)
+				}
+				if n, err := o.owed(t.Context(), "s"); len(n) != 0 || err != nil {
+					t.Errorf("%d are still owed, %v", len(n), err)
+				}
+			})
+		})
+	}
+}
