@@ -121,7 +121,8 @@ type Patch struct {
 type Entry struct {
 	At   firn.Pos `json:"at"`
 	Next firn.Pos `json:"next"`
-	// N numbers the entries of the view from 1, zero if that is not known.
+	// N numbers the entries of the session in the order of the file from 1, in
+	// every view: the n of #n. It is zero if that is not known.
 	N int `json:"n,omitempty"`
 	// Line is the line of the file, as it is.
 	Line json.RawMessage `json:"line,omitempty"`

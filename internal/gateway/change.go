@@ -37,7 +37,7 @@ func (g *Gateway) NewSession(ctx context.Context, n wire.NewSession) (wire.Sessi
 	if err != nil {
 		return wire.Session{}, err
 	}
-	return g.session(ctx, id)
+	return g.updated(g.session(ctx, id))
 }
 
 // newWithout begins a session without a key.
@@ -182,11 +182,7 @@ func (g *Gateway) Patch(ctx context.Context, id firn.ID, p wire.Patch) (wire.Ses
 			return wire.Session{}, err
 		}
 	}
-	s, err := g.session(ctx, id)
-	if err == nil {
-		g.events.tell(event(wire.SessionUpdated, id, s))
-	}
-	return s, err
+	return g.updated(g.session(ctx, id))
 }
 
 // patchEntries makes the entries of a patch that the agent need not know of.

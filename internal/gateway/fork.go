@@ -61,7 +61,7 @@ func (g *Gateway) Fork(ctx context.Context, id firn.ID, f wire.Fork) (wire.Sessi
 			return wire.Session{}, fmt.Errorf("point key %s at session %s: %w", header.Key, header.Session, err)
 		}
 	}
-	return g.session(ctx, header.Session)
+	return g.updated(g.session(ctx, header.Session))
 }
 
 // forkPoint finds the entry that a fork goes on from: its number in the tree,

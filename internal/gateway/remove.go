@@ -23,8 +23,12 @@ func (g *Gateway) Remove(ctx context.Context, id firn.ID, r wire.Remove) (wire.R
 	}
 	out := wire.Removed{Session: id, Title: s.Title, Bin: r.Bin, Parts: s.Parts, Files: s.Files, Bytes: s.Bytes}
 	if !r.Bin {
-		_, err = g.veil(ctx, id, firn.EntryID(id), true, r.Reason)
-		return out, err
+		if _, err := g.veil(ctx, id, firn.EntryID(id), true, r.Reason); err != nil {
+			return wire.Removed{}, err
+		}
+		s.Hidden = true
+		g.events.tell(event(wire.SessionUpdated, id, s))
+		return out, nil
 	}
 	if err := g.mustRest(id, "remove"); err != nil {
 		return wire.Removed{}, err
@@ -70,11 +74,7 @@ func (g *Gateway) Restore(ctx context.Context, id firn.ID) (wire.Session, error)
 	if _, err := g.veil(ctx, id, firn.EntryID(id), false, ""); err != nil {
 		return wire.Session{}, err
 	}
-	s, err := g.session(ctx, id)
-	if err == nil {
-		g.events.tell(event(wire.SessionUpdated, id, s))
-	}
-	return s, err
+	return g.updated(g.session(ctx, id))
 }
 
 // Purge erases a session for good, or some of its entries, named as references

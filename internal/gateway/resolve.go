@@ -148,7 +148,7 @@ func (g *Gateway) mustBe(ctx context.Context, id firn.ID) error {
 
 // mustRest refuses what cannot be done while a turn of the session is running.
 func (g *Gateway) mustRest(id firn.ID, what string) error {
-	if !g.running(id) {
+	if !g.atWork(id) {
 		return nil
 	}
 	return &wire.Problem{Kind: wire.Busy, Message: fmt.Sprintf("%s session %s: a turn is running", what, id), Hint: "wait for the answer, or stop the turn"}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	"firn"
@@ -102,7 +103,7 @@ func behindCursor(after index.Cursor, info *store.Info) bool {
 // selects reports whether a query that the store knows nothing of selects a
 // session.
 func (g *Gateway) selects(q *SessionQuery, info *store.Info) bool {
-	if q.Live && !g.running(info.ID) {
+	if q.Live && !g.atWork(info.ID) {
 		return false
 	}
 	text := strings.ToLower(q.Text)
@@ -125,7 +126,9 @@ func (g *Gateway) listed(ctx context.Context, info *store.Info) wire.Session {
 	return s
 }
 
-// load tells whether a turn of a session is running, and how many wait.
+// load tells whether a turn of a session is running, and how many wait. A lane
+// that has given all its answers is at rest, though it may take a moment to be
+// gone: who has the answer can go on at once.
 func (g *Gateway) load(id firn.ID) (live bool, queued int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -135,7 +138,24 @@ func (g *Gateway) load(id firn.ID) (live bool, queued int) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return true, len(l.queue)
+	spent := len(l.queue) == 0 && len(l.running) > 0 && !slices.ContainsFunc(l.running, unanswered)
+	return !spent, len(l.queue)
+}
+
+// unanswered reports whether a message still waits for its answer.
+func unanswered(t *ticket) bool {
+	select {
+	case <-t.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// atWork reports whether a turn of a session is running or waits to.
+func (g *Gateway) atWork(id firn.ID) bool {
+	live, _ := g.load(id)
+	return live
 }
 
 // Session tells all of one session, named as [Gateway.Resolve] has it. One
@@ -192,7 +212,7 @@ func (g *Gateway) session(ctx context.Context, id firn.ID) (wire.Session, error)
 	}
 	path, err := g.path(ctx, id)
 	if err == nil {
-		s.Hidden = s.Hidden || path.Hides(firn.EntryID(id))
+		s.Hidden = path.Hides(firn.EntryID(id)) || s.Hidden && path.Start > store.Start
 		s.End = path.End
 		s.State, err = g.state(ctx, id, path)
 	}
@@ -206,6 +226,14 @@ func (g *Gateway) session(ctx context.Context, id firn.ID) (wire.Session, error)
 		s.Fault = err.Error()
 	}
 	return s, nil
+}
+
+// updated tells all who listen how a session is now.
+func (g *Gateway) updated(s wire.Session, err error) (wire.Session, error) {
+	if err == nil {
+		g.events.tell(event(wire.SessionUpdated, s.ID, s))
+	}
+	return s, err
 }
 
 // header reads the header of a session: its first record, but for gaps. One
@@ -242,7 +270,7 @@ func (g *Gateway) state(ctx context.Context, id firn.ID, path window.Path) (*wir
 		Head: path.Head, Provider: p.Info.Provider, Model: p.Info.Name, Thinking: string(p.Thinking),
 		Verbose: path.Chosen.Verbose, Send: sendPolicy(path), Window: usageOf(&p),
 		Turns: used.Turns, Compactions: used.Compactions, Counters: countersOf(used),
-		Interrupted: !g.running(id) && agent.Unfinished(path),
+		Interrupted: !g.atWork(id) && agent.Unfinished(path),
 	}
 	if p.Model == nil {
 		s.Provider, s.Model = path.State.Provider, path.State.Model

@@ -1,0 +1,137 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"testing"
+	"time"
+
+	"firn"
+	"firn/store"
+	"firn/wire"
+)
+
+// bare is a store that can do nothing but what all can.
+type bare struct{ store.Store }
+
+func TestStoreThatCanDoLittle(t *testing.T) {
+	r := newRoom(t, bare{memRoomStore()}, "")
+	id := r.talk(2)
+	for what, err := range map[string]error{
+		"a key":       errOf(r.NewSession(r.ctx, wire.NewSession{Key: "main"})),
+		"by key":      errOf(r.Resolve(r.ctx, "@main")),
+		"archive":     errOf(r.Patch(r.ctx, id, wire.Patch{Archived: new(true)})),
+		"the bin":     errOf(r.Remove(r.ctx, id, wire.Remove{Bin: true})),
+		"purge":       errOf(r.Purge(r.ctx, id, wire.Erase{Sure: id})),
+		"fork to key": errOf(r.Fork(r.ctx, id, wire.Fork{Key: "x"})),
+	} {
+		isKind(t, what, err, wire.Unsupported)
+	}
+	// All else works.
+	got(r.Remove(r.ctx, id, wire.Remove{}))(t)
+	got(r.Restore(r.ctx, id))(t)
+	got(r.Fork(r.ctx, id, wire.Fork{}))(t)
+	_, err := r.Restore(r.ctx, "nobody")
+	isKind(t, "restore nobody", err, wire.NotFound)
+	// Nobody spells lines.
+	r.Dialect = nil
+	page := got(r.Entries(r.ctx, id, EntryQuery{}))(t)
+	if page.Items[0].Gap == "" || page.Items[0].Line != nil {
+		t.Errorf("without lines an entry is %+v", page.Items[0])
+	}
+	_, err = r.Append(r.ctx, id, store.Any, wire.NewEntries{Entries: []json.RawMessage{json.RawMessage(`{}`)}})
+	isKind(t, "append lines", err, wire.Unsupported)
+}
+
+// broken is a store whose lists and reads fail.
+type broken struct {
+	store.Store
+	list, read bool
+}
+
+var errBroken = errors.New("the disk has a hole")
+
+func (b *broken) List(ctx context.Context, q store.Query) iter.Seq2[store.Info, error] {
+	if b.list {
+		return func(yield func(store.Info, error) bool) { yield(store.Info{}, errBroken) }
+	}
+	return b.Store.List(ctx, q)
+}
+
+func (b *broken) ReadBack(ctx context.Context, id firn.ID, before store.Pos) iter.Seq2[store.Record, error] {
+	if b.read {
+		return func(yield func(store.Record, error) bool) { yield(store.Record{}, errBroken) }
+	}
+	return b.Store.ReadBack(ctx, id, before)
+}
+
+// What fails is told, and never taken for nothing.
+func TestStoreThatFails(t *testing.T) {
+	st := &broken{Store: memRoomStore()}
+	r := newRoom(t, st, "")
+	id := r.talk(2)
+	st.read = true
+	for what, err := range map[string]error{
+		"window":  errOf(r.Window(r.ctx, id, "")),
+		"branch":  errOf(r.Entries(r.ctx, id, EntryQuery{View: wire.ViewBranch})),
+		"disk":    errOf(r.Entries(r.ctx, id, EntryQuery{Back: true})),
+		"head":    errOf(r.entry(r.ctx, id, "HEAD")),
+		"name":    errOf(r.entry(r.ctx, id, "answer")),
+		"compact": errOf(r.Compact(r.ctx, id, wire.Compact{})),
+	} {
+		if !errors.Is(err, errBroken) {
+			t.Errorf("%s: the error is %v", what, err)
+		}
+	}
+	if s, err := r.Session(r.ctx, string(id)); err != nil || s.Fault == "" || s.State != nil {
+		t.Errorf("a session that cannot be read is %+v (%v)", s, err)
+	}
+	if s := got(r.Usage(r.ctx, byDay, time.Time{}))(t); !s.Partial {
+		t.Errorf("what could not be read is not told: %+v", s)
+	}
+	st.list = true
+	for what, err := range map[string]error{
+		"sessions": errOf(r.Sessions(r.ctx, SessionQuery{})),
+		"resolve":  errOf(r.Resolve(r.ctx, "some title")),
+		"status":   errOf(r.Status(r.ctx)),
+		"usage":    errOf(r.Usage(r.ctx, byDay, time.Time{})),
+		"purge":    errOf(r.Purge(r.ctx, id, wire.Erase{Sure: id})),
+	} {
+		if !errors.Is(err, errBroken) && wire.KindOf(err) != wire.Unsupported {
+			t.Errorf("%s: the error is %v", what, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(r.ctx)
+	cancel()
+	st.list, st.read = false, false
+	if _, err := r.Sessions(ctx, SessionQuery{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("with nobody waiting the error is %v", err)
+	}
+}
+
+func TestPreviewsOfEntries(t *testing.T) {
+	text := func(s string) []firn.Part { return []firn.Part{firn.Text{Text: s}} }
+	for want, b := range map[string]firn.Body{
+		"a summary":                   &firn.Compaction{Summary: "a\nsummary"},
+		"a branch":                    &firn.BranchSummary{Summary: "a branch"},
+		"hides x wrong":               &firn.Tombstone{Target: "x", Reason: "wrong"},
+		"hides y":                     &firn.Tombstone{Target: "y"},
+		"a label":                     &firn.Label{Name: "a label"},
+		"a title":                     &firn.Title{Name: "a title"},
+		"p/m":                         &firn.ModelChange{Provider: "p", Model: "m"},
+		"high":                        &firn.ThinkingChange{Level: "high"},
+		"my.type":                     &firn.Custom{Type: "my.type"},
+		"custom text":                 &firn.CustomMessage{Parts: text("custom text")},
+		"rewind":                      &firn.Head{Reason: "rewind"},
+		"":                            &firn.Opaque{Type: "x"},
+		"said":                        &firn.Message{Parts: text("said")},
+		`read {"a":1} · write {}`:     &firn.Message{Parts: []firn.Part{firn.ToolCall{Name: "read", Arguments: []byte(`{"a":1}`)}, firn.ToolCall{Name: "write", Arguments: []byte(`{}`)}}},
+		"read: content":               &firn.Message{Parts: []firn.Part{firn.ToolResult{Name: "read", Content: text("content")}}},
+		"$ ls -l":                     &firn.Message{Parts: []firn.Part{firn.Shell{Command: "ls -l"}}},
+		"[image image/png] · no luck": &firn.Message{Parts: []firn.Part{firn.Image{MimeType: "image/png"}}, Error: "no luck"},
+	} {
+		same(t, "preview", previewOf(&firn.Entry{Body: b}), want)
+	}
+}
