@@ -62,8 +62,10 @@ var layers = []layer{
 	{"internal/gateway", []string{".", "store", "route", "window", "provider", "tool", "compact", "memory", "agent", "dialect", "wire", "internal/index", "internal/config", "internal/metrics", "internal/webui", "internal/vfs", "internal/sse"}, "contracts only: cmd hands it the members; files for its lock, its address and its tokens"},
 	{"internal/doctor", []string{".", "store", "store/filestore", "dialect", "dialect/*", "window", "internal/journal", "internal/vfs", "internal/index", "internal/rawjson"}, "opens files directly: it must work when nothing else does"},
 	{"internal/demo", []string{".", "store", "store/filestore", "window", "dialect", "dialect/*", "internal/doctor", "internal/index", "internal/vfs"}, "walks the whole story through the library, tears a line on purpose and clears up, until there is a client to walk it through"},
+	{"internal/prose", []string{"."}, "words for people"},
+	{"internal/serve", []string{".", "store", "store/*", "dialect/native", "route", "window", "provider", "provider/*", "tool", "compact", "agent", "wire", "internal/config", "internal/gateway", "internal/index", "internal/metrics", "internal/vfs", "internal/prose"}, "puts a gateway together: the one place that knows all members"},
 	{"internal/chat", []string{".", "store", "store/filestore", "window", "provider", "provider/*", "tool", "compact", "agent", "internal/vfs"}, "wires an agent to a terminal and makes the directory of its notes, until there is a gateway to talk to"},
-	{"internal/cli", []string{".", "client", "wire", "internal/config", "internal/doctor", "internal/demo", "internal/chat"}, "a client; doctor, verify and repair open files directly; chat, until there is a gateway"},
+	{"internal/cli", []string{".", "client", "wire", "internal/prose", "internal/config", "internal/doctor", "internal/demo", "internal/chat"}, "a client; doctor, verify and repair open files directly; chat, until there is a gateway"},
 	{"internal/tui", []string{".", "client", "wire"}, "a client"},
 	{"cmd/...", []string{"..."}, "wires the tables"},
 
@@ -94,6 +96,7 @@ var testGuests = []guest{
 	{"github.com/google/go-cmp/", []string{"store/storetest", "dialect/dialecttest"}, "readable differences"},
 	{"github.com/rogpeppe/go-internal/", nil, "scripts of commands and what they print"},
 	{"github.com/hanwen/go-fuse/", []string{"internal/vfs/..."}, "a file system that loses what was not synced"},
+	{"github.com/getkin/kin-openapi/", nil, "a second opinion on the description of the API"},
 }
 
 // deeds says who may do what. A deed is a use of a name ("os.Exit"), an import

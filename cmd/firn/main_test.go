@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -38,10 +40,39 @@ func TestScripts(t *testing.T) {
 			env.Values["snapshots"] = make(map[string]string)
 			return nil
 		},
-		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exits": exits, "add": add, "cut": cut, "mode": mode, "snapshot": snapshot, "unchanged": unchanged,
-		},
+		Cmds: scriptCommands(nil),
 	})
+}
+
+// scriptCommands are the commands that scripts have besides the usual ones.
+func scriptCommands(more map[string]func(ts *testscript.TestScript, neg bool, args []string)) map[string]func(ts *testscript.TestScript, neg bool, args []string) {
+	all := map[string]func(ts *testscript.TestScript, neg bool, args []string){
+		"exits": exits, "add": add, "cut": cut, "mode": mode, "snapshot": snapshot, "unchanged": unchanged,
+		"gateway": gatewayCommand,
+	}
+	maps.Copy(all, more)
+	return all
+}
+
+// shelf keeps things by name, for many goroutines.
+type shelf[T any] struct {
+	mu     sync.Mutex
+	things map[string]T
+}
+
+func newShelf[T any]() *shelf[T] { return &shelf[T]{things: make(map[string]T)} }
+
+func (s *shelf[T]) put(name string, thing T) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.things[name] = thing
+}
+
+func (s *shelf[T]) get(name string) (T, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	thing, ok := s.things[name]
+	return thing, ok
 }
 
 func need(ts *testscript.TestScript, neg bool, ok bool, usage string) {

@@ -15,6 +15,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -26,18 +27,31 @@ import (
 type Process struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	// Env tells the variables of the environment.
-	Env func(name string) string
+	// Env tells the variables of the environment, Environ all of them.
+	Env     func(name string) string
+	Environ []string
 	// Interrupts takes Ctrl-C over from the context, for a command that goes on
 	// when it is pressed. It returns where each press is told, and a function
 	// after which a press ends the process at once. Nil: nobody can press.
 	Interrupts func() (presses <-chan os.Signal, release func())
+	// Open puts a gateway together in this process, for commands that find none
+	// running. If one holds the home the error is [firn.ErrLocked]. Nil: none can
+	// be made.
+	Open func(ctx context.Context, o Opening) (Opened, error)
+	// Serve runs a gateway for others until the context ends. Nil: it cannot.
+	Serve func(ctx context.Context, s Serving) error
+	// Providers names the providers that need no settings, for the help. Nil:
+	// there are none.
+	Providers func() []string
 }
 
 // Main runs the command that args ask for and returns the exit code. It never
 // ends the process. Cancelling the context interrupts the command.
 func Main(ctx context.Context, args []string, proc Process) int {
-	p := &program{env: proc.Env, stdin: proc.Stdin, stdout: proc.Stdout, stderr: proc.Stderr, interrupts: proc.Interrupts}
+	p := &program{
+		env: proc.Env, environ: proc.Environ, stdin: proc.Stdin, stdout: proc.Stdout, stderr: proc.Stderr,
+		interrupts: proc.Interrupts, open: proc.Open, serve: proc.Serve, now: time.Now,
+	}
 	root := p.root()
 	root.SetArgs(args)
 	root.SetIn(proc.Stdin)
@@ -56,9 +70,16 @@ type program struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	interrupts     func() (<-chan os.Signal, func())
+	environ        []string
+	open           func(ctx context.Context, o Opening) (Opened, error)
+	serve          func(ctx context.Context, s Serving) error
+	now            func() time.Time
+	// remember notes something, if the gateway is in this process.
+	remember func(ctx context.Context, agent, text string) (string, error)
 
 	// The flags that every command has.
 	home     string
+	address  string
 	json     bool
 	progress bool
 }
@@ -76,16 +97,50 @@ func (p *program) root() *cobra.Command {
 	}
 	flags := root.PersistentFlags()
 	flags.StringVar(&p.home, "home", "", "the `directory` that sessions are kept in (default $FIRN_HOME or ~/.firn)")
+	flags.StringVar(&p.address, "gateway", "", "the `address` of a gateway to talk to: a URL, or unix: and a path (default $FIRN_GATEWAY, or the one that serves the home, or none)")
 	flags.BoolVar(&p.json, "json", false, "print results and errors as JSON")
 	flags.BoolVar(&p.progress, "progress", false, "show progress even if stderr is no terminal")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage(cmd, "%s", err.Error())
 	})
-	root.AddGroup(&cobra.Group{ID: "talk", Title: "Talk:"}, &cobra.Group{ID: "care", Title: "Care:"}, &cobra.Group{ID: "other", Title: "Other:"})
+	for _, g := range [][2]string{
+		{"talk", "Talk:"}, {"sessions", "Sessions:"}, {"compact", "Compact:"}, {"gateway", "Gateway:"},
+		{"money", "Money:"}, {"care", "Care:"}, {"other", "Other:"},
+	} {
+		root.AddGroup(&cobra.Group{ID: g[0], Title: g[1]})
+	}
 	root.SetHelpCommandGroupID("other")
 	root.SetCompletionCommandGroupID("other")
-	root.AddCommand(p.chatCommand(), p.verifyCommand(), p.doctorCommand(), p.repairCommand(), p.demoCommand(), p.demoWriterCommand(), p.versionCommand())
+	root.AddCommand(p.chatCommand())
+	root.AddCommand(p.sessionCommands()...)
+	root.AddCommand(p.sessionsCommand())
+	root.AddCommand(p.compactCommand(), p.uncompactCommand(), p.compactionsCommand())
+	root.AddCommand(p.serveCommand(), p.statusCommand(), p.stopCommand(), p.tokenCommand(), p.keysCommand(), p.usageCommand())
+	root.AddCommand(p.verifyCommand(), p.doctorCommand(), p.repairCommand())
+	root.AddCommand(p.demoCommand(), p.demoWriterCommand(), p.configCommand(), p.versionCommand())
 	return root
+}
+
+// sessionCommands are the commands about sessions, which go by two names.
+func (p *program) sessionCommands() []*cobra.Command {
+	return []*cobra.Command{
+		p.lsCommand(), p.showCommand(), p.catCommand(), p.tailCommand(), p.treeCommand(), p.windowCommand(),
+		p.newCommand(), p.appendCommand(), p.forkCommand(), p.rewindCommand(), p.labelCommand(), p.renameCommand(), p.diffCommand(),
+		p.archiveCommand(), p.rmCommand(), p.restoreCommand(), p.purgeCommand(),
+	}
+}
+
+// sessionsCommand has the same commands under firn sessions.
+func (p *program) sessionsCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "sessions", GroupID: "sessions", Short: "The same commands as firn ls, show, rm and so on",
+		Args: cobra.ArbitraryArgs, RunE: p.unknown,
+	}
+	for _, sub := range p.sessionCommands() {
+		sub.GroupID = ""
+		cmd.AddCommand(sub)
+	}
+	return cmd
 }
 
 // unknown runs if no command has the name that was given.
@@ -93,10 +148,13 @@ func (p *program) unknown(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()
 	}
-	failure := &usageError{message: fmt.Sprintf("there is no command %q", args[0]), hint: "firn help lists the commands"}
+	failure := &usageError{message: fmt.Sprintf("there is no command %q", args[0]), hint: cmd.CommandPath() + " --help lists the commands"}
+	if !cmd.HasParent() {
+		failure.hint = "firn help lists the commands"
+	}
 	cmd.SuggestionsMinimumDistance = 2
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		failure.hint = "did you mean firn " + near[0] + "?"
+		failure.hint = "did you mean " + cmd.CommandPath() + " " + near[0] + "?"
 	}
 	return failure
 }

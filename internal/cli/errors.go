@@ -12,11 +12,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"firn"
+	"firn/client"
 	"firn/internal/chat"
 	"firn/internal/doctor"
+	"firn/wire"
 )
 
-// The exit codes. Six is kept for a gateway that cannot be reached.
+// The exit codes.
 const (
 	exitOK          = 0
 	exitFailed      = 1
@@ -24,6 +26,7 @@ const (
 	exitNotFound    = 3
 	exitAmbiguous   = 4
 	exitConflict    = 5
+	exitUnreachable = 6
 	exitNotAllowed  = 7
 	exitIntegrity   = 8
 	exitPartial     = 9
@@ -52,6 +55,7 @@ func (h *hinted) Unwrap() error { return h.error }
 var (
 	errIntegrity = errors.New("faults were found")
 	errPartial   = errors.New("some of it failed")
+	errWrong     = errors.New("the settings are wrong")
 )
 
 // outcome is what an error means to who called the command.
@@ -83,6 +87,26 @@ var outcomes = []struct {
 	{fs.ErrNotExist, outcome{"not-found", exitNotFound, ""}},
 }
 
+// answers says what the gateway's problems mean. Their kinds are told as they
+// are.
+var answers = map[wire.Kind]int{
+	wire.Invalid:     exitUsage,
+	wire.NotFound:    exitNotFound,
+	wire.Ambiguous:   exitAmbiguous,
+	wire.Conflict:    exitConflict,
+	wire.Locked:      exitConflict,
+	wire.Busy:        exitConflict,
+	wire.NotAllowed:  exitNotAllowed,
+	wire.NoToken:     exitNotAllowed,
+	wire.Corrupt:     exitIntegrity,
+	wire.TooLarge:    exitFailed,
+	wire.Unsupported: exitFailed,
+	wire.NotSaved:    exitFailed,
+	wire.Upstream:    exitFailed,
+	wire.Closing:     exitUnreachable,
+	wire.Internal:    exitFailed,
+}
+
 // judge says what an error means.
 func judge(err error) outcome {
 	o := judgeKind(err)
@@ -97,6 +121,24 @@ func judge(err error) outcome {
 	return o
 }
 
+// judgeAnswer says what an error means that comes from the gateway, or from
+// looking for it in vain.
+func judgeAnswer(err error) (outcome, bool) {
+	var p *wire.Problem
+	if errors.As(err, &p) {
+		code, ok := answers[p.Kind]
+		if !ok {
+			code = exitFailed
+		}
+		return outcome{string(p.Kind), code, p.Hint}, true
+	}
+	var lost *client.Unreachable
+	if errors.As(err, &lost) {
+		return outcome{"unreachable", exitUnreachable, lost.Hint}, true
+	}
+	return outcome{}, false
+}
+
 func judgeKind(err error) outcome {
 	var bad *usageError
 	if errors.As(err, &bad) {
@@ -106,6 +148,9 @@ func judgeKind(err error) outcome {
 	var several *chat.Ambiguous
 	if errors.As(err, &many) || errors.As(err, &several) {
 		return outcome{"ambiguous", exitAmbiguous, "give more characters of the id"}
+	}
+	if o, ok := judgeAnswer(err); ok {
+		return o
 	}
 	for _, o := range outcomes {
 		if errors.Is(err, o.err) {
@@ -124,9 +169,16 @@ func (p *program) end(err error) int {
 		return exitIntegrity
 	case errors.Is(err, errPartial):
 		return exitPartial
+	case errors.Is(err, errWrong):
+		return exitUsage
 	case errors.Is(err, syscall.EPIPE): // nobody listens any more
 		return exitFailed
 	}
+	return p.tellError(err).code
+}
+
+// tellError prints an error and returns what it means.
+func (p *program) tellError(err error) outcome {
 	o := judge(err)
 	message := err.Error()
 	if o.code == exitInterrupted {
@@ -134,13 +186,13 @@ func (p *program) end(err error) int {
 	}
 	if p.json {
 		writeJSON(p.stderr, "", map[string]problem{"error": {o.kind, message, o.hint}}) // if that fails too, there is the code
-		return o.code
+		return o
 	}
 	fmt.Fprintf(p.stderr, "firn: %s\n", message)
 	if o.hint != "" {
 		fmt.Fprintf(p.stderr, "hint: %s\n", o.hint)
 	}
-	return o.code
+	return o
 }
 
 // problem is an error as programs get it.

@@ -1,0 +1,267 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestClientScripts runs the scripts of commands that talk to a gateway twice:
+// without one, so that they make their own, and with one that serves the home.
+// The home is $FIRN_HOME. Besides what TestScripts has, there is
+//
+//	gateway start [ARGS…]  runs firn serve beside the script; it listens when this returns
+//	gateway stop CODE      asks it to end, and checks with which code it does
+//	gateway kill           kills it
+//	gateway hup            lets it read its settings again
+//	[gateway]              holds in the run with a gateway
+func TestClientScripts(t *testing.T) {
+	for _, served := range []bool{false, true} {
+		name := "in process"
+		if served {
+			name = "with a gateway"
+		}
+		t.Run(name, func(t *testing.T) {
+			testscript.Run(t, testscript.Params{
+				Dir:                 filepath.Join("..", "..", "testdata", "script", "client"),
+				RequireExplicitExec: true,
+				RequireUniqueNames:  true,
+				Setup:               clientSetup,
+				Condition: func(cond string) (bool, error) {
+					return cond == "gateway" && served, nil
+				},
+				Cmds: scriptCommands(map[string]func(ts *testscript.TestScript, neg bool, args []string){"begin": func(ts *testscript.TestScript, neg bool, args []string) {
+					need(ts, neg, true, "begin [ARGS…]")
+					if served {
+						startGateway(ts, args)
+					}
+				}}),
+			})
+		})
+	}
+}
+
+// TestGatewayScripts runs the scripts of the gateway itself. Besides the others
+// they have
+//
+//	tcpaddress             sets TCP to where the gateway listens
+//	secret NAME FILE       sets a variable to what is in a file
+//	logged TEXT            waits until the gateway has logged the text
+//	guest begin|end        lets a command work on the home, until it may end
+func TestGatewayScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("..", "..", "testdata", "script", "gateway"),
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup:               clientSetup,
+		Cmds: scriptCommands(map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"tcpaddress": tcpAddress, "secret": secret, "logged": logged, "guest": guestCommand,
+		}),
+	})
+}
+
+// tcpAddress tells a script where its gateway listens.
+func tcpAddress(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, neg, len(args) == 0, "tcpaddress")
+	var at struct{ TCP string }
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile("home/gateway/address.json")), &at))
+	ts.Setenv("TCP", "http://"+at.TCP)
+}
+
+func secret(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, neg, len(args) == 2, "secret NAME FILE")
+	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile(args[1])))
+}
+
+// logged waits for a line in the log of the gateway.
+func logged(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, neg, len(args) == 1, "logged TEXT")
+	if !theGateway(ts).log.await(args[0]) {
+		ts.Fatalf("the gateway did not log %q", args[0])
+	}
+}
+
+// guestCommand lets a chat work on the home until its input ends.
+func guestCommand(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, neg, len(args) == 1, "guest begin|end")
+	dir := ts.MkAbs(".")
+	if args[0] == "end" {
+		g, _ := guests.get(dir)
+		ts.Check(g.in.Close())
+		ts.Check(g.cmd.Wait())
+		return
+	}
+	program, err := exec.LookPath("firn")
+	ts.Check(err)
+	cmd := exec.Command(program, "chat")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "FIRN_HOME="+ts.Getenv("FIRN_HOME"), "HOME="+ts.Getenv("HOME"), "FIRN_MODEL=")
+	in, err := cmd.StdinPipe()
+	ts.Check(err)
+	said, err := cmd.StderrPipe()
+	ts.Check(err)
+	ts.Check(cmd.Start())
+	if line, err := bufio.NewReader(said).ReadString('\n'); err != nil || !strings.HasPrefix(line, "session ") {
+		ts.Fatalf("the chat says %q, %v", line, err)
+	}
+	guests.put(dir, &visitor{cmd: cmd, in: in})
+}
+
+// visitor is a chat that works on a home without a gateway.
+type visitor struct {
+	cmd *exec.Cmd
+	in  io.Closer
+}
+
+var guests = newShelf[*visitor]()
+
+func clientSetup(env *testscript.Env) error {
+	env.Values["snapshots"] = make(map[string]string)
+	env.Setenv("FIRN_HOME", filepath.Join(env.WorkDir, "home"))
+	env.Setenv("FIRN_MODEL", "")
+	return nil
+}
+
+// gatewayCommand is the command gateway of scripts.
+func gatewayCommand(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, neg, len(args) > 0, "gateway start [ARGS…] | stop CODE | kill | hup")
+	switch args[0] {
+	case "start":
+		startGateway(ts, args[1:])
+	case "stop":
+		need(ts, neg, len(args) == 2, "gateway stop CODE")
+		want, err := strconv.Atoi(args[1])
+		ts.Check(err)
+		g := theGateway(ts)
+		ts.Check(g.cmd.Process.Signal(syscall.SIGTERM))
+		if got := g.wait(); got != want {
+			ts.Fatalf("the gateway ended with %d, want %d", got, want)
+		}
+	case "kill":
+		g := theGateway(ts)
+		ts.Check(g.cmd.Process.Kill())
+		g.wait()
+	case "hup":
+		ts.Check(theGateway(ts).cmd.Process.Signal(syscall.SIGHUP))
+	default:
+		ts.Fatalf("gateway %s: there is no such command", args[0])
+	}
+}
+
+// served is a gateway that runs beside a script.
+type served struct {
+	cmd  *exec.Cmd
+	done chan struct{}
+	log  *diary
+}
+
+// diary is what a gateway logs, in memory and in a file that scripts can read.
+type diary struct {
+	file *os.File
+	more chan struct{}
+
+	mu  sync.Mutex
+	all bytes.Buffer
+	// read is how much was waited for.
+	read int
+}
+
+func (d *diary) Write(p []byte) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.all.Write(p)
+	select {
+	case d.more <- struct{}{}:
+	default:
+	}
+	return d.file.Write(p)
+}
+
+// await waits until something is logged behind what was waited for before.
+func (d *diary) await(text string) bool {
+	patience := time.After(time.Minute)
+	for {
+		d.mu.Lock()
+		i := strings.Index(d.all.String()[d.read:], text)
+		if i >= 0 {
+			d.read += i + len(text)
+		}
+		d.mu.Unlock()
+		if i >= 0 {
+			return true
+		}
+		select {
+		case <-d.more:
+		case <-patience:
+			return false
+		}
+	}
+}
+
+// wait waits for its end and returns its exit code.
+func (s *served) wait() int {
+	<-s.done
+	return s.cmd.ProcessState.ExitCode()
+}
+
+const gatewayValue = "GATEWAY_PID"
+
+// gateways are those of the scripts that run, by their working directories.
+var gateways = newShelf[*served]()
+
+func theGateway(ts *testscript.TestScript) *served {
+	g, ok := gateways.get(ts.MkAbs("."))
+	if !ok {
+		ts.Fatalf("no gateway was started")
+	}
+	return g
+}
+
+// startGateway runs firn serve and returns when it listens: it says so on
+// stdout, after it wrote down its address.
+func startGateway(ts *testscript.TestScript, args []string) {
+	program, err := exec.LookPath("firn")
+	ts.Check(err)
+	cmd := exec.Command(program, append([]string{"serve", "--json"}, args...)...)
+	cmd.Dir = ts.MkAbs(".")
+	cmd.Env = append(os.Environ(), "FIRN_HOME="+ts.Getenv("FIRN_HOME"), "HOME="+ts.Getenv("HOME"), "FIRN_MODEL=")
+	log, err := os.OpenFile(filepath.Join(cmd.Dir, "gateway.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	ts.Check(err)
+	told := &diary{file: log, more: make(chan struct{}, 1)}
+	cmd.Stderr = told
+	out, err := cmd.StdoutPipe()
+	ts.Check(err)
+	ts.Check(cmd.Start())
+	g := &served{cmd: cmd, done: make(chan struct{}), log: told}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	go func() {
+		io.Copy(io.Discard, out)
+		cmd.Wait() // the code says how it ended
+		log.Close()
+		close(g.done)
+	}()
+	ts.Defer(func() {
+		cmd.Process.Kill()
+		<-g.done
+	})
+	if err != nil || !strings.Contains(line, `"address"`) {
+		said, _ := os.ReadFile(log.Name())
+		ts.Fatalf("the gateway does not listen: %v %s\n%s", err, line, said)
+	}
+	gateways.put(ts.MkAbs("."), g)
+	ts.Setenv(gatewayValue, strconv.Itoa(cmd.Process.Pid))
+}

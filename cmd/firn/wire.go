@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"time"
+
+	"firn/client"
+	"firn/internal/cli"
+	"firn/internal/gateway"
+	"firn/internal/serve"
+)
+
+// wordDelay is how long the offline model takes for a word if somebody watches.
+const wordDelay = 12 * time.Millisecond
+
+// providers names those that need no settings.
+func providers() []string { return serve.Providers() }
+
+// open makes a gateway in this process for the command line.
+func open(_ context.Context, o cli.Opening) (cli.Opened, error) {
+	options := serve.Options{
+		Settings: o.Settings, Env: os.Getenv, Looks: o.Looks, Agent: o.Agent, Model: o.Model, Report: o.Report, Version: version(),
+	}
+	if o.Watched {
+		options.Delay = wordDelay
+	}
+	if t := o.Tools; t != nil {
+		options.Local = &serve.Local{Workspace: t.Workspace, Write: t.Write, Shell: t.Shell, NoTools: t.None}
+	}
+	house, err := serve.Open(options)
+	if err != nil {
+		return cli.Opened{}, err
+	}
+	local := client.InProcess(house.Own())
+	return cli.Opened{Transport: local, Remember: house.Remember, Close: func(ctx context.Context) error {
+		return errors.Join(local.Close(), house.Close(ctx))
+	}}, nil
+}
+
+// run serves a gateway to others.
+func run(ctx context.Context, s cli.Serving) error {
+	hangups := make(chan os.Signal, 1)
+	notifyHangup(hangups)
+	defer signal.Stop(hangups)
+	log := serve.NewLog(os.Stderr, s.Settings.Log, s.Terminal)
+	return serve.Run(ctx, serve.Daemon{
+		Options: serve.Options{
+			Settings: s.Settings, Env: os.Getenv, Log: log, Version: version(),
+			Report: func(message string) { log.Warn("out of order", "what", message) },
+		},
+		Hangups: hangups, Reload: s.Reload,
+		Ready: func(a gateway.Address) { s.Ready(a.Address, a.Socket, a.TCP) },
+	})
+}
+
+// version is what the Go command wrote into the program.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	return "devel"
+}

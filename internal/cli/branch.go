@@ -1,0 +1,186 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"firn"
+	"firn/client"
+	"firn/internal/prose"
+	"firn/wire"
+)
+
+func (p *program) forkCommand() *cobra.Command {
+	var f wire.Fork
+	var at string
+	cmd := &cobra.Command{
+		Use:     "fork SESSION",
+		GroupID: "sessions",
+		Short:   "Begin a session that goes on from an entry of another",
+		Long: `Begin a session that goes on from an entry of another one, and print its id. It has copies
+of all that leads to the entry; the other session is not changed.
+
+` + sessionHelp + "\n\n" + entryHelp,
+		Example: "  firn fork -\n  firn fork 0198c5a2 --at HEAD~2 --title 'another way'", Args: args(1, 1, "one session"), ValidArgsFunction: p.completeSession(false),
+		RunE: p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
+			s, err := p.session(ctx, c, args[0])
+			if err != nil {
+				return err
+			}
+			f.At = firn.EntryID(at)
+			made, err := c.Fork(ctx, s.ID, f)
+			if err != nil {
+				return err
+			}
+			return p.print(made, func() string { return string(made.ID) + "\n" })
+		}),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&at, "at", "", "the last `entry` that is taken along (default HEAD)")
+	flags.StringVar(&f.Title, "title", "", "what the new session is called: a `title`")
+	flags.StringVar(&f.Key, "key", "", "point this `key` at the new session")
+	return cmd
+}
+
+func (p *program) rewindCommand() *cobra.Command {
+	var m wire.Move
+	var plan bool
+	cmd := &cobra.Command{
+		Use:     "rewind SESSION [ENTRY]",
+		GroupID: "sessions",
+		Short:   "Let a session go on from an earlier entry, or a later one",
+		Long: `Let a session go on from another entry: the next message follows that one. Without an
+entry it goes back one turn, or as many as -n says. What is left stays in the log, on a
+branch of its own, and can be gone back to.
+
+` + sessionHelp + "\n\n" + entryHelp,
+		Example: "  firn rewind - -n 2\n  firn rewind 0198c5a2 before-the-mess", Args: args(1, 2, "a session and perhaps an entry"), ValidArgsFunction: p.completeSession(false),
+	}
+	cmd.Flags().IntVarP(&m.Back, "turns", "n", 0, "go back `N` turns")
+	cmd.Flags().BoolVar(&m.Summary, "summary", false, "sum up the branch that is left, for the model")
+	cmd.Flags().BoolVar(&plan, "plan", false, "only say where it would go")
+	cmd.RunE = p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
+		switch {
+		case len(args) == 2 && m.Back != 0:
+			return usage(cmd, "firn rewind goes to an entry or back some turns, not both")
+		case m.Back < 0:
+			return usage(cmd, "firn rewind cannot go back %d turns", m.Back)
+		case len(args) == 2:
+			m.To = firn.EntryID(args[1])
+		case m.Back == 0:
+			m.Back = 1
+		}
+		return p.rewind(ctx, c, args[0], m, plan)
+	})
+	return cmd
+}
+
+// rewind moves the head of a session.
+func (p *program) rewind(ctx context.Context, c *client.Client, ref string, m wire.Move, plan bool) error {
+	s, err := p.session(ctx, c, ref)
+	if err != nil {
+		return err
+	}
+	if plan {
+		to := string(m.To)
+		if to == "" {
+			to = fmt.Sprintf("HEAD~%d", m.Back)
+		}
+		n, err := p.node(ctx, c, s.ID, to)
+		if err != nil {
+			return err
+		}
+		return p.plan(s.ID, "rewind", fmt.Sprintf("would go on from #%d %s: %s", n.N, whoOf(n), prose.OneLine(n.Preview, 60)))
+	}
+	moved, err := c.Rewind(ctx, s.ID, m)
+	if err != nil {
+		return err
+	}
+	return p.print(moved, func() string { return rewindText(s, moved) })
+}
+
+func rewindText(s wire.Session, m wire.Moved) string {
+	short := prose.Short(s.ID)
+	text := fmt.Sprintf("%s%s goes on from %s · %s left on a branch · 0 bytes removed\n", short, quotedName(s.Title), toText(m.To), prose.Count(m.Left, "entry", "entries"))
+	if m.Text != "" {
+		text += fmt.Sprintf("you had said: %s\n", prose.OneLine(m.Text, 100))
+	}
+	if m.From != "" {
+		text += fmt.Sprintf("undo: firn rewind %s %s\n", short, m.From)
+	}
+	return text
+}
+
+func toText(to firn.EntryID) string {
+	if to == "" || to == firn.Root {
+		return "before everything"
+	}
+	return string(to)
+}
+
+func (p *program) labelCommand() *cobra.Command {
+	var remove bool
+	cmd := &cobra.Command{
+		Use:     "label SESSION ENTRY NAME",
+		GroupID: "sessions",
+		Short:   "Give an entry a name, by which it can be found again",
+		Long: `Give an entry a name. Where an entry is wanted the name will do. An entry that is named
+pin is kept in every summary, word for word.
+
+` + sessionHelp + "\n\n" + entryHelp,
+		Example: "  firn label - HEAD before-the-mess\n  firn label - before-the-mess --remove", Args: args(2, 3, "a session, an entry and a name"), ValidArgsFunction: p.completeSession(false),
+	}
+	cmd.Flags().BoolVar(&remove, "remove", false, "take the name away")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if remove == (len(args) == 3) {
+			return usage(cmd, "firn label takes a session, an entry and either a name or --remove")
+		}
+		return p.with(changing, p.label)(cmd, args)
+	}
+	return cmd
+}
+
+// label names an entry, or takes its name away if none is given.
+func (p *program) label(ctx context.Context, c *client.Client, args []string) error {
+	s, err := p.session(ctx, c, args[0])
+	if err != nil {
+		return err
+	}
+	l := wire.Label{Entry: args[1]}
+	if len(args) == 3 {
+		l.Name = args[2]
+	}
+	done, err := c.Label(ctx, s.ID, l)
+	if err != nil {
+		return err
+	}
+	return p.print(done, func() string {
+		if l.Name == "" {
+			return fmt.Sprintf("%s has no label any more\n", prose.Clean(l.Entry))
+		}
+		return fmt.Sprintf("%s is %s now\n", prose.Clean(l.Entry), prose.Clean(l.Name))
+	})
+}
+
+func (p *program) renameCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "rename SESSION TITLE",
+		GroupID: "sessions",
+		Short:   "Give a session a title",
+		Long:    "Give a session a title. One that you gave is never replaced by an automatic one.\n\n" + sessionHelp,
+		Example: "  firn rename - 'a trip to Oslo'", Args: args(2, 2, "a session and a title"), ValidArgsFunction: p.completeSession(false),
+		RunE: p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
+			s, err := p.session(ctx, c, args[0])
+			if err != nil {
+				return err
+			}
+			now, err := c.Patch(ctx, s.ID, wire.Patch{Title: &args[1]})
+			if err != nil {
+				return err
+			}
+			return p.print(now, func() string { return fmt.Sprintf("%s is%s now\n", prose.Short(now.ID), quotedName(now.Title)) })
+		}),
+	}
+}

@@ -1,0 +1,195 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"firn"
+	"firn/client"
+	"firn/internal/config"
+)
+
+// Opening says what a gateway in this process is made for.
+type Opening struct {
+	Home string
+	// Settings are what firn.toml, the environment and flags say.
+	Settings *config.Settings
+	// Looks says that the command changes nothing. Then a home that is not there
+	// is not made.
+	Looks bool
+	// Agent must be there, even if no setting names it. Model, if it is named,
+	// must be one that can be asked.
+	Agent, Model string
+	// Tools replaces what the settings say of tools; nil leaves it at that.
+	Tools *Tools
+	// Watched says that somebody watches the answers come.
+	Watched bool
+	// Report is told of everything that was out of order.
+	Report func(message string)
+}
+
+// Tools is what the tools of agents may touch.
+type Tools struct {
+	// Workspace is the directory that they see, Write whether they may write
+	// there, Shell whether commands may be run. None leaves out all tools.
+	Workspace          string
+	Write, Shell, None bool
+}
+
+// Opened is a gateway in this process.
+type Opened struct {
+	Transport http.RoundTripper
+	// Remember notes something for an agent, and says what it did.
+	Remember func(ctx context.Context, agent, text string) (string, error)
+	// Close lets it go.
+	Close func(ctx context.Context) error
+}
+
+// purpose is what a command wants of the gateway.
+type purpose int
+
+const (
+	// looking changes nothing.
+	looking purpose = iota
+	// changing may.
+	changing
+)
+
+// closing is how long a gateway in this process may take to end.
+const closing = 5 * time.Second
+
+// with makes a command of a function that talks to the gateway.
+func (p *program) with(why purpose, do func(ctx context.Context, c *client.Client, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) (err error) {
+		c, release, err := p.connect(cmd.Context(), Opening{Looks: why == looking})
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, release()) }()
+		return do(cmd.Context(), c, args)
+	}
+}
+
+// connect finds the gateway: the one that is named, or that serves the home, or
+// else one in this process. Release gives it back.
+func (p *program) connect(ctx context.Context, o Opening) (c *client.Client, release func() error, err error) {
+	settings, err := p.settings()
+	if err != nil {
+		return nil, nil, err
+	}
+	o.Settings, o.Home = settings, settings.Home
+	if address := settings.Client.Gateway; address != "" {
+		c, err := p.dial(address, settings)
+		return c, closer(c), err
+	}
+	if address, ok := client.Find(ctx, o.Home, nil); ok {
+		c, err := p.dial(address, settings)
+		return c, closer(c), err
+	}
+	return p.inProcess(ctx, o)
+}
+
+// dial makes a client of a gateway elsewhere. Over a socket we are the owner,
+// and a token could only make less of us.
+func (p *program) dial(address string, s *config.Settings) (*client.Client, error) {
+	if strings.HasPrefix(address, "unix:") {
+		return client.New(client.Options{Address: address, UserAgent: "firn-cli"})
+	}
+	token, err := config.Secret(s.Client.TokenEnv, s.Client.TokenFile, p.env)
+	if err != nil {
+		return nil, err
+	}
+	return client.New(client.Options{Address: address, Token: token, UserAgent: "firn-cli"})
+}
+
+func closer(c *client.Client) func() error {
+	if c == nil {
+		return func() error { return nil }
+	}
+	return c.Close
+}
+
+// inProcess makes a gateway in this process. One that began to serve the home
+// just now is used instead.
+func (p *program) inProcess(ctx context.Context, o Opening) (*client.Client, func() error, error) {
+	if p.open == nil {
+		return nil, nil, fmt.Errorf("find a gateway: none is running, and none can be made here: %w", firn.ErrUnsupported)
+	}
+	if o.Report == nil {
+		o.Report = func(message string) { fmt.Fprintf(p.stderr, "note: %s\n", message) }
+	}
+	opened, err := p.open(ctx, o)
+	if errors.Is(err, firn.ErrLocked) {
+		c, err := p.await(ctx, o, err)
+		return c, closer(c), err
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	p.remember = opened.Remember
+	c, err := client.New(client.Options{Transport: opened.Transport, UserAgent: "firn-cli"})
+	release := func() error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
+		defer cancel()
+		return opened.Close(ctx)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, release())
+	}
+	return c, release, nil
+}
+
+// starting is how long a gateway may take from taking a home to answering.
+const starting = 5 * time.Second
+
+// await waits for a gateway that holds the home and does not answer yet.
+func (p *program) await(ctx context.Context, o Opening, held error) (*client.Client, error) {
+	deadline := time.NewTimer(starting)
+	defer deadline.Stop()
+	tick := time.NewTicker(starting / 50)
+	defer tick.Stop()
+	for {
+		if address, ok := client.Find(ctx, o.Home, nil); ok {
+			return p.dial(address, o.Settings)
+		}
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			return nil, &client.Unreachable{Address: o.Home, Doing: "find the gateway that serves this home", Err: held, Hint: "it holds the home and does not answer; firn stop, or end it by hand"}
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// settings reads the settings, with the flags that are settings.
+func (p *program) settings() (*config.Settings, error) { return p.settingsWith(nil) }
+
+// settingsWith reads the settings with more flags that are settings.
+func (p *program) settingsWith(set map[string]string) (*config.Settings, error) {
+	home, err := p.homeDir()
+	if err != nil {
+		return nil, err
+	}
+	if home, err = filepath.Abs(home); err != nil {
+		return nil, fmt.Errorf("find the home %s: %w", home, err)
+	}
+	flags := map[string]string{"home": home}
+	if p.address != "" {
+		flags["client.gateway"] = p.address
+	}
+	maps.Copy(flags, set)
+	s, err := config.Open("", p.environ, flags)
+	if err != nil {
+		return nil, &hinted{err, "firn config check tells all that is wrong"}
+	}
+	return s, nil
+}

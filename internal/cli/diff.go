@@ -1,0 +1,152 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"firn"
+	"firn/client"
+	"firn/internal/prose"
+	"firn/wire"
+)
+
+// difference is how two branches differ: what both have, and what only one
+// has, each oldest first.
+type difference struct {
+	Left   side `json:"left"`
+	Right  side `json:"right"`
+	Common int  `json:"common"`
+	// Parted is the last entry that both have; empty if there is none.
+	Parted firn.EntryID `json:"parted,omitempty"`
+}
+
+// side is one of the two.
+type side struct {
+	Session firn.ID      `json:"session"`
+	Entry   firn.EntryID `json:"entry"`
+	Only    []wire.Node  `json:"only"`
+}
+
+func (p *program) diffCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "diff SESSION ENTRY [ENTRY] | SESSION SESSION",
+		GroupID: "sessions",
+		Short:   "Show in what two branches differ",
+		Long: `Show in what two branches of a session differ: the ones that lead to two entries, or to
+an entry and the head. With two sessions it is their branches, as when one was forked
+from the other. What only the first has is marked -, what only the second has +.
+
+` + sessionHelp + "\n\n" + entryHelp,
+		Example: "  firn diff - '#12'\n  firn diff 0198c5a2 before-the-mess HEAD\n  firn diff 0198c5a2 0198c5b7", Args: args(2, 3, "a session and two entries, or two sessions"), ValidArgsFunction: p.completeSession(false),
+		RunE: p.with(looking, func(ctx context.Context, c *client.Client, args []string) error {
+			d, err := p.differ(ctx, c, args)
+			if err != nil {
+				return err
+			}
+			return p.print(d, func() string { return diffText(d) })
+		}),
+	}
+}
+
+// differ compares what the arguments name.
+func (p *program) differ(ctx context.Context, c *client.Client, args []string) (difference, error) {
+	s, err := p.session(ctx, c, args[0])
+	if err != nil {
+		return difference{}, err
+	}
+	tree, err := wholeTree(ctx, c, s.ID)
+	if err != nil {
+		return difference{}, err
+	}
+	if len(args) == 2 {
+		if other, err := p.session(ctx, c, args[1]); err == nil {
+			second, err := wholeTree(ctx, c, other.ID)
+			if err != nil {
+				return difference{}, err
+			}
+			return compare(tree.path(tree.head), second.path(second.head), s.ID, other.ID), nil
+		}
+		args = append(args, "HEAD")
+	}
+	var paths [2][]wire.Node
+	for i, ref := range args[1:] {
+		n, err := p.node(ctx, c, s.ID, ref)
+		if err != nil {
+			return difference{}, err
+		}
+		paths[i] = tree.path(n.ID)
+	}
+	return compare(paths[0], paths[1], s.ID, s.ID), nil
+}
+
+// shape is the whole tree of a session.
+type shape struct {
+	nodes map[firn.EntryID]wire.Node
+	head  firn.EntryID
+}
+
+func wholeTree(ctx context.Context, c *client.Client, id firn.ID) (shape, error) {
+	s := shape{nodes: make(map[firn.EntryID]wire.Node)}
+	for n, err := range nodes(ctx, c, id, func(t wire.Tree) { s.head = t.Head }) {
+		if err != nil {
+			return s, err
+		}
+		s.nodes[n.ID] = n
+	}
+	return s, nil
+}
+
+// path is what leads to an entry, oldest first.
+func (s shape) path(to firn.EntryID) []wire.Node {
+	var path []wire.Node
+	for len(path) < len(s.nodes) {
+		n, ok := s.nodes[to]
+		if !ok {
+			break
+		}
+		path = append(path, n)
+		to = n.Parent
+	}
+	slices.Reverse(path)
+	return path
+}
+
+// compare finds where two paths part.
+func compare(a, b []wire.Node, left, right firn.ID) difference {
+	d := difference{Left: side{Session: left}, Right: side{Session: right}}
+	for d.Common < min(len(a), len(b)) && a[d.Common].ID == b[d.Common].ID {
+		d.Parted = a[d.Common].ID
+		d.Common++
+	}
+	for i, path := range [][]wire.Node{a, b} {
+		one := []*side{&d.Left, &d.Right}[i]
+		one.Only = append([]wire.Node{}, path[d.Common:]...)
+		if len(path) > 0 {
+			one.Entry = path[len(path)-1].ID
+		}
+	}
+	return d
+}
+
+// diffText is a difference as people read it. What says nothing is left out.
+func diffText(d difference) string {
+	lines := []string{fmt.Sprintf("%s in common", prose.Count(d.Common, "entry", "entries"))}
+	for _, s := range []struct {
+		mark string
+		side side
+	}{{"-", d.Left}, {"+", d.Right}} {
+		for _, n := range s.side.Only {
+			if speaks(n) {
+				lines = append(lines, fmt.Sprintf("%s #%d  %s  %s", s.mark, n.N, whoOf(n), prose.OneLine(n.Preview, 90)))
+			}
+		}
+	}
+	if len(d.Left.Only)+len(d.Right.Only) == 0 {
+		lines = append(lines, "no difference")
+	}
+	return strings.Join(lines, "\n") + "\n"
+}

@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"firn/client"
+	"firn/internal/prose"
+	"firn/wire"
+)
+
+// keyHelp says what a key is.
+const keyHelp = `A key, agent:<agent>:…, names a conversation for ever and points at its current session.`
+
+func (p *program) keysCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "keys",
+		GroupID: "gateway",
+		Short:   "Keys, and the sessions they point at",
+		Long:    keyHelp,
+		Args:    cobra.ArbitraryArgs,
+		RunE:    p.unknown,
+	}
+	cmd.AddCommand(p.keysLsCommand(), p.keysShowCommand(), p.keysSetCommand(), p.keysResetCommand(), p.keysPreviousCommand())
+	return cmd
+}
+
+func (p *program) keysLsCommand() *cobra.Command {
+	var agent string
+	count := bound(listBound)
+	cmd := &cobra.Command{
+		Use: "ls", Aliases: []string{"list"}, Short: "List keys, those used last first", Args: none,
+		RunE: p.with(looking, func(ctx context.Context, c *client.Client, _ []string) error {
+			keys, err := c.Keys(ctx, agent)
+			if err != nil {
+				return err
+			}
+			page := wire.Page[wire.Key]{Items: append([]wire.Key{}, keys...), Total: len(keys)}
+			if count > 0 && len(page.Items) > int(count) {
+				page.Items = page.Items[:count]
+			}
+			return p.print(page, func() string { return p.keysText(page) })
+		}),
+	}
+	cmd.Flags().StringVarP(&agent, "agent", "a", "", "only those of this `agent`")
+	cmd.Flags().VarP(&count, "number", "n", "list at most `N`, or all")
+	return cmd
+}
+
+func (p *program) keysText(page wire.Page[wire.Key]) string {
+	if page.Total == 0 {
+		return "no keys\n"
+	}
+	rows := [][]string{{"KEY", "SESSION", "KIND", "RESET", "UPDATED"}}
+	for _, k := range page.Items {
+		session := prose.Short(k.Session)
+		if session == "" {
+			session = "–"
+		}
+		rows = append(rows, []string{prose.OneLine(k.Key, 48), session, prose.Clean(k.Kind), prose.OneLine(k.Reset, 32), prose.Ago(k.Updated, p.now())})
+	}
+	lines := prose.Table(rows)
+	if n := len(page.Items); n < page.Total {
+		lines = append(lines, fmt.Sprintf("%s of %s shown (-n all)", prose.Grouped(int64(n)), prose.Grouped(int64(page.Total))))
+	} else {
+		lines = append(lines, prose.Plural(n, "key"))
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+func (p *program) keysShowCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "show KEY", Short: "Tell where a key points, and every session it had", Long: keyHelp, Args: args(1, 1, "one key"),
+		RunE: p.with(looking, func(ctx context.Context, c *client.Client, args []string) error {
+			k, err := c.Key(ctx, keyOf(args[0]))
+			if err != nil {
+				return err
+			}
+			return p.print(k, func() string { return p.keyText(k) })
+		}),
+	}
+}
+
+// keyOf takes off the @ that people may write before a key.
+func keyOf(arg string) string { return strings.TrimPrefix(arg, "@") }
+
+func (p *program) keyText(k wire.Key) string {
+	session := string(k.Session)
+	if session == "" {
+		session = "none"
+	}
+	rows := [][]string{{"key", prose.Clean(k.Key)}, {"agent", prose.Clean(k.Agent)}, {"kind", strings.TrimSpace(prose.Clean(k.Kind + " " + k.ChatType))}, {"session", session}, {"reset", prose.Clean(k.Reset)}}
+	lines := prose.Table(rows)
+	rows = nil
+	for _, s := range k.History {
+		mark := "  "
+		if s.Current || s.ID == k.Session {
+			mark = "● "
+		}
+		rows = append(rows, []string{mark + string(s.ID), prose.OneLine(nameOf(s), 40), prose.Size(s.Bytes), prose.Ago(s.Updated, p.now())})
+	}
+	return strings.Join(append(lines, prose.Table(rows)...), "\n") + "\n"
+}
+
+func (p *program) keysSetCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "set KEY SESSION", Short: "Point a key at a session", Long: keyHelp + "\n\n" + sessionHelp, Args: args(2, 2, "a key and a session"),
+		RunE: p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
+			s, err := p.session(ctx, c, args[1])
+			if err != nil {
+				return err
+			}
+			k, err := c.PointKey(ctx, keyOf(args[0]), s.ID)
+			if err != nil {
+				return err
+			}
+			return p.print(k, func() string {
+				return fmt.Sprintf("%s points at %s%s\n", prose.Clean(k.Key), prose.Short(k.Session), quotedName(s.Title))
+			})
+		}),
+	}
+}
+
+func (p *program) keysResetCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "reset KEY", Short: "Begin a new session for a key; the old one is kept", Long: keyHelp, Args: args(1, 1, "one key"),
+		RunE: p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
+			r, err := c.ResetKey(ctx, keyOf(args[0]))
+			if err != nil {
+				return err
+			}
+			return p.print(r, func() string {
+				return fmt.Sprintf("%s points at the new session %s · 0 bytes removed\nundo: firn keys previous %s\n", prose.Clean(r.Key), prose.Short(r.Session), prose.Clean(r.Key))
+			})
+		}),
+	}
+}
+
+func (p *program) keysPreviousCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "previous KEY", Aliases: []string{"continue-previous"}, Short: "Undo a reset: the key points at the session before", Long: keyHelp, Args: args(1, 1, "one key"),
+		RunE: p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
+			k, err := c.ContinuePrevious(ctx, keyOf(args[0]))
+			if err != nil {
+				return err
+			}
+			return p.print(k, func() string {
+				return fmt.Sprintf("%s points at %s again\n", prose.Clean(k.Key), prose.Short(k.Session))
+			})
+		}),
+	}
+}

@@ -1,0 +1,221 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"firn"
+	"firn/client"
+	"firn/internal/prose"
+	"firn/wire"
+)
+
+// listBound is how many things a list shows unless more are asked for.
+const listBound = 100
+
+func (p *program) lsCommand() *cobra.Command {
+	var q client.Query
+	count := bound(listBound)
+	cmd := &cobra.Command{
+		Use:     "ls",
+		Aliases: []string{"list"},
+		GroupID: "sessions",
+		Short:   "List sessions, those in which something was said last first",
+		Long: `List sessions, those in which something was said last first.
+
+Shown are how often the user spoke, how full the model's window is, and what was used
+in all. An estimate is marked ~, a session in which a turn runs ●, compactions ◆.
+Sessions that are archived or hidden are listed only if they are asked for.`,
+		Example: "  firn ls -n 3\n  firn ls --agent main --text trip\n  firn ls --json | jq -r '.items[].id'",
+		Args:    none,
+		RunE: p.with(looking, func(ctx context.Context, c *client.Client, _ []string) error {
+			return p.ls(ctx, c, q, int(count))
+		}),
+	}
+	flags := cmd.Flags()
+	flags.VarP(&count, "number", "n", "list at most `N`, or all")
+	flags.StringVarP(&q.Agent, "agent", "a", "", "only those of this `agent`")
+	flags.StringVar(&q.Key, "key", "", "only those of this `key`")
+	flags.StringVar(&q.Text, "text", "", "only those with this `text` in the title or what was said first")
+	flags.BoolVar(&q.Archived, "archived", false, "those that are archived")
+	flags.BoolVar(&q.Hidden, "hidden", false, "those that are hidden")
+	flags.BoolVar(&q.Live, "live", false, "only those in which a turn runs")
+	return cmd
+}
+
+// ls lists sessions.
+func (p *program) ls(ctx context.Context, c *client.Client, q client.Query, most int) error {
+	page, err := collect(c.SessionsPage, ctx, q, most)
+	if err != nil {
+		return err
+	}
+	if p.json {
+		return p.print(page, nil)
+	}
+	if len(page.Items) <= listBound {
+		p.addStates(ctx, c, page.Items)
+	}
+	return p.print(page, func() string { return p.lsText(page, most) })
+}
+
+// collect gathers pages of sessions until there are so many; zero is all.
+func collect(fetch func(context.Context, client.Query) (wire.Page[wire.Session], error), ctx context.Context, q client.Query, most int) (wire.Page[wire.Session], error) {
+	all := wire.Page[wire.Session]{Items: []wire.Session{}, Total: -1}
+	for {
+		q.Limit = 0
+		if most > 0 {
+			q.Limit = most - len(all.Items)
+		}
+		page, err := fetch(ctx, q)
+		if err != nil {
+			return all, err
+		}
+		all.Items = append(all.Items, page.Items...)
+		all.Cursor, all.Total = page.Cursor, max(all.Total, page.Total)
+		if page.Cursor == "" || page.Cursor == q.Cursor || most > 0 && len(all.Items) >= most {
+			return all, nil
+		}
+		q.Cursor = page.Cursor
+	}
+}
+
+// askers is how many sessions are asked for their state at a time.
+const askers = 8
+
+// addStates asks for the states of sessions, which a list does not tell. One
+// that cannot be had is left out.
+func (p *program) addStates(ctx context.Context, c *client.Client, sessions []wire.Session) {
+	var wait sync.WaitGroup
+	next := make(chan int)
+	for range min(askers, len(sessions)) {
+		wait.Go(func() {
+			for i := range next {
+				if sessions[i].State != nil {
+					continue
+				}
+				if s, err := c.Session(ctx, string(sessions[i].ID)); err == nil {
+					sessions[i].State = s.State
+				}
+			}
+		})
+	}
+	for i := range sessions {
+		next <- i
+	}
+	close(next)
+	wait.Wait()
+}
+
+// lsText is a list of sessions as people read it.
+func (p *program) lsText(page wire.Page[wire.Session], most int) string {
+	if len(page.Items) == 0 {
+		return "no sessions\n"
+	}
+	ids := make([]firn.ID, len(page.Items))
+	for i, s := range page.Items {
+		ids[i] = s.ID
+	}
+	rows := [][]string{{"  ID", "TITLE", "AGENT", "KEY", "TURNS", "WINDOW", "TOKENS", "SIZE", "UPDATED", ""}}
+	for _, s := range page.Items {
+		rows = append(rows, p.lsRow(s, ids))
+	}
+	lines := prose.Columns(rows, "llllrrrrll")
+	lines = append(lines, shown(len(page.Items), page.Total, page.Cursor != "", most)+" · ● live · ◆ compactions · ~ estimated")
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// lsRow is one line of the list.
+func (p *program) lsRow(s wire.Session, ids []firn.ID) []string {
+	mark := "  "
+	if s.Live {
+		mark = "● "
+	}
+	turns, window, tokens, compactions := "–", "–", "–", ""
+	if st := s.State; st != nil {
+		turns, window = prose.Grouped(int64(st.Turns)), usageText(st.Window)
+		tokens = prose.Thousands(st.Counters.Input + st.Counters.Output + st.Counters.CacheRead + st.Counters.CacheWrite)
+		if st.Compactions > 0 {
+			compactions = "◆" + strconv.Itoa(st.Compactions)
+		}
+	}
+	size := prose.Size(s.Bytes)
+	if s.Parts > 1 {
+		size += fmt.Sprintf(" in %d", s.Parts)
+	}
+	return []string{
+		mark + prose.Shortest(s.ID, ids), prose.OneLine(nameOf(s), 32), prose.OneLine(s.Agent, 12), p.place(s),
+		turns, window, tokens, size, prose.Ago(s.Updated, p.now()), compactions,
+	}
+}
+
+// usageText is how full a window is, in percent.
+func usageText(u wire.Usage) string {
+	if u.Window <= 0 {
+		return "–"
+	}
+	return about(u.Estimated) + prose.Percent(u.Tokens, u.Window)
+}
+
+// about marks an estimate.
+func about(estimated bool) string {
+	if estimated {
+		return "~"
+	}
+	return ""
+}
+
+// place is where a session belongs: its key, or the directory it was begun in.
+func (p *program) place(s wire.Session) string {
+	place := strings.TrimPrefix(s.Key, "agent:")
+	if place == "" {
+		place = s.CWD
+		if home := p.env("HOME"); home != "" && (place == home || strings.HasPrefix(place, home+"/")) {
+			place = "~" + place[len(home):]
+		}
+	}
+	return prose.OneLine(place, 28)
+}
+
+// shown says how much of a list is shown.
+func shown(n, total int, more bool, most int) string {
+	switch {
+	case !more:
+		return prose.Plural(n, "session")
+	case total > n:
+		return fmt.Sprintf("%s of %s shown (-n all)", prose.Grouped(int64(n)), prose.Grouped(int64(total)))
+	}
+	return fmt.Sprintf("the latest %s; there are more (-n all)", prose.Grouped(int64(n)))
+}
+
+// bound is a flag: a number, or all, which is zero.
+type bound int
+
+// String spells the number.
+func (b *bound) String() string {
+	if *b == 0 {
+		return "all"
+	}
+	return strconv.Itoa(int(*b))
+}
+
+// Set reads it.
+func (b *bound) Set(text string) error {
+	if text == "all" {
+		*b = 0
+		return nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return fmt.Errorf("want a number from 1 on, or all")
+	}
+	*b = bound(n)
+	return nil
+}
+
+// Type names it.
+func (b *bound) Type() string { return "number" }

@@ -1,0 +1,269 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"firn"
+	"firn/client"
+	"firn/internal/prose"
+	"firn/wire"
+)
+
+func (p *program) archiveCommand() *cobra.Command {
+	var undo, plan bool
+	cmd := &cobra.Command{
+		Use:     "archive SESSION…",
+		GroupID: "sessions",
+		Short:   "Put sessions out of the list",
+		Long:    "Put sessions out of the list, or with --undo back into it. They can be read and talked in as before.\n\n" + sessionHelp,
+		Example: "  firn archive 0198c5a2\n  firn archive --undo 0198c5a2", Args: args(1, -1, "one session or more"), ValidArgsFunction: p.completeSession(true),
+		RunE: p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
+			return p.each(args, func(ref string) error { return p.archive(ctx, c, ref, !undo, plan) })
+		}),
+	}
+	cmd.Flags().BoolVar(&undo, "undo", false, "put them back into the list")
+	cmd.Flags().BoolVar(&plan, "plan", false, "only say what would be done")
+	return cmd
+}
+
+// archive archives a session, or takes that back.
+func (p *program) archive(ctx context.Context, c *client.Client, ref string, archived, plan bool) error {
+	s, err := p.session(ctx, c, ref)
+	if err != nil {
+		return err
+	}
+	word, undo := "archived", "firn archive --undo "
+	if !archived {
+		word, undo = "back in the list", "firn archive "
+	}
+	if plan {
+		return p.plan(s.ID, "archive", fmt.Sprintf("would be %s: %s%s", word, prose.Short(s.ID), quotedName(s.Title)))
+	}
+	now, err := c.Patch(ctx, s.ID, wire.Patch{Archived: &archived})
+	if err != nil {
+		return err
+	}
+	return p.print(now, func() string {
+		return fmt.Sprintf("%s %s%s · 0 bytes removed\nundo: %s%s\n", word, prose.Short(s.ID), quotedName(s.Title), undo, prose.Short(s.ID))
+	})
+}
+
+func (p *program) rmCommand() *cobra.Command {
+	var q wire.Remove
+	var entry string
+	var plan bool
+	cmd := &cobra.Command{
+		Use:     "rm SESSION…",
+		Aliases: []string{"remove", "delete"},
+		GroupID: "sessions",
+		Short:   "Hide sessions, or an entry of one; nothing is erased",
+		Long: `Hide sessions: they are not listed any more, and no byte of them is removed. With --bin
+their files are moved to the bin of the home. With --entry only an entry of the session
+is hidden: the model does not see it any more. firn restore undoes all of it; the only
+command that erases is firn purge.
+
+` + sessionHelp + "\n\n" + entryHelp,
+		Example: "  firn rm 0198c5a2\n  firn rm - --entry '#220'", Args: args(1, -1, "one session or more"), ValidArgsFunction: p.completeSession(true),
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&q.Bin, "bin", false, "move its files to the bin")
+	flags.StringVar(&q.Reason, "reason", "", "`why`, for the record")
+	flags.StringVar(&entry, "entry", "", "hide only this `entry`")
+	flags.BoolVar(&plan, "plan", false, "only say what would be done")
+	cmd.RunE = p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
+		if entry != "" {
+			if len(args) > 1 || q.Bin {
+				return usage(cmd, "--entry hides an entry of one session, which is not moved to the bin")
+			}
+			return p.hide(ctx, c, args[0], wire.Hide{Entry: entry, Reason: q.Reason}, plan)
+		}
+		return p.each(args, func(ref string) error { return p.rm(ctx, c, ref, q, plan) })
+	})
+	return cmd
+}
+
+// rm puts a session away.
+func (p *program) rm(ctx context.Context, c *client.Client, ref string, q wire.Remove, plan bool) error {
+	s, err := p.session(ctx, c, ref)
+	if err != nil {
+		return err
+	}
+	word := "hidden"
+	if q.Bin {
+		word = "moved to the bin"
+	}
+	if plan {
+		return p.plan(s.ID, "rm", fmt.Sprintf("would be %s: %s%s, %s in %s", word, prose.Short(s.ID), quotedName(s.Title), prose.Size(s.Bytes), prose.Plural(s.Parts, "part")))
+	}
+	done, err := c.Remove(ctx, s.ID, q)
+	if err != nil {
+		return err
+	}
+	return p.print(done, func() string {
+		text := fmt.Sprintf("%s %s%s%s · %s removed\n", word, prose.Short(s.ID), quotedName(done.Title), partsOf(done), prose.Count(int(done.BytesRemoved), "byte", "bytes"))
+		return text + "undo: firn restore " + prose.Short(s.ID) + "\n"
+	})
+}
+
+// partsOf names the files of a session that has several.
+func partsOf(r wire.Removed) string {
+	if r.Parts < 2 {
+		return ""
+	}
+	names := make([]string, len(r.Files))
+	for i, f := range r.Files {
+		names[i] = prose.Clean(filepath.Base(f))
+	}
+	return fmt.Sprintf(" · %d parts, %s: %s", r.Parts, prose.Size(r.Bytes), strings.Join(names, ", "))
+}
+
+// hide hides an entry.
+func (p *program) hide(ctx context.Context, c *client.Client, ref string, h wire.Hide, plan bool) error {
+	s, err := p.session(ctx, c, ref)
+	if err != nil {
+		return err
+	}
+	n, err := p.node(ctx, c, s.ID, h.Entry)
+	if err != nil {
+		return err
+	}
+	what := fmt.Sprintf("#%d %s: %s", n.N, whoOf(n), prose.OneLine(n.Preview, 60))
+	if plan {
+		return p.plan(s.ID, "rm", "would hide "+what)
+	}
+	h.Entry = string(n.ID)
+	done, err := c.Hide(ctx, s.ID, h)
+	if err != nil {
+		return err
+	}
+	return p.print(done, func() string {
+		return fmt.Sprintf("hidden %s · 0 bytes removed\nundo: firn restore %s '#%d'\n", what, prose.Short(s.ID), n.N)
+	})
+}
+
+func (p *program) restoreCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "restore SESSION [ENTRY]",
+		GroupID: "sessions",
+		Short:   "Undo firn rm: bring back a session, or an entry of one",
+		Long:    "Bring back a session that was hidden or moved to the bin, or an entry that was hidden.\n\n" + sessionHelp + "\nOne in the bin is named by its whole id.\n\n" + entryHelp,
+		Example: "  firn restore 0198c5a2\n  firn restore - '#220'", Args: args(1, 2, "a session and perhaps an entry"), ValidArgsFunction: p.completeSession(false),
+		RunE: p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
+			id, err := p.putAway(ctx, c, args[0])
+			if err != nil {
+				return err
+			}
+			if len(args) == 2 {
+				return p.showAgain(ctx, c, id, args[1])
+			}
+			s, err := c.Restore(ctx, id)
+			if err != nil {
+				return err
+			}
+			return p.print(s, func() string {
+				return fmt.Sprintf("restored %s%s\nundo: firn rm %s\n", prose.Short(s.ID), quotedName(s.Title), prose.Short(s.ID))
+			})
+		}),
+	}
+}
+
+// putAway finds a session that may be in the bin, where it has only its id.
+func (p *program) putAway(ctx context.Context, c *client.Client, ref string) (firn.ID, error) {
+	s, err := p.session(ctx, c, ref)
+	if errors.Is(err, firn.ErrNotFound) && firn.ID(ref).Check() == nil && !strings.ContainsAny(ref, " @") {
+		return firn.ID(ref), nil
+	}
+	return s.ID, err
+}
+
+// showAgain brings back an entry.
+func (p *program) showAgain(ctx context.Context, c *client.Client, id firn.ID, entry string) error {
+	done, err := c.Show(ctx, id, wire.Hide{Entry: entry})
+	if err != nil {
+		return err
+	}
+	return p.print(done, func() string {
+		return fmt.Sprintf("restored %s\nundo: firn rm %s --entry '%s'\n", prose.Clean(entry), prose.Short(id), prose.Clean(entry))
+	})
+}
+
+func (p *program) purgeCommand() *cobra.Command {
+	var e wire.Erase
+	var sure string
+	var plan bool
+	cmd := &cobra.Command{
+		Use:     "purge SESSION [ENTRY…]",
+		GroupID: "sessions",
+		Short:   "Erase a session, or entries of it, for good",
+		Long: `Erase a session, or some of its entries, for good. This is the one command that removes
+what was said; it cannot be undone. A receipt stays behind, which does not tell what was
+said. To show that it is meant, --sure repeats the whole id of the session.
+
+` + sessionHelp + "\n\n" + entryHelp,
+		Example: "  firn purge 0198c5a2 --plan\n  firn purge 0198c5a2 --sure 0198c5a2-5f6e-7abc-8def-0123456789ab", Args: args(1, -1, "a session, and perhaps entries"), ValidArgsFunction: p.completeSession(false),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&sure, "sure", "", "the whole `id` of the session: yes, it is meant")
+	flags.StringVar(&e.Reason, "reason", "", "`why`, for the receipt")
+	flags.BoolVar(&plan, "plan", false, "only say what would be erased")
+	cmd.RunE = p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
+		e.Sure = firn.ID(sure)
+		return p.purge(ctx, c, cmd, args, e, plan)
+	})
+	return cmd
+}
+
+// purge erases.
+func (p *program) purge(ctx context.Context, c *client.Client, cmd *cobra.Command, args []string, e wire.Erase, plan bool) error {
+	find := p.putAway
+	if plan { // what is in the bin cannot be looked at
+		find = func(ctx context.Context, c *client.Client, ref string) (firn.ID, error) {
+			s, err := p.session(ctx, c, ref)
+			return s.ID, err
+		}
+	}
+	id, err := find(ctx, c, args[0])
+	if err != nil {
+		return err
+	}
+	what := "session " + string(id)
+	for _, ref := range args[1:] {
+		n, err := p.node(ctx, c, id, ref)
+		if err != nil {
+			return err
+		}
+		e.Entries = append(e.Entries, n.ID)
+	}
+	if n := len(e.Entries); n > 0 {
+		what = fmt.Sprintf("%s of session %s", prose.Count(n, "entry", "entries"), id)
+	}
+	if plan {
+		return p.plan(id, "purge", "would erase "+what+" for good")
+	}
+	if e.Sure != id {
+		return usage(cmd, "%s would be erased for good; if that is meant, repeat its id: --sure %s", what, id)
+	}
+	receipt, err := c.Purge(ctx, id, e)
+	if err != nil {
+		return err
+	}
+	return p.print(receipt, func() string { return purgeText(what, receipt) })
+}
+
+func purgeText(what string, r wire.Receipt) string {
+	text := fmt.Sprintf("erased %s · %s removed from %s; this cannot be undone\n", what, prose.Count(int(r.Bytes), "byte", "bytes"), prose.Plural(len(r.Files), "file"))
+	if n := len(r.Forks); n > 0 {
+		ids := make([]string, n)
+		for i, id := range r.Forks {
+			ids[i] = string(id)
+		}
+		text += fmt.Sprintf("copies are left in sessions that were forked from it: %s\n", strings.Join(ids, ", "))
+	}
+	return text
+}

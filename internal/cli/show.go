@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"firn/client"
+	"firn/internal/prose"
+	"firn/wire"
+)
+
+func (p *program) showCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "show SESSION",
+		GroupID: "sessions",
+		Short:   "Tell all about a session",
+		Long:    "Tell all about a session: whose it is, who answers, how full the window is, where its files are.\n\n" + sessionHelp,
+		Example: "  firn show -\n  firn show @agent:main:main --json", Args: args(1, 1, "one session"), ValidArgsFunction: p.completeSession(false),
+		RunE: p.with(looking, func(ctx context.Context, c *client.Client, args []string) error {
+			s, err := p.session(ctx, c, args[0])
+			if err != nil {
+				return err
+			}
+			return p.print(s, func() string { return p.showText(s) })
+		}),
+	}
+}
+
+// showText is a session as people read it.
+func (p *program) showText(s wire.Session) string {
+	rows := [][]string{{"session", string(s.ID)}, {"title", prose.OneLine(nameOf(s), 100)}, {"agent", prose.Clean(s.Agent)}}
+	rows = append(rows, []string{"key", keyText(s)})
+	if s.CWD != "" {
+		rows = append(rows, []string{"begun in", prose.Clean(s.CWD)})
+	}
+	if s.Parent != "" {
+		rows = append(rows, []string{"forked from", prose.Clean(s.Parent)})
+	}
+	rows = append(rows, stateRows(s)...)
+	rows = append(rows,
+		[]string{"created", s.Created.Local().Format("2006-01-02 15:04")},
+		[]string{"updated", prose.Ago(s.Updated, p.now())},
+		[]string{"size", fmt.Sprintf("%s in %s, on disk up to %d", prose.Size(s.Bytes), prose.Plural(s.Parts, "part"), s.End)})
+	for i, f := range s.Files {
+		name := ""
+		if i == 0 {
+			name = "files"
+		}
+		rows = append(rows, []string{name, prose.Clean(f)})
+	}
+	if put := putAway(s); put != "" {
+		rows = append(rows, []string{"put away", put})
+	}
+	if s.Fault != "" {
+		rows = append(rows, []string{"fault", prose.OneLine(s.Fault, 200)})
+	}
+	return strings.Join(prose.Table(rows), "\n") + "\n"
+}
+
+func keyText(s wire.Session) string {
+	switch {
+	case s.Key == "":
+		return "none"
+	case s.Current:
+		return prose.Clean(s.Key)
+	}
+	return prose.Clean(s.Key) + ", which points elsewhere now"
+}
+
+// stateRows tell of the live part of a session.
+func stateRows(s wire.Session) [][]string {
+	st := s.State
+	if st == nil {
+		return nil
+	}
+	thinking := st.Thinking
+	if thinking == "" {
+		thinking = "off"
+	}
+	rows := [][]string{
+		{"model", prose.Clean(st.Provider+"/"+st.Model) + ", thinking " + prose.Clean(thinking)},
+		{"turns", fmt.Sprintf("%d, %s", st.Turns, prose.Plural(st.Compactions, "compaction"))},
+		{"window", about(st.Window.Estimated) + prose.Share(st.Window.Tokens, st.Window.Window)},
+		{"used", countersText(st.Counters)},
+		{"head", string(st.Head)},
+	}
+	if st.Send != "" || st.Verbose != "" {
+		rows = append(rows, []string{"toggles", strings.TrimSpace(toggle("send", st.Send) + toggle("verbose", st.Verbose))})
+	}
+	switch {
+	case s.Live:
+		rows = append(rows, []string{"running", fmt.Sprintf("a turn, %s wait", prose.Plural(s.Queued, "message"))})
+	case st.Interrupted:
+		rows = append(rows, []string{"interrupted", "the last turn did not end by itself"})
+	}
+	return rows
+}
+
+func toggle(name, value string) string {
+	if value == "" {
+		return ""
+	}
+	return name + " " + prose.Clean(value) + " "
+}
+
+// countersText is what was used.
+func countersText(c wire.Counters) string {
+	return fmt.Sprintf("%s in, %s out, $%.4f", prose.Thousands(c.Input+c.CacheRead+c.CacheWrite), prose.Thousands(c.Output), c.Cost)
+}
+
+func putAway(s wire.Session) string {
+	switch {
+	case s.Hidden:
+		return "hidden; firn restore " + prose.Short(s.ID)
+	case s.Archived:
+		return "archived; firn archive --undo " + prose.Short(s.ID)
+	}
+	return ""
+}

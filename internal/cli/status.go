@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"firn/client"
+	"firn/internal/prose"
+	"firn/wire"
+)
+
+func (p *program) statusCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "status",
+		GroupID: "gateway",
+		Short:   "Tell how things are: home, gateway, agents, latest sessions",
+		Example: "  firn status\n  firn status --json | jq .gateway", Args: none,
+		RunE: p.with(looking, func(ctx context.Context, c *client.Client, _ []string) error {
+			s, err := c.Status(ctx)
+			if err != nil {
+				return err
+			}
+			if s.Gateway == "" {
+				s.Gateway = c.Address()
+			}
+			if !p.json {
+				p.addStates(ctx, c, s.Recent)
+			}
+			return p.print(s, func() string { return p.statusText(s) })
+		}),
+	}
+}
+
+// statusText is the status as people read it.
+func (p *program) statusText(s wire.Status) string {
+	gateway := "none is running; commands work without one"
+	if s.Gateway != "in-process" {
+		gateway = fmt.Sprintf("%s, process %d, %s", s.Gateway, s.PID, upFor(p.now().Sub(s.Started)))
+	}
+	rows := [][]string{
+		{"version", prose.Clean(s.Version)}, {"home", prose.Clean(s.Home)}, {"store", prose.Clean(s.Store)}, {"gateway", prose.Clean(gateway)},
+		{"sessions", fmt.Sprintf("%s, %d running, %d waiting", prose.Grouped(int64(s.Sessions)), s.Running, s.Queued)},
+	}
+	for i, a := range s.Agents {
+		rows = append(rows, []string{first("agents", i), fmt.Sprintf("%s, %s, window %s%s", prose.Clean(a.ID), prose.Clean(a.Provider+"/"+a.Model), about(a.Assumed), prose.Thousands(a.Window))})
+	}
+	lines := prose.Table(rows)
+	if len(s.Recent) == 0 {
+		return strings.Join(lines, "\n") + "\n"
+	}
+	lines = append(lines, "latest")
+	rows = nil
+	for _, r := range s.Recent {
+		rows = append(rows, p.recentRow(r))
+	}
+	return strings.Join(append(lines, prose.Columns(rows, "lllrrr")...), "\n") + "\n"
+}
+
+func (p *program) recentRow(s wire.Session) []string {
+	mark, window, compactions := "  ", "–", ""
+	if s.Live {
+		mark = "● "
+	}
+	if st := s.State; st != nil {
+		window = about(st.Window.Estimated) + prose.Share(st.Window.Tokens, st.Window.Window)
+		compactions = prose.Plural(st.Compactions, "compaction")
+	}
+	return []string{mark + prose.Short(s.ID), prose.OneLine(nameOf(s), 32), p.place(s), window, compactions, prose.Ago(s.Updated, p.now())}
+}
+
+// upFor spells how long something has been up.
+func upFor(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return "up for less than a minute"
+	case d < time.Hour:
+		return fmt.Sprintf("up for %d min", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("up for %d h", int(d.Hours()))
+	}
+	return fmt.Sprintf("up for %d days", int(d.Hours()/24))
+}

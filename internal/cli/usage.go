@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"firn"
+	"firn/client"
+	"firn/internal/prose"
+	"firn/wire"
+)
+
+func (p *program) usageCommand() *cobra.Command {
+	var by, since string
+	count := bound(listBound)
+	cmd := &cobra.Command{
+		Use:     "usage",
+		GroupID: "money",
+		Short:   "Tell what sessions have used, by day, model, agent or session",
+		Long: `Tell how many tokens sessions have used and what they cost, as the providers reported it.
+Since takes a day, 2026-11-01, a time, or how long ago: 7d, 12h.`,
+		Example: "  firn usage\n  firn usage --by model --since 30d --json", Args: none,
+	}
+	cmd.Flags().StringVar(&by, "by", "day", "what a line is: `day`, model, agent or session")
+	cmd.Flags().StringVar(&since, "since", "", "only what was used since `then`")
+	cmd.Flags().VarP(&count, "number", "n", "show at most `N` lines, or all")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if !slices.Contains([]string{"day", "model", "agent", "session"}, by) {
+			return usage(cmd, "firn usage counts by day, model, agent or session, not by %q", by)
+		}
+		from, err := parseSince(since, p.now())
+		if err != nil {
+			return usage(cmd, "%s", err)
+		}
+		return p.with(looking, func(ctx context.Context, c *client.Client, _ []string) error {
+			s, err := c.Usage(ctx, by, from)
+			if err != nil {
+				return err
+			}
+			return p.print(s, func() string { return usageTable(s, int(count)) })
+		})(cmd, args)
+	}
+	return cmd
+}
+
+// parseSince reads a day, a time or how long ago.
+func parseSince(text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		if n, err := strconv.Atoi(days); err == nil && n >= 0 {
+			return now.AddDate(0, 0, -n), nil
+		}
+	}
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return now.Add(-d), nil
+	}
+	for _, form := range []string{time.DateOnly, "2006-01-02 15:04", "2006-01-02T15:04"} {
+		if t, err := time.ParseInLocation(form, text, time.Local); err == nil {
+			return t, nil
+		}
+	}
+	if t, err := time.Parse(time.RFC3339, text); err == nil {
+		return t, nil
+	}
+	return time.Time{}, fmt.Errorf("--since takes a day such as 2026-11-01, a time, or how long ago such as 7d or 12h, not %q", text)
+}
+
+// usageTable is what was used as people read it.
+func usageTable(s wire.Spending, most int) string {
+	if len(s.Rows) == 0 {
+		return "nothing was used\n"
+	}
+	rows := [][]string{{strings.ToUpper(s.By), "ANSWERS", "INPUT", "OUTPUT", "CACHE READ", "CACHE WRITE", "COST"}}
+	cut := 0
+	for i, r := range s.Rows {
+		if most > 0 && i == most {
+			cut = len(s.Rows) - i
+			break
+		}
+		name := r.Name
+		if s.By == "session" {
+			name = prose.Short(firn.ID(r.Name)) + " " + r.Title
+		}
+		rows = append(rows, countersRow(prose.OneLine(name, 48), r.Counters))
+	}
+	rows = append(rows, countersRow("in all", s.Total))
+	lines := prose.Columns(rows, "lrrrrrr")
+	if cut > 0 {
+		lines = append(lines, fmt.Sprintf("%s more not shown (-n all)", prose.Plural(cut, "line")))
+	}
+	if s.Partial {
+		lines = append(lines, fmt.Sprintf("only the latest %s were looked at", prose.Plural(s.Sessions, "session")))
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+func countersRow(name string, c wire.Counters) []string {
+	return []string{
+		name, prose.Grouped(int64(c.Answers)), prose.Grouped(c.Input), prose.Grouped(c.Output),
+		prose.Grouped(c.CacheRead), prose.Grouped(c.CacheWrite), fmt.Sprintf("$%.4f", c.Cost),
+	}
+}

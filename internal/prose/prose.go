@@ -1,0 +1,181 @@
+// Package prose spells things for people who read a terminal: numbers, sizes,
+// times, tables, and text of strangers made safe to be shown.
+//
+// It decides nothing and prints nothing.
+package prose
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"firn"
+)
+
+// Plural counts things.
+func Plural(n int, thing string) string { return Count(n, thing, thing+"s") }
+
+// Count counts things that are called otherwise if there are many.
+func Count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return Grouped(int64(n)) + " " + many
+}
+
+// Grouped spells a number with commas.
+func Grouped(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// Thousands spells a number in thousands if it is large.
+func Thousands(n int64) string {
+	switch {
+	case n < 1000:
+		return strconv.FormatInt(n, 10)
+	case n < 1_000_000:
+		return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/1000), ".0") + "k"
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/1e6), ".0") + "M"
+}
+
+// Size spells a number of bytes.
+func Size(n int64) string {
+	switch {
+	case n < 1000:
+		return strconv.FormatInt(n, 10) + " B"
+	case n < 1_000_000:
+		return fmt.Sprintf("%.0f kB", float64(n)/1000)
+	case n < 1_000_000_000:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	}
+	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
+}
+
+// Share spells how much of a window is used; one whose size is not known has
+// no share.
+func Share(tokens, window int64) string {
+	if window <= 0 {
+		return Grouped(tokens) + " tokens"
+	}
+	return fmt.Sprintf("%s of %s", Percent(tokens, window), Thousands(window))
+}
+
+// Percent spells a part of a whole; of nothing it is a dash.
+func Percent(part, whole int64) string {
+	if whole <= 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.0f%%", 100*float64(part)/float64(whole))
+}
+
+// Ago spells how long ago something was.
+func Ago(t, now time.Time) string {
+	switch d := now.Sub(t); {
+	case t.IsZero():
+		return "?"
+	case d < time.Minute:
+		return "now"
+	case d < time.Hour:
+		return fmt.Sprintf("%dm ago", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh ago", int(d.Hours()))
+	}
+	return t.Local().Format("2006-01-02")
+}
+
+// ShortLen is how much of a session's id is shown: all that tells the time it
+// was made, to the millisecond. It can be typed where an id is wanted.
+const ShortLen = 13
+
+// Short is the beginning of an id.
+func Short(id firn.ID) string { return firn.CutText(string(id), ShortLen) }
+
+// Shortest is the beginning of an id that none of the others has, at least as
+// long as [Short].
+func Shortest(id firn.ID, among []firn.ID) string {
+	n := ShortLen
+	for _, other := range among {
+		for n < len(id) && other != id && strings.HasPrefix(string(other), string(id)[:n]) {
+			n++
+		}
+	}
+	return firn.CutText(string(id), n)
+}
+
+// Table lays out rows in columns, two spaces between them.
+func Table(rows [][]string) []string { return Columns(rows, "") }
+
+// Columns is Table with a form for each column: r puts it to the right, all
+// else to the left. Columns that the form does not have are to the left.
+func Columns(rows [][]string, form string) []string {
+	var widths []int
+	for _, row := range rows {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], len([]rune(cell)))
+		}
+	}
+	lines := make([]string, len(rows))
+	for i, row := range rows {
+		var b strings.Builder
+		for j, cell := range row {
+			pad := strings.Repeat(" ", widths[j]-len([]rune(cell)))
+			if j < len(form) && form[j] == 'r' {
+				b.WriteString(pad + cell)
+			} else {
+				b.WriteString(cell + pad)
+			}
+			if j < len(row)-1 {
+				b.WriteString("  ")
+			}
+		}
+		lines[i] = strings.TrimRight(b.String(), " ")
+	}
+	return lines
+}
+
+// Clean makes text safe to be shown on one line: whatever could move the
+// cursor, set colours or begin a line is a space.
+func Clean(text string) string {
+	return strings.Map(func(r rune) rune {
+		if hostile(r) {
+			return ' '
+		}
+		return r
+	}, text)
+}
+
+// CleanLines is Clean for text that may have lines and tabs.
+func CleanLines(text string) string {
+	return strings.Map(func(r rune) rune {
+		if hostile(r) && r != '\n' && r != '\t' {
+			return ' '
+		}
+		return r
+	}, text)
+}
+
+// hostile reports whether a terminal may obey a rune instead of showing it, or
+// show what follows in another order.
+func hostile(r rune) bool {
+	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Bidi_Control, r)
+}
+
+// OneLine is a text on one line, cut to at most n characters.
+func OneLine(text string, n int) string {
+	text = strings.Join(strings.Fields(Clean(firn.CutText(text, 4*n))), " ")
+	runes := []rune(text)
+	if len(runes) <= n {
+		return text
+	}
+	return string(runes[:n-1]) + "…"
+}

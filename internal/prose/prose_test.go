@@ -1,0 +1,38 @@
+package prose
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"firn"
+)
+
+func TestWords(t *testing.T) {
+	now := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
+	cases := []struct{ got, want string }{
+		{Plural(0, "turn"), "0 turns"}, {Plural(1, "turn"), "1 turn"}, {Plural(1200, "turn"), "1,200 turns"},
+		{Grouped(-1234567), "-1,234,567"}, {Grouped(999), "999"}, {Grouped(-999), "-999"},
+		{Thousands(999), "999"}, {Thousands(1000), "1k"}, {Thousands(1940), "1.9k"}, {Thousands(2_500_000), "2.5M"},
+		{Size(999), "999 B"}, {Size(1500), "2 kB"}, {Size(50_000_000), "50.0 MB"}, {Size(3_200_000_000), "3.2 GB"},
+		{Share(350, 1000), "35% of 1k"}, {Share(350, 0), "350 tokens"}, {Percent(1, 0), "–"},
+		{Ago(time.Time{}, now), "?"}, {Ago(now, now), "now"}, {Ago(now.Add(-5*time.Minute), now), "5m ago"},
+		{Ago(now.Add(-3*time.Hour), now), "3h ago"}, {Ago(now.Add(-90*time.Hour), now), now.Add(-90 * time.Hour).Local().Format("2006-01-02")},
+		{Clean("a\x1b[31mb\nc\u202e"), "a [31mb c "}, {CleanLines("a\tb\n\x07c"), "a\tb\n c"},
+		{OneLine("  a \n b  ", 10), "a b"}, {OneLine("abcdef", 4), "abc…"},
+		{Short("0123456789abcdef"), "0123456789abc"},
+		{Shortest("0123456789abcdef", []firn.ID{"0123456789abcdef", "0123456789abcxyz"}), "0123456789abcd"},
+	}
+	for _, c := range cases {
+		if c.got != c.want {
+			t.Errorf("it says %q, want %q", c.got, c.want)
+		}
+	}
+}
+
+func TestColumns(t *testing.T) {
+	got := strings.Join(Columns([][]string{{"A", "BB", "C"}, {"aaa", "1", ""}, {"ä", "123"}}, "lr"), "\n")
+	if want := "A     BB  C\naaa    1\nä    123"; got != want {
+		t.Errorf("the table is\n%s\nwant\n%s", got, want)
+	}
+}

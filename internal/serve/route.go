@@ -1,0 +1,140 @@
+package serve
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"firn/internal/config"
+	"firn/internal/gateway"
+	"firn/route"
+)
+
+// routing makes of the settings which agent and which key a message belongs to.
+func routing(c config.Config, ids []string) route.Config {
+	r := route.Config{
+		Default: c.DefaultAgent, MainKey: c.Session.MainKey, Global: c.Session.Scope == "global",
+		Scope: route.Scope(c.Session.DMScope), Links: route.Links(c.Session.IdentityLinks),
+	}
+	for _, id := range ids {
+		a, _ := c.Agent(id)
+		one := route.Agent{ID: id, Scope: route.Scope(a.DMScope)}
+		if len(a.IdentityLinks) > 0 {
+			one.Links = route.Links(a.IdentityLinks)
+		}
+		r.Agents = append(r.Agents, one)
+	}
+	for _, b := range c.Bindings {
+		r.Bindings = append(r.Bindings, route.Binding{Agent: b.Agent, Channel: b.Channel, Account: b.Account, PeerKind: route.PeerKind(b.PeerKind), Peer: b.Peer})
+	}
+	return r
+}
+
+// resets makes of the settings when sessions end by themselves.
+func resets(c config.Config) route.Resets {
+	r := route.Resets{General: policy(c.Session.Reset), ByType: make(map[route.ResetType]route.Policy), ByChannel: make(map[string]route.Policy)}
+	for name, reset := range c.Session.ResetByType {
+		r.ByType[route.ResetType(name)] = policy(reset)
+	}
+	for name, reset := range c.Session.ResetByChannel {
+		r.ByChannel[name] = policy(reset)
+	}
+	return r
+}
+
+func policy(r config.Reset) route.Policy {
+	return route.Policy{Mode: route.Mode(r.Mode), AtHour: route.Hour(r.AtHour), Idle: r.Idle, TTL: r.TTL}
+}
+
+func sendPolicy(p config.SendPolicy) route.SendPolicy {
+	out := route.SendPolicy{Default: route.Effect(p.Default)}
+	for _, r := range p.Rules {
+		out.Rules = append(out.Rules, route.SendRule{Effect: route.Effect(r.Action), Channel: r.Channel, ChatType: route.ChatType(r.ChatType), KeyPrefix: r.KeyPrefix})
+	}
+	return out
+}
+
+// zone is the time zone in which days begin.
+func zone(name string) (*time.Location, error) {
+	if name == "" {
+		return time.Local, nil
+	}
+	z, err := time.LoadLocation(name)
+	if err != nil {
+		return nil, fmt.Errorf("find the time zone: %w", err)
+	}
+	return z, nil
+}
+
+// setup is what a gateway is told of the settings, with the agents that were
+// made of them.
+func (h *House) setup(s *staff, asked ...string) (gateway.Setup, error) {
+	agents, err := s.all(asked...)
+	if err != nil {
+		return gateway.Setup{}, err
+	}
+	var ids []string
+	for id := range agents {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	where, err := zone(s.settings.Session.TimeZone)
+	if err != nil {
+		return gateway.Setup{}, err
+	}
+	r := routing(s.settings, ids)
+	if err := r.Check(); err != nil {
+		return gateway.Setup{}, fmt.Errorf("set up the routing: %w", err)
+	}
+	out := gateway.Setup{
+		Agents: agents, Default: s.settings.DefaultAgent, Models: s.models.Find, Known: s.models.Known(), Queue: queue(s.settings.Session.Queue),
+		Route: r, Resets: resets(s.settings), Zone: where, Triggers: s.settings.Session.ResetTriggers, Send: sendPolicy(s.settings.Session.SendPolicy),
+	}
+	if h.serves { // a command does only what it was asked for
+		out.Hooks, out.Maintenance = hooks(s.settings), maintenance(s.settings.Maintenance)
+		if out.Jobs, err = jobs(s.settings); err != nil {
+			return gateway.Setup{}, err
+		}
+	}
+	return out, nil
+}
+
+func queue(q config.Queue) route.Queue {
+	return route.Queue{Mode: route.QueueMode(q.Mode), Debounce: &q.Debounce, Cap: q.Cap, Drop: route.DropPolicy(q.Drop)}
+}
+
+// jobs makes of the settings what runs at certain times.
+func jobs(c config.Config) ([]gateway.Job, error) {
+	var all []gateway.Job
+	for _, j := range c.Cron {
+		one := gateway.Job{
+			ID: j.ID, Schedule: j.Schedule, Agent: j.Agent, Message: j.Message, Model: j.Model, Timeout: j.Timeout,
+			Retention: j.Retention, Enabled: j.Enabled, CatchUp: j.CatchUp,
+		}
+		if j.Zone != "" {
+			where, err := zone(j.Zone)
+			if err != nil {
+				return nil, err
+			}
+			one.Zone = where
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// hooks makes of the settings what other programs can call.
+func hooks(c config.Config) map[string]gateway.Hook {
+	all := make(map[string]gateway.Hook)
+	for id, k := range c.Hooks {
+		all[id] = gateway.Hook{Token: k.Token, Agent: k.Agent, Model: k.Model, Key: k.Key, Template: k.Template, Enabled: k.Enabled}
+	}
+	return all
+}
+
+func maintenance(m config.Maintenance) gateway.MaintenanceSettings {
+	return gateway.MaintenanceSettings{
+		Enforce: m.Mode == "enforce", PruneAfter: m.PruneAfter, MaxEntries: m.MaxEntries, MaxDiskBytes: int64(m.MaxDiskBytes),
+		HighWater: m.HighWater, ResetArchiveRetention: m.ResetArchiveRetention, Every: m.Every,
+	}
+}

@@ -1,0 +1,260 @@
+// Package serve puts a gateway together from a home and its settings.
+//
+// It is the one package that knows all members of all families: the store in
+// files with its index, the providers, the tools, and the gateway that is made
+// of them. [Open] makes a [House] for commands that work in their own process;
+// [Run] serves one to others until it is told to stop. Everything else sees
+// contracts only.
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"firn"
+	"firn/dialect/native"
+	"firn/internal/config"
+	"firn/internal/gateway"
+	"firn/internal/index"
+	"firn/internal/metrics"
+	"firn/internal/vfs"
+	"firn/store"
+	"firn/store/filestore"
+	"firn/store/memstore"
+)
+
+// Options says what a gateway is put together from. Settings and Env must be
+// given; the rest has good zero values.
+type Options struct {
+	Settings *config.Settings
+	// Env tells the variables of the environment.
+	Env func(name string) string
+	// Looks says that nothing will be changed. Then a home that is not there is
+	// not made, and is taken for an empty one.
+	Looks bool
+	// Agent must be there even if no setting names it. Model must be one that
+	// can be asked; empty is any.
+	Agent, Model string
+	// Local replaces what the settings say of tools; nil leaves it at that.
+	Local *Local
+	// Delay is how long the offline model takes for a word.
+	Delay time.Duration
+	// Report is told, in a sentence, of everything that was out of order. Nil:
+	// nobody.
+	Report  func(message string)
+	Log     *slog.Logger
+	Version string
+	// Address is told in the status; empty means that the gateway is in the
+	// process that asks.
+	Address string
+	// Clock tells the time; nil means time.Now.
+	Clock func() time.Time
+}
+
+// House is a gateway with all that belongs to it.
+type House struct {
+	Gateway *gateway.Gateway
+	// Handler answers requests. Those that come from this process must be marked
+	// with [gateway.Owner].
+	Handler *gateway.HTTP
+
+	o      Options
+	fs     vfs.FS
+	counts *metrics.Set
+	store  store.Store
+	tokens *gateway.Tokens
+	guest  *guest
+	// serves says that others are served, and not only who made it.
+	serves bool
+
+	closing sync.Once
+
+	mu     sync.Mutex
+	staffs []*staff
+	// config is what is in force.
+	config config.Config
+}
+
+// Open puts a gateway together for a command that works in this process. If
+// somebody else serves the home the error is [firn.ErrLocked]. What is wrong
+// with the options is found before anything is made.
+func Open(o Options) (*House, error) {
+	h, err := newHouse(o)
+	if err != nil {
+		return nil, err
+	}
+	if !h.o.Looks {
+		if h.guest, err = newGuest(h.fs, h.home()); err != nil {
+			return nil, err
+		}
+	}
+	if err := h.furnish(); err != nil {
+		return nil, errors.Join(err, h.Close(context.Background()))
+	}
+	return h, nil
+}
+
+// newHouse checks the options.
+func newHouse(o Options) (*House, error) {
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Report == nil {
+		o.Report = func(string) {}
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	h := &House{o: o, fs: vfs.OS{}, counts: metrics.New(o.Clock()), config: o.Settings.Config}
+	models := NewModels(o.Settings.Config, o.Env, o.Delay)
+	for _, id := range o.Settings.AgentIDs() {
+		a, _ := o.Settings.Agent(id)
+		if _, err := models.Named(a.Model); err != nil {
+			return nil, fmt.Errorf("set up agent %s: %w", id, err)
+		}
+	}
+	if o.Model != "" {
+		if err := models.Check(o.Model); err != nil {
+			return nil, err
+		}
+	}
+	return h, nil
+}
+
+// home is the directory that everything is in.
+func (h *House) home() string { return h.o.Settings.Home }
+
+// furnish opens the store and puts the gateway together.
+func (h *House) furnish() error {
+	if err := h.openStore(); err != nil {
+		return err
+	}
+	s := h.newStaff(h.o.Settings.Config)
+	setup, err := h.setup(s, h.o.Agent)
+	if err != nil {
+		return err
+	}
+	h.Gateway, err = gateway.New(gateway.Options{
+		Store: h.store, Dialect: native.New(), Encode: encode, Setup: setup, Resident: int64(h.o.Settings.Gateway.Resident),
+		Clock: h.o.Clock, Log: h.o.Log, Version: h.o.Version, Home: h.home(), StorePath: h.o.Settings.Store.URL, Address: h.o.Address,
+	})
+	if err != nil {
+		return err
+	}
+	if h.tokens, err = gateway.OpenTokens(h.fs, gateway.TokensPath(h.home()), h.o.Clock); err != nil {
+		return err
+	}
+	g := h.o.Settings.Gateway
+	h.Handler = gateway.Handler(h.Gateway, gateway.Config{
+		Tokens: h.tokens, Hosts: g.AllowedHosts, Origins: g.AllowedOrigins, MaxBody: int64(g.BodyLimit), BodyTimeout: g.BodyTimeout,
+		WriteTimeout: g.WriteTimeout, Patience: g.Patience, Requests: g.Requests, Streams: g.Streams,
+		Heartbeat: g.Heartbeat, Metrics: h.counts, Log: h.o.Log, Version: h.o.Version,
+	})
+	return nil
+}
+
+// openStore opens the sessions and the list of them.
+func (h *House) openStore() error {
+	s := h.o.Settings.Store
+	dir := h.home()
+	switch {
+	case s.URL == "" || s.URL == "file:":
+	case len(s.URL) > 5 && s.URL[:5] == "file:":
+		dir = s.URL[5:]
+	default:
+		return fmt.Errorf("open the store %s: only file: is there yet: %w", s.URL, firn.ErrUnsupported)
+	}
+	if _, err := h.fs.Stat(dir); h.o.Looks && errors.Is(err, fs.ErrNotExist) {
+		h.store = memstore.New(memstore.Options{Now: h.o.Clock})
+		return nil
+	}
+	files := h.counts.Files(h.fs)
+	st, err := filestore.Open(dir, filestore.Options{
+		Sync: syncPolicy(s.Sync), PartSize: int64(s.PartSize), MaxBytes: int64(s.MaxBytes), Now: h.o.Clock, Report: h.o.Report, FS: files,
+	})
+	if err != nil {
+		return err
+	}
+	catalogue, err := index.Open(h.fs, filepath.Join(dir, "index"), st, index.Options{Report: h.o.Report})
+	if err != nil {
+		return errors.Join(err, st.Close())
+	}
+	h.store = h.counts.Store(index.Wrap(st, catalogue))
+	return nil
+}
+
+func syncPolicy(name string) filestore.Policy {
+	switch name {
+	case "always":
+		return filestore.SyncAlways
+	case "never":
+		return filestore.SyncNever
+	}
+	return filestore.SyncTurn
+}
+
+// newStaff begins a set of agents.
+func (h *House) newStaff(c config.Config) *staff {
+	models := NewModels(c, h.o.Env, h.o.Delay)
+	models.wrap = h.counts.Model
+	s := &staff{
+		home: h.home(), settings: c, local: h.o.Local, models: models, store: h.store, env: h.o.Env,
+		clock: h.o.Clock, report: h.o.Report, fs: h.fs,
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.staffs = append(h.staffs, s)
+	return s
+}
+
+// Own is a transport to the gateway for a client in this process.
+func (h *House) Own() http.Handler { return gateway.Owner(h.Handler) }
+
+// Remember notes something for an agent, and says what it did.
+func (h *House) Remember(ctx context.Context, agent, text string) (string, error) {
+	h.mu.Lock()
+	s := h.staffs[len(h.staffs)-1]
+	h.mu.Unlock()
+	n := &notebook{staff: s, agent: agent}
+	return n.remember(ctx, text)
+}
+
+// Close lets everything go: turns that run may finish until ctx ends.
+func (h *House) Close(ctx context.Context) error {
+	errs := []error{h.closeGateway(ctx)}
+	h.mu.Lock()
+	for _, s := range h.staffs {
+		errs = append(errs, s.close())
+	}
+	h.mu.Unlock()
+	if h.tokens != nil {
+		errs = append(errs, h.tokens.Close())
+	}
+	if h.store != nil {
+		errs = append(errs, h.store.Close())
+	}
+	if h.guest != nil {
+		errs = append(errs, h.guest.leave())
+	}
+	return errors.Join(errs...)
+}
+
+// closeGateway lets the gateway go, once.
+func (h *House) closeGateway(ctx context.Context) (err error) {
+	h.closing.Do(func() {
+		if h.Handler != nil {
+			h.Handler.Drain()
+		}
+		if h.Gateway != nil {
+			err = h.Gateway.Close(ctx)
+		}
+	})
+	return err
+}
