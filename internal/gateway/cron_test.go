@@ -499,12 +499,13 @@ func TestReloadJobs(t *testing.T) {
 func TestJobsRefused(t *testing.T) {
 	good := Job{ID: "a", Schedule: "@daily", Message: "x"}
 	for name, jobs := range map[string][]Job{
-		"no schedule":   {{ID: "a"}},
-		"no id":         {{Schedule: "@daily"}},
-		"a bad id":      {{ID: "a\nb", Schedule: "@daily"}},
-		"nobody's":      {{ID: "a", Schedule: "@daily", Agent: "nobody"}},
-		"the same":      {good, good},
-		"the same keys": {good, {ID: "A", Schedule: "@daily"}},
+		"no schedule":    {{ID: "a", Message: "x"}},
+		"no id":          {{Schedule: "@daily", Message: "x"}},
+		"a bad id":       {{ID: "a\nb", Schedule: "@daily", Message: "x"}},
+		"nobody's":       {{ID: "a", Schedule: "@daily", Message: "x", Agent: "nobody"}},
+		"nothing to say": {{ID: "a", Schedule: "@daily", Message: " "}},
+		"the same":       {good, good},
+		"the same keys":  {good, {ID: "A", Schedule: "@daily", Message: "x"}},
 	} {
 		o := staff(t, inMemory(), time.Now(), nil)
 		setup := *o.setup.Load()

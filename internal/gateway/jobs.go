@@ -142,6 +142,9 @@ func (s *Setup) checkMachines() error {
 			return fmt.Errorf("jobs %q and %q would have the same sessions: %w", other, j.ID, firn.ErrInvalid)
 		}
 		keys[k.String()] = j.ID
+		if strings.TrimSpace(j.Message) == "" {
+			return fmt.Errorf("job %s has nothing to say: %w", j.ID, firn.ErrInvalid)
+		}
 		if _, err := parseSchedule(j.Schedule, s.zoneOf(j)); err != nil {
 			return fmt.Errorf("job %s: %w", j.ID, err)
 		}
