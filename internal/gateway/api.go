@@ -21,6 +21,8 @@ type API interface {
 	statusAPI
 }
 
+var _ API = (*Gateway)(nil)
+
 // sessionAPI finds, makes and changes sessions.
 type sessionAPI interface {
 	Sessions(ctx context.Context, q SessionQuery) (wire.Page[wire.Session], error)

@@ -64,6 +64,21 @@ func (c *call) visibleOf(all []wire.Session) []wire.Session {
 	return slices.DeleteFunc(all, func(s wire.Session) bool { return !c.sees(s) })
 }
 
+// running lists the sessions in which a turn runs, each with whose it is and
+// what it is called, which the gateway has to look up.
+func (c *call) running() []wire.Session {
+	all := c.h.api.Running(c.r.Context())
+	for i := range all {
+		s, err := c.h.api.Session(c.r.Context(), string(all[i].ID))
+		if err != nil {
+			continue // somebody just took it away; who is bound does not see it then
+		}
+		s.Live, s.Queued, s.State, s.Files = all[i].Live, all[i].Queued, nil, nil
+		all[i] = s
+	}
+	return c.visibleOf(all)
+}
+
 // pagesLooked bounds how many pages are looked through to fill one.
 const pagesLooked = 20
 
@@ -186,7 +201,7 @@ func (c *call) boundStatus(s wire.Status) wire.Status {
 	s.Agents, s.Recent = c.visibleAgents(s.Agents), c.visibleOf(s.Recent)
 	s.Home, s.Store, s.PID = "", "", 0
 	s.Sessions, s.Running, s.Queued = -1, 0, 0
-	for _, session := range c.visibleOf(c.h.api.Running(c.r.Context())) {
+	for _, session := range c.running() {
 		s.Running, s.Queued = s.Running+1, s.Queued+session.Queued
 	}
 	return s

@@ -335,7 +335,7 @@ func (c *call) continuePrevious(none) (wire.Key, error) {
 }
 
 func (c *call) listRunning() (wire.Page[wire.Session], error) {
-	return pageOf(c.visibleOf(c.h.api.Running(c.r.Context()))), nil
+	return pageOf(c.running()), nil
 }
 
 func (c *call) usage() (wire.Spending, error) {

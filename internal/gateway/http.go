@@ -38,8 +38,9 @@ type Config struct {
 	// nothing before it is told that there is a gap; zero means 5 seconds.
 	WriteTimeout, Patience time.Duration
 	// Requests bounds how many requests are answered at a time, zero means 256;
-	// Streams how many clients may listen, zero means 1024.
-	Requests, Streams int
+	// Streams how many clients may listen, and Turns how many may wait for a
+	// model; zero means 1024.
+	Requests, Streams, Turns int
 	// Heartbeat is how often a quiet stream shows that it is alive; zero means
 	// 15 seconds.
 	Heartbeat time.Duration
@@ -64,7 +65,7 @@ type HTTP struct {
 	doc    []byte
 	ready  readiness
 
-	requests, streams gauge
+	requests, streams, waiting gauge
 	// closing is closed when the gateway is about to go.
 	closing chan struct{}
 	once    sync.Once
@@ -81,7 +82,7 @@ func Handler(api API, c Config) *HTTP {
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)
 	}
-	h.requests.limit, h.streams.limit = int64(orElse(c.Requests, 256)), int64(orElse(c.Streams, 1024))
+	h.requests.limit, h.streams.limit, h.waiting.limit = int64(orElse(c.Requests, 256)), int64(orElse(c.Streams, 1024)), int64(orElse(c.Turns, 1024))
 	h.doc = describe(h.table, c.Version)
 	h.mux = h.routes()
 	return h

@@ -269,6 +269,7 @@ func (s *server) drain(srv *http.Server, stop context.CancelCauseFunc) error {
 	if h, ok := s.Handler.(interface{ Drain() }); ok {
 		h.Drain()
 	}
+	srv.SetKeepAlivesEnabled(false) // who was answered, or told, need not stay
 	var err error
 	if s.Close != nil {
 		err = s.Close(ctx)

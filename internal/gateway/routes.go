@@ -22,6 +22,9 @@ type operation struct {
 	// verb says that it is also called with a colon before its last word:
 	// /v1/sessions/{id}:fork.
 	verb bool
+	// long says that it may wait for a model: many of them must not keep others
+	// from looking.
+	long bool
 	action
 }
 
@@ -148,11 +151,11 @@ func sessionRoutes() []operation {
 func branchRoutes() []operation {
 	return []operation{
 		{method: "GET", path: "/v1/sessions/{id}/compactions", name: "listCompactions", scope: wire.ScopeRead, what: "Lists the compactions of a session.", action: give((*call).listCompactions)},
-		{method: "POST", path: "/v1/sessions/{id}/compactions", name: "compact", scope: wire.ScopeWrite, what: "Compacts a session; answers with the summary.", action: mayTake((*call).compact)},
+		{method: "POST", path: "/v1/sessions/{id}/compactions", name: "compact", long: true, scope: wire.ScopeWrite, what: "Compacts a session; answers with the summary.", action: mayTake((*call).compact)},
 		{method: "DELETE", path: "/v1/sessions/{id}/compactions/{cid}", name: "undoCompaction", scope: wire.ScopeWrite, what: "Undoes a compaction.", action: give((*call).undoCompaction)},
 		{method: "POST", path: "/v1/sessions/{id}/compactions/{cid}/redo", verb: true, name: "redoCompaction", scope: wire.ScopeWrite, what: "Puts an undone compaction in force again.", action: mayTake((*call).redoCompaction)},
 		{method: "POST", path: "/v1/sessions/{id}/fork", verb: true, name: "fork", scope: wire.ScopeWrite, what: "Makes a session that goes on from an entry of this one.", action: mayTake((*call).fork)},
-		{method: "POST", path: "/v1/sessions/{id}/rewind", verb: true, name: "rewind", scope: wire.ScopeWrite, what: "Moves the head to an earlier entry, or back to a later one.", action: take((*call).rewind)},
+		{method: "POST", path: "/v1/sessions/{id}/rewind", verb: true, name: "rewind", long: true, scope: wire.ScopeWrite, what: "Moves the head to an earlier entry, or back to a later one.", action: take((*call).rewind)},
 		{method: "POST", path: "/v1/sessions/{id}/label", verb: true, name: "label", scope: wire.ScopeWrite, what: "Puts a name on an entry, or takes it away.", action: take((*call).label)},
 		{method: "POST", path: "/v1/sessions/{id}/hide", verb: true, name: "hide", scope: wire.ScopeWrite, what: "Hides an entry.", action: take((*call).hide)},
 		{method: "POST", path: "/v1/sessions/{id}/show", verb: true, name: "show", scope: wire.ScopeWrite, what: "Shows a hidden entry again.", action: take((*call).show)},
@@ -164,14 +167,14 @@ func branchRoutes() []operation {
 func turnRoutes() []operation {
 	named := header("Idempotency-Key", "Names the message: sending it twice is saying it once.")
 	return []operation{
-		{method: "POST", path: "/v1/sessions/{id}/turns", name: "turn", scope: wire.ScopeWrite, what: "Says something and answers with the answer, or, if text/event-stream is asked for, with what happens until it is there.",
+		{method: "POST", path: "/v1/sessions/{id}/turns", name: "turn", long: true, scope: wire.ScopeWrite, what: "Says something and answers with the answer, or, if text/event-stream is asked for, with what happens until it is there.",
 			query: []param{named}, action: action{in: reflect.TypeFor[wire.Turn](), out: reflect.TypeFor[wire.Answer](), also: true, optional: true, run: (*call).turn}},
 		{method: "POST", path: "/v1/sessions/{id}/kill", verb: true, name: "kill", scope: wire.ScopeWrite, what: "Stops the turn that runs and clears the queue.", action: mayTake((*call).kill)},
 		{method: "GET", path: "/v1/sessions/{id}/events", name: "sessionEvents", scope: wire.ScopeRead, what: "Tells what happens in a session: first what is in the log, then what comes. The id of an event is a position.", query: []param{
 			count("after", "Begins after a position."), header("Last-Event-ID", "Begins after a position; counts more than the parameter."),
 		}, action: write(typeStream, (*call).sessionEvents)},
 		{method: "GET", path: "/v1/events", name: "allEvents", scope: wire.ScopeRead, what: "Tells what happens in all sessions, from now on.", action: write(typeStream, (*call).allEvents)},
-		{method: "POST", path: "/v1/inbound", name: "inbound", scope: wire.ScopeWrite, what: "Takes in a message from outside and routes it. It is durable when it answers.", query: []param{named}, action: take((*call).inbound)},
+		{method: "POST", path: "/v1/inbound", name: "inbound", long: true, scope: wire.ScopeWrite, what: "Takes in a message from outside and routes it. It is durable when it answers.", query: []param{named}, action: take((*call).inbound)},
 	}
 }
 
@@ -259,16 +262,11 @@ func (c *call) do() error {
 	if err := c.admit(); err != nil {
 		return err
 	}
-	if c.op.scope != "" { // whoever looks after our health is always heard
-		if !c.h.requests.enter() {
+	if room := c.room(); room != nil {
+		if !room.enter() {
 			return busy()
 		}
-		release := c.h.requests.leave
-		if c.op.content == typeStream {
-			release() // streams have a limit of their own
-		} else {
-			defer release()
-		}
+		defer room.leave()
 	}
 	for _, value := range c.pathValues() {
 		if value == "" || len(value) > maxReference || strings.ContainsFunc(value, unprintable) {
@@ -280,6 +278,20 @@ func (c *call) do() error {
 		return err
 	}
 	return c.op.run(c)
+}
+
+// room is where the request is counted, so that there are not too many at a
+// time. Whoever looks after our health is always heard.
+func (c *call) room() *gauge {
+	switch {
+	case c.op.scope == "":
+		return nil
+	case c.op.content == typeStream:
+		return &c.h.streams
+	case c.op.long:
+		return &c.h.waiting
+	}
+	return &c.h.requests
 }
 
 // admit tells who asks, and whether they may ask that, now.

@@ -47,10 +47,6 @@ type told struct {
 // stream answers with events, as they come, and returns when there are no more
 // or nobody takes them.
 func (c *call) stream(s source) error {
-	if !c.h.streams.enter() {
-		return busy()
-	}
-	defer c.h.streams.leave()
 	c.streaming = true
 	if !s.turn {
 		defer c.h.config.Metrics.Stream()()
