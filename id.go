@@ -139,8 +139,9 @@ func formatEntryID(n uint64) EntryID {
 }
 
 // parseEntryID is the inverse of formatEntryID. Ids that lie more than a day in
-// the future are not ours, or come from a broken clock: following them would
-// push every later id out of reach of the true time.
+// the future, and of those this process made, are not ours, or come from a
+// broken clock: following them would push every later id out of reach of the
+// true time.
 func parseEntryID(id EntryID) (uint64, bool) {
 	if len(id) != entryIDLen {
 		return 0, false
@@ -154,7 +155,14 @@ func parseEntryID(id EntryID) (uint64, bool) {
 		n = n<<5 | uint64(d)
 	}
 	limit := uint64(time.Now().Add(24*time.Hour).UnixMilli()) << 20
-	return n, n < limit
+	return n, n < limit || n <= lastEntryID()
+}
+
+// lastEntryID is the greatest that this process has made.
+func lastEntryID() uint64 {
+	entryIDs.Lock()
+	defer entryIDs.Unlock()
+	return entryIDs.last
 }
 
 func randomBytes(b []byte) {

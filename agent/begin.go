@@ -92,9 +92,9 @@ func (t *turn) hearUser(started *Started) ([]firn.Entry, error) {
 	return nil, nil
 }
 
-// skew is how far ahead the clock may be that made a name of ours. A day is
-// what [firn.EntryID.Made] believes.
-const skew = 24 * time.Hour
+// skew is how far ahead the clock may be that made a name of ours: more would
+// mean to read back so much of the log for every message that has a name.
+const skew = 5 * time.Minute
 
 // knows reports whether the session has an entry of that name: on the path, or
 // further back. Names of ours tell when they were made, so that what is older
@@ -105,7 +105,7 @@ func (t *turn) knows(id firn.EntryID) (bool, error) {
 	}
 	made, ours := id.Made()
 	made = made.Add(-skew)
-	if ours && len(t.path.Entries) > 0 && made.After(t.path.Entries[0].Time) || t.path.Start == store.Start {
+	if ours && len(t.path.Entries) > 0 && made.After(born(t.path.Entries[0])) || t.path.Start == store.Start {
 		return false, nil
 	}
 	for rec, err := range t.a.Store.ReadBack(t.ctx, t.log.id, t.path.Start) {
@@ -163,6 +163,14 @@ func (t *turn) reside() {
 	if t.collect() == nil {
 		t.a.Resident.Keep(t.log.id, t.path)
 	}
+}
+
+// born is when an entry was made, by its name if that tells it.
+func born(e firn.Entry) time.Time {
+	if made, ok := e.ID.Made(); ok {
+		return made
+	}
+	return e.Time
 }
 
 // userEntry makes the entry of what the user says.

@@ -76,7 +76,7 @@ func (b *workbench) refuses(in agent.Input) {
 // names are those a message may have: ours, one of a client whose clock is
 // ahead, and a foreign one.
 func names(t *testing.T) map[string]firn.EntryID {
-	return map[string]firn.EntryID{"ours": firn.NewEntryID(), "of a clock that is ahead": ahead(t, 20*time.Minute), "foreign": "user-1"}
+	return map[string]firn.EntryID{"ours": firn.NewEntryID(), "of a clock that is ahead": ahead(t, 4*time.Minute), "foreign": "user-1"}
 }
 
 // ahead makes a name such as a clock makes that is ahead of ours: the
