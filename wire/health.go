@@ -10,3 +10,9 @@ type Health struct {
 type Stopped struct {
 	Stopped bool `json:"stopped"`
 }
+
+// Maintain asks for maintenance: by the settings, and, unless Enforce is set,
+// only to tell what it would do.
+type Maintain struct {
+	Enforce bool `json:"enforce,omitempty"`
+}

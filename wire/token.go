@@ -7,6 +7,8 @@ type Scope string
 
 // The scopes.
 const (
+	// ScopeHook calls the hooks that name the token, and nothing else.
+	ScopeHook Scope = "hook"
 	// ScopeRead looks at sessions and listens.
 	ScopeRead Scope = "read"
 	// ScopeWrite talks, appends, and changes what can be undone.
@@ -24,12 +26,14 @@ func (s Scope) Known() bool { return s.rank() > 0 }
 
 func (s Scope) rank() int {
 	switch s {
-	case ScopeRead:
+	case ScopeHook:
 		return 1
-	case ScopeWrite:
+	case ScopeRead:
 		return 2
-	case ScopeAdmin:
+	case ScopeWrite:
 		return 3
+	case ScopeAdmin:
+		return 4
 	case "":
 		return 0
 	}

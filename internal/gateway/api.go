@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"iter"
+	"net/http"
 	"time"
 
 	"firn"
@@ -18,6 +19,7 @@ type API interface {
 	compactAPI
 	turnAPI
 	keyAPI
+	workAPI
 	statusAPI
 }
 
@@ -83,6 +85,15 @@ type keyAPI interface {
 	ContinuePrevious(ctx context.Context, key string) (wire.Key, error)
 	CanonicalKey(key string) (string, error)
 	KeyOf(in wire.Inbound) (string, error)
+}
+
+// workAPI is what machines begin: calls of other programs, jobs, clearing away.
+type workAPI interface {
+	HookToken(name string) (string, error)
+	Hook(ctx context.Context, name string, body []byte, headers http.Header) (wire.Routed, error)
+	Jobs(ctx context.Context) ([]wire.Job, error)
+	RunJob(ctx context.Context, id string) (wire.Routed, error)
+	MaintainNow(ctx context.Context, enforce bool) (wire.Maintenance, error)
 }
 
 // statusAPI tells how things are.

@@ -15,8 +15,10 @@ import (
 
 // identity is who asks.
 type identity struct {
-	// name is what the access log calls them: the name of a token, or owner.
+	// name is what the access log calls them: the name of a token, or owner;
+	// whether they are is said by owner alone, since a token can have any name.
 	name  string
+	owner bool
 	scope wire.Scope
 	// agents and keys bound what they may touch, if there are any.
 	agents, keys []string
@@ -86,7 +88,7 @@ func (h *HTTP) authenticate(r *http.Request) (identity, error) {
 	secret, sent := bearer(r)
 	if !sent {
 		if isOwner(r.Context()) {
-			return identity{name: ownerName, scope: wire.ScopeAdmin}, nil
+			return identity{name: ownerName, owner: true, scope: wire.ScopeAdmin}, nil
 		}
 		return identity{}, &wire.Problem{Kind: wire.NoToken, Message: "a token is needed here", Hint: "send Authorization: Bearer with a token that firn token create has made"}
 	}

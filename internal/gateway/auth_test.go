@@ -296,3 +296,51 @@ func TestBoundToKeys(t *testing.T) {
 		t.Errorf("the agents are %s", agents)
 	}
 }
+
+// TestHooks: a hook is called with the token that it names, which may be good
+// for nothing else, by whatever the other program sends.
+func TestHooks(t *testing.T) {
+	s := newStand(t, gateway.Config{MaxBody: 100})
+	deployer := bearing(s.token(wire.NewToken{Name: "deployer", Scope: wire.ScopeHook}))
+	other := bearing(s.token(wire.NewToken{Name: "other", Scope: wire.ScopeWrite}))
+	body := withBody("application/x-www-form-urlencoded", "a=b")
+	if got := s.ask("POST", "/v1/hooks/deploy", deployer, body); got.status != 200 || !strings.Contains(got.body, "agent:main:hook:1") {
+		t.Errorf("its own: %d %s", got.status, got.body)
+	}
+	if asked := s.fake.was(); !slices.Equal(asked, []string{`Hook deploy "a=b" application/x-www-form-urlencoded ""`}) {
+		t.Errorf("asked %q", asked)
+	}
+	if got := s.owner("POST", "/v1/hooks/deploy"); got.status != 200 {
+		t.Errorf("the owner: %d %s", got.status, got.body)
+	}
+	s.fake.was()
+	for name, c := range map[string]struct {
+		target string
+		who    []change
+		status int
+	}{
+		"no token":         {"/v1/hooks/deploy", nil, 401},
+		"another's token":  {"/v1/hooks/deploy", []change{other}, 404},
+		"no such hook":     {"/v1/hooks/nobody", []change{deployer}, 404},
+		"too large a body": {"/v1/hooks/deploy", []change{deployer, withBody("text/plain", strings.Repeat("x", 101))}, 413},
+		"something else":   {"/v1/sessions", []change{deployer}, 403},
+		"maintenance":      {"/v1/maintenance", []change{other}, 403},
+		"a job, by a hook": {"/v1/jobs/daily/run", []change{deployer}, 403},
+	} {
+		if got := s.ask("POST", c.target, c.who...); got.status != c.status {
+			t.Errorf("%s: %d %s", name, got.status, got.body)
+		}
+	}
+	if asked := s.fake.was(); len(asked) > 0 {
+		t.Errorf("asked %q", asked)
+	}
+	worker := bearing(s.token(wire.NewToken{Scope: wire.ScopeWrite, Agents: []string{"work"}}))
+	if got := s.ask("GET", "/v1/jobs", worker).body; strings.Contains(got, "daily") || !strings.Contains(got, "hourly") {
+		t.Errorf("the jobs are %s", got)
+	}
+	for job, status := range map[string]int{"daily": 404, "hourly": 200} {
+		if got := s.ask("POST", "/v1/jobs/"+job+"/run", worker); got.status != status {
+			t.Errorf("run %s: %d %s", job, got.status, got.body)
+		}
+	}
+}

@@ -304,7 +304,7 @@ func (c *call) tell(err error) *wire.Problem {
 	case wire.Internal, wire.Corrupt, wire.NotSaved:
 		c.h.log.LogAttrs(c.r.Context(), slog.LevelError, "request failed",
 			slog.String("route", c.route()), slog.String("request", c.request), slog.String("kind", string(p.Kind)), slog.String("error", err.Error()))
-		if p.Kind == wire.Internal && c.who.name != ownerName {
+		if p.Kind == wire.Internal && !c.who.owner {
 			return &wire.Problem{Kind: wire.Internal, Message: "something went wrong inside the gateway", Hint: "its log tells more of this request"}
 		}
 	}

@@ -63,6 +63,10 @@ func TestRoutesReachTheGateway(t *testing.T) {
 		{"PUT", "/v1/keys/agent:main:x", wire.Key{Session: "aaaa-1"}, `PointKey agent:main:x aaaa-1`},
 		{"POST", "/v1/keys/agent:main:x/reset", nil, `ResetKey agent:main:x`},
 		{"POST", "/v1/keys/agent:main:x/continue-previous", struct{}{}, `ContinuePrevious agent:main:x`},
+		{"GET", "/v1/jobs", nil, `Jobs`},
+		{"POST", "/v1/jobs/daily/run", nil, `RunJob daily`},
+		{"POST", "/v1/maintenance", nil, `MaintainNow false`},
+		{"POST", "/v1/maintenance", wire.Maintain{Enforce: true}, `MaintainNow true`},
 		{"GET", "/v1/usage?by=day&since=2026-03-01", nil, `Usage day 2026-03-01`},
 	}
 	for _, c := range cases {
@@ -205,7 +209,7 @@ func TestIdempotencyKeyNamesTheMessage(t *testing.T) {
 func TestErrorsOfTheGateway(t *testing.T) {
 	var log bytes.Buffer
 	s := newStand(t, gateway.Config{Log: slog.New(slog.NewTextHandler(&log, nil))})
-	secret := s.token(wire.NewToken{Scope: wire.ScopeRead})
+	secret := s.token(wire.NewToken{Name: "owner", Scope: wire.ScopeRead}) // by name only
 	for _, c := range []struct {
 		err    error
 		status int

@@ -336,6 +336,29 @@ func (f *fake) KeyOf(in wire.Inbound) (string, error) {
 	return "agent:" + agent + ":" + in.Channel + ":" + in.PeerKind + ":" + in.PeerID, nil
 }
 
+func (f *fake) HookToken(name string) (string, error) {
+	if name != "deploy" {
+		return "", &wire.Problem{Kind: wire.NotFound, Message: "there is no hook " + name}
+	}
+	return "deployer", nil
+}
+
+func (f *fake) Hook(_ context.Context, name string, body []byte, headers http.Header) (wire.Routed, error) {
+	return wire.Routed{Key: "agent:main:hook:1"}, f.note("Hook %s %q %s %q", name, body, headers.Get("Content-Type"), headers.Get("Authorization"))
+}
+
+func (f *fake) Jobs(context.Context) ([]wire.Job, error) {
+	return []wire.Job{{ID: "daily", Agent: "main", Key: "agent:main:cron:daily"}, {ID: "hourly", Agent: "work", Key: "agent:work:cron:hourly"}}, f.note("Jobs")
+}
+
+func (f *fake) RunJob(_ context.Context, id string) (wire.Routed, error) {
+	return wire.Routed{}, f.note("RunJob %s", id)
+}
+
+func (f *fake) MaintainNow(_ context.Context, enforce bool) (wire.Maintenance, error) {
+	return wire.Maintenance{}, f.note("MaintainNow %v", enforce)
+}
+
 func (f *fake) Running(context.Context) []wire.Session {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -86,6 +86,9 @@ func (s *schemas) operation(op *operation, event object) object {
 	if params := parameters(op); len(params) > 0 {
 		d["parameters"] = params
 	}
+	if op.anything {
+		d["requestBody"] = object{"required": false, "content": object{"*/*": object{}}}
+	}
 	if op.in != nil && op.in != reflect.TypeFor[none]() {
 		d["requestBody"] = object{"required": !op.optional, "content": object{"application/json": object{"schema": s.of(op.in)}}}
 	}
@@ -108,6 +111,8 @@ var pathWords = map[string]string{
 	"cid":   "A compaction: the id of its entry.",
 	"key":   "A key.",
 	"token": "A token: its id, or its name.",
+	"hook":  "The name of a hook.",
+	"job":   "The id of a job.",
 }
 
 func parameters(op *operation) []any {
@@ -143,7 +148,7 @@ type schemas struct{ defs object }
 
 // enums are types of which all values are known.
 var enums = map[reflect.Type][]string{
-	reflect.TypeFor[wire.Scope](): {string(wire.ScopeRead), string(wire.ScopeWrite), string(wire.ScopeAdmin)},
+	reflect.TypeFor[wire.Scope](): {string(wire.ScopeHook), string(wire.ScopeRead), string(wire.ScopeWrite), string(wire.ScopeAdmin)},
 	reflect.TypeFor[wire.Kind](): {
 		string(wire.Invalid), string(wire.NotFound), string(wire.Ambiguous), string(wire.Conflict), string(wire.Locked), string(wire.NotAllowed),
 		string(wire.NoToken), string(wire.Corrupt), string(wire.TooLarge), string(wire.Unsupported), string(wire.NotSaved), string(wire.Busy),

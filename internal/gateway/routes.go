@@ -41,8 +41,9 @@ type param struct {
 type action struct {
 	// in and out are the types of the bodies; nil for none, or none of JSON.
 	in, out reflect.Type
-	// optional says that the body may be left out.
-	optional bool
+	// optional says that the body may be left out, anything that it may be
+	// whatever it is.
+	optional, anything bool
 	// content is the type of a body that is not JSON; also says that out may
 	// come as such a stream too.
 	content string
@@ -98,7 +99,7 @@ func (o *operation) changes() bool { return o.scope.Includes(wire.ScopeWrite) }
 
 // operations is the table of routes.
 func operations() []*operation {
-	all := slices.Concat(sessionRoutes(), branchRoutes(), turnRoutes(), keyRoutes(), statusRoutes(), tokenRoutes(), healthRoutes())
+	all := slices.Concat(sessionRoutes(), branchRoutes(), turnRoutes(), keyRoutes(), statusRoutes(), workRoutes(), tokenRoutes(), healthRoutes())
 	table := make([]*operation, len(all))
 	for i := range all {
 		table[i] = &all[i]
@@ -197,6 +198,19 @@ func statusRoutes() []operation {
 		{method: "GET", path: "/v1/status", name: "status", scope: wire.ScopeRead, what: "Tells how the gateway is.", action: give((*call).status)},
 		{method: "GET", path: "/v1/agents", name: "listAgents", scope: wire.ScopeRead, what: "Lists the agents.", action: give((*call).listAgents)},
 		{method: "GET", path: "/v1/models", name: "listModels", scope: wire.ScopeRead, what: "Lists the models that can be chosen.", action: give((*call).listModels)},
+	}
+}
+
+func workRoutes() []operation {
+	hook := give((*call).hook)
+	hook.anything = true
+	return []operation{
+		{method: "POST", path: "/v1/hooks/{hook}", name: "callHook", scope: wire.ScopeHook, what: "Tells an agent what another program sent, by the template of a hook. The token must be the one that the hook names.", query: []param{
+			header("Idempotency-Key", "Names the call: it is taken once."),
+		}, action: hook},
+		{method: "GET", path: "/v1/jobs", name: "listJobs", scope: wire.ScopeRead, what: "Lists jobs that run at certain times.", action: give((*call).listJobs)},
+		{method: "POST", path: "/v1/jobs/{job}/run", name: "runJob", scope: wire.ScopeWrite, what: "Runs a job now. The run has begun when it answers.", action: mayTake((*call).runJob)},
+		{method: "POST", path: "/v1/maintenance", name: "maintain", scope: wire.ScopeAdmin, what: "Clears away what the settings ask for, or tells what that would be.", action: mayTake((*call).maintain)},
 	}
 }
 

@@ -119,7 +119,7 @@ func checkToken(n wire.NewToken, now time.Time) error {
 	case n.Name == "" || len(n.Name) > 64 || strings.ContainsFunc(n.Name, unprintable):
 		return bad("its name must have 1 to 64 characters that can be printed")
 	case !n.Scope.Known():
-		return bad("the scope %q is none of read, write and admin", n.Scope)
+		return bad("the scope %q is none of hook, read, write and admin", n.Scope)
 	case n.Scope == wire.ScopeAdmin && len(n.Agents)+len(n.Keys) > 0:
 		return bad("one with the scope admin cannot be bound: it could make others")
 	case !n.Expires.IsZero() && !n.Expires.After(now):
