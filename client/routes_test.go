@@ -80,6 +80,10 @@ func routes() []routed {
 		{"Status", func(c *c) error { _, err := c.Status(ctx); return err }, "GET /v1/status"},
 		{"Agents", func(c *c) error { _, err := c.Agents(ctx); return err }, "GET /v1/agents"},
 		{"Models", func(c *c) error { _, err := c.Models(ctx); return err }, "GET /v1/models"},
+		{"Jobs", func(c *c) error { _, err := c.Jobs(ctx); return err }, "GET /v1/jobs"},
+		{"RunJob", func(c *c) error { _, err := c.RunJob(ctx, "daily"); return err }, "POST /v1/jobs/daily/run {}"},
+		{"CallHook", func(c *c) error { _, err := c.CallHook(ctx, "deploy", map[string]int{"n": 1}); return err }, `POST /v1/hooks/deploy {"n":1}`},
+		{"Maintain", func(c *c) error { _, err := c.Maintain(ctx, wire.Maintain{Enforce: true}); return err }, `POST /v1/maintenance {"enforce":true}`},
 		{"Tokens", func(c *c) error { _, err := c.Tokens(ctx); return err }, "GET /v1/tokens"},
 		{"CreateToken", func(c *c) error {
 			_, err := c.CreateToken(ctx, wire.NewToken{Name: "n", Scope: wire.ScopeRead})

@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"firn"
+	"firn/internal/metrics"
 	"firn/internal/vfs"
+	"firn/store"
 	"firn/wire"
 )
 
@@ -59,6 +61,37 @@ func (r *readiness) ask(ctx context.Context, check func(context.Context) error) 
 		r.err, r.at = check(ctx), time.Now()
 	}
 	return r.err
+}
+
+// prepared is a gateway that knows whether it can do its work.
+type prepared interface {
+	Ready(ctx context.Context) error
+}
+
+// measured is a gateway that tells how much it has to do.
+type measured interface{ Lanes() metrics.Lanes }
+
+// Ready says why the gateway cannot do its work: sessions cannot be listed, or
+// nothing can be written to the home.
+func (g *Gateway) Ready(ctx context.Context) error {
+	for _, err := range g.List(ctx, store.Query{Limit: 1}) {
+		if err != nil {
+			return fmt.Errorf("list sessions: %w", err)
+		}
+		break
+	}
+	if g.Home == "" {
+		return nil
+	}
+	return Writable(vfs.OS{}, g.Home)
+}
+
+// Lanes tells how much the gateway has to do.
+func (g *Gateway) Lanes() metrics.Lanes {
+	return metrics.Lanes{
+		Lanes:  func() float64 { running, _ := g.loads(); return float64(running) },
+		Queued: func() float64 { _, queued := g.loads(); return float64(queued) },
+	}
 }
 
 // Writable says why nothing can be written to a directory; nil if a file can

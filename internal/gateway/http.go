@@ -44,7 +44,8 @@ type Config struct {
 	// Heartbeat is how often a quiet stream shows that it is alive; zero means
 	// 15 seconds.
 	Heartbeat time.Duration
-	// Ready says why the gateway cannot do its work; nil asks nobody.
+	// Ready says why the gateway cannot do its work; nil asks the gateway itself,
+	// if it knows.
 	Ready func(context.Context) error
 	// Metrics counts, and is told at /metrics; nil does neither.
 	Metrics *metrics.Set
@@ -83,6 +84,12 @@ func Handler(api API, c Config) *HTTP {
 		h.log = slog.New(slog.DiscardHandler)
 	}
 	h.requests.limit, h.streams.limit, h.waiting.limit = int64(orElse(c.Requests, 256)), int64(orElse(c.Streams, 1024)), int64(orElse(c.Turns, 1024))
+	if g, ok := api.(measured); ok {
+		c.Metrics.Watch(g.Lanes())
+	}
+	if g, ok := api.(prepared); ok && c.Ready == nil {
+		h.config.Ready = g.Ready
+	}
 	h.doc = describe(h.table, c.Version)
 	h.mux = h.routes()
 	return h

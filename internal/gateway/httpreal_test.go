@@ -9,6 +9,7 @@ import (
 	"iter"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -66,7 +67,7 @@ func openHouse(t *testing.T, home string) *house {
 	tokens, err := gateway.OpenTokens(vfs.OS{}, gateway.TokensPath(home), nil)
 	must(err)
 	h := &house{tokens: tokens, set: set}
-	handler := gateway.Handler(g, gateway.Config{Tokens: tokens, Metrics: set, Ready: func(context.Context) error { return gateway.Writable(vfs.OS{}, home) }})
+	handler := gateway.Handler(g, gateway.Config{Tokens: tokens, Metrics: set})
 	h.served = serve(t, gateway.ServeOptions{Home: home, Handler: handler, Close: g.Close, Socket: gateway.SocketPath(home), TCP: "127.0.0.1:0"})
 	h.owner, err = client.New(client.Options{Address: h.Address.Address})
 	must(err)
@@ -119,8 +120,12 @@ func TestRealGateway(t *testing.T) {
 	if status, err := h.owner.Status(ctx); err != nil || status.Sessions != 1 || status.Version != "test" {
 		t.Errorf("%+v %v", status, err)
 	}
+	ready := dial(t, h.Socket, "GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n")
+	if line, err := ready.ReadString('\n'); err != nil || !strings.Contains(line, "200") {
+		t.Errorf("ready? %q %v", line, err)
+	}
 	numbers := string(h.set.Append(nil))
-	for _, want := range []string{`firn_appends_total{outcome="ok"} `, `firn_fsync_seconds_count{what="`, `firn_answer_seconds_count{provider="scripted"`, `route="/v1/sessions/{id}/turns",status="200"} `} {
+	for _, want := range []string{`firn_appends_total{outcome="ok"} `, `firn_fsync_seconds_count{what="`, `firn_turns_total{outcome="stop"} 2`, "firn_lanes ", "firn_queue_length 0", `firn_answer_seconds_count{provider="scripted"`, `route="/v1/sessions/{id}/turns",status="200"} `} {
 		if !strings.Contains(numbers, want) {
 			t.Errorf("the numbers lack %s:\n%s", want, numbers)
 		}
@@ -307,5 +312,23 @@ func TestRealDrain(t *testing.T) {
 	}
 	if left, err := filepath.Glob(filepath.Join(h.home, "gateway", "*.sock")); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %q %v", left, err)
+	}
+}
+
+// TestRealReadiness: a home that is gone is not ready.
+func TestRealReadiness(t *testing.T) {
+	h := openHouse(t, shortDir(t))
+	away := h.home + "-away"
+	if err := os.Rename(h.home, away); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Rename(away, h.home)
+	response, err := http.Get("http://" + h.TCP + "/readyz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if body, _ := io.ReadAll(response.Body); response.StatusCode != 503 || strings.Contains(string(body), h.home) {
+		t.Errorf("%d %s", response.StatusCode, body)
 	}
 }

@@ -97,7 +97,7 @@ func TestTogether(t *testing.T) {
 	for i := range 4 {
 		wg.Go(func() {
 			for j := range 500 {
-				s.Turn(fmt.Sprint("agent", j%3), "completed", time.Duration(j)*time.Millisecond)
+				s.Usage("p", fmt.Sprint("m", j%3), firn.Usage{Input: 1})
 				s.Error("not-found")
 				done := s.Begin()
 				leave := s.Stream()
@@ -149,9 +149,7 @@ func check(t *testing.T, text string) {
 
 func TestNoSet(t *testing.T) {
 	var s *metrics.Set
-	s.Turn("a", "completed", 0)
 	s.Usage("p", "m", firn.Usage{Input: 1})
-	s.Compaction("completed")
 	s.Error("x")
 	s.Refused("x")
 	s.Watch(metrics.Lanes{Lanes: func() float64 { return 1 }})
@@ -186,11 +184,19 @@ func TestStoreCounts(t *testing.T) {
 	if _, err := st.Append(ctx, "../s", store.Any, firn.UserText("c")); err == nil {
 		t.Fatal("a strange id")
 	}
+	tool := firn.Entry{Body: &firn.Message{Role: firn.RoleAssistant, StopReason: firn.StopToolUse}}
+	end := firn.Entry{Body: &firn.Message{Role: firn.RoleAssistant, StopReason: firn.StopEnd}}
+	if _, err := st.Append(ctx, "s", store.Any, tool, end, firn.Entry{Body: &firn.Compaction{Summary: "short"}}); err != nil {
+		t.Fatal(err)
+	}
 	gone, cancel := context.WithCancel(ctx)
 	cancel()
 	st.Append(gone, "s", store.Any, firn.UserText("c"))
 	text := string(s.Append(nil))
-	for _, want := range []string{`firn_appends_total{outcome="ok"} 1`, `firn_appends_total{outcome="conflict"} 1`, `firn_appends_total{outcome="failed"} 1`, "firn_entries_total 2", "firn_append_seconds_count 4"} {
+	for _, want := range []string{
+		`firn_appends_total{outcome="ok"} 2`, `firn_appends_total{outcome="conflict"} 1`, `firn_appends_total{outcome="failed"} 1`, `firn_entries_total{kind="message"} 4`,
+		`firn_turns_total{outcome="` + string(firn.StopEnd) + `"} 1`, "firn_compactions_total 1", "firn_append_seconds_count 5",
+	} {
 		if !strings.Contains(text, want+"\n") {
 			t.Errorf("no %s in\n%s", want, text)
 		}
@@ -269,13 +275,12 @@ func drain(events iter.Seq2[provider.Event, error]) {
 func TestServed(t *testing.T) {
 	s := metrics.New(time.Now())
 	s.Watch(metrics.Lanes{Lanes: func() float64 { return 3 }, Queued: func() float64 { return 4 }})
-	s.Compaction("completed")
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, nil)
 	if w.Header().Get("Content-Type") != "text/plain; version=0.0.4; charset=utf-8" {
 		t.Error(w.Header())
 	}
-	for _, want := range []string{"firn_lanes 3", "firn_queue_length 4", `firn_compactions_total{outcome="completed"} 1`} {
+	for _, want := range []string{"firn_lanes 3", "firn_queue_length 4"} {
 		if !strings.Contains(w.Body.String(), want+"\n") {
 			t.Errorf("no %s in\n%s", want, w.Body)
 		}

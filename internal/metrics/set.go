@@ -17,7 +17,7 @@ type Set struct {
 	appends, entries, errors         Counter
 	append, sync                     Histogram
 	turns, tokens, cost, compactions Counter
-	turn, answer                     Histogram
+	answer                           Histogram
 	modelErrors                      Counter
 	requests, refused                Counter
 	request                          Histogram
@@ -34,17 +34,16 @@ var (
 func New(now time.Time) *Set {
 	s := &Set{started: now}
 	s.appends = s.Counter("firn_appends_total", "Appends to sessions, by how they ended.", "outcome")
-	s.entries = s.Counter("firn_entries_total", "Entries that were appended.")
+	s.entries = s.Counter("firn_entries_total", "Entries that were appended, by kind.", "kind")
 	s.append = s.Histogram("firn_append_seconds", "How long an append took until it was durable.", diskBounds)
 	s.sync = s.Histogram("firn_fsync_seconds", "How long it took to make something durable, by what.", diskBounds, "what")
 	s.errors = s.Counter("firn_errors_total", "Problems that were told, by kind.", "kind")
-	s.turns = s.Counter("firn_turns_total", "Turns, by agent and how they ended.", "agent", "outcome")
-	s.turn = s.Histogram("firn_turn_seconds", "How long a turn took.", talkBounds, "agent")
+	s.turns = s.Counter("firn_turns_total", "Turns, by how they ended, as the log has it.", "outcome")
 	s.tokens = s.Counter("firn_tokens_total", "Tokens, as providers report them.", "provider", "model", "kind")
 	s.cost = s.Counter("firn_cost_dollars_total", "What answers cost by the price list.", "provider", "model")
 	s.answer = s.Histogram("firn_answer_seconds", "How long a model took to answer.", talkBounds, "provider", "model")
 	s.modelErrors = s.Counter("firn_model_errors_total", "Answers that failed, by kind.", "provider", "model", "kind")
-	s.compactions = s.Counter("firn_compactions_total", "Compactions, by how they ended.", "outcome")
+	s.compactions = s.Counter("firn_compactions_total", "Compactions, as the log has them.")
 	s.requests = s.Counter("firn_http_requests_total", "HTTP requests, by route and status.", "method", "route", "status")
 	s.refused = s.Counter("firn_http_refused_total", "HTTP requests that were not let in, by reason.", "reason")
 	s.request = s.Histogram("firn_http_request_seconds", "How long a request took; streams are not counted.", talkBounds, "route")
@@ -83,15 +82,6 @@ func (s *Set) Watch(l Lanes) {
 	}
 }
 
-// Turn counts a turn: completed, failed, stopped or queued.
-func (s *Set) Turn(agent, outcome string, took time.Duration) {
-	if s == nil {
-		return
-	}
-	s.turns.Add(1, agent, outcome)
-	s.turn.Observe(took.Seconds(), agent)
-}
-
 // Usage counts the tokens of one answer.
 func (s *Set) Usage(provider, model string, u firn.Usage) {
 	if s == nil {
@@ -104,13 +94,6 @@ func (s *Set) Usage(provider, model string, u firn.Usage) {
 		s.tokens.Add(float64(t.n), provider, model, t.kind)
 	}
 	s.cost.Add(u.Cost.Total, provider, model)
-}
-
-// Compaction counts a compaction: completed, failed or undone.
-func (s *Set) Compaction(outcome string) {
-	if s != nil {
-		s.compactions.Add(1, outcome)
-	}
 }
 
 // Error counts a problem that somebody was told.

@@ -9,7 +9,8 @@ import (
 	"firn/store"
 )
 
-// Store returns the store with its appends counted and timed. What else the
+// Store returns the store with its appends counted and timed, and what of them
+// is the end of a turn or a compaction. What else the
 // store can do is found with [store.As] as before.
 func (s *Set) Store(st store.Store) store.Store {
 	if s == nil {
@@ -39,19 +40,34 @@ func (c *counted) Append(ctx context.Context, id firn.ID, expect store.Pos, entr
 	begun := time.Now()
 	end, err := c.Store.Append(ctx, id, expect, entries...)
 	c.set.append.Observe(time.Since(begun).Seconds())
-	c.set.appended(ctx, len(entries), err)
+	c.set.appended(ctx, entries, err)
 	return end, err
 }
 
-// appended counts an append and what it wrote.
-func (s *Set) appended(ctx context.Context, entries int, err error) {
+// appended counts an append and what it wrote: turns and compactions too, since
+// whoever began them, this is where they end.
+func (s *Set) appended(ctx context.Context, entries []firn.Entry, err error) {
 	how := outcome(ctx, err)
 	if errors.Is(err, firn.ErrConflict) {
 		how = "conflict" // somebody was quicker: nothing failed
 	}
 	s.appends.Add(1, how)
-	if err == nil {
-		s.entries.Add(float64(entries))
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if e.Body == nil {
+			continue
+		}
+		s.entries.Add(1, string(e.Body.Kind()))
+		switch b := e.Body.(type) {
+		case *firn.Message:
+			if b.Role == firn.RoleAssistant && b.StopReason != firn.StopToolUse {
+				s.turns.Add(1, string(b.StopReason))
+			}
+		case *firn.Compaction:
+			s.compactions.Add(1)
+		}
 	}
 }
 
@@ -64,7 +80,7 @@ type deferring struct {
 // AppendDeferred appends, and counts it; how long it took says nothing of the disk.
 func (d deferring) AppendDeferred(ctx context.Context, id firn.ID, expect store.Pos, entries ...firn.Entry) (store.Pos, error) {
 	end, err := d.deferred.AppendDeferred(ctx, id, expect, entries...)
-	d.set.appended(ctx, len(entries), err)
+	d.set.appended(ctx, entries, err)
 	return end, err
 }
 
