@@ -257,7 +257,7 @@ func overheard(before []firn.Entry, answer firn.Entry) bool {
 			return true
 		}
 	}
-	return false
+	return true // what it knew of was summed up, and with it what it did not know of
 }
 
 // blankParts reports whether nothing is said: no text but space, no image, no
