@@ -354,3 +354,34 @@ func TestManySessions(t *testing.T) {
 		d.shut()
 	})
 }
+
+// TestRecoverAfterARewind moves the head back onto a message that was answered,
+// and before one that had waited: nobody asked for anything, so nothing is
+// answered.
+func TestRecoverAfterARewind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := open(t, memstore.New(memstore.Options{}))
+		first := d.say("one", "followup")
+		<-d.asked
+		second := d.say("two", "followup")
+		<-second.accepted
+		for range 5 {
+			d.gate <- struct{}{}
+		}
+		<-first.done
+		<-second.done
+		d.shut()
+		for _, to := range []firn.EntryID{first.ID, first.answer.Entry} {
+			head := firn.NewEntry(&firn.Head{})
+			head.Parent = to
+			if _, err := d.st.Append(t.Context(), "s", store.Any, head); err != nil {
+				t.Fatal(err)
+			}
+			next := open(t, d.st)
+			if n, err := next.Recover(t.Context()); n != 0 || err != nil {
+				t.Errorf("it goes on with %d sessions, %v", n, err)
+			}
+			next.shut()
+		}
+	})
+}

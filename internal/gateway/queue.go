@@ -101,11 +101,14 @@ func together(all, dropped []waiting) []firn.Part {
 }
 
 // left returns the messages of a path that still wait, in order: those that no
-// message of the path is, or names.
+// message of the path is, or names. What waited before the head was moved was
+// said on the branch that was left.
 func left(p window.Path) []waiting {
 	var queue []waiting
 	for _, e := range p.Entries {
 		switch b := e.Body.(type) {
+		case *firn.Head:
+			queue = nil
 		case *firn.Custom:
 			var w waiting
 			if b.Type == queuedType && json.Unmarshal(b.Data, &w) == nil && w.ID != "" {

@@ -65,9 +65,13 @@ func (g *Gateway) owed(ctx context.Context, id firn.ID) ([]*ticket, error) {
 }
 
 // accepted reports whether the last message of the user, or of a machine, is
-// one that a gateway accepted.
+// one that a gateway accepted. Who moves the head onto a message asks for
+// nothing yet.
 func accepted(p window.Path) bool {
 	for _, e := range slices.Backward(p.Entries) {
+		if e.Body.Kind() == firn.KindHead {
+			return false
+		}
 		if m, ok := e.Body.(*firn.Message); ok && m.Role == firn.RoleUser || byMachine(e) {
 			return string(e.Extra.Get(acceptedField)) == "true"
 		}
