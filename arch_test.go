@@ -62,10 +62,10 @@ var layers = []layer{
 	{"internal/gateway", []string{".", "store", "route", "window", "provider", "tool", "compact", "memory", "agent", "dialect", "wire", "internal/index", "internal/config", "internal/metrics", "internal/webui", "internal/vfs", "internal/sse"}, "contracts only: cmd hands it the members; files for its lock, its address and its tokens"},
 	{"internal/doctor", []string{".", "store", "store/filestore", "dialect", "dialect/*", "window", "internal/journal", "internal/vfs", "internal/index", "internal/rawjson"}, "opens files directly: it must work when nothing else does"},
 	{"internal/demo", []string{".", "store", "store/filestore", "window", "dialect", "dialect/*", "internal/doctor", "internal/index", "internal/vfs"}, "walks the whole story through the library, tears a line on purpose and clears up, until there is a client to walk it through"},
-	{"internal/prose", []string{"."}, "words for people"},
+	{"internal/prose", []string{".", "wire"}, "words for people, of what the gateway tells"},
 	{"internal/serve", []string{".", "store", "store/*", "dialect/native", "route", "window", "provider", "provider/*", "tool", "compact", "agent", "wire", "internal/config", "internal/gateway", "internal/index", "internal/metrics", "internal/vfs", "internal/prose"}, "puts a gateway together: the one place that knows all members"},
-	{"internal/chat", []string{".", "store", "store/filestore", "window", "provider", "provider/*", "tool", "compact", "agent", "internal/vfs"}, "wires an agent to a terminal and makes the directory of its notes, until there is a gateway to talk to"},
-	{"internal/cli", []string{".", "client", "wire", "internal/prose", "internal/config", "internal/doctor", "internal/demo", "internal/chat"}, "a client; doctor, verify and repair open files directly; chat, until there is a gateway"},
+	{"internal/chat", []string{".", "client", "wire", "internal/prose"}, "a client that sits at a terminal"},
+	{"internal/cli", []string{".", "client", "wire", "internal/prose", "internal/config", "internal/doctor", "internal/demo", "internal/chat"}, "a client; doctor, verify and repair open files directly; the demo walks through the library"},
 	{"internal/tui", []string{".", "client", "wire"}, "a client"},
 	{"cmd/...", []string{"..."}, "wires the tables"},
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"firn/client"
+	"firn/internal/chat"
 	"firn/internal/cli"
 	"firn/internal/gateway"
 	"firn/internal/serve"
@@ -17,8 +18,8 @@ import (
 // wordDelay is how long the offline model takes for a word if somebody watches.
 const wordDelay = 12 * time.Millisecond
 
-// providers names those that need no settings.
-func providers() []string { return serve.Providers() }
+// providers names those that need no settings, and tells where their keys are.
+func providers() ([]string, func(string) string) { return serve.Providers(), serve.KeyOf }
 
 // open makes a gateway in this process for the command line.
 func open(_ context.Context, o cli.Opening) (cli.Opened, error) {
@@ -32,13 +33,32 @@ func open(_ context.Context, o cli.Opening) (cli.Opened, error) {
 		options.Local = &serve.Local{Workspace: t.Workspace, Write: t.Write, Shell: t.Shell, NoTools: t.None}
 	}
 	house, err := serve.Open(options)
+	var locked *serve.NoKey
+	if errors.As(err, &locked) {
+		return cli.Opened{}, &chat.Problem{
+			Err: err, Kind: chat.ErrNotLetIn,
+			Hint: "put a key that works into " + locked.Variable + ", or choose another model with -m; " + serve.OfflineModel + " needs no key",
+		}
+	}
 	if err != nil {
 		return cli.Opened{}, err
 	}
 	local := client.InProcess(house.Own())
-	return cli.Opened{Transport: local, Remember: house.Remember, Close: func(ctx context.Context) error {
+	return cli.Opened{Transport: local, Remember: house.Remember, Notes: notes(house), Close: func(ctx context.Context) error {
 		return errors.Join(local.Close(), house.Close(ctx))
 	}}, nil
+}
+
+// notes looks for what agents noted.
+func notes(h *serve.House) func(ctx context.Context, agent, query string, limit int) ([]chat.Hit, error) {
+	return func(ctx context.Context, agent, query string, limit int) ([]chat.Hit, error) {
+		found, err := h.Notes(ctx, agent, query, limit)
+		hits := make([]chat.Hit, len(found))
+		for i, f := range found {
+			hits[i] = chat.Hit{Source: f.Source, Where: f.Where, Text: f.Text, Time: f.Time}
+		}
+		return hits, err
+	}
 }
 
 // run serves a gateway to others.

@@ -1,37 +1,32 @@
 // Package chat is a conversation in a terminal, line by line.
 //
-// It puts the parts of the library together: sessions in files, an agent with
-// its tools, a model. What the user types is said to the agent; what begins
-// with a slash is a command to the chat itself. Answers go to stdout and
-// nothing else does; all talk about them goes to stderr. What was said is on
-// disk before it is answered, so there is nothing to save at the end, and a
-// chat that was killed goes on where it was.
+// It is a client of the gateway: what the user types is said in a session, and
+// what happens there is shown as it happens. What begins with a slash is a
+// command to the chat itself. Answers go to stdout and nothing else does; all
+// talk about them goes to stderr. What was said is on disk before it is
+// answered, so there is nothing to save at the end, and a chat that was killed
+// goes on where it was.
 //
 // The package keeps no state of its own between two runs, and draws nothing
-// but lines. It opens the home itself until there is a gateway to talk to.
+// but lines. It opens no session: it asks the gateway.
 package chat
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"os"
+	"sync"
 	"time"
 
 	"firn"
-	"firn/agent"
-	"firn/provider"
-	"firn/store"
-	"firn/store/filestore"
-	"firn/tool"
+	"firn/client"
+	"firn/wire"
 )
 
-// Options says who talks, where it is kept and with what. Home, Env and the
-// streams must be given; the rest has good zero values.
+// Options says who talks, where and with what. Client and the streams must be
+// given; the rest has good zero values.
 type Options struct {
-	// Home is where sessions are kept.
-	Home string
+	Client *client.Client
 	// Agent is who is talked to; empty means the agent of the session or key.
 	Agent string
 	// Continue goes on with the agent's latest session, Resume with the one that
@@ -41,18 +36,21 @@ type Options struct {
 	Resume   string
 	Key      string
 	// Model is PROVIDER/MODEL and Thinking a level. If given, the session
-	// remembers them. Default is the model of sessions that chose none; empty
-	// means the offline model.
-	Model, Thinking, Default string
+	// remembers them.
+	Model, Thinking string
 
-	// Workspace is the directory whose files the tools see. They may write in it
-	// if Write says so. Shell lets the model run commands there. NoTools leaves
-	// out all tools.
-	Workspace             string
-	Write, Shell, NoTools bool
+	// Workspace is the directory that a session is begun for; Files says in words
+	// what the tools may touch. Both may be empty.
+	Workspace, Files string
+	// Providers are those that can be named, KeyOf the variable with the key of
+	// one. They are for hints and may be nil.
+	Providers []string
+	KeyOf     func(provider string) string
+	// Remember notes something for an agent, and Notes looks for what was noted.
+	// They are nil where the gateway is elsewhere.
+	Remember func(ctx context.Context, agent, text string) (string, error)
+	Notes    func(ctx context.Context, agent, query string, limit int) ([]Hit, error)
 
-	// Env tells the variables of the environment.
-	Env            func(name string) string
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Terminal       Terminal
@@ -63,6 +61,9 @@ type Options struct {
 	// called, after which a press ends the process. Both may be nil.
 	Presses <-chan os.Signal
 	Release func()
+	// Reports are sentences about what is out of order, to be told when nothing
+	// else is. It may be nil.
+	Reports *Reports
 }
 
 // Terminal says which of the streams somebody sits at, and whether it shows
@@ -72,15 +73,46 @@ type Terminal struct {
 	Dim          bool
 }
 
+// Hit is something that was found.
+type Hit struct {
+	// Source is what it was found in, Where the place in it, which may be empty.
+	Source, Where string
+	Text          string
+	// Time is when it was said, zero if that is not known.
+	Time time.Time
+}
+
+// Reports gathers sentences from any goroutine until they can be told.
+type Reports struct {
+	mu   sync.Mutex
+	said []string
+}
+
+// Add adds a sentence.
+func (r *Reports) Add(message string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.said = append(r.said, message)
+}
+
+// Take returns what was added since it was last asked.
+func (r *Reports) Take() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	said := r.said
+	r.said = nil
+	return said
+}
+
 // Run talks until the user ends it: nil if they said so or the input ended, a
 // [*Problem] that is context.Canceled if they pressed Ctrl-C. When ctx ends, a
 // turn that runs is stopped and recorded, and the error is the context's.
-func Run(ctx context.Context, o Options) (err error) {
+func Run(ctx context.Context, o Options) error {
 	c, err := open(ctx, o)
 	if err != nil {
 		return advise(err, o)
 	}
-	defer func() { err = errors.Join(err, c.close()) }()
+	defer c.tellReports()
 	if err := c.greet(ctx); err != nil {
 		return advise(err, o)
 	}
@@ -94,8 +126,8 @@ type Answer struct {
 	Model   string       `json:"model"`
 	Text    string       `json:"answer"`
 	// Silent says that the agent has nothing to tell the user. Text is empty then.
-	Silent bool            `json:"silent"`
-	Stop   firn.StopReason `json:"stopReason"`
+	Silent bool   `json:"silent"`
+	Stop   string `json:"stopReason"`
 	// Rounds is how often the model was asked, Calls how many tools ran.
 	Rounds int   `json:"rounds"`
 	Calls  int   `json:"toolCalls"`
@@ -113,29 +145,27 @@ type Usage struct {
 
 // Ask says the prompt and returns the answer. On stderr it tells what is going
 // on, if somebody sits there.
-func Ask(ctx context.Context, o Options) (answer Answer, err error) {
+func Ask(ctx context.Context, o Options) (Answer, error) {
 	c, err := open(ctx, o)
 	if err != nil {
 		return Answer{}, advise(err, o)
 	}
-	defer func() { err = errors.Join(err, c.close()) }()
-	v := &view{screen: c.screen, quiet: true}
+	defer c.tellReports()
 	if !o.Terminal.Err {
+		defer func(talk io.Writer) { c.screen.talk = talk }(c.screen.talk)
 		c.screen.talk = io.Discard
 	}
-	out, err := c.run(ctx, agent.Say(o.Prompt), v)
-	c.tellReports()
+	out, err := c.run(ctx, wire.Turn{Text: o.Prompt}, &view{screen: c.screen, quiet: true})
 	if err != nil {
 		return Answer{}, advise(err, o)
 	}
-	info, err := c.model(ctx)
+	s, err := c.look(ctx)
 	if err != nil {
 		return Answer{}, advise(err, o)
 	}
-	answer = Answer{
-		Session: c.id, Entry: out.Entry, Model: info.Provider + "/" + info.Name,
-		Text: out.Text, Silent: out.Silent, Stop: out.Stop, Rounds: out.Rounds, Calls: out.Calls,
-		Usage: Usage{out.Usage.Input, out.Usage.Output, out.Usage.CacheRead, out.Usage.CacheWrite, out.Usage.Cost.Total},
+	answer := Answer{
+		Session: c.id, Entry: out.Entry, Model: modelName(s), Text: out.Text, Silent: out.Silent, Stop: out.Stop, Rounds: out.Rounds, Calls: out.Calls,
+		Usage: Usage{out.Usage.Input, out.Usage.Output, out.Usage.CacheRead, out.Usage.CacheWrite, out.Usage.Cost},
 	}
 	if out.Silent {
 		answer.Text = ""
@@ -146,20 +176,15 @@ func Ask(ctx context.Context, o Options) (answer Answer, err error) {
 // chat is a conversation while it goes on.
 type chat struct {
 	o      Options
-	st     store.Store
-	models models
-	agent  *agent.Agent
+	client *client.Client
 	screen *screen
-	// id is the session that is talked in, key what points at it or did last.
-	id  firn.ID
-	key string
-	// name is the agent's.
+	// id is the session that is talked in, key what points at it or did last,
+	// name the agent's.
+	id   firn.ID
+	key  string
 	name string
-	// files is what the tools see, notes where the agent's notes are. Both are
-	// nil if there are no tools, files also if there is no workspace.
-	files, notes *tool.Workspace
 
-	reports reports
+	reports *Reports
 	lines   <-chan string
 	queue   []line
 	// over says that the user wants to go, pressed that they insisted.
@@ -167,103 +192,43 @@ type chat struct {
 	now           func() time.Time
 }
 
-// open opens the home, finds the session and puts the agent together. What is
-// wrong with the options is found before anything is made.
+// open finds the session to talk in.
 func open(ctx context.Context, o Options) (*chat, error) {
 	c := newChat(o)
-	if err := c.check(); err != nil {
+	if err := CheckThinking(o.Thinking); err != nil {
 		return nil, err
 	}
-	st, err := filestore.Open(o.Home, filestore.Options{Report: c.reports.add})
-	if err != nil {
+	if err := c.choose(ctx); err != nil {
 		return nil, err
 	}
-	c.st, c.o.Home = st, st.Home()
-	if err := c.begin(ctx); err != nil {
-		return nil, errors.Join(err, c.close())
-	}
-	return c, nil
+	return c, c.insist(ctx)
 }
 
 func newChat(o Options) *chat {
-	return &chat{o: o, models: newModels(o), screen: newScreen(o), now: time.Now}
-}
-
-// begin does what needs the store.
-func (c *chat) begin(ctx context.Context) error {
-	if err := c.choose(ctx); err != nil {
-		return err
+	c := &chat{o: o, client: o.Client, screen: newScreen(o), now: time.Now, reports: o.Reports}
+	if c.reports == nil {
+		c.reports = &Reports{}
 	}
-	if err := c.wire(); err != nil {
-		return err
-	}
-	return c.insist(ctx)
-}
-
-// check refuses options that cannot be.
-func (c *chat) check() error {
-	for _, name := range []string{c.o.Default, c.o.Model} {
-		if _, err := c.models.named(name); err != nil {
-			return err
-		}
-	}
-	return checkThinking(c.o.Thinking)
+	return c
 }
 
 // insist lets the session remember the model and the level of thinking that
 // were asked for, unless it has them already.
 func (c *chat) insist(ctx context.Context) error {
-	path, err := c.path(ctx)
+	s, err := c.look(ctx)
 	if err != nil {
 		return err
 	}
-	var o agent.Override
-	if provider, model, _ := cutModel(c.o.Model); c.o.Model != "" && (path.Chosen.Provider != provider || path.Chosen.Model != model) {
-		o.Provider, o.Model = provider, model
+	var p wire.Patch
+	if c.o.Model != "" && modelName(s) != c.o.Model {
+		p.Model = &c.o.Model
 	}
-	if path.Chosen.ThinkingLevel != c.o.Thinking {
-		o.Thinking = provider.Thinking(c.o.Thinking)
+	if c.o.Thinking != "" && (s.State == nil || s.State.Thinking != c.o.Thinking) {
+		p.Thinking = &c.o.Thinking
 	}
-	if o == (agent.Override{}) {
+	if p == (wire.Patch{}) {
 		return nil
 	}
-	return c.agent.Override(ctx, c.id, o)
-}
-
-// naming is how long the naming of a session may take when all else is done.
-const naming = 3 * time.Second
-
-// close lets go of everything. A session that is just being named gets its
-// name if that takes moments only.
-func (c *chat) close() error {
-	var errs []error
-	if c.agent != nil {
-		named := make(chan struct{})
-		go func() {
-			c.agent.Wait()
-			close(named)
-		}()
-		timer := time.NewTimer(naming)
-		defer timer.Stop()
-		select {
-		case <-named:
-		case <-timer.C:
-		case <-c.o.Presses:
-		}
-		errs = append(errs, c.agent.Close())
-		<-named
-	}
-	for _, w := range []*tool.Workspace{c.files, c.notes} {
-		if w != nil {
-			errs = append(errs, w.Close())
-		}
-	}
-	if c.st != nil {
-		errs = append(errs, c.st.Close())
-	}
-	c.tellReports()
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("end the chat: %w", err)
-	}
-	return nil
+	_, err = c.client.Patch(ctx, c.id, p)
+	return err
 }

@@ -2,70 +2,93 @@ package chat
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
 	"firn"
-	"firn/agent"
-	"firn/provider"
+	"firn/internal/prose"
+	"firn/wire"
 )
+
+// patch changes the session.
+func (c *chat) patch(ctx context.Context, p wire.Patch) error {
+	_, err := c.client.Patch(ctx, c.id, p)
+	return err
+}
 
 // chooseModel chooses who answers in this session from now on.
 func (c *chat) chooseModel(ctx context.Context, name string) error {
 	if name == "" {
-		path, err := c.path(ctx)
+		s, err := c.look(ctx)
 		if err != nil {
 			return err
 		}
-		c.screen.say("%s answers; the providers are %s", c.modelName(path), strings.Join(Providers(), ", "))
+		c.screen.say("%s answers; the providers are %s", modelName(s), strings.Join(c.o.Providers, ", "))
 		return nil
 	}
-	providerName, model, err := cutModel(name)
-	if err != nil {
+	if err := c.patch(ctx, wire.Patch{Model: &name}); err != nil {
 		return err
 	}
-	if _, err := c.models.find(providerName, model); err != nil {
-		return err
-	}
-	if err := c.agent.Override(ctx, c.id, agent.Override{Provider: providerName, Model: model}); err != nil {
-		return err
-	}
-	c.screen.say("%s answers in this session from now on", clean(name))
+	c.screen.say("%s answers in this session from now on", prose.Clean(name))
 	return nil
 }
 
 // think chooses how hard the model thinks in this session from now on.
 func (c *chat) think(ctx context.Context, level string) error {
 	if level == "" {
-		path, err := c.path(ctx)
+		s, err := c.look(ctx)
 		if err != nil {
 			return err
 		}
-		if level = path.Chosen.ThinkingLevel; level == "" {
-			level = string(provider.ThinkOff)
-		}
-		c.screen.say("thinking is %s; the levels are %s", clean(level), strings.Trim(fmt.Sprint(levels), "[]"))
+		c.screen.say("thinking is %s; the levels are %s", thinkingOf(s), strings.Join(levels, " "))
 		return nil
 	}
-	if err := checkThinking(level); err != nil {
+	if err := CheckThinking(level); err != nil {
 		return err
 	}
-	if err := c.agent.Override(ctx, c.id, agent.Override{Thinking: provider.Thinking(level)}); err != nil {
+	if err := c.patch(ctx, wire.Patch{Thinking: &level}); err != nil {
 		return err
 	}
 	c.screen.say("thinking is %s in this session from now on", level)
 	return nil
 }
 
+// thinkingOf is how hard the model thinks in a session.
+func thinkingOf(s wire.Session) string {
+	if s.State == nil || s.State.Thinking == "" {
+		return "off"
+	}
+	return prose.Clean(s.State.Thinking)
+}
+
 func (c *chat) verbose(ctx context.Context, on string) error {
 	if err := needs("verbose", on); err != nil {
 		return err
 	}
-	if err := c.agent.Override(ctx, c.id, agent.Override{Verbose: on}); err != nil {
+	if err := c.patch(ctx, wire.Patch{Verbose: &on}); err != nil {
 		return err
 	}
 	c.screen.say("verbose is %s in this session from now on", on)
+	return nil
+}
+
+// sends are the words for whether answers may be sent.
+var sends = map[string]string{"on": "allow", "off": "deny", "inherit": "inherit"}
+
+// send chooses whether answers of this session may be sent to where its
+// messages come from.
+func (c *chat) send(ctx context.Context, on string) error {
+	if err := needs("send", on); err != nil {
+		return err
+	}
+	policy, ok := sends[on]
+	if !ok {
+		return fmt.Errorf("%w send policy %q: it is on, off or inherit", firn.ErrInvalid, prose.OneLine(on, 20))
+	}
+	if err := c.patch(ctx, wire.Patch{Send: &policy}); err != nil {
+		return err
+	}
+	c.screen.say("sending is %s in this session from now on", on)
 	return nil
 }
 
@@ -74,14 +97,13 @@ func (c *chat) remember(ctx context.Context, text string) error {
 	if err := needs("remember", text); err != nil {
 		return err
 	}
-	arguments, err := json.Marshal(map[string]string{"text": text})
+	if c.o.Remember == nil {
+		return &Problem{Err: fmt.Errorf("note something: the gateway is in another process: %w", firn.ErrUnsupported), Hint: "say it to the agent, which can take notes itself"}
+	}
+	said, err := c.o.Remember(ctx, c.name, text)
 	if err != nil {
 		return err
 	}
-	result, err := c.memoryWrite().Run(ctx, arguments)
-	if err != nil {
-		return err
-	}
-	c.screen.say("%s", oneLine(firn.JoinText(result.Parts), 200))
+	c.screen.say("%s", prose.OneLine(said, 200))
 	return nil
 }

@@ -1,70 +1,56 @@
 package chat
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"firn"
-	"firn/agent"
-	"firn/store"
-	"firn/window"
+	"firn/client"
+	"firn/internal/prose"
+	"firn/wire"
 )
 
-// history shows the last messages of the branch as the log has them.
+// history shows the last messages of the branch as the log has them: those
+// that a summary stands for too, but not those that were hidden.
 func (c *chat) history(ctx context.Context, rest string) error {
 	n := 10
 	if rest != "" {
 		var err error
 		if n, err = strconv.Atoi(rest); err != nil || n < 1 {
-			return fmt.Errorf("%w number %q of messages", firn.ErrInvalid, oneLine(rest, 20))
+			return fmt.Errorf("%w number %q of messages", firn.ErrInvalid, prose.OneLine(rest, 20))
 		}
 	}
-	messages, err := c.branch(ctx, min(n, 1000))
+	messages, err := c.messages(ctx, min(n, 1000))
 	if err != nil {
 		return err
 	}
 	if len(messages) == 0 {
 		return errNoMessage
 	}
-	lines := make([]string, len(messages))
-	for i, e := range slices.Backward(messages) {
-		lines[len(messages)-1-i] = fmt.Sprintf("%s  %s  %s", e.ID, e.Time.Local().Format("2006-01-02 15:04"), gist(e, 100))
+	var lines []string
+	for _, l := range slices.Backward(messages) {
+		lines = append(lines, fmt.Sprintf("%s  %s  %s", l.ID, l.Timestamp.Local().Format("2006-01-02 15:04"), gist(l, 100)))
 	}
 	c.screen.lines(lines)
 	return nil
 }
 
-// branch reads the last messages of the branch from the log, newest first:
-// those that a summary stands for too, but not those that were hidden.
-func (c *chat) branch(ctx context.Context, n int) ([]firn.Entry, error) {
-	var messages []firn.Entry
-	hidden := make(map[firn.EntryID]bool)
-	var want firn.EntryID
-	begun := false
-	for rec, err := range c.st.ReadBack(ctx, c.id, store.End) {
+// messages are the last messages of the branch, newest first.
+func (c *chat) messages(ctx context.Context, n int) ([]prose.Line, error) {
+	var messages []prose.Line
+	for e, err := range c.client.Entries(ctx, c.id, client.EntryQuery{View: wire.ViewBranch, Back: true}) {
 		if err != nil {
 			return nil, err
 		}
-		g := rec.Glance
-		if rec.Gap != nil || g.ID == "" {
-			continue
+		if l, ok := prose.ReadLine(e.Line); ok && l.Message != nil && e.Out != outHidden {
+			messages = append(messages, l)
 		}
-		if g.Kind == firn.KindTombstone && !hidden[g.ID] {
-			hidden[g.Target] = true
-		}
-		if begun && want != "" && g.ID != want {
-			continue // another branch
-		}
-		begun, want = true, g.Parent
-		if g.Kind == firn.KindMessage && !hidden[g.ID] {
-			if e, err := rec.Entry(); err == nil {
-				messages = append(messages, e)
-			}
-		}
-		if len(messages) == n || g.Parent == "" && !g.NoParent {
+		if len(messages) == n {
 			break
 		}
 	}
@@ -72,189 +58,199 @@ func (c *chat) branch(ctx context.Context, n int) ([]firn.Entry, error) {
 }
 
 // gist tells an entry in short.
-func gist(e firn.Entry, n int) string {
-	m, ok := e.Body.(*firn.Message)
-	if !ok {
-		return string(e.Body.Kind()) + " " + string(e.ID)
+func gist(l prose.Line, n int) string {
+	m := l.Message
+	if m == nil {
+		return prose.KindName(l.Type) + " " + string(l.ID)
 	}
 	text := m.Text()
-	for _, p := range m.Parts {
-		switch p := p.(type) {
-		case firn.ToolCall:
+	for _, p := range m.Pieces() {
+		if p.Type == "toolCall" {
 			text += " [calls " + p.Name + " " + summary(p.Arguments) + "]"
-		case firn.ToolResult:
-			text += " [" + p.Name + "] " + firn.JoinText(p.Content)
 		}
 	}
-	if m.StopReason == firn.StopAborted || m.StopReason == firn.StopError {
-		text += " [" + string(m.StopReason) + ": " + m.Error + "]"
+	if m.Role == "toolResult" {
+		text = "[" + m.Tool + "] " + text
 	}
-	who := map[firn.Role]string{firn.RoleUser: "you", firn.RoleAssistant: "agent", firn.RoleToolResult: "tool"}[m.Role]
-	if who == "" {
-		who = string(m.Role)
+	if m.Stop == "aborted" || m.Stop == "error" {
+		text += " [" + m.Stop + ": " + m.Error + "]"
 	}
-	return who + ": " + oneLine(text, n)
+	return l.Who() + ": " + prose.OneLine(text, n)
+}
+
+// gist tells an entry of the session in short.
+func (c *chat) gist(ctx context.Context, id firn.EntryID, n int) (string, error) {
+	for e, err := range c.client.Entries(ctx, c.id, client.EntryQuery{View: wire.ViewDisk, Back: true}) {
+		if err != nil {
+			return "", err
+		}
+		if l, ok := prose.ReadLine(e.Line); ok && l.ID == id {
+			return gist(l, n), nil
+		}
+	}
+	return string(id), nil
 }
 
 func (c *chat) status(ctx context.Context, _ string) error {
-	path, err := c.path(ctx)
+	s, err := c.look(ctx)
 	if err != nil {
 		return err
 	}
-	count, err := agent.Count(ctx, c.st, c.id)
+	g, err := c.client.Status(ctx)
 	if err != nil {
 		return err
 	}
-	title, err := c.title(ctx)
-	if err != nil {
-		return err
-	}
-	thinking := path.Chosen.ThinkingLevel
-	if thinking == "" {
-		thinking = "off"
+	st := wire.State{}
+	if s.State != nil {
+		st = *s.State
 	}
 	rows := [][]string{
 		{"  session", string(c.id)},
-		{"  title", clean(title)},
-		{"  agent", clean(c.name)},
-		{"  key", clean(c.key)},
-		{"  turns", fmt.Sprintf("%d, %s", count.Turns, plural(count.Compactions, "compaction"))},
-		{"  model", c.modelName(path) + ", thinking " + clean(thinking)},
-		{"  window", c.windowUse(path)},
-		{"  head", fmt.Sprintf("%s, on disk up to %d", path.Head, path.End)},
-		{"  kept in", clean(c.o.Home)},
+		{"  title", prose.Clean(s.Title)},
+		{"  agent", prose.Clean(c.name)},
+		{"  key", prose.Clean(c.key)},
+		{"  turns", fmt.Sprintf("%d, %s", st.Turns, prose.Plural(st.Compactions, "compaction"))},
+		{"  model", modelName(s) + ", thinking " + thinkingOf(s)},
+		{"  window", windowUse(st.Window)},
+		{"  toggles", toggles(st)},
+		{"  head", fmt.Sprintf("%s, on disk up to %d", st.Head, s.End)},
+		{"  kept in", prose.Clean(g.Home)},
+		{"  gateway", prose.Clean(g.Gateway)},
 		{"  files", c.filesLine()},
 	}
-	c.screen.lines(table(rows))
-	if state := unfinished(path); state != "" {
+	c.screen.lines(prose.Table(rows))
+	recent, err := c.recent(ctx, recentEntries)
+	if err != nil {
+		return err
+	}
+	if state := unfinished(recent); state != "" {
 		c.screen.say("  %s", state)
 	}
 	return nil
 }
 
-// filesLine says what the tools may touch.
-func (c *chat) filesLine() string {
-	switch {
-	case c.o.NoTools:
-		return "no tools"
-	case c.files == nil:
-		return "none"
-	case c.files.ReadOnly():
-		return clean(c.files.Dir()) + ", to be read only; --workspace lets the tools write"
-	}
-	return clean(c.files.Dir())
+// toggles are what was chosen for a session.
+func toggles(st wire.State) string {
+	words := []string{"send " + orElse(st.Send, "inherit"), "verbose " + orElse(st.Verbose, "off")}
+	return prose.Clean(strings.Join(words, ", "))
 }
 
-// windowUse tells how full the window is.
-func (c *chat) windowUse(path window.Path) string {
-	info, err := c.modelOf(path)
-	if err != nil {
-		return "not known: " + oneLine(err.Error(), 100)
+func orElse(text, other string) string {
+	if text == "" {
+		return other
 	}
-	w := c.build(path, window.Options{Profile: info.Profile, Ask: info.Ask()})
+	return text
+}
+
+// filesLine says what the tools may touch.
+func (c *chat) filesLine() string { return prose.Clean(orElse(c.o.Files, "those of the gateway")) }
+
+// windowUse tells how full the window is: in tokens and as a share.
+func windowUse(u wire.Usage) string {
 	about := ""
-	if w.Tokens.Estimated {
+	if u.Estimated {
 		about = "~"
 	}
-	return about + share(w.Tokens.Total, info.Window)
-}
-
-// build makes the window of a path, without what is injected in a turn.
-func (c *chat) build(path window.Path, o window.Options) window.Window {
-	o.System = c.agent.System
-	return window.Build(path, o)
+	text := about + prose.Share(u.Tokens, u.Window)
+	if u.Window > 0 {
+		text += fmt.Sprintf(", %s%s tokens", about, prose.Grouped(u.Tokens))
+	}
+	return text
 }
 
 func (c *chat) usage(ctx context.Context, _ string) error {
-	n, err := agent.Count(ctx, c.st, c.id)
+	s, err := c.look(ctx)
 	if err != nil {
 		return err
 	}
+	st := wire.State{}
+	if s.State != nil {
+		st = *s.State
+	}
+	n := st.Counters
 	rows := [][]string{
-		{"  turns", grouped(int64(n.Turns))},
-		{"  answers", grouped(int64(n.Answers))},
-		{"  input", grouped(n.Input) + " tokens"},
-		{"  output", grouped(n.Output) + " tokens"},
-		{"  cache read", grouped(n.CacheRead) + " tokens"},
-		{"  cache write", grouped(n.CacheWrite) + " tokens"},
+		{"  turns", prose.Grouped(int64(st.Turns))},
+		{"  answers", prose.Grouped(int64(n.Answers))},
+		{"  input", prose.Grouped(n.Input) + " tokens"},
+		{"  output", prose.Grouped(n.Output) + " tokens"},
+		{"  cache read", prose.Grouped(n.CacheRead) + " tokens"},
+		{"  cache write", prose.Grouped(n.CacheWrite) + " tokens"},
 		{"  cost", fmt.Sprintf("$%.4f", n.Cost)},
 	}
-	c.screen.lines(table(rows))
+	c.screen.lines(prose.Table(rows))
 	return nil
 }
 
 // undoes says which command takes back that entries are not sent.
-var undoes = map[window.Why]string{
-	window.Compacted:   "/uncompact",
-	window.OtherBranch: "/rewind ENTRY",
+var undoes = map[string]string{
+	"compacted":    "/uncompact",
+	"other-branch": "/rewind ENTRY",
 }
 
 // window shows what of the session is sent to the model and what is not.
 func (c *chat) window(ctx context.Context, _ string) error {
-	path, err := c.path(ctx)
+	w, err := c.client.Window(ctx, c.id, "")
 	if err != nil {
 		return err
 	}
-	info, err := c.modelOf(path)
-	if err != nil {
-		return err
-	}
-	w := c.build(path, window.Options{Profile: info.Profile, Ask: info.Ask()})
 	about := ""
-	if w.Tokens.Estimated {
+	if w.Usage.Estimated {
 		about = "~"
 	}
-	lines := []string{fmt.Sprintf(" %s%s     system ~%s · messages ~%s", about, share(w.Tokens.Total, info.Window), short1k(w.Tokens.System), short1k(w.Tokens.Items))}
-	rows := [][]string{{" in ", plural(sent(w), "message"), fmt.Sprintf("of %d in the log", len(entriesOf(w))), ""}}
-	for i, o := range w.Out {
+	t := w.Totals
+	lines := []string{fmt.Sprintf(" %s%s     system ~%s · messages ~%s", about, prose.Share(w.Usage.Tokens, w.Usage.Window),
+		prose.Thousands(t.System+t.Specs), prose.Thousands(t.Notes+t.Summary+t.Kept+t.Tools))}
+	rows := [][]string{{" in ", prose.Plural(sent(w), "message"), fmt.Sprintf("of %d in the log", entriesIn(w)), ""}}
+	for i, r := range w.Out {
 		head := ""
 		if i == 0 {
 			head = " out"
 		}
-		rows = append(rows, []string{head, spread(o), string(o.Why), undoes[o.Why]})
+		rows = append(rows, []string{head, spread(r), prose.Clean(r.Why), undoes[r.Why]})
 	}
 	for _, r := range w.Repairs {
 		if r.Rule == "end-with-user" {
 			continue // you will be the last to speak
 		}
-		rows = append(rows, []string{" fix", string(r.Entry), r.Rule, oneLine(r.What, 80)})
+		rows = append(rows, []string{" fix", string(r.Entry), prose.Clean(r.Rule), prose.OneLine(r.What, 80)})
 	}
-	c.screen.lines(append(lines, table(rows)...))
+	c.screen.lines(append(lines, prose.Table(rows)...))
 	return nil
 }
 
 // sent counts the messages of a window that somebody said.
-func sent(w window.Window) (n int) {
+func sent(w wire.Window) int {
+	n := w.Count
 	for _, it := range w.Items {
-		if !it.Synthetic {
-			n++
+		if it.Synthetic {
+			n--
 		}
 	}
 	return n
 }
 
-// entriesOf are the entries that a window is made of.
-func entriesOf(w window.Window) map[firn.EntryID]bool {
+// entriesIn counts the entries that the messages of a window are made of.
+func entriesIn(w wire.Window) int {
 	all := make(map[firn.EntryID]bool)
 	for _, it := range w.Items {
 		for _, id := range it.From {
 			all[id] = true
 		}
 	}
-	return all
+	return len(all) + w.Count - len(w.Items)
 }
 
 // spread names a run of entries.
-func spread(o window.Omission) string {
+func spread(r wire.Run) string {
 	switch {
-	case o.Count < 0:
+	case r.Count < 0:
 		return "all before"
-	case o.Count == 1:
-		return string(o.First)
-	case o.First == "":
-		return plural(o.Count, "message")
+	case r.Count == 1:
+		return string(r.First)
+	case r.First == "":
+		return prose.Plural(r.Count, "message")
 	}
-	return fmt.Sprintf("%s – %s, %d", o.First, o.Last, o.Count)
+	return fmt.Sprintf("%s – %s, %d", r.First, r.Last, r.Count)
 }
 
 // searchCommand looks for words where the agent would.
@@ -272,15 +268,39 @@ func (c *chat) searchCommand(ctx context.Context, words string) error {
 	}
 	var lines []string
 	for _, h := range hits {
-		place := []string{clean(h.Source)}
+		place := []string{prose.Clean(h.Source)}
 		if h.Where != "" {
-			place = append(place, clean(h.Where))
+			place = append(place, prose.Clean(h.Where))
 		}
 		if !h.Time.IsZero() {
 			place = append(place, h.Time.Local().Format("2006-01-02"))
 		}
-		lines = append(lines, "  "+strings.Join(place, " · "), "    "+oneLine(h.Text, 160))
+		lines = append(lines, "  "+strings.Join(place, " · "), "    "+prose.OneLine(h.Text, 160))
 	}
 	c.screen.lines(lines)
 	return nil
+}
+
+// maxSummary bounds how much is shown of the arguments of a call, in characters.
+const maxSummary = 60
+
+// summary shows the arguments of a call in short: their values, in order.
+func summary(arguments json.RawMessage) string {
+	d := json.NewDecoder(bytes.NewReader(arguments))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return prose.OneLine(string(arguments), maxSummary)
+	}
+	var values []string
+	for d.More() {
+		var value json.RawMessage
+		if _, err := d.Token(); err != nil || d.Decode(&value) != nil {
+			break
+		}
+		var text string
+		if json.Unmarshal(value, &text) != nil {
+			text = string(value)
+		}
+		values = append(values, text)
+	}
+	return prose.OneLine(strings.Join(values, " "), maxSummary)
 }

@@ -3,12 +3,12 @@ package chat
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"firn"
-	"firn/store"
-	"firn/window"
+	"firn/client"
+	"firn/internal/prose"
+	"firn/wire"
 )
 
 func (c *chat) newSession(ctx context.Context, _ string) error {
@@ -16,7 +16,7 @@ func (c *chat) newSession(ctx context.Context, _ string) error {
 	if err := c.fresh(ctx); err != nil {
 		return err
 	}
-	c.screen.say("new session %s; /resume %s goes back", short(c.id), short(old))
+	c.screen.say("new session %s; /resume %s goes back", prose.Short(c.id), prose.Short(old))
 	return nil
 }
 
@@ -25,11 +25,12 @@ func (c *chat) resume(ctx context.Context, name string) error {
 	if err := needs("resume", name); err != nil {
 		return err
 	}
-	info, err := find(ctx, c.st, c.name, name)
+	s, err := c.find(ctx, c.name, name)
 	if err != nil {
 		return err
 	}
-	if err := c.move(ctx, info.ID); err != nil {
+	c.id = s.ID
+	if err := c.point(ctx); err != nil {
 		return err
 	}
 	return c.greet(ctx)
@@ -39,59 +40,80 @@ func (c *chat) resume(ctx context.Context, name string) error {
 const listed = 20
 
 func (c *chat) sessions(ctx context.Context, _ string) error {
-	var infos []store.Info
-	more := false
-	for info, err := range c.st.List(ctx, store.Query{Agent: c.name, Limit: listed + 1}) {
-		if err != nil {
-			return err
-		}
-		if more = len(infos) == listed; !more {
-			infos = append(infos, info)
-		}
+	page, err := c.client.SessionsPage(ctx, client.Query{Agent: c.name, Limit: listed})
+	if err != nil {
+		return err
+	}
+	ids := make([]firn.ID, len(page.Items))
+	for i, s := range page.Items {
+		ids[i] = s.ID
 	}
 	rows := [][]string{{"  ID", "TITLE", "KEY", "SIZE", "UPDATED"}}
-	for _, info := range infos {
+	for _, s := range page.Items {
 		mark := "  "
-		if info.ID == c.id {
+		if s.ID == c.id {
 			mark = "● "
 		}
-		title := info.Title
-		if title == "" {
-			title = info.Prompt
+		title := orElse(s.Title, s.Prompt)
+		if s.Fault != "" {
+			title = "cannot be read: " + s.Fault
 		}
-		if info.Fault != "" {
-			title = "cannot be read: " + info.Fault
-		}
-		rows = append(rows, []string{mark + unique(info.ID, infos), oneLine(title, 48), oneLine(info.Key, 32), size(info.Bytes), ago(info.Updated, c.now())})
+		rows = append(rows, []string{mark + prose.Shortest(s.ID, ids), prose.OneLine(title, 48), prose.OneLine(s.Key, 32), prose.Size(s.Bytes), prose.Ago(s.Updated, c.now())})
 	}
-	lines := table(rows)
-	if more {
+	lines := prose.Table(rows)
+	if page.Cursor != "" {
 		lines = append(lines, fmt.Sprintf("  the latest %d; there are more", listed))
 	}
 	c.screen.lines(lines)
 	return nil
 }
 
-// unique is the beginning of an id that no other of them has.
-func unique(id firn.ID, among []store.Info) string {
-	n := shortLen
-	for _, other := range among {
-		for n < len(id) && other.ID != id && strings.HasPrefix(string(other.ID), string(id)[:n]) {
-			n++
-		}
-	}
-	return firn.CutText(string(id), n)
-}
-
 func (c *chat) rename(ctx context.Context, name string) error {
 	if err := needs("rename", name); err != nil {
 		return err
 	}
-	title := firn.NewEntry(&firn.Title{Name: oneLine(name, 200), Source: firn.SourceUser})
-	if _, err := c.st.Append(ctx, c.id, store.Any, title); err != nil {
+	title := prose.OneLine(name, 200)
+	if err := c.patch(ctx, wire.Patch{Title: &title}); err != nil {
 		return err
 	}
-	c.screen.say("this session is “%s” now", oneLine(name, 200))
+	c.screen.say("this session is “%s” now", title)
+	return nil
+}
+
+// remove hides this session, or another one; what was said in it stays.
+func (c *chat) remove(ctx context.Context, name string) error {
+	id := c.id
+	if name != "" {
+		s, err := c.find(ctx, c.name, name)
+		if err != nil {
+			return err
+		}
+		id = s.ID
+	}
+	done, err := c.client.Remove(ctx, id, wire.Remove{Reason: "/delete"})
+	if err != nil {
+		return err
+	}
+	c.screen.say("hidden %s · %s removed; /restore %s undoes it", prose.Short(id), prose.Count(int(done.BytesRemoved), "byte", "bytes"), prose.Short(id))
+	if id == c.id {
+		return c.newSession(ctx, "")
+	}
+	return nil
+}
+
+// restore brings a session back that was hidden, or an entry of this one.
+func (c *chat) restore(ctx context.Context, name string) error {
+	if err := needs("restore", name); err != nil {
+		return err
+	}
+	s, err := c.find(ctx, c.name, name)
+	if err != nil {
+		return err
+	}
+	if s, err = c.client.Restore(ctx, s.ID); err != nil {
+		return err
+	}
+	c.screen.say("restored %s; /resume %s goes on with it", prose.Short(s.ID), prose.Short(s.ID))
 	return nil
 }
 
@@ -103,112 +125,40 @@ func (c *chat) label(ctx context.Context, rest string) error {
 		return err
 	}
 	name, ref, _ := strings.Cut(rest, " ")
-	return c.mark(ctx, oneLine(name, 60), strings.TrimSpace(ref), func(*firn.Message) bool { return true })
+	return c.mark(ctx, prose.OneLine(name, 60), strings.TrimSpace(ref), func(*prose.Said) bool { return true })
 }
 
 func (c *chat) pin(ctx context.Context, ref string) error {
-	return c.mark(ctx, pinName, ref, func(m *firn.Message) bool { return m.Role == firn.RoleUser })
+	return c.mark(ctx, pinName, ref, func(m *prose.Said) bool { return m.Role == "user" })
 }
 
 // mark gives a label to an entry that is named, or else to the last message
 // for which ok holds.
-func (c *chat) mark(ctx context.Context, name, ref string, ok func(*firn.Message) bool) error {
-	target, err := c.pointed(ctx, ref, ok)
-	if err != nil {
+func (c *chat) mark(ctx context.Context, name, ref string, ok func(*prose.Said) bool) error {
+	what := prose.Clean(ref)
+	if ref == "" {
+		l, err := c.last(ctx, ok)
+		if err != nil {
+			return err
+		}
+		ref, what = string(l.ID), gist(l, 60)
+	}
+	if _, err := c.client.Label(ctx, c.id, wire.Label{Entry: ref, Name: name}); err != nil {
 		return err
 	}
-	if _, err := c.st.Append(ctx, c.id, store.Any, firn.NewEntry(&firn.Label{Target: target.ID, Name: name})); err != nil {
-		return err
-	}
-	c.screen.say("%s is on %s", name, gist(target, 60))
+	c.screen.say("%s is on %s", name, what)
 	return nil
 }
 
-// pointed finds an entry that is named, or else the last message for which ok
-// holds.
-func (c *chat) pointed(ctx context.Context, ref string, ok func(*firn.Message) bool) (firn.Entry, error) {
-	if ref != "" {
-		return c.entry(ctx, ref)
-	}
-	path, err := c.path(ctx)
-	if err != nil {
-		return firn.Entry{}, err
-	}
-	for _, e := range slices.Backward(path.Entries) {
-		if m, is := e.Body.(*firn.Message); is && ok(m) {
-			return e, nil
-		}
-	}
-	return firn.Entry{}, errNoMessage
-}
-
-// entry finds an entry of the session by its label, its id or the beginning of
-// that. Of several with a label the one that got it last counts.
-func (c *chat) entry(ctx context.Context, ref string) (firn.Entry, error) {
-	var found []firn.Entry
-	var target firn.EntryID
-	renamed := make(map[firn.EntryID]bool)
-	for rec, err := range c.st.ReadBack(ctx, c.id, store.End) {
+// last is the last message of the branch for which ok holds.
+func (c *chat) last(ctx context.Context, ok func(*prose.Said) bool) (prose.Line, error) {
+	for e, err := range c.client.Entries(ctx, c.id, client.EntryQuery{View: wire.ViewBranch, Back: true}) {
 		if err != nil {
-			return firn.Entry{}, err
+			return prose.Line{}, err
 		}
-		g := rec.Glance
-		if rec.Gap != nil || g.ID == "" {
-			continue
-		}
-		matches := g.ID == target || string(g.ID) == ref || target == "" && len(ref) >= minPrefix && strings.HasPrefix(string(g.ID), ref)
-		if !matches && g.Kind != firn.KindLabel {
-			continue
-		}
-		e, err := rec.Entry()
-		if err != nil {
-			continue // a gap; it cannot be meant
-		}
-		if g.ID == target || string(g.ID) == ref {
-			return e, nil
-		}
-		if label, ok := e.Body.(*firn.Label); ok && !renamed[label.Target] {
-			renamed[label.Target] = true
-			if label.Name == ref && target == "" {
-				target = label.Target
-			}
-		}
-		if matches {
-			found = append(found, e)
+		if l, is := prose.ReadLine(e.Line); is && l.Message != nil && e.Out != outHidden && ok(l.Message) {
+			return l, nil
 		}
 	}
-	switch {
-	case target == "" && len(found) == 1:
-		return found[0], nil
-	case target == "" && len(found) > 1:
-		return firn.Entry{}, fmt.Errorf("%s is the beginning of %d entries: %w", clean(ref), len(found), firn.ErrInvalid)
-	}
-	return firn.Entry{}, fmt.Errorf("entry %s: %w", oneLine(ref, 40), firn.ErrNotFound)
-}
-
-// exchange shows in short what was said last on a path: the last thing that
-// the user said and the answer to it.
-func exchange(path window.Path) []string {
-	var said, answered string
-	for _, e := range slices.Backward(path.Entries) {
-		m, ok := e.Body.(*firn.Message)
-		if !ok {
-			continue
-		}
-		if m.Role == firn.RoleAssistant && answered == "" {
-			answered = oneLine(m.Text(), 200)
-		}
-		if m.Role == firn.RoleUser {
-			said = oneLine(m.Text(), 200)
-			break
-		}
-	}
-	var lines []string
-	if said != "" {
-		lines = append(lines, "  you: "+said)
-	}
-	if answered != "" {
-		lines = append(lines, "  "+"agent: "+answered)
-	}
-	return lines
+	return prose.Line{}, errNoMessage
 }

@@ -3,16 +3,16 @@ package chat
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"firn"
+	"firn/internal/prose"
 	"firn/provider/scripted"
 	"firn/store"
+	"firn/wire"
 )
 
 // TestHelpTellsAll lists every command, and each has a line of its own.
@@ -61,9 +61,9 @@ func TestSessionCommands(t *testing.T) {
 	if s.c.id != first {
 		t.Errorf("resumed %s", s.c.id)
 	}
-	says(t, s.err.String(), "this session is “The first” now", "new session "+short(second)+"; /resume "+short(first)+" goes back",
-		"● "+unique(second, []store.Info{{ID: first}, {ID: second}}), "session "+short(first)+" “The first” · 1 turn", "  you: I am Ada\n", "  agent: hello Ada\n")
-	id, err := store.LoadOrCreate(t.Context(), s.c.st, s.c.key)
+	says(t, s.err.String(), "this session is “The first” now", "new session "+prose.Short(second)+"; /resume "+prose.Short(first)+" goes back",
+		"● "+prose.Shortest(second, []firn.ID{first, second}), "session "+prose.Short(first)+" “The first” · 1 turn", "  you: I am Ada\n", "  agent: hello Ada\n")
+	id, err := store.LoadOrCreate(t.Context(), s.st, s.c.key)
 	if err != nil || id != first {
 		t.Errorf("the key points at %s, %v", id, err)
 	}
@@ -75,7 +75,7 @@ func TestSessionCommands(t *testing.T) {
 	if s.c.id != second {
 		t.Errorf("resumed %s", s.c.id)
 	}
-	says(t, s.err.String(), `firn: session "nobody": not found`, "hint: an id,", "/resume needs more: /resume SESSION", "not found")
+	says(t, s.err.String(), `firn: there is no session "nobody"`, "hint: an id,", "/resume needs more: /resume SESSION", "there is no session")
 }
 
 // TestFind finds sessions by all their names.
@@ -84,34 +84,64 @@ func TestFind(t *testing.T) {
 	ctx := t.Context()
 	for _, id := range []firn.ID{"abcd1", "abcd2", "xyz99"} {
 		title := firn.NewEntry(&firn.Title{Name: "talk " + string(id[:3])})
-		if _, err := s.c.st.Append(ctx, id, store.Start, firn.Entry{Body: &firn.Header{Session: id, Agent: "main"}}, title); err != nil {
+		if _, err := s.st.Append(ctx, id, store.Start, firn.Entry{Body: &firn.Header{Session: id, Agent: "main"}}, title); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for name, want := range map[string]firn.ID{
 		"abcd1": "abcd1", "xyz9": "xyz99", "talk xyz": "xyz99", "@" + s.c.key: s.c.id,
 	} {
-		if info, err := find(ctx, s.c.st, "main", name); err != nil || info.ID != want {
-			t.Errorf("%s is %s, %v", name, info.ID, err)
+		if found, err := s.c.find(ctx, "main", name); err != nil || found.ID != want {
+			t.Errorf("%s is %s, %v", name, found.ID, err)
 		}
 	}
-	var several *Ambiguous
 	for _, name := range []string{"abcd", "talk abc"} {
-		if _, err := find(ctx, s.c.st, "", name); !errors.As(err, &several) || len(several.Sessions) != 2 {
+		if _, err := s.c.find(ctx, "", name); wire.KindOf(err) != wire.Ambiguous {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for _, name := range []string{"xyz", "nobody", "@agent:main:none"} {
-		if _, err := find(ctx, s.c.st, "", name); !errors.Is(err, firn.ErrNotFound) {
+		if _, err := s.c.find(ctx, "", name); !errors.Is(err, firn.ErrNotFound) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := find(ctx, s.c.st, "other", "xyz99"); !errors.Is(err, firn.ErrNotFound) {
+	if _, err := s.c.find(ctx, "other", "xyz99"); !errors.Is(err, firn.ErrNotFound) {
 		t.Errorf("a session of another agent: %v", err)
 	}
-	many := &Ambiguous{Name: "a", Sessions: []firn.ID{"a1", "a2", "a3", "a4"}}
-	if many.Error() != "a means 4 sessions: a1, a2, a3 and 1 more" {
-		t.Error(many)
+}
+
+// TestWays chooses the session in every way there is.
+func TestWays(t *testing.T) {
+	s := set(t, nil, scripted.Say("one")).begin()
+	s.does("first", "/rename The first", "/new")
+	second := s.c.id
+	for _, c := range []struct {
+		o    Options
+		want string
+	}{
+		{Options{}, string(second)},
+		{Options{Key: "agent:main:main"}, string(second)},
+		{Options{Continue: true}, ""},
+		{Options{Resume: "-"}, ""},
+		{Options{Resume: "The first"}, "The first"},
+	} {
+		o := s.o
+		o.Key, o.Continue, o.Resume = c.o.Key, c.o.Continue, c.o.Resume
+		again, err := open(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		now, err := again.look(t.Context())
+		if err != nil || string(now.ID) != c.want && now.Title != c.want && c.want != "" {
+			t.Errorf("%+v is in %s %q, %v", c.o, now.ID, now.Title, err)
+		}
+	}
+	for _, o := range []Options{{Agent: "nobody"}, {Agent: "nobody", Continue: true}, {Resume: "nothing"}, {Thinking: "hard"}, {Model: "nobody/x"}, {Agent: "main", Key: "agent:other:main"}} {
+		bad := s.o
+		bad.Agent, bad.Continue, bad.Resume, bad.Thinking, bad.Model, bad.Key = o.Agent, o.Continue, o.Resume, o.Thinking, o.Model, o.Key
+		if _, err := open(t.Context(), bad); err == nil {
+			t.Errorf("%+v was taken", o)
+		}
 	}
 }
 
@@ -132,7 +162,7 @@ func TestRewind(t *testing.T) {
 	s.does("/rewind here", "/history 2")
 	says(t, s.err.String(), "the session goes on from agent: two", "you: second\n", "agent: two\n")
 	s.does("/rewind 9", "/rewind nobody", "/rewind 1 2", "/rewind 2")
-	says(t, s.err.String(), "there are 2 in the live part", "entry nobody: not found", "takes one place", "before you said “first”")
+	says(t, s.err.String(), "its branch has 2 turns", `has no entry "nobody"`, "takes one place", "before you said “first”")
 	s.does("/history")
 	says(t, s.err.String(), "firn: nothing was said here yet")
 	// Nothing was removed.
@@ -141,7 +171,7 @@ func TestRewind(t *testing.T) {
 
 // TestRewindWithSummary tells the model of the branch that is left.
 func TestRewindWithSummary(t *testing.T) {
-	s := set(t, func(o *Options) { o.Default = "firn/offline" }).begin()
+	s := set(t, nil).offlined().begin()
 	s.does("I decided to take the train to Oslo.", "Remember that my dog is called Rex.", "/rewind 1 --summary")
 	says(t, s.err.String(), "went back to before you said “Remember")
 	var kinds []firn.Kind
@@ -157,22 +187,17 @@ func TestLabels(t *testing.T) {
 	s := set(t, nil, scripted.Say("one"), scripted.Say("two")).begin()
 	s.does("/pin", "first", "second", "/pin", "/label a", "/label b")
 	says(t, s.err.String(), "nothing was said here yet", "pin is on you: second", "a is on agent: two", "b is on agent: two")
-	path, err := s.c.path(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	id := path.Entries[0].ID
+	id := s.entries()[1].ID
 	s.does("/pin "+string(id), "/pin "+string(id)[:12]+"?", "/label", "/pin "+string(id[:4]))
-	says(t, s.err.String(), "pin is on ", "not found", "/label NAME [ENTRY]", "is the beginning of ")
+	says(t, s.err.String(), "pin is on "+string(id), "has no entry", "/label NAME [ENTRY]", "firn: ")
 	// A label that an entry no longer has does not name it.
-	if _, err := s.c.entry(t.Context(), "a"); !errors.Is(err, firn.ErrNotFound) {
-		t.Errorf("the old label gives %v", err)
-	}
+	s.does("/rewind a")
+	says(t, s.err.String(), `has no entry "a"`)
 }
 
 // TestLooking shows where one is.
 func TestLooking(t *testing.T) {
-	s := set(t, func(o *Options) { o.Workspace = t.TempDir() }, scripted.Say("one"), scripted.Fail(errors.New("no"))).begin()
+	s := set(t, func(o *Options) { o.Files = "/w, to be read only" }, scripted.Say("one"), scripted.Fail(errors.New("no"))).begin()
 	s.does("first", "/status", "/usage", "/window", "/compactions", "/uncompact", "/stop")
 	says(t, s.err.String(),
 		"  session  "+string(s.c.id), "  turns    1, 0 compactions", "scripted/scripted, thinking off", "% of 200k", "to be read only",
@@ -185,8 +210,9 @@ func TestLooking(t *testing.T) {
 
 // TestCompacting shortens a long talk and takes it back.
 func TestCompacting(t *testing.T) {
-	s := set(t, func(o *Options) { o.Default = "firn/offline" }).begin()
-	s.c.agent.Compaction.KeepRecent = 500
+	s := set(t, nil).offlined()
+	s.agent.Compaction.KeepRecent = 500
+	s.begin()
 	for i := range 8 {
 		s.does(fmt.Sprintf("Chapter %d: %s", i, strings.Repeat("the glacier moved a little further down the valley. ", 30)))
 	}
@@ -221,93 +247,44 @@ func TestUnfinished(t *testing.T) {
 	for _, c := range cases {
 		s := set(t, nil).begin()
 		if len(c.entries) > 0 {
-			if _, err := s.c.st.Append(t.Context(), s.c.id, store.Any, c.entries...); err != nil {
+			if _, err := s.st.Append(t.Context(), s.c.id, store.Any, c.entries...); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if err := s.c.greet(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		says(t, s.err.String(), "session "+short(s.c.id)+" · ", " · scripted/scripted · kept in "+s.c.o.Home, c.want)
+		says(t, s.err.String(), "session "+prose.Short(s.c.id)+" · ", " · scripted/scripted · kept in /the/home", c.want)
 		if c.want == "" {
 			silent(t, s.err.String(), "retry")
 		}
 	}
 }
 
-// TestInstructions reads instruction files, and not too much of them.
-func TestInstructions(t *testing.T) {
-	dir := t.TempDir()
-	s := set(t, func(o *Options) { o.Workspace = dir }, scripted.Say("yes")).begin()
-	if got := s.c.instructions(); got != nil {
-		t.Errorf("there are instructions %q", got)
-	}
-	big := strings.Repeat("a", maxInstructions-10)
-	if err := errors.Join(
-		os.WriteFile(filepath.Join(dir, "AGENTS.md"), []byte(big), 0o600),
-		os.WriteFile(filepath.Join(dir, "FIRN.md"), []byte("0123456789abc"), 0o600),
-	); err != nil {
-		t.Fatal(err)
-	}
-	if got := s.c.instructions(); len(got) != 2 || got[0] != big || got[1] != "0123456789" {
-		t.Errorf("there are %d instructions, the last is %q", len(got), got[len(got)-1])
-	}
-	s.does("hello")
-	says(t, s.model.Requests()[0].Window.Items[0].Message.Text(), "<environment>\nworking_directory: "+dir, "<instructions>\naaa")
-	if err := errors.Join(os.Remove(filepath.Join(dir, "FIRN.md")), os.Mkdir(filepath.Join(dir, "FIRN.md"), 0o700)); err != nil {
-		t.Fatal(err)
-	}
-	if got := s.c.instructions(); len(got) != 1 {
-		t.Errorf("there are %d instructions", len(got))
-	}
-	s.c.tellReports()
-	says(t, s.err.String(), "note: instructions were not read: ", "it is not a plain file")
-}
-
-// TestTools offers what was asked for and nothing else.
-func TestTools(t *testing.T) {
-	cases := []struct {
-		change func(*Options)
-		want   string
-	}{
-		{nil, "now calc memory_write recall"},
-		{func(o *Options) { o.NoTools = true }, ""},
-		{func(o *Options) { o.Workspace = o.Home }, "now calc read_file list_dir grep memory_write recall"},
-		{func(o *Options) { o.Workspace, o.Write = o.Home, true }, "now calc read_file list_dir grep write_file memory_write recall"},
-		{func(o *Options) { o.Workspace, o.Shell = o.Home, true }, "now calc read_file list_dir grep memory_write recall shell"},
-	}
-	for _, c := range cases {
-		s := set(t, c.change).begin()
-		var names []string
-		for _, x := range s.c.agent.Tools {
-			names = append(names, x.Spec().Name)
-		}
-		if got := strings.Join(names, " "); got != c.want {
-			t.Errorf("the tools are %s, want %s", got, c.want)
-		}
-	}
-	s := set(t, func(o *Options) { o.Env = env("PATH", "/bin", "ANTHROPIC_API_KEY", "secret") }).begin()
-	if got := strings.Join(s.c.shellEnv(), " "); got != "TERM=dumb PATH=/bin" {
-		t.Errorf("commands get %s", got)
-	}
-}
-
 // TestSearch finds what was noted and said.
 func TestSearch(t *testing.T) {
-	s := set(t, nil, scripted.Say("It is noted."), scripted.Call("c1", "recall", `{"query":"dog name"}`), scripted.Say("Rex.")).begin()
+	s := set(t, nil, scripted.Say("It is noted.")).begin()
 	s.does("My dog has the name Rex.", "/remember The cat is called Tom.", "/new", "/search dog name", "/search cat", "/search zebra", "/search", "/remember")
 	says(t, s.err.String(), "noted in memory/", "session ", "user ", "My dog has the name Rex.", "memory/", "The cat is called Tom.",
 		"nothing was found", "/search WORDS", "/remember TEXT")
-	// The agent finds it too, and not its own question.
-	s.does("What is the name of my dog?")
-	results := ""
-	for _, e := range s.entries() {
-		if m, ok := e.Body.(*firn.Message); ok && m.Role == firn.RoleToolResult {
-			results += firn.JoinText(m.Parts[0].(firn.ToolResult).Content)
-		}
+	// Where the gateway is elsewhere nothing can be noted from here.
+	s.c.o.Remember, s.c.o.Notes = nil, nil
+	s.does("/search cat", "/remember something")
+	says(t, s.err.String(), "nothing was found in the notes and the latest sessions", "the gateway is in another process", "hint: say it to the agent")
+}
+
+// TestPuttingAway hides sessions and brings them back, forks them and draws them.
+func TestPuttingAway(t *testing.T) {
+	s := set(t, nil, scripted.Say("one"), scripted.Say("two")).begin()
+	s.does("first", "/rename The first", "/fork")
+	first := s.c.id
+	s.does("second", "/tree", "/delete")
+	if s.c.id == first {
+		t.Error("a session that is gone is still talked in")
 	}
-	says(t, results, "My dog has the name Rex.")
-	silent(t, results, "What is the name of my dog")
+	says(t, s.err.String(), "forked: this is session ", "· #1  you  first", "● ", "1 branch", "hidden ", " · 0 bytes removed; /restore ", "new session ")
+	s.does("/restore "+string(first), "/delete The nothing", "/restore", "/send off", "/send maybe", "/send", "/status")
+	says(t, s.err.String(), "restored ", "there is no session", "/restore SESSION", "sending is off", "it is on, off or inherit", "/send on|off|inherit", "send deny")
 }
 
 // TestSearchIsBounded reads no more than it says.
@@ -320,7 +297,7 @@ func TestSearchIsBounded(t *testing.T) {
 	for range searchEach {
 		entries = append(entries, firn.UserText("hay"))
 	}
-	if _, err := s.c.st.Append(ctx, s.c.id, store.Any, entries...); err != nil {
+	if _, err := s.st.Append(ctx, s.c.id, store.Any, entries...); err != nil {
 		t.Fatal(err)
 	}
 	if hits, err := s.c.scan(ctx, "needle", 5); err != nil || len(hits) != 0 {
@@ -340,7 +317,7 @@ func TestSearchIsBounded(t *testing.T) {
 
 // TestAdvice gives hints that help.
 func TestAdvice(t *testing.T) {
-	o := Options{Env: env()}
+	o := Options{KeyOf: func(provider string) string { return map[string]string{"anthropic": "ANTHROPIC_API_KEY"}[provider] }}
 	if err := advise(nil, o); err != nil {
 		t.Error(err)
 	}
@@ -356,13 +333,17 @@ func TestAdvice(t *testing.T) {
 		{fmt.Errorf("x: %w: %w", firn.ErrNotSaved, syscall.ENOSPC), "disk full"},
 		{errStopped, "is kept"},
 		{&Problem{Err: plain, Hint: "mine"}, "mine"},
+		{&wire.Problem{Kind: wire.Busy, Message: "x", Hint: "theirs"}, "theirs"},
+		{&wire.Problem{Kind: wire.Upstream, Message: "ask anthropic/m: not let in: no"}, "into ANTHROPIC_API_KEY"},
+		{&wire.Problem{Kind: wire.Upstream, Message: "ask other/m: not let in"}, "another model"},
+		{&wire.Problem{Kind: wire.Upstream, Message: "ask other/m: busy"}, "/retry asks it again"},
 	} {
 		var p *Problem
 		if err := advise(c.err, o); !errors.As(err, &p) || !strings.Contains(p.Hint, c.hint) || !errors.Is(err, c.err) {
 			t.Errorf("of %v is made %v", c.err, err)
 		}
 	}
-	if authHint("") == "" {
-		t.Error("no hint")
+	if err := advise(&wire.Problem{Kind: wire.Upstream, Message: "ask x/m: not let in"}, Options{}); !errors.Is(err, ErrNotLetIn) {
+		t.Errorf("it is %v", err)
 	}
 }

@@ -6,7 +6,8 @@ import (
 	"strings"
 
 	"firn"
-	"firn/agent"
+	"firn/internal/prose"
+	"firn/wire"
 )
 
 // command is something that can be typed behind a slash.
@@ -25,12 +26,16 @@ func commands() []command {
 		{"new", "", "begin a new session; the old one is kept", (*chat).newSession},
 		{"resume", "SESSION", "go on with another session: an id or its beginning, a title, @key", (*chat).resume},
 		{"sessions", "", "list the latest 20 sessions", (*chat).sessions},
+		{"delete", "[SESSION]", "hide this session, or another; nothing is erased", (*chat).remove},
+		{"restore", "SESSION", "bring a session back that was hidden", (*chat).restore},
 		{"rename", "TITLE", "name this session", (*chat).rename},
 		{"history", "[N]", "show the last N messages (10), also those that a summary stands for", (*chat).history},
 		{"search", "WORDS", "look for words in the notes and the latest sessions", (*chat).searchCommand},
 		{"remember", "TEXT", "note something for all sessions", (*chat).remember},
 		{"retry", "", "answer what was not answered", (*chat).retry},
 		{"rewind", "[N|ENTRY] [--summary]", "go back N turns (1), or to an entry; what is left stays in the log", (*chat).rewind},
+		{"fork", "[ENTRY]", "go on in a new session, from here or from an entry", (*chat).fork},
+		{"tree", "", "draw the branches of this session", (*chat).tree},
 		{"label", "NAME [ENTRY]", "name the last message, or an entry", (*chat).label},
 		{"pin", "[ENTRY]", "keep your last message, or an entry, in every summary, word for word", (*chat).pin},
 		{"compact", "[HINT]", "let a summary stand for all but the latest messages", (*chat).compact},
@@ -41,6 +46,7 @@ func commands() []command {
 		{"status", "", "show where you are", (*chat).status},
 		{"model", "[PROVIDER/MODEL]", "choose who answers in this session", (*chat).chooseModel},
 		{"think", "[LEVEL]", "choose how hard the model thinks in this session", (*chat).think},
+		{"send", "on|off|inherit", "choose whether answers are sent to where messages come from", (*chat).send},
 		{"verbose", "on|off", "be told more of what happens beside the answers", (*chat).verbose},
 		{"stop", "", "stop the answer that is being given, as Ctrl-C does", (*chat).stop},
 		{"quit", "", "end the chat, as Ctrl-D does; everything is saved", (*chat).quit},
@@ -48,7 +54,7 @@ func commands() []command {
 }
 
 // otherNames are names that people try.
-var otherNames = map[string]string{"exit": "quit", "q": "quit", "?": "help", "ls": "sessions", "thinking": "think", "clear": "new"}
+var otherNames = map[string]string{"exit": "quit", "q": "quit", "?": "help", "ls": "sessions", "thinking": "think", "clear": "new", "switch": "resume"}
 
 // command runs the command that was typed.
 func (c *chat) command(ctx context.Context, typed string) error {
@@ -65,7 +71,7 @@ func (c *chat) command(ctx context.Context, typed string) error {
 	if near := nearest(name); near != "" {
 		hint = "did you mean /" + near + "? " + hint
 	}
-	return &Problem{Err: fmt.Errorf("there is no command /%s", oneLine(name, 40)), Hint: hint, Kind: firn.ErrInvalid}
+	return &Problem{Err: fmt.Errorf("there is no command /%s", prose.OneLine(name, 40)), Hint: hint, Kind: firn.ErrInvalid}
 }
 
 // nearest is the command that was most likely meant, empty if none comes near.
@@ -125,16 +131,16 @@ func (c *chat) help(context.Context, string) error {
 	for _, cmd := range commands() {
 		rows = append(rows, []string{"  /" + strings.TrimSpace(cmd.name+" "+cmd.args), cmd.help})
 	}
-	c.screen.lines(append(table(rows),
+	c.screen.lines(append(prose.Table(rows),
 		"  Anything else is said to the agent. A line that ends with \\ goes on in the next one.",
-		"  An entry is named by its id or the beginning of it, or by its label."))
+		"  An entry is named by its id or the beginning of it, its label, HEAD, HEAD~n or #n."))
 	return nil
 }
 
 // retry answers what was not answered. It attends to nothing itself, since
 // commands are attended to.
 func (c *chat) retry(ctx context.Context, _ string) error {
-	_, err := c.run(ctx, agent.Input{}, &view{screen: c.screen})
+	_, err := c.run(ctx, wire.Turn{}, &view{screen: c.screen})
 	return err
 }
 

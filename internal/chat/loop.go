@@ -6,8 +6,11 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"sync"
+	"time"
 
-	"firn/agent"
+	"firn/internal/prose"
+	"firn/wire"
 )
 
 // line is something to be dealt with: a message, or a command.
@@ -21,7 +24,7 @@ type line struct {
 func (c *chat) loop(ctx context.Context) error {
 	gone := make(chan struct{})
 	defer close(gone)
-	c.lines = listen(c.o.Stdin, gone, c.reports.add)
+	c.lines = listen(c.o.Stdin, gone, c.reports.Add)
 	if c.o.Prompt != "" {
 		c.queue = append(c.queue, line{c.o.Prompt, true})
 	}
@@ -94,35 +97,87 @@ func (c *chat) handle(ctx context.Context, l line) error {
 	if !l.said {
 		text = strings.TrimPrefix(text, "/") // two of them say that it is no command
 	}
-	return c.turn(ctx, agent.Say(text))
+	return c.turn(ctx, wire.Turn{Text: text})
 }
 
 // turn runs a turn and shows it.
-func (c *chat) turn(ctx context.Context, in agent.Input) error {
+func (c *chat) turn(ctx context.Context, t wire.Turn) error {
 	return c.attend(ctx, func(ctx context.Context) error {
-		v := &view{screen: c.screen}
-		_, err := c.run(ctx, in, v)
+		_, err := c.run(ctx, t, &view{screen: c.screen})
 		return err
 	})
 }
 
-// run runs a turn, lets a view see what happens, and returns how it ended.
-func (c *chat) run(ctx context.Context, in agent.Input, v *view) (agent.Outcome, error) {
-	var out agent.Outcome
+// run runs a turn, lets a view see what happens, and returns how it ended. When
+// ctx ends, or nobody reads any more, the turn is stopped, which is waited for:
+// what was said so far is on record then.
+func (c *chat) run(ctx context.Context, t wire.Turn, v *view) (wire.Answer, error) {
+	var answer wire.Answer
 	defer v.end()
-	for event, err := range c.agent.Run(ctx, c.id, in) {
+	whole := context.WithoutCancel(ctx)
+	unread, over := make(chan struct{}), make(chan struct{})
+	var watch sync.WaitGroup
+	defer watch.Wait()
+	defer close(over)
+	watch.Go(func() {
+		select {
+		case <-ctx.Done():
+		case <-unread:
+		case <-over:
+			return
+		}
+		c.halt(whole, over)
+	})
+	tell := sync.OnceFunc(func() { close(unread) })
+	for e, err := range c.client.StreamTurn(whole, c.id, t) {
 		if err != nil {
-			return out, err
+			return answer, ended(ctx, c.screen.failure(), err)
 		}
-		if f, ok := event.(agent.Finished); ok {
-			out = f.Outcome
+		if e.Name == wire.TurnCompleted {
+			answer = dataOf[wire.Answer](e)
 		}
-		v.event(event)
-		if err := c.screen.failure(); err != nil {
-			return out, err // nobody reads any more; that stops the turn
+		v.event(e)
+		if c.screen.failure() != nil {
+			tell()
 		}
 	}
-	return out, nil
+	return answer, c.screen.failure()
+}
+
+// again is after what time a turn is told once more to stop that had not begun
+// when it was told.
+const again = 20 * time.Millisecond
+
+// halt stops the turn that runs, until it is over.
+func (c *chat) halt(ctx context.Context, over <-chan struct{}) {
+	for {
+		stopped, err := c.client.Stop(ctx, c.id)
+		if err != nil {
+			c.reports.Add("the turn could not be stopped: " + err.Error())
+		}
+		if err != nil || stopped {
+			return
+		}
+		timer := time.NewTimer(again)
+		select {
+		case <-over:
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+	}
+}
+
+// ended is why a turn ended without an answer: it was stopped, nobody reads any
+// more, or it failed.
+func ended(ctx context.Context, unread, failed error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if unread != nil {
+		return unread
+	}
+	return failed
 }
 
 // attend waits for something that takes its time. Meanwhile /stop and Ctrl-C
@@ -194,8 +249,8 @@ func (c *chat) tell(err error) {
 
 // tellReports tells what the store found out of order.
 func (c *chat) tellReports() {
-	for _, report := range c.reports.take() {
-		c.screen.say("note: %s", clean(report))
+	for _, report := range c.reports.Take() {
+		c.screen.say("note: %s", prose.Clean(report))
 	}
 }
 

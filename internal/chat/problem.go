@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 
 	"firn"
-	"firn/agent"
-	"firn/compact"
-	"firn/provider"
+	"firn/internal/prose"
+	"firn/wire"
 )
 
 // ErrNotLetIn says that a provider does not let us in: no key, or a wrong one.
@@ -17,6 +18,9 @@ var ErrNotLetIn = errors.New("not let in")
 
 // errStopped is why a turn ends that the user stopped.
 var errStopped = errors.New("stopped by the user")
+
+// offlineModel needs no key.
+const offlineModel = "firn/offline"
 
 // Problem is an error and what can be done about it.
 type Problem struct {
@@ -37,67 +41,70 @@ func (p *Problem) Unwrap() []error {
 	return []error{p.Err, p.Kind}
 }
 
-// Ambiguous says that what was given for a session means several.
-type Ambiguous struct {
-	Name     string
-	Sessions []firn.ID
-}
-
-// Error names the first few of them.
-func (a *Ambiguous) Error() string {
-	var names []string
-	for _, id := range a.Sessions[:min(3, len(a.Sessions))] {
-		names = append(names, string(id))
-	}
-	more := ""
-	if n := len(a.Sessions) - len(names); n > 0 {
-		more = fmt.Sprintf(" and %d more", n)
-	}
-	return fmt.Sprintf("%s means %d sessions: %s%s", clean(a.Name), len(a.Sessions), strings.Join(names, ", "), more)
-}
-
 // advise adds a hint to an error, unless it has one or there is none to give.
 func advise(err error, o Options) error {
 	var p *Problem
 	if err == nil || errors.As(err, &p) {
 		return err
 	}
-	hint, kind := advice(err, newModels(o))
+	hint, kind := advice(err, o)
 	if kind == nil && hint == "" {
 		return err
 	}
 	return &Problem{Err: err, Hint: hint, Kind: kind}
 }
 
+// notLetIn finds the provider that does not let us in, in what the gateway says
+// of a turn.
+var notLetIn = regexp.MustCompile(`(?:^|: )ask ([^/ ]+)/[^ ]*: not let in`)
+
 // advice says what can be done about an error, and of what kind it is if it
 // does not say so itself.
-func advice(err error, m models) (hint string, kind error) {
-	var failure *provider.Error
-	errors.As(err, &failure)
+func advice(err error, o Options) (hint string, kind error) {
 	switch {
 	case errors.Is(err, errStopped), errors.Is(err, context.Canceled):
 		return "what was answered so far is kept; in the chat, /retry asks again", nil
 	case errors.Is(err, firn.ErrNotSaved):
 		return "is the disk full? firn doctor looks; what was said before is safe", nil
-	case errors.Is(err, agent.ErrMoved), errors.Is(err, compact.ErrMoved):
-		return "somebody else moved the session meanwhile; /history shows where it is now", nil
-	case errors.Is(err, compact.ErrNothing):
-		return "/window shows what the model is sent", nil
-	case errors.Is(err, compact.ErrOpen):
-		return "/compact tries again all the same; /window shows what takes up the room", nil
-	case failure != nil && failure.Kind == provider.Auth:
-		return authHint(m.keyOf(failure.Provider)), ErrNotLetIn
-	case failure != nil && failure.Kind == provider.Overflow, errors.Is(err, firn.ErrTooLarge):
+	case errors.Is(err, firn.ErrTooLarge):
 		return "/compact or /rewind make room, /new begins anew", nil
-	case failure != nil && failure.Kind == provider.Temporary:
-		return "the question is kept; in the chat, /retry asks it again", nil
 	}
-	return "", nil
+	var p *wire.Problem
+	if !errors.As(err, &p) {
+		return "", nil
+	}
+	if p.Kind == wire.Upstream {
+		if who := notLetIn.FindStringSubmatch(p.Message); who != nil {
+			return authHint(who[1], o), ErrNotLetIn
+		}
+		if p.Hint == "" {
+			return "the question is kept; in the chat, /retry asks it again", nil
+		}
+	}
+	return p.Hint, nil
 }
 
-func authHint(variable string) string {
+func authHint(provider string, o Options) string {
+	variable := ""
+	if o.KeyOf != nil {
+		variable = o.KeyOf(provider)
+	}
 	if variable == "" {
 		return "another model can be chosen with -m, or in the chat with /model; " + offlineModel + " needs no key"
 	}
 	return "put a key that works into " + variable + ", or choose another model with -m, in the chat with /model; " + offlineModel + " needs no key"
+}
+
+// levels are the levels of thinking.
+var levels = []string{"off", "minimal", "low", "medium", "high", "xhigh"}
+
+// CheckThinking refuses what is no level of thinking. Empty is none.
+func CheckThinking(level string) error {
+	if level == "" || slices.Contains(levels, level) {
+		return nil
+	}
+	return &Problem{
+		Err:  fmt.Errorf("%w level of thinking %q", firn.ErrInvalid, prose.Clean(level)),
+		Hint: "the levels are " + strings.Join(levels, " "),
+	}
 }

@@ -5,9 +5,8 @@ import (
 	"io"
 	"strings"
 	"sync"
-	"unicode"
 
-	"firn"
+	"firn/internal/prose"
 )
 
 // screen is where the chat shows things: answers on one stream, talk on the
@@ -42,7 +41,7 @@ func (s *screen) answer(text string) {
 	defer s.mu.Unlock()
 	s.endTalk()
 	if s.terminal.Out {
-		text = cleanLines(text)
+		text = prose.CleanLines(text)
 	}
 	s.write(text)
 }
@@ -77,7 +76,7 @@ func (s *screen) think(text string) {
 		return
 	}
 	s.endOut()
-	text = cleanLines(text)
+	text = prose.CleanLines(text)
 	s.put(s.dim(text))
 	s.talkOpen = !strings.HasSuffix(text, "\n")
 }
@@ -109,9 +108,9 @@ func (s *screen) lines(lines []string) {
 func (s *screen) problem(err error, hint string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.line(headline(err) + oneLine(err.Error(), 2000))
+	s.line(headline(err) + prose.OneLine(err.Error(), 2000))
 	if hint != "" {
-		s.line("hint: " + clean(hint))
+		s.line("hint: " + prose.Clean(hint))
 	}
 }
 
@@ -200,41 +199,4 @@ func (s *screen) dim(text string) string {
 		return text
 	}
 	return "\x1b[2m" + text + "\x1b[0m"
-}
-
-// clean makes text safe to be shown on one line: whatever could move the
-// cursor, set colours or begin a line is a space.
-func clean(text string) string {
-	return strings.Map(func(r rune) rune {
-		if hostile(r) {
-			return ' '
-		}
-		return r
-	}, text)
-}
-
-// cleanLines is clean for text that may have lines and tabs.
-func cleanLines(text string) string {
-	return strings.Map(func(r rune) rune {
-		if hostile(r) && r != '\n' && r != '\t' {
-			return ' '
-		}
-		return r
-	}, text)
-}
-
-// hostile reports whether a terminal may obey a rune instead of showing it, or
-// show what follows in another order.
-func hostile(r rune) bool {
-	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Bidi_Control, r)
-}
-
-// oneLine is a text on one line, cut to at most n characters.
-func oneLine(text string, n int) string {
-	text = strings.Join(strings.Fields(clean(firn.CutText(text, 4*n))), " ")
-	runes := []rune(text)
-	if len(runes) <= n {
-		return text
-	}
-	return string(runes[:n-1]) + "…"
 }

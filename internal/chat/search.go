@@ -5,13 +5,12 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 	"unicode"
 
 	"firn"
-	"firn/agent"
-	"firn/store"
-	"firn/tool"
+	"firn/client"
+	"firn/internal/prose"
+	"firn/wire"
 )
 
 // The bounds of a search. It reads the ends of the latest sessions, and so
@@ -29,10 +28,13 @@ const (
 
 // search looks in the notes and in what was said lately, in this session and
 // others of the agent. The best of each come first, notes before talk.
-func (c *chat) search(ctx context.Context, query string, limit int) ([]tool.Hit, error) {
-	notes, err := tool.SearchNotes(c.notes)(ctx, query, limit)
-	if err != nil {
-		return nil, err
+func (c *chat) search(ctx context.Context, query string, limit int) ([]Hit, error) {
+	var notes []Hit
+	if c.o.Notes != nil {
+		var err error
+		if notes, err = c.o.Notes(ctx, c.name, query, limit); err != nil {
+			return nil, err
+		}
 	}
 	said, err := c.scan(ctx, query, limit)
 	if err != nil {
@@ -45,28 +47,27 @@ func (c *chat) search(ctx context.Context, query string, limit int) ([]tool.Hit,
 
 // found is a message that has some of the words.
 type found struct {
-	tool.Hit
+	Hit
 	score float64
 }
 
 // scan looks for messages that have many of the words, the best first and of
 // equals the latest.
-func (c *chat) scan(ctx context.Context, query string, limit int) ([]tool.Hit, error) {
+func (c *chat) scan(ctx context.Context, query string, limit int) ([]Hit, error) {
 	words := wordsOf(query)
 	if len(words) == 0 {
 		return nil, nil
 	}
-	asking, _ := agent.SessionOf(ctx)
 	var all []found
 	left := searchEntries
-	for info, err := range c.st.List(ctx, store.Query{Agent: c.name, Limit: searchSessions}) {
+	for s, err := range c.client.Sessions(ctx, client.Query{Agent: c.name, Limit: searchSessions}) {
 		if err != nil {
 			return nil, err
 		}
 		if left <= 0 {
 			break
 		}
-		hits, read, err := c.scanSession(ctx, info, words, min(left, searchEach), info.ID == asking)
+		hits, read, err := c.scanSession(ctx, s, words, min(left, searchEach))
 		if err != nil {
 			return nil, err
 		}
@@ -76,63 +77,41 @@ func (c *chat) scan(ctx context.Context, query string, limit int) ([]tool.Hit, e
 	slices.SortStableFunc(all, func(a, b found) int {
 		return cmp.Or(cmp.Compare(b.score, a.score), b.Time.Compare(a.Time))
 	})
-	hits := make([]tool.Hit, min(limit, len(all)))
+	hits := make([]Hit, min(limit, len(all)))
 	for i := range hits {
 		hits[i] = all[i].Hit
 	}
 	return hits, nil
 }
 
-// scanSession looks through the end of one session. Of a session that is
-// asking, the question itself is not an answer.
-func (c *chat) scanSession(ctx context.Context, info store.Info, words []string, most int, asking bool) (hits []found, read int, err error) {
-	for rec, err := range c.st.ReadBack(ctx, info.ID, store.End) {
+// scanSession looks through the end of one session.
+func (c *chat) scanSession(ctx context.Context, s wire.Session, words []string, most int) (hits []found, read int, err error) {
+	for e, err := range c.client.Entries(ctx, s.ID, client.EntryQuery{Back: true, Limit: most}) {
 		if ctx.Err() != nil {
 			return nil, read, context.Cause(ctx)
 		}
 		if err != nil {
 			return hits, read, nil // it may be damaged or just gone; the others count
 		}
-		if read++; read > most {
-			break
-		}
-		if rec.Gap != nil || rec.Glance.Kind != firn.KindMessage {
-			continue
-		}
-		e, err := rec.Entry()
-		if err != nil {
-			continue
-		}
-		m, ok := e.Body.(*firn.Message)
-		if !ok || m.Role != firn.RoleUser && m.Role != firn.RoleAssistant {
+		read++
+		l, ok := prose.ReadLine(e.Line)
+		if !ok || l.Message == nil || l.Message.Role != "user" && l.Message.Role != "assistant" {
 			continue // what tools found is no source of its own
 		}
-		if asking {
-			asking = m.Role != firn.RoleUser
-			continue
-		}
-		if score, at := rate(m.Text(), words); score > 0 {
-			hits = append(hits, found{tool.Hit{
-				Source: sourceOf(info), Where: string(m.Role) + " " + string(e.ID), Text: around(m.Text(), at), Time: timeOf(e, m),
-			}, score})
+		text := l.Message.Text()
+		if score, at := rate(text, words); score > 0 {
+			hits = append(hits, found{Hit{Source: sourceOf(s), Where: l.Message.Role + " " + string(l.ID), Text: around(text, at), Time: l.Timestamp}, score})
 		}
 	}
 	return hits, read, nil
 }
 
-func sourceOf(info store.Info) string {
-	title := cmp.Or(info.Title, info.Prompt)
+func sourceOf(s wire.Session) string {
+	title := cmp.Or(s.Title, s.Prompt)
 	if title == "" {
-		return "session " + short(info.ID)
+		return "session " + prose.Short(s.ID)
 	}
-	return "session " + short(info.ID) + " “" + oneLine(title, 60) + "”"
-}
-
-func timeOf(e firn.Entry, m *firn.Message) time.Time {
-	if m.Time.IsZero() {
-		return e.Time
-	}
-	return m.Time
+	return "session " + prose.Short(s.ID) + " “" + prose.OneLine(title, 60) + "”"
 }
 
 // wordsOf takes a text apart into words, each once, in small letters. Words of

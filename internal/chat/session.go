@@ -9,242 +9,213 @@ import (
 	"strings"
 
 	"firn"
-	"firn/agent"
-	"firn/provider"
-	"firn/store"
-	"firn/window"
+	"firn/client"
+	"firn/internal/prose"
+	"firn/wire"
 )
 
 // choose finds the session to talk in, and with it the agent.
 func (c *chat) choose(ctx context.Context) error {
 	switch {
-	case c.o.Resume != "":
-		info, err := find(ctx, c.st, c.o.Agent, c.o.Resume)
+	case c.o.Resume != "" && c.o.Resume != "-":
+		s, err := c.find(ctx, c.o.Agent, c.o.Resume)
 		if err != nil {
 			return err
 		}
-		c.id, c.name = info.ID, cmp.Or(info.Agent, "main")
-	case c.o.Continue:
-		info, err := latest(ctx, c.st, cmp.Or(c.o.Agent, "main"))
+		c.id, c.name = s.ID, cmp.Or(s.Agent, "main")
+	case c.o.Continue, c.o.Resume == "-":
+		s, err := c.latest(ctx, cmp.Or(c.o.Agent, "main"))
 		if err != nil {
 			return err
 		}
-		c.id, c.name = info.ID, cmp.Or(info.Agent, "main")
+		c.id, c.name = s.ID, cmp.Or(s.Agent, "main")
 	}
 	if c.id != "" {
 		c.key = mainKey(c.name)
 		return nil
 	}
 	c.key = cmp.Or(c.o.Key, mainKey(cmp.Or(c.o.Agent, "main")))
-	c.name = store.AgentOf(c.key)
-	if c.o.Agent != "" && c.o.Agent != c.name {
-		return fmt.Errorf("%w agent %q: the key %s belongs to agent %s", firn.ErrInvalid, clean(c.o.Agent), clean(c.key), clean(c.name))
+	s, err := c.client.NewSession(ctx, wire.NewSession{Key: c.key, Agent: c.o.Agent, CWD: c.o.Workspace})
+	if err != nil {
+		return err
 	}
-	id, err := store.LoadOrCreate(ctx, c.st, c.key)
-	c.id = id
-	return err
+	c.id, c.name, c.key = s.ID, cmp.Or(s.Agent, "main"), cmp.Or(s.Key, c.key)
+	return nil
 }
 
 // mainKey is the key of an agent's main session.
 func mainKey(agentName string) string { return "agent:" + agentName + ":main" }
 
 // latest is the session of an agent in which something was said last.
-func latest(ctx context.Context, st store.Store, agentName string) (store.Info, error) {
-	for info, err := range st.List(ctx, store.Query{Agent: agentName, Limit: 1}) {
-		return info, err
+func (c *chat) latest(ctx context.Context, agentName string) (wire.Session, error) {
+	page, err := c.client.SessionsPage(ctx, client.Query{Agent: agentName, Limit: 1})
+	if err != nil {
+		return wire.Session{}, err
 	}
-	return store.Info{}, &Problem{
-		Err:  fmt.Errorf("there is no session of agent %s to continue: %w", clean(agentName), firn.ErrNotFound),
-		Hint: "firn chat begins one",
+	if len(page.Items) == 0 {
+		return wire.Session{}, &Problem{
+			Err:  fmt.Errorf("there is no session of agent %s to continue: %w", prose.Clean(agentName), firn.ErrNotFound),
+			Hint: "firn chat begins one",
+		}
 	}
+	return page.Items[0], nil
 }
-
-// minPrefix is how many characters of an id are needed to name a session.
-const minPrefix = 4
 
 // find finds a session by its id, the beginning of it, its exact title or
 // @key; an agent that is not empty must be its owner.
-func find(ctx context.Context, st store.Store, agentName, name string) (store.Info, error) {
-	if key, ok := strings.CutPrefix(name, "@"); ok {
-		keyed, ok := store.As[store.Keyed](st)
-		if !ok {
-			return store.Info{}, fmt.Errorf("find the session of key %s: %w", clean(key), firn.ErrUnsupported)
-		}
-		id, err := keyed.Lookup(ctx, key)
-		if err != nil {
-			return store.Info{}, err
-		}
-		name = string(id)
+func (c *chat) find(ctx context.Context, agentName, name string) (wire.Session, error) {
+	s, err := c.client.Session(ctx, name)
+	if err == nil && agentName != "" && cmp.Or(s.Agent, "main") != agentName {
+		err = fmt.Errorf("session %q is not one of agent %s: %w", prose.Clean(name), prose.Clean(agentName), firn.ErrNotFound)
 	}
-	var begin, titled []store.Info
-	for _, q := range []store.Query{{Agent: agentName}, {Agent: agentName, Archived: true}} {
-		for info, err := range st.List(ctx, q) {
-			switch {
-			case err != nil:
-				return store.Info{}, err
-			case string(info.ID) == name:
-				return info, nil
-			case len(name) >= minPrefix && strings.HasPrefix(string(info.ID), name):
-				begin = append(begin, info)
-			case info.Title == name:
-				titled = append(titled, info)
-			}
-		}
+	if errors.Is(err, firn.ErrNotFound) {
+		err = &Problem{Err: err, Hint: "an id, the first 4 or more characters of one, an exact title or @key is wanted; in the chat, /sessions lists them"}
 	}
-	found := begin
-	if len(found) == 0 {
-		found = titled
-	}
-	switch len(found) {
-	case 0:
-		return store.Info{}, &Problem{
-			Err:  fmt.Errorf("session %q: %w", clean(name), firn.ErrNotFound),
-			Hint: "an id, the first 4 or more characters of one, an exact title or @key is wanted; in the chat, /sessions lists them",
-		}
-	case 1:
-		return found[0], nil
-	}
-	ids := make([]firn.ID, len(found))
-	for i, info := range found {
-		ids[i] = info.ID
-	}
-	return store.Info{}, &Ambiguous{Name: name, Sessions: ids}
+	return s, err
 }
 
 // fresh begins a new session that goes on with what the present one has
 // chosen, and points the key at it.
 func (c *chat) fresh(ctx context.Context) error {
-	path, err := c.path(ctx)
+	if err := c.point(ctx); err != nil {
+		return err
+	}
+	s, err := c.client.NewSession(ctx, wire.NewSession{Key: c.key, CWD: c.o.Workspace, Fresh: true})
 	if err != nil {
 		return err
 	}
-	id := firn.NewID()
-	entries := []firn.Entry{{Body: &firn.Header{Session: id, Agent: c.name, Key: c.key, CWD: c.o.Workspace}}}
-	if chosen := path.Chosen; chosen.Model != "" {
-		entries = append(entries, firn.NewEntry(&firn.ModelChange{Provider: chosen.Provider, Model: chosen.Model}))
-	}
-	if level := path.Chosen.ThinkingLevel; level != "" {
-		entries = append(entries, firn.NewEntry(&firn.ThinkingChange{Level: level}))
-	}
-	if _, err := c.st.Append(ctx, id, store.Start, entries...); err != nil {
-		return err
-	}
-	return c.move(ctx, id)
-}
-
-// move goes on in another session, and points the key at it.
-func (c *chat) move(ctx context.Context, id firn.ID) error {
-	if keyed, ok := store.As[store.Keyed](c.st); ok {
-		if err := keyed.Bind(ctx, c.key, id); err != nil {
-			return err
-		}
-	}
-	c.id = id
+	c.id = s.ID
 	return nil
 }
 
-// path reads the live part of the session.
-func (c *chat) path(ctx context.Context) (window.Path, error) {
-	return window.Collect(c.st.ReadBack(ctx, c.id, store.End))
+// point points the key at the session that is talked in, so that a new one
+// goes on from that.
+func (c *chat) point(ctx context.Context) error {
+	_, err := c.client.PointKey(ctx, c.key, c.id)
+	return err
 }
 
-// model tells who answers in this session.
-func (c *chat) model(ctx context.Context) (provider.Info, error) {
-	path, err := c.path(ctx)
-	if err != nil {
-		return provider.Info{}, err
-	}
-	return c.modelOf(path)
+// look asks how the session is.
+func (c *chat) look(ctx context.Context) (wire.Session, error) {
+	return c.client.Session(ctx, string(c.id))
 }
 
-// modelOf tells who answers on a path.
-func (c *chat) modelOf(path window.Path) (provider.Info, error) {
-	if path.Chosen.Model == "" {
-		return c.agent.Model.Info(), nil
+// modelName names who answers in a session.
+func modelName(s wire.Session) string {
+	if s.State == nil {
+		return "nobody"
 	}
-	m, err := c.models.find(path.Chosen.Provider, path.Chosen.Model)
-	if err != nil {
-		return provider.Info{}, err
-	}
-	return m.Info(), nil
-}
-
-// modelName names who answers on a path, be it somebody who cannot be asked.
-func (c *chat) modelName(path window.Path) string {
-	if path.Chosen.Model != "" {
-		return clean(path.Chosen.Provider + "/" + path.Chosen.Model)
-	}
-	info := c.agent.Model.Info()
-	return clean(info.Provider + "/" + info.Name)
+	return prose.Clean(s.State.Provider + "/" + s.State.Model)
 }
 
 // greet says where we are: which session, and how the last turn ended.
 func (c *chat) greet(ctx context.Context) error {
 	c.tellReports()
-	path, err := c.path(ctx)
+	s, err := c.look(ctx)
 	if err != nil {
 		return err
 	}
-	count, err := agent.Count(ctx, c.st, c.id)
+	status, err := c.client.Status(ctx)
 	if err != nil {
 		return err
 	}
-	title, err := c.title(ctx)
-	if err != nil {
-		return err
+	turns := 0
+	if s.State != nil {
+		turns = s.State.Turns
 	}
-	words := []string{"session " + short(c.id)}
-	if title != "" {
-		words[0] += " “" + clean(title) + "”"
+	words := []string{"session " + prose.Short(c.id)}
+	if s.Title != "" {
+		words[0] += " “" + prose.Clean(s.Title) + "”"
 	}
-	words = append(words, plural(count.Turns, "turn"), c.modelName(path), "kept in "+c.o.Home)
-	if count.Turns == 0 && c.o.Terminal.In {
+	words = append(words, prose.Plural(turns, "turn"), modelName(s), "kept in "+prose.Clean(status.Home))
+	if turns == 0 && c.o.Terminal.In {
 		words = append(words, "/help tells what you can type")
 	}
 	c.screen.say("%s", strings.Join(words, " · "))
-	c.screen.lines(exchange(path))
-	if state := unfinished(path); state != "" {
+	if turns == 0 {
+		return nil
+	}
+	c.screen.say("Restored: %s", prose.Count(turns, "previous turn", "previous turns"))
+	recent, err := c.recent(ctx, recentEntries)
+	if err != nil {
+		return err
+	}
+	c.screen.lines(exchange(recent))
+	if state := unfinished(recent); state != "" {
 		c.screen.say("%s", state)
 	}
 	return nil
 }
 
-// title is the session's title as a list tells it.
-func (c *chat) title(ctx context.Context) (string, error) {
-	if st, ok := c.st.(interface {
-		Inspect(ctx context.Context, id firn.ID) (store.Info, error)
-	}); ok {
-		info, err := st.Inspect(ctx, c.id)
-		return info.Title, err
-	}
-	for info, err := range c.st.List(ctx, store.Query{Agent: c.name}) {
-		if err != nil || info.ID == c.id {
-			return info.Title, err
+// recentEntries is how many entries are looked at to tell what was said last.
+const recentEntries = 60
+
+// recent are the latest entries of the branch, newest first, without those that
+// were hidden.
+func (c *chat) recent(ctx context.Context, n int) ([]prose.Line, error) {
+	var lines []prose.Line
+	for e, err := range c.client.Entries(ctx, c.id, client.EntryQuery{View: wire.ViewBranch, Back: true, Limit: n}) {
+		if err != nil {
+			return nil, err
+		}
+		if l, ok := prose.ReadLine(e.Line); ok && e.Out != outHidden {
+			lines = append(lines, l)
 		}
 	}
-	return "", nil
+	return lines, nil
 }
+
+// outHidden is why an entry is out that somebody hid.
+const outHidden = "tombstoned"
+
+// exchange shows in short what was said last: the last thing that the user said
+// and the answer to it.
+func exchange(recent []prose.Line) []string {
+	var said, answered string
+	for _, l := range recent {
+		if l.Message == nil {
+			continue
+		}
+		if l.Message.Role == "assistant" && answered == "" {
+			answered = prose.OneLine(l.Message.Text(), 200)
+		}
+		if l.Message.Role == "user" {
+			said = prose.OneLine(l.Message.Text(), 200)
+			break
+		}
+	}
+	var lines []string
+	if said != "" {
+		lines = append(lines, "  you: "+said)
+	}
+	if answered != "" {
+		lines = append(lines, "  agent: "+answered)
+	}
+	return lines
+}
+
+// draftType is the type of the entries in which an answer is kept while it
+// comes.
+const draftType = "firn.draft"
 
 // unfinished says in a sentence how the last turn ended, if it did not end
 // well.
-func unfinished(path window.Path) string {
-	if agent.CutOff(path) != "" {
-		return "the last answer was interrupted; it is kept. /retry asks again"
-	}
-	for _, e := range slices.Backward(path.Entries) {
-		m, ok := e.Body.(*firn.Message)
-		if !ok {
-			continue
-		}
-		switch {
-		case m.Role == firn.RoleUser, m.Role == firn.RoleToolResult:
-			return "the last turn was interrupted before it was answered. /retry answers it"
-		case m.StopReason == firn.StopAborted:
-			return "the last answer was interrupted; it is kept. /retry asks again"
-		case m.StopReason == firn.StopError:
-			return "the last turn failed: " + oneLine(m.Error, 200) + ". /retry asks again"
-		}
+func unfinished(recent []prose.Line) string {
+	const kept = "the last answer was interrupted; it is kept. /retry asks again"
+	i := slices.IndexFunc(recent, func(l prose.Line) bool { return l.Message != nil })
+	if i < 0 {
 		return ""
+	}
+	if slices.ContainsFunc(recent[:i], func(l prose.Line) bool { return l.Custom == draftType }) {
+		return kept
+	}
+	switch m := recent[i].Message; {
+	case m.Role == "user", m.Role == "toolResult":
+		return "the last turn was interrupted before it was answered. /retry answers it"
+	case m.Stop == "aborted":
+		return kept
+	case m.Stop == "error":
+		return "the last turn failed: " + prose.OneLine(m.Error, 200) + ". /retry asks again"
 	}
 	return ""
 }

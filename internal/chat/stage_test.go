@@ -13,62 +13,124 @@ import (
 	"time"
 
 	"firn"
+	"firn/agent"
+	"firn/client"
+	"firn/dialect/native"
+	"firn/internal/gateway"
 	"firn/provider"
+	"firn/provider/offline"
+	"firn/provider/openai"
 	"firn/provider/scripted"
+	"firn/route"
 	"firn/store"
 	"firn/store/memstore"
+	"firn/tool"
+	"firn/wire"
 )
 
-// stage is a chat with a scripted model, and the user's side of it.
+// stage is a chat with a gateway of its own and a scripted model, and the
+// user's side of it.
 type stage struct {
 	t     *testing.T
 	c     *chat
+	o     Options
+	st    store.Store
 	model *scripted.Model
+	agent *agent.Agent
 	// in is what the user types, presses what they press.
 	in       *io.PipeWriter
 	out, err *ear
 	presses  chan os.Signal
 	released chan struct{}
 	ended    chan error
+	// noted is what was remembered.
+	noted []string
 }
 
 // set makes a chat that is not begun.
 func set(t *testing.T, change func(*Options), steps ...scripted.Step) *stage {
 	t.Helper()
 	s := &stage{
-		t: t, model: scripted.New(scripted.Info(), steps...), out: newEar(t), err: newEar(t),
+		t: t, model: scripted.New(scripted.Info(), steps...), out: newEar(t), err: newEar(t), st: memstore.New(memstore.Options{}),
 		presses: make(chan os.Signal, 2), released: make(chan struct{}), ended: make(chan error, 1),
+	}
+	s.agent = &agent.Agent{
+		Name: "main", Model: s.model, Models: s.find, System: "Talk.", Tools: []tool.Tool{tool.Calc()},
+		NoTitles: true, // they would take steps of the script
+		Backoff:  provider.Backoff{Base: time.Nanosecond},
 	}
 	read, write := io.Pipe()
 	s.in = write
 	t.Cleanup(func() { read.Close() })
-	o := Options{
-		Home: t.TempDir(), Env: func(string) string { return "" }, Default: "scripted/scripted",
-		Stdin: read, Stdout: s.out, Stderr: s.err, Presses: s.presses,
+	s.o = Options{
+		Stdin: read, Stdout: s.out, Stderr: s.err, Presses: s.presses, Providers: []string{"firn", "scripted"},
+		KeyOf:    func(string) string { return "ANTHROPIC_API_KEY" },
+		Remember: s.remember, Notes: s.notes, Files: "none",
 	}
-	o.Release = sync.OnceFunc(func() { close(s.released) })
+	s.o.Release = sync.OnceFunc(func() { close(s.released) })
 	if change != nil {
-		change(&o)
+		change(&s.o)
 	}
-	s.c = newChat(o)
-	s.c.models.vendors = append(s.c.models.vendors, vendor{name: "scripted", make: func(string, string, string) provider.Model { return s.model }})
-	s.c.st = memstore.New(memstore.Options{})
 	return s
+}
+
+// offlined lets the offline model answer.
+func (s *stage) offlined() *stage {
+	s.agent.Model = offline.New(offline.Options{})
+	return s
+}
+
+// find finds the models of the stage.
+func (s *stage) find(providerName, model string) (provider.Model, error) {
+	switch providerName {
+	case "scripted":
+		return s.model, nil
+	case "firn":
+		return offline.New(offline.Options{}), nil
+	case "ollama":
+		return openai.NewChat(openai.Options{Name: model, Provider: "ollama"}), nil
+	}
+	return nil, &wire.Problem{Kind: wire.Invalid, Message: "there is no provider " + providerName}
+}
+
+func (s *stage) remember(_ context.Context, _, text string) (string, error) {
+	s.noted = append(s.noted, text)
+	return "noted in memory/today.md: 1 fact", nil
+}
+
+func (s *stage) notes(_ context.Context, _, query string, _ int) ([]Hit, error) {
+	var hits []Hit
+	for _, n := range s.noted {
+		if strings.Contains(n, query) {
+			hits = append(hits, Hit{Source: "memory/today.md", Text: n})
+		}
+	}
+	return hits, nil
 }
 
 // begin begins it, and ends it with the test.
 func (s *stage) begin() *stage {
 	s.t.Helper()
-	if err := errors.Join(s.c.check(), s.c.begin(s.t.Context())); err != nil {
+	s.agent.Store = s.st
+	quiet := time.Duration(0)
+	g, err := gateway.New(gateway.Options{Store: s.st, Dialect: native.New(), Home: "/the/home", Setup: gateway.Setup{
+		Agents: map[string]*agent.Agent{"main": s.agent}, Default: "main", Models: s.find, Queue: route.Queue{Debounce: &quiet},
+	}})
+	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.c.agent.NoTitles = true // it would take steps of the script
-	s.c.agent.Backoff = provider.Backoff{Base: time.Nanosecond}
+	local := client.InProcess(gateway.Owner(gateway.Handler(g, gateway.Config{})))
+	if s.o.Client, err = client.New(client.Options{Transport: local}); err != nil {
+		s.t.Fatal(err)
+	}
 	s.t.Cleanup(func() {
-		if err := s.c.close(); err != nil {
+		if err := errors.Join(local.Close(), g.Close(context.Background())); err != nil {
 			s.t.Error(err)
 		}
 	})
+	if s.c, err = open(s.t.Context(), s.o); err != nil {
+		s.t.Fatal(err)
+	}
 	return s
 }
 
@@ -127,7 +189,7 @@ func (s *stage) does(lines ...string) {
 func (s *stage) entries() []firn.Entry {
 	s.t.Helper()
 	var entries []firn.Entry
-	for rec, err := range s.c.st.Read(s.t.Context(), s.c.id, store.Start) {
+	for rec, err := range s.st.Read(s.t.Context(), s.c.id, store.Start) {
 		if err != nil {
 			s.t.Fatal(err)
 		}

@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,7 +8,8 @@ import (
 	"time"
 
 	"firn"
-	"firn/agent"
+	"firn/internal/prose"
+	"firn/wire"
 )
 
 // view shows a turn as it happens.
@@ -18,9 +18,10 @@ type view struct {
 	// quiet leaves out the answer, which is printed otherwise.
 	quiet bool
 
-	// shown says that something of the present answer was shown.
-	shown bool
-	usage *agent.WindowUsage
+	// shown says that something of the present answer was shown, missed that
+	// something of it was not.
+	shown, missed bool
+	usage         *wire.Usage
 	// calls is what the calls that run are shown as.
 	calls map[string]string
 	// told says that the user was told of the last compaction.
@@ -28,67 +29,64 @@ type view struct {
 }
 
 // event shows what happened; each kind has its own function.
-func (v *view) event(e agent.Event) {
-	switch e := e.(type) {
-	case agent.Started:
-		if e.Recovered {
-			v.screen.note("· the answer that was interrupted is kept, marked as such")
-		}
-	case agent.Delta:
-		v.delta(e)
-	case agent.Appended:
-		if m, ok := e.Entry.Body.(*firn.Message); ok && m.Role == firn.RoleAssistant {
-			v.screen.endAnswer()
-		}
-	case agent.Interrupted:
+func (v *view) event(e wire.Event) {
+	switch e.Name {
+	case wire.DeltaText, wire.DeltaThinking:
+		v.delta(e.Name == wire.DeltaThinking, dataOf[wire.Delta](e))
+	case wire.Retry:
 		v.screen.endAnswer()
 		v.shown = false
-	case agent.Retrying:
-		v.screen.note("· asking again in %s: %s", seconds(e.Delay), oneLine(e.Err.Error(), 200))
-	case agent.ToolStarted:
-		v.callBegins(e)
-	case agent.ToolDone:
-		v.callEnds(e)
-	case agent.WindowUsage:
-		v.usage = &e
-	case agent.Finished:
-		v.finish(e.Outcome)
+		v.screen.note("· asking again: %s", prose.OneLine(dataOf[wire.Notice](e).Text, 200))
+	case wire.ToolStarted:
+		v.callBegins(dataOf[wire.Tool](e))
+	case wire.ToolCompleted:
+		v.callEnds(dataOf[wire.Tool](e))
+	case wire.WindowUsage:
+		u := dataOf[wire.Usage](e)
+		v.usage = &u
+	case wire.TurnQueued:
+		v.screen.note("· another turn is running; this waits for it")
+	case wire.Gap:
+		v.missed = true
+	case wire.TurnCompleted:
+		v.finish(dataOf[wire.Answer](e))
 	default:
 		v.aside(e)
 	}
 }
 
+// dataOf reads what an event tells. What cannot be read is empty.
+func dataOf[T any](e wire.Event) T {
+	var data T
+	_ = json.Unmarshal(e.Data, &data)
+	return data
+}
+
 // aside shows what happened beside the conversation.
-func (v *view) aside(e agent.Event) {
-	switch e := e.(type) {
-	case agent.CompactionStarted:
-		v.screen.note("· compacting (%s), about %s tokens …", e.Reason, grouped(e.Tokens))
-	case agent.CompactionDone:
+func (v *view) aside(e wire.Event) {
+	switch e.Name {
+	case wire.CompactionStarted:
+		c := dataOf[wire.Compaction](e)
+		v.screen.note("· compacting (%s), about %s tokens …", prose.Clean(c.Reason), prose.Grouped(c.Before))
+	case wire.CompactionCompleted:
 		v.told = true
-		if e.Err != nil {
-			v.screen.note("· not compacted: %s", oneLine(e.Err.Error(), 300))
+		c := dataOf[wire.Compaction](e)
+		if c.Error != "" {
+			v.screen.note("· not compacted: %s", prose.OneLine(c.Error, 300))
 			return
 		}
-		v.screen.note("· compacted: ~%s → ~%s tokens, %s; /uncompact takes it back", grouped(e.Before), grouped(e.After), e.Strategy)
-	case agent.CompactionDue:
-		v.screen.say("· the window is nearly full (~%s of %s tokens): /compact makes room", grouped(e.Tokens), grouped(e.Limit))
-	case agent.Flushed:
-		if e.Err != nil {
-			v.screen.note("· notes could not be taken: %s", oneLine(e.Err.Error(), 200))
-		} else if e.Notes > 0 {
-			v.screen.note("· %s taken before older parts are summarised", plural(e.Notes, "note"))
-		}
-	case agent.Notice:
+		v.screen.note("· compacted: ~%s → ~%s tokens, %s; /uncompact takes it back", prose.Grouped(c.Before), prose.Grouped(c.After), prose.Clean(c.Strategy))
+	case wire.NoticeGiven:
 		if !v.told { // of a compaction the user knows
-			v.screen.note("· %s", clean(e.Text))
+			v.screen.note("· %s", prose.OneLine(dataOf[wire.Notice](e).Text, 500))
 		}
 		v.told = false
 	}
 }
 
-func (v *view) delta(d agent.Delta) {
+func (v *view) delta(thinking bool, d wire.Delta) {
 	switch {
-	case d.Thinking:
+	case thinking:
 		v.screen.think(d.Text)
 	case !v.quiet:
 		v.shown = true
@@ -97,62 +95,75 @@ func (v *view) delta(d agent.Delta) {
 }
 
 // callBegins shows that a tool runs.
-func (v *view) callBegins(e agent.ToolStarted) {
+func (v *view) callBegins(t wire.Tool) {
 	if v.calls == nil {
 		v.calls = make(map[string]string)
 	}
+	v.screen.endAnswer()
 	v.shown = false
-	what := strings.TrimSpace(clean(e.Name) + " " + summary(e.Arguments))
-	v.calls[e.Call] = what
-	v.screen.callBegins(e.Call, what)
+	what := strings.TrimSpace(prose.Clean(t.Name) + " " + summary(t.Arguments))
+	v.calls[t.Call] = what
+	v.screen.callBegins(t.Call, what)
 }
 
+// How calls end.
+const (
+	callDone      = "done"
+	callCancelled = "cancelled"
+)
+
 // callEnds shows how a call ended.
-func (v *view) callEnds(e agent.ToolDone) {
-	how := fmt.Sprintf("%s, %s", seconds(e.Took), size(int64(len(e.Text))))
-	if e.State != agent.CallDone {
-		how = string(e.State)
-		if text := oneLine(e.Text, 120); text != "" && e.State != agent.CallCancelled {
+func (v *view) callEnds(t wire.Tool) {
+	how := fmt.Sprintf("%s, %s", seconds(time.Duration(t.Ms)*time.Millisecond), prose.Size(int64(len(t.Text))))
+	if t.State != callDone {
+		how = prose.Clean(t.State)
+		if text := prose.OneLine(t.Text, 120); text != "" && t.State != callCancelled {
 			how += ": " + text
 		}
 	}
-	v.screen.callEnds(e.Call, v.calls[e.Call], how)
-	delete(v.calls, e.Call)
+	v.screen.callEnds(t.Call, v.calls[t.Call], how)
+	delete(v.calls, t.Call)
 }
 
 // finish ends an answer that came whole.
-func (v *view) finish(out agent.Outcome) {
+func (v *view) finish(a wire.Answer) {
 	if v.quiet {
 		return
 	}
+	if v.missed && v.shown {
+		v.screen.endAnswer()
+		v.screen.note("· the connection broke meanwhile; this is the whole answer:")
+		v.shown = false
+	}
 	switch {
-	case out.Silent && v.screen.terminal.Err:
+	case a.Silent && v.screen.terminal.Err:
 		v.screen.note("(no reply)")
-	case !out.Silent && !v.shown:
-		v.screen.answer(out.Text)
+	case !a.Silent && !v.shown:
+		v.screen.answer(a.Text)
 	}
 	v.screen.endAnswer()
-	if out.Stop == firn.StopLength {
+	if a.Stop == string(firn.StopLength) {
 		v.screen.note("· the answer was cut at its greatest length")
 	}
 	if v.screen.terminal.Err && v.usage != nil {
-		v.screen.note("%s", status(*v.usage, out.Usage))
+		v.screen.note("%s", statusLine(*v.usage, a.Usage))
 	}
 }
 
 // end leaves no line open, however the turn ended.
 func (v *view) end() { v.screen.endAnswer() }
 
-// status is the line after a turn: how full the window is, and what was used.
-func status(w agent.WindowUsage, u firn.Usage) string {
+// statusLine is the line after a turn: how full the window is, and what was
+// used.
+func statusLine(w wire.Usage, u wire.Counters) string {
 	about := ""
 	if w.Estimated {
 		about = "~"
 	}
-	text := fmt.Sprintf("window %s%s", about, share(w.Tokens, w.Window))
-	text += fmt.Sprintf(" · %s in, %s out", short1k(u.Input+u.CacheRead+u.CacheWrite), short1k(u.Output))
-	if u.Cost.Total > 0 {
-		text += fmt.Sprintf(" · $%.4f", u.Cost.Total)
+	text := fmt.Sprintf("window %s%s", about, prose.Share(w.Tokens, w.Window))
+	text += fmt.Sprintf(" · %s in, %s out", prose.Thousands(u.Input+u.CacheRead+u.CacheWrite), prose.Thousands(u.Output))
+	if u.Cost > 0 {
+		text += fmt.Sprintf(" · $%.4f", u.Cost)
 	}
 	return text
 }
@@ -161,36 +172,12 @@ func status(w agent.WindowUsage, u firn.Usage) string {
 // said first.
 func headline(err error) string {
 	switch {
-	case errors.Is(err, firn.ErrNotSaved), errors.Is(err, firn.ErrReplaced):
+	case errors.Is(err, firn.ErrNotSaved):
 		return "NOT SAVED: "
 	case errors.Is(err, errStopped):
 		return ""
 	}
 	return "firn: "
-}
-
-// maxSummary bounds how much is shown of the arguments of a call, in characters.
-const maxSummary = 60
-
-// summary shows the arguments of a call in short: their values, in order.
-func summary(arguments json.RawMessage) string {
-	d := json.NewDecoder(bytes.NewReader(arguments))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return oneLine(string(arguments), maxSummary)
-	}
-	var values []string
-	for d.More() {
-		var value json.RawMessage
-		if _, err := d.Token(); err != nil || d.Decode(&value) != nil {
-			break
-		}
-		var text string
-		if json.Unmarshal(value, &text) != nil {
-			text = string(value)
-		}
-		values = append(values, text)
-	}
-	return oneLine(strings.Join(values, " "), maxSummary)
 }
 
 // seconds is a short time for people.

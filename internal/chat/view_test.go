@@ -2,14 +2,11 @@ package chat
 
 import (
 	"encoding/json"
-	"errors"
 	"strings"
 	"testing"
-	"time"
 
-	"firn"
-	"firn/agent"
 	"firn/provider/scripted"
+	"firn/wire"
 )
 
 // seated is somebody who sits at a terminal.
@@ -17,7 +14,7 @@ func seated(o *Options) { o.Terminal = Terminal{In: true, Out: true, Err: true, 
 
 // both lets stdout and stderr be the same screen.
 func both(s *stage) *stage {
-	s.c.screen.talk = s.out
+	s.o.Stderr = s.out
 	return s
 }
 
@@ -67,49 +64,67 @@ func TestHostileText(t *testing.T) {
 	s := both(set(t, seated, scripted.Say("a\x1b]0;title\x07b\u202ec\r\nd\te"))).begin()
 	s.does("hello")
 	says(t, s.out.String(), "a ]0;title b c \nd\te\n")
-	if got := clean("a\nb\x1b[2Jc\u2028d"); got != "a b [2Jc d" {
-		t.Errorf("clean text is %q", got)
+}
+
+// event makes an event of the gateway.
+func event(t *testing.T, name string, data any) wire.Event {
+	t.Helper()
+	raw, err := json.Marshal(data)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return wire.Event{Name: name, Data: raw}
 }
 
 // TestEvents shows what is rarer in a turn.
 func TestEvents(t *testing.T) {
 	cases := []struct {
-		event agent.Event
-		want  string
+		name string
+		data any
+		want string
 	}{
-		{agent.Started{Recovered: true}, "· the answer that was interrupted is kept, marked as such\n"},
-		{agent.Started{}, ""},
-		{agent.Retrying{Delay: 12 * time.Second, Err: errors.New("busy\nnow")}, "· asking again in 12 s: busy now\n"},
-		{agent.CompactionStarted{Reason: "threshold", Tokens: 12345}, "· compacting (threshold), about 12,345 tokens …\n"},
-		{agent.CompactionDone{Before: 12345, After: 999, Strategy: "model"}, "· compacted: ~12,345 → ~999 tokens, model; /uncompact takes it back\n"},
-		{agent.CompactionDone{Err: errors.New("no")}, "· not compacted: no\n"},
-		{agent.CompactionDue{Tokens: 9, Limit: 8}, "· the window is nearly full (~9 of 8 tokens): /compact makes room\n"},
-		{agent.Flushed{Notes: 2}, "· 2 notes taken before older parts are summarised\n"},
-		{agent.Flushed{}, ""},
-		{agent.Flushed{Err: errors.New("no")}, "· notes could not be taken: no\n"},
-		{agent.Notice{Text: "a\nb"}, "· a b\n"},
-		{agent.ToolDone{Name: "x", State: agent.CallCancelled, Text: "cancelled"}, "·  … cancelled\n"},
-		{agent.Finished{Outcome: agent.Outcome{Text: "held back"}}, ""},
-		{agent.Finished{Outcome: agent.Outcome{Text: "x", Stop: firn.StopLength}}, "· the answer was cut at its greatest length\n"},
+		{wire.TurnStarted, wire.Answer{}, ""},
+		{wire.TurnQueued, wire.Answer{}, "· another turn is running; this waits for it\n"},
+		{wire.Retry, wire.Notice{Text: "busy\nnow"}, "· asking again: busy now\n"},
+		{wire.CompactionStarted, wire.Compaction{Reason: "threshold", Before: 12345}, "· compacting (threshold), about 12,345 tokens …\n"},
+		{wire.CompactionCompleted, wire.Compaction{Before: 12345, After: 999, Strategy: "model"}, "· compacted: ~12,345 → ~999 tokens, model; /uncompact takes it back\n"},
+		{wire.CompactionCompleted, wire.Compaction{Error: "no"}, "· not compacted: no\n"},
+		{wire.NoticeGiven, wire.Notice{Text: "a\nb"}, "· a b\n"},
+		{wire.ToolCompleted, wire.Tool{Name: "x", State: "cancelled", Text: "cancelled"}, "·  … cancelled\n"},
+		{wire.TurnCompleted, wire.Answer{Text: "held back"}, ""},
+		{wire.TurnCompleted, wire.Answer{Text: "x", Stop: "length"}, "· the answer was cut at its greatest length\n"},
+		{"something.new", nil, ""},
 	}
 	for _, c := range cases {
 		var out, err strings.Builder
 		v := &view{screen: newScreen(Options{Stdout: &out, Stderr: &err})}
-		v.event(c.event)
+		v.event(event(t, c.name, c.data))
 		if err.String() != c.want {
-			t.Errorf("%T is shown as %q, want %q", c.event, err.String(), c.want)
+			t.Errorf("%s is shown as %q, want %q", c.name, err.String(), c.want)
 		}
-		if f, ok := c.event.(agent.Finished); ok && out.String() != f.Text+"\n" {
+		if a, ok := c.data.(wire.Answer); ok && c.name == wire.TurnCompleted && out.String() != a.Text+"\n" {
 			t.Errorf("the answer is shown as %q", out.String())
 		}
 	}
 	var err strings.Builder
 	v := &view{screen: newScreen(Options{Stderr: &err})}
-	v.event(agent.CompactionDone{Strategy: "model"})
-	v.event(agent.Notice{Text: "Compaction finished"})
+	v.event(event(t, wire.CompactionCompleted, wire.Compaction{Strategy: "model"}))
+	v.event(event(t, wire.NoticeGiven, wire.Notice{Text: "Compaction finished"}))
 	if strings.Count(err.String(), "\n") != 1 {
 		t.Errorf("a compaction is told twice: %q", err.String())
+	}
+}
+
+// TestBrokenConnection shows an answer of which a part was missed as a whole.
+func TestBrokenConnection(t *testing.T) {
+	var out, err strings.Builder
+	v := &view{screen: newScreen(Options{Stdout: &out, Stderr: &err})}
+	v.event(event(t, wire.DeltaText, wire.Delta{Text: "one "}))
+	v.event(event(t, wire.Gap, nil))
+	v.event(event(t, wire.DeltaText, wire.Delta{Text: "three"}))
+	v.event(event(t, wire.TurnCompleted, wire.Answer{Text: "one two three"}))
+	if out.String() != "one three\none two three\n" || !strings.Contains(err.String(), "the connection broke meanwhile") {
+		t.Errorf("it is shown as %q, %q", out.String(), err.String())
 	}
 }
 
@@ -117,10 +132,10 @@ func TestEvents(t *testing.T) {
 func TestCallsSideBySide(t *testing.T) {
 	var out strings.Builder
 	v := &view{screen: newScreen(Options{Stderr: &out, Terminal: Terminal{Err: true}})}
-	v.event(agent.ToolStarted{Call: "1", Name: "a"})
-	v.event(agent.ToolStarted{Call: "2", Name: "b", Arguments: json.RawMessage(`{"x":"y"}`)})
-	v.event(agent.ToolDone{Call: "2", Name: "b", State: agent.CallDone, Text: "12345"})
-	v.event(agent.ToolDone{Call: "1", Name: "a", State: agent.CallDone, Took: 20 * time.Second})
+	v.event(event(t, wire.ToolStarted, wire.Tool{Call: "1", Name: "a"}))
+	v.event(event(t, wire.ToolStarted, wire.Tool{Call: "2", Name: "b", Arguments: json.RawMessage(`{"x":"y"}`)}))
+	v.event(event(t, wire.ToolCompleted, wire.Tool{Call: "2", Name: "b", State: "done", Text: "12345"}))
+	v.event(event(t, wire.ToolCompleted, wire.Tool{Call: "1", Name: "a", State: "done", Ms: 20_000}))
 	const want = "· a …\n· b y … 0.0 s, 5 B\n· a … 20 s, 0 B\n"
 	if out.String() != want {
 		t.Errorf("it is shown as %q, want %q", out.String(), want)
@@ -143,22 +158,9 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-func TestWords(t *testing.T) {
-	day := time.Date(2026, 11, 15, 12, 0, 0, 0, time.Local)
-	cases := []struct{ got, want string }{
-		{plural(1, "turn"), "1 turn"}, {plural(1234, "turn"), "1,234 turns"},
-		{grouped(-1234567), "-1,234,567"}, {grouped(-123), "-123"},
-		{short1k(999), "999"}, {short1k(32000), "32k"}, {short1k(1234), "1.2k"}, {short1k(2_500_000), "2.5M"},
-		{size(999), "999 B"}, {size(2100), "2 kB"}, {size(2_100_000), "2.1 MB"},
-		{share(50, 200), "25% of 200"}, {share(1234, 0), "1,234 tokens"},
-		{ago(day.Add(-time.Second), day), "now"}, {ago(day.Add(-5*time.Minute), day), "5m ago"},
-		{ago(day.Add(-5*time.Hour), day), "5h ago"}, {ago(day.Add(-80*time.Hour), day), "2026-11-12"}, {ago(time.Time{}, day), "?"},
-		{oneLine(" a \n b ", 10), "a b"}, {oneLine("abcdef", 4), "abc…"},
-		{status(agent.WindowUsage{Tokens: 20, Window: 1000, Estimated: true}, firn.Usage{Input: 5, Output: 6, Cost: firn.Cost{Total: 0.5}}), "window ~2% of 1k · 5 in, 6 out · $0.5000"},
-	}
-	for _, c := range cases {
-		if c.got != c.want {
-			t.Errorf("it says %q, want %q", c.got, c.want)
-		}
+func TestStatusLine(t *testing.T) {
+	got := statusLine(wire.Usage{Tokens: 20, Window: 1000, Estimated: true}, wire.Counters{Input: 5, Output: 6, Cost: 0.5})
+	if want := "window ~2% of 1k · 5 in, 6 out · $0.5000"; got != want {
+		t.Errorf("it says %q, want %q", got, want)
 	}
 }

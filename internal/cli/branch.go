@@ -92,7 +92,7 @@ func (p *program) rewind(ctx context.Context, c *client.Client, ref string, m wi
 		if err != nil {
 			return err
 		}
-		return p.plan(s.ID, "rewind", fmt.Sprintf("would go on from #%d %s: %s", n.N, whoOf(n), prose.OneLine(n.Preview, 60)))
+		return p.plan(s.ID, "rewind", fmt.Sprintf("would go on from #%d %s: %s", n.N, prose.WhoOf(n), prose.OneLine(n.Preview, 60)))
 	}
 	moved, err := c.Rewind(ctx, s.ID, m)
 	if err != nil {

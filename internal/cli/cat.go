@@ -11,6 +11,7 @@ import (
 
 	"firn"
 	"firn/client"
+	"firn/internal/prose"
 	"firn/wire"
 )
 
@@ -135,7 +136,7 @@ func (p *program) printEntry(e wire.Entry, f catFlags) error {
 	case f.raw:
 		_, err = fmt.Fprintf(p.stdout, "%s\n", e.Line)
 	default:
-		_, err = io.WriteString(p.stdout, entryText(e, f.full))
+		_, err = io.WriteString(p.stdout, prose.Entry(e, f.full))
 	}
 	if err != nil {
 		return fmt.Errorf("print an entry: %w", err)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -16,7 +17,9 @@ import (
 // chatFlags are the flags of firn chat.
 type chatFlags struct {
 	chat.Options
-	print bool
+	print          bool
+	workspace      string
+	shell, noTools bool
 }
 
 func (p *program) chatCommand() *cobra.Command {
@@ -35,7 +38,7 @@ needs no key and no network: it matches words and says so. Other models are name
 PROVIDER/MODEL, with a key in the environment where one is needed: anthropic/…
 (ANTHROPIC_API_KEY), openai/… (OPENAI_API_KEY; with OPENAI_BASE_URL, or as
 openai-chat/…, over the older API that many servers speak), ollama/… on this
-machine. The providers are ` + strings.Join(chat.Providers(), ", ") + `.
+machine. The providers are ` + p.providerNames() + `.
 
 The tools of the agent can read the files of the current directory; they may write
 only in a directory that is named with --workspace, and run commands only if
@@ -54,39 +57,45 @@ With -p the answer to PROMPT, or to what comes on stdin, is printed, and that is
 	}
 	flags := cmd.Flags()
 	flags.BoolVarP(&f.Continue, "continue", "c", false, "go on with the agent's latest session")
-	flags.StringVarP(&f.Resume, "resume", "r", "", "go on with this `session`: an id, 4 or more characters of one, a title or @key")
+	flags.StringVarP(&f.Resume, "resume", "r", "", "go on with this `session`: an id, 4 or more characters of one, a title or @key; without one, the latest")
+	flags.Lookup("resume").NoOptDefVal = latestSession
 	flags.StringVarP(&f.Agent, "agent", "a", "", "the `name` of the agent (default main)")
 	flags.StringVarP(&f.Model, "model", "m", "", "who answers from now on: `provider/model`")
 	flags.StringVar(&f.Key, "key", "", "go on with the session of this `key` (default agent:<agent>:main)")
 	flags.BoolVarP(&f.print, "print", "p", false, "print the answer and exit")
-	flags.StringVar(&f.Workspace, "workspace", "", "the `directory` that the tools read and write in (default the current one, only to be read)")
-	flags.BoolVar(&f.Shell, "allow-shell", false, "let the agent run commands, with all that you may do")
+	flags.StringVar(&f.workspace, "workspace", "", "the `directory` that the tools read and write in (default the current one, only to be read)")
+	flags.BoolVar(&f.shell, "allow-shell", false, "let the agent run commands, with all that you may do")
 	flags.StringVar(&f.Thinking, "thinking", "", "how hard the model thinks from now on: a `level` from off to xhigh")
-	flags.BoolVar(&f.NoTools, "no-tools", false, "let the agent only talk")
+	flags.BoolVar(&f.noTools, "no-tools", false, "let the agent only talk")
 	return cmd
 }
 
 // chat turns flags and arguments into a conversation.
-func (p *program) chat(cmd *cobra.Command, f chatFlags, args []string) error {
+func (p *program) chat(cmd *cobra.Command, f chatFlags, args []string) (err error) {
 	if err := f.check(cmd, args, p.json); err != nil {
 		return err
 	}
+	if err := chat.CheckThinking(f.Thinking); err != nil {
+		return err
+	}
 	o := f.Options
-	var err error
-	if o.Home, err = p.homeDir(); err != nil {
-		return err
-	}
-	if o.Workspace, err = f.workspace(); err != nil {
-		return err
-	}
-	o.Write = f.Workspace != ""
-	o.Env, o.Stdin, o.Stdout, o.Stderr = p.env, p.stdin, p.stdout, p.stderr
-	o.Default = p.env("FIRN_MODEL")
 	o.Prompt = strings.Join(args, " ")
+	o.Stdin, o.Stdout, o.Stderr = p.stdin, p.stdout, p.stderr
 	o.Terminal = chat.Terminal{
 		In: isTerminal(p.stdin), Out: isTerminal(p.stdout), Err: isTerminal(p.stderr),
 		Dim: p.env("NO_COLOR") == "" && p.env("TERM") != "dumb",
 	}
+	if f.print {
+		if o.Prompt, err = p.prompt(cmd, o); err != nil {
+			return err
+		}
+	}
+	o.Reports = &chat.Reports{}
+	release, err := p.chatClient(cmd, f, &o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, release()) }()
 	if f.print {
 		return p.ask(cmd, o)
 	}
@@ -95,6 +104,63 @@ func (p *program) chat(cmd *cobra.Command, f chatFlags, args []string) error {
 		defer o.Release()
 	}
 	return chat.Run(cmd.Context(), o)
+}
+
+// chatClient finds the gateway to talk to. One in this process gets the tools
+// that the flags say; one elsewhere has its own.
+func (p *program) chatClient(cmd *cobra.Command, f chatFlags, o *chat.Options) (release func() error, err error) {
+	dir, err := f.directory()
+	if err != nil {
+		return nil, err
+	}
+	tools := &Tools{Workspace: dir, Write: f.workspace != "", Shell: f.shell, None: f.noTools}
+	agent := o.Agent
+	if agent == "" && o.Key != "" {
+		agent = agentOf(o.Key)
+	}
+	c, release, err := p.connect(cmd.Context(), Opening{
+		Agent: agent, Model: o.Model, Tools: tools, Watched: o.Terminal.Out, Report: o.Reports.Add,
+	})
+	if err != nil {
+		return nil, err
+	}
+	o.Client, o.Workspace, o.Files = c, dir, tools.text()
+	o.Remember, o.Notes = p.remember, p.notes
+	if p.providers != nil {
+		o.Providers, o.KeyOf = p.providers()
+	}
+	if c.Address() != inProcess {
+		o.Files = ""
+		if f.workspace != "" || f.shell || f.noTools {
+			return nil, errors.Join(usage(cmd, "the gateway at %s has tools of its own; --workspace, --allow-shell and --no-tools are for chats without one", c.Address()), release())
+		}
+	}
+	return release, nil
+}
+
+// inProcess is the address of a gateway in this process.
+const inProcess = "in-process"
+
+// agentOf is the agent that a key names.
+func agentOf(key string) string {
+	if rest, ok := strings.CutPrefix(key, "agent:"); ok {
+		name, _, _ := strings.Cut(rest, ":")
+		return name
+	}
+	return ""
+}
+
+// text says in words what tools may touch.
+func (t *Tools) text() string {
+	switch {
+	case t.None:
+		return "no tools"
+	case t.Workspace == "":
+		return "none"
+	case !t.Write:
+		return t.Workspace + ", to be read only; --workspace lets the tools write"
+	}
+	return t.Workspace
 }
 
 // check refuses flags that do not go together.
@@ -110,19 +176,40 @@ func (f *chatFlags) check(cmd *cobra.Command, args []string, json bool) error {
 		return usage(cmd, "--continue, --resume and --key each say which session; give one of them")
 	case json && !f.print:
 		return usage(cmd, "firn chat prints JSON only with -p")
-	case f.Shell && f.NoTools:
+	case f.shell && f.noTools:
 		return usage(cmd, "--allow-shell and --no-tools do not go together")
 	case cmd.Flags().Changed("resume") && f.Resume == "":
-		return usage(cmd, "--resume names no session; --continue goes on with the latest one")
+		return usage(cmd, "--resume names an empty session; without a name it is the latest one")
 	case f.print && len(args) > 0 && strings.TrimSpace(strings.Join(args, " ")) == "":
 		return usage(cmd, "the prompt is empty")
 	}
 	return nil
 }
 
-// workspace is the directory that the tools see, absolute.
-func (f *chatFlags) workspace() (string, error) {
-	dir := f.Workspace
+// latestSession stands for the session in which something was said last.
+const latestSession = "-"
+
+// joinResume makes one word of --resume and the session behind it, which may be
+// left out: flags whose value may be left out take it only so.
+func joinResume(args []string) []string {
+	var joined []string
+	for i := 0; i < len(args); i++ {
+		if args[i] == "--" {
+			return append(joined, args[i:]...)
+		}
+		if (args[i] == "-r" || args[i] == "--resume") && i+1 < len(args) && (args[i+1] == latestSession || !strings.HasPrefix(args[i+1], "-")) {
+			joined = append(joined, "--resume="+args[i+1])
+			i++
+			continue
+		}
+		joined = append(joined, args[i])
+	}
+	return joined
+}
+
+// directory is the directory that the tools see, absolute.
+func (f *chatFlags) directory() (string, error) {
+	dir := f.workspace
 	if dir == "" {
 		dir = "."
 	}
@@ -143,23 +230,30 @@ func (f *chatFlags) workspace() (string, error) {
 // maxPrompt bounds what is read from stdin as a prompt, in bytes.
 const maxPrompt = 10 << 20
 
+// prompt is what is asked: the arguments, or else what comes on stdin.
+func (p *program) prompt(cmd *cobra.Command, o chat.Options) (string, error) {
+	if o.Prompt != "" {
+		return o.Prompt, nil
+	}
+	if o.Terminal.In || p.stdin == nil {
+		return "", usage(cmd, "firn chat -p needs a prompt, as an argument or on stdin")
+	}
+	text, err := io.ReadAll(io.LimitReader(p.stdin, maxPrompt+1))
+	if err != nil {
+		return "", fmt.Errorf("read the prompt: %w", err)
+	}
+	if len(text) > maxPrompt {
+		return "", fmt.Errorf("read the prompt: %w: more than %d bytes", firn.ErrTooLarge, maxPrompt)
+	}
+	prompt := strings.TrimSpace(string(text))
+	if prompt == "" {
+		return "", usage(cmd, "the prompt is empty")
+	}
+	return prompt, nil
+}
+
 // ask answers one prompt.
 func (p *program) ask(cmd *cobra.Command, o chat.Options) error {
-	if o.Prompt == "" {
-		if o.Terminal.In || p.stdin == nil {
-			return usage(cmd, "firn chat -p needs a prompt, as an argument or on stdin")
-		}
-		text, err := io.ReadAll(io.LimitReader(p.stdin, maxPrompt+1))
-		if err != nil {
-			return fmt.Errorf("read the prompt: %w", err)
-		}
-		if len(text) > maxPrompt {
-			return fmt.Errorf("read the prompt: %w: more than %d bytes", firn.ErrTooLarge, maxPrompt)
-		}
-		if o.Prompt = strings.TrimSpace(string(text)); o.Prompt == "" {
-			return usage(cmd, "the prompt is empty")
-		}
-	}
 	answer, err := chat.Ask(cmd.Context(), o)
 	if err != nil {
 		return err

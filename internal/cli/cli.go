@@ -15,11 +15,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"firn"
+	"firn/internal/chat"
 	"firn/internal/doctor"
 )
 
@@ -40,9 +42,9 @@ type Process struct {
 	Open func(ctx context.Context, o Opening) (Opened, error)
 	// Serve runs a gateway for others until the context ends. Nil: it cannot.
 	Serve func(ctx context.Context, s Serving) error
-	// Providers names the providers that need no settings, for the help. Nil:
-	// there are none.
-	Providers func() []string
+	// Providers names the providers that need no settings, and tells the variable
+	// with the key of one. Nil: nobody knows.
+	Providers func() (names []string, keyOf func(provider string) string)
 }
 
 // Main runs the command that args ask for and returns the exit code. It never
@@ -50,10 +52,10 @@ type Process struct {
 func Main(ctx context.Context, args []string, proc Process) int {
 	p := &program{
 		env: proc.Env, environ: proc.Environ, stdin: proc.Stdin, stdout: proc.Stdout, stderr: proc.Stderr,
-		interrupts: proc.Interrupts, open: proc.Open, serve: proc.Serve, now: time.Now,
+		interrupts: proc.Interrupts, open: proc.Open, serve: proc.Serve, providers: proc.Providers, now: time.Now,
 	}
 	root := p.root()
-	root.SetArgs(args)
+	root.SetArgs(joinResume(args))
 	root.SetIn(proc.Stdin)
 	root.SetOut(proc.Stdout)
 	root.SetErr(proc.Stderr)
@@ -74,8 +76,11 @@ type program struct {
 	open           func(ctx context.Context, o Opening) (Opened, error)
 	serve          func(ctx context.Context, s Serving) error
 	now            func() time.Time
-	// remember notes something, if the gateway is in this process.
+	providers      func() ([]string, func(string) string)
+	// remember notes something and notes looks for it, if the gateway is in this
+	// process.
 	remember func(ctx context.Context, agent, text string) (string, error)
+	notes    func(ctx context.Context, agent, query string, limit int) ([]chat.Hit, error)
 
 	// The flags that every command has.
 	home     string
@@ -221,4 +226,13 @@ func (p *program) print(result any, text func() string) error {
 		return fmt.Errorf("print the result: %w", err)
 	}
 	return nil
+}
+
+// providerNames lists the providers for the help.
+func (p *program) providerNames() string {
+	if p.providers == nil {
+		return "not known"
+	}
+	names, _ := p.providers()
+	return strings.Join(names, ", ")
 }

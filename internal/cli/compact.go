@@ -57,7 +57,7 @@ func compactText(s wire.Session, c wire.Compacted) string {
 		return text + "; nothing was done\n"
 	}
 	text := fmt.Sprintf("compacted %s%s: ~%s → ~%s tokens, %s · 0 bytes removed\n", short, quotedName(s.Title), prose.Grouped(c.Before), prose.Grouped(c.After), prose.Clean(c.Strategy))
-	for _, l := range split(c.Summary) {
+	for _, l := range prose.Lines(c.Summary) {
 		text += strings.TrimRight("  "+l, " ") + "\n"
 	}
 	return text + "undo: firn uncompact " + short + "\n"

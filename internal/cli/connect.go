@@ -14,6 +14,7 @@ import (
 
 	"firn"
 	"firn/client"
+	"firn/internal/chat"
 	"firn/internal/config"
 )
 
@@ -47,8 +48,10 @@ type Tools struct {
 // Opened is a gateway in this process.
 type Opened struct {
 	Transport http.RoundTripper
-	// Remember notes something for an agent, and says what it did.
+	// Remember notes something for an agent, and says what it did; Notes looks
+	// for what was noted.
 	Remember func(ctx context.Context, agent, text string) (string, error)
+	Notes    func(ctx context.Context, agent, query string, limit int) ([]chat.Hit, error)
 	// Close lets it go.
 	Close func(ctx context.Context) error
 }
@@ -134,7 +137,7 @@ func (p *program) inProcess(ctx context.Context, o Opening) (*client.Client, fun
 	if err != nil {
 		return nil, nil, err
 	}
-	p.remember = opened.Remember
+	p.remember, p.notes = opened.Remember, opened.Notes
 	c, err := client.New(client.Options{Transport: opened.Transport, UserAgent: "firn-cli"})
 	release := func() error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
@@ -188,8 +191,9 @@ func (p *program) settingsWith(set map[string]string) (*config.Settings, error) 
 	}
 	maps.Copy(flags, set)
 	s, err := config.Open("", p.environ, flags)
-	if err != nil {
+	var wrong config.Problems
+	if errors.As(err, &wrong) {
 		return nil, &hinted{err, "firn config check tells all that is wrong"}
 	}
-	return s, nil
+	return s, err
 }

@@ -140,8 +140,8 @@ func diffText(d difference) string {
 		side side
 	}{{"-", d.Left}, {"+", d.Right}} {
 		for _, n := range s.side.Only {
-			if speaks(n) {
-				lines = append(lines, fmt.Sprintf("%s #%d  %s  %s", s.mark, n.N, whoOf(n), prose.OneLine(n.Preview, 90)))
+			if prose.Speaks(n) {
+				lines = append(lines, fmt.Sprintf("%s #%d  %s  %s", s.mark, n.N, prose.WhoOf(n), prose.OneLine(n.Preview, 90)))
 			}
 		}
 	}

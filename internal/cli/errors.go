@@ -74,7 +74,6 @@ var outcomes = []struct {
 	{context.Canceled, outcome{"interrupted", exitInterrupted, "nothing is half done; run it again"}},
 	{context.DeadlineExceeded, outcome{"interrupted", exitInterrupted, "nothing is half done; run it again"}},
 	{firn.ErrNotFound, outcome{"not-found", exitNotFound, "an id, the first 4 or more characters of one, or a path is wanted; --home says where to look"}},
-	{chat.ErrNotLetIn, outcome{"not-allowed", exitNotAllowed, ""}},
 	{firn.ErrConflict, outcome{"conflict", exitConflict, "somebody else was faster; run it again"}},
 	{firn.ErrReplaced, outcome{"conflict", exitConflict, "somebody changed the file meanwhile; look at it, then run it again"}},
 	{firn.ErrLocked, outcome{"conflict", exitConflict, "another process is using it; run it again later"}},
@@ -145,9 +144,11 @@ func judgeKind(err error) outcome {
 		return outcome{"usage", exitUsage, bad.hint}
 	}
 	var many *doctor.Ambiguous
-	var several *chat.Ambiguous
-	if errors.As(err, &many) || errors.As(err, &several) {
+	if errors.As(err, &many) {
 		return outcome{"ambiguous", exitAmbiguous, "give more characters of the id"}
+	}
+	if errors.Is(err, chat.ErrNotLetIn) {
+		return outcome{"not-allowed", exitNotAllowed, ""}
 	}
 	if o, ok := judgeAnswer(err); ok {
 		return o

@@ -133,7 +133,7 @@ func (p *program) hide(ctx context.Context, c *client.Client, ref string, h wire
 	if err != nil {
 		return err
 	}
-	what := fmt.Sprintf("#%d %s: %s", n.N, whoOf(n), prose.OneLine(n.Preview, 60))
+	what := fmt.Sprintf("#%d %s: %s", n.N, prose.WhoOf(n), prose.OneLine(n.Preview, 60))
 	if plan {
 		return p.plan(s.ID, "rm", "would hide "+what)
 	}

@@ -99,7 +99,7 @@ func windowItems(w wire.Window) string {
 	}
 	var rows [][]string
 	for _, it := range w.Items {
-		who := whoOf(wire.Node{Role: it.Role})
+		who := prose.WhoOf(wire.Node{Role: it.Role})
 		if it.Synthetic {
 			who = "(" + who + ")"
 		}

@@ -73,6 +73,9 @@ func (h *House) setup(s *staff, asked ...string) (gateway.Setup, error) {
 	if err != nil {
 		return gateway.Setup{}, err
 	}
+	h.mu.Lock()
+	h.agents = agents
+	h.mu.Unlock()
 	var ids []string
 	for id := range agents {
 		ids = append(ids, id)

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"firn"
+	"firn/agent"
 	"firn/dialect/native"
 	"firn/internal/config"
 	"firn/internal/gateway"
@@ -28,6 +29,7 @@ import (
 	"firn/store"
 	"firn/store/filestore"
 	"firn/store/memstore"
+	"firn/tool"
 )
 
 // Options says what a gateway is put together from. Settings and Env must be
@@ -78,8 +80,9 @@ type House struct {
 
 	mu     sync.Mutex
 	staffs []*staff
-	// config is what is in force.
+	// config is what is in force, agents those that were made of it.
 	config config.Config
+	agents map[string]*agent.Agent
 }
 
 // Open puts a gateway together for a command that works in this process. If
@@ -219,15 +222,27 @@ func (h *House) Own() http.Handler { return gateway.Owner(h.Handler) }
 
 // Remember notes something for an agent, and says what it did.
 func (h *House) Remember(ctx context.Context, agent, text string) (string, error) {
+	return h.notebook(agent).remember(ctx, text)
+}
+
+// Notes looks for what an agent noted.
+func (h *House) Notes(ctx context.Context, agent, query string, limit int) ([]tool.Hit, error) {
+	dir, err := h.notebook(agent).open()
+	if err != nil {
+		return nil, err
+	}
+	return tool.SearchNotes(dir)(ctx, query, limit)
+}
+
+func (h *House) notebook(agent string) *notebook {
 	h.mu.Lock()
-	s := h.staffs[len(h.staffs)-1]
-	h.mu.Unlock()
-	n := &notebook{staff: s, agent: agent}
-	return n.remember(ctx, text)
+	defer h.mu.Unlock()
+	return &notebook{staff: h.staffs[len(h.staffs)-1], agent: agent}
 }
 
 // Close lets everything go: turns that run may finish until ctx ends.
 func (h *House) Close(ctx context.Context) error {
+	h.settle(ctx)
 	errs := []error{h.closeGateway(ctx)}
 	h.mu.Lock()
 	for _, s := range h.staffs {
@@ -244,6 +259,30 @@ func (h *House) Close(ctx context.Context) error {
 		errs = append(errs, h.guest.leave())
 	}
 	return errors.Join(errs...)
+}
+
+// naming is how long the naming of a session may take when all else is done.
+const naming = 3 * time.Second
+
+// settle lets agents end what they do in the background, such as to find a name
+// for a session, if that takes moments only.
+func (h *House) settle(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, naming)
+	defer cancel()
+	h.mu.Lock()
+	agents := h.agents
+	h.mu.Unlock()
+	done := make(chan struct{})
+	go func() { // which ends with the agents, that are closed next
+		defer close(done)
+		for _, a := range agents {
+			a.Wait()
+		}
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
 }
 
 // closeGateway lets the gateway go, once.

@@ -81,6 +81,17 @@ func Providers() []string {
 	return names
 }
 
+// KeyOf is the variable that holds the key of a provider, empty if it needs
+// none or is not known.
+func KeyOf(provider string) string {
+	for _, v := range vendors() {
+		if v.name == provider {
+			return v.key
+		}
+	}
+	return ""
+}
+
 // open makes the model behind a door, over the API of a kind.
 func open(kind string, d door) provider.Model {
 	switch kind {

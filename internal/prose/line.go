@@ -1,4 +1,4 @@
-package cli
+package prose
 
 import (
 	"bytes"
@@ -8,17 +8,16 @@ import (
 	"time"
 
 	"firn"
-	"firn/internal/prose"
 	"firn/wire"
 )
 
-// line is what people are shown of a line of a transcript. Only what is shown
+// Line is what people are shown of a line of a transcript. Only what is shown
 // is read; see docs/format.md.
-type line struct {
+type Line struct {
 	Type      string       `json:"type"`
 	ID        firn.EntryID `json:"id"`
 	Timestamp time.Time    `json:"timestamp"`
-	Message   *said        `json:"message"`
+	Message   *Said        `json:"message"`
 	Summary   string       `json:"summary"`
 	Target    firn.EntryID `json:"targetId"`
 	Name      string       `json:"name"`
@@ -34,8 +33,8 @@ type line struct {
 	Kept      firn.EntryID `json:"firstKeptEntryId"`
 }
 
-// said is a message.
-type said struct {
+// Said is a message.
+type Said struct {
 	Role    string          `json:"role"`
 	Content json.RawMessage `json:"content"`
 	Stop    string          `json:"stopReason"`
@@ -46,8 +45,8 @@ type said struct {
 	Output  string          `json:"output"`
 }
 
-// part is a piece of a message.
-type part struct {
+// Piece is a piece of a message.
+type Piece struct {
 	Type      string          `json:"type"`
 	Text      string          `json:"text"`
 	Thinking  string          `json:"thinking"`
@@ -56,30 +55,41 @@ type part struct {
 	MimeType  string          `json:"mimeType"`
 }
 
-// readLine reads what can be shown of a line; false if it is no entry.
-func readLine(raw json.RawMessage) (line, bool) {
-	var l line
-	err := json.Unmarshal(raw, &l)
-	return l, (err == nil || l.Type != "") && l.Type != ""
+// ReadLine reads what can be shown of a line; false if it is no entry.
+func ReadLine(raw json.RawMessage) (Line, bool) {
+	var l Line
+	_ = json.Unmarshal(raw, &l) // what is odd is left out
+	return l, l.Type != ""
 }
 
-// parts are the pieces of a message. A message may be just a text.
-func (s *said) parts() []part {
+// Pieces are the pieces of a message. A message may be just a text.
+func (s *Said) Pieces() []Piece {
 	var text string
 	if json.Unmarshal(s.Content, &text) == nil {
-		return []part{{Type: "text", Text: text}}
+		return []Piece{{Type: "text", Text: text}}
 	}
-	var parts []part
+	var parts []Piece
 	if json.Unmarshal(s.Content, &parts) != nil {
 		return nil
 	}
 	return parts
 }
 
-// who says who speaks.
-func (l line) who() string {
+// Text joins the text of a message.
+func (s *Said) Text() string {
+	var texts []string
+	for _, p := range s.Pieces() {
+		if p.Type == "text" {
+			texts = append(texts, p.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// Who says who speaks.
+func (l Line) Who() string {
 	if l.Message == nil {
-		return kindNames(l.Type)
+		return KindName(l.Type)
 	}
 	switch l.Message.Role {
 	case "user":
@@ -91,11 +101,11 @@ func (l line) who() string {
 	case "bashExecution":
 		return "shell"
 	}
-	return prose.OneLine(l.Message.Role, 20)
+	return OneLine(l.Message.Role, 20)
 }
 
-// kindNames calls kinds of entries by the words of people.
-func kindNames(kind string) string {
+// KindName calls kinds of entries by the words of people.
+func KindName(kind string) string {
 	switch firn.Kind(kind) {
 	case firn.KindHeader:
 		return "session"
@@ -110,7 +120,7 @@ func kindNames(kind string) string {
 	case firn.KindCustomMessage:
 		return "note"
 	}
-	return prose.OneLine(kind, 20)
+	return OneLine(kind, 20)
 }
 
 // resultLines is how many lines are shown of what a tool returned, unless all
@@ -118,59 +128,59 @@ func kindNames(kind string) string {
 const resultLines = 3
 
 // body is what an entry says, as lines.
-func (l line) body(full bool) []string {
+func (l Line) body(full bool) []string {
 	if l.Message != nil {
 		return l.Message.lines(full)
 	}
 	switch firn.Kind(l.Type) {
 	case firn.KindHeader:
-		return []string{prose.OneLine(strings.TrimSpace(l.Key+" "+l.CWD), 200)}
+		return []string{OneLine(strings.TrimSpace(l.Key+" "+l.CWD), 200)}
 	case firn.KindCompaction:
-		return append([]string{fmt.Sprintf("(%s tokens before, kept from %s on)", prose.Grouped(l.Before), prose.Clean(string(l.Kept)))}, split(l.Summary)...)
+		return append([]string{fmt.Sprintf("(%s tokens before, kept from %s on)", Grouped(l.Before), Clean(string(l.Kept)))}, Lines(l.Summary)...)
 	case firn.KindBranchSummary:
-		return split(l.Summary)
+		return Lines(l.Summary)
 	case firn.KindTombstone:
-		return []string{strings.TrimSpace("hides " + prose.Clean(string(l.Target)) + " " + prose.OneLine(l.Reason, 200))}
+		return []string{strings.TrimSpace("hides " + Clean(string(l.Target)) + " " + OneLine(l.Reason, 200))}
 	case firn.KindLabel:
-		return []string{prose.Clean(string(l.Target)) + " is " + prose.OneLine(l.Label, 200)}
+		return []string{Clean(string(l.Target)) + " is " + OneLine(l.Label, 200)}
 	case firn.KindTitle:
-		return []string{prose.OneLine(l.Name, 200)}
+		return []string{OneLine(l.Name, 200)}
 	case firn.KindModelChange:
-		return []string{prose.Clean(l.Provider + "/" + l.Model)}
+		return []string{Clean(l.Provider + "/" + l.Model)}
 	case firn.KindThinkingChange:
-		return []string{prose.Clean(l.Level)}
+		return []string{Clean(l.Level)}
 	case firn.KindCustom, firn.KindCustomMessage:
-		return []string{prose.OneLine(l.Custom, 200)}
+		return []string{OneLine(l.Custom, 200)}
 	case firn.KindHead:
-		return []string{prose.OneLine("goes on from the entry before it; "+l.Reason, 200)}
+		return []string{OneLine("goes on from the entry before it; "+l.Reason, 200)}
 	}
 	return nil
 }
 
 // lines is what a message says.
-func (s *said) lines(full bool) []string {
+func (s *Said) lines(full bool) []string {
 	if s.Role == "bashExecution" {
-		return append([]string{"$ " + prose.OneLine(s.Command, 200)}, cut(split(s.Output), full)...)
+		return append([]string{"$ " + OneLine(s.Command, 200)}, cut(Lines(s.Output), full)...)
 	}
 	var lines []string
-	for _, p := range s.parts() {
+	for _, p := range s.Pieces() {
 		switch p.Type {
 		case "text":
-			text := split(p.Text)
+			text := Lines(p.Text)
 			if s.Role == "toolResult" {
 				text = cut(text, full)
 			}
 			lines = append(lines, text...)
 		case "thinking":
 			if full {
-				lines = append(lines, split(p.Thinking)...)
+				lines = append(lines, Lines(p.Thinking)...)
 			} else {
-				lines = append(lines, "(thinks: "+prose.OneLine(p.Thinking, 60)+")")
+				lines = append(lines, "(thinks: "+OneLine(p.Thinking, 60)+")")
 			}
 		case "toolCall":
-			lines = append(lines, "· "+prose.OneLine(p.Name+" "+string(p.Arguments), 160))
+			lines = append(lines, "· "+OneLine(p.Name+" "+string(p.Arguments), 160))
 		case "image":
-			lines = append(lines, "["+prose.OneLine(p.MimeType, 40)+"]")
+			lines = append(lines, "["+OneLine(p.MimeType, 40)+"]")
 		}
 	}
 	if s.Role == "toolResult" && s.Tool != "" {
@@ -178,17 +188,17 @@ func (s *said) lines(full bool) []string {
 		if s.Failed {
 			state = " failed"
 		}
-		lines = append([]string{"· " + prose.OneLine(s.Tool, 40) + state}, lines...)
+		lines = append([]string{"· " + OneLine(s.Tool, 40) + state}, lines...)
 	}
 	if s.Error != "" {
-		lines = append(lines, "("+prose.OneLine(s.Stop+": "+s.Error, 300)+")")
+		lines = append(lines, "("+OneLine(s.Stop+": "+s.Error, 300)+")")
 	}
 	return lines
 }
 
-// split takes a text apart into lines that are safe to be shown.
-func split(text string) []string {
-	return strings.Split(strings.TrimRight(prose.CleanLines(text), "\n"), "\n")
+// Lines takes a text apart into lines that are safe to be shown.
+func Lines(text string) []string {
+	return strings.Split(strings.TrimRight(CleanLines(text), "\n"), "\n")
 }
 
 // cut bounds lines.
@@ -199,23 +209,23 @@ func cut(lines []string, full bool) []string {
 	return append(lines[:resultLines:resultLines], fmt.Sprintf("… %d more lines (--full)", len(lines)-resultLines))
 }
 
-// entryText is an entry as people read it: who and when, and what was said.
-func entryText(e wire.Entry, full bool) string {
+// Entry is an entry as people read it: who and when, and what was said.
+func Entry(e wire.Entry, full bool) string {
 	number := ""
 	if e.N > 0 {
 		number = fmt.Sprintf("#%d ", e.N)
 	}
 	if e.Gap != "" {
-		return fmt.Sprintf("%s(%s)\n\n", number, prose.OneLine(e.Gap, 200))
+		return fmt.Sprintf("%s(%s)\n\n", number, OneLine(e.Gap, 200))
 	}
-	l, ok := readLine(e.Line)
+	l, ok := ReadLine(e.Line)
 	if !ok {
-		return fmt.Sprintf("%s(a line that cannot be read, of %s)\n\n", number, prose.Size(int64(len(e.Line))))
+		return fmt.Sprintf("%s(a line that cannot be read, of %s)\n\n", number, Size(int64(len(e.Line))))
 	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "%s%s  %s  %s", number, l.who(), l.Timestamp.Local().Format("2006-01-02 15:04"), prose.Clean(string(l.ID)))
+	fmt.Fprintf(&b, "%s%s  %s  %s", number, l.Who(), l.Timestamp.Local().Format("2006-01-02 15:04"), Clean(string(l.ID)))
 	if e.Out != "" {
-		fmt.Fprintf(&b, "  (%s)", prose.OneLine(e.Out, 40))
+		fmt.Fprintf(&b, "  (%s)", OneLine(e.Out, 40))
 	}
 	b.WriteByte('\n')
 	for _, text := range l.body(full) {
