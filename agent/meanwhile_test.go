@@ -111,8 +111,7 @@ func (s *butting) waitsFor(e firn.Entry) bool {
 // TestSpokenBesideATool sees that what the user says while a tool runs is part
 // of the next request, behind the result.
 func TestSpokenBesideATool(t *testing.T) {
-	var b *workbench
-	b = play(t, scripted.Call("1", "wait", `{}`), scripted.Say("Both done."))
+	b := play(t, scripted.Call("1", "wait", `{}`), scripted.Say("Both done."))
 	b.Tools = []tool.Tool{tool.New("wait", "", func(context.Context, struct{}) (tool.Result, error) {
 		b.speak("and that too")
 		return tool.TextResult("waited"), nil

@@ -99,8 +99,7 @@ func itoa(i int) string { return strconv.Itoa(i) }
 
 // lookup finds the value at a path.
 func lookup(c *Config, path []string) (*spec, reflect.Value, error) {
-	s, err := schema().at(path)
-	if err != nil {
+	if _, err := schema().at(path); err != nil {
 		return nil, reflect.Value{}, fmt.Errorf("%s: %w: %w", joinPath(path), firn.ErrNotFound, err)
 	}
 	s, v := schema(), reflect.ValueOf(c).Elem()

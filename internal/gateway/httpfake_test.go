@@ -369,8 +369,8 @@ func (f *fake) Usage(_ context.Context, by string, since time.Time) (wire.Spendi
 	return wire.Spending{By: by}, f.note("Usage %s %s", by, since.Format(time.DateOnly))
 }
 
-func (f *fake) Status(context.Context) (wire.Status, error) {
-	return wire.Status{Home: "/home/of/the/owner", Sessions: len(f.sessions), Agents: f.Agents(nil), Recent: f.Running(nil)}, nil
+func (f *fake) Status(ctx context.Context) (wire.Status, error) {
+	return wire.Status{Home: "/home/of/the/owner", Sessions: len(f.sessions), Agents: f.Agents(ctx), Recent: f.Running(ctx)}, nil
 }
 
 func (f *fake) Models(context.Context) []wire.Model { return []wire.Model{{ID: "offline/parrot"}} }

@@ -51,13 +51,6 @@ func (h *hub) leave(l *listener) {
 	delete(h.listeners, l)
 }
 
-// count is how many listen.
-func (h *hub) count() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return len(h.listeners)
-}
-
 // tell tells an event to those who listen to its session.
 func (h *hub) tell(e wire.Event) {
 	h.mu.Lock()

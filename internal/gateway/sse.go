@@ -120,7 +120,6 @@ type writer struct {
 	// held is the first event, if it was waited for.
 	held   []told
 	buf    []byte
-	begun  bool
 	broken bool
 }
 
