@@ -29,8 +29,13 @@ import (
 //	gateway kill           kills it
 //	gateway hup            lets it read its settings again
 //	[gateway]              holds in the run with a gateway
+//
+// In short mode they run once: with a gateway, where each command does less.
 func TestClientScripts(t *testing.T) {
 	for _, served := range []bool{false, true} {
+		if testing.Short() && !served {
+			continue
+		}
 		name := "in process"
 		if served {
 			name = "with a gateway"

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"encoding/xml"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,11 +13,16 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"firn"
+	"firn/client"
+	"firn/internal/chat"
+	"firn/internal/config"
 	"firn/internal/demo"
 	"firn/internal/doctor"
 	"firn/store"
+	"firn/wire"
 )
 
 // TestExitCodes holds errors against the codes that are promised for them.
@@ -50,6 +56,21 @@ func TestExitCodes(t *testing.T) {
 		{repaired(&doctor.Plan{Steps: make([]doctor.Step, 1), Failed: []doctor.Failure{failed(locked)}}), 9, ""},
 		{fmt.Errorf("read: %w", context.Canceled), 130, "interrupted"},
 		{fmt.Errorf("write: %w", syscall.EPIPE), 1, ""},
+		{errWrong, 2, ""},
+		{&wire.Problem{Kind: wire.Invalid}, 2, "invalid"},
+		{fmt.Errorf("show: %w", &wire.Problem{Kind: wire.NotFound}), 3, "not-found"},
+		{&wire.Problem{Kind: wire.Ambiguous}, 4, "ambiguous"},
+		{&wire.Problem{Kind: wire.Conflict}, 5, "conflict"},
+		{&wire.Problem{Kind: wire.Locked}, 5, "locked"},
+		{&wire.Problem{Kind: wire.Busy}, 5, "busy"},
+		{&client.Unreachable{Err: errors.New("nobody")}, 6, "unreachable"},
+		{&wire.Problem{Kind: wire.Closing}, 6, "closing"},
+		{&wire.Problem{Kind: wire.NoToken}, 7, "no-token"},
+		{&wire.Problem{Kind: wire.NotAllowed}, 7, "not-allowed"},
+		{&wire.Problem{Kind: wire.Corrupt}, 8, "corrupt"},
+		{&wire.Problem{Kind: wire.Upstream}, 1, "upstream"},
+		{&chat.Problem{Err: &wire.Problem{Kind: wire.Upstream}, Kind: chat.ErrNotLetIn}, 7, "not-allowed"},
+		{&wire.Problem{Kind: "something new"}, 1, "something new"},
 	}
 	for _, c := range cases {
 		var stderr bytes.Buffer
@@ -161,5 +182,87 @@ func TestVersion(t *testing.T) {
 	}
 	if v := versionOf(nil); v.Version != "devel" {
 		t.Errorf("the version is %q", v.Version)
+	}
+}
+
+// TestJoinResume makes one word of --resume and a session behind it.
+func TestJoinResume(t *testing.T) {
+	for in, want := range map[string]string{
+		"chat -r abcd hello":    "chat --resume=abcd hello",
+		"chat --resume abcd":    "chat --resume=abcd",
+		"chat -r":               "chat -r",
+		"chat -r -p hello":      "chat -r -p hello",
+		"chat -r - hello":       "chat --resume=- hello",
+		"chat -p -- -r abcd":    "chat -p -- -r abcd",
+		"repair abcd":           "repair abcd",
+		"chat --resume=abcd -p": "chat --resume=abcd -p",
+	} {
+		if got := strings.Join(joinResume(strings.Fields(in)), " "); got != want {
+			t.Errorf("%s is %s, want %s", in, got, want)
+		}
+	}
+}
+
+func TestSince(t *testing.T) {
+	now := time.Date(2026, 11, 15, 12, 0, 0, 0, time.Local)
+	for text, want := range map[string]time.Time{
+		"": {}, "7d": now.AddDate(0, 0, -7), "12h": now.Add(-12 * time.Hour), "2026-11-01": time.Date(2026, 11, 1, 0, 0, 0, 0, time.Local),
+		"2026-11-01 08:30": time.Date(2026, 11, 1, 8, 30, 0, 0, time.Local), "2026-11-01T08:30:00Z": time.Date(2026, 11, 1, 8, 30, 0, 0, time.UTC),
+	} {
+		if got, err := parseSince(text, now); err != nil || !got.Equal(want) {
+			t.Errorf("since %s is %s, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"yesterday", "-3h", "-1d", "d", "2026"} {
+		if got, err := parseSince(text, now); err == nil {
+			t.Errorf("since %s is %s", text, got)
+		}
+		if got, err := parseExpiry(text, now); err == nil {
+			t.Errorf("until %s is %s", text, got)
+		}
+	}
+	if got, err := parseExpiry("2d", now); err != nil || !got.Equal(now.AddDate(0, 0, 2)) {
+		t.Errorf("until 2d is %s, %v", got, err)
+	}
+}
+
+// TestUnits quotes what needs it.
+func TestUnits(t *testing.T) {
+	settings, err := config.Open(filepath.Join(t.TempDir(), "none.toml"), nil, map[string]string{"home": "/the home/100%"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := []string{"/opt/my firn/firn", "--home", "/the home/100%$x", "serve"}
+	if unit := systemdUnit(command, settings); !strings.Contains(unit, `ExecStart="/opt/my firn/firn" --home "/the home/100%%$$x" serve`+"\n") {
+		t.Errorf("the unit is\n%s", unit)
+	}
+	if list := launchdList([]string{"a<b"}, settings); !strings.Contains(list, "<string>a&lt;b</string>") || xml.Unmarshal([]byte(list), new(struct {
+		XMLName xml.Name `xml:"plist"`
+	})) != nil {
+		t.Errorf("the list is\n%s", list)
+	}
+}
+
+// TestWindowRuns names what is in and out of a window, and the way back.
+func TestWindowRuns(t *testing.T) {
+	w := wire.Window{
+		Session: "0198c5a2-5f6e-7abc", Usage: wire.Usage{Tokens: 176_000, Window: 200_000}, Compactions: 3,
+		Totals: wire.WindowTotals{System: 2100, Notes: 900, Summary: 1200, Kept: 19_800, Tools: 151_000},
+		In:     []wire.Run{{From: 188, To: 412, Count: 225}},
+		Out: []wire.Run{
+			{From: 1, To: 187, Count: 187, Why: "compacted"}, {From: 203, To: 203, Count: 1, Why: "pruned"}, {First: "abc", Last: "abc", Count: 1, Why: "tombstoned"},
+			{First: "x", Last: "y", Count: -1, Why: "other-branch"}, {Count: -1, Why: "hidden"},
+		},
+	}
+	const want = ` 88% of 200,000     system ~2.1k · notes ~900 · summary ~1.2k · kept ~19.8k · tools ~151k
+ in   #188–#412                 225 entries
+ out  #1–#187     compacted ×3  firn uncompact 0198c5a2-5f6e
+      #203        pruned        firn cat 0198c5a2-5f6e --view disk --from '#203'
+      abc         tombstoned    firn restore 0198c5a2-5f6e abc
+      x–y         other-branch  firn tree 0198c5a2-5f6e
+      all before  hidden
+`
+	if got := windowDiff(w); got != want {
+		t.Errorf("it says\n%s\nwant\n%s", got, want)
 	}
 }

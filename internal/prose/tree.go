@@ -34,6 +34,7 @@ func Tree(t wire.Tree, all bool) []string {
 			roots = append(roots, n.ID)
 		}
 	}
+	d.head = d.visible(t.Head)
 	d.fork(roots, "")
 	note := Count(t.Total, "entry", "entries") + ", " + Count(t.Branches, "branch", "branches")
 	if t.Total == 0 {
@@ -43,6 +44,22 @@ func Tree(t wire.Tree, all bool) []string {
 		note += fmt.Sprintf("; the latest %s shown (-n all)", Grouped(int64(len(t.Nodes))))
 	}
 	return append(d.lines, note)
+}
+
+// visible is the entry that is drawn as the head: itself, or the last one before
+// it that is drawn.
+func (d *drawing) visible(head firn.EntryID) firn.EntryID {
+	for id := head; !d.all; {
+		n, ok := d.nodes[id]
+		if !ok || n.Parent == id {
+			break
+		}
+		if Speaks(n) {
+			return id
+		}
+		id = n.Parent
+	}
+	return head
 }
 
 // fork draws entries that follow the same one: those that do not lead to the
