@@ -93,8 +93,11 @@ func (h *House) setup(s *staff, asked ...string) (gateway.Setup, error) {
 		Agents: agents, Default: s.settings.DefaultAgent, Models: s.models.Find, Known: s.models.Known(), Queue: queue(s.settings.Session.Queue),
 		Route: r, Resets: resets(s.settings), Zone: where, Triggers: s.settings.Session.ResetTriggers, Send: sendPolicy(s.settings.Session.SendPolicy),
 	}
-	if h.serves { // a command does only what it was asked for
-		out.Hooks, out.Maintenance = hooks(s.settings), maintenance(s.settings.Maintenance)
+	out.Maintenance = maintenance(s.settings.Maintenance)
+	if !h.serves { // a command does only what it was asked for
+		out.Maintenance.Every = 0
+	} else {
+		out.Hooks = hooks(s.settings)
 		if out.Jobs, err = jobs(s.settings); err != nil {
 			return gateway.Setup{}, err
 		}
