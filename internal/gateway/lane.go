@@ -320,8 +320,9 @@ func (g *Gateway) Running(context.Context) []wire.Session {
 }
 
 // Stop stops the turn of a session and clears its queue: those who wait in it
-// are told that it was stopped. It reports whether there was anything to stop.
-func (g *Gateway) Stop(_ context.Context, id firn.ID) (bool, error) {
+// are told that it was stopped, and the log says that they wait no more. It
+// reports whether there was anything to stop.
+func (g *Gateway) Stop(ctx context.Context, id firn.ID) (bool, error) {
 	g.mu.Lock()
 	l, ok := g.lanes[id]
 	g.mu.Unlock()
@@ -330,15 +331,23 @@ func (g *Gateway) Stop(_ context.Context, id firn.ID) (bool, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	stopped := slices.ContainsFunc(l.running, func(t *ticket) bool { return !ours(t) })
+	if l.stop != nil {
+		l.stop(ErrStopped)
+	}
+	if len(l.queue) == 0 {
+		return stopped, nil
+	}
+	var ids []firn.EntryID
 	for _, t := range l.queue {
+		ids = append(ids, t.ID)
 		t.err = ErrStopped
 		close(t.done)
 	}
 	l.queue = nil
-	if l.stop != nil {
-		l.stop(ErrStopped)
-	}
-	return true, nil
+	entry := firn.NewEntry(&firn.Custom{Type: unqueuedType, Data: spell(map[string]any{"ids": ids})})
+	_, err := g.Store.Append(ctx, id, store.Any, entry)
+	return true, err
 }
 
 // agentOf returns the agent a session belongs to.

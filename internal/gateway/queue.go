@@ -15,6 +15,9 @@ import (
 // id; those that were said together are named by the one they became.
 const (
 	queuedType = "firn.queued"
+	// unqueuedType names, by their ids, messages that wait no more because
+	// somebody stopped it all.
+	unqueuedType = "firn.unqueued"
 	// collectedField names, on the message that several became, their ids.
 	collectedField = "collected"
 	// acceptedField marks messages that the gateway accepted, so that it knows
@@ -110,6 +113,7 @@ func left(p window.Path) []waiting {
 		case *firn.Head:
 			queue = nil
 		case *firn.Custom:
+			queue = slices.DeleteFunc(queue, func(w waiting) bool { return slices.Contains(unqueued(b), w.ID) })
 			var w waiting
 			if b.Type == queuedType && json.Unmarshal(b.Data, &w) == nil && w.ID != "" {
 				queue = append(queue, w)
@@ -123,6 +127,17 @@ func left(p window.Path) []waiting {
 		}
 	}
 	return queue
+}
+
+// unqueued are the ids of the messages that an entry says wait no more.
+func unqueued(c *firn.Custom) []firn.EntryID {
+	var data struct {
+		IDs []firn.EntryID `json:"ids"`
+	}
+	if c.Type != unqueuedType || json.Unmarshal(c.Data, &data) != nil {
+		return nil
+	}
+	return data.IDs
 }
 
 // collected are the ids of the messages that became this one.
