@@ -4,10 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
-	"unicode"
 
-	"firn"
 	"firn/client"
 	"firn/internal/prose"
 	"firn/wire"
@@ -54,7 +51,7 @@ type found struct {
 // scan looks for messages that have many of the words, the best first and of
 // equals the latest.
 func (c *chat) scan(ctx context.Context, query string, limit int) ([]Hit, error) {
-	words := wordsOf(query)
+	words := prose.Words(query)
 	if len(words) == 0 {
 		return nil, nil
 	}
@@ -99,8 +96,8 @@ func (c *chat) scanSession(ctx context.Context, s wire.Session, words []string, 
 			continue // what tools found is no source of its own
 		}
 		text := l.Message.Text()
-		if score, at := rate(text, words); score > 0 {
-			hits = append(hits, found{Hit{Source: sourceOf(s), Where: l.Message.Role + " " + string(l.ID), Text: around(text, at), Time: l.Timestamp}, score})
+		if score, at := prose.Rate(text, words); score > 0 {
+			hits = append(hits, found{Hit{Source: sourceOf(s), Where: l.Message.Role + " " + string(l.ID), Text: prose.Around(text, at, snippet), Time: l.Timestamp}, score})
 		}
 	}
 	return hits, read, nil
@@ -112,51 +109,4 @@ func sourceOf(s wire.Session) string {
 		return "session " + prose.Short(s.ID)
 	}
 	return "session " + prose.Short(s.ID) + " “" + prose.OneLine(title, 60) + "”"
-}
-
-// wordsOf takes a text apart into words, each once, in small letters. Words of
-// one or two letters say little and are left out, unless there are no others.
-func wordsOf(text string) []string {
-	all := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-	slices.Sort(all)
-	all = slices.Compact(all)
-	long := slices.DeleteFunc(slices.Clone(all), func(w string) bool { return len([]rune(w)) < 3 })
-	if len(long) > 0 {
-		return long
-	}
-	return all
-}
-
-// rate says how well a text fits: the share of the words that are in it, and
-// where the first of them is.
-func rate(text string, words []string) (score float64, at int) {
-	low := strings.ToLower(text)
-	at = len(low)
-	n := 0
-	for _, w := range words {
-		if i := strings.Index(low, w); i >= 0 {
-			n++
-			at = min(at, i)
-		}
-	}
-	return float64(n) / float64(len(words)), at
-}
-
-// around cuts a text to what is near a place in it.
-func around(text string, at int) string {
-	if len(text) <= snippet {
-		return text
-	}
-	start := max(0, min(at, len(text))-snippet/4)
-	for start > 0 && start < len(text) && text[start]&0xc0 == 0x80 { // not within a rune
-		start--
-	}
-	cut := firn.CutText(text[start:], snippet)
-	if start > 0 {
-		cut = "…" + cut
-	}
-	if start+snippet < len(text) {
-		cut += "…"
-	}
-	return cut
 }

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
 	"time"
-	"unicode"
 
 	"firn"
 	"firn/agent"
@@ -57,7 +55,7 @@ type found struct {
 // scan looks for messages that have many of the words, the best first and of
 // equals the latest.
 func (n *notebook) scan(ctx context.Context, query string, limit int) ([]tool.Hit, error) {
-	words := wordsOf(query)
+	words := prose.Words(query)
 	if len(words) == 0 {
 		return nil, nil
 	}
@@ -116,9 +114,9 @@ func (n *notebook) scanSession(ctx context.Context, info store.Info, words []str
 			asking = m.Role != firn.RoleUser
 			continue
 		}
-		if score, at := rate(m.Text(), words); score > 0 {
+		if score, at := prose.Rate(m.Text(), words); score > 0 {
 			hits = append(hits, found{tool.Hit{
-				Source: sourceOf(info), Where: string(m.Role) + " " + string(e.ID), Text: around(m.Text(), at), Time: timeOf(e, m),
+				Source: sourceOf(info), Where: string(m.Role) + " " + string(e.ID), Text: prose.Around(m.Text(), at, snippet), Time: timeOf(e, m),
 			}, score})
 		}
 	}
@@ -138,51 +136,4 @@ func timeOf(e firn.Entry, m *firn.Message) time.Time {
 		return e.Time
 	}
 	return m.Time
-}
-
-// wordsOf takes a text apart into words, each once, in small letters. Words of
-// one or two letters say little and are left out, unless there are no others.
-func wordsOf(text string) []string {
-	all := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-	slices.Sort(all)
-	all = slices.Compact(all)
-	long := slices.DeleteFunc(slices.Clone(all), func(w string) bool { return len([]rune(w)) < 3 })
-	if len(long) > 0 {
-		return long
-	}
-	return all
-}
-
-// rate says how well a text fits: the share of the words that are in it, and
-// where the first of them is.
-func rate(text string, words []string) (score float64, at int) {
-	low := strings.ToLower(text)
-	at = len(low)
-	n := 0
-	for _, w := range words {
-		if i := strings.Index(low, w); i >= 0 {
-			n++
-			at = min(at, i)
-		}
-	}
-	return float64(n) / float64(len(words)), at
-}
-
-// around cuts a text to what is near a place in it.
-func around(text string, at int) string {
-	if len(text) <= snippet {
-		return text
-	}
-	start := max(0, min(at, len(text))-snippet/4)
-	for start > 0 && start < len(text) && text[start]&0xc0 == 0x80 { // not within a rune
-		start--
-	}
-	cut := firn.CutText(text[start:], snippet)
-	if start > 0 {
-		cut = "…" + cut
-	}
-	if start+snippet < len(text) {
-		cut += "…"
-	}
-	return cut
 }
