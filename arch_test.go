@@ -30,13 +30,17 @@ var layers = []layer{
 	{"store", []string{".", "internal/rawjson"}, "the contract knows no member; raw JSON in entries is checked before it is kept"},
 	{"store/filestore", []string{".", "store", "dialect", "dialect/native", "internal/journal", "internal/vfs", "internal/rawjson"}, "spells entries in the native dialect, in a journal"},
 	{"store/jetstream", []string{".", "store", "dialect", "dialect/native", "internal/rawjson"}, "sends the lines that files hold"},
+	{"store/sourcestore", []string{".", "store", "dialect", "internal/journal", "internal/vfs", "internal/rawjson"}, "another tool's home as a store; the tool is handed to it"},
 	{"store/storetest", []string{".", "store", "store/memstore"}, "compares every store with the one in memory"},
 	{"store/*", []string{".", "store"}, "members know the contract, not each other"},
 	{"internal/index", []string{".", "store", "window", "internal/vfs", "internal/rawjson"}, "derived from any store"},
 
 	// deciding
 	{"dialect", []string{".", "internal/rawjson"}, "the contract knows no member"},
-	{"dialect/*", []string{".", "dialect", "internal/rawjson"}, "members know the contract, not each other"},
+	{"internal/blocks", []string{".", "internal/rawjson"}, "content of messages as Anthropic's API spells it, which several tools store"},
+	{"dialect/*", []string{".", "dialect", "internal/rawjson", "internal/blocks"}, "members know the contract, not each other"},
+	{"internal/convert", []string{".", "store", "dialect", "internal/rawjson"}, "streams entries from one dialect to another; the members are handed to it"},
+	{"internal/adopt", []string{".", "dialect", "internal/vfs", "internal/convert"}, "finds other tools' folders and mirrors them; the members are handed to it"},
 	{"route", []string{"."}, "pure"},
 	{"window", []string{".", "internal/rawjson"}, "pure"},
 	{"window/windowtest", []string{".", "window"}, "refuses what providers refuse"},

@@ -1,0 +1,73 @@
+package dialect
+
+import (
+	"encoding/json"
+	"io/fs"
+	"iter"
+	"time"
+
+	"firn"
+)
+
+// Layout is where a tool keeps its files. Paths are within the tool's home,
+// with slashes. It reads names and index files through the file system it is
+// given, never a transcript as a whole, and writes nothing.
+type Layout interface {
+	// Home is where the home is usually found, below the user's home
+	// directory; empty if it can be anywhere.
+	Home() string
+	// Owns reports whether a directory looks like a home of the tool, from the
+	// names in it.
+	Owns(home fs.FS) bool
+	// Transcripts yields the transcripts there are, in no order. A file that
+	// cannot be made sense of is yielded with an error, and the next ones follow.
+	// An index file that is damaged or missing is no error: files are the truth.
+	Transcripts(home fs.FS) iter.Seq2[Transcript, error]
+	// Place says in which file a new transcript goes. What is there already
+	// is never used again.
+	Place(home fs.FS, to Target) (string, error)
+	// Part names the file that a transcript goes on in when this many bytes
+	// are to be added to a file of this size; false if there is only one, as
+	// with most tools.
+	Part(path string, size, more int64) (string, bool)
+	// Index says how the tool's own index files must read once the transcript
+	// at path is as told; none if it keeps none. Unknown fields are kept.
+	Index(home fs.FS, path string, to Target) ([]File, error)
+	// Resume is the command that goes on with the transcript in the tool.
+	Resume(path string, to Target) []string
+	// Keeps says how long the tool keeps a session before it deletes it by
+	// itself, as its settings say or by default; 0 means for ever.
+	Keeps(home fs.FS) time.Duration
+}
+
+// Transcript is a session as it lies in a tool's home.
+type Transcript struct {
+	// ID is what firn calls the session: the tool's own id wherever that can
+	// be one, and unique within the home.
+	ID firn.ID
+	// Name is what the tool calls it.
+	Name string
+	// Parts are its files, the first part first.
+	Parts []string
+	// Title, CWD, Agent and Key are what the names and index files tell.
+	Title, CWD string
+	Agent, Key string
+	// Created and Updated are known if an index tells them.
+	Created, Updated time.Time
+	// Parent is the session that a sub-agent's, or a fork, belongs to.
+	Parent firn.ID
+	// Sub is set for a sub-agent's transcript.
+	Sub bool
+	// Archived is set if the tool put it aside.
+	Archived bool
+	// Compressed is set if the parts are compressed with zstd.
+	Compressed bool
+	// Row is what the tool's index says of it.
+	Row json.RawMessage
+}
+
+// File is a small file that goes with a transcript, as it must read.
+type File struct {
+	Path string
+	Data []byte
+}
