@@ -108,12 +108,20 @@ func (c *chat) turn(ctx context.Context, t wire.Turn) error {
 	})
 }
 
+// ownTurn is what becomes of a message that comes while somebody else's turn
+// runs in the session: it has a turn of its own as soon as that is over. Who
+// types is to be answered, not to be joined with what others said meanwhile.
+const ownTurn = "followup"
+
 // run runs a turn, lets a view see what happens, and returns how it ended. When
 // ctx ends, or nobody reads any more, the turn is stopped, which is waited for:
 // what was said so far is on record then.
 func (c *chat) run(ctx context.Context, t wire.Turn, v *view) (wire.Answer, error) {
 	var answer wire.Answer
 	defer v.end()
+	if t.Text != "" {
+		t.Queue = ownTurn
+	}
 	whole := context.WithoutCancel(ctx)
 	unread, over := make(chan struct{}), make(chan struct{})
 	var watch sync.WaitGroup

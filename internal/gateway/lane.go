@@ -45,8 +45,9 @@ type lane struct {
 type ticket struct {
 	waiting
 	// onward answers what was not answered, instead of saying something. waited:
-	// it came while a turn was running.
+	// it came while a turn was running, at the time came.
 	onward, waited bool
+	came           time.Time
 	// durable: the message is in the log. It is for those who waited for accepted.
 	durable bool
 	// accepted is closed when the message is durable, done when it is answered.
@@ -121,7 +122,7 @@ func (l *lane) join(ctx context.Context, t *ticket) (err error) {
 		return err
 	}
 	t.accept()
-	t.waited = true
+	t.waited, t.came = true, time.Now()
 	l.drop(decision)
 	switch decision.Action {
 	case route.ActSteer:
@@ -177,12 +178,7 @@ func (l *lane) run() {
 // next takes what is to be answered next: one message, or all that are to be
 // collected. Nil ends the lane.
 func (l *lane) next() []*ticket {
-	if wait := *l.g.setup.Load().Queue.Settle().Debounce; wait > 0 && l.collecting() {
-		select {
-		case <-time.After(wait):
-		case <-l.g.ctx.Done():
-		}
-	}
+	l.settle()
 	l.g.mu.Lock()
 	defer l.g.mu.Unlock()
 	l.mu.Lock()
@@ -207,12 +203,42 @@ func (l *lane) next() []*ticket {
 	return batch
 }
 
-// collecting reports whether the first that waits is to be collected, so that
-// it is worth to wait for more.
-func (l *lane) collecting() bool {
+// settle waits until nobody has added for a while to what is to be collected.
+// What has a turn of its own is not waited for, nor what has waited long enough
+// while the last turn ran; and who never stops talking is answered all the
+// same.
+func (l *lane) settle() {
+	for range 10 {
+		rest := l.unsettled(*l.g.setup.Load().Queue.Settle().Debounce)
+		if rest <= 0 {
+			return
+		}
+		select {
+		case <-time.After(rest):
+		case <-l.g.ctx.Done():
+			return
+		}
+	}
+}
+
+// unsettled is how long it must still be quiet before what waits is answered.
+// Those behind the first that is not collected do not count.
+func (l *lane) unsettled(quiet time.Duration) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.queue) > 0 && l.queue[0].waited && l.queue[0].collects()
+	var last time.Time
+	for _, t := range l.queue {
+		if !t.collects() {
+			break
+		}
+		if t.came.After(last) {
+			last = t.came
+		}
+	}
+	if last.IsZero() {
+		return 0
+	}
+	return quiet - time.Since(last)
 }
 
 // collects reports whether a message is answered together with others.

@@ -1,0 +1,81 @@
+package gateway
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"firn/store/memstore"
+)
+
+// TestTurnsOfTheirOwnDoNotWait: what has a turn of its own is answered as soon
+// as the lane is free, and what is collected when it was quiet for a while,
+// which may well have been while the last turn ran.
+func TestTurnsOfTheirOwnDoNotWait(t *testing.T) {
+	for name, c := range map[string]struct {
+		mode string
+		// ran is how long the first turn ran after the second message came.
+		ran, waits time.Duration
+	}{
+		"a turn of its own":                  {"followup", 0, 0},
+		"steered into a turn that has ended": {"steer", 0, 0},
+		"interrupting":                       {"interrupt", 0, 0},
+		"collected, just said":               {"collect", 0, time.Second},
+		"collected, said a moment ago":       {"collect", 400 * time.Millisecond, 600 * time.Millisecond},
+		"collected, said long ago":           {"collect", time.Minute, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := open(t, memstore.New(memstore.Options{}))
+				first := d.say("one", c.mode)
+				<-d.asked
+				second := d.say("two", c.mode)
+				<-second.accepted
+				if c.ran > 0 {
+					time.Sleep(c.ran) // which takes no time here
+				}
+				for range 5 {
+					d.gate <- struct{}{}
+				}
+				<-first.done
+				free := time.Now()
+				<-second.done
+				if waited := time.Since(free); waited != c.waits || second.err != nil {
+					t.Errorf("it was answered %s after the lane was free, want %s (%v)", waited, c.waits, second.err)
+				}
+				d.shut()
+			})
+		})
+	}
+}
+
+// TestWhoNeverStopsTalking: messages to be collected that keep coming put the
+// answer off, but not for ever.
+func TestWhoNeverStopsTalking(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := open(t, memstore.New(memstore.Options{}))
+		first := d.say("one", "collect")
+		<-d.asked
+		second := d.say("two", "collect")
+		for range 50 {
+			d.gate <- struct{}{}
+		}
+		<-first.done
+		begun := time.Now()
+		tick := time.NewTicker(900 * time.Millisecond)
+		defer tick.Stop()
+		for said := 0; ; said++ {
+			select {
+			case <-tick.C:
+				d.say("and", "collect")
+				continue
+			case <-second.done:
+			}
+			if took := time.Since(begun); took < 2*time.Second || took > 10*time.Second || said < 2 {
+				t.Errorf("it was answered after %s and %d more messages", took, said)
+			}
+			break
+		}
+		d.shut()
+	})
+}
