@@ -1,0 +1,182 @@
+package dialect
+
+import (
+	"bytes"
+	"strconv"
+
+	"firn"
+	"firn/internal/rawjson"
+)
+
+// originField is the extra field in which a converted entry carries the lines
+// that a tool wrote for it.
+const originField = "origin"
+
+// hole stands in a carried line where a long text of the entry stood, so that
+// the text is not kept twice.
+const hole = `{"$firn":`
+
+// shortest is how long a text must be for a hole to be worth it.
+const shortest = 48
+
+// Carry puts the lines that a tool wrote for an entry beside it, as an extra
+// field, so that they can be written again byte for byte whatever firn
+// understood of them. Texts that the entry has anyway are left out of them.
+func Carry(e *firn.Entry, tool Name, lines [][]byte) {
+	texts := longTexts(*e)
+	value := rawjson.AppendString([]byte(`{"tool":`), string(tool))
+	value = append(value, `,"lines":[`...)
+	for i, line := range lines {
+		if i > 0 {
+			value = append(value, ',')
+		}
+		value = appendHollow(value, line, texts)
+	}
+	value = append(value, "]}"...)
+	extra := make(firn.Fields, 0, len(e.Extra)+1)
+	for _, f := range e.Extra {
+		if f.Name != originField {
+			extra = append(extra, f)
+		}
+	}
+	e.Extra = append(extra, firn.Field{Name: originField, Value: value})
+}
+
+// Carried returns the lines an entry carries, and whose they are; no lines if
+// it carries none. They are what Carry was given, as long as the entry's own
+// texts are the same.
+func Carried(e firn.Entry) (Name, [][]byte) {
+	value := e.Extra.Get(originField)
+	if value == nil {
+		return "", nil
+	}
+	var tool string
+	var lines [][]byte
+	texts := longTexts(e)
+	r := rawjson.New(value)
+	if !r.Object() {
+		return "", nil
+	}
+	for r.Member() {
+		switch string(r.Key()) {
+		case "tool":
+			tool, _ = r.Text()
+		case "lines":
+			for ok := r.Array(); ok && r.Element(); {
+				line, filled := fill(r.Raw(), texts)
+				if !filled {
+					return "", nil
+				}
+				lines = append(lines, line)
+			}
+		default:
+			r.Skip()
+		}
+	}
+	if r.End() != nil {
+		return "", nil
+	}
+	return Name(tool), lines
+}
+
+// Uncarried returns the entry without the lines it carries.
+func Uncarried(e firn.Entry) firn.Entry {
+	if e.Extra.Get(originField) == nil {
+		return e
+	}
+	var extra firn.Fields
+	for _, f := range e.Extra {
+		if f.Name != originField {
+			extra = append(extra, f)
+		}
+	}
+	e.Extra = extra
+	return e
+}
+
+// appendHollow adds the line with holes for the texts. It makes sure that the
+// line can be had back; if not, it adds it as a text of its own.
+func appendHollow(dst, line []byte, texts [][]byte) []byte {
+	if !bytes.Contains(line, []byte(`"$firn"`)) {
+		hollow := line
+		for n, text := range texts {
+			hollow = bytes.ReplaceAll(hollow, text, []byte(hole+strconv.Itoa(n)+"}"))
+		}
+		if back, ok := fill(hollow, texts); ok && bytes.Equal(back, line) && rawjson.Valid(hollow) == nil && !bytes.ContainsRune(hollow, '\n') {
+			return append(dst, hollow...)
+		}
+	}
+	return rawjson.AppendString(dst, string(line))
+}
+
+// fill puts the texts back into a carried line.
+func fill(hollow []byte, texts [][]byte) ([]byte, bool) {
+	if len(hollow) > 0 && hollow[0] == '"' {
+		r := rawjson.New(hollow)
+		text, ok := r.Text()
+		return []byte(text), ok
+	}
+	line := make([]byte, 0, len(hollow))
+	for {
+		before, after, found := bytes.Cut(hollow, []byte(hole))
+		line = append(line, before...)
+		if !found {
+			return line, true
+		}
+		number, rest, closed := bytes.Cut(after, []byte{'}'})
+		n, err := strconv.Atoi(string(number))
+		if !closed || err != nil || n < 0 || n >= len(texts) {
+			return nil, false
+		}
+		line = append(line, texts[n]...)
+		hollow = rest
+	}
+}
+
+// longTexts lists the long values of an entry as tools write them, in an order
+// that depends only on the entry.
+func longTexts(e firn.Entry) [][]byte {
+	var list [][]byte
+	raw := func(value []byte) {
+		if len(value) >= shortest {
+			list = append(list, value)
+		}
+	}
+	text := func(s string) {
+		if len(s) >= shortest {
+			list = append(list, rawjson.AppendString(nil, s))
+		}
+	}
+	var parts func([]firn.Part)
+	parts = func(all []firn.Part) {
+		for _, p := range all {
+			switch p := p.(type) {
+			case firn.Text:
+				text(p.Text)
+				text(p.Signature)
+			case firn.Thinking:
+				text(p.Text)
+				text(p.Signature)
+			case firn.Image:
+				text(p.Data)
+			case firn.ToolCall:
+				raw(p.Arguments)
+				text(string(p.Arguments))
+			case firn.ToolResult:
+				parts(p.Content)
+				raw(p.Details)
+			}
+		}
+	}
+	switch b := e.Body.(type) {
+	case *firn.Message:
+		parts(b.Parts)
+	case *firn.CustomMessage:
+		parts(b.Parts)
+	case *firn.Compaction:
+		text(b.Summary)
+	case *firn.BranchSummary:
+		text(b.Summary)
+	}
+	return list
+}
