@@ -37,6 +37,10 @@ type Agent struct {
 	// Models may be nil: then there is no choice.
 	Model  provider.Model
 	Models func(providerName, model string) (provider.Model, error)
+	// Fallbacks are asked, in this order, for the rest of a turn whose model is
+	// not let in, or does not answer however often it is asked again. The answer
+	// says so.
+	Fallbacks []provider.Model
 	// System is the system prompt, Tools what the model may call.
 	System string
 	Tools  []tool.Tool
@@ -143,6 +147,10 @@ type Hooks struct {
 	// BeforeCompaction may cancel a compaction or supply its summary. If it
 	// fails, so does the compaction, and the turn goes on without.
 	BeforeCompaction func(ctx context.Context, run Run, plan compact.Plan) (compact.Decision, error)
+	// Around is told that a step of a turn begins, and returns the context that
+	// it is done in, and what to call when it is over: with how it failed in a
+	// word, or nothing. It changes nothing else.
+	Around func(ctx context.Context, run Run, step Step) (context.Context, func(failure string))
 	// AfterTurn is told how a turn ended. Its error is reported and changes
 	// nothing.
 	AfterTurn func(ctx context.Context, run Run, outcome Outcome) error

@@ -25,7 +25,7 @@ func (t *turn) ask() (firn.Entry, error) {
 		t.emit(Delta{Text: d.hush.release()})
 	}
 	message.Time = t.a.now()
-	entry := firn.NewEntry(&message)
+	entry := t.fallen.noted(firn.NewEntry(&message))
 	entry.ID = d.id
 	if entry, err = t.keep(entry); err != nil {
 		return firn.Entry{}, err

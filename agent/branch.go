@@ -50,7 +50,7 @@ func (a *Agent) Compact(ctx context.Context, id firn.ID, hint string) (compact.R
 	}
 	job := t.job(compact.Manual)
 	job.Hint, job.By = hint, "user"
-	return compact.Run(ctx, job)
+	return t.runCompaction(job)
 }
 
 func (a *Agent) summarizer() provider.Model {

@@ -255,7 +255,7 @@ func (t *turn) runOne(ctx context.Context, run Run, at int, call firn.ToolCall) 
 	if verdict.Arguments != nil {
 		call.Arguments, o.arguments = verdict.Arguments, verdict.Arguments
 	}
-	o.state, o.result = t.runTool(ctx, call)
+	o.state, o.result = t.toolStep(ctx, run, call)
 	if t.a.Hooks.AfterTool != nil && o.state != CallCancelled {
 		o.result, o.err = guardedHook(func() (tool.Result, error) { return t.a.Hooks.AfterTool(ctx, run, call, o.result) })
 		if o.err != nil {
@@ -280,6 +280,20 @@ func (t *turn) allowed(ctx context.Context, run Run, call firn.ToolCall) (Verdic
 		return Verdict{}, nil
 	}
 	return guardedHook(func() (Verdict, error) { return t.a.Hooks.BeforeTool(ctx, run, call) })
+}
+
+// toolStep runs the tool that is called as a step of its own.
+func (t *turn) toolStep(ctx context.Context, run Run, call firn.ToolCall) (state CallState, result tool.Result) {
+	ctx, end := t.around(ctx, run, Step{Kind: StepTool, Name: call.Name, Call: call.ID})
+	state = CallFailed // if it breaks down
+	defer func() {
+		if state == CallDone {
+			end("")
+			return
+		}
+		end(string(state))
+	}()
+	return t.runTool(ctx, call)
 }
 
 // runTool runs the tool that is called.

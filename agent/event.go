@@ -117,6 +117,8 @@ type Outcome struct {
 	// Text is the final answer; Entry its place in the log.
 	Text  string
 	Entry firn.EntryID
+	// Provider and Model say who gave it.
+	Provider, Model string
 	// Silent says that the answer is not for the user.
 	Silent bool
 	// Usage sums up all answers of the turn, and what was asked beside them.
@@ -124,6 +126,8 @@ type Outcome struct {
 	// Rounds is how often the model was asked, Calls how many tools ran.
 	Rounds, Calls int
 	Stop          firn.StopReason
+	// Pending are calls of the caller's tools, if the turn ended with some.
+	Pending []firn.ToolCall
 	// Err is set if the turn failed. Finished never has one.
 	Err error
 }

@@ -85,7 +85,7 @@ func (t *turn) since() []firn.Entry {
 // options is how windows of this turn are built.
 func (t *turn) options() window.Options {
 	o := window.Options{
-		System: t.a.System, Profile: t.info.Profile, Ask: t.info.Ask(),
+		System: t.system(), Profile: t.info.Profile, Ask: t.info.Ask(),
 		Injected: t.injected, Counter: t.a.counter(), MaxImages: t.maxImages(),
 	}
 	if t.fit.bare {
@@ -128,13 +128,14 @@ func thoughtful(w window.Window) bool {
 }
 
 // maxTokens bounds the answer to what is left of a window that is nearly full;
-// otherwise it is for the model to say.
+// otherwise it is for the caller to say, or for the model.
 func (t *turn) maxTokens(tokens int64) int64 {
+	most := t.in.Terms.MaxTokens
 	left := t.info.Window - tokens - tokens/16
-	if t.info.MaxOutput > 0 && left < t.info.MaxOutput {
+	if t.info.MaxOutput > 0 && left < t.info.MaxOutput && (most == 0 || left < most) {
 		return max(left, 256)
 	}
-	return 0
+	return most
 }
 
 // windowSize is the model's window as far as it is believed.
@@ -157,7 +158,7 @@ func (f fixed) all() int64 { return f.system + f.tools + f.injected }
 
 func (t *turn) fixed() fixed {
 	counter := t.a.counter()
-	f := fixed{system: counter.CountText(t.a.System)}
+	f := fixed{system: counter.CountText(t.system())}
 	for _, s := range t.specs {
 		f.tools += counter.CountText(s.Name) + counter.CountText(s.Description) + counter.CountText(string(s.Schema))
 	}
@@ -230,8 +231,7 @@ func (t *turn) hopeless(err error) bool {
 // then fitted by leaving out turns.
 func (t *turn) compact(reason compact.Reason, tokens int64) error {
 	t.emit(CompactionStarted{Reason: string(reason), Tokens: tokens})
-	job := t.job(reason)
-	result, err := compact.Run(t.ctx, job)
+	result, err := t.runCompaction(t.job(reason))
 	done := CompactionDone{Entry: result.Entry.ID, Before: result.Before, After: result.After, Count: result.Count, Strategy: string(result.Strategy), Err: err}
 	t.emit(done)
 	t.spent(&result.Usage)
@@ -248,13 +248,25 @@ func (t *turn) compact(reason compact.Reason, tokens int64) error {
 	return t.collect()
 }
 
+// runCompaction runs a compaction as a step of its own.
+func (t *turn) runCompaction(job compact.Job) (compact.Result, error) {
+	ctx, end := t.around(t.ctx, t.hook(), Step{Kind: StepCompaction, Name: string(job.Reason)})
+	result, err := compact.Run(ctx, job)
+	if err != nil {
+		end("failed")
+	} else {
+		end("")
+	}
+	return result, err
+}
+
 // job is a compaction of this session for this model.
 func (t *turn) job(reason compact.Reason) compact.Job {
 	fixed := t.fixed()
 	job := compact.Job{
 		Store: t.a.Store, Session: t.log.id, Model: steady{t.model}, Settings: t.a.Compaction,
 		Window: t.windowSize(), System: fixed.system, Tools: fixed.tools, Injected: fixed.injected,
-		Reason: reason, Identity: t.a.System, Counter: t.a.counter(), Build: t.options(),
+		Reason: reason, Identity: t.system(), Counter: t.a.counter(), Build: t.options(),
 	}
 	if t.a.Summarizer != nil {
 		job.Model = steady{t.a.Summarizer}
@@ -286,6 +298,10 @@ func (t *turn) refused(err error) (again bool, _ error) {
 	case provider.BadRequest:
 		if !t.fit.bare && t.fit.thoughts {
 			t.fit.bare = true
+			return true, nil
+		}
+	case provider.Auth, provider.Temporary:
+		if t.fallBack(err) {
 			return true, nil
 		}
 	}

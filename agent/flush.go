@@ -108,7 +108,7 @@ func (t *turn) flushTools() []provider.Tool {
 	}
 	var specs []provider.Tool
 	for _, s := range t.specs {
-		if slices.Contains(names, s.Name) {
+		if slices.Contains(names, s.Name) && t.tools[s.Name] != nil { // the caller's cannot be run
 			specs = append(specs, s)
 		}
 	}

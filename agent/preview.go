@@ -79,11 +79,11 @@ type CompactOptions struct {
 
 // CompactWith is [Agent.Compact] with options.
 func (a *Agent) CompactWith(ctx context.Context, id firn.ID, o CompactOptions) (compact.Result, error) {
-	_, job, err := a.compaction(ctx, id, o)
+	t, job, err := a.compaction(ctx, id, o)
 	if err != nil {
 		return compact.Result{}, err
 	}
-	return compact.Run(ctx, job)
+	return t.runCompaction(job)
 }
 
 // PlanCompaction tells where CompactWith would cut, and does nothing. The

@@ -33,6 +33,8 @@ type Input struct {
 	// Turns bounds how many turns of the user are sent, instead of the agent's
 	// Turns; zero leaves it to that.
 	Turns int
+	// Terms is how the turn is to be run.
+	Terms Terms
 }
 
 // Say makes an input of text.
@@ -91,6 +93,10 @@ type turn struct {
 	model    provider.Model
 	info     provider.Info
 	thinking provider.Thinking
+	// failed are the models that failed in this turn, fallen in whose place
+	// another one answers.
+	failed   []string
+	fallen   fallback
 	injected []window.Injection
 	tools    map[string]tool.Tool
 	specs    []provider.Tool
@@ -133,6 +139,10 @@ func (t *turn) run() error {
 func (t *turn) act(answer firn.Entry) (done bool, err error) {
 	message := answer.Body.(*firn.Message)
 	if calls := callsOf(message); len(calls) > 0 {
+		if t.lent() {
+			t.handOver(answer, calls)
+			return true, nil
+		}
 		return false, t.call(calls)
 	}
 	if blankParts(message.Parts) {
@@ -142,6 +152,7 @@ func (t *turn) act(answer firn.Entry) (done bool, err error) {
 		return false, nil
 	}
 	t.out.Text, t.out.Entry, t.out.Stop = message.Text(), answer.ID, message.StopReason
+	t.out.Provider, t.out.Model = message.Provider, message.Model
 	t.out.Silent = t.a.Silence.Silent(t.out.Text)
 	t.out.Text = t.a.Silence.Strip(t.out.Text)
 	return true, nil
@@ -166,7 +177,7 @@ func (t *turn) prepare() error {
 		return err
 	}
 	t.injected = slices.Clone(t.in.Injected)
-	if t.a.Hooks.BeforeRun != nil {
+	if t.a.Hooks.BeforeRun != nil && !t.in.Terms.Bare {
 		var more []window.Injection
 		err := guarded("a hook", func() (err error) {
 			more, err = t.a.Hooks.BeforeRun(t.ctx, t.hook())
@@ -199,10 +210,7 @@ func (t *turn) choose() error {
 	if t.model == nil {
 		return fmt.Errorf("the agent has no model: %w", firn.ErrInvalid)
 	}
-	t.info = t.model.Info()
-	if t.info.Window <= 0 {
-		t.info.Window = provider.AssumedWindow
-	}
+	t.take(t.model)
 	t.thinking = t.a.Thinking
 	if level := provider.Thinking(chosen.ThinkingLevel); slices.Contains(levels, level) {
 		t.thinking = level
@@ -211,9 +219,13 @@ func (t *turn) choose() error {
 	return t.equip()
 }
 
-// equip lays out the tools.
+// equip lays out the tools: the agent's, or the caller's.
 func (t *turn) equip() error {
 	t.tools = make(map[string]tool.Tool, len(t.a.Tools))
+	if terms := &t.in.Terms; terms.Bare || terms.NoTools || t.lent() {
+		t.specs = terms.Tools
+		return terms.check()
+	}
 	for _, x := range t.a.Tools {
 		spec := x.Spec()
 		if _, twice := t.tools[spec.Name]; twice {
