@@ -39,6 +39,9 @@ type Options struct {
 	// nobody can.
 	Encode func(model provider.Model, req provider.Request) ([]byte, error)
 	Setup  Setup
+	// Enter waits until no other process runs a turn of a session, and calls
+	// waits if it must; leave lets the next one in. Nil: there are no others.
+	Enter func(ctx context.Context, id firn.ID, waits func()) (leave func(), err error)
 	// Resident bounds the bytes of live sessions that are kept in memory; zero
 	// means 64 MB.
 	Resident int64

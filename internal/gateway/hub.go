@@ -14,6 +14,8 @@ type hub struct {
 	mu        sync.Mutex
 	listeners map[*listener]struct{}
 	closed    bool
+	// told counts the events.
+	told uint64
 }
 
 // listener is somebody who listens to one session, or to all.
@@ -24,6 +26,8 @@ type listener struct {
 	// slow is closed when an event had to be left out, gone when the hub is.
 	slow, gone chan struct{}
 	lagging    bool
+	// since is how many events were told before it listened.
+	since uint64
 }
 
 // backlog is how many events may wait for a listener.
@@ -34,6 +38,7 @@ func (h *hub) listen(session firn.ID) *listener {
 	l := &listener{session: session, events: make(chan wire.Event, backlog), slow: make(chan struct{}), gone: make(chan struct{})}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	l.since = h.told
 	if h.closed {
 		close(l.gone)
 		return l
@@ -51,10 +56,12 @@ func (h *hub) leave(l *listener) {
 	delete(h.listeners, l)
 }
 
-// tell tells an event to those who listen to its session.
-func (h *hub) tell(e wire.Event) {
+// tell tells an event to those who listen to its session, and returns its
+// number.
+func (h *hub) tell(e wire.Event) uint64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.told++
 	for l := range h.listeners {
 		if l.lagging || l.session != "" && l.session != e.Session {
 			continue
@@ -66,6 +73,7 @@ func (h *hub) tell(e wire.Event) {
 			close(l.slow)
 		}
 	}
+	return h.told
 }
 
 // close tells all that there will be nothing more.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"firn"
@@ -52,13 +53,24 @@ type ticket struct {
 	durable bool
 	// accepted is closed when the message is durable, done when it is answered.
 	accepted, done chan struct{}
-	once           sync.Once
-	answer         wire.Answer
-	err            error
+	// turn is the message that its turn goes by, which may be another if several
+	// are answered together; nil before it begins. begun is when that was told,
+	// as the hub counts; zero before.
+	turn   atomic.Pointer[firn.EntryID]
+	begun  atomic.Uint64
+	once   sync.Once
+	answer wire.Answer
+	err    error
 }
 
 func newTicket(w waiting) *ticket {
 	return &ticket{waiting: w, accepted: make(chan struct{}), done: make(chan struct{})}
+}
+
+// begins says that the turn that answers the message begins.
+func (t *ticket) begins(turn firn.EntryID) {
+	t.turn.Store(&turn)
+	t.accept()
 }
 
 // accept says that the message is durable.
@@ -133,6 +145,9 @@ func (l *lane) join(ctx context.Context, t *ticket) (err error) {
 		if l.stop != nil {
 			l.stop(ErrStopped)
 		}
+	}
+	if !t.onward {
+		l.g.events.tell(event(wire.TurnQueued, l.id, wire.Answer{Session: l.id, Message: t.ID, Queued: true}))
 	}
 	return nil
 }
@@ -251,7 +266,7 @@ func (l *lane) answer(batch []*ticket) {
 	l.mu.Lock()
 	l.stop = cancel
 	l.mu.Unlock()
-	answer, err := l.turn(ctx, batch)
+	answer, err := l.alone(ctx, batch)
 	if err != nil && batch[0].onward && errors.Is(err, firn.ErrInvalid) && l.last.Entry != "" {
 		answer, err = l.last, nil // nothing was left to answer: the turn before heard it
 	}
@@ -262,6 +277,25 @@ func (l *lane) answer(batch []*ticket) {
 		t.accept()
 		close(t.done)
 	}
+}
+
+// alone runs one turn when nobody else does, here or in another process.
+func (l *lane) alone(ctx context.Context, batch []*ticket) (wire.Answer, error) {
+	if l.g.Enter == nil {
+		return l.turn(ctx, batch)
+	}
+	last := batch[len(batch)-1]
+	answer := wire.Answer{Session: l.id, Message: last.ID}
+	leave, err := l.g.Enter(ctx, l.id, func() {
+		waits := answer
+		waits.Queued = true
+		l.g.events.tell(event(wire.TurnQueued, l.id, waits))
+	})
+	if err != nil {
+		return answer, err
+	}
+	defer leave()
+	return l.turn(ctx, batch)
 }
 
 // turn runs one turn and tells what happens.
@@ -292,9 +326,12 @@ func (l *lane) turn(ctx context.Context, batch []*ticket) (wire.Answer, error) {
 		switch e := e.(type) {
 		case agent.Started:
 			for _, t := range batch {
-				t.accept()
+				t.begins(answer.Message)
 			}
-			l.g.events.tell(event(wire.TurnStarted, l.id, answer))
+			told := l.g.events.tell(event(wire.TurnStarted, l.id, answer))
+			for _, t := range batch {
+				t.begun.Store(told)
+			}
 		case agent.Finished:
 			answer = answerOf(answer, e.Outcome)
 			l.g.events.tell(event(wire.TurnCompleted, l.id, answer))

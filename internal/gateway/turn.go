@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"encoding/json"
 	"iter"
 
 	"firn"
@@ -39,8 +40,9 @@ func (g *Gateway) Turn(ctx context.Context, id firn.ID, t wire.Turn) (wire.Answe
 	}
 }
 
-// StreamTurn is Turn, and yields what happens in the session until the answer
-// is there. The last event is that the turn was completed or failed.
+// StreamTurn is Turn, and yields what happens in the turn until the answer is
+// there; of the turns before it, only that it waits for them. The last event is
+// that the turn was completed or failed.
 func (g *Gateway) StreamTurn(ctx context.Context, id firn.ID, t wire.Turn) iter.Seq2[wire.Event, error] {
 	return func(yield func(wire.Event, error) bool) {
 		listener := g.events.listen(id)
@@ -50,17 +52,15 @@ func (g *Gateway) StreamTurn(ctx context.Context, id firn.ID, t wire.Turn) iter.
 			yield(wire.Event{}, err)
 			return
 		}
+		a := attention{ticket: ticket, since: listener.since, ours: steered(ticket)}
 		for {
 			select {
 			case e := <-listener.events:
-				if final(e) && !ours(ticket) {
-					continue // of a turn before ours
-				}
-				if !yield(e, nil) || final(e) {
+				if a.hears(e) && !yield(e, nil) {
 					return
 				}
 			case <-ticket.done:
-				g.drain(listener, ticket, yield)
+				a.drain(listener, yield)
 				return
 			case <-listener.slow:
 				yield(event(wire.Gap, id, nil), nil)
@@ -69,6 +69,67 @@ func (g *Gateway) StreamTurn(ctx context.Context, id firn.ID, t wire.Turn) iter.
 				yield(wire.Event{}, context.Cause(ctx))
 				return
 			}
+		}
+	}
+}
+
+// attention tells the events of the turn of a ticket from those of the turns
+// before it. What is told to a turn that runs is part of that one.
+type attention struct {
+	ticket *ticket
+	// since is how many events were told before anybody listened.
+	since uint64
+	// ours: the turn of the ticket has begun. over: what comes is of the next.
+	ours, over bool
+}
+
+// hears reports whether an event is to be told to who waits for the ticket.
+// That it is over is told when the ticket is done.
+func (a *attention) hears(e wire.Event) bool {
+	if begun := a.ticket.begun.Load(); begun > 0 && begun <= a.since {
+		a.ours = true // it had begun before
+	}
+	switch e.Name {
+	case wire.TurnQueued:
+		return messageOf(e) == a.ticket.ID
+	case wire.TurnStarted:
+		turn := a.ticket.turn.Load()
+		a.ours = a.ours || turn != nil && messageOf(e) == *turn
+	case wire.TurnCompleted, wire.TurnFailed:
+		a.over = a.over || a.ours && !steered(a.ticket)
+		return false
+	}
+	return a.ours && !a.over
+}
+
+// steered reports whether a message was told to a turn that ran.
+func steered(t *ticket) bool { return t.onward && t.waited }
+
+// messageOf is the message that an event of a turn is about.
+func messageOf(e wire.Event) firn.EntryID {
+	var about wire.Answer
+	if json.Unmarshal(e.Data, &about) != nil {
+		return ""
+	}
+	return about.Message
+}
+
+// drain yields what was told before the ticket was done, and its end.
+func (a *attention) drain(l *listener, yield func(wire.Event, error) bool) {
+	for {
+		select {
+		case e := <-l.events:
+			if a.hears(e) && !yield(e, nil) {
+				return
+			}
+		default:
+			t := a.ticket
+			if t.err != nil {
+				yield(event(wire.TurnFailed, t.answer.Session, problem(t.err)), nil)
+				return
+			}
+			yield(event(wire.TurnCompleted, t.answer.Session, t.answer), nil)
+			return
 		}
 	}
 }
@@ -82,30 +143,6 @@ func ours(t *ticket) bool {
 		return false
 	}
 }
-
-// drain yields what was told before the ticket was done, and its end.
-func (g *Gateway) drain(l *listener, t *ticket, yield func(wire.Event, error) bool) {
-	for {
-		select {
-		case e := <-l.events:
-			if final(e) {
-				continue
-			}
-			if !yield(e, nil) {
-				return
-			}
-		default:
-			if t.err != nil {
-				yield(event(wire.TurnFailed, t.answer.Session, problem(t.err)), nil)
-				return
-			}
-			yield(event(wire.TurnCompleted, t.answer.Session, t.answer), nil)
-			return
-		}
-	}
-}
-
-func final(e wire.Event) bool { return e.Name == wire.TurnCompleted || e.Name == wire.TurnFailed }
 
 // accept takes in a message. The ticket tells when it is durable, and when it
 // is answered.

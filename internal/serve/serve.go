@@ -145,7 +145,7 @@ func (h *House) furnish() error {
 		return err
 	}
 	h.Gateway, err = gateway.New(gateway.Options{
-		Store: h.store, Dialect: native.New(), Encode: encode, Setup: setup, Resident: int64(h.o.Settings.Gateway.Resident),
+		Enter: h.enter(), Store: h.store, Dialect: native.New(), Encode: encode, Setup: setup, Resident: int64(h.o.Settings.Gateway.Resident),
 		Clock: h.o.Clock, Log: h.o.Log, Version: h.o.Version, Home: h.home(), StorePath: h.o.Settings.Store.URL, Address: h.o.Address,
 	})
 	if err != nil {
@@ -161,6 +161,15 @@ func (h *House) furnish() error {
 		Heartbeat: g.Heartbeat, Metrics: h.counts, Log: h.o.Log, Version: h.o.Version,
 	})
 	return nil
+}
+
+// enter lets a guest wait for the turns of others; a gateway has the home alone.
+func (h *House) enter() func(context.Context, firn.ID, func()) (func(), error) {
+	if h.guest == nil {
+		return nil
+	}
+	t := &turns{fs: h.fs, dir: filepath.Join(h.home(), filepath.FromSlash(turnsDir))}
+	return t.enter
 }
 
 // openStore opens the sessions and the list of them.

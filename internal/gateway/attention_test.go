@@ -1,0 +1,127 @@
+package gateway
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"firn/store/memstore"
+	"firn/wire"
+)
+
+// heard is a turn that is listened to.
+type heard struct {
+	names []string
+	text  string
+	done  chan struct{}
+}
+
+// listenTo says something and listens until it is answered.
+func (d *desk) listenTo(turn wire.Turn) *heard {
+	h := &heard{done: make(chan struct{})}
+	go func() {
+		defer close(h.done)
+		for e, err := range d.StreamTurn(d.t.Context(), "s", turn) {
+			if err != nil {
+				d.t.Error(err)
+				return
+			}
+			h.names = append(h.names, e.Name)
+			if e.Name == wire.DeltaText {
+				h.text += deltaOf(e)
+			}
+		}
+	}()
+	return h
+}
+
+// TestListenersHearTheirOwnTurn lets several talk in one session at once: each
+// hears the turn that answers it, that it waits, and nothing of the others.
+func TestListenersHearTheirOwnTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := open(t, memstore.New(memstore.Options{}))
+		first := d.listenTo(wire.Turn{Text: "one", Queue: "followup"})
+		<-d.asked
+		second := d.listenTo(wire.Turn{Text: "two", Queue: "followup", ID: "m2"})
+		synctest.Wait()
+		third := d.listenTo(wire.Turn{Text: "three", Queue: "collect"})
+		synctest.Wait()
+		fourth := d.listenTo(wire.Turn{Text: "four", Queue: "collect"})
+		synctest.Wait()
+		// Who comes back for a message that waits hears its turn too.
+		again := d.listenTo(wire.Turn{Text: "two", Queue: "followup", ID: "m2"})
+		synctest.Wait()
+		d.gate <- struct{}{}
+		<-first.done
+		<-d.asked
+		// And who comes back in the middle of its turn hears the rest.
+		late := d.listenTo(wire.Turn{Text: "two", Queue: "followup", ID: "m2"})
+		synctest.Wait()
+		for range 5 {
+			d.gate <- struct{}{}
+		}
+		for name, c := range map[string]struct {
+			*heard
+			text   string
+			queued bool
+		}{
+			"the first": {first, "re: one", false}, "the second": {second, "re: two", true}, "the second again": {again, "re: two", false},
+			"the second in the middle": {late, "re: two", false}, "the third": {third, both34, true}, "the fourth": {fourth, both34, true},
+		} {
+			<-c.done
+			if c.heard.text != c.text {
+				t.Errorf("%s heard %q, want %q", name, c.heard.text, c.text)
+			}
+			if slices.Contains(c.names, wire.TurnQueued) != c.queued || c.names[len(c.names)-1] != wire.TurnCompleted {
+				t.Errorf("%s heard %q", name, c.names)
+			}
+			if n := count1(c.names, wire.TurnStarted); n > 1 || n == 0 && name != "the second in the middle" {
+				t.Errorf("%s heard %d beginnings: %q", name, n, c.names)
+			}
+		}
+		d.shut()
+	})
+}
+
+// both34 is the answer to what was collected.
+const both34 = "re: [While you were busy, this came in.]\n\n[message 1 of 2]\nthree\n\n[message 2 of 2]\nfour"
+
+func count1(names []string, name string) int {
+	n := 0
+	for _, one := range names {
+		if one == name {
+			n++
+		}
+	}
+	return n
+}
+
+// TestSteeringHearsTheTurnThatRuns: what is told to a turn that runs is answered
+// by it, so who says it hears that one.
+func TestSteeringHearsTheTurnThatRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := open(t, memstore.New(memstore.Options{}))
+		first := d.listenTo(wire.Turn{Text: "one", Queue: "followup"})
+		<-d.asked
+		second := d.listenTo(wire.Turn{Text: "two", Queue: "steer"})
+		synctest.Wait()
+		for range 5 {
+			d.gate <- struct{}{}
+		}
+		<-first.done
+		<-second.done
+		if second.text != "re: onere: two" || slices.Contains(second.names, wire.TurnQueued) {
+			t.Errorf("it heard %q in %q", second.text, second.names)
+		}
+		d.shut()
+	})
+}
+
+func deltaOf(e wire.Event) string {
+	var delta wire.Delta
+	if err := json.Unmarshal(e.Data, &delta); err != nil {
+		return err.Error()
+	}
+	return delta.Text
+}
