@@ -1,0 +1,257 @@
+// Package convert carries conversations from one dialect to another, entry by
+// entry, in a stream: the size of a transcript does not matter. It tells what
+// could be said as it was, what was changed and what was left, so that the
+// counts add up.
+//
+// Nothing is lost on the way into firn's own format: the lines that another
+// tool wrote are carried beside what was understood of them, and come out
+// again as they were.
+package convert
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+
+	"firn"
+	"firn/dialect"
+)
+
+// Source is a transcript that can be read more than once.
+type Source struct {
+	Tool dialect.Name
+	// Told yields what the transcript tells, and counts in the report what it
+	// reads and what is damaged. What is told is valid until the next step.
+	Told func(*Report) iter.Seq2[Told, error]
+}
+
+// Transcript is a source that reads the lines of a tool's transcript. Open is
+// called for every pass over them.
+func Transcript(tool dialect.Tool, origin dialect.Origin, open func() iter.Seq2[[]byte, error]) Source {
+	return Source{Tool: tool.Name(), Told: func(r *Report) iter.Seq2[Told, error] {
+		return (&reading{tool: tool, origin: origin, lines: open(), report: r}).all
+	}}
+}
+
+// Entries yields the entries of a source as firn keeps them: answers in one
+// piece, with the lines they came from beside them. The parent of a root is
+// [firn.Root], as stores want it.
+func Entries(src Source, report *Report) iter.Seq2[firn.Entry, error] {
+	return func(yield func(firn.Entry, error) bool) {
+		for t, err := range joined(counted(src, report)) {
+			if err != nil {
+				yield(firn.Entry{}, err)
+				return
+			}
+			e := t.Entry
+			if src.Tool != dialect.Native {
+				dialect.Carry(&e, src.Tool, t.Lines)
+			}
+			if e.Parent == "" && e.Body.Kind() != firn.KindHeader {
+				e.Parent = firn.Root
+			}
+			report.Said++
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// counted yields what a source tells and counts it.
+func counted(src Source, report *Report) iter.Seq2[Told, error] {
+	return func(yield func(Told, error) bool) {
+		for t, err := range src.Told(report) {
+			if err == nil {
+				report.read(t.Entry, src.Tool)
+			}
+			if !yield(t, err) {
+				return
+			}
+		}
+	}
+}
+
+// Write writes a source to w as another tool would have written it.
+func Write(ctx context.Context, w io.Writer, src Source, to dialect.Tool, target dialect.Target, report *Report) error {
+	out := &writing{ctx: ctx, from: src.Tool, to: to.Name(), w: bufio.NewWriterSize(w, 1<<18), report: report}
+	switch {
+	case src.Tool == to.Name():
+		return out.copy(counted(src, report))
+	case to.Name() == dialect.Native:
+		out.printer = to.Printer(target)
+		return out.all(joined(counted(src, report)))
+	}
+	shape, err := takeSurvey(joined(src.Told(&Report{})))
+	if err != nil {
+		return err
+	}
+	out.choice = newChoice(shape, limited(to, "branches"), report)
+	target.Lose = out.lost
+	target.Told = out.choice.told
+	out.printer = to.Printer(target)
+	return out.all(joined(counted(src, report)))
+}
+
+// limited reports whether a tool has the limit.
+func limited(to dialect.Tool, name string) bool {
+	return slices.ContainsFunc(to.Limits(), func(l dialect.Limit) bool { return l.Name == name })
+}
+
+// writing is a transcript on its way out.
+type writing struct {
+	ctx      context.Context
+	from, to dialect.Name
+	w        *bufio.Writer
+	report   *Report
+	printer  dialect.Printer
+	choice   *choice
+	// losses are those of the entry that is being printed, late those that were
+	// told of others.
+	current firn.EntryID
+	losses  []dialect.Loss
+	late    map[firn.EntryID]bool
+	buf     []byte
+	steps   int
+}
+
+// copy writes the lines as they are.
+func (o *writing) copy(told iter.Seq2[Told, error]) error {
+	for t, err := range told {
+		if err = o.step(err); err != nil {
+			return err
+		}
+		o.report.Same++
+		for _, line := range t.Lines {
+			o.buf = append(append(o.buf, line...), '\n')
+		}
+		if err := o.flush(); err != nil {
+			return err
+		}
+	}
+	return o.w.Flush()
+}
+
+// all writes what is told.
+func (o *writing) all(told iter.Seq2[Told, error]) error {
+	for t, err := range told {
+		if err = o.step(err); err != nil {
+			return err
+		}
+		var wanted, rehung = true, false
+		if o.choice != nil {
+			t, wanted, rehung = o.choice.choose(t)
+		}
+		if !wanted {
+			continue
+		}
+		if err := o.one(t, rehung); err != nil {
+			return fmt.Errorf("writing entry %s: %w", t.Entry.ID, err)
+		}
+	}
+	var err error
+	if o.buf, err = o.printer.Finish(o.buf); err != nil {
+		return err
+	}
+	if err := o.flush(); err != nil {
+		return err
+	}
+	return o.w.Flush()
+}
+
+// step looks now and then whether anybody still wants the rest.
+func (o *writing) step(err error) error {
+	if o.steps++; err == nil && o.steps%256 == 0 {
+		err = o.ctx.Err()
+	}
+	return err
+}
+
+// one writes an entry: as the lines it came from if the tool wrote them
+// itself, else in the tool's words.
+func (o *writing) one(t Told, rehung bool) (err error) {
+	e := dialect.Uncarried(t.Entry)
+	if tool, lines := dialect.Carried(t.Entry); tool == o.to && !rehung {
+		o.report.Same++
+		o.printer.Repeat(e, lines)
+		for _, line := range lines {
+			o.buf = append(append(o.buf, line...), '\n')
+		}
+		return o.flush()
+	}
+	o.current, o.losses = e.ID, o.losses[:0]
+	if o.to == dialect.Native {
+		e = t.Entry
+	}
+	start := len(o.buf)
+	if o.buf, err = o.printer.Print(o.buf, e); err != nil {
+		return err
+	}
+	if o.to == dialect.Native && !says(o.buf[start:], t.Lines) {
+		dialect.Carry(&e, o.from, t.Lines)
+		if o.buf, err = o.printer.Print(o.buf[:start], e); err != nil {
+			return err
+		}
+	}
+	o.tally()
+	return o.flush()
+}
+
+// says reports whether what was printed is the one line it came from: then the
+// line need not be carried.
+func says(printed []byte, lines [][]byte) bool {
+	return len(lines) == 1 && len(printed) == len(lines[0])+1 && string(printed[:len(lines[0])]) == string(lines[0])
+}
+
+// lost is told by the printer of what it cannot say. Of an entry that was held
+// back it may tell later, when that was counted as said.
+func (o *writing) lost(loss dialect.Loss) {
+	if loss.Entry == o.current {
+		o.losses = append(o.losses, loss)
+		return
+	}
+	o.report.lose(loss.Limit, 1)
+	if o.late == nil {
+		o.late = make(map[firn.EntryID]bool)
+	}
+	if o.late[loss.Entry] || o.report.Said == 0 {
+		return
+	}
+	o.late[loss.Entry] = true
+	o.report.Said--
+	if loss.Dropped {
+		o.report.Left++
+	} else {
+		o.report.Changed++
+	}
+}
+
+// tally counts the entry that was printed.
+func (o *writing) tally() {
+	dropped := false
+	for _, l := range o.losses {
+		o.report.lose(l.Limit, 1)
+		dropped = dropped || l.Dropped
+	}
+	switch {
+	case dropped:
+		o.report.Left++
+	case len(o.losses) > 0:
+		o.report.Changed++
+	default:
+		o.report.Said++
+	}
+}
+
+// flush hands on what was printed.
+func (o *writing) flush() error {
+	o.report.LinesWritten += int64(bytes.Count(o.buf, []byte{'\n'}))
+	o.report.BytesWritten += int64(len(o.buf))
+	_, err := o.w.Write(o.buf)
+	o.buf = o.buf[:0]
+	return err
+}

@@ -1,0 +1,123 @@
+package convert
+
+import (
+	"maps"
+	"slices"
+
+	"firn"
+	"firn/dialect"
+)
+
+// maxFaults bounds how many damaged places are told one by one.
+const maxFaults = 20
+
+// Report tells how well a transcript could be said in another dialect. Every
+// entry that was read is in exactly one of Same, Said, Changed and Left.
+type Report struct {
+	// Lines and BytesRead are what was read, Damaged how many places of it
+	// could not be; Faults names the first of these.
+	Lines, BytesRead int64
+	Damaged          int64
+	Faults           []string
+	// Entries counts what was read by its kind.
+	Entries map[firn.Kind]int64
+	// Same entries were written as the lines they came from, Said ones in the
+	// words of the other tool, Changed ones with a loss; Left ones were not
+	// written.
+	Same, Said, Changed, Left int64
+	// Losses counts what was changed or left, by its reason: the name of a
+	// limit of the tool, or one of the words of this package.
+	Losses map[string]int64
+	// UnknownLines were carried as they are, and so were UnknownFields.
+	UnknownLines, UnknownFields int64
+	// LinesWritten and BytesWritten are what was written.
+	LinesWritten, BytesWritten int64
+}
+
+// Reasons of ours for an entry not to be written.
+const (
+	// OtherBranch entries are not on the path that a tool without branches is given.
+	OtherBranch = "other branch"
+	// Hidden entries are not for other tools to see, nor what hid them.
+	Hidden = "hidden"
+)
+
+// Total is the number of entries that were read.
+func (r *Report) Total() int64 {
+	var n int64
+	for _, count := range r.Entries {
+		n += count
+	}
+	return n
+}
+
+// Whole reports whether nothing was changed, left or damaged.
+func (r *Report) Whole() bool { return r.Changed == 0 && r.Left == 0 && r.Damaged == 0 }
+
+// Reasons are the reasons of losses, the most frequent first.
+func (r *Report) Reasons() []string {
+	return slices.SortedFunc(maps.Keys(r.Losses), func(a, b string) int {
+		if d := r.Losses[b] - r.Losses[a]; d != 0 {
+			return int(d)
+		}
+		if a < b {
+			return -1
+		}
+		return 1
+	})
+}
+
+// Add adds what another transcript's report says.
+func (r *Report) Add(o *Report) {
+	r.Lines += o.Lines
+	r.BytesRead += o.BytesRead
+	r.Damaged += o.Damaged
+	r.Faults = append(r.Faults, o.Faults[:min(len(o.Faults), max(0, maxFaults-len(r.Faults)))]...)
+	r.Same, r.Said, r.Changed, r.Left = r.Same+o.Same, r.Said+o.Said, r.Changed+o.Changed, r.Left+o.Left
+	r.UnknownLines += o.UnknownLines
+	r.UnknownFields += o.UnknownFields
+	r.LinesWritten += o.LinesWritten
+	r.BytesWritten += o.BytesWritten
+	for kind, n := range o.Entries {
+		r.count(kind, n)
+	}
+	for reason, n := range o.Losses {
+		r.lose(reason, n)
+	}
+}
+
+func (r *Report) count(kind firn.Kind, n int64) {
+	if r.Entries == nil {
+		r.Entries = make(map[firn.Kind]int64)
+	}
+	r.Entries[kind] += n
+}
+
+func (r *Report) lose(reason string, n int64) {
+	if r.Losses == nil {
+		r.Losses = make(map[string]int64)
+	}
+	r.Losses[reason] += n
+}
+
+// read counts an entry that was read.
+func (r *Report) read(e firn.Entry, from dialect.Name) {
+	r.count(e.Body.Kind(), 1)
+	r.UnknownFields += int64(len(dialect.Uncarried(e).Extra))
+	switch b := e.Body.(type) {
+	case *firn.Message:
+		r.UnknownFields += int64(len(b.Extra))
+	case *firn.Custom:
+		if dialect.IsLine(from, b) {
+			r.UnknownLines++
+		}
+	case *firn.Opaque:
+		r.UnknownLines++
+	}
+}
+
+// leave counts an entry that is not written.
+func (r *Report) leave(reason string) {
+	r.Left++
+	r.lose(reason, 1)
+}
