@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"time"
@@ -88,6 +89,9 @@ func said(rec *firn.Record, message firn.EntryID) bool {
 	}
 	if rec.Glance.ID == message {
 		return true
+	}
+	if line := rec.Line(); line != nil && !bytes.Contains(line, []byte(message)) {
+		return false // names of ours are spelt in one way
 	}
 	entry, err := rec.Entry()
 	return err == nil && slices.Contains(collected(entry), message)
