@@ -1,0 +1,122 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"firn"
+	"firn/store"
+)
+
+// TestTwoChats lets two chats type into one session at once for 1,000 turns in
+// all, once through a gateway and once without one on the same home. There is
+// one order and nothing forks; every message is there exactly once, is answered
+// before the next one is said, and its answer goes to who said it.
+func TestTwoChats(t *testing.T) {
+	each := 500
+	if testing.Short() {
+		each = 50
+	}
+	for name, served := range map[string]bool{"with a gateway": true, "without": false} {
+		t.Run(name, func(t *testing.T) {
+			home := t.TempDir()
+			if served {
+				serveHome(t, home)
+			}
+			firnIn(t, home, "chat", "-p", "Hello.")
+			var wait sync.WaitGroup
+			for who := range 2 {
+				wait.Go(func() { typeInto(t, home, 'A'+rune(who), each) })
+			}
+			wait.Wait()
+			oneOrder(t, home, each)
+			if tree := firnIn(t, home, "tree", "-", "-n", "all"); !strings.Contains(tree, ", 1 branch") {
+				t.Errorf("the session has forked")
+			}
+			verify(t, home)
+		})
+	}
+}
+
+// saying is the i-th message of somebody, answer what the offline model answers.
+func saying(who rune, i int) string { return fmt.Sprintf("I am %c%d.", who, i) }
+
+func answerTo(said string) string { return "I have that now: “" + said + "”" }
+
+// typeInto types lines into a chat, and reads the answers: one for each line, in
+// order, and nothing that somebody else was told.
+func typeInto(t *testing.T, home string, who rune, lines int) {
+	var in strings.Builder
+	for i := range lines {
+		in.WriteString(saying(who, i) + "\n")
+	}
+	var out, talk bytes.Buffer
+	cmd := firnCommand(home, "chat")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(in.String()), &out, &talk
+	if err := cmd.Run(); err != nil {
+		t.Errorf("chat %c: %v\n%s", who, err, &talk)
+		return
+	}
+	told := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+	if len(told) != lines {
+		t.Errorf("chat %c was told %d lines, want %d", who, len(told), lines)
+		return
+	}
+	for i, line := range told {
+		if !strings.HasPrefix(line, answerTo(saying(who, i))) {
+			t.Errorf("chat %c said %q and was told %q", who, saying(who, i), line)
+			return
+		}
+	}
+}
+
+// oneOrder holds the only session of a home against what was typed: user and
+// assistant take turns, each answer is to the message before it, who spoke said
+// everything once and in order, and every entry follows the one before it.
+func oneOrder(t *testing.T, home string, each int) {
+	t.Helper()
+	next := map[rune]int{'A': 0, 'B': 0}
+	var before firn.EntryID
+	waits := ""
+	for rec, err := range look(t, home).Read(t.Context(), onlySession(t, home), store.Start) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := rec.Entry()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, header := e.Body.(*firn.Header); header {
+			continue
+		}
+		if e.Parent != before && before != "" {
+			t.Fatalf("entry %s follows %s, and stands behind %s", e.ID, e.Parent, before)
+		}
+		before = e.ID
+		m, ok := e.Body.(*firn.Message)
+		if !ok || strings.Contains(m.Text(), "Hello") {
+			continue
+		}
+		switch text := m.Text(); {
+		case m.Role == firn.RoleUser && waits == "":
+			who := rune(text[len("I am ")])
+			if text != saying(who, next[who]) {
+				t.Fatalf("%q was said, want %q", text, saying(who, next[who]))
+			}
+			next[who]++
+			waits = text
+		case m.Role == firn.RoleAssistant && waits != "" && strings.HasPrefix(text, answerTo(waits)):
+			waits = ""
+		default:
+			t.Fatalf("the %s says %q while %q waits for an answer", m.Role, text, waits)
+		}
+	}
+	if next['A'] != each || next['B'] != each || waits != "" {
+		t.Errorf("A said %d things, B %d, want %d of each; %q was not answered", next['A'], next['B'], each, waits)
+	}
+}
