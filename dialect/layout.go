@@ -40,6 +40,19 @@ type Layout interface {
 	Keeps(home fs.FS) time.Duration
 }
 
+// Meta is a layout of a tool that keeps what it knows of a session in the first
+// line of the transcript and changes that line while the session goes on. Ask a
+// tool's [Layout] whether it is one.
+type Meta interface {
+	// Meta says how the first line must read, without its newline, now that the
+	// session is as told; false if it may stay as it is, or is no such line at
+	// all. An empty title leaves the one that is there. Uptime is what is to be
+	// added: how long the turns took since the line was last written. The time of
+	// creation, unknown members and their order are kept. Who asks replaces the
+	// line in one step, so that no crash can leave a part of it.
+	Meta(first []byte, to Target) (line []byte, ok bool)
+}
+
 // Transcript is a session as it lies in a tool's home.
 type Transcript struct {
 	// ID is what firn calls the session: the tool's own id wherever that can
