@@ -284,6 +284,9 @@ func (t *turn) allowed(ctx context.Context, run Run, call firn.ToolCall) (Verdic
 
 // toolStep runs the tool that is called as a step of its own.
 func (t *turn) toolStep(ctx context.Context, run Run, call firn.ToolCall) (state CallState, result tool.Result) {
+	if _, known := t.tools[call.Name]; !known {
+		return t.runTool(ctx, call) // which says so; the name is the model's own
+	}
 	ctx, end := t.around(ctx, run, Step{Kind: StepTool, Name: call.Name, Call: call.ID})
 	state = CallFailed // if it breaks down
 	defer func() {

@@ -155,9 +155,9 @@ func TestAround(t *testing.T) {
 	if got := <-seen; got != "1" {
 		t.Errorf("the tool saw %v", got)
 	}
-	got := []string{<-told, <-told, <-told}
+	got := []string{<-told, <-told} // of what is no tool there is nothing to tell
 	slices.Sort(got)
-	if want := []string{"tool bad 2 failed", "tool none 3 failed", "tool ok 1 "}; !slices.Equal(got, want) {
+	if want := []string{"tool bad 2 failed", "tool ok 1 "}; !slices.Equal(got, want) {
 		t.Errorf("it was told %q", got)
 	}
 	for range 3 {

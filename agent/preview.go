@@ -34,13 +34,18 @@ type Preview struct {
 // Preview tells what the model would be asked if a session with that live part
 // went on. It asks nobody and reads nothing.
 func (a *Agent) Preview(id firn.ID, path window.Path) (Preview, error) {
+	return a.PreviewTurns(id, path, 0)
+}
+
+// PreviewTurns is Preview of a turn whose input bounds the turns that are sent.
+func (a *Agent) PreviewTurns(id firn.ID, path window.Path, turns int) (Preview, error) {
 	p := Preview{}
 	t := a.beside(context.Background(), id, func(e Event) {
 		if n, ok := e.(Notice); ok {
 			p.Notice = n.Text
 		}
 	})
-	t.path = path
+	t.path, t.in.Turns = path, turns
 	if err := t.choose(); err != nil {
 		return p, fmt.Errorf("preview session %s: %w", id, err)
 	}

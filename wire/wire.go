@@ -187,3 +187,6 @@ type Answer struct {
 	// Queued says that the message is durable and will be answered later.
 	Queued bool `json:"queued,omitempty"`
 }
+	// Provider and Model say who gave the answer.
+	Provider string `json:"provider,omitempty"`
+	Model    string `json:"model,omitempty"`

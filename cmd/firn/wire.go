@@ -66,13 +66,13 @@ func run(ctx context.Context, s cli.Serving) error {
 	hangups := make(chan os.Signal, 1)
 	notifyHangup(hangups)
 	defer signal.Stop(hangups)
-	log := serve.NewLog(os.Stderr, s.Settings.Log, s.Terminal)
+	log, level := serve.NewLog(os.Stderr, s.Settings.Log, s.Terminal)
 	return serve.Run(ctx, serve.Daemon{
 		Options: serve.Options{
 			Settings: s.Settings, Env: os.Getenv, Log: log, Version: version(),
 			Report: func(message string) { log.Warn("out of order", "what", message) },
 		},
-		Hangups: hangups, Reload: s.Reload,
+		Hangups: hangups, Reload: s.Reload, Level: level,
 		Ready: func(a gateway.Address) { s.Ready(a.Address, a.Socket, a.TCP) },
 	})
 }

@@ -25,7 +25,9 @@ type Gateway struct {
 	Patience       time.Duration `key:"patience" default:"5s" range:"100ms..1h" restart:"yes" doc:"How long one who listens may take no event before it is told that there is a gap."`
 	Requests       int           `key:"requests" default:"256" range:"1..1000000" restart:"yes" doc:"How many requests are answered at a time."`
 	Streams        int           `key:"streams" default:"1024" range:"1..1000000" restart:"yes" doc:"How many clients may listen at a time."`
-	Drain          time.Duration `key:"drain" default:"30s" range:"0s..1h" doc:"How long turns that run may take to end when the gateway is told to stop. What is not done by then goes on after the next start."`
+	Turns          int           `key:"turns" default:"1024" range:"1..1000000" restart:"yes" doc:"How many clients may wait for a model at a time."`
+	Connections    int           `key:"connections" default:"1024" range:"1..1000000" restart:"yes" doc:"How many connections there may be at a time. Those beyond are cut off at once."`
+	Drain          time.Duration `key:"drain" default:"30s" range:"0s..1h" restart:"yes" doc:"How long turns that run may take to end when the gateway is told to stop. What is not done by then goes on after the next start."`
 	Resident       Bytes         `key:"resident" default:"64mb" range:"1mb.." restart:"yes" doc:"How much of the ends of live sessions is kept in memory. What does not fit is read again when it is needed."`
 }
 
@@ -55,7 +57,8 @@ type Cron struct {
 	Message   string        `key:"message" need:"yes" doc:"What the agent is told."`
 	Model     string        `key:"model" is:"model" doc:"Who answers. Empty means the agent's model."`
 	Timeout   time.Duration `key:"timeout" default:"30m" range:"1s..7d" doc:"How long a run may take."`
-	Retention time.Duration `key:"retention" default:"0" doc:"How long the session of a run is kept before it is hidden. 0 means for ever."`
+	Retention time.Duration `key:"retention" default:"0" doc:"How long the session of a run is listed before it is archived. The latest always is. 0 means for ever."`
+	Keep      int           `key:"keep" default:"0" range:"0.." doc:"How many runs are listed, the latest ones; the others are archived. 0 means all."`
 	Enabled   bool          `key:"enabled" default:"true" doc:"Whether it runs at all."`
 	CatchUp   bool          `key:"catch_up" default:"false" doc:"Runs once after the gateway was down while it should have run."`
 }
@@ -78,6 +81,7 @@ type Maintenance struct {
 	MaxDiskBytes          Bytes         `key:"max_disk_bytes" default:"0" doc:"How much space sessions may take; the oldest are removed first. 0 means any."`
 	HighWater             float64       `key:"high_water" default:"0.8" range:"0.1..1" doc:"Down to which part of max_disk_bytes is cleared once it is passed."`
 	ResetArchiveRetention time.Duration `key:"reset_archive_retention" default:"0" doc:"How long sessions that a reset has ended are kept. 0 means for ever."`
+	SubagentIdle          time.Duration `key:"subagent_idle" default:"0" doc:"After how long without a word the sessions that agents began for other sessions are archived. 0 means never."`
 	Every                 time.Duration `key:"every" default:"1h" range:"1m..30d" doc:"How often it is looked."`
 }
 
@@ -90,7 +94,7 @@ type Memory struct {
 // Log is what the gateway tells of itself.
 type Log struct {
 	Level  string `key:"level" default:"info" allow:"debug|info|warn|error" doc:"From which importance on."`
-	Format string `key:"format" default:"auto" allow:"auto|text|json" doc:"How it looks. Auto is text on a terminal and JSON elsewhere."`
+	Format string `key:"format" default:"auto" allow:"auto|text|json" restart:"yes" doc:"How it looks. Auto is text on a terminal and JSON elsewhere."`
 }
 
 // Telemetry is what other programs can measure.

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -22,6 +23,7 @@ import (
 	"firn"
 	"firn/agent"
 	"firn/dialect"
+	"firn/internal/trace"
 	"firn/provider"
 	"firn/route"
 	"firn/store"
@@ -49,6 +51,8 @@ type Options struct {
 	// happens, nil means nowhere.
 	Clock func() time.Time
 	Log   *slog.Logger
+	// Tracer traces turns; nil traces nothing.
+	Tracer *trace.Tracer
 	// Version, Home, StorePath and Address are told in the status.
 	Version, Home, StorePath, Address string
 }
@@ -62,8 +66,10 @@ type Setup struct {
 	Models func(providerName, model string) (provider.Model, error)
 	// Known lists the models that can be chosen.
 	Known []wire.Model
-	// Queue says what becomes of messages that come while a turn is running.
-	Queue route.Queue
+	// Queue says what becomes of messages that come while a turn is running,
+	// Queues the same for some channels, instead.
+	Queue  route.Queue
+	Queues map[string]route.Queue
 	// Route says which agent and which key a message from outside belongs to,
 	// Resets when sessions end by themselves, in Zone, and Triggers what begins
 	// a new one; nil means /new and /reset. Send says where answers may go.
@@ -72,6 +78,9 @@ type Setup struct {
 	Zone     *time.Location
 	Triggers []string
 	Send     route.SendPolicy
+	// Habits are what holds for some agents, by id, instead of what holds for
+	// all.
+	Habits map[string]Habits
 	// Jobs run at certain times, Hooks are called by other programs, and
 	// Maintenance says what is cleared away.
 	Jobs        []Job
@@ -118,6 +127,9 @@ type Gateway struct {
 	mu     sync.Mutex
 	lanes  map[firn.ID]*lane
 	closed bool
+	// retired are agents of earlier setups. Turns that began with them may still
+	// run, or something in the background.
+	retired []*agent.Agent
 	// work is done when all lanes are at rest; ctx ends when turns must stop.
 	work   sync.WaitGroup
 	ctx    context.Context
@@ -163,7 +175,15 @@ func (g *Gateway) Reload(s Setup) error {
 			a.Resident = g.tails
 		}
 	}
-	g.setup.Store(&s)
+	if old := g.setup.Swap(&s); old != nil {
+		g.mu.Lock()
+		for id, a := range old.Agents {
+			if s.Agents[id] != a {
+				g.retired = append(g.retired, a)
+			}
+		}
+		g.mu.Unlock()
+	}
 	g.timer.rouse()
 	return nil
 }
@@ -189,12 +209,15 @@ func (g *Gateway) Close(ctx context.Context) error {
 	}
 	g.cancel(errDraining)
 	g.events.close()
-	for _, a := range g.setup.Load().Agents {
-		if err := a.Close(); err != nil {
-			return err
-		}
+	g.mu.Lock()
+	agents := append(g.retired, slices.Collect(maps.Values(g.setup.Load().Agents))...)
+	g.retired = nil
+	g.mu.Unlock()
+	var errs []error
+	for _, a := range agents {
+		errs = append(errs, a.Close())
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // now is the time.

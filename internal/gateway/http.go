@@ -18,6 +18,7 @@ import (
 
 	"firn"
 	"firn/internal/metrics"
+	"firn/internal/trace"
 	"firn/wire"
 )
 
@@ -49,6 +50,8 @@ type Config struct {
 	Ready func(context.Context) error
 	// Metrics counts, and is told at /metrics; nil does neither.
 	Metrics *metrics.Set
+	// Tracer traces requests; nil traces nothing.
+	Tracer *trace.Tracer
 	// Log gets a line for each request, without anything that was said; nil
 	// means nowhere.
 	Log *slog.Logger
@@ -121,7 +124,7 @@ func (h *HTTP) draining() bool {
 func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	begun := time.Now()
 	c := &call{h: h, w: &recorder{ResponseWriter: w}, r: r, request: requestID(r)}
-	done := h.config.Metrics.Begin()
+	done, end := h.config.Metrics.Begin(), c.span()
 	defer func() {
 		fell := recover()
 		if fell != nil && fell != http.ErrAbortHandler {
@@ -132,6 +135,7 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.access(c, took)
 		if fell == http.ErrAbortHandler {
 			panic(fell) // on purpose: the server breaks the connection off
+		end()
 		}
 	}()
 	c.handle()
@@ -145,7 +149,7 @@ func (h *HTTP) access(c *call, took time.Duration) {
 	}
 	h.log.LogAttrs(c.r.Context(), level, "request",
 		slog.String("method", methodLabel(c.r.Method)), slog.String("route", c.route()), slog.Int("status", c.w.code()),
-		slog.Int64("ms", took.Milliseconds()), slog.String("request", c.request), slog.String("who", c.who.name))
+		slog.Int64("ms", took.Milliseconds()), slog.String("request", c.request), slog.String("who", c.who.name), slog.String("trace", trace.Of(c.r.Context()).TraceID()))
 }
 
 // methodLabel is the method if it is a known one: anything could be sent.

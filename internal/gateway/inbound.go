@@ -71,7 +71,7 @@ func (g *Gateway) room(ctx context.Context, setup *Setup, r route.Route, in wire
 		if err != nil {
 			return "", err
 		}
-		if v := route.Fresh(setup.Resets.For(r.Key, in.Channel), g.now(), setup.Zone, times); v.Stale {
+		if v := route.Fresh(setup.resets(r.Agent).For(r.Key, in.Channel), g.now(), setup.Zone, times); v.Stale {
 			cause = v.Reason
 		}
 	}
@@ -102,11 +102,16 @@ func (g *Gateway) chooseModel(ctx context.Context, id firn.ID, name string) erro
 // deliver says a message in its session.
 func (g *Gateway) deliver(ctx context.Context, in wire.Inbound, text string, out wire.Routed) (wire.Routed, error) {
 	wait := in.Wait
-	turn := wire.Turn{Text: text, Images: in.Images, Sender: in.Sender, Wait: &wait}
+	turn := wire.Turn{Text: text, Images: in.Images, Sender: in.Sender}
 	if in.ID != "" {
 		turn.ID = firn.EntryID(in.ID)
 	}
-	answer, err := g.Turn(ctx, out.Session, turn)
+	ticket, repeated, err := g.acceptFrom(ctx, out.Session, turn, in.Channel)
+	if err != nil {
+		return out, err
+	}
+	answer, err := ticket.await(ctx, wait)
+	out.Repeated = repeated || ticket.repeated.Load()
 	if err != nil {
 		return out, err
 	}
@@ -127,7 +132,7 @@ func (g *Gateway) deliverable(ctx context.Context, setup *Setup, r route.Route, 
 	if path, err := g.path(ctx, id); err == nil {
 		override = route.Override(path.Chosen.Send)
 	}
-	ok, _ := route.Allowed(setup.Send, override, route.Outlet{Key: r.Key, Channel: in.Channel, ChatType: r.ChatType})
+	ok, _ := route.Allowed(setup.send(r.Agent), override, route.Outlet{Key: r.Key, Channel: in.Channel, ChatType: r.ChatType})
 	return ok
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"firn"
+	"firn/internal/trace"
 	"firn/route"
 	"firn/store"
 	"firn/wire"
@@ -54,7 +55,7 @@ func (g *Gateway) tell(ctx context.Context, id firn.ID, by, text string, entry f
 		entry = firn.NewEntryID()
 	}
 	t := newTicket(waiting{ID: entry, Text: text, By: by, Mode: route.QueueFollowup})
-	t.answer.Session = id
+	t.answer.Session, t.trace = id, trace.Of(ctx)
 	if err := g.enter(ctx, id, t); err != nil {
 		return nil, err
 	}

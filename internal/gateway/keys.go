@@ -76,7 +76,7 @@ func (g *Gateway) Key(ctx context.Context, key string) (wire.Key, error) {
 		return wire.Key{}, err
 	}
 	out := wire.Key{Key: k.String(), Agent: k.Agent(), Kind: string(k.Kind()), ChatType: string(k.ChatType())}
-	out.Reset = g.setup.Load().Resets.For(k, "").String()
+	out.Reset = g.setup.Load().resets(k.Agent()).For(k, "").String()
 	keyed, err := g.keyed()
 	if err != nil {
 		return out, err

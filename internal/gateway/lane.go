@@ -13,6 +13,7 @@ import (
 
 	"firn"
 	"firn/agent"
+	"firn/internal/trace"
 	"firn/provider"
 	"firn/route"
 	"firn/store"
@@ -45,6 +46,10 @@ type lane struct {
 // ticket is a message that was accepted, and what comes of it.
 type ticket struct {
 	waiting
+	// trace is the span of the request that brought it.
+	trace trace.Context
+	// repeated: the message was in the log before.
+	repeated atomic.Bool
 	// onward answers what was not answered, instead of saying something. waited:
 	// it came while a turn was running, at the time came.
 	onward, waited bool
@@ -117,7 +122,7 @@ func (l *lane) enter(ctx context.Context, t *ticket) (bool, error) {
 // join makes a message durable that comes while a turn is running. The caller
 // holds the lane's lock.
 func (l *lane) join(ctx context.Context, t *ticket) (err error) {
-	queue := l.g.setup.Load().Queue
+	queue := l.g.setup.Load().queue(t.Channel)
 	queue.Mode = t.Mode
 	decision := queue.Decide(true, len(l.queue))
 	if decision.Action == route.ActRefuse {
@@ -224,7 +229,7 @@ func (l *lane) next() []*ticket {
 // same.
 func (l *lane) settle() {
 	for range 10 {
-		rest := l.unsettled(*l.g.setup.Load().Queue.Settle().Debounce)
+		rest := l.unsettled(l.g.setup.Load())
 		if rest <= 0 {
 			return
 		}
@@ -238,16 +243,17 @@ func (l *lane) settle() {
 
 // unsettled is how long it must still be quiet before what waits is answered.
 // Those behind the first that is not collected do not count.
-func (l *lane) unsettled(quiet time.Duration) time.Duration {
+func (l *lane) unsettled(setup *Setup) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var last time.Time
 	for _, t := range l.queue {
 		if !t.collects() {
+	var quiet time.Duration
 			break
 		}
 		if t.came.After(last) {
-			last = t.came
+			last, quiet = t.came, *setup.queue(t.Channel).Debounce
 		}
 	}
 	if last.IsZero() {
@@ -299,14 +305,16 @@ func (l *lane) alone(ctx context.Context, batch []*ticket) (wire.Answer, error) 
 }
 
 // turn runs one turn and tells what happens.
-func (l *lane) turn(ctx context.Context, batch []*ticket) (wire.Answer, error) {
-	answer := wire.Answer{Session: l.id, Message: batch[len(batch)-1].ID}
+func (l *lane) turn(ctx context.Context, batch []*ticket) (answer wire.Answer, err error) {
+	answer = wire.Answer{Session: l.id, Message: batch[len(batch)-1].ID}
 	a, err := l.g.agentOf(ctx, l.id)
 	if err != nil {
 		return answer, err
 	}
 	in := agent.Input{}
 	if batch[0].By != "" {
+	ctx, end := l.span(ctx, a, batch)
+	defer func() { end(answer, err) }()
 		if err := l.hear(ctx, batch[0]); err != nil {
 			l.g.events.tell(event(wire.TurnFailed, l.id, problem(err)))
 			return answer, err
@@ -320,6 +328,7 @@ func (l *lane) turn(ctx context.Context, batch []*ticket) (wire.Answer, error) {
 	}
 	for e, err := range a.Run(ctx, l.id, in) {
 		if err != nil {
+	in.Turns = l.g.turnsOf(ctx, l.id, batch[len(batch)-1].Channel)
 			l.g.events.tell(event(wire.TurnFailed, l.id, problem(err)))
 			return answer, err
 		}
@@ -329,6 +338,7 @@ func (l *lane) turn(ctx context.Context, batch []*ticket) (wire.Answer, error) {
 				t.begins(answer.Message)
 			}
 			told := l.g.events.tell(event(wire.TurnStarted, l.id, answer))
+				t.repeated.Store(e.Repeated)
 			for _, t := range batch {
 				t.begun.Store(told)
 			}

@@ -94,7 +94,7 @@ func (g *Gateway) outlook(ctx context.Context, id firn.ID, path window.Path) (ag
 	if err == nil {
 		system = a.System
 		var p agent.Preview
-		if p, err = a.Preview(id, path); err == nil {
+		if p, err = a.PreviewTurns(id, path, g.turnsOf(ctx, id, "")); err == nil {
 			return p, nil
 		}
 	}

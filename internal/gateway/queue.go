@@ -32,6 +32,8 @@ type waiting struct {
 	Text   string       `json:"text,omitempty"`
 	Images []wire.Image `json:"images,omitempty"`
 	Sender string       `json:"sender,omitempty"`
+	// Channel is where it came from; empty if that is not known.
+	Channel string `json:"channel,omitempty"`
 	// By is the machine that says it; empty if a person does.
 	By   string          `json:"by,omitempty"`
 	Mode route.QueueMode `json:"mode"`

@@ -16,23 +16,24 @@ import (
 // id. That is not another message: it gets the ticket of the one that waits or
 // runs, or the answer that was given.
 
-// acceptNamed takes in a message to which its sender gave an id.
-func (g *Gateway) acceptNamed(ctx context.Context, id firn.ID, t *ticket) (*ticket, error) {
+// acceptNamed takes in a message to which its sender gave an id, and reports
+// whether it was taken before.
+func (g *Gateway) acceptNamed(ctx context.Context, id firn.ID, t *ticket) (_ *ticket, repeated bool, _ error) {
 	defer g.doors.lock("message " + string(id) + " " + string(t.ID))()
 	if twin := g.twin(id, t.ID); twin != nil {
-		return twin, nil
+		return twin, true, nil
 	}
 	answer, ok, err := g.given(ctx, id, t.ID)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if ok {
 		t.answer, t.durable = answer, true
 		t.accept()
 		close(t.done)
-		return t, nil
+		return t, true, nil
 	}
-	return t, g.enter(ctx, id, t)
+	return t, false, g.enter(ctx, id, t)
 }
 
 // twin is the ticket under which a message waits or is being answered; nil if
@@ -129,6 +130,7 @@ func answerOn(p window.Path, entry firn.EntryID) (wire.Answer, bool) {
 		}
 		if calls := addUp(&a, m); calls == 0 && m.StopReason != firn.StopError && m.StopReason != firn.StopAborted && m.Text() != "" {
 			a.Entry, a.Text, a.Stop = e.ID, m.Text(), string(m.StopReason)
+			a.Provider, a.Model = m.Provider, m.Model
 			return a, true
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"firn"
 	"firn/agent"
+	"firn/internal/trace"
 	"firn/route"
 	"firn/wire"
 )
@@ -19,22 +20,27 @@ func (g *Gateway) Turn(ctx context.Context, id firn.ID, t wire.Turn) (wire.Answe
 	if err != nil {
 		return wire.Answer{}, err
 	}
-	if t.Wait != nil && !*t.Wait {
+	return ticket.await(ctx, t.Wait == nil || *t.Wait)
+}
+
+// await waits for the answer of a message, or only until it is durable.
+func (t *ticket) await(ctx context.Context, answered bool) (wire.Answer, error) {
+	if !answered {
 		select {
-		case <-ticket.accepted:
+		case <-t.accepted:
 		case <-ctx.Done():
 			return wire.Answer{}, context.Cause(ctx)
 		}
 		select {
-		case <-ticket.done:
-			return ticket.answer, ticket.err
+		case <-t.done:
+			return t.answer, t.err
 		default:
-			return wire.Answer{Session: id, Message: ticket.ID, Queued: true}, nil
+			return wire.Answer{Session: t.answer.Session, Message: t.ID, Queued: true}, nil
 		}
 	}
 	select {
-	case <-ticket.done:
-		return ticket.answer, ticket.err
+	case <-t.done:
+		return t.answer, t.err
 	case <-ctx.Done():
 		return wire.Answer{}, context.Cause(ctx)
 	}
@@ -147,24 +153,34 @@ func ours(t *ticket) bool {
 // accept takes in a message. The ticket tells when it is durable, and when it
 // is answered.
 func (g *Gateway) accept(ctx context.Context, id firn.ID, t wire.Turn) (*ticket, error) {
-	mode := g.setup.Load().Queue.Settle().Mode
+	ticket, _, err := g.acceptFrom(ctx, id, t, "")
+	return ticket, err
+}
+
+// acceptFrom is accept of a message that came over a channel; empty means that
+// of the session's key. It also reports whether the message was taken before.
+func (g *Gateway) acceptFrom(ctx context.Context, id firn.ID, t wire.Turn, channel string) (_ *ticket, repeated bool, err error) {
+	setup := g.setup.Load()
+	if channel == "" && len(setup.Queues) > 0 {
+		channel = g.channelOf(ctx, id)
+	}
+	mode := setup.queue(channel).Mode
 	if t.Queue != "" {
-		var err error
 		if mode, err = route.ParseQueueMode(t.Queue); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 	}
-	w := waiting{ID: t.ID, Text: t.Text, Images: t.Images, Sender: t.Sender, Mode: mode}
+	w := waiting{ID: t.ID, Text: t.Text, Images: t.Images, Sender: t.Sender, Channel: channel, Mode: mode}
 	if w.ID == "" {
 		w.ID = firn.NewEntryID()
 	}
 	ticket := newTicket(w)
-	ticket.answer.Session = id
+	ticket.answer.Session, ticket.trace = id, trace.Of(ctx)
 	ticket.onward = t.Text == "" && len(t.Images) == 0
 	if t.ID != "" && !ticket.onward {
 		return g.acceptNamed(ctx, id, ticket)
 	}
-	return ticket, g.enter(ctx, id, ticket)
+	return ticket, false, g.enter(ctx, id, ticket)
 }
 
 // enter puts a ticket into the lane of its session.
@@ -185,7 +201,7 @@ func (g *Gateway) enter(ctx context.Context, id firn.ID, t *ticket) error {
 // answerOf completes an answer with how its turn ended.
 func answerOf(a wire.Answer, o agent.Outcome) wire.Answer {
 	a.Entry, a.Text, a.Silent, a.Stop = o.Entry, o.Text, o.Silent, string(o.Stop)
-	a.Rounds, a.Calls = o.Rounds, o.Calls
+	a.Provider, a.Model, a.Rounds, a.Calls = o.Provider, o.Model, o.Rounds, o.Calls
 	a.Usage = wire.Counters{
 		Input: o.Usage.Input, Output: o.Usage.Output, CacheRead: o.Usage.CacheRead, CacheWrite: o.Usage.CacheWrite,
 		Cost: o.Usage.Cost.Total, Answers: o.Rounds,

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -46,6 +47,8 @@ type staff struct {
 	clock    func() time.Time
 	report   func(message string)
 	fs       vfs.FS
+	// around traces the steps of turns; nil does not.
+	around func(context.Context, agent.Run, agent.Step) (context.Context, func(string))
 
 	mu sync.Mutex
 	// opened are the directories that were opened for tools.
@@ -98,6 +101,13 @@ func (s *staff) agent(id string) (*agent.Agent, error) {
 		ResultBudget: c.ResultBudget, Turns: c.HistoryLimit, Rounds: c.Rounds, Failures: c.Failures,
 		Results: tool.Limits{Chars: c.ResultChars, Lines: c.ResultLines}, Silence: silenceOf(c.Silence),
 		Backoff: provider.Backoff{Retries: cmp.Or(c.Retries, -1)}, NoTitles: !c.Titles,
+	}
+	for _, name := range c.Fallbacks {
+		spare, err := s.models.Named(name)
+		if err != nil {
+			return nil, fmt.Errorf("find a fallback: %w", err)
+		}
+		a.Fallbacks = append(a.Fallbacks, spare)
 	}
 	if c.Summarizer != "" {
 		if a.Summarizer, err = s.models.Named(c.Summarizer); err != nil {
@@ -168,7 +178,7 @@ func (s *staff) equip(a *agent.Agent, c config.Agent) error {
 	if s.local != nil {
 		local = *s.local
 	}
-	a.Hooks.BeforeRun = s.inject(local.Workspace)
+	a.Hooks.BeforeRun, a.Hooks.Around = s.inject(local.Workspace), s.around
 	if local.NoTools {
 		return nil
 	}

@@ -20,6 +20,9 @@ type Daemon struct {
 	// reads them. Both may be nil.
 	Hangups <-chan os.Signal
 	Reload  func() (*config.Settings, error)
+	// Level is that of the log, and is changed with the settings; nil if it
+	// cannot be.
+	Level *slog.LevelVar
 	// Ready is told where it listens, when it does.
 	Ready func(gateway.Address)
 }
@@ -46,6 +49,7 @@ func Run(ctx context.Context, d Daemon) (err error) {
 	if err := noGuests(h.fs, h.home()); err != nil {
 		return err
 	}
+	h.level = d.Level
 	if err := h.furnish(); err != nil {
 		return errors.Join(err, h.Close(ctx))
 	}
@@ -55,11 +59,14 @@ func Run(ctx context.Context, d Daemon) (err error) {
 	} else if n > 0 {
 		h.o.Log.Info("goes on with what was not answered", "sessions", n)
 	}
+	if err := h.Gateway.StartJobs(ctx); err != nil {
+		return err
+	}
 	stop := h.listenForHangups(d)
 	defer stop()
 	return gateway.Serve(ctx, gateway.ServeOptions{
 		Home: h.home(), Socket: g.Socket, TCP: g.Listen, Remote: g.AllowRemote, Hold: hold, Handler: h.Handler, Close: h.closeGateway,
-		Grace: g.Drain, HeaderTimeout: g.HeaderTimeout, IdleTimeout: g.IdleTimeout,
+		Grace: max(g.Drain, 1), HeaderTimeout: g.HeaderTimeout, IdleTimeout: g.IdleTimeout, Connections: g.Connections,
 		Ready: d.Ready, Log: h.o.Log, Clock: h.o.Clock,
 	})
 }
@@ -121,19 +128,27 @@ func (h *House) Change(c config.Config) error {
 	old := h.config
 	h.config = c
 	h.mu.Unlock()
+	if h.level != nil {
+		h.level.Set(levelOf(c.Log))
+	}
 	for _, change := range config.Diff(old, c) {
 		h.o.Log.Info("a setting changed", "setting", change.Path, "restart", change.Restart)
 	}
 	return nil
 }
 
-// NewLog makes a log as the settings say. Auto is text if somebody reads it at
-// a terminal, and JSON elsewhere.
-func NewLog(w io.Writer, c config.Log, terminal bool) *slog.Logger {
-	level := map[string]slog.Level{"debug": slog.LevelDebug, "warn": slog.LevelWarn, "error": slog.LevelError}[c.Level]
+// NewLog makes a log as the settings say, and what its level can be changed by.
+// Auto is text if somebody reads it at a terminal, and JSON elsewhere.
+func NewLog(w io.Writer, c config.Log, terminal bool) (*slog.Logger, *slog.LevelVar) {
+	level := new(slog.LevelVar)
+	level.Set(levelOf(c))
 	o := &slog.HandlerOptions{Level: level}
 	if c.Format == "text" || c.Format != "json" && terminal {
-		return slog.New(slog.NewTextHandler(w, o))
+		return slog.New(slog.NewTextHandler(w, o)), level
 	}
-	return slog.New(slog.NewJSONHandler(w, o))
+	return slog.New(slog.NewJSONHandler(w, o)), level
+}
+
+func levelOf(c config.Log) slog.Level {
+	return map[string]slog.Level{"debug": slog.LevelDebug, "warn": slog.LevelWarn, "error": slog.LevelError}[c.Level]
 }

@@ -1,8 +1,10 @@
 package serve
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"firn/internal/config"
@@ -30,6 +32,31 @@ func routing(c config.Config, ids []string) route.Config {
 	return r
 }
 
+// habits makes of the settings what holds for some agents alone.
+func habits(c config.Config, ids []string) map[string]gateway.Habits {
+	all := make(map[string]gateway.Habits)
+	for _, id := range ids {
+		a, _ := c.Agent(id)
+		one := gateway.Habits{Turns: make(map[string]int)}
+		for name, n := range a.DMHistory {
+			channel, peer, of := strings.Cut(name, ":")
+			channel = strings.ToLower(strings.TrimSpace(channel))
+			if of {
+				channel += ":" + strings.TrimSpace(peer)
+			}
+			one.Turns[channel] = n
+		}
+		if a.Reset != nil {
+			one.Resets = &route.Resets{General: policy(*a.Reset)}
+		}
+		if a.SendPolicy != nil {
+			one.Send = new(sendPolicy(*a.SendPolicy))
+		}
+		all[id] = one
+	}
+	return all
+}
+
 // resets makes of the settings when sessions end by themselves.
 func resets(c config.Config) route.Resets {
 	r := route.Resets{General: policy(c.Session.Reset), ByType: make(map[route.ResetType]route.Policy), ByChannel: make(map[string]route.Policy)}
@@ -43,7 +70,7 @@ func resets(c config.Config) route.Resets {
 }
 
 func policy(r config.Reset) route.Policy {
-	return route.Policy{Mode: route.Mode(r.Mode), AtHour: route.Hour(r.AtHour), Idle: r.Idle, TTL: r.TTL}
+	return route.Policy{Mode: route.Mode(r.Mode), AtHour: route.Hour(r.AtHour), Idle: r.Idle, TTL: r.TTL, Quiet: cmp.Or(r.Quiet, -1)}
 }
 
 func sendPolicy(p config.SendPolicy) route.SendPolicy {
@@ -92,6 +119,10 @@ func (h *House) setup(s *staff, asked ...string) (gateway.Setup, error) {
 	out := gateway.Setup{
 		Agents: agents, Default: s.settings.DefaultAgent, Models: s.models.Find, Known: s.models.Known(), Queue: queue(s.settings.Session.Queue),
 		Route: r, Resets: resets(s.settings), Zone: where, Triggers: s.settings.Session.ResetTriggers, Send: sendPolicy(s.settings.Session.SendPolicy),
+		Queues: make(map[string]route.Queue), Habits: habits(s.settings, ids),
+	}
+	for channel, q := range s.settings.Session.QueueByChannel {
+		out.Queues[channel] = queue(q)
 	}
 	out.Maintenance = maintenance(s.settings.Maintenance)
 	if !h.serves { // a command does only what it was asked for
@@ -115,7 +146,7 @@ func jobs(c config.Config) ([]gateway.Job, error) {
 	for _, j := range c.Cron {
 		one := gateway.Job{
 			ID: j.ID, Schedule: j.Schedule, Agent: j.Agent, Message: j.Message, Model: j.Model, Timeout: j.Timeout,
-			Retention: j.Retention, Enabled: j.Enabled, CatchUp: j.CatchUp,
+			Keep: j.Keep, Retention: j.Retention, Enabled: j.Enabled, CatchUp: j.CatchUp,
 		}
 		if j.Zone != "" {
 			where, err := zone(j.Zone)
@@ -141,6 +172,6 @@ func hooks(c config.Config) map[string]gateway.Hook {
 func maintenance(m config.Maintenance) gateway.MaintenanceSettings {
 	return gateway.MaintenanceSettings{
 		Enforce: m.Mode == "enforce", PruneAfter: m.PruneAfter, MaxEntries: m.MaxEntries, MaxDiskBytes: int64(m.MaxDiskBytes),
-		HighWater: m.HighWater, ResetArchiveRetention: m.ResetArchiveRetention, Every: m.Every,
+		HighWater: m.HighWater, ResetArchiveRetention: m.ResetArchiveRetention, SubagentIdle: m.SubagentIdle, Every: m.Every,
 	}
 }

@@ -8,6 +8,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"log/slog"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -25,7 +27,9 @@ import (
 	"firn/internal/gateway"
 	"firn/internal/index"
 	"firn/internal/metrics"
+	"firn/internal/trace"
 	"firn/internal/vfs"
+	"firn/provider"
 	"firn/store"
 	"firn/store/filestore"
 	"firn/store/memstore"
@@ -75,6 +79,10 @@ type House struct {
 	guest  *guest
 	// serves says that others are served, and not only who made it.
 	serves bool
+	// level is that of the log; nil if it cannot be changed. tracer is nil if
+	// nothing is traced.
+	level  *slog.LevelVar
+	tracer *trace.Tracer
 
 	closing sync.Once
 
@@ -115,12 +123,17 @@ func newHouse(o Options) (*House, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	h := &House{o: o, fs: vfs.OS{}, counts: metrics.New(o.Clock()), config: o.Settings.Config}
+	h := &House{o: o, fs: vfs.OS{}, config: o.Settings.Config}
+	if o.Settings.Telemetry.Metrics {
+		h.counts = metrics.New(o.Clock())
+	}
 	models := NewModels(o.Settings.Config, o.Env, o.Delay)
 	for _, id := range o.Settings.AgentIDs() {
 		a, _ := o.Settings.Agent(id)
-		if _, err := models.Named(a.Model); err != nil {
-			return nil, fmt.Errorf("set up agent %s: %w", id, err)
+		for _, name := range append([]string{a.Model}, a.Fallbacks...) {
+			if _, err := models.Named(name); err != nil {
+				return nil, fmt.Errorf("set up agent %s: %w", id, err)
+			}
 		}
 	}
 	if o.Model != "" {
@@ -136,6 +149,7 @@ func (h *House) home() string { return h.o.Settings.Home }
 
 // furnish opens the store and puts the gateway together.
 func (h *House) furnish() error {
+	h.openTracer()
 	if err := h.openStore(); err != nil {
 		return err
 	}
@@ -146,7 +160,8 @@ func (h *House) furnish() error {
 	}
 	h.Gateway, err = gateway.New(gateway.Options{
 		Enter: h.enter(), Store: h.store, Dialect: native.New(), Encode: encode, Setup: setup, Resident: int64(h.o.Settings.Gateway.Resident),
-		Clock: h.o.Clock, Log: h.o.Log, Version: h.o.Version, Home: h.home(), StorePath: h.o.Settings.Store.URL, Address: h.o.Address,
+		Clock: h.o.Clock, Log: h.o.Log, Version: h.o.Version, Home: h.home(), StorePath: h.storePath(), Address: h.o.Address,
+		Tracer: h.tracer,
 	})
 	if err != nil {
 		return err
@@ -157,8 +172,8 @@ func (h *House) furnish() error {
 	g := h.o.Settings.Gateway
 	h.Handler = gateway.Handler(h.Gateway, gateway.Config{
 		Tokens: h.tokens, Hosts: g.AllowedHosts, Origins: g.AllowedOrigins, MaxBody: int64(g.BodyLimit), BodyTimeout: g.BodyTimeout,
-		WriteTimeout: g.WriteTimeout, Patience: g.Patience, Requests: g.Requests, Streams: g.Streams,
-		Heartbeat: g.Heartbeat, Metrics: h.counts, Log: h.o.Log, Version: h.o.Version,
+		WriteTimeout: g.WriteTimeout, Patience: g.Patience, Requests: g.Requests, Streams: g.Streams, Turns: g.Turns,
+		Heartbeat: g.Heartbeat, Metrics: h.counts, Tracer: h.tracer, Log: h.o.Log, Version: h.o.Version,
 	})
 	return nil
 }
@@ -172,15 +187,25 @@ func (h *House) enter() func(context.Context, firn.ID, func()) (func(), error) {
 	return t.enter
 }
 
+// storeDir is the directory of the store; false if it is in none.
+func (h *House) storeDir() (string, bool) {
+	dir, ok := strings.CutPrefix(cmp.Or(h.o.Settings.Store.URL, "file:"), "file:")
+	return cmp.Or(dir, h.home()), ok
+}
+
+// storePath is where the sessions are, as people look for it.
+func (h *House) storePath() string {
+	if dir, ok := h.storeDir(); ok {
+		return filepath.Join(dir, "agents")
+	}
+	return h.o.Settings.Store.URL
+}
+
 // openStore opens the sessions and the list of them.
 func (h *House) openStore() error {
 	s := h.o.Settings.Store
-	dir := h.home()
-	switch {
-	case s.URL == "" || s.URL == "file:":
-	case len(s.URL) > 5 && s.URL[:5] == "file:":
-		dir = s.URL[5:]
-	default:
+	dir, ok := h.storeDir()
+	if !ok {
 		return fmt.Errorf("open the store %s: only file: is there yet: %w", s.URL, firn.ErrUnsupported)
 	}
 	if _, err := h.fs.Stat(dir); h.o.Looks && errors.Is(err, fs.ErrNotExist) {
@@ -215,10 +240,10 @@ func syncPolicy(name string) filestore.Policy {
 // newStaff begins a set of agents.
 func (h *House) newStaff(c config.Config) *staff {
 	models := NewModels(c, h.o.Env, h.o.Delay)
-	models.wrap = h.counts.Model
+	models.wrap = func(m provider.Model) provider.Model { return h.tracer.Model(h.counts.Model(m)) }
 	s := &staff{
 		home: h.home(), settings: c, local: h.o.Local, models: models, store: h.store, env: h.o.Env,
-		clock: h.o.Clock, report: h.o.Report, fs: h.fs,
+		clock: h.o.Clock, report: h.o.Report, fs: h.fs, around: h.around(),
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -267,6 +292,7 @@ func (h *House) Close(ctx context.Context) error {
 	if h.guest != nil {
 		errs = append(errs, h.guest.leave())
 	}
+	h.tracer.Close(ctx)
 	return errors.Join(errs...)
 }
 
