@@ -178,6 +178,9 @@ type Answer struct {
 	Message firn.EntryID `json:"message,omitempty"`
 	Entry   firn.EntryID `json:"entry,omitempty"`
 	Text    string       `json:"text"`
+	// Provider and Model say who gave the answer.
+	Provider string `json:"provider,omitempty"`
+	Model    string `json:"model,omitempty"`
 	// Silent says that the answer is not for the user.
 	Silent bool     `json:"silent,omitempty"`
 	Rounds int      `json:"rounds,omitempty"`
@@ -187,6 +190,3 @@ type Answer struct {
 	// Queued says that the message is durable and will be answered later.
 	Queued bool `json:"queued,omitempty"`
 }
-	// Provider and Model say who gave the answer.
-	Provider string `json:"provider,omitempty"`
-	Model    string `json:"model,omitempty"`

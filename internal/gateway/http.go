@@ -133,9 +133,9 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		took := time.Since(begun)
 		done(methodLabel(r.Method), c.route(), strconv.Itoa(c.w.code()), took, c.streaming)
 		h.access(c, took)
+		end()
 		if fell == http.ErrAbortHandler {
 			panic(fell) // on purpose: the server breaks the connection off
-		end()
 		}
 	}()
 	c.handle()

@@ -247,9 +247,9 @@ func (l *lane) unsettled(setup *Setup) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var last time.Time
+	var quiet time.Duration
 	for _, t := range l.queue {
 		if !t.collects() {
-	var quiet time.Duration
 			break
 		}
 		if t.came.After(last) {
@@ -311,10 +311,10 @@ func (l *lane) turn(ctx context.Context, batch []*ticket) (answer wire.Answer, e
 	if err != nil {
 		return answer, err
 	}
-	in := agent.Input{}
-	if batch[0].By != "" {
 	ctx, end := l.span(ctx, a, batch)
 	defer func() { end(answer, err) }()
+	in := agent.Input{}
+	if batch[0].By != "" {
 		if err := l.hear(ctx, batch[0]); err != nil {
 			l.g.events.tell(event(wire.TurnFailed, l.id, problem(err)))
 			return answer, err
@@ -326,19 +326,19 @@ func (l *lane) turn(ctx context.Context, batch []*ticket) (answer wire.Answer, e
 		}
 		in = l.input(all)
 	}
+	in.Turns = l.g.turnsOf(ctx, l.id, batch[len(batch)-1].Channel)
 	for e, err := range a.Run(ctx, l.id, in) {
 		if err != nil {
-	in.Turns = l.g.turnsOf(ctx, l.id, batch[len(batch)-1].Channel)
 			l.g.events.tell(event(wire.TurnFailed, l.id, problem(err)))
 			return answer, err
 		}
 		switch e := e.(type) {
 		case agent.Started:
 			for _, t := range batch {
+				t.repeated.Store(e.Repeated)
 				t.begins(answer.Message)
 			}
 			told := l.g.events.tell(event(wire.TurnStarted, l.id, answer))
-				t.repeated.Store(e.Repeated)
 			for _, t := range batch {
 				t.begun.Store(told)
 			}
