@@ -1,0 +1,227 @@
+package sourcestore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"path/filepath"
+
+	"firn"
+	"firn/dialect"
+	"firn/internal/journal"
+	"firn/internal/vfs"
+	"firn/store"
+)
+
+// Append adds entries to a session as the tool itself would, if the store was
+// opened to write in place. What the tool's format cannot say is left out and
+// told by [Options.Lose]. An id that the tool cannot take becomes another, under
+// which the entry is read from then on; whoever appended it may go on to use its own.
+func (st *Store) Append(ctx context.Context, id firn.ID, expect store.Pos, entries ...firn.Entry) (store.Pos, error) {
+	if err := st.check(ctx); err != nil {
+		return 0, err
+	}
+	if !st.opts.InPlace {
+		return 0, fmt.Errorf("append to session %s of %s: %w: another tool's folder is only read", id, st.tool.Name(), firn.ErrUnsupported)
+	}
+	s, err := st.session(id)
+	if err != nil {
+		return 0, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.reopen(); err != nil {
+		return 0, err
+	}
+	if s.fresh {
+		return s.first(ctx, expect, entries)
+	}
+	return s.append(ctx, expect, entries)
+}
+
+// first begins a session. Nothing is made before it is sure that something can
+// be written.
+func (s *session) first(ctx context.Context, expect store.Pos, entries []firn.Entry) (store.Pos, error) {
+	if expect != store.Any && expect != store.Start {
+		return 0, &store.Conflict{ID: s.id, Expect: expect, End: store.Start}
+	}
+	ready, err := s.prepare(entries)
+	if err != nil || len(ready) == 0 {
+		return 0, err
+	}
+	if err := s.create(ready); err != nil {
+		return 0, err
+	}
+	return s.append(ctx, expect, entries)
+}
+
+// prepare makes entries ready to be written.
+func (s *session) prepare(entries []firn.Entry) ([]firn.Entry, error) {
+	return store.Prepare(store.Tail{Session: s.id, New: s.fresh, Head: s.head, Taken: s.taken}, s.st.opts.Now(), entries, s.known)
+}
+
+// append does it, with the file locked against others who use firn. The tool
+// itself takes no lock; what it added since is read first.
+func (s *session) append(ctx context.Context, expect store.Pos, entries []firn.Entry) (end store.Pos, err error) {
+	if err := s.file.Lock(); err != nil {
+		return 0, fmt.Errorf("append to session %s: %w: %w", s.id, firn.ErrLocked, err)
+	}
+	defer func() {
+		if s.file != nil {
+			err = errors.Join(err, s.file.Unlock())
+		}
+	}()
+	if err := s.catchUp(ctx); err != nil {
+		return 0, err
+	}
+	if expect != store.Any && expect != s.reading.at {
+		return 0, &store.Conflict{ID: s.id, Expect: expect, End: s.reading.at}
+	}
+	ready, err := s.prepare(entries)
+	if err != nil || len(ready) == 0 {
+		return s.reading.at, err
+	}
+	if err := s.write(ready); err != nil {
+		return 0, err
+	}
+	if err := s.catchUp(ctx); err != nil {
+		return 0, err
+	}
+	return s.reading.at, s.index()
+}
+
+// write prints the entries and makes them durable.
+func (s *session) write(entries []firn.Entry) error {
+	var text []byte
+	var err error
+	for _, e := range entries {
+		if text, err = s.printer.Print(text, e); err != nil {
+			s.forget()
+			return fmt.Errorf("append to session %s: %w", s.id, err)
+		}
+		s.ids[e.ID] = true
+	}
+	if text, err = s.printer.Finish(text); err != nil {
+		s.forget()
+		return fmt.Errorf("append to session %s: %w", s.id, err)
+	}
+	if len(text) == 0 {
+		return nil
+	}
+	if s.torn {
+		text = append([]byte{'\n'}, text...)
+	}
+	if err := s.roll(int64(len(text))); err != nil {
+		return err
+	}
+	if _, err = s.file.Write(text); err == nil {
+		err = s.file.Sync()
+	}
+	if err != nil {
+		s.forget()
+		return fmt.Errorf("append to session %s: %w: %w", s.id, firn.ErrNotSaved, err)
+	}
+	s.printed = true
+	return nil
+}
+
+// roll goes on in a new part where the tool would.
+func (s *session) roll(more int64) error {
+	info, err := s.file.Stat()
+	if err != nil {
+		return fmt.Errorf("append to session %s: %w", s.id, err)
+	}
+	last := s.reading.t.Parts[len(s.reading.t.Parts)-1]
+	next, ok := s.st.tool.Layout().Part(last, info.Size, more)
+	if !ok || info.Size == 0 {
+		return nil
+	}
+	file, err := s.st.opts.FS.Open(vfsPath(s.st.home, next), vfs.Create)
+	if err != nil {
+		return fmt.Errorf("begin a new part of session %s: %w", s.id, err)
+	}
+	if err := file.Lock(); err != nil {
+		return errors.Join(fmt.Errorf("begin a new part of session %s: %w", s.id, err), file.Close())
+	}
+	s.reading.t.Parts = append(s.reading.t.Parts, next)
+	old := s.file
+	s.file = file
+	return errors.Join(old.Close(), s.st.opts.FS.SyncDir(filepath.Dir(vfsPath(s.st.home, next))))
+}
+
+// index makes the tool's own index files say what the transcript says now. The
+// entries are safe by then; an index can be mended.
+func (s *session) index() error {
+	target := s.target()
+	layout := s.st.tool.Layout()
+	files, err := layout.Index(s.st.tree, s.reading.t.Parts[0], target)
+	if err != nil {
+		return fmt.Errorf("update the index of %s for session %s: %w", s.st.tool.Name(), s.id, err)
+	}
+	for _, f := range files {
+		name := vfsPath(s.st.home, f.Path)
+		if err := s.st.opts.FS.MkdirAll(filepath.Dir(name)); err != nil {
+			return fmt.Errorf("update the index of %s: %w", s.st.tool.Name(), err)
+		}
+		if err := vfs.WriteFile(s.st.opts.FS, name, f.Data); err != nil {
+			return fmt.Errorf("update the index of %s: %w", s.st.tool.Name(), err)
+		}
+	}
+	return nil
+}
+
+// told yields what the transcript says since an entry, along the path to the
+// last one. Only hiding and compacting ask for it.
+func (s *session) told(since firn.EntryID) iter.Seq[dialect.Told] {
+	return func(yield func(dialect.Told) bool) {
+		records, _, err := s.st.lastPiece(context.Background(), s.reading.t, store.End)
+		if err != nil {
+			return
+		}
+		var tree firn.Tree
+		at := make(map[int]store.Record, len(records))
+		for _, r := range records {
+			if n := tree.Add(r.At, r.Glance); n >= 0 && r.Gap == nil {
+				at[n] = r
+			}
+		}
+		found, uuid := false, dialect.UUID(string(s.id), string(since))
+		for _, n := range tree.Path(tree.Head()) {
+			r := at[n]
+			if found = found || r.Glance.ID == since || string(r.Glance.ID) == uuid; !found {
+				continue
+			}
+			e, err := r.Entry()
+			if err != nil {
+				continue
+			}
+			told := dialect.Told{Entry: e}
+			if line := r.Line(); line != nil {
+				told.Lines = [][]byte{line}
+			}
+			if !yield(told) {
+				return
+			}
+		}
+	}
+}
+
+// place finds the file of a new session.
+func (s *session) place() (string, error) {
+	name, err := s.st.tool.Layout().Place(s.st.tree, s.target())
+	if err != nil {
+		return "", err
+	}
+	if !fs.ValidPath(name) {
+		return "", fmt.Errorf("place session %s: %w: %q is no path within the home", s.id, firn.ErrInvalid, name)
+	}
+	return name, nil
+}
+
+// sizeAt is how long the part is that a position is in.
+func sizeAt(pos firn.Pos) int64 {
+	_, offset := journal.Split(pos)
+	return offset
+}
