@@ -88,7 +88,14 @@ func (s *session) create(entries []firn.Entry) error {
 	if err := s.st.opts.FS.MkdirAll(filepath.Dir(vfsPath(s.st.home, name))); err != nil {
 		return fmt.Errorf("append to session %s: %w: %w", s.id, firn.ErrNotSaved, err)
 	}
-	return s.begin(dialect.Transcript{ID: s.id, Name: string(s.id), Parts: []string{name}, CWD: s.header.CWD, Agent: s.header.Agent, Key: s.header.Key}, vfs.Create)
+	t := dialect.Transcript{ID: s.id, Name: string(s.id), Parts: []string{name}, CWD: s.header.CWD, Agent: s.header.Agent, Key: s.header.Key}
+	if err := s.begin(t, vfs.Create); err != nil {
+		return err
+	}
+	s.st.mu.Lock()
+	s.st.found[s.id] = t
+	s.st.mu.Unlock()
+	return nil
 }
 
 // begin opens the last part and gets ready to read the transcript.

@@ -50,8 +50,9 @@ type Store struct {
 	mu     sync.Mutex
 	closed chan struct{}
 	// found remembers where transcripts lie, shown what a list told of them.
-	found map[firn.ID]dialect.Transcript
-	shown map[firn.ID]shown
+	found  map[firn.ID]dialect.Transcript
+	looked time.Time
+	shown  map[firn.ID]shown
 	// open are the sessions that were added to.
 	open map[firn.ID]*session
 }
@@ -118,6 +119,10 @@ func (st *Store) check(ctx context.Context) error {
 	}
 }
 
+// lookPause is how long one who asks for a session that is not there is told so
+// without looking again.
+const lookPause = 500 * time.Millisecond
+
 // transcript finds a session. Where transcripts lie is looked up once, and
 // again for one that is not known or not there any more.
 func (st *Store) transcript(id firn.ID) (dialect.Transcript, error) {
@@ -129,7 +134,9 @@ func (st *Store) transcript(id firn.ID) (dialect.Transcript, error) {
 			return t, nil
 		}
 	}
-	st.survey()
+	if ok || st.opts.Now().Sub(st.looked) > lookPause {
+		st.survey()
+	}
 	if t, ok = st.found[id]; !ok {
 		return t, fmt.Errorf("find session %s in %s: %w", id, st.home, firn.ErrNotFound)
 	}
@@ -139,6 +146,7 @@ func (st *Store) transcript(id firn.ID) (dialect.Transcript, error) {
 // survey looks where transcripts lie. The lock is held.
 func (st *Store) survey() (faults []error) {
 	st.found = make(map[firn.ID]dialect.Transcript)
+	st.looked = st.opts.Now()
 	for t, err := range st.tool.Layout().Transcripts(st.tree) {
 		switch {
 		case err != nil:
