@@ -22,6 +22,7 @@ type Name string
 const (
 	Native     Name = "native"
 	Pi         Name = "pi"
+	OpenClaw   Name = "openclaw"
 	ClaudeCode Name = "claudecode"
 	Cersei     Name = "cersei"
 	CrabTalk   Name = "crabtalk"
