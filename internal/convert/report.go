@@ -121,3 +121,14 @@ func (r *Report) leave(reason string) {
 	r.Left++
 	r.lose(reason, 1)
 }
+
+// fault counts a place that could not be read.
+func (r *Report) fault(gap *firn.Gap) {
+	if gap.Kind == firn.GapBOM || gap.Kind == firn.GapGlued {
+		return // what is there was read all the same
+	}
+	r.Damaged++
+	if len(r.Faults) < maxFaults {
+		r.Faults = append(r.Faults, gap.Error())
+	}
+}
