@@ -1,0 +1,98 @@
+package openclaw
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"firn"
+	"firn/dialect"
+	"firn/internal/rawjson"
+)
+
+// Index says how the table must read so that the key leads to the transcript. A
+// key that is not told is made from the session, so that no other session loses
+// its own. What else the table holds stays as it is. A table that makes no sense
+// is an ErrCorrupt: writing it anew would lose all other sessions.
+func (layout) Index(home fs.FS, file string, to dialect.Target) ([]dialect.File, error) {
+	dir := path.Dir(file)
+	rows, err := readTable(home, dir)
+	if err != nil {
+		return nil, fmt.Errorf("entering session %s: %w", to.Session, err)
+	}
+	at := rows.find(file, to)
+	if at < 0 {
+		rows = append(rows, row{key: keyFor(dir, to)})
+		at = len(rows) - 1
+	}
+	rows[at].enter(path.Base(file), to)
+	data, err := rows.append(nil)
+	if err != nil {
+		return nil, fmt.Errorf("entering session %s: %w", to.Session, err)
+	}
+	return []dialect.File{{Path: path.Join(dir, tableName), Data: data}}, nil
+}
+
+// find returns the place of the row that is to lead to the file: the key's in
+// whatever spelling, or if no key is told the one that does already; -1 if there
+// is none.
+func (t table) find(file string, to dialect.Target) int {
+	base := path.Base(file)
+	name, _ := parseName(base)
+	for i, r := range slices.Backward(t) { // of two rows with one key the last counts
+		if to.Key != "" && sameKey(r.key, to.Key) || to.Key == "" && r.leadsTo(base, name) {
+			return i
+		}
+	}
+	return -1
+}
+
+// keyFor is the key for a session that has none in the table.
+func keyFor(dir string, to dialect.Target) string {
+	if key := strings.ToLower(to.Key); key != "" {
+		return key
+	}
+	return "agent:" + agentOf(dir) + ":firn-" + strings.ToLower(idFor(to))
+}
+
+// counters tell of the session that a row leads to, and not of the next one.
+var counters = []string{"inputTokens", "outputTokens", "totalTokens", "totalTokensFresh", "cacheRead", "cacheWrite", "compactionCount", "memoryFlushAt", "memoryFlushCompactionCount", "systemSent", "abortedLastRun", "sessionStartedAt"}
+
+// enter makes the row lead to a file of its directory.
+func (r *row) enter(file string, to dialect.Target) {
+	name, _ := parseName(file)
+	if was := r.text("sessionId"); was != name.id {
+		if was != "" {
+			r.unset(counters...)
+		}
+		r.set("sessionId", rawjson.AppendString(nil, name.id))
+	}
+	updated := int64(0)
+	if !to.Updated.IsZero() {
+		updated = to.Updated.UnixMilli()
+	}
+	r.set("updatedAt", strconv.AppendInt(nil, max(updated, r.millis("updatedAt")), 10))
+	r.file(file, name)
+	if to.Title != "" && r.title() == "" {
+		title, _ := firn.CleanText(to.Title)
+		r.set("displayName", rawjson.AppendString(nil, title))
+	}
+	r.spell()
+}
+
+// file tells the row its file, if that is not named after the session alone or
+// the row names another one.
+func (r *row) file(file string, name fileName) {
+	was := r.text("sessionFile")
+	dir, base := path.Split(strings.ReplaceAll(was, `\`, "/"))
+	switch {
+	case was != "" && base == file:
+	case was != "":
+		r.set("sessionFile", rawjson.AppendString(nil, dir+file))
+	case file != name.id+ext:
+		r.set("sessionFile", rawjson.AppendString(nil, file))
+	}
+}
