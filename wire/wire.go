@@ -37,9 +37,11 @@ type Session struct {
 	End      firn.Pos `json:"end"`
 	Archived bool     `json:"archived,omitempty"`
 	Hidden   bool     `json:"hidden,omitempty"`
-	// Live says that a turn is running, Queued how many messages wait.
-	Live   bool `json:"live,omitempty"`
-	Queued int  `json:"queued,omitempty"`
+	// Live says that a turn is running, Since when it began, Queued how many
+	// messages wait.
+	Live   bool      `json:"live,omitempty"`
+	Since  time.Time `json:"since,omitzero"`
+	Queued int       `json:"queued,omitempty"`
 	// Fault says what is wrong with a session that cannot be read.
 	Fault string `json:"fault,omitempty"`
 	// State is told of one session, not in lists.

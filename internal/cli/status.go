@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -17,7 +18,7 @@ func (p *program) statusCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "status",
 		GroupID: "gateway",
-		Short:   "Tell how things are: home, gateway, agents, latest sessions",
+		Short:   "Tell how things are: home, store, gateway, agents, latest sessions",
 		Example: "  firn status\n  firn status --json | jq .gateway", Args: none,
 		RunE: p.with(looking, func(ctx context.Context, c *client.Client, _ []string) error {
 			s, err := c.Status(ctx)
@@ -27,9 +28,7 @@ func (p *program) statusCommand() *cobra.Command {
 			if s.Gateway == "" {
 				s.Gateway = c.Address()
 			}
-			if !p.json {
-				p.addStates(ctx, c, s.Recent)
-			}
+			p.addStates(ctx, c, s.Recent)
 			return p.print(s, func() string { return p.statusText(s) })
 		}),
 	}
@@ -48,28 +47,45 @@ func (p *program) statusText(s wire.Status) string {
 	for i, a := range s.Agents {
 		rows = append(rows, []string{first("agents", i), fmt.Sprintf("%s, %s, window %s%s", prose.Clean(a.ID), prose.Clean(a.Provider+"/"+a.Model), about(a.Assumed), prose.Thousands(a.Window))})
 	}
-	lines := prose.Table(rows)
 	if len(s.Recent) == 0 {
-		return strings.Join(lines, "\n") + "\n"
+		return strings.Join(prose.Table(rows), "\n") + "\n"
 	}
-	lines = append(lines, "latest")
+	lines := append(prose.Table(append(rows, latestRows(s.Recent[0])...)), "latest")
 	rows = nil
 	for _, r := range s.Recent {
 		rows = append(rows, p.recentRow(r))
 	}
-	return strings.Join(append(lines, prose.Columns(rows, "lllrrr")...), "\n") + "\n"
+	return strings.Join(append(lines, prose.Columns(rows, "llllrrr")...), "\n") + "\n"
+}
+
+// latestRows tell of the session that was used last.
+func latestRows(s wire.Session) [][]string {
+	rows := [][]string{{"session", prose.Short(s.ID) + ", " + prose.OneLine(nameOf(s), 60)}, {"key", keyText(s)}}
+	st := s.State
+	if st == nil {
+		return rows
+	}
+	word := func(value, usual string) string { return prose.Clean(cmp.Or(value, usual)) }
+	return append(rows, []string{"model", prose.Clean(st.Provider + "/" + st.Model)},
+		[]string{"window", windowText(st.Window) + ", " + prose.Plural(st.Compactions, "compaction")},
+		[]string{"toggles", fmt.Sprintf("thinking %s, verbose %s, send %s", word(st.Thinking, "off"), word(st.Verbose, "off"), word(st.Send, "inherit"))})
+}
+
+// windowText is how much of a window is used, in tokens and as a part of it.
+func windowText(u wire.Usage) string {
+	return fmt.Sprintf("%s%s tokens, %s", about(u.Estimated), prose.Grouped(u.Tokens), prose.Share(u.Tokens, u.Window))
 }
 
 func (p *program) recentRow(s wire.Session) []string {
-	mark, window, compactions := "  ", "–", ""
+	mark, model, window, compactions := "  ", "–", "–", ""
 	if s.Live {
 		mark = "● "
 	}
 	if st := s.State; st != nil {
-		window = about(st.Window.Estimated) + prose.Share(st.Window.Tokens, st.Window.Window)
+		model, window = prose.Clean(st.Provider+"/"+st.Model), windowText(st.Window)
 		compactions = prose.Plural(st.Compactions, "compaction")
 	}
-	return []string{mark + prose.Short(s.ID), prose.OneLine(nameOf(s), 32), p.place(s), window, compactions, prose.Ago(s.Updated, p.now())}
+	return []string{mark + prose.Short(s.ID), prose.OneLine(nameOf(s), 32), p.place(s), model, window, compactions, prose.Ago(s.Updated, p.now())}
 }
 
 // upFor spells how long something has been up.

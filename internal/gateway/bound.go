@@ -64,20 +64,8 @@ func (c *call) visibleOf(all []wire.Session) []wire.Session {
 	return slices.DeleteFunc(all, func(s wire.Session) bool { return !c.sees(s) })
 }
 
-// running lists the sessions in which a turn runs, each with whose it is and
-// what it is called, which the gateway has to look up.
-func (c *call) running() []wire.Session {
-	all := c.h.api.Running(c.r.Context())
-	for i := range all {
-		s, err := c.h.api.Session(c.r.Context(), string(all[i].ID))
-		if err != nil {
-			continue // somebody just took it away; who is bound does not see it then
-		}
-		s.Live, s.Queued, s.State, s.Files = all[i].Live, all[i].Queued, nil, nil
-		all[i] = s
-	}
-	return c.visibleOf(all)
-}
+// running lists the sessions in which a turn runs.
+func (c *call) running() []wire.Session { return c.visibleOf(c.h.api.Running(c.r.Context())) }
 
 // pagesLooked bounds how many pages are looked through to fill one.
 const pagesLooked = 20

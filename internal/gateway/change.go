@@ -77,7 +77,7 @@ func (g *Gateway) newFor(ctx context.Context, n *wire.NewSession, title []firn.E
 	case !n.Fresh:
 		return id, nil
 	}
-	if id, err = g.begin(ctx, k, route.CauseRequest); err != nil || len(title) == 0 {
+	if id, err = g.begin(ctx, k, route.CauseRequest, ""); err != nil || len(title) == 0 {
 		return id, err
 	}
 	_, err = g.Store.Append(ctx, id, store.Any, title...)

@@ -68,6 +68,8 @@ type HTTP struct {
 	table  []*operation
 	doc    []byte
 	ready  readiness
+	// replies are what was answered to requests that name themselves.
+	replies replies
 
 	requests, streams, waiting gauge
 	// closing is closed when the gateway is about to go.
@@ -353,6 +355,8 @@ func (s *withStatus) Unwrap() error { return s.Problem }
 type recorder struct {
 	http.ResponseWriter
 	status int
+	// copy, if not nil, gets what is written, as far as it may be remembered.
+	copy *bytes.Buffer
 }
 
 // WriteHeader implements [http.ResponseWriter].
@@ -367,6 +371,9 @@ func (r *recorder) WriteHeader(status int) {
 func (r *recorder) Write(b []byte) (int, error) {
 	if r.status == 0 {
 		r.status = http.StatusOK
+	}
+	if r.copy != nil && r.copy.Len() <= largestReply {
+		r.copy.Write(b)
 	}
 	return r.ResponseWriter.Write(b)
 }

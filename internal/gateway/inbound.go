@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -63,7 +64,9 @@ func (g *Gateway) room(ctx context.Context, setup *Setup, r route.Route, in wire
 	text := in.Text
 	cause := route.Cause("")
 	if asked {
-		cause, text = hit.Cause, hit.Rest
+		if cause, text = hit.Cause, hit.Rest; g.alreadyBegan(ctx, r.Key, in.ID, out) {
+			return text, nil
+		}
 	} else if id, err := store.LoadOrCreate(ctx, g.Store, r.Key.String()); err != nil {
 		return "", err
 	} else if out.Session = id; !g.running(id) { // never in the middle of use
@@ -78,7 +81,7 @@ func (g *Gateway) room(ctx context.Context, setup *Setup, r route.Route, in wire
 	if cause == "" {
 		return text, nil
 	}
-	id, err := g.begin(ctx, r.Key, cause)
+	id, err := g.begin(ctx, r.Key, cause, in.ID)
 	if err != nil {
 		return "", err
 	}
@@ -87,6 +90,25 @@ func (g *Gateway) room(ctx context.Context, setup *Setup, r route.Route, in wire
 		err = g.chooseModel(ctx, id, hit.Model)
 	}
 	return text, err
+}
+
+// alreadyBegan reports whether the session of a key was begun by that very
+// message, which is sent once more because its sender got no answer.
+func (g *Gateway) alreadyBegan(ctx context.Context, k route.Key, message string, out *wire.Routed) bool {
+	keyed, err := g.keyed()
+	if message == "" || err != nil {
+		return false
+	}
+	id, err := keyed.Lookup(ctx, k.String())
+	if err != nil {
+		return false
+	}
+	mark, err := g.begun(ctx, id)
+	if err != nil || mark.Message != message {
+		return false
+	}
+	out.Session, out.Reset, out.Repeated = id, string(mark.Reason), true
+	return true
 }
 
 // chooseModel chooses who answers in a session, by provider/model.
@@ -111,7 +133,11 @@ func (g *Gateway) deliver(ctx context.Context, in wire.Inbound, text string, out
 		return out, err
 	}
 	answer, err := ticket.await(ctx, wait)
-	out.Repeated = repeated || ticket.repeated.Load()
+	if errors.Is(err, firn.ErrConflict) && in.ID != "" { // it was answered, longer ago than anybody looked
+		repeated = true
+		answer, _, err = g.answerTo(ctx, out.Session, turn.ID, turn.ID)
+	}
+	out.Repeated = out.Repeated || repeated || ticket.repeated.Load()
 	if err != nil {
 		return out, err
 	}

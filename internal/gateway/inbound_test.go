@@ -82,11 +82,25 @@ func TestInboundOnce(t *testing.T) {
 		in := mail("ada", "hello")
 		in.ID = "mail-1"
 		first := d.receive(in)
-		if _, err := d.Inbound(t.Context(), in); !errors.Is(err, firn.ErrConflict) {
-			t.Errorf("the second time gave %v", err)
+		if first.Repeated || first.Reply != "re: hello" {
+			t.Errorf("the first time gave %+v", first)
+		}
+		again := d.receive(in)
+		if !again.Repeated || again.Session != first.Session || again.Message != first.Message || again.Reply != first.Reply || again.Answer.Entry != first.Answer.Entry {
+			t.Errorf("the second time gave %+v, want %+v", again, first)
 		}
 		if said := d.said(first.Session); strings.Count(said, "hello") != 1 {
 			t.Errorf("what was said is\n%s", said)
+		}
+		// A word that begins a session begins one, with or without more behind it.
+		for _, text := range []string{"/new and this", "/new"} {
+			in := mail("ada", text)
+			in.ID = "mail-" + text
+			begun, again := d.receive(in), d.receive(in)
+			if begun.Session == first.Session || begun.Repeated || !again.Repeated || again.Session != begun.Session || again.Reply != begun.Reply || again.Reset != "new" {
+				t.Errorf("%s came to %+v and then to %+v", text, begun, again)
+			}
+			first = begun
 		}
 	})
 }

@@ -25,6 +25,9 @@ type resetMark struct {
 	// Next is set in the session that ends, Previous in the one that begins.
 	Next     firn.ID `json:"next,omitempty"`
 	Previous firn.ID `json:"previous,omitempty"`
+	// Message is the id of the message from outside that began it, if it had one:
+	// when it is sent again, nothing more begins.
+	Message string `json:"message,omitempty"`
 	// Resumed says that a session which had ended was taken up again.
 	Resumed bool `json:"resumed,omitempty"`
 }
@@ -124,14 +127,14 @@ func (g *Gateway) ResetKey(ctx context.Context, key string) (wire.Routed, error)
 	if err != nil {
 		return wire.Routed{}, err
 	}
-	id, err := g.begin(ctx, k, route.CauseRequest)
+	id, err := g.begin(ctx, k, route.CauseRequest, "")
 	return wire.Routed{Key: k.String(), Session: id, Reset: string(route.CauseRequest)}, err
 }
 
 // begin begins a new session for a key. The one it had is told where it goes
 // on, and keeps everything; what was chosen for it is carried over, as the
-// cause allows.
-func (g *Gateway) begin(ctx context.Context, k route.Key, cause route.Cause) (firn.ID, error) {
+// cause allows. Message is the id of the message that begins it, if it has one.
+func (g *Gateway) begin(ctx context.Context, k route.Key, cause route.Cause, message string) (firn.ID, error) {
 	keyed, err := g.keyed()
 	if err != nil {
 		return "", err
@@ -142,8 +145,10 @@ func (g *Gateway) begin(ctx context.Context, k route.Key, cause route.Cause) (fi
 	}
 	id := firn.NewID()
 	entries := []firn.Entry{{Body: &firn.Header{Session: id, Agent: k.Agent(), Key: k.String()}}}
+	if old != "" || message != "" {
+		entries = append(entries, resetMark{Reason: cause, Previous: old, Message: message}.entry())
+	}
 	if old != "" {
-		entries = append(entries, resetMark{Reason: cause, Previous: old}.entry())
 		carried, err := g.carry(ctx, old, cause)
 		if err != nil {
 			return "", err
@@ -222,20 +227,27 @@ func (g *Gateway) ContinuePrevious(ctx context.Context, key string) (wire.Key, e
 // previous is the session that one goes on from after a reset; empty if there
 // is none. It stands near the beginning.
 func (g *Gateway) previous(ctx context.Context, id firn.ID) (firn.ID, error) {
+	mark, err := g.begun(ctx, id)
+	return mark.Previous, err
+}
+
+// begun is the mark of the reset that a session began with; an empty one if it
+// did not begin with one.
+func (g *Gateway) begun(ctx context.Context, id firn.ID) (resetMark, error) {
 	const near = 8
 	n := 0
 	for rec, err := range g.Store.Read(ctx, id, store.Start) {
 		if err != nil {
-			return "", err
+			return resetMark{}, err
 		}
-		if mark, ok := resetOf(&rec); ok && mark.Previous != "" && !mark.Resumed {
-			return mark.Previous, nil
+		if mark, ok := resetOf(&rec); ok && mark.Next == "" && !mark.Resumed {
+			return mark, nil
 		}
 		if n++; n == near {
 			break
 		}
 	}
-	return "", nil
+	return resetMark{}, nil
 }
 
 func resetOf(rec *firn.Record) (resetMark, bool) {

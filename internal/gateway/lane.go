@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,8 +28,9 @@ type lane struct {
 	mu sync.Mutex
 	// queue are those that wait, running are those that are being answered.
 	queue, running []*ticket
-	// stop stops the turn that is running.
-	stop context.CancelCauseFunc
+	// stop stops the turn that is running, since is when it began.
+	stop  context.CancelCauseFunc
+	since time.Time
 	// dropped are those that were too many; summarize says that a line of each
 	// is told.
 	dropped   []waiting
@@ -270,7 +269,7 @@ func (l *lane) answer(batch []*ticket) {
 	ctx, cancel := context.WithCancelCause(l.g.ctx)
 	defer cancel(nil)
 	l.mu.Lock()
-	l.stop = cancel
+	l.stop, l.since = cancel, l.g.now()
 	l.mu.Unlock()
 	answer, err := l.alone(ctx, batch)
 	if err != nil && batch[0].onward && errors.Is(err, firn.ErrInvalid) && l.last.Entry != "" {
@@ -374,22 +373,6 @@ func (g *Gateway) running(id firn.ID) bool {
 	defer g.mu.Unlock()
 	_, ok := g.lanes[id]
 	return ok
-}
-
-// Running lists the sessions that have a turn running, with how many messages
-// wait in each, by their ids.
-func (g *Gateway) Running(context.Context) []wire.Session {
-	g.mu.Lock()
-	lanes := slices.Collect(maps.Values(g.lanes))
-	g.mu.Unlock()
-	sessions := make([]wire.Session, 0, len(lanes))
-	for _, l := range lanes {
-		l.mu.Lock()
-		sessions = append(sessions, wire.Session{ID: l.id, Live: l.busy, Queued: len(l.queue)})
-		l.mu.Unlock()
-	}
-	slices.SortFunc(sessions, func(a, b wire.Session) int { return strings.Compare(string(a.ID), string(b.ID)) })
-	return sessions
 }
 
 // Stop stops the turn of a session and clears its queue: those who wait in it

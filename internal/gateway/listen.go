@@ -68,11 +68,13 @@ const (
 	gatewayDir  = "gateway"
 	addressName = "address.json"
 	tokensName  = "tokens.json"
-	socketName  = "firn.sock"
+	socketName  = "gateway.sock"
 )
 
-// SocketPath is where the socket of a home is if nobody says otherwise.
-func SocketPath(home string) string { return filepath.Join(home, gatewayDir, socketName) }
+// SocketPath is where the socket of a home is if nobody says otherwise. It is
+// in the home itself, since the paths of sockets must be short; the settings
+// have the same default.
+func SocketPath(home string) string { return filepath.Join(home, socketName) }
 
 // TokensPath is where the tokens of a home are.
 func TokensPath(home string) string { return filepath.Join(home, gatewayDir, tokensName) }

@@ -25,6 +25,9 @@ type operation struct {
 	// long says that it may wait for a model: many of them must not keep others
 	// from looking.
 	long bool
+	// once says that it makes something: a request that names itself is obeyed
+	// once, and answered as often as it is sent.
+	once bool
 	action
 }
 
@@ -110,6 +113,7 @@ func operations() []*operation {
 const (
 	typeStream  = "text/event-stream"
 	typeMetrics = "text/plain; version=0.0.4"
+	typeLines   = "application/x-ndjson"
 )
 
 func text(name, what string, values ...string) param {
@@ -121,6 +125,9 @@ func header(name, what string) param {
 	return param{name: name, kind: "string", what: what, header: true}
 }
 
+// onceNamed is how a request that makes something names itself.
+var onceNamed = header("Idempotency-Key", "Names the request: sending it again within a day, while the gateway runs, makes nothing more and gets the same answer.")
+
 var paging = []param{count("limit", "How many at most, up to 1000."), text("cursor", "Goes on from an earlier page.")}
 
 func sessionRoutes() []operation {
@@ -129,7 +136,7 @@ func sessionRoutes() []operation {
 			text("agent", "Only those of an agent."), text("key", "Only those of a key."), text("text", "Only those with this in the title or the first message."),
 			flag("archived", "Those that are archived."), flag("hidden", "Those that are hidden."), flag("live", "Only those in which a turn runs."), flag("count", "Tells how many there are also where that takes long."),
 		}, paging...), action: give((*call).listSessions)},
-		{method: "POST", path: "/v1/sessions", name: "newSession", scope: wire.ScopeWrite, what: "Makes a session, or finds the one that a key points at.", action: mayTake((*call).newSession)},
+		{method: "POST", path: "/v1/sessions", name: "newSession", scope: wire.ScopeWrite, what: "Makes a session, or finds the one that a key points at.", once: true, query: []param{onceNamed}, action: mayTake((*call).newSession)},
 		{method: "GET", path: "/v1/sessions/{id}", name: "getSession", scope: wire.ScopeRead, what: "Tells all about a session. Its end is the ETag.", action: give((*call).getSession)},
 		{method: "PATCH", path: "/v1/sessions/{id}", name: "patchSession", scope: wire.ScopeWrite, what: "Changes a session's title, model and the like.", action: take((*call).patchSession)},
 		{method: "DELETE", path: "/v1/sessions/{id}", name: "removeSession", scope: wire.ScopeWrite, what: "Puts a session away. No byte is removed.", query: []param{
@@ -139,7 +146,8 @@ func sessionRoutes() []operation {
 			text("view", "All that is on disk, the branch of the head, or the window.", wire.ViewDisk, wire.ViewBranch, wire.ViewWindow),
 			count("after", "Only those after a position."), count("before", "Only those before a position."), flag("back", "Newest first."),
 		}, paging...), action: give((*call).listEntries)},
-		{method: "POST", path: "/v1/sessions/{id}/entries", name: "appendEntries", scope: wire.ScopeWrite, what: "Appends entries. They are durable when it answers.", query: []param{
+		{method: "POST", path: "/v1/sessions/{id}/entries", name: "appendEntries", scope: wire.ScopeWrite, what: "Appends entries. They are durable when it answers.", once: true, query: []param{
+			onceNamed,
 			header("If-Match", "The position, in quotes, at which the session must end; else it is a conflict that tells where it does."),
 		}, action: take((*call).appendEntries)},
 		{method: "GET", path: "/v1/sessions/{id}/tree", name: "getTree", scope: wire.ScopeRead, what: "Tells the shape of a session.", query: paging, action: give((*call).getTree)},
@@ -152,10 +160,10 @@ func sessionRoutes() []operation {
 func branchRoutes() []operation {
 	return []operation{
 		{method: "GET", path: "/v1/sessions/{id}/compactions", name: "listCompactions", scope: wire.ScopeRead, what: "Lists the compactions of a session.", action: give((*call).listCompactions)},
-		{method: "POST", path: "/v1/sessions/{id}/compactions", name: "compact", long: true, scope: wire.ScopeWrite, what: "Compacts a session; answers with the summary.", action: mayTake((*call).compact)},
+		{method: "POST", path: "/v1/sessions/{id}/compactions", name: "compact", long: true, scope: wire.ScopeWrite, what: "Compacts a session; answers with the summary.", once: true, query: []param{onceNamed}, action: mayTake((*call).compact)},
 		{method: "DELETE", path: "/v1/sessions/{id}/compactions/{cid}", name: "undoCompaction", scope: wire.ScopeWrite, what: "Undoes a compaction.", action: give((*call).undoCompaction)},
 		{method: "POST", path: "/v1/sessions/{id}/compactions/{cid}/redo", verb: true, name: "redoCompaction", scope: wire.ScopeWrite, what: "Puts an undone compaction in force again.", action: mayTake((*call).redoCompaction)},
-		{method: "POST", path: "/v1/sessions/{id}/fork", verb: true, name: "fork", scope: wire.ScopeWrite, what: "Makes a session that goes on from an entry of this one.", action: mayTake((*call).fork)},
+		{method: "POST", path: "/v1/sessions/{id}/fork", verb: true, name: "fork", scope: wire.ScopeWrite, what: "Makes a session that goes on from an entry of this one.", once: true, query: []param{onceNamed}, action: mayTake((*call).fork)},
 		{method: "POST", path: "/v1/sessions/{id}/rewind", verb: true, name: "rewind", long: true, scope: wire.ScopeWrite, what: "Moves the head to an earlier entry, or back to a later one.", action: take((*call).rewind)},
 		{method: "POST", path: "/v1/sessions/{id}/label", verb: true, name: "label", scope: wire.ScopeWrite, what: "Puts a name on an entry, or takes it away.", action: take((*call).label)},
 		{method: "POST", path: "/v1/sessions/{id}/hide", verb: true, name: "hide", scope: wire.ScopeWrite, what: "Hides an entry.", action: take((*call).hide)},
@@ -290,6 +298,9 @@ func (c *call) do() error {
 	var err error
 	if c.query, err = parseQuery(c.r, c.op); err != nil {
 		return err
+	}
+	if c.op.once {
+		return c.runOnce()
 	}
 	return c.op.run(c)
 }

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -46,6 +47,29 @@ func (g *Gateway) loads() (running, queued int) {
 		l.mu.Unlock()
 	}
 	return len(g.lanes), queued
+}
+
+// Running lists the sessions that have a turn running, the one that has run
+// longest first, each with when its turn began and how many messages wait.
+func (g *Gateway) Running(ctx context.Context) []wire.Session {
+	g.mu.Lock()
+	lanes := slices.Collect(maps.Values(g.lanes))
+	g.mu.Unlock()
+	sessions := make([]wire.Session, 0, len(lanes))
+	for _, l := range lanes {
+		s := wire.Session{ID: l.id}
+		if info, err := g.info(ctx, l.id); err == nil {
+			s = g.listed(ctx, &info)
+		} // one that cannot be looked at runs all the same
+		l.mu.Lock()
+		s.Live, s.Since, s.Queued = l.busy, l.since, len(l.queue)
+		l.mu.Unlock()
+		sessions = append(sessions, s)
+	}
+	slices.SortFunc(sessions, func(a, b wire.Session) int {
+		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID))
+	})
+	return sessions
 }
 
 // Agents lists the agents as they are set up, by id.
