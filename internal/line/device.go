@@ -1,0 +1,33 @@
+package line
+
+import (
+	"os"
+
+	"golang.org/x/term"
+)
+
+// Files makes a device of a terminal's two files. The returned function lets go
+// of what it took from the system.
+func Files(in, out *os.File) (dev Device, release func()) {
+	resized, release := watchSize()
+	return Device{
+		In: in, Out: out, Resized: resized, Suspend: suspender(),
+		Raw: func() (func() error, error) {
+			state, err := term.MakeRaw(int(in.Fd()))
+			if err != nil {
+				return nil, err
+			}
+			return func() error { return term.Restore(int(in.Fd()), state) }, nil
+		},
+		Size: func() (int, int) {
+			width, height, err := term.GetSize(int(out.Fd()))
+			if err != nil {
+				return 0, 0
+			}
+			return width, height
+		},
+	}, release
+}
+
+// IsTerminal reports whether a file is a terminal.
+func IsTerminal(file *os.File) bool { return term.IsTerminal(int(file.Fd())) }

@@ -1,0 +1,331 @@
+package line
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// key is something that was pressed: a name, or text that was typed or pasted.
+type key struct {
+	name keyName
+	text string
+}
+
+// keyName names a key by what it is, not by what it does.
+type keyName int
+
+const (
+	keyText keyName = iota // text is what was typed
+	keyPaste
+	keyEnter
+	keyNewline // Enter with Alt or Shift
+	keyTab
+	keyBackTab
+	keyEscape
+	keyBackspace
+	keyDelete
+	keyLeft
+	keyRight
+	keyUp
+	keyDown
+	keyHome
+	keyEnd
+	keyPageUp
+	keyPageDown
+	keyWordLeft
+	keyWordRight
+	keyWordBackspace // Alt-Backspace
+	keyWordDelete    // Alt-d
+	keyFirst         // Alt-<
+	keyLast          // Alt->
+	keyControl       // text is the letter, as in "A"
+	keyUnknown
+)
+
+// maxPaste bounds what one paste adds, in bytes. More than that is a mistake.
+const maxPaste = 1 << 20
+
+// decoder makes keys of the bytes that a terminal sends. A sequence may come in
+// pieces: what is not whole yet is kept until more comes, or until [decoder.flush]
+// says that nothing will.
+type decoder struct {
+	rest    []byte
+	pasting bool
+	paste   []byte
+}
+
+const (
+	escape     = 0x1b
+	pasteStart = "\x1b[200~"
+	pasteEnd   = "\x1b[201~"
+)
+
+// feed takes bytes and returns the keys that are whole.
+func (d *decoder) feed(b []byte) []key {
+	d.rest = append(d.rest, b...)
+	var keys []key
+	for len(d.rest) > 0 {
+		if d.pasting {
+			k, ok := d.pasted()
+			if !ok {
+				break
+			}
+			keys = append(keys, k)
+			continue
+		}
+		k, n := next(d.rest)
+		if n == 0 {
+			break
+		}
+		if string(d.rest[:n]) == pasteStart {
+			d.pasting, d.paste = true, nil
+		} else {
+			keys = append(keys, k)
+		}
+		d.rest = d.rest[n:]
+	}
+	return keys
+}
+
+// waiting reports whether something has begun that may be a key by itself: a
+// lone Escape.
+func (d *decoder) waiting() bool { return len(d.rest) > 0 && !d.pasting }
+
+// flush says that nothing more comes for now. A lone Escape is one; other
+// beginnings are forgotten.
+func (d *decoder) flush() []key {
+	if !d.waiting() {
+		return nil
+	}
+	first := d.rest[0]
+	d.rest = nil
+	if first == escape {
+		return []key{{name: keyEscape}}
+	}
+	return nil
+}
+
+// pasted takes pasted bytes up to the mark that ends them.
+func (d *decoder) pasted() (key, bool) {
+	if i := strings.Index(string(d.rest), pasteEnd); i >= 0 {
+		d.keep(d.rest[:i])
+		k := key{name: keyPaste, text: cleanInput(string(d.paste))}
+		d.rest, d.paste, d.pasting = d.rest[i+len(pasteEnd):], nil, false
+		return k, true
+	}
+	// The mark may be cut in two: its beginning stays.
+	n := max(len(d.rest)-len(pasteEnd)+1, 0)
+	d.keep(d.rest[:n])
+	d.rest = append([]byte(nil), d.rest[n:]...)
+	return key{}, false
+}
+
+func (d *decoder) keep(b []byte) {
+	if room := maxPaste - len(d.paste); len(b) > room {
+		b = b[:max(room, 0)]
+	}
+	d.paste = append(d.paste, b...)
+}
+
+// cleanInput makes text of what was typed or pasted: lines end with \n, and what
+// a terminal would obey is left out.
+func cleanInput(text string) string {
+	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
+	return strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// next reads one key and how many bytes it takes; none if it is not whole.
+func next(b []byte) (key, int) {
+	switch c := b[0]; {
+	case c == escape:
+		return afterEscape(b)
+	case c == '\r' || c == '\n':
+		return key{name: keyEnter}, 1
+	case c == '\t':
+		return key{name: keyTab}, 1
+	case c == 0x7f || c == 0x08:
+		return key{name: keyBackspace}, 1
+	case c < 0x20:
+		return key{name: keyControl, text: string(rune(c + '@'))}, 1
+	}
+	return typed(b)
+}
+
+// typed reads text up to the next thing that is none.
+func typed(b []byte) (key, int) {
+	n := 0
+	for n < len(b) && b[n] >= 0x20 && b[n] != 0x7f {
+		if !utf8.FullRune(b[n:]) {
+			break
+		}
+		_, size := utf8.DecodeRune(b[n:])
+		n += size
+	}
+	if n == 0 {
+		return key{}, 0
+	}
+	return key{name: keyText, text: cleanInput(string(b[:n]))}, n
+}
+
+// afterEscape reads what begins with Escape: a key with Alt, or a sequence.
+func afterEscape(b []byte) (key, int) {
+	if len(b) == 1 {
+		return key{}, 0
+	}
+	switch b[1] {
+	case '[':
+		return sequence(b)
+	case 'O':
+		if len(b) == 2 {
+			return key{}, 0
+		}
+		return key{name: letterKey(b[2], 0)}, 3
+	case escape:
+		return key{name: keyEscape}, 1
+	case '\r', '\n':
+		return key{name: keyNewline}, 2
+	case 0x7f, 0x08:
+		return key{name: keyWordBackspace}, 2
+	}
+	if alt, ok := altKeys[b[1]]; ok {
+		return key{name: alt}, 2
+	}
+	if !utf8.FullRune(b[1:]) {
+		return key{}, 0
+	}
+	_, size := utf8.DecodeRune(b[1:])
+	return key{name: keyUnknown}, 1 + size
+}
+
+// altKeys are the keys that do something with Alt.
+var altKeys = map[byte]keyName{
+	'b': keyWordLeft, 'B': keyWordLeft, 'f': keyWordRight, 'F': keyWordRight,
+	'd': keyWordDelete, 'D': keyWordDelete, '<': keyFirst, '>': keyLast,
+}
+
+// sequence reads ESC [ parameters letter.
+func sequence(b []byte) (key, int) {
+	n := 2
+	for n < len(b) && b[n] >= 0x20 && b[n] <= 0x3f {
+		n++
+	}
+	if n == len(b) {
+		if n > 64 { // nothing that a key sends is so long
+			return key{name: keyUnknown}, n
+		}
+		return key{}, 0
+	}
+	final := b[n]
+	if final < 0x40 || final > 0x7e { // broken off: what comes is something else
+		return key{name: keyUnknown}, n
+	}
+	params := numbers(string(b[2:n]))
+	k := key{name: letterKey(final, params[1])}
+	switch final {
+	case '~':
+		k.name = numberKey(params)
+	case 'u': // what some terminals send for keys that have no code of their own
+		k.name = codeKey(params[0], params[1])
+	}
+	return k, n + 1
+}
+
+// numbers reads the parameters of a sequence; what is not there is zero.
+func numbers(text string) [3]int {
+	var n [3]int
+	for i, word := range strings.SplitN(text, ";", len(n)) {
+		word, _, _ = strings.Cut(word, ":")
+		if v, err := strconv.Atoi(word); err == nil {
+			n[i] = v
+		}
+	}
+	return n
+}
+
+// Modifiers, as terminals add them to a parameter that is one without any.
+const (
+	modAlt     = 2
+	modControl = 4
+)
+
+// modified reports whether Alt or Control is held.
+func modified(param int) bool { return param > 0 && (param-1)&(modAlt|modControl) != 0 }
+
+// letterKey is the key of a sequence that ends with a letter.
+func letterKey(final byte, mod int) keyName {
+	switch final {
+	case 'A':
+		return keyUp
+	case 'B':
+		return keyDown
+	case 'C':
+		if modified(mod) {
+			return keyWordRight
+		}
+		return keyRight
+	case 'D':
+		if modified(mod) {
+			return keyWordLeft
+		}
+		return keyLeft
+	case 'H':
+		return keyHome
+	case 'F':
+		return keyEnd
+	case 'M':
+		return keyEnter // of the number pad
+	case 'Z':
+		return keyBackTab
+	}
+	return keyUnknown
+}
+
+// numberKey is the key of a sequence that ends with a tilde.
+func numberKey(params [3]int) keyName {
+	switch params[0] {
+	case 1, 7:
+		return keyHome
+	case 3:
+		if modified(params[1]) {
+			return keyWordDelete
+		}
+		return keyDelete
+	case 4, 8:
+		return keyEnd
+	case 5:
+		return keyPageUp
+	case 6:
+		return keyPageDown
+	case 27:
+		return codeKey(params[2], params[1])
+	}
+	return keyUnknown
+}
+
+// codeKey is a key by its code and what is held with it.
+func codeKey(code, mod int) keyName {
+	switch {
+	case code == '\r' && mod > 1:
+		return keyNewline
+	case code == '\r':
+		return keyEnter
+	case code == '\t' && mod == 2:
+		return keyBackTab
+	case code == '\t':
+		return keyTab
+	case code == escape:
+		return keyEscape
+	case code == 0x7f && modified(mod):
+		return keyWordBackspace
+	case code == 0x7f:
+		return keyBackspace
+	}
+	return keyUnknown
+}

@@ -1,0 +1,244 @@
+package markdown
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// span is a piece of text in one style.
+type span struct {
+	text, codes string
+}
+
+// parser reads the signs within a line. What is opened is closed by the first
+// sign that can close it; what nothing closes is text.
+type parser struct {
+	text  string
+	at    int
+	final bool // the text is whole: what is open now stays open
+	spans []span
+	plain strings.Builder
+	codes string // the style of what is around
+	safe  int    // behind the last space that is within nothing
+}
+
+// parse takes a text apart into spans. If it is not whole, it stops where
+// something is open that may be closed later. Safe is the last place between two
+// words up to which nothing can change any more.
+func parse(text string, final bool) (spans []span, safe int) {
+	p := &parser{text: text, final: final}
+	for p.at < len(p.text) && p.sign() {
+	}
+	p.flush()
+	return p.spans, p.safe
+}
+
+// sign takes what stands here; false if it is open.
+func (p *parser) sign() bool {
+	rest := p.text[p.at:]
+	switch rest[0] {
+	case '\\':
+		return p.escaped(rest)
+	case '`':
+		return p.codeSpan(rest)
+	case '*', '_', '~':
+		return p.emphasis(rest)
+	case '[':
+		return p.link(rest, 1)
+	case '!':
+		if rest == "!" && !p.final {
+			return false
+		}
+		if strings.HasPrefix(rest, "![") {
+			return p.link(rest, 2)
+		}
+	}
+	r, size := utf8.DecodeRuneInString(rest)
+	if unicode.IsSpace(r) {
+		p.safe = p.at + size
+	}
+	return p.literal(size)
+}
+
+// literal takes so many bytes as text.
+func (p *parser) literal(n int) bool {
+	p.plain.WriteString(p.text[p.at : p.at+n])
+	p.at += n
+	return true
+}
+
+// open takes so many bytes as text if nothing can come that closes them.
+func (p *parser) open(n int) bool { return p.final && p.literal(n) }
+
+// flush ends the span of plain text.
+func (p *parser) flush() {
+	if p.plain.Len() > 0 {
+		p.spans = append(p.spans, span{p.plain.String(), p.codes})
+		p.plain.Reset()
+	}
+}
+
+// add adds a span in a style of its own, which is so long in the text.
+func (p *parser) add(text, codes string, n int) bool {
+	p.flush()
+	p.spans = append(p.spans, span{text, join(p.codes, codes)})
+	p.at += n
+	return true
+}
+
+// inner takes text that has signs of its own.
+func (p *parser) inner(text, codes string, n int) bool {
+	p.flush()
+	in := &parser{text: text, final: true, codes: join(p.codes, codes)}
+	for in.at < len(in.text) && in.sign() {
+	}
+	in.flush()
+	p.spans = append(p.spans, in.spans...)
+	p.at += n
+	return true
+}
+
+// escaped takes a sign that stands for itself.
+func (p *parser) escaped(rest string) bool {
+	if len(rest) == 1 {
+		return p.open(1)
+	}
+	if strings.IndexByte("\\`*_{}[]()#+-.!|~>", rest[1]) < 0 {
+		return p.literal(1)
+	}
+	p.plain.WriteByte(rest[1])
+	p.at += 2
+	return true
+}
+
+// codeSpan takes a word of code: between as many back quotes.
+func (p *parser) codeSpan(rest string) bool {
+	n := run(rest)
+	if n == len(rest) {
+		return p.open(n)
+	}
+	end := closingQuotes(rest, n)
+	if end < 0 || end+n == len(rest) && !p.final { // there may be one more quote
+		return p.open(n)
+	}
+	text := rest[n:end]
+	if strings.HasPrefix(text, " ") && strings.HasSuffix(text, " ") && strings.TrimSpace(text) != "" {
+		text = text[1 : len(text)-1]
+	}
+	return p.add(text, code, end+n)
+}
+
+// run is how often the first byte is repeated.
+func run(text string) int { return len(text) - len(strings.TrimLeft(text, text[:1])) }
+
+// closingQuotes is where n back quotes and no more stand, behind those at the
+// beginning; -1 if nowhere.
+func closingQuotes(text string, n int) int {
+	for at := n; ; {
+		i := strings.IndexByte(text[at:], '`')
+		if i < 0 {
+			return -1
+		}
+		at += i
+		got := run(text[at:])
+		if got == n {
+			return at
+		}
+		at += got
+	}
+}
+
+// emphasis takes what is bold, italic or struck.
+func (p *parser) emphasis(rest string) bool {
+	n := run(rest)
+	if n == len(rest) {
+		return p.open(n)
+	}
+	style := emphases[rest[:min(n, 3)]]
+	if n > 3 || style == "" || !p.opens(rest, n) {
+		return p.literal(n)
+	}
+	end := closing(rest, n, p.final)
+	if end < 0 {
+		return p.open(n)
+	}
+	return p.inner(rest[n:end], style, end+n)
+}
+
+// emphases are the styles of signs.
+var emphases = map[string]string{
+	"*": italic, "_": italic, "**": bold, "__": bold, "***": bold + ";" + italic, "___": bold + ";" + italic, "~~": struck,
+}
+
+// opens reports whether the signs at the beginning can open something: a word
+// begins behind them, and if they are low lines, not within one.
+func (p *parser) opens(rest string, n int) bool {
+	after, _ := utf8.DecodeRuneInString(rest[n:])
+	if unicode.IsSpace(after) {
+		return false
+	}
+	before, _ := utf8.DecodeLastRuneInString(p.text[:p.at])
+	return rest[0] != '_' || p.at == 0 || !isWord(before)
+}
+
+func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+// closing is where the n signs stand that close those at the beginning; -1 if
+// nowhere, or if what comes may change that.
+func closing(text string, n int, final bool) int {
+	sign := text[0]
+	for at := n; at < len(text); {
+		switch c := text[at]; {
+		case c == '\\':
+			at += 2
+		case c == '`':
+			quotes := run(text[at:])
+			if end := closingQuotes(text[at:], quotes); end >= 0 {
+				at += end
+			}
+			at += quotes
+		case c == sign:
+			got := run(text[at:])
+			if at+got == len(text) && !final {
+				return -1
+			}
+			if got == n && closesAt(text, at, n) {
+				return at
+			}
+			at += got
+		default:
+			at++
+		}
+	}
+	return -1
+}
+
+// closesAt reports whether signs can close something: a word ends before them,
+// and if they are low lines, it does not go on.
+func closesAt(text string, at, n int) bool {
+	before, _ := utf8.DecodeLastRuneInString(text[:at])
+	after, _ := utf8.DecodeRuneInString(text[at+n:])
+	return !unicode.IsSpace(before) && (text[at] != '_' || !isWord(after))
+}
+
+// link takes [text](address), or an image, whose sign is two bytes.
+func (p *parser) link(rest string, sign int) bool {
+	mid := strings.IndexByte(rest, ']')
+	if mid < 0 || mid == len(rest)-1 && !p.final {
+		return p.open(sign)
+	}
+	if !strings.HasPrefix(rest[mid+1:], "(") {
+		return p.literal(sign)
+	}
+	size := strings.IndexByte(rest[mid+2:], ')')
+	if size < 0 {
+		return p.open(sign)
+	}
+	text, address := rest[sign:mid], rest[mid+2:mid+2+size]
+	if text == "" || address == "" || strings.ContainsAny(address, " \t") {
+		return p.literal(sign)
+	}
+	p.inner(text, underline, 0)
+	return p.add(" ("+address+")", dim, mid+2+size+1)
+}
