@@ -22,6 +22,7 @@ import (
 const (
 	typeJSON   = "application/json"
 	typeStream = "text/event-stream"
+	typeLines  = "application/x-ndjson"
 )
 
 // maxFailure bounds what is read of an answer that is a failure.
@@ -33,8 +34,9 @@ type request struct {
 	path   []string // segments, not yet escaped
 	query  url.Values
 	header http.Header
-	body   any // becomes JSON; nil for none
-	tries  int // how often it may be sent; zero means once
+	body   any       // becomes JSON; nil for none
+	stream io.Reader // lines that are sent as they are, instead of a body
+	tries  int       // how often it may be sent; zero means once
 }
 
 // get is a question that may be asked again.
@@ -196,9 +198,9 @@ func (c *Client) send(ctx context.Context, r request, body []byte, want string) 
 	if len(r.query) > 0 {
 		target += "?" + r.query.Encode()
 	}
-	var reader io.Reader
+	reader, content := r.stream, typeLines
 	if body != nil {
-		reader = bytes.NewReader(body)
+		reader, content = bytes.NewReader(body), typeJSON
 	}
 	q, err := http.NewRequestWithContext(ctx, r.method, target, reader)
 	if err != nil {
@@ -209,8 +211,8 @@ func (c *Client) send(ctx context.Context, r request, body []byte, want string) 
 	}
 	q.Header.Set("Accept", want)
 	q.Header.Set("User-Agent", c.agent)
-	if body != nil {
-		q.Header.Set("Content-Type", typeJSON)
+	if reader != nil {
+		q.Header.Set("Content-Type", content)
 	}
 	if c.token != "" {
 		q.Header.Set("Authorization", "Bearer "+c.token)

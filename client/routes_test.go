@@ -49,6 +49,13 @@ func routes() []routed {
 			_, err := c.Append(ctx, session, client.Any, wire.NewEntries{User: "hi"})
 			return err
 		}, `POST /v1/sessions/0199-test/entries {"user":"hi"}`},
+		{"Formats", func(c *c) error { _, err := c.Formats(ctx); return err }, "GET /v1/formats"},
+		{"Import", func(c *c) error {
+			_, err := c.Import(ctx, wire.Import{From: "pi", ID: session, Agent: "a", Title: "t", Name: "n.jsonl"}, strings.NewReader("{}"))
+			return err
+		}, "POST /v1/import?agent=a&from=pi&id=0199-test&name=n.jsonl&title=t {}"},
+		{"Export", func(c *c) error { return c.Export(ctx, session, "codex", io.Discard) }, "GET /v1/sessions/0199-test/export?format=codex"},
+		{"Fidelity", func(c *c) error { _, err := c.Fidelity(ctx, session, "codex"); return err }, "GET /v1/sessions/0199-test/export?format=codex&report=true"},
 		{"Tree", func(c *c) error { _, err := c.Tree(ctx, session, 5, "c"); return err }, "GET /v1/sessions/0199-test/tree?cursor=c&limit=5"},
 		{"Window", func(c *c) error { _, err := c.Window(ctx, session, "openai"); return err }, "GET /v1/sessions/0199-test/window?as=openai"},
 		{"Compactions", func(c *c) error { _, err := c.Compactions(ctx, session); return err }, "GET /v1/sessions/0199-test/compactions"},
@@ -158,7 +165,11 @@ func spoken(t *testing.T, r *http.Request) string {
 	}
 	words := []string{r.Method, r.RequestURI}
 	if len(body) > 0 {
-		if r.Header.Get("Content-Type") != "application/json" {
+		want := "application/json"
+		if r.URL.Path == "/v1/import" {
+			want = "application/x-ndjson"
+		}
+		if r.Header.Get("Content-Type") != want {
 			t.Errorf("the body is of type %q", r.Header.Get("Content-Type"))
 		}
 		words = append(words, strings.TrimSpace(string(body)))

@@ -1,0 +1,43 @@
+package client
+
+import (
+	"context"
+	"io"
+	"net/http"
+
+	"firn"
+	"firn/wire"
+)
+
+// Formats lists the formats that sessions can be read from and written to.
+func (c *Client) Formats(ctx context.Context) ([]wire.Format, error) {
+	page, err := ask[wire.Page[wire.Format]](ctx, c, get("v1", "formats"))
+	return page.Items, err
+}
+
+// Import keeps a transcript of any format as a session. It is sent as a stream,
+// once; what an import that broke has kept is not added again by the next.
+func (c *Client) Import(ctx context.Context, in wire.Import, transcript io.Reader) (wire.Imported, error) {
+	r := request{method: http.MethodPost, path: []string{"v1", "import"}, stream: transcript, tries: 1}
+	return ask[wire.Imported](ctx, c, r.with("from", in.From).with("id", string(in.ID)).with("agent", in.Agent).with("title", in.Title).with("name", in.Name))
+}
+
+// Export writes a session to w as another tool would have written it. An error
+// may come when part of it is written.
+func (c *Client) Export(ctx context.Context, id firn.ID, format string, w io.Writer) error {
+	r := get("v1", "sessions", string(id), "export").with("format", format)
+	response, err := c.send(ctx, r, nil, typeLines)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if _, err := io.Copy(w, response.Body); err != nil {
+		return c.broken(ctx, r, err)
+	}
+	return nil
+}
+
+// Fidelity tells how well a session can be said in another format.
+func (c *Client) Fidelity(ctx context.Context, id firn.ID, format string) (wire.Fidelity, error) {
+	return ask[wire.Fidelity](ctx, c, get("v1", "sessions", string(id), "export").with("format", format).withFlag("report", true))
+}

@@ -1,0 +1,284 @@
+package gateway
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+
+	"firn"
+	"firn/dialect"
+	"firn/internal/convert"
+	"firn/store"
+	"firn/wire"
+)
+
+// sniff is how much of a transcript is looked at to tell its format.
+const sniff = 64 << 10
+
+// Formats lists the formats that sessions can be read from and written to.
+func (g *Gateway) Formats(context.Context) []wire.Format {
+	list := make([]wire.Format, len(g.Tools))
+	for i, tool := range g.Tools {
+		list[i] = wire.Format{Name: string(tool.Name())}
+		for _, l := range tool.Limits() {
+			list[i].Limits = append(list[i].Limits, wire.Lost{What: l.Name, Becomes: l.Becomes})
+		}
+	}
+	return list
+}
+
+// tool finds a format by its name.
+func (g *Gateway) tool(name string) (dialect.Tool, error) {
+	var names []string
+	for _, t := range g.Tools {
+		if string(t.Name()) == name {
+			return t, nil
+		}
+		names = append(names, string(t.Name()))
+	}
+	return nil, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("the format %q is not known", name), Hint: "one of " + strings.Join(names, ", ")}
+}
+
+// Import keeps a transcript of any format as a session. What the session has
+// already is not added again, so that an import that was interrupted can be
+// done once more. The body is read as a stream.
+func (g *Gateway) Import(ctx context.Context, in wire.Import, body io.Reader) (wire.Imported, error) {
+	stream := bufio.NewReaderSize(body, sniff)
+	tool, err := g.formatOf(in, stream)
+	if err != nil {
+		return wire.Imported{}, err
+	}
+	report := &convert.Report{}
+	src, id, err := incoming(tool, in, stream, report)
+	if err != nil {
+		return wire.Imported{}, err
+	}
+	added, err := convert.Into(ctx, g.Store, id, src, report)
+	if err != nil {
+		return wire.Imported{}, err
+	}
+	if report.Total() == 0 {
+		return wire.Imported{}, &wire.Problem{Kind: wire.Invalid, Message: "the transcript is empty"}
+	}
+	if err := g.entitle(ctx, id, in.Title, added); err != nil {
+		return wire.Imported{}, err
+	}
+	session, err := g.Session(ctx, string(id))
+	return wire.Imported{Session: session, Added: added, Fidelity: fidelity(tool.Name(), dialect.Native, nil, report)}, err
+}
+
+// formatOf tells in which format a transcript comes.
+func (g *Gateway) formatOf(in wire.Import, stream *bufio.Reader) (dialect.Tool, error) {
+	if in.From != "" {
+		return g.tool(in.From)
+	}
+	first, err := stream.Peek(sniff)
+	if len(first) == 0 {
+		if err != nil && err != io.EOF {
+			return nil, err
+		}
+		return nil, &wire.Problem{Kind: wire.Invalid, Message: "the transcript is empty"}
+	}
+	name, err := dialect.Detect(first)
+	if err != nil {
+		return nil, &wire.Problem{Kind: wire.Invalid, Message: "the format of the transcript cannot be told from its first lines", Hint: "name it: from=claudecode, for example"}
+	}
+	return g.tool(string(name))
+}
+
+// incoming is the transcript as a source, and the id its session gets. The
+// first entry, the header, tells the id; it is read ahead.
+func incoming(tool dialect.Tool, in wire.Import, stream io.Reader, report *convert.Report) (convert.Source, firn.ID, error) {
+	origin := dialect.Origin{Transcript: dialect.Transcript{ID: in.ID, Agent: in.Agent, Title: in.Title}}
+	if in.Name != "" {
+		origin.Parts = []string{in.Name}
+		if stem := firn.ID(strings.TrimSuffix(path.Base(in.Name), ".jsonl")); origin.ID == "" && stem.Check() == nil {
+			origin.ID = stem
+		}
+	}
+	next, stop := iter.Pull2(convert.Transcript(tool, origin, func() iter.Seq2[[]byte, error] { return convert.Lines(stream) }).Told(report))
+	first, err, ok := next()
+	if err != nil || !ok {
+		stop()
+		return convert.Source{}, "", orInvalid(err, "the transcript is empty")
+	}
+	id := in.ID
+	if h, isHeader := first.Entry.Body.(*firn.Header); isHeader {
+		if id == "" && h.Session.Check() == nil {
+			id = h.Session
+		}
+		if in.Agent != "" {
+			ours := *h
+			ours.Agent, ours.Key = in.Agent, "" // a key is one agent's
+			first.Entry.Body = &ours
+		}
+	}
+	if id == "" {
+		id = firn.NewID()
+	}
+	if err := id.Check(); err != nil {
+		stop()
+		return convert.Source{}, "", err
+	}
+	told := func(yield func(convert.Told, error) bool) {
+		defer stop()
+		for t, err, ok := first, error(nil), true; ok; t, err, ok = next() {
+			if !yield(t, err) {
+				return
+			}
+		}
+	}
+	return convert.Source{Tool: tool.Name(), Told: func(*convert.Report) iter.Seq2[convert.Told, error] { return told }}, id, nil
+}
+
+func orInvalid(err error, message string) error {
+	if err != nil {
+		return err
+	}
+	return &wire.Problem{Kind: wire.Invalid, Message: message}
+}
+
+// entitle gives a session that has no title the one that came with it.
+func (g *Gateway) entitle(ctx context.Context, id firn.ID, title string, added int64) error {
+	if title == "" || added == 0 {
+		return nil
+	}
+	session, err := g.Session(ctx, string(id))
+	if err != nil || session.Title != "" {
+		return err
+	}
+	_, err = g.append(ctx, id, store.Any, firn.NewEntry(&firn.Title{Name: title, Source: firn.SourceAuto}))
+	return err
+}
+
+// Export writes a session in another format, as that tool would have written
+// it, and tells how well that went.
+func (g *Gateway) Export(ctx context.Context, id firn.ID, format string, w io.Writer) (wire.Fidelity, error) {
+	tool, err := g.tool(format)
+	if err != nil {
+		return wire.Fidelity{}, err
+	}
+	session, err := g.Session(ctx, string(id))
+	if err != nil {
+		return wire.Fidelity{}, err
+	}
+	src := convert.Stored(ctx, g.Store, id, dialect.Native)
+	if g.Transcript != nil {
+		if src, err = g.Transcript(ctx, id); err != nil {
+			return wire.Fidelity{}, err
+		}
+	}
+	target := dialect.Target{
+		Session: id, Title: session.Title, CWD: session.CWD, Agent: session.Agent, Key: session.Key,
+		Created: session.Created, Updated: session.Updated,
+	}
+	if session.State != nil {
+		target.Provider, target.Model = session.State.Provider, session.State.Model
+	}
+	report := &convert.Report{}
+	err = convert.Write(ctx, w, src, tool, target, report)
+	return fidelity(src.Tool, tool.Name(), tool.Limits(), report), err
+}
+
+// fidelity tells a report over the wire.
+func fidelity(from, to dialect.Name, limits []dialect.Limit, r *convert.Report) wire.Fidelity {
+	becomes := make(map[string]string, len(limits))
+	for _, l := range limits {
+		becomes[l.Name] = l.Becomes
+	}
+	f := wire.Fidelity{
+		From: string(from), To: string(to), Entries: r.Total(), Kinds: r.Entries, Same: r.Same, Said: r.Said, Changed: r.Changed, Left: r.Left,
+		UnknownLines: r.UnknownLines, UnknownFields: r.UnknownFields, Damaged: r.Damaged, Faults: r.Faults,
+		LinesRead: r.Lines, BytesRead: r.BytesRead, LinesWritten: r.LinesWritten, BytesWritten: r.BytesWritten,
+	}
+	for _, reason := range r.Reasons() {
+		f.Losses = append(f.Losses, wire.Lost{What: reason, Becomes: becomes[reason], Count: r.Losses[reason]})
+	}
+	return f
+}
+
+// export answers with a session in another format, as a stream, or with a
+// report of how that would go.
+func (c *call) export() error {
+	id, err := c.session()
+	if err != nil {
+		return err
+	}
+	format, report := c.query.text("format"), c.query.flag("report")
+	if c.query.err != nil {
+		return c.query.err
+	}
+	if report {
+		f, err := c.h.api.Export(c.r.Context(), id, format, io.Discard)
+		if err != nil {
+			return err
+		}
+		return c.reply(http.StatusOK, f)
+	}
+	out := &exporting{c: c}
+	if _, err = c.h.api.Export(c.r.Context(), id, format, out); err != nil && out.begun {
+		panic(http.ErrAbortHandler) // what was sent is not all of it, and the client must see that
+	}
+	if err == nil && !out.begun {
+		out.begin()
+	}
+	return err
+}
+
+// exporting is the body of an answer, which begins with the first byte: until
+// then an error can be told.
+type exporting struct {
+	c     *call
+	begun bool
+}
+
+func (e *exporting) begin() {
+	e.begun = true
+	e.c.w.Header().Set("Content-Type", typeLines)
+	e.c.w.WriteHeader(http.StatusOK)
+}
+
+// Write sends a piece.
+func (e *exporting) Write(p []byte) (int, error) {
+	if !e.begun {
+		e.begin()
+	}
+	return e.c.w.Write(p)
+}
+
+// importSession reads a transcript from the body.
+func (c *call) importSession() (wire.Imported, error) {
+	q := &c.query
+	in := wire.Import{From: q.text("from"), ID: firn.ID(q.text("id")), Agent: q.text("agent"), Title: q.text("title"), Name: q.text("name")}
+	if q.err != nil {
+		return wire.Imported{}, q.err
+	}
+	n, err := c.boundNew(wire.NewSession{Agent: in.Agent})
+	if err != nil {
+		return wire.Imported{}, err
+	}
+	if c.who.bound() {
+		// A transcript names its session itself, which may be another's.
+		in.Agent, in.ID = n.Agent, firn.NewID()
+	}
+	return c.h.api.Import(c.r.Context(), in, &paced{c})
+}
+
+// paced is a body of any length. Who sends nothing for a while is cut off.
+type paced struct{ c *call }
+
+// Read reads what has come.
+func (p *paced) Read(b []byte) (int, error) {
+	_ = http.NewResponseController(p.c.w).SetReadDeadline(time.Now().Add(p.c.h.config.BodyTimeout))
+	return p.c.r.Body.Read(b)
+}
+
+func (c *call) listFormats() (wire.Page[wire.Format], error) {
+	return pageOf(c.h.api.Formats(c.r.Context())), nil
+}
