@@ -13,9 +13,9 @@ import (
 // with slashes. It reads names and index files through the file system it is
 // given, never a transcript as a whole, and writes nothing.
 type Layout interface {
-	// Home is where the home is usually found, below the user's home
-	// directory; empty if it can be anywhere.
-	Home() string
+	// Homes lists where the home is usually found, below the user's home
+	// directory; none if it can be anywhere.
+	Homes() []string
 	// Owns reports whether a directory looks like a home of the tool, from the
 	// names in it.
 	Owns(home fs.FS) bool
@@ -35,6 +35,9 @@ type Layout interface {
 	Index(home fs.FS, path string, to Target) ([]File, error)
 	// Resume is the command that goes on with the transcript in the tool.
 	Resume(path string, to Target) []string
+	// Beside lists files of the home that tell about sessions and do not lie
+	// beside a transcript, such as a list of their names.
+	Beside() []string
 	// Keeps says how long the tool keeps a session before it deletes it by
 	// itself, as its settings say or by default; 0 means for ever.
 	Keeps(home fs.FS) time.Duration

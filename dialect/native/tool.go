@@ -135,8 +135,11 @@ func (Tool) Layout() dialect.Layout { return layout{} }
 
 type layout struct{}
 
-// Home is where firn keeps its sessions if nothing else is set.
-func (layout) Home() string { return ".firn" }
+// Homes is where firn keeps its sessions if nothing else is set.
+func (layout) Homes() []string { return []string{".firn"} }
+
+// Beside is empty.
+func (layout) Beside() []string { return nil }
 
 // Owns looks for the folders of agents, of which at least one holds a header
 // of ours.
