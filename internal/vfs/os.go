@@ -126,3 +126,7 @@ func writeNew(fsys FS, path string, data []byte) error {
 	}
 	return nil
 }
+
+// Link gives a file a second name. It is not part of FS: few need it, and not
+// every file system can.
+func (OS) Link(from, to string) error { return os.Link(from, to) }
