@@ -117,6 +117,7 @@ type Gateway struct {
 	setup   atomic.Pointer[Setup]
 	events  hub
 	tails   *tails
+	arrears arrears
 	numbers numbers
 	// doors let one message of a key in at a time, so that two do not begin two
 	// sessions.

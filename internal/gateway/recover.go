@@ -2,24 +2,86 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"firn"
 	"firn/agent"
 	"firn/store"
 	"firn/window"
+	"firn/wire"
 )
 
 // recent is how far back a gateway looks for what the one before it owes.
 const recent = 24 * time.Hour
+
+// arrears is what the gateway before this one may not have answered. It is
+// looked for beside everything else, since there may be many sessions; but one
+// that somebody talks in is looked at before that, so that what was said first
+// is answered first. The zero value has nothing to look for.
+type arrears struct {
+	mu sync.Mutex
+	// looks are those at sessions, one each; nil when there is nothing to look for.
+	looks map[firn.ID]*sync.Once
+}
+
+func (a *arrears) begin() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.looks == nil {
+		a.looks = make(map[firn.ID]*sync.Once)
+	}
+}
+
+func (a *arrears) end() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.looks = nil
+}
+
+// look is the one look at a session; nil if nothing is looked for.
+func (a *arrears) look(id firn.ID) *sync.Once {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.looks != nil && a.looks[id] == nil {
+		a.looks[id] = new(sync.Once)
+	}
+	return a.looks[id]
+}
+
+// GoOn begins to go on with what a gateway before this one had accepted and not
+// answered, beside everything else: see [Gateway.Recover]. Whoever talks in a
+// session is behind what is owed there.
+func (g *Gateway) GoOn() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return
+	}
+	g.arrears.begin()
+	g.work.Add(1)
+	go func() {
+		defer g.work.Done()
+		n, err := g.Recover(g.ctx)
+		switch {
+		case err != nil && wire.KindOf(err) != wire.Closing && g.ctx.Err() == nil:
+			g.Log.Error("what was not answered cannot be looked for", "error", err)
+		case n > 0:
+			g.Log.Info("goes on with what was not answered", "sessions", n)
+		}
+	}()
+}
 
 // Recover goes on with what a gateway before this one had accepted and not
 // answered, because it was killed: messages that waited, and turns that broke
 // off. A turn that failed or was stopped is not tried again, and nothing is
 // said that nobody said. It returns how many sessions it goes on with.
 func (g *Gateway) Recover(ctx context.Context) (int, error) {
+	g.arrears.begin()
+	defer g.arrears.end()
 	n := 0
 	for info, err := range g.List(ctx, store.Query{}) {
 		if err != nil {
@@ -28,19 +90,40 @@ func (g *Gateway) Recover(ctx context.Context) (int, error) {
 		if g.now().Sub(info.Updated) > recent {
 			break // the latest come first
 		}
-		owed, err := g.owed(ctx, info.ID)
+		owes, err := g.repay(ctx, info.ID)
 		if err != nil {
-			g.Log.Warn("a session cannot be read", "session", info.ID, "error", err)
-			continue // one bad session does not stop the others
+			return n, err
 		}
-		for _, t := range owed {
-			if err := g.enter(ctx, info.ID, t); err != nil {
-				return n, err
-			}
+		if owes {
+			n++
 		}
-		n += min(len(owed), 1)
 	}
 	return n, nil
+}
+
+// repay sees that what is owed in a session is on its way, and reports whether
+// there was anything. It is done once, while arrears are looked for.
+func (g *Gateway) repay(ctx context.Context, id firn.ID) (owes bool, err error) {
+	look := g.arrears.look(id)
+	if look == nil {
+		return false, nil
+	}
+	look.Do(func() {
+		owed, failed := g.owed(context.WithoutCancel(ctx), id) // it is looked at for all
+		if failed != nil {
+			if !errors.Is(failed, firn.ErrNotFound) {
+				g.Log.Warn("a session cannot be read", "session", id, "error", failed)
+			}
+			return // one bad session does not stop the others
+		}
+		for _, t := range owed {
+			if err = g.queue(context.WithoutCancel(ctx), id, t); err != nil {
+				return
+			}
+		}
+		owes = len(owed) > 0
+	})
+	return owes, err
 }
 
 // owed are the tickets of what a session still has to be answered.

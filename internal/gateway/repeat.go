@@ -19,6 +19,9 @@ import (
 // acceptNamed takes in a message to which its sender gave an id, and reports
 // whether it was taken before.
 func (g *Gateway) acceptNamed(ctx context.Context, id firn.ID, t *ticket) (_ *ticket, repeated bool, _ error) {
+	if _, err := g.repay(ctx, id); err != nil { // it may be among what is owed
+		return nil, false, err
+	}
 	defer g.doors.lock("message " + string(id) + " " + string(t.ID))()
 	if twin := g.twin(id, t.ID); twin != nil {
 		return twin, true, nil

@@ -183,8 +183,16 @@ func (g *Gateway) acceptFrom(ctx context.Context, id firn.ID, t wire.Turn, chann
 	return ticket, false, g.enter(ctx, id, ticket)
 }
 
-// enter puts a ticket into the lane of its session.
+// enter puts a ticket into the lane of its session, behind what is owed there.
 func (g *Gateway) enter(ctx context.Context, id firn.ID, t *ticket) error {
+	if _, err := g.repay(ctx, id); err != nil {
+		return err
+	}
+	return g.queue(ctx, id, t)
+}
+
+// queue puts a ticket into the lane of its session.
+func (g *Gateway) queue(ctx context.Context, id firn.ID, t *ticket) error {
 	for {
 		l, err := g.lane(id)
 		if err != nil {

@@ -54,11 +54,7 @@ func Run(ctx context.Context, d Daemon) (err error) {
 		return errors.Join(err, h.Close(ctx))
 	}
 	defer func() { err = errors.Join(err, h.Close(context.WithoutCancel(ctx))) }()
-	if n, err := h.Gateway.Recover(ctx); err != nil {
-		return err
-	} else if n > 0 {
-		h.o.Log.Info("goes on with what was not answered", "sessions", n)
-	}
+	h.Gateway.GoOn()
 	if err := h.Gateway.StartJobs(ctx); err != nil {
 		return err
 	}

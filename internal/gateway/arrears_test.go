@@ -1,0 +1,108 @@
+package gateway
+
+import (
+	"context"
+	"iter"
+	"testing"
+	"testing/synctest"
+
+	"firn"
+	"firn/store"
+	"firn/store/memstore"
+	"firn/wire"
+)
+
+// owing is a gateway on a session in which one message was not answered and one
+// waited when the gateway before it was killed. It finds that out by itself only
+// when list is closed.
+func owing(t *testing.T) (d *desk, list chan struct{}) {
+	t.Helper()
+	st := memstore.New(memstore.Options{})
+	d = open(t, st)
+	said := firn.UserText("one")
+	said.Extra = waiting{}.extra(nil)
+	waits, err := waiting{ID: "m2", Text: "two", Mode: "followup"}.entry()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := st.Append(t.Context(), "s", store.Any, said, waits); err != nil {
+		t.Fatal(err)
+	}
+	list = make(chan struct{})
+	all := d.List
+	d.List = func(ctx context.Context, q store.Query) iter.Seq2[store.Info, error] {
+		<-list
+		return all(ctx, q)
+	}
+	for range 10 {
+		d.gate <- struct{}{}
+	}
+	return d, list
+}
+
+// TestOwedIsAnsweredFirst: a gateway takes messages before it has found all that
+// the one before it owes, and yet what is owed in a session is answered first,
+// once.
+func TestOwedIsAnsweredFirst(t *testing.T) {
+	for name, early := range map[string]bool{"somebody talks before it is found": true, "nobody does": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d, list := owing(t)
+				d.GoOn()
+				if !early {
+					close(list)
+					synctest.Wait()
+				}
+				third := d.say("three", "followup")
+				<-third.done
+				if third.err != nil || third.answer.Text != "re: three" {
+					t.Errorf("the answer is %q, %v", third.answer.Text, third.err)
+				}
+				if early {
+					close(list)
+				}
+				d.shut()
+				d.want("user: one", "assistant: re: one", "user: two", "assistant: re: two", "user: three", "assistant: re: three")
+			})
+		})
+	}
+}
+
+// TestOwedIsKnownByItsName: who comes back for a message that waited when the
+// gateway was killed is told its answer, and has not said it twice.
+func TestOwedIsKnownByItsName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, list := owing(t)
+		d.GoOn()
+		answer, err := d.Turn(t.Context(), "s", wire.Turn{Text: "two", ID: "m2"})
+		if err != nil || answer.Text != "re: two" {
+			t.Errorf("the answer is %q, %v", answer.Text, err)
+		}
+		close(list)
+		d.shut()
+		d.want("user: one", "assistant: re: one", "user: two", "assistant: re: two")
+	})
+}
+
+// TestGoOnEnds: a gateway that goes away does not first look for what is owed,
+// and leaves it to the next one.
+func TestGoOnEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, list := owing(t)
+		d.GoOn()
+		synctest.Wait()
+		closed := make(chan struct{})
+		go func() {
+			defer close(closed)
+			d.shut()
+		}()
+		synctest.Wait()
+		close(list)
+		<-closed
+		d.want("user: one")
+		d.GoOn() // which does nothing any more
+		if path, err := d.path(t.Context(), "s"); err != nil || len(left(path)) != 1 {
+			t.Errorf("what waited is gone, %v", err)
+		}
+	})
+}
