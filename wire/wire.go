@@ -165,6 +165,33 @@ type Turn struct {
 	Queue string `json:"queue,omitempty"`
 	// Wait is false to be answered as soon as the message is durable.
 	Wait *bool `json:"wait,omitempty"`
+	// Terms is how this one turn is to be run.
+	Terms *Terms `json:"terms,omitempty"`
+}
+
+// Terms is how a client wants one turn to be run. It is not kept: a turn that a
+// later gateway runs in its stead has the agent's own.
+type Terms struct {
+	// Instructions are sent behind the system prompt.
+	Instructions string `json:"instructions,omitempty"`
+	// Bare leaves out the agent's system prompt and tools, and what is injected.
+	Bare bool `json:"bare,omitempty"`
+	// Tools are the client's, and stand instead of the agent's. When the model
+	// calls one the turn is over, and the answer has the calls as pending. The
+	// client appends what came of them and asks for a turn without text.
+	Tools []ToolSpec `json:"tools,omitempty"`
+	// NoTools leaves the model without any.
+	NoTools bool `json:"noTools,omitempty"`
+	// MaxTokens bounds each answer; zero leaves it to the model.
+	MaxTokens int64 `json:"maxTokens,omitempty"`
+}
+
+// ToolSpec is a tool as a model sees it. Schema is the JSON schema of its
+// arguments.
+type ToolSpec struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Schema      json.RawMessage `json:"schema,omitempty"`
 }
 
 // Image is a picture, as base64.
@@ -191,4 +218,6 @@ type Answer struct {
 	Usage  Counters `json:"usage"`
 	// Queued says that the message is durable and will be answered later.
 	Queued bool `json:"queued,omitempty"`
+	// Pending are calls of the client's tools, if the turn ended with some.
+	Pending []Tool `json:"pending,omitempty"`
 }

@@ -358,10 +358,6 @@ func (c *call) listAgents() (wire.Page[wire.Agent], error) {
 	return pageOf(c.visibleAgents(c.h.api.Agents(c.r.Context()))), nil
 }
 
-func (c *call) listModels() (wire.Page[wire.Model], error) {
-	return pageOf(c.h.api.Models(c.r.Context())), nil
-}
-
 // tokens are where tokens are kept, if anywhere.
 func (c *call) tokens() (*Tokens, error) {
 	if c.h.config.Tokens == nil {

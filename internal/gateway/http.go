@@ -57,6 +57,8 @@ type Config struct {
 	Log *slog.Logger
 	// Version is told in the description of the API.
 	Version string
+	// OpenAI and MCP speak those protocols; nil says that they are not spoken.
+	OpenAI, MCP Foreign
 }
 
 // HTTP is the gateway as a handler. It may be given to several servers.
@@ -301,7 +303,7 @@ func (c *call) fail(err error) {
 		c.w.Header().Set("Retry-After", "1")
 	}
 	c.h.config.Metrics.Error(string(p.Kind))
-	if err := c.reply(status, wire.Failure{Error: p}); err != nil {
+	if err := c.reply(status, c.failure(p)); err != nil {
 		c.h.log.Error("a problem could not be told", "request", c.request)
 	}
 }

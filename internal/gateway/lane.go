@@ -45,6 +45,8 @@ type lane struct {
 // ticket is a message that was accepted, and what comes of it.
 type ticket struct {
 	waiting
+	// terms is how the turn is to be run; not in the log.
+	terms agent.Terms
 	// trace is the span of the request that brought it.
 	trace trace.Context
 	// repeated: the message was in the log before.
@@ -325,6 +327,7 @@ func (l *lane) turn(ctx context.Context, batch []*ticket) (answer wire.Answer, e
 		}
 		in = l.input(all)
 	}
+	in.Terms = batch[len(batch)-1].terms
 	in.Turns = l.g.turnsOf(ctx, l.id, batch[len(batch)-1].Channel)
 	for e, err := range a.Run(ctx, l.id, in) {
 		if err != nil {

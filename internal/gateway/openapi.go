@@ -79,6 +79,9 @@ func (s *schemas) operation(op *operation, event object) object {
 	} else {
 		d["x-scope"] = op.scope
 	}
+	if op.tell != nil || op.foreign {
+		d["x-foreign"] = true // in the shapes of another protocol
+	}
 	if op.verb {
 		at := strings.LastIndexByte(op.path, '/')
 		d["x-alias"] = op.path[:at] + ":" + op.path[at+1:]
@@ -107,12 +110,15 @@ func tagOf(path string) string {
 
 // pathWords explain what an address names.
 var pathWords = map[string]string{
-	"id":    "A session: its id, the beginning of it (four characters or more) if that is unique, its exact title, or @ and a key.",
-	"cid":   "A compaction: the id of its entry.",
-	"key":   "A key.",
-	"token": "A token: its id, or its name.",
-	"hook":  "The name of a hook.",
-	"job":   "The id of a job.",
+	"id":           "A session: its id, the beginning of it (four characters or more) if that is unique, its exact title, or @ and a key.",
+	"cid":          "A compaction: the id of its entry.",
+	"key":          "A key.",
+	"token":        "A token: its id, or its name.",
+	"hook":         "The name of a hook.",
+	"job":          "The id of a job.",
+	"model":        "An agent, or provider/model.",
+	"response":     "A response, by its id.",
+	"conversation": "A conversation, by its id: conv_ and that of the session.",
 }
 
 func parameters(op *operation) []any {

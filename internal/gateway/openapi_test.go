@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
+	"io"
 	"net/http"
 	"os"
 	"slices"
@@ -62,7 +63,7 @@ var bodies = map[string]any{
 // sent and what comes back is as described, and whoever has too small a scope is
 // refused.
 func TestEveryOperationAnswers(t *testing.T) {
-	s := newStand(t, gateway.Config{Metrics: metrics.New(time.Now()), Version: "1.2.3"})
+	s := newStand(t, gateway.Config{Metrics: metrics.New(time.Now()), Version: "1.2.3", OpenAI: foreign, MCP: foreign})
 	doc := document(t, []byte(s.ask("GET", "/openapi.json").body))
 	if doc.OpenAPI != "3.1.0" || doc.Info.Version != "1.2.3" {
 		t.Errorf("it is %s of %s", doc.OpenAPI, doc.Info.Version)
@@ -73,7 +74,8 @@ func TestEveryOperationAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	read := bearing(s.token(wire.NewToken{Name: "reader", Scope: wire.ScopeRead}))
-	fill := strings.NewReplacer("{id}", "aaaa-1", "{cid}", "c1", "{key}", "agent:main:main", "{token}", made.ID, "{hook}", "deploy", "{job}", "daily")
+	fill := strings.NewReplacer("{id}", "aaaa-1", "{cid}", "c1", "{key}", "agent:main:main", "{token}", made.ID, "{hook}", "deploy", "{job}", "daily",
+		"{model}", "main", "{response}", "resp_1", "{conversation}", "conv_1")
 	asked := 0
 	for path, item := range doc.Paths.Map() {
 		for method, op := range item.Operations() {
@@ -104,9 +106,17 @@ func TestEveryOperationAnswers(t *testing.T) {
 			s.scopes(t, op, method, fill.Replace(path), read)
 		}
 	}
-	if want := 46; asked != want {
+	if want := 57; asked != want {
 		t.Errorf("%d operations were asked, want %d", asked, want)
 	}
+}
+
+// foreign is a protocol in which there is nothing to say.
+func foreign(string, http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, "{}")
+	})
 }
 
 // scopes asks without a token, and with one that only reads.

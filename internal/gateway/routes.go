@@ -25,6 +25,10 @@ type operation struct {
 	// long says that it may wait for a model: many of them must not keep others
 	// from looking.
 	long bool
+	// foreign says that it is of another protocol: what is done is asked of us
+	// again, and counted there. tell tells problems in its shape; nil in ours.
+	foreign bool
+	tell    func(wire.Problem) any
 	// once says that it makes something: a request that names itself is obeyed
 	// once, and answered as often as it is sent.
 	once bool
@@ -102,7 +106,7 @@ func (o *operation) changes() bool { return o.scope.Includes(wire.ScopeWrite) }
 
 // operations is the table of routes.
 func operations() []*operation {
-	all := slices.Concat(sessionRoutes(), branchRoutes(), turnRoutes(), keyRoutes(), statusRoutes(), workRoutes(), tokenRoutes(), healthRoutes())
+	all := slices.Concat(sessionRoutes(), branchRoutes(), turnRoutes(), keyRoutes(), statusRoutes(), workRoutes(), tokenRoutes(), foreignRoutes(), healthRoutes())
 	table := make([]*operation, len(all))
 	for i := range all {
 		table[i] = &all[i]
@@ -205,7 +209,8 @@ func statusRoutes() []operation {
 		}, action: give((*call).usage)},
 		{method: "GET", path: "/v1/status", name: "status", scope: wire.ScopeRead, what: "Tells how the gateway is.", action: give((*call).status)},
 		{method: "GET", path: "/v1/agents", name: "listAgents", scope: wire.ScopeRead, what: "Lists the agents.", action: give((*call).listAgents)},
-		{method: "GET", path: "/v1/models", name: "listModels", scope: wire.ScopeRead, what: "Lists the models that can be chosen.", action: give((*call).listModels)},
+		{method: "GET", path: "/v1/models", name: "listModels", scope: wire.ScopeRead, what: "Lists the models that can be chosen, as we do and as OpenAI does; there the agents are among them.", action: give((*call).listModels)},
+		{method: "GET", path: "/v1/models/{model}", name: "getModel", scope: wire.ScopeRead, what: "Tells of a model or an agent as OpenAI does.", tell: inOpenAI, action: give((*call).getModel)},
 	}
 }
 
@@ -311,7 +316,7 @@ func (c *call) room() *gauge {
 	switch {
 	case c.op.scope == "":
 		return nil
-	case c.op.content == typeStream:
+	case c.op.content == typeStream, c.op.foreign:
 		return &c.h.streams
 	case c.op.long:
 		return &c.h.waiting

@@ -175,6 +175,7 @@ func (g *Gateway) acceptFrom(ctx context.Context, id firn.ID, t wire.Turn, chann
 		w.ID = firn.NewEntryID()
 	}
 	ticket := newTicket(w)
+	ticket.terms = termsOf(t.Terms)
 	ticket.answer.Session, ticket.trace = id, trace.Of(ctx)
 	ticket.onward = t.Text == "" && len(t.Images) == 0
 	if t.ID != "" && !ticket.onward {
@@ -210,6 +211,7 @@ func (g *Gateway) queue(ctx context.Context, id firn.ID, t *ticket) error {
 func answerOf(a wire.Answer, o agent.Outcome) wire.Answer {
 	a.Entry, a.Text, a.Silent, a.Stop = o.Entry, o.Text, o.Silent, string(o.Stop)
 	a.Provider, a.Model, a.Rounds, a.Calls = o.Provider, o.Model, o.Rounds, o.Calls
+	a.Pending = pending(o.Pending)
 	a.Usage = wire.Counters{
 		Input: o.Usage.Input, Output: o.Usage.Output, CacheRead: o.Usage.CacheRead, CacheWrite: o.Usage.CacheWrite,
 		Cost: o.Usage.Cost.Total, Answers: o.Rounds,

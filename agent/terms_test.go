@@ -1,0 +1,98 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"firn"
+	"firn/agent"
+	"firn/provider"
+	"firn/provider/scripted"
+	"firn/store"
+	"firn/tool"
+	"firn/window"
+)
+
+// TestCallersTools lends the model a tool that only the caller can run: the
+// turn ends with the call, and goes on once the caller has appended what came
+// of it.
+func TestCallersTools(t *testing.T) {
+	b := play(t, scripted.Join(scripted.Say("let me look"), scripted.Call("c1", "weather", `{"city":"Graz"}`)), scripted.Say("it rains"))
+	b.System = "be brief"
+	b.Tools = []tool.Tool{tool.Now(nil)}
+	terms := agent.Terms{
+		Instructions: "speak English", MaxTokens: 300,
+		Tools: []provider.Tool{{Name: "weather", Schema: json.RawMessage(`{"type":"object"}`)}},
+	}
+	in := agent.Say("how is the weather?")
+	in.Terms = terms
+	out := b.finish(in)
+	if out.Stop != firn.StopToolUse || out.Text != "let me look" || len(out.Pending) != 1 || out.Pending[0].ID != "c1" || out.Rounds != 1 {
+		t.Errorf("the turn ended with %+v", out)
+	}
+	asked := b.model.Requests()[0]
+	if asked.Window.System != "be brief\n\nspeak English" || asked.MaxTokens != 300 || len(asked.Tools) != 1 || asked.Tools[0].Name != "weather" {
+		t.Errorf("the model was asked with %q, %d and %v", asked.Window.System, asked.MaxTokens, asked.Tools)
+	}
+	result := firn.NewEntry(&firn.Message{Role: firn.RoleToolResult, Parts: []firn.Part{
+		firn.ToolResult{CallID: "c1", Name: "weather", Content: []firn.Part{firn.Text{Text: "rain"}}},
+	}})
+	if _, err := b.Store.Append(t.Context(), b.id, store.Any, result); err != nil {
+		t.Fatal(err)
+	}
+	if out := b.finish(agent.Input{Terms: terms}); out.Text != "it rains" || len(out.Pending) != 0 {
+		t.Errorf("it went on with %+v", out)
+	}
+	want(t, b.log(), "user: how is the weather?", `assistant: let me look weather{"city":"Graz"}`, "toolResult: =rain", "assistant: it rains")
+}
+
+// TestBareTurn sends a model what was said and no more.
+func TestBareTurn(t *testing.T) {
+	b := play(t, scripted.Say("yes"), scripted.Say("no"))
+	b.System = "be brief"
+	b.Tools = []tool.Tool{tool.Now(nil)}
+	b.Hooks.BeforeRun = func(context.Context, agent.Run) ([]window.Injection, error) {
+		return nil, errors.New("a bare turn has no hooks before it")
+	}
+	in := agent.Say("hello")
+	in.Terms.Bare = true
+	b.finish(in)
+	if asked := b.model.Requests()[0]; asked.Window.System != "" || len(asked.Tools) != 0 {
+		t.Errorf("the model was told %q and has %v", asked.Window.System, asked.Tools)
+	}
+	b.Hooks.BeforeRun = nil
+	in = agent.Say("hello")
+	in.Terms.NoTools = true
+	b.finish(in)
+	if asked := b.model.Requests()[1]; asked.Window.System != "be brief" || len(asked.Tools) != 0 {
+		t.Errorf("the model was told %q and has %v", asked.Window.System, asked.Tools)
+	}
+}
+
+// TestTermsThatMakeNoSense are refused before the model is asked.
+func TestTermsThatMakeNoSense(t *testing.T) {
+	b := play(t)
+	in := agent.Say("hello")
+	in.Terms.Tools = []provider.Tool{{Name: "a"}, {Name: "a"}}
+	_, err := b.run(t.Context(), in)
+	if !errors.Is(err, firn.ErrInvalid) || !strings.Contains(err.Error(), `"a"`) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// finish runs a turn that must go well.
+func (b *workbench) finish(in agent.Input) agent.Outcome {
+	b.t.Helper()
+	events, err := b.run(b.t.Context(), in)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	done, ok := events[len(events)-1].(agent.Finished)
+	if !ok {
+		b.t.Fatalf("the last event is %T", events[len(events)-1])
+	}
+	return done.Outcome
+}

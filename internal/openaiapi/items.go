@@ -1,0 +1,152 @@
+package openaiapi
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+
+	"firn"
+	"firn/wire"
+)
+
+// itemsOf tells an entry as items: none if nothing is said in it.
+func itemsOf(e firn.Entry) []item {
+	switch b := e.Body.(type) {
+	case *firn.CustomMessage:
+		if b.Type == systemType {
+			return []item{message(e.ID, "system", inputContent(b.Parts))}
+		}
+	case *firn.Message:
+		switch b.Role {
+		case firn.RoleUser:
+			return []item{message(e.ID, "user", inputContent(b.Parts))}
+		case firn.RoleToolResult:
+			return resultItems(e.ID, b)
+		case firn.RoleAssistant:
+			return answerItems(e.ID, b)
+		}
+	}
+	return nil
+}
+
+func message(id firn.EntryID, role string, content []any) item {
+	return item{ID: "msg_" + string(id), Type: messageItem, Status: "completed", Role: role, Content: spellParts(content)}
+}
+
+// spellParts spells parts.
+func spellParts(parts []any) json.RawMessage {
+	if parts == nil {
+		parts = []any{}
+	}
+	data, err := spell(parts)
+	if err != nil { // there is nothing in it that has no spelling
+		return json.RawMessage("[]")
+	}
+	return data
+}
+
+// inputContent is what a client said.
+func inputContent(parts []firn.Part) []any {
+	var out []any
+	for _, p := range parts {
+		switch p := p.(type) {
+		case firn.Text:
+			out = append(out, map[string]string{"type": "input_text", "text": p.Text})
+		case firn.Image:
+			out = append(out, map[string]string{"type": "input_image", "detail": "auto", "image_url": "data:" + p.MimeType + ";base64," + p.Data})
+		}
+	}
+	return out
+}
+
+// resultItems tells what came of a call.
+func resultItems(id firn.EntryID, m *firn.Message) []item {
+	for _, p := range m.Parts {
+		if r, ok := p.(firn.ToolResult); ok {
+			output, err := spell(firn.JoinText(r.Content))
+			if err != nil { // a text always can be spelt
+				output = nil
+			}
+			return []item{{ID: "fco_" + string(id), Type: "function_call_output", Status: "completed", CallID: r.CallID, Output: output}}
+		}
+	}
+	return nil
+}
+
+// answerItems tells an answer: what the model said, and its calls.
+func answerItems(id firn.EntryID, m *firn.Message) []item {
+	var items []item
+	status := "completed"
+	if m.Error != "" {
+		status = "incomplete"
+	}
+	if text := m.Text(); text != "" {
+		it := message(id, "assistant", []any{textOut(text)})
+		it.Status = status
+		items = append(items, it)
+	}
+	for i, p := range m.Parts {
+		if call, ok := p.(firn.ToolCall); ok {
+			arguments := string(call.Arguments)
+			items = append(items, item{
+				ID: "fc_" + string(id) + "_" + strconv.Itoa(i), Type: "function_call", Status: status,
+				CallID: call.ID, Name: call.Name, Arguments: &arguments,
+			})
+		}
+	}
+	return items
+}
+
+// oneResponse tells a response again, or hides its answer.
+func (v *visit) oneResponse(id string) error {
+	session, question, err := parseResponse(id, "")
+	if err != nil {
+		return err
+	}
+	if _, err := v.c.Session(v.r.Context(), string(session)); err != nil {
+		return notSeen(err, "response", id, "")
+	}
+	found, err := v.answerTo(session, question)
+	if err != nil {
+		return err
+	}
+	if found.answer == "" {
+		return noSuch("response", id, "")
+	}
+	if v.r.Method == http.MethodDelete {
+		if _, err := v.c.Hide(v.r.Context(), session, wire.Hide{Entry: string(found.answer), Reason: "deleted by a client"}); err != nil {
+			return err
+		}
+		v.door.memory.drop(id)
+		return v.reply(http.StatusOK, deleted{id, "response", true})
+	}
+	return v.reply(http.StatusOK, found.response(id, session))
+}
+
+// response is an answer as it was given.
+func (a *answered) response(id string, session firn.ID) *response {
+	q := responseRequest{}
+	p := &placed{at: spot{session: session}, question: a.question}
+	r := q.response(p, choice{}, a.asked.Time.Unix())
+	r.ID = id
+	s := newSpeech(nil, r)
+	told, _ := a.told(a.question, a.answer)
+	if text := told.Text(); text != "" {
+		s.text(text, false)
+	}
+	answer := wire.Answer{Entry: a.answer}
+	if m, ok := a.entries[a.answer].Body.(*firn.Message); ok {
+		r.Model = m.Provider + "/" + m.Model
+		answer.Stop = string(m.StopReason)
+		if u := m.Usage; u != nil {
+			answer.Usage = wire.Counters{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite}
+		}
+	}
+	for _, p := range told.Parts {
+		if call, ok := p.(firn.ToolCall); ok {
+			answer.Pending = append(answer.Pending, wire.Tool{Call: call.ID, Name: call.Name, Arguments: call.Arguments})
+		}
+	}
+	s.end(answer)
+	return r
+}
