@@ -27,9 +27,11 @@ import (
 // and in the oldest homes sessions/ at the top.
 type layout struct{}
 
-// Home is below the user's home directory. The names the program had before,
-// .clawdbot and .clawdia, may hold a home, too: see Owns.
-func (layout) Home() string { return ".openclaw" }
+// Homes are the names that the program had, the present one first.
+func (layout) Homes() []string { return []string{".openclaw", ".clawdbot", ".clawdia"} }
+
+// Beside is empty: the table lies beside the transcripts.
+func (layout) Beside() []string { return nil }
 
 // configs are the names of the settings, the newest first.
 var configs = []string{"openclaw.json", "clawdbot.json", "clawdia.json"}

@@ -91,7 +91,7 @@ func (p *printer) omit(dst []byte, e firn.Entry, b *firn.Tombstone) ([]byte, err
 		dst = appendText(dst, "parentId", string(e.Parent))
 	}
 	dst = appendText(dst, "timestamp", e.Time.UTC().Format("2006-01-02T15:04:05.000Z"))
-	dst = append(appendText(dst, "targetId", string(target)), `,"replacement":null`...)
+	dst = append(appendText(dst, "targetId", string(target)), `,"replacement":null,"tombstone":true`...)
 	if b.Reason != "" {
 		dst = appendText(dst, "reason", b.Reason)
 	}
@@ -111,7 +111,7 @@ func (p *printer) hide(dst []byte, e firn.Entry, b *firn.Tombstone) ([]byte, err
 		return p.mark(dst, e, b, limitElse)
 	}
 	target, before := p.standing(told[0])
-	c := copier{p: p, by: e.ID, calls: callsOf(told[0].Entry), hidden: p.hiddenWith(e, b), chain: before}
+	c := copier{p: p, by: e.ID, calls: callsOf(told[0].Entry), hidden: p.hidden(grave{id: e.ID, target: b.Target}), chain: before}
 	c.pass(told[0].Entry.ID, target)
 	return p.around(dst, e, c, told)
 }
@@ -123,7 +123,7 @@ func (p *printer) restore(dst []byte, e firn.Entry, b *firn.Tombstone, was grave
 	if was.left == "" || p.to.Told == nil {
 		return p.mark(dst, e, b, limitRestored)
 	}
-	c := copier{p: p, by: e.ID, hidden: p.hiddenWith(e, b), chain: was.left}
+	c := copier{p: p, by: e.ID, hidden: p.hidden(grave{id: e.ID, target: b.Target}), chain: was.left}
 	for id := range p.nodes.path(was.left) {
 		if c.hidden[p.original(id)] {
 			return p.mark(dst, e, b, limitRestored)
@@ -179,10 +179,25 @@ func (p *printer) standing(t dialect.Told) (id, parent firn.EntryID) {
 	return id, parent
 }
 
-// hiddenWith tells what is hidden once the tombstone is written, as original
+// shows reports whether pi would be shown what is hidden if an entry had this
+// parent. While one follows the other nothing is shown that was not before.
+func (p *printer) shows(parent firn.EntryID) bool {
+	if len(p.graves) == 0 || parent == p.last {
+		return false
+	}
+	hidden := p.hidden()
+	for id := range p.nodes.path(parent) {
+		if hidden[p.original(id)] {
+			return true
+		}
+	}
+	return false
+}
+
+// hidden tells what is hidden, once further tombstones are written, as original
 // lines. Tombstones are not among them: they say nothing.
-func (p *printer) hiddenWith(e firn.Entry, b *firn.Tombstone) map[firn.EntryID]bool {
-	graves := append(slices.Clip(p.graves), grave{id: e.ID, target: b.Target})
+func (p *printer) hidden(more ...grave) map[firn.EntryID]bool {
+	graves := append(slices.Clip(p.graves), more...)
 	hidden, entries := make(map[firn.EntryID]bool), make(map[firn.EntryID]bool)
 	for _, g := range slices.Backward(graves) { // what hides a tombstone stands after it
 		if hidden[g.id] {

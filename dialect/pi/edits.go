@@ -11,6 +11,10 @@ import (
 // of what it sends or sends something else in its place.
 const kindEdit firn.Kind = "context_edit"
 
+// tombstoneField is the member by which an edit is known to be one of firn's,
+// which counts everywhere. It is ours.
+const tombstoneField = "tombstone"
+
 // edits keeps what pi's context edits hide. An edit counts only on the branch
 // that it stands on, a tombstone everywhere: so where a file goes over to
 // another branch, entries are hidden or shown again there.
@@ -33,13 +37,18 @@ type edit struct {
 func (s *scanner) edit(e firn.Entry, line []byte) {
 	target, hides, ok := readEdit(line)
 	target = s.meant(target)
+	if ok && string(member(line, tombstoneField)) == "true" {
+		e.Body = &firn.Tombstone{Target: target, Reason: text(member(line, "reason"))}
+		s.add(e)
+		return
+	}
 	var body firn.Body = carried(kindEdit, line)
 	if ok && s.nodes[target].editable {
 		s.edits.all = append(s.edits.all, edit{e.ID, target, hides})
 		by, hidden := s.edits.hides[target]
 		switch {
 		case hides && !hidden:
-			body = &firn.Tombstone{Target: target, Reason: text(member(line, "reason"))}
+			body = &firn.Tombstone{Target: target}
 			s.edits.hide(target, e.ID)
 		case !hides && hidden:
 			shown := firn.Entry{ID: s.besides(e.ID), Parent: e.Parent, Time: e.Time, Body: &firn.Tombstone{Target: by}}

@@ -24,8 +24,11 @@ const (
 // layout is where pi keeps its files. It keeps no index.
 type layout struct{}
 
-// Home is below the user's home directory.
-func (layout) Home() string { return ".pi/agent" }
+// Homes is below the user's home directory.
+func (layout) Homes() []string { return []string{".pi/agent"} }
+
+// Beside is empty.
+func (layout) Beside() []string { return nil }
 
 // Owns reports whether there are sessions in directories that only pi names so,
 // or none yet beside pi's settings.

@@ -16,8 +16,10 @@ type printer struct {
 	// begun is set once there is a header, old if pi will write the file anew
 	// when it opens it.
 	begun, old bool
-	time       time.Time
-	title      firn.Title
+	// last is the last line, and time when it was written.
+	last  firn.EntryID
+	time  time.Time
+	title firn.Title
 	// nodes is the shape of the file: of the lines, not of what they say.
 	nodes nodes
 	// moves tells what to name instead of lines that are not there, or not on
@@ -82,13 +84,14 @@ func (p *printer) entry(dst []byte, e firn.Entry) ([]byte, error) {
 			return p.verbatim(dst, e, b.Data)
 		}
 	}
+	shows := p.shows(e.Parent)
 	e.Body = p.body(e)
 	e.Extra = p.extra(e)
 	dst, err := p.line(dst, e)
 	if err != nil {
 		return dst, err
 	}
-	p.tell(e)
+	p.tell(e, shows)
 	return dst, nil
 }
 
@@ -109,6 +112,7 @@ func (p *printer) note(id, parent firn.EntryID, editable bool) {
 		parent = ""
 	}
 	p.nodes[id] = node{parent, editable}
+	p.last = id
 }
 
 // header writes the first line, as pi does: without our mark, by which the file
@@ -190,7 +194,10 @@ func (p *printer) extra(e firn.Entry) firn.Fields {
 }
 
 // tell tells of what pi will make something else of, now that it is written.
-func (p *printer) tell(e firn.Entry) {
+func (p *printer) tell(e firn.Entry, shows bool) {
+	if shows {
+		p.lose(e, limitElse)
+	}
 	if e.Extra.Get(knewField) != nil {
 		p.lose(e, limitOrder)
 	}
