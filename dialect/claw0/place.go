@@ -1,0 +1,79 @@
+package claw0
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"firn"
+	"firn/dialect"
+)
+
+// maxTries bounds the search for a name that is free.
+const maxTries = 1000
+
+// Place names the file of a new session: by its key and an id in the first
+// version, by the id in the current one.
+func (l layout) Place(home fs.FS, to dialect.Target) (string, error) {
+	base := baseOf(home)
+	id := shortID(to.Session)
+	for n := 2; n < maxTries; n++ {
+		name := path.Join(base, "transcripts", fileSafe(keyOf(to, ""), 180)+"_"+id+extension)
+		if l.options.Current {
+			name = path.Join(base, "agents", agentOf(to), "sessions", id+extension)
+		}
+		if !taken(home, name) {
+			return name, nil
+		}
+		id = shortID(firn.ID(fmt.Sprintf("%s/%d", to.Session, n)))
+	}
+	return "", fmt.Errorf("placing session %s for claw0: %w: there are too many of that name", to.Session, firn.ErrConflict)
+}
+
+// taken reports whether there is a file of that name, in whatever case.
+func taken(home fs.FS, name string) bool {
+	entries, _ := fs.ReadDir(home, path.Dir(name))
+	for _, e := range entries {
+		if strings.EqualFold(e.Name(), path.Base(name)) {
+			return true
+		}
+	}
+	return false
+}
+
+// shortID makes an id as claw0 does: twelve hexadecimal digits.
+func shortID(session firn.ID) string {
+	if s := string(session); len(s) == 12 && strings.Trim(s, "0123456789abcdef") == "" {
+		return s
+	}
+	return strings.ReplaceAll(dialect.UUID(string(dialect.Claw0), "session/"+string(session)), "-", "")[:12]
+}
+
+// keyOf is the key that claw0 finds a session by. A session without one gets
+// one of its own, as its command /new does.
+func keyOf(to dialect.Target, key string) string {
+	if key = orElse(to.Key, key); key != "" {
+		return theirKey(key)
+	}
+	return agentOf(to) + ":cli:user_" + shortID(to.Session)
+}
+
+// agentOf is the agent whose session it is, as the name of a folder.
+func agentOf(to dialect.Target) string {
+	return orElse(strings.Trim(fileSafe(strings.ToLower(to.Agent), 64), "."), "main")
+}
+
+// fileSafe makes a text fit for the name of a file, of at most that many bytes.
+// claw0 itself only replaces colons; who has other such characters in a key
+// cannot open the file on every system.
+func fileSafe(text string, most int) string {
+	safe := strings.Map(func(c rune) rune {
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', strings.ContainsRune("-_.@+=", c):
+			return c
+		}
+		return '_'
+	}, text)
+	return firn.CutText(safe, most)
+}
