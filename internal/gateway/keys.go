@@ -79,7 +79,11 @@ func (g *Gateway) Key(ctx context.Context, key string) (wire.Key, error) {
 		return wire.Key{}, err
 	}
 	out := wire.Key{Key: k.String(), Agent: k.Agent(), Kind: string(k.Kind()), ChatType: string(k.ChatType())}
-	out.Reset = g.setup.Load().resets(k.Agent()).For(k, "").String()
+	channel := ""
+	if k.Kind() == route.KindDirect && k.Channel() == "" {
+		channel = "*" // it is one person's over all channels
+	}
+	out.Reset = g.setup.Load().resets(k.Agent()).For(k, channel).String()
 	keyed, err := g.keyed()
 	if err != nil {
 		return out, err
