@@ -31,8 +31,11 @@ const (
 	maxSniffs = 1000
 )
 
-// Home is the folder of Claude Code, which Cersei shares.
-func (layout) Home() string { return ".claude" }
+// Homes is the folder of Claude Code, which Cersei shares.
+func (layout) Homes() []string { return []string{".claude"} }
+
+// Beside is empty.
+func (layout) Beside() []string { return nil }
 
 // Owns reports whether there is a transcript of Cersei in the folder; one with
 // none but Claude Code's is not Cersei's.
