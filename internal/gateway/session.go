@@ -62,6 +62,10 @@ func (g *Gateway) Sessions(ctx context.Context, q SessionQuery) (wire.Page[wire.
 	}
 	limit := pageSize(q.Limit)
 	ask := store.Query{Agent: q.Agent, Key: q.Key, Archived: q.Archived, Hidden: q.Hidden}
+	if pager, ok := store.As[pager](g.Store); ok && q.Text == "" && !q.Live && !q.Count {
+		ask.Limit = limit
+		return g.pageOf(ctx, pager, ask, after)
+	}
 	whole := q.Cursor != "" || q.Text != "" || q.Live || q.Count
 	if !whole { // a list that is bounded need not look at all sessions
 		ask.Limit = limit + 1
@@ -91,6 +95,32 @@ func (g *Gateway) Sessions(ctx context.Context, q SessionQuery) (wire.Page[wire.
 	}
 	if whole || !more {
 		page.Total = total
+	}
+	return page, nil
+}
+
+// pager is a store that finds a page without looking at all sessions, wherever
+// in the list it is.
+type pager interface {
+	Page(ctx context.Context, q store.Query, after index.Cursor) (index.Page, error)
+}
+
+// pageOf asks the store for a page. How many sessions there are is known if they
+// are all on it.
+func (g *Gateway) pageOf(ctx context.Context, from pager, q store.Query, after index.Cursor) (wire.Page[wire.Session], error) {
+	page := wire.Page[wire.Session]{Items: []wire.Session{}, Total: -1}
+	found, err := from.Page(ctx, q, after)
+	if err != nil {
+		return page, fmt.Errorf("list sessions: %w", err)
+	}
+	for i := range found.Infos {
+		page.Items = append(page.Items, g.listed(ctx, &found.Infos[i]))
+	}
+	switch {
+	case found.More:
+		page.Cursor = found.Next.String()
+	case after == (index.Cursor{}):
+		page.Total = len(page.Items)
 	}
 	return page, nil
 }

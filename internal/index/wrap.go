@@ -65,6 +65,11 @@ func (w *wrapper) List(ctx context.Context, q store.Query) iter.Seq2[store.Info,
 	return w.catalogue.List(ctx, q)
 }
 
+// Page lists a part of the sessions from the catalogue.
+func (w *wrapper) Page(ctx context.Context, q store.Query, after Cursor) (Page, error) {
+	return w.catalogue.Page(ctx, q, after)
+}
+
 // Close closes the catalogue, while it can still ask the store, and the store.
 func (w *wrapper) Close() error {
 	return errors.Join(w.catalogue.Close(), w.Store.Close())

@@ -1,0 +1,74 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"firn"
+	"firn/internal/index"
+	"firn/internal/vfs"
+	"firn/store"
+	"firn/store/filestore"
+)
+
+// counting counts how many sessions a catalogue asks about.
+type counting struct {
+	*filestore.Store
+	asked atomic.Int64
+}
+
+func (c *counting) Census(ctx context.Context) ([]store.Standing, error) {
+	all, err := c.Store.Census(ctx)
+	c.asked.Add(int64(len(all)))
+	return all, err
+}
+
+func (c *counting) Stand(ctx context.Context, id firn.ID) (store.Standing, error) {
+	c.asked.Add(1)
+	return c.Store.Stand(ctx, id)
+}
+
+func (c *counting) Inspect(ctx context.Context, id firn.ID) (store.Info, error) {
+	c.asked.Add(1)
+	return c.Store.Inspect(ctx, id)
+}
+
+// TestPagesLookAtTheirSessionsOnly: a page asks about the sessions that are on
+// it, wherever in the list it is, and not about all.
+func TestPagesLookAtTheirSessionsOnly(t *testing.T) {
+	home := t.TempDir()
+	files, err := filestore.Open(home, filestore.Options{Sync: filestore.SyncNever})
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := &counting{Store: files}
+	catalogue, err := index.Open(vfs.OS{}, filepath.Join(home, "index"), source, index.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRoom(t, index.Wrap(files, catalogue), home)
+	const sessions, limit = 500, 20
+	for i := range sessions {
+		r.start(firn.Header{Session: firn.ID(fmt.Sprintf("s-%03d", i))}, says("", "hello"))
+	}
+	got(r.Sessions(r.ctx, SessionQuery{Limit: limit}))(t) // the catalogue gets to know them
+	seen := 0
+	for q := (SessionQuery{Limit: limit}); ; {
+		source.asked.Store(0)
+		page := got(r.Sessions(r.ctx, q))(t)
+		seen += len(page.Items)
+		if n := source.asked.Load(); n > 3*limit {
+			t.Fatalf("after %d sessions a page of %d asked about %d", seen, limit, n)
+		}
+		if page.Cursor == "" {
+			break
+		}
+		q.Cursor = page.Cursor
+	}
+	if seen != sessions {
+		t.Errorf("%d sessions were listed", seen)
+	}
+}
