@@ -39,7 +39,8 @@ var layers = []layer{
 	{"dialect", []string{".", "internal/rawjson"}, "the contract knows no member"},
 	{"internal/blocks", []string{".", "internal/rawjson"}, "content of messages as Anthropic's API spells it, which several tools store"},
 	{"dialect/*", []string{".", "dialect", "internal/rawjson", "internal/blocks"}, "members know the contract, not each other"},
-	{"internal/convert", []string{".", "store", "dialect", "internal/rawjson"}, "streams entries from one dialect to another; the members are handed to it"},
+	{"internal/convert", []string{".", "store", "dialect", "wire", "internal/rawjson"}, "streams entries from one dialect to another; the members are handed to it"},
+	{"internal/dialects", []string{".", "dialect", "dialect/*"}, "the table of all tools"},
 	{"internal/adopt", []string{".", "dialect", "internal/vfs", "internal/convert"}, "finds other tools' folders and mirrors them; the members are handed to it"},
 	{"route", []string{"."}, "pure"},
 	{"window", []string{".", "internal/rawjson"}, "pure"},
@@ -69,12 +70,12 @@ var layers = []layer{
 	{"internal/doctor", []string{".", "store", "store/filestore", "dialect", "dialect/*", "window", "internal/journal", "internal/vfs", "internal/index", "internal/rawjson"}, "opens files directly: it must work when nothing else does"},
 	{"internal/demo", []string{".", "store", "store/filestore", "window", "dialect", "dialect/*", "internal/doctor", "internal/index", "internal/vfs"}, "walks the whole story through the library, tears a line on purpose and clears up, until there is a client to walk it through"},
 	{"internal/prose", []string{".", "wire"}, "words for people, of what the gateway tells"},
-	{"internal/serve", []string{".", "store", "store/*", "dialect/native", "route", "window", "provider", "provider/*", "tool", "compact", "agent", "wire", "internal/config", "internal/gateway", "internal/index", "internal/metrics", "internal/trace", "internal/vfs", "internal/openaiapi", "internal/prose"}, "puts a gateway together: the one place that knows all members"},
+	{"internal/serve", []string{".", "store", "store/*", "dialect/native", "route", "window", "provider", "provider/*", "tool", "compact", "agent", "wire", "dialect", "internal/adopt", "internal/convert", "internal/dialects", "internal/config", "internal/gateway", "internal/index", "internal/metrics", "internal/trace", "internal/vfs", "internal/openaiapi", "internal/prose"}, "puts a gateway together: the one place that knows all members"},
 	{"internal/line", []string{"internal/vfs"}, "a terminal that is typed at; files for its history"},
 	{"internal/line/linetest", nil, "a terminal without glass, for tests"},
 	{"internal/markdown", nil, "pure"},
 	{"internal/chat", []string{".", "client", "wire", "internal/prose", "internal/line", "internal/markdown"}, "a client that sits at a terminal"},
-	{"internal/cli", []string{".", "client", "wire", "internal/prose", "internal/config", "internal/doctor", "internal/demo", "internal/chat"}, "a client; doctor, verify and repair open files directly; the demo walks through the library"},
+	{"internal/cli", []string{".", "client", "wire", "dialect", "internal/adopt", "internal/convert", "internal/dialects", "internal/vfs", "internal/prose", "internal/config", "internal/doctor", "internal/demo", "internal/chat"}, "a client; doctor, verify and repair open files directly; adopt, convert and handoff work on other tools' files, which are on this machine; the demo walks through the library"},
 	{"internal/tui", []string{".", "client", "wire"}, "a client"},
 	{"cmd/...", []string{"..."}, "wires the tables"},
 
@@ -96,6 +97,7 @@ var guests = []guest{
 	{"github.com/spf13/", []string{"internal/cli", "cmd/..."}, "commands and flags"},
 	{"github.com/pelletier/go-toml/", []string{"internal/config"}, "reads settings, with the place of every value"},
 	{"github.com/adhocore/gronx", []string{"internal/config", "internal/gateway"}, "when a job runs next, and whether its schedule is one"},
+	{"github.com/klauspost/compress/zstd", []string{"internal/serve", "internal/cli"}, "some tools compress old transcripts"},
 	{"github.com/fsnotify/fsnotify", []string{"internal/journal"}, "wakes those who follow a file that another process adds to"},
 }
 

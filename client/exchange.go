@@ -25,7 +25,12 @@ func (c *Client) Import(ctx context.Context, in wire.Import, transcript io.Reade
 // Export writes a session to w as another tool would have written it. An error
 // may come when part of it is written.
 func (c *Client) Export(ctx context.Context, id firn.ID, format string, w io.Writer) error {
-	r := get("v1", "sessions", string(id), "export").with("format", format)
+	return c.ExportTo(ctx, id, format, "", w)
+}
+
+// ExportTo is Export of a session that is to go on in another directory.
+func (c *Client) ExportTo(ctx context.Context, id firn.ID, format, cwd string, w io.Writer) error {
+	r := get("v1", "sessions", string(id), "export").with("format", format).with("cwd", cwd)
 	response, err := c.send(ctx, r, nil, typeLines)
 	if err != nil {
 		return err

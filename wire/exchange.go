@@ -55,6 +55,13 @@ type Import struct {
 	Name string `json:"name,omitempty"`
 }
 
+// Export says how a session is told in another format.
+type Export struct {
+	Format string `json:"format"`
+	// CWD is the directory it is to go on in; empty is the session's own.
+	CWD string `json:"cwd,omitempty"`
+}
+
 // Imported tells what was kept.
 type Imported struct {
 	Session Session `json:"session"`

@@ -26,6 +26,9 @@ func open(_ context.Context, o cli.Opening) (cli.Opened, error) {
 	options := serve.Options{
 		Settings: o.Settings, Env: os.Getenv, Looks: o.Looks, Agent: o.Agent, Model: o.Model, Report: o.Report, Version: version(),
 	}
+	if o.Foreign != nil {
+		options.Foreign = &serve.Foreign{Tool: o.Foreign, Dir: o.Dir, InPlace: o.InPlace}
+	}
 	if o.Watched {
 		options.Delay = wordDelay
 	}

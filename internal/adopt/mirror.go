@@ -3,6 +3,7 @@ package adopt
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -299,3 +300,10 @@ func (m *Mirror) copy(from, to string, at int64, mode vfs.Mode, done *Done) (err
 
 // onlyWriter hides what else a file can do.
 type onlyWriter struct{ io.Writer }
+
+// DirName names the mirror of a tool's folder: after the tool and the place it
+// is at, since a tool may have several.
+func DirName(tool dialect.Name, home string) string {
+	sum := sha256.Sum256([]byte(filepath.Clean(home)))
+	return fmt.Sprintf("%s-%x", tool, sum[:4])
+}

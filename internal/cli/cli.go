@@ -85,6 +85,7 @@ type program struct {
 	// The flags that every command has.
 	home     string
 	address  string
+	inPlace  bool
 	json     bool
 	progress bool
 }
@@ -103,13 +104,14 @@ func (p *program) root() *cobra.Command {
 	flags := root.PersistentFlags()
 	flags.StringVar(&p.home, "home", "", "the `directory` that sessions are kept in (default $FIRN_HOME or ~/.firn)")
 	flags.StringVar(&p.address, "gateway", "", "the `address` of a gateway to talk to: a URL, or unix: and a path (default $FIRN_GATEWAY, or the one that serves the home, or none)")
+	flags.BoolVar(&p.inPlace, "in-place", false, "if --home is another tool's folder, add to its own files instead of only reading them")
 	flags.BoolVar(&p.json, "json", false, "print results and errors as JSON")
 	flags.BoolVar(&p.progress, "progress", false, "show progress even if stderr is no terminal")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage(cmd, "%s", err.Error())
 	})
 	for _, g := range [][2]string{
-		{"talk", "Talk:"}, {"sessions", "Sessions:"}, {"compact", "Compact:"}, {"gateway", "Gateway:"},
+		{"talk", "Talk:"}, {"sessions", "Sessions:"}, {"compact", "Compact:"}, {"formats", "Formats:"}, {"gateway", "Gateway:"},
 		{"money", "Money:"}, {"care", "Care:"}, {"other", "Other:"},
 	} {
 		root.AddGroup(&cobra.Group{ID: g[0], Title: g[1]})
@@ -120,6 +122,7 @@ func (p *program) root() *cobra.Command {
 	root.AddCommand(p.sessionCommands()...)
 	root.AddCommand(p.sessionsCommand())
 	root.AddCommand(p.compactCommand(), p.uncompactCommand(), p.compactionsCommand())
+	root.AddCommand(p.adoptCommand(), p.importCommand(), p.exportCommand(), p.convertCommand(), p.handoffCommand())
 	root.AddCommand(p.serveCommand(), p.statusCommand(), p.stopCommand(), p.tokenCommand(), p.keysCommand(), p.usageCommand())
 	root.AddCommand(p.verifyCommand(), p.doctorCommand(), p.repairCommand(), p.maintenanceCommand())
 	root.AddCommand(p.demoCommand(), p.demoWriterCommand(), p.configCommand(), p.versionCommand())
@@ -172,6 +175,11 @@ func (p *program) homeDir() (string, error) {
 	if home := p.env("FIRN_HOME"); home != "" {
 		return home, nil
 	}
+	return p.usualHome()
+}
+
+// usualHome is the home if none is named.
+func (p *program) usualHome() (string, error) {
 	if user := p.env("HOME"); user != "" {
 		return filepath.Join(user, ".firn"), nil
 	}

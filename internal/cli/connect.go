@@ -14,8 +14,10 @@ import (
 
 	"firn"
 	"firn/client"
+	"firn/dialect"
 	"firn/internal/chat"
 	"firn/internal/config"
+	"firn/internal/dialects"
 )
 
 // Opening says what a gateway in this process is made for.
@@ -29,6 +31,11 @@ type Opening struct {
 	// Agent must be there, even if no setting names it. Model, if it is named,
 	// must be one that can be asked.
 	Agent, Model string
+	// Foreign is another tool's folder to work on instead of the home, in which
+	// InPlace allows to add to the tool's own files; nil is the home.
+	Foreign dialect.Tool
+	Dir     string
+	InPlace bool
 	// Tools replaces what the settings say of tools; nil leaves it at that.
 	Tools *Tools
 	// Watched says that somebody watches the answers come.
@@ -89,6 +96,13 @@ func (p *program) connect(ctx context.Context, o Opening) (c *client.Client, rel
 		return nil, nil, err
 	}
 	o.Settings, o.Home = settings, settings.Home
+	if tool, dir, ok := p.foreign(); ok {
+		if !o.Looks && !p.inPlace {
+			return nil, nil, foreignHome(tool, dir)
+		}
+		o.Foreign, o.Dir, o.InPlace = tool, dir, p.inPlace
+		return p.inProcess(ctx, o)
+	}
 	if address := settings.Client.Gateway; address != "" {
 		c, err := p.dial(address, settings)
 		return c, closer(c), err
@@ -98,6 +112,27 @@ func (p *program) connect(ctx context.Context, o Opening) (c *client.Client, rel
 		return c, closer(c), err
 	}
 	return p.inProcess(ctx, o)
+}
+
+// foreign tells whose folder the home is, if it is another tool's.
+func (p *program) foreign() (dialect.Tool, string, bool) {
+	home, err := p.homeDir()
+	if err != nil {
+		return nil, "", false
+	}
+	if home, err = filepath.Abs(home); err != nil {
+		return nil, "", false
+	}
+	tool, ok := dialects.OwnerOf(home)
+	return tool, home, ok
+}
+
+// foreignHome says that another tool's folder is not written to by default.
+func foreignHome(tool dialect.Tool, dir string) error {
+	return &hinted{
+		fmt.Errorf("%s is the folder of %s, which is only read: %w", dir, tool.Name(), firn.ErrUnsupported),
+		"firn adopt " + quote(dir) + " --yes mirrors it into firn's own home; --in-place adds to the tool's own files",
+	}
 }
 
 // dial makes a client of a gateway elsewhere. Over a socket we are the owner,
@@ -181,6 +216,12 @@ func (p *program) settingsWith(set map[string]string) (*config.Settings, error) 
 	home, err := p.homeDir()
 	if err != nil {
 		return nil, err
+	}
+	if _, _, foreign := p.foreign(); foreign {
+		// What is ours, such as settings, is where it always is.
+		if home, err = p.usualHome(); err != nil {
+			return nil, err
+		}
 	}
 	if home, err = filepath.Abs(home); err != nil {
 		return nil, fmt.Errorf("find the home %s: %w", home, err)

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"io"
 	"iter"
 	"net/http"
 	"time"
@@ -20,6 +21,7 @@ type API interface {
 	turnAPI
 	keyAPI
 	workAPI
+	exchangeAPI
 	statusAPI
 }
 
@@ -103,4 +105,11 @@ type statusAPI interface {
 	Status(ctx context.Context) (wire.Status, error)
 	Models(ctx context.Context) []wire.Model
 	Agents(ctx context.Context) []wire.Agent
+}
+
+// exchangeAPI reads and writes sessions as other tools do.
+type exchangeAPI interface {
+	Formats(ctx context.Context) []wire.Format
+	Import(ctx context.Context, in wire.Import, body io.Reader) (wire.Imported, error)
+	Export(ctx context.Context, id firn.ID, e wire.Export, w io.Writer) (wire.Fidelity, error)
 }

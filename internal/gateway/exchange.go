@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -70,7 +71,7 @@ func (g *Gateway) Import(ctx context.Context, in wire.Import, body io.Reader) (w
 		return wire.Imported{}, err
 	}
 	session, err := g.Session(ctx, string(id))
-	return wire.Imported{Session: session, Added: added, Fidelity: fidelity(tool.Name(), dialect.Native, nil, report)}, err
+	return wire.Imported{Session: session, Added: added, Fidelity: convert.Fidelity(tool.Name(), dialect.Native, nil, report)}, err
 }
 
 // formatOf tells in which format a transcript comes.
@@ -159,8 +160,8 @@ func (g *Gateway) entitle(ctx context.Context, id firn.ID, title string, added i
 
 // Export writes a session in another format, as that tool would have written
 // it, and tells how well that went.
-func (g *Gateway) Export(ctx context.Context, id firn.ID, format string, w io.Writer) (wire.Fidelity, error) {
-	tool, err := g.tool(format)
+func (g *Gateway) Export(ctx context.Context, id firn.ID, e wire.Export, w io.Writer) (wire.Fidelity, error) {
+	tool, err := g.tool(e.Format)
 	if err != nil {
 		return wire.Fidelity{}, err
 	}
@@ -175,7 +176,7 @@ func (g *Gateway) Export(ctx context.Context, id firn.ID, format string, w io.Wr
 		}
 	}
 	target := dialect.Target{
-		Session: id, Title: session.Title, CWD: session.CWD, Agent: session.Agent, Key: session.Key,
+		Session: id, Title: session.Title, CWD: cmp.Or(e.CWD, session.CWD), Agent: session.Agent, Key: session.Key,
 		Created: session.Created, Updated: session.Updated,
 	}
 	if session.State != nil {
@@ -183,24 +184,7 @@ func (g *Gateway) Export(ctx context.Context, id firn.ID, format string, w io.Wr
 	}
 	report := &convert.Report{}
 	err = convert.Write(ctx, w, src, tool, target, report)
-	return fidelity(src.Tool, tool.Name(), tool.Limits(), report), err
-}
-
-// fidelity tells a report over the wire.
-func fidelity(from, to dialect.Name, limits []dialect.Limit, r *convert.Report) wire.Fidelity {
-	becomes := make(map[string]string, len(limits))
-	for _, l := range limits {
-		becomes[l.Name] = l.Becomes
-	}
-	f := wire.Fidelity{
-		From: string(from), To: string(to), Entries: r.Total(), Kinds: r.Entries, Same: r.Same, Said: r.Said, Changed: r.Changed, Left: r.Left,
-		UnknownLines: r.UnknownLines, UnknownFields: r.UnknownFields, Damaged: r.Damaged, Faults: r.Faults,
-		LinesRead: r.Lines, BytesRead: r.BytesRead, LinesWritten: r.LinesWritten, BytesWritten: r.BytesWritten,
-	}
-	for _, reason := range r.Reasons() {
-		f.Losses = append(f.Losses, wire.Lost{What: reason, Becomes: becomes[reason], Count: r.Losses[reason]})
-	}
-	return f
+	return convert.Fidelity(src.Tool, tool.Name(), tool.Limits(), report), err
 }
 
 // export answers with a session in another format, as a stream, or with a
@@ -210,19 +194,19 @@ func (c *call) export() error {
 	if err != nil {
 		return err
 	}
-	format, report := c.query.text("format"), c.query.flag("report")
+	to, report := wire.Export{Format: c.query.text("format"), CWD: c.query.text("cwd")}, c.query.flag("report")
 	if c.query.err != nil {
 		return c.query.err
 	}
 	if report {
-		f, err := c.h.api.Export(c.r.Context(), id, format, io.Discard)
+		f, err := c.h.api.Export(c.r.Context(), id, to, io.Discard)
 		if err != nil {
 			return err
 		}
 		return c.reply(http.StatusOK, f)
 	}
 	out := &exporting{c: c}
-	if _, err = c.h.api.Export(c.r.Context(), id, format, out); err != nil && out.begun {
+	if _, err = c.h.api.Export(c.r.Context(), id, to, out); err != nil && out.begun {
 		panic(http.ErrAbortHandler) // what was sent is not all of it, and the client must see that
 	}
 	if err == nil && !out.begun {

@@ -23,6 +23,7 @@ import (
 	"firn"
 	"firn/agent"
 	"firn/dialect"
+	"firn/internal/convert"
 	"firn/internal/trace"
 	"firn/provider"
 	"firn/route"
@@ -37,6 +38,11 @@ type Options struct {
 	List func(ctx context.Context, q store.Query) iter.Seq2[store.Info, error]
 	// Dialect reads the entries that clients append as lines.
 	Dialect dialect.Decoder
+	// Tools are the formats that sessions can be read from and written to.
+	Tools []dialect.Tool
+	// Transcript finds what a session says as it lies on disk, for sessions of
+	// other tools; nil means that all are our own.
+	Transcript func(ctx context.Context, id firn.ID) (convert.Source, error)
 	// Encode spells a request as the provider of a model would get it; nil if
 	// nobody can.
 	Encode func(model provider.Model, req provider.Request) ([]byte, error)

@@ -359,6 +359,18 @@ func (f *fake) MaintainNow(_ context.Context, enforce bool) (wire.Maintenance, e
 	return wire.Maintenance{}, f.note("MaintainNow %v", enforce)
 }
 
+func (f *fake) Formats(context.Context) []wire.Format { return []wire.Format{{Name: "native"}} }
+
+func (f *fake) Import(_ context.Context, in wire.Import, body io.Reader) (wire.Imported, error) {
+	n, err := io.Copy(io.Discard, body)
+	return wire.Imported{Added: n, Fidelity: wire.Fidelity{From: in.From}}, err
+}
+
+func (f *fake) Export(_ context.Context, id firn.ID, e wire.Export, w io.Writer) (wire.Fidelity, error) {
+	_, err := io.WriteString(w, "{}\n")
+	return wire.Fidelity{To: e.Format}, err
+}
+
 func (f *fake) Running(context.Context) []wire.Session {
 	f.mu.Lock()
 	defer f.mu.Unlock()

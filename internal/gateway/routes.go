@@ -106,7 +106,7 @@ func (o *operation) changes() bool { return o.scope.Includes(wire.ScopeWrite) }
 
 // operations is the table of routes.
 func operations() []*operation {
-	all := slices.Concat(sessionRoutes(), branchRoutes(), turnRoutes(), keyRoutes(), statusRoutes(), workRoutes(), tokenRoutes(), foreignRoutes(), healthRoutes())
+	all := slices.Concat(sessionRoutes(), branchRoutes(), turnRoutes(), keyRoutes(), statusRoutes(), workRoutes(), exchangeRoutes(), tokenRoutes(), foreignRoutes(), healthRoutes())
 	table := make([]*operation, len(all))
 	for i := range all {
 		table[i] = &all[i]
@@ -224,6 +224,22 @@ func workRoutes() []operation {
 		{method: "GET", path: "/v1/jobs", name: "listJobs", scope: wire.ScopeRead, what: "Lists jobs that run at certain times.", action: give((*call).listJobs)},
 		{method: "POST", path: "/v1/jobs/{job}/run", name: "runJob", scope: wire.ScopeWrite, what: "Runs a job now. The run has begun when it answers.", action: mayTake((*call).runJob)},
 		{method: "POST", path: "/v1/maintenance", name: "maintain", scope: wire.ScopeAdmin, what: "Clears away what the settings ask for, or tells what that would be.", action: mayTake((*call).maintain)},
+	}
+}
+
+func exchangeRoutes() []operation {
+	bring := give((*call).importSession)
+	bring.anything = true
+	take := action{content: typeLines, run: (*call).export}
+	return []operation{
+		{method: "GET", path: "/v1/formats", name: "listFormats", scope: wire.ScopeRead, what: "Lists the formats that sessions can be read from and written to, and what each cannot say.", action: give((*call).listFormats)},
+		{method: "POST", path: "/v1/import", name: "importSession", long: true, scope: wire.ScopeWrite, what: "Keeps a transcript of any format, which is the body, as a session. What is there already is not added again.", query: []param{
+			text("from", "The format; else it is told from the first lines."), text("id", "What the session is called; else the id that it has."),
+			text("agent", "Whose session it becomes."), text("title", "Used if it has no title."), text("name", "The name of the file it came from."),
+		}, action: bring},
+		{method: "GET", path: "/v1/sessions/{id}/export", name: "exportSession", scope: wire.ScopeRead, what: "Tells a session as another tool would have written it, line by line; or, if a report is asked for, how well that goes.", query: []param{
+			text("format", "The format."), text("cwd", "The directory to go on in; else the session's."), flag("report", "Answers with a report instead."),
+		}, action: take},
 	}
 }
 

@@ -208,3 +208,20 @@ func TestRetiredAgents(t *testing.T) {
 		t.Errorf("there are %v, %v", page.Items, err)
 	}
 }
+
+// TestLogLevel changes what is told in the log with the settings.
+func TestLogLevel(t *testing.T) {
+	settings := load(t, "[log]\nlevel = \"warn\"\n")
+	var told strings.Builder
+	log, level := NewLog(&told, settings.Log, false)
+	h, _ := furnished(t, Options{Settings: settings, Log: log})
+	h.level = level
+	log.Info("first")
+	if err := h.Change(load(t, "[log]\nlevel = \"debug\"\n").Config); err != nil {
+		t.Fatal(err)
+	}
+	log.Debug("second")
+	if got := told.String(); strings.Contains(got, "first") || !strings.Contains(got, "second") {
+		t.Errorf("the log says %s", got)
+	}
+}

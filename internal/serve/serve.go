@@ -24,6 +24,8 @@ import (
 	"firn/agent"
 	"firn/dialect/native"
 	"firn/internal/config"
+	"firn/internal/convert"
+	"firn/internal/dialects"
 	"firn/internal/gateway"
 	"firn/internal/index"
 	"firn/internal/metrics"
@@ -49,6 +51,8 @@ type Options struct {
 	// Agent must be there even if no setting names it. Model must be one that
 	// can be asked; empty is any.
 	Agent, Model string
+	// Foreign is another tool's folder to work on instead of our own sessions.
+	Foreign *Foreign
 	// Local replaces what the settings say of tools; nil leaves it at that.
 	Local *Local
 	// Delay is how long the offline model takes for a word.
@@ -76,8 +80,11 @@ type House struct {
 	fs     vfs.FS
 	counts *metrics.Set
 	store  store.Store
-	tokens *gateway.Tokens
-	guest  *guest
+	// transcript finds sessions of other tools as they lie on disk; nil if all
+	// are our own.
+	transcript func(ctx context.Context, id firn.ID) (convert.Source, error)
+	tokens     *gateway.Tokens
+	guest      *guest
 	// serves says that others are served, and not only who made it.
 	serves bool
 	// level is that of the log; nil if it cannot be changed. tracer is nil if
@@ -102,7 +109,7 @@ func Open(o Options) (*House, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !h.o.Looks {
+	if !h.o.Looks && h.o.Foreign == nil {
 		if h.guest, err = newGuest(h.fs, h.home()); err != nil {
 			return nil, err
 		}
@@ -160,7 +167,7 @@ func (h *House) furnish() error {
 		return err
 	}
 	h.Gateway, err = gateway.New(gateway.Options{
-		Enter: h.enter(), Store: h.store, Dialect: native.New(), Encode: encode, Setup: setup, Resident: int64(h.o.Settings.Gateway.Resident),
+		Enter: h.enter(), Store: h.store, Dialect: native.New(), Tools: dialects.All(), Transcript: h.transcript, Encode: encode, Setup: setup, Resident: int64(h.o.Settings.Gateway.Resident),
 		Clock: h.o.Clock, Log: h.o.Log, Version: h.o.Version, Home: h.home(), StorePath: h.storePath(), Address: h.o.Address,
 		Tracer: h.tracer,
 	})
@@ -197,6 +204,9 @@ func (h *House) storeDir() (string, bool) {
 
 // storePath is where the sessions are, as people look for it.
 func (h *House) storePath() string {
+	if f := h.o.Foreign; f != nil {
+		return f.Dir
+	}
 	if dir, ok := h.storeDir(); ok {
 		return filepath.Join(dir, "agents")
 	}
@@ -205,6 +215,9 @@ func (h *House) storePath() string {
 
 // openStore opens the sessions and the list of them.
 func (h *House) openStore() error {
+	if h.o.Foreign != nil {
+		return h.openForeign()
+	}
 	s := h.o.Settings.Store
 	dir, ok := h.storeDir()
 	if !ok {
@@ -221,11 +234,15 @@ func (h *House) openStore() error {
 	if err != nil {
 		return err
 	}
-	catalogue, err := index.Open(h.fs, filepath.Join(dir, "index"), st, index.Options{Report: h.o.Report})
+	all, err := h.withSources(st, dir)
 	if err != nil {
 		return errors.Join(err, st.Close())
 	}
-	h.store = h.counts.Store(index.Wrap(st, catalogue))
+	catalogue, err := index.Open(h.fs, filepath.Join(dir, "index"), all, index.Options{Report: h.o.Report})
+	if err != nil {
+		return errors.Join(err, all.Close())
+	}
+	h.store = h.counts.Store(index.Wrap(all, catalogue))
 	return nil
 }
 

@@ -1,0 +1,228 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"firn/dialect"
+	"firn/internal/adopt"
+	"firn/internal/dialects"
+	"firn/internal/prose"
+	"firn/internal/vfs"
+)
+
+// sourcesDir is where mirrors are in a home.
+const sourcesDir = "sources"
+
+// watchPause is how long a watch waits before it looks again.
+const watchPause = 2 * time.Second
+
+func (p *program) adoptCommand() *cobra.Command {
+	var yes, watch, link bool
+	cmd := &cobra.Command{
+		Use: "adopt [TOOL|DIR]...", GroupID: "formats",
+		Short: "Find other tools' sessions, and with --yes keep a mirror of them",
+		Long: `Find the folders in which Claude Code, Codex, pi, OpenClaw, CrabTalk, Cersei and claw0 keep
+their sessions, and say what is there and when the tool will delete it by itself. With
+--yes a mirror is kept in firn's home: from then on firn ls, show, search and chat see these
+sessions too. The originals are only read, and what a tool deletes later stays in the mirror.
+
+A second run copies only what is new. --watch goes on doing so. By default files are copied;
+--link makes hard links, which take no room, but a tool that changes a file in place then
+changes the mirror as well.`,
+		Example: "  firn adopt\n  firn adopt --yes\n  firn adopt claude --yes --watch",
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&yes, "yes", false, "mirror what was found")
+	flags.BoolVar(&watch, "watch", false, "go on mirroring what is new until Ctrl-C")
+	flags.BoolVar(&link, "link", false, "make hard links instead of copies, where that can be")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if watch && !yes {
+			return usage(cmd, "--watch goes with --yes: without it nothing is mirrored")
+		}
+		found, err := p.find(cmd.Context(), args)
+		if err != nil {
+			return err
+		}
+		if !yes || len(found) == 0 {
+			return p.showFound(found)
+		}
+		return p.adopt(cmd.Context(), found, watch, link)
+	}
+	return cmd
+}
+
+// find looks for the folders of the tools that were named, or of all.
+func (p *program) find(ctx context.Context, args []string) ([]adopt.Found, error) {
+	user := p.env("HOME")
+	if user == "" {
+		var err error
+		if user, err = os.UserHomeDir(); err != nil {
+			return nil, fmt.Errorf("find other tools' folders: %w", err)
+		}
+	}
+	others := map[dialect.Name]string{dialect.ClaudeCode: p.env("CLAUDE_CONFIG_DIR"), dialect.Codex: p.env("CODEX_HOME"), dialect.Pi: p.env("PI_CODING_AGENT_DIR"), dialect.OpenClaw: p.env("OPENCLAW_STATE_DIR")}
+	if len(args) == 0 {
+		return adopt.Find(ctx, user, dialects.Others(), others)
+	}
+	var all []adopt.Found
+	for _, arg := range args {
+		found, err := findOne(ctx, user, arg, others)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+// findOne looks at a directory, or for the folder of a tool.
+func findOne(ctx context.Context, user, arg string, others map[dialect.Name]string) ([]adopt.Found, error) {
+	if tool, ok := dialects.Find(arg); ok && tool.Name() != dialect.Native {
+		return adopt.Find(ctx, user, []dialect.Tool{tool}, others)
+	}
+	dir, err := filepath.Abs(arg)
+	if err != nil {
+		return nil, err
+	}
+	tool, ok := dialects.OwnerOf(dir)
+	if !ok {
+		return nil, &usageError{message: fmt.Sprintf("%s is neither a tool nor a folder of one", arg), hint: "tools are " + strings.Join(dialects.Names()[1:], ", ")}
+	}
+	found, err := adopt.Look(ctx, dir, tool)
+	return []adopt.Found{found}, err
+}
+
+// foundRow is what was found, as JSON.
+type foundRow struct {
+	Tool     dialect.Name `json:"tool"`
+	Home     string       `json:"home"`
+	Sessions int          `json:"sessions"`
+	Subs     int          `json:"subSessions"`
+	Bytes    int64        `json:"bytes"`
+	Oldest   time.Time    `json:"oldest,omitzero"`
+	Newest   time.Time    `json:"newest,omitzero"`
+	// KeepsDays is after how many days the tool deletes by itself; 0 is never.
+	KeepsDays int       `json:"keepsDays"`
+	Next      time.Time `json:"nextDeletion,omitzero"`
+	Faults    []string  `json:"faults,omitempty"`
+}
+
+// showFound says what was found.
+func (p *program) showFound(found []adopt.Found) error {
+	rows := make([]foundRow, len(found))
+	for i, f := range found {
+		rows[i] = foundRow{
+			Tool: f.Tool.Name(), Home: f.Home, Sessions: f.Sessions, Subs: f.Subs, Bytes: f.Bytes,
+			Oldest: f.Oldest, Newest: f.Newest, KeepsDays: int(f.Keeps / (24 * time.Hour)), Faults: f.Faults,
+		}
+		rows[i].Next, _ = f.Next()
+	}
+	return p.print(rows, func() string {
+		if len(rows) == 0 {
+			return "no other tool's sessions were found\nname a folder: firn adopt DIR\n"
+		}
+		now := time.Now()
+		table := [][]string{{"TOOL", "SESSIONS", "SIZE", "OLDEST", "NEWEST", "DELETES ITSELF", "FOLDER"}}
+		for _, r := range rows {
+			table = append(table, []string{string(r.Tool), prose.Grouped(int64(r.Sessions)), prose.Size(r.Bytes), prose.Ago(r.Oldest, now), prose.Ago(r.Newest, now), timer(r), r.Home})
+		}
+		return strings.Join(append(prose.Columns(table, " rr"), "mirror them, originals untouched: firn adopt --yes"), "\n") + "\n"
+	})
+}
+
+// timer says when a tool deletes sessions by itself.
+func timer(r foundRow) string {
+	if r.KeepsDays == 0 {
+		return "never"
+	}
+	return "after " + prose.Plural(r.KeepsDays, "day")
+}
+
+// adopted is what was mirrored, as JSON.
+type adopted struct {
+	Tool  dialect.Name `json:"tool"`
+	Home  string       `json:"home"`
+	Dir   string       `json:"mirror"`
+	Files int          `json:"files"`
+	New   int          `json:"new"`
+	Grown int          `json:"grown"`
+	Kept  int          `json:"keptOld"`
+	Bytes int64        `json:"bytes"`
+}
+
+// adopt mirrors what was found; if it watches, again and again.
+func (p *program) adopt(ctx context.Context, found []adopt.Found, watch, link bool) error {
+	home, err := p.homeDir()
+	if err != nil {
+		return err
+	}
+	for first := true; ; first = false {
+		results, err := p.mirrorAll(ctx, home, found, link)
+		if err != nil && !(watch && errors.Is(err, context.Canceled)) {
+			return err
+		}
+		if first || anything(results) {
+			if err := p.print(results, func() string { return adoptedText(results) }); err != nil {
+				return err
+			}
+		}
+		if !watch {
+			return nil
+		}
+		pause := time.NewTimer(watchPause)
+		select {
+		case <-ctx.Done():
+			pause.Stop()
+			return nil
+		case <-pause.C:
+		}
+	}
+}
+
+func anything(results []adopted) bool {
+	for _, r := range results {
+		if r.New+r.Grown+r.Kept > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// mirrorAll brings the mirrors up to date.
+func (p *program) mirrorAll(ctx context.Context, home string, found []adopt.Found, link bool) ([]adopted, error) {
+	var results []adopted
+	for _, f := range found {
+		show := p.newBar("mirroring " + string(f.Tool.Name()))
+		m := &adopt.Mirror{
+			Tool: f.Tool, Home: f.Home, Dir: filepath.Join(home, sourcesDir, adopt.DirName(f.Tool.Name(), f.Home)), FS: vfs.OS{}, Link: link, Now: time.Now,
+			Progress: func(_, _ int, bytes int64) { show.set(min(bytes, f.Bytes), f.Bytes) },
+		}
+		done, err := m.Run(ctx)
+		show.clear()
+		results = append(results, adopted{Tool: f.Tool.Name(), Home: f.Home, Dir: m.Dir, Files: done.Files, New: done.Copied + done.Linked, Grown: done.Grown, Kept: done.Kept, Bytes: done.Bytes})
+		if err != nil {
+			return results, err
+		}
+	}
+	return results, nil
+}
+
+func adoptedText(results []adopted) string {
+	var b strings.Builder
+	for _, r := range results {
+		fmt.Fprintf(&b, "%s: %s looked at, %d new, %d grown, %s copied\n", r.Tool, prose.Plural(r.Files, "file"), r.New, r.Grown, prose.Size(r.Bytes))
+		if r.Kept > 0 {
+			fmt.Fprintf(&b, "  %s changed by the tool: what we had is kept beside it\n", prose.Plural(r.Kept, "file"))
+		}
+	}
+	b.WriteString("see them: firn ls\n")
+	return b.String()
+}

@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"firn"
+	"firn/client"
+	"firn/internal/dialects"
+	"firn/internal/prose"
+	"firn/internal/vfs"
+	"firn/wire"
+)
+
+const formatHelp = `Formats: native (firn's own, which pi opens), claudecode (or claude), codex, pi, openclaw,
+crabtalk, claw0, cersei. firn convert --formats tells what each cannot say.`
+
+func (p *program) exportCommand() *cobra.Command {
+	var format, out string
+	var plan bool
+	cmd := &cobra.Command{
+		Use: "export SESSION", GroupID: "formats",
+		Short: "Write a session in another tool's format",
+		Long: `Write a session in another tool's format, as that tool itself would have written it, to
+stdout or a file. What came from that tool comes out byte for byte. A report of how well it
+went goes to stderr: every entry is the same, said in other words, changed, or left out.
+
+` + formatHelp + "\n\n" + sessionHelp,
+		Example: "  firn export 0198c5a2 --format claude -o session.jsonl\n  firn export - --format codex --plan",
+		Args:    args(1, 1, "one session"), ValidArgsFunction: p.completeSession(true),
+	}
+	cmd.Flags().StringVar(&format, "format", "native", "the `format` to write")
+	cmd.Flags().StringVarP(&out, "output", "o", "", "write to this `file`, which must not be there yet")
+	cmd.Flags().BoolVar(&plan, "plan", false, "only report how well it would go")
+	completeFormat(cmd, "format")
+	cmd.RunE = p.with(looking, func(ctx context.Context, c *client.Client, args []string) error {
+		name, err := formatName(format)
+		if err != nil {
+			return err
+		}
+		session, err := p.session(ctx, c, args[0])
+		if err != nil {
+			return err
+		}
+		return p.export(ctx, c, session.ID, name, out, plan)
+	})
+	return cmd
+}
+
+// export writes a session, and the report.
+func (p *program) export(ctx context.Context, c *client.Client, id firn.ID, format, out string, plan bool) error {
+	report, err := c.Fidelity(ctx, id, format)
+	if err != nil {
+		return err
+	}
+	if plan {
+		return p.print(report, func() string { return fidelityText(report, "would be ") })
+	}
+	if out == "" {
+		if err := c.Export(ctx, id, format, p.stdout); err != nil {
+			return err
+		}
+		p.say("%s", fidelityText(report, ""))
+		return nil
+	}
+	err = newFile(out, func(w io.Writer) error { return c.Export(ctx, id, format, w) })
+	if err != nil {
+		return err
+	}
+	return p.print(report, func() string { return "wrote " + out + "\n" + fidelityText(report, "") })
+}
+
+// newFile makes a file of what write writes. If that fails there is none.
+func newFile(name string, write func(io.Writer) error) error {
+	fsys := vfs.OS{}
+	file, err := fsys.Open(name, vfs.Create)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	buffered := bufio.NewWriterSize(file, 1<<20)
+	if err = write(buffered); err == nil {
+		err = buffered.Flush()
+	}
+	if err == nil {
+		err = file.Sync()
+	}
+	if err = errors.Join(err, file.Close()); err != nil {
+		return errors.Join(fmt.Errorf("write %s: %w", name, err), fsys.Remove(name))
+	}
+	return nil
+}
+
+// formatName is the full name of a format that somebody named.
+func formatName(name string) (string, error) {
+	tool, ok := dialects.Find(name)
+	if !ok {
+		return "", &usageError{message: fmt.Sprintf("there is no format %q", name), hint: "one of " + strings.Join(dialects.Names(), ", ")}
+	}
+	return string(tool.Name()), nil
+}
+
+// completeFormat completes the value of a flag that takes a format.
+func completeFormat(cmd *cobra.Command, flag string) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(dialects.Names(), cobra.ShellCompDirectiveNoFileComp))
+}
+
+// say talks: to stderr, unless results are wanted as JSON.
+func (p *program) say(format string, args ...any) {
+	if !p.json {
+		fmt.Fprintf(p.stderr, format, args...)
+	}
+}
+
+// fidelityText is a report as people read it.
+func fidelityText(f wire.Fidelity, would string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s of %s → %s: %s%s the same, %s said in other words, %s changed, %s left out\n",
+		prose.Count(int(f.Entries), "entry", "entries"), f.From, f.To, would, number(f.Same), number(f.Said), number(f.Changed), number(f.Left))
+	for _, l := range f.Losses {
+		fmt.Fprintf(&b, "  %s × %s", number(l.Count), l.What)
+		if l.Becomes != "" {
+			fmt.Fprintf(&b, ": %s", l.Becomes)
+		}
+		b.WriteByte('\n')
+	}
+	if f.UnknownLines+f.UnknownFields > 0 {
+		fmt.Fprintf(&b, "  not understood and kept: %s and %s\n", prose.Plural(int(f.UnknownLines), "line"), prose.Plural(int(f.UnknownFields), "field"))
+	}
+	if f.Damaged > 0 {
+		fmt.Fprintf(&b, "  damaged: %s\n", prose.Plural(int(f.Damaged), "place"))
+		for _, fault := range f.Faults {
+			fmt.Fprintf(&b, "    %s\n", prose.OneLine(fault, 160))
+		}
+	}
+	return b.String()
+}
+
+func number(n int64) string { return prose.Grouped(n) }

@@ -1,0 +1,190 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"firn/client"
+	"firn/dialect"
+	"firn/internal/dialects"
+	"firn/internal/vfs"
+	"firn/wire"
+)
+
+func (p *program) handoffCommand() *cobra.Command {
+	var to, dir, cwd string
+	var plan bool
+	cmd := &cobra.Command{
+		Use: "handoff SESSION --to TOOL", GroupID: "formats",
+		Short: "Go on with a session in another tool",
+		Long: `Write a session into another tool's folder, in a new file of that tool's own kind, and say
+the command that goes on with it there. No file that is there is changed, but for the tool's
+list of sessions where it keeps one. The session stays in firn as it is; firn import or
+adopt brings back what is said there.
+
+Tools: claude (Claude Code), codex, pi, openclaw, crabtalk, claw0, cersei.
+
+` + sessionHelp,
+		Example: "  firn handoff - --to claude\n  firn handoff 0198c5a2 --to codex --cwd ~/src/wal",
+		Args:    args(1, 1, "one session"), ValidArgsFunction: p.completeSession(true),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&to, "to", "", "the `tool` to go on in")
+	flags.StringVar(&dir, "folder", "", "the tool's `folder` (default: where it usually is)")
+	flags.StringVar(&cwd, "cwd", "", "the `directory` to work in (default: the session's, or this one)")
+	flags.BoolVar(&plan, "plan", false, "only say what would be written")
+	completeFormat(cmd, "to")
+	cmd.RunE = p.with(looking, func(ctx context.Context, c *client.Client, args []string) error {
+		tool, ok := dialects.Find(to)
+		if !ok || tool.Name() == dialect.Native {
+			return &usageError{message: fmt.Sprintf("there is no tool %q to hand a session to", to), hint: "say --to and one of " + strings.Join(dialects.Names()[1:], ", ")}
+		}
+		session, err := p.session(ctx, c, args[0])
+		if err != nil {
+			return err
+		}
+		h, err := p.handing(tool, session, dir, cwd)
+		if err != nil {
+			return err
+		}
+		if h.fidelity, err = c.Fidelity(ctx, session.ID, string(tool.Name())); err != nil {
+			return err
+		}
+		if !plan {
+			if err := h.write(ctx, c); err != nil {
+				return err
+			}
+		}
+		return p.print(h.result(plan), func() string { return h.text(plan) })
+	})
+	return cmd
+}
+
+// handing is a session on its way to another tool.
+type handing struct {
+	tool       dialect.Tool
+	home, path string
+	target     dialect.Target
+	fidelity   wire.Fidelity
+}
+
+// handing finds where the session goes.
+func (p *program) handing(tool dialect.Tool, s wire.Session, dir, cwd string) (*handing, error) {
+	h := &handing{tool: tool, home: dir}
+	if h.home == "" {
+		homes := tool.Layout().Homes()
+		if len(homes) == 0 {
+			return nil, &usageError{message: fmt.Sprintf("%s has no usual folder", tool.Name()), hint: "say it with --folder"}
+		}
+		h.home = p.toolHome(tool.Name(), homes[0])
+	}
+	if cwd = firstNot(cwd, s.CWD); cwd == "" {
+		var err error
+		if cwd, err = os.Getwd(); err != nil {
+			return nil, fmt.Errorf("hand over session %s: %w", s.ID, err)
+		}
+	}
+	cwd, err := filepath.Abs(cwd)
+	if err != nil {
+		return nil, fmt.Errorf("hand over session %s: %w", s.ID, err)
+	}
+	h.target = dialect.Target{Session: s.ID, Title: s.Title, CWD: cwd, Agent: s.Agent, Key: s.Key, Created: s.Created, Updated: s.Updated}
+	if s.State != nil {
+		h.target.Provider, h.target.Model, h.target.Messages = s.State.Provider, s.State.Model, s.State.Turns
+	}
+	h.path, err = tool.Layout().Place(os.DirFS(h.home), h.target)
+	return h, err
+}
+
+// toolHome is where a tool keeps its sessions.
+func (p *program) toolHome(tool dialect.Name, usual string) string {
+	variables := map[dialect.Name]string{dialect.ClaudeCode: "CLAUDE_CONFIG_DIR", dialect.Codex: "CODEX_HOME", dialect.Pi: "PI_CODING_AGENT_DIR", dialect.OpenClaw: "OPENCLAW_STATE_DIR"}
+	if dir := p.env(variables[tool]); dir != "" {
+		return dir
+	}
+	user := p.env("HOME")
+	if user == "" {
+		user, _ = os.UserHomeDir()
+	}
+	return filepath.Join(user, filepath.FromSlash(usual))
+}
+
+func firstNot(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// write makes the file, and then lets the tool's list of sessions name it.
+func (h *handing) write(ctx context.Context, c *client.Client) error {
+	fsys := vfs.OS{}
+	name := h.file()
+	if err := fsys.MkdirAll(filepath.Dir(name)); err != nil {
+		return fmt.Errorf("hand over session %s: %w", h.target.Session, err)
+	}
+	if err := newFile(name, func(w io.Writer) error {
+		return c.ExportTo(ctx, h.target.Session, string(h.tool.Name()), h.target.CWD, w)
+	}); err != nil {
+		return err
+	}
+	files, err := h.tool.Layout().Index(os.DirFS(h.home), h.path, h.target)
+	for _, f := range files {
+		err = errors.Join(err, vfs.WriteFile(fsys, filepath.Join(h.home, filepath.FromSlash(f.Path)), f.Data))
+	}
+	if err != nil {
+		return fmt.Errorf("hand over session %s: the transcript is written, but the tool's list is not: %w", h.target.Session, err)
+	}
+	return nil
+}
+
+func (h *handing) file() string { return filepath.Join(h.home, filepath.FromSlash(h.path)) }
+
+// handed is the result as JSON.
+type handed struct {
+	Tool     dialect.Name  `json:"tool"`
+	File     string        `json:"file"`
+	CWD      string        `json:"cwd"`
+	Resume   []string      `json:"resume"`
+	Planned  bool          `json:"planned,omitempty"`
+	Fidelity wire.Fidelity `json:"fidelity"`
+}
+
+func (h *handing) result(plan bool) handed {
+	return handed{Tool: h.tool.Name(), File: h.file(), CWD: h.target.CWD, Resume: h.tool.Layout().Resume(h.file(), h.target), Planned: plan, Fidelity: h.fidelity}
+}
+
+func (h *handing) text(plan bool) string {
+	word, would := "wrote ", ""
+	if plan {
+		word, would = "would write ", "would be "
+	}
+	return word + h.file() + "\n" + fidelityText(h.fidelity, would) +
+		"go on: cd " + quote(h.target.CWD) + " && " + quoteAll(h.tool.Layout().Resume(h.file(), h.target)) + "\n"
+}
+
+// quoteAll writes a command as a shell takes it.
+func quoteAll(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = quote(w)
+	}
+	return strings.Join(quoted, " ")
+}
+
+// quote writes a word as a shell takes it.
+func quote(word string) string {
+	if word != "" && !strings.ContainsFunc(word, func(r rune) bool {
+		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=@%+,", r)
+	}) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
