@@ -101,5 +101,5 @@ type Log struct {
 type Telemetry struct {
 	Metrics bool   `key:"metrics" default:"true" doc:"Whether /metrics tells numbers for Prometheus."`
 	Traces  string `key:"traces" default:"auto" allow:"auto|off" doc:"Whether spans are sent: auto sends them if the OTEL_ variables say where to."`
-	Service string `key:"service" default:"firn" doc:"What the process is called in traces."`
+	Service string `key:"service" default:"firn" doc:"What the process is called in traces, unless OTEL_SERVICE_NAME says otherwise."`
 }

@@ -215,7 +215,8 @@ func override(patch func(string) wire.Patch) func(*Gateway, context.Context, fir
 	}
 }
 
-// status tells how a session is, in a few lines.
+// status tells how a session is, in a few lines. Where its files are is nobody's
+// business over a channel.
 func status(g *Gateway, ctx context.Context, id firn.ID, _ string) (string, error) {
 	s, err := g.Session(ctx, string(id))
 	if err != nil || s.State == nil {
@@ -226,7 +227,7 @@ func status(g *Gateway, ctx context.Context, id firn.ID, _ string) (string, erro
 	if st.Window.Window > 0 {
 		percent = st.Window.Tokens * 100 / st.Window.Window
 	}
-	return fmt.Sprintf("Model: %s/%s, thinking %s\nWindow: %d of %d tokens (%d%%), %d compactions\nUsed: %d in, %d out, $%.4f\nSession: %s",
-		st.Provider, st.Model, st.Thinking, st.Window.Tokens, st.Window.Window, percent, st.Compactions,
-		st.Counters.Input, st.Counters.Output, st.Counters.Cost, id), nil
+	return fmt.Sprintf("Model: %s/%s\nThinking %s, verbose %s, send %s\nWindow: %d of %d tokens (%d%%), %d compactions\nUsed: %d in, %d out, $%.4f\nKey: %s\nSession: %s",
+		st.Provider, st.Model, orElse(st.Thinking, "off"), orElse(st.Verbose, "off"), orElse(st.Send, "inherit"), st.Window.Tokens, st.Window.Window, percent, st.Compactions,
+		st.Counters.Input, st.Counters.Output, st.Counters.Cost, orElse(s.Key, "none"), id), nil
 }

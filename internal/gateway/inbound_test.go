@@ -155,8 +155,9 @@ func TestCommandsInMessages(t *testing.T) {
 		first := d.receive(mail("ada", "hello"))
 		for text, want := range map[string]string{
 			"/stop":     "Nothing was running.",
-			"/status":   "Session: " + string(first.Session),
-			"/think":    "thinking",
+			"/status":   "0 compactions",
+			"/usage":    "Key: " + first.Key + "\nSession: " + string(first.Session),
+			"/think":    "Thinking off",
 			"/send off": "Set to off.",
 		} {
 			if out := d.receive(mail("ada", text)); !strings.Contains(out.Reply, want) || out.Message != "" {
