@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"firn"
+	"firn/dialect"
 )
 
 // choice decides, entry by entry, what another tool is told: nothing that is
@@ -13,6 +14,7 @@ import (
 type choice struct {
 	shape  *survey
 	linear bool
+	to     dialect.Name
 	report *Report
 
 	// number counts the entries of the tree, and last is the latest one that
@@ -32,9 +34,9 @@ type choice struct {
 	stale bool
 }
 
-func newChoice(shape *survey, linear bool, report *Report) *choice {
+func newChoice(shape *survey, linear bool, to dialect.Name, report *Report) *choice {
 	return &choice{
-		shape: shape, linear: linear, report: report,
+		shape: shape, linear: linear, to: to, report: report,
 		left: make(map[firn.EntryID]firn.EntryID), next: make(map[firn.EntryID]firn.EntryID),
 	}
 }
@@ -66,8 +68,13 @@ func (c *choice) choose(t Told) (told Told, wanted, rehung bool) {
 
 // refuse gives the reason why the entry is not told, if any.
 func (c *choice) refuse(n int, e firn.Entry) string {
-	switch _, tombstone := e.Body.(*firn.Tombstone); {
-	case tombstone || c.shape.isHidden(e.ID):
+	_, tombstone := e.Body.(*firn.Tombstone)
+	hidden, theirs := c.shape.isHidden(e.ID)
+	if tombstone && !hidden {
+		hidden, theirs = true, isOf(e, c.to)
+	}
+	switch {
+	case hidden && !(theirs && isOf(e, c.to)):
 		return Hidden
 	case c.linear && !c.shape.onPath(n):
 		return OtherBranch

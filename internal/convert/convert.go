@@ -86,11 +86,11 @@ func Write(ctx context.Context, w io.Writer, src Source, to dialect.Tool, target
 		out.printer = to.Printer(target)
 		return out.all(joined(counted(src, report)))
 	}
-	shape, err := takeSurvey(joined(src.Told(&Report{})))
+	shape, err := takeSurvey(joined(src.Told(&Report{})), to.Name())
 	if err != nil {
 		return err
 	}
-	out.choice = newChoice(shape, limited(to, "branches"), report)
+	out.choice = newChoice(shape, limited(to, "branches"), to.Name(), report)
 	target.Lose = out.lost
 	target.Told = out.choice.told
 	out.printer = to.Printer(target)

@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"firn"
+	"firn/dialect"
 )
 
 // survey is the shape of a transcript, found in a first pass: which entries are
@@ -24,12 +25,18 @@ type survey struct {
 	// by who reads the transcript a second time.
 	kept map[uint64]int
 	// path is a bit for each entry, once the transcript was read.
-	path   []uint64
+	path []uint64
+	// hidden holds what is hidden; true if the tool that is written to did that
+	// itself.
 	hidden map[uint64]bool
 }
 
-// tomb is a tombstone and what it hides, by hash.
-type tomb struct{ id, target uint64 }
+// tomb is a tombstone and what it hides, by hash. Theirs is one that the tool
+// that is written to wrote itself.
+type tomb struct {
+	id, target uint64
+	theirs     bool
+}
 
 // manyBranches is when a table to look parents up pays.
 const manyBranches = 256
@@ -37,8 +44,9 @@ const manyBranches = 256
 // root is the parent of an entry that has none.
 const root = -1
 
-// takeSurvey reads a transcript for its shape.
-func takeSurvey(told iter.Seq2[Told, error]) (*survey, error) {
+// takeSurvey reads a transcript for its shape, for a tool that it will be
+// written for.
+func takeSurvey(told iter.Seq2[Told, error], to dialect.Name) (*survey, error) {
 	s := &survey{seed: maphash.MakeSeed(), up: make(map[int]int), kept: make(map[uint64]int), hidden: make(map[uint64]bool)}
 	var last firn.EntryID
 	for t, err := range told {
@@ -48,7 +56,7 @@ func takeSurvey(told iter.Seq2[Told, error]) (*survey, error) {
 		if t.Entry.ID == "" {
 			continue
 		}
-		s.add(t.Entry, last)
+		s.add(t.Entry, last, to)
 		last = t.Entry.ID
 	}
 	s.walk()
@@ -58,7 +66,7 @@ func takeSurvey(told iter.Seq2[Told, error]) (*survey, error) {
 
 func (s *survey) hash(id firn.EntryID) uint64 { return maphash.String(s.seed, string(id)) }
 
-func (s *survey) add(e firn.Entry, last firn.EntryID) {
+func (s *survey) add(e firn.Entry, last firn.EntryID, to dialect.Name) {
 	n, id := len(s.ids), s.hash(e.ID)
 	if e.Parent != last {
 		s.up[n] = s.parent(e.Parent, n)
@@ -69,7 +77,7 @@ func (s *survey) add(e firn.Entry, last firn.EntryID) {
 	}
 	switch b := e.Body.(type) {
 	case *firn.Tombstone:
-		s.tombs = append(s.tombs, tomb{id, s.hash(b.Target)})
+		s.tombs = append(s.tombs, tomb{id, s.hash(b.Target), isOf(e, to)})
 	case *firn.Compaction:
 		s.kept[s.hash(b.FirstKept)]++
 	}
@@ -119,10 +127,19 @@ func (s *survey) walk() {
 // a later one does not.
 func (s *survey) hide() {
 	for i := len(s.tombs) - 1; i >= 0; i-- {
-		if !s.hidden[s.tombs[i].id] {
-			s.hidden[s.tombs[i].target] = true
+		t := s.tombs[i]
+		if _, undone := s.hidden[t.id]; undone {
+			continue
 		}
+		theirs, before := s.hidden[t.target]
+		s.hidden[t.target] = t.theirs && (theirs || !before)
 	}
+}
+
+// isOf reports whether an entry carries the lines that the tool wrote for it.
+func isOf(e firn.Entry, tool dialect.Name) bool {
+	name, lines := dialect.Carried(e)
+	return name == tool && len(lines) > 0
 }
 
 // onPath reports whether the entry with that number is on the path.
@@ -130,7 +147,11 @@ func (s *survey) onPath(n int) bool {
 	return n/64 < len(s.path) && s.path[n/64]&(1<<(n%64)) != 0
 }
 
-func (s *survey) isHidden(id firn.EntryID) bool { return s.hidden[s.hash(id)] }
+// isHidden reports whether an entry is hidden, and whether the tool did it.
+func (s *survey) isHidden(id firn.EntryID) (hidden, theirs bool) {
+	theirs, hidden = s.hidden[s.hash(id)]
+	return hidden, theirs
+}
 
 // keptFrom reports whether a compaction to come keeps what is from that entry on.
 func (s *survey) keptFrom(id firn.EntryID) bool { return s.kept[s.hash(id)] > 0 }
