@@ -119,10 +119,10 @@ func createdOf(stem string) time.Time {
 }
 
 func parseStamp(stamp string) time.Time {
-	if len(stamp) != len(stampForm) {
+	i := strings.LastIndexByte(stamp, '-')
+	if i < 0 || len(stamp) != len(stampForm) {
 		return time.Time{}
 	}
-	i := strings.LastIndexByte(stamp, '-')
 	t, err := time.Parse(stampForm, stamp[:i]+"."+stamp[i+1:])
 	if err != nil {
 		return time.Time{}

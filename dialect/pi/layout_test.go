@@ -164,6 +164,7 @@ func TestRestOfLayout(t *testing.T) {
 // FuzzTranscripts lists homes of any files.
 func FuzzTranscripts(f *testing.F) {
 	f.Add("sessions/--w--/2026-03-16T10-00-00-120Z_a.jsonl", "sessions/--w--/2026-03-17T10-00-00-120Z_a.jsonl", "a.jsonl")
+	f.Add("sessions/as_long_as_a_stamp_is_.jsonl", "sessions/aslongastimestampsareee.jsonl", "sessions/aslongastimestampsareeee_x.jsonl")
 	f.Fuzz(func(t *testing.T, a, b, c string) {
 		h := fstest.MapFS{}
 		for _, name := range []string{a, b, c} {

@@ -129,7 +129,7 @@ func (s *scanner) begin(e firn.Entry, h *firn.Header) {
 
 // entry takes any other line.
 func (s *scanner) entry(e firn.Entry, line []byte) {
-	linear := s.version < 2 || tellsNoParent(s.lines, line)
+	linear := s.version < 2 || e.Parent == "" && tellsNoParent(s.lines, line)
 	e.ID, e.Parent = s.place(e, linear)
 	if e.Time.IsZero() {
 		e.Time = s.time
@@ -176,10 +176,9 @@ func tellsNoParent(lines dialect.Decoder, line []byte) bool {
 // it. What is linear, or names a parent that is not there, follows the entry
 // before it.
 func (s *scanner) place(e firn.Entry, linear bool) (id, parent firn.EntryID) {
-	made := firn.EntryID(fmt.Sprintf("l%06d", s.line))
 	id = e.ID
 	if id == "" || id == firn.Root {
-		id = made
+		id = s.made()
 	}
 	parent = s.meant(e.Parent)
 	if _, known := s.nodes[parent]; linear || !known && parent != "" {
@@ -187,7 +186,7 @@ func (s *scanner) place(e firn.Entry, linear bool) (id, parent firn.EntryID) {
 	}
 	if s.taken(id) {
 		own := id
-		for id += "." + made; s.taken(id); id += "+" {
+		for id += "." + s.made(); s.taken(id); id += "+" {
 		}
 		if s.later == nil {
 			s.later = make(map[firn.EntryID]firn.EntryID)
@@ -199,6 +198,10 @@ func (s *scanner) place(e firn.Entry, linear bool) (id, parent firn.EntryID) {
 	}
 	return id, parent
 }
+
+// made is an id for the line, from its number. Files only grow, so that it stays
+// the line's.
+func (s *scanner) made() firn.EntryID { return firn.EntryID(fmt.Sprintf("l%06d", s.line)) }
 
 func (s *scanner) taken(id firn.EntryID) bool {
 	_, ok := s.nodes[id]
