@@ -1,6 +1,7 @@
 package openclaw
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -49,9 +50,33 @@ func (layout) Owns(home fs.FS) bool {
 		return false
 	}
 	for _, dir := range sessionDirs(home) {
-		if isFile(home, path.Join(dir, tableName)) && (exists(home, path.Join(path.Dir(dir), "agent")) || exists(home, "credentials") || exists(home, "workspace")) {
+		if isFile(home, path.Join(dir, tableName)) && !isFirns(home, dir) {
 			return true
 		}
+	}
+	return false
+}
+
+// isFirns reports whether the first transcript of a directory was written by
+// firn, whose folders are laid out alike.
+func isFirns(home fs.FS, dir string) bool {
+	entries, err := fs.ReadDir(home, dir)
+	if err != nil {
+		return false
+	}
+	for _, e := range entries {
+		if path.Ext(e.Name()) != ".jsonl" {
+			continue
+		}
+		f, err := home.Open(path.Join(dir, e.Name()))
+		if err != nil {
+			return false
+		}
+		defer f.Close() // only read
+		first := make([]byte, 1024)
+		n, _ := f.Read(first)
+		line, _, _ := bytes.Cut(first[:n], []byte{'\n'})
+		return bytes.Contains(line, []byte(`"firn":`))
 	}
 	return false
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"iter"
 	"path/filepath"
+	"slices"
 
 	"firn"
 	"firn/dialect"
@@ -83,6 +84,13 @@ func (s *session) append(ctx context.Context, expect store.Pos, entries []firn.E
 	if err != nil || len(ready) == 0 {
 		return s.reading.at, err
 	}
+	if slices.ContainsFunc(ready, looksBack) && len(s.names) > 0 {
+		// The printer must know entries as the file does.
+		s.anew(s.reading.t)
+		if err := s.catchUp(ctx); err != nil {
+			return 0, err
+		}
+	}
 	if err := s.write(ready); err != nil {
 		return 0, err
 	}
@@ -92,16 +100,25 @@ func (s *session) append(ctx context.Context, expect store.Pos, entries []firn.E
 	return s.reading.at, s.index()
 }
 
+// looksBack reports whether printing an entry takes what was said before.
+func looksBack(e firn.Entry) bool {
+	switch e.Body.(type) {
+	case *firn.Tombstone, *firn.Compaction, *firn.Head:
+		return true
+	}
+	return false
+}
+
 // write prints the entries and makes them durable.
 func (s *session) write(entries []firn.Entry) error {
 	var text []byte
 	var err error
+	s.news = entries
 	for _, e := range entries {
-		if text, err = s.printer.Print(text, e); err != nil {
+		if text, err = s.printer.Print(text, s.renamed(e)); err != nil {
 			s.forget()
 			return fmt.Errorf("append to session %s: %w", s.id, err)
 		}
-		s.ids[e.ID] = true
 	}
 	if text, err = s.printer.Finish(text); err != nil {
 		s.forget()
@@ -187,10 +204,10 @@ func (s *session) told(since firn.EntryID) iter.Seq[dialect.Told] {
 				at[n] = r
 			}
 		}
-		found, uuid := false, dialect.UUID(string(s.id), string(since))
+		found := false
 		for _, n := range tree.Path(tree.Head()) {
 			r := at[n]
-			if found = found || r.Glance.ID == since || string(r.Glance.ID) == uuid; !found {
+			if found = found || r.Glance.ID == since; !found {
 				continue
 			}
 			e, err := r.Entry()

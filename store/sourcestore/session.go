@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 
 	"firn"
 	"firn/dialect"
@@ -19,6 +20,9 @@ type session struct {
 	st *Store
 	id firn.ID
 
+	// placed is where it was begun, if that was here.
+	placed atomic.Pointer[dialect.Transcript]
+
 	mu   sync.Mutex
 	file vfs.File
 	// fresh is set as long as nothing is stored of it.
@@ -31,6 +35,10 @@ type session struct {
 	ids    map[firn.EntryID]bool
 	gist   store.Gist
 	header firn.Header
+	// names tells how the file calls an entry that was appended here under
+	// another id; news are those that were printed and not yet read again.
+	names map[firn.EntryID]firn.EntryID
+	news  []firn.Entry
 	// provider and model gave the last answer; messages counts them.
 	provider, model string
 	messages        int
@@ -92,8 +100,9 @@ func (s *session) create(entries []firn.Entry) error {
 	if err := s.begin(t, vfs.Create); err != nil {
 		return err
 	}
+	s.placed.Store(&t)
 	s.st.mu.Lock()
-	s.st.found[s.id] = t
+	s.st.survey()
 	s.st.mu.Unlock()
 	return nil
 }
@@ -111,10 +120,17 @@ func (s *session) begin(t dialect.Transcript, mode vfs.Mode) error {
 		}
 	}
 	s.file = file
+	s.names = make(map[firn.EntryID]firn.EntryID)
+	s.anew(t)
+	return nil
+}
+
+// anew gets ready to read the transcript from its beginning.
+func (s *session) anew(t dialect.Transcript) {
 	s.reading = s.st.read(t)
 	s.ids = make(map[firn.EntryID]bool)
+	s.head, s.gist, s.messages = "", store.Gist{}, 0
 	s.printer = s.st.tool.Printer(s.target())
-	return nil
 }
 
 // forget drops what is known, after a failure: the next append reads the file.
@@ -124,6 +140,7 @@ func (s *session) forget() {
 	}
 	s.file, s.reading, s.printer, s.ids = nil, nil, nil, nil
 	s.head, s.gist, s.header, s.messages = "", store.Gist{}, firn.Header{}, 0
+	s.names, s.news = nil, nil
 	s.fresh, s.torn, s.printed = false, false, false
 }
 
@@ -167,6 +184,7 @@ func (s *session) catchUp(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read session %s: %w", s.id, err)
 	}
+	s.news = nil
 	s.torn = info.Size > 0 && (info.Size > sizeAt(s.reading.at) || !s.endsLine(info.Size))
 	return nil
 }
@@ -194,7 +212,9 @@ func (s *session) learned(e firn.Entry, line []byte, ours bool) {
 	if e.ID != "" {
 		s.ids[e.ID], s.head = true, e.ID
 	}
-	if !ours {
+	if ours {
+		s.name(e)
+	} else {
 		var lines [][]byte
 		if line != nil {
 			lines = [][]byte{line}
@@ -203,9 +223,56 @@ func (s *session) learned(e firn.Entry, line []byte, ours bool) {
 	}
 }
 
+// name notes how the file calls an entry that was printed: the next of its
+// kind, since what is printed keeps its order.
+func (s *session) name(read firn.Entry) {
+	for i, e := range s.news {
+		if alike(e, read) {
+			if e.ID != read.ID {
+				s.names[e.ID] = read.ID
+			}
+			s.news = s.news[i+1:]
+			return
+		}
+	}
+}
+
+// alike reports whether two entries are of one kind, and said by the same.
+func alike(a, b firn.Entry) bool {
+	m, ok := a.Body.(*firn.Message)
+	n, both := b.Body.(*firn.Message)
+	if ok || both {
+		return ok && both && m.Role == n.Role
+	}
+	return a.Body.Kind() == b.Body.Kind()
+}
+
+// renamed is an entry with the names that the file has for what it points at.
+func (s *session) renamed(e firn.Entry) firn.Entry {
+	of := func(id firn.EntryID) firn.EntryID {
+		if name, ok := s.names[id]; ok {
+			return name
+		}
+		return id
+	}
+	e.Parent = of(e.Parent)
+	switch b := e.Body.(type) {
+	case *firn.Tombstone:
+		e.Body = &firn.Tombstone{Target: of(b.Target), Reason: b.Reason}
+	case *firn.Compaction:
+		moved := *b
+		moved.FirstKept = of(b.FirstKept)
+		e.Body = &moved
+	case *firn.Label:
+		e.Body = &firn.Label{Target: of(b.Target), Name: b.Name}
+	}
+	return e
+}
+
 func (s *session) taken(id firn.EntryID) bool { return s.ids[id] }
 
 // known is taken, as store.Prepare asks for it.
 func (s *session) known(id firn.EntryID) (bool, error) {
-	return s.ids[id], nil
+	_, renamed := s.names[id]
+	return s.ids[id] || renamed, nil
 }

@@ -155,6 +155,12 @@ func (st *Store) survey() (faults []error) {
 			st.found[t.ID] = t
 		}
 	}
+	for id, s := range st.open {
+		// One that was begun here goes by the name it was given, too.
+		if t := s.placed.Load(); t != nil {
+			st.found[id] = *t
+		}
+	}
 	return faults
 }
 
