@@ -141,7 +141,8 @@ func TestOwns(t *testing.T) {
 		"Clawdia":               {with("clawdia.json"), true},
 		"without its settings":  {with(dir+"sessions.json", "agents/main/agent/auth-profiles.json"), true},
 		"firn":                  {with(dir+"sessions.json", "config.toml"), false},
-		"firn without settings": {with(dir+"sessions.json", dir+"x.jsonl"), false},
+		"firn without settings": {fstest.MapFS{dir + "sessions.json": file("{}"), dir + "x.jsonl": file(`{"type":"session","version":3,"id":"x","firn":1}`)}, false},
+		"without anything else": {with(dir+"sessions.json", dir+"x.jsonl"), true},
 		"pi":                    {with("settings.json", "auth.json", "sessions/--w--/x.jsonl"), false},
 		"nothing":               {with(), false},
 	} {
