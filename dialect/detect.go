@@ -128,6 +128,8 @@ func (t traits) untyped() Name {
 		return CrabTalk // a file that lost its first line
 	case t.all("role", "content"):
 		return Cersei
+	case t.all("id", "timestamp", "instructions"):
+		return Codex // as it wrote until summer 2025
 	}
 	return ""
 }

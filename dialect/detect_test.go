@@ -50,6 +50,7 @@ func TestDetect(t *testing.T) {
 		{"CrabTalk compacted", `{"compact":"all of it"}`, CrabTalk},
 		{"Cersei's bare messages", `{"role":"user","content":"hi"}`, Cersei},
 		{"Codex that lost its first line", `{"timestamp":"t","type":"response_item","payload":{}}`, Codex},
+		{"Codex of spring 2025", `{"id":"x","timestamp":"t","instructions":null}`, Codex},
 		{"behind a byte order mark", "\xef\xbb\xbf" + `{"type":"session","id":"x","timestamp":"t","cwd":"/"}`, Pi},
 		{"behind blank and broken lines", "\n \r\nnot JSON\n" + `{"type":"ses` + "\n" + `{"type":"session","cwd":"/"}`, Pi},
 		{"behind a line that does not tell", `{"type":"mystery"}` + "\n" + `{"type":"session","cwd":"/"}`, Pi},

@@ -31,8 +31,11 @@ const (
 	stepsSuffix = ".steps"
 )
 
-// Home returns .crabtalk.
-func (layout) Home() string { return ".crabtalk" }
+// Homes is .crabtalk.
+func (layout) Homes() []string { return []string{".crabtalk"} }
+
+// Beside is empty.
+func (layout) Beside() []string { return nil }
 
 // Owns reports whether there is a session that is named as CrabTalk does. Where
 // a name has no number, the beginning of the file decides.
