@@ -97,16 +97,22 @@ func (s *scanner) unique(id string) firn.EntryID {
 
 // tombstone hides all that a uuid named so far. One for a uuid that is not there
 // yet, or is hidden already, says nothing now; and those right behind a
-// compaction only tell Cersei what firn knows from the compaction.
+// compaction only tell Cersei what firn knows from the compaction, unless they
+// tell it twice.
 func (s *scanner) tombstone(l *line, raw []byte) {
 	target, there := s.known[l.deleted]
 	covered := s.covering && (target.at < s.cut || target.compaction && target.at < s.compacted)
-	if again := s.dead[l.deleted]; !there || again || covered {
-		s.dead[l.deleted] = true
+	again := s.dead[l.deleted] && !target.covered
+	s.dead[l.deleted] = true
+	if !there || again || covered && !target.covered {
+		if target.covered = there && covered; target.covered {
+			s.known[l.deleted] = target
+		}
 		s.carry(l, raw)
 		return
 	}
-	s.dead[l.deleted] = true
+	target.covered = false
+	s.known[l.deleted] = target
 	ids := target.entries
 	if ids == nil {
 		ids = []firn.EntryID{firn.EntryID(l.deleted)}

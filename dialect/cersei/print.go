@@ -12,8 +12,7 @@ import (
 )
 
 // printer writes a transcript, or bare messages if that is what the file it
-// goes on with has. It remembers the ids of what Cersei would still read, so
-// that it can delete.
+// goes on with has.
 type printer struct {
 	options      Options
 	to           dialect.Target
@@ -21,25 +20,17 @@ type printer struct {
 	bare         bool
 	last         string // the uuid of the last message
 	time         time.Time
-	// said are the entries that count, in order.
-	said []said
-	// hides tells what each tombstone hides, covers what the first entry is
-	// that a compaction stands for; both by the key of the entry.
-	hides, covers map[string]firn.EntryID
-}
-
-// said is an entry that was written, with the uuid of its line; empty if it has
-// none that Cersei reads. Its key is what it is known by: who appended it may
-// call it by its own id, who read it again by the uuid.
-type said struct {
-	id        firn.EntryID
-	key, uuid string
+	// nodes are the entries there are, in order, so that it is known what must
+	// be deleted when one of them hides others.
+	nodes []node
+	// firsts tells the key of an entry that was said again by the uuid that it
+	// has now.
+	firsts map[string]string
 }
 
 func newPrinter(options Options, to dialect.Target) *printer {
 	return &printer{
-		options: options, to: to, session: string(to.Session), cwd: to.CWD, time: to.Created,
-		hides: make(map[string]firn.EntryID), covers: make(map[string]firn.EntryID),
+		options: options, to: to, session: string(to.Session), cwd: to.CWD, time: to.Created, firsts: make(map[string]string),
 	}
 }
 
@@ -62,76 +53,17 @@ func (p *printer) Print(dst []byte, e firn.Entry) ([]byte, error) {
 	case *firn.Compaction:
 		return p.compaction(dst, e, b), nil
 	}
-	uuid := p.key(e.ID)
-	dst, spoken := p.entry(dst, e, uuid)
-	if !spoken {
-		uuid = ""
+	n := node{id: e.ID, key: p.key(e.ID)}
+	dst, heard := p.entry(dst, e, n.key)
+	if heard {
+		n.uuid = n.key
 	}
-	p.say(e.ID, uuid)
+	p.nodes = append(p.nodes, n)
 	return dst, nil
 }
 
 // Finish adds nothing: every entry is said at once.
 func (p *printer) Finish(dst []byte) ([]byte, error) { return dst, nil }
-
-// Repeat takes over from lines that are there.
-func (p *printer) Repeat(e firn.Entry, lines [][]byte) {
-	if !e.Time.IsZero() {
-		p.time = e.Time
-	}
-	uuid, spoken := p.repeat(e.ID, lines)
-	switch b := e.Body.(type) {
-	case *firn.Header:
-		return
-	case *firn.Tombstone:
-		p.repeatTombstone(e, b, lines)
-		return
-	case *firn.Compaction:
-		p.cover(e, b)
-	case *firn.Message:
-		spoken = true // also if its line is told with another of its entries
-	}
-	if !spoken {
-		uuid = ""
-	}
-	p.say(e.ID, uuid)
-}
-
-// say notes that an entry counts.
-func (p *printer) say(id firn.EntryID, uuid string) {
-	p.said = append(p.said, said{id, p.key(id), uuid})
-}
-
-// repeat learns from lines and tells the uuid that an entry has in them. Where
-// a line makes several entries, it may be told with one of them only; the
-// others have its uuid in their ids.
-func (p *printer) repeat(id firn.EntryID, lines [][]byte) (uuid string, spoken bool) {
-	own := lineOf(id)
-	for _, raw := range lines {
-		l, err := readLine(raw)
-		if err != nil {
-			continue
-		}
-		p.learn(&l)
-		_, message := roles[l.kind]
-		if (message || l.kind == kindSummary) && l.uuid != "" && !l.sidechain && uuid != own {
-			uuid = l.uuid
-		}
-	}
-	if uuid == "" {
-		return own, false
-	}
-	return uuid, true
-}
-
-// lineOf is the uuid of the line that made an entry, as the scanner names them.
-func lineOf(id firn.EntryID) string {
-	s := string(id)
-	if len(s) > 36 && dialect.IsUUID(s[:36]) {
-		return s[:36]
-	}
-	return s
-}
 
 // learn takes the form and the names of a file from a line of it.
 func (p *printer) learn(l *line) {
@@ -153,6 +85,16 @@ func (p *printer) learn(l *line) {
 // key is what an entry is known by, and the uuid of its line if that is written
 // here.
 func (p *printer) key(id firn.EntryID) string { return dialect.UUID(string(p.to.Session), string(id)) }
+
+// first is the key of an entry when it was said first: who appended it calls it
+// by its own id, who read it again by the uuid that it has now.
+func (p *printer) first(id firn.EntryID) string {
+	key := p.key(id)
+	if first, again := p.firsts[key]; again {
+		return first
+	}
+	return key
+}
 
 // lose tells of a loss.
 func (p *printer) lose(e firn.Entry, limit string, dropped bool) {

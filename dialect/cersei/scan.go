@@ -58,6 +58,8 @@ type known struct {
 	entries    []firn.EntryID
 	lines      int
 	compaction bool
+	// covered is set if a tombstone was only for Cersei to know.
+	covered bool
 }
 
 func newScanner(from dialect.Origin) *scanner {
