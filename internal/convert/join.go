@@ -52,7 +52,7 @@ func (j *joiner) take(t Told) bool {
 	}
 	if j.id != "" {
 		switch {
-		case responseID(t.Entry) == j.id && j.isHeld(t.Entry.Parent):
+		case isPiece(t.Entry, j.id) && j.isHeld(t.Entry.Parent):
 			j.merge(t)
 			return true
 		case isResult(t.Entry) && j.isHeld(t.Entry.Parent):
@@ -151,6 +151,14 @@ func responseID(e firn.Entry) string {
 		return ""
 	}
 	return string(m.Extra.Get(dialect.ResponseID))
+}
+
+// isPiece reports whether an entry is a further piece of an answer. An answer
+// has its usage with its first piece, so one with usage is another answer,
+// whatever a careless provider called it.
+func isPiece(e firn.Entry, id string) bool {
+	m, ok := e.Body.(*firn.Message)
+	return ok && m.Usage == nil && responseID(e) == id
 }
 
 func isResult(e firn.Entry) bool {
