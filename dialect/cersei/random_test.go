@@ -56,13 +56,13 @@ func TestPrintAndScan(t *testing.T) {
 			w.add(t, fmt.Sprintf("e%d", i), b)
 		}
 		var want, got []string
-		for _, e := range w.log {
+		for _, e := range w.log[1:] {
 			want = append(want, told(e))
 		}
-		for _, e := range scan(t, w.file) {
+		for _, e := range scan(t, w.file)[1:] {
 			got = append(got, told(e))
 		}
-		if len(w.log) > 1 && !slices.Equal(got, want) {
+		if !slices.Equal(got, want) {
 			r.Fatalf("read\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 	})
