@@ -67,15 +67,17 @@ var layers = []layer{
 	{"internal/webui", []string{"wire"}, "pages"},
 	{"internal/gateway", []string{".", "store", "route", "window", "provider", "tool", "compact", "memory", "agent", "dialect", "wire", "internal/convert", "internal/index", "internal/config", "internal/metrics", "internal/trace", "internal/webui", "internal/vfs", "internal/sse"}, "contracts only: cmd hands it the members; files for its lock, its address and its tokens"},
 	{"internal/openaiapi", []string{".", "client", "wire", "dialect/native", "internal/sse"}, "a client that speaks as OpenAI's API does; lines of entries are the native dialect"},
+	{"internal/mcp", []string{".", "client", "wire", "internal/prose"}, "a client that speaks that protocol"},
+	{"internal/acp", []string{".", "client", "wire", "internal/prose"}, "a client that speaks that protocol"},
 	{"internal/doctor", []string{".", "store", "store/filestore", "dialect", "dialect/*", "window", "internal/journal", "internal/vfs", "internal/index", "internal/rawjson"}, "opens files directly: it must work when nothing else does"},
 	{"internal/demo", []string{".", "store", "store/filestore", "window", "dialect", "dialect/*", "internal/doctor", "internal/index", "internal/vfs"}, "walks the whole story through the library, tears a line on purpose and clears up, until there is a client to walk it through"},
 	{"internal/prose", []string{".", "wire"}, "words for people, of what the gateway tells"},
-	{"internal/serve", []string{".", "store", "store/*", "dialect/native", "route", "window", "provider", "provider/*", "tool", "compact", "agent", "wire", "dialect", "internal/adopt", "internal/convert", "internal/dialects", "internal/config", "internal/gateway", "internal/index", "internal/metrics", "internal/trace", "internal/vfs", "internal/openaiapi", "internal/prose"}, "puts a gateway together: the one place that knows all members"},
+	{"internal/serve", []string{".", "store", "store/*", "dialect/native", "route", "window", "provider", "provider/*", "tool", "compact", "agent", "wire", "dialect", "internal/adopt", "internal/convert", "internal/dialects", "internal/config", "internal/gateway", "internal/index", "internal/metrics", "internal/trace", "internal/vfs", "internal/openaiapi", "internal/mcp", "internal/prose"}, "puts a gateway together: the one place that knows all members"},
 	{"internal/line", []string{"internal/vfs"}, "a terminal that is typed at; files for its history"},
 	{"internal/line/linetest", nil, "a terminal without glass, for tests"},
 	{"internal/markdown", nil, "pure"},
 	{"internal/chat", []string{".", "client", "wire", "internal/prose", "internal/line", "internal/markdown"}, "a client that sits at a terminal"},
-	{"internal/cli", []string{".", "client", "wire", "dialect", "internal/adopt", "internal/convert", "internal/dialects", "internal/vfs", "internal/prose", "internal/config", "internal/doctor", "internal/demo", "internal/chat"}, "a client; doctor, verify and repair open files directly; adopt, convert and handoff work on other tools' files, which are on this machine; the demo walks through the library"},
+	{"internal/cli", []string{".", "client", "wire", "dialect", "internal/adopt", "internal/convert", "internal/dialects", "internal/vfs", "internal/prose", "internal/config", "internal/doctor", "internal/demo", "internal/mcp", "internal/acp", "internal/chat"}, "a client; doctor, verify and repair open files directly; adopt, convert and handoff work on other tools' files, which are on this machine; the demo walks through the library"},
 	{"internal/tui", []string{".", "client", "wire"}, "a client"},
 	{"cmd/...", []string{"..."}, "wires the tables"},
 
@@ -98,6 +100,8 @@ var guests = []guest{
 	{"github.com/pelletier/go-toml/", []string{"internal/config"}, "reads settings, with the place of every value"},
 	{"github.com/adhocore/gronx", []string{"internal/config", "internal/gateway"}, "when a job runs next, and whether its schedule is one"},
 	{"github.com/klauspost/compress/zstd", []string{"internal/serve", "internal/cli"}, "some tools compress old transcripts"},
+	{"github.com/modelcontextprotocol/go-sdk/", []string{"internal/mcp"}, "the protocol's own types and transports"},
+	{"github.com/coder/acp-go-sdk", []string{"internal/acp"}, "the protocol's types, made from its schema"},
 	{"github.com/fsnotify/fsnotify", []string{"internal/journal"}, "wakes those who follow a file that another process adds to"},
 }
 
@@ -108,6 +112,8 @@ var testGuests = []guest{
 	{"github.com/google/go-cmp/", []string{"store/storetest", "dialect/dialecttest"}, "readable differences"},
 	{"github.com/rogpeppe/go-internal/", nil, "scripts of commands and what they print"},
 	{"github.com/hanwen/go-fuse/", []string{"internal/vfs/..."}, "a file system that loses what was not synced"},
+	{"github.com/modelcontextprotocol/go-sdk/", nil, "speaks to firn mcp as others do"},
+	{"github.com/coder/acp-go-sdk", nil, "speaks to firn acp as editors do"},
 	{"github.com/getkin/kin-openapi/", nil, "a second opinion on the description of the API"},
 }
 

@@ -123,7 +123,7 @@ func (p *program) root() *cobra.Command {
 	root.AddCommand(p.sessionsCommand())
 	root.AddCommand(p.compactCommand(), p.uncompactCommand(), p.compactionsCommand())
 	root.AddCommand(p.adoptCommand(), p.importCommand(), p.exportCommand(), p.convertCommand(), p.handoffCommand())
-	root.AddCommand(p.serveCommand(), p.statusCommand(), p.stopCommand(), p.tokenCommand(), p.keysCommand(), p.usageCommand())
+	root.AddCommand(p.serveCommand(), p.statusCommand(), p.stopCommand(), p.tokenCommand(), p.mcpCommand(), p.acpCommand(), p.keysCommand(), p.usageCommand())
 	root.AddCommand(p.verifyCommand(), p.doctorCommand(), p.repairCommand(), p.maintenanceCommand())
 	root.AddCommand(p.demoCommand(), p.demoWriterCommand(), p.configCommand(), p.versionCommand())
 	return root

@@ -28,6 +28,7 @@ import (
 	"firn/internal/dialects"
 	"firn/internal/gateway"
 	"firn/internal/index"
+	"firn/internal/mcp"
 	"firn/internal/metrics"
 	"firn/internal/openaiapi"
 	"firn/internal/trace"
@@ -182,7 +183,7 @@ func (h *House) furnish() error {
 		Tokens: h.tokens, Hosts: g.AllowedHosts, Origins: g.AllowedOrigins, MaxBody: int64(g.BodyLimit), BodyTimeout: g.BodyTimeout,
 		WriteTimeout: g.WriteTimeout, Patience: g.Patience, Requests: g.Requests, Streams: g.Streams, Turns: g.Turns,
 		Heartbeat: g.Heartbeat, Metrics: h.counts, Tracer: h.tracer, Log: h.o.Log, Version: h.o.Version,
-		OpenAI: openaiapi.New(h.o.Clock).Handler,
+		OpenAI: openaiapi.New(h.o.Clock).Handler, MCP: mcp.Handler(mcp.Options{Version: h.o.Version}),
 	})
 	return nil
 }

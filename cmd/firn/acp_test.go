@@ -1,0 +1,246 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/coder/acp-go-sdk"
+)
+
+// editor is the protocol's own client: it hears what the agent does.
+type editor struct {
+	t    *testing.T
+	conn *acp.ClientSideConnection
+	quit func()
+
+	mu sync.Mutex
+	// heard is what was told, in short; more wakes who waits for it.
+	heard []string
+	more  chan struct{}
+}
+
+// startACP starts firn acp as editors do.
+func startACP(t *testing.T, home string, env []string, args ...string) *editor {
+	t.Helper()
+	cmd := program(home, append([]string{"acp"}, args...)...)
+	cmd.Env = append(cmd.Env, env...)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	e := &editor{t: t, more: make(chan struct{}, 1)}
+	e.conn = acp.NewClientSideConnection(e, in, out)
+	e.conn.SetLogger(slog.New(slog.DiscardHandler))
+	e.quit = sync.OnceFunc(func() {
+		in.Close()
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("firn acp ended with %v", err)
+		}
+	})
+	t.Cleanup(e.quit)
+	got, err := e.conn.Initialize(t.Context(), acp.InitializeRequest{ProtocolVersion: acp.ProtocolVersionNumber})
+	if err != nil || !got.AgentCapabilities.LoadSession || got.ProtocolVersion != acp.ProtocolVersionNumber {
+		t.Fatalf("it says %+v, %v", got, err)
+	}
+	return e
+}
+
+// SessionUpdate hears what happens.
+func (e *editor) SessionUpdate(_ context.Context, n acp.SessionNotification) error {
+	line := ""
+	switch u := n.Update; {
+	case u.AgentMessageChunk != nil:
+		line = "agent: " + u.AgentMessageChunk.Content.Text.Text
+	case u.UserMessageChunk != nil:
+		line = "user: " + u.UserMessageChunk.Content.Text.Text
+	case u.AgentThoughtChunk != nil:
+		line = "thought: " + u.AgentThoughtChunk.Content.Text.Text
+	case u.ToolCall != nil:
+		line = "call: " + u.ToolCall.Title
+	case u.ToolCallUpdate != nil:
+		line = "result: " + string(*u.ToolCallUpdate.Status)
+	case u.UsageUpdate != nil:
+		line = "usage"
+	}
+	e.mu.Lock()
+	e.heard = append(e.heard, line)
+	e.mu.Unlock()
+	select {
+	case e.more <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// take returns what was heard: what one says in a row as one line.
+func (e *editor) take() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var lines []string
+	for _, h := range e.heard {
+		who, text, _ := strings.Cut(h, ": ")
+		if n := len(lines); n > 0 && (who == "agent" || who == "thought") && strings.HasPrefix(lines[n-1], who+": ") {
+			lines[n-1] += text
+			continue
+		}
+		lines = append(lines, h)
+	}
+	e.heard = nil
+	return strings.Join(lines, "\n")
+}
+
+// await waits until something was heard.
+func (e *editor) await(text string) {
+	e.t.Helper()
+	for {
+		e.mu.Lock()
+		all := strings.Join(e.heard, "")
+		e.mu.Unlock()
+		if strings.Contains(all, text) {
+			return
+		}
+		select {
+		case <-e.more:
+		case <-e.t.Context().Done():
+			e.t.Fatalf("%q was not heard", text)
+		}
+	}
+}
+
+// prompt says something and returns why the turn ended.
+func (e *editor) prompt(id acp.SessionId, text string) acp.StopReason {
+	e.t.Helper()
+	got, err := e.conn.Prompt(e.t.Context(), acp.PromptRequest{SessionId: id, Prompt: []acp.ContentBlock{acp.TextBlock(text)}})
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return got.StopReason
+}
+
+func (e *editor) begin() acp.SessionId {
+	e.t.Helper()
+	s, err := e.conn.NewSession(e.t.Context(), acp.NewSessionRequest{Cwd: "/tmp", McpServers: []acp.McpServer{}})
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return s.SessionId
+}
+
+var errNot = errors.New("an agent of ours does not ask for that")
+
+// ReadTextFile, and what follows, is not asked for.
+func (e *editor) ReadTextFile(context.Context, acp.ReadTextFileRequest) (acp.ReadTextFileResponse, error) {
+	return acp.ReadTextFileResponse{}, errNot
+}
+
+// WriteTextFile is not asked for.
+func (e *editor) WriteTextFile(context.Context, acp.WriteTextFileRequest) (acp.WriteTextFileResponse, error) {
+	return acp.WriteTextFileResponse{}, errNot
+}
+
+// RequestPermission is not asked for.
+func (e *editor) RequestPermission(context.Context, acp.RequestPermissionRequest) (acp.RequestPermissionResponse, error) {
+	return acp.RequestPermissionResponse{}, errNot
+}
+
+// CreateTerminal is not asked for.
+func (e *editor) CreateTerminal(context.Context, acp.CreateTerminalRequest) (acp.CreateTerminalResponse, error) {
+	return acp.CreateTerminalResponse{}, errNot
+}
+
+// KillTerminal is not asked for.
+func (e *editor) KillTerminal(context.Context, acp.KillTerminalRequest) (acp.KillTerminalResponse, error) {
+	return acp.KillTerminalResponse{}, errNot
+}
+
+// TerminalOutput is not asked for.
+func (e *editor) TerminalOutput(context.Context, acp.TerminalOutputRequest) (acp.TerminalOutputResponse, error) {
+	return acp.TerminalOutputResponse{}, errNot
+}
+
+// ReleaseTerminal is not asked for.
+func (e *editor) ReleaseTerminal(context.Context, acp.ReleaseTerminalRequest) (acp.ReleaseTerminalResponse, error) {
+	return acp.ReleaseTerminalResponse{}, errNot
+}
+
+// WaitForTerminalExit is not asked for.
+func (e *editor) WaitForTerminalExit(context.Context, acp.WaitForTerminalExitRequest) (acp.WaitForTerminalExitResponse, error) {
+	return acp.WaitForTerminalExitResponse{}, errNot
+}
+
+// TestACP talks to an agent from an editor: what it says and does is told, and
+// after a restart all of it is told again.
+func TestACP(t *testing.T) {
+	home := t.TempDir()
+	e := startACP(t, home, nil)
+	id := e.begin()
+	if why := e.prompt(id, "what is 6*7?"); why != acp.StopReasonEndTurn {
+		t.Errorf("it ended with %s", why)
+	}
+	told := e.take()
+	for _, want := range []string{"call: calc 6*7\n", "result: completed\n", "42", "usage"} {
+		if !strings.Contains(told, want) {
+			t.Errorf("there is no %q in\n%s", want, told)
+		}
+	}
+	_, err := e.conn.Prompt(t.Context(), acp.PromptRequest{SessionId: "nobody-here", Prompt: []acp.ContentBlock{acp.TextBlock("x")}})
+	var refused *acp.RequestError
+	if !errors.As(err, &refused) || refused.Code != -32002 || !strings.Contains(refused.Message, "nobody-here") {
+		t.Errorf("in a session that there is not: %v", err)
+	}
+	e.quit()
+
+	e = startACP(t, home, nil)
+	if _, err := e.conn.LoadSession(t.Context(), acp.LoadSessionRequest{SessionId: id, Cwd: "/tmp", McpServers: []acp.McpServer{}}); err != nil {
+		t.Fatal(err)
+	}
+	again := e.take()
+	for _, want := range []string{"user: what is 6*7?\n", "call: calc 6*7\n", "result: completed\n", "42"} {
+		if !strings.Contains(again, want) {
+			t.Errorf("there is no %q in\n%s", want, again)
+		}
+	}
+	e.prompt(id, "my name is Ada")
+	list, err := e.conn.ListSessions(t.Context(), acp.ListSessionsRequest{})
+	if err != nil || len(list.Sessions) != 1 || list.Sessions[0].SessionId != id || list.Sessions[0].Cwd != "/tmp" {
+		t.Errorf("the list is %+v, %v", list, err)
+	}
+	e.quit()
+	if out := outputs(t, home, "cat", string(id)); !strings.Contains(out, "my name is Ada") || !strings.Contains(out, "6*7") {
+		t.Errorf("the session has\n%s", out)
+	}
+	verifies(t, home)
+}
+
+// TestACPBesideAGateway talks to an agent of a gateway, which has its own tools.
+func TestACPBesideAGateway(t *testing.T) {
+	home := t.TempDir()
+	startServe(t, home)
+	e := startACP(t, home, nil)
+	id := e.begin()
+	if why := e.prompt(id, "what is 6*7?"); why != acp.StopReasonEndTurn || !strings.Contains(e.take(), "42") {
+		t.Errorf("it ended with %s", why)
+	}
+	e.quit()
+	cmd := program(home, "acp", "--no-tools")
+	if err := cmd.Run(); err == nil || cmd.ProcessState.ExitCode() != 2 {
+		t.Errorf("tools of its own beside a gateway: %v", err)
+	}
+}
+
+// verifies checks that the home is sound.
+func verifies(t *testing.T, home string) {
+	t.Helper()
+	outputs(t, home, "verify")
+}

@@ -1,0 +1,255 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// program is firn with a home of its own.
+func program(home string, args ...string) *exec.Cmd {
+	cmd := exec.Command("firn", args...)
+	cmd.Dir = home
+	cmd.Env = append(os.Environ(), "FIRN_HOME="+home, "FIRN_MODEL=", "FIRN_GATEWAY=")
+	return cmd
+}
+
+// outputs runs firn and returns what it prints.
+func outputs(t *testing.T, home string, args ...string) string {
+	t.Helper()
+	cmd := program(home, args...)
+	var errs strings.Builder
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("firn %v: %v\n%s", args, err, &errs)
+	}
+	return string(out)
+}
+
+// mcpClient is the protocol's own client.
+func mcpClient(t *testing.T, transport mcp.Transport) *mcp.ClientSession {
+	t.Helper()
+	c := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+	s, err := c.Connect(t.Context(), transport, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// call calls a tool and returns its text, and what it says as data.
+func call(t *testing.T, s *mcp.ClientSession, name string, args map[string]any) (string, map[string]any, bool) {
+	t.Helper()
+	result, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: args})
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	var text strings.Builder
+	for _, c := range result.Content {
+		if c, ok := c.(*mcp.TextContent); ok {
+			text.WriteString(c.Text)
+		}
+	}
+	data, _ := result.StructuredContent.(map[string]any)
+	return text.String(), data, result.IsError
+}
+
+// well calls a tool that must not fail.
+func well(t *testing.T, s *mcp.ClientSession, name string, args map[string]any) (string, map[string]any) {
+	t.Helper()
+	text, data, failed := call(t, s, name, args)
+	if failed {
+		t.Fatalf("%s %v: %s", name, args, text)
+	}
+	return text, data
+}
+
+// TestMCPOnStdio starts firn mcp as programs do: without a gateway, and beside
+// one.
+func TestMCPOnStdio(t *testing.T) {
+	home := t.TempDir()
+	s := mcpClient(t, &mcp.CommandTransport{Command: program(home, "mcp")})
+	walkMCP(t, s)
+	s.Close()
+	if out := outputs(t, home, "ls", "--json"); !strings.Contains(out, "6*7") {
+		t.Errorf("what was said is not in the home: %s", out)
+	}
+
+	gateway := startServe(t, home)
+	s = mcpClient(t, &mcp.CommandTransport{Command: program(home, "mcp", "--gateway", gateway.Address)})
+	if text, _ := well(t, s, "list_sessions", nil); !strings.Contains(text, "6*7") {
+		t.Errorf("beside a gateway it lists %s", text)
+	}
+}
+
+// walkMCP does all that can be done.
+func walkMCP(t *testing.T, s *mcp.ClientSession) {
+	t.Helper()
+	tools, err := s.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, tool := range tools.Tools {
+		names = append(names, tool.Name)
+	}
+	slices.Sort(names)
+	if got := fmt.Sprint(names); got != "[compact_session fork_session get_window list_sessions read_session send_message]" {
+		t.Errorf("the tools are %s", got)
+	}
+	_, sent := well(t, s, "send_message", map[string]any{"text": "what is 6*7?"})
+	id, _ := sent["session"].(string)
+	if answer, _ := sent["text"].(string); !strings.Contains(answer, "42") || id == "" {
+		t.Fatalf("the answer is %v", sent)
+	}
+	well(t, s, "send_message", map[string]any{"text": "my name is Ada" + strings.Repeat(" and I have more to say", 200), "session": id})
+	_, data := well(t, s, "list_sessions", map[string]any{"text": "6*7"})
+	if rows, _ := data["sessions"].([]any); len(rows) != 1 {
+		t.Errorf("the list is %v", data)
+	}
+	text, _ := well(t, s, "read_session", map[string]any{"session": id})
+	for _, want := range []string{"what is 6*7?", "my name is Ada", "42"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("there is no %q in\n%s", want, text)
+		}
+	}
+	text, _ = well(t, s, "read_session", map[string]any{"session": id, "around": sent["entry"], "before": 0, "after": 0})
+	if !strings.Contains(text, "42") || strings.Contains(text, "Ada") || !strings.Contains(text, "more before") || !strings.Contains(text, "more behind") {
+		t.Errorf("around the answer there is\n%s", text)
+	}
+	if text, _ = well(t, s, "get_window", map[string]any{"session": id}); !strings.Contains(text, "my name is Ada") {
+		t.Errorf("the window is\n%s", text)
+	}
+	_, fork := well(t, s, "fork_session", map[string]any{"session": id, "at": sent["entry"], "title": "another way"})
+	if fork["title"] != "another way" || fork["id"] == id {
+		t.Errorf("the fork is %v", fork)
+	}
+	if text, _, failed := call(t, s, "compact_session", map[string]any{"session": id, "plan": true}); !failed || !strings.Contains(text, "nothing") {
+		t.Errorf("a short session is compacted: %s", text)
+	}
+	if text, _ = well(t, s, "compact_session", map[string]any{"session": id, "keep_recent": 1, "hint": "numbers"}); !strings.Contains(text, "the summary, entry ") {
+		t.Errorf("the compaction is\n%s", text)
+	}
+	resource, err := s.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "firn://session/" + id})
+	if err != nil || !strings.Contains(resource.Contents[0].Text, "my name is Ada") {
+		t.Errorf("the resource is %v, %v", resource, err)
+	}
+	if _, err := s.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "firn://session/nobody"}); err == nil {
+		t.Error("there is a resource of a session that there is not")
+	}
+	text, _, failed := call(t, s, "read_session", map[string]any{"session": "nobody-here"})
+	if !failed || !strings.Contains(text, "nobody-here") {
+		t.Errorf("a session that there is not reads %s", text)
+	}
+}
+
+// TestMCPReadOnly offers nothing that changes something.
+func TestMCPReadOnly(t *testing.T) {
+	home := t.TempDir()
+	outputs(t, home, "chat", "-p", "hello")
+	s := mcpClient(t, &mcp.CommandTransport{Command: program(home, "mcp", "--read-only")})
+	tools, err := s.ListTools(t.Context(), nil)
+	if err != nil || len(tools.Tools) != 3 {
+		t.Errorf("there are %v, %v", tools, err)
+	}
+	if text, _ := well(t, s, "list_sessions", nil); !strings.Contains(text, "hello") {
+		t.Errorf("the list is %s", text)
+	}
+}
+
+// listening is where a gateway listens.
+type listening struct{ Address, TCP string }
+
+// startServe starts a gateway that listens on TCP too.
+func startServe(t *testing.T, home string) listening {
+	t.Helper()
+	cmd := program(home, "serve", "--json", "--listen", "127.0.0.1:0")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	var ready listening
+	if err := json.NewDecoder(out).Decode(&ready); err != nil {
+		t.Fatal(err)
+	}
+	return ready
+}
+
+// bearing sends a token with every request.
+type bearing string
+
+// RoundTrip sends the token.
+func (b bearing) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+string(b))
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// TestMCPOverHTTP speaks to a gateway at /mcp: with a token that may write, with
+// one that may only read, and with none.
+func TestMCPOverHTTP(t *testing.T) {
+	home := t.TempDir()
+	tcp := "http://" + startServe(t, home).TCP
+	connect := func(token string) (*mcp.ClientSession, error) {
+		c := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		return c.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: tcp + "/mcp", HTTPClient: &http.Client{Transport: bearing(token)}}, nil)
+	}
+	secret := func(name, scope string) string {
+		var made struct{ Secret string }
+		if err := json.Unmarshal([]byte(outputs(t, home, "token", "create", name, "--scope", scope, "--json")), &made); err != nil || made.Secret == "" {
+			t.Fatalf("no token was made: %v", err)
+		}
+		return made.Secret
+	}
+	writer, err := connect(secret("writer", "write"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writer.Close()
+	walkMCP(t, writer)
+	reader, err := connect(secret("reader", "read"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	if text, _ := well(t, reader, "list_sessions", nil); !strings.Contains(text, "6*7") {
+		t.Errorf("the list is %s", text)
+	}
+	if text, _, failed := call(t, reader, "send_message", map[string]any{"text": "hello"}); !failed || !strings.Contains(text, "scope") {
+		t.Errorf("who may only read says something: %s", text)
+	}
+	if _, err := connect("nobody"); err == nil {
+		t.Error("somebody was let in without a token")
+	}
+	r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, tcp+"/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Origin", "http://evil.example")
+	response, err := bearing("x").RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	if response.StatusCode != http.StatusForbidden {
+		t.Errorf("a foreign page gets %d", response.StatusCode)
+	}
+}

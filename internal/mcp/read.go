@@ -1,0 +1,190 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"firn"
+	"firn/client"
+	"firn/internal/prose"
+	"firn/wire"
+)
+
+// Bounds of what is told of a session at once.
+const (
+	// mostText is how many bytes, mostOfOne how many of one entry.
+	mostText  = 40_000
+	mostOfOne = 4_000
+	// mostEntries is how many entries, mostLooked how many are looked through for
+	// the one that is named.
+	mostEntries = 200
+	mostLooked  = 20_000
+)
+
+type readArgs struct {
+	Session string `json:"session" jsonschema:"the session: its id, the beginning of it, its exact title, or @ and a key"`
+	Around  string `json:"around,omitempty" jsonschema:"an entry to read around: its id, the beginning of it, or #n; the end of the session if left out"`
+	Before  *int   `json:"before,omitempty" jsonschema:"how many entries before it: 10 if left out"`
+	After   *int   `json:"after,omitempty" jsonschema:"how many entries behind it: 10 if left out"`
+	Limit   int    `json:"limit,omitempty" jsonschema:"without around: how many of the latest entries, 30 if left out, never more than 200"`
+	View    string `json:"view,omitempty" jsonschema:"branch (the current conversation, which is usual) or disk (all entries, in the order they were written)"`
+}
+
+func (d *desk) read(ctx context.Context, _ *sdk.CallToolRequest, a readArgs) (*sdk.CallToolResult, any, error) {
+	view := wire.ViewBranch
+	switch a.View {
+	case "", wire.ViewBranch:
+	case wire.ViewDisk:
+		view = wire.ViewDisk
+	default:
+		return nil, nil, fmt.Errorf("there is no view %q: it is branch or disk", a.View)
+	}
+	id, err := d.c.Resolve(ctx, a.Session)
+	if err != nil {
+		return nil, nil, sentence(err)
+	}
+	w := reading{c: d.c, id: id, view: view}
+	if a.Around == "" {
+		err = w.latest(ctx, bounded(a.Limit, 30, mostEntries))
+	} else {
+		err = w.around(ctx, a.Around, count(a.Before), count(a.After))
+	}
+	if err != nil {
+		return nil, nil, sentence(err)
+	}
+	return said(w.text(mostText)), nil, nil
+}
+
+// count is a number of entries to one side.
+func count(n *int) int {
+	if n == nil {
+		return 10
+	}
+	return max(0, min(*n, mostEntries/2))
+}
+
+// reading is a part of a session.
+type reading struct {
+	c    *client.Client
+	id   firn.ID
+	view string
+	// entries are the part, oldest first; earlier and later say that there is
+	// more before and behind.
+	entries        []wire.Entry
+	earlier, later bool
+}
+
+// latest reads the end of the session.
+func (r *reading) latest(ctx context.Context, n int) error {
+	for e, err := range r.back(ctx, 0) {
+		if err != nil {
+			return err
+		}
+		if len(r.entries) == n {
+			r.earlier = true
+			break
+		}
+		r.entries = append(r.entries, e)
+	}
+	slices.Reverse(r.entries)
+	return nil
+}
+
+// back reads the session from its end.
+func (r *reading) back(ctx context.Context, limit int) func(func(wire.Entry, error) bool) {
+	return r.c.Entries(ctx, r.id, client.EntryQuery{View: r.view, Back: true, Limit: limit})
+}
+
+// around reads what stands around an entry, which is looked for from the end.
+func (r *reading) around(ctx context.Context, name string, before, after int) error {
+	found := -1
+	for e, err := range r.back(ctx, mostLooked) {
+		if err != nil {
+			return err
+		}
+		if found < 0 && names(name, e) {
+			found = len(r.entries)
+		}
+		if found >= 0 && len(r.entries) > found+before {
+			r.earlier = true
+			break
+		}
+		r.entries = append(r.entries, e)
+		if found < 0 && len(r.entries) > after+1 {
+			r.entries, r.later = r.entries[1:], true
+		}
+	}
+	if found < 0 {
+		return fmt.Errorf("there is no entry %q among the %d latest of the session", prose.OneLine(name, 80), mostLooked)
+	}
+	if extra := found - after; extra > 0 {
+		r.entries, r.later = r.entries[extra:], true
+	}
+	slices.Reverse(r.entries)
+	return nil
+}
+
+// names reports whether a name means an entry.
+func names(name string, e wire.Entry) bool {
+	if n, ok := strings.CutPrefix(name, "#"); ok {
+		return e.N > 0 && n == strconv.Itoa(e.N)
+	}
+	line, ok := prose.ReadLine(e.Line)
+	return ok && line.ID != "" && (string(line.ID) == name || len(name) >= 4 && strings.HasPrefix(string(line.ID), name))
+}
+
+// text is the part as text, at most so many bytes: the latest, if it is more.
+func (r *reading) text(most int) string {
+	var parts []string
+	size := 0
+	cut := r.earlier
+	for _, e := range slices.Backward(r.entries) {
+		text := prose.Entry(e, true)
+		if len(text) > mostOfOne {
+			text = firn.CutText(text, mostOfOne) + fmt.Sprintf("\n… %d bytes of this entry are left out", len(text)-mostOfOne)
+		}
+		if size += len(text) + 1; size > most && len(parts) > 0 {
+			cut = true
+			break
+		}
+		parts = append(parts, strings.TrimRight(text, "\n"))
+	}
+	slices.Reverse(parts)
+	var b strings.Builder
+	if cut {
+		b.WriteString("… there is more before this; read around the first entry to see it\n\n")
+	}
+	b.WriteString(strings.Join(parts, "\n"))
+	if r.later {
+		b.WriteString("\n\n… there is more behind this")
+	}
+	if len(parts) == 0 {
+		b.WriteString("nothing was said yet")
+	}
+	return b.String() + "\n"
+}
+
+// resourcePrefix begins the addresses of sessions.
+const resourcePrefix = "firn://session/"
+
+// resource reads a session as a resource.
+func (d *desk) resource(ctx context.Context, req *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+	uri := req.Params.URI
+	id, err := d.c.Resolve(ctx, strings.TrimPrefix(uri, resourcePrefix))
+	if err != nil {
+		if wire.KindOf(err) == wire.NotFound {
+			return nil, sdk.ResourceNotFoundError(uri)
+		}
+		return nil, sentence(err)
+	}
+	r := reading{c: d.c, id: id, view: wire.ViewBranch}
+	if err := r.latest(ctx, mostEntries); err != nil {
+		return nil, sentence(err)
+	}
+	return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: uri, MIMEType: "text/plain", Text: r.text(2 * mostText)}}}, nil
+}
