@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,7 +29,9 @@ type scanner struct {
 	// calls maps the id of a call to the name of the tool.
 	calls map[string]string
 	held  answer
-	out   []firn.Entry
+	// move goes away from turns that were rolled back.
+	move *firn.Entry
+	out  []firn.Entry
 }
 
 func newScanner(from dialect.Origin) *scanner {
@@ -47,6 +50,7 @@ func (s *scanner) Scan(line []byte) ([]firn.Entry, error) {
 		return nil, fmt.Errorf("reading a line of a rollout of Codex: %w: %w", firn.ErrCorrupt, err)
 	}
 	s.number++
+	s.leave()
 	if t, ok := parseTime(f.text("timestamp")); ok {
 		s.time = t
 	}
@@ -69,6 +73,7 @@ func (s *scanner) Scan(line []byte) ([]firn.Entry, error) {
 // Finish returns the items of an answer of which nobody told what it cost.
 func (s *scanner) Finish() []firn.Entry {
 	s.out = s.out[:0]
+	s.leave()
 	s.release()
 	return s.out
 }
@@ -191,7 +196,9 @@ func (s *scanner) event(f members, line []byte) {
 	s.add(said{body: carried(kind, line)})
 }
 
-// rollBack drops the last turns from the path.
+// rollBack drops the last turns from the path. The line stays with the turns
+// that it drops: where they are left out, it must be too. The move away from
+// them waits for the next line.
 func (s *scanner) rollBack(f members, line []byte) {
 	s.release()
 	to, ok := s.turns.drop(f.number("num_turns"))
@@ -199,9 +206,17 @@ func (s *scanner) rollBack(f members, line []byte) {
 		s.add(said{body: carried("thread_rolled_back", line)})
 		return
 	}
-	s.last = to
-	s.add(said{body: &firn.Head{Reason: "thread_rolled_back"}, extra: f.without("type")})
-	s.turns.solid = s.last
+	s.put(s.name()+".1", said{body: carried("thread_rolled_back", line)})
+	s.move = &firn.Entry{ID: s.name(), Parent: to, Time: s.time, Body: &firn.Head{Reason: "thread_rolled_back"}, Extra: f.without("type")}
+	s.last, s.turns.solid = s.name(), s.name()
+}
+
+// leave makes the move that a rollback asked for.
+func (s *scanner) leave() {
+	if s.move != nil {
+		s.out = append(s.out, *s.move)
+		s.move = nil
+	}
 }
 
 // cost takes what the answer that is held cost.
@@ -239,28 +254,39 @@ type said struct {
 // add makes entries of what a line says, each after the one before. The last
 // has the name of the line.
 func (s *scanner) add(all ...said) {
-	name := fmt.Sprintf("r%06d", s.number)
 	for i, a := range all {
-		id := firn.EntryID(name)
+		id := s.name()
 		if i < len(all)-1 {
 			id += firn.EntryID("." + strconv.Itoa(i+1))
 		}
-		if c, ok := a.body.(*firn.Compaction); ok {
-			c.FirstKept = id // what is kept stands behind it
-		}
-		e := firn.Entry{ID: id, Parent: s.last, Time: s.time, Body: a.body, Extra: a.extra}
-		s.last = id
-		if s.held.open {
-			s.held.entries = append(s.held.entries, e)
-		} else {
-			s.out = append(s.out, e)
-		}
+		s.put(id, a)
 	}
 }
 
-// release gives out what was held.
+// name is the name of the line that is being read.
+func (s *scanner) name() firn.EntryID { return firn.EntryID(fmt.Sprintf("r%06d", s.number)) }
+
+// put makes an entry that follows the one before.
+func (s *scanner) put(id firn.EntryID, a said) {
+	if c, ok := a.body.(*firn.Compaction); ok {
+		c.FirstKept = id // what is kept stands behind it
+	}
+	e := firn.Entry{ID: id, Parent: s.last, Time: s.time, Body: a.body, Extra: a.extra}
+	s.last = id
+	if s.held.open {
+		s.held.entries = append(s.held.entries, e)
+	} else {
+		s.out = append(s.out, e)
+	}
+}
+
+// release gives out what was held. The items of the answer come first, so that
+// nothing parts them.
 func (s *scanner) release() {
-	s.out = append(s.out, s.held.entries...)
+	if len(s.held.entries) > 0 {
+		s.last = s.held.gather()
+		s.out = append(s.out, s.held.entries...)
+	}
 	s.held = answer{}
 }
 
@@ -276,16 +302,48 @@ type answer struct {
 // settle tells what the answer cost. The first of its messages says so, and all
 // of them have its id.
 func (a *answer) settle(usage *firn.Usage, response string) {
-	for _, e := range a.entries {
-		m, ok := e.Body.(*firn.Message)
-		if !ok || m.Role != firn.RoleAssistant {
-			continue
-		}
+	for _, m := range a.messages() {
 		m.Usage, usage = usage, nil
 		if response != "" {
 			m.Extra = append(m.Extra, firn.Field{Name: dialect.ResponseID, Value: quote(response)})
 		}
 	}
+}
+
+// messages lists the items.
+func (a *answer) messages() (list []*firn.Message) {
+	for _, e := range a.entries {
+		if m, ok := e.Body.(*firn.Message); ok && m.Role == firn.RoleAssistant {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// gather puts the items before what stood between them, gives them an id to
+// belong together by if nobody told theirs, and returns the last entry.
+func (a *answer) gather() firn.EntryID {
+	items := a.messages()
+	if len(items) > 1 && items[0].Extra.Get(dialect.ResponseID) == nil {
+		for _, m := range items {
+			m.Extra = append(m.Extra, firn.Field{Name: dialect.ResponseID, Value: quote(string(a.entries[0].ID))})
+		}
+	}
+	before := a.entries[0].Parent
+	slices.SortStableFunc(a.entries, func(x, y firn.Entry) int { return rank(x) - rank(y) })
+	for i := range a.entries {
+		a.entries[i].Parent = before
+		before = a.entries[i].ID
+	}
+	return before
+}
+
+// rank is 0 for an item of an answer and 1 for all else.
+func rank(e firn.Entry) int {
+	if m, ok := e.Body.(*firn.Message); ok && m.Role == firn.RoleAssistant {
+		return 0
+	}
+	return 1
 }
 
 // readUsage reads what an answer cost; nil if that is not told.

@@ -306,6 +306,31 @@ func TestScanCosts(t *testing.T) {
 	}
 }
 
+// TestScanAnswers keeps the items of an answer together: by the id of the
+// answer, and with nothing between them.
+func TestScanAnswers(t *testing.T) {
+	call := func(id string) string {
+		return `response_item {"type":"function_call","call_id":"` + id + `","name":"f","arguments":"{}"}`
+	}
+	result := func(id string) string {
+		return `response_item {"type":"function_call_output","call_id":"` + id + `","output":"x"}`
+	}
+	event := `event_msg {"type":"agent_message","message":"a1"}`
+	entries := scan(t, rollout("u1", "a1", event, call("c1"), event, call("c2"), result("c1"), event, result("c2"), "a2"))
+	var got []string
+	for _, e := range pathOf(entries) {
+		id := ""
+		if m, ok := e.Body.(*firn.Message); ok {
+			id = string(m.Extra.Get(dialect.ResponseID))
+		}
+		got = append(got, string(e.ID)+id)
+	}
+	want := `r000002 r000003"r000003" r000005"r000003" r000007"r000003" r000004 r000006 r000008 r000009 r000010 r000011`
+	if strings.Join(got, " ") != want {
+		t.Errorf("the path is %s, want %s", strings.Join(got, " "), want)
+	}
+}
+
 func TestScanTitle(t *testing.T) {
 	entries := scan(t, rollout("u1", `event_msg {"type":"thread_name_updated","thread_id":"x","thread_name":"A name"}`))
 	if got, ok := entries[2].Body.(*firn.Title); !ok || got.Name != "A name" || entries[3].Parent != entries[2].ID {
