@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"firn"
 	"firn/compact"
@@ -29,6 +30,12 @@ type Counters struct {
 	// Window is the size of the conversation as last reported; zero if it is
 	// not known, as after a compaction.
 	Window int64 `json:"window"`
+	// Messages is how many messages there are, of whomever; Active how many
+	// milliseconds its turns took together, by the times in the log.
+	Messages int   `json:"messages"`
+	Active   int64 `json:"activeMs"`
+	// Last is when the last message came, in milliseconds since 1970.
+	Last int64 `json:"lastMs,omitempty"`
 }
 
 // Total is the sum of all tokens.
@@ -125,9 +132,7 @@ func readCounters(e firn.Entry) (Counters, bool) {
 func (c *Counters) Add(e firn.Entry) {
 	switch b := e.Body.(type) {
 	case *firn.Message:
-		if b.Role == firn.RoleUser {
-			c.Turns++
-		}
+		c.message(b.Role, e.Time)
 		if b.Role == firn.RoleAssistant && b.Usage != nil {
 			c.add(spelt(*b.Usage))
 			c.Window = b.Usage.Context()
@@ -148,6 +153,23 @@ func (c *Counters) Add(e firn.Entry) {
 			c.add(record.Usage)
 		}
 	}
+}
+
+// pause is how long nothing must have been said for it to be no part of a turn:
+// one that was interrupted may go on the next day.
+const pause = time.Hour
+
+// message counts a message, and the time since the one before it unless that
+// was the user's to think.
+func (c *Counters) message(role firn.Role, at time.Time) {
+	c.Messages++
+	now := at.UnixMilli()
+	if role == firn.RoleUser {
+		c.Turns++
+	} else if took := now - c.Last; c.Last > 0 && took > 0 && took < pause.Milliseconds() {
+		c.Active += took
+	}
+	c.Last = now
 }
 
 func (c *Counters) add(u compact.Usage) {

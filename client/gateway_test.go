@@ -40,6 +40,8 @@ type house struct {
 	// at is where it was served last, socket where it shall be, if not anywhere.
 	at     gateway.Address
 	socket string
+	// agents are those there are; nil means main alone.
+	agents []string
 }
 
 func newHouse(t *testing.T) *house {
@@ -80,8 +82,12 @@ func (h *house) open() (*gateway.HTTP, *gateway.Gateway, func()) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
+	agents := map[string]*agent.Agent{"main": {Store: st, Model: h.model, NoTitles: true}}
+	for _, name := range h.agents {
+		agents[name] = &agent.Agent{Name: name, Store: st, Model: h.model, NoTitles: true}
+	}
 	g, err := gateway.New(gateway.Options{Store: st, Dialect: native.Dialect{}, Version: "test", Home: h.home, Setup: gateway.Setup{
-		Default: "main", Agents: map[string]*agent.Agent{"main": {Store: st, Model: h.model, NoTitles: true}},
+		Default: "main", Agents: agents,
 		Known: []wire.Model{{ID: "scripted/echo", Window: 1000}},
 	}})
 	if err != nil {

@@ -12,10 +12,14 @@ import (
 // archived nor hidden, latest first.
 type Query struct {
 	Agent, Key string
+	// Sender lists conversations with one person, who is called so.
+	Sender string
 	// Text must occur in the title or the first message.
 	Text string
 	// Archived and Hidden list those too; Live only those that run.
 	Archived, Hidden, Live bool
+	// State asks for the state of each too: turns, messages, uptime, window.
+	State bool
 	// Limit is how many to list in all; zero means all. It is the size of a page
 	// for SessionsPage, where zero leaves it to the gateway.
 	Limit int
@@ -33,8 +37,8 @@ func (c *Client) Sessions(ctx context.Context, q Query) iter.Seq2[wire.Session, 
 
 // SessionsPage lists one page of sessions, and tells how many there are.
 func (c *Client) SessionsPage(ctx context.Context, q Query) (wire.Page[wire.Session], error) {
-	r := get("v1", "sessions").with("agent", q.Agent).with("key", q.Key).with("text", q.Text).with("cursor", q.Cursor)
-	r = r.withFlag("archived", q.Archived).withFlag("hidden", q.Hidden).withFlag("live", q.Live)
+	r := get("v1", "sessions").with("agent", q.Agent).with("key", q.Key).with("sender", q.Sender).with("text", q.Text).with("cursor", q.Cursor)
+	r = r.withFlag("archived", q.Archived).withFlag("hidden", q.Hidden).withFlag("live", q.Live).withFlag("state", q.State)
 	return ask[wire.Page[wire.Session]](ctx, c, r.withNumber("limit", uint64(max(q.Limit, 0))))
 }
 

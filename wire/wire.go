@@ -64,6 +64,10 @@ type State struct {
 	Counters    Counters `json:"counters"`
 	// Interrupted says that the last turn did not end by itself.
 	Interrupted bool `json:"interrupted,omitempty"`
+	// Messages is how many messages there are, of whomever, Uptime how many
+	// seconds the turns took together.
+	Messages int   `json:"messages"`
+	Uptime   int64 `json:"uptime"`
 }
 
 // Usage is how full a model's window is.

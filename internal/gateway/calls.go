@@ -37,7 +37,7 @@ func (c *call) limit() int { return int(min(c.query.number("limit", 1<<62), most
 func (c *call) listSessions() (wire.Page[wire.Session], error) {
 	q := &c.query
 	want := SessionQuery{
-		Agent: q.text("agent"), Key: q.text("key"), Text: q.text("text"),
+		Agent: q.text("agent"), Key: q.text("key"), Sender: q.text("sender"), State: q.flag("state"), Text: q.text("text"),
 		Archived: q.flag("archived"), Hidden: q.flag("hidden"), Live: q.flag("live"), Count: q.flag("count"), Limit: c.limit(), Cursor: q.text("cursor"),
 	}
 	if q.err != nil {

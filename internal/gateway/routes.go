@@ -137,8 +137,8 @@ var paging = []param{count("limit", "How many at most, up to 1000."), text("curs
 func sessionRoutes() []operation {
 	return []operation{
 		{method: "GET", path: "/v1/sessions", name: "listSessions", scope: wire.ScopeRead, what: "Lists sessions, latest first.", query: append([]param{
-			text("agent", "Only those of an agent."), text("key", "Only those of a key."), text("text", "Only those with this in the title or the first message."),
-			flag("archived", "Those that are archived."), flag("hidden", "Those that are hidden."), flag("live", "Only those in which a turn runs."), flag("count", "Tells how many there are also where that takes long."),
+			text("agent", "Only those of an agent."), text("key", "Only those of a key."), text("sender", "Only those with one person, who is called so."), text("text", "Only those with this in the title or the first message."),
+			flag("archived", "Those that are archived."), flag("hidden", "Those that are hidden."), flag("live", "Only those in which a turn runs."), flag("count", "Tells how many there are also where that takes long."), flag("state", "Tells the state of each too; a page has 100 at most then."),
 		}, paging...), action: give((*call).listSessions)},
 		{method: "POST", path: "/v1/sessions", name: "newSession", scope: wire.ScopeWrite, what: "Makes a session, or finds the one that a key points at.", once: true, query: []param{onceNamed}, action: mayTake((*call).newSession)},
 		{method: "GET", path: "/v1/sessions/{id}", name: "getSession", scope: wire.ScopeRead, what: "Tells all about a session. Its end is the ETag.", action: give((*call).getSession)},

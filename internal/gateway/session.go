@@ -11,6 +11,7 @@ import (
 	"firn"
 	"firn/agent"
 	"firn/internal/index"
+	"firn/route"
 	"firn/store"
 	"firn/window"
 	"firn/wire"
@@ -33,8 +34,8 @@ func pageSize(limit int) int {
 // SessionQuery selects sessions. The zero query selects all that are neither
 // archived nor hidden.
 type SessionQuery struct {
-	// Agent and Key select by owner.
-	Agent, Key string
+	// Agent and Key select by owner, Sender by the person whom a session is with.
+	Agent, Key, Sender string
 	// Text must be in the title, the prompt or the key, in whatever case.
 	Text string
 	// Archived and Hidden ask for those instead; both for those that are both.
@@ -47,7 +48,12 @@ type SessionQuery struct {
 	Cursor string
 	// Count asks for the total also where that means to look at all sessions.
 	Count bool
+	// State asks for the state of each too; a page has 100 at most then.
+	State bool
 }
+
+// everywhere reports whether a query must look at all sessions.
+func (q *SessionQuery) everywhere() bool { return q.Text != "" || q.Sender != "" || q.Live || q.Count }
 
 // Sessions lists sessions, those with the latest entry first. Pages follow each
 // other by the time of the latest entry and the id: a session that nobody
@@ -55,6 +61,31 @@ type SessionQuery struct {
 // that somebody speaks in moves to the front, where a walk that has begun does
 // not come by again; the events tell of it.
 func (g *Gateway) Sessions(ctx context.Context, q SessionQuery) (wire.Page[wire.Session], error) {
+	if !q.State {
+		return g.sessions(ctx, q)
+	}
+	q.Limit = min(pageSize(q.Limit), standardPage)
+	page, err := g.sessions(ctx, q)
+	for i := range page.Items {
+		g.addState(ctx, &page.Items[i])
+	}
+	return page, err
+}
+
+// addState tells the state of a session too. One that cannot be read has none,
+// and is told with its fault.
+func (g *Gateway) addState(ctx context.Context, s *wire.Session) {
+	path, err := g.path(ctx, s.ID)
+	if err == nil {
+		s.State, err = g.state(ctx, s.ID, path)
+	}
+	if err != nil && s.Fault == "" {
+		s.Fault = err.Error()
+	}
+}
+
+// sessions is a page without states.
+func (g *Gateway) sessions(ctx context.Context, q SessionQuery) (wire.Page[wire.Session], error) {
 	page := wire.Page[wire.Session]{Items: []wire.Session{}, Total: -1}
 	after, err := index.ParseCursor(q.Cursor)
 	if err != nil {
@@ -62,11 +93,11 @@ func (g *Gateway) Sessions(ctx context.Context, q SessionQuery) (wire.Page[wire.
 	}
 	limit := pageSize(q.Limit)
 	ask := store.Query{Agent: q.Agent, Key: q.Key, Archived: q.Archived, Hidden: q.Hidden}
-	if pager, ok := store.As[pager](g.Store); ok && q.Text == "" && !q.Live && !q.Count {
+	if pager, ok := store.As[pager](g.Store); ok && !q.everywhere() {
 		ask.Limit = limit
 		return g.pageOf(ctx, pager, ask, after)
 	}
-	whole := q.Cursor != "" || q.Text != "" || q.Live || q.Count
+	whole := q.Cursor != "" || q.everywhere()
 	if !whole { // a list that is bounded need not look at all sessions
 		ask.Limit = limit + 1
 	}
@@ -133,12 +164,23 @@ func behindCursor(after index.Cursor, info *store.Info) bool {
 // selects reports whether a query that the store knows nothing of selects a
 // session.
 func (g *Gateway) selects(q *SessionQuery, info *store.Info) bool {
-	if q.Live && !g.atWork(info.ID) {
+	if q.Live && !g.atWork(info.ID) || q.Sender != "" && !isWith(info.Key, q.Sender) {
 		return false
 	}
 	text := strings.ToLower(q.Text)
 	return text == "" || strings.Contains(strings.ToLower(info.Title), text) ||
 		strings.Contains(strings.ToLower(info.Prompt), text) || strings.Contains(strings.ToLower(info.Key), text)
+}
+
+// isWith reports whether a key is of a conversation with one person, who is
+// called so, over whatever channel.
+func isWith(key, sender string) bool {
+	k, err := route.Parse(key)
+	if err != nil {
+		return false
+	}
+	p := k.Parts()
+	return p.Kind == route.KindDirect && strings.EqualFold(route.Unspell(p.Peer), sender)
 }
 
 // listed is what a list tells of a session.
@@ -300,6 +342,7 @@ func (g *Gateway) state(ctx context.Context, id firn.ID, path window.Path) (*wir
 		Head: path.Head, Provider: p.Info.Provider, Model: p.Info.Name, Thinking: string(p.Thinking),
 		Verbose: path.Chosen.Verbose, Send: sendPolicy(path), Window: usageOf(&p),
 		Turns: used.Turns, Compactions: used.Compactions, Counters: countersOf(used),
+		Messages: used.Messages, Uptime: used.Active / 1000,
 		Interrupted: !g.atWork(id) && agent.Unfinished(path),
 	}
 	if p.Model == nil {
