@@ -3,6 +3,7 @@ package dialect
 import (
 	"bytes"
 	"strconv"
+	"strings"
 
 	"firn"
 	"firn/internal/rawjson"
@@ -23,6 +24,9 @@ const shortest = 48
 // field, so that they can be written again byte for byte whatever firn
 // understood of them. Texts that the entry has anyway are left out of them.
 func Carry(e *firn.Entry, tool Name, lines [][]byte) {
+	if c, ok := e.Body.(*firn.Custom); ok && len(lines) == 1 && IsLine(tool, c) && bytes.Equal(c.Data, lines[0]) {
+		return // the entry is the line
+	}
 	texts := longTexts(*e)
 	value := rawjson.AppendString([]byte(`{"tool":`), string(tool))
 	value = append(value, `,"lines":[`...)
@@ -48,7 +52,7 @@ func Carry(e *firn.Entry, tool Name, lines [][]byte) {
 func Carried(e firn.Entry) (Name, [][]byte) {
 	value := e.Extra.Get(originField)
 	if value == nil {
-		return "", nil
+		return carriedLine(e)
 	}
 	var tool string
 	var lines [][]byte
@@ -77,6 +81,19 @@ func Carried(e firn.Entry) (Name, [][]byte) {
 		return "", nil
 	}
 	return Name(tool), lines
+}
+
+// carriedLine is the line that an entry is, if it is nothing else.
+func carriedLine(e firn.Entry) (Name, [][]byte) {
+	c, ok := e.Body.(*firn.Custom)
+	if !ok || c.Data == nil {
+		return "", nil
+	}
+	tool, _, found := strings.Cut(c.Type, ":")
+	if !found {
+		return "", nil
+	}
+	return Name(tool), [][]byte{c.Data}
 }
 
 // Uncarried returns the entry without the lines it carries.

@@ -67,6 +67,19 @@ func TestCarry(t *testing.T) {
 	}
 }
 
+// An entry that is nothing but a line carries it once.
+func TestCarryLine(t *testing.T) {
+	line := []byte(`{"type":"progress","n": 1}`)
+	e := firn.NewEntry(&firn.Custom{Type: dialect.LineType(dialect.Codex, "progress"), Data: line})
+	dialect.Carry(&e, dialect.Codex, [][]byte{line})
+	if len(e.Extra) != 0 {
+		t.Errorf("it is kept twice: %v", e.Extra)
+	}
+	if tool, lines := dialect.Carried(e); tool != dialect.Codex || len(lines) != 1 || !bytes.Equal(lines[0], line) {
+		t.Errorf("%s carries %q", tool, lines)
+	}
+}
+
 func FuzzCarried(f *testing.F) {
 	f.Add([]byte(`{"tool":"claw0","lines":[{"a":{"$firn":0}}]}`))
 	f.Add([]byte(`{"tool":1,"lines":{"$firn":-1}}`))

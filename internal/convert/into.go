@@ -38,7 +38,7 @@ func Into(ctx context.Context, st store.Store, id firn.ID, src Source, report *R
 			return in.added, fmt.Errorf("import session %s: %w", id, err)
 		}
 	}
-	if err := in.flush(); err != nil {
+	if err := in.end(); err != nil {
 		return in.added, fmt.Errorf("import session %s: %w", id, err)
 	}
 	return in.added, nil
@@ -74,7 +74,14 @@ type intake struct {
 	batch      []firn.Entry
 	size       int
 	added      int64
+	// title is the last title that was added, behind is about how many bytes
+	// were since.
+	title  *firn.Title
+	behind int
 }
+
+// farTitle is how far from the end a title may stand for a list to find it.
+const farTitle = 32 << 10
 
 // take adds an entry that is not there.
 func (in *intake) take(e firn.Entry) error {
@@ -93,10 +100,39 @@ func (in *intake) take(e firn.Entry) error {
 		return fmt.Errorf("%w: there is another session of that name", firn.ErrConflict)
 	}
 	in.batch = append(in.batch, e)
-	if in.size += 256 + len(e.Extra.Get("origin")); len(in.batch) >= batchEntries || in.size >= batchBytes {
+	bytes := sizeOf(e)
+	if t, ok := e.Body.(*firn.Title); ok {
+		in.title, in.behind = t, 0
+	}
+	in.behind += bytes
+	if in.size += bytes; len(in.batch) >= batchEntries || in.size >= batchBytes {
 		return in.flush()
 	}
 	return nil
+}
+
+// sizeOf is about how many bytes an entry takes.
+func sizeOf(e firn.Entry) int {
+	n := 256
+	for _, f := range e.Extra {
+		n += len(f.Value)
+	}
+	switch b := e.Body.(type) {
+	case *firn.Custom:
+		n += len(b.Data)
+	case *firn.Message:
+		n += len(b.Text())
+	}
+	return n
+}
+
+// end appends the rest. A title that stands far from the end is said again, so
+// that a list finds it.
+func (in *intake) end() error {
+	if in.title != nil && in.behind > farTitle {
+		in.batch = append(in.batch, firn.NewEntry(&firn.Title{Name: in.title.Name, Source: in.title.Source}))
+	}
+	return in.flush()
 }
 
 // flush appends what was gathered.
