@@ -162,13 +162,13 @@ func (x *index) first(home fs.FS, name string, to dialect.Target) {
 			key = head.key
 		}
 		if x.named(key) >= 0 { // another session has it, and must stay in reach
-			key += "_" + idOf(name)
+			key += "_" + idOf(home, name)
 		}
 		if i = x.named(key); i < 0 {
 			i = len(x.rows)
 			x.rows = append(x.rows, row{name: key, value: []byte("{}")})
 		}
-		x.rows[i].set(member("session_key", key), member("session_id", idOf(name)), member("created_at", stamp(to.Created)))
+		x.rows[i].set(member("session_key", key), member("session_id", idOf(home, name)), member("created_at", stamp(to.Created)))
 	}
 	turns, _ := count(home, name, to)
 	x.rows[i].set(member("updated_at", stamp(to.Updated)), firn.Field{Name: "message_count", Value: turns}, member("transcript_file", path.Base(name)))

@@ -1,6 +1,7 @@
 package claw0
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -144,15 +145,19 @@ func firstOnes(home fs.FS, base string) (all []dialect.Transcript) {
 			t.Updated, _ = parseTime(row.text("updated_at"))
 			t.Row = json.RawMessage(keep(row.value))
 		} else if head, ok := sniff(home, name); ok {
-			t.ID, key, t.Created = firn.ID(head.id), head.key, head.time
+			key, t.Created = head.key, head.time
 		}
 		if t.ID == "" {
-			t.ID = firn.ID(idOf(name))
+			t.ID = firn.ID(idOf(home, name))
 		}
 		t.Name = orElse(key, t.Name)
 		t.Agent, t.Key = ourKey(key)
 		all = append(all, t)
 	}
+	// Those that the index knows have the first claim to their ids.
+	slices.SortStableFunc(all, func(a, b dialect.Transcript) int {
+		return cmp.Compare(min(len(b.Row), 1), min(len(a.Row), 1))
+	})
 	return all
 }
 
@@ -176,12 +181,12 @@ func currentOnes(home fs.FS, base, agent string) (all []dialect.Transcript) {
 }
 
 // idOf is the id that a transcript of the first version has in its name.
-func idOf(name string) string {
+func idOf(home fs.FS, name string) string {
 	stem := strings.TrimSuffix(path.Base(name), extension)
-	if i := strings.LastIndexByte(stem, '_'); i >= 0 {
-		return stem[i+1:]
+	if head, ok := sniff(home, name); ok && head.id != "" && strings.HasSuffix(stem, "_"+head.id) {
+		return head.id
 	}
-	return stem
+	return stem[strings.LastIndexByte(stem, '_')+1:]
 }
 
 // sniff reads the first line of a transcript.

@@ -19,14 +19,14 @@ func (l layout) Place(home fs.FS, to dialect.Target) (string, error) {
 	base := baseOf(home)
 	id := shortID(to.Session)
 	for n := 2; n < maxTries; n++ {
-		name := path.Join(base, "transcripts", fileSafe(keyOf(to, ""), 180)+"_"+id+extension)
+		name := path.Join(base, "transcripts", fileSafe(keyOf(to, ""), 150)+"_"+id+extension)
 		if l.options.Current {
 			name = path.Join(base, "agents", agentOf(to), "sessions", id+extension)
 		}
 		if !taken(home, name) {
 			return name, nil
 		}
-		id = shortID(firn.ID(fmt.Sprintf("%s/%d", to.Session, n)))
+		id = shortID(firn.ID(fmt.Sprintf("%s/%d", to.Session, n))) // which is no id, so one is made
 	}
 	return "", fmt.Errorf("placing session %s for claw0: %w: there are too many of that name", to.Session, firn.ErrConflict)
 }
@@ -42,10 +42,15 @@ func taken(home fs.FS, name string) bool {
 	return false
 }
 
-// shortID makes an id as claw0 does: twelve hexadecimal digits.
+// longestID is how long an id may be to be part of a name with a key in it.
+const longestID = 64
+
+// shortID is what claw0 calls a session. It takes any id, so that the session
+// is known by its own; where that cannot be, it is made as claw0 makes them, of
+// twelve hexadecimal digits.
 func shortID(session firn.ID) string {
-	if s := string(session); len(s) == 12 && strings.Trim(s, "0123456789abcdef") == "" {
-		return s
+	if session.Check() == nil && len(session) <= longestID {
+		return string(session)
 	}
 	return strings.ReplaceAll(dialect.UUID(string(dialect.Claw0), "session/"+string(session)), "-", "")[:12]
 }
