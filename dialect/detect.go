@@ -13,8 +13,12 @@ import (
 // that can be read and tells; if none does, the error is an ErrUnsupported.
 //
 // A file of pi's format with our mark in its header is native; both dialects
-// read both. A file that has lost its header is taken for what its lines are.
+// read both. A file that has lost its header is taken for what its lines are:
+// bare messages are Cersei's, unless a line among them is one that only
+// CrabTalk writes. The files of a folder in which CrabTalk kept a session step
+// by step are told as CrabTalk's, each by itself.
 func Detect(firstLines []byte) (Name, error) {
+	bare := false
 	for len(firstLines) > 0 {
 		line, rest, whole := bytes.Cut(firstLines, []byte{'\n'})
 		firstLines = rest
@@ -24,10 +28,15 @@ func Detect(firstLines []byte) (Name, error) {
 			if piece.Kind != rawjson.Whole && !cut {
 				continue
 			}
-			if name := readTraits(piece.Bytes).dialect(); name != "" {
+			t := readTraits(piece.Bytes)
+			if name := t.dialect(); name != "" {
 				return name, nil
 			}
+			bare = bare || t.bare()
 		}
+	}
+	if bare {
+		return Cersei, nil
 	}
 	return "", fmt.Errorf("telling the format of a session: %w: no line is of a kind that is known", firn.ErrUnsupported)
 }
@@ -36,6 +45,8 @@ func Detect(firstLines []byte) (Name, error) {
 type traits struct {
 	// kind is the member "type" or else "", role the member "role".
 	kind, role string
+	// blocks is set if the member "content" is an array.
+	blocks bool
 	// has holds the names of the members.
 	has map[string]bool
 }
@@ -55,6 +66,8 @@ func readTraits(object []byte) traits {
 			t.kind, ok = r.Text()
 		case "role":
 			t.role, ok = r.Text()
+		case "content":
+			t.blocks = r.Kind() == rawjson.Array
 		}
 		if !ok {
 			r.Skip()
@@ -94,7 +107,7 @@ func (t traits) dialect() Name {
 		return Codex
 	case t.any("sessionId", "parentUuid", "leafUuid") || claudeOnly(t.kind):
 		return ClaudeCode // also if it has Cersei's spelling besides
-	case t.any("session_id", "deleted_uuid", "parent_uuid"):
+	case t.any("session_id", "deleted_uuid", "parent_uuid", "is_sidechain"):
 		return Cersei
 	case t.has["ts"]:
 		return Claw0
@@ -124,15 +137,20 @@ func (t traits) untyped() Name {
 	switch {
 	case t.all("agent", "created_by", "created_at"), t.has["compact"]:
 		return CrabTalk
+	case t.all("archive_name", "archived_at"), t.all("event", "ts"), t.role == "" && t.has["message"]:
+		return CrabTalk // a step of a session, or an event
 	case t.role == "tool", t.role != "" && t.any("tool_calls", "tool_call_id", "reasoning_content"):
 		return CrabTalk // a file that lost its first line
-	case t.all("role", "content"):
+	case t.role != "" && (t.blocks || t.all("content", "metadata")):
 		return Cersei
 	case t.all("id", "timestamp", "instructions"):
 		return Codex // as it wrote until summer 2025
 	}
 	return ""
 }
+
+// bare reports whether the line is a message of which nothing tells whose it is.
+func (t traits) bare() bool { return t.kind == "" && t.role != "" && t.has["content"] }
 
 // claudeOnly reports whether only Claude Code writes lines of that type.
 func claudeOnly(kind string) bool {

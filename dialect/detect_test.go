@@ -4,6 +4,8 @@ import (
 	"bytes"
 	_ "embed"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -48,7 +50,24 @@ func TestDetect(t *testing.T) {
 		{"Claude Code that also writes Cersei's spelling", `{"type":"user","uuid":"u","session_id":"s","sessionId":"s","parentUuid":null}`, ClaudeCode},
 		{"CrabTalk that lost its first line", `{"role":"tool","content":"x","tool_call_id":"1"}`, CrabTalk},
 		{"CrabTalk compacted", `{"compact":"all of it"}`, CrabTalk},
+		{"CrabTalk that lost its first line, by a later one", `{"role":"user","content":"hi"}` + "\n" + `{"role":"assistant","content":"ho"}` + "\n" + `{"role":"tool","content":"x","tool_call_id":"1"}`, CrabTalk},
+		{"CrabTalk that lost its first line, by a mark", `{"role":"user","content":"hi"}` + "\n" + `{"compact":"all of it"}`, CrabTalk},
+		{"CrabTalk that lost its first line, by an event", `{"role":"user","content":"hi"}` + "\n" + `{"event":"done","model":"m","ts":"t"}`, CrabTalk},
+		{"a folder of CrabTalk: its meta", `{"agent":"crab","created_by":"user","created_at":"t","title":"","uptime_secs":0}`, CrabTalk},
+		{"a folder of CrabTalk: a step", `{"agent":"crab","message":{"role":"user","content":"hi"}}`, CrabTalk},
+		{"a folder of CrabTalk: a step without an agent", `{"message":{"role":"user","content":"hi"}}`, CrabTalk},
+		{"a folder of CrabTalk: an archive", `{"archive_name":"talk-1","archived_at":"t"}`, CrabTalk},
+		{"a folder of CrabTalk: an event", `{"event":"tool_start","calls":[],"ts":"t"}`, CrabTalk},
 		{"Cersei's bare messages", `{"role":"user","content":"hi"}`, Cersei},
+		{"Cersei's bare messages, with blocks", `{"role":"user","content":"hi"}` + "\n" + `{"role":"assistant","content":[{"type":"text","text":"ho"}]}` + "\n" + `{"role":"tool","content":"x"}`, Cersei},
+		{"Cersei's bare messages, behind what does not tell", `{"x":1}` + "\n" + `{"role":"assistant","content":"ho","metadata":{}}`, Cersei},
+		{"a bare message of which only the beginning is given", `{"role":"user","content":"once upon a ti`, Cersei},
+		{"Cersei's summary", `{"type":"summary","uuid":"u","timestamp":"t","session_id":"s","summary":"x","messages_compacted":8}`, Cersei},
+		{"Cersei without a session", `{"type":"user","uuid":"u","timestamp":"t","message":{},"is_sidechain":false}`, Cersei},
+		{"Claude Code's title of old", `{"type":"summary","summary":"x","leafUuid":"u"}`, ClaudeCode},
+		{"claw0 of the first version", `{"type": "session", "id": "x", "key": "main:cli:user", "created": "t"}`, Claw0},
+		{"claw0 that lost its first line", `{"type": "tool_use", "name": "f", "tool_use_id": "1", "input": {}, "ts": "t"}`, Claw0},
+		{"claw0 of the current version", `{"type": "user", "content": "hi", "ts": 1794710448.99}`, Claw0},
 		{"Codex that lost its first line", `{"timestamp":"t","type":"response_item","payload":{}}`, Codex},
 		{"Codex of spring 2025", `{"id":"x","timestamp":"t","instructions":null}`, Codex},
 		{"behind a byte order mark", "\xef\xbb\xbf" + `{"type":"session","id":"x","timestamp":"t","cwd":"/"}`, Pi},
@@ -61,6 +80,41 @@ func TestDetect(t *testing.T) {
 			t.Errorf("%s: Detect = %q, %v; want %q", test.name, got, err, test.want)
 		}
 	}
+}
+
+// TestDetectWithoutFirstLines takes the first lines away from recorded files,
+// one after the other: what is left is told as before, or not at all.
+func TestDetectWithoutFirstLines(t *testing.T) {
+	tried := make(map[Name]bool)
+	for _, name := range []Name{Cersei, CrabTalk, Claw0, Codex} {
+		files, err := filepath.Glob(filepath.Join(string(name), "testdata", "*.jsonl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			rest, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for n := 0; len(rest) > 0; n++ {
+				got, err := Detect(rest[:min(len(rest), 4096)])
+				doubt := name == CrabTalk && got == Cersei && n > 0 && isBareRest(rest)
+				if err == nil && got != name && !doubt {
+					t.Errorf("%s without %d lines is told as %s", file, n, got)
+				}
+				tried[got] = true
+				_, rest, _ = bytes.Cut(rest, []byte{'\n'})
+			}
+		}
+		if !tried[name] {
+			t.Errorf("no file of %s was told", name)
+		}
+	}
+}
+
+// isBareRest reports whether nothing in the lines tells CrabTalk from Cersei.
+func isBareRest(lines []byte) bool {
+	return !bytes.Contains(lines, []byte(`"tool_call`)) && !bytes.Contains(lines, []byte(`"compact"`)) && !bytes.Contains(lines, []byte(`"event"`)) && !bytes.Contains(lines, []byte(`"reasoning_content"`))
 }
 
 func TestDetectNothing(t *testing.T) {
