@@ -15,16 +15,52 @@ type members []firn.Field
 
 // readMembers reads an object and nothing else.
 func readMembers(raw []byte) (members, error) {
-	var f members
 	r := rawjson.New(raw)
 	if !r.Object() {
 		return nil, rawjson.Valid(raw)
 	}
+	f := make(members, 0, 8)
 	for r.Member() {
-		name := r.KeyText()
+		name := memberName(&r)
 		f = append(f, firn.Field{Name: name, Value: r.Raw()})
 	}
 	return f, r.End()
+}
+
+// memberName is the name of the current member. Those that every line has cost
+// no memory.
+func memberName(r *rawjson.Reader) string {
+	switch string(r.Key()) {
+	case "timestamp":
+		return "timestamp"
+	case "ordinal":
+		return "ordinal"
+	case "type":
+		return "type"
+	case "payload":
+		return "payload"
+	case "metadata":
+		return "metadata"
+	case "id":
+		return "id"
+	case "role":
+		return "role"
+	case "content":
+		return "content"
+	case "text":
+		return "text"
+	case "turn_id":
+		return "turn_id"
+	case "thread_id":
+		return "thread_id"
+	case "call_id":
+		return "call_id"
+	case "item":
+		return "item"
+	case passthrough:
+		return passthrough
+	}
+	return r.KeyText()
 }
 
 // readBeginning reads as many members as there are in the beginning of an

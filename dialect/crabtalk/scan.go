@@ -198,16 +198,44 @@ type members []firn.Field
 
 // readMembers reads an object and nothing else.
 func readMembers(line []byte) (members, error) {
-	var f members
 	r := rawjson.New(line)
 	if !r.Object() {
 		return nil, rawjson.Valid(line)
 	}
+	f := make(members, 0, 6)
 	for r.Member() {
-		name := r.KeyText()
+		name := memberName(&r)
 		f = append(f, firn.Field{Name: name, Value: r.Raw()})
 	}
 	return f, r.End()
+}
+
+// memberName is the name of the current member. Those that every message has
+// cost no memory.
+func memberName(r *rawjson.Reader) string {
+	switch string(r.Key()) {
+	case "role":
+		return "role"
+	case "content":
+		return "content"
+	case "reasoning_content":
+		return "reasoning_content"
+	case "name":
+		return "name"
+	case "tool_call_id":
+		return "tool_call_id"
+	case "tool_calls":
+		return "tool_calls"
+	case "id":
+		return "id"
+	case "type":
+		return "type"
+	case "function":
+		return "function"
+	case "arguments":
+		return "arguments"
+	}
+	return r.KeyText()
 }
 
 // get returns the last value of that name, as most readers of JSON do; nil if
