@@ -6,6 +6,11 @@ import (
 	"time"
 )
 
+// ResponseIDField is the extra field of an assistant's message that holds the
+// id which the provider gave to its answer. Messages that follow each other and
+// have the same are pieces of one answer; only the first of them has the usage.
+const ResponseIDField = "responseId"
+
 // Message is something said to or by a model.
 type Message struct {
 	Role  Role

@@ -130,7 +130,7 @@ type Loss struct {
 
 // ResponseID is the extra field of an assistant's message that holds the id the
 // provider gave to its answer.
-const ResponseID = "responseId"
+const ResponseID = firn.ResponseIDField
 
 // LineType is the type of a [firn.Custom] entry that carries a line of a tool
 // as it is. Kind is what the tool calls such lines; it may be empty.

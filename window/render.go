@@ -132,6 +132,9 @@ func shell(m *firn.Message) *firn.Message {
 }
 
 func (r *rendering) add(id firn.EntryID, at int, m *firn.Message) {
+	if r.join(id, m) {
+		return
+	}
 	r.ids = append(r.ids, id)
 	n := len(r.ids)
 	r.items = append(r.items, Item{Message: *m, From: r.ids[n-1 : n : n], at: at})
