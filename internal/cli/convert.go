@@ -162,9 +162,6 @@ func sourceFormat(name string, c conversion) (dialect.Tool, error) {
 // fileSource is a file as a source, and its size.
 func (p *program) fileSource(from dialect.Tool, c conversion, name string) (convert.Source, int64) {
 	origin := dialect.Origin{Transcript: dialect.Transcript{CWD: c.cwd, Parts: []string{filepath.Base(c.file)}}}
-	if stem := firn.ID(strings.TrimSuffix(filepath.Base(c.file), ".jsonl")); stem.Check() == nil && c.file != "-" {
-		origin.ID = stem
-	}
 	var size int64
 	if info, err := os.Stat(name); err == nil {
 		size = info.Size()
@@ -198,6 +195,9 @@ func targetOf(src convert.Source, c conversion) (dialect.Target, error) {
 		}
 		target.Created = t.Entry.Time
 		break
+	}
+	if stem := firn.ID(strings.TrimSuffix(filepath.Base(c.file), ".jsonl")); target.Session == "" && stem.Check() == nil {
+		target.Session = stem
 	}
 	if target.Session == "" {
 		target.Session = firn.NewID()

@@ -99,9 +99,6 @@ func incoming(tool dialect.Tool, in wire.Import, stream io.Reader, report *conve
 	origin := dialect.Origin{Transcript: dialect.Transcript{ID: in.ID, Agent: in.Agent, Title: in.Title}}
 	if in.Name != "" {
 		origin.Parts = []string{in.Name}
-		if stem := firn.ID(strings.TrimSuffix(path.Base(in.Name), ".jsonl")); origin.ID == "" && stem.Check() == nil {
-			origin.ID = stem
-		}
 	}
 	next, stop := iter.Pull2(convert.Transcript(tool, origin, func() iter.Seq2[[]byte, error] { return convert.Lines(stream) }).Told(report))
 	first, err, ok := next()
@@ -119,6 +116,9 @@ func incoming(tool dialect.Tool, in wire.Import, stream io.Reader, report *conve
 			ours.Agent, ours.Key = in.Agent, "" // a key is one agent's
 			first.Entry.Body = &ours
 		}
+	}
+	if stem := firn.ID(strings.TrimSuffix(path.Base(in.Name), ".jsonl")); id == "" && stem.Check() == nil {
+		id = stem
 	}
 	if id == "" {
 		id = firn.NewID()
