@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -144,7 +145,7 @@ func TestJobsRun(t *testing.T) {
 		told <- asked[len(asked)-1].text()
 		says(w, "Done.")
 	})
-	start := time.Now()
+	var started atomic.Pointer[time.Time] // when the clock began to go
 	almost := time.Date(2026, 3, 2, 6, 59, 59, 500e6, time.UTC)
 	d := serving(t, load(t, s.settings(`
 [[cron]]
@@ -158,7 +159,15 @@ id = "never"
 schedule = "* * * * *"
 message = "Do nothing."
 enabled = false
-`)), func(o *Options) { o.Clock = func() time.Time { return almost.Add(time.Since(start)) } })
+`)), func(o *Options) {
+		o.Clock = func() time.Time {
+			if at := started.Load(); at != nil {
+				return almost.Add(time.Since(*at))
+			}
+			return almost
+		}
+	})
+	started.Store(new(time.Now()))
 	select {
 	case text := <-told:
 		if !strings.Contains(text, "Write the report.") {
