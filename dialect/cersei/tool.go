@@ -38,7 +38,7 @@ func (Tool) Scanner(from dialect.Origin) dialect.Scanner { return newScanner(fro
 func (t Tool) Printer(to dialect.Target) dialect.Printer { return newPrinter(t.options, to) }
 
 // Layout returns where Cersei keeps its files.
-func (t Tool) Layout() dialect.Layout { return layout{t.options} }
+func (t Tool) Layout() dialect.Layout { return layout(t) }
 
 // The names of the limits.
 const (

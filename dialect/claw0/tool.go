@@ -54,7 +54,7 @@ func (Tool) Scanner(from dialect.Origin) dialect.Scanner { return newScanner(fro
 func (t Tool) Printer(to dialect.Target) dialect.Printer { return newPrinter(t.options, to) }
 
 // Layout returns where claw0 keeps its files.
-func (t Tool) Layout() dialect.Layout { return layout{t.options} }
+func (t Tool) Layout() dialect.Layout { return layout(t) }
 
 // The names of the limits.
 const (
