@@ -133,9 +133,15 @@ func (s *scanner) head(l *line) {
 	s.out = append([]firn.Entry{header}, s.out...)
 }
 
-// idOf makes a session's id of what is known of it.
+// idOf makes a session's id of what is known of it. Claude Code's own files are
+// named after it, or after the sub-agent; any other name is somebody else's.
 func idOf(file, session string) firn.ID {
-	for _, name := range []string{strings.TrimSuffix(path.Base(file), ".jsonl"), session} {
+	stem := strings.TrimSuffix(path.Base(file), ".jsonl")
+	names := []string{session, stem}
+	if dialect.IsUUID(stem) || strings.HasPrefix(stem, "agent-") {
+		names = []string{stem, session}
+	}
+	for _, name := range names {
 		if id := firn.ID(name); file+session != "" && id.Check() == nil {
 			return id
 		}
@@ -170,6 +176,7 @@ func (s *scanner) aside(l *line) bool {
 
 // chain reads a line of the chain.
 func (s *scanner) chain(l *line, data []byte) {
+	s.thread.name(l.parent)
 	switch {
 	case l.kind == "system" && l.subtype == "compact_boundary":
 		s.settle(l.logical)
