@@ -97,7 +97,11 @@ func (s *session) append(ctx context.Context, expect store.Pos, entries []firn.E
 	if err := s.catchUp(ctx); err != nil {
 		return 0, err
 	}
-	return s.reading.at, s.index()
+	if err := s.index(); err != nil {
+		return s.reading.at, err
+	}
+	// The index of some tools is in the transcript, which then is another file.
+	return s.reading.at, s.catchUp(ctx)
 }
 
 // looksBack reports whether printing an entry takes what was said before.
@@ -114,10 +118,14 @@ func (s *session) write(entries []firn.Entry) error {
 	var text []byte
 	var err error
 	s.news = entries
+	s.clock(entries)
 	for _, e := range entries {
 		if text, err = s.printer.Print(text, s.renamed(e)); err != nil {
 			s.forget()
 			return fmt.Errorf("append to session %s: %w", s.id, err)
+		}
+		if t, ok := e.Body.(*firn.Title); ok {
+			s.title = t.Name
 		}
 	}
 	if text, err = s.printer.Finish(text); err != nil {
@@ -173,6 +181,11 @@ func (s *session) roll(more int64) error {
 func (s *session) index() error {
 	target := s.target()
 	layout := s.st.tool.Layout()
+	if meta, ok := layout.(dialect.Meta); ok && sizeAt(s.reading.at) < metaSize {
+		if err := s.rewriteFirst(meta, target); err != nil {
+			return fmt.Errorf("update the first line of session %s: %w", s.id, err)
+		}
+	}
 	files, err := layout.Index(s.st.tree, s.reading.t.Parts[0], target)
 	if err != nil {
 		return fmt.Errorf("update the index of %s for session %s: %w", s.st.tool.Name(), s.id, err)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"firn"
 	"firn/dialect"
@@ -42,6 +43,12 @@ type session struct {
 	// provider and model gave the last answer; messages counts them.
 	provider, model string
 	messages        int
+	// title was given here; not every tool has a line for it.
+	title string
+	// asked is when something was last said here, uptime how long turns took
+	// since that was last written down.
+	asked  time.Time
+	uptime time.Duration
 	// torn is set if the file ends with an unfinished line, printed if what is
 	// behind reading was printed here.
 	torn, printed bool
@@ -148,7 +155,7 @@ func (s *session) forget() {
 func (s *session) target() dialect.Target {
 	info := s.gist.Info()
 	return dialect.Target{
-		Session: s.id, Title: info.Title, CWD: first(s.header.CWD, info.CWD),
+		Session: s.id, Title: first(s.title, info.Title), CWD: first(s.header.CWD, info.CWD),
 		Agent: first(s.header.Agent, info.Agent), Key: first(s.header.Key, info.Key),
 		Provider: s.provider, Model: s.model, Messages: s.messages,
 		Created: firstTime(info.Created, s.st.opts.Now()), Updated: firstTime(info.Updated, s.st.opts.Now()),
@@ -203,6 +210,8 @@ func (s *session) learned(e firn.Entry, line []byte, ours bool) {
 	switch b := e.Body.(type) {
 	case *firn.Header:
 		s.header = *b
+	case *firn.Title:
+		s.title = ""
 	case *firn.Message:
 		s.messages++
 		if b.Role == firn.RoleAssistant && b.Model != "" {

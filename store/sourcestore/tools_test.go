@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"firn"
 	"firn/dialect"
@@ -222,5 +223,47 @@ func TestLooking(t *testing.T) {
 				t.Errorf("the folder is taken for that of %v", owner)
 			}
 		})
+	}
+}
+
+// CrabTalk keeps title and uptime in the first line, which is replaced as a
+// whole; when the session was created stays.
+func TestFirstLine(t *testing.T) {
+	tool, _ := dialects.Find("crabtalk")
+	home := t.TempDir()
+	st := open(t, home, tool, sourcestore.Options{InPlace: true})
+	header := firn.NewEntry(&firn.Header{})
+	header.Time = time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
+	asked := firn.UserText("how long?")
+	asked.Time = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	answer := firn.AssistantText("A while.")
+	answer.Time = asked.Time.Add(3500 * time.Millisecond)
+	if _, err := st.Append(t.Context(), "new", store.Start, header, asked, answer); err != nil {
+		t.Fatal(err)
+	}
+	id := theOnly(t, home, tool)
+	end, err := st.Append(t.Context(), id, store.Any, firn.NewEntry(&firn.Title{Name: "Time flies"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := st.Append(t.Context(), id, end, firn.UserText("go on")); err != nil {
+		t.Errorf("at the end that was returned: %v", err)
+	}
+	names, err := st.Files(t.Context(), id)
+	if err != nil || len(names) != 1 {
+		t.Fatal(names, err)
+	}
+	data, err := os.ReadFile(names[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, rest, _ := strings.Cut(string(data), "\n")
+	for _, want := range []string{`"title":"Time flies"`, `"uptime_secs":3`, `"created_at":"2026-02-03T04:05:06`} {
+		if !strings.Contains(first, want) {
+			t.Errorf("the first line is %s, without %s", first, want)
+		}
+	}
+	if strings.Count(rest, "\n") != 3 {
+		t.Errorf("the rest is\n%s", rest)
 	}
 }
