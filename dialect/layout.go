@@ -35,8 +35,8 @@ type Layout interface {
 	Index(home fs.FS, path string, to Target) ([]File, error)
 	// Resume is the command that goes on with the transcript in the tool.
 	Resume(path string, to Target) []string
-	// Beside lists files of the home that tell about sessions and do not lie
-	// beside a transcript, such as a list of their names.
+	// Beside lists, as patterns of [path.Match], files of the home that tell
+	// about sessions and do not lie beside a transcript, such as a list of names.
 	Beside() []string
 	// Keeps says how long the tool keeps a session before it deletes it by
 	// itself, as its settings say or by default; 0 means for ever.

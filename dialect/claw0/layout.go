@@ -33,9 +33,13 @@ const (
 // anywhere.
 func (layout) Homes() []string { return nil }
 
-// Beside names the index of the first version, wherever in the home it lies.
+// Beside names the indexes of both versions, wherever in the home they lie.
 func (layout) Beside() []string {
-	return []string{path.Join(hidden, indexName), path.Join("workspace", hidden, indexName), indexName}
+	var names []string
+	for _, base := range []string{"", hidden, path.Join("workspace", hidden)} {
+		names = append(names, path.Join(base, indexName), path.Join(base, "agents", "*", indexName))
+	}
+	return names
 }
 
 // Owns reports whether the directory is a workspace of claw0, or the folder in

@@ -148,8 +148,12 @@ func (m *Mirror) names(ctx context.Context) ([]string, error) {
 			all[name] = true
 		}
 	}
-	for _, name := range m.Tool.Layout().Beside() {
-		if info, err := fs.Stat(tree, name); err == nil && info.Mode().IsRegular() {
+	for _, pattern := range m.Tool.Layout().Beside() {
+		beside, err := fs.Glob(tree, pattern)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range beside {
 			all[name] = true
 		}
 	}

@@ -68,10 +68,19 @@ func OwnerOf(dir string) (dialect.Tool, bool) {
 	}
 	for _, t := range Others() {
 		if t.Layout().Owns(tree) {
-			return t, true
+			return In(t, dir), true
 		}
 	}
 	return nil, false
+}
+
+// In is the tool as it is to be used for a folder: claw0 has two versions, and
+// goes on in the one that the folder is of.
+func In(t dialect.Tool, dir string) dialect.Tool {
+	if versions, ok := t.(claw0.Tool); ok {
+		return versions.In(os.DirFS(dir))
+	}
+	return t
 }
 
 // isOurs reports whether a directory is a home of firn: one without sessions

@@ -87,7 +87,7 @@ func openMirror(dir string, o Options) (*sourcestore.Store, error) {
 	if !ok {
 		return nil, fmt.Errorf("open the mirror %s: the tool %q is not known: %w", dir, manifest.Tool, firn.ErrUnsupported)
 	}
-	return sourcestore.Open(dir, tool, sourcestore.Options{Expand: expand, Now: o.Clock})
+	return sourcestore.Open(dir, dialects.In(tool, dir), sourcestore.Options{Expand: expand, Now: o.Clock})
 }
 
 // lines is a session of a source, to be converted.
