@@ -77,7 +77,7 @@ var layers = []layer{
 	{"internal/line/linetest", nil, "a terminal without glass, for tests"},
 	{"internal/markdown", nil, "pure"},
 	{"internal/chat", []string{".", "client", "wire", "internal/prose", "internal/line", "internal/markdown"}, "a client that sits at a terminal"},
-	{"internal/cli", []string{".", "client", "wire", "dialect", "internal/adopt", "internal/convert", "internal/dialects", "internal/vfs", "internal/prose", "internal/config", "internal/doctor", "internal/demo", "internal/mcp", "internal/acp", "internal/chat"}, "a client; doctor, verify and repair open files directly; adopt, convert and handoff work on other tools' files, which are on this machine; the demo walks through the library"},
+	{"internal/cli", []string{".", "client", "wire", "dialect", "internal/adopt", "internal/convert", "internal/dialects", "internal/vfs", "internal/prose", "internal/config", "internal/doctor", "internal/demo", "internal/mcp", "internal/acp", "internal/chat", "internal/line"}, "a client; doctor, verify and repair open files directly; adopt, convert and handoff work on other tools' files, which are on this machine; files for the history of the chat"},
 	{"internal/tui", []string{".", "client", "wire"}, "a client"},
 	{"cmd/...", []string{"..."}, "wires the tables"},
 

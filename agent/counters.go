@@ -73,26 +73,44 @@ func custom(kind string, data any) firn.Entry {
 	return firn.NewEntry(&firn.Custom{Type: kind, Data: mustJSON(data)})
 }
 
+// countersRecord is what is written down at the end of a turn.
+type countersRecord struct {
+	Counters
+	// Left are the ends of branches that were left.
+	Left []firn.EntryID `json:"left,omitempty"`
+}
+
 // Count returns what a session has used. It reads back to the end of the
 // latest turn, and a session that has no counts yet as a whole.
 func Count(ctx context.Context, st store.Store, id firn.ID) (Counters, error) {
-	c, _, err := countBack(ctx, st, id, store.End, 0)
+	c, _, err := CountBranches(ctx, st, id)
 	return c, err
+}
+
+// CountBranches is Count that also tells how many ends of branches there are:
+// entries that nothing follows.
+func CountBranches(ctx context.Context, st store.Store, id firn.ID) (Counters, int, error) {
+	c, ends, _, err := countBack(ctx, st, id, store.End, 0)
+	return c, ends.count(), err
 }
 
 // countBack counts what stands before a position. With a limit it is false if
 // that many records did not do.
-func countBack(ctx context.Context, st store.Store, id firn.ID, before firn.Pos, limit int) (c Counters, ok bool, err error) {
+func countBack(ctx context.Context, st store.Store, id firn.ID, before firn.Pos, limit int) (c Counters, ends branches, ok bool, err error) {
 	var newer []firn.Entry
+	var shape []firn.Glance
 	n := 0
 	for rec, err := range st.ReadBack(ctx, id, before) {
 		if err != nil {
-			return Counters{}, false, fmt.Errorf("count what session %s used: %w", id, err)
+			return Counters{}, branches{}, false, fmt.Errorf("count what session %s used: %w", id, err)
 		}
 		if n++; limit > 0 && n > limit {
-			return Counters{}, false, nil
+			return Counters{}, branches{}, false, nil
 		}
-		if rec.Gap != nil || !counts(rec.Glance.Kind) {
+		if rec.Gap != nil {
+			continue
+		}
+		if shape = append(shape, rec.Glance); !counts(rec.Glance.Kind) {
 			continue
 		}
 		entry, err := rec.Entry()
@@ -100,7 +118,7 @@ func countBack(ctx context.Context, st store.Store, id firn.ID, before firn.Pos,
 			continue // a gap in what is known
 		}
 		if sum, ok := readCounters(entry); ok {
-			c = sum
+			c, ends.left = sum.Counters, sum.Left
 			break
 		}
 		newer = append(newer, entry)
@@ -108,7 +126,10 @@ func countBack(ctx context.Context, st store.Store, id firn.ID, before firn.Pos,
 	for i := len(newer) - 1; i >= 0; i-- {
 		c.Add(newer[i])
 	}
-	return c, true, nil
+	for i := len(shape) - 1; i >= 0; i-- {
+		ends.see(shape[i])
+	}
+	return c, ends, true, nil
 }
 
 // counts reports whether entries of that kind can say something about usage.
@@ -116,14 +137,14 @@ func counts(kind firn.Kind) bool {
 	return kind == firn.KindMessage || kind == firn.KindCompaction || kind == firn.KindBranchSummary || kind == firn.KindCustom
 }
 
-func readCounters(e firn.Entry) (Counters, bool) {
+func readCounters(e firn.Entry) (countersRecord, bool) {
 	b, ok := e.Body.(*firn.Custom)
 	if !ok || b.Type != countersType {
-		return Counters{}, false
+		return countersRecord{}, false
 	}
-	var c Counters
+	var c countersRecord
 	if json.Unmarshal(b.Data, &c) != nil {
-		return Counters{}, false
+		return countersRecord{}, false
 	}
 	return c, true
 }
@@ -206,14 +227,14 @@ const quickCount = 2000
 func (t *turn) settle() {
 	ctx, cancel := afterwards(t.ctx)
 	defer cancel()
-	c, ok, err := countBack(ctx, t.a.Store, t.log.id, t.log.end, quickCount)
+	c, ends, ok, err := countBack(ctx, t.a.Store, t.log.id, t.log.end, quickCount)
 	if err == nil && ok {
-		_ = storeCounters(ctx, t.a.Store, t.log.id, t.log.end, c)
+		_ = storeCounters(ctx, t.a.Store, t.log.id, t.log.end, countersRecord{c, ends.left})
 	} else if err == nil {
 		a, id, end := t.a, t.log.id, t.log.end
 		a.background.start(func(ctx context.Context) {
-			if c, _, err := countBack(ctx, a.Store, id, end, 0); err == nil {
-				_ = storeCounters(ctx, a.Store, id, end, c)
+			if c, ends, _, err := countBack(ctx, a.Store, id, end, 0); err == nil {
+				_ = storeCounters(ctx, a.Store, id, end, countersRecord{c, ends.left})
 			}
 		})
 	}
@@ -222,7 +243,7 @@ func (t *turn) settle() {
 
 // storeCounters stores counters behind what they count, unless somebody wrote
 // there meanwhile: then they would not be those of all before them.
-func storeCounters(ctx context.Context, st store.Store, id firn.ID, end firn.Pos, c Counters) error {
+func storeCounters(ctx context.Context, st store.Store, id firn.ID, end firn.Pos, c countersRecord) error {
 	add := st.Append
 	if deferred, ok := store.As[store.Deferred](st); ok {
 		add = deferred.AppendDeferred

@@ -59,9 +59,11 @@ type State struct {
 	Send   string `json:"send,omitempty"`
 	Window Usage  `json:"window"`
 	// Turns is how often the user spoke, Compactions how many there were.
-	Turns       int      `json:"turns"`
-	Compactions int      `json:"compactions"`
-	Counters    Counters `json:"counters"`
+	Turns       int `json:"turns"`
+	Compactions int `json:"compactions"`
+	// Branches is how many ends of branches there are; one if nothing was left.
+	Branches int      `json:"branches"`
+	Counters Counters `json:"counters"`
 	// Interrupted says that the last turn did not end by itself.
 	Interrupted bool `json:"interrupted,omitempty"`
 	// Messages is how many messages there are, of whomever, Uptime how many

@@ -7,12 +7,15 @@
 // answered, so there is nothing to save at the end, and a chat that was killed
 // goes on where it was.
 //
-// The package keeps no state of its own between two runs, and draws nothing
-// but lines. It opens no session: it asks the gateway.
+// The package keeps no state of its own between two runs but what was typed, and
+// opens no session: it asks the gateway. At a terminal, lines can be edited and
+// answers are set as they come; see packages line and markdown. Everything that
+// a model or a tool says is made harmless before it is shown there.
 package chat
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"sync"
@@ -20,6 +23,7 @@ import (
 
 	"firn"
 	"firn/client"
+	"firn/internal/line"
 	"firn/wire"
 )
 
@@ -35,6 +39,8 @@ type Options struct {
 	Continue bool
 	Resume   string
 	Key      string
+	// At names an entry that the session goes on from; empty means its head.
+	At string
 	// Model is PROVIDER/MODEL and Thinking a level. If given, the session
 	// remembers them.
 	Model, Thinking string
@@ -54,6 +60,10 @@ type Options struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Terminal       Terminal
+	// Device is the terminal that Stdin and Stderr are, if lines can be edited
+	// there; nil if not. History is what was typed before; it may be nil.
+	Device  *line.Device
+	History *line.History
 
 	// Prompt is said first; empty means nothing.
 	Prompt string
@@ -67,7 +77,7 @@ type Options struct {
 }
 
 // Terminal says which of the streams somebody sits at, and whether it shows
-// dim text.
+// styles: dim text and the like.
 type Terminal struct {
 	In, Out, Err bool
 	Dim          bool
@@ -107,16 +117,50 @@ func (r *Reports) Take() []string {
 // Run talks until the user ends it: nil if they said so or the input ended, a
 // [*Problem] that is context.Canceled if they pressed Ctrl-C. When ctx ends, a
 // turn that runs is stopped and recorded, and the error is the context's.
-func Run(ctx context.Context, o Options) error {
+func Run(ctx context.Context, o Options) (err error) {
 	c, err := open(ctx, o)
 	if err != nil {
 		return advise(err, o)
 	}
+	c.sit()
+	defer func() { err = errors.Join(err, c.leave()) }()
 	defer c.tellReports()
-	if err := c.greet(ctx); err != nil {
+	if err := c.begin(ctx); err != nil {
 		return advise(err, o)
 	}
 	return c.loop(ctx)
+}
+
+// begin goes to where the conversation is to go on, and says where that is.
+func (c *chat) begin(ctx context.Context) error {
+	if err := c.goAt(ctx); err != nil {
+		return err
+	}
+	return c.greet(ctx)
+}
+
+// sit takes the terminal over, if there is one that lines can be edited at. If
+// that fails, lines are read as they come.
+func (c *chat) sit() {
+	if c.o.Device == nil {
+		return
+	}
+	term, err := line.Open(*c.o.Device, line.Options{
+		Prompt: promptSign, More: "  ", History: c.o.History, Complete: c.complete, Styles: c.o.Terminal.Dim, Report: c.reports.Add,
+	})
+	if err != nil {
+		c.reports.Add(err.Error())
+		return
+	}
+	c.term, c.screen = term, newBoard(term, c.o)
+}
+
+// leave gives the terminal back.
+func (c *chat) leave() error {
+	if c.term == nil {
+		return nil
+	}
+	return c.term.Close()
 }
 
 // Answer is what came of one question.
@@ -151,11 +195,17 @@ func Ask(ctx context.Context, o Options) (Answer, error) {
 		return Answer{}, advise(err, o)
 	}
 	defer c.tellReports()
+	quiet := c.o
 	if !o.Terminal.Err {
-		defer func(talk io.Writer) { c.screen.talk = talk }(c.screen.talk)
-		c.screen.talk = io.Discard
+		quiet.Stderr = io.Discard
 	}
-	out, err := c.run(ctx, wire.Turn{Text: o.Prompt}, &view{screen: c.screen, quiet: true})
+	talk := newStreams(quiet)
+	c.screen, talk = talk, newStreams(o) // reports are told in any case
+	defer func() { c.screen = talk }()
+	if err := c.goAt(ctx); err != nil {
+		return Answer{}, advise(err, o)
+	}
+	out, err := c.run(ctx, wire.Turn{Text: o.Prompt}, c.newView(true))
 	if err != nil {
 		return Answer{}, advise(err, o)
 	}
@@ -177,7 +227,9 @@ func Ask(ctx context.Context, o Options) (Answer, error) {
 type chat struct {
 	o      Options
 	client *client.Client
-	screen *screen
+	screen screen
+	// term is the terminal that lines are edited at; nil if there is none.
+	term *line.Terminal
 	// id is the session that is talked in, key what points at it or did last,
 	// name the agent's.
 	id   firn.ID
@@ -185,11 +237,14 @@ type chat struct {
 	name string
 
 	reports *Reports
-	lines   <-chan string
-	queue   []line
-	// over says that the user wants to go, pressed that they insisted.
-	over, pressed bool
-	now           func() time.Time
+	events  <-chan line.Event
+	queue   []message
+	// over says that the user wants to go, pressed that they insisted, ended that
+	// nothing more will be typed.
+	over, pressed, ended bool
+	// wordy says that the user wants to be told more.
+	wordy bool
+	now   func() time.Time
 }
 
 // open finds the session to talk in.
@@ -205,7 +260,7 @@ func open(ctx context.Context, o Options) (*chat, error) {
 }
 
 func newChat(o Options) *chat {
-	c := &chat{o: o, client: o.Client, screen: newScreen(o), now: time.Now, reports: o.Reports}
+	c := &chat{o: o, client: o.Client, screen: newStreams(o), now: time.Now, reports: o.Reports}
 	if c.reports == nil {
 		c.reports = &Reports{}
 	}
@@ -219,6 +274,7 @@ func (c *chat) insist(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	c.wordy = s.State != nil && s.State.Verbose == "on"
 	var p wire.Patch
 	if c.o.Model != "" && modelName(s) != c.o.Model {
 		p.Model = &c.o.Model

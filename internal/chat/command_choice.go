@@ -68,6 +68,7 @@ func (c *chat) verbose(ctx context.Context, on string) error {
 	if err := c.patch(ctx, wire.Patch{Verbose: &on}); err != nil {
 		return err
 	}
+	c.wordy = on == "on"
 	c.screen.say("verbose is %s in this session from now on", on)
 	return nil
 }
@@ -89,21 +90,5 @@ func (c *chat) send(ctx context.Context, on string) error {
 		return err
 	}
 	c.screen.say("sending is %s in this session from now on", on)
-	return nil
-}
-
-// remember notes something, as the agent itself would.
-func (c *chat) remember(ctx context.Context, text string) error {
-	if err := needs("remember", text); err != nil {
-		return err
-	}
-	if c.o.Remember == nil {
-		return &Problem{Err: fmt.Errorf("note something: the gateway is in another process: %w", firn.ErrUnsupported), Hint: "say it to the agent, which can take notes itself"}
-	}
-	said, err := c.o.Remember(ctx, c.name, text)
-	if err != nil {
-		return err
-	}
-	c.screen.say("%s", prose.OneLine(said, 200))
 	return nil
 }

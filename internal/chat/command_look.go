@@ -113,7 +113,7 @@ func (c *chat) status(ctx context.Context, _ string) error {
 		{"  model", modelName(s) + ", thinking " + thinkingOf(s)},
 		{"  window", windowUse(st.Window)},
 		{"  toggles", toggles(st)},
-		{"  head", fmt.Sprintf("%s, on disk up to %d", st.Head, s.End)},
+		{"  head", fmt.Sprintf("%s, on disk up to %d, %s", st.Head, s.End, prose.Count(max(st.Branches, 1), "branch", "branches"))},
 		{"  kept in", prose.Clean(g.Home)},
 		{"  gateway", prose.Clean(g.Gateway)},
 		{"  files", c.filesLine()},
@@ -266,6 +266,12 @@ func (c *chat) searchCommand(ctx context.Context, words string) error {
 		c.screen.say("nothing was found in the notes and the latest sessions")
 		return nil
 	}
+	c.screen.lines(hitLines(hits))
+	return nil
+}
+
+// hitLines shows what was found.
+func hitLines(hits []Hit) []string {
 	var lines []string
 	for _, h := range hits {
 		place := []string{prose.Clean(h.Source)}
@@ -277,8 +283,7 @@ func (c *chat) searchCommand(ctx context.Context, words string) error {
 		}
 		lines = append(lines, "  "+strings.Join(place, " · "), "    "+prose.OneLine(h.Text, 160))
 	}
-	c.screen.lines(lines)
-	return nil
+	return lines
 }
 
 // maxSummary bounds how much is shown of the arguments of a call, in characters.

@@ -2,7 +2,6 @@ package chat
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"firn"
@@ -20,8 +19,12 @@ func (c *chat) newSession(ctx context.Context, _ string) error {
 	return nil
 }
 
-// resume goes on with another session of the same agent.
+// resume goes on with another session of the same agent: the one that is named,
+// or that is chosen from a list.
 func (c *chat) resume(ctx context.Context, name string) error {
+	if name == "" && c.term != nil {
+		return c.sessions(ctx, "")
+	}
 	if err := needs("resume", name); err != nil {
 		return err
 	}
@@ -29,43 +32,16 @@ func (c *chat) resume(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	c.id = s.ID
+	return c.goOn(ctx, s.ID)
+}
+
+// goOn goes on with another session.
+func (c *chat) goOn(ctx context.Context, id firn.ID) error {
+	c.id = id
 	if err := c.point(ctx); err != nil {
 		return err
 	}
 	return c.greet(ctx)
-}
-
-// listed is how many sessions are listed.
-const listed = 20
-
-func (c *chat) sessions(ctx context.Context, _ string) error {
-	page, err := c.client.SessionsPage(ctx, client.Query{Agent: c.name, Limit: listed})
-	if err != nil {
-		return err
-	}
-	ids := make([]firn.ID, len(page.Items))
-	for i, s := range page.Items {
-		ids[i] = s.ID
-	}
-	rows := [][]string{{"  ID", "TITLE", "KEY", "SIZE", "UPDATED"}}
-	for _, s := range page.Items {
-		mark := "  "
-		if s.ID == c.id {
-			mark = "● "
-		}
-		title := orElse(s.Title, s.Prompt)
-		if s.Fault != "" {
-			title = "cannot be read: " + s.Fault
-		}
-		rows = append(rows, []string{mark + prose.Shortest(s.ID, ids), prose.OneLine(title, 48), prose.OneLine(s.Key, 32), prose.Size(s.Bytes), prose.Ago(s.Updated, c.now())})
-	}
-	lines := prose.Table(rows)
-	if page.Cursor != "" {
-		lines = append(lines, fmt.Sprintf("  the latest %d; there are more", listed))
-	}
-	c.screen.lines(lines)
-	return nil
 }
 
 func (c *chat) rename(ctx context.Context, name string) error {

@@ -62,7 +62,7 @@ func TestSessionCommands(t *testing.T) {
 		t.Errorf("resumed %s", s.c.id)
 	}
 	says(t, s.err.String(), "this session is “The first” now", "new session "+prose.Short(second)+"; /resume "+prose.Short(first)+" goes back",
-		"● "+prose.Shortest(second, []firn.ID{first, second}), "session "+prose.Short(first)+" “The first” · 1 turn", "  you: I am Ada\n", "  agent: hello Ada\n")
+		"▸ "+prose.Shortest(second, []firn.ID{first, second}), "session "+prose.Short(first)+" “The first” · 1 turn", "  you: I am Ada\n", "  agent: hello Ada\n")
 	id, err := store.LoadOrCreate(t.Context(), s.st, s.c.key)
 	if err != nil || id != first {
 		t.Errorf("the key points at %s, %v", id, err)

@@ -24,14 +24,16 @@ func commands() []command {
 	return []command{
 		{"help", "", "this list", (*chat).help},
 		{"new", "", "begin a new session; the old one is kept", (*chat).newSession},
-		{"resume", "SESSION", "go on with another session: an id or its beginning, a title, @key", (*chat).resume},
-		{"sessions", "", "list the latest 20 sessions", (*chat).sessions},
+		{"resume", "SESSION", "go on with another session: an id or its beginning, a title, @key; /switch is the same", (*chat).resume},
+		{"sessions", "", "list the latest sessions; at a terminal, choose one", (*chat).sessions},
 		{"delete", "[SESSION]", "hide this session, or another; nothing is erased", (*chat).remove},
 		{"restore", "SESSION", "bring a session back that was hidden", (*chat).restore},
 		{"rename", "TITLE", "name this session", (*chat).rename},
 		{"history", "[N]", "show the last N messages (10), also those that a summary stands for", (*chat).history},
 		{"search", "WORDS", "look for words in the notes and the latest sessions", (*chat).searchCommand},
+		{"memory", "WORDS", "look for words in the notes", (*chat).memory},
 		{"remember", "TEXT", "note something for all sessions", (*chat).remember},
+		{"forget", "NOTE", "take a note back", (*chat).forget},
 		{"retry", "", "answer what was not answered", (*chat).retry},
 		{"rewind", "[N|ENTRY] [--summary]", "go back N turns (1), or to an entry; what is left stays in the log", (*chat).rewind},
 		{"fork", "[ENTRY]", "go on in a new session, from here or from an entry", (*chat).fork},
@@ -42,6 +44,8 @@ func commands() []command {
 		{"uncompact", "", "take the last compaction back", (*chat).uncompact},
 		{"compactions", "", "list the compactions of this branch", (*chat).compactions},
 		{"window", "", "show what the model is sent, and what not and why", (*chat).window},
+		{"export", "[FORMAT]", "write this session in the format of another tool", (*chat).export},
+		{"handoff", "TOOL", "go on with this session in another tool", (*chat).handoff},
 		{"usage", "", "show what this session used", (*chat).usage},
 		{"status", "", "show where you are", (*chat).status},
 		{"model", "[PROVIDER/MODEL]", "choose who answers in this session", (*chat).chooseModel},
@@ -132,7 +136,7 @@ func (c *chat) help(context.Context, string) error {
 		rows = append(rows, []string{"  /" + strings.TrimSpace(cmd.name+" "+cmd.args), cmd.help})
 	}
 	c.screen.lines(append(prose.Table(rows),
-		"  Anything else is said to the agent. A line that ends with \\ goes on in the next one.",
+		"  Anything else is said to the agent. A line that ends with \\ goes on in the next one, as one does with Alt-Enter.",
 		"  An entry is named by its id or the beginning of it, its label, HEAD, HEAD~n or #n."))
 	return nil
 }
@@ -140,8 +144,7 @@ func (c *chat) help(context.Context, string) error {
 // retry answers what was not answered. It attends to nothing itself, since
 // commands are attended to.
 func (c *chat) retry(ctx context.Context, _ string) error {
-	_, err := c.run(ctx, wire.Turn{}, &view{screen: c.screen})
-	return err
+	return c.converse(ctx, wire.Turn{})
 }
 
 func (c *chat) stop(context.Context, string) error {

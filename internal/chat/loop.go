@@ -9,14 +9,15 @@ import (
 	"sync"
 	"time"
 
+	"firn/internal/line"
 	"firn/internal/prose"
 	"firn/wire"
 )
 
-// line is something to be dealt with: a message, or a command.
-type line struct {
+// message is something to be dealt with: what the user says, or a command.
+type message struct {
 	text string
-	// said: it is a message, whatever it begins with.
+	// said: it is no command, whatever it begins with.
 	said bool
 }
 
@@ -24,9 +25,13 @@ type line struct {
 func (c *chat) loop(ctx context.Context) error {
 	gone := make(chan struct{})
 	defer close(gone)
-	c.lines = listen(c.o.Stdin, gone, c.reports.Add)
+	if c.term != nil {
+		c.events = c.term.Events()
+	} else {
+		c.events = listen(c.o.Stdin, gone, c.reports.Add)
+	}
 	if c.o.Prompt != "" {
-		c.queue = append(c.queue, line{c.o.Prompt, true})
+		c.queue = append(c.queue, message{c.o.Prompt, true})
 	}
 	for !c.over {
 		next, err := c.next(ctx)
@@ -52,31 +57,73 @@ func (c *chat) loop(ctx context.Context) error {
 }
 
 // next waits for the next line.
-func (c *chat) next(ctx context.Context) (line, error) {
+func (c *chat) next(ctx context.Context) (message, error) {
 	if len(c.queue) > 0 {
 		next := c.queue[0]
 		c.queue = c.queue[1:]
+		c.screen.waits(texts(c.queue))
+		if c.term != nil { // else it is on the screen, or was never typed
+			c.screen.prompt()
+			c.screen.typed(next.text)
+		}
 		return next, nil
 	}
-	if c.lines == nil {
-		return line{}, io.EOF
-	}
 	c.screen.prompt()
-	select {
-	case text, ok := <-c.lines:
-		if !ok {
-			c.screen.endPrompt()
-			return line{}, io.EOF
+	defer c.screen.endPrompt()
+	for before := false; !c.ended; {
+		l, pressed, err := c.await(ctx)
+		if err != nil || l != nil {
+			return orNone(l), err
 		}
-		c.screen.typed()
-		return line{text: text}, nil
-	case <-c.o.Presses:
-		c.screen.endPrompt()
-		return line{}, c.left()
-	case <-ctx.Done():
-		c.screen.endPrompt()
-		return line{}, context.Cause(ctx)
+		if pressed && (before || !c.o.Terminal.In || !c.screen.seen()) {
+			return message{}, c.left()
+		}
+		if before = pressed; pressed {
+			c.screen.note("(Ctrl-C again leaves, as Ctrl-D does; everything is saved)")
+			c.screen.prompt()
+		}
 	}
+	return message{}, io.EOF
+}
+
+func orNone(l *message) message {
+	if l == nil {
+		return message{}
+	}
+	return *l
+}
+
+// await waits for something to happen: a line, or a press of Ctrl-C in an empty
+// one. There may be neither: then nothing more comes, or nothing that counts.
+func (c *chat) await(ctx context.Context) (l *message, pressed bool, err error) {
+	select {
+	case e, ok := <-c.events:
+		switch {
+		case !ok, e.Kind == line.End:
+			c.ended = true
+		case e.Kind == line.Interrupt && e.Text != "":
+			c.term.Clear()
+		case e.Kind == line.Interrupt:
+			return nil, true, nil
+		case c.term == nil || strings.TrimSpace(e.Text) != "":
+			c.screen.typed(e.Text)
+			return &message{text: e.Text}, false, nil
+		}
+	case <-c.o.Presses:
+		return nil, true, nil
+	case <-ctx.Done():
+		return nil, false, context.Cause(ctx)
+	}
+	return nil, false, nil
+}
+
+// texts are the texts of messages.
+func texts(messages []message) []string {
+	all := make([]string, len(messages))
+	for i, m := range messages {
+		all[i] = m.text
+	}
+	return all
 }
 
 // left is the error of a chat that Ctrl-C ended.
@@ -86,7 +133,7 @@ func (c *chat) left() error {
 
 // handle deals with a line. What it returns is for the user to know; the chat
 // goes on.
-func (c *chat) handle(ctx context.Context, l line) error {
+func (c *chat) handle(ctx context.Context, l message) error {
 	text := strings.TrimSpace(l.text)
 	if text == "" {
 		return nil
@@ -102,10 +149,16 @@ func (c *chat) handle(ctx context.Context, l line) error {
 
 // turn runs a turn and shows it.
 func (c *chat) turn(ctx context.Context, t wire.Turn) error {
-	return c.attend(ctx, func(ctx context.Context) error {
-		_, err := c.run(ctx, t, &view{screen: c.screen})
-		return err
-	})
+	return c.attend(ctx, func(ctx context.Context) error { return c.converse(ctx, t) })
+}
+
+// converse runs a turn, shows it, and tells how the session is then.
+func (c *chat) converse(ctx context.Context, t wire.Turn) error {
+	answer, err := c.run(ctx, t, c.newView(false))
+	if err == nil {
+		c.tellState(ctx, answer)
+	}
+	return err
 }
 
 // ownTurn is what becomes of a message that comes while somebody else's turn
@@ -194,48 +247,57 @@ func (c *chat) attend(ctx context.Context, work func(ctx context.Context) error)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	done := make(chan error, 1)
+	c.screen.busy(true)
+	defer c.screen.busy(false)
 	go func() { done <- work(ctx) }()
 	stopped := false
+	stop := func() {
+		if stopped {
+			c.insisted()
+		}
+		stopped = true
+		cancel(errStopped)
+	}
 	for {
 		select {
 		case err := <-done:
 			return err
-		case text, ok := <-c.lines:
-			if !ok {
-				c.lines = nil
-				continue
-			}
-			if strings.TrimSpace(text) == "/stop" {
+		case e, ok := <-c.events:
+			switch {
+			case !ok:
+				c.events, c.ended = nil, true
+			case e.Kind == line.End:
+				c.ended = true
+			case e.Kind == line.Interrupt:
+				stop()
+			case strings.TrimSpace(e.Text) == "/stop":
 				stopped = true
 				cancel(errStopped)
-				continue
+			default:
+				c.wait(message{text: e.Text})
 			}
-			c.wait(line{text: text})
 		case <-c.o.Presses:
-			if stopped {
-				c.insisted()
-			}
-			stopped = true
-			cancel(errStopped)
+			stop()
 		}
 	}
 }
 
 // wait lets a line wait until what runs is done, and tells who sits there.
-func (c *chat) wait(l line) {
+func (c *chat) wait(l message) {
 	if strings.TrimSpace(l.text) == "" {
 		return
 	}
 	c.queue = append(c.queue, l)
-	if c.o.Terminal.In && c.o.Terminal.Err {
-		c.screen.note("(waits for the answer)")
-	}
+	c.screen.waits(texts(c.queue))
 }
 
 // insisted notices that Ctrl-C was pressed again: the chat ends as soon as what
 // was stopped has ended, and a further press ends the process.
 func (c *chat) insisted() {
 	c.over, c.pressed = true, true
+	if err := c.leave(); err != nil {
+		c.reports.Add(err.Error())
+	}
 	if c.o.Release != nil {
 		c.o.Release()
 	}
@@ -267,8 +329,8 @@ func (c *chat) tellReports() {
 // one. A read from a terminal cannot be called off, so when the chat ends
 // before its input does, the goroutine ends with the next line or with the
 // process.
-func listen(input io.Reader, gone <-chan struct{}, report func(string)) <-chan string {
-	lines := make(chan string)
+func listen(input io.Reader, gone <-chan struct{}, report func(string)) <-chan line.Event {
+	lines := make(chan line.Event)
 	if input == nil {
 		close(lines)
 		return lines
@@ -280,7 +342,7 @@ func listen(input io.Reader, gone <-chan struct{}, report func(string)) <-chan s
 			text, err := readLine(r)
 			if text != "" || err == nil {
 				select {
-				case lines <- text:
+				case lines <- line.Event{Kind: line.Entered, Text: text}:
 				case <-gone:
 					return
 				}

@@ -71,9 +71,25 @@ func TestCtrlCAtThePrompt(t *testing.T) {
 	s.types("hello")
 	s.err.await("› ")
 	s.presses <- os.Interrupt
+	s.err.await("(Ctrl-C again leaves")
+	s.types("") // who goes on does not want to leave
+	s.err.await("› ")
+	s.err.await("› ")
+	s.presses <- os.Interrupt
+	s.err.await("(Ctrl-C again leaves")
+	s.presses <- os.Interrupt
 	err := s.wait()
 	var p *Problem
 	if !errors.Is(err, context.Canceled) || !errors.As(err, &p) || !strings.Contains(p.Hint, "saved") {
+		t.Errorf("it ended with %v", err)
+	}
+}
+
+// TestCtrlCInAPipe leaves at once: nobody sits there to be asked.
+func TestCtrlCInAPipe(t *testing.T) {
+	s := play(t, nil)
+	s.presses <- os.Interrupt
+	if err := s.wait(); !errors.Is(err, context.Canceled) {
 		t.Errorf("it ended with %v", err)
 	}
 }
@@ -214,7 +230,7 @@ func TestRetriesByItself(t *testing.T) {
 func TestSlashes(t *testing.T) {
 	s := set(t, nil, scripted.Say("a path"), scripted.Say("another")).begin()
 	s.does("//etc/hosts")
-	s.c.tell(s.c.handle(t.Context(), line{"/etc/passwd", true}))
+	s.c.tell(s.c.handle(t.Context(), message{"/etc/passwd", true}))
 	says(t, s.messages(), "user: /etc/hosts\n", "user: /etc/passwd\n")
 }
 
@@ -234,7 +250,7 @@ func TestListen(t *testing.T) {
 	for _, c := range cases {
 		var got []string
 		for l := range listen(strings.NewReader(c.input), nil, func(string) { t.Error("a report") }) {
-			got = append(got, l)
+			got = append(got, l.Text)
 		}
 		if fmt.Sprintf("%q", got) != fmt.Sprintf("%q", c.want) {
 			t.Errorf("of %.20q came %.60q", c.input, got)

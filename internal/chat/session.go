@@ -43,6 +43,27 @@ func (c *chat) choose(ctx context.Context) error {
 	return nil
 }
 
+// goAt lets the session go on from the entry that was asked for.
+func (c *chat) goAt(ctx context.Context) error {
+	if c.o.At == "" || c.o.At == "HEAD" {
+		return nil
+	}
+	moved, err := c.client.Rewind(ctx, c.id, wire.Move{To: firn.EntryID(c.o.At)})
+	if err != nil {
+		return err
+	}
+	what := "before everything"
+	l, err := c.last(ctx, func(*prose.Said) bool { return true })
+	switch {
+	case err == nil:
+		what = gist(l, 60)
+	case !errors.Is(err, errNoMessage):
+		return err
+	}
+	c.screen.say("the session goes on from %s; what was left stays in the log: /rewind %s returns to it", what, moved.From)
+	return nil
+}
+
 // mainKey is the key of an agent's main session.
 func mainKey(agentName string) string { return "agent:" + agentName + ":main" }
 

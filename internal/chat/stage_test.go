@@ -181,7 +181,7 @@ func (s *stage) wait() error {
 func (s *stage) does(lines ...string) {
 	s.t.Helper()
 	for _, l := range lines {
-		s.c.tell(s.c.handle(s.t.Context(), line{text: l}))
+		s.c.tell(s.c.handle(s.t.Context(), message{text: l}))
 	}
 }
 

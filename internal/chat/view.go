@@ -14,25 +14,37 @@ import (
 
 // view shows a turn as it happens.
 type view struct {
-	screen *screen
-	// quiet leaves out the answer, which is printed otherwise.
-	quiet bool
-
+	screen screen
+	now    func() time.Time
+	// quiet leaves out the answer, which is printed otherwise; verbose shows all
+	// that was thought.
+	quiet, verbose bool
 	// shown says that something of the present answer was shown, missed that
 	// something of it was not.
 	shown, missed bool
-	usage         *wire.Usage
+	// thoughts is what the model said to itself since began.
+	thoughts strings.Builder
+	began    time.Time
 	// calls is what the calls that run are shown as.
 	calls map[string]string
 	// told says that the user was told of the last compaction.
 	told bool
 }
 
+func (c *chat) newView(quiet bool) *view {
+	return &view{screen: c.screen, now: c.now, quiet: quiet, verbose: c.wordy}
+}
+
 // event shows what happened; each kind has its own function.
 func (v *view) event(e wire.Event) {
+	if e.Name != wire.DeltaThinking {
+		v.fold()
+	}
 	switch e.Name {
-	case wire.DeltaText, wire.DeltaThinking:
-		v.delta(e.Name == wire.DeltaThinking, dataOf[wire.Delta](e))
+	case wire.DeltaText:
+		v.delta(dataOf[wire.Delta](e))
+	case wire.DeltaThinking:
+		v.think(dataOf[wire.Delta](e))
 	case wire.Retry:
 		v.screen.endAnswer()
 		v.shown = false
@@ -41,9 +53,6 @@ func (v *view) event(e wire.Event) {
 		v.callBegins(dataOf[wire.Tool](e))
 	case wire.ToolCompleted:
 		v.callEnds(dataOf[wire.Tool](e))
-	case wire.WindowUsage:
-		u := dataOf[wire.Usage](e)
-		v.usage = &u
 	case wire.TurnQueued:
 		v.screen.note("· another turn is running; this waits for it")
 	case wire.Gap:
@@ -84,13 +93,46 @@ func (v *view) aside(e wire.Event) {
 	}
 }
 
-func (v *view) delta(thinking bool, d wire.Delta) {
-	switch {
-	case thinking:
-		v.screen.think(d.Text)
-	case !v.quiet:
+func (v *view) delta(d wire.Delta) {
+	if !v.quiet {
 		v.shown = true
 		v.screen.answer(d.Text)
+	}
+}
+
+// think gathers what the model says to itself. While it does, the end of it is
+// shown.
+func (v *view) think(d wire.Delta) {
+	if v.thoughts.Len() == 0 {
+		v.screen.endAnswer()
+		v.began = v.now()
+	}
+	v.thoughts.WriteString(d.Text)
+	last := v.thoughts.String()
+	last = last[strings.LastIndexByte(strings.TrimRight(last, "\n"), '\n')+1:]
+	v.screen.thinking(prose.OneLine(last, 200))
+}
+
+// fold leaves one line of what was thought, or all of it if the user wants to
+// know.
+func (v *view) fold() {
+	text := strings.TrimSpace(v.thoughts.String())
+	if v.thoughts.Len() == 0 {
+		return
+	}
+	v.thoughts.Reset()
+	v.screen.thinking("")
+	if text == "" || !v.screen.seen() {
+		return
+	}
+	took := seconds(v.now().Sub(v.began))
+	if !v.verbose {
+		v.screen.note("· thought for %s, %s: %s", took, prose.Plural(len(strings.Fields(text)), "word"), prose.OneLine(text, 60))
+		return
+	}
+	v.screen.note("· thought for %s:", took)
+	for _, l := range prose.Lines(text) {
+		v.screen.note("  %s", l)
 	}
 }
 
@@ -114,7 +156,7 @@ const (
 
 // callEnds shows how a call ended.
 func (v *view) callEnds(t wire.Tool) {
-	how := fmt.Sprintf("%s, %s", seconds(time.Duration(t.Ms)*time.Millisecond), prose.Size(int64(len(t.Text))))
+	how := fmt.Sprintf("ok, %s, %s", seconds(time.Duration(t.Ms)*time.Millisecond), prose.Size(int64(len(t.Text))))
 	if t.State != callDone {
 		how = prose.Clean(t.State)
 		if text := prose.OneLine(t.Text, 120); text != "" && t.State != callCancelled {
@@ -136,7 +178,7 @@ func (v *view) finish(a wire.Answer) {
 		v.shown = false
 	}
 	switch {
-	case a.Silent && v.screen.terminal.Err:
+	case a.Silent && v.screen.seen():
 		v.screen.note("(no reply)")
 	case !a.Silent && !v.shown:
 		v.screen.answer(a.Text)
@@ -145,27 +187,12 @@ func (v *view) finish(a wire.Answer) {
 	if a.Stop == string(firn.StopLength) {
 		v.screen.note("· the answer was cut at its greatest length")
 	}
-	if v.screen.terminal.Err && v.usage != nil {
-		v.screen.note("%s", statusLine(*v.usage, a.Usage))
-	}
 }
 
-// end leaves no line open, however the turn ended.
-func (v *view) end() { v.screen.endAnswer() }
-
-// statusLine is the line after a turn: how full the window is, and what was
-// used.
-func statusLine(w wire.Usage, u wire.Counters) string {
-	about := ""
-	if w.Estimated {
-		about = "~"
-	}
-	text := fmt.Sprintf("window %s%s", about, prose.Share(w.Tokens, w.Window))
-	text += fmt.Sprintf(" · %s in, %s out", prose.Thousands(u.Input+u.CacheRead+u.CacheWrite), prose.Thousands(u.Output))
-	if u.Cost > 0 {
-		text += fmt.Sprintf(" · $%.4f", u.Cost)
-	}
-	return text
+// end leaves nothing open, however the turn ended.
+func (v *view) end() {
+	v.fold()
+	v.screen.endAnswer()
 }
 
 // headline is what the line of an error begins with. What was not saved is

@@ -22,14 +22,16 @@ func both(s *stage) *stage {
 func TestTurnOnATerminal(t *testing.T) {
 	s := both(set(t, seated,
 		scripted.Join(scripted.Think("Let me\nsee.", "I will compute."), scripted.Call("c1", "calc", `{"expression":"6*7"}`)),
-		scripted.Say("It is 42."))).begin()
+		scripted.Say("It is 42."), scripted.Think("All of\nthis.", "Well."))).begin()
 	s.does("what is 6*7?")
-	const want = "\x1b[2mLet me\nsee.\x1b[0m\nI will compute.\n\x1b[2m· calc 6*7 …\x1b[0m\x1b[2m "
-	got := strings.ReplaceAll(s.out.String(), "\x1b[0m\x1b[2m", "")
-	if !strings.HasPrefix(got, strings.ReplaceAll(want, "\x1b[0m\x1b[2m", "")) {
-		t.Errorf("the screen has %q", s.out)
+	says(t, s.out.String(), "I will compute.\n\x1b[2m· calc 6*7 …\x1b[0m\x1b[2m ok, ", " s, ", " B\x1b[0m\nIt is 42.\n\x1b[2m⎇ 1 · scripted/scripted · ▱", "% of 200k · ", " in, ", " out · ", "#", " on disk\x1b[0m\n")
+	says(t, s.out.String(), "\x1b[2m· thought for 0.0 s, 3 words: Let me see.\x1b[0m\n")
+	if strings.Contains(s.out.String(), "Let me\n") {
+		t.Error("thoughts are not folded")
 	}
-	says(t, s.out.String(), " s, ", " B\x1b[0m\nIt is 42.\n\x1b[2mwindow ", "% of 200k · ", " in, ", " out\x1b[0m\n")
+	s.does("/verbose on")
+	s.does("and?")
+	says(t, s.out.String(), "\x1b[2m· thought for 0.0 s:\x1b[0m\n\x1b[2m  All of\x1b[0m\n\x1b[2m  this.\x1b[0m\nWell.\n")
 }
 
 // TestTurnInAPipe leaves only answers on stdout.
@@ -51,7 +53,7 @@ func TestNoReply(t *testing.T) {
 	s.does("ping")
 	says(t, s.out.String(), "\x1b[2m(no reply)\x1b[0m\n")
 	silent(t, s.out.String(), "NO_")
-	s.c.screen.terminal = Terminal{}
+	s.c.screen.(*streams).terminal = Terminal{}
 	before := s.out.String()
 	s.does("ping")
 	if s.out.String() != before {
@@ -97,7 +99,7 @@ func TestEvents(t *testing.T) {
 	}
 	for _, c := range cases {
 		var out, err strings.Builder
-		v := &view{screen: newScreen(Options{Stdout: &out, Stderr: &err})}
+		v := &view{screen: newStreams(Options{Stdout: &out, Stderr: &err})}
 		v.event(event(t, c.name, c.data))
 		if err.String() != c.want {
 			t.Errorf("%s is shown as %q, want %q", c.name, err.String(), c.want)
@@ -107,7 +109,7 @@ func TestEvents(t *testing.T) {
 		}
 	}
 	var err strings.Builder
-	v := &view{screen: newScreen(Options{Stderr: &err})}
+	v := &view{screen: newStreams(Options{Stderr: &err})}
 	v.event(event(t, wire.CompactionCompleted, wire.Compaction{Strategy: "model"}))
 	v.event(event(t, wire.NoticeGiven, wire.Notice{Text: "Compaction finished"}))
 	if strings.Count(err.String(), "\n") != 1 {
@@ -118,7 +120,7 @@ func TestEvents(t *testing.T) {
 // TestBrokenConnection shows an answer of which a part was missed as a whole.
 func TestBrokenConnection(t *testing.T) {
 	var out, err strings.Builder
-	v := &view{screen: newScreen(Options{Stdout: &out, Stderr: &err})}
+	v := &view{screen: newStreams(Options{Stdout: &out, Stderr: &err})}
 	v.event(event(t, wire.DeltaText, wire.Delta{Text: "one "}))
 	v.event(event(t, wire.Gap, nil))
 	v.event(event(t, wire.DeltaText, wire.Delta{Text: "three"}))
@@ -131,12 +133,12 @@ func TestBrokenConnection(t *testing.T) {
 // TestCallsSideBySide shows each call on a line of its own when they overlap.
 func TestCallsSideBySide(t *testing.T) {
 	var out strings.Builder
-	v := &view{screen: newScreen(Options{Stderr: &out, Terminal: Terminal{Err: true}})}
+	v := &view{screen: newStreams(Options{Stderr: &out, Terminal: Terminal{Err: true}})}
 	v.event(event(t, wire.ToolStarted, wire.Tool{Call: "1", Name: "a"}))
 	v.event(event(t, wire.ToolStarted, wire.Tool{Call: "2", Name: "b", Arguments: json.RawMessage(`{"x":"y"}`)}))
 	v.event(event(t, wire.ToolCompleted, wire.Tool{Call: "2", Name: "b", State: "done", Text: "12345"}))
 	v.event(event(t, wire.ToolCompleted, wire.Tool{Call: "1", Name: "a", State: "done", Ms: 20_000}))
-	const want = "· a …\n· b y … 0.0 s, 5 B\n· a … 20 s, 0 B\n"
+	const want = "· a …\n· b y … ok, 0.0 s, 5 B\n· a … ok, 20 s, 0 B\n"
 	if out.String() != want {
 		t.Errorf("it is shown as %q, want %q", out.String(), want)
 	}
@@ -159,8 +161,20 @@ func TestSummary(t *testing.T) {
 }
 
 func TestStatusLine(t *testing.T) {
-	got := statusLine(wire.Usage{Tokens: 20, Window: 1000, Estimated: true}, wire.Counters{Input: 5, Output: 6, Cost: 0.5})
-	if want := "window ~2% of 1k · 5 in, 6 out · $0.5000"; got != want {
+	s := wire.Session{Title: "A trip", End: 12345, State: &wire.State{
+		Provider: "firn", Model: "offline", Branches: 2, Window: wire.Usage{Tokens: 350, Window: 1000, Estimated: true},
+	}}
+	used := wire.Counters{Input: 5, Output: 6, Cost: 0.5}
+	if got, want := statusLine(s, used, 42), "A trip · ⎇ 2 · firn/offline · ▰▰▰▰▱▱▱▱▱▱ ~35% of 1k · 5 in, 6 out · $0.5000 · #42 on disk"; got != want {
 		t.Errorf("it says %q, want %q", got, want)
+	}
+	s.Title, s.State.Window, used.Cost = "", wire.Usage{Tokens: 7}, 0
+	if got, want := statusLine(s, used, 0), "⎇ 2 · firn/offline · 7 tokens · 5 in, 6 out · on disk up to 12,345"; got != want {
+		t.Errorf("it says %q, want %q", got, want)
+	}
+	for tokens, want := range map[int64]string{0: "▱▱▱▱▱▱▱▱▱▱ 0% of 100", 4: "▱▱▱▱▱▱▱▱▱▱ 4% of 100", 5: "▰▱▱▱▱▱▱▱▱▱ 5% of 100", 100: "▰▰▰▰▰▰▰▰▰▰ 100% of 100", 300: "▰▰▰▰▰▰▰▰▰▰ 300% of 100"} {
+		if got := windowBar(wire.Usage{Tokens: tokens, Window: 100}); got != want {
+			t.Errorf("%d of 100 is %q, want %q", tokens, got, want)
+		}
 	}
 }

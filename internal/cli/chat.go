@@ -12,6 +12,8 @@ import (
 
 	"firn"
 	"firn/internal/chat"
+	"firn/internal/line"
+	"firn/internal/vfs"
 )
 
 // chatFlags are the flags of firn chat.
@@ -31,7 +33,13 @@ func (p *program) chatCommand() *cobra.Command {
 		Long: `Talk with an agent, line by line. What is said is on disk before it is answered, so
 nothing is lost when the chat is left, interrupted or killed, and the next firn chat
 goes on with it. What begins with a slash is a command to the chat: /help lists them.
-Ctrl-C stops an answer; at the prompt it ends the chat, as Ctrl-D does.
+Ctrl-C stops an answer; twice at an empty prompt it ends the chat, as Ctrl-D does.
+
+At a terminal, lines can be edited as in a shell: the history (arrows, Ctrl-R; kept in
+the home, but for what begins with a space), words, Ctrl-A E K U W Y, Tab for commands,
+sessions and models. Alt-Enter, or a backslash at the end, begins another line; what is
+pasted may have several. Answers are set as they come. NO_COLOR and TERM=dumb are
+honoured; in a pipe, answers are as the model gave them.
 
 Without -m the model is $FIRN_MODEL, or else firn/offline, which comes with firn and
 needs no key and no network: it matches words and says so. Other models are named
@@ -49,6 +57,7 @@ answers with its own tools, in the workspace that its settings name.
 With -p the answer to PROMPT, or to what comes on stdin, is printed, and that is all.`,
 		Example: `  firn chat
   firn chat -c "and what about the second part?"
+  firn chat -r "a trip to Oslo" --at HEAD~2
   firn chat -m anthropic/claude-sonnet-4-5 --workspace ~/src/thing
   git diff | firn chat -p --no-tools --key agent:main:reviews`,
 		Args: cobra.ArbitraryArgs,
@@ -63,6 +72,7 @@ With -p the answer to PROMPT, or to what comes on stdin, is printed, and that is
 	flags.StringVarP(&f.Agent, "agent", "a", "", "the `name` of the agent (default main)")
 	flags.StringVarP(&f.Model, "model", "m", "", "who answers from now on: `provider/model`")
 	flags.StringVar(&f.Key, "key", "", "go on with the session of this `key` (default agent:<agent>:main)")
+	flags.StringVar(&f.At, "at", "", "go on from this `entry` of the session: an id, a label, HEAD~n or #n; what was said behind it stays in the log")
 	flags.BoolVarP(&f.print, "print", "p", false, "print the answer and exit")
 	flags.StringVar(&f.workspace, "workspace", "", "the `directory` that the tools read and write in (default the current one, only to be read)")
 	flags.BoolVar(&f.shell, "allow-shell", false, "let the agent run commands, with all that you may do")
@@ -104,7 +114,31 @@ func (p *program) chat(cmd *cobra.Command, f chatFlags, args []string) (err erro
 		o.Presses, o.Release = p.interrupts()
 		defer o.Release()
 	}
+	defer p.seat(&o)()
 	return chat.Run(cmd.Context(), o)
+}
+
+// historyFile is where what was typed is kept, in the home.
+const historyFile = "chat_history"
+
+// seat lets lines be edited, if somebody sits at a terminal that can do that.
+// The returned function lets go of the terminal.
+func (p *program) seat(o *chat.Options) (release func()) {
+	in, ok1 := p.stdin.(*os.File)
+	talk, ok2 := p.stderr.(*os.File)
+	if !ok1 || !ok2 || !line.IsTerminal(in) || !line.IsTerminal(talk) || p.env("TERM") == "dumb" {
+		return func() {}
+	}
+	home, err := p.homeDir()
+	if err == nil {
+		o.History, err = line.OpenHistory(vfs.OS{}, filepath.Join(home, historyFile))
+	}
+	if err != nil {
+		o.Reports.Add(err.Error())
+	}
+	dev, release := line.Files(in, talk)
+	o.Device = &dev
+	return release
 }
 
 // chatClient finds the gateway to talk to. One in this process gets the tools
@@ -175,6 +209,8 @@ func (f *chatFlags) check(cmd *cobra.Command, args []string, json bool) error {
 	switch {
 	case ways > 1:
 		return usage(cmd, "--continue, --resume and --key each say which session; give one of them")
+	case cmd.Flags().Changed("at") && f.At == "":
+		return usage(cmd, "--at names no entry")
 	case json && !f.print:
 		return usage(cmd, "firn chat prints JSON only with -p")
 	case f.shell && f.noTools:

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 
 	"firn"
 	"firn/client"
+	"firn/internal/chat"
 	"firn/internal/prose"
 	"firn/wire"
 )
@@ -29,7 +29,8 @@ func (p *program) lsCommand() *cobra.Command {
 		Long: `List sessions, those in which something was said last first.
 
 Shown are how often the user spoke, how full the model's window is, and what was used
-in all. An estimate is marked ~, a session in which a turn runs ●, compactions ◆.
+in all. An estimate is marked ~, a session in which a turn runs ●; ⎇ is how many
+branches there are, and ◆ how many compactions.
 Sessions that are archived or hidden are listed only if they are asked for.`,
 		Example: "  firn ls -n 3\n  firn ls --agent main --text trip\n  firn ls --json | jq -r '.items[].id'",
 		Args:    none,
@@ -84,31 +85,9 @@ func collect(fetch func(context.Context, client.Query) (wire.Page[wire.Session],
 	}
 }
 
-// askers is how many sessions are asked for their state at a time.
-const askers = 8
-
-// addStates asks for the states of sessions, which a list does not tell. One
-// that cannot be had is left out.
+// addStates asks for the states of sessions, which a list does not tell.
 func (p *program) addStates(ctx context.Context, c *client.Client, sessions []wire.Session) {
-	var wait sync.WaitGroup
-	next := make(chan int)
-	for range min(askers, len(sessions)) {
-		wait.Go(func() {
-			for i := range next {
-				if sessions[i].State != nil {
-					continue
-				}
-				if s, err := c.Session(ctx, string(sessions[i].ID)); err == nil {
-					sessions[i].State = s.State
-				}
-			}
-		})
-	}
-	for i := range sessions {
-		next <- i
-	}
-	close(next)
-	wait.Wait()
+	chat.AddStates(ctx, c, sessions)
 }
 
 // lsText is a list of sessions as people read it.
@@ -120,12 +99,12 @@ func (p *program) lsText(page wire.Page[wire.Session], most int) string {
 	for i, s := range page.Items {
 		ids[i] = s.ID
 	}
-	rows := [][]string{{"  ID", "TITLE", "AGENT", "KEY", "TURNS", "WINDOW", "TOKENS", "SIZE", "UPDATED", ""}}
+	rows := [][]string{{"  ID", "TITLE", "AGENT", "KEY", "TURNS", "WINDOW", "TOKENS", "SIZE", "UPDATED", "⎇", ""}}
 	for _, s := range page.Items {
 		rows = append(rows, p.lsRow(s, ids))
 	}
-	lines := prose.Columns(rows, "llllrrrrll")
-	lines = append(lines, shown(len(page.Items), page.Total, page.Cursor != "", most)+" · ● live · ◆ compactions · ~ estimated")
+	lines := prose.Columns(rows, "llllrrrrlrl")
+	lines = append(lines, shown(len(page.Items), page.Total, page.Cursor != "", most)+" · ● live · ⎇ branches · ◆ compactions · ~ estimated")
 	return strings.Join(lines, "\n") + "\n"
 }
 
@@ -135,10 +114,11 @@ func (p *program) lsRow(s wire.Session, ids []firn.ID) []string {
 	if s.Live {
 		mark = "● "
 	}
-	turns, window, tokens, compactions := "–", "–", "–", ""
+	turns, window, tokens, branches, compactions := "–", "–", "–", "–", ""
 	if st := s.State; st != nil {
 		turns, window = prose.Grouped(int64(st.Turns)), usageText(st.Window)
 		tokens = prose.Thousands(st.Counters.Input + st.Counters.Output + st.Counters.CacheRead + st.Counters.CacheWrite)
+		branches = prose.Grouped(int64(max(st.Branches, 1)))
 		if st.Compactions > 0 {
 			compactions = "◆" + strconv.Itoa(st.Compactions)
 		}
@@ -149,7 +129,7 @@ func (p *program) lsRow(s wire.Session, ids []firn.ID) []string {
 	}
 	return []string{
 		mark + prose.Shortest(s.ID, ids), prose.OneLine(nameOf(s), 32), prose.OneLine(s.Agent, 12), p.place(s),
-		turns, window, tokens, size, prose.Ago(s.Updated, p.now()), compactions,
+		turns, window, tokens, size, prose.Ago(s.Updated, p.now()), branches, compactions,
 	}
 }
 

@@ -334,14 +334,14 @@ func (g *Gateway) state(ctx context.Context, id firn.ID, path window.Path) (*wir
 	if err != nil {
 		return nil, err
 	}
-	used, err := agent.Count(ctx, g.Store, id)
+	used, branches, err := agent.CountBranches(ctx, g.Store, id)
 	if err != nil {
 		return nil, err
 	}
 	s := &wire.State{
 		Head: path.Head, Provider: p.Info.Provider, Model: p.Info.Name, Thinking: string(p.Thinking),
 		Verbose: path.Chosen.Verbose, Send: sendPolicy(path), Window: usageOf(&p),
-		Turns: used.Turns, Compactions: used.Compactions, Counters: countersOf(used),
+		Turns: used.Turns, Compactions: used.Compactions, Branches: branches, Counters: countersOf(used),
 		Messages: used.Messages, Uptime: used.Active / 1000,
 		Interrupted: !g.atWork(id) && agent.Unfinished(path),
 	}

@@ -11,6 +11,7 @@
 package line
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -162,6 +163,17 @@ func (t *Terminal) Print(lines ...string) {
 	t.draw(lines...)
 }
 
+// Echo prints a line that was typed, as it was typed.
+func (t *Terminal) Echo(text string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var lines []string
+	for _, r := range lay(t.o.Prompt, t.o.More, text, -1, t.width()).rows {
+		lines = append(lines, t.style.bold(r.text))
+	}
+	t.draw(lines...)
+}
+
 // Show prints lines and replaces what is shown below them for the time being.
 // Live rows have no styles of their own, are cut to the screen, and shown dim
 // if dim says so.
@@ -210,8 +222,9 @@ func (t *Terminal) size() (width, height int) {
 	return width, height
 }
 
-// Pick lets somebody choose. It returns the row, or -1 if they chose none.
-func (t *Terminal) Pick(c Choice) int {
+// Pick lets somebody choose. It returns the row, or -1 if they chose none or ctx
+// ended.
+func (t *Terminal) Pick(ctx context.Context, c Choice) int {
 	t.mu.Lock()
 	if t.closed || t.picker != nil || len(c.Rows) == 0 {
 		t.mu.Unlock()
@@ -221,8 +234,18 @@ func (t *Terminal) Pick(c Choice) int {
 	t.picker, t.picked = newPicker(c), picked
 	t.draw()
 	t.mu.Unlock()
-	if row, ok := <-picked; ok {
-		return row
+	select {
+	case row, ok := <-picked:
+		if ok {
+			return row
+		}
+	case <-ctx.Done():
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.picked == picked {
+			t.picker, t.picked = nil, nil
+			t.draw()
+		}
 	}
 	return -1
 }

@@ -1,6 +1,7 @@
 package line
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -113,6 +114,8 @@ func TestTyping(t *testing.T) {
 	if got := s.event(); got != `0 "typed ahead"` {
 		t.Errorf("the event is %s", got)
 	}
+	s.sees("hello\nan answer comes\nand goes on, longer than the screen is wide\n›\n")
+	s.term.Echo("typed ahead")
 	s.sees("hello\nan answer comes\nand goes on, longer than the screen is wide\n› typed ahead\n›\n")
 	s.types("  <enter>")
 	if got := s.event(); got != `0 "  "` {
@@ -157,7 +160,8 @@ func TestManyLines(t *testing.T) {
 		t.Errorf("it takes up %d rows of 10:\n%s", n, s.screen.All())
 	}
 	s.types("<enter>")
-	s.event()
+	e := <-s.term.Events()
+	s.term.Echo(e.Text)
 	s.sees(strings.Repeat("  a\n", 7) + "  z\n  三\n›\n")
 }
 
@@ -208,7 +212,7 @@ func TestPick(t *testing.T) {
 	pick := func(c Choice, keys ...string) int {
 		t.Helper()
 		got := make(chan int, 1)
-		go func() { got <- s.term.Pick(c) }()
+		go func() { got <- s.term.Pick(t.Context(), c) }()
 		s.screen.AwaitThat(t, "there is a choice", func() bool { return strings.Contains(s.screen.String(), "type to filter") })
 		for _, k := range keys {
 			s.types(k)
@@ -236,18 +240,27 @@ func TestPick(t *testing.T) {
 	if got := pick(Choice{Title: "drink", Head: "NAME", Rows: rows, Selected: 3}, "<enter>"); got != 3 {
 		t.Errorf("at first is chosen %d", got)
 	}
-	go s.term.Pick(Choice{Title: "drink", Head: "NAME", Rows: rows, Selected: 1})
+	go s.term.Pick(t.Context(), Choice{Title: "drink", Head: "NAME", Rows: rows, Selected: 1})
 	s.sees("drink:\n  NAME\n  red wine\n❯ white wine\n  green tea\n  black tea\n  4 of 4 · type to filter · ↑…\n")
 	s.types("tea")
 	s.sees("drink: tea\n  NAME\n❯ green tea\n  black tea\n  2 of 4 · type to filter · ↑…\n")
 	s.types("^C")
 	s.sees("›\n")
-	if s.term.Pick(Choice{}) != -1 {
+	if s.term.Pick(t.Context(), Choice{}) != -1 {
 		t.Error("something was chosen of nothing")
 	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan int, 1)
+	go func() { ended <- s.term.Pick(ctx, Choice{Title: "drink", Rows: rows}) }()
+	s.screen.AwaitThat(t, "there is a choice", func() bool { return strings.Contains(s.screen.String(), "drink") })
+	cancel()
+	if got := <-ended; got != -1 {
+		t.Errorf("with the end of the context was chosen %d", got)
+	}
+	s.sees("›\n")
 	done := make(chan int, 1)
-	go func() { done <- s.term.Pick(Choice{Title: "drink", Rows: rows}) }()
-	s.screen.Await(t, "drink")
+	go func() { done <- s.term.Pick(t.Context(), Choice{Title: "drink", Rows: rows}) }()
+	s.screen.AwaitThat(t, "there is a choice", func() bool { return strings.Contains(s.screen.String(), "drink") })
 	if err := s.term.Close(); err != nil || <-done != -1 {
 		t.Errorf("closing it chose something, %v", err)
 	}

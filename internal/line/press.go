@@ -64,21 +64,14 @@ func (t *Terminal) follow(how outcome) (Event, bool) {
 	return Event{}, false
 }
 
-// enter lets a line be one: it stays on the screen, and in the history.
+// enter takes a line off the screen and into the history. Who takes the event
+// decides when it is shown, with Echo.
 func (t *Terminal) enter(text string) {
 	if err := t.editor.history.Add(text); err != nil && t.o.Report != nil {
 		t.o.Report(err.Error())
 	}
 	t.editor.reset()
-	if strings.TrimSpace(text) == "" {
-		t.draw()
-		return
-	}
-	var lines []string
-	for _, r := range lay(t.o.Prompt, t.o.More, text, -1, t.width()).rows {
-		lines = append(lines, t.style.bold(r.text))
-	}
-	t.draw(lines...)
+	t.draw()
 }
 
 // suspend gives the terminal back until the program is told to go on.

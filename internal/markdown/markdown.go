@@ -19,6 +19,7 @@ const widest = 100
 // Writer renders Markdown that comes in pieces.
 type Writer struct {
 	width int
+	plain bool
 	// line is the line that is not whole yet, done how many rows of it were given
 	// out.
 	line string
@@ -29,6 +30,14 @@ type Writer struct {
 
 // New makes a writer for a screen of some width.
 func New(width int) *Writer { return &Writer{width: max(min(width, widest), 20)} }
+
+// Plain makes a writer that shows all signs as they are, without styles, and
+// breaks no lines.
+func Plain(width int) *Writer {
+	w := New(width)
+	w.plain = true
+	return w
+}
 
 // Write takes a piece of text and returns the rows that are final now.
 func (w *Writer) Write(text string) []string {
@@ -53,7 +62,7 @@ const longest = 4096
 // breakLine ends a line of prose that is too long, between two words.
 func (w *Writer) breakLine() []string {
 	var rows []string
-	for len(w.line) > longest && w.fence == "" {
+	for len(w.line) > longest && w.fence == "" && !w.plain {
 		at := strings.LastIndexByte(w.line[:longest], ' ') + 1
 		if at == 0 {
 			at = longest
@@ -91,7 +100,7 @@ func (w *Writer) endLine() []string {
 // settled renders what of the line cannot change any more: the rows that are
 // full, of the words before anything that is still open.
 func (w *Writer) settled() []string {
-	if w.fence != "" || undecided(w.line) {
+	if w.plain || w.fence != "" || undecided(w.line) {
 		return nil
 	}
 	b := classify(w.line)
@@ -122,13 +131,16 @@ func (w *Writer) Live() []string {
 	rows := w.render(w.line)
 	texts := make([]string, 0, len(rows))
 	for _, r := range rows[min(w.done, len(rows)):] {
-		texts = append(texts, r.plain())
+		texts = append(texts, chop(r.plain(), w.width)...)
 	}
 	return texts
 }
 
 // render renders a line as if it were whole.
 func (w *Writer) render(line string) []row {
+	if w.plain {
+		return []row{{{text: line}}}
+	}
 	if w.fence != "" {
 		if closes(line, w.fence) {
 			return []row{{{line, dim}}}
@@ -155,7 +167,7 @@ func (w *Writer) turn(line string) {
 	switch {
 	case w.fence != "" && closes(line, w.fence):
 		w.fence = ""
-	case w.fence == "":
+	case w.fence == "" && !w.plain:
 		w.fence = classify(line).marker
 	}
 }

@@ -120,6 +120,22 @@ func TestStream(t *testing.T) {
 	}
 }
 
+// TestPlain shows text as it is.
+func TestPlain(t *testing.T) {
+	const text = "# A **b**\n- c\n```\nx\n```\n"
+	w := Plain(20)
+	rows := w.Write(text + strings.Repeat("0123456789", 5))
+	if got := strings.Join(rows, "\n") + "\n"; got != text {
+		t.Errorf("it is shown as %q", got)
+	}
+	if live := w.Live(); len(live) != 3 || strings.Join(live, "") != strings.Repeat("0123456789", 5) {
+		t.Errorf("it is live as %q", live)
+	}
+	if rows := w.End(); len(rows) != 1 || len(rows[0]) != 50 {
+		t.Errorf("it ends with %q", rows)
+	}
+}
+
 // TestLongLine takes a line without end for several, wherever it is cut.
 func TestLongLine(t *testing.T) {
 	for _, word := range []string{"snow ", "[", "*a", "雪", "x"} {

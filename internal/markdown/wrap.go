@@ -113,3 +113,24 @@ func widthOf(r row) int {
 	}
 	return n
 }
+
+// chop cuts a text into pieces of at most some width.
+func chop(text string, width int) []string {
+	var all []string
+	var b strings.Builder
+	used := 0
+	for g := displaywidth.StringGraphemes(text); g.Next(); {
+		char := g.Value()
+		if char == "\t" {
+			char = "    "
+		}
+		if n := textWidth(char); used+n > width {
+			all = append(all, b.String())
+			b.Reset()
+			used = 0
+		}
+		used += textWidth(char)
+		b.WriteString(char)
+	}
+	return append(all, b.String())
+}

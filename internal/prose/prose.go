@@ -11,6 +11,8 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/clipperhouse/displaywidth"
+
 	"firn"
 )
 
@@ -109,7 +111,8 @@ func Shortest(id firn.ID, among []firn.ID) string {
 	return firn.CutText(string(id), n)
 }
 
-// Table lays out rows in columns, two spaces between them.
+// Table lays out rows in columns, two spaces between them. Wide characters count
+// for what they take.
 func Table(rows [][]string) []string { return Columns(rows, "") }
 
 // Columns is Table with a form for each column: r puts it to the right, all
@@ -121,14 +124,14 @@ func Columns(rows [][]string, form string) []string {
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[i] = max(widths[i], len([]rune(cell)))
+			widths[i] = max(widths[i], displaywidth.String(cell))
 		}
 	}
 	lines := make([]string, len(rows))
 	for i, row := range rows {
 		var b strings.Builder
 		for j, cell := range row {
-			pad := strings.Repeat(" ", widths[j]-len([]rune(cell)))
+			pad := strings.Repeat(" ", widths[j]-displaywidth.String(cell))
 			if j < len(form) && form[j] == 'r' {
 				b.WriteString(pad + cell)
 			} else {
