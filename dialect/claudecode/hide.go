@@ -1,7 +1,11 @@
 package claudecode
 
 import (
+	"strings"
+	"time"
+
 	"firn"
+	"firn/dialect"
 )
 
 // Claude Code knows no line that hides another, but of lines with the same uuid
@@ -30,15 +34,13 @@ func (p *printer) tombstone(dst []byte, e firn.Entry, b *firn.Tombstone) []byte 
 	h, undo := p.hid[target]
 	done := false
 	if undo {
-		dst, done = p.restore(dst, h)
+		dst, done = p.restore(dst, e, h)
 		p.undone[e.ID] = h.target
 	} else {
-		dst, h, done = p.hide(dst, target)
+		dst, h, done = p.hide(dst, e, target)
 	}
 	if !done {
 		p.lose(e, limitHidden, false)
-	} else {
-		p.links[e.ID].uuid = p.end
 	}
 	members := []member{text("target", string(p.scanned(b.Target))), text("reason", b.Reason)}
 	if done && !undo {
@@ -65,16 +67,17 @@ func (p *printer) remember(e firn.Entry, b *firn.Tombstone, lines [][]byte) {
 }
 
 // hide writes again what follows an entry, without it.
-func (p *printer) hide(dst []byte, target firn.EntryID) ([]byte, hiding, bool) {
+func (p *printer) hide(dst []byte, e firn.Entry, target firn.EntryID) ([]byte, hiding, bool) {
 	h := hiding{target: target}
 	l := p.links[target]
 	if l == nil || !l.own || p.to.Told == nil {
 		return dst, h, false
 	}
-	s := newStrand()
+	s := newStrand(p.facts)
 	var hidden firn.Entry
-	for t := range p.to.Told(target) {
-		if t.Entry.ID == target {
+	here := p.present(target, l, e.Parent)
+	for t := range p.to.Told(p.beginning(here)) {
+		if t.Entry.ID == here {
 			hidden = t.Entry
 		}
 		s.add(t.Lines)
@@ -84,75 +87,148 @@ func (p *printer) hide(dst []byte, target firn.EntryID) ([]byte, hiding, bool) {
 	}
 	s.cut(hidden, l.from)
 	h.gone, h.changed = s.order, s.altered
+	end := p.above(e.Parent)
+	leaf := s.through(end)
+	if leaf == "" {
+		return dst, h, false // nothing would be left
+	}
 	if len(h.gone) > 0 {
 		h.parent = s.through(h.gone[0])
 	}
-	dst, done := p.rewrite(dst, s, hidden.Parent)
-	return dst, h, done
+	dst = p.rewrite(dst, s, leaf)
+	if leaf != end {
+		dst = p.turnTo(dst, e, leaf)
+		h.parent = p.end
+	}
+	p.links[e.ID].uuid = p.end
+	return dst, h, true
+}
+
+// present is the entry on the way up from another that says what an entry does:
+// itself, or what a later copy of its record says.
+func (p *printer) present(target firn.EntryID, l *link, from firn.EntryID) firn.EntryID {
+	ordinal := func(id firn.EntryID) string { return strings.TrimPrefix(string(id), base(string(id))) }
+	part := func(id firn.EntryID) string { _, after, _ := strings.Cut(ordinal(id), "."); return after }
+	for id := from; ; {
+		other := p.links[id]
+		if other == nil {
+			return target
+		}
+		if id == target || other.own && other.from == l.from && part(other.id) == part(l.id) {
+			return id
+		}
+		id = other.up
+	}
+}
+
+// beginning is the first entry of the answer that an entry is part of, with the
+// results to it: they are written again together, as they are read together.
+func (p *printer) beginning(id firn.EntryID) firn.EntryID {
+	for {
+		l := p.links[id]
+		if l == nil || l.answer == "" || p.links[l.up] == nil || p.links[l.up].answer != l.answer {
+			return id
+		}
+		id = l.up
+	}
 }
 
 // restore hangs what follows hidden records under them again.
-func (p *printer) restore(dst []byte, h hiding) ([]byte, bool) {
-	l := p.links[h.target]
-	if l == nil || p.to.Told == nil {
+func (p *printer) restore(dst []byte, e firn.Entry, h hiding) ([]byte, bool) {
+	if p.to.Told == nil || len(h.gone)+len(h.changed) == 0 {
 		return dst, false
 	}
-	s := newStrand()
-	for _, since := range []firn.EntryID{h.target, l.up} { // it may not be on the path any more
-		for t := range p.to.Told(since) {
-			s.add(t.Lines)
-		}
+	s := newStrand(p.facts)
+	for t := range p.to.Told(p.climb(e.Parent, h.parent)) {
+		s.add(t.Lines)
 	}
 	for _, uuid := range h.changed {
 		if !s.recover(uuid) {
 			return dst, false
 		}
 	}
-	if len(h.gone) > 0 {
-		last := h.gone[len(h.gone)-1]
-		for _, r := range s.records {
-			if r.parent == h.parent && r.uuid != h.gone[0] {
-				s.parents[r.uuid] = last
-			}
-		}
-		if p.end == h.parent {
-			p.end = last
+	leaf := p.above(e.Parent)
+	if len(h.gone) == 0 {
+		dst = p.rewrite(dst, s, leaf)
+		p.links[e.ID].uuid = p.end
+		return dst, true
+	}
+	last := h.gone[len(h.gone)-1]
+	for _, r := range s.records {
+		if r.parent == h.parent && r.uuid != h.gone[0] {
+			s.parents[r.uuid] = last
 		}
 	}
-	return p.rewrite(dst, s, l.up)
+	dst = p.rewrite(dst, s, leaf)
+	if leaf == h.parent {
+		dst = p.turnTo(dst, e, last)
+	}
+	p.links[e.ID].uuid = p.end
+	return dst, true
+}
+
+// climb goes up from an entry to the one that a record says, or to the root.
+func (p *printer) climb(id firn.EntryID, uuid string) firn.EntryID {
+	for {
+		l := p.links[id]
+		if l == nil || l.up == "" || l.up == firn.Root || uuid != "" && l.uuid == uuid && (l.own || p.links[l.up] == nil || p.links[l.up].uuid != uuid) {
+			return id
+		}
+		id = l.up
+	}
 }
 
 // rewrite writes the records again that the strand has other words or another
 // parent for, and all below them; last the one that the conversation goes on
-// from, which all versions then take for it. Before is an entry above them.
-func (p *printer) rewrite(dst []byte, s *strand, before firn.EntryID) ([]byte, bool) {
-	leaf := s.through(p.end)
-	if leaf == "" {
-		return dst, false // nothing would be left
-	}
-	for up := 0; s.find(leaf) == nil && before != "" && up < 64; up++ {
-		l := p.links[before]
-		if l == nil {
-			break
+// from, which all versions then take for it.
+func (p *printer) rewrite(dst []byte, s *strand, leaf string) []byte {
+	below := s.below()
+	for _, r := range below {
+		if r.uuid != leaf {
+			dst = p.again(dst, s, r, r.at)
 		}
-		for t := range p.to.Told(before) {
-			s.addMissing(t.Lines)
-		}
-		before = l.up
 	}
+	p.end = leaf
 	end := s.find(leaf)
 	if end == nil {
-		return dst, false
-	}
-	for _, r := range s.below() {
-		if r.uuid != leaf {
-			dst = append(s.again(dst, r, r.at), '\n')
-		}
+		return dst
 	}
 	at := end.at
 	if at.Before(p.last) {
 		at = p.stamp(at)
 	}
-	p.end = leaf
-	return append(s.again(dst, end, at), '\n'), true
+	dst = p.again(dst, s, end, at)
+	if p.pointed != "" { // it may be a leaf again now
+		dst = p.point(dst, leaf)
+	}
+	return dst
+}
+
+// again writes a record once more.
+func (p *printer) again(dst []byte, s *strand, r *strandRecord, at time.Time) []byte {
+	start := len(dst)
+	dst = s.again(dst, r, at)
+	if l, err := readLine(dst[start:]); err == nil {
+		p.learn(&l)
+	}
+	return append(dst, '\n')
+}
+
+// turnTo makes all versions go on from a record that others follow: a note of
+// the system behind it is the newest leaf, and is named as the one.
+func (p *printer) turnTo(dst []byte, e firn.Entry, uuid string) []byte {
+	note := dialect.UUID(p.scope, "on from "+uuid+" by "+string(e.ID))
+	dst = p.record(dst, record{kind: "system", subtype: "informational", content: "A message was removed or restored", parent: uuid, uuid: note, at: p.stamp(e.Time)})
+	p.end = note
+	return p.point(dst, note)
+}
+
+// point names the record that the conversation goes on from.
+func (p *printer) point(dst []byte, uuid string) []byte {
+	p.pointed = uuid
+	w := writer{dst: append(dst, '{')}
+	w.text("type", "last-prompt")
+	w.text("leafUuid", uuid)
+	w.text("sessionId", p.session)
+	return append(w.dst, '}', '\n')
 }

@@ -33,16 +33,23 @@ type printer struct {
 	last time.Time
 
 	turn *turn
-	// open are the calls without a result, waiting those that the chain up to a
+	// open are the calls without a result, askedBy tells of all calls which
+	// answer made them, waiting are those that the chain up to a
 	// record leaves open, and stopgap the records that answer them for want of
 	// anything better.
 	open    map[string]bool
+	askedBy map[string]string
 	waiting map[string][]string
 	stopgap map[string]string
 	// hid tells what each tombstone took away, and undone which entry those
 	// that restore gave back.
 	hid    map[firn.EntryID]hiding
 	undone map[firn.EntryID]firn.EntryID
+
+	// pointed is the record that a line last named as the one to go on from.
+	pointed string
+	// facts are what must be known of the file's records to hide one of them.
+	facts map[string]*fact
 
 	title string
 	// since counts the bytes written since the title was.
@@ -59,15 +66,18 @@ type link struct {
 	id firn.EntryID
 	// own is set if a record says it.
 	own bool
-	// up is the entry's parent.
-	up firn.EntryID
+	// up is the entry's parent, and answer the record of the answer that it is
+	// part of or a result to.
+	up     firn.EntryID
+	answer string
 }
 
 func newPrinter(to dialect.Target) *printer {
 	return &printer{
 		to: to, session: sessionUUID(to.Session), cwd: to.CWD, scope: string(to.Session),
-		links: make(map[firn.EntryID]*link), open: make(map[string]bool), waiting: make(map[string][]string), stopgap: make(map[string]string),
+		links: make(map[firn.EntryID]*link), open: make(map[string]bool), askedBy: make(map[string]string), waiting: make(map[string][]string), stopgap: make(map[string]string),
 		hid: make(map[firn.EntryID]hiding), undone: make(map[firn.EntryID]firn.EntryID),
+		facts: make(map[string]*fact),
 	}
 }
 
@@ -199,6 +209,7 @@ func (p *printer) say(uuid string, entries ...firn.Entry) {
 		if i < len(entries)-1 {
 			l.id += firn.EntryID(fmt.Sprintf(".%d", i+1))
 		}
+		l.answer = p.answerOf(e, uuid)
 		p.links[e.ID] = l
 	}
 	for _, id := range p.next {
@@ -206,6 +217,25 @@ func (p *printer) say(uuid string, entries ...firn.Entry) {
 	}
 	p.next = p.next[:0]
 	p.end = uuid
+}
+
+// answerOf names the answer that an entry is part of, or a result to.
+func (p *printer) answerOf(e firn.Entry, uuid string) string {
+	m, ok := e.Body.(*firn.Message)
+	if !ok {
+		return ""
+	}
+	if id, ok := callOf(m); ok && m.Role == firn.RoleToolResult {
+		return p.askedBy[id]
+	}
+	if m.Role != firn.RoleAssistant {
+		return ""
+	}
+	name := orElse(textField(m.Extra, dialect.ResponseID), uuid)
+	for _, id := range callIDs(m.Parts) {
+		p.askedBy[id] = name
+	}
+	return name
 }
 
 // scanned is what a scanner calls an entry.

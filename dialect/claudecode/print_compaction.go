@@ -23,7 +23,7 @@ func (p *printer) compaction(dst []byte, e firn.Entry, c *firn.Compaction) []byt
 		segment = object(text("headUuid", kept), text("anchorUuid", uuid), text("tailUuid", logical))
 	}
 	dst = p.record(dst, record{
-		kind: "system", subtype: "compact_boundary", logical: logical, uuid: boundary, at: p.stamp(e.Time), compact: metadata(c, kept, segment),
+		kind: "system", subtype: "compact_boundary", content: "Conversation compacted", logical: logical, uuid: boundary, at: p.stamp(e.Time), compact: metadata(c, kept, segment),
 	})
 	summary := c.Summary
 	if !strings.HasPrefix(summary, "This session is being continued") {

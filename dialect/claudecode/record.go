@@ -26,6 +26,7 @@ type record struct {
 	failure       bool
 	request       string
 	result        []byte
+	content       string
 	compact       []byte
 	copyOf        string
 	firn          []byte
@@ -34,6 +35,7 @@ type record struct {
 // record writes a line of the chain, its members in the order Claude Code has
 // them. Readers of large files look for some of them by their place.
 func (p *printer) record(dst []byte, r record) []byte {
+	p.learn(&line{kind: r.kind, subtype: r.subtype, uuid: r.uuid, parent: r.parent, logical: r.logical, message: r.message, copyOf: r.copyOf})
 	w := writer{dst: append(dst, '{')}
 	w.orNull("parentUuid", r.parent)
 	w.optional("logicalParentUuid", r.logical)
@@ -50,7 +52,7 @@ func (p *printer) record(dst []byte, r record) []byte {
 	case "system":
 		w.text("type", r.kind)
 		w.text("subtype", r.subtype)
-		w.text("content", "Conversation compacted")
+		w.text("content", r.content)
 		w.flag("isMeta", false)
 		w.text("timestamp", at)
 		w.text("uuid", r.uuid)

@@ -40,7 +40,7 @@ func (p *printer) Repeat(e firn.Entry, lines [][]byte) {
 	}
 	p.follow(e)
 	p.links[e.ID].id = e.ID
-	if uuid := linkIn(e, lines); uuid != "" {
+	if uuid := p.linkIn(e, lines); uuid != "" {
 		p.links[e.ID].uuid = uuid
 		p.end = uuid
 	}
@@ -54,11 +54,14 @@ func (p *printer) meet(l *line) {
 	switch {
 	case l.kind == "custom-title":
 		p.since = 0
+	case l.kind == "last-prompt":
+		p.pointed = l.leaf
 	case l.chained() && l.uuid != "":
 		p.branch = orElse(l.branch, p.branch)
 		if l.kind != "progress" && l.sidechain {
 			p.side, p.agent = true, orElse(l.agent, p.agent)
 		}
+		p.learn(l)
 	}
 }
 
@@ -109,8 +112,8 @@ func lastPiece(uuid, answer string, lines [][]byte) string {
 
 // linkIn is the uuid of the line that an entry carries if the chain can go on
 // from it: all versions know attachments and notes of the system there, and
-// copies and results that firn wrote.
-func linkIn(e firn.Entry, lines [][]byte) string {
+// copies and results that firn wrote. A line that names a leaf goes on from that.
+func (p *printer) linkIn(e firn.Entry, lines [][]byte) string {
 	c, ok := e.Body.(*firn.Custom)
 	if !ok || c.Type == dialect.LineType(dialect.ClaudeCode, "sidechain") {
 		return ""
@@ -119,6 +122,9 @@ func linkIn(e firn.Entry, lines [][]byte) string {
 		l, err := readLine(data)
 		if err == nil && l.uuid != "" && l.uuid == base(string(e.ID)) && l.chained() && l.kind != "progress" && l.subtype != "compact_boundary" {
 			return l.uuid
+		}
+		if f := p.facts[l.leaf]; err == nil && l.kind == "last-prompt" && f != nil && !f.followed {
+			return l.leaf
 		}
 	}
 	return ""

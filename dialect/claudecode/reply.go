@@ -105,7 +105,7 @@ func (s *scanner) hang(p *piece, under firn.EntryID) {
 		s.push(e)
 		under = e.ID
 	}
-	s.thread.speak(p.uuid, p.before)
+	s.thread.spoken = p.uuid
 }
 
 // settle hands out what was held back, now that the line is known that the
@@ -121,7 +121,7 @@ func (s *scanner) settle(next string) {
 	}
 	for uuid := range r.uuids {
 		if n := s.thread.nodes[uuid]; n != nil {
-			n.spoken = s.thread.spoken
+			n.after, n.within = s.thread.spoken, true
 		}
 	}
 	r.held = nil

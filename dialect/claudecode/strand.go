@@ -13,10 +13,42 @@ import (
 // withheld stands where the result of a call was hidden: the call must have one.
 const withheld = "[the result was removed]"
 
+// fact is what a printer remembers of a record: the last copy of it counts.
+type fact struct {
+	parent, logical string
+	// number says where it stands among the others.
+	number             int
+	boundary, followed bool
+	copy               bool
+	// results are the calls that it answers, and others whether it says more.
+	results []string
+	others  bool
+}
+
+// learn notes a record.
+func (p *printer) learn(l *line) {
+	if l.kind == "progress" || l.uuid == "" {
+		return
+	}
+	f := &fact{parent: l.parent, logical: l.logical, number: len(p.facts), boundary: l.subtype == "compact_boundary", copy: l.copyOf != ""}
+	if old := p.facts[l.uuid]; old != nil {
+		f.number, f.followed = old.number, old.followed
+	}
+	if up := p.facts[l.parent]; up != nil {
+		up.followed = true
+	}
+	if l.kind == "user" && len(l.message) > 0 {
+		m := readMessage(l)
+		f.results, f.others = m.results, len(m.parts) > len(m.results)
+	}
+	p.facts[l.uuid] = f
+}
+
 // strand is a part of the chain as it stands in the file, the last copy of each
 // record, and what shall become of it.
 type strand struct {
 	records []*strandRecord
+	facts   map[string]*fact
 	// gone are records that are passed over, each with what to follow instead,
 	// in that order.
 	gone  map[string]string
@@ -34,8 +66,8 @@ type strandRecord struct {
 	words map[string][]byte
 }
 
-func newStrand() *strand {
-	return &strand{gone: make(map[string]string), parents: make(map[string]string)}
+func newStrand(facts map[string]*fact) *strand {
+	return &strand{facts: facts, gone: make(map[string]string), parents: make(map[string]string)}
 }
 
 // add reads lines; what the chain cannot go through is passed over.
@@ -48,15 +80,6 @@ func (s *strand) add(lines [][]byte) {
 		}
 		s.records = slices.DeleteFunc(s.records, func(r *strandRecord) bool { return r.uuid == l.uuid })
 		s.records = append(s.records, &strandRecord{line: l, data: data})
-	}
-}
-
-// addMissing reads lines of which none is known better already.
-func (s *strand) addMissing(lines [][]byte) {
-	for _, data := range lines {
-		if l, err := readLine(data); err == nil && s.find(l.uuid) == nil {
-			s.add([][]byte{data})
-		}
 	}
 }
 
@@ -99,15 +122,8 @@ func (s *strand) cut(e firn.Entry, uuid string) {
 		})
 	case r.kind == "assistant":
 		calls := callIDs(readMessage(&r.line).parts)
-		s.remove(r, r.parent)
-		for _, other := range s.records {
-			s.replace(other, func(p firn.Part) firn.Part {
-				if result, ok := p.(firn.ToolResult); ok && slices.Contains(calls, result.CallID) {
-					return nil
-				}
-				return p
-			})
-		}
+		s.remove(r.uuid, r.parent)
+		s.cutResults(calls)
 	default:
 		s.replace(r, func(p firn.Part) firn.Part {
 			if _, ok := p.(firn.ToolResult); ok {
@@ -118,25 +134,56 @@ func (s *strand) cut(e firn.Entry, uuid string) {
 	}
 }
 
-// cutCompaction takes out a boundary, its summary and the copies behind it.
-func (s *strand) cutCompaction(summary *strandRecord) {
-	up := summary.parent
-	if b := s.find(summary.parent); b != nil && b.subtype == "compact_boundary" {
-		s.remove(b, b.logical)
-		up = b.uuid
+// cutResults takes out the results of calls.
+func (s *strand) cutResults(calls []string) {
+	is := func(id string) bool { return slices.Contains(calls, id) }
+	var hit []string
+	for uuid, f := range s.facts {
+		if slices.ContainsFunc(f.results, is) {
+			hit = append(hit, uuid)
+		}
 	}
-	s.remove(summary, up)
-	for _, r := range s.records {
-		if _, below := s.gone[r.parent]; below && r.copyOf != "" {
-			s.remove(r, r.parent)
+	slices.SortFunc(hit, func(a, b string) int { return s.facts[a].number - s.facts[b].number })
+	for _, uuid := range hit {
+		f := s.facts[uuid]
+		if !f.others && !slices.ContainsFunc(f.results, func(id string) bool { return !is(id) }) {
+			s.remove(uuid, f.parent)
+			continue
+		}
+		if r := s.find(uuid); r != nil {
+			s.replace(r, func(p firn.Part) firn.Part {
+				if result, ok := p.(firn.ToolResult); ok && is(result.CallID) {
+					return nil
+				}
+				return p
+			})
 		}
 	}
 }
 
+// cutCompaction takes out a boundary, its summary and the copies behind it.
+func (s *strand) cutCompaction(summary *strandRecord) {
+	up := summary.parent
+	if b := s.facts[up]; b != nil && b.boundary {
+		s.remove(up, b.logical)
+	}
+	s.remove(summary.uuid, up)
+	for last := summary.uuid; last != ""; {
+		next := ""
+		for uuid, f := range s.facts {
+			if f.copy && f.parent == last {
+				next = uuid
+				s.remove(uuid, last)
+			}
+		}
+		last = next
+	}
+}
+
 // remove passes over a record.
-func (s *strand) remove(r *strandRecord, up string) {
-	s.gone[r.uuid] = up
-	s.order = append(s.order, r.uuid)
+func (s *strand) remove(uuid, up string) {
+	s.gone[uuid] = up
+	s.order = append(s.order, uuid)
 }
 
 // replace changes the parts of a message of the user. One that has none left is
@@ -158,7 +205,7 @@ func (s *strand) replace(r *strandRecord, change func(firn.Part) firn.Part) {
 	switch {
 	case !changed && len(old) > 0:
 	case len(parts) == 0:
-		s.remove(r, r.parent)
+		s.remove(r.uuid, r.parent)
 	default:
 		r.words = map[string][]byte{
 			"message": userJSON(parts),
@@ -202,18 +249,58 @@ func (s *strand) below() []*strandRecord {
 	for _, uuid := range s.altered {
 		in[uuid] = true
 	}
-	for grown := true; grown; { // a parent may stand behind its child
-		grown = false
-		for _, r := range s.records {
-			if !in[r.uuid] && (in[r.parent] || r.logical != "" && in[r.logical]) {
-				in[r.uuid], grown = true, true
+	for _, r := range s.records {
+		var way []string
+		for uuid := r.uuid; uuid != "" && len(way) <= len(s.facts); {
+			way = append(way, uuid)
+			if in[uuid] {
+				for _, below := range way {
+					in[below] = true
+				}
+				break
+			}
+			f := s.facts[uuid]
+			if f == nil {
+				break
+			}
+			if uuid = f.parent; uuid == "" {
+				uuid = f.logical
 			}
 		}
 	}
+	s.whole(in)
 	return slices.DeleteFunc(slices.Clone(s.records), func(r *strandRecord) bool {
 		_, gone := s.gone[r.uuid]
 		return gone || !in[r.uuid]
 	})
+}
+
+// whole adds to a set of records all of each answer, with the results to it,
+// that some of are in it: they are read together.
+func (s *strand) whole(in map[string]bool) {
+	asked := make(map[string]string) // by which answer
+	answer := make(map[string]string)
+	for _, r := range s.records {
+		if r.kind == "assistant" {
+			m := readMessage(&r.line)
+			answer[r.uuid] = orElse(m.id, r.uuid)
+			for _, id := range m.calls {
+				asked[id] = answer[r.uuid]
+			}
+		}
+	}
+	some := make(map[string]bool)
+	for _, r := range s.records {
+		if f := s.facts[r.uuid]; r.kind == "user" && f != nil && len(f.results) > 0 {
+			answer[r.uuid] = asked[f.results[0]]
+		}
+		if _, gone := s.gone[r.uuid]; in[r.uuid] && !gone {
+			some[answer[r.uuid]] = true
+		}
+	}
+	for uuid, name := range answer {
+		in[uuid] = in[uuid] || name != "" && some[name]
+	}
 }
 
 // again writes a record once more, as it is to be.

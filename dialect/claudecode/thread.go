@@ -26,11 +26,16 @@ type node struct {
 	entry, first firn.EntryID
 	// spoken is the uuid of the message that it is or follows.
 	spoken string
+	// after is the message that what names this one as its parent follows, if
+	// it is another: the last of the reply that it is part of (within), or the
+	// compaction that keeps it.
+	after  string
+	within bool
 	// up is the entry of the message before it, and sum what it says, both to
 	// tell a line that says something new from one that repeats another.
 	up  firn.EntryID
 	sum uint64
-	// followed is set if a message follows it.
+	// followed is set if another line names it as its parent.
 	followed bool
 }
 
@@ -60,9 +65,26 @@ func (t *thread) before(l *line) string {
 		return ""
 	}
 	if n := t.nodes[l.parent]; n != nil {
-		return n.spoken
+		return t.behind(n.spoken, t.has(l.uuid))
 	}
 	return t.spoken
+}
+
+// behind is the message that what names one as its parent follows. A line that
+// comes again tells its own place.
+func (t *thread) behind(uuid string, again bool) string {
+	n := t.nodes[uuid]
+	if n == nil || n.after == "" || n.within && again {
+		return uuid
+	}
+	return n.after
+}
+
+// name notes that a line names another as its parent.
+func (t *thread) name(parent string) {
+	if n := t.nodes[parent]; n != nil {
+		n.followed = true
+	}
 }
 
 // under is the entry that what follows a message hangs under.
@@ -84,8 +106,16 @@ func (t *thread) entryOf(spoken string) firn.EntryID {
 // alias makes a line that is no message stand for the message it follows.
 func (t *thread) alias(l *line, id firn.EntryID) {
 	if l.uuid != "" {
-		t.nodes[l.uuid] = &node{entry: id, first: id, spoken: t.before(l)}
+		t.nodes[l.uuid] = &node{entry: id, first: id, spoken: t.spokenBefore(l)}
 	}
+}
+
+// spokenBefore is the message up from a line that is none.
+func (t *thread) spokenBefore(l *line) string {
+	if n := t.nodes[l.parent]; l.hasParent && n != nil {
+		return n.spoken
+	}
+	return t.before(l)
 }
 
 // stands makes a compaction that keeps from a copy keep from what was copied.
@@ -98,23 +128,11 @@ func (t *thread) stands(uuid, original string) {
 // isTip reports whether a uuid is the end of another branch than the last one.
 func (t *thread) isTip(uuid string) bool {
 	n := t.nodes[uuid]
-	if n == nil || n.spoken == t.spoken {
-		return false
-	}
-	m := t.nodes[n.spoken]
-	return m != nil && !m.followed
+	return n != nil && t.behind(n.spoken, false) != t.spoken && !n.followed
 }
 
 // move makes a message the last one and returns its entry.
 func (t *thread) move(uuid string) firn.EntryID {
-	t.spoken = t.nodes[uuid].spoken
+	t.spoken = t.behind(t.nodes[uuid].spoken, false)
 	return t.entryOf(t.spoken)
-}
-
-// speak notes that a message was handed out.
-func (t *thread) speak(uuid, before string) {
-	if n := t.nodes[before]; n != nil {
-		n.followed = true
-	}
-	t.spoken = uuid
 }
