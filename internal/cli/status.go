@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"firn/client"
+	"firn/internal/chat"
 	"firn/internal/prose"
 	"firn/wire"
 )
@@ -28,7 +29,7 @@ func (p *program) statusCommand() *cobra.Command {
 			if s.Gateway == "" {
 				s.Gateway = c.Address()
 			}
-			p.addStates(ctx, c, s.Recent)
+			chat.AddStates(ctx, c, s.Recent)
 			return p.print(s, func() string { return p.statusText(s) })
 		}),
 	}
