@@ -46,10 +46,21 @@ func (c *call) visible(s wire.Session, err error) error {
 		return err
 	}
 	if err != nil || !c.sees(s) {
-		return &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("there is no session %q", clip(c.r.PathValue("id")))}
+		problem := &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("there is no session %q", clip(c.r.PathValue("id")))}
+		if err != nil {
+			return problem
+		}
+		return &outOfBounds{problem}
 	}
 	return nil
 }
+
+// outOfBounds is a problem of somebody who asked for what is not theirs. It is
+// counted; they need not know.
+type outOfBounds struct{ *wire.Problem }
+
+// Unwrap returns the problem.
+func (o *outOfBounds) Unwrap() error { return o.Problem }
 
 // sees reports whether a session is theirs.
 func (c *call) sees(s wire.Session) bool {
@@ -156,7 +167,7 @@ func (c *call) boundInbound(in wire.Inbound) error {
 
 // boundTo is the problem of a token that is not good for something.
 func boundTo(what string) error {
-	return &wire.Problem{Kind: wire.NotAllowed, Message: "the token is bound to some agents or keys, and not good for " + what}
+	return &outOfBounds{&wire.Problem{Kind: wire.NotAllowed, Message: "the token is bound to some agents or keys, and not good for " + what}}
 }
 
 // key is the key that the address names, if it is theirs.
@@ -167,7 +178,7 @@ func (c *call) key() (string, error) {
 	}
 	kept, ok := c.theirs(key)
 	if !ok {
-		return "", &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("there is no key %q", clip(key))}
+		return "", &outOfBounds{&wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("there is no key %q", clip(key))}}
 	}
 	return kept, nil
 }

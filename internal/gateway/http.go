@@ -303,9 +303,29 @@ func (c *call) fail(err error) {
 		c.w.Header().Set("Retry-After", "1")
 	}
 	c.h.config.Metrics.Error(string(p.Kind))
+	if reason := refusal(err, status); reason != "" {
+		c.h.config.Metrics.Refused(reason)
+	}
 	if err := c.reply(status, c.failure(p)); err != nil {
 		c.h.log.Error("a problem could not be told", "request", c.request)
 	}
+}
+
+// refusal is why a request that was let in got no further, in a word; empty if
+// it was not refused. Those who were not let in are counted where that is found.
+func refusal(err error, status int) string {
+	var bounds *outOfBounds
+	switch {
+	case errors.As(err, &bounds):
+		return "bound"
+	case status == http.StatusRequestEntityTooLarge:
+		return "size"
+	case status == http.StatusRequestTimeout:
+		return refusedSlow
+	case status == http.StatusTooManyRequests:
+		return "busy"
+	}
+	return ""
 }
 
 // statusGone is noted, not sent, for clients that went away.

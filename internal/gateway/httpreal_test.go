@@ -42,6 +42,12 @@ type house struct {
 
 func openHouse(t *testing.T, home string) *house {
 	t.Helper()
+	return openHouseWith(t, home, func(*gateway.Config, *gateway.ServeOptions) {})
+}
+
+// openHouseWith is openHouse with other settings.
+func openHouseWith(t *testing.T, home string, change func(*gateway.Config, *gateway.ServeOptions)) *house {
+	t.Helper()
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -67,8 +73,11 @@ func openHouse(t *testing.T, home string) *house {
 	tokens, err := gateway.OpenTokens(vfs.OS{}, gateway.TokensPath(home), nil)
 	must(err)
 	h := &house{tokens: tokens, set: set}
-	handler := gateway.Handler(g, gateway.Config{Tokens: tokens, Metrics: set})
-	h.served = serve(t, gateway.ServeOptions{Home: home, Handler: handler, Close: g.Close, Socket: gateway.SocketPath(home), TCP: "127.0.0.1:0"})
+	c := gateway.Config{Tokens: tokens, Metrics: set}
+	o := gateway.ServeOptions{Home: home, Close: g.Close, Socket: gateway.SocketPath(home), TCP: "127.0.0.1:0", Refused: set.Refused}
+	change(&c, &o)
+	o.Handler = gateway.Handler(g, c)
+	h.served = serve(t, o)
 	h.owner, err = client.New(client.Options{Address: h.Address.Address})
 	must(err)
 	t.Cleanup(func() { h.owner.Close() })

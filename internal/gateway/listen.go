@@ -44,6 +44,9 @@ type ServeOptions struct {
 	// zero means 1024.
 	HeaderTimeout, IdleTimeout time.Duration
 	Connections                int
+	// Refused, if not nil, is told why somebody was cut off before asking
+	// anything: there were too many, or they took too long.
+	Refused func(reason string)
 	// Ready, if not nil, is told where it listens, when it does.
 	Ready func(Address)
 	Log   *slog.Logger
@@ -234,6 +237,7 @@ func (s *server) serve(ctx context.Context) error {
 		MaxHeaderBytes:    64 << 10,
 		BaseContext:       func(net.Listener) context.Context { return base },
 		ConnContext:       ownConn,
+		ConnState:         noteAsked,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	room := &gauge{limit: int64(orElse(s.Connections, 1024))}
@@ -242,7 +246,7 @@ func (s *server) serve(ctx context.Context) error {
 	for _, l := range []net.Listener{s.socket, s.tcp} {
 		if l != nil {
 			doors++
-			go func() { ended <- srv.Serve(&crowd{Listener: l, room: room}) }()
+			go func() { ended <- srv.Serve(&crowd{Listener: l, room: room, refused: s.refused}) }()
 		}
 	}
 	s.log.Info("the gateway listens", "socket", s.address.Socket, "tcp", s.address.TCP, "pid", s.address.PID)
@@ -261,6 +265,13 @@ func (s *server) serve(ctx context.Context) error {
 	}
 	s.shut()
 	return err
+}
+
+// refused counts somebody who was cut off.
+func (s *server) refused(reason string) {
+	if s.Refused != nil {
+		s.Refused(reason)
+	}
 }
 
 // drain lets the gateway go.
@@ -325,8 +336,15 @@ func ownConn(ctx context.Context, c net.Conn) context.Context {
 // at once: to keep them waiting would help nobody.
 type crowd struct {
 	net.Listener
-	room *gauge
+	room    *gauge
+	refused func(reason string)
 }
+
+// Why somebody is cut off.
+const (
+	refusedCrowd = "connections"
+	refusedSlow  = "slow"
+)
 
 // Accept implements [net.Listener].
 func (c *crowd) Accept() (net.Conn, error) {
@@ -336,8 +354,9 @@ func (c *crowd) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		if c.room.enter() {
-			return &guest{Conn: conn, room: c.room}, nil
+			return &guest{Conn: conn, room: c.room, refused: c.refused}, nil
 		}
+		c.refused(refusedCrowd)
 		conn.Close()
 	}
 }
@@ -345,8 +364,27 @@ func (c *crowd) Accept() (net.Conn, error) {
 // guest is a connection that was let in.
 type guest struct {
 	net.Conn
-	room *gauge
-	left atomic.Bool
+	room    *gauge
+	refused func(reason string)
+	// asked says that the head of a request has come.
+	left, asked atomic.Bool
+}
+
+// noteAsked takes notice that a guest has asked something.
+func noteAsked(c net.Conn, state http.ConnState) {
+	if g, ok := c.(*guest); ok && state == http.StateActive {
+		g.asked.Store(true)
+	}
+}
+
+// Read implements [net.Conn]. Until something was asked, the only thing that
+// runs out is the time for the first request.
+func (g *guest) Read(b []byte) (int, error) {
+	n, err := g.Conn.Read(b)
+	if err != nil && errors.Is(err, os.ErrDeadlineExceeded) && !g.asked.Swap(true) {
+		g.refused(refusedSlow)
+	}
+	return n, err
 }
 
 // Close implements [net.Conn].
