@@ -15,6 +15,8 @@ import (
 // printer writes a transcript of either version, with calls before their
 // results.
 type printer struct {
+	// calls are those that were printed, by their ids.
+	calls   map[string]named
 	to      dialect.Target
 	current bool
 	time    time.Time
@@ -209,7 +211,7 @@ func (p *printer) results(dst []byte, e firn.Entry, parts []firn.Part) []byte {
 		if len(r.Details) > 0 {
 			p.lose(e, limitDetails, false)
 		}
-		dst = appendText(dst, `{"type": "tool_result", "tool_use_id": `, r.CallID)
+		dst = appendText(dst, `{"type": "tool_result", "tool_use_id": `, p.calls[r.CallID].or(r.CallID))
 		member := `, "output": `
 		if p.current {
 			member = `, "content": `
@@ -250,6 +252,36 @@ func (p *printer) assistant(dst []byte, e firn.Entry, m *firn.Message) []byte {
 	return dst
 }
 
+// named is how often a call's id was used, and how the last call with it is named.
+type named struct {
+	times int
+	name  string
+}
+
+func (n named) or(id string) string {
+	if n.name == "" {
+		return id
+	}
+	return n.name
+}
+
+// callID is the id that a call gets. claw0 takes a second call of the same id
+// for the first, so that one gets a number.
+func (p *printer) callID(e firn.Entry, id string) string {
+	n := p.calls[id]
+	n.times++
+	n.name = id
+	if n.times > 1 {
+		n.name = fmt.Sprintf("%s_%d", id, n.times)
+		p.lose(e, limitCalls, false)
+	}
+	if p.calls == nil {
+		p.calls = make(map[string]named)
+	}
+	p.calls[id] = n
+	return n.name
+}
+
 // answer is what claw0 keeps of an answer: texts and calls.
 func (p *printer) answer(e firn.Entry, m *firn.Message) (said, texts []firn.Part, calls []firn.ToolCall) {
 	if m.Model != "" || m.Usage != nil {
@@ -265,6 +297,7 @@ func (p *printer) answer(e firn.Entry, m *firn.Message) (said, texts []firn.Part
 				texts, said = append(texts, part), append(said, part)
 			}
 		case firn.ToolCall:
+			part.ID = p.callID(e, part.ID)
 			calls, said = append(calls, part), append(said, part)
 		case firn.Thinking:
 			p.lose(e, limitThinking, len(m.Parts) == 1)

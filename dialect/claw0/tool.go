@@ -72,6 +72,7 @@ const (
 	limitThinking   = "thinking"
 	limitParts      = "unknown parts"
 	limitDetails    = "details of results"
+	limitCalls      = "ids of calls"
 	limitEmpty      = "empty messages"
 	limitCompaction = "compactions"
 	limitHiding     = "hiding"
@@ -98,6 +99,7 @@ func (Tool) Limits() []dialect.Limit {
 		{Name: limitThinking, Becomes: "left out"},
 		{Name: limitParts, Becomes: "left out"},
 		{Name: limitDetails, Becomes: "left out; the model was never sent them"},
+		{Name: limitCalls, Becomes: "a call whose id was used before gets a number behind it"},
 		{Name: limitEmpty, Becomes: "left out: providers refuse them"},
 		{Name: limitCompaction, Becomes: skipped + ": it goes on to send all of the conversation"},
 		{Name: limitHiding, Becomes: skipped + ": it goes on to send the message"},

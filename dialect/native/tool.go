@@ -1,6 +1,8 @@
 package native
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"iter"
@@ -28,6 +30,15 @@ func (Tool) Limits() []dialect.Limit { return nil }
 // Scanner reads a transcript of firn's or of pi's format, version 3.
 func (Tool) Scanner(from dialect.Origin) dialect.Scanner {
 	return &scanner{from: from}
+}
+
+// Glance reads what the tree must know of a line that is whole; any other is an
+// ErrCorrupt.
+func (Tool) Glance(line []byte) (firn.Glance, error) {
+	if !bytes.HasSuffix(bytes.TrimRight(line, " \t\r"), []byte("}")) {
+		return firn.Glance{}, corrupt("glancing at an entry", errors.New("it does not end as an object does"))
+	}
+	return Dialect{}.Glance(line)
 }
 
 // scanner adds to the decoder what a line alone does not tell: which entry

@@ -27,14 +27,26 @@ type Source struct {
 	// Told yields what the transcript tells, and counts in the report what it
 	// reads and what is damaged. What is told is valid until the next step.
 	Told func(*Report) iter.Seq2[Told, error]
+	// Glances yields what the tree must know, which is much faster to find out;
+	// nil if the tool's lines do not tell it one by one.
+	Glances func() iter.Seq2[firn.Glance, error]
+}
+
+// Glancer is a tool whose lines tell, one by one, what the tree must know.
+type Glancer interface {
+	Glance(line []byte) (firn.Glance, error)
 }
 
 // Transcript is a source that reads the lines of a tool's transcript. Open is
 // called for every pass over them.
 func Transcript(tool dialect.Tool, origin dialect.Origin, open func() iter.Seq2[[]byte, error]) Source {
-	return Source{Tool: tool.Name(), Told: func(r *Report) iter.Seq2[Told, error] {
-		return (&reading{tool: tool, origin: origin, lines: open(), report: r}).all
+	src := Source{Tool: tool.Name(), Told: func(r *Report) iter.Seq2[Told, error] {
+		return (&reading{tool: tool, origin: origin, source: open(), report: r}).all
 	}}
+	if g, ok := tool.(Glancer); ok {
+		src.Glances = func() iter.Seq2[firn.Glance, error] { return glances(g, open()) }
+	}
+	return src
 }
 
 // Entries yields the entries of a source as firn keeps them: answers in one
@@ -84,9 +96,17 @@ func Write(ctx context.Context, w io.Writer, src Source, to dialect.Tool, target
 		return out.copy(counted(src, report))
 	case to.Name() == dialect.Native:
 		out.printer = to.Printer(target)
+		out.glancer, out.alike = to.(Glancer)
+		out.alike = out.alike && (src.Tool == dialect.Pi || src.Tool == dialect.OpenClaw)
 		return out.all(joined(counted(src, report)))
 	}
-	shape, err := takeSurvey(joined(src.Told(&Report{})), to.Name())
+	told := joined(counted(src, report))
+	shape, ok, err := glanceOver(src)
+	if err == nil && ok {
+		told = counted(src, report)
+	} else if err == nil {
+		shape, err = takeSurvey(joined(src.Told(&Report{})), to.Name())
+	}
 	if err != nil {
 		return err
 	}
@@ -94,7 +114,7 @@ func Write(ctx context.Context, w io.Writer, src Source, to dialect.Tool, target
 	target.Lose = out.lost
 	target.Told = out.choice.told
 	out.printer = to.Printer(target)
-	return out.all(joined(counted(src, report)))
+	return out.all(told)
 }
 
 // limited reports whether a tool has the limit.
@@ -117,6 +137,10 @@ type writing struct {
 	late    map[firn.EntryID]bool
 	buf     []byte
 	steps   int
+	// glancer reads lines of our own format; alike says that those of the source
+	// may be such.
+	glancer Glancer
+	alike   bool
 }
 
 // copy writes the lines as they are.
@@ -187,6 +211,12 @@ func (o *writing) one(t Told, rehung bool) (err error) {
 	if o.to == dialect.Native {
 		e = t.Entry
 	}
+	if o.isOurs(t) || o.isTheirs(t, rehung) {
+		o.report.Said++
+		o.printer.Repeat(e, t.Lines)
+		o.buf = append(append(o.buf, t.Lines[0]...), '\n')
+		return o.flush()
+	}
 	start := len(o.buf)
 	if o.buf, err = o.printer.Print(o.buf, e); err != nil {
 		return err
@@ -199,6 +229,30 @@ func (o *writing) one(t Told, rehung bool) (err error) {
 	}
 	o.tally()
 	return o.flush()
+}
+
+// isOurs reports whether the line that an entry came from is one of our own
+// format, too, and says the same there.
+func (o *writing) isOurs(t Told) bool {
+	if o.to != dialect.Native || len(t.Lines) != 1 || !o.alike {
+		return false
+	}
+	g, err := o.glancer.Glance(t.Lines[0])
+	return err == nil && g.Kind != firn.KindHeader && !g.NoParent && g == firn.GlanceOf(t.Entry)
+}
+
+// isTheirs reports whether a line of ours is one of the tool's, too.
+func (o *writing) isTheirs(t Told, rehung bool) bool {
+	v, ok := o.printer.(Verbatim)
+	return ok && o.from == dialect.Native && !rehung && len(t.Lines) == 1 && v.Verbatim(t.Entry, t.Lines[0])
+}
+
+// Verbatim is a printer for a tool that takes some lines of firn's own format as
+// they are.
+type Verbatim interface {
+	// Verbatim reports whether the line, which says the entry in our format, is
+	// what the printer would print.
+	Verbatim(e firn.Entry, line []byte) bool
 }
 
 // says reports whether what was printed is the one line it came from: then the

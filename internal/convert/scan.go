@@ -17,19 +17,19 @@ type Told = dialect.Told
 type reading struct {
 	tool    dialect.Tool
 	origin  dialect.Origin
-	lines   iter.Seq2[[]byte, error]
+	source  iter.Seq2[[]byte, error]
 	report  *Report
 	number  int64
 	scanner dialect.Scanner
-	// held are lines that made no entry yet.
-	held [][]byte
+	// held are lines that made no entry yet; lines is room for those of one.
+	held, lines [][]byte
 }
 
 // all yields what the transcript tells, in file order. What is told is valid
 // until the next step.
 func (r *reading) all(yield func(Told, error) bool) {
 	r.scanner = r.tool.Scanner(r.origin)
-	for line, err := range r.lines {
+	for line, err := range r.source {
 		if err != nil {
 			yield(Told{}, err)
 			return
@@ -49,15 +49,19 @@ func (r *reading) line(line []byte, yield func(Told, error) bool) bool {
 		return true
 	}
 	r.report.Lines++
-	if rawjson.Valid(line) == nil {
-		return r.object(line, yield)
+	if ok, more := r.object(line, yield); ok {
+		return more
 	}
 	for _, piece := range rawjson.Split(line) {
 		if piece.Kind != rawjson.Whole {
 			r.damage(piece)
 			continue
 		}
-		if !r.object(piece.Bytes, yield) {
+		ok, more := r.object(piece.Bytes, yield)
+		if !ok {
+			r.damage(rawjson.Piece{Kind: rawjson.Damaged, Detail: "it cannot be read"})
+		}
+		if !more {
 			return false
 		}
 	}
@@ -74,20 +78,21 @@ func (r *reading) damage(p rawjson.Piece) {
 	}
 }
 
-// object reads one JSON object. The last of the entries it makes has the lines
-// that were read since the one before it; the others go with it. So lines that
-// only make sense with later ones are kept in the order they stood in.
-func (r *reading) object(line []byte, yield func(Told, error) bool) bool {
+// object reads one JSON object, and reports whether it is one and whether more
+// is wanted. The last of the entries it makes has the lines that were read since
+// the one before it; the others go with it. So lines that only make sense with
+// later ones are kept in the order they stood in.
+func (r *reading) object(line []byte, yield func(Told, error) bool) (ok, more bool) {
 	entries, err := r.scanner.Scan(line)
 	if err != nil {
-		r.damage(rawjson.Piece{Kind: rawjson.Damaged, Detail: err.Error()})
-		return true
+		return false, true
 	}
 	if len(entries) == 0 {
 		r.held = append(r.held, bytes.Clone(line))
-		return true
+		return true, true
 	}
-	return r.tell(entries, append(r.held, line), yield)
+	r.lines = append(append(r.lines[:0], r.held...), line)
+	return true, r.tell(entries, r.lines, yield)
 }
 
 // tell yields entries and the lines that say them together.
@@ -103,4 +108,22 @@ func (r *reading) tell(entries []firn.Entry, lines [][]byte, yield func(Told, er
 		}
 	}
 	return true
+}
+
+// glances reads what the tree must know of each line.
+func glances(g Glancer, lines iter.Seq2[[]byte, error]) iter.Seq2[firn.Glance, error] {
+	return func(yield func(firn.Glance, error) bool) {
+		for line, err := range lines {
+			if err != nil {
+				yield(firn.Glance{}, err)
+				return
+			}
+			if rawjson.IsBlank(line) {
+				continue
+			}
+			if glance, err := g.Glance(line); !yield(glance, err) {
+				return
+			}
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"errors"
 	"hash/maphash"
 	"iter"
 
@@ -47,7 +48,7 @@ const root = -1
 // takeSurvey reads a transcript for its shape, for a tool that it will be
 // written for.
 func takeSurvey(told iter.Seq2[Told, error], to dialect.Name) (*survey, error) {
-	s := &survey{seed: maphash.MakeSeed(), up: make(map[int]int), kept: make(map[uint64]int), hidden: make(map[uint64]bool)}
+	s := newSurvey()
 	var last firn.EntryID
 	for t, err := range told {
 		if err != nil {
@@ -64,23 +65,77 @@ func takeSurvey(told iter.Seq2[Told, error], to dialect.Name) (*survey, error) {
 	return s, nil
 }
 
+// glanceOver takes the survey of a transcript whose lines need not be read for
+// that. It is false if there is one that must be: it is damaged, does not tell
+// what the tree must know, or hides something, which the tool may have done
+// itself.
+func glanceOver(src Source) (*survey, bool, error) {
+	if src.Glances == nil {
+		return nil, false, nil
+	}
+	s := newSurvey()
+	var last firn.EntryID
+	begun := false
+	for g, err := range src.Glances() {
+		if err != nil {
+			return nil, false, ignoreCorrupt(err)
+		}
+		if g.Kind == firn.KindHeader && !begun {
+			begun = true
+			continue
+		}
+		if g.ID == "" || g.Kind == firn.KindHeader || g.Kind == firn.KindTombstone {
+			return nil, false, nil
+		}
+		begun = true
+		if g.NoParent {
+			g.Parent = last
+		}
+		s.place(g.ID, g.Parent, last)
+		if g.Kind == firn.KindCompaction {
+			s.kept[s.hash(g.Target)]++
+		}
+		last = g.ID
+	}
+	s.walk()
+	return s, true, nil
+}
+
+// ignoreCorrupt is nil for damage, which is dealt with when the line is read.
+func ignoreCorrupt(err error) error {
+	if errors.Is(err, firn.ErrCorrupt) {
+		return nil
+	}
+	return err
+}
+
+func newSurvey() *survey {
+	return &survey{seed: maphash.MakeSeed(), up: make(map[int]int), kept: make(map[uint64]int), hidden: make(map[uint64]bool)}
+}
+
 func (s *survey) hash(id firn.EntryID) uint64 { return maphash.String(s.seed, string(id)) }
 
 func (s *survey) add(e firn.Entry, last firn.EntryID, to dialect.Name) {
-	n, id := len(s.ids), s.hash(e.ID)
-	if e.Parent != last {
-		s.up[n] = s.parent(e.Parent, n)
-	}
-	s.ids = append(s.ids, id)
-	if s.known != nil {
-		s.known[id] = n
-	}
+	id := s.place(e.ID, e.Parent, last)
 	switch b := e.Body.(type) {
 	case *firn.Tombstone:
 		s.tombs = append(s.tombs, tomb{id, s.hash(b.Target), isOf(e, to)})
 	case *firn.Compaction:
 		s.kept[s.hash(b.FirstKept)]++
 	}
+}
+
+// place notes an entry and where it hangs, and returns the hash of its id.
+func (s *survey) place(id, parent, last firn.EntryID) uint64 {
+	n, hash := len(s.ids), s.hash(id)
+	if parent != last {
+		s.up[n] = s.parent(parent, n)
+	}
+	s.ids = append(s.ids, hash)
+	if s.known != nil {
+		s.known[hash] = n
+	}
+	return hash
 }
 
 // parent finds the number of an entry that was read before. One that is not
