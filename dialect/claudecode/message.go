@@ -204,6 +204,9 @@ func (s *scanner) assistant(l *line, m *message) *firn.Message {
 	}
 	if stop := textOf(l.firn, "stopReason"); stop != "" {
 		a.StopReason, a.Error = firn.StopReason(stop), textOf(l.firn, "errorMessage")
+		if model := textOf(l.firn, "model"); model != "" {
+			a.Model = model
+		}
 		if boolOf(l.firn, "empty") {
 			a.Parts = nil
 		}

@@ -134,6 +134,11 @@ func legal(id string) string {
 	}, id)
 }
 
+// synthetic is the model of answers that Claude Code writes itself, such as
+// errors of the API. It sends an answer that failed again, unless it is one of
+// these.
+const synthetic = "<synthetic>"
+
 // answerJSON is the message of an answer as the API gives it.
 func (p *printer) answerJSON(uuid string, m *firn.Message, parts []firn.Part) []byte {
 	w := writer{dst: []byte{'{'}}
@@ -144,7 +149,11 @@ func (p *printer) answerJSON(uuid string, m *firn.Message, parts []firn.Part) []
 	w.text("id", id)
 	w.text("type", "message")
 	w.text("role", "assistant")
-	w.text("model", orElse(m.Model, orElse(p.to.Model, "unknown")))
+	model := orElse(m.Model, orElse(p.to.Model, "unknown"))
+	if failed(m) {
+		model = synthetic
+	}
+	w.text("model", model)
 	w.raw("content", blocks.Append(nil, parts, blocks.Compact))
 	w.text("stop_reason", stopWord(m.StopReason))
 	w.orNull("stop_sequence", "")
@@ -182,6 +191,9 @@ func whose(m *firn.Message) []byte {
 		members = append(members, text("provider", m.Provider), text("api", m.API))
 	}
 	if failed(m) {
+		if m.Model != synthetic {
+			members = append(members, text("model", m.Model))
+		}
 		members = append(members, text("stopReason", string(m.StopReason)), text("errorMessage", m.Error), flag("empty", len(m.Parts) == 0))
 	}
 	if members == nil {
