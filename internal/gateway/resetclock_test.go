@@ -1,0 +1,103 @@
+package gateway
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"firn/route"
+	"firn/wire"
+)
+
+// TestResetsOverClockChanges lets somebody write every half hour through the days
+// on which clocks are changed, in many zones. A session that is reset daily ends
+// once on each day of the calendar, with the first message at or past the hour:
+// also if the hour is left out that day, comes twice, or is midnight.
+func TestResetsOverClockChanges(t *testing.T) {
+	for _, c := range changes {
+		for _, hour := range []int{0, 2, 4, 23} {
+			t.Run(fmt.Sprintf("%s %s at %d", c.zone, c.day, hour), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { resetsOver(t, c.zone, c.day, hour) })
+			})
+		}
+	}
+}
+
+func resetsOver(t *testing.T, zoneName, dayName string, hour int) {
+	zone := inZone(t, zoneName)
+	day, err := time.ParseInLocation(time.DateOnly, dayName, zone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	y, m, d := day.Date()
+	begin := time.Date(y, m, d-1, 12, 10, 0, 0, zone)
+	time.Sleep(time.Until(begin)) // of the bubble, which begins in 2000
+	o := staff(t, inMemory(), begin, func(s *Setup) {
+		s.Zone = zone
+		s.Resets.General = route.Policy{AtHour: route.Hour(hour)}
+	})
+	defer o.close()
+	resets := make(map[string]int)
+	session := o.write(t).Session
+	for o.now().Before(time.Date(y, m, d+1, 23, 59, 0, 0, zone)) {
+		before := o.now().In(zone)
+		o.pass(30 * time.Minute)
+		now := o.now().In(zone)
+		out := o.write(t)
+		if (out.Reset != "") != (out.Session != session) || out.Reset != "" && out.Reset != "daily" {
+			t.Fatalf("at %s it came to %+v", now, out)
+		}
+		session = out.Session
+		if due := passes(before, now, hour); due != (out.Reset != "") {
+			t.Errorf("at %s, after %s, it was reset: %t, want %t", now, before, out.Reset != "", due)
+		}
+		if out.Reset != "" {
+			resets[now.Format(time.DateOnly)]++
+		}
+	}
+	for i := range 2 {
+		if date := time.Date(y, m, d+i, 12, 0, 0, 0, zone).Format(time.DateOnly); resets[date] != 1 {
+			t.Errorf("on %s it was reset %d times: %v", date, resets[date], resets)
+		}
+	}
+}
+
+// passes reports whether a clock on the wall gets to an hour of some day between
+// two moments for the first time. It looks at every minute, and knows nothing of
+// zones but what the clock shows.
+func passes(from, to time.Time, hour int) bool {
+	for at := from.Add(time.Minute); !at.After(to); at = at.Add(time.Minute) {
+		was := at.Add(-time.Minute)
+		reached := at.Hour() >= hour && (was.Hour() < hour || was.YearDay() != at.YearDay())
+		if was.YearDay() != at.YearDay() && was.Hour() < hour && at.Hour() < hour {
+			reached = true // the hour was the last of the day, and was left out
+		}
+		if reached && !had(at, hour) {
+			return true
+		}
+	}
+	return false
+}
+
+// had reports whether the clock showed the hour, or a later one, of that day
+// before: when it is put back an hour comes twice.
+func had(at time.Time, hour int) bool {
+	for i := 1; i <= 4*60; i++ {
+		earlier := at.Add(-time.Duration(i) * time.Minute)
+		if earlier.YearDay() == at.YearDay() && earlier.Hour() >= hour {
+			return true
+		}
+	}
+	return false
+}
+
+// write says something from outside.
+func (o *office) write(t *testing.T) wire.Routed {
+	t.Helper()
+	out, err := o.Inbound(t.Context(), wire.Inbound{Channel: "mail", PeerKind: "direct", PeerID: "ada", Text: "hello", Wait: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
