@@ -35,6 +35,7 @@ func resetsOver(t *testing.T, zoneName, dayName string, hour int) {
 	time.Sleep(time.Until(begin)) // of the bubble, which begins in 2000
 	o := staff(t, inMemory(), begin, func(s *Setup) {
 		s.Zone = zone
+		s.Agents["main"].Turns = 1 // what was said before does not matter
 		s.Resets.General = route.Policy{AtHour: route.Hour(hour)}
 	})
 	defer o.close()
