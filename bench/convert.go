@@ -38,14 +38,12 @@ func (b *bench) conversions() error {
 		from, to dialect.Tool
 		target   float64
 	}{{ours, ours, 150}, {ours, pi, 150}, {pi, ours, 150}, {ours, claude, 0}, {ours, codex, 0}} {
-		result := struct{ Time time.Duration }{}
-		start := time.Now()
+		start := processorTime()
 		peak, err := convertFile(path, c.from, c.to, io.Discard)
 		if err != nil {
 			return err
 		}
-		result.Time = time.Since(start)
-		rate := float64(size) / 1e6 / result.Time.Seconds()
+		rate := float64(size) / 1e6 / (processorTime() - start).Seconds()
 		what := fmt.Sprintf("convert %s to %s", c.from.Name(), c.to.Name())
 		if c.target > 0 {
 			b.want(what, fmt.Sprintf("%.0f MB/s, %.0f MB live", rate, peak), fmt.Sprintf("≥ %.0f MB/s", c.target), rate >= c.target)

@@ -290,3 +290,19 @@ func (p *printer) Repeat(e firn.Entry, lines [][]byte) {
 		p.recall(e, b)
 	}
 }
+
+// Verbatim reports whether a line of firn's own format, which says the entry, is
+// what Print would print: a plain message is the same in both.
+func (p *printer) Verbatim(e firn.Entry, _ []byte) bool {
+	m, ok := e.Body.(*firn.Message)
+	if !ok || !p.begun || p.old || len(e.Extra) > 0 || e.Time.IsZero() || m.Time.IsZero() || p.moves.under(e.Parent) != e.Parent {
+		return false
+	}
+	switch m.Role {
+	case firn.RoleUser, firn.RoleToolResult:
+		return true
+	case firn.RoleAssistant:
+		return m.Usage != nil && m.Model != ""
+	}
+	return false
+}
