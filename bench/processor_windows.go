@@ -4,6 +4,6 @@ import "time"
 
 // processorTime is the time since some moment: what this process has used of it
 // is not known here.
-func processorTime() time.Duration { return time.Since(started) }
+func processorTime() time.Duration { return time.Since(launched) }
 
-var started = time.Now()
+var launched = time.Now()

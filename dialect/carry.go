@@ -2,8 +2,10 @@ package dialect
 
 import (
 	"bytes"
+	"encoding/base64"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"firn"
 	"firn/internal/rawjson"
@@ -16,6 +18,9 @@ const originField = "origin"
 // hole stands in a carried line where a long text of the entry stood, so that
 // the text is not kept twice.
 const hole = `{"$firn":`
+
+// base64Mark begins a carried line that is not clean text.
+const base64Mark = `{"$firn64":"`
 
 // shortest is how long a text must be for a hole to be worth it.
 const shortest = 48
@@ -114,7 +119,12 @@ func Uncarried(e firn.Entry) firn.Entry {
 // appendHollow adds the line with holes for the texts. It makes sure that the
 // line can be had back; if not, it adds it as a text of its own.
 func appendHollow(dst, line []byte, texts [][]byte) []byte {
-	if !bytes.Contains(line, []byte(`"$firn"`)) {
+	if _, unclean := rawjson.Clean(line); unclean || !utf8.Valid(line) || bytes.IndexByte(line, 0) >= 0 {
+		// What is no text, or cannot be written to a log, is kept all the same.
+		dst = append(dst, base64Mark...)
+		return append(base64.StdEncoding.AppendEncode(dst, line), `"}`...)
+	}
+	if !bytes.Contains(line, []byte(`"$firn`)) {
 		hollow := line
 		for n, text := range texts {
 			hollow = bytes.ReplaceAll(hollow, text, []byte(hole+strconv.Itoa(n)+"}"))
@@ -132,6 +142,10 @@ func fill(hollow []byte, texts [][]byte) ([]byte, bool) {
 		r := rawjson.New(hollow)
 		text, ok := r.Text()
 		return []byte(text), ok
+	}
+	if coded, ok := bytes.CutPrefix(hollow, []byte(base64Mark)); ok {
+		line, err := base64.StdEncoding.AppendDecode(nil, bytes.TrimSuffix(coded, []byte(`"}`)))
+		return line, err == nil
 	}
 	line := make([]byte, 0, len(hollow))
 	for {

@@ -32,6 +32,9 @@ func TestCarry(t *testing.T) {
 		"a hole and the text":       {[]string{`{"a":{"$firn":0},"b":` + string(quoted) + `}`}, 2000},
 		"a line that is not one":    {[]string{"{\"a\":\n1}"}, 200},
 		"a line that is not JSON":   {[]string{`{"a":`}, 200},
+		"bytes that are no text":    {[]string{"{\"a\":\"\xff\xfe\"}"}, 200},
+		"half a pair and a zero":    {[]string{`{"a":"\ud800","b":"\u0000"}`}, 200},
+		"our own marks":             {[]string{`{"$firn64":"AAAA"}`}, 200},
 		"an empty line and nothing": {[]string{``}, 200},
 	}
 	for name, c := range cases {

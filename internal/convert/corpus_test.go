@@ -203,3 +203,19 @@ func tellParts(b *strings.Builder, who string, parts []firn.Part) {
 		}
 	}
 }
+
+// hasGap reports whether a line has something that is no object.
+func hasGap(text []byte) bool {
+	for line := range bytes.Lines(text) {
+		line = bytes.TrimRight(line, "\n")
+		if rawjson.IsBlank(line) || rawjson.Valid(line) == nil {
+			continue
+		}
+		for _, piece := range rawjson.Split(line) {
+			if piece.Kind != rawjson.Whole && piece.Kind != rawjson.BOM {
+				return true
+			}
+		}
+	}
+	return false
+}

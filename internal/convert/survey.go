@@ -191,10 +191,11 @@ func (s *survey) hide() {
 	}
 }
 
-// isOf reports whether an entry carries the lines that the tool wrote for it.
+// isOf reports whether the tool itself wrote the entry: it carries the lines, or
+// goes with one that does.
 func isOf(e firn.Entry, tool dialect.Name) bool {
-	name, lines := dialect.Carried(e)
-	return name == tool && len(lines) > 0
+	name, _ := dialect.Carried(e)
+	return name == tool
 }
 
 // onPath reports whether the entry with that number is on the path.
