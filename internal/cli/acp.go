@@ -54,6 +54,9 @@ func (p *program) acp(cmd *cobra.Command, f chatFlags) (err error) {
 	if c.Address() != inProcess && (f.workspace != "" || f.shell || f.noTools) {
 		return usage(cmd, "the gateway at %s has tools of its own; --workspace, --allow-shell and --no-tools are for when there is none", c.Address())
 	}
+	if _, err := c.Agents(cmd.Context()); err != nil { // better now than with the first prompt
+		return err
+	}
 	return acp.Serve(cmd.Context(), c, p.stdin, p.stdout, acp.Options{Version: buildVersion(), Agent: f.Agent, Model: f.Model})
 }
 

@@ -32,6 +32,9 @@ does. A gateway speaks the same at /mcp, over HTTP and with its tokens.`,
 			return err
 		}
 		defer func() { err = released(err, release) }()
+		if _, err := c.Agents(cmd.Context()); err != nil { // better now than with the first call
+			return err
+		}
 		return mcp.Serve(cmd.Context(), c, p.stdin, p.stdout, mcp.Options{Version: buildVersion(), ReadOnly: readOnly})
 	}
 	return cmd

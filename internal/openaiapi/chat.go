@@ -36,10 +36,11 @@ func (v *visit) chat() error {
 	}
 	c := &completion{v: v, usage: q.StreamOptions.IncludeUsage, id: "chatcmpl-" + string(p.question), model: who.told(), created: v.door.clock().Unix()}
 	v.w.Header().Set("X-Firn-Session", string(p.at.session))
+	defer p.release()
 	if q.Stream {
 		return c.stream(p, terms)
 	}
-	done, err := v.run(p.at.session, terms, plain{})
+	done, err := v.run(p, terms, plain{})
 	if err != nil {
 		return err
 	}
@@ -63,6 +64,18 @@ type placed struct {
 	// empty if it is not to be, since the client names the session.
 	opening string
 	whole   digest
+	// release lets go of the session; shared says that others talk in it too, so
+	// that it is held until the answer is there, and not only until its turn
+	// has begun.
+	release func()
+	shared  bool
+}
+
+// begun lets others at the session, once its turn has begun.
+func (p *placed) begun() {
+	if !p.shared {
+		p.release()
+	}
 }
 
 // place puts what is new of a conversation into the session where it goes on:
@@ -72,6 +85,9 @@ func (v *visit) place(session, user string, who choice, t *talk) (*placed, error
 	history, fresh := t.split()
 	if len(fresh) == 0 {
 		return nil, bad("messages", "the last message is the assistant's: there is nothing to answer")
+	}
+	if t.silent() {
+		return nil, bad("messages", "nothing is said")
 	}
 	p := &placed{whole: digest{}.with(t.messages...)}
 	var err error
@@ -116,7 +132,13 @@ func (v *visit) say(p *placed, who choice, instructions string, fresh []firn.Mes
 		entries = append(entries, firn.NewEntry(&firn.Title{Name: title, Source: firn.SourceAuto}))
 	}
 	var err error
-	p.at.session, err = v.put(p.at, who, entries)
+	p.shared = p.at.entry == ""
+	if p.release, err = v.door.holds.take(v.r.Context(), p.at.session); err != nil {
+		return err
+	}
+	if p.at.session, err = v.put(p.at, who, entries); err != nil {
+		p.release()
+	}
 	if who.model != "" {
 		p.at.model = who.model
 	}

@@ -112,7 +112,7 @@ func finish(a wire.Answer) *string {
 
 // stream answers with events.
 func (c *completion) stream(p *placed, terms wire.Terms) error {
-	done, err := c.v.run(p.at.session, terms, c)
+	done, err := c.v.run(p, terms, c)
 	if err != nil {
 		return c.broken(err)
 	}

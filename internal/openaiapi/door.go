@@ -24,6 +24,7 @@ import (
 type Door struct {
 	clock  func() time.Time
 	memory *memory
+	holds  holds
 }
 
 // New makes a door. clock tells the time; nil means time.Now.

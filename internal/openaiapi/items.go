@@ -129,14 +129,23 @@ func (a *answered) response(id string, session firn.ID) *response {
 	p := &placed{at: spot{session: session}, question: a.question}
 	r := q.response(p, choice{}, a.asked.Time.Unix())
 	r.ID = id
-	s := newSpeech(nil, r)
-	told, _ := a.told(a.question, a.answer)
-	if text := told.Text(); text != "" {
-		s.text(text, false)
-	}
-	answer := wire.Answer{Entry: a.answer}
 	if m, ok := a.entries[a.answer].Body.(*firn.Message); ok {
 		r.Model = m.Provider + "/" + m.Model
+	}
+	answer := a.told(session)
+	s := newSpeech(nil, r)
+	if answer.Text != "" {
+		s.text(answer.Text, false)
+	}
+	s.end(answer)
+	return r
+}
+
+// told is the answer as the turn told it.
+func (a *answered) told(session firn.ID) wire.Answer {
+	told, _ := a.branch.told(a.question, a.answer)
+	answer := wire.Answer{Session: session, Message: a.question, Entry: a.answer, Text: told.Text()}
+	if m, ok := a.entries[a.answer].Body.(*firn.Message); ok {
 		answer.Stop = string(m.StopReason)
 		if u := m.Usage; u != nil {
 			answer.Usage = wire.Counters{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite}
@@ -147,6 +156,5 @@ func (a *answered) response(id string, session firn.ID) *response {
 			answer.Pending = append(answer.Pending, wire.Tool{Call: call.ID, Name: call.Name, Arguments: call.Arguments})
 		}
 	}
-	s.end(answer)
-	return r
+	return answer
 }

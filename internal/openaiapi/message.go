@@ -50,6 +50,17 @@ func (t *talk) answered() bool {
 // instructions are what the system says.
 func (t *talk) instructions() string { return strings.TrimSpace(strings.Join(t.system, "\n\n")) }
 
+// silent reports whether what is new says nothing at all.
+func (t *talk) silent() bool {
+	_, fresh := t.split()
+	return !slices.ContainsFunc(fresh, func(m firn.Message) bool {
+		return slices.ContainsFunc(m.Parts, func(p firn.Part) bool {
+			text, ok := p.(firn.Text)
+			return !ok || strings.TrimSpace(text.Text) != ""
+		})
+	})
+}
+
 // nameResults gives results the names of the tools that were called.
 func (t *talk) nameResults() {
 	names := make(map[string]string)

@@ -90,11 +90,12 @@ func (v *visit) respond() error {
 	terms.Instructions = q.Instructions
 	r := q.response(p, who, v.door.clock().Unix())
 	v.w.Header().Set("X-Firn-Session", string(p.at.session))
+	defer p.release()
 	if q.Stream {
 		return newSpeech(v, r).run(p, terms)
 	}
 	s := newSpeech(nil, r)
-	done, err := v.run(p.at.session, terms, s)
+	done, err := v.run(p, terms, s)
 	if err != nil {
 		return err
 	}
@@ -139,6 +140,9 @@ func (q *responseRequest) response(p *placed, who choice, now int64) *response {
 // kept. What the system says is part of the conversation here, unless the client
 // sends it all each time.
 func (v *visit) placeResponse(q *responseRequest, who choice, t *talk) (*placed, error) {
+	if t.silent() {
+		return nil, bad("input", "nothing is said")
+	}
 	p := &placed{whole: digest{}.with(t.messages...)}
 	var err error
 	switch conversation := q.conversation(); {
@@ -155,9 +159,6 @@ func (v *visit) placeResponse(q *responseRequest, who choice, t *talk) (*placed,
 	}
 	if err != nil {
 		return nil, err
-	}
-	if len(t.messages) == 0 {
-		return nil, bad("input", "nothing is said")
 	}
 	begins := p.opening != ""
 	fresh := t.messages

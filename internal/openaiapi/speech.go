@@ -33,7 +33,7 @@ func newSpeech(v *visit, r *response) *speech { return &speech{v: v, r: r} }
 
 // run runs the turn and tells its events.
 func (s *speech) run(p *placed, terms wire.Terms) error {
-	done, err := s.v.run(p.at.session, terms, s)
+	done, err := s.v.run(p, terms, s)
 	if err != nil {
 		return s.broken(err)
 	}

@@ -56,7 +56,8 @@ func (t *turn) told() firn.Message {
 
 // run answers what was not answered in a session, and tells to what happens. If
 // the client goes away, the turn is stopped.
-func (v *visit) run(id firn.ID, terms wire.Terms, to listener) (*turn, error) {
+func (v *visit) run(p *placed, terms wire.Terms, to listener) (*turn, error) {
+	id := p.at.session
 	ctx, cancel := context.WithCancel(v.r.Context())
 	events := v.follow(ctx, id, terms)
 	defer func() {
@@ -74,11 +75,9 @@ func (v *visit) run(id firn.ID, terms wire.Terms, to listener) (*turn, error) {
 				return t, v.left(id)
 			}
 			if h.err != nil {
-				if v.r.Context().Err() != nil {
-					return t, v.left(id)
-				}
-				return t, h.err
+				return t, v.broke(p, t, h.err)
 			}
+			p.begun()
 			if t.hear(h.event) {
 				return t, nil
 			}
@@ -89,6 +88,25 @@ func (v *visit) run(id firn.ID, terms wire.Terms, to listener) (*turn, error) {
 			return t, v.left(id)
 		}
 	}
+}
+
+// broke says why a turn could not be had to its end. That nothing is left to
+// answer says that a turn of somebody else, in a session that is shared, has
+// answered it: then that is the answer.
+func (v *visit) broke(p *placed, t *turn, err error) error {
+	if v.r.Context().Err() != nil {
+		return v.left(p.at.session)
+	}
+	if !p.shared || wire.KindOf(err) != wire.Invalid {
+		return err
+	}
+	found, look := v.answerTo(p.at.session, p.question)
+	if look != nil || found.answer == "" {
+		return err
+	}
+	t.answer = found.told(p.at.session)
+	t.rest()
+	return nil
 }
 
 // happened is an event of a turn, or why there are no more.

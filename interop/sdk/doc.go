@@ -13,11 +13,17 @@
 //     (TestSent, TestSentRandomly). Each word that is not free text is among
 //     the constants of the SDK. TestPoison spoils requests in every place, to
 //     see that nothing unknown gets past this.
+//
 //   - Of every recording that the clients were tried with, and of random streams
 //     as the APIs send them, the SDKs and we read the same text, thinking,
 //     calls, usage and end (TestRead, TestReadRandomly).
+//
 //   - Of answers that are none we tell the same status, code and message, and
 //     ask again for the same reasons (TestFail).
+//
+//   - Through our door for OpenAI's API, the SDK talks to a gateway over HTTP with
+//     a token: conversations that it sends whole or leaves to us, streams, its
+//     own tools, errors (TestDoor and what begins so).
 //
 // What differs is known, and each difference has a line with its reason and
 // will be noticed when it goes away:
