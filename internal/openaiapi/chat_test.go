@@ -3,10 +3,12 @@ package openaiapi_test
 import (
 	"encoding/json"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"firn"
+	"firn/internal/gateway"
 	"firn/internal/sse"
 	"firn/provider/scripted"
 	"firn/wire"
@@ -302,4 +304,31 @@ func TestScopes(t *testing.T) {
 	_, secret := s.chat(hello)
 	s.refused(http.StatusNotFound, "GET", "/v1/conversations/conv_"+secret, nil, "Authorization", "Bearer "+bound.Secret)
 	s.answer("GET", "/v1/conversations/conv_"+id, nil, "Authorization", "Bearer "+bound.Secret)
+}
+
+// TestOwner lets the owner in without a token, and nobody in who says so: what is
+// asked inside is asked as whoever asked outside.
+func TestOwner(t *testing.T) {
+	s := open(t, t.TempDir())
+	ask := func(handler http.Handler, token string) int {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/v1/chat/completions", strings.NewReader(`{"messages":[{"role":"user","content":"hi"}]}`))
+		r.Header.Set("Content-Type", "application/json")
+		if token != "" {
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		return w.Code
+	}
+	if got := ask(gateway.Owner(s.handler), ""); got != http.StatusOK {
+		t.Errorf("the owner gets %d", got)
+	}
+	if got := ask(s.handler, ""); got != http.StatusUnauthorized {
+		t.Errorf("nobody gets %d", got)
+	}
+	reader, err := s.owner.CreateToken(t.Context(), wire.NewToken{Name: "reader", Scope: wire.ScopeRead})
+	s.must(err)
+	if got := ask(gateway.Owner(s.handler), reader.Secret); got != http.StatusForbidden {
+		t.Errorf("the owner with a token that may only read gets %d", got)
+	}
 }

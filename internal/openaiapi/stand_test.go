@@ -29,13 +29,14 @@ import (
 
 // stand is a gateway on a model that a test plays, over HTTP.
 type stand struct {
-	t      *testing.T
-	home   string
-	st     store.Store
-	g      *gateway.Gateway
-	server *httptest.Server
-	token  string
-	owner  *client.Client
+	t       *testing.T
+	home    string
+	st      store.Store
+	g       *gateway.Gateway
+	handler *gateway.HTTP
+	server  *httptest.Server
+	token   string
+	owner   *client.Client
 
 	mu sync.Mutex
 	// asked is what the model was asked.
@@ -78,14 +79,14 @@ func openAgain(t *testing.T, home, token string) *stand {
 	s.must(err)
 	tokens, err := gateway.OpenTokens(vfs.OS{}, gateway.TokensPath(home), nil)
 	s.must(err)
-	handler := gateway.Handler(s.g, gateway.Config{Tokens: tokens, OpenAI: openaiapi.New(nil).Handler})
-	s.server = httptest.NewServer(handler)
+	s.handler = gateway.Handler(s.g, gateway.Config{Tokens: tokens, OpenAI: openaiapi.New(nil).Handler})
+	s.server = httptest.NewServer(s.handler)
 	if s.token = token; token == "" {
 		made, err := tokens.Create(wire.NewToken{Name: "client", Scope: wire.ScopeWrite})
 		s.must(err)
 		s.token = made.Secret
 	}
-	s.owner, err = client.New(client.Options{Transport: client.InProcess(gateway.Owner(handler))})
+	s.owner, err = client.New(client.Options{Transport: client.InProcess(gateway.Owner(s.handler))})
 	s.must(err)
 	t.Cleanup(func() { s.close() })
 	return s
