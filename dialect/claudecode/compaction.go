@@ -69,7 +69,7 @@ func (s *scanner) compaction(l *line) {
 	}
 	before := s.thread.spoken
 	if n := s.thread.nodes[b.logical]; n != nil {
-		before = s.thread.behind(n.spoken, false)
+		before = s.thread.behind(n.spoken, nil)
 	}
 	s.reply = nil
 	p := &piece{uuid: l.uuid, before: before, entries: []firn.Entry{{ID: id, Time: s.now, Body: c, Extra: s.extra(l)}}}
@@ -83,7 +83,7 @@ func (s *scanner) compaction(l *line) {
 		s.thread.nodes[b.uuid] = n
 	}
 	if tail := s.thread.nodes[textOf(segment, "tailUuid")]; tail != nil {
-		tail.after, tail.within = p.uuid, false // what follows it now follows the compaction
+		tail.after, tail.reply = p.uuid, nil // what follows it now follows the compaction
 	}
 	s.hang(p, up)
 }

@@ -16,12 +16,17 @@ import (
 // hiding is what a tombstone did to the records of the file.
 type hiding struct {
 	target firn.EntryID
-	// gone are the records that were passed over, in their order, and parent is
-	// what followed them was hung under instead.
-	gone   []string
-	parent string
-	// changed are those of which a part was taken away.
+	// gone are the records that were passed over, in their order, and moved are
+	// those that were hung elsewhere, with the parents they had.
+	gone  []string
+	moved map[string]string
+	// note is the record that the conversation went on from, if what was hidden
+	// was the last.
+	note string
+	// changed are those of which a part was taken away, and answer is the id of
+	// the answer that lost a piece.
 	changed []string
+	answer  string
 }
 
 // tombstone hides what it is meant for, or restores it.
@@ -45,7 +50,8 @@ func (p *printer) tombstone(dst []byte, e firn.Entry, b *firn.Tombstone) []byte 
 	members := []member{text("target", string(p.scanned(b.Target))), text("reason", b.Reason)}
 	if done && !undo {
 		p.hid[e.ID] = h
-		members = append(members, raw("gone", list(h.gone)), text("parent", h.parent), raw("changed", list(h.changed)))
+		members = append(members,
+			raw("gone", list(h.gone)), raw("moved", pairs(h.moved)), text("note", h.note), raw("changed", list(h.changed)), text("answer", h.answer))
 	}
 	return p.private(dst, e, members...)
 }
@@ -60,7 +66,8 @@ func (p *printer) remember(e firn.Entry, b *firn.Tombstone, lines [][]byte) {
 		l, err := readLine(data)
 		if err == nil && l.kind == "firn" && l.uuid == base(string(e.ID)) {
 			p.hid[e.ID] = hiding{
-				target: b.Target, gone: texts(valueOf(l.firn, "gone")), parent: textOf(l.firn, "parent"), changed: texts(valueOf(l.firn, "changed")),
+				target: b.Target, gone: texts(valueOf(l.firn, "gone")), moved: unpaired(valueOf(l.firn, "moved")), note: textOf(l.firn, "note"),
+				changed: texts(valueOf(l.firn, "changed")), answer: textOf(l.firn, "answer"),
 			}
 		}
 	}
@@ -73,7 +80,7 @@ func (p *printer) hide(dst []byte, e firn.Entry, target firn.EntryID) ([]byte, h
 	if l == nil || !l.own || p.to.Told == nil {
 		return dst, h, false
 	}
-	s := newStrand(p.facts)
+	s := p.strand()
 	var hidden firn.Entry
 	here := p.present(target, l, e.Parent)
 	for t := range p.to.Told(p.beginning(here)) {
@@ -86,19 +93,17 @@ func (p *printer) hide(dst []byte, e firn.Entry, target firn.EntryID) ([]byte, h
 		return dst, h, false
 	}
 	s.cut(hidden, l.from)
-	h.gone, h.changed = s.order, s.altered
+	h.gone, h.changed, h.answer = s.order, s.altered, s.answer
 	end := p.above(e.Parent)
 	leaf := s.through(end)
 	if leaf == "" {
 		return dst, h, false // nothing would be left
 	}
-	if len(h.gone) > 0 {
-		h.parent = s.through(h.gone[0])
-	}
+	h.moved = s.moved()
 	dst = p.rewrite(dst, s, leaf)
 	if leaf != end {
 		dst = p.turnTo(dst, e, leaf)
-		h.parent = p.end
+		h.note = p.end
 	}
 	p.links[e.ID].uuid = p.end
 	return dst, h, true
@@ -126,10 +131,17 @@ func (p *printer) present(target firn.EntryID, l *link, from firn.EntryID) firn.
 func (p *printer) beginning(id firn.EntryID) firn.EntryID {
 	for {
 		l := p.links[id]
-		if l == nil || l.answer == "" || p.links[l.up] == nil || p.links[l.up].answer != l.answer {
+		if l == nil || l.answer == "" {
 			return id
 		}
-		id = l.up
+		up := l.up
+		for p.links[up] != nil && !p.links[up].own {
+			up = p.links[up].up // lines stand between, and some of those of the answer with them
+		}
+		if p.links[up] == nil || p.links[up].answer != l.answer {
+			return id
+		}
+		id = up
 	}
 }
 
@@ -138,8 +150,8 @@ func (p *printer) restore(dst []byte, e firn.Entry, h hiding) ([]byte, bool) {
 	if p.to.Told == nil || len(h.gone)+len(h.changed) == 0 {
 		return dst, false
 	}
-	s := newStrand(p.facts)
-	for t := range p.to.Told(p.climb(e.Parent, h.parent)) {
+	s := p.strand()
+	for t := range p.to.Told(p.top(e.Parent)) {
 		s.add(t.Lines)
 	}
 	for _, uuid := range h.changed {
@@ -147,31 +159,31 @@ func (p *printer) restore(dst []byte, e firn.Entry, h hiding) ([]byte, bool) {
 			return dst, false
 		}
 	}
-	leaf := p.above(e.Parent)
-	if len(h.gone) == 0 {
-		dst = p.rewrite(dst, s, leaf)
-		p.links[e.ID].uuid = p.end
-		return dst, true
+	if h.answer != "" {
+		s.rename(h.answer+renamed, h.answer)
 	}
-	last := h.gone[len(h.gone)-1]
+	leaf := p.above(e.Parent)
+	for uuid, parent := range h.moved {
+		s.parents[uuid] = parent
+	}
 	for _, r := range s.records {
-		if r.parent == h.parent && r.uuid != h.gone[0] {
-			s.parents[r.uuid] = last
+		if h.note != "" && r.parent == h.note {
+			s.parents[r.uuid] = h.gone[len(h.gone)-1]
 		}
 	}
 	dst = p.rewrite(dst, s, leaf)
-	if leaf == h.parent {
-		dst = p.turnTo(dst, e, last)
+	if h.note != "" && leaf == h.note {
+		dst = p.turnTo(dst, e, h.gone[len(h.gone)-1])
 	}
 	p.links[e.ID].uuid = p.end
 	return dst, true
 }
 
-// climb goes up from an entry to the one that a record says, or to the root.
-func (p *printer) climb(id firn.EntryID, uuid string) firn.EntryID {
+// top is the first entry on the way to one.
+func (p *printer) top(id firn.EntryID) firn.EntryID {
 	for {
 		l := p.links[id]
-		if l == nil || l.up == "" || l.up == firn.Root || uuid != "" && l.uuid == uuid && (l.own || p.links[l.up] == nil || p.links[l.up].uuid != uuid) {
+		if l == nil || p.links[l.up] == nil {
 			return id
 		}
 		id = l.up

@@ -102,7 +102,7 @@ func (s *scanner) repeats(l *line, m *message, p *piece, data []byte) bool {
 		return false
 	}
 	e := s.custom(l, data, "duplicate")
-	if s.thread.behind(n.spoken, false) == s.thread.spoken {
+	if s.thread.behind(n.spoken, nil) == s.thread.spoken {
 		s.add(e)
 		return true
 	}

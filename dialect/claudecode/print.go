@@ -136,6 +136,7 @@ func (p *printer) print(dst []byte, e firn.Entry) []byte {
 func (p *printer) beside(dst []byte, e firn.Entry) []byte {
 	switch b := e.Body.(type) {
 	case *firn.Title:
+		p.links[e.ID].id = firn.EntryID(p.links[e.ID].uuid) // its line has no name; the record before it has
 		return p.titled(dst, b)
 	case *firn.Custom:
 		if dialect.IsLine(dialect.ClaudeCode, b) && rawjson.Valid(b.Data) == nil {

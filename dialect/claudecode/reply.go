@@ -76,7 +76,7 @@ func (s *scanner) join(p *piece, m *message) {
 	r := s.reply
 	r.uuids[p.uuid] = true
 	straight := len(r.held) == 0 && (p.before == s.thread.spoken || len(r.uuids) == 1)
-	sure := straight && (m.answer && r.open == 0 || !m.answer && r.open == len(m.results))
+	sure := straight && (!m.answer || r.open == 0)
 	for _, id := range m.calls {
 		if !r.calls[id] {
 			r.calls[id] = true
@@ -112,16 +112,21 @@ func (s *scanner) hang(p *piece, under firn.EntryID) {
 // conversation goes on from; empty if it is the last.
 func (s *scanner) settle(next string) {
 	r := s.reply
-	if r == nil || len(r.held) == 0 {
+	if r == nil {
 		return
 	}
-	for _, p := range r.order(s.thread.spokenBy(next)) {
-		p.before = s.thread.spoken
-		s.hang(p, s.thread.tail)
+	if len(r.held) > 0 {
+		for _, p := range r.order(s.thread.spokenBy(next)) {
+			p.before = s.thread.spoken
+			s.hang(p, s.thread.tail)
+		}
+	}
+	if !r.uuids[s.thread.spoken] {
+		return // the conversation left it
 	}
 	for uuid := range r.uuids {
 		if n := s.thread.nodes[uuid]; n != nil {
-			n.after, n.within = s.thread.spoken, true
+			n.after, n.reply = s.thread.spoken, r
 		}
 	}
 	r.held = nil

@@ -240,7 +240,13 @@ func (s *scanner) titled(l *line, data []byte, by firn.Source) {
 
 // carry takes a line of the chain that is not part of the conversation.
 func (s *scanner) carry(l *line, data []byte, kind string) {
+	again := s.thread.has(l.uuid)
 	e := s.custom(l, data, kind)
+	if before := s.thread.before(l); again && l.kind != "progress" && before != s.thread.spoken {
+		s.settle("")
+		s.reply = nil
+		s.thread.spoken, s.thread.tail = before, s.thread.entryOf(before) // it leads to what comes again behind it
+	}
 	s.add(e)
 	s.thread.alias(l, e.ID)
 }

@@ -2,7 +2,9 @@ package claudecode
 
 import (
 	"bytes"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"firn"
@@ -20,6 +22,9 @@ type fact struct {
 	number             int
 	boundary, followed bool
 	copy               bool
+	// thin is set for lines that only report on progress: they are links of the
+	// chain and are never written again.
+	thin bool
 	// results are the calls that it answers, and others whether it says more.
 	results []string
 	others  bool
@@ -27,10 +32,9 @@ type fact struct {
 
 // learn notes a record.
 func (p *printer) learn(l *line) {
-	if l.kind == "progress" || l.uuid == "" {
-		return
+	f := &fact{
+		parent: l.parent, logical: l.logical, number: len(p.facts), boundary: l.subtype == "compact_boundary", copy: l.copyOf != "", thin: l.kind == "progress",
 	}
-	f := &fact{parent: l.parent, logical: l.logical, number: len(p.facts), boundary: l.subtype == "compact_boundary", copy: l.copyOf != ""}
 	if old := p.facts[l.uuid]; old != nil {
 		f.number, f.followed = old.number, old.followed
 	}
@@ -48,7 +52,10 @@ func (p *printer) learn(l *line) {
 // record, and what shall become of it.
 type strand struct {
 	records []*strandRecord
+	index   map[string]*strandRecord
 	facts   map[string]*fact
+	// side is set if it is a sub-agent's.
+	side bool
 	// gone are records that are passed over, each with what to follow instead,
 	// in that order.
 	gone  map[string]string
@@ -56,6 +63,10 @@ type strand struct {
 	// parents are new parents, and altered the records with new words.
 	parents map[string]string
 	altered []string
+	// answer is the id of the answer of which a piece is gone: what is left of
+	// it needs another, or Claude Code puts it together again.
+	answer  string
+	renamed []string
 }
 
 // strandRecord is a record in a strand.
@@ -66,8 +77,8 @@ type strandRecord struct {
 	words map[string][]byte
 }
 
-func newStrand(facts map[string]*fact) *strand {
-	return &strand{facts: facts, gone: make(map[string]string), parents: make(map[string]string)}
+func (p *printer) strand() *strand {
+	return &strand{facts: p.facts, side: p.side, index: make(map[string]*strandRecord), gone: make(map[string]string), parents: make(map[string]string)}
 }
 
 // add reads lines; what the chain cannot go through is passed over.
@@ -75,28 +86,34 @@ func (s *strand) add(lines [][]byte) {
 	for _, data := range lines {
 		data = bytes.Clone(data)
 		l, err := readLine(data)
-		if err != nil || l.uuid == "" || !l.chained() || l.kind == "progress" {
+		if err != nil || l.uuid == "" || !l.chained() || l.kind == "progress" || l.sidechain && !s.side {
 			continue
 		}
-		s.records = slices.DeleteFunc(s.records, func(r *strandRecord) bool { return r.uuid == l.uuid })
-		s.records = append(s.records, &strandRecord{line: l, data: data})
+		if old := s.index[l.uuid]; old != nil {
+			old.data = nil
+		}
+		r := &strandRecord{line: l, data: data}
+		s.index[l.uuid] = r
+		s.records = append(s.records, r)
 	}
+	s.records = slices.DeleteFunc(s.records, func(r *strandRecord) bool { return r.data == nil })
 }
 
-func (s *strand) find(uuid string) *strandRecord {
-	for _, r := range s.records {
-		if r.uuid == uuid {
-			return r
-		}
-	}
-	return nil
-}
+func (s *strand) find(uuid string) *strandRecord { return s.index[uuid] }
 
 // through is the record that stands for one: itself, or the nearest before it
-// that is not gone.
+// that is not gone. Reports on what is gone are gone with it.
 func (s *strand) through(uuid string) string {
 	for range len(s.gone) + 1 {
-		up, ok := s.gone[uuid]
+		solid := uuid
+		for range len(s.facts) {
+			f := s.facts[solid]
+			if f == nil || !f.thin {
+				break
+			}
+			solid = f.parent
+		}
+		up, ok := s.gone[solid]
 		if !ok {
 			break
 		}
@@ -120,10 +137,12 @@ func (s *strand) cut(e firn.Entry, uuid string) {
 			}
 			return p
 		})
+		s.rename(s.asker(id), s.asker(id)+renamed)
 	case r.kind == "assistant":
-		calls := callIDs(readMessage(&r.line).parts)
+		m := readMessage(&r.line)
 		s.remove(r.uuid, r.parent)
-		s.cutResults(calls)
+		s.cutResults(m.calls)
+		s.rename(m.id, m.id+renamed)
 	default:
 		s.replace(r, func(p firn.Part) firn.Part {
 			if _, ok := p.(firn.ToolResult); ok {
@@ -158,6 +177,60 @@ func (s *strand) cutResults(calls []string) {
 				return p
 			})
 		}
+	}
+}
+
+// asker is the id of the answer that made a call.
+func (s *strand) asker(call string) string {
+	for _, r := range s.records {
+		if r.kind != "assistant" {
+			continue
+		}
+		if m := readMessage(&r.line); slices.Contains(m.calls, call) {
+			return m.id
+		}
+	}
+	return ""
+}
+
+// moved tells the parents of the records that follow what is gone.
+func (s *strand) moved() map[string]string {
+	all := make(map[string]string)
+	for _, r := range s.records {
+		if _, gone := s.gone[r.uuid]; !gone && s.through(r.parent) != r.parent {
+			all[r.uuid] = r.parent
+		}
+	}
+	return all
+}
+
+// renamed stands behind the id of an answer of which a piece is gone.
+const renamed = "-cut"
+
+// rename gives another id to what is left of an answer.
+func (s *strand) rename(id, name string) {
+	for _, r := range s.records {
+		if _, gone := s.gone[r.uuid]; gone || r.kind != "assistant" || id == "" || textOf(r.message, "id") != id {
+			continue
+		}
+		if strings.HasSuffix(name, renamed+renamed) {
+			return // it has another already
+		}
+		w := writer{dst: []byte{'{'}}
+		in := rawjson.New(r.message)
+		for in.Object(); in.Member(); {
+			if key, value := in.KeyText(), in.Raw(); key == "id" {
+				w.text(key, name)
+			} else {
+				w.raw(key, value)
+			}
+		}
+		r.words = map[string][]byte{"message": append(w.dst, '}')}
+		if r.firn != nil {
+			r.words["firn"] = r.firn
+		}
+		s.answer = id
+		s.renamed = append(s.renamed, r.uuid)
 	}
 }
 
@@ -246,7 +319,7 @@ func (s *strand) below() []*strandRecord {
 	for uuid := range s.parents {
 		in[uuid] = true
 	}
-	for _, uuid := range s.altered {
+	for _, uuid := range slices.Concat(s.altered, s.renamed) {
 		in[uuid] = true
 	}
 	for _, r := range s.records {
@@ -353,6 +426,33 @@ func texts(raw []byte) (all []string) {
 	for ok := r.Array(); ok && r.Element(); {
 		if s, ok := r.Text(); ok {
 			all = append(all, s)
+			continue
+		}
+		r.Skip()
+	}
+	return all
+}
+
+// pairs writes texts by their names, in order.
+func pairs(all map[string]string) []byte {
+	if len(all) == 0 {
+		return nil
+	}
+	w := writer{dst: []byte{'{'}}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		w.text(name, all[name])
+	}
+	return append(w.dst, '}')
+}
+
+// unpaired reads texts by their names.
+func unpaired(raw []byte) map[string]string {
+	all := make(map[string]string)
+	r := rawjson.New(raw)
+	for ok := len(raw) > 0 && r.Object(); ok && r.Member(); {
+		name := r.KeyText()
+		if value, ok := r.Text(); ok {
+			all[name] = value
 			continue
 		}
 		r.Skip()

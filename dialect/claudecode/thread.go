@@ -27,10 +27,10 @@ type node struct {
 	// spoken is the uuid of the message that it is or follows.
 	spoken string
 	// after is the message that what names this one as its parent follows, if
-	// it is another: the last of the reply that it is part of (within), or the
+	// it is another: the last of the reply that it is part of, or the
 	// compaction that keeps it.
-	after  string
-	within bool
+	after string
+	reply *reply
 	// up is the entry of the message before it, and sum what it says, both to
 	// tell a line that says something new from one that repeats another.
 	up  firn.EntryID
@@ -65,16 +65,17 @@ func (t *thread) before(l *line) string {
 		return ""
 	}
 	if n := t.nodes[l.parent]; n != nil {
-		return t.behind(n.spoken, t.has(l.uuid))
+		return t.behind(n.spoken, t.nodes[l.uuid])
 	}
 	return t.spoken
 }
 
-// behind is the message that what names one as its parent follows. A line that
-// comes again tells its own place.
-func (t *thread) behind(uuid string, again bool) string {
+// behind is the message that what names one as its parent follows. Old is what
+// was known of the line before, if it comes again: within its reply it has a
+// place of its own.
+func (t *thread) behind(uuid string, old *node) string {
 	n := t.nodes[uuid]
-	if n == nil || n.after == "" || n.within && again {
+	if n == nil || n.after == "" || old != nil && old.reply != nil && old.reply == n.reply {
 		return uuid
 	}
 	return n.after
@@ -128,11 +129,11 @@ func (t *thread) stands(uuid, original string) {
 // isTip reports whether a uuid is the end of another branch than the last one.
 func (t *thread) isTip(uuid string) bool {
 	n := t.nodes[uuid]
-	return n != nil && t.behind(n.spoken, false) != t.spoken && !n.followed
+	return n != nil && t.behind(n.spoken, nil) != t.spoken && !n.followed
 }
 
 // move makes a message the last one and returns its entry.
 func (t *thread) move(uuid string) firn.EntryID {
-	t.spoken = t.behind(t.nodes[uuid].spoken, false)
+	t.spoken = t.behind(t.nodes[uuid].spoken, nil)
 	return t.entryOf(t.spoken)
 }
