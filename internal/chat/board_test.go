@@ -287,7 +287,7 @@ func TestAt(t *testing.T) {
 // TestLater says what cannot be done from the chat yet.
 func TestLater(t *testing.T) {
 	s := set(t, nil).begin()
-	for _, l := range []string{"/memory", "/forget x", "/export", "/handoff pi"} {
+	for _, l := range []string{"/memory", "/forget x", "/export x", "/handoff pi"} {
 		before := len(s.err.String())
 		s.does(l)
 		says(t, s.err.String()[before:], "firn: ", "cannot do that yet", "\nhint: ")
@@ -297,4 +297,23 @@ func TestLater(t *testing.T) {
 	s.c.o.Notes, s.c.o.Remember = nil, nil
 	s.does("/memory snow", "/remember x")
 	says(t, s.err.String(), "look into the notes: the gateway is in another process", "note something: the gateway is in another process")
+}
+
+// TestFormats writes the session for other tools.
+func TestFormats(t *testing.T) {
+	var asked []string
+	s := set(t, func(o *Options) {
+		o.Export = func(_ context.Context, id firn.ID, format, file string) (string, error) {
+			asked = append(asked, format+" "+file)
+			return "wrote " + file + "\nall of it\x1b[2J\n", nil
+		}
+		o.Handoff = func(_ context.Context, id firn.ID, tool string) (string, error) {
+			return "", fmt.Errorf("there is no tool %s: %w", tool, firn.ErrNotFound)
+		}
+	}).begin()
+	s.does("/export a file.jsonl", "/export out.jsonl", "/export", "/handoff abacus", "/handoff")
+	if got := fmt.Sprintf("%q", asked); got != `["a file.jsonl" "native out.jsonl"]` {
+		t.Errorf("asked for was %s", got)
+	}
+	says(t, s.err.String(), "wrote file.jsonl\nall of it [2J\n", "/export needs more: /export [FORMAT] FILE", "firn: there is no tool abacus: not found", "/handoff needs more")
 }

@@ -57,6 +57,12 @@ type Options struct {
 	Remember func(ctx context.Context, agent, text string) (string, error)
 	Notes    func(ctx context.Context, agent, query string, limit int) ([]Hit, error)
 
+	// Export writes a session to a new file as another tool would have written it,
+	// Handoff into the folder of that tool; they say in lines what came of it. Nil:
+	// it cannot be done from here.
+	Export  func(ctx context.Context, id firn.ID, format, file string) (string, error)
+	Handoff func(ctx context.Context, id firn.ID, tool string) (string, error)
+
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Terminal       Terminal

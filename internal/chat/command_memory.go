@@ -48,26 +48,3 @@ func (c *chat) memory(ctx context.Context, words string) error {
 func (c *chat) forget(context.Context, string) error {
 	return c.later("forget a note", "notes are Markdown files in agents/"+prose.Clean(c.name)+"/workspace of the home, and can be edited there")
 }
-
-// export cannot be done yet; the files are there to be taken.
-func (c *chat) export(ctx context.Context, _ string) error {
-	s, err := c.look(ctx)
-	if err != nil {
-		return err
-	}
-	hint := "firn cat " + prose.Short(c.id) + " prints it"
-	if len(s.Files) > 0 {
-		hint += "; its lines are in " + prose.Clean(s.Files[0])
-	}
-	return c.later("export a session in another format", hint)
-}
-
-// handoff cannot be done yet.
-func (c *chat) handoff(context.Context, string) error {
-	return c.later("hand a session to another tool", "session files of firn open in pi as they are: firn show "+prose.Short(c.id)+" tells which")
-}
-
-// later says that something cannot be done from here yet, and what can.
-func (c *chat) later(what, hint string) error {
-	return &Problem{Err: fmt.Errorf("%s: the chat cannot do that yet: %w", what, firn.ErrUnsupported), Hint: hint}
-}

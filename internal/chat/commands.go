@@ -44,7 +44,7 @@ func commands() []command {
 		{"uncompact", "", "take the last compaction back", (*chat).uncompact},
 		{"compactions", "", "list the compactions of this branch", (*chat).compactions},
 		{"window", "", "show what the model is sent, and what not and why", (*chat).window},
-		{"export", "[FORMAT]", "write this session in the format of another tool", (*chat).export},
+		{"export", "[FORMAT] FILE", "write this session to a file, as it is or in the format of another tool", (*chat).export},
 		{"handoff", "TOOL", "go on with this session in another tool", (*chat).handoff},
 		{"usage", "", "show what this session used", (*chat).usage},
 		{"status", "", "show where you are", (*chat).status},

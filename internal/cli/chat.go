@@ -161,6 +161,7 @@ func (p *program) chatClient(cmd *cobra.Command, f chatFlags, o *chat.Options) (
 	}
 	o.Client, o.Workspace, o.Files = c, dir, tools.text()
 	o.Remember, o.Notes = p.remember, p.notes
+	p.exchange(o)
 	if p.providers != nil {
 		o.Providers, o.KeyOf = p.providers()
 	}

@@ -158,14 +158,14 @@ func TestDemoLines(t *testing.T) {
 	var b bytes.Buffer
 	p := &program{stdout: &b}
 	for _, p.json = range []bool{false, true} {
-		if err := errors.Join(p.tell(demo.Line{Step: "a thing", OK: true, Result: "done"}), p.tell(demo.Line{Step: "another", Result: "failed"})); err != nil {
+		if err := errors.Join(p.tell(demo.Line{Step: "a thing", OK: true, Result: "done", Ms: 12.5}), p.tell(demo.Line{Step: "another", Result: "failed", Ms: 1234})); err != nil {
 			t.Fatal(err)
 		}
 	}
-	const want = `✓ a thing                        done
-✗ another                        failed
-{"step":"a thing","ok":true,"result":"done"}
-{"step":"another","ok":false,"result":"failed"}
+	const want = `✓ a thing                          12 ms  done
+✗ another                          1.2 s  failed
+{"step":"a thing","ok":true,"result":"done","ms":12.5}
+{"step":"another","ok":false,"result":"failed","ms":1234}
 `
 	if b.String() != want {
 		t.Errorf("it says\n%s\nwant\n%s", b.String(), want)

@@ -2,11 +2,15 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"firn"
+	"firn/client"
 	"firn/internal/demo"
 )
 
@@ -16,10 +20,10 @@ func (p *program) demoCommand() *cobra.Command {
 		Use:     "demo",
 		GroupID: "other",
 		Short:   "Walk through the whole story in seconds, each line a real operation",
-		Long: `Walk through the story of firn in a home of its own: talk, kill the writer in the
-middle of it, recover, branch, hide, compact, undo, remove, erase, verify. Every line is
-a real operation on real files, and the command fails if one of them does. Your own
-sessions are not touched.`,
+		Long: `Walk through the story of firn in a home of its own: talk, kill the writer with SIGKILL
+inside a turn, recover, compact, search, fork, undo, branch, hide, remove, erase, verify.
+Every line is a real operation through the gateway, with the time it took, and the
+command fails if one of them does. Your own sessions are not touched.`,
 		Args: none,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.demo(cmd.Context(), keep)
@@ -32,14 +36,41 @@ sessions are not touched.`,
 // demo walks through the story and prints it.
 func (p *program) demo(ctx context.Context, keep string) error {
 	if !p.json {
-		fmt.Fprint(p.stdout, "Each line is a real operation on real files, checked after it was done.\n\n")
+		fmt.Fprint(p.stdout, "Each line is a real operation, checked after it was done.\n\n")
 	}
-	story, err := demo.Walk(ctx, demo.Options{Keep: keep, Tell: p.tell})
+	story, err := demo.Walk(ctx, demo.Options{Open: p.openDemo, Keep: keep, Tell: p.tell})
 	if err != nil || p.json {
 		return err
 	}
 	_, err = fmt.Fprintf(p.stdout, "\n%d steps, %.1f s. %s", story.Steps, story.Took.Seconds(), demoEnd(keep, story.Transcript))
 	return err
+}
+
+// openDemo makes a gateway of its own for the demo. What the environment says of
+// other homes, gateways and models does not count.
+func (p *program) openDemo(ctx context.Context, home string, report func(string)) (*client.Client, func() error, error) {
+	own := p.alone(home)
+	settings, err := own.settings()
+	if err != nil {
+		return nil, nil, err
+	}
+	return own.inProcess(ctx, Opening{Home: settings.Home, Settings: settings, Report: report})
+}
+
+// alone is the program with another home, and nothing that the environment says
+// of firn.
+func (p *program) alone(home string) *program {
+	const ours = "FIRN_"
+	own := *p
+	own.home, own.address = home, ""
+	own.environ = slices.DeleteFunc(slices.Clone(p.environ), func(v string) bool { return strings.HasPrefix(v, ours) })
+	own.env = func(name string) string {
+		if strings.HasPrefix(name, ours) {
+			return ""
+		}
+		return p.env(name)
+	}
+	return &own
 }
 
 // tell prints one line of the story.
@@ -51,8 +82,16 @@ func (p *program) tell(line demo.Line) error {
 	if !line.OK {
 		sign = "✗"
 	}
-	_, err := fmt.Fprintf(p.stdout, "%s %-31s%s\n", sign, line.Step, line.Result)
+	_, err := fmt.Fprintf(p.stdout, "%s %-30s %7s  %s\n", sign, line.Step, demoTime(line.Ms), line.Result)
 	return err
+}
+
+// demoTime is how long a step took.
+func demoTime(ms float64) string {
+	if ms < 1000 {
+		return fmt.Sprintf("%.0f ms", ms)
+	}
+	return fmt.Sprintf("%.1f s", ms/1000)
 }
 
 // demoEnd says what to do next.
@@ -73,20 +112,25 @@ next: less %s
 // demoWriterCommand is the process that the demo kills.
 func (p *program) demoWriterCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:    "demo-writer SESSION",
+		Use:    "demo-writer SESSION TEXT",
 		Hidden: true,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usage(cmd, "firn demo-writer takes one session")
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
+		Args:   args(2, 2, "a session and a text"),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			home, err := p.homeDir()
 			if err != nil {
 				return err
 			}
-			return demo.Write(cmd.Context(), p.stdout, home, firn.ID(args[0]))
+			own := p.alone(home)
+			settings, err := own.settings()
+			if err != nil {
+				return err
+			}
+			c, release, err := own.inProcess(cmd.Context(), Opening{Home: settings.Home, Settings: settings, Watched: true})
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, release()) }()
+			return demo.Write(cmd.Context(), c, p.stdout, firn.ID(args[0]), args[1])
 		},
 	}
 }

@@ -8,52 +8,145 @@ import (
 	"path/filepath"
 
 	"firn"
+	"firn/client"
 	"firn/internal/doctor"
+	"firn/internal/prose"
 	"firn/internal/vfs"
-	"firn/store"
+	"firn/wire"
 )
 
-// remove moves a session to the bin and takes it out again.
-func (t *tour) remove() (string, error) {
-	before, err := readFile(t.transcript(t.killed))
+// count is how many messages the model of the session is sent.
+func (t *tour) count() (int, error) {
+	w, err := t.client.Window(t.ctx, t.talk, "")
+	return w.Count, err
+}
+
+// branch goes back some turns, says something else there, and returns.
+func (t *tour) branch() (string, error) {
+	before, err := t.count()
 	if err != nil {
 		return "", err
 	}
-	if err := t.st.Remove(t.ctx, t.killed, "demo"); err != nil {
+	moved, err := t.client.Rewind(t.ctx, t.talk, wire.Move{Back: 10})
+	if err != nil {
 		return "", err
 	}
-	if _, err := t.st.Inspect(t.ctx, t.killed); !errors.Is(err, firn.ErrNotFound) {
-		return "", fmt.Errorf("it was removed and yet asking for it gave %v", err)
-	}
-	if err := t.st.Restore(t.ctx, t.killed); err != nil {
+	if _, err := t.ask(t.talk, "What is 5*5?", "25"); err != nil {
 		return "", err
 	}
-	after, err := readFile(t.transcript(t.killed))
+	aside, err := t.count()
+	if err != nil {
+		return "", err
+	}
+	if _, err := t.client.Rewind(t.ctx, t.talk, wire.Move{To: moved.From}); err != nil {
+		return "", err
+	}
+	after, err := t.count()
+	if err != nil {
+		return "", err
+	}
+	s, err := t.look(t.talk)
+	if err != nil {
+		return "", err
+	}
+	if after != before || aside >= before || s.State.Branches != 2 {
+		return "", fmt.Errorf("the window had %d messages, on the other branch %d, and back again %d; there are %d branches", before, aside, after, s.State.Branches)
+	}
+	return fmt.Sprintf("%d messages → %d on another branch → %d; ⎇ %d", before, aside, after, s.State.Branches), nil
+}
+
+// lastSaid is the last thing that the user said on the branch.
+func (t *tour) lastSaid() (firn.EntryID, error) {
+	for e, err := range t.client.Entries(t.ctx, t.talk, client.EntryQuery{View: wire.ViewBranch, Back: true}) {
+		if err != nil {
+			return "", err
+		}
+		if l, ok := prose.ReadLine(e.Line); ok && l.Message != nil && l.Message.Role == string(firn.RoleUser) {
+			return l.ID, nil
+		}
+	}
+	return "", fmt.Errorf("nothing was said: %w", firn.ErrNotFound)
+}
+
+// hide hides a message from the model and shows it again.
+func (t *tour) hide() (string, error) {
+	if _, err := t.ask(t.talk, "My password is hunter2.", ""); err != nil {
+		return "", err
+	}
+	before, err := t.count()
+	if err != nil {
+		return "", err
+	}
+	id, err := t.lastSaid()
+	if err != nil {
+		return "", err
+	}
+	if _, err := t.client.Hide(t.ctx, t.talk, wire.Hide{Entry: string(id), Reason: "demo"}); err != nil {
+		return "", err
+	}
+	hidden, err := t.count()
+	if err != nil {
+		return "", err
+	}
+	if _, err := t.client.Show(t.ctx, t.talk, wire.Hide{Entry: string(id)}); err != nil {
+		return "", err
+	}
+	after, err := t.count()
+	if err != nil {
+		return "", err
+	}
+	if hidden >= before || after != before {
+		return "", fmt.Errorf("the window had %d messages, then %d, then %d", before, hidden, after)
+	}
+	return fmt.Sprintf("%d messages → %d → %d, by adding two entries", before, hidden, after), nil
+}
+
+// remove moves a session to the bin and takes it out again.
+func (t *tour) remove() (string, error) {
+	before, err := readFile(t.transcript(t.talk))
+	if err != nil {
+		return "", err
+	}
+	done, err := t.client.Remove(t.ctx, t.talk, wire.Remove{Bin: true, Reason: "demo"})
+	if err != nil {
+		return "", err
+	}
+	if _, err := t.client.EntriesPage(t.ctx, t.talk, client.EntryQuery{Limit: 1}); !errors.Is(err, firn.ErrNotFound) {
+		return "", fmt.Errorf("it was removed, and yet reading it gave %v", err)
+	}
+	if _, err := t.client.Restore(t.ctx, t.talk); err != nil {
+		return "", err
+	}
+	after, err := readFile(t.transcript(t.talk))
 	if err != nil {
 		return "", err
 	}
 	sum := sha256.Sum256(before)
-	if sha256.Sum256(after) != sum {
+	if !bytes.Equal(after, before) {
 		return "", errors.New("the file came back with other bytes")
 	}
-	return fmt.Sprintf("%s, sha256 %x… before and after", size(int64(len(after))), sum[:4]), nil
+	return fmt.Sprintf("%s, %d bytes removed, sha256 %x… before and after", prose.Size(done.Bytes), done.BytesRemoved, sum[:4]), nil
 }
 
 // purge erases one entry, and looks for what it said in every file.
 func (t *tour) purge() (string, error) {
 	const word = "hunter2-and-nothing-else"
-	secret := firn.UserText("forget this: " + word)
-	if err := t.say(t.talk, secret, firn.AssistantText("I will.")); err != nil {
-		return "", err
-	}
-	if _, files, err := search(t.home, word); err != nil || files == 0 {
-		return "", fmt.Errorf("the word was not even there before: %w", err)
-	}
-	receipt, err := t.st.Purge(t.ctx, t.talk, "demo", secret.ID)
+	s, err := t.client.NewSession(t.ctx, wire.NewSession{Title: "a secret"})
 	if err != nil {
 		return "", err
 	}
-	looked, files, err := search(t.home, word)
+	done, err := t.client.Append(t.ctx, s.ID, client.Any, wire.NewEntries{User: "forget this: " + word})
+	if err != nil {
+		return "", err
+	}
+	if _, files, err := grep(t.home, word); err != nil || files == 0 {
+		return "", errors.Join(err, errors.New("the word was not even there before"))
+	}
+	receipt, err := t.client.Purge(t.ctx, s.ID, wire.Erase{Entries: done.IDs, Reason: "demo", Sure: s.ID})
+	if err != nil {
+		return "", err
+	}
+	looked, files, err := grep(t.home, word)
 	if err != nil {
 		return "", err
 	}
@@ -63,8 +156,8 @@ func (t *tour) purge() (string, error) {
 	return fmt.Sprintf("%d bytes overwritten; its words are in none of %d files", receipt.Bytes, looked), nil
 }
 
-// search looks for a word in all files below a directory.
-func search(dir, word string) (looked, found int, err error) {
+// grep looks for a word in all files below a directory.
+func grep(dir, word string) (looked, found int, err error) {
 	entries, err := vfs.OS{}.ReadDir(dir)
 	if err != nil {
 		return 0, 0, err
@@ -72,11 +165,14 @@ func search(dir, word string) (looked, found int, err error) {
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
 		if e.IsDir() {
-			l, f, err := search(path, word)
+			l, f, err := grep(path, word)
 			if err != nil {
 				return 0, 0, err
 			}
 			looked, found = looked+l, found+f
+			continue
+		}
+		if !e.Type().IsRegular() { // a socket, or a lock
 			continue
 		}
 		data, err := readFile(path)
@@ -91,8 +187,15 @@ func search(dir, word string) (looked, found int, err error) {
 	return looked, found, nil
 }
 
-// verify reads every byte of the home.
+// verify reads every byte of the home, when nobody uses it.
 func (t *tour) verify() (string, error) {
+	page, err := t.client.SessionsPage(t.ctx, client.Query{})
+	if err != nil {
+		return "", err
+	}
+	if err := t.leave(); err != nil {
+		return "", err
+	}
 	home, err := doctor.OpenHome(nil, t.home)
 	if err != nil {
 		return "", err
@@ -109,19 +212,8 @@ func (t *tour) verify() (string, error) {
 			return "", fmt.Errorf("something is out of order: %s: %s", f.File, f.Message)
 		}
 	}
-	infos := 0
-	for _, err := range t.st.List(t.ctx, store.Query{}) {
-		if err != nil {
-			return "", err
-		}
-		infos++
+	if len(page.Items) != report.Sessions {
+		return "", fmt.Errorf("%d sessions were verified and %d are listed", report.Sessions, len(page.Items))
 	}
-	if infos != report.Sessions {
-		return "", fmt.Errorf("%d sessions were verified and %d are listed", report.Sessions, infos)
-	}
-	return fmt.Sprintf("%d sessions, %s entries, %s: no fault", report.Sessions, grouped(int64(report.Entries)), size(report.Bytes)), nil
+	return fmt.Sprintf("%d sessions, %s entries, %s: no fault", report.Sessions, prose.Grouped(int64(report.Entries)), prose.Size(report.Bytes)), nil
 }
-
-func size(n int64) string { return doctor.Size(n) }
-
-func grouped(n int64) string { return doctor.Grouped(n) }

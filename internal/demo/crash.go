@@ -4,104 +4,140 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"firn"
+	"firn/client"
+	"firn/internal/prose"
 	"firn/internal/vfs"
-	"firn/store"
-	"firn/store/filestore"
+	"firn/wire"
 )
 
-// killAfter is how many entries the writer may have acknowledged before it is
-// killed. It is in the middle of a turn then, and of the next append.
-const killAfter = 101
-
-// kill starts a writer as another process, kills it in the middle of its work,
-// and looks for every entry that it said was saved.
-func (t *tour) kill() (string, error) {
-	id, err := store.LoadOrCreate(t.ctx, t.st, "agent:main:killed")
-	if err != nil {
-		return "", err
-	}
-	t.killed = id
-	acknowledged, err := t.runAndKill(id)
-	if err != nil {
-		return "", err
-	}
-	if err := t.reopen(); err != nil {
-		return "", err
-	}
-	found := make(map[firn.EntryID]bool)
-	for rec, err := range t.st.Read(t.ctx, id, store.Start) {
-		if err != nil {
-			return "", err
-		}
-		if rec.Gap == nil && rec.Glance.ID != "" {
-			found[rec.Glance.ID] = true
-		}
-	}
-	lost := 0
-	for _, entry := range acknowledged {
-		if !found[entry] {
-			lost++
-		}
-	}
-	if lost > 0 {
-		return "", fmt.Errorf("%d of %d acknowledged entries are lost", lost, len(acknowledged))
-	}
-	if err := t.say(id, firn.UserText("Go on.")); err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("%d entries acknowledged, %d found, 0 lost", len(acknowledged), len(found)), nil
+// said is a line that the writer prints: an entry that is on disk, or a piece of
+// the answer.
+type said struct {
+	Entry firn.EntryID `json:"entry,omitempty"`
+	Piece string       `json:"piece,omitempty"`
 }
 
-// runAndKill returns the entries that the writer acknowledged before it died.
-func (t *tour) runAndKill(id firn.ID) ([]firn.EntryID, error) {
-	cmd, err := t.writer(id)
+// killAfter is how many pieces of its answer the writer may have given before it
+// is killed: it is in the middle of a turn then.
+const killAfter = 3
+
+// Write has a turn in a session and begins another, and prints what happens as
+// it happens, one line of JSON each. It is made to be killed in the second.
+func Write(ctx context.Context, c *client.Client, out io.Writer, id firn.ID, text string) error {
+	tell := json.NewEncoder(out)
+	first, err := c.Turn(ctx, id, wire.Turn{Text: "What is 3*3?"})
 	if err != nil {
-		return nil, err
+		return err
+	}
+	if err := errors.Join(tell.Encode(said{Entry: first.Message}), tell.Encode(said{Entry: first.Entry})); err != nil {
+		return err
+	}
+	for e, err := range c.StreamTurn(ctx, id, wire.Turn{Text: text}) {
+		if err != nil {
+			return err
+		}
+		if line := lineOf(e); line != (said{}) {
+			if err := tell.Encode(line); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// lineOf is what the writer prints of an event; nothing of most.
+func lineOf(e wire.Event) (line said) {
+	switch e.Name {
+	case wire.TurnStarted: // what was asked is on disk
+		var a wire.Answer
+		if json.Unmarshal(e.Data, &a) == nil {
+			line.Entry = a.Message
+		}
+	case wire.DeltaText:
+		var d wire.Delta
+		if json.Unmarshal(e.Data, &d) == nil {
+			line.Piece = d.Text
+		}
+	}
+	return line
+}
+
+// kill lets another process say something in the session, and kills it in the
+// middle of the answer.
+func (t *tour) kill() (string, error) {
+	if err := t.leave(); err != nil {
+		return "", err
+	}
+	t.asked = "What is my first question, and what is my name? Tell me all you know."
+	pieces, err := t.runAndKill()
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("after %s and %d pieces of its answer", prose.Count(len(t.acknowledged), "acknowledged entry", "acknowledged entries"), pieces), nil
+}
+
+// runAndKill runs the writer until it has begun to answer. It notes the entries
+// that it acknowledged before it died.
+func (t *tour) runAndKill() (pieces int, err error) {
+	cmd, err := t.writer()
+	if err != nil {
+		return 0, err
 	}
 	var complaint bytes.Buffer
 	cmd.Stderr = &complaint
 	pipe, err := cmd.StdoutPipe()
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start the writer: %w", err)
+		return 0, fmt.Errorf("start the writer: %w", err)
 	}
-	var acknowledged []firn.EntryID
 	lines := bufio.NewReader(pipe)
 	for {
-		line, err := lines.ReadString('\n')
+		line, err := lines.ReadBytes('\n')
 		if err != nil { // what it did not finish saying does not count
 			break
 		}
-		acknowledged = append(acknowledged, firn.EntryID(strings.TrimSpace(line)))
-		if len(acknowledged) == killAfter {
+		var now said
+		if json.Unmarshal(line, &now) != nil {
+			continue
+		}
+		if now.Entry != "" {
+			t.acknowledged = append(t.acknowledged, now.Entry)
+		}
+		if now.Piece == "" {
+			continue
+		}
+		if pieces++; pieces == killAfter {
 			if err := cmd.Process.Kill(); err != nil {
-				return nil, fmt.Errorf("kill the writer: %w", err)
+				return pieces, fmt.Errorf("kill the writer: %w", err)
 			}
 		}
 	}
 	var exit *exec.ExitError
-	if err := cmd.Wait(); err != nil && !errors.As(err, &exit) {
-		return nil, err
+	err = cmd.Wait()
+	if err != nil && !errors.As(err, &exit) {
+		return pieces, err
 	}
-	if len(acknowledged) < killAfter {
-		return nil, fmt.Errorf("the writer ended by itself after %d entries: %s", len(acknowledged), complaint.String())
+	if pieces < killAfter || err == nil {
+		return pieces, fmt.Errorf("the writer ended by itself after %d pieces: %s", pieces, strings.TrimSpace(complaint.String()))
 	}
-	return acknowledged, nil
+	return pieces, nil
 }
 
 // writer is the command that is killed: this program, asked to write.
-func (t *tour) writer(id firn.ID) (*exec.Cmd, error) {
+func (t *tour) writer() (*exec.Cmd, error) {
 	program := t.opts.Program
 	if len(program) == 0 {
 		self, err := os.Executable()
@@ -110,72 +146,78 @@ func (t *tour) writer(id firn.ID) (*exec.Cmd, error) {
 		}
 		program = []string{self}
 	}
-	args := append(program[1:len(program):len(program)], "demo-writer", "--home", t.home, string(id))
+	args := append(program[1:len(program):len(program)], "demo-writer", "--home", t.home, string(t.talk), t.asked)
 	return exec.CommandContext(t.ctx, program[0], args...), nil
 }
 
-// Write appends turns to a session without end, and prints the id of each
-// entry once it is acknowledged. It is made to be killed.
-func Write(ctx context.Context, out io.Writer, home string, id firn.ID) error {
-	st, err := filestore.Open(home, filestore.Options{})
-	if err != nil {
-		return err
-	}
-	for n := 1; err == nil; n++ {
-		err = writeTurn(ctx, st, out, id, n)
-	}
-	return errors.Join(err, st.Close())
-}
-
-// writeTurn appends one turn, entry by entry, as an agent does.
-func writeTurn(ctx context.Context, st *filestore.Store, out io.Writer, id firn.ID, n int) error {
-	name := fmt.Sprintf("call_%d", n)
-	for _, e := range []firn.Entry{
-		firn.UserText(fmt.Sprintf("Question %d: %s", n, strings.Repeat("why? ", 40))),
-		call(name, "now", "{}"),
-		answer(name, "now", "later"),
-		firn.AssistantText("Because."),
-	} {
-		if _, err := st.Append(ctx, id, store.Any, e); err != nil {
-			return err
-		}
-		if _, err := fmt.Fprintln(out, e.ID); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// tear adds the beginning of a line to a transcript, as a crash in the middle
-// of a write leaves it, and opens the session anew.
-func (t *tour) tear() (string, error) {
+// recover adds the beginning of a line, as a machine does that loses its power,
+// opens the home anew, looks for all that was acknowledged, and lets the question
+// be answered.
+func (t *tour) recover() (string, error) {
 	fragment := []byte(`{"type":"message","id":"torn","parentId":"`)
-	if err := t.st.Close(); err != nil {
-		return "", err
-	}
 	if err := addBytes(t.transcript(t.talk), fragment); err != nil {
 		return "", err
 	}
 	if err := t.open(); err != nil {
 		return "", err
 	}
-	if err := t.say(t.talk, firn.UserText("Are you still there?"), firn.AssistantText("I am.")); err != nil {
-		return "", err
-	}
-	said := t.reported()
-	saved, err := filepath.Glob(t.transcript(t.talk) + ".torn-*")
-	if err != nil || len(saved) != 1 || len(said) == 0 {
-		return "", fmt.Errorf("the fragment was saved as %q, and it was said: %q: %w", saved, said, err)
-	}
-	kept, err := readFile(saved[0])
+	s, err := t.look(t.talk)
 	if err != nil {
 		return "", err
 	}
-	if !bytes.Equal(kept, fragment) {
-		return "", fmt.Errorf("of %d torn bytes %d were saved", len(fragment), len(kept))
+	if !s.State.Interrupted {
+		return "", errors.New("nobody noticed that the turn was interrupted")
 	}
-	name := filepath.Base(saved[0])
-	return fmt.Sprintf("%d bytes saved aside as …%s; the next append is whole", len(kept), name[strings.Index(name, ".torn-"):]), nil
+	answer, err := t.client.Turn(t.ctx, t.talk, wire.Turn{})
+	if err != nil {
+		return "", err
+	}
+	if err := t.missing(); err != nil {
+		return "", err
+	}
+	torn, err := t.torn(fragment)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%d of %d acknowledged entries there, %d torn bytes set aside, the question answered (“%s”)",
+		len(t.acknowledged), len(t.acknowledged), torn, prose.OneLine(answer.Text, 30)), nil
+}
+
+// missing fails if an acknowledged entry is not there, or the question is not
+// there once.
+func (t *tour) missing() error {
+	missing, questions := slices.Clone(t.acknowledged), 0
+	for e, err := range t.client.Entries(t.ctx, t.talk, client.EntryQuery{View: wire.ViewDisk}) {
+		if err != nil {
+			return err
+		}
+		l, _ := prose.ReadLine(e.Line)
+		missing = slices.DeleteFunc(missing, func(id firn.EntryID) bool { return id == l.ID })
+		if l.Message != nil && l.Message.Role == string(firn.RoleUser) && l.Message.Text() == t.asked {
+			questions++
+		}
+	}
+	if len(missing) > 0 || len(t.acknowledged) == 0 || questions != 1 {
+		return fmt.Errorf("%d of %d acknowledged entries are lost, and the question is there %d times", len(missing), len(t.acknowledged), questions)
+	}
+	return nil
+}
+
+// torn checks that the fragment was saved beside the transcript, and reported.
+func (t *tour) torn(fragment []byte) (int, error) {
+	said := t.reported()
+	saved, err := filepath.Glob(t.transcript(t.talk) + ".torn-*")
+	if err != nil || len(saved) != 1 || len(said) == 0 {
+		return 0, errors.Join(err, fmt.Errorf("the fragment was saved as %q, and it was said: %q", saved, said))
+	}
+	kept, err := readFile(saved[0])
+	if err != nil {
+		return 0, err
+	}
+	if !bytes.Equal(kept, fragment) {
+		return 0, fmt.Errorf("of %d torn bytes %d were saved", len(fragment), len(kept))
+	}
+	return len(kept), nil
 }
 
 // addBytes adds bytes to a file behind everybody's back.

@@ -1,6 +1,7 @@
 package demo_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -8,8 +9,26 @@ import (
 	"testing"
 
 	"firn"
+	"firn/client"
+	"firn/internal/config"
 	"firn/internal/demo"
+	"firn/internal/serve"
 )
+
+// open makes a gateway in this process.
+func open(_ context.Context, home string, report func(string)) (*client.Client, func() error, error) {
+	settings, err := config.Open("", nil, map[string]string{"home": home})
+	if err != nil {
+		return nil, nil, err
+	}
+	house, err := serve.Open(serve.Options{Settings: settings, Env: func(string) string { return "" }, Report: report})
+	if err != nil {
+		return nil, nil, err
+	}
+	local := client.InProcess(house.Own())
+	c, err := client.New(client.Options{Transport: local})
+	return c, func() error { return errors.Join(local.Close(), house.Close(context.Background())) }, err
+}
 
 // The whole walk is tried by testdata/script/demo.txtar, with the real program.
 
@@ -21,9 +40,9 @@ func TestFailedStep(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, program := range map[string][]string{
-		"start the writer":             {filepath.Join(t.TempDir(), "no-such-program")},
-		"the writer ended by itself":   {self, "-test.run=^$"},
-		"writer killed with SIGKILL: ": {filepath.Join(t.TempDir(), "no-such-program")},
+		"start the writer":                {filepath.Join(t.TempDir(), "no-such-program")},
+		"the writer ended by itself":      {self, "-test.run=^$"},
+		"killed with SIGKILL in a turn: ": {filepath.Join(t.TempDir(), "no-such-program")},
 	} {
 		temp := t.TempDir()
 		t.Setenv("TMPDIR", temp)
@@ -32,7 +51,7 @@ func TestFailedStep(t *testing.T) {
 			lines = append(lines, l)
 			return nil
 		}
-		_, err := demo.Walk(t.Context(), demo.Options{Tell: tell, Program: program})
+		_, err := demo.Walk(t.Context(), demo.Options{Open: open, Tell: tell, Program: program})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is %v, want %q", err, want)
 		}
@@ -50,7 +69,7 @@ func TestNobodyListens(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
 	deaf := errors.New("nobody listens")
-	_, err := demo.Walk(t.Context(), demo.Options{Tell: func(demo.Line) error { return deaf }})
+	_, err := demo.Walk(t.Context(), demo.Options{Open: open, Tell: func(demo.Line) error { return deaf }})
 	if !errors.Is(err, deaf) {
 		t.Errorf("the error is %v", err)
 	}
@@ -65,10 +84,27 @@ func TestKeepIsNotOverwritten(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "mine"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := demo.Walk(t.Context(), demo.Options{Keep: dir}); !errors.Is(err, firn.ErrInvalid) {
+	if _, err := demo.Walk(t.Context(), demo.Options{Open: open, Keep: dir}); !errors.Is(err, firn.ErrInvalid) {
 		t.Errorf("the error is %v", err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
 		t.Errorf("there is now %v, %v", left, err)
+	}
+}
+
+// TestNoGateway tells that there is none to walk through.
+func TestNoGateway(t *testing.T) {
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	no := errors.New("there is none")
+	fail := func(context.Context, string, func(string)) (*client.Client, func() error, error) { return nil, nil, no }
+	if _, err := demo.Walk(t.Context(), demo.Options{Open: fail}); !errors.Is(err, no) {
+		t.Errorf("the error is %v", err)
+	}
+	if _, err := demo.Walk(t.Context(), demo.Options{}); !errors.Is(err, firn.ErrInvalid) {
+		t.Errorf("the error is %v", err)
+	}
+	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
 	}
 }

@@ -1,248 +1,199 @@
 package demo
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
 	"firn"
-	"firn/store"
-	"firn/window"
+	"firn/client"
+	"firn/internal/prose"
+	"firn/wire"
 )
 
 const key = "agent:main:demo"
 
+// offlineModel answers in the story: it needs no key and no network, and says
+// the same every time.
+const offlineModel = "firn/offline"
+
 // create makes the session of a key, and finds the same one by the key again.
 func (t *tour) create() (string, error) {
-	id, err := store.LoadOrCreate(t.ctx, t.st, key)
+	s, err := t.client.NewSession(t.ctx, wire.NewSession{Key: key})
 	if err != nil {
 		return "", err
 	}
-	again, err := store.LoadOrCreate(t.ctx, t.st, key)
+	again, err := t.client.NewSession(t.ctx, wire.NewSession{Key: key})
 	if err != nil {
 		return "", err
 	}
-	if again != id {
-		return "", fmt.Errorf("the key gave %s and then %s", id, again)
+	if again.ID != s.ID {
+		return "", fmt.Errorf("the key gave %s and then %s", s.ID, again.ID)
 	}
-	t.talk = id
-	return fmt.Sprintf("%s → %.13s…", key, id), nil
+	t.talk = s.ID
+	model := offlineModel
+	if _, err := t.client.Patch(t.ctx, t.talk, wire.Patch{Model: &model}); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s → %s", key, prose.Short(s.ID)), nil
 }
 
-// say appends entries to a session.
-func (t *tour) say(id firn.ID, entries ...firn.Entry) error {
-	_, err := t.st.Append(t.ctx, id, store.Any, entries...)
-	return err
+// ask says something and returns the answer, which must have a word in it.
+func (t *tour) ask(id firn.ID, text, word string) (wire.Answer, error) {
+	answer, err := t.client.Turn(t.ctx, id, wire.Turn{Text: text})
+	if err != nil {
+		return answer, err
+	}
+	if !strings.Contains(answer.Text, word) {
+		return answer, fmt.Errorf("%q was answered by %q, without %q", text, prose.OneLine(answer.Text, 80), word)
+	}
+	return answer, nil
 }
 
-// call makes an entry in which the assistant asks for a tool to be run.
-func call(id, name, arguments string) firn.Entry {
-	return firn.NewEntry(&firn.Message{
-		Role: firn.RoleAssistant, StopReason: firn.StopToolUse,
-		Parts: []firn.Part{
-			firn.Text{Text: "Let me look."},
-			firn.ToolCall{ID: id, Name: name, Arguments: json.RawMessage(arguments)},
-		},
-	})
-}
-
-// answer makes an entry with what a tool gave back.
-func answer(id, name, text string) firn.Entry {
-	return firn.NewEntry(&firn.Message{
-		Role:  firn.RoleToolResult,
-		Parts: []firn.Part{firn.ToolResult{CallID: id, Name: name, Content: []firn.Part{firn.Text{Text: text}}}},
-	})
-}
-
-// talkOnce appends a turn in which a tool is called.
-func (t *tour) talkOnce() (string, error) {
-	err := t.say(t.talk,
-		firn.UserText("What time is it in Reykjavik?"),
-		call("call_1", "now", `{"zone":"Atlantic/Reykjavik"}`),
-		answer("call_1", "now", "14:03"),
-		firn.AssistantText("It is 14:03 there."),
-	)
+// converse has a conversation with a tool call and a look back in it.
+func (t *tour) converse() (string, error) {
+	if _, err := t.ask(t.talk, "My name is Ada, and I plan a trip to Oslo.", ""); err != nil {
+		return "", err
+	}
+	sum, err := t.ask(t.talk, "What is 17*23?", "391")
 	if err != nil {
 		return "", err
 	}
-	w, err := t.window(t.talk, window.Profile{})
+	if sum.Calls == 0 {
+		return "", fmt.Errorf("no tool was called to compute it")
+	}
+	if _, err := t.ask(t.talk, "What is my name?", "Ada"); err != nil {
+		return "", err
+	}
+	s, err := t.look(t.talk)
 	if err != nil {
 		return "", err
 	}
-	if len(w.Items) != 4 || len(w.Repairs) != 0 {
-		return "", fmt.Errorf("the window has %d messages and %d repairs", len(w.Items), len(w.Repairs))
+	if s.State.Turns != 3 {
+		return "", fmt.Errorf("%d turns were counted, not 3", s.State.Turns)
 	}
-	info, err := t.st.Inspect(t.ctx, t.talk)
-	return fmt.Sprintf("4 entries on disk, %s in one file", size(info.Bytes)), err
+	return fmt.Sprintf("3 turns, %s, “Ada” remembered, %s on disk", prose.Plural(sum.Calls, "tool call"), prose.Size(s.Bytes)), nil
 }
 
-// window builds what a model would be sent next; without a profile, just what
-// was said.
-func (t *tour) window(id firn.ID, profile window.Profile) (window.Window, error) {
-	path, err := window.Collect(t.st.ReadBack(t.ctx, id, store.End))
+// look asks for a session with its state.
+func (t *tour) look(id firn.ID) (wire.Session, error) {
+	s, err := t.client.Session(t.ctx, string(id))
+	if err == nil && s.State == nil {
+		err = fmt.Errorf("session %s has no state: %s", id, s.Fault)
+	}
+	return s, err
+}
+
+// longTalk is how many turns the talk goes on for.
+const longTalk = 30
+
+// goOn talks until there is something to compact.
+func (t *tour) goOn() (string, error) {
+	for i := range longTalk {
+		text := fmt.Sprintf("Note for day %d of the trip: %s", i+1, strings.Repeat("the snow became ice, and the ice went on. ", 8))
+		if _, err := t.ask(t.talk, text, ""); err != nil {
+			return "", err
+		}
+	}
+	s, err := t.look(t.talk)
 	if err != nil {
-		return window.Window{}, err
-	}
-	return window.Build(path, window.Options{Profile: profile}), nil
-}
-
-// buildWindows leaves a tool call unanswered, as a crash does, and builds the
-// window for every provider all the same.
-func (t *tour) buildWindows() (string, error) {
-	if err := t.say(t.talk, firn.UserText("Read the log."), call("call_2", "read", `{"path":"log"}`)); err != nil {
 		return "", err
 	}
-	var names []string
-	for _, profile := range window.Profiles() {
-		w, err := t.window(t.talk, profile)
+	return fmt.Sprintf("%d more turns, window %s", longTalk, share(s.State.Window)), nil
+}
+
+// share is how full a window is.
+func share(u wire.Usage) string {
+	about := ""
+	if u.Estimated {
+		about = "~"
+	}
+	return about + prose.Share(u.Tokens, u.Window)
+}
+
+// compact lets a summary stand for most of the talk.
+func (t *tour) compact() (string, error) {
+	var err error
+	if t.full, err = t.client.Window(t.ctx, t.talk, ""); err != nil {
+		return "", err
+	}
+	done, err := t.client.Compact(t.ctx, t.talk, wire.Compact{Hint: "keep the names", KeepRecent: 2000})
+	if err != nil {
+		return "", err
+	}
+	t.compaction = done.ID
+	now, err := t.client.Window(t.ctx, t.talk, "")
+	if err != nil {
+		return "", err
+	}
+	if now.Count >= t.full.Count || done.After >= done.Before {
+		return "", fmt.Errorf("the window had %d messages and %d tokens, and has %d and %d", t.full.Count, done.Before, now.Count, done.After)
+	}
+	return fmt.Sprintf("%d messages → %d, ~%s tokens → ~%s; nothing was erased", t.full.Count, now.Count, prose.Grouped(done.Before), prose.Grouped(done.After)), nil
+}
+
+// search looks for what was said before the compaction, in all entries of the
+// branch: no summary is in its way.
+func (t *tour) search() (string, error) {
+	const word = "trip to Oslo"
+	looked, found := 0, 0
+	var first wire.Entry
+	for e, err := range t.client.Entries(t.ctx, t.talk, client.EntryQuery{View: wire.ViewBranch}) {
 		if err != nil {
 			return "", err
 		}
-		if open := unanswered(w.Items); open != "" || len(w.Repairs) == 0 {
-			return "", fmt.Errorf("for %s call %q has no result, after %d repairs", profile.Name, open, len(w.Repairs))
+		looked++
+		l, ok := prose.ReadLine(e.Line)
+		if !ok || l.Message == nil || !strings.Contains(l.Message.Text(), word) {
+			continue
 		}
-		names = append(names, fmt.Sprintf("%s %d", profile.Name, len(w.Repairs)))
-	}
-	return "repairs: " + strings.Join(names, ", "), nil
-}
-
-// unanswered returns a call in a window that no result answers.
-func unanswered(items []window.Item) string {
-	open := make(map[string]bool)
-	for _, it := range items {
-		for _, part := range it.Message.Parts {
-			switch p := part.(type) {
-			case firn.ToolCall:
-				open[p.ID] = true
-			case firn.ToolResult:
-				delete(open, p.CallID)
-			}
+		if found++; found == 1 {
+			first = e
 		}
 	}
-	for id := range open {
-		return id
+	page, err := t.client.SessionsPage(t.ctx, client.Query{Text: "Ada"})
+	if err != nil {
+		return "", err
 	}
-	return ""
+	if found == 0 || first.Out == "" || len(page.Items) != 1 {
+		return "", fmt.Errorf("%q was found in %d of %d entries, the first %q, and %d sessions are about Ada", word, found, looked, first.Out, len(page.Items))
+	}
+	return fmt.Sprintf("“%s” in %d of %s entries, first in #%d, which is %s", word, found, prose.Grouped(int64(looked)), first.N, first.Out), nil
 }
 
-// count tells how many messages the window has, and how many tokens.
-func (t *tour) count() (items int, tokens int64, err error) {
-	w, err := t.window(t.talk, window.Profile{})
-	return len(w.Items), w.Tokens.Total, err
+// fork goes on elsewhere from an earlier place, and leaves the session as it is.
+func (t *tour) fork() (string, error) {
+	before, err := t.look(t.talk)
+	if err != nil {
+		return "", err
+	}
+	s, err := t.client.Fork(t.ctx, t.talk, wire.Fork{At: "HEAD~5", Title: "the other trip"})
+	if err != nil {
+		return "", err
+	}
+	if _, err := t.ask(s.ID, "What is 6*7?", "42"); err != nil {
+		return "", err
+	}
+	after, err := t.look(t.talk)
+	if err != nil {
+		return "", err
+	}
+	if after.End != before.End || s.ID == t.talk {
+		return "", fmt.Errorf("the session that was forked ended at %d, and now at %d", before.End, after.End)
+	}
+	return fmt.Sprintf("%s goes on from HEAD~5; %s has not one byte more", prose.Short(s.ID), prose.Short(t.talk)), nil
 }
 
-// branch moves the head back to the first answer, says something else there,
-// and returns to the branch it came from.
-func (t *tour) branch() (string, error) {
-	path, err := window.Collect(t.st.ReadBack(t.ctx, t.talk, store.End))
+// uncompact takes the compaction back: the model is sent what it was before.
+func (t *tour) uncompact() (string, error) {
+	if _, err := t.client.Undo(t.ctx, t.talk, t.compaction); err != nil {
+		return "", err
+	}
+	now, err := t.client.Window(t.ctx, t.talk, "")
 	if err != nil {
 		return "", err
 	}
-	before, _, err := t.count()
-	if err != nil {
-		return "", err
+	if now.Count != t.full.Count || now.Totals != t.full.Totals {
+		return "", fmt.Errorf("the window had %d messages %+v, and has %d %+v", t.full.Count, t.full.Totals, now.Count, now.Totals)
 	}
-	leaf, fork := path.Head, path.Entries[3].ID
-	aside, _, err := t.headTo(fork, firn.UserText("And in Oslo?"))
-	if err != nil {
-		return "", err
-	}
-	after, _, err := t.headTo(leaf)
-	if err != nil {
-		return "", err
-	}
-	if after != before || aside >= before {
-		return "", fmt.Errorf("the window had %d messages, on the other branch %d, and back again %d", before, aside, after)
-	}
-	return fmt.Sprintf("%d messages → %d on the other branch → %d", before, aside, after), nil
-}
-
-// headTo moves the head to an entry and goes on from there.
-func (t *tour) headTo(target firn.EntryID, entries ...firn.Entry) (items int, tokens int64, err error) {
-	head := firn.NewEntry(&firn.Head{Reason: "demo"})
-	head.Parent = target
-	if err := t.say(t.talk, append([]firn.Entry{head}, entries...)...); err != nil {
-		return 0, 0, err
-	}
-	return t.count()
-}
-
-// hide hides a message and restores it.
-func (t *tour) hide() (string, error) {
-	text := firn.UserText("my password is hunter2")
-	if err := t.say(t.talk, answer("call_2", "read", "all quiet"), firn.AssistantText("The log is quiet."), text, firn.AssistantText("Noted.")); err != nil {
-		return "", err
-	}
-	before, _, err := t.count()
-	if err != nil {
-		return "", err
-	}
-	stone := firn.Hide(text.ID)
-	if err := t.say(t.talk, stone); err != nil {
-		return "", err
-	}
-	hidden, _, err := t.count()
-	if err != nil {
-		return "", err
-	}
-	if err := t.say(t.talk, firn.Hide(stone.ID)); err != nil {
-		return "", err
-	}
-	after, _, err := t.count()
-	if err != nil {
-		return "", err
-	}
-	if hidden >= before || after != before {
-		return "", fmt.Errorf("the window had %d messages, then %d, then %d", before, hidden, after)
-	}
-	return fmt.Sprintf("%d messages → %d → %d, by adding two entries", before, hidden, after), nil
-}
-
-// compact lets a summary stand for most of a long talk, and takes that back.
-func (t *tour) compact() (string, error) {
-	asks, keep, err := t.talkLong(60)
-	if err != nil {
-		return "", err
-	}
-	before, tokens, err := t.count()
-	if err != nil {
-		return "", err
-	}
-	compaction := firn.NewEntry(&firn.Compaction{Summary: "The user asked:\n- " + strings.Join(asks, "\n- "), FirstKept: keep, TokensBefore: tokens})
-	if err := t.say(t.talk, compaction); err != nil {
-		return "", err
-	}
-	small, smallTokens, err := t.count()
-	if err != nil {
-		return "", err
-	}
-	if err := t.say(t.talk, firn.Hide(compaction.ID)); err != nil {
-		return "", err
-	}
-	after, afterTokens, err := t.count()
-	if err != nil {
-		return "", err
-	}
-	if small >= before || smallTokens >= tokens || after != before || afterTokens != tokens {
-		return "", fmt.Errorf("the window had %d messages of ~%d tokens, then %d of ~%d, then %d of ~%d", before, tokens, small, smallTokens, after, afterTokens)
-	}
-	return fmt.Sprintf("%d messages, ~%s tokens → %d, ~%s → %d, ~%s", before, grouped(tokens), small, grouped(smallTokens), after, grouped(afterTokens)), nil
-}
-
-// talkLong appends a number of turns. It returns what was asked in the first
-// of them, and the entry that the last two begin with.
-func (t *tour) talkLong(turns int) (asks []string, keep firn.EntryID, err error) {
-	var entries []firn.Entry
-	for i := range turns {
-		ask := fmt.Sprintf("What is in chapter %d?", i+1)
-		user := firn.UserText(ask)
-		entries = append(entries, user, firn.AssistantText(strings.Repeat("It goes on about snow that became ice. ", 12)))
-		if i < 5 {
-			asks = append(asks, ask)
-		}
-		if i == turns-2 {
-			keep = user.ID
-		}
-	}
-	return asks, keep, t.say(t.talk, entries...)
+	return fmt.Sprintf("%d messages again, the very same", now.Count), nil
 }
