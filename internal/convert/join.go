@@ -2,6 +2,7 @@ package convert
 
 import (
 	"bytes"
+	"cmp"
 	"iter"
 	"slices"
 
@@ -11,9 +12,11 @@ import (
 
 // joined puts together what a tool spread over several lines: pieces of one
 // answer of a model become one message, and the results that stood between
-// them come after it. Only so can every other tool read them.
+// them come after it, and after those what else did. Only so can every other
+// tool read them.
 //
-// It holds back one answer and the results to it, never more.
+// It holds back one answer and the results to it, and a little that no model
+// sees, never more.
 func joined(told iter.Seq2[Told, error]) iter.Seq2[Told, error] {
 	return func(yield func(Told, error) bool) {
 		j := joiner{yield: yield, moved: make(map[firn.EntryID]firn.EntryID)}
@@ -36,7 +39,8 @@ type joiner struct {
 	// answer is the message that is being put together, and id its answer's id.
 	answer Told
 	id     string
-	// results came after a piece of it, and other pieces may come yet.
+	// results came after a piece of it, with what else did, and other pieces may
+	// come yet.
 	results []Told
 	// pieces are the ids of those that are part of the answer now.
 	pieces []firn.EntryID
@@ -55,7 +59,7 @@ func (j *joiner) take(t Told) bool {
 		case isPiece(t.Entry, j.id) && j.isHeld(t.Entry.Parent):
 			j.merge(t)
 			return true
-		case isResult(t.Entry) && j.isHeld(t.Entry.Parent):
+		case (isResult(t.Entry) || isAside(t.Entry) && len(j.results) < maxAside) && j.isHeld(t.Entry.Parent):
 			j.results = append(j.results, keep(t))
 			return true
 		}
@@ -105,6 +109,9 @@ func (j *joiner) release() bool {
 		return false
 	}
 	last := answer.Entry.ID
+	if len(pieces) > 0 {
+		slices.SortStableFunc(results, func(a, b Told) int { return cmp.Compare(rank(a), rank(b)) })
+	}
 	for _, t := range results {
 		if len(pieces) > 0 {
 			t.Entry.Parent = last
@@ -159,6 +166,27 @@ func responseID(e firn.Entry) string {
 func isPiece(e firn.Entry, id string) bool {
 	m, ok := e.Body.(*firn.Message)
 	return ok && m.Usage == nil && responseID(e) == id
+}
+
+// maxAside is how much is held back that no model sees.
+const maxAside = 64
+
+// isAside reports whether an entry is no part of the conversation: tools write
+// such lines between the pieces of an answer.
+func isAside(e firn.Entry) bool {
+	switch e.Body.(type) {
+	case *firn.Custom, *firn.Opaque, *firn.Title:
+		return true
+	}
+	return false
+}
+
+// rank puts results before what is no part of the conversation.
+func rank(t Told) int {
+	if isResult(t.Entry) {
+		return 0
+	}
+	return 1
 }
 
 func isResult(e firn.Entry) bool {
