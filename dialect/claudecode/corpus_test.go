@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -87,8 +87,8 @@ func pathOf(entries []firn.Entry) []firn.Entry {
 	return path
 }
 
-// live is what of a path a model is sent, as the SDK lists it: the boundary
-// and summary of a compaction, what that keeps, what comes after it.
+// live is what of a path a model is sent, as the SDK lists it: the summary of a
+// compaction, what that keeps, what comes after it; nothing that is meta.
 func live(entries []firn.Entry) (uuids []string) {
 	p := pathOf(entries)
 	for i := len(p) - 1; i >= 0; i-- {
@@ -107,30 +107,9 @@ func live(entries []firn.Entry) (uuids []string) {
 		break
 	}
 	for _, e := range p {
-		switch b := e.Body.(type) {
-		case *firn.Message:
-			if e.Extra.Get("isMeta") == nil && !strings.Contains(string(e.ID), ".") {
-				uuids = append(uuids, string(e.ID))
-			}
-		case *firn.Custom:
-			if strings.HasPrefix(b.Type, "claudecode:system.") {
-				uuids = append(uuids, string(e.ID))
-			}
+		if _, ok := e.Body.(*firn.Message); ok && e.Extra.Get("isMeta") == nil && !strings.Contains(string(e.ID), ".") {
+			uuids = append(uuids, string(e.ID))
 		}
-	}
-	return uuids
-}
-
-// untrailed leaves out what the system said behind the last message: the SDK
-// ends with that.
-func untrailed(uuids []string, entries []firn.Entry) []string {
-	system := make(map[string]bool)
-	for _, e := range entries {
-		_, ok := e.Body.(*firn.Custom)
-		system[string(e.ID)] = ok
-	}
-	for len(uuids) > 0 && system[uuids[len(uuids)-1]] {
-		uuids = uuids[:len(uuids)-1]
 	}
 	return uuids
 }
@@ -139,38 +118,46 @@ func untrailed(uuids []string, entries []firn.Entry) []string {
 // 0.3.325 lists for the same files.
 func TestOrderOfSDK(t *testing.T) {
 	files := corpus(t)
-	goldens, err := fs.Glob(os.DirFS("testdata/golden"), "*.messages.json")
-	if err != nil || len(goldens) != 5 {
-		t.Fatalf("%d goldens, %v", len(goldens), err)
+	all := goldens(t)
+	if len(all) != 5 {
+		t.Fatalf("%d goldens", len(all))
 	}
-	for _, golden := range goldens {
-		name := strings.TrimSuffix(golden, ".messages.json") + ".jsonl"
+	for name := range all {
 		t.Run(name, func(t *testing.T) {
-			var want struct{ UUIDs [][2]string }
-			data, err := os.ReadFile(path.Join("testdata/golden", golden))
-			if err != nil {
-				t.Fatal(err)
+			got, want := live(scanAll(t, name, files[name].Data)), golden(t, name)
+			if len(got) != len(want) {
+				t.Errorf("%d messages, want %d", len(got), len(want))
 			}
-			if err := json.Unmarshal(data, &want); err != nil {
-				t.Fatal(err)
-			}
-			entries := scanAll(t, name, files[name].Data)
-			got := untrailed(live(entries), entries)
-			var wanted []string
-			for i, u := range want.UUIDs {
-				if u[0] == "system" && i == 0 {
-					continue // the boundary: its summary stands for both
-				}
-				wanted = append(wanted, u[1])
-			}
-			if len(got) != len(wanted) {
-				t.Errorf("%d messages, want %d", len(got), len(wanted))
-			}
-			for i := range min(len(got), len(wanted)) {
-				if got[i] != wanted[i] {
-					t.Fatalf("message %d is %s, want %s", i, got[i], wanted[i])
+			for i := range min(len(got), len(want)) {
+				if got[i] != want[i] {
+					t.Fatalf("message %d is %s, want %s", i, got[i], want[i])
 				}
 			}
 		})
+	}
+}
+
+// TestEveryLine: each line that is an object is told by an entry that has its
+// uuid or its number; a boundary by the compaction it is the beginning of.
+func TestEveryLine(t *testing.T) {
+	for name, file := range corpus(t) {
+		told := make(map[string]bool)
+		for _, e := range scanAll(t, name, file.Data) {
+			told[base(string(e.ID))] = true
+		}
+		number := 0
+		for raw := range bytes.SplitSeq(file.Data, []byte{'\n'}) {
+			if len(bytes.TrimSpace(raw)) == 0 {
+				continue
+			}
+			number++
+			var l struct{ UUID, Subtype string }
+			if err := json.Unmarshal(raw, &l); err != nil {
+				continue
+			}
+			if id := fmt.Sprintf("l%06d", number); !told[id] && !told[l.UUID] && l.Subtype != "compact_boundary" {
+				t.Errorf("%s: nothing tells line %d: %.100s", name, number, raw)
+			}
+		}
 	}
 }

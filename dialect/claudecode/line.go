@@ -31,7 +31,7 @@ type line struct {
 	hasTitle                    bool
 	copyOf                      string
 
-	message, result, compact, attachment, forked, firn []byte
+	message, result, compact, attachment, forked, snapshot, firn []byte
 }
 
 // readLine reads a line. It does not look into messages.
@@ -52,6 +52,9 @@ func readLine(data []byte) (line, error) {
 	}
 	if l.uuid == "" {
 		l.uuid = privateID(l)
+	}
+	if l.at.IsZero() && l.kind == "file-history-snapshot" {
+		l.stamp(textOf(l.snapshot, "timestamp"))
 	}
 	return l, nil
 }
@@ -125,6 +128,8 @@ func (l *line) raw(name string) *[]byte {
 		return &l.attachment
 	case "forkedFrom":
 		return &l.forked
+	case "snapshot":
+		return &l.snapshot
 	case "firn":
 		return &l.firn
 	}
@@ -156,10 +161,15 @@ func (l *line) time(r *rawjson.Reader) bool {
 	if !ok {
 		return false
 	}
+	l.stamp(s)
+	return true
+}
+
+// stamp reads a time in any form of RFC 3339.
+func (l *line) stamp(s string) {
 	if at, err := time.Parse(time.RFC3339Nano, s); err == nil {
 		l.at = clamp(at)
 	}
-	return true
 }
 
 // millis is the time so many milliseconds after 1970; zero if no file can hold it.

@@ -164,6 +164,11 @@ func (p *printer) flush(dst []byte) []byte {
 	for _, e := range t.queue {
 		dst = p.told(dst, e)
 	}
+	if len(t.queue) > 0 { // what follows the results follows what was put behind them
+		for _, e := range t.results {
+			p.links[e.ID].uuid = p.end
+		}
+	}
 	return dst
 }
 
