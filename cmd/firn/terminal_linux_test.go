@@ -156,6 +156,9 @@ func TestTerminalTyping(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the history is %v, %v", info, err)
 	}
+	if out, err := exec.Command("firn", "doctor", "--home", home).CombinedOutput(); err != nil || strings.Contains(string(out), "stray") {
+		t.Errorf("firn doctor: %v\n%s", err, out)
+	}
 	w = openWindow(t, home, "")
 	w.sees("Restored: 3 previous turns")
 	w.press("\x1b[A")

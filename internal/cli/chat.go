@@ -130,7 +130,7 @@ func (p *program) seat(o *chat.Options) (release func()) {
 		return func() {}
 	}
 	home, err := p.homeDir()
-	if err == nil {
+	if _, _, foreign := p.foreign(); err == nil && !foreign { // in another tool's folder it is only in memory
 		o.History, err = line.OpenHistory(vfs.OS{}, filepath.Join(home, historyFile))
 	}
 	if err != nil {
