@@ -132,7 +132,7 @@ func (g *Gateway) deliver(ctx context.Context, in wire.Inbound, text string, out
 	if err != nil {
 		return out, err
 	}
-	answer, err := ticket.await(ctx, wait)
+	answer, err := ticket.await(ctx, out.Session, wait)
 	if errors.Is(err, firn.ErrConflict) && in.ID != "" { // it was answered, longer ago than anybody looked
 		repeated = true
 		answer, _, err = g.answerTo(ctx, out.Session, turn.ID, turn.ID)

@@ -110,7 +110,7 @@ func (l *lane) enter(ctx context.Context, t *ticket) (bool, error) {
 	if l.gone {
 		return false, nil
 	}
-	if l.busy && !t.onward {
+	if l.busy && !t.onward && !l.spent() {
 		if err := l.join(ctx, t); err != nil {
 			return false, err
 		}
@@ -118,6 +118,12 @@ func (l *lane) enter(ctx context.Context, t *ticket) (bool, error) {
 	l.queue = append(l.queue, t)
 	l.start()
 	return true, nil
+}
+
+// spent reports whether the lane has given all its answers: it is about to end,
+// and who has the answer need not wait for that. The caller holds its lock.
+func (l *lane) spent() bool {
+	return len(l.queue) == 0 && len(l.running) > 0 && !slices.ContainsFunc(l.running, unanswered)
 }
 
 // join makes a message durable that comes while a turn is running. The caller
@@ -331,6 +337,9 @@ func (l *lane) turn(ctx context.Context, batch []*ticket) (answer wire.Answer, e
 	in.Turns = l.g.turnsOf(ctx, l.id, batch[len(batch)-1].Channel)
 	for e, err := range a.Run(ctx, l.id, in) {
 		if err != nil {
+			if given, ok := l.given(ctx, batch, err); ok {
+				return given, nil
+			}
 			l.g.events.tell(event(wire.TurnFailed, l.id, problem(err)))
 			return answer, err
 		}
@@ -354,6 +363,19 @@ func (l *lane) turn(ctx context.Context, batch []*ticket) (answer wire.Answer, e
 		}
 	}
 	return answer, nil
+}
+
+// given is the answer that a message has already, if that is why its turn failed:
+// it was sent before, and its name tells nothing of when.
+func (l *lane) given(ctx context.Context, batch []*ticket, err error) (wire.Answer, bool) {
+	if !errors.Is(err, firn.ErrConflict) || len(batch) != 1 || batch[0].onward {
+		return wire.Answer{}, false
+	}
+	answer, ok, err := l.g.answerTo(ctx, l.id, batch[0].ID, batch[0].ID)
+	if ok = ok && err == nil; ok {
+		batch[0].repeated.Store(true)
+	}
+	return answer, ok
 }
 
 // input is what a turn begins with: messages, and what there is to tell of

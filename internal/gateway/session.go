@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 
 	"firn"
@@ -210,8 +209,7 @@ func (g *Gateway) load(id firn.ID) (live bool, queued int) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	spent := len(l.queue) == 0 && len(l.running) > 0 && !slices.ContainsFunc(l.running, unanswered)
-	return !spent, len(l.queue)
+	return !l.spent(), len(l.queue)
 }
 
 // unanswered reports whether a message still waits for its answer.

@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"firn"
 	"firn/store/memstore"
 )
 
@@ -78,4 +79,27 @@ func TestWhoNeverStopsTalking(t *testing.T) {
 		}
 		d.shut()
 	})
+}
+
+// TestWhoHasTheAnswerGoesOn: who was answered can go on at once; the lane of the
+// last turn may not be gone yet, but nothing waits for that, and nothing is
+// written down as waiting.
+func TestWhoHasTheAnswerGoesOn(t *testing.T) {
+	d := open(t, memstore.New(memstore.Options{}))
+	const turns = 300
+	for range turns {
+		d.gate <- struct{}{}
+		said := d.say("again", "collect")
+		<-said.done
+		<-d.asked
+		if said.err != nil || said.waited {
+			t.Fatalf("it waited: %t, %v", said.waited, said.err)
+		}
+	}
+	d.shut()
+	for _, e := range entriesOf(t, d.st, "s") {
+		if c, ok := e.Body.(*firn.Custom); ok && c.Type == queuedType {
+			t.Fatal("something waited")
+		}
+	}
 }

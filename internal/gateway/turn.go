@@ -20,11 +20,12 @@ func (g *Gateway) Turn(ctx context.Context, id firn.ID, t wire.Turn) (wire.Answe
 	if err != nil {
 		return wire.Answer{}, err
 	}
-	return ticket.await(ctx, t.Wait == nil || *t.Wait)
+	return ticket.await(ctx, id, t.Wait == nil || *t.Wait)
 }
 
-// await waits for the answer of a message, or only until it is durable.
-func (t *ticket) await(ctx context.Context, answered bool) (wire.Answer, error) {
+// await waits for the answer of a message of a session, or only until it is
+// durable.
+func (t *ticket) await(ctx context.Context, id firn.ID, answered bool) (wire.Answer, error) {
 	if !answered {
 		select {
 		case <-t.accepted:
@@ -35,7 +36,7 @@ func (t *ticket) await(ctx context.Context, answered bool) (wire.Answer, error) 
 		case <-t.done:
 			return t.answer, t.err
 		default:
-			return wire.Answer{Session: t.answer.Session, Message: t.ID, Queued: true}, nil
+			return wire.Answer{Session: id, Message: t.ID, Queued: true}, nil
 		}
 	}
 	select {
