@@ -53,7 +53,7 @@ var layers = []layer{
 	{"provider/*", []string{".", "window", "provider", "internal/sse", "internal/rawjson", "internal/digest"}, "members know the contract, not each other"},
 	{"tool", []string{".", "provider"}, "what an agent can do, each from what it may touch"},
 	{"compact", []string{".", "store", "window", "provider", "internal/digest"}, "no concrete store or provider"},
-	{"memory", []string{".", "store", "window", "provider", "internal/vfs"}, "no concrete store or provider"},
+	{"memory", []string{".", "store", "window", "provider", "internal/vfs", "internal/digest"}, "no concrete store or provider; files for the notes; finds facts without a model as summaries do"},
 	{"agent", []string{".", "store", "window", "provider", "tool", "compact", "memory"}, "no concrete store, dialect or provider"},
 
 	// protocol
@@ -72,7 +72,7 @@ var layers = []layer{
 	{"internal/doctor", []string{".", "store", "store/filestore", "dialect", "dialect/*", "window", "internal/journal", "internal/vfs", "internal/index", "internal/rawjson"}, "opens files directly: it must work when nothing else does"},
 	{"internal/demo", []string{".", "client", "wire", "internal/prose", "internal/doctor", "internal/vfs"}, "a client that tells a story; tears a line on purpose, verifies and clears up"},
 	{"internal/prose", []string{".", "wire"}, "words for people, of what the gateway tells"},
-	{"internal/serve", []string{".", "store", "store/*", "dialect/native", "route", "window", "provider", "provider/*", "tool", "compact", "agent", "wire", "dialect", "internal/adopt", "internal/convert", "internal/dialects", "internal/config", "internal/gateway", "internal/index", "internal/metrics", "internal/trace", "internal/vfs", "internal/openaiapi", "internal/mcp", "internal/prose"}, "puts a gateway together: the one place that knows all members"},
+	{"internal/serve", []string{".", "store", "store/*", "dialect/native", "route", "window", "provider", "provider/*", "tool", "compact", "memory", "agent", "wire", "dialect", "internal/adopt", "internal/convert", "internal/dialects", "internal/config", "internal/gateway", "internal/index", "internal/metrics", "internal/trace", "internal/vfs", "internal/openaiapi", "internal/mcp", "internal/prose"}, "puts a gateway together: the one place that knows all members"},
 	{"internal/line", []string{"internal/vfs"}, "a terminal that is typed at; files for its history"},
 	{"internal/line/linetest", nil, "a terminal without glass, for tests"},
 	{"internal/markdown", nil, "pure"},

@@ -143,4 +143,5 @@ const (
 	ForSummary Purpose = "summary"
 	ForTitle   Purpose = "title"
 	ForFlush   Purpose = "flush"
+	ForMemory  Purpose = "memory"
 )

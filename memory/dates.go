@@ -1,0 +1,156 @@
+package memory
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// relative finds words that mean a day, seen from the day on which they were
+// said; with them, the word before, which decides how the day is told.
+var relative = regexp.MustCompile(`(?i)\b(?:(by|on|until|till|since|before|after|from|for|of|to|at|in|this coming) +)?(?:the +)?` +
+	`(day after tomorrow|day before yesterday|tomorrow|yesterday|today|tonight|` +
+	`in (?:\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten) (?:day|week|month|year)s?|` +
+	`(?:\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten) (?:day|week|month|year)s? ago|` +
+	`(?:next|last|this) (?:week|month|year|monday|tuesday|wednesday|thursday|friday|saturday|sunday)|` +
+	`(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday))\b('s|’s|s\b)?`)
+
+// Absolute writes dates into a text in place of words that mean a day seen from
+// when it was said: tomorrow, last week, in three days, by Friday. A day of the
+// week alone is one only behind a word that says so: "on Friday" is, "Fridays"
+// is not.
+func Absolute(text string, said time.Time) string {
+	if said.IsZero() {
+		return text
+	}
+	var b strings.Builder
+	end := 0
+	for _, m := range relative.FindAllStringSubmatchIndex(text, -1) {
+		group := func(n int) string {
+			if m[2*n] < 0 {
+				return ""
+			}
+			return text[m[2*n]:m[2*n+1]]
+		}
+		word, preposition, suffix := strings.ToLower(group(2)), group(1), group(3)
+		to, ok := absolute(word, strings.ToLower(preposition), said)
+		if !ok || suffix == "s" {
+			continue
+		}
+		b.WriteString(text[end:m[0]])
+		b.WriteString(placed(to, preposition, suffix, word))
+		end = m[1]
+	}
+	return b.String() + text[end:]
+}
+
+// span is a stretch of time in words, and whether it is one day.
+type span struct {
+	text string
+	day  bool
+}
+
+// placed puts a date behind the word that stood before it.
+func placed(to span, preposition, suffix, word string) string {
+	if suffix != "" {
+		to.text += "'s"
+	}
+	low := strings.ToLower(preposition)
+	switch {
+	case low == "" && suffix != "":
+		return to.text
+	case low == "" && to.day:
+		return "on " + to.text
+	case low == "":
+		return "in " + to.text
+	case low == "this coming", strings.HasPrefix(word, "in ") && low == "in":
+		return "on " + to.text
+	}
+	return preposition + " " + to.text
+}
+
+func absolute(word, preposition string, said time.Time) (span, bool) {
+	day := func(n int) (span, bool) { return span{said.AddDate(0, 0, n).Format(dayFormat), true}, true }
+	switch word {
+	case "today", "tonight":
+		return day(0)
+	case "tomorrow":
+		return day(1)
+	case "yesterday":
+		return day(-1)
+	case "day after tomorrow":
+		return day(2)
+	case "day before yesterday":
+		return day(-2)
+	}
+	fields := strings.Fields(word)
+	switch {
+	case fields[0] == "in":
+		return shifted(fields[1], fields[2], 1, said)
+	case fields[len(fields)-1] == "ago":
+		return shifted(fields[0], fields[1], -1, said)
+	case len(fields) == 2:
+		return beside(fields[0], fields[1], said)
+	}
+	switch preposition {
+	case "by", "on", "until", "till", "before", "after", "this coming", "for":
+		return day(ahead(said, fields[0]))
+	}
+	return span{}, false
+}
+
+// shifted is so many days, weeks, months or years from a day.
+func shifted(count, unit string, sign int, said time.Time) (span, bool) {
+	n, err := strconv.Atoi(count)
+	if err != nil {
+		n = map[string]int{"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}[count]
+	}
+	n *= sign
+	switch strings.TrimSuffix(unit, "s") {
+	case "day":
+		return span{said.AddDate(0, 0, n).Format(dayFormat), true}, true
+	case "week":
+		return span{said.AddDate(0, 0, 7*n).Format(dayFormat), true}, true
+	case "month":
+		return monthOf(said, n), true
+	}
+	return span{strconv.Itoa(said.Year() + n), false}, true
+}
+
+// beside is the week, month, year or day of the week before, around or after a
+// day.
+func beside(which, unit string, said time.Time) (span, bool) {
+	n := map[string]int{"last": -1, "this": 0, "next": 1}[which]
+	switch unit {
+	case "week":
+		monday := said.AddDate(0, 0, -(int(said.Weekday())+6)%7+7*n)
+		return span{"the week of " + monday.Format(dayFormat), false}, true
+	case "month":
+		return monthOf(said, n), true
+	case "year":
+		return span{strconv.Itoa(said.Year() + n), false}, true
+	}
+	days := ahead(said, unit)
+	if which == "last" {
+		days -= 7
+	}
+	return span{said.AddDate(0, 0, days).Format(dayFormat), true}, true
+}
+
+// monthOf is a month so many months from a day, which its days do not disturb.
+func monthOf(said time.Time, n int) span {
+	first := time.Date(said.Year(), said.Month()+time.Month(n), 1, 0, 0, 0, 0, time.UTC)
+	return span{fmt.Sprintf("%04d-%02d", first.Year(), first.Month()), false}
+}
+
+// ahead is how many days it is to a day of the week: one to seven.
+func ahead(said time.Time, weekday string) int {
+	for n := 1; n <= 7; n++ {
+		if strings.EqualFold(said.AddDate(0, 0, n).Weekday().String(), weekday) {
+			return n
+		}
+	}
+	return 0
+}

@@ -1,0 +1,319 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"firn"
+	"firn/internal/vfs"
+)
+
+// Dir is a folder of notes. Its methods may be called from many goroutines and
+// many processes at once.
+type Dir struct {
+	root  string
+	fs    vfs.FS
+	clock func() time.Time
+	// stepped is told of each step of a change, for tests that die there.
+	stepped func(step string)
+
+	// mu keeps the goroutines of this process in order, a lock on a file the
+	// processes.
+	mu sync.Mutex
+
+	cacheMu sync.Mutex
+	cache   map[string]cached
+	known   pieceCache
+}
+
+// cached is a file as it was read.
+type cached struct {
+	vfs.Info
+	content
+}
+
+// Options says how a folder is used. Its zero value is good.
+type Options struct {
+	// FS is where the files are; nil means the operating system's.
+	FS vfs.FS
+	// Clock tells the time, nil means time.Now.
+	Clock func() time.Time
+}
+
+const (
+	memoryDir = "memory"
+	// IndexFile is the list of notes.
+	IndexFile = "MEMORY.md"
+	ending    = ".md"
+	// extractedNote is the note that holds what was found in conversations.
+	extractedNote = "extracted"
+)
+
+// Open returns the folder at root. Nothing is made or read before it is needed.
+func Open(root string, o Options) *Dir {
+	if o.FS == nil {
+		o.FS = vfs.OS{}
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	return &Dir{root: root, fs: o.FS, clock: o.Clock, cache: make(map[string]cached)}
+}
+
+// Root is where the folder is.
+func (d *Dir) Root() string { return d.root }
+
+func (d *Dir) memoryPath(name string) string { return filepath.Join(d.root, memoryDir, name) }
+
+func (d *Dir) step(name string) {
+	if d.stepped != nil {
+		d.stepped(name)
+	}
+}
+
+// notePath is the path of a note within the folder.
+func notePath(name string) string { return path.Join(memoryDir, name+ending) }
+
+// How much is read at most: of a file, and how many files.
+const (
+	maxFile  = 1 << 20
+	maxFiles = 2000
+)
+
+// readAll reads a file, up to maxFile.
+func readAll(fsys vfs.FS, path string) ([]byte, error) {
+	f, err := fsys.Open(path, vfs.Read)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() // only read
+	return io.ReadAll(io.LimitReader(f, 8*maxFile))
+}
+
+// readFile reads a file of the folder as it is on disk. What was read before
+// and looks the same is not read again.
+func (d *Dir) readFile(rel string) (content, error) {
+	full := filepath.Join(d.root, filepath.FromSlash(rel))
+	info, err := d.fs.Stat(full)
+	if errors.Is(err, fs.ErrNotExist) {
+		return content{}, nil
+	}
+	if err != nil {
+		return content{}, fmt.Errorf("read a note: %w", err)
+	}
+	d.cacheMu.Lock()
+	known, ok := d.cache[rel]
+	d.cacheMu.Unlock()
+	// A file that was changed in this moment can change again and look the same.
+	if ok && known.Info == info && d.clock().Sub(info.ModTime) > 2*time.Second {
+		return known.content, nil
+	}
+	data, err := readAll(d.fs, full)
+	if errors.Is(err, fs.ErrNotExist) {
+		return content{}, nil
+	}
+	if err != nil {
+		return content{}, fmt.Errorf("read a note: %w", err)
+	}
+	c := content{string(data), true}
+	d.cacheMu.Lock()
+	d.cache[rel] = cached{info, c}
+	d.cacheMu.Unlock()
+	return c, nil
+}
+
+// writeContent replaces a file of the folder, or takes it away.
+func (d *Dir) writeContent(rel string, c content) error {
+	full := filepath.Join(d.root, filepath.FromSlash(rel))
+	if c.there {
+		if err := vfs.WriteFile(d.fs, full, []byte(c.text)); err != nil {
+			return fmt.Errorf("write a note: %w", err)
+		}
+		return nil
+	}
+	if err := d.fs.Remove(full); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove a note: %w", err)
+	}
+	return d.fs.SyncDir(filepath.Dir(full))
+}
+
+// readTries bounds how often it is read anew because something changed
+// meanwhile.
+const readTries = 8
+
+// read reads all files of the folder as one set: as it was before a change or
+// after it, never in between.
+func (d *Dir) read(ctx context.Context) (version, error) {
+	for range readTries {
+		before, err := d.readMark()
+		if err != nil {
+			return nil, err
+		}
+		files, err := d.readFiles(ctx, before)
+		if err != nil {
+			return nil, err
+		}
+		after, err := d.readMark()
+		if err != nil {
+			return nil, err
+		}
+		if before == after {
+			return files, nil
+		}
+	}
+	return nil, fmt.Errorf("read the notes in %s: %w again and again", d.root, firn.ErrReplaced)
+}
+
+// readFiles reads all files. What a change says that is not done yet counts
+// more than what is on disk, unless somebody edited that since.
+func (d *Dir) readFiles(ctx context.Context, m mark) (version, error) {
+	files := version{}
+	names, err := d.names()
+	if err != nil {
+		return nil, err
+	}
+	for _, rel := range names {
+		if err := context.Cause(ctx); err != nil {
+			return nil, err
+		}
+		c, err := d.readFile(rel)
+		if err != nil {
+			return nil, err
+		}
+		if c.there {
+			files[rel] = c
+		}
+	}
+	if m.Done || m.ID == "" {
+		return files, nil
+	}
+	_, before, after, err := d.readHistory(m.ID)
+	if err != nil {
+		return nil, err
+	}
+	for rel, to := range after {
+		switch {
+		case files[rel] != before[rel]: // in place, or edited since
+		case to.there:
+			files[rel] = to
+		default:
+			delete(files, rel)
+		}
+	}
+	return files, nil
+}
+
+// names lists the files of notes, the index first.
+func (d *Dir) names() ([]string, error) {
+	found, err := d.fs.ReadDir(filepath.Join(d.root, memoryDir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("list the notes: %w", err)
+	}
+	names := []string{IndexFile}
+	for _, f := range slices.Backward(found) { // the newest days, if there are too many
+		name, ok := strings.CutSuffix(f.Name(), ending)
+		if ok && name != "" && !strings.HasPrefix(name, ".") && !f.IsDir() && len(names) <= maxFiles {
+			names = append(names, notePath(name))
+		}
+	}
+	return names, nil
+}
+
+// notes are the notes of a set, sorted by name.
+func (v version) notes() []Note {
+	var notes []Note
+	for rel, c := range v {
+		name, ok := strings.CutPrefix(strings.TrimSuffix(rel, ending), memoryDir+"/")
+		if ok && len(c.text) <= maxFile {
+			notes = append(notes, ParseNote(name, []byte(c.text)))
+		}
+	}
+	slices.SortFunc(notes, func(a, b Note) int { return strings.Compare(a.Name, b.Name) })
+	return notes
+}
+
+// Notes lists the notes, sorted by name.
+func (d *Dir) Notes(ctx context.Context) ([]Note, error) {
+	files, err := d.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return files.notes(), nil
+}
+
+// Note returns a note by its name. One that is not there is
+// [firn.ErrNotFound].
+func (d *Dir) Note(ctx context.Context, name string) (Note, error) {
+	notes, err := d.Notes(ctx)
+	if err != nil {
+		return Note{}, err
+	}
+	name = strings.TrimSuffix(strings.TrimPrefix(name, memoryDir+"/"), ending)
+	for _, n := range notes {
+		if n.Name == name {
+			return n, nil
+		}
+	}
+	for _, n := range notes {
+		if strings.EqualFold(n.Title, name) && name != "" {
+			return n, nil
+		}
+	}
+	return Note{}, fmt.Errorf("find the note %q: %w", firn.CutText(name, 80), firn.ErrNotFound)
+}
+
+// lockTries and lockPause are how long a folder is waited for. Others have it
+// for moments only.
+const (
+	lockTries = 1000
+	lockPause = 10 * time.Millisecond
+)
+
+// locked does something while nobody else changes notes of the folder. What a
+// process that died left undone is finished first.
+func (d *Dir) locked(ctx context.Context, do func() error) (err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.fs.MkdirAll(filepath.Join(d.root, memoryDir)); err != nil {
+		return fmt.Errorf("make the folder of notes: %w", err)
+	}
+	f, err := d.fs.Open(d.memoryPath(lockFile), vfs.Update)
+	if err != nil {
+		return fmt.Errorf("lock the notes: %w", err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }() // which frees it
+	if err := waitLock(ctx, f); err != nil {
+		return fmt.Errorf("lock the notes in %s: %w", d.root, err)
+	}
+	if err := d.recover(); err != nil {
+		return err
+	}
+	return do()
+}
+
+// waitLock waits for the lock on a file.
+func waitLock(ctx context.Context, f vfs.File) error {
+	for range lockTries {
+		ok, err := f.TryLock()
+		if ok || err != nil {
+			return err
+		}
+		timer := time.NewTimer(lockPause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return context.Cause(ctx)
+		}
+	}
+	return fmt.Errorf("another process has it %w for long", firn.ErrLocked)
+}

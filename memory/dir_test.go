@@ -1,0 +1,133 @@
+package memory
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"firn"
+)
+
+func TestRememberUnderTheDay(t *testing.T) {
+	d, _ := folderOf(t, nil)
+	kept, err := d.Remember(t.Context(), Draft{Text: "# Tea is green\n- the bus leaves at nine\n\n"})
+	if err != nil || len(kept.Refs) != 2 || kept.Note != "2026-08-05" {
+		t.Fatalf("got %+v, %v", kept, err)
+	}
+	if got, want := fileText(t, d, "memory/2026-08-05.md"), "# 2026-08-05\n\n- Tea is green\n- the bus leaves at nine\n"; got != want {
+		t.Errorf("the note is %q, want %q", got, want)
+	}
+	again, err := d.Remember(t.Context(), Draft{Text: "tea is GREEN."})
+	if err != nil || again.Known != 1 || len(again.Refs) != 0 {
+		t.Errorf("what is known gives %+v, %v", again, err)
+	}
+	if _, err := d.Remember(t.Context(), Draft{Text: " \n## \n"}); !errors.Is(err, firn.ErrInvalid) {
+		t.Errorf("nothing at all gives %v", err)
+	}
+}
+
+func TestRememberUnderANameAndForget(t *testing.T) {
+	d, _ := folderOf(t, map[string]string{"MEMORY.md": "# Mine\n\nI wrote this.\n- [Old](memory/gone.md) — stale\n"})
+	kept, err := d.Remember(t.Context(), Draft{Name: "Release: plan", Text: "We release on Fridays.\n\nNever on Mondays.", Type: "decision", Sources: []Source{{"s1", "e1"}}})
+	if err != nil || kept.Note != "release-plan" {
+		t.Fatalf("got %+v, %v", kept, err)
+	}
+	want := "---\nname: \"Release: plan\"\ndescription: We release on Fridays.\ntype: decision\ncreated: 2026-08-05T10:00:00Z\nsources:\n  - s1/e1\n---\n\nWe release on Fridays.\n\nNever on Mondays.\n"
+	if got := fileText(t, d, "memory/release-plan.md"); got != want {
+		t.Errorf("the note is\n%s\nwant\n%s", got, want)
+	}
+	if got, want := fileText(t, d, "MEMORY.md"), "# Mine\n\nI wrote this.\n\n- [Release: plan](memory/release-plan.md) — We release on Fridays.\n"; got != want {
+		t.Errorf("the index is\n%s\nwant\n%s", got, want)
+	}
+	change, err := d.Forget(t.Context(), "release-plan")
+	if err != nil || fileText(t, d, "memory/release-plan.md") != "(none)" || strings.Contains(fileText(t, d, "MEMORY.md"), "release") {
+		t.Fatalf("after forgetting: %v, index %q", err, fileText(t, d, "MEMORY.md"))
+	}
+	if _, err := d.Undo(t.Context(), change.ID); err != nil || fileText(t, d, "memory/release-plan.md") != want {
+		t.Errorf("after undoing: %v, %q", err, fileText(t, d, "memory/release-plan.md"))
+	}
+	all, err := d.Changes()
+	if err != nil || len(all) != 3 || all[0].Kind != "undo" || !all[1].Undone || all[2].Undone {
+		t.Errorf("the changes are %+v, %v", all, err)
+	}
+	if _, err := d.Forget(t.Context(), "nothing"); !errors.Is(err, firn.ErrNotFound) {
+		t.Errorf("to forget nothing gives %v", err)
+	}
+}
+
+func TestForgetOneFact(t *testing.T) {
+	d, _ := folderOf(t, map[string]string{"memory/2026-08-01.md": "# 2026-08-01\n\n- one thing to know\n- another thing\n"})
+	note, err := d.Note(t.Context(), "2026-08-01")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Forget(t.Context(), note.Facts()[0].Ref()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Forget(t.Context(), "Another thing"); err != nil {
+		t.Fatal(err)
+	}
+	if got := fileText(t, d, "memory/2026-08-01.md"); got != "# 2026-08-01\n\n" {
+		t.Errorf("left is %q", got)
+	}
+}
+
+func TestClearAndUndo(t *testing.T) {
+	files := map[string]string{"MEMORY.md": "# Mine\n", "memory/a.md": "text a\n", "memory/2026-08-01.md": "- b\n"}
+	d, _ := folderOf(t, files)
+	change, err := d.Clear(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if notes, err := d.Notes(t.Context()); err != nil || len(notes) != 0 {
+		t.Fatalf("left is %v, %v", notes, err)
+	}
+	if _, err := d.Undo(t.Context(), change.ID); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range files {
+		if got := fileText(t, d, name); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+}
+
+// TestUndoKeepsEdits takes back what a change did to lines, though the file was
+// edited since.
+func TestUndoKeepsEdits(t *testing.T) {
+	d, _ := folderOf(t, map[string]string{"memory/2026-08-01.md": "- one thing here\n- another thing here\n- third thing here\n"})
+	change, err := d.Forget(t.Context(), "another thing here")
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, d.root, "memory/2026-08-01.md", "- one thing here\n- third thing here\n- written by hand\n")
+	if _, err := d.Undo(t.Context(), change.ID); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := fileText(t, d, "memory/2026-08-01.md"), "- one thing here\n- another thing here\n- third thing here\n- written by hand\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestHandEditsArePickedUp(t *testing.T) {
+	d, c := folderOf(t, map[string]string{"memory/tea.md": "Green tea.\n"})
+	shelf := Shelf{Agent: d}
+	find := func(query string) string {
+		hits, err := shelf.Find(t.Context(), query, 5, 0.25)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(hits) == 0 {
+			return ""
+		}
+		return hits[0].Text
+	}
+	if got := find("which tea"); got != "Green tea." {
+		t.Errorf("found %q", got)
+	}
+	c.pass(1)
+	writeFile(t, d.root, "memory/tea.md", "Black tea.\n")
+	if got := find("which tea"); got != "Black tea." {
+		t.Errorf("after an edit: %q", got)
+	}
+}

@@ -1,0 +1,165 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"firn"
+)
+
+// The bounds of MEMORY.md: what is more is not shown to a model.
+const (
+	maxIndexLines = 200
+	maxIndexBytes = 25_000
+)
+
+// pointer is a line of the index that points at a note.
+var pointer = regexp.MustCompile(`^[-*+] +\[([^\]]*)\]\((?:\./)?memory/([^)/]+)\.md\)`)
+
+// pointsAt is the note that a line of the index points at.
+func pointsAt(line string) (name string, ok bool) {
+	m := pointer.FindStringSubmatch(line)
+	if m == nil {
+		return "", false
+	}
+	return m[2], true
+}
+
+// pointerLine is the line of a note in the index.
+func pointerLine(n Note) string {
+	line := "- [" + strings.NewReplacer("[", "(", "]", ")", "\n", " ").Replace(n.heading()) + "](" + notePath(n.Name) + ")"
+	if summary := n.summary(); summary != "" && summary != n.heading() {
+		line += " — " + firn.CutText(strings.Join(strings.Fields(plainLine(summary)), " "), 120)
+	}
+	return line
+}
+
+// reindexed is the index as it should be for notes: a line for each that has a
+// name, none for those that are gone, and everything else as it was written.
+// Lines are as many as may be; those of the least sure and oldest notes are left
+// out first, and lines that people wrote stay.
+func reindexed(index string, notes []Note) string {
+	byName := make(map[string]Note)
+	for _, n := range notes {
+		if _, daily := n.Day(); !daily && n.Name != extractedNote {
+			byName[n.Name] = n
+		}
+	}
+	if index == "" && len(byName) == 0 {
+		return ""
+	}
+	if index == "" {
+		index = "# Memory\n"
+	}
+	var lines []string
+	seen := make(map[string]bool)
+	for line := range strings.SplitSeq(strings.TrimRight(index, "\n"), "\n") {
+		if name, ok := pointsAt(line); ok {
+			n, there := byName[name]
+			if !there || seen[name] {
+				continue
+			}
+			seen[name] = true
+			line = pointerLine(n)
+		}
+		lines = append(lines, line)
+	}
+	for _, n := range notes {
+		if _, ok := byName[n.Name]; ok && !seen[n.Name] {
+			if last := len(lines) - 1; !strings.HasPrefix(lines[last], "- ") && lines[last] != "" {
+				lines = append(lines, "")
+			}
+			lines = append(lines, pointerLine(n))
+		}
+	}
+	return strings.Join(fitIndex(lines, byName), "\n") + "\n"
+}
+
+// fitIndex leaves out pointers until the lines are few enough.
+func fitIndex(lines []string, notes map[string]Note) []string {
+	size := 0
+	for _, line := range lines {
+		size += len(line) + 1
+	}
+	for len(lines) > maxIndexLines || size > maxIndexBytes {
+		worst := -1
+		for i, line := range lines {
+			name, ok := pointsAt(line)
+			if ok && (worst < 0 || lessWorth(notes[name], notes[mustPoint(lines[worst])])) {
+				worst = i
+			}
+		}
+		if worst < 0 {
+			break // all of it was written by people
+		}
+		size -= len(lines[worst]) + 1
+		lines = slices.Delete(lines, worst, worst+1)
+	}
+	return lines
+}
+
+func mustPoint(line string) string {
+	name, _ := pointsAt(line)
+	return name
+}
+
+// lessWorth reports whether a note is the one to leave out of two. What does not
+// say how sure it is was written by people, and is sure.
+func lessWorth(a, b Note) bool {
+	sure := func(n Note) float64 {
+		if n.Confidence == 0 {
+			return 1
+		}
+		return n.Confidence
+	}
+	if sure(a) != sure(b) {
+		return sure(a) < sure(b)
+	}
+	return a.Created.Before(b.Created)
+}
+
+// index brings the index of a set up to date, as part of a change.
+func (d *draft) index(files version) {
+	old := files[IndexFile]
+	text := reindexed(old.text, files.notes())
+	to := content{text, text != ""}
+	if old == to || old.there && strings.TrimSpace(old.text) == strings.TrimSpace(text) {
+		return
+	}
+	gone, came := differ(lineList(old.text), lineList(text))
+	d.put(IndexFile, old, to, Edit{Do: "index", Old: gone, New: came, Why: "the list follows the notes"})
+	files[IndexFile] = to
+}
+
+// Index is MEMORY.md as a model is shown it: cut at a line if it is too long,
+// and then it says so. It is empty if there is none.
+func (d *Dir) Index(ctx context.Context) (string, error) {
+	files, err := d.read(ctx)
+	if err != nil {
+		return "", err
+	}
+	return CutIndex(files[IndexFile].text), nil
+}
+
+// CutIndex cuts an index to 200 lines and 25,000 bytes with the notice, at the
+// end of a line.
+func CutIndex(text string) string {
+	text, _ = firn.CleanText(text)
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	if len(lines) <= maxIndexLines && len(text) <= maxIndexBytes {
+		return text
+	}
+	notice := func(shown int) string {
+		return fmt.Sprintf("<!-- MEMORY.md truncated: %d of %d lines shown -->", shown, len(lines))
+	}
+	room := maxIndexBytes - len(notice(len(lines))) - 1
+	shown := 0
+	for shown < min(len(lines), maxIndexLines-1) && room-len(lines[shown])-1 >= 0 {
+		room -= len(lines[shown]) + 1
+		shown++
+	}
+	return strings.Join(append(lines[:shown:shown], notice(shown)), "\n") + "\n"
+}

@@ -1,0 +1,84 @@
+package memory
+
+import (
+	"regexp"
+	"strings"
+)
+
+// Bounds of a fact that is found in a conversation.
+const (
+	leastTerms      = 2
+	mostFactBytes   = 400
+	leastConfidence = 0.3
+)
+
+// junkWords are phrases of sentences that tell nothing for later: they are
+// about the talk itself, or about how things are in this moment.
+var junkWords = []string{
+	"the user asked", "the user said hello", "the user thanked", "the user greeted", "the user wants to know", "user asked", "asked the assistant",
+	"the assistant", "as an ai", "this conversation", "this session", "the conversation", "previous message", "my previous", "last message",
+	"tests pass", "test passes", "tests are passing", "build succeeded", "build passes", "all green", "is running now", "currently running",
+	"was successful", "completed successfully", "no changes were made", "working directory", "let me know", "here is", "here are", "sure,",
+	"note to self", "system prompt", "ignore previous", "ignore all", "disregard", "you are now", "do not tell the user",
+}
+
+// Secrets must not be noted: neither what looks like a key, nor what says that
+// it is one.
+var (
+	secretWord  = regexp.MustCompile(`(?i)\b(password|passwort|passphrase|passwd|api[ _-]?key|secret|token|private key|pin code|credit card)\b[^.]{0,20}?(\bis\b|:|=)`)
+	secretShape = regexp.MustCompile(`\b(sk-[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|AKIA[0-9A-Z]{16}|xox[abprs]-[A-Za-z0-9-]{10,}|AIza[0-9A-Za-z_-]{30,}|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,})|-----BEGIN`)
+	longWord    = regexp.MustCompile(`[A-Za-z0-9+/=_-]{32,}`)
+)
+
+// Junk says in a few words why a fact is not worth keeping; empty if it is.
+func Junk(f Fact) string {
+	text := strings.TrimSpace(f.Text)
+	low := strings.ToLower(text)
+	switch {
+	case len(text) > mostFactBytes:
+		return "it is too long for a fact"
+	case len(terms(text)) < leastTerms:
+		return "it says too little"
+	case f.Confidence > 0 && f.Confidence < leastConfidence:
+		return "it is not sure enough"
+	case strings.HasSuffix(text, "?") || strings.HasSuffix(text, "？"):
+		return "it is a question"
+	case strings.HasSuffix(text, ":"):
+		return "it leads to something else"
+	case hasSecret(text):
+		return "it may be a secret"
+	case strings.ContainsAny(text, "<>{}`") && strings.Count(text, "`")%2 != 0 || strings.Contains(text, "</"):
+		return "it is no sentence"
+	}
+	for _, phrase := range junkWords {
+		if strings.Contains(low, phrase) {
+			return "it is about the talk or the moment: " + phrase
+		}
+	}
+	return ""
+}
+
+// hasSecret reports whether a text looks as if it held a secret.
+func hasSecret(text string) bool {
+	if secretWord.MatchString(text) || secretShape.MatchString(text) {
+		return true
+	}
+	for _, word := range longWord.FindAllString(text, -1) {
+		digits := strings.IndexAny(word, "0123456789") >= 0
+		letters := strings.IndexAny(strings.ToLower(word), "ghijklmnopqrstuvwxyz") >= 0 // not a plain hash
+		if digits && letters && !strings.Contains(word, "/") && strings.Count(word, "-") < 4 {
+			return true
+		}
+	}
+	return false
+}
+
+// familiar reports whether a text says hardly more than one of the others.
+func familiar(words []string, others [][]string) bool {
+	for _, other := range others {
+		if cover(words, other) >= 0.9 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,105 @@
+package memory
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"firn"
+)
+
+// piece is the least that is recalled: a fact, or a note that has a name.
+type piece struct {
+	ref        string
+	title      string
+	text       string
+	kind       string
+	confidence float64
+	day        time.Time
+	sources    []Source
+	// titled and said are the words of the title and of all.
+	titled, said []string
+}
+
+// pieceCache keeps the pieces of files that did not change.
+type pieceCache map[string]struct {
+	text   string
+	pieces []piece
+}
+
+// pieces are all pieces of the folder, those of MEMORY.md first.
+func (d *Dir) pieces(ctx context.Context) ([]piece, error) {
+	files, err := d.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d.cacheMu.Lock()
+	defer d.cacheMu.Unlock()
+	fresh := make(pieceCache, len(files))
+	all := d.piecesOf(fresh, IndexFile, files[IndexFile].text)
+	for _, n := range files.notes() {
+		rel := notePath(n.Name)
+		all = append(all, d.piecesOf(fresh, rel, files[rel].text)...)
+	}
+	d.known = fresh
+	return all, nil
+}
+
+// piecesOf are the pieces of a file, as they are known or made anew.
+func (d *Dir) piecesOf(fresh pieceCache, rel, text string) []piece {
+	entry, ok := d.known[rel]
+	if !ok || entry.text != text {
+		entry.text = text
+		if rel == IndexFile {
+			entry.pieces = indexPieces(text)
+		} else {
+			name := strings.TrimSuffix(strings.TrimPrefix(rel, memoryDir+"/"), ending)
+			entry.pieces = ParseNote(name, []byte(text)).pieces()
+		}
+		for i := range entry.pieces {
+			p := &entry.pieces[i]
+			p.titled, p.said = terms(p.title), terms(p.title+" "+p.text)
+		}
+	}
+	fresh[rel] = entry
+	return entry.pieces
+}
+
+// pieces are what can be recalled of a note: its facts if it is a list of them,
+// else all of it.
+func (n Note) pieces() []piece {
+	_, daily := n.Day()
+	if daily || n.Name == extractedNote {
+		var all []piece
+		for _, f := range n.Facts() {
+			if !f.Gone {
+				all = append(all, piece{ref: f.Ref(), text: f.Text, kind: string(f.Category), confidence: f.Confidence, day: f.Day, sources: f.Sources})
+			}
+		}
+		return all
+	}
+	body := strings.TrimSpace(n.Body)
+	if body == "" && n.Description == "" {
+		return nil
+	}
+	text := body
+	if n.Description != "" && !strings.Contains(body, n.Description) {
+		text = strings.TrimSpace(n.Description + "\n" + body)
+	}
+	return []piece{{ref: n.Name, title: n.heading(), text: text, kind: n.Type, confidence: n.Confidence, day: n.Created, sources: n.Sources}}
+}
+
+// indexPieces are the lines of MEMORY.md that people wrote there.
+func indexPieces(text string) []piece {
+	text, _ = firn.CleanText(text)
+	var all []piece
+	walkLines(text, func(_ int, line string, _ bool, _ time.Time) {
+		if _, ok := pointsAt(line); ok || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "<!--") {
+			return
+		}
+		if plain := plainLine(line); plain != "" {
+			all = append(all, piece{ref: IndexFile, text: plain})
+		}
+	})
+	return all
+}

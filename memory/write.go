@@ -1,0 +1,302 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"firn"
+)
+
+// Draft is a note to be made.
+type Draft struct {
+	// Text is what to remember. Without a name, each line of it is a fact of its
+	// own.
+	Text string
+	// Name is what the note is called; empty notes the text under the day.
+	Name string
+	// Description says in a line what is in it; empty means its first line.
+	Description, Type string
+	// Confidence is how sure it is, zero if that is not said.
+	Confidence float64
+	Sources    []Source
+}
+
+// Kept is what came of remembering something.
+type Kept struct {
+	// Note is the name of the note, Refs name the facts in it that are new.
+	Note string
+	Refs []string
+	// Known is how many facts were there already.
+	Known int
+	// Change is the name of the change, for notes that have a name.
+	Change string
+}
+
+// Bounds of what is noted.
+const (
+	maxDraft = 64 << 10
+	maxDay   = 256 << 10
+	// recentDays is how many days back a fact is not noted again.
+	recentDays = 7
+)
+
+// Remember keeps something: under its name, or else as facts of this day, which
+// are only ever added. What is noted already, in the last days or among what
+// was found in conversations, is not noted again.
+func (d *Dir) Remember(ctx context.Context, draft Draft) (Kept, error) {
+	if len(draft.Text) > maxDraft {
+		return Kept{}, fmt.Errorf("note something: %d bytes is %w, %d is the most", len(draft.Text), firn.ErrTooLarge, maxDraft)
+	}
+	lines := plainLines(draft.Text)
+	if len(lines) == 0 {
+		return Kept{}, fmt.Errorf("note something: the text says nothing: %w", firn.ErrInvalid)
+	}
+	if draft.Name != "" {
+		return d.keep(ctx, draft)
+	}
+	var kept Kept
+	err := d.again(ctx, func() error {
+		var err error
+		kept, err = d.noteToday(ctx, lines, draft)
+		return err
+	})
+	return kept, err
+}
+
+// again does something under the lock, anew if somebody edited the files
+// meanwhile.
+func (d *Dir) again(ctx context.Context, do func() error) error {
+	for range readTries {
+		err := d.locked(ctx, do)
+		if !errors.Is(err, firn.ErrConflict) {
+			return err
+		}
+	}
+	return fmt.Errorf("change the notes in %s: %w again and again", d.root, firn.ErrReplaced)
+}
+
+// noteToday adds facts to the note of the day.
+func (d *Dir) noteToday(ctx context.Context, lines []string, draft Draft) (Kept, error) {
+	files, err := d.read(ctx)
+	if err != nil {
+		return Kept{}, err
+	}
+	now := d.clock()
+	name := now.Format(dayFormat)
+	kept := Kept{Note: name}
+	known := recentFacts(files, now)
+	old := files[notePath(name)]
+	text := old.text
+	if text == "" {
+		text = "# " + name + "\n\n"
+	} else if !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	for _, line := range lines {
+		f := Fact{Text: line, Note: name, Sources: draft.Sources, Confidence: draft.Confidence}
+		if category, ok := ParseCategory(draft.Type); ok {
+			f.Category = category
+		}
+		if known[sameKey(line)] {
+			kept.Known++
+			continue
+		}
+		known[sameKey(line)] = true
+		text += f.String() + "\n"
+		kept.Refs = append(kept.Refs, f.Ref())
+	}
+	if len(kept.Refs) == 0 {
+		return kept, nil
+	}
+	if len(text) > maxDay {
+		return kept, fmt.Errorf("note something in %s: the notes of today would be %w, %d bytes is the most", notePath(name), firn.ErrTooLarge, maxDay)
+	}
+	now2, err := d.readFile(notePath(name)) // an editor may have saved since
+	if err != nil {
+		return kept, err
+	}
+	if now2 != old {
+		return kept, fmt.Errorf("note something in %s: %w", notePath(name), firn.ErrConflict)
+	}
+	return kept, d.writeContent(notePath(name), content{text, true})
+}
+
+// recentFacts are the facts that need not be noted again.
+func recentFacts(files version, now time.Time) map[string]bool {
+	known := make(map[string]bool)
+	oldest := now.AddDate(0, 0, -recentDays).Format(dayFormat)
+	for _, n := range files.notes() {
+		if _, daily := n.Day(); daily && n.Name < oldest || !daily && n.Name != extractedNote {
+			continue
+		}
+		for _, f := range n.Facts() {
+			if !f.Gone {
+				known[sameKey(f.Text)] = true
+			}
+		}
+	}
+	for _, line := range strings.Split(files[IndexFile].text, "\n") {
+		known[sameKey(plainLine(line))] = true
+	}
+	return known
+}
+
+// keep makes a note with a name, or replaces the text of one.
+func (d *Dir) keep(ctx context.Context, draft Draft) (Kept, error) {
+	slug := Slug(draft.Name)
+	if slug == "" || slug == extractedNote {
+		return Kept{}, fmt.Errorf("note something: %q cannot be the name of a note: %w", firn.CutText(draft.Name, 80), firn.ErrInvalid)
+	}
+	kept := Kept{Note: slug, Refs: []string{slug}}
+	err := d.again(ctx, func() error {
+		files, err := d.read(ctx)
+		if err != nil {
+			return err
+		}
+		change := newDraft("add", d.clock())
+		old := files[notePath(slug)]
+		n := ParseNote(slug, []byte(old.text))
+		n.revise(draft, change.Time)
+		text := string(n.Markdown())
+		do := "write"
+		if !old.there {
+			do = "add"
+		}
+		change.put(notePath(slug), old, content{text, true}, Edit{Do: do, Note: slug, Old: oldLines(old), New: lineList(text), Sources: draft.Sources, Why: "it was asked for"})
+		files[notePath(slug)] = content{text, true}
+		change.index(files)
+		err = d.commit(ctx, change)
+		kept.Change = change.ID
+		return err
+	})
+	return kept, err
+}
+
+// revise puts what a draft says into a note.
+func (n *Note) revise(draft Draft, now time.Time) {
+	n.Body = strings.TrimSpace(cleanBody(draft.Text)) + "\n"
+	oneLine := func(text string) string { return strings.Join(strings.Fields(text), " ") }
+	n.Title = oneLine(draft.Name)
+	if text := oneLine(draft.Description); text != "" {
+		n.Description = text
+	}
+	if n.Description == "" {
+		n.Description = n.summary()
+	}
+	if draft.Type != "" {
+		n.Type = oneLine(draft.Type)
+	}
+	if draft.Confidence > 0 {
+		n.Confidence = min(draft.Confidence, 1)
+	}
+	if n.Created.IsZero() {
+		n.Created = now.UTC().Truncate(time.Second)
+	}
+	for _, s := range draft.Sources {
+		if !slices.Contains(n.Sources, s) {
+			n.Sources = append(n.Sources, s)
+		}
+	}
+}
+
+func cleanBody(text string) string {
+	text, _ = firn.CleanText(text)
+	return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
+}
+
+func oldLines(c content) []string {
+	if !c.there {
+		return nil
+	}
+	return lineList(c.text)
+}
+
+// lineList are the lines of a text that say something.
+func lineList(text string) []string {
+	var lines []string
+	for line := range strings.SplitSeq(text, "\n") {
+		if strings.TrimSpace(line) != "" {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// Forget takes away a note or one fact of it: name or name#id, as refs name
+// them, or the words of a fact. The change can be undone.
+func (d *Dir) Forget(ctx context.Context, ref string) (Change, error) {
+	var done Change
+	err := d.again(ctx, func() error {
+		files, err := d.read(ctx)
+		if err != nil {
+			return err
+		}
+		change := newDraft("forget", d.clock())
+		if err := change.forget(files, ref); err != nil {
+			return err
+		}
+		change.index(files)
+		err = d.commit(ctx, change)
+		done = change.Change
+		return err
+	})
+	return done, err
+}
+
+// forget takes what a ref names out of a set.
+func (d *draft) forget(files version, ref string) error {
+	name, id, one := strings.Cut(ref, "#")
+	name = strings.TrimSuffix(strings.TrimPrefix(name, memoryDir+"/"), ending)
+	rel := notePath(name)
+	if old := files[rel]; old.there && !one {
+		d.put(rel, old, content{}, Edit{Do: "remove", Note: name, Old: lineList(old.text), Why: "it was asked for"})
+		delete(files, rel)
+		return nil
+	}
+	for _, n := range files.notes() {
+		if one && n.Name != name {
+			continue
+		}
+		for _, f := range n.Facts() {
+			if one && f.ID() != id || !one && sameKey(f.Text) != sameKey(ref) {
+				continue
+			}
+			old := files[notePath(n.Name)]
+			line := strings.Split(n.Body, "\n")[f.Line-1]
+			n.Body = withEdits(n.Body, []edit{{line: f.Line, drop: true}})
+			to := content{string(n.Markdown()), true}
+			d.put(notePath(n.Name), old, to, Edit{Do: "forget", Note: n.Name, Old: []string{line}, Sources: f.Sources, Why: "it was asked for"})
+			files[notePath(n.Name)] = to
+			return nil
+		}
+	}
+	return fmt.Errorf("forget %q: %w among the notes", firn.CutText(ref, 80), firn.ErrNotFound)
+}
+
+// Clear takes away all notes of the folder. The change can be undone.
+func (d *Dir) Clear(ctx context.Context) (Change, error) {
+	var done Change
+	err := d.again(ctx, func() error {
+		files, err := d.read(ctx)
+		if err != nil {
+			return err
+		}
+		change := newDraft("clear", d.clock())
+		for rel, old := range files {
+			name := strings.TrimSuffix(strings.TrimPrefix(rel, memoryDir+"/"), ending)
+			if rel == IndexFile {
+				name = ""
+			}
+			change.put(rel, old, content{}, Edit{Do: "remove", Note: name, Old: lineList(old.text), Why: "all was to be cleared"})
+		}
+		slices.SortFunc(change.Edits, func(a, b Edit) int { return strings.Compare(a.Note, b.Note) })
+		err = d.commit(ctx, change)
+		done = change.Change
+		return err
+	})
+	return done, err
+}
