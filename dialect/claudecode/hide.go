@@ -229,15 +229,38 @@ func (p *printer) again(dst []byte, s *strand, r *strandRecord, at time.Time) []
 // turnTo makes all versions go on from a record that others follow: a note of
 // the system behind it is the newest leaf, and is named as the one.
 func (p *printer) turnTo(dst []byte, e firn.Entry, uuid string) []byte {
+	dst = p.note(dst, e, uuid, "A message was removed or restored")
+	return p.point(dst, p.end)
+}
+
+// note writes a note of the system behind a record.
+func (p *printer) note(dst []byte, e firn.Entry, uuid, why string) []byte {
 	note := dialect.UUID(p.scope, "on from "+uuid+" by "+string(e.ID))
-	dst = p.record(dst, record{kind: "system", subtype: "informational", content: "A message was removed or restored", parent: uuid, uuid: note, at: p.stamp(e.Time)})
 	p.end = note
-	return p.point(dst, note)
+	return p.record(dst, record{kind: "system", subtype: "informational", content: why, parent: uuid, uuid: note, at: p.stamp(e.Time)})
+}
+
+// leads reports whether the way up from the last record comes to the one that
+// was named as the one to go on from. If it does not, the last one is on another
+// branch, and Claude Code would leave it out.
+func (p *printer) leads() bool {
+	for uuid := p.end; uuid != ""; {
+		if uuid == p.pointed || uuid == p.led {
+			p.led = p.end
+			return true
+		}
+		f := p.facts[uuid]
+		if f == nil {
+			return false
+		}
+		uuid = orElse(f.parent, f.logical)
+	}
+	return false
 }
 
 // point names the record that the conversation goes on from.
 func (p *printer) point(dst []byte, uuid string) []byte {
-	p.pointed = uuid
+	p.pointed, p.led = uuid, uuid
 	w := writer{dst: append(dst, '{')}
 	w.text("type", "last-prompt")
 	w.text("leafUuid", uuid)

@@ -1,6 +1,7 @@
 package claudecode
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -260,6 +261,18 @@ func keep(raw []byte) json.RawMessage {
 		return nil
 	}
 	return kept
+}
+
+// keepLine is keep for a line that was read before: it is known to be JSON.
+func keepLine(data []byte) json.RawMessage {
+	if bytes.IndexByte(data, '\n') >= 0 {
+		return keep(data)
+	}
+	clean, changed := rawjson.Clean(bytes.TrimSpace(data))
+	if changed {
+		return clean
+	}
+	return bytes.Clone(clean)
 }
 
 // quote makes a JSON string.

@@ -82,10 +82,27 @@ func readContent(raw []byte) []firn.Part {
 // readUsage reads what an answer cost; nil if that is nothing.
 func readUsage(raw []byte) *firn.Usage {
 	var u firn.Usage
-	u.Input, _ = intOf(raw, "input_tokens")
-	u.Output, _ = intOf(raw, "output_tokens")
-	u.CacheRead, _ = intOf(raw, "cache_read_input_tokens")
-	u.CacheWrite, _ = intOf(raw, "cache_creation_input_tokens")
+	r := rawjson.New(raw)
+	for ok := r.Object(); ok && r.Member(); {
+		var field *int64
+		switch string(r.Key()) {
+		case "input_tokens":
+			field = &u.Input
+		case "output_tokens":
+			field = &u.Output
+		case "cache_read_input_tokens":
+			field = &u.CacheRead
+		case "cache_creation_input_tokens":
+			field = &u.CacheWrite
+		}
+		if field != nil && r.Kind() == rawjson.Number {
+			if n, ok := r.Int(); ok {
+				*field = n
+				continue
+			}
+		}
+		r.Skip()
+	}
 	u.Total = u.Input + u.Output + u.CacheRead + u.CacheWrite
 	if u.Total == 0 {
 		return nil

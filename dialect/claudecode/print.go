@@ -47,7 +47,8 @@ type printer struct {
 	undone map[firn.EntryID]firn.EntryID
 
 	// pointed is the record that a line last named as the one to go on from.
-	pointed string
+	// led is a record that is known to come behind it.
+	pointed, led string
 	// facts are what must be known of the file's records to hide one of them.
 	facts map[string]*fact
 
@@ -97,6 +98,9 @@ func (p *printer) Print(dst []byte, e firn.Entry) ([]byte, error) {
 func (p *printer) Finish(dst []byte) ([]byte, error) {
 	start := len(dst)
 	dst = p.flush(dst)
+	if p.pointed != "" && !p.leads() {
+		dst = p.point(dst, p.end)
+	}
 	p.since += len(dst) - start
 	const tail = 48 << 10 // they read 64 KB
 	if p.title == "" && p.to.Title != "" && p.end != "" {
@@ -157,9 +161,22 @@ func (p *printer) beside(dst []byte, e firn.Entry) []byte {
 		return p.private(dst, e, text("level", b.Level))
 	case *firn.Head:
 		p.lose(e, limitHeads, false)
-		return p.private(dst, e, text("target", p.links[e.ID].uuid), text("reason", b.Reason))
+		return p.moved(dst, e, b)
 	}
 	p.lose(e, limitOpaque, true)
+	return dst
+}
+
+// moved writes a move of the head. What is said next hangs where it was moved;
+// until then a note there makes Claude Code go on from it.
+func (p *printer) moved(dst []byte, e firn.Entry, b *firn.Head) []byte {
+	target := p.links[e.ID].uuid
+	dst = p.private(dst, e, text("target", target), text("reason", b.Reason))
+	if target == p.end || target == "" {
+		return dst
+	}
+	dst = p.note(dst, e, target, "The conversation goes on from here")
+	p.links[e.ID].uuid = p.end
 	return dst
 }
 

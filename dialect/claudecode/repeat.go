@@ -55,7 +55,7 @@ func (p *printer) meet(l *line) {
 	case l.kind == "custom-title":
 		p.since = 0
 	case l.kind == "last-prompt":
-		p.pointed = l.leaf
+		p.pointed, p.led = l.leaf, ""
 	case l.chained() && l.uuid != "":
 		p.branch = orElse(l.branch, p.branch)
 		if l.kind != "progress" && l.sidechain {

@@ -260,7 +260,7 @@ func (s *scanner) copied(l *line, data []byte) {
 
 // custom makes an entry that carries a line as it is.
 func (s *scanner) custom(l *line, data []byte, kind string) firn.Entry {
-	return firn.Entry{ID: s.id(l), Time: s.now, Body: &firn.Custom{Type: dialect.LineType(dialect.ClaudeCode, kind), Data: keep(data)}}
+	return firn.Entry{ID: s.id(l), Time: s.now, Body: &firn.Custom{Type: dialect.LineType(dialect.ClaudeCode, kind), Data: keepLine(data)}}
 }
 
 // id is the name of the entry that a line makes: its uuid the first time, and

@@ -209,10 +209,11 @@ func scanQuietly(data []byte) {
 // FuzzScan: whatever the lines say, they make a tree and can be printed.
 func FuzzScan(f *testing.F) {
 	for _, file := range corpus(f) {
-		if len(file.Data) < 50_000 {
+		if len(file.Data) < 6_000 {
 			f.Add(file.Data)
 		}
 	}
+	f.Add(script("user a -\nassistant b a id=m call=1\nassistant c b id=m call=2\nuser r b result=1\nuser s c result=2\nuser s b result=2\nprogress p s\nsystem k - subtype=\"compact_boundary\" logicalParentUuid=\"s\"\nuser x k isCompactSummary=true"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s := New().Scanner(dialect.Origin{})
 		var entries []firn.Entry

@@ -59,7 +59,7 @@ func (Tool) Limits() []dialect.Limit {
 		{Name: limitLabels, Becomes: "a line that Claude Code passes over"},
 		{Name: limitModels, Becomes: "a line that Claude Code passes over; its answers name their model"},
 		{Name: limitCustom, Becomes: "a line that Claude Code passes over"},
-		{Name: limitHeads, Becomes: "a line that Claude Code passes over; the next message hangs where the head was moved"},
+		{Name: limitHeads, Becomes: "a line that Claude Code passes over, and a note where the head was moved, from which it goes on"},
 		{Name: limitNotes, Becomes: "a message of the user that is marked as meta"},
 		{Name: limitCommands, Becomes: "a message of the user as Claude Code writes for commands in bash mode; hidden ones are left out"},
 		{Name: limitSystem, Becomes: "a message of the user that is marked as meta"},

@@ -82,20 +82,21 @@ func block(r *rawjson.Reader, results bool) firn.Part {
 	return part
 }
 
-// kindOf returns the type of a block; empty if it tells none.
-func kindOf(raw []byte) (kind string) {
+// kindOf returns the type of a block; empty if it tells none. The block was
+// checked before, so it is not read further than need be.
+func kindOf(raw []byte) string {
 	r := rawjson.New(raw)
 	if !r.Object() {
 		return ""
 	}
 	for r.Member() {
-		if string(r.Key()) == "type" && r.Kind() == rawjson.String {
-			kind, _ = r.Text()
-			continue
+		if string(r.Key()) == "type" {
+			kind, _ := r.Text()
+			return kind
 		}
 		r.Skip()
 	}
-	return kind
+	return ""
 }
 
 // keep copies a raw value, clean and on one line.
