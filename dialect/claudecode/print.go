@@ -47,8 +47,9 @@ type printer struct {
 	undone map[firn.EntryID]firn.EntryID
 
 	// pointed is the record that a line last named as the one to go on from.
-	// led is a record that is known to come behind it.
-	pointed, led string
+	// led is a record that is known to come behind it, and ours is the last that
+	// this printer wrote.
+	pointed, led, ours string
 	// facts are what must be known of the file's records to hide one of them.
 	facts map[string]*fact
 
@@ -98,7 +99,7 @@ func (p *printer) Print(dst []byte, e firn.Entry) ([]byte, error) {
 func (p *printer) Finish(dst []byte) ([]byte, error) {
 	start := len(dst)
 	dst = p.flush(dst)
-	if p.pointed != "" && !p.leads() {
+	if p.pointed != "" && p.end == p.ours && !p.leads() {
 		dst = p.point(dst, p.end)
 	}
 	p.since += len(dst) - start

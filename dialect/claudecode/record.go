@@ -35,6 +35,7 @@ type record struct {
 // record writes a line of the chain, its members in the order Claude Code has
 // them. Readers of large files look for some of them by their place.
 func (p *printer) record(dst []byte, r record) []byte {
+	p.ours = r.uuid
 	p.learn(&line{kind: r.kind, subtype: r.subtype, uuid: r.uuid, parent: r.parent, logical: r.logical, message: r.message, copyOf: r.copyOf})
 	w := writer{dst: append(dst, '{')}
 	w.orNull("parentUuid", r.parent)
