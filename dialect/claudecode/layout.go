@@ -65,7 +65,7 @@ func (layout) Transcripts(home fs.FS) iter.Seq2[dialect.Transcript, error] {
 		}
 		w := walk{home: home, yield: yield, taken: make(map[firn.ID]bool)}
 		for _, d := range dirs {
-			if d.IsDir() && !w.project(path.Join(projects, d.Name())) {
+			if d.IsDir() && isFolded(d.Name()) && !w.project(path.Join(projects, d.Name())) {
 				return
 			}
 		}

@@ -91,6 +91,7 @@ func TestTranscripts(t *testing.T) {
 	h[dir+"/subagents/deep/agent-x.jsonl"] = &fstest.MapFile{}
 	h["projects/-other/"+id+".jsonl"] = h["projects/-home-u-p/"+id+".jsonl"]
 	h["projects/-other/notes.txt"] = &fstest.MapFile{}
+	h["projects/_Users_me/of-cersei.jsonl"] = &fstest.MapFile{}
 	all := found(t, h)
 	main := all[id]
 	if main.Title != "Named" || main.Name != id || main.Sub {
@@ -102,6 +103,9 @@ func TestTranscripts(t *testing.T) {
 	}
 	if deep := all[id+".agent-x"]; !deep.Sub || deep.Parent != id {
 		t.Errorf("the deeper sub-agent is %+v", deep)
+	}
+	if _, ok := all["of-cersei"]; ok {
+		t.Error("a session of Cersei was found")
 	}
 	twice := 0
 	for _, tr := range all {

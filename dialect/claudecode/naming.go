@@ -51,12 +51,18 @@ func isWord(c byte) bool {
 // isProject reports whether a folder is named as one for an absolute path: of
 // Unix, or of Windows with a drive.
 func isProject(name string) bool {
+	return isFolded(name) && (strings.HasPrefix(name, "-") || len(name) >= 3 && name[1:3] == "--")
+}
+
+// isFolded reports whether a name has only what names of projects have. Cersei
+// keeps others beside them.
+func isFolded(name string) bool {
 	for i := range len(name) {
 		if name[i] != '-' && !isWord(name[i]) {
 			return false
 		}
 	}
-	return strings.HasPrefix(name, "-") || len(name) >= 3 && name[1:3] == "--"
+	return name != ""
 }
 
 // longDir returns the folder there is for a directory with a long name: builds

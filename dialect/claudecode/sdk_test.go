@@ -150,7 +150,7 @@ func golden(t *testing.T, name string) (uuids []string) {
 // TestHideInTheirs hides messages that Claude Code wrote, pieces of answers and
 // results of parallel calls among them, and restores them.
 func TestHideInTheirs(t *testing.T) {
-	for name, every := range map[string]int{"real-tools-before-compact.jsonl": 1, "real-tools-compact-rename.jsonl": 1, "258c7280-ae70-4798-800f-63464d01a85d.jsonl": 40} {
+	for name, every := range map[string]int{"real-tools-before-compact.jsonl": 1, "real-tools-compact-rename.jsonl": 1, "258c7280-ae70-4798-800f-63464d01a85d.jsonl": 150} {
 		data := corpus(t)[name].Data
 		before, words := sdkOrder(data)
 		f := newFile(t)
