@@ -67,7 +67,7 @@ var layers = []layer{
 	{"internal/webui", []string{"wire"}, "pages"},
 	{"internal/gateway", []string{".", "store", "route", "window", "provider", "tool", "compact", "memory", "agent", "dialect", "wire", "internal/convert", "internal/index", "internal/config", "internal/metrics", "internal/trace", "internal/webui", "internal/vfs", "internal/sse"}, "contracts only: cmd hands it the members; files for its lock, its address and its tokens"},
 	{"internal/openaiapi", []string{".", "client", "wire", "dialect/native", "internal/sse"}, "a client that speaks as OpenAI's API does; lines of entries are the native dialect"},
-	{"internal/mcp", []string{".", "client", "wire", "internal/prose"}, "a client that speaks that protocol"},
+	{"internal/mcp", []string{".", "client", "wire", "internal/prose", "internal/rawjson"}, "a client that speaks that protocol"},
 	{"internal/acp", []string{".", "client", "wire", "internal/prose"}, "a client that speaks that protocol"},
 	{"internal/doctor", []string{".", "store", "store/filestore", "dialect", "dialect/*", "window", "internal/journal", "internal/vfs", "internal/index", "internal/rawjson"}, "opens files directly: it must work when nothing else does"},
 	{"internal/demo", []string{".", "client", "wire", "internal/prose", "internal/doctor", "internal/vfs"}, "a client that tells a story; tears a line on purpose, verifies and clears up"},

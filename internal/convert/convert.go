@@ -137,6 +137,8 @@ type writing struct {
 	late    map[firn.EntryID]bool
 	buf     []byte
 	steps   int
+	// printing is set if the printer may hold something back.
+	printing bool
 	// glancer reads lines of our own format; alike says that those of the source
 	// may be such.
 	glancer Glancer
@@ -201,11 +203,7 @@ func (o *writing) one(t Told, rehung bool) (err error) {
 	e := dialect.Uncarried(t.Entry)
 	if tool, lines := dialect.Carried(t.Entry); tool == o.to && !rehung {
 		o.report.Same++
-		o.printer.Repeat(e, lines)
-		for _, line := range lines {
-			o.buf = append(append(o.buf, line...), '\n')
-		}
-		return o.flush()
+		return o.repeat(e, lines)
 	}
 	o.current, o.losses = e.ID, o.losses[:0]
 	if o.to == dialect.Native {
@@ -213,10 +211,9 @@ func (o *writing) one(t Told, rehung bool) (err error) {
 	}
 	if o.isOurs(t) || o.isTheirs(t, rehung) {
 		o.report.Said++
-		o.printer.Repeat(e, t.Lines)
-		o.buf = append(append(o.buf, t.Lines[0]...), '\n')
-		return o.flush()
+		return o.repeat(e, t.Lines)
 	}
+	o.printing = true
 	start := len(o.buf)
 	if o.buf, err = o.printer.Print(o.buf, e); err != nil {
 		return err
@@ -228,6 +225,21 @@ func (o *writing) one(t Told, rehung bool) (err error) {
 		}
 	}
 	o.tally()
+	return o.flush()
+}
+
+// repeat writes lines as they are. What the printer held back comes before them.
+func (o *writing) repeat(e firn.Entry, lines [][]byte) (err error) {
+	if o.printing {
+		o.printing = false
+		if o.buf, err = o.printer.Finish(o.buf); err != nil {
+			return err
+		}
+	}
+	o.printer.Repeat(e, lines)
+	for _, line := range lines {
+		o.buf = append(append(o.buf, line...), '\n')
+	}
 	return o.flush()
 }
 

@@ -102,8 +102,7 @@ var steps = []step{
 	{"removed to the bin, restored", (*tour).remove},
 	{"purged one entry for good", (*tour).purge},
 	{"resumed a large session", (*tour).resumeLarge},
-	// The round trip through other formats goes here: after it there are more
-	// sessions to be verified.
+	{"told as other tools would, and back", (*tour).formats},
 	{"verified", (*tour).verify},
 }
 

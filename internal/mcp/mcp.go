@@ -69,7 +69,7 @@ func changes(name, what string, again bool) *sdk.Tool {
 // Serve speaks the protocol over in and out until the client hangs up or ctx
 // ends.
 func Serve(ctx context.Context, c *client.Client, in io.Reader, out io.Writer, o Options) error {
-	err := newServer(c, o).Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(in), Writer: open{out}})
+	err := newServer(c, o).Run(ctx, patient(in, open{out}))
 	if errors.Is(err, io.EOF) || err != nil && ctx.Err() == nil && errors.Is(err, sdk.ErrConnectionClosed) {
 		return nil
 	}
