@@ -29,7 +29,7 @@ func Into(ctx context.Context, st store.Store, id firn.ID, src Source, report *R
 	if err != nil {
 		return 0, err
 	}
-	in := &intake{ctx: ctx, st: st, id: id, has: has, known: len(has) > 0}
+	in := &intake{ctx: ctx, st: st, id: id, tool: src.Tool, has: has, known: len(has) > 0}
 	for e, err := range Entries(src, report) {
 		if err == nil {
 			err = in.take(e)
@@ -67,7 +67,9 @@ type intake struct {
 	ctx context.Context
 	st  store.Store
 	id  firn.ID
-	has map[firn.EntryID]bool
+	// tool is whose transcript it is.
+	tool dialect.Name
+	has  map[firn.EntryID]bool
 	// known is set if the session was there, met once something of the source
 	// was found in it.
 	known, met bool
@@ -130,7 +132,9 @@ func sizeOf(e firn.Entry) int {
 // that a list finds it.
 func (in *intake) end() error {
 	if in.title != nil && in.behind > farTitle {
-		in.batch = append(in.batch, firn.NewEntry(&firn.Title{Name: in.title.Name, Source: in.title.Source}))
+		again := firn.NewEntry(&firn.Title{Name: in.title.Name, Source: in.title.Source})
+		dialect.Carry(&again, in.tool, nil) // the tool has said it
+		in.batch = append(in.batch, again)
 	}
 	return in.flush()
 }
