@@ -35,7 +35,12 @@ var layers = []layer{
 	{"store/*", []string{".", "store"}, "members know the contract, not each other"},
 	{"internal/index", []string{".", "store", "window", "internal/vfs", "internal/rawjson"}, "derived from any store"},
 
+	{"internal/fulltext", []string{".", "store", "internal/search", "internal/mask", "internal/vfs"}, "derived from any store: the index of words"},
+	{"internal/grep", []string{".", "internal/search", "internal/mask", "internal/rawjson", "internal/vfs"}, "reads the lines of files, whoever's they are: it must work without an index"},
+
 	// deciding
+	{"internal/search", []string{"."}, "pure: what words are, what a query asks for, what is the best answer"},
+	{"internal/mask", nil, "pure: what looks like a secret"},
 	{"dialect", []string{".", "internal/rawjson"}, "the contract knows no member"},
 	{"internal/blocks", []string{".", "internal/rawjson"}, "content of messages as Anthropic's API spells it, which several tools store"},
 	{"dialect/*", []string{".", "dialect", "internal/rawjson", "internal/blocks"}, "members know the contract, not each other"},
@@ -65,19 +70,19 @@ var layers = []layer{
 	{"internal/metrics", []string{".", "store", "provider", "internal/vfs"}, "wraps contracts; times what the disk takes"},
 	{"internal/trace", []string{".", "provider"}, "wraps models; sends names and numbers to a collector"},
 	{"internal/webui", []string{"wire"}, "pages"},
-	{"internal/gateway", []string{".", "store", "route", "window", "provider", "tool", "compact", "memory", "agent", "dialect", "wire", "internal/convert", "internal/index", "internal/config", "internal/metrics", "internal/trace", "internal/webui", "internal/vfs", "internal/sse"}, "contracts only: cmd hands it the members; files for its lock, its address and its tokens"},
+	{"internal/gateway", []string{".", "store", "route", "window", "provider", "tool", "compact", "memory", "agent", "dialect", "wire", "internal/convert", "internal/index", "internal/search", "internal/config", "internal/metrics", "internal/trace", "internal/webui", "internal/vfs", "internal/sse"}, "contracts only: cmd hands it the members; files for its lock, its address and its tokens"},
 	{"internal/openaiapi", []string{".", "client", "wire", "dialect/native", "internal/sse"}, "a client that speaks as OpenAI's API does; lines of entries are the native dialect"},
 	{"internal/mcp", []string{".", "client", "wire", "internal/prose", "internal/rawjson"}, "a client that speaks that protocol"},
 	{"internal/acp", []string{".", "client", "wire", "internal/prose"}, "a client that speaks that protocol"},
 	{"internal/doctor", []string{".", "store", "store/filestore", "dialect", "dialect/*", "window", "internal/journal", "internal/vfs", "internal/index", "internal/rawjson"}, "opens files directly: it must work when nothing else does"},
 	{"internal/demo", []string{".", "client", "wire", "internal/prose", "internal/doctor", "internal/vfs"}, "a client that tells a story; tears a line on purpose, verifies and clears up"},
 	{"internal/prose", []string{".", "wire"}, "words for people, of what the gateway tells"},
-	{"internal/serve", []string{".", "store", "store/*", "dialect/native", "route", "window", "provider", "provider/*", "tool", "compact", "memory", "agent", "wire", "dialect", "internal/adopt", "internal/convert", "internal/dialects", "internal/config", "internal/gateway", "internal/index", "internal/metrics", "internal/trace", "internal/vfs", "internal/openaiapi", "internal/mcp", "internal/prose"}, "puts a gateway together: the one place that knows all members"},
+	{"internal/serve", []string{".", "store", "store/*", "dialect/native", "route", "window", "provider", "provider/*", "tool", "compact", "memory", "agent", "wire", "dialect", "internal/adopt", "internal/convert", "internal/dialects", "internal/config", "internal/gateway", "internal/index", "internal/fulltext", "internal/search", "internal/metrics", "internal/trace", "internal/vfs", "internal/openaiapi", "internal/mcp", "internal/prose"}, "puts a gateway together: the one place that knows all members"},
 	{"internal/line", []string{"internal/vfs"}, "a terminal that is typed at; files for its history"},
 	{"internal/line/linetest", nil, "a terminal without glass, for tests"},
 	{"internal/markdown", nil, "pure"},
 	{"internal/chat", []string{".", "client", "wire", "internal/prose", "internal/line", "internal/markdown"}, "a client that sits at a terminal"},
-	{"internal/cli", []string{".", "client", "wire", "dialect", "internal/adopt", "internal/convert", "internal/dialects", "internal/vfs", "internal/prose", "internal/config", "internal/doctor", "internal/demo", "internal/mcp", "internal/acp", "internal/chat", "internal/line"}, "a client; doctor, verify and repair open files directly; adopt, convert and handoff work on other tools' files, which are on this machine; files for the history of the chat"},
+	{"internal/cli", []string{".", "client", "wire", "dialect", "internal/adopt", "internal/convert", "internal/dialects", "internal/vfs", "internal/prose", "internal/config", "internal/doctor", "internal/grep", "internal/demo", "internal/mcp", "internal/acp", "internal/chat", "internal/line"}, "a client; doctor, verify, repair and grep open files directly; adopt, convert and handoff work on other tools' files, which are on this machine; files for the history of the chat"},
 	{"internal/tui", []string{".", "client", "wire"}, "a client"},
 	{"cmd/...", []string{"..."}, "wires the tables"},
 
@@ -102,6 +107,7 @@ var guests = []guest{
 	{"github.com/klauspost/compress/zstd", []string{"internal/serve", "internal/cli"}, "some tools compress old transcripts"},
 	{"github.com/modelcontextprotocol/go-sdk/", []string{"internal/mcp"}, "the protocol's own types and transports"},
 	{"github.com/coder/acp-go-sdk", []string{"internal/acp"}, "the protocol's types, made from its schema"},
+	{"modernc.org/sqlite", []string{"internal/fulltext"}, "the index of words, which can be thrown away"},
 	{"github.com/fsnotify/fsnotify", []string{"internal/journal"}, "wakes those who follow a file that another process adds to"},
 }
 
@@ -160,7 +166,7 @@ var deeds = []deed{
 			"import golang.org/x/sys/*", "import database/sql*", "import log*",
 			"time.Now", "time.Since", "time.Until", "time.Sleep", "time.After*", "time.NewTimer", "time.NewTicker", "time.Tick",
 		},
-		in:  []string{"dialect/...", "route", "window"},
+		in:  []string{"dialect/...", "route", "window", "internal/search", "internal/mask"},
 		why: "deciding is pure: no file, no network, no clock",
 	},
 	{

@@ -1,0 +1,235 @@
+package fulltext
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+
+	"firn"
+	"firn/store"
+)
+
+// job is a session to be looked at: how it stands, and what the index knows.
+type job struct {
+	standing store.Standing
+	old      *row
+	gone     bool
+}
+
+// catchUp compares the index with all sessions and brings it up to date.
+func (x *Index) catchUp(ctx context.Context, db *database) error {
+	known, err := allRows(ctx, db.read)
+	if err != nil {
+		return err
+	}
+	standings, err := x.src.Census(ctx)
+	if err != nil {
+		return fmt.Errorf("look at all sessions: %w", err)
+	}
+	return x.build(ctx, db, jobs(standings, known), true)
+}
+
+// jobs are the sessions that changed, the latest first: what was said last is
+// found first while the rest is still being read.
+func jobs(standings []store.Standing, known map[firn.ID]*row) []job {
+	slices.SortStableFunc(standings, func(a, b store.Standing) int {
+		return cmp.Or(b.Modified.Compare(a.Modified), cmp.Compare(a.ID, b.ID))
+	})
+	var todo []job
+	seen := make(map[firn.ID]bool, len(standings))
+	for _, s := range standings {
+		if seen[s.ID] {
+			continue
+		}
+		seen[s.ID] = true
+		if old := known[s.ID]; !old.stands(s) {
+			todo = append(todo, job{standing: s, old: old})
+		}
+	}
+	for id := range known {
+		if !seen[id] {
+			todo = append(todo, job{standing: store.Standing{ID: id}, gone: true})
+		}
+	}
+	return todo
+}
+
+// refresh looks at some sessions.
+func (x *Index) refresh(ctx context.Context, db *database, ids []firn.ID) error {
+	slices.Sort(ids)
+	var todo []job
+	for _, id := range ids {
+		s, err := x.src.Stand(ctx, id)
+		if errors.Is(err, firn.ErrNotFound) {
+			todo = append(todo, job{standing: store.Standing{ID: id}, gone: true})
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		old, err := rowOf(ctx, db.read, sessionKey(id))
+		if err != nil {
+			return err
+		}
+		todo = append(todo, job{standing: s, old: old})
+	}
+	return x.build(ctx, db, todo, false)
+}
+
+// build reads sessions, several at a time, and writes down what they say. One
+// that cannot be read is reported and keeps no other from it.
+func (x *Index) build(ctx context.Context, db *database, todo []job, show bool) error {
+	if len(todo) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	changes, next := make(chan change, 2), make(chan job)
+	go func() {
+		defer close(next)
+		for _, j := range todo {
+			select {
+			case next <- j:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	var readers sync.WaitGroup
+	errs := make([]error, min(len(todo), runtime.GOMAXPROCS(0)))
+	for i := range errs {
+		readers.Go(func() { errs[i] = x.readAll(ctx, next, changes) })
+	}
+	go func() { // which ends when the readers do
+		readers.Wait()
+		close(changes)
+	}()
+	err := x.writeAll(ctx, db, changes, len(todo), show)
+	cancel()
+	for range changes { // let the readers go
+	}
+	if err == nil {
+		err = firstError(errs)
+	}
+	return err
+}
+
+func firstError(errs []error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readAll reads sessions and hands on what they say.
+func (x *Index) readAll(ctx context.Context, next <-chan job, changes chan<- change) error {
+	r := &reader{src: x.src, sourceOf: x.sourceOf, emit: func(c change) error {
+		select {
+		case changes <- c:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}}
+	for j := range next {
+		var err error
+		if j.gone {
+			err = r.gone(j.standing.ID)
+		} else {
+			err = r.session(ctx, j.standing, j.old)
+		}
+		var failed *unread
+		if errors.As(err, &failed) {
+			x.report("%v; it cannot be searched", failed)
+			err = nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeAll writes down what the readers hand on.
+func (x *Index) writeAll(ctx context.Context, db *database, changes <-chan change, total int, show bool) error {
+	w := &writer{db: db}
+	done := 0
+	for c := range changes {
+		if err := w.add(ctx, c); err != nil {
+			return err
+		}
+		if c.row != nil || c.wipe && len(c.docs) == 0 {
+			done++
+		}
+		if show {
+			x.progress(done, total)
+		}
+	}
+	return w.flush(ctx)
+}
+
+// progress tells how far it is.
+func (x *Index) progress(done, total int) {
+	w := &x.work
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.state.Building, w.state.Done, w.state.Total = true, done, total
+}
+
+// Rebuild builds the index anew from the sessions, beside the one that is used
+// meanwhile, and puts it in its place. It returns when that is done.
+func (x *Index) Rebuild(ctx context.Context) error {
+	number := x.request(func(d *due) { d.rebuild = true }, true)
+	_, err := x.await(ctx, number, 0)
+	return err
+}
+
+// StartRebuild is Rebuild without waiting.
+func (x *Index) StartRebuild() { x.request(func(d *due) { d.rebuild = true }, true) }
+
+func (x *Index) rebuild(ctx context.Context) error {
+	x.work.mu.Lock()
+	x.work.state = State{Building: true, Rebuilding: true}
+	x.work.mu.Unlock()
+	path := filepath.Join(x.dir, freshName)
+	if err := removeFiles(x.fs, path); err != nil {
+		return fmt.Errorf("build the index of words anew: %w", err)
+	}
+	fresh, err := openDatabase(ctx, x.fs, path)
+	if err != nil {
+		return err
+	}
+	err = x.catchUp(ctx, fresh)
+	if err == nil {
+		err = fresh.scrub(ctx)
+	}
+	if err = errors.Join(err, fresh.close()); err != nil {
+		return errors.Join(err, removeFiles(x.fs, path))
+	}
+	return x.swap(path)
+}
+
+// swap puts a new index in the place of the old one.
+func (x *Index) swap(fresh string) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.db != nil {
+		x.drop()
+	}
+	// The log of changes of the old file must be gone before the new one is
+	// there, or it would be taken for its own.
+	if err := removeFiles(x.fs, x.path()); err != nil {
+		return fmt.Errorf("replace the index of words: %w", err)
+	}
+	if err := x.fs.Rename(fresh, x.path()); err != nil {
+		return fmt.Errorf("replace the index of words: %w", err)
+	}
+	return removeFiles(x.fs, fresh)
+}

@@ -1,0 +1,228 @@
+package fulltext
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"firn"
+	"firn/internal/search"
+)
+
+// How queries are spelt for the engine: t holds the words, x their other forms,
+// f the facets.
+
+// quoteTerm spells words that stand one after the other.
+func quoteTerm(column string, prefix bool, words ...string) string {
+	s := column + ` : "` + strings.Join(words, " ") + `"`
+	if prefix {
+		s += " *"
+	}
+	return s
+}
+
+// termExpr spells a term: as its words, or as a whole.
+func termExpr(t search.Term) string {
+	s := quoteTerm("t", t.Prefix, t.Parts...)
+	if t.Whole == "" {
+		return s
+	}
+	return "(" + s + " OR " + quoteTerm("x", t.Prefix, t.Whole) + ")"
+}
+
+// nodeExpr spells what a query wants. The engine knows no NOT alone, so a node
+// may be spelt as what must not be there.
+func nodeExpr(n *search.Node) (expr string, negated bool) {
+	switch n.Op {
+	case search.OpTerm:
+		return termExpr(n.Term), false
+	case search.OpNot:
+		expr, negated = nodeExpr(n.Kids[0])
+		return expr, !negated
+	case search.OpOr:
+		return orExpr(n.Kids)
+	case search.OpAnd:
+		return andExpr(n.Kids)
+	}
+	should, must, not := n.Split()
+	kids := slices.Clone(must)
+	for _, kid := range not {
+		kids = append(kids, &search.Node{Op: search.OpNot, Kids: []*search.Node{kid}})
+	}
+	if len(should) > 0 {
+		any := &search.Node{Op: search.OpOr}
+		for _, t := range should {
+			any.Kids = append(any.Kids, &search.Node{Op: search.OpTerm, Term: t})
+		}
+		kids = append(kids, any)
+	}
+	return andExpr(kids)
+}
+
+// spell spells nodes, those that must hold and those that must not apart.
+func spell(kids []*search.Node) (yes, no []string) {
+	for _, kid := range kids {
+		if expr, negated := nodeExpr(kid); negated {
+			no = append(no, expr)
+		} else {
+			yes = append(yes, expr)
+		}
+	}
+	return yes, no
+}
+
+func andExpr(kids []*search.Node) (string, bool) {
+	yes, no := spell(kids)
+	if len(yes) == 0 {
+		return join(no, "OR"), true
+	}
+	return without(join(yes, "AND"), no), false
+}
+
+// orExpr spells alternatives. One that something is not there makes it the
+// opposite of: all of that is there, and none of the others.
+func orExpr(kids []*search.Node) (string, bool) {
+	yes, no := spell(kids)
+	if len(no) == 0 {
+		return join(yes, "OR"), false
+	}
+	return without(join(no, "AND"), yes), true
+}
+
+func without(expr string, no []string) string {
+	if len(no) == 0 {
+		return expr
+	}
+	return "(" + expr + " NOT " + join(no, "OR") + ")"
+}
+
+func join(exprs []string, op string) string {
+	if len(exprs) == 1 {
+		return exprs[0]
+	}
+	return "(" + strings.Join(exprs, " "+op+" ") + ")"
+}
+
+// facetExpr spells alternatives of facets.
+func facetExpr(facets []string) string {
+	quoted := make([]string, len(facets))
+	for i, f := range facets {
+		quoted[i] = `"` + f + `"`
+	}
+	return "f : (" + strings.Join(quoted, " OR ") + ")"
+}
+
+// filters spells what the search is narrowed to: all of them must hold. Nothing
+// can be found if ok is false.
+func (f *finder) filters(ctx context.Context) (exprs []string, ok bool, err error) {
+	q := &f.query
+	add := func(facets []string) {
+		if len(facets) > 0 {
+			exprs = append(exprs, facetExpr(facets))
+		}
+	}
+	var roles, toolNames []string
+	for _, role := range q.Roles {
+		roles = append(roles, "r"+string(role))
+	}
+	add(roles)
+	for _, name := range q.Tools {
+		toolNames = append(toolNames, "t"+search.FoldText(name))
+	}
+	add(toolNames)
+	add(hashedAll("a", q.Agents))
+	add(hashedAll("k", q.Keys))
+	add(hashedAll("o", q.Sources))
+	if len(q.Sessions) > 0 {
+		found, err := f.sessionFacets(ctx)
+		if err != nil || len(found) == 0 {
+			return nil, false, err
+		}
+		add(found)
+	}
+	if len(q.Paths) > 0 {
+		found, err := f.pathFacets(ctx)
+		if err != nil {
+			return nil, false, err
+		}
+		add(found)
+	}
+	return exprs, true, nil
+}
+
+func hashedAll(kind string, names []string) []string {
+	facets := make([]string, len(names))
+	for i, name := range names {
+		facets[i] = hashed(kind, name)
+	}
+	return facets
+}
+
+// mostNamed bounds how many sessions or directories a filter may mean.
+const mostNamed = 500
+
+// sessionFacets finds the sessions that are named by an id or its beginning.
+func (f *finder) sessionFacets(ctx context.Context) ([]string, error) {
+	var facets []string
+	for _, name := range f.query.Sessions {
+		rows, err := f.db.read.QueryContext(ctx, "select id from sessions where sid >= ? and sid < ? order by sid limit ?", name, name+"\x7f", mostNamed+1)
+		if err != nil {
+			return nil, explain("find sessions", err)
+		}
+		for rows.Next() {
+			var id int64
+			if err := rows.Scan(&id); err != nil {
+				rows.Close()
+				return nil, explain("find sessions", err)
+			}
+			facets = append(facets, "s"+strconv.FormatInt(id, 36))
+		}
+		if err := rows.Err(); err != nil {
+			return nil, explain("find sessions", err)
+		}
+	}
+	if len(facets) > mostNamed {
+		return nil, fmt.Errorf("search: %w: session: names more than %d sessions; say more of the id", firn.ErrInvalid, mostNamed)
+	}
+	return facets, nil
+}
+
+// pathFacets finds the directories that sessions were begun in and that have
+// the names of a path in them, and adds the path itself, for files that tools
+// were called with.
+func (f *finder) pathFacets(ctx context.Context) ([]string, error) {
+	var facets []string
+	wanted := make([][]string, len(f.query.Paths))
+	for i, path := range f.query.Paths {
+		wanted[i] = search.PathNames(path)
+		facets = append(facets, "p"+strings.Join(wanted[i], " p"))
+	}
+	rows, err := f.db.read.QueryContext(ctx, "select distinct cwd from sessions where cwd <> ''")
+	if err != nil {
+		return nil, explain("find directories", err)
+	}
+	defer rows.Close()
+	for rows.Next() && len(facets) < mostNamed {
+		var cwd string
+		if err := rows.Scan(&cwd); err != nil {
+			return nil, explain("find directories", err)
+		}
+		names := search.PathNames(cwd)
+		if slices.ContainsFunc(wanted, func(want []string) bool { return contains(names, want) }) {
+			facets = append(facets, hashed("c", cwd))
+		}
+	}
+	return facets, explain("find directories", rows.Err())
+}
+
+// contains reports whether names stand one after the other among others.
+func contains(names, want []string) bool {
+	for i := 0; i+len(want) <= len(names); i++ {
+		if slices.Equal(names[i:i+len(want)], want) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,298 @@
+package fulltext
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"firn"
+	"firn/internal/mask"
+	"firn/internal/search"
+)
+
+func (d *found) setText(at int64, entry, role, t, x string) {
+	d.at, d.entry, d.role = firn.Pos(at), firn.EntryID(entry), search.Role(role)
+	d.text = search.Text{Words: words(t), Extra: words(x)}
+}
+
+// Answer is what a search found.
+type Answer struct {
+	Hits []search.Hit
+	// Cursor asks for more; empty if there is none.
+	Cursor string
+	// State says how much of the sessions was looked at: all, unless the index is
+	// being built.
+	State State
+}
+
+// cursor is where an answer ended.
+type cursor struct {
+	// Query is what was asked, so that a cursor is not used for something else.
+	Query uint64 `json:"q"`
+	// From is how many hits were told, Top the last row that counts.
+	From int   `json:"n"`
+	Top  int64 `json:"t"`
+}
+
+func (c cursor) String() string {
+	data, err := json.Marshal(c)
+	if err != nil {
+		return "" // numbers always can be
+	}
+	return base64.RawURLEncoding.EncodeToString(data)
+}
+
+// mostTold bounds how many hits can be had of one query, page by page.
+const mostTold = 500
+
+func parseCursor(text string, query uint64) (cursor, error) {
+	c := cursor{Query: query, Top: 1<<63 - 1}
+	if text == "" {
+		return c, nil
+	}
+	data, err := base64.RawURLEncoding.DecodeString(text)
+	if err == nil {
+		err = json.Unmarshal(data, &c)
+	}
+	if err != nil || c.Query != query || c.From < 0 || c.From > mostTold || c.Top < 0 {
+		return c, fmt.Errorf("search: %w: the cursor is not of an earlier answer to this query", firn.ErrInvalid)
+	}
+	return c, nil
+}
+
+// digest tells queries apart.
+func digest(q search.Query) uint64 {
+	q.Cursor, q.Limit, q.Before, q.After, q.Owners = "", 0, nil, nil, nil
+	data, err := json.Marshal(q)
+	if err != nil {
+		return 0
+	}
+	return hash(string(data))
+}
+
+// Search finds what fits a query, the best first. If the index is not up to
+// date it waits for a moment and then answers with what there is; the state
+// tells.
+func (x *Index) Search(ctx context.Context, q search.Query) (Answer, error) {
+	if q.Limit < 0 || q.Before != nil && *q.Before < 0 || q.After != nil && *q.After < 0 {
+		return Answer{}, fmt.Errorf("search: %w: limits are not below zero", firn.ErrInvalid)
+	}
+	at, err := parseCursor(q.Cursor, digest(q))
+	if err != nil {
+		return Answer{}, err
+	}
+	if err := x.ready(ctx); err != nil {
+		return Answer{}, err
+	}
+	for tries := 0; ; tries++ {
+		answer, db, err := x.search(ctx, q, at)
+		if err == nil || ctx.Err() != nil {
+			return answer, err
+		}
+		if !x.damaged(db, err) || tries > 0 {
+			return Answer{}, err
+		}
+		x.request(func(d *due) { d.census = true }, true)
+		if err := x.ready(ctx); err != nil {
+			return Answer{}, err
+		}
+	}
+}
+
+// lookAgain is how long a look at all sessions is good for: what others add
+// to them, or to mirrors, is seen by the next.
+const lookAgain = 15 * time.Second
+
+// ready waits for a moment until the index is up to date. Trouble with that is
+// reported; there is always something to search.
+func (x *Index) ready(ctx context.Context) error {
+	number := x.request(func(d *due) {
+		d.census = d.census || x.opts.Clock().Sub(x.work.looked) > lookAgain
+	}, true)
+	if number == 0 {
+		return fmt.Errorf("search: %w", firn.ErrClosed)
+	}
+	if _, err := x.await(ctx, number, x.opts.Patience); err != nil && (ctx.Err() != nil || errors.Is(err, firn.ErrClosed)) {
+		return err
+	}
+	return nil
+}
+
+func (x *Index) search(ctx context.Context, q search.Query, at cursor) (Answer, *database, error) {
+	db, done, err := x.use(ctx)
+	if err != nil {
+		return Answer{}, nil, err
+	}
+	defer done()
+	f := newFinder(db, q, x.opts.Clock(), at.Top)
+	all, err := f.find(ctx)
+	if err != nil {
+		return Answer{}, db, err
+	}
+	if at.Top == 1<<63-1 {
+		at.Top = 0
+		for _, c := range all {
+			at.Top = max(at.Top, c.id)
+		}
+	}
+	t := &teller{x: x, f: f, rows: make(map[int64]*row), fates: make(map[int64]*fate)}
+	limit := q.Limit
+	if limit == 0 {
+		limit = search.DefaultLimit
+	}
+	limit = min(limit, search.MaxLimit)
+	groups, more, err := t.choose(ctx, all, at.From, limit)
+	if err != nil {
+		return Answer{}, db, err
+	}
+	answer := Answer{Hits: []search.Hit{}, State: x.State()}
+	for _, g := range groups {
+		hit, ok, err := t.tell(ctx, g)
+		if err != nil {
+			return Answer{}, db, err
+		}
+		if ok {
+			answer.Hits = append(answer.Hits, hit)
+		}
+	}
+	if more {
+		at.From += limit
+		answer.Cursor = at.String()
+	}
+	return answer, db, nil
+}
+
+// teller makes hits of rows.
+type teller struct {
+	x     *Index
+	f     *finder
+	rows  map[int64]*row
+	fates map[int64]*fate
+}
+
+// group is a hit and its copies.
+type group struct {
+	best   *found
+	copies []*found
+}
+
+func (t *teller) row(ctx context.Context, id int64) (*row, error) {
+	if r, ok := t.rows[id]; ok {
+		return r, nil
+	}
+	r, err := rowOf(ctx, t.f.db.read, id)
+	if err != nil {
+		return nil, err
+	}
+	t.rows[id] = r
+	return r, nil
+}
+
+// choose groups copies and returns the groups of one page.
+func (t *teller) choose(ctx context.Context, all []*found, from, limit int) ([]group, bool, error) {
+	var groups []group
+	for _, c := range all {
+		r, err := t.row(ctx, c.session)
+		if err != nil {
+			return nil, false, err
+		}
+		if r == nil || t.f.query.Owners != nil && !t.f.query.Owners(r.agent, r.key) {
+			continue // it is just being read, or somebody else's
+		}
+		i := slices.IndexFunc(groups, func(g group) bool {
+			return g.best.session != c.session && search.Near(g.best.said(), c.said())
+		})
+		if i >= 0 {
+			groups[i].copies = append(groups[i].copies, c)
+			continue
+		}
+		if len(groups) > from+limit || len(groups) > mostTold {
+			break
+		}
+		groups = append(groups, group{best: c})
+	}
+	more := len(groups) > from+limit && from+limit < mostTold
+	return groups[min(from, len(groups)):min(from+limit, len(groups))], more, nil
+}
+
+func (d *found) said() search.Said {
+	return search.Said{Role: d.role, Words: d.text.Words, Time: time.UnixMilli(d.time)}
+}
+
+func (t *teller) fate(r *row) *fate {
+	f, ok := t.fates[r.id]
+	if !ok {
+		f = r.shape.fate(r.count)
+		t.fates[r.id] = f
+	}
+	return f
+}
+
+// mostCopies is how many copies of a hit are named.
+const mostCopies = 10
+
+// tell makes a hit, with what stands around it. One whose session is not any
+// more as it was read is left out.
+func (t *teller) tell(ctx context.Context, g group) (search.Hit, bool, error) {
+	r, err := t.row(ctx, g.best.session)
+	if err != nil || r == nil {
+		return search.Hit{}, false, err
+	}
+	c := g.best
+	hit := search.Hit{
+		Session: r.sid, Entry: c.entry, At: c.at, N: c.n, Agent: r.agent, Key: r.key, Source: r.source, Title: mask.Text(titleOf(r)), CWD: r.cwd,
+		Role: c.role, Time: time.UnixMilli(c.time).UTC(), Score: c.score, Coverage: c.coverage, Marks: t.fate(r).marks(c.n, c.role),
+	}
+	if r.archived {
+		hit.Marks = append(hit.Marks, search.MarkArchived)
+	}
+	for _, other := range g.copies[:min(len(g.copies), mostCopies)] {
+		if or, err := t.row(ctx, other.session); err == nil && or != nil {
+			hit.Copies = append(hit.Copies, search.Place{Session: or.sid, Entry: other.entry})
+		}
+	}
+	items, err := t.window(ctx, r, c)
+	if err != nil {
+		return hit, false, err
+	}
+	texts, err := t.texts(ctx, r, items)
+	if err != nil {
+		return hit, false, err
+	}
+	for _, d := range items {
+		said, ok := texts[placeOf(d)]
+		if !ok {
+			continue
+		}
+		item := search.Item{Entry: d.entry, At: d.at, N: d.n, Role: d.role, Tools: said.tools, Time: time.UnixMilli(d.time).UTC(), Hit: d.id == c.id}
+		if item.Hit {
+			hit.Snippet, hit.Matches = search.Snip(said.text, t.f.terms, search.MaxSnippet, mask.Text)
+			hit.Tools, item.Text = said.tools, hit.Snippet
+		} else {
+			item.Text, _ = search.Snip(said.text, nil, search.MaxItem, mask.Text)
+		}
+		hit.Window = append(hit.Window, item)
+	}
+	return hit, hit.Snippet != "", nil
+}
+
+func titleOf(r *row) string {
+	if r.title.Name != "" {
+		return r.title.Name
+	}
+	title, _, _ := strings.Cut(r.prompt, "\n")
+	return title
+}
+
+// place is where a text stands in its session.
+type placed struct {
+	entry firn.EntryID
+	space space
+}
+
+func placeOf(d *found) placed { return placed{d.entry, d.space} }

@@ -1,0 +1,183 @@
+package fulltext
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"firn"
+	"firn/store"
+)
+
+// change is a piece of work for the writer: what has become of a session.
+type change struct {
+	session int64
+	// wipe deletes what is there of the session first.
+	wipe bool
+	docs []doc
+	// row is what is known of the session when all of it was read; nil if there
+	// is more to come, or if it is gone.
+	row *row
+}
+
+func (c *change) size() int {
+	n := 256
+	for i := range c.docs {
+		d := &c.docs[i]
+		n += len(d.t) + len(d.x) + len(d.f) + 200
+	}
+	return n
+}
+
+// chunk is how much of a session is handed to the writer at once, in bytes.
+const chunk = 1 << 20
+
+// reader turns sessions into changes.
+type reader struct {
+	src      Source
+	sourceOf func(ctx context.Context, id firn.ID) string
+	analyser analyser
+	emit     func(change) error
+}
+
+// session brings the index up to date with a session that stands so, of which
+// the index knows old; nil is nothing. A session that is gone while it is read
+// is left for the next time.
+func (r *reader) session(ctx context.Context, s store.Standing, old *row) error {
+	switch {
+	case old.stands(s):
+		return nil
+	case old != nil && old.same(s): // only put away, or taken out again
+		next := *old
+		next.stand(s)
+		return r.emit(change{session: old.id, row: &next})
+	case old != nil && old.grew(s) && r.resumes(ctx, old):
+		return r.more(ctx, s, old)
+	}
+	return r.whole(ctx, s)
+}
+
+// gone forgets a session.
+func (r *reader) gone(id firn.ID) error {
+	return r.emit(change{session: sessionKey(id), wipe: true})
+}
+
+// resumes reports whether what was read of a session is still there: the last
+// entry stands where it stood. Other tools' sessions are always read from the
+// beginning, since what their lines mean may depend on it.
+func (r *reader) resumes(ctx context.Context, old *row) bool {
+	if old.source != ownSource || old.end == 0 {
+		return false
+	}
+	for rec, err := range r.src.ReadBack(ctx, old.sid, old.end) {
+		if err != nil || rec.Next != old.end {
+			return false
+		}
+		return rec.Gap == nil && rec.Glance.ID == old.last
+	}
+	return false
+}
+
+// whole reads a session from the beginning.
+func (r *reader) whole(ctx context.Context, s store.Standing) error {
+	next := &row{id: sessionKey(s.ID), sid: s.ID}
+	next.source = r.sourceOf(ctx, s.ID)
+	next.stand(s)
+	sh := &shaper{session: s.ID, ids: make(map[firn.EntryID]int)}
+	return r.run(ctx, next, sh, store.Start, true)
+}
+
+// more reads what was added to a session.
+func (r *reader) more(ctx context.Context, s store.Standing, old *row) error {
+	next := *old
+	next.stand(s)
+	sh := &shaper{session: s.ID, count: old.count, last: old.last}
+	sh.shape = shape{Runs: append([][3]int(nil), old.shape.Runs...), Stones: append([][2]int(nil), old.shape.Stones...), Cuts: append([][2]int(nil), old.shape.Cuts...)}
+	return r.run(ctx, &next, sh, old.end, false)
+}
+
+// run reads a session from a position on and hands on what it finds.
+func (r *reader) run(ctx context.Context, next *row, sh *shaper, after firn.Pos, wipe bool) error {
+	c := change{session: next.id, wipe: wipe}
+	size, common := 0, ""
+	for rec, err := range r.src.Read(ctx, next.sid, after) {
+		if err != nil {
+			return r.failed(ctx, next.sid, err)
+		}
+		next.end = max(next.end, rec.Next)
+		if rec.Gap != nil {
+			continue
+		}
+		n, isNode := sh.add(rec.Glance)
+		if !isNode && rec.Glance.Kind != firn.KindHeader {
+			continue
+		}
+		e, err := rec.Entry()
+		if err != nil {
+			continue // its place counts; what it says cannot be told
+		}
+		next.note(e)
+		if e.Body.Kind() == firn.KindHeader || common == "" {
+			common = next.owner().facets()
+		}
+		for _, p := range piecesOf(e) {
+			d := r.analyser.doc(next.owner(), common, n, rec.At, e.ID, timeFor(e, next), p)
+			c.docs = append(c.docs, d)
+			size += len(d.t) + len(d.x) + len(d.f) + 200
+		}
+		if size > chunk {
+			if err := r.emit(c); err != nil {
+				return err
+			}
+			c, size = change{session: next.id}, 0
+		}
+	}
+	if sh.lost {
+		var err error
+		if sh, err = r.shape(ctx, next.sid); err != nil {
+			return r.failed(ctx, next.sid, err)
+		}
+	}
+	next.shape, next.count, next.last = sh.shape, sh.count, sh.last
+	c.row = next
+	return r.emit(c)
+}
+
+// shape builds the shape of a session from the beginning, without reading what
+// its entries say.
+func (r *reader) shape(ctx context.Context, id firn.ID) (*shaper, error) {
+	sh := &shaper{session: id, ids: make(map[firn.EntryID]int)}
+	for rec, err := range r.src.Read(ctx, id, store.Start) {
+		if err != nil {
+			return nil, err
+		}
+		if rec.Gap == nil {
+			sh.add(rec.Glance)
+		}
+	}
+	return sh, nil
+}
+
+// failed says what to do with a session that cannot be read: it is forgotten if
+// it went, and else what was known of it stays.
+func (r *reader) failed(ctx context.Context, id firn.ID, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if errors.Is(err, firn.ErrNotFound) {
+		return r.gone(id)
+	}
+	return &unread{id, err}
+}
+
+// unread is a session that could not be read. It keeps no other from it.
+type unread struct {
+	id  firn.ID
+	err error
+}
+
+// Error says which and why.
+func (u *unread) Error() string { return fmt.Sprintf("index session %s: %v", u.id, u.err) }
+
+// Unwrap returns why.
+func (u *unread) Unwrap() error { return u.err }

@@ -1,0 +1,156 @@
+package fulltext
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"time"
+
+	"firn"
+	"firn/store"
+)
+
+func sortStrings(s []string) { slices.Sort(s) }
+
+// row is what the index knows of a session.
+type row struct {
+	id                      int64
+	sid                     firn.ID
+	agent, key, source, cwd string
+	title                   firn.Title
+	prompt                  string
+	created, updated        int64
+	bytes, modified         int64
+	parts                   int
+	archived                bool
+	// end is up to where it was read, last and count are of what was read.
+	end   firn.Pos
+	last  firn.EntryID
+	count int
+	shape shape
+}
+
+const rowColumns = "id, sid, agent, key, source, cwd, title, titleSource, prompt, created, updated, bytes, modified, parts, archived, fin, last, count, shape"
+
+func (r *row) values() []any {
+	return []any{
+		r.id, string(r.sid), r.agent, r.key, r.source, r.cwd, r.title.Name, string(r.title.Source), r.prompt, r.created, r.updated,
+		r.bytes, r.modified, r.parts, r.archived, int64(r.end), string(r.last), r.count, r.shape.encode(),
+	}
+}
+
+// scanRow reads one; the shape may be damaged.
+func scanRow(scan func(...any) error) (*row, error) {
+	r := &row{}
+	var sid, titleSource, last string
+	var end int64
+	var data []byte
+	err := scan(&r.id, &sid, &r.agent, &r.key, &r.source, &r.cwd, &r.title.Name, &titleSource, &r.prompt, &r.created, &r.updated,
+		&r.bytes, &r.modified, &r.parts, &r.archived, &end, &last, &r.count, &data)
+	if err != nil {
+		return nil, err
+	}
+	r.sid, r.title.Source, r.end, r.last = firn.ID(sid), firn.Source(titleSource), firn.Pos(end), firn.EntryID(last)
+	if r.shape, err = decodeShape(data); err != nil {
+		return nil, errors.Join(firn.ErrCorrupt, err)
+	}
+	return r, nil
+}
+
+// rowOf finds the row of a session; nil if there is none.
+func rowOf(ctx context.Context, db *sql.DB, id int64) (*row, error) {
+	r, err := scanRow(db.QueryRowContext(ctx, "select "+rowColumns+" from sessions where id = ?", id).Scan)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	return r, explain("look up a session", err)
+}
+
+// allRows reads all of them.
+func allRows(ctx context.Context, db *sql.DB) (map[firn.ID]*row, error) {
+	rows, err := db.QueryContext(ctx, "select "+rowColumns+" from sessions")
+	if err != nil {
+		return nil, explain("read the index of words", err)
+	}
+	defer rows.Close()
+	all := make(map[firn.ID]*row)
+	for rows.Next() {
+		r, err := scanRow(rows.Scan)
+		if err != nil {
+			return nil, explain("read the index of words", err)
+		}
+		all[r.sid] = r
+	}
+	return all, explain("read the index of words", rows.Err())
+}
+
+// stands reports whether a session is still as it was when it was read.
+func (r *row) stands(s store.Standing) bool {
+	return r != nil && r.same(s) && r.archived == s.Archived
+}
+
+// same reports whether the files of a session are as they were.
+func (r *row) same(s store.Standing) bool {
+	return r.bytes == s.Bytes && r.modified == s.Modified.UnixNano() && r.parts == s.Parts && (s.Agent == "" || r.agent == s.Agent)
+}
+
+// grew reports whether a session may only have been added to.
+func (r *row) grew(s store.Standing) bool {
+	return r.bytes < s.Bytes && r.parts <= s.Parts && (s.Agent == "" || r.agent == s.Agent)
+}
+
+func (r *row) stand(s store.Standing) {
+	r.bytes, r.modified, r.parts, r.archived = s.Bytes, s.Modified.UnixNano(), s.Parts, s.Archived
+	if s.Agent != "" {
+		r.agent = s.Agent
+	}
+}
+
+func (r *row) owner() owner {
+	return owner{session: r.id, agent: r.agent, key: r.key, source: r.source, path: r.cwd}
+}
+
+// note takes notice of an entry.
+func (r *row) note(e firn.Entry) {
+	switch b := e.Body.(type) {
+	case *firn.Header:
+		r.key, r.cwd = b.Key, b.CWD
+		if r.agent == "" {
+			r.agent = b.Agent
+		}
+	case *firn.Title:
+		if b.Beats(r.title) {
+			r.title = *b
+		}
+	case *firn.Message:
+		if r.prompt == "" && b.Role == firn.RoleUser {
+			r.prompt = firn.CutText(b.Text(), maxPrompt)
+		}
+	}
+	if ms := clampTime(timeOf(e)); ms > 0 {
+		r.updated = ms
+		if r.created == 0 {
+			r.created = ms
+		}
+	}
+}
+
+const maxPrompt = 100
+
+// timeOf is when an entry was said, or else written.
+func timeOf(e firn.Entry) time.Time {
+	if m, ok := e.Body.(*firn.Message); ok && !m.Time.IsZero() {
+		return m.Time
+	}
+	return e.Time
+}
+
+// timeFor is the time of an entry; one that has none has that of the one before
+// it.
+func timeFor(e firn.Entry, r *row) time.Time {
+	if t := timeOf(e); !t.IsZero() {
+		return t
+	}
+	return time.UnixMilli(r.updated)
+}

@@ -1,0 +1,228 @@
+package fulltext
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"modernc.org/sqlite" // the engine; nothing is opened before it is needed
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"firn"
+	"firn/internal/vfs"
+)
+
+// version is that of the tables and of how texts are analysed. An index of
+// another version is built anew.
+const version = 1
+
+// schema makes the tables. The text itself is not kept: t, x and f are words
+// in the form in which they are looked for, which ranking needs and deleting.
+const schema = `
+create table sessions(
+	id integer primary key, sid text not null, agent text, key text, source text, cwd text,
+	title text, titleSource text, prompt text, created integer, updated integer,
+	bytes integer, modified integer, parts integer, archived integer,
+	fin integer, last text, count integer, shape blob);
+create unique index sessions_sid on sessions(sid);
+create table docs(
+	id integer primary key, session integer not null, n integer not null, at integer not null, entry text not null,
+	space integer not null, role text not null, calls integer not null, time integer not null, words integer not null,
+	t text not null, x text not null, f text not null);
+create index docs_place on docs(session, n, space);
+create table days(space integer, day integer, docs integer, words integer, primary key(space, day)) without rowid;
+create view docs0 as select id, t, x, f from docs where space = 0;
+create view docs1 as select id, t, x, f from docs where space = 1;
+create virtual table fts0 using fts5(t, x, f, content='docs0', content_rowid='id', tokenize='ascii', columnsize=0);
+create virtual table fts1 using fts5(t, x, f, content='docs1', content_rowid='id', tokenize='ascii', columnsize=0);
+insert into fts0(fts0, rank) values('secure-delete', 1);
+insert into fts1(fts1, rank) values('secure-delete', 1);
+insert into fts0(fts0, rank) values('hashsize', 16777216);
+insert into fts1(fts1, rank) values('hashsize', 16777216);
+`
+
+// dayLength is what a row of days is about, in milliseconds.
+const dayLength = 24 * 60 * 60 * 1000
+
+// database is an open index file.
+type database struct {
+	path string
+	// write has one connection, so that there is one change at a time; read has
+	// several, which see what was committed.
+	write, read *sql.DB
+	// inode names the file, if that is known; users are who is using it.
+	inode uint64
+	users sync.WaitGroup
+}
+
+// The sizes of what a connection keeps in memory, in kB.
+const (
+	writeCache = 32 << 10
+	readCache  = 8 << 10
+	readers    = 4
+)
+
+// openDatabase opens the index file, and makes it if it is not there. One that
+// is damaged or of another version is ErrCorrupt.
+func openDatabase(ctx context.Context, fsys vfs.FS, path string) (*database, error) {
+	if err := makeFile(fsys, path); err != nil {
+		return nil, err
+	}
+	d := &database{path: path}
+	var err error
+	if d.write, err = sql.Open("sqlite", address(path, writeCache, false)); err != nil {
+		return nil, fmt.Errorf("open the index of words: %w", err)
+	}
+	d.write.SetMaxOpenConns(1)
+	if d.read, err = sql.Open("sqlite", address(path, readCache, true)); err != nil {
+		return nil, errors.Join(fmt.Errorf("open the index of words: %w", err), d.write.Close())
+	}
+	d.read.SetMaxOpenConns(readers)
+	d.read.SetMaxIdleConns(readers)
+	if err := d.prepare(ctx); err != nil {
+		return nil, errors.Join(err, d.close())
+	}
+	if info, err := fsys.Stat(path); err == nil {
+		d.inode = info.Inode
+	}
+	return d, nil
+}
+
+// makeFile makes the file for its owner alone; the engine gives its other files
+// the same mode.
+func makeFile(fsys vfs.FS, path string) error {
+	if _, err := fsys.Stat(path); err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := fsys.MkdirAll(filepath.Dir(path)); err != nil {
+		return fmt.Errorf("open the index of words: %w", err)
+	}
+	file, err := fsys.Open(path, vfs.Create)
+	if errors.Is(err, fs.ErrExist) {
+		return nil // somebody else was faster
+	}
+	if err != nil {
+		return fmt.Errorf("open the index of words: %w", err)
+	}
+	return file.Close()
+}
+
+// address is how the engine is told what to open and how. What is deleted is
+// overwritten, and nothing is kept elsewhere.
+func address(path string, cache int, readOnly bool) string {
+	q := url.Values{}
+	q.Set("_txlock", "immediate")
+	for _, pragma := range []string{"busy_timeout(5000)", "journal_mode(wal)", "synchronous(normal)", "secure_delete(1)", "temp_store(memory)", fmt.Sprintf("cache_size(-%d)", cache)} {
+		q.Add("_pragma", pragma)
+	}
+	if readOnly {
+		q.Add("_pragma", "query_only(1)")
+	}
+	return "file:" + (&url.URL{Path: filepath.ToSlash(path)}).EscapedPath() + "?" + q.Encode()
+}
+
+// prepare makes the tables of a new file, and refuses one that is not ours.
+func (d *database) prepare(ctx context.Context) error {
+	var is, tables int
+	if err := d.write.QueryRowContext(ctx, "pragma user_version").Scan(&is); err != nil {
+		return explain("open the index of words", err)
+	}
+	if err := d.write.QueryRowContext(ctx, "select count(*) from sqlite_master").Scan(&tables); err != nil {
+		return explain("open the index of words", err)
+	}
+	switch {
+	case is == version:
+		return nil
+	case is != 0 || tables != 0:
+		return fmt.Errorf("open the index of words: %w: its version is %d, not %d", firn.ErrCorrupt, is, version)
+	}
+	return d.change(ctx, func(tx *sql.Tx) error {
+		if err := tx.QueryRowContext(ctx, "pragma user_version").Scan(&is); err != nil || is == version {
+			return err // somebody else was faster
+		}
+		_, err := tx.ExecContext(ctx, schema+fmt.Sprintf("pragma user_version = %d", version))
+		return err
+	})
+}
+
+// change does something in a transaction.
+func (d *database) change(ctx context.Context, do func(*sql.Tx) error) error {
+	tx, err := d.write.BeginTx(ctx, nil)
+	if err != nil {
+		return explain("change the index of words", err)
+	}
+	if err := do(tx); err != nil {
+		return errors.Join(explain("change the index of words", err), ignoreDone(tx.Rollback()))
+	}
+	return explain("change the index of words", tx.Commit())
+}
+
+func ignoreDone(err error) error {
+	if errors.Is(err, sql.ErrTxDone) {
+		return nil
+	}
+	return err
+}
+
+func (d *database) close() error {
+	if d == nil {
+		return nil
+	}
+	return errors.Join(d.read.Close(), d.write.Close())
+}
+
+// scrub empties the file of changes, so that nothing that was deleted is left
+// in it.
+func (d *database) scrub(ctx context.Context) error {
+	var busy, log, done int
+	if err := d.write.QueryRowContext(ctx, "pragma wal_checkpoint(truncate)").Scan(&busy, &log, &done); err != nil {
+		return explain("empty the log of the index of words", err)
+	}
+	if busy != 0 {
+		return fmt.Errorf("empty the log of the index of words: %w: somebody reads it", firn.ErrLocked)
+	}
+	return nil
+}
+
+// explain makes an error of ours of one of the engine: what says that the file
+// is damaged is ErrCorrupt.
+func explain(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var e *sqlite.Error
+	if errors.As(err, &e) {
+		switch e.Code() & 0xff {
+		case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT:
+			return fmt.Errorf("%s: %w: %w", doing, firn.ErrCorrupt, err)
+		case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+			return fmt.Errorf("%s: %w: %w", doing, firn.ErrLocked, err)
+		case sqlite3.SQLITE_ERROR:
+			// A table that is missing or was tampered with.
+			if text := e.Error(); strings.Contains(text, "no such table") || strings.Contains(text, "no such column") || strings.Contains(text, "malformed") || strings.Contains(text, "vtable constructor") {
+				return fmt.Errorf("%s: %w: %w", doing, firn.ErrCorrupt, err)
+			}
+		}
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}
+
+// The files of an index, beside the one that is named.
+var companions = []string{"", "-wal", "-shm", "-journal"}
+
+// removeFiles throws an index away.
+func removeFiles(fsys vfs.FS, path string) error {
+	var errs []error
+	for _, ending := range companions {
+		if err := fsys.Remove(path + ending); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}

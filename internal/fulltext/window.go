@@ -1,0 +1,128 @@
+package fulltext
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"firn"
+	"firn/internal/search"
+)
+
+// window chooses the items around a row, and itself, in order: those before and
+// after it on its branch.
+func (t *teller) window(ctx context.Context, r *row, c *found) ([]*found, error) {
+	before, after := t.f.query.Window()
+	spaces := "space = 0"
+	if c.space == tools {
+		spaces = "space <= 1"
+	}
+	path := t.fate(r).lineage(c.n, r.count)
+	earlier, err := t.walk(ctx, r, c, path, before, "n < ? and "+spaces+" order by n desc, space desc")
+	if err != nil {
+		return nil, err
+	}
+	later, err := t.walk(ctx, r, c, path, after, "n > ? and "+spaces+" order by n, space")
+	if err != nil {
+		return nil, err
+	}
+	slices.Reverse(earlier)
+	return append(append(earlier, c), later...), nil
+}
+
+// walked bounds how many rows are looked at to find those of one branch.
+const walked = 200
+
+// walk reads rows on one side of another, those on its branch.
+func (t *teller) walk(ctx context.Context, r *row, c *found, path [][2]int, most int, where string) ([]*found, error) {
+	if most == 0 {
+		return nil, nil
+	}
+	rows, err := t.f.db.read.QueryContext(ctx, "select "+docColumns+" from docs where session = ? and "+where+" limit ?", r.id, c.n, walked)
+	if err != nil {
+		return nil, explain("search", err)
+	}
+	defer rows.Close()
+	var near []*found
+	for rows.Next() && len(near) < most {
+		d := &found{}
+		if err := scanDoc(rows.Scan, d); err != nil {
+			return nil, explain("search", err)
+		}
+		onPath := slices.ContainsFunc(path, func(p [2]int) bool { return p[0] <= d.n && d.n <= p[1] })
+		if onPath && d.role != search.RoleTitle {
+			near = append(near, d)
+		}
+	}
+	return near, explain("search", rows.Err())
+}
+
+// said is what an entry says, and by which tools.
+type saidText struct {
+	text  string
+	tools []string
+}
+
+// How much is read of a session between two items, before it is read from the
+// next one on instead.
+const (
+	mostSkipped = 64
+	mostHops    = 2 * search.MaxItems
+)
+
+// texts reads what items say from their session.
+func (t *teller) texts(ctx context.Context, r *row, items []*found) (map[placed]saidText, error) {
+	texts := make(map[placed]saidText, len(items))
+	wanted := slices.Clone(items)
+	slices.SortFunc(wanted, func(a, b *found) int { return a.n - b.n })
+	for range mostHops {
+		wanted = slices.DeleteFunc(wanted, func(d *found) bool { _, ok := texts[placeOf(d)]; return ok })
+		if len(wanted) == 0 {
+			break
+		}
+		found, err := t.readSome(ctx, r.sid, wanted, texts)
+		if err != nil {
+			return nil, err
+		}
+		if !found { // the session is not as it was read
+			t.x.Touch(r.sid)
+			wanted = wanted[1:]
+		}
+	}
+	return texts, nil
+}
+
+// readSome reads from the first item on until the others are too far away. It
+// reports whether it found the first.
+func (t *teller) readSome(ctx context.Context, id firn.ID, wanted []*found, texts map[placed]saidText) (bool, error) {
+	skipped, first := 0, false
+	for rec, err := range t.x.src.Read(ctx, id, wanted[0].at) {
+		if err != nil {
+			if errors.Is(err, firn.ErrNotFound) {
+				return false, nil
+			}
+			return false, fmt.Errorf("read session %s: %w", id, err)
+		}
+		i := slices.IndexFunc(wanted, func(d *found) bool { return rec.Gap == nil && rec.Glance.ID == d.entry })
+		if i < 0 {
+			if skipped++; skipped > mostSkipped {
+				break
+			}
+			continue
+		}
+		skipped = 0
+		e, err := rec.Entry()
+		if err != nil {
+			continue
+		}
+		for _, p := range piecesOf(e) {
+			texts[placed{e.ID, p.space}] = saidText{p.text, p.tools}
+		}
+		first = first || i == 0
+		if wanted[len(wanted)-1].entry == e.ID {
+			break
+		}
+	}
+	return first, nil
+}

@@ -1,0 +1,127 @@
+package search
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// filterNames are the names that stand before a colon.
+var filterNames = []string{"role", "tool", "agent", "key", "source", "path", "session", "since", "until", "in"}
+
+func isFilter(name string) bool { return slices.Contains(filterNames, strings.ToLower(name)) }
+
+// filter reads name:value. A word with a colon that is none, such as an
+// address, is a word.
+func (p *parser) filter(text string) (bool, error) {
+	name, value, ok := strings.Cut(text, ":")
+	if !ok || !isFilter(name) {
+		return false, nil
+	}
+	name = strings.ToLower(name)
+	if value == "" {
+		return true, p.wrong("%s: needs a value", name)
+	}
+	if p.negated > 0 {
+		return true, p.wrong("%s: cannot be ruled out; filters hold for the whole query", name)
+	}
+	return true, p.query.Narrow(name, value, p.now)
+}
+
+// Narrow adds a filter by its name, as it is written in a query. An unknown
+// name or value is ErrInvalid.
+func (q *Query) Narrow(name, value string, now time.Time) (err error) {
+	p := parser{}
+	switch name {
+	case "role":
+		role := Role(strings.ToLower(value))
+		if !slices.Contains(Roles(), role) {
+			return p.wrong("role: is one of user, assistant, tool, shell, system, summary or title, not %.40q", value)
+		}
+		q.Roles = append(q.Roles, role)
+	case "tool":
+		q.Tools = append(q.Tools, value)
+	case "agent":
+		q.Agents = append(q.Agents, value)
+	case "key":
+		q.Keys = append(q.Keys, value)
+	case "source":
+		q.Sources = append(q.Sources, value)
+	case "path":
+		if len(PathNames(value)) == 0 {
+			return p.wrong("path: needs a name, not %.40q", value)
+		}
+		q.Paths = append(q.Paths, value)
+	case "session":
+		if len(value) < 4 {
+			return p.wrong("session: needs four characters of an id or more")
+		}
+		q.Sessions = append(q.Sessions, value)
+	case "since":
+		q.Since, err = ParseTime(value, now)
+	case "until":
+		q.Until, err = ParseTime(value, now)
+	case "in":
+		switch in := In(strings.ToLower(value)); in {
+		case InTalk, InTools, InAll:
+			q.In = in
+		default:
+			return p.wrong("in: is talk, tools or all, not %.40q", value)
+		}
+	default:
+		return p.wrong("there is no filter %.40q", name)
+	}
+	return err
+}
+
+// ParseTime reads a day, a time, how long ago (7d, 2w, 12h), today or
+// yesterday.
+func ParseTime(text string, now time.Time) (time.Time, error) {
+	midnight := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location())
+	switch strings.ToLower(text) {
+	case "today":
+		return midnight, nil
+	case "yesterday":
+		return midnight.AddDate(0, 0, -1), nil
+	}
+	for unit, days := range map[string]int{"d": 1, "w": 7} {
+		if number, ok := strings.CutSuffix(text, unit); ok {
+			if n, err := strconv.Atoi(number); err == nil && n >= 0 && n <= 100_000 {
+				return now.AddDate(0, 0, -n*days), nil
+			}
+		}
+	}
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return now.Add(-d), nil
+	}
+	for _, form := range []string{time.DateOnly, "2006-01-02T15:04", "2006-01-02 15:04", "2006-01", "2006"} {
+		if t, err := time.ParseInLocation(form, text, now.Location()); err == nil {
+			return t, nil
+		}
+	}
+	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
+		return t, nil
+	}
+	p := parser{}
+	return time.Time{}, p.wrong("a time is a day such as 2026-11-01, a time, or how long ago such as 7d or 12h, not %.40q", text)
+}
+
+// PathNames are the names in a path, folded, in order.
+func PathNames(path string) []string {
+	var names []string
+	for name := range strings.FieldsFuncSeq(path, func(r rune) bool { return r == '/' || r == '\\' }) {
+		folded := FoldText(name)
+		if len(folded) > maxTerm {
+			folded = folded[:maxTerm]
+			for !utf8.ValidString(folded) {
+				folded = folded[:len(folded)-1]
+			}
+		}
+		if folded != "" {
+			names = append(names, folded)
+		}
+	}
+	return names
+}
