@@ -100,7 +100,12 @@ func (f *provider) askPi(t *testing.T, name, api string, s *session, question st
 // the only one there is.
 func (f *provider) command(t *testing.T, name, api string, s *session, args ...string) *exec.Cmd {
 	t.Helper()
-	home := t.TempDir()
+	return f.piCommand(t, name, api, t.TempDir(), s.home, append([]string{"--session", s.file()}, args...)...)
+}
+
+// piCommand is pi in a user's home and a directory.
+func (f *provider) piCommand(t *testing.T, name, api, home, cwd string, args ...string) *exec.Cmd {
+	t.Helper()
 	dir := filepath.Join(home, ".pi", "agent")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
@@ -110,8 +115,8 @@ func (f *provider) command(t *testing.T, name, api string, s *session, args ...s
 		"models": []any{map[string]any{"id": "fake-1", "reasoning": true, "input": []string{"text", "image"}}},
 	}}})
 	writeJSON(t, filepath.Join(dir, "settings.json"), map[string]any{"compaction": map[string]any{"keepRecentTokens": 10}})
-	cmd := exec.CommandContext(t.Context(), node(t), append([]string{piBinary(t, name), "--model", "fake/fake-1", "--session", s.file()}, args...)...)
-	cmd.Dir, cmd.Env = s.home, piEnv(home)
+	cmd := exec.CommandContext(t.Context(), node(t), append([]string{piBinary(t, name), "--model", "fake/fake-1"}, args...)...)
+	cmd.Dir, cmd.Env = cwd, piEnv(home)
 	return cmd
 }
 

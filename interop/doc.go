@@ -3,13 +3,33 @@
 // only tests.
 //
 // The programs are two releases of pi, whose session format the native one is:
-// the last of the old line (0.73.1) and one of the new (0.87.1). npm installs
-// them, and the node that runs them, at the versions of package-lock.json;
-// `make test` calls it. The tests drive pi's own session code through pi.mjs,
-// and its command line against a provider that the test plays itself. Nothing
-// of it needs a network.
+// the last of the old line (0.73.1) and one of the new (0.87.1); Claude Code
+// (2.1.325), which comes with its SDK (0.3.325); and Codex (0.166.0). npm
+// installs them, and the node that runs some of them, at the versions of
+// package-lock.json; `make test` calls it. The tests drive pi's own session code
+// through pi.mjs and Claude Code's SDK through claude.mjs, and all command lines
+// against a provider that the test plays itself. Nothing of it needs a network:
+// what a program would send elsewhere is refused, and a test fails if Claude
+// Code or Codex tries.
 //
-// What holds, for both releases:
+// What holds when a session is handed over (firn handoff), be it one that was
+// branched, rewound, compacted, hidden in or failed in:
+//
+//   - Claude Code, Codex and pi, told to resume it, send the model all that firn
+//     would, in its order, and then the question. They change no byte that firn
+//     wrote. firn import adds what they said, and nothing twice.
+//   - The SDK lists it with its title and reads its messages in order. It also
+//     reads what firn converts from transcripts of other tools.
+//   - A session that Claude Code or pi began goes on in firn in their own files
+//     (firn --in-place), and again in them: they send what was said in firn, do
+//     not send what firn hid, and go on where firn rewound to.
+//
+// What they do differently there is in the tests: thinking is told only to who
+// signed it, commands are told in the tool's own words, Claude Code sends no
+// pictures with a result that is an error, its SDK shows answers that failed and
+// not what is said aside.
+//
+// What holds for sessions of firn's own home that pi opens, for both releases:
 //
 //   - pi opens every session of one part. It sees all entries, its leaf is our
 //     head, its path is our path, and not a byte of the file changes.

@@ -1,17 +1,9 @@
 package interop
 
 import (
-	"bufio"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
-	"strings"
 	"testing"
 )
 
@@ -33,91 +25,23 @@ func eachRelease(t *testing.T, test func(t *testing.T, p *pi)) {
 func (p *pi) old() bool { return p.name == "pi" }
 
 // pi is the session code of an installed pi, in a process of its own.
-type pi struct {
-	name    string
-	in      io.WriteCloser
-	out     *bufio.Reader
-	saidErr *strings.Builder
-}
+type pi struct{ *driver }
 
 // startPi starts the driver of an installed release. It ends with the test.
 func startPi(t *testing.T, name string) *pi {
 	t.Helper()
-	p := &pi{name: name, saidErr: new(strings.Builder)}
-	cmd := exec.CommandContext(t.Context(), node(t), "pi.mjs", name)
 	requireInstalled(t, name)
-	cmd.Env = piEnv(t.TempDir())
-	cmd.Stderr = p.saidErr
-	var err error
-	if p.in, err = cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.out = bufio.NewReader(out)
-	if err := cmd.Start(); err != nil {
-		t.Fatalf("start %s: %v", name, err)
-	}
-	t.Cleanup(func() {
-		p.in.Close()
-		cmd.Wait() // the context may have ended it first
-	})
-	return p
-}
-
-// node finds the node that npm installed, else that of the system.
-func node(t *testing.T) string {
-	t.Helper()
-	arch := map[string]string{"amd64": "x64"}[runtime.GOARCH]
-	if arch == "" {
-		arch = runtime.GOARCH
-	}
-	pinned, err := filepath.Abs(filepath.Join("node_modules", "node-"+runtime.GOOS+"-"+arch, "bin", "node"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(pinned); err == nil {
-		return pinned
-	}
-	found, err := exec.LookPath("node")
-	if err != nil {
-		t.Fatalf("node is not installed: run `make test`, which installs it (%v)", err)
-	}
-	return found
+	return &pi{startDriver(t, name, piEnv(t.TempDir()), "pi.mjs", name)}
 }
 
 // requireInstalled fails the test if the release is not there or another one.
 func requireInstalled(t *testing.T, name string) {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join("node_modules", name, "package.json"))
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Fatalf("pi %s is not installed: run `make test`, which installs it", releases[name])
-	}
-	var manifest struct{ Version string }
-	if err == nil {
-		err = json.Unmarshal(b, &manifest)
-	}
-	if err != nil {
-		t.Fatalf("look which pi is installed: %v", err)
-	}
-	if manifest.Version != releases[name] {
-		t.Fatalf("pi %s is installed, want %s: run `make test`, which installs it", manifest.Version, releases[name])
-	}
+	requireVersion(t, name, releases[name])
 }
 
-// piEnv is an environment in which pi finds nothing of the person who runs the
-// tests: neither settings nor keys nor a proxy.
-func piEnv(home string) []string {
-	env := []string{"HOME=" + home, "USERPROFILE=" + home, "PI_OFFLINE=1", "NO_COLOR=1", "TERM=dumb"}
-	for _, name := range []string{"PATH", "SystemRoot", "TMPDIR", "TEMP"} {
-		if value, ok := os.LookupEnv(name); ok {
-			env = append(env, name+"="+value)
-		}
-	}
-	return env
-}
+// piEnv is an environment for pi.
+func piEnv(home string) []string { return append(plainEnv(home), "PI_OFFLINE=1") }
 
 // call is a method of pi's SessionManager with its arguments.
 type call []any
@@ -174,21 +98,8 @@ type piSession struct {
 // try sends a request and returns what comes back, errors of pi too.
 func (p *pi) try(t *testing.T, r request) reply {
 	t.Helper()
-	line, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := p.in.Write(append(line, '\n')); err != nil {
-		t.Fatalf("ask %s: %v; it said %q", p.name, err, p.saidErr)
-	}
-	answer, err := p.out.ReadBytes('\n')
-	if err != nil {
-		t.Fatalf("hear %s: %v; it said %q", p.name, err, p.saidErr)
-	}
 	var got reply
-	if err := json.Unmarshal(answer, &got); err != nil {
-		t.Fatalf("read the answer of %s: %v\n%.2000s", p.name, err, answer)
-	}
+	p.exchange(t, r, &got)
 	return got
 }
 

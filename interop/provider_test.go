@@ -9,16 +9,22 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"firn"
 )
 
 // provider plays a provider of models: it keeps what it is sent, and always
-// gives the same answer, as a stream.
+// gives the same answer, as a stream. The ids of its answers differ: by them,
+// Claude Code tells which lines of a file are one answer.
 type provider struct {
 	server *httptest.Server
 	answer string
 
 	mu       sync.Mutex
 	requests []map[string]json.RawMessage
+	// strays are requests that nobody should have sent: to other places, or for
+	// other things than an answer.
+	strays []string
 }
 
 func newProvider(t *testing.T, answer string) *provider {
@@ -27,6 +33,8 @@ func newProvider(t *testing.T, answer string) *provider {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/messages", f.handler(f.anthropic))
 	mux.HandleFunc("POST /v1/chat/completions", f.handler(f.openAI))
+	mux.HandleFunc("POST /v1/responses", f.handler(f.responses))
+	mux.HandleFunc("/", f.stray)
 	f.server = httptest.NewServer(mux)
 	t.Cleanup(f.server.Close)
 	return f
@@ -38,6 +46,20 @@ func (f *provider) url(api string) string {
 		return f.server.URL + "/v1"
 	}
 	return f.server.URL
+}
+
+// proxied are variables that bring here what a program would send elsewhere,
+// where it is refused.
+func (f *provider) proxied() []string {
+	return []string{"HTTPS_PROXY=" + f.server.URL, "https_proxy=" + f.server.URL, "NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1"}
+}
+
+// stray refuses a request that is none for an answer.
+func (f *provider) stray(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	f.strays = append(f.strays, r.Method+" "+r.Host+r.URL.Path)
+	f.mu.Unlock()
+	http.Error(w, "there is nothing here", http.StatusForbidden)
 }
 
 // handler keeps the request and sends the events of an answer.
@@ -64,7 +86,7 @@ func (f *provider) anthropic() []string {
 	text, _ := json.Marshal(f.answer)
 	var events []string
 	for _, e := range [][2]string{
-		{"message_start", `"message":{"id":"msg_1","type":"message","role":"assistant","model":"fake-1","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":10,"output_tokens":1}}`},
+		{"message_start", `"message":{"id":"msg_` + string(firn.NewID()) + `","type":"message","role":"assistant","model":"fake-1","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":10,"output_tokens":1}}`},
 		{"content_block_start", `"index":0,"content_block":{"type":"text","text":""}`},
 		{"content_block_delta", fmt.Sprintf(`"index":0,"delta":{"type":"text_delta","text":%s}`, text)},
 		{"content_block_stop", `"index":0`},
@@ -87,19 +109,56 @@ func (f *provider) openAI() []string {
 	}
 }
 
-// flat tells what the only request says, a line for each thing said, without
-// the system prompt.
-func (f *provider) flat(t *testing.T) []string {
+func (f *provider) responses() []string {
+	text, _ := json.Marshal(f.answer)
+	id := firn.NewID()
+	item := fmt.Sprintf(`{"type":"message","id":"msg_%s","role":"assistant","status":"completed","content":[{"type":"output_text","text":%s,"annotations":[]}]}`, id, text)
+	response := fmt.Sprintf(`"id":"resp_%s","object":"response","created_at":1,"model":"fake-1"`, id)
+	var events []string
+	for i, e := range [][2]string{
+		{"response.created", `"response":{` + response + `,"status":"in_progress","output":[]}`},
+		{"response.output_item.added", fmt.Sprintf(`"output_index":0,"item":{"type":"message","id":"msg_%s","role":"assistant","status":"in_progress","content":[]}`, id)},
+		{"response.output_text.delta", fmt.Sprintf(`"item_id":"msg_%s","output_index":0,"content_index":0,"delta":%s`, id, text)},
+		{"response.output_item.done", `"output_index":0,"item":` + item},
+		{"response.completed", `"response":{` + response + `,"status":"completed","output":[` + item + `],"usage":{"input_tokens":10,"input_tokens_details":{"cached_tokens":0},"output_tokens":3,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":13}}`},
+	} {
+		events = append(events, fmt.Sprintf("event: %s\ndata: {\"type\":%q,\"sequence_number\":%d,%s}", e[0], e[0], i, e[1]))
+	}
+	return events
+}
+
+// only is the only request that was sent.
+func (f *provider) only(t *testing.T) map[string]json.RawMessage {
 	t.Helper()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.requests) != 1 {
 		t.Fatalf("the provider was asked %d times, want once", len(f.requests))
 	}
+	return f.requests[0]
+}
+
+// wants are the strays.
+func (f *provider) wants() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.strays
+}
+
+// flat tells what the only request says, a line for each thing said, without
+// the system prompt.
+func (f *provider) flat(t *testing.T) []string {
+	t.Helper()
 	var messages []wireMessage
-	if err := json.Unmarshal(f.requests[0]["messages"], &messages); err != nil {
-		t.Fatalf("the request has messages that are none: %v\n%s", err, f.requests[0]["messages"])
+	request := f.only(t)
+	if err := json.Unmarshal(request["messages"], &messages); err != nil {
+		t.Fatalf("the request has messages that are none: %v\n%s", err, request["messages"])
 	}
+	return flatMessages(t, messages)
+}
+
+func flatMessages(t *testing.T, messages []wireMessage) []string {
+	t.Helper()
 	var flat []string
 	for _, m := range messages {
 		if m.Role != "system" && m.Role != "developer" {
@@ -154,6 +213,7 @@ type block struct {
 	Input     json.RawMessage `json:"input"`
 	ToolUseID string          `json:"tool_use_id"`
 	Content   json.RawMessage `json:"content"`
+	ImageURL  string          `json:"image_url"`
 	Source    struct {
 		MediaType string `json:"media_type"`
 	} `json:"source"`
@@ -179,10 +239,13 @@ func blocks(t *testing.T, content json.RawMessage) []block {
 func (b block) flat(t *testing.T) string {
 	t.Helper()
 	switch b.Type {
-	case "text":
+	case "text", "input_text", "output_text":
 		return b.Text
 	case "image":
 		return "[" + b.Source.MediaType + "]"
+	case "input_image":
+		kind, _, _ := strings.Cut(strings.TrimPrefix(b.ImageURL, "data:"), ";")
+		return "[" + kind + "]"
 	case "tool_use":
 		return flatCall(b.ID, b.Name, b.Input)
 	case "tool_result":

@@ -42,7 +42,7 @@ fi
 cd "$(dirname "$0")/../interop"
 installed=node_modules/.package-lock.json
 if [ ! -e "$installed" ] || [ package-lock.json -nt "$installed" ]; then
-	echo "setup: installing the programs that interop tries our files with (0.5 GB)" >&2
+	echo "setup: installing the programs that interop tries our files with (1.3 GB)" >&2
 	if ! npm ci --ignore-scripts --no-audit --no-fund --loglevel=error >&2; then
 		echo "setup: could not install them; the tests of interop will fail" >&2
 	fi
