@@ -57,7 +57,7 @@ func TestEverythingCounts(t *testing.T) {
 	b := playOn(t, small(8000, shortly))
 	asked := map[provider.Purpose]int{}
 	b.Model = pricing{b.model, asked}
-	b.Tools = []tool.Tool{echo("memory_write")}
+	b.Tools = []tool.Tool{echo("remember")}
 	b.NoTitles = false
 	b.say("Hello.")
 	b.Wait()
@@ -111,7 +111,7 @@ func TestStoppedFlushCounts(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	b := full(t)
-	b.Tools = []tool.Tool{tool.Func("memory_write", "", nil, func(context.Context, json.RawMessage) (tool.Result, error) {
+	b.Tools = []tool.Tool{tool.Func("remember", "", nil, func(context.Context, json.RawMessage) (tool.Result, error) {
 		cancel()
 		return tool.TextResult("noted"), nil
 	})}

@@ -51,11 +51,11 @@ func full(t *testing.T) *workbench {
 	b := playOn(t, small(8000, func(req provider.Request) scripted.Step {
 		last := req.Window.Items[len(req.Window.Items)-1].Message
 		if req.Purpose == provider.ForFlush && last.Role == firn.RoleUser {
-			return scripted.Call("n", "memory_write", arg("a note"))
+			return scripted.Call("n", "remember", arg("a note"))
 		}
 		return scripted.Say("Fine.")
 	}))
-	b.Tools = []tool.Tool{echo("memory_write")}
+	b.Tools = []tool.Tool{echo("remember")}
 	seed(t, b, 20)
 	return b
 }
@@ -131,7 +131,7 @@ func TestDeafFlush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, release := full(t), make(chan struct{})
 		good := b.Tools
-		b.Tools = []tool.Tool{deafTool("memory_write", release)}
+		b.Tools = []tool.Tool{deafTool("remember", release)}
 		stopDeaf(t, b)
 		checkClosed(t, b)
 		close(release)

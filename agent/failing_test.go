@@ -129,7 +129,7 @@ func busy(t *testing.T) (*workbench, *failing) {
 		last := req.Window.Items[len(req.Window.Items)-1].Message
 		switch {
 		case req.Purpose == provider.ForFlush && last.Role == firn.RoleUser:
-			return scripted.Call("n", "memory_write", arg("a note"))
+			return scripted.Call("n", "remember", arg("a note"))
 		case req.Purpose == provider.ForFlush:
 			return scripted.Say(agent.NoReply)
 		case last.Role == firn.RoleUser && strings.HasSuffix(last.Text(), "go"):
@@ -137,7 +137,7 @@ func busy(t *testing.T) (*workbench, *failing) {
 		}
 		return slowly(scripted.Say("All done here and that is that."))
 	}))
-	b.Tools = []tool.Tool{echo("echo"), echo("memory_write")}
+	b.Tools = []tool.Tool{echo("echo"), echo("remember")}
 	b.Flush.Soft = 100
 	seed(t, b, 7)
 	f := &failing{Store: b.Store.(*memstore.Store)}

@@ -224,9 +224,9 @@ func TestFlush(t *testing.T) {
 		if len(req.Tools) != 1 || !strings.Contains(req.Window.System, "pause for your notes") {
 			t.Errorf("the flush has %d tools and is told %q", len(req.Tools), req.Window.System)
 		}
-		return scripted.Join(scripted.Call("n1", "memory_write", arg("the user is patient")), scripted.Call("n2", "echo", arg("not allowed")))
+		return scripted.Join(scripted.Call("n1", "remember", arg("the user is patient")), scripted.Call("n2", "echo", arg("not allowed")))
 	}))
-	b.Tools = []tool.Tool{echo("echo"), tool.New("memory_write", "", func(_ context.Context, a struct {
+	b.Tools = []tool.Tool{echo("echo"), tool.New("remember", "", func(_ context.Context, a struct {
 		Text string `json:"text"`
 	}) (tool.Result, error) {
 		noted = append(noted, a.Text)
@@ -251,7 +251,7 @@ func TestFlush(t *testing.T) {
 	if n < 2 || flushes < n || flushes > n+1 || len(noted) != flushes {
 		t.Errorf("%d compactions, %d flushes, %d notes", n, flushes, len(noted))
 	}
-	if log := b.log(); strings.Contains(log, "memory_write") || strings.Contains(log, "NO_REPLY") || strings.Count(log, "user: ") != 30 {
+	if log := b.log(); strings.Contains(log, "remember") || strings.Contains(log, "NO_REPLY") || strings.Count(log, "user: ") != 30 {
 		t.Error("the flush is in the conversation")
 	}
 	b.accepted()

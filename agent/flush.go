@@ -23,7 +23,7 @@ type Flush struct {
 	// System and Prompt are what the agent is told; empty means our own words.
 	// [NoReply] is explained to it if they do not name it.
 	System, Prompt string
-	// Tools are the names of the tools it may use; nil means memory_write. If
+	// Tools are the names of the tools it may use; nil means remember. If
 	// none of them is there, as in a workspace that is only read, there is no
 	// flush.
 	Tools []string
@@ -104,7 +104,7 @@ func flushed(p window.Path) bool {
 func (t *turn) flushTools() []provider.Tool {
 	names := t.a.Flush.Tools
 	if names == nil {
-		names = []string{"memory_write"}
+		names = []string{"remember"}
 	}
 	var specs []provider.Tool
 	for _, s := range t.specs {

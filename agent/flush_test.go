@@ -81,16 +81,11 @@ func TestNoFlush(t *testing.T) {
 	}
 }
 
-// TestReadOnlyFlush has a workspace that refuses to be written: nothing is
-// noted, and the turn goes on.
-func TestReadOnlyFlush(t *testing.T) {
-	w, err := tool.OpenWorkspace(t.TempDir(), tool.WorkspaceOptions{ReadOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
+// TestRefusedFlush has notes that cannot be written: nothing is noted, and the
+// turn goes on.
+func TestRefusedFlush(t *testing.T) {
 	b := full(t)
-	b.Tools = []tool.Tool{tool.MemoryWrite(w, tool.MemoryOptions{})}
+	b.Tools = []tool.Tool{tool.Remember(func(context.Context, tool.Memo) (string, error) { return "", firn.ErrUnsupported })}
 	events, err := b.run(t.Context(), agent.Say("go"))
 	if done := flushes(events); err != nil || len(done) != 1 || done[0].Notes != 0 {
 		t.Errorf("it ended with %+v, %v", done, err)

@@ -61,6 +61,14 @@ func Recalled(text string) []window.Injection {
 	return []window.Injection{injection("recall", text)}
 }
 
+// Remembered gives the model the list of notes that there are.
+func Remembered(index string) []window.Injection {
+	if strings.TrimSpace(index) == "" {
+		return nil
+	}
+	return []window.Injection{injection("memory", strings.TrimSpace(index))}
+}
+
 // injection fences a text, and keeps it from ending its own fence.
 func injection(name, text string) window.Injection {
 	text = strings.ReplaceAll(text, "</"+name+">", "<\\/"+name+">")

@@ -122,7 +122,7 @@ func killable(st store.Store, step func(string, ...any)) *agent.Agent {
 		case req.Purpose == provider.ForTitle:
 			return play(scripted.Say("Killed in action"))
 		case req.Purpose == provider.ForFlush && last.Role == firn.RoleUser:
-			return play(scripted.Call("n", "memory_write", arg("a fact")))
+			return play(scripted.Call("n", "remember", arg("a fact")))
 		case req.Purpose == provider.ForFlush:
 			return play(scripted.Say(agent.NoReply))
 		case last.Role == firn.RoleToolResult:
@@ -145,7 +145,7 @@ func killable(st store.Store, step func(string, ...any)) *agent.Agent {
 		step("looking %s", a.Text)
 		return tool.TextResult(strings.Repeat("seen ", 200)), nil
 	})
-	note := tool.New("memory_write", "", func(_ context.Context, a text) (tool.Result, error) {
+	note := tool.New("remember", "", func(_ context.Context, a text) (tool.Result, error) {
 		step("writing down %s", a.Text)
 		return tool.TextResult("noted"), nil
 	})

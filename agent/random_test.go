@@ -90,7 +90,7 @@ func TestRandomLife(t *testing.T) {
 
 // agent makes an agent with all its habits, as far as the dice want them.
 func (l *life) agent() *agent.Agent {
-	a := &agent.Agent{Store: l.st, Model: l.model(), Tools: []tool.Tool{echo("echo"), echo("memory_write")}, System: "Be good.", Backoff: quick}
+	a := &agent.Agent{Store: l.st, Model: l.model(), Tools: []tool.Tool{echo("echo"), echo("remember")}, System: "Be good.", Backoff: quick}
 	a.Clock = func() time.Time { return l.now }
 	a.Compaction.Mode = rapid.SampledFrom([]compact.Mode{compact.Auto, compact.Suggest, compact.Off}).Draw(l.t, "mode")
 	a.NoTitles = rapid.Bool().Draw(l.t, "no titles")
@@ -150,7 +150,7 @@ func (l *life) interrupt() {
 // notes answers in a flush.
 func (l *life) notes(n int) scripted.Step {
 	steps := []scripted.Step{
-		scripted.Say(agent.NoReply), scripted.Call(fmt.Sprint("n", n), "memory_write", arg("a fact")), scripted.Call(fmt.Sprint("n", n), "echo", arg("no")),
+		scripted.Say(agent.NoReply), scripted.Call(fmt.Sprint("n", n), "remember", arg("a fact")), scripted.Call(fmt.Sprint("n", n), "echo", arg("no")),
 		scripted.Fail(&provider.Error{Kind: provider.Auth}),
 	}
 	return steps[l.dice.IntN(len(steps))]

@@ -92,6 +92,27 @@ func routes() []routed {
 		{"RunJob", func(c *c) error { _, err := c.RunJob(ctx, "daily"); return err }, "POST /v1/jobs/daily/run {}"},
 		{"CallHook", func(c *c) error { _, err := c.CallHook(ctx, "deploy", map[string]int{"n": 1}); return err }, `POST /v1/hooks/deploy {"n":1}`},
 		{"Maintain", func(c *c) error { _, err := c.Maintain(ctx, wire.Maintain{Enforce: true}); return err }, `POST /v1/maintenance {"enforce":true}`},
+		{"Notes", func(c *c) error {
+			_, err := c.Notes(ctx, wire.MemoryPlace{Agent: "main", Scope: "agent"})
+			return err
+		}, "GET /v1/memory?agent=main&scope=agent"},
+		{"Note", func(c *c) error { _, err := c.Note(ctx, wire.MemoryPlace{}, "agent/tea"); return err }, "GET /v1/memory/notes/agent%2Ftea"},
+		{"Recall", func(c *c) error {
+			_, err := c.Recall(ctx, wire.MemoryPlace{Key: "k"}, "green tea", 3)
+			return err
+		}, "GET /v1/memory/search?key=k&limit=3&q=green+tea"},
+		{"Remember", func(c *c) error {
+			_, err := c.Remember(ctx, wire.MemoryPlace{Project: "/w"}, wire.NewNote{Text: "t"})
+			return err
+		}, `POST /v1/memory?project=%2Fw {"text":"t"}`},
+		{"Forget", func(c *c) error { _, err := c.Forget(ctx, wire.MemoryPlace{}, "extracted#1a2b"); return err }, "DELETE /v1/memory/notes/extracted%231a2b"},
+		{"ClearMemory", func(c *c) error { _, err := c.ClearMemory(ctx, wire.MemoryPlace{}); return err }, "DELETE /v1/memory"},
+		{"Dream", func(c *c) error { _, err := c.Dream(ctx, wire.MemoryPlace{}, wire.DreamOrder{Plan: true}); return err }, `POST /v1/memory/dream {"plan":true}`},
+		{"MemoryChanges", func(c *c) error { _, err := c.MemoryChanges(ctx, wire.MemoryPlace{}); return err }, "GET /v1/memory/changes"},
+		{"UndoMemory", func(c *c) error {
+			_, err := c.UndoMemory(ctx, wire.MemoryPlace{}, "c1", wire.UndoMemory{Edits: []int{2}})
+			return err
+		}, `POST /v1/memory/changes/c1/undo {"edits":[2]}`},
 		{"Tokens", func(c *c) error { _, err := c.Tokens(ctx); return err }, "GET /v1/tokens"},
 		{"CreateToken", func(c *c) error {
 			_, err := c.CreateToken(ctx, wire.NewToken{Name: "n", Scope: wire.ScopeRead})

@@ -72,6 +72,9 @@ func Open(root string, o Options) *Dir {
 // Root is where the folder is.
 func (d *Dir) Root() string { return d.root }
 
+// File is where a note is, whether it exists or not.
+func (d *Dir) File(name string) string { return d.memoryPath(name + ending) }
+
 func (d *Dir) memoryPath(name string) string { return filepath.Join(d.root, memoryDir, name) }
 
 func (d *Dir) step(name string) {

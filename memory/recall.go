@@ -90,16 +90,16 @@ func BytesFor(window int64, share float64, most int) int {
 	return int(min(float64(most), float64(window)*share*4))
 }
 
-// folder is a folder of notes and whom it is about.
-type folder struct {
-	Scope
-	*Dir
+// Folder is a folder of notes and whom it is about.
+type Folder struct {
+	Scope Scope
+	Dir   *Dir
 }
 
-// folders are those that count, the most particular first.
-func (s Shelf) folders() []folder {
-	all := []folder{{ScopeUser, s.User}, {ScopeProject, s.Project}, {ScopeAgent, s.Agent}}
-	return slices.DeleteFunc(all, func(f folder) bool { return f.Dir == nil })
+// Folders are those that count, the most particular first.
+func (s Shelf) Folders() []Folder {
+	all := []Folder{{ScopeUser, s.User}, {ScopeProject, s.Project}, {ScopeAgent, s.Agent}}
+	return slices.DeleteFunc(all, func(f Folder) bool { return f.Dir == nil })
 }
 
 // Find finds notes that fit a query, the best first. Those that fit less than
@@ -112,8 +112,8 @@ func (s Shelf) Find(ctx context.Context, query string, limit int, floor float64)
 func (s Shelf) find(ctx context.Context, query string, floor float64) ([]Hit, ranking, error) {
 	var all []piece
 	var scopes []Scope
-	for _, f := range s.folders() {
-		pieces, err := f.pieces(ctx)
+	for _, f := range s.Folders() {
+		pieces, err := f.Dir.pieces(ctx)
 		if err != nil {
 			return nil, ranking{}, err
 		}

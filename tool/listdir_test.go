@@ -68,7 +68,7 @@ func TestListDirIsBounded(t *testing.T) {
 
 func TestToolsStopWhenTheyAreNotWanted(t *testing.T) {
 	w := workspace(t, map[string]string{"a.txt": "x"})
-	for _, tl := range append(w.Tools(), tool.Calc(), tool.Now(nil), tool.MemoryWrite(w, tool.MemoryOptions{})) {
+	for _, tl := range append(w.Tools(), tool.Calc(), tool.Now(nil), tool.Remember(nil), tool.Forget(nil)) {
 		if _, err := tl.Run(ended(t), []byte(`{}`)); err == nil {
 			t.Errorf("%s ran", tl.Spec().Name)
 		}

@@ -90,7 +90,7 @@ func (h Hit) place() string {
 		place += ", " + display(h.Where)
 	}
 	if !h.Time.IsZero() {
-		place += ", " + h.Time.Format(dayFormat)
+		place += ", " + h.Time.Format(time.DateOnly)
 	}
 	return place
 }

@@ -12,6 +12,9 @@ import (
 	"firn/tool"
 )
 
+// noon is a clock that stands still.
+func noon() time.Time { return time.Date(2026, 3, 10, 12, 0, 0, 0, time.Local) }
+
 func TestRecallShowsHits(t *testing.T) {
 	var asked string
 	recall := tool.Recall(func(_ context.Context, query string, limit int) ([]tool.Hit, error) {
@@ -56,55 +59,42 @@ func TestRecallWithoutHits(t *testing.T) {
 	}
 }
 
-func TestSearchNotes(t *testing.T) {
-	w := workspace(t, map[string]string{
-		"MEMORY.md":            "The user is called Anna\n",
-		"memory/2026-01-02.md": "- Deploys of the shop are on Monday\n- The shop is written in Go\n",
-		"memory/2026-03-04.md": "- The shop moved to Zürich\n- deploy key is in the vault\n- 東京に行く\n",
+// TestRememberAndForget hands on what the model wants to keep and to forget.
+func TestRememberAndForget(t *testing.T) {
+	var kept []tool.Memo
+	var dropped []string
+	remember := tool.Remember(func(_ context.Context, m tool.Memo) (string, error) {
+		kept = append(kept, m)
+		return "noted", nil
 	})
-	search := tool.SearchNotes(w)
-	for query, want := range map[string]string{
-		"deploys monday":   "Deploys of the shop are on Monday|deploy key is in the vault",
-		"ANNA":             "The user is called Anna",
-		"what is the shop": "The shop moved to Zürich|Deploys of the shop are on Monday|The shop is written in Go",
-		"zürich":           "The shop moved to Zürich",
-		"東京":               "東京に行く",
-		"deployment":       "deploy key is in the vault",
-		"nothing of this":  "",
-		"?!":               "",
-	} {
-		hits, err := search(t.Context(), query, 10)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got []string
-		for _, h := range hits {
-			got = append(got, h.Text)
-		}
-		if strings.Join(got, "|") != want {
-			t.Errorf("%s finds %q, want %q", query, got, want)
+	forget := tool.Forget(func(_ context.Context, what string) (string, error) {
+		dropped = append(dropped, what)
+		return "forgotten", nil
+	})
+	if got := call(t, remember, args{"text": "Anna likes tea", "name": "Anna", "type": "preference"}); got != "noted" {
+		t.Errorf("it says %q", got)
+	}
+	if got := call(t, forget, args{"what": " agent/anna "}); got != "forgotten" {
+		t.Errorf("it says %q", got)
+	}
+	if len(kept) != 1 || kept[0] != (tool.Memo{Text: "Anna likes tea", Name: "Anna", Type: "preference"}) || len(dropped) != 1 || dropped[0] != "agent/anna" {
+		t.Errorf("kept %+v, dropped %q", kept, dropped)
+	}
+	for _, a := range []args{{}, {"text": " \n"}, {"text": strings.Repeat("x", 9000)}, {"text": "x", "name": strings.Repeat("x", 300)}} {
+		if err := fails(t, remember, a); !errors.Is(err, firn.ErrInvalid) {
+			t.Errorf("%.40v: %v", a, err)
 		}
 	}
-	hits, err := search(t.Context(), "shop", 1)
-	if err != nil || len(hits) != 1 {
-		t.Fatalf("%v, %v", hits, err)
+	for _, a := range []args{{}, {"what": " "}, {"what": strings.Repeat("x", 2000)}} {
+		if err := fails(t, forget, a); !errors.Is(err, firn.ErrInvalid) {
+			t.Errorf("%.40v: %v", a, err)
+		}
 	}
-	want := tool.Hit{Source: "memory/2026-03-04.md", Where: "line 1", Text: "The shop moved to Zürich", Time: time.Date(2026, 3, 4, 0, 0, 0, 0, time.Local)}
-	if hits[0] != want {
-		t.Errorf("got %+v, want %+v", hits[0], want)
+	if len(kept) != 1 || len(dropped) != 1 {
+		t.Error("what is wrong was handed on")
 	}
-	if _, err := search(ended(t), "shop", 1); !errors.Is(err, context.Canceled) {
-		t.Errorf("when not wanted: %v", err)
-	}
-}
-
-// TestWhatIsNotedIsRecalled is the way of a fact from one conversation to the
-// next.
-func TestWhatIsNotedIsRecalled(t *testing.T) {
-	w := workspace(t, nil)
-	call(t, memory(w), args{"text": "Anna's birthday is on 4 May"})
-	got := call(t, tool.Recall(tool.SearchNotes(w)), args{"query": "when is the birthday of Anna?"})
-	if want := "[1] memory/2026-03-10.md, line 3, 2026-03-10\n  Anna's birthday is on 4 May"; got != want {
-		t.Errorf("got %q, want %q", got, want)
+	broken := tool.Remember(func(context.Context, tool.Memo) (string, error) { return "", firn.ErrLocked })
+	if err := fails(t, broken, args{"text": "x"}); !errors.Is(err, firn.ErrLocked) {
+		t.Errorf("%v", err)
 	}
 }

@@ -47,21 +47,9 @@ func open(_ context.Context, o cli.Opening) (cli.Opened, error) {
 		return cli.Opened{}, err
 	}
 	local := client.InProcess(house.Own())
-	return cli.Opened{Transport: local, Remember: house.Remember, Notes: notes(house), Close: func(ctx context.Context) error {
+	return cli.Opened{Transport: local, Close: func(ctx context.Context) error {
 		return errors.Join(local.Close(), house.Close(ctx))
 	}}, nil
-}
-
-// notes looks for what agents noted.
-func notes(h *serve.House) func(ctx context.Context, agent, query string, limit int) ([]chat.Hit, error) {
-	return func(ctx context.Context, agent, query string, limit int) ([]chat.Hit, error) {
-		found, err := h.Notes(ctx, agent, query, limit)
-		hits := make([]chat.Hit, len(found))
-		for i, f := range found {
-			hits[i] = chat.Hit{Source: f.Source, Where: f.Where, Text: f.Text, Time: f.Time}
-		}
-		return hits, err
-	}
 }
 
 // run serves a gateway to others.

@@ -160,7 +160,7 @@ func kindOf(name string) sdk.ToolKind {
 	switch name {
 	case "read_file", "list_dir":
 		return sdk.ToolKindRead
-	case "write_file", "memory_write":
+	case "write_file", "remember":
 		return sdk.ToolKindEdit
 	case "grep", "recall":
 		return sdk.ToolKindSearch

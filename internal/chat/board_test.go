@@ -287,16 +287,16 @@ func TestAt(t *testing.T) {
 // TestLater says what cannot be done from the chat yet.
 func TestLater(t *testing.T) {
 	s := set(t, nil).begin()
-	for _, l := range []string{"/memory", "/forget x", "/export x", "/handoff pi"} {
+	for _, l := range []string{"/export x", "/handoff pi"} {
 		before := len(s.err.String())
 		s.does(l)
 		says(t, s.err.String()[before:], "firn: ", "cannot do that yet", "\nhint: ")
 	}
-	s.does("/remember I like snow", "/memory snow", "/memory rain")
-	says(t, s.err.String(), "  memory/today.md\n    I like snow\n", "nothing was found in the notes")
-	s.c.o.Notes, s.c.o.Remember = nil, nil
-	s.does("/memory snow", "/remember x")
-	says(t, s.err.String(), "look into the notes: the gateway is in another process", "note something: the gateway is in another process")
+	s.does("/memory", "/remember I like snow", "/memory snow", "/memory rain", "/memory", "/forget I like snow", "/forget")
+	says(t, s.err.String(), "there are no notes yet; /remember makes one", "  memory/today.md\n    I like snow\n", "nothing was found in the notes", "forgotten: I like snow", "/forget NOTE")
+	s.c.o.Notes, s.c.o.Remember, s.c.o.Forget = nil, nil, nil
+	s.does("/memory snow", "/remember x", "/forget x")
+	says(t, s.err.String(), "look into the notes: there are no notes here", "note something: there are no notes here", "forget a note: there are no notes here")
 }
 
 // TestFormats writes the session for other tools.

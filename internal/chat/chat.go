@@ -52,9 +52,11 @@ type Options struct {
 	// one. They are for hints and may be nil.
 	Providers []string
 	KeyOf     func(provider string) string
-	// Remember notes something for an agent, and Notes looks for what was noted.
-	// They are nil where the gateway is elsewhere.
+	// Remember notes something for an agent, Forget takes away what was noted, and
+	// both say what they did. Notes looks for what was noted, or without words
+	// lists the notes. They may be nil.
 	Remember func(ctx context.Context, agent, text string) (string, error)
+	Forget   func(ctx context.Context, agent, what string) (string, error)
 	Notes    func(ctx context.Context, agent, query string, limit int) ([]Hit, error)
 
 	// Export writes a session to a new file as another tool would have written it,

@@ -14,7 +14,7 @@ func (c *chat) remember(ctx context.Context, text string) error {
 		return err
 	}
 	if c.o.Remember == nil {
-		return &Problem{Err: fmt.Errorf("note something: the gateway is in another process: %w", firn.ErrUnsupported), Hint: "say it to the agent, which can take notes itself"}
+		return noNotes("note something")
 	}
 	said, err := c.o.Remember(ctx, c.name, text)
 	if err != nil {
@@ -24,17 +24,23 @@ func (c *chat) remember(ctx context.Context, text string) error {
 	return nil
 }
 
-// memory looks for words in what was noted.
+// noNotes says that there is no memory here.
+func noNotes(doing string) error {
+	return &Problem{Err: fmt.Errorf("%s: there are no notes here: %w", doing, firn.ErrUnsupported), Hint: "say it to the agent, which may have tools for it"}
+}
+
+// memory looks for words in what was noted, or lists the notes.
 func (c *chat) memory(ctx context.Context, words string) error {
-	if words == "" {
-		return c.later("list the notes", "/memory WORDS looks for some")
-	}
 	if c.o.Notes == nil {
-		return &Problem{Err: fmt.Errorf("look into the notes: the gateway is in another process: %w", firn.ErrUnsupported), Hint: "/search looks into the latest sessions; the agent can look into its notes itself"}
+		return noNotes("look into the notes")
 	}
 	hits, err := c.o.Notes(ctx, c.name, words, 10)
 	if err != nil {
 		return err
+	}
+	if len(hits) == 0 && words == "" {
+		c.screen.say("there are no notes yet; /remember makes one")
+		return nil
 	}
 	if len(hits) == 0 {
 		c.screen.say("nothing was found in the notes")
@@ -44,7 +50,18 @@ func (c *chat) memory(ctx context.Context, words string) error {
 	return nil
 }
 
-// forget cannot be done yet.
-func (c *chat) forget(context.Context, string) error {
-	return c.later("forget a note", "notes are Markdown files in agents/"+prose.Clean(c.name)+"/workspace of the home, and can be edited there")
+// forget takes a note or a fact away.
+func (c *chat) forget(ctx context.Context, what string) error {
+	if err := needs("forget", what); err != nil {
+		return err
+	}
+	if c.o.Forget == nil {
+		return noNotes("forget a note")
+	}
+	said, err := c.o.Forget(ctx, c.name, what)
+	if err != nil {
+		return err
+	}
+	c.screen.say("%s", prose.OneLine(said, 200))
+	return nil
 }

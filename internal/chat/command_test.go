@@ -267,10 +267,10 @@ func TestSearch(t *testing.T) {
 	s.does("My dog has the name Rex.", "/remember The cat is called Tom.", "/new", "/search dog name", "/search cat", "/search zebra", "/search", "/remember")
 	says(t, s.err.String(), "noted in memory/", "session ", "user ", "My dog has the name Rex.", "memory/", "The cat is called Tom.",
 		"nothing was found", "/search WORDS", "/remember TEXT")
-	// Where the gateway is elsewhere nothing can be noted from here.
+	// Where there are no notes nothing can be noted.
 	s.c.o.Remember, s.c.o.Notes = nil, nil
 	s.does("/search cat", "/remember something")
-	says(t, s.err.String(), "nothing was found in the notes and the latest sessions", "the gateway is in another process", "hint: say it to the agent")
+	says(t, s.err.String(), "nothing was found in the notes and the latest sessions", "there are no notes here", "hint: say it to the agent")
 }
 
 // TestPuttingAway hides sessions and brings them back, forks them and draws them.

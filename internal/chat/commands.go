@@ -31,7 +31,7 @@ func commands() []command {
 		{"rename", "TITLE", "name this session", (*chat).rename},
 		{"history", "[N]", "show the last N messages (10), also those that a summary stands for", (*chat).history},
 		{"search", "WORDS", "look for words in the notes and the latest sessions", (*chat).searchCommand},
-		{"memory", "WORDS", "look for words in the notes", (*chat).memory},
+		{"memory", "[WORDS]", "look for words in the notes, or list them", (*chat).memory},
 		{"remember", "TEXT", "note something for all sessions", (*chat).remember},
 		{"forget", "NOTE", "take a note back", (*chat).forget},
 		{"retry", "", "answer what was not answered", (*chat).retry},

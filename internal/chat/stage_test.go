@@ -65,7 +65,7 @@ func set(t *testing.T, change func(*Options), steps ...scripted.Step) *stage {
 	s.o = Options{
 		Stdin: read, Stdout: s.out, Stderr: s.err, Presses: s.presses, Providers: []string{"firn", "scripted"},
 		KeyOf:    func(string) string { return "ANTHROPIC_API_KEY" },
-		Remember: s.remember, Notes: s.notes, Files: "none",
+		Remember: s.remember, Forget: s.forget, Notes: s.notes, Files: "none",
 	}
 	s.o.Release = sync.OnceFunc(func() { close(s.released) })
 	if change != nil {
@@ -96,6 +96,11 @@ func (s *stage) find(providerName, model string) (provider.Model, error) {
 func (s *stage) remember(_ context.Context, _, text string) (string, error) {
 	s.noted = append(s.noted, text)
 	return "noted in memory/today.md: 1 fact", nil
+}
+
+func (s *stage) forget(_ context.Context, _, what string) (string, error) {
+	s.noted = slices.DeleteFunc(s.noted, func(n string) bool { return n == what })
+	return "forgotten: " + what, nil
 }
 
 func (s *stage) notes(_ context.Context, _, query string, _ int) ([]Hit, error) {

@@ -160,7 +160,7 @@ func (p *program) chatClient(cmd *cobra.Command, f chatFlags, o *chat.Options) (
 		return nil, err
 	}
 	o.Client, o.Workspace, o.Files = c, dir, tools.text()
-	o.Remember, o.Notes = p.remember, p.notes
+	o.Remember, o.Forget, o.Notes = remembering(c), forgetting(c), noting(c)
 	p.exchange(o)
 	if p.providers != nil {
 		o.Providers, o.KeyOf = p.providers()

@@ -21,7 +21,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"firn"
-	"firn/internal/chat"
 	"firn/internal/doctor"
 )
 
@@ -77,10 +76,6 @@ type program struct {
 	serve          func(ctx context.Context, s Serving) error
 	now            func() time.Time
 	providers      func() ([]string, func(string) string)
-	// remember notes something and notes looks for it, if the gateway is in this
-	// process.
-	remember func(ctx context.Context, agent, text string) (string, error)
-	notes    func(ctx context.Context, agent, query string, limit int) ([]chat.Hit, error)
 
 	// The flags that every command has.
 	home     string
@@ -124,6 +119,7 @@ func (p *program) root() *cobra.Command {
 	root.AddCommand(p.compactCommand(), p.uncompactCommand(), p.compactionsCommand())
 	root.AddCommand(p.adoptCommand(), p.importCommand(), p.exportCommand(), p.convertCommand(), p.handoffCommand())
 	root.AddCommand(p.serveCommand(), p.statusCommand(), p.stopCommand(), p.tokenCommand(), p.mcpCommand(), p.acpCommand(), p.keysCommand(), p.usageCommand())
+	root.AddCommand(p.memoryCommand())
 	root.AddCommand(p.verifyCommand(), p.doctorCommand(), p.repairCommand(), p.maintenanceCommand())
 	root.AddCommand(p.demoCommand(), p.demoWriterCommand(), p.configCommand(), p.versionCommand())
 	return root

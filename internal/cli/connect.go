@@ -15,7 +15,6 @@ import (
 	"firn"
 	"firn/client"
 	"firn/dialect"
-	"firn/internal/chat"
 	"firn/internal/config"
 	"firn/internal/dialects"
 )
@@ -55,10 +54,6 @@ type Tools struct {
 // Opened is a gateway in this process.
 type Opened struct {
 	Transport http.RoundTripper
-	// Remember notes something for an agent, and says what it did; Notes looks
-	// for what was noted.
-	Remember func(ctx context.Context, agent, text string) (string, error)
-	Notes    func(ctx context.Context, agent, query string, limit int) ([]chat.Hit, error)
 	// Close lets it go.
 	Close func(ctx context.Context) error
 }
@@ -172,7 +167,6 @@ func (p *program) inProcess(ctx context.Context, o Opening) (*client.Client, fun
 	if err != nil {
 		return nil, nil, err
 	}
-	p.remember, p.notes = opened.Remember, opened.Notes
 	c, err := client.New(client.Options{Transport: opened.Transport, UserAgent: "firn-cli"})
 	release := func() error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)

@@ -17,6 +17,7 @@ type Agent struct {
 	CompactThreshold int64               `key:"compact_threshold" default:"0" range:"0.." doc:"The number of tokens above which the conversation is compacted. 0 means that only the model's window counts."`
 	Compaction       Compaction          `key:"compaction" doc:"When the conversation is compacted, and how much of it is kept."`
 	MemoryFlush      MemoryFlush         `key:"memory_flush" doc:"The silent turn before a compaction in which the agent takes notes."`
+	Memory           *Memory             `key:"memory" doc:"Like memory, for this agent, instead of everything said there."`
 	Pruning          Pruning             `key:"pruning" doc:"How old tool results are shortened in what the model is sent. The log keeps them whole."`
 	ResultBudget     int                 `key:"result_budget" default:"0" range:"0.." doc:"How many characters all tool results together may have in what the model is sent. 0 means any number."`
 	ResultChars      int                 `key:"result_chars" default:"50000" range:"200.." doc:"How many characters of one tool result the model is shown."`
@@ -66,7 +67,7 @@ type MemoryFlush struct {
 	Soft    int64    `key:"soft" default:"4000" range:"1.." doc:"How many tokens before the compaction it happens."`
 	System  string   `key:"system" doc:"What is added to the system prompt. Empty means firn's own words."`
 	Prompt  string   `key:"prompt" doc:"What the agent is told. Empty means firn's own words."`
-	Tools   []string `key:"tools" default:"memory_write" doc:"The tools it may use. If none of them is there, there is no such turn."`
+	Tools   []string `key:"tools" default:"remember" doc:"The tools it may use. If none of them is there, there is no such turn."`
 }
 
 // Pruning is how old tool results are shortened.

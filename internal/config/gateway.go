@@ -87,8 +87,30 @@ type Maintenance struct {
 
 // Memory is what agents note for good.
 type Memory struct {
-	Enabled bool   `key:"enabled" default:"true" doc:"Whether agents have tools to note and find something."`
-	Dir     string `key:"dir" is:"path" default:"<home>/agents" doc:"The directory of the notes; each agent has its own in it, <agent>/workspace."`
+	Enabled bool   `key:"enabled" default:"true" doc:"Whether agents note and recall something."`
+	Dir     string `key:"dir" is:"path" default:"<home>/agents" doc:"The directory of the notes; each agent has its own in it, <agent>/workspace, and one for each person who writes to it, <agent>/users."`
+	Shared  bool   `key:"shared" default:"false" doc:"Whether people who write from outside also get what the agent noted in its own conversations. Else they get what was noted in theirs."`
+	Index   bool   `key:"index" default:"true" doc:"Whether a model is shown MEMORY.md in every turn, up to 200 lines and 25,000 bytes."`
+	Recall  Recall `key:"recall" doc:"What a model is shown of notes and earlier conversations, by what is said."`
+	Extract bool   `key:"extract" default:"true" doc:"Whether facts are noted by themselves after long turns, with the entries they came from."`
+	Dream   Dream  `key:"dream" doc:"The tidying up of notes when nobody talks."`
+}
+
+// Recall bounds what is recalled before a turn.
+type Recall struct {
+	Count int     `key:"count" default:"5" range:"0..100" doc:"How many notes and earlier messages at most. 0 means none."`
+	Bytes int     `key:"bytes" default:"4096" range:"0..1000000" doc:"How many bytes they may have together."`
+	Share float64 `key:"share" default:"0.05" range:"0..1" doc:"Which part of the model's window they may take."`
+	Floor float64 `key:"floor" default:"0.25" range:"0..1" doc:"How well something must fit to be recalled. Nothing is recalled if nothing fits."`
+	Past  bool    `key:"past" default:"true" doc:"Whether earlier conversations are recalled too, and not only notes."`
+}
+
+// Dream is the tidying up of notes in the background of the gateway.
+type Dream struct {
+	Enabled  bool          `key:"enabled" default:"true" doc:"Whether the gateway does it. It can always be asked for."`
+	Every    time.Duration `key:"every" default:"24h" range:"1m..365d" doc:"How long ago the last time must be."`
+	Sessions int           `key:"sessions" default:"5" range:"1..1000" doc:"How many conversations must be new since."`
+	Idle     time.Duration `key:"idle" default:"5m" range:"1s..1d" doc:"For how long nobody must have talked. A turn that begins ends it, and nothing has changed."`
 }
 
 // Log is what the gateway tells of itself.

@@ -22,6 +22,7 @@ type API interface {
 	keyAPI
 	workAPI
 	exchangeAPI
+	memoryAPI
 	statusAPI
 }
 
@@ -112,4 +113,17 @@ type exchangeAPI interface {
 	Formats(ctx context.Context) []wire.Format
 	Import(ctx context.Context, in wire.Import, body io.Reader) (wire.Imported, error)
 	Export(ctx context.Context, id firn.ID, e wire.Export, w io.Writer) (wire.Fidelity, error)
+}
+
+// memoryAPI keeps and finds what is worth knowing beyond one conversation.
+type memoryAPI interface {
+	Notes(ctx context.Context, at wire.MemoryPlace) ([]wire.Note, error)
+	Note(ctx context.Context, at wire.MemoryPlace, ref string) (wire.Note, error)
+	Recall(ctx context.Context, at wire.MemoryPlace, words string, limit int) ([]wire.Recalled, error)
+	Remember(ctx context.Context, at wire.MemoryPlace, n wire.NewNote) (wire.Remembered, error)
+	Forget(ctx context.Context, at wire.MemoryPlace, ref string) (wire.MemoryChange, error)
+	ClearMemory(ctx context.Context, at wire.MemoryPlace) ([]wire.MemoryChange, error)
+	Dream(ctx context.Context, at wire.MemoryPlace, o wire.DreamOrder) ([]wire.Dream, error)
+	MemoryChanges(ctx context.Context, at wire.MemoryPlace) ([]wire.MemoryChange, error)
+	UndoMemory(ctx context.Context, at wire.MemoryPlace, id string, u wire.UndoMemory) (wire.MemoryChange, error)
 }

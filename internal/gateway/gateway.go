@@ -47,6 +47,8 @@ type Options struct {
 	// nobody can.
 	Encode func(model provider.Model, req provider.Request) ([]byte, error)
 	Setup  Setup
+	// Memory is what agents note for good; nil if there is none.
+	Memory Memory
 	// Enter waits until no other process runs a turn of a session, and calls
 	// waits if it must; leave lets the next one in. Nil: there are no others.
 	Enter func(ctx context.Context, id firn.ID, waits func()) (leave func(), err error)

@@ -56,7 +56,7 @@ var bodies = map[string]any{
 	"fork": wire.Fork{}, "rewind": wire.Move{Back: 1}, "label": wire.Label{Entry: "#1", Name: "x"}, "hide": wire.Hide{Entry: "#1"}, "show": wire.Hide{Entry: "#1"},
 	"purge": wire.Erase{Sure: "aaaa-1"}, "turn": wire.Turn{Text: "x"}, "inbound": wire.Inbound{Channel: "c", PeerKind: "direct", PeerID: "1", Text: "x"},
 	"pointKey": wire.Key{Session: "aaaa-1"}, "createToken": wire.NewToken{Name: "x", Scope: wire.ScopeRead},
-	"maintain": wire.Maintain{},
+	"maintain": wire.Maintain{}, "remember": wire.NewNote{Text: "x"}, "dream": wire.DreamOrder{Plan: true}, "undoMemory": wire.UndoMemory{},
 }
 
 // TestEveryOperationAnswers asks everything that the description names. What is
@@ -75,7 +75,7 @@ func TestEveryOperationAnswers(t *testing.T) {
 	}
 	read := bearing(s.token(wire.NewToken{Name: "reader", Scope: wire.ScopeRead}))
 	fill := strings.NewReplacer("{id}", "aaaa-1", "{cid}", "c1", "{key}", "agent:main:main", "{token}", made.ID, "{hook}", "deploy", "{job}", "daily",
-		"{model}", "main", "{response}", "resp_1", "{conversation}", "conv_1")
+		"{model}", "main", "{note}", "tea", "{change}", "c1", "{response}", "resp_1", "{conversation}", "conv_1")
 	asked := 0
 	for path, item := range doc.Paths.Map() {
 		for method, op := range item.Operations() {
@@ -106,7 +106,7 @@ func TestEveryOperationAnswers(t *testing.T) {
 			s.scopes(t, op, method, fill.Replace(path), read)
 		}
 	}
-	if want := 60; asked != want {
+	if want := 69; asked != want {
 		t.Errorf("%d operations were asked, want %d", asked, want)
 	}
 }

@@ -299,8 +299,8 @@ func TestMetricsAreOff(t *testing.T) {
 // TestNotesElsewhere keeps notes where the settings say.
 func TestNotesElsewhere(t *testing.T) {
 	dir := t.TempDir()
-	h, _ := furnished(t, Options{Settings: load(t, "[memory]\ndir = "+quoted(dir))})
-	if _, err := h.Remember(t.Context(), "main", "The cat is called Tom."); err != nil {
+	_, c := furnished(t, Options{Settings: load(t, "[memory]\ndir = "+quoted(dir))})
+	if _, err := c.Remember(t.Context(), wire.MemoryPlace{}, wire.NewNote{Text: "The cat is called Tom."}); err != nil {
 		t.Fatal(err)
 	}
 	if found, err := filepath.Glob(filepath.Join(dir, "main", "workspace", "memory", "*.md")); err != nil || len(found) != 1 {

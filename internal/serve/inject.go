@@ -17,11 +17,15 @@ var instructionFiles = []string{"AGENTS.md", "FIRN.md"}
 // bytes.
 const maxInstructions = 40 << 10
 
-// inject tells a model what it shall know in every turn: where it works, what
-// day it is, and what the instruction files say.
-func (s *staff) inject(workspace string) func(context.Context, agent.Run) ([]window.Injection, error) {
-	return func(context.Context, agent.Run) ([]window.Injection, error) {
-		injected := []window.Injection{agent.Environment(workspace, s.clock())}
+// inject tells a model what it shall know in every turn: what memory has to say,
+// where it works, what day it is, and what the instruction files say.
+func (s *staff) inject(workspace string, notes *notebook) func(context.Context, agent.Run) ([]window.Injection, error) {
+	return func(ctx context.Context, run agent.Run) ([]window.Injection, error) {
+		var injected []window.Injection
+		if notes != nil {
+			injected = notes.recalled(ctx, run)
+		}
+		injected = append(injected, agent.Environment(workspace, s.clock()))
 		return append(injected, agent.Instructions(s.instructions(workspace))...), nil
 	}
 }

@@ -7,10 +7,9 @@ import (
 	"time"
 
 	"firn"
-	"firn/agent"
 	"firn/internal/prose"
+	"firn/memory"
 	"firn/store"
-	"firn/tool"
 )
 
 // The bounds of a search. It reads the ends of the latest sessions, and so
@@ -26,40 +25,30 @@ const (
 	snippet = 400
 )
 
-// search looks in the notes and in what was said lately, in this session and
-// others of the agent. The best of each come first, notes before talk.
-func (n *notebook) search(ctx context.Context, query string, limit int) ([]tool.Hit, error) {
-	dir, err := n.open()
-	if err != nil {
-		return nil, err
+// past finds what was said in sessions of the agent, with a person if there is
+// one, but for the session that asks.
+func (n *notebook) past(at place, asking firn.ID) memory.Search {
+	if n.staff.past != nil {
+		return n.staff.past(n.agent, at.person, asking)
 	}
-	notes, err := tool.SearchNotes(dir)(ctx, query, limit)
-	if err != nil {
-		return nil, err
+	return func(ctx context.Context, query string, limit int) ([]memory.Past, error) {
+		return n.scan(ctx, query, at, asking, limit)
 	}
-	said, err := n.scan(ctx, query, limit)
-	if err != nil {
-		return nil, err
-	}
-	// Half for each, unless one needs less.
-	most := min(len(notes), max(limit-len(said), (limit+1)/2))
-	return append(notes[:most:most], said[:min(len(said), limit-most)]...), nil
 }
 
 // found is a message that has some of the words.
 type found struct {
-	tool.Hit
+	memory.Past
 	score float64
 }
 
 // scan looks for messages that have many of the words, the best first and of
 // equals the latest.
-func (n *notebook) scan(ctx context.Context, query string, limit int) ([]tool.Hit, error) {
+func (n *notebook) scan(ctx context.Context, query string, at place, asking firn.ID, limit int) ([]memory.Past, error) {
 	words := prose.Words(query)
 	if len(words) == 0 {
 		return nil, nil
 	}
-	asking, _ := agent.SessionOf(ctx)
 	var all []found
 	left := searchEntries
 	for info, err := range n.staff.store.List(ctx, store.Query{Agent: n.agent, Limit: searchSessions}) {
@@ -68,6 +57,9 @@ func (n *notebook) scan(ctx context.Context, query string, limit int) ([]tool.Hi
 		}
 		if left <= 0 {
 			break
+		}
+		if person(info.Key) != at.person {
+			continue // what others said is theirs
 		}
 		hits, read, err := n.scanSession(ctx, info, words, min(left, searchEach), info.ID == asking)
 		if err != nil {
@@ -79,9 +71,9 @@ func (n *notebook) scan(ctx context.Context, query string, limit int) ([]tool.Hi
 	slices.SortStableFunc(all, func(a, b found) int {
 		return cmp.Or(cmp.Compare(b.score, a.score), b.Time.Compare(a.Time))
 	})
-	hits := make([]tool.Hit, min(limit, len(all)))
+	hits := make([]memory.Past, min(limit, len(all)))
 	for i := range hits {
-		hits[i] = all[i].Hit
+		hits[i] = all[i].Past
 	}
 	return hits, nil
 }
@@ -115,20 +107,12 @@ func (n *notebook) scanSession(ctx context.Context, info store.Info, words []str
 			continue
 		}
 		if score, at := prose.Rate(m.Text(), words); score > 0 {
-			hits = append(hits, found{tool.Hit{
-				Source: sourceOf(info), Where: string(m.Role) + " " + string(e.ID), Text: prose.Around(m.Text(), at, snippet), Time: timeOf(e, m),
+			hits = append(hits, found{memory.Past{
+				Session: info.ID, Entry: e.ID, Title: cmp.Or(info.Title, prose.OneLine(info.Prompt, 60)), Text: string(m.Role) + ": " + prose.Around(m.Text(), at, snippet), Time: timeOf(e, m),
 			}, score})
 		}
 	}
 	return hits, read, nil
-}
-
-func sourceOf(info store.Info) string {
-	title := cmp.Or(info.Title, info.Prompt)
-	if title == "" {
-		return "session " + prose.Short(info.ID)
-	}
-	return "session " + prose.Short(info.ID) + " “" + prose.OneLine(title, 60) + "”"
 }
 
 func timeOf(e firn.Entry, m *firn.Message) time.Time {

@@ -37,7 +37,6 @@ import (
 	"firn/store"
 	"firn/store/filestore"
 	"firn/store/memstore"
-	"firn/tool"
 )
 
 // Options says what a gateway is put together from. Settings and Env must be
@@ -85,6 +84,7 @@ type House struct {
 	// are our own.
 	transcript func(ctx context.Context, id firn.ID) (convert.Source, error)
 	tokens     *gateway.Tokens
+	mind       *mind
 	guest      *guest
 	// serves says that others are served, and not only who made it.
 	serves bool
@@ -162,13 +162,14 @@ func (h *House) furnish() error {
 	if err := h.openStore(); err != nil {
 		return err
 	}
+	h.mind = newMind(h.home(), h.o.Env, h.fs, h.store, h.o.Clock, h.o.Report)
 	s := h.newStaff(h.o.Settings.Config)
 	setup, err := h.setup(s, h.o.Agent)
 	if err != nil {
 		return err
 	}
 	h.Gateway, err = gateway.New(gateway.Options{
-		Enter: h.enter(), Store: h.store, Dialect: native.New(), Tools: dialects.All(), Transcript: h.transcript, Encode: encode, Setup: setup, Resident: int64(h.o.Settings.Gateway.Resident),
+		Enter: h.enter(), Store: h.store, Dialect: native.New(), Tools: dialects.All(), Transcript: h.transcript, Encode: encode, Setup: setup, Memory: &memories{h}, Resident: int64(h.o.Settings.Gateway.Resident),
 		Clock: h.o.Clock, Log: h.o.Log, Version: h.o.Version, Home: h.home(), StorePath: h.storePath(), Address: h.o.Address,
 		Tracer: h.tracer,
 	})
@@ -263,7 +264,7 @@ func (h *House) newStaff(c config.Config) *staff {
 	models.wrap = func(m provider.Model) provider.Model { return h.tracer.Model(h.counts.Model(m)) }
 	s := &staff{
 		home: h.home(), settings: c, local: h.o.Local, models: models, store: h.store, env: h.o.Env,
-		clock: h.o.Clock, report: h.o.Report, fs: h.fs, around: h.around(),
+		clock: h.o.Clock, report: h.o.Report, fs: h.fs, mind: h.mind, around: h.around(),
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -274,30 +275,15 @@ func (h *House) newStaff(c config.Config) *staff {
 // Own is a transport to the gateway for a client in this process.
 func (h *House) Own() http.Handler { return gateway.Owner(h.Handler) }
 
-// Remember notes something for an agent, and says what it did.
-func (h *House) Remember(ctx context.Context, agent, text string) (string, error) {
-	return h.notebook(agent).remember(ctx, text)
-}
-
-// Notes looks for what an agent noted.
-func (h *House) Notes(ctx context.Context, agent, query string, limit int) ([]tool.Hit, error) {
-	dir, err := h.notebook(agent).open()
-	if err != nil {
-		return nil, err
-	}
-	return tool.SearchNotes(dir)(ctx, query, limit)
-}
-
-func (h *House) notebook(agent string) *notebook {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return &notebook{staff: h.staffs[len(h.staffs)-1], agent: agent}
-}
-
 // Close lets everything go: turns that run may finish until ctx ends.
 func (h *House) Close(ctx context.Context) error {
 	h.settle(ctx)
 	errs := []error{h.closeGateway(ctx)}
+	if h.mind != nil {
+		patience, cancel := context.WithTimeout(ctx, naming)
+		h.mind.close(patience)
+		cancel()
+	}
 	h.mu.Lock()
 	for _, s := range h.staffs {
 		errs = append(errs, s.close())

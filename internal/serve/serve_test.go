@@ -14,6 +14,7 @@ import (
 	"firn/internal/config"
 	"firn/internal/gateway"
 	"firn/internal/vfs"
+	"firn/tool"
 	"firn/wire"
 )
 
@@ -104,14 +105,14 @@ func TestTools(t *testing.T) {
 		settings string
 		want     string
 	}{
-		{nil, "", "now calc memory_write recall"},
+		{nil, "", "now calc remember recall forget"},
 		{&Local{NoTools: true}, "", ""},
-		{&Local{Workspace: dir}, "", "now calc read_file list_dir grep memory_write recall"},
-		{&Local{Workspace: dir, Write: true}, "", "now calc read_file list_dir grep write_file memory_write recall"},
-		{&Local{Workspace: dir, Shell: true}, "", "now calc read_file list_dir grep memory_write recall shell"},
+		{&Local{Workspace: dir}, "", "now calc read_file list_dir grep remember recall forget"},
+		{&Local{Workspace: dir, Write: true}, "", "now calc read_file list_dir grep write_file remember recall forget"},
+		{&Local{Workspace: dir, Shell: true}, "", "now calc read_file list_dir grep remember recall forget shell"},
 		{nil, "[memory]\nenabled = false", "now calc"},
 		{nil, "[defaults.tools]\nallow = [\"n*\", \"calc\"]\ndeny = [\"calc\"]", "now"},
-		{nil, "[agents.main]\nworkspace = " + quoted(dir) + "\nworkspace_write = true", "now calc read_file list_dir grep write_file memory_write recall"},
+		{nil, "[agents.main]\nworkspace = " + quoted(dir) + "\nworkspace_write = true", "now calc read_file list_dir grep write_file remember recall forget"},
 	}
 	for _, c := range cases {
 		h, _ := furnished(t, Options{Settings: load(t, c.settings), Local: c.local})
@@ -169,21 +170,26 @@ func TestRecall(t *testing.T) {
 	if _, err := c.Append(ctx, first.ID, client.Any, wire.NewEntries{User: "My dog has the name Rex."}); err != nil {
 		t.Fatal(err)
 	}
-	if said, err := h.Remember(ctx, "main", "The cat is called Tom."); err != nil || !strings.HasPrefix(said, "noted in memory/") {
+	if said, err := notesOf(h, "main").remember(ctx, tool.Memo{Text: "The cat is called Tom."}); err != nil || !strings.HasPrefix(said, "noted in memory/") {
 		t.Errorf("it says %q, %v", said, err)
 	}
-	for query, want := range map[string]string{"dog name": "My dog has the name Rex.", "cat": "The cat is called Tom."} {
-		hits, err := h.notebook("main").search(ctx, query, 5)
+	for query, want := range map[string]string{"dog name": "user: My dog has the name Rex.", "cat": "The cat is called Tom."} {
+		hits, err := notesOf(h, "main").search(ctx, query, 5)
 		if err != nil || len(hits) != 1 || hits[0].Text != want {
 			t.Errorf("%s finds %v, %v", query, hits, err)
 		}
 	}
-	if hits, err := h.Notes(ctx, "main", "cat", 5); err != nil || len(hits) != 1 {
+	if hits, err := c.Recall(ctx, wire.MemoryPlace{}, "cat", 5); err != nil || len(hits) != 1 || hits[0].Scope != "agent" {
 		t.Errorf("the notes have %v, %v", hits, err)
 	}
-	if hits, err := h.notebook("main").search(ctx, "?!", 5); err != nil || len(hits) != 0 {
+	if hits, err := notesOf(h, "main").search(ctx, "?!", 5); err != nil || len(hits) != 0 {
 		t.Errorf("nothing finds %v, %v", hits, err)
 	}
+}
+
+// notesOf is the memory of an agent.
+func notesOf(h *House, name string) *notebook {
+	return h.staffs[len(h.staffs)-1].newNotebook(h.agents[name], "")
 }
 
 // TestLooking finds nothing in a home that is not there, and makes nothing.

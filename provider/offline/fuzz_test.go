@@ -29,7 +29,7 @@ func randomSaying(r *rand.Rand) string {
 	return b.String()
 }
 
-var toolNames = []string{"now", "calc", "read_file", "list_dir", "grep", "write_file", "memory_write", "recall", "other"}
+var toolNames = []string{"now", "calc", "read_file", "list_dir", "grep", "write_file", "remember", "recall", "other"}
 
 func randomEntry(r *rand.Rand, i int) firn.Entry {
 	m := &firn.Message{Role: firn.RoleUser}

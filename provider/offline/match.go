@@ -215,7 +215,7 @@ func matchRemember(_ *conversation, ask string) (wanted, bool) {
 	if groups == nil || isQuestion(ask) {
 		return wanted{}, false
 	}
-	return wanted{"memory_write", args{{"text", strings.TrimSpace(groups[1])}}}, true
+	return wanted{"remember", args{{"text", strings.TrimSpace(groups[1])}}}, true
 }
 
 // maxAsk bounds how much of a message is matched against the patterns.

@@ -46,7 +46,7 @@ func (o outcome) tell() string {
 		return "Lines with " + quote(argument(o.call, "pattern")) + ":\n\n" + fenced(head(text))
 	case "write_file":
 		return fmt.Sprintf("Done: %s. I wrote %s.", text, quote(excerpt(argument(o.call, "content"), 100)))
-	case "memory_write":
+	case "remember":
 		return "Noted: " + quote(argument(o.call, "text"))
 	case "recall":
 		return "This is what a search for " + quote(argument(o.call, "query")) + " found:\n\n" + fenced(head(text))

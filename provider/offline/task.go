@@ -98,12 +98,12 @@ const maxNotes = 5
 // flush writes down what the user said that is worth keeping and was not
 // written down before.
 func (c *conversation) flush() reply {
-	if !c.offers("memory_write") || len(c.outcomes) > 0 {
+	if !c.offers("remember") || len(c.outcomes) > 0 {
 		return reply{thought: "Nothing to write down.", text: silent}
 	}
 	written := ""
 	for _, l := range c.lines {
-		if l.Kind == digest.Call && l.Name == "memory_write" {
+		if l.Kind == digest.Call && l.Name == "remember" {
 			written += l.Text
 		}
 	}
@@ -129,7 +129,7 @@ func (c *conversation) flush() reply {
 		}
 		b.WriteString("- The user said: " + note)
 	}
-	return c.call("Worth keeping.", wanted{"memory_write", args{{"text", b.String()}}})
+	return c.call("Worth keeping.", wanted{"remember", args{{"text", b.String()}}})
 }
 
 // quoted is a text as it stands within a JSON string.

@@ -66,7 +66,7 @@ var abilities = []struct{ tool, example string }{
 	{"list_dir", "“list files” (list_dir)"},
 	{"grep", "“search for TODO in files” (grep)"},
 	{"write_file", "“write hello to hello.txt” (write_file)"},
-	{"memory_write", "“remember that I like tea” (memory_write)"},
+	{"remember", "“remember that I like tea” (remember)"},
 	{"recall", "“recall the budget” (recall)"},
 }
 
@@ -101,7 +101,7 @@ func tools(c *conversation) (reply, bool) {
 			missing = append(missing, "the tool "+w.tool)
 		}
 	}
-	if len(calls) == 1 && len(missing) == 1 && calls[0].tool == "memory_write" {
+	if len(calls) == 1 && len(missing) == 1 && calls[0].tool == "remember" {
 		return reply{thought: "No tool for notes.", text: "I have no tool for notes here, so it is kept in this conversation only: " + quote(c.last)}, true
 	}
 	if len(missing) > 0 {

@@ -1,0 +1,68 @@
+package client
+
+import (
+	"context"
+	"net/http"
+
+	"firn/wire"
+)
+
+// Notes lists the notes of a place, without their texts.
+func (c *Client) Notes(ctx context.Context, at wire.MemoryPlace) ([]wire.Note, error) {
+	page, err := ask[wire.Page[wire.Note]](ctx, c, get("v1", "memory").at(at))
+	return page.Items, err
+}
+
+// Note returns one note, by its name or as its ref names it.
+func (c *Client) Note(ctx context.Context, at wire.MemoryPlace, name string) (wire.Note, error) {
+	return ask[wire.Note](ctx, c, get("v1", "memory", "notes", name).at(at))
+}
+
+// Recall finds notes, and what was said in sessions, that fit words; the best
+// first. A limit of zero leaves it to the gateway.
+func (c *Client) Recall(ctx context.Context, at wire.MemoryPlace, words string, limit int) ([]wire.Recalled, error) {
+	r := get("v1", "memory", "search").at(at).with("q", words).withNumber("limit", uint64(max(limit, 0)))
+	page, err := ask[wire.Page[wire.Recalled]](ctx, c, r)
+	return page.Items, err
+}
+
+// Remember notes something for good.
+func (c *Client) Remember(ctx context.Context, at wire.MemoryPlace, n wire.NewNote) (wire.Remembered, error) {
+	return ask[wire.Remembered](ctx, c, post(n, "v1", "memory").at(at))
+}
+
+// Forget takes away a note or a fact, as refs name them. It can be undone.
+func (c *Client) Forget(ctx context.Context, at wire.MemoryPlace, ref string) (wire.MemoryChange, error) {
+	return ask[wire.MemoryChange](ctx, c, remove("v1", "memory", "notes", ref).at(at))
+}
+
+// ClearMemory takes away all notes of a place. It can be undone.
+func (c *Client) ClearMemory(ctx context.Context, at wire.MemoryPlace) ([]wire.MemoryChange, error) {
+	cleared, err := ask[wire.Cleared](ctx, c, remove("v1", "memory").at(at))
+	return cleared.Changes, err
+}
+
+// Dream tidies up notes, or tells what that would be: one for each scope of the
+// place.
+func (c *Client) Dream(ctx context.Context, at wire.MemoryPlace, o wire.DreamOrder) ([]wire.Dream, error) {
+	page, err := ask[wire.Page[wire.Dream]](ctx, c, post(o, "v1", "memory", "dream").at(at))
+	return page.Items, err
+}
+
+// MemoryChanges lists the changes of notes that can be undone, latest first.
+func (c *Client) MemoryChanges(ctx context.Context, at wire.MemoryPlace) ([]wire.MemoryChange, error) {
+	page, err := ask[wire.Page[wire.MemoryChange]](ctx, c, get("v1", "memory", "changes").at(at))
+	return page.Items, err
+}
+
+// UndoMemory takes a change of notes back.
+func (c *Client) UndoMemory(ctx context.Context, at wire.MemoryPlace, id string, u wire.UndoMemory) (wire.MemoryChange, error) {
+	return ask[wire.MemoryChange](ctx, c, post(u, "v1", "memory", "changes", id, "undo").at(at))
+}
+
+// at adds which notes are meant.
+func (r request) at(p wire.MemoryPlace) request {
+	return r.with("agent", p.Agent).with("key", p.Key).with("project", p.Project).with("scope", p.Scope)
+}
+
+func remove(path ...string) request { return request{method: http.MethodDelete, path: path} }

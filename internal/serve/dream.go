@@ -1,0 +1,257 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"firn"
+	"firn/internal/config"
+	"firn/memory"
+	"firn/provider"
+	"firn/store"
+	"firn/window"
+	"firn/wire"
+)
+
+// dreamer makes the one who tidies up a folder of notes.
+func (s *staff) dreamer(dir *memory.Dir, a about) *memory.Dreamer {
+	agent := a.Agent
+	if agent == "" {
+		agent = s.settings.DefaultAgent
+	}
+	c := memoryOf(s.settings, agent).Dream
+	host, _ := os.Hostname()
+	return &memory.Dreamer{
+		Dir: dir, Model: s.factModel(agent), Sessions: s.sessionsOf(a), Keep: s.keeps(a), Familiar: []string{s.systemOf(agent)},
+		Owner: fmt.Sprintf("firn, process %d on %s", os.Getpid(), host), Gates: memory.DreamGates{Every: c.Every, Sessions: c.Sessions},
+	}
+}
+
+// factModel is the model of an agent that finds facts; nil if there is none.
+func (s *staff) factModel(agent string) provider.Model {
+	c, _ := s.settings.Agent(agent)
+	name := c.Model
+	if c.Summarizer != "" {
+		name = c.Summarizer
+	}
+	m, err := s.models.Named(name)
+	if err != nil {
+		return nil
+	}
+	return thinking(m)
+}
+
+// systemOf is the system prompt of an agent; empty if it cannot be read.
+func (s *staff) systemOf(agent string) string {
+	c, _ := s.settings.Agent(agent)
+	text, _ := s.system(c)
+	return text
+}
+
+// belongs reports whether a session is among those that a folder is about.
+func (s *staff) belongs(a about, info store.Info) bool {
+	who := person(info.Key)
+	switch a.Scope {
+	case memory.ScopeUser:
+		return info.Agent == a.Agent && who == a.Key
+	case memory.ScopeProject:
+		return who == "" && s.mind.project(info.CWD) == a.Project
+	}
+	return info.Agent == a.Agent && who == ""
+}
+
+// sessionsOf lists the sessions that a folder is about.
+func (s *staff) sessionsOf(a about) func(context.Context, time.Time) ([]memory.Session, error) {
+	return func(ctx context.Context, since time.Time) ([]memory.Session, error) {
+		var all []memory.Session
+		for info, err := range s.store.List(ctx, store.Query{Agent: a.Agent}) {
+			if err != nil {
+				return nil, err
+			}
+			if info.Fault != "" || !info.Updated.After(since) || !s.belongs(a, info) {
+				continue
+			}
+			all = append(all, memory.Session{ID: info.ID, Path: s.pathOf(info.ID)})
+		}
+		return all, nil
+	}
+}
+
+func (s *staff) pathOf(id firn.ID) func(context.Context) ([]firn.Entry, bool, error) {
+	return func(ctx context.Context) ([]firn.Entry, bool, error) {
+		p, err := window.Collect(s.store.ReadBack(ctx, id, store.End))
+		return p.Entries, p.Compaction != nil, err
+	}
+}
+
+// keeps says which facts belong into a folder: those of a session may belong
+// into several.
+func (s *staff) keeps(a about) func(memory.Fact) bool {
+	return func(f memory.Fact) bool {
+		if len(f.Sources) == 0 {
+			return false
+		}
+		h := s.mind.header(context.Background(), f.Sources[0].Session)
+		return scopeOf(f.Category, place{agent: h.Agent, person: person(h.Key), project: s.mind.project(h.CWD)}) == a.Scope
+	}
+}
+
+// folders finds all folders of notes that there are.
+func (s *staff) folders() []about {
+	var all []about
+	for _, id := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(s.settings.AgentIDs(), s.residents())))) {
+		c := memoryOf(s.settings, id)
+		if !c.Enabled || !c.Dream.Enabled {
+			continue
+		}
+		all = append(all, about{Scope: memory.ScopeAgent, Agent: id})
+		all = append(all, s.signed(filepath.Dir(s.mind.userRoot(c, id, "")))...)
+	}
+	if s.settings.Memory.Enabled && s.settings.Memory.Dream.Enabled {
+		all = append(all, s.signed(filepath.Join(s.mind.home, projectsDir))...)
+	}
+	return all
+}
+
+// signed are whom the folders in a directory are about.
+func (s *staff) signed(dir string) []about {
+	found, err := s.fs.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	var all []about
+	for _, f := range found {
+		text, err := readBounded(s.fs, filepath.Join(dir, f.Name(), "memory", aboutFile), 64<<10)
+		var a about
+		if err == nil && json.Unmarshal([]byte(text), &a) == nil {
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+// rooted is the folder that is about somebody.
+func (s *staff) rooted(a about) *memory.Dir {
+	c := memoryOf(s.settings, a.Agent)
+	switch a.Scope {
+	case memory.ScopeUser:
+		return s.mind.folder(s.mind.userRoot(c, a.Agent, a.Key))
+	case memory.ScopeProject:
+		return s.mind.folder(s.mind.projectRoot(a.Project))
+	}
+	return s.mind.folder(s.mind.agentRoot(c, a.Agent))
+}
+
+// night is the gateway when nobody talks: then notes are tidied up, until
+// somebody does.
+type night struct {
+	h *House
+
+	mu sync.Mutex
+	// last is when somebody talked last; wake ends a dream.
+	last time.Time
+	wake context.CancelFunc
+}
+
+// startNights begins to watch for times in which nobody talks, until stop is
+// called.
+func (h *House) startNights(ctx context.Context) (stop func()) {
+	n := &night{h: h, last: h.o.Clock()}
+	ctx, cancel := context.WithCancel(ctx)
+	var work sync.WaitGroup
+	work.Go(func() { n.listen(ctx) })
+	work.Go(func() { n.watch(ctx) })
+	return func() {
+		cancel()
+		work.Wait()
+	}
+}
+
+// listen hears of turns that begin and end.
+func (n *night) listen(ctx context.Context) {
+	for ctx.Err() == nil {
+		for e, err := range n.h.Gateway.AllEvents(ctx) {
+			if err != nil || e.Name == wire.Bye {
+				return
+			}
+			switch e.Name {
+			case wire.TurnStarted, wire.TurnCompleted, wire.TurnFailed, wire.Gap:
+				n.stir()
+			}
+		}
+	}
+}
+
+// stir notes that somebody talks, and ends a dream.
+func (n *night) stir() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.last = n.h.o.Clock()
+	if n.wake != nil {
+		n.wake()
+	}
+}
+
+// lookEvery is how often it is looked whether it is time to dream.
+const lookEvery = 30 * time.Second
+
+func (n *night) watch(ctx context.Context) {
+	timer := time.NewTicker(lookEvery)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+			n.dream(ctx)
+		}
+	}
+}
+
+// dream tidies up all folders for which it is time, if nobody talks.
+func (n *night) dream(ctx context.Context) {
+	n.h.mu.Lock()
+	s := n.h.staffs[len(n.h.staffs)-1]
+	n.h.mu.Unlock()
+	ctx, done := n.fallAsleep(ctx, s.settings.Memory)
+	defer done()
+	if ctx == nil {
+		return
+	}
+	for _, a := range s.folders() {
+		if ctx.Err() != nil {
+			return
+		}
+		dreamt, err := s.dreamer(s.rooted(a), a).Dream(ctx, memory.Order{})
+		switch {
+		case err != nil && ctx.Err() == nil:
+			n.h.o.Log.Warn("the notes were not tidied up", "scope", string(a.Scope), "agent", a.Agent, "error", err.Error())
+		case err == nil && dreamt.Shut == "":
+			n.h.o.Log.Info("the notes were tidied up", "scope", string(a.Scope), "agent", a.Agent, "change", dreamt.Change.ID, "edits", len(dreamt.Change.Edits), "sessions", dreamt.Sessions)
+		}
+	}
+}
+
+// fallAsleep returns what a dream runs in, which ends as soon as somebody talks;
+// nil if somebody does, or did just now.
+func (n *night) fallAsleep(ctx context.Context, c config.Memory) (context.Context, func()) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.h.o.Clock().Sub(n.last) < c.Dream.Idle || len(n.h.Gateway.Running(ctx)) > 0 {
+		return nil, func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	n.wake = cancel
+	return ctx, func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.wake = nil
+		cancel()
+	}
+}

@@ -1,0 +1,77 @@
+package tool
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"firn"
+)
+
+// Memo is something that an agent wants to keep.
+type Memo struct {
+	// Text is what to keep, one fact on each line unless Name is set.
+	Text string
+	// Name is that of a note of its own; empty means the notes of the day.
+	Name string
+	// Type is what kind of fact it is: preference, project, pattern, decision or
+	// constraint; empty if that is not said.
+	Type string
+}
+
+// Keep keeps something for good and says, in a sentence, what it did. It may be
+// called from many goroutines.
+type Keep func(ctx context.Context, m Memo) (string, error)
+
+// Drop takes away what was kept, by the name that recall shows or by its words,
+// and says, in a sentence, what it did. It may be called from many goroutines.
+type Drop func(ctx context.Context, what string) (string, error)
+
+// Bounds of what is kept in one call, and of what names it, in bytes.
+const (
+	maxMemo = 8 << 10
+	maxName = 200
+)
+
+type rememberArguments struct {
+	Text string `json:"text" desc:"What to remember, one fact on each line, so that it can be understood without this conversation."`
+	Name string `json:"name,omitempty" desc:"The name of a note of its own, for something longer. A note of that name is replaced."`
+	Type string `json:"type,omitempty" desc:"What kind of fact it is: preference, project, pattern, decision or constraint."`
+}
+
+type forgetArguments struct {
+	What string `json:"what" desc:"The note or fact to forget: its name as recall shows it, such as extracted#1a2b3c4d, or its exact words."`
+}
+
+// Remember makes the tool remember, which keeps facts beyond a conversation.
+func Remember(keep Keep) Tool {
+	return New("remember", "Remembers facts beyond this conversation; recall finds them, and what fits is shown to you by itself. "+
+		"Note what will matter later: decisions, preferences, names, dates, what is left to do. Never note passwords and keys.",
+		func(ctx context.Context, a rememberArguments) (Result, error) {
+			if strings.TrimSpace(a.Text) == "" || len(a.Text) > maxMemo || len(a.Name) > maxName {
+				return Result{}, fmt.Errorf("%w arguments for remember: a text of at most %s is needed; note only what matters", firn.ErrInvalid, count(maxMemo, "byte"))
+			}
+			said, err := keep(ctx, Memo(a))
+			if err != nil {
+				return Result{}, err
+			}
+			return TextResult(said), nil
+		})
+}
+
+// Forget makes the tool forget, which takes away what was remembered. People can
+// undo it.
+func Forget(drop Drop) Tool {
+	return New("forget", "Forgets a note or a fact that was remembered: when the user asks for it, or when it is not true any more.",
+		func(ctx context.Context, a forgetArguments) (Result, error) {
+			what := strings.TrimSpace(a.What)
+			if what == "" || len(what) > maxQuery {
+				return Result{}, fmt.Errorf("%w arguments for forget: say what, in at most %s", firn.ErrInvalid, count(maxQuery, "byte"))
+			}
+			said, err := drop(ctx, what)
+			if err != nil {
+				return Result{}, err
+			}
+			return TextResult(said), nil
+		})
+}
