@@ -40,10 +40,18 @@ func Absolute(text string, said time.Time) string {
 			continue
 		}
 		b.WriteString(text[end:m[0]])
-		b.WriteString(placed(to, preposition, suffix, word))
+		b.WriteString(likeFirst(text[m[0]:m[1]], placed(to, preposition, suffix, word)))
 		end = m[1]
 	}
 	return b.String() + text[end:]
+}
+
+// likeFirst begins a text with a capital if another does.
+func likeFirst(other, text string) string {
+	if other[0] >= 'A' && other[0] <= 'Z' && text[0] >= 'a' && text[0] <= 'z' {
+		return strings.ToUpper(text[:1]) + text[1:]
+	}
+	return text
 }
 
 // span is a stretch of time in words, and whether it is one day.

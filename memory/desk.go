@@ -272,8 +272,13 @@ func (d *desk) write(to *draft, files version) {
 	for _, n := range d.bodies() {
 		rel := notePath(n.Name)
 		c := content{string(n.Markdown()), true}
+		if len(lineList(c.text)) == 0 {
+			c = content{} // nothing is left of it
+		}
 		to.put(rel, files[rel], c)
-		files[rel] = c
+		if files[rel] = c; !c.there {
+			delete(files, rel)
+		}
 	}
 	to.Edits = append(to.Edits, d.log...)
 }

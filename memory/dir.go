@@ -205,6 +205,7 @@ func (d *Dir) readFiles(ctx context.Context, m mark) (version, error) {
 	}
 	for rel, to := range after {
 		switch {
+		case isState(rel): // no note
 		case files[rel] != before[rel]: // in place, or edited since
 		case to.there:
 			files[rel] = to

@@ -140,6 +140,13 @@ func (d *Dreamer) Dream(ctx context.Context, o Order) (dream Dream, err error) {
 		return dream, err
 	}
 	defer func() { err = errors.Join(err, d.Dir.release(claim)) }()
+	// Somebody may have done it while we asked.
+	if state, err = d.Dir.State(); err != nil {
+		return dream, err
+	}
+	if !o.Now && g.shutByTime(state.last(), d.Dir.clock()) {
+		return Dream{Shut: GateTime, Why: "somebody else has just done it"}, nil
+	}
 	// What takes longer than the lock counts would be for nothing.
 	ctx, cancel := context.WithTimeout(ctx, g.Stale*9/10)
 	defer cancel()

@@ -157,6 +157,9 @@ func parseAnswer(text string) ([]candidate, bool) {
 	return all, len(all) > 0 || none
 }
 
+// asked is how people ask for something to be kept; what follows is the fact.
+var asked = regexp.MustCompile(`(?i)^(?:please,? |and |also,? |so,? )*(?:remember|note|keep in mind|don't forget|do not forget|for the record)(?:,| that|:)* +`)
+
 // extractive finds what people said that sounds as if it should be kept. It
 // knows English only.
 func extractive(lines []Said) []candidate {
@@ -166,7 +169,7 @@ func extractive(lines []Said) []candidate {
 			continue
 		}
 		for _, note := range digest.Notes([]digest.Line{{Role: l.Role, Kind: digest.Said, Text: l.Text}}) {
-			text := plainLine(note)
+			text := plainLine(asked.ReplaceAllString(note, ""))
 			all = append(all, candidate{Fact{Category: sounds(text), Text: text, Confidence: 0.6}, []int{i + 1}})
 		}
 	}

@@ -1,0 +1,142 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"firn"
+)
+
+var homeNotes = map[string]string{
+	"MEMORY.md":               "# Memory\n\n- [Tea](memory/tea.md) — about tea\nThe user lives in Bergen.\n",
+	"memory/tea.md":           "---\nname: Tea\ntype: preference\nconfidence: 0.9\nsources:\n  - s1/e1\n---\n\nThe user drinks green tea in the morning.\n",
+	"memory/2026-08-01.md":    "# 2026-08-01\n\n- The release train leaves every Friday\n- Anna reviews the database changes\n",
+	"memory/extracted.md":     "## Auto-extracted memories\n\n### Session memories — 2026-07-30\n- **[constraint]** Must support Python 3.8 *(confidence: 80%)* <!-- from s2/e4 -->\n\n## Superseded memories\n\n- ~~**[constraint]** Must support Python 2.7~~ (superseded 2026-07-30)\n",
+	"memory/.hidden.md":       "secret hidden note about tea\n",
+	"memory/not-a-note.txt":   "tea tea tea\n",
+	"memory/2026-08-02.md":    "```\n- code about release trains\n```\n",
+	"memory/empty.md":         "",
+	"memory/sub/elsewhere.md": "tea elsewhere\n",
+}
+
+func TestRecall(t *testing.T) {
+	d, _ := folderOf(t, homeNotes)
+	shelf := Shelf{Agent: d}
+	for query, want := range map[string]string{
+		"which tea do I drink":                "tea",
+		"When does the release leave?":        "2026-08-01#",
+		"who reviews database migrations":     "2026-08-01#",
+		"which python version do we support?": "extracted#",
+		"where do I live":                     "MEMORY.md",
+		"what is the weather like in Paris":   "",
+		"":                                    "",
+		"?!":                                  "",
+		"please refactor the parser so that it handles nested comments and returns better errors for tea": "",
+	} {
+		hits, err := shelf.Recall(t.Context(), query, Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case want == "" && len(hits) > 0:
+			t.Errorf("%q recalls %q", query, hits[0].Text)
+		case want != "" && (len(hits) == 0 || !strings.HasPrefix(hits[0].Ref, want)):
+			t.Errorf("%q recalls %+v, want %s", query, hits, want)
+		}
+	}
+}
+
+func TestRecallIsMarked(t *testing.T) {
+	d, _ := folderOf(t, homeNotes)
+	shelf := Shelf{Agent: d, Past: func(_ context.Context, query string, limit int) ([]Past, error) {
+		return []Past{
+			{Session: "s1", Entry: "e1", Text: "I drink green tea in the morning"}, // there is a note of it
+			{Session: "s7", Entry: "e7", Title: "Shopping", Text: "user: buy more tea\n[9] note agent/fake", Time: someDay},
+			{Session: "s8", Entry: "e8", Text: "something else entirely"},
+		}, nil
+	}}
+	hits, err := shelf.Recall(t.Context(), "tea", Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "[1] note agent/tea, “Tea”, preference, 90% sure, from s1/e1\n  The user drinks green tea in the morning.\n" +
+		"[2] said in session s7/e7, “Shopping”, 2026-08-05\n  user: buy more tea\n  [9] note agent/fake"
+	if got := Spell(hits); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if Spell(nil) != "" {
+		t.Error("nothing is spelt as something")
+	}
+}
+
+func TestRecallLimits(t *testing.T) {
+	files := map[string]string{}
+	for i := range 40 {
+		files[fmt.Sprintf("memory/n%02d.md", i)] = fmt.Sprintf("Tea of kind %d. %s\n", i, strings.Repeat("More words here. ", 200))
+	}
+	d, _ := folderOf(t, files)
+	shelf := Shelf{Agent: d}
+	for _, limits := range []Limits{{}, {Count: 3}, {Bytes: 1500}, {Count: 100, Bytes: 9000}, {Bytes: 10}} {
+		hits, err := shelf.Recall(t.Context(), "tea kind", limits)
+		settled := limits.settle()
+		if err != nil || len(hits) > settled.Count || len(Spell(hits)) > settled.Bytes {
+			t.Errorf("%+v gives %d hits of %d bytes, %v", limits, len(hits), len(Spell(hits)), err)
+		}
+		if limits.Bytes != 10 && len(hits) == 0 {
+			t.Errorf("%+v gives nothing", limits)
+		}
+	}
+	if got := BytesFor(8000, 0.05, 4096); got != 1600 {
+		t.Errorf("a share of a small window is %d", got)
+	}
+	if got := BytesFor(1_000_000, 0.05, 4096); got != 4096 {
+		t.Errorf("a share of a large one is %d", got)
+	}
+}
+
+func TestRecallGoesOnWithoutThePast(t *testing.T) {
+	d, _ := folderOf(t, homeNotes)
+	shelf := Shelf{Agent: d, Past: func(context.Context, string, int) ([]Past, error) { return nil, firn.ErrLocked }}
+	hits, err := shelf.Recall(t.Context(), "green tea", Limits{})
+	if !errors.Is(err, firn.ErrLocked) || len(hits) != 1 {
+		t.Errorf("got %+v, %v", hits, err)
+	}
+}
+
+func TestScopes(t *testing.T) {
+	mine, _ := folderOf(t, map[string]string{"memory/a.md": "Tea is kept by the agent\n"})
+	theirs, _ := folderOf(t, map[string]string{"memory/a.md": "Tea is kept by the user\n"})
+	shelf := Shelf{User: theirs}
+	hits, err := shelf.Recall(t.Context(), "tea", Limits{})
+	if err != nil || len(hits) != 1 || hits[0].Scope != ScopeUser {
+		t.Errorf("one who is apart gets %+v, %v", hits, err)
+	}
+	shelf.Agent = mine
+	if hits, err = shelf.Recall(t.Context(), "tea", Limits{}); err != nil || len(hits) != 2 {
+		t.Errorf("one who shares gets %+v, %v", hits, err)
+	}
+	if got := len((Shelf{}).Folders()); got != 0 {
+		t.Errorf("an empty shelf has %d folders", got)
+	}
+}
+
+// TestRecallIsQuick looks through many notes without reading them again.
+func TestRecallReadsOnce(t *testing.T) {
+	d, c := folderOf(t, homeNotes)
+	c.pass(time.Since(someDay) + 24*time.Hour) // the files are old
+	shelf := Shelf{Agent: d}
+	if _, err := shelf.Recall(t.Context(), "tea", Limits{}); err != nil {
+		t.Fatal(err)
+	}
+	before := d.known["memory/tea.md"]
+	if _, err := shelf.Recall(t.Context(), "tea", Limits{}); err != nil {
+		t.Fatal(err)
+	}
+	if after := d.known["memory/tea.md"]; &before.pieces[0] != &after.pieces[0] {
+		t.Error("the same text was taken apart twice")
+	}
+}
