@@ -20,6 +20,7 @@ import (
 	sdk "github.com/coder/acp-go-sdk"
 
 	"firn/client"
+	"firn/internal/hangup"
 	"firn/wire"
 )
 
@@ -38,7 +39,8 @@ func Serve(ctx context.Context, c *client.Client, in io.Reader, out io.Writer, o
 	ctx, cancel := context.WithCancel(ctx)
 	d := &desk{Options: o, c: c, ctx: ctx}
 	d.ready.Add(1)
-	d.conn = sdk.NewAgentSideConnection(d, out, in)
+	from, to := hangup.Wait(in, open{out}, "session/prompt")
+	d.conn = sdk.NewAgentSideConnection(d, to, from)
 	d.conn.SetLogger(slog.New(slog.DiscardHandler)) // stderr is for people
 	d.ready.Done()
 	select {
@@ -49,6 +51,12 @@ func Serve(ctx context.Context, c *client.Client, in io.Reader, out io.Writer, o
 	d.turns.Wait()
 	return nil
 }
+
+// open is a writer that is not closed by those who were lent it.
+type open struct{ io.Writer }
+
+// Close does nothing.
+func (open) Close() error { return nil }
 
 // desk is the agent that an editor sees.
 type desk struct {

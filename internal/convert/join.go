@@ -2,7 +2,6 @@ package convert
 
 import (
 	"bytes"
-	"cmp"
 	"iter"
 	"slices"
 
@@ -109,9 +108,6 @@ func (j *joiner) release() bool {
 		return false
 	}
 	last := answer.Entry.ID
-	if len(pieces) > 0 {
-		slices.SortStableFunc(results, func(a, b Told) int { return cmp.Compare(rank(a), rank(b)) })
-	}
 	for _, t := range results {
 		if len(pieces) > 0 {
 			t.Entry.Parent = last
@@ -179,14 +175,6 @@ func isAside(e firn.Entry) bool {
 		return true
 	}
 	return false
-}
-
-// rank puts results before what is no part of the conversation.
-func rank(t Told) int {
-	if isResult(t.Entry) {
-		return 0
-	}
-	return 1
 }
 
 func isResult(e firn.Entry) bool {

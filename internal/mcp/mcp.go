@@ -17,6 +17,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"firn/client"
+	"firn/internal/hangup"
 	"firn/wire"
 )
 
@@ -69,7 +70,8 @@ func changes(name, what string, again bool) *sdk.Tool {
 // Serve speaks the protocol over in and out until the client hangs up or ctx
 // ends.
 func Serve(ctx context.Context, c *client.Client, in io.Reader, out io.Writer, o Options) error {
-	err := newServer(c, o).Run(ctx, patient(in, open{out}))
+	from, to := hangup.Wait(in, open{out})
+	err := newServer(c, o).Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(from), Writer: to})
 	if errors.Is(err, io.EOF) || err != nil && ctx.Err() == nil && errors.Is(err, sdk.ErrConnectionClosed) {
 		return nil
 	}

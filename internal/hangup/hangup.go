@@ -1,22 +1,24 @@
-package mcp
+// Package hangup lets a program hang up before it was answered: it may send all
+// it has to ask, end its stream, and then read the answers. It knows JSON-RPC in
+// lines, and of that only what is a request and what an answer.
+package hangup
 
 import (
 	"bytes"
 	"io"
+	"slices"
 	"sync"
-
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"firn/internal/rawjson"
 )
 
-// patient is a transport that does not hang up on who hung up: a program may send
-// all it has to ask, end its stream, and then read the answers. The end of the
-// stream is told only once every request was answered.
-func patient(in io.Reader, out io.WriteCloser) *sdk.IOTransport {
-	p := &pending{asked: make(map[string]int)}
+// Wait makes a stream of requests end only once every one of them was answered
+// on out. Methods that are excepted may take long, and are not waited for: who
+// asks for them and hangs up wants them no more.
+func Wait(in io.Reader, out io.WriteCloser, except ...string) (io.Reader, io.WriteCloser) {
+	p := &pending{asked: make(map[string]int), except: except}
 	p.settled.L = &p.mu
-	return &sdk.IOTransport{Reader: io.NopCloser(&listener{in: in, pending: p}), Writer: &speaker{WriteCloser: out, pending: p}}
+	return &listener{in: in, pending: p}, &speaker{WriteCloser: out, pending: p}
 }
 
 // pending are the requests that were read and not yet answered.
@@ -25,13 +27,14 @@ type pending struct {
 	settled sync.Cond
 	asked   map[string]int
 	open    int
+	except  []string
 	deaf    bool // nobody reads the answers any more
 }
 
 // note takes notice of a message: a request is one more to be answered, an
 // answer one less.
 func (p *pending) note(line []byte, asks bool) {
-	id, method := "", false
+	var id, method string
 	r := rawjson.New(line)
 	if !r.Object() {
 		return
@@ -41,13 +44,15 @@ func (p *pending) note(line []byte, asks bool) {
 		case "id":
 			id = string(r.Raw())
 		case "method":
-			method = true
-			r.Skip()
+			var ok bool
+			if method, ok = r.Text(); !ok {
+				r.Skip()
+			}
 		default:
 			r.Skip()
 		}
 	}
-	if r.End() != nil || id == "" || id == "null" || method != asks {
+	if r.End() != nil || id == "" || id == "null" || (method != "") != asks || slices.Contains(p.except, method) {
 		return
 	}
 	p.mu.Lock()
