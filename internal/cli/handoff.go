@@ -26,8 +26,8 @@ func (p *program) handoffCommand() *cobra.Command {
 		Short: "Go on with a session in another tool",
 		Long: `Write a session into another tool's folder, in a new file of that tool's own kind, and say
 the command that goes on with it there. No file that is there is changed, but for the tool's
-list of sessions where it keeps one. The session stays in firn as it is; firn import or
-adopt brings back what is said there.
+list of sessions where it keeps one. The session stays in firn as it is; firn import --id
+NAME, or firn adopt, brings what is said there back as a session of its own.
 
 Tools: claude (Claude Code), codex, pi, openclaw, crabtalk, claw0, cersei.
 

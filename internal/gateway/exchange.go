@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -61,6 +62,12 @@ func (g *Gateway) Import(ctx context.Context, in wire.Import, body io.Reader) (w
 		return wire.Imported{}, err
 	}
 	added, err := convert.Into(ctx, g.Store, id, src, report)
+	if errors.Is(err, firn.ErrConflict) {
+		return wire.Imported{}, &wire.Problem{
+			Kind: wire.Conflict, Message: fmt.Sprintf("there is a session %s already, and nothing of it is in the transcript", id),
+			Hint: "name another id to keep both",
+		}
+	}
 	if err != nil {
 		return wire.Imported{}, err
 	}
