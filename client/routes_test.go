@@ -85,6 +85,14 @@ func routes() []routed {
 		{"Running", func(c *c) error { _, err := c.Running(ctx); return err }, "GET /v1/running"},
 		{"Usage", func(c *c) error { _, err := c.Usage(ctx, "day", since); return err }, "GET /v1/usage?by=day&since=2026-03-01T12%3A00%3A00Z"},
 		{"Usage", func(c *c) error { _, err := c.Usage(ctx, "", time.Time{}); return err }, "GET /v1/usage"},
+		{"Search", func(c *c) error {
+			two := 2
+			_, err := c.Search(ctx, wire.SearchQuery{Query: "a b", Role: "user", Tool: "t", Agent: "g", Key: "k", Source: "s", Path: "p", Session: "0199", Since: "7d", Until: "1d", In: "all", Before: &two, After: &two, Limit: 3, Cursor: "c"})
+			return err
+		}, "GET /v1/search?after=2&agent=g&before=2&cursor=c&in=all&key=k&limit=3&path=p&q=a+b&role=user&session=0199&since=7d&source=s&tool=t&until=1d"},
+		{"IndexState", func(c *c) error { _, err := c.IndexState(ctx); return err }, "GET /v1/index"},
+		{"Reindex", func(c *c) error { _, err := c.Reindex(ctx); return err }, "POST /v1/index/rebuild {}"},
+		{"CheckIndex", func(c *c) error { _, err := c.CheckIndex(ctx); return err }, "POST /v1/index/check {}"},
 		{"Status", func(c *c) error { _, err := c.Status(ctx); return err }, "GET /v1/status"},
 		{"Agents", func(c *c) error { _, err := c.Agents(ctx); return err }, "GET /v1/agents"},
 		{"Models", func(c *c) error { _, err := c.Models(ctx); return err }, "GET /v1/models"},

@@ -106,7 +106,7 @@ func (p *program) root() *cobra.Command {
 		return usage(cmd, "%s", err.Error())
 	})
 	for _, g := range [][2]string{
-		{"talk", "Talk:"}, {"sessions", "Sessions:"}, {"compact", "Compact:"}, {"formats", "Formats:"}, {"gateway", "Gateway:"},
+		{"talk", "Talk:"}, {"sessions", "Sessions:"}, {"compact", "Compact:"}, {"find", "Find:"}, {"formats", "Formats:"}, {"gateway", "Gateway:"},
 		{"money", "Money:"}, {"care", "Care:"}, {"other", "Other:"},
 	} {
 		root.AddGroup(&cobra.Group{ID: g[0], Title: g[1]})
@@ -117,10 +117,11 @@ func (p *program) root() *cobra.Command {
 	root.AddCommand(p.sessionCommands()...)
 	root.AddCommand(p.sessionsCommand())
 	root.AddCommand(p.compactCommand(), p.uncompactCommand(), p.compactionsCommand())
+	root.AddCommand(p.searchCommand(), p.grepCommand())
 	root.AddCommand(p.adoptCommand(), p.importCommand(), p.exportCommand(), p.convertCommand(), p.handoffCommand())
 	root.AddCommand(p.serveCommand(), p.statusCommand(), p.stopCommand(), p.tokenCommand(), p.mcpCommand(), p.acpCommand(), p.keysCommand(), p.usageCommand())
 	root.AddCommand(p.memoryCommand())
-	root.AddCommand(p.verifyCommand(), p.doctorCommand(), p.repairCommand(), p.maintenanceCommand())
+	root.AddCommand(p.verifyCommand(), p.doctorCommand(), p.repairCommand(), p.reindexCommand(), p.maintenanceCommand())
 	root.AddCommand(p.demoCommand(), p.demoWriterCommand(), p.configCommand(), p.versionCommand())
 	return root
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"firn/internal/doctor"
+	"firn/internal/prose"
 )
 
 // bar is a progress bar on stderr. One that is not shown does nothing.
@@ -46,12 +47,19 @@ func isTerminal(stream any) bool {
 
 const barWidth = 24
 
-// set shows how far it is.
-func (b *bar) set(done, total int64) {
+// set shows how far it is, in bytes.
+func (b *bar) set(done, total int64) { b.show(done, total, doctor.Size(total)) }
+
+// count shows how far it is, in things.
+func (b *bar) count(done, total int64, things string) {
+	b.show(done, total, prose.Grouped(total)+" "+things)
+}
+
+func (b *bar) show(done, total int64, of string) {
 	if b.out == nil {
 		return
 	}
-	text := barText(b.what, done, total)
+	text := barText(b.what, done, total, of)
 	if text == b.last {
 		return
 	}
@@ -70,11 +78,11 @@ func (b *bar) clear() {
 	}
 }
 
-func barText(what string, done, total int64) string {
+func barText(what string, done, total int64, of string) string {
 	part := 1.0
 	if total > 0 {
 		part = float64(done) / float64(total)
 	}
 	full := int(part * barWidth)
-	return fmt.Sprintf("%s %s%s %3.0f %% of %s", what, strings.Repeat("━", full), strings.Repeat("╌", barWidth-full), part*100, doctor.Size(total))
+	return fmt.Sprintf("%s %s%s %3.0f %% of %s", what, strings.Repeat("━", full), strings.Repeat("╌", barWidth-full), part*100, of)
 }

@@ -195,9 +195,6 @@ func (x *Index) Rebuild(ctx context.Context) error {
 func (x *Index) StartRebuild() { x.request(func(d *due) { d.rebuild = true }, true) }
 
 func (x *Index) rebuild(ctx context.Context) error {
-	x.work.mu.Lock()
-	x.work.state = State{Building: true, Rebuilding: true}
-	x.work.mu.Unlock()
 	path := filepath.Join(x.dir, freshName)
 	if err := removeFiles(x.fs, path); err != nil {
 		return fmt.Errorf("build the index of words anew: %w", err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -149,6 +150,9 @@ func (f *finder) gather(ctx context.Context, s space, filters []string) ([]*foun
 	base := slices.Clone(filters)
 	yes, no := spell(must)
 	base = append(base, yes...)
+	for _, id := range f.query.Except {
+		no = append(no, facetExpr([]string{"s" + strconv.FormatInt(sessionKey(id), 36)}))
+	}
 	for _, n := range not {
 		expr, negated := nodeExpr(n)
 		if negated {

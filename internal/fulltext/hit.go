@@ -20,16 +20,6 @@ func (d *found) setText(at int64, entry, role, t, x string) {
 	d.text = search.Text{Words: words(t), Extra: words(x)}
 }
 
-// Answer is what a search found.
-type Answer struct {
-	Hits []search.Hit
-	// Cursor asks for more; empty if there is none.
-	Cursor string
-	// State says how much of the sessions was looked at: all, unless the index is
-	// being built.
-	State State
-}
-
 // cursor is where an answer ended.
 type cursor struct {
 	// Query is what was asked, so that a cursor is not used for something else.
@@ -78,16 +68,16 @@ func digest(q search.Query) uint64 {
 // Search finds what fits a query, the best first. If the index is not up to
 // date it waits for a moment and then answers with what there is; the state
 // tells.
-func (x *Index) Search(ctx context.Context, q search.Query) (Answer, error) {
+func (x *Index) Search(ctx context.Context, q search.Query) (search.Answer, error) {
 	if q.Limit < 0 || q.Before != nil && *q.Before < 0 || q.After != nil && *q.After < 0 {
-		return Answer{}, fmt.Errorf("search: %w: limits are not below zero", firn.ErrInvalid)
+		return search.Answer{}, fmt.Errorf("search: %w: limits are not below zero", firn.ErrInvalid)
 	}
 	at, err := parseCursor(q.Cursor, digest(q))
 	if err != nil {
-		return Answer{}, err
+		return search.Answer{}, err
 	}
 	if err := x.ready(ctx); err != nil {
-		return Answer{}, err
+		return search.Answer{}, err
 	}
 	for tries := 0; ; tries++ {
 		answer, db, err := x.search(ctx, q, at)
@@ -95,11 +85,11 @@ func (x *Index) Search(ctx context.Context, q search.Query) (Answer, error) {
 			return answer, err
 		}
 		if !x.damaged(db, err) || tries > 0 {
-			return Answer{}, err
+			return search.Answer{}, err
 		}
 		x.request(func(d *due) { d.census = true }, true)
 		if err := x.ready(ctx); err != nil {
-			return Answer{}, err
+			return search.Answer{}, err
 		}
 	}
 }
@@ -123,16 +113,16 @@ func (x *Index) ready(ctx context.Context) error {
 	return nil
 }
 
-func (x *Index) search(ctx context.Context, q search.Query, at cursor) (Answer, *database, error) {
+func (x *Index) search(ctx context.Context, q search.Query, at cursor) (search.Answer, *database, error) {
 	db, done, err := x.use(ctx)
 	if err != nil {
-		return Answer{}, nil, err
+		return search.Answer{}, nil, err
 	}
 	defer done()
 	f := newFinder(db, q, x.opts.Clock(), at.Top)
 	all, err := f.find(ctx)
 	if err != nil {
-		return Answer{}, db, err
+		return search.Answer{}, db, err
 	}
 	if at.Top == 1<<63-1 {
 		at.Top = 0
@@ -148,13 +138,13 @@ func (x *Index) search(ctx context.Context, q search.Query, at cursor) (Answer, 
 	limit = min(limit, search.MaxLimit)
 	groups, more, err := t.choose(ctx, all, at.From, limit)
 	if err != nil {
-		return Answer{}, db, err
+		return search.Answer{}, db, err
 	}
-	answer := Answer{Hits: []search.Hit{}, State: x.State()}
+	answer := search.Answer{Hits: []search.Hit{}, State: x.State()}
 	for _, g := range groups {
 		hit, ok, err := t.tell(ctx, g)
 		if err != nil {
-			return Answer{}, db, err
+			return search.Answer{}, db, err
 		}
 		if ok {
 			answer.Hits = append(answer.Hits, hit)
@@ -173,6 +163,8 @@ type teller struct {
 	f     *finder
 	rows  map[int64]*row
 	fates map[int64]*fate
+	// long tells as much of every item as of a hit.
+	long bool
 }
 
 // group is a hit and its copies.
@@ -201,7 +193,7 @@ func (t *teller) choose(ctx context.Context, all []*found, from, limit int) ([]g
 		if err != nil {
 			return nil, false, err
 		}
-		if r == nil || t.f.query.Owners != nil && !t.f.query.Owners(r.agent, r.key) {
+		if r == nil || slices.Contains(t.f.query.Except, r.sid) || t.f.query.Owners != nil && !t.f.query.Owners(r.agent, r.key) {
 			continue // it is just being read, or somebody else's
 		}
 		i := slices.IndexFunc(groups, func(g group) bool {
@@ -274,7 +266,11 @@ func (t *teller) tell(ctx context.Context, g group) (search.Hit, bool, error) {
 			hit.Snippet, hit.Matches = search.Snip(said.text, t.f.terms, search.MaxSnippet, mask.Text)
 			hit.Tools, item.Text = said.tools, hit.Snippet
 		} else {
-			item.Text, _ = search.Snip(said.text, nil, search.MaxItem, mask.Text)
+			most := search.MaxItem
+			if t.long {
+				most = search.MaxSnippet
+			}
+			item.Text, _ = search.Snip(said.text, nil, most, mask.Text)
 		}
 		hit.Window = append(hit.Window, item)
 	}

@@ -2,9 +2,11 @@ package fulltext
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"firn"
 	"firn/internal/search"
@@ -125,4 +127,41 @@ func (t *teller) readSome(ctx context.Context, id firn.ID, wanted []*found, text
 		}
 	}
 	return first, nil
+}
+
+// Window tells what stands around an entry of a session: one that is named by
+// its id, or by # and its number. Of the query the size of the window counts,
+// and whose sessions may be seen. What is not there is ErrNotFound.
+func (x *Index) Window(ctx context.Context, id firn.ID, entry string, q search.Query) (search.Hit, error) {
+	if err := x.ready(ctx); err != nil {
+		return search.Hit{}, err
+	}
+	db, done, err := x.use(ctx)
+	if err != nil {
+		return search.Hit{}, err
+	}
+	defer done()
+	t := &teller{x: x, f: newFinder(db, q, x.opts.Clock(), 1<<63-1), rows: make(map[int64]*row), fates: make(map[int64]*fate), long: true}
+	missing := fmt.Errorf("read around entry %.80q of session %.80q: %w", entry, id, firn.ErrNotFound)
+	r, err := t.row(ctx, sessionKey(id))
+	if err != nil || r == nil || q.Owners != nil && !q.Owners(r.agent, r.key) {
+		return search.Hit{}, errors.Join(err, missing)
+	}
+	where, arg := "entry = ?", any(entry)
+	if number, ok := strings.CutPrefix(entry, "#"); ok {
+		where, arg = "n = ?", number
+	}
+	c := &found{}
+	err = scanDoc(db.read.QueryRowContext(ctx, "select "+docColumns+" from docs where session = ? and "+where+" order by space limit 1", r.id, arg).Scan, c)
+	if errors.Is(err, sql.ErrNoRows) {
+		return search.Hit{}, missing
+	}
+	if err != nil {
+		return search.Hit{}, explain("read a window", err)
+	}
+	hit, ok, err := t.tell(ctx, group{best: c})
+	if err == nil && !ok {
+		err = missing
+	}
+	return hit, err
 }

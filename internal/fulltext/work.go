@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"firn"
+	"firn/internal/search"
 	"firn/internal/vfs"
 )
 
@@ -30,7 +31,7 @@ type work struct {
 	wake chan struct{}
 	now  bool
 
-	state  State
+	state  search.State
 	failed error
 	// looked is when all sessions were looked at last.
 	looked time.Time
@@ -48,16 +49,6 @@ type due struct {
 }
 
 func (d *due) none() bool { return len(d.erased)+len(d.dirty) == 0 && !d.census && !d.rebuild }
-
-// State tells how the index is.
-type State struct {
-	// Building says that sessions are being read; Done of Total, of which there
-	// were changes.
-	Building    bool
-	Done, Total int
-	// Rebuilding says that it is built anew beside the one that is used.
-	Rebuilding bool
-}
 
 func (w *work) init() {
 	w.due.erased, w.due.dirty = make(map[firn.ID]bool), make(map[firn.ID]bool)
@@ -166,10 +157,17 @@ func (x *Index) await(ctx context.Context, number uint64, limit time.Duration) (
 }
 
 // State tells how the index is.
-func (x *Index) State() State {
-	x.work.mu.Lock()
-	defer x.work.mu.Unlock()
-	return x.work.state
+func (x *Index) State() search.State {
+	w := &x.work
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := w.state
+	s.Building = s.Building || w.begun && (w.due.census || w.due.rebuild)
+	s.Rebuilding = s.Rebuilding || w.due.rebuild
+	if w.failed != nil {
+		s.Failed = w.failed.Error()
+	}
+	return s
 }
 
 // run is the goroutine.
@@ -185,6 +183,7 @@ func (x *Index) run() {
 		w.mu.Lock()
 		todo, number := w.due, w.asked
 		w.due, w.now = due{erased: make(map[firn.ID]bool), dirty: make(map[firn.ID]bool)}, false
+		w.state = search.State{Building: todo.census || todo.rebuild, Rebuilding: todo.rebuild}
 		w.mu.Unlock()
 		var err error
 		if !todo.none() {
@@ -201,7 +200,7 @@ func (x *Index) run() {
 			w.due.census = true
 			maps.Copy(w.due.erased, todo.erased)
 		}
-		w.done, w.failed, w.state = number, err, State{}
+		w.done, w.failed, w.state = number, err, search.State{}
 		w.tell()
 		w.mu.Unlock()
 	}

@@ -22,6 +22,7 @@ type API interface {
 	keyAPI
 	workAPI
 	exchangeAPI
+	searchAPI
 	memoryAPI
 	statusAPI
 }

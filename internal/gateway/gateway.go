@@ -47,6 +47,8 @@ type Options struct {
 	// nobody can.
 	Encode func(model provider.Model, req provider.Request) ([]byte, error)
 	Setup  Setup
+	// Index finds what was said; nil if nothing can.
+	Index Index
 	// Memory is what agents note for good; nil if there is none.
 	Memory Memory
 	// Enter waits until no other process runs a turn of a session, and calls

@@ -347,6 +347,23 @@ func (f *fake) Hook(_ context.Context, name string, body []byte, headers http.He
 	return wire.Routed{Key: "agent:main:hook:1"}, f.note("Hook %s %q %s %q", name, body, headers.Get("Content-Type"), headers.Get("Authorization"))
 }
 
+func (f *fake) Search(_ context.Context, q wire.SearchQuery, owners gateway.Owners) (wire.Found, error) {
+	hit := wire.Hit{Session: "aaaa-1", Entry: "e1", Agent: "main", Role: "user", Snippet: q.Query, Window: []wire.HitItem{}}
+	return wire.Found{Items: []wire.Hit{hit}}, f.note("Search %s %v", q.Query, owners.Agents)
+}
+
+func (f *fake) IndexState(context.Context) (wire.IndexState, error) {
+	return wire.IndexState{Done: 1, Total: 2}, f.note("IndexState")
+}
+
+func (f *fake) Reindex(context.Context) (wire.IndexState, error) {
+	return wire.IndexState{Building: true}, f.note("Reindex")
+}
+
+func (f *fake) CheckIndex(context.Context) (wire.IndexReport, error) {
+	return wire.IndexReport{OK: true, Differences: []wire.IndexDifference{}}, f.note("CheckIndex")
+}
+
 func (f *fake) Jobs(context.Context) ([]wire.Job, error) {
 	return []wire.Job{{ID: "daily", Agent: "main", Key: "agent:main:cron:daily"}, {ID: "hourly", Agent: "work", Key: "agent:work:cron:hourly"}}, f.note("Jobs")
 }

@@ -106,7 +106,7 @@ func TestEveryOperationAnswers(t *testing.T) {
 			s.scopes(t, op, method, fill.Replace(path), read)
 		}
 	}
-	if want := 69; asked != want {
+	if want := 73; asked != want {
 		t.Errorf("%d operations were asked, want %d", asked, want)
 	}
 }

@@ -106,7 +106,7 @@ func (o *operation) changes() bool { return o.scope.Includes(wire.ScopeWrite) }
 
 // operations is the table of routes.
 func operations() []*operation {
-	all := slices.Concat(sessionRoutes(), branchRoutes(), turnRoutes(), keyRoutes(), statusRoutes(), workRoutes(), memoryRoutes(), exchangeRoutes(), tokenRoutes(), foreignRoutes(), healthRoutes())
+	all := slices.Concat(sessionRoutes(), branchRoutes(), turnRoutes(), keyRoutes(), statusRoutes(), workRoutes(), searchRoutes(), memoryRoutes(), exchangeRoutes(), tokenRoutes(), foreignRoutes(), healthRoutes())
 	table := make([]*operation, len(all))
 	for i := range all {
 		table[i] = &all[i]

@@ -125,3 +125,8 @@ func PathNames(path string) []string {
 	}
 	return names
 }
+
+// Free reports whether nothing narrows the query but where to look.
+func (q *Query) Free() bool {
+	return len(q.Roles)+len(q.Tools)+len(q.Agents)+len(q.Keys)+len(q.Sources)+len(q.Paths)+len(q.Sessions) == 0 && q.Since.IsZero() && q.Until.IsZero()
+}

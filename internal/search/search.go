@@ -87,6 +87,8 @@ type Query struct {
 	Before, After *int
 	// Cursor goes on from an earlier answer to the same query.
 	Cursor string
+	// Except are sessions that nothing is to be found in.
+	Except []firn.ID
 	// Owners, if it is not nil, says whose sessions may be found.
 	Owners func(agent, key string) bool
 }

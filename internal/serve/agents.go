@@ -17,6 +17,7 @@ import (
 	"firn/agent"
 	"firn/compact"
 	"firn/internal/config"
+	"firn/internal/search"
 	"firn/internal/vfs"
 	"firn/memory"
 	"firn/provider"
@@ -52,6 +53,9 @@ type staff struct {
 	// past finds what was said before in the sessions of an agent, with a person
 	// if it is not empty, but for the session that asks; nil if nothing can.
 	past func(agent, person string, asking firn.ID) memory.Search
+	// find finds what was said, and window tells what stands around an entry.
+	find   Find
+	window func(ctx context.Context, id firn.ID, entry string, q search.Query) (search.Hit, error)
 	// around traces the steps of turns; nil does not.
 	around func(context.Context, agent.Run, agent.Step) (context.Context, func(string))
 
@@ -202,6 +206,7 @@ func (s *staff) equip(a *agent.Agent, c config.Agent) error {
 	}
 	if notes != nil {
 		tools = append(tools, notes.tools()...)
+		tools = append(tools, s.searchSessions(a.Name), s.readWindow(a.Name))
 	}
 	if local.Shell {
 		tools = append(tools, tool.Shell(tool.ShellOptions{

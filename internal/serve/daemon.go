@@ -54,6 +54,7 @@ func Run(ctx context.Context, d Daemon) (err error) {
 		return errors.Join(err, h.Close(ctx))
 	}
 	defer func() { err = errors.Join(err, h.Close(context.WithoutCancel(ctx))) }()
+	h.startIndex()
 	h.Gateway.GoOn()
 	if err := h.Gateway.StartJobs(ctx); err != nil {
 		return err

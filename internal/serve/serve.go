@@ -85,6 +85,7 @@ type House struct {
 	transcript func(ctx context.Context, id firn.ID) (convert.Source, error)
 	tokens     *gateway.Tokens
 	mind       *mind
+	finding    *finding
 	guest      *guest
 	// serves says that others are served, and not only who made it.
 	serves bool
@@ -169,7 +170,7 @@ func (h *House) furnish() error {
 		return err
 	}
 	h.Gateway, err = gateway.New(gateway.Options{
-		Enter: h.enter(), Store: h.store, Dialect: native.New(), Tools: dialects.All(), Transcript: h.transcript, Encode: encode, Setup: setup, Memory: &memories{h}, Resident: int64(h.o.Settings.Gateway.Resident),
+		Enter: h.enter(), Store: h.store, Dialect: native.New(), Tools: dialects.All(), Transcript: h.transcript, Encode: encode, Setup: setup, Memory: &memories{h}, Index: h.index(), Resident: int64(h.o.Settings.Gateway.Resident),
 		Clock: h.o.Clock, Log: h.o.Log, Version: h.o.Version, Home: h.home(), StorePath: h.storePath(), Address: h.o.Address,
 		Tracer: h.tracer,
 	})
@@ -244,7 +245,7 @@ func (h *House) openStore() error {
 	if err != nil {
 		return errors.Join(err, all.Close())
 	}
-	h.store = h.counts.Store(index.Wrap(all, catalogue))
+	h.store = h.counts.Store(h.indexed(index.Wrap(all, catalogue), all, filepath.Join(dir, "index"), catalogue))
 	return nil
 }
 
@@ -264,7 +265,7 @@ func (h *House) newStaff(c config.Config) *staff {
 	models.wrap = func(m provider.Model) provider.Model { return h.tracer.Model(h.counts.Model(m)) }
 	s := &staff{
 		home: h.home(), settings: c, local: h.o.Local, models: models, store: h.store, env: h.o.Env,
-		clock: h.o.Clock, report: h.o.Report, fs: h.fs, mind: h.mind, around: h.around(),
+		clock: h.o.Clock, report: h.o.Report, fs: h.fs, mind: h.mind, around: h.around(), find: h.find, window: h.readWindow, past: h.past,
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -279,6 +280,7 @@ func (h *House) Own() http.Handler { return gateway.Owner(h.Handler) }
 func (h *House) Close(ctx context.Context) error {
 	h.settle(ctx)
 	errs := []error{h.closeGateway(ctx)}
+	h.finding.wait()
 	if h.mind != nil {
 		patience, cancel := context.WithTimeout(ctx, naming)
 		h.mind.close(patience)

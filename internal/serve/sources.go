@@ -30,7 +30,7 @@ type Foreign struct {
 }
 
 // openForeign opens another tool's folder as the store. Nothing of ours is
-// written there, and nothing is indexed.
+// written there: the index of its words is in our own home.
 func (h *House) openForeign() error {
 	f := h.o.Foreign
 	st, err := sourcestore.Open(f.Dir, f.Tool, sourcestore.Options{InPlace: f.InPlace, Expand: expand, Now: h.o.Clock, Lose: func(l dialect.Loss) {
@@ -39,7 +39,7 @@ func (h *House) openForeign() error {
 	if err != nil {
 		return err
 	}
-	h.store = h.counts.Store(st)
+	h.store = h.counts.Store(h.indexed(st, st, h.foreignIndex(f.Dir), nil))
 	h.transcript = func(ctx context.Context, id firn.ID) (convert.Source, error) { return lines(ctx, st, id) }
 	return nil
 }

@@ -1,0 +1,37 @@
+package client
+
+import (
+	"context"
+	"strconv"
+
+	"firn/wire"
+)
+
+// Search finds what was said, the best first.
+func (c *Client) Search(ctx context.Context, q wire.SearchQuery) (wire.Found, error) {
+	r := get("v1", "search").with("q", q.Query).with("role", q.Role).with("tool", q.Tool).with("agent", q.Agent).with("key", q.Key)
+	r = r.with("source", q.Source).with("path", q.Path).with("session", q.Session).with("since", q.Since).with("until", q.Until)
+	r = r.with("in", q.In).with("cursor", q.Cursor).withNumber("limit", uint64(max(q.Limit, 0)))
+	for name, n := range map[string]*int{"before": q.Before, "after": q.After} {
+		if n != nil {
+			r = r.with(name, strconv.Itoa(*n))
+		}
+	}
+	return ask[wire.Found](ctx, c, r)
+}
+
+// IndexState tells how the index of words is.
+func (c *Client) IndexState(ctx context.Context) (wire.IndexState, error) {
+	return ask[wire.IndexState](ctx, c, get("v1", "index"))
+}
+
+// Reindex begins to build the indexes anew, beside those that are used
+// meanwhile; IndexState tells when that is done.
+func (c *Client) Reindex(ctx context.Context) (wire.IndexState, error) {
+	return ask[wire.IndexState](ctx, c, post(nil, "v1", "index", "rebuild"))
+}
+
+// CheckIndex compares the indexes with all sessions.
+func (c *Client) CheckIndex(ctx context.Context) (wire.IndexReport, error) {
+	return ask[wire.IndexReport](ctx, c, post(nil, "v1", "index", "check"))
+}

@@ -1,0 +1,179 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/spf13/cobra"
+
+	"firn/internal/grep"
+	"firn/internal/prose"
+	"firn/internal/vfs"
+	"firn/wire"
+)
+
+func (p *program) grepCommand() *cobra.Command {
+	var fold, fixed, secrets, files bool
+	count := bound(listBound)
+	cmd := &cobra.Command{
+		Use:     "grep EXPRESSION [SESSION|FILE|DIRECTORY]…",
+		GroupID: "find",
+		Short:   "Look through the lines of transcripts for a regular expression, without an index",
+		Long: `Look through the lines of transcripts for a regular expression (RE2), as they lie on
+disk: those of the home and of its mirrors, or of another tool's folder that --home
+names. No index is needed, nothing is changed, and nothing has to be sound.
+
+What was written last comes first. Lines are matched as people read them: \n is a new
+line and \" a quote. Secrets are masked in what is shown, unless --secrets is given.
+Files of this machine are read; a gateway elsewhere is not asked.`,
+		Example: "  firn grep 'panic: .*nil'\n  firn grep -i 'todo' 0198c5a2 --json\n  firn grep --home ~/.claude -F 'go test ./...'",
+	}
+	flags := cmd.Flags()
+	flags.BoolVarP(&fold, "ignore-case", "i", false, "do not tell capitals from small letters")
+	flags.BoolVarP(&fixed, "fixed", "F", false, "look for the text as it is, not for an expression")
+	flags.BoolVarP(&files, "files", "l", false, "only name the files that match")
+	flags.BoolVar(&secrets, "secrets", false, "show secrets too")
+	flags.VarP(&count, "number", "n", "show at most `N` lines, or all")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 || args[0] == "" {
+			return usage(cmd, "firn grep needs an expression to look for")
+		}
+		pattern, err := grepPattern(args[0], fold, fixed)
+		if err != nil {
+			return usage(cmd, "%q is not a regular expression: %s", args[0], strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+		}
+		found, err := p.grepFiles(args[1:])
+		if err != nil {
+			return err
+		}
+		o := grep.Options{Pattern: pattern, Most: int(count), Secrets: secrets, Expand: expandZstd}
+		if files {
+			return p.grepNames(cmd, found, o)
+		}
+		return p.grep(cmd, found, o)
+	}
+	return cmd
+}
+
+func grepPattern(text string, fold, fixed bool) (*regexp.Regexp, error) {
+	if fixed {
+		text = regexp.QuoteMeta(text)
+	}
+	if fold {
+		text = "(?i)" + text
+	}
+	return regexp.Compile(text)
+}
+
+func expandZstd(r io.Reader) (io.ReadCloser, error) {
+	d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		return nil, err
+	}
+	return d.IOReadCloser(), nil
+}
+
+// grepFiles finds the files to look through.
+func (p *program) grepFiles(names []string) ([]string, error) {
+	home, err := p.homeDir()
+	if err != nil {
+		return nil, err
+	}
+	dirs := []string{filepath.Join(home, "agents"), filepath.Join(home, "sources")}
+	if _, dir, ok := p.foreign(); ok {
+		dirs = []string{dir}
+	}
+	all, err := grep.Files(vfs.OS{}, true, dirs...)
+	if err != nil || len(names) == 0 {
+		return all, err
+	}
+	return grep.Choose(vfs.OS{}, true, all, names)
+}
+
+// grep prints the lines that match.
+func (p *program) grep(cmd *cobra.Command, files []string, o grep.Options) error {
+	encoder := json.NewEncoder(p.stdout)
+	encoder.SetEscapeHTML(false)
+	if p.json {
+		o.Width = 1024
+	}
+	s, err := grep.Run(cmd.Context(), vfs.OS{}, files, o, func(m grep.Match) error {
+		if p.json {
+			return encoder.Encode(m)
+		}
+		_, err := fmt.Fprintln(p.stdout, grepLine(m))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return p.grepEnd(s)
+}
+
+func grepLine(m grep.Match) string {
+	where := prose.Clean(m.Session)
+	if m.Entry != "" {
+		where += " " + prose.Clean(m.Entry)
+	}
+	if m.Role != "" {
+		where += " " + prose.Clean(m.Role)
+	}
+	return fmt.Sprintf("%s:%d: %s", where, m.Line, prose.OneLine(m.Text, 240))
+}
+
+// grepNames prints the files that match.
+func (p *program) grepNames(cmd *cobra.Command, files []string, o grep.Options) error {
+	most := o.Most
+	o.Most = 1
+	var all grep.Summary
+	names := []string{}
+	for _, file := range files {
+		s, err := grep.Run(cmd.Context(), vfs.OS{}, []string{file}, o, func(grep.Match) error { return nil })
+		if err != nil {
+			return err
+		}
+		all.Files, all.Bytes, all.Failed = all.Files+1, all.Bytes+s.Bytes, append(all.Failed, s.Failed...)
+		if s.Matches == 0 {
+			continue
+		}
+		if most > 0 && len(names) == most {
+			all.More = true
+			break
+		}
+		names = append(names, file)
+	}
+	all.Matches = len(names)
+	err := p.print(wire.Page[string]{Items: names, Total: len(names)}, func() string {
+		if len(names) == 0 {
+			return ""
+		}
+		return strings.Join(names, "\n") + "\n"
+	})
+	if err != nil {
+		return err
+	}
+	return p.grepEnd(all)
+}
+
+// grepEnd says what was looked through.
+func (p *program) grepEnd(s grep.Summary) error {
+	for _, failed := range s.Failed {
+		fmt.Fprintf(p.stderr, "not read: %s\n", prose.Clean(failed))
+	}
+	if !p.json {
+		more := ""
+		if s.More {
+			more = "; there is more (-n all)"
+		}
+		fmt.Fprintf(p.stderr, "%s in %s, %s%s\n", prose.Count(s.Matches, "match", "matches"), prose.Plural(s.Files, "file"), prose.Size(s.Bytes), more)
+	}
+	if len(s.Failed) > 0 {
+		return errPartial
+	}
+	return nil
+}

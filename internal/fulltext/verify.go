@@ -1,0 +1,258 @@
+package fulltext
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"reflect"
+	"slices"
+	"strings"
+
+	"firn"
+	"firn/internal/search"
+	"firn/store"
+)
+
+// Check compares the index with all sessions and tells in what they differ:
+// every session is read again, every row is compared with what it says, and
+// every word with the rows. It changes nothing but what was due before.
+func (x *Index) Check(ctx context.Context) ([]search.Difference, error) {
+	number := x.request(func(d *due) { d.census = true }, true)
+	if _, err := x.await(ctx, number, 0); err != nil {
+		return nil, err
+	}
+	db, done, err := x.use(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	c := &checker{x: x, db: db}
+	err = c.run(ctx)
+	if errors.Is(err, firn.ErrCorrupt) {
+		return append(c.found, search.Difference{Detail: err.Error()}), nil
+	}
+	return c.found, err
+}
+
+type checker struct {
+	x     *Index
+	db    *database
+	found []search.Difference
+}
+
+func (c *checker) differ(session firn.ID, format string, args ...any) {
+	c.found = append(c.found, search.Difference{Session: string(session), Detail: fmt.Sprintf(format, args...)})
+}
+
+func (c *checker) run(ctx context.Context) error {
+	var sound string
+	if err := c.db.read.QueryRowContext(ctx, "pragma quick_check(1)").Scan(&sound); err != nil {
+		return explain("check the index of words", err)
+	}
+	if sound != "ok" {
+		return fmt.Errorf("check the index of words: %w: %s", firn.ErrCorrupt, sound)
+	}
+	known, err := allRows(ctx, c.db.read)
+	if err != nil {
+		return err
+	}
+	standings, err := c.x.src.Census(ctx)
+	if err != nil {
+		return err
+	}
+	for _, j := range jobs(slices.Clone(standings), known) {
+		c.differ(j.standing.ID, "the session has changed since it was read, or is not known")
+	}
+	for _, s := range standings {
+		if known[s.ID].stands(s) {
+			if err := c.session(ctx, s, known[s.ID]); err != nil {
+				return err
+			}
+		}
+	}
+	for s := range insertWords {
+		if err := c.words(ctx, space(s)); err != nil {
+			return err
+		}
+	}
+	return c.days(ctx)
+}
+
+// session compares what is known of a session with what it says.
+func (c *checker) session(ctx context.Context, s store.Standing, old *row) error {
+	var docs []doc
+	var now *row
+	r := &reader{src: c.x.src, sourceOf: c.x.sourceOf, emit: func(ch change) error {
+		docs = append(docs, ch.docs...)
+		now = ch.row
+		return nil
+	}}
+	if err := r.whole(ctx, s); err != nil {
+		var failed *unread
+		if errors.As(err, &failed) {
+			return nil // it cannot be read, and was reported
+		}
+		return err
+	}
+	if now == nil {
+		return nil // it went meanwhile
+	}
+	if !reflect.DeepEqual(now, old) && string(now.shape.encode()) != string(old.shape.encode()) {
+		c.differ(s.ID, "its branches, or what is hidden or compacted in it, are not what the index says")
+	}
+	a, b := *now, *old
+	a.shape, b.shape = shape{}, shape{}
+	if !reflect.DeepEqual(a, b) {
+		c.differ(s.ID, "what the index knows of the session is not what it says")
+	}
+	there, err := c.docs(ctx, old.id)
+	if err != nil {
+		return err
+	}
+	for _, d := range docs {
+		key := place2{d.n, d.space}
+		if other, ok := there[key]; !ok {
+			c.differ(s.ID, "entry %s cannot be found", d.entry)
+		} else if d.id = other.id; d != other {
+			c.differ(s.ID, "entry %s is found by other words than it has", d.entry)
+		}
+		delete(there, key)
+	}
+	for _, d := range there {
+		c.differ(s.ID, "entry %s is found but is not there", d.entry)
+	}
+	return nil
+}
+
+type place2 struct {
+	n     int
+	space space
+}
+
+// docs reads the rows of a session.
+func (c *checker) docs(ctx context.Context, session int64) (map[place2]doc, error) {
+	rows, err := c.db.read.QueryContext(ctx, "select "+docColumns+", f from docs where session = ?", session)
+	if err != nil {
+		return nil, explain("check the index of words", err)
+	}
+	defer rows.Close()
+	all := make(map[place2]doc)
+	for rows.Next() {
+		d, err := scanWhole(rows.Scan)
+		if err != nil {
+			return nil, explain("check the index of words", err)
+		}
+		all[place2{d.n, d.space}] = d
+	}
+	return all, explain("check the index of words", rows.Err())
+}
+
+// scanWhole reads a row as it was written.
+func scanWhole(scan func(...any) error) (doc, error) {
+	var d doc
+	var at int64
+	var entry, role string
+	err := scan(&d.id, &d.session, &d.n, &at, &entry, &d.space, &role, &d.calls, &d.time, &d.words, &d.t, &d.x, &d.f)
+	d.at, d.entry, d.role = firn.Pos(at), firn.EntryID(entry), search.Role(role)
+	return d, err
+}
+
+// words compares the words of one half with its rows: both sides are summed up
+// in a number, in any order.
+func (c *checker) words(ctx context.Context, s space) error {
+	seed := maphash.MakeSeed()
+	one := func(term string, doc int64, column string, offset int) uint64 {
+		return maphash.Comparable(seed, struct {
+			term   string
+			doc    int64
+			column string
+			offset int
+		}{term, doc, column, offset})
+	}
+	var want, got uint64
+	err := c.each(ctx, "select id, t, x, f from docs where space = ?", []any{int(s)}, func(rows *sql.Rows) error {
+		var id int64
+		var columns [3]string
+		if err := rows.Scan(&id, &columns[0], &columns[1], &columns[2]); err != nil {
+			return err
+		}
+		for i, text := range columns {
+			for offset, term := range strings.Fields(text) {
+				want += one(term, id, [...]string{"t", "x", "f"}[i], offset)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	conn, err := c.db.write.Conn(ctx)
+	if err != nil {
+		return explain("check the index of words", err)
+	}
+	defer conn.Close()
+	name := fmt.Sprintf("fts%d", s)
+	if _, err := conn.ExecContext(ctx, fmt.Sprintf("create virtual table if not exists temp.instances%d using fts5vocab(main, %s, 'instance')", s, name)); err != nil {
+		return explain("check the index of words", err)
+	}
+	rows, err := conn.QueryContext(ctx, fmt.Sprintf("select term, doc, col, offset from temp.instances%d", s))
+	if err != nil {
+		return explain("check the index of words", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var term, column string
+		var id int64
+		var offset int
+		if err := rows.Scan(&term, &id, &column, &offset); err != nil {
+			return explain("check the index of words", err)
+		}
+		got += one(term, id, column, offset)
+	}
+	if err := rows.Err(); err != nil {
+		return explain("check the index of words", err)
+	}
+	if got != want {
+		c.differ("", "the words of what %s are not those of the messages", map[space]string{talk: "was said", tools: "tools put out"}[s])
+	}
+	return nil
+}
+
+// days compares the counts of texts with the rows.
+func (c *checker) days(ctx context.Context) error {
+	want, got := make(map[[2]int64][2]int64), make(map[[2]int64][2]int64)
+	read := func(into map[[2]int64][2]int64) func(*sql.Rows) error {
+		return func(rows *sql.Rows) error {
+			var key, n [2]int64
+			err := rows.Scan(&key[0], &key[1], &n[0], &n[1])
+			into[key] = n
+			return err
+		}
+	}
+	if err := c.each(ctx, "select space, time / ?, count(*), sum(words) from docs group by 1, 2", []any{dayLength}, read(want)); err != nil {
+		return err
+	}
+	if err := c.each(ctx, "select space, day, docs, words from days", nil, read(got)); err != nil {
+		return err
+	}
+	if !reflect.DeepEqual(want, got) {
+		c.differ("", "the counts of messages are wrong")
+	}
+	return nil
+}
+
+func (c *checker) each(ctx context.Context, query string, args []any, do func(*sql.Rows) error) error {
+	rows, err := c.db.read.QueryContext(ctx, query, args...)
+	if err != nil {
+		return explain("check the index of words", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := do(rows); err != nil {
+			return explain("check the index of words", err)
+		}
+	}
+	return explain("check the index of words", rows.Err())
+}

@@ -1,0 +1,134 @@
+package grep
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"firn"
+	"firn/internal/vfs"
+)
+
+const (
+	compressed = ".zst"
+	// maxFiles bounds how many files are found below a directory, maxDepth how
+	// deep they are.
+	maxFiles = 2_000_000
+	maxDepth = 32
+)
+
+// transcript reports whether a name is that of a file of JSON lines.
+func transcript(name string, expands bool) bool {
+	if rest, ok := strings.CutSuffix(name, compressed); ok && expands {
+		name = rest
+	}
+	return strings.HasSuffix(name, ".jsonl")
+}
+
+// file is a file that was found.
+type file struct {
+	path     string
+	modified time.Time
+}
+
+// Files finds the transcripts below directories, those that were written last
+// first; a part of a session comes where its other parts do. A directory that
+// is not there has none.
+func Files(fsys vfs.FS, expands bool, dirs ...string) ([]string, error) {
+	var found []file
+	for _, dir := range dirs {
+		var err error
+		if found, err = walk(fsys, dir, expands, 0, found); err != nil {
+			return nil, err
+		}
+	}
+	latest := make(map[string]time.Time)
+	key := func(f file) string { return filepath.Join(filepath.Dir(f.path), sessionOf(f.path)) }
+	for _, f := range found {
+		if k := key(f); f.modified.After(latest[k]) {
+			latest[k] = f.modified
+		}
+	}
+	slices.SortFunc(found, func(a, b file) int {
+		if c := latest[key(b)].Compare(latest[key(a)]); c != 0 {
+			return c
+		}
+		if c := strings.Compare(key(a), key(b)); c != 0 {
+			return c
+		}
+		if c := len(a.path) - len(b.path); c != 0 { // _part10 comes after _part9
+			return c
+		}
+		return strings.Compare(a.path, b.path)
+	})
+	paths := make([]string, len(found))
+	for i, f := range found {
+		paths[i] = f.path
+	}
+	return paths, nil
+}
+
+func walk(fsys vfs.FS, dir string, expands bool, depth int, found []file) ([]file, error) {
+	entries, err := fsys.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return found, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look for transcripts in %s: %w", dir, err)
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		switch {
+		case e.IsDir():
+			if depth < maxDepth {
+				if found, err = walk(fsys, path, expands, depth+1, found); err != nil {
+					return nil, err
+				}
+			}
+		case e.Type().IsRegular() && transcript(e.Name(), expands):
+			info, err := fsys.Stat(path)
+			if err != nil {
+				continue // it has just gone
+			}
+			if len(found) >= maxFiles {
+				return nil, fmt.Errorf("look for transcripts in %s: %w: there are more than %d", dir, firn.ErrTooLarge, maxFiles)
+			}
+			found = append(found, file{path, info.ModTime})
+		}
+	}
+	return found, nil
+}
+
+// Choose picks the files that somebody names: a file or a directory by its
+// path, or those of a session by its id or the beginning of it. A name that
+// means none is ErrNotFound.
+func Choose(fsys vfs.FS, expands bool, all []string, names []string) ([]string, error) {
+	var chosen []string
+	for _, name := range names {
+		before := len(chosen)
+		switch info, err := fsys.Stat(name); {
+		case err == nil && info.Mode.IsDir():
+			more, err := Files(fsys, expands, name)
+			if err != nil {
+				return nil, err
+			}
+			chosen = append(chosen, more...)
+		case err == nil:
+			chosen = append(chosen, name)
+		case len(name) >= 4:
+			for _, path := range all {
+				if strings.HasPrefix(sessionOf(path), name) {
+					chosen = append(chosen, path)
+				}
+			}
+		}
+		if len(chosen) == before {
+			return nil, fmt.Errorf("look into %.80q: %w", name, firn.ErrNotFound)
+		}
+	}
+	return chosen, nil
+}

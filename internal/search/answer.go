@@ -1,0 +1,50 @@
+package search
+
+// Answer is what a search found.
+type Answer struct {
+	Hits []Hit
+	// Cursor asks for more; empty if there is none.
+	Cursor string
+	// State says how much of the sessions was looked at: all, unless the index is
+	// being built.
+	State State
+}
+
+// State tells how an index is.
+type State struct {
+	// Building says that sessions are being read; Done of Total, of which there
+	// were changes.
+	Building    bool
+	Done, Total int
+	// Rebuilding says that it is built anew beside the one that is used.
+	Rebuilding bool
+	// Failed says what went wrong the last time, empty if nothing did.
+	Failed string
+}
+
+// Difference is a point in which an index does not tell what the sessions do.
+type Difference struct {
+	// Session is where, empty if it is the index as a whole.
+	Session string
+	// Detail says it in words.
+	Detail string
+}
+
+// Words makes a query of a text as it is: every word of it counts, and nothing
+// in it has a meaning of its own. Of a long text it is the first words.
+func Words(text string) Query {
+	node := &Node{Op: OpList}
+	seen := make(map[string]bool)
+	for _, token := range Tokens(text) {
+		if token.Extra || len(node.Kids) == MaxWords {
+			continue
+		}
+		t, ok := newTerm(text[token.Start:token.End], false, false)
+		if !ok || seen[t.Whole+" "+t.Parts[0]] {
+			continue
+		}
+		seen[t.Whole+" "+t.Parts[0]] = true
+		node.Kids = append(node.Kids, &Node{Op: OpTerm, Term: t})
+	}
+	return Query{Want: tidy(node)}
+}
