@@ -56,8 +56,7 @@ const fence = "---"
 // ParseNote reads a note. It never fails: what it does not understand is kept,
 // and a file without front matter is all body.
 func ParseNote(name string, data []byte) Note {
-	text, _ := firn.CleanText(string(bytes.TrimPrefix(data, []byte("\ufeff"))))
-	text = strings.ReplaceAll(text, "\r\n", "\n")
+	text := cleanBody(string(bytes.TrimPrefix(data, []byte("\ufeff"))))
 	n := Note{Name: name, Body: text}
 	front, body, ok := cutFront(text)
 	if !ok {

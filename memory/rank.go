@@ -17,11 +17,13 @@ type ranking struct {
 
 // Constants of the ranking: a text that is longer than others must share more
 // (by how much is lengthWeight), a word of the title counts titleWeight times,
-// and of a long query the rarest words are enough.
+// of a long query the rarest words are enough, and a word that no note has counts
+// unknownWorth at most.
 const (
 	lengthWeight = 0.3
 	titleWeight  = 1.5
 	enoughWords  = 6
+	unknownWorth = 1.5
 )
 
 // rank makes a ranking for a query among pieces.
@@ -42,8 +44,12 @@ func rank(wanted []string, pieces []piece) ranking {
 	for _, word := range wanted {
 		n, df := float64(len(pieces)), float64(in[word])
 		worth := math.Log(1 + (n-df+0.5)/(df+0.5))
-		// Among few notes every word is in many of them.
-		r.worth[word] = max(worth, 0.2) + 0.5
+		// Among few notes every word is in many of them; and a word that is in
+		// none does not say that nothing fits.
+		if worth = max(worth, 0.2) + 0.5; df == 0 {
+			worth = min(worth, unknownWorth)
+		}
+		r.worth[word] = worth
 		all = append(all, r.worth[word])
 	}
 	slices.SortFunc(all, func(a, b float64) int {
@@ -61,19 +67,21 @@ func rank(wanted []string, pieces []piece) ranking {
 	return r
 }
 
-// score is how well a text fits, from 0 to 1.
-func (r ranking) score(titled, said []string) float64 {
+// score is how well a text fits, from 0 to 1, and how far ahead of others it
+// comes, which its title helps.
+func (r ranking) score(titled, said []string) (fit, rank float64) {
 	if r.most == 0 {
-		return 0
+		return 0, 0
 	}
-	sum := 0.0
 	for _, word := range said {
 		worth := r.worth[word]
+		fit += worth
 		if worth > 0 && slices.Contains(titled, word) {
 			worth *= titleWeight
 		}
-		sum += worth
+		rank += worth
 	}
 	longer := math.Log2(max(1, float64(len(said))/r.mean))
-	return min(1, sum/r.most/(1+lengthWeight*longer))
+	whole := r.most * (1 + lengthWeight*longer)
+	return min(1, fit/whole), rank / whole
 }

@@ -68,6 +68,9 @@ type Hit struct {
 	Sources    []Source
 	// Score is how well it fits, from 0 to 1.
 	Score float64
+
+	// rank is how far ahead of others it comes.
+	rank float64
 }
 
 // Limits bound what is recalled. The zero value is good.
@@ -123,8 +126,8 @@ func (s Shelf) find(ctx context.Context, query string, floor float64) ([]Hit, ra
 	r := rank(terms(query), all)
 	var hits []Hit
 	for i, p := range all {
-		if score := r.score(p.titled, p.said); score > 0 && score >= floor {
-			hits = append(hits, Hit{Scope: scopes[i], Ref: p.ref, Title: p.title, Text: p.text, Type: p.kind, Confidence: p.confidence, Time: p.day, Sources: p.sources, Score: score})
+		if score, rank := r.score(p.titled, p.said); score > 0 && score >= floor {
+			hits = append(hits, Hit{rank: rank, Scope: scopes[i], Ref: p.ref, Title: p.title, Text: p.text, Type: p.kind, Confidence: p.confidence, Time: p.day, Sources: p.sources, Score: score})
 		}
 	}
 	slices.SortStableFunc(hits, better)
@@ -134,7 +137,7 @@ func (s Shelf) find(ctx context.Context, query string, floor float64) ([]Hit, ra
 // better orders hits: how well they fit, then how sure they are, then the newer.
 func better(a, b Hit) int {
 	sure := func(h Hit) float64 { return cmp.Or(h.Confidence, 1) }
-	return cmp.Or(cmp.Compare(b.Score*(0.8+0.2*sure(b)), a.Score*(0.8+0.2*sure(a))), b.Time.Compare(a.Time))
+	return cmp.Or(cmp.Compare(b.rank*(0.8+0.2*sure(b)), a.rank*(0.8+0.2*sure(a))), b.Time.Compare(a.Time))
 }
 
 // Recall finds the best notes and what was said before that fit a query, within
@@ -169,11 +172,11 @@ func pastHits(past []Past, notes []Hit, r ranking, floor float64) []Hit {
 	var hits []Hit
 	for _, p := range past {
 		at := Source{p.Session, p.Entry}
-		score := r.score(terms(p.Title), terms(p.Title+" "+p.Text))
+		score, rank := r.score(terms(p.Title), terms(p.Title+" "+p.Text))
 		if noted[at] || score < floor || score == 0 {
 			continue
 		}
-		hits = append(hits, Hit{Ref: at.String(), Title: p.Title, Text: p.Text, Time: p.Time, Sources: []Source{at}, Score: score})
+		hits = append(hits, Hit{rank: rank, Ref: at.String(), Title: p.Title, Text: p.Text, Time: p.Time, Sources: []Source{at}, Score: score})
 	}
 	return hits
 }

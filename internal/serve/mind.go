@@ -147,7 +147,10 @@ func person(key string) string {
 	}
 	switch k.Kind() {
 	case route.KindDirect, route.KindGroup, route.KindChannel:
-		return k.Parent().String()
+		if in := k.Parent(); !in.IsZero() {
+			k = in
+		}
+		return k.String()
 	}
 	return ""
 }
