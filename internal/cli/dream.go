@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"firn"
 	"firn/client"
 	"firn/internal/prose"
 	"firn/wire"
@@ -163,16 +164,36 @@ func (p *program) memoryChanges(f *memoryFlags) *cobra.Command {
 func (p *program) memoryUndo(f *memoryFlags) *cobra.Command {
 	var u wire.UndoMemory
 	cmd := &cobra.Command{
-		Use: "undo CHANGE", Short: "Take a change of notes back", Args: args(1, 1, "the name of a change"),
-		Example: "  firn memory undo 06fv3m8k2h1qa\n  firn memory undo 06fv3m8k2h1qa --edit 2",
+		Use: "undo [CHANGE]", Short: "Take a change of notes back: the latest, or the one that is named", Args: args(0, 1, "the name of a change"),
+		Example: "  firn memory undo\n  firn memory undo 06fv3m8k2h1qa --edit 2",
 	}
 	cmd.Flags().IntSliceVar(&u.Edits, "edit", nil, "only the edit with this `number`; may be repeated")
 	cmd.RunE = p.remembers(f, changing, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, args []string) error {
-		change, err := c.UndoMemory(ctx, at, args[0], u)
+		id := ""
+		if len(args) > 0 {
+			id = args[0]
+		} else if latest, err := latestChange(ctx, c, at); err != nil {
+			return err
+		} else if id = latest; id == "" {
+			return fmt.Errorf("undo a change of the notes: there is none: %w", firn.ErrNotFound)
+		}
+		change, err := c.UndoMemory(ctx, at, id, u)
 		if err != nil {
 			return err
 		}
 		return p.print(change, func() string { return changeText("undone", change) })
 	})
 	return cmd
+}
+
+// latestChange is the latest change that is in force; empty if there is none.
+func latestChange(ctx context.Context, c *client.Client, at wire.MemoryPlace) (string, error) {
+	changes, err := c.MemoryChanges(ctx, at)
+	id := ""
+	for _, c := range changes { // of several scopes
+		if !c.Undone && c.Kind != "undo" && c.ID > id {
+			id = c.ID
+		}
+	}
+	return id, err
 }
