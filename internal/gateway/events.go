@@ -62,7 +62,7 @@ func (g *Gateway) follow(ctx context.Context, id firn.ID, after firn.Pos) <-chan
 			f := followed{err: err}
 			if err == nil {
 				var told bool
-				if f.event, told = entryEvent(id, &rec); !told {
+				if f.event, told = g.entryEvent(id, &rec); !told {
 					continue
 				}
 			}
@@ -81,7 +81,7 @@ func (g *Gateway) follow(ctx context.Context, id firn.ID, after firn.Pos) <-chan
 
 // entryEvent tells a record of the log as an event. Pieces of an answer that
 // is being given are left out: they were told as they came.
-func entryEvent(id firn.ID, rec *firn.Record) (wire.Event, bool) {
+func (g *Gateway) entryEvent(id firn.ID, rec *firn.Record) (wire.Event, bool) {
 	if rec.Gap != nil {
 		e := event(wire.EntryAppended, id, wire.Entry{At: rec.At, Next: rec.Next, Gap: rec.Gap.Error()})
 		e.Pos = rec.Next
@@ -97,7 +97,11 @@ func entryEvent(id firn.ID, rec *firn.Record) (wire.Event, bool) {
 	if rec.Glance.Kind == firn.KindHead {
 		name = wire.HeadMoved
 	}
-	e := event(name, id, wire.Entry{At: rec.At, Next: rec.Next, Line: rec.Line()})
+	told := wire.Entry{At: rec.At, Next: rec.Next}
+	if told.Line, err = g.line(rec); err != nil {
+		told.Gap = err.Error()
+	}
+	e := event(name, id, told)
 	e.Pos = rec.Next
 	return e, true
 }

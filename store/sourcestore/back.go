@@ -31,7 +31,7 @@ func (st *Store) ReadBack(ctx context.Context, id firn.ID, before store.Pos) ite
 				return
 			}
 			for _, record := range slices.Backward(piece) {
-				if !yield(record, nil) {
+				if !yield(st.said(record), nil) {
 					return
 				}
 			}

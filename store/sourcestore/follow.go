@@ -27,7 +27,7 @@ func (st *Store) Follow(ctx context.Context, id firn.ID, after store.Pos) iter.S
 			if err != nil && ctx.Err() != nil {
 				return false
 			}
-			return err == nil && record.At < after || yield(record, err)
+			return err == nil && record.At < after || yield(st.said(record), err)
 		}
 		tick := time.NewTicker(st.opts.Poll)
 		defer tick.Stop()

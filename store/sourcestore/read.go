@@ -50,11 +50,24 @@ func (st *Store) Read(ctx context.Context, id firn.ID, after store.Pos) iter.Seq
 			if err == nil && record.At < after {
 				continue
 			}
-			if !yield(record, err) {
+			if !yield(st.said(record), err) {
 				return
 			}
 		}
 	}
+}
+
+// said is a record as others get it: without the line that it stands in, which
+// is another tool's and would be misread.
+func (st *Store) said(r store.Record) store.Record {
+	if r.Gap != nil || st.tool.Name() == dialect.Native {
+		return r
+	}
+	e, err := r.Entry()
+	if err != nil {
+		return r
+	}
+	return firn.NewRecord(r.At, r.Next, e)
 }
 
 func (st *Store) find(ctx context.Context, id firn.ID) (dialect.Transcript, error) {
