@@ -64,8 +64,8 @@ func hasSecret(text string) bool {
 		return true
 	}
 	for _, word := range longWord.FindAllString(text, -1) {
-		digits := strings.IndexAny(word, "0123456789") >= 0
-		letters := strings.IndexAny(strings.ToLower(word), "ghijklmnopqrstuvwxyz") >= 0 // not a plain hash
+		digits := strings.ContainsAny(word, "0123456789")
+		letters := strings.ContainsAny(strings.ToLower(word), "ghijklmnopqrstuvwxyz") // not a plain hash
 		if digits && letters && !strings.Contains(word, "/") && strings.Count(word, "-") < 4 {
 			return true
 		}

@@ -19,18 +19,3 @@ func syncDir(d *os.File) error {
 	}
 	return nil
 }
-
-// tryLock takes the kernel's lock on an open file; false says that another has
-// it. Closing the file frees it, and so does the end of the process.
-func tryLock(f *os.File) (bool, error) {
-	for {
-		switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
-		case err == nil:
-			return true, nil
-		case errors.Is(err, syscall.EWOULDBLOCK):
-			return false, nil
-		case !errors.Is(err, syscall.EINTR):
-			return false, err
-		}
-	}
-}

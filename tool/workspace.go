@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 
 	"firn"
 )
@@ -21,8 +20,6 @@ type Workspace struct {
 	// dir is the directory as it was given, real the same without symbolic links.
 	dir, real string
 	readOnly  bool
-	// noting keeps those apart who note something in this process.
-	noting sync.Mutex
 }
 
 // WorkspaceOptions says what may be done in a workspace.
