@@ -23,6 +23,9 @@ type Fidelity struct {
 	// UnknownLines and UnknownFields were not understood and are kept.
 	UnknownLines  int64 `json:"unknownLines"`
 	UnknownFields int64 `json:"unknownFields"`
+	// LostLines and LostFields were not understood and are not kept.
+	LostLines  int64 `json:"lostLines"`
+	LostFields int64 `json:"lostFields"`
 	// Damaged is how many places could not be read; Faults names the first.
 	Damaged int64    `json:"damaged"`
 	Faults  []string `json:"faults,omitempty"`

@@ -14,8 +14,9 @@ import (
 type choice struct {
 	shape  *survey
 	linear bool
-	to     dialect.Name
-	report *Report
+	// from and to are whose transcript it is and becomes.
+	from, to dialect.Name
+	report   *Report
 
 	// number counts the entries of the tree, and last is the latest one that
 	// was chosen.
@@ -34,9 +35,9 @@ type choice struct {
 	stale bool
 }
 
-func newChoice(shape *survey, linear bool, to dialect.Name, report *Report) *choice {
+func newChoice(shape *survey, linear bool, from, to dialect.Name, report *Report) *choice {
 	return &choice{
-		shape: shape, linear: linear, to: to, report: report,
+		shape: shape, linear: linear, from: from, to: to, report: report,
 		left: make(map[firn.EntryID]firn.EntryID), next: make(map[firn.EntryID]firn.EntryID),
 	}
 }
@@ -85,6 +86,7 @@ func (c *choice) refuse(n int, e firn.Entry) string {
 // leave notes where the children of an entry that is not told belong.
 func (c *choice) leave(e firn.Entry, why string) {
 	c.report.leave(why)
+	c.report.told(e, c.from, nil)
 	if c.linear && why == OtherBranch {
 		return // its children are not told either
 	}

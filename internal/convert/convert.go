@@ -54,12 +54,13 @@ func Transcript(tool dialect.Tool, origin dialect.Origin, open func() iter.Seq2[
 // [firn.Root], as stores want it.
 func Entries(src Source, report *Report) iter.Seq2[firn.Entry, error] {
 	return func(yield func(firn.Entry, error) bool) {
-		for t, err := range joined(counted(src, report)) {
+		for t, err := range counted(joined(src.Told(report)), report) {
 			if err != nil {
 				yield(firn.Entry{}, err)
 				return
 			}
 			e := t.Entry
+			report.kept(e, src.Tool)
 			if src.Tool != dialect.Native {
 				dialect.Carry(&e, src.Tool, t.Lines)
 			}
@@ -74,12 +75,12 @@ func Entries(src Source, report *Report) iter.Seq2[firn.Entry, error] {
 	}
 }
 
-// counted yields what a source tells and counts it.
-func counted(src Source, report *Report) iter.Seq2[Told, error] {
+// counted counts what is told.
+func counted(told iter.Seq2[Told, error], report *Report) iter.Seq2[Told, error] {
 	return func(yield func(Told, error) bool) {
-		for t, err := range src.Told(report) {
+		for t, err := range told {
 			if err == nil {
-				report.read(t.Entry, src.Tool)
+				report.read(t.Entry)
 			}
 			if !yield(t, err) {
 				return
@@ -93,24 +94,24 @@ func Write(ctx context.Context, w io.Writer, src Source, to dialect.Tool, target
 	out := &writing{ctx: ctx, from: src.Tool, to: to.Name(), w: bufio.NewWriterSize(w, 1<<18), report: report}
 	switch {
 	case src.Tool == to.Name():
-		return out.copy(counted(src, report))
+		return out.copy(counted(src.Told(report), report))
 	case to.Name() == dialect.Native:
 		out.printer = to.Printer(target)
 		out.glancer, out.alike = to.(Glancer)
 		out.alike = out.alike && (src.Tool == dialect.Pi || src.Tool == dialect.OpenClaw)
-		return out.all(joined(counted(src, report)))
+		return out.all(counted(joined(src.Told(report)), report))
 	}
-	told := joined(counted(src, report))
+	told := counted(joined(src.Told(report)), report)
 	shape, ok, err := glanceOver(src)
 	if err == nil && ok {
-		told = counted(src, report)
+		told = counted(src.Told(report), report)
 	} else if err == nil {
 		shape, err = takeSurvey(joined(src.Told(&Report{})), to.Name())
 	}
 	if err != nil {
 		return err
 	}
-	out.choice = newChoice(shape, limited(to, "branches"), to.Name(), report)
+	out.choice = newChoice(shape, limited(to, "branches"), src.Tool, to.Name(), report)
 	target.Lose = out.lost
 	target.Told = out.choice.told
 	out.printer = to.Printer(target)
@@ -152,6 +153,7 @@ func (o *writing) copy(told iter.Seq2[Told, error]) error {
 			return err
 		}
 		o.report.Same++
+		o.report.kept(t.Entry, o.from)
 		for _, line := range t.Lines {
 			o.buf = append(append(o.buf, line...), '\n')
 		}
@@ -203,6 +205,7 @@ func (o *writing) one(t Told, rehung bool) (err error) {
 	e := dialect.Uncarried(t.Entry)
 	if tool, lines := dialect.Carried(t.Entry); tool == o.to && !rehung {
 		o.report.Same++
+		o.report.kept(e, o.from)
 		return o.repeat(e, lines)
 	}
 	o.current, o.losses = e.ID, o.losses[:0]
@@ -211,6 +214,7 @@ func (o *writing) one(t Told, rehung bool) (err error) {
 	}
 	if o.isOurs(t) || o.isTheirs(t, rehung) {
 		o.report.Said++
+		o.report.kept(e, o.from)
 		return o.repeat(e, t.Lines)
 	}
 	o.printing = true

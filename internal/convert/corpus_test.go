@@ -83,16 +83,17 @@ func write(t *testing.T, src convert.Source, to dialect.Tool) ([]byte, *convert.
 	if n := report.Same + report.Said + report.Changed + report.Left; n > report.Total() {
 		t.Errorf("to %s: %d entries are told of, %d were read", to.Name(), n, report.Total())
 	}
+	back := src.Tool == to.Name() || src.Tool == dialect.Native // what was damaged comes back damaged
 	for line := range bytes.Lines(out.Bytes()) {
-		if !json.Valid(line) {
+		if !back && !json.Valid(line) {
 			t.Fatalf("to %s: this is not JSON: %.200s", to.Name(), line)
 		}
 	}
 	return out.Bytes(), report
 }
 
-// Through firn's own format and back, every line that could be read is there
-// again, byte for byte and in its place.
+// Through firn's own format and back, every line is there again, byte for byte,
+// also what could not be read.
 func TestThereAndBack(t *testing.T) {
 	ours := dialects.All()[0]
 	each(t, func(t *testing.T, s specimen) {
@@ -104,7 +105,7 @@ func TestThereAndBack(t *testing.T) {
 	})
 }
 
-// whole is a transcript without what is not JSON.
+// whole is a transcript as it comes back: damaged pieces on lines of their own.
 func whole(text []byte) []byte {
 	var out []byte
 	for line := range bytes.Lines(text) {
@@ -117,7 +118,7 @@ func whole(text []byte) []byte {
 			continue
 		}
 		for _, piece := range rawjson.Split(line) {
-			if piece.Kind == rawjson.Whole {
+			if piece.Kind != rawjson.BOM {
 				out = append(append(out, piece.Bytes...), '\n')
 			}
 		}

@@ -24,8 +24,8 @@ func TestDamaged(t *testing.T) {
 		}
 		text := damage(random, bytes.Clone(s.text))
 		kept, report := write(t, from(s.tool, s.name, text), ours)
-		if len(whole(text)) == 0 {
-			continue
+		if report.Total() == 0 {
+			continue // nothing could be read at all
 		}
 		back, _ := write(t, from(ours, "specimen.jsonl", kept), s.tool)
 		if got, want := sorted(back), sorted(whole(text)); got != want {

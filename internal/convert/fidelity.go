@@ -13,7 +13,7 @@ func Fidelity(from, to dialect.Name, limits []dialect.Limit, r *Report) wire.Fid
 	}
 	f := wire.Fidelity{
 		From: string(from), To: string(to), Entries: r.Total(), Kinds: r.Entries, Same: r.Same, Said: r.Said, Changed: r.Changed, Left: r.Left,
-		UnknownLines: r.UnknownLines, UnknownFields: r.UnknownFields, Damaged: r.Damaged, Faults: r.Faults,
+		UnknownLines: r.UnknownLines, UnknownFields: r.UnknownFields, LostLines: r.LostLines, LostFields: r.LostFields, Damaged: r.Damaged, Faults: r.Faults,
 		LinesRead: r.Lines, BytesRead: r.BytesRead, LinesWritten: r.LinesWritten, BytesWritten: r.BytesWritten,
 	}
 	for _, reason := range r.Reasons() {

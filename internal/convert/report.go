@@ -1,11 +1,13 @@
 package convert
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 
 	"firn"
 	"firn/dialect"
+	"firn/internal/rawjson"
 )
 
 // maxFaults bounds how many damaged places are told one by one.
@@ -28,8 +30,10 @@ type Report struct {
 	// Losses counts what was changed or left, by its reason: the name of a
 	// limit of the tool, or one of the words of this package.
 	Losses map[string]int64
-	// UnknownLines were carried as they are, and so were UnknownFields.
+	// UnknownLines and UnknownFields were not understood and are kept all the
+	// same; LostLines and LostFields were not understood and are not.
 	UnknownLines, UnknownFields int64
+	LostLines, LostFields       int64
 	// LinesWritten and BytesWritten are what was written.
 	LinesWritten, BytesWritten int64
 }
@@ -76,6 +80,8 @@ func (r *Report) Add(o *Report) {
 	r.Same, r.Said, r.Changed, r.Left = r.Same+o.Same, r.Said+o.Said, r.Changed+o.Changed, r.Left+o.Left
 	r.UnknownLines += o.UnknownLines
 	r.UnknownFields += o.UnknownFields
+	r.LostLines += o.LostLines
+	r.LostFields += o.LostFields
 	r.LinesWritten += o.LinesWritten
 	r.BytesWritten += o.BytesWritten
 	for kind, n := range o.Entries {
@@ -101,19 +107,48 @@ func (r *Report) lose(reason string, n int64) {
 }
 
 // read counts an entry that was read.
-func (r *Report) read(e firn.Entry, from dialect.Name) {
-	r.count(e.Body.Kind(), 1)
-	r.UnknownFields += int64(len(dialect.Uncarried(e).Extra))
+func (r *Report) read(e firn.Entry) { r.count(e.Body.Kind(), 1) }
+
+// kept counts what was not understood of an entry and was carried with it.
+func (r *Report) kept(e firn.Entry, from dialect.Name) {
+	lines, fields := unknown(e, from)
+	r.UnknownLines += lines
+	r.UnknownFields += int64(len(fields))
+}
+
+// told counts what was not understood of an entry by whether it is in what was
+// printed.
+func (r *Report) told(e firn.Entry, from dialect.Name, printed []byte) {
+	lines, fields := unknown(e, from)
+	if len(printed) > 0 {
+		r.UnknownLines += lines
+	} else {
+		r.LostLines += lines
+	}
+	for _, f := range fields {
+		if bytes.Contains(printed, rawjson.AppendString(nil, f.Name)) {
+			r.UnknownFields++
+		} else {
+			r.LostFields++
+		}
+	}
+}
+
+// unknown is what was not understood of an entry: all of it if it is a line of
+// the tool that is no conversation, else some fields.
+func unknown(e firn.Entry, from dialect.Name) (lines int64, fields firn.Fields) {
+	fields = dialect.Uncarried(e).Extra
 	switch b := e.Body.(type) {
 	case *firn.Message:
-		r.UnknownFields += int64(len(b.Extra))
+		fields = slices.Concat(fields, b.Extra)
 	case *firn.Custom:
 		if dialect.IsLine(from, b) {
-			r.UnknownLines++
+			lines++
 		}
 	case *firn.Opaque:
-		r.UnknownLines++
+		lines++
 	}
+	return lines, fields
 }
 
 // leave counts an entry that is not written.

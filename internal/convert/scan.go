@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"iter"
+	"time"
 
 	"firn"
 	"firn/dialect"
@@ -21,6 +22,11 @@ type reading struct {
 	report  *Report
 	number  int64
 	scanner dialect.Scanner
+	// begun is set once there is an entry; last is the last one, and time when
+	// it was written. If there is a gap, before is the one before it.
+	begun, gap   bool
+	last, before firn.EntryID
+	time         time.Time
 	// held are lines that made no entry yet; lines is room for those of one.
 	held, lines [][]byte
 }
@@ -53,13 +59,12 @@ func (r *reading) line(line []byte, yield func(Told, error) bool) bool {
 		return more
 	}
 	for _, piece := range rawjson.Split(line) {
-		if piece.Kind != rawjson.Whole {
-			r.damage(piece)
-			continue
+		ok, more := false, true
+		if piece.Kind == rawjson.Whole {
+			ok, more = r.object(piece.Bytes, yield)
 		}
-		ok, more := r.object(piece.Bytes, yield)
 		if !ok {
-			r.damage(rawjson.Piece{Kind: rawjson.Damaged, Detail: "it cannot be read"})
+			more = r.damage(piece, yield)
 		}
 		if !more {
 			return false
@@ -68,14 +73,35 @@ func (r *reading) line(line []byte, yield func(Told, error) bool) bool {
 	return true
 }
 
-func (r *reading) damage(p rawjson.Piece) {
+// damage names a piece that cannot be read, and carries it: an entry that says
+// nothing and has the bytes, after the entry before it.
+func (r *reading) damage(p rawjson.Piece, yield func(Told, error) bool) bool {
 	if p.Kind == rawjson.BOM {
-		return
+		return true
 	}
 	r.report.Damaged++
 	if len(r.report.Faults) < maxFaults {
-		r.report.Faults = append(r.report.Faults, fmt.Sprintf("line %d: %s: %s", r.number, p.Kind, p.Detail))
+		detail := p.Detail
+		if p.Kind == rawjson.Whole {
+			detail = "it is no line of the tool"
+		}
+		r.report.Faults = append(r.report.Faults, fmt.Sprintf("line %d: %s: %s", r.number, p.Kind, detail))
 	}
+	if !r.begun { // the first entry that can be read carries it
+		r.held = append(r.held, bytes.Clone(p.Bytes))
+		return true
+	}
+	e := firn.Entry{
+		ID: firn.EntryID(fmt.Sprintf("damaged-%d-%d", r.number, p.Offset)), Parent: r.last, Time: r.time,
+		Body: &firn.Custom{Type: dialect.LineType(r.tool.Name(), "damaged")},
+	}
+	if !r.gap {
+		r.before, r.gap = r.last, true
+	}
+	r.last = e.ID
+	r.lines = append(append(r.lines[:0], r.held...), p.Bytes)
+	r.held = nil
+	return yield(Told{Entry: e, Lines: r.lines}, nil)
 }
 
 // object reads one JSON object, and reports whether it is one and whether more
@@ -99,6 +125,13 @@ func (r *reading) object(line []byte, yield func(Told, error) bool) (ok, more bo
 func (r *reading) tell(entries []firn.Entry, lines [][]byte, yield func(Told, error) bool) bool {
 	r.held = nil
 	for i, e := range entries {
+		r.begun = true
+		if e.ID != "" {
+			if r.gap && e.Parent == r.before {
+				e.Parent = r.last // behind what could not be read
+			}
+			r.gap, r.last, r.time = false, e.ID, e.Time
+		}
 		told := Told{Entry: e}
 		if i == len(entries)-1 {
 			told.Lines = lines
