@@ -292,17 +292,31 @@ func (p *printer) Repeat(e firn.Entry, lines [][]byte) {
 }
 
 // Verbatim reports whether a line of firn's own format, which says the entry, is
-// what Print would print: a plain message is the same in both.
+// what Print would print: what pi itself writes is the same in both.
 func (p *printer) Verbatim(e firn.Entry, _ []byte) bool {
-	m, ok := e.Body.(*firn.Message)
-	if !ok || !p.begun || p.old || len(e.Extra) > 0 || e.Time.IsZero() || m.Time.IsZero() || p.moves.under(e.Parent) != e.Parent {
+	if !p.begun || p.old || len(e.Extra) > 0 || e.Time.IsZero() || p.moves.under(e.Parent) != e.Parent {
 		return false
 	}
+	switch b := e.Body.(type) {
+	case *firn.Message:
+		return p.same(b)
+	case *firn.Compaction:
+		return b.FirstKept != "" && p.moves.kept(b.FirstKept) == b.FirstKept
+	case *firn.Label:
+		return p.moves.now(b.Target) == b.Target
+	case *firn.BranchSummary, *firn.ModelChange, *firn.ThinkingChange:
+		return true
+	}
+	return false
+}
+
+// same reports whether nothing need be filled in to a message.
+func (p *printer) same(m *firn.Message) bool {
 	switch m.Role {
 	case firn.RoleUser, firn.RoleToolResult:
-		return true
+		return !m.Time.IsZero()
 	case firn.RoleAssistant:
-		return m.Usage != nil && m.Model != ""
+		return !m.Time.IsZero() && m.Usage != nil && m.Model != ""
 	}
 	return false
 }

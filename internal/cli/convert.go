@@ -129,6 +129,13 @@ func (p *program) convert(ctx context.Context, c conversion) error {
 // so it is put aside first.
 func (p *program) spooled(name string) (string, func(), error) {
 	if name != "-" {
+		info, err := os.Stat(name)
+		if err != nil {
+			return "", nil, fmt.Errorf("convert %s: %w", name, err)
+		}
+		if !info.Mode().IsRegular() {
+			return "", nil, &usageError{message: name + " is no file", hint: "convert reads a file, or - for stdin; firn import takes a directory"}
+		}
 		return name, func() {}, nil
 	}
 	spool := filepath.Join(os.TempDir(), "firn-"+string(firn.NewID())+".jsonl")
@@ -168,7 +175,7 @@ func (p *program) fileSource(from dialect.Tool, c conversion, name string) (conv
 	}
 	return convert.Transcript(from, origin, func() iter.Seq2[[]byte, error] {
 		return func(yield func([]byte, error) bool) {
-			f, err := os.Open(name)
+			f, err := openPlain(name)
 			if err != nil {
 				yield(nil, err)
 				return

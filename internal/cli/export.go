@@ -2,10 +2,13 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -122,6 +125,9 @@ func fidelityText(f wire.Fidelity, would string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s of %s → %s: %s%s the same, %s said in other words, %s changed, %s left out\n",
 		prose.Count(int(f.Entries), "entry", "entries"), f.From, f.To, would, number(f.Same), number(f.Said), number(f.Changed), number(f.Left))
+	if len(f.Kinds) > 0 {
+		fmt.Fprintf(&b, "  read: %s\n", kindsText(f.Kinds))
+	}
 	for _, l := range f.Losses {
 		fmt.Fprintf(&b, "  %s × %s", number(l.Count), l.What)
 		if l.Becomes != "" {
@@ -132,6 +138,9 @@ func fidelityText(f wire.Fidelity, would string) string {
 	if f.UnknownLines+f.UnknownFields > 0 {
 		fmt.Fprintf(&b, "  not understood and kept: %s and %s\n", prose.Plural(int(f.UnknownLines), "line"), prose.Plural(int(f.UnknownFields), "field"))
 	}
+	if f.LostLines+f.LostFields > 0 {
+		fmt.Fprintf(&b, "  not understood and left out: %s and %s\n", prose.Plural(int(f.LostLines), "line"), prose.Plural(int(f.LostFields), "field"))
+	}
 	if f.Damaged > 0 {
 		fmt.Fprintf(&b, "  damaged: %s\n", prose.Plural(int(f.Damaged), "place"))
 		for _, fault := range f.Faults {
@@ -139,6 +148,19 @@ func fidelityText(f wire.Fidelity, would string) string {
 		}
 	}
 	return b.String()
+}
+
+// kindsText lists how many entries of each kind there are, the most frequent
+// first.
+func kindsText(kinds map[firn.Kind]int64) string {
+	names := slices.SortedFunc(maps.Keys(kinds), func(a, b firn.Kind) int {
+		return cmp.Or(cmp.Compare(kinds[b], kinds[a]), cmp.Compare(a, b))
+	})
+	words := make([]string, len(names))
+	for i, name := range names {
+		words[i] = number(kinds[name]) + " " + prose.KindName(string(name))
+	}
+	return strings.Join(words, ", ")
 }
 
 func number(n int64) string { return prose.Grouped(n) }

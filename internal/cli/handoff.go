@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"firn"
 	"firn/client"
 	"firn/dialect"
 	"firn/internal/dialects"
@@ -97,9 +99,11 @@ func (p *program) handing(tool dialect.Tool, s wire.Session, dir, cwd string) (*
 	}
 	h.target = dialect.Target{Session: s.ID, Title: s.Title, CWD: cwd, Agent: s.Agent, Key: s.Key, Created: s.Created, Updated: s.Updated}
 	if s.State != nil {
-		h.target.Provider, h.target.Model, h.target.Messages = s.State.Provider, s.State.Model, s.State.Turns
+		h.target.Provider, h.target.Model, h.target.Messages = s.State.Provider, s.State.Model, s.State.Messages
 	}
-	h.path, err = tool.Layout().Place(os.DirFS(h.home), h.target)
+	if h.path, err = tool.Layout().Place(os.DirFS(h.home), h.target); err == nil && !fs.ValidPath(h.path) {
+		err = fmt.Errorf("hand over session %s: %w: %q is no path within the folder", s.ID, firn.ErrInvalid, h.path)
+	}
 	return h, err
 }
 

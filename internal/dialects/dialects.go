@@ -3,10 +3,16 @@
 package dialects
 
 import (
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
+	"github.com/klauspost/compress/zstd"
+
+	"firn"
 	"firn/dialect"
 	"firn/dialect/cersei"
 	"firn/dialect/claudecode"
@@ -106,12 +112,23 @@ func OfFile(name string) (dialect.Tool, error) {
 		return nil, err
 	}
 	defer f.Close() // only read
-	first := make([]byte, 64<<10)
-	n, err := f.Read(first)
-	if n == 0 && err != nil {
+	var in io.Reader = f
+	if strings.HasSuffix(name, ".zst") {
+		plain, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1))
+		if err != nil {
+			return nil, err
+		}
+		defer plain.Close()
+		in = plain
+	}
+	first, err := io.ReadAll(io.LimitReader(in, 64<<10))
+	if err != nil {
 		return nil, err
 	}
-	found, err := dialect.Detect(first[:n])
+	if len(first) == 0 {
+		return nil, fmt.Errorf("%w: it is empty", firn.ErrInvalid)
+	}
+	found, err := dialect.Detect(first)
 	if err != nil {
 		return nil, err
 	}

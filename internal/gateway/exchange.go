@@ -51,6 +51,9 @@ func (g *Gateway) tool(name string) (dialect.Tool, error) {
 // already is not added again, so that an import that was interrupted can be
 // done once more. The body is read as a stream.
 func (g *Gateway) Import(ctx context.Context, in wire.Import, body io.Reader) (wire.Imported, error) {
+	if in.Agent != "" && firn.ID(in.Agent).Check() != nil {
+		return wire.Imported{}, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("%q is no name of an agent", in.Agent)}
+	}
 	stream := bufio.NewReaderSize(body, sniff)
 	tool, err := g.formatOf(in, stream)
 	if err != nil {
