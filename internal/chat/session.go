@@ -73,6 +73,12 @@ func (c *chat) latest(ctx context.Context, agentName string) (wire.Session, erro
 	if err != nil {
 		return wire.Session{}, err
 	}
+	if len(page.Items) == 0 && c.o.Agent == "" {
+		// Nobody in particular is meant: another tool's folder has no agents of ours.
+		if page, err = c.client.SessionsPage(ctx, client.Query{Limit: 1}); err != nil {
+			return wire.Session{}, err
+		}
+	}
 	if len(page.Items) == 0 {
 		return wire.Session{}, &Problem{
 			Err:  fmt.Errorf("there is no session of agent %s to continue: %w", prose.Clean(agentName), firn.ErrNotFound),

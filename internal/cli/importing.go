@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -159,6 +160,8 @@ func (p *program) planImport(list []bring) error {
 		File   string `json:"file"`
 		Format string `json:"format"`
 		Bytes  int64  `json:"bytes"`
+		// Fault says why it cannot be.
+		Fault string `json:"fault,omitempty"`
 	}
 	var all []planned
 	for _, b := range list {
@@ -167,16 +170,22 @@ func (p *program) planImport(list []bring) error {
 			plan.File = b.files[0]
 			if tool, err := dialects.OfFile(b.files[0]); err == nil && plan.Format == "" {
 				plan.Format = string(tool.Name())
+			} else if err != nil {
+				plan.Format, plan.Fault = "", prose.OneLine(err.Error(), 120)
 			}
 		}
 		all = append(all, plan)
 	}
 	return p.print(all, func() string {
 		var rows [][]string
+		can := 0
 		for _, a := range all {
-			rows = append(rows, []string{a.Format, prose.Size(a.Bytes), a.File})
+			rows = append(rows, []string{cmp.Or(a.Format, "cannot be read"), prose.Size(a.Bytes), a.File, a.Fault})
+			if a.Fault == "" {
+				can++
+			}
 		}
-		lines := append(prose.Table(rows), fmt.Sprintf("%s would be imported", prose.Plural(len(all), "transcript")))
+		lines := append(prose.Table(rows), fmt.Sprintf("%s would be imported", prose.Plural(can, "transcript")))
 		return strings.Join(lines, "\n") + "\n"
 	})
 }

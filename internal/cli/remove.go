@@ -59,13 +59,13 @@ func (p *program) rmCommand() *cobra.Command {
 	var entry string
 	var plan bool
 	cmd := &cobra.Command{
-		Use:     "rm SESSION…",
+		Use:     "rm SESSION… | SESSION ENTRY",
 		Aliases: []string{"remove", "delete"},
 		GroupID: "sessions",
 		Short:   "Hide sessions, or an entry of one; nothing is erased",
 		Long: `Hide sessions: they are not listed any more, and no byte of them is removed. With --bin
-their files are moved to the bin of the home. With --entry only an entry of the session
-is hidden: the model does not see it any more. firn restore undoes all of it; the only
+their files are moved to the bin of the home. With --entry, or '#220' or HEAD~2 behind the
+session, only that entry is hidden: the model does not see it any more. firn restore undoes all of it; the only
 command that erases is firn purge.
 
 ` + sessionHelp + "\n\n" + entryHelp,
@@ -77,6 +77,9 @@ command that erases is firn purge.
 	flags.StringVar(&entry, "entry", "", "hide only this `entry`")
 	flags.BoolVar(&plan, "plan", false, "only say what would be done")
 	cmd.RunE = p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
+		if entry == "" && len(args) == 2 && isEntry(args[1]) {
+			args, entry = args[:1], args[1]
+		}
 		if entry != "" {
 			if len(args) > 1 || q.Bin {
 				return usage(cmd, "--entry hides an entry of one session, which is not moved to the bin")
@@ -86,6 +89,11 @@ command that erases is firn purge.
 		return p.each(args, func(ref string) error { return p.rm(ctx, c, ref, q, plan) })
 	})
 	return cmd
+}
+
+// isEntry reports whether a word can only mean an entry.
+func isEntry(word string) bool {
+	return strings.HasPrefix(word, "#") || strings.HasPrefix(word, "HEAD")
 }
 
 // rm puts a session away.

@@ -1,11 +1,15 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"firn"
+	"firn/dialect"
 	"firn/store"
 	"firn/wire"
 )
@@ -66,6 +70,9 @@ func (g *Gateway) newEntries(n wire.NewEntries) ([]firn.Entry, error) {
 	case g.Dialect == nil:
 		return nil, fmt.Errorf("read entries: nobody can read lines here: %w", firn.ErrUnsupported)
 	}
+	if tool, ok := g.spokenBy(n.Entries); ok {
+		return foreignEntries(tool, n.Entries)
+	}
 	entries := make([]firn.Entry, len(n.Entries))
 	for i, line := range n.Entries {
 		entry, err := g.Dialect.Decode(line)
@@ -76,6 +83,46 @@ func (g *Gateway) newEntries(n wire.NewEntries) ([]firn.Entry, error) {
 			return nil, invalid("entry %d of %d is a header: a session has one and keeps it", i+1, len(n.Entries))
 		}
 		entries[i] = entry
+	}
+	return entries, nil
+}
+
+// spokenBy tells whose lines they are, if they are another tool's.
+func (g *Gateway) spokenBy(lines []json.RawMessage) (dialect.Tool, bool) {
+	name, err := dialect.Detect(bytes.Join(asBytes(lines), []byte{'\n'}))
+	if err != nil || name == dialect.Native || name == dialect.Pi {
+		return nil, false // pi's lines are ours
+	}
+	tool, err := g.tool(string(name))
+	return tool, err == nil
+}
+
+func asBytes(lines []json.RawMessage) [][]byte {
+	all := make([][]byte, len(lines))
+	for i, line := range lines {
+		all[i] = line
+	}
+	return all
+}
+
+// foreignEntries reads lines of another tool as entries that follow each other
+// and what is there. They get ids of ours: theirs may be taken.
+func foreignEntries(tool dialect.Tool, lines []json.RawMessage) ([]firn.Entry, error) {
+	scanner := tool.Scanner(dialect.Origin{})
+	var entries []firn.Entry
+	for i, line := range lines {
+		found, err := scanner.Scan(line)
+		if err != nil {
+			return nil, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("entry %d of %d cannot be read as %s: %v", i+1, len(lines), tool.Name(), err)}
+		}
+		entries = append(entries, found...)
+	}
+	entries = slices.DeleteFunc(append(entries, scanner.Finish()...), func(e firn.Entry) bool { return e.Body.Kind() == firn.KindHeader })
+	if len(entries) == 0 {
+		return nil, &wire.Problem{Kind: wire.Invalid, Message: "the lines say nothing but how a session begins"}
+	}
+	for i := range entries {
+		entries[i].ID, entries[i].Parent = "", ""
 	}
 	return entries, nil
 }

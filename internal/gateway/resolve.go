@@ -67,12 +67,19 @@ func (g *Gateway) Resolve(ctx context.Context, ref string) (firn.ID, error) {
 type matches struct {
 	count int
 	first firn.ID
+	// apart is set if they are not all named after the first, as the sessions of
+	// sub-agents are.
+	apart bool
 	hints []string
 }
 
 func (m *matches) add(info *store.Info) {
-	if m.count++; m.count == 1 {
+	m.count++
+	switch first := string(m.first); {
+	case m.count == 1, strings.HasPrefix(first, string(info.ID)):
 		m.first = info.ID
+	case !strings.HasPrefix(string(info.ID), first):
+		m.apart = true
 	}
 	if m.count <= mostCandidates {
 		name := info.Title
@@ -89,6 +96,9 @@ func (m *matches) one(ref string) (firn.ID, error) {
 	case 0:
 		return "", &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("there is no session %q", clip(ref)), Hint: "firn ls lists the sessions; firn ls --hidden and --archived those put away"}
 	case 1:
+		return m.first, nil
+	}
+	if !m.apart && m.first != "" && strings.HasPrefix(string(m.first), ref) {
 		return m.first, nil
 	}
 	return "", &wire.Problem{
