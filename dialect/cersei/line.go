@@ -18,6 +18,7 @@ type line struct {
 	message, mark            []byte
 	deleted                  string
 	title                    string
+	hasTitle                 bool
 	source                   firn.Source
 	summary                  string
 	compacted                int64
@@ -78,7 +79,8 @@ func (l *line) rare(name string, r *rawjson.Reader) bool {
 	case "deleted_uuid":
 		return into(&l.deleted, r)
 	case "title", "customTitle":
-		return into(&l.title, r)
+		l.hasTitle = into(&l.title, r)
+		return l.hasTitle
 	case "source":
 		return l.kind == kindTitle && into((*string)(&l.source), r)
 	case "summary":

@@ -89,7 +89,7 @@ func (s *scanner) Scan(raw []byte) ([]firn.Entry, error) {
 		s.tombstone(&l, raw)
 	case l.kind == kindSummary && l.hasSummary && l.hasCompacted:
 		s.summary(&l)
-	case (l.kind == kindTitle || l.kind == kindClaude) && l.title != "":
+	case (l.kind == kindTitle || l.kind == kindClaude) && l.hasTitle:
 		s.line(&l, &firn.Title{Name: l.title, Source: l.source})
 	default:
 		s.said(&l, raw)

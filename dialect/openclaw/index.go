@@ -64,7 +64,8 @@ var counters = []string{"inputTokens", "outputTokens", "totalTokens", "totalToke
 // enter makes the row lead to a file of its directory.
 func (r *row) enter(file string, to dialect.Target) {
 	name, _ := parseName(file)
-	if was := r.text("sessionId"); was != name.id {
+	was := r.text("sessionId")
+	if was != name.id {
 		if was != "" {
 			r.unset(counters...)
 		}
@@ -76,12 +77,31 @@ func (r *row) enter(file string, to dialect.Target) {
 	}
 	r.set("updatedAt", strconv.AppendInt(nil, max(updated, r.millis("updatedAt")), 10))
 	r.file(file, name)
-	if to.Title != "" && r.title() == "" {
-		title, _ := firn.CleanText(to.Title)
-		r.set("displayName", rawjson.AppendString(nil, title))
+	if was == name.id || r.title() == "" { // what another session was called stays with the key
+		r.name(to.Title)
 	}
 	r.spell()
 }
+
+// name gives the session a title where the one stands that is shown: a label if
+// it has one. Labels are short; a longer title takes its place.
+func (r *row) name(title string) {
+	title, _ = firn.CleanText(title)
+	if title = strings.TrimSpace(title); title == "" || title == r.title() {
+		return
+	}
+	if r.text("label") != "" {
+		if len([]rune(title)) <= maxLabel {
+			r.set("label", rawjson.AppendString(nil, title))
+			return
+		}
+		r.unset("label")
+	}
+	r.set("displayName", rawjson.AppendString(nil, title))
+}
+
+// maxLabel is how many characters OpenClaw allows in a label.
+const maxLabel = 64
 
 // file tells the row its file, if that is not named after the session alone or
 // the row names another one.

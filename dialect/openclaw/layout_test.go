@@ -208,8 +208,29 @@ func TestIndexOfNewSession(t *testing.T) {
 		t.Errorf("the table reads\n%s\nwant\n%s", got, want)
 	}
 	h := fstest.MapFS{dir + "sessions.json": file(string(got))}
-	if again := index(t, h, dir+"s1.jsonl", dialect.Target{Session: "s1", Title: "Other", Updated: when}); string(again) != want {
+	if again := index(t, h, dir+"s1.jsonl", dialect.Target{Session: "s1", Updated: when}); string(again) != want {
 		t.Errorf("entered again it reads\n%s", again)
+	}
+	renamed := strings.Replace(want, `A \"title\"`, "Other", 1)
+	if again := index(t, h, dir+"s1.jsonl", dialect.Target{Session: "s1", Title: "Other", Updated: when}); string(again) != renamed {
+		t.Errorf("renamed it reads\n%s", again)
+	}
+	next := index(t, h, dir+"s2.jsonl", dialect.Target{Session: "s2", Key: "agent:main:firn-s1", Title: "Other", Updated: when})
+	if want := strings.Replace(want, `"sessionId": "s1"`, `"sessionId": "s2"`, 1); string(next) != want {
+		t.Errorf("with the next session of the key it reads\n%s", next)
+	}
+}
+
+// A label is what OpenClaw shows first; a title that is too long for one stands
+// in its place.
+func TestIndexLabel(t *testing.T) {
+	h := fstest.MapFS{dir + "sessions.json": file(`{"agent:main:firn-s1":{"sessionId":"s1","updatedAt":1,"label":"old"}}`)}
+	long := strings.Repeat("long ", 20) + "title"
+	for title, want := range map[string]string{"new": `"label": "new"`, long: `"displayName": "` + long + `"`} {
+		got := string(index(t, h, dir+"s1.jsonl", dialect.Target{Session: "s1", Title: title, Updated: when}))
+		if !strings.Contains(got, want) || strings.Contains(got, "old") {
+			t.Errorf("the table reads\n%s\nwant %s", got, want)
+		}
 	}
 }
 
@@ -321,7 +342,7 @@ func TestResume(t *testing.T) {
 	if want := []string{"openclaw", "agent", "--local", "--session-id", "s1-2", "--message", "Go on."}; !slices.Equal(got, want) {
 		t.Errorf("Resume = %q", got)
 	}
-	if _, more := l.Part("x", 1<<40, 1); more || l.Beside() != nil {
+	if _, more := l.Part("x", 1<<40, 1); more || !slices.Equal(l.Beside(), []string{"agents/*/sessions/sessions.json", "sessions/sessions.json"}) {
 		t.Error("OpenClaw has parts or further files")
 	}
 }

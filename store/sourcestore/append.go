@@ -18,9 +18,11 @@ import (
 
 // Append adds entries to a session as the tool itself would, if the store was
 // opened to write in place. What the tool's format cannot say is left out and
-// told by [Options.Lose]. An id that the tool cannot take becomes another, under
+// told by [Options.Lose]; if nothing else was asked for, it fails with an
+// ErrUnsupported. It succeeds once the lines are durable: trouble with an index
+// of the tool's is told by [Options.Report]. An id that the tool cannot take becomes another, under
 // which the entry is read from then on; whoever appended it may go on to use its own.
-func (st *Store) Append(ctx context.Context, id firn.ID, expect store.Pos, entries ...firn.Entry) (store.Pos, error) {
+func (st *Store) Append(ctx context.Context, id firn.ID, expect store.Pos, entries ...firn.Entry) (end store.Pos, err error) {
 	if err := st.check(ctx); err != nil {
 		return 0, err
 	}
@@ -33,29 +35,33 @@ func (st *Store) Append(ctx context.Context, id firn.ID, expect store.Pos, entri
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.reopen(); err != nil {
+	if err := s.hold(); err != nil {
 		return 0, err
 	}
+	defer func() { err = errors.Join(err, s.letGo()) }()
 	if s.fresh {
-		return s.first(ctx, expect, entries)
+		begun, err := s.first(expect, entries)
+		if err != nil || !begun {
+			return 0, err
+		}
 	}
 	return s.append(ctx, expect, entries)
 }
 
-// first begins a session. Nothing is made before it is sure that something can
-// be written.
-func (s *session) first(ctx context.Context, expect store.Pos, entries []firn.Entry) (store.Pos, error) {
+// first begins a session and holds its file. Nothing is made before it is sure
+// that something can be written; false if there is nothing.
+func (s *session) first(expect store.Pos, entries []firn.Entry) (bool, error) {
 	if expect != store.Any && expect != store.Start {
-		return 0, &store.Conflict{ID: s.id, Expect: expect, End: store.Start}
+		return false, &store.Conflict{ID: s.id, Expect: expect, End: store.Start}
 	}
 	ready, err := s.prepare(entries)
 	if err != nil || len(ready) == 0 {
-		return 0, err
+		return false, err
 	}
 	if err := s.create(ready); err != nil {
-		return 0, err
+		return false, err
 	}
-	return s.append(ctx, expect, entries)
+	return true, s.hold()
 }
 
 // prepare makes entries ready to be written.
@@ -63,17 +69,9 @@ func (s *session) prepare(entries []firn.Entry) ([]firn.Entry, error) {
 	return store.Prepare(store.Tail{Session: s.id, New: s.fresh, Head: s.head, Taken: s.taken}, s.st.opts.Now(), entries, s.known)
 }
 
-// append does it, with the file locked against others who use firn. The tool
-// itself takes no lock; what it added since is read first.
+// append does it, while the file is held. The tool itself takes no lock; what
+// it added since is read first.
 func (s *session) append(ctx context.Context, expect store.Pos, entries []firn.Entry) (end store.Pos, err error) {
-	if err := s.file.Lock(); err != nil {
-		return 0, fmt.Errorf("append to session %s: %w: %w", s.id, firn.ErrLocked, err)
-	}
-	defer func() {
-		if s.file != nil {
-			err = errors.Join(err, s.file.Unlock())
-		}
-	}()
 	if err := s.catchUp(ctx); err != nil {
 		return 0, err
 	}
@@ -91,17 +89,55 @@ func (s *session) append(ctx context.Context, expect store.Pos, entries []firn.E
 			return 0, err
 		}
 	}
-	if err := s.write(ready); err != nil {
-		return 0, err
+	text, err := s.print(ready)
+	if err != nil {
+		s.forget()
+		return 0, fmt.Errorf("append to session %s: %w", s.id, err)
 	}
-	if err := s.catchUp(ctx); err != nil {
-		return 0, err
+	if len(text) > 0 {
+		if err := s.save(text); err != nil {
+			return 0, err
+		}
 	}
-	if err := s.index(); err != nil {
-		return s.reading.at, err
+	return s.saved(context.WithoutCancel(ctx), ready, len(text) > 0)
+}
+
+// saved makes all else say what the transcript says now. What was written is
+// durable by then and stays acknowledged whatever fails here, or whoever
+// appends it would append it twice: trouble is only reported.
+func (s *session) saved(ctx context.Context, entries []firn.Entry, written bool) (store.Pos, error) {
+	at := s.end()
+	err := s.catchUp(ctx)
+	if err == nil {
+		at = s.reading.at
+		err = s.index()
 	}
-	// The index of some tools is in the transcript, which then is another file.
-	return s.reading.at, s.catchUp(ctx)
+	if err == nil {
+		// The index of some tools is in the transcript, which then is another file.
+		if err = s.catchUp(ctx); err == nil {
+			at = s.reading.at
+		}
+	}
+	switch {
+	case err == nil:
+		return at, s.titled(entries)
+	case !written:
+		return 0, fmt.Errorf("%w: %w", firn.ErrNotSaved, err)
+	}
+	s.forget()
+	if s.st.opts.Report != nil {
+		s.st.opts.Report(err)
+	}
+	return at, nil
+}
+
+// end is where the file ends.
+func (s *session) end() store.Pos {
+	info, err := s.file.Stat()
+	if err != nil {
+		return s.reading.at
+	}
+	return journal.Place(len(s.reading.t.Parts)-1, info.Size)
 }
 
 // looksBack reports whether printing an entry takes what was said before.
@@ -113,40 +149,51 @@ func looksBack(e firn.Entry) bool {
 	return false
 }
 
-// write prints the entries and makes them durable.
-func (s *session) write(entries []firn.Entry) error {
-	var text []byte
-	var err error
-	s.news = entries
+// print makes the lines of the entries. It fails if nothing was asked for but
+// what the tool's format cannot say.
+func (s *session) print(entries []firn.Entry) (text []byte, err error) {
+	s.news, s.dropped = entries, make(map[firn.EntryID]string)
 	s.clock(entries)
+	before := s.title
+	defer func() {
+		if err != nil {
+			s.title = before
+		}
+	}()
 	for _, e := range entries {
 		if text, err = s.printer.Print(text, s.renamed(e)); err != nil {
-			s.forget()
-			return fmt.Errorf("append to session %s: %w", s.id, err)
+			return nil, err
 		}
-		if t, ok := e.Body.(*firn.Title); ok {
-			s.title = t.Name
+		if t, ok := e.Body.(*firn.Title); ok && t.Beats(s.named) {
+			s.named, s.title = *t, t.Name
 		}
 	}
 	if text, err = s.printer.Finish(text); err != nil {
-		s.forget()
-		return fmt.Errorf("append to session %s: %w", s.id, err)
+		return nil, err
 	}
-	if len(text) == 0 {
-		return nil
-	}
+	return text, s.unsaid(entries)
+}
+
+// save makes lines durable.
+func (s *session) save(text []byte) error {
 	if s.torn {
 		text = append([]byte{'\n'}, text...)
 	}
 	if err := s.roll(int64(len(text))); err != nil {
+		s.forget()
 		return err
 	}
-	if _, err = s.file.Write(text); err == nil {
+	_, err := s.file.Write(text)
+	if err == nil {
 		err = s.file.Sync()
 	}
 	if err != nil {
 		s.forget()
 		return fmt.Errorf("append to session %s: %w: %w", s.id, firn.ErrNotSaved, err)
+	}
+	if there, err := s.inPlace(); err != nil || !there {
+		s.forget()
+		return errors.Join(fmt.Errorf("append to session %s: %w: %s replaced its file at that moment", s.id, firn.ErrReplaced, s.st.tool.Name()), err)
 	}
 	s.printed = true
 	return nil
@@ -177,11 +224,13 @@ func (s *session) roll(more int64) error {
 }
 
 // index makes the tool's own index files say what the transcript says now. The
-// entries are safe by then; an index can be mended.
+// entries are safe by then; an index can be mended. A title is told only if it
+// was given here and no index has it yet: the tool may know a later one.
 func (s *session) index() error {
 	target := s.target()
+	target.Title = s.title
 	layout := s.st.tool.Layout()
-	if meta, ok := layout.(dialect.Meta); ok && sizeAt(s.reading.at) < metaSize {
+	if meta, ok := layout.(dialect.Meta); ok && (s.title != "" || sizeAt(s.reading.at) < metaSize) {
 		if err := s.rewriteFirst(meta, target); err != nil {
 			return fmt.Errorf("update the first line of session %s: %w", s.id, err)
 		}
@@ -199,7 +248,11 @@ func (s *session) index() error {
 			return fmt.Errorf("update the index of %s: %w", s.st.tool.Name(), err)
 		}
 	}
-	return nil
+	if s.title != "" {
+		s.title = ""
+		_, err = s.st.lookFor(s.id) // which finds the title
+	}
+	return err
 }
 
 // told yields what the transcript says since an entry, along the path to the

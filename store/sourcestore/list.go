@@ -24,7 +24,9 @@ const glimpse = 64 << 10
 // shown is what a list told of a session, and of which state of its files.
 type shown struct {
 	standing store.Standing
-	info     store.Info
+	// title and key are what the tool's index said.
+	title, key string
+	info       store.Info
 }
 
 // List yields what is known of the sessions that match. It reads the beginning
@@ -122,12 +124,12 @@ func (st *Store) inspect(t dialect.Transcript) store.Info {
 	st.mu.Lock()
 	known, ok := st.shown[t.ID]
 	st.mu.Unlock()
-	if ok && known.standing == standing {
+	if ok && known.standing == standing && known.title == t.Title && known.key == t.Key {
 		return known.info
 	}
 	info := st.look(t, standing)
 	st.mu.Lock()
-	st.shown[t.ID] = shown{standing, info}
+	st.shown[t.ID] = shown{standing, t.Title, t.Key, info}
 	st.mu.Unlock()
 	return info
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"path/filepath"
@@ -54,15 +55,20 @@ func (s *session) rewriteFirst(meta dialect.Meta, to dialect.Target) error {
 	if !ok || bytes.Equal(line, first) {
 		return nil
 	}
-	if err := s.replace(name, line, in); err != nil {
+	before, err := old.Stat()
+	if err != nil {
+		return err
+	}
+	if err := s.replace(name, line, in, before); err != nil {
 		return err
 	}
 	s.uptime %= time.Second
 	return s.moved()
 }
 
-// replace writes the file anew with another first line.
-func (s *session) replace(name string, line []byte, rest io.Reader) error {
+// replace writes the file anew with another first line. The tool takes no lock:
+// if it added to the file meanwhile, or replaced it, the old one stays.
+func (s *session) replace(name string, line []byte, rest io.Reader, before vfs.Info) error {
 	fsys := s.st.opts.FS
 	fresh := name + ".firn-new"
 	if err := fsys.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -77,12 +83,24 @@ func (s *session) replace(name string, line []byte, rest io.Reader) error {
 		err = out.Sync()
 	}
 	if err = errors.Join(err, out.Close()); err == nil {
+		err = unchanged(fsys, name, before)
+	}
+	if err == nil {
 		err = fsys.Rename(fresh, name)
 	}
 	if err != nil {
 		return errors.Join(err, fsys.Remove(fresh))
 	}
 	return fsys.SyncDir(filepath.Dir(name))
+}
+
+// unchanged fails if the file at a path is not as it was.
+func unchanged(fsys vfs.FS, name string, before vfs.Info) error {
+	now, err := fsys.Stat(name)
+	if err == nil && (!now.Same(before) || now.Size != before.Size) {
+		err = fmt.Errorf("%w: somebody wrote to %s at that moment", firn.ErrReplaced, name)
+	}
+	return err
 }
 
 // moved opens the file that took the place of the old one. The next append

@@ -43,8 +43,13 @@ type session struct {
 	// provider and model gave the last answer; messages counts them.
 	provider, model string
 	messages        int
-	// title was given here; not every tool has a line for it.
+	// named is the title that counts, title one that was given here and that no
+	// index has yet.
+	named firn.Title
 	title string
+	// dropped are the entries of which nothing was printed, with the limits of
+	// the tool that they met.
+	dropped map[firn.EntryID]string
 	// asked is when something was last said here, uptime how long turns took
 	// since that was last written down.
 	asked  time.Time
@@ -67,26 +72,6 @@ func (st *Store) session(id firn.ID) (*session, error) {
 	}
 	st.mu.Unlock()
 	return s, nil
-}
-
-// reopen makes sure that the session's file is open. A session that is not
-// there is fresh.
-func (s *session) reopen() error {
-	if s.file != nil {
-		return nil
-	}
-	t, err := s.st.transcript(s.id)
-	switch {
-	case errors.Is(err, firn.ErrNotFound):
-		s.fresh = true
-		return nil
-	case err != nil:
-		return err
-	case t.Compressed:
-		return fmt.Errorf("append to session %s: %w: its file is compressed", s.id, firn.ErrUnsupported)
-	}
-	s.fresh = false
-	return s.begin(t, vfs.Extend)
 }
 
 // create makes the file of a new session where the tool would.
@@ -127,7 +112,10 @@ func (s *session) begin(t dialect.Transcript, mode vfs.Mode) error {
 		}
 	}
 	s.file = file
-	s.names = make(map[firn.EntryID]firn.EntryID)
+	if s.names == nil {
+		s.names = make(map[firn.EntryID]firn.EntryID)
+	}
+	s.named = firn.Title{Name: t.Title}
 	s.anew(t)
 	return nil
 }
@@ -141,13 +129,15 @@ func (s *session) anew(t dialect.Transcript) {
 }
 
 // forget drops what is known, after a failure: the next append reads the file.
+// Only what entries are called stays: whoever appended them may go on to use
+// its own names.
 func (s *session) forget() {
 	if s.file != nil {
 		s.file.Close() // nothing is waiting to be written
 	}
 	s.file, s.reading, s.printer, s.ids = nil, nil, nil, nil
 	s.head, s.gist, s.header, s.messages = "", store.Gist{}, firn.Header{}, 0
-	s.names, s.news = nil, nil
+	s.news, s.dropped = nil, nil
 	s.fresh, s.torn, s.printed = false, false, false
 }
 
@@ -155,11 +145,11 @@ func (s *session) forget() {
 func (s *session) target() dialect.Target {
 	info := s.gist.Info()
 	return dialect.Target{
-		Session: s.id, Title: first(s.title, info.Title), CWD: first(s.header.CWD, info.CWD),
+		Session: s.id, Title: first(s.title, first(s.named.Name, info.Title)), CWD: first(s.header.CWD, info.CWD),
 		Agent: first(s.header.Agent, info.Agent), Key: first(s.header.Key, info.Key),
 		Provider: s.provider, Model: s.model, Messages: s.messages,
 		Created: firstTime(info.Created, s.st.opts.Now()), Updated: firstTime(info.Updated, s.st.opts.Now()),
-		Lose: s.st.opts.Lose, Told: s.told,
+		Lose: s.lose, Told: s.told,
 	}
 }
 
@@ -211,7 +201,9 @@ func (s *session) learned(e firn.Entry, line []byte, ours bool) {
 	case *firn.Header:
 		s.header = *b
 	case *firn.Title:
-		s.title = ""
+		if b.Beats(s.named) || b.Name == s.named.Name {
+			s.named = *b
+		}
 	case *firn.Message:
 		s.messages++
 		if b.Role == firn.RoleAssistant && b.Model != "" {

@@ -30,8 +30,12 @@ type Options struct {
 	InPlace bool
 	// Expand opens a compressed part, given its bytes; nil if none can be read.
 	Expand Expander
-	// Lose is told of what the tool's format could not say; nil: nobody.
+	// Lose is told of what the tool's format could not say, but for the state
+	// that programs keep in the log; nil: nobody.
 	Lose func(dialect.Loss)
+	// Report is told of trouble that did not keep entries from being saved,
+	// such as an index of the tool that could not be written; nil: nobody.
+	Report func(error)
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 	// Poll is how often followers look for more; 250 ms if zero.
@@ -143,6 +147,18 @@ func (st *Store) transcript(id firn.ID) (dialect.Transcript, error) {
 	return t, nil
 }
 
+// lookFor looks where transcripts lie and finds a session.
+func (st *Store) lookFor(id firn.ID) (dialect.Transcript, error) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.survey()
+	t, ok := st.found[id]
+	if !ok {
+		return t, fmt.Errorf("find session %s in %s: %w", id, st.home, firn.ErrNotFound)
+	}
+	return t, nil
+}
+
 // survey looks where transcripts lie. The lock is held.
 func (st *Store) survey() (faults []error) {
 	st.found = make(map[firn.ID]dialect.Transcript)
@@ -158,10 +174,25 @@ func (st *Store) survey() (faults []error) {
 	for id, s := range st.open {
 		// One that was begun here goes by the name it was given, too.
 		if t := s.placed.Load(); t != nil {
-			st.found[id] = *t
+			st.alias(id, *t)
 		}
 	}
 	return faults
+}
+
+// alias makes a transcript that is there be found by another name. The lock is
+// held.
+func (st *Store) alias(id firn.ID, t dialect.Transcript) {
+	for _, other := range st.found {
+		if other.Parts[0] == t.Parts[0] {
+			other.ID = id
+			st.found[id] = other
+			return
+		}
+	}
+	if _, err := fs.Stat(st.tree, t.Parts[0]); err == nil {
+		st.found[id] = t
+	}
 }
 
 // all returns the transcripts there are now.
@@ -170,8 +201,16 @@ func (st *Store) all() []dialect.Transcript {
 	defer st.mu.Unlock()
 	st.survey()
 	list := make([]dialect.Transcript, 0, len(st.found))
-	for _, t := range st.found {
-		list = append(list, t)
+	listed := make(map[string]bool)
+	for _, begunHere := range []bool{false, true} { // under its own name, if it has one
+		for id, t := range st.found {
+			s := st.open[id]
+			if alias := s != nil && s.placed.Load() != nil; alias != begunHere || listed[t.Parts[0]] {
+				continue
+			}
+			listed[t.Parts[0]] = true
+			list = append(list, t)
+		}
 	}
 	return list
 }
