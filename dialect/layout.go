@@ -35,8 +35,11 @@ type Layout interface {
 	Index(home fs.FS, path string, to Target) ([]File, error)
 	// Resume is the command that goes on with the transcript in the tool.
 	Resume(path string, to Target) []string
-	// Beside lists, as patterns of [path.Match], files of the home that tell
-	// about sessions and do not lie beside a transcript, such as a list of names.
+	// Beside lists the files of the home that are no transcripts and tell about
+	// sessions, such as an index or a file with a title: with the transcripts they
+	// are all that is ever copied of a home, as there are secrets in homes too. They
+	// are patterns of [path.Match], in which a segment ** is any number of folders.
+	// Each is so narrow that nothing of another purpose can have such a name.
 	Beside() []string
 	// Keeps says how long the tool keeps a session before it deletes it by
 	// itself, as its settings say or by default; 0 means for ever.

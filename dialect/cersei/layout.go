@@ -34,7 +34,7 @@ const (
 // Homes is the folder of Claude Code, which Cersei shares.
 func (layout) Homes() []string { return []string{".claude"} }
 
-// Beside is empty.
+// Beside is empty: Cersei notes nothing about its sessions elsewhere.
 func (layout) Beside() []string { return nil }
 
 // Owns reports whether there is a transcript of Cersei in the folder; one with

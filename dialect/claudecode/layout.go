@@ -26,14 +26,21 @@ const (
 	sidecar    = "custom-title.json"
 	subagents  = "subagents"
 	agentStem  = "agent-"
+	about      = ".meta.json"
 	keptByThem = 30 * 24 * time.Hour
 )
 
 // Homes is .claude. CLAUDE_CONFIG_DIR may name another.
 func (layout) Homes() []string { return []string{".claude"} }
 
-// Beside is empty: what is told of a session lies beside it.
-func (layout) Beside() []string { return nil }
+// Beside names the titles of sessions, and what sub-agents were made for.
+func (layout) Beside() []string {
+	return []string{
+		path.Join(projects, "*", "*", sidecar),
+		path.Join(projects, "*", agentStem+"*"+about),
+		path.Join(projects, "*", "*", subagents, "**", "*"+about),
+	}
+}
 
 // Owns reports whether there are folders as Claude Code names them.
 func (layout) Owns(home fs.FS) bool {
@@ -221,7 +228,7 @@ func (w *walk) sub(file, stem, session string) bool {
 		t.Parent = parent
 		stem = session + "." + stem
 	}
-	if meta, err := fs.ReadFile(w.home, strings.TrimSuffix(file, lines)+".meta.json"); err == nil && rawjson.Valid(meta) == nil {
+	if meta, err := fs.ReadFile(w.home, strings.TrimSuffix(file, lines)+about); err == nil && rawjson.Valid(meta) == nil {
 		t.Row = keep(meta)
 		t.Title = textOf(meta, "description")
 	}

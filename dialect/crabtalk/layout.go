@@ -34,7 +34,7 @@ const (
 // Homes is .crabtalk.
 func (layout) Homes() []string { return []string{".crabtalk"} }
 
-// Beside is empty.
+// Beside is empty: what CrabTalk notes about a session is in its files.
 func (layout) Beside() []string { return nil }
 
 // Owns reports whether there is a session that is named as CrabTalk does. Where

@@ -31,8 +31,10 @@ type layout struct{}
 // Homes are the names that the program had, the present one first.
 func (layout) Homes() []string { return []string{".openclaw", ".clawdbot", ".clawdia"} }
 
-// Beside is empty: the table lies beside the transcripts.
-func (layout) Beside() []string { return nil }
+// Beside names the tables of sessions.
+func (layout) Beside() []string {
+	return []string{path.Join("agents", "*", "sessions", tableName), path.Join("sessions", tableName)}
+}
 
 // configs are the names of the settings, the newest first.
 var configs = []string{"openclaw.json", "clawdbot.json", "clawdia.json"}

@@ -27,7 +27,7 @@ type layout struct{}
 // Homes is below the user's home directory.
 func (layout) Homes() []string { return []string{".pi/agent"} }
 
-// Beside is empty.
+// Beside is empty: pi notes nothing about its sessions elsewhere.
 func (layout) Beside() []string { return nil }
 
 // Owns reports whether there are sessions in directories that only pi names so,
@@ -56,12 +56,16 @@ func exists(home fs.FS, name string) bool {
 }
 
 // Transcripts yields the files below the folder of sessions, and those that pi
-// 0.30 left beside it. The id is the one in the name.
+// 0.30 left beside it: of what lies there, only what is named as a session is one.
+// The id is the one in the name.
 func (layout) Transcripts(home fs.FS) iter.Seq2[dialect.Transcript, error] {
 	return func(yield func(dialect.Transcript, error) bool) {
 		seen := make(map[string]bool)
 		stray, _ := fs.Glob(home, "*"+ext)
 		for _, name := range stray {
+			if createdOf(strings.TrimSuffix(name, ext)).IsZero() {
+				continue
+			}
 			if !yield(transcript(name, seen), nil) {
 				return
 			}

@@ -27,6 +27,7 @@ func home() fstest.MapFS {
 		"sessions/--other--/by hand.jsonl":                                                             file(),
 		"sessions/--other--/notes.txt":                                                                 file(),
 		"2025-12-24T10-00-00-000Z_stray.jsonl":                                                         file(),
+		"history.jsonl":                                                                                file(),
 	}
 }
 

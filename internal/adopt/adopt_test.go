@@ -23,6 +23,10 @@ func (t tool) Layout() dialect.Layout { return layout{t.Tool.Layout()} }
 
 func (layout) Homes() []string { return []string{".tool", ".oldtool"} }
 
+func (layout) Beside() []string {
+	return []string{"agents/*/sessions/sessions.json", "agents/*/deep/**/*.meta.json"}
+}
+
 func put(t *testing.T, name, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {

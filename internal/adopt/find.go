@@ -51,6 +51,36 @@ func Find(ctx context.Context, user string, tools []dialect.Tool, others map[dia
 	return all, nil
 }
 
+// Within finds the folder of a tool, or a place where a tool has its folder if it
+// is used, in which a directory lies that we want to write to.
+func Within(dir, user string, tools []dialect.Tool, others map[dialect.Name]string, found []Found) (home string, ok bool) {
+	var all []string
+	for _, tool := range tools {
+		all = append(all, homes(user, tool, others)...)
+	}
+	for _, f := range found {
+		all = append(all, f.Home)
+	}
+	dir = resolved(dir)
+	for _, home := range all {
+		if rel, err := filepath.Rel(resolved(home), dir); err == nil && filepath.IsLocal(rel) {
+			return home, true
+		}
+	}
+	return "", false
+}
+
+// resolved is a path without links, as far as there is something at it.
+func resolved(name string) string {
+	if real, err := filepath.EvalSymlinks(name); err == nil {
+		return real
+	}
+	if parent := filepath.Dir(name); parent != name {
+		return filepath.Join(resolved(parent), filepath.Base(name))
+	}
+	return name
+}
+
 // homes lists where a tool's folder may be.
 func homes(user string, tool dialect.Tool, others map[dialect.Name]string) []string {
 	if home := others[tool.Name()]; home != "" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,8 +34,10 @@ func (p *program) adoptCommand() *cobra.Command {
 their sessions, and say what is there and when the tool will delete it by itself. With
 --yes a mirror is kept in firn's home: from then on firn ls, show, search and chat see these
 sessions too. The originals are only read, and what a tool deletes later stays in the mirror.
+Only transcripts and what a tool notes about them are copied, never its keys or settings. If
+--home is the folder of another tool, that one is looked at, and mirrored into firn's own home.
 
-A second run copies only what is new. --watch goes on doing so. By default files are copied;
+What cannot be read is listed at the end, with exit code 9; all else is mirrored. A second run copies only what is new. --watch goes on doing so. By default files are copied;
 --link makes hard links, which take no room, but a tool that changes a file in place then
 changes the mirror as well.`,
 		Example: "  firn adopt\n  firn adopt --yes\n  firn adopt claude --yes --watch",
@@ -61,14 +64,13 @@ changes the mirror as well.`,
 
 // find looks for the folders of the tools that were named, or of all.
 func (p *program) find(ctx context.Context, args []string) ([]adopt.Found, error) {
-	user := p.env("HOME")
-	if user == "" {
-		var err error
-		if user, err = os.UserHomeDir(); err != nil {
-			return nil, fmt.Errorf("find other tools' folders: %w", err)
-		}
+	user, others, err := p.toolHomes()
+	if err != nil {
+		return nil, err
 	}
-	others := map[dialect.Name]string{dialect.ClaudeCode: p.env("CLAUDE_CONFIG_DIR"), dialect.Codex: p.env("CODEX_HOME"), dialect.Pi: p.env("PI_CODING_AGENT_DIR"), dialect.OpenClaw: p.env("OPENCLAW_STATE_DIR")}
+	if _, dir, ok := p.foreign(); ok && len(args) == 0 {
+		args = []string{dir}
+	}
 	if len(args) == 0 {
 		return adopt.Find(ctx, user, dialects.Others(), others)
 	}
@@ -81,6 +83,46 @@ func (p *program) find(ctx context.Context, args []string) ([]adopt.Found, error
 		all = append(all, found...)
 	}
 	return all, nil
+}
+
+// toolHomes says where tools keep their folders: in the user's home directory,
+// but for those that a variable names.
+func (p *program) toolHomes() (user string, others map[dialect.Name]string, err error) {
+	if user = p.env("HOME"); user == "" {
+		if user, err = os.UserHomeDir(); err != nil {
+			return "", nil, fmt.Errorf("find other tools' folders: %w", err)
+		}
+	}
+	return user, map[dialect.Name]string{
+		dialect.ClaudeCode: p.env("CLAUDE_CONFIG_DIR"), dialect.Codex: p.env("CODEX_HOME"),
+		dialect.Pi: p.env("PI_CODING_AGENT_DIR"), dialect.OpenClaw: p.env("OPENCLAW_STATE_DIR"),
+	}, nil
+}
+
+// mirrorHome is the home that mirrors go into: never a folder of another tool,
+// whatever --home and FIRN_HOME say.
+func (p *program) mirrorHome(found []adopt.Found) (string, error) {
+	home, err := p.homeDir()
+	if err != nil {
+		return "", err
+	}
+	usual, err := p.usualHome()
+	if _, _, ok := p.foreign(); ok && err != nil {
+		return "", err
+	} else if ok || home == usual {
+		return usual, nil
+	}
+	if home, err = filepath.Abs(home); err != nil {
+		return "", fmt.Errorf("find the home %s: %w", home, err)
+	}
+	user, others, err := p.toolHomes()
+	if err != nil {
+		return "", err
+	}
+	if theirs, ok := adopt.Within(home, user, dialects.Others(), others, found); ok {
+		return "", &usageError{message: fmt.Sprintf("nothing is mirrored into %s: it is in %s, the folder of another tool", home, theirs), hint: "name a home of firn with --home or FIRN_HOME"}
+	}
+	return home, nil
 }
 
 // findOne looks at a directory, or for the folder of a tool.
@@ -155,12 +197,21 @@ type adopted struct {
 	New   int          `json:"new"`
 	Grown int          `json:"grown"`
 	Kept  int          `json:"keptOld"`
-	Bytes int64        `json:"bytes"`
+	// Healed are files of the mirror that were damaged.
+	Healed int         `json:"healed"`
+	Bytes  int64       `json:"bytes"`
+	Failed []unadopted `json:"failed,omitempty"`
+}
+
+// unadopted is what could not be mirrored.
+type unadopted struct {
+	File  string `json:"file"`
+	Error string `json:"error"`
 }
 
 // adopt mirrors what was found; if it watches, again and again.
 func (p *program) adopt(ctx context.Context, found []adopt.Found, watch, link bool) error {
-	home, err := p.homeDir()
+	home, err := p.mirrorHome(found)
 	if err != nil {
 		return err
 	}
@@ -175,7 +226,7 @@ func (p *program) adopt(ctx context.Context, found []adopt.Found, watch, link bo
 			}
 		}
 		if !watch {
-			return nil
+			return incomplete(results)
 		}
 		pause := time.NewTimer(watchPause)
 		select {
@@ -187,9 +238,19 @@ func (p *program) adopt(ctx context.Context, found []adopt.Found, watch, link bo
 	}
 }
 
+// incomplete is an error if not all was mirrored. It was told.
+func incomplete(results []adopted) error {
+	for _, r := range results {
+		if len(r.Failed) > 0 {
+			return errPartial
+		}
+	}
+	return nil
+}
+
 func anything(results []adopted) bool {
 	for _, r := range results {
-		if r.New+r.Grown+r.Kept > 0 {
+		if r.New+r.Grown+r.Kept+r.Healed > 0 {
 			return true
 		}
 	}
@@ -204,15 +265,36 @@ func (p *program) mirrorAll(ctx context.Context, home string, found []adopt.Foun
 		m := &adopt.Mirror{
 			Tool: f.Tool, Home: f.Home, Dir: filepath.Join(home, sourcesDir, adopt.DirName(f.Tool.Name(), f.Home)), FS: vfs.OS{}, Link: link, Now: time.Now,
 			Progress: func(_, _ int, bytes int64) { show.set(min(bytes, f.Bytes), f.Bytes) },
+			Waiting:  func() { fmt.Fprintf(p.stderr, "%s is being mirrored by another firn; waiting for it\n", f.Home) },
 		}
 		done, err := m.Run(ctx)
 		show.clear()
-		results = append(results, adopted{Tool: f.Tool.Name(), Home: f.Home, Dir: m.Dir, Files: done.Files, New: done.Copied + done.Linked, Grown: done.Grown, Kept: done.Kept, Bytes: done.Bytes})
+		results = append(results, adoptedOf(m, done))
 		if err != nil {
 			return results, err
 		}
 	}
 	return results, nil
+}
+
+// adoptedOf says what a run did.
+func adoptedOf(m *adopt.Mirror, done adopt.Done) adopted {
+	a := adopted{
+		Tool: m.Tool.Name(), Home: m.Home, Dir: m.Dir, Files: done.Files, New: done.Copied + done.Linked,
+		Grown: done.Grown, Kept: done.Kept, Healed: done.Healed, Bytes: done.Bytes,
+	}
+	for _, f := range done.Failed {
+		a.Failed = append(a.Failed, unadopted{filepath.Join(m.Home, filepath.FromSlash(f.Path)), reason(f.Err)})
+	}
+	return a
+}
+
+// reason is an error without the path, if that is all it has to add.
+func reason(err error) string {
+	if at, ok := err.(*fs.PathError); ok {
+		return at.Err.Error()
+	}
+	return err.Error()
 }
 
 func adoptedText(results []adopted) string {
@@ -221,6 +303,15 @@ func adoptedText(results []adopted) string {
 		fmt.Fprintf(&b, "%s: %s looked at, %d new, %d grown, %s copied\n", r.Tool, prose.Plural(r.Files, "file"), r.New, r.Grown, prose.Size(r.Bytes))
 		if r.Kept > 0 {
 			fmt.Fprintf(&b, "  %s changed by the tool: what we had is kept beside it\n", prose.Plural(r.Kept, "file"))
+		}
+		if r.Healed > 0 {
+			fmt.Fprintf(&b, "  %s of the mirror damaged: copied again\n", prose.Plural(r.Healed, "file"))
+		}
+		if len(r.Failed) > 0 {
+			fmt.Fprintf(&b, "  not mirrored: %s\n", prose.Count(len(r.Failed), "file or folder", "files or folders"))
+		}
+		for _, f := range r.Failed {
+			fmt.Fprintf(&b, "    %s: %s\n", f.File, f.Error)
 		}
 	}
 	b.WriteString("see them: firn ls\n")
