@@ -31,6 +31,7 @@ var layers = []layer{
 	{"store/filestore", []string{".", "store", "dialect", "dialect/native", "internal/journal", "internal/vfs", "internal/rawjson"}, "spells entries in the native dialect, in a journal"},
 	{"store/jetstream", []string{".", "store", "dialect", "dialect/native", "internal/rawjson"}, "sends the lines that files hold"},
 	{"store/sourcestore", []string{".", "store", "dialect", "internal/journal", "internal/vfs", "internal/rawjson"}, "another tool's home as a store; the tool is handed to it"},
+	{"store/unionstore", []string{".", "store", "internal/vfs"}, "marks in files what it is about to take over"},
 	{"store/storetest", []string{".", "store", "store/memstore"}, "compares every store with the one in memory"},
 	{"store/*", []string{".", "store"}, "members know the contract, not each other"},
 	{"internal/index", []string{".", "store", "window", "internal/vfs", "internal/rawjson"}, "derived from any store"},

@@ -2,9 +2,13 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
+	"sync"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -13,6 +17,7 @@ import (
 	"firn/internal/adopt"
 	"firn/internal/convert"
 	"firn/internal/dialects"
+	"firn/internal/vfs"
 	"firn/store/sourcestore"
 	"firn/store/unionstore"
 )
@@ -44,29 +49,28 @@ func (h *House) openForeign() error {
 	return nil
 }
 
-// withSources adds the mirrors of other tools' folders to our own sessions, if
-// there are any.
-func (h *House) withSources(own unionstore.Own, dir string) (unionstore.Own, error) {
-	mirrors, err := filepath.Glob(filepath.Join(dir, SourcesDir, "*", "source.json"))
-	if err != nil || len(mirrors) == 0 {
-		return own, err
-	}
-	var sources []unionstore.Source
-	for _, name := range mirrors {
-		st, err := openMirror(filepath.Dir(name), h.o)
-		if err != nil {
-			h.o.Report(err.Error())
-			continue
-		}
-		sources = append(sources, st)
-	}
-	union := unionstore.New(own, sources, func(ctx context.Context, id firn.ID, from unionstore.Source) error {
-		src, err := lines(ctx, from.(*sourcestore.Store), id)
-		if err != nil {
+// takingDir is where sessions are marked that are being taken over, among the
+// mirrors: no tool is called that.
+const takingDir = "taking"
+
+// mirrorManifest is the file that says what a mirror mirrors.
+const mirrorManifest = "source.json"
+
+// withSources adds the mirrors of other tools' folders to our own sessions.
+func (h *House) withSources(own unionstore.Own, dir string) (*unionstore.Store, error) {
+	m := &mirrors{dir: filepath.Join(dir, SourcesDir), o: h.o, fs: h.fs, open: make(map[string]*sourcestore.Store), told: make(map[string]string)}
+	union := unionstore.New(own, unionstore.Options{
+		Sources: m.all, Dir: filepath.Join(m.dir, takingDir), FS: h.fs,
+		Take: func(ctx context.Context, id firn.ID, from unionstore.Source) error {
+			src, err := lines(ctx, from.(*sourcestore.Store), id)
+			if err == nil {
+				_, err = convert.Into(ctx, own, id, src, &convert.Report{})
+			}
+			if err == nil && h.Gateway != nil {
+				h.Gateway.Moved(id)
+			}
 			return err
-		}
-		_, err = convert.Into(ctx, own, id, src, &convert.Report{})
-		return err
+		},
 	})
 	h.transcript = func(ctx context.Context, id firn.ID) (convert.Source, error) {
 		if from, ok := union.SourceOf(ctx, id); ok {
@@ -75,6 +79,74 @@ func (h *House) withSources(own unionstore.Own, dir string) (unionstore.Own, err
 		return convert.Stored(ctx, union, id, dialect.Native), nil
 	}
 	return union, nil
+}
+
+// mirrors are the mirrors of a home. They may come at any time.
+type mirrors struct {
+	dir string
+	o   Options
+	fs  vfs.FS
+
+	mu     sync.Mutex
+	looked time.Time
+	open   map[string]*sourcestore.Store
+	list   []unionstore.Source
+	// told is what was said of those that cannot be opened.
+	told map[string]string
+}
+
+// lookPause is how long it is not looked for new mirrors, unless asked to.
+const lookPause = 500 * time.Millisecond
+
+// all returns the mirrors that can be read, in the order of their names.
+func (m *mirrors) all(fresh bool) []unionstore.Source {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.o.Clock()
+	if since := now.Sub(m.looked); !fresh && since >= 0 && since < lookPause {
+		return m.list
+	}
+	m.looked = now
+	entries, err := m.fs.ReadDir(m.dir)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			m.tell(m.dir, err)
+		}
+		return m.list
+	}
+	var list []unionstore.Source
+	for _, e := range entries {
+		if st := m.mirror(filepath.Join(m.dir, e.Name())); st != nil {
+			list = append(list, st)
+		}
+	}
+	m.list = list
+	return list
+}
+
+// mirror returns the mirror in a directory, nil if there is none.
+func (m *mirrors) mirror(dir string) *sourcestore.Store {
+	if st := m.open[dir]; st != nil {
+		return st
+	}
+	if _, err := m.fs.Stat(filepath.Join(dir, mirrorManifest)); err != nil {
+		return nil
+	}
+	st, err := openMirror(dir, m.o)
+	if err != nil {
+		m.tell(dir, err)
+		return nil
+	}
+	m.open[dir] = st
+	return st
+}
+
+// tell says once what is wrong with a mirror.
+func (m *mirrors) tell(dir string, err error) {
+	if m.told[dir] != err.Error() {
+		m.told[dir] = err.Error()
+		m.o.Report(err.Error())
+	}
 }
 
 // openMirror opens a mirror to be read.

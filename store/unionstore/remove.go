@@ -43,8 +43,8 @@ func (u *Store) Unarchive(ctx context.Context, id firn.ID) error {
 	return u.own.Unarchive(ctx, id)
 }
 
-// Remove moves a session to the bin. If a source has one of the same id, that
-// one shows again.
+// Remove moves a session to the bin. What a source has of it does not show in
+// its place: the id stays taken.
 func (u *Store) Remove(ctx context.Context, id firn.ID, reason string) error {
 	if err := u.mine(ctx, id, "remove"); err != nil {
 		return err
@@ -54,19 +54,48 @@ func (u *Store) Remove(ctx context.Context, id firn.ID, reason string) error {
 }
 
 // Restore takes a session out of the bin.
-func (u *Store) Restore(ctx context.Context, id firn.ID) error { return u.own.Restore(ctx, id) }
-
-// Purge erases a session, or some of its entries, for good.
-func (u *Store) Purge(ctx context.Context, id firn.ID, reason string, entries ...firn.EntryID) (store.Receipt, error) {
-	if err := u.mine(ctx, id, "purge"); err != nil {
-		return store.Receipt{}, err
+func (u *Store) Restore(ctx context.Context, id firn.ID) error {
+	if _, foreign := u.SourceOf(ctx, id); foreign {
+		return nil // it is not in the bin
 	}
-	defer u.forget(id)
-	return u.own.Purge(ctx, id, reason, entries...)
+	return u.own.Restore(ctx, id)
 }
 
-func (u *Store) forget(id firn.ID) {
-	u.mu.Lock()
-	delete(u.ours, id)
-	u.mu.Unlock()
+// Purge erases a session, or some of its entries, for good, and also what
+// sources have of it. One of a source is taken over first, so that what is not
+// to be erased stays, and so that its id does.
+func (u *Store) Purge(ctx context.Context, id firn.ID, reason string, entries ...firn.EntryID) (store.Receipt, error) {
+	unlock, err := u.locks.lock(ctx, id)
+	if err != nil {
+		return store.Receipt{}, err
+	}
+	defer unlock()
+	if source, foreign := u.SourceOf(ctx, id); foreign {
+		if u.opts.Erase == nil {
+			return store.Receipt{}, u.mine(ctx, id, "purge")
+		}
+		info, err := source.Inspect(ctx, id)
+		if err == nil {
+			err = u.takeOver(ctx, id, source, info.End)
+		}
+		if err != nil {
+			return store.Receipt{}, err
+		}
+	}
+	receipt, err := u.own.Purge(ctx, id, reason, entries...)
+	u.forget(id)
+	if err != nil || u.opts.Erase == nil {
+		return receipt, err
+	}
+	for _, s := range u.opts.Sources(true) {
+		if _, err := s.Stand(ctx, id); err != nil {
+			continue
+		}
+		files, bytes, err := u.opts.Erase(ctx, id, s)
+		receipt.Files, receipt.Bytes = append(receipt.Files, files...), receipt.Bytes+bytes
+		if err != nil {
+			return receipt, fmt.Errorf("purge session %s: it is still in a mirror; purge it again: %w", id, err)
+		}
+	}
+	return receipt, nil
 }

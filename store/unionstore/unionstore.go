@@ -4,16 +4,18 @@
 //
 // A session of a source goes on here once somebody adds to it: it is taken into
 // our own store first, under the same id, and shadows the other from then on.
+// While it is being taken a file marks it, so that one that was interrupted is
+// not mistaken for all there is: it is read from the source until it is whole.
 package unionstore
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"sync"
 
 	"firn"
+	"firn/internal/vfs"
 	"firn/store"
 )
 
@@ -33,36 +35,84 @@ type Own interface {
 	Source
 	store.Deferred
 	store.Remover
+	// Away reports whether an id is that of a session that was put into the bin
+	// or purged; AllAway tells all of those.
+	Away(ctx context.Context, id firn.ID) (bool, error)
+	AllAway(ctx context.Context) (map[firn.ID]bool, error)
 }
 
-// Taker takes a session of a source into our own store. It is called once at a
-// time; what it leaves half-done it must find again and finish.
+// Taker takes a session of a source into our own store. It is called for one
+// session at a time; what it left half-done it must find again and finish.
 type Taker func(ctx context.Context, id firn.ID, from Source) error
+
+// Eraser erases what a source has of a session, for good, and sees to it that
+// it does not come again. It tells the files and how many bytes went.
+type Eraser func(ctx context.Context, id firn.ID, from Source) (files []string, bytes int64, err error)
+
+// Options says what a union is made of.
+type Options struct {
+	// Sources tells which sources there are, the first before the others. If
+	// fresh, it looks now; otherwise it may tell what it saw a moment ago.
+	Sources func(fresh bool) []Source
+	Take    Taker
+	// Erase is nil if nothing of a source can be erased.
+	Erase Eraser
+	// Dir is a directory for the marks of sessions that are being taken. It is
+	// made with the first one.
+	Dir string
+	// FS is where it is; nil is the operating system's files.
+	FS vfs.FS
+}
 
 // Store is a union of stores.
 type Store struct {
-	own     Own
-	sources []Source
-	take    Taker
+	own   Own
+	opts  Options
+	marks marks
+	locks locks
 
 	mu   sync.Mutex
 	ours map[firn.ID]bool
+	// taken are the sessions that were taken by this union, and watchers who
+	// waits for one to be.
+	taken    map[firn.ID]shift
+	watchers map[firn.ID]map[chan struct{}]bool
 }
 
 // New makes a union. Closing it closes all of them.
-func New(own Own, sources []Source, take Taker) *Store {
-	return &Store{own: own, sources: sources, take: take, ours: make(map[firn.ID]bool)}
+func New(own Own, opts Options) *Store {
+	if opts.FS == nil {
+		opts.FS = vfs.OS{}
+	}
+	return &Store{
+		own: own, opts: opts, marks: marks{opts.FS, opts.Dir},
+		ours: make(map[firn.ID]bool), taken: make(map[firn.ID]shift), watchers: make(map[firn.ID]map[chan struct{}]bool),
+	}
 }
 
 // Unwrap returns our own store, for what only that one can do.
 func (u *Store) Unwrap() store.Store { return u.own }
 
-// SourceOf returns the source that a session is in, if it is not our own.
+// SourceOf returns the source that a session is in, if it is not our own. One
+// that was put away is in none: its id stays taken.
 func (u *Store) SourceOf(ctx context.Context, id firn.ID) (Source, bool) {
 	if u.isOurs(ctx, id) {
 		return nil, false
 	}
-	for _, s := range u.sources {
+	s, ok := u.behind(ctx, id)
+	if !ok {
+		return nil, false
+	}
+	if away, err := u.own.Away(ctx, id); away || err != nil {
+		return nil, false
+	}
+	return s, true
+}
+
+// behind returns the first source that has a session, whether it is shown or
+// ours shadows it.
+func (u *Store) behind(ctx context.Context, id firn.ID) (Source, bool) {
+	for _, s := range u.opts.Sources(false) {
 		if _, err := s.Stand(ctx, id); err == nil {
 			return s, true
 		}
@@ -70,8 +120,8 @@ func (u *Store) SourceOf(ctx context.Context, id firn.ID) (Source, bool) {
 	return nil, false
 }
 
-// isOurs reports whether a session is in our own store. Sessions do not leave
-// it but through the union.
+// isOurs reports whether a session is in our own store, and whole. Sessions do
+// not leave it but through the union.
 func (u *Store) isOurs(ctx context.Context, id firn.ID) bool {
 	u.mu.Lock()
 	known := u.ours[id]
@@ -82,52 +132,29 @@ func (u *Store) isOurs(ctx context.Context, id firn.ID) bool {
 	if _, err := u.own.Stand(ctx, id); err != nil {
 		return false
 	}
+	// The mark is there before the first byte is, so if it is not it went.
+	if marked, err := u.marks.has(id); marked || err != nil {
+		return false
+	}
 	u.mu.Lock()
 	u.ours[id] = true
 	u.mu.Unlock()
 	return true
 }
 
+func (u *Store) forget(id firn.ID) {
+	u.mu.Lock()
+	delete(u.ours, id)
+	delete(u.taken, id)
+	u.mu.Unlock()
+}
+
 // in returns the store that a session is in; our own if it is nowhere.
-func (u *Store) in(ctx context.Context, id firn.ID) store.Store {
+func (u *Store) in(ctx context.Context, id firn.ID) Source {
 	if s, ok := u.SourceOf(ctx, id); ok {
 		return s
 	}
 	return u.own
-}
-
-// Append adds to a session, which is taken into our own store first if need be.
-func (u *Store) Append(ctx context.Context, id firn.ID, expect store.Pos, entries ...firn.Entry) (store.Pos, error) {
-	return u.append(ctx, id, expect, entries, u.own.Append)
-}
-
-// AppendDeferred is Append without waiting for the disk.
-func (u *Store) AppendDeferred(ctx context.Context, id firn.ID, expect store.Pos, entries ...firn.Entry) (store.Pos, error) {
-	return u.append(ctx, id, expect, entries, u.own.AppendDeferred)
-}
-
-// appender is how entries are added to our own store.
-type appender func(context.Context, firn.ID, store.Pos, ...firn.Entry) (store.Pos, error)
-
-func (u *Store) append(ctx context.Context, id firn.ID, expect store.Pos, entries []firn.Entry, add appender) (store.Pos, error) {
-	source, found := u.SourceOf(ctx, id)
-	if !found {
-		return add(ctx, id, expect, entries...)
-	}
-	info, err := source.Inspect(ctx, id)
-	if err != nil {
-		return 0, err
-	}
-	if expect != store.Any && expect != info.End {
-		return 0, &store.Conflict{ID: id, Expect: expect, End: info.End}
-	}
-	if len(entries) == 0 {
-		return info.End, nil
-	}
-	if err := u.take(ctx, id, source); err != nil {
-		return 0, fmt.Errorf("take session %s over to go on with it: %w", id, err)
-	}
-	return add(ctx, id, store.Any, entries...)
 }
 
 // Sync makes durable what was appended to a session so far.
@@ -143,28 +170,24 @@ func (u *Store) ReadBack(ctx context.Context, id firn.ID, before store.Pos) iter
 	return u.in(ctx, id).ReadBack(ctx, id, before)
 }
 
-// Follow yields the records after a position and then those that are added. It
-// does not follow a session from a source into our own store.
-func (u *Store) Follow(ctx context.Context, id firn.ID, after store.Pos) iter.Seq2[store.Record, error] {
-	return u.in(ctx, id).Follow(ctx, id, after)
-}
-
 // List yields the sessions of all stores that match, the latest first.
 func (u *Store) List(ctx context.Context, q store.Query) iter.Seq2[store.Info, error] {
 	return func(yield func(store.Info, error) bool) {
 		all := q
 		all.Limit = 0
-		var infos []store.Info
-		for i, s := range u.stores() {
+		infos, err := gather(ctx, u, func(s Source) ([]store.Info, error) {
+			var list []store.Info
 			for info, err := range s.List(ctx, all) {
 				if err != nil {
-					yield(store.Info{}, err)
-					return
+					return nil, err
 				}
-				if i == 0 || !u.isOurs(ctx, info.ID) {
-					infos = append(infos, info)
-				}
+				list = append(list, info)
 			}
+			return list, nil
+		}, func(info store.Info) firn.ID { return info.ID })
+		if err != nil {
+			yield(store.Info{}, err)
+			return
 		}
 		store.SortByUpdate(infos)
 		for i, info := range infos {
@@ -175,49 +198,71 @@ func (u *Store) List(ctx context.Context, q store.Query) iter.Seq2[store.Info, e
 	}
 }
 
-func (u *Store) stores() []Source {
-	return append([]Source{u.own}, u.sources...)
+// Census tells of all sessions there are, each once. It opens none.
+func (u *Store) Census(ctx context.Context) ([]store.Standing, error) {
+	return gather(ctx, u, func(s Source) ([]store.Standing, error) { return s.Census(ctx) },
+		func(s store.Standing) firn.ID { return s.ID })
+}
+
+// gather asks all stores, and keeps of each session what the one tells that it
+// is read from. A query may leave out a session of ours that it does not match:
+// then the one that it shadows is left out too.
+func gather[T any](ctx context.Context, u *Store, ask func(Source) ([]T, error), id func(T) firn.ID) ([]T, error) {
+	all, err := ask(u.own)
+	sources := u.opts.Sources(true)
+	if err != nil || len(sources) == 0 {
+		return all, err
+	}
+	marked, err := u.marks.all()
+	if err != nil {
+		return nil, err
+	}
+	away, err := u.own.AllAway(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var kept []T
+	for _, one := range all {
+		if marked[id(one)] {
+			if _, foreign := u.SourceOf(ctx, id(one)); foreign {
+				continue // it is not whole yet
+			}
+		}
+		kept = append(kept, one)
+	}
+	seen := make(map[firn.ID]bool)
+	for _, one := range kept {
+		seen[id(one)] = true
+	}
+	for _, s := range sources {
+		list, err := ask(s)
+		if err != nil {
+			return nil, err
+		}
+		for _, one := range list {
+			if name := id(one); !seen[name] && !away[name] && !u.isOurs(ctx, name) {
+				seen[name] = true
+				kept = append(kept, one)
+			}
+		}
+	}
+	return kept, nil
 }
 
 // Inspect tells of one session without listing the others.
 func (u *Store) Inspect(ctx context.Context, id firn.ID) (store.Info, error) {
-	if s, ok := u.SourceOf(ctx, id); ok {
-		return s.Inspect(ctx, id)
-	}
-	return u.own.Inspect(ctx, id)
+	return u.in(ctx, id).Inspect(ctx, id)
 }
 
 // Stand tells of one session without opening it.
 func (u *Store) Stand(ctx context.Context, id firn.ID) (store.Standing, error) {
-	if s, ok := u.SourceOf(ctx, id); ok {
-		return s.Stand(ctx, id)
-	}
-	return u.own.Stand(ctx, id)
-}
-
-// Census tells of all sessions there are, each once. It opens none.
-func (u *Store) Census(ctx context.Context) ([]store.Standing, error) {
-	var list []store.Standing
-	seen := make(map[firn.ID]bool)
-	for _, s := range u.stores() {
-		census, err := s.Census(ctx)
-		if err != nil {
-			return nil, err
-		}
-		for _, standing := range census {
-			if !seen[standing.ID] {
-				seen[standing.ID] = true
-				list = append(list, standing)
-			}
-		}
-	}
-	return list, nil
+	return u.in(ctx, id).Stand(ctx, id)
 }
 
 // Close closes all stores.
 func (u *Store) Close() error {
-	var errs []error
-	for _, s := range u.stores() {
+	errs := []error{u.own.Close()}
+	for _, s := range u.opts.Sources(false) {
 		errs = append(errs, s.Close())
 	}
 	return errors.Join(errs...)
