@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"iter"
 	"path/filepath"
 	"slices"
 
@@ -253,42 +252,6 @@ func (s *session) index() error {
 		_, err = s.st.lookFor(s.id) // which finds the title
 	}
 	return err
-}
-
-// told yields what the transcript says since an entry, along the path to the
-// last one. Only hiding and compacting ask for it.
-func (s *session) told(since firn.EntryID) iter.Seq[dialect.Told] {
-	return func(yield func(dialect.Told) bool) {
-		records, _, err := s.st.lastPiece(context.Background(), s.reading.t, store.End)
-		if err != nil {
-			return
-		}
-		var tree firn.Tree
-		at := make(map[int]store.Record, len(records))
-		for _, r := range records {
-			if n := tree.Add(r.At, r.Glance); n >= 0 && r.Gap == nil {
-				at[n] = r
-			}
-		}
-		found := false
-		for _, n := range tree.Path(tree.Head()) {
-			r := at[n]
-			if found = found || r.Glance.ID == since; !found {
-				continue
-			}
-			e, err := r.Entry()
-			if err != nil {
-				continue
-			}
-			told := dialect.Told{Entry: e}
-			if line := r.Line(); line != nil {
-				told.Lines = [][]byte{line}
-			}
-			if !yield(told) {
-				return
-			}
-		}
-	}
 }
 
 // place finds the file of a new session.

@@ -31,6 +31,11 @@ type reading struct {
 	// at is the position after what was read.
 	at      firn.Pos
 	records []store.Record
+	// lines tells of the records that were yielded last, by their positions,
+	// which lines say them; nil if nobody asks. Those in waiting say entries
+	// that the scanner holds back.
+	lines   map[firn.Pos][][]byte
+	waiting [][]byte
 }
 
 func (st *Store) read(t dialect.Transcript) *reading {
@@ -185,6 +190,7 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 // line makes records of a line: of its entries, or of what is whole in it.
 func (r *reading) line(start, next firn.Pos, line []byte) []store.Record {
 	r.records = r.records[:0]
+	clear(r.lines)
 	at := r.at
 	r.at = next
 	if rawjson.IsBlank(line) {
@@ -212,6 +218,7 @@ func (r *reading) object(at, next firn.Pos, line []byte) []store.Record {
 		r.records = append(r.records, firn.GapRecord(firn.Gap{Kind: firn.GapDamaged, At: at, Next: next, Detail: err.Error()}))
 		return r.records
 	}
+	r.hear(at, len(entries), line)
 	return r.place(at, next, entries, line)
 }
 

@@ -122,7 +122,7 @@ func (s *session) begin(t dialect.Transcript, mode vfs.Mode) error {
 
 // anew gets ready to read the transcript from its beginning.
 func (s *session) anew(t dialect.Transcript) {
-	s.reading = s.st.read(t)
+	s.reading = s.st.heard(t)
 	s.ids = make(map[firn.EntryID]bool)
 	s.head, s.gist, s.messages = "", store.Gist{}, 0
 	s.printer = s.st.tool.Printer(s.target())
@@ -171,7 +171,7 @@ func (s *session) catchUp(ctx context.Context) error {
 			failed = err
 			return false
 		}
-		s.learned(e, r.Line(), ours)
+		s.learned(e, s.reading.lines[r.At], ours)
 		return true
 	})
 	if failed != nil {
@@ -194,7 +194,7 @@ func (s *session) endsLine(size int64) bool {
 }
 
 // learned takes notice of an entry of the file.
-func (s *session) learned(e firn.Entry, line []byte, ours bool) {
+func (s *session) learned(e firn.Entry, lines [][]byte, ours bool) {
 	s.fresh = false
 	s.gist.Add(e)
 	switch b := e.Body.(type) {
@@ -216,10 +216,6 @@ func (s *session) learned(e firn.Entry, line []byte, ours bool) {
 	if ours {
 		s.name(e)
 	} else {
-		var lines [][]byte
-		if line != nil {
-			lines = [][]byte{line}
-		}
 		s.printer.Repeat(e, lines)
 	}
 }
