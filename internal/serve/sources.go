@@ -40,7 +40,7 @@ func (h *House) openForeign() error {
 	f := h.o.Foreign
 	st, err := sourcestore.Open(f.Dir, f.Tool, sourcestore.Options{InPlace: f.InPlace, Expand: expand, Now: h.o.Clock, Lose: func(l dialect.Loss) {
 		h.o.Report(fmt.Sprintf("%s cannot say %s: entry %s of kind %s was changed or left out", f.Tool.Name(), l.Limit, l.Entry, l.Kind))
-	}})
+	}, Report: func(err error) { h.o.Report(err.Error()) }})
 	if err != nil {
 		return err
 	}
