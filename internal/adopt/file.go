@@ -83,7 +83,7 @@ func (m *Mirror) bring(in *original, it item, to string, there bool, old Stand, 
 		}
 		return stand, err
 	case it.side:
-		return m.rewrite(in, to, done)
+		return m.replace(in, to, done) // what it said is not worth keeping
 	}
 	damaged, err := in.was(old, p.ours.Size)
 	if err != nil {
@@ -92,6 +92,11 @@ func (m *Mirror) bring(in *original, it item, to string, there bool, old Stand, 
 	if damaged && p.ours.Links <= 1 {
 		done.Healed++
 		return m.heal(in, to, p, done)
+	}
+	if noted, err := m.noted(in, to, p.ours.Size); err != nil {
+		return Stand{}, err
+	} else if noted {
+		return m.replace(in, to, done)
 	}
 	if err := m.putAside(to); err != nil {
 		return Stand{}, err
@@ -246,27 +251,6 @@ func (m *Mirror) copy(in *original, to string, mode vfs.Mode, p progress, done *
 		return Stand{}, err
 	}
 	return m.stand(in, ours, p.sum), m.FS.SyncDir(filepath.Dir(to))
-}
-
-// rewrite replaces a file that only tells about sessions: what it said is not
-// worth keeping.
-func (m *Mirror) rewrite(in *original, to string, done *Done) (Stand, error) {
-	data, err := io.ReadAll(io.NewSectionReader(in, 0, in.Size))
-	if err != nil {
-		return Stand{}, skipped{err}
-	}
-	if err := vfs.WriteFile(m.FS, to, data); err != nil {
-		return Stand{}, err
-	}
-	ours, err := m.FS.Stat(to)
-	if err != nil {
-		return Stand{}, err
-	}
-	done.Grown++
-	done.Bytes += int64(len(data))
-	sum := sha256.New()
-	sum.Write(data) // it never fails
-	return m.stand(in, ours, sum), nil
 }
 
 // stand is how a file and our copy of it stand now.

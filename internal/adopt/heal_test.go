@@ -216,6 +216,39 @@ func TestTwoAtOnce(t *testing.T) {
 	}
 }
 
+// A tool that notes the title in the first line and goes on leaves no copies;
+// what it changes elsewhere is put aside all the same.
+func TestFirstLineChanges(t *testing.T) {
+	meta := func(title string) string {
+		return `{"agent":"crab","created_by":"user","created_at":"2026-03-15T10:00:00+00:00","title":"` + title + `","uptime_secs":1}` + "\n"
+	}
+	const one, two = `{"role":"user","content":"one"}` + "\n", `{"role":"user","content":"two"}` + "\n"
+	for _, test := range []struct {
+		name, before, after string
+		kept                int
+	}{
+		{"title", meta("") + one, meta("longer") + one, 0},
+		{"title and more", meta("longer") + one, meta("x") + one + two, 0},
+		{"only a line", meta(""), meta("x"), 0},
+		{"another message", meta("") + one, meta("x") + two, 1},
+		{"fewer messages", meta("") + one + two, meta("x") + one, 1},
+		{"no such line", one + two, two + two, 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			crabtalk, _ := dialects.Find(string(dialect.CrabTalk))
+			m := &adopt.Mirror{Tool: crabtalk, Home: t.TempDir(), Dir: filepath.Join(t.TempDir(), "mirror"), FS: vfs.OS{}, Now: time.Now}
+			theirs, ours := filepath.Join(m.Home, "sessions/crab_user_1.jsonl"), filepath.Join(m.Dir, "sessions/crab_user_1.jsonl")
+			put(t, theirs, test.before)
+			run(t, m)
+			put(t, ours+".next", "of a run that was killed")
+			put(t, theirs, test.after)
+			if done := run(t, m); done.Kept != test.kept || done.Grown != 1-test.kept || get(t, ours) != test.after || len(aside(t, ours)) != test.kept {
+				t.Errorf("it did %+v and has %q", done, get(t, ours))
+			}
+		})
+	}
+}
+
 var errKilled = errors.New("killed")
 
 // killed is a file system that fails in the middle of the second write.
