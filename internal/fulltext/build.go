@@ -81,6 +81,9 @@ func (x *Index) refresh(ctx context.Context, db *database, ids []firn.ID) error 
 	return x.build(ctx, db, todo, false)
 }
 
+// ahead is how many changes may wait for the writer.
+const ahead = 16
+
 // build reads sessions, several at a time, and writes down what they say. One
 // that cannot be read is reported and keeps no other from it.
 func (x *Index) build(ctx context.Context, db *database, todo []job, show bool) error {
@@ -89,7 +92,7 @@ func (x *Index) build(ctx context.Context, db *database, todo []job, show bool) 
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	changes, next := make(chan change, 2), make(chan job)
+	changes, next := make(chan change, ahead), make(chan job)
 	go func() {
 		defer close(next)
 		for _, j := range todo {

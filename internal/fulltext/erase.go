@@ -65,6 +65,9 @@ func (x *Index) erase(ctx context.Context, db *database, ids []firn.ID) error {
 	if err := x.refresh(ctx, db, ids); err != nil {
 		return err
 	}
+	if err := db.forget(ctx); err != nil {
+		return err
+	}
 	if err := db.scrub(ctx); err != nil {
 		return err
 	}

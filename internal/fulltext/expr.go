@@ -32,19 +32,36 @@ func termExpr(t search.Term) string {
 	return "(" + s + " OR " + quoteTerm("x", t.Prefix, t.Whole) + ")"
 }
 
-// nodeExpr spells what a query wants. The engine knows no NOT alone, so a node
-// may be spelt as what must not be there.
-func nodeExpr(n *search.Node) (expr string, negated bool) {
+// speller spells nodes. Words that begin in a way that very many do are slow to
+// find, so they are left out: what is spelt then holds for more than it should,
+// and what is found must be looked at.
+type speller struct {
+	loose func(search.Term) bool
+}
+
+// spelt is a node as the engine knows it. It knows no NOT alone, so a node may be
+// spelt as what must not be there; anything holds always.
+type spelt struct {
+	expr     string
+	negated  bool
+	anything bool
+}
+
+func (s speller) node(n *search.Node) spelt {
 	switch n.Op {
 	case search.OpTerm:
-		return termExpr(n.Term), false
+		if s.loose(n.Term) {
+			return spelt{anything: true}
+		}
+		return spelt{expr: termExpr(n.Term)}
 	case search.OpNot:
-		expr, negated = nodeExpr(n.Kids[0])
-		return expr, !negated
+		kid := s.node(n.Kids[0])
+		kid.negated = !kid.negated
+		return kid
 	case search.OpOr:
-		return orExpr(n.Kids)
+		return s.or(n.Kids)
 	case search.OpAnd:
-		return andExpr(n.Kids)
+		return s.and(n.Kids)
 	}
 	should, must, not := n.Split()
 	kids := slices.Clone(must)
@@ -58,37 +75,46 @@ func nodeExpr(n *search.Node) (expr string, negated bool) {
 		}
 		kids = append(kids, any)
 	}
-	return andExpr(kids)
+	return s.and(kids)
 }
 
-// spell spells nodes, those that must hold and those that must not apart.
-func spell(kids []*search.Node) (yes, no []string) {
+// all spells nodes, those that must hold and those that must not apart, and
+// tells whether one holds always.
+func (s speller) all(kids []*search.Node) (yes, no []string, anything bool) {
 	for _, kid := range kids {
-		if expr, negated := nodeExpr(kid); negated {
-			no = append(no, expr)
-		} else {
-			yes = append(yes, expr)
+		switch one := s.node(kid); {
+		case one.anything:
+			anything = true
+		case one.negated:
+			no = append(no, one.expr)
+		default:
+			yes = append(yes, one.expr)
 		}
 	}
-	return yes, no
+	return yes, no, anything
 }
 
-func andExpr(kids []*search.Node) (string, bool) {
-	yes, no := spell(kids)
-	if len(yes) == 0 {
-		return join(no, "OR"), true
+func (s speller) and(kids []*search.Node) spelt {
+	switch yes, no, _ := s.all(kids); {
+	case len(yes) > 0:
+		return spelt{expr: without(join(yes, "AND"), no)}
+	case len(no) > 0:
+		return spelt{expr: join(no, "OR"), negated: true}
 	}
-	return without(join(yes, "AND"), no), false
+	return spelt{anything: true}
 }
 
-// orExpr spells alternatives. One that something is not there makes it the
+// or spells alternatives. One that something is not there makes it the
 // opposite of: all of that is there, and none of the others.
-func orExpr(kids []*search.Node) (string, bool) {
-	yes, no := spell(kids)
-	if len(no) == 0 {
-		return join(yes, "OR"), false
+func (s speller) or(kids []*search.Node) spelt {
+	yes, no, anything := s.all(kids)
+	switch {
+	case anything:
+		return spelt{anything: true}
+	case len(no) == 0:
+		return spelt{expr: join(yes, "OR")}
 	}
-	return without(join(no, "AND"), yes), true
+	return spelt{expr: without(join(no, "AND"), yes), negated: true}
 }
 
 func without(expr string, no []string) string {

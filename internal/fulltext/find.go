@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,9 +18,9 @@ import (
 // say, and the best of those by what stands beside them.
 const (
 	mostFound   = 2000
-	mostRanked  = 600
-	mostBeside  = 150
-	besideReach = 8
+	mostRanked  = 400
+	mostBeside  = 40
+	besideReach = 4
 	// mostPaired is how many common words are looked for two by two.
 	mostPaired = 6
 )
@@ -32,6 +33,9 @@ type finder struct {
 	// low and high bound the numbers of rows: their times.
 	low, high int64
 	now       time.Time
+	// loose are the terms that are not looked for by the engine; who has them is
+	// seen when it is read.
+	loose []search.Term
 }
 
 // found is a row that may be a hit.
@@ -71,6 +75,7 @@ func (f *finder) find(ctx context.Context) ([]*found, error) {
 	}
 	var all []*found
 	for _, s := range f.spaces() {
+		f.loose = nil
 		some, err := f.in(ctx, s, filters)
 		if err != nil {
 			return nil, err
@@ -120,6 +125,9 @@ func (f *finder) in(ctx context.Context, s space, filters []string) ([]*found, e
 	if pool, err = f.load(ctx, pool); err != nil {
 		return nil, err
 	}
+	if len(f.loose) > 0 {
+		pool = slices.DeleteFunc(pool, func(c *found) bool { return !f.query.Want.Holds(c.text) })
+	}
 	for _, c := range pool {
 		c.counts = ranker.Count(c.text)
 		c.score, c.coverage = ranker.Score(search.Weight(c.role, c.calls), c.counts, nil, time.UnixMilli(c.time))
@@ -132,84 +140,173 @@ func (f *finder) in(ctx context.Context, s space, filters []string) ([]*found, e
 
 // gather finds rows that fit, and how many have each term.
 func (f *finder) gather(ctx context.Context, s space, filters []string) ([]*found, []float64, error) {
-	frequency := make([]float64, len(f.terms))
-	pool := make(map[int64]*found)
 	if f.query.Want == nil {
 		return f.latest(ctx, s, filters)
 	}
-	for i, t := range f.terms {
-		ids, err := f.match(ctx, s, termExpr(t), mostFound)
-		if err != nil {
-			return nil, nil, err
-		}
-		if frequency[i], err = f.estimate(ctx, s, ids); err != nil {
-			return nil, nil, err
-		}
+	lists, frequency, err := f.lists(ctx, s)
+	if err != nil {
+		return nil, nil, err
 	}
 	should, must, not := f.query.Want.Split()
-	base := slices.Clone(filters)
-	yes, no := spell(must)
-	base = append(base, yes...)
+	sp := speller{f.isLoose}
+	yes, no, _ := sp.all(must)
+	base := append(slices.Clone(filters), yes...)
+	for _, n := range not {
+		switch one := sp.node(n); {
+		case one.anything:
+		case one.negated:
+			base = append(base, one.expr)
+		default:
+			no = append(no, one.expr)
+		}
+	}
 	for _, id := range f.query.Except {
 		no = append(no, facetExpr([]string{"s" + strconv.FormatInt(sessionKey(id), 36)}))
 	}
-	for _, n := range not {
-		expr, negated := nodeExpr(n)
-		if negated {
-			base = append(base, expr)
-		} else {
-			no = append(no, expr)
-		}
+	g := &gathering{f: f, space: s, base: base, no: no, pool: make(map[int64]*found), lists: lists, frequency: frequency}
+	if len(should) > 0 {
+		err = g.words(ctx, should)
+	} else {
+		err = g.rest(ctx)
 	}
-	narrowed := func(expr string) string { return without(join(append(slices.Clone(base), expr), "AND"), no) }
-	if len(should) == 0 {
-		if len(base) == 0 {
-			return nil, nil, nil
-		}
-		ids, err := f.match(ctx, s, without(join(base, "AND"), no), mostFound)
-		take(pool, ids, 0)
-		return values(pool), frequency, err
-	}
-	return f.gatherWords(ctx, s, should, pool, frequency, narrowed)
+	return values(g.pool), frequency, err
 }
 
-// gatherWords finds rows with some of several words: for each word the newest
-// that have it. Of words that are so common that this leaves some out, those
-// that have all, or two of them, are found too.
-func (f *finder) gatherWords(ctx context.Context, s space, should []search.Term, pool map[int64]*found, frequency []float64, narrowed func(string) string) ([]*found, []float64, error) {
-	var common []int
-	for _, t := range should {
-		i := slices.IndexFunc(f.terms, func(other search.Term) bool { return slices.Equal(other.Parts, t.Parts) && other.Prefix == t.Prefix })
-		ids, err := f.match(ctx, s, narrowed(termExpr(t)), mostFound)
+// lists finds the newest rows that have each term, and how many have it.
+func (f *finder) lists(ctx context.Context, s space) ([][]int64, []float64, error) {
+	lists, frequency := make([][]int64, len(f.terms)), make([]float64, len(f.terms))
+	for i, t := range f.terms {
+		var err error
+		if t.Prefix {
+			lists[i], frequency[i], err = f.begun(ctx, s, t)
+		}
+		if err == nil && !f.isLoose(t) {
+			if lists[i], err = f.match(ctx, s, termExpr(t), mostFound); err == nil {
+				frequency[i], err = f.estimate(ctx, s, lists[i])
+			}
+		}
 		if err != nil {
 			return nil, nil, err
+		}
+	}
+	return lists, frequency, nil
+}
+
+// Of words that begin in a certain way the engine gathers all before it tells
+// the first. So the newest rows are looked at first, and if that many of them
+// have such a word, those will do.
+const (
+	newest     = 1500
+	manyNewest = 150
+)
+
+var lookAtNewest = "select id from (select id, t, x from docs where space = ? and id between ? and ? order by id desc limit ?) where instr(' ' || t, ?) > 0 or instr(' ' || x, ?) > 0"
+
+// begun finds the newest rows with a word that begins in a certain way; if there
+// are many the term is loose from then on.
+func (f *finder) begun(ctx context.Context, s space, t search.Term) ([]int64, float64, error) {
+	whole := t.Whole
+	if whole == "" {
+		whole = strings.Join(t.Parts, " ") // which x does not have either
+	}
+	ids, err := f.numbers(ctx, lookAtNewest, int(s), f.low, f.high, newest, " "+strings.Join(t.Parts, " "), " "+whole)
+	if err != nil || len(ids) < manyNewest {
+		return nil, 0, err
+	}
+	f.loose = append(f.loose, t)
+	all, _, err := f.census(ctx, s, f.low)
+	return ids, float64(len(ids)) / newest * all, err
+}
+
+// isLoose reports whether a term is not looked for by the engine.
+func (f *finder) isLoose(t search.Term) bool {
+	return slices.ContainsFunc(f.loose, func(other search.Term) bool { return other.Prefix == t.Prefix && slices.Equal(other.Parts, t.Parts) })
+}
+
+// gathering is rows being found in one half.
+type gathering struct {
+	f     *finder
+	space space
+	// base must hold, and no must not.
+	base, no  []string
+	pool      map[int64]*found
+	lists     [][]int64
+	frequency []float64
+}
+
+func (g *gathering) narrowed(exprs ...string) string {
+	return without(join(append(slices.Clone(g.base), exprs...), "AND"), g.no)
+}
+
+// rest finds rows for which all that must hold does.
+func (g *gathering) rest(ctx context.Context) error {
+	if len(g.base) > 0 {
+		ids, err := g.f.match(ctx, g.space, g.narrowed(), mostFound)
+		take(g.pool, ids, 0)
+		return err
+	}
+	for i, t := range g.f.terms { // only words that very many have
+		if g.f.isLoose(t) {
+			take(g.pool, g.lists[i], 1<<i)
+		}
+	}
+	return nil
+}
+
+// words finds rows with some of several words: for each word the newest that
+// have it. Of words that are so common that this leaves some out, those that
+// have all, or two of them, are found too.
+func (g *gathering) words(ctx context.Context, should []search.Term) error {
+	var common []int
+	for _, t := range should {
+		i := slices.IndexFunc(g.f.terms, func(other search.Term) bool { return slices.Equal(other.Parts, t.Parts) && other.Prefix == t.Prefix })
+		ids := g.lists[i]
+		switch {
+		case g.f.isLoose(t) && len(g.base) > 0:
+			var err error
+			if ids, err = g.f.match(ctx, g.space, g.narrowed(), mostFound); err != nil {
+				return err
+			}
+			take(g.pool, ids, 0)
+			continue
+		case len(g.base)+len(g.no) > 0 && !g.f.isLoose(t):
+			var err error
+			if ids, err = g.f.match(ctx, g.space, g.narrowed(termExpr(t)), mostFound); err != nil {
+				return err
+			}
 		}
 		if len(ids) == mostFound {
 			common = append(common, i)
 		}
-		take(pool, ids, 1<<i)
+		take(g.pool, ids, 1<<i)
 	}
 	if len(common) < 2 {
-		return values(pool), frequency, nil
+		return nil
 	}
-	slices.SortFunc(common, func(a, b int) int { return cmp.Compare(frequency[a], frequency[b]) })
+	return g.together(ctx, common)
+}
+
+// together finds rows that have several of the common words.
+func (g *gathering) together(ctx context.Context, common []int) error {
+	slices.SortFunc(common, func(a, b int) int { return cmp.Compare(g.frequency[a], g.frequency[b]) })
 	common = common[:min(len(common), mostPaired)]
 	var all []string
 	bits := uint64(0)
 	for k, i := range common {
-		all = append(all, termExpr(f.terms[i]))
+		expr := termExpr(g.f.terms[i])
+		all = append(all, expr)
 		bits |= 1 << i
 		for _, j := range common[:k] {
-			ids, err := f.match(ctx, s, narrowed(join([]string{termExpr(f.terms[j]), termExpr(f.terms[i])}, "AND")), mostFound/len(common))
+			ids, err := g.f.match(ctx, g.space, g.narrowed(termExpr(g.f.terms[j]), expr), mostFound/len(common))
 			if err != nil {
-				return nil, nil, err
+				return err
 			}
-			take(pool, ids, 1<<i|1<<j)
+			take(g.pool, ids, 1<<i|1<<j)
 		}
 	}
-	ids, err := f.match(ctx, s, narrowed(join(all, "AND")), mostFound)
-	take(pool, ids, bits)
-	return values(pool), frequency, err
+	ids, err := g.f.match(ctx, g.space, g.narrowed(all...), mostFound)
+	take(g.pool, ids, bits)
+	return err
 }
 
 func take(pool map[int64]*found, ids []int64, has uint64) {
@@ -295,7 +392,10 @@ func (f *finder) census(ctx context.Context, s space, since int64) (docs, words 
 	return d.Float64, w.Float64, explain("search", err)
 }
 
-const docColumns = "id, session, n, at, entry, space, role, calls, time, words, t, x"
+const docColumns = "docs.id, docs.session, docs.n, docs.at, docs.entry, docs.space, docs.role, docs.calls, docs.time, docs.words, docs.t, docs.x"
+
+// placeColumns are docColumns without the words.
+const placeColumns = "docs.id, docs.session, docs.n, docs.at, docs.entry, docs.space, docs.role, docs.calls, docs.time, docs.words, '', ''"
 
 func scanDoc(scan func(...any) error, d *found) error {
 	var at int64
@@ -309,41 +409,51 @@ func scanDoc(scan func(...any) error, d *found) error {
 
 // load reads the rows. Those that went meanwhile are left out.
 func (f *finder) load(ctx context.Context, pool []*found) ([]*found, error) {
-	stmt, err := f.db.read.PrepareContext(ctx, "select "+docColumns+" from docs where id = ?")
+	byID := make(map[int64]*found, len(pool))
+	numbers := make([]string, len(pool))
+	for i, c := range pool {
+		byID[c.id] = c
+		numbers[i] = strconv.FormatInt(c.id, 10)
+	}
+	loaded := make([]*found, 0, len(pool))
+	err := f.rows(ctx, "select "+docColumns+" from json_each(?) j join docs on docs.id = j.value", []any{"[" + strings.Join(numbers, ",") + "]"}, func(d *found) {
+		c := byID[d.id]
+		d.has, d.hint = c.has, c.hint
+		loaded = append(loaded, d)
+	})
+	return loaded, err
+}
+
+// rows reads rows.
+func (f *finder) rows(ctx context.Context, query string, args []any, each func(*found)) error {
+	rows, err := f.db.read.QueryContext(ctx, query, args...)
 	if err != nil {
-		return nil, explain("search", err)
+		return explain("search", err)
 	}
-	defer stmt.Close()
-	kept := pool[:0]
-	for _, c := range pool {
-		switch err := scanDoc(stmt.QueryRowContext(ctx, c.id).Scan, c); err {
-		case nil:
-			kept = append(kept, c)
-		case sql.ErrNoRows:
-		default:
-			return nil, explain("search", err)
+	defer rows.Close()
+	for rows.Next() {
+		d := &found{}
+		if err := scanDoc(rows.Scan, d); err != nil {
+			return explain("search", err)
 		}
+		each(d)
 	}
-	return kept, nil
+	return explain("search", rows.Err())
 }
 
 // lookBeside ranks the best rows again with what stands beside them.
 func (f *finder) lookBeside(ctx context.Context, ranker *search.Ranker, pool []*found) error {
 	slices.SortFunc(pool, func(a, b *found) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.id, a.id)) })
-	stmt, err := f.db.read.PrepareContext(ctx, "select "+docColumns+" from docs where session = ? and n between ? and ? and space = 0 order by n")
+	best := pool[:min(len(pool), mostBeside)]
+	near, err := f.near(ctx, best)
 	if err != nil {
-		return explain("search", err)
+		return err
 	}
-	defer stmt.Close()
-	for _, c := range pool[:min(len(pool), mostBeside)] {
-		near, err := f.near(ctx, stmt, c)
-		if err != nil {
-			return err
-		}
-		i := slices.IndexFunc(near, func(d *found) bool { return d.id == c.id })
+	for i, c := range best {
+		at := slices.IndexFunc(near[i], func(d *found) bool { return d.id == c.id })
 		var beside []search.Beside
-		for j, d := range near {
-			if apart := max(i-j, j-i); i >= 0 && apart >= 1 && apart <= 2 {
+		for j, d := range near[i] {
+			if apart := max(at-j, j-at); at >= 0 && apart >= 1 && apart <= 2 {
 				beside = append(beside, search.Beside{Counts: ranker.Count(d.text), Distance: apart})
 			}
 		}
@@ -352,21 +462,34 @@ func (f *finder) lookBeside(ctx context.Context, ranker *search.Ranker, pool []*
 	return nil
 }
 
-// near reads the rows around one, and itself, in order.
-func (f *finder) near(ctx context.Context, stmt *sql.Stmt, c *found) ([]*found, error) {
-	rows, err := stmt.QueryContext(ctx, c.session, c.n-besideReach, c.n+besideReach)
+// near reads the rows around some, and themselves, in order.
+func (f *finder) near(ctx context.Context, pool []*found) ([][]*found, error) {
+	near := make([][]*found, len(pool))
+	if len(pool) == 0 {
+		return near, nil
+	}
+	places := make([][3]int64, len(pool))
+	for i, c := range pool {
+		places[i] = [3]int64{int64(i), c.session, int64(c.n)}
+	}
+	data, err := json.Marshal(places)
+	if err != nil {
+		return nil, err
+	}
+	const query = `select j.value ->> 0, ` + docColumns + ` from json_each(?) j join docs on docs.session = j.value ->> 1
+		and docs.n between (j.value ->> 2) - ? and (j.value ->> 2) + ? and docs.space = 0 order by j.key, docs.n`
+	rows, err := f.db.read.QueryContext(ctx, query, string(data), besideReach, besideReach)
 	if err != nil {
 		return nil, explain("search", err)
 	}
 	defer rows.Close()
-	var near []*found
 	for rows.Next() {
-		d := &found{}
-		if err := scanDoc(rows.Scan, d); err != nil {
+		d, i := &found{}, 0
+		if err := scanDoc(func(into ...any) error { return rows.Scan(append([]any{&i}, into...)...) }, d); err != nil {
 			return nil, explain("search", err)
 		}
-		if d.role != search.RoleTitle || d.id == c.id {
-			near = append(near, d)
+		if d.role != search.RoleTitle || d.id == pool[i].id {
+			near[i] = append(near[i], d)
 		}
 	}
 	return near, explain("search", rows.Err())

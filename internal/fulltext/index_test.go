@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,6 +22,19 @@ type bed struct {
 	files *filestore.Store
 	index *Index
 	store store.Store
+
+	mu      sync.Mutex
+	reports []string
+}
+
+// sound fails if the index was ever taken to be damaged.
+func (b *bed) sound() {
+	b.t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, r := range b.reports {
+		b.t.Errorf("it was reported that %s", r)
+	}
 }
 
 func newBed(t *testing.T) *bed {
@@ -37,7 +51,11 @@ func (b *bed) open() {
 		b.t.Fatal(err)
 	}
 	b.files = files
-	b.index = New(vfs.OS{}, b.dir+"/index", files, Options{Patience: time.Minute, Report: func(m string) { b.t.Log(m) }})
+	b.index = New(vfs.OS{}, b.dir+"/index", files, Options{Patience: time.Minute, Report: func(m string) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.reports = append(b.reports, m)
+	}})
 	b.store = Wrap(files, b.index)
 }
 

@@ -41,10 +41,8 @@ create view docs0 as select id, t, x, f from docs where space = 0;
 create view docs1 as select id, t, x, f from docs where space = 1;
 create virtual table fts0 using fts5(t, x, f, content='docs0', content_rowid='id', tokenize='ascii', columnsize=0);
 create virtual table fts1 using fts5(t, x, f, content='docs1', content_rowid='id', tokenize='ascii', columnsize=0);
-insert into fts0(fts0, rank) values('secure-delete', 1);
-insert into fts1(fts1, rank) values('secure-delete', 1);
-insert into fts0(fts0, rank) values('hashsize', 16777216);
-insert into fts1(fts1, rank) values('hashsize', 16777216);
+insert into fts0(fts0, rank) values('hashsize', 33554432);
+insert into fts1(fts1, rank) values('hashsize', 33554432);
 `
 
 // dayLength is what a row of days is about, in milliseconds.
@@ -175,6 +173,15 @@ func (d *database) close() error {
 		return nil
 	}
 	return errors.Join(d.read.Close(), d.write.Close())
+}
+
+// forget takes what was deleted out of the words: until they are merged they
+// only say that it was.
+func (d *database) forget(ctx context.Context) error {
+	return d.change(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "insert into fts0(fts0) values('optimize'); insert into fts1(fts1) values('optimize')")
+		return err
+	})
 }
 
 // scrub empties the file of changes, so that nothing that was deleted is left

@@ -41,7 +41,7 @@ func (t *teller) walk(ctx context.Context, r *row, c *found, path [][2]int, most
 	if most == 0 {
 		return nil, nil
 	}
-	rows, err := t.f.db.read.QueryContext(ctx, "select "+docColumns+" from docs where session = ? and "+where+" limit ?", r.id, c.n, walked)
+	rows, err := t.f.db.read.QueryContext(ctx, "select "+placeColumns+" from docs where session = ? and "+where+" limit ?", r.id, c.n, walked)
 	if err != nil {
 		return nil, explain("search", err)
 	}

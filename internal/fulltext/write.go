@@ -1,10 +1,13 @@
 package fulltext
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // writer gathers changes and writes them down, many in one transaction.
@@ -17,8 +20,8 @@ type writer struct {
 
 // How much is written down in one transaction, at most.
 const (
-	batchDocs = 20_000
-	batchSize = 12 << 20
+	batchDocs = 40_000
+	batchSize = 24 << 20
 )
 
 // add takes a change. What is there of a session must be written before the
@@ -111,52 +114,132 @@ func wipe(ctx context.Context, tx *sql.Tx, session int64, t tally) error {
 
 var (
 	deleteWords = [...]string{"delete from fts0 where rowid = ?", "delete from fts1 where rowid = ?"}
-	insertWords = [...]string{"insert into fts0(rowid, t, x, f) values(?,?,?,?)", "insert into fts1(rowid, t, x, f) values(?,?,?,?)"}
+	insertWords = [...]string{
+		"insert into fts0(rowid, t, x, f) select d.id, d.t, d.x, d.f from json_each(?) j join docs d on d.id = j.value where d.space = 0",
+		"insert into fts1(rowid, t, x, f) select d.id, d.t, d.x, d.f from json_each(?) j join docs d on d.id = j.value where d.space = 1",
+	}
 )
 
-// insert adds rows, in the order of their numbers, which the engine wants.
+// rowsAtOnce is how many rows are inserted by one statement.
+const rowsAtOnce = 32
+
+// insert adds rows, in the order of their numbers, which the engine wants. The
+// words of all are added by one statement: each makes the engine write down what
+// it has in memory.
 func insert(ctx context.Context, tx *sql.Tx, docs []doc, t tally) error {
 	if len(docs) == 0 {
 		return nil
 	}
-	slices.SortFunc(docs, func(a, b doc) int {
-		switch {
-		case a.id < b.id:
-			return -1
-		case a.id > b.id:
-			return 1
+	slices.SortFunc(docs, func(a, b doc) int { return cmp.Compare(a.id, b.id) })
+	if err := insertRows(ctx, tx, docs); err != nil {
+		return err
+	}
+	slices.SortFunc(docs, func(a, b doc) int { return cmp.Compare(a.id, b.id) }) // where one was moved
+	numbers := []byte{'['}
+	for i := range docs {
+		if i > 0 {
+			numbers = append(numbers, ',')
 		}
-		return 0
-	})
-	row, err := tx.PrepareContext(ctx, "insert or ignore into docs values(?,?,?,?,?,?,?,?,?,?,?,?,?)")
+		numbers = strconv.AppendInt(numbers, docs[i].id, 10)
+		t.add(docs[i], 1)
+	}
+	numbers = append(numbers, ']')
+	for s, query := range insertWords {
+		if !slices.ContainsFunc(docs, func(d doc) bool { return d.space == space(s) }) {
+			continue
+		}
+		if _, err := tx.ExecContext(ctx, query, string(numbers)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// insertRows adds the rows themselves, many at a time.
+func insertRows(ctx context.Context, tx *sql.Tx, docs []doc) error {
+	single, err := tx.PrepareContext(ctx, insertSQL(1))
 	if err != nil {
 		return err
 	}
-	defer row.Close()
-	var words [2]*sql.Stmt
-	for i := range words {
-		if words[i], err = tx.PrepareContext(ctx, insertWords[i]); err != nil {
-			return err
-		}
-		defer words[i].Close()
+	defer single.Close()
+	many, err := tx.PrepareContext(ctx, insertSQL(rowsAtOnce))
+	if err != nil {
+		return err
 	}
-	for i := range docs {
-		d := &docs[i]
-		if err := place(ctx, row, d); err != nil {
+	defer many.Close()
+	apart := len(docs) // from here on one by one
+	values := make([]any, 0, rowsAtOnce*13)
+	for i := 0; i < apart; i += rowsAtOnce {
+		if i+rowsAtOnce > len(docs) || collide(docs[i:i+rowsAtOnce]) {
+			apart = i
+			break
+		}
+		values = values[:0]
+		for k := range docs[i : i+rowsAtOnce] {
+			values = append(values, docs[i+k].values()...)
+		}
+		result, err := many.ExecContext(ctx, values...)
+		if err != nil {
 			return err
 		}
-		if _, err := words[d.space].ExecContext(ctx, d.id, d.t, d.x, d.f); err != nil {
+		n, err := result.RowsAffected()
+		if err != nil {
 			return err
 		}
-		t.add(*d, 1)
+		if n != rowsAtOnce {
+			if err := placeAll(ctx, tx, single, docs[i:i+rowsAtOnce]); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range docs[min(apart, len(docs)):] {
+		if err := place(ctx, single, &docs[apart+i]); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// collide reports whether two rows in order have the same number.
+func collide(docs []doc) bool {
+	for i := 1; i < len(docs); i++ {
+		if docs[i].id == docs[i-1].id {
+			return true
+		}
+	}
+	return false
+}
+
+// placeAll adds those rows that could not be added since their number is taken.
+func placeAll(ctx context.Context, tx *sql.Tx, single *sql.Stmt, docs []doc) error {
+	for i := range docs {
+		d := &docs[i]
+		var same bool
+		err := tx.QueryRowContext(ctx, "select session = ? and n = ? and space = ? from docs where id = ?", d.session, d.n, int(d.space), d.id).Scan(&same)
+		if err != nil {
+			return err
+		}
+		if !same {
+			if err := place(ctx, single, d); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func insertSQL(rows int) string {
+	return "insert or ignore into docs values" + strings.Repeat(",(?,?,?,?,?,?,?,?,?,?,?,?,?)", rows)[1:]
+}
+
+func (d *doc) values() []any {
+	return []any{d.id, d.session, d.n, int64(d.at), string(d.entry), int(d.space), string(d.role), d.calls, d.time, d.words, d.t, d.x, d.f}
 }
 
 // place adds a row under its number, or the next that is free.
 func place(ctx context.Context, stmt *sql.Stmt, d *doc) error {
 	for {
-		result, err := stmt.ExecContext(ctx, d.id, d.session, d.n, int64(d.at), string(d.entry), int(d.space), string(d.role), d.calls, d.time, d.words, d.t, d.x, d.f)
+		result, err := stmt.ExecContext(ctx, d.values()...)
 		if err != nil {
 			return err
 		}

@@ -14,6 +14,9 @@ type Found struct{ Start, End, Term int }
 
 // Find finds terms in a text, in order.
 func Find(text string, terms []Term) []Found {
+	if len(terms) == 0 {
+		return nil
+	}
 	if len(text) > maxScanned {
 		text = text[:maxScanned]
 	}
