@@ -113,8 +113,8 @@ func TestHideTwo(t *testing.T) {
 		}
 	}
 	last := len(ids) - 1
-	for _, early := range []int{0, 1, 2, 4, 5, 8, 12} {
-		for _, late := range []int{last, last - 1, last - 5, 17, 14} {
+	for _, early := range []int{0, 2, 4, 5, 8} {
+		for _, late := range []int{last, last - 5, 14} {
 			for _, pair := range [][2]int{{late, early}, {early, late}} {
 				st := inFolder(t, data)
 				for _, n := range pair {

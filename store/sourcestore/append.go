@@ -119,10 +119,17 @@ func (s *session) saved(ctx context.Context, entries []firn.Entry, written bool)
 	}
 	switch {
 	case err == nil:
-		return at, s.titled(entries)
+		if err := s.titled(entries); err != nil {
+			return 0, err
+		}
+		s.tellLosses()
+		return at, nil
 	case !written:
+		s.title = ""
+		s.forget()
 		return 0, fmt.Errorf("%w: %w", firn.ErrNotSaved, err)
 	}
+	s.tellLosses()
 	s.forget()
 	if s.st.opts.Report != nil {
 		s.st.opts.Report(err)
@@ -151,7 +158,7 @@ func looksBack(e firn.Entry) bool {
 // print makes the lines of the entries. It fails if nothing was asked for but
 // what the tool's format cannot say.
 func (s *session) print(entries []firn.Entry) (text []byte, err error) {
-	s.news, s.dropped = entries, make(map[firn.EntryID]string)
+	s.news, s.dropped, s.losses = entries, make(map[firn.EntryID]string), nil
 	s.clock(entries)
 	before := s.title
 	defer func() {

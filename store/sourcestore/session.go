@@ -50,6 +50,7 @@ type session struct {
 	// dropped are the entries of which nothing was printed, with the limits of
 	// the tool that they met.
 	dropped map[firn.EntryID]string
+	losses  []dialect.Loss
 	// asked is when something was last said here, uptime how long turns took
 	// since that was last written down.
 	asked  time.Time
@@ -137,7 +138,7 @@ func (s *session) forget() {
 	}
 	s.file, s.reading, s.printer, s.ids = nil, nil, nil, nil
 	s.head, s.gist, s.header, s.messages = "", store.Gist{}, firn.Header{}, 0
-	s.news, s.dropped = nil, nil
+	s.news, s.dropped, s.losses = nil, nil, nil
 	s.fresh, s.torn, s.printed = false, false, false
 }
 

@@ -8,16 +8,30 @@ import (
 	"firn/dialect"
 )
 
-// lose takes notice of what the tool's format could not say. The state that a
-// program keeps in the log, such as its counters, may be left out: it is made
-// again.
+// lose takes notice of what the tool's format could not say. It is told once it
+// is known what becomes of it.
 func (s *session) lose(l dialect.Loss) {
 	if l.Dropped && s.dropped != nil {
 		s.dropped[l.Entry] = l.Limit
 	}
-	if s.st.opts.Lose != nil && l.Kind != firn.KindCustom {
-		s.st.opts.Lose(l)
+	s.losses = append(s.losses, l)
+}
+
+// tellLosses tells of what was lost. The state that a program keeps in the log,
+// such as its counters, may be left out: it is made again. A title without a
+// line may be in an index.
+func (s *session) tellLosses() {
+	shown := ""
+	for _, l := range s.losses {
+		if l.Kind == firn.KindTitle && l.Dropped && shown == "" {
+			shown = s.shown()
+		}
+		known := l.Kind == firn.KindTitle && l.Dropped && shown == s.named.Name
+		if s.st.opts.Lose != nil && l.Kind != firn.KindCustom && !known {
+			s.st.opts.Lose(l)
+		}
 	}
+	s.losses = nil
 }
 
 // unsaid fails if nothing was asked for but marks and one of them has no place
