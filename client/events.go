@@ -17,6 +17,8 @@ import (
 // connection: when it breaks, or the gateway goes away, it is made again from
 // the last position that was seen, for as long as that takes. What is not in the
 // log (deltas and the like) may then be missing; an event [wire.Gap] says where.
+// If its data, a [wire.Missed], says anew, all positions have changed, and the
+// log is told again from the start.
 //
 // It yields an error, and ends, if the gateway cannot be reached at the
 // beginning, or if it refuses: there is no such session, or the token is no
@@ -93,6 +95,9 @@ func (f *follower) connection(ctx context.Context, r request, yield func(wire.Ev
 			return false, nil
 		case err != nil:
 			return f.again(err)
+		case e.Name == wire.Gap && anew(e):
+			f.last, f.fault, f.away = 0, 0, true
+			return yield(e, nil), nil
 		case e.Name == wire.Gap:
 			return true, nil // we were too slow; the log is told again from where we are
 		case e.Name == wire.Bye:
@@ -106,6 +111,12 @@ func (f *follower) connection(ctx context.Context, r request, yield func(wire.Ev
 		}
 	}
 	return true, nil
+}
+
+// anew reports whether a gap says that all positions have changed.
+func anew(e wire.Event) bool {
+	var missed wire.Missed
+	return json.Unmarshal(e.Data, &missed) == nil && missed.Anew
 }
 
 // again decides about another connection after an error: it is made if the

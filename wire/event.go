@@ -38,7 +38,7 @@ const (
 	SessionUpdated      = "session.updated"      // Session
 	Retry               = "retry"                // Notice
 	NoticeGiven         = "notice"               // Notice
-	Gap                 = "gap"                  // the client was too slow: fetch what is missing from Pos on
+	Gap                 = "gap"                  // Missed; the client was too slow: fetch what is missing from Pos on
 	Bye                 = "bye"                  // the gateway is going away
 )
 
@@ -56,6 +56,13 @@ type Tool struct {
 	State string `json:"state,omitempty"`
 	Text  string `json:"text,omitempty"`
 	Ms    int64  `json:"ms,omitempty"`
+}
+
+// Missed is what a gap tells besides where it is.
+type Missed struct {
+	// Anew says that the session is kept elsewhere now, and that every position
+	// has changed: forget what was fetched, and fetch it from the start.
+	Anew bool `json:"anew,omitempty"`
 }
 
 // Notice is a sentence for the user.

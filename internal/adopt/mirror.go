@@ -79,6 +79,9 @@ func (m *Mirror) Run(ctx context.Context) (done Done, err error) {
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
 	items, err := m.items(ctx, &done)
+	if err == nil {
+		items, err = m.allowed(items)
+	}
 	if err != nil {
 		return done, err
 	}

@@ -111,6 +111,10 @@ func (p *program) follow(ctx context.Context, c *client.Client, id firn.ID, afte
 		if err != nil {
 			return err
 		}
+		var missed wire.Missed
+		if event.Name == wire.Gap && json.Unmarshal(event.Data, &missed) == nil && missed.Anew {
+			fmt.Fprintf(p.stderr, "session %s was taken over from another tool; it is told again from the start\n", id)
+		}
 		if event.Name != wire.EntryAppended && event.Name != wire.HeadMoved {
 			continue
 		}

@@ -2,17 +2,19 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"iter"
 
 	"firn"
+	"firn/store"
 	"firn/wire"
 )
 
 // Events yields what happens in a session: first what is in the log after a
 // position, then what comes, in the log and beside it. It ends when ctx does,
 // or with an event that says why: [wire.Gap] if the listener was too slow, and
-// must ask again from the position of the last entry it saw; [wire.Bye] if the
-// gateway goes away.
+// must ask again from the position of the last entry it saw, or from the start if
+// all positions have changed; [wire.Bye] if the gateway goes away.
 func (g *Gateway) Events(ctx context.Context, id firn.ID, after firn.Pos) iter.Seq2[wire.Event, error] {
 	return func(yield func(wire.Event, error) bool) {
 		listener := g.events.listen(id)
@@ -27,6 +29,12 @@ func (g *Gateway) Events(ctx context.Context, id firn.ID, after firn.Pos) iter.S
 		for {
 			select {
 			case f, ok := <-logged:
+				var moved *store.Moved
+				if errors.As(f.err, &moved) {
+					g.Moved(id)
+					yield(event(wire.Gap, id, wire.Missed{Anew: true}), nil)
+					return
+				}
 				if !ok || !yield(f.event, f.err) || f.err != nil {
 					return
 				}

@@ -212,10 +212,14 @@ func (w *writer) tell(t told) bool {
 		return true
 	}
 	e := t.event
-	if e.Name == wire.Gap && e.Pos == 0 {
-		e.Pos = w.last
-	}
 	raw := sse.Event{Name: e.Name}
+	if e.Name == wire.Gap && e.Pos == 0 {
+		if e.Data == nil {
+			e.Pos = w.last
+		} else if w.numbered {
+			raw.ID = "0" // who comes back by itself begins at the start
+		}
+	}
 	if e.Pos > 0 && w.numbered {
 		w.last = max(w.last, e.Pos)
 		raw.ID = strconv.FormatUint(uint64(e.Pos), 10)

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"container/heap"
 	"context"
 	"errors"
@@ -160,6 +161,9 @@ func (c *Catalogue) quickPage(ctx context.Context, q store.Query, after Cursor) 
 	others.close()
 	if others.any() || c.unwritable() {
 		return Page{}, errSlow
+	}
+	if stamped, err := c.stamped(ctx); err != nil || !stamped {
+		return Page{}, cmp.Or(err, errSlow)
 	}
 	if err := c.flush(ctx); err != nil {
 		return Page{}, err

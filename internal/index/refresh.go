@@ -96,6 +96,7 @@ func (c *Catalogue) refresh(ctx context.Context, progress Progress) (*survey, er
 	}
 	defer others.close()
 	taken := c.noted()
+	stamp, stampErr := c.stamp(ctx) // before the census: what comes after it has another
 	loaded := make(chan struct{})
 	go func() { // reading the file takes about as long as the census
 		defer close(loaded)
@@ -115,7 +116,10 @@ func (c *Catalogue) refresh(ctx context.Context, progress Progress) (*survey, er
 	}
 	if s.unwritten == nil && !c.opts.ReadOnly {
 		c.written(taken)
-		s.unwritten = others.bury()
+		s.unwritten = errors.Join(others.bury(), stampErr)
+	}
+	if s.unwritten == nil && !c.opts.ReadOnly {
+		s.unwritten = c.setStamp(stamp)
 	}
 	return s, ctx.Err()
 }

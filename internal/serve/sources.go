@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -60,7 +62,7 @@ const mirrorManifest = "source.json"
 func (h *House) withSources(own unionstore.Own, dir string) (*unionstore.Store, error) {
 	m := &mirrors{dir: filepath.Join(dir, SourcesDir), o: h.o, fs: h.fs, open: make(map[string]*sourcestore.Store), told: make(map[string]string)}
 	union := unionstore.New(own, unionstore.Options{
-		Sources: m.all, Dir: filepath.Join(m.dir, takingDir), FS: h.fs,
+		Sources: m.all, Stamp: m.stamp, Dir: filepath.Join(m.dir, takingDir), FS: h.fs, Erase: m.erase,
 		Take: func(ctx context.Context, id firn.ID, from unionstore.Source) error {
 			src, err := lines(ctx, from.(*sourcestore.Store), id)
 			if err == nil {
@@ -124,6 +126,22 @@ func (m *mirrors) all(fresh bool) []unionstore.Source {
 	return list
 }
 
+// stamp tells when each mirror was last brought up to date.
+func (m *mirrors) stamp() (string, error) {
+	entries, err := m.fs.ReadDir(m.dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	var b strings.Builder
+	for _, e := range entries {
+		info, err := m.fs.Stat(filepath.Join(m.dir, e.Name(), mirrorManifest))
+		if err == nil {
+			fmt.Fprintln(&b, e.Name(), info.Size, info.ModTime.UnixNano(), info.Inode)
+		}
+	}
+	return b.String(), nil
+}
+
 // mirror returns the mirror in a directory, nil if there is none.
 func (m *mirrors) mirror(dir string) *sourcestore.Store {
 	if st := m.open[dir]; st != nil {
@@ -147,6 +165,29 @@ func (m *mirrors) tell(dir string, err error) {
 		m.told[dir] = err.Error()
 		m.o.Report(err.Error())
 	}
+}
+
+// erase erases what a mirror has of a session. The tool's own files stay.
+func (m *mirrors) erase(ctx context.Context, id firn.ID, from unionstore.Source) ([]string, int64, error) {
+	st := from.(*sourcestore.Store)
+	files, err := st.Files(ctx, id)
+	if err != nil {
+		return nil, 0, err
+	}
+	names := make([]string, len(files))
+	for i, file := range files {
+		rel, err := filepath.Rel(st.Home(), file)
+		if err != nil {
+			return nil, 0, err
+		}
+		names[i] = filepath.ToSlash(rel)
+	}
+	mirror := &adopt.Mirror{Tool: st.Tool(), Dir: st.Home(), FS: m.fs, Now: m.o.Clock}
+	bytes, err := mirror.Erase(ctx, names)
+	for i := range names {
+		names[i] = path.Join(SourcesDir, filepath.Base(st.Home()), names[i])
+	}
+	return names, bytes, err
 }
 
 // openMirror opens a mirror to be read.

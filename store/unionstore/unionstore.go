@@ -54,7 +54,10 @@ type Options struct {
 	// Sources tells which sources there are, the first before the others. If
 	// fresh, it looks now; otherwise it may tell what it saw a moment ago.
 	Sources func(fresh bool) []Source
-	Take    Taker
+	// Stamp tells whether sources came, or sessions in them, or more of those: it
+	// is another one then. Nil if they never do.
+	Stamp func() (string, error)
+	Take  Taker
 	// Erase is nil if nothing of a source can be erased.
 	Erase Eraser
 	// Dir is a directory for the marks of sessions that are being taken. It is
@@ -247,6 +250,14 @@ func gather[T any](ctx context.Context, u *Store, ask func(Source) ([]T, error),
 		}
 	}
 	return kept, nil
+}
+
+// Stamp is another one when sessions of sources may have changed.
+func (u *Store) Stamp(context.Context) (string, error) {
+	if u.opts.Stamp == nil {
+		return "", nil
+	}
+	return u.opts.Stamp()
 }
 
 // Inspect tells of one session without listing the others.

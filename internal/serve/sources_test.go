@@ -1,0 +1,159 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"firn/client"
+	"firn/dialect"
+	"firn/internal/adopt"
+	"firn/internal/dialects"
+	"firn/internal/vfs"
+	"firn/wire"
+)
+
+// pi is the folder of a tool whose sessions a test writes.
+type pi struct {
+	t    *testing.T
+	home string
+}
+
+// say writes a session of n messages.
+func (p pi) say(id string, n int) {
+	p.t.Helper()
+	dir := filepath.Join(p.home, "sessions", "--x--")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		p.t.Fatal(err)
+	}
+	b := fmt.Appendf(nil, `{"type":"session","version":3,"id":%q,"timestamp":"2026-01-02T03:04:05.000Z","cwd":"/x"}`+"\n", id)
+	parent := "null"
+	for i := range n {
+		b = fmt.Appendf(b, `{"type":"message","id":"%08x","parentId":%s,"timestamp":"2026-01-02T03:04:05.000Z","message":{"role":"user","content":"word %d","timestamp":1}}`+"\n", i+1, parent, i)
+		parent = fmt.Sprintf(`"%08x"`, i+1)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "2026-01-02T03-04-05-000Z_"+id+".jsonl"), b, 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// adopt mirrors the folder into a home.
+func (p pi) adopt(home string) adopt.Done {
+	p.t.Helper()
+	tool, ok := dialects.Find(string(dialect.Pi))
+	if !ok {
+		p.t.Fatal("there is no such tool")
+	}
+	m := &adopt.Mirror{Tool: tool, Home: p.home, Dir: filepath.Join(home, SourcesDir, adopt.DirName(tool.Name(), p.home)), FS: vfs.OS{}, Now: time.Now}
+	done, err := m.Run(p.t.Context())
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return done
+}
+
+func listed(t *testing.T, c *client.Client) (ids []string) {
+	t.Helper()
+	page, err := c.SessionsPage(t.Context(), client.Query{Limit: 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range page.Items {
+		ids = append(ids, string(s.ID))
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+const first, second = "aaaa1111-0000-4000-8000-000000000001", "bbbb2222-0000-4000-8000-000000000002"
+
+// What is mirrored while a gateway runs is seen by it: the first of a tool, and
+// what a later run brings.
+func TestMirrorsCome(t *testing.T) {
+	h, c := furnished(t, Options{})
+	ours, err := c.NewSession(t.Context(), wire.NewSession{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{string(ours.ID)}
+	if got := listed(t, c); !slices.Equal(got, want) {
+		t.Fatalf("listed are %v", got)
+	}
+	tool := pi{t, t.TempDir()}
+	for _, id := range []string{first, second} {
+		tool.say(id, 3)
+		tool.adopt(h.home())
+		want = append([]string{id}, want...)
+		slices.Sort(want)
+		if got := listed(t, c); !slices.Equal(got, want) {
+			t.Errorf("listed are %v", got)
+		}
+		if s, err := c.Session(t.Context(), id[:8]); err != nil || string(s.ID) != id {
+			t.Errorf("by the beginning of its id %s is %s, %v", id, s.ID, err)
+		}
+	}
+}
+
+// A session that was purged does not come back with the next run.
+func TestPurgedStaysAway(t *testing.T) {
+	h, c := furnished(t, Options{})
+	tool := pi{t, t.TempDir()}
+	tool.say(first, 3)
+	tool.say(second, 3)
+	tool.adopt(h.home())
+	receipt, err := c.Purge(t.Context(), first, wire.Erase{Sure: first})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(receipt.Files) < 2 {
+		t.Errorf("the receipt names %v", receipt.Files)
+	}
+	tool.say(first, 5)
+	tool.adopt(h.home())
+	if got := listed(t, c); !slices.Equal(got, []string{second}) {
+		t.Errorf("listed are %v", got)
+	}
+	left, err := filepath.Glob(filepath.Join(h.home(), SourcesDir, "*", "sessions", "*", "*"+first+"*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("the mirror has %v, %v", left, err)
+	}
+	if _, err := os.Stat(filepath.Join(tool.home, "sessions", "--x--", "2026-01-02T03-04-05-000Z_"+first+".jsonl")); err != nil {
+		t.Errorf("the tool's own file: %v", err)
+	}
+}
+
+// Who follows a mirrored session when somebody goes on with it is told to begin
+// anew, and then hears all of it.
+func TestFollowedWhileTaken(t *testing.T) {
+	h, c := furnished(t, Options{})
+	tool := pi{t, t.TempDir()}
+	tool.say(first, 3)
+	tool.adopt(h.home())
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	heard, anew := 0, false
+	for e, err := range c.Events(ctx, first, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch e.Name {
+		case wire.EntryAppended:
+			heard++
+		case wire.Gap:
+			anew, heard = true, 0
+		}
+		if heard == 4 && !anew {
+			if _, err := c.Append(ctx, first, client.Any, wire.NewEntries{User: "and I?"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if anew && heard == 5 {
+			return
+		}
+	}
+	t.Fatal("it ended")
+}
