@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"firn"
 	"firn/client"
 	"firn/internal/prose"
 	"firn/wire"
@@ -108,13 +107,9 @@ func (p *program) foundText(f wire.Found) string {
 	if len(f.Items) == 0 {
 		return "nothing found\n"
 	}
-	ids := make([]firn.ID, len(f.Items))
-	for i, h := range f.Items {
-		ids[i] = h.Session
-	}
 	var lines []string
 	for _, h := range f.Items {
-		lines = append(lines, p.hitHead(h, ids))
+		lines = append(lines, p.hitHead(h))
 		for _, item := range h.Window {
 			lines = append(lines, itemLines(item)...)
 		}
@@ -131,8 +126,8 @@ func (p *program) foundText(f wire.Found) string {
 }
 
 // hitHead is the line above a hit: where it is.
-func (p *program) hitHead(h wire.Hit, ids []firn.ID) string {
-	parts := []string{prose.Shortest(h.Session, ids) + "  " + prose.OneLine(h.Title, 48)}
+func (p *program) hitHead(h wire.Hit) string {
+	parts := []string{prose.Clean(string(h.Session)) + "  " + prose.OneLine(h.Title, 48)}
 	if h.Source != "" && h.Source != "firn" {
 		parts = append(parts, prose.Clean(h.Source))
 	}
