@@ -30,6 +30,7 @@ func Into(ctx context.Context, st store.Store, id firn.ID, src Source, report *R
 		return 0, err
 	}
 	in := &intake{ctx: ctx, st: st, id: id, tool: src.Tool, has: has, known: len(has) > 0}
+	in.met = len(has) == 1 && has[""] // one that has its header only is no other: it was interrupted there
 	for e, err := range Entries(src, report) {
 		if err == nil {
 			err = in.take(e)

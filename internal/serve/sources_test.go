@@ -6,14 +6,18 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"firn"
 	"firn/client"
 	"firn/dialect"
 	"firn/internal/adopt"
 	"firn/internal/dialects"
 	"firn/internal/vfs"
+	"firn/store"
+	"firn/store/filestore"
 	"firn/wire"
 )
 
@@ -156,4 +160,89 @@ func TestFollowedWhileTaken(t *testing.T) {
 		}
 	}
 	t.Fatal("it ended")
+}
+
+// dying is a context that ends when it was asked a number of times.
+type dying struct {
+	context.Context
+	left *atomic.Int64
+}
+
+func (d dying) Err() error {
+	if d.left.Add(-1) < 0 {
+		return context.Canceled
+	}
+	return d.Context.Err()
+}
+
+// A take that is interrupted anywhere leaves all of the session to be read, and
+// the next one ends it.
+func TestTakenHalf(t *testing.T) {
+	h, _ := furnished(t, Options{})
+	tool := pi{t, t.TempDir()}
+	tool.say(first, 1200)
+	tool.adopt(h.home())
+	interrupted := 0
+	for n := int64(0); ; n += 97 {
+		var left atomic.Int64
+		left.Store(n)
+		_, err := h.store.Append(dying{t.Context(), &left}, first, store.Any, firn.UserText("mine"))
+		if got := messages(t, h); got != 1200 && (err != nil || got != 1201) {
+			t.Fatalf("interrupted at %d it has %d messages: %v", n, got, err)
+		}
+		if err == nil {
+			break
+		}
+		if parts, err := filepath.Glob(filepath.Join(h.home(), "agents", "*", "sessions", first+".jsonl")); err == nil && len(parts) > 0 {
+			interrupted++
+		}
+	}
+	if got := messages(t, h); got != 1201 || interrupted == 0 {
+		t.Errorf("it has %d messages, and was half taken %d times", got, interrupted)
+	}
+}
+
+// One of which only the header was taken is gone on with as well.
+func TestTakenHeaderOnly(t *testing.T) {
+	h, _ := furnished(t, Options{})
+	tool := pi{t, t.TempDir()}
+	tool.say(first, 3)
+	tool.adopt(h.home())
+	own, err := filestore.Open(h.home(), filestore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := own.Append(t.Context(), first, store.Start, firn.NewEntry(&firn.Header{})); err != nil {
+		t.Fatal(err)
+	}
+	if err := own.Close(); err != nil {
+		t.Fatal(err)
+	}
+	taking := filepath.Join(h.home(), SourcesDir, takingDir)
+	if err := os.MkdirAll(taking, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(taking, first), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.store.Append(t.Context(), first, store.Any, firn.UserText("mine")); err != nil {
+		t.Fatal(err)
+	}
+	if got := messages(t, h); got != 4 {
+		t.Errorf("it has %d messages", got)
+	}
+}
+
+// messages counts what the first session says.
+func messages(t *testing.T, h *House) (n int) {
+	t.Helper()
+	for record, err := range h.store.Read(t.Context(), first, store.Start) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if record.Glance.Kind == firn.KindMessage {
+			n++
+		}
+	}
+	return n
 }
