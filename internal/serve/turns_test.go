@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"firn"
@@ -16,7 +17,7 @@ import (
 // waits is told so, and nothing is left behind.
 func TestTurnsOfOthers(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "turns")
-	var inside, ran int // guarded by the lock that is to be proven
+	var inside, ran atomic.Int32
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
@@ -27,18 +28,18 @@ func TestTurnsOfOthers(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				if inside++; inside != 1 {
-					t.Errorf("%d run at once", inside)
+				if n := inside.Add(1); n != 1 {
+					t.Errorf("%d run at once", n)
 				}
-				ran++
-				inside--
+				ran.Add(1)
+				inside.Add(-1)
 				leave()
 			}
 		})
 	}
 	all.Wait()
-	if ran != 8*50 {
-		t.Errorf("%d turns ran", ran)
+	if n := ran.Load(); n != 8*50 {
+		t.Errorf("%d turns ran", n)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
