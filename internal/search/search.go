@@ -90,7 +90,7 @@ type Query struct {
 	// Except are sessions that nothing is to be found in.
 	Except []firn.ID
 	// Owners, if it is not nil, says whose sessions may be found.
-	Owners func(agent, key string) bool
+	Owners func(agent, key string) bool `json:"-"`
 }
 
 // Hit is something that was found, with what stands around it.
