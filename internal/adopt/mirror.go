@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"time"
 
@@ -37,6 +38,8 @@ type Done struct {
 	Files, Copied, Grown, Linked, Kept, Healed int
 	// Bytes were copied.
 	Bytes int64
+	// Longer names the files of which the tool has more than at the last run.
+	Longer []string
 	// Failed are what could not be mirrored, in no order.
 	Failed []Failure
 }
@@ -86,7 +89,9 @@ func (m *Mirror) Run(ctx context.Context) (done Done, err error) {
 		return done, err
 	}
 	manifest := m.manifest()
+	before := maps.Clone(manifest.Files)
 	err = m.files(ctx, items, manifest, &done)
+	done.Longer = grown(before, manifest.Files)
 	return done, errors.Join(err, m.write(manifest))
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"firn"
 	"firn/dialect"
 	"firn/internal/adopt"
 	"firn/internal/dialects"
@@ -201,6 +202,15 @@ type adopted struct {
 	Healed int         `json:"healed"`
 	Bytes  int64       `json:"bytes"`
 	Failed []unadopted `json:"failed,omitempty"`
+	// Ahead are sessions that both firn and the tool went on with.
+	Ahead []ahead `json:"ahead,omitempty"`
+}
+
+// ahead is a session of which the tool has said more, which firn's own copy
+// does not show.
+type ahead struct {
+	Session firn.ID `json:"session"`
+	File    string  `json:"file"`
 }
 
 // unadopted is what could not be mirrored.
@@ -269,7 +279,11 @@ func (p *program) mirrorAll(ctx context.Context, home string, found []adopt.Foun
 		}
 		done, err := m.Run(ctx)
 		show.clear()
-		results = append(results, adoptedOf(m, done))
+		result := adoptedOf(m, done)
+		for _, a := range m.Ahead(home, done.Longer) {
+			result.Ahead = append(result.Ahead, ahead{a.ID, a.File})
+		}
+		results = append(results, result)
 		if err != nil {
 			return results, err
 		}
@@ -306,6 +320,9 @@ func adoptedText(results []adopted) string {
 		}
 		if r.Healed > 0 {
 			fmt.Fprintf(&b, "  %s of the mirror damaged: copied again\n", prose.Plural(r.Healed, "file"))
+		}
+		for _, a := range r.Ahead {
+			fmt.Fprintf(&b, "  %s goes on in firn and in %s: firn shows its own copy\n    add what %s said since: firn import %s\n", a.Session, r.Tool, r.Tool, a.File)
 		}
 		if len(r.Failed) > 0 {
 			fmt.Fprintf(&b, "  not mirrored: %s\n", prose.Count(len(r.Failed), "file or folder", "files or folders"))

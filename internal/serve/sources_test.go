@@ -46,7 +46,12 @@ func (p pi) say(id string, n int) {
 }
 
 // adopt mirrors the folder into a home.
-func (p pi) adopt(home string) adopt.Done {
+func (p pi) adopt(home string) {
+	p.t.Helper()
+	p.mirror(home)
+}
+
+func (p pi) mirror(home string) (*adopt.Mirror, adopt.Done) {
 	p.t.Helper()
 	tool, ok := dialects.Find(string(dialect.Pi))
 	if !ok {
@@ -57,7 +62,7 @@ func (p pi) adopt(home string) adopt.Done {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	return done
+	return m, done
 }
 
 func listed(t *testing.T, c *client.Client) (ids []string) {
@@ -245,4 +250,26 @@ func messages(t *testing.T, h *House) (n int) {
 		}
 	}
 	return n
+}
+
+// Of a session that firn and the tool both went on with, adopt tells, and not
+// of one that only the tool went on with.
+func TestBothWentOn(t *testing.T) {
+	h, _ := furnished(t, Options{})
+	tool := pi{t, t.TempDir()}
+	tool.say(first, 3)
+	tool.say(second, 3)
+	tool.adopt(h.home())
+	if _, err := h.store.Append(t.Context(), first, store.Any, firn.UserText("mine")); err != nil {
+		t.Fatal(err)
+	}
+	tool.say(first, 4)
+	tool.say(second, 4)
+	m, done := tool.mirror(h.home())
+	if len(done.Longer) != 2 {
+		t.Errorf("longer are %v", done.Longer)
+	}
+	if ahead := m.Ahead(h.home(), done.Longer); len(ahead) != 1 || ahead[0].ID != first {
+		t.Errorf("ahead are %v", ahead)
+	}
 }
