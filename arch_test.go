@@ -76,7 +76,7 @@ var layers = []layer{
 	{"internal/hangup", []string{"internal/rawjson"}, "a stream that ends once what was asked is answered"},
 	{"internal/mcp", []string{".", "client", "wire", "internal/prose", "internal/hangup"}, "a client that speaks that protocol"},
 	{"internal/acp", []string{".", "client", "wire", "internal/prose", "internal/hangup"}, "a client that speaks that protocol"},
-	{"internal/doctor", []string{".", "store", "store/filestore", "dialect", "dialect/*", "window", "internal/journal", "internal/vfs", "internal/index", "internal/rawjson"}, "opens files directly: it must work when nothing else does"},
+	{"internal/doctor", []string{".", "store", "store/filestore", "dialect", "dialect/*", "window", "internal/journal", "internal/vfs", "internal/index", "internal/rawjson", "internal/adopt", "internal/dialects"}, "opens files directly: it must work when nothing else does; knows all tools, to tell what is in mirrors"},
 	{"internal/demo", []string{".", "client", "wire", "internal/prose", "internal/doctor", "internal/vfs"}, "a client that tells a story; tears a line on purpose, verifies and clears up"},
 	{"internal/prose", []string{".", "wire"}, "words for people, of what the gateway tells"},
 	{"internal/serve", []string{".", "store", "store/*", "dialect/native", "route", "window", "provider", "provider/*", "tool", "compact", "memory", "agent", "wire", "dialect", "internal/adopt", "internal/convert", "internal/dialects", "internal/config", "internal/gateway", "internal/index", "internal/fulltext", "internal/search", "internal/metrics", "internal/trace", "internal/vfs", "internal/openaiapi", "internal/mcp", "internal/prose"}, "puts a gateway together: the one place that knows all members"},

@@ -29,18 +29,23 @@ func (h *house) checkIndex() (result string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("look at the index: %w", err)
 	}
+	disagree := 0
 	for _, d := range points {
 		if d.Kind == index.Double { // told with the layout
 			continue
 		}
+		if h.mirrored[d.ID] && len(h.sessions[d.ID]) == 0 { // only our own were counted
+			continue
+		}
+		disagree++
 		h.report.add(Finding{
 			Severity: indexSeverity(d.Kind), Kind: Index, Session: d.ID, File: "index",
 			Message: fmt.Sprintf("the index disagrees with the sessions (%s): %s", d.Kind, d.Detail),
 			Hint:    "it is brought up to date when it is next used; deleting the directory index does no harm",
 		})
 	}
-	if len(points) > 0 {
-		return plural(len(points), "disagreement"), nil
+	if disagree > 0 {
+		return plural(disagree, "disagreement"), nil
 	}
 	return "agrees with the sessions", nil
 }

@@ -26,7 +26,7 @@ func Examine(ctx context.Context, home Target, opts Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &house{ctx: ctx, fs: home.fs, home: home.Root, opts: opts, report: report, sessions: make(map[firn.ID][]transcript)}
+	h := &house{ctx: ctx, fs: home.fs, home: home.Root, opts: opts, report: report, sessions: make(map[firn.ID][]transcript), mirrored: home.mirroredIDs()}
 	h.agents = home.dirNames(filepath.Join(home.Root, "agents")) // troubles with it were told before
 	for _, t := range home.transcripts {
 		h.sessions[t.session] = append(h.sessions[t.session], t)
@@ -38,6 +38,7 @@ func Examine(ctx context.Context, home Target, opts Options) (*Report, error) {
 	}{
 		{"permissions", h.checkPermissions},
 		{"layout", h.checkLayout},
+		{"mirrors", h.checkMirrors},
 		{"keys", h.checkTables},
 		{"bin", h.checkBin},
 		{"purges", h.checkReceipts},
@@ -61,6 +62,8 @@ type house struct {
 	report   *Report
 	agents   []string
 	sessions map[firn.ID][]transcript
+	// mirrored are the sessions of other tools in mirrors.
+	mirrored map[firn.ID]bool
 }
 
 // check runs one check. That it cannot be done is a finding too; only the

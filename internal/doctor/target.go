@@ -24,6 +24,7 @@ type Target struct {
 
 	fs          vfs.FS
 	transcripts []transcript
+	mirrors     []mirrored
 	// troubles are directories that could not be looked into.
 	troubles []Finding
 }
@@ -78,6 +79,7 @@ func OpenHome(fsys vfs.FS, home string) (Target, error) {
 	}
 	t := Target{Root: home, Home: true, Whole: true, fs: fsys}
 	t.listHome()
+	t.listMirrors()
 	return t, nil
 }
 
@@ -127,6 +129,9 @@ func findSession(fsys vfs.FS, home, name string) (Target, error) {
 	if err != nil {
 		return Target{}, err
 	}
+	means := func(id firn.ID) bool {
+		return string(id) == name || len(name) >= minPrefix && strings.HasPrefix(string(id), name)
+	}
 	exact := make(map[firn.ID]bool)
 	var ids []firn.ID
 	var found []transcript
@@ -134,7 +139,7 @@ func findSession(fsys vfs.FS, home, name string) (Target, error) {
 		if string(t.session) == name {
 			exact[t.session] = true
 		}
-		if string(t.session) == name || len(name) >= minPrefix && strings.HasPrefix(string(t.session), name) {
+		if means(t.session) {
 			found = append(found, t)
 			if !slices.Contains(ids, t.session) {
 				ids = append(ids, t.session)
@@ -147,7 +152,7 @@ func findSession(fsys vfs.FS, home, name string) (Target, error) {
 		return Target{}, &Ambiguous{Prefix: name, Sessions: ids}
 	}
 	if len(found) == 0 {
-		return Target{}, fmt.Errorf("session %s: %w", name, firn.ErrNotFound)
+		return findMirrored(all, means, name)
 	}
 	return Target{Root: home, Home: true, fs: fsys, transcripts: found, troubles: all.troubles}, nil
 }

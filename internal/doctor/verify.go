@@ -37,6 +37,11 @@ func Verify(ctx context.Context, target Target, opts Options) (*Report, error) {
 			return nil, err
 		}
 	}
+	for _, m := range target.mirrors {
+		if err := w.examineMirrored(m); err != nil {
+			return nil, err
+		}
+	}
 	w.progress.end()
 	return w.report, nil
 }
