@@ -134,6 +134,7 @@ func (f *finder) in(ctx context.Context, s space, filters []string) ([]*found, e
 	}
 	if len(f.terms) > 0 && s == talk {
 		err = f.lookBeside(ctx, ranker, pool)
+		themed(ranker, pool)
 	}
 	return pool, err
 }
@@ -460,6 +461,18 @@ func (f *finder) lookBeside(ctx context.Context, ranker *search.Ranker, pool []*
 		c.score, c.coverage = ranker.Score(search.Weight(c.role, c.calls), c.counts, beside, time.UnixMilli(c.time))
 	}
 	return nil
+}
+
+// themed ranks rows once more with what is talked about around them, as far as
+// other rows tell that fit as well.
+func themed(ranker *search.Ranker, pool []*found) {
+	placed := make([]search.Placed, len(pool))
+	for i, c := range pool {
+		placed[i] = search.Placed{Counts: c.counts, Session: c.session, N: c.n, Title: c.role == search.RoleTitle}
+	}
+	for i, theme := range ranker.Themes(placed) {
+		pool[i].score = search.Themed(pool[i].score, theme)
+	}
 }
 
 // near reads the rows around some, and themselves, in order.

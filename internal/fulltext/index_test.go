@@ -17,7 +17,7 @@ import (
 
 // bed is a store with an index.
 type bed struct {
-	t     *testing.T
+	t     testing.TB
 	dir   string
 	files *filestore.Store
 	index *Index
@@ -37,7 +37,7 @@ func (b *bed) sound() {
 	}
 }
 
-func newBed(t *testing.T) *bed {
+func newBed(t testing.TB) *bed {
 	b := &bed{t: t, dir: t.TempDir()}
 	b.open()
 	t.Cleanup(func() { b.store.Close() })

@@ -1,0 +1,52 @@
+package search
+
+import (
+	"math"
+	"testing"
+	"time"
+)
+
+// themes ranks texts by what stands around them.
+func themes(t *testing.T, query string, texts []Placed, said ...string) []float64 {
+	t.Helper()
+	terms := Words(query).Want.Positive()
+	frequency := make([]float64, len(terms))
+	for i := range frequency {
+		frequency[i] = 2 // all are as rare
+	}
+	r := NewRanker(terms, frequency, 100, 5, time.Time{})
+	for i := range texts {
+		texts[i].Counts = r.Count(TextOf(said[i]))
+	}
+	return r.Themes(texts)
+}
+
+func TestThemes(t *testing.T) {
+	got := themes(t, "kitchen tiles", []Placed{
+		{Session: 1, N: 1}, {Session: 1, N: 2}, // both words, one after the other
+		{Session: 1, N: 1000},           // far away in the same session
+		{Session: 2, N: 2},              // another session
+		{Session: 3, N: 1, Title: true}, // a title tells what all of it is about
+		{Session: 3, N: 1000},
+	}, "The kitchen is old.", "Green tiles!", "More tiles.", "Roof tiles.", "Kitchen", "Which tiles?")
+	near := (1 + math.Exp2(-1.0/themeReach)) / 2
+	for i, want := range []float64{near, near, 0.5, 0.5, 0.5, 1} {
+		if math.Abs(got[i]-want) > 0.001 {
+			t.Errorf("the theme of text %d is %.3f, want %.3f", i, got[i], want)
+		}
+	}
+	if all, half, none := Themed(2, 1), Themed(2, 0.5), Themed(2, 0); !(all > half && half > none && none == 2) {
+		t.Errorf("themed scores are %v, %v, %v", all, half, none)
+	}
+}
+
+// Words that are only there to make a sentence neither find nor rule out.
+func TestFunctionWords(t *testing.T) {
+	should, _, _ := Words("How much more did we pay for it, after all, than before?").Want.Split()
+	if len(should) != 1 || should[0].Text != "pay" {
+		t.Errorf("looks for %v", should)
+	}
+	if should, _, _ := Words("not now").Want.Split(); len(should) != 2 {
+		t.Errorf("of nothing but such words, looks for %v", should)
+	}
+}
