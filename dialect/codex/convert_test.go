@@ -17,7 +17,7 @@ func carry(t *testing.T, from, to dialect.Tool, data []byte) ([]byte, *convert.R
 	src := convert.Transcript(from, dialect.Origin{}, func() iter.Seq2[[]byte, error] { return convert.Lines(bytes.NewReader(data)) })
 	var out bytes.Buffer
 	report := &convert.Report{}
-	if err := convert.Write(t.Context(), &out, src, to, dialect.Target{Session: "s", CWD: "/work"}, report); err != nil {
+	if err := convert.Write(t.Context(), &out, src, to, dialect.Target{Session: "s", CWD: "/home/u"}, report); err != nil {
 		t.Fatal(err)
 	}
 	return out.Bytes(), report

@@ -67,7 +67,7 @@ func (w *writer) print(entries ...firn.Entry) string {
 
 // chain makes entries that follow each other.
 func chain(bodies ...firn.Body) []firn.Entry {
-	entries := []firn.Entry{{Time: began, Body: &firn.Header{Session: "s", CWD: "/work"}}}
+	entries := []firn.Entry{{Time: began, Body: &firn.Header{Session: "s", CWD: "/home/u"}}}
 	var parent firn.EntryID
 	for i, body := range bodies {
 		id := firn.EntryID(fmt.Sprintf("e%d", i+1))
@@ -105,7 +105,7 @@ func TestPrintBytes(t *testing.T) {
 	done := says("done")
 	done.Usage = &firn.Usage{Input: 5, Output: 6, CacheRead: 7, CacheWrite: 8, Total: 26}
 	got := w.print(chain(user("look"), m, result("toolu_1", "out"), done)...)
-	want := `{"timestamp":"2026-11-15T10:00:00.000Z","type":"session_meta","payload":{"session_id":"dd591d39-75ac-82a7-9e2f-a72df0943ea2","id":"dd591d39-75ac-82a7-9e2f-a72df0943ea2","timestamp":"2026-11-15T10:00:00.000Z","cwd":"/work","originator":"firn","cli_version":"0.166.0","source":"cli"}}
+	want := `{"timestamp":"2026-11-15T10:00:00.000Z","type":"session_meta","payload":{"session_id":"dd591d39-75ac-82a7-9e2f-a72df0943ea2","id":"dd591d39-75ac-82a7-9e2f-a72df0943ea2","timestamp":"2026-11-15T10:00:00.000Z","cwd":"/home/u","originator":"firn","cli_version":"0.166.0","source":"cli"}}
 {"timestamp":"2026-11-15T10:00:00.000Z","type":"event_msg","payload":{"type":"task_started","turn_id":"TURN","model_context_window":null}}
 {"timestamp":"2026-11-15T10:00:00.000Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"look"}]}}
 {"timestamp":"2026-11-15T10:00:00.000Z","type":"event_msg","payload":{"type":"user_message","message":"look","images":[],"local_images":[],"audio":[],"local_audio":[],"text_elements":[]}}

@@ -76,7 +76,7 @@ func write(t *testing.T, src convert.Source, to dialect.Tool) ([]byte, *convert.
 	t.Helper()
 	var out bytes.Buffer
 	report := &convert.Report{}
-	target := dialect.Target{Session: "specimen", CWD: "/work/specimen", Agent: "main"}
+	target := dialect.Target{Session: "specimen", CWD: "/home/u/specimen", Agent: "main"}
 	if err := convert.Write(t.Context(), &out, src, to, target, report); err != nil {
 		t.Fatalf("to %s: %v", to.Name(), err)
 	}

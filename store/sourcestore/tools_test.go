@@ -80,7 +80,7 @@ func talk() []firn.Entry {
 	}})
 	end := firn.AssistantText("It says something.")
 	return []firn.Entry{
-		firn.NewEntry(&firn.Header{CWD: "/work/x", Version: 3}),
+		firn.NewEntry(&firn.Header{CWD: "/home/u/x", Version: 3}),
 		firn.UserText("what does it say?"), call, result, end,
 	}
 }
