@@ -169,16 +169,33 @@ func pastHits(past []Past, notes []Hit, r ranking, floor float64) []Hit {
 			noted[s] = true
 		}
 	}
+	titled, said, among := pastTerms(past, r)
 	var hits []Hit
-	for _, p := range past {
+	for i, p := range past {
 		at := Source{p.Session, p.Entry}
-		score, rank := r.score(terms(p.Title), terms(p.Title+" "+p.Text))
+		_, rank := r.score(titled[i], said[i])
+		score, _ := among.score(titled[i], said[i])
 		if noted[at] || score < floor || score == 0 {
 			continue
 		}
 		hits = append(hits, Hit{rank: rank, Ref: at.String(), Title: p.Title, Text: p.Text, Time: p.Time, Sources: []Source{at}, Score: score})
 	}
 	return hits
+}
+
+// pastTerms are the words of what was said and of its titles, and the ranking by
+// which to tell whether it fits at all: what was said is much longer than a note,
+// so its length is compared with that of its like. Beside notes it keeps its
+// place behind those that say the same in fewer words.
+func pastTerms(past []Past, r ranking) (titled, said [][]string, among ranking) {
+	total := 0
+	for _, p := range past {
+		titled, said = append(titled, terms(p.Title)), append(said, terms(p.Title+" "+p.Text))
+		total += len(said[len(said)-1])
+	}
+	among = r
+	among.mean = max(r.mean, float64(total)/float64(max(len(past), 1)))
+	return titled, said, among
 }
 
 // maxHitBytes bounds the text of one hit.

@@ -107,6 +107,21 @@ func TestRecallGoesOnWithoutThePast(t *testing.T) {
 	}
 }
 
+// What was said is recalled whether there are notes or not: a window of several
+// messages is not held against the length of a note.
+func TestRecallOfThePastAlone(t *testing.T) {
+	said := "user: The electricians were here, both of them, and each has sent an offer with a long list of things.\n" +
+		"user: We go with Hoffmann, mostly since they can begin in March, and I signed it this morning.\n" +
+		"assistant: Noted. Keep a copy next to the floor plan, and ask them for the exact day on which the hallway is closed."
+	shelf := Shelf{Past: func(context.Context, string, int) ([]Past, error) {
+		return []Past{{Session: "s1", Entry: "e1", Title: "The flat", Text: said}, {Session: "s2", Entry: "e2", Text: strings.Replace(said, "electricians", "painters", 1)}}, nil
+	}}
+	hits, err := shelf.Recall(t.Context(), "which electricians did we choose for the flat?", Limits{})
+	if err != nil || len(hits) != 1 || hits[0].Ref != "s1/e1" {
+		t.Errorf("got %+v, %v", hits, err)
+	}
+}
+
 func TestScopes(t *testing.T) {
 	mine, _ := folderOf(t, map[string]string{"memory/a.md": "Tea is kept by the agent\n"})
 	theirs, _ := folderOf(t, map[string]string{"memory/a.md": "Tea is kept by the user\n"})

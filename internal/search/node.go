@@ -149,19 +149,15 @@ func (t Term) idle() bool {
 }
 
 // commonWords are those that every question has.
-var commonWords = wordSet(`
-	a about after again all also always am an and any are as at away be because been before being both but by can cannot could did do does
-	down each else ever every few for from had has have he her here him his how i if in into is it its just many may me might more most
-	much must my no nor not now of off on once only or other others our out over own per quite rather same shall she should since so some
-	still such than that the their them then there these they this those though through to too toward towards under until up upon us very
-	was we were what when where which while who whom whose why will with within without would yet you your`)
-
-func wordSet(words string) map[string]bool {
-	set := make(map[string]bool)
-	for word := range strings.FieldsSeq(words) {
-		set[word] = true
-	}
-	return set
+var commonWords = map[string]bool{
+	"a": true, "about": true, "all": true, "am": true, "an": true, "and": true, "any": true, "are": true, "as": true, "at": true,
+	"be": true, "been": true, "but": true, "by": true, "can": true, "could": true, "did": true, "do": true, "does": true, "for": true,
+	"from": true, "had": true, "has": true, "have": true, "he": true, "her": true, "him": true, "his": true, "how": true, "i": true,
+	"if": true, "in": true, "into": true, "is": true, "it": true, "its": true, "me": true, "my": true, "of": true, "on": true,
+	"or": true, "our": true, "she": true, "should": true, "so": true, "some": true, "that": true, "the": true, "their": true,
+	"them": true, "then": true, "there": true, "they": true, "this": true, "to": true, "was": true, "we": true, "were": true,
+	"what": true, "when": true, "where": true, "which": true, "who": true, "whom": true, "whose": true, "why": true, "will": true,
+	"with": true, "would": true, "you": true, "your": true,
 }
 
 // Text is a text as it is matched: its words in order, and their other forms.

@@ -39,14 +39,3 @@ func TestThemes(t *testing.T) {
 		t.Errorf("themed scores are %v, %v, %v", all, half, none)
 	}
 }
-
-// Words that are only there to make a sentence neither find nor rule out.
-func TestFunctionWords(t *testing.T) {
-	should, _, _ := Words("How much more did we pay for it, after all, than before?").Want.Split()
-	if len(should) != 1 || should[0].Text != "pay" {
-		t.Errorf("looks for %v", should)
-	}
-	if should, _, _ := Words("not now").Want.Split(); len(should) != 2 {
-		t.Errorf("of nothing but such words, looks for %v", should)
-	}
-}
