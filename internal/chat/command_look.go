@@ -263,7 +263,7 @@ func (c *chat) searchCommand(ctx context.Context, words string) error {
 		return err
 	}
 	if len(hits) == 0 {
-		c.screen.say("nothing was found in the notes and the latest sessions")
+		c.screen.say("nothing was found in the notes and in what was said")
 		return nil
 	}
 	c.screen.lines(hitLines(hits))

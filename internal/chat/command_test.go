@@ -6,7 +6,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"firn"
 	"firn/internal/prose"
@@ -270,7 +269,7 @@ func TestSearch(t *testing.T) {
 	// Where there are no notes nothing can be noted.
 	s.c.o.Remember, s.c.o.Notes = nil, nil
 	s.does("/search cat", "/remember something")
-	says(t, s.err.String(), "nothing was found in the notes and the latest sessions", "there are no notes here", "hint: say it to the agent")
+	says(t, s.err.String(), "nothing was found in the notes and in what was said", "there are no notes here", "hint: say it to the agent")
 }
 
 // TestPuttingAway hides sessions and brings them back, forks them and draws them.
@@ -285,30 +284,6 @@ func TestPuttingAway(t *testing.T) {
 	says(t, s.err.String(), "forked: this is session ", "· #1  you  first", "● ", "1 branch", "hidden ", " · 0 bytes removed; /restore ", "new session ")
 	s.does("/restore "+string(first), "/delete The nothing", "/restore", "/send off", "/send maybe", "/send", "/status")
 	says(t, s.err.String(), "restored ", "there is no session", "/restore SESSION", "sending is off", "it is on, off or inherit", "/send on|off|inherit", "send deny")
-}
-
-// TestSearchIsBounded reads no more than it says.
-func TestSearchIsBounded(t *testing.T) {
-	s := set(t, nil).begin()
-	ctx := t.Context()
-	old := firn.UserText("needle in the past")
-	old.Time = time.Now().Add(-time.Hour)
-	entries := []firn.Entry{old}
-	for range searchEach {
-		entries = append(entries, firn.UserText("hay"))
-	}
-	if _, err := s.st.Append(ctx, s.c.id, store.Any, entries...); err != nil {
-		t.Fatal(err)
-	}
-	if hits, err := s.c.scan(ctx, "needle", 5); err != nil || len(hits) != 0 {
-		t.Errorf("found %d, %v", len(hits), err)
-	}
-	if hits, err := s.c.scan(ctx, "hay", 5); err != nil || len(hits) != 5 {
-		t.Errorf("found %d, %v", len(hits), err)
-	}
-	if hits, err := s.c.scan(ctx, "?!", 5); err != nil || len(hits) != 0 {
-		t.Errorf("found %d, %v", len(hits), err)
-	}
 }
 
 // TestAdvice gives hints that help.

@@ -30,7 +30,7 @@ func commands() []command {
 		{"restore", "SESSION", "bring a session back that was hidden", (*chat).restore},
 		{"rename", "TITLE", "name this session", (*chat).rename},
 		{"history", "[N]", "show the last N messages (10), also those that a summary stands for", (*chat).history},
-		{"search", "WORDS", "look for words in the notes and the latest sessions", (*chat).searchCommand},
+		{"search", "WORDS", "look for words in the notes and in everything that was said", (*chat).searchCommand},
 		{"memory", "[WORDS]", "look for words in the notes, or list them", (*chat).memory},
 		{"remember", "TEXT", "note something for all sessions", (*chat).remember},
 		{"forget", "NOTE", "take a note back", (*chat).forget},

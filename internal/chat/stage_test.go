@@ -118,7 +118,7 @@ func (s *stage) begin() *stage {
 	s.t.Helper()
 	s.agent.Store = s.st
 	quiet := time.Duration(0)
-	g, err := gateway.New(gateway.Options{Store: s.st, Dialect: native.New(), Home: "/the/home", Setup: gateway.Setup{
+	g, err := gateway.New(gateway.Options{Store: s.st, Index: plainIndex{s.st}, Dialect: native.New(), Home: "/the/home", Setup: gateway.Setup{
 		Agents: map[string]*agent.Agent{"main": s.agent}, Default: "main", Models: s.find, Queue: route.Queue{Debounce: &quiet},
 	}})
 	if err != nil {

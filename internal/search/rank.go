@@ -2,6 +2,7 @@ package search
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -20,10 +21,16 @@ const (
 	besideWeight2 = 0.15
 )
 
+// idleWeight is what a word counts that every question has.
+const idleWeight = 0.1
+
 // Ranker says how well texts answer a query.
 type Ranker struct {
 	terms []Term
 	rare  []float64
+	// idle says which terms say nothing of a text, if there are others; total is
+	// what those others are worth together.
+	idle  []bool
 	total float64
 	mean  float64
 	now   time.Time
@@ -32,12 +39,14 @@ type Ranker struct {
 // NewRanker makes a ranker: frequency is how many of all texts have each of the
 // terms, mean how many words a text has.
 func NewRanker(terms []Term, frequency []float64, all, mean float64, now time.Time) *Ranker {
-	r := &Ranker{terms: terms, rare: make([]float64, len(terms)), mean: max(mean, 1), now: now}
+	r := &Ranker{terms: terms, rare: make([]float64, len(terms)), idle: make([]bool, len(terms)), mean: max(mean, 1), now: now}
+	telling := slices.ContainsFunc(terms, func(t Term) bool { return !t.idle() })
 	for i, f := range frequency {
 		f = min(f, all)
 		r.rare[i] = math.Log(1 + (all-f+0.5)/(f+0.5))
-		if terms[i].idle() {
-			r.rare[i] *= 0.2 // many texts may lack it by chance
+		if r.idle[i] = telling && terms[i].idle(); r.idle[i] {
+			r.rare[i] *= idleWeight
+			continue
 		}
 		r.total += r.rare[i]
 	}
@@ -83,7 +92,9 @@ func (r *Ranker) Score(weight float64, c Counts, beside []Beside, at time.Time) 
 		}
 		if tf > 0 {
 			score += r.rare[i] * tf * (saturation + 1) / (tf + saturation)
-			coverage += r.rare[i] * min(tf, 1)
+			if !r.idle[i] {
+				coverage += r.rare[i] * min(tf, 1)
+			}
 		}
 	}
 	if r.total > 0 {

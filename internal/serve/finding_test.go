@@ -1,0 +1,90 @@
+package serve
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"firn"
+	"firn/client"
+	"firn/tool"
+	"firn/wire"
+)
+
+// finds runs a tool of an agent, as a turn of a session would.
+func finds(t *testing.T, h *House, name, toolName string, arguments any) (string, error) {
+	t.Helper()
+	data, err := json.Marshal(arguments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tl := range h.agents[name].Tools {
+		if tl.Spec().Name == toolName {
+			var result tool.Result
+			result, err = tl.Run(t.Context(), data)
+			return firn.JoinText(result.Parts), err
+		}
+	}
+	t.Fatalf("agent %s has no tool %s", name, toolName)
+	return "", nil
+}
+
+func tell(t *testing.T, c *client.Client, s wire.NewSession, text string) wire.Session {
+	t.Helper()
+	session, err := c.NewSession(t.Context(), s)
+	if err == nil {
+		_, err = c.Append(t.Context(), session.ID, client.Any, wire.NewEntries{User: text})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return session
+}
+
+// TestSearchTools finds what was said, but not what others said.
+func TestSearchTools(t *testing.T) {
+	h, c := furnished(t, Options{Settings: load(t, "[agents.main]\n[agents.work]\n")})
+	mine := tell(t, c, wire.NewSession{}, "The launch code of the toy rocket is kept in the blue drawer.")
+	tell(t, c, wire.NewSession{Agent: "work"}, "The launch of the product is in May.")
+	tell(t, c, wire.NewSession{Key: "agent:main:telegram:direct:ann"}, "My launch party is a secret.")
+	got, err := finds(t, h, "main", "search_sessions", map[string]any{"query": "launch"})
+	if err != nil || !strings.Contains(got, "blue drawer") || strings.Contains(got, "May") || strings.Contains(got, "party") {
+		t.Errorf("it finds %q, %v", got, err)
+	}
+	if !strings.Contains(got, string(mine.ID)) || !strings.Contains(got, "> #1 user: ") {
+		t.Errorf("it does not say where: %q", got)
+	}
+	got, err = finds(t, h, "main", "read_window", map[string]any{"session": mine.ID, "entry": "#1"})
+	if err != nil || !strings.Contains(got, "blue drawer") {
+		t.Errorf("it shows %q, %v", got, err)
+	}
+	if _, err := finds(t, h, "work", "read_window", map[string]any{"session": mine.ID, "entry": "#1"}); !errors.Is(err, firn.ErrNotFound) {
+		t.Errorf("another agent gets %v", err)
+	}
+	for _, bad := range []map[string]any{{"query": ""}, {"query": "NOT x"}, {"query": "role:boss"}, {}} {
+		if _, err := finds(t, h, "main", "search_sessions", bad); err == nil {
+			t.Errorf("%v is not refused", bad)
+		}
+	}
+	if got, err := finds(t, h, "main", "search_sessions", map[string]any{"query": "zebra"}); err != nil || !strings.Contains(got, "nothing was found") {
+		t.Errorf("it finds %q, %v", got, err)
+	}
+}
+
+// TestPast recalls what was said in other sessions with the same person.
+func TestPast(t *testing.T) {
+	h, c := furnished(t, Options{})
+	one := tell(t, c, wire.NewSession{}, "Anna moved to Oslo in May.")
+	tell(t, c, wire.NewSession{Key: "agent:main:telegram:direct:ann"}, "Anna moved to Bergen in June.")
+	past, err := h.past("main", "", "")(t.Context(), "When did Anna move, and where to?", 5)
+	if err != nil || len(past) != 1 || past[0].Session != one.ID || !strings.Contains(past[0].Text, "Oslo") {
+		t.Errorf("it recalls %+v, %v", past, err)
+	}
+	if past, err := h.past("main", "", one.ID)(t.Context(), "Anna", 5); err != nil || len(past) != 0 {
+		t.Errorf("the session that asks recalls %+v, %v", past, err)
+	}
+	if past, err := h.past("main", "", "")(t.Context(), "?!", 5); err != nil || len(past) != 0 {
+		t.Errorf("no words recall %+v, %v", past, err)
+	}
+}
