@@ -189,12 +189,15 @@ func TestTerminalTyping(t *testing.T) {
 type speaker struct {
 	*httptest.Server
 	next chan string
+	// ended gets one for each answer that is over.
+	ended chan struct{}
 }
 
 func newSpeaker(t *testing.T) *speaker {
-	s := &speaker{next: make(chan string)}
+	s := &speaker{next: make(chan string), ended: make(chan struct{}, 100)}
 	over := make(chan struct{})
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() { s.ended <- struct{}{} }()
 		io.Copy(io.Discard, r.Body)
 		w.Header().Set("Content-Type", "text/event-stream")
 		w.(http.Flusher).Flush()
@@ -243,6 +246,7 @@ func TestTerminalStream(t *testing.T) {
 	w.press("\x03")
 	w.sees("stopped by the user")
 	w.sees("› 0123456789012345678901234567890123456\n  7890123456789")
+	<-server.ended // so that it does not take what the next one is to say
 	server.next <- `"fine"`
 	server.next <- ""
 	w.rests()
