@@ -41,7 +41,7 @@ func TestClaudeInPlace(t *testing.T) {
 	all := said
 	ours := home.entry(t, `"said by firn"`)
 	home.firn(t, "rm", id, "--entry", ours)
-	home.firn(t, "rm", id, "--entry", home.entry(t, `"content":"the first question"`))
+	home.firn(t, "rm", id, "--entry", home.entry(t, `"text":"the first question"`))
 	said = append(all[1:2:2], all[3:]...)
 	ask("the third question", "--resume")
 
