@@ -199,7 +199,7 @@ func TestPurgeLeavesNothing(t *testing.T) {
 	}
 	var gone []string
 	purge := make(map[firn.ID][]firn.EntryID)
-	for s := range 10 {
+	for s := range 4 {
 		id := firn.ID(fmt.Sprintf("sess-%d", s))
 		all := make([]firn.Entry, 300)
 		for i := range all {
