@@ -17,12 +17,12 @@ import (
 // of each word, the newest; of those the most promising are ranked by what they
 // say, and the best of those by what stands beside them.
 const (
-	mostFound   = 2000
+	mostFound   = 1000
 	mostRanked  = 400
 	mostBeside  = 40
 	besideReach = 4
 	// mostPaired is how many common words are looked for two by two.
-	mostPaired = 6
+	mostPaired = 4
 )
 
 // finder answers one query from the index.
@@ -287,7 +287,8 @@ func (g *gathering) words(ctx context.Context, should []search.Term) error {
 	return g.together(ctx, common)
 }
 
-// together finds rows that have several of the common words.
+// together finds rows that have several of the common words: the rarest of them
+// with each of the next, and all.
 func (g *gathering) together(ctx context.Context, common []int) error {
 	slices.SortFunc(common, func(a, b int) int { return cmp.Compare(g.frequency[a], g.frequency[b]) })
 	common = common[:min(len(common), mostPaired)]
@@ -297,15 +298,16 @@ func (g *gathering) together(ctx context.Context, common []int) error {
 		expr := termExpr(g.f.terms[i])
 		all = append(all, expr)
 		bits |= 1 << i
-		for _, j := range common[:k] {
-			ids, err := g.f.match(ctx, g.space, g.narrowed(termExpr(g.f.terms[j]), expr), mostFound/len(common))
-			if err != nil {
-				return err
-			}
-			take(g.pool, ids, 1<<i|1<<j)
+		if k == 0 || len(common) == 2 {
+			continue
 		}
+		ids, err := g.f.match(ctx, g.space, g.narrowed(all[0], expr), mostRanked)
+		if err != nil {
+			return err
+		}
+		take(g.pool, ids, 1<<i|1<<common[0])
 	}
-	ids, err := g.f.match(ctx, g.space, g.narrowed(all...), mostFound)
+	ids, err := g.f.match(ctx, g.space, g.narrowed(all...), mostRanked)
 	take(g.pool, ids, bits)
 	return err
 }
