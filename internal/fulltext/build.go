@@ -72,7 +72,7 @@ func (x *Index) refresh(ctx context.Context, db *database, ids []firn.ID) error 
 		if err != nil {
 			return err
 		}
-		old, err := rowOf(ctx, db.read, sessionKey(id))
+		old, err := rowOf(ctx, db, sessionKey(id))
 		if err != nil {
 			return err
 		}

@@ -193,7 +193,7 @@ const mostNamed = 500
 func (f *finder) sessionFacets(ctx context.Context) ([]string, error) {
 	var facets []string
 	for _, name := range f.query.Sessions {
-		rows, err := f.db.read.QueryContext(ctx, "select id from sessions where sid >= ? and sid < ? order by sid limit ?", name, name+"\x7f", mostNamed+1)
+		rows, err := f.db.query(ctx, "select id from sessions where sid >= ? and sid < ? order by sid limit ?", name, name+"\x7f", mostNamed+1)
 		if err != nil {
 			return nil, explain("find sessions", err)
 		}
@@ -225,7 +225,7 @@ func (f *finder) pathFacets(ctx context.Context) ([]string, error) {
 		wanted[i] = search.PathNames(path)
 		facets = append(facets, "p"+strings.Join(wanted[i], " p"))
 	}
-	rows, err := f.db.read.QueryContext(ctx, "select distinct cwd from sessions where cwd <> ''")
+	rows, err := f.db.query(ctx, "select distinct cwd from sessions where cwd <> ''")
 	if err != nil {
 		return nil, explain("find directories", err)
 	}

@@ -356,7 +356,7 @@ func (f *finder) match(ctx context.Context, s space, expr string, most int) ([]i
 }
 
 func (f *finder) numbers(ctx context.Context, query string, args ...any) ([]int64, error) {
-	rows, err := f.db.read.QueryContext(ctx, query, args...)
+	rows, err := f.db.query(ctx, query, args...)
 	if err != nil {
 		return nil, explain("search", err)
 	}
@@ -390,7 +390,7 @@ func (f *finder) estimate(ctx context.Context, s space, ids []int64) (float64, e
 // census counts the rows of one half since a time, and their words.
 func (f *finder) census(ctx context.Context, s space, since int64) (docs, words float64, err error) {
 	var d, w sql.NullFloat64
-	err = f.db.read.QueryRowContext(ctx, "select sum(docs), sum(words) from days where space = ? and day >= ? and day <= ?",
+	err = f.db.queryRow(ctx, "select sum(docs), sum(words) from days where space = ? and day >= ? and day <= ?",
 		int(s), since>>idBits/dayLength, f.high>>idBits/dayLength).Scan(&d, &w)
 	return d.Float64, w.Float64, explain("search", err)
 }
@@ -429,7 +429,7 @@ func (f *finder) load(ctx context.Context, pool []*found) ([]*found, error) {
 
 // rows reads rows.
 func (f *finder) rows(ctx context.Context, query string, args []any, each func(*found)) error {
-	rows, err := f.db.read.QueryContext(ctx, query, args...)
+	rows, err := f.db.query(ctx, query, args...)
 	if err != nil {
 		return explain("search", err)
 	}
@@ -493,7 +493,7 @@ func (f *finder) near(ctx context.Context, pool []*found) ([][]*found, error) {
 	}
 	const query = `select j.value ->> 0, ` + docColumns + ` from json_each(?) j join docs on docs.session = j.value ->> 1
 		and docs.n between (j.value ->> 2) - ? and (j.value ->> 2) + ? and docs.space = 0 order by j.key, docs.n`
-	rows, err := f.db.read.QueryContext(ctx, query, string(data), besideReach, besideReach)
+	rows, err := f.db.query(ctx, query, string(data), besideReach, besideReach)
 	if err != nil {
 		return nil, explain("search", err)
 	}

@@ -177,7 +177,7 @@ func (t *teller) row(ctx context.Context, id int64) (*row, error) {
 	if r, ok := t.rows[id]; ok {
 		return r, nil
 	}
-	r, err := rowOf(ctx, t.f.db.read, id)
+	r, err := rowOf(ctx, t.f.db, id)
 	if err != nil {
 		return nil, err
 	}

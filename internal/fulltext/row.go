@@ -59,8 +59,8 @@ func scanRow(scan func(...any) error) (*row, error) {
 }
 
 // rowOf finds the row of a session; nil if there is none.
-func rowOf(ctx context.Context, db *sql.DB, id int64) (*row, error) {
-	r, err := scanRow(db.QueryRowContext(ctx, "select "+rowColumns+" from sessions where id = ?", id).Scan)
+func rowOf(ctx context.Context, db *database, id int64) (*row, error) {
+	r, err := scanRow(db.queryRow(ctx, "select "+rowColumns+" from sessions where id = ?", id).Scan)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}

@@ -57,6 +57,49 @@ type database struct {
 	// inode names the file, if that is known; users are who is using it.
 	inode uint64
 	users sync.WaitGroup
+	// known are the queries that were asked before, ready to be asked again.
+	known sync.Map
+}
+
+// query asks for rows. What is asked often is prepared once.
+func (d *database) query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	stmt, err := d.prepared(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return stmt.QueryContext(ctx, args...)
+}
+
+// queryRow asks for one row.
+func (d *database) queryRow(ctx context.Context, query string, args ...any) scanner {
+	stmt, err := d.prepared(ctx, query)
+	if err != nil {
+		return failedRow{err}
+	}
+	return stmt.QueryRowContext(ctx, args...)
+}
+
+// scanner is a row.
+type scanner interface{ Scan(into ...any) error }
+
+// failedRow is a row that could not be asked for.
+type failedRow struct{ err error }
+
+// Scan returns why.
+func (f failedRow) Scan(...any) error { return f.err }
+
+func (d *database) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
+	if stmt, ok := d.known.Load(query); ok {
+		return stmt.(*sql.Stmt), nil
+	}
+	stmt, err := d.read.PrepareContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	if other, ok := d.known.LoadOrStore(query, stmt); ok {
+		return other.(*sql.Stmt), stmt.Close()
+	}
+	return stmt, nil
 }
 
 // The sizes of what a connection keeps in memory, in kB.

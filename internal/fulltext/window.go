@@ -41,7 +41,7 @@ func (t *teller) walk(ctx context.Context, r *row, c *found, path [][2]int, most
 	if most == 0 {
 		return nil, nil
 	}
-	rows, err := t.f.db.read.QueryContext(ctx, "select "+placeColumns+" from docs where session = ? and "+where+" limit ?", r.id, c.n, walked)
+	rows, err := t.f.db.query(ctx, "select "+placeColumns+" from docs where session = ? and "+where+" limit ?", r.id, c.n, walked)
 	if err != nil {
 		return nil, explain("search", err)
 	}
@@ -152,7 +152,7 @@ func (x *Index) Window(ctx context.Context, id firn.ID, entry string, q search.Q
 		where, arg = "n = ?", number
 	}
 	c := &found{}
-	err = scanDoc(db.read.QueryRowContext(ctx, "select "+docColumns+" from docs where session = ? and "+where+" order by space limit 1", r.id, arg).Scan, c)
+	err = scanDoc(db.queryRow(ctx, "select "+docColumns+" from docs where session = ? and "+where+" order by space limit 1", r.id, arg).Scan, c)
 	if errors.Is(err, sql.ErrNoRows) {
 		return search.Hit{}, missing
 	}
