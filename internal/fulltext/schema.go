@@ -41,6 +41,7 @@ create view docs0 as select id, t, x, f from docs where space = 0;
 create view docs1 as select id, t, x, f from docs where space = 1;
 create virtual table fts0 using fts5(t, x, f, content='docs0', content_rowid='id', tokenize='ascii', columnsize=0);
 create virtual table fts1 using fts5(t, x, f, content='docs1', content_rowid='id', tokenize='ascii', columnsize=0);
+insert into fts0(fts0, rank) values('automerge', 8);
 insert into fts0(fts0, rank) values('hashsize', 33554432);
 insert into fts1(fts1, rank) values('hashsize', 33554432);
 `
