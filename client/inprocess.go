@@ -78,6 +78,13 @@ func (l *Local) RoundTrip(r *http.Request) (*http.Response, error) {
 	case <-a.begun:
 		return a.response, a.early
 	case <-ctx.Done():
+	}
+	// A handler that has answered ends the context too, and a select is free to
+	// see that first.
+	select {
+	case <-a.begun:
+		return a.response, a.early
+	default:
 		return nil, context.Cause(ctx)
 	}
 }

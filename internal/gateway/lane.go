@@ -51,10 +51,11 @@ type ticket struct {
 	trace trace.Context
 	// repeated: the message was in the log before.
 	repeated atomic.Bool
-	// onward answers what was not answered, instead of saying something. waited:
-	// it came while a turn was running, at the time came.
-	onward, waited bool
-	came           time.Time
+	// onward answers what was not answered, instead of saying something. amid: it
+	// came while something else was to be answered. waited: it was put into the
+	// log as one that waits, at the time came.
+	onward, amid, waited bool
+	came                 time.Time
 	// durable: the message is in the log. It is for those who waited for accepted.
 	durable bool
 	// accepted is closed when the message is durable, done when it is answered.
@@ -110,7 +111,8 @@ func (l *lane) enter(ctx context.Context, t *ticket) (bool, error) {
 	if l.gone {
 		return false, nil
 	}
-	if l.busy && !t.onward && !l.spent() {
+	t.amid = l.busy && !l.spent()
+	if t.amid && !t.onward {
 		if err := l.join(ctx, t); err != nil {
 			return false, err
 		}
@@ -280,7 +282,7 @@ func (l *lane) answer(batch []*ticket) {
 	l.stop, l.since = cancel, l.g.now()
 	l.mu.Unlock()
 	answer, err := l.alone(ctx, batch)
-	if err != nil && batch[0].onward && errors.Is(err, firn.ErrInvalid) && l.last.Entry != "" {
+	if err != nil && batch[0].onward && batch[0].amid && errors.Is(err, firn.ErrInvalid) && l.last.Entry != "" {
 		answer, err = l.last, nil // nothing was left to answer: the turn before heard it
 	}
 	l.last = answer
