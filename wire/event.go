@@ -25,6 +25,8 @@ const (
 	HeadMoved           = "head.moved"           // Entry
 	DeltaText           = "delta.text"           // Delta
 	DeltaThinking       = "delta.thinking"       // Delta
+	DeltaHTML           = "delta.html"           // Growth, instead of both on streams for pages
+	TurnPartial         = "turn.partial"         // Partial, to who begins to listen while a turn runs
 	ToolStarted         = "tool.started"         // Tool
 	ToolCompleted       = "tool.completed"       // Tool
 	TurnStarted         = "turn.started"         // Answer, as far as it is known

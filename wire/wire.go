@@ -23,9 +23,13 @@ type Session struct {
 	Current bool   `json:"current,omitempty"`
 	Title   string `json:"title,omitempty"`
 	// Prompt is the beginning of the first thing the user said.
-	Prompt  string    `json:"prompt,omitempty"`
-	CWD     string    `json:"cwd,omitempty"`
-	Parent  string    `json:"parent,omitempty"`
+	Prompt string `json:"prompt,omitempty"`
+	CWD    string `json:"cwd,omitempty"`
+	Parent string `json:"parent,omitempty"`
+	// Source is the folder of another tool it is mirrored from; empty if it is
+	// ours. Tags are what people have put on it.
+	Source  string    `json:"source,omitempty"`
+	Tags    []string  `json:"tags,omitempty"`
 	Created time.Time `json:"created,omitzero"`
 	Updated time.Time `json:"updated,omitzero"`
 	// Bytes is the size of all parts, Parts how many files they are, Files where
@@ -42,10 +46,19 @@ type Session struct {
 	Live   bool      `json:"live,omitempty"`
 	Since  time.Time `json:"since,omitzero"`
 	Queued int       `json:"queued,omitempty"`
+	// Waiting are the messages that wait; told of one session, not in lists.
+	Waiting []Waiting `json:"waiting,omitempty"`
 	// Fault says what is wrong with a session that cannot be read.
 	Fault string `json:"fault,omitempty"`
 	// State is told of one session, not in lists.
 	State *State `json:"state,omitempty"`
+}
+
+// Waiting is a message that waits for its turn.
+type Waiting struct {
+	ID     firn.EntryID `json:"id"`
+	Text   string       `json:"text"`
+	Sender string       `json:"sender,omitempty"`
 }
 
 // State is what the live part of a session tells.
@@ -123,6 +136,8 @@ type Patch struct {
 	Archived *bool   `json:"archived,omitempty"`
 	// Hidden hides the session or shows it again.
 	Hidden *bool `json:"hidden,omitempty"`
+	// Tags stand instead of those there are.
+	Tags *[]string `json:"tags,omitempty"`
 }
 
 // Entry is an entry where it stands, or a gap where nothing could be read.
@@ -132,8 +147,10 @@ type Entry struct {
 	// N numbers the entries of the session in the order of the file from 1, in
 	// every view: the n of #n. It is zero if that is not known.
 	N int `json:"n,omitempty"`
-	// Line is the line of the file, as it is.
+	// Line is the line of the file, as it is; Card is the entry as a page shows
+	// it, instead of the line, if that was asked for.
 	Line json.RawMessage `json:"line,omitempty"`
+	Card *Card           `json:"card,omitempty"`
 	// Out says in one word why the entry is not in the window; empty if it is, or
 	// if that was not asked.
 	Out string `json:"out,omitempty"`
