@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"firn"
+	"firn/internal/vfs"
 	"firn/store"
 )
 
@@ -202,18 +203,27 @@ func (x *Index) rebuild(ctx context.Context) error {
 	if err := removeFiles(x.fs, path); err != nil {
 		return fmt.Errorf("build the index of words anew: %w", err)
 	}
-	fresh, err := openDatabase(ctx, x.fs, path)
+	fresh, err := openDatabase(ctx, x.fs, path, unsafe)
 	if err != nil {
 		return err
 	}
 	err = x.catchUp(ctx, fresh)
-	if err == nil {
-		err = fresh.scrub(ctx)
+	if err = errors.Join(err, fresh.close()); err == nil {
+		err = x.sync(path)
 	}
-	if err = errors.Join(err, fresh.close()); err != nil {
+	if err != nil {
 		return errors.Join(err, removeFiles(x.fs, path))
 	}
 	return x.swap(path)
+}
+
+// sync makes a file durable that was written without care for that.
+func (x *Index) sync(path string) error {
+	file, err := x.fs.Open(path, vfs.Update)
+	if err != nil {
+		return fmt.Errorf("build the index of words anew: %w", err)
+	}
+	return errors.Join(file.Sync(), file.Close())
 }
 
 // swap puts a new index in the place of the old one.

@@ -224,7 +224,7 @@ func (a *analyser) doc(o owner, common string, n int, at firn.Pos, entry firn.En
 		session: o.session, n: n, at: at, entry: entry, space: p.space, role: p.role, calls: p.calls,
 		time: clampTime(when), words: words, t: string(a.t), x: string(a.x),
 	}
-	d.id = d.time<<idBits | int64(hash(strconv.FormatInt(o.session, 36), strconv.Itoa(n), strconv.Itoa(int(p.space)))&(1<<idBits-1))
+	d.id = firstNumber(d.time) | int64(hash(strconv.FormatInt(o.session, 36), strconv.Itoa(n), strconv.Itoa(int(p.space)))&(1<<idBits-1))
 	d.f = facetsOf(common, p)
 	return d
 }
@@ -255,12 +255,20 @@ func facetsOf(common string, p piece) string {
 	return b.String()
 }
 
-// A row's number begins with its time, so that the newest come first when they
-// are read backwards, and a time is a range of numbers.
+// A row's number begins with its time, counted backwards, so that the newest
+// come first, and a time is a range of numbers.
 const (
-	idBits  = 20
-	maxTime = 1<<42 - 1
+	idBits    = 20
+	maxTime   = 1<<42 - 1
+	maxNumber = 1<<62 - 1
 )
+
+// firstNumber is the least number of a row of a time.
+func firstNumber(time int64) int64 { return (maxTime - time) << idBits }
+
+// timeOfNumber is the time that a number was made of. A row that found its
+// number taken has one of the next.
+func timeOfNumber(id int64) int64 { return maxTime - id>>idBits }
 
 func clampTime(t time.Time) int64 {
 	if t.IsZero() {

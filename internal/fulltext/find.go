@@ -51,18 +51,18 @@ type found struct {
 	score, coverage float64
 }
 
-// newFinder prepares a query. Top is the largest number of a row that counts:
-// later ones came after the first page.
-func newFinder(db *database, q search.Query, now time.Time, top int64) *finder {
-	f := &finder{db: db, query: q, now: now, low: 0, high: top}
+// newFinder prepares a query. First is the least number of a row that counts:
+// newer ones came after the first page.
+func newFinder(db *database, q search.Query, now time.Time, first int64) *finder {
+	f := &finder{db: db, query: q, now: now, low: first, high: maxNumber}
 	if q.Want != nil {
 		f.terms = q.Want.Positive()
 	}
 	if !q.Since.IsZero() {
-		f.low = clampTime(q.Since) << idBits
+		f.high = firstNumber(clampTime(q.Since)-1) - 1
 	}
 	if !q.Until.IsZero() {
-		f.high = min(f.high, clampTime(q.Until)<<idBits-1)
+		f.low = max(f.low, firstNumber(clampTime(q.Until)-1))
 	}
 	return f
 }
@@ -82,7 +82,7 @@ func (f *finder) find(ctx context.Context) ([]*found, error) {
 		}
 		all = append(all, some...)
 	}
-	slices.SortStableFunc(all, func(a, b *found) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.id, a.id)) })
+	slices.SortStableFunc(all, func(a, b *found) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.id, b.id)) })
 	return all, nil
 }
 
@@ -108,7 +108,7 @@ func (f *finder) in(ctx context.Context, s space, filters []string) ([]*found, e
 	if err != nil || len(pool) == 0 {
 		return nil, err
 	}
-	docs, words, err := f.census(ctx, s, f.low)
+	docs, words, err := f.census(ctx, s, f.high)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func (f *finder) in(ctx context.Context, s space, filters []string) ([]*found, e
 			}
 		}
 	}
-	slices.SortFunc(pool, func(a, b *found) int { return cmp.Or(cmp.Compare(b.hint, a.hint), cmp.Compare(b.id, a.id)) })
+	slices.SortFunc(pool, func(a, b *found) int { return cmp.Or(cmp.Compare(b.hint, a.hint), cmp.Compare(a.id, b.id)) })
 	pool = pool[:min(len(pool), mostRanked)]
 	if pool, err = f.load(ctx, pool); err != nil {
 		return nil, err
@@ -201,7 +201,7 @@ const (
 	manyNewest = 150
 )
 
-var lookAtNewest = "select id from (select id, t, x from docs where space = ? and id between ? and ? order by id desc limit ?) where instr(' ' || t, ?) > 0 or instr(' ' || x, ?) > 0"
+var lookAtNewest = "select id from (select id, t, x from docs where space = ? and id between ? and ? order by id limit ?) where instr(' ' || t, ?) > 0 or instr(' ' || x, ?) > 0"
 
 // begun finds the newest rows with a word that begins in a certain way; if there
 // are many the term is loose from then on.
@@ -215,7 +215,7 @@ func (f *finder) begun(ctx context.Context, s space, t search.Term) ([]int64, fl
 		return nil, 0, err
 	}
 	f.loose = append(f.loose, t)
-	all, _, err := f.census(ctx, s, f.low)
+	all, _, err := f.census(ctx, s, f.high)
 	return ids, float64(len(ids)) / newest * all, err
 }
 
@@ -339,15 +339,15 @@ func (f *finder) latest(ctx context.Context, s space, filters []string) ([]*foun
 	if len(filters) > 0 {
 		ids, err = f.match(ctx, s, join(filters, "AND"), mostRanked)
 	} else {
-		ids, err = f.numbers(ctx, "select id from docs where space = ? and id between ? and ? order by id desc limit ?", int(s), f.low, f.high, mostRanked)
+		ids, err = f.numbers(ctx, "select id from docs where space = ? and id between ? and ? order by id limit ?", int(s), f.low, f.high, mostRanked)
 	}
 	take(pool, ids, 0)
 	return values(pool), nil, err
 }
 
 var matchWords = [...]string{
-	"select rowid from fts0 where fts0 match ? and rowid between ? and ? order by rowid desc limit ?",
-	"select rowid from fts1 where fts1 match ? and rowid between ? and ? order by rowid desc limit ?",
+	"select rowid from fts0 where fts0 match ? and rowid between ? and ? order by rowid limit ?",
+	"select rowid from fts1 where fts1 match ? and rowid between ? and ? order by rowid limit ?",
 }
 
 // match finds the newest rows that fit an expression.
@@ -383,15 +383,16 @@ func (f *finder) estimate(ctx context.Context, s space, ids []int64) (float64, e
 	if err != nil {
 		return 0, err
 	}
-	all, _, err := f.census(ctx, s, f.low)
+	all, _, err := f.census(ctx, s, f.high)
 	return n * all / max(since, n), err
 }
 
-// census counts the rows of one half since a time, and their words.
-func (f *finder) census(ctx context.Context, s space, since int64) (docs, words float64, err error) {
+// census counts the rows of one half, and their words, from the newest to the
+// day of a number.
+func (f *finder) census(ctx context.Context, s space, last int64) (docs, words float64, err error) {
 	var d, w sql.NullFloat64
 	err = f.db.queryRow(ctx, "select sum(docs), sum(words) from days where space = ? and day >= ? and day <= ?",
-		int(s), since>>idBits/dayLength, f.high>>idBits/dayLength).Scan(&d, &w)
+		int(s), timeOfNumber(last)/dayLength, timeOfNumber(f.low)/dayLength).Scan(&d, &w)
 	return d.Float64, w.Float64, explain("search", err)
 }
 
@@ -446,7 +447,7 @@ func (f *finder) rows(ctx context.Context, query string, args []any, each func(*
 
 // lookBeside ranks the best rows again with what stands beside them.
 func (f *finder) lookBeside(ctx context.Context, ranker *search.Ranker, pool []*found) error {
-	slices.SortFunc(pool, func(a, b *found) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.id, a.id)) })
+	slices.SortFunc(pool, func(a, b *found) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.id, b.id)) })
 	best := pool[:min(len(pool), mostBeside)]
 	near, err := f.near(ctx, best)
 	if err != nil {

@@ -118,13 +118,13 @@ func (x *Index) open(ctx context.Context) (*database, error) {
 	if x.db != nil {
 		return x.db, nil
 	}
-	db, err := openDatabase(ctx, x.fs, x.path())
+	db, err := openDatabase(ctx, x.fs, x.path(), safe)
 	if errors.Is(err, firn.ErrCorrupt) {
 		x.report("%v; it is built anew from the sessions", err)
 		if err := removeFiles(x.fs, x.path()); err != nil {
 			return nil, fmt.Errorf("throw the index of words away: %w", err)
 		}
-		db, err = openDatabase(ctx, x.fs, x.path())
+		db, err = openDatabase(ctx, x.fs, x.path(), safe)
 	}
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package fulltext
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -24,9 +25,10 @@ func (d *found) setText(at int64, entry, role, t, x string) {
 type cursor struct {
 	// Query is what was asked, so that a cursor is not used for something else.
 	Query uint64 `json:"q"`
-	// From is how many hits were told, Top the last row that counts.
-	From int   `json:"n"`
-	Top  int64 `json:"t"`
+	// From is how many hits were told, First the number of the newest row that
+	// counts: what was said since is not on a later page.
+	From  int   `json:"n"`
+	First int64 `json:"t"`
 }
 
 func (c cursor) String() string {
@@ -41,7 +43,7 @@ func (c cursor) String() string {
 const mostTold = 500
 
 func parseCursor(text string, query uint64) (cursor, error) {
-	c := cursor{Query: query, Top: 1<<63 - 1}
+	c := cursor{Query: query}
 	if text == "" {
 		return c, nil
 	}
@@ -49,7 +51,7 @@ func parseCursor(text string, query uint64) (cursor, error) {
 	if err == nil {
 		err = json.Unmarshal(data, &c)
 	}
-	if err != nil || c.Query != query || c.From < 0 || c.From > mostTold || c.Top < 0 {
+	if err != nil || c.Query != query || c.From < 0 || c.From > mostTold || c.First < 0 {
 		return c, fmt.Errorf("search: %w: the cursor is not of an earlier answer to this query", firn.ErrInvalid)
 	}
 	return c, nil
@@ -119,16 +121,13 @@ func (x *Index) search(ctx context.Context, q search.Query, at cursor) (search.A
 		return search.Answer{}, nil, err
 	}
 	defer done()
-	f := newFinder(db, q, x.opts.Clock(), at.Top)
+	f := newFinder(db, q, x.opts.Clock(), at.First)
 	all, err := f.find(ctx)
 	if err != nil {
 		return search.Answer{}, db, err
 	}
-	if at.Top == 1<<63-1 {
-		at.Top = 0
-		for _, c := range all {
-			at.Top = max(at.Top, c.id)
-		}
+	if at.From == 0 && len(all) > 0 {
+		at.First = slices.MinFunc(all, func(a, b *found) int { return cmp.Compare(a.id, b.id) }).id
 	}
 	t := &teller{x: x, f: f, rows: make(map[int64]*row), fates: make(map[int64]*fate)}
 	limit := q.Limit

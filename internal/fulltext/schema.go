@@ -20,7 +20,7 @@ import (
 
 // version is that of the tables and of how texts are analysed. An index of
 // another version is built anew.
-const version = 1
+const version = 2
 
 // schema makes the tables. The text itself is not kept: t, x and f are words
 // in the form in which they are looked for, which ranking needs and deleting.
@@ -112,17 +112,17 @@ const (
 
 // openDatabase opens the index file, and makes it if it is not there. One that
 // is damaged or of another version is ErrCorrupt.
-func openDatabase(ctx context.Context, fsys vfs.FS, path string) (*database, error) {
+func openDatabase(ctx context.Context, fsys vfs.FS, path string, how access) (*database, error) {
 	if err := makeFile(fsys, path); err != nil {
 		return nil, err
 	}
 	d := &database{path: path}
 	var err error
-	if d.write, err = sql.Open("sqlite", address(path, writeCache, false)); err != nil {
+	if d.write, err = sql.Open("sqlite", address(path, writeCache, how)); err != nil {
 		return nil, fmt.Errorf("open the index of words: %w", err)
 	}
 	d.write.SetMaxOpenConns(1)
-	if d.read, err = sql.Open("sqlite", address(path, readCache, true)); err != nil {
+	if d.read, err = sql.Open("sqlite", address(path, readCache, reading)); err != nil {
 		return nil, errors.Join(fmt.Errorf("open the index of words: %w", err), d.write.Close())
 	}
 	d.read.SetMaxOpenConns(readers)
@@ -155,16 +155,24 @@ func makeFile(fsys vfs.FS, path string) error {
 	return file.Close()
 }
 
+// access is what a file is opened for.
+type access []string
+
+// The kinds of access. What is written safely outlives a crash, and others may
+// read meanwhile; a file that is thrown away if it is not finished needs neither.
+var (
+	safe    = access{"journal_mode(wal)", "synchronous(normal)"}
+	unsafe  = access{"journal_mode(off)", "synchronous(off)"}
+	reading = access{"query_only(1)"}
+)
+
 // address is how the engine is told what to open and how. What is deleted is
 // overwritten, and nothing is kept elsewhere.
-func address(path string, cache int, readOnly bool) string {
+func address(path string, cache int, how access) string {
 	q := url.Values{}
 	q.Set("_txlock", "immediate")
-	for _, pragma := range []string{"busy_timeout(5000)", "journal_mode(wal)", "synchronous(normal)", "secure_delete(1)", "temp_store(memory)", fmt.Sprintf("cache_size(-%d)", cache)} {
+	for _, pragma := range append([]string{"busy_timeout(5000)", "secure_delete(1)", "temp_store(memory)", fmt.Sprintf("cache_size(-%d)", cache)}, how...) {
 		q.Add("_pragma", pragma)
-	}
-	if readOnly {
-		q.Add("_pragma", "query_only(1)")
 	}
 	return "file:" + (&url.URL{Path: filepath.ToSlash(path)}).EscapedPath() + "?" + q.Encode()
 }

@@ -77,7 +77,7 @@ func (c *checker) run(ctx context.Context) error {
 // file lets the engine check the file. A connection of its own does: one that
 // has read words before takes what others merged since for damage.
 func (c *checker) file(ctx context.Context) (err error) {
-	fresh, err := sql.Open("sqlite", address(c.db.path, readCache, true))
+	fresh, err := sql.Open("sqlite", address(c.db.path, readCache, reading))
 	if err != nil {
 		return explain("check the index of words", err)
 	}

@@ -141,7 +141,7 @@ func (x *Index) Window(ctx context.Context, id firn.ID, entry string, q search.Q
 		return search.Hit{}, err
 	}
 	defer done()
-	t := &teller{x: x, f: newFinder(db, q, x.opts.Clock(), 1<<63-1), rows: make(map[int64]*row), fates: make(map[int64]*fate), long: true}
+	t := &teller{x: x, f: newFinder(db, q, x.opts.Clock(), 0), rows: make(map[int64]*row), fates: make(map[int64]*fate), long: true}
 	missing := fmt.Errorf("read around entry %.80q of session %.80q: %w", entry, id, firn.ErrNotFound)
 	r, err := t.row(ctx, sessionKey(id))
 	if err != nil || r == nil || q.Owners != nil && !q.Owners(r.agent, r.key) {

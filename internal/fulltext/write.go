@@ -10,44 +10,73 @@ import (
 	"strings"
 )
 
-// writer gathers changes and writes them down, many in one transaction.
+// writer gathers changes and writes them down, many in one transaction, while
+// it gathers the next.
 type writer struct {
 	db      *database
 	changes []change
 	docs    int
 	size    int
+	// writing is closed when what was gathered before is written down, which
+	// then failed or not.
+	writing chan struct{}
+	failed  error
 }
 
 // How much is written down in one transaction, at most.
 const (
-	batchDocs = 40_000
-	batchSize = 24 << 20
+	batchDocs = 20_000
+	batchSize = 12 << 20
 )
 
 // add takes a change. What is there of a session must be written before the
 // session is wiped.
 func (w *writer) add(ctx context.Context, c change) error {
 	if c.wipe && slices.ContainsFunc(w.changes, func(other change) bool { return other.session == c.session }) {
-		if err := w.flush(ctx); err != nil {
+		if err := w.begin(ctx); err != nil {
 			return err
 		}
 	}
 	w.changes = append(w.changes, c)
 	w.docs += len(c.docs)
 	if w.size += c.size(); w.docs >= batchDocs || w.size >= batchSize {
-		return w.flush(ctx)
+		return w.begin(ctx)
 	}
 	return nil
 }
 
-// flush writes down what was gathered.
-func (w *writer) flush(ctx context.Context) error {
-	if len(w.changes) == 0 {
-		return nil
+// begin begins to write down what was gathered, when what was gathered before
+// is written.
+func (w *writer) begin(ctx context.Context) error {
+	if err := w.wait(); err != nil {
+		return err
 	}
-	changes := w.changes
-	w.changes, w.docs, w.size = nil, 0, 0
-	return w.db.change(ctx, func(tx *sql.Tx) error { return apply(ctx, tx, changes) })
+	changes, writing := w.changes, make(chan struct{})
+	w.changes, w.docs, w.size, w.writing = nil, 0, 0, writing
+	go func() {
+		defer close(writing)
+		w.failed = w.db.change(ctx, func(tx *sql.Tx) error { return apply(ctx, tx, changes) })
+	}()
+	return nil
+}
+
+// wait waits until what was begun is written down. Who adds to a writer waits
+// before he leaves it.
+func (w *writer) wait() error {
+	if w.writing != nil {
+		<-w.writing
+	}
+	return w.failed
+}
+
+// flush writes down what was gathered, and returns when it is.
+func (w *writer) flush(ctx context.Context) error {
+	if len(w.changes) > 0 {
+		if err := w.begin(ctx); err != nil {
+			return err
+		}
+	}
+	return w.wait()
 }
 
 // apply writes changes.
@@ -121,7 +150,7 @@ var (
 )
 
 // rowsAtOnce is how many rows are inserted by one statement.
-const rowsAtOnce = 32
+const rowsAtOnce = 8
 
 // insert adds rows, in the order of their numbers, which the engine wants. The
 // words of all are added by one statement: each makes the engine write down what
