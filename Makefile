@@ -8,6 +8,7 @@
 #   make bench   measure, and print the ratios that count
 #   make fuzz    every fuzz target for FUZZTIME each
 #   make soak    the kill -9 tests, KILLS times over
+#   make web     bundle the pages anew, after a change in internal/webui/src
 #   make fmt     format
 
 SHELL := /bin/bash
@@ -23,7 +24,7 @@ KILLS ?= 2000
 BENCHFLAGS ?=
 
 .DEFAULT_GOAL := build
-.PHONY: build run demo test check bench fuzz soak fmt setup
+.PHONY: build run demo test check bench fuzz soak fmt setup web check-web
 .PHONY: check-format check-vet check-systems check-static check-race check-holes
 
 build:
@@ -82,6 +83,29 @@ fuzz:
 
 soak:
 	FIRN_KILLS=$(KILLS) $(GO) test ./... -run Kill -count=1 -timeout 4h
+
+# The bundle of the pages is committed, so that firn builds with Go alone. To
+# make it anew takes npm, for Preact and for the checker of types.
+WEB := internal/webui
+ESBUILD = $(TOOL) esbuild --bundle --minify --format=esm --target=es2022,chrome120,firefox120,safari17.5 \
+	--jsx=automatic --jsx-import-source=preact --legal-comments=none --charset=utf8 --log-level=warning
+
+$(WEB)/node_modules/.package-lock.json: $(WEB)/package-lock.json
+	cd $(WEB) && npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+web: $(WEB)/node_modules/.package-lock.json
+	$(GO) test ./$(WEB) -run TestTypesAreThoseOfTheDescription -update-types
+	$(ESBUILD) app=$(WEB)/src/main.tsx --outdir=$(WEB)/dist
+	cp $(WEB)/src/index.html $(WEB)/src/icon.svg $(WEB)/dist/
+
+# Types first, then that the committed bundle is what the sources give.
+check-web: $(WEB)/node_modules/.package-lock.json
+	$(WEB)/node_modules/.bin/tsc -p $(WEB)
+	@t=$$(mktemp -d) && trap 'rm -rf "$$t"' EXIT && \
+	$(ESBUILD) app=$(WEB)/src/main.tsx --outdir=$$t && \
+	cp $(WEB)/src/index.html $(WEB)/src/icon.svg $$t/ && \
+	diff -rq $$t $(WEB)/dist || { echo "internal/webui/dist is not what the sources give: run make web" >&2; exit 1; }
 
 fmt:
 	gofmt -w $$(git ls-files --cached --others --exclude-standard '*.go')

@@ -1,0 +1,873 @@
+// Made from docs/openapi.json by `make web`. Do not edit.
+
+export interface Action {
+  agent?: string;
+  bytes: number;
+  do: string;
+  error?: string;
+  key?: string;
+  outcome?: string;
+  session: string;
+  title?: string;
+  updated?: string;
+  why: string;
+}
+
+export interface Agent {
+  assumed?: boolean;
+  id: string;
+  model: string;
+  provider: string;
+  window: number;
+}
+
+export interface AgentPage {
+  cursor?: string;
+  items: Agent[] | null;
+  total: number;
+}
+
+export interface Answer {
+  calls?: number;
+  entry?: string;
+  message?: string;
+  model?: string;
+  pending?: Tool[];
+  provider?: string;
+  queued?: boolean;
+  rounds?: number;
+  session: string;
+  silent?: boolean;
+  stop?: string;
+  text: string;
+  usage: Counters;
+}
+
+export interface Appended {
+  end: number;
+  ids: string[] | null;
+}
+
+export interface Block {
+  bytes?: number;
+  call?: string;
+  cut?: boolean;
+  failed?: boolean;
+  html?: string;
+  kind: string;
+  mimeType?: string;
+  ms?: number;
+  name?: string;
+  preview?: string;
+  src?: string;
+}
+
+export interface Card {
+  blocks?: Block[];
+  bytes: number;
+  compaction?: Compaction;
+  cut?: boolean;
+  error?: string;
+  hidden?: boolean;
+  id: string;
+  kind: string;
+  label?: string;
+  model?: string;
+  note?: string;
+  parent?: string;
+  provider?: string;
+  role?: string;
+  sender?: string;
+  stop?: string;
+  time?: string;
+  tokens?: number;
+  usage?: Counters;
+}
+
+export interface Cleared {
+  changes: MemoryChange[] | null;
+}
+
+export interface Compact {
+  hint?: string;
+  keepRecent?: number;
+  model?: string;
+  plan?: boolean;
+}
+
+export interface Compacted {
+  after?: number;
+  at?: string;
+  before?: number;
+  count?: number;
+  current?: boolean;
+  error?: string;
+  id?: string;
+  model?: string;
+  plan?: CompactionPlan;
+  reason?: string;
+  strategy?: string;
+  summary?: string;
+  undone?: boolean;
+}
+
+export interface Compaction {
+  after?: number;
+  at?: string;
+  before?: number;
+  count?: number;
+  current?: boolean;
+  error?: string;
+  id?: string;
+  model?: string;
+  reason?: string;
+  strategy?: string;
+  summary?: string;
+  undone?: boolean;
+}
+
+export interface CompactionPage {
+  cursor?: string;
+  items: Compaction[] | null;
+  total: number;
+}
+
+export interface CompactionPlan {
+  before: number;
+  firstKept?: string;
+  kept: number;
+  keptTokens: number;
+  model?: string;
+  split?: boolean;
+  summarised: number;
+  summarisedTokens: number;
+}
+
+export interface Counters {
+  answers: number;
+  cacheRead: number;
+  cacheWrite: number;
+  cost: number;
+  input: number;
+  output: number;
+}
+
+export interface Created {
+  agents?: string[];
+  created: string;
+  expires?: string;
+  id: string;
+  keys?: string[];
+  name: string;
+  revoked?: string;
+  scope: "hook" | "read" | "write" | "admin";
+  secret: string;
+  used?: string;
+}
+
+export interface Dream {
+  change: MemoryChange;
+  cost?: number;
+  found: number;
+  notes: number;
+  planned?: boolean;
+  scope: string;
+  sessions: number;
+  shut?: string;
+  tokens?: number;
+  why?: string;
+  without?: string[];
+}
+
+export interface DreamOrder {
+  ifDue?: boolean;
+  plan?: boolean;
+}
+
+export interface DreamPage {
+  cursor?: string;
+  items: Dream[] | null;
+  total: number;
+}
+
+export interface Entry {
+  at: number;
+  card?: Card;
+  gap?: string;
+  line?: unknown;
+  n?: number;
+  next: number;
+  out?: string;
+}
+
+export interface EntryPage {
+  cursor?: string;
+  items: Entry[] | null;
+  total: number;
+}
+
+export interface Erase {
+  entries?: string[];
+  reason?: string;
+  sure: string;
+}
+
+export interface Event {
+  data?: unknown;
+  name: string;
+  pos?: number;
+  session?: string;
+}
+
+export interface Fact {
+  category?: string;
+  confidence?: number;
+  day?: string;
+  ref: string;
+  sources?: string[];
+  superseded?: boolean;
+  text: string;
+}
+
+export interface Failure {
+  error: Problem;
+}
+
+export interface Fidelity {
+  bytesRead: number;
+  bytesWritten: number;
+  changed: number;
+  damaged: number;
+  entries: number;
+  faults?: string[];
+  from: string;
+  kinds?: Record<string, number>;
+  left: number;
+  linesRead: number;
+  linesWritten: number;
+  losses?: Lost[];
+  lostFields: number;
+  lostLines: number;
+  said: number;
+  same: number;
+  to: string;
+  unknownFields: number;
+  unknownLines: number;
+}
+
+export interface Fork {
+  at?: string;
+  key?: string;
+  title?: string;
+}
+
+export interface Format {
+  limits?: Lost[];
+  name: string;
+}
+
+export interface FormatPage {
+  cursor?: string;
+  items: Format[] | null;
+  total: number;
+}
+
+export interface Found {
+  cursor?: string;
+  index?: IndexState;
+  items: Hit[] | null;
+}
+
+export interface Health {
+  status: string;
+}
+
+export interface Hide {
+  entry: string;
+  reason?: string;
+}
+
+export interface Hit {
+  agent?: string;
+  at: number;
+  copies?: HitPlace[];
+  coverage: number;
+  cwd?: string;
+  entry: string;
+  key?: string;
+  marks?: string[];
+  matches?: number[][];
+  n: number;
+  role: string;
+  score: number;
+  session: string;
+  snippet: string;
+  source?: string;
+  time: string;
+  title?: string;
+  tools?: string[];
+  window: HitItem[] | null;
+}
+
+export interface HitItem {
+  at: number;
+  entry: string;
+  hit?: boolean;
+  n: number;
+  role: string;
+  text: string;
+  time: string;
+  tools?: string[];
+}
+
+export interface HitPlace {
+  entry: string;
+  session: string;
+}
+
+export interface Image {
+  data: string;
+  mimeType: string;
+}
+
+export interface Imported {
+  added: number;
+  fidelity: Fidelity;
+  session: Session;
+}
+
+export interface Inbound {
+  accountId?: string;
+  agent?: string;
+  channel: string;
+  id?: string;
+  images?: Image[];
+  peerId: string;
+  peerKind: string;
+  sender?: string;
+  text: string;
+  threadId?: string;
+  wait?: boolean;
+}
+
+export interface IndexDifference {
+  detail: string;
+  index: string;
+  session?: string;
+}
+
+export interface IndexReport {
+  differences: IndexDifference[] | null;
+  ok: boolean;
+}
+
+export interface IndexState {
+  building: boolean;
+  done: number;
+  failed?: string;
+  rebuilding?: boolean;
+  total: number;
+}
+
+export interface Job {
+  agent: string;
+  catchUp?: boolean;
+  enabled: boolean;
+  error?: string;
+  id: string;
+  kept?: number;
+  key: string;
+  last?: string;
+  message?: string;
+  missed?: number;
+  next?: string;
+  running?: boolean;
+  runs: number;
+  schedule: string;
+  session?: string;
+  skipped?: number;
+  zone?: string;
+}
+
+export interface JobPage {
+  cursor?: string;
+  items: Job[] | null;
+  total: number;
+}
+
+export interface Key {
+  agent: string;
+  chatType?: string;
+  history?: Session[];
+  key: string;
+  kind?: string;
+  reset?: string;
+  session?: string;
+  updated?: string;
+}
+
+export interface KeyPage {
+  cursor?: string;
+  items: Key[] | null;
+  total: number;
+}
+
+export interface Label {
+  entry: string;
+  name: string;
+}
+
+export interface Lost {
+  becomes?: string;
+  count: number;
+  what: string;
+}
+
+export interface Maintain {
+  enforce?: boolean;
+}
+
+export interface Maintenance {
+  actions: Action[] | null;
+  archived: number;
+  at: string;
+  bytes: number;
+  bytesBinned: number;
+  done: boolean;
+  failed?: number;
+  mode: string;
+  protected?: Record<string, number>;
+  removed: number;
+  sessions: number;
+  spared?: number;
+}
+
+export interface MemoryChange {
+  edits: MemoryEdit[] | null;
+  files?: string[];
+  id?: string;
+  kind: string;
+  of?: string;
+  scope: string;
+  time: string;
+  undone?: boolean;
+}
+
+export interface MemoryChangePage {
+  cursor?: string;
+  items: MemoryChange[] | null;
+  total: number;
+}
+
+export interface MemoryEdit {
+  do: string;
+  new?: string[];
+  note?: string;
+  old?: string[];
+  sources?: string[];
+  why?: string;
+}
+
+export interface Model {
+  assumed?: boolean;
+  id: string;
+  maxOutput?: number;
+  window: number;
+}
+
+export interface ModelList {
+  cursor?: string;
+  data: OpenAIModel[] | null;
+  items: Model[] | null;
+  object: string;
+  total: number;
+}
+
+export interface Move {
+  back?: number;
+  summary?: boolean;
+  to?: string;
+}
+
+export interface Moved {
+  end: number;
+  entry: string;
+  from?: string;
+  left: number;
+  session: string;
+  summary?: string;
+  text?: string;
+  to?: string;
+}
+
+export interface NewEntries {
+  entries?: unknown[];
+  user?: string;
+}
+
+export interface NewNote {
+  confidence?: number;
+  description?: string;
+  name?: string;
+  sources?: string[];
+  text: string;
+  type?: string;
+}
+
+export interface NewSession {
+  agent?: string;
+  cwd?: string;
+  fresh?: boolean;
+  key?: string;
+  title?: string;
+}
+
+export interface NewToken {
+  agents?: string[];
+  expires?: string;
+  keys?: string[];
+  name: string;
+  scope: "hook" | "read" | "write" | "admin";
+}
+
+export interface Node {
+  at: number;
+  compacted?: boolean;
+  compaction?: string;
+  fault?: string;
+  hidden?: boolean;
+  id: string;
+  kind: string;
+  label?: string;
+  n: number;
+  onPath?: boolean;
+  parent?: string;
+  preview?: string;
+  role?: string;
+  time?: string;
+  tokens?: number;
+}
+
+export interface Note {
+  body?: string;
+  bytes: number;
+  confidence?: number;
+  count?: number;
+  created?: string;
+  description?: string;
+  facts?: Fact[];
+  file?: string;
+  name: string;
+  ref: string;
+  scope: string;
+  sources?: string[];
+  title?: string;
+  type?: string;
+}
+
+export interface NotePage {
+  cursor?: string;
+  items: Note[] | null;
+  total: number;
+}
+
+export interface OpenAIModel {
+  created: number;
+  id: string;
+  object: string;
+  owned_by: string;
+}
+
+export interface Patch {
+  archived?: boolean;
+  hidden?: boolean;
+  model?: string;
+  send?: string;
+  tags?: string[];
+  thinking?: string;
+  title?: string;
+  verbose?: string;
+}
+
+export interface Problem {
+  end?: number;
+  hint?: string;
+  kind: "invalid" | "not-found" | "ambiguous" | "conflict" | "locked" | "not-allowed" | "no-token" | "corrupt" | "too-large" | "unsupported" | "not-saved" | "busy" | "upstream" | "closing" | "internal";
+  message: string;
+  request?: string;
+}
+
+export interface Recalled {
+  confidence?: number;
+  ref: string;
+  scope?: string;
+  score: number;
+  sources?: string[];
+  text: string;
+  time?: string;
+  title?: string;
+  type?: string;
+}
+
+export interface RecalledPage {
+  cursor?: string;
+  items: Recalled[] | null;
+  total: number;
+}
+
+export interface Receipt {
+  begun: string;
+  bytes: number;
+  done?: string;
+  entries?: string[];
+  files: string[] | null;
+  forks?: string[];
+  reason?: string;
+  session: string;
+}
+
+export interface Remembered {
+  change?: string;
+  file?: string;
+  known?: number;
+  note: string;
+  refs: string[] | null;
+  scope: string;
+}
+
+export interface Removed {
+  bin?: boolean;
+  bytes: number;
+  bytesRemoved: number;
+  files?: string[];
+  parts: number;
+  session: string;
+  title?: string;
+}
+
+export interface Repair {
+  entry?: string;
+  rule: string;
+  what: string;
+}
+
+export interface Routed {
+  answer?: Answer;
+  deliver: boolean;
+  key: string;
+  message?: string;
+  repeated?: boolean;
+  reply?: string;
+  reset?: string;
+  session: string;
+}
+
+export interface Run {
+  count: number;
+  first?: string;
+  from?: number;
+  last?: string;
+  to?: number;
+  why?: string;
+}
+
+export interface Session {
+  agent?: string;
+  archived?: boolean;
+  bytes: number;
+  created?: string;
+  current?: boolean;
+  cwd?: string;
+  end: number;
+  fault?: string;
+  files?: string[];
+  hidden?: boolean;
+  id: string;
+  key?: string;
+  live?: boolean;
+  parent?: string;
+  parts: number;
+  prompt?: string;
+  queued?: number;
+  since?: string;
+  source?: string;
+  state?: State;
+  tags?: string[];
+  title?: string;
+  updated?: string;
+  waiting?: Waiting[];
+}
+
+export interface SessionPage {
+  cursor?: string;
+  items: Session[] | null;
+  total: number;
+}
+
+export interface Spending {
+  by: string;
+  partial?: boolean;
+  rows: SpendingRow[] | null;
+  sessions: number;
+  since?: string;
+  total: Counters;
+}
+
+export interface SpendingRow {
+  answers: number;
+  cacheRead: number;
+  cacheWrite: number;
+  cost: number;
+  input: number;
+  name: string;
+  output: number;
+  title?: string;
+}
+
+export interface State {
+  branches: number;
+  compactions: number;
+  counters: Counters;
+  head: string;
+  interrupted?: boolean;
+  messages: number;
+  model?: string;
+  provider?: string;
+  send?: string;
+  thinking?: string;
+  turns: number;
+  uptime: number;
+  verbose?: string;
+  window: Usage;
+}
+
+export interface Status {
+  agents: Agent[] | null;
+  gateway: string;
+  home: string;
+  pid: number;
+  queued: number;
+  recent?: Session[];
+  running: number;
+  sessions: number;
+  started: string;
+  store: string;
+  version: string;
+}
+
+export interface Stopped {
+  stopped: boolean;
+}
+
+export interface Terms {
+  bare?: boolean;
+  instructions?: string;
+  maxTokens?: number;
+  noTools?: boolean;
+  tools?: ToolSpec[];
+}
+
+export interface Token {
+  agents?: string[];
+  created: string;
+  expires?: string;
+  id: string;
+  keys?: string[];
+  name: string;
+  revoked?: string;
+  scope: "hook" | "read" | "write" | "admin";
+  used?: string;
+}
+
+export interface TokenPage {
+  cursor?: string;
+  items: Token[] | null;
+  total: number;
+}
+
+export interface Tool {
+  arguments?: unknown;
+  call: string;
+  ms?: number;
+  name: string;
+  state?: string;
+  text?: string;
+}
+
+export interface ToolSpec {
+  description?: string;
+  name: string;
+  schema?: unknown;
+}
+
+export interface Tree {
+  branches: number;
+  cursor?: string;
+  head?: string;
+  nodes: Node[] | null;
+  session: string;
+  total: number;
+}
+
+export interface Turn {
+  id?: string;
+  images?: Image[];
+  queue?: string;
+  sender?: string;
+  terms?: Terms;
+  text?: string;
+  wait?: boolean;
+}
+
+export interface UndoMemory {
+  edits?: number[];
+}
+
+export interface Usage {
+  assumed?: boolean;
+  estimated?: boolean;
+  tokens: number;
+  window: number;
+}
+
+export interface Waiting {
+  id: string;
+  sender?: string;
+  text: string;
+}
+
+export interface Window {
+  compactions?: number;
+  count: number;
+  end: number;
+  head?: string;
+  in: Run[] | null;
+  items: WindowItem[] | null;
+  model?: string;
+  out: Run[] | null;
+  profile?: string;
+  provider?: string;
+  repairs?: Repair[];
+  request?: unknown;
+  session: string;
+  totals: WindowTotals;
+  usage: Usage;
+}
+
+export interface WindowItem {
+  from?: string[];
+  injected?: string[];
+  preview?: string;
+  role: string;
+  synthetic?: boolean;
+  tokens: number;
+}
+
+export interface WindowTotals {
+  kept: number;
+  notes: number;
+  specs: number;
+  summary: number;
+  system: number;
+  tools: number;
+}

@@ -1,0 +1,82 @@
+// App is the page one is at, in the frame that all have.
+import type { ComponentType } from "preact";
+import { useEffect } from "preact/hooks";
+import { asProblem } from "./api";
+import { Layout } from "./layout";
+import { down, loadMe, me } from "./me";
+import { Keys } from "./pages/keys";
+import { Live } from "./pages/live";
+import { Login } from "./pages/login";
+import { Memory } from "./pages/memory";
+import { Ops } from "./pages/ops";
+import { Search } from "./pages/search";
+import { SessionPage } from "./pages/session";
+import { Sessions } from "./pages/sessions";
+import { Sources } from "./pages/sources";
+import { Usage } from "./pages/usage";
+import { match, path } from "./router";
+import { Empty, Problem, Toasts } from "./ui";
+
+// What a page is given: the parts of its address.
+export type PageProps = { parts: Record<string, string> };
+
+const pages: [pattern: string, title: string, page: ComponentType<PageProps>][] = [
+  ["/", "Sessions", Sessions],
+  ["/sessions", "Sessions", Sessions],
+  ["/sessions/:id/:tab?", "Session", SessionPage],
+  ["/live", "Live", Live],
+  ["/search", "Search", Search],
+  ["/memory", "Memory", Memory],
+  ["/usage", "Usage", Usage],
+  ["/keys/:key?", "Keys", Keys],
+  ["/sources", "Sources", Sources],
+  ["/ops", "Ops", Ops],
+];
+
+export function App() {
+  return (
+    <>
+      <Body />
+      <Toasts />
+    </>
+  );
+}
+
+function Body() {
+  if (path.value === "/login" || me.value === null) return <Login />;
+  if (down.value !== undefined) {
+    return (
+      <main class="alone">
+        <Problem error={asProblem(down.value)} retry={() => void loadMe()} />
+      </main>
+    );
+  }
+  if (me.value === undefined) return <main class="alone" aria-busy="true" />;
+  for (const [pattern, title, Page] of pages) {
+    const parts = match(pattern, path.value);
+    if (parts) {
+      return (
+        <Layout>
+          <Titled title={title} />
+          <Page key={pattern} parts={parts} />
+        </Layout>
+      );
+    }
+  }
+  return (
+    <Layout>
+      <Titled title="Not found" />
+      <Empty title="There is no such page.">
+        <a href="/sessions">All sessions</a>
+      </Empty>
+    </Layout>
+  );
+}
+
+// Titled names the tab of the browser. Pages that know better name it after this.
+function Titled({ title }: { title: string }) {
+  useEffect(() => {
+    document.title = `${title} · firn`;
+  }, [title]);
+  return null;
+}

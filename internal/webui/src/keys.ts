@@ -1,0 +1,98 @@
+// The keyboard. Who is there binds keys, who came last is asked first, and the
+// help lists what is bound at the moment.
+import { signal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+
+// Binding is a key, or two pressed one after the other ("g s"), and what it does.
+// mod is Ctrl, or Command where there is one.
+export interface Binding {
+  key: string;
+  does: string;
+  run: (e: KeyboardEvent) => void;
+  // typing says that it counts within text boxes too.
+  typing?: boolean;
+}
+
+interface Group {
+  name: string;
+  bindings: Binding[];
+}
+
+const groups = signal<Group[]>([]);
+
+// bound is what the help shows: the group of who came last first.
+export function bound(): Group[] {
+  return [...groups.value].reverse();
+}
+
+export const mac = /Mac|iPhone|iPad/.test(navigator.platform);
+
+// keyName is a key as people read it.
+export function keyName(key: string): string {
+  return key
+    .replace("mod+", mac ? "⌘" : "Ctrl ")
+    .replace("Enter", "↵")
+    .replace("Escape", "Esc")
+    .replace("ArrowDown", "↓")
+    .replace("ArrowUp", "↑");
+}
+
+let begun = "";
+let forget = 0;
+
+function typing(e: KeyboardEvent): boolean {
+  const t = e.target as HTMLElement | null;
+  return !!t && (t.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(t.tagName)) && (t as HTMLInputElement).type !== "checkbox";
+}
+
+// A button or a link that has the focus takes Enter and space for itself.
+function taken(e: KeyboardEvent): boolean {
+  const t = e.target as HTMLElement | null;
+  return (e.key === "Enter" || e.key === " ") && !!t?.closest?.("button, a, summary, [role=menuitem], [role=option]");
+}
+
+function press(e: KeyboardEvent): void {
+  if (e.defaultPrevented || e.isComposing || e.altKey) return;
+  const mod = e.metaKey || e.ctrlKey;
+  const name = (mod ? "mod+" : "") + (e.key.length === 1 && mod ? e.key.toLowerCase() : e.key);
+  const pair = begun ? `${begun} ${name}` : "";
+  const open = document.querySelector("dialog[open]");
+  begun = "";
+  clearTimeout(forget);
+  for (let i = groups.peek().length - 1; i >= 0; i--) {
+    for (const b of groups.peek()[i]!.bindings) {
+      if (typing(e) && !b.typing) continue;
+      if (open && !b.typing) continue;
+      if (b.key === pair || (b.key === name && !taken(e))) {
+        e.preventDefault();
+        b.run(e);
+        return;
+      }
+    }
+  }
+  if (typing(e) || mod || e.key.length !== 1) return;
+  if (groups.peek().some((g) => g.bindings.some((b) => b.key.startsWith(name + " ")))) {
+    begun = name;
+    forget = window.setTimeout(() => (begun = ""), 1200);
+  }
+}
+
+export function startKeys(): void {
+  document.addEventListener("keydown", press);
+}
+
+// useKeys binds keys while a component is there. The bindings may change with
+// each render; their keys may not.
+export function useKeys(name: string, bindings: Binding[]): void {
+  const latest = useRef(bindings);
+  latest.current = bindings;
+  const keys = bindings.map((b) => b.key).join("\n");
+  useEffect(() => {
+    const group: Group = {
+      name,
+      bindings: latest.current.map((b, i) => ({ ...b, run: (e) => latest.current[i]?.run(e) })),
+    };
+    groups.value = [...groups.peek(), group];
+    return () => (groups.value = groups.peek().filter((g) => g !== group));
+  }, [name, keys]);
+}

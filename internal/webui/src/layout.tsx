@@ -1,0 +1,154 @@
+// Layout is the frame of every page: where one can go, who one is, and the keys
+// that count everywhere. On a phone the navigation is at the bottom.
+import { signal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useEffect } from "preact/hooks";
+import { useKeys } from "./keys";
+import { connected } from "./live";
+import { logout, me } from "./me";
+import { Help } from "./help";
+import { Palette } from "./palette";
+import { go, path } from "./router";
+import { running, loadRunning } from "./running";
+import { nextTheme, theme } from "./theme";
+import { attempt, Icon, Menu, type IconName } from "./ui";
+
+export interface Room {
+  path: string;
+  name: string;
+  icon: IconName;
+  key: string;
+}
+
+export const rooms: Room[] = [
+  { path: "/sessions", name: "Sessions", icon: "sessions", key: "g s" },
+  { path: "/live", name: "Live", icon: "live", key: "g l" },
+  { path: "/search", name: "Search", icon: "search", key: "g f" },
+  { path: "/memory", name: "Memory", icon: "memory", key: "g m" },
+  { path: "/usage", name: "Usage", icon: "usage", key: "g u" },
+  { path: "/keys", name: "Keys", icon: "keys", key: "g k" },
+  { path: "/sources", name: "Sources", icon: "sources", key: "g c" },
+  { path: "/ops", name: "Ops", icon: "ops", key: "g o" },
+];
+
+// What lies over the page.
+export const over = signal<"" | "palette" | "help">("");
+
+function within(room: Room): boolean {
+  return path.value === room.path || path.value.startsWith(room.path + "/") || (room.path === "/sessions" && path.value === "/");
+}
+
+export function Layout({ children }: { children: ComponentChildren }) {
+  useKeys("Everywhere", [
+    { key: "mod+k", does: "Go to anything", typing: true, run: () => (over.value = over.value === "palette" ? "" : "palette") },
+    { key: "?", does: "These keys", run: () => (over.value = "help") },
+    { key: "t", does: "Light, dark, auto", run: nextTheme },
+    ...rooms.map((r) => ({ key: r.key, does: r.name, run: () => go(r.path) })),
+  ]);
+  useEffect(() => {
+    void loadRunning();
+  }, [path.value]);
+  return (
+    <div class="frame">
+      <a class="skip" href="#main" onClick={(e) => (e.preventDefault(), document.getElementById("main")?.focus())}>
+        Skip to the page
+      </a>
+      <Side />
+      <main id="main" class="main" tabIndex={-1}>
+        {children}
+      </main>
+      <Bottom />
+      {over.value === "palette" && <Palette close={() => (over.value = "")} />}
+      {over.value === "help" && <Help close={() => (over.value = "")} />}
+    </div>
+  );
+}
+
+function RoomLink({ room }: { room: Room }) {
+  const here = within(room);
+  return (
+    <a class="room" href={room.path} aria-current={here ? "page" : undefined}>
+      <Icon name={room.icon} />
+      <span class="room-name">{room.name}</span>
+      {room.path === "/live" && running.value.size > 0 && <span class="room-count">{running.value.size}</span>}
+    </a>
+  );
+}
+
+function Side() {
+  return (
+    <nav class="side" aria-label="Pages">
+      <div class="side-head">
+        <a class="brand" href="/sessions">
+          firn
+        </a>
+        {connected.value === "waiting" && (
+          <span class="faint side-wait" role="status">
+            reconnecting…
+          </span>
+        )}
+      </div>
+      <button type="button" class="jump" onClick={() => (over.value = "palette")}>
+        <span>Go to…</span>
+        <kbd>{navigator.platform.startsWith("Mac") ? "⌘K" : "Ctrl K"}</kbd>
+      </button>
+      {rooms.map((r) => (
+        <RoomLink key={r.path} room={r} />
+      ))}
+      <div class="side-foot">
+        <Menu label="You" class="who" up items={youItems()}>
+          <span class="who-name">{me.value?.name || "you"}</span>
+          <span class="faint">{scopeWord()}</span>
+        </Menu>
+        <button type="button" class="icon-button" aria-label={`Theme: ${theme.value}`} title={`Theme: ${theme.value}`} onClick={nextTheme}>
+          <Icon name="theme" />
+        </button>
+        <button type="button" class="icon-button" aria-label="Keys" title="Keys (?)" onClick={() => (over.value = "help")}>
+          <Icon name="help" />
+        </button>
+      </div>
+    </nav>
+  );
+}
+
+function scopeWord(): string {
+  return me.value?.scope === "read" ? "read only" : (me.value?.scope ?? "");
+}
+
+function youItems() {
+  return [
+    ...(["auto", "light", "dark"] as const).map((t) => ({
+      label: t === "auto" ? "As the system" : t === "light" ? "Light" : "Dark",
+      checked: theme.value === t,
+      run: () => (theme.value = t),
+    })),
+    "-" as const,
+    { label: "Log out", run: () => void attempt(logout) },
+  ];
+}
+
+function Bottom() {
+  return (
+    <nav class="bottom" aria-label="Pages, on small screens">
+      {rooms.slice(0, 4).map((r) => (
+        <RoomLink key={r.path} room={r} />
+      ))}
+      <Menu
+        label="More"
+        class={"room" + (rooms.slice(4).some(within) ? " on" : "")}
+        align="end"
+        up
+        items={[
+          { label: "Go to…", run: () => (over.value = "palette") },
+          "-",
+          ...rooms.slice(4).map((r) => ({ label: r.name, href: r.path })),
+          "-",
+          ...youItems(),
+        ]}
+      >
+        <Icon name="more" />
+        <span class="room-name">More</span>
+      </Menu>
+    </nav>
+  );
+}

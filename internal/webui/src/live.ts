@@ -1,0 +1,127 @@
+// What happens, as it happens. A tab has one stream at most, and none while
+// nobody looks: browsers allow few connections to a host, and all tabs share
+// them.
+import { signal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { address, get, type Query } from "./api";
+import type { Event, Me } from "./wire";
+
+// connected says whether the stream of the page is open: yes, no, or none.
+export const connected = signal<"open" | "waiting" | "none">("none");
+
+// The names a stream uses; EventSource wants to be told each.
+const names = [
+  "entry.appended", "head.moved", "delta.text", "delta.thinking", "delta.html", "turn.partial",
+  "tool.started", "tool.completed", "turn.started", "turn.completed", "turn.failed", "turn.queued",
+  "window.usage", "compaction.started", "compaction.completed", "compaction.undone", "session.updated",
+  "retry", "notice", "gap", "bye",
+];
+
+export interface Listener {
+  event: (e: Event) => void;
+  // opened is called each time the stream opens. Again says that it was open
+  // before; a stream without positions may have missed something then.
+  opened?: (again: boolean) => void;
+}
+
+// Stream is an address that is listened to until it is closed. It comes back by
+// itself, from the position it was at.
+export class Stream {
+  private source: EventSource | null = null;
+  private timer = 0;
+  private wait = 500;
+  private before = false;
+  private closed = false;
+  private last = "";
+
+  constructor(
+    private readonly path: string,
+    private readonly query: Query,
+    private readonly listener: Listener,
+  ) {
+    this.last = query["after"] === undefined ? "" : String(query["after"]);
+    document.addEventListener("visibilitychange", this.look);
+    this.look();
+  }
+
+  close(): void {
+    this.closed = true;
+    document.removeEventListener("visibilitychange", this.look);
+    this.stop();
+    connected.value = "none";
+  }
+
+  private readonly look = (): void => {
+    if (document.hidden) this.stop();
+    else if (!this.source) this.start();
+  };
+
+  private stop(): void {
+    clearTimeout(this.timer);
+    this.source?.close();
+    this.source = null;
+  }
+
+  private start(): void {
+    this.stop();
+    if (this.closed || document.hidden) return;
+    connected.value = "waiting";
+    const source = new EventSource(address(this.path, { ...this.query, after: this.last || undefined }));
+    this.source = source;
+    source.onopen = () => {
+      connected.value = "open";
+      this.wait = 500;
+      this.listener.opened?.(this.before);
+      this.before = true;
+    };
+    // Our own words for an error have data; the browser's have none. Either way
+    // the stream is over, and we come back by ourselves, so that the pace is ours.
+    source.onerror = () => this.again();
+    for (const name of names) source.addEventListener(name, (e) => this.take(e as MessageEvent<string>));
+  }
+
+  private take(raw: MessageEvent<string>): void {
+    if (raw.lastEventId) this.last = raw.lastEventId;
+    let e: Event;
+    try {
+      e = JSON.parse(raw.data) as Event;
+    } catch {
+      return;
+    }
+    if (e.name === "gap" && (e.data as { anew?: boolean } | undefined)?.anew) this.last = "0";
+    this.listener.event(e);
+    if (e.name === "gap") this.again(0);
+    if (e.name === "bye") this.again();
+  }
+
+  private again(wait = this.wait): void {
+    this.stop();
+    if (this.closed) return;
+    connected.value = "waiting";
+    this.wait = Math.min(this.wait * 2, 15_000);
+    this.timer = window.setTimeout(() => {
+      // A stream does not tell its status; this does, and leads to the login if
+      // we were put out.
+      get<Me>("/v1/me").then(
+        () => this.start(),
+        () => this.again(),
+      );
+    }, wait);
+  }
+}
+
+// useStream listens to an address while a component is there; an empty path
+// listens to nothing. The listener may change, the stream stays.
+export function useStream(path: string, query: Query, listener: Listener): void {
+  const latest = useRef(listener);
+  latest.current = listener;
+  const key = path && address(path, query);
+  useEffect(() => {
+    if (!key) return;
+    const stream = new Stream(path, query, {
+      event: (e) => latest.current.event(e),
+      opened: (again) => latest.current.opened?.(again),
+    });
+    return () => stream.close();
+  }, [key]);
+}

@@ -1,0 +1,15 @@
+// The pages of firn's gateway. It says everything in safe HTML and small JSON;
+// here it is only shown.
+import "./style/main.css";
+import { render } from "preact";
+import { App } from "./app";
+import { startKeys } from "./keys";
+import { loadMe } from "./me";
+import { startRouter } from "./router";
+import { startTheme } from "./theme";
+
+startTheme();
+startRouter();
+startKeys();
+void loadMe();
+render(<App />, document.getElementById("app")!);

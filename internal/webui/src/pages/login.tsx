@@ -1,0 +1,85 @@
+// Login lets a browser in. A code comes behind the # of the address, where no
+// server and no log sees it; it is taken out of the address before it is used.
+import { useEffect, useState } from "preact/hooks";
+import { asProblem, type Problem as Err } from "../api";
+import { login } from "../me";
+import { go, place } from "../router";
+import { CopyCLI, Problem } from "../ui";
+
+// back is where to go: a page of ours that wanted a login, else the sessions.
+function back(): string {
+  return place.peek().path === "/login" ? "/sessions" : place.peek().path + location.search;
+}
+
+// A code of `firn open` and a token look different; this only decides which one
+// is meant, the gateway whether it is good.
+function meant(word: string): { code?: string; token?: string } {
+  const s = word.trim();
+  const address = /^https?:\/\/\S*#(\S+)$/.exec(s);
+  if (address) return { code: address[1] };
+  return s.startsWith("firn_") || s.startsWith("firn-") ? { token: s } : { code: s };
+}
+
+export function Login() {
+  const [word, setWord] = useState("");
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<Err>();
+
+  const enter = async (by: { code?: string; token?: string }) => {
+    setBusy(true);
+    setError(undefined);
+    try {
+      const to = back();
+      await login(by);
+      go(to, { replace: true });
+    } catch (err) {
+      setError(asProblem(err));
+    } finally {
+      setBusy(false);
+    }
+  };
+
+  useEffect(() => {
+    document.title = "Log in · firn";
+    const code = location.pathname === "/login" ? location.hash.slice(1) : "";
+    if (!code) return;
+    history.replaceState(null, "", "/login");
+    place.value = { path: "/login", query: new URLSearchParams(), hash: "" };
+    void enter({ code: decodeURIComponent(code) });
+  }, []);
+
+  return (
+    <main class="login">
+      <h1 class="brand">firn</h1>
+      {busy ? (
+        <p role="status">Logging in…</p>
+      ) : (
+        <>
+          <p>On the machine where the gateway runs, this opens the pages and logs you in:</p>
+          <CopyCLI command="firn open" />
+          <form
+            class="login-form"
+            onSubmit={(e) => {
+              e.preventDefault();
+              if (word.trim()) void enter(meant(word));
+            }}
+          >
+            <label for="word">Or paste a code from `firn open --print`, or a token</label>
+            <input
+              id="word"
+              type="password"
+              autocomplete="off"
+              spellcheck={false}
+              value={word}
+              onInput={(e) => setWord(e.currentTarget.value)}
+            />
+            <button type="submit" class="button primary" disabled={!word.trim()}>
+              Log in
+            </button>
+          </form>
+        </>
+      )}
+      {error && <Problem error={error} />}
+    </main>
+  );
+}

@@ -1,0 +1,134 @@
+// Palette goes to anything: a page, a session by its title, something to do.
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useLoad, get } from "./api";
+import { shortId } from "./format";
+import { rooms } from "./layout";
+import { logout, mayWrite } from "./me";
+import { post } from "./api";
+import { go, toSession } from "./router";
+import { theme } from "./theme";
+import { attempt, Dialog, Time } from "./ui";
+import type { Page, Session } from "./wire";
+
+interface Choice {
+  id: string;
+  kind: string;
+  name: string;
+  detail?: string;
+  at?: string;
+  run: () => void;
+}
+
+function pageChoices(): Choice[] {
+  return rooms.map((r) => ({ id: r.path, kind: "Page", name: r.name, run: () => go(r.path) }));
+}
+
+function actions(): Choice[] {
+  const all: Choice[] = (["auto", "light", "dark"] as const).map((t) => ({
+    id: "theme-" + t,
+    kind: "Action",
+    name: t === "auto" ? "Theme as the system" : t === "light" ? "Light theme" : "Dark theme",
+    run: () => (theme.value = t),
+  }));
+  if (mayWrite()) all.unshift({ id: "new", kind: "Action", name: "New session", run: () => void newSession() });
+  all.push({ id: "logout", kind: "Action", name: "Log out", run: () => void attempt(logout) });
+  return all;
+}
+
+// newSession begins a session and opens it.
+export async function newSession(): Promise<void> {
+  const s = await attempt(() => post<Session>("/v1/sessions", {}));
+  if (s) go(toSession(s.id));
+}
+
+// fits says whether all words are somewhere in a name.
+function fits(name: string, words: string[]): boolean {
+  const low = name.toLowerCase();
+  return words.every((w) => low.includes(w));
+}
+
+export function Palette({ close }: { close: () => void }) {
+  const [text, setText] = useState("");
+  const [asked, setAsked] = useState("");
+  const [at, setAt] = useState(0);
+  const list = useRef<HTMLDivElement>(null);
+  const id = useId();
+  useEffect(() => {
+    const t = setTimeout(() => setAsked(text.trim()), 120);
+    return () => clearTimeout(t);
+  }, [text]);
+  const found = useLoad("palette " + asked, (signal) => get<Page<Session>>("/v1/sessions", { text: asked, limit: 12 }, signal));
+
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  const sessions: Choice[] = (found.data?.items ?? []).map((s) => ({
+    id: s.id,
+    kind: "Session",
+    name: s.title || s.prompt || "untitled",
+    detail: shortId(s.id),
+    at: s.updated,
+    run: () => go(toSession(s.id)),
+  }));
+  const own = [...pageChoices(), ...actions()].filter((c) => fits(c.name, words));
+  const search: Choice[] = words.length
+    ? [{ id: "search", kind: "Search", name: `Search everything for “${text.trim()}”`, run: () => go("/search?q=" + encodeURIComponent(text.trim())) }]
+    : [];
+  const choices = words.length ? [...own, ...sessions, ...search] : [...sessions.slice(0, 5), ...own];
+  const here = Math.min(at, choices.length - 1);
+
+  useEffect(() => {
+    list.current?.children[here]?.scrollIntoView({ block: "nearest" });
+  }, [here]);
+
+  const take = (c: Choice | undefined) => {
+    if (!c) return;
+    close();
+    c.run();
+  };
+  const press = (e: KeyboardEvent) => {
+    const step = e.key === "ArrowDown" || (e.ctrlKey && e.key === "n") ? 1 : e.key === "ArrowUp" || (e.ctrlKey && e.key === "p") ? -1 : 0;
+    if (!step) return;
+    e.preventDefault();
+    setAt((here + step + choices.length) % choices.length);
+  };
+  return (
+    <Dialog title="Go to anything" bare close={close} class="palette" submit={() => take(choices[here])}>
+      <input
+        class="palette-input"
+        type="text"
+        role="combobox"
+        aria-label="Page, session or action"
+        aria-expanded="true"
+        aria-controls={id}
+        aria-activedescendant={choices[here] ? `${id}-${here}` : undefined}
+        placeholder="Page, session or action"
+        autocomplete="off"
+        spellcheck={false}
+        autofocus
+        value={text}
+        onInput={(e) => {
+          setText(e.currentTarget.value);
+          setAt(0);
+        }}
+        onKeyDown={press}
+      />
+      <div class="palette-list" role="listbox" aria-label="What there is" id={id} ref={list}>
+        {choices.map((c, i) => (
+          <div
+            key={c.id}
+            id={`${id}-${i}`}
+            role="option"
+            aria-selected={i === here}
+            class="palette-item"
+            onMouseMove={() => i !== here && setAt(i)}
+            onClick={() => take(c)}
+          >
+            <span class="palette-name">{c.name}</span>
+            {c.detail && <span class="mono faint">{c.detail}</span>}
+            <span class="faint palette-kind">{c.at ? <Time at={c.at} /> : c.kind}</span>
+          </div>
+        ))}
+        {choices.length === 0 && <p class="palette-none faint">Nothing is called so.</p>}
+      </div>
+    </Dialog>
+  );
+}

@@ -1,0 +1,26 @@
+// Which sessions have a turn running, for the dots and the count.
+import { signal } from "@preact/signals";
+import { get } from "./api";
+import type { Event, Page } from "./wire";
+
+export const running = signal<ReadonlySet<string>>(new Set());
+
+export async function loadRunning(): Promise<void> {
+  try {
+    const page = await get<Page<{ session: string }>>("/v1/running");
+    running.value = new Set((page.items ?? []).map((r) => r.session));
+  } catch {
+    // The dots are old then; the page itself says what is wrong.
+  }
+}
+
+// noteRunning takes what an event says about it.
+export function noteRunning(e: Event): void {
+  if (!e.session) return;
+  const now = e.name === "turn.started" ? true : e.name === "turn.completed" || e.name === "turn.failed" ? false : undefined;
+  if (now === undefined || running.peek().has(e.session) === now) return;
+  const set = new Set(running.peek());
+  if (now) set.add(e.session);
+  else set.delete(e.session);
+  running.value = set;
+}

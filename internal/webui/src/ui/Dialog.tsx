@@ -1,0 +1,64 @@
+// Dialog asks something before all else. The browser keeps the focus within it,
+// and Escape closes it.
+import type { ComponentChildren } from "preact";
+import { useEffect, useId, useRef } from "preact/hooks";
+import { Icon } from "./Icon";
+
+interface Props {
+  title: string;
+  close: () => void;
+  children: ComponentChildren;
+  // actions are the buttons at its end.
+  actions?: ComponentChildren;
+  // submit makes it a form.
+  submit?: () => void;
+  class?: string;
+  // bare leaves out the title to see; it is said all the same.
+  bare?: boolean;
+}
+
+export function Dialog(p: Props) {
+  const el = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => {
+    const d = el.current!;
+    const before = document.activeElement as HTMLElement | null;
+    d.showModal();
+    return () => {
+      d.close();
+      before?.focus?.({ preventScroll: true });
+    };
+  }, []);
+  return (
+    <dialog
+      ref={el}
+      class={"dialog " + (p.class ?? "")}
+      aria-labelledby={id}
+      onCancel={(e) => {
+        e.preventDefault();
+        p.close();
+      }}
+      onMouseDown={(e) => e.target === el.current && p.close()}
+    >
+      <form
+        method="dialog"
+        class="dialog-form"
+        onSubmit={(e) => {
+          e.preventDefault();
+          p.submit?.();
+        }}
+      >
+        <header class={p.bare ? "sr" : "dialog-head"}>
+          <h2 id={id}>{p.title}</h2>
+          {!p.bare && (
+            <button type="button" class="icon-button" aria-label="Close" onClick={p.close}>
+              <Icon name="close" />
+            </button>
+          )}
+        </header>
+        <div class="dialog-body">{p.children}</div>
+        {p.actions && <footer class="dialog-foot">{p.actions}</footer>}
+      </form>
+    </dialog>
+  );
+}

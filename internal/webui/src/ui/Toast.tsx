@@ -1,0 +1,84 @@
+// Toast says that something was done, and takes it back if asked to.
+import { signal } from "@preact/signals";
+import { asProblem } from "../api";
+import { Icon } from "./Icon";
+
+interface Note {
+  id: number;
+  text: string;
+  undo?: () => unknown;
+  bad?: boolean;
+  hint?: string;
+}
+
+const notes = signal<Note[]>([]);
+const timers = new Map<number, number>();
+let next = 1;
+
+// Undo can be wanted for a while; mere news is gone sooner.
+const short = 4_000;
+const long = 12_000;
+
+function show(note: Omit<Note, "id">, ms: number): void {
+  const id = next++;
+  notes.value = [...notes.value.slice(-2), { ...note, id }];
+  timers.set(id, window.setTimeout(() => dismiss(id), ms));
+}
+
+function dismiss(id: number): void {
+  clearTimeout(timers.get(id));
+  timers.delete(id);
+  notes.value = notes.value.filter((n) => n.id !== id);
+}
+
+// say tells that something was done. With undo it can be taken back.
+export function say(text: string, undo?: () => unknown): void {
+  show({ text, undo }, undo ? long : short);
+}
+
+// complain tells what went wrong.
+export function complain(err: unknown): void {
+  const p = asProblem(err);
+  show({ text: p.message, hint: p.hint, bad: true }, long);
+}
+
+// attempt does something and complains if it does not work. It gives undefined
+// then.
+export async function attempt<T>(what: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await what();
+  } catch (err) {
+    complain(err);
+    return undefined;
+  }
+}
+
+export function Toasts() {
+  return (
+    <div class="toasts" role="status" aria-live="polite">
+      {notes.value.map((n) => (
+        <div key={n.id} class={"toast" + (n.bad ? " bad" : "")}>
+          <p>
+            {n.text}
+            {n.hint && <span class="toast-hint">{n.hint}</span>}
+          </p>
+          {n.undo && (
+            <button
+              type="button"
+              class="toast-undo"
+              onClick={() => {
+                dismiss(n.id);
+                void attempt(async () => n.undo?.());
+              }}
+            >
+              Undo
+            </button>
+          )}
+          <button type="button" class="icon-button" aria-label="Dismiss" onClick={() => dismiss(n.id)}>
+            <Icon name="close" />
+          </button>
+        </div>
+      ))}
+    </div>
+  );
+}

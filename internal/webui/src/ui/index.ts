@@ -1,0 +1,10 @@
+export { Bar, WindowBar } from "./Bar";
+export { CopyCLI, copy } from "./CopyCLI";
+export { Dialog } from "./Dialog";
+export { Empty } from "./Empty";
+export { Icon, type IconName } from "./Icon";
+export { Menu, type MenuItem } from "./Menu";
+export { Problem } from "./Problem";
+export { Time } from "./Time";
+export { Toasts, attempt, complain, say } from "./Toast";
+export { VirtualList, type VirtualHandle } from "./VirtualList";
