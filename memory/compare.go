@@ -138,14 +138,17 @@ func united(older, fresh Fact) Fact {
 	if f.Category == "" {
 		f.Category = fresh.Category
 	}
-	known := len(f.Sources)
+	again := false
 	f.Sources = slices.Clone(f.Sources)
 	for _, s := range fresh.Sources {
-		if !slices.Contains(f.Sources, s) && len(f.Sources) < maxSources {
-			f.Sources = append(f.Sources, s)
+		if slices.Contains(f.Sources, s) || len(f.Sources) >= maxSources {
+			continue
 		}
+		// A fork has copies of what was said, which nobody said again.
+		again = again || !slices.ContainsFunc(f.Sources, func(known Source) bool { return known.Entry == s.Entry })
+		f.Sources = append(f.Sources, s)
 	}
-	if len(f.Sources) > known && f.Confidence > 0 {
+	if again && f.Confidence > 0 {
 		f.Confidence = min(max(f.Confidence, fresh.Confidence)+0.05, 0.99)
 	}
 	return f

@@ -102,7 +102,6 @@ func TestGates(t *testing.T) {
 		{"all open", full, false},
 		{"short", with(func(m *Material) { m.Messages = 19 }), true},
 		{"few calls", with(func(m *Material) { m.Calls = 2 }), true},
-		{"few calls the first time", with(func(m *Material) { m.Calls, m.First = 0, true }), false},
 		{"a tool at work", with(func(m *Material) { m.Pending = true }), true},
 		{"nothing said", with(func(m *Material) { m.Lines = nil }), true},
 	}
@@ -133,11 +132,45 @@ func TestCollect(t *testing.T) {
 	if got := strings.Join(said, "|"); got != "s/e02 two|s/e03 three|s/e04 four" {
 		t.Errorf("the lines are %q", got)
 	}
-	if m.Messages != 5 || m.Calls != 1 || !m.Pending || m.First || m.Last != "call" {
+	if m.Messages != 5 || m.Calls != 1 || !m.Pending || m.Last != "call" {
 		t.Errorf("it is %+v", m)
 	}
-	if m = Collect("s", append(entries, call, result), "", true); m.Pending || !m.First || m.Messages != longTalk+5 {
+	if m = Collect("s", append(entries, call, result), "", true); m.Pending || m.Messages != longTalk+5 {
 		t.Errorf("afterwards it is %+v", m)
+	}
+	if got := strings.Join(m.Told, "|"); got != "old fact|old|a recalled fact" {
+		t.Errorf("it was told %q", got)
+	}
+	second := firn.NewEntry(&firn.Message{Role: firn.RoleAssistant, Parts: []firn.Part{firn.ToolCall{ID: "c", Name: "ls"}, firn.ToolCall{ID: "d", Name: "ls"}}})
+	if m = Collect("s", append(entries, second, result), "", false); !m.Pending || m.Calls != 2 {
+		t.Errorf("with one of two results it is %+v", m)
+	}
+	on := firn.UserText("never mind")
+	if m = Collect("s", append(entries, second, on), "", false); m.Pending {
+		t.Error("a call that was given up is still waited for")
+	}
+	sum := firn.NewEntry(&firn.Compaction{Summary: "an old fact about walruses"})
+	if m = Collect("s", append([]firn.Entry{sum}, entries...), "", true); strings.Contains(fmt.Sprint(m.Lines), "walrus") {
+		t.Errorf("a summary is a source: %+v", m.Lines)
+	}
+}
+
+// TestGenuine leaves out what programs put into what people say, ours and those
+// of other tools, wherever it stands and however it is written.
+func TestGenuine(t *testing.T) {
+	for text, want := range map[string]string{
+		"plain <b>bold</b> a < b":                                                                   "plain <b>bold</b> a < b",
+		"<memory source=\"x\">\nold\n</memory>\nfresh":                                              "fresh",
+		"fresh <Recall>old</RECALL> more":                                                           "fresh  more",
+		"fresh <system-reminder>old":                                                                "fresh",
+		"<relevant-memories>old</relevant-memories>fresh":                                           "fresh",
+		"fresh\n<claude-mem-context id=1>\nold\n</claude-mem-context>":                              "fresh",
+		"This session is being continued from a previous conversation that ran out of context. old": "",
+		"The conversation history before this point was compacted: old":                             "",
+	} {
+		if got, _ := genuine(text); got != want {
+			t.Errorf("%q is %q, want %q", text, got, want)
+		}
 	}
 }
 

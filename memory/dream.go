@@ -34,6 +34,8 @@ type Session struct {
 	// Path reads the entries to its head; older says that there is more before
 	// them.
 	Path func(ctx context.Context) (entries []firn.Entry, older bool, err error)
+	// Told is what memory may have told the agent in it.
+	Told Shelf
 }
 
 // DreamGates say when it is time to dream. The zero value is good.

@@ -23,6 +23,9 @@ type Extractor struct {
 	// Familiar are texts that every conversation begins with, such as
 	// instruction files. What they say is no news.
 	Familiar []string
+	// Told is what memory may have told the agent. What the agent says of it is
+	// no evidence: nobody but memory has said so.
+	Told Shelf
 }
 
 // Found is what came of looking for facts.
@@ -78,7 +81,7 @@ func (x Extractor) Extract(ctx context.Context, m Material) (Found, error) {
 	if x.Model == nil || found.Fallback != "" {
 		candidates = extractive(lines)
 	}
-	found.Facts = x.ground(candidates, lines)
+	found.Facts = x.ground(ctx, candidates, lines, m.Told)
 	return found, nil
 }
 
@@ -196,37 +199,79 @@ func sounds(text string) Category {
 }
 
 // ground keeps the candidates that lines say, names those lines, and leaves out
-// junk.
-func (x Extractor) ground(candidates []candidate, lines []Said) []Fact {
+// junk and what only memory said.
+func (x Extractor) ground(ctx context.Context, candidates []candidate, lines []Said, told []string) []Fact {
 	said := make([][]string, len(lines))
 	for i, l := range lines {
 		said[i] = terms(l.Text)
 	}
-	var news [][]string
-	for _, text := range x.Familiar {
-		for line := range strings.SplitSeq(text, "\n") {
-			news = append(news, terms(line))
-		}
-	}
+	known, echoes := lineTerms(x.Familiar), lineTerms(told)
 	var facts []Fact
 	for _, c := range candidates {
 		words := terms(c.Text)
 		at := witnesses(words, c.lines, said)
-		if len(at) == 0 || Junk(c.Fact) != "" || familiar(words, news) || len(facts) == mostFacts {
+		if len(at) == 0 || Junk(c.Fact) != "" || familiar(words, known) || len(facts) == mostFacts {
 			continue
 		}
-		f := c.Fact
-		for _, i := range at {
-			f.Sources = append(f.Sources, lines[i].Source)
-			f.spoken = f.spoken || lines[i].Role == firn.RoleUser
-			if lines[i].Time.After(f.said) {
-				f.said = lines[i].Time
-			}
+		f := c.witnessed(words, at, lines)
+		if !f.spoken && (familiar(words, echoes) || x.told(ctx, f, words)) {
+			continue
 		}
 		facts = append(facts, f)
 	}
 	return facts
 }
+
+// lineTerms are the words of each line of texts.
+func lineTerms(texts []string) [][]string {
+	var all [][]string
+	for _, text := range texts {
+		for line := range strings.SplitSeq(text, "\n") {
+			all = append(all, terms(line))
+		}
+	}
+	return all
+}
+
+// witnessed is a candidate with the lines that say so. It is spoken if people
+// say enough of it; what they ask does not say it.
+func (c candidate) witnessed(words []string, at []int, lines []Said) Fact {
+	f := c.Fact
+	var spoken []string
+	for _, i := range at {
+		f.Sources = append(f.Sources, lines[i].Source)
+		if lines[i].Role == firn.RoleUser {
+			for sentence := range digest.Sentences(lines[i].Text) {
+				if !strings.HasSuffix(sentence, "?") && !strings.HasSuffix(sentence, "？") {
+					spoken = append(spoken, terms(sentence)...)
+				}
+			}
+		}
+		if lines[i].Time.After(f.said) {
+			f.said = lines[i].Time
+		}
+	}
+	f.spoken = cover(words, spoken) >= leastCover
+	return f
+}
+
+// told reports whether memory may have told the agent a fact: a note says it, or
+// it was said before in another conversation. If that cannot be found out, it
+// may.
+func (x Extractor) told(ctx context.Context, f Fact, words []string) bool {
+	hits, err := x.Told.Recall(ctx, f.Text, Limits{Count: 8, Bytes: 1 << 20, Floor: 0.1})
+	if err != nil {
+		return true
+	}
+	return slices.ContainsFunc(hits, func(h Hit) bool {
+		late := h.Scope == "" && !h.Time.Before(f.said) // said afterwards, or a copy in a fork
+		return !late && cover(words, terms(h.Title+" "+h.Text)) >= mostEcho
+	})
+}
+
+// mostEcho is how much of a fact something must say for the fact to be its
+// echo.
+const mostEcho = 0.8
 
 // leastCover is how much of a fact its sources must say together.
 const leastCover = 0.4

@@ -91,7 +91,7 @@ func FuzzAnswer(f *testing.F) {
 	lines := Collect("s1", work(), "", false).Lines
 	f.Fuzz(func(t *testing.T, answer string) {
 		candidates, _ := parseAnswer(answer)
-		for _, fact := range (Extractor{}).ground(candidates, lines) {
+		for _, fact := range (Extractor{}).ground(t.Context(), candidates, lines, nil) {
 			if len(fact.Sources) == 0 || fact.Confidence <= 0 || fact.Confidence > 1 || strings.Contains(fact.Text, "\n") {
 				t.Errorf("%q gives %+v", answer, fact)
 			}
@@ -133,13 +133,76 @@ func TestLearn(t *testing.T) {
 		t.Errorf("to learn the same again changes %+v, %v:\n%s", change.Files, err, fileText(t, d, "memory/extracted.md"))
 	}
 	c.pass(24 * 3600 * 1e9)
-	echo := []Fact{{Category: Preference, Text: "The user prefers tabs over spaces", Confidence: 0.9, Sources: []Source{{"s2", "e1"}}, said: c.now()}} // the agent says it again
+	echo := []Fact{{Category: Preference, Text: "The user prefers tabs over spaces", Confidence: 0.9, Sources: []Source{{"s2", "e5"}}, said: c.now()}} // the agent says it again
 	if change, err := d.Learn(t.Context(), echo, "", ""); err != nil || len(change.Files) > 0 {
 		t.Errorf("an echo changes %+v, %v", change, err)
 	}
 	echo[0].spoken = true // now it is the user
 	change, err := d.Learn(t.Context(), echo, "", "")
-	if err != nil || len(change.Edits) != 1 || change.Edits[0].Do != "merge" || !strings.Contains(fileText(t, d, "memory/extracted.md"), "*(confidence: 95%)* <!-- from s1/e1, s2/e1 -->") {
+	if err != nil || len(change.Edits) != 1 || change.Edits[0].Do != "merge" || !strings.Contains(fileText(t, d, "memory/extracted.md"), "*(confidence: 95%)* <!-- from s1/e1, s2/e5 -->") {
 		t.Errorf("more evidence gives %+v, %v", change.Edits, err)
+	}
+}
+
+// TestRecalledIsNoSource lets an agent repeat what memory told it: in the
+// messages, by a tool, in a note of another scope, in what was said in another
+// conversation. None of it is learnt, and what it found out itself is.
+func TestRecalledIsNoSource(t *testing.T) {
+	other, _ := folderOf(t, map[string]string{"memory/2026-08-01.md": "- The ferry to Moss leaves at nine\n"})
+	past := func(_ context.Context, query string, _ int) ([]Past, error) {
+		return []Past{
+			{Session: "s0", Entry: "x1", Text: "user: The office is painted in deep orange", Time: someDay.AddDate(0, 0, -3)},
+			{Session: "s9", Entry: "x2", Text: "user: The parser is written in plain Haskell", Time: someDay.AddDate(0, 0, 3)}, // says it after us
+			{Session: "fork", Entry: "e06", Text: "assistant: The schema lives in db/schema.sql", Time: someDay},               // is a copy of ours
+		}, nil
+	}
+	entries := talk(someDay,
+		"<recall>\nThe cat of the house is called Tom\n</recall>\nWhat is the cat called? When does the ferry leave for Moss?", "The cat of the house is called Tom. The ferry to Moss leaves at nine.",
+		"And the office?", "The office is painted in deep orange.",
+		"Where is the schema, and what is the parser?", "The schema lives in db/schema.sql and the parser is written in plain Haskell.",
+		"What of the train?", "The train to Bergen has seven wagons.")
+	call := firn.NewEntry(&firn.Message{Role: firn.RoleAssistant, Parts: []firn.Part{firn.ToolCall{ID: "c", Name: "mcp__firn__recall"}}})
+	result := firn.NewEntry(&firn.Message{Role: firn.RoleToolResult, Parts: []firn.Part{firn.ToolResult{CallID: "c", Content: []firn.Part{firn.Text{Text: "[1] note agent/x\n  The train to Bergen has seven wagons"}}}}})
+	entries = append(entries[:7:7], call, result, entries[7])
+	model := func() provider.Model {
+		return scripted.New(provider.Info{}, scripted.Say(strings.Join([]string{
+			"MEMORY: project | 9 | The cat of the house is called Tom | 1, 2",
+			"MEMORY: project | 9 | The ferry to Moss leaves at nine | 1, 2",
+			"MEMORY: project | 9 | The office is painted in deep orange | 3, 4",
+			"MEMORY: project | 9 | The schema lives in db/schema.sql | 5, 6",
+			"MEMORY: project | 9 | The parser is written in plain Haskell | 6",
+			"MEMORY: project | 9 | The train to Bergen has seven wagons | 8",
+		}, "\n")))
+	}
+	material := Collect("s1", entries, "", false)
+	found, err := Extractor{Model: model(), Told: Shelf{Agent: other, Past: past}}.Extract(t.Context(), material)
+	if got := strings.Join(factTexts(found.Facts), "|"); err != nil || got != "The schema lives in db/schema.sql|The parser is written in plain Haskell" {
+		t.Errorf("learnt was %q, %v", got, err)
+	}
+	// In a fork the same entries are copied: still nothing is learnt.
+	found, err = Extractor{Model: model(), Told: Shelf{Agent: other, Past: past}}.Extract(t.Context(), Collect("fork", entries, "", false))
+	if err != nil || len(found.Facts) != 2 {
+		t.Errorf("in a fork learnt was %q, %v", factTexts(found.Facts), err)
+	}
+	// What cannot be looked up may have been told.
+	broken := func(context.Context, string, int) ([]Past, error) { return nil, firn.ErrLocked }
+	if found, err = (Extractor{Model: model(), Told: Shelf{Past: broken}}).Extract(t.Context(), material); err != nil || len(found.Facts) != 0 {
+		t.Errorf("without the past learnt was %q, %v", factTexts(found.Facts), err)
+	}
+}
+
+// TestForksSayNothingAgain does not make a fact surer because a fork has a copy
+// of what was said.
+func TestForksSayNothingAgain(t *testing.T) {
+	d, _ := folderOf(t, nil)
+	fact := Fact{Category: Preference, Text: "The user prefers tabs over spaces", Confidence: 0.8, Sources: []Source{{"s1", "e1"}}, said: someDay, spoken: true}
+	for _, s := range []Source{{"s1", "e1"}, {"fork", "e1"}} {
+		fact.Sources = []Source{s}
+		if _, err := d.Learn(t.Context(), []Fact{fact}, "", ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := fileText(t, d, "memory/extracted.md"); !strings.Contains(got, "*(confidence: 80%)* <!-- from s1/e1, fork/e1 -->") {
+		t.Errorf("it is\n%s", got)
 	}
 }

@@ -53,6 +53,11 @@ func (p progress) with(more map[firn.ID]firn.EntryID, now time.Time) content {
 			delete(p.Sessions, id)
 		}
 	}
+	return p.content()
+}
+
+// content is the progress as its file has it.
+func (p progress) content() content {
 	data, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {
 		return content{}
@@ -85,6 +90,7 @@ func (d *Dir) Looked(session firn.ID) (firn.EntryID, error) {
 // Learn takes in facts that were found in a conversation, which was looked
 // through up to an entry. It is all there or nothing, and to learn the same
 // again changes nothing. With no facts it only remembers how far it was looked.
+// What was erased meanwhile is not taken in.
 func (d *Dir) Learn(ctx context.Context, facts []Fact, session firn.ID, upTo firn.EntryID) (Change, error) {
 	var done Change
 	err := d.again(ctx, func() error {
@@ -92,15 +98,19 @@ func (d *Dir) Learn(ctx context.Context, facts []Fact, session firn.ID, upTo fir
 		if err != nil {
 			return err
 		}
+		erased, err := d.tombstones()
+		if err != nil {
+			return err
+		}
 		now := d.clock()
 		change := newDraft("extract", now)
-		if len(facts) > 0 {
+		if living := erased.living(facts); len(living) > 0 {
 			desk := newDesk(files, dayStart(now))
-			desk.add(facts)
+			desk.add(living)
 			desk.write(change, files)
 			change.index(files)
 		}
-		if session != "" && upTo != "" {
+		if session != "" && upTo != "" && !erased.buried(Source{Session: session}) {
 			old, err := d.readState(progressFile)
 			if err != nil {
 				return err

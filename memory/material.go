@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -28,10 +29,11 @@ type Material struct {
 	// since the last time, Pending whether a call has no result yet.
 	Messages, Calls int
 	Pending         bool
-	// First says that nothing was taken from it before.
-	First bool
 	// Last is the latest message.
 	Last firn.EntryID
+	// Told are texts that memory told in the conversation itself: what its tools
+	// returned, and what was put into messages. What only repeats them is no news.
+	Told []string
 }
 
 // Collect takes the material out of a conversation: entries of the path to its
@@ -39,7 +41,7 @@ type Material struct {
 // source, nor is what programs injected: recalled notes, summaries, what
 // machines said. Older says that there was more, which is not among them.
 func Collect(session firn.ID, entries []firn.Entry, after firn.EntryID, older bool) Material {
-	m := Material{Session: session, First: after == ""}
+	m := Material{Session: session}
 	if older {
 		m.Messages = longTalk
 	}
@@ -47,6 +49,7 @@ func Collect(session firn.ID, entries []firn.Entry, after firn.EntryID, older bo
 	if after != "" {
 		begin = slices.IndexFunc(entries, func(e firn.Entry) bool { return e.ID == after }) + 1
 	}
+	open := make(map[string]string) // calls that have no result yet, with their tools
 	for i, e := range entries {
 		message, ok := e.Body.(*firn.Message)
 		if !ok {
@@ -57,33 +60,66 @@ func Collect(session firn.ID, entries []firn.Entry, after firn.EntryID, older bo
 		case firn.RoleUser, firn.RoleAssistant:
 			m.Messages++
 		case firn.RoleToolResult:
-			m.Pending = false
+			m.hear(message, open)
 			continue
 		default:
 			continue
 		}
-		calls := 0
+		clear(open) // who goes on talking does not wait for them
 		for _, p := range message.Parts {
-			if _, ok := p.(firn.ToolCall); ok {
-				calls++
+			if call, ok := p.(firn.ToolCall); ok {
+				open[call.ID] = call.Name
+				if i >= begin {
+					m.Calls++
+				}
 			}
 		}
-		m.Pending = calls > 0
-		if i < begin {
-			continue
+		if i >= begin {
+			m.add(e, message)
 		}
-		m.Calls += calls
-		m.add(e, message)
 	}
+	m.Pending = len(open) > 0
 	return m
 }
+
+// hear takes in results of tools, which are no source: those of memory's own are
+// what it told.
+func (m *Material) hear(message *firn.Message, open map[string]string) {
+	for _, p := range message.Parts {
+		result, ok := p.(firn.ToolResult)
+		if !ok {
+			continue
+		}
+		if remembers.MatchString(cmpOr(open[result.CallID], result.Name)) {
+			m.tell(firn.JoinText(result.Content))
+		}
+		delete(open, result.CallID)
+	}
+}
+
+// remembers are the names of tools that tell what was noted or said before,
+// ours and those of others.
+var remembers = regexp.MustCompile(`(?i)recall|memor|search_sessions|read_window|read_session|knowledge`)
+
+// tell notes what memory told, as much of it as matters.
+func (m *Material) tell(text string) {
+	if text = strings.TrimSpace(text); text != "" && len(m.Told) < mostTold {
+		m.Told = append(m.Told, firn.CutText(text, maxMaterialBytes))
+	}
+}
+
+// mostTold bounds how many texts are remembered as told.
+const mostTold = 200
 
 // longTalk is how many messages open the gate.
 const longTalk = 20
 
 // add takes in what a message says.
 func (m *Material) add(e firn.Entry, message *firn.Message) {
-	text := genuine(message.Text())
+	text, told := genuine(message.Text())
+	for _, t := range told {
+		m.tell(t)
+	}
 	if text == "" {
 		return
 	}
@@ -94,24 +130,37 @@ func (m *Material) add(e firn.Entry, message *firn.Message) {
 	m.Lines = append(m.Lines, Said{Source: Source{m.Session, e.ID}, Role: message.Role, Text: text, Time: at})
 }
 
+// blocks are what programs put around what memory told, wherever it stands; one
+// that is not closed goes on to the end.
+var blocks = blocksOf("recall", "memory", "memories", "relevant-memories", "relevant_memories", "memory-context", "memory_context", "environment", "instructions", "agents", "system-reminder")
+
+func blocksOf(names ...string) []*regexp.Regexp {
+	all := make([]*regexp.Regexp, len(names))
+	for i, name := range names {
+		all[i] = regexp.MustCompile(`(?is)<` + name + `(?:\s[^<>]*)?>(.*?)(?:</` + name + `\s*>|\z)`)
+	}
+	return all
+}
+
+// summaries begin what tools say in the user's name when a conversation goes on
+// behind a summary of it.
+var summaries = []string{"This session is being continued from a previous conversation", "[Previous conversation summary]"}
+
 // genuine is what somebody said themselves: without blocks that programs put
-// around it, wherever they stand, and without what memory told.
-func genuine(text string) string {
-	text = digest.Genuine(text)
-	for _, name := range []string{"recall", "memory", "memories", "environment", "instructions", "agents", "system-reminder"} {
-		for {
-			before, rest, ok := strings.Cut(text, "<"+name+">")
-			if !ok {
-				break
-			}
-			_, after, ok := strings.Cut(rest, "</"+name+">")
-			if !ok {
-				after = ""
-			}
-			text = before + after
+// around it, and without what memory told, which is returned beside it.
+func genuine(text string) (own string, told []string) {
+	for _, begin := range summaries {
+		if strings.HasPrefix(text, begin) {
+			return "", []string{text}
 		}
 	}
-	return strings.TrimSpace(text)
+	for _, block := range blocks {
+		for _, m := range block.FindAllStringSubmatch(text, -1) {
+			told = append(told, m[1])
+		}
+		text = block.ReplaceAllString(text, "")
+	}
+	return strings.TrimSpace(digest.Genuine(text)), told
 }
 
 // Gates say when it is time to look for facts. The zero value is good.
@@ -122,8 +171,7 @@ type Gates struct {
 	Messages, Calls int
 }
 
-// Shut says which gate is shut, in a sentence; empty if all are open. For the
-// first time it does not matter how many tools were called.
+// Shut says which gate is shut, in a sentence; empty if all are open.
 func (g Gates) Shut(m Material) string {
 	messages, calls := g.Messages, g.Calls
 	if messages == 0 {
@@ -135,7 +183,7 @@ func (g Gates) Shut(m Material) string {
 	switch {
 	case m.Messages < messages:
 		return "the conversation is short"
-	case !m.First && m.Calls < calls:
+	case m.Calls < calls:
 		return "little was done since the last time"
 	case m.Pending:
 		return "a tool is at work"

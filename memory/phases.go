@@ -19,7 +19,6 @@ type gathered struct {
 // read is passed over, and looked at next time.
 func (d *Dreamer) gather(ctx context.Context, dream *Dream, sessions []Session) (gathered, error) {
 	all := gathered{upTo: make(map[firn.ID]firn.EntryID)}
-	extractor := Extractor{Model: d.Model, Backoff: d.Backoff, Familiar: d.Familiar}
 	for _, s := range sessions[:min(len(sessions), maxSessions)] {
 		after, err := d.Dir.Looked(s.ID)
 		if err != nil {
@@ -37,7 +36,7 @@ func (d *Dreamer) gather(ctx context.Context, dream *Dream, sessions []Session) 
 		if m.Pending || len(m.Lines) == 0 {
 			continue
 		}
-		found, err := extractor.Extract(ctx, m)
+		found, err := Extractor{Model: d.Model, Backoff: d.Backoff, Familiar: d.Familiar, Told: s.Told}.Extract(ctx, m)
 		if err != nil {
 			return all, err
 		}

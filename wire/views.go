@@ -77,6 +77,9 @@ type Receipt struct {
 	Done  time.Time `json:"done,omitzero"`
 	Bytes int64     `json:"bytes"`
 	Files []string  `json:"files"`
+	// Notes is how many facts and notes went with it, which nothing else had
+	// said.
+	Notes int `json:"notes,omitempty"`
 	// Forks are sessions that were forked from this one. They have copies of
 	// what they took along, which were not erased.
 	Forks []firn.ID `json:"forks,omitempty"`

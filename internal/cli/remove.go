@@ -210,8 +210,9 @@ func (p *program) purgeCommand() *cobra.Command {
 		GroupID: "sessions",
 		Short:   "Erase a session, or entries of it, for good",
 		Long: `Erase a session, or some of its entries, for good. This is the one command that removes
-what was said; it cannot be undone. A receipt stays behind, which does not tell what was
-said. To show that it is meant, --sure repeats the whole id of the session.
+what was said; it cannot be undone. What was noted from it and from nothing else goes from
+the notes too. A receipt stays behind, which does not tell what was said. To show that it is
+meant, --sure repeats the whole id of the session.
 
 ` + sessionHelp + "\n\n" + entryHelp,
 		Example: "  firn purge 0198c5a2 --plan\n  firn purge 0198c5a2 --sure 0198c5a2-5f6e-7abc-8def-0123456789ab", Args: args(1, -1, "a session, and perhaps entries"), ValidArgsFunction: p.completeSession(false),
@@ -266,6 +267,9 @@ func (p *program) purge(ctx context.Context, c *client.Client, cmd *cobra.Comman
 
 func purgeText(what string, r wire.Receipt) string {
 	text := fmt.Sprintf("erased %s · %s removed from %s; this cannot be undone\n", what, prose.Count(int(r.Bytes), "byte", "bytes"), prose.Plural(len(r.Files), "file"))
+	if r.Notes > 0 {
+		text += fmt.Sprintf("%s, and their old versions, went from the notes: nothing else had said so\n", prose.Plural(r.Notes, "fact"))
+	}
 	if n := len(r.Forks); n > 0 {
 		ids := make([]string, n)
 		for i, id := range r.Forks {

@@ -2,13 +2,32 @@ package gateway
 
 import (
 	"context"
+	"fmt"
 
+	"firn"
 	"firn/wire"
 )
 
 // Memory is what agents note for good, as the protocol tells it. Its methods
 // are called with a place whose agent is named.
-type Memory interface{ memoryAPI }
+type Memory interface {
+	memoryAPI
+	// Erase takes out of all notes, for good, what was learnt from a session or
+	// from some of its entries, and tells how many facts and notes that were.
+	Erase(ctx context.Context, id firn.ID, entries ...firn.EntryID) (int, error)
+}
+
+// eraseNotes erases what was learnt from what is purged.
+func (g *Gateway) eraseNotes(ctx context.Context, id firn.ID, entries []firn.EntryID) (int, error) {
+	if g.Memory == nil {
+		return 0, nil
+	}
+	n, err := g.Memory.Erase(ctx, id, entries...)
+	if err != nil {
+		err = fmt.Errorf("purge session %s: the notes: %w", id, err)
+	}
+	return n, err
+}
 
 // memory is the memory and the place that is meant, with its agent.
 func (g *Gateway) memory(at wire.MemoryPlace) (Memory, wire.MemoryPlace, error) {

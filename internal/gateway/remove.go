@@ -80,8 +80,11 @@ func (g *Gateway) Restore(ctx context.Context, id firn.ID) (wire.Session, error)
 // Purge erases a session for good, or some of its entries, named as references
 // have it. Sure must be the id of the session. It is refused while a turn is
 // running. With an answer go the pieces of it that were kept while it was given,
-// and with what the user said the automatic title that repeats it. Summaries of
-// compactions, and forks, keep what they took from it; forks are named.
+// and with what the user said the automatic title that repeats it. What was learnt
+// from it and from nothing else goes from the notes: before, so that an erasure
+// that breaks off is asked for again, and after, for what was learnt meanwhile.
+// Summaries of compactions, and forks, keep what they took from it; forks are
+// named.
 func (g *Gateway) Purge(ctx context.Context, id firn.ID, e wire.Erase) (wire.Receipt, error) {
 	if err := id.Check(); err != nil {
 		return wire.Receipt{}, g.mustBe(ctx, id)
@@ -106,14 +109,23 @@ func (g *Gateway) Purge(ctx context.Context, id firn.ID, e wire.Erase) (wire.Rec
 	if err != nil {
 		return wire.Receipt{}, err
 	}
+	notes, err := g.eraseNotes(ctx, id, entries)
+	if err != nil {
+		return wire.Receipt{}, err
+	}
 	receipt, err := remover.Purge(ctx, id, e.Reason, entries...)
+	if err == nil {
+		var late int
+		late, err = g.eraseNotes(ctx, id, entries)
+		notes += late
+	}
 	g.tails.Forget(id)
 	if len(entries) == 0 {
 		g.numbers.forget(id)
 	}
 	return wire.Receipt{
 		Session: receipt.Session, Entries: receipt.Entries, Reason: receipt.Reason, Begun: receipt.Begun, Done: receipt.Done,
-		Bytes: receipt.Bytes, Files: receipt.Files, Forks: forks,
+		Bytes: receipt.Bytes, Files: receipt.Files, Notes: notes, Forks: forks,
 	}, err
 }
 

@@ -77,10 +77,21 @@ func (s *staff) sessionsOf(a about) func(context.Context, time.Time) ([]memory.S
 			if info.Fault != "" || !info.Updated.After(since) || !s.belongs(a, info) {
 				continue
 			}
-			all = append(all, memory.Session{ID: info.ID, Path: s.pathOf(info.ID)})
+			all = append(all, memory.Session{ID: info.ID, Path: s.pathOf(info.ID), Told: s.toldIn(info)})
 		}
 		return all, nil
 	}
+}
+
+// toldIn is what memory may have told the agent in a session.
+func (s *staff) toldIn(info store.Info) memory.Shelf {
+	c := memoryOf(s.settings, info.Agent)
+	at := place{agent: info.Agent, person: person(info.Key), project: s.mind.project(info.CWD)}
+	shelf := s.mind.shelf(c, at)
+	if s.past != nil {
+		shelf.Past = s.past(at.agent, at.person, info.ID)
+	}
+	return shelf
 }
 
 func (s *staff) pathOf(id firn.ID) func(context.Context) ([]firn.Entry, bool, error) {
@@ -115,6 +126,44 @@ func (s *staff) folders() []about {
 	}
 	if s.settings.Memory.Enabled && s.settings.Memory.Dream.Enabled {
 		all = append(all, s.signed(filepath.Join(s.mind.home, projectsDir))...)
+	}
+	return all
+}
+
+// everyFolder is every folder of notes on disk, whoever it is about.
+func (s *staff) everyFolder() []*memory.Dir {
+	bases := []string{filepath.Join(s.mind.home, "agents"), s.settings.Memory.Dir}
+	for _, id := range s.settings.AgentIDs() {
+		bases = append(bases, memoryOf(s.settings, id).Dir)
+	}
+	roots := s.within(filepath.Join(s.mind.home, projectsDir))
+	for _, base := range slices.Compact(slices.Sorted(slices.Values(bases))) {
+		for _, home := range s.within(base) {
+			roots = append(roots, filepath.Join(home, workspaceDir))
+			roots = append(roots, s.within(filepath.Join(home, usersDir))...)
+		}
+	}
+	all := make([]*memory.Dir, len(roots))
+	for i, root := range roots {
+		all[i] = s.mind.folder(root)
+	}
+	return all
+}
+
+// within are the directories in a directory; none if there is no such.
+func (s *staff) within(dir string) []string {
+	if dir == "" {
+		return nil
+	}
+	found, err := s.fs.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	var all []string
+	for _, f := range found {
+		if f.IsDir() {
+			all = append(all, filepath.Join(dir, f.Name()))
+		}
 	}
 	return all
 }

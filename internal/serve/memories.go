@@ -316,3 +316,18 @@ func wireChange(scope memory.Scope, c memory.Change) wire.MemoryChange {
 	}
 	return out
 }
+
+// Erase implements [gateway.Memory]. It looks into every folder that there is,
+// also of agents that are gone and of those whose notes are switched off.
+func (m *memories) Erase(ctx context.Context, id firn.ID, entries ...firn.EntryID) (int, error) {
+	s := m.staff()
+	all := 0
+	for _, dir := range s.everyFolder() {
+		erased, err := dir.Erase(ctx, id, entries...)
+		all += erased.Facts + erased.Notes
+		if err != nil {
+			return all, err
+		}
+	}
+	return all, nil
+}

@@ -19,6 +19,9 @@ import (
 	"firn/wire"
 )
 
+// aCall stands for a tool that the agent called, and its result.
+const aCall = "(a call)"
+
 // begun begins a session with what was said in it: the user and the agent in
 // turn.
 func begun(t *testing.T, h *House, key, cwd string, said ...string) firn.ID {
@@ -29,6 +32,11 @@ func begun(t *testing.T, h *House, key, cwd string, said ...string) firn.ID {
 		role := firn.RoleUser
 		if i%2 == 1 {
 			role = firn.RoleAssistant
+		}
+		if text == aCall {
+			entries = append(entries, firn.NewEntry(&firn.Message{Role: firn.RoleAssistant, Time: time.Now(), Parts: []firn.Part{firn.ToolCall{ID: fmt.Sprint(i), Name: "ls", Arguments: []byte("{}")}}}),
+				firn.NewEntry(&firn.Message{Role: firn.RoleToolResult, Time: time.Now(), Parts: []firn.Part{firn.ToolResult{CallID: fmt.Sprint(i), Name: "ls", Content: []firn.Part{firn.Text{Text: "a file"}}}}}))
+			continue
 		}
 		entries = append(entries, firn.NewEntry(&firn.Message{Role: role, Time: time.Now(), Parts: []firn.Part{firn.Text{Text: text}}}))
 	}
@@ -91,7 +99,7 @@ func TestExtractionAfterTurns(t *testing.T) {
 	project := t.TempDir()
 	said := []string{"I prefer tabs over spaces in Go code.", "Noted.", "We decided to use Postgres for the shop.", "Fine."}
 	for i := range 8 {
-		said = append(said, fmt.Sprintf("Step %d, please.", i), "Done.")
+		said = append(said, fmt.Sprintf("Step %d, please.", i), aCall)
 	}
 	id := begun(t, h, "agent:main:main", project, said...)
 	model := scripted.New(provider.Info{}, scripted.Say("MEMORY: preference | 9 | The user prefers tabs over spaces in Go code | 1\nMEMORY: decision | 8 | Postgres is used for the shop | 3"))

@@ -271,20 +271,20 @@ func (m *mind) end(id firn.ID) {
 // looked is noted last: what is looked at twice is noted once.
 func (n *notebook) extract(ctx context.Context, run agent.Run) error {
 	at := n.mind.placeOf(ctx, n.agent, run.Session, n.workspace)
-	own := n.mind.own(n.settings, at)
-	after, err := own.Looked(run.Session)
+	material, err := n.material(ctx, run.Session, at)
+	if err != nil || (memory.Gates{}).Shut(material) != "" {
+		return err
+	}
+	dirs, err := n.targets(at)
 	if err != nil {
 		return err
 	}
-	path, err := window.Collect(n.staff.store.ReadBack(ctx, run.Session, store.End))
-	if err != nil {
+	// The folders are there now. So who erases something of the session from here
+	// on can leave word in them, and what was read before is read anew.
+	if material, err = n.material(ctx, run.Session, at); err != nil {
 		return err
 	}
-	material := memory.Collect(run.Session, path.Entries, after, path.Compaction != nil)
-	if (memory.Gates{}).Shut(material) != "" {
-		return nil
-	}
-	x := memory.Extractor{Model: n.model, Familiar: append(n.staff.instructions(n.workspace), n.staff.systemOf(n.agent))}
+	x := memory.Extractor{Model: n.model, Familiar: append(n.staff.instructions(n.workspace), n.staff.systemOf(n.agent)), Told: n.told(at, run.Session)}
 	found, err := x.Extract(ctx, material)
 	if err != nil {
 		return err
@@ -293,17 +293,52 @@ func (n *notebook) extract(ctx context.Context, run agent.Run) error {
 		// It is only a count: if it cannot be stored, the session does without.
 		_, _ = n.staff.store.Append(ctx, run.Session, store.Any, agent.Spent(provider.ForMemory, n.model.Info(), *found.Usage))
 	}
+	return learnInto(ctx, dirs, at, found.Facts, material)
+}
+
+// material is what a conversation has to offer since it was last looked
+// through.
+func (n *notebook) material(ctx context.Context, id firn.ID, at place) (memory.Material, error) {
+	after, err := n.mind.own(n.settings, at).Looked(id)
+	if err != nil {
+		return memory.Material{}, err
+	}
+	path, err := window.Collect(n.staff.store.ReadBack(ctx, id, store.End))
+	if err != nil {
+		return memory.Material{}, err
+	}
+	return memory.Collect(id, path.Entries, after, path.Compaction != nil), nil
+}
+
+// targets are the folders that facts of a place may belong into.
+func (n *notebook) targets(at place) (map[memory.Scope]*memory.Dir, error) {
+	scopes := []memory.Scope{memory.ScopeAgent, memory.ScopeProject}
+	if at.person != "" {
+		scopes = []memory.Scope{memory.ScopeUser}
+	} else if at.project == "" {
+		scopes = scopes[:1]
+	}
+	dirs := make(map[memory.Scope]*memory.Dir)
+	for _, scope := range scopes {
+		dir, err := n.mind.target(n.settings, at, scope)
+		if err != nil {
+			return nil, err
+		}
+		dirs[scope] = dir
+	}
+	return dirs, nil
+}
+
+// learnInto notes facts where they belong; last in the folder that knows how far
+// it was looked.
+func learnInto(ctx context.Context, dirs map[memory.Scope]*memory.Dir, at place, facts []memory.Fact, m memory.Material) error {
 	byScope := make(map[memory.Scope][]memory.Fact)
-	for _, f := range found.Facts {
+	for _, f := range facts {
 		scope := scopeOf(f.Category, at)
 		byScope[scope] = append(byScope[scope], f)
 	}
 	if facts := byScope[memory.ScopeProject]; len(facts) > 0 {
-		dir, err := n.mind.target(n.settings, at, memory.ScopeProject)
-		if err != nil {
-			return err
-		}
-		if _, err := dir.Learn(ctx, facts, "", ""); err != nil {
+		if _, err := dirs[memory.ScopeProject].Learn(ctx, facts, "", ""); err != nil {
 			return err
 		}
 	}
@@ -311,10 +346,14 @@ func (n *notebook) extract(ctx context.Context, run agent.Run) error {
 	if at.person != "" {
 		scope = memory.ScopeUser
 	}
-	dir, err := n.mind.target(n.settings, at, scope)
-	if err != nil {
-		return err
-	}
-	_, err = dir.Learn(ctx, byScope[scope], run.Session, material.Last)
+	_, err := dirs[scope].Learn(ctx, byScope[scope], m.Session, m.Last)
 	return err
+}
+
+// told is what memory may have told the agent in a conversation: what it says
+// of that is nothing new.
+func (n *notebook) told(at place, id firn.ID) memory.Shelf {
+	shelf := n.mind.shelf(n.settings, at)
+	shelf.Past = n.past(at, id)
+	return shelf
 }

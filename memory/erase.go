@@ -1,0 +1,188 @@
+package memory
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+
+	"firn"
+	"firn/internal/vfs"
+)
+
+// Erased is what was taken out of a folder for good.
+type Erased struct {
+	// Facts and Notes are how many went because nobody else had said so, Kept how
+	// many stay on other evidence.
+	Facts, Notes, Kept int
+}
+
+// Erase takes out of a folder what was learnt from a session, or from some of
+// its entries: out of the notes, out of the old versions that are kept of them,
+// and out of the lists of changes. A fact that others said too stays, with their
+// evidence alone. It is the one change of notes that cannot be undone. When it
+// fails or the process dies, it can be asked for again. A dream that is under
+// way is called off, since it may have read what is erased.
+func (d *Dir) Erase(ctx context.Context, session firn.ID, entries ...firn.EntryID) (Erased, error) {
+	e := &eraser{session: session, entries: entries, gone: make(map[string]bool), names: make(map[string]bool)}
+	if _, err := d.fs.Stat(filepath.Join(d.root, memoryDir)); errors.Is(err, fs.ErrNotExist) {
+		return e.done, nil // nothing was ever noted
+	}
+	err := d.locked(ctx, func() error { return d.erase(ctx, e) })
+	if err != nil {
+		err = fmt.Errorf("erase what was learnt from session %s: %w", session, err)
+	}
+	return e.done, err
+}
+
+// erase does it. Whoever does it again after a crash must still find what to
+// look for: so the texts go before the evidence of them, and whole notes, whose
+// names are looked for too, go last.
+func (d *Dir) erase(ctx context.Context, e *eraser) error {
+	if err := d.bury(e.session, e.entries); err != nil {
+		return err
+	}
+	files, err := d.read(ctx)
+	if err != nil {
+		return err
+	}
+	looked, err := d.readState(progressFile)
+	if err != nil {
+		return err
+	}
+	if looked.there {
+		files[memoryDir+"/"+progressFile] = looked
+	}
+	past, err := d.pastChanges()
+	if err != nil {
+		return err
+	}
+	e.see(files, past)
+	for _, last := range []bool{false, true} {
+		if err := d.rewrite(files, past, e, last); err != nil {
+			return err
+		}
+	}
+	if err := d.fs.Remove(d.memoryPath(dreamLockFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("call off a dream: %w", err)
+	}
+	return d.removeTemps()
+}
+
+// pastChange is a change with the versions of its files.
+type pastChange struct {
+	Change
+	before, after version
+}
+
+// pastChanges reads all changes that are kept. One that cannot be read any more
+// cannot be undone either, and is taken away.
+func (d *Dir) pastChanges() ([]pastChange, error) {
+	found, err := d.fs.ReadDir(d.historyPath(""))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("list the changes of the notes: %w", err)
+	}
+	var all []pastChange
+	for _, f := range found {
+		c, before, after, err := d.readHistory(f.Name())
+		if errors.Is(err, firn.ErrCorrupt) || errors.Is(err, firn.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+			d.removeHistory(f.Name())
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, pastChange{c, before, after})
+	}
+	return all, nil
+}
+
+// rewrite takes what is erased out of all files: of those that stay, or last of
+// those that go.
+func (d *Dir) rewrite(files version, past []pastChange, e *eraser, last bool) error {
+	for i := range past {
+		if err := d.rewriteChange(&past[i], e, last); err != nil {
+			return err
+		}
+	}
+	for i := range past {
+		if err := d.rewriteVersions(&past[i], e, last); err != nil {
+			return err
+		}
+	}
+	for rel, c := range files {
+		if to := e.scrub(rel, c); to != c && to.there != last {
+			if err := d.writeContent(rel, to); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// rewriteChange takes what is erased out of what a change says of itself; last
+// the names of files.
+func (d *Dir) rewriteChange(p *pastChange, e *eraser, last bool) error {
+	to, edits, names := e.change(p)
+	if last && !names || !last && !edits {
+		return nil
+	}
+	if !last {
+		to.Files = p.Files
+	}
+	data, err := json.MarshalIndent(to, "", "  ")
+	if err != nil {
+		return err
+	}
+	return vfs.WriteFile(d.fs, d.historyPath(p.ID, changeFile), append(data, '\n'))
+}
+
+// rewriteVersions takes what is erased out of the versions that a change keeps.
+func (d *Dir) rewriteVersions(p *pastChange, e *eraser, last bool) error {
+	for i, f := range p.Files {
+		for ending, c := range map[string]content{"old": p.before[f.Path], "new": p.after[f.Path]} {
+			rel := fmt.Sprintf("%s/%s/%s/%d.%s", memoryDir, historyDir, p.ID, i, ending)
+			to := e.scrub(f.Path, c)
+			if to == c && c.there || to.there == last {
+				continue
+			}
+			if _, err := d.fs.Stat(filepath.Join(d.root, filepath.FromSlash(rel))); !c.there && errors.Is(err, fs.ErrNotExist) {
+				continue // else it is left of a process that died doing this
+			}
+			if err := d.writeContent(rel, to); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// removeTemps takes away what a process that died was about to put in place. The
+// caller has the lock, so nobody else is.
+func (d *Dir) removeTemps() error {
+	dirs := []string{d.root, filepath.Join(d.root, memoryDir)}
+	found, _ := d.fs.ReadDir(d.historyPath(""))
+	for _, f := range found {
+		dirs = append(dirs, d.historyPath(f.Name()))
+	}
+	for _, dir := range dirs {
+		files, err := d.fs.ReadDir(dir)
+		if err != nil {
+			continue
+		}
+		for _, f := range files {
+			if !f.IsDir() && ours.MatchString(f.Name()) {
+				if err := d.fs.Remove(filepath.Join(dir, f.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+					return fmt.Errorf("clear away a file that was never put in place: %w", err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// ours are the names of files that are about to replace others.
+var ours = regexp.MustCompile(`^\.(.+\.md|change\.json|\d+\.(old|new)|\.commit|\.extraction_state\.json|\.consolidation_state\.json|\.erased\.json)\.tmp-`)
