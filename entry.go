@@ -145,6 +145,10 @@ const VerboseType = "firn.verbose"
 // sent. Its data is an object with the member "policy": allow, deny or inherit.
 const SendType = "firn.send"
 
+// TagsType is the type of a [Custom] entry that says which tags a session has
+// from then on: {"tags": [names]}.
+const TagsType = "firn.tags"
+
 // BranchSummary tells in short what happened on a branch that was left.
 type BranchSummary struct {
 	From     EntryID

@@ -86,6 +86,14 @@ func (r request) withFlag(name string, on bool) request {
 	return r.with(name, "true")
 }
 
+// withTime adds a parameter, unless the time is zero.
+func (r request) withTime(name string, t time.Time) request {
+	if t.IsZero() {
+		return r
+	}
+	return r.with(name, t.Format(time.RFC3339Nano))
+}
+
 // withHeader adds a header.
 func (r request) withHeader(name, value string) request {
 	r.header = r.header.Clone()

@@ -34,8 +34,6 @@ func (c *Client) Models(ctx context.Context) ([]wire.Model, error) {
 // model, agent or session.
 func (c *Client) Usage(ctx context.Context, by string, since time.Time) (wire.Spending, error) {
 	r := get("v1", "usage").with("by", by)
-	if !since.IsZero() {
-		r = r.with("since", since.Format(time.RFC3339Nano))
-	}
+	r = r.withTime("since", since)
 	return ask[wire.Spending](ctx, c, r)
 }

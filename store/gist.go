@@ -34,6 +34,10 @@ func (g *Gist) Add(e firn.Entry) {
 		if b.Beats(g.title) {
 			g.title = *b
 		}
+	case *firn.Custom:
+		if tags, ok := TagsOf(b); ok {
+			g.info.Tags = JoinTags(tags)
+		}
 	case *firn.Tombstone:
 		g.stones = append(g.stones, firn.GlanceOf(e))
 	}
@@ -51,7 +55,7 @@ func (g *Gist) Seen(t time.Time) {
 // What does not can be passed over, but for the last entry.
 func (g *Gist) Needs(kind firn.Kind) bool {
 	switch kind {
-	case firn.KindHeader, firn.KindTitle, firn.KindTombstone:
+	case firn.KindHeader, firn.KindTitle, firn.KindTombstone, firn.KindCustom:
 		return true
 	case firn.KindMessage:
 		return g.info.Prompt == ""
@@ -59,7 +63,7 @@ func (g *Gist) Needs(kind firn.Kind) bool {
 	return false
 }
 
-// Info returns what the entries told: id, owner, directory, title, prompt,
+// Info returns what the entries told: id, owner, directory, title, prompt, tags,
 // times, and whether the session is hidden. The rest is for the store to fill.
 func (g *Gist) Info() Info {
 	info := g.info

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"strings"
 	"time"
 
 	"firn"
@@ -91,12 +92,35 @@ type Query struct {
 	// Archived and Hidden ask for those instead of the plain ones; both
 	// together for those that are both.
 	Archived, Hidden bool
+	// Source and Tag select by where a session is from ([OwnSource]: from
+	// nowhere else) and by a tag that it has, if not empty.
+	Source, Tag string
+	// Since and Until select by the time of the latest entry if not zero: from
+	// the one on, and before the other.
+	Since, Until time.Time
+	// Text must be in the title, the prompt or the key, in whatever case, if not
+	// empty.
+	Text string
 }
+
+// OwnSource is what a query calls the source of sessions that are our own.
+const OwnSource = "firn"
 
 // Matches reports whether the query selects the session.
 func (q Query) Matches(info Info) bool {
 	return (q.Agent == "" || q.Agent == info.Agent) && (q.Key == "" || q.Key == info.Key) &&
-		q.Archived == info.Archived && q.Hidden == info.Hidden
+		q.Archived == info.Archived && q.Hidden == info.Hidden &&
+		(q.Source == "" || q.Source == info.Source || q.Source == OwnSource && info.Source == "") &&
+		(q.Tag == "" || info.Tagged(q.Tag)) &&
+		(q.Since.IsZero() || !info.Updated.Before(q.Since)) && (q.Until.IsZero() || info.Updated.Before(q.Until)) &&
+		(q.Text == "" || q.says(&info))
+}
+
+// says reports whether the text is in what a list tells of a session.
+func (q *Query) says(info *Info) bool {
+	text := strings.ToLower(q.Text)
+	return strings.Contains(strings.ToLower(info.Title), text) || strings.Contains(strings.ToLower(info.Prompt), text) ||
+		strings.Contains(strings.ToLower(info.Key), text)
 }
 
 // Info is what a list tells of a session. A store may read it from the
@@ -106,6 +130,9 @@ type Info struct {
 	ID         firn.ID
 	Agent, Key string
 	CWD        string
+	// Source is where it is read from if it is not our own; Tags are what people
+	// have put on it, as [JoinTags] spells them.
+	Source, Tags string
 	// Title is the latest title found; Prompt the beginning of the first thing
 	// the user said.
 	Title, Prompt string

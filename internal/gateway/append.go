@@ -29,7 +29,12 @@ func (g *Gateway) Append(ctx context.Context, id firn.ID, expect firn.Pos, n wir
 	if err := g.mustBe(ctx, id); err != nil {
 		return wire.Appended{}, err
 	}
-	return g.append(ctx, id, expect, entries...)
+	tags := g.tagged(ctx, id)
+	out, err := g.append(ctx, id, expect, entries...)
+	if err == nil {
+		out.End = max(out.End, tags.keep(context.WithoutCancel(ctx)))
+	}
+	return out, err
 }
 
 // append appends entries to a session that is there.

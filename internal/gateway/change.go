@@ -205,6 +205,13 @@ func patchEntries(p *wire.Patch) ([]firn.Entry, error) {
 		}
 		entries = append(entries, firn.NewEntry(&firn.Custom{Type: firn.SendType, Data: spell(map[string]string{"policy": word})}))
 	}
+	if p.Tags != nil {
+		tags, err := store.NewTags(*p.Tags)
+		if err != nil {
+			return nil, &wire.Problem{Kind: wire.Invalid, Message: err.Error()}
+		}
+		entries = append(entries, tags)
+	}
 	return entries, nil
 }
 

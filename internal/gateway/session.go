@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
 	"strings"
+	"time"
 
 	"firn"
 	"firn/agent"
@@ -37,6 +40,12 @@ type SessionQuery struct {
 	Agent, Key, Sender string
 	// Text must be in the title, the prompt or the key, in whatever case.
 	Text string
+	// Source selects by where a session is from, "firn" for those that are our
+	// own, and Tag by a tag that it has.
+	Source, Tag string
+	// Since and Until select by the time of the latest entry: from the one on,
+	// and before the other.
+	Since, Until time.Time
 	// Archived and Hidden ask for those instead; both for those that are both.
 	Archived, Hidden bool
 	// Live asks for those with a turn running.
@@ -52,7 +61,15 @@ type SessionQuery struct {
 }
 
 // everywhere reports whether a query must look at all sessions.
-func (q *SessionQuery) everywhere() bool { return q.Text != "" || q.Sender != "" || q.Live || q.Count }
+func (q *SessionQuery) everywhere() bool { return q.Sender != "" || q.Count }
+
+// ask is what of the query a store understands.
+func (q *SessionQuery) ask() store.Query {
+	return store.Query{
+		Agent: q.Agent, Key: q.Key, Archived: q.Archived, Hidden: q.Hidden, Source: q.Source, Tag: q.Tag,
+		Since: q.Since, Until: q.Until, Text: q.Text,
+	}
+}
 
 // Sessions lists sessions, those with the latest entry first. Pages follow each
 // other by the time of the latest entry and the id: a session that nobody
@@ -91,8 +108,8 @@ func (g *Gateway) sessions(ctx context.Context, q SessionQuery) (wire.Page[wire.
 		return page, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("%q is not the cursor of a list of sessions", clip(q.Cursor))}
 	}
 	limit := pageSize(q.Limit)
-	ask := store.Query{Agent: q.Agent, Key: q.Key, Archived: q.Archived, Hidden: q.Hidden}
-	if pager, ok := store.As[pager](g.Store); ok && !q.everywhere() {
+	ask := q.ask()
+	if pager, ok := store.As[pager](g.Store); ok && !q.everywhere() && !q.Live {
 		ask.Limit = limit
 		return g.pageOf(ctx, pager, ask, after)
 	}
@@ -102,7 +119,11 @@ func (g *Gateway) sessions(ctx context.Context, q SessionQuery) (wire.Page[wire.
 	}
 	picked, more := 0, false
 	total := 0
-	for info, err := range g.List(ctx, ask) {
+	list := g.List
+	if q.Live {
+		list = g.atWorkNow
+	}
+	for info, err := range list(ctx, ask) {
 		if err != nil {
 			return page, fmt.Errorf("list sessions: %w", err)
 		}
@@ -133,24 +154,50 @@ func (g *Gateway) sessions(ctx context.Context, q SessionQuery) (wire.Page[wire.
 // in the list it is.
 type pager interface {
 	Page(ctx context.Context, q store.Query, after index.Cursor) (index.Page, error)
+	// Count tells how many there are on all pages.
+	Count(ctx context.Context, q store.Query) (int, error)
 }
 
-// pageOf asks the store for a page. How many sessions there are is known if they
-// are all on it.
+// atWorkNow lists those of the sessions that match in which a turn runs or waits
+// to. It looks at no others.
+func (g *Gateway) atWorkNow(ctx context.Context, q store.Query) iter.Seq2[store.Info, error] {
+	return store.Infos(func() ([]store.Info, error) {
+		g.mu.Lock()
+		ids := slices.Collect(maps.Keys(g.lanes))
+		g.mu.Unlock()
+		var infos []store.Info
+		for _, id := range ids {
+			info, err := g.info(ctx, id)
+			if err != nil && ctx.Err() != nil {
+				return nil, err
+			}
+			if err == nil && q.Matches(info) { // one that is gone runs no more
+				infos = append(infos, info)
+			}
+		}
+		store.SortByUpdate(infos)
+		return infos, nil
+	})
+}
+
+// pageOf asks the store for a page. How many sessions there are the store knows,
+// or they are all on it.
 func (g *Gateway) pageOf(ctx context.Context, from pager, q store.Query, after index.Cursor) (wire.Page[wire.Session], error) {
 	page := wire.Page[wire.Session]{Items: []wire.Session{}, Total: -1}
 	found, err := from.Page(ctx, q, after)
 	if err != nil {
 		return page, fmt.Errorf("list sessions: %w", err)
 	}
+	if page.Total = found.Total; page.Total < 0 {
+		if page.Total, err = from.Count(ctx, q); err != nil {
+			return page, err
+		}
+	}
 	for i := range found.Infos {
 		page.Items = append(page.Items, g.listed(ctx, &found.Infos[i]))
 	}
-	switch {
-	case found.More:
+	if found.More {
 		page.Cursor = found.Next.String()
-	case after == (index.Cursor{}):
-		page.Total = len(page.Items)
 	}
 	return page, nil
 }
@@ -163,12 +210,7 @@ func behindCursor(after index.Cursor, info *store.Info) bool {
 // selects reports whether a query that the store knows nothing of selects a
 // session.
 func (g *Gateway) selects(q *SessionQuery, info *store.Info) bool {
-	if q.Live && !g.atWork(info.ID) || q.Sender != "" && !isWith(info.Key, q.Sender) {
-		return false
-	}
-	text := strings.ToLower(q.Text)
-	return text == "" || strings.Contains(strings.ToLower(info.Title), text) ||
-		strings.Contains(strings.ToLower(info.Prompt), text) || strings.Contains(strings.ToLower(info.Key), text)
+	return (!q.Live || g.atWork(info.ID)) && (q.Sender == "" || isWith(info.Key, q.Sender))
 }
 
 // isWith reports whether a key is of a conversation with one person, who is
@@ -187,7 +229,7 @@ func (g *Gateway) listed(ctx context.Context, info *store.Info) wire.Session {
 	s := wire.Session{
 		ID: info.ID, Agent: info.Agent, Key: info.Key, Title: info.Title, Prompt: info.Prompt, CWD: info.CWD,
 		Created: info.Created, Updated: info.Updated, Bytes: info.Bytes, Parts: info.Parts, End: info.End,
-		Archived: info.Archived, Hidden: info.Hidden, Fault: info.Fault,
+		Archived: info.Archived, Hidden: info.Hidden, Fault: info.Fault, Source: info.Source, Tags: store.SplitTags(info.Tags),
 	}
 	s.Live, s.Queued = g.load(info.ID)
 	if keyed, ok := store.As[store.Keyed](g.Store); ok && info.Key != "" {
@@ -275,6 +317,7 @@ func (g *Gateway) session(ctx context.Context, id firn.ID) (wire.Session, error)
 		return wire.Session{}, fmt.Errorf("look at session %s: %w", id, err)
 	}
 	s := g.listed(ctx, &info)
+	s.Waiting = g.waitingIn(id)
 	if files, ok := store.As[filer](g.Store); ok {
 		if s.Files, err = files.Files(ctx, id); err != nil {
 			return s, fmt.Errorf("look at session %s: %w", id, err)

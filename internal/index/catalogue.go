@@ -62,7 +62,8 @@ type Catalogue struct {
 	src  Source
 	opts Options
 
-	mark mark
+	mark   mark
+	counts counts
 
 	mu      sync.Mutex
 	closed  bool

@@ -25,6 +25,9 @@ type Page struct {
 	// Archived and Hidden count the sessions of the same owner that would have
 	// stood among these if the query had asked for them.
 	Archived, Hidden int
+	// Total is how many sessions match in all, on whatever page; -1 if that is
+	// not known, and must be asked of [Catalogue.Count].
+	Total int
 }
 
 // Cursor is a place in the list of all sessions: behind the one that was
@@ -110,7 +113,7 @@ func (s *survey) page(q store.Query, after Cursor) Page {
 		}
 	}
 	slices.SortFunc(rows, func(a, b *row) int { return store.CompareInfos(&a.info, &b.info) })
-	var page Page
+	page := Page{Total: s.count(q)}
 	if q.Limit == 0 {
 		page.Infos = make([]store.Info, 0, len(rows))
 	}
@@ -127,6 +130,16 @@ func (s *survey) page(q store.Query, after Cursor) Page {
 		page.Next = cursorOf(&r.info)
 	}
 	return page
+}
+
+// count tells how many of all sessions match.
+func (s *survey) count(q store.Query) (n int) {
+	for _, r := range s.rows {
+		if q.Matches(r.info) {
+			n++
+		}
+	}
+	return n
 }
 
 // count takes notice of a session that the query leaves out.
@@ -184,6 +197,10 @@ func (c *Catalogue) quickPage(ctx context.Context, q store.Query, after Cursor) 
 	}
 	if err := c.commit(ctx, b, p.changes); err != nil {
 		c.report("the catalogue could not be brought up to date: %v", err)
+	}
+	p.page.Total = -1
+	if !p.page.More && after == (Cursor{}) { // all of them were looked at
+		p.page.Total = len(p.page.Infos)
 	}
 	return p.page, nil
 }

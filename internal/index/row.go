@@ -25,7 +25,7 @@ type row struct {
 
 // newRow makes a row in the form it will have when it is read back.
 func newRow(info store.Info, modified time.Time) row {
-	for _, s := range []*string{&info.Agent, &info.Key, &info.CWD, &info.Title, &info.Prompt, &info.Fault} {
+	for _, s := range []*string{&info.Agent, &info.Key, &info.CWD, &info.Title, &info.Prompt, &info.Fault, &info.Source, &info.Tags} {
 		*s, _ = firn.CleanText(*s)
 	}
 	info.Created, info.Updated = plainTime(info.Created), plainTime(info.Updated)
@@ -111,6 +111,8 @@ func appendLine(dst []byte, r *row, before time.Time) []byte {
 	if r.info.Hidden {
 		dst = append(dst, `,"hidden":true`...)
 	}
+	dst = appendText(dst, `,"source":`, r.info.Source)
+	dst = appendText(dst, `,"tags":`, r.info.Tags)
 	dst = appendText(dst, `,"fault":`, r.info.Fault)
 	dst = append(dst, '}')
 	seal(dst[start:])
@@ -213,6 +215,10 @@ func (p *lineParser) field(r *row, before *time.Time) {
 		r.info.Archived = p.flag()
 	case "hidden":
 		r.info.Hidden = p.flag()
+	case "source":
+		r.info.Source = p.commonText()
+	case "tags":
+		r.info.Tags = p.commonText()
 	case "fault":
 		r.info.Fault = p.text()
 	default:

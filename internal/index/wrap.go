@@ -70,6 +70,11 @@ func (w *wrapper) Page(ctx context.Context, q store.Query, after Cursor) (Page, 
 	return w.catalogue.Page(ctx, q, after)
 }
 
+// Count tells from the catalogue how many sessions match.
+func (w *wrapper) Count(ctx context.Context, q store.Query) (int, error) {
+	return w.catalogue.Count(ctx, q)
+}
+
 // Close closes the catalogue, while it can still ask the store, and the store.
 func (w *wrapper) Close() error {
 	return errors.Join(w.catalogue.Close(), w.Store.Close())

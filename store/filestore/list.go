@@ -281,6 +281,7 @@ func (in *inspector) read(file vfs.File, offset int64, n int) ([]byte, error) {
 // and the last one, for its time.
 func (in *inspector) add(gist *store.Gist, lines []byte) {
 	var last firn.Record
+	added := false
 	for len(lines) > 0 {
 		line := journal.Line{Data: lines}
 		if i := bytes.IndexByte(lines, '\n'); i >= 0 {
@@ -295,13 +296,13 @@ func (in *inspector) add(gist *store.Gist, lines []byte) {
 			if record.Gap != nil {
 				continue
 			}
-			last = record
-			if gist.Needs(record.Glance.Kind) {
+			last, added = record, tells(gist, &record)
+			if added {
 				addRecord(gist, record)
 			}
 		}
 	}
-	if last.Line() == nil || gist.Needs(last.Glance.Kind) {
+	if last.Line() == nil || added {
 		return
 	}
 	if timer, ok := in.reader.Dialect.(dialect.Timer); ok {
@@ -315,6 +316,16 @@ func (in *inspector) add(gist *store.Gist, lines []byte) {
 
 // messageBegins is how the lines of messages begin.
 var messageBegins = []byte(`{"type":"message"`)
+
+// tells reports whether an entry can tell the gist more than its time.
+func tells(gist *store.Gist, record *firn.Record) bool {
+	kind := record.Glance.Kind
+	return gist.Needs(kind) && (kind != firn.KindCustom || bytes.Contains(record.Line(), tagsSay))
+}
+
+// tagsSay is in every line that settles tags: most state that programs keep is
+// not looked into.
+var tagsSay = []byte("tag")
 
 func addRecord(gist *store.Gist, record firn.Record) {
 	if entry, err := record.Entry(); err == nil { // else it is damaged, and the others tell

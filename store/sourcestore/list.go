@@ -119,7 +119,7 @@ func (st *Store) agent(t dialect.Transcript) string {
 func (st *Store) inspect(t dialect.Transcript) store.Info {
 	standing, err := st.stand(t)
 	if err != nil {
-		return store.Info{ID: t.ID, Agent: st.agent(t), Fault: err.Error()}
+		return store.Info{ID: t.ID, Agent: st.agent(t), Source: st.opts.Name, Fault: err.Error()}
 	}
 	st.mu.Lock()
 	known, ok := st.shown[t.ID]
@@ -139,7 +139,7 @@ func (st *Store) look(t dialect.Transcript, standing store.Standing) store.Info 
 	var gist store.Gist
 	err := st.sample(t, &gist)
 	info := gist.Info()
-	info.ID, info.Agent, info.Archived = t.ID, standing.Agent, t.Archived
+	info.ID, info.Agent, info.Archived, info.Source = t.ID, standing.Agent, t.Archived, st.opts.Name
 	info.Bytes, info.Parts = standing.Bytes, standing.Parts
 	info.End = st.end(t)
 	info.Title = first(t.Title, info.Title)

@@ -26,6 +26,9 @@ import (
 
 // Options says how a home is opened. The zero value only reads.
 type Options struct {
+	// Name is what lists call the home as a source; empty if it is none, but
+	// stands for our own sessions.
+	Name string
 	// InPlace allows to add to the tool's own files.
 	InPlace bool
 	// Expand opens a compressed part, given its bytes; nil if none can be read.
