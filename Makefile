@@ -66,7 +66,7 @@ check-static:
 # Not what measures, nor what tries other programs; of the command, what several
 # use at once. Its scripts run without the detector, which makes every start slow.
 check-race: setup
-	$(GO) test -race -short $(TESTFLAGS) $$($(GO) list ./... | grep -v -e /bench$$ -e /interop$$ -e /cmd/firn$$)
+	$(GO) test -race -short $(TESTFLAGS) $$($(GO) list ./... | grep -v -e /bench$$ -e /interop$$ -e /webtest$$ -e /cmd/firn$$)
 	$(GO) test -race -short $(TESTFLAGS) -run 'TestTwo|TestGatewayScripts' ./cmd/firn
 
 check-holes:

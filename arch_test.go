@@ -79,7 +79,7 @@ var layers = []layer{
 	{"internal/doctor", []string{".", "store", "store/filestore", "dialect", "dialect/*", "window", "internal/journal", "internal/vfs", "internal/index", "internal/rawjson", "internal/adopt", "internal/dialects"}, "opens files directly: it must work when nothing else does; knows all tools, to tell what is in mirrors"},
 	{"internal/demo", []string{".", "client", "wire", "internal/prose", "internal/doctor", "internal/vfs"}, "a client that tells a story; tears a line on purpose, verifies and clears up"},
 	{"internal/prose", []string{".", "wire"}, "words for people, of what the gateway tells"},
-	{"internal/serve", []string{".", "store", "store/*", "dialect/native", "route", "window", "provider", "provider/*", "tool", "compact", "memory", "agent", "wire", "dialect", "internal/adopt", "internal/convert", "internal/dialects", "internal/config", "internal/gateway", "internal/index", "internal/fulltext", "internal/search", "internal/metrics", "internal/trace", "internal/vfs", "internal/openaiapi", "internal/mcp", "internal/prose"}, "puts a gateway together: the one place that knows all members"},
+	{"internal/serve", []string{".", "store", "store/*", "dialect/native", "route", "window", "provider", "provider/*", "tool", "compact", "memory", "agent", "wire", "dialect", "internal/adopt", "internal/convert", "internal/dialects", "internal/config", "internal/gateway", "internal/index", "internal/fulltext", "internal/search", "internal/metrics", "internal/trace", "internal/vfs", "internal/openaiapi", "internal/mcp", "internal/prose", "internal/webui"}, "puts a gateway together: the one place that knows all members"},
 	{"internal/line", []string{"internal/vfs"}, "a terminal that is typed at; files for its history"},
 	{"internal/line/linetest", nil, "a terminal without glass, for tests"},
 	{"internal/markdown", nil, "pure"},
@@ -92,6 +92,7 @@ var layers = []layer{
 	{"examples/...", []string{".", "store", "store/*", "dialect", "dialect/*", "route", "window", "provider", "provider/*", "tool", "compact", "memory", "agent", "wire", "client"}, "what a stranger could write: nothing internal"},
 	{"bench/...", []string{"..."}, "measures everything"},
 	{"interop", nil, "tests with other programs, no code"},
+	{"internal/webui/webtest", nil, "a browser looks at the pages; tests, no code"},
 }
 
 // guests says which packages may import what is not ours and not the standard
@@ -123,6 +124,7 @@ var testGuests = []guest{
 	{"github.com/modelcontextprotocol/go-sdk/", nil, "speaks to firn mcp as others do"},
 	{"github.com/coder/acp-go-sdk", nil, "speaks to firn acp as editors do"},
 	{"github.com/getkin/kin-openapi/", nil, "a second opinion on the description of the API"},
+	{"github.com/chromedp/", nil, "steers the browser that looks at the pages"},
 }
 
 // deeds says who may do what. A deed is a use of a name ("os.Exit"), an import

@@ -13,12 +13,29 @@ needs=(
 	"npm npm the tests with other programs (interop)"
 )
 
+# A browser that the tests of the pages steer. The small build has no windows.
+browser=chromium
+for b in chromium-headless-shell chromium google-chrome chrome; do
+	if command -v "$b" >/dev/null 2>&1; then
+		browser=$b
+		break
+	fi
+done
+[ "$(uname)" != Linux ] || needs+=("$browser chromium-headless-shell the tests of the pages (internal/webui/webtest)")
+
 # The tests mount a file system that fails and loses power. Root may do that by
 # itself; others need the helper of FUSE.
 if [ "$(uname)" = Linux ]; then
 	[ "$(id -u)" -eq 0 ] || needs+=("fusermount3 fuse3 the file system that fails")
 	[ -e /dev/fuse ] || echo "setup: /dev/fuse is missing; the file system that fails needs it (modprobe fuse)" >&2
 fi
+
+# install_packages installs packages, and of the browser the build that there is.
+install_packages() {
+	local packages=("$@")
+	apt-cache show chromium-headless-shell >/dev/null 2>&1 || packages=("${packages[@]/chromium-headless-shell/chromium}")
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${packages[@]}"
+}
 
 missing=()
 for line in "${needs[@]}"; do
@@ -32,18 +49,24 @@ if [ "${#missing[@]}" -eq 0 ]; then
 	:
 elif [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null 2>&1; then
 	echo "setup: please install: ${missing[*]}" >&2
-elif ! { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${missing[@]}"; } >&2; then
+elif ! { apt-get update -qq && install_packages "${missing[@]}"; } >&2; then
 	echo "setup: could not install: ${missing[*]}" >&2
 fi
 
-# The other programs themselves, at the versions of the lock file. Npm leaves a
-# lock file of its own behind when it is done: if that is older than ours, or
-# not there, they are not those that the tests want.
-cd "$(dirname "$0")/../interop"
-installed=node_modules/.package-lock.json
-if [ ! -e "$installed" ] || [ package-lock.json -nt "$installed" ]; then
-	echo "setup: installing the programs that interop tries our files with (1.3 GB)" >&2
-	if ! npm ci --ignore-scripts --no-audit --no-fund --loglevel=error >&2; then
-		echo "setup: could not install them; the tests of interop will fail" >&2
+# node_modules DIR WHAT TESTS installs what the lock file of a directory names.
+# Npm leaves a lock file of its own behind when it is done: if that is older than
+# ours, or not there, what is installed is not what the tests want.
+node_modules() {
+	cd "$1"
+	local installed=node_modules/.package-lock.json
+	if [ ! -e "$installed" ] || [ package-lock.json -nt "$installed" ]; then
+		echo "setup: installing $2" >&2
+		if ! npm ci --ignore-scripts --no-audit --no-fund --loglevel=error >&2; then
+			echo "setup: could not install that; $3 will fail" >&2
+		fi
 	fi
-fi
+}
+
+cd "$(dirname "$0")/.."
+(node_modules interop "the programs that interop tries our files with (1.3 GB)" "the tests of interop")
+(node_modules internal/webui "what checks the pages" "the tests of the pages")

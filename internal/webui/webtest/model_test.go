@@ -1,0 +1,188 @@
+package webtest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// model is a provider that tests play: an HTTP server that speaks as OpenAI's
+// chat API does, and says of an answer only what the test lets it say.
+//
+// A question that has the words "play NAME" in it waits for the test that plays
+// NAME; all others are answered at once.
+type model struct {
+	http *httptest.Server
+
+	mu    sync.Mutex
+	parts map[string]chan *part
+}
+
+// part is an answer that is being given. Its methods return when the words are
+// on their way.
+type part struct {
+	// asked is the body of the request.
+	asked []byte
+	say   chan string
+	over  chan struct{} // closed when the gateway no longer listens
+}
+
+func newModel() *model {
+	m := &model{parts: make(map[string]chan *part)}
+	m.http = httptest.NewServer(http.HandlerFunc(m.answer))
+	return m
+}
+
+func (m *model) url() string { return m.http.URL }
+
+func (m *model) close() {
+	m.http.CloseClientConnections()
+	m.http.Close()
+}
+
+// part is the queue of those who play a name.
+func (m *model) queue(name string) chan *part {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.parts[name] == nil {
+		m.parts[name] = make(chan *part, 16)
+	}
+	return m.parts[name]
+}
+
+var playing = regexp.MustCompile(`play ([a-z0-9-]+)`)
+
+// answer gives an answer, as slowly as its player wants.
+func (m *model) answer(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	flush := http.NewResponseController(w).Flush
+	w.Header().Set("Content-Type", "text/event-stream")
+	flush()
+	name := playing.FindStringSubmatch(lastSaid(body))
+	if name == nil {
+		io.WriteString(w, chunk(`{"role":"assistant","content":"At once."}`, "")+chunk(`{}`, "stop")+"data: [DONE]\n\n")
+		return
+	}
+	p := &part{asked: body, say: make(chan string), over: make(chan struct{})}
+	defer close(p.over)
+	select {
+	case m.queue(name[1]) <- p:
+	case <-r.Context().Done():
+		return
+	}
+	for {
+		select {
+		case line, more := <-p.say:
+			if !more {
+				return
+			}
+			io.WriteString(w, line)
+			flush()
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+// lastSaid is what the user said last.
+func lastSaid(body []byte) string {
+	var request struct {
+		Messages []struct {
+			Role    string
+			Content json.RawMessage
+		}
+	}
+	json.Unmarshal(body, &request) // what is no request has no messages
+	for i := len(request.Messages) - 1; i >= 0; i-- {
+		if request.Messages[i].Role == "user" {
+			return string(request.Messages[i].Content)
+		}
+	}
+	return ""
+}
+
+// chunk is a piece of a stream.
+func chunk(delta, finish string) string {
+	reason := "null"
+	if finish != "" {
+		reason = `"` + finish + `"`
+	}
+	return fmt.Sprintf(`data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1794710747,"model":"slow","choices":[{"index":0,"delta":%s,"finish_reason":%s}]}`+"\n\n", delta, reason)
+}
+
+// plays waits until the model is asked by somebody who wants to hear NAME.
+func (m *model) plays(t *testing.T, name string) *part {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	select {
+	case p := <-m.queue(name):
+		return p
+	case <-ctx.Done():
+		t.Fatalf("nobody asked the model to play %s", name)
+		return nil
+	}
+}
+
+// send passes on a piece; it is false if nobody listens any more.
+func (p *part) send(s string) bool {
+	select {
+	case p.say <- s:
+		return true
+	case <-p.over:
+		return false
+	}
+}
+
+func (p *part) text(s string) bool { return p.send(chunk(`{"content":`+quote(s)+`}`, "")) }
+
+func (p *part) thinking(s string) bool {
+	return p.send(chunk(`{"reasoning_content":`+quote(s)+`}`, ""))
+}
+
+// words says a text a word at a time.
+func (p *part) words(s string) {
+	for word := range strings.SplitAfterSeq(s, " ") {
+		p.text(word)
+	}
+}
+
+// call asks for a tool, and ends the answer.
+func (p *part) call(id, tool, arguments string) {
+	p.send(chunk(fmt.Sprintf(`{"tool_calls":[{"index":0,"id":%s,"type":"function","function":{"name":%s,"arguments":%s}}]}`, quote(id), quote(tool), quote(arguments)), ""))
+	p.finish("tool_calls")
+}
+
+// end ends the answer.
+func (p *part) end() { p.finish("stop") }
+
+func (p *part) finish(reason string) {
+	p.send(chunk(`{}`, reason) + `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1794710747,"model":"slow","choices":[],"usage":{"prompt_tokens":100,"completion_tokens":20,"total_tokens":120}}` + "\n\ndata: [DONE]\n\n")
+	close(p.say)
+}
+
+// stopped waits until the gateway has hung up.
+func (p *part) stopped(t *testing.T) {
+	t.Helper()
+	select {
+	case <-p.over:
+	case <-time.After(patience):
+		t.Fatal("the model was not stopped")
+	}
+}
+
+func quote(s string) string {
+	b, _ := json.Marshal(s) // a string always can be
+	return string(b)
+}

@@ -1,0 +1,194 @@
+package webtest
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"net/http"
+	"net/http/httptest"
+
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
+)
+
+// watch looks over the shoulder of a page: what it logs, throws, breaks, and
+// whom it asks for what.
+type watch struct {
+	host string
+	wg   sync.WaitGroup
+
+	mu       sync.Mutex
+	found    []string
+	allowed  []string
+	requests map[network.RequestID]*request
+	order    []network.RequestID
+}
+
+// request is something the page asked for.
+type request struct {
+	method, url, kind string
+	// bytes is what came over the wire, head and body as they were packed.
+	bytes float64
+}
+
+// newWatch begins to watch a tab; it ends with its context.
+func newWatch(ctx context.Context, base string) *watch {
+	w := &watch{requests: make(map[network.RequestID]*request)}
+	if u, err := url.Parse(base); err == nil {
+		w.host = u.Host
+	}
+	messages := chromedp.Console(ctx)
+	sent, finished := chromedp.Events(ctx, network.RequestWillBeSent), chromedp.Events(ctx, network.LoadingFinished)
+	w.wg.Go(func() {
+		for m, err := range messages {
+			if err != nil {
+				return
+			}
+			if m.IsException() || m.Type == chromedp.ConsoleError || m.Type == chromedp.ConsoleWarning {
+				w.note(fmt.Sprintf("%s: %s (%s)", m.Type, m.Text, m.URL))
+			}
+		}
+	})
+	w.wg.Go(func() {
+		for e, err := range sent {
+			if err != nil {
+				return
+			}
+			w.asked(e)
+		}
+	})
+	w.wg.Go(func() {
+		for e, err := range finished {
+			if err != nil {
+				return
+			}
+			w.mu.Lock()
+			if r := w.requests[e.RequestID]; r != nil {
+				r.bytes += e.EncodedDataLength
+			}
+			w.mu.Unlock()
+		}
+	})
+	return w
+}
+
+// wait waits until the watch has ended.
+func (w *watch) wait() { w.wg.Wait() }
+
+func (w *watch) note(fault string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.found = append(w.found, fault)
+}
+
+// asked notes a request, and finds fault with those to others.
+func (w *watch) asked(e network.EventRequestWillBeSent) {
+	if e.Request == nil {
+		return
+	}
+	if u, err := url.Parse(e.Request.URL); err != nil || (u.Scheme != "data" && u.Scheme != "blob" && u.Host != w.host) {
+		w.note(fmt.Sprintf("a request to %s", e.Request.URL))
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.requests[e.RequestID] = &request{method: e.Request.Method, url: e.Request.URL, kind: string(e.Type)}
+	w.order = append(w.order, e.RequestID)
+}
+
+func (w *watch) allow(words string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.allowed = append(w.allowed, words)
+}
+
+// faults are those that were found and not allowed.
+func (w *watch) faults() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(w.found), func(fault string) bool {
+		return slices.ContainsFunc(w.allowed, func(words string) bool { return strings.Contains(fault, words) })
+	})
+}
+
+// all returns what was asked for so far, in order.
+func (w *watch) all() []request {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var all []request
+	for _, id := range w.order {
+		all = append(all, *w.requests[id])
+	}
+	return all
+}
+
+// forget begins a new list of requests.
+func (w *watch) forget() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.order = nil
+	clear(w.requests)
+}
+
+// TestTheWatchIsAwake sees that each thing no page may do is noticed.
+func TestTheWatchIsAwake(t *testing.T) {
+	const policy = "default-src 'none'; script-src 'self'"
+	cases := map[string]struct{ policy, body, script, want string }{
+		"an inline script":     {policy, `<script>document.title = "run"</script>`, "", "inline script violates"},
+		"a handler":            {policy, `<img src="/none" onerror="document.title = 'run'">`, "", "violates"},
+		"a picture from afar":  {policy, `<img src="http://other.invalid/a.png">`, "", "http://other.invalid/a.png"},
+		"a request elsewhere":  {"", "", `fetch("http://other.invalid/")`, "a request to http://other.invalid/"},
+		"an error":             {"", "", `console.error("oh no")`, "oh no"},
+		"an exception":         {"", "", `throw new Error("thrown")`, "thrown"},
+		"a promise nobody had": {"", "", `Promise.reject(new Error("nobody"))`, "nobody"},
+		"a file that is gone":  {"", `<img src="/gone">`, "", "404"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				switch r.URL.Path {
+				case "/":
+					if c.policy != "" {
+						w.Header().Set("Content-Security-Policy", c.policy)
+					}
+					fmt.Fprintf(w, `<!doctype html><link rel=icon href="data:,"><main>here</main>%s<script src=/script.js></script>`, c.body)
+				case "/script.js":
+					w.Header().Set("Content-Type", "text/javascript")
+					fmt.Fprint(w, c.script)
+				default:
+					http.NotFound(w, r)
+				}
+			}))
+			t.Cleanup(s.Close)
+			b := newTab(t, s.URL)
+			b.allow("") // all of them: they are the test
+			b.open("/")
+			b.awaitFault(c.want)
+			if got := get[string](b, "document.title"); got != "" {
+				t.Error("a script ran that must not")
+			}
+		})
+	}
+}
+
+// awaitFault waits until a fault is noticed.
+func (b *tab) awaitFault(words string) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	for ctx.Err() == nil {
+		b.watch.mu.Lock()
+		found := slices.ContainsFunc(b.watch.found, func(s string) bool { return strings.Contains(s, words) })
+		b.watch.mu.Unlock()
+		if found {
+			return
+		}
+		// Nothing tells of faults; a page that draws has taken its time.
+		get[int](b, "1")
+	}
+	b.t.Fatalf("nobody noticed %q, only %q", words, b.watch.found)
+}
