@@ -126,6 +126,10 @@ func routes() []routed {
 			_, err := c.CreateToken(ctx, wire.NewToken{Name: "n", Scope: wire.ScopeRead})
 			return err
 		}, `POST /v1/tokens {"name":"n","scope":"read"}`},
+		{"OrderLogin", func(c *c) error { _, err := c.OrderLogin(ctx, wire.LoginOrder{Scope: wire.ScopeRead}); return err }, `POST /v1/logins {"scope":"read"}`},
+		{"Login", func(c *c) error { _, err := c.Login(ctx, wire.Login{Code: "c"}); return err }, `POST /v1/login {"code":"c"}`},
+		{"Logout", func(c *c) error { _, err := c.Logout(ctx); return err }, "POST /v1/logout {}"},
+		{"Me", func(c *c) error { _, err := c.Me(ctx); return err }, "GET /v1/me"},
 		{"RevokeToken", func(c *c) error { _, err := c.RevokeToken(ctx, "t1"); return err }, "DELETE /v1/tokens/t1"},
 		{"Events", func(c *c) error {
 			for _, err := range c.Events(ctx, session, 7) {

@@ -25,6 +25,11 @@ type Login struct {
 	Token string `json:"token,omitempty"`
 }
 
+// LoggedOut tells whether a browser was logged in until now.
+type LoggedOut struct {
+	LoggedOut bool `json:"loggedOut"`
+}
+
 // Me is who asks, and what a page needs to know at its beginning.
 type Me struct {
 	Name   string   `json:"name"`

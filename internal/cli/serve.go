@@ -28,6 +28,7 @@ type Serving struct {
 
 func (p *program) serveCommand() *cobra.Command {
 	var listen, socket, unit string
+	var noWeb bool
 	cmd := &cobra.Command{
 		Use:     "serve",
 		GroupID: "gateway",
@@ -37,8 +38,8 @@ end; messages that were accepted and not answered are answered after the next st
 SIGHUP reads the settings again.
 
 It listens on a Unix socket in the home, for its owner alone, and with --listen on a
-loopback address too, where clients need a token. While it runs, all commands on this
-home talk to it.
+loopback address too, where clients need a token, and browsers find its pages: firn open
+lets one in. While it runs, all commands on this home talk to it.
 
 --print-unit prints a unit for systemd, or a property list for launchd, that runs it.`,
 		Example: "  firn serve\n  firn serve --listen 127.0.0.1:7766\n  firn serve --print-unit systemd > ~/.config/systemd/user/firn.service",
@@ -47,6 +48,7 @@ home talk to it.
 	flags := cmd.Flags()
 	flags.StringVar(&listen, "listen", "", "listen on this TCP `address` too (default gateway.listen of the settings)")
 	flags.StringVar(&socket, "socket", "", "the `path` of the Unix socket (default gateway.socket of the settings)")
+	flags.BoolVar(&noWeb, "no-web", false, "serve no pages to browsers (default gateway.web of the settings)")
 	flags.StringVar(&unit, "print-unit", "", "print a unit for `systemd` or launchd, and do nothing else")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		set := map[string]string{}
@@ -55,6 +57,9 @@ home talk to it.
 		}
 		if socket != "" {
 			set["gateway.socket"] = socket
+		}
+		if noWeb {
+			set["gateway.web"] = "false"
 		}
 		if unit != "" {
 			return p.printUnit(cmd, unit, set)

@@ -29,6 +29,9 @@ func (p *program) printUnit(cmd *cobra.Command, kind string, set map[string]stri
 	if socket := set["gateway.socket"]; socket != "" {
 		command = append(command, "--socket", socket)
 	}
+	if set["gateway.web"] == "false" {
+		command = append(command, "--no-web")
+	}
 	var text string
 	switch kind {
 	case "systemd":

@@ -16,6 +16,7 @@ type Gateway struct {
 	AllowRemote    bool          `key:"allow_remote" default:"false" restart:"yes" doc:"Lets listen be an address that others on the network reach. Put TLS in front of it."`
 	AllowedHosts   []string      `key:"allowed_hosts" is:"host" restart:"yes" doc:"Names that requests may call the gateway by, beside localhost and loopback addresses."`
 	AllowedOrigins []string      `key:"allowed_origins" is:"origin" restart:"yes" doc:"Origins of web pages that may talk to it, beside its own pages."`
+	Web            bool          `key:"web" default:"true" restart:"yes" doc:"Whether it serves pages to browsers, which firn open lets in. They get there over TCP only."`
 	BodyLimit      Bytes         `key:"body_limit" default:"16mib" range:"1kb..2gb" restart:"yes" doc:"How large the body of a request may be."`
 	HeaderTimeout  time.Duration `key:"header_timeout" default:"10s" range:"100ms..1h" restart:"yes" doc:"How long a client may take to send the head of a request."`
 	BodyTimeout    time.Duration `key:"body_timeout" default:"1m" range:"100ms..1d" restart:"yes" doc:"How long the body of a request may take to come."`

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"firn/wire"
@@ -22,6 +23,9 @@ type identity struct {
 	scope wire.Scope
 	// agents and keys bound what they may touch, if there are any.
 	agents, keys []string
+	// token is the id of their token, and expires when it ends, if it does.
+	token   string
+	expires time.Time
 }
 
 // ownerName is who comes through the socket, or is in this process.
@@ -83,9 +87,19 @@ func Owner(h http.Handler) http.Handler {
 }
 
 // authenticate tells who asks. Over the socket, and in this process, that is
-// the owner, if no token is sent. A token that is sent counts, also there.
+// the owner, if no token is sent. A token that is sent counts, also there; one
+// in the header counts before one in a cookie.
 func (h *HTTP) authenticate(r *http.Request) (identity, error) {
 	secret, sent := bearer(r)
+	check := (*Tokens).Check
+	if !sent && h.config.Web != nil {
+		if secret, sent = cookieOf(r); sent {
+			if err := fromOurPage(r, true); err != nil {
+				return identity{}, err
+			}
+			check = (*Tokens).checkBrowser
+		}
+	}
 	if !sent {
 		if isOwner(r.Context()) {
 			return identity{name: ownerName, owner: true, scope: wire.ScopeAdmin}, nil
@@ -95,16 +109,27 @@ func (h *HTTP) authenticate(r *http.Request) (identity, error) {
 	if h.config.Tokens == nil {
 		return identity{}, &wire.Problem{Kind: wire.NoToken, Message: "this gateway knows no tokens"}
 	}
-	token, err := h.config.Tokens.Check(secret)
+	token, err := check(h.config.Tokens, secret)
 	if err != nil {
-		var p *wire.Problem
-		if !errors.As(err, &p) { // who is not let in need not know why
-			h.log.Error("tokens cannot be checked", "error", err.Error())
-			err = &wire.Problem{Kind: wire.Internal, Message: "tokens cannot be checked at the moment"}
-		}
-		return identity{}, err
+		return identity{}, h.uncheckable(err)
 	}
-	return identity{name: token.Name, scope: token.Scope, agents: token.Agents, keys: token.Keys}, nil
+	return known(token), nil
+}
+
+// known is who has a token.
+func known(t wire.Token) identity {
+	return identity{name: t.Name, scope: t.Scope, agents: t.Agents, keys: t.Keys, token: t.ID, expires: t.Expires}
+}
+
+// uncheckable is what somebody whose token could not be checked is told: who is
+// not let in need not know why.
+func (h *HTTP) uncheckable(err error) error {
+	var p *wire.Problem
+	if !errors.As(err, &p) {
+		h.log.Error("tokens cannot be checked", "error", err.Error())
+		err = &wire.Problem{Kind: wire.Internal, Message: "tokens cannot be checked at the moment"}
+	}
+	return err
 }
 
 // bearer is the token that a request brings. It is taken from the header only:

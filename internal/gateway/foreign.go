@@ -44,9 +44,13 @@ func (c *call) openai() error { return c.foreign(c.h.config.OpenAI) }
 func (c *call) mcp() error    { return c.foreign(c.h.config.MCP) }
 
 // gate is the gateway for who asks, and for nobody else: the token that they
-// sent is sent with every request, whatever it says of itself.
+// sent, in a header or in a cookie, is sent with every request, whatever it says
+// of itself.
 func (c *call) gate() http.Handler {
 	owner, authorization := isOwner(c.r.Context()), c.r.Header.Values("Authorization")
+	if secret, ok := cookieOf(c.r); ok && len(authorization) == 0 && c.h.config.Web != nil {
+		authorization = []string{"Bearer " + secret}
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx := r.Context()
 		if owner {
@@ -54,6 +58,7 @@ func (c *call) gate() http.Handler {
 		}
 		r = r.Clone(ctx)
 		r.Header.Del("Authorization")
+		r.Header.Del("Cookie")
 		for _, a := range authorization {
 			r.Header.Add("Authorization", a)
 		}

@@ -57,6 +57,9 @@ type Config struct {
 	Log *slog.Logger
 	// Version is told in the description of the API.
 	Version string
+	// Web answers with pages whatever is not the API's; nil says that there are
+	// none, and lets no browser in.
+	Web http.Handler
 	// OpenAI and MCP speak those protocols; nil says that they are not spoken.
 	OpenAI, MCP Foreign
 }
@@ -72,6 +75,9 @@ type HTTP struct {
 	ready  readiness
 	// replies are what was answered to requests that name themselves.
 	replies replies
+	// codes let browsers in, guesses are those who try.
+	codes   codes
+	guesses guesses
 
 	requests, streams, waiting gauge
 	// closing is closed when the gateway is about to go.
@@ -97,6 +103,11 @@ func Handler(api API, c Config) *HTTP {
 	if g, ok := api.(prepared); ok && c.Ready == nil {
 		h.config.Ready = g.Ready
 	}
+	clock := time.Now
+	if c.Tokens != nil {
+		clock = c.Tokens.clock
+	}
+	h.codes.clock, h.guesses.clock = clock, clock
 	h.doc = describe(h.table, c.Version)
 	h.mux = h.routes()
 	return h
@@ -148,8 +159,8 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // access writes the line of a request.
 func (h *HTTP) access(c *call, took time.Duration) {
 	level := slog.LevelInfo
-	if c.op != nil && c.op.scope == "" && c.w.code() < 500 {
-		level = slog.LevelDebug // somebody looks after our health
+	if c.op != nil && c.op.scope == "" && !c.op.door && c.w.code() < 500 {
+		level = slog.LevelDebug // somebody looks after our health, or at a page
 	}
 	h.log.LogAttrs(c.r.Context(), level, "request",
 		slog.String("method", methodLabel(c.r.Method)), slog.String("route", c.route()), slog.Int("status", c.w.code()),
@@ -267,10 +278,14 @@ func (c *call) reply(status int, v any) error {
 	}
 	head := c.w.Header()
 	head.Set("Content-Type", "application/json")
-	head.Set("Content-Length", strconv.Itoa(b.Len()))
+	out, packed := c.pack(&b)
+	if packed {
+		head.Set("Content-Encoding", "gzip")
+	}
+	head.Set("Content-Length", strconv.Itoa(out.Len()))
 	c.deadline()
 	c.w.WriteHeader(status)
-	c.w.Write(b.Bytes()) // who is gone needs no answer
+	c.w.Write(out.Bytes()) // who is gone needs no answer
 	return nil
 }
 
@@ -300,7 +315,9 @@ func (c *call) fail(err error) {
 	case http.StatusUnauthorized:
 		c.w.Header().Set("WWW-Authenticate", `Bearer realm="firn"`)
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		c.w.Header().Set("Retry-After", "1")
+		if c.w.Header().Get("Retry-After") == "" {
+			c.w.Header().Set("Retry-After", "1")
+		}
 	}
 	c.h.config.Metrics.Error(string(p.Kind))
 	if reason := refusal(err, status); reason != "" {

@@ -228,7 +228,7 @@ func (s *server) clear(ctx context.Context) error {
 
 // serve answers until ctx ends.
 func (s *server) serve(ctx context.Context) error {
-	base, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	base, stop := context.WithCancelCause(onTCP(context.WithoutCancel(ctx), s.address.TCP))
 	defer stop(errDraining)
 	srv := &http.Server{
 		Handler:           s.Handler,

@@ -16,8 +16,11 @@ type operation struct {
 	method, path string
 	// name is its name in generated clients, what a sentence that says what it does.
 	name, what string
-	// scope is what one must have to call it; empty is open to all.
+	// scope is what one must have to call it; empty is open to all. door says
+	// that it is where one is let in or out, which is counted and noted as others
+	// are.
 	scope wire.Scope
+	door  bool
 	query []param
 	// verb says that it is also called with a colon before its last word:
 	// /v1/sessions/{id}:fork.
@@ -106,7 +109,7 @@ func (o *operation) changes() bool { return o.scope.Includes(wire.ScopeWrite) }
 
 // operations is the table of routes.
 func operations() []*operation {
-	all := slices.Concat(sessionRoutes(), branchRoutes(), turnRoutes(), keyRoutes(), statusRoutes(), workRoutes(), searchRoutes(), memoryRoutes(), exchangeRoutes(), tokenRoutes(), foreignRoutes(), healthRoutes())
+	all := slices.Concat(sessionRoutes(), branchRoutes(), turnRoutes(), keyRoutes(), statusRoutes(), workRoutes(), searchRoutes(), memoryRoutes(), exchangeRoutes(), tokenRoutes(), browserRoutes(), foreignRoutes(), healthRoutes())
 	table := make([]*operation, len(all))
 	for i := range all {
 		table[i] = &all[i]
@@ -280,7 +283,9 @@ func dispatch(r *http.Request, ops []*operation) {
 	c, _ := r.Context().Value(callMark{}).(*call)
 	c.r = r // with the values of its path
 	if len(ops) == 0 {
-		c.fail(noRoute())
+		if !c.page() {
+			c.fail(noRoute())
+		}
 		return
 	}
 	method := r.Method
@@ -330,7 +335,7 @@ func (c *call) do() error {
 // time. Whoever looks after our health is always heard.
 func (c *call) room() *gauge {
 	switch {
-	case c.op.scope == "":
+	case c.op.scope == "" && !c.op.door:
 		return nil
 	case c.op.content == typeStream, c.op.foreign:
 		return &c.h.streams
@@ -347,7 +352,7 @@ func (c *call) admit() error {
 	}
 	var err error
 	if c.who, err = c.h.authenticate(c.r); err != nil {
-		c.h.config.Metrics.Refused("token")
+		c.h.config.Metrics.Refused(notLetIn(err))
 		return err
 	}
 	if !c.who.scope.Includes(c.op.scope) {
@@ -358,6 +363,14 @@ func (c *call) admit() error {
 		return &wire.Problem{Kind: wire.Closing, Message: "the gateway is shutting down", Hint: "ask again when it is back"}
 	}
 	return nil
+}
+
+// notLetIn is why somebody is not let in, in a word.
+func notLetIn(err error) string {
+	if wire.KindOf(err) == wire.NotAllowed {
+		return "origin"
+	}
+	return "token"
 }
 
 // pathValues are what the address names.

@@ -51,6 +51,10 @@ type tokenBook struct {
 type storedToken struct {
 	wire.Token
 	Hash string `json:"hash"`
+	// Browser says that it was made for one that logged in; Parent is the token
+	// that it comes from, without which it is no good.
+	Browser bool   `json:"browser,omitempty"`
+	Parent  string `json:"parent,omitempty"`
 }
 
 const (
@@ -82,13 +86,7 @@ func (t *Tokens) Create(n wire.NewToken) (wire.Created, error) {
 	if err := checkToken(n, t.clock()); err != nil {
 		return wire.Created{}, err
 	}
-	var raw [secretBytes]byte
-	rand.Read(raw[:]) // never fails: crypto/rand says so
-	secret := secretPrefix + base64.RawURLEncoding.EncodeToString(raw[:])
-	made := wire.Token{
-		ID: strings.ToLower(rand.Text()[:10]), Name: n.Name, Scope: n.Scope, Agents: n.Agents, Keys: n.Keys,
-		Created: t.clock().UTC().Truncate(time.Second), Expires: n.Expires.UTC(),
-	}
+	made, secret := t.mint(n)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := t.load(); err != nil {
@@ -102,12 +100,22 @@ func (t *Tokens) Create(n wire.NewToken) (wire.Created, error) {
 			return wire.Created{}, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("make a token: one named %q is in use", n.Name), Hint: "revoke it first, or take another name"}
 		}
 	}
-	t.book.Tokens = append(t.book.Tokens, storedToken{made, hashOf(secret)})
+	t.book.Tokens = append(t.book.Tokens, storedToken{Token: made, Hash: hashOf(secret)})
 	if err := t.save(); err != nil {
 		t.book.Tokens = t.book.Tokens[:len(t.book.Tokens)-1]
 		return wire.Created{}, err
 	}
 	return wire.Created{Token: made, Secret: secret}, nil
+}
+
+// mint makes up a token and its secret.
+func (t *Tokens) mint(n wire.NewToken) (wire.Token, string) {
+	var raw [secretBytes]byte
+	rand.Read(raw[:]) // never fails: crypto/rand says so
+	return wire.Token{
+		ID: strings.ToLower(rand.Text()[:10]), Name: n.Name, Scope: n.Scope, Agents: n.Agents, Keys: n.Keys,
+		Created: t.clock().UTC().Truncate(time.Second), Expires: n.Expires.UTC(),
+	}, secretPrefix + base64.RawURLEncoding.EncodeToString(raw[:])
 }
 
 // checkToken says what is wrong with a token that somebody asks for.
@@ -173,11 +181,17 @@ func (t *Tokens) Revoke(ref string) (wire.Token, error) {
 // Check returns the token of a secret. Whatever is wrong with it, the problem
 // is the same: who guesses learns nothing.
 func (t *Tokens) Check(secret string) (wire.Token, error) {
+	token, _, err := t.check(secret)
+	return token, err
+}
+
+// check is Check, and tells whether it is the token of a browser.
+func (t *Tokens) check(secret string) (_ wire.Token, browser bool, _ error) {
 	sum := []byte(hashOf(secret))
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := t.load(); err != nil {
-		return wire.Token{}, err
+		return wire.Token{}, false, err
 	}
 	found := -1
 	for i, s := range t.book.Tokens {
@@ -186,7 +200,7 @@ func (t *Tokens) Check(secret string) (wire.Token, error) {
 		}
 	}
 	if found < 0 || !strings.HasPrefix(secret, secretPrefix) || !t.good(t.book.Tokens[found]) {
-		return wire.Token{}, &wire.Problem{Kind: wire.NoToken, Message: "the token is not known, has expired or was revoked", Hint: "firn token create makes a new one"}
+		return wire.Token{}, false, unknownToken()
 	}
 	s := &t.book.Tokens[found]
 	now := t.clock().UTC()
@@ -195,7 +209,11 @@ func (t *Tokens) Check(secret string) (wire.Token, error) {
 		t.saved = now // also if it fails: when it was used is not worth a refusal
 		t.save()      //nolint:errcheck // tried again in a minute, and on Close
 	}
-	return s.Token, nil
+	return s.Token, s.Browser, nil
+}
+
+func unknownToken() error {
+	return &wire.Problem{Kind: wire.NoToken, Message: "the token is not known, has expired or was revoked", Hint: "firn token create makes a new one"}
 }
 
 // Close writes down when tokens were used.
@@ -209,7 +227,10 @@ func (t *Tokens) Close() error {
 }
 
 // good reports whether a token lets in.
-func (t *Tokens) good(s storedToken) bool {
+func (t *Tokens) good(s storedToken) bool { return t.lives(s) && t.alive(s.Parent, maxLineage) }
+
+// lives is good of the token by itself.
+func (t *Tokens) lives(s storedToken) bool {
 	return s.Revoked.IsZero() && (s.Expires.IsZero() || t.clock().Before(s.Expires)) && s.Scope.Known()
 }
 

@@ -33,6 +33,7 @@ import (
 	"firn/internal/openaiapi"
 	"firn/internal/trace"
 	"firn/internal/vfs"
+	"firn/internal/webui"
 	"firn/provider"
 	"firn/store"
 	"firn/store/filestore"
@@ -185,9 +186,17 @@ func (h *House) furnish() error {
 		Tokens: h.tokens, Hosts: g.AllowedHosts, Origins: g.AllowedOrigins, MaxBody: int64(g.BodyLimit), BodyTimeout: g.BodyTimeout,
 		WriteTimeout: g.WriteTimeout, Patience: g.Patience, Requests: g.Requests, Streams: g.Streams, Turns: g.Turns,
 		Heartbeat: g.Heartbeat, Metrics: h.counts, Tracer: h.tracer, Log: h.o.Log, Version: h.o.Version,
-		OpenAI: openaiapi.New(h.o.Clock).Handler, MCP: mcp.Handler(mcp.Options{Version: h.o.Version}),
+		OpenAI: openaiapi.New(h.o.Clock).Handler, MCP: mcp.Handler(mcp.Options{Version: h.o.Version}), Web: pages(g.Web),
 	})
 	return nil
+}
+
+// pages are what browsers see; nil if they see nothing.
+func pages(on bool) http.Handler {
+	if !on {
+		return nil
+	}
+	return webui.Handler()
 }
 
 // enter lets a guest wait for the turns of others; a gateway has the home alone.

@@ -1,0 +1,275 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"firn"
+	"firn/wire"
+)
+
+// A browser is let in by a code that is good once, or by a token that somebody
+// types in. From then on it has a token of its own, which it sends as a cookie:
+// so it is listed with the others, can be revoked like them, and a restart of
+// the gateway does not put it out. See docs/decisions/0022-a-cookie-is-a-token.md.
+
+func browserRoutes() []operation {
+	word := header(pageHeader, "The word "+pageWord+": foreign pages cannot send it.")
+	login := action{in: reflect.TypeFor[wire.Login](), out: reflect.TypeFor[wire.Me](), run: (*call).login}
+	return []operation{
+		{method: "POST", path: "/v1/logins", name: "orderLogin", scope: wire.ScopeRead, what: "Makes a code that lets a browser in once, to do no more than who asks. The address to open is told with it.", action: mayTake((*call).orderLogin)},
+		{method: "POST", path: "/v1/login", name: "login", door: true, what: "Lets a browser in, by a code or by a token. The answer sets a cookie.", query: []param{word}, action: login},
+		{method: "POST", path: "/v1/logout", name: "logout", door: true, what: "Revokes the token of a browser and takes its cookie away.", query: []param{word}, action: mayTake((*call).logout)},
+		{method: "GET", path: "/v1/me", name: "me", scope: wire.ScopeHook, what: "Tells who asks, and what they may do.", action: give((*call).me)},
+	}
+}
+
+// orderLogin makes a code.
+func (c *call) orderLogin(o wire.LoginOrder) (wire.LoginCode, error) {
+	tokens, err := c.letsBrowsersIn()
+	if err != nil {
+		return wire.LoginCode{}, err
+	}
+	base, err := c.pages()
+	if err != nil {
+		return wire.LoginCode{}, err
+	}
+	g, err := c.who.hand(o)
+	if err == nil {
+		err = checkToken(wire.NewToken{Name: "browser", Scope: g.scope, Agents: g.agents, Keys: g.keys}, tokens.clock())
+	}
+	if err != nil {
+		return wire.LoginCode{}, err
+	}
+	code, until := c.h.codes.give(g)
+	return wire.LoginCode{Code: code, Expires: until.UTC(), URL: base + "/login#" + code}, nil
+}
+
+// letsBrowsersIn returns where their tokens are, if any is let in at all.
+func (c *call) letsBrowsersIn() (*Tokens, error) {
+	if c.h.config.Web == nil {
+		return nil, &wire.Problem{Kind: wire.Unsupported, Message: "this gateway has no pages", Hint: "set gateway.web = true, and serve without --no-web"}
+	}
+	return c.tokens()
+}
+
+// hand is what somebody hands on: as much as they have, or as much of it as is
+// asked for.
+func (i identity) hand(o wire.LoginOrder) (grant, error) {
+	g := grant{scope: orElse(o.Scope, i.scope), agents: o.Agents, keys: o.Keys, parent: i.token, expires: i.expires}
+	if len(g.agents) == 0 {
+		g.agents = i.agents
+	}
+	if len(g.keys) == 0 {
+		g.keys = i.keys
+	}
+	strange := func(agent string) bool { return !slices.Contains(i.agents, agent) }
+	beyond := func(key string) bool {
+		return !slices.ContainsFunc(i.keys, func(prefix string) bool { return underKey(key, prefix) })
+	}
+	switch {
+	case !g.scope.Includes(wire.ScopeRead) || !g.scope.Known():
+		return grant{}, invalid("a browser has the scope read, write or admin, not %q", g.scope)
+	case !i.scope.Includes(g.scope):
+		return grant{}, &wire.Problem{Kind: wire.NotAllowed, Message: "who has the scope " + string(i.scope) + " cannot let in somebody with the scope " + string(g.scope)}
+	case len(i.agents) > 0 && slices.ContainsFunc(g.agents, strange), len(i.keys) > 0 && slices.ContainsFunc(g.keys, beyond):
+		return grant{}, &wire.Problem{Kind: wire.NotAllowed, Message: "nobody can be let in to more agents and keys than who asks may touch"}
+	}
+	return g, nil
+}
+
+// tcpMark is where a context holds the TCP address that the server listens on.
+type tcpMark struct{}
+
+// pages is where a browser finds us: where who asks found us, if that is how a
+// browser comes too.
+func (c *call) pages() (string, error) {
+	scheme := "http://"
+	if overTLS(c.r) {
+		scheme = "https://"
+	}
+	if !isOwner(c.r.Context()) {
+		return scheme + c.r.Host, nil
+	}
+	tcp, _ := c.r.Context().Value(tcpMark{}).(string)
+	host, port, err := net.SplitHostPort(tcp)
+	if err != nil {
+		return "", &wire.Problem{Kind: wire.Unsupported, Message: "no browser gets to this gateway: it does not listen on TCP", Hint: "firn serve --listen 127.0.0.1:7766 does, or gateway.listen in the settings"}
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+		if ip.To4() == nil {
+			host = "::1"
+		}
+	}
+	return "http://" + net.JoinHostPort(host, port), nil
+}
+
+// login lets a browser in.
+func (c *call) login() error {
+	tokens, err := c.letsBrowsersIn()
+	if err != nil {
+		return err
+	}
+	if err := fromOurPage(c.r, false); err != nil {
+		c.h.config.Metrics.Refused("origin")
+		return err
+	}
+	in, err := c.readLogin()
+	if err != nil {
+		return err
+	}
+	from := neighbourhood(c.r.RemoteAddr)
+	if !c.h.guesses.try(from) {
+		c.h.config.Metrics.Refused("login")
+		c.w.Header().Set("Retry-After", "60")
+		return &wire.Problem{Kind: wire.Busy, Message: "too many codes and tokens were wrong", Hint: "wait a minute, and let firn open make a new code"}
+	}
+	g, err := c.admits(tokens, in)
+	if err != nil {
+		c.h.config.Metrics.Refused("login")
+		return err
+	}
+	c.h.guesses.right(from)
+	made, err := tokens.createBrowser(g, kindOfBrowser(c.r.UserAgent()))
+	if err != nil {
+		return err
+	}
+	c.who = known(made.Token)
+	c.setCookie(made.Secret, made.Expires.Sub(tokens.clock()))
+	me, err := c.me()
+	if err != nil {
+		return err
+	}
+	return c.reply(http.StatusOK, me)
+}
+
+// maxLogin is how large the body of a login may be: anybody can send one.
+const maxLogin = 4 << 10
+
+// readLogin reads the body. What is wrong with it is told without a word of it.
+func (c *call) readLogin() (in wire.Login, err error) {
+	body, err := c.body("application/json", false)
+	if err != nil {
+		return in, err
+	}
+	data, err := io.ReadAll(io.LimitReader(body, maxLogin+1))
+	if err != nil {
+		return in, c.unreadable(err)
+	}
+	c.arrived()
+	if len(data) > maxLogin {
+		c.w.Header().Set("Connection", "close")
+		return in, fmt.Errorf("log in: more than %d bytes were sent: %w", maxLogin, firn.ErrTooLarge)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	if decoder.Decode(&in) != nil || decoder.More() || (in.Code == "") == (in.Token == "") {
+		return in, invalid("a login is JSON with either a code or a token")
+	}
+	return in, nil
+}
+
+// admits is what a code or a token is good for.
+func (c *call) admits(tokens *Tokens, in wire.Login) (grant, error) {
+	if in.Code != "" {
+		g, ok := c.h.codes.redeem(in.Code)
+		if !ok {
+			return grant{}, &wire.Problem{Kind: wire.NoToken, Message: "the code is not known, was used or has expired", Hint: "firn open makes a new one"}
+		}
+		return g, nil
+	}
+	token, err := tokens.Check(strings.TrimSpace(in.Token))
+	if err != nil {
+		return grant{}, c.h.uncheckable(err)
+	}
+	return known(token).hand(wire.LoginOrder{})
+}
+
+// setCookie gives the browser its secret, or takes it away. It is sent to us
+// only, by our pages only, and no script reads it.
+func (c *call) setCookie(secret string, lasts time.Duration) {
+	cookie := &http.Cookie{Name: nameOfCookie(c.r), Value: secret, Path: "/", MaxAge: int(lasts / time.Second), HttpOnly: true, SameSite: http.SameSiteStrictMode}
+	if overTLS(c.r) {
+		cookie.Name, cookie.Secure = lockedPrefix+cookie.Name, true
+	}
+	http.SetCookie(c.w, cookie)
+}
+
+// logout revokes the token of the browser that asks. One that is not let in any
+// more may ask too: its cookie is taken away.
+func (c *call) logout(none) (wire.LoggedOut, error) {
+	secret, ok := cookieOf(c.r)
+	if !ok {
+		return wire.LoggedOut{}, nil
+	}
+	if err := fromOurPage(c.r, true); err != nil {
+		c.h.config.Metrics.Refused("origin")
+		return wire.LoggedOut{}, err
+	}
+	tokens, err := c.tokens()
+	if err != nil {
+		return wire.LoggedOut{}, err
+	}
+	token, err := tokens.checkBrowser(secret)
+	if err == nil {
+		c.who = known(token)
+		_, err = tokens.Revoke(token.ID)
+	}
+	var p *wire.Problem
+	if err != nil && !errors.As(err, &p) {
+		return wire.LoggedOut{}, c.h.uncheckable(err)
+	}
+	c.setCookie("", -time.Second)
+	return wire.LoggedOut{LoggedOut: err == nil}, nil
+}
+
+// me tells who asks.
+func (c *call) me() (wire.Me, error) {
+	return wire.Me{Name: c.who.name, Scope: c.who.scope, Agents: c.who.agents, Keys: c.who.keys, Expires: c.who.expires, Version: c.h.config.Version}, nil
+}
+
+// kindOfBrowser names a browser and its system, as far as it says so, for the
+// list of tokens. Nothing that it says is repeated.
+func kindOfBrowser(agent string) string {
+	kind := ""
+	for _, list := range [][][2]string{
+		{{"Firefox/", "Firefox"}, {"Edg/", "Edge"}, {"Chrome/", "Chrome"}, {"Safari/", "Safari"}},
+		{{"Android", "Android"}, {"iPhone", "iPhone"}, {"iPad", "iPad"}, {"Windows", "Windows"}, {"Macintosh", "Mac"}, {"Linux", "Linux"}},
+	} {
+		for _, word := range list {
+			if strings.Contains(agent, word[0]) {
+				kind += word[1] + " "
+				break
+			}
+		}
+	}
+	return kind
+}
+
+// onTCP marks the context of a server with the address that it listens on.
+func onTCP(ctx context.Context, address string) context.Context {
+	return context.WithValue(ctx, tcpMark{}, address)
+}
+
+// page answers with a page, if there are any and the address is not the API's.
+func (c *call) page() bool {
+	first, _, _ := strings.Cut(strings.TrimPrefix(c.r.URL.Path, "/"), "/")
+	if c.h.config.Web == nil || slices.Contains([]string{"v1", "mcp", "healthz", "readyz", "metrics", "openapi.json"}, first) {
+		return false
+	}
+	c.op = &operation{path: "/"}
+	c.deadline()
+	c.h.config.Web.ServeHTTP(c.w, c.r)
+	return true
+}
