@@ -60,4 +60,7 @@ require (
 	modernc.org/memory v1.11.0 // indirect
 )
 
-ignore ./interop/node_modules
+ignore (
+	./internal/webui/node_modules
+	./interop/node_modules
+)

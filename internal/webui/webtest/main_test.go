@@ -60,8 +60,12 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// build builds the program that the tests run.
+// build builds the program that the tests run. FIRN_WEBTEST names one that is
+// built already.
 func build() (string, error) {
+	if built := os.Getenv("FIRN_WEBTEST"); built != "" {
+		return built, nil
+	}
 	path := filepath.Join(world.dir, "firn")
 	if out, err := exec.Command("go", "build", "-o", path, "firn/cmd/firn").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building firn: %w\n%s", err, out)

@@ -54,7 +54,6 @@ func (j *journal) String() string {
 const settings = `
 [agents.player]
 model = "play/slow"
-tools = ["calc"]
 
 [providers.play]
 kind = "openai-chat"
@@ -131,12 +130,30 @@ func (s *server) stop() {
 func plainServer(t *testing.T) *server {
 	t.Helper()
 	return world.plain.get(t, func() (*server, error) {
-		home, err := newHome()
-		if err != nil {
+		return serveWith(writeBranchy, writeHostile)
+	})
+}
+
+// crowdServer is the gateway with many sessions, and with one that is very long.
+func crowdServer(t *testing.T) *server {
+	t.Helper()
+	return world.crowd.get(t, func() (*server, error) {
+		return serveWith(writeCrowd, writeLong)
+	})
+}
+
+// serveWith runs a gateway on a home into which something was written.
+func serveWith(write ...func(home string) error) (*server, error) {
+	home, err := newHome()
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range write {
+		if err := w(home); err != nil {
 			return nil, err
 		}
-		return serve(home)
-	})
+	}
+	return serve(home)
 }
 
 // run runs a command of firn on the home of the gateway.

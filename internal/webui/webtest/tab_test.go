@@ -51,6 +51,8 @@ func openTab(t *testing.T, parent context.Context, base string, options ...chrom
 	ctx, cancel := chromedp.NewContext(parent, options...)
 	b := &tab{t: t, ctx: ctx, base: base}
 	b.watch = newWatch(ctx, base)
+	// Whether one is logged in has to be asked, and no is an answer.
+	b.allow("401 (Unauthorized) (" + base + "/v1/me)")
 	// A tab is hidden for the system, but people look at theirs.
 	focus := emulation.SetFocusEmulationEnabledParams{Enabled: true}
 	if _, err := chromedp.Call(ctx, emulation.SetFocusEmulationEnabled, focus); err != nil {
