@@ -105,7 +105,7 @@ func walkMCP(t *testing.T, s *mcp.ClientSession) {
 		names = append(names, tool.Name)
 	}
 	slices.Sort(names)
-	if got := fmt.Sprint(names); got != "[compact_session fork_session get_window list_sessions read_session send_message]" {
+	if got := fmt.Sprint(names); got != "[compact_session forget fork_session get_window list_sessions read_session read_window recall remember search_sessions send_message]" {
 		t.Errorf("the tools are %s", got)
 	}
 	_, sent := well(t, s, "send_message", map[string]any{"text": "what is 6*7?"})
@@ -141,6 +141,8 @@ func walkMCP(t *testing.T, s *mcp.ClientSession) {
 	if text, _ = well(t, s, "compact_session", map[string]any{"session": id, "keep_recent": 1, "hint": "numbers"}); !strings.Contains(text, "the summary, entry ") {
 		t.Errorf("the compaction is\n%s", text)
 	}
+	findMCP(t, s, id, sent["entry"])
+	notesMCP(t, s)
 	resource, err := s.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "firn://session/" + id})
 	if err != nil || !strings.Contains(resource.Contents[0].Text, "my name is Ada") {
 		t.Errorf("the resource is %v, %v", resource, err)
@@ -154,13 +156,74 @@ func walkMCP(t *testing.T, s *mcp.ClientSession) {
 	}
 }
 
+// findMCP finds what was said, also behind a compaction, and looks around it.
+func findMCP(t *testing.T, s *mcp.ClientSession, id string, entry any) {
+	t.Helper()
+	text, _ := well(t, s, "search_sessions", map[string]any{"query": "what is 6*7", "session": id})
+	if !strings.Contains(text, "[1] session "+id+", entry ") || !strings.Contains(text, "> #") || !strings.Contains(text, "compacted") {
+		t.Errorf("the search finds\n%s", text)
+	}
+	if text, _ = well(t, s, "search_sessions", map[string]any{"query": "walrus"}); !strings.Contains(text, "nothing was found") {
+		t.Errorf("a search for nothing finds\n%s", text)
+	}
+	text, _ = well(t, s, "read_window", map[string]any{"session": id, "entry": entry, "before": 3, "after": 0})
+	if !strings.Contains(text, "42") || !strings.Contains(text, "what is 6*7?") || strings.Contains(text, "Ada") {
+		t.Errorf("the window is\n%s", text)
+	}
+	for name, args := range map[string]map[string]any{
+		"search_sessions": {"query": "role:nobody x"}, "read_window": {"session": id, "entry": "#9999"},
+	} {
+		if text, _, failed := call(t, s, name, args); !failed || text == "" {
+			t.Errorf("%s %v says %s", name, args, text)
+		}
+	}
+}
+
+// notesMCP notes something, finds it, and forgets it; scopes are apart.
+func notesMCP(t *testing.T, s *mcp.ClientSession) {
+	t.Helper()
+	ann := "agent:main:telegram:direct:ann"
+	_, kept := well(t, s, "remember", map[string]any{"text": "The ferry to Moss leaves at nine", "type": "project"})
+	refs, _ := kept["refs"].([]any)
+	if kept["scope"] != "agent" || len(refs) != 1 {
+		t.Fatalf("it noted %v", kept)
+	}
+	if _, theirs := well(t, s, "remember", map[string]any{"text": "The ferry of Ann is blue", "key": ann}); theirs["scope"] != "user" {
+		t.Errorf("about Ann it noted %v", theirs)
+	}
+	recall := func(args map[string]any) string {
+		args["query"] = "ferry"
+		text, _ := well(t, s, "recall", args)
+		return text
+	}
+	if text := recall(map[string]any{}); !strings.Contains(text, "[1] note "+fmt.Sprint(refs[0])+", project") || !strings.Contains(text, "leaves at nine") || strings.Contains(text, "blue") {
+		t.Errorf("it recalls\n%s", text)
+	}
+	if text := recall(map[string]any{"key": ann, "scope": "user"}); !strings.Contains(text, "blue") || strings.Contains(text, "nine") {
+		t.Errorf("of Ann it recalls\n%s", text)
+	}
+	if text, _ := well(t, s, "forget", map[string]any{"what": refs[0]}); !strings.Contains(text, "firn memory undo ") {
+		t.Errorf("it says %s", text)
+	}
+	if text := recall(map[string]any{"scope": "agent"}); strings.Contains(text, "nine") {
+		t.Errorf("what is forgotten is recalled:\n%s", text)
+	}
+	for name, args := range map[string]map[string]any{
+		"remember": {"text": " "}, "recall": {"query": " "}, "forget": {"what": "nothing of that kind"},
+	} {
+		if text, _, failed := call(t, s, name, args); !failed || text == "" {
+			t.Errorf("%s %v says %s", name, args, text)
+		}
+	}
+}
+
 // TestMCPReadOnly offers nothing that changes something.
 func TestMCPReadOnly(t *testing.T) {
 	home := t.TempDir()
 	outputs(t, home, "chat", "-p", "hello")
 	s := mcpClient(t, &mcp.CommandTransport{Command: program(home, "mcp", "--read-only")})
 	tools, err := s.ListTools(t.Context(), nil)
-	if err != nil || len(tools.Tools) != 3 {
+	if err != nil || len(tools.Tools) != 6 {
 		t.Errorf("there are %v, %v", tools, err)
 	}
 	if text, _ := well(t, s, "list_sessions", nil); !strings.Contains(text, "hello") {
@@ -214,9 +277,9 @@ func TestMCPOverHTTP(t *testing.T) {
 		defer cancel()
 		return c.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: tcp + "/mcp", HTTPClient: &http.Client{Transport: bearing(token)}}, nil)
 	}
-	secret := func(name, scope string) string {
+	secret := func(name, scope string, more ...string) string {
 		var made struct{ Secret string }
-		if err := json.Unmarshal([]byte(outputs(t, home, "token", "create", name, "--scope", scope, "--json")), &made); err != nil || made.Secret == "" {
+		if err := json.Unmarshal([]byte(outputs(t, home, append([]string{"token", "create", name, "--scope", scope, "--json"}, more...)...)), &made); err != nil || made.Secret == "" {
 			t.Fatalf("no token was made: %v", err)
 		}
 		return made.Secret
@@ -237,6 +300,30 @@ func TestMCPOverHTTP(t *testing.T) {
 	}
 	if text, _, failed := call(t, reader, "send_message", map[string]any{"text": "hello"}); !failed || !strings.Contains(text, "scope") {
 		t.Errorf("who may only read says something: %s", text)
+	}
+	if text, _ := well(t, reader, "search_sessions", map[string]any{"query": "what is 6*7"}); !strings.Contains(text, "42") {
+		t.Errorf("who may read finds\n%s", text)
+	}
+	for name, args := range map[string]map[string]any{"remember": {"text": "something to know"}, "forget": {"what": "something"}} {
+		if text, _, failed := call(t, reader, name, args); !failed || !strings.Contains(text, "scope") {
+			t.Errorf("who may only read may %s: %s", name, text)
+		}
+	}
+	ann, err := connect(secret("ann", "write", "--key", "agent:main:telegram:direct:ann"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ann.Close()
+	if text, _ := well(t, ann, "search_sessions", map[string]any{"query": "what is 6*7"}); strings.Contains(text, "42") {
+		t.Errorf("who is bound to a key finds what is not theirs:\n%s", text)
+	}
+	if text, _ := well(t, ann, "recall", map[string]any{"query": "ferry", "key": "agent:main:telegram:direct:ann"}); !strings.Contains(text, "blue") {
+		t.Errorf("their own notes are\n%s", text)
+	}
+	for _, args := range []map[string]any{{"query": "ferry"}, {"query": "ferry", "agent": "main"}, {"query": "ferry", "key": "agent:main:telegram:direct:bob"}} {
+		if text, _, failed := call(t, ann, "recall", args); !failed {
+			t.Errorf("%v tells\n%s", args, text)
+		}
 	}
 	if _, err := connect("nobody"); err == nil {
 		t.Error("somebody was let in without a token")

@@ -1,5 +1,5 @@
 // Package mcp lets programs that speak the Model Context Protocol look into
-// sessions and talk in them.
+// sessions, talk in them, and note and recall what is worth knowing.
 //
 // It is a client of the gateway and nothing more: over stdio of whichever
 // gateway the command line finds, over HTTP of the one that serves it, as
@@ -34,6 +34,7 @@ type Options struct {
 // instructions are told to models.
 const instructions = `Sessions are conversations that AI agents had, kept as trees of entries that are only ever added to. ` +
 	`Find one with list_sessions, read it with read_session (around an entry if it is long), and see with get_window what its model would be sent next. ` +
+	`Find what was said anywhere with search_sessions and look around it with read_window; recall finds notes, remember and forget change them. ` +
 	`A session is named by its id, the beginning of it, its exact title, or @ and a key.`
 
 // newServer makes a server on a client.
@@ -45,10 +46,15 @@ func newServer(c *client.Client, o Options) *sdk.Server {
 	sdk.AddTool(s, looks("list_sessions", "List sessions, those used last first."), d.list)
 	sdk.AddTool(s, looks("read_session", "Read what was said in a session: the end of it, or what stands around an entry."), d.read)
 	sdk.AddTool(s, looks("get_window", "Tell what the model of a session would be sent next, what is left out, and why."), d.window)
+	sdk.AddTool(s, looks("search_sessions", "Search everything that was said in sessions, also what was compacted away. Each hit names its session and entry, for read_window."), d.search)
+	sdk.AddTool(s, looks("read_window", "Tell what was said around an entry of a session."), d.around)
+	sdk.AddTool(s, looks("recall", "Look for what was noted to be remembered, and for what was said in earlier sessions; tells where it comes from."), d.recall)
 	if !o.ReadOnly {
 		sdk.AddTool(s, changes("send_message", "Say something in a session and wait for the agent's answer. Without a session, or with a new key, one is begun.", false), d.send)
 		sdk.AddTool(s, changes("fork_session", "Begin a session that goes on from an entry of another, which stays as it is.", false), d.fork)
 		sdk.AddTool(s, changes("compact_session", "Let a summary stand for the older part of a session. Nothing is lost, and it can be undone.", true), d.compact)
+		sdk.AddTool(s, changes("remember", "Remember facts beyond this conversation: decisions, preferences, names, dates. What is noted already is not noted again.", true), d.remember)
+		sdk.AddTool(s, changes("forget", "Forget a note or a fact that was remembered. People can undo it.", false), d.forget)
 	}
 	s.AddResourceTemplate(&sdk.ResourceTemplate{
 		Name: "session", Title: "A session", URITemplate: resourcePrefix + "{id}", MIMEType: "text/plain",
@@ -62,7 +68,7 @@ func looks(name, what string) *sdk.Tool {
 	return &sdk.Tool{Name: name, Description: what, Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true, OpenWorldHint: new(bool)}}
 }
 
-// changes describes a tool that adds to a session.
+// changes describes a tool that adds to a session or to the notes.
 func changes(name, what string, again bool) *sdk.Tool {
 	return &sdk.Tool{Name: name, Description: what, Annotations: &sdk.ToolAnnotations{DestructiveHint: new(bool), IdempotentHint: again}}
 }
