@@ -53,3 +53,16 @@ export interface Me {
   expires?: string;
   version: string;
 }
+
+// Source is a folder of another tool that is mirrored here, or this home itself.
+export interface Source {
+  name: string;
+  tool: string;
+  dir: string;
+  sessions: number;
+  bytes: number;
+  checked?: string;
+  taken?: number;
+  faults?: string[];
+  limits?: string[];
+}

@@ -1,6 +1,6 @@
 // Menu is a button that opens a list of things to do.
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 export interface MenuItem {
   label: ComponentChildren;
@@ -14,9 +14,12 @@ export interface MenuItem {
   hint?: string;
 }
 
+type Items = (MenuItem | "-" | false | undefined | null)[];
+
 interface Props {
   label: string;
-  items: (MenuItem | "-" | false | undefined | null)[];
+  // items may be told when they are needed.
+  items: Items | (() => Items);
   // children is what the button shows; the label is said.
   children: ComponentChildren;
   class?: string;
@@ -28,19 +31,39 @@ export function Menu(p: Props) {
   const [open, setOpen] = useState(false);
   const root = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
+  const list = useRef<HTMLDivElement>(null);
   const id = useId();
+
+  // The list lies over everything, so that no scrolling part cuts it off.
+  useLayoutEffect(() => {
+    const l = list.current;
+    if (!open || !l || !button.current) return;
+    l.showPopover?.();
+    const b = button.current.getBoundingClientRect();
+    const x = p.align === "end" ? b.right - l.offsetWidth : b.left;
+    const below = b.bottom + 4;
+    const above = b.top - 4 - l.offsetHeight;
+    const y = p.up || (below + l.offsetHeight > innerHeight - 8 && above > 8) ? above : below;
+    l.style.left = Math.max(8, Math.min(x, innerWidth - l.offsetWidth - 8)) + "px";
+    l.style.top = Math.max(8, y) + "px";
+  }, [open]);
 
   useEffect(() => {
     if (!open) return;
-    root.current?.querySelector<HTMLElement>("[role^=menuitem]:not([aria-disabled=true])")?.focus();
+    root.current?.querySelector<HTMLElement>("[role^=menuitem]:not([aria-disabled=true])")?.focus({ preventScroll: true });
     const away = (e: Event) => !root.current?.contains(e.target as Node) && setOpen(false);
+    const scrolled = (e: Event) => !list.current?.contains(e.target as Node) && setOpen(false);
     document.addEventListener("pointerdown", away);
-    return () => document.removeEventListener("pointerdown", away);
+    document.addEventListener("scroll", scrolled, true);
+    return () => {
+      document.removeEventListener("pointerdown", away);
+      document.removeEventListener("scroll", scrolled, true);
+    };
   }, [open]);
 
   const close = () => {
     setOpen(false);
-    button.current?.focus();
+    button.current?.focus({ preventScroll: true });
   };
   const move = (e: KeyboardEvent) => {
     const all = [...(root.current?.querySelectorAll<HTMLElement>("[role^=menuitem]") ?? [])];
@@ -72,8 +95,8 @@ export function Menu(p: Props) {
         {p.children}
       </button>
       {open && (
-        <div id={id} role="menu" aria-label={p.label} class={`menu-list ${p.align ?? "start"} ${p.up ? "up" : ""}`} onKeyDown={move}>
-          {p.items.map((item, i) =>
+        <div ref={list} id={id} role="menu" popover="manual" aria-label={p.label} class="menu-list" onKeyDown={move}>
+          {(typeof p.items === "function" ? p.items() : p.items).map((item, i) =>
             !item ? null : item === "-" ? <hr key={i} role="separator" /> : <One key={i} item={item} close={close} />,
           )}
         </div>

@@ -1,0 +1,151 @@
+// Filters say which sessions are shown. They are in the address, and only there.
+import type { Ref } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { useGet, type Query } from "../../api";
+import { shell } from "../../format";
+import { param, setQuery } from "../../router";
+import { CopyCLI, Icon, Menu } from "../../ui";
+import type { Agent, Page, Source } from "../../wire";
+
+const spans: Record<string, { name: string; hours: number }> = {
+  "1d": { name: "last 24 hours", hours: 24 },
+  "7d": { name: "last 7 days", hours: 24 * 7 },
+  "30d": { name: "last 30 days", hours: 24 * 30 },
+  "365d": { name: "last year", hours: 24 * 365 },
+};
+
+const shows: Record<string, string> = { live: "live", archived: "archived", hidden: "hidden" };
+
+// Filter is what the address says.
+export interface Filter {
+  text: string;
+  agent: string;
+  source: string;
+  tag: string;
+  updated: string;
+  show: string;
+}
+
+export function currentFilter(): Filter {
+  return {
+    text: param("q"),
+    agent: param("agent"),
+    source: param("source"),
+    tag: param("tag"),
+    updated: param("updated") in spans ? param("updated") : "",
+    show: param("show") in shows ? param("show") : "",
+  };
+}
+
+// asQuery is a filter as the gateway takes it.
+export function asQuery(f: Filter): Query {
+  const span = spans[f.updated];
+  const hour = 3_600_000;
+  // Whole minutes, so that the same filter is the same address for a while.
+  const since = span ? new Date(Math.floor((Date.now() - span.hours * hour) / 60_000) * 60_000).toISOString() : undefined;
+  return { text: f.text, agent: f.agent, source: f.source, tag: f.tag, since, live: f.show === "live", archived: f.show === "archived", hidden: f.show === "hidden" };
+}
+
+// asCommand is a filter on the command line.
+export function asCommand(f: Filter): string {
+  const words = ["firn ls"];
+  if (f.agent) words.push("--agent " + shell(f.agent));
+  if (f.source) words.push("--source " + shell(f.source));
+  if (f.tag) words.push("--tag " + shell(f.tag));
+  if (f.updated) words.push("--since " + f.updated);
+  if (f.show) words.push("--" + f.show);
+  if (f.text) words.push("--text " + shell(f.text));
+  return words.join(" ");
+}
+
+export function narrow(f: Filter): boolean {
+  return Object.values(f).some(Boolean);
+}
+
+export function clearFilter(): void {
+  setQuery({ q: "", agent: "", source: "", tag: "", updated: "", show: "" }, { push: true });
+}
+
+interface Props {
+  filter: Filter;
+  tags: string[];
+  box: Ref<HTMLInputElement>;
+}
+
+export function Filters({ filter, tags, box }: Props) {
+  const agents = useGet<Page<Agent>>("/v1/agents");
+  const sources = useGet<Page<Source>>("/v1/sources");
+  const [text, setText] = useState(filter.text);
+  useEffect(() => setText(filter.text), [filter.text]);
+  useEffect(() => {
+    if (text === filter.text) return;
+    const t = setTimeout(() => setQuery({ q: text }), 200);
+    return () => clearTimeout(t);
+  }, [text]);
+  const names = (list: string[], chosen: string) => (chosen && !list.includes(chosen) ? [...list, chosen] : list);
+  return (
+    <div class="filters" role="search">
+      <span class="filter-box">
+        <Icon name="search" />
+        <input
+          ref={box}
+          class="input"
+          type="search"
+          aria-label="Title or first message"
+          placeholder="Title or first message"
+          value={text}
+          onInput={(e) => setText(e.currentTarget.value)}
+          onKeyDown={(e) => {
+            if (e.key === "Escape") {
+              setText("");
+              e.currentTarget.blur();
+            }
+          }}
+        />
+      </span>
+      <Choice name="agent" label="Agent" chosen={filter.agent} choices={names((agents.data?.items ?? []).map((a) => a.id), filter.agent).map((a) => [a, a])} />
+      <Choice name="source" label="Source" chosen={filter.source} choices={names((sources.data?.items ?? []).map((s) => s.name), filter.source).map((s) => [s, s])} />
+      <Choice name="tag" label="Tag" chosen={filter.tag} choices={names(tags, filter.tag).map((t) => [t, t])} none="No session in sight has a tag" />
+      <Choice name="updated" label="Updated" chosen={filter.updated} choices={Object.entries(spans).map(([k, s]) => [k, s.name])} />
+      <Choice name="show" label="Show" chosen={filter.show} choices={Object.entries(shows)} any="all but archived and hidden" />
+      {narrow(filter) && (
+        <button type="button" class="button quiet" onClick={clearFilter}>
+          Clear
+        </button>
+      )}
+      <span class="filters-end">
+        <CopyCLI small command={asCommand(filter)} />
+      </span>
+    </div>
+  );
+}
+
+interface ChoiceProps {
+  name: string;
+  label: string;
+  chosen: string;
+  choices: [value: string, name: string][];
+  any?: string;
+  none?: string;
+}
+
+function Choice({ name, label, chosen, choices, any = "any", none }: ChoiceProps) {
+  const said = choices.find(([value]) => value === chosen)?.[1] ?? chosen;
+  const items = [
+    { label: any, checked: chosen === "", run: () => setQuery({ [name]: "" }, { push: true }) },
+    ...choices.map(([value, text]) => ({ label: text, checked: value === chosen, run: () => setQuery({ [name]: value }, { push: true }) })),
+    ...(choices.length === 0 && none ? [{ label: none, disabled: true }] : []),
+  ];
+  return (
+    <Menu label={chosen ? `${label}: ${said}` : label} class={"button quiet choice" + (chosen ? " on" : "")} items={items}>
+      {chosen ? (
+        <>
+          <span class="choice-label">{label}</span> {said}
+        </>
+      ) : (
+        label
+      )}
+      <Icon name="down" />
+    </Menu>
+  );
+}

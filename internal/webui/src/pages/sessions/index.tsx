@@ -1,0 +1,306 @@
+// Sessions is the list of all conversations, the page one begins at.
+import { signal } from "@preact/signals";
+import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { address } from "../../api";
+import { count, plural } from "../../format";
+import { useKeys } from "../../keys";
+import { useStream } from "../../live";
+import { mayWrite } from "../../me";
+import { newSession } from "../../palette";
+import { go, toSession } from "../../router";
+import { noteRunning, running } from "../../running";
+import { copy, CopyCLI, Empty, Icon, Problem, VirtualList, type MenuItem, type VirtualHandle } from "../../ui";
+import type { Event, Session } from "../../wire";
+import { archive, commands, ExportDialog, hide, RenameDialog, TagDialog } from "./actions";
+import { asQuery, clearFilter, currentFilter, Filters, narrow, type Filter } from "./filters";
+import { SessionList } from "./list";
+import { Coming, SessionRow } from "./row";
+
+// What is chosen stays when one opens a session and comes back.
+const chosen = signal<ReadonlySet<string>>(new Set());
+const active = signal("");
+
+// What an event changes in the list; the rest is none of its business.
+const telling = /^(session\.updated|turn\.|head\.moved|compaction\.completed|compaction\.undone|entry\.appended)/;
+
+interface Ask {
+  what: "tag" | "export" | "rename";
+  sessions: Session[];
+}
+
+function useList(filter: Filter): SessionList {
+  const key = address("", { ...filter });
+  const list = useMemo(() => new SessionList(asQuery(filter)), [key]);
+  useEffect(() => () => list.close(), [list]);
+  useStream("/v1/events", {}, {
+    event: (e: Event) => {
+      noteRunning(e);
+      if (telling.test(e.name)) list.touch(e.session);
+    },
+    opened: (again) => again && list.touch(),
+  });
+  return list;
+}
+
+export function Sessions() {
+  const filter = currentFilter();
+  const list = useList(filter);
+  const [ask, setAsk] = useState<Ask>();
+  const box = useRef<HTMLInputElement>(null);
+  const view = useRef<VirtualHandle>(null);
+  const rows = list.rows.value;
+  const keys = useMemo(() => rows.map((r) => r.key), [rows]);
+  const picked = [...chosen.value].map((id) => list.get(id)).filter((s) => s !== undefined);
+
+  useEffect(() => {
+    chosen.value = new Set();
+  }, [list]);
+  const select = useSelect(keys);
+  const focused = useCallback((id: string) => (active.value = id), []);
+  const menu = useCallback((s: Session) => rowMenu(list, filter, s, setAsk, select), [list]);
+  const run = (what: (s: Session[]) => void) => {
+    what(picked);
+    chosen.value = new Set();
+  };
+  useListKeys({ keys, view, box, select, list, filter });
+
+  return (
+    <div class="page fixed sessions">
+      <header class="page-head">
+        <h1>Sessions</h1>
+        <Count list={list} />
+        {mayWrite() && (
+          <button type="button" class="button" onClick={() => void newSession()}>
+            <Icon name="plus" /> New session
+          </button>
+        )}
+      </header>
+      {picked.length > 0 ? (
+        <Picked list={list} filter={filter} sessions={picked} all={rows.length} keys={keys} run={run} ask={(what) => setAsk({ what, sessions: picked })} />
+      ) : (
+        <Filters filter={filter} tags={list.tags.value} box={box} />
+      )}
+      <Heads />
+      {list.error.value && <Problem error={list.error.value} retry={() => list.retry()} />}
+      {rows.length === 0 && !list.loading.value && !list.error.value ? (
+        <None filter={filter} />
+      ) : (
+        <VirtualList
+          key={list}
+          class={"srows" + (picked.length ? " picking" : "")}
+          label="Sessions"
+          keys={keys}
+          estimate={innerWidth < 720 ? 56 : 36}
+          handle={view}
+          seen={(first, last) => list.see(first, last)}
+          row={(key, i) => {
+            const r = rows[i]!;
+            if (!r.session) return <Coming />;
+            return <SessionRow session={r.session} depth={r.depth} selected={chosen.value.has(key)} select={select} menu={menu} focused={focused} />;
+          }}
+        />
+      )}
+      {ask?.what === "tag" && <TagDialog list={list} sessions={ask.sessions} close={() => setAsk(undefined)} />}
+      {ask?.what === "export" && <ExportDialog list={list} sessions={ask.sessions} close={() => setAsk(undefined)} />}
+      {ask?.what === "rename" && <RenameDialog list={list} sessions={ask.sessions} close={() => setAsk(undefined)} />}
+    </div>
+  );
+}
+
+// useSelect chooses a session, or with range all from the last one to it.
+function useSelect(keys: string[]): (id: string, range: boolean) => void {
+  const last = useRef("");
+  const now = useRef(keys);
+  now.current = keys;
+  return useCallback((id, range) => {
+    const set = new Set(chosen.peek());
+    const from = now.current.indexOf(last.current);
+    const to = now.current.indexOf(id);
+    if (range && from >= 0 && to >= 0) {
+      for (const k of now.current.slice(Math.min(from, to), Math.max(from, to) + 1)) if (!k.startsWith("?")) set.add(k);
+    } else if (!set.delete(id)) set.add(id);
+    last.current = id;
+    chosen.value = set;
+  }, []);
+}
+
+interface KeyParts {
+  keys: string[];
+  view: { current: VirtualHandle | null };
+  box: { current: HTMLInputElement | null };
+  select: (id: string, range: boolean) => void;
+  list: SessionList;
+  filter: Filter;
+}
+
+function useListKeys({ keys, view, box, select, list, filter }: KeyParts): void {
+  const to = (key: string | undefined) => {
+    if (!key || key.startsWith("?")) return;
+    active.value = key;
+    view.current?.reveal(key);
+    // The row is drawn with the next frame, if it was out of sight.
+    requestAnimationFrame(() => {
+      const row = view.current?.scroller()?.querySelector(`[data-key="${CSS.escape(key)}"] a`);
+      (row as HTMLElement | null)?.focus({ preventScroll: true });
+    });
+  };
+  const step = (by: number) => {
+    const at = keys.indexOf(active.peek());
+    to(keys[at < 0 ? 0 : Math.max(0, Math.min(keys.length - 1, at + by))]);
+  };
+  const here = () => list.get(active.peek());
+  const meant = () => {
+    const many = [...chosen.peek()].map((id) => list.get(id)).filter((s) => s !== undefined);
+    const one = here();
+    return many.length ? many : one ? [one] : [];
+  };
+  const put = (what: (l: SessionList, s: Session[], on: boolean) => Promise<void>, off: string) => {
+    const sessions = meant();
+    if (!mayWrite() || sessions.length === 0) return;
+    const at = keys.indexOf(active.peek());
+    const gone = new Set(sessions.map((s) => s.id));
+    to(keys.slice(at + 1).find((k) => !gone.has(k)) ?? keys.slice(0, Math.max(0, at)).findLast((k) => !gone.has(k)));
+    chosen.value = new Set();
+    void what(list, sessions, filter.show !== off);
+  };
+  useKeys("Sessions", [
+    { key: "j", does: "Next", run: () => step(1) },
+    { key: "k", does: "Previous", run: () => step(-1) },
+    { key: "Enter", does: "Open", run: () => here() && go(toSession(active.peek())) },
+    { key: "x", does: "Select", run: () => here() && select(active.peek(), false) },
+    { key: "X", does: "Select up to here", run: () => here() && select(active.peek(), true) },
+    { key: "e", does: "Archive", run: () => put(archive, "archived") },
+    { key: "d", does: "Hide", run: () => put(hide, "hidden") },
+    { key: "n", does: "New session", run: () => void (mayWrite() && newSession()) },
+    {
+      key: "/",
+      does: "Filter",
+      run: () => {
+        chosen.value = new Set();
+        requestAnimationFrame(() => box.current?.select());
+      },
+    },
+    { key: "Escape", does: "Select nothing", run: () => (chosen.value = new Set()) },
+  ]);
+}
+
+function rowMenu(list: SessionList, f: Filter, s: Session, ask: (a: Ask) => void, select: KeyParts["select"]): (MenuItem | "-" | false)[] {
+  const archived = f.show === "archived" || !!s.archived;
+  const hidden = f.show === "hidden" || !!s.hidden;
+  const write = mayWrite();
+  return [
+    { label: "Select", hint: "x", run: () => select(s.id, false) },
+    "-",
+    { label: "Tree", href: toSession(s.id, "tree") },
+    { label: "Window", href: toSession(s.id, "window") },
+    "-",
+    write && { label: "Rename…", run: () => ask({ what: "rename", sessions: [s] }) },
+    write && { label: "Tag…", run: () => ask({ what: "tag", sessions: [s] }) },
+    { label: "Export…", run: () => ask({ what: "export", sessions: [s] }) },
+    write && { label: archived ? "Take out of the archive" : "Archive", hint: "e", run: () => void archive(list, [s], !archived) },
+    write && { label: hidden ? "Restore" : "Hide", hint: "d", run: () => void hide(list, [s], !hidden) },
+    "-",
+    { label: "Copy link", run: () => void copy(location.origin + toSession(s.id), "the link") },
+    { label: "Copy as CLI", hint: "firn show", run: () => void copy(`firn show ${s.id}`, "the command") },
+  ];
+}
+
+function Count({ list }: { list: SessionList }) {
+  const total = list.total.value;
+  const live = running.value.size;
+  return (
+    <span class="faint num sessions-count" role="status">
+      {total >= 0 && count(total)}
+      {live > 0 && ` · ${live} live`}
+    </span>
+  );
+}
+
+interface PickedProps {
+  list: SessionList;
+  filter: Filter;
+  sessions: Session[];
+  all: number;
+  keys: string[];
+  run: (what: (s: Session[]) => void) => void;
+  ask: (what: Ask["what"]) => void;
+}
+
+function Picked({ list, filter, sessions, keys, run, ask }: PickedProps) {
+  const archived = filter.show === "archived";
+  const hidden = filter.show === "hidden";
+  return (
+    <div class="filters picked" role="toolbar" aria-label="What to do with those selected">
+      <strong class="num">{plural(sessions.length, "session")} selected</strong>
+      <button type="button" class="button quiet" onClick={() => (chosen.value = new Set(keys.filter((k) => !k.startsWith("?"))))}>
+        All loaded
+      </button>
+      <span class="picked-gap" />
+      {mayWrite() && (
+        <>
+          <button type="button" class="button" onClick={() => run((s) => void archive(list, s, !archived))}>
+            {archived ? "Take out of the archive" : "Archive"}
+          </button>
+          <button type="button" class="button" onClick={() => ask("tag")}>
+            Tag…
+          </button>
+        </>
+      )}
+      <button type="button" class="button" onClick={() => ask("export")}>
+        Export…
+      </button>
+      {mayWrite() && (
+        <button type="button" class="button" onClick={() => run((s) => void hide(list, s, !hidden))}>
+          {hidden ? "Restore" : "Hide"}
+        </button>
+      )}
+      <span class="filters-end">
+        <CopyCLI small command={commands.archive(sessions, !archived)} />
+        <button type="button" class="icon-button" aria-label="Select nothing" title="Select nothing (Esc)" onClick={() => (chosen.value = new Set())}>
+          <Icon name="close" />
+        </button>
+      </span>
+    </div>
+  );
+}
+
+function Heads() {
+  return (
+    <div class="srow heads" aria-hidden="true">
+      <span class="srow-pick" />
+      <span class="srow-main">Title</span>
+      <span class="srow-agent">Agent</span>
+      <span class="srow-marks" />
+      <span class="srow-turns">Turns</span>
+      <span class="srow-window">Window</span>
+      <span class="srow-tokens">Tokens</span>
+      <span class="srow-time">Updated</span>
+      <span class="srow-more" />
+    </div>
+  );
+}
+
+function None({ filter }: { filter: Filter }) {
+  if (narrow(filter)) {
+    return (
+      <Empty title="No session fits.">
+        <p>
+          What was said within sessions is found by <a href={"/search" + (filter.text ? "?q=" + encodeURIComponent(filter.text) : "")}>search</a>.
+        </p>
+        <button type="button" class="button" onClick={clearFilter}>
+          Show all sessions
+        </button>
+      </Empty>
+    );
+  }
+  return (
+    <Empty title="No sessions yet." command="firn chat">
+      <p>Talk to an agent, or let firn mirror what other tools have kept: firn adopt.</p>
+      {mayWrite() && (
+        <button type="button" class="button primary" onClick={() => void newSession()}>
+          New session
+        </button>
+      )}
+    </Empty>
+  );
+}

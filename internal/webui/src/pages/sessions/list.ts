@@ -1,0 +1,237 @@
+// The sessions that fit a filter, as far as they have been asked for. They come
+// page by page, latest first; what of a session takes long to tell comes when
+// its row is seen.
+import { computed, signal } from "@preact/signals";
+import { aborted, asProblem, get, sessionPath, type Problem, type Query } from "../../api";
+import type { Page, Session } from "../../wire";
+
+// Row is a session where it is shown: forks are below what they were forked from.
+export interface Row {
+  key: string;
+  session?: Session; // not there for rows that have not come yet
+  depth: number;
+}
+
+const small = 100; // what one page has while one scrolls
+const large = 1000; // and when somebody jumps far ahead
+const rest = 150; // how long a row must be in sight before its state is asked for
+
+export class SessionList {
+  readonly total = signal(-1);
+  readonly error = signal<Problem | undefined>(undefined);
+  readonly loading = signal(true);
+  private readonly changed = signal(0);
+
+  private items = new Map<string, Session>();
+  private order: string[] = [];
+  // blocks tells with which cursor the page of a session was asked for; its
+  // states come by the same one.
+  private blocks = new Map<string, string>();
+  private asked = new Set<string>();
+  private cursor = "";
+  private done = false;
+  private wanted = 1;
+  private abort = new AbortController();
+  private timer = 0;
+  private front = 0;
+
+  constructor(readonly query: Query) {
+    void this.load();
+  }
+
+  close(): void {
+    this.abort.abort();
+    clearTimeout(this.timer);
+    clearTimeout(this.front);
+  }
+
+  get(id: string): Session | undefined {
+    return this.items.get(id);
+  }
+
+  // rows are all rows there are, with those that have not come as empty ones, so
+  // that the scroll bar is honest.
+  readonly rows = computed<Row[]>(() => {
+    this.changed.value;
+    const rows = nest(this.order.map((id) => this.items.get(id)!));
+    if (!this.done) for (let i = rows.length; i < this.total.value; i++) rows.push({ key: "?" + i, depth: 0 });
+    return rows;
+  });
+
+  readonly tags = computed<string[]>(() => {
+    this.changed.value;
+    const all = new Set<string>();
+    for (const s of this.items.values()) for (const t of s.tags ?? []) all.add(t);
+    return [...all].sort();
+  });
+
+  // see tells which rows are in sight.
+  see(first: number, last: number): void {
+    this.wanted = Math.max(this.wanted, last + small / 2);
+    void this.load();
+    clearTimeout(this.timer);
+    this.timer = window.setTimeout(() => void this.fill(first, last), rest);
+  }
+
+  private busy = false;
+
+  private async load(): Promise<void> {
+    if (this.busy) return;
+    this.busy = true;
+    try {
+      while (!this.done && this.order.length < this.wanted) await this.more();
+      this.error.value = undefined;
+    } catch (err) {
+      if (!aborted(err)) this.error.value = asProblem(err);
+    }
+    this.busy = false;
+    this.loading.value = false;
+  }
+
+  retry(): void {
+    this.error.value = undefined;
+    this.loading.value = true;
+    void this.load();
+  }
+
+  private async more(): Promise<void> {
+    const far = this.wanted - this.order.length > 3 * small;
+    const asked = this.cursor;
+    const query = { ...this.query, limit: far ? large : small, cursor: asked, count: asked === "" };
+    const page = await get<Page<Session>>("/v1/sessions", query, this.abort.signal);
+    for (const s of page.items ?? []) {
+      if (!this.items.has(s.id)) this.order.push(s.id);
+      this.items.set(s.id, { ...s, state: s.state ?? this.items.get(s.id)?.state });
+      if (!far) this.blocks.set(s.id, asked);
+    }
+    this.cursor = page.cursor ?? "";
+    this.done = !this.cursor;
+    if (asked === "") this.total.value = page.total;
+    if (this.done) this.total.value = this.order.length;
+    this.changed.value++;
+  }
+
+  // fill asks for the states of what is in sight.
+  private async fill(first: number, last: number): Promise<void> {
+    const pages = new Set<string>();
+    const single: string[] = [];
+    for (const row of this.rows.peek().slice(first, last + 1)) {
+      const id = row.session?.id;
+      if (!id || row.session?.state || row.session?.fault || this.asked.has(id)) continue;
+      const block = this.blocks.get(id);
+      if (block !== undefined && !this.asked.has("page " + block)) pages.add(block);
+      else single.push(id);
+    }
+    const jobs: Promise<void>[] = [];
+    for (const block of pages) {
+      this.asked.add("page " + block);
+      jobs.push(
+        get<Page<Session>>("/v1/sessions", { ...this.query, state: true, limit: small, cursor: block }, this.abort.signal).then((page) =>
+          this.merge(page.items ?? []),
+        ),
+      );
+    }
+    for (const id of single.slice(0, 60)) {
+      this.asked.add(id);
+      jobs.push(get<Session>(sessionPath(id), undefined, this.abort.signal).then((s) => this.merge([s])));
+    }
+    await Promise.allSettled(jobs); // a row without its state is a row all the same
+  }
+
+  private merge(sessions: Session[]): void {
+    for (const s of sessions) if (this.items.has(s.id)) this.items.set(s.id, { ...s, state: s.state ?? this.items.get(s.id)?.state });
+    this.changed.value++;
+  }
+
+  // touch tells that something happened: what is latest now is asked for once
+  // things have calmed down a little.
+  touch(id?: string): void {
+    if (id) this.asked.delete(id);
+    if (this.front) return;
+    this.front = window.setTimeout(() => {
+      this.front = 0;
+      void this.refresh();
+    }, 400);
+  }
+
+  private async refresh(): Promise<void> {
+    try {
+      const query = { ...this.query, state: true, limit: 50, count: true };
+      const page = await get<Page<Session>>("/v1/sessions", query, this.abort.signal);
+      const latest = page.items ?? [];
+      const ids = new Set(latest.map((s) => s.id));
+      // What was in the list before the last of these, and is not among them, fits no more.
+      const end = page.cursor ? this.order.findIndex((id) => id === latest.at(-1)?.id) : this.order.length;
+      const gone = new Set(this.order.slice(0, Math.max(0, end)).filter((id) => !ids.has(id)));
+      this.order = [...latest.map((s) => s.id), ...this.order.filter((id) => !ids.has(id) && !gone.has(id))];
+      for (const s of latest) this.items.set(s.id, s);
+      for (const id of gone) this.items.delete(id);
+      if (page.total >= 0) this.total.value = page.total;
+      if (!page.cursor) this.done = true;
+      this.changed.value++;
+    } catch {
+      // The next event asks again.
+    }
+  }
+
+  // put changes sessions here at once, before the gateway has said yes. It gives
+  // what takes the change back. Null takes a session out of the list.
+  put(ids: string[], change: (s: Session) => Session | null): () => void {
+    const before = { items: new Map(this.items), order: this.order };
+    for (const id of ids) {
+      const old = this.items.get(id);
+      if (!old) continue;
+      const now = change(old);
+      if (now) this.items.set(id, now);
+      else this.items.delete(id);
+    }
+    this.order = this.order.filter((id) => this.items.has(id));
+    const lost = before.order.length - this.order.length;
+    if (this.total.peek() >= 0) this.total.value -= lost;
+    this.changed.value++;
+    return () => {
+      for (const id of ids) {
+        const old = before.items.get(id);
+        if (old) this.items.set(id, old);
+      }
+      const here = new Set(this.order);
+      const added = this.order.filter((id) => !before.items.has(id));
+      this.order = [...added, ...before.order.filter((id) => here.has(id) || ids.includes(id))];
+      if (this.total.peek() >= 0) this.total.value += lost;
+      this.changed.value++;
+    };
+  }
+}
+
+// nest puts forks below their parents. A family stands where its latest member
+// does, so that what happens is at the top.
+export function nest(sessions: Session[]): Row[] {
+  const known = new Map(sessions.map((s) => [s.id, s]));
+  const forks = new Map<string, Session[]>();
+  const rootOf = (s: Session): Session => {
+    const met = new Set<string>();
+    for (let parent = known.get(s.parent ?? ""); parent && !met.has(parent.id); parent = known.get(s.parent ?? "")) {
+      met.add(s.id);
+      s = parent;
+    }
+    return s;
+  };
+  for (const s of sessions) {
+    if (!s.parent || s.parent === s.id || !known.has(s.parent)) continue;
+    const list = forks.get(s.parent);
+    if (list) list.push(s);
+    else forks.set(s.parent, [s]);
+  }
+  if (forks.size === 0) return sessions.map((session) => ({ key: session.id, session, depth: 0 }));
+  const rows: Row[] = [];
+  const shown = new Set<string>();
+  const show = (session: Session, depth: number) => {
+    if (shown.has(session.id)) return;
+    shown.add(session.id);
+    rows.push({ key: session.id, session, depth });
+    for (const f of forks.get(session.id) ?? []) show(f, depth + 1);
+  };
+  for (const s of sessions) if (!shown.has(s.id)) show(rootOf(s), 0);
+  for (const s of sessions) show(s, 0); // a ring of parents has no root
+  return rows;
+}
