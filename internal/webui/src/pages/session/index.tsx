@@ -1,20 +1,24 @@
 // SessionPage is one session: its name, and a tab for each way to look at it.
 import type { ComponentType } from "preact";
-import { useEffect } from "preact/hooks";
-import { sessionPath, useGet, type Loaded } from "../../api";
+import { useEffect, useMemo } from "preact/hooks";
 import { toSession } from "../../router";
 import { Problem } from "../../ui";
 import type { Session } from "../../wire";
+import { Header } from "./header";
 import { Log } from "./log";
+import { titleOf } from "./order";
 import { Raw } from "./raw";
 import { Tree } from "./tree";
 import { SessionUsage } from "./usage";
+import { Watch } from "./watch";
 import { Window } from "./window";
 
-// TabProps is what every tab is given. Reload fetches the session again.
+// TabProps is what every tab is given. Reload fetches the session again; watch
+// tells what happens in it: watch.hear(f) until the function it gives is called.
 export interface TabProps {
   session: Session;
-  reload: Loaded<Session>["reload"];
+  reload: () => void;
+  watch: Watch;
 }
 
 const tabs: [path: string, name: string, tab: ComponentType<TabProps>][] = [
@@ -27,28 +31,35 @@ const tabs: [path: string, name: string, tab: ComponentType<TabProps>][] = [
 
 export function SessionPage({ parts }: { parts: Record<string, string> }) {
   const id = parts["id"] ?? "";
-  const loaded = useGet<Session>(sessionPath(id));
-  const session = loaded.data;
-  const name = session ? session.title || session.prompt || "untitled" : "";
+  return <OneSession key={id} id={id} tab={parts["tab"] === "log" ? "" : (parts["tab"] ?? "")} />;
+}
+
+function OneSession({ id, tab }: { id: string; tab: string }) {
+  const watch = useMemo(() => new Watch(id), [id]);
+  useEffect(() => () => watch.close(), [watch]);
+  const session = watch.session.value;
+  const name = session ? titleOf(session) : "";
   useEffect(() => {
     if (name) document.title = `${name} · firn`;
-  }, [name]);
-  if (loaded.error && !session) return <Problem error={loaded.error} retry={loaded.reload} />;
-  if (!session) return <div class="page" aria-busy="true" />;
-  const [, , Tab] = tabs.find(([path]) => path === (parts["tab"] ?? "")) ?? tabs[0]!;
+  }, [name, tab]);
+  if (!session) {
+    const error = watch.error.value;
+    return <div class="page session-page" aria-busy={!error}>{error && <Problem error={error} retry={() => void watch.load()} />}</div>;
+  }
+  const [here, , Tab] = tabs.find(([path]) => path === tab) ?? tabs[0]!;
   return (
     <div class="page session-page">
-      <header class="page-head">
-        <h1>{name}</h1>
-      </header>
+      <Header watch={watch} session={session} />
       <nav class="tabs" aria-label="Ways to look at the session">
         {tabs.map(([path, label]) => (
-          <a key={path} href={toSession(session.id, path)} aria-current={path === (parts["tab"] ?? "") ? "page" : undefined}>
+          <a key={path} href={toSession(session.id, path)} aria-current={path === here ? "page" : undefined}>
             {label}
           </a>
         ))}
       </nav>
-      <Tab key={session.id} session={session} reload={loaded.reload} />
+      <div class={"session-body" + (here === "" ? " fixed" : "")}>
+        <Tab session={session} reload={watch.soon} watch={watch} />
+      </div>
     </div>
   );
 }

@@ -1,6 +1,248 @@
-import { Empty } from "../../ui";
+// Log is what was said, as it is said: the end of the branch first, older entries
+// as one scrolls back, and the answer that is being given at its end.
+import "../../style/log.css";
+import { useComputed, useSignal } from "@preact/signals";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import { plural } from "../../format";
+import { useKeys } from "../../keys";
+import { mayWrite } from "../../me";
+import { param, setQuery } from "../../router";
+import { Empty, Icon, Problem } from "../../ui";
+import { RowView } from "./card";
+import { Composer } from "./composer";
+import { Asked } from "./dialogs";
+import { Growing } from "./html";
 import type { TabProps } from "./index";
+import { Outline } from "./outline";
+import { holds, rowsOf } from "./rows";
+import { find, useStill, type Still } from "./scroll";
+import { Talk } from "./talk";
+import type { Tool } from "../../wire";
 
-export function Log({ session }: TabProps) {
-  return <Empty title="This tab is not there yet." command={"firn cat " + session.id} />;
+const none: ReadonlyMap<string, Tool> = new Map();
+
+export function Log({ watch }: TabProps) {
+  const talk = useMemo(() => new Talk(watch), [watch]);
+  const entries = talk.entries;
+  const box = useRef<HTMLTextAreaElement>(null);
+  const outline = useSignal(wide());
+  const still = useStill((where) => void (where === "top" ? entries.older() : entries.newer()));
+  const rows = useComputed(() => rowsOf(entries.items.value));
+  const at = param("at");
+  const head = param("head");
+
+  useEffect(() => {
+    const unhear = watch.hear((e) => entries.event(e));
+    return () => {
+      unhear();
+      entries.close();
+    };
+  }, [talk]);
+
+  // The address says where to be. Where one is already is only brought into sight.
+  useEffect(() => {
+    const there = at && !head && rowFor(talk, at);
+    if (there) reveal(still, there);
+    else void entries.open(at, head).then(() => (at ? reveal(still, rowFor(talk, entries.at.value)) : still.toEnd()));
+  }, [talk, at, head]);
+
+  useLogKeys(talk, still, () => box.current?.focus(), () => (outline.value = !outline.value));
+
+  const jump = (entry: string) => {
+    if (param("at") === entry) reveal(still, rowFor(talk, entry));
+    else setQuery({ at: entry }, { push: true });
+    if (!wide()) outline.value = false;
+  };
+  const toEnd = () => {
+    if (entries.last.value && !head) return still.toEnd();
+    if (at || head) setQuery({ at: undefined, head: undefined }, { push: true });
+    else void entries.open("", "").then(still.toEnd);
+  };
+
+  const items = entries.items.value;
+  const calls = watch.calls.value;
+  return (
+    <div class={"log" + (outline.value ? " with-outline" : "")}>
+      <div class="log-main">
+        <div class="log-scroll" ref={still.scroller}>
+          <div class="log-column" ref={still.content}>
+            <Top talk={talk} />
+            {entries.aside.value && <Aside talk={talk} toEnd={toEnd} />}
+            {rows.value.map((row) => (
+              <RowView key={row.key} row={row} talk={talk} here={isHere(row, entries.at.value)} calls={calls.size && row.items[0]!.card?.role === "assistant" ? calls : none} />
+            ))}
+            {entries.last.value && !entries.aside.value && <Tail talk={talk} />}
+            {entries.error.value && <Problem error={entries.error.value} retry={() => void entries.open(at, head)} />}
+            {!entries.busy.value && !entries.error.value && items.length === 0 && !watch.live.value && (
+              <Empty title="Nothing was said yet.">{mayWrite() ? "Say something below." : "What is said appears here."}</Empty>
+            )}
+          </div>
+        </div>
+        <div class="log-float">
+          <Below talk={talk} still={still} toEnd={toEnd} />
+          <button type="button" class="button outline-toggle" aria-expanded={outline.value} title="Outline (o)" onClick={() => (outline.value = !outline.value)}>
+            <Icon name="sessions" /> Outline
+          </button>
+        </div>
+        {mayWrite() && !entries.aside.value && <Composer talk={talk} box={box} sent={toEnd} />}
+      </div>
+      {outline.value && <Outline talk={talk} still={still} jump={jump} close={() => (outline.value = false)} />}
+      <Asked talk={talk} />
+    </div>
+  );
+}
+
+function wide(): boolean {
+  return matchMedia("(min-width: 1240px)").matches;
+}
+
+function isHere(row: { items: { card?: { id: string } }[] } & Parameters<typeof holds>[0], at: string): boolean {
+  return at !== "" && holds(row, at);
+}
+
+// rowFor is the key of the row that shows an entry; empty if none does.
+function rowFor(talk: Talk, id: string): string {
+  if (!id) return "";
+  return rowsOf(talk.entries.items.peek()).find((r) => holds(r, id))?.key ?? "";
+}
+
+function reveal(still: Still, key: string): void {
+  if (!key) return;
+  requestAnimationFrame(() => {
+    if (still.reveal(key, "center")) find(still.content.current, key)?.focus({ preventScroll: true });
+  });
+}
+
+// Top says what is above: more, or that the session begins here.
+function Top({ talk }: { talk: Talk }) {
+  const { first, busy, items } = talk.entries;
+  if (items.value.length === 0) return busy.value ? <p class="log-edge" role="status">Reading…</p> : null;
+  if (first.value) return <p class="log-edge">The session begins here.</p>;
+  return <p class="log-edge">{busy.value === "older" ? "Reading older entries…" : "Older entries are above."}</p>;
+}
+
+function Aside({ talk, toEnd }: { talk: Talk; toEnd: () => void }) {
+  const end = talk.entries.items.value.at(-1)?.card?.id;
+  return (
+    <p class="log-aside" role="status">
+      <span>This is another branch than the current one.</span>
+      {mayWrite() && end && (
+        <button type="button" class="button" onClick={() => void talk.rewind(end)}>
+          Continue here
+        </button>
+      )}
+      <button type="button" class="button quiet" onClick={toEnd}>
+        To the current branch
+      </button>
+    </p>
+  );
+}
+
+// Tail is what is said at the moment, and what became of the last turn.
+function Tail({ talk }: { talk: Talk }) {
+  const { watch } = talk;
+  const live = watch.live.value;
+  return (
+    <div class="log-tail">
+      {live && <Saying talk={talk} />}
+      {watch.compacting.value && <p class="log-state" role="status">Compacting: a summary is being written…</p>}
+      {!live && <Broken talk={talk} />}
+    </div>
+  );
+}
+
+function Saying({ talk }: { talk: Talk }) {
+  const { watch } = talk;
+  const { thinking, text, notice } = watch.saying.value;
+  const last = talk.entries.items.value.at(-1)?.card;
+  const same = last?.role === "assistant" || last?.role === "tool";
+  const name = watch.session.value?.state?.model || "Assistant";
+  return (
+    <article class={"said assistant saying" + (same ? " same" : "")} aria-label={`${name} is answering`}>
+      <header class="said-head">
+        <span class="said-who">{same ? "" : name}</span>
+      </header>
+      <div class="said-body">
+        {thinking.length > 0 && (
+          <details class="saying-thinking" open={text.length === 0}>
+            <summary>Thinking</summary>
+            <Growing class="prose" blocks={thinking} />
+          </details>
+        )}
+        <div aria-live="polite" aria-atomic="false" aria-busy="true">
+          <Growing class="prose" blocks={text} />
+        </div>
+        {notice && <p class="log-quiet">{notice}</p>}
+        {text.length === 0 && <p class="saying-dots" role="status" aria-label="The answer is on its way"><i /><i /><i /></p>}
+      </div>
+    </article>
+  );
+}
+
+// Broken says that a turn did not end by itself, and offers to answer again.
+function Broken({ talk }: { talk: Talk }) {
+  const failed = talk.watch.failed.value;
+  const interrupted = talk.watch.session.value?.state?.interrupted;
+  if (!failed && !interrupted) return null;
+  return (
+    <div class="log-broken" role="status">
+      <p>
+        {failed ? sentence(failed.message) : "The last turn was interrupted."}
+        {failed?.hint && <span class="muted"> {sentence(failed.hint)}</span>}
+      </p>
+      {mayWrite() && (
+        <button type="button" class="button" onClick={() => void talk.retry()}>
+          Retry
+        </button>
+      )}
+    </div>
+  );
+}
+
+function sentence(s: string): string {
+  return s.charAt(0).toUpperCase() + s.slice(1) + (/[.!?]$/.test(s) ? "" : ".");
+}
+
+// Below leads to the end, when that is not in sight.
+function Below({ talk, still, toEnd }: { talk: Talk; still: Still; toEnd: () => void }) {
+  const { entries, watch } = talk;
+  const away = !still.end.value || !entries.last.value || entries.aside.value;
+  if (!away || entries.items.value.length === 0) return null;
+  const fresh = entries.fresh.value;
+  return (
+    <button type="button" class={"button below" + (fresh || watch.live.value ? " primary" : "")} onClick={toEnd}>
+      <Icon name="down" />
+      {fresh ? plural(fresh, "new entry") + " below" : watch.live.value ? "New below" : "To the end"}
+    </button>
+  );
+}
+
+// useLogKeys binds the keys of the log.
+function useLogKeys(talk: Talk, still: Still, write: () => void, outline: () => void): void {
+  const all = () => [...(still.content.current?.querySelectorAll<HTMLElement>("[data-entry]") ?? [])];
+  const current = () => (document.activeElement as HTMLElement | null)?.closest<HTMLElement>("[data-entry]") ?? null;
+  const step = (by: 1 | -1) => {
+    const list = all();
+    const here = current();
+    let to: HTMLElement | undefined;
+    if (here) to = list[list.indexOf(here) + by];
+    else {
+      const top = still.scroller.current!.getBoundingClientRect();
+      const seen = list.filter((el) => el.getBoundingClientRect().bottom > top.top && el.getBoundingClientRect().top < top.bottom);
+      to = by > 0 ? seen[0] : seen.at(-1);
+    }
+    if (!to) return;
+    to.focus({ preventScroll: true });
+    to.scrollIntoView({ block: "nearest" });
+  };
+  const within = (selector: string) => current()?.querySelector<HTMLElement>(selector);
+  useKeys("Log", [
+    { key: "j", does: "Next entry", run: () => step(1) },
+    { key: "k", does: "Entry before", run: () => step(-1) },
+    { key: "Enter", does: "Unfold", run: () => within("button[aria-expanded]:not(.entry-menu)")?.click() },
+    { key: ".", does: "What can be done with the entry", run: () => within(".entry-menu")?.click() },
+    { key: "o", does: "Outline", run: outline },
+    { key: "c", does: "Write", run: write },
+    { key: "G", does: "To the end", run: () => void (talk.entries.last.value ? still.toEnd() : talk.entries.open("", "").then(still.toEnd)) },
+  ]);
 }

@@ -1,0 +1,297 @@
+// Card is one row of the log: who said what, with the calls of tools as lines
+// that unfold.
+import { Component, type ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import { bytes, cost, duration, moment, tokens } from "../../format";
+import { Icon, Time } from "../../ui";
+import type { Block, Card as WireCard, Tool } from "../../wire";
+import { Compacted } from "./compaction";
+import { Html } from "./html";
+import type { Result, Row } from "./rows";
+import { EntryMenu } from "./entrymenu";
+import { Clock, outClass, Picture, speakerOf, Whole, Why } from "./parts";
+import type { Talk } from "./talk";
+
+interface Props {
+  row: Row;
+  talk: Talk;
+  // here says that the address names it.
+  here: boolean;
+  // calls are the tools that run, if some of them are of this row.
+  calls: ReadonlyMap<string, Tool>;
+}
+
+// RowView is drawn again only if something in it is another.
+export class RowView extends Component<Props> {
+  override shouldComponentUpdate(next: Props): boolean {
+    const p = this.props;
+    if (p.here !== next.here || p.talk !== next.talk || p.calls !== next.calls) return true;
+    return !alike(p.row, next.row);
+  }
+
+  override render({ row, talk, here, calls }: Props) {
+    return (
+      <>
+        {row.day && <Day day={row.day} />}
+        {row.kind === "gap" ? (
+          <Gap row={row} />
+        ) : row.kind === "notes" ? (
+          <Notes row={row} talk={talk} here={here} />
+        ) : row.items[0]!.card!.compaction ? (
+          <Compacted row={row} talk={talk} here={here} />
+        ) : (
+          <Said row={row} talk={talk} here={here} calls={calls} />
+        )}
+      </>
+    );
+  }
+}
+
+function alike(a: Row, b: Row): boolean {
+  if (a.key !== b.key || a.day !== b.day || a.same !== b.same || a.items.length !== b.items.length) return false;
+  if (a.items.some((item, i) => item !== b.items[i])) return false;
+  if ((a.results?.size ?? 0) !== (b.results?.size ?? 0)) return false;
+  for (const [call, r] of a.results ?? []) if (b.results?.get(call)?.item !== r.item) return false;
+  return true;
+}
+
+const days = new Intl.DateTimeFormat("en", { weekday: "long", day: "numeric", month: "long", year: "numeric" });
+
+function Day({ day }: { day: string }) {
+  return <p class="log-day">{days.format(new Date(day))}</p>;
+}
+
+function Gap({ row }: { row: Row }) {
+  return (
+    <p class="log-gap" data-entry={row.key} tabIndex={-1}>
+      Something cannot be read here: {row.items[0]!.gap}
+    </p>
+  );
+}
+
+function Said({ row, talk, here, calls }: Props) {
+  const item = row.items[0]!;
+  const card = item.card!;
+  const role = card.role === "tool" ? "assistant" : card.role || "system";
+  return (
+    <article
+      class={`said ${role}${row.same ? " same" : ""}${outClass(item.out)}${here ? " here" : ""}`}
+      data-entry={row.key}
+      tabIndex={-1}
+      aria-label={`${speakerOf(card)}, ${card.time ? moment(new Date(card.time)) : ""}`}
+    >
+      <header class="said-head">
+        <span class="said-who">{row.same ? "" : speakerOf(card)}</span>
+        {card.note && <span class="said-note">{card.note}</span>}
+        {card.label && <span class="chip label">{card.label}</span>}
+        <Why out={item.out} />
+        <span class="said-side">
+          <Figures card={card} />
+          <Clock at={card.time} />
+          <EntryMenu item={item} talk={talk} />
+        </span>
+      </header>
+      <div class="said-body">
+        <Blocks card={card} row={row} talk={talk} calls={calls} />
+        {card.error && <p class="said-error">{card.error}</p>}
+        {card.stop && !card.error && <p class="said-stop">{stopped(card.stop)}</p>}
+      </div>
+    </article>
+  );
+}
+
+function Figures({ card }: { card: WireCard }) {
+  const u = card.usage;
+  if (!u || !(u.output || u.input)) return null;
+  const all = [`${tokens(u.input + u.cacheRead + u.cacheWrite)} in`, `${tokens(u.output)} out`];
+  if (u.cost) all.push(cost(u.cost));
+  return <span class="figures num">{all.join(" · ")}</span>;
+}
+
+function stopped(stop: string): string {
+  switch (stop) {
+    case "length":
+    case "max_tokens":
+      return "Cut off: the answer had no room left.";
+    case "aborted":
+    case "stopped":
+      return "Stopped before it was done.";
+    case "error":
+      return "It ended with an error.";
+  }
+  return `It ended: ${stop}.`;
+}
+
+function Blocks({ card, row, talk, calls }: { card: WireCard; row: Row; talk: Talk; calls: Props["calls"] }) {
+  const blocks = card.blocks ?? [];
+  const out: ComponentChildren[] = [];
+  for (let i = 0; i < blocks.length; i++) {
+    const b = blocks[i]!;
+    // A command of a shell has its output right behind it.
+    const next = blocks[i + 1];
+    if (b.kind === "call" && !b.call && next?.kind === "result") {
+      out.push(<ToolLine key={i} call={b} result={{ block: next, item: row.items[0]!, more: [] }} talk={talk} />);
+      i++;
+      continue;
+    }
+    out.push(<BlockView key={i} block={b} card={card} row={row} talk={talk} calls={calls} />);
+  }
+  return <>{out}</>;
+}
+
+interface BlockProps {
+  block: Block;
+  card: WireCard;
+  row: Row;
+  talk: Talk;
+  calls: Props["calls"];
+}
+
+function BlockView({ block, card, row, talk, calls }: BlockProps) {
+  switch (block.kind) {
+    case "call": {
+      const id = block.call ?? "";
+      return <ToolLine call={block} result={row.results?.get(id)} running={calls.has(id)} talk={talk} owner={card.id} />;
+    }
+    case "result":
+      return <ToolLine result={{ block, item: row.items[0]!, more: [] }} talk={talk} />;
+    case "thinking":
+      return <Fold class="thinking" name="Thinking" preview={block.preview} block={block} talk={talk} owner={card.id} />;
+    case "image":
+      return <Picture block={block} />;
+    case "other":
+      return <Fold class="other" name={block.name || "More"} preview={bytes(block.bytes ?? 0)} block={block} talk={talk} owner={card.id} />;
+  }
+  return (
+    <>
+      <Html class="prose" html={block.html ?? ""} />
+      <Whole block={block} talk={talk} owner={card.id} />
+    </>
+  );
+}
+
+interface FoldProps {
+  class: string;
+  name: string;
+  preview?: string;
+  block: Block;
+  talk: Talk;
+  owner?: string;
+}
+
+// Fold is a text that is shown when asked for.
+function Fold(p: FoldProps) {
+  const [open, setOpen] = useState(false);
+  return (
+    <div class={"fold " + p.class}>
+      <button type="button" class="fold-line" aria-expanded={open} disabled={!p.block.html} onClick={() => setOpen(!open)}>
+        <Icon name={open ? "down" : "right"} />
+        <span class="fold-name">{p.name}</span>
+        {!open && <span class="fold-preview">{p.preview}</span>}
+      </button>
+      {open && (
+        <div class="fold-body">
+          <Html class="prose" html={p.block.html ?? ""} />
+          <Whole block={p.block} talk={p.talk} owner={p.owner} />
+        </div>
+      )}
+    </div>
+  );
+}
+
+interface ToolProps {
+  call?: Block;
+  result?: Result;
+  running?: boolean;
+  talk: Talk;
+  owner?: string;
+}
+
+// ToolLine is a call and what came of it, on one line that unfolds.
+export function ToolLine({ call, result, running, talk, owner }: ToolProps) {
+  const [open, setOpen] = useState(false);
+  const r = result?.block;
+  const name = call?.name || r?.name || "tool";
+  return (
+    <div class={"tool" + (r?.failed ? " failed" : "") + outClass(result?.item.out)}>
+      <button type="button" class="tool-line" aria-expanded={open} onClick={() => setOpen(!open)}>
+        <Icon name={open ? "down" : "right"} />
+        <span class="tool-name">{name}</span>
+        <span class="tool-preview">{call?.preview ?? r?.preview}</span>
+        <span class="tool-side num">
+          {running && !r && <span class="tool-runs">running…</span>}
+          {!running && !r && <span>no result</span>}
+          {r?.failed && <span class="tool-failed">failed</span>}
+          {!!r?.ms && <span>{duration(r.ms)}</span>}
+          {r && <span>{bytes(r.bytes ?? 0)}</span>}
+        </span>
+      </button>
+      {open && (
+        <div class="tool-body">
+          {call?.html && (
+            <>
+              <Html class="tool-text" html={call.html} />
+              <Whole block={call} talk={talk} owner={owner} />
+            </>
+          )}
+          {r && (
+            <>
+              <div class="tool-result-head">
+                <span>Result</span>
+                <Why out={result!.item.out} />
+                {call && <Time at={result!.item.card?.time} class="faint" />}
+                {call && result!.item.card?.id !== owner && <EntryMenu item={result!.item} talk={talk} />}
+              </div>
+              {r.html ? <Html class="tool-text" html={r.html} /> : <p class="log-quiet">It said nothing.</p>}
+              <Whole block={r} talk={talk} owner={result!.item.card?.id} />
+              {result!.more.map((b, i) => (b.kind === "image" ? <Picture key={i} block={b} /> : <Html key={i} class="prose" html={b.html ?? ""} />))}
+            </>
+          )}
+        </div>
+      )}
+    </div>
+  );
+}
+
+// Notes are entries that nobody said, quietly.
+function Notes({ row, talk, here }: { row: Row; talk: Talk; here: boolean }) {
+  const many = row.items.length > 2;
+  const [open, setOpen] = useState(here);
+  if (many && !open) {
+    return (
+      <div class="notes" data-entry={row.key} tabIndex={-1}>
+        <button type="button" class="fold-line" aria-expanded={false} onClick={() => setOpen(true)}>
+          <Icon name="right" />
+          <span class="fold-preview">
+            {row.items.length} notes: {[...new Set(row.items.map((i) => noteOf(i.card!)))].join(", ")}
+          </span>
+        </button>
+      </div>
+    );
+  }
+  return (
+    <div class={"notes" + (here ? " here" : "")} data-entry={row.key} tabIndex={-1}>
+      {row.items.map((item) => (
+        <div key={item.key} class="note">
+          <span class="note-text" title={item.card!.kind}>
+            {noteOf(item.card!)}
+          </span>
+          <span class="said-side">
+            <Clock at={item.card!.time} />
+            <EntryMenu item={item} talk={talk} />
+          </span>
+        </div>
+      ))}
+      {many && (
+        <button type="button" class="fold-line" aria-expanded={true} onClick={() => setOpen(false)}>
+          <Icon name="down" />
+          <span class="fold-preview">Fold</span>
+        </button>
+      )}
+    </div>
+  );
+}
+
+function noteOf(card: WireCard): string {
+  return card.note || card.kind.replaceAll("_", " ");
+}

@@ -1,0 +1,72 @@
+// Dialogs of the log: a label, the commands of an entry, what a compaction did.
+import { useSignal } from "@preact/signals";
+import { shell } from "../../format";
+import { CopyCLI, Dialog } from "../../ui";
+import { CompactionDiff } from "./diff";
+import type { Talk } from "./talk";
+
+export function Asked({ talk }: { talk: Talk }) {
+  const a = talk.asking.value;
+  const close = () => (talk.asking.value = null);
+  switch (a?.what) {
+    case "label":
+      return <LabelDialog talk={talk} entry={a.entry} label={a.label} close={close} />;
+    case "cli":
+      return (
+        <Dialog title="On the command line" close={close} class="cli-dialog">
+          <Commands of={talk.cli(a.entry)} />
+        </Dialog>
+      );
+    case "compaction":
+      return <CompactionDiff talk={talk} id={a.id} close={close} />;
+  }
+  return null;
+}
+
+export function Commands({ of }: { of: [what: string, command: string][] }) {
+  return (
+    <dl class="commands">
+      {of.map(([what, command]) => (
+        <div key={what}>
+          <dt>{what}</dt>
+          <dd>
+            <CopyCLI command={command} />
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+function LabelDialog({ talk, entry, label, close }: { talk: Talk; entry: string; label: string; close: () => void }) {
+  const name = useSignal(label);
+  const set = (to: string) => {
+    close();
+    if (to !== label) void talk.label(entry, to, label);
+  };
+  return (
+    <Dialog
+      title="Label"
+      close={close}
+      submit={() => set(name.value.trim())}
+      actions={
+        <>
+          <CopyCLI command={`firn label ${shell(talk.id)} ${shell(entry)} ${shell(name.value || "NAME")}`} />
+          {label && (
+            <button type="button" class="button danger" onClick={() => set("")}>
+              Remove
+            </button>
+          )}
+          <button type="submit" class="button primary" disabled={!name.value.trim()}>
+            Set
+          </button>
+        </>
+      }
+    >
+      <label class="field">
+        <span>Where an entry is wanted, its label will do. One that is called pin is kept in every summary.</span>
+        <input class="input" value={name.value} maxLength={100} autoFocus onInput={(e) => (name.value = e.currentTarget.value)} />
+      </label>
+    </Dialog>
+  );
+}

@@ -1,0 +1,109 @@
+// CompactionDiff shows what a compaction did to the window: what went out, and
+// the summary that came in its place.
+import { get, sessionPath, useGet, useLoad } from "../../api";
+import { percent, plural, shell, tokens } from "../../format";
+import { toSession } from "../../router";
+import { CopyCLI, Dialog, Problem } from "../../ui";
+import type { Card, Compaction, Entry, Page, Run } from "../../wire";
+import { speakerOf } from "./parts";
+import type { Talk } from "./talk";
+
+// Detail is a compaction with the runs of entries that its summary stands for.
+type Detail = Compaction & { replaced?: Run[] | null };
+
+// At most so many entries that went out are listed.
+const most = 200;
+
+export function CompactionDiff({ talk, id, close }: { talk: Talk; id: string; close: () => void }) {
+  const detail = useGet<Detail>(sessionPath(talk.id, "compactions", id));
+  const c = detail.data;
+  return (
+    <Dialog
+      title="What the compaction did"
+      close={close}
+      class="diff-dialog"
+      actions={
+        <>
+          <CopyCLI command={`firn uncompact ${shell(talk.id)} ${shell(id)}`} />
+          <button type="button" class="button" onClick={close}>
+            Close
+          </button>
+        </>
+      }
+    >
+      {detail.error && <Problem error={detail.error} retry={detail.reload} />}
+      {c && (
+        <>
+          <p class="diff-sum num">
+            {tokens(c.before ?? 0)} → {tokens(c.after ?? 0)} tokens
+            {!!c.before && !!c.after && c.after < c.before && <span class="faint"> · {percent(c.before - c.after, c.before)} less</span>}
+            {c.undone && <span class="chip">undone</span>}
+          </p>
+          {(c.replaced ?? []).map((run, i) => (
+            <Gone key={i} talk={talk} run={run} close={close} />
+          ))}
+          <div class="diff-added">
+            <p class="diff-what">The summary, in their place</p>
+            <pre class="diff-text">{c.summary}</pre>
+          </div>
+        </>
+      )}
+    </Dialog>
+  );
+}
+
+// Gone is a run of entries that the summary stands for.
+function Gone({ talk, run, close }: { talk: Talk; run: Run; close: () => void }) {
+  const limit = Math.max(1, Math.min(most, run.count > 0 ? run.count : most));
+  const key = run.last ?? "";
+  const page = useLoad<Page<Entry>>(key, (signal) =>
+    get(sessionPath(talk.id, "entries"), { view: "branch", as: "html", back: true, head: key, limit }, signal),
+  );
+  const cards = (page.data?.items ?? []).map((e) => e.card).filter((card): card is Card => !!card?.role).reverse();
+  return (
+    <div class="diff-gone">
+      <p class="diff-what">
+        {run.count > 0 ? plural(run.count, "entry") : "Entries"} not sent any more
+        {run.first && (
+          <a href={toSession(talk.id, "", { at: run.first })} onClick={close}>
+            Open
+          </a>
+        )}
+      </p>
+      {run.count > limit && <p class="log-quiet">The last {plural(limit, "entry")} of them:</p>}
+      <ul class="diff-lines">
+        {cards.map((card) => (
+          <li key={card.id}>
+            <b>{speakerOf(card)}</b> {previewOf(card)}
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+// previewOf is what a card says, on one line.
+function previewOf(card: Card): string {
+  for (const b of card.blocks ?? []) {
+    if (b.kind === "text" && b.html) return plain(b.html);
+    if (b.kind === "call") return `${b.name ?? "tool"} ${b.preview ?? ""}`;
+    if (b.preview) return b.preview;
+  }
+  return card.note ?? "…";
+}
+
+// plain is HTML of ours without its tags. Nothing of it becomes part of the page
+// but as text.
+function plain(html: string): string {
+  const text = html
+    .slice(0, 2000)
+    .replace(/<[^>]*>/g, " ")
+    .replace(/&lt;/g, "<")
+    .replace(/&gt;/g, ">")
+    .replace(/&#34;|&quot;/g, '"')
+    .replace(/&#39;/g, "'")
+    .replace(/&amp;/g, "&")
+    .replace(/\s+/g, " ")
+    .trim();
+  return text.length > 200 ? text.slice(0, 200) + "…" : text;
+}

@@ -1,0 +1,158 @@
+// Header says what a session is, and has what can be done with all of it.
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { post, sessionPath } from "../../api";
+import { cost, plural, shortId, shortPath, tokens } from "../../format";
+import { mayWrite } from "../../me";
+import { go, toSession } from "../../router";
+import { attempt, copy, Icon, Menu, say, Time, WindowBar } from "../../ui";
+import type { Session } from "../../wire";
+import { change, titleOf } from "./order";
+import { CliDialog, CompactDialog, ExportDialog, TagDialog } from "./ordering";
+import type { Watch } from "./watch";
+
+type Open = "" | "tags" | "export" | "compact" | "cli";
+
+export function Header({ watch, session }: { watch: Watch; session: Session }) {
+  const open = useSignal<Open>("");
+  const editing = useSignal(false);
+  const close = () => (open.value = "");
+  const st = session.state;
+  const c = st?.counters;
+  return (
+    <header class="session-head">
+      <div class="session-title">
+        <span class={"dot" + (watch.live.value ? " on" : "")} role="img" aria-label={watch.live.value ? "A turn runs" : "At rest"} title={watch.live.value ? "A turn runs" : "At rest"} />
+        {editing.value ? (
+          <TitleBox watch={watch} session={session} close={() => (editing.value = false)} />
+        ) : (
+          <h1 class="one-line" title={titleOf(session)} onDblClick={() => mayWrite() && (editing.value = true)}>
+            {titleOf(session)}
+          </h1>
+        )}
+        {session.archived && <span class="chip">archived</span>}
+        {session.hidden && <span class="chip">hidden</span>}
+        {session.tags?.map((t) => (
+          <a key={t} class="chip" href={"/sessions?tag=" + encodeURIComponent(t)}>
+            {t}
+          </a>
+        ))}
+        <span class="session-menu">
+          <SessionMenu watch={watch} session={session} rename={() => (editing.value = true)} show={(o) => (open.value = o)} />
+        </span>
+      </div>
+      <p class="session-meta num">
+        <Origin session={session} />
+        {st?.model && <span title={st.provider}>{st.model}</span>}
+        {st && (
+          <a href={toSession(session.id, "window")} class="quiet-link">
+            <WindowBar usage={st.window} />
+          </a>
+        )}
+        {st && <span>{plural(st.turns, "turn")}</span>}
+        {c && (c.input > 0 || c.output > 0) && <span title={`${c.input} in, ${c.output} out`}>{tokens(c.input + c.output + c.cacheRead + c.cacheWrite)} tokens</span>}
+        {c && c.cost > 0 && <span>{cost(c.cost)}</span>}
+        {st && st.branches > 1 && (
+          <a class="quiet-link" href={toSession(session.id, "tree")}>
+            {plural(st.branches, "branch")}
+          </a>
+        )}
+        {st && st.compactions > 0 && <span>{plural(st.compactions, "compaction")}</span>}
+        {session.parent && (
+          <a class="quiet-link" href={toSession(session.parent)}>
+            forked from {shortId(session.parent)}
+          </a>
+        )}
+        <Time at={session.updated} />
+      </p>
+      {session.fault && <p class="session-fault">{session.fault}</p>}
+      {open.value === "tags" && <TagDialog watch={watch} session={session} close={close} />}
+      {open.value === "export" && <ExportDialog session={session} close={close} />}
+      {open.value === "compact" && <CompactDialog watch={watch} session={session} close={close} />}
+      {open.value === "cli" && <CliDialog session={session} close={close} />}
+    </header>
+  );
+}
+
+function Origin({ session }: { session: Session }) {
+  if (session.source) return <span title={session.source}>{shortPath(session.source)}</span>;
+  if (session.key) {
+    return (
+      <a class="quiet-link" href={"/keys/" + encodeURIComponent(session.key)} title={session.current ? "The key points at this session" : "The key pointed at this session"}>
+        {session.key.replace(/^agent:/, "")}
+      </a>
+    );
+  }
+  return session.agent ? <span>{session.agent}</span> : <span class="mono">{shortId(session.id)}</span>;
+}
+
+function TitleBox({ watch, session, close }: { watch: Watch; session: Session; close: () => void }) {
+  const box = useRef<HTMLInputElement>(null);
+  useEffect(() => box.current?.select(), []);
+  const done = () => {
+    const title = box.current?.value.trim() ?? "";
+    close();
+    if (title && title !== session.title) void change(watch, { title }, { title: session.title ?? "" }, "Renamed");
+  };
+  return (
+    <input
+      ref={box}
+      class="input session-name"
+      aria-label="Title"
+      defaultValue={session.title || session.prompt}
+      onBlur={done}
+      onKeyDown={(e) => {
+        if (e.key === "Enter") done();
+        if (e.key === "Escape") {
+          e.stopPropagation();
+          if (box.current) box.current.value = "";
+          close();
+        }
+      }}
+    />
+  );
+}
+
+interface MenuProps {
+  watch: Watch;
+  session: Session;
+  rename: () => void;
+  show: (what: Open) => void;
+}
+
+function SessionMenu({ watch, session, rename, show }: MenuProps) {
+  const writes = mayWrite();
+  const flip = (what: "archived" | "hidden", on: string, off: string) => {
+    const was = !!session[what];
+    void change(watch, { [what]: !was }, { [what]: was }, was ? off : on);
+  };
+  const fork = async () => {
+    const made = await attempt(() => post<Session>(sessionPath(session.id, "fork")));
+    if (!made) return;
+    go(toSession(made.id));
+    say("Forked: this is the new session");
+  };
+  return (
+    <Menu
+      label="What can be done with the session"
+      class="icon-button"
+      align="end"
+      items={[
+        writes && { label: "Rename", run: rename },
+        writes && { label: "Tags…", run: () => show("tags") },
+        writes && { label: "Fork", run: () => void fork() },
+        writes && { label: "Compact…", disabled: watch.live.value, run: () => show("compact") },
+        writes && "-",
+        { label: "Export…", run: () => show("export") },
+        { label: "Copy link", run: () => void copy(location.origin + toSession(session.id), "the link") },
+        { label: "Copy id", run: () => void copy(session.id, "the id") },
+        { label: "Copy as CLI…", run: () => show("cli") },
+        writes && "-",
+        writes && { label: session.archived ? "Take out of the archive" : "Archive", run: () => flip("archived", "Archived", "Taken out of the archive") },
+        writes && { label: session.hidden ? "Show in lists" : "Hide from lists", run: () => flip("hidden", "Hidden; no byte was removed", "Shown in lists again") },
+      ]}
+    >
+      <Icon name="more" />
+    </Menu>
+  );
+}

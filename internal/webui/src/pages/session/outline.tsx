@@ -1,0 +1,103 @@
+// Outline is the course of the branch: its turns by how they begin, to jump to.
+import { useSignal } from "@preact/signals";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { sessionPath, useGet } from "../../api";
+import { count, plural, tokens } from "../../format";
+import { Empty, Icon, Problem } from "../../ui";
+import type { Compaction } from "../../wire";
+import type { Still } from "./scroll";
+import type { Talk } from "./talk";
+
+interface Course {
+  turns: number;
+  episodes: { turn: number; first: string; n?: number; preview?: string; own: number; compactions?: Compaction[] }[] | null;
+}
+
+interface Props {
+  talk: Talk;
+  still: Still;
+  jump: (entry: string) => void;
+  close: () => void;
+}
+
+export function Outline({ talk, still, jump, close }: Props) {
+  const course = useGet<Course>(sessionPath(talk.id, "course"));
+  const now = useSignal("");
+  const list = useRef<HTMLOListElement>(null);
+  const turns = course.data?.episodes ?? [];
+
+  // A turn that ends, a rewind or a compaction change it.
+  useEffect(() => {
+    const changes = new Set(["turn.completed", "turn.failed", "head.moved", "compaction.completed", "compaction.undone"]);
+    return talk.watch.hear((e) => changes.has(e.name) && course.reload());
+  }, [talk]);
+
+  // The turn one looks at is marked.
+  useEffect(() => {
+    const s = still.scroller.current;
+    if (!s) return;
+    let frame = 0;
+    const look = () => {
+      cancelAnimationFrame(frame);
+      frame = requestAnimationFrame(() => (now.value = turnAt(s, talk, turns)));
+    };
+    look();
+    s.addEventListener("scroll", look, { passive: true });
+    return () => {
+      cancelAnimationFrame(frame);
+      s.removeEventListener("scroll", look);
+    };
+  }, [course.data, talk.entries.items.value]);
+  useLayoutEffect(() => {
+    list.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
+  }, [now.value]);
+
+  return (
+    <aside class="outline" aria-label="Outline">
+      <header class="outline-head">
+        <h2>Outline</h2>
+        {course.data && <span class="faint num">{plural(course.data.turns, "turn")}</span>}
+        <button type="button" class="icon-button" aria-label="Close the outline" onClick={close}>
+          <Icon name="close" />
+        </button>
+      </header>
+      {course.error && !course.data && <Problem error={course.error} retry={course.reload} />}
+      {course.data && turns.length === 0 && <Empty title="No turns yet." />}
+      <ol class="outline-list" ref={list}>
+        {turns.map((t) => (
+          <li key={t.first}>
+            <button type="button" class="outline-turn" aria-current={t.first === now.value ? "true" : undefined} onClick={() => jump(t.first)}>
+              <span class="outline-n num">{count(t.turn)}</span>
+              <span class="outline-preview">{t.preview || "…"}</span>
+              <span class="outline-side num">
+                {t.compactions?.length ? (
+                  <span class="outline-mark" title={plural(t.compactions.length, "compaction")}>
+                    ◆
+                  </span>
+                ) : null}
+                {t.own ? tokens(t.own) : ""}
+              </span>
+            </button>
+          </li>
+        ))}
+      </ol>
+    </aside>
+  );
+}
+
+// turnAt is the first entry of the turn that is at the top of what is seen. The
+// numbers of entries grow along a branch.
+function turnAt(s: HTMLElement, talk: Talk, turns: NonNullable<Course["episodes"]>): string {
+  const line = s.getBoundingClientRect().top + s.clientHeight / 3;
+  const starts = new Set(turns.map((t) => t.first));
+  let found = "";
+  let seen = false;
+  for (const el of s.querySelectorAll<HTMLElement>("[data-entry]")) {
+    if (el.getBoundingClientRect().top > line) break;
+    seen = true;
+    if (starts.has(el.dataset["entry"]!)) found = el.dataset["entry"]!;
+  }
+  if (found || !seen) return found;
+  const n = talk.entries.items.peek().find((i) => i.n)?.n ?? 0;
+  return turns.findLast((t) => (t.n ?? 0) <= n)?.first ?? "";
+}

@@ -1,0 +1,108 @@
+// The small parts of entries.
+import { useState } from "preact/hooks";
+import { bytes, moment } from "../../format";
+import { attempt } from "../../ui";
+import type { Block, Card } from "../../wire";
+import type { Talk } from "./talk";
+
+// why says in words why an entry is not in the window.
+function why(out: string | undefined): string {
+  switch (out) {
+    case undefined:
+    case "":
+      return "";
+    case "compacted":
+      return "a summary stands for it";
+    case "pruned":
+      return "shortened for the model";
+    case "over-budget":
+      return "no room for it";
+    case "turn-limit":
+      return "older than the turns that are sent";
+    case "tombstoned":
+      return "hidden by somebody";
+    case "other-branch":
+      return "on another branch";
+    case "hidden":
+      return "never sent";
+    case "erased":
+      return "erased";
+  }
+  return out;
+}
+
+// outClass greys what the model does not get.
+export function outClass(out: string | undefined): string {
+  return out && out !== "pruned" ? " out" : "";
+}
+
+export function Why({ out }: { out: string | undefined }) {
+  if (!out) return null;
+  return (
+    <span class="why" title={out === "pruned" ? "The model gets less of it" : "Not in the window"}>
+      {why(out)}
+    </span>
+  );
+}
+
+const clock = new Intl.DateTimeFormat("en", { hour: "2-digit", minute: "2-digit", hour12: false });
+
+export function Clock({ at }: { at?: string }) {
+  if (!at) return null;
+  const t = new Date(at);
+  if (Number.isNaN(t.getTime())) return null;
+  return (
+    <time class="clock num" dateTime={at} title={moment(t)}>
+      {clock.format(t)}
+    </time>
+  );
+}
+
+export function speakerOf(card: Card): string {
+  switch (card.role) {
+    case "user":
+      return card.sender || "You";
+    case "assistant":
+    case "tool":
+      return card.model || "Assistant";
+    case "shell":
+      return "Shell";
+    case "system":
+      return "System";
+  }
+  return card.kind === "branch_summary" ? "Branch" : "";
+}
+
+// Whole offers the rest of a text that was cut.
+export function Whole({ block, talk, owner }: { block: Block; talk: Talk; owner?: string }) {
+  const [busy, setBusy] = useState(false);
+  if (!block.cut || !owner) return null;
+  return (
+    <button
+      type="button"
+      class="button whole"
+      disabled={busy}
+      onClick={() => {
+        setBusy(true);
+        void attempt(() => talk.entries.whole(owner)).then(() => setBusy(false));
+      }}
+    >
+      Show all {bytes(block.bytes ?? 0)}
+    </button>
+  );
+}
+
+export function Picture({ block }: { block: Block }) {
+  if (!block.src) {
+    return (
+      <p class="log-quiet">
+        {block.preview || "An image"} · {block.mimeType} · {bytes(block.bytes ?? 0)}
+      </p>
+    );
+  }
+  return (
+    <a class="picture" href={block.src} target="_blank" rel="noopener">
+      <img src={block.src} alt={`Image, ${block.mimeType ?? ""} ${bytes(block.bytes ?? 0)}`} loading="lazy" decoding="async" />
+    </a>
+  );
+}

@@ -1,0 +1,95 @@
+// Rows are what the log shows: entries, each call with its result, and runs of
+// notes as one line.
+import type { Block } from "../../wire";
+import type { Item } from "./entries";
+
+// Result is what came of a call, and the entry that says so.
+export interface Result {
+  block: Block;
+  item: Item;
+  // more are the images and the like that came with it.
+  more: Block[];
+}
+
+export interface Row {
+  key: string;
+  kind: "entry" | "notes" | "gap";
+  items: Item[];
+  // results are those of the calls of the entry.
+  results?: Map<string, Result>;
+  // day is told when another one begins here, same that the speaker goes on.
+  day?: string;
+  same?: boolean;
+}
+
+// rowsOf joins calls and results. A result whose call is not on the page is a row
+// of its own.
+export function rowsOf(items: readonly Item[]): Row[] {
+  const calls = new Map<string, Row>();
+  const rows: Row[] = [];
+  let day = "";
+  for (const item of items) {
+    if (joined(item, calls)) continue;
+    const row = rowOf(item);
+    const before = rows.at(-1);
+    const now = dayOf(item);
+    if (now && now !== day) {
+      row.day = now;
+      day = now;
+    }
+    if (row.kind === "notes" && before?.kind === "notes" && !row.day) {
+      before.items.push(item);
+      continue;
+    }
+    row.same = !row.day && before?.kind === "entry" && row.kind === "entry" && speaker(before) === speaker(row);
+    for (const block of item.card?.blocks ?? []) if (block.kind === "call" && block.call) calls.set(block.call, row);
+    rows.push(row);
+  }
+  return rows;
+}
+
+function rowOf(item: Item): Row {
+  const c = item.card;
+  if (!c) return { key: item.key, kind: "gap", items: [item] };
+  const said = !!c.role || !!c.compaction || c.kind === "branch_summary";
+  return { key: item.key, kind: said ? "entry" : "notes", items: [item] };
+}
+
+// joined puts the results of an entry beside their calls, if all of those are
+// here.
+function joined(item: Item, calls: Map<string, Row>): boolean {
+  const blocks = item.card?.blocks ?? [];
+  const results = blocks.filter((b) => b.kind === "result");
+  if (item.card?.role === "assistant" || results.length === 0) return false;
+  if (!results.every((b) => b.call && calls.has(b.call))) return false;
+  if (blocks.some((b) => b.kind === "text")) return false;
+  let last: Result | undefined;
+  for (const block of blocks) {
+    if (block.kind !== "result") {
+      last?.more.push(block);
+      continue;
+    }
+    const row = calls.get(block.call!)!;
+    last = { block, item, more: [] };
+    (row.results ??= new Map()).set(block.call!, last);
+  }
+  return true;
+}
+
+function speaker(row: Row): string {
+  const c = row.items[0]?.card;
+  if (!c || c.compaction || !c.role) return row.key;
+  return [c.role === "tool" ? "assistant" : c.role, c.sender, c.model].join(" ");
+}
+
+function dayOf(item: Item): string {
+  const t = item.card?.time;
+  return t ? new Date(t).toDateString() : "";
+}
+
+// holds says whether a row shows an entry, also as the result of a call.
+export function holds(row: Row, id: string): boolean {
+  if (row.items.some((i) => i.card?.id === id)) return true;
+  for (const r of row.results?.values() ?? []) if (r.item.card?.id === id) return true;
+  return false;
+}

@@ -1,0 +1,106 @@
+// How the log keeps still. What one looks at stays where it is whatever comes or
+// goes above and below it; who is at the end stays there while more is said.
+import { signal, type Signal } from "@preact/signals";
+import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
+
+// How near to an edge one must be for more to be fetched there, and how near to
+// the end one must be to be at it.
+const near = 1600;
+const atEnd = 32;
+
+export interface Still {
+  scroller: { current: HTMLDivElement | null };
+  content: { current: HTMLDivElement | null };
+  // end says that the end is in sight.
+  end: Signal<boolean>;
+  toEnd: () => void;
+  // reveal brings an entry into sight, and holds it there while others come.
+  reveal: (key: string, where: ScrollLogicalPosition) => boolean;
+}
+
+interface Anchor {
+  el: HTMLElement;
+  top: number;
+}
+
+// find is an entry's element.
+export function find(root: ParentNode | null, key: string): HTMLElement | null {
+  return root?.querySelector<HTMLElement>(`[data-entry="${CSS.escape(key)}"]`) ?? null;
+}
+
+// useStill keeps the log still. edge is told when one comes near an edge.
+export function useStill(edge: (where: "top" | "bottom") => void): Still {
+  const scroller = useRef<HTMLDivElement>(null);
+  const content = useRef<HTMLDivElement>(null);
+  const anchor = useRef<Anchor | null>(null);
+  const told = useRef(edge);
+  told.current = edge;
+  const end = useMemo(() => signal(true), []);
+
+  const self = useMemo(() => {
+    const remember = () => {
+      const s = scroller.current;
+      if (!s) return;
+      const line = s.getBoundingClientRect().top;
+      for (const el of content.current?.querySelectorAll<HTMLElement>("[data-entry]") ?? []) {
+        const r = el.getBoundingClientRect();
+        if (r.bottom > line + 1) {
+          anchor.current = { el, top: r.top - line };
+          return;
+        }
+      }
+    };
+    const edges = () => {
+      const s = scroller.current;
+      if (!s || !s.clientHeight) return;
+      if (s.scrollTop < near) told.current("top");
+      if (s.scrollHeight - s.scrollTop - s.clientHeight < near) told.current("bottom");
+    };
+    const look = () => {
+      const s = scroller.current!;
+      end.value = s.scrollHeight - s.scrollTop - s.clientHeight <= atEnd;
+      remember();
+      edges();
+    };
+    const hold = () => {
+      const s = scroller.current;
+      if (!s) return;
+      const a = anchor.current;
+      if (end.peek()) s.scrollTop = s.scrollHeight;
+      else if (a?.el.isConnected) {
+        const moved = a.el.getBoundingClientRect().top - s.getBoundingClientRect().top - a.top;
+        if (Math.abs(moved) >= 0.5) s.scrollTop += moved;
+      }
+      remember();
+      edges();
+    };
+    const toEnd = () => {
+      end.value = true;
+      hold();
+    };
+    const reveal = (key: string, where: ScrollLogicalPosition) => {
+      const el = find(content.current, key);
+      if (!el) return false;
+      end.value = false;
+      el.scrollIntoView({ block: where });
+      const s = scroller.current!;
+      anchor.current = { el, top: el.getBoundingClientRect().top - s.getBoundingClientRect().top };
+      return true;
+    };
+    return { look, hold, toEnd, reveal };
+  }, []);
+
+  useLayoutEffect(() => {
+    const s = scroller.current!;
+    const watch = new ResizeObserver(self.hold);
+    watch.observe(s);
+    watch.observe(content.current!);
+    s.addEventListener("scroll", self.look, { passive: true });
+    return () => {
+      watch.disconnect();
+      s.removeEventListener("scroll", self.look);
+    };
+  }, []);
+
+  return useMemo(() => ({ scroller, content, end, toEnd: self.toEnd, reveal: self.reveal }), []);
+}

@@ -1,0 +1,139 @@
+// Talk is what the parts of the log share: the session, its entries, and what can
+// be done with them.
+import { signal } from "@preact/signals";
+import { del, post, sessionPath } from "../../api";
+import { shell } from "../../format";
+import { go, toSession } from "../../router";
+import { attempt, copy, say } from "../../ui";
+import type { Appended, Compaction, Moved, Session } from "../../wire";
+import { Entries } from "./entries";
+import type { Watch } from "./watch";
+
+export type Asking = { what: "label"; entry: string; label: string } | { what: "cli"; entry: string } | { what: "compaction"; id: string };
+
+export class Talk {
+  readonly id: string;
+  readonly entries: Entries;
+  // asking is the dialog that is open.
+  readonly asking = signal<Asking | null>(null);
+  // draft is what is in the composer.
+  readonly draft = signal("");
+
+  constructor(readonly watch: Watch) {
+    this.id = watch.session.peek()!.id;
+    this.entries = new Entries(this.id);
+    this.draft.value = sessionStorage.getItem(this.kept) ?? "";
+  }
+
+  private get kept(): string {
+    return "firn.draft." + this.id;
+  }
+
+  // write changes what is in the composer. It outlives a reload of the page.
+  write(text: string): void {
+    this.draft.value = text;
+    try {
+      if (text) sessionStorage.setItem(this.kept, text);
+      else sessionStorage.removeItem(this.kept);
+    } catch {
+      // No room: it holds until the page is closed.
+    }
+  }
+
+  private post<T>(verb: string, body: unknown): Promise<T> {
+    return post<T>(sessionPath(this.id, verb), body);
+  }
+
+  async label(entry: string, name: string, before: string): Promise<void> {
+    const done = await attempt(() => this.post<Appended>("label", { entry, name }));
+    if (!done) return;
+    void this.entries.refresh();
+    say(name ? `Labelled “${name}”` : "Label taken away", () => this.label(entry, before, name));
+  }
+
+  async hide(entry: string): Promise<void> {
+    if (!(await attempt(() => this.post<Appended>("hide", { entry })))) return;
+    void this.entries.refresh();
+    say("Hidden from the model", () => this.show(entry));
+  }
+
+  async show(entry: string): Promise<void> {
+    if (!(await attempt(() => this.post<Appended>("show", { entry })))) return;
+    void this.entries.refresh();
+    say("Shown to the model again");
+  }
+
+  // rewind goes on from an entry. What the user had said after it is put into
+  // the composer, to be said otherwise.
+  async rewind(to: string): Promise<void> {
+    const moved = await attempt(() => this.post<Moved>("rewind", { to }));
+    if (!moved) return;
+    if (moved.text && !this.draft.value) this.write(moved.text);
+    this.home();
+    const back = moved.from;
+    say(
+      moved.left ? `Went back; ${moved.left} entries stay on a branch of their own` : "The head is here",
+      back ? () => this.forward(back, moved.text ?? "") : undefined,
+    );
+  }
+
+  private async forward(to: string, text: string): Promise<void> {
+    if (!(await attempt(() => this.post<Moved>("rewind", { to })))) return;
+    if (text && this.draft.value === text) this.write("");
+    this.home();
+  }
+
+  // home shows the end of the current branch.
+  private home(): void {
+    if (location.search) go(toSession(this.id), { replace: true });
+    void this.entries.open("", "");
+    this.watch.soon();
+  }
+
+  async fork(at?: string): Promise<void> {
+    const made = await attempt(() => this.post<Session>("fork", at ? { at } : {}));
+    if (!made) return;
+    go(toSession(made.id));
+    say("Forked: this is the new session");
+  }
+
+  async undo(id: string): Promise<void> {
+    if (!(await attempt(() => del<Compaction>(sessionPath(this.id, "compactions", id))))) return;
+    say("The compaction is undone: what it stood for is in the window again", () => this.redo(id));
+  }
+
+  async redo(id: string): Promise<void> {
+    if (!(await attempt(() => post<Compaction>(sessionPath(this.id, "compactions", id, "redo"))))) return;
+    say("The compaction is in force again", () => this.undo(id));
+  }
+
+  // retry answers what was not answered.
+  async retry(): Promise<void> {
+    this.watch.failed.value = undefined;
+    await attempt(() => this.post("turns", { wait: false }));
+    this.watch.soon();
+  }
+
+  async stop(): Promise<void> {
+    await attempt(() => this.post("kill", {}));
+    this.watch.soon();
+  }
+
+  link(entry: string): void {
+    void copy(location.origin + toSession(this.id, "", { at: entry }), "the link");
+  }
+
+  // cli are the commands that do the same on the command line.
+  cli(entry: string): [what: string, command: string][] {
+    const s = shell(this.id);
+    const e = shell(entry);
+    return [
+      ["Print from here", `firn cat ${s} --from ${e}`],
+      ["Label", `firn label ${s} ${e} NAME`],
+      ["Fork here", `firn fork ${s} --at ${e}`],
+      ["Rewind here", `firn rewind ${s} ${e}`],
+      ["Hide", `firn rm ${s} --entry ${e}`],
+      ["Show again", `firn restore ${s} ${e}`],
+    ];
+  }
+}

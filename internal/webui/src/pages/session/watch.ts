@@ -1,0 +1,185 @@
+// What is known of a session while it is looked at: what it is, and what is said
+// in it that is not in the log yet. The page has one, for all of its tabs.
+import { batch, signal } from "@preact/signals";
+import { asProblem, get, sessionPath, type Problem } from "../../api";
+import { Stream } from "../../live";
+import { noteRunning } from "../../running";
+import type { Event, Growth, Notice, Problem as WireProblem, Session, Tool, Usage } from "../../wire";
+
+// Saying is an answer that is being given.
+export interface Saying {
+  thinking: readonly string[];
+  text: readonly string[];
+  // notice is what the gateway says meanwhile: that it tries again, and why.
+  notice: string;
+}
+
+const nothing: Saying = { thinking: [], text: [], notice: "" };
+
+export type Hear = (e: Event) => void;
+
+export class Watch {
+  readonly session = signal<Session | undefined>(undefined);
+  readonly error = signal<Problem | undefined>(undefined);
+  // live says that a turn runs; saying is what was said of its answer so far.
+  readonly live = signal(false);
+  readonly saying = signal<Saying>(nothing);
+  // calls are the tools that run, by the ids of their calls.
+  readonly calls = signal<ReadonlyMap<string, Tool>>(new Map());
+  // failed says why the last turn did not end by itself.
+  readonly failed = signal<WireProblem | undefined>(undefined);
+  readonly compacting = signal(false);
+
+  private hearers = new Set<Hear>();
+  private stream: Stream | undefined;
+  private timer = 0;
+  private closed = false;
+  private asked = 0;
+
+  constructor(readonly id: string) {
+    void this.load();
+  }
+
+  close(): void {
+    this.closed = true;
+    clearTimeout(this.timer);
+    this.stream?.close();
+  }
+
+  // hear tells all events to somebody, until the function it gives is called.
+  hear(f: Hear): () => void {
+    this.hearers.add(f);
+    return () => this.hearers.delete(f);
+  }
+
+  // load fetches the session. What is told from then on goes on from its end.
+  readonly load = async (): Promise<void> => {
+    const ask = ++this.asked;
+    try {
+      const session = await get<Session>(sessionPath(this.id));
+      if (this.closed || ask !== this.asked) return;
+      this.take(session);
+      if (!this.stream) this.listen(session);
+    } catch (err) {
+      if (!this.closed && ask === this.asked) this.error.value = asProblem(err);
+    }
+  };
+
+  // soon is load, once for many events.
+  readonly soon = (): void => {
+    clearTimeout(this.timer);
+    this.timer = window.setTimeout(() => void this.load(), 200);
+  };
+
+  private take(session: Session): void {
+    batch(() => {
+      this.session.value = session;
+      this.error.value = undefined;
+      this.live.value = !!session.live;
+      if (!session.live) this.over();
+    });
+  }
+
+  private listen(session: Session): void {
+    this.stream = new Stream(
+      sessionPath(session.id, "events"),
+      { as: "html", after: String(session.end) },
+      {
+        event: (e) => this.event(e),
+        // What was said beside the log while nobody listened is told anew, if it
+        // still counts; whether it does, the session knows.
+        opened: (again) => again && this.soon(),
+      },
+    );
+  }
+
+  private over(): void {
+    this.live.value = false;
+    this.saying.value = nothing;
+    this.calls.value = new Map();
+  }
+
+  private event(e: Event): void {
+    noteRunning(e);
+    batch(() => {
+      this.note(e);
+      for (const f of this.hearers) f(e);
+    });
+  }
+
+  private note(e: Event): void {
+    switch (e.name) {
+      case "turn.started":
+        this.over();
+        this.live.value = true;
+        this.failed.value = undefined;
+        return this.soon();
+      case "turn.completed":
+        this.over();
+        return this.soon();
+      case "turn.failed":
+        this.over();
+        this.failed.value = e.data as WireProblem;
+        return this.soon();
+      case "delta.html":
+        this.live.value = true;
+        return this.grow(e.data as Growth);
+      case "entry.appended":
+        return this.appended(e);
+      case "tool.started":
+      case "tool.completed":
+        return this.tool(e.name, e.data as Tool);
+      case "retry":
+      case "notice":
+        this.saying.value = { ...this.saying.value, notice: (e.data as Notice).text };
+        return;
+      case "window.usage":
+        return this.usage(e.data as Usage);
+      case "compaction.started":
+        this.compacting.value = true;
+        return;
+      case "compaction.completed":
+      case "compaction.undone":
+        this.compacting.value = false;
+        return this.soon();
+      case "turn.queued":
+      case "session.updated":
+      case "head.moved":
+      case "gap":
+        return this.soon();
+    }
+  }
+
+  // grow takes the blocks from a place on; those before it stay as they are.
+  private grow(g: Growth): void {
+    const kind = g.thinking ? "thinking" : "text";
+    const now = this.saying.value;
+    this.saying.value = { ...now, notice: "", [kind]: [...now[kind].slice(0, g.from), ...(g.blocks ?? [])] };
+  }
+
+  // What is in the log is not shown a second time as what is being said.
+  private appended(e: Event): void {
+    const card = (e.data as { card?: { kind?: string; role?: string } } | undefined)?.card;
+    if (card?.role === "assistant") this.saying.value = nothing;
+    else if (card?.kind !== "message") this.soon();
+  }
+
+  private tool(name: string, t: Tool): void {
+    const calls = new Map(this.calls.value);
+    if (name === "tool.started") calls.set(t.call, t);
+    else calls.delete(t.call);
+    this.calls.value = calls;
+  }
+
+  private usage(u: Usage): void {
+    const s = this.session.value;
+    if (s?.state) this.session.value = { ...s, state: { ...s.state, window: u } };
+  }
+
+  // patched is what somebody changed, before it is told.
+  patched(s: Session): void {
+    const old = this.session.value;
+    this.session.value = { ...old, ...s, state: s.state ?? old?.state };
+  }
+}
+
