@@ -42,6 +42,9 @@ var layers = []layer{
 	// deciding
 	{"internal/search", []string{"."}, "pure: what words are, what a query asks for, what is the best answer"},
 	{"internal/mask", nil, "pure: what looks like a secret"},
+	{"internal/richtext", []string{"."}, "pure: text in safe HTML"},
+	{"internal/card", []string{".", "window", "wire", "internal/richtext"}, "pure: entries as pages show them; counts tokens as windows do"},
+	{"internal/page", []string{".", "wire", "internal/card", "internal/mask", "internal/richtext"}, "pure: a session as one page; where its entries come from is handed to it"},
 	{"dialect", []string{".", "internal/rawjson"}, "the contract knows no member"},
 	{"internal/blocks", []string{".", "internal/rawjson"}, "content of messages as Anthropic's API spells it, which several tools store"},
 	{"dialect/*", []string{".", "dialect", "internal/rawjson", "internal/blocks"}, "members know the contract, not each other"},
@@ -71,7 +74,7 @@ var layers = []layer{
 	{"internal/metrics", []string{".", "store", "provider", "internal/vfs"}, "wraps contracts; times what the disk takes"},
 	{"internal/trace", []string{".", "provider"}, "wraps models; sends names and numbers to a collector"},
 	{"internal/webui", []string{"wire"}, "pages"},
-	{"internal/gateway", []string{".", "store", "route", "window", "provider", "tool", "compact", "memory", "agent", "dialect", "wire", "internal/convert", "internal/index", "internal/search", "internal/config", "internal/metrics", "internal/trace", "internal/webui", "internal/vfs", "internal/sse"}, "contracts only: cmd hands it the members; files for its lock, its address and its tokens"},
+	{"internal/gateway", []string{".", "store", "route", "window", "provider", "tool", "compact", "memory", "agent", "dialect", "wire", "internal/card", "internal/page", "internal/richtext", "internal/convert", "internal/index", "internal/search", "internal/config", "internal/metrics", "internal/trace", "internal/webui", "internal/vfs", "internal/sse"}, "contracts only: cmd hands it the members; files for its lock, its address and its tokens"},
 	{"internal/openaiapi", []string{".", "client", "wire", "dialect/native", "internal/sse"}, "a client that speaks as OpenAI's API does; lines of entries are the native dialect"},
 	{"internal/hangup", []string{"internal/rawjson"}, "a stream that ends once what was asked is answered"},
 	{"internal/mcp", []string{".", "client", "wire", "internal/prose", "internal/hangup"}, "a client that speaks that protocol"},
@@ -110,6 +113,8 @@ var guests = []guest{
 	{"github.com/klauspost/compress/zstd", []string{"internal/serve", "internal/cli", "internal/dialects"}, "some tools compress old transcripts"},
 	{"github.com/modelcontextprotocol/go-sdk/", []string{"internal/mcp"}, "the protocol's own types and transports"},
 	{"github.com/coder/acp-go-sdk", []string{"internal/acp"}, "the protocol's types, made from its schema"},
+	{"github.com/yuin/goldmark", []string{"internal/richtext"}, "reads Markdown"},
+	{"github.com/microcosm-cc/bluemonday", []string{"internal/richtext"}, "the second wall: lets through what is on a list"},
 	{"modernc.org/sqlite", []string{"internal/fulltext"}, "the index of words, which can be thrown away"},
 	{"github.com/fsnotify/fsnotify", []string{"internal/journal"}, "wakes those who follow a file that another process adds to"},
 }
@@ -123,6 +128,7 @@ var testGuests = []guest{
 	{"github.com/hanwen/go-fuse/", []string{"internal/vfs/..."}, "a file system that loses what was not synced"},
 	{"github.com/modelcontextprotocol/go-sdk/", nil, "speaks to firn mcp as others do"},
 	{"github.com/coder/acp-go-sdk", nil, "speaks to firn acp as editors do"},
+	{"golang.org/x/net/html", nil, "reads HTML as browsers do, to see what is in it"},
 	{"github.com/getkin/kin-openapi/", nil, "a second opinion on the description of the API"},
 	{"github.com/chromedp/", nil, "steers the browser that looks at the pages"},
 }
@@ -170,7 +176,7 @@ var deeds = []deed{
 			"import golang.org/x/sys/*", "import database/sql*", "import log*",
 			"time.Now", "time.Since", "time.Until", "time.Sleep", "time.After*", "time.NewTimer", "time.NewTicker", "time.Tick",
 		},
-		in:  []string{"dialect/...", "route", "window", "internal/search", "internal/mask"},
+		in:  []string{"dialect/...", "route", "window", "internal/search", "internal/mask", "internal/richtext", "internal/card", "internal/page"},
 		why: "deciding is pure: no file, no network, no clock",
 	},
 	{

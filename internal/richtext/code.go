@@ -1,0 +1,213 @@
+package richtext
+
+import (
+	"html"
+	"strings"
+)
+
+// Code says code in HTML, with colours if the language is known: by its name, or
+// by an ending of files.
+//
+// The colours are those that a look tells: comments, strings, numbers, keywords,
+// what is called. They take one pass over the code and no thought, so that pages
+// full of code are quick, and so is code that is still being written.
+func Code(language, code string) string { return codeHTML(language, visible(code)) }
+
+func codeHTML(language, code string) string {
+	g, ok := grammarOf(language)
+	if !ok {
+		return `<pre class="code"><code>` + html.EscapeString(code) + `</code></pre>`
+	}
+	return `<pre class="code"><code class="language-` + g.name + `">` + coloured(g, code) + `</code></pre>`
+}
+
+// coloured is code with a class on what has a colour.
+func coloured(g *grammar, code string) string {
+	p := &painter{code: code, g: g}
+	p.out.Grow(len(code) + len(code)/2)
+	for p.at < len(code) {
+		p.step()
+	}
+	p.flush()
+	return p.out.String()
+}
+
+// painter writes code, with neighbours of one colour together.
+type painter struct {
+	g    *grammar
+	code string
+	at   int
+	// from is where the run of one class began.
+	from  int
+	class string
+	out   strings.Builder
+}
+
+// paint gives the next n bytes a class.
+func (p *painter) paint(class string, n int) {
+	n = max(1, min(n, len(p.code)-p.at))
+	if class != p.class {
+		p.flush()
+		p.class = class
+	}
+	p.at += n
+}
+
+// flush writes the run that ends here.
+func (p *painter) flush() {
+	if text := html.EscapeString(p.code[p.from:p.at]); p.class == "" || text == "" {
+		p.out.WriteString(text)
+	} else {
+		p.out.WriteString(`<span class="` + p.class + `">` + text + `</span>`)
+	}
+	p.from = p.at
+}
+
+// step takes the next token.
+func (p *painter) step() {
+	rest := p.code[p.at:]
+	c := rest[0]
+	switch {
+	case p.g.look != nil && p.look(rest):
+	case c == ' ' || c == '\t' || c == '\n' || c == '\r':
+		p.paint(p.class, spaces(rest)) // of no colour: it goes with what stands before it
+	case p.comment(rest), p.quoted(rest):
+	case c >= '0' && c <= '9':
+		p.paint("hn", numberLen(rest))
+	case isLetter(c):
+		p.word(rest)
+	case strings.IndexByte(p.g.marks, c) >= 0 && len(rest) > 1 && isLetter(rest[1]):
+		p.paint("ha", 1+wordLen(rest[1:]))
+	default:
+		p.paint("", 1)
+	}
+}
+
+// look asks the language itself, for what others do not have.
+func (p *painter) look(rest string) bool {
+	class, n := p.g.look(p.code, p.at, rest)
+	if n > 0 {
+		p.paint(class, n)
+	}
+	return n > 0
+}
+
+func (p *painter) comment(rest string) bool {
+	for _, open := range p.g.line {
+		if strings.HasPrefix(rest, open) && (open != "#" || p.at == 0 || strings.IndexByte(" \t\n;", p.code[p.at-1]) >= 0) {
+			p.paint("hc", lineLen(rest))
+			return true
+		}
+	}
+	for _, pair := range p.g.block {
+		if !strings.HasPrefix(rest, pair[0]) {
+			continue
+		}
+		n := len(rest)
+		if end := strings.Index(rest[len(pair[0]):], pair[1]); end >= 0 {
+			n = len(pair[0]) + end + len(pair[1])
+		}
+		p.paint("hc", n)
+		return true
+	}
+	return false
+}
+
+// quoted takes a string. One that should end on its line and does not is none.
+func (p *painter) quoted(rest string) bool {
+	for _, q := range p.g.quotes {
+		if !strings.HasPrefix(rest, q) {
+			continue
+		}
+		n := quoteLen(rest, q, len(q) == 3 || q == "`")
+		class := "hs"
+		if p.g.keys && n > 1 && strings.HasPrefix(strings.TrimLeft(rest[n:], " \t"), ":") {
+			class = "ha"
+		}
+		if n <= len(q) && len(q) < 3 {
+			class, n = "", len(q)
+		}
+		p.paint(class, n)
+		return true
+	}
+	return false
+}
+
+// quoteLen is how long a string is that begins a text, or the length of its mark
+// if it has no end.
+func quoteLen(rest, mark string, many bool) int {
+	for i := len(mark); i < len(rest); i++ {
+		switch {
+		case rest[i] == '\\' && mark != "`":
+			i++
+		case rest[i] == '\n' && !many:
+			return len(mark)
+		case strings.HasPrefix(rest[i:], mark):
+			return i + len(mark)
+		}
+	}
+	if many {
+		return len(rest)
+	}
+	return len(mark)
+}
+
+func (p *painter) word(rest string) {
+	n := wordLen(rest)
+	word := rest[:n]
+	if p.g.fold {
+		word = strings.ToLower(word)
+	}
+	after := strings.TrimLeft(rest[n:], " \t")
+	switch {
+	case p.g.words[word]:
+		p.paint("hk", n)
+	case p.g.types[word]:
+		p.paint("ht", n)
+	case p.g.keys && startsLine(p.code, p.at) && (strings.HasPrefix(after, ":") || strings.HasPrefix(after, "=")):
+		p.paint("ha", n)
+	case strings.HasPrefix(rest[n:], "(") && !p.g.prose:
+		p.paint("hf", n)
+	default:
+		p.paint("", n)
+	}
+}
+
+// startsLine reports whether nothing but space, dashes and brackets stands before
+// a place on its line.
+func startsLine(code string, at int) bool {
+	for at > 0 && strings.IndexByte(" \t-[", code[at-1]) >= 0 {
+		at--
+	}
+	return at == 0 || code[at-1] == '\n'
+}
+
+func isLetter(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c >= 0x80
+}
+
+func wordLen(s string) int {
+	n := 0
+	for n < len(s) && (isLetter(s[n]) || s[n] >= '0' && s[n] <= '9') {
+		n++
+	}
+	return n
+}
+
+func numberLen(s string) int {
+	n := 1
+	for n < len(s) && (s[n] < 0x80 && isLetter(s[n]) || s[n] >= '0' && s[n] <= '9' || s[n] == '.' && n+1 < len(s) && s[n+1] >= '0' && s[n+1] <= '9') {
+		n++
+	}
+	return n
+}
+
+func spaces(s string) int { return len(s) - len(strings.TrimLeft(s, " \t\r\n")) }
+
+// lineLen is the length of a line without its end.
+func lineLen(s string) int {
+	if n := strings.IndexByte(s, '\n'); n >= 0 {
+		return n
+	}
+	return len(s)
+}
