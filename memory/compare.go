@@ -41,20 +41,31 @@ func relate(older, newer string) relation {
 	return unrelated
 }
 
-// negated reports whether a sentence says that something is not so.
+// negated reports whether a sentence says that something is not so, in the
+// languages whose words for it are known.
 func negated(text string) bool {
-	low := " " + strings.ToLower(strings.ReplaceAll(text, "’", "'")) + " "
-	for _, word := range []string{" not ", "n't ", " never ", " no ", " without ", " neither ", " no longer "} {
-		if strings.Contains(low, word) {
+	low := strings.ToLower(strings.ReplaceAll(text, "’", "'"))
+	for word := range strings.FieldsFuncSeq(low, func(r rune) bool { return notWord(r) && r != '\'' }) {
+		if negations[word] || strings.HasSuffix(word, "n't") || strings.HasPrefix(word, "n'") {
 			return true
 		}
 	}
-	return false
+	return strings.ContainsAny(low, "不没沒未") || strings.Contains(low, "ない") || strings.Contains(low, "ません")
 }
+
+// negations are words that say no: English, German, French, Spanish, Italian,
+// Portuguese, Dutch, Swedish, Danish, Norwegian, Polish, Russian.
+var negations = set("not never no without neither nor cannot " +
+	"nicht kein keine keinen keinem keiner nie niemals ohne weder " +
+	"ne pas jamais sans aucun aucune ni " +
+	"nunca jamás sin ningún ninguna tampoco " +
+	"non mai senza nessun nessuna não sem nenhum nenhuma " +
+	"niet geen nooit zonder inte aldrig ikke aldri uden uten utan ingen " +
+	"nie nigdy bez не нет никогда без")
 
 func withoutNegation(words []string) []string {
 	return slices.DeleteFunc(slices.Clone(words), func(w string) bool {
-		return w == "nev" || w == "never" || w == "without" || w == "long" || w == "always" || w == "alway" || w == "doesn" || w == "isn" || w == "don" || w == "t"
+		return negations[w] || w == "nev" || w == "long" || w == "always" || w == "alway" || w == "doesn" || w == "isn" || w == "don" || w == "t"
 	})
 }
 

@@ -20,10 +20,14 @@ var relative = regexp.MustCompile(`(?i)\b(?:(by|on|until|till|since|before|after
 // Absolute writes dates into a text in place of words that mean a day seen from
 // when it was said: tomorrow, last week, in three days, by Friday. A day of the
 // week alone is one only behind a word that says so: "on Friday" is, "Fridays"
-// is not.
+// is not. In German, French and Spanish only the plain words for days are known;
+// in other languages nothing changes.
 func Absolute(text string, said time.Time) string {
 	if said.IsZero() {
 		return text
+	}
+	if l, ok := tongue(text); ok {
+		return l.absolute(text, said)
 	}
 	var b strings.Builder
 	end := 0

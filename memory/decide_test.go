@@ -27,6 +27,19 @@ func TestAbsolute(t *testing.T) {
 		"Since last year it is slow":                  "Since 2025 it is slow",
 		"Tomorrow's demo is large":                    "2026-08-06's demo is large",
 		"Nothing of that kind":                        "Nothing of that kind",
+		"It was on 2026-01-02 at noon":                "It was on 2026-01-02 at noon",
+		"Die Demo ist morgen und wird kurz":           "Die Demo ist am 2026-08-06 und wird kurz",
+		"Wir sind bis übermorgen nicht da":            "Wir sind bis 2026-08-07 nicht da",
+		"Das Treffen ist jeden Morgen im Büro":        "Das Treffen ist jeden Morgen im Büro",
+		"Das ist hier und der Rest ist dort":          "Das ist hier und der Rest ist dort",
+		"La démo est demain pour le client":           "La démo est le 2026-08-06 pour le client",
+		"Hier nous avons changé la base":              "le 2026-08-04 nous avons changé la base",
+		"La demo es pasado mañana en la oficina":      "La demo es el 2026-08-07 en la oficina",
+		"Se publica hasta mañana con el equipo":       "Se publica hasta 2026-08-06 con el equipo",
+		"El tren sale por la mañana los lunes":        "El tren sale por la mañana los lunes",
+		"De vergadering is morgen op kantoor":         "De vergadering is morgen op kantoor",
+		"会議は明日です":                                     "会議は明日です",
+		"Møtet er hver morgen, og hier er det fint":   "Møtet er hver morgen, og hier er det fint",
 	} {
 		got := Absolute(text, someDay)
 		if got != want {
@@ -61,6 +74,10 @@ func TestRelate(t *testing.T) {
 		{"The project uses Postgres for storage", "The project no longer uses Postgres for storage", contrary},
 		{"The user likes tea", "The user likes coffee", unrelated},
 		{"The build needs Go 1.26", "The cat is called Tom", unrelated},
+		{"Das Team veröffentlicht freitags neue Versionen", "Das Team veröffentlicht freitags nie neue Versionen", contrary},
+		{"L'équipe utilise Postgres pour la boutique", "L'équipe n'utilise pas Postgres pour la boutique", contrary},
+		{"El equipo publica versiones los viernes", "El equipo nunca publica versiones los viernes", contrary},
+		{"Das Team veröffentlicht freitags neue Versionen", "Das Team veröffentlicht neue Versionen freitags", same},
 	}
 	for _, test := range tests {
 		if got := relate(test.older, test.newer); got != test.want {

@@ -250,7 +250,13 @@ func (d *desk) bodies() []Note {
 	for name, n := range d.notes {
 		body := withEdits(n.Body, edits[name])
 		if name == extractedNote {
-			body = withFacts(withGone(body, gone, maxGone), d.day, fresh)
+			var left []string
+			body, left = withGone(body, gone, maxGone)
+			body = withFacts(body, d.day, fresh)
+			for _, line := range left {
+				f, _ := parseFact(line)
+				d.note("prune", f, []string{line}, nil, "it was superseded long ago")
+			}
 		}
 		if body != n.Body {
 			n.Body = body

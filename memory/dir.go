@@ -35,10 +35,11 @@ type Dir struct {
 	known   pieceCache
 }
 
-// cached is a file as it was read.
+// cached is a file as it was read, and when.
 type cached struct {
 	vfs.Info
 	content
+	at time.Time
 }
 
 // Options says how a folder is used. Its zero value is good.
@@ -116,10 +117,12 @@ func (d *Dir) readFile(rel string) (content, error) {
 	d.cacheMu.Lock()
 	known, ok := d.cache[rel]
 	d.cacheMu.Unlock()
-	// A file that was changed in this moment can change again and look the same.
-	if ok && known.Info == info && d.clock().Sub(info.ModTime) > 2*time.Second {
+	// A file that was read in the moment of a change may have changed again and
+	// look the same.
+	if ok && known.Info == info && known.at.Sub(info.ModTime) > 2*time.Second {
 		return known.content, nil
 	}
+	now := d.clock()
 	data, err := readAll(d.fs, full)
 	if errors.Is(err, fs.ErrNotExist) {
 		return content{}, nil
@@ -129,7 +132,7 @@ func (d *Dir) readFile(rel string) (content, error) {
 	}
 	c := content{string(data), true}
 	d.cacheMu.Lock()
-	d.cache[rel] = cached{info, c}
+	d.cache[rel] = cached{info, c, now}
 	d.cacheMu.Unlock()
 	return c, nil
 }

@@ -2,8 +2,11 @@ package memory
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"firn"
 )
@@ -129,5 +132,45 @@ func TestHandEditsArePickedUp(t *testing.T) {
 	writeFile(t, d.root, "memory/tea.md", "Black tea.\n")
 	if got := find("which tea"); got != "Black tea." {
 		t.Errorf("after an edit: %q", got)
+	}
+}
+
+// TestQuickEdits notices an edit in the very moment of another: with the same
+// length and time the file looks as it did.
+func TestQuickEdits(t *testing.T) {
+	d, c := folderOf(t, map[string]string{"memory/tea.md": "Green tea.\n"})
+	full := filepath.Join(d.root, "memory", "tea.md")
+	edit := func(text string) {
+		t.Helper()
+		f, err := os.OpenFile(full, os.O_WRONLY, 0) // the same file, as some editors do
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = f.WriteString(text)
+		if err = errors.Join(err, f.Close(), os.Chtimes(full, someDay, someDay)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	edit("Green tea.\n")
+	for _, want := range []string{"Green", "Black"} {
+		n, err := d.Note(t.Context(), "tea")
+		if err != nil || !strings.HasPrefix(n.Body, want) {
+			t.Errorf("it is %q, %v, want %s", n.Body, err, want)
+		}
+		edit("Black tea.\n")
+		c.pass(time.Hour)
+	}
+}
+
+// TestLockFromTheFuture is not waited for: its clock was wrong.
+func TestLockFromTheFuture(t *testing.T) {
+	d, c := folderOf(t, nil)
+	c.pass(48 * time.Hour)
+	if _, err := d.claim(t.Context(), "one", time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	c.pass(-48 * time.Hour)
+	if _, err := d.claim(t.Context(), "another", time.Hour); err != nil {
+		t.Error(err)
 	}
 }

@@ -164,11 +164,20 @@ func parseAnswer(text string) ([]candidate, bool) {
 var asked = regexp.MustCompile(`(?i)^(?:please,? |and |also,? |so,? )*(?:remember|note|keep in mind|don't forget|do not forget|for the record)(?:,| that|:)* +`)
 
 // extractive finds what people said that sounds as if it should be kept. It
-// knows English only.
+// knows English, and a little German, French and Spanish.
 func extractive(lines []Said) []candidate {
 	var all []candidate
 	for i, l := range lines {
 		if l.Role != firn.RoleUser {
+			continue
+		}
+		if other, ok := tongue(l.Text); ok {
+			for sentence := range digest.Sentences(l.Text) {
+				if f, ok := other.keeps(sentence); ok {
+					f.Text = plainLine(f.Text)
+					all = append(all, candidate{f, []int{i + 1}})
+				}
+			}
 			continue
 		}
 		for _, note := range digest.Notes([]digest.Line{{Role: l.Role, Kind: digest.Said, Text: l.Text}}) {

@@ -206,3 +206,23 @@ func TestForksSayNothingAgain(t *testing.T) {
 		t.Errorf("it is\n%s", got)
 	}
 }
+
+// TestExtractInOtherLanguages finds a little without a model, and leaves alone
+// what it does not know.
+func TestExtractInOtherLanguages(t *testing.T) {
+	m := Collect("s1", talk(someDay,
+		"Merk dir, dass der Server in Oslo steht und die Daten in Bergen.", "Gut.",
+		"Nous avons décidé de publier la version avec le nouveau moteur.", "Bien.",
+		"Prefiero el café con leche y sin azúcar en la oficina.", "Vale.",
+		"Wird das immer so gemacht, und ist das gut für die Leute?", "Ja.",
+		"サーバーはオスロにあります。", "はい。"), "", false)
+	found, err := Extractor{}.Extract(t.Context(), m)
+	var got []string
+	for _, f := range found.Facts {
+		got = append(got, string(f.Category)+" "+f.Text)
+	}
+	want := "project Der Server in Oslo steht und die Daten in Bergen.|decision Nous avons décidé de publier la version avec le nouveau moteur.|preference Prefiero el café con leche y sin azúcar en la oficina."
+	if strings.Join(got, "|") != want || err != nil {
+		t.Errorf("found %q, %v", got, err)
+	}
+}

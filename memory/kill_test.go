@@ -12,10 +12,13 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"firn/provider"
+	"firn/provider/scripted"
 )
 
 // The tests of this file start this very program again and kill it with SIGKILL
-// at every step of a dream, and of other changes of several files. Whoever reads
+// at every step of a dream, of learning, and of other changes of several files. Whoever reads
 // afterwards sees all of the old notes or all of the new ones; so does, once the
 // next one has written something, who looks at the files.
 
@@ -33,6 +36,24 @@ var tasks = map[string]func(t *testing.T, d *Dir){
 			t.Fatal(err)
 		}
 		fmt.Printf("dreamt: %q\n", dream.Shut)
+	},
+	"advised": func(t *testing.T, d *Dir) { // a dream with a model
+		model := scripted.New(provider.Info{}, scripted.Say("MEMORY: preference | 9 | The user prefers tabs over spaces in Go code | 1"), scripted.Say("NONE"), scripted.Say("NONE"), scripted.Say("NONE"), scripted.Say("NONE"),
+			scripted.Say("MERGE: 3, 4 | MySQL is used for the shop, and the office has a blue door"))
+		if _, err := (&Dreamer{Dir: d, Model: model, Sessions: sessionsOf(fiveTalks())}).Dream(t.Context(), Order{}); err != nil {
+			t.Fatal(err)
+		}
+	},
+	"learn": func(t *testing.T, d *Dir) {
+		model := scripted.New(provider.Info{}, scripted.Say("MEMORY: preference | 9 | The user prefers tabs over spaces in Go code | 1"))
+		found, err := Extractor{Model: model}.Extract(t.Context(), Collect("s1", fiveTalks()["s1"], "", false))
+		if err != nil || len(found.Facts) != 1 {
+			t.Fatal(found, err)
+		}
+		d.step("extracted")
+		if _, err := d.Learn(t.Context(), found.Facts, "s1", "e02"); err != nil {
+			t.Fatal(err)
+		}
 	},
 	"clear": func(t *testing.T, d *Dir) {
 		if _, err := d.Clear(t.Context()); err != nil {
@@ -175,7 +196,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 					t.Errorf("it was not killed at %s", step)
 				}
 			}
-			if task == "dream" && len(seen) != 8 {
+			if most := map[string]int{"dream": 8, "advised": 8, "learn": 5}[task]; most > 0 && len(seen) != most {
 				t.Errorf("it was killed at %v", seen)
 			}
 		})

@@ -124,14 +124,20 @@ func TestWithFacts(t *testing.T) {
 	if want = strings.Replace(want, "### Session", "### Session memories — 2026-08-02\n- Two\n\n### Session", 1); body != want {
 		t.Errorf("the next day:\n%s\nwant\n%s", body, want)
 	}
-	gone := withGone(body, []string{"- ~~a~~", "- ~~b~~"}, 3)
-	gone = withGone(gone, []string{"- ~~c~~", "- ~~d~~"}, 3)
+	gone, left := withGone(body, []string{"- ~~a~~", "- ~~b~~"}, 3)
+	if len(left) > 0 {
+		t.Errorf("there is room for %q", left)
+	}
+	gone, left = withGone(gone, []string{"- ~~c~~", "- ~~d~~"}, 3)
+	if len(left) != 1 || left[0] != "- ~~b~~" {
+		t.Errorf("there is no room for %q", left)
+	}
 	if want += "\n## Superseded memories\n\n- ~~c~~\n- ~~d~~\n- ~~a~~\n"; gone != want {
 		t.Errorf("with what is gone:\n%s\nwant\n%s", gone, want)
 	}
-	left := Note{Name: "x", Body: gone}
+	rest := Note{Name: "x", Body: gone}
 	var current []string
-	for _, f := range left.Facts() {
+	for _, f := range rest.Facts() {
 		if !f.Gone {
 			current = append(current, f.Day.Format(dayFormat)+" "+f.Text)
 		}

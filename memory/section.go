@@ -108,10 +108,10 @@ func sectionEnd(lines []string, begin int) int {
 }
 
 // withGone adds to the section of what is superseded, the latest first, and
-// keeps at most that many there.
-func withGone(body string, gone []string, most int) string {
+// keeps at most that many there; the others are returned.
+func withGone(body string, gone []string, most int) (to string, left []string) {
 	if len(gone) == 0 {
-		return body
+		return body, nil
 	}
 	all := strings.Split(strings.TrimRight(body, "\n"), "\n")
 	section := slices.Index(all, goneSection)
@@ -128,13 +128,14 @@ func withGone(body string, gone []string, most int) string {
 	for i := at; i < sectionEnd(all, section); {
 		if _, ok := listItem(all[i]); ok {
 			if kept++; kept > most {
+				left = append(left, all[i])
 				all = slices.Delete(all, i, i+1)
 				continue
 			}
 		}
 		i++
 	}
-	return strings.Join(all, "\n") + "\n"
+	return strings.Join(all, "\n") + "\n", left
 }
 
 // edit is what becomes of a line: another text, or nothing.

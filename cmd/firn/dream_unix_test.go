@@ -1,0 +1,170 @@
+//go:build unix
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// dreamServer speaks the Chat Completions API as a model that finds facts and
+// advises on them. It tells of every question, and answers when it may.
+type dreamServer struct {
+	*httptest.Server
+	asked chan string
+	may   chan struct{}
+}
+
+func newDreamServer(t *testing.T) *dreamServer {
+	s := &dreamServer{asked: make(chan string), may: make(chan struct{})}
+	over := make(chan struct{})
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		phase, answer := "gather", "MEMORY: decision | 9 | The shop uses Postgres | 1"
+		if strings.Contains(string(body), "You tidy up notes") {
+			phase, answer = "consolidate", "NONE"
+		}
+		select {
+		case s.asked <- phase:
+		case <-over:
+			return
+		}
+		select {
+		case <-s.may:
+		case <-r.Context().Done():
+			return
+		case <-over:
+			return
+		}
+		text, _ := json.Marshal(answer)
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprintf(w, "data: {\"id\":\"1\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":%s},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n", text)
+	}))
+	t.Cleanup(func() {
+		close(over)
+		s.Close()
+	})
+	return s
+}
+
+// dreamsHome is a home with a note, and a session that has something to say.
+func dreamsHome(t *testing.T) string {
+	t.Helper()
+	home := t.TempDir()
+	id := firnIn(t, home, "new")
+	firnIn(t, home, "append", id, "--user", "The shop uses Postgres from today on.")
+	firnIn(t, home, "memory", "add", "The office is in Oslo")
+	return home
+}
+
+// with is a command on a home that asks the server.
+func (s *dreamServer) with(home string, args ...string) *exec.Cmd {
+	cmd := firnCommand(home, args...)
+	cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+s.URL, "OPENAI_API_KEY=x", "FIRN_MODEL=openai/gpt-4o")
+	return cmd
+}
+
+// notesIn are the notes of a home as they lie on disk, without what is beside
+// them.
+func notesIn(t *testing.T, home string) string {
+	t.Helper()
+	dir := filepath.Join(home, "agents", "main", "workspace")
+	files, err := filepath.Glob(filepath.Join(dir, "memory", "[0-9a-z]*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := ""
+	for _, file := range append(files, filepath.Join(dir, "MEMORY.md")) {
+		data, err := os.ReadFile(file)
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		all += filepath.Base(file) + "\n" + string(data)
+	}
+	return all
+}
+
+// TestTwoDreamAtOnce starts two programs that dream on one home: one does, the
+// other says who it is that does.
+func TestTwoDreamAtOnce(t *testing.T) {
+	server, home := newDreamServer(t), dreamsHome(t)
+	first, out := server.with(home, "memory", "dream"), newEar(t)
+	first.Stdout, first.Stderr = out, out
+	if err := first.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { first.Process.Kill() })
+	<-server.asked
+	second, err := server.with(home, "memory", "dream").CombinedOutput()
+	if want := fmt.Sprintf("firn, process %d on ", first.Process.Pid); err != nil || !strings.Contains(string(second), "agent: not now (lock)") || !strings.Contains(string(second), want) {
+		t.Errorf("the second says %s, %v, and not %s", second, err, want)
+	}
+	server.may <- struct{}{}
+	<-server.asked // for advice
+	server.may <- struct{}{}
+	if err := first.Wait(); err != nil || !strings.Contains(out.String(), "agent: tidied up") {
+		t.Errorf("the first says %s, %v", out, err)
+	}
+	if notes := notesIn(t, home); !strings.Contains(notes, "The shop uses Postgres") {
+		t.Errorf("the notes are\n%s", notes)
+	}
+}
+
+// TestKilledGatewayDreams kills a gateway with SIGKILL while it asks a model in
+// each phase in which it does. The notes are the old ones, others are kept out
+// for an hour and no longer, and then it is dreamt.
+func TestKilledGatewayDreams(t *testing.T) {
+	for _, phase := range []string{"gather", "consolidate"} {
+		t.Run(phase, func(t *testing.T) {
+			server, home := newDreamServer(t), dreamsHome(t)
+			old := notesIn(t, home)
+			gateway, out := server.with(home, "serve", "--json"), newEar(t)
+			gateway.Stdout, gateway.Stderr = out, newEar(t)
+			if err := gateway.Start(); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { gateway.Process.Kill() })
+			out.await(`"address"`)
+			dream := firnCommand(home, "memory", "dream")
+			if err := dream.Start(); err != nil {
+				t.Fatal(err)
+			}
+			for asked := range server.asked {
+				if asked == phase {
+					break
+				}
+				server.may <- struct{}{}
+			}
+			if err := gateway.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			gateway.Wait()
+			if dream.Wait() == nil {
+				t.Error("who asked for it is told that it went well")
+			}
+			if got := notesIn(t, home); got != old {
+				t.Errorf("the notes are\n%s\nwant\n%s", got, old)
+			}
+			if said := firnIn(t, home, "memory", "dream"); !strings.Contains(said, fmt.Sprintf("(lock): tidy up the notes in %s: firn, process %d on ", filepath.Join(home, "agents", "main", "workspace"), gateway.Process.Pid)) {
+				t.Errorf("the next one says %s", said)
+			}
+			lock := filepath.Join(home, "agents", "main", "workspace", "memory", ".consolidation_lock")
+			stale := fmt.Sprintf(`{"owner":"the dead one","token":"x","since":%q}`, time.Now().Add(-61*time.Minute).Format(time.RFC3339))
+			if err := os.WriteFile(lock, []byte(stale), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if said := firnIn(t, home, "memory", "dream"); !strings.Contains(said, "agent: tidied up") {
+				t.Errorf("an hour later it says %s", said)
+			}
+		})
+	}
+}

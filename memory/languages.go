@@ -1,0 +1,170 @@
+package memory
+
+import (
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// language is what is known of a language besides English: by which words it is
+// told, its words for days, and for things to be kept. It is only data: what is
+// not known is left as it was said.
+type language struct {
+	// common are words that tell it from others.
+	common map[string]bool
+	// days are words that mean a day, seen from when it was said.
+	days map[string]int
+	// before is what a date stands behind, unless one of the words in behind does
+	// already; after one of the words in not it is no day at all.
+	before      string
+	behind, not map[string]bool
+	// kept are beginnings of sentences that ask for something to be kept, telling
+	// words those that sound like it; each with its category.
+	asked   []string
+	telling map[Category][]string
+}
+
+var languages = []language{
+	{
+		common: set("der die das den dem und ist sind war wird wir ich ein eine einen nicht zu auf für mit im am bis von vom bei immer"),
+		days:   map[string]int{"heute": 0, "morgen": 1, "übermorgen": 2, "gestern": -1, "vorgestern": -2},
+		before: "am", behind: set("bis ab seit von vom am für"), not: set("guten jeden am heute gestern"),
+		asked: []string{"merk dir, dass ", "merke dir, dass ", "merk dir: ", "merke dir: ", "denk daran, dass ", "vergiss nicht, dass "},
+		telling: map[Category][]string{
+			Decision: {"haben entschieden", "haben beschlossen", "einigten uns"}, Constraint: {"niemals", "darf nicht", "dürfen nicht", "auf keinen fall"},
+			Preference: {"ich bevorzuge", "ich mag", "ich heiße", "mein name ist", "am liebsten"}, Pattern: {"immer", "grundsätzlich"},
+		},
+	},
+	{
+		common: set("le la les des est sont une un et nous je du au aux pour dans sur avec que qui ne pas depuis toujours"),
+		days:   map[string]int{"aujourd'hui": 0, "demain": 1, "après-demain": 2, "hier": -1, "avant-hier": -2},
+		before: "le", behind: set("pour depuis jusqu'à avant après dès"), not: set("à"),
+		asked: []string{"souviens-toi que ", "rappelle-toi que ", "retiens que ", "n'oublie pas que ", "note que ", "notez que "},
+		telling: map[Category][]string{
+			Decision: {"avons décidé", "on a décidé", "avons choisi"}, Constraint: {"jamais", "il ne faut pas", "obligatoire"},
+			Preference: {"je préfère", "j'aime", "je m'appelle", "mon nom est"}, Pattern: {"toujours", "d'habitude"},
+		},
+	},
+	{
+		common: set("el la los las es son una un y en para con que del se lo nos yo no por siempre desde hasta"),
+		days:   map[string]int{"hoy": 0, "mañana": 1, "ayer": -1, "anteayer": -2},
+		before: "el", behind: set("hasta desde para"), not: set("la esta una cada pasado por buena"),
+		asked: []string{"recuerda que ", "recuérdalo: ", "no olvides que ", "ten en cuenta que ", "anota que "},
+		telling: map[Category][]string{
+			Decision: {"hemos decidido", "decidimos", "acordamos"}, Constraint: {"nunca", "jamás", "no se debe", "es obligatorio"},
+			Preference: {"prefiero", "me gusta", "me llamo", "mi nombre es"}, Pattern: {"siempre", "normalmente"},
+		},
+	},
+}
+
+// english tells English from the others, which has rules of its own.
+var english = set("the a an and is are was were will be we i it to of for with on at in not that this my our")
+
+// tongue is the language of a text, if it is one of those that are known besides
+// English and there is no doubt.
+func tongue(text string) (language, bool) {
+	counts := make([]int, len(languages)+1)
+	for word := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool { return notWord(r) && r != '\'' }) {
+		for i, l := range languages {
+			if l.common[word] || l.days[word] != 0 && len(word) > 4 {
+				counts[i]++
+			}
+		}
+		if english[word] {
+			counts[len(languages)]++
+		}
+	}
+	best, second := -1, 0
+	for i, n := range counts {
+		switch {
+		case best < 0 || n > counts[best]:
+			if best >= 0 {
+				second = counts[best]
+			}
+			best = i
+		case n > second:
+			second = n
+		}
+	}
+	if best == len(languages) || counts[best] < 2 || counts[best] == second {
+		return language{}, false
+	}
+	return languages[best], true
+}
+
+// absolute writes dates into a text in place of words for days.
+func (l language) absolute(text string, said time.Time) string {
+	var b strings.Builder
+	last := ""
+	for text != "" {
+		word, gap := cutWord(text)
+		text = text[len(word)+len(gap):]
+		low := strings.ToLower(strings.ReplaceAll(word, "’", "'"))
+		if low == "mañana" && last == "pasado" { // the day after
+			rest := strings.TrimRightFunc(b.String(), unicode.IsSpace)
+			b.Reset()
+			b.WriteString(rest[:len(rest)-len("pasado")] + l.dated(2, "", said))
+		} else if n, ok := l.days[low]; ok && !l.not[last] && (low == word || last == "" || n != 1) {
+			b.WriteString(l.dated(n, last, said))
+		} else {
+			b.WriteString(word)
+		}
+		b.WriteString(gap)
+		if word != "" {
+			last = low
+		}
+		if strings.ContainsAny(gap, ".!?;:") {
+			last = ""
+		}
+	}
+	return b.String()
+}
+
+// dated is a day behind the word that stood before it.
+func (l language) dated(n int, last string, said time.Time) string {
+	day := said.AddDate(0, 0, n).Format(dayFormat)
+	if l.behind[last] {
+		return day
+	}
+	return l.before + " " + day
+}
+
+// cutWord cuts the first word off a text, and what stands between it and the
+// next.
+func cutWord(text string) (word, gap string) {
+	in := func(r rune) bool { return !notWord(r) || r == '\'' || r == '’' || r == '-' }
+	end := strings.IndexFunc(text, func(r rune) bool { return !in(r) })
+	if end < 0 {
+		return text, ""
+	}
+	next := strings.IndexFunc(text[end:], in)
+	if next < 0 {
+		return text[:end], text[end:]
+	}
+	return text[:end], text[end : end+next]
+}
+
+// keeps tells whether a sentence sounds as if it should be kept, and what it
+// says then.
+func (l language) keeps(sentence string) (Fact, bool) {
+	low := strings.ToLower(sentence)
+	for _, begin := range l.asked {
+		if strings.HasPrefix(low, begin) && len(begin) < len(sentence) {
+			return Fact{Category: Project, Text: capital(sentence[len(begin):]), Confidence: 0.6}, true
+		}
+	}
+	for _, category := range []Category{Decision, Constraint, Preference, Pattern} {
+		for _, phrase := range l.telling[category] {
+			if at := strings.Index(low, phrase); at >= 0 && (at == 0 || low[at-1] == ' ') && !strings.HasSuffix(low, "?") {
+				return Fact{Category: category, Text: sentence, Confidence: 0.6}, true
+			}
+		}
+	}
+	return Fact{}, false
+}
+
+func capital(text string) string {
+	r, size := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(r)) + text[size:]
+}
