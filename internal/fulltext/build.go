@@ -207,7 +207,7 @@ func (x *Index) rebuild(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = x.catchUp(ctx, fresh)
+	err = fresh.mergeLater(ctx, func() error { return x.catchUp(ctx, fresh) })
 	if err = errors.Join(err, fresh.close()); err == nil {
 		err = x.sync(path)
 	}

@@ -26,8 +26,11 @@ func quoteTerm(column string, prefix bool, words ...string) string {
 // termExpr spells a term: as its words, or as a whole.
 func termExpr(t search.Term) string {
 	s := quoteTerm("t", t.Prefix, t.Parts...)
-	if t.Whole == "" {
+	switch {
+	case t.Whole == "":
 		return s
+	case len(t.Parts) == 1 && t.Parts[0] == t.Whole: // which is found at once
+		return quoteTerm("{t x}", t.Prefix, t.Whole)
 	}
 	return "(" + s + " OR " + quoteTerm("x", t.Prefix, t.Whole) + ")"
 }

@@ -3,10 +3,8 @@ package fulltext
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"encoding/json"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -21,8 +19,6 @@ const (
 	mostRanked  = 400
 	mostBeside  = 40
 	besideReach = 4
-	// mostPaired is how many common words are looked for two by two.
-	mostPaired = 4
 )
 
 // finder answers one query from the index.
@@ -33,9 +29,13 @@ type finder struct {
 	// low and high bound the numbers of rows: their times.
 	low, high int64
 	now       time.Time
+	// calendar counts the rows of the half that is looked in.
+	calendar calendar
 	// loose are the terms that are not looked for by the engine; who has them is
 	// seen when it is read.
 	loose []search.Term
+	// unsure says that not all that is found need be what was asked for.
+	unsure bool
 }
 
 // found is a row that may be a hit.
@@ -75,7 +75,7 @@ func (f *finder) find(ctx context.Context) ([]*found, error) {
 	}
 	var all []*found
 	for _, s := range f.spaces() {
-		f.loose = nil
+		f.loose, f.unsure = nil, false
 		some, err := f.in(ctx, s, filters)
 		if err != nil {
 			return nil, err
@@ -104,14 +104,15 @@ func (f *finder) spaces() []space {
 
 // in finds and ranks the rows of one half.
 func (f *finder) in(ctx context.Context, s space, filters []string) ([]*found, error) {
+	var err error
+	if f.calendar, err = f.readCalendar(ctx, s); err != nil {
+		return nil, err
+	}
 	pool, frequency, err := f.gather(ctx, s, filters)
 	if err != nil || len(pool) == 0 {
 		return nil, err
 	}
-	docs, words, err := f.census(ctx, s, f.high)
-	if err != nil {
-		return nil, err
-	}
+	docs, words := f.calendar.since(f.high)
 	ranker := search.NewRanker(f.terms, frequency, docs, words/max(docs, 1), f.now)
 	for _, c := range pool {
 		for i := range f.terms {
@@ -125,7 +126,7 @@ func (f *finder) in(ctx context.Context, s space, filters []string) ([]*found, e
 	if pool, err = f.load(ctx, pool); err != nil {
 		return nil, err
 	}
-	if len(f.loose) > 0 {
+	if f.unsure {
 		pool = slices.DeleteFunc(pool, func(c *found) bool { return !f.query.Want.Holds(c.text) })
 	}
 	for _, c := range pool {
@@ -137,263 +138,6 @@ func (f *finder) in(ctx context.Context, s space, filters []string) ([]*found, e
 		themed(ranker, pool)
 	}
 	return pool, err
-}
-
-// gather finds rows that fit, and how many have each term.
-func (f *finder) gather(ctx context.Context, s space, filters []string) ([]*found, []float64, error) {
-	if f.query.Want == nil {
-		return f.latest(ctx, s, filters)
-	}
-	lists, frequency, err := f.lists(ctx, s)
-	if err != nil {
-		return nil, nil, err
-	}
-	should, must, not := f.query.Want.Split()
-	sp := speller{f.isLoose}
-	yes, no, _ := sp.all(must)
-	base := append(slices.Clone(filters), yes...)
-	for _, n := range not {
-		switch one := sp.node(n); {
-		case one.anything:
-		case one.negated:
-			base = append(base, one.expr)
-		default:
-			no = append(no, one.expr)
-		}
-	}
-	for _, id := range f.query.Except {
-		no = append(no, facetExpr([]string{"s" + strconv.FormatInt(sessionKey(id), 36)}))
-	}
-	g := &gathering{f: f, space: s, base: base, no: no, pool: make(map[int64]*found), lists: lists, frequency: frequency}
-	if len(should) > 0 {
-		err = g.words(ctx, should)
-	} else {
-		err = g.rest(ctx)
-	}
-	return values(g.pool), frequency, err
-}
-
-// lists finds the newest rows that have each term, and how many have it.
-func (f *finder) lists(ctx context.Context, s space) ([][]int64, []float64, error) {
-	lists, frequency := make([][]int64, len(f.terms)), make([]float64, len(f.terms))
-	for i, t := range f.terms {
-		var err error
-		if t.Prefix {
-			lists[i], frequency[i], err = f.begun(ctx, s, t)
-		}
-		if err == nil && !f.isLoose(t) {
-			if lists[i], err = f.match(ctx, s, termExpr(t), mostFound); err == nil {
-				frequency[i], err = f.estimate(ctx, s, lists[i])
-			}
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-	}
-	return lists, frequency, nil
-}
-
-// Of words that begin in a certain way the engine gathers all before it tells
-// the first. So the newest rows are looked at first, and if that many of them
-// have such a word, those will do.
-const (
-	newest     = 1500
-	manyNewest = 150
-)
-
-var lookAtNewest = "select id from (select id, t, x from docs where space = ? and id between ? and ? order by id limit ?) where instr(' ' || t, ?) > 0 or instr(' ' || x, ?) > 0"
-
-// begun finds the newest rows with a word that begins in a certain way; if there
-// are many the term is loose from then on.
-func (f *finder) begun(ctx context.Context, s space, t search.Term) ([]int64, float64, error) {
-	whole := t.Whole
-	if whole == "" {
-		whole = strings.Join(t.Parts, " ") // which x does not have either
-	}
-	ids, err := f.numbers(ctx, lookAtNewest, int(s), f.low, f.high, newest, " "+strings.Join(t.Parts, " "), " "+whole)
-	if err != nil || len(ids) < manyNewest {
-		return nil, 0, err
-	}
-	f.loose = append(f.loose, t)
-	all, _, err := f.census(ctx, s, f.high)
-	return ids, float64(len(ids)) / newest * all, err
-}
-
-// isLoose reports whether a term is not looked for by the engine.
-func (f *finder) isLoose(t search.Term) bool {
-	return slices.ContainsFunc(f.loose, func(other search.Term) bool { return other.Prefix == t.Prefix && slices.Equal(other.Parts, t.Parts) })
-}
-
-// gathering is rows being found in one half.
-type gathering struct {
-	f     *finder
-	space space
-	// base must hold, and no must not.
-	base, no  []string
-	pool      map[int64]*found
-	lists     [][]int64
-	frequency []float64
-}
-
-func (g *gathering) narrowed(exprs ...string) string {
-	return without(join(append(slices.Clone(g.base), exprs...), "AND"), g.no)
-}
-
-// rest finds rows for which all that must hold does.
-func (g *gathering) rest(ctx context.Context) error {
-	if len(g.base) > 0 {
-		ids, err := g.f.match(ctx, g.space, g.narrowed(), mostFound)
-		take(g.pool, ids, 0)
-		return err
-	}
-	for i, t := range g.f.terms { // only words that very many have
-		if g.f.isLoose(t) {
-			take(g.pool, g.lists[i], 1<<i)
-		}
-	}
-	return nil
-}
-
-// words finds rows with some of several words: for each word the newest that
-// have it. Of words that are so common that this leaves some out, those that
-// have all, or two of them, are found too.
-func (g *gathering) words(ctx context.Context, should []search.Term) error {
-	var common []int
-	for _, t := range should {
-		i := slices.IndexFunc(g.f.terms, func(other search.Term) bool { return slices.Equal(other.Parts, t.Parts) && other.Prefix == t.Prefix })
-		ids := g.lists[i]
-		switch {
-		case g.f.isLoose(t) && len(g.base) > 0:
-			var err error
-			if ids, err = g.f.match(ctx, g.space, g.narrowed(), mostFound); err != nil {
-				return err
-			}
-			take(g.pool, ids, 0)
-			continue
-		case len(g.base)+len(g.no) > 0 && !g.f.isLoose(t):
-			var err error
-			if ids, err = g.f.match(ctx, g.space, g.narrowed(termExpr(t)), mostFound); err != nil {
-				return err
-			}
-		}
-		if len(ids) == mostFound {
-			common = append(common, i)
-		}
-		take(g.pool, ids, 1<<i)
-	}
-	if len(common) < 2 {
-		return nil
-	}
-	return g.together(ctx, common)
-}
-
-// together finds rows that have several of the common words: the rarest of them
-// with each of the next, and all.
-func (g *gathering) together(ctx context.Context, common []int) error {
-	slices.SortFunc(common, func(a, b int) int { return cmp.Compare(g.frequency[a], g.frequency[b]) })
-	common = common[:min(len(common), mostPaired)]
-	var all []string
-	bits := uint64(0)
-	for k, i := range common {
-		expr := termExpr(g.f.terms[i])
-		all = append(all, expr)
-		bits |= 1 << i
-		if k == 0 || len(common) == 2 {
-			continue
-		}
-		ids, err := g.f.match(ctx, g.space, g.narrowed(all[0], expr), mostRanked)
-		if err != nil {
-			return err
-		}
-		take(g.pool, ids, 1<<i|1<<common[0])
-	}
-	ids, err := g.f.match(ctx, g.space, g.narrowed(all...), mostRanked)
-	take(g.pool, ids, bits)
-	return err
-}
-
-func take(pool map[int64]*found, ids []int64, has uint64) {
-	for _, id := range ids {
-		c := pool[id]
-		if c == nil {
-			c = &found{doc: doc{id: id}}
-			pool[id] = c
-		}
-		c.has |= has
-	}
-}
-
-func values(pool map[int64]*found) []*found {
-	all := make([]*found, 0, len(pool))
-	for _, c := range pool {
-		all = append(all, c)
-	}
-	return all
-}
-
-// latest finds the newest rows, when nothing but filters is asked for.
-func (f *finder) latest(ctx context.Context, s space, filters []string) ([]*found, []float64, error) {
-	pool := make(map[int64]*found)
-	var ids []int64
-	var err error
-	if len(filters) > 0 {
-		ids, err = f.match(ctx, s, join(filters, "AND"), mostRanked)
-	} else {
-		ids, err = f.numbers(ctx, "select id from docs where space = ? and id between ? and ? order by id limit ?", int(s), f.low, f.high, mostRanked)
-	}
-	take(pool, ids, 0)
-	return values(pool), nil, err
-}
-
-var matchWords = [...]string{
-	"select rowid from fts0 where fts0 match ? and rowid between ? and ? order by rowid limit ?",
-	"select rowid from fts1 where fts1 match ? and rowid between ? and ? order by rowid limit ?",
-}
-
-// match finds the newest rows that fit an expression.
-func (f *finder) match(ctx context.Context, s space, expr string, most int) ([]int64, error) {
-	return f.numbers(ctx, matchWords[s], expr, f.low, f.high, most)
-}
-
-func (f *finder) numbers(ctx context.Context, query string, args ...any) ([]int64, error) {
-	rows, err := f.db.query(ctx, query, args...)
-	if err != nil {
-		return nil, explain("search", err)
-	}
-	defer rows.Close()
-	var ids []int64
-	for rows.Next() {
-		var id int64
-		if err := rows.Scan(&id); err != nil {
-			return nil, explain("search", err)
-		}
-		ids = append(ids, id)
-	}
-	return ids, explain("search", rows.Err())
-}
-
-// estimate says how many rows have a term of which the newest are known. If
-// there may be more, it is taken to have been as common before.
-func (f *finder) estimate(ctx context.Context, s space, ids []int64) (float64, error) {
-	n := float64(len(ids))
-	if len(ids) < mostFound {
-		return n, nil
-	}
-	since, _, err := f.census(ctx, s, ids[len(ids)-1])
-	if err != nil {
-		return 0, err
-	}
-	all, _, err := f.census(ctx, s, f.high)
-	return n * all / max(since, n), err
-}
-
-// census counts the rows of one half, and their words, from the newest to the
-// day of a number.
-func (f *finder) census(ctx context.Context, s space, last int64) (docs, words float64, err error) {
-	var d, w sql.NullFloat64
-	err = f.db.queryRow(ctx, "select sum(docs), sum(words) from days where space = ? and day >= ? and day <= ?",
-		int(s), timeOfNumber(last)/dayLength, timeOfNumber(f.low)/dayLength).Scan(&d, &w)
-	return d.Float64, w.Float64, explain("search", err)
 }
 
 const docColumns = "docs.id, docs.session, docs.n, docs.at, docs.entry, docs.space, docs.role, docs.calls, docs.time, docs.words, docs.t, docs.x"
@@ -414,13 +158,12 @@ func scanDoc(scan func(...any) error, d *found) error {
 // load reads the rows. Those that went meanwhile are left out.
 func (f *finder) load(ctx context.Context, pool []*found) ([]*found, error) {
 	byID := make(map[int64]*found, len(pool))
-	numbers := make([]string, len(pool))
+	ids := make([]int64, len(pool))
 	for i, c := range pool {
-		byID[c.id] = c
-		numbers[i] = strconv.FormatInt(c.id, 10)
+		byID[c.id], ids[i] = c, c.id
 	}
 	loaded := make([]*found, 0, len(pool))
-	err := f.rows(ctx, "select "+docColumns+" from json_each(?) j join docs on docs.id = j.value", []any{"[" + strings.Join(numbers, ",") + "]"}, func(d *found) {
+	err := f.rows(ctx, "select "+docColumns+" from json_each(?) j join docs on docs.id = j.value", []any{list(ids)}, func(d *found) {
 		c := byID[d.id]
 		d.has, d.hint = c.has, c.hint
 		loaded = append(loaded, d)

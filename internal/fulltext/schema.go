@@ -42,6 +42,7 @@ create view docs1 as select id, t, x, f from docs where space = 1;
 create virtual table fts0 using fts5(t, x, f, content='docs0', content_rowid='id', tokenize='ascii', columnsize=0);
 create virtual table fts1 using fts5(t, x, f, content='docs1', content_rowid='id', tokenize='ascii', columnsize=0);
 insert into fts0(fts0, rank) values('automerge', 8);
+insert into fts0(fts0, rank) values('crisismerge', 200);
 insert into fts0(fts0, rank) values('hashsize', 33554432);
 insert into fts1(fts1, rank) values('hashsize', 33554432);
 `
@@ -225,6 +226,20 @@ func (d *database) close() error {
 		return nil
 	}
 	return errors.Join(d.read.Close(), d.write.Close())
+}
+
+// mergeLater does something during which words are gathered and not merged.
+func (d *database) mergeLater(ctx context.Context, do func() error) error {
+	set := func(n int) error {
+		return d.change(ctx, func(tx *sql.Tx) error {
+			_, err := tx.ExecContext(ctx, "insert into fts0(fts0, rank) values('automerge', ?)", n)
+			return err
+		})
+	}
+	if err := set(0); err != nil {
+		return err
+	}
+	return errors.Join(do(), set(8))
 }
 
 // forget takes what was deleted out of the words: until they are merged they

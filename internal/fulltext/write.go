@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"errors"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -164,20 +163,17 @@ func insert(ctx context.Context, tx *sql.Tx, docs []doc, t tally) error {
 		return err
 	}
 	slices.SortFunc(docs, func(a, b doc) int { return cmp.Compare(a.id, b.id) }) // where one was moved
-	numbers := []byte{'['}
+	ids := make([]int64, len(docs))
 	for i := range docs {
-		if i > 0 {
-			numbers = append(numbers, ',')
-		}
-		numbers = strconv.AppendInt(numbers, docs[i].id, 10)
+		ids[i] = docs[i].id
 		t.add(docs[i], 1)
 	}
-	numbers = append(numbers, ']')
+	numbers := list(ids)
 	for s, query := range insertWords {
 		if !slices.ContainsFunc(docs, func(d doc) bool { return d.space == space(s) }) {
 			continue
 		}
-		if _, err := tx.ExecContext(ctx, query, string(numbers)); err != nil {
+		if _, err := tx.ExecContext(ctx, query, numbers); err != nil {
 			return err
 		}
 	}

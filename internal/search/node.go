@@ -85,7 +85,7 @@ func cutFold(text string) string { return string(cutTerm(Fold(nil, text))) }
 func (n *Node) Positive() []Term {
 	var terms []Term
 	n.walk(false, func(t Term) {
-		if !slices.ContainsFunc(terms, func(other Term) bool { return slices.Equal(t.Parts, other.Parts) && t.Prefix == other.Prefix }) {
+		if !slices.ContainsFunc(terms, t.Is) {
 			terms = append(terms, t)
 		}
 	})
@@ -105,6 +105,11 @@ func (n *Node) walk(negated bool, visit func(Term)) {
 	for _, kid := range n.Kids {
 		kid.walk(negated != (n.Op == OpNot), visit)
 	}
+}
+
+// Is reports whether two terms are the same words, in quotes or not.
+func (t Term) Is(other Term) bool {
+	return t.Prefix == other.Prefix && slices.Equal(t.Parts, other.Parts)
 }
 
 // plain reports whether a node is a word that a list can do without.
