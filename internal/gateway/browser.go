@@ -145,6 +145,9 @@ func (c *call) login() error {
 	if err != nil {
 		return err
 	}
+	if old, ok := cookieOf(c.r); ok {
+		tokens.replaceBrowser(old, made.ID)
+	}
 	c.who = known(made.Token)
 	c.setCookie(made.Secret, made.Expires.Sub(tokens.clock()))
 	me, err := c.me()

@@ -50,6 +50,7 @@ func (t *Tokens) createBrowser(g grant, kind string) (wire.Created, error) {
 		t.book.Tokens = before
 		return wire.Created{}, err
 	}
+	t.tellWatchers() // some may have been forgotten
 	return wire.Created{Token: made, Secret: secret}, nil
 }
 
@@ -87,6 +88,30 @@ func lastSeen(s storedToken) time.Time {
 		return s.Used
 	}
 	return s.Created
+}
+
+// replaceBrowser revokes the token that a browser had before it got another,
+// unless the other comes from it.
+func (t *Tokens) replaceBrowser(secret, by string) {
+	old, err := t.checkBrowser(secret)
+	if err != nil {
+		return
+	}
+	t.mu.Lock()
+	comes := t.comesFrom(by, old.ID, maxLineage)
+	t.mu.Unlock()
+	if !comes {
+		t.Revoke(old.ID) //nolint:errcheck // if it is not saved the browser has still forgotten it
+	}
+}
+
+// comesFrom reports whether a token is another, or was made with its help.
+func (t *Tokens) comesFrom(token, other string, left int) bool {
+	if token == other || token == "" || left == 0 {
+		return token == other
+	}
+	i := slices.IndexFunc(t.book.Tokens, func(s storedToken) bool { return s.ID == token })
+	return i >= 0 && t.comesFrom(t.book.Tokens[i].Parent, other, left-1)
 }
 
 // maxLineage is how far a token can be from the one that it comes from first.

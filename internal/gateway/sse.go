@@ -51,7 +51,7 @@ func (c *call) stream(s source) error {
 	if !s.turn {
 		defer c.h.config.Metrics.Stream()()
 	}
-	ctx, cancel := context.WithCancel(c.r.Context())
+	ctx, cancel := c.whileLetIn()
 	p := &pump{events: make(chan told, ahead), slow: make(chan struct{})}
 	go p.run(ctx, c, s)
 	defer func() {

@@ -38,6 +38,8 @@ type Tokens struct {
 	// unsaved says that a token was used since the file was written.
 	unsaved bool
 	saved   time.Time
+	// watchers are told when their tokens end.
+	watchers []*watcher
 }
 
 // tokenBook is the file.
@@ -171,6 +173,7 @@ func (t *Tokens) Revoke(ref string) (wire.Token, error) {
 	s := &t.book.Tokens[i]
 	if s.Revoked.IsZero() {
 		s.Revoked = t.clock().UTC().Truncate(time.Second)
+		t.tellWatchers()
 		if err := t.save(); err != nil {
 			return wire.Token{}, err // in memory it stays revoked: the safe side
 		}
@@ -241,6 +244,7 @@ func (t *Tokens) load() error {
 	info, err := t.fs.Stat(t.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		t.book.Tokens, t.seen = nil, vfs.Info{}
+		t.tellWatchers()
 		return nil
 	}
 	if err == nil && info.Same(t.seen) && info.Size == t.seen.Size && info.ModTime.Equal(t.seen.ModTime) {
@@ -272,6 +276,7 @@ func (t *Tokens) load() error {
 		}
 	}
 	t.book, t.seen = book, info
+	t.tellWatchers()
 	return nil
 }
 
