@@ -88,12 +88,15 @@ func (g *Gateway) Sessions(ctx context.Context, q SessionQuery) (wire.Page[wire.
 	return page, err
 }
 
-// addState tells the state of a session too. One that cannot be read has none,
-// and is told with its fault.
+// addState tells the state of a session too, and what it was forked from. One
+// that cannot be read has none, and is told with its fault.
 func (g *Gateway) addState(ctx context.Context, s *wire.Session) {
 	path, err := g.path(ctx, s.ID)
 	if err == nil {
 		s.State, err = g.state(ctx, s.ID, path)
+	}
+	if header, headErr := g.header(ctx, s.ID); headErr == nil {
+		s.Parent = header.ParentSession
 	}
 	if err != nil && s.Fault == "" {
 		s.Fault = err.Error()

@@ -96,7 +96,7 @@ function Side() {
         <RoomLink key={r.path} room={r} />
       ))}
       <div class="side-foot">
-        <Menu label="You" class="who" up items={youItems()}>
+        <Menu label={`${me.value?.name || "you"} ${scopeWord()}`} class="who" up items={youItems()}>
           <span class="who-name">{me.value?.name || "you"}</span>
           <span class="faint">{scopeWord()}</span>
         </Menu>

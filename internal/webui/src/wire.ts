@@ -1,6 +1,6 @@
 // The words of the protocol: those of docs/openapi.json, and the few that only
 // travel inside events and so are not named there.
-import type { Tool } from "./api.gen";
+import type { Patch, Tool } from "./api.gen";
 export * from "./api.gen";
 
 // Page is a part of a list; total is -1 where it is not known.
@@ -65,4 +65,19 @@ export interface Source {
   taken?: number;
   faults?: string[];
   limits?: string[];
+}
+
+// Batch changes many sessions in the same way.
+export interface Batch {
+  ids: string[];
+  patch: Patch;
+  addTags?: string[];
+  dropTags?: string[];
+}
+
+// BatchResult is what came of one of them; before is the patch that undoes it.
+export interface BatchResult {
+  id: string;
+  before?: Patch;
+  error?: string;
 }

@@ -41,11 +41,17 @@ export function Login() {
 
   useEffect(() => {
     document.title = "Log in · firn";
-    const code = location.pathname === "/login" ? location.hash.slice(1) : "";
-    if (!code) return;
-    history.replaceState(null, "", "/login");
-    place.value = { path: "/login", query: new URLSearchParams(), hash: "" };
-    void enter({ code: decodeURIComponent(code) });
+    const take = () => {
+      const code = location.pathname === "/login" ? location.hash.slice(1) : "";
+      if (!code) return;
+      history.replaceState(null, "", "/login");
+      place.value = { path: "/login", query: new URLSearchParams(), hash: "" };
+      void enter({ code });
+    };
+    take();
+    // An address with a code that is opened where this page is open already.
+    addEventListener("hashchange", take);
+    return () => removeEventListener("hashchange", take);
   }, []);
 
   return (

@@ -1,10 +1,10 @@
 // What can be done with sessions: with one, or with many at once. All of it can
 // be taken back.
 import { useState } from "preact/hooks";
-import { patch, request, saveAs, sessionPath, useGet } from "../../api";
+import { post, Problem, request, saveAs, sessionPath, useGet } from "../../api";
 import { plural, shell } from "../../format";
 import { attempt, complain, CopyCLI, Dialog, say } from "../../ui";
-import type { Format, Page, Patch, Session } from "../../wire";
+import type { Batch, BatchResult, Format, Page, Patch, Session } from "../../wire";
 import type { SessionList } from "./list";
 import { nameOf } from "./row";
 import { tar } from "./tar";
@@ -31,49 +31,65 @@ function named(sessions: Session[]): string {
   return sessions.length === 1 ? `“${nameOf(sessions[0]!)}”` : plural(sessions.length, "session");
 }
 
-// change patches sessions. The list shows it at once; what the gateway refuses is
-// put back and said. The undo patches them back.
+const mostBatch = 500;
+
+// batch changes many sessions and gives what came of each.
+async function batch(b: Batch): Promise<BatchResult[]> {
+  const results: BatchResult[] = [];
+  for (let i = 0; i < b.ids.length; i += mostBatch) {
+    const page = await post<Page<BatchResult>>("/v1/sessions/batch", { ...b, ids: b.ids.slice(i, i + mostBatch) });
+    results.push(...(page.items ?? []));
+  }
+  return results;
+}
+
+// undo makes sessions what they were before; those that were alike go together.
+async function undo(results: BatchResult[]): Promise<void> {
+  const alike = new Map<string, BatchResult[]>();
+  for (const r of results) {
+    const key = JSON.stringify(r.before);
+    alike.set(key, [...(alike.get(key) ?? []), r]);
+  }
+  for (const group of alike.values()) refuse(await batch({ ids: group.map((r) => r.id), patch: group[0]!.before ?? {} }));
+}
+
+// refuse says what of a batch did not work, and gives what did.
+function refuse(results: BatchResult[]): BatchResult[] {
+  const bad = results.filter((r) => r.error);
+  if (bad.length > 0) complain(new Problem(0, { kind: "invalid", message: bad[0]!.error, hint: bad.length > 1 ? `and ${plural(bad.length - 1, "session")} more` : "" }));
+  return results.filter((r) => !r.error);
+}
+
+// change changes sessions. The list shows it at once; what the gateway refuses
+// is put back and said.
 async function change(
   list: SessionList,
   sessions: Session[],
-  o: { to: (s: Session) => Patch; back: (s: Session) => Patch; shown: (s: Session) => Session | null; done: string },
+  o: { patch?: Patch; add?: string[]; drop?: string[]; shown: (s: Session) => Session | null; done: string },
 ): Promise<void> {
   const ids = sessions.map((s) => s.id);
-  const old = new Map(sessions.map((s) => [s.id, s]));
   const revert = list.put(ids, o.shown);
-  const failed = await each(ids, (id) => patch(sessionPath(id), o.to(old.get(id)!)));
-  if (failed.length > 0) {
-    complain(failed[0]!.err);
+  const results = await attempt(() => batch({ ids, patch: o.patch ?? {}, addTags: o.add, dropTags: o.drop }));
+  const good = results ? refuse(results) : [];
+  if (good.length < ids.length) {
     revert();
-    if (failed.length < ids.length) list.touch();
+    list.touch();
   }
-  const bad = new Set(failed.map((f) => f.id));
-  const good = ids.filter((id) => !bad.has(id));
   if (good.length === 0) return;
-  say(`${o.done} ${named(good.map((id) => old.get(id)!))}`, async () => {
-    const stuck = await each(good, (id) => patch(sessionPath(id), o.back(old.get(id)!)));
-    if (failed.length === 0) revert();
-    if (stuck.length > 0) complain(stuck[0]!.err);
+  const done = new Set(good.map((r) => r.id));
+  say(`${o.done} ${named(sessions.filter((s) => done.has(s.id)))}`, async () => {
+    await undo(good);
+    if (good.length === ids.length) revert();
     list.touch();
   });
 }
 
 export function archive(list: SessionList, sessions: Session[], on: boolean): Promise<void> {
-  return change(list, sessions, {
-    to: () => ({ archived: on }),
-    back: () => ({ archived: !on }),
-    shown: () => null,
-    done: on ? "Archived" : "Took out of the archive:",
-  });
+  return change(list, sessions, { patch: { archived: on }, shown: () => null, done: on ? "Archived" : "Took out of the archive:" });
 }
 
 export function hide(list: SessionList, sessions: Session[], on: boolean): Promise<void> {
-  return change(list, sessions, {
-    to: () => ({ hidden: on }),
-    back: () => ({ hidden: !on }),
-    shown: () => null,
-    done: on ? "Hid" : "Restored",
-  });
+  return change(list, sessions, { patch: { hidden: on }, shown: () => null, done: on ? "Hid" : "Restored" });
 }
 
 // The commands that do the same.
@@ -103,8 +119,8 @@ export function TagDialog({ list, sessions, close }: DialogProps) {
     if (nothing) return;
     close();
     void change(list, sessions, {
-      to: (s) => ({ tags: tagsOf(s) }),
-      back: (s) => ({ tags: s.tags ?? [] }),
+      add,
+      drop,
       shown: (s) => ({ ...s, tags: tagsOf(s) }),
       done: "Tagged",
     });
@@ -161,8 +177,7 @@ export function RenameDialog({ list, sessions, close }: DialogProps) {
       submit={() => {
         close();
         void change(list, [s], {
-          to: () => ({ title }),
-          back: () => ({ title: s.title ?? "" }),
+          patch: { title },
           shown: (x) => ({ ...x, title }),
           done: "Renamed",
         });

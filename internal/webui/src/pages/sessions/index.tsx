@@ -76,7 +76,7 @@ export function Sessions() {
         )}
       </header>
       {picked.length > 0 ? (
-        <Picked list={list} filter={filter} sessions={picked} all={rows.length} keys={keys} run={run} ask={(what) => setAsk({ what, sessions: picked })} />
+        <Picked list={list} filter={filter} sessions={picked} keys={keys} run={run} ask={(what) => setAsk({ what, sessions: picked })} />
       ) : (
         <Filters filter={filter} tags={list.tags.value} box={box} />
       )}
@@ -220,7 +220,6 @@ interface PickedProps {
   list: SessionList;
   filter: Filter;
   sessions: Session[];
-  all: number;
   keys: string[];
   run: (what: (s: Session[]) => void) => void;
   ask: (what: Ask["what"]) => void;

@@ -12,6 +12,7 @@ export interface Row {
   depth: number;
 }
 
+const quick = 40; // what the first page has, which is waited for
 const small = 100; // what one page has while one scrolls
 const large = 1000; // and when somebody jumps far ahead
 const rest = 150; // how long a row must be in sight before its state is asked for
@@ -24,9 +25,9 @@ export class SessionList {
 
   private items = new Map<string, Session>();
   private order: string[] = [];
-  // blocks tells with which cursor the page of a session was asked for; its
-  // states come by the same one.
-  private blocks = new Map<string, string>();
+  // parents tells what was known of forks when they came: a row that is looked
+  // at does not move to its parent later.
+  private parents = new Map<string, string>();
   private asked = new Set<string>();
   private cursor = "";
   private done = false;
@@ -53,7 +54,7 @@ export class SessionList {
   // that the scroll bar is honest.
   readonly rows = computed<Row[]>(() => {
     this.changed.value;
-    const rows = nest(this.order.map((id) => this.items.get(id)!));
+    const rows = nest(this.order.map((id) => this.items.get(id)!), this.parents);
     if (!this.done) for (let i = rows.length; i < this.total.value; i++) rows.push({ key: "?" + i, depth: 0 });
     return rows;
   });
@@ -94,52 +95,43 @@ export class SessionList {
     void this.load();
   }
 
+  // more asks for the next page. Who jumps far ahead is told only names at first.
   private async more(): Promise<void> {
     const far = this.wanted - this.order.length > 3 * small;
-    const asked = this.cursor;
-    const query = { ...this.query, limit: far ? large : small, cursor: asked, count: asked === "" };
+    const first = this.cursor === "";
+    const query = { ...this.query, limit: far ? large : first ? quick : small, state: !far, cursor: this.cursor, count: first };
     const page = await get<Page<Session>>("/v1/sessions", query, this.abort.signal);
     for (const s of page.items ?? []) {
       if (!this.items.has(s.id)) this.order.push(s.id);
-      this.items.set(s.id, { ...s, state: s.state ?? this.items.get(s.id)?.state });
-      if (!far) this.blocks.set(s.id, asked);
+      this.take(s);
     }
     this.cursor = page.cursor ?? "";
     this.done = !this.cursor;
-    if (asked === "") this.total.value = page.total;
+    if (first) this.total.value = page.total;
     if (this.done) this.total.value = this.order.length;
     this.changed.value++;
   }
 
+  private take(s: Session): void {
+    this.items.set(s.id, { ...s, state: s.state ?? this.items.get(s.id)?.state });
+    if (s.parent) this.parents.set(s.id, s.parent);
+  }
+
   // fill asks for the states of what is in sight.
   private async fill(first: number, last: number): Promise<void> {
-    const pages = new Set<string>();
-    const single: string[] = [];
+    const jobs: Promise<void>[] = [];
     for (const row of this.rows.peek().slice(first, last + 1)) {
       const id = row.session?.id;
       if (!id || row.session?.state || row.session?.fault || this.asked.has(id)) continue;
-      const block = this.blocks.get(id);
-      if (block !== undefined && !this.asked.has("page " + block)) pages.add(block);
-      else single.push(id);
-    }
-    const jobs: Promise<void>[] = [];
-    for (const block of pages) {
-      this.asked.add("page " + block);
-      jobs.push(
-        get<Page<Session>>("/v1/sessions", { ...this.query, state: true, limit: small, cursor: block }, this.abort.signal).then((page) =>
-          this.merge(page.items ?? []),
-        ),
-      );
-    }
-    for (const id of single.slice(0, 60)) {
       this.asked.add(id);
-      jobs.push(get<Session>(sessionPath(id), undefined, this.abort.signal).then((s) => this.merge([s])));
+      jobs.push(get<Session>(sessionPath(id), undefined, this.abort.signal).then((s) => this.merge(s)));
     }
     await Promise.allSettled(jobs); // a row without its state is a row all the same
   }
 
-  private merge(sessions: Session[]): void {
-    for (const s of sessions) if (this.items.has(s.id)) this.items.set(s.id, { ...s, state: s.state ?? this.items.get(s.id)?.state });
+  private merge(s: Session): void {
+    if (!this.items.has(s.id)) return;
+    this.items.set(s.id, s);
     this.changed.value++;
   }
 
@@ -164,7 +156,7 @@ export class SessionList {
       const end = page.cursor ? this.order.findIndex((id) => id === latest.at(-1)?.id) : this.order.length;
       const gone = new Set(this.order.slice(0, Math.max(0, end)).filter((id) => !ids.has(id)));
       this.order = [...latest.map((s) => s.id), ...this.order.filter((id) => !ids.has(id) && !gone.has(id))];
-      for (const s of latest) this.items.set(s.id, s);
+      for (const s of latest) this.take(s);
       for (const id of gone) this.items.delete(id);
       if (page.total >= 0) this.total.value = page.total;
       if (!page.cursor) this.done = true;
@@ -205,24 +197,23 @@ export class SessionList {
 
 // nest puts forks below their parents. A family stands where its latest member
 // does, so that what happens is at the top.
-export function nest(sessions: Session[]): Row[] {
+export function nest(sessions: Session[], parents: ReadonlyMap<string, string>): Row[] {
   const known = new Map(sessions.map((s) => [s.id, s]));
+  const parentOf = (s: Session) => known.get(parents.get(s.id) ?? "");
   const forks = new Map<string, Session[]>();
+  for (const s of sessions) {
+    const parent = parentOf(s);
+    if (parent && parent !== s) forks.set(parent.id, [...(forks.get(parent.id) ?? []), s]);
+  }
+  if (forks.size === 0) return sessions.map((session) => ({ key: session.id, session, depth: 0 }));
   const rootOf = (s: Session): Session => {
-    const met = new Set<string>();
-    for (let parent = known.get(s.parent ?? ""); parent && !met.has(parent.id); parent = known.get(s.parent ?? "")) {
-      met.add(s.id);
-      s = parent;
+    const met = new Set<Session>();
+    for (let p = parentOf(s); p && !met.has(p); p = parentOf(p)) {
+      met.add(p);
+      s = p;
     }
     return s;
   };
-  for (const s of sessions) {
-    if (!s.parent || s.parent === s.id || !known.has(s.parent)) continue;
-    const list = forks.get(s.parent);
-    if (list) list.push(s);
-    else forks.set(s.parent, [s]);
-  }
-  if (forks.size === 0) return sessions.map((session) => ({ key: session.id, session, depth: 0 }));
   const rows: Row[] = [];
   const shown = new Set<string>();
   const show = (session: Session, depth: number) => {
@@ -232,6 +223,6 @@ export function nest(sessions: Session[]): Row[] {
     for (const f of forks.get(session.id) ?? []) show(f, depth + 1);
   };
   for (const s of sessions) if (!shown.has(s.id)) show(rootOf(s), 0);
-  for (const s of sessions) show(s, 0); // a ring of parents has no root
+  for (const s of sessions) show(s, 0); // of a ring of parents, who is left
   return rows;
 }
