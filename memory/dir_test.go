@@ -24,6 +24,12 @@ func TestRememberUnderTheDay(t *testing.T) {
 	if err != nil || again.Known != 1 || len(again.Refs) != 0 {
 		t.Errorf("what is known gives %+v, %v", again, err)
 	}
+	if changes, err := d.Changes(); err != nil || len(changes) != 1 || len(changes[0].Edits) != 1 || len(changes[0].Edits[0].New) != 2 {
+		t.Errorf("the changes are %+v, %v", changes, err)
+	}
+	if _, err := d.Undo(t.Context(), kept.Change); err != nil || fileText(t, d, "memory/2026-08-05.md") != "(none)" {
+		t.Errorf("undone it is %q, %v", fileText(t, d, "memory/2026-08-05.md"), err)
+	}
 	if _, err := d.Remember(t.Context(), Draft{Text: " \n## \n"}); !errors.Is(err, firn.ErrInvalid) {
 		t.Errorf("nothing at all gives %v", err)
 	}

@@ -23,6 +23,14 @@
 // all, whenever the process dies: readers see the old set or the new one, and
 // the next writer finishes what was begun.
 //
+// The one exception is [Dir.Erase], which takes out what was learnt from what is
+// purged, for good.
+//
+// How notes are ranked is not how talk is (internal/search): a folder has few
+// and short pieces, and what counts is whether one fits at all, on a scale from 0
+// to 1 that a floor can be set on. BM25 over a few dozen facts has no such scale.
+// What was said is found by the index of words, and comes here as [Past].
+//
 // What people write by hand wins: it is picked up at the next look, and a
 // change that was worked out from an older text does not overwrite it.
 package memory

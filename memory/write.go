@@ -32,7 +32,7 @@ type Kept struct {
 	Refs []string
 	// Known is how many facts were there already.
 	Known int
-	// Change is the name of the change, for notes that have a name.
+	// Change is the name of the change, empty if nothing is new.
 	Change string
 }
 
@@ -96,6 +96,7 @@ func (d *Dir) noteToday(ctx context.Context, lines []string, draft Draft) (Kept,
 	} else if !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}
+	var came []string
 	for _, line := range lines {
 		f := Fact{Text: line, Note: name, Sources: draft.Sources, Confidence: draft.Confidence}
 		if category, ok := ParseCategory(draft.Type); ok {
@@ -107,6 +108,7 @@ func (d *Dir) noteToday(ctx context.Context, lines []string, draft Draft) (Kept,
 		}
 		known[sameKey(line)] = true
 		text += f.String() + "\n"
+		came = append(came, f.String())
 		kept.Refs = append(kept.Refs, f.Ref())
 	}
 	if len(kept.Refs) == 0 {
@@ -115,14 +117,11 @@ func (d *Dir) noteToday(ctx context.Context, lines []string, draft Draft) (Kept,
 	if len(text) > maxDay {
 		return kept, fmt.Errorf("note something in %s: the notes of today would be %w, %d bytes is the most", notePath(name), firn.ErrTooLarge, maxDay)
 	}
-	now2, err := d.readFile(notePath(name)) // an editor may have saved since
-	if err != nil {
-		return kept, err
-	}
-	if now2 != old {
-		return kept, fmt.Errorf("note something in %s: %w", notePath(name), firn.ErrConflict)
-	}
-	return kept, d.writeContent(notePath(name), content{text, true})
+	change := newDraft("add", now)
+	change.put(notePath(name), old, content{text, true}, Edit{Do: "add", Note: name, New: came, Sources: draft.Sources, Why: "it was asked for"})
+	err = d.commit(ctx, change)
+	kept.Change = change.ID
+	return kept, err
 }
 
 // recentFacts are the facts that need not be noted again.

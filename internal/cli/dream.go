@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"firn"
 	"firn/client"
 	"firn/internal/prose"
 	"firn/wire"
@@ -175,7 +174,7 @@ func (p *program) memoryUndo(f *memoryFlags) *cobra.Command {
 		} else if latest, err := latestChange(ctx, c, at); err != nil {
 			return err
 		} else if id = latest; id == "" {
-			return fmt.Errorf("undo a change of the notes: there is none: %w", firn.ErrNotFound)
+			return &wire.Problem{Kind: wire.NotFound, Message: "undo a change of the notes: there is none that is in force", Hint: "firn memory changes lists them; --key and --project look at other notes"}
 		}
 		change, err := c.UndoMemory(ctx, at, id, u)
 		if err != nil {

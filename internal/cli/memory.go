@@ -225,15 +225,17 @@ note of that name. What is noted already is not noted again.`,
 }
 
 func keptText(k wire.Remembered) string {
+	name := prose.Clean(k.Scope + "/" + k.Note)
+	text := fmt.Sprintf("noted in %s: %s", name, prose.Plural(len(k.Refs), "fact"))
 	switch {
 	case len(k.Refs) == 0:
 		return "already noted"
-	case k.Change != "":
-		return "noted as " + prose.Clean(k.Scope+"/"+k.Note) + "\nundo: firn memory undo " + k.Change
+	case k.Refs[0] == k.Scope+"/"+k.Note: // which has a name
+		text = "noted as " + name
 	case k.Known > 0:
-		return fmt.Sprintf("noted in %s: %s; %d already noted", prose.Clean(k.Scope+"/"+k.Note), prose.Plural(len(k.Refs), "fact"), k.Known)
+		text += fmt.Sprintf("; %d already noted", k.Known)
 	}
-	return fmt.Sprintf("noted in %s: %s", prose.Clean(k.Scope+"/"+k.Note), prose.Plural(len(k.Refs), "fact"))
+	return text + "\nundo: firn memory undo " + k.Change
 }
 
 // remembering, forgetting and noting are what the chat does with notes.

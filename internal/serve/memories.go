@@ -107,7 +107,7 @@ func inFolders(folders []memory.Folder, ref string, do func(f memory.Folder, nam
 	if err == nil {
 		err = fmt.Errorf("find %q: %w among these notes", firn.CutText(ref, 80), firn.ErrNotFound)
 	}
-	return err
+	return &wire.Problem{Kind: wire.NotFound, Message: err.Error(), Hint: "firn memory ls lists notes and firn memory changes what was changed; --agent, --key and --project say whose"}
 }
 
 // Recall implements [gateway.Memory].

@@ -102,7 +102,7 @@ func keptText(k memory.Kept) string {
 	switch {
 	case len(k.Refs) == 0:
 		return "already noted"
-	case k.Change != "":
+	case k.Refs[0] == k.Note: // which has a name
 		return "noted in memory/" + k.Note + ".md"
 	case k.Known > 0:
 		return fmt.Sprintf("noted in memory/%s.md: %s; %d already noted", k.Note, facts, k.Known)
