@@ -146,16 +146,20 @@ func (d *Dir) Index(ctx context.Context) (string, error) {
 
 // CutIndex cuts an index to 200 lines and 25,000 bytes with the notice, at the
 // end of a line.
-func CutIndex(text string) string {
+func CutIndex(text string) string { return CutIndexTo(text, maxIndexBytes) }
+
+// CutIndexTo is [CutIndex] for a window that has room for fewer bytes.
+func CutIndexTo(text string, most int) string {
+	most = min(most, maxIndexBytes)
 	text, _ = firn.CleanText(text)
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
-	if len(lines) <= maxIndexLines && len(text) <= maxIndexBytes {
+	if len(lines) <= maxIndexLines && len(text) <= most {
 		return text
 	}
 	notice := func(shown int) string {
 		return fmt.Sprintf("<!-- MEMORY.md truncated: %d of %d lines shown -->", shown, len(lines))
 	}
-	room := maxIndexBytes - len(notice(len(lines))) - 1
+	room := most - len(notice(len(lines))) - 1
 	shown := 0
 	for shown < min(len(lines), maxIndexLines-1) && room-len(lines[shown])-1 >= 0 {
 		room -= len(lines[shown]) + 1

@@ -175,6 +175,18 @@ func TestCutIndex(t *testing.T) {
 	}
 }
 
+// TestCutIndexForASmallWindow cuts at a line, says so, and keeps within the room.
+func TestCutIndexForASmallWindow(t *testing.T) {
+	text := strings.Repeat("- one line of many\n", 100)
+	got := CutIndexTo(text, 500)
+	if len(got) > 500 || !strings.HasPrefix(got, "- one line of many\n") || !strings.Contains(got, "<!-- MEMORY.md truncated: ") || !strings.HasPrefix(text, got[:strings.Index(got, "<!--")]) {
+		t.Errorf("it is %q", got)
+	}
+	if got := CutIndexTo("- a\n", 500); got != "- a\n" {
+		t.Errorf("a short one becomes %q", got)
+	}
+}
+
 func TestReindexed(t *testing.T) {
 	var notes []Note
 	for i := range 300 {

@@ -176,8 +176,8 @@ func (n *notebook) recalled(ctx context.Context, run agent.Run) []window.Injecti
 		if err != nil {
 			n.staff.report("the list of notes was not read: " + err.Error())
 		}
-		if most := memory.BytesFor(n.window, n.settings.Recall.Share, 1<<20); most > 0 && len(index) > most && n.window > 0 {
-			index = "" // a small window has no room for it
+		if most := memory.BytesFor(n.window, n.settings.Recall.Share, 1<<20); most > 0 && n.window > 0 {
+			index = memory.CutIndexTo(index, most) // a small window has less room
 		}
 		injected = append(injected, agent.Remembered(index)...)
 	}
