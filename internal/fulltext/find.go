@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"firn"
 	"firn/internal/search"
 )
 
@@ -46,9 +47,12 @@ type found struct {
 	has  uint64
 	hint float64
 
-	text            search.Text
+	// words are those of the text, once it is read.
+	words           search.Text
 	counts          search.Counts
 	score, coverage float64
+	// near are the rows around it, and itself, if they were looked at.
+	near []*found
 }
 
 // newFinder prepares a query. First is the least number of a row that counts:
@@ -127,10 +131,10 @@ func (f *finder) in(ctx context.Context, s space, filters []string) ([]*found, e
 		return nil, err
 	}
 	if f.unsure {
-		pool = slices.DeleteFunc(pool, func(c *found) bool { return !f.query.Want.Holds(c.text) })
+		pool = slices.DeleteFunc(pool, func(c *found) bool { return !f.query.Want.Holds(c.words) })
 	}
 	for _, c := range pool {
-		c.counts = ranker.Count(c.text)
+		c.counts = ranker.Count(c.words)
 		c.score, c.coverage = ranker.Score(search.Weight(c.role, c.calls), c.counts, nil, time.UnixMilli(c.time))
 	}
 	if len(f.terms) > 0 && s == talk {
@@ -147,12 +151,15 @@ const placeColumns = "docs.id, docs.session, docs.n, docs.at, docs.entry, docs.s
 
 func scanDoc(scan func(...any) error, d *found) error {
 	var at int64
-	var entry, role, t, x string
-	if err := scan(&d.id, &d.session, &d.n, &at, &entry, &d.space, &role, &d.calls, &d.time, &d.words, &t, &x); err != nil {
-		return err
-	}
-	d.setText(at, entry, role, t, x)
-	return nil
+	var entry, role string
+	err := scan(&d.id, &d.session, &d.n, &at, &entry, &d.space, &role, &d.calls, &d.time, &d.doc.words, &d.t, &d.x)
+	d.at, d.entry, d.role = firn.Pos(at), firn.EntryID(entry), search.Role(role)
+	return err
+}
+
+// text is what a row says.
+func (d *found) text() search.Text {
+	return search.Text{Words: strings.Fields(d.t), Extra: strings.Fields(d.x)}
 }
 
 // load reads the rows. Those that went meanwhile are left out.
@@ -165,7 +172,7 @@ func (f *finder) load(ctx context.Context, pool []*found) ([]*found, error) {
 	loaded := make([]*found, 0, len(pool))
 	err := f.rows(ctx, "select "+docColumns+" from json_each(?) j join docs on docs.id = j.value", []any{list(ids)}, func(d *found) {
 		c := byID[d.id]
-		d.has, d.hint = c.has, c.hint
+		d.has, d.hint, d.words = c.has, c.hint, d.text()
 		loaded = append(loaded, d)
 	})
 	return loaded, err
@@ -192,16 +199,15 @@ func (f *finder) rows(ctx context.Context, query string, args []any, each func(*
 func (f *finder) lookBeside(ctx context.Context, ranker *search.Ranker, pool []*found) error {
 	slices.SortFunc(pool, func(a, b *found) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.id, b.id)) })
 	best := pool[:min(len(pool), mostBeside)]
-	near, err := f.near(ctx, best)
-	if err != nil {
+	if err := f.look(ctx, best); err != nil {
 		return err
 	}
-	for i, c := range best {
-		at := slices.IndexFunc(near[i], func(d *found) bool { return d.id == c.id })
+	for _, c := range best {
+		at := slices.IndexFunc(c.near, func(d *found) bool { return d.id == c.id })
 		var beside []search.Beside
-		for j, d := range near[i] {
+		for j, d := range c.near {
 			if apart := max(at-j, j-at); at >= 0 && apart >= 1 && apart <= 2 {
-				beside = append(beside, search.Beside{Counts: ranker.Count(d.text), Distance: apart})
+				beside = append(beside, search.Beside{Counts: ranker.Count(d.text()), Distance: apart})
 			}
 		}
 		c.score, c.coverage = ranker.Score(search.Weight(c.role, c.calls), c.counts, beside, time.UnixMilli(c.time))
@@ -221,11 +227,11 @@ func themed(ranker *search.Ranker, pool []*found) {
 	}
 }
 
-// near reads the rows around some, and themselves, in order.
-func (f *finder) near(ctx context.Context, pool []*found) ([][]*found, error) {
-	near := make([][]*found, len(pool))
+// look reads the rows around some, and themselves, in order. Titles stand
+// nowhere.
+func (f *finder) look(ctx context.Context, pool []*found) error {
 	if len(pool) == 0 {
-		return near, nil
+		return nil
 	}
 	places := make([][3]int64, len(pool))
 	for i, c := range pool {
@@ -233,31 +239,23 @@ func (f *finder) near(ctx context.Context, pool []*found) ([][]*found, error) {
 	}
 	data, err := json.Marshal(places)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	const query = `select j.value ->> 0, ` + docColumns + ` from json_each(?) j join docs on docs.session = j.value ->> 1
 		and docs.n between (j.value ->> 2) - ? and (j.value ->> 2) + ? and docs.space = 0 order by j.key, docs.n`
 	rows, err := f.db.query(ctx, query, string(data), besideReach, besideReach)
 	if err != nil {
-		return nil, explain("search", err)
+		return explain("search", err)
 	}
 	defer rows.Close()
 	for rows.Next() {
 		d, i := &found{}, 0
 		if err := scanDoc(func(into ...any) error { return rows.Scan(append([]any{&i}, into...)...) }, d); err != nil {
-			return nil, explain("search", err)
+			return explain("search", err)
 		}
-		if d.role != search.RoleTitle || d.id == pool[i].id {
-			near[i] = append(near[i], d)
+		if c := pool[i]; d.role != search.RoleTitle || d.id == c.id {
+			c.near = append(c.near, d)
 		}
 	}
-	return near, explain("search", rows.Err())
-}
-
-// words parts what a row holds.
-func words(text string) []string {
-	if text == "" {
-		return nil
-	}
-	return strings.Fields(text)
+	return explain("search", rows.Err())
 }

@@ -9,17 +9,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"firn"
 	"firn/internal/mask"
 	"firn/internal/search"
 )
-
-func (d *found) setText(at int64, entry, role, t, x string) {
-	d.at, d.entry, d.role = firn.Pos(at), firn.EntryID(entry), search.Role(role)
-	d.text = search.Text{Words: words(t), Extra: words(x)}
-}
 
 // cursor is where an answer ended.
 type cursor struct {
@@ -139,15 +136,9 @@ func (x *Index) search(ctx context.Context, q search.Query, at cursor) (search.A
 	if err != nil {
 		return search.Answer{}, db, err
 	}
-	answer := search.Answer{Hits: []search.Hit{}, State: x.State()}
-	for _, g := range groups {
-		hit, ok, err := t.tell(ctx, g)
-		if err != nil {
-			return search.Answer{}, db, err
-		}
-		if ok {
-			answer.Hits = append(answer.Hits, hit)
-		}
+	answer := search.Answer{State: x.State()}
+	if answer.Hits, err = t.tellAll(ctx, groups); err != nil {
+		return search.Answer{}, db, err
 	}
 	if more {
 		at.From += limit
@@ -158,8 +149,10 @@ func (x *Index) search(ctx context.Context, q search.Query, at cursor) (search.A
 
 // teller makes hits of rows.
 type teller struct {
-	x     *Index
-	f     *finder
+	x *Index
+	f *finder
+	// mu guards what is known of sessions.
+	mu    sync.Mutex
 	rows  map[int64]*row
 	fates map[int64]*fate
 	// long tells as much of every item as of a hit.
@@ -173,6 +166,8 @@ type group struct {
 }
 
 func (t *teller) row(ctx context.Context, id int64) (*row, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if r, ok := t.rows[id]; ok {
 		return r, nil
 	}
@@ -212,16 +207,44 @@ func (t *teller) choose(ctx context.Context, all []*found, from, limit int) ([]g
 }
 
 func (d *found) said() search.Said {
-	return search.Said{Role: d.role, Words: d.text.Words, Time: time.UnixMilli(d.time)}
+	return search.Said{Role: d.role, Words: d.words.Words, Time: time.UnixMilli(d.time)}
 }
 
+// fate is what has become of the entries of a session.
 func (t *teller) fate(r *row) *fate {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	f, ok := t.fates[r.id]
 	if !ok {
 		f = r.shape.fate(r.count)
 		t.fates[r.id] = f
 	}
 	return f
+}
+
+// tellers is how many hits are told at the same time.
+const tellers = 2
+
+// tellAll makes hits of groups, in order.
+func (t *teller) tellAll(ctx context.Context, groups []group) ([]search.Hit, error) {
+	hits, told, errs := make([]search.Hit, len(groups)), make([]bool, len(groups)), make([]error, len(groups))
+	var next atomic.Int64
+	var work sync.WaitGroup
+	for range min(tellers, len(groups)) {
+		work.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(groups)); i = next.Add(1) - 1 {
+				hits[i], told[i], errs[i] = t.tell(ctx, groups[i])
+			}
+		})
+	}
+	work.Wait()
+	all := make([]search.Hit, 0, len(groups))
+	for i, hit := range hits {
+		if told[i] {
+			all = append(all, hit)
+		}
+	}
+	return all, firstError(errs)
 }
 
 // mostCopies is how many copies of a hit are named.

@@ -166,7 +166,7 @@ func (s shape) run(n int) int {
 }
 
 func (f *fate) onPath(n int) bool {
-	return slices.ContainsFunc(f.path, func(p [2]int) bool { return p[0] <= n && n <= p[1] })
+	return within(f.path, n)
 }
 
 // marks tells what has become of an entry. Titles are of the whole session.

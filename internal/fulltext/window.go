@@ -21,6 +21,9 @@ func (t *teller) window(ctx context.Context, r *row, c *found) ([]*found, error)
 		spaces = "space <= 1"
 	}
 	path := t.fate(r).lineage(c.n, r.count)
+	if items, ok := c.around(path, before, after, r.count); ok {
+		return items, nil
+	}
 	earlier, err := t.walk(ctx, r, c, path, before, "n < ? and "+spaces+" order by n desc, space desc")
 	if err != nil {
 		return nil, err
@@ -31,6 +34,34 @@ func (t *teller) window(ctx context.Context, r *row, c *found) ([]*found, error)
 	}
 	slices.Reverse(earlier)
 	return append(append(earlier, c), later...), nil
+}
+
+// around is the window of a row if enough of what stands around it was read
+// before.
+func (d *found) around(path [][2]int, before, after, count int) ([]*found, bool) {
+	if d.near == nil {
+		return nil, false
+	}
+	var earlier, later []*found
+	for _, other := range d.near {
+		switch {
+		case !within(path, other.n) || other.n == d.n:
+		case other.n < d.n:
+			earlier = append(earlier, other)
+		default:
+			later = append(later, other)
+		}
+	}
+	if len(earlier) < before && d.n-besideReach > 1 || len(later) < after && d.n+besideReach < count {
+		return nil, false
+	}
+	earlier, later = earlier[max(0, len(earlier)-before):], later[:min(len(later), after)]
+	return append(append(slices.Clone(earlier), d), later...), true
+}
+
+// within reports whether an entry is in one of some stretches.
+func within(path [][2]int, n int) bool {
+	return slices.ContainsFunc(path, func(p [2]int) bool { return p[0] <= n && n <= p[1] })
 }
 
 // walked bounds how many rows are looked at to find those of one branch.
@@ -52,8 +83,7 @@ func (t *teller) walk(ctx context.Context, r *row, c *found, path [][2]int, most
 		if err := scanDoc(rows.Scan, d); err != nil {
 			return nil, explain("search", err)
 		}
-		onPath := slices.ContainsFunc(path, func(p [2]int) bool { return p[0] <= d.n && d.n <= p[1] })
-		if onPath && d.role != search.RoleTitle {
+		if within(path, d.n) && d.role != search.RoleTitle {
 			near = append(near, d)
 		}
 	}

@@ -125,7 +125,11 @@ func Snip(text string, terms []Term, most int, clean func(string) string) (strin
 	const mark = "…"
 	text, _, _ = strings.Cut(text, "\x00")
 	room := most - 2*len(mark)
-	start, end := Region(text, Find(text, terms), room)
+	found := Find(text, terms)
+	if len(text) <= room && (clean == nil || clean(text) == text) {
+		return whole(text, found)
+	}
+	start, end := Region(text, found, room)
 	from, _ := bounds(text, max(0, start-cleanMargin), end)
 	_, to := bounds(text, start, min(len(text), end+cleanMargin))
 	wide := text[from:to]
@@ -146,6 +150,17 @@ func Snip(text string, terms []Term, most int, clean func(string) string) (strin
 	var matches [][2]int
 	for _, f := range Find(piece, terms) {
 		matches = append(matches, [2]int{f.Start, f.End})
+	}
+	return piece, matches
+}
+
+// whole shows all of a text.
+func whole(text string, found []Found) (string, [][2]int) {
+	piece := strings.TrimSpace(text)
+	skipped := strings.Index(text, piece)
+	var matches [][2]int
+	for _, f := range found {
+		matches = append(matches, [2]int{f.Start - skipped, f.End - skipped})
 	}
 	return piece, matches
 }
