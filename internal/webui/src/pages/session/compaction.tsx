@@ -16,7 +16,7 @@ export function Compacted({ row, talk, here }: { row: Row; talk: Talk; here: boo
   const card = item.card!;
   const c = card.compaction!;
   const undone = c.undone || card.hidden || item.out === "tombstoned";
-  const size = c.before ? `${tokens(c.before)} → ${c.after ? tokens(c.after) : "?"} tokens` : "";
+  const size = !c.before ? "" : c.after ? `${tokens(c.before)} → ${tokens(c.after)} tokens` : `of ${tokens(c.before)} tokens`;
   return (
     <section
       class={`compaction${undone ? " undone" : ""}${undone ? "" : outClass(item.out)}${here ? " here" : ""}`}

@@ -1,5 +1,6 @@
 // Log is what was said, as it is said: the end of the branch first, older entries
 // as one scrolls back, and the answer that is being given at its end.
+import "../../style/code.css";
 import "../../style/log.css";
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
@@ -81,10 +82,15 @@ export function Log({ watch }: TabProps) {
         <div class="log-float">
           <Below talk={talk} still={still} toEnd={toEnd} />
           <button type="button" class="button outline-toggle" aria-expanded={outline.value} title="Outline (o)" onClick={() => (outline.value = !outline.value)}>
-            <Icon name="sessions" /> Outline
+            <Icon name="sessions" />
+            <span class="outline-word">Outline</span>
           </button>
         </div>
-        {mayWrite() && !entries.aside.value && <Composer talk={talk} box={box} sent={toEnd} />}
+        {mayWrite() && !entries.aside.value && (
+          <div class="composer-frame">
+            <Composer talk={talk} box={box} sent={toEnd} />
+          </div>
+        )}
       </div>
       {outline.value && <Outline talk={talk} still={still} jump={jump} close={() => (outline.value = false)} />}
       <Asked talk={talk} />

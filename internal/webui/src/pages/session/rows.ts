@@ -28,8 +28,9 @@ export function rowsOf(items: readonly Item[]): Row[] {
   const calls = new Map<string, Row>();
   const rows: Row[] = [];
   let day = "";
+  let spoke: Row | undefined;
   for (const item of items) {
-    if (joined(item, calls)) continue;
+    if (books.has(item.card?.note ?? "") || joined(item, calls)) continue;
     const row = rowOf(item);
     const before = rows.at(-1);
     const now = dayOf(item);
@@ -41,12 +42,18 @@ export function rowsOf(items: readonly Item[]): Row[] {
       before.items.push(item);
       continue;
     }
-    row.same = !row.day && before?.kind === "entry" && row.kind === "entry" && speaker(before) === speaker(row);
+    if (row.kind === "entry") {
+      row.same = !row.day && !!spoke && goesOn(spoke, row);
+      spoke = row;
+    }
     for (const block of item.card?.blocks ?? []) if (block.kind === "call" && block.call) calls.set(block.call, row);
     rows.push(row);
   }
   return rows;
 }
+
+// What the gateway keeps for itself is in the tab Raw.
+const books = new Set(["counters", "what was used", "a piece of an answer that was being given"]);
 
 function rowOf(item: Item): Row {
   const c = item.card;
@@ -80,6 +87,12 @@ function speaker(row: Row): string {
   const c = row.items[0]?.card;
   if (!c || c.compaction || !c.role) return row.key;
   return [c.role === "tool" ? "assistant" : c.role, c.sender, c.model].join(" ");
+}
+
+// goesOn says that a row needs no head of its own.
+function goesOn(before: Row, row: Row): boolean {
+  const card = row.items[0]!.card!;
+  return !card.label && !card.note && speaker(before) === speaker(row) && before.items[0]!.out === row.items[0]!.out;
 }
 
 function dayOf(item: Item): string {
