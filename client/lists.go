@@ -60,6 +60,10 @@ type EntryQuery struct {
 	After, Before firn.Pos
 	// Back lists the newest first.
 	Back bool
+	// Head names the entry that the branch ends with; empty is the head.
+	Head string
+	// HTML asks for cards instead of lines, with long texts cut short.
+	HTML bool
 	// Limit and Cursor are as in Query.
 	Limit  int
 	Cursor string
@@ -78,6 +82,7 @@ func (c *Client) Entries(ctx context.Context, id firn.ID, q EntryQuery) iter.Seq
 func (c *Client) EntriesPage(ctx context.Context, id firn.ID, q EntryQuery) (wire.Page[wire.Entry], error) {
 	r := get(sessionPath(id, "entries")...).with("view", q.View).with("cursor", q.Cursor)
 	r = r.withNumber("after", uint64(q.After)).withNumber("before", uint64(q.Before)).withFlag("back", q.Back)
+	r = r.with("head", q.Head).with("as", as(q.HTML))
 	return ask[wire.Page[wire.Entry]](ctx, c, r.withNumber("limit", uint64(max(q.Limit, 0))))
 }
 

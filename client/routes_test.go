@@ -44,6 +44,12 @@ func routes() []routed {
 			_, err := c.EntriesPage(ctx, session, client.EntryQuery{View: wire.ViewBranch, After: 1, Before: 9, Back: true, Limit: 2, Cursor: "c"})
 			return err
 		}, "GET /v1/sessions/0199-test/entries?after=1&back=true&before=9&cursor=c&limit=2&view=branch"},
+		{"EntriesPage", func(c *c) error {
+			_, err := c.EntriesPage(ctx, session, client.EntryQuery{Head: "e1", HTML: true})
+			return err
+		}, "GET /v1/sessions/0199-test/entries?as=html&head=e1"},
+		{"Entry", func(c *c) error { _, err := c.Entry(ctx, session, "#3", true); return err }, "GET /v1/sessions/0199-test/entries/%233?as=html"},
+		{"Image", func(c *c) error { _, _, err := c.Image(ctx, session, "e1", 2); return err }, "GET /v1/sessions/0199-test/entries/e1/images/2"},
 		{"Append", func(c *c) error { _, err := c.Append(ctx, session, 7, wire.NewEntries{User: "hi"}); return err }, `POST /v1/sessions/0199-test/entries {"user":"hi"} If-Match "7"`},
 		{"Append", func(c *c) error {
 			_, err := c.Append(ctx, session, client.Any, wire.NewEntries{User: "hi"})

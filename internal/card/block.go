@@ -17,6 +17,8 @@ const (
 	cardBytes = 24 << 10
 	// leastCut is how much of a text is always told.
 	leastCut = 256
+	// mostBlocks is how many blocks a card that is cut has.
+	mostBlocks = 64
 	// previewRunes is how long a preview is.
 	previewRunes = 160
 	// markdownBytes is how much text is read as Markdown. What is longer is shown
@@ -138,7 +140,36 @@ func (t *teller) image(p firn.Image) {
 	t.add(block)
 }
 
+// Images are the images of an entry, in the order its card tells them.
+func Images(e firn.Entry) []firn.Image {
+	switch b := e.Body.(type) {
+	case *firn.Message:
+		return imagesOf(b.Parts)
+	case *firn.CustomMessage:
+		return imagesOf(b.Parts)
+	}
+	return nil
+}
+
+func imagesOf(parts []firn.Part) []firn.Image {
+	var images []firn.Image
+	for _, part := range parts {
+		switch p := part.(type) {
+		case firn.Image:
+			images = append(images, p)
+		case firn.ToolResult:
+			images = append(images, imagesOf(p.Content)...)
+		}
+	}
+	return images
+}
+
+// add adds a block. Of a card that is cut, a great many are not told.
 func (t *teller) add(b wire.Block) {
+	if t.o.Cut > 0 && len(t.card.Blocks) >= mostBlocks {
+		t.card.Cut = true
+		return
+	}
 	t.spent += len(b.HTML)
 	t.card.Cut = t.card.Cut || b.Cut
 	t.card.Blocks = append(t.card.Blocks, b)

@@ -16,6 +16,7 @@ type API interface {
 	sessionAPI
 	removeAPI
 	entryAPI
+	cardAPI
 	branchAPI
 	compactAPI
 	turnAPI

@@ -86,9 +86,14 @@ func (c *call) removeSession() (wire.Removed, error) {
 
 func (c *call) listEntries() (wire.Page[wire.Entry], error) {
 	q := &c.query
-	want := EntryQuery{View: q.text("view"), After: q.pos("after"), Before: q.pos("before"), Back: q.flag("back"), Limit: c.limit(), Cursor: q.text("cursor")}
-	id, err := c.session()
+	want := EntryQuery{View: q.text("view"), After: q.pos("after"), Before: q.pos("before"), Back: q.flag("back"), Limit: c.limit(), Cursor: q.text("cursor"), Head: q.text("head")}
+	html, err := c.html()
 	if err = errors.Join(q.err, err); err != nil {
+		return wire.Page[wire.Entry]{}, err
+	}
+	want.HTML = html
+	id, err := c.session()
+	if err != nil {
 		return wire.Page[wire.Entry]{}, err
 	}
 	page, err := c.h.api.Entries(c.r.Context(), id, want)

@@ -28,6 +28,12 @@ type EntryQuery struct {
 	Back bool
 	// Cursor is that of the page before; view and direction must be the same.
 	Cursor string
+	// Head names the entry that the branch ends with; empty is the head.
+	Head string
+	// HTML tells cards instead of lines, with long texts cut short; the page ends
+	// after fewer bytes. Of a very long session the numbers are not told, and the
+	// reasons without building the window.
+	HTML bool
 }
 
 // pageBytes is after how many bytes of lines a page ends.
@@ -68,6 +74,9 @@ func (g *Gateway) Entries(ctx context.Context, id firn.ID, q EntryQuery) (wire.P
 		err = r.window(ctx)
 	default:
 		return page, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("there is no view %q", clip(q.View)), Hint: "the views are disk, branch and window"}
+	}
+	if err == nil && q.HTML {
+		err = r.explain(ctx)
 	}
 	if err != nil {
 		return page, fmt.Errorf("read entries of session %s: %w", id, err)
@@ -149,7 +158,9 @@ type entryReader struct {
 }
 
 // full reports whether the page takes no more.
-func (r *entryReader) full() bool { return r.left == 0 || r.size >= pageBytes }
+func (r *entryReader) full() bool {
+	return r.left == 0 || r.size >= pageBytes || r.q.HTML && r.size >= pageHTML
+}
 
 // add puts an entry on the page.
 func (r *entryReader) add(e wire.Entry) {
@@ -180,7 +191,7 @@ func (r *entryReader) disk(ctx context.Context) error {
 		if !r.q.Back && rec.Next > r.q.Before || r.q.Back && rec.At < r.q.After {
 			break
 		}
-		if first {
+		if first && !r.q.HTML {
 			first = false
 			if n, known, err = r.countAt(ctx, &rec); err != nil {
 				return err
@@ -226,6 +237,9 @@ func (r *entryReader) entry(rec *firn.Record) wire.Entry {
 		e.Gap = rec.Gap.Error()
 		return e
 	}
+	if r.q.HTML {
+		return r.card(rec)
+	}
 	line, err := r.g.line(rec)
 	if err != nil {
 		e.Gap = err.Error()
@@ -257,9 +271,12 @@ func (g *Gateway) line(rec *firn.Record) (json.RawMessage, error) {
 
 // branch reads the path to the head.
 func (r *entryReader) branch(ctx context.Context) error {
-	words, err := r.reasons(ctx)
-	if err != nil {
-		return err
+	var words *reasons
+	if !r.q.HTML {
+		var err error
+		if words, err = r.reasons(ctx); err != nil {
+			return err
+		}
 	}
 	if r.q.Back {
 		return r.branchBack(ctx, words)
@@ -271,7 +288,11 @@ func (r *entryReader) branch(ctx context.Context) error {
 	var at []firn.Pos
 	numbers := make(map[firn.Pos]int)
 	from := max(r.q.After, r.from.pos)
-	for _, n := range shape.tree.Path(shape.tree.Head()) {
+	head, err := r.end(ctx, &shape.tree)
+	if err != nil {
+		return err
+	}
+	for _, n := range shape.tree.Path(head) {
 		pos := shape.tree.Node(n).At
 		if pos >= from && pos < r.q.Before && len(at) <= r.left {
 			at, numbers[pos] = append(at, pos), n+1
@@ -294,9 +315,9 @@ func (r *entryReader) branch(ctx context.Context) error {
 
 // branchBack walks along the path from its end.
 func (r *entryReader) branchBack(ctx context.Context, words *reasons) error {
-	from := fromHead()
-	if r.from.set {
-		from = start{child: r.from.pos, known: true, want: r.from.want, loose: r.from.loose}
+	from, err := r.start(ctx)
+	if err != nil {
+		return err
 	}
 	var last *start
 	for rec, err := range r.g.trail(ctx, r.id, from) {
@@ -344,6 +365,9 @@ func (r *entryReader) reasons(ctx context.Context) (*reasons, error) {
 // of says why an entry of the branch is not sent. What was not read to build
 // the window is stood for by a summary.
 func (w *reasons) of(rec *firn.Record) string {
+	if w == nil {
+		return ""
+	}
 	if word, ok := w.words[rec.At]; ok {
 		return word
 	}
@@ -352,6 +376,9 @@ func (w *reasons) of(rec *firn.Record) string {
 
 // number is the number of an entry of the live part.
 func (w *reasons) number(at firn.Pos) int {
+	if w == nil {
+		return 0
+	}
 	if n, ok := w.place[at]; ok {
 		return w.live.number(n)
 	}

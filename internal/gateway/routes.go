@@ -109,7 +109,7 @@ func (o *operation) changes() bool { return o.scope.Includes(wire.ScopeWrite) }
 
 // operations is the table of routes.
 func operations() []*operation {
-	all := slices.Concat(sessionRoutes(), branchRoutes(), turnRoutes(), keyRoutes(), statusRoutes(), workRoutes(), searchRoutes(), memoryRoutes(), exchangeRoutes(), tokenRoutes(), browserRoutes(), foreignRoutes(), healthRoutes())
+	all := slices.Concat(sessionRoutes(), cardRoutes(), branchRoutes(), turnRoutes(), keyRoutes(), statusRoutes(), workRoutes(), searchRoutes(), memoryRoutes(), exchangeRoutes(), tokenRoutes(), browserRoutes(), foreignRoutes(), healthRoutes())
 	table := make([]*operation, len(all))
 	for i := range all {
 		table[i] = &all[i]
@@ -152,6 +152,7 @@ func sessionRoutes() []operation {
 		{method: "GET", path: "/v1/sessions/{id}/entries", name: "listEntries", scope: wire.ScopeRead, what: "Lists entries of a session.", query: append([]param{
 			text("view", "All that is on disk, the branch of the head, or the window.", wire.ViewDisk, wire.ViewBranch, wire.ViewWindow),
 			count("after", "Only those after a position."), count("before", "Only those before a position."), flag("back", "Newest first."),
+			text("head", "The entry that the branch ends with; else the head."), text("as", "As a page shows them: cards instead of lines, long texts cut short.", asHTML),
 		}, paging...), action: give((*call).listEntries)},
 		{method: "POST", path: "/v1/sessions/{id}/entries", name: "appendEntries", scope: wire.ScopeWrite, what: "Appends entries. They are durable when it answers.", once: true, query: []param{
 			onceNamed,

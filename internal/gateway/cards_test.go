@@ -1,0 +1,186 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+
+	"firn"
+	"firn/store"
+	"firn/wire"
+)
+
+// cardIDs names entries that are told as cards, with the reason why they are out.
+func cardIDs(t *testing.T, items []wire.Entry) string {
+	t.Helper()
+	var out []string
+	for _, e := range items {
+		if e.Card == nil || e.Line != nil {
+			t.Fatalf("%+v has no card, or a line too", e)
+		}
+		name := string(e.Card.ID)
+		if e.Card.Kind == firn.KindHeader {
+			name = "header"
+		}
+		if e.Out != "" {
+			name += "/" + e.Out
+		}
+		out = append(out, name)
+	}
+	return strings.Join(out, " ")
+}
+
+// TestCardsOfAllViews: cards have the reasons and the numbers that lines have,
+// and on disk too, in pages of every size and in both directions.
+func TestCardsOfAllViews(t *testing.T) {
+	const (
+		disk   = "header user-1/compacted answer-1/compacted user-2/other-branch answer-2/other-branch head-1/compacted user-3/compacted answer-3/compacted user-4 answer-4/tombstoned comp-1 user-5 answer-5 stone-1 failed-1/hidden label-1"
+		branch = "user-1/compacted answer-1/compacted head-1/compacted user-3/compacted answer-3/compacted user-4 answer-4/tombstoned comp-1 user-5 answer-5 stone-1 failed-1/hidden label-1"
+		sent   = "comp-1 user-4 answer-4/tombstoned user-5 answer-5 failed-1/hidden"
+	)
+	inRooms(t, func(t *testing.T, r *room) {
+		id := garden(r)
+		for view, want := range map[string]string{wire.ViewDisk: disk, wire.ViewBranch: branch, wire.ViewWindow: sent} {
+			lines := allEntries(t, r, id, EntryQuery{View: view})
+			for _, limit := range []int{0, 1, 3, 13} {
+				for _, back := range []bool{false, true} {
+					cards := allEntries(t, r, id, EntryQuery{View: view, Limit: limit, Back: back, HTML: true})
+					if back {
+						slices.Reverse(cards)
+					}
+					same(t, fmt.Sprintf("%s by %d, back %v", view, limit, back), cardIDs(t, cards), want)
+					for i, c := range cards {
+						if c.N != lines[i].N || c.At != lines[i].At || c.Next != lines[i].Next {
+							t.Errorf("%s: %+v, want the place of %+v", view, c, lines[i])
+						}
+					}
+				}
+			}
+		}
+		for _, e := range allEntries(t, r, id, EntryQuery{HTML: true}) {
+			if e.Card.Hidden != (e.Card.ID == "answer-4") || (e.Card.Label == "here") != (e.Card.ID == "user-5") {
+				t.Errorf("%s is hidden %v, labelled %q", e.Card.ID, e.Card.Hidden, e.Card.Label)
+			}
+		}
+	})
+}
+
+// TestBranchThatWasLeft: a branch can be looked at by its end.
+func TestBranchThatWasLeft(t *testing.T) {
+	inRooms(t, func(t *testing.T, r *room) {
+		id := garden(r)
+		const want = "user-1/compacted answer-1/compacted user-2/other-branch answer-2/other-branch"
+		for _, limit := range []int{0, 1, 3} {
+			forth := allEntries(t, r, id, EntryQuery{View: wire.ViewBranch, Head: "answer-2", Limit: limit, HTML: true})
+			same(t, "forth", cardIDs(t, forth), want)
+			back := allEntries(t, r, id, EntryQuery{View: wire.ViewBranch, Head: "#4", Limit: limit, HTML: true, Back: true})
+			slices.Reverse(back)
+			same(t, "back", cardIDs(t, back), want)
+		}
+		lines := allEntries(t, r, id, EntryQuery{View: wire.ViewBranch, Head: "answer-2"})
+		if len(lines) != 4 || lines[3].Line == nil {
+			t.Errorf("as lines: %+v", lines)
+		}
+		if _, err := r.Entries(r.ctx, id, EntryQuery{View: wire.ViewBranch, Head: "nobody", Back: true}); wire.KindOf(err) != wire.NotFound {
+			t.Errorf("a head that is not there: %v", err)
+		}
+	})
+}
+
+// TestOneEntry: an entry asked for alone is whole, and its images can be had.
+func TestOneEntry(t *testing.T) {
+	const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+	long := strings.Repeat("a long story. ", 4000)
+	inRooms(t, func(t *testing.T, r *room) {
+		id := r.start(firn.Header{}, says("user-1", long), body("shot-1", &firn.Message{Role: firn.RoleUser, Parts: []firn.Part{
+			firn.Image{MimeType: "image/png", Data: png}, firn.Image{MimeType: "image/png", Data: "PHN2ZyBvbmxvYWQ9ImFsZXJ0KDEpIi8+"}, firn.Image{MimeType: "image/png", Data: "%%%"},
+		}}), body("label-1", &firn.Label{Target: "user-1", Name: "tale"}))
+		page := got(r.Entries(r.ctx, id, EntryQuery{HTML: true}))(t)
+		if c := page.Items[1].Card; !c.Cut || !c.Blocks[0].Cut || len(c.Blocks[0].HTML) > 9000 || c.Label != "tale" {
+			t.Errorf("on a page: cut %v, %d bytes", c.Cut, len(c.Blocks[0].HTML))
+		}
+		whole := got(r.Entry(r.ctx, id, "tale", true))(t)
+		if c := whole.Card; c.Cut || c.ID != "user-1" || c.Label != "tale" || len(c.Blocks[0].HTML) < len(long) || whole.N != 1 {
+			t.Errorf("alone: %+v", c)
+		}
+		line := got(r.Entry(r.ctx, id, "#1", false))(t)
+		if line.Card != nil || !strings.Contains(string(line.Line), long) {
+			t.Errorf("as a line: %.80s", line.Line)
+		}
+		shot := got(r.Entry(r.ctx, id, "shot-1", true))(t).Card.Blocks
+		if len(shot) != 3 || shot[0].Src != "/v1/sessions/"+string(id)+"/entries/shot-1/images/1" {
+			t.Errorf("%+v", shot)
+		}
+		data, kind, err := r.Image(r.ctx, id, "shot-1", 1)
+		if err != nil || kind != "image/png" || !strings.HasPrefix(string(data), "\x89PNG") {
+			t.Errorf("%q %s %v", data, kind, err)
+		}
+		for n, want := range map[int]wire.Kind{0: wire.NotFound, 4: wire.NotFound, 2: wire.Unsupported, 3: wire.Unsupported} {
+			if _, _, err := r.Image(r.ctx, id, "shot-1", n); wire.KindOf(err) != want {
+				t.Errorf("image %d: %v", n, err)
+			}
+		}
+		if _, err := r.Entry(r.ctx, id, "nobody", true); wire.KindOf(err) != wire.NotFound {
+			t.Errorf("nobody: %v", err)
+		}
+	})
+}
+
+// reckoned counts what is read of a store.
+type reckoned struct {
+	store.Store
+	records int
+	bytes   int
+}
+
+func (s *reckoned) count(records iter.Seq2[firn.Record, error]) iter.Seq2[firn.Record, error] {
+	return tap(records, func(rec *firn.Record) { s.records, s.bytes = s.records+1, s.bytes+len(rec.Line()) })
+}
+
+// Read counts what is read.
+func (s *reckoned) Read(ctx context.Context, id firn.ID, after firn.Pos) iter.Seq2[firn.Record, error] {
+	return s.count(s.Store.Read(ctx, id, after))
+}
+
+// ReadBack counts what is read.
+func (s *reckoned) ReadBack(ctx context.Context, id firn.ID, before firn.Pos) iter.Seq2[firn.Record, error] {
+	return s.count(s.Store.ReadBack(ctx, id, before))
+}
+
+// TestFirstPageIsFlat: the first page of a session costs the same however long it
+// is, and is small whatever is in it.
+func TestFirstPageIsFlat(t *testing.T) {
+	r := fileRoom(t)
+	id := r.start(firn.Header{})
+	text := strings.Repeat("some **words** and `code`\n\n```go\nfunc f() { return \"x\" }\n```\n\n", 40)
+	for range 20 {
+		var batch []firn.Entry
+		for range 250 {
+			batch = append(batch, firn.UserText(text), firn.AssistantText(text))
+		}
+		r.write(id, batch...)
+	}
+	counted := &reckoned{Store: r.st}
+	g := &Gateway{Options: Options{Store: counted}}
+	q := EntryQuery{View: wire.ViewBranch, Back: true, Limit: 60, HTML: true}
+	for _, view := range []string{wire.ViewBranch, wire.ViewDisk} {
+		q.View, counted.records = view, 0
+		page, err := g.Entries(t.Context(), id, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var spelt strings.Builder
+		encoder := json.NewEncoder(&spelt)
+		encoder.SetEscapeHTML(false) // as replies are
+		if err := encoder.Encode(page); err != nil || spelt.Len() > 256<<10 || len(page.Items) < 10 || page.Cursor == "" {
+			t.Errorf("%s: %d entries in %d bytes, cursor %q, %v", view, len(page.Items), spelt.Len(), page.Cursor, err)
+		}
+		if counted.records > 3*len(page.Items)+20 {
+			t.Errorf("%s: %d records were read for a page of %d entries", view, counted.records, len(page.Items))
+		}
+	}
+}

@@ -1,0 +1,218 @@
+package gateway
+
+import (
+	"context"
+	"slices"
+
+	"firn"
+	"firn/store"
+	"firn/window"
+	"firn/wire"
+)
+
+const (
+	// mostSurveyed and mostSurveyedBytes bound how far behind a page one looks for
+	// what says something about its entries.
+	mostSurveyed      = 50_000
+	mostSurveyedBytes = 64 << 20
+	// smallSession is up to where a session is read whole for a page of it.
+	smallSession = 1 << 20
+)
+
+// survey is what stands behind a page of entries and says something about them:
+// the branch of the head, the compaction in force, labels and tombstones. It is
+// read from the end, as far as the page and no further, so that the first page
+// costs the same however long the session is.
+type survey struct {
+	// branch is where the walk along the branch of the head is.
+	branch start
+	// hidden and labels are what was found so far.
+	hidden map[firn.EntryID]bool
+	labels map[firn.EntryID]string
+	// compacted says that what comes is stood for by a summary; until is the
+	// last entry that is not.
+	compacted bool
+	until     firn.EntryID
+	// found is what was found out about entries, by their place; nodes are the
+	// places of all entries, latest first.
+	found map[firn.Pos]finding
+	nodes []firn.Pos
+	// low is how far it was read.
+	low firn.Pos
+}
+
+// finding is what is known of one entry.
+type finding struct {
+	out    string
+	hidden bool
+	label  string
+}
+
+// survey reads from the end down to a place, or as far as it may.
+func (g *Gateway) survey(ctx context.Context, id firn.ID, low firn.Pos) (*survey, error) {
+	s := &survey{branch: fromHead(), hidden: make(map[firn.EntryID]bool), labels: make(map[firn.EntryID]string), found: make(map[firn.Pos]finding), low: store.End}
+	read, size := 0, 0
+	for rec, err := range g.Store.ReadBack(ctx, id, store.End) {
+		if err != nil {
+			return nil, err
+		}
+		if read, size = read+1, size+len(rec.Line()); rec.At < low || read > mostSurveyed || size > mostSurveyedBytes {
+			break
+		}
+		s.low = rec.At
+		if isNode(&rec) {
+			s.look(&rec)
+		}
+	}
+	return s, nil
+}
+
+// look takes in the next older entry.
+func (s *survey) look(rec *firn.Record) {
+	glance := &rec.Glance
+	on := !s.branch.over() && (s.branch.loose || glance.ID == s.branch.want)
+	f := finding{hidden: s.hidden[glance.ID], label: s.labels[glance.ID]}
+	switch {
+	case f.hidden:
+		f.out = string(window.Tombstoned)
+	case glance.Kind == firn.KindErased:
+		f.out = string(window.Erased)
+	case !on:
+		f.out = string(window.OtherBranch)
+	case s.compacted:
+		f.out = string(window.Compacted)
+	}
+	s.found[rec.At] = f
+	s.nodes = append(s.nodes, rec.At)
+	if on {
+		s.pass(rec, f.hidden)
+	}
+	s.mark(rec, f.hidden)
+}
+
+// pass goes on along the branch behind an entry of it.
+func (s *survey) pass(rec *firn.Record, hidden bool) {
+	s.branch = behind(rec)
+	id := rec.Glance.ID
+	if s.until != "" && id == s.until {
+		s.compacted = true
+	}
+	if rec.Glance.Kind == firn.KindCompaction && !hidden && s.until == "" && !s.compacted {
+		s.until = rec.Glance.Target
+		s.compacted = s.until == "" || s.until == id
+	}
+}
+
+// mark notes what an entry says of others.
+func (s *survey) mark(rec *firn.Record, hidden bool) {
+	target := rec.Glance.Target
+	switch {
+	case hidden:
+	case rec.Glance.Kind == firn.KindTombstone:
+		s.hidden[target] = true
+	case rec.Glance.Kind == firn.KindLabel:
+		if _, later := s.labels[target]; later {
+			return
+		}
+		if e, err := rec.Entry(); err == nil {
+			if l, ok := e.Body.(*firn.Label); ok {
+				s.labels[target] = l.Name
+			}
+		}
+	}
+}
+
+// explain says of the entries of a page why they are not in the window, what they
+// are labelled and whether they are hidden. Their numbers are told if that is
+// cheap.
+func (r *entryReader) explain(ctx context.Context) error {
+	if len(r.page.Items) == 0 || r.q.View == wire.ViewWindow {
+		return nil
+	}
+	low := r.page.Items[0].At
+	for i := range r.page.Items {
+		low = min(low, r.page.Items[i].At)
+	}
+	s, err := r.g.survey(ctx, r.id, low)
+	if err != nil {
+		return err
+	}
+	words, err := r.exact(ctx, low)
+	if err != nil {
+		return err
+	}
+	numbers, err := r.numbers(ctx, s, low)
+	if err != nil {
+		return err
+	}
+	for i := range r.page.Items {
+		e := &r.page.Items[i]
+		f, known := s.found[e.At]
+		if !known && s.compacted && r.q.View == wire.ViewBranch {
+			f.out = string(window.Compacted)
+		}
+		if word, ok := words[e.At]; ok && f.out == "" {
+			f.out = word
+		}
+		e.Out, e.N = f.out, numbers[e.At]
+		if e.Card == nil {
+			continue
+		}
+		e.Card.Label, e.Card.Hidden = f.label, f.hidden
+		if e.Card.Role == "assistant" && e.Out == "" && (e.Card.Stop == string(firn.StopError) || e.Card.Stop == string(firn.StopAborted)) {
+			e.Out = string(window.Hidden) // what broke off is not said again
+		}
+		if c := e.Card.Compaction; c != nil {
+			c.Undone = f.hidden
+		}
+	}
+	return nil
+}
+
+// exact are the very reasons why entries are not sent, of a session that is small
+// enough to build its window for a page.
+func (r *entryReader) exact(ctx context.Context, low firn.Pos) (map[firn.Pos]string, error) {
+	end := low
+	for i := range r.page.Items {
+		end = max(end, r.page.Items[i].Next)
+	}
+	if end > smallSession {
+		return nil, nil
+	}
+	for rec, err := range r.g.Store.ReadBack(ctx, r.id, store.End) {
+		if err != nil {
+			return nil, err
+		}
+		if rec.Next > smallSession {
+			return nil, nil
+		}
+		break
+	}
+	l, err := r.g.live(ctx, r.id)
+	if err != nil {
+		return nil, err
+	}
+	words := make(map[firn.Pos]string, len(l.branch))
+	for i, n := range l.branch {
+		words[l.nodes[n].at] = string(l.why[i])
+	}
+	return words, nil
+}
+
+// numbers are the numbers of entries from a place on, if it is near one whose
+// number is known.
+func (r *entryReader) numbers(ctx context.Context, s *survey, low firn.Pos) (map[firn.Pos]int, error) {
+	if s.low > low || low-r.g.numbers.nearest(r.id, low).at > smallSession {
+		return nil, nil
+	}
+	n, known, err := r.g.numbers.before(ctx, r.g.Store, r.id, low)
+	if err != nil || !known {
+		return nil, err
+	}
+	numbers := make(map[firn.Pos]int, len(s.nodes))
+	for _, at := range slices.Backward(s.nodes) {
+		n++
+		numbers[at] = n
+	}
+	return numbers, nil
+}
