@@ -199,6 +199,11 @@ func (x *Index) Rebuild(ctx context.Context) error {
 func (x *Index) StartRebuild() { x.request(func(d *due) { d.rebuild = true }, true) }
 
 func (x *Index) rebuild(ctx context.Context) error {
+	unlock, err := x.lock(ctx, freshLockName, 0)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	path := filepath.Join(x.dir, freshName)
 	if err := removeFiles(x.fs, path); err != nil {
 		return fmt.Errorf("build the index of words anew: %w", err)
@@ -214,6 +219,11 @@ func (x *Index) rebuild(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, removeFiles(x.fs, path))
 	}
+	unlockOld, err := x.lock(ctx, lockName, 0)
+	if err != nil {
+		return errors.Join(err, removeFiles(x.fs, path))
+	}
+	defer unlockOld()
 	return x.swap(path)
 }
 

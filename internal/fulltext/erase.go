@@ -71,6 +71,9 @@ func (x *Index) erase(ctx context.Context, db *database, ids []firn.ID) error {
 	if err := db.scrub(ctx); err != nil {
 		return err
 	}
+	if x.building() {
+		return nil // the new index may tell it: who builds it erases it again
+	}
 	for _, id := range ids {
 		if err := x.fs.Remove(filepath.Join(x.dir, marksName, string(id))); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("forget that session %s was purged: %w", id, err)

@@ -72,7 +72,6 @@ type Index struct {
 const (
 	fileName  = "words.db"
 	freshName = "words-new.db"
-	lockName  = "words.lock"
 	// marksName is the directory of marks of sessions that are being erased.
 	marksName = "erasing"
 )

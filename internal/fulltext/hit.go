@@ -97,6 +97,22 @@ func (x *Index) Search(ctx context.Context, q search.Query) (search.Answer, erro
 // to them, or to mirrors, is seen by the next.
 const lookAgain = 15 * time.Second
 
+// patience is how long a search waits for what is being done: not at all if that
+// has been waited for already, or if the index is built anew beside the one that
+// is searched.
+func (x *Index) patience() time.Duration {
+	w := &x.work
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.state.Rebuilding:
+		return 0
+	case w.began.IsZero():
+		return x.opts.Patience
+	}
+	return x.opts.Patience - time.Since(w.began)
+}
+
 // ready waits for a moment until the index is up to date. Trouble with that is
 // reported; there is always something to search.
 func (x *Index) ready(ctx context.Context) error {
@@ -106,7 +122,11 @@ func (x *Index) ready(ctx context.Context) error {
 	if number == 0 {
 		return fmt.Errorf("search: %w", firn.ErrClosed)
 	}
-	if _, err := x.await(ctx, number, x.opts.Patience); err != nil && (ctx.Err() != nil || errors.Is(err, firn.ErrClosed)) {
+	patience := x.patience()
+	if patience <= 0 {
+		return nil
+	}
+	if _, err := x.await(ctx, number, patience); err != nil && (ctx.Err() != nil || errors.Is(err, firn.ErrClosed)) {
 		return err
 	}
 	return nil

@@ -2,17 +2,14 @@ package fulltext
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
 	"firn"
 	"firn/internal/search"
-	"firn/internal/vfs"
 )
 
 // work is what one goroutine does in the background: it alone changes the
@@ -33,6 +30,8 @@ type work struct {
 
 	state  search.State
 	failed error
+	// began is when what is being done was begun; zero if nothing is.
+	began time.Time
 	// looked is when all sessions were looked at last.
 	looked time.Time
 	ctx    context.Context
@@ -184,6 +183,7 @@ func (x *Index) run() {
 		todo, number := w.due, w.asked
 		w.due, w.now = due{erased: make(map[firn.ID]bool), dirty: make(map[firn.ID]bool)}, false
 		w.state = search.State{Building: todo.census || todo.rebuild, Rebuilding: todo.rebuild}
+		w.began = time.Now()
 		w.mu.Unlock()
 		var err error
 		if !todo.none() {
@@ -200,7 +200,7 @@ func (x *Index) run() {
 			w.due.census = true
 			maps.Copy(w.due.erased, todo.erased)
 		}
-		w.done, w.failed, w.state = number, err, search.State{}
+		w.done, w.failed, w.state, w.began = number, err, search.State{}, time.Time{}
 		w.tell()
 		w.mu.Unlock()
 	}
@@ -231,11 +231,20 @@ func (x *Index) settle() {
 // do does what is due, once more from the beginning if the index turns out to
 // be damaged.
 func (x *Index) do(ctx context.Context, todo due) error {
-	unlock, err := x.lock(ctx)
+	if todo.rebuild {
+		if err := x.rebuild(ctx); err != nil {
+			return err
+		}
+		todo.census = true // for what came meanwhile
+	}
+	unlock, err := x.lock(ctx, lockName, lockTime)
 	if err != nil {
 		return err
 	}
 	defer unlock()
+	if err := x.clear(); err != nil {
+		return err
+	}
 	for range 2 {
 		var db *database
 		if db, err = x.doOnce(ctx, todo); err == nil || !x.damaged(db, err) {
@@ -247,12 +256,6 @@ func (x *Index) do(ctx context.Context, todo due) error {
 }
 
 func (x *Index) doOnce(ctx context.Context, todo due) (*database, error) {
-	if todo.rebuild {
-		if err := x.rebuild(ctx); err != nil {
-			return nil, err
-		}
-		todo.census = true // for what came meanwhile
-	}
 	db, done, err := x.use(ctx)
 	if err != nil {
 		return nil, err
@@ -275,38 +278,4 @@ func (x *Index) doOnce(ctx context.Context, todo due) (*database, error) {
 		return db, x.catchUp(ctx, db)
 	}
 	return db, x.refresh(ctx, db, slices.Collect(maps.Keys(todo.dirty)))
-}
-
-// lockTime is how long another process may be busy with the index.
-const lockTime = 10 * time.Second
-
-// lock keeps other processes from changing the index.
-func (x *Index) lock(ctx context.Context) (func(), error) {
-	if err := x.fs.MkdirAll(x.dir); err != nil {
-		return nil, fmt.Errorf("lock the index of words: %w", err)
-	}
-	file, err := x.fs.Open(filepath.Join(x.dir, lockName), vfs.Update)
-	if err != nil {
-		return nil, fmt.Errorf("lock the index of words: %w", err)
-	}
-	deadline := time.NewTimer(lockTime)
-	defer deadline.Stop()
-	tick := time.NewTicker(lockTime / 200)
-	defer tick.Stop()
-	for {
-		got, err := file.TryLock()
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("lock the index of words: %w", err), file.Close())
-		}
-		if got {
-			return func() { file.Close() }, nil // which frees the lock
-		}
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			return nil, errors.Join(fmt.Errorf("lock the index of words: %w: another process is busy with it", firn.ErrLocked), file.Close())
-		case <-ctx.Done():
-			return nil, errors.Join(ctx.Err(), file.Close())
-		}
-	}
 }
