@@ -29,7 +29,7 @@ func TestProtocolIsTrue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rehearsal{house: openHouse(t, shortDir(t)), known: make(map[string]string)}
+	r := &rehearsal{house: openHouseWith(t, shortDir(t), withPages), known: make(map[string]string)}
 	r.client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
 		if address == "socket:80" {
 			return new(net.Dialer).DialContext(ctx, "unix", r.Socket)
