@@ -1,6 +1,6 @@
 // Menu is a button that opens a list of things to do.
-import type { ComponentChildren } from "preact";
-import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { ComponentChildren, RefObject } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 export interface MenuItem {
   label: ComponentChildren;
@@ -29,58 +29,13 @@ interface Props {
 
 export function Menu(p: Props) {
   const [open, setOpen] = useState(false);
-  const root = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
-  const list = useRef<HTMLDivElement>(null);
-  const id = useId();
-
-  // The list lies over everything, so that no scrolling part cuts it off.
-  useLayoutEffect(() => {
-    const l = list.current;
-    if (!open || !l || !button.current) return;
-    l.showPopover?.();
-    const b = button.current.getBoundingClientRect();
-    const x = p.align === "end" ? b.right - l.offsetWidth : b.left;
-    const below = b.bottom + 4;
-    const above = b.top - 4 - l.offsetHeight;
-    const y = p.up || (below + l.offsetHeight > innerHeight - 8 && above > 8) ? above : below;
-    l.style.left = Math.max(8, Math.min(x, innerWidth - l.offsetWidth - 8)) + "px";
-    l.style.top = Math.max(8, y) + "px";
-  }, [open]);
-
-  useEffect(() => {
-    if (!open) return;
-    root.current?.querySelector<HTMLElement>("[role^=menuitem]:not([aria-disabled=true])")?.focus({ preventScroll: true });
-    const away = (e: Event) => !root.current?.contains(e.target as Node) && setOpen(false);
-    const scrolled = (e: Event) => !list.current?.contains(e.target as Node) && setOpen(false);
-    document.addEventListener("pointerdown", away);
-    document.addEventListener("scroll", scrolled, true);
-    return () => {
-      document.removeEventListener("pointerdown", away);
-      document.removeEventListener("scroll", scrolled, true);
-    };
-  }, [open]);
-
-  const close = () => {
+  const close = (back: boolean) => {
     setOpen(false);
-    button.current?.focus({ preventScroll: true });
+    if (back) button.current?.focus({ preventScroll: true });
   };
-  const move = (e: KeyboardEvent) => {
-    const all = [...(root.current?.querySelectorAll<HTMLElement>("[role^=menuitem]") ?? [])];
-    const at = all.indexOf(document.activeElement as HTMLElement);
-    const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: all.length - 1 }[e.key];
-    if (to !== undefined) {
-      e.preventDefault();
-      all[(to + all.length) % all.length]?.focus();
-    } else if (e.key === "Escape" || e.key === "Tab") {
-      if (e.key === "Escape") e.preventDefault();
-      close();
-    }
-    e.stopPropagation();
-  };
-
   return (
-    <div class="menu" ref={root}>
+    <div class="menu">
       <button
         ref={button}
         type="button"
@@ -89,17 +44,68 @@ export function Menu(p: Props) {
         title={p.label}
         aria-haspopup="menu"
         aria-expanded={open}
-        aria-controls={open ? id : undefined}
         onClick={() => setOpen(!open)}
       >
         {p.children}
       </button>
-      {open && (
-        <div ref={list} id={id} role="menu" popover="manual" aria-label={p.label} class="menu-list" onKeyDown={move}>
-          {(typeof p.items === "function" ? p.items() : p.items).map((item, i) =>
-            !item ? null : item === "-" ? <hr key={i} role="separator" /> : <One key={i} item={item} close={close} />,
-          )}
-        </div>
+      {open && <List menu={p} button={button} close={close} />}
+    </div>
+  );
+}
+
+interface ListProps {
+  menu: Props;
+  button: RefObject<HTMLButtonElement | null>;
+  // close is told whether the focus goes back to the button.
+  close: (back: boolean) => void;
+}
+
+function List({ menu, button, close }: ListProps) {
+  const list = useRef<HTMLDivElement>(null);
+
+  // The list lies over everything, so that no scrolling part cuts it off.
+  useLayoutEffect(() => {
+    const l = list.current!;
+    const b = button.current!.getBoundingClientRect();
+    l.showPopover?.();
+    const x = menu.align === "end" ? b.right - l.offsetWidth : b.left;
+    const below = b.bottom + 4;
+    const above = b.top - 4 - l.offsetHeight;
+    const y = menu.up || (below + l.offsetHeight > innerHeight - 8 && above > 8) ? above : below;
+    l.style.left = Math.max(8, Math.min(x, innerWidth - l.offsetWidth - 8)) + "px";
+    l.style.top = Math.max(8, y) + "px";
+  }, []);
+
+  useEffect(() => {
+    const inside = (e: Event) => list.current?.contains(e.target as Node) || button.current?.contains(e.target as Node);
+    const away = (e: Event) => !inside(e) && close(false);
+    list.current?.querySelector<HTMLElement>("[role^=menuitem]:not([aria-disabled=true])")?.focus({ preventScroll: true });
+    document.addEventListener("pointerdown", away);
+    document.addEventListener("scroll", away, true);
+    return () => {
+      document.removeEventListener("pointerdown", away);
+      document.removeEventListener("scroll", away, true);
+    };
+  }, []);
+
+  const move = (e: KeyboardEvent) => {
+    const all = [...(list.current?.querySelectorAll<HTMLElement>("[role^=menuitem]") ?? [])];
+    const at = all.indexOf(document.activeElement as HTMLElement);
+    const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: all.length - 1 }[e.key];
+    if (to !== undefined) {
+      e.preventDefault();
+      all[(to + all.length) % all.length]?.focus();
+    } else if (e.key === "Escape" || e.key === "Tab") {
+      if (e.key === "Escape") e.preventDefault();
+      close(true);
+    }
+    e.stopPropagation();
+  };
+  const items = typeof menu.items === "function" ? menu.items() : menu.items;
+  return (
+    <div ref={list} role="menu" popover="manual" aria-label={menu.label} class="menu-list" onKeyDown={move}>
+      {items.map((item, i) =>
+        !item ? null : item === "-" ? <hr key={i} role="separator" /> : <One key={i} item={item} close={() => close(true)} />,
       )}
     </div>
   );

@@ -65,8 +65,10 @@ class Heights {
 
   measure(key: string, height: number): boolean {
     const i = this.index(key);
-    if (i < 0 || this.measured.get(key) === height) return false;
+    if (i < 0) return false;
+    const before = this.height(i);
     this.measured.set(key, height);
+    if (before === height) return false;
     this.good = Math.min(this.good, i);
     return true;
   }

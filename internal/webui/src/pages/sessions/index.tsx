@@ -9,7 +9,7 @@ import { mayWrite } from "../../me";
 import { newSession } from "../../palette";
 import { go, toSession } from "../../router";
 import { noteRunning, running } from "../../running";
-import { copy, CopyCLI, Empty, Icon, Problem, VirtualList, type MenuItem, type VirtualHandle } from "../../ui";
+import { copy, Empty, Icon, Menu, Problem, VirtualList, type MenuItem, type VirtualHandle } from "../../ui";
 import type { Event, Session } from "../../wire";
 import { archive, commands, ExportDialog, hide, RenameDialog, TagDialog } from "./actions";
 import { asQuery, clearFilter, currentFilter, Filters, narrow, type Filter } from "./filters";
@@ -48,8 +48,8 @@ export function Sessions() {
   const [ask, setAsk] = useState<Ask>();
   const box = useRef<HTMLInputElement>(null);
   const view = useRef<VirtualHandle>(null);
-  const rows = list.rows.value;
-  const keys = useMemo(() => rows.map((r) => r.key), [rows]);
+  const { keys, depths } = list.rows.value;
+  list.changed.value; // what rows show may be another
   const picked = [...chosen.value].map((id) => list.get(id)).filter((s) => s !== undefined);
 
   useEffect(() => {
@@ -70,7 +70,7 @@ export function Sessions() {
         <h1>Sessions</h1>
         <Count list={list} />
         {mayWrite() && (
-          <button type="button" class="button" onClick={() => void newSession()}>
+          <button type="button" class="button" title="firn new" onClick={() => void newSession()}>
             <Icon name="plus" /> New session
           </button>
         )}
@@ -82,7 +82,7 @@ export function Sessions() {
       )}
       <Heads />
       {list.error.value && <Problem error={list.error.value} retry={() => list.retry()} />}
-      {rows.length === 0 && !list.loading.value && !list.error.value ? (
+      {keys.length === 0 && !list.loading.value && !list.error.value ? (
         <None filter={filter} />
       ) : (
         <VirtualList
@@ -93,10 +93,10 @@ export function Sessions() {
           estimate={innerWidth < 720 ? 56 : 36}
           handle={view}
           seen={(first, last) => list.see(first, last)}
-          row={(key, i) => {
-            const r = rows[i]!;
-            if (!r.session) return <Coming />;
-            return <SessionRow session={r.session} depth={r.depth} selected={chosen.value.has(key)} select={select} menu={menu} focused={focused} />;
+          row={(key) => {
+            const s = list.get(key);
+            if (!s) return <Coming />;
+            return <SessionRow session={s} depth={depths.get(key) ?? 0} selected={chosen.value.has(key)} select={select} menu={menu} focused={focused} />;
           }}
         />
       )}
@@ -201,8 +201,25 @@ function rowMenu(list: SessionList, f: Filter, s: Session, ask: (a: Ask) => void
     write && { label: hidden ? "Restore" : "Hide", hint: "d", run: () => void hide(list, [s], !hidden) },
     "-",
     { label: "Copy link", run: () => void copy(location.origin + toSession(s.id), "the link") },
-    { label: "Copy as CLI", hint: "firn show", run: () => void copy(`firn show ${s.id}`, "the command") },
+    ...copies([
+      `firn chat -r ${s.id}`,
+      `firn show ${s.id}`,
+      write && commands.archive([s], !archived),
+      write && commands.hide([s], !hidden),
+      commands.export([s], "html"),
+    ]),
   ];
+}
+
+// copies are menu items that copy commands; shown is what they begin with.
+function copies(list: (string | false)[]): MenuItem[] {
+  return list
+    .filter((c) => c !== false)
+    .map((command) => ({
+      label: <code>{command.split("\n")[0]!.replace(/ \S{6,}.*$/, "")}</code>,
+      hint: "copy",
+      run: () => void copy(command, command.includes("\n") ? "the commands" : command),
+    }));
 }
 
 function Count({ list }: { list: SessionList }) {
@@ -254,7 +271,21 @@ function Picked({ list, filter, sessions, keys, run, ask }: PickedProps) {
         </button>
       )}
       <span class="filters-end">
-        <CopyCLI small command={commands.archive(sessions, !archived)} />
+        <Menu
+          label="Copy as CLI"
+          class="icon-button"
+          align="end"
+          items={() =>
+            copies([
+              mayWrite() && commands.archive(sessions, !archived),
+              mayWrite() && commands.hide(sessions, !hidden),
+              mayWrite() && commands.tag(sessions, ["TAG"], []),
+              commands.export(sessions, "html"),
+            ])
+          }
+        >
+          <Icon name="terminal" />
+        </Menu>
         <button type="button" class="icon-button" aria-label="Select nothing" title="Select nothing (Esc)" onClick={() => (chosen.value = new Set())}>
           <Icon name="close" />
         </button>

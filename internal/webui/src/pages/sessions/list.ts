@@ -5,11 +5,11 @@ import { computed, signal } from "@preact/signals";
 import { aborted, asProblem, get, sessionPath, type Problem, type Query } from "../../api";
 import type { Page, Session } from "../../wire";
 
-// Row is a session where it is shown: forks are below what they were forked from.
-export interface Row {
-  key: string;
-  session?: Session; // not there for rows that have not come yet
-  depth: number;
+// Rows is where sessions are shown: forks are below what they were forked from.
+// Keys are ids; of rows that have not come yet they begin with a question mark.
+export interface Rows {
+  keys: string[];
+  depths: Map<string, number>; // of those that are below another one
 }
 
 const quick = 40; // what the first page has, which is waited for
@@ -21,7 +21,9 @@ export class SessionList {
   readonly total = signal(-1);
   readonly error = signal<Problem | undefined>(undefined);
   readonly loading = signal(true);
-  private readonly changed = signal(0);
+  // shape changes with which rows there are, changed with what they show.
+  private readonly shape = signal(0);
+  readonly changed = signal(0);
 
   private items = new Map<string, Session>();
   private order: string[] = [];
@@ -35,6 +37,7 @@ export class SessionList {
   private abort = new AbortController();
   private timer = 0;
   private front = 0;
+  private frame = 0;
 
   constructor(readonly query: Query) {
     void this.load();
@@ -52,19 +55,24 @@ export class SessionList {
 
   // rows are all rows there are, with those that have not come as empty ones, so
   // that the scroll bar is honest.
-  readonly rows = computed<Row[]>(() => {
-    this.changed.value;
-    const rows = nest(this.order.map((id) => this.items.get(id)!), this.parents);
-    if (!this.done) for (let i = rows.length; i < this.total.value; i++) rows.push({ key: "?" + i, depth: 0 });
+  readonly rows = computed<Rows>(() => {
+    this.shape.value;
+    const rows = nest(this.order, this.parents);
+    if (!this.done) for (let i = rows.keys.length; i < this.total.value; i++) rows.keys.push("?" + i);
     return rows;
   });
 
   readonly tags = computed<string[]>(() => {
-    this.changed.value;
+    this.shape.value;
     const all = new Set<string>();
     for (const s of this.items.values()) for (const t of s.tags ?? []) all.add(t);
     return [...all].sort();
   });
+
+  private reshape(): void {
+    this.shape.value++;
+    this.changed.value++;
+  }
 
   // see tells which rows are in sight.
   see(first: number, last: number): void {
@@ -109,7 +117,7 @@ export class SessionList {
     this.done = !this.cursor;
     if (first) this.total.value = page.total;
     if (this.done) this.total.value = this.order.length;
-    this.changed.value++;
+    this.reshape();
   }
 
   private take(s: Session): void {
@@ -120,9 +128,9 @@ export class SessionList {
   // fill asks for the states of what is in sight.
   private async fill(first: number, last: number): Promise<void> {
     const jobs: Promise<void>[] = [];
-    for (const row of this.rows.peek().slice(first, last + 1)) {
-      const id = row.session?.id;
-      if (!id || row.session?.state || row.session?.fault || this.asked.has(id)) continue;
+    for (const id of this.rows.peek().keys.slice(first, last + 1)) {
+      const known = this.items.get(id);
+      if (!known || known.state || known.fault || this.asked.has(id)) continue;
       this.asked.add(id);
       jobs.push(get<Session>(sessionPath(id), undefined, this.abort.signal).then((s) => this.merge(s)));
     }
@@ -132,7 +140,11 @@ export class SessionList {
   private merge(s: Session): void {
     if (!this.items.has(s.id)) return;
     this.items.set(s.id, s);
-    this.changed.value++;
+    // Many come at once: they are shown together.
+    this.frame ||= requestAnimationFrame(() => {
+      this.frame = 0;
+      this.changed.value++;
+    });
   }
 
   // touch tells that something happened: what is latest now is asked for once
@@ -160,7 +172,7 @@ export class SessionList {
       for (const id of gone) this.items.delete(id);
       if (page.total >= 0) this.total.value = page.total;
       if (!page.cursor) this.done = true;
-      this.changed.value++;
+      this.reshape();
     } catch {
       // The next event asks again.
     }
@@ -180,7 +192,7 @@ export class SessionList {
     this.order = this.order.filter((id) => this.items.has(id));
     const lost = before.order.length - this.order.length;
     if (this.total.peek() >= 0) this.total.value -= lost;
-    this.changed.value++;
+    this.reshape();
     return () => {
       for (const id of ids) {
         const old = before.items.get(id);
@@ -190,39 +202,47 @@ export class SessionList {
       const added = this.order.filter((id) => !before.items.has(id));
       this.order = [...added, ...before.order.filter((id) => here.has(id) || ids.includes(id))];
       if (this.total.peek() >= 0) this.total.value += lost;
-      this.changed.value++;
+      this.reshape();
     };
   }
 }
 
 // nest puts forks below their parents. A family stands where its latest member
 // does, so that what happens is at the top.
-export function nest(sessions: Session[], parents: ReadonlyMap<string, string>): Row[] {
-  const known = new Map(sessions.map((s) => [s.id, s]));
-  const parentOf = (s: Session) => known.get(parents.get(s.id) ?? "");
-  const forks = new Map<string, Session[]>();
-  for (const s of sessions) {
-    const parent = parentOf(s);
-    if (parent && parent !== s) forks.set(parent.id, [...(forks.get(parent.id) ?? []), s]);
+export function nest(order: readonly string[], parents: ReadonlyMap<string, string>): Rows {
+  const depths = new Map<string, number>();
+  if (parents.size === 0) return { keys: [...order], depths };
+  const known = new Set(order);
+  const parentOf = (id: string): string | undefined => {
+    const p = parents.get(id);
+    return p !== undefined && p !== id && known.has(p) ? p : undefined;
+  };
+  const forks = new Map<string, string[]>();
+  for (const id of order) {
+    const p = parentOf(id);
+    if (p === undefined) continue;
+    const list = forks.get(p);
+    if (list) list.push(id);
+    else forks.set(p, [id]);
   }
-  if (forks.size === 0) return sessions.map((session) => ({ key: session.id, session, depth: 0 }));
-  const rootOf = (s: Session): Session => {
-    const met = new Set<Session>();
-    for (let p = parentOf(s); p && !met.has(p); p = parentOf(p)) {
+  const rootOf = (id: string): string => {
+    const met = new Set<string>();
+    for (let p = parentOf(id); p !== undefined && !met.has(p); p = parentOf(p)) {
       met.add(p);
-      s = p;
+      id = p;
     }
-    return s;
+    return id;
   };
-  const rows: Row[] = [];
+  const keys: string[] = [];
   const shown = new Set<string>();
-  const show = (session: Session, depth: number) => {
-    if (shown.has(session.id)) return;
-    shown.add(session.id);
-    rows.push({ key: session.id, session, depth });
-    for (const f of forks.get(session.id) ?? []) show(f, depth + 1);
+  const show = (id: string, depth: number) => {
+    if (shown.has(id)) return;
+    shown.add(id);
+    keys.push(id);
+    if (depth > 0) depths.set(id, depth);
+    for (const f of forks.get(id) ?? []) show(f, depth + 1);
   };
-  for (const s of sessions) if (!shown.has(s.id)) show(rootOf(s), 0);
-  for (const s of sessions) show(s, 0); // of a ring of parents, who is left
-  return rows;
+  for (const id of order) if (!shown.has(id)) show(rootOf(id), 0);
+  for (const id of order) show(id, 0); // of a ring of parents, who is left
+  return { keys, depths };
 }
