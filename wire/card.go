@@ -115,8 +115,10 @@ type Episode struct {
 // Course is how a session's branch went: its turns, oldest first. Of very long
 // ones several turns are told as one: Step is how many.
 type Course struct {
-	Session  firn.ID   `json:"session"`
-	Turns    int       `json:"turns"`
-	Step     int       `json:"step"`
+	Session firn.ID `json:"session"`
+	Turns   int     `json:"turns"`
+	Step    int     `json:"step"`
+	// Partial says that the session is so long that only its end was read.
+	Partial  bool      `json:"partial,omitempty"`
 	Episodes []Episode `json:"episodes"`
 }

@@ -69,6 +69,8 @@ type Verified struct {
 	Done     time.Time `json:"done,omitzero"`
 	Sessions int       `json:"sessions"`
 	Of       int       `json:"of"`
+	// Error says why it was broken off.
+	Error string `json:"error,omitempty"`
 	// Faults are the sessions that are not in order, and what is wrong; at most
 	// a hundred of them.
 	Faults []VerifyFault `json:"faults,omitempty"`

@@ -109,8 +109,10 @@ type CompactionPlan struct {
 
 // Spending is what sessions have used.
 type Spending struct {
-	// By is day, model, agent or session.
+	// By is day, model, agent or session; And is the second thing that rows
+	// differ in, if two were asked for.
 	By    string        `json:"by"`
+	And   string        `json:"and,omitempty"`
 	Since time.Time     `json:"since,omitzero"`
 	Rows  []SpendingRow `json:"rows"`
 	Total Counters      `json:"total"`
@@ -123,6 +125,8 @@ type Spending struct {
 // SpendingRow is what was used on one day, by one model, agent or session.
 type SpendingRow struct {
 	Name string `json:"name"`
+	// And is the second thing, if two were asked for.
+	And string `json:"and,omitempty"`
 	// Title is that of a session.
 	Title string `json:"title,omitempty"`
 	Counters

@@ -54,7 +54,7 @@ func Main(ctx context.Context, args []string, proc Process) int {
 		interrupts: proc.Interrupts, open: proc.Open, serve: proc.Serve, providers: proc.Providers, now: time.Now,
 	}
 	root := p.root()
-	root.SetArgs(joinResume(args))
+	root.SetArgs(tagArgs(joinResume(args)))
 	root.SetIn(proc.Stdin)
 	root.SetOut(proc.Stdout)
 	root.SetErr(proc.Stderr)
@@ -130,7 +130,7 @@ func (p *program) root() *cobra.Command {
 func (p *program) sessionCommands() []*cobra.Command {
 	return []*cobra.Command{
 		p.lsCommand(), p.showCommand(), p.catCommand(), p.tailCommand(), p.treeCommand(), p.windowCommand(),
-		p.newCommand(), p.appendCommand(), p.forkCommand(), p.rewindCommand(), p.labelCommand(), p.renameCommand(), p.diffCommand(),
+		p.newCommand(), p.appendCommand(), p.forkCommand(), p.rewindCommand(), p.labelCommand(), p.renameCommand(), p.tagCommand(), p.diffCommand(),
 		p.archiveCommand(), p.rmCommand(), p.restoreCommand(), p.purgeCommand(),
 	}
 }

@@ -43,6 +43,8 @@ Sessions that are archived or hidden are listed only if they are asked for.`,
 	flags.StringVarP(&q.Agent, "agent", "a", "", "only those of this `agent`")
 	flags.StringVar(&q.Key, "key", "", "only those of this `key`")
 	flags.StringVar(&q.Text, "text", "", "only those with this `text` in the title or what was said first")
+	flags.StringVar(&q.Tag, "tag", "", "only those with this `tag`")
+	flags.StringVar(&q.Source, "source", "", "only those of this `source`: a folder of another tool that is mirrored, or firn for your own")
 	flags.BoolVar(&q.Archived, "archived", false, "those that are archived")
 	flags.BoolVar(&q.Hidden, "hidden", false, "those that are hidden")
 	flags.BoolVar(&q.Live, "live", false, "only those in which a turn runs")

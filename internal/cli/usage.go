@@ -17,7 +17,8 @@ import (
 )
 
 func (p *program) usageCommand() *cobra.Command {
-	var by, since string
+	var by, and, since string
+	table := false
 	count := bound(listBound)
 	cmd := &cobra.Command{
 		Use:     "usage",
@@ -25,21 +26,29 @@ func (p *program) usageCommand() *cobra.Command {
 		Short:   "Tell what sessions have used, by day, model, agent or session",
 		Long: `Tell how many tokens sessions have used and what they cost, as the providers reported it.
 Since takes a day, 2026-11-01, a time, or how long ago: 7d, 12h.`,
-		Example: "  firn usage\n  firn usage --by model --since 30d --json", Args: none,
+		Example: "  firn usage\n  firn usage --by model --since 30d --json\n  firn usage --by day --and model --csv > usage.csv", Args: none,
 	}
 	cmd.Flags().StringVar(&by, "by", "day", "what a line is: `day`, model, agent or session")
+	cmd.Flags().StringVar(&and, "and", "", "a second `thing` that lines differ in: day, model, agent or session")
+	cmd.Flags().BoolVar(&table, "csv", false, "print comma-separated values")
 	cmd.Flags().StringVar(&since, "since", "", "only what was used since `then`")
 	cmd.Flags().VarP(&count, "number", "n", "show at most `N` lines, or all")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if !slices.Contains([]string{"day", "model", "agent", "session"}, by) {
-			return usage(cmd, "firn usage counts by day, model, agent or session, not by %q", by)
+		for _, word := range []string{by, and} {
+			if !slices.Contains([]string{"day", "model", "agent", "session"}, word) && (word != "" || word == by) {
+				return usage(cmd, "firn usage counts by day, model, agent or session, not by %q", word)
+			}
 		}
 		from, err := parseSince(since, p.now())
 		if err != nil {
 			return usage(cmd, "%s", err)
 		}
 		return p.with(looking, func(ctx context.Context, c *client.Client, _ []string) error {
-			s, err := c.Usage(ctx, by, from)
+			q := client.UsageQuery{By: by, And: and, Since: from}
+			if table {
+				return c.UsageTable(ctx, q, p.stdout)
+			}
+			s, err := c.UsageOf(ctx, q)
 			if err != nil {
 				return err
 			}
@@ -78,16 +87,20 @@ func usageTable(s wire.Spending, most int) string {
 	if len(s.Rows) == 0 {
 		return "nothing was used\n"
 	}
-	rows := [][]string{{strings.ToUpper(s.By), "ANSWERS", "INPUT", "OUTPUT", "CACHE READ", "CACHE WRITE", "COST"}}
+	head := s.By
+	if s.And != "" {
+		head += " · " + s.And
+	}
+	rows := [][]string{{strings.ToUpper(head), "ANSWERS", "INPUT", "OUTPUT", "CACHE READ", "CACHE WRITE", "COST"}}
 	cut := 0
 	for i, r := range s.Rows {
 		if most > 0 && i == most {
 			cut = len(s.Rows) - i
 			break
 		}
-		name := r.Name
-		if s.By == "session" {
-			name = prose.Short(firn.ID(r.Name)) + " " + r.Title
+		name := spender(s.By, r.Name, r.Title)
+		if s.And != "" {
+			name += " · " + spender(s.And, r.And, r.Title)
 		}
 		rows = append(rows, countersRow(prose.OneLine(name, 48), r.Counters))
 	}
@@ -100,6 +113,14 @@ func usageTable(s wire.Spending, most int) string {
 		lines = append(lines, fmt.Sprintf("only the latest %s were looked at", prose.Plural(s.Sessions, "session")))
 	}
 	return strings.Join(lines, "\n") + "\n"
+}
+
+// spender is who or what used something.
+func spender(by, name, title string) string {
+	if by == "session" {
+		return prose.Short(firn.ID(name)) + " " + title
+	}
+	return name
 }
 
 func countersRow(name string, c wire.Counters) []string {

@@ -8,3 +8,6 @@ type Disk struct {
 	// one that a program provides: locks and syncs may mean little there.
 	Network string
 }
+
+// DiskOf tells of the disk that a path is on.
+func DiskOf(path string) (Disk, error) { return diskOf(path) }

@@ -17,6 +17,9 @@ type Options struct {
 	// Progress is told how many of all bytes were read, from time to time and
 	// at the end. Nil: nobody.
 	Progress func(done, total int64)
+	// Each is told after each transcript how many of how many were looked at, and
+	// what was found in it. Nil: nobody.
+	Each func(done, of int, found []Finding)
 	// Limit bounds how many findings of one kind are listed for one session; 20
 	// if zero.
 	Limit int
@@ -32,13 +35,22 @@ const defaultLimit = 20
 // be read at all; what is wrong with a session is in the report.
 func Verify(ctx context.Context, target Target, opts Options) (*Report, error) {
 	w := newWard(ctx, target, opts)
+	of, done := len(target.transcripts)+len(target.mirrors), 0
+	each := func(examine func() error) error {
+		before := len(w.report.Findings)
+		err := examine()
+		if done++; err == nil && opts.Each != nil {
+			opts.Each(done, of, w.report.Findings[before:])
+		}
+		return err
+	}
 	for _, t := range target.transcripts {
-		if _, err := w.examine(t); err != nil {
+		if err := each(func() error { _, err := w.examine(t); return err }); err != nil {
 			return nil, err
 		}
 	}
 	for _, m := range target.mirrors {
-		if err := w.examineMirrored(m); err != nil {
+		if err := each(func() error { return w.examineMirrored(m) }); err != nil {
 			return nil, err
 		}
 	}

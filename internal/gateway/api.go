@@ -5,7 +5,6 @@ import (
 	"io"
 	"iter"
 	"net/http"
-	"time"
 
 	"firn"
 	"firn/wire"
@@ -26,6 +25,7 @@ type API interface {
 	searchAPI
 	memoryAPI
 	statusAPI
+	dataAPI
 }
 
 var _ API = (*Gateway)(nil)
@@ -104,7 +104,7 @@ type workAPI interface {
 // statusAPI tells how things are.
 type statusAPI interface {
 	Running(ctx context.Context) []wire.Session
-	Usage(ctx context.Context, by string, since time.Time) (wire.Spending, error)
+	Usage(ctx context.Context, q UsageQuery) (wire.Spending, error)
 	Status(ctx context.Context) (wire.Status, error)
 	Models(ctx context.Context) []wire.Model
 	Agents(ctx context.Context) []wire.Agent
@@ -123,6 +123,7 @@ type memoryAPI interface {
 	Note(ctx context.Context, at wire.MemoryPlace, ref string) (wire.Note, error)
 	Recall(ctx context.Context, at wire.MemoryPlace, words string, limit int) ([]wire.Recalled, error)
 	Remember(ctx context.Context, at wire.MemoryPlace, n wire.NewNote) (wire.Remembered, error)
+	EditNote(ctx context.Context, at wire.MemoryPlace, ref string, t wire.NoteText) (wire.Remembered, error)
 	Forget(ctx context.Context, at wire.MemoryPlace, ref string) (wire.MemoryChange, error)
 	ClearMemory(ctx context.Context, at wire.MemoryPlace) ([]wire.MemoryChange, error)
 	Dream(ctx context.Context, at wire.MemoryPlace, o wire.DreamOrder) ([]wire.Dream, error)

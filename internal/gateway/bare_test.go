@@ -88,7 +88,7 @@ func TestStoreThatFails(t *testing.T) {
 	if s, err := r.Session(r.ctx, string(id)); err != nil || s.Fault == "" || s.State != nil {
 		t.Errorf("a session that cannot be read is %+v (%v)", s, err)
 	}
-	if s := got(r.Usage(r.ctx, byDay, time.Time{}))(t); !s.Partial {
+	if s := got(r.Usage(r.ctx, UsageQuery{By: byDay, Since: time.Time{}}))(t); !s.Partial {
 		t.Errorf("what could not be read is not told: %+v", s)
 	}
 	st.list = true
@@ -96,7 +96,7 @@ func TestStoreThatFails(t *testing.T) {
 		"sessions": errOf(r.Sessions(r.ctx, SessionQuery{})),
 		"resolve":  errOf(r.Resolve(r.ctx, "some title")),
 		"status":   errOf(r.Status(r.ctx)),
-		"usage":    errOf(r.Usage(r.ctx, byDay, time.Time{})),
+		"usage":    errOf(r.Usage(r.ctx, UsageQuery{By: byDay, Since: time.Time{}})),
 		"purge":    errOf(r.Purge(r.ctx, id, wire.Erase{Sure: id})),
 	} {
 		if !errors.Is(err, errBroken) && wire.KindOf(err) != wire.Unsupported {

@@ -344,17 +344,6 @@ func (c *call) listRunning() (wire.Page[wire.Session], error) {
 	return pageOf(c.running()), nil
 }
 
-func (c *call) usage() (wire.Spending, error) {
-	by, since := c.query.text("by"), c.query.moment("since")
-	if c.query.err != nil {
-		return wire.Spending{}, c.query.err
-	}
-	if c.who.bound() {
-		return wire.Spending{}, boundTo("what all sessions together used")
-	}
-	return c.h.api.Usage(c.r.Context(), by, since)
-}
-
 func (c *call) status() (wire.Status, error) {
 	s, err := c.h.api.Status(c.r.Context())
 	return c.boundStatus(s), err

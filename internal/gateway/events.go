@@ -116,7 +116,10 @@ func (g *Gateway) entryEvent(id firn.ID, rec *firn.Record) (wire.Event, bool) {
 
 // Moved forgets what was noted of places in a session that is kept elsewhere
 // now, where all places are others.
-func (g *Gateway) Moved(id firn.ID) { g.numbers.forget(id) }
+func (g *Gateway) Moved(id firn.ID) {
+	g.numbers.forget(id)
+	g.courses.forget(id)
+}
 
 // AllEvents yields what happens beside the log in all sessions, as it happens.
 func (g *Gateway) AllEvents(ctx context.Context) iter.Seq2[wire.Event, error] {

@@ -54,6 +54,15 @@ type Options struct {
 	// Enter waits until no other process runs a turn of a session, and calls
 	// waits if it must; leave lets the next one in. Nil: there are no others.
 	Enter func(ctx context.Context, id firn.ID, waits func()) (leave func(), err error)
+	// Sources tells which folders of other tools are mirrored: all but how many
+	// sessions they have. Nil: none is.
+	Sources func(ctx context.Context) ([]wire.Source, error)
+	// Keeping tells how much room is taken up by what, but for the sessions; nil
+	// if nobody knows.
+	Keeping func(ctx context.Context) (wire.Storage, error)
+	// Verify reads every byte of all sessions. It tells after each how many of
+	// how many are done, and what is wrong. Nil if nobody can.
+	Verify func(ctx context.Context, tell func(done, of int, faults []wire.VerifyFault)) error
 	// Resident bounds the bytes of live sessions that are kept in memory; zero
 	// means 64 MB.
 	Resident int64
@@ -129,6 +138,11 @@ type Gateway struct {
 	tails   *tails
 	arrears arrears
 	numbers numbers
+	courses courses
+	ledger  ledger
+	checks  checks
+	// holdings is what there is, by source.
+	holdings holdings
 	// doors let one message of a key in at a time, so that two do not begin two
 	// sessions.
 	doors doors
@@ -207,6 +221,7 @@ func (g *Gateway) Close(ctx context.Context) error {
 	g.closed = true
 	g.mu.Unlock()
 	g.timer.stop()
+	g.checks.stop()
 	done := make(chan struct{})
 	go func() {
 		g.work.Wait()

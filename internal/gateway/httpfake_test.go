@@ -394,8 +394,9 @@ func (f *fake) Running(context.Context) []wire.Session {
 	return slices.Clone(f.sessions)
 }
 
-func (f *fake) Usage(_ context.Context, by string, since time.Time) (wire.Spending, error) {
-	return wire.Spending{By: by}, f.note("Usage %s %s", by, since.Format(time.DateOnly))
+func (f *fake) Usage(_ context.Context, q gateway.UsageQuery) (wire.Spending, error) {
+	rows := []wire.SpendingRow{{Name: "=1+1", Title: `a "title", with`, Counters: wire.Counters{Input: 3, Cost: 0.25, Answers: 1}}}
+	return wire.Spending{By: q.By, And: q.And, Rows: rows}, f.note("Usage %s %s %s", q.By, q.And, q.Since.Format(time.DateOnly))
 }
 
 func (f *fake) Status(ctx context.Context) (wire.Status, error) {

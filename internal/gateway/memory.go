@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"firn"
 	"firn/wire"
@@ -103,6 +104,18 @@ func (g *Gateway) Remember(ctx context.Context, at wire.MemoryPlace, n wire.NewN
 		return wire.Remembered{}, err
 	}
 	return m.Remember(ctx, at, n)
+}
+
+// EditNote replaces the text of a note.
+func (g *Gateway) EditNote(ctx context.Context, at wire.MemoryPlace, ref string, t wire.NoteText) (wire.Remembered, error) {
+	m, at, err := g.memory(at)
+	if err != nil {
+		return wire.Remembered{}, err
+	}
+	if strings.TrimSpace(t.Text) == "" {
+		return wire.Remembered{}, &wire.Problem{Kind: wire.Invalid, Message: "a note without text is none", Hint: "forget it instead"}
+	}
+	return m.EditNote(ctx, at, ref, t)
 }
 
 // Forget takes a note or a fact away.
@@ -219,6 +232,14 @@ func (c *call) rememberNote(n wire.NewNote) (wire.Remembered, error) {
 	return c.h.api.Remember(c.r.Context(), at, n)
 }
 
+func (c *call) editNote(t wire.NoteText) (wire.Remembered, error) {
+	at, err := c.memoryPlace()
+	if err != nil {
+		return wire.Remembered{}, err
+	}
+	return c.h.api.EditNote(c.r.Context(), at, c.r.PathValue("note"), t)
+}
+
 func (c *call) forgetNote() (wire.MemoryChange, error) {
 	at, err := c.memoryPlace()
 	if err != nil {
@@ -277,6 +298,7 @@ func memoryRoutes() []operation {
 			text("q", "The words."), count("limit", "How many at most."),
 		), action: give((*call).recall)},
 		{method: "GET", path: "/v1/memory/notes/{note}", name: "getNote", scope: wire.ScopeRead, what: "Tells a note with its text.", query: place, action: give((*call).getNote)},
+		{method: "PUT", path: "/v1/memory/notes/{note}", name: "editNote", scope: wire.ScopeWrite, what: "Replaces the text of a note. It can be undone.", query: place, action: take((*call).editNote)},
 		{method: "DELETE", path: "/v1/memory/notes/{note}", name: "forget", scope: wire.ScopeWrite, what: "Takes a note or a fact away. It can be undone.", query: place, action: give((*call).forgetNote)},
 		{method: "POST", path: "/v1/memory/dream", name: "dream", long: true, scope: wire.ScopeWrite, what: "Tidies notes up, or tells what that would be.", query: place, action: mayTake((*call).dream)},
 		{method: "GET", path: "/v1/memory/changes", name: "listMemoryChanges", scope: wire.ScopeRead, what: "Lists changes of notes that can be undone, latest first.", query: place, action: give((*call).listMemoryChanges)},

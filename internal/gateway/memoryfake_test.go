@@ -24,6 +24,10 @@ func (f *fake) Remember(_ context.Context, at wire.MemoryPlace, n wire.NewNote) 
 	return wire.Remembered{}, f.note("Remember %+v %s", at, n.Text)
 }
 
+func (f *fake) EditNote(_ context.Context, at wire.MemoryPlace, ref string, t wire.NoteText) (wire.Remembered, error) {
+	return wire.Remembered{}, f.note("EditNote %+v %s %s", at, ref, t.Text)
+}
+
 func (f *fake) Forget(_ context.Context, at wire.MemoryPlace, ref string) (wire.MemoryChange, error) {
 	return wire.MemoryChange{}, f.note("Forget %+v %s", at, ref)
 }

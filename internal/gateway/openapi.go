@@ -66,6 +66,9 @@ func (s *schemas) operation(op *operation, event object) object {
 	case op.content != typeStream:
 		content[op.content] = object{"schema": object{"type": "string"}}
 	}
+	if op.out != nil && op.content == typeCSV {
+		content[typeCSV] = object{"schema": object{"type": "string"}}
+	}
 	if op.also || op.content == typeStream {
 		content[typeStream] = object{"schema": object{"type": "string", "contentMediaType": "application/json", "contentSchema": event,
 			"description": "Events, each with its JSON as data."}}

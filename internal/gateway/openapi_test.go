@@ -15,6 +15,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"firn"
 	"firn/internal/gateway"
 	"firn/internal/metrics"
 	"firn/wire"
@@ -58,6 +59,7 @@ var bodies = map[string]any{
 	"purge": wire.Erase{Sure: "aaaa-1"}, "turn": wire.Turn{Text: "x"}, "inbound": wire.Inbound{Channel: "c", PeerKind: "direct", PeerID: "1", Text: "x"},
 	"pointKey": wire.Key{Session: "aaaa-1"}, "createToken": wire.NewToken{Name: "x", Scope: wire.ScopeRead},
 	"maintain": wire.Maintain{}, "remember": wire.NewNote{Text: "x"}, "dream": wire.DreamOrder{Plan: true}, "undoMemory": wire.UndoMemory{},
+	"patchSessions": wire.Batch{IDs: []firn.ID{"aaaa-1"}, AddTags: []string{"x"}}, "editNote": wire.NoteText{Text: "x"},
 }
 
 // TestEveryOperationAnswers asks everything that the description names. What is

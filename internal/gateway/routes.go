@@ -3,6 +3,7 @@ package gateway
 import (
 	"net/http"
 	"net/url"
+	"path"
 	"reflect"
 	"slices"
 	"strings"
@@ -109,7 +110,7 @@ func (o *operation) changes() bool { return o.scope.Includes(wire.ScopeWrite) }
 
 // operations is the table of routes.
 func operations() []*operation {
-	all := slices.Concat(sessionRoutes(), cardRoutes(), branchRoutes(), turnRoutes(), keyRoutes(), statusRoutes(), workRoutes(), searchRoutes(), memoryRoutes(), exchangeRoutes(), tokenRoutes(), browserRoutes(), foreignRoutes(), healthRoutes())
+	all := slices.Concat(sessionRoutes(), cardRoutes(), branchRoutes(), turnRoutes(), keyRoutes(), statusRoutes(), dataRoutes(), workRoutes(), searchRoutes(), memoryRoutes(), exchangeRoutes(), tokenRoutes(), browserRoutes(), foreignRoutes(), healthRoutes())
 	table := make([]*operation, len(all))
 	for i := range all {
 		table[i] = &all[i]
@@ -141,7 +142,9 @@ func sessionRoutes() []operation {
 	return []operation{
 		{method: "GET", path: "/v1/sessions", name: "listSessions", scope: wire.ScopeRead, what: "Lists sessions, latest first.", query: append([]param{
 			text("agent", "Only those of an agent."), text("key", "Only those of a key."), text("sender", "Only those with one person, who is called so."), text("text", "Only those with this in the title or the first message."),
-			flag("archived", "Those that are archived."), flag("hidden", "Those that are hidden."), flag("live", "Only those in which a turn runs."), flag("count", "Tells how many there are also where that takes long."), flag("state", "Tells the state of each too; a page has 100 at most then."),
+			flag("archived", "Those that are archived."), flag("hidden", "Those that are hidden."), flag("live", "Only those in which a turn runs."),
+			text("source", "Only those of a source: a folder of another tool, or firn for our own."), text("tag", "Only those with a tag."),
+			{name: "since", kind: "date-time", what: "Only those with an entry from then on."}, {name: "until", kind: "date-time", what: "Only those whose latest entry is before then."}, flag("count", "Tells how many there are also where that takes long."), flag("state", "Tells the state of each too; a page has 100 at most then."),
 		}, paging...), action: give((*call).listSessions)},
 		{method: "POST", path: "/v1/sessions", name: "newSession", scope: wire.ScopeWrite, what: "Makes a session, or finds the one that a key points at.", once: true, query: []param{onceNamed}, action: mayTake((*call).newSession)},
 		{method: "GET", path: "/v1/sessions/{id}", name: "getSession", scope: wire.ScopeRead, what: "Tells all about a session. Its end is the ETag.", action: give((*call).getSession)},
@@ -209,8 +212,9 @@ func statusRoutes() []operation {
 	return []operation{
 		{method: "GET", path: "/v1/running", name: "listRunning", scope: wire.ScopeRead, what: "Lists the sessions in which a turn runs.", action: give((*call).listRunning)},
 		{method: "GET", path: "/v1/usage", name: "usage", scope: wire.ScopeRead, what: "Tells what was used.", query: []param{
-			text("by", "What a row is.", "day", "model", "agent", "session"), {name: "since", kind: "date-time", what: "Only from then on."},
-		}, action: give((*call).usage)},
+			text("by", "What a row is.", "day", "model", "agent", "session"), text("and", "A second thing that rows differ in.", "day", "model", "agent", "session"),
+			{name: "since", kind: "date-time", what: "Only from then on."}, text("format", "How it is told; else as JSON.", "json", "csv"),
+		}, action: usageAction()},
 		{method: "GET", path: "/v1/status", name: "status", scope: wire.ScopeRead, what: "Tells how the gateway is.", action: give((*call).status)},
 		{method: "GET", path: "/v1/agents", name: "listAgents", scope: wire.ScopeRead, what: "Lists the agents.", action: give((*call).listAgents)},
 		{method: "GET", path: "/v1/models", name: "listModels", scope: wire.ScopeRead, what: "Lists the models that can be chosen, as we do and as OpenAI does; there the agents are among them.", action: give((*call).listModels)},
@@ -273,8 +277,20 @@ func (h *HTTP) routes() *http.ServeMux {
 		paths[op.path] = append(paths[op.path], op)
 	}
 	for path, ops := range paths {
+		if path == batchPath {
+			continue
+		}
 		mux.HandleFunc(path, func(_ http.ResponseWriter, r *http.Request) { dispatch(r, ops) })
 	}
+	one := paths["/v1/sessions/{id}"]
+	mux.HandleFunc(batchPath, func(_ http.ResponseWriter, r *http.Request) {
+		ops := paths[batchPath]
+		if r.Method != http.MethodPost { // a session can be called that
+			r.SetPathValue("id", path.Base(batchPath))
+			ops = one
+		}
+		dispatch(r, ops)
+	})
 	mux.HandleFunc("/", func(_ http.ResponseWriter, r *http.Request) { dispatch(r, nil) })
 	return mux
 }

@@ -145,8 +145,8 @@ func TestSessionsThatMatch(t *testing.T) {
 			}
 		}
 		page := got(r.Sessions(r.ctx, SessionQuery{Limit: 1}))(t)
-		if page.Total != -1 {
-			t.Errorf("a page that looked at few knows the total: %d", page.Total)
+		if _, counts := store.As[pager](r.st); counts && page.Total != 4 || !counts && page.Total != -1 {
+			t.Errorf("a page that looked at few tells the total %d", page.Total)
 		}
 		if page = got(r.Sessions(r.ctx, SessionQuery{Limit: 1, Count: true}))(t); page.Total != 4 {
 			t.Errorf("asked for the total it is %d", page.Total)

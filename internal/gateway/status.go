@@ -3,12 +3,10 @@ package gateway
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"os"
 	"slices"
 
-	"firn/store"
 	"firn/wire"
 )
 
@@ -26,15 +24,15 @@ func (g *Gateway) Status(ctx context.Context) (wire.Status, error) {
 		s.Gateway = "in-process"
 	}
 	s.Running, s.Queued = g.loads()
-	for info, err := range g.List(ctx, store.Query{}) {
-		if err != nil {
-			return s, fmt.Errorf("list sessions: %w", err)
-		}
-		if s.Sessions++; s.Sessions <= recentSessions {
-			s.Recent = append(s.Recent, g.listed(ctx, &info))
-		}
+	page, err := g.sessions(ctx, SessionQuery{Limit: recentSessions})
+	if err != nil {
+		return s, err
 	}
-	return s, nil
+	if s.Recent, s.Sessions = page.Items, page.Total; s.Sessions < 0 { // the store cannot count but by listing all
+		page, err = g.sessions(ctx, SessionQuery{Limit: recentSessions, Count: true})
+		s.Sessions = page.Total
+	}
+	return s, err
 }
 
 // loads counts the turns that are running, and the messages that wait.

@@ -29,25 +29,33 @@ const (
 	mostSpendings = 2_000_000
 )
 
+// UsageQuery says what is summed up, and by what.
+type UsageQuery struct {
+	// By is day, model, agent or session; And is a second one of them, if rows
+	// are to differ in two.
+	By, And string
+	// Since is when counting begins; zero counts all.
+	Since time.Time
+}
+
 // Usage sums up what sessions have used since a time (all of it if that is
-// zero) by day, model, agent or session. Archived and hidden sessions count,
-// those in the bin and what was purged do not. Days are those of the time zone
-// that is set up. What a fork copied was spent by the session it comes from.
+// zero) by day, model, agent or session, or by two of them. Archived and hidden
+// sessions count, those in the bin and what was purged do not. Days are those of
+// the time zone that is set up. What a fork copied was spent by the session it
+// comes from.
 //
-// It reads the sessions back to that time: at most 10,000 of them, the latest
-// first, and two million entries; if that does not do it says so.
-func (g *Gateway) Usage(ctx context.Context, by string, since time.Time) (wire.Spending, error) {
-	s := &spending{g: g, by: by, since: since, rows: make(map[string]*wire.SpendingRow)}
-	out := wire.Spending{By: by, Since: since, Rows: []wire.SpendingRow{}}
-	if !slices.Contains([]string{byDay, byModel, byAgent, bySession}, by) {
-		return out, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("nothing can be summed up by %q", clip(by)), Hint: "by day, model, agent or session"}
+// It reads at most 10,000 sessions, the latest first, and two million entries;
+// if that does not do it says so. What was read is remembered, and not read
+// again while nothing is added.
+func (g *Gateway) Usage(ctx context.Context, q UsageQuery) (wire.Spending, error) {
+	out := wire.Spending{By: q.By, And: q.And, Since: q.Since, Rows: []wire.SpendingRow{}}
+	if err := q.check(); err != nil {
+		return out, err
 	}
-	for info, err := range g.every(ctx, store.Query{}) {
+	s := &spending{g: g, q: q, rows: make(map[rowName]*wire.SpendingRow)}
+	for info, err := range g.every(ctx, store.Query{Since: q.Since}) {
 		if err != nil {
 			return out, fmt.Errorf("list sessions: %w", err)
-		}
-		if info.Updated.Before(since) {
-			continue
 		}
 		if out.Sessions >= mostSpenders || s.read >= mostSpendings {
 			s.partial = true
@@ -65,19 +73,36 @@ func (g *Gateway) Usage(ctx context.Context, by string, since time.Time) (wire.S
 		out.Rows = append(out.Rows, *row)
 		addCounters(&out.Total, row.Counters)
 	}
-	slices.SortFunc(out.Rows, func(a, b wire.SpendingRow) int { return compareRows(by, &a, &b) })
+	slices.SortFunc(out.Rows, func(a, b wire.SpendingRow) int { return compareRows(&q, &a, &b) })
 	out.Partial = s.partial
 	return out, nil
 }
 
+// check refuses what cannot be summed up.
+func (q *UsageQuery) check() error {
+	dimensions := []string{byDay, byModel, byAgent, bySession}
+	for _, by := range []string{q.By, q.And} {
+		if !slices.Contains(dimensions, by) && (by != "" || by == q.By) {
+			return &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("nothing can be summed up by %q", clip(by)), Hint: "by day, model, agent or session"}
+		}
+	}
+	if q.By == q.And {
+		return &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("what is summed up by %s is not summed up by it once more", q.By), Hint: "name another one with and, or leave it out"}
+	}
+	return nil
+}
+
 // compareRows puts days in order, the latest first, and all others by what
 // they cost, the most first.
-func compareRows(by string, a, b *wire.SpendingRow) int {
-	if by == byDay {
+func compareRows(q *UsageQuery, a, b *wire.SpendingRow) int {
+	if q.By == byDay && a.Name != b.Name {
 		return cmp.Compare(b.Name, a.Name)
 	}
+	if q.And == byDay && a.And != b.And {
+		return cmp.Compare(b.And, a.And)
+	}
 	total := func(c *wire.Counters) int64 { return c.Input + c.Output + c.CacheRead + c.CacheWrite }
-	return cmp.Or(cmp.Compare(b.Cost, a.Cost), cmp.Compare(total(&b.Counters), total(&a.Counters)), cmp.Compare(a.Name, b.Name))
+	return cmp.Or(cmp.Compare(b.Cost, a.Cost), cmp.Compare(total(&b.Counters), total(&a.Counters)), cmp.Compare(a.Name, b.Name), cmp.Compare(a.And, b.And))
 }
 
 func addCounters(sum *wire.Counters, c wire.Counters) {
@@ -92,23 +117,58 @@ func addCounters(sum *wire.Counters, c wire.Counters) {
 // spending adds up.
 type spending struct {
 	g       *Gateway
-	by      string
-	since   time.Time
-	rows    map[string]*wire.SpendingRow
+	q       UsageQuery
+	rows    map[rowName]*wire.SpendingRow
 	read    int
 	partial bool
 }
 
-// session adds up what one session used. By agent or session, and of all time,
-// its counts tell; else its entries do, read from the end.
+// rowName is what a row is about.
+type rowName struct{ by, and string }
+
+// session adds up what one session used: from its counts, if they tell enough,
+// or what is remembered, or else its entries.
 func (s *spending) session(ctx context.Context, info *store.Info) error {
-	if s.since.IsZero() && (s.by == byAgent || s.by == bySession) {
+	if s.q.Since.IsZero() && s.q.whole() {
 		c, err := agent.Count(ctx, s.g.Store, info.ID)
 		if err == nil {
 			s.add(info, time.Time{}, "", countersOf(c))
 		}
 		return err
 	}
+	if !inSlots(s.q.Since) {
+		return s.entries(ctx, info, s.q.Since, func(at time.Time, model string, c wire.Counters) { s.add(info, at, model, c) })
+	}
+	all, known := s.g.ledger.of(info, s.q.Since)
+	if !known {
+		var t tally
+		before := s.partial
+		s.partial = false
+		err := s.entries(ctx, info, s.q.Since, t.add)
+		if all = t.all; err == nil && !s.partial {
+			s.g.ledger.keep(info, s.q.Since, all)
+		}
+		if s.partial = s.partial || before; err != nil {
+			return err
+		}
+	}
+	for i := range all {
+		if at := all[i].begins(); !at.Before(s.q.Since) {
+			s.add(info, at, all[i].model, all[i].Counters)
+		}
+	}
+	return nil
+}
+
+// whole reports whether all that a session used is in one row.
+func (q *UsageQuery) whole() bool {
+	plain := func(by string) bool { return by == "" || by == byAgent || by == bySession }
+	return plain(q.By) && plain(q.And)
+}
+
+// entries tells what the entries of a session used since a time, read from the
+// end.
+func (s *spending) entries(ctx context.Context, info *store.Info, since time.Time, tell func(at time.Time, model string, c wire.Counters)) error {
 	for rec, err := range s.g.Store.ReadBack(ctx, info.ID, store.End) {
 		if err != nil {
 			return fmt.Errorf("add up what session %s used: %w", info.ID, err)
@@ -124,12 +184,12 @@ func (s *spending) session(ctx context.Context, info *store.Info) error {
 		if err != nil {
 			continue // a gap in what is known
 		}
-		if isCopy(&e) || e.Time.Before(s.since) {
+		if isCopy(&e) || e.Time.Before(since) {
 			return nil
 		}
 		var c agent.Counters
 		if c.Add(e); c.Answers > 0 {
-			s.add(info, e.Time, whoAnswered(&e), countersOf(c))
+			tell(e.Time, whoAnswered(&e), countersOf(c))
 		}
 	}
 	return nil
@@ -171,28 +231,36 @@ func whoAnswered(e *firn.Entry) string {
 	return ""
 }
 
-// add adds what one answer cost to its row.
+// add adds what was used to its row.
 func (s *spending) add(info *store.Info, at time.Time, model string, c wire.Counters) {
-	name, title := "", ""
-	switch s.by {
-	case byDay:
-		name = at.In(s.g.zone()).Format(time.DateOnly)
-	case byModel:
-		name = model
-	case byAgent:
-		name = info.Agent
-	case bySession:
-		name, title = string(info.ID), info.Title
-	}
+	name := rowName{s.value(s.q.By, info, at, model), s.value(s.q.And, info, at, model)}
 	row, ok := s.rows[name]
 	if !ok {
 		if c == (wire.Counters{}) {
 			return
 		}
-		row = &wire.SpendingRow{Name: name, Title: title}
+		row = &wire.SpendingRow{Name: name.by, And: name.and}
+		if s.q.By == bySession || s.q.And == bySession {
+			row.Title = info.Title
+		}
 		s.rows[name] = row
 	}
 	addCounters(&row.Counters, c)
+}
+
+// value is what a row is called in one way of summing up.
+func (s *spending) value(by string, info *store.Info, at time.Time, model string) string {
+	switch by {
+	case byDay:
+		return at.In(s.g.zone()).Format(time.DateOnly)
+	case byModel:
+		return model
+	case byAgent:
+		return info.Agent
+	case bySession:
+		return string(info.ID)
+	}
+	return ""
 }
 
 // zone is where days begin at midnight.

@@ -48,7 +48,7 @@ func TestUsage(t *testing.T) {
 		}
 		r.setup.Load().Zone = time.UTC
 		for _, test := range tests {
-			s := got(r.Usage(r.ctx, test.by, test.since))(t)
+			s := got(r.Usage(r.ctx, UsageQuery{By: test.by, Since: test.since}))(t)
 			same(t, fmt.Sprintf("by %s since %v", test.by, test.since), bill(s.Rows), test.want)
 			sum := 0.0
 			for _, row := range s.Rows {
@@ -62,10 +62,10 @@ func TestUsage(t *testing.T) {
 			}
 		}
 		r.setup.Load().Zone = time.FixedZone("east", 3600)
-		same(t, "a day begins earlier in the east", bill(got(r.Usage(r.ctx, byDay, day(1)))(t).Rows),
+		same(t, "a day begins earlier in the east", bill(got(r.Usage(r.ctx, UsageQuery{By: byDay, Since: day(1)}))(t).Rows),
 			"2026-03-04 $0.75 ×2, 2026-03-03 $6 ×3, 2026-03-02 $4 ×2, 2026-03-01 $2 ×1")
 		for _, by := range []string{"", "week", "Day"} {
-			_, err := r.Usage(r.ctx, by, time.Time{})
+			_, err := r.Usage(r.ctx, UsageQuery{By: by, Since: time.Time{}})
 			isKind(t, by, err, wire.Invalid)
 		}
 	})
@@ -93,7 +93,7 @@ func TestForksAreNotBilledTwice(t *testing.T) {
 			t.Fatalf("the model was asked %d times", asked)
 		}
 		for _, by := range []string{byDay, byModel, byAgent, bySession} {
-			if s := got(r.Usage(r.ctx, by, time.Time{}))(t); s.Total.Cost != spent || s.Sessions != 6 {
+			if s := got(r.Usage(r.ctx, UsageQuery{By: by, Since: time.Time{}}))(t); s.Total.Cost != spent || s.Sessions != 6 {
 				t.Errorf("by %s it cost %g, the ledger says %g: %s", by, s.Total.Cost, spent, bill(s.Rows))
 			}
 		}

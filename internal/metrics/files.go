@@ -45,7 +45,7 @@ func (t timedFS) SyncFS(path string) error {
 	begun := time.Now()
 	err := all.SyncFS(path)
 	if !errors.Is(err, errors.ErrUnsupported) {
-		t.set.sync.Observe(time.Since(begun).Seconds(), "filesystem")
+		t.set.synced("filesystem", time.Since(begun))
 	}
 	return err
 }
@@ -63,6 +63,12 @@ func (t timedFile) Sync() error { return t.set.timed("file", t.File.Sync) }
 func (s *Set) timed(what string, do func() error) error {
 	begun := time.Now()
 	err := do()
-	s.sync.Observe(time.Since(begun).Seconds(), what)
+	s.synced(what, time.Since(begun))
 	return err
+}
+
+// synced counts a sync.
+func (s *Set) synced(what string, took time.Duration) {
+	s.sync.Observe(took.Seconds(), what)
+	s.syncTimes.observe(took)
 }

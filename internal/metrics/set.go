@@ -22,6 +22,7 @@ type Set struct {
 	requests, refused                Counter
 	request                          Histogram
 	running, streams                 Gauge
+	appendTimes, syncTimes           times
 }
 
 // The bounds of histograms, in seconds: of a disk, and of a conversation.

@@ -39,7 +39,9 @@ func (c *counted) Unwrap() store.Store { return c.Store }
 func (c *counted) Append(ctx context.Context, id firn.ID, expect store.Pos, entries ...firn.Entry) (store.Pos, error) {
 	begun := time.Now()
 	end, err := c.Store.Append(ctx, id, expect, entries...)
-	c.set.append.Observe(time.Since(begun).Seconds())
+	took := time.Since(begun)
+	c.set.append.Observe(took.Seconds())
+	c.set.appendTimes.observe(took)
 	c.set.appended(ctx, entries, err)
 	return end, err
 }

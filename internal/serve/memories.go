@@ -181,6 +181,34 @@ func (m *memories) Remember(ctx context.Context, at wire.MemoryPlace, n wire.New
 	return out, nil
 }
 
+// EditNote implements [gateway.Memory]. Where the note is from, what it is about
+// and how sure it is stay as they are. Facts of a day and those that were found
+// in conversations are no text of one's own.
+func (m *memories) EditNote(ctx context.Context, at wire.MemoryPlace, ref string, t wire.NoteText) (wire.Remembered, error) {
+	folders, _, _, err := m.look(at)
+	if err != nil {
+		return wire.Remembered{}, err
+	}
+	var out wire.Remembered
+	err = inFolders(folders, ref, func(f memory.Folder, name string) error {
+		n, err := f.Dir.Note(ctx, name)
+		if err != nil {
+			return err
+		}
+		title := n.Title
+		if memory.Slug(title) != n.Name {
+			title = n.Name
+		}
+		if memory.Slug(title) != n.Name {
+			return fmt.Errorf("edit %q: its facts are noted and forgotten one by one: %w", firn.CutText(ref, 80), firn.ErrUnsupported)
+		}
+		kept, err := f.Dir.Remember(ctx, memory.Draft{Text: t.Text, Name: title, Description: n.Description, Type: n.Type})
+		out = wire.Remembered{Scope: string(f.Scope), Note: kept.Note, Refs: []string{}, Change: kept.Change, File: f.Dir.File(n.Name)}
+		return err
+	})
+	return out, err
+}
+
 // Forget implements [gateway.Memory].
 func (m *memories) Forget(ctx context.Context, at wire.MemoryPlace, ref string) (wire.MemoryChange, error) {
 	folders, _, _, err := m.look(at)

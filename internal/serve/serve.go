@@ -38,6 +38,8 @@ import (
 	"firn/store"
 	"firn/store/filestore"
 	"firn/store/memstore"
+	"firn/store/unionstore"
+	"firn/wire"
 )
 
 // Options says what a gateway is put together from. Settings and Env must be
@@ -84,7 +86,14 @@ type House struct {
 	// transcript finds sessions of other tools as they lie on disk; nil if all
 	// are our own.
 	transcript func(ctx context.Context, id firn.ID) (convert.Source, error)
-	tokens     *gateway.Tokens
+	// own are our own sessions, mirrors the folders of other tools; nil if they
+	// are elsewhere.
+	own     unionstore.Source
+	mirrors *mirrors
+	// room and mirrored are what was found out about files a moment ago.
+	room     kept[wire.Storage]
+	mirrored kept[[]wire.Source]
+	tokens   *gateway.Tokens
 	mind       *mind
 	finding    *finding
 	guest      *guest
@@ -173,7 +182,7 @@ func (h *House) furnish() error {
 	h.Gateway, err = gateway.New(gateway.Options{
 		Enter: h.enter(), Store: h.store, Dialect: native.New(), Tools: dialects.All(), Transcript: h.transcript, Encode: encode, Setup: setup, Memory: &memories{h}, Index: h.index(), Resident: int64(h.o.Settings.Gateway.Resident),
 		Clock: h.o.Clock, Log: h.o.Log, Version: h.o.Version, Home: h.home(), StorePath: h.storePath(), Address: h.o.Address,
-		Tracer: h.tracer,
+		Tracer: h.tracer, Sources: h.sources, Keeping: h.keeping, Verify: h.verify,
 	})
 	if err != nil {
 		return err

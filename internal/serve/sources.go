@@ -61,6 +61,7 @@ const mirrorManifest = "source.json"
 // withSources adds the mirrors of other tools' folders to our own sessions.
 func (h *House) withSources(own unionstore.Own, dir string) (*unionstore.Store, error) {
 	m := &mirrors{dir: filepath.Join(dir, SourcesDir), o: h.o, fs: h.fs, open: make(map[string]*sourcestore.Store), told: make(map[string]string)}
+	h.own, h.mirrors = own, m
 	union := unionstore.New(own, unionstore.Options{
 		Sources: m.all, Stamp: m.stamp, Dir: filepath.Join(m.dir, takingDir), FS: h.fs, Erase: m.erase,
 		Take: func(ctx context.Context, id firn.ID, from unionstore.Source) error {

@@ -1,0 +1,102 @@
+package gateway
+
+import (
+	"context"
+	"slices"
+
+	"firn"
+	"firn/store"
+	"firn/wire"
+)
+
+// mostBatch bounds how many sessions are changed at once.
+const mostBatch = 500
+
+// Batch changes many sessions in the same way, one after the other, and tells of
+// each what came of it. One that cannot be changed does not keep the others from
+// being. What is wrong with the batch itself is found before any is changed.
+func (g *Gateway) Batch(ctx context.Context, b wire.Batch) ([]wire.BatchResult, error) {
+	if len(b.IDs) == 0 || len(b.IDs) > mostBatch {
+		return nil, invalid("a batch is of 1 to %d sessions, not of %d", mostBatch, len(b.IDs))
+	}
+	if b.Patch == (wire.Patch{}) && len(b.AddTags)+len(b.DropTags) == 0 {
+		return nil, invalid("the batch changes nothing")
+	}
+	if b.Patch.Tags != nil && len(b.AddTags)+len(b.DropTags) > 0 {
+		return nil, invalid("tags are set, or some are added or dropped, not both")
+	}
+	if _, err := patchEntries(&b.Patch); err != nil {
+		return nil, err
+	}
+	if _, err := store.NewTags(b.AddTags); err != nil {
+		return nil, &wire.Problem{Kind: wire.Invalid, Message: err.Error()}
+	}
+	results := make([]wire.BatchResult, len(b.IDs))
+	for i, id := range b.IDs {
+		if err := ctx.Err(); err != nil {
+			return results[:i], err
+		}
+		results[i].ID = id
+		before, err := g.patchOne(ctx, id, &b)
+		if err != nil {
+			results[i].Error = problem(err).Message
+			continue
+		}
+		results[i].Before = &before
+	}
+	return results, nil
+}
+
+// patchOne changes one session of a batch, and tells what undoes it.
+func (g *Gateway) patchOne(ctx context.Context, id firn.ID, b *wire.Batch) (wire.Patch, error) {
+	if err := g.mustBe(ctx, id); err != nil {
+		return wire.Patch{}, err
+	}
+	was, err := g.session(ctx, id)
+	if err != nil {
+		return wire.Patch{}, err
+	}
+	p := b.Patch
+	if len(b.AddTags)+len(b.DropTags) > 0 {
+		tags := slices.DeleteFunc(append(slices.Clone(was.Tags), b.AddTags...), func(tag string) bool { return slices.Contains(b.DropTags, tag) })
+		p.Tags = &tags
+	}
+	_, err = g.Patch(ctx, id, p)
+	return undoOf(&was, &p), err
+}
+
+// undoOf is the patch that makes a session what it was.
+func undoOf(was *wire.Session, p *wire.Patch) wire.Patch {
+	var undo wire.Patch
+	if p.Title != nil {
+		undo.Title = &was.Title
+	}
+	if p.Archived != nil {
+		undo.Archived = &was.Archived
+	}
+	if p.Hidden != nil {
+		undo.Hidden = &was.Hidden
+	}
+	if p.Tags != nil {
+		tags := append([]string{}, was.Tags...)
+		undo.Tags = &tags
+	}
+	if was.State == nil {
+		return undo
+	}
+	if p.Model != nil && was.State.Provider != "" {
+		model := was.State.Provider + "/" + was.State.Model
+		undo.Model = &model
+	}
+	if p.Thinking != nil && was.State.Thinking != "" {
+		undo.Thinking = &was.State.Thinking
+	}
+	if p.Verbose != nil && was.State.Verbose != "" {
+		undo.Verbose = &was.State.Verbose
+	}
+	if p.Send != nil {
+		send := orElse(was.State.Send, sendInherit)
+		undo.Send = &send
+	}
+	return undo
+}

@@ -1,0 +1,91 @@
+package gateway
+
+import (
+	"context"
+	"os"
+	"runtime"
+	"runtime/metrics"
+	"time"
+
+	counters "firn/internal/metrics"
+	"firn/wire"
+)
+
+// Ops tells how the gateway and what it keeps are doing, but for what only who
+// serves it knows: whether it is ready, and how quick the disk is.
+func (g *Gateway) Ops(ctx context.Context) (wire.Ops, error) {
+	var out wire.Ops
+	var err error
+	if out.Status, err = g.Status(ctx); err != nil {
+		return out, err
+	}
+	if g.Keeping != nil {
+		if out.Storage, err = g.Keeping(ctx); err != nil {
+			return out, err
+		}
+	}
+	counted, err := g.counted(ctx)
+	if err != nil {
+		return out, err
+	}
+	for _, n := range counted {
+		out.Storage.Sessions += n.bytes
+	}
+	if out.Index, err = g.IndexState(ctx); err != nil && wire.KindOf(err) != wire.Unsupported {
+		return out, err
+	}
+	out.Verified = g.checks.state()
+	out.Memory, out.Files, out.Goroutines = memoryInUse(), openFiles(), runtime.NumGoroutine()
+	return out, nil
+}
+
+// memoryInUse is what the process has of the system, in bytes.
+func memoryInUse() int64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/total:bytes"}}
+	metrics.Read(sample)
+	if sample[0].Value.Kind() != metrics.KindUint64 {
+		return 0
+	}
+	return int64(sample[0].Value.Uint64())
+}
+
+// openFiles is how many descriptors are open; zero where the system does not
+// tell.
+func openFiles() int {
+	dir, err := os.Open("/proc/self/fd")
+	if err != nil {
+		return 0
+	}
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		names = nil
+	}
+	dir.Close()                 // only read
+	return max(len(names)-1, 0) // without the one that was opened to count them
+}
+
+func (c *call) ops() (wire.Ops, error) {
+	if c.who.bound() {
+		return wire.Ops{}, boundTo("how the gateway is doing")
+	}
+	out, err := c.h.api.Ops(c.r.Context())
+	if err != nil {
+		return out, err
+	}
+	out.Append, out.Sync = latency(c.h.config.Metrics.Appends()), latency(c.h.config.Metrics.Syncs())
+	switch err := c.h.ready.ask(c.r.Context(), c.h.config.Ready); {
+	case c.h.draining():
+		out.Why = "the gateway is shutting down"
+	case err != nil:
+		out.Why = err.Error()
+	default:
+		out.Ready = true
+	}
+	return out, nil
+}
+
+// latency tells times in the words of the protocol.
+func latency(l counters.Latency) wire.Latency {
+	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+	return wire.Latency{Count: l.Count, P50: ms(l.P50), P99: ms(l.P99), Max: ms(l.Max)}
+}

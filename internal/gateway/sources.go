@@ -1,0 +1,109 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"firn/store"
+	"firn/wire"
+)
+
+// mostSourceFaults bounds how many faults are told of a source.
+const mostSourceFaults = 10
+
+// Sources tells where sessions are from: first our own home, then the folders of
+// other tools that are mirrored.
+func (g *Gateway) Sources(ctx context.Context) ([]wire.Source, error) {
+	all := []wire.Source{{Name: store.OwnSource, Tool: store.OwnSource, Dir: g.StorePath}}
+	if g.Options.Sources != nil {
+		others, err := g.Options.Sources(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("look at the sources: %w", err)
+		}
+		all = append(all, others...)
+	}
+	counted, err := g.counted(ctx)
+	if err != nil {
+		return nil, err
+	}
+	formats := g.Formats(ctx)
+	for i := range all {
+		s := &all[i]
+		n := counted[s.Name]
+		s.Sessions, s.Bytes = n.sessions, n.bytes
+		s.Faults = append(slices.Clone(s.Faults), n.faults...)
+		s.Faults = s.Faults[:min(len(s.Faults), mostSourceFaults)]
+		if i == 0 {
+			s.Checked = n.at
+			continue
+		}
+		at := slices.IndexFunc(formats, func(f wire.Format) bool { return f.Name == s.Tool })
+		if at < 0 {
+			continue
+		}
+		for _, lost := range formats[at].Limits {
+			s.Limits = append(s.Limits, limitText(lost))
+		}
+	}
+	return all, nil
+}
+
+// limitText says what a format cannot say, and what becomes of it.
+func limitText(l wire.Lost) string {
+	if l.Becomes == "" {
+		return l.What
+	}
+	return l.What + ": " + l.Becomes
+}
+
+// holding is what sessions there are from one source.
+type holding struct {
+	sessions int
+	bytes    int64
+	faults   []string
+	at       time.Time
+}
+
+// holdings remembers for a while what there is, by source.
+type holdings struct {
+	mu  sync.Mutex
+	at  time.Time
+	all map[string]holding
+}
+
+// countFor is how long a count of all sessions holds.
+const countFor = 10 * time.Second
+
+// counted counts all sessions by their source, archived and hidden ones too.
+// Our own are those of [store.OwnSource]. All sessions are looked at, at most
+// every ten seconds.
+func (g *Gateway) counted(ctx context.Context) (map[string]holding, error) {
+	h := &g.holdings
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := g.now()
+	if since := now.Sub(h.at); h.all != nil && since >= 0 && since < countFor {
+		return h.all, nil
+	}
+	all := make(map[string]holding)
+	for info, err := range g.every(ctx, store.Query{}) {
+		if err != nil {
+			return nil, fmt.Errorf("list sessions: %w", err)
+		}
+		name := cmp.Or(info.Source, store.OwnSource)
+		one := all[name]
+		one.sessions++
+		one.bytes += info.Bytes
+		one.at = now
+		if info.Fault != "" && len(one.faults) < mostSourceFaults {
+			one.faults = append(one.faults, string(info.ID)+": "+info.Fault)
+		}
+		all[name] = one
+	}
+	h.at, h.all = now, all
+	return all, nil
+}
