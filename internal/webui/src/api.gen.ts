@@ -48,6 +48,25 @@ export interface Appended {
   ids: string[] | null;
 }
 
+export interface Batch {
+  addTags?: string[];
+  dropTags?: string[];
+  ids: string[] | null;
+  patch: Patch;
+}
+
+export interface BatchResult {
+  before?: Patch;
+  error?: string;
+  id: string;
+}
+
+export interface BatchResultPage {
+  cursor?: string;
+  items: BatchResult[] | null;
+  total: number;
+}
+
 export interface Block {
   bytes?: number;
   call?: string;
@@ -126,6 +145,29 @@ export interface Compaction {
   undone?: boolean;
 }
 
+export interface CompactionDetail {
+  after?: number;
+  at?: string;
+  before?: number;
+  count?: number;
+  current?: boolean;
+  earlier?: string;
+  error?: string;
+  firstKept?: string;
+  head?: string;
+  id?: string;
+  is: WindowTotals;
+  model?: string;
+  reason?: string;
+  replaced: Run[] | null;
+  session: string;
+  stayed: Run[] | null;
+  strategy?: string;
+  summary?: string;
+  undone?: boolean;
+  was: WindowTotals;
+}
+
 export interface CompactionPage {
   cursor?: string;
   items: Compaction[] | null;
@@ -150,6 +192,14 @@ export interface Counters {
   cost: number;
   input: number;
   output: number;
+}
+
+export interface Course {
+  episodes: Episode[] | null;
+  partial?: boolean;
+  session: string;
+  step: number;
+  turns: number;
 }
 
 export interface Created {
@@ -204,6 +254,20 @@ export interface EntryPage {
   cursor?: string;
   items: Entry[] | null;
   total: number;
+}
+
+export interface Episode {
+  calls?: number;
+  compactions?: Compaction[];
+  first: string;
+  last: string;
+  n?: number;
+  own: number;
+  preview?: string;
+  time?: string;
+  turn: number;
+  usage: Counters;
+  window: WindowTotals;
 }
 
 export interface Erase {
@@ -417,6 +481,34 @@ export interface Label {
   name: string;
 }
 
+export interface Latency {
+  count: number;
+  max: number;
+  p50: number;
+  p99: number;
+}
+
+export interface LoggedOut {
+  loggedOut: boolean;
+}
+
+export interface Login {
+  code?: string;
+  token?: string;
+}
+
+export interface LoginCode {
+  code: string;
+  expires: string;
+  url: string;
+}
+
+export interface LoginOrder {
+  agents?: string[];
+  keys?: string[];
+  scope?: "hook" | "read" | "write" | "admin";
+}
+
 export interface Lost {
   becomes?: string;
   count: number;
@@ -440,6 +532,15 @@ export interface Maintenance {
   removed: number;
   sessions: number;
   spared?: number;
+}
+
+export interface Me {
+  agents?: string[];
+  expires?: string;
+  keys?: string[];
+  name: string;
+  scope: "hook" | "read" | "write" | "admin";
+  version: string;
 }
 
 export interface MemoryChange {
@@ -571,11 +672,29 @@ export interface NotePage {
   total: number;
 }
 
+export interface NoteText {
+  text: string;
+}
+
 export interface OpenAIModel {
   created: number;
   id: string;
   object: string;
   owned_by: string;
+}
+
+export interface Ops {
+  append: Latency;
+  files: number;
+  goroutines: number;
+  index: IndexState;
+  memory: number;
+  ready: boolean;
+  status: Status;
+  storage: Storage;
+  sync: Latency;
+  verified?: Verified;
+  why?: string;
 }
 
 export interface Patch {
@@ -622,6 +741,7 @@ export interface Receipt {
   entries?: string[];
   files: string[] | null;
   forks?: string[];
+  notes?: number;
   reason?: string;
   session: string;
 }
@@ -704,7 +824,26 @@ export interface SessionPage {
   total: number;
 }
 
+export interface Source {
+  bytes: number;
+  checked?: string;
+  dir: string;
+  faults?: string[];
+  limits?: string[];
+  name: string;
+  sessions: number;
+  taken?: number;
+  tool: string;
+}
+
+export interface SourcePage {
+  cursor?: string;
+  items: Source[] | null;
+  total: number;
+}
+
 export interface Spending {
+  and?: string;
   by: string;
   partial?: boolean;
   rows: SpendingRow[] | null;
@@ -714,6 +853,7 @@ export interface Spending {
 }
 
 export interface SpendingRow {
+  and?: string;
   answers: number;
   cacheRead: number;
   cacheWrite: number;
@@ -757,6 +897,15 @@ export interface Status {
 
 export interface Stopped {
   stopped: boolean;
+}
+
+export interface Storage {
+  bin: number;
+  free: number;
+  index: number;
+  memory: number;
+  sessions: number;
+  total: number;
 }
 
 export interface Terms {
@@ -828,6 +977,20 @@ export interface Usage {
   estimated?: boolean;
   tokens: number;
   window: number;
+}
+
+export interface Verified {
+  begun: string;
+  done?: string;
+  error?: string;
+  faults?: VerifyFault[];
+  of: number;
+  sessions: number;
+}
+
+export interface VerifyFault {
+  session: string;
+  what: string;
 }
 
 export interface Waiting {

@@ -4,19 +4,17 @@ import { get, sessionPath, useGet, useLoad } from "../../api";
 import { percent, plural, shell, tokens } from "../../format";
 import { toSession } from "../../router";
 import { CopyCLI, Dialog, Problem } from "../../ui";
-import type { Card, Compaction, Entry, Page, Run } from "../../wire";
+import type { Card, CompactionDetail, Entry, Page, Run, WindowTotals } from "../../wire";
 import { speakerOf } from "./parts";
 import type { Talk } from "./talk";
-
-// Detail is a compaction with the runs of entries that its summary stands for.
-type Detail = Compaction & { replaced?: Run[] | null };
 
 // At most so many entries that went out are listed.
 const most = 200;
 
 export function CompactionDiff({ talk, id, close }: { talk: Talk; id: string; close: () => void }) {
-  const detail = useGet<Detail>(sessionPath(talk.id, "compactions", id));
+  const detail = useGet<CompactionDetail>(sessionPath(talk.id, "compactions", id));
   const c = detail.data;
+  const stayed = (c?.stayed ?? []).reduce((n, run) => n + Math.max(0, run.count), 0);
   return (
     <Dialog
       title="What the compaction did"
@@ -34,11 +32,7 @@ export function CompactionDiff({ talk, id, close }: { talk: Talk; id: string; cl
       {detail.error && <Problem error={detail.error} retry={detail.reload} />}
       {c && (
         <>
-          <p class="diff-sum num">
-            {tokens(c.before ?? 0)} → {tokens(c.after ?? 0)} tokens
-            {!!c.before && !!c.after && c.after < c.before && <span class="faint"> · {percent(c.before - c.after, c.before)} less</span>}
-            {c.undone && <span class="chip">undone</span>}
-          </p>
+          <Sum detail={c} />
           {(c.replaced ?? []).map((run, i) => (
             <Gone key={i} talk={talk} run={run} close={close} />
           ))}
@@ -46,9 +40,55 @@ export function CompactionDiff({ talk, id, close }: { talk: Talk; id: string; cl
             <p class="diff-what">The summary, in their place</p>
             <pre class="diff-text">{c.summary}</pre>
           </div>
+          {stayed > 0 && <p class="diff-stayed">{plural(stayed, "entry")} stayed as they were.</p>}
         </>
       )}
     </Dialog>
+  );
+}
+
+const parts: [name: keyof WindowTotals, what: string][] = [
+  ["system", "System prompt"],
+  ["specs", "Tools"],
+  ["notes", "Notes"],
+  ["summary", "Summary"],
+  ["kept", "Messages"],
+  ["tools", "Tool results"],
+];
+
+// Sum is the window before and after, in tokens.
+function Sum({ detail }: { detail: CompactionDetail }) {
+  const { was, is } = detail;
+  const before = parts.reduce((n, [name]) => n + was[name], 0);
+  const after = parts.reduce((n, [name]) => n + is[name], 0);
+  return (
+    <table class="table diff-sum">
+      <thead>
+        <tr>
+          <th>The window, in tokens {detail.undone && <span class="chip">undone</span>}</th>
+          <th class="num">before</th>
+          <th class="num">after</th>
+        </tr>
+      </thead>
+      <tbody>
+        {parts
+          .filter(([name]) => was[name] !== is[name])
+          .map(([name, what]) => (
+            <tr key={name}>
+              <td>{what}</td>
+              <td class="num">{tokens(was[name])}</td>
+              <td class="num">{tokens(is[name])}</td>
+            </tr>
+          ))}
+        <tr>
+          <td>
+            All of it{before > after && <span class="faint"> · {percent(before - after, before)} less</span>}
+          </td>
+          <td class="num">~{tokens(before)}</td>
+          <td class="num">~{tokens(after)}</td>
+        </tr>
+      </tbody>
+    </table>
   );
 }
 
@@ -74,7 +114,7 @@ function Gone({ talk, run, close }: { talk: Talk; run: Run; close: () => void })
       <ul class="diff-lines">
         {cards.map((card) => (
           <li key={card.id}>
-            <b>{speakerOf(card)}</b> {previewOf(card)}
+            <b>{card.role === "tool" ? "Tool" : speakerOf(card)}</b> {previewOf(card)}
           </li>
         ))}
       </ul>

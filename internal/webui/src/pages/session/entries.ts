@@ -128,8 +128,14 @@ export class Entries {
     const n = Math.max(pageSize, Math.min(most, this.items.value.length));
     const end = this.items.value.at(-1);
     await this.busily("all", async () => {
-      const page = await this.fetch({ back: true, limit: n, before: this.last.value ? undefined : end?.next });
-      const items = itemsOf(page).reverse();
+      let page = await this.fetch({ back: true, limit: n, before: this.last.value ? undefined : end?.next });
+      const items = itemsOf(page);
+      // A page ends early if its entries are large.
+      while (page.cursor && items.length < n) {
+        page = await this.fetch({ back: true, limit: n - items.length, cursor: page.cursor });
+        items.push(...itemsOf(page));
+      }
+      items.reverse();
       this.cursors.clear();
       this.remember(items, page.cursor);
       this.first.value = !page.cursor;

@@ -1,17 +1,15 @@
 // Outline is the course of the branch: its turns by how they begin, to jump to.
 import { useSignal } from "@preact/signals";
+import { Component } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { sessionPath, useGet } from "../../api";
 import { count, plural, tokens } from "../../format";
 import { Empty, Icon, Problem } from "../../ui";
-import type { Compaction } from "../../wire";
+import type { Course, Episode } from "../../wire";
 import type { Still } from "./scroll";
 import type { Talk } from "./talk";
 
-interface Course {
-  turns: number;
-  episodes: { turn: number; first: string; n?: number; preview?: string; own: number; compactions?: Compaction[] }[] | null;
-}
+const none: Episode[] = [];
 
 interface Props {
   talk: Talk;
@@ -24,7 +22,7 @@ export function Outline({ talk, still, jump, close }: Props) {
   const course = useGet<Course>(sessionPath(talk.id, "course"));
   const now = useSignal("");
   const list = useRef<HTMLOListElement>(null);
-  const turns = course.data?.episodes ?? [];
+  const turns = course.data?.episodes ?? none;
 
   // A turn that ends, a rewind or a compaction change it.
   useEffect(() => {
@@ -64,30 +62,51 @@ export function Outline({ talk, still, jump, close }: Props) {
       {course.error && !course.data && <Problem error={course.error} retry={course.reload} />}
       {course.data && turns.length === 0 && <Empty title="No turns yet." />}
       <ol class="outline-list" ref={list}>
-        {turns.map((t) => (
-          <li key={t.first}>
-            <button type="button" class="outline-turn" aria-current={t.first === now.value ? "true" : undefined} onClick={() => jump(t.first)}>
-              <span class="outline-n num">{count(t.turn)}</span>
-              <span class="outline-preview">{t.preview || "…"}</span>
-              <span class="outline-side num">
-                {t.compactions?.length ? (
-                  <span class="outline-mark" title={plural(t.compactions.length, "compaction")}>
-                    ◆
-                  </span>
-                ) : null}
-                {t.own ? tokens(t.own) : ""}
-              </span>
-            </button>
-          </li>
-        ))}
+        <Turns turns={turns} now={now.value} jump={jump} />
       </ol>
     </aside>
   );
 }
 
+interface TurnsProps {
+  turns: Episode[];
+  now: string;
+  jump: (entry: string) => void;
+}
+
+// Turns are drawn again only when they, or the one that is looked at, change.
+class Turns extends Component<TurnsProps> {
+  override shouldComponentUpdate(next: TurnsProps): boolean {
+    return next.turns !== this.props.turns || next.now !== this.props.now;
+  }
+
+  override render({ turns, now, jump }: TurnsProps) {
+    return <>{turns.map((t) => <Turn key={t.first} t={t} here={t.first === now} jump={jump} />)}</>;
+  }
+}
+
+function Turn({ t, here, jump }: { t: Episode; here: boolean; jump: (entry: string) => void }) {
+  return (
+    <li>
+      <button type="button" class="outline-turn" aria-current={here ? "true" : undefined} onClick={() => jump(t.first)}>
+        <span class="outline-n num">{count(t.turn)}</span>
+        <span class="outline-preview">{t.preview || "…"}</span>
+        <span class="outline-side num">
+          {t.compactions?.length ? (
+            <span class="outline-mark" title={plural(t.compactions.length, "compaction")}>
+              ◆
+            </span>
+          ) : null}
+          {t.own ? tokens(t.own) : ""}
+        </span>
+      </button>
+    </li>
+  );
+}
+
 // turnAt is the first entry of the turn that is at the top of what is seen. The
 // numbers of entries grow along a branch.
-function turnAt(s: HTMLElement, talk: Talk, turns: NonNullable<Course["episodes"]>): string {
+function turnAt(s: HTMLElement, talk: Talk, turns: readonly Episode[]): string {
   const line = s.getBoundingClientRect().top + s.clientHeight / 3;
   const starts = new Set(turns.map((t) => t.first));
   let found = "";

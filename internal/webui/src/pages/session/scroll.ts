@@ -42,13 +42,17 @@ export function useStill(edge: (where: "top" | "bottom") => void): Still {
       const s = scroller.current;
       if (!s) return;
       const line = s.getBoundingClientRect().top;
-      for (const el of content.current?.querySelectorAll<HTMLElement>("[data-entry]") ?? []) {
-        const r = el.getBoundingClientRect();
-        if (r.bottom > line + 1) {
-          anchor.current = { el, top: r.top - line };
-          return;
-        }
+      // Entries stand one below the other: halving finds the first in sight.
+      const all = content.current?.querySelectorAll<HTMLElement>("[data-entry]") ?? [];
+      let low = 0;
+      let high = all.length - 1;
+      while (low < high) {
+        const middle = (low + high) >> 1;
+        if (all[middle]!.getBoundingClientRect().bottom > line + 1) high = middle;
+        else low = middle + 1;
       }
+      const el = all[low];
+      if (el) anchor.current = { el, top: el.getBoundingClientRect().top - line };
     };
     const edges = () => {
       const s = scroller.current;
