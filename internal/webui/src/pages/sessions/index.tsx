@@ -201,25 +201,21 @@ function rowMenu(list: SessionList, f: Filter, s: Session, ask: (a: Ask) => void
     write && { label: hidden ? "Restore" : "Hide", hint: "d", run: () => void hide(list, [s], !hidden) },
     "-",
     { label: "Copy link", run: () => void copy(location.origin + toSession(s.id), "the link") },
-    ...copies([
-      `firn chat -r ${s.id}`,
-      `firn show ${s.id}`,
-      write && commands.archive([s], !archived),
-      write && commands.hide([s], !hidden),
-      commands.export([s], "html"),
-    ]),
+    ...copies({
+      "firn chat": `firn chat -r ${s.id}`,
+      "firn show": `firn show ${s.id}`,
+      "firn archive": write && commands.archive([s], !archived),
+      "firn rm": write && commands.hide([s], !hidden),
+      "firn export": commands.export([s], "html"),
+    }),
   ];
 }
 
-// copies are menu items that copy commands; shown is what they begin with.
-function copies(list: (string | false)[]): MenuItem[] {
-  return list
-    .filter((c) => c !== false)
-    .map((command) => ({
-      label: <code>{command.split("\n")[0]!.replace(/ \S{6,}.*$/, "")}</code>,
-      hint: "copy",
-      run: () => void copy(command, command.includes("\n") ? "the commands" : command),
-    }));
+// copies are menu items that copy commands, by what they begin with.
+function copies(list: Record<string, string | false>): MenuItem[] {
+  return Object.entries(list)
+    .filter(([, command]) => command)
+    .map(([name, command]) => ({ label: <code>{name} …</code>, hint: "copy", run: () => void copy(String(command), "the command") }));
 }
 
 function Count({ list }: { list: SessionList }) {
@@ -276,12 +272,12 @@ function Picked({ list, filter, sessions, keys, run, ask }: PickedProps) {
           class="icon-button"
           align="end"
           items={() =>
-            copies([
-              mayWrite() && commands.archive(sessions, !archived),
-              mayWrite() && commands.hide(sessions, !hidden),
-              mayWrite() && commands.tag(sessions, ["TAG"], []),
-              commands.export(sessions, "html"),
-            ])
+            copies({
+              "firn archive": mayWrite() && commands.archive(sessions, !archived),
+              "firn rm": mayWrite() && commands.hide(sessions, !hidden),
+              "firn tag": mayWrite() && commands.tag(sessions, ["TAG"], []),
+              "firn export": commands.export(sessions, "html"),
+            })
           }
         >
           <Icon name="terminal" />
