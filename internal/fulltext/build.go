@@ -32,7 +32,13 @@ func (x *Index) catchUp(ctx context.Context, db *database) error {
 	if err != nil {
 		return fmt.Errorf("look at all sessions: %w", err)
 	}
-	return x.build(ctx, db, jobs(standings, known), true)
+	if err := x.build(ctx, db, jobs(standings, known), true); err != nil {
+		return err
+	}
+	x.work.mu.Lock()
+	defer x.work.mu.Unlock()
+	x.work.seen = db
+	return nil
 }
 
 // jobs are the sessions that changed, the latest first: what was said last is

@@ -32,8 +32,10 @@ type work struct {
 	failed error
 	// began is when what is being done was begun; zero if nothing is.
 	began time.Time
-	// looked is when all sessions were looked at last.
+	// looked is when all sessions were looked at last, and seen the index that
+	// they were compared with: another process may have put another in its place.
 	looked time.Time
+	seen   *database
 	ctx    context.Context
 	cancel context.CancelFunc
 	ended  sync.WaitGroup
@@ -271,10 +273,13 @@ func (x *Index) doOnce(ctx context.Context, todo due) (*database, error) {
 	if err := x.erase(ctx, db, slices.Collect(maps.Keys(todo.erased))); err != nil {
 		return db, err
 	}
-	if todo.census {
-		x.work.mu.Lock()
-		x.work.looked = x.opts.Clock()
-		x.work.mu.Unlock()
+	x.work.mu.Lock()
+	census := todo.census || x.work.seen != db
+	if census {
+		x.work.looked, x.work.seen = x.opts.Clock(), nil
+	}
+	x.work.mu.Unlock()
+	if census {
 		return db, x.catchUp(ctx, db)
 	}
 	return db, x.refresh(ctx, db, slices.Collect(maps.Keys(todo.dirty)))
