@@ -8,3 +8,4 @@ export { Problem } from "./Problem";
 export { Time } from "./Time";
 export { Toasts, attempt, complain, say } from "./Toast";
 export { VirtualList, type VirtualHandle } from "./VirtualList";
+export { Stack, type Column } from "./Stack";

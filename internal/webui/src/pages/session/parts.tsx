@@ -5,8 +5,8 @@ import { attempt } from "../../ui";
 import type { Block, Card } from "../../wire";
 import type { Talk } from "./talk";
 
-// why says in words why an entry is not in the window.
-function why(out: string | undefined): string {
+// whyOut says in words why an entry is not in the window.
+export function whyOut(out: string | undefined): string {
   switch (out) {
     case undefined:
     case "":
@@ -40,7 +40,7 @@ export function Why({ out }: { out: string | undefined }) {
   if (!out) return null;
   return (
     <span class="why" title={out === "pruned" ? "The model gets less of it" : "Not in the window"}>
-      {why(out)}
+      {whyOut(out)}
     </span>
   );
 }

@@ -1,6 +1,173 @@
-import { Empty } from "../../ui";
+// Tree draws the branches of a session, and goes from one to another.
+import { useEffect, useMemo } from "preact/hooks";
+import { get, post, sessionPath, useLoad } from "../../api";
+import { count, plural, shell, shortId, tokens } from "../../format";
+import { mayWrite } from "../../me";
+import { go, param, setQuery, toSession } from "../../router";
+import { attempt, CopyCLI, Icon, Menu, Problem, say, Time } from "../../ui";
+import type { Moved, Node, Session, Tree as WireTree } from "../../wire";
+import { Compare } from "./compare";
+import { changes } from "./course";
 import type { TabProps } from "./index";
+import { shapeOf, type Row, type Shape } from "./lanes";
+import { Minimap } from "./minimap";
+import type { Watch } from "./watch";
 
-export function Tree({ session }: TabProps) {
-  return <Empty title="This tab is not there yet." command={"firn tree " + session.id} />;
+export function Tree({ session, watch }: TabProps) {
+  const older = param("older");
+  const tree = useLoad<WireTree>(`${session.id} ${older}`, (signal) => get(sessionPath(session.id, "tree"), { cursor: older, limit: 4000 }, signal));
+  useEffect(() => watch.hear((e) => changes.has(e.name) && tree.reload()), [watch]);
+  const shape = useMemo(() => tree.data && shapeOf(tree.data.nodes ?? [], tree.data.head), [tree.data]);
+  const [left, right] = param("compare").split(",");
+  if (tree.error) return <Problem error={tree.error} retry={tree.reload} />;
+  if (!tree.data || !shape) return <div class="tab-body" aria-busy="true" />;
+  return (
+    <div class="tab-body">
+      <Minimap session={session} watch={watch} />
+      <div class="tree-head">
+        <h2>
+          {plural(tree.data.branches, "branch")}
+          <span class="faint"> · {plural(tree.data.total, "entry")}</span>
+        </h2>
+        <CompareChooser shape={shape} left={left} right={right} head={tree.data.head} />
+        <CopyCLI command={`firn tree ${shell(session.id)}`} small />
+      </div>
+      {left && right && <Compare session={session} shape={shape} left={left} right={right} />}
+      <ol class="tree" aria-label="Entries, newest first">
+        {shape.rows.map((row) => (
+          <TreeRow key={row.node.id} row={row} shape={shape} session={session} watch={watch} head={tree.data!.head} />
+        ))}
+      </ol>
+      {older && (
+        <button type="button" class="button quiet" onClick={() => setQuery({ older: undefined })}>
+          Back to the newest
+        </button>
+      )}
+      {tree.data.cursor && (
+        <button type="button" class="button" onClick={() => setQuery({ older: tree.data!.cursor }, { push: true })}>
+          Older entries
+        </button>
+      )}
+    </div>
+  );
+}
+
+const laneWide = 16;
+const rowHigh = 30;
+const x = (lane: number) => lane * laneWide + 9;
+
+function Lines({ row, lanes, current }: { row: Row; lanes: number; current: boolean }) {
+  const mid = rowHigh / 2;
+  const here = x(row.lane);
+  const lane = (i: number) => `lane lane-${i % 5}`;
+  return (
+    <svg class="tree-lines" width={Math.min(lanes, 24) * laneWide + 4} height={rowHigh} aria-hidden="true">
+      {row.through.map((i) => (
+        <line key={i} class={lane(i)} x1={x(i)} x2={x(i)} y1="0" y2={rowHigh} />
+      ))}
+      {row.into.map((i) => (
+        <path key={i} class={lane(i)} d={`M${x(i)} 0 C${x(i)} ${mid} ${here} ${mid / 2} ${here} ${mid}`} />
+      ))}
+      {!row.leaf && <line class={lane(row.lane)} x1={here} x2={here} y1="0" y2={mid} />}
+      {row.onward && <line class={lane(row.lane)} x1={here} x2={here} y1={mid} y2={rowHigh} />}
+      {row.node.compaction ? (
+        <rect class={"tree-dot " + lane(row.lane)} x={here - 4} y={mid - 4} width="8" height="8" transform={`rotate(45 ${here} ${mid})`} />
+      ) : (
+        <circle class={(current ? "tree-dot now " : "tree-dot ") + lane(row.lane)} cx={here} cy={mid} r={current ? 5 : 3.5} />
+      )}
+    </svg>
+  );
+}
+
+function TreeRow({ row, shape, session, watch, head }: { row: Row; shape: Shape; session: Session; watch: Watch; head?: string }) {
+  const n = row.node;
+  const current = n.id === head;
+  return (
+    <li class={"tree-row" + (n.onPath ? "" : " off") + (n.hidden || n.compacted ? " out" : "")}>
+      <Lines row={row} lanes={shape.lanes} current={current} />
+      <span class="tree-n num">#{n.n}</span>
+      <a class="tree-what" href={n.onPath ? toSession(session.id, "", { at: n.id }) : toSession(session.id, "raw", { at: String(n.n) })}>
+        {n.label && <b class="chip tree-label">{n.label}</b>}
+        <span class="tree-who">{n.compaction ? `compaction, ${n.compaction}` : (n.role ?? n.kind.replaceAll("_", " "))}</span>
+        <span class="tree-text">{n.preview || n.fault || ""}</span>
+      </a>
+      {row.between > 0 && <span class="faint num tree-more">+{count(row.between)}</span>}
+      {current && <span class="chip tree-head-chip">head</span>}
+      {!!n.tokens && <span class="faint num tree-tokens">~{tokens(n.tokens)}</span>}
+      <Time at={n.time} class="faint tree-time" />
+      <RowMenu node={n} session={session} watch={watch} current={current} head={head} />
+    </li>
+  );
+}
+
+function RowMenu({ node, session, watch, current, head }: { node: Node; session: Session; watch: Watch; current: boolean; head?: string }) {
+  const writes = mayWrite();
+  return (
+    <Menu
+      label={`Entry #${node.n}`}
+      class="icon-button"
+      align="end"
+      items={[
+        writes && { label: "Continue here", disabled: current || watch.live.value, run: () => void continueAt(session, watch, node.id) },
+        writes && { label: "Fork here", run: () => void fork(session, node.id) },
+        !!head && !current && { label: "Compare with the head", run: () => setQuery({ compare: `${head},${node.id}` }, { push: true }) },
+        "-",
+        { label: "See the line", run: () => go(toSession(session.id, "raw", { at: String(node.n) })) },
+      ]}
+    >
+      <Icon name="more" />
+    </Menu>
+  );
+}
+
+// continueAt moves the head. To move it back is the undo.
+export async function continueAt(session: Session, watch: Watch, to: string): Promise<void> {
+  const moved = await attempt(() => post<Moved>(sessionPath(session.id, "rewind"), { to }));
+  if (!moved) return;
+  watch.soon();
+  const from = moved.from;
+  say("The next message follows this entry", from ? () => post(sessionPath(session.id, "rewind"), { to: from }).then(watch.soon) : undefined);
+}
+
+async function fork(session: Session, at: string): Promise<void> {
+  const made = await attempt(() => post<Session>(sessionPath(session.id, "fork"), { at }));
+  if (!made) return;
+  go(toSession(made.id));
+  say(`Forked from ${shortId(session.id)}`);
+}
+
+// CompareChooser chooses two ends of branches.
+function CompareChooser({ shape, left, right, head }: { shape: Shape; left?: string; right?: string; head?: string }) {
+  if (shape.leaves.length < 2) return null;
+  const first = left || head || shape.leaves[0]!.id;
+  const ends = shape.leaves.slice(0, 100);
+  const choose = (a: string, b: string) => setQuery({ compare: b ? `${a},${b}` : undefined });
+  const name = (n: Node) => `#${n.n} ${n.label ?? n.preview ?? ""}`.slice(0, 48);
+  return (
+    <span class="tree-compare">
+      <label>
+        Compare{" "}
+        <select class="select" value={first} onChange={(e) => choose(e.currentTarget.value, right ?? "")}>
+          {ends.map((n) => (
+            <option key={n.id} value={n.id}>
+              {name(n)}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label>
+        with{" "}
+        <select class="select" value={right ?? ""} onChange={(e) => choose(first, e.currentTarget.value)}>
+          <option value="">nothing</option>
+          {ends
+            .filter((n) => n.id !== first)
+            .map((n) => (
+              <option key={n.id} value={n.id}>
+                {name(n)}
+              </option>
+            ))}
+        </select>
+      </label>
+    </span>
+  );
 }

@@ -1,6 +1,96 @@
-import { Empty } from "../../ui";
+// SessionUsage is what a session has used, turn by turn.
+import { cost, count, plural, shell, tokens } from "../../format";
+import { go, toSession } from "../../router";
+import { CopyCLI, Empty, Problem, Stack } from "../../ui";
+import type { Counters, Episode } from "../../wire";
 import type { TabProps } from "./index";
+import { useCourse } from "./course";
 
-export function SessionUsage({ session }: TabProps) {
-  return <Empty title="This tab is not there yet." command={"firn usage --by session " + session.id} />;
+const kinds: [name: string, of: (c: Counters) => number][] = [
+  ["read from cache", (c) => c.cacheRead],
+  ["written to cache", (c) => c.cacheWrite],
+  ["input", (c) => c.input],
+  ["output", (c) => c.output],
+];
+
+export function SessionUsage({ session, watch }: TabProps) {
+  const course = useCourse(session, watch);
+  const all = session.state?.counters;
+  const command = `firn usage --by session`;
+  if (!all || all.answers === 0) return <Empty title="Nothing was used yet." command={`firn chat -r ${shell(session.id)}`} />;
+  const episodes = course.data?.episodes ?? [];
+  return (
+    <div class="tab-body">
+      <dl class="figures">
+        <Figure name="Cost" value={cost(all.cost)} />
+        <Figure name="Answers" value={count(all.answers)} />
+        {kinds.map(([name, of]) => (
+          <Figure key={name} name={name[0]!.toUpperCase() + name.slice(1)} value={tokens(of(all))} />
+        ))}
+      </dl>
+      <CopyCLI command={command} />
+      {course.error && <Problem error={course.error} retry={course.reload} />}
+      {episodes.length > 0 && (
+        <section class="tab-section">
+          <h2>Over {plural(course.data!.turns, "turn")} of the branch</h2>
+          <Stack
+            label={`Tokens used in each of ${plural(course.data!.turns, "turn")}`}
+            names={kinds.map(([name]) => name)}
+            format={tokens}
+            columns={episodes.map((e) => ({ key: e.first, label: `turn ${e.turn} · ${cost(e.usage.cost)}`, values: kinds.map(([, of]) => of(e.usage)) }))}
+            open={(c) => go(toSession(session.id, "", { at: c.key }))}
+          />
+        </section>
+      )}
+      <Dearest session={session.id} episodes={episodes} />
+    </div>
+  );
+}
+
+function Figure({ name, value }: { name: string; value: string }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd class="num">{value}</dd>
+    </div>
+  );
+}
+
+const total = (e: Episode) => kinds.reduce((sum, [, of]) => sum + of(e.usage), 0);
+
+// Dearest are the turns that used most.
+function Dearest({ session, episodes }: { session: string; episodes: Episode[] }) {
+  const most = [...episodes].sort((a, b) => b.usage.cost - a.usage.cost || total(b) - total(a)).slice(0, 20);
+  if (most.length < 2) return null;
+  return (
+    <section class="tab-section">
+      <h2>Turns that used most</h2>
+      <table class="table">
+        <thead>
+          <tr>
+            <th>Turn</th>
+            <th class="num">Calls</th>
+            <th class="num">Input</th>
+            <th class="num">Output</th>
+            <th class="num">Cost</th>
+          </tr>
+        </thead>
+        <tbody>
+          {most.map((e) => (
+            <tr key={e.first}>
+              <td class="items-text">
+                <a href={toSession(session, "", { at: e.first })}>
+                  {e.turn}. {e.preview ?? ""}
+                </a>
+              </td>
+              <td class="num">{e.calls ? count(e.calls) : ""}</td>
+              <td class="num">{tokens(e.usage.input + e.usage.cacheRead + e.usage.cacheWrite)}</td>
+              <td class="num">{tokens(e.usage.output)}</td>
+              <td class="num">{cost(e.usage.cost)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
 }

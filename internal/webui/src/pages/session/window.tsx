@@ -1,6 +1,205 @@
-import { Empty } from "../../ui";
+// Window shows what the model gets next: how full it was over the turns, what is
+// in, what is out and why, and the request itself.
+import { useEffect } from "preact/hooks";
+import { get, saveAs, sessionPath, useGet } from "../../api";
+import { count, percent, plural, shell, tokens } from "../../format";
+import { go, toSession } from "../../router";
+import { attempt, CopyCLI, Problem, Stack } from "../../ui";
+import type { Run, Session, Window as WireWindow, WindowTotals } from "../../wire";
+import { changes, useCourse } from "./course";
 import type { TabProps } from "./index";
+import { whyOut } from "./parts";
+import type { Watch } from "./watch";
 
-export function Window({ session }: TabProps) {
-  return <Empty title="This tab is not there yet." command={"firn window " + session.id} />;
+// parts are the kinds of what is in a window, from the bottom up.
+const parts: [name: string, of: (t: WindowTotals) => number][] = [
+  ["system and tools", (t) => t.system + t.specs],
+  ["notes", (t) => t.notes],
+  ["summary", (t) => t.summary],
+  ["messages", (t) => t.kept],
+  ["tool results", (t) => t.tools],
+];
+
+export function Window({ session, watch }: TabProps) {
+  const loaded = useGet<WireWindow>(sessionPath(session.id, "window"));
+  useEffect(() => watch.hear((e) => changes.has(e.name) && loaded.reload()), [watch]);
+  if (loaded.error) return <Problem error={loaded.error} retry={loaded.reload} />;
+  const w = loaded.data;
+  if (!w) return <div class="tab-body" aria-busy="true" />;
+  const about = w.usage.estimated ? "~" : "";
+  return (
+    <div class="tab-body">
+      <p class="window-sum">
+        <b class="num">{percent(w.usage.tokens, w.usage.window)}</b> of {tokens(w.usage.window)} tokens
+        {w.usage.assumed && " (assumed)"}
+        <span class="faint num">
+          {" "}
+          · {about}
+          {tokens(w.usage.tokens)}
+          {w.model && ` · ${w.provider ? w.provider + "/" : ""}${w.model}`}
+        </span>
+        <CopyCLI command={`firn window ${shell(session.id)} --diff`} small />
+      </p>
+      <OverTurns session={session} watch={watch} window={w.usage.window} />
+      <Runs session={session} title="In the window" runs={w.in ?? []} none="Nothing yet: the next message begins it." />
+      <Runs session={session} title="Left out" runs={w.out ?? []} none="Nothing. All of the branch is sent." />
+      <Request session={session} />
+      <Repairs window={w} />
+      <Items session={session} window={w} />
+    </div>
+  );
+}
+
+function OverTurns({ session, watch, window }: { session: Session; watch: Watch; window: number }) {
+  const course = useCourse(session, watch);
+  if (course.error) return <Problem error={course.error} retry={course.reload} />;
+  const episodes = course.data?.episodes ?? [];
+  if (!episodes.length) return null;
+  const first = new Map(episodes.map((e) => [String(e.turn), e.first]));
+  return (
+    <section class="tab-section" aria-label="The window over the turns">
+      <h2>
+        Over {plural(course.data!.turns, "turn")}
+        {course.data!.step > 1 && <span class="faint"> · a column is {course.data!.step}</span>}
+        {course.data!.partial && <span class="faint"> · only the latest part of it</span>}
+      </h2>
+      <Stack
+        label={`Tokens in the window after each of ${plural(course.data!.turns, "turn")}, by kind`}
+        names={parts.map(([name]) => name)}
+        format={tokens}
+        limit={window}
+        limitName="window"
+        columns={episodes.map((e) => ({
+          key: String(e.turn),
+          label: `turn ${e.turn}`,
+          values: parts.map(([, of]) => of(e.window)),
+          mark: e.compactions?.length ? `compacted ${e.compactions.map((c) => `${tokens(c.before ?? 0)} → ${tokens(c.after ?? 0)}`).join(", ")}` : undefined,
+        }))}
+        open={(c) => go(toSession(session.id, "", { at: first.get(c.key) ?? "" }))}
+      />
+    </section>
+  );
+}
+
+function Runs({ session, title, runs, none }: { session: Session; title: string; runs: Run[]; none: string }) {
+  return (
+    <section class="tab-section">
+      <h2>{title}</h2>
+      {runs.length === 0 && <p class="faint">{none}</p>}
+      {runs.length > 0 && (
+        <table class="table runs">
+          <thead class="sr">
+            <tr>
+              <th>Entries</th>
+              <th>How many</th>
+              <th>Why</th>
+              <th>Command</th>
+            </tr>
+          </thead>
+          <tbody>
+            {runs.slice(0, 200).map((r, i) => (
+              <tr key={i}>
+                <td class="num runs-which">
+                  <a href={toSession(session.id, "", { at: r.first ?? r.last ?? "" })}>{r.from ? `#${r.from}${r.to !== r.from ? `–#${r.to}` : ""}` : (r.first ?? "earlier")}</a>
+                </td>
+                <td class="num">{r.count >= 0 ? count(r.count) : ""}</td>
+                <td>{r.why ? whyOut(r.why) : "sent"}</td>
+                <td class="runs-do">{r.why && <CopyCLI command={commandFor(session, r)} small />}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      {runs.length > 200 && <p class="faint">and {count(runs.length - 200)} more: firn window {session.id}</p>}
+    </section>
+  );
+}
+
+// commandFor brings entries back, or shows what they say.
+function commandFor(session: Session, r: Run): string {
+  const id = shell(session.id);
+  if (r.why === "compacted") return `firn uncompact ${id}`;
+  if (r.why === "tombstoned") return `firn restore ${id} ${shell(r.from ? "#" + r.from : (r.first ?? ""))}`;
+  return `firn cat ${id} --view disk --from ${shell(r.from ? "#" + r.from : (r.first ?? ""))}`;
+}
+
+function Request({ session }: { session: Session }) {
+  const save = (as: string) =>
+    void attempt(async () => {
+      const w = await get<WireWindow>(sessionPath(session.id, "window"), { as });
+      saveAs(new Blob([JSON.stringify(w.request, null, 2) + "\n"], { type: "application/json" }), `${session.id}.${as}.json`);
+    });
+  return (
+    <section class="tab-section">
+      <h2>The request</h2>
+      <p class="muted">As the provider would get it now, word for word.</p>
+      <div class="buttons">
+        {["anthropic", "openai"].map((as) => (
+          <button key={as} type="button" class="button" onClick={() => save(as)}>
+            Download for {as === "openai" ? "OpenAI" : "Anthropic"}
+          </button>
+        ))}
+        <CopyCLI command={`firn window ${shell(session.id)} --as anthropic`} />
+      </div>
+    </section>
+  );
+}
+
+function Repairs({ window: w }: { window: WireWindow }) {
+  const repairs = w.repairs ?? [];
+  if (!repairs.length) return null;
+  return (
+    <section class="tab-section">
+      <h2>Made to fit{w.profile && <span class="faint"> · rules of {w.profile}</span>}</h2>
+      <p class="muted">Changes so that the provider takes it. The log is as it was.</p>
+      <ul class="plain-list">
+        {repairs.slice(0, 100).map((r, i) => (
+          <li key={i}>
+            <span class="chip">{r.rule}</span> {r.what}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Items({ session, window: w }: { session: Session; window: WireWindow }) {
+  const items = w.items ?? [];
+  if (!items.length) return null;
+  return (
+    <section class="tab-section">
+      <h2>
+        {plural(w.count, "message")}
+        {items.length < w.count && <span class="faint"> · the latest {count(items.length)}</span>}
+      </h2>
+      <table class="table items">
+        <thead>
+          <tr>
+            <th>Role</th>
+            <th>Begins</th>
+            <th class="num">Tokens</th>
+          </tr>
+        </thead>
+        <tbody>
+          {items.map((item, i) => (
+            <tr key={i}>
+              <td>
+                {item.role}
+                {item.synthetic && <span class="chip">made up by a rule</span>}
+                {(item.injected ?? []).map((what) => (
+                  <span key={what} class="chip">
+                    {what}
+                  </span>
+                ))}
+              </td>
+              <td class="items-text">
+                {item.from?.[0] ? <a href={toSession(session.id, "", { at: item.from[0] })}>{item.preview || "…"}</a> : item.preview}
+              </td>
+              <td class="num">{tokens(item.tokens)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
 }
