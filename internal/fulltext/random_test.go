@@ -251,6 +251,7 @@ func (w *world) compare() {
 	if err != nil || len(differences) > 0 {
 		w.t.Errorf("the check says %v, %v", differences, err)
 	}
+	w.marks()
 	w.grepGone()
 	w.sound()
 }
