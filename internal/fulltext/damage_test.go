@@ -126,6 +126,9 @@ func TestCheckFinds(t *testing.T) {
 		if d, err := b.index.Check(context.Background()); err != nil || len(d) > 0 {
 			t.Fatalf("a sound index: %v, %v", d, err)
 		}
+		if d, err := b.index.Compare(context.Background()); err != nil || len(d) > 0 {
+			t.Fatalf("a sound index: %v, %v", d, err)
+		}
 		b.index.mu.Lock()
 		_, err := b.index.db.write.Exec(change)
 		b.index.mu.Unlock()
@@ -136,6 +139,9 @@ func TestCheckFinds(t *testing.T) {
 		// compared, and then there are rows of it that nobody wiped.
 		if d, err := b.index.Check(context.Background()); err != nil || len(d) == 0 && !strings.HasPrefix(change, "delete from sessions") {
 			t.Errorf("%s was not found: %v, %v", change, d, err)
+		}
+		if d, err := b.index.Compare(context.Background()); err != nil || len(d) == 0 && !strings.HasPrefix(change, "delete from sessions") {
+			t.Errorf("%s was not found without changing anything: %v, %v", change, d, err)
 		}
 	}
 }

@@ -251,6 +251,9 @@ func (w *world) compare() {
 	if err != nil || len(differences) > 0 {
 		w.t.Errorf("the check says %v, %v", differences, err)
 	}
+	if differences, err = w.index.Compare(context.Background()); err != nil || len(differences) > 0 {
+		w.t.Errorf("the comparison says %v, %v", differences, err)
+	}
 	w.marks()
 	w.grepGone()
 	w.sound()

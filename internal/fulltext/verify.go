@@ -15,8 +15,12 @@ import (
 
 // Check compares the index with all sessions and tells in what they differ:
 // every session is read again, every row is compared with what it says, and
-// every word with the rows. It changes nothing but what was due before.
+// every word with the rows. It changes nothing but what was due before. Where
+// there is no index there is nothing to differ from.
 func (x *Index) Check(ctx context.Context) ([]search.Difference, error) {
+	if !x.Exists() {
+		return nil, nil
+	}
 	number := x.request(func(d *due) { d.census = true }, true)
 	if _, err := x.await(ctx, number, 0); err != nil {
 		return nil, err
@@ -27,7 +31,29 @@ func (x *Index) Check(ctx context.Context) ([]search.Difference, error) {
 	}
 	defer done()
 	c := &checker{x: x, db: db}
-	err = c.run(ctx)
+	return c.done(c.run(ctx))
+}
+
+// Compare is Check for who must not change anything: it opens the file only to
+// read it, takes no lock, and leaves alone what is due. So it says nothing of
+// sessions that changed since they were read, nor of those that are not our own,
+// which it does not know; and it compares how often each word is said, not
+// where.
+func (x *Index) Compare(ctx context.Context) (found []search.Difference, err error) {
+	if !x.Exists() {
+		return nil, nil
+	}
+	db, err := openReadOnly(x.fs, x.path())
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	c := &checker{x: x, db: &database{path: x.path(), read: db}, readOnly: true}
+	return c.done(c.run(ctx))
+}
+
+// done makes a difference of damage.
+func (c *checker) done(err error) ([]search.Difference, error) {
 	if errors.Is(err, firn.ErrCorrupt) {
 		return append(c.found, search.Difference{Detail: err.Error()}), nil
 	}
@@ -38,6 +64,8 @@ type checker struct {
 	x     *Index
 	db    *database
 	found []search.Difference
+	// readOnly says that nothing may be changed.
+	readOnly bool
 }
 
 func (c *checker) differ(session firn.ID, format string, args ...any) {
@@ -56,8 +84,10 @@ func (c *checker) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, j := range jobs(slices.Clone(standings), known) {
-		c.differ(j.standing.ID, "the session has changed since it was read, or is not known")
+	if !c.readOnly {
+		for _, j := range jobs(slices.Clone(standings), known) {
+			c.differ(j.standing.ID, "the session has changed since it was read, or is not known")
+		}
 	}
 	for _, s := range standings {
 		if known[s.ID].stands(s) {
@@ -66,8 +96,12 @@ func (c *checker) run(ctx context.Context) error {
 			}
 		}
 	}
+	words := c.words
+	if c.readOnly {
+		words = c.count
+	}
 	for s := range insertWords {
-		if err := c.words(ctx, space(s)); err != nil {
+		if err := words(ctx, space(s)); err != nil {
 			return err
 		}
 	}
@@ -77,11 +111,13 @@ func (c *checker) run(ctx context.Context) error {
 // file lets the engine check the file. A connection of its own does: one that
 // has read words before takes what others merged since for damage.
 func (c *checker) file(ctx context.Context) (err error) {
-	fresh, err := sql.Open("sqlite", address(c.db.path, readCache, reading))
-	if err != nil {
-		return explain("check the index of words", err)
+	fresh := c.db.read
+	if !c.readOnly {
+		if fresh, err = sql.Open("sqlite", address(c.db.path, readCache, reading)); err != nil {
+			return explain("check the index of words", err)
+		}
+		defer func() { err = errors.Join(err, fresh.Close()) }()
 	}
-	defer func() { err = errors.Join(err, fresh.Close()) }()
 	var sound string
 	if err := fresh.QueryRowContext(ctx, "pragma quick_check(1)").Scan(&sound); err != nil {
 		return explain("check the index of words", err)
@@ -171,11 +207,14 @@ func scanWhole(scan func(...any) error) (doc, error) {
 	return d, err
 }
 
+// spaceNames says what is in each half of the index.
+var spaceNames = [...]string{"was said", "tools put out"}
+
 // words lets the engine compare the words of one half with its rows.
 func (c *checker) words(ctx context.Context, s space) error {
 	_, err := c.db.write.ExecContext(ctx, fmt.Sprintf("insert into fts%d(fts%d, rank) values('integrity-check', 1)", s, s))
 	if err = explain("check the index of words", err); errors.Is(err, firn.ErrCorrupt) {
-		c.differ("", "the words of what %s are not those of the messages", [...]string{"was said", "tools put out"}[s])
+		c.differ("", "the words of what %s are not those of the messages", spaceNames[s])
 		return nil
 	}
 	return err

@@ -1,0 +1,80 @@
+package fulltext
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"maps"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"firn/internal/vfs"
+)
+
+// openReadOnly opens an index file so that not a byte beside or in it changes.
+// If nobody has changes that are not in it yet, nobody need be asked.
+func openReadOnly(fsys vfs.FS, path string) (*sql.DB, error) {
+	q := url.Values{"mode": {"ro"}, "_pragma": {"query_only(1)", "temp_store(memory)", "busy_timeout(5000)", fmt.Sprintf("cache_size(-%d)", readCache)}}
+	if info, err := fsys.Stat(path + "-wal"); err != nil || info.Size == 0 {
+		q.Set("immutable", "1")
+	}
+	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: filepath.ToSlash(path)}).EscapedPath()+"?"+q.Encode())
+	if err != nil {
+		return nil, fmt.Errorf("open the index of words: %w", err)
+	}
+	db.SetMaxOpenConns(1)
+	return db, nil
+}
+
+// often says how many rows have a word, and how often they have it together.
+type often struct{ rows, times int }
+
+// count compares how often each word is said by the words of one half and by
+// its rows.
+func (c *checker) count(ctx context.Context, s space) error {
+	want, err := c.countRows(ctx, s)
+	if err != nil {
+		return err
+	}
+	got := make(map[string]often, len(want))
+	name := fmt.Sprintf("words%d", s)
+	if _, err := c.db.read.ExecContext(ctx, fmt.Sprintf("pragma query_only(0); create virtual table temp.%s using fts5vocab(main, fts%d, col)", name, s)); err != nil {
+		return explain("check the index of words", err)
+	}
+	err = c.each(ctx, "select term, col, doc, cnt from temp."+name, nil, func(rows *sql.Rows) error {
+		var term, column string
+		var n often
+		err := rows.Scan(&term, &column, &n.rows, &n.times)
+		got[column+term] = n
+		return err
+	})
+	if err == nil && !maps.Equal(want, got) {
+		c.differ("", "the words of what %s are not those of the messages", spaceNames[s])
+	}
+	return err
+}
+
+// countRows counts the words of rows, each by its column and itself.
+func (c *checker) countRows(ctx context.Context, s space) (map[string]often, error) {
+	all := make(map[string]often)
+	err := c.each(ctx, "select t, x, f from docs where space = ?", []any{int(s)}, func(rows *sql.Rows) error {
+		var t, x, f string
+		if err := rows.Scan(&t, &x, &f); err != nil {
+			return err
+		}
+		for column, text := range map[string]string{"t": t, "x": x, "f": f} {
+			seen := make(map[string]bool)
+			for word := range strings.FieldsSeq(text) {
+				n := all[column+word]
+				if n.times++; !seen[word] {
+					seen[word] = true
+					n.rows++
+				}
+				all[column+word] = n
+			}
+		}
+		return nil
+	})
+	return all, err
+}
