@@ -26,6 +26,9 @@ interface Props {
 const high = 100;
 const wide = 10;
 
+// A few columns are not drawn as wide as the page.
+const fewest = 24;
+
 const sum = (values: number[]) => values.reduce((a, b) => a + b, 0);
 
 export function Stack(p: Props) {
@@ -34,16 +37,17 @@ export function Stack(p: Props) {
   // A limit far above everything would press the rest flat: then it is only said.
   const shown = p.limit && p.limit < highest * 3 ? p.limit : 0;
   const top = Math.max(highest, shown) * 1.04;
+  const across = Math.max(p.columns.length, fewest);
   const y = (n: number) => high - (n / top) * high;
   const at = (e: PointerEvent) => {
     const box = (e.currentTarget as Element).getBoundingClientRect();
-    return Math.min(p.columns.length - 1, Math.max(0, Math.floor(((e.clientX - box.left) / box.width) * p.columns.length)));
+    return Math.min(p.columns.length - 1, Math.max(0, Math.floor(((e.clientX - box.left) / box.width) * across)));
   };
   const column = p.columns[over.value];
   return (
     <figure class="stack">
       <svg
-        viewBox={`0 0 ${p.columns.length * wide} ${high}`}
+        viewBox={`0 0 ${across * wide} ${high}`}
         preserveAspectRatio="none"
         role="img"
         aria-label={p.label}
@@ -57,7 +61,7 @@ export function Stack(p: Props) {
           <Bars key={c.key} column={c} x={i * wide} y={y} gap={p.columns.length > 120 ? 0 : 1.5} />
         ))}
         {p.columns.map((c, i) => c.mark && <line key={c.key} class="stack-mark" x1={i * wide} x2={i * wide} y1="0" y2={high} />)}
-        {shown > 0 && <line class="stack-limit" x1="0" x2={p.columns.length * wide} y1={y(shown)} y2={y(shown)} />}
+        {shown > 0 && <line class="stack-limit" x1="0" x2={across * wide} y1={y(shown)} y2={y(shown)} />}
       </svg>
       <figcaption>
         <span class="stack-names">

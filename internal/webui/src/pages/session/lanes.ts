@@ -21,23 +21,39 @@ export interface Row {
 export interface Shape {
   rows: Row[];
   lanes: number;
-  // parent is the entry each one follows.
+  // parent is the entry each one follows, quiet ones left out.
   parent: Map<string, string>;
+  // head is what was said last on the branch of the head.
+  head?: string;
   leaves: Node[];
 }
 
+// quiet says that an entry is not part of what one wants to see branch: counters,
+// tags and the like, which hang between what was said.
+const quiet = (n: Node) => !n.role && !n.compaction && !n.label && !n.fault && n.kind !== "branch_summary";
+
 export function shapeOf(nodes: Node[], head: string | undefined): Shape {
+  const all = new Map(nodes.map((n) => [n.id, n]));
+  // said is the entry itself, or what was said last before a quiet one.
+  const said = (id: string | undefined): string | undefined => {
+    let n = id === undefined ? undefined : all.get(id);
+    while (n && quiet(n) && n.parent && all.has(n.parent)) n = all.get(n.parent);
+    return n?.id;
+  };
+  const now = said(head);
   const parent = new Map<string, string>();
   const children = new Map<string, number>();
-  for (const n of nodes) {
-    if (!n.parent) continue;
-    parent.set(n.id, n.parent);
-    children.set(n.parent, (children.get(n.parent) ?? 0) + 1);
+  const loud = nodes.filter((n) => said(n.id) === n.id);
+  for (const n of loud) {
+    const p = said(n.parent);
+    if (!p) continue;
+    parent.set(n.id, p);
+    children.set(p, (children.get(p) ?? 0) + 1);
   }
   const isLeaf = (n: Node) => !children.has(n.id);
   const worth = (n: Node) =>
-    n.id === head || isLeaf(n) || (children.get(n.id) ?? 0) > 1 || !n.parent || !!n.label || !!n.compaction || !!n.fault || n.role === "user";
-  const kept = new Map(nodes.filter(worth).map((n) => [n.id, n]));
+    n.id === now || isLeaf(n) || (children.get(n.id) ?? 0) > 1 || !parent.has(n.id) || !!n.label || !!n.compaction || !!n.fault || n.role === "user";
+  const kept = new Map(loud.filter(worth).map((n) => [n.id, n]));
   const newest = [...kept.values()].sort((a, b) => b.n - a.n);
   const rows: Row[] = [];
   // Each lane waits for the entry that its line goes down to.
@@ -53,7 +69,7 @@ export function shapeOf(nodes: Node[], head: string | undefined): Shape {
     rows.push({ node, between: below.between, leaf: isLeaf(node), lane, through, into: mine.slice(1), onward: !!below.to });
     lanes = Math.max(lanes, waits.length, lane + 1);
   }
-  return { rows, lanes, parent, leaves: newest.filter(isLeaf) };
+  return { rows, lanes, parent, head: now, leaves: newest.filter(isLeaf) };
 }
 
 function free(waits: (string | undefined)[]): number {

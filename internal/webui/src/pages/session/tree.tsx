@@ -29,13 +29,13 @@ export function Tree({ session, watch }: TabProps) {
           {plural(tree.data.branches, "branch")}
           <span class="faint"> · {plural(tree.data.total, "entry")}</span>
         </h2>
-        <CompareChooser shape={shape} left={left} right={right} head={tree.data.head} />
+        <CompareChooser shape={shape} left={left} right={right} head={shape.head} />
         <CopyCLI command={`firn tree ${shell(session.id)}`} small />
       </div>
       {left && right && <Compare session={session} shape={shape} left={left} right={right} />}
       <ol class="tree" aria-label="Entries, newest first">
         {shape.rows.map((row) => (
-          <TreeRow key={row.node.id} row={row} shape={shape} session={session} watch={watch} head={tree.data!.head} />
+          <TreeRow key={row.node.id} row={row} shape={shape} session={session} watch={watch} head={shape.head} />
         ))}
       </ol>
       {older && (
