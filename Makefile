@@ -88,7 +88,8 @@ soak:
 # make it anew takes npm, for Preact and for the checker of types.
 WEB := internal/webui
 ESBUILD = $(TOOL) esbuild --bundle --minify --format=esm --target=es2022,chrome120,firefox120,safari17.5 \
-	--jsx=automatic --jsx-import-source=preact --legal-comments=none --charset=utf8 --log-level=warning
+	--jsx=automatic --jsx-import-source=preact --legal-comments=none --charset=utf8 --log-level=warning \
+	--banner:js="/* sources $$(cd $(WEB) && find src -type f | LC_ALL=C sort | xargs cat package-lock.json | sha256sum | cut -c1-64) */"
 
 $(WEB)/node_modules/.package-lock.json: $(WEB)/package-lock.json
 	cd $(WEB) && npm ci --no-audit --no-fund --loglevel=error
