@@ -46,7 +46,7 @@ test: setup
 	cd interop/sdk && $(GO) test -vet=all $(TESTFLAGS) ./...
 
 # Cheap checks first: a missing space should not cost a race run.
-check: check-format check-vet check-systems check-static check-race check-holes
+check: check-format check-vet check-systems check-static check-web check-race check-holes
 
 check-format:
 	@tools/format.sh

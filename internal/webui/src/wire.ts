@@ -1,6 +1,6 @@
 // The words of the protocol: those of docs/openapi.json, and the few that only
 // travel inside events and so are not named there.
-import type { Patch, Tool } from "./api.gen";
+import type { Tool } from "./api.gen";
 export * from "./api.gen";
 
 // Page is a part of a list; total is -1 where it is not known.
@@ -43,41 +43,3 @@ export interface Missed {
 }
 
 export type Scope = "hook" | "read" | "write" | "admin";
-
-// Me is who uses the page.
-export interface Me {
-  name: string;
-  scope: Scope;
-  agents?: string[];
-  keys?: string[];
-  expires?: string;
-  version: string;
-}
-
-// Source is a folder of another tool that is mirrored here, or this home itself.
-export interface Source {
-  name: string;
-  tool: string;
-  dir: string;
-  sessions: number;
-  bytes: number;
-  checked?: string;
-  taken?: number;
-  faults?: string[];
-  limits?: string[];
-}
-
-// Batch changes many sessions in the same way.
-export interface Batch {
-  ids: string[];
-  patch: Patch;
-  addTags?: string[];
-  dropTags?: string[];
-}
-
-// BatchResult is what came of one of them; before is the patch that undoes it.
-export interface BatchResult {
-  id: string;
-  before?: Patch;
-  error?: string;
-}

@@ -34,7 +34,7 @@ function named(sessions: Session[]): string {
 const mostBatch = 500;
 
 // batch changes many sessions and gives what came of each.
-async function batch(b: Batch): Promise<BatchResult[]> {
+async function batch(b: Batch & { ids: string[] }): Promise<BatchResult[]> {
   const results: BatchResult[] = [];
   for (let i = 0; i < b.ids.length; i += mostBatch) {
     const page = await post<Page<BatchResult>>("/v1/sessions/batch", { ...b, ids: b.ids.slice(i, i + mostBatch) });
