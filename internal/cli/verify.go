@@ -16,7 +16,7 @@ damaged. Nothing is changed.
 
 A session is named by its id or the first 4 or more characters of it, or by the
 path of its file, which may be anywhere. A directory means all files in it that
-end in .jsonl.
+end in .jsonl. Of a whole home the indexes are compared with the sessions too.
 
 Exits with 8 if there is a fault; warnings are no faults.`,
 		Example: "  firn verify\n  firn verify 0198c5a2\n  firn verify ~/.pi/agent/sessions --json",
@@ -28,6 +28,9 @@ Exits with 8 if there is a fault; warnings are no faults.`,
 			}
 			bar := p.newBar("reading")
 			report, err := doctor.Verify(cmd.Context(), target, doctor.Options{Progress: bar.set})
+			if err == nil {
+				err = doctor.CompareIndexes(cmd.Context(), target, report)
+			}
 			bar.clear()
 			if err != nil {
 				return err

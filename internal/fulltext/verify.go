@@ -90,7 +90,7 @@ func (c *checker) run(ctx context.Context) error {
 		}
 	}
 	for _, s := range standings {
-		if known[s.ID].stands(s) {
+		if r := known[s.ID]; r.stands(s) && !(c.readOnly && r.source != ownSource) {
 			if err := c.session(ctx, s, known[s.ID]); err != nil {
 				return err
 			}
