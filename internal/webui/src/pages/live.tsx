@@ -1,12 +1,197 @@
-import { Empty } from "../ui";
+// Live shows all turns that run: what is said in them as it is said, and a
+// button that stops them.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { post, sessionPath, useGet } from "../api";
+import { plural, shell, shortId, shortPath } from "../format";
+import { useStream } from "../live";
+import { mayWrite } from "../me";
+import { toSession } from "../router";
+import { noteRunning } from "../running";
+import { attempt, CopyCLI, Empty, Icon, Problem, say, Time } from "../ui";
+import type { Event, Page, Problem as Trouble, Session, Tool } from "../wire";
+import { rowAt, useEvery, useRows } from "./parts";
+
+// Saying is what has been heard of a turn since the page is open.
+interface Saying {
+  text: string;
+  thinking: boolean;
+  tool: string;
+}
+
+// Ended is a turn that was over while somebody looked.
+interface Ended {
+  session: Session;
+  at: string;
+  error: string;
+}
+
+// Only the end of an answer is shown, so no more of it is kept.
+const most = 600;
+
+function nameOf(s: Session): string {
+  return s.title || s.prompt || "untitled";
+}
+
+// stopCommand stops a turn from the command line: over the socket, since the
+// gateway has it.
+export function stopCommand(id: string): string {
+  return `curl --unix-socket ~/.firn/gateway.sock -X POST http://localhost/v1/sessions/${shell(id)}/kill`;
+}
+
+async function stop(id: string): Promise<void> {
+  const done = await attempt(() => post<{ stopped: boolean }>(sessionPath(id, "kill")));
+  if (done) say(done.stopped ? "Stopped. What was said so far is kept" : "It was over already");
+}
+
+// hear takes what an event says of an answer that is being given.
+function hear(heard: Map<string, Saying>, e: Event): boolean {
+  const id = e.session ?? "";
+  const now = heard.get(id) ?? { text: "", thinking: false, tool: "" };
+  switch (e.name) {
+    case "delta.text":
+    case "delta.thinking": {
+      const thinking = e.name === "delta.thinking";
+      const before = thinking === now.thinking ? now.text : "";
+      heard.set(id, { text: (before + ((e.data as { text?: string })?.text ?? "")).slice(-most), thinking, tool: "" });
+      return true;
+    }
+    case "tool.started":
+      heard.set(id, { ...now, tool: (e.data as Tool | undefined)?.name ?? "a tool" });
+      return true;
+    case "tool.completed":
+      heard.set(id, { text: "", thinking: false, tool: "" });
+      return true;
+    case "turn.completed":
+    case "turn.failed":
+      return heard.delete(id);
+  }
+  return false;
+}
+
+function useLive() {
+  const list = useGet<Page<Session>>("/v1/running");
+  const heard = useRef(new Map<string, Saying>());
+  const timer = useRef(0);
+  const known = useRef(new Map<string, Session>());
+  const [ended, setEnded] = useState<Ended[]>([]);
+  const [, draw] = useState(0);
+  for (const s of list.data?.items ?? []) known.current.set(s.id, s);
+  const soon = (what: () => void, ms: number) => {
+    if (timer.current) return;
+    timer.current = window.setTimeout(() => {
+      timer.current = 0;
+      what();
+    }, ms);
+  };
+  useEffect(() => () => clearTimeout(timer.current), []);
+  useStream("/v1/events", {}, {
+    event: (e) => {
+      noteRunning(e);
+      if (hear(heard.current, e)) soon(() => draw((n) => n + 1), 120);
+      if (e.name === "turn.completed" || e.name === "turn.failed") {
+        const session = known.current.get(e.session ?? "") ?? { id: e.session ?? "", bytes: 0, end: 0, parts: 0 };
+        const error = e.name === "turn.failed" ? ((e.data as Trouble | undefined)?.message ?? "failed") : "";
+        setEnded((old) => [{ session, at: new Date().toISOString(), error }, ...old].slice(0, 8));
+        list.set((old) => old && { ...old, items: (old.items ?? []).filter((s) => s.id !== e.session) });
+      }
+      if (/^turn\.(started|queued|completed|failed)$/.test(e.name)) list.reload();
+    },
+    opened: (again) => again && list.reload(),
+  });
+  return { list, heard: heard.current, ended };
+}
 
 export function Live() {
+  const { list, heard, ended } = useLive();
+  const root = useRef<HTMLDivElement>(null);
+  const [, tick] = useState(0);
+  const items = list.data?.items ?? [];
+  const waiting = items.reduce((n, s) => n + (s.queued ?? 0), 0);
+  useEvery(items.length ? 1000 : 0, () => tick((n) => n + 1));
+  useRows("Live", root, [{ key: "s", does: "Stop", run: () => void (mayWrite() && rowAt() && stop(rowAt())) }]);
   return (
-    <div class="page">
-      <h1>Live</h1>
-      <Empty title="This page is not there yet." command="firn ls --live">
-        The command line has it: all running turns.
-      </Empty>
+    <div class="page live" ref={root}>
+      <header class="page-head">
+        <h1>Live</h1>
+        <span class="faint num head-note" role="status">
+          {items.length > 0 && `${items.length} running`}
+          {waiting > 0 && ` · ${plural(waiting, "message")} waiting`}
+        </span>
+        <CopyCLI small command="firn ls --live" />
+      </header>
+      {list.error && <Problem error={list.error} retry={list.reload} />}
+      {list.data && items.length === 0 && (
+        <Empty title="Nothing runs at the moment." command="firn chat">
+          A turn that begins, here or anywhere else, is shown at once.
+        </Empty>
+      )}
+      <ul class="turns" aria-label="Running turns">
+        {items.map((s) => (
+          <Turn key={s.id} session={s} saying={heard.get(s.id)} />
+        ))}
+      </ul>
+      {ended.length > 0 && <Over ended={ended} />}
     </div>
+  );
+}
+
+function lasting(since: string | undefined): string {
+  if (!since) return "";
+  const s = Math.max(0, Math.round((Date.now() - new Date(since).getTime()) / 1000));
+  return s < 60 ? `${s} s` : `${Math.floor(s / 60)} min ${s % 60} s`;
+}
+
+function Turn({ session: s, saying }: { session: Session; saying?: Saying }) {
+  return (
+    <li class="turn" data-row={s.id}>
+      <span class="dot on" role="img" aria-label="running" />
+      <div class="turn-main">
+        <p class="turn-head">
+          <a class="turn-name" href={toSession(s.id)}>
+            {nameOf(s)}
+          </a>
+          <span class="faint">{[s.agent, s.key?.replace(/^agent:/, "") || (s.cwd ? shortPath(s.cwd) : shortId(s.id))].filter(Boolean).join(" · ")}</span>
+          {!!s.queued && <span class="chip">{s.queued} waiting</span>}
+        </p>
+        <p class={"turn-said" + (saying?.thinking ? " thinking" : "")}>
+          {saying?.tool ? (
+            <span class="faint">
+              runs <code>{saying.tool}</code>
+            </span>
+          ) : saying?.text ? (
+            saying.text
+          ) : (
+            <span class="faint">{nameOf(s) === s.prompt ? "…" : (s.prompt ?? "…")}</span>
+          )}
+        </p>
+      </div>
+      <span class="turn-since num" title={s.since}>
+        {lasting(s.since)}
+      </span>
+      {mayWrite() && (
+        <span class="turn-acts">
+          <button type="button" class="button" aria-label={`Stop ${nameOf(s)}`} onClick={() => void stop(s.id)}>
+            <Icon name="stop" /> Stop
+          </button>
+          <CopyCLI small command={stopCommand(s.id)} />
+        </span>
+      )}
+    </li>
+  );
+}
+
+function Over({ ended }: { ended: Ended[] }) {
+  return (
+    <section class="over" aria-label="Ended while you looked">
+      <h2>Ended while you looked</h2>
+      <ul>
+        {ended.map((e) => (
+          <li key={e.session.id + e.at} data-row={e.session.id}>
+            <a href={toSession(e.session.id)}>{nameOf(e.session) === "untitled" ? shortId(e.session.id) : nameOf(e.session)}</a>
+            {e.error && <span class="bad"> {e.error}</span>} <Time at={e.at} class="faint" />
+          </li>
+        ))}
+      </ul>
+    </section>
   );
 }

@@ -1,12 +1,83 @@
-import { Empty } from "../ui";
+// Sources are where sessions are from: our own home, and folders of other tools
+// that are mirrored, with what the way back to each of them cannot say.
+import { useRef } from "preact/hooks";
+import { useGet } from "../api";
+import { bytes, count, plural, shell, shortPath } from "../format";
+import { CopyCLI, Empty, Problem, Time } from "../ui";
+import type { Page, Source } from "../wire";
+import { Figure, useRows } from "./parts";
 
 export function Sources() {
+  const list = useGet<Page<Source>>("/v1/sources");
+  const root = useRef<HTMLDivElement>(null);
+  useRows("Sources", root);
+  const all = list.data?.items ?? [];
+  const others = all.filter((s) => s.tool !== "firn");
   return (
-    <div class="page">
-      <h1>Sources</h1>
-      <Empty title="This page is not there yet." command="firn adopt">
-        The command line has it: mirrored folders of other tools.
-      </Empty>
+    <div class="page" ref={root}>
+      <header class="page-head">
+        <h1>Sources</h1>
+        <span class="faint num head-note">{others.length > 0 && plural(others.length, "mirrored folder")}</span>
+        <CopyCLI small command="firn adopt" />
+      </header>
+      {list.error && <Problem error={list.error} retry={list.reload} />}
+      <div class="page-body">
+        {all.map((s) => (
+          <One key={s.name} source={s} />
+        ))}
+      </div>
+      {list.data && others.length === 0 && (
+        <Empty title="No folder of another tool is mirrored." command="firn adopt">
+          <p>
+            firn finds what Claude Code, Codex, pi, OpenClaw and others have kept on this machine, and says what is there. With <code>--yes</code> it
+            keeps a mirror: their sessions are listed and searched with yours. The originals are only read.
+          </p>
+        </Empty>
+      )}
     </div>
+  );
+}
+
+function One({ source: s }: { source: Source }) {
+  const own = s.tool === "firn";
+  return (
+    <section class="source" data-row={s.name} aria-label={s.name}>
+      <header class="source-head">
+        <h2>
+          <a href={`/sessions?source=${encodeURIComponent(s.name)}`}>{s.name}</a>
+        </h2>
+        <span class="mono muted source-dir" title={s.dir}>
+          {shortPath(s.dir)}
+        </span>
+        {!own && <CopyCLI small command={`firn adopt ${shell(s.dir)} --yes`} />}
+      </header>
+      <dl class="figures">
+        <Figure name="Sessions" value={count(s.sessions)} />
+        <Figure name="Size" value={bytes(s.bytes)} />
+        {!own && <Figure name="Looked at" value={s.checked ? <Time at={s.checked} /> : "never"} />}
+        {!!s.taken && <Figure name="Gone on with here" value={count(s.taken)} title="These sessions are yours now; the mirror does not change them" />}
+        {!own && <Figure name="Kept as" value="byte for byte" title="Nothing is lost on the way here" />}
+      </dl>
+      {s.faults && s.faults.length > 0 && (
+        <div class="source-list">
+          <h3 class="bad">Could not be read</h3>
+          <ul>
+            {s.faults.map((f) => (
+              <li key={f}>{f}</li>
+            ))}
+          </ul>
+        </div>
+      )}
+      {s.limits && s.limits.length > 0 && (
+        <details class="source-list">
+          <summary>{plural(s.limits.length, "thing")} its format cannot say, on the way back</summary>
+          <ul>
+            {s.limits.map((l) => (
+              <li key={l}>{l}</li>
+            ))}
+          </ul>
+        </details>
+      )}
+    </section>
   );
 }

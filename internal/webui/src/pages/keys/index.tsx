@@ -1,0 +1,111 @@
+// Keys are names of conversations that stay, and the sessions they point at.
+import { useRef } from "preact/hooks";
+import { useGet } from "../../api";
+import type { PageProps } from "../../app";
+import { plural, shell } from "../../format";
+import { useStream } from "../../live";
+import { param, toSession } from "../../router";
+import { noteRunning } from "../../running";
+import { CopyCLI, Empty, Problem, Time } from "../../ui";
+import type { Agent, Key, Page } from "../../wire";
+import { Box, Choice, toBox, useRows, withChosen } from "../parts";
+import { OneKey } from "./one";
+
+export function Keys({ parts }: PageProps) {
+  return parts["key"] ? <OneKey name={parts["key"]} /> : <Table />;
+}
+
+export function toKey(key: string): string {
+  return `/keys/${encodeURIComponent(key)}`;
+}
+
+// short is a key without what all of them begin with.
+export function shortKey(key: string): string {
+  return key.replace(/^agent:/, "");
+}
+
+function Table() {
+  const agent = param("agent");
+  const text = param("q");
+  const list = useGet<Page<Key>>("/v1/keys", { agent });
+  const agents = useGet<Page<Agent>>("/v1/agents");
+  const root = useRef<HTMLDivElement>(null);
+  const box = useRef<HTMLInputElement>(null);
+  useRows("Keys", root, [toBox(box, "Filter")]);
+  useStream("/v1/events", {}, {
+    event: (e) => {
+      noteRunning(e);
+      if (e.name === "session.updated" || e.name === "turn.started") list.reload();
+    },
+    opened: (again) => again && list.reload(),
+  });
+  const all = list.data?.items ?? [];
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  const shown = all.filter((k) => words.every((w) => k.key.toLowerCase().includes(w)));
+  return (
+    <div class="page" ref={root}>
+      <header class="page-head">
+        <h1>Keys</h1>
+        <span class="faint num head-note">{list.data && plural(all.length, "key")}</span>
+        <CopyCLI small command={"firn keys ls" + (agent ? " --agent " + shell(agent) : "")} />
+      </header>
+      <div class="filters" role="search">
+        <Box name="q" label="Part of a key" value={text} box={box} wait={100} />
+        <Choice name="agent" label="Agent" any="any" chosen={agent} choices={withChosen((agents.data?.items ?? []).map((a) => a.id), agent)} />
+      </div>
+      {list.error && <Problem error={list.error} retry={list.reload} />}
+      {list.data && shown.length === 0 && <None narrow={all.length > 0 || agent !== ""} />}
+      {shown.length > 0 && (
+        <div class="page-body">
+          <table class="table stacks keys-table">
+            <thead>
+              <tr>
+                <th>Key</th>
+                <th>Kind</th>
+                <th>Agent</th>
+                <th>Current session</th>
+                <th>Begins anew</th>
+                <th class="num">Updated</th>
+              </tr>
+            </thead>
+            <tbody>
+              {shown.map((k) => (
+                <tr key={k.key} data-row={k.key}>
+                  <td class="cell-name">
+                    <a class="mono" href={toKey(k.key)}>
+                      {shortKey(k.key)}
+                    </a>
+                  </td>
+                  <td>{k.kind}</td>
+                  <td>{k.agent}</td>
+                  <td>
+                    {k.session ? (
+                      <a class="mono" href={toSession(k.session)}>
+                        {k.session.slice(0, 13)}
+                      </a>
+                    ) : (
+                      <span class="faint">none yet</span>
+                    )}
+                  </td>
+                  <td>{k.reset}</td>
+                  <td class="num">
+                    <Time at={k.updated} />
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </div>
+  );
+}
+
+function None({ narrow }: { narrow: boolean }) {
+  if (narrow) return <Empty title="No key fits." command="firn keys ls" />;
+  return (
+    <Empty title="No keys yet." command="firn chat --key agent:main:desk">
+      A key names a conversation for ever: a person, a group, a desk. It comes to be with its first message.
+    </Empty>
+  );
+}

@@ -1,0 +1,184 @@
+// Parts that the pages beside the sessions share: choices and text boxes that
+// are in the address, figures, sections, and keys that walk over rows.
+import type { ComponentChildren, Ref, RefObject } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { useKeys, type Binding } from "../keys";
+import { setQuery, toSession } from "../router";
+import { Icon, Menu } from "../ui";
+
+interface ChoiceProps {
+  // name is what the address calls it.
+  name: string;
+  label: string;
+  chosen: string;
+  choices: [value: string, name: string][];
+  // any is what no choice is called; without it there is always one.
+  any?: string;
+  none?: string;
+  // also are other parts of the address that change with it.
+  also?: Record<string, string>;
+}
+
+// Choice is one of some values, kept in the address.
+export function Choice({ name, label, chosen, choices, any, none, also }: ChoiceProps) {
+  const said = choices.find(([value]) => value === chosen)?.[1] ?? chosen;
+  const set = (value: string) => setQuery({ [name]: value, ...also }, { push: true });
+  const items = [
+    ...(any === undefined ? [] : [{ label: any, checked: chosen === "", run: () => set("") }]),
+    ...choices.map(([value, text]) => ({ label: text, checked: value === chosen, run: () => set(value) })),
+    ...(choices.length === 0 && none ? [{ label: none, disabled: true }] : []),
+  ];
+  const shown = any === undefined || chosen !== "";
+  return (
+    <Menu label={shown ? `${label}: ${said}` : label} class={"button quiet choice" + (chosen && any !== undefined ? " on" : "")} items={items}>
+      {shown ? (
+        <>
+          <span class="choice-label">{label}</span> <span class="choice-said">{said}</span>
+        </>
+      ) : (
+        label
+      )}
+      <Icon name="down" />
+    </Menu>
+  );
+}
+
+// withChosen is a list of choices that has the one that is chosen in any case.
+export function withChosen(list: string[], chosen: string): [string, string][] {
+  return (chosen && !list.includes(chosen) ? [...list, chosen] : list).map((v) => [v, v]);
+}
+
+interface BoxProps {
+  name: string;
+  label: string;
+  placeholder?: string;
+  value: string;
+  box?: Ref<HTMLInputElement>;
+  // wait is how long after the last key the address changes; none waits for
+  // Enter.
+  wait?: number;
+  class?: string;
+  autofocus?: boolean;
+}
+
+// Box is a text box whose text is in the address.
+export function Box({ name, label, placeholder, value, box, wait, class: more, autofocus }: BoxProps) {
+  const [text, setText] = useState(value);
+  useEffect(() => setText(value), [value]);
+  useEffect(() => {
+    if (wait === undefined || text === value) return;
+    const t = setTimeout(() => setQuery({ [name]: text.trim() }), wait);
+    return () => clearTimeout(t);
+  }, [text]);
+  return (
+    <span class={"filter-box " + (more ?? "")}>
+      <Icon name="search" />
+      <input
+        ref={box}
+        class="input"
+        type="search"
+        aria-label={label}
+        placeholder={placeholder ?? label}
+        value={text}
+        autoFocus={autofocus}
+        spellcheck={false}
+        autocomplete="off"
+        onInput={(e) => {
+          setText(e.currentTarget.value);
+          if (e.currentTarget.value === "") setQuery({ [name]: "" });
+        }}
+        onKeyDown={(e) => {
+          if (e.key === "Enter" && !e.isComposing) setQuery({ [name]: text.trim() }, { push: text.trim() !== value });
+          if (e.key === "Escape") e.currentTarget.blur();
+        }}
+      />
+    </span>
+  );
+}
+
+// useRows walks with j and k over what is marked with data-row in an element:
+// the first link or button of the row has the focus.
+export function useRows(name: string, root: RefObject<HTMLElement | null>, more: Binding[] = []): void {
+  const step = (by: number) => {
+    const rows = [...(root.current?.querySelectorAll<HTMLElement>("[data-row]") ?? [])];
+    if (rows.length === 0) return;
+    const at = rows.findIndex((r) => r.contains(document.activeElement));
+    const row = rows[at < 0 ? (by > 0 ? 0 : rows.length - 1) : Math.max(0, Math.min(rows.length - 1, at + by))]!;
+    row.querySelector<HTMLElement>("a, button")?.focus({ preventScroll: true });
+    row.scrollIntoView({ block: "nearest" });
+  };
+  useKeys(name, [{ key: "j", does: "Next", run: () => step(1) }, { key: "k", does: "Previous", run: () => step(-1) }, ...more]);
+}
+
+// toBox is the key that goes to a text box.
+export function toBox(box: RefObject<HTMLInputElement | null>, does = "Search"): Binding {
+  return { key: "/", does, run: () => box.current?.select() };
+}
+
+// rowAt is the row that has the focus, by what data-row says.
+export function rowAt(): string {
+  return document.activeElement?.closest<HTMLElement>("[data-row]")?.dataset["row"] ?? "";
+}
+
+export function Figure({ name, value, title }: { name: string; value: ComponentChildren; title?: string }) {
+  return (
+    <div title={title}>
+      <dt>{name}</dt>
+      <dd class="num">{value}</dd>
+    </div>
+  );
+}
+
+interface SectionProps {
+  title: string;
+  // note stands beside the title, actions at the end of its line.
+  note?: ComponentChildren;
+  actions?: ComponentChildren;
+  children?: ComponentChildren;
+}
+
+export function Section({ title, note, actions, children }: SectionProps) {
+  return (
+    <section class="section" aria-label={title}>
+      <header class="section-head">
+        <h2>{title}</h2>
+        {note && <span class="faint section-note">{note}</span>}
+        {actions && <span class="section-actions">{actions}</span>}
+      </header>
+      {children}
+    </section>
+  );
+}
+
+// Evidence are the entries that something comes from, as links to the log.
+export function Evidence({ sources }: { sources?: string[] | null }) {
+  if (!sources || sources.length === 0) return null;
+  return (
+    <span class="evidence">
+      from{" "}
+      {sources.slice(0, 8).map((s, i) => {
+        const [session = "", entry = ""] = s.split("/");
+        return (
+          <a key={s} class="mono" href={toSession(session, "", entry ? { at: entry } : {})} title={s}>
+            {session.slice(0, 13)}
+            {entry && "/" + entry.slice(-5)}
+            {i < sources.length - 1 ? "," : ""}
+          </a>
+        );
+      })}
+      {sources.length > 8 && <span>and {sources.length - 8} more</span>}
+    </span>
+  );
+}
+
+// useEvery does something again and again while the page is looked at; zero
+// does it never.
+export function useEvery(ms: number, run: () => void): void {
+  const latest = useRef(run);
+  latest.current = run;
+  useEffect(() => {
+    if (!ms) return;
+    const t = setInterval(() => !document.hidden && latest.current(), ms);
+    return () => clearInterval(t);
+  }, [ms]);
+}
