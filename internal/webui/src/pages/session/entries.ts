@@ -1,42 +1,63 @@
 // Entries is the part of a branch that is on the page: some hundred entries, one
 // after the other. More is fetched at both ends as one comes near them, and what
 // is far away is let go, so that a log may be as long as it likes.
-import { signal } from "@preact/signals";
+import { batch, signal } from "@preact/signals";
 import { aborted, asProblem, get, sessionPath, type Problem, type Query } from "../../api";
 import type { Card, Entry, Event, Missed, Page } from "../../wire";
 
 // Item is an entry with its card, or a gap where nothing could be read.
 export type Item = Entry & { key: string };
 
-// How many a page has, and how many are kept.
+// How many a page has, how many are shown, and how many are kept at hand.
 const pageSize = 60;
 const most = 300;
+const kept = 6000;
 
 export class Entries {
+  // items are those that are shown.
   readonly items = signal<readonly Item[]>([]);
   // first says that there is nothing older, last that there is nothing newer.
   readonly first = signal(false);
   readonly last = signal(false);
   readonly busy = signal<"" | "all" | "older" | "newer">("all");
   readonly error = signal<Problem | undefined>(undefined);
-  // fresh counts what came while the end was not on the page.
+  // fresh counts what came while the end was not shown.
   readonly fresh = signal(0);
   // aside says that the branch shown is not the current one.
   readonly aside = signal(false);
   // at is the entry that was asked for, as it is called.
   readonly at = signal("");
 
+  // All are at hand, one after the other; from and to say which are shown. Start
+  // and end say that the branch has no more on that side.
+  private all: Item[] = [];
+  private from = 0;
+  private to = 0;
+  private start = false;
+  private end = false;
   // Cursors know what is before an entry that was the oldest of a page.
   private cursors = new Map<string, string>();
   private head = "";
   private abort = new AbortController();
-  // While all is fetched, what happens waits.
+  // While something is fetched, what happens waits.
   private waiting: Event[] | undefined;
 
   constructor(readonly id: string) {}
 
   close(): void {
     this.abort.abort();
+  }
+
+  // show makes a part of what is at hand the one that is shown.
+  private show(from: number, to: number): void {
+    this.from = Math.max(0, from);
+    this.to = Math.min(this.all.length, to);
+    batch(() => {
+      this.items.value = this.all.slice(this.from, this.to);
+      this.first.value = this.start && this.from === 0;
+      this.last.value = this.end && this.to === this.all.length;
+      if (this.last.value) this.fresh.value = 0;
+    });
   }
 
   private fetch(query: Query): Promise<Page<Entry>> {
@@ -51,18 +72,19 @@ export class Entries {
     this.head = head;
     this.cursors.clear();
     await this.busily("all", async () => {
-      const found = at ? await this.around(at) : await this.end();
-      this.error.value = undefined;
-      this.at.value = found.at;
-      this.fresh.value = 0;
-      this.aside.value = this.head !== "";
-      this.first.value = !found.older;
-      this.last.value = found.last;
-      this.items.value = found.items;
+      const found = at ? await this.around(at) : await this.ending();
+      this.all = found.items;
+      this.start = !found.older;
+      this.end = found.last;
+      batch(() => {
+        this.at.value = found.at;
+        this.aside.value = this.head !== "";
+        this.show(0, this.all.length);
+      });
     });
   }
 
-  private async end(): Promise<Found> {
+  private async ending(): Promise<Found> {
     const page = await this.fetch({ back: true });
     const items = itemsOf(page).reverse();
     this.remember(items, page.cursor);
@@ -87,38 +109,61 @@ export class Entries {
     return { items: [...items, ...itemsOf(after)], older: !!before.cursor, last: !after.cursor, at: id };
   }
 
+  // position is where the log ends as far as it is shown, if its end is at hand.
+  position(): number | undefined {
+    return this.end && !this.head ? (this.all.at(-1)?.next ?? 0) : undefined;
+  }
+
   private remember(items: readonly Item[], cursor: string | undefined): void {
     if (items[0] && cursor) this.cursors.set(items[0].key, cursor);
   }
 
-  // older fetches what is before the first entry.
+  // older shows what is before the first entry.
   async older(): Promise<void> {
-    const front = this.items.value[0];
+    const front = this.all[0];
     if (this.busy.value || this.first.value || !front) return;
-    await this.busily("older", async () => {
-      const cursor = this.cursors.get(front.key);
-      const page = await this.fetch(cursor ? { back: true, cursor } : { back: true, before: front.at });
-      const items = itemsOf(page).reverse();
-      this.remember(items, page.cursor);
-      const all = [...items, ...this.items.value];
-      this.first.value = !page.cursor;
-      if (all.length > most) this.last.value = false;
-      this.items.value = all.slice(0, most);
-    });
+    if (this.from === 0) {
+      await this.busily("older", async () => {
+        const cursor = this.cursors.get(front.key);
+        const page = await this.fetch(cursor ? { back: true, cursor } : { back: true, before: front.at });
+        const items = itemsOf(page).reverse();
+        this.remember(items, page.cursor);
+        this.all = [...items, ...this.all];
+        this.start = !page.cursor;
+        this.shift(items.length);
+        if (this.all.length > kept) this.end = false;
+        this.all = this.all.slice(0, kept);
+      });
+    }
+    const from = Math.max(0, this.from - pageSize);
+    this.show(from, Math.min(this.to, from + most));
   }
 
-  // newer fetches what is behind the last entry.
+  // newer shows what is behind the last entry.
   async newer(): Promise<void> {
-    const end = this.items.value.at(-1);
-    if (this.busy.value || this.last.value || !end) return;
-    await this.busily("newer", async () => {
-      const page = await this.fetch({ after: end.next });
-      const all = [...this.items.value, ...itemsOf(page)];
-      this.last.value = !page.cursor;
-      if (this.last.value) this.fresh.value = 0;
-      if (all.length > most) this.first.value = false;
-      this.items.value = all.slice(-most);
-    });
+    const back = this.all.at(-1);
+    if (this.busy.value || this.last.value || !back) return;
+    if (this.to === this.all.length) {
+      await this.busily("newer", async () => {
+        const page = await this.fetch({ after: back.next });
+        this.all = [...this.all, ...itemsOf(page)];
+        this.end = !page.cursor;
+        const over = Math.max(0, this.all.length - kept);
+        if (over) {
+          this.start = false;
+          this.all = this.all.slice(over);
+          this.shift(-over);
+        }
+      });
+    }
+    const to = Math.min(this.all.length, this.to + pageSize);
+    this.show(Math.max(this.from, to - most), to);
+  }
+
+  // shift keeps in mind that what is shown has other places now.
+  private shift(by: number): void {
+    this.from = Math.max(0, this.from + by);
+    this.to += by;
   }
 
   // refresh fetches again what is shown: why entries are in or out may be
@@ -126,20 +171,21 @@ export class Entries {
   async refresh(): Promise<void> {
     if (this.busy.value === "all") return;
     const n = Math.max(pageSize, Math.min(most, this.items.value.length));
-    const end = this.items.value.at(-1);
+    const before = this.last.value ? undefined : this.items.value.at(-1)?.next;
     await this.busily("all", async () => {
-      let page = await this.fetch({ back: true, limit: n, before: this.last.value ? undefined : end?.next });
+      let page = await this.fetch({ back: true, limit: n, before });
       const items = itemsOf(page);
       // A page ends early if its entries are large.
       while (page.cursor && items.length < n) {
         page = await this.fetch({ back: true, limit: n - items.length, cursor: page.cursor });
         items.push(...itemsOf(page));
       }
-      items.reverse();
+      this.all = items.reverse();
       this.cursors.clear();
-      this.remember(items, page.cursor);
-      this.first.value = !page.cursor;
-      this.items.value = items;
+      this.remember(this.all, page.cursor);
+      this.start = !page.cursor;
+      this.end = before === undefined;
+      this.show(0, this.all.length);
     });
   }
 
@@ -149,7 +195,7 @@ export class Entries {
     this.waiting ??= [];
     try {
       await work();
-      this.error.value = undefined;
+      if (mine === this.abort) this.error.value = undefined;
     } catch (err) {
       if (aborted(err) || mine !== this.abort) return;
       this.error.value = asProblem(err);
@@ -175,20 +221,18 @@ export class Entries {
   }
 
   private append(entry: Entry): void {
-    const items = this.items.value;
-    const end = items.at(-1);
-    if (end && entry.next <= end.next) return; // it is here already
-    if (!this.last.value) {
-      this.fresh.value++;
-      return;
-    }
-    if (entry.gap || !entry.card || (end && entry.card.parent !== end.card?.id)) {
+    const back = this.all.at(-1);
+    if (back && entry.next <= back.next) return; // it is here already
+    const shown = this.last.value;
+    if (!shown) this.fresh.value++;
+    if (!this.end) return;
+    if (entry.gap || !entry.card || (back && entry.card.parent !== back.card?.id)) {
       void this.refresh();
       return;
     }
-    const all = [...items, item(entry)];
-    if (all.length > most) this.first.value = false;
-    this.items.value = all.slice(-most);
+    this.all.push(item(entry));
+    if (shown) this.show(Math.max(this.from, this.all.length - most), this.all.length);
+    else this.last.value = false;
     // What says something of others changes how they look.
     if (veils.has(entry.card.kind)) void this.refresh();
   }
@@ -196,7 +240,8 @@ export class Entries {
   // whole fetches all of an entry whose long texts were cut.
   async whole(id: string): Promise<void> {
     const entry = await get<Entry>(sessionPath(this.id, "entries", id), { as: "html" });
-    this.items.value = this.items.value.map((i) => (i.card?.id === id ? { ...i, card: keep(i.card, entry.card) } : i));
+    this.all = this.all.map((i) => (i.card?.id === id ? { ...i, card: keep(i.card, entry.card) } : i));
+    this.show(this.from, this.to);
   }
 }
 

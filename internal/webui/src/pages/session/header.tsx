@@ -13,7 +13,19 @@ import type { Watch } from "./watch";
 
 type Open = "" | "tags" | "export" | "compact" | "cli";
 
-export function Header({ watch, session }: { watch: Watch; session: Session }) {
+export function Header({ watch, session }: { watch: Watch; session: Session | undefined }) {
+  if (session) return <Known watch={watch} session={session} />;
+  return (
+    <header class="session-head">
+      <div class="session-title">
+        <h1 class="one-line faint">{shortId(watch.id)}</h1>
+      </div>
+      <p class="session-meta" />
+    </header>
+  );
+}
+
+function Known({ watch, session }: { watch: Watch; session: Session }) {
   const open = useSignal<Open>("");
   const editing = useSignal(false);
   const close = () => (open.value = "");

@@ -21,8 +21,9 @@ export interface TabProps {
   watch: Watch;
 }
 
-const tabs: [path: string, name: string, tab: ComponentType<TabProps>][] = [
-  ["", "Log", Log],
+// The log needs not wait for what is known of the session.
+const tabs: [path: string, name: string, tab?: ComponentType<TabProps>][] = [
+  ["", "Log"],
   ["tree", "Tree", Tree],
   ["window", "Window", Window],
   ["usage", "Usage", SessionUsage],
@@ -38,28 +39,38 @@ function OneSession({ id, tab }: { id: string; tab: string }) {
   const watch = useMemo(() => new Watch(id), [id]);
   useEffect(() => () => watch.close(), [watch]);
   const session = watch.session.value;
+  const error = watch.error.value;
   const name = session ? titleOf(session) : "";
   useEffect(() => {
     if (name) document.title = `${name} · firn`;
   }, [name, tab]);
-  if (!session) {
-    const error = watch.error.value;
-    return <div class="page session-page" aria-busy={!error}>{error && <Problem error={error} retry={() => void watch.load()} />}</div>;
+  if (!session && error) {
+    return (
+      <div class="page session-page">
+        <Problem error={error} retry={() => void watch.load()} />
+      </div>
+    );
   }
   const [here, , Tab] = tabs.find(([path]) => path === tab) ?? tabs[0]!;
   return (
-    <div class="page session-page">
+    <div class="page session-page" aria-busy={!session}>
       <Header watch={watch} session={session} />
       <nav class="tabs" aria-label="Ways to look at the session">
         {tabs.map(([path, label]) => (
-          <a key={path} href={toSession(session.id, path)} aria-current={path === here ? "page" : undefined}>
+          <a key={path} href={toSession(id, path)} aria-current={path === here ? "page" : undefined}>
             {label}
           </a>
         ))}
       </nav>
       <div class={"session-body" + (here === "" ? " fixed" : "")}>
-        <Tab session={session} reload={watch.soon} watch={watch} />
+        {here === "" ? <Log watch={watch} /> : session && Tab && <Other watch={watch} session={session} tab={Tab} />}
       </div>
     </div>
   );
+}
+
+// Other is a tab that needs to know the session first.
+function Other({ watch, session, tab: Tab }: { watch: Watch; session: Session; tab: ComponentType<TabProps> }) {
+  useEffect(() => void watch.listen(), [watch]);
+  return <Tab session={session} reload={watch.soon} watch={watch} />;
 }

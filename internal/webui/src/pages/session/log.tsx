@@ -13,16 +13,16 @@ import { RowView } from "./card";
 import { Composer } from "./composer";
 import { Asked } from "./dialogs";
 import { Growing } from "./html";
-import type { TabProps } from "./index";
 import { Outline } from "./outline";
 import { holds, rowsOf } from "./rows";
 import { find, useStill, type Still } from "./scroll";
 import { Talk } from "./talk";
 import type { Tool } from "../../wire";
+import type { Watch } from "./watch";
 
 const none: ReadonlyMap<string, Tool> = new Map();
 
-export function Log({ watch }: TabProps) {
+export function Log({ watch }: { watch: Watch }) {
   const talk = useMemo(() => new Talk(watch), [watch]);
   const entries = talk.entries;
   const box = useRef<HTMLTextAreaElement>(null);
@@ -44,7 +44,12 @@ export function Log({ watch }: TabProps) {
   useEffect(() => {
     const there = at && !head && rowFor(talk, at);
     if (there) reveal(still, there);
-    else void entries.open(at, head).then(() => (at ? reveal(still, rowFor(talk, entries.at.value)) : still.toEnd()));
+    else
+      void entries.open(at, head).then(() => {
+        void watch.listen(entries.position());
+        if (at) reveal(still, rowFor(talk, entries.at.value));
+        else still.toEnd();
+      });
   }, [talk, at, head]);
 
   useLogKeys(talk, still, () => box.current?.focus(), () => (outline.value = !outline.value));

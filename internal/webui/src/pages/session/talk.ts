@@ -20,7 +20,7 @@ export class Talk {
   readonly draft = signal("");
 
   constructor(readonly watch: Watch) {
-    this.id = watch.session.peek()!.id;
+    this.id = watch.id;
     this.entries = new Entries(this.id);
     this.draft.value = sessionStorage.getItem(this.kept) ?? "";
   }

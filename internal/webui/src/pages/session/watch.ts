@@ -34,7 +34,10 @@ export class Watch {
   private stream: Stream | undefined;
   private timer = 0;
   private closed = false;
-  private asked = 0;
+  private asking: Promise<void> | undefined;
+  private again = false;
+  // turns counts what was heard of turns.
+  private turns = 0;
 
   constructor(readonly id: string) {
     void this.load();
@@ -52,38 +55,64 @@ export class Watch {
     return () => this.hearers.delete(f);
   }
 
-  // load fetches the session. What is told from then on goes on from its end.
-  readonly load = async (): Promise<void> => {
-    const ask = ++this.asked;
-    try {
-      const session = await get<Session>(sessionPath(this.id));
-      if (this.closed || ask !== this.asked) return;
-      this.take(session);
-      if (!this.stream) this.listen(session);
-    } catch (err) {
-      if (!this.closed && ask === this.asked) this.error.value = asProblem(err);
+  // load fetches the session. It may take long: one question at a time, and one
+  // more for all that happened meanwhile.
+  readonly load = (): Promise<void> => {
+    if (this.asking) {
+      this.again = true;
+      return this.asking;
     }
+    this.asking = this.ask().finally(() => {
+      this.asking = undefined;
+      if (this.again && !this.closed) {
+        this.again = false;
+        void this.load();
+      }
+    });
+    return this.asking;
   };
+
+  private async ask(): Promise<void> {
+    try {
+      const before = this.turns;
+      const session = await get<Session>(sessionPath(this.id));
+      if (!this.closed) this.take(session, before === this.turns);
+    } catch (err) {
+      if (!this.closed) this.error.value = asProblem(err);
+    }
+  }
 
   // soon is load, once for many events.
   readonly soon = (): void => {
     clearTimeout(this.timer);
-    this.timer = window.setTimeout(() => void this.load(), 200);
+    this.timer = window.setTimeout(() => void this.load(), 250);
   };
 
-  private take(session: Session): void {
+  // take takes what is told of the session. Whether a turn runs is known better
+  // by who has heard of turns since it was asked.
+  private take(session: Session, latest: boolean): void {
     batch(() => {
       this.session.value = session;
       this.error.value = undefined;
+      if (!latest) return;
       this.live.value = !!session.live;
       if (!session.live) this.over();
     });
   }
 
-  private listen(session: Session): void {
+  // listen begins to tell what happens after a position: where the log that is
+  // shown ends, so that nothing is missed and nothing comes twice. Without one it
+  // is the end of the session.
+  async listen(after?: number): Promise<void> {
+    if (this.stream || this.closed) return;
+    if (after === undefined) {
+      if (!this.session.value) await this.load();
+      after = this.session.value?.end;
+      if (this.stream || this.closed || after === undefined) return;
+    }
     this.stream = new Stream(
-      sessionPath(session.id, "events"),
-      { as: "html", after: String(session.end) },
+      sessionPath(this.id, "events"),
+      { as: "html", after: String(after) },
       {
         event: (e) => this.event(e),
         // What was said beside the log while nobody listened is told anew, if it
@@ -108,6 +137,7 @@ export class Watch {
   }
 
   private note(e: Event): void {
+    if (e.name.startsWith("turn.") || e.name === "delta.html") this.turns++;
     switch (e.name) {
       case "turn.started":
         this.over();
