@@ -97,8 +97,7 @@ function Side() {
       ))}
       <div class="side-foot">
         <Menu label={`${me.value?.name || "you"} ${scopeWord()}`} class="who" up items={youItems()}>
-          <span class="who-name">{me.value?.name || "you"}</span>
-          <span class="faint">{scopeWord()}</span>
+          <span class="who-name">{me.value?.name || "you"}</span> <span class="faint">{scopeWord()}</span>
         </Menu>
         <button type="button" class="icon-button" aria-label={`Theme: ${theme.value}`} title={`Theme: ${theme.value}`} onClick={nextTheme}>
           <Icon name="theme" />

@@ -58,11 +58,51 @@ window.webtest = (() => {
 		if (!hit || !(el.contains(hit) || hit.contains(el) || hit.closest("label")?.control === el)) return null;
 		return { x, y };
 	}
-	// wide lists what sticks out at the side of the window.
+	// wide lists what sticks out at the side of the window, but for what is in a
+	// box of its own that can be moved sideways.
+	const boxed = (el) => {
+		for (let e = el.parentElement; e && e !== document.body; e = e.parentElement) {
+			if (getComputedStyle(e).overflowX !== "visible" && e.getBoundingClientRect().right <= document.documentElement.clientWidth + 1) return true;
+		}
+		return false;
+	};
 	const wide = () => {
 		const limit = document.documentElement.clientWidth;
-		if (document.scrollingElement.scrollWidth <= limit) return [];
-		return [...document.querySelectorAll("body *")].filter((el) => visible(el) && el.getBoundingClientRect().right > limit + 1).map((el) => where(el)).slice(0, 8);
+		if (document.scrollingElement.scrollWidth <= limit && document.querySelector("main").scrollWidth <= limit) return [];
+		const out = [...document.querySelectorAll("body *")].filter((el) => visible(el) && el.getBoundingClientRect().right > limit + 1 && !boxed(el)).map((el) => where(el));
+		return ["width " + document.scrollingElement.scrollWidth, ...out.slice(0, 8)];
 	};
-	return { seen, all, find, name, visible, text, aim, wide, squeeze };
+	// foul lists what no page of ours has, and what a text would become that was
+	// taken for HTML.
+	const foul = () => {
+		const found = [];
+		for (const el of document.querySelectorAll("*")) {
+			const tag = el.localName;
+			if (tag === "script" && !(el.src && new URL(el.src).origin === location.origin && new URL(el.src).pathname.startsWith("/assets/"))) found.push("a script: " + el.outerHTML.slice(0, 200));
+			if (/^(iframe|object|embed|base|frame|frameset|applet|portal|marquee|math)$/.test(tag)) found.push("a " + tag);
+			if (tag === "style" && el.textContent) found.push("a style: " + el.textContent.slice(0, 100));
+			for (const at of el.attributes) {
+				const v = at.value.replace(/[\u0000-\u0020]/g, "").toLowerCase();
+				if (/^on/.test(at.name)) found.push(`${tag} ${at.name}=${at.value}`);
+				if (/^(href|src|action|formaction|xlink:href|poster|background|srcset|data|ping)$/.test(at.name)) {
+					if (/^(javascript|vbscript|data:text|data:application)/.test(v)) found.push(`${tag} ${at.name}=${at.value}`);
+					if (tag !== "a" && !/^(\/[^/]|#|blob:|data:image\/)/.test(v) && new URL(at.value, location.href).origin !== location.origin) found.push(`${tag} ${at.name}=${at.value}`);
+				}
+			}
+			if (tag === "a" && el.origin && el.origin !== location.origin && el.origin !== "null" && !/noopener|noreferrer/.test(el.rel)) found.push("a link that tells where it is: " + el.href);
+			if (tag === "form" && el.getAttribute("action")) found.push("a form with an action");
+		}
+		return found.slice(0, 12);
+	};
+	// times says how often a text stands in the log: in what was said, not in the
+	// outline beside it, nor in what waits.
+	const times = (want) => all("article").reduce((n, el) => n + squeeze(el.innerText).split(want).length - 1, 0);
+	// scroller is what scrolls an element.
+	const scroller = (el) => {
+		for (let e = el?.parentElement; e; e = e.parentElement) {
+			if (/auto|scroll/.test(getComputedStyle(e).overflowY) && e.scrollHeight > e.clientHeight) return e;
+		}
+		return document.scrollingElement;
+	};
+	return { seen, times, scroller, foul, all, find, name, visible, text, aim, wide, squeeze };
 })();

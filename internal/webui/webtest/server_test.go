@@ -50,10 +50,11 @@ func (j *journal) String() string {
 }
 
 // settings are those of all gateways here: beside the usual agent there is one,
-// player, whose model the test plays.
+// player, whose model the test plays and who recalls nothing of other tests.
 const settings = `
 [agents.player]
 model = "play/slow"
+memory = { enabled = false }
 
 [providers.play]
 kind = "openai-chat"

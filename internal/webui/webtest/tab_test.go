@@ -114,6 +114,31 @@ func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
+// settled waits until the page has what it asked for and has drawn it.
+func (b *tab) settled() {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	for calm := 0; calm < 2; {
+		b.wait(`document.readyState === "complete" && webtest.find("main") && ![...document.querySelectorAll("[aria-busy=true]")].some(webtest.visible)`)
+		b.frames()
+		if len(b.watch.waiting()) == 0 {
+			calm++
+		} else {
+			calm = 0
+		}
+		if ctx.Err() != nil {
+			b.fatalf("the page waits for %q", b.watch.waiting())
+		}
+	}
+}
+
+// frames lets the page draw twice.
+func (b *tab) frames() {
+	b.t.Helper()
+	get[bool](b, `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`)
+}
+
 // size makes the window that large.
 func (b *tab) size(width, height int64) {
 	b.t.Helper()
@@ -150,7 +175,9 @@ func await[T any](b *tab, expression string) T {
 // get returns the value of an expression.
 func get[T any](b *tab, expression string) T {
 	b.t.Helper()
-	value, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression))
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 	if err != nil {
 		b.fatalf("%s: %v", expression, err)
 	}
@@ -242,7 +269,7 @@ func (b *tab) fatalf(format string, args ...any) {
 	var state struct{ URL, Text string }
 	ctx, cancel := context.WithTimeout(b.ctx, 5*time.Second)
 	defer cancel()
-	said, err := chromedp.Run(ctx, chromedp.Evaluate[string](`JSON.stringify({URL: location.href, Text: document.body?.innerText?.slice(0, 3000)})`))
+	said, err := chromedp.Run(ctx, chromedp.Evaluate[string](`JSON.stringify({URL: location.href, Text: document.body?.innerText?.slice(0, 2000)})`))
 	if err == nil {
 		err = json.Unmarshal([]byte(said), &state)
 	}

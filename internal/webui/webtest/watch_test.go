@@ -3,16 +3,17 @@ package webtest
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
-	"net/http"
-	"net/http/httptest"
-
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 )
 
@@ -27,6 +28,7 @@ type watch struct {
 	allowed  []string
 	requests map[network.RequestID]*request
 	order    []network.RequestID
+	document cdp.LoaderID
 }
 
 // request is something the page asked for.
@@ -34,6 +36,9 @@ type request struct {
 	method, url, kind string
 	// bytes is what came over the wire, head and body as they were packed.
 	bytes float64
+	done  bool
+	// document is that which asked. What one asked for that was left never ends.
+	document cdp.LoaderID
 }
 
 // newWatch begins to watch a tab; it ends with its context.
@@ -44,6 +49,7 @@ func newWatch(ctx context.Context, base string) *watch {
 	}
 	messages := chromedp.Console(ctx)
 	sent, finished := chromedp.Events(ctx, network.RequestWillBeSent), chromedp.Events(ctx, network.LoadingFinished)
+	failed, asked := chromedp.Events(ctx, network.LoadingFailed), chromedp.Events(ctx, page.JavascriptDialogOpening)
 	w.wg.Go(func() {
 		for m, err := range messages {
 			if err != nil {
@@ -67,14 +73,51 @@ func newWatch(ctx context.Context, base string) *watch {
 			if err != nil {
 				return
 			}
-			w.mu.Lock()
-			if r := w.requests[e.RequestID]; r != nil {
-				r.bytes += e.EncodedDataLength
+			w.ended(e.RequestID, e.EncodedDataLength)
+		}
+	})
+	w.wg.Go(func() {
+		for e, err := range failed {
+			if err != nil {
+				return
 			}
-			w.mu.Unlock()
+			w.ended(e.RequestID, 0)
+		}
+	})
+	w.wg.Go(func() {
+		for e, err := range asked {
+			if err != nil {
+				return
+			}
+			w.note(fmt.Sprintf("a dialog: %s", e.Message))
+			chromedp.Call(ctx, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: true})
 		}
 	})
 	return w
+}
+
+// ended notes that a request is over, and what it brought.
+func (w *watch) ended(id network.RequestID, bytes float64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r := w.known(id)
+	r.bytes += bytes
+	r.done = true
+}
+
+// waiting names the requests that are under way, but for streams of events,
+// which have no end.
+func (w *watch) waiting() []string {
+	var under []string
+	all := w.all()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, r := range all {
+		if !r.done && r.document == w.document && r.kind != "EventSource" && !strings.Contains(r.url, "/events") && !strings.HasPrefix(r.url, "data:") {
+			under = append(under, r.method+" "+r.url)
+		}
+	}
+	return under
 }
 
 // wait waits until the watch has ended.
@@ -96,8 +139,21 @@ func (w *watch) asked(e network.EventRequestWillBeSent) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.requests[e.RequestID] = &request{method: e.Request.Method, url: e.Request.URL, kind: string(e.Type)}
+	r := w.known(e.RequestID)
+	r.method, r.url, r.kind, r.document = e.Request.Method, e.Request.URL, string(e.Type), e.LoaderID
+	if e.Type == network.ResourceTypeDocument {
+		w.document = e.LoaderID
+	}
 	w.order = append(w.order, e.RequestID)
+}
+
+// known is what is known of a request. Its end may be heard of before its
+// beginning: the two come on different ways.
+func (w *watch) known(id network.RequestID) *request {
+	if w.requests[id] == nil {
+		w.requests[id] = &request{}
+	}
+	return w.requests[id]
 }
 
 func (w *watch) allow(words string) {
@@ -145,6 +201,7 @@ func TestTheWatchIsAwake(t *testing.T) {
 		"an error":             {"", "", `console.error("oh no")`, "oh no"},
 		"an exception":         {"", "", `throw new Error("thrown")`, "thrown"},
 		"a promise nobody had": {"", "", `Promise.reject(new Error("nobody"))`, "nobody"},
+		"a question":           {"", "", `setTimeout(() => alert("asked"))`, "a dialog: asked"},
 		"a file that is gone":  {"", `<img src="/gone">`, "", "404"},
 	}
 	for name, c := range cases {

@@ -100,28 +100,30 @@ function Bars({ column, x, y, gap }: { column: Column; x: number; y: (n: number)
 // Figures are the same in words, for who listens; long ones are cut.
 function Figures({ columns, names, format, label }: Props) {
   return (
-    <table class="sr">
-      <caption>{label}</caption>
-      <thead>
-        <tr>
-          <th scope="col">Of</th>
-          {names.map((n) => (
-            <th key={n} scope="col">
-              {n}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>
-        {columns.slice(-40).map((c) => (
-          <tr key={c.key}>
-            <th scope="row">{c.label}</th>
-            {names.map((n, i) => (
-              <td key={n}>{format(c.values[i] ?? 0)}</td>
+    <div class="sr">
+      <table>
+        <caption>{label}</caption>
+        <thead>
+          <tr>
+            <th scope="col">Of</th>
+            {names.map((n) => (
+              <th key={n} scope="col">
+                {n}
+              </th>
             ))}
           </tr>
-        ))}
-      </tbody>
-    </table>
+        </thead>
+        <tbody>
+          {columns.slice(-40).map((c) => (
+            <tr key={c.key}>
+              <th scope="row">{c.label}</th>
+              {names.map((n, i) => (
+                <td key={n}>{format(c.values[i] ?? 0)}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
   );
 }

@@ -1,0 +1,128 @@
+package webtest
+
+import (
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// TestKeyboard goes through the pages without a mouse.
+func TestKeyboard(t *testing.T) {
+	s := plainServer(t)
+	s.begin(t, "By keys alone", "A question by keys.")
+	b := s.login(t)
+	b.open("/sessions")
+	b.see("By keys alone")
+
+	b.key("?")
+	b.wait(a("dialog", "/./"))
+	b.see("Everywhere")
+	b.key("\x1b")
+	b.wait(`!` + a("dialog", "/./"))
+
+	b.key("/")
+	b.wait(`document.activeElement === ` + a("textbox", "/first message/"))
+	b.insert("By keys")
+	b.wait(`location.search.includes("keys")`)
+	b.wait(`document.querySelectorAll("[role=listitem]").length === 1`)
+	b.do(chromedp.Evaluate[chromedp.Void](`document.activeElement.blur()`))
+	b.key("j")
+	b.wait(`document.activeElement.innerText === "By keys alone"`)
+	b.key("\r")
+	b.wait(entry("A question by keys."))
+	b.key("j")
+	b.wait(`document.activeElement.closest("[data-entry]")`)
+	b.key("c")
+	b.wait(`document.activeElement === ` + a("textbox", "Message"))
+	b.key("\x1b")
+
+	b.key("g")
+	b.key("u")
+	b.wait(`location.pathname === "/usage"`)
+	b.key("k", chromedp.ModifierCtrl)
+	b.wait(a("dialog", "/./"))
+	b.insert("By keys al")
+	b.wait(`webtest.find("option", /By keys alone/)`)
+	b.key("\r")
+	b.wait(`location.pathname.startsWith("/sessions/")`)
+	b.see("A question by keys.")
+}
+
+// TestTabOrder walks through a page with the tab key: it never gets lost.
+func TestTabOrder(t *testing.T) {
+	s := plainServer(t)
+	b := s.login(t)
+	b.open("/sessions")
+	b.settled()
+	b.key("\t")
+	b.wait(`document.activeElement.innerText === "Skip to the page"`)
+	for range 12 {
+		b.key("\t")
+		b.wait(`document.activeElement !== document.body && webtest.visible(document.activeElement)`)
+		if !get[bool](b, `(() => { const s = getComputedStyle(document.activeElement); return document.activeElement.matches(":focus-visible") && (s.outlineStyle !== "none" || s.boxShadow !== "none" || s.borderColor !== "") })()`) {
+			t.Errorf("one cannot see that %s has the focus", get[string](b, `document.activeElement.outerHTML.slice(0, 100)`))
+		}
+	}
+}
+
+// TestThemes turns the light on and off by hand, and finds it so the next time.
+func TestThemes(t *testing.T) {
+	s := plainServer(t)
+	b := s.login(t)
+	b.dark(false)
+	b.open("/sessions")
+	b.settled()
+	b.isDark(false)
+	b.key("t")
+	b.isDark(false)
+	b.key("t")
+	b.isDark(true)
+	b.reload()
+	b.isDark(true)
+	b.key("t")
+	b.isDark(false)
+	b.dark(true)
+	b.isDark(true)
+}
+
+// TestReadOnly looks with the eyes of somebody who may only look: no page offers
+// to change anything.
+func TestReadOnly(t *testing.T) {
+	s := plainServer(t)
+	id := s.begin(t, "Only looking", "A question to look at.")
+	b := s.login(t, "--read")
+	const writing = `webtest.all("any", /^(Send|Stop|Queue|Retry|New session|Rename|Tags?…|Fork|Fork here|Rewind here|Hide|Hide from.*|Compact…?|Undo|Redo|Label…|Archive|Restore|Continue here|Forget|Edit|Remember|Dream.*|Reset|Point to.*|Verify|Run|Revoke|New token.*|Create.*|Message|Enforce|Delete|Remove)$/i).map(webtest.name)`
+	for name, path := range pages {
+		if name == "no session" || name == "no page" {
+			continue
+		}
+		b.open(path)
+		b.settled()
+		if offers := get[[]string](b, writing); len(offers) > 0 {
+			t.Errorf("%s offers %q to somebody who may only look", path, offers)
+		}
+	}
+	b.open(toSession(id))
+	b.see("A question to look at.")
+	b.clickOn(entry("A question to look at.") + `.querySelector("button[aria-haspopup=menu]")`)
+	b.wait(a("menuitem", "Copy link"))
+	if offers := get[[]string](b, writing); len(offers) > 0 {
+		t.Errorf("the menu of an entry offers %q to somebody who may only look", offers)
+	}
+	b.allow("403")
+	if status := get[int](b, `fetch("/v1/sessions", {method: "POST", headers: {"X-Firn": "web", "Content-Type": "application/json"}, body: "{}"}).then((r) => r.status)`); status != 403 {
+		t.Errorf("a session was made by somebody who may only look: %d", status)
+	}
+}
+
+// TestForeignPagesAreRefused writes as a page of somebody else would: without
+// the header that only our own pages send.
+func TestForeignPagesAreRefused(t *testing.T) {
+	s := plainServer(t)
+	b := s.login(t)
+	b.open("/sessions")
+	b.allow("403")
+	if status := get[int](b, `fetch("/v1/sessions", {method: "POST", headers: {"Content-Type": "application/json"}, body: "{}"}).then((r) => r.status)`); status != 403 {
+		t.Errorf("a session was made without the header: %d", status)
+	}
+}

@@ -1,0 +1,155 @@
+package webtest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
+)
+
+// longestTask is how long a page may be deaf at most.
+const longestTask = 200 * time.Millisecond
+
+// TestManySessions scrolls through ten thousand sessions, to the very end, and
+// filters them.
+func TestManySessions(t *testing.T) {
+	s := crowdServer(t)
+	b := s.login(t)
+	did := b.measure(func() {
+		b.open("/sessions")
+		b.see("Session number 09999")
+		b.see("10,001")
+		b.scrollThrough(12)
+		b.see("Session number 00000")
+	})
+	t.Logf("scrolling: %v", did)
+	if did.longest > longestTask {
+		t.Errorf("the page was busy for %v at once, want at most %v", did.longest, longestTask)
+	}
+	if rows := get[int](b, `document.querySelectorAll("[role=listitem]").length`); rows > 200 {
+		t.Errorf("%d rows are drawn at once", rows)
+	}
+	b.fill("textbox", "/first message/", "number 04321")
+	b.see("Session number 04321")
+	b.gone("Session number 00000")
+	b.wait(`location.search.includes("04321")`)
+	b.open("/sessions?tag=seventh")
+	b.see("Session number 09996")
+	b.gone("Session number 09999")
+	b.see("1,429")
+}
+
+// scrollThrough scrolls the list from its top to its end in steps, and waits
+// after each until what is in sight is there.
+func (b *tab) scrollThrough(steps int) {
+	b.t.Helper()
+	b.wait(`(window.list = webtest.scroller(webtest.find("[role=listitem]"))) && list.scrollHeight > 10 * list.clientHeight`)
+	for i := range steps {
+		get[float64](b, fmt.Sprintf(`list.scrollTop = list.scrollHeight * %d / %d`, i+1, steps))
+		b.frames()
+		b.wait(inSight)
+	}
+	// What was only guessed to be that high may have been lower.
+	b.wait(`(() => { list.scrollTop = list.scrollHeight; return Math.abs(list.scrollHeight - list.clientHeight - list.scrollTop) < 2 && ` + inSight + ` })()`)
+}
+
+// inSight says that what can be seen of a list are rows with a title, not places
+// where they will be.
+const inSight = `(() => {
+	const box = list.getBoundingClientRect();
+	const rows = [...list.querySelectorAll("[role=listitem]")].filter((r) => { const b = r.getBoundingClientRect(); return b.bottom > box.top + 2 && b.top < box.bottom - 2 });
+	return rows.length > 5 && rows.every((r) => r.querySelector("a")) && rows[0].getBoundingClientRect().top <= box.top + 60 && rows.at(-1).getBoundingClientRect().bottom >= box.bottom - 60;
+})()`
+
+// TestLongSession opens a session of a hundred thousand entries at its end,
+// scrolls back, and jumps into its middle.
+func TestLongSession(t *testing.T) {
+	s := crowdServer(t)
+	b := s.login(t)
+	b.open("/live")
+	b.settled()
+	b.watch.forget()
+	did := b.measure(func() {
+		b.open(toSession(longID))
+		b.see("Question 24987")
+		b.settled()
+	})
+	t.Logf("opening: %v", did)
+	var entries float64
+	for _, r := range b.watch.all() {
+		if strings.Contains(r.url, "/entries") {
+			t.Logf("%s: %.0f bytes", r.url, r.bytes)
+			entries += r.bytes
+		}
+	}
+	if entries == 0 || entries > 256<<10 {
+		t.Errorf("the first page has %.0f bytes, want at most 256 kB", entries)
+	}
+	back := b.measure(func() { b.backBy("Question 24900") })
+	t.Logf("scrolling back: %v", back)
+	for _, l := range []labour{did, back} {
+		if l.longest > longestTask {
+			t.Errorf("the page was busy for %v at once, want at most %v", l.longest, longestTask)
+		}
+	}
+	if n := get[int](b, `document.querySelectorAll("*").length`); n > 20_000 {
+		t.Errorf("the page has %d elements", n)
+	}
+	b.open(toSession(longID) + "?at=" + b.firstEntry(s))
+	b.see("Question 0:")
+	b.see("The session begins here.")
+}
+
+// firstEntry is the id of the first entry of the long session.
+func (b *tab) firstEntry(s *server) string {
+	b.t.Helper()
+	return get[string](b, `fetch("/v1/sessions/`+string(longID)+`/entries?view=branch&as=html&limit=2").then((r) => r.json()).then((p) => p.items.map((i) => i.card.id).find((id) => id))`)
+}
+
+// backBy scrolls back, a screen at a time, until a text can be read. What is
+// looked at must not jump away when older entries come.
+func (b *tab) backBy(text string) {
+	b.t.Helper()
+	b.wait(`window.list = webtest.scroller(webtest.find("article"))`)
+	for range 400 {
+		if get[bool](b, `[...list.querySelectorAll("article")].some((el) => el.innerText.includes(`+quote(text)+`) && el.getBoundingClientRect().bottom > 0)`) {
+			return
+		}
+		get[float64](b, `list.scrollTop -= list.clientHeight * 0.8`)
+		b.frames()
+		b.wait(`list.scrollTop > 0 || webtest.text().includes("The session begins here.")`)
+	}
+	b.fatalf("scrolling back never came to %q", text)
+}
+
+// TestFirstLoad counts what a browser must fetch before it shows something.
+func TestFirstLoad(t *testing.T) {
+	const most = 150 << 10
+	s := crowdServer(t)
+	b := s.login(t)
+	if _, err := chromedp.Call(b.ctx, network.SetCacheDisabled, network.SetCacheDisabledParams{CacheDisabled: true}); err != nil {
+		t.Fatal(err)
+	}
+	for name, path := range map[string]string{"sessions": "/sessions", "session": toSession("crowd-00042")} {
+		t.Run(name, func(t *testing.T) {
+			b.t = t
+			b.open("/live")
+			b.settled()
+			b.watch.forget()
+			b.open(path)
+			b.settled()
+			sum := 0.0
+			for _, r := range b.watch.all() {
+				sum += r.bytes
+				t.Logf("%8.0f %s", r.bytes, r.url)
+			}
+			if sum < 10<<10 || sum > most {
+				t.Errorf("the first load takes %.0f bytes, want at most %d", sum, most)
+			}
+		})
+	}
+	b.t = t
+}

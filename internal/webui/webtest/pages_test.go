@@ -1,0 +1,140 @@
+package webtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// pages are all pages that there are, by name. The sessions in them are
+// branched, and full of attacks.
+var pages = map[string]string{
+	"sessions":       "/sessions",
+	"filtered":       "/sessions?tag=none",
+	"log":            "/sessions/" + string(branchyID),
+	"tree":           "/sessions/" + string(branchyID) + "/tree",
+	"window":         "/sessions/" + string(branchyID) + "/window",
+	"session usage":  "/sessions/" + string(branchyID) + "/usage",
+	"raw":            "/sessions/" + string(branchyID) + "/raw",
+	"hostile log":    "/sessions/" + string(hostileID),
+	"hostile tree":   "/sessions/" + string(hostileID) + "/tree",
+	"hostile window": "/sessions/" + string(hostileID) + "/window",
+	"hostile raw":    "/sessions/" + string(hostileID) + "/raw",
+	"live":           "/live",
+	"search":         "/search",
+	"found":          "/search?q=alert",
+	"memory":         "/memory",
+	"usage":          "/usage",
+	"keys":           "/keys",
+	"sources":        "/sources",
+	"ops":            "/ops",
+	"no session":     "/sessions/there-is-none",
+	"no page":        "/there/is/none",
+}
+
+// TestEveryPage looks at all pages: that nothing in them is taken for a script,
+// that people who cannot see or who use a phone can use them, by day and night.
+func TestEveryPage(t *testing.T) {
+	s := plainServer(t)
+	first := s.login(t) // the profile of all of them
+	for name, path := range pages {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := first.beside(t)
+			if name == "no session" {
+				b.allow("404")
+			}
+			b.inEveryLight(path)
+			b.onAPhone()
+		})
+	}
+	t.Run("login", func(t *testing.T) {
+		b := newTab(t, s.url)
+		b.inEveryLight("/login")
+		b.onAPhone()
+	})
+}
+
+// inEveryLight looks at a page by day and by night.
+func (b *tab) inEveryLight(path string) {
+	b.t.Helper()
+	b.dark(false)
+	b.open(path)
+	for _, dark := range []bool{false, true} {
+		b.dark(dark)
+		b.settled()
+		for _, foul := range get[[]string](b, "webtest.foul()") {
+			b.t.Errorf("%s has what no page has: %s", path, foul)
+		}
+		b.isDark(dark)
+		b.accessible()
+	}
+}
+
+// isDark holds the colours of the page against what the system wants.
+func (b *tab) isDark(want bool) {
+	b.t.Helper()
+	const light = `(() => {
+		const of = (color) => { const c = document.createElement("canvas").getContext("2d"); c.fillStyle = color; c.fillRect(0, 0, 1, 1); const [r, g, b] = c.getImageData(0, 0, 1, 1).data; return (r * 3 + g * 6 + b) / 2550 };
+		const opaque = [document.querySelector("main"), document.body, document.documentElement].map((e) => getComputedStyle(e)).find((s) => !/, 0\)$|transparent/.test(s.backgroundColor));
+		return [opaque ? of(opaque.backgroundColor) : 1, of(getComputedStyle(document.querySelector("main")).color)];
+	})()`
+	colours := get[[]float64](b, light)
+	if dark := colours[0] < 0.3 && colours[1] > 0.6; dark != want {
+		b.t.Errorf("the page is lit %.2f with text of %.2f, want dark: %v", colours[0], colours[1], want)
+	}
+}
+
+// onAPhone looks at the page that is open on a small screen.
+func (b *tab) onAPhone() {
+	b.t.Helper()
+	b.size(360, 640)
+	b.settled()
+	if wide := get[[]string](b, "webtest.wide()"); len(wide) > 0 {
+		b.t.Errorf("on a phone the page must be moved sideways to read %q", wide)
+	}
+	b.accessible()
+}
+
+// finding is what axe has found: a rule, and where it is broken.
+type finding struct {
+	ID, Impact, Help string
+	Nodes            []struct {
+		HTML           string
+		FailureSummary string `json:"failureSummary"`
+	}
+}
+
+// accessible asks axe about the page. What is serious or worse is a fault.
+func (b *tab) accessible() {
+	b.t.Helper()
+	axe, err := os.ReadFile(filepath.Join("..", "node_modules", "axe-core", "axe.min.js"))
+	if err != nil {
+		b.t.Fatalf("%v (tools/setup.sh installs it)", err)
+	}
+	b.do(chromedp.Evaluate[chromedp.Void]("if (!window.axe) {" + string(axe) + "}; 0"))
+	said := get[string](b, `axe.run({resultTypes: ["violations"]}).then((r) => JSON.stringify(r.violations))`)
+	var found []finding
+	if err := json.Unmarshal([]byte(said), &found); err != nil {
+		b.t.Fatal(err)
+	}
+	for _, f := range found {
+		if f.Impact != "serious" && f.Impact != "critical" {
+			continue
+		}
+		var where strings.Builder
+		for i, n := range f.Nodes {
+			if i == 4 {
+				fmt.Fprintf(&where, "\n   and %d more", len(f.Nodes)-i)
+				break
+			}
+			fmt.Fprintf(&where, "\n   %.160s\n      %s", n.HTML, strings.ReplaceAll(n.FailureSummary, "\n", " "))
+		}
+		b.t.Errorf("%s (%s): %s%s", f.ID, f.Impact, f.Help, where.String())
+	}
+}
