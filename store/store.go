@@ -93,7 +93,8 @@ type Query struct {
 	// together for those that are both.
 	Archived, Hidden bool
 	// Source and Tag select by where a session is from ([OwnSource]: from
-	// nowhere else) and by a tag that it has, if not empty.
+	// nowhere else; a tool: from any folder of it) and by a tag that it has, if
+	// not empty.
 	Source, Tag string
 	// Since and Until select by the time of the latest entry if not zero: from
 	// the one on, and before the other.
@@ -110,10 +111,16 @@ const OwnSource = "firn"
 func (q Query) Matches(info Info) bool {
 	return (q.Agent == "" || q.Agent == info.Agent) && (q.Key == "" || q.Key == info.Key) &&
 		q.Archived == info.Archived && q.Hidden == info.Hidden &&
-		(q.Source == "" || q.Source == info.Source || q.Source == OwnSource && info.Source == "") &&
+		(q.Source == "" || q.from(info.Source)) &&
 		(q.Tag == "" || info.Tagged(q.Tag)) &&
 		(q.Since.IsZero() || !info.Updated.Before(q.Since)) && (q.Until.IsZero() || info.Updated.Before(q.Until)) &&
 		(q.Text == "" || q.says(&info))
+}
+
+// from reports whether the query selects a source: the one it names, all those
+// of the tool it names, or none if our own are asked for.
+func (q *Query) from(source string) bool {
+	return q.Source == source || source == "" && q.Source == OwnSource || strings.HasPrefix(source, q.Source+"-")
 }
 
 // says reports whether the text is in what a list tells of a session.

@@ -62,8 +62,8 @@ type Catalogue struct {
 	src  Source
 	opts Options
 
-	mark   mark
-	counts counts
+	mark    mark
+	tallied tallied
 
 	mu      sync.Mutex
 	closed  bool

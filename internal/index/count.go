@@ -4,86 +4,39 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"time"
 
+	"firn"
 	"firn/internal/vfs"
 	"firn/store"
 )
 
-// counts remembers how many sessions queries select, for as long as the file
-// says the same. Somebody who goes through a list asks the same for each page.
-type counts struct {
+// tallied is what the file said when sessions were counted last: so that the next
+// who counts reads only what was added. It can be thrown away at any time.
+type tallied struct {
 	mu sync.Mutex
-	// info, size and lines are those of the file that was counted.
-	info  vfs.Info
-	size  int64
-	lines int
-	of    map[store.Query]int
+	// info and size are those of the file as far as it was read.
+	info vfs.Info
+	size int64
+	rows map[firn.ID]*row
 }
 
-// mostCounts bounds how many queries are remembered.
-const mostCounts = 64
-
-// known returns the count of a query, if it is still that of the file.
-func (n *counts) known(b *book, q store.Query) (int, bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.of == nil || !n.info.Same(b.info) || n.size != b.head.size || n.lines != b.head.lines {
-		return 0, false
-	}
-	total, ok := n.of[q]
-	return total, ok
-}
-
-// keep remembers the count of a query.
-func (n *counts) keep(b *book, q store.Query, total int) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	same := n.info.Same(b.info) && n.size == b.head.size && n.lines == b.head.lines
-	if n.of == nil || !same || len(n.of) >= mostCounts {
-		n.of = make(map[store.Query]int)
-	}
-	n.info, n.size, n.lines = b.info, b.head.size, b.head.lines
-	n.of[q] = total
-}
-
-// countKey is the query without what does not matter for how many there are.
-func countKey(q store.Query) store.Query {
-	q.Limit = 0
-	q.Since, q.Until = plainUnlessZero(q.Since), plainUnlessZero(q.Until)
-	return q
-}
-
-func plainUnlessZero(t time.Time) time.Time {
-	if t.IsZero() {
-		return time.Time{}
-	}
-	return plainTime(t)
-}
+// mostTallied bounds how many rows are kept in memory.
+const mostTallied = 50_000
 
 // Count tells how many sessions a query selects, as far as the catalogue knows:
-// no session is looked at. What went through [Wrap] it knows. While nothing
-// changes it is counted once.
+// no session is looked at. What went through [Wrap] it knows.
 func (c *Catalogue) Count(ctx context.Context, q store.Query) (int, error) {
 	if err := c.usable(ctx); err != nil {
 		return 0, err
 	}
-	if err := c.flush(ctx); err != nil {
-		return 0, fmt.Errorf("count sessions: %w", err)
-	}
-	b, err := c.open()
-	if err != nil {
-		return 0, fmt.Errorf("count sessions: %w", err)
-	}
-	if b != nil && !c.unwritable() {
-		defer b.close()
-		n, err := c.total(ctx, b, q)
-		if err == nil || fatal(ctx, err) {
-			return n, err
+	if !c.unwritable() {
+		n, err := c.tally(ctx, q)
+		if err == nil {
+			return n, nil
 		}
-		c.reportDamage(err)
-	} else {
-		b.close()
+		if fatal(ctx, err) {
+			return 0, fmt.Errorf("count sessions: %w", err)
+		}
 	}
 	s, err := c.refresh(ctx, nil)
 	if err != nil {
@@ -92,29 +45,43 @@ func (c *Catalogue) Count(ctx context.Context, q store.Query) (int, error) {
 	return s.count(q), nil
 }
 
-// total counts the sessions in the file that a query selects. It reads all of
-// the file, unless it did so before; no session is looked at.
-func (c *Catalogue) total(ctx context.Context, b *book, q store.Query) (int, error) {
-	q = countKey(q)
-	if n, ok := c.counts.known(b, q); ok {
-		return n, nil
+// tally counts the sessions in the file, after what was noted is in it.
+func (c *Catalogue) tally(ctx context.Context, q store.Query) (int, error) {
+	if err := c.flush(ctx); err != nil {
+		return 0, err
 	}
-	n, back := 0, b.back() // which leaves out what a later line replaces
-	for read := 0; !back.done; read++ {
-		r, err := back.next()
-		if err != nil {
-			return 0, err
-		}
-		if r == nil {
-			break
-		}
-		if read%1024 == 0 && ctx.Err() != nil {
-			return 0, ctx.Err()
-		}
+	b, err := c.open()
+	if err != nil {
+		return 0, err
+	}
+	if b == nil {
+		return 0, errSlow
+	}
+	defer b.close()
+	return c.tallied.count(b, q)
+}
+
+// count counts the rows of a book that a query selects.
+func (t *tallied) count(b *book, q store.Query) (n int, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.rows != nil && b.info.Same(t.info) && b.head.size >= t.size {
+		_, err = b.from(t.size, t.rows)
+	} else {
+		t.rows, err = b.all()
+	}
+	if err != nil {
+		t.rows = nil
+		return 0, err
+	}
+	t.info, t.size = b.info, b.head.size
+	for _, r := range t.rows {
 		if q.Matches(r.info) {
 			n++
 		}
 	}
-	c.counts.keep(b, q, n)
+	if len(t.rows) > mostTallied {
+		t.rows = nil
+	}
 	return n, nil
 }

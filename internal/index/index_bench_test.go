@@ -151,3 +151,19 @@ func BenchmarkNote(b *testing.B) {
 		c.done("session", false)
 	}
 }
+
+// BenchmarkCount counts all sessions with a text, as a gateway does with every
+// page of a list.
+func BenchmarkCount(b *testing.B) {
+	dir, src := b.TempDir(), fakeSource{manySessions}
+	benchCatalogue(b, dir, src)
+	c, err := Open(vfs.OS{}, dir, src, Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if n, err := c.Count(b.Context(), store.Query{Text: "number 77"}); err != nil || n == 0 {
+			b.Fatal(n, err)
+		}
+	}
+}

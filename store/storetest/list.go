@@ -19,6 +19,7 @@ func listTests() []test {
 		{"tells what is known", listTells},
 		{"puts the latest first", listOrder},
 		{"selects", listSelects},
+		{"tags", listTags},
 		{"leaves out what is hidden", listHidden},
 		{"chooses the title", listTitles},
 		{"heeds the context", listHeedsContext},
@@ -112,6 +113,40 @@ func listSelects(s *suite) {
 		if got := s.ids(c.q); !slices.Equal(got, c.want) {
 			s.Errorf("%+v listed %q, want %q", c.q, got, c.want)
 		}
+	}
+}
+
+func listTags(s *suite) {
+	for i, tags := range [][]string{{"red"}, {"red", "blue"}, {}, nil} {
+		id := firn.ID([]string{"a", "b", "c", "d"}[i])
+		s.begin(firn.Header{Session: id}, 4-i)
+		if tags == nil {
+			continue
+		}
+		entry, err := store.NewTags(tags)
+		if err != nil {
+			s.Fatal(err)
+		}
+		entry.Time = day.Add(time.Duration(10-i) * time.Hour)
+		s.append(id, entry)
+	}
+	for _, c := range []struct {
+		q    store.Query
+		want []firn.ID
+	}{
+		{store.Query{Tag: "red"}, []firn.ID{"a", "b"}},
+		{store.Query{Tag: "blue"}, []firn.ID{"b"}},
+		{store.Query{Tag: "green"}, nil},
+		{store.Query{Since: day.Add(9 * time.Hour)}, []firn.ID{"a", "b"}},
+		{store.Query{Until: day.Add(9 * time.Hour)}, []firn.ID{"c", "d"}},
+		{store.Query{Source: store.OwnSource}, []firn.ID{"a", "b", "c", "d"}},
+	} {
+		if got := s.ids(c.q); !slices.Equal(got, c.want) {
+			s.Errorf("%+v listed %q, want %q", c.q, got, c.want)
+		}
+	}
+	if got := s.list(store.Query{Tag: "blue"}); len(got) != 1 || got[0].Tags != "blue,red" {
+		s.Errorf("the tags are told as %+v", got)
 	}
 }
 
