@@ -6,7 +6,7 @@ import { plural, shell, shortId, shortPath } from "../format";
 import { useStream } from "../live";
 import { mayWrite } from "../me";
 import { toSession } from "../router";
-import { noteRunning } from "../running";
+import { noteRunning, running } from "../running";
 import { attempt, CopyCLI, Empty, Icon, Problem, say, Time } from "../ui";
 import type { Event, Page, Problem as Trouble, Session, Tool } from "../wire";
 import { rowAt, useEvery, useRows } from "./parts";
@@ -76,6 +76,9 @@ function useLive() {
   const [ended, setEnded] = useState<Ended[]>([]);
   const [, draw] = useState(0);
   for (const s of list.data?.items ?? []) known.current.set(s.id, s);
+  useEffect(() => {
+    if (list.data) running.value = new Set((list.data.items ?? []).map((s) => s.id));
+  }, [list.data]);
   const soon = (what: () => void, ms: number) => {
     if (timer.current) return;
     timer.current = window.setTimeout(() => {

@@ -1,0 +1,107 @@
+// What is looked for: the query and what narrows it. All of it is in the
+// address.
+import type { Ref } from "preact";
+import { useGet, type Query } from "../../api";
+import { shell } from "../../format";
+import { param, setQuery } from "../../router";
+import { CopyCLI } from "../../ui";
+import type { Agent, Key, Page, Source } from "../../wire";
+import { Box, Choice, withChosen } from "../parts";
+
+const roles = ["user", "assistant", "tool", "shell", "system", "summary", "title"];
+const times: [string, string][] = [
+  ["12h", "12 hours ago"],
+  ["1d", "a day ago"],
+  ["7d", "7 days ago"],
+  ["30d", "30 days ago"],
+  ["365d", "a year ago"],
+];
+const places: [string, string][] = [
+  ["tools", "what tools put out"],
+  ["all", "both"],
+];
+
+const names = ["role", "tool", "agent", "key", "source", "path", "session", "since", "until", "in"] as const;
+
+export type Filter = Record<(typeof names)[number] | "q", string>;
+
+export function currentFilter(): Filter {
+  const f = { q: param("q") } as Filter;
+  for (const n of names) f[n] = param(n);
+  return f;
+}
+
+// asked says whether there is anything to look for.
+export function asked(f: Filter): boolean {
+  return Object.values(f).some(Boolean);
+}
+
+export function asQuery(f: Filter, around: number): Query {
+  return { ...f, before: around, after: around };
+}
+
+export function asCommand(f: Filter): string {
+  const words = ["firn search"];
+  for (const n of names) if (f[n]) words.push(`--${n} ${shell(f[n])}`);
+  if (f.q) words.push(f.q.startsWith("-") ? "-- " + shell(f.q) : shell(f.q));
+  return words.join(" ");
+}
+
+export function Filters({ filter, box }: { filter: Filter; box: Ref<HTMLInputElement> }) {
+  const agents = useGet<Page<Agent>>("/v1/agents");
+  const keys = useGet<Page<Key>>("/v1/keys");
+  const sources = useGet<Page<Source>>("/v1/sources");
+  const tools = [...new Set((sources.data?.items ?? []).map((s) => s.tool))];
+  const narrowed = names.some((n) => filter[n]);
+  const clear = Object.fromEntries(names.map((n) => [n, ""]));
+  return (
+    <>
+      <div class="search-line">
+        <Box name="q" label="What was said" placeholder='words, "a phrase", begin*, role:user, since:7d …' value={filter.q} box={box} wait={350} class="search-box" autofocus={!asked(filter)} />
+        <CopyCLI small command={asCommand(filter)} />
+      </div>
+      <div class="filters" role="group" aria-label="What narrows the search">
+        <Choice name="role" label="Role" any="anybody" chosen={filter.role} choices={withChosen(roles, filter.role)} />
+        <Choice name="in" label="Look in" any="what was said" chosen={filter.in} choices={places} />
+        <Choice name="since" label="Since" any="the beginning" chosen={filter.since} choices={named(times, filter.since)} />
+        <Choice name="until" label="Until" any="now" chosen={filter.until} choices={named(times, filter.until)} />
+        <Choice name="agent" label="Agent" any="any" chosen={filter.agent} choices={withChosen((agents.data?.items ?? []).map((a) => a.id), filter.agent)} />
+        <Choice name="source" label="Source" any="any" chosen={filter.source} choices={withChosen(tools, filter.source)} />
+        <Choice name="key" label="Key" any="any" none="There are no keys yet" chosen={filter.key} choices={withChosen((keys.data?.items ?? []).map((k) => k.key), filter.key)} />
+        <Tool chosen={filter.tool} />
+        {(["path", "session"] as const).map((n) => filter[n] && <Taken key={n} name={n} value={filter[n]} />)}
+        {narrowed && (
+          <button type="button" class="button quiet" onClick={() => setQuery(clear, { push: true })}>
+            Clear
+          </button>
+        )}
+      </div>
+    </>
+  );
+}
+
+function named(list: [string, string][], chosen: string): [string, string][] {
+  return chosen && !list.some(([v]) => v === chosen) ? [...list, [chosen, chosen]] : list;
+}
+
+// Tool is any name of a tool: there is no list of those that were ever used.
+function Tool({ chosen }: { chosen: string }) {
+  return (
+    <input
+      class={"input search-tool" + (chosen ? " on" : "")}
+      aria-label="Only calls or outputs of this tool"
+      placeholder="Tool"
+      value={chosen}
+      spellcheck={false}
+      onChange={(e) => setQuery({ tool: e.currentTarget.value.trim() }, { push: true })}
+    />
+  );
+}
+
+function Taken({ name, value }: { name: string; value: string }) {
+  return (
+    <button type="button" class="button quiet choice on" title="Take it away" onClick={() => setQuery({ [name]: "" }, { push: true })}>
+      <span class="choice-label">{name}</span> <span class="choice-said">{value.slice(0, 24)}</span> ×
+    </button>
+  );
+}

@@ -1,0 +1,124 @@
+// A hit in its window: what was said before it, itself, and what came after.
+import { post, sessionPath } from "../../api";
+import { moment, plural, shell } from "../../format";
+import { mayWrite } from "../../me";
+import { go, toSession } from "../../router";
+import { attempt, copy, Icon, Menu, say, Time } from "../../ui";
+import type { Hit, HitItem, Session } from "../../wire";
+import { pieces } from "./matches";
+
+const marks: Record<string, [name: string, title: string]> = {
+  compacted: ["compacted", "A summary stands for it in the window"],
+  hidden: ["hidden", "Hidden by somebody"],
+  "other-branch": ["other branch", "Not on the branch of the head"],
+  archived: ["archived", "The session is archived"],
+};
+
+export function hitKey(h: Hit): string {
+  return `${h.session}/${h.entry}`;
+}
+
+export function toHit(h: { session: string; entry: string }): string {
+  return toSession(h.session, "", { at: h.entry });
+}
+
+// forkFrom makes a session that goes on from a hit, and opens it. Hiding it is
+// the way back.
+export async function forkFrom(h: Hit): Promise<void> {
+  const made = await attempt(() => post<Session>(sessionPath(h.session, "fork"), { at: h.entry }));
+  if (!made) return;
+  go(toSession(made.id));
+  say("Forked: this session goes on from the hit");
+}
+
+export function HitView({ hit }: { hit: Hit }) {
+  return (
+    <li class="hit" data-row={hitKey(hit)}>
+      <header class="hit-head">
+        <a class="hit-title" href={toHit(hit)}>
+          {hit.title || hit.session.slice(0, 13)}
+        </a>
+        <span class="faint hit-where">{[hit.source === "firn" ? hit.agent : hit.source, hit.key?.replace(/^agent:/, "")].filter(Boolean).join(" · ")}</span>
+        {hit.marks?.map((m) => (
+          <span key={m} class="chip" title={marks[m]?.[1]}>
+            {marks[m]?.[0] ?? m}
+          </span>
+        ))}
+        <Copies hit={hit} />
+        <span class="hit-end">
+          <Time at={hit.time} class="faint num" />
+          {mayWrite() && (
+            <button type="button" class="icon-button" aria-label="Fork from here" title="Fork from here (f)" onClick={() => void forkFrom(hit)}>
+              <Icon name="branch" />
+            </button>
+          )}
+          <More hit={hit} />
+        </span>
+      </header>
+      <div class="hit-window">
+        {(hit.window ?? []).map((item) => (item.hit ? <Itself key={item.entry} hit={hit} item={item} /> : <Around key={item.entry} hit={hit} item={item} />))}
+      </div>
+    </li>
+  );
+}
+
+function who(role: string, tools: string[] | undefined): string {
+  return role === "tool" || (role === "assistant" && tools?.length) ? (tools ?? []).join(", ") || role : role;
+}
+
+function Itself({ hit, item }: { hit: Hit; item: HitItem }) {
+  return (
+    <a class="hit-item itself" href={toHit(hit)} title={moment(new Date(item.time))}>
+      <span class="hit-who">{who(hit.role, hit.tools)}</span>
+      <span class="hit-text">
+        {pieces(hit.snippet, hit.matches).map((p, i) => (p.marked ? <mark key={i}>{p.text}</mark> : p.text))}
+      </span>
+    </a>
+  );
+}
+
+function Around({ hit, item }: { hit: Hit; item: HitItem }) {
+  return (
+    <a class="hit-item" href={toHit({ session: hit.session, entry: item.entry })} title={moment(new Date(item.time))}>
+      <span class="hit-who">{who(item.role, item.tools)}</span>
+      <span class="hit-text">{item.text || "…"}</span>
+    </a>
+  );
+}
+
+function Copies({ hit }: { hit: Hit }) {
+  const copies = hit.copies ?? [];
+  if (copies.length === 0) return null;
+  return (
+    <Menu
+      label={`The same is said in ${plural(copies.length, "other place")}`}
+      class="chip hit-copies"
+      items={copies.map((c) => ({ label: <code>{`${c.session.slice(0, 13)}/${c.entry.slice(-6)}`}</code>, href: toHit(c) }))}
+    >
+      +{copies.length} {copies.length === 1 ? "copy" : "copies"}
+    </Menu>
+  );
+}
+
+function More({ hit }: { hit: Hit }) {
+  const s = shell(hit.session);
+  const e = shell(hit.entry);
+  return (
+    <Menu
+      label={`More about this hit in ${hit.title || hit.session.slice(0, 13)}`}
+      class="icon-button"
+      align="end"
+      items={[
+        { label: "Open at the hit", hint: "↵", href: toHit(hit) },
+        mayWrite() && { label: "Fork from here", hint: "f", run: () => void forkFrom(hit) },
+        { label: "Search in this session", href: `/search?${new URLSearchParams({ ...Object.fromEntries(new URLSearchParams(location.search)), session: hit.session })}` },
+        "-",
+        { label: "Copy link", run: () => void copy(location.origin + toHit(hit), "the link") },
+        { label: <code>firn cat …</code>, hint: "copy", run: () => void copy(`firn cat ${s} --view disk --from ${e}`, "the command") },
+        mayWrite() && { label: <code>firn fork …</code>, hint: "copy", run: () => void copy(`firn fork ${s} --at ${e}`, "the command") },
+      ]}
+    >
+      <Icon name="more" />
+    </Menu>
+  );
+}
