@@ -233,16 +233,16 @@ func (f *finder) look(ctx context.Context, pool []*found) error {
 	if len(pool) == 0 {
 		return nil
 	}
-	places := make([][3]int64, len(pool))
+	places := make([][2]int64, len(pool))
 	for i, c := range pool {
-		places[i] = [3]int64{int64(i), c.session, int64(c.n)}
+		places[i] = [2]int64{c.session, int64(c.n)}
 	}
 	data, err := json.Marshal(places)
 	if err != nil {
 		return err
 	}
-	const query = `select j.value ->> 0, ` + docColumns + ` from json_each(?) j join docs on docs.session = j.value ->> 1
-		and docs.n between (j.value ->> 2) - ? and (j.value ->> 2) + ? and docs.space = 0 order by j.key, docs.n`
+	const query = `select j.key, ` + docColumns + ` from json_each(?) j join docs on docs.session = j.value ->> 0
+		and docs.n between (j.value ->> 1) - ? and (j.value ->> 1) + ? and docs.space = 0`
 	rows, err := f.db.query(ctx, query, string(data), besideReach, besideReach)
 	if err != nil {
 		return explain("search", err)
@@ -256,6 +256,9 @@ func (f *finder) look(ctx context.Context, pool []*found) error {
 		if c := pool[i]; d.role != search.RoleTitle || d.id == c.id {
 			c.near = append(c.near, d)
 		}
+	}
+	for _, c := range pool { // which the engine would do with all they say
+		slices.SortFunc(c.near, func(a, b *found) int { return cmp.Or(cmp.Compare(a.n, b.n), cmp.Compare(a.id, b.id)) })
 	}
 	return explain("search", rows.Err())
 }
