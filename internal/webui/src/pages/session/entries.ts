@@ -8,8 +8,9 @@ import type { Card, Entry, Event, Missed, Page } from "../../wire";
 // Item is an entry with its card, or a gap where nothing could be read.
 export type Item = Entry & { key: string };
 
-// How many a page has, how many are shown, and how many are kept at hand.
+// How many the first page has, how many are added at a time, how many are shown, and how many are kept at hand.
 const pageSize = 60;
+const step = 40;
 const most = 300;
 const kept = 6000;
 
@@ -94,19 +95,20 @@ export class Entries {
   // around finds an entry, what leads to it and what comes after it on the
   // branch. One of another branch is the end of the branch that is shown.
   private async around(ref: string): Promise<Found> {
-    const target = await get<Entry>(sessionPath(this.id, "entries", ref), { as: "html" }, this.abort.signal);
-    const id = target.card?.id ?? "";
-    let before = await this.fetch({ back: true, before: target.next, limit: pageSize / 2 });
-    let items = itemsOf(before).reverse();
-    if (items.at(-1)?.card?.id !== id && !this.head) {
-      this.head = id;
-      before = await this.fetch({ back: true, limit: pageSize });
-      items = itemsOf(before).reverse();
-    }
+    const before = await this.fetch({ back: true, head: ref, limit: pageSize / 2 });
+    const items = itemsOf(before).reverse();
     this.remember(items, before.cursor);
-    if (this.head === id) return { items, older: !!before.cursor, last: true, at: id };
+    const target = items.at(-1);
+    const at = target?.card?.id ?? "";
+    const found = { items, older: !!before.cursor, last: true, at };
+    if (!target || this.head === at) return found;
     const after = await this.fetch({ after: target.next, limit: pageSize / 2 });
-    return { items: [...items, ...itemsOf(after)], older: !!before.cursor, last: !after.cursor, at: id };
+    const next = itemsOf(after);
+    if (next[0] && next[0].card?.parent !== at) {
+      this.head = at;
+      return found;
+    }
+    return { ...found, items: [...items, ...next], last: !after.cursor };
   }
 
   // position is where the log ends as far as it is shown, if its end is at hand.
@@ -125,7 +127,7 @@ export class Entries {
     if (this.from === 0) {
       await this.busily("older", async () => {
         const cursor = this.cursors.get(front.key);
-        const page = await this.fetch(cursor ? { back: true, cursor } : { back: true, before: front.at });
+        const page = await this.fetch({ back: true, limit: step, ...(cursor ? { cursor } : { before: front.at }) });
         const items = itemsOf(page).reverse();
         this.remember(items, page.cursor);
         this.all = [...items, ...this.all];
@@ -135,7 +137,7 @@ export class Entries {
         this.all = this.all.slice(0, kept);
       });
     }
-    const from = Math.max(0, this.from - pageSize);
+    const from = Math.max(0, this.from - step);
     this.show(from, Math.min(this.to, from + most));
   }
 
@@ -145,7 +147,7 @@ export class Entries {
     if (this.busy.value || this.last.value || !back) return;
     if (this.to === this.all.length) {
       await this.busily("newer", async () => {
-        const page = await this.fetch({ after: back.next });
+        const page = await this.fetch({ after: back.next, limit: step });
         this.all = [...this.all, ...itemsOf(page)];
         this.end = !page.cursor;
         const over = Math.max(0, this.all.length - kept);
@@ -156,7 +158,7 @@ export class Entries {
         }
       });
     }
-    const to = Math.min(this.all.length, this.to + pageSize);
+    const to = Math.min(this.all.length, this.to + step);
     this.show(Math.max(this.from, to - most), to);
   }
 

@@ -1,18 +1,48 @@
 // EntryMenu is what can be done with an entry.
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { mayWrite } from "../../me";
 import { Icon, Menu } from "../../ui";
 import type { Item } from "./entries";
 import type { Talk } from "./talk";
 
-export function EntryMenu({ item, talk }: { item: Item; talk: Talk }) {
-  const card = item.card;
-  if (!card) return null;
+interface Props {
+  item: Item;
+  talk: Talk;
+}
+
+// EntryMenu is only a button until it is wanted: a log has many of them.
+export function EntryMenu({ item, talk }: Props) {
+  const [wanted, setWanted] = useState(false);
+  const place = useRef<HTMLSpanElement>(null);
+  useLayoutEffect(() => {
+    if (wanted) place.current?.querySelector("button")?.click();
+  }, [wanted]);
+  if (!item.card) return null;
+  return (
+    <span ref={place} class="entry-place">
+      {wanted ? (
+        <RealMenu item={item} talk={talk} />
+      ) : (
+        <button type="button" class="icon-button entry-menu" aria-label={nameOf(item)} title={nameOf(item)} aria-haspopup="menu" aria-expanded={false} onClick={() => setWanted(true)}>
+          <Icon name="more" />
+        </button>
+      )}
+    </span>
+  );
+}
+
+function nameOf(item: Item): string {
+  return `Entry ${item.n ? "#" + item.n : item.card!.id}`;
+}
+
+function RealMenu({ item, talk }: Props) {
+  const card = item.card!;
   const id = card.id;
   const writes = mayWrite();
   const busy = talk.watch.live.value;
   return (
     <Menu
-      label={`Entry ${item.n ? "#" + item.n : id}`}
+      label={nameOf(item)}
       class="icon-button entry-menu"
       align="end"
       items={[

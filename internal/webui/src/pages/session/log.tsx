@@ -3,7 +3,7 @@
 import "../../style/code.css";
 import "../../style/log.css";
 import { useComputed, useSignal } from "@preact/signals";
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { plural } from "../../format";
 import { useKeys } from "../../keys";
 import { mayWrite } from "../../me";
@@ -51,6 +51,9 @@ export function Log({ watch }: { watch: Watch }) {
         else still.toEnd();
       });
   }, [talk, at, head]);
+
+  // What comes and what goes may be of one height: nobody would notice.
+  useLayoutEffect(still.hold, [rows.value]);
 
   useLogKeys(talk, still, () => box.current?.focus(), () => (outline.value = !outline.value));
 
@@ -175,8 +178,8 @@ function Saying({ talk }: { talk: Talk }) {
       </header>
       <div class="said-body">
         {thinking.length > 0 && (
-          <details class="saying-thinking" open={text.length === 0}>
-            <summary>Thinking</summary>
+          <details class="saying-thinking">
+            <summary>Thinking{text.length === 0 ? "…" : ""}</summary>
             <Growing class="prose" blocks={thinking} />
           </details>
         )}

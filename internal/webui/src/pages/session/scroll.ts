@@ -14,6 +14,8 @@ export interface Still {
   // end says that the end is in sight.
   end: Signal<boolean>;
   toEnd: () => void;
+  // hold puts things back where they were, after others came or went.
+  hold: () => void;
   // reveal brings an entry into sight, and holds it there while others come.
   reveal: (key: string, where: ScrollLogicalPosition) => boolean;
 }
@@ -106,5 +108,5 @@ export function useStill(edge: (where: "top" | "bottom") => void): Still {
     };
   }, []);
 
-  return useMemo(() => ({ scroller, content, end, toEnd: self.toEnd, reveal: self.reveal }), []);
+  return useMemo(() => ({ scroller, content, end, toEnd: self.toEnd, hold: self.hold, reveal: self.reveal }), []);
 }

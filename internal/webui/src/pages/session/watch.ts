@@ -4,17 +4,19 @@ import { batch, signal } from "@preact/signals";
 import { asProblem, get, sessionPath, type Problem } from "../../api";
 import { Stream } from "../../live";
 import { noteRunning } from "../../running";
-import type { Event, Growth, Notice, Problem as WireProblem, Session, Tool, Usage } from "../../wire";
+import type { Entry, Event, Growth, Notice, Problem as WireProblem, Session, Tool, Usage } from "../../wire";
 
 // Saying is an answer that is being given.
 export interface Saying {
+  // entry is the name that the answer will have in the log.
+  entry: string;
   thinking: readonly string[];
   text: readonly string[];
   // notice is what the gateway says meanwhile: that it tries again, and why.
   notice: string;
 }
 
-const nothing: Saying = { thinking: [], text: [], notice: "" };
+const nothing: Saying = { entry: "", thinking: [], text: [], notice: "" };
 
 export type Hear = (e: Event) => void;
 
@@ -153,7 +155,7 @@ export class Watch {
         return this.soon();
       case "delta.html":
         this.live.value = true;
-        return this.grow(e.data as Growth);
+        return this.grow(e.data as Growth & { entry?: string });
       case "entry.appended":
         return this.appended(e);
       case "tool.started":
@@ -181,16 +183,18 @@ export class Watch {
   }
 
   // grow takes the blocks from a place on; those before it stay as they are.
-  private grow(g: Growth): void {
+  private grow(g: Growth & { entry?: string }): void {
     const kind = g.thinking ? "thinking" : "text";
-    const now = this.saying.value;
+    const entry = g.entry ?? "";
+    const now = this.saying.value.entry === entry ? this.saying.value : { ...nothing, entry };
     this.saying.value = { ...now, notice: "", [kind]: [...now[kind].slice(0, g.from), ...(g.blocks ?? [])] };
   }
 
   // What is in the log is not shown a second time as what is being said.
   private appended(e: Event): void {
-    const card = (e.data as { card?: { kind?: string; role?: string } } | undefined)?.card;
-    if (card?.role === "assistant") this.saying.value = nothing;
+    const card = (e.data as Entry | undefined)?.card;
+    const entry = this.saying.value.entry;
+    if (card?.role === "assistant" && (!entry || entry === card.id)) this.saying.value = nothing;
     else if (card?.kind !== "message") this.soon();
   }
 
