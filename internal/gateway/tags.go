@@ -10,8 +10,9 @@ import (
 )
 
 // Lists read the beginning and the end of a transcript. Tags that were put on a
-// session long ago are in neither, so they are told again when much was said
-// since: [Gateway.tagged] remembers them, and [tagKeeper.keep] writes them down.
+// session long ago are in neither, or others that were taken off since are, so
+// they are told again when much was said since: [Gateway.tagged] remembers them,
+// and [tagKeeper.keep] writes them down.
 
 // tagKeeper knows the tags that a session had before something is added to it.
 type tagKeeper struct {
@@ -30,11 +31,11 @@ func (g *Gateway) tagged(ctx context.Context, id firn.ID) tagKeeper {
 	return tagKeeper{g: g, id: id, tags: info.Tags, end: info.End}
 }
 
-// keep tells the tags again if a list would not find them any more, and nobody
-// has changed them meanwhile. It returns the end of the session then, else zero.
+// keep tells the tags again if a list would find others now, and nobody has
+// changed them meanwhile. It returns the end of the session then, else zero.
 // That it fails does not undo what was added, and is only reported.
 func (k tagKeeper) keep(ctx context.Context) firn.Pos {
-	if k.tags == "" {
+	if k.g == nil {
 		return 0
 	}
 	end, err := k.retell(ctx)
@@ -46,7 +47,7 @@ func (k tagKeeper) keep(ctx context.Context) firn.Pos {
 
 func (k tagKeeper) retell(ctx context.Context) (firn.Pos, error) {
 	info, err := k.g.info(ctx, k.id)
-	if err != nil || info.Tags != "" || info.End == k.end {
+	if err != nil || info.Tags == k.tags || info.End == k.end {
 		return 0, err
 	}
 	for rec, err := range k.g.Store.Read(ctx, k.id, k.end) {
