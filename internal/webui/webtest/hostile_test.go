@@ -3,11 +3,17 @@ package webtest
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"testing"
 
 	"firn"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
 )
 
 // hostileID is a session in which everything that can be said is an attack.
@@ -100,4 +106,108 @@ func (s *scribe) writeOddities(first firn.EntryID) {
 	s.compaction(marker, kept, 5000)
 	s.says(marker)
 	s.title("Hostile " + marker)
+}
+
+// TestHostileLog reads the whole of the hostile session, with everything in it
+// unfolded.
+func TestHostileLog(t *testing.T) {
+	s := plainServer(t)
+	b := s.login(t)
+	b.open(toSession(hostileID))
+	b.wait(`webtest.find("article")`)
+	for range 40 {
+		b.settled()
+		b.unfold()
+		for _, foul := range get[[]string](b, "webtest.foul()") {
+			t.Fatalf("the log has what no page has: %s", foul)
+		}
+		if get[bool](b, `webtest.text().includes("The session begins here.") && webtest.scroller(webtest.find("article")).scrollTop === 0`) {
+			return
+		}
+		get[float64](b, `webtest.scroller(webtest.find("article")).scrollTop = 0`)
+	}
+	t.Error("the log has no beginning")
+}
+
+// unfold opens whatever is folded.
+func (b *tab) unfold() {
+	b.t.Helper()
+	b.do(chromedp.Evaluate[chromedp.Void](`for (const el of document.querySelectorAll("main button[aria-expanded=false]:not([aria-haspopup]), main details:not([open]) > summary")) el.click()`))
+	b.frames()
+}
+
+// TestHostileGrowth lets a model attack while it answers: in pieces, so that an
+// attack is whole only on the page.
+func TestHostileGrowth(t *testing.T) {
+	s := plainServer(t)
+	attacks, err := corpus()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := s.login(t)
+	b.open(toSession(s.beginFor(t, "player", "Growing attacks")))
+	b.say("Please play attack.")
+	p := world.model.plays(t, "attack")
+	for _, x := range attacks {
+		half := len(x) / 2
+		for half < len(x) && x[half]&0xC0 == 0x80 {
+			half++
+		}
+		p.thinking(x + "\n\n")
+		p.text(x[:half])
+		p.text(x[half:] + "\n\n")
+	}
+	p.text("\n\n```\n```\n\nThe attack is over.")
+	b.see("The attack is over.")
+	for _, foul := range get[[]string](b, "webtest.foul()") {
+		t.Errorf("the growing answer has what no page has: %s", foul)
+	}
+	p.end()
+	b.wait(a("button", "Send"))
+	b.settled()
+	for _, foul := range get[[]string](b, "webtest.foul()") {
+		t.Errorf("the answer has what no page has: %s", foul)
+	}
+}
+
+// TestHostileExport opens the exported page of the hostile session as a file
+// that somebody was sent: its own policy must do. It reads without scripts.
+func TestHostileExport(t *testing.T) {
+	s := plainServer(t)
+	exported := s.run(t, "export", string(hostileID), "--format", "html")
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/" {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		fmt.Fprint(w, exported)
+	}))
+	t.Cleanup(site.Close)
+	b := newTab(t, site.URL)
+	b.allow(site.URL + "/favicon.ico")
+	b.do(chromedp.Navigate(site.URL + "/"))
+	b.wait(`document.readyState === "complete" && webtest.text().includes("All of these:")`)
+	b.do(chromedp.Evaluate[chromedp.Void](`for (const d of document.querySelectorAll("details")) d.open = true`))
+	b.frames()
+	for _, foul := range get[[]string](b, `webtest.foul().filter((f) => !f.startsWith("a style:"))`) {
+		t.Errorf("the exported page has what no page has: %s", foul)
+	}
+	if n := get[int](b, "document.scripts.length"); n > 0 {
+		t.Errorf("the exported page has %d scripts", n)
+	}
+	b.accessible()
+	b.size(360, 640)
+	b.frames()
+	if wide := get[[]string](b, "webtest.wide()"); len(wide) > 0 {
+		t.Errorf("on a phone the exported page must be moved sideways to read %q", wide)
+	}
+	if _, err := chromedp.Call(b.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}); err != nil {
+		t.Fatal(err)
+	}
+	b.do(chromedp.Navigate(site.URL + "/"))
+	text, err := chromedp.Run(b.ctx, chromedp.Text(chromedp.CSS("body")))
+	if err != nil || !strings.Contains(text, "All of these:") {
+		t.Errorf("without scripts one reads %.100q, %v", text, err)
+	}
 }

@@ -69,15 +69,16 @@ func (m *model) answer(w http.ResponseWriter, r *http.Request) {
 	flush := http.NewResponseController(w).Flush
 	w.Header().Set("Content-Type", "text/event-stream")
 	flush()
-	name := playing.FindStringSubmatch(lastSaid(body))
-	if name == nil {
+	// What was not answered is sent along with what was said next.
+	names := playing.FindAllStringSubmatch(lastSaid(body), -1)
+	if names == nil {
 		io.WriteString(w, chunk(`{"role":"assistant","content":"At once."}`, "")+chunk(`{}`, "stop")+"data: [DONE]\n\n")
 		return
 	}
 	p := &part{asked: body, say: make(chan string), over: make(chan struct{})}
 	defer close(p.over)
 	select {
-	case m.queue(name[1]) <- p:
+	case m.queue(names[len(names)-1][1]) <- p:
 	case <-r.Context().Done():
 		return
 	}
