@@ -22,8 +22,12 @@ type tagKeeper struct {
 	end  firn.Pos
 }
 
-// tagged remembers the tags of a session. One that cannot be looked at has none.
+// tagged remembers the tags of a session. One that cannot be looked at has none,
+// nor one in a store that has no quick look at a session: it forgets nothing.
 func (g *Gateway) tagged(ctx context.Context, id firn.ID) tagKeeper {
+	if _, ok := store.As[inspector](g.Store); !ok {
+		return tagKeeper{}
+	}
 	info, err := g.info(ctx, id)
 	if err != nil || info.Source != "" { // a mirror is told by its tool
 		return tagKeeper{}
