@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"firn"
 	"firn/client"
 	"firn/wire"
 )
@@ -35,6 +36,28 @@ func routes() []routed {
 			_, err := c.SessionsPage(ctx, client.Query{Agent: "a", Key: "k", Text: "x y", Archived: true, Hidden: true, Live: true, Limit: 3, Cursor: "c"})
 			return err
 		}, "GET /v1/sessions?agent=a&archived=true&cursor=c&hidden=true&key=k&limit=3&live=true&text=x+y"},
+		{"SessionsPage", func(c *c) error {
+			_, err := c.SessionsPage(ctx, client.Query{Source: "pi", Tag: "x", Since: since, Until: since.Add(time.Hour)})
+			return err
+		}, "GET /v1/sessions?since=2026-03-01T12%3A00%3A00Z&source=pi&tag=x&until=2026-03-01T13%3A00%3A00Z"},
+		{"Course", func(c *c) error { _, err := c.Course(ctx, session); return err }, "GET /v1/sessions/0199-test/course"},
+		{"Compaction", func(c *c) error { _, err := c.Compaction(ctx, session, "latest"); return err }, "GET /v1/sessions/0199-test/compactions/latest"},
+		{"Batch", func(c *c) error {
+			_, err := c.Batch(ctx, wire.Batch{IDs: []firn.ID{session}, AddTags: []string{"x"}})
+			return err
+		}, `POST /v1/sessions/batch {"ids":["0199-test"],"patch":{},"addTags":["x"]}`},
+		{"Sources", func(c *c) error { _, err := c.Sources(ctx); return err }, "GET /v1/sources"},
+		{"Ops", func(c *c) error { _, err := c.Ops(ctx); return err }, "GET /v1/ops"},
+		{"Verify", func(c *c) error { _, err := c.Verify(ctx); return err }, "POST /v1/verify {}"},
+		{"EditNote", func(c *c) error {
+			_, err := c.EditNote(ctx, wire.MemoryPlace{Agent: "a"}, "user/tea", "green")
+			return err
+		}, `PUT /v1/memory/notes/user%2Ftea?agent=a {"text":"green"}`},
+		{"UsageOf", func(c *c) error {
+			_, err := c.UsageOf(ctx, client.UsageQuery{By: "day", And: "model", Since: since})
+			return err
+		}, "GET /v1/usage?and=model&by=day&since=2026-03-01T12%3A00%3A00Z"},
+		{"UsageTable", func(c *c) error { return c.UsageTable(ctx, client.UsageQuery{By: "day"}, io.Discard) }, "GET /v1/usage?by=day&format=csv"},
 		{"NewSession", func(c *c) error { _, err := c.NewSession(ctx, wire.NewSession{Key: "k"}); return err }, `POST /v1/sessions {"key":"k"}`},
 		{"Patch", func(c *c) error { _, err := c.Patch(ctx, session, wire.Patch{Title: &title}); return err }, `PATCH /v1/sessions/0199-test {"title":"trip"}`},
 		{"Remove", func(c *c) error { _, err := c.Remove(ctx, session, wire.Remove{Reason: "old", Bin: true}); return err }, "DELETE /v1/sessions/0199-test?bin=true&reason=old"},
@@ -143,6 +166,12 @@ func routes() []routed {
 			}
 			return nil
 		}, "GET /v1/sessions/0199-test/events Last-Event-ID 7"},
+		{"PageEvents", func(c *c) error {
+			for _, err := range c.PageEvents(ctx, session, 7) {
+				return err
+			}
+			return nil
+		}, "GET /v1/sessions/0199-test/events?as=html Last-Event-ID 7"},
 		{"AllEvents", func(c *c) error {
 			for _, err := range c.AllEvents(ctx) {
 				return err
