@@ -177,19 +177,31 @@ function Saying({ talk }: { talk: Talk }) {
         <span class="said-who">{same ? "" : name}</span>
       </header>
       <div class="said-body">
-        {thinking.length > 0 && (
-          <details class="saying-thinking">
-            <summary>Thinking{text.length === 0 ? "…" : ""}</summary>
-            <Growing class="prose" blocks={thinking} />
-          </details>
-        )}
-        <div aria-live="polite" aria-atomic="false" aria-busy="true">
+        {thinking.length > 0 && <Thinking blocks={thinking} on={text.length === 0} />}
+        <div class="saying-text" aria-live="polite" aria-atomic="false">
           <Growing class="prose" blocks={text} />
         </div>
         {notice && <p class="log-quiet">{notice}</p>}
         {text.length === 0 && <p class="saying-dots" role="status" aria-label="The answer is on its way"><i /><i /><i /></p>}
       </div>
     </article>
+  );
+}
+
+function Thinking({ blocks, on }: { blocks: readonly string[]; on: boolean }) {
+  const open = useSignal(false);
+  return (
+    <div class="fold thinking">
+      <button type="button" class="fold-line" aria-expanded={open.value} onClick={() => (open.value = !open.value)}>
+        <Icon name={open.value ? "down" : "right"} />
+        <span class="fold-name">Thinking{on ? "…" : ""}</span>
+      </button>
+      {open.value && (
+        <div class="fold-body">
+          <Growing class="prose" blocks={blocks} />
+        </div>
+      )}
+    </div>
   );
 }
 

@@ -5,7 +5,7 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { sessionPath, useGet } from "../../api";
 import { count, plural, tokens } from "../../format";
 import { Empty, Icon, Problem } from "../../ui";
-import type { Course, Episode } from "../../wire";
+import type { Course, Entry, Episode, Event } from "../../wire";
 import type { Still } from "./scroll";
 import type { Talk } from "./talk";
 
@@ -24,10 +24,11 @@ export function Outline({ talk, still, jump, close }: Props) {
   const list = useRef<HTMLOListElement>(null);
   const turns = course.data?.episodes ?? none;
 
-  // A turn that ends, a rewind or a compaction change it.
+  // A turn that begins or ends, a rewind or a compaction change it.
   useEffect(() => {
     const changes = new Set(["turn.completed", "turn.failed", "head.moved", "compaction.completed", "compaction.undone"]);
-    return talk.watch.hear((e) => changes.has(e.name) && course.reload());
+    const asks = (e: Event) => e.name === "entry.appended" && (e.data as Entry).card?.role === "user";
+    return talk.watch.hear((e) => (changes.has(e.name) || asks(e)) && course.reload());
   }, [talk]);
 
   // The turn one looks at is marked.

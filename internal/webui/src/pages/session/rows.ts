@@ -53,7 +53,7 @@ export function rowsOf(items: readonly Item[]): Row[] {
 }
 
 // What the gateway keeps for itself is in the tab Raw.
-const books = new Set(["counters", "what was used", "a piece of an answer that was being given"]);
+const books = new Set(["counters", "what was used", "a piece of an answer that was being given", "a message waits"]);
 
 function rowOf(item: Item): Row {
   const c = item.card;

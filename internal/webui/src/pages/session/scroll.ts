@@ -62,9 +62,15 @@ export function useStill(edge: (where: "top" | "bottom") => void): Still {
       if (s.scrollTop < near) told.current("top");
       if (s.scrollHeight - s.scrollTop - s.clientHeight < near) told.current("bottom");
     };
+    // Who was at the end leaves it by going up. That there is more below since is
+    // no reason.
+    let top = 0;
     const look = () => {
       const s = scroller.current!;
-      end.value = s.scrollHeight - s.scrollTop - s.clientHeight <= atEnd;
+      const reached = s.scrollHeight - s.scrollTop - s.clientHeight <= atEnd;
+      if (end.peek() && !reached && s.scrollTop >= top - 1) return hold();
+      end.value = reached;
+      top = s.scrollTop;
       remember();
       edges();
     };
@@ -77,6 +83,7 @@ export function useStill(edge: (where: "top" | "bottom") => void): Still {
         const moved = a.el.getBoundingClientRect().top - s.getBoundingClientRect().top - a.top;
         if (Math.abs(moved) >= 0.5) s.scrollTop += moved;
       }
+      top = s.scrollTop;
       remember();
       edges();
     };
@@ -90,6 +97,7 @@ export function useStill(edge: (where: "top" | "bottom") => void): Still {
       end.value = false;
       el.scrollIntoView({ block: where });
       const s = scroller.current!;
+      top = s.scrollTop;
       anchor.current = { el, top: el.getBoundingClientRect().top - s.getBoundingClientRect().top };
       return true;
     };
