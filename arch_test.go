@@ -34,9 +34,10 @@ var layers = []layer{
 	{"store/unionstore", []string{".", "store", "internal/vfs"}, "marks in files what it is about to take over"},
 	{"store/storetest", []string{".", "store", "store/memstore"}, "compares every store with the one in memory"},
 	{"store/*", []string{".", "store"}, "members know the contract, not each other"},
-	{"internal/index", []string{".", "store", "window", "internal/vfs", "internal/rawjson"}, "derived from any store"},
+	{"internal/witness", []string{".", "store"}, "wraps any store, and tells of its changes what is derived from it"},
+	{"internal/index", []string{".", "store", "window", "internal/witness", "internal/vfs", "internal/rawjson"}, "derived from any store"},
 
-	{"internal/fulltext", []string{".", "store", "internal/search", "internal/mask", "internal/vfs"}, "derived from any store: the index of words"},
+	{"internal/fulltext", []string{".", "store", "internal/witness", "internal/search", "internal/mask", "internal/vfs"}, "derived from any store: the index of words"},
 	{"internal/grep", []string{".", "internal/search", "internal/mask", "internal/rawjson", "internal/vfs"}, "reads the lines of files, whoever's they are: it must work without an index"},
 
 	// deciding

@@ -53,9 +53,10 @@ func TestCountIsThatOfTheList(t *testing.T) {
 	f.append(wrapped, "s03", tagged(f, 20, "red"))
 	f.append(wrapped, "s04", tagged(f, 21))
 	check("other tags")
-	f.ok(wrapped.(store.Remover).Archive(t.Context(), "s05"))
+	remover, _ := store.As[store.Remover](wrapped)
+	f.ok(remover.Archive(t.Context(), "s05"))
 	f.append(wrapped, "s06", firn.Entry{Time: at(22), Body: &firn.Tombstone{Target: "s06"}})
-	_, err := wrapped.(store.Remover).Purge(t.Context(), "s07", "gone")
+	_, err := remover.Purge(t.Context(), "s07", "gone")
 	f.ok(err)
 	check("put away")
 }
