@@ -22,7 +22,7 @@ func (t *turn) ask() (firn.Entry, error) {
 		return firn.Entry{}, t.broken(d, err)
 	}
 	if shown := d.hush.held.String(); shown != "" && !t.a.Silence.Silent(message.Text()) {
-		t.emit(Delta{Text: d.hush.release()})
+		t.emit(Delta{Entry: d.id, Text: d.hush.release()})
 	}
 	message.Time = t.a.now()
 	entry := t.fallen.noted(firn.NewEntry(&message))
@@ -93,7 +93,7 @@ func (t *turn) hear(d *draft, e provider.Event) error {
 		return nil
 	}
 	if parts := d.whole.Parts(); len(parts) > 0 {
-		if err := t.interrupted(t.ctx, firn.StopError, parts, retry.Err); err != nil {
+		if err := t.interrupted(t.ctx, d.id, firn.StopError, parts, retry.Err); err != nil {
 			return err
 		}
 	}
@@ -111,16 +111,18 @@ func (t *turn) broken(d *draft, err error) error {
 	if parts := d.whole.Parts(); len(parts) > 0 {
 		ctx, cancel := afterwards(t.ctx)
 		defer cancel()
-		if saveErr := t.interrupted(ctx, stop, parts, err); saveErr != nil {
+		if saveErr := t.interrupted(ctx, d.id, stop, parts, err); saveErr != nil {
 			return saveErr
 		}
 	}
 	return err
 }
 
-// interrupted stores what there was of an answer, marked.
-func (t *turn) interrupted(ctx context.Context, stop firn.StopReason, parts []firn.Part, why error) error {
+// interrupted stores what there was of an answer, marked, by the name it had while
+// it came.
+func (t *turn) interrupted(ctx context.Context, id firn.EntryID, stop firn.StopReason, parts []firn.Part, why error) error {
 	entry := t.failure(stop, parts, why)
+	entry.ID = id
 	if err := t.store(ctx, entry); err != nil {
 		return err
 	}

@@ -56,13 +56,14 @@ func newDraft(silence Silence) *draft {
 // add takes the next event and returns what may be shown of it.
 func (d *draft) add(e provider.Event) (shown Delta, ok bool) {
 	d.whole.Add(e)
+	shown.Entry = d.id
 	switch e := e.(type) {
 	case provider.TextDelta:
 		d.fresh.Text += e.Text
 		shown.Text = d.hush.pass(e.Text)
 	case provider.ThinkingDelta:
 		d.fresh.Thinking += e.Text
-		shown = Delta{Thinking: true, Text: e.Text}
+		shown.Thinking, shown.Text = true, e.Text
 	}
 	return shown, shown.Text != ""
 }

@@ -33,6 +33,8 @@ type Appended struct {
 // Delta is a piece of an answer as it comes. Of an answer that begins with
 // [NoReply] nothing comes as text; one that only ends with it was shown by then.
 type Delta struct {
+	// Entry is the name that the answer will have in the log.
+	Entry firn.EntryID
 	// Thinking says that the model says it to itself.
 	Thinking bool
 	Text     string

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 	"strconv"
 
 	"firn"
@@ -43,4 +44,10 @@ func (c *Client) Image(ctx context.Context, id firn.ID, ref string, n int) ([]by
 		return nil, "", fmt.Errorf("read an image of session %s: it has more than %d bytes: %w", id, mostImage, firn.ErrTooLarge)
 	}
 	return data, response.Header.Get("Content-Type"), nil
+}
+
+// PageEvents is Events for a page: entries come as cards, and an answer that is
+// being given as HTML that grows.
+func (c *Client) PageEvents(ctx context.Context, id firn.ID, after firn.Pos) iter.Seq2[wire.Event, error] {
+	return c.events(ctx, id, after, true)
 }

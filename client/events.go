@@ -24,7 +24,11 @@ import (
 // beginning, or if it refuses: there is no such session, or the token is no
 // good.
 func (c *Client) Events(ctx context.Context, id firn.ID, after firn.Pos) iter.Seq2[wire.Event, error] {
-	r := get(sessionPath(id, "events")...)
+	return c.events(ctx, id, after, false)
+}
+
+func (c *Client) events(ctx context.Context, id firn.ID, after firn.Pos, html bool) iter.Seq2[wire.Event, error] {
+	r := get(sessionPath(id, "events")...).with("as", as(html))
 	return func(yield func(wire.Event, error) bool) {
 		f := &follower{client: c, session: id, last: after}
 		f.follow(ctx, func() request {

@@ -77,16 +77,21 @@ type Block struct {
 // Growth is how an answer grows on a page: the blocks of HTML from a place on
 // are these now; those before it stay as they are.
 type Growth struct {
-	Thinking bool     `json:"thinking,omitempty"`
-	From     int      `json:"from"`
-	Blocks   []string `json:"blocks"`
+	// Entry is the name that the answer will have in the log: its card stands
+	// instead of all that grew. Another name begins another answer.
+	Entry    firn.EntryID `json:"entry,omitempty"`
+	Thinking bool         `json:"thinking,omitempty"`
+	From     int          `json:"from"`
+	Blocks   []string     `json:"blocks"`
 }
 
 // Partial is what has been said of an answer that is being given: it stands
 // instead of all deltas that somebody may have heard.
 type Partial struct {
-	Text     string `json:"text,omitempty"`
-	Thinking string `json:"thinking,omitempty"`
+	// Entry is the name that the answer will have in the log.
+	Entry    firn.EntryID `json:"entry,omitempty"`
+	Text     string       `json:"text,omitempty"`
+	Thinking string       `json:"thinking,omitempty"`
 	// Tools are the calls that run.
 	Tools []Tool `json:"tools,omitempty"`
 }

@@ -47,6 +47,8 @@ const (
 // Delta is a piece of an answer.
 type Delta struct {
 	Text string `json:"text"`
+	// Entry is the name that the answer will have in the log.
+	Entry firn.EntryID `json:"entry,omitempty"`
 }
 
 // Tool is a tool call on its way.

@@ -263,11 +263,18 @@ func (c *call) sessionEvents() error {
 	if err != nil {
 		return err
 	}
+	html, err := c.html()
+	if err != nil {
+		return err
+	}
 	id, err := c.session()
 	if err != nil {
 		return err
 	}
 	return c.stream(source{numbered: true, after: after, events: func(ctx context.Context) iter.Seq2[wire.Event, error] {
+		if html {
+			return c.h.api.PageEvents(ctx, id, after)
+		}
 		return c.h.api.Events(ctx, id, after)
 	}})
 }

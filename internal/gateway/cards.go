@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"iter"
 	"net/http"
 	"slices"
 	"strconv"
@@ -31,6 +32,8 @@ type cardAPI interface {
 	Entry(ctx context.Context, id firn.ID, ref string, html bool) (wire.Entry, error)
 	// Image is image n of an entry, from 1, and its type.
 	Image(ctx context.Context, id firn.ID, ref string, n int) ([]byte, string, error)
+	// PageEvents is Events with cards for entries, and HTML for what grows.
+	PageEvents(ctx context.Context, id firn.ID, after firn.Pos) iter.Seq2[wire.Event, error]
 }
 
 // cardOf tells a record as a card.

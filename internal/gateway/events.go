@@ -2,77 +2,50 @@ package gateway
 
 import (
 	"context"
-	"errors"
 	"iter"
 
 	"firn"
-	"firn/store"
 	"firn/wire"
 )
 
 // Events yields what happens in a session: first what is in the log after a
-// position, then what comes, in the log and beside it. It ends when ctx does,
-// or with an event that says why: [wire.Gap] if the listener was too slow, and
-// must ask again from the position of the last entry it saw, or from the start if
-// all positions have changed; [wire.Bye] if the gateway goes away.
+// position, then what comes, in the log and beside it. Who comes while a turn runs
+// is told behind the log that it began, and what was said in it so far. What
+// follows from an entry is told behind it. It ends when ctx does, or with an
+// event that says why: [wire.Gap] if the listener was too slow, and must ask again
+// from the position of the last entry it saw, or from the start if all positions
+// have changed; [wire.Bye] if the gateway goes away.
 func (g *Gateway) Events(ctx context.Context, id firn.ID, after firn.Pos) iter.Seq2[wire.Event, error] {
-	return func(yield func(wire.Event, error) bool) {
-		listener := g.events.listen(id)
-		defer g.events.leave(listener)
-		ctx, cancel := context.WithCancel(ctx)
-		logged := g.follow(ctx, id, after)
-		defer func() {
-			cancel()
-			for range logged { // it ends, and nobody is left behind
-			}
-		}()
-		for {
-			select {
-			case f, ok := <-logged:
-				var moved *store.Moved
-				if errors.As(f.err, &moved) {
-					g.Moved(id)
-					yield(event(wire.Gap, id, wire.Missed{Anew: true}), nil)
-					return
-				}
-				if !ok || !yield(f.event, f.err) || f.err != nil {
-					return
-				}
-			case e := <-listener.events:
-				if !yield(e, nil) {
-					return
-				}
-			case <-listener.slow:
-				yield(event(wire.Gap, id, nil), nil)
-				return
-			case <-listener.gone:
-				yield(event(wire.Bye, id, nil), nil)
-				return
-			case <-ctx.Done():
-				return
-			}
-		}
-	}
+	return g.narrate(ctx, id, after, false)
+}
+
+// PageEvents is Events for a page: entries come as cards, and an answer that is
+// being given as HTML that grows.
+func (g *Gateway) PageEvents(ctx context.Context, id firn.ID, after firn.Pos) iter.Seq2[wire.Event, error] {
+	return g.narrate(ctx, id, after, true)
 }
 
 // followed is an entry of the log as an event, or why there are no more.
 type followed struct {
 	event wire.Event
+	// entry is its name, pos the place behind it; quiet says that it is not told.
+	entry firn.EntryID
+	pos   firn.Pos
+	quiet bool
 	err   error
 }
 
 // follow follows the log of a session until ctx ends.
-func (g *Gateway) follow(ctx context.Context, id firn.ID, after firn.Pos) <-chan followed {
+func (g *Gateway) follow(ctx context.Context, id firn.ID, after firn.Pos, html bool) <-chan followed {
 	out := make(chan followed)
 	go func() {
 		defer close(out)
 		for rec, err := range g.Store.Follow(ctx, id, after) {
-			f := followed{err: err}
+			f := followed{err: err, entry: rec.Glance.ID, pos: rec.Next}
 			if err == nil {
 				var told bool
-				if f.event, told = g.entryEvent(id, &rec); !told {
-					continue
-				}
+				f.event, told = g.entryEvent(id, &rec, html)
+				f.quiet = !told
 			}
 			select {
 			case out <- f:
@@ -89,7 +62,7 @@ func (g *Gateway) follow(ctx context.Context, id firn.ID, after firn.Pos) <-chan
 
 // entryEvent tells a record of the log as an event. Pieces of an answer that
 // is being given are left out: they were told as they came.
-func (g *Gateway) entryEvent(id firn.ID, rec *firn.Record) (wire.Event, bool) {
+func (g *Gateway) entryEvent(id firn.ID, rec *firn.Record, html bool) (wire.Event, bool) {
 	if rec.Gap != nil {
 		e := event(wire.EntryAppended, id, wire.Entry{At: rec.At, Next: rec.Next, Gap: rec.Gap.Error()})
 		e.Pos = rec.Next
@@ -106,7 +79,12 @@ func (g *Gateway) entryEvent(id firn.ID, rec *firn.Record) (wire.Event, bool) {
 		name = wire.HeadMoved
 	}
 	told := wire.Entry{At: rec.At, Next: rec.Next}
-	if told.Line, err = g.line(rec); err != nil {
+	if html {
+		told.Card, err = g.cardOf(id, rec, cardCut)
+	} else {
+		told.Line, err = g.line(rec)
+	}
+	if err != nil {
 		told.Gap = err.Error()
 	}
 	e := event(name, id, told)

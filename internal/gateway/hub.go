@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"encoding/json"
 	"sync"
 
@@ -16,6 +17,9 @@ type hub struct {
 	closed    bool
 	// told counts the events.
 	told uint64
+	// partials are the turns that run, and what was said in them that is not in
+	// the log.
+	partials map[firn.ID]*partial
 }
 
 // listener is somebody who listens to one session, or to all.
@@ -28,6 +32,8 @@ type listener struct {
 	lagging    bool
 	// since is how many events were told before it listened.
 	since uint64
+	// marks: it is told where the log is, too.
+	marks bool
 }
 
 // backlog is how many events may wait for a listener.
@@ -35,9 +41,14 @@ const backlog = 512
 
 // listen begins to listen. The caller must leave.
 func (h *hub) listen(session firn.ID) *listener {
-	l := &listener{session: session, events: make(chan wire.Event, backlog), slow: make(chan struct{}), gone: make(chan struct{})}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	return h.admit(&listener{session: session})
+}
+
+// admit lets a listener in. The caller holds the lock.
+func (h *hub) admit(l *listener) *listener {
+	l.events, l.slow, l.gone = make(chan wire.Event, backlog), make(chan struct{}), make(chan struct{})
 	l.since = h.told
 	if h.closed {
 		close(l.gone)
@@ -61,9 +72,17 @@ func (h *hub) leave(l *listener) {
 func (h *hub) tell(e wire.Event) uint64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.told++
+	h.note(e)
+	return h.spread(e)
+}
+
+// spread is tell for who holds the lock.
+func (h *hub) spread(e wire.Event) uint64 {
+	if e.Name != logReached {
+		h.told++
+	}
 	for l := range h.listeners {
-		if l.lagging || l.session != "" && l.session != e.Session {
+		if l.lagging || l.session != "" && l.session != e.Session || e.Name == logReached && !l.marks {
 			continue
 		}
 		select {
@@ -90,15 +109,16 @@ func (h *hub) close() {
 	h.listeners = nil
 }
 
-// event makes an event.
+// event makes an event. HTML and lines of transcripts travel as they are.
 func event(name string, id firn.ID, data any) wire.Event {
 	e := wire.Event{Name: name, Session: id}
 	if data != nil {
-		raw, err := json.Marshal(data)
-		if err != nil { // ours can always be spelt; a tool's arguments may not
-			raw = nil
+		var b bytes.Buffer
+		encoder := json.NewEncoder(&b)
+		encoder.SetEscapeHTML(false)
+		if encoder.Encode(data) == nil { // ours can always be spelt; a tool's arguments may not
+			e.Data = bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 		}
-		e.Data = raw
 	}
 	return e
 }

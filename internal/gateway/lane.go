@@ -324,6 +324,7 @@ func (l *lane) turn(ctx context.Context, batch []*ticket) (answer wire.Answer, e
 	}
 	ctx, end := l.span(ctx, a, batch)
 	defer func() { end(answer, err) }()
+	defer l.g.events.over(l.id)
 	in := agent.Input{}
 	if batch[0].By != "" {
 		if err := l.hear(ctx, batch[0]); err != nil {
@@ -361,9 +362,7 @@ func (l *lane) turn(ctx context.Context, batch []*ticket) (answer wire.Answer, e
 			answer = answerOf(answer, e.Outcome)
 			l.g.events.tell(event(wire.TurnCompleted, l.id, answer))
 		default:
-			if told, ok := translate(l.id, e); ok {
-				l.g.events.tell(told)
-			}
+			l.g.events.happens(l.id, e)
 		}
 	}
 	return answer, nil

@@ -78,7 +78,7 @@ func TestEveryOperationAnswers(t *testing.T) {
 	}
 	read := bearing(s.token(wire.NewToken{Name: "reader", Scope: wire.ScopeRead}))
 	fill := strings.NewReplacer("{id}", "aaaa-1", "{cid}", "c1", "{key}", "agent:main:main", "{token}", made.ID, "{hook}", "deploy", "{job}", "daily",
-		"{model}", "main", "{note}", "tea", "{change}", "c1", "{response}", "resp_1", "{conversation}", "conv_1")
+		"{model}", "main", "{note}", "tea", "{change}", "c1", "{response}", "resp_1", "{conversation}", "conv_1", "{entry}", "e1", "{n}", "1")
 	bodies := maps.Clone(bodies)
 	bodies["orderLogin"] = wire.LoginOrder{Scope: wire.ScopeRead}
 	bodies["login"] = wire.Login{Token: s.token(wire.NewToken{Scope: wire.ScopeRead})}

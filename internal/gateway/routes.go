@@ -191,6 +191,7 @@ func turnRoutes() []operation {
 			query: []param{named}, action: action{in: reflect.TypeFor[wire.Turn](), out: reflect.TypeFor[wire.Answer](), also: true, optional: true, run: (*call).turn}},
 		{method: "POST", path: "/v1/sessions/{id}/kill", verb: true, name: "kill", scope: wire.ScopeWrite, what: "Stops the turn that runs and clears the queue.", action: mayTake((*call).kill)},
 		{method: "GET", path: "/v1/sessions/{id}/events", name: "sessionEvents", scope: wire.ScopeRead, what: "Tells what happens in a session: first what is in the log, then what comes. The id of an event is a position.", query: []param{
+			text("as", "As a page shows it: cards for entries, and HTML that grows for an answer.", asHTML),
 			count("after", "Begins after a position."), header("Last-Event-ID", "Begins after a position; counts more than the parameter."),
 		}, action: write(typeStream, (*call).sessionEvents)},
 		{method: "GET", path: "/v1/events", name: "allEvents", scope: wire.ScopeRead, what: "Tells what happens in all sessions, from now on.", action: write(typeStream, (*call).allEvents)},

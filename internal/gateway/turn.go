@@ -226,9 +226,9 @@ func translate(id firn.ID, e agent.Event) (wire.Event, bool) {
 	switch e := e.(type) {
 	case agent.Delta:
 		if e.Thinking {
-			return event(wire.DeltaThinking, id, wire.Delta{Text: e.Text}), true
+			return event(wire.DeltaThinking, id, wire.Delta{Text: e.Text, Entry: e.Entry}), true
 		}
-		return event(wire.DeltaText, id, wire.Delta{Text: e.Text}), true
+		return event(wire.DeltaText, id, wire.Delta{Text: e.Text, Entry: e.Entry}), true
 	case agent.ToolStarted:
 		return event(wire.ToolStarted, id, wire.Tool{Call: e.Call, Name: e.Name, Arguments: e.Arguments}), true
 	case agent.ToolDone:

@@ -1,0 +1,272 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"slices"
+	"time"
+
+	"firn"
+	"firn/internal/richtext"
+	"firn/store"
+	"firn/wire"
+)
+
+const (
+	// growEvery is how long a page waits at least from one growth to the next.
+	growEvery = 50 * time.Millisecond
+	// remembered is how many entries a stream knows that it has told.
+	remembered = 64
+	// mostHeld is how many events wait while the log is told.
+	mostHeld = 1 << 16
+)
+
+// narration is what one who listens to a session is told: the log, and what
+// is beside it, in an order that makes sense.
+type narration struct {
+	g        *Gateway
+	id       firn.ID
+	html     bool
+	ctx      context.Context
+	listener *listener
+	logged   <-chan followed
+	yield    func(wire.Event, error) bool
+	// last is how far the log was told, and past the latest entries of it.
+	last firn.Pos
+	past []firn.EntryID
+	// held are events that came while the log was told.
+	held []wire.Event
+	// grows is the answer that grows, on a page. due rings when it is to be told;
+	// ringing: it will. grown is when it was told last.
+	grows   grows
+	due     *time.Timer
+	ringing bool
+	grown   time.Time
+}
+
+// grows is an answer that is being given, as a page shows it.
+type grows struct {
+	entry          firn.EntryID
+	text, thinking richtext.Growth
+}
+
+// narrate yields what happens in a session after a position.
+func (g *Gateway) narrate(ctx context.Context, id firn.ID, after firn.Pos, html bool) iter.Seq2[wire.Event, error] {
+	return func(yield func(wire.Event, error) bool) {
+		listener, now := g.events.listenTo(id)
+		defer g.events.leave(listener)
+		ctx, cancel := context.WithCancel(ctx)
+		end, kept, err := g.reaches(ctx, id, now.Entry)
+		if err != nil {
+			cancel()
+			yield(wire.Event{}, err)
+			return
+		}
+		t := &narration{g: g, id: id, html: html, ctx: ctx, listener: listener, logged: g.follow(ctx, id, after, html), yield: yield, last: after, due: time.NewTimer(time.Hour)}
+		t.due.Stop()
+		defer func() {
+			t.due.Stop()
+			cancel()
+			for range t.logged { // it ends, and nobody is left behind
+			}
+		}()
+		if t.until(end) && t.begin(now, kept) && t.release() {
+			for t.next() {
+			}
+		}
+	}
+}
+
+// reaches tells where the log of a session ends, and whether an entry is at its
+// end already.
+func (g *Gateway) reaches(ctx context.Context, id firn.ID, entry firn.EntryID) (end firn.Pos, kept bool, err error) {
+	n := 0
+	for rec, err := range g.Store.ReadBack(ctx, id, store.End) {
+		if errors.As(err, new(*store.Moved)) || errors.Is(err, firn.ErrNotFound) {
+			return 0, false, nil // who follows it is told
+		}
+		if err != nil {
+			return 0, false, err
+		}
+		end = max(end, rec.Next)
+		kept = kept || entry != "" && rec.Glance.ID == entry
+		if n++; n >= remembered || kept || entry == "" {
+			break
+		}
+	}
+	return end, kept, nil
+}
+
+// next tells what comes next. It is false if that was all.
+func (t *narration) next() bool {
+	select {
+	case f, ok := <-t.logged:
+		return t.log(f, ok)
+	case e := <-t.listener.events:
+		return t.hear(e) && t.release()
+	case <-t.due.C:
+		t.ringing = false
+		return t.grow()
+	case <-t.listener.slow:
+		t.yield(event(wire.Gap, t.id, nil), nil)
+	case <-t.listener.gone:
+		t.yield(event(wire.Bye, t.id, nil), nil)
+	case <-t.ctx.Done():
+	}
+	return false
+}
+
+// until tells the log up to a position. What happens beside it meanwhile waits.
+func (t *narration) until(pos firn.Pos) bool {
+	for t.last < pos {
+		select {
+		case f, ok := <-t.logged:
+			if !t.log(f, ok) {
+				return false
+			}
+		case e := <-t.listener.events:
+			if t.held = append(t.held, e); len(t.held) > mostHeld {
+				t.yield(event(wire.Gap, t.id, nil), nil)
+				return false
+			}
+		case <-t.listener.slow:
+			t.yield(event(wire.Gap, t.id, nil), nil)
+			return false
+		case <-t.listener.gone:
+			t.yield(event(wire.Bye, t.id, nil), nil)
+			return false
+		case <-t.ctx.Done():
+			return false
+		}
+	}
+	return true
+}
+
+// release tells what waited for the log.
+func (t *narration) release() bool {
+	for len(t.held) > 0 {
+		held := t.held
+		t.held = nil
+		for i, e := range held {
+			if !t.hear(e) {
+				return false
+			}
+			if len(t.held) > 0 { // it waited for the log again, and others came meanwhile
+				t.held = append(slices.Clone(held[i+1:]), t.held...)
+				break
+			}
+		}
+	}
+	return true
+}
+
+// log tells an entry of the log. An answer that is in it has grown up.
+func (t *narration) log(f followed, ok bool) bool {
+	var moved *store.Moved
+	switch {
+	case errors.As(f.err, &moved):
+		t.g.Moved(t.id)
+		t.yield(event(wire.Gap, t.id, wire.Missed{Anew: true}), nil)
+		return false
+	case !ok:
+		return false
+	case f.err != nil:
+		t.yield(f.event, f.err)
+		return false
+	}
+	t.last = max(t.last, f.pos)
+	if f.quiet {
+		return true
+	}
+	if t.past = append(t.past, f.entry); len(t.past) > remembered {
+		t.past = slices.Delete(t.past, 0, len(t.past)-remembered)
+	}
+	if f.entry != "" && f.entry == t.grows.entry {
+		t.grows = grows{}
+	}
+	return t.yield(f.event, nil)
+}
+
+// begin tells who comes while a turn runs what happened in it.
+func (t *narration) begin(now moment, kept bool) bool {
+	if !now.running {
+		return true
+	}
+	if !t.yield(now.started, nil) {
+		return false
+	}
+	if kept || slices.Contains(t.past, now.Entry) {
+		now.Entry, now.Text, now.Thinking = "", "", ""
+	}
+	if !t.html {
+		return now.Text == "" && now.Thinking == "" && len(now.Tools) == 0 || t.yield(event(wire.TurnPartial, t.id, now.Partial), nil)
+	}
+	t.grows.entry = now.Entry
+	t.grows.thinking.Add(now.Thinking)
+	t.grows.text.Add(now.Text)
+	if !t.grow() {
+		return false
+	}
+	for _, tool := range now.Tools {
+		if !t.yield(event(wire.ToolStarted, t.id, tool), nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// hear tells what happened beside the log.
+func (t *narration) hear(e wire.Event) bool {
+	switch e.Name {
+	case logReached:
+		return t.until(e.Pos)
+	case wire.DeltaText, wire.DeltaThinking:
+		return t.delta(e)
+	}
+	return t.grow() && t.yield(e, nil)
+}
+
+// delta tells a piece of an answer, unless the answer was told already.
+func (t *narration) delta(e wire.Event) bool {
+	var d wire.Delta
+	if json.Unmarshal(e.Data, &d) != nil || d.Entry != "" && slices.Contains(t.past, d.Entry) {
+		return true
+	}
+	if !t.html {
+		return t.yield(e, nil)
+	}
+	if d.Entry != t.grows.entry {
+		t.grows = grows{entry: d.Entry}
+	}
+	if e.Name == wire.DeltaThinking {
+		t.grows.thinking.Add(d.Text)
+	} else {
+		t.grows.text.Add(d.Text)
+	}
+	if !t.ringing {
+		t.ringing = true
+		t.due.Reset(max(0, growEvery-time.Since(t.grown)))
+	}
+	return true
+}
+
+// grow tells what grew since the last time.
+func (t *narration) grow() bool {
+	for _, thinking := range []bool{true, false} {
+		g := &t.grows.text
+		if thinking {
+			g = &t.grows.thinking
+		}
+		from, blocks, changed := g.Grown()
+		if !changed {
+			continue
+		}
+		t.grown = time.Now()
+		if !t.yield(event(wire.DeltaHTML, t.id, wire.Growth{Entry: t.grows.entry, Thinking: thinking, From: from, Blocks: blocks}), nil) {
+			return false
+		}
+	}
+	return true
+}
