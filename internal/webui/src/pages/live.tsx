@@ -156,7 +156,7 @@ function Turn({ session: s, saying }: { session: Session; saying?: Saying }) {
           <span class="faint">{[s.agent, s.key?.replace(/^agent:/, "") || (s.cwd ? shortPath(s.cwd) : shortId(s.id))].filter(Boolean).join(" · ")}</span>
           {!!s.queued && <span class="chip">{s.queued} waiting</span>}
         </p>
-        <p class={"turn-said" + (saying?.thinking ? " thinking" : "")}>
+        <p class={"turn-said" + (saying?.thinking ? " thought" : "")}>
           {saying?.tool ? (
             <span class="faint">
               runs <code>{saying.tool}</code>
@@ -185,7 +185,7 @@ function Turn({ session: s, saying }: { session: Session; saying?: Saying }) {
 
 function Over({ ended }: { ended: Ended[] }) {
   return (
-    <section class="over" aria-label="Ended while you looked">
+    <section class="turns-over" aria-label="Ended while you looked">
       <h2>Ended while you looked</h2>
       <ul>
         {ended.map((e) => (

@@ -104,7 +104,8 @@ export function useRows(name: string, root: RefObject<HTMLElement | null>, more:
     if (rows.length === 0) return;
     const at = rows.findIndex((r) => r.contains(document.activeElement));
     const row = rows[at < 0 ? (by > 0 ? 0 : rows.length - 1) : Math.max(0, Math.min(rows.length - 1, at + by))]!;
-    row.querySelector<HTMLElement>("a, button")?.focus({ preventScroll: true });
+    const target = row.matches("a, button") ? row : row.querySelector<HTMLElement>("a, button");
+    target?.focus({ preventScroll: true });
     row.scrollIntoView({ block: "nearest" });
   };
   useKeys(name, [{ key: "j", does: "Next", run: () => step(1) }, { key: "k", does: "Previous", run: () => step(-1) }, ...more]);

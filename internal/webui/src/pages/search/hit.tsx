@@ -1,6 +1,6 @@
 // A hit in its window: what was said before it, itself, and what came after.
 import { post, sessionPath } from "../../api";
-import { moment, plural, shell } from "../../format";
+import { moment, shell } from "../../format";
 import { mayWrite } from "../../me";
 import { go, toSession } from "../../router";
 import { attempt, copy, Icon, Menu, say, Time } from "../../ui";
@@ -91,7 +91,7 @@ function Copies({ hit }: { hit: Hit }) {
   if (copies.length === 0) return null;
   return (
     <Menu
-      label={`The same is said in ${plural(copies.length, "other place")}`}
+      label={`+${copies.length} ${copies.length === 1 ? "copy" : "copies"}: the same, said in another place`}
       class="chip hit-copies"
       items={copies.map((c) => ({ label: <code>{`${c.session.slice(0, 13)}/${c.entry.slice(-6)}`}</code>, href: toHit(c) }))}
     >

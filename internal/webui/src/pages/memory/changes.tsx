@@ -1,0 +1,104 @@
+// How notes changed. Each change was made as a whole, keeps the old version, and
+// can be taken back: all of it, or some of its edits.
+import { post, useGet } from "../../api";
+import { plural, shell } from "../../format";
+import { mayWrite } from "../../me";
+import { attempt, CopyCLI, Empty, Problem, say, Time } from "../../ui";
+import type { MemoryChange, MemoryEdit, Page } from "../../wire";
+import { Evidence } from "../parts";
+import { takeBack } from "./note";
+import { asQuery, command, type Place } from "./place";
+
+const kinds: Record<string, string> = {
+  add: "Noted",
+  edit: "Edited",
+  forget: "Forgot",
+  clear: "Forgot all",
+  extract: "Learnt from a conversation",
+  dream: "Tidied up",
+  undo: "Taken back",
+};
+
+export function Changes({ place, changed }: { place: Place; changed: () => void }) {
+  const list = useGet<Page<MemoryChange>>("/v1/memory/changes", asQuery(place));
+  const again = () => {
+    list.reload();
+    changed();
+  };
+  const undo = async (c: MemoryChange, edits?: number[]) => {
+    const path = `/v1/memory/changes/${encodeURIComponent(c.id ?? "")}/undo`;
+    const done = await attempt(() => post<MemoryChange>(path, edits ? { edits } : {}, { query: asQuery(place) }));
+    if (!done) return;
+    again();
+    say(edits ? "Took the edit back" : "Took the change back", takeBack(place, done.id, again));
+  };
+  if (list.error) return <Problem error={list.error} retry={list.reload} />;
+  const all = list.data?.items ?? [];
+  if (list.data && all.length === 0) {
+    return (
+      <Empty title="No note has changed yet." command={command(place, "changes")}>
+        What is noted, edited, forgotten or tidied up is listed here, and can be taken back.
+      </Empty>
+    );
+  }
+  return (
+    <ul class="changes page-body" aria-label="Changes, latest first">
+      {all.map((c) => (
+        <li key={c.id} class={"change" + (c.undone ? " taken-back" : "")} data-row={c.id}>
+          <header class="change-head">
+            <h2>{kinds[c.kind] ?? c.kind}</h2>
+            <span class="faint">
+              {c.scope} · <Time at={c.time} />
+              {(c.edits ?? []).length > 1 && ` · ${plural((c.edits ?? []).length, "edit")}`}
+            </span>
+            {c.undone && <span class="chip">taken back</span>}
+            {mayWrite() && c.id && !c.undone && (
+              <span class="change-acts">
+                <button type="button" class="button" onClick={() => void undo(c)}>
+                  Undo
+                </button>
+                <CopyCLI small command={command(place, "undo", shell(c.id))} />
+              </span>
+            )}
+          </header>
+          <Edits edits={c.edits ?? []} undo={mayWrite() && c.id && !c.undone && (c.edits ?? []).length > 1 ? (i) => void undo(c, [i]) : undefined} />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+// Edits are what a change does: lines that go, lines that come, why, and what
+// says so.
+export function Edits({ edits, undo }: { edits: MemoryEdit[]; undo?: (i: number) => void }) {
+  return (
+    <ol class="edits">
+      {edits.map((e, i) => (
+        <li key={i} class="edit">
+          <p class="edit-head">
+            <b>{e.do}</b> {e.note && <span class="mono">{e.note}</span>} {e.why && <span class="faint">{e.why}</span>} <Evidence sources={e.sources} />
+            {undo && (
+              <button type="button" class="button quiet edit-undo" aria-label={`Undo this edit, number ${i + 1}`} onClick={() => undo(i)}>
+                Undo this
+              </button>
+            )}
+          </p>
+          <div class="edit-lines mono">
+            {(e.old ?? []).map((line, n) => (
+              <del key={"old" + n}>{tidy(line)}</del>
+            ))}
+            {(e.new ?? []).map((line, n) => (
+              <ins key={"new" + n}>{tidy(line)}</ins>
+            ))}
+          </div>
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+// tidy is a line without the mark of where it comes from, which is told beside
+// it.
+function tidy(line: string): string {
+  return line.replace(/\s*<!-- from [^>]*-->/, "");
+}

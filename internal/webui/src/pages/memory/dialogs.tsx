@@ -1,0 +1,141 @@
+// What is asked before notes are made, changed or taken away.
+import { useState } from "preact/hooks";
+import { del, post, put } from "../../api";
+import { plural, shell } from "../../format";
+import { go } from "../../router";
+import { attempt, CopyCLI, Dialog, say } from "../../ui";
+import type { Cleared, Note, Remembered } from "../../wire";
+import { notePath, takeBack } from "./note";
+import { asQuery, command, here, type Place } from "./place";
+
+interface Props {
+  place: Place;
+  close: () => void;
+  changed: () => void;
+}
+
+const types = ["preference", "project", "pattern", "decision", "constraint"];
+
+export function AddDialog({ place, close, changed }: Props) {
+  const [text, setText] = useState("");
+  const [name, setName] = useState("");
+  const [about, setAbout] = useState("");
+  const [type, setType] = useState("");
+  const add = async () => {
+    const note = { text, name: name || undefined, description: about || undefined, type: type || undefined };
+    const done = await attempt(() => post<Remembered>("/v1/memory", note, { query: asQuery(place) }));
+    if (!done) return;
+    close();
+    changed();
+    go(here(place, { note: `${done.scope}/${done.note}` }));
+    const fresh = (done.refs ?? []).length;
+    if (fresh === 0 && done.known) say("That was noted already");
+    else say(name ? `Noted as ${name}` : `Noted ${plural(Math.max(1, fresh), "fact")}`, takeBack(place, done.change, changed));
+  };
+  const words = ["add", shell(text || "TEXT"), name && `--name ${shell(name)}`, about && `--description ${shell(about)}`, type && `--type ${shell(type)}`].filter(Boolean) as string[];
+  return (
+    <Dialog
+      title="Note something for good"
+      close={close}
+      submit={() => void add()}
+      actions={
+        <>
+          <CopyCLI small command={command(place, ...words)} />
+          <button type="submit" class="button primary" disabled={!text.trim()}>
+            Note
+          </button>
+        </>
+      }
+    >
+      <label class="field">
+        <span>What to remember. Without a name, each line is a fact of its own, under the day</span>
+        <textarea class="input" rows={4} autoFocus value={text} onInput={(e) => setText(e.currentTarget.value)} />
+      </label>
+      <label class="field">
+        <span>Name, for a note of its own</span>
+        <input class="input" value={name} onInput={(e) => setName(e.currentTarget.value)} />
+      </label>
+      {name && (
+        <label class="field">
+          <span>What it is about, in a line</span>
+          <input class="input" value={about} onInput={(e) => setAbout(e.currentTarget.value)} />
+        </label>
+      )}
+      <label class="field">
+        <span>Kind</span>
+        <select class="select" value={type} onChange={(e) => setType(e.currentTarget.value)}>
+          <option value="">none</option>
+          {types.map((t) => (
+            <option key={t} value={t}>
+              {t}
+            </option>
+          ))}
+        </select>
+      </label>
+    </Dialog>
+  );
+}
+
+export function EditDialog({ place, note, close, changed }: Props & { note: Note }) {
+  const [text, setText] = useState(note.body ?? "");
+  const save = async () => {
+    const done = await attempt(() => put<Remembered>(notePath(note.ref), { text }, asQuery(place)));
+    if (!done) return;
+    close();
+    changed();
+    say(`Changed ${note.title || note.name}`, takeBack(place, done.change, changed));
+  };
+  return (
+    <Dialog
+      title={`Edit ${note.title || note.name}`}
+      class="wide-dialog"
+      close={close}
+      submit={() => void save()}
+      actions={
+        <>
+          <CopyCLI small command={`$EDITOR ${shell(note.file ?? note.name + ".md")}`} />
+          <button type="submit" class="button primary" disabled={!text.trim() || text === note.body}>
+            Save
+          </button>
+        </>
+      }
+    >
+      <label class="field">
+        <span>The text of the note, in Markdown. What stands in {"<!-- from … -->"} is where a fact comes from</span>
+        <textarea class="input mono mem-text" rows={16} autoFocus value={text} onInput={(e) => setText(e.currentTarget.value)} />
+      </label>
+    </Dialog>
+  );
+}
+
+export function ClearDialog({ place, close, changed }: Props) {
+  const clear = async () => {
+    const done = await attempt(() => del<Cleared>("/v1/memory", asQuery(place)));
+    if (!done) return;
+    close();
+    go(here(place));
+    changed();
+    const changes = done.changes ?? [];
+    say("Forgot all notes", async () => {
+      for (const c of changes) await takeBack(place, c.id, () => {})?.();
+      changed();
+    });
+  };
+  return (
+    <Dialog
+      title="Forget all of these notes?"
+      close={close}
+      submit={() => void clear()}
+      actions={
+        <>
+          <CopyCLI small command={command(place, "clear", "--yes")} />
+          <button type="submit" class="button danger">
+            Forget all
+          </button>
+        </>
+      }
+    >
+      <p>Every note that is listed is taken away, and no model is shown them any more. The old versions are kept: it can be undone, also later, under Changes.</p>
+    </Dialog>
+  );
+}

@@ -1,0 +1,94 @@
+// Dream tidies notes up. What it would do is shown before, edit by edit, each
+// with what says so.
+import { useEffect, useState } from "preact/hooks";
+import { post } from "../../api";
+import { cost, plural } from "../../format";
+import { mayWrite } from "../../me";
+import { attempt, CopyCLI, Empty, say } from "../../ui";
+import type { Dream, DreamPage } from "../../wire";
+import { Edits } from "./changes";
+import { takeBack } from "./note";
+import { asQuery, command, type Place } from "./place";
+
+export function DreamView({ place, changed }: { place: Place; changed: () => void }) {
+  const [dreams, setDreams] = useState<Dream[]>();
+  const [busy, setBusy] = useState<"" | "plan" | "run">("");
+  const where = JSON.stringify(place);
+  useEffect(() => setDreams(undefined), [where]);
+  const ask = async (plan: boolean) => {
+    setBusy(plan ? "plan" : "run");
+    const done = await attempt(() => post<DreamPage>("/v1/memory/dream", { plan }, { query: asQuery(place) }));
+    setBusy("");
+    if (!done) return;
+    const all = done.items ?? [];
+    setDreams(all);
+    if (plan) return;
+    changed();
+    const made = all.filter((d) => d.change.id);
+    const edits = made.reduce((n, d) => n + (d.change.edits ?? []).length, 0);
+    if (made.length === 0) say("Nothing had to be changed");
+    else
+      say(`Tidied up: ${plural(edits, "edit")}`, async () => {
+        for (const d of made) await takeBack(place, d.change.id, () => {})?.();
+        setDreams(undefined);
+        changed();
+      });
+  };
+  const planned = dreams?.some((d) => d.planned && (d.change.edits ?? []).length > 0);
+  if (!mayWrite()) {
+    return (
+      <Empty title="To plan a dream one must be able to write." command={command(place, "dream", "--plan")}>
+        This browser may only look. firn open lets one in that may write.
+      </Empty>
+    );
+  }
+  return (
+    <div class="page-body dream">
+      <p class="muted dream-what">
+        A dream looks for facts in new conversations, makes dates absolute, makes one of what is there twice, and lets newer facts take the place of older ones. The gateway does it by
+        itself when nobody talks. A plan changes nothing.
+      </p>
+      <div class="actions">
+        <span class="act">
+          <button type="button" class={"button" + (planned ? "" : " primary")} disabled={busy !== ""} onClick={() => void ask(true)}>
+            {busy === "plan" ? "Planning…" : dreams ? "Plan again" : "Plan"}
+          </button>
+          <CopyCLI small command={command(place, "dream", "--plan")} />
+        </span>
+        <span class="act">
+          <button type="button" class={"button" + (planned ? " primary" : "")} disabled={busy !== ""} onClick={() => void ask(false)}>
+            {busy === "run" ? "Dreaming…" : "Dream now"}
+          </button>
+          <CopyCLI small command={command(place, "dream")} />
+        </span>
+      </div>
+      <div role="status" class="dreams">
+        {dreams?.map((d) => (
+          <One key={d.scope} dream={d} />
+        ))}
+      </div>
+    </div>
+  );
+}
+
+function One({ dream: d }: { dream: Dream }) {
+  const edits = d.change.edits ?? [];
+  const said = d.shut ? (d.why ?? `not now: ${d.shut}`) : edits.length === 0 ? "nothing has to be changed" : `${plural(edits.length, "edit")} ${d.planned ? "would be made" : "made"}`;
+  return (
+    <section class="change" aria-label={d.scope}>
+      <header class="change-head">
+        <h2>{d.scope}</h2>
+        <span class="faint">
+          {said} · {plural(d.sessions, "session")} looked through · {plural(d.found, "fact")} found · {plural(d.notes, "note")}
+          {!!d.cost && ` · ${cost(d.cost)}`}
+        </span>
+      </header>
+      {d.without?.map((w) => (
+        <p key={w} class="faint">
+          {w}
+        </p>
+      ))}
+      <Edits edits={edits} />
+    </section>
+  );
+}

@@ -1,0 +1,157 @@
+// Memory is what agents note for good: notes and the facts in them, with the
+// entries they come from; how they changed; and how they would be tidied up.
+import { useRef, useState } from "preact/hooks";
+import { useGet } from "../../api";
+import { bytes, percent, plural } from "../../format";
+import { mayWrite } from "../../me";
+import { param } from "../../router";
+import { CopyCLI, Empty, Icon, Problem, Time } from "../../ui";
+import type { Note, Page, Recalled } from "../../wire";
+import { Box, Evidence, toBox, useRows } from "../parts";
+import { Changes } from "./changes";
+import { AddDialog, ClearDialog } from "./dialogs";
+import { DreamView } from "./dream";
+import { NoteView } from "./note";
+import { asQuery, command, currentPlace, here, PlaceChoices, scopeName, type Place } from "./place";
+
+const views: [id: string, name: string][] = [
+  ["", "Notes"],
+  ["changes", "Changes"],
+  ["dream", "Dream"],
+];
+
+export function Memory() {
+  const place = currentPlace();
+  const view = views.some(([id]) => id === param("view")) ? param("view") : "";
+  const notes = useGet<Page<Note>>("/v1/memory", asQuery(place));
+  const [ask, setAsk] = useState<"" | "add" | "clear">("");
+  const root = useRef<HTMLDivElement>(null);
+  const box = useRef<HTMLInputElement>(null);
+  useRows("Memory", root, [toBox(box, "Find"), { key: "n", does: "New note", run: () => mayWrite() && setAsk("add") }]);
+  const all = notes.data?.items ?? [];
+  const facts = all.reduce((n, x) => n + (x.count ?? 0), 0);
+  return (
+    <div class="page memory" ref={root}>
+      <header class="page-head">
+        <h1>Memory</h1>
+        <span class="faint num head-note">{notes.data && `${plural(all.length, "note")}${facts ? ` · ${plural(facts, "fact")}` : ""}`}</span>
+        <CopyCLI small command={command(place, "ls")} />
+        {mayWrite() && (
+          <button type="button" class="button" title={command(place, "add", "TEXT")} onClick={() => setAsk("add")}>
+            <Icon name="plus" /> Add
+          </button>
+        )}
+      </header>
+      <nav class="tabs" aria-label="Views of memory">
+        {views.map(([id, name]) => (
+          <a key={id} href={here(place, { view: id })} aria-current={id === view ? "page" : undefined}>
+            {name}
+          </a>
+        ))}
+      </nav>
+      <div class="filters" role="search">
+        {view === "" && <Box name="q" label="Find notes, and what was said" value={param("q")} box={box} wait={300} />}
+        <PlaceChoices place={place} />
+      </div>
+      {notes.error && <Problem error={notes.error} retry={notes.reload} />}
+      {view === "changes" && <Changes place={place} changed={notes.reload} />}
+      {view === "dream" && <DreamView place={place} changed={notes.reload} />}
+      {view === "" && (param("q") ? <Found place={place} words={param("q")} /> : notes.data && <Notes place={place} notes={all} changed={notes.reload} clear={() => setAsk("clear")} />)}
+      {ask === "add" && <AddDialog place={place} close={() => setAsk("")} changed={notes.reload} />}
+      {ask === "clear" && <ClearDialog place={place} close={() => setAsk("")} changed={notes.reload} />}
+    </div>
+  );
+}
+
+interface NotesProps {
+  place: Place;
+  notes: Note[];
+  changed: () => void;
+  clear: () => void;
+}
+
+function Notes({ place, notes, changed, clear }: NotesProps) {
+  const open = param("note");
+  if (notes.length === 0) {
+    return (
+      <Empty title="Nothing is noted yet." command={command(place, "add", "'Releases are on Fridays.'")}>
+        Agents note what is worth knowing beyond one conversation, and so can you. What fits is shown to a model before each turn, with where it comes from.
+      </Empty>
+    );
+  }
+  const scopes = [...new Set(notes.map((n) => n.scope))];
+  return (
+    <div class={"mem-notes" + (open ? " opened" : "")}>
+      <nav class="notes-list" aria-label="Notes">
+        {scopes.map((scope) => (
+          <section key={scope}>
+            <h2 class="notes-scope">{scopeName(scope)}</h2>
+            {notes.filter((n) => n.scope === scope).map((n) => (
+              <a key={n.ref} data-row={n.ref} class="note-row" href={here(place, { note: n.ref })} aria-current={n.ref === open ? "true" : undefined}>
+                <NoteName note={n} />
+              </a>
+            ))}
+          </section>
+        ))}
+        {mayWrite() && (
+          <p class="notes-foot">
+            <button type="button" class="button quiet danger" onClick={clear}>
+              Forget all…
+            </button>
+          </p>
+        )}
+      </nav>
+      {open ? <NoteView key={open} place={place} id={open} changed={changed} /> : <p class="notes-none faint">Choose a note to see its facts and where they come from.</p>}
+    </div>
+  );
+}
+
+function NoteName({ note: n }: { note: Note }) {
+  const small = [n.type, n.count ? plural(n.count, "fact") : bytes(n.bytes), n.confidence ? percent(n.confidence, 1) + " sure" : ""].filter(Boolean).join(" · ");
+  return (
+    <>
+      <span class="note-name">{n.title || n.name}</span>
+      <span class="note-about">{n.description}</span>
+      <span class="note-small faint">
+        {small}
+        {n.created && (
+          <>
+            {" · "}
+            <Time at={n.created} />
+          </>
+        )}
+      </span>
+    </>
+  );
+}
+
+// Found is what fits words: notes, and what was said in sessions.
+function Found({ place, words }: { place: Place; words: string }) {
+  const found = useGet<Page<Recalled>>("/v1/memory/search", { ...asQuery(place), q: words, limit: 30 });
+  const all = found.data?.items ?? [];
+  if (found.error) return <Problem error={found.error} retry={found.reload} />;
+  if (found.data && all.length === 0) {
+    return (
+      <Empty title="No note fits." command={command(place, "search", `'${words.replaceAll("'", "'\\''")}'`)}>
+        What was said is found by <a href={"/search?q=" + encodeURIComponent(words)}>search</a>.
+      </Empty>
+    );
+  }
+  return (
+    <ul class="page-body facts recalled" aria-label="What fits">
+      {all.map((r) => (
+        <li key={r.ref} class="fact" data-row={r.ref}>
+          <p class="fact-text">{r.text}</p>
+          <p class="fact-small">
+            {r.scope ? <a href={here(place, { note: r.ref.split("#")[0]! })}>{r.title || r.ref}</a> : <Evidence sources={[r.ref]} />}
+            {r.type && <span class="chip">{r.type}</span>}
+            {!!r.confidence && <span>{percent(r.confidence, 1)} sure</span>}
+            {r.time && <Time at={r.time} />}
+            <span>fits {percent(r.score, 1)}</span>
+            {r.scope && <Evidence sources={r.sources} />}
+          </p>
+        </li>
+      ))}
+    </ul>
+  );
+}
