@@ -223,6 +223,7 @@ export class Entries {
   }
 
   private append(entry: Entry): void {
+    if (entry.card?.kind === "session") return; // a header is on no branch
     const back = this.all.at(-1);
     if (back && entry.next <= back.next) return; // it is here already
     const shown = this.last.value;
