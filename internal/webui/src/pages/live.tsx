@@ -35,7 +35,7 @@ function nameOf(s: Session): string {
 // stopCommand stops a turn from the command line: over the socket, since the
 // gateway has it.
 export function stopCommand(id: string): string {
-  return `curl --unix-socket ~/.firn/gateway.sock -X POST http://localhost/v1/sessions/${shell(id)}/kill`;
+  return `curl --unix-socket "${"${FIRN_HOME:-$HOME/.firn}"}/gateway.sock" -X POST http://localhost/v1/sessions/${shell(id)}/kill`;
 }
 
 async function stop(id: string): Promise<void> {

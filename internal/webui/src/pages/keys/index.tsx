@@ -87,7 +87,7 @@ function Table() {
                       <span class="faint">none yet</span>
                     )}
                   </td>
-                  <td>{k.reset}</td>
+                  <td data-label="anew">{k.reset}</td>
                   <td class="num">
                     <Time at={k.updated} />
                   </td>

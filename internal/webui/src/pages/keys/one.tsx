@@ -148,7 +148,7 @@ function History({ sessions, current, name, point }: HistoryProps) {
           <th class="num">Size</th>
           <th class="num">Begun</th>
           <th class="num">Updated</th>
-          {mayWrite() && <th class="cell-acts" aria-label="Actions" />}
+          {mayWrite() && <th class="cell-acts"><span class="sr">Actions</span></th>}
         </tr>
       </thead>
       <tbody>
@@ -158,10 +158,10 @@ function History({ sessions, current, name, point }: HistoryProps) {
               <a href={toSession(s.id)}>{nameOf(s)}</a> {s.id === current && <span class="chip">current</span>}
             </td>
             <td class="num">{bytes(s.bytes)}</td>
-            <td class="num">
+            <td class="num" data-label="begun">
               <Time at={s.created} />
             </td>
-            <td class="num">
+            <td class="num" data-label="updated">
               <Time at={s.updated} />
             </td>
             {mayWrite() && (

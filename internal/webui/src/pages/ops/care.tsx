@@ -1,0 +1,224 @@
+// Care for what is kept: the index, a check of every byte, and what the settings
+// clear away.
+import { useState } from "preact/hooks";
+import { post } from "../../api";
+import { bytes, count, plural } from "../../format";
+import { mayAdmin } from "../../me";
+import { toSession } from "../../router";
+import { attempt, Bar, CopyCLI, Dialog, say, Time } from "../../ui";
+import type { IndexReport, IndexState, Maintenance as Report, Verified } from "../../wire";
+import { Section } from "../parts";
+
+export function IndexSection({ index, reload }: { index: IndexState; reload: () => void }) {
+  const [report, setReport] = useState<IndexReport>();
+  const [checking, setChecking] = useState(false);
+  const rebuild = async () => {
+    if (!(await attempt(() => post<IndexState>("/v1/index/rebuild")))) return;
+    reload();
+    say("The index is built anew, beside the one that is used");
+  };
+  const check = async () => {
+    setChecking(true);
+    setReport(await attempt(() => post<IndexReport>("/v1/index/check")));
+    setChecking(false);
+  };
+  return (
+    <Section
+      title="Index"
+      actions={
+        mayAdmin() && (
+          <>
+            <button type="button" class="button" disabled={checking} onClick={() => void check()}>
+              {checking ? "Comparing…" : "Compare with the sessions"}
+            </button>
+            <CopyCLI small command="firn reindex --check" />
+            <button type="button" class="button" disabled={index.building} onClick={() => void rebuild()}>
+              Rebuild
+            </button>
+            <CopyCLI small command="firn reindex" />
+          </>
+        )
+      }
+    >
+      <p role="status" class="going">
+        {index.building ? (
+          <>
+            <Bar part={index.done} of={index.total} label="how far the index is" warn={2} />
+            {index.rebuilding ? "Being built anew" : "Being built"}: {count(index.done)} of {count(index.total)} sessions
+          </>
+        ) : (
+          <span class="muted">Up to date.</span>
+        )}
+        {index.failed && <span class="bad">The last time it failed: {index.failed}</span>}
+      </p>
+      {report && <Differences report={report} />}
+    </Section>
+  );
+}
+
+function Differences({ report }: { report: IndexReport }) {
+  if (report.ok) return <p class="good">It says what the sessions do.</p>;
+  const all = report.differences ?? [];
+  return (
+    <ul class="faults">
+      {all.slice(0, 50).map((d, i) => (
+        <li key={i}>
+          <span class="chip">{d.index}</span> {d.session && <a href={toSession(d.session)}>{d.session.slice(0, 13)}</a>} {d.detail}
+        </li>
+      ))}
+      {all.length > 50 && <li class="faint">and {count(all.length - 50)} more. Rebuild mends them.</li>}
+    </ul>
+  );
+}
+
+export function Verify({ verified: v, reload }: { verified?: Verified; reload: () => void }) {
+  const going = !!v && !v.done && !v.error;
+  const begin = async () => {
+    if (await attempt(() => post<Verified>("/v1/verify"))) reload();
+  };
+  return (
+    <Section
+      title="Check of all sessions"
+      note={v?.done && <Time at={v.done} />}
+      actions={
+        mayAdmin() && (
+          <>
+            <button type="button" class="button" disabled={going} onClick={() => void begin()}>
+              {going ? "Checking…" : "Check every byte"}
+            </button>
+            <CopyCLI small command="firn verify" />
+          </>
+        )
+      }
+    >
+      <p role="status" class="going">
+        {!v && <span class="muted">There was none since the gateway began.</span>}
+        {going && (
+          <>
+            <Bar part={v.sessions} of={v.of} label="how far the check is" warn={2} /> {count(v.sessions)} of {plural(v.of, "session")}
+          </>
+        )}
+        {v?.error && <span class="bad">It was broken off: {v.error}</span>}
+        {v?.done && !v.error && ((v.faults ?? []).length === 0 ? <span class="good">{plural(v.sessions, "session")}, no fault.</span> : <span class="bad">{plural((v.faults ?? []).length, "fault")} in {plural(v.sessions, "session")}.</span>)}
+      </p>
+      {v?.faults && v.faults.length > 0 && (
+        <ul class="faults">
+          {v.faults.map((f, i) => (
+            <li key={i} data-row={f.session}>
+              <a class="mono" href={toSession(f.session)}>
+                {f.session.slice(0, 36)}
+              </a>{" "}
+              {f.what} <CopyCLI small command={`firn repair ${f.session}`} />
+            </li>
+          ))}
+        </ul>
+      )}
+    </Section>
+  );
+}
+
+export function Maintenance() {
+  const [report, setReport] = useState<Report>();
+  const [asking, setAsking] = useState(false);
+  const [busy, setBusy] = useState(false);
+  const run = async (enforce: boolean) => {
+    setBusy(true);
+    const done = await attempt(() => post<Report>("/v1/maintenance", { enforce }));
+    setBusy(false);
+    setAsking(false);
+    if (!done) return;
+    setReport(done);
+    if (enforce) say(`Cleared away: ${plural(done.removed, "session")} to the bin, ${count(done.archived)} archived. firn restore brings them back`);
+  };
+  const actions = report?.actions ?? [];
+  return (
+    <Section
+      title="Maintenance"
+      actions={
+        <>
+          <button type="button" class="button" disabled={busy} onClick={() => void run(false)}>
+            Dry run
+          </button>
+          <CopyCLI small command="firn maintenance --dry-run" />
+          <button type="button" class="button" disabled={busy} onClick={() => setAsking(true)}>
+            Enforce…
+          </button>
+          <CopyCLI small command="firn maintenance --enforce" />
+        </>
+      }
+    >
+      <div role="status">
+        {!report && <p class="muted">A dry run says which sessions the settings would clear away. By default they clear away nothing.</p>}
+        {report && <Told report={report} />}
+      </div>
+      {actions.length > 0 && <Actions report={report!} />}
+      {asking && (
+        <Dialog
+          title="Clear away what the settings ask for?"
+          close={() => setAsking(false)}
+          submit={() => void run(true)}
+          actions={
+            <>
+              <CopyCLI small command="firn maintenance --enforce" />
+              <button type="submit" class="button danger" disabled={busy}>
+                Enforce
+              </button>
+            </>
+          }
+        >
+          <p>
+            {report && !report.done && actions.length > 0 ? `The dry run listed ${plural(actions.length, "session")}. ` : ""}
+            What is removed goes to the bin, and firn restore brings it back. Sessions that run, are pinned, or belong to main keys and groups are out of reach.
+          </p>
+        </Dialog>
+      )}
+    </Section>
+  );
+}
+
+function Told({ report: r }: { report: Report }) {
+  const out = Object.entries(r.protected ?? {});
+  return (
+    <p class="muted">
+      {(r.actions ?? []).length === 0
+        ? `Nothing to clear away in ${plural(r.sessions, "session")} of ${bytes(r.bytes)}.`
+        : `${plural(r.removed, "session")} ${r.done ? "went" : "would go"} to the bin (${bytes(r.bytesBinned)}), ${count(r.archived)} ${r.done ? "archived" : "would be archived"}.`}
+      {out.length > 0 && ` Out of reach: ${out.map(([why, n]) => `${count(n)} ${why}`).join(", ")}.`}
+      {!!r.failed && <span class="bad"> {count(r.failed)} failed.</span>}
+    </p>
+  );
+}
+
+function Actions({ report }: { report: Report }) {
+  return (
+    <table class="table stacks">
+      <thead>
+        <tr>
+          <th>Session</th>
+          <th>What</th>
+          <th>Why</th>
+          <th class="num">Size</th>
+          <th class="num">Updated</th>
+        </tr>
+      </thead>
+      <tbody>
+        {(report.actions ?? []).slice(0, 200).map((a) => (
+          <tr key={a.session} data-row={a.session}>
+            <td class="cell-name">
+              <a href={toSession(a.session)}>{a.title || a.session}</a>
+            </td>
+            <td>
+              {a.do === "remove" ? "to the bin" : a.do}
+              {a.outcome && a.outcome !== "done" && <span class={a.outcome === "failed" ? "bad" : "faint"}> {a.error || a.outcome}</span>}
+            </td>
+            <td class="mono">{a.why}</td>
+            <td class="num">{bytes(a.bytes)}</td>
+            <td class="num">
+              <Time at={a.updated} />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}

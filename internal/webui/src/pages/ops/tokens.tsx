@@ -1,0 +1,236 @@
+// Tokens let clients and browsers in. A secret is shown once, when it is made,
+// and kept nowhere.
+import { useState } from "preact/hooks";
+import { del, post, useGet } from "../../api";
+import { shell } from "../../format";
+import { attempt, copy, CopyCLI, Dialog, Icon, Problem, say, Time } from "../../ui";
+import type { Created, NewToken, Page, Scope, Token } from "../../wire";
+import { Section } from "../parts";
+
+const scopes: [Scope, string][] = [
+  ["read", "read: looks and listens"],
+  ["write", "write: talks, and changes what can be undone"],
+  ["admin", "admin: erases for good, and hands out tokens"],
+  ["hook", "hook: calls hooks that name it, and nothing else"],
+];
+
+const lives: [days: number, name: string][] = [
+  [0, "never"],
+  [1, "after a day"],
+  [30, "after 30 days"],
+  [90, "after 90 days"],
+  [365, "after a year"],
+];
+
+export function Tokens() {
+  const tokens = useGet<Page<Token>>("/v1/tokens");
+  const [making, setMaking] = useState(false);
+  const [revoking, setRevoking] = useState<Token>();
+  const [old, setOld] = useState(false);
+  if (tokens.error) return <Problem error={tokens.error} retry={tokens.reload} />;
+  const all = tokens.data?.items ?? [];
+  const good = all.filter((t) => !over(t));
+  const shown = old ? all : good;
+  return (
+    <Section
+      title="Tokens"
+      note={
+        all.length > good.length && (
+          <label class="check">
+            <input type="checkbox" checked={old} onChange={() => setOld(!old)} /> also {all.length - good.length} that are over
+          </label>
+        )
+      }
+      actions={
+        <>
+          <button type="button" class="button" onClick={() => setMaking(true)}>
+            <Icon name="plus" /> Create
+          </button>
+          <CopyCLI small command="firn token ls" />
+        </>
+      }
+    >
+      {tokens.data && shown.length === 0 && <p class="muted">None. Over the Unix socket the owner of the home needs none; over TCP every client does.</p>}
+      {shown.length > 0 && (
+        <table class="table stacks">
+          <thead>
+            <tr>
+              <th>Name</th>
+              <th>May</th>
+              <th>Only for</th>
+              <th class="num">Made</th>
+              <th class="num">Used</th>
+              <th class="num">Ends</th>
+              <th class="cell-acts"><span class="sr">Actions</span></th>
+            </tr>
+          </thead>
+          <tbody>
+            {shown.map((t) => (
+              <Row key={t.id} token={t} revoke={() => setRevoking(t)} />
+            ))}
+          </tbody>
+        </table>
+      )}
+      {making && <Create close={() => setMaking(false)} made={tokens.reload} />}
+      {revoking && (
+        <Revoke
+          token={revoking}
+          close={() => setRevoking(undefined)}
+          done={() => {
+            setRevoking(undefined);
+            tokens.reload();
+          }}
+        />
+      )}
+    </Section>
+  );
+}
+
+function over(t: Token): boolean {
+  return !!t.revoked || (!!t.expires && new Date(t.expires).getTime() < Date.now());
+}
+
+function Row({ token: t, revoke }: { token: Token; revoke: () => void }) {
+  return (
+    <tr data-row={t.id}>
+      <td class="cell-name" title={t.id}>
+        {t.name} {t.revoked && <span class="chip">revoked</span>}
+      </td>
+      <td>{t.scope}</td>
+      <td class="mono" data-label="only for">{[...(t.agents ?? []), ...(t.keys ?? [])].join(", ")}</td>
+      <td class="num" data-label="made">
+        <Time at={t.created} />
+      </td>
+      <td class="num" data-label="used">{t.used ? <Time at={t.used} /> : <span class="faint">never</span>}</td>
+      <td class="num" data-label="ends">{t.expires ? t.expires.slice(0, 10) : <span class="faint">never</span>}</td>
+      <td class="cell-acts">
+        {!over(t) && (
+          <>
+            <button type="button" class="button quiet" aria-label={`Revoke ${t.name}`} onClick={revoke}>
+              Revoke
+            </button>
+            <CopyCLI small command={`firn token revoke ${shell(t.id)}`} />
+          </>
+        )}
+      </td>
+    </tr>
+  );
+}
+
+// Revoke asks first: a token that was taken back stays so.
+function Revoke({ token: t, close, done }: { token: Token; close: () => void; done: () => void }) {
+  const run = async () => {
+    if (!(await attempt(() => del<Token>(`/v1/tokens/${encodeURIComponent(t.id)}`)))) return;
+    done();
+    say(`Revoked ${t.name}`);
+  };
+  return (
+    <Dialog
+      title={`Revoke ${t.name}?`}
+      close={close}
+      submit={() => void run()}
+      actions={
+        <>
+          <CopyCLI small command={`firn token revoke ${shell(t.id)}`} />
+          <button type="submit" class="button danger">
+            Revoke
+          </button>
+        </>
+      }
+    >
+      <p>Who has it is put out at once, and it cannot be given back: another one would have to be made.</p>
+    </Dialog>
+  );
+}
+
+const names = (text: string) => text.split(/[\s,]+/).filter(Boolean);
+
+function Create({ close, made }: { close: () => void; made: () => void }) {
+  const [name, setName] = useState("");
+  const [scope, setScope] = useState<Scope>("read");
+  const [days, setDays] = useState(90);
+  const [agents, setAgents] = useState("");
+  const [keys, setKeys] = useState("");
+  const [secret, setSecret] = useState("");
+  const create = async () => {
+    if (secret) return close();
+    const order: NewToken = { name: name.trim(), scope, agents: names(agents), keys: names(keys) };
+    if (days) order.expires = new Date(Date.now() + days * 86_400_000).toISOString();
+    const done = await attempt(() => post<Created>("/v1/tokens", order));
+    if (!done) return;
+    made();
+    setSecret(done.secret);
+  };
+  const bound = [...names(agents).map((a) => `--agent ${shell(a)}`), ...names(keys).map((k) => `--key ${shell(k)}`)];
+  const command = ["firn token create", shell(name || "NAME"), "--scope", scope, ...(days ? [`--expires ${days}d`] : []), ...bound].join(" ");
+  if (secret) {
+    return (
+      <Dialog
+        title={`The secret of ${name}`}
+        close={close}
+        submit={close}
+        actions={
+          <button type="submit" class="button primary">
+            I have kept it
+          </button>
+        }
+      >
+        <p class="field">It is shown this once and kept nowhere. Whoever has it is let in.</p>
+        <p class="secret">
+          <code>{secret}</code>
+          <button type="button" class="button" onClick={() => void copy(secret, "the secret")}>
+            <Icon name="copy" /> Copy
+          </button>
+        </p>
+      </Dialog>
+    );
+  }
+  return (
+    <Dialog
+      title="Create a token"
+      close={close}
+      submit={() => void create()}
+      actions={
+        <>
+          <CopyCLI small command={command} />
+          <button type="submit" class="button primary" disabled={!name.trim()}>
+            Create
+          </button>
+        </>
+      }
+    >
+      <label class="field">
+        <span>Name</span>
+        <input class="input" autoFocus value={name} onInput={(e) => setName(e.currentTarget.value)} />
+      </label>
+      <label class="field">
+        <span>What it may do</span>
+        <select class="select" value={scope} onChange={(e) => setScope(e.currentTarget.value as Scope)}>
+          {scopes.map(([s, what]) => (
+            <option key={s} value={s}>
+              {what}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label class="field">
+        <span>Ends</span>
+        <select class="select" value={String(days)} onChange={(e) => setDays(Number(e.currentTarget.value))}>
+          {lives.map(([d, what]) => (
+            <option key={d} value={String(d)}>
+              {what}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label class="field">
+        <span>Only for these agents; empty is all</span>
+        <input class="input" value={agents} placeholder="main, research" onInput={(e) => setAgents(e.currentTarget.value)} />
+      </label>
+      <label class="field">
+        <span>Only for keys that begin with; empty is all</span>
+        <input class="input" value={keys} placeholder="agent:main:telegram:" onInput={(e) => setKeys(e.currentTarget.value)} />
+      </label>
+    </Dialog>
+  );
+}
