@@ -120,3 +120,41 @@ func TestStatus(t *testing.T) {
 		}
 	})
 }
+
+// Rows differ in two things, and what is remembered is what was read: also when
+// something is added, when less is asked for, and in another time zone.
+func TestUsageByTwo(t *testing.T) {
+	inRooms(t, func(t *testing.T, r *room) {
+		other := answers("", "by another")
+		other.Body.(*firn.Message).Model = "other"
+		r.start(firn.Header{Session: "first"}, at(day(1), says("", "x")), at(day(1), answers("", "y")), at(day(1), answers("", "z")), at(day(2), other))
+		r.start(firn.Header{Session: "second", Agent: "work"}, at(day(2), answers("", "y")))
+		r.setup.Load().Zone = time.UTC
+		check := func(what string, q UsageQuery, want string) {
+			t.Helper()
+			for _, how := range []string{"", ", again", ", read anew"} {
+				if how == ", read anew" {
+					r.ledger = ledger{}
+				}
+				var rows []string
+				for _, row := range got(r.Usage(r.ctx, q))(t).Rows {
+					rows = append(rows, fmt.Sprintf("%s %s $%g", row.Name, row.And, row.Cost))
+				}
+				same(t, what+how, strings.Join(rows, ", "), want)
+			}
+		}
+		check("days and models", UsageQuery{By: byDay, And: byModel}, "2026-03-02 scripted/other $2, 2026-03-02 scripted/scripted $2, 2026-03-01 scripted/scripted $4")
+		check("since the second", UsageQuery{By: byDay, And: byModel, Since: day(2)}, "2026-03-02 scripted/other $2, 2026-03-02 scripted/scripted $2")
+		check("all again", UsageQuery{By: byDay, And: byAgent}, "2026-03-02 main $2, 2026-03-02 work $2, 2026-03-01 main $4")
+		check("since an odd time", UsageQuery{By: byAgent, And: byDay, Since: day(1).Add(time.Second)}, "main 2026-03-02 $2, work 2026-03-02 $2")
+		check("agents and sessions", UsageQuery{By: byAgent, And: bySession}, "main first $6, work second $2")
+		r.write("second", at(day(3), answers("", "more")))
+		check("more was said", UsageQuery{By: byModel, And: byDay}, "scripted/scripted 2026-03-03 $2, scripted/other 2026-03-02 $2, scripted/scripted 2026-03-02 $2, scripted/scripted 2026-03-01 $4")
+		r.setup.Load().Zone = time.FixedZone("far", 13*3600+45*60)
+		check("elsewhere it is later", UsageQuery{By: byDay, And: byAgent, Since: day(3)}, "2026-03-04 work $2")
+		for _, q := range []UsageQuery{{By: byDay, And: byDay}, {By: byDay, And: "week"}, {And: byDay}} {
+			_, err := r.Usage(r.ctx, q)
+			isKind(t, fmt.Sprintf("%+v", q), err, wire.Invalid)
+		}
+	})
+}
