@@ -1,5 +1,5 @@
 // A hit in its window: what was said before it, itself, and what came after.
-import { post, sessionPath } from "../../api";
+import { del, post, sessionPath } from "../../api";
 import { moment, shell } from "../../format";
 import { mayWrite } from "../../me";
 import { go, toSession } from "../../router";
@@ -27,8 +27,12 @@ export function toHit(h: { session: string; entry: string }): string {
 export async function forkFrom(h: Hit): Promise<void> {
   const made = await attempt(() => post<Session>(sessionPath(h.session, "fork"), { at: h.entry }));
   if (!made) return;
+  const from = location.pathname + location.search;
   go(toSession(made.id));
-  say("Forked: this session goes on from the hit");
+  say("Forked: this session goes on from the hit", async () => {
+    await del(sessionPath(made.id));
+    go(from);
+  });
 }
 
 export function HitView({ hit }: { hit: Hit }) {
