@@ -3,12 +3,14 @@ package fulltext
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -214,6 +216,36 @@ func TestKilled(t *testing.T) {
 		if b.index.building() {
 			t.Errorf("after round %d half an index lies about", round)
 		}
+	}
+	b.sound()
+}
+
+// blind is a source that does not know a session yet.
+type blind struct {
+	*filestore.Store
+	to firn.ID
+}
+
+func (b blind) Census(ctx context.Context) ([]store.Standing, error) {
+	all, err := b.Store.Census(ctx)
+	return slices.DeleteFunc(all, func(s store.Standing) bool { return s.ID == b.to }), err
+}
+
+// TestReplacedByAnother lets another process put an index in the place of ours
+// that was built before the latest was said: it is found all the same.
+func TestReplacedByAnother(t *testing.T) {
+	b := newBed(t)
+	b.fill(2, 5)
+	b.append("late", firn.UserText("the latest news"))
+	if len(b.search("news")) != 1 {
+		t.Fatal("the news are not found")
+	}
+	other := New(vfs.OS{}, b.dir+"/index", blind{b.files, "late"}, Options{})
+	if err := errors.Join(other.Rebuild(context.Background()), other.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.search("news"); len(got) != 1 {
+		t.Errorf("after the index was replaced the news are found %d times", len(got))
 	}
 	b.sound()
 }
