@@ -5,7 +5,7 @@ import { percent, plural, shell, tokens } from "../../format";
 import { toSession } from "../../router";
 import { CopyCLI, Dialog, Problem } from "../../ui";
 import type { Card, CompactionDetail, Entry, Page, Run, WindowTotals } from "../../wire";
-import { speakerOf } from "./parts";
+import { plain, speakerOf } from "./parts";
 import type { Talk } from "./talk";
 
 // At most so many entries that went out are listed.
@@ -125,25 +125,9 @@ function Gone({ talk, run, close }: { talk: Talk; run: Run; close: () => void })
 // previewOf is what a card says, on one line.
 function previewOf(card: Card): string {
   for (const b of card.blocks ?? []) {
-    if (b.kind === "text" && b.html) return plain(b.html);
+    if (b.kind === "text" && b.html) return plain(b.html.slice(0, 2000)).slice(0, 200);
     if (b.kind === "call") return `${b.name ?? "tool"} ${b.preview ?? ""}`;
     if (b.preview) return b.preview;
   }
   return card.note ?? "…";
-}
-
-// plain is HTML of ours without its tags. Nothing of it becomes part of the page
-// but as text.
-function plain(html: string): string {
-  const text = html
-    .slice(0, 2000)
-    .replace(/<[^>]*>/g, " ")
-    .replace(/&lt;/g, "<")
-    .replace(/&gt;/g, ">")
-    .replace(/&#34;|&quot;/g, '"')
-    .replace(/&#39;/g, "'")
-    .replace(/&amp;/g, "&")
-    .replace(/\s+/g, " ")
-    .trim();
-  return text.length > 200 ? text.slice(0, 200) + "…" : text;
 }

@@ -14,6 +14,7 @@ import { Composer } from "./composer";
 import { Asked } from "./dialogs";
 import { Growing } from "./html";
 import { Outline } from "./outline";
+import { plain } from "./parts";
 import { holds, rowsOf } from "./rows";
 import { find, useStill, type Still } from "./scroll";
 import { Talk } from "./talk";
@@ -188,6 +189,12 @@ function Saying({ talk }: { talk: Talk }) {
   );
 }
 
+// tail is what was thought last, on one line.
+function tail(blocks: readonly string[]): string {
+  const text = plain((blocks.at(-1) ?? "").slice(-2000));
+  return text.length > 90 ? "…" + text.slice(-90) : text;
+}
+
 function Thinking({ blocks, on }: { blocks: readonly string[]; on: boolean }) {
   const open = useSignal(false);
   return (
@@ -195,6 +202,7 @@ function Thinking({ blocks, on }: { blocks: readonly string[]; on: boolean }) {
       <button type="button" class="fold-line" aria-expanded={open.value} onClick={() => (open.value = !open.value)}>
         <Icon name={open.value ? "down" : "right"} />
         <span class="fold-name">Thinking{on ? "…" : ""}</span>
+        {!open.value && <span class="fold-preview">{tail(blocks)}</span>}
       </button>
       {open.value && (
         <div class="fold-body">

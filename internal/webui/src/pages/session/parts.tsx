@@ -106,3 +106,17 @@ export function Picture({ block }: { block: Block }) {
     </a>
   );
 }
+
+// plain is HTML of ours without its tags. Nothing of it becomes part of the page
+// but as text.
+export function plain(html: string): string {
+  return html
+    .replace(/<[^>]*>/g, " ")
+    .replace(/&lt;/g, "<")
+    .replace(/&gt;/g, ">")
+    .replace(/&#34;|&quot;/g, '"')
+    .replace(/&#39;/g, "'")
+    .replace(/&amp;/g, "&")
+    .replace(/\s+/g, " ")
+    .trim();
+}
