@@ -55,7 +55,7 @@ func TestCardsOfAllViews(t *testing.T) {
 					same(t, fmt.Sprintf("%s by %d, back %v", view, limit, back), cardIDs(t, cards), want)
 					for i, c := range cards {
 						if c.N != lines[i].N || c.At != lines[i].At || c.Next != lines[i].Next {
-							t.Errorf("%s: %+v, want the place of %+v", view, c, lines[i])
+							t.Errorf("%s: %s is #%d at %d, want #%d at %d", view, c.Card.ID, c.N, c.At, lines[i].N, lines[i].At)
 						}
 					}
 				}
@@ -157,7 +157,7 @@ func TestFirstPageIsFlat(t *testing.T) {
 	r := fileRoom(t)
 	id := r.start(firn.Header{})
 	text := strings.Repeat("some **words** and `code`\n\n```go\nfunc f() { return \"x\" }\n```\n\n", 40)
-	for range 20 {
+	for range 3 {
 		var batch []firn.Entry
 		for range 250 {
 			batch = append(batch, firn.UserText(text), firn.AssistantText(text))
@@ -182,5 +182,15 @@ func TestFirstPageIsFlat(t *testing.T) {
 		if counted.records > 3*len(page.Items)+20 {
 			t.Errorf("%s: %d records were read for a page of %d entries", view, counted.records, len(page.Items))
 		}
+		for q.Cursor = page.Cursor; q.Cursor != "" && page.Items[0].At > 3<<20; q.Cursor = page.Cursor { // and so it goes on
+			counted.records = 0
+			if page, err = g.Entries(t.Context(), id, q); err != nil {
+				t.Fatal(err)
+			}
+			if counted.records > 3*len(page.Items)+20 {
+				t.Fatalf("%s: %d records were read for a page of %d entries far back", view, counted.records, len(page.Items))
+			}
+		}
+		q.Cursor = ""
 	}
 }

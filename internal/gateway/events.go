@@ -96,6 +96,7 @@ func (g *Gateway) entryEvent(id firn.ID, rec *firn.Record, html bool) (wire.Even
 // now, where all places are others.
 func (g *Gateway) Moved(id firn.ID) {
 	g.numbers.forget(id)
+	g.surveys.forget(id)
 	g.courses.forget(id)
 }
 

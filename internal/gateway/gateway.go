@@ -138,6 +138,7 @@ type Gateway struct {
 	tails   *tails
 	arrears arrears
 	numbers numbers
+	surveys surveys
 	courses courses
 	ledger  ledger
 	checks  checks

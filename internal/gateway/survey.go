@@ -2,7 +2,9 @@ package gateway
 
 import (
 	"context"
+	"maps"
 	"slices"
+	"sync"
 
 	"firn"
 	"firn/store"
@@ -37,8 +39,63 @@ type survey struct {
 	// places of all entries, latest first.
 	found map[firn.Pos]finding
 	nodes []firn.Pos
-	// low is how far it was read.
-	low firn.Pos
+	// end is where the session ended when it was begun, low how far it was read.
+	end, low firn.Pos
+}
+
+// surveys remember how far sessions were looked through, so that whoever scrolls
+// back goes on from there. They can be thrown away at any time.
+type surveys struct {
+	mu   sync.Mutex
+	kept map[firn.ID]*survey
+}
+
+const (
+	// mostSurveys is of how many sessions that is remembered, mostFindings of how
+	// many entries of each.
+	mostSurveys  = 64
+	mostFindings = 2000
+)
+
+// resume returns a survey that goes on from an earlier one of the same session, if
+// that remembers the entries before high, or did not come to them.
+func (c *surveys) resume(id firn.ID, end, high firn.Pos) *survey {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	old := c.kept[id]
+	if old == nil || old.end != end || !old.covers(high) {
+		return &survey{branch: fromHead(), hidden: make(map[firn.EntryID]bool), labels: make(map[firn.EntryID]string), found: make(map[firn.Pos]finding), end: end, low: store.End}
+	}
+	return old.clone()
+}
+
+// covers reports whether what was found of the entries before a place is still
+// there, or is still to be found.
+func (s *survey) covers(high firn.Pos) bool {
+	return high <= s.low || len(s.nodes) > 0 && s.nodes[0] >= high
+}
+
+// keep remembers a survey, as far as it may matter for the pages that come next.
+func (c *surveys) keep(id firn.ID, s *survey) {
+	if more := len(s.nodes) - mostFindings; more > 0 {
+		for _, at := range s.nodes[:more] {
+			delete(s.found, at)
+		}
+		s.nodes = slices.Clone(s.nodes[more:])
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.kept == nil || len(c.kept) >= mostSurveys && c.kept[id] == nil {
+		c.kept = make(map[firn.ID]*survey)
+	}
+	c.kept[id] = s
+}
+
+// forget drops what is known of a session.
+func (c *surveys) forget(id firn.ID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.kept, id)
 }
 
 // finding is what is known of one entry.
@@ -48,11 +105,20 @@ type finding struct {
 	label  string
 }
 
-// survey reads from the end down to a place, or as far as it may.
-func (g *Gateway) survey(ctx context.Context, id firn.ID, low firn.Pos) (*survey, error) {
-	s := &survey{branch: fromHead(), hidden: make(map[firn.EntryID]bool), labels: make(map[firn.EntryID]string), found: make(map[firn.Pos]finding), low: store.End}
+// survey reads from the end down to a place, or as far as it may, and goes on from
+// where the last one came to if the session is as it was. The page has entries
+// between low and high.
+func (g *Gateway) survey(ctx context.Context, id firn.ID, low, high firn.Pos) (*survey, error) {
+	end, _, err := g.reaches(ctx, id, "")
+	if err != nil {
+		return nil, err
+	}
+	s := g.surveys.resume(id, end, high)
+	if s.low <= low {
+		return s, nil
+	}
 	read, size := 0, 0
-	for rec, err := range g.Store.ReadBack(ctx, id, store.End) {
+	for rec, err := range g.Store.ReadBack(ctx, id, s.low) {
 		if err != nil {
 			return nil, err
 		}
@@ -64,7 +130,15 @@ func (g *Gateway) survey(ctx context.Context, id firn.ID, low firn.Pos) (*survey
 			s.look(&rec)
 		}
 	}
+	g.surveys.keep(id, s.clone())
 	return s, nil
+}
+
+// clone is a survey that can be gone on with by itself.
+func (s *survey) clone() *survey {
+	c := *s
+	c.hidden, c.labels, c.found, c.nodes = maps.Clone(s.hidden), maps.Clone(s.labels), maps.Clone(s.found), slices.Clone(s.nodes)
+	return &c
 }
 
 // look takes in the next older entry.
@@ -129,11 +203,11 @@ func (r *entryReader) explain(ctx context.Context) error {
 	if len(r.page.Items) == 0 || r.q.View == wire.ViewWindow {
 		return nil
 	}
-	low := r.page.Items[0].At
+	low, high := r.page.Items[0].At, r.page.Items[0].At
 	for i := range r.page.Items {
-		low = min(low, r.page.Items[i].At)
+		low, high = min(low, r.page.Items[i].At), max(high, r.page.Items[i].At)
 	}
-	s, err := r.g.survey(ctx, r.id, low)
+	s, err := r.g.survey(ctx, r.id, low, high)
 	if err != nil {
 		return err
 	}
@@ -211,8 +285,10 @@ func (r *entryReader) numbers(ctx context.Context, s *survey, low firn.Pos) (map
 	}
 	numbers := make(map[firn.Pos]int, len(s.nodes))
 	for _, at := range slices.Backward(s.nodes) {
-		n++
-		numbers[at] = n
+		if at >= low { // it may have been lower down before
+			n++
+			numbers[at] = n
+		}
 	}
 	return numbers, nil
 }
