@@ -77,7 +77,7 @@ function Table() {
                     </a>
                   </td>
                   <td>{k.kind}</td>
-                  <td>{k.agent}</td>
+                  <td class="cell-extra">{k.agent}</td>
                   <td>
                     {k.session ? (
                       <a class="mono" href={toSession(k.session)}>
