@@ -53,7 +53,7 @@ export function Tree({ session, watch }: TabProps) {
 }
 
 const laneWide = 16;
-const rowHigh = 30;
+const rowHigh = 34;
 const x = (lane: number) => lane * laneWide + 9;
 
 function Lines({ row, lanes, current }: { row: Row; lanes: number; current: boolean }) {
