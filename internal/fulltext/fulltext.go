@@ -139,6 +139,13 @@ func (x *Index) replaced() bool {
 	return err != nil || x.db.inode != 0 && now.Inode != x.db.inode
 }
 
+// isOther reports whether another index than the one that is open is there now.
+func (x *Index) isOther() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.db != nil && x.replaced()
+}
+
 // drop closes the file when nobody uses it any more. It is called with mu.
 func (x *Index) drop() {
 	db := x.db
