@@ -59,11 +59,13 @@ function press(e: KeyboardEvent): void {
   const open = document.querySelector("dialog[open]");
   begun = "";
   clearTimeout(forget);
+  // The second key of a pair belongs to the pair, whatever it does alone.
+  const wanted = pair && groups.peek().some((g) => g.bindings.some((b) => b.key === pair)) ? pair : name;
   for (let i = groups.peek().length - 1; i >= 0; i--) {
     for (const b of groups.peek()[i]!.bindings) {
       if (typing(e) && !b.typing) continue;
       if (open && !b.typing) continue;
-      if (b.key === pair || (b.key === name && !taken(e))) {
+      if (b.key === wanted && (wanted === pair || !taken(e))) {
         e.preventDefault();
         b.run(e);
         return;

@@ -63,8 +63,8 @@ export function Usage() {
       <header class="page-head">
         <h1>Usage</h1>
         <span class="faint num head-note">{table.data && `${plural(table.data.sessions, "session")}${table.data.partial ? ", some could not be read" : ""}`}</span>
-        <CopyCLI small command={command} />
-        <button type="button" class="button" title={`${command} --csv`} onClick={() => void attempt(() => download("/v1/usage", { by, since: from, format: "csv" }, `usage-by-${by}.csv`))}>
+        <CopyCLI small command={`${command} --csv > usage-by-${by}.csv`} />
+        <button type="button" class="button" onClick={() => void attempt(() => download("/v1/usage", { by, since: from, format: "csv" }, `usage-by-${by}.csv`))}>
           Download CSV
         </button>
       </header>
@@ -87,7 +87,7 @@ export function Usage() {
         <div class="page-body">
           <Totals of={total} />
           {days.data && <Chart spending={days.data} since={since} stack={stack} measure={measure} />}
-          <Section title={`By ${by}`} actions={<ByTabs by={by} />}>
+          <Section title={`By ${by}`} actions={<ByTabs by={by} command={command} />}>
             <Table by={by} rows={rows} />
           </Section>
         </div>
@@ -109,7 +109,7 @@ function Totals({ of }: { of: Counters }) {
   );
 }
 
-function ByTabs({ by }: { by: By }) {
+function ByTabs({ by, command }: { by: By; command: string }) {
   return (
     <span class="segments" role="group" aria-label="What a row is">
       {bys.map((b) => (
@@ -117,6 +117,7 @@ function ByTabs({ by }: { by: By }) {
           {b}
         </button>
       ))}
+      <CopyCLI small command={command} />
     </span>
   );
 }
