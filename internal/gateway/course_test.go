@@ -57,7 +57,7 @@ func TestCourse(t *testing.T) {
 
 		// A compaction that keeps the last turn.
 		r.write(id, body("c4", &firn.Compaction{Summary: strings.Repeat("word", 4), FirstKept: "u3", TokensBefore: 999}))
-		want[2] = fmt.Sprintf("3 u3–c4 #8 own 10 window 4+10+0 calls 0 $2 ◆c4 true")
+		want[2] = "3 u3–c4 #8 own 10 window 4+10+0 calls 0 $2 ◆c4 true"
 		same(t, "compacted", spelt(got(r.Course(r.ctx, id))(t)), strings.Join(want, "\n"))
 		r.write(id, weighing(says("u5", ""), 1))
 		same(t, "gone on", spelt(got(r.Course(r.ctx, id))(t)), strings.Join(append(want, "4 u5–u5 #11 own 1 window 4+11+0 calls 0 $0"), "\n"))
