@@ -156,6 +156,7 @@ func TestTree(t *testing.T) {
 	b.see("Let us go to Lisbon.")
 	b.see("Let us go to Bergen.")
 	b.open(toSession(branchyID) + "/tree")
+	b.settled()
 	b.clickOn(row("Oslo is by the sea.") + `?.querySelector("button[aria-haspopup=menu]")`)
 	b.click("menuitem", "Continue here")
 	b.wait(row("Oslo is by the sea.") + `.innerText.includes("head")`)

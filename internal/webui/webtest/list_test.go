@@ -36,12 +36,14 @@ func TestManyAtOnce(t *testing.T) {
 	b.gone("Batch one")
 	b.gone("Batch three")
 	b.see("Batch two")
+	b.see("Archived 2 sessions")
 	if n := s.listed(t, client.Query{Text: "Batch"}); n != 1 {
 		t.Errorf("%d sessions are listed, want 1", n)
 	}
 	b.click("button", "Undo")
 	b.see("Batch one")
 	b.see("Batch three")
+	b.gone("Archived 2 sessions")
 	b.settled()
 	if n := s.listed(t, client.Query{Text: "Batch"}); n != 3 {
 		t.Errorf("%d sessions are listed, want 3", n)

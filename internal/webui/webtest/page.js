@@ -43,8 +43,16 @@ window.webtest = (() => {
 	const find = (role, want, within) => all(role, want, within)[0];
 	const text = () => document.body?.innerText ?? "";
 
-	// aim says where to click on an element: its middle, if nothing covers it.
+	// aim says where to click on an element: its middle, if nothing covers it and
+	// it has not moved since it was asked for last.
+	let aimed = {};
 	function aim(el) {
+		const now = aimAt(el);
+		const before = aimed;
+		aimed = { el, ...now };
+		return now && before.el === el && before.x === now.x && before.y === now.y ? now : null;
+	}
+	function aimAt(el) {
 		if (!el) return null;
 		let box = el.getBoundingClientRect();
 		const out = box.top < 0 || box.bottom > innerHeight || box.left < 0 || box.right > innerWidth;
@@ -61,7 +69,7 @@ window.webtest = (() => {
 	// wide lists what sticks out at the side of the window, but for what is in a
 	// box of its own that can be moved sideways.
 	const boxed = (el) => {
-		for (let e = el.parentElement; e && e !== document.body; e = e.parentElement) {
+		for (let e = el.parentElement; e && e.localName !== "main" && e !== document.body; e = e.parentElement) {
 			if (getComputedStyle(e).overflowX !== "visible" && e.getBoundingClientRect().right <= document.documentElement.clientWidth + 1) return true;
 		}
 		return false;

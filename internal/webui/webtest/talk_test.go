@@ -43,12 +43,15 @@ func TestTalk(t *testing.T) {
 	b.open(toSession(s.beginFor(t, "player", "Talking")))
 	b.say("Please play talk for me.")
 	b.once("Please play talk for me.")
+	b.wait(`document.activeElement === ` + a("textbox", "Message"))
 
 	p := world.model.plays(t, "talk")
 	b.wait(`webtest.all("article").length >= 2`)
 	b.settle()
 	p.thinking("I wonder about it.")
+	b.click("button", "/^Thinking/")
 	b.see("I wonder about it.")
+	b.settle()
 	for _, piece := range []string{"First ", "come ", "**bold** ", "words, "} {
 		p.text(piece)
 		b.once(strings.Trim(piece, "* "))
@@ -63,7 +66,6 @@ func TestTalk(t *testing.T) {
 	b.once("First come bold words, then code:")
 	b.once("and an end.")
 	b.once("Please play talk for me.")
-	b.wait(`document.activeElement === ` + a("textbox", "Message"))
 	b.stoodStill()
 }
 
