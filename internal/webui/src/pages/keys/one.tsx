@@ -1,6 +1,6 @@
 // One key: where it points, by which rule it begins anew, and every session it
 // ever had. Pointing it elsewhere changes no session, and can be taken back.
-import { useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { get, post, put, useGet, useLoad } from "../../api";
 import { bytes, plural, shell } from "../../format";
 import { useStream } from "../../live";
@@ -49,6 +49,9 @@ export function OneKey({ name }: { name: string }) {
   const moves = useMoves(name, k?.session, key.reload);
   const history = k?.history ?? [];
   useRows("Key", root);
+  useEffect(() => {
+    document.title = `${shortKey(name)} · firn`;
+  }, [name]);
   useStream("/v1/events", {}, {
     event: (e) => {
       noteRunning(e);

@@ -80,6 +80,8 @@ function Notes({ place, notes, changed, clear }: NotesProps) {
     );
   }
   const scopes = [...new Set(notes.map((n) => n.scope))];
+  // A note that changed is another one to see.
+  const note = notes.find((n) => n.ref === open);
   return (
     <div class={"mem-notes" + (open ? " opened" : "")}>
       <nav class="notes-list" aria-label="Notes">
@@ -101,7 +103,13 @@ function Notes({ place, notes, changed, clear }: NotesProps) {
           </p>
         )}
       </nav>
-      {open ? <NoteView key={open} place={place} id={open} changed={changed} /> : <p class="notes-none faint">Choose a note to see its facts and where they come from.</p>}
+      {note && <NoteView key={`${note.ref} ${note.bytes} ${note.count ?? 0}`} place={place} id={note.ref} changed={changed} />}
+      {!note && (
+        <p class={"faint" + (open ? "" : " notes-none")}>
+          {open ? `There is no note ${open} any more. ` : "Choose a note to see its facts and where they come from."}
+          {open && <a href={here(place)}>All notes</a>}
+        </p>
+      )}
     </div>
   );
 }
