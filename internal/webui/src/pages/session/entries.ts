@@ -120,8 +120,9 @@ export class Entries {
     if (items[0] && cursor) this.cursors.set(items[0].key, cursor);
   }
 
-  // older shows what is before the first entry.
-  async older(): Promise<void> {
+  // older shows what is before the first entry. If that makes too many, those from
+  // the entry beyond on are let go: one that is far below what is seen.
+  async older(beyond: string): Promise<void> {
     const front = this.all[0];
     if (this.busy.value || this.first.value || !front) return;
     if (this.from === 0) {
@@ -138,11 +139,13 @@ export class Entries {
       });
     }
     const from = Math.max(0, this.from - step);
-    this.show(from, Math.min(this.to, from + most));
+    const far = this.to - from > most ? this.place(beyond) : -1;
+    this.show(from, far > from ? Math.min(this.to, far) : this.to);
   }
 
-  // newer shows what is behind the last entry.
-  async newer(): Promise<void> {
+  // newer shows what is behind the last entry, and lets go what is before the entry
+  // beyond.
+  async newer(beyond: string): Promise<void> {
     const back = this.all.at(-1);
     if (this.busy.value || this.last.value || !back) return;
     if (this.to === this.all.length) {
@@ -159,7 +162,13 @@ export class Entries {
       });
     }
     const to = Math.min(this.all.length, this.to + step);
-    this.show(Math.max(this.from, to - most), to);
+    const far = to - this.from > most ? this.place(beyond) : -1;
+    this.show(Math.max(this.from, far), to);
+  }
+
+  // place is where an entry is among those at hand; -1 if it is not.
+  private place(key: string): number {
+    return key ? this.all.findIndex((i) => i.key === key) : -1;
   }
 
   // shift keeps in mind that what is shown has other places now.
@@ -172,7 +181,7 @@ export class Entries {
   // otherwise now, and the branch may be another.
   async refresh(): Promise<void> {
     if (this.busy.value === "all") return;
-    const n = Math.max(pageSize, Math.min(most, this.items.value.length));
+    const n = Math.max(pageSize, Math.min(2 * most, this.items.value.length));
     const before = this.last.value ? undefined : this.items.value.at(-1)?.next;
     await this.busily("all", async () => {
       let page = await this.fetch({ back: true, limit: n, before });
@@ -234,7 +243,7 @@ export class Entries {
       return;
     }
     this.all.push(item(entry));
-    if (shown) this.show(Math.max(this.from, this.all.length - most), this.all.length);
+    if (shown) this.show(Math.max(this.from, this.all.length - 2 * most), this.all.length);
     else this.last.value = false;
     // What says something of others changes how they look.
     if (veils.has(entry.card.kind)) void this.refresh();

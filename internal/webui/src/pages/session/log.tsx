@@ -28,7 +28,7 @@ export function Log({ watch }: { watch: Watch }) {
   const entries = talk.entries;
   const box = useRef<HTMLTextAreaElement>(null);
   const outline = useSignal(wide());
-  const still = useStill((where) => void (where === "top" ? entries.older() : entries.newer()));
+  const still = useStill((where, beyond) => void (where === "top" ? entries.older(beyond) : entries.newer(beyond)));
   const rows = useComputed(() => rowsOf(entries.items.value));
   const at = param("at");
   const head = param("head");

@@ -6,6 +6,7 @@ import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 // How near to an edge one must be for more to be fetched there, and how near to
 // the end one must be to be at it.
 const near = 1600;
+const far = 2 * near;
 const atEnd = 32;
 
 export interface Still {
@@ -30,8 +31,13 @@ export function find(root: ParentNode | null, key: string): HTMLElement | null {
   return root?.querySelector<HTMLElement>(`[data-entry="${CSS.escape(key)}"]`) ?? null;
 }
 
-// useStill keeps the log still. edge is told when one comes near an edge.
-export function useStill(edge: (where: "top" | "bottom") => void): Still {
+// Edge is told when one comes near an edge, with the entry at the other side from
+// which on, or up to which, nothing will be seen for long: it is so far away that
+// letting go what is behind it does not bring that edge near.
+export type Edge = (where: "top" | "bottom", beyond: string) => void;
+
+// useStill keeps the log still.
+export function useStill(edge: Edge): Still {
   const scroller = useRef<HTMLDivElement>(null);
   const content = useRef<HTMLDivElement>(null);
   const anchor = useRef<Anchor | null>(null);
@@ -56,11 +62,21 @@ export function useStill(edge: (where: "top" | "bottom") => void): Still {
       const el = all[low];
       if (el) anchor.current = { el, top: el.getBoundingClientRect().top - line };
     };
+    // beyond is the nearest entry that is far below what is seen, or far above it.
+    const beyond = (side: 1 | -1): string => {
+      const box = scroller.current!.getBoundingClientRect();
+      const all = [...(content.current?.querySelectorAll<HTMLElement>("[data-entry]") ?? [])];
+      const el =
+        side > 0
+          ? all.find((e) => e.getBoundingClientRect().top > box.bottom + far)
+          : all.findLast((e) => e.getBoundingClientRect().bottom < box.top - far);
+      return el?.dataset["entry"] ?? "";
+    };
     const edges = () => {
       const s = scroller.current;
       if (!s || !s.clientHeight) return;
-      if (s.scrollTop < near) told.current("top");
-      if (s.scrollHeight - s.scrollTop - s.clientHeight < near) told.current("bottom");
+      if (s.scrollTop < near) told.current("top", beyond(1));
+      if (s.scrollHeight - s.scrollTop - s.clientHeight < near) told.current("bottom", beyond(-1));
     };
     // Who was at the end leaves it by going up. That there is more below since is
     // no reason.
@@ -95,8 +111,8 @@ export function useStill(edge: (where: "top" | "bottom") => void): Still {
       const el = find(content.current, key);
       if (!el) return false;
       end.value = false;
-      el.scrollIntoView({ block: where });
       const s = scroller.current!;
+      el.scrollIntoView({ block: el.offsetHeight > s.clientHeight ? "start" : where });
       top = s.scrollTop;
       anchor.current = { el, top: el.getBoundingClientRect().top - s.getBoundingClientRect().top };
       return true;
