@@ -67,6 +67,26 @@ func TestIndexIsMended(t *testing.T) {
 	}
 }
 
+// TestRebuildFails makes sure that what failed is not said to be under way: who
+// waits for it would wait for ever.
+func TestRebuildFails(t *testing.T) {
+	b := newBed(t)
+	b.fill(1, 2)
+	b.search("flaky")
+	if err := os.MkdirAll(filepath.Join(b.dir, "index", freshName, "in the way"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.index.Rebuild(t.Context()); err == nil {
+		t.Fatal("it was built over a directory")
+	}
+	if s := b.index.State(); s.Building || s.Rebuilding || s.Failed == "" {
+		t.Errorf("afterwards the state is %+v", s)
+	}
+	if got := b.search("flaky"); len(got) == 0 {
+		t.Error("nothing is found any more")
+	}
+}
+
 // TestIndexIsDamagedInUse overwrites pages of the index while it is open: what
 // is found is found in sound sessions, or the index is built anew.
 func TestIndexIsDamagedInUse(t *testing.T) {

@@ -163,8 +163,10 @@ func (x *Index) State() search.State {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := w.state
-	s.Building = s.Building || w.begun && (w.due.census || w.due.rebuild)
-	s.Rebuilding = s.Rebuilding || w.due.rebuild
+	// What failed is due too, but nobody does it before somebody asks again.
+	asked := w.begun && w.asked > w.done
+	s.Building = s.Building || asked && (w.due.census || w.due.rebuild)
+	s.Rebuilding = s.Rebuilding || asked && w.due.rebuild
 	if w.failed != nil {
 		s.Failed = w.failed.Error()
 	}
