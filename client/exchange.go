@@ -31,7 +31,12 @@ func (c *Client) Export(ctx context.Context, id firn.ID, format string, w io.Wri
 // ExportTo is Export of a session that is to go on in another directory.
 func (c *Client) ExportTo(ctx context.Context, id firn.ID, format, cwd string, w io.Writer) error {
 	r := get("v1", "sessions", string(id), "export").with("format", format).with("cwd", cwd)
-	response, err := c.send(ctx, r, nil, typeLines)
+	return c.copyTo(ctx, r, typeLines, w)
+}
+
+// copyTo writes what the gateway answers to w.
+func (c *Client) copyTo(ctx context.Context, r request, accept string, w io.Writer) error {
+	response, err := c.send(ctx, r, nil, accept)
 	if err != nil {
 		return err
 	}
@@ -40,6 +45,13 @@ func (c *Client) ExportTo(ctx context.Context, id firn.ID, format, cwd string, w
 		return c.broken(ctx, r, err)
 	}
 	return nil
+}
+
+// ExportPage writes a session to w as a page of HTML that stands for itself: its
+// branch, or with [wire.ViewDisk] all there is.
+func (c *Client) ExportPage(ctx context.Context, id firn.ID, view string, w io.Writer) error {
+	r := get("v1", "sessions", string(id), "export").with("format", wire.FormatHTML).with("view", view)
+	return c.copyTo(ctx, r, "text/html", w)
 }
 
 // Fidelity tells how well a session can be said in another format.

@@ -63,7 +63,13 @@ type Export struct {
 	Format string `json:"format"`
 	// CWD is the directory it is to go on in; empty is the session's own.
 	CWD string `json:"cwd,omitempty"`
+	// View is what a page shows, for the format html: the branch, which empty
+	// means, or all that is on disk.
+	View string `json:"view,omitempty"`
 }
+
+// FormatHTML is the format of pages to read. Nothing can be read back from it.
+const FormatHTML = "html"
 
 // Imported tells what was kept.
 type Imported struct {

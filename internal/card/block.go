@@ -140,6 +140,22 @@ func (t *teller) image(p firn.Image) {
 	t.add(block)
 }
 
+// Sniff tells the type of an image by how it begins, whatever it is said to be;
+// empty if it is none that is shown.
+func Sniff(data []byte) string {
+	switch s := string(data[:min(len(data), 12)]); {
+	case strings.HasPrefix(s, "\x89PNG\r\n\x1a\n"):
+		return "image/png"
+	case strings.HasPrefix(s, "\xff\xd8\xff"):
+		return "image/jpeg"
+	case strings.HasPrefix(s, "GIF87a"), strings.HasPrefix(s, "GIF89a"):
+		return "image/gif"
+	case len(s) == 12 && s[:4] == "RIFF" && s[8:] == "WEBP":
+		return "image/webp"
+	}
+	return ""
+}
+
 // Images are the images of an entry, in the order its card tells them.
 func Images(e firn.Entry) []firn.Image {
 	switch b := e.Body.(type) {

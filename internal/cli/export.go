@@ -25,24 +25,35 @@ const formatHelp = `Formats: native (firn's own, which pi opens), claudecode (or
 crabtalk, claw0, cersei. firn convert --formats tells what each cannot say.`
 
 func (p *program) exportCommand() *cobra.Command {
-	var format, out string
+	var format, out, view string
 	var plan bool
 	cmd := &cobra.Command{
 		Use: "export SESSION", GroupID: "formats",
-		Short: "Write a session in another tool's format",
+		Short: "Write a session in another tool's format, or as a page to read",
 		Long: `Write a session in another tool's format, as that tool itself would have written it, to
 stdout or a file. What came from that tool comes out byte for byte. A report of how well it
 went goes to stderr: every entry is the same, said in other words, changed, or left out.
 
+With --format html it is one page to read or give away, without scripts and with everything
+in it: the branch of the head, or with --view disk all branches. What looks like a secret is
+masked there.
+
 ` + formatHelp + "\n\n" + sessionHelp,
-		Example: "  firn export 0198c5a2 --format claude -o session.jsonl\n  firn export - --format codex --plan",
+		Example: "  firn export 0198c5a2 --format html -o talk.html\n  firn export 0198c5a2 --format claude -o session.jsonl\n  firn export - --format codex --plan",
 		Args:    args(1, 1, "one session"), ValidArgsFunction: p.completeSession(true),
 	}
 	cmd.Flags().StringVar(&format, "format", "native", "the `format` to write")
 	cmd.Flags().StringVarP(&out, "output", "o", "", "write to this `file`, which must not be there yet")
+	cmd.Flags().StringVar(&view, "view", "", "what a page shows: `branch` or disk")
 	cmd.Flags().BoolVar(&plan, "plan", false, "only report how well it would go")
 	completeFormat(cmd, "format")
 	cmd.RunE = p.with(looking, func(ctx context.Context, c *client.Client, args []string) error {
+		if format == wire.FormatHTML {
+			return p.exportPage(ctx, c, args[0], view, out, plan)
+		}
+		if view != "" {
+			return &usageError{message: "--view is for pages", hint: "say --format html too"}
+		}
 		name, err := formatName(format)
 		if err != nil {
 			return err
@@ -77,6 +88,24 @@ func (p *program) export(ctx context.Context, c *client.Client, id firn.ID, form
 		return err
 	}
 	return p.print(report, func() string { return "wrote " + out + "\n" + fidelityText(report, "") })
+}
+
+// exportPage writes a session as a page.
+func (p *program) exportPage(ctx context.Context, c *client.Client, ref, view, out string, plan bool) error {
+	if plan || view != "" && view != wire.ViewBranch && view != wire.ViewDisk {
+		return &usageError{message: "a page shows the branch or disk, and has no plan", hint: "leave out --plan; say --view branch or --view disk"}
+	}
+	session, err := p.session(ctx, c, ref)
+	if err != nil {
+		return err
+	}
+	if out == "" {
+		return c.ExportPage(ctx, session.ID, view, p.stdout)
+	}
+	if err := newFile(out, func(w io.Writer) error { return c.ExportPage(ctx, session.ID, view, w) }); err != nil {
+		return err
+	}
+	return p.print(map[string]string{"file": out}, func() string { return "wrote " + out + "\n" })
 }
 
 // newFile makes a file of what write writes. If that fails there is none.

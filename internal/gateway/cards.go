@@ -155,8 +155,8 @@ func (g *Gateway) Image(ctx context.Context, id firn.ID, ref string, n int) ([]b
 		return nil, "", &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("entry %s has %d images, and no number %d", clip(ref), len(images), n)}
 	}
 	data, err := base64.StdEncoding.DecodeString(images[n-1].Data)
-	kind := http.DetectContentType(data)
-	if err != nil || !card.Raster(kind) {
+	kind := card.Sniff(data)
+	if err != nil || kind == "" {
 		return nil, "", &wire.Problem{Kind: wire.Unsupported, Message: "that image is not shown: it is no PNG, JPEG, GIF or WebP"}
 	}
 	return data, kind, nil

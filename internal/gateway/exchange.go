@@ -16,6 +16,7 @@ import (
 	"firn"
 	"firn/dialect"
 	"firn/internal/convert"
+	"firn/internal/page"
 	"firn/store"
 	"firn/wire"
 )
@@ -171,6 +172,9 @@ func (g *Gateway) entitle(ctx context.Context, id firn.ID, title string, added i
 // Export writes a session in another format, as that tool would have written
 // it, and tells how well that went.
 func (g *Gateway) Export(ctx context.Context, id firn.ID, e wire.Export, w io.Writer) (wire.Fidelity, error) {
+	if e.Format == wire.FormatHTML {
+		return g.exportPage(ctx, id, e.View, w)
+	}
 	tool, err := g.tool(e.Format)
 	if err != nil {
 		return wire.Fidelity{}, err
@@ -204,7 +208,7 @@ func (c *call) export() error {
 	if err != nil {
 		return err
 	}
-	to, report := wire.Export{Format: c.query.text("format"), CWD: c.query.text("cwd")}, c.query.flag("report")
+	to, report := wire.Export{Format: c.query.text("format"), CWD: c.query.text("cwd"), View: c.query.text("view")}, c.query.flag("report")
 	if c.query.err != nil {
 		return c.query.err
 	}
@@ -215,7 +219,7 @@ func (c *call) export() error {
 		}
 		return c.reply(http.StatusOK, f)
 	}
-	out := &exporting{c: c}
+	out := &exporting{c: c, page: to.Format == wire.FormatHTML, name: string(id)}
 	if _, err = c.h.api.Export(c.r.Context(), id, to, out); err != nil && out.begun {
 		panic(http.ErrAbortHandler) // what was sent is not all of it, and the client must see that
 	}
@@ -230,11 +234,19 @@ func (c *call) export() error {
 type exporting struct {
 	c     *call
 	begun bool
+	// page says that it is HTML, name what a file of it is called.
+	page bool
+	name string
 }
 
 func (e *exporting) begin() {
 	e.begun = true
 	e.c.w.Header().Set("Content-Type", typeLines)
+	if e.page { // it is to be kept, and opened here it can do nothing
+		e.c.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		e.c.w.Header().Set("Content-Disposition", `attachment; filename="`+e.name+`.html"`)
+		e.c.w.Header().Set("Content-Security-Policy", page.Policy()+"; sandbox")
+	}
 	e.c.w.WriteHeader(http.StatusOK)
 }
 

@@ -1,0 +1,41 @@
+package gateway
+
+import (
+	"strings"
+	"testing"
+
+	"firn"
+	"firn/wire"
+)
+
+// TestSharedPage: a page has the branch, without what was hidden; or all.
+func TestSharedPage(t *testing.T) {
+	inRooms(t, func(t *testing.T, r *room) {
+		id := garden(r)
+		var branch, disk strings.Builder
+		told, err := r.Export(r.ctx, id, wire.Export{Format: wire.FormatHTML}, &branch)
+		if err != nil || told.Entries != 13 || told.To != "html" {
+			t.Errorf("%+v %v", told, err)
+		}
+		if _, err := r.Export(r.ctx, id, wire.Export{Format: wire.FormatHTML, View: wire.ViewDisk}, &disk); err != nil {
+			t.Error(err)
+		}
+		for said, want := range map[string][2]bool{
+			"<p>uno</p>": {true, true}, "<p>dos</p>": {false, true}, "<p>cuatro</p>": {false, true}, "<p>cinco</p>": {true, true}, "they counted to three": {true, true},
+			`<span class="label">here</span>`: {true, true}, `<span class="label">hidden</span>`: {false, true}, "all branches": {false, true}, "</html>": {true, true},
+		} {
+			if got := [2]bool{strings.Contains(branch.String(), said), strings.Contains(disk.String(), said)}; got != want {
+				t.Errorf("%s: %v, want %v", said, got, want)
+			}
+		}
+		if strings.Index(branch.String(), "uno") > strings.Index(branch.String(), "cinco") {
+			t.Error("it is not told oldest first")
+		}
+		if _, err := r.Export(r.ctx, id, wire.Export{Format: wire.FormatHTML, View: "window"}, &disk); wire.KindOf(err) != wire.Invalid {
+			t.Errorf("a page of the window: %v", err)
+		}
+		if _, err := r.Export(r.ctx, firn.NewID(), wire.Export{Format: wire.FormatHTML}, &disk); wire.KindOf(err) != wire.NotFound {
+			t.Errorf("of nothing: %v", err)
+		}
+	})
+}
