@@ -87,24 +87,28 @@ func (d *Dir) step(name string) {
 // notePath is the path of a note within the folder.
 func notePath(name string) string { return path.Join(memoryDir, name+ending) }
 
-// How much is read at most: of a file, and how many files.
+// How large a note may be, how large a file that is read and kept when it
+// changes, and how many files are read.
 const (
 	maxFile  = 1 << 20
+	maxRead  = 8 * maxFile
 	maxFiles = 2000
 )
 
-// readAll reads a file, up to maxFile.
+// readAll reads a file, all of it: half of an old version would be put back as
+// if it were the whole.
 func readAll(fsys vfs.FS, path string) ([]byte, error) {
 	f, err := fsys.Open(path, vfs.Read)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close() // only read
-	return io.ReadAll(io.LimitReader(f, 8*maxFile))
+	return io.ReadAll(f)
 }
 
 // readFile reads a file of the folder as it is on disk. What was read before
-// and looks the same is not read again.
+// and looks the same is not read again. What can be no note is
+// [firn.ErrUnsupported] or [firn.ErrTooLarge], and stays as it is.
 func (d *Dir) readFile(rel string) (content, error) {
 	full := filepath.Join(d.root, filepath.FromSlash(rel))
 	info, err := d.fs.Stat(full)
@@ -113,6 +117,12 @@ func (d *Dir) readFile(rel string) (content, error) {
 	}
 	if err != nil {
 		return content{}, fmt.Errorf("read a note: %w", err)
+	}
+	switch {
+	case !info.Mode.IsRegular():
+		return content{}, fmt.Errorf("read a note: %s: %w: it is no file", full, firn.ErrUnsupported)
+	case info.Size > maxRead:
+		return content{}, fmt.Errorf("read a note: %s: %w: it has %d bytes, %d is the most", full, firn.ErrTooLarge, info.Size, maxRead)
 	}
 	d.cacheMu.Lock()
 	known, ok := d.cache[rel]
@@ -192,6 +202,9 @@ func (d *Dir) readFiles(ctx context.Context, m mark) (version, error) {
 			return nil, err
 		}
 		c, err := d.readFile(rel)
+		if errors.Is(err, firn.ErrUnsupported) || errors.Is(err, firn.ErrTooLarge) {
+			continue // no note of ours; it keeps no other from being read
+		}
 		if err != nil {
 			return nil, err
 		}

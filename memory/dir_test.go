@@ -180,3 +180,48 @@ func TestLockFromTheFuture(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestWhatIsNoNote puts things among the notes that cannot be read as one: they
+// hide no other, and nobody changes them.
+func TestWhatIsNoNote(t *testing.T) {
+	d, _ := folderOf(t, map[string]string{"memory/tea.md": "Tea is green.\n"})
+	if err := os.Symlink(t.TempDir(), d.File("folder")); err != nil {
+		t.Fatal(err)
+	}
+	huge, err := os.Create(d.File("huge"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(huge.Truncate(maxRead+1), huge.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if notes, err := d.Notes(t.Context()); err != nil || len(notes) != 1 || notes[0].Name != "tea" {
+		t.Errorf("the notes are %v, %v", notes, err)
+	}
+	if _, err := d.Forget(t.Context(), "huge"); !errors.Is(err, firn.ErrNotFound) {
+		t.Errorf("forgetting what is too large gives %v", err)
+	}
+	if _, err := d.Remember(t.Context(), Draft{Name: "huge", Text: "small"}); !errors.Is(err, firn.ErrTooLarge) {
+		t.Errorf("replacing what is too large gives %v", err)
+	}
+	if _, err := d.Clear(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if info, err := os.Stat(d.File("huge")); err != nil || info.Size() != maxRead+1 {
+		t.Errorf("what is too large became %v, %v", info, err)
+	}
+}
+
+// TestForgetALargeNote makes sure that what a change tells of itself can be read
+// again, however much that is.
+func TestForgetALargeNote(t *testing.T) {
+	text := strings.Repeat("x\n", 2*maxFile)
+	d, _ := folderOf(t, map[string]string{"memory/lines.md": text})
+	change, err := d.Forget(t.Context(), "lines")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Undo(t.Context(), change.ID); err != nil || fileText(t, d, "memory/lines.md") != text {
+		t.Errorf("undoing it gives %v", err)
+	}
+}
