@@ -215,7 +215,7 @@ func TestWhatIsNoNote(t *testing.T) {
 // TestForgetALargeNote makes sure that what a change tells of itself can be read
 // again, however much that is.
 func TestForgetALargeNote(t *testing.T) {
-	text := strings.Repeat("x\n", 2*maxFile)
+	text := strings.Repeat("<", 2*maxFile) + "\n" // which a change spells with six bytes each
 	d, _ := folderOf(t, map[string]string{"memory/lines.md": text})
 	change, err := d.Forget(t.Context(), "lines")
 	if err != nil {

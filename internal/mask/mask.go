@@ -28,6 +28,8 @@ type rule struct {
 // rules are the forms we know. They are read in order.
 var rules = []rule{
 	{"private key", `-----BEGIN[ A-Z0-9_-]{0,64}PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END[ A-Z0-9_-]{0,64}-----|\z)`, []string{"private key"}},
+	// The text may be a piece that begins within a key.
+	{"end of a private key", `\A[A-Za-z0-9+/=\r\n\\]*-----END[ A-Z0-9_-]{0,64}PRIVATE KEY(?: BLOCK)?-----`, []string{"private key"}},
 	{"model provider", `\bsk-(?:ant-|proj-|or-|svcacct-|admin-)?[A-Za-z0-9_-]{20,}`, []string{"sk-"}},
 	{"payment provider", `\b(?:sk|rk|pk|whsec)_(?:live|test|prod)?_?[A-Za-z0-9]{16,}`, []string{"sk_", "rk_", "pk_", "whsec_"}},
 	{"code host", `\b(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{22,}|glpat-[A-Za-z0-9_-]{20,}|glptt-[0-9a-f]{40})`, []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "glptt-"}},
@@ -42,9 +44,9 @@ var rules = []rule{
 	{"bot token", `\b[0-9]{8,10}:AA[A-Za-z0-9_-]{33}`, []string{":aa"}},
 	{"web token", `\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`, []string{"eyj"}},
 	{"address with password", `\b[a-zA-Z][a-zA-Z0-9+.-]{1,20}://[^\s/:@"'<>]{0,64}:([^\s/@"'<>]{3,})@`, []string{"://"}},
-	{"authorization", `(?i)\bauthorization["']?\s*[:=]\s*["']?(?:bearer|basic|token)\s+([A-Za-z0-9+/=._~-]{8,})`, []string{"authorization"}},
+	{"authorization", `(?i)\bauthorization\\{0,3}["']?\s*[:=]\s*\\{0,3}["']?(?:bearer|basic|token)\s+([A-Za-z0-9+/=._~-]{8,})`, []string{"authorization"}},
 	{"bearer", `(?i)\bbearer\s+([A-Za-z0-9+/=._~-]{20,})`, []string{"bearer"}},
-	{"assignment", `(?i)(?:api[_-]?key|apikey|secret[_-]?key|client[_-]?secret|access[_-]?key|access[_-]?token|auth[_-]?token|refresh[_-]?token|private[_-]?key|encryption[_-]?key|passw(?:or)?d|passphrase|credentials?|\b(?:secret|token|pwd))["'\]]{0,2}\s*(?:[:=]|:=|=>)\s*["']?([^\s"',;<>{}()]{8,})`,
+	{"assignment", `(?i)(?:api[_-]?key|apikey|secret[_-]?key|client[_-]?secret|access[_-]?key|access[_-]?token|auth[_-]?token|refresh[_-]?token|private[_-]?key|encryption[_-]?key|passw(?:or)?d|passphrase|credentials?|\b(?:secret|token|pwd))\\{0,3}["'\]]{0,2}\s*(?:[:=]|:=|=>)\s*\\{0,3}["']?([^\s"',;<>{}()]{8,})`,
 		[]string{"key", "secret", "token", "passw", "passphrase", "pwd", "credential"}},
 	{"command line", `(?i)--?(?:password|passwd|token|secret|api-?key)[ =]["']?([^\s"']{6,})`, []string{"-password", "-passwd", "-token", "-secret", "-api-key", "-apikey"}},
 }

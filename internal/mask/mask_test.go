@@ -36,6 +36,10 @@ func TestText(t *testing.T) {
 		"see https://example.org/a:b":                 "see https://example.org/a:b",
 		"tokens: 1200":                                "tokens: 1200",
 		"a -----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY----- b": "a [secret] b",
+		"aB3+\nxY/==\n-----END PRIVATE KEY-----\nand more":                         "[secret]\nand more",
+		"say -----END PRIVATE KEY----- at the end":                                 "say -----END PRIVATE KEY----- at the end",
+		`{\"password\":\"correcthorse\"}`:                                          `{\"password\":\"[secret]"}`,
+		`\"Authorization\": \"Basic dXNlcjpwYXNz\"`:                                `\"Authorization\": \"Basic [secret]\"`,
 		"cut -----BEGIN PRIVATE KEY-----\nMIIE":                                    "cut [secret]",
 	} {
 		if got := Text(text); got != want {
