@@ -149,6 +149,10 @@ const SendType = "firn.send"
 // from then on: {"tags": [names]}.
 const TagsType = "firn.tags"
 
+// CountersType is the type of a [Custom] entry that says what a session has used
+// so far, at the end of each turn, so that nobody need read it all.
+const CountersType = "firn.counters"
+
 // BranchSummary tells in short what happened on a branch that was left.
 type BranchSummary struct {
 	From     EntryID

@@ -41,11 +41,10 @@ type Counters struct {
 // Total is the sum of all tokens.
 func (c Counters) Total() int64 { return c.Input + c.Output + c.CacheRead + c.CacheWrite }
 
-// The types of entries that carry counts: of the whole session so far, at the
-// end of each turn, so that nobody need read it all; and of an answer that is
-// not in the log.
+// The types of entries that carry counts: of the whole session so far, and of an
+// answer that is not in the log.
 const (
-	countersType = "firn.counters"
+	countersType = firn.CountersType
 	usageType    = "firn.usage"
 )
 

@@ -37,6 +37,8 @@ func (g *Gist) Add(e firn.Entry) {
 	case *firn.Custom:
 		if tags, ok := TagsOf(b); ok {
 			g.info.Tags = JoinTags(tags)
+		} else if counts, ok := CountsOf(b); ok {
+			g.info.Counts = counts
 		}
 	case *firn.Tombstone:
 		g.stones = append(g.stones, firn.GlanceOf(e))
@@ -64,7 +66,7 @@ func (g *Gist) Needs(kind firn.Kind) bool {
 }
 
 // Info returns what the entries told: id, owner, directory, title, prompt, tags,
-// times, and whether the session is hidden. The rest is for the store to fill.
+// counts, times, and whether the session is hidden. The rest is for the store to fill.
 func (g *Gist) Info() Info {
 	info := g.info
 	info.Title = g.title.Name

@@ -140,6 +140,8 @@ type Info struct {
 	// Source is where it is read from if it is not our own; Tags are what people
 	// have put on it, as [JoinTags] spells them.
 	Source, Tags string
+	// Counts are those of the end of the latest turn that was found.
+	Counts Counts
 	// Title is the latest title found; Prompt the beginning of the first thing
 	// the user said.
 	Title, Prompt string

@@ -50,8 +50,23 @@ type Session struct {
 	Waiting []Waiting `json:"waiting,omitempty"`
 	// Fault says what is wrong with a session that cannot be read.
 	Fault string `json:"fault,omitempty"`
+	// Counts are those of the end of the latest turn, as lists know them; nil if
+	// nothing was counted yet.
+	Counts *Counts `json:"counts,omitempty"`
 	// State is told of one session, not in lists.
 	State *State `json:"state,omitempty"`
+}
+
+// Counts are what a list tells of how much is in a session.
+type Counts struct {
+	Turns       int `json:"turns"`
+	Messages    int `json:"messages"`
+	Compactions int `json:"compactions"`
+	Branches    int `json:"branches"`
+	// Tokens is what was used in all, Window how large the conversation was.
+	Tokens int64   `json:"tokens"`
+	Window int64   `json:"window"`
+	Cost   float64 `json:"cost"`
 }
 
 // Waiting is a message that waits for its turn.

@@ -143,7 +143,7 @@ func (g *Gateway) forkTitle(ctx context.Context, id firn.ID) ([]firn.Entry, erro
 // The types of entries in which package agent keeps the counts of a session,
 // and what an answer cost that is not in the log.
 const (
-	countersType = "firn.counters"
+	countersType = firn.CountersType
 	usageType    = "firn.usage"
 )
 

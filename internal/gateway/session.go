@@ -234,6 +234,10 @@ func (g *Gateway) listed(ctx context.Context, info *store.Info) wire.Session {
 		Created: info.Created, Updated: info.Updated, Bytes: info.Bytes, Parts: info.Parts, End: info.End,
 		Archived: info.Archived, Hidden: info.Hidden, Fault: info.Fault, Source: info.Source, Tags: store.SplitTags(info.Tags),
 	}
+	if info.Counts != (store.Counts{}) {
+		counts := wire.Counts(info.Counts)
+		s.Counts = &counts
+	}
 	s.Live, s.Queued = g.load(info.ID)
 	if keyed, ok := store.As[store.Keyed](g.Store); ok && info.Key != "" {
 		current, err := keyed.Lookup(ctx, info.Key)

@@ -3,6 +3,7 @@ package index
 import (
 	"bytes"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"hash/crc32"
 	"math"
@@ -113,10 +114,23 @@ func appendLine(dst []byte, r *row, before time.Time) []byte {
 	}
 	dst = appendText(dst, `,"source":`, r.info.Source)
 	dst = appendText(dst, `,"tags":`, r.info.Tags)
+	dst = appendCounts(dst, r.info.Counts)
 	dst = appendText(dst, `,"fault":`, r.info.Fault)
 	dst = append(dst, '}')
 	seal(dst[start:])
 	return append(dst, '\n')
+}
+
+// appendCounts adds counts that are not all zero, as a list of numbers.
+func appendCounts(dst []byte, c store.Counts) []byte {
+	if c == (store.Counts{}) {
+		return dst
+	}
+	dst = append(dst, `,"counts":[`...)
+	for _, n := range []int64{int64(c.Turns), int64(c.Messages), int64(c.Compactions), int64(c.Branches), c.Tokens, c.Window} {
+		dst = append(strconv.AppendInt(dst, n, 10), ',')
+	}
+	return append(strconv.AppendFloat(dst, c.Cost, 'g', -1, 64), ']')
 }
 
 func appendText(dst []byte, name, text string) []byte {
@@ -219,6 +233,8 @@ func (p *lineParser) field(r *row, before *time.Time) {
 		r.info.Source = p.commonText()
 	case "tags":
 		r.info.Tags = p.commonText()
+	case "counts":
+		r.info.Counts = p.counts()
 	case "fault":
 		r.info.Fault = p.text()
 	default:
@@ -264,6 +280,22 @@ func (p *lineParser) uint() uint64 {
 	n, err := strconv.ParseUint(string(p.Raw()), 10, 64)
 	p.bad = p.bad || err != nil
 	return n
+}
+
+// counts is the inverse of appendCounts.
+func (p *lineParser) counts() store.Counts {
+	var n [7]float64
+	if json.Unmarshal(p.Raw(), &n) != nil {
+		p.bad = true
+		return store.Counts{}
+	}
+	for _, v := range n[:6] {
+		p.bad = p.bad || v < 0 || v > 1<<53
+	}
+	return store.Counts{
+		Turns: int(n[0]), Messages: int(n[1]), Compactions: int(n[2]), Branches: int(n[3]),
+		Tokens: int64(n[4]), Window: int64(n[5]), Cost: n[6],
+	}
 }
 
 func (p *lineParser) time() time.Time {
