@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math/rand/v2"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -98,7 +99,7 @@ func TestOtherVersion(t *testing.T) {
 	f.refresh()
 	b, err := mem.Get(f.path())
 	f.ok(err)
-	other := strings.Replace(string(b[:255]), fmt.Sprintf(`"catalogue":%d`, format), `"catalogue":9`, 1)
+	other := regexp.MustCompile(`"catalogue":[0-9]`).ReplaceAllString(string(b[:255]), `"catalogue":9`)
 	sum := crc32.Checksum([]byte(other[18:]), crc32.MakeTable(crc32.Castagnoli))
 	other = fmt.Sprintf(`{"crc":"%08x",%s`, sum, other[18:])
 	f.damaged(mem, "another version", []byte(other+"\n"+string(b[256:])), string(b))
