@@ -194,6 +194,16 @@ export interface Counters {
   output: number;
 }
 
+export interface Counts {
+  branches: number;
+  compactions: number;
+  cost: number;
+  messages: number;
+  tokens: number;
+  turns: number;
+  window: number;
+}
+
 export interface Course {
   episodes: Episode[] | null;
   partial?: boolean;
@@ -795,6 +805,7 @@ export interface Session {
   agent?: string;
   archived?: boolean;
   bytes: number;
+  counts?: Counts;
   created?: string;
   current?: boolean;
   cwd?: string;
