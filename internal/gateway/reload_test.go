@@ -132,7 +132,6 @@ type screen struct {
 	cards   []wire.Card
 	entry   firn.EntryID
 	grows   map[bool][]string
-	partial string
 	tools   []string
 	running bool
 	ends    int

@@ -13,9 +13,12 @@ import (
 // full of code are quick, and so is code that is still being written.
 func Code(language, code string) string { return codeHTML(language, visible(code)) }
 
+// colourBytes is how much code gets colours.
+const colourBytes = 256 << 10
+
 func codeHTML(language, code string) string {
 	g, ok := grammarOf(language)
-	if !ok {
+	if !ok || len(code) > colourBytes {
 		return `<pre class="code"><code>` + html.EscapeString(code) + `</code></pre>`
 	}
 	return `<pre class="code"><code class="language-` + g.name + `">` + coloured(g, code) + `</code></pre>`
@@ -23,7 +26,7 @@ func codeHTML(language, code string) string {
 
 // coloured is code with a class on what has a colour.
 func coloured(g *grammar, code string) string {
-	p := &painter{code: code, g: g}
+	p := &painter{code: code, g: g, open: make(map[string]int)}
 	p.out.Grow(len(code) + len(code)/2)
 	for p.at < len(code) {
 		p.step()
@@ -40,7 +43,9 @@ type painter struct {
 	// from is where the run of one class began.
 	from  int
 	class string
-	out   strings.Builder
+	// open is how far each mark of strings was looked for in vain.
+	open map[string]int
+	out  strings.Builder
 }
 
 // paint gives the next n bytes a class.
@@ -119,13 +124,19 @@ func (p *painter) quoted(rest string) bool {
 		if !strings.HasPrefix(rest, q) {
 			continue
 		}
-		n := quoteLen(rest, q, len(q) == 3 || q == "`")
+		n := len(q)
+		if p.at >= p.open[q] {
+			n = quoteLen(rest, q, len(q) == 3 || q == "`")
+		}
 		class := "hs"
 		if p.g.keys && n > 1 && strings.HasPrefix(strings.TrimLeft(rest[n:], " \t"), ":") {
 			class = "ha"
 		}
 		if n <= len(q) && len(q) < 3 {
 			class, n = "", len(q)
+			if p.at >= p.open[q] {
+				p.open[q] = p.at + lineLen(rest) // and not to be looked for again
+			}
 		}
 		p.paint(class, n)
 		return true

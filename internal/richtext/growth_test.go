@@ -113,16 +113,21 @@ func FuzzGrowth(f *testing.F) {
 // TestPathological: what is made to take long takes no longer than other text:
 // each case is as much work as one can make of its size.
 func TestPathological(t *testing.T) {
-	const size = 300 << 10
+	const size = 80 << 10
 	for name, part := range map[string]string{
 		"quotes": ">", "brackets": "[", "images": "![", "stars": "*a **a ", "ticks": "`a``", "tags": "<a ", "entities": "&", "lists": "- ", "links": "[a](", "tables": "|", "underscores": "_a__", "tildes": "~~a", "comments": "<!--", "backslashes": "\\", "references": "[a]: b\n",
 		"nested": "> - ", "numbers": "1. ", "urls": "http://", "mails": "a@", "lines of quotes": ">>>>>>>>>>>>>>>>>>>> a\n", "indents": "  - a\n    ", "fences": "```\n", "headings": "# ", "cells": "|a|b|\n|-|-|\n",
-		"columns": "|" + strings.Repeat("a|", 1000) + "\n|" + strings.Repeat("-|", 1000) + "\n" + strings.Repeat("|x\n", 1000), "rows": "|" + strings.Repeat("a|", 60) + "\n|" + strings.Repeat("-|", 60) + "\n" + strings.Repeat("|x\n", 4000),
+		"open strings": "\"\\", "open marks": "'a\\", "columns": "|" + strings.Repeat("a|", 1000) + "\n|" + strings.Repeat("-|", 1000) + "\n" + strings.Repeat("|x\n", 1000), "rows": "|" + strings.Repeat("a|", 60) + "\n|" + strings.Repeat("-|", 60) + "\n" + strings.Repeat("|x\n", 4000),
 	} {
 		text := strings.Repeat(part, size/len(part)+1)
 		got := richtext.Markdown(text)
 		if bad := unsafe(got); bad != "" {
 			t.Errorf("%s: %s", name, bad)
+		}
+		for _, language := range []string{"go", "bash", "html", "diff", "yaml"} {
+			if bad := unsafe(richtext.Code(language, text)); bad != "" {
+				t.Errorf("%s as %s: %s", name, language, bad)
+			}
 		}
 		if len(got) > 400*size {
 			t.Errorf("%s: %d bytes became %d", name, size, len(got))
