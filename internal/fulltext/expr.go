@@ -171,6 +171,15 @@ func (f *finder) filters(ctx context.Context) (exprs []string, ok bool, err erro
 		}
 		add(found)
 	}
+	if q.Owners != nil {
+		expr, ok, err := f.ownerFilter(ctx)
+		if err != nil || !ok {
+			return nil, false, err
+		}
+		if expr != "" {
+			exprs = append(exprs, expr)
+		}
+	}
 	if len(q.Paths) > 0 {
 		found, err := f.pathFacets(ctx)
 		if err != nil {
