@@ -111,6 +111,9 @@ func readAll(fsys vfs.FS, path string) ([]byte, error) {
 // [firn.ErrUnsupported] or [firn.ErrTooLarge], and stays as it is.
 func (d *Dir) readFile(rel string) (content, error) {
 	full := filepath.Join(d.root, filepath.FromSlash(rel))
+	if err := d.within(full); err != nil {
+		return content{}, err
+	}
 	info, err := d.fs.Stat(full)
 	if errors.Is(err, fs.ErrNotExist) {
 		return content{}, nil

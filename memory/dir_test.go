@@ -225,3 +225,77 @@ func TestForgetALargeNote(t *testing.T) {
 		t.Errorf("undoing it gives %v", err)
 	}
 }
+
+// TestUndoLeavesOthersLines undoes a change in whose course the list took up a
+// note that somebody wrote by hand: that stays in the list.
+func TestUndoLeavesOthersLines(t *testing.T) {
+	for _, index := range []string{"# Mine\n\n- [Plan](memory/plan.md)\n", ""} {
+		files := map[string]string{"memory/plan.md": "---\nname: Plan\n---\n\nPlan\n", "memory/boats.md": "---\nname: Boats\n---\n\nBoats\n"}
+		if index != "" {
+			files[IndexFile] = index
+		}
+		d, _ := folderOf(t, files)
+		change, err := d.Forget(t.Context(), "plan")
+		if err != nil || !strings.Contains(fileText(t, d, IndexFile), "memory/boats.md") {
+			t.Fatalf("the list is %q, %v", fileText(t, d, IndexFile), err)
+		}
+		undone, err := d.Undo(t.Context(), change.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := fileText(t, d, IndexFile)
+		if !strings.Contains(got, "memory/boats.md") || index != "" && !strings.Contains(got, "memory/plan.md") {
+			t.Errorf("undone, the list is %q", got)
+		}
+		if fileText(t, d, "memory/plan.md") != files["memory/plan.md"] {
+			t.Error("the note did not come back")
+		}
+		for _, e := range undone.Edits {
+			for _, line := range e.Old {
+				if strings.Contains(line, "boats") {
+					t.Errorf("it says that it took away %q", line)
+				}
+			}
+		}
+	}
+}
+
+// TestLinks passes over links that lead out of the folder or to themselves, and
+// follows those within it.
+func TestLinks(t *testing.T) {
+	d, _ := folderOf(t, map[string]string{"memory/tea.md": "Tea is green.\n"})
+	outside := filepath.Join(t.TempDir(), "secret.md")
+	writeFile(t, filepath.Dir(outside), "secret.md", "The password of the safe is swordfish.\n")
+	for name, to := range map[string]string{"out": outside, "loop": d.File("loop"), "inside": "tea.md", "nowhere": "gone.md"} {
+		if err := os.Symlink(to, d.File(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	notes, err := d.Notes(t.Context())
+	if err != nil || len(notes) != 2 || notes[0].Name != "inside" || notes[1].Name != "tea" {
+		t.Errorf("the notes are %v, %v", notes, err)
+	}
+	if hits, err := (Shelf{Agent: d}).Find(t.Context(), "password safe", 5, -1); err != nil || len(hits) != 0 {
+		t.Errorf("it finds %+v, %v", hits, err)
+	}
+	if _, err := d.Remember(t.Context(), Draft{Name: "out", Text: "mine"}); !errors.Is(err, firn.ErrUnsupported) {
+		t.Errorf("writing where a link leads out gives %v", err)
+	}
+	if _, err := d.Remember(t.Context(), Draft{Text: "the kettle is new"}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFolderIsALink lets the whole folder lie elsewhere.
+func TestFolderIsALink(t *testing.T) {
+	d, _ := folderOf(t, nil)
+	real := t.TempDir()
+	writeFile(t, real, "tea.md", "Tea is green.\n")
+	err := errors.Join(os.Symlink(real, filepath.Join(d.root, memoryDir)), os.Symlink("tea.md", filepath.Join(real, "green.md")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if notes, err := d.Notes(t.Context()); err != nil || len(notes) != 2 {
+		t.Errorf("the notes are %v, %v", notes, err)
+	}
+}

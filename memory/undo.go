@@ -32,6 +32,7 @@ func (d *Dir) Undo(ctx context.Context, id string, edits ...int) (Change, error)
 				return fmt.Errorf("undo the change %s: it has no edit %d: %w", id, i, firn.ErrInvalid)
 			}
 		}
+		var spared []string
 		for _, f := range c.Files {
 			if isState(f.Path) {
 				continue // how far it was looked stays true
@@ -41,12 +42,17 @@ func (d *Dir) Undo(ctx context.Context, id string, edits ...int) (Change, error)
 				return err
 			}
 			to := takeBack(before[f.Path], after[f.Path], now)
+			if others := c.others(before[f.Path], after[f.Path], now); f.Path == IndexFile && len(edits) == 0 && len(others) > 0 {
+				spared = others
+				to = takeBackIndex(before[f.Path], after[f.Path], now, others)
+			}
 			if len(edits) > 0 {
 				to = takeBackSome(now, before[f.Path], f.Path, c.Edits, edits)
 			}
 			draft.put(f.Path, now, to)
 		}
 		draft.Edits = reversed(c.Edits, edits)
+		draft.spare(spared)
 		if err := d.commit(ctx, draft); err != nil {
 			return err
 		}
@@ -86,6 +92,47 @@ func takeBack(before, after, now content) content {
 		return content{text, true}
 	}
 	gone, came := differ(lineList(before.text), lineList(after.text))
+	return content{restored(withoutLines(now.text, came), before.text, gone), true}
+}
+
+// others are lines that a change put into the index for notes that it had
+// nothing to do with: people wrote them, and the list only followed. To take the
+// change back takes nothing away from them.
+func (c Change) others(before, after, now content) []string {
+	touched := make(map[string]bool)
+	for _, f := range c.Files {
+		touched[f.Path] = true
+	}
+	for _, line := range lineList(before.text) {
+		if name, ok := pointsAt(line); ok {
+			touched[notePath(name)] = true // the list pointed at it before
+		}
+	}
+	_, came := differ(lineList(before.text), lineList(after.text))
+	there := lineList(now.text)
+	return slices.DeleteFunc(came, func(line string) bool {
+		name, ok := pointsAt(line)
+		return !ok || touched[notePath(name)] || !slices.Contains(there, line)
+	})
+}
+
+// spare leaves lines that stay in the index out of what is told to have gone.
+func (d *draft) spare(lines []string) {
+	for i := range d.Edits {
+		if e := &d.Edits[i]; e.Note == "" {
+			e.Old = slices.DeleteFunc(slices.Clone(e.Old), func(line string) bool { return slices.Contains(lines, line) })
+		}
+	}
+}
+
+// takeBackIndex is takeBack for the index, which keeps the lines of others.
+func takeBackIndex(before, after, now content, others []string) content {
+	gone, came := differ(lineList(before.text), lineList(after.text))
+	came = slices.DeleteFunc(came, func(line string) bool {
+		_, points := pointsAt(line)
+		// A list that was made needs its heading as long as there is a line in it.
+		return slices.Contains(others, line) || !before.there && !points
+	})
 	return content{restored(withoutLines(now.text, came), before.text, gone), true}
 }
 
