@@ -72,11 +72,14 @@ func custom(kind string, data any) firn.Entry {
 	return firn.NewEntry(&firn.Custom{Type: kind, Data: mustJSON(data)})
 }
 
-// countersRecord is what is written down at the end of a turn.
+// countersRecord is what is written down at the end of a turn. Beside the counts
+// it says what the session is called: lists read only the ends of a transcript,
+// and would not find a title that was given long ago.
 type countersRecord struct {
 	Counters
 	// Left are the ends of branches that were left.
-	Left []firn.EntryID `json:"left,omitempty"`
+	Left  []firn.EntryID `json:"left,omitempty"`
+	Names store.Names    `json:"names"`
 }
 
 // Count returns what a session has used. It reads back to the end of the
@@ -90,21 +93,21 @@ func Count(ctx context.Context, st store.Store, id firn.ID) (Counters, error) {
 // entries that nothing follows.
 func CountBranches(ctx context.Context, st store.Store, id firn.ID) (Counters, int, error) {
 	c, ends, _, err := countBack(ctx, st, id, store.End, 0)
-	return c, ends.count(), err
+	return c.Counters, ends.count(), err
 }
 
 // countBack counts what stands before a position. With a limit it is false if
 // that many records did not do.
-func countBack(ctx context.Context, st store.Store, id firn.ID, before firn.Pos, limit int) (c Counters, ends branches, ok bool, err error) {
+func countBack(ctx context.Context, st store.Store, id firn.ID, before firn.Pos, limit int) (c countersRecord, ends branches, ok bool, err error) {
 	var newer []firn.Entry
 	var shape []firn.Glance
 	n := 0
 	for rec, err := range st.ReadBack(ctx, id, before) {
 		if err != nil {
-			return Counters{}, branches{}, false, fmt.Errorf("count what session %s used: %w", id, err)
+			return c, branches{}, false, fmt.Errorf("count what session %s used: %w", id, err)
 		}
 		if n++; limit > 0 && n > limit {
-			return Counters{}, branches{}, false, nil
+			return c, branches{}, false, nil
 		}
 		if rec.Gap != nil {
 			continue
@@ -117,23 +120,26 @@ func countBack(ctx context.Context, st store.Store, id firn.ID, before firn.Pos,
 			continue // a gap in what is known
 		}
 		if sum, ok := readCounters(entry); ok {
-			c, ends.left = sum.Counters, sum.Left
+			c, ends.left = sum, sum.Left
 			break
 		}
 		newer = append(newer, entry)
 	}
 	for i := len(newer) - 1; i >= 0; i-- {
-		c.Add(newer[i])
+		c.Counters.Add(newer[i])
+		c.Names.See(newer[i])
 	}
 	for i := len(shape) - 1; i >= 0; i-- {
 		ends.see(shape[i])
 	}
+	c.Left = ends.left
 	return c, ends, true, nil
 }
 
-// counts reports whether entries of that kind can say something about usage.
+// counts reports whether entries of that kind can say something about usage, or
+// what the session is called.
 func counts(kind firn.Kind) bool {
-	return kind == firn.KindMessage || kind == firn.KindCompaction || kind == firn.KindBranchSummary || kind == firn.KindCustom
+	return kind == firn.KindTitle || kind == firn.KindMessage || kind == firn.KindCompaction || kind == firn.KindBranchSummary || kind == firn.KindCustom
 }
 
 func readCounters(e firn.Entry) (countersRecord, bool) {
@@ -226,14 +232,14 @@ const quickCount = 2000
 func (t *turn) settle() {
 	ctx, cancel := afterwards(t.ctx)
 	defer cancel()
-	c, ends, ok, err := countBack(ctx, t.a.Store, t.log.id, t.log.end, quickCount)
+	c, _, ok, err := countBack(ctx, t.a.Store, t.log.id, t.log.end, quickCount)
 	if err == nil && ok {
-		_ = storeCounters(ctx, t.a.Store, t.log.id, t.log.end, countersRecord{c, ends.left})
+		_ = storeCounters(ctx, t.a.Store, t.log.id, t.log.end, c)
 	} else if err == nil {
 		a, id, end := t.a, t.log.id, t.log.end
 		a.background.start(func(ctx context.Context) {
-			if c, ends, _, err := countBack(ctx, a.Store, id, end, 0); err == nil {
-				_ = storeCounters(ctx, a.Store, id, end, countersRecord{c, ends.left})
+			if c, _, _, err := countBack(ctx, a.Store, id, end, 0); err == nil {
+				_ = storeCounters(ctx, a.Store, id, end, c)
 			}
 		})
 	}

@@ -13,7 +13,7 @@ const promptLen = 100
 // in the order of the session; a store may leave out the middle of a long one.
 type Gist struct {
 	info  Info
-	title firn.Title
+	names Names
 	// stones are the tombstones, in order.
 	stones []firn.Glance
 }
@@ -31,13 +31,10 @@ func (g *Gist) Add(e firn.Entry) {
 			g.info.Prompt = firn.CutText(b.Text(), promptLen)
 		}
 	case *firn.Title:
-		if b.Beats(g.title) {
-			g.title = *b
-		}
+		g.names.See(e)
 	case *firn.Custom:
-		if tags, ok := TagsOf(b); ok {
-			g.info.Tags = JoinTags(tags)
-		} else if counts, ok := CountsOf(b); ok {
+		g.names.See(e)
+		if counts, ok := CountsOf(b); ok {
 			g.info.Counts = counts
 		}
 	case *firn.Tombstone:
@@ -69,7 +66,7 @@ func (g *Gist) Needs(kind firn.Kind) bool {
 // counts, times, and whether the session is hidden. The rest is for the store to fill.
 func (g *Gist) Info() Info {
 	info := g.info
-	info.Title = g.title.Name
+	info.Title, info.Tags = g.names.Title, JoinTags(g.names.Tags)
 	info.Hidden = g.hidden(firn.EntryID(info.ID))
 	return info
 }

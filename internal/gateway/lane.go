@@ -281,9 +281,7 @@ func (l *lane) answer(batch []*ticket) {
 	l.mu.Lock()
 	l.stop, l.since = cancel, l.g.now()
 	l.mu.Unlock()
-	tags := l.g.tagged(ctx, l.id)
 	answer, err := l.alone(ctx, batch)
-	tags.keep(context.WithoutCancel(ctx))
 	if err != nil && batch[0].onward && batch[0].amid && errors.Is(err, firn.ErrInvalid) && l.last.Entry != "" {
 		answer, err = l.last, nil // nothing was left to answer: the turn before heard it
 	}

@@ -10,9 +10,10 @@ import (
 )
 
 // Lists read the beginning and the end of a transcript. Tags that were put on a
-// session long ago are in neither, or others that were taken off since are, so
-// they are told again when much was said since: [Gateway.tagged] remembers them,
-// and [tagKeeper.keep] writes them down.
+// session long ago are in neither, or others that were taken off since are. The
+// end of each turn tells them, beside its counts; what is appended without a turn
+// does not, so they are told again when much was said since: [Gateway.tagged]
+// remembers them, and [tagKeeper.keep] writes them down.
 
 // tagKeeper knows the tags that a session had before something is added to it.
 type tagKeeper struct {
