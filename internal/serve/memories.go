@@ -121,8 +121,11 @@ func (m *memories) Recall(ctx context.Context, at wire.MemoryPlace, words string
 		shelf.Past = s.past(here.agent, here.person, "")
 	}
 	hits, err := shelf.Recall(ctx, words, memory.Limits{Count: limit, Bytes: 1 << 20, Floor: 0.1})
-	if err != nil {
+	if err != nil && (len(hits) == 0 || ctx.Err() != nil) {
 		return nil, err
+	}
+	if err != nil { // the notes were found, and are of use without the rest
+		m.h.o.Log.Warn("only notes were recalled", "agent", here.agent, "error", err.Error())
 	}
 	var all []wire.Recalled
 	for _, h := range hits {

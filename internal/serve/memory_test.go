@@ -2,7 +2,9 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -275,5 +277,29 @@ func TestHandWritten(t *testing.T) {
 	hits, err := c.Recall(t.Context(), wire.MemoryPlace{}, "ferry", 5)
 	if err != nil || len(hits) != 1 || hits[0].Ref != "agent/boats" {
 		t.Errorf("got %+v, %v", hits, err)
+	}
+}
+
+// TestRecallWithoutThePast gives the notes though what was said cannot be
+// searched, and tells the log; with no note to give it is an error.
+func TestRecallWithoutThePast(t *testing.T) {
+	var logged strings.Builder
+	h, c := furnished(t, Options{Log: slog.New(slog.NewTextHandler(&logged, nil))})
+	if _, err := c.Remember(t.Context(), wire.MemoryPlace{}, wire.NewNote{Text: "The ferry to Moss leaves at nine"}); err != nil {
+		t.Fatal(err)
+	}
+	m := &memories{h}
+	m.staff().past = func(string, string, firn.ID) memory.Search {
+		return func(context.Context, string, int) ([]memory.Past, error) { return nil, errors.New("the index is broken") }
+	}
+	hits, err := m.Recall(t.Context(), wire.MemoryPlace{Agent: "main"}, "ferry", 5)
+	if err != nil || len(hits) != 1 || !strings.Contains(hits[0].Text, "ferry") {
+		t.Errorf("got %+v, %v", hits, err)
+	}
+	if !strings.Contains(logged.String(), "the index is broken") {
+		t.Errorf("the log says %q", logged.String())
+	}
+	if _, err := m.Recall(t.Context(), wire.MemoryPlace{Agent: "main"}, "submarine", 5); err == nil {
+		t.Error("nothing was found, and nothing is said of the index")
 	}
 }
