@@ -1,6 +1,7 @@
 package webtest
 
 import (
+	"net/url"
 	"testing"
 
 	"firn/client"
@@ -22,34 +23,35 @@ func (s *server) listed(t *testing.T, q client.Query) int {
 // TestManyAtOnce archives several sessions, and takes it back.
 func TestManyAtOnce(t *testing.T) {
 	s := plainServer(t)
-	for _, name := range []string{"Batch one", "Batch two", "Batch three"} {
-		s.begin(t, name, "Something.")
+	batch := unlike("Batch")
+	for _, name := range []string{" one", " two", " three"} {
+		s.begin(t, batch+name, "Something.")
 	}
 	b := s.login(t)
-	b.open("/sessions?q=Batch")
+	b.open("/sessions?q=" + url.QueryEscape(batch))
 	b.wait(`document.querySelectorAll("[role=listitem] a").length === 3`)
 	b.settled()
-	b.click("checkbox", "Select Batch one")
-	b.click("checkbox", "Select Batch three")
+	b.click("checkbox", "Select "+batch+" one")
+	b.click("checkbox", "Select "+batch+" three")
 	b.see("2 sessions selected")
 	b.click("button", "Archive")
-	b.gone("Batch one")
-	b.gone("Batch three")
-	b.see("Batch two")
+	b.gone(batch + " one")
+	b.gone(batch + " three")
+	b.see(batch + " two")
 	b.see("Archived 2 sessions")
-	if n := s.listed(t, client.Query{Text: "Batch"}); n != 1 {
+	if n := s.listed(t, client.Query{Text: batch}); n != 1 {
 		t.Errorf("%d sessions are listed, want 1", n)
 	}
 	b.click("button", "Undo")
-	b.see("Batch one")
-	b.see("Batch three")
+	b.see(batch + " one")
+	b.see(batch + " three")
 	b.gone("Archived 2 sessions")
 	b.settled()
-	if n := s.listed(t, client.Query{Text: "Batch"}); n != 3 {
+	if n := s.listed(t, client.Query{Text: batch}); n != 3 {
 		t.Errorf("%d sessions are listed, want 3", n)
 	}
 	b.reload()
-	b.see("Batch one")
+	b.see(batch + " one")
 }
 
 // TestListIsLive sees a session come, get a name and a turn, without asking.
@@ -58,11 +60,12 @@ func TestListIsLive(t *testing.T) {
 	b := s.login(t)
 	b.open("/sessions")
 	b.settled()
-	id := s.beginFor(t, "player", "Came meanwhile")
-	b.see("Came meanwhile")
-	s.run(t, "rename", string(id), "Has another name")
-	b.see("Has another name")
-	b.gone("Came meanwhile")
+	came, named := unlike("Came meanwhile"), unlike("Has another name")
+	id := s.beginFor(t, "player", came)
+	b.see(came)
+	s.run(t, "rename", string(id), named)
+	b.see(named)
+	b.gone(came)
 }
 
 // TestLive watches turns of other sessions run, and stops one.

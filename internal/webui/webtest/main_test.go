@@ -115,7 +115,7 @@ func findBrowser() string {
 }
 
 // get starts the gateway if no test has asked for it yet.
-func (o *onceServer) get(t *testing.T, start func() (*server, error)) *server {
+func (o *onceServer) get(t testing.TB, start func() (*server, error)) *server {
 	t.Helper()
 	o.once.Do(func() { o.server, o.err = start() })
 	if o.err != nil {

@@ -5,6 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"firn/client"
+	"firn/wire"
+
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 )
@@ -146,4 +149,33 @@ func TestFirstLoad(t *testing.T) {
 		})
 	}
 	b.t = t
+}
+
+// BenchmarkFirstPage measures how long the gateway takes for the first page of a
+// session of a hundred thousand entries, and for what the page needs beside it.
+// It should be less than 200 ms for each.
+func BenchmarkFirstPage(b *testing.B) {
+	s := crowdServer(b)
+	query := client.EntryQuery{View: wire.ViewBranch, Back: true, HTML: true, Limit: 60}
+	b.Run("entries", func(b *testing.B) {
+		for b.Loop() {
+			if page, err := s.client.EntriesPage(b.Context(), longID, query); err != nil || len(page.Items) != 60 {
+				b.Fatalf("%d entries, %v", len(page.Items), err)
+			}
+		}
+	})
+	b.Run("session", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := s.client.Session(b.Context(), string(longID)); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("sessions", func(b *testing.B) {
+		for b.Loop() {
+			if page, err := s.client.SessionsPage(b.Context(), client.Query{Limit: 40}); err != nil || len(page.Items) != 40 {
+				b.Fatalf("%d sessions, %v", len(page.Items), err)
+			}
+		}
+	})
 }

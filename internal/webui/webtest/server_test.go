@@ -136,7 +136,7 @@ func plainServer(t *testing.T) *server {
 }
 
 // crowdServer is the gateway with many sessions, and with one that is very long.
-func crowdServer(t *testing.T) *server {
+func crowdServer(t testing.TB) *server {
 	t.Helper()
 	return world.crowd.get(t, func() (*server, error) {
 		return serveWith(writeCrowd, writeLong)
@@ -204,4 +204,10 @@ func (s *server) beginFor(t *testing.T, agent, title string, texts ...string) fi
 		}
 	}
 	return session.ID
+}
+
+// unlike makes a title that no other session has, also if a test is run again.
+func unlike(title string) string {
+	id := string(firn.NewEntryID())
+	return title + " " + id[len(id)-6:]
 }

@@ -16,6 +16,8 @@ func entry(text string) string {
 // menuOf opens the menu of an entry and chooses from it.
 func (b *tab) menuOf(text, item string) {
 	b.t.Helper()
+	b.wait(entry(text))
+	b.settled() // a menu closes when what it belongs to moves
 	b.clickOn(entry(text) + `?.querySelector("button[aria-haspopup=menu]")`)
 	b.click("menuitem", item)
 }

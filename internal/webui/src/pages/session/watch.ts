@@ -99,6 +99,9 @@ export class Watch {
       if (!latest) return;
       this.live.value = !!session.live;
       if (!session.live) this.over();
+      // The turn may have ended before anybody listened; who listens in time is
+      // told that it runs. Until then it is asked again.
+      else if (this.turns === 0) this.soon();
     });
   }
 
