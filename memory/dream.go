@@ -14,9 +14,9 @@ import (
 // Dreamer tidies a folder up. Dir and Sessions are needed.
 type Dreamer struct {
 	Dir *Dir
-	// Sessions lists the conversations that belong to the folder and were
-	// changed after a time, latest first.
-	Sessions func(ctx context.Context, since time.Time) ([]Session, error)
+	// Sessions lists the conversations that belong to the folder and that are
+	// news, latest first.
+	Sessions func(ctx context.Context, is News) ([]Session, error)
 	// Model helps to tell what belongs together; nil does without.
 	Model   provider.Model
 	Backoff provider.Backoff
@@ -28,9 +28,17 @@ type Dreamer struct {
 	Gates DreamGates
 }
 
+// News says whether a conversation is to be looked at: it was not yet, or
+// changed since, as its mark tells. It is to be asked of each that belongs to the
+// folder.
+type News func(id firn.ID, mark string) bool
+
 // Session is a conversation that may have news.
 type Session struct {
 	ID firn.ID
+	// Mark changes whenever the conversation does. Without one it is always
+	// news.
+	Mark string
 	// Path reads the entries to its head; older says that there is more before
 	// them.
 	Path func(ctx context.Context) (entries []firn.Entry, older bool, err error)
@@ -103,7 +111,7 @@ type Dream struct {
 	Fallbacks []string
 }
 
-// Bounds of one dream.
+// Bounds of one dream. What is more than maxSessions waits for the next.
 const (
 	maxSessions = 64
 	maxFacts    = 500
@@ -124,15 +132,15 @@ func (d *Dreamer) Dream(ctx context.Context, o Order) (dream Dream, err error) {
 	if !o.Now && g.shutByTime(state.last(), d.Dir.clock()) {
 		return Dream{Shut: GateTime, Why: "the last time was " + state.last().UTC().Format(time.RFC3339)}, nil
 	}
-	sessions, err := d.Sessions(ctx, state.last())
+	news, err := d.news(ctx)
 	if err != nil {
 		return dream, fmt.Errorf("look for new conversations: %w", err)
 	}
-	if !o.Now && len(sessions) < g.Sessions {
-		return Dream{Shut: GateSessions, Why: fmt.Sprintf("%d of %d new conversations", len(sessions), g.Sessions)}, nil
+	if !o.Now && news.fresh < g.Sessions {
+		return Dream{Shut: GateSessions, Why: fmt.Sprintf("%d of %d new conversations", news.fresh, g.Sessions)}, nil
 	}
 	if o.Plan {
-		return d.plan(ctx, sessions)
+		return d.plan(ctx, news)
 	}
 	claim, err := d.Dir.claim(ctx, d.Owner, g.Stale)
 	if errors.Is(err, firn.ErrLocked) {
@@ -152,13 +160,22 @@ func (d *Dreamer) Dream(ctx context.Context, o Order) (dream Dream, err error) {
 	// What takes longer than the lock counts would be for nothing.
 	ctx, cancel := context.WithTimeout(ctx, g.Stale*9/10)
 	defer cancel()
-	return d.dream(ctx, sessions, claim)
+	return d.dream(ctx, news, claim)
+}
+
+// news is what there is to look through.
+func (d *Dreamer) news(ctx context.Context) (news, error) {
+	before, err := d.Dir.seen()
+	if err != nil {
+		return news{}, err
+	}
+	return newsOf(before, func(is News) ([]Session, error) { return d.Sessions(ctx, is) })
 }
 
 // plan says what a dream would do.
-func (d *Dreamer) plan(ctx context.Context, sessions []Session) (Dream, error) {
+func (d *Dreamer) plan(ctx context.Context, news news) (Dream, error) {
 	var dream Dream
-	gathered, err := d.gather(ctx, &dream, sessions)
+	gathered, err := d.gather(ctx, &dream, news)
 	if err != nil {
 		return dream, err
 	}
@@ -174,9 +191,9 @@ func (d *Dreamer) plan(ctx context.Context, sessions []Session) (Dream, error) {
 
 // dream does all the phases. If somebody edits notes meanwhile it sorts once
 // more; what conversations and models said is not asked again.
-func (d *Dreamer) dream(ctx context.Context, sessions []Session, claim Claim) (dream Dream, err error) {
+func (d *Dreamer) dream(ctx context.Context, news news, claim Claim) (dream Dream, err error) {
 	d.Dir.step(PhaseOrient)
-	gathered, err := d.gather(ctx, &dream, sessions)
+	gathered, err := d.gather(ctx, &dream, news)
 	if err != nil {
 		return dream, err
 	}
@@ -193,7 +210,10 @@ func (d *Dreamer) dream(ctx context.Context, sessions []Session, claim Claim) (d
 			if err := d.Dir.holds(claim); err != nil {
 				return err
 			}
-			return d.finish(ctx, draft, gathered, dream.Usage)
+			if err := d.finish(ctx, draft, gathered, dream.Usage); err != nil {
+				return err
+			}
+			return d.Dir.writeSeen(gathered.seen)
 		})
 		if !errors.Is(err, firn.ErrConflict) {
 			dream.Change = draft.Change

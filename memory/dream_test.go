@@ -142,9 +142,9 @@ func TestDreamGates(t *testing.T) {
 	d, c := folderOf(t, dreamHome)
 	talks := fiveTalks()
 	asked := 0
-	dreamer := &Dreamer{Dir: d, Owner: "a", Sessions: func(ctx context.Context, since time.Time) ([]Session, error) {
+	dreamer := &Dreamer{Dir: d, Owner: "a", Sessions: func(ctx context.Context, is News) ([]Session, error) {
 		asked++
-		return sessionsOf(talks)(ctx, since)
+		return sessionsOf(talks)(ctx, is)
 	}}
 	expect := func(o Order, want Gate) {
 		t.Helper()

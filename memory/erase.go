@@ -45,6 +45,9 @@ func (d *Dir) erase(ctx context.Context, e *eraser) error {
 	if err := d.bury(e.session, e.entries); err != nil {
 		return err
 	}
+	if err := d.unsee(e.session); err != nil {
+		return err
+	}
 	files, err := d.read(ctx)
 	if err != nil {
 		return err
@@ -185,4 +188,4 @@ func (d *Dir) removeTemps() error {
 }
 
 // ours are the names of files that are about to replace others.
-var ours = regexp.MustCompile(`^\.(.+\.md|change\.json|\d+\.(old|new)|\.commit|\.extraction_state\.json|\.consolidation_state\.json|\.erased\.json)\.tmp-`)
+var ours = regexp.MustCompile(`^\.(.+\.md|change\.json|\d+\.(old|new)|\.commit|\.extraction_state\.json|\.consolidation_state\.json|\.erased\.json|\.dreamt\.json)\.tmp-`)

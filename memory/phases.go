@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"firn"
@@ -13,13 +14,19 @@ import (
 type gathered struct {
 	facts []Fact
 	upTo  map[firn.ID]firn.EntryID
+	seen  seen
 }
 
 // gather looks for facts in conversations that have news. One that cannot be
-// read is passed over, and looked at next time.
-func (d *Dreamer) gather(ctx context.Context, dream *Dream, sessions []Session) (gathered, error) {
-	all := gathered{upTo: make(map[firn.ID]firn.EntryID)}
-	for _, s := range sessions[:min(len(sessions), maxSessions)] {
+// read, or that waits for the result of a call, is passed over, and looked at
+// next time; so are those that are too many.
+func (d *Dreamer) gather(ctx context.Context, dream *Dream, news news) (gathered, error) {
+	all := gathered{upTo: make(map[firn.ID]firn.EntryID), seen: maps.Clone(news.seen)}
+	looked := 0
+	for _, s := range news.sessions {
+		if looked == maxSessions {
+			break
+		}
 		after, err := d.Dir.Looked(s.ID)
 		if err != nil {
 			return all, err
@@ -30,10 +37,15 @@ func (d *Dreamer) gather(ctx context.Context, dream *Dream, sessions []Session) 
 		}
 		if err != nil {
 			dream.Fallbacks = append(dream.Fallbacks, fmt.Sprintf("session %s was not read: %v", s.ID, err))
+			all.seen[s.ID] = glance{s.Mark, true}
 			continue
 		}
 		m := Collect(s.ID, entries, after, older)
-		if m.Pending || len(m.Lines) == 0 {
+		all.seen[s.ID] = glance{s.Mark, m.Pending}
+		if m.Pending {
+			continue
+		}
+		if looked++; len(m.Lines) == 0 {
 			continue
 		}
 		found, err := Extractor{Model: d.Model, Backoff: d.Backoff, Familiar: d.Familiar, Told: s.Told}.Extract(ctx, m)

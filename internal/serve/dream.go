@@ -66,18 +66,21 @@ func (s *staff) belongs(a about, info store.Info) bool {
 	return info.Agent == a.Agent && who == ""
 }
 
-// sessionsOf lists the sessions that a folder is about.
-func (s *staff) sessionsOf(a about) func(context.Context, time.Time) ([]memory.Session, error) {
-	return func(ctx context.Context, since time.Time) ([]memory.Session, error) {
+// sessionsOf lists the sessions that a folder is about. Whether they are news is
+// told by how far they go, not by when something was said in them: what was said
+// long ago may have come here today.
+func (s *staff) sessionsOf(a about) func(context.Context, memory.News) ([]memory.Session, error) {
+	return func(ctx context.Context, isNews memory.News) ([]memory.Session, error) {
 		var all []memory.Session
 		for info, err := range s.store.List(ctx, store.Query{Agent: a.Agent}) {
 			if err != nil {
 				return nil, err
 			}
-			if info.Fault != "" || !info.Updated.After(since) || !s.belongs(a, info) {
+			mark := fmt.Sprintf("%d %d", info.End, info.Updated.UnixMilli())
+			if info.Fault != "" || !s.belongs(a, info) || !isNews(info.ID, mark) {
 				continue
 			}
-			all = append(all, memory.Session{ID: info.ID, Path: s.pathOf(info.ID), Told: s.toldIn(info)})
+			all = append(all, memory.Session{ID: info.ID, Mark: mark, Path: s.pathOf(info.ID), Told: s.toldIn(info)})
 		}
 		return all, nil
 	}

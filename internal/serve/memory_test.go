@@ -290,7 +290,9 @@ func TestRecallWithoutThePast(t *testing.T) {
 	}
 	m := &memories{h}
 	m.staff().past = func(string, string, firn.ID) memory.Search {
-		return func(context.Context, string, int) ([]memory.Past, error) { return nil, errors.New("the index is broken") }
+		return func(context.Context, string, int) ([]memory.Past, error) {
+			return nil, errors.New("the index is broken")
+		}
 	}
 	hits, err := m.Recall(t.Context(), wire.MemoryPlace{Agent: "main"}, "ferry", 5)
 	if err != nil || len(hits) != 1 || !strings.Contains(hits[0].Text, "ferry") {
@@ -301,5 +303,35 @@ func TestRecallWithoutThePast(t *testing.T) {
 	}
 	if _, err := m.Recall(t.Context(), wire.MemoryPlace{Agent: "main"}, "submarine", 5); err == nil {
 		t.Error("nothing was found, and nothing is said of the index")
+	}
+}
+
+// TestDreamOfOldConversations looks through what was said long ago and came here
+// after the last dream.
+func TestDreamOfOldConversations(t *testing.T) {
+	h, c := furnished(t, Options{})
+	begun(t, h, "agent:main:now", "", "We decided to use Postgres for the shop.", "Fine.")
+	dream := func() wire.Dream {
+		t.Helper()
+		all, err := c.Dream(t.Context(), wire.MemoryPlace{Scope: wire.MemoryOfAgent}, wire.DreamOrder{})
+		if err != nil || len(all) != 1 {
+			t.Fatalf("got %+v, %v", all, err)
+		}
+		return all[0]
+	}
+	if d := dream(); d.Sessions != 1 {
+		t.Fatalf("the first is %+v", d)
+	}
+	if d := dream(); d.Sessions != 0 {
+		t.Errorf("with nothing new it is %+v", d)
+	}
+	id, long := firn.NewID(), time.Now().AddDate(-1, 0, 0)
+	said := firn.NewEntry(&firn.Message{Role: firn.RoleUser, Time: long, Parts: []firn.Part{firn.Text{Text: "I prefer tabs over spaces in Go code."}}})
+	said.Time = long
+	if _, err := h.store.Append(t.Context(), id, store.Start, firn.Entry{Time: long, Body: &firn.Header{Session: id, Agent: "main", Key: "agent:main:old"}}, said); err != nil {
+		t.Fatal(err)
+	}
+	if d := dream(); d.Sessions != 1 || d.Found != 1 {
+		t.Errorf("with an old conversation that is new here it is %+v", d)
 	}
 }
