@@ -205,8 +205,8 @@ func (d *Dir) readFiles(ctx context.Context, m mark) (version, error) {
 			return nil, err
 		}
 		c, err := d.readFile(rel)
-		if errors.Is(err, firn.ErrUnsupported) || errors.Is(err, firn.ErrTooLarge) {
-			continue // no note of ours; it keeps no other from being read
+		if noNote(err) {
+			continue
 		}
 		if err != nil {
 			return nil, err
@@ -274,7 +274,7 @@ func (d *Dir) Notes(ctx context.Context) ([]Note, error) {
 }
 
 // Note returns a note by its name. One that is not there is
-// [firn.ErrNotFound].
+// [firn.ErrNotFound], what can be no note is told as [Dir.Faults] does.
 func (d *Dir) Note(ctx context.Context, name string) (Note, error) {
 	notes, err := d.Notes(ctx)
 	if err != nil {
@@ -289,6 +289,11 @@ func (d *Dir) Note(ctx context.Context, name string) (Note, error) {
 	for _, n := range notes {
 		if strings.EqualFold(n.Title, name) && name != "" {
 			return n, nil
+		}
+	}
+	if !strings.ContainsAny(name, `/\`) {
+		if _, err := d.readFile(notePath(name)); noNote(err) {
+			return Note{}, err
 		}
 	}
 	return Note{}, fmt.Errorf("find the note %q: %w", firn.CutText(name, 80), firn.ErrNotFound)

@@ -275,6 +275,13 @@ func TestLinks(t *testing.T) {
 	if err != nil || len(notes) != 2 || notes[0].Name != "inside" || notes[1].Name != "tea" {
 		t.Errorf("the notes are %v, %v", notes, err)
 	}
+	faults, err := d.Faults(t.Context())
+	if err != nil || len(faults) != 2 || faults[0].Name != "loop" || faults[1].Name != "out" || !strings.Contains(faults[1].Err.Error(), "leads out") {
+		t.Errorf("the faults are %v, %v", faults, err)
+	}
+	if _, err := d.Note(t.Context(), "out"); !errors.Is(err, firn.ErrUnsupported) {
+		t.Errorf("asked for, it is %v", err)
+	}
 	if hits, err := (Shelf{Agent: d}).Find(t.Context(), "password safe", 5, -1); err != nil || len(hits) != 0 {
 		t.Errorf("it finds %+v, %v", hits, err)
 	}

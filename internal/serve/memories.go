@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"strings"
 
 	"firn"
 	"firn/internal/config"
@@ -58,7 +60,8 @@ func (m *memories) look(at wire.MemoryPlace) ([]memory.Folder, place, config.Mem
 	return chosen, here, c, nil
 }
 
-// Notes implements [gateway.Memory].
+// Notes implements [gateway.Memory]. What can be no note comes behind those that
+// are, with what is wrong with it.
 func (m *memories) Notes(ctx context.Context, at wire.MemoryPlace) ([]wire.Note, error) {
 	folders, _, _, err := m.look(at)
 	if err != nil {
@@ -72,6 +75,13 @@ func (m *memories) Notes(ctx context.Context, at wire.MemoryPlace) ([]wire.Note,
 		}
 		for _, n := range notes {
 			all = append(all, wireNote(f, n, false))
+		}
+		faults, err := f.Dir.Faults(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, bad := range faults {
+			all = append(all, wireFault(f, bad))
 		}
 	}
 	return all, nil
@@ -326,6 +336,19 @@ func wireNote(f memory.Folder, n memory.Note, whole bool) wire.Note {
 			Sources: wireSources(fact.Sources), Superseded: fact.Gone,
 		})
 	}
+	return out
+}
+
+// faultType is the type that things among the notes are told with which can be
+// none.
+const faultType = "fault"
+
+func wireFault(f memory.Folder, bad memory.Fault) wire.Note {
+	out := wire.Note{Scope: string(f.Scope), Name: bad.Name, Ref: string(f.Scope) + "/" + bad.Name, Type: faultType, File: f.Dir.File(bad.Name)}
+	if bad.Name == "" {
+		out.Name, out.Ref, out.File = memory.IndexFile, string(f.Scope)+"/"+memory.IndexFile, filepath.Join(f.Dir.Root(), memory.IndexFile)
+	}
+	out.Description = "not read: " + strings.TrimPrefix(bad.Err.Error(), "read a note: "+out.File+": ")
 	return out
 }
 

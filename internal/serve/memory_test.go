@@ -335,3 +335,34 @@ func TestDreamOfOldConversations(t *testing.T) {
 		t.Errorf("with an old conversation that is new here it is %+v", d)
 	}
 }
+
+// TestFaultsAreListed tells of a link that leads out of the folder, and not what
+// is there.
+func TestFaultsAreListed(t *testing.T) {
+	h, c := furnished(t, Options{})
+	kept, err := c.Remember(t.Context(), wire.MemoryPlace{}, wire.NewNote{Text: "The ferry to Moss leaves at nine"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret := filepath.Join(t.TempDir(), "secret")
+	err = os.WriteFile(secret, []byte("swordfish\n"), 0o600)
+	dir := filepath.Join(h.home(), "agents", "main", "workspace")
+	for _, name := range []string{"memory/out.md", "MEMORY.md"} {
+		err = errors.Join(err, os.Symlink(secret, filepath.Join(dir, name)))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	notes, err := c.Notes(t.Context(), wire.MemoryPlace{})
+	if err != nil || len(notes) != 3 || notes[0].Name != kept.Note {
+		t.Fatalf("got %+v, %v", notes, err)
+	}
+	for i, want := range []string{"agent/MEMORY.md", "agent/out"} {
+		if n := notes[i+1]; n.Ref != want || n.Type != faultType || !strings.HasPrefix(n.Description, "not read: ") || strings.Contains(n.Description, dir) {
+			t.Errorf("it tells %+v, want %s", n, want)
+		}
+	}
+	if _, err := c.Note(t.Context(), wire.MemoryPlace{}, "out"); wire.KindOf(err) != wire.Unsupported {
+		t.Errorf("asked for, it is %v", err)
+	}
+}
