@@ -13,10 +13,32 @@ import (
 )
 
 // openReadOnly opens an index file so that not a byte beside or in it changes.
-// If nobody has changes that are not in it yet, nobody need be asked.
-func openReadOnly(fsys vfs.FS, path string) (*sql.DB, error) {
+// If nobody has changes that are not in it yet, nobody need be asked. If those
+// that there are cannot be read, as where nothing may be written, it is read
+// without them.
+func openReadOnly(ctx context.Context, fsys vfs.FS, path string) (*sql.DB, error) {
+	info, err := fsys.Stat(path + "-wal")
+	if err != nil || info.Size == 0 {
+		return openUnchanged(path, true)
+	}
+	db, err := openUnchanged(path, false)
+	if err != nil {
+		return nil, err
+	}
+	var tables int
+	if db.QueryRowContext(ctx, "select count(*) from sqlite_master").Scan(&tables) == nil {
+		return db, nil
+	}
+	if err := db.Close(); err != nil {
+		return nil, fmt.Errorf("open the index of words: %w", err)
+	}
+	return openUnchanged(path, true)
+}
+
+// openUnchanged opens a file to be read. Alone says that nobody changes it.
+func openUnchanged(path string, alone bool) (*sql.DB, error) {
 	q := url.Values{"mode": {"ro"}, "_pragma": {"query_only(1)", "temp_store(memory)", "busy_timeout(5000)", fmt.Sprintf("cache_size(-%d)", readCache)}}
-	if info, err := fsys.Stat(path + "-wal"); err != nil || info.Size == 0 {
+	if alone {
 		q.Set("immutable", "1")
 	}
 	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: filepath.ToSlash(path)}).EscapedPath()+"?"+q.Encode())

@@ -111,7 +111,7 @@ func (x *Index) open(ctx context.Context) (*database, error) {
 	if x.work.isClosed() {
 		return nil, fmt.Errorf("open the index of words: %w", firn.ErrClosed)
 	}
-	if x.db != nil && x.replaced() {
+	if x.db != nil && (x.replaced() || x.db.why != nil) {
 		x.drop()
 	}
 	if x.db != nil {
@@ -126,7 +126,9 @@ func (x *Index) open(ctx context.Context) (*database, error) {
 		db, err = openDatabase(ctx, x.fs, x.path(), safe)
 	}
 	if err != nil {
-		return nil, err
+		if db = x.openToRead(ctx, err); db == nil {
+			return nil, err
+		}
 	}
 	x.db = db
 	return db, nil
@@ -177,6 +179,10 @@ func (x *Index) damaged(db *database, err error) bool {
 	defer x.mu.Unlock()
 	if x.db == nil || x.db != db {
 		return true // somebody else has done it
+	}
+	if x.db.why != nil { // others may have changed it: what is there now may be sound
+		x.drop()
+		return true
 	}
 	x.report("%v; it is built anew from the sessions", err)
 	x.drop()

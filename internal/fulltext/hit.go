@@ -80,10 +80,10 @@ func (x *Index) Search(ctx context.Context, q search.Query) (search.Answer, erro
 	}
 	for tries := 0; ; tries++ {
 		answer, db, err := x.search(ctx, q, at)
-		if err == nil || ctx.Err() != nil {
+		if ctx.Err() != nil || err == nil && (tries > 0 || x.compared(db)) {
 			return answer, err
 		}
-		if !x.damaged(db, err) || tries > 0 {
+		if err != nil && (!x.damaged(db, err) || tries > 0) {
 			return search.Answer{}, err
 		}
 		x.request(func(d *due) { d.census = true }, true)

@@ -59,6 +59,8 @@ type database struct {
 	// inode names the file, if that is known; users are who is using it.
 	inode uint64
 	users sync.WaitGroup
+	// why, if it is not nil, says why it could only be opened to be read.
+	why error
 	// known are the queries that were asked before, ready to be asked again.
 	known sync.Map
 }
@@ -140,7 +142,11 @@ func openDatabase(ctx context.Context, fsys vfs.FS, path string, how access) (*d
 // makeFile makes the file for its owner alone; the engine gives its other files
 // the same mode.
 func makeFile(fsys vfs.FS, path string) error {
-	if _, err := fsys.Stat(path); err == nil || !errors.Is(err, fs.ErrNotExist) {
+	info, err := fsys.Stat(path)
+	if err == nil && info.Mode.IsDir() {
+		return fmt.Errorf("open the index of words: %w: %s is a directory; take it away, and the index is made in its place", firn.ErrInvalid, path)
+	}
+	if err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if err := fsys.MkdirAll(filepath.Dir(path)); err != nil {
@@ -225,6 +231,9 @@ func (d *database) close() error {
 	if d == nil {
 		return nil
 	}
+	if d.write == nil {
+		return d.read.Close()
+	}
 	return errors.Join(d.read.Close(), d.write.Close())
 }
 
@@ -272,6 +281,9 @@ func explain(doing string, err error) error {
 	}
 	var e *sqlite.Error
 	if errors.As(err, &e) {
+		if isFull(e.Code()) {
+			return fmt.Errorf("%s: the disk is full (firn grep needs no index): %w", doing, err)
+		}
 		switch e.Code() & 0xff {
 		case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT:
 			return fmt.Errorf("%s: %w: %w", doing, firn.ErrCorrupt, err)
@@ -285,6 +297,12 @@ func explain(doing string, err error) error {
 		}
 	}
 	return fmt.Errorf("%s: %w", doing, err)
+}
+
+// isFull reports whether the engine says that there is no room: for the file, or
+// for the memory that those share who have it open.
+func isFull(code int) bool {
+	return code&0xff == sqlite3.SQLITE_FULL || code == sqlite3.SQLITE_IOERR_SHMSIZE
 }
 
 // The files of an index, beside the one that is named.

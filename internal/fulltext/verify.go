@@ -16,13 +16,17 @@ import (
 // Check compares the index with all sessions and tells in what they differ:
 // every session is read again, every row is compared with what it says, and
 // every word with the rows. It changes nothing but what was due before. Where
-// there is no index there is nothing to differ from.
+// there is no index there is nothing to differ from, and one that can only be
+// read is compared as Compare does.
 func (x *Index) Check(ctx context.Context) ([]search.Difference, error) {
 	if !x.Exists() {
 		return nil, nil
 	}
 	number := x.request(func(d *due) { d.census = true }, true)
 	if _, err := x.await(ctx, number, 0); err != nil {
+		if ctx.Err() == nil && x.onlyReads(ctx) {
+			return x.Compare(ctx)
+		}
 		return nil, err
 	}
 	db, done, err := x.use(ctx)
@@ -43,7 +47,7 @@ func (x *Index) Compare(ctx context.Context) (found []search.Difference, err err
 	if !x.Exists() {
 		return nil, nil
 	}
-	db, err := openReadOnly(x.fs, x.path())
+	db, err := openReadOnly(ctx, x.fs, x.path())
 	if err != nil {
 		return nil, err
 	}

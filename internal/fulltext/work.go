@@ -265,6 +265,9 @@ func (x *Index) doOnce(ctx context.Context, todo due) (*database, error) {
 		return nil, err
 	}
 	defer done()
+	if db.why != nil {
+		return db, fmt.Errorf("the index of words can only be read: %w", db.why)
+	}
 	marked, err := x.marks()
 	if err != nil {
 		return db, err
