@@ -37,7 +37,8 @@ type file struct {
 
 // Files finds the transcripts below directories, those that were written last
 // first; a part of a session comes where its other parts do. A directory that
-// is not there has none.
+// is not there has none; one below that cannot be read stands for itself, last,
+// so that who reads what was found tells of it.
 func Files(fsys vfs.FS, expands bool, dirs ...string) ([]string, error) {
 	var found []file
 	for _, dir := range dirs {
@@ -76,6 +77,9 @@ func walk(fsys vfs.FS, dir string, expands bool, depth int, found []file) ([]fil
 	entries, err := fsys.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return found, nil
+	}
+	if err != nil && depth > 0 {
+		return append(found, file{path: dir}), nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("look for transcripts in %s: %w", dir, err)

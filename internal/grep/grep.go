@@ -250,6 +250,9 @@ func (o Options) piece(text []byte, at []int) string {
 	}
 	const margin = 2048
 	from, to := max(0, at[0]-margin), min(len(text), at[1]+margin)
+	if !o.Secrets { // it may be in the middle of a long one
+		from = search.BlockStart(string(text[:to]), from)
+	}
 	wide := strings.ToValidUTF8(string(text[from:to]), "")
 	if o.Secrets {
 		return cut(wide, at[0]-from, at[1]-from, width)

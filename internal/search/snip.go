@@ -131,6 +131,7 @@ func Snip(text string, terms []Term, most int, clean func(string) string) (strin
 	}
 	start, end := Region(text, found, room)
 	from, _ := bounds(text, max(0, start-cleanMargin), end)
+	from = BlockStart(text, from)
 	_, to := bounds(text, start, min(len(text), end+cleanMargin))
 	wide := text[from:to]
 	if clean != nil {
@@ -153,6 +154,25 @@ func Snip(text string, terms []Term, most int, clean func(string) string) (strin
 	}
 	return piece, matches
 }
+
+// maxBlock bounds how far back it is looked for where a block begins.
+const maxBlock = 64 << 10
+
+// BlockStart tells where the block of a key begins that a place in a text is
+// within, as its first line says, or else that place: who masks a piece of a long
+// key must see that line.
+func BlockStart(text string, at int) int {
+	from := max(0, at-maxBlock)
+	// The place may be within the first line itself.
+	before := text[from:min(len(text), at+len(blockBegin)-1)]
+	last := strings.LastIndex(before, blockBegin)
+	if last < 0 || from+last >= at || strings.Contains(before[last:], blockEnd) {
+		return at
+	}
+	return from + last
+}
+
+const blockBegin, blockEnd = "-----BEGIN", "-----END"
 
 // whole shows all of a text.
 func whole(text string, found []Found) (string, [][2]int) {
