@@ -215,7 +215,9 @@ func (t *teller) choose(ctx context.Context, all []*found, from, limit int) ([]g
 			return g.best.session != c.session && search.Near(g.best.said(), c.said())
 		})
 		if i >= 0 {
-			groups[i].copies = append(groups[i].copies, c)
+			if err := t.join(ctx, &groups[i], c, r); err != nil {
+				return nil, false, err
+			}
 			continue
 		}
 		if len(groups) > from+limit || len(groups) > mostTold {
@@ -225,6 +227,20 @@ func (t *teller) choose(ctx context.Context, all []*found, from, limit int) ([]g
 	}
 	more := len(groups) > from+limit && from+limit < mostTold
 	return groups[min(from, len(groups)):min(from+limit, len(groups))], more, nil
+}
+
+// join adds a copy to a group. What a fork took over was said in the session that
+// was there before it: that one is shown.
+func (t *teller) join(ctx context.Context, g *group, c *found, r *row) error {
+	best, err := t.row(ctx, g.best.session)
+	if err != nil {
+		return err
+	}
+	if best != nil && r.source == best.source && c.time == g.best.time && r.created < best.created {
+		c, g.best = g.best, c
+	}
+	g.copies = append(g.copies, c)
+	return nil
 }
 
 func (d *found) said() search.Said {
