@@ -1,0 +1,115 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"firn"
+	"firn/store"
+)
+
+// inlineBytes is the largest payload that is sent as it is; what is larger
+// becomes an object.
+const inlineBytes = 256 << 10
+
+// Append adds entries at the end of a session; see [store.Store]. They are sent
+// as one message, so all of them are stored or none.
+func (st *Store) Append(ctx context.Context, id firn.ID, expect store.Pos, entries ...firn.Entry) (store.Pos, error) {
+	if err := st.begin(ctx); err != nil {
+		return 0, err
+	}
+	defer st.working.Done()
+	if err := id.Check(); err != nil {
+		return 0, err
+	}
+	s, err := st.acquire(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	defer st.release(s)
+	patient, cancel := st.engine.patient(ctx)
+	defer cancel()
+	for {
+		end, err := st.append(ctx, patient, s, expect, entries)
+		if !errors.Is(err, errFenced) {
+			return end, st.failed(ctx, err)
+		}
+		if patient.Err() != nil {
+			return 0, st.failed(ctx, fmt.Errorf("append to session %s: %w", id, &Unavailable{Write: true, Cause: err}))
+		}
+	}
+}
+
+// append tries once, and does not wait for the cluster for longer than patient;
+// errFenced if somebody else came first.
+func (st *Store) append(ctx, patient context.Context, s *session, expect store.Pos, entries []firn.Entry) (store.Pos, error) {
+	if !s.fresh || len(entries) == 0 || expect != store.Any && expect != s.tail.end || s.tail.gone() {
+		if err := st.look(patient, s); err != nil {
+			return 0, fmt.Errorf("append to session %s: look for its end: %w", s.id, unsaved(err))
+		}
+	}
+	if s.tail.gone() {
+		return 0, fmt.Errorf("append to session %s: it was removed: %w", s.id, firn.ErrNotFound)
+	}
+	if expect != store.Any && expect != s.tail.end {
+		return s.tail.end, &store.Conflict{ID: s.id, Expect: expect, End: s.tail.end}
+	}
+	ready, err := store.Prepare(s.storeTail(), st.opts.Now(), entries, func(id firn.EntryID) (bool, error) { return st.has(ctx, s, id) })
+	if err != nil || len(ready) == 0 {
+		return s.tail.end, err
+	}
+	f, err := st.frame(ctx, s, ready)
+	if err != nil {
+		return s.tail.end, fmt.Errorf("append to session %s: %w", s.id, err)
+	}
+	if err := st.put(patient, s, f, false); err != nil {
+		return 0, fmt.Errorf("append to session %s: %w", s.id, err)
+	}
+	s.remember(ready)
+	return s.tail.end, nil
+}
+
+// frame makes the message for entries that are ready to be written.
+func (st *Store) frame(ctx context.Context, s *session, ready []firn.Entry) (*frame, error) {
+	lines := make([][]byte, len(ready))
+	for i, e := range ready {
+		var err error
+		if lines[i], err = st.dialect.Append(nil, e); err != nil {
+			return nil, err
+		}
+	}
+	f := s.tail.follow(kindLines, messageID(s.id, s.tail.end))
+	f.count, f.end = len(lines), f.end+store.Pos(len(lines))
+	f.sum, f.data = f.prev.over(lines), join(lines)
+	f.size += int64(len(f.data)) + 1
+	if len(f.data) <= inlineBytes {
+		return f, nil
+	}
+	if last := ready[len(ready)-1]; last.ID != "" {
+		f.head = last.ID
+	}
+	f.kind = kindBlob
+	name, err := st.blobs.put(ctx, s.id, f.data)
+	if err != nil {
+		return nil, fmt.Errorf("%w: its %d bytes: %w", firn.ErrNotSaved, len(f.data), err)
+	}
+	f.data = []byte(name)
+	return f, nil
+}
+
+// has looks for an entry in a session, from its end.
+func (st *Store) has(ctx context.Context, s *session, id firn.EntryID) (bool, error) {
+	if s.storeTail().Taken(id) {
+		return true, nil
+	}
+	for r, err := range st.back(ctx, s.id, s.tail, store.End) {
+		if err != nil {
+			return false, err
+		}
+		if r.Gap == nil && r.Glance.Kind != firn.KindHeader && r.Glance.ID == id {
+			return true, nil
+		}
+	}
+	return false, nil
+}

@@ -1,0 +1,159 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"firn"
+	"firn/store"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Follow yields the records after a position and then those that are added; see
+// [store.Store]. While the cluster does not answer it waits.
+func (st *Store) Follow(ctx context.Context, id firn.ID, after store.Pos) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
+		following, cancel := context.WithCancel(ctx)
+		defer cancel()
+		stop := context.AfterFunc(st.life, cancel)
+		defer stop()
+		fol := follower{st: st, id: id, at: after, yield: yield}
+		for following.Err() == nil && fol.round(following) {
+		}
+		if !fol.left && ctx.Err() == nil && st.life.Err() != nil {
+			yield(store.Record{}, fmt.Errorf("follow session %s: %w", id, st.closedErr()))
+		}
+	}
+}
+
+// follower follows one session for one caller.
+type follower struct {
+	st *Store
+	id firn.ID
+	// at is the position that was reached.
+	at    store.Pos
+	begun bool
+	yield func(store.Record, error) bool
+	// left says that the caller has enough, or was told an error.
+	left bool
+}
+
+// round reads up to the end and then waits for more, until something is out of
+// order. It reports whether to go on with another round.
+func (f *follower) round(ctx context.Context) bool {
+	t, err := f.st.end(ctx, f.id)
+	var away *Unavailable
+	if errors.As(err, &away) && f.begun {
+		return rest(ctx, maxPause) == nil
+	}
+	if err != nil {
+		f.tell(ctx, err)
+		return false
+	}
+	if !f.begun {
+		f.at, f.begun = min(f.at, t.end), true
+	}
+	if !f.st.forth(ctx, f.id, t, f.at, func(r store.Record, err error) bool { return f.pass(ctx, r, err) }) {
+		return false
+	}
+	err = f.listen(ctx, t)
+	switch {
+	case f.left || ctx.Err() != nil:
+		return false
+	case errors.Is(err, errResync):
+		return true
+	}
+	return rest(ctx, minPause) == nil // the connection, or the consumer, was lost
+}
+
+// tell passes an error on, unless following has ended anyway.
+func (f *follower) tell(ctx context.Context, err error) {
+	if ctx.Err() == nil {
+		f.left = true
+		f.yield(store.Record{}, err)
+	}
+}
+
+// pass passes a record on.
+func (f *follower) pass(ctx context.Context, r store.Record, err error) bool {
+	if ctx.Err() != nil {
+		return false
+	}
+	if err != nil {
+		f.tell(ctx, err)
+		return false
+	}
+	if !f.yield(r, nil) {
+		f.left = true
+		return false
+	}
+	f.at = r.Next
+	return true
+}
+
+// errResync says that what came does not follow what was passed on.
+var errResync = errors.New("the messages must be read again")
+
+// listen passes on what is added after the end t.
+func (f *follower) listen(ctx context.Context, t tail) error {
+	consumer, err := f.st.engine.js.OrderedConsumer(ctx, f.st.names.stream(f.st.names.shard(f.id)), jetstream.OrderedConsumerConfig{
+		FilterSubjects: []string{f.st.names.subject(f.id)}, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: t.seq + 1,
+	})
+	if err != nil {
+		return err
+	}
+	messages, err := consumer.Messages()
+	if err != nil {
+		return err
+	}
+	defer messages.Stop()
+	for {
+		m, err := messages.Next(jetstream.NextContext(ctx))
+		if err != nil {
+			return err
+		}
+		meta, err := m.Metadata()
+		if err != nil {
+			return err
+		}
+		if err := f.take(ctx, &t, &message{seq: meta.Sequence.Stream, subject: m.Subject(), header: m.Headers(), data: m.Data()}); err != nil {
+			return err
+		}
+	}
+}
+
+// take passes on what a message adds.
+func (f *follower) take(ctx context.Context, t *tail, m *message) error {
+	fr, err := parseFrame(m)
+	if err != nil {
+		return errResync
+	}
+	if fr.kind == kindSeal && fr.end == f.at || fr.kind == kindMark && fr.end == f.at {
+		now, err := f.st.after(fr)
+		if err != nil || now.gone() {
+			return errResync // which tells what is the matter
+		}
+		*t = now
+		return nil
+	}
+	if fr.kind == kindSeal || fr.at() != f.at || fr.prev != t.sum {
+		return errResync
+	}
+	p, err := f.st.load(ctx, fr)
+	if err != nil {
+		return errResync
+	}
+	t.sum = fr.sum
+	for r := range f.st.records(p.at, p.lines) {
+		if !f.pass(ctx, r, nil) {
+			return errLeft
+		}
+	}
+	return nil
+}
+
+// errLeft says that the caller has enough.
+var errLeft = errors.New("enough")

@@ -1,0 +1,242 @@
+package jetstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"firn"
+	"firn/store"
+)
+
+// index is the table that lists are made of: a row for each session, in a bucket
+// that all gateways share, and a mark for each shard up to which message the
+// rows tell all. Nobody writes it when something is appended: whoever lists brings
+// it up to date first, from the messages behind the mark. If it is lost it is
+// made again from the first message on.
+type index struct {
+	st     *Store
+	bucket bucket
+	// turn is held by who uses what follows.
+	turn chan struct{}
+	// rows and marks are the bucket as far as it was read.
+	rows  map[firn.ID]kept
+	marks map[int]kept
+	next  uint64
+}
+
+// row is what the index keeps of a session as of a message: it tells the same
+// whoever makes it. The row of a shard has nothing but the sequence.
+type row struct {
+	Seq uint64 `json:"seq"`
+	// Gone says that the session is in the bin or was purged.
+	Gone bool       `json:"gone,omitempty"`
+	Info store.Info `json:"info,omitzero"`
+}
+
+// kept is a value of the bucket and its revision.
+type kept struct {
+	row      row
+	revision uint64
+}
+
+func newIndex(st *Store) *index {
+	return &index{st: st, bucket: bucket{st.engine, st.names.index()}, turn: make(chan struct{}, 1),
+		rows: make(map[firn.ID]kept), marks: make(map[int]kept), next: 1}
+}
+
+// refresh brings the rows of a shard up to date.
+func (x *index) refresh(ctx context.Context, shard int) error {
+	return x.with(ctx, func() error {
+		if err := x.read(ctx); err != nil {
+			return err
+		}
+		return x.catchUp(ctx, shard)
+	})
+}
+
+// with does something while nobody else uses the index.
+func (x *index) with(ctx context.Context, do func() error) error {
+	select {
+	case x.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-x.turn }()
+	return do()
+}
+
+// read takes over what others have written.
+func (x *index) read(ctx context.Context) error {
+	next, err := x.bucket.all(ctx, x.next, func(name string, value []byte, revision uint64) error {
+		var k kept
+		if value != nil && json.Unmarshal(value, &k.row) != nil {
+			k.row = row{} // not one of ours: made again
+		}
+		k.revision = revision
+		x.keep(name, k)
+		return nil
+	})
+	x.next = max(x.next, next)
+	return err
+}
+
+func (x *index) keep(name string, k kept) {
+	if token, ok := strings.CutPrefix(name, "i."); ok {
+		if id := idOf(token); k.revision > x.rows[id].revision {
+			x.rows[id] = k
+		}
+	} else if number, ok := strings.CutPrefix(name, "w."); ok {
+		if shard, err := strconv.Atoi(number); err == nil && k.revision > x.marks[shard].revision {
+			x.marks[shard] = k
+		}
+	}
+}
+
+// chunk is how many messages are looked at before rows are written.
+const chunk = 2048
+
+// catchUp makes the rows anew of all sessions that have messages behind the mark
+// of their shard.
+func (x *index) catchUp(ctx context.Context, shard int) error {
+	stream, subject := x.st.names.stream(shard), x.st.names.all(shard)
+	patient, cancel := x.st.engine.patient(ctx)
+	defer cancel()
+	last, err := insist(patient, func(ctx context.Context) (*message, error) { return x.st.engine.last(ctx, stream, subject) })
+	if err != nil || last == nil {
+		return err
+	}
+	for x.marks[shard].row.Seq < last.seq {
+		changed, next, err := x.changed(ctx, stream, subject, x.marks[shard].row.Seq+1, last.seq)
+		if err != nil {
+			return fmt.Errorf("index of %s: %w", stream, err)
+		}
+		for id, seq := range changed {
+			if x.rows[id].row.Seq >= seq {
+				continue // somebody else was here
+			}
+			r, err := x.st.row(ctx, id)
+			if err != nil {
+				return fmt.Errorf("index of %s: %w", stream, err)
+			}
+			if err := x.write(ctx, rowName(id), r, x.rows[id]); err != nil {
+				return fmt.Errorf("index of %s: %w", stream, err)
+			}
+		}
+		if err := x.write(ctx, markName(shard), row{Seq: next - 1}, x.marks[shard]); err != nil {
+			return fmt.Errorf("index of %s: %w", stream, err)
+		}
+	}
+	return nil
+}
+
+// errChunk says that enough messages were looked at for once.
+var errChunk = errors.New("enough for once")
+
+// changed returns the sessions that have messages in a stretch, with the last
+// sequence of each, and where to go on.
+func (x *index) changed(ctx context.Context, stream, subject string, from, last uint64) (map[firn.ID]uint64, uint64, error) {
+	ids, looked := make(map[firn.ID]uint64), 0
+	next, err := x.st.engine.scan(ctx, stream, subject, from, last, func(m *message) error {
+		if looked++; looked > chunk {
+			return errChunk
+		}
+		ids[x.st.names.sessionOf(m.subject)] = m.seq
+		return nil
+	})
+	if errors.Is(err, errChunk) {
+		err = nil
+	}
+	return ids, next, err
+}
+
+// write puts a row into the bucket, unless somebody has put one there that
+// tells more.
+func (x *index) write(ctx context.Context, name string, r row, old kept) error {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	for old.row.Seq < r.Seq {
+		revision, err := x.bucket.put(ctx, name, data, old.revision)
+		if err == nil {
+			x.keep(name, kept{r, revision})
+			return nil
+		}
+		if !errors.Is(err, errFenced) {
+			return err
+		}
+		value, revision, err := x.bucket.get(ctx, name)
+		if err != nil {
+			return err
+		}
+		if old = (kept{revision: revision}); value != nil && json.Unmarshal(value, &old.row) != nil {
+			old.row = row{}
+		}
+		x.keep(name, old)
+	}
+	return nil
+}
+
+const (
+	// wholeRecords is how long a session may be to be read as a whole for its row.
+	wholeRecords = 1024
+	// firstRecords and lastRecords are what is read of a longer one.
+	firstRecords, lastRecords = 64, 256
+)
+
+// row makes the row of a session as it is now.
+func (st *Store) row(ctx context.Context, id firn.ID) (row, error) {
+	t, err := st.lookUp(ctx, id, 0)
+	if err != nil {
+		return row{}, err
+	}
+	r := row{Seq: t.seq, Gone: t.seq == 0 || t.gone()}
+	if t.seq == 0 || t.receipt != nil {
+		return r, nil
+	}
+	r.Info, err = st.info(ctx, id, t)
+	switch {
+	case errors.Is(err, firn.ErrNotFound): // put away since; the message that says so comes later
+		return row{Seq: t.seq, Gone: true}, nil
+	case errors.Is(err, firn.ErrCorrupt): // it is listed, with what could be read of it
+		r.Info.Fault = err.Error()
+		st.opts.Report(err.Error())
+		return r, nil
+	}
+	return r, err
+}
+
+// info tells of a session up to the end t.
+func (st *Store) info(ctx context.Context, id firn.ID, t tail) (store.Info, error) {
+	var gist store.Gist
+	err := st.gather(ctx, id, t, store.Start, firstRecords, &gist)
+	if err == nil {
+		rest := store.Pos(firstRecords)
+		if t.end > wholeRecords {
+			rest = t.end - lastRecords
+		}
+		err = st.gather(ctx, id, t, rest, t.end, &gist)
+	}
+	info := gist.Info()
+	info.ID, info.End, info.Parts, info.Bytes, info.Archived = id, t.end, 1, t.size, t.archived
+	return info, err
+}
+
+// gather takes notice of the records between two positions.
+func (st *Store) gather(ctx context.Context, id firn.ID, t tail, from, to store.Pos, gist *store.Gist) error {
+	var failed error
+	st.forth(ctx, id, t, from, func(r store.Record, err error) bool {
+		if failed = err; err != nil || r.At >= to {
+			return false
+		}
+		if e, err := r.Entry(); err == nil {
+			gist.Add(e)
+		}
+		return r.Next < to
+	})
+	return failed
+}

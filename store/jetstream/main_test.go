@@ -1,0 +1,65 @@
+package jetstream_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"testing"
+
+	"firn/store"
+	"firn/store/jetstream"
+	"firn/store/storetest"
+)
+
+// shared is the server that tests share; each has a space of its own on it.
+var shared *jetstream.Server
+
+// spaces counts the spaces that were given to tests.
+var spaces atomic.Int64
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "firn-jetstream")
+	if err == nil {
+		shared, err = jetstream.NewServer(dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	_ = shared.Close()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// options are those of an empty store.
+func options(t testing.TB) jetstream.Options {
+	return jetstream.Options{Server: shared, Space: fmt.Sprint("t", spaces.Add(1)), Shards: 2, Report: func(m string) { t.Log(m) }}
+}
+
+func openStore(t testing.TB, o jetstream.Options) *jetstream.Store {
+	t.Helper()
+	st, err := jetstream.Open(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st
+}
+
+// open opens an empty store.
+func open(t *testing.T) storetest.Opened {
+	o := options(t)
+	st := openStore(t, o)
+	return storetest.Opened{Store: st, Reopen: func() store.Store {
+		if err := st.Close(); err != nil {
+			t.Error(err)
+		}
+		st = openStore(t, o)
+		return st
+	}}
+}
+
+func TestContract(t *testing.T) { storetest.Run(t, open) }
+
+func TestRandom(t *testing.T) { storetest.RunRandom(t, open) }

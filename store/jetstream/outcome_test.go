@@ -1,0 +1,162 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"firn"
+
+	"github.com/nats-io/nats.go"
+)
+
+// script is a cluster that answers as it is told, one answer for each publish
+// and each look.
+type script struct {
+	t       *testing.T
+	answers []answer
+	// looks are the messages that the leader has behind the expected one.
+	looks []sight
+	sent  []string
+}
+
+type answer struct {
+	ack ack
+	err error
+}
+
+type sight struct {
+	id  string
+	seq uint64
+	err error
+}
+
+func (s *script) publish(ctx context.Context, m *nats.Msg) (ack, error) {
+	s.sent = append(s.sent, m.Header.Get(headID)+" after "+m.Header.Get(headExpect))
+	if len(s.answers) == 0 {
+		return ack{}, nats.ErrNoResponders
+	}
+	a := s.answers[0]
+	s.answers = s.answers[1:]
+	if a.err != nil && errors.Is(a.err, context.DeadlineExceeded) {
+		if err := rest(ctx, attempt); err != nil {
+			return ack{}, err
+		}
+	}
+	return a.ack, a.err
+}
+
+func (s *script) next(_ context.Context, _, subject string, seq uint64) (*message, error) {
+	if seq != 8 || subject != "s" {
+		s.t.Errorf("looked for %s from %d on", subject, seq)
+	}
+	l := s.looks[0]
+	s.looks = s.looks[1:]
+	if l.err != nil || l.seq == 0 {
+		return nil, l.err
+	}
+	return &message{seq: l.seq, subject: subject, header: nats.Header{headID: {l.id}}}, nil
+}
+
+func no(code int, text string) answer {
+	return answer{ack: ack{Error: &apiError{Code: 400, ErrCode: code, Description: text}}}
+}
+
+func yes(seq uint64, duplicate bool) answer { return answer{ack: ack{Seq: seq, Duplicate: duplicate}} }
+
+// TestOutcome goes through what a cluster may answer to a publish that expects
+// message 7 to be the last.
+func TestOutcome(t *testing.T) {
+	timeout := answer{err: context.DeadlineExceeded}
+	away := answer{err: nats.ErrNoResponders}
+	unavailable := answer{ack: ack{Error: &apiError{Code: 503, ErrCode: 10008, Description: "JetStream system temporarily unavailable"}}}
+	stale := no(10071, "wrong last sequence: 5")
+	taken := no(10071, "wrong last sequence: 9")
+	cases := map[string]struct {
+		answers []answer
+		looks   []sight
+		want    uint64
+		err     error
+		sent    int
+	}{
+		"it is stored":                                   {answers: []answer{yes(9, false)}, want: 9, sent: 1},
+		"it was stored by an attempt before":             {answers: []answer{timeout, yes(8, true)}, want: 8, sent: 2},
+		"the publish before is not done with":            {answers: []answer{no(10164, "wrong last sequence"), no(10158, "duplicate message id is in process"), yes(9, false)}, want: 9, sent: 3},
+		"a stale leader refuses":                         {answers: []answer{stale, stale, yes(9, false)}, want: 9, sent: 3},
+		"a stale leader tells our own last":              {answers: []answer{no(10071, "wrong last sequence: 7"), yes(9, false)}, want: 9, sent: 2},
+		"a stale leader knows nothing":                   {answers: []answer{no(10071, "wrong last sequence: 0"), yes(9, false)}, want: 9, sent: 2},
+		"somebody else came first":                       {answers: []answer{taken}, looks: []sight{{"other", 9, nil}}, err: errFenced, sent: 1},
+		"the one that came first is ours":                {answers: []answer{timeout, taken}, looks: []sight{{"mine", 9, nil}}, want: 9, sent: 2},
+		"who is asked whose it is does not know":         {answers: []answer{taken, taken}, looks: []sight{{}, {"other", 9, nil}}, err: errFenced, sent: 2},
+		"who is asked whose it is does not answer":       {answers: []answer{taken, yes(9, true)}, looks: []sight{{err: nats.ErrTimeout}}, want: 9, sent: 2},
+		"nobody answers for a while":                     {answers: []answer{away, away, timeout, unavailable, away, yes(12, false)}, want: 12, sent: 6},
+		"nobody answers":                                 {err: firn.ErrNotSaved},
+		"it is too large":                                {answers: []answer{no(10054, "message size exceeds maximum allowed")}, err: firn.ErrNotSaved, sent: 1},
+		"it is too large to be sent":                     {answers: []answer{{err: nats.ErrMaxPayload}}, err: firn.ErrNotSaved, sent: 1},
+		"a refusal that tells a number that is not one":  {answers: []answer{no(10071, "wrong last sequence: many"), yes(9, false)}, want: 9, sent: 2},
+		"the store is closed while nobody answers":       {answers: []answer{{err: nats.ErrConnectionClosed}}, err: nats.ErrConnectionClosed, sent: 1},
+		"a refusal of another kind while it was unknown": {answers: []answer{timeout, no(10077, "maximum messages exceeded")}, err: firn.ErrNotSaved, sent: 2},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+				defer cancel()
+				s := &script{t: t, answers: c.answers, looks: c.looks}
+				m := &nats.Msg{Subject: "s", Header: nats.Header{headID: {"mine"}}}
+				seq, err := cast(ctx, s, "stream", m, 7)
+				if seq != c.want || !errors.Is(err, c.err) {
+					t.Errorf("got %d, %v; want %d, %v", seq, err, c.want, c.err)
+				}
+				if c.sent > 0 && len(s.sent) != c.sent {
+					t.Errorf("it was sent %d times, want %d", len(s.sent), c.sent)
+				}
+				for _, sent := range s.sent {
+					if sent != "mine after 7" {
+						t.Errorf("sent as %q", sent)
+					}
+				}
+				if len(s.looks) > 0 {
+					t.Errorf("%d looks were not taken", len(s.looks))
+				}
+			})
+		})
+	}
+}
+
+func TestNobodyAnswersIsRetryable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		began := time.Now()
+		_, err := cast(ctx, &script{t: t}, "stream", &nats.Msg{Subject: "s", Header: nats.Header{}}, 0)
+		var u *Unavailable
+		if !errors.As(err, &u) || !u.Retryable() || !errors.Is(err, firn.ErrNotSaved) || !errors.Is(err, nats.ErrNoResponders) {
+			t.Errorf("the error is %v", err)
+		}
+		if took := time.Since(began); took != 5*time.Second {
+			t.Errorf("it gave up after %v", took)
+		}
+	})
+}
+
+func TestTokens(t *testing.T) {
+	for _, id := range []firn.ID{"a", "a.b", "a-b_c.d.", "0198c2d4-0000-7000-8000-000000000000"} {
+		if got := idOf(token(id)); got != id {
+			t.Errorf("%s became %s", id, got)
+		}
+	}
+	if token("a.b") == token("a-b") {
+		t.Error("two ids have one token")
+	}
+}
+
+func TestAtLeast(t *testing.T) {
+	for version, want := range map[string]bool{"2.12.0": true, "2.15.2": true, "3.0.0-beta": true, "2.11.9": false, "1.99.0": false, "": false, "v2.12": true, "x.y": false} {
+		if got := atLeast(version, minMajor, minMinor); got != want {
+			t.Errorf("version %q is accepted: %v", version, got)
+		}
+	}
+}

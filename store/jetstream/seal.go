@@ -1,0 +1,309 @@
+package jetstream
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"firn"
+	"firn/store"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// sealed is what a seal holds: all lines of a session up to it, in segments. Its
+// payload is a line of JSON that lists them, and behind it the bytes of the last
+// one if that is not an object.
+type sealed struct {
+	segments []segment
+	rest     []byte
+}
+
+// segment is a run of lines, compressed.
+type segment struct {
+	at    store.Pos
+	Count int    `json:"count"`
+	Sum   string `json:"sum"`
+	// Bytes is the size of the lines, Blob the object that holds them; empty if
+	// the seal itself does.
+	Bytes int64  `json:"bytes"`
+	Blob  string `json:"blob,omitempty"`
+	// before is the sum before the segment.
+	before sum
+}
+
+func (s *segment) end() store.Pos { return s.at + store.Pos(s.Count) }
+
+const (
+	// segmentBytes is the size of lines from which on a segment ends.
+	segmentBytes = 2 << 20
+	// sealBytes is the largest segment that a seal holds itself.
+	sealBytes = 512 << 10
+)
+
+// parseSealed reads the list of a seal and holds it against the frame.
+func parseSealed(f *frame) (*sealed, error) {
+	list, rest, _ := bytes.Cut(f.data, []byte{'\n'})
+	s := &sealed{rest: rest}
+	if err := json.Unmarshal(list, &s.segments); err != nil {
+		return nil, fmt.Errorf("message %d: %w: its list of segments: %w", f.seq, firn.ErrCorrupt, err)
+	}
+	var at store.Pos
+	var before sum
+	for i := range s.segments {
+		seg := &s.segments[i]
+		seg.at, seg.before = at, before
+		behind, err := parseSum(seg.Sum)
+		if err != nil || seg.Count < 0 {
+			return nil, fmt.Errorf("message %d: %w: segment %d of %d makes no sense", f.seq, firn.ErrCorrupt, i+1, len(s.segments))
+		}
+		at, before = seg.end(), behind
+	}
+	if at != f.end || before != f.sum {
+		return nil, fmt.Errorf("message %d: %w: its segments end at %d, not at %d, or with other lines", f.seq, firn.ErrCorrupt, at, f.end)
+	}
+	return s, nil
+}
+
+// zip holds what compresses and expands. Both may be used by many goroutines.
+type zip struct {
+	*zstd.Encoder
+	*zstd.Decoder
+}
+
+// newZip makes one. It takes some memory, so a store makes it when it is first
+// needed.
+func newZip() (zip, error) {
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		return zip{}, err
+	}
+	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxSegment))
+	return zip{enc, dec}, err
+}
+
+// maxSegment bounds what is believed of a segment: one line may be long.
+const maxSegment = 1 << 30
+
+// open returns the lines of a segment.
+func (st *Store) open(ctx context.Context, s *sealed, seg segment) (piece, error) {
+	data := s.rest
+	if seg.Blob != "" {
+		var err error
+		if data, err = st.blobs.get(ctx, seg.Blob); err != nil {
+			return piece{}, err
+		}
+	}
+	z, err := st.zip()
+	if err != nil {
+		return piece{}, err
+	}
+	plain, err := z.DecodeAll(data, nil)
+	if err != nil {
+		return piece{}, fmt.Errorf("segment at %d: %w: %w", seg.at, firn.ErrCorrupt, err)
+	}
+	lines, err := split(plain, seg.Count)
+	if err == nil && seg.before.over(lines).String() != seg.Sum {
+		err = errWrongSum
+	}
+	if err != nil {
+		return piece{}, fmt.Errorf("segment at %d: %w: %w", seg.at, firn.ErrCorrupt, err)
+	}
+	return piece{seg.at, lines}, nil
+}
+
+// pack makes the segments of lines that follow others. The last one that is small
+// enough is not made an object but returned.
+func (st *Store) pack(ctx context.Context, id firn.ID, before segment, lines [][]byte) (segments []segment, rest []byte, err error) {
+	z, err := st.zip()
+	if err != nil {
+		return nil, nil, err
+	}
+	chain, err := parseSum(before.Sum)
+	if err != nil {
+		return nil, nil, err
+	}
+	for len(lines) > 0 {
+		n, size := 0, int64(0)
+		for n < len(lines) && size < segmentBytes {
+			size += int64(len(lines[n])) + 1
+			n++
+		}
+		chain = chain.over(lines[:n])
+		seg := segment{Count: n, Sum: chain.String(), Bytes: size}
+		data := z.EncodeAll(join(lines[:n]), nil)
+		if lines = lines[n:]; len(lines) == 0 && len(data) <= sealBytes {
+			rest = data
+		} else if seg.Blob, err = st.blobs.put(ctx, id, data); err != nil {
+			return nil, nil, err
+		}
+		segments = append(segments, seg)
+	}
+	return segments, rest, nil
+}
+
+// Seal makes one compressed message of all messages of a session, so that a
+// session that rests is read at once. Nothing changes for those who read it:
+// records keep their positions. If somebody appends meanwhile it is an
+// ErrConflict, and nothing has changed.
+func (st *Store) Seal(ctx context.Context, id firn.ID) error {
+	if err := st.begin(ctx); err != nil {
+		return err
+	}
+	defer st.working.Done()
+	s, err := st.acquire(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer st.release(s)
+	err = st.seal(ctx, s)
+	if errors.Is(err, errFenced) {
+		err = &store.Conflict{ID: id, Expect: s.tail.end, End: s.tail.end}
+	}
+	if err != nil {
+		return st.failed(ctx, fmt.Errorf("seal session %s: %w", id, err))
+	}
+	return nil
+}
+
+func (st *Store) seal(ctx context.Context, s *session) error {
+	if err := st.look(ctx, s); err != nil {
+		return err
+	}
+	if s.tail.seq == 0 || s.tail.gone() {
+		return firn.ErrNotFound
+	}
+	if s.tail.seal == s.tail.seq {
+		return nil // it is a seal and nothing else already
+	}
+	kept, lines, err := st.unsealed(ctx, s)
+	if err != nil {
+		return err
+	}
+	f, err := st.sealFrame(ctx, s, kept, lines)
+	if err != nil {
+		return err
+	}
+	if f.end != s.tail.end || f.sum != s.tail.sum {
+		return fmt.Errorf("%w: the records that were read are not those that were written", firn.ErrCorrupt)
+	}
+	if err := st.proof(ctx, f); err != nil {
+		return err
+	}
+	old, err := st.namesIn(ctx, s)
+	if err != nil {
+		return err
+	}
+	if err := st.put(ctx, s, f, true); err != nil {
+		return err
+	}
+	return st.dropAll(ctx, old, f.objects())
+}
+
+// dropAll deletes objects but those that are kept. Who is still reading what
+// they held finds that the session was sealed.
+func (st *Store) dropAll(ctx context.Context, names map[string]bool, keep []string) error {
+	for name := range names {
+		if slices.Contains(keep, name) {
+			continue
+		}
+		if _, err := st.blobs.drop(ctx, name); err != nil {
+			return fmt.Errorf("delete the object %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// unsealed returns the segments of the latest seal that can stay as they are,
+// and all lines behind them.
+func (st *Store) unsealed(ctx context.Context, s *session) (kept []segment, lines [][]byte, err error) {
+	if s.tail.seal > 0 {
+		if kept, err = st.objectsOf(ctx, s); err != nil {
+			return nil, nil, err
+		}
+	}
+	var after store.Pos
+	if len(kept) > 0 {
+		after = kept[len(kept)-1].end()
+	}
+	st.forth(ctx, s.id, s.tail, after, func(r store.Record, e error) bool {
+		if err = e; err == nil {
+			lines = append(lines, bytes.Clone(r.Line()))
+		}
+		return err == nil
+	})
+	return kept, lines, err
+}
+
+// objectsOf returns those segments of the latest seal that are full objects.
+func (st *Store) objectsOf(ctx context.Context, s *session) ([]segment, error) {
+	patient, cancel := st.engine.patient(ctx)
+	defer cancel()
+	m, err := insist(patient, func(ctx context.Context) (*message, error) {
+		return st.engine.at(ctx, st.names.stream(st.names.shard(s.id)), s.tail.seal)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if m == nil {
+		return nil, fmt.Errorf("%w: the seal %d is missing", firn.ErrCorrupt, s.tail.seal)
+	}
+	f, err := parseFrame(m)
+	if err != nil {
+		return nil, err
+	}
+	old, err := parseSealed(f)
+	if err != nil {
+		return nil, err
+	}
+	n := 0
+	for n < len(old.segments) && old.segments[n].Blob != "" && old.segments[n].Bytes >= segmentBytes {
+		n++
+	}
+	return old.segments[:n], nil
+}
+
+// sealFrame makes the frame of a seal from segments and lines behind them.
+func (st *Store) sealFrame(ctx context.Context, s *session, kept []segment, lines [][]byte) (*frame, error) {
+	before := segment{Sum: sum{}.String()}
+	if len(kept) > 0 {
+		before = kept[len(kept)-1]
+	}
+	segments, rest, err := st.pack(ctx, s.id, before, lines)
+	if err != nil {
+		return nil, err
+	}
+	segments = append(kept[:len(kept):len(kept)], segments...)
+	list, err := json.Marshal(segments)
+	if err != nil {
+		return nil, err
+	}
+	f := s.tail.follow(kindSeal, messageID(s.id, s.tail.end))
+	f.data, f.prev, f.seal, f.end, f.size = append(append(list, '\n'), rest...), sum{}, 0, 0, 0
+	for _, seg := range segments {
+		f.end += store.Pos(seg.Count)
+		f.size += seg.Bytes
+		if f.sum, err = parseSum(seg.Sum); err != nil {
+			return nil, err
+		}
+	}
+	f.count = int(f.end)
+	return f, nil
+}
+
+// proof reads a seal back before it takes the place of what it holds.
+func (st *Store) proof(ctx context.Context, f *frame) error {
+	s, err := parseSealed(f)
+	if err != nil {
+		return err
+	}
+	for _, seg := range s.segments {
+		if _, err := st.open(ctx, s, seg); err != nil {
+			return err
+		}
+	}
+	return nil
+}

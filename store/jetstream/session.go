@@ -1,0 +1,230 @@
+package jetstream
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync/atomic"
+
+	"firn"
+	"firn/store"
+)
+
+// session is what we know of one that somebody appends to. Whoever holds turn
+// may use it; users is guarded by Store.mu.
+type session struct {
+	id    firn.ID
+	turn  chan struct{}
+	users int
+
+	tail   tail
+	fresh  bool // the tail is known, as of our latest append or look
+	recent []firn.EntryID
+
+	// low is the greatest sequence that was seen: who tells a smaller one does
+	// not know the latest. Anybody may read it.
+	low atomic.Uint64
+}
+
+const (
+	maxSessions = 4096
+	maxRecent   = 64
+)
+
+// acquire takes a session for one who wants to write to it, in turn.
+func (st *Store) acquire(ctx context.Context, id firn.ID) (*session, error) {
+	st.mu.Lock()
+	s := st.sessions[id]
+	if s == nil {
+		s = &session{id: id, turn: make(chan struct{}, 1)}
+		st.sessions[id] = s
+		st.evict()
+	}
+	s.users++
+	st.mu.Unlock()
+	patient, cancel := st.engine.patient(ctx)
+	defer cancel()
+	select {
+	case s.turn <- struct{}{}:
+		return s, nil
+	case <-patient.Done():
+		st.leave(s)
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("session %s: %w", id, &Unavailable{Write: true, Cause: errQueue})
+	}
+}
+
+// errQueue says why a write did not come to its turn.
+var errQueue = errors.New("other writes to the session wait for the cluster too")
+
+func (st *Store) release(s *session) {
+	<-s.turn
+	st.leave(s)
+}
+
+func (st *Store) leave(s *session) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	s.users--
+}
+
+// evict forgets a session that nobody uses if there are too many.
+func (st *Store) evict() {
+	if len(st.sessions) <= maxSessions {
+		return
+	}
+	for id, s := range st.sessions {
+		if s.users == 0 {
+			delete(st.sessions, id)
+			return
+		}
+	}
+}
+
+// look asks the leader for the end of the session.
+func (st *Store) look(ctx context.Context, s *session) error {
+	t, err := st.lookUp(ctx, s.id, s.low.Load())
+	if err != nil {
+		s.fresh = false
+		return err
+	}
+	s.tail, s.fresh = t, true
+	s.low.Store(t.seq)
+	return nil
+}
+
+// lookUp asks the leader for the end of a session of which a sequence was seen.
+func (st *Store) lookUp(ctx context.Context, id firn.ID, low uint64) (tail, error) {
+	patient, cancel := st.engine.patient(ctx)
+	defer cancel()
+	m, err := insist(patient, func(ctx context.Context) (*message, error) {
+		m, err := st.engine.last(ctx, st.names.stream(st.names.shard(id)), st.names.subject(id))
+		if err == nil && (m == nil && low > 0 || m != nil && m.seq < low) {
+			return nil, errStale
+		}
+		return m, err
+	})
+	if err != nil || m == nil {
+		return tail{}, err
+	}
+	f, err := parseFrame(m)
+	if err != nil {
+		return tail{}, err
+	}
+	return st.after(f)
+}
+
+// seen is the greatest sequence of a session that this store knows of.
+func (st *Store) seen(id firn.ID) uint64 {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if s := st.sessions[id]; s != nil {
+		return s.low.Load()
+	}
+	return 0
+}
+
+// end returns the end of a session that is there, for who reads it: the leader's
+// word if it can be had, else that of the nearest replica.
+func (st *Store) end(ctx context.Context, id firn.ID) (tail, error) {
+	if err := st.ready(ctx); err != nil {
+		return tail{}, err
+	}
+	if err := id.Check(); err != nil {
+		return tail{}, fmt.Errorf("session %.40q: %w", id, firn.ErrNotFound)
+	}
+	low := st.seen(id)
+	brief, cancel := context.WithTimeout(ctx, attempt)
+	defer cancel()
+	t, err := st.lookUp(brief, id, low)
+	var away *Unavailable
+	if errors.As(err, &away) && ctx.Err() == nil {
+		t, err = st.endNear(ctx, id, low, err)
+	}
+	if err != nil {
+		return tail{}, st.failed(ctx, fmt.Errorf("read session %s: %w", id, err))
+	}
+	if t.seq == 0 || t.gone() {
+		return tail{}, fmt.Errorf("session %s: %w", id, firn.ErrNotFound)
+	}
+	return t, nil
+}
+
+// endNear asks the nearest replica for the end of a session when no leader
+// answers. What it tells may not be the latest.
+func (st *Store) endNear(ctx context.Context, id firn.ID, low uint64, cause error) (tail, error) {
+	m, err := st.engine.lastNear(ctx, st.names.stream(st.names.shard(id)), st.names.subject(id))
+	if err != nil {
+		return tail{}, fmt.Errorf("%w; nor does a replica: %w", cause, err)
+	}
+	if m == nil || m.seq < low { // then we know better
+		return tail{}, cause
+	}
+	f, err := parseFrame(m)
+	if err != nil {
+		return tail{}, err
+	}
+	return st.after(f)
+}
+
+// put publishes a frame behind the tail that the session has, and moves the
+// tail there. errFenced: somebody else came first, and the tail is not known.
+func (st *Store) put(ctx context.Context, s *session, f *frame, rollup bool) error {
+	m := f.msg(st.names.subject(s.id))
+	if rollup {
+		m.Header.Set(headRollup, "sub")
+	}
+	patient, cancel := st.engine.patient(ctx)
+	defer cancel()
+	seq, err := cast(patient, st.engine, st.names.stream(st.names.shard(s.id)), m, s.tail.seq)
+	if err != nil {
+		s.fresh = false
+		return err
+	}
+	f.seq = seq
+	t, err := st.after(f)
+	if err != nil {
+		s.fresh = false
+		return err
+	}
+	s.tail = t
+	s.low.Store(max(s.low.Load(), seq))
+	return nil
+}
+
+// remember notes ids that are taken.
+func (s *session) remember(entries []firn.Entry) {
+	for _, e := range entries {
+		if e.ID != "" {
+			s.recent = append(s.recent, e.ID)
+		}
+	}
+	if n := len(s.recent) - maxRecent; n > 0 {
+		s.recent = slices.Delete(s.recent, 0, n)
+	}
+}
+
+// storeTail is the tail as package store wants to know it.
+func (s *session) storeTail() store.Tail {
+	return store.Tail{Session: s.id, New: s.tail.seq == 0, Head: s.tail.head,
+		Taken: func(id firn.EntryID) bool { return slices.Contains(s.recent, id) }}
+}
+
+// messageID makes an id for a message that nobody else makes. Ids of entries
+// would not do: callers choose them, and other sessions have the same.
+func messageID(id firn.ID, end store.Pos) string {
+	return token(id) + "." + strconv.FormatUint(uint64(end), 10) + "." + nonce()
+}
+
+// nonce makes a number that nobody else makes.
+func nonce() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // documented never to fail
+	return hex.EncodeToString(b[:])
+}

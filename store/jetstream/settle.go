@@ -1,0 +1,188 @@
+package jetstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"firn"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	// minVersion is the oldest server that is known to work.
+	minMajor, minMinor = 2, 12
+	// safeReplicas is how many there must be so that one can be lost.
+	safeReplicas = 3
+	// duplicateWindow is how long the server knows a message again.
+	duplicateWindow = 2 * time.Minute
+	// maxMessage bounds a message: a seal, its list of segments and its headers.
+	maxMessage = 1 << 20
+)
+
+// settle checks that the cluster is one to rely on, and makes what is missing.
+func (st *Store) settle(ctx context.Context) error {
+	replicas, err := st.guard(ctx)
+	if err != nil {
+		return err
+	}
+	js := st.engine.js
+	bucket := func(name, what string) jetstream.KeyValueConfig {
+		return jetstream.KeyValueConfig{Bucket: name, Description: what, Storage: jetstream.FileStorage, Replicas: replicas}
+	}
+	if err := ensureBucket(ctx, js, bucket(st.names.keys(), "which session a key points at")); err != nil {
+		return err
+	}
+	if err := ensureBucket(ctx, js, bucket(st.names.index(), "what a list tells; derived, can be thrown away")); err != nil {
+		return err
+	}
+	if err := st.settleShards(ctx); err != nil {
+		return err
+	}
+	for shard := range st.names.shards {
+		if err := st.settleStream(ctx, shard, replicas); err != nil {
+			return err
+		}
+	}
+	objects, err := js.ObjectStore(ctx, st.names.blobs())
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		objects, err = js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: st.names.blobs(), Description: "what is too large for a message", Storage: jetstream.FileStorage, Replicas: replicas})
+	}
+	if err != nil {
+		return fmt.Errorf("the object store %s: %w", st.names.blobs(), err)
+	}
+	st.blobs = blobs{objects}
+	return nil
+}
+
+// guard refuses a cluster that may lose what it has acknowledged. It returns how
+// many replicas new streams get.
+func (st *Store) guard(ctx context.Context) (int, error) {
+	nc := st.engine.nc
+	if !atLeast(nc.ConnectedServerVersion(), minMajor, minMinor) {
+		return 0, fmt.Errorf("server %q is of version %s: %w: want %d.%d or later", nc.ConnectedServerName(), nc.ConnectedServerVersion(), firn.ErrUnsupported, minMajor, minMinor)
+	}
+	clustered := nc.ConnectedClusterName() != ""
+	replicas := st.opts.Replicas
+	if replicas == 0 {
+		if replicas = 1; clustered {
+			replicas = safeReplicas
+		}
+	}
+	if st.opts.Unsafe || st.opts.Server != nil {
+		return replicas, nil
+	}
+	if clustered && replicas < safeReplicas {
+		return 0, fmt.Errorf("%w: a cluster with %d replicas, want %d: what it acknowledges is lost with a server", firn.ErrUnsupported, replicas, safeReplicas)
+	}
+	if len(st.opts.Monitors) == 0 {
+		return 0, fmt.Errorf("%w: nobody tells whether the servers sync what they acknowledge; name the addresses of their monitoring", firn.ErrUnsupported)
+	}
+	for _, address := range st.opts.Monitors {
+		if err := checkSync(ctx, address); err != nil {
+			return 0, err
+		}
+	}
+	return replicas, nil
+}
+
+// atLeast reports whether a version is not older than one.
+func atLeast(version string, major, minor int) bool {
+	parts := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3)
+	if len(parts) < 2 {
+		return false
+	}
+	a, errA := strconv.Atoi(parts[0])
+	b, errB := strconv.Atoi(parts[1])
+	return errA == nil && errB == nil && (a > major || a == major && b >= minor)
+}
+
+// checkSync asks a server's monitoring whether it syncs before it acknowledges.
+func checkSync(ctx context.Context, address string) error {
+	once, cancel := context.WithTimeout(ctx, attempt)
+	defer cancel()
+	req, err := http.NewRequestWithContext(once, http.MethodGet, strings.TrimSuffix(address, "/")+"/varz", nil)
+	if err != nil {
+		return fmt.Errorf("%w address of monitoring %q: %w", firn.ErrInvalid, address, err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return fmt.Errorf("ask %s whether it syncs: %w", address, &Unavailable{Cause: err})
+	}
+	defer resp.Body.Close()
+	var told struct {
+		Name      string `json:"server_name"`
+		JetStream struct {
+			Config struct {
+				SyncAlways bool `json:"sync_always"`
+			} `json:"config"`
+		} `json:"jetstream"`
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&told); err != nil {
+		return fmt.Errorf("ask %s whether it syncs: %w", address, err)
+	}
+	if !told.JetStream.Config.SyncAlways {
+		return fmt.Errorf("%w: server %q at %s syncs now and then: a power cut loses what it has acknowledged; set sync_interval: always", firn.ErrUnsupported, told.Name, address)
+	}
+	return nil
+}
+
+func ensureBucket(ctx context.Context, js jetstream.JetStream, cfg jetstream.KeyValueConfig) error {
+	_, err := js.KeyValue(ctx, cfg.Bucket)
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		_, err = js.CreateOrUpdateKeyValue(ctx, cfg)
+	}
+	if err != nil {
+		return fmt.Errorf("the bucket %s: %w", cfg.Bucket, err)
+	}
+	return nil
+}
+
+// settleShards agrees with all who open the store on the number of shards: the
+// first one's counts.
+func (st *Store) settleShards(ctx context.Context) error {
+	value, _, err := st.keys().change(ctx, shardsName, func(value []byte) ([]byte, error) {
+		if value != nil {
+			return nil, nil
+		}
+		return []byte(strconv.Itoa(st.opts.Shards)), nil
+	})
+	if err != nil {
+		return fmt.Errorf("the number of shards: %w", err)
+	}
+	n, err := strconv.Atoi(string(value))
+	if err != nil || n < 1 || n > maxShards {
+		return fmt.Errorf("the number of shards is told as %q: %w", value, firn.ErrCorrupt)
+	}
+	st.names.shards = n
+	return nil
+}
+
+func (st *Store) settleStream(ctx context.Context, shard, replicas int) error {
+	name := st.names.stream(shard)
+	stream, err := st.engine.js.Stream(ctx, name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		stream, err = st.engine.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+			Name: name, Description: "sessions of firn", Subjects: []string{st.names.all(shard)}, Storage: jetstream.FileStorage, Replicas: replicas,
+			Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, MaxMsgSize: maxMessage, Duplicates: duplicateWindow,
+			AllowDirect: true, AllowRollup: true,
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("the stream %s: %w", name, err)
+	}
+	cfg := stream.CachedInfo().Config
+	if !cfg.AllowDirect || !cfg.AllowRollup || cfg.MaxAge != 0 || cfg.MaxMsgsPerSubject > 0 || cfg.Storage != jetstream.FileStorage {
+		return fmt.Errorf("the stream %s: %w: it was not made for sessions", name, firn.ErrUnsupported)
+	}
+	if cfg.Replicas < min(replicas, safeReplicas) && !st.opts.Unsafe {
+		return fmt.Errorf("the stream %s: %w: it has %d replicas, want %d", name, firn.ErrUnsupported, cfg.Replicas, replicas)
+	}
+	return nil
+}

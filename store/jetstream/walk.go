@@ -1,0 +1,206 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"firn"
+	"firn/store"
+)
+
+// walk reads the frames of a session from the oldest on, and checks that each
+// follows the one before it.
+type walk struct {
+	st *Store
+	id firn.ID
+	// t is the end to get to. Its sequence and seal move if the session is sealed
+	// meanwhile, its position does not.
+	t tail
+	// next is the sequence to go on from, at the position that was reached, and
+	// sum the chain there. They count once begun.
+	next  uint64
+	at    store.Pos
+	sum   sum
+	begun bool
+	// slow counts down the messages that are read from the leader, one by one.
+	slow int
+	// skip is a position up to which lines need not be fetched.
+	skip store.Pos
+}
+
+// errWrongSum says that lines are not those that were written.
+var errWrongSum = errors.New("the lines are not those that were written")
+
+// slowMessages is how many messages are read from the leader before the nearest
+// replica is tried again.
+const slowMessages = 64
+
+// walkFrom begins to walk so that the record after a position is met.
+func (st *Store) walkFrom(ctx context.Context, id firn.ID, t tail, after store.Pos) (*walk, error) {
+	w := &walk{st: st, id: id, t: t, next: max(t.seal, 1), begun: t.seal == 0, skip: after}
+	if after < farRecords {
+		return w, nil
+	}
+	f, err := st.find(ctx, id, t, after)
+	if err != nil || f == nil {
+		return w, nil // it begins at the beginning, where it will meet whatever is wrong
+	}
+	w.next, w.at, w.sum, w.begun = f.seq, f.at(), f.prev, f.kind != kindSeal
+	return w, nil
+}
+
+// pieces yields the lines up to the end.
+func (w *walk) pieces(ctx context.Context) iter.Seq2[piece, error] {
+	return func(yield func(piece, error) bool) {
+		for w.at < w.t.end {
+			more, err := w.round(ctx, yield)
+			if err != nil {
+				yield(piece{}, fmt.Errorf("read session %s: %w", w.id, err))
+				return
+			}
+			if !more {
+				return
+			}
+		}
+	}
+}
+
+// round fetches some messages and passes their lines on. It reports whether to
+// go on.
+func (w *walk) round(ctx context.Context, yield func(piece, error) bool) (bool, error) {
+	messages, err := w.fetch(ctx)
+	if err != nil {
+		return false, err
+	}
+	var fault error = errors.New("messages are missing at the end")
+	for _, m := range messages {
+		if m.seq > w.t.seq {
+			fault = fmt.Errorf("messages before %d are missing", m.seq)
+			break
+		}
+		f, err := parseFrame(m)
+		if err == nil {
+			var more bool
+			if more, err = w.take(ctx, f, yield); err == nil && (!more || w.at >= w.t.end) {
+				return more, nil
+			}
+		}
+		if err != nil && !errors.Is(err, firn.ErrCorrupt) {
+			return false, err
+		}
+		if fault = err; fault != nil {
+			break
+		}
+		w.next = m.seq + 1
+	}
+	if fault == nil {
+		return true, nil
+	}
+	return true, w.mend(ctx, fault)
+}
+
+func (w *walk) stream() string { return w.st.names.stream(w.st.names.shard(w.id)) }
+
+// fetch gets the next messages: many from the nearest replica, or one from the
+// leader.
+func (w *walk) fetch(ctx context.Context) ([]*message, error) {
+	subject := w.st.names.subject(w.id)
+	patient, cancel := w.st.engine.patient(ctx)
+	defer cancel()
+	return insist(patient, func(ctx context.Context) ([]*message, error) {
+		if w.slow == 0 {
+			return w.st.engine.batch(ctx, w.stream(), subject, w.next)
+		}
+		m, err := w.st.engine.next(ctx, w.stream(), subject, w.next)
+		if m == nil {
+			return nil, err
+		}
+		return []*message{m}, err
+	})
+}
+
+// take passes the lines of a frame on. An ErrCorrupt says that it is not the
+// one that follows.
+func (w *walk) take(ctx context.Context, f *frame, yield func(piece, error) bool) (bool, error) {
+	if f.kind == kindSeal {
+		return w.takeSeal(ctx, f, yield)
+	}
+	if w.begun && f.end <= w.at {
+		if f.count == 0 && (f.end != w.at || f.sum != w.sum) {
+			return false, w.misfit(f)
+		}
+		return true, w.passed()
+	}
+	if !w.begun || f.at() != w.at || f.prev != w.sum {
+		return false, w.misfit(f)
+	}
+	p, err := w.st.load(ctx, f)
+	if err != nil {
+		return false, err
+	}
+	w.at, w.sum = f.end, f.sum
+	return yield(p, nil), w.passed()
+}
+
+// passed counts a message that was in order.
+func (w *walk) passed() error {
+	w.slow = max(0, w.slow-1)
+	return nil
+}
+
+func (w *walk) misfit(f *frame) error {
+	return fmt.Errorf("%w: message %d goes on at %d, not at %d, or after other records", firn.ErrCorrupt, f.seq, f.at(), w.at)
+}
+
+// takeSeal passes on what a seal holds beyond what was passed before.
+func (w *walk) takeSeal(ctx context.Context, f *frame, yield func(piece, error) bool) (bool, error) {
+	s, err := parseSealed(f)
+	if err != nil {
+		return false, err
+	}
+	from := max(w.at, min(w.skip, f.end))
+	more := true
+	for _, seg := range s.segments {
+		if seg.end() <= from || !more {
+			continue
+		}
+		p, err := w.st.open(ctx, s, seg)
+		if err != nil {
+			return false, err
+		}
+		if p.at < from {
+			p.lines, p.at = p.lines[from-p.at:], from
+		}
+		more = yield(p, nil)
+	}
+	w.at, w.sum, w.begun = max(w.at, f.end), f.sum, true
+	return more, w.passed()
+}
+
+// mend decides how to go on when the messages do not fit: the session may have
+// been sealed or put away meanwhile, or the replica may lag or be damaged.
+func (w *walk) mend(ctx context.Context, fault error) error {
+	t, err := w.st.lookUp(ctx, w.id, w.t.seq)
+	if err != nil {
+		var away *Unavailable
+		if errors.As(err, &away) {
+			return &Damage{w.id, w.at, w.st.engine.server(), fmt.Sprintf("%v; and no leader answers who may have it: %v", fault, err)}
+		}
+		return err
+	}
+	if t.seq == 0 || t.gone() {
+		return firn.ErrNotFound
+	}
+	if t.seal != w.t.seal {
+		w.t.seal, w.t.seq, w.next = t.seal, t.seq, t.seal
+		return nil
+	}
+	if w.slow > 0 {
+		return &Damage{w.id, w.at, w.st.engine.leader(ctx, w.stream()), fault.Error()}
+	}
+	w.st.suspect(ctx, w.id, w.at, w.t.seq, fault)
+	w.slow = slowMessages
+	return nil
+}
