@@ -256,6 +256,8 @@ func TestReloadInTheMiddle(t *testing.T) {
 		}
 		return page.ends == 1
 	})
+	// What is counted at the end of a turn may come before it is over.
+	page.cards = slices.DeleteFunc(page.cards, func(c wire.Card) bool { return c.Kind == firn.KindCustom })
 	answer := page.cards[len(page.cards)-1]
 	want := richtext.Markdown("Hello **world**\n\nand more")
 	if len(page.wrong) > 0 || len(page.cards) != 3 || len(answer.Blocks) != 2 || answer.Blocks[1].HTML != want {
