@@ -94,9 +94,9 @@ type House struct {
 	room     kept[wire.Storage]
 	mirrored kept[[]wire.Source]
 	tokens   *gateway.Tokens
-	mind       *mind
-	finding    *finding
-	guest      *guest
+	mind     *mind
+	finding  *finding
+	guest    *guest
 	// serves says that others are served, and not only who made it.
 	serves bool
 	// level is that of the log; nil if it cannot be changed. tracer is nil if

@@ -49,8 +49,11 @@ func TestWitness(t *testing.T) {
 	remover, _ := store.As[store.Remover](s)
 	say := func() error { _, err := s.Append(ctx, "one", store.Any, firn.UserText("hello")); return err }
 	for name, change := range map[string]func() error{
-		"append":    say,
-		"deferred":  func() error { _, err := deferred.AppendDeferred(ctx, "one", store.Any, firn.UserText("more")); return err },
+		"append": say,
+		"deferred": func() error {
+			_, err := deferred.AppendDeferred(ctx, "one", store.Any, firn.UserText("more"))
+			return err
+		},
 		"archive":   func() error { return remover.Archive(ctx, "one") },
 		"unarchive": func() error { return remover.Unarchive(ctx, "one") },
 	} {

@@ -152,13 +152,6 @@ func (p *part) thinking(s string) bool {
 	return p.send(chunk(`{"reasoning_content":`+quote(s)+`}`, ""))
 }
 
-// words says a text a word at a time.
-func (p *part) words(s string) {
-	for word := range strings.SplitAfterSeq(s, " ") {
-		p.text(word)
-	}
-}
-
 // call asks for a tool, and ends the answer.
 func (p *part) call(id, tool, arguments string) {
 	p.send(chunk(fmt.Sprintf(`{"tool_calls":[{"index":0,"id":%s,"type":"function","function":{"name":%s,"arguments":%s}}]}`, quote(id), quote(tool), quote(arguments)), ""))

@@ -215,6 +215,8 @@ func (b *tab) click(role, name string) {
 // clickOn clicks on the element that an expression gives.
 func (b *tab) clickOn(element string) {
 	b.t.Helper()
+	await[struct{ X, Y float64 }](b, "webtest.aim("+element+")")
+	b.frames() // what was scrolled to be seen has been drawn, and those who heed it know
 	at := await[struct{ X, Y float64 }](b, "webtest.aim("+element+")")
 	b.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, at.X, at.Y), chromedp.MouseClickXY(at.X, at.Y))
 }

@@ -79,12 +79,18 @@ function List({ menu, button, close }: ListProps) {
   useEffect(() => {
     const inside = (e: Event) => list.current?.contains(e.target as Node) || button.current?.contains(e.target as Node);
     const away = (e: Event) => !inside(e) && close(false);
+    // What scrolls elsewhere does not matter, only what takes the button along.
+    const at = button.current!.getBoundingClientRect();
+    const moved = () => {
+      const now = button.current?.getBoundingClientRect();
+      if (!now || Math.abs(now.top - at.top) > 2 || Math.abs(now.left - at.left) > 2) close(false);
+    };
     list.current?.querySelector<HTMLElement>("[role^=menuitem]:not([aria-disabled=true])")?.focus({ preventScroll: true });
     document.addEventListener("pointerdown", away);
-    document.addEventListener("scroll", away, true);
+    document.addEventListener("scroll", moved, true);
     return () => {
       document.removeEventListener("pointerdown", away);
-      document.removeEventListener("scroll", away, true);
+      document.removeEventListener("scroll", moved, true);
     };
   }, []);
 
