@@ -84,8 +84,15 @@ func (p *program) keysShowCommand() *cobra.Command {
 	}
 }
 
-// keyOf takes off the @ that people may write before a key.
-func keyOf(arg string) string { return strings.TrimPrefix(arg, "@") }
+// keyOf is the key that somebody means who writes an @ before it, or leaves out
+// the agent: that lists leave out too.
+func keyOf(arg string) string {
+	key := strings.TrimPrefix(arg, "@")
+	if strings.Contains(key, ":") && !strings.HasPrefix(key, "agent:") {
+		key = "agent:" + key
+	}
+	return key
+}
 
 func (p *program) keyText(k wire.Key) string {
 	session := string(k.Session)

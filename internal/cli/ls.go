@@ -53,6 +53,7 @@ Sessions that are archived or hidden are listed only if they are asked for.`,
 
 // ls lists sessions.
 func (p *program) ls(ctx context.Context, c *client.Client, q client.Query, most int) error {
+	q.Key = keyOf(q.Key)
 	page, err := collect(c.SessionsPage, ctx, q, most)
 	if err != nil {
 		return err

@@ -67,6 +67,7 @@ An index is kept in the home; if it is not up to date, that is waited for.`,
 
 // search finds what was said. If the index is being built it waits for that.
 func (p *program) search(ctx context.Context, c *client.Client, q wire.SearchQuery) error {
+	q.Key = keyOf(q.Key)
 	found, err := c.Search(ctx, q)
 	if err == nil && found.Index != nil && found.Index.Building && !found.Index.Rebuilding {
 		if _, err = p.awaitIndex(ctx, c); err == nil {
