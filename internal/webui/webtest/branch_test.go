@@ -71,7 +71,7 @@ func TestLabelAndHide(t *testing.T) {
 // longTalk is a session that has something to compact.
 func (s *server) longTalk(t *testing.T, title string) firn.ID {
 	t.Helper()
-	w := newScribe(firn.ID("talk-"+strings.ToLower(strings.ReplaceAll(title, " ", "-"))), longAgo.AddDate(0, 4, 0), firn.Header{})
+	w := newScribe(firn.ID(strings.ReplaceAll(unlike("talk"), " ", "-")), longAgo.AddDate(0, 4, 0), firn.Header{})
 	for i := range 12 {
 		w.user("Question " + string(rune('A'+i)) + ": " + strings.Repeat("what shall we do about it? ", 120))
 		w.says("Answer " + string(rune('A'+i)) + ": " + strings.Repeat("we decided to wait and see. ", 120))
@@ -137,8 +137,12 @@ func (b *tab) upTo(text string) {
 // TestTree looks at a session with five branches, and goes on at one of them.
 func TestTree(t *testing.T) {
 	s := plainServer(t)
+	id := firn.ID(strings.ReplaceAll(unlike("branches"), " ", "-"))
+	if err := writeBranches(s.home, id); err != nil {
+		t.Fatal(err)
+	}
 	b := s.login(t)
-	b.open(toSession(branchyID) + "/tree")
+	b.open(toSession(id) + "/tree")
 	b.settled()
 	b.wait(a("heading", "/^5 branches/"))
 	for _, label := range []string{"lisbon", "naples", "bergen"} {
@@ -155,7 +159,7 @@ func TestTree(t *testing.T) {
 	b.wait(`location.search.includes("compare=")`)
 	b.see("Let us go to Lisbon.")
 	b.see("Let us go to Bergen.")
-	b.open(toSession(branchyID) + "/tree")
+	b.open(toSession(id) + "/tree")
 	b.settled()
 	b.clickOn(row("Oslo is by the sea.") + `?.querySelector("button[aria-haspopup=menu]")`)
 	b.click("menuitem", "Continue here")

@@ -202,9 +202,11 @@ func writeLong(home string) error {
 // branchyID is a session with five branches, some of them labelled.
 const branchyID = firn.ID("five-branches")
 
-// writeBranchy writes it: a trunk of two turns, and five answers to a question.
-func writeBranchy(home string) error {
-	s := newScribe(branchyID, longAgo.AddDate(0, 2, 0), firn.Header{})
+func writeBranchy(home string) error { return writeBranches(home, branchyID) }
+
+// writeBranches writes one: a trunk of two turns, and five answers to a question.
+func writeBranches(home string, id firn.ID) error {
+	s := newScribe(id, longAgo.AddDate(0, 2, 0), firn.Header{})
 	s.user("We plan a trip.")
 	s.says("Where to?")
 	fork := s.user("You choose.")

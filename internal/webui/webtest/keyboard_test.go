@@ -79,6 +79,7 @@ func TestThemes(t *testing.T) {
 	b.key("t")
 	b.isDark(true)
 	b.reload()
+	b.settled()
 	b.isDark(true)
 	b.key("t")
 	b.isDark(false)

@@ -76,7 +76,7 @@ func (b *tab) inEveryLight(path string) {
 	}
 }
 
-// isDark holds the colours of the page against what the system wants.
+// isDark waits until the page is dark, or is not.
 func (b *tab) isDark(want bool) {
 	b.t.Helper()
 	const light = `(() => {
@@ -84,10 +84,7 @@ func (b *tab) isDark(want bool) {
 		const opaque = [document.querySelector("main"), document.body, document.documentElement].map((e) => getComputedStyle(e)).find((s) => !/, 0\)$|transparent/.test(s.backgroundColor));
 		return [opaque ? of(opaque.backgroundColor) : 1, of(getComputedStyle(document.querySelector("main")).color)];
 	})()`
-	colours := get[[]float64](b, light)
-	if dark := colours[0] < 0.3 && colours[1] > 0.6; dark != want {
-		b.t.Errorf("the page is lit %.2f with text of %.2f, want dark: %v", colours[0], colours[1], want)
-	}
+	b.wait(fmt.Sprintf(`(([ground, ink]) => (ground < 0.3 && ink > 0.6) === %t)(%s)`, want, light))
 }
 
 // onAPhone looks at the page that is open on a small screen.
