@@ -146,7 +146,7 @@ function Request({ session }: { session: Session }) {
 }
 
 function Repairs({ window: w }: { window: WireWindow }) {
-  const repairs = w.repairs ?? [];
+  const repairs = alike(w);
   if (!repairs.length) return null;
   return (
     <section class="tab-section">
@@ -156,11 +156,24 @@ function Repairs({ window: w }: { window: WireWindow }) {
         {repairs.slice(0, 100).map((r, i) => (
           <li key={i}>
             <span class="chip">{r.rule}</span> {r.what}
+            {r.times > 1 && <span class="faint num"> × {count(r.times)}</span>}
           </li>
         ))}
       </ul>
     </section>
   );
+}
+
+// alike are the changes, those that say the same once.
+function alike(w: WireWindow): { rule: string; what: string; times: number }[] {
+  const all = new Map<string, { rule: string; what: string; times: number }>();
+  for (const { rule, what } of w.repairs ?? []) {
+    const key = rule + " " + what;
+    const known = all.get(key);
+    if (known) known.times++;
+    else all.set(key, { rule, what, times: 1 });
+  }
+  return [...all.values()];
 }
 
 function Items({ session, window: w }: { session: Session; window: WireWindow }) {
