@@ -16,6 +16,7 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 // patience is how long a test waits for what should be so soon. It is long
@@ -238,14 +239,28 @@ func (b *tab) insert(text string) {
 	}
 }
 
-// key presses keys, one after the other.
+// key presses keys, one after the other. A key and the character it types go in
+// one message, as a keyboard sends them: a page that takes the key for itself
+// must not find the character in a box that it has just moved to.
 func (b *tab) key(keys string, modifiers ...chromedp.Modifier) {
 	b.t.Helper()
-	if len(modifiers) == 0 {
-		b.do(chromedp.KeyEvent(keys))
-		return
+	for _, r := range keys {
+		events := kb.Encode(r)
+		down, up := *events[0], *events[len(events)-1]
+		if len(events) == 3 {
+			down.Text, down.UnmodifiedText = events[1].Text, events[1].UnmodifiedText
+		}
+		for _, m := range modifiers {
+			down.Modifiers |= int64(m)
+			up.Modifiers |= int64(m)
+			down.Text, down.UnmodifiedText = "", ""
+		}
+		for _, e := range []input.DispatchKeyEventParams{down, up} {
+			if _, err := chromedp.Call(b.ctx, input.DispatchKeyEvent, e); err != nil {
+				b.fatalf("pressing %q: %v", keys, err)
+			}
+		}
 	}
-	b.do(chromedp.KeyEvent(keys, chromedp.KeyModifiers(modifiers...)))
 }
 
 // dark lets the system ask for a dark page, or for a light one.
