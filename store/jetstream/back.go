@@ -61,6 +61,8 @@ type climb struct {
 	width uint64
 	// slow counts down the messages that are read from the leader, one by one.
 	slow int
+	// fault is why, until it is known who is to blame.
+	fault error
 }
 
 // The numbers of sequences that are looked at, and of messages that are hoped for.
@@ -104,6 +106,10 @@ func (c *climb) round(ctx context.Context, yield func(store.Record, error) bool)
 		}
 		if fault = err; fault != nil {
 			break
+		}
+		if c.slow > 0 && c.fault != nil { // this is what was missing
+			c.st.suspect(ctx, c.id, f.at(), f.seq, c.t.seq, c.fault)
+			c.fault = nil
 		}
 		if !more || c.at == 0 {
 			return more, nil
@@ -179,7 +185,7 @@ func (c *climb) takeSeal(ctx context.Context, f *frame, yield func(store.Record,
 }
 
 // fetch gets messages up to the one that is next, oldest first: those of a
-// stretch from the nearest replica, or only that one from the leader.
+// stretch from some replica, or only that one from the leader.
 func (c *climb) fetch(ctx context.Context) ([]*frame, error) {
 	patient, cancel := c.st.engine.patient(ctx)
 	defer cancel()
@@ -230,7 +236,7 @@ func (c *climb) mend(ctx context.Context, fault error) error {
 	if err != nil {
 		var away *Unavailable
 		if errors.As(err, &away) {
-			return &Damage{c.id, c.at, c.st.engine.server(), fmt.Sprintf("%v; and no leader answers who may have it: %v", fault, err)}
+			return c.st.damage(c.id, c.at, fmt.Errorf("%w; and no leader answers who may have it: %w", fault, err))
 		}
 		return err
 	}
@@ -245,7 +251,6 @@ func (c *climb) mend(ctx context.Context, fault error) error {
 	if c.slow > 0 {
 		return &Damage{c.id, c.at, c.st.engine.leader(ctx, stream), fault.Error()}
 	}
-	c.st.suspect(ctx, c.id, c.at, c.seq, fault)
-	c.slow = slowMessages
+	c.slow, c.fault = slowMessages, fault
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 
 // engine is the connection to the cluster and the few requests we make. Those
 // that must know the latest go to the stream's leader; those that read much go
-// to any replica, which is the one of the server we are connected to if it has one.
+// to some replica, the server chooses which and does not tell.
 type engine struct {
 	nc *nats.Conn
 	js jetstream.JetStream
@@ -189,8 +189,8 @@ const (
 	batchBytes    = 4 << 20
 )
 
-// batch returns messages of a subject from a sequence on, as the nearest replica
-// has them: as many as fit, none if there are none.
+// batch returns messages of a subject from a sequence on, as some replica has
+// them, the same for all: as many as fit, none if there are none.
 func (e *engine) batch(ctx context.Context, stream, subject string, seq uint64) ([]*message, error) {
 	body, err := json.Marshal(getRequest{Seq: max(seq, 1), NextFor: subject, Batch: batchMessages, MaxBytes: batchBytes})
 	if err != nil {
@@ -251,19 +251,19 @@ func direct(m *nats.Msg) (*message, error) {
 	return &message{seq: seq, subject: m.Header.Get("Nats-Subject"), header: m.Header, data: m.Data}, nil
 }
 
-// lastNear returns the last message of a subject as the nearest replica has it;
+// lastAny returns the last message of a subject as some replica has it;
 // nil if there is none.
-func (e *engine) lastNear(ctx context.Context, stream, subject string) (*message, error) {
-	return e.near(ctx, stream, getRequest{LastFor: subject})
+func (e *engine) lastAny(ctx context.Context, stream, subject string) (*message, error) {
+	return e.any(ctx, stream, getRequest{LastFor: subject})
 }
 
-// nextNear returns the first message of a subject from a sequence on as the
-// nearest replica has it; nil if there is none.
-func (e *engine) nextNear(ctx context.Context, stream, subject string, seq uint64) (*message, error) {
-	return e.near(ctx, stream, getRequest{Seq: max(seq, 1), NextFor: subject})
+// nextAny returns the first message of a subject from a sequence on as some
+// replica has it; nil if there is none.
+func (e *engine) nextAny(ctx context.Context, stream, subject string, seq uint64) (*message, error) {
+	return e.any(ctx, stream, getRequest{Seq: max(seq, 1), NextFor: subject})
 }
 
-func (e *engine) near(ctx context.Context, stream string, req getRequest) (*message, error) {
+func (e *engine) any(ctx context.Context, stream string, req getRequest) (*message, error) {
 	body, err := json.Marshal(req)
 	if err != nil {
 		return nil, err
@@ -288,14 +288,10 @@ func (e *engine) leader(ctx context.Context, stream string) string {
 		} `json:"cluster"`
 	}
 	if err := e.ask(ctx, "$JS.API.STREAM.INFO."+stream, struct{}{}, &info); err != nil || info.Cluster.Leader == "" {
-		return e.server()
+		return e.nc.ConnectedServerName() // it stands alone
 	}
 	return info.Cluster.Leader
 }
-
-// server names the server we are connected to, which answers what any replica
-// may answer if it has one.
-func (e *engine) server() string { return e.nc.ConnectedServerName() }
 
 // scan passes on the messages of a subject from a sequence on up to last, which
 // the leader has told. It waits for a replica that lags, and returns the sequence

@@ -19,6 +19,13 @@ var shared *jetstream.Server
 var spaces atomic.Int64
 
 func TestMain(m *testing.M) {
+	if config := os.Getenv(nodeEnv); config != "" {
+		if err := beNode(config); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	dir, err := os.MkdirTemp("", "firn-jetstream")
 	if err == nil {
 		shared, err = jetstream.NewServer(dir)

@@ -84,14 +84,14 @@ func (st *Store) load(ctx context.Context, f *frame) (piece, error) {
 // farRecords is how many records are rather read than searched over.
 const farRecords = 512
 
-// find returns the frame that holds the record at a position, or nil if the
-// nearest replica does not have it. It looks at few messages, however many there are.
+// find returns the frame that holds the record at a position, or nil if a
+// replica does not have it. It looks at few messages, however many there are.
 func (st *Store) find(ctx context.Context, id firn.ID, t tail, at store.Pos) (*frame, error) {
 	stream, subject := st.names.stream(st.names.shard(id)), st.names.subject(id)
 	low, high := max(t.seal, 1), t.seq
 	for low <= high {
 		middle := low + (high-low)/2
-		m, err := st.engine.nextNear(ctx, stream, subject, middle)
+		m, err := st.engine.nextAny(ctx, stream, subject, middle)
 		if err != nil {
 			return nil, err
 		}

@@ -131,7 +131,7 @@ func (st *Store) seen(id firn.ID) uint64 {
 }
 
 // end returns the end of a session that is there, for who reads it: the leader's
-// word if it can be had, else that of the nearest replica.
+// word if it can be had, else that of some replica.
 func (st *Store) end(ctx context.Context, id firn.ID) (tail, error) {
 	if err := st.ready(ctx); err != nil {
 		return tail{}, err
@@ -145,7 +145,7 @@ func (st *Store) end(ctx context.Context, id firn.ID) (tail, error) {
 	t, err := st.lookUp(brief, id, low)
 	var away *Unavailable
 	if errors.As(err, &away) && ctx.Err() == nil {
-		t, err = st.endNear(ctx, id, low, err)
+		t, err = st.endAny(ctx, id, low, err)
 	}
 	if err != nil {
 		return tail{}, st.failed(ctx, fmt.Errorf("read session %s: %w", id, err))
@@ -156,10 +156,10 @@ func (st *Store) end(ctx context.Context, id firn.ID) (tail, error) {
 	return t, nil
 }
 
-// endNear asks the nearest replica for the end of a session when no leader
+// endAny asks some replica for the end of a session when no leader
 // answers. What it tells may not be the latest.
-func (st *Store) endNear(ctx context.Context, id firn.ID, low uint64, cause error) (tail, error) {
-	m, err := st.engine.lastNear(ctx, st.names.stream(st.names.shard(id)), st.names.subject(id))
+func (st *Store) endAny(ctx context.Context, id firn.ID, low uint64, cause error) (tail, error) {
+	m, err := st.engine.lastAny(ctx, st.names.stream(st.names.shard(id)), st.names.subject(id))
 	if err != nil {
 		return tail{}, fmt.Errorf("%w; nor does a replica: %w", cause, err)
 	}

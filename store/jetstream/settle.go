@@ -32,14 +32,13 @@ func (st *Store) settle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	js := st.engine.js
 	bucket := func(name, what string) jetstream.KeyValueConfig {
 		return jetstream.KeyValueConfig{Bucket: name, Description: what, Storage: jetstream.FileStorage, Replicas: replicas}
 	}
-	if err := ensureBucket(ctx, js, bucket(st.names.keys(), "which session a key points at")); err != nil {
+	if err := st.engine.ensureBucket(ctx, bucket(st.names.keys(), "which session a key points at")); err != nil {
 		return err
 	}
-	if err := ensureBucket(ctx, js, bucket(st.names.index(), "what a list tells; derived, can be thrown away")); err != nil {
+	if err := st.engine.ensureBucket(ctx, bucket(st.names.index(), "what a list tells; derived, can be thrown away")); err != nil {
 		return err
 	}
 	if err := st.settleShards(ctx); err != nil {
@@ -50,15 +49,35 @@ func (st *Store) settle(ctx context.Context) error {
 			return err
 		}
 	}
-	objects, err := js.ObjectStore(ctx, st.names.blobs())
-	if errors.Is(err, jetstream.ErrBucketNotFound) {
-		objects, err = js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: st.names.blobs(), Description: "what is too large for a message", Storage: jetstream.FileStorage, Replicas: replicas})
-	}
+	objects := jetstream.ObjectStoreConfig{Bucket: st.names.blobs(), Description: "what is too large for a message", Storage: jetstream.FileStorage, Replicas: replicas}
+	err = st.engine.steady(ctx, func(ctx context.Context) (err error) {
+		if st.blobs.objects, err = st.engine.js.ObjectStore(ctx, objects.Bucket); errors.Is(err, jetstream.ErrBucketNotFound) {
+			st.blobs.objects, err = st.engine.js.CreateOrUpdateObjectStore(ctx, objects)
+		}
+		return err
+	})
 	if err != nil {
-		return fmt.Errorf("the object store %s: %w", st.names.blobs(), err)
+		return fmt.Errorf("the object store %s: %w", objects.Bucket, err)
 	}
-	st.blobs = blobs{objects}
 	return nil
+}
+
+// steady does something until the cluster answers, or for as long as we wait. A
+// cluster that has just started has nobody who answers.
+func (e *engine) steady(ctx context.Context, do func(context.Context) error) error {
+	patient, cancel := e.patient(ctx)
+	defer cancel()
+	_, err := insist(patient, func(ctx context.Context) (struct{}, error) {
+		once, cancel := context.WithTimeout(ctx, attempt)
+		defer cancel()
+		err := do(once)
+		var refusal *jetstream.APIError
+		if errors.As(err, &refusal) && refusal.Code != http.StatusServiceUnavailable {
+			err = &apiError{refusal.Code, int(refusal.ErrorCode), refusal.Description}
+		}
+		return struct{}{}, err
+	})
+	return err
 }
 
 // guard refuses a cluster that may lose what it has acknowledged. It returns how
@@ -105,17 +124,6 @@ func atLeast(version string, major, minor int) bool {
 
 // checkSync asks a server's monitoring whether it syncs before it acknowledges.
 func checkSync(ctx context.Context, address string) error {
-	once, cancel := context.WithTimeout(ctx, attempt)
-	defer cancel()
-	req, err := http.NewRequestWithContext(once, http.MethodGet, strings.TrimSuffix(address, "/")+"/varz", nil)
-	if err != nil {
-		return fmt.Errorf("%w address of monitoring %q: %w", firn.ErrInvalid, address, err)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return fmt.Errorf("ask %s whether it syncs: %w", address, &Unavailable{Cause: err})
-	}
-	defer resp.Body.Close()
 	var told struct {
 		Name      string `json:"server_name"`
 		JetStream struct {
@@ -124,8 +132,8 @@ func checkSync(ctx context.Context, address string) error {
 			} `json:"config"`
 		} `json:"jetstream"`
 	}
-	if err := json.NewDecoder(resp.Body).Decode(&told); err != nil {
-		return fmt.Errorf("ask %s whether it syncs: %w", address, err)
+	if err := monitor(ctx, address, "/varz", &told); err != nil {
+		return err
 	}
 	if !told.JetStream.Config.SyncAlways {
 		return fmt.Errorf("%w: server %q at %s syncs now and then: a power cut loses what it has acknowledged; set sync_interval: always", firn.ErrUnsupported, told.Name, address)
@@ -133,11 +141,33 @@ func checkSync(ctx context.Context, address string) error {
 	return nil
 }
 
-func ensureBucket(ctx context.Context, js jetstream.JetStream, cfg jetstream.KeyValueConfig) error {
-	_, err := js.KeyValue(ctx, cfg.Bucket)
-	if errors.Is(err, jetstream.ErrBucketNotFound) {
-		_, err = js.CreateOrUpdateKeyValue(ctx, cfg)
+// monitor asks a server's monitoring.
+func monitor(ctx context.Context, address, path string, told any) error {
+	once, cancel := context.WithTimeout(ctx, attempt)
+	defer cancel()
+	req, err := http.NewRequestWithContext(once, http.MethodGet, strings.TrimSuffix(address, "/")+path, nil)
+	if err != nil {
+		return fmt.Errorf("%w address of monitoring %q: %w", firn.ErrInvalid, address, err)
 	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return fmt.Errorf("ask the monitoring %s: %w", address, &Unavailable{Cause: err})
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(told); err != nil {
+		return fmt.Errorf("ask the monitoring %s: %w", address, err)
+	}
+	return nil
+}
+
+func (e *engine) ensureBucket(ctx context.Context, cfg jetstream.KeyValueConfig) error {
+	err := e.steady(ctx, func(ctx context.Context) error {
+		_, err := e.js.KeyValue(ctx, cfg.Bucket)
+		if errors.Is(err, jetstream.ErrBucketNotFound) {
+			_, err = e.js.CreateOrUpdateKeyValue(ctx, cfg)
+		}
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("the bucket %s: %w", cfg.Bucket, err)
 	}
@@ -166,18 +196,25 @@ func (st *Store) settleShards(ctx context.Context) error {
 
 func (st *Store) settleStream(ctx context.Context, shard, replicas int) error {
 	name := st.names.stream(shard)
-	stream, err := st.engine.js.Stream(ctx, name)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		stream, err = st.engine.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
-			Name: name, Description: "sessions of firn", Subjects: []string{st.names.all(shard)}, Storage: jetstream.FileStorage, Replicas: replicas,
-			Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, MaxMsgSize: maxMessage, Duplicates: duplicateWindow,
-			AllowDirect: true, AllowRollup: true,
-		})
+	wanted := jetstream.StreamConfig{
+		Name: name, Description: "sessions of firn", Subjects: []string{st.names.all(shard)}, Storage: jetstream.FileStorage, Replicas: replicas,
+		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, MaxMsgSize: maxMessage, Duplicates: duplicateWindow,
+		AllowDirect: true, AllowRollup: true,
 	}
+	var cfg jetstream.StreamConfig
+	err := st.engine.steady(ctx, func(ctx context.Context) error {
+		stream, err := st.engine.js.Stream(ctx, name)
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			stream, err = st.engine.js.CreateOrUpdateStream(ctx, wanted)
+		}
+		if err == nil {
+			cfg = stream.CachedInfo().Config
+		}
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("the stream %s: %w", name, err)
 	}
-	cfg := stream.CachedInfo().Config
 	if !cfg.AllowDirect || !cfg.AllowRollup || cfg.MaxAge != 0 || cfg.MaxMsgsPerSubject > 0 || cfg.Storage != jetstream.FileStorage {
 		return fmt.Errorf("the stream %s: %w: it was not made for sessions", name, firn.ErrUnsupported)
 	}

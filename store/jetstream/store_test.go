@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"firn/store"
 	"firn/store/filestore"
 	"firn/store/jetstream"
+	"firn/store/storetest"
 )
 
 func say(text string) firn.Entry {
@@ -449,6 +451,79 @@ func TestShardsAreThoseOfTheFirst(t *testing.T) {
 	for i := range 20 {
 		if got := records(t, other.Read(t.Context(), firn.ID(fmt.Sprint("s", i)), store.Start)); len(got) != 2 {
 			t.Errorf("session %d has %d records", i, len(got))
+		}
+	}
+}
+
+// sealing is a store that seals sessions when nobody expects it.
+type sealing struct {
+	*jetstream.Store
+	t       *testing.T
+	appends atomic.Int64
+}
+
+func (s *sealing) Append(ctx context.Context, id firn.ID, expect store.Pos, entries ...firn.Entry) (store.Pos, error) {
+	end, err := s.Store.Append(ctx, id, expect, entries...)
+	if err == nil && len(entries) > 0 && s.appends.Add(1)%3 == 0 {
+		if err := s.Seal(ctx, id); err != nil && !errors.Is(err, firn.ErrConflict) && !errors.Is(err, firn.ErrNotFound) {
+			s.t.Errorf("seal: %v", err)
+		}
+	}
+	return end, err
+}
+
+func openSealing(t *testing.T) storetest.Opened {
+	o := options(t)
+	st := openStore(t, o)
+	return storetest.Opened{Store: &sealing{Store: st, t: t}, Reopen: func() store.Store {
+		if err := st.Close(); err != nil {
+			t.Error(err)
+		}
+		st = openStore(t, o)
+		return &sealing{Store: st, t: t}
+	}}
+}
+
+func TestContractSealed(t *testing.T) { storetest.Run(t, openSealing) }
+
+func TestRandomSealed(t *testing.T) { storetest.RunRandom(t, openSealing) }
+
+// TestLongSession lists and reads a session of which not all is read for a list,
+// among the messages of another.
+func TestLongSession(t *testing.T) {
+	o := options(t)
+	o.Shards = 1
+	st := another(t, o)
+	bytes := int64(0)
+	for i := range 700 {
+		mustAppend(t, st, "s1", say(fmt.Sprint(i, " a")), say(fmt.Sprint(i, " b")))
+		if i%10 == 0 {
+			mustAppend(t, st, "s2", say("between"))
+		}
+	}
+	mustAppend(t, st, "s1", firn.Entry{Body: &firn.Title{Name: "the end"}})
+	want := records(t, st.Read(t.Context(), "s1", store.Start))
+	for _, r := range want {
+		bytes += int64(len(r.line)) + 1
+	}
+	same(t, st, "s1", want)
+	for _, at := range []store.Pos{1, 63, 511, 512, 513, 700, 1000, 1100, 1401} {
+		if got := records(t, st.Read(t.Context(), "s1", at)); !slices.Equal(got, want[at:]) {
+			t.Errorf("read %d records after %d", len(got), at)
+		}
+		n := 0
+		for r, err := range st.ReadBack(t.Context(), "s1", at) {
+			if err != nil || r.Next != at-store.Pos(n) {
+				t.Fatalf("reading back from %d: %d, %v", at, r.Next, err)
+			}
+			if n++; n == 5 {
+				break
+			}
+		}
+	}
+	for info, err := range st.List(t.Context(), store.Query{Text: "the end"}) {
+		if err != nil || info.ID != "s1" || info.Bytes != bytes || info.End != store.Pos(len(want)) || info.Prompt != "0 a" {
+			t.Errorf("listed %+v, %v; it has %d bytes", info, err, bytes)
 		}
 	}
 }

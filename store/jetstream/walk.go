@@ -26,6 +26,8 @@ type walk struct {
 	begun bool
 	// slow counts down the messages that are read from the leader, one by one.
 	slow int
+	// fault is why, until it is known who is to blame.
+	fault error
 	// skip is a position up to which lines need not be fetched.
 	skip store.Pos
 }
@@ -33,8 +35,8 @@ type walk struct {
 // errWrongSum says that lines are not those that were written.
 var errWrongSum = errors.New("the lines are not those that were written")
 
-// slowMessages is how many messages are read from the leader before the nearest
-// replica is tried again.
+// slowMessages is how many messages are read from the leader before replicas
+// are tried again.
 const slowMessages = 64
 
 // walkFrom begins to walk so that the record after a position is met.
@@ -94,6 +96,10 @@ func (w *walk) round(ctx context.Context, yield func(piece, error) bool) (bool, 
 			break
 		}
 		w.next = m.seq + 1
+		if w.slow > 0 && w.fault != nil { // this is what was missing
+			w.st.suspect(ctx, w.id, f.at(), m.seq, w.t.seq, w.fault)
+			w.fault = nil
+		}
 	}
 	if fault == nil {
 		return true, nil
@@ -103,8 +109,7 @@ func (w *walk) round(ctx context.Context, yield func(piece, error) bool) (bool, 
 
 func (w *walk) stream() string { return w.st.names.stream(w.st.names.shard(w.id)) }
 
-// fetch gets the next messages: many from the nearest replica, or one from the
-// leader.
+// fetch gets the next messages: many from some replica, or one from the leader.
 func (w *walk) fetch(ctx context.Context) ([]*message, error) {
 	subject := w.st.names.subject(w.id)
 	patient, cancel := w.st.engine.patient(ctx)
@@ -186,7 +191,7 @@ func (w *walk) mend(ctx context.Context, fault error) error {
 	if err != nil {
 		var away *Unavailable
 		if errors.As(err, &away) {
-			return &Damage{w.id, w.at, w.st.engine.server(), fmt.Sprintf("%v; and no leader answers who may have it: %v", fault, err)}
+			return w.st.damage(w.id, w.at, fmt.Errorf("%w; and no leader answers who may have it: %w", fault, err))
 		}
 		return err
 	}
@@ -200,7 +205,6 @@ func (w *walk) mend(ctx context.Context, fault error) error {
 	if w.slow > 0 {
 		return &Damage{w.id, w.at, w.st.engine.leader(ctx, w.stream()), fault.Error()}
 	}
-	w.st.suspect(ctx, w.id, w.at, w.t.seq, fault)
-	w.slow = slowMessages
+	w.slow, w.fault = slowMessages, fault
 	return nil
 }
