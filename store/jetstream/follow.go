@@ -37,16 +37,16 @@ type follower struct {
 	at    store.Pos
 	begun bool
 	yield func(store.Record, error) bool
-	// left says that the caller has enough, or was told an error.
-	left bool
+	// left says that the caller has enough, or was told an error; away that the
+	// cluster does not answer.
+	left, away bool
 }
 
 // round reads up to the end and then waits for more, until something is out of
 // order. It reports whether to go on with another round.
 func (f *follower) round(ctx context.Context) bool {
 	t, err := f.st.end(ctx, f.id)
-	var away *Unavailable
-	if errors.As(err, &away) && f.begun {
+	if f.away = isAway(err) && f.begun; f.away {
 		return rest(ctx, maxPause) == nil
 	}
 	if err != nil {
@@ -57,7 +57,7 @@ func (f *follower) round(ctx context.Context) bool {
 		f.at, f.begun = min(f.at, t.end), true
 	}
 	if !f.st.forth(ctx, f.id, t, f.at, func(r store.Record, err error) bool { return f.pass(ctx, r, err) }) {
-		return false
+		return f.away && rest(ctx, maxPause) == nil
 	}
 	err = f.listen(ctx, t)
 	switch {
@@ -67,6 +67,12 @@ func (f *follower) round(ctx context.Context) bool {
 		return true
 	}
 	return rest(ctx, minPause) == nil // the connection, or the consumer, was lost
+}
+
+// isAway reports whether an error is that the cluster does not answer.
+func isAway(err error) bool {
+	var away *Unavailable
+	return errors.As(err, &away)
 }
 
 // tell passes an error on, unless following has ended anyway.
@@ -80,6 +86,9 @@ func (f *follower) tell(ctx context.Context, err error) {
 // pass passes a record on.
 func (f *follower) pass(ctx context.Context, r store.Record, err error) bool {
 	if ctx.Err() != nil {
+		return false
+	}
+	if f.away = isAway(err); f.away {
 		return false
 	}
 	if err != nil {

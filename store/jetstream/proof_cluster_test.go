@@ -101,6 +101,7 @@ func TestKillLeader(t *testing.T) {
 		st := c.open(t, o)
 		wg.Go(func() { logs[w] = keepAppending(ctx, t, st, w, acked[w], stop) })
 	}
+	watcher := c.open(t, o)
 	reach := func(more int) { // waits until each writer has got that many more through
 		for w := range acked {
 			have := -1
@@ -117,6 +118,9 @@ func TestKillLeader(t *testing.T) {
 			}
 		}
 	}
+	reach(1)
+	seen := make(chan []string, 1)
+	go func() { seen <- follow(ctx, t, watcher, "w0") }()
 	for range kills() {
 		reach(20)
 		n := c.leader(t, api, o.Space+"_S00")
@@ -127,6 +131,11 @@ func TestKillLeader(t *testing.T) {
 	close(stop)
 	wg.Wait()
 	st := c.open(t, o)
+	mustAppend(t, st, "w0", say(theEnd))
+	logs[0] = append(logs[0], theEnd)
+	if got := <-seen; !slices.Equal(got, logs[0]) {
+		t.Errorf("who followed saw %d entries, %d are there, and they are not the same", len(got), len(logs[0]))
+	}
 	for w, want := range logs {
 		var got []string
 		for r, err := range st.Read(t.Context(), firn.ID(fmt.Sprint("w", w)), 1) {
@@ -144,6 +153,31 @@ func TestKillLeader(t *testing.T) {
 		}
 	}
 	c.clear(t, o.Space)
+}
+
+// theEnd is the last entry of a session that is followed.
+const theEnd = "the end"
+
+// follow follows a session up to its end and returns what it says.
+func follow(ctx context.Context, t *testing.T, st store.Store, id firn.ID) []string {
+	var all []string
+	for r, err := range st.Follow(ctx, id, 1) {
+		if err != nil {
+			t.Errorf("follow: %v", err)
+			return all
+		}
+		e, err := r.Entry()
+		if err != nil {
+			t.Errorf("follow: %v", err)
+			return all
+		}
+		text := e.Body.(*firn.Message).Text()
+		if all = append(all, text); text == theEnd {
+			return all
+		}
+	}
+	t.Error("following ended before the end")
+	return all
 }
 
 // keepAppending appends to a session of its own until it is told to stop, and

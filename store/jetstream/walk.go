@@ -82,12 +82,11 @@ func (w *walk) round(ctx context.Context, yield func(piece, error) bool) (bool, 
 			fault = fmt.Errorf("messages before %d are missing", m.seq)
 			break
 		}
+		more := true
 		f, err := parseFrame(m)
 		if err == nil {
-			var more bool
-			if more, err = w.take(ctx, f, yield); err == nil && (!more || w.at >= w.t.end) {
-				return more, nil
-			}
+			w.blame(ctx, f)
+			more, err = w.take(ctx, f, yield)
 		}
 		if err != nil && !errors.Is(err, firn.ErrCorrupt) {
 			return false, err
@@ -95,16 +94,22 @@ func (w *walk) round(ctx context.Context, yield func(piece, error) bool) (bool, 
 		if fault = err; fault != nil {
 			break
 		}
-		w.next = m.seq + 1
-		if w.slow > 0 && w.fault != nil { // this is what was missing
-			w.st.suspect(ctx, w.id, f.at(), m.seq, w.t.seq, w.fault)
-			w.fault = nil
+		if w.next = m.seq + 1; !more || w.at >= w.t.end {
+			return more, nil
 		}
 	}
 	if fault == nil {
 		return true, nil
 	}
 	return true, w.mend(ctx, fault)
+}
+
+// blame finds out who did not have a frame that the leader has.
+func (w *walk) blame(ctx context.Context, f *frame) {
+	if w.slow > 0 && w.fault != nil {
+		w.st.suspect(ctx, w.id, f.at(), f.seq, w.t.seq, w.fault)
+		w.fault = nil
+	}
 }
 
 func (w *walk) stream() string { return w.st.names.stream(w.st.names.shard(w.id)) }
