@@ -74,14 +74,5 @@ func (c *Client) UsageOf(ctx context.Context, q UsageQuery) (wire.Spending, erro
 
 // UsageTable writes what sessions have used as a table of comma-separated values.
 func (c *Client) UsageTable(ctx context.Context, q UsageQuery, w io.Writer) error {
-	r := q.request().with("format", "csv")
-	response, err := c.send(ctx, r, nil, typeTable)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	if _, err := io.Copy(w, response.Body); err != nil {
-		return c.broken(ctx, r, err)
-	}
-	return nil
+	return c.copyTo(ctx, q.request().with("format", "csv"), typeTable, w)
 }

@@ -1,24 +1,52 @@
-// Html is where HTML of the gateway enters a page. All of it was made there from
-// plain text and has passed a sanitizer. The browser is told to take HTML from
-// nowhere else: this is the one policy that the pages have.
+// Html is the one place where HTML becomes part of a page. It comes from the
+// gateway, which made it of plain text and let only harmless tags through; the
+// browser takes it only from the policy below.
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 interface Policy {
-  createHTML: (html: string) => string;
+  createHTML: (s: string) => string;
+}
+interface Factory {
+  createPolicy: (name: string, rules: { createHTML: (s: string) => string }) => Policy;
 }
 
-const factory = (window as { trustedTypes?: { createPolicy: (name: string, rules: Policy) => Policy } }).trustedTypes;
-const policy: Policy = factory?.createPolicy("firn", { createHTML: (html) => html }) ?? { createHTML: (html) => html };
+const rules = { createHTML: (s: string) => s };
+const factory = (window as unknown as { trustedTypes?: Factory }).trustedTypes;
+// Browsers without Trusted Types have the same words, only unguarded.
+const policy: Policy = factory ? factory.createPolicy("firn", rules) : rules;
 
-// trusted is HTML of the gateway, as the browser takes it.
-export function trusted(html: string): string {
-  return policy.createHTML(html);
+// setHTML shows HTML of the gateway in an element.
+export function setHTML(el: Element, html: string): void {
+  el.innerHTML = policy.createHTML(html);
 }
 
-interface Props {
-  html: string;
-  class?: string;
+export function Html({ html, class: name }: { html: string; class?: string }) {
+  const el = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    if (el.current) setHTML(el.current, html);
+  }, [html]);
+  return <div ref={el} class={name} />;
 }
 
-export function Html({ html, class: name }: Props) {
-  return <div class={name} dangerouslySetInnerHTML={{ __html: trusted(html) }} />;
+// Growing shows blocks of HTML that become more. A block that stays as it is is
+// not touched, so that what one has marked in it stays marked.
+export function Growing({ blocks, class: name }: { blocks: readonly string[]; class?: string }) {
+  const el = useRef<HTMLDivElement>(null);
+  const shown = useRef<string[]>([]);
+  useLayoutEffect(() => {
+    const root = el.current;
+    if (!root) return;
+    for (const [i, html] of blocks.entries()) {
+      if (shown.current[i] === html) continue;
+      let block = root.children[i];
+      if (!block) {
+        block = document.createElement("div");
+        root.append(block);
+      }
+      setHTML(block, html);
+    }
+    while (root.children.length > blocks.length) root.lastElementChild!.remove();
+    shown.current = [...blocks];
+  }, [blocks]);
+  return <div ref={el} class={name} />;
 }

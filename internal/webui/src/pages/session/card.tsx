@@ -6,7 +6,7 @@ import { bytes, cost, duration, moment, tokens } from "../../format";
 import { Icon, Time } from "../../ui";
 import type { Block, Card as WireCard, Tool } from "../../wire";
 import { Compacted } from "./compaction";
-import { Html } from "./html";
+import { Html } from "../../html";
 import type { Result, Row } from "./rows";
 import { EntryMenu } from "./entrymenu";
 import { Clock, outClass, Picture, speakerOf, Whole, Why } from "./parts";

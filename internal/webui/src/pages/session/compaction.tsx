@@ -6,7 +6,7 @@ import { mayWrite } from "../../me";
 import { Icon } from "../../ui";
 import { outClass, Clock, Whole } from "./parts";
 import { EntryMenu } from "./entrymenu";
-import { Html } from "./html";
+import { Html } from "../../html";
 import type { Row } from "./rows";
 import type { Talk } from "./talk";
 

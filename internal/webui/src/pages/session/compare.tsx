@@ -4,7 +4,7 @@ import { plural, shell } from "../../format";
 import { setQuery, toSession } from "../../router";
 import { CopyCLI, Icon, Problem } from "../../ui";
 import type { Card, Entry, Page, Session } from "../../wire";
-import { Html } from "./html";
+import { Html } from "../../html";
 import { parting, type Shape } from "./lanes";
 import { speakerOf } from "./parts";
 

@@ -12,7 +12,7 @@ import { Empty, Icon, Problem } from "../../ui";
 import { RowView } from "./card";
 import { Composer } from "./composer";
 import { Asked } from "./dialogs";
-import { Growing } from "./html";
+import { Growing } from "../../html";
 import { Outline } from "./outline";
 import { plain } from "./parts";
 import { holds, rowsOf } from "./rows";
