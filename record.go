@@ -144,5 +144,10 @@ func (g *Gap) Error() string {
 	return fmt.Sprintf("%s at %d: %s", g.Kind, g.At, g.Detail)
 }
 
+// Unfinished reports whether the gap is a last line without its end: a crash
+// left it so, or somebody is writing it just now. It has no extent, so who
+// reads on from behind it reads it again, when it may be whole.
+func (g *Gap) Unfinished() bool { return g != nil && g.Kind == GapTorn && g.At == g.Next }
+
 // Unwrap makes a gap an ErrCorrupt.
 func (g *Gap) Unwrap() error { return ErrCorrupt }

@@ -58,7 +58,9 @@ type Store interface {
 
 	// Read yields the records after a position, oldest first, up to the end at
 	// the time it gets there. Damage is yielded as a record with a gap, and
-	// reading goes on behind it. An error ends the sequence: ErrNotFound if
+	// reading goes on behind it. Who reads a file while somebody appends to it
+	// may see the line that is being written as a torn last record without
+	// extent: [firn.Gap.Unfinished]. An error ends the sequence: ErrNotFound if
 	// there is no such session, the context's if it is done.
 	Read(ctx context.Context, id firn.ID, after Pos) iter.Seq2[Record, error]
 

@@ -3,6 +3,7 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -147,8 +148,8 @@ func togetherRead(s *suite) {
 				}
 				continue
 			}
-			forth, err1 := drain(s.store.Read(s.ctx, "s1", store.Start))
-			back, err2 := drain(s.store.ReadBack(s.ctx, "s1", store.End))
+			forth, err1 := drain(finished(s.store.Read(s.ctx, "s1", store.Start)))
+			back, err2 := drain(finished(s.store.ReadBack(s.ctx, "s1", store.End)))
 			if err1 != nil || err2 != nil || len(forth) < 2 || len(back) < len(forth) {
 				s.Errorf("read %d, %v; read back %d, %v", len(forth), err1, len(back), err2)
 				return
@@ -156,4 +157,18 @@ func togetherRead(s *suite) {
 			s.sameRecords("read back", backwards(back)[:len(forth)], forth)
 		}
 	})
+}
+
+// finished leaves out the line that somebody is writing just now.
+func finished(seq iter.Seq2[store.Record, error]) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
+		for r, err := range seq {
+			if err == nil && r.Gap.Unfinished() {
+				continue
+			}
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
 }
