@@ -28,6 +28,7 @@ var checks = map[string]func(text string) error{
 	"host":     checkHost,
 	"origin":   checkOrigin,
 	"store":    checkStore,
+	"space":    checkSpace,
 	"zone":     checkZone,
 	"schedule": checkSchedule,
 	"template": checkTemplate,
@@ -143,20 +144,6 @@ func checkOrigin(text string) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.User != nil || text != u.Scheme+"://"+u.Host {
 		return errors.New("want an origin such as https://example.org, without a path")
-	}
-	return nil
-}
-
-func checkStore(text string) error {
-	if strings.HasPrefix(text, "file:") {
-		return nil
-	}
-	u, err := url.Parse(text)
-	switch {
-	case err != nil || u.Host == "" || u.Scheme != "nats" && u.Scheme != "tls":
-		return errors.New("want file:, file: and a directory, or nats:// and a host")
-	case u.User != nil:
-		return errors.New("a URL in the settings has no password in it")
 	}
 	return nil
 }

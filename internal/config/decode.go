@@ -143,6 +143,9 @@ func (d *decoder) scalar(s *spec, v reflect.Value, n *node, path []string) {
 	if s.is == "path" && n.origin.Layer == FromFile {
 		value.SetString(relativeTo(d.base, value.String()))
 	}
+	if dir, ok := strings.CutPrefix(value.String(), embeddedScheme); ok && s.is == "store" && n.origin.Layer == FromFile {
+		value.SetString(embeddedScheme + relativeTo(d.base, dir))
+	}
 	v.Set(value)
 }
 

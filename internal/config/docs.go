@@ -42,11 +42,13 @@ Some variables are shorter than their paths:
 | ` + "`FIRN_CONFIG`" + ` | the file of settings |
 | ` + "`FIRN_MODEL`" + ` | ` + "`defaults.model`" + `, and the model of the default agent, whatever its table says |
 | ` + "`FIRN_AGENT`" + ` | ` + "`default_agent`" + ` |
+| ` + "`FIRN_STORE`" + ` | ` + "`store.url`" + ` |
 | ` + "`FIRN_GATEWAY`" + ` | ` + "`client.gateway`" + ` |
 | ` + "`FIRN_TOKEN`" + ` | the token for a gateway over TCP |
 
 Secrets are never in the file. Settings that end in ` + "`_env`" + ` name the variable that holds
-one, those that end in ` + "`_file`" + ` a file that does, on one line.
+one, those that end in ` + "`_file`" + ` a file that does: on one line, but for those of a cluster,
+which are files as NATS and TLS have them.
 
 An example:
 

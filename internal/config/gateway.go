@@ -32,14 +32,6 @@ type Gateway struct {
 	Resident       Bytes         `key:"resident" default:"64mb" range:"1mb.." restart:"yes" doc:"How much of the ends of live sessions is kept in memory. What does not fit is read again when it is needed."`
 }
 
-// Store is how sessions are kept.
-type Store struct {
-	URL      string `key:"url" is:"store" default:"file:" doc:"Where: file: for the home, or file: and another directory; nats://host for a cluster."`
-	Sync     string `key:"sync" default:"turn" allow:"turn|always|never" doc:"When it is on disk: before anyone is told, with drafts of answers written later (turn) or just as soon (always), or whenever the system likes (never), so that a power cut may lose what was said."`
-	PartSize Bytes  `key:"part_size" default:"50mb" range:"4kb..1tb" doc:"When a transcript goes on in a new file."`
-	MaxBytes Bytes  `key:"max_bytes" default:"0" doc:"How large a transcript may become; beyond it nothing is taken any more. 0 means no limit."`
-}
-
 // Binding says which agent answers whom.
 type Binding struct {
 	Agent    string `key:"agent" is:"id" need:"yes" doc:"Who answers."`

@@ -39,6 +39,7 @@ var shortNames = map[string]string{
 	"FIRN_MODEL":   "defaults.model",
 	"FIRN_AGENT":   "default_agent",
 	"FIRN_GATEWAY": "client.gateway",
+	"FIRN_STORE":   "store.url",
 	"FIRN_CONFIG":  "",
 	"FIRN_TOKEN":   "",
 }

@@ -12,6 +12,7 @@ func (d *decoder) related(s *Settings) {
 	if c.Gateway.Listen != "" && !loopback(c.Gateway.Listen) && !c.Gateway.AllowRemote {
 		d.at(s, "gateway.listen", "set gateway.allow_remote if that is meant", "others on the network reach %s", quoted(c.Gateway.Listen))
 	}
+	d.store(s)
 	d.links(s, "session.identity_links", c.Session.IdentityLinks)
 	for i, b := range c.Bindings {
 		d.agent(s, b.Agent, "bindings", itoa(i), "agent")

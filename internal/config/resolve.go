@@ -44,7 +44,7 @@ func (d *decoder) resolve(s *Settings) {
 		case "path":
 			v.SetString(whole(text))
 		case "gateway", "store":
-			if scheme, path, ok := strings.Cut(text, ":"); ok && (scheme == "unix" || scheme == "file") {
+			if scheme, path, ok := strings.Cut(text, ":"); ok && (scheme == "unix" || scheme == "file" || scheme+":" == embeddedScheme) {
 				v.SetString(scheme + ":" + whole(path))
 			}
 		}

@@ -257,11 +257,11 @@ func (s *spec) words() string {
 // texts say what texts are.
 var texts = map[string]string{
 	"": "text", "path": "path", "id": "name", "model": "model", "variable": "name of a variable", "url": "URL", "zone": "time zone",
-	"gateway": "address", "listen": "address", "host": "host", "origin": "origin", "store": "URL", "schedule": "schedule", "template": "template",
+	"gateway": "address", "listen": "address", "host": "host", "origin": "origin", "store": "URL", "space": "word", "schedule": "schedule", "template": "template",
 }
 
 var plural = map[string]string{
-	"text": "texts", "model": "models", "name of a variable": "names of variables", "host": "hosts", "origin": "origins",
+	"text": "texts", "model": "models", "URL": "URLs", "name of a variable": "names of variables", "host": "hosts", "origin": "origins",
 }
 
 // setDefault sets a value, and all that is in it, to the default. What points

@@ -1,0 +1,157 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// Store is how sessions are kept.
+type Store struct {
+	URL      string `key:"url" is:"store" default:"file:" doc:"Where: file: for plain files in the home, or file: and another directory; nats://host:4222,host2:4222 (or tls://) for a cluster of NATS servers that several gateways share; nats-embedded: and a directory for such a server in firn's own process."`
+	Sync     string `key:"sync" default:"turn" allow:"turn|always|never" doc:"When it is on disk: before anyone is told, with drafts of answers written later (turn) or just as soon (always), or whenever the system likes (never), so that a power cut may lose what was said. A cluster is always asked to be sure."`
+	PartSize Bytes  `key:"part_size" default:"50mb" range:"4kb..1tb" doc:"When a transcript goes on in a new file."`
+	MaxBytes Bytes  `key:"max_bytes" default:"0" doc:"How large a transcript may become; beyond it nothing is taken any more. 0 means no limit. It counts for files only."`
+
+	Credentials string   `key:"credentials_file" is:"path" doc:"The file with the credentials (.creds) of the account in the cluster. Empty means none are needed."`
+	CA          string   `key:"ca_file" is:"path" doc:"The certificates that the servers' own are checked with, as PEM. Empty means those of the machine."`
+	Cert        string   `key:"cert_file" is:"path" doc:"Our own certificate, as PEM, if the servers want one."`
+	Key         string   `key:"key_file" is:"path" doc:"The key of cert_file, as PEM."`
+	Space       string   `key:"space" is:"space" default:"firn" doc:"How the names of the streams begin. Stores of different spaces share an account and know nothing of each other."`
+	Shards      int      `key:"shards" default:"0" range:"0..4096" doc:"How many streams sessions are spread over when the store is made. It cannot be changed later. 0 means 8, or 1 if the server is embedded."`
+	Replicas    int      `key:"replicas" default:"0" range:"0..5" doc:"How many servers keep each stream when the store is made. 0 means 3 in a cluster and 1 on a server that stands alone."`
+	Monitors    []string `key:"monitors" is:"url" doc:"Where the servers tell about themselves, each as http://host:8222. There it is asked whether they sync before they acknowledge: one that does not is refused."`
+	AllowUnsafe bool     `key:"allow_unsafe" default:"false" doc:"Takes a cluster of which acknowledged entries may be lost: with fewer than 3 replicas, that syncs now and then, or of which nobody tells whether it does."`
+	MemoryLimit Bytes    `key:"memory_limit" default:"512mib" range:"64mb.." doc:"What an embedded server and all else in the process should get along with. Beyond it memory is cleared more often, which takes time; nothing fails. GOMEMLIMIT in the environment counts instead."`
+
+	Mirror      string        `key:"mirror" is:"path" doc:"A directory in which the gateway keeps a copy of all sessions as plain files, which firn --home reads. Empty means none; firn mirror makes one too."`
+	MirrorEvery time.Duration `key:"mirror_every" default:"24h" range:"1m..365d" doc:"How often what is new is copied there."`
+}
+
+// Embedded is the directory of the server in our own process; false if the
+// store is none of that kind.
+func (s Store) Embedded() (dir string, ok bool) { return strings.CutPrefix(s.URL, embeddedScheme) }
+
+// Files is the directory that sessions are in as plain files; false if they are
+// elsewhere.
+func (s Store) Files(home string) (dir string, ok bool) {
+	dir, ok = strings.CutPrefix(s.URL, "file:")
+	if dir == "" {
+		dir = home
+	}
+	return dir, ok || s.URL == ""
+}
+
+const embeddedScheme = "nats-embedded:"
+
+// StoreURL makes of what somebody wrote as a store what the settings would: it
+// is checked, and paths are whole.
+func StoreURL(text string, whole func(path string) (string, error)) (string, error) {
+	if err := checkStore(text); err != nil {
+		return "", err
+	}
+	for _, scheme := range []string{"file:", embeddedScheme} {
+		if path, ok := strings.CutPrefix(text, scheme); ok && path != "" {
+			path, err := whole(path)
+			return scheme + path, err
+		}
+	}
+	return text, nil
+}
+
+func checkStore(text string) error {
+	if strings.HasPrefix(text, "file:") {
+		return checkPath(strings.TrimPrefix(text, "file:"))
+	}
+	if dir, ok := strings.CutPrefix(text, embeddedScheme); ok {
+		if dir == "" {
+			return errors.New("nats-embedded: is followed by the directory that the server keeps its files in")
+		}
+		return checkPath(dir)
+	}
+	scheme, hosts, ok := strings.Cut(text, "://")
+	if !ok || scheme != "nats" && scheme != "tls" {
+		return errors.New("want file:, file: and a directory, nats:// and hosts, or nats-embedded: and a directory")
+	}
+	for _, host := range strings.Split(hosts, ",") {
+		if err := checkServer(scheme, host); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkServer refuses what is no server of a list, in which all but the first
+// may leave out the scheme.
+func checkServer(scheme, text string) error {
+	if !strings.Contains(text, "://") {
+		text = scheme + "://" + text
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Hostname() == "" || u.Scheme != "nats" && u.Scheme != "tls" || u.RawQuery != "":
+		return errors.New("want nats:// and hosts with commas between them, such as nats://a:4222,b:4222")
+	case u.User != nil:
+		return errors.New("a URL in the settings has no password in it; name the file with the credentials in store.credentials_file")
+	case u.Path != "":
+		return errors.New("the URL of a cluster has no path; store.space says where in it sessions are")
+	}
+	return nil
+}
+
+var spaceForm = regexp.MustCompile(`^[A-Za-z0-9]{1,64}$`)
+
+func checkSpace(text string) error {
+	if !spaceForm.MatchString(text) {
+		return fmt.Errorf("this is %s, want letters and digits, at most 64", quoted(text))
+	}
+	return nil
+}
+
+// store refuses settings of the store that do not fit together.
+func (d *decoder) store(s *Settings) {
+	st := s.Store
+	dir, embedded := st.Embedded()
+	files, plain := st.Files(s.Home)
+	// Who says for once that the store is another one need not unset the rest.
+	passing := d.origin(s, "store.url") == FromFlag || d.origin(s, "store.url") == FromEnvironment
+	for name, set := range map[string]bool{
+		"credentials_file": st.Credentials != "", "ca_file": st.CA != "", "cert_file": st.Cert != "", "key_file": st.Key != "",
+		"monitors": len(st.Monitors) > 0, "replicas": st.Replicas > 1,
+	} {
+		if set && (plain || embedded) && !passing {
+			d.at(s, "store."+name, "set store.url to nats://host:4222, or leave it out", "it counts for a cluster only, and store.url names none")
+		}
+	}
+	if (st.Cert == "") != (st.Key == "") {
+		d.at(s, "store.cert_file", "set both or none", "cert_file and key_file belong together")
+	}
+	if st.Mirror == "" {
+		return
+	}
+	mirror := filepath.Clean(s.vars.expand(st.Mirror))
+	for what, other := range map[string]string{"the sessions themselves are": files, "the embedded server keeps its files": dir} {
+		if other != "" && (plain || embedded) && within(mirror, filepath.Clean(s.vars.expand(other))) {
+			d.at(s, "store.mirror", "name another directory", "the copy cannot be where %s", what)
+		}
+	}
+}
+
+// origin tells where a setting comes from.
+func (d *decoder) origin(s *Settings, path string) Layer {
+	segments, _ := splitPath(path) // a path of ours
+	if n := s.tree.at(segments); n != nil {
+		return n.origin.Layer
+	}
+	return FromDefault
+}
+
+// within reports whether two directories are one, or the first is in the other.
+func within(dir, other string) bool {
+	rel, err := filepath.Rel(other, dir)
+	return err == nil && (rel == "." || rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)))
+}
