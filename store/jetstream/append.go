@@ -79,7 +79,11 @@ func (st *Store) frame(ctx context.Context, s *session, ready []firn.Entry) (*fr
 			return nil, err
 		}
 	}
-	f := s.tail.follow(kindLines, messageID(s.id, s.tail.end))
+	f := s.tail.follow(kindLines, st.messageID(s.id, s.tail.end))
+	f.modified = s.tail.later(st.opts.Now())
+	if header, ok := ready[0].Body.(*firn.Header); ok && s.tail.seq == 0 {
+		f.agent = header.Agent
+	}
 	f.count, f.end = len(lines), f.end+store.Pos(len(lines))
 	f.sum, f.data = f.prev.over(lines), join(lines)
 	f.size += int64(len(f.data)) + 1

@@ -108,7 +108,7 @@ func (st *Store) putMark(ctx context.Context, s *session, t tail, reason string,
 	if err != nil {
 		return err
 	}
-	f := t.follow(kindMark, messageID(s.id, t.end))
+	f := t.follow(kindMark, st.messageID(s.id, t.end))
 	f.data = data
 	return st.put(ctx, s, f, rollup)
 }

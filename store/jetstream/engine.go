@@ -280,6 +280,28 @@ func (e *engine) any(ctx context.Context, stream string, req getRequest) (*messa
 	return direct(m)
 }
 
+// lastSeq returns the sequence of the last message that a stream was given, as
+// its leader has it.
+func (e *engine) lastSeq(ctx context.Context, stream string) (uint64, error) {
+	patient, cancel := e.patient(ctx)
+	defer cancel()
+	return insist(patient, func(ctx context.Context) (uint64, error) {
+		var info struct {
+			Error *apiError `json:"error"`
+			State struct {
+				LastSeq uint64 `json:"last_seq"`
+			} `json:"state"`
+		}
+		if err := e.ask(ctx, "$JS.API.STREAM.INFO."+stream, struct{}{}, &info); err != nil {
+			return 0, err
+		}
+		if info.Error != nil {
+			return 0, info.Error
+		}
+		return info.State.LastSeq, nil
+	})
+}
+
 // leader names the server that leads a stream, as far as it can be told.
 func (e *engine) leader(ctx context.Context, stream string) string {
 	var info struct {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"iter"
 	"strconv"
+	"time"
 
 	"firn"
 	"firn/store"
@@ -31,6 +32,8 @@ const (
 	headSize   = "S-Size"     // the bytes of the session up to its end, as a file
 	headStored = "S-Archived" // the session is archived
 	headBinned = "S-Removed"  // the session is in the bin
+	headTime   = "S-Time"     // when its lines last changed
+	headAgent  = "S-Agent"    // whose it is, as its header says
 )
 
 // frameKind is what a message holds.
@@ -61,7 +64,11 @@ type frame struct {
 	// size is the bytes of the session up to its end.
 	size              int64
 	archived, removed bool
-	data              []byte
+	// modified is when the lines last changed, by the clock of who did it, and
+	// later with each change; agent is whose the session is.
+	modified time.Time
+	agent    string
+	data     []byte
 }
 
 // at is the position before the frame's records.
@@ -135,6 +142,8 @@ func (f *frame) msg(subject string) *nats.Msg {
 	set(headSize, strconv.FormatInt(f.size, 10), true)
 	set(headStored, "yes", f.archived)
 	set(headBinned, "yes", f.removed)
+	set(headTime, f.modified.UTC().Format(time.RFC3339Nano), !f.modified.IsZero())
+	set(headAgent, strconv.QuoteToASCII(f.agent), f.agent != "")
 	return m
 }
 
@@ -148,6 +157,10 @@ func parseFrame(m *message) (*frame, error) {
 	f.back, f.seal = p.number(headBack, 0), p.number(headSeal, 0)
 	f.size = int64(p.number(headSize, 0))
 	f.prev, f.sum = p.sum(headPrev), p.sum(headSum)
+	f.modified = p.time(headTime)
+	if m.header.Get(headAgent) != "" {
+		f.agent = p.quoted(headAgent)
+	}
 	if f.kind != kindLines {
 		f.head = firn.EntryID(p.quoted(headHead))
 	}
@@ -195,6 +208,15 @@ func (p *parser) sum(name string) sum {
 	return s
 }
 
+func (p *parser) time(name string) time.Time {
+	if p.header.Get(name) == "" {
+		return time.Time{}
+	}
+	t, err := time.Parse(time.RFC3339Nano, p.header.Get(name))
+	p.fail(name, err)
+	return t.UTC()
+}
+
 func (p *parser) quoted(name string) string {
 	s, err := strconv.Unquote(p.header.Get(name))
 	p.fail(name, err)
@@ -218,6 +240,8 @@ type tail struct {
 	seal     uint64
 	size     int64
 	archived bool
+	modified time.Time
+	agent    string
 	// removed says that the session is in the bin; receipt is set once somebody
 	// has begun to purge it.
 	removed bool
@@ -229,7 +253,8 @@ func (t *tail) gone() bool { return t.removed || t.receipt != nil }
 
 // after is the tail behind a frame.
 func (st *Store) after(f *frame) (tail, error) {
-	t := tail{seq: f.seq, end: f.end, sum: f.sum, head: f.head, seal: f.seal, size: f.size, archived: f.archived, removed: f.removed}
+	t := tail{seq: f.seq, end: f.end, sum: f.sum, head: f.head, seal: f.seal, size: f.size, archived: f.archived, removed: f.removed,
+		modified: f.modified, agent: f.agent}
 	switch f.kind {
 	case kindSeal:
 		t.seal = f.seq
@@ -254,7 +279,17 @@ func (st *Store) after(f *frame) (tail, error) {
 
 // follow makes a frame that comes after the tail.
 func (t *tail) follow(kind frameKind, id string) *frame {
-	return &frame{kind: kind, id: id, end: t.end, prev: t.sum, sum: t.sum, back: t.seq, seal: t.seal, head: t.head, size: t.size, archived: t.archived, removed: t.removed}
+	return &frame{kind: kind, id: id, end: t.end, prev: t.sum, sum: t.sum, back: t.seq, seal: t.seal, head: t.head, size: t.size, archived: t.archived, removed: t.removed,
+		modified: t.modified, agent: t.agent}
+}
+
+// later is the time of a change that follows the tail: now, but after the change
+// before it, whatever clock that one went by.
+func (t *tail) later(now time.Time) time.Time {
+	if now = now.UTC().Round(0); now.After(t.modified) {
+		return now
+	}
+	return t.modified.Add(time.Nanosecond)
 }
 
 // records yields the records of lines, the first of which stands at a position.

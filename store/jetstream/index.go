@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"firn"
 	"firn/store"
@@ -26,6 +27,7 @@ type index struct {
 	rows  map[firn.ID]kept
 	marks map[int]kept
 	next  uint64
+	news  news
 }
 
 // row is what the index keeps of a session as of a message: it tells the same
@@ -33,8 +35,10 @@ type index struct {
 type row struct {
 	Seq uint64 `json:"seq"`
 	// Gone says that the session is in the bin or was purged.
-	Gone bool       `json:"gone,omitempty"`
-	Info store.Info `json:"info,omitzero"`
+	Gone bool `json:"gone,omitempty"`
+	// Modified is when its lines last changed.
+	Modified time.Time  `json:"modified,omitzero"`
+	Info     store.Info `json:"info,omitzero"`
 }
 
 // kept is a value of the bucket and its revision.
@@ -45,7 +49,7 @@ type kept struct {
 
 func newIndex(st *Store) *index {
 	return &index{st: st, bucket: bucket{st.engine, st.names.index()}, turn: make(chan struct{}, 1),
-		rows: make(map[firn.ID]kept), marks: make(map[int]kept), next: 1}
+		rows: make(map[firn.ID]kept), marks: make(map[int]kept), next: 1, news: newNews()}
 }
 
 // refresh brings the rows of a shard up to date.
@@ -194,10 +198,16 @@ func (st *Store) row(ctx context.Context, id firn.ID) (row, error) {
 	if err != nil {
 		return row{}, err
 	}
-	r := row{Seq: t.seq, Gone: t.seq == 0 || t.gone()}
+	return st.rowAt(ctx, id, t)
+}
+
+// rowAt makes the row of a session that ends with t.
+func (st *Store) rowAt(ctx context.Context, id firn.ID, t tail) (row, error) {
+	r := row{Seq: t.seq, Gone: t.seq == 0 || t.gone(), Modified: t.modified}
 	if t.seq == 0 || t.receipt != nil {
 		return r, nil
 	}
+	var err error
 	r.Info, err = st.info(ctx, id, t)
 	switch {
 	case errors.Is(err, firn.ErrNotFound): // put away since; the message that says so comes later

@@ -114,6 +114,8 @@ type Store struct {
 	blobs   blobs
 	index   *index
 	zip     func() (zip, error)
+	// self is a number that no other store has.
+	self string
 
 	mu       sync.Mutex
 	closed   bool
@@ -124,10 +126,11 @@ type Store struct {
 }
 
 var (
-	_ store.Store   = (*Store)(nil)
-	_ store.Keyed   = (*Store)(nil)
-	_ store.Claimer = (*Store)(nil)
-	_ store.Remover = (*Store)(nil)
+	_ store.Store    = (*Store)(nil)
+	_ store.Keyed    = (*Store)(nil)
+	_ store.Claimer  = (*Store)(nil)
+	_ store.Remover  = (*Store)(nil)
+	_ store.Deferred = (*Store)(nil)
 )
 
 // Open connects to the cluster, and makes the streams if there are none. It is
@@ -142,7 +145,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
 	st := &Store{opts: o, engine: e, names: names{space: o.Space, shards: o.Shards},
-		sessions: make(map[firn.ID]*session), zip: sync.OnceValues(newZip)}
+		sessions: make(map[firn.ID]*session), zip: sync.OnceValues(newZip), self: nonce()}
 	if err := st.settle(ctx); err != nil {
 		e.close()
 		return nil, fmt.Errorf("open store %s: %w", o.Space, err)

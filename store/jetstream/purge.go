@@ -109,6 +109,7 @@ func (st *Store) purgeEntries(ctx context.Context, s *session, r store.Receipt) 
 		if err != nil {
 			return r, err
 		}
+		f.modified = s.tail.later(st.opts.Now())
 		if err := st.put(ctx, s, f, false); err != nil {
 			return r, err
 		}

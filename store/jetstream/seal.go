@@ -281,7 +281,7 @@ func (st *Store) sealFrame(ctx context.Context, s *session, kept []segment, line
 	if err != nil {
 		return nil, err
 	}
-	f := s.tail.follow(kindSeal, messageID(s.id, s.tail.end))
+	f := s.tail.follow(kindSeal, st.messageID(s.id, s.tail.end))
 	f.data, f.prev, f.seal, f.end, f.size = append(append(list, '\n'), rest...), sum{}, 0, 0, 0
 	for _, seg := range segments {
 		f.end += store.Pos(seg.Count)

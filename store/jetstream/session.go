@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 
 	"firn"
@@ -218,9 +219,12 @@ func (s *session) storeTail() store.Tail {
 
 // messageID makes an id for a message that nobody else makes. Ids of entries
 // would not do: callers choose them, and other sessions have the same.
-func messageID(id firn.ID, end store.Pos) string {
-	return token(id) + "." + strconv.FormatUint(uint64(end), 10) + "." + nonce()
+func (st *Store) messageID(id firn.ID, end store.Pos) string {
+	return token(id) + "." + strconv.FormatUint(uint64(end), 10) + "." + st.self + "." + nonce()
 }
+
+// isOurs reports whether this store has made the id of a message.
+func (st *Store) isOurs(id string) bool { return strings.Contains(id, "."+st.self+".") }
 
 // nonce makes a number that nobody else makes.
 func nonce() string {

@@ -1,0 +1,179 @@
+package jetstream_test
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"firn"
+	"firn/internal/fulltext"
+	"firn/internal/index"
+	"firn/store"
+	"firn/store/jetstream"
+	"firn/store/unionstore"
+)
+
+var (
+	_ unionstore.Own  = (*jetstream.Store)(nil)
+	_ index.Source    = (*jetstream.Store)(nil)
+	_ index.Stamper   = (*jetstream.Store)(nil)
+	_ fulltext.Source = (*jetstream.Store)(nil)
+)
+
+// census returns how all sessions stand, by id, and checks that each of them
+// tells the same when it is asked alone.
+func census(t testing.TB, st *jetstream.Store) []store.Standing {
+	t.Helper()
+	all, err := st.Census(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(all, func(a, b store.Standing) int { return cmp.Compare(a.ID, b.ID) })
+	for _, s := range all {
+		one, err := st.Stand(t.Context(), s.ID)
+		if err != nil || one != s {
+			t.Errorf("of session %s all together tell %+v, it alone %+v, %v", s.ID, s, one, err)
+		}
+		info, err := st.Inspect(t.Context(), s.ID)
+		if err != nil || info.ID != s.ID || info.Agent != s.Agent || info.Bytes != s.Bytes || info.Parts != s.Parts || info.Archived != s.Archived {
+			t.Errorf("session %s stands as %+v, but a look at it tells %+v, %v", s.ID, s, info, err)
+		}
+	}
+	return all
+}
+
+func ids(all []store.Standing) []firn.ID {
+	var ids []firn.ID
+	for _, s := range all {
+		ids = append(ids, s.ID)
+	}
+	return ids
+}
+
+func stamp(t testing.TB, st *jetstream.Store) string {
+	t.Helper()
+	s, err := st.Stamp(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestCensus(t *testing.T) {
+	o := options(t)
+	o.Now = func() time.Time { return time.Date(2026, 3, 15, 10, 0, 0, 0, time.UTC) } // a clock that stands still
+	st, other := another(t, o), another(t, o)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustAppend(t, st, "s1", firn.Entry{Body: &firn.Header{Session: "s1", Agent: "änne"}}, say("a"))
+	for i := range 6 {
+		mustAppend(t, st, firn.ID(fmt.Sprint("b", i)), say("a"))
+	}
+	first := census(t, st)
+	if len(first) != 7 || first[6].Agent != "änne" {
+		t.Fatalf("all sessions are %+v", first)
+	}
+	if again := census(t, other); !slices.Equal(first, again) {
+		t.Errorf("another store tells %+v, not %+v", again, first)
+	}
+
+	// What changes shows, although the clock stands still, and only that.
+	mustAppend(t, st, "s1", say("b"))
+	must(st.Archive(t.Context(), "b0"))
+	must(st.Remove(t.Context(), "b1", ""))
+	if _, err := st.Purge(t.Context(), "b2", ""); err != nil {
+		t.Fatal(err)
+	}
+	must(st.Seal(t.Context(), "b3"))
+	for _, who := range []*jetstream.Store{st, other} {
+		now := census(t, who)
+		if got := ids(now); !slices.Equal(got, []firn.ID{"b0", "b3", "b4", "b5", "s1"}) {
+			t.Fatalf("there are %v", got)
+		}
+		if !now[0].Archived || now[4].Bytes <= first[6].Bytes || !now[4].Modified.After(first[6].Modified) {
+			t.Errorf("they stand as %+v", now)
+		}
+		if !slices.Equal(now[1:4], first[3:6]) {
+			t.Errorf("what has not changed, or was only sealed, stands as %+v, before as %+v", now[1:4], first[3:6])
+		}
+		away, err := who.AllAway(t.Context())
+		if err != nil || len(away) != 2 || !away["b1"] || !away["b2"] {
+			t.Errorf("put away are %v, %v", away, err)
+		}
+		for id, want := range map[firn.ID]bool{"b0": false, "b1": true, "b2": true, "nobody": false, "a/b": false} {
+			if got, err := who.Away(t.Context(), id); got != want || err != nil {
+				t.Errorf("session %s is away: %v, %v", id, got, err)
+			}
+		}
+		for _, id := range []firn.ID{"b1", "b2", "nobody", "a/b"} {
+			_, err := who.Stand(t.Context(), id)
+			_, lookErr := who.Inspect(t.Context(), id)
+			if !errors.Is(err, firn.ErrNotFound) || !errors.Is(lookErr, firn.ErrNotFound) {
+				t.Errorf("session %s: %v, %v", id, err, lookErr)
+			}
+		}
+	}
+
+	// A session out of the bin stands as it did. One of which an entry was purged
+	// does not.
+	must(other.Restore(t.Context(), "b1"))
+	e := say("secret")
+	e.ID = "e1"
+	mustAppend(t, other, "b4", e)
+	before := census(t, other)
+	if _, err := other.Purge(t.Context(), "b4", "", "e1"); err != nil {
+		t.Fatal(err)
+	}
+	after := census(t, st)
+	if before[1] != first[1] || after[3].Modified == before[3].Modified {
+		t.Errorf("restored %+v, was %+v; purged %+v, was %+v", before[1], first[1], after[3], before[3])
+	}
+
+	// With the rows of a list it is the same, also for one who knows nothing else.
+	list(t, st)
+	if got := census(t, another(t, o)); !slices.Equal(got, after) {
+		t.Errorf("from the rows %+v, not %+v", got, after)
+	}
+}
+
+func TestStampTellsWhatOthersDo(t *testing.T) {
+	st, o := opened(t)
+	other := another(t, o)
+	mine := stamp(t, st)
+	for i := range 10 {
+		mustAppend(t, st, firn.ID(fmt.Sprint("s", i)), say("a"))
+	}
+	if got := stamp(t, st); got != mine {
+		t.Errorf("what went through the store itself changes its stamp from %s to %s", mine, got)
+	}
+	theirs := stamp(t, other)
+	for name, do := range map[string]func() error{
+		"append": func() error { _, err := other.Append(t.Context(), "s1", store.Any, say("b")); return err },
+		"remove": func() error { return other.Remove(t.Context(), "s2", "") },
+	} {
+		before := stamp(t, st)
+		if err := do(); err != nil {
+			t.Fatal(err)
+		}
+		if stamp(t, st) == before {
+			t.Errorf("%s by another store does not change the stamp", name)
+		}
+	}
+	before := stamp(t, st)
+	if err := other.Seal(t.Context(), "s1"); err != nil {
+		t.Fatal(err)
+	}
+	if got := stamp(t, st); got != before {
+		t.Errorf("sealing changes the stamp from %s to %s", before, got)
+	}
+	if got := stamp(t, other); got != theirs {
+		t.Errorf("the other store's stamp went from %s to %s", theirs, got)
+	}
+}
