@@ -1,0 +1,94 @@
+package jetstream
+
+import (
+	"errors"
+	"fmt"
+
+	"firn"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Bus passes notes between those who have the store open. Nothing is kept: who
+// does not listen misses them, and who is too slow misses some.
+type Bus struct{ st *Store }
+
+// Bus returns the bus of the store.
+func (st *Store) Bus() *Bus { return &Bus{st} }
+
+// Shared reports whether other processes can have the store open too.
+func (st *Store) Shared() bool { return st.opts.Server == nil }
+
+// Note is what was passed.
+type Note struct {
+	// Topic is what it is about; empty for one that came to an inbox.
+	Topic string
+	// Reply is the inbox of who wants an answer; empty if nobody does.
+	Reply string
+	Data  []byte
+	// Nobody says, in an inbox, that nobody listened to what was sent.
+	Nobody bool
+}
+
+// Most is how many bytes a note may have.
+func (b *Bus) Most() int {
+	const spare = 8 << 10 // for headers and the subject
+	return min(int(b.st.engine.nc.MaxPayload()), maxMessage) - spare
+}
+
+func (b *Bus) prefix() string { return b.st.names.space + ".b." }
+
+// Publish passes a note to all who listen to its topic, parts of letters, digits,
+// - and _ with dots between. Reply is an inbox for answers, or empty.
+func (b *Bus) Publish(topic, reply string, data []byte) error {
+	return b.failed(b.st.engine.nc.PublishMsg(&nats.Msg{Subject: b.prefix() + topic, Reply: reply, Data: data}))
+}
+
+// Answer passes a note to an inbox.
+func (b *Bus) Answer(inbox string, data []byte) error {
+	return b.failed(b.st.engine.nc.Publish(inbox, data))
+}
+
+func (b *Bus) failed(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, nats.ErrConnectionClosed):
+		return b.st.closedErr()
+	case errors.Is(err, nats.ErrMaxPayload):
+		return fmt.Errorf("pass a note: %w", firn.ErrTooLarge)
+	}
+	return fmt.Errorf("pass a note: %w", &Unavailable{Cause: err})
+}
+
+// pendingBytes is how much may wait for who listens.
+const pendingBytes = 64 << 20
+
+// Listen calls take for every note on a topic, one after the other, until stop is
+// called. An asterisk in the topic stands for any part, > for all that follow.
+func (b *Bus) Listen(topic string, take func(Note)) (stop func(), err error) {
+	return b.listen(b.prefix()+topic, func(m *nats.Msg) {
+		take(Note{Topic: m.Subject[len(b.prefix()):], Reply: m.Reply, Data: m.Data})
+	})
+}
+
+// Inbox makes an inbox for answers, and calls take for each that comes, one after
+// the other, until stop is called.
+func (b *Bus) Inbox(take func(Note)) (inbox string, stop func(), err error) {
+	inbox = b.st.engine.nc.NewInbox()
+	stop, err = b.listen(inbox, func(m *nats.Msg) {
+		take(Note{Reply: m.Reply, Data: m.Data, Nobody: len(m.Data) == 0 && m.Header.Get("Status") == "503"})
+	})
+	return inbox, stop, err
+}
+
+func (b *Bus) listen(subject string, take func(*nats.Msg)) (func(), error) {
+	sub, err := b.st.engine.nc.Subscribe(subject, take)
+	if err == nil {
+		err = sub.SetPendingLimits(-1, pendingBytes)
+	}
+	if err != nil {
+		return nil, b.failed(err)
+	}
+	return func() { _ = sub.Unsubscribe() }, nil // fails only if the connection is gone, and with it the subscription
+}

@@ -1,0 +1,332 @@
+package jetstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"firn"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Leases say who has what at the moment: which gateway runs the turns of a
+// session, or tidies up for all. A lease ends by itself when nobody renews it.
+//
+// They are never trusted with what must not go wrong: who was stopped for a while
+// may believe in a lease that has ended. What fences such a one is the position
+// that its appends expect.
+type Leases struct {
+	st     *Store
+	bucket bucket
+	owner  string
+	ttl    time.Duration
+}
+
+// Ending is how the lease before ended.
+type Ending string
+
+// How leases end.
+const (
+	// EndReleased: who had it gave it back, and was done with what it is for.
+	EndReleased Ending = "released"
+	// EndLeft: who had it gave it back, and was not done.
+	EndLeft Ending = "left"
+	// EndExpired: nobody renewed it.
+	EndExpired Ending = "expired"
+	// EndUnknown: there was none, or nobody remembers.
+	EndUnknown Ending = "unknown"
+)
+
+const (
+	headTTL    = "Nats-TTL"
+	headMarker = "Nats-Marker-Reason"
+	// headLeft tells of a lease that was given back whether something is left.
+	headLeft = "Firn-Left"
+	// opPurge is the operation of a value that was taken away for good: when its
+	// message expires the server puts no marker in its place.
+	opPurge = "PURGE"
+	// rememberedFor is how long it is known how a lease ended.
+	rememberedFor = 24 * time.Hour
+)
+
+// Leases opens the leases for one who wants some, who goes by a name that
+// nobody else has. A lease lasts for ttl after it was renewed, whole seconds.
+func (st *Store) Leases(ctx context.Context, owner string, ttl time.Duration) (*Leases, error) {
+	if owner == "" || ttl < time.Second {
+		return nil, fmt.Errorf("open the leases of %q: %w: they want a name and a second at least", owner, firn.ErrInvalid)
+	}
+	if err := st.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer st.working.Done()
+	l := &Leases{st: st, bucket: bucket{st.engine, st.names.space + "_LEASE"}, owner: owner, ttl: ttl.Truncate(time.Second)}
+	replicas := 1
+	err := st.engine.steady(ctx, func(ctx context.Context) error {
+		s, err := st.engine.js.Stream(ctx, bucketStream(st.names.keys()))
+		if err == nil {
+			replicas = s.CachedInfo().Config.Replicas
+		}
+		return err
+	})
+	if err == nil {
+		err = st.engine.ensureBucket(ctx, jetstream.KeyValueConfig{
+			Bucket: l.bucket.name, Description: "who has which session at the moment", Storage: jetstream.FileStorage, Replicas: replicas, LimitMarkerTTL: rememberedFor,
+		})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open the leases: %w", err)
+	}
+	return l, nil
+}
+
+// TTL is how long a lease lasts that nobody renews.
+func (l *Leases) TTL() time.Duration { return l.ttl }
+
+// leaseValue is what a lease says.
+type leaseValue struct {
+	Owner string `json:"owner"`
+}
+
+// Acquire takes a lease if nobody has it, and renews it from then on; the caller
+// must release it. If somebody has it, the lease is nil and the name is theirs.
+func (l *Leases) Acquire(ctx context.Context, name string) (*Lease, string, error) {
+	if err := l.st.begin(ctx); err != nil {
+		return nil, "", err
+	}
+	defer l.st.working.Done()
+	patient, cancel := l.st.engine.patient(ctx)
+	defer cancel()
+	for {
+		m, err := l.last(patient, name)
+		if err != nil {
+			return nil, "", l.failed(ctx, name, err)
+		}
+		holder, ending := readLease(m)
+		if holder != "" && holder != l.owner {
+			return nil, holder, nil
+		}
+		var revision uint64
+		if m != nil {
+			revision = m.seq
+		}
+		begun := time.Now()
+		revision, err = l.put(patient, name, revision)
+		if errors.Is(err, errFenced) && patient.Err() == nil {
+			continue
+		}
+		if err != nil {
+			return nil, "", l.failed(ctx, name, err)
+		}
+		return l.hold(name, ending, revision, begun), "", nil
+	}
+}
+
+// Holder names who has a lease; empty if nobody does.
+func (l *Leases) Holder(ctx context.Context, name string) (string, error) {
+	if err := l.st.begin(ctx); err != nil {
+		return "", err
+	}
+	defer l.st.working.Done()
+	patient, cancel := l.st.engine.patient(ctx)
+	defer cancel()
+	m, err := l.last(patient, name)
+	if err != nil {
+		return "", l.failed(ctx, name, err)
+	}
+	holder, _ := readLease(m)
+	return holder, nil
+}
+
+func (l *Leases) failed(ctx context.Context, name string, err error) error {
+	return l.st.failed(ctx, fmt.Errorf("the lease %s: %w", name, err))
+}
+
+func (l *Leases) last(ctx context.Context, name string) (*message, error) {
+	return insist(ctx, func(ctx context.Context) (*message, error) {
+		return l.st.engine.last(ctx, bucketStream(l.bucket.name), bucketSubject(l.bucket.name)+name)
+	})
+}
+
+// readLease tells who has a lease, or how it ended if nobody does.
+func readLease(m *message) (string, Ending) {
+	switch {
+	case m == nil:
+		return "", EndUnknown
+	case m.header.Get(headMarker) != "":
+		return "", EndExpired
+	case m.header.Get(headDeleted) != "":
+		if m.header.Get(headLeft) != "" {
+			return "", EndLeft
+		}
+		return "", EndReleased
+	}
+	var v leaseValue
+	if json.Unmarshal(m.data, &v) != nil {
+		return "", EndExpired // nobody can be told by it
+	}
+	return v.Owner, EndExpired
+}
+
+// put writes down that we have a lease. Every write names its time anew: without
+// it the lease would stay for ever.
+func (l *Leases) put(ctx context.Context, name string, revision uint64) (uint64, error) {
+	value, err := json.Marshal(leaseValue{l.owner})
+	if err != nil {
+		return 0, err
+	}
+	return l.bucket.send(ctx, &nats.Msg{Subject: bucketSubject(l.bucket.name) + name, Header: nats.Header{headTTL: {l.ttl.String()}}, Data: value}, revision)
+}
+
+// Lease is one that we have. Its methods may be called from many goroutines.
+type Lease struct {
+	leases *Leases
+	name   string
+	// Before is how the lease before it ended.
+	Before Ending
+	lost   chan struct{}
+	end    context.CancelFunc
+	done   chan struct{}
+
+	mu       sync.Mutex
+	revision uint64
+	// confirmed is when the latest renewal that was confirmed had begun.
+	confirmed time.Time
+	gone      bool
+}
+
+func (l *Leases) hold(name string, before Ending, revision uint64, begun time.Time) *Lease {
+	ctx, cancel := context.WithCancel(l.st.life)
+	x := &Lease{leases: l, name: name, Before: before, revision: revision, confirmed: begun, lost: make(chan struct{}), end: cancel, done: make(chan struct{})}
+	go x.keep(ctx)
+	return x
+}
+
+// Lost is closed when the lease could not be renewed in time, or somebody else
+// has it: whoever relies on it must stop.
+func (x *Lease) Lost() <-chan struct{} { return x.lost }
+
+// keep renews the lease every third of its time until it is released or lost.
+func (x *Lease) keep(ctx context.Context) {
+	defer close(x.done)
+	for rest(ctx, x.leases.ttl/3) == nil {
+		if x.Confirm(ctx) != nil && ctx.Err() == nil {
+			return
+		}
+	}
+	if x.leases.st.life.Err() != nil { // the store was closed: nobody renews it any more
+		x.lose()
+	}
+}
+
+// Confirm renews the lease now: when it returns without an error nobody else had
+// it up to then.
+func (x *Lease) Confirm(ctx context.Context) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.gone {
+		return fmt.Errorf("the lease %s: %w: it is lost", x.name, firn.ErrConflict)
+	}
+	begun := time.Now()
+	patient, cancel := context.WithDeadline(ctx, x.confirmed.Add(x.leases.ttl))
+	defer cancel()
+	revision, err := x.leases.put(patient, x.name, x.revision)
+	if err == nil {
+		x.revision, x.confirmed = revision, begun
+		return nil
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	x.loseLocked()
+	return fmt.Errorf("the lease %s: %w: it was not renewed: %w", x.name, firn.ErrConflict, err)
+}
+
+func (x *Lease) lose() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.loseLocked()
+}
+
+func (x *Lease) loseLocked() {
+	if !x.gone {
+		x.gone = true
+		close(x.lost)
+	}
+}
+
+// Release gives the lease back. Left says that what it is for is not done, and
+// somebody else should go on with it. One that is lost is nobody's to give.
+func (x *Lease) Release(ctx context.Context, left bool) error {
+	x.end()
+	<-x.done
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.gone {
+		return nil
+	}
+	x.gone = true
+	m := &nats.Msg{Subject: bucketSubject(x.leases.bucket.name) + x.name, Header: nats.Header{headDeleted: {opPurge}, headTTL: {rememberedFor.String()}}}
+	if left {
+		m.Header.Set(headLeft, "1")
+	}
+	patient, cancel := context.WithDeadline(ctx, x.confirmed.Add(x.leases.ttl)) // then it ends by itself
+	defer cancel()
+	_, err := x.leases.bucket.send(patient, m, x.revision)
+	if errors.Is(err, errFenced) {
+		return nil // it had ended
+	}
+	if err != nil {
+		return x.leases.failed(ctx, x.name, err)
+	}
+	return nil
+}
+
+// LeaseChange is what became of a lease.
+type LeaseChange struct {
+	Name string
+	// Owner has it now; empty if nobody does, and then Ending says how that came.
+	Owner  string
+	Ending Ending
+}
+
+// Watch tells of all leases how they are, and then what becomes of them, until
+// ctx ends. It may tell the same twice.
+func (l *Leases) Watch(ctx context.Context, tell func(LeaseChange)) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stop := context.AfterFunc(l.st.life, cancel)
+	defer stop()
+	for ctx.Err() == nil {
+		_ = l.watch(ctx, tell) // it begins again, whatever it was
+		_ = rest(ctx, maxPause)
+	}
+}
+
+func (l *Leases) watch(ctx context.Context, tell func(LeaseChange)) error {
+	prefix := bucketSubject(l.bucket.name)
+	consumer, err := l.st.engine.js.OrderedConsumer(ctx, bucketStream(l.bucket.name), jetstream.OrderedConsumerConfig{
+		FilterSubjects: []string{prefix + ">"}, DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy,
+	})
+	if err != nil {
+		return err
+	}
+	messages, err := consumer.Messages()
+	if err != nil {
+		return err
+	}
+	defer messages.Stop()
+	for {
+		m, err := messages.Next(jetstream.NextContext(ctx))
+		if err != nil {
+			return err
+		}
+		owner, ending := readLease(&message{header: m.Headers(), data: m.Data()})
+		tell(LeaseChange{Name: strings.TrimPrefix(m.Subject(), prefix), Owner: owner, Ending: ending})
+	}
+}
