@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"firn"
@@ -107,6 +108,9 @@ func (t *turn) broken(d *draft, err error) error {
 	stop := firn.StopError
 	if cause := context.Cause(t.ctx); cause != nil {
 		err, stop = cause, firn.StopAborted
+	}
+	if errors.Is(err, ErrFenced) {
+		return err // who has the session now marks what is there of the answer
 	}
 	if parts := d.whole.Parts(); len(parts) > 0 {
 		ctx, cancel := afterwards(t.ctx)

@@ -16,7 +16,7 @@ import (
 func (t *turn) begin() error {
 	started, batch, err := t.introduce()
 	for conflicts(err) { // somebody else wrote, perhaps this very message
-		t.opened, t.path, t.log = false, window.Path{}, ledger{st: t.log.st, id: t.log.id}
+		t.opened, t.path, t.log = false, window.Path{}, t.log.anew()
 		started, batch, err = t.introduce()
 	}
 	if err != nil {
@@ -136,7 +136,7 @@ func (t *turn) open() error {
 	}
 	err := t.collect()
 	if err != nil && t.opened { // what was kept is of no use: the head was moved, or the files are others
-		t.opened, t.path, t.log = false, window.Path{}, ledger{st: t.log.st, id: t.log.id}
+		t.opened, t.path, t.log = false, window.Path{}, t.log.anew()
 		err = t.collect()
 	}
 	if err != nil {

@@ -31,7 +31,12 @@ type ledger struct {
 	// not have yet, by whomever; lost says that one of them could not be read.
 	own, news []firn.Entry
 	lost      bool
+	// right is that of the turn to write.
+	right right
 }
+
+// anew is a ledger of the same session that knows nothing of it.
+func (l *ledger) anew() ledger { return ledger{st: l.st, id: l.id, right: l.right} }
 
 // append adds entries, durable when it returns.
 func (l *ledger) append(ctx context.Context, entries ...firn.Entry) error {
@@ -105,6 +110,9 @@ func (l *ledger) catchUp(ctx context.Context) error {
 	for rec, err := range l.st.Read(ctx, l.id, l.end) {
 		if err != nil {
 			return fmt.Errorf("read what others wrote to session %s: %w", l.id, err)
+		}
+		if l.right.ends(&rec) {
+			return l.fenced()
 		}
 		l.end = rec.Next
 		g := &rec.Glance

@@ -35,6 +35,10 @@ type Input struct {
 	Turns int
 	// Terms is how the turn is to be run.
 	Terms Terms
+	// Since is where the right to write begins, if others can take the session
+	// over: a turn that finds behind it that somebody did ends with [ErrFenced].
+	// Nil: nobody can.
+	Since *firn.Pos
 }
 
 // Say makes an input of text.
@@ -59,6 +63,9 @@ func (a *Agent) Run(ctx context.Context, id firn.ID, in Input) iter.Seq2[Event, 
 		defer cancel(nil)
 		t := &turn{a: a, ctx: withSession(ctx, id), cancel: cancel, in: in, yield: yield}
 		t.log = ledger{st: a.Store, id: id}
+		if in.Since != nil {
+			t.log.right = right{bounded: true, since: *in.Since}
+		}
 		t.guard.limit = a.Failures
 		err := t.run()
 		t.close(err)
@@ -284,6 +291,9 @@ func (t *turn) collect() error {
 	}
 	if !t.opened {
 		t.log.end, t.log.head = path.End, path.Head
+		if err := t.log.entitled(t.ctx); err != nil {
+			return err
+		}
 	}
 	t.path, t.opened = path, true
 	t.log.news, t.log.lost, t.log.heard = nil, false, false
@@ -315,7 +325,7 @@ func (t *turn) close(err error) {
 		err = t.fail(err)
 	}
 	t.out.Err = err
-	if t.began {
+	if t.began && !errors.Is(err, ErrFenced) {
 		t.settle()
 		t.reside()
 		if t.a.Hooks.AfterTurn != nil {
@@ -348,7 +358,7 @@ func (t *turn) fail(err error) error {
 		err, stop = cause, firn.StopAborted
 	}
 	t.out.Stop = stop
-	if t.recorded(err) || errors.Is(err, firn.ErrNotSaved) || errors.Is(err, ErrMoved) || errors.Is(err, firn.ErrReplaced) {
+	if t.recorded(err) || errors.Is(err, firn.ErrNotSaved) || errors.Is(err, ErrMoved) || errors.Is(err, firn.ErrReplaced) || errors.Is(err, ErrFenced) {
 		return err
 	}
 	ctx, cancel := afterwards(t.ctx)

@@ -1,0 +1,94 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"firn"
+	"firn/agent"
+	"firn/provider/scripted"
+	"firn/store"
+)
+
+// takeOver takes the session over, as another gateway would, and answers.
+func (b *workbench) takeOver() {
+	b.t.Helper()
+	answer := firn.NewEntry(&firn.Message{Role: firn.RoleAssistant, Parts: []firn.Part{firn.Text{Text: "Theirs."}}, StopReason: firn.StopEnd})
+	if _, err := b.Store.Append(context.Background(), b.id, store.Any, agent.Fence("b"), answer); err != nil {
+		b.t.Error(err)
+	}
+}
+
+// end is where the session ends.
+func (b *workbench) end() firn.Pos {
+	b.t.Helper()
+	end := store.Start
+	for rec, err := range b.Store.ReadBack(context.Background(), b.id, store.End) {
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		end = rec.Next
+		break
+	}
+	return end
+}
+
+// TestFenced takes a session over while the model of a turn answers: the turn
+// ends, and leaves nothing behind what the other one wrote.
+func TestFenced(t *testing.T) {
+	var b *workbench
+	taken := scripted.Say("Ours.")
+	taken.Before = func(context.Context) error { b.takeOver(); return nil }
+	b = play(t, scripted.Say("Zero."), taken)
+	b.say("zero?")
+	since := b.end()
+	in := agent.Say("one?")
+	in.Since = &since
+	_, err := b.run(t.Context(), in)
+	if !errors.Is(err, agent.ErrFenced) || !errors.Is(err, firn.ErrConflict) {
+		t.Errorf("the turn ended with %v", err)
+	}
+	want(t, b.log(), "user: zero?", "assistant: Zero.", "user: one?", "assistant: Theirs.")
+	b.accepted()
+}
+
+// TestFencedBefore takes a session over between the moment from which a turn may
+// write and its first word. Fences from before do no harm.
+func TestFencedBefore(t *testing.T) {
+	b := play(t, scripted.Say("Zero."), scripted.Say("One."))
+	b.say("zero?")
+	b.takeOver()
+	since := b.end()
+	in := agent.Say("one?")
+	in.Since = &since
+	if _, err := b.run(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	b.takeOver()
+	if _, err := b.run(t.Context(), in); !errors.Is(err, agent.ErrFenced) {
+		t.Errorf("the turn ended with %v", err)
+	}
+	want(t, b.log(), "user: zero?", "assistant: Zero.", "assistant: Theirs.", "user: one?", "assistant: One.", "assistant: Theirs.")
+}
+
+// TestFencedByTheOwner stops a turn because its right to write is lost: what is
+// there stays as a crash would leave it, for who goes on.
+func TestFencedByTheOwner(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	step := scripted.Say("Ours.")
+	step.Before = func(ctx context.Context) error {
+		cancel(agent.ErrFenced)
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}
+	b := play(t, step)
+	since := store.Start
+	in := agent.Say("one?")
+	in.Since = &since
+	if _, err := b.run(ctx, in); !errors.Is(err, agent.ErrFenced) {
+		t.Errorf("the turn ended with %v", err)
+	}
+	want(t, b.log(), "user: one?")
+	b.accepted()
+}
