@@ -3,7 +3,8 @@ package firn
 import "errors"
 
 // The kinds of failure that a caller may want to tell apart. Every error of a
-// store, a journal or a dialect wraps at most one of them; use errors.Is.
+// store, a journal or a dialect wraps at most one of them, but for what
+// ErrUnavailable says; use errors.Is.
 var (
 	// ErrNotFound says that a session, an entry or a key does not exist.
 	ErrNotFound = errors.New("not found")
@@ -20,6 +21,10 @@ var (
 	// ErrNotSaved says that an append did not reach the disk and must be
 	// considered undone. The cause (a full disk, an I/O error) is wrapped too.
 	ErrNotSaved = errors.New("not saved")
+	// ErrUnavailable says that who keeps the sessions does not answer now: a
+	// cluster without a quorum, a network that is down. Trying the same again later
+	// makes sense. If something was to be written it is an ErrNotSaved as well.
+	ErrUnavailable = errors.New("unavailable")
 	// ErrTooLarge says that a limit somebody set would be passed.
 	ErrTooLarge = errors.New("too large")
 	// ErrUnsupported says that this store, dialect or version cannot do that.

@@ -56,6 +56,7 @@ const (
 	TooLarge    Kind = "too-large"
 	Unsupported Kind = "unsupported"
 	NotSaved    Kind = "not-saved"
+	Unavailable Kind = "unavailable" // the cluster does not answer; the same again later
 	Busy        Kind = "busy"
 	Upstream    Kind = "upstream" // the model's provider failed
 	Closing     Kind = "closing"
@@ -78,6 +79,7 @@ var kinds = map[Kind]struct {
 	TooLarge:    {firn.ErrTooLarge, http.StatusRequestEntityTooLarge},
 	Unsupported: {firn.ErrUnsupported, http.StatusNotImplemented},
 	NotSaved:    {firn.ErrNotSaved, http.StatusInsufficientStorage},
+	Unavailable: {firn.ErrUnavailable, http.StatusServiceUnavailable},
 	Busy:        {nil, http.StatusTooManyRequests},
 	Upstream:    {nil, http.StatusBadGateway},
 	Closing:     {firn.ErrClosed, http.StatusServiceUnavailable},
@@ -85,7 +87,7 @@ var kinds = map[Kind]struct {
 }
 
 // order is the order in which KindOf asks, since an error may be several.
-var order = []Kind{NotSaved, Conflict, Locked, Corrupt, TooLarge, Unsupported, NotFound, Closing, Invalid}
+var order = []Kind{Unavailable, NotSaved, Conflict, Locked, Corrupt, TooLarge, Unsupported, NotFound, Closing, Invalid}
 
 // KindOf is the kind of problem that an error is.
 func KindOf(err error) Kind {

@@ -37,6 +37,7 @@ func TestExitCodes(t *testing.T) {
 		{nil, 0, ""},
 		{errors.New("something else"), 1, "failed"},
 		{fmt.Errorf("append: %w: %w", firn.ErrNotSaved, syscall.ENOSPC), 1, "not-saved"},
+		{fmt.Errorf("append: %w: %w", firn.ErrNotSaved, firn.ErrUnavailable), 6, "unavailable"},
 		{fmt.Errorf("append: %w", firn.ErrTooLarge), 1, "too-large"},
 		{fmt.Errorf("append: %w", firn.ErrUnsupported), 1, "unsupported"},
 		{&usageError{message: "no such flag"}, 2, "usage"},

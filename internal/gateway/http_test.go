@@ -215,7 +215,7 @@ func TestErrorsOfTheGateway(t *testing.T) {
 		status int
 	}{
 		{fmt.Errorf("read it: %w", firn.ErrNotFound), 404},
-		{firn.ErrLocked, 423}, {firn.ErrCorrupt, 500}, {firn.ErrTooLarge, 413}, {firn.ErrUnsupported, 501}, {firn.ErrNotSaved, 507},
+		{firn.ErrLocked, 423}, {firn.ErrCorrupt, 500}, {firn.ErrTooLarge, 413}, {firn.ErrUnsupported, 501}, {firn.ErrNotSaved, 507}, {errors.Join(firn.ErrNotSaved, firn.ErrUnavailable), 503},
 		{firn.ErrInvalid, 400}, {firn.ErrClosed, 503}, {&wire.Problem{Kind: wire.Busy}, 429}, {&wire.Problem{Kind: wire.Upstream}, 502},
 		{errors.New("/home/me/secret is broken"), 500},
 	} {

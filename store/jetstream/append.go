@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"firn"
 	"firn/store"
@@ -23,27 +24,47 @@ func (st *Store) Append(ctx context.Context, id firn.ID, expect store.Pos, entri
 	if err := id.Check(); err != nil {
 		return 0, err
 	}
-	s, err := st.acquire(ctx, id)
+	patient, done := st.engine.writing(ctx, st.names.stream(st.names.shard(id)))
+	end, err := st.appendInTurn(ctx, patient, id, expect, entries)
+	done(err)
+	return end, st.failed(ctx, err)
+}
+
+// appendInTurn appends once nobody else in this process does, and does not wait
+// for the cluster for longer than patient.
+func (st *Store) appendInTurn(ctx, patient context.Context, id firn.ID, expect store.Pos, entries []firn.Entry) (store.Pos, error) {
+	s, err := st.acquireBy(ctx, patient, id)
 	if err != nil {
 		return 0, err
 	}
 	defer st.release(s)
-	patient, cancel := st.engine.patient(ctx)
-	defer cancel()
+	again := s.doubt != nil && s.doubt.isAsked(expect, st.spell(entries))
 	for {
-		end, err := st.append(ctx, patient, s, expect, entries)
+		end, err := st.append(ctx, patient, s, expect, entries, again)
 		if !errors.Is(err, errFenced) {
-			return end, st.failed(ctx, err)
+			return end, err
 		}
 		if patient.Err() != nil {
-			return 0, st.failed(ctx, fmt.Errorf("append to session %s: %w", id, &Unavailable{Write: true, Cause: err}))
+			return 0, fmt.Errorf("append to session %s: %w", id, &Unavailable{Write: true, Cause: err})
 		}
+		again = again && s.doubt != nil || inDoubt(err)
 	}
 }
 
-// append tries once, and does not wait for the cluster for longer than patient;
-// errFenced if somebody else came first.
-func (st *Store) append(ctx, patient context.Context, s *session, expect store.Pos, entries []firn.Entry) (store.Pos, error) {
+// append tries once; errFenced if somebody else came first. Again says that the
+// session's doubt is of the same.
+func (st *Store) append(ctx, patient context.Context, s *session, expect store.Pos, entries []firn.Entry, again bool) (store.Pos, error) {
+	if again && s.doubt != nil {
+		d := s.doubt
+		there, err := st.resolve(ctx, patient, s)
+		if err != nil {
+			return 0, err
+		}
+		if there {
+			s.remember(d.ready)
+			return d.frame.end, nil
+		}
+	}
 	if !s.fresh || len(entries) == 0 || expect != store.Any && expect != s.tail.end || s.tail.gone() {
 		if err := st.look(patient, s); err != nil {
 			return 0, fmt.Errorf("append to session %s: look for its end: %w", s.id, unsaved(err))
@@ -59,11 +80,14 @@ func (st *Store) append(ctx, patient context.Context, s *session, expect store.P
 	if err != nil || len(ready) == 0 {
 		return s.tail.end, err
 	}
-	f, err := st.frame(ctx, s, ready)
+	f, err := st.frame(patient, s, ready)
 	if err != nil {
 		return s.tail.end, fmt.Errorf("append to session %s: %w", s.id, err)
 	}
 	if err := st.put(patient, s, f, false); err != nil {
+		if inDoubt(err) {
+			s.doubt = &doubt{frame: f, last: f.back, expect: expect, spelled: st.spell(entries), ready: ready, since: time.Now()}
+		}
 		return 0, fmt.Errorf("append to session %s: %w", s.id, err)
 	}
 	s.remember(ready)
@@ -96,7 +120,7 @@ func (st *Store) frame(ctx context.Context, s *session, ready []firn.Entry) (*fr
 	f.kind = kindBlob
 	name, err := st.blobs.put(ctx, s.id, f.data)
 	if err != nil {
-		return nil, fmt.Errorf("%w: its %d bytes: %w", firn.ErrNotSaved, len(f.data), err)
+		return nil, fmt.Errorf("its %d bytes: %w: %w", len(f.data), firn.ErrNotSaved, err)
 	}
 	f.data = []byte(name)
 	return f, nil

@@ -50,9 +50,10 @@ func (b bucket) remove(ctx context.Context, name string, revision uint64) (uint6
 
 func (b bucket) send(ctx context.Context, m *nats.Msg, revision uint64) (uint64, error) {
 	m.Header.Set(headID, nonce())
-	patient, cancel := b.engine.patient(ctx)
-	defer cancel()
-	return cast(patient, b.engine, bucketStream(b.name), m, revision)
+	patient, done := b.engine.writing(ctx, bucketStream(b.name))
+	seq, err := cast(patient, b.engine, bucketStream(b.name), m, revision)
+	done(err)
+	return seq, err
 }
 
 // change writes what decide makes of the value there is, unless that is nil, and

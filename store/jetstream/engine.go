@@ -19,7 +19,8 @@ type engine struct {
 	nc *nats.Conn
 	js jetstream.JetStream
 	// wait is how long a request tries to get through.
-	wait time.Duration
+	wait    time.Duration
+	outages outages
 }
 
 // attempt is how long one attempt waits for its answer. A server that was
@@ -61,7 +62,7 @@ func connect(o Options) (*engine, error) {
 		nc.Close()
 		return nil, err
 	}
-	return &engine{nc: nc, js: js, wait: o.Wait}, nil
+	return &engine{nc: nc, js: js, wait: o.Wait, outages: outages{last: make(map[string]time.Time)}}, nil
 }
 
 func (e *engine) close() { e.nc.Close() }

@@ -118,11 +118,12 @@ const (
 
 // cast publishes a message if last is still the sequence at the end of its
 // subject, and returns its own; errFenced otherwise. It tries until the context
-// is done. Then nobody knows whether the message is stored: an *[Unavailable].
+// is done. Then nobody knows whether the message is stored: an *[Unavailable]. If
+// it fails otherwise after an attempt that may have succeeded it is an *unsure.
 // The message keeps its id whatever happens, so it is never stored twice.
 func cast(ctx context.Context, l line, stream string, msg *nats.Msg, last uint64) (uint64, error) {
 	msg.Header.Set(headExpect, strconv.FormatUint(last, 10))
-	pause := minPause
+	pause, open := minPause, false
 	for {
 		a, err := l.publish(ctx, msg)
 		if err == nil && a.Error != nil {
@@ -133,13 +134,17 @@ func cast(ctx context.Context, l line, stream string, msg *nats.Msg, last uint64
 		case stored:
 			return a.Seq, nil
 		case refused:
-			return 0, fmt.Errorf("%w: %w", firn.ErrNotSaved, err)
+			return 0, either(open, fmt.Errorf("%w: %w", firn.ErrNotSaved, err))
 		case look:
 			seq, lookErr := whose(ctx, l, stream, msg, last)
-			if lookErr == nil || errors.Is(lookErr, errFenced) {
-				return seq, lookErr
+			if lookErr == nil {
+				return seq, nil
 			}
-			err = lookErr
+			if err = lookErr; errors.Is(err, errFenced) {
+				return 0, either(open, err)
+			}
+		case later:
+			open = true
 		case soon:
 			wait = soonPause
 		}
@@ -150,6 +155,14 @@ func cast(ctx context.Context, l line, stream string, msg *nats.Msg, last uint64
 			pause = min(2*pause, maxPause)
 		}
 	}
+}
+
+// either makes a failure one that is unsure.
+func either(open bool, err error) error {
+	if open {
+		return &unsure{err}
+	}
+	return err
 }
 
 // errOfLine returns the error that is not the server's answer.
@@ -191,7 +204,9 @@ func rest(ctx context.Context, d time.Duration) error {
 
 // Unavailable says that the cluster did not answer in time: no quorum, no
 // connection, or an election that took too long. Trying again later makes sense.
-// A write that fails so may still be found stored; it is an ErrNotSaved.
+// A write that fails so may still be found stored; it is an ErrNotSaved. It is an
+// ErrUnavailable. To append the same entries again, with their ids and at the same
+// place, makes sure of it: they are stored once.
 type Unavailable struct {
 	// Write is set if something was to be stored.
 	Write bool
@@ -207,12 +222,12 @@ func (u *Unavailable) Error() string {
 	return fmt.Sprintf("the cluster does not answer: %v", u.Cause)
 }
 
-// Unwrap makes a write an ErrNotSaved, with the cause.
+// Unwrap makes it an ErrUnavailable with the cause, and a write an ErrNotSaved.
 func (u *Unavailable) Unwrap() []error {
 	if u.Write {
-		return []error{firn.ErrNotSaved, u.Cause}
+		return []error{firn.ErrUnavailable, firn.ErrNotSaved, u.Cause}
 	}
-	return []error{u.Cause}
+	return []error{firn.ErrUnavailable, u.Cause}
 }
 
 // Retryable reports that trying again makes sense.

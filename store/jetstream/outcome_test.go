@@ -160,3 +160,37 @@ func TestAtLeast(t *testing.T) {
 		}
 	}
 }
+
+// TestOutages: who comes after one who has waited in vain does not wait for
+// long, until one gets through or a while has passed.
+func TestOutages(t *testing.T) {
+	o := outages{last: make(map[string]time.Time)}
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	want := func(stream string, d time.Duration) {
+		t.Helper()
+		if got := o.patience(stream, 15*time.Second, now); got != d {
+			t.Errorf("%s: the patience is %v, want %v", stream, got, d)
+		}
+	}
+	given, cancel := context.WithCancel(t.Context())
+	cancel()
+	want("a", 15*time.Second)
+	o.note(given, "a", &Unavailable{Write: true}, now)
+	want("a", 15*time.Second)
+	o.note(t.Context(), "a", &Unavailable{Write: true}, now)
+	want("a", brief)
+	want("b", 15*time.Second)
+	now = now.Add(50 * time.Second)
+	want("a", brief)
+	o.note(t.Context(), "a", &Unavailable{Write: true}, now)
+	now = now.Add(50 * time.Second)
+	want("a", brief)
+	o.note(t.Context(), "a", nil, now)
+	want("a", 15*time.Second)
+	o.note(t.Context(), "a", &Unavailable{Write: true}, now)
+	now = now.Add(forgetful)
+	want("a", 15*time.Second)
+	if got := o.patience("a", time.Millisecond, now); got != time.Millisecond {
+		t.Errorf("who never waits for long waits %v", got)
+	}
+}

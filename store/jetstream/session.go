@@ -25,6 +25,8 @@ type session struct {
 	tail   tail
 	fresh  bool // the tail is known, as of our latest append or look
 	recent []firn.EntryID
+	// doubt is the latest append of which it is not known whether it is stored.
+	doubt *doubt
 
 	// low is the greatest sequence that was seen: who tells a smaller one does
 	// not know the latest. Anybody may read it.
@@ -38,6 +40,13 @@ const (
 
 // acquire takes a session for one who wants to write to it, in turn.
 func (st *Store) acquire(ctx context.Context, id firn.ID) (*session, error) {
+	patient, cancel := st.engine.patient(ctx)
+	defer cancel()
+	return st.acquireBy(ctx, patient, id)
+}
+
+// acquireBy is acquire for who does not wait for longer than patient.
+func (st *Store) acquireBy(ctx, patient context.Context, id firn.ID) (*session, error) {
 	st.mu.Lock()
 	s := st.sessions[id]
 	if s == nil {
@@ -47,8 +56,6 @@ func (st *Store) acquire(ctx context.Context, id firn.ID) (*session, error) {
 	}
 	s.users++
 	st.mu.Unlock()
-	patient, cancel := st.engine.patient(ctx)
-	defer cancel()
 	select {
 	case s.turn <- struct{}{}:
 		return s, nil
@@ -75,13 +82,14 @@ func (st *Store) leave(s *session) {
 	s.users--
 }
 
-// evict forgets a session that nobody uses if there are too many.
+// evict forgets a session that nobody uses if there are too many; one with a
+// doubt only if there are far too many.
 func (st *Store) evict() {
 	if len(st.sessions) <= maxSessions {
 		return
 	}
 	for id, s := range st.sessions {
-		if s.users == 0 {
+		if s.users == 0 && (s.doubt == nil || len(st.sessions) > 2*maxSessions) {
 			delete(st.sessions, id)
 			return
 		}

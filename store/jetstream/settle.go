@@ -51,6 +51,7 @@ func (st *Store) settle(ctx context.Context) error {
 	}
 	objects := jetstream.ObjectStoreConfig{Bucket: st.names.blobs(), Description: "what is too large for a message", Storage: jetstream.FileStorage, Replicas: replicas}
 	err = st.engine.steady(ctx, func(ctx context.Context) (err error) {
+		st.blobs.engine, st.blobs.bucket = st.engine, objects.Bucket
 		if st.blobs.objects, err = st.engine.js.ObjectStore(ctx, objects.Bucket); errors.Is(err, jetstream.ErrBucketNotFound) {
 			st.blobs.objects, err = st.engine.js.CreateOrUpdateObjectStore(ctx, objects)
 		}
@@ -65,10 +66,15 @@ func (st *Store) settle(ctx context.Context) error {
 // steady does something until the cluster answers, or for as long as we wait. A
 // cluster that has just started has nobody who answers.
 func (e *engine) steady(ctx context.Context, do func(context.Context) error) error {
-	patient, cancel := e.patient(ctx)
+	return e.steadily(ctx, 0, do)
+}
+
+// steadily is steady for what takes longer than a request.
+func (e *engine) steadily(ctx context.Context, longer time.Duration, do func(context.Context) error) error {
+	patient, cancel := context.WithTimeout(ctx, e.wait+longer)
 	defer cancel()
 	_, err := insist(patient, func(ctx context.Context) (struct{}, error) {
-		once, cancel := context.WithTimeout(ctx, attempt)
+		once, cancel := context.WithTimeout(ctx, attempt+longer)
 		defer cancel()
 		err := do(once)
 		var refusal *jetstream.APIError

@@ -721,7 +721,7 @@ export interface Patch {
 export interface Problem {
   end?: number;
   hint?: string;
-  kind: "invalid" | "not-found" | "ambiguous" | "conflict" | "locked" | "not-allowed" | "no-token" | "corrupt" | "too-large" | "unsupported" | "not-saved" | "busy" | "upstream" | "closing" | "internal";
+  kind: "invalid" | "not-found" | "ambiguous" | "conflict" | "locked" | "not-allowed" | "no-token" | "corrupt" | "too-large" | "unsupported" | "not-saved" | "unavailable" | "busy" | "upstream" | "closing" | "internal";
   message: string;
   request?: string;
 }
