@@ -90,6 +90,9 @@ func Owner(h http.Handler) http.Handler {
 // the owner, if no token is sent. A token that is sent counts, also there; one
 // in the header counts before one in a cookie.
 func (h *HTTP) authenticate(r *http.Request) (identity, error) {
+	if who, ok := forwardedBy(r.Context()); ok {
+		return who, nil
+	}
 	secret, sent := bearer(r)
 	check := (*Tokens).Check
 	if !sent && h.config.Web != nil {

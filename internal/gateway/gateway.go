@@ -54,6 +54,9 @@ type Options struct {
 	// Enter waits until no other process runs a turn of a session, and calls
 	// waits if it must; leave lets the next one in. Nil: there are no others.
 	Enter func(ctx context.Context, id firn.ID, waits func()) (leave func(), err error)
+	// Peers are the other gateways that serve the same sessions; nil if there are
+	// none, and then Enter counts.
+	Peers Peers
 	// Sources tells which folders of other tools are mirrored: all but how many
 	// sessions they have. Nil: none is.
 	Sources func(ctx context.Context) ([]wire.Source, error)
@@ -181,6 +184,9 @@ func New(o Options) (*Gateway, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	g := &Gateway{Options: o, started: o.Clock(), lanes: make(map[firn.ID]*lane), tails: newTails(o.Resident)}
+	if o.Peers != nil {
+		g.events.out = o.Peers.Tell
+	}
 	g.ctx, g.cancel = context.WithCancelCause(context.Background())
 	if err := g.Reload(o.Setup); err != nil {
 		return nil, err

@@ -60,6 +60,9 @@ type Config struct {
 	// Web answers with pages whatever is not the API's; nil says that there are
 	// none, and lets no browser in.
 	Web http.Handler
+	// Peers are the other gateways that serve the same sessions; nil if there are
+	// none.
+	Peers Peers
 	// OpenAI and MCP speak those protocols; nil says that they are not spoken.
 	OpenAI, MCP Foreign
 }
@@ -353,7 +356,7 @@ const statusGone = 499
 func (c *call) tell(err error) *wire.Problem {
 	p := problem(err)
 	switch p.Kind {
-	case wire.Internal, wire.Corrupt, wire.NotSaved:
+	case wire.Internal, wire.Corrupt, wire.NotSaved, wire.Unavailable:
 		c.h.log.LogAttrs(c.r.Context(), slog.LevelError, "request failed",
 			slog.String("route", c.route()), slog.String("request", c.request), slog.String("kind", string(p.Kind)), slog.String("error", err.Error()))
 		if p.Kind == wire.Internal && !c.who.owner {

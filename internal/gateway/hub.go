@@ -20,6 +20,8 @@ type hub struct {
 	// partials are the turns that run, and what was said in them that is not in
 	// the log.
 	partials map[firn.ID]*partial
+	// out, if not nil, tells others than those who listen here.
+	out func(wire.Event)
 }
 
 // listener is somebody who listens to one session, or to all.
@@ -73,7 +75,15 @@ func (h *hub) tell(e wire.Event) uint64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.note(e)
+	h.pass(e)
 	return h.spread(e)
+}
+
+// pass tells others. The caller holds the lock, so that they hear it in order.
+func (h *hub) pass(e wire.Event) {
+	if h.out != nil {
+		h.out(e)
+	}
 }
 
 // spread is tell for who holds the lock.

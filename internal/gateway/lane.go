@@ -37,6 +37,9 @@ type lane struct {
 	summarize bool
 	// last is the answer that was given last.
 	last wire.Answer
+	// tenure is that the session is ours, if there are other gateways. Only the
+	// goroutine uses it.
+	tenure *Tenure
 	// busy: the goroutine runs. gone: it has ended, and the lane is no longer
 	// the session's.
 	busy, gone bool
@@ -55,7 +58,9 @@ type ticket struct {
 	// came while something else was to be answered. waited: it was put into the
 	// log as one that waits, at the time came.
 	onward, amid, waited bool
-	came                 time.Time
+	// owed: it is in the log since before the lane began.
+	owed bool
+	came time.Time
 	// durable: the message is in the log. It is for those who waited for accepted.
 	durable bool
 	// accepted is closed when the message is durable, done when it is answered.
@@ -112,7 +117,7 @@ func (l *lane) enter(ctx context.Context, t *ticket) (bool, error) {
 		return false, nil
 	}
 	t.amid = l.busy && !l.spent()
-	if t.amid && !t.onward {
+	if t.amid && !t.onward && !t.owed {
 		if err := l.join(ctx, t); err != nil {
 			return false, err
 		}
@@ -195,6 +200,7 @@ func (l *lane) start() {
 // run answers what waits until nothing is left.
 func (l *lane) run() {
 	defer l.g.work.Done()
+	defer l.disown()
 	for {
 		batch := l.next()
 		if batch == nil {
@@ -285,6 +291,11 @@ func (l *lane) answer(batch []*ticket) {
 	if err != nil && batch[0].onward && batch[0].amid && errors.Is(err, firn.ErrInvalid) && l.last.Entry != "" {
 		answer, err = l.last, nil // nothing was left to answer: the turn before heard it
 	}
+	if errors.Is(err, agent.ErrFenced) {
+		l.disown()
+		l.abandon()
+		err = errTaken()
+	}
 	l.last = answer
 	for _, t := range batch {
 		t.answer, t.err = answer, err
@@ -296,6 +307,9 @@ func (l *lane) answer(batch []*ticket) {
 
 // alone runs one turn when nobody else does, here or in another process.
 func (l *lane) alone(ctx context.Context, batch []*ticket) (wire.Answer, error) {
+	if l.g.Peers != nil {
+		return l.owning(ctx, batch)
+	}
 	if l.g.Enter == nil {
 		return l.turn(ctx, batch)
 	}
@@ -337,13 +351,18 @@ func (l *lane) turn(ctx context.Context, batch []*ticket) (answer wire.Answer, e
 		in = l.input(all)
 	}
 	in.Terms = batch[len(batch)-1].terms
+	if l.tenure != nil {
+		in.Since = &l.tenure.Since
+	}
 	in.Turns = l.g.turnsOf(ctx, l.id, batch[len(batch)-1].Channel)
 	for e, err := range a.Run(ctx, l.id, in) {
 		if err != nil {
 			if given, ok := l.given(ctx, batch, err); ok {
 				return given, nil
 			}
-			l.g.events.tell(event(wire.TurnFailed, l.id, problem(err)))
+			if !errors.Is(err, agent.ErrFenced) { // else somebody goes on with it
+				l.g.events.tell(event(wire.TurnFailed, l.id, problem(err)))
+			}
 			return answer, err
 		}
 		switch e := e.(type) {

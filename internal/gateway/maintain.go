@@ -247,7 +247,7 @@ func (g *Gateway) act(ctx context.Context, remover store.Remover, a *wire.Action
 	}
 	a.Outcome = wire.OutcomeDone
 	if a.Do == wire.ActionRemove {
-		g.tails.Forget(a.Session)
+		g.forget(a.Session)
 	}
 	g.events.tell(event(wire.SessionUpdated, a.Session, nil))
 }

@@ -20,6 +20,10 @@ type partial struct {
 	entry          firn.EntryID
 	text, thinking strings.Builder
 	tools          []wire.Tool
+	// from is the gateway that runs it; empty if that is this one. holed: of what
+	// it told something was missed.
+	from  string
+	holed bool
 }
 
 // moment is a partial as it was at a moment.
@@ -50,9 +54,13 @@ func (h *hub) happens(id firn.ID, e agent.Event) {
 		p.note(e)
 	}
 	if kept, isKept := e.(agent.Appended); isKept {
-		h.spread(wire.Event{Name: logReached, Session: id, Pos: kept.End})
+		reached := event(logReached, id, kept.Entry.ID)
+		reached.Pos = kept.End
+		h.pass(reached)
+		h.spread(reached)
 	}
 	if ok {
+		h.pass(told)
 		h.spread(told)
 	}
 }
@@ -74,7 +82,9 @@ func (h *hub) note(e wire.Event) {
 func (h *hub) over(id firn.ID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.partials, id)
+	if p := h.partials[id]; p != nil && p.from == "" {
+		delete(h.partials, id)
+	}
 }
 
 // note takes in what happens. An answer is forgotten when it is in the log, or

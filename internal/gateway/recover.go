@@ -90,6 +90,16 @@ func (g *Gateway) Recover(ctx context.Context) (int, error) {
 		if g.now().Sub(info.Updated) > recent {
 			break // the latest come first
 		}
+		if g.Peers != nil {
+			owes, err := g.adopt(ctx, info.ID)
+			if err != nil {
+				return n, err
+			}
+			if owes {
+				n++
+			}
+			continue
+		}
 		owes, err := g.repay(ctx, info.ID)
 		if err != nil {
 			return n, err
@@ -105,7 +115,7 @@ func (g *Gateway) Recover(ctx context.Context) (int, error) {
 // there was anything. It is done once, while arrears are looked for.
 func (g *Gateway) repay(ctx context.Context, id firn.ID) (owes bool, err error) {
 	look := g.arrears.look(id)
-	if look == nil {
+	if look == nil || g.Peers != nil { // then who gets a session looks, see [Gateway.Inherit]
 		return false, nil
 	}
 	look.Do(func() {

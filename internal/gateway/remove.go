@@ -40,7 +40,7 @@ func (g *Gateway) Remove(ctx context.Context, id firn.ID, r wire.Remove) (wire.R
 	if err := remover.Remove(ctx, id, r.Reason); err != nil {
 		return wire.Removed{}, err
 	}
-	g.tails.Forget(id)
+	g.forget(id)
 	return out, nil
 }
 

@@ -343,6 +343,11 @@ func (c *call) do() error {
 	if c.query, err = parseQuery(c.r, c.op); err != nil {
 		return err
 	}
+	leave, done, err := c.keep()
+	if done || err != nil {
+		return err
+	}
+	defer leave()
 	if c.op.once {
 		return c.runOnce()
 	}

@@ -254,7 +254,7 @@ func (g *Gateway) load(id firn.ID) (live bool, queued int) {
 	defer g.mu.Unlock()
 	l, ok := g.lanes[id]
 	if !ok {
-		return false, 0
+		return g.events.elsewhere(id), 0
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -21,6 +21,9 @@ type timer struct {
 	// maintaining that it is being looked.
 	maintained  time.Time
 	maintaining bool
+	// led: this gateway does what is due, of several. Only who keeps the time
+	// looks at it.
+	led bool
 	// wake wakes whoever keeps the time, end ends it; nil before the start.
 	wake, end chan struct{}
 }
@@ -115,6 +118,9 @@ func (g *Gateway) keepTime() {
 
 // doDue starts what is due, and returns how long to sleep.
 func (g *Gateway) doDue(now time.Time) time.Duration {
+	if !g.keepsTime() {
+		return nap
+	}
 	setup := g.setup.Load()
 	runs, sleep := g.timer.due(setup, now)
 	for _, r := range runs {
@@ -128,6 +134,26 @@ func (g *Gateway) doDue(now time.Time) time.Duration {
 		g.work.Go(func() { g.maintainDue(setup.Maintenance) })
 	}
 	return sleep
+}
+
+// keepsTime reports whether this gateway does what is due: of several one does.
+// Who takes that over from another finds out from the log what it did last.
+func (g *Gateway) keepsTime() bool {
+	if g.Peers == nil {
+		return true
+	}
+	if !g.Peers.Leads() {
+		g.timer.led = false
+		return false
+	}
+	if !g.timer.led {
+		if err := g.takeStock(g.ctx); err != nil {
+			g.Log.Warn("what is due cannot be found out", "error", err)
+			return false
+		}
+		g.timer.led = true
+	}
+	return true
 }
 
 // runDue begins a run of a job that is due.

@@ -1,0 +1,349 @@
+package cluster
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+
+	"firn"
+	"firn/agent"
+	"firn/internal/gateway"
+	"firn/store"
+	"firn/store/jetstream"
+	"firn/wire"
+)
+
+// holding is something that this gateway owns, or wants to. Who has turn may use
+// lease and since; refs is guarded by Cluster.mu.
+type holding struct {
+	name string
+	// session is empty for a key.
+	session firn.ID
+	turn    chan struct{}
+	refs    int
+
+	lease *jetstream.Lease
+	since firn.Pos
+}
+
+// The names of leases. Ids of sessions may have dots, which would part a name.
+const sessionPrefix = "s."
+
+func leaseName(claim gateway.Claim) string {
+	if claim.Session != "" {
+		return sessionPrefix + strings.ReplaceAll(string(claim.Session), ".", "=")
+	}
+	sum := sha256.Sum256([]byte(claim.Key))
+	return "k." + strings.ToLower(base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:]))
+}
+
+// sessionOf is the session that a lease is of; empty if it is of something else.
+func sessionOf(name string) firn.ID {
+	token, ok := strings.CutPrefix(name, sessionPrefix)
+	if !ok {
+		return ""
+	}
+	id := firn.ID(strings.ReplaceAll(token, "=", "."))
+	if id.Check() != nil {
+		return ""
+	}
+	return id
+}
+
+// use counts a user of a holding, which is there as long as it has any, and
+// somewhat longer.
+func (c *Cluster) use(claim gateway.Claim) (*holding, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, &wire.Problem{Kind: wire.Closing, Message: "the gateway is shutting down", Hint: "try again in a moment"}
+	}
+	name := leaseName(claim)
+	h := c.holdings[name]
+	if h == nil {
+		h = &holding{name: name, session: claim.Session, turn: make(chan struct{}, 1)}
+		c.holdings[name] = h
+	}
+	h.refs++
+	return h, nil
+}
+
+// leave says that a user of a holding is gone.
+func (c *Cluster) leave(h *holding) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if h.refs--; h.refs > 0 || c.closed {
+		return
+	}
+	time.AfterFunc(c.o.Linger, func() {
+		ctx, cancel := context.WithTimeout(c.life, c.o.TTL)
+		defer cancel()
+		c.drop(ctx, h, false)
+	})
+}
+
+// drop gives a holding back if nobody uses it, or if all is over.
+func (c *Cluster) drop(ctx context.Context, h *holding, over bool) {
+	select {
+	case h.turn <- struct{}{}:
+	case <-ctx.Done():
+		return
+	}
+	defer func() { <-h.turn }()
+	if !over && !c.unused(h, false) {
+		return
+	}
+	if h.lease != nil {
+		if err := h.lease.Release(ctx, over); err != nil {
+			c.o.Log.Warn("a session could not be given back, and is kept until its lease ends", "lease", h.name, "error", err)
+		}
+		h.lease = nil
+	}
+	c.unused(h, true)
+}
+
+// unused reports whether nobody uses a holding, and forgets it then if asked to.
+func (c *Cluster) unused(h *holding, forget bool) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if h.refs > 0 {
+		return false
+	}
+	if forget && c.holdings[h.name] == h {
+		delete(c.holdings, h.name)
+	}
+	return true
+}
+
+// Own makes this gateway the owner of what is claimed, unless another one is.
+func (c *Cluster) Own(ctx context.Context, claim gateway.Claim) (*gateway.Tenure, string, error) {
+	h, err := c.use(claim)
+	if err != nil {
+		return nil, "", err
+	}
+	tenure, owner, err := c.take(ctx, h)
+	if tenure == nil {
+		c.leave(h)
+	}
+	return tenure, owner, err
+}
+
+func (c *Cluster) take(ctx context.Context, h *holding) (*gateway.Tenure, string, error) {
+	select {
+	case h.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, "", context.Cause(ctx)
+	}
+	defer func() { <-h.turn }()
+	if h.lease != nil {
+		select {
+		case <-h.lease.Lost():
+			c.o.Log.Warn("a lease was lost", "lease", h.name)
+			h.lease = nil
+		default:
+		}
+	}
+	if h.lease == nil {
+		lease, owner, err := c.leases.Acquire(ctx, h.name)
+		if err != nil || lease == nil {
+			return nil, owner, err
+		}
+		if err := c.settle(context.WithoutCancel(ctx), h, lease); err != nil {
+			_ = lease.Release(context.WithoutCancel(ctx), true) // else it ends by itself
+			return nil, "", err
+		}
+	}
+	return &gateway.Tenure{Since: h.since, Lost: h.lease.Lost(), Leave: sync.OnceFunc(func() { c.leave(h) })}, "", nil
+}
+
+// settle finds the place from which on a session is ours, and goes on with what
+// the owner before has left. Nobody can have taken it over before that place:
+// the lease was ours when it was known to be the end.
+func (c *Cluster) settle(ctx context.Context, h *holding, lease *jetstream.Lease) error {
+	if h.session == "" {
+		h.lease = lease
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.o.TTL)
+	defer cancel()
+	inherits := lease.Before == jetstream.EndExpired || lease.Before == jetstream.EndLeft
+	for {
+		end, spoken, err := c.end(ctx, h.session)
+		if err != nil {
+			return err
+		}
+		if err := lease.Confirm(ctx); err != nil {
+			return err
+		}
+		inherits = inherits && spoken
+		if !spoken || lease.Before == jetstream.EndReleased || lease.Before == jetstream.EndLeft {
+			h.since = end
+			break
+		}
+		h.since, err = c.o.Sessions.Append(ctx, h.session, end, agent.Fence(c.name))
+		if err == nil {
+			break
+		}
+		if !errors.As(err, new(*store.Conflict)) {
+			return fmt.Errorf("take session %s over: %w", h.session, err)
+		}
+	}
+	h.lease = lease
+	if !inherits || c.gateway == nil {
+		return nil
+	}
+	n, err := c.gateway.Inherit(context.WithoutCancel(ctx), h.session)
+	if n > 0 {
+		c.o.Log.Info("goes on with what another gateway has not answered", "session", h.session, "messages", n)
+	}
+	if err != nil { // who asks next gets it behind that, or the next gateway does
+		c.o.Log.Warn("what another gateway has not answered cannot be gone on with", "session", h.session, "error", err)
+	}
+	return nil
+}
+
+// farBack is how far it is looked whether something was ever said in a session.
+const farBack = 64
+
+// end tells where a session ends, and whether anything was said in it: if not
+// nobody can be in the middle of a turn.
+func (c *Cluster) end(ctx context.Context, id firn.ID) (end firn.Pos, spoken bool, err error) {
+	n := 0
+	for rec, err := range c.o.Sessions.ReadBack(ctx, id, store.End) {
+		if errors.Is(err, firn.ErrNotFound) {
+			return store.Start, false, nil
+		}
+		if err != nil {
+			return 0, false, err
+		}
+		end = max(end, rec.Next)
+		kind := rec.Glance.Kind
+		if n++; rec.Gap != nil || kind == firn.KindMessage || kind == firn.KindCustomMessage || kind == firn.KindCompaction || n == farBack {
+			return end, true, nil
+		}
+	}
+	return end, false, nil
+}
+
+// The pauses between looks whether a session is free.
+const (
+	shortPause = 20 * time.Millisecond
+	longPause  = 250 * time.Millisecond
+)
+
+// Enter waits until this gateway owns a session.
+func (c *Cluster) Enter(ctx context.Context, id firn.ID, waits func()) (*gateway.Tenure, error) {
+	for pause := shortPause; ; pause = min(2*pause, longPause) {
+		tenure, _, err := c.Own(ctx, gateway.Claim{Session: id})
+		if err != nil || tenure != nil {
+			return tenure, err
+		}
+		if pause == shortPause {
+			waits()
+		}
+		if err := c.rest(ctx, pause); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (c *Cluster) rest(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-c.life.Done():
+		return c.life.Err()
+	}
+}
+
+// atOnce is how many sessions are taken over, or given back, at a time.
+const atOnce = 8
+
+// watch takes over the sessions of gateways that are gone.
+func (c *Cluster) watch() {
+	room := make(chan struct{}, atOnce)
+	c.leases.Watch(c.life, func(change jetstream.LeaseChange) {
+		id := sessionOf(change.Name)
+		if id == "" || change.Owner != "" {
+			return
+		}
+		c.gateway.Ended(id)
+		if change.Ending == jetstream.EndReleased {
+			return
+		}
+		select {
+		case room <- struct{}{}:
+		case <-c.life.Done():
+			return
+		}
+		c.work.Go(func() {
+			defer func() { <-room }()
+			c.takeOver(id)
+		})
+	})
+}
+
+// takeOver takes a session over unless another one does, or its owner is back.
+func (c *Cluster) takeOver(id firn.ID) {
+	if c.rest(c.life, rand.N(longPause)) != nil { // so that not all come at once
+		return
+	}
+	for range 10 {
+		tenure, _, err := c.Own(c.life, gateway.Claim{Session: id})
+		if err == nil {
+			if tenure != nil {
+				tenure.Leave()
+			}
+			return
+		}
+		if wire.KindOf(err) == wire.Closing || c.rest(c.life, longPause) != nil {
+			return
+		}
+	}
+	c.o.Log.Error("a session of a gateway that is gone cannot be taken over", "session", id)
+}
+
+// lead does for all what one must do, while it has the lease.
+func (c *Cluster) lead() {
+	const name = "l.work"
+	for c.life.Err() == nil {
+		lease, _, err := c.leases.Acquire(c.life, name)
+		if err != nil || lease == nil {
+			_ = c.rest(c.life, c.o.TTL/3) // it ends with us
+			continue
+		}
+		c.leads(true)
+		select {
+		case <-lease.Lost():
+		case <-c.life.Done():
+		}
+		c.leads(false)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(c.life), longPause)
+		_ = lease.Release(ctx, false) // else it ends by itself
+		cancel()
+	}
+}
+
+func (c *Cluster) leads(now bool) {
+	c.mu.Lock()
+	c.leading = now
+	c.mu.Unlock()
+	c.gateway.Led()
+}
+
+// Leads reports whether this gateway does what one does for all.
+func (c *Cluster) Leads() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.leading
+}

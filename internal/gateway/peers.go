@@ -1,0 +1,331 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"firn"
+	"firn/agent"
+	"firn/wire"
+)
+
+// Peers are the other gateways that serve the same sessions. A session belongs to
+// one of them at a time, while something is done to it: its turns run there, and
+// whoever asks elsewhere is passed on. So what is promised of one lane holds for
+// all clients of all gateways.
+//
+// Who owns a session may be wrong about it for a moment. Nothing is lost by that:
+// see [agent.ErrFenced].
+type Peers interface {
+	// Enter waits until this gateway owns a session, and calls waits if it must.
+	Enter(ctx context.Context, id firn.ID, waits func()) (*Tenure, error)
+	// Own makes this gateway the owner of what is claimed, unless another one is:
+	// then the tenure is nil, and the other's name is returned.
+	Own(ctx context.Context, claim Claim) (*Tenure, string, error)
+	// Forward passes a request on to its owner, and the answer to w. The error is
+	// [ErrNotDelivered] if the owner knows nothing of the request, and it can be
+	// tried again.
+	Forward(ctx context.Context, owner string, f Forwarded, w http.ResponseWriter) error
+	// Tell tells the others what happens here. It does not wait.
+	Tell(e wire.Event)
+	// Leads reports whether this one does what is done by one for all, such as
+	// running jobs.
+	Leads() bool
+}
+
+// Claim is what a gateway wants to own: a session, or a key that points at none
+// yet.
+type Claim struct {
+	Session firn.ID
+	Key     string
+}
+
+// Tenure is that this gateway owns something.
+type Tenure struct {
+	// Since is the place in the log behind which nobody else may have taken the
+	// session over.
+	Since firn.Pos
+	// Lost is closed when it is over before its time.
+	Lost <-chan struct{}
+	// Leave says that it is not needed any more. It may be called twice.
+	Leave func()
+}
+
+// ErrNotDelivered says that a request did not get to the gateway it was for.
+var ErrNotDelivered = errors.New("the gateway that has the session does not answer")
+
+// lost reports whether a tenure is over.
+func (t *Tenure) lost() bool {
+	select {
+	case <-t.Lost:
+		return true
+	default:
+		return false
+	}
+}
+
+// owning runs one turn while this gateway owns the session.
+func (l *lane) owning(ctx context.Context, batch []*ticket) (wire.Answer, error) {
+	answer := wire.Answer{Session: l.id, Message: batch[len(batch)-1].ID}
+	if err := l.own(ctx, answer, inLog(batch)); err != nil {
+		return answer, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	tenure := l.tenure
+	go func() {
+		select {
+		case <-tenure.Lost:
+			cancel(agent.ErrFenced)
+		case <-ctx.Done():
+		}
+	}()
+	return l.turn(ctx, batch)
+}
+
+// own sees that the lane has the session. What is in the log already is not
+// waited for: if another gateway has the session, it answers that too.
+func (l *lane) own(ctx context.Context, answer wire.Answer, logged bool) (err error) {
+	if l.tenure != nil && !l.tenure.lost() {
+		return nil
+	}
+	l.disown()
+	if logged {
+		l.tenure, _, err = l.g.Peers.Own(ctx, Claim{Session: l.id})
+		if err == nil && l.tenure == nil {
+			err = agent.ErrFenced
+		}
+		return err
+	}
+	l.tenure, err = l.g.Peers.Enter(ctx, l.id, func() {
+		answer.Queued = true
+		l.g.events.tell(event(wire.TurnQueued, l.id, answer))
+	})
+	return err
+}
+
+// disown gives the session back.
+func (l *lane) disown() {
+	if l.tenure != nil {
+		l.tenure.Leave()
+		l.tenure = nil
+	}
+}
+
+// inLog reports whether all of a batch is in the log.
+func inLog(batch []*ticket) bool {
+	for _, t := range batch {
+		if !t.waited && !t.owed {
+			return false
+		}
+	}
+	return true
+}
+
+// errTaken is what those are told who wait for an answer that another gateway
+// gives now.
+func errTaken() error {
+	return &wire.Problem{Kind: wire.Unavailable, Message: "another gateway has taken the session over", Hint: "ask again, under the same id if the message had one"}
+}
+
+// abandon leaves what waits to who has the session now: it is in the log.
+func (l *lane) abandon() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, t := range l.queue {
+		t.err = errTaken()
+		t.accept()
+		close(t.done)
+	}
+	l.queue = nil
+}
+
+// Inherit goes on with what the owner before this one accepted in a session and
+// did not answer. The caller owns the session.
+func (g *Gateway) Inherit(ctx context.Context, id firn.ID) (int, error) {
+	owed, err := g.owed(ctx, id)
+	if errors.Is(err, firn.ErrNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, t := range owed {
+		if g.twin(id, t.ID) != nil {
+			continue
+		}
+		t.owed = true
+		if err := g.queue(ctx, id, t); err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
+}
+
+// adopt goes on with what is owed in a session, unless another gateway has it,
+// which then does.
+func (g *Gateway) adopt(ctx context.Context, id firn.ID) (bool, error) {
+	owed, err := g.owed(ctx, id)
+	if err != nil || len(owed) == 0 {
+		return false, nil // one bad session does not stop the others
+	}
+	tenure, _, err := g.Peers.Own(ctx, Claim{Session: id})
+	if err != nil || tenure == nil {
+		return false, err
+	}
+	defer tenure.Leave()
+	n, err := g.Inherit(ctx, id) // anew: it may have been answered meanwhile
+	return n > 0, err
+}
+
+// forgotten is told to peers, and not beyond: what is remembered of a session is
+// not true any more.
+const forgotten = "session.forgotten"
+
+// forget forgets what is remembered of a session, here and elsewhere.
+func (g *Gateway) forget(id firn.ID) {
+	g.forgetHere(id)
+	if g.Peers != nil {
+		g.Peers.Tell(wire.Event{Name: forgotten, Session: id})
+	}
+}
+
+func (g *Gateway) forgetHere(id firn.ID) {
+	g.tails.Forget(id)
+	g.ledger.forget(id)
+	g.Moved(id)
+}
+
+// Hear takes in what another gateway tells.
+func (g *Gateway) Hear(from string, e wire.Event) {
+	if e.Name == forgotten {
+		g.forgetHere(e.Session)
+		return
+	}
+	g.events.hear(from, e)
+}
+
+// Missed says that something was missed of what another gateway tells.
+func (g *Gateway) Missed(from string) { g.events.missed(from) }
+
+// Ended says that no other gateway has a session any more.
+func (g *Gateway) Ended(id firn.ID) { g.events.ended(id) }
+
+// Led says that [Peers.Leads] may have changed.
+func (g *Gateway) Led() { g.timer.rouse() }
+
+// hear tells those who listen here what happens elsewhere.
+func (h *hub) hear(from string, e wire.Event) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	p := h.partials[e.Session]
+	switch e.Name {
+	case wire.TurnStarted:
+		h.note(e)
+		h.partials[e.Session].from = from
+	case wire.TurnCompleted, wire.TurnFailed:
+		if p != nil && p.from == from {
+			h.note(e)
+		}
+	default:
+		if p != nil && p.from == from && !p.hear(e) {
+			return
+		}
+		if p == nil && (e.Name == wire.DeltaText || e.Name == wire.DeltaThinking) {
+			return // the beginning is not known: the log will tell
+		}
+	}
+	h.spread(e)
+}
+
+// hear takes in what happens elsewhere, and reports whether it can be told: what
+// has a hole cannot.
+func (p *partial) hear(e wire.Event) bool {
+	switch e.Name {
+	case wire.DeltaText, wire.DeltaThinking:
+		var d wire.Delta
+		if p.holed || json.Unmarshal(e.Data, &d) != nil {
+			return false
+		}
+		p.note(agent.Delta{Entry: d.Entry, Text: d.Text, Thinking: e.Name == wire.DeltaThinking})
+	case wire.ToolStarted, wire.ToolCompleted:
+		var t wire.Tool
+		if json.Unmarshal(e.Data, &t) != nil {
+			return false
+		}
+		if e.Name == wire.ToolStarted {
+			p.note(agent.ToolStarted{Call: t.Call, Name: t.Name, Arguments: t.Arguments})
+		} else {
+			p.note(agent.ToolDone{Call: t.Call})
+		}
+	case logReached:
+		var entry firn.EntryID
+		if json.Unmarshal(e.Data, &entry) == nil && entry == p.entry {
+			p.forget()
+		}
+		p.holed = false
+	}
+	return true
+}
+
+// missed notes that events of a gateway were lost.
+func (h *hub) missed(from string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, p := range h.partials {
+		if p.from == from {
+			p.holed = true
+			p.forget()
+		}
+	}
+}
+
+// ended forgets the turn of a session that ran elsewhere.
+func (h *hub) ended(id firn.ID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if p := h.partials[id]; p != nil && p.from != "" {
+		delete(h.partials, id)
+	}
+}
+
+// elsewhere reports whether a turn of a session runs in another gateway.
+func (h *hub) elsewhere(id firn.ID) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	p := h.partials[id]
+	return p != nil && p.from != ""
+}
+
+// ClaimOf is what must be owned for something that is said under a key: the
+// session it points at, or the key itself.
+func (g *Gateway) ClaimOf(ctx context.Context, key string) (Claim, error) {
+	keyed, err := g.keyed()
+	if err != nil {
+		return Claim{}, err
+	}
+	id, err := keyed.Lookup(ctx, key)
+	if errors.Is(err, firn.ErrNotFound) {
+		return Claim{Key: key}, nil
+	}
+	return Claim{Session: id}, err
+}
+
+// HookKey is the key that calls of a hook go to; empty if each has a session of
+// its own.
+func (g *Gateway) HookKey(name string) string {
+	setup := g.setup.Load()
+	h, err := setup.hook(name)
+	if err != nil || h.Key == "" {
+		return ""
+	}
+	k, _, err := setup.hookKey(h, "")
+	if err != nil {
+		return ""
+	}
+	return k.String()
+}
