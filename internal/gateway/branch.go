@@ -36,11 +36,7 @@ func (g *Gateway) Rewind(ctx context.Context, id firn.ID, m wire.Move) (wire.Mov
 	if err != nil {
 		return wire.Moved{}, err
 	}
-	shape, err := g.shape(ctx, id)
-	if err != nil {
-		return wire.Moved{}, err
-	}
-	out, err := g.leaving(ctx, id, shape, to)
+	out, err := g.leaving(ctx, id, to)
 	if err != nil || out.From == to {
 		return out, err
 	}
@@ -50,7 +46,7 @@ func (g *Gateway) Rewind(ctx context.Context, id firn.ID, m wire.Move) (wire.Mov
 		head, out.End, err = g.summarise(ctx, id, to)
 	} else {
 		var added wire.Appended
-		added, err = g.append(ctx, id, shape.end, head)
+		added, err = g.append(ctx, id, out.End, head)
 		out.End = added.End
 	}
 	if err != nil {
@@ -64,7 +60,11 @@ func (g *Gateway) Rewind(ctx context.Context, id firn.ID, m wire.Move) (wire.Mov
 }
 
 // leaving tells what is left behind when a session goes on from an entry.
-func (g *Gateway) leaving(ctx context.Context, id firn.ID, shape *shape, to firn.EntryID) (wire.Moved, error) {
+func (g *Gateway) leaving(ctx context.Context, id firn.ID, to firn.EntryID) (wire.Moved, error) {
+	shape, done, err := g.shape(ctx, id)
+	if err != nil {
+		return wire.Moved{}, err
+	}
 	out := wire.Moved{Session: id, End: shape.end}
 	tree, target := &shape.tree, -1
 	if to != firn.Root {
@@ -84,6 +84,7 @@ func (g *Gateway) leaving(ctx context.Context, id firn.ID, shape *shape, to firn
 		}
 	}
 	out.Left = len(at)
+	done()
 	for rec, err := range g.records(ctx, id, at) {
 		if err != nil {
 			return out, err
@@ -167,11 +168,12 @@ const maxTries = 16
 // somebody writes meanwhile it is decided anew.
 func (g *Gateway) veil(ctx context.Context, id firn.ID, target firn.EntryID, hide bool, reason string) (wire.Appended, error) {
 	for try := 1; ; try++ {
-		shape, err := g.shape(ctx, id)
+		shape, done, err := g.shape(ctx, id)
 		if err != nil {
 			return wire.Appended{}, err
 		}
-		stones := hiders(&shape.tree, target)
+		stones, end := shape.hiders(target), shape.end
+		done()
 		var entries []firn.Entry
 		switch {
 		case hide && len(stones) == 0:
@@ -182,9 +184,9 @@ func (g *Gateway) veil(ctx context.Context, id firn.ID, target firn.EntryID, hid
 			}
 		}
 		if len(entries) == 0 {
-			return wire.Appended{IDs: []firn.EntryID{}, End: shape.end}, nil
+			return wire.Appended{IDs: []firn.EntryID{}, End: end}, nil
 		}
-		out, err := g.append(ctx, id, shape.end, entries...)
+		out, err := g.append(ctx, id, end, entries...)
 		if !errors.Is(err, firn.ErrConflict) || try == maxTries {
 			return out, err
 		}
@@ -193,11 +195,11 @@ func (g *Gateway) veil(ctx context.Context, id firn.ID, target firn.EntryID, hid
 
 // hiders are the tombstones that hide an entry: those that are not hidden
 // themselves.
-func hiders(tree *firn.Tree, target firn.EntryID) []firn.EntryID {
-	hidden := tree.Hidden()
+func (r *reading) hiders(target firn.EntryID) []firn.EntryID {
+	hidden := r.hidden()
 	var stones []firn.EntryID
-	for n := range tree.Len() {
-		if node := tree.Node(n); node.Kind == firn.KindTombstone && node.Target == target && !hidden[node.ID] {
+	for _, n := range r.stones {
+		if node := r.tree.Node(n); node.Target == target && !hidden[node.ID] {
 			stones = append(stones, node.ID)
 		}
 	}

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"iter"
 	"net/http"
@@ -81,15 +82,6 @@ func (r *entryReader) start(ctx context.Context) (start, error) {
 	return start{child: store.End, known: true, want: head}, err
 }
 
-// end is the number of the last entry of the branch that is asked for.
-func (r *entryReader) end(ctx context.Context, tree *firn.Tree) (int, error) {
-	if r.q.Head == "" {
-		return tree.Head(), nil
-	}
-	head, err := r.g.entryAt(ctx, r.id, r.q.Head)
-	return tree.Find(head), err
-}
-
 // Entry tells one entry of a session, by whatever name it is meant, whole: as its
 // line, or as its card.
 func (g *Gateway) Entry(ctx context.Context, id firn.ID, ref string, html bool) (wire.Entry, error) {
@@ -116,15 +108,42 @@ func (g *Gateway) record(ctx context.Context, id firn.ID, ref string) (firn.Reco
 	if err != nil {
 		return firn.Record{}, err
 	}
-	for rec, err := range g.Store.ReadBack(ctx, id, store.End) {
-		if err != nil {
-			return firn.Record{}, fmt.Errorf("read session %s: %w", id, err)
+	at, err := g.placeOf(ctx, id, entry)
+	if err != nil {
+		return firn.Record{}, err
+	}
+	return g.recordAt(ctx, id, at)
+}
+
+// placeOf finds where an entry stands. It reads back to it; if it is far from the
+// end, the shape of the session knows.
+func (g *Gateway) placeOf(ctx context.Context, id firn.ID, entry firn.EntryID) (firn.Pos, error) {
+	shape, done, err := g.knownShape(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	if shape == nil {
+		for rec, err := range g.upTo(ctx, id) {
+			if errors.Is(err, errLong) {
+				break
+			}
+			if err != nil {
+				return 0, fmt.Errorf("read session %s: %w", id, err)
+			}
+			if isNode(&rec) && rec.Glance.ID == entry {
+				return rec.At, nil
+			}
 		}
-		if isNode(&rec) && rec.Glance.ID == entry {
-			return kept(&rec), nil
+		if shape, done, err = g.shape(ctx, id); err != nil {
+			return 0, err
 		}
 	}
-	return firn.Record{}, noEntry(id, ref, "it was there a moment ago")
+	defer done()
+	n := shape.tree.Find(entry)
+	if n < 0 {
+		return 0, noEntry(id, string(entry), "it was there a moment ago")
+	}
+	return shape.tree.Node(n).At, nil
 }
 
 // kept is a record that stays valid.

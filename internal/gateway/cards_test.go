@@ -165,7 +165,7 @@ func TestFirstPageIsFlat(t *testing.T) {
 		r.write(id, batch...)
 	}
 	counted := &reckoned{Store: r.st}
-	g := &Gateway{Options: Options{Store: counted}}
+	g := &Gateway{Options: Options{Store: counted}, tails: newTails(0)}
 	q := EntryQuery{View: wire.ViewBranch, Back: true, Limit: 60, HTML: true}
 	for _, view := range []string{wire.ViewBranch, wire.ViewDisk} {
 		q.View, counted.records = view, 0

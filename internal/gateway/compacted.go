@@ -160,7 +160,7 @@ func (w *pastWindow) totals() wire.WindowTotals {
 	if w.shown == nil {
 		return wire.WindowTotals{}
 	}
-	l := live{path: w.path}
+	l := live{prospect: &prospect{path: w.path}}
 	l.Request.Window = *w.shown
 	return l.totals()
 }

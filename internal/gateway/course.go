@@ -2,9 +2,8 @@ package gateway
 
 import (
 	"context"
-	"fmt"
+	"encoding/json"
 	"slices"
-	"sync"
 	"time"
 
 	"firn"
@@ -19,10 +18,6 @@ import (
 const (
 	// mostEpisodes is how many episodes a course has at most.
 	mostEpisodes = 400
-	// courseBytes is how much of a session is read; of a longer one it is the end.
-	courseBytes = 256 << 20
-	// mostCourses is of how many sessions what was read is kept.
-	mostCourses = 4
 	// coursePreview bounds what is told of what a user said, in characters.
 	coursePreview = 80
 )
@@ -37,166 +32,138 @@ func (g *Gateway) Course(ctx context.Context, id firn.ID) (wire.Course, error) {
 	if err := g.mustBe(ctx, id); err != nil {
 		return out, err
 	}
-	path, err := g.path(ctx, id)
+	now, err := g.glimpse(ctx, id)
 	if err != nil {
 		return out, err
 	}
-	p, err := g.outlook(ctx, id, path)
+	s, done, err := g.shapeOfEnd(ctx, id)
 	if err != nil {
 		return out, err
 	}
-	fixed := wire.WindowTotals{System: p.Request.Window.Tokens.System, Specs: p.Tools}
-	known := g.courses.of(id)
-	known.mu.Lock()
-	defer known.mu.Unlock()
-	if err := known.catchUp(ctx, g); err != nil {
-		return out, fmt.Errorf("read the course of session %s: %w", id, err)
-	}
-	turns := known.turns(fixed)
-	out.Turns, out.Partial = len(turns), known.from > store.Start
+	defer done()
+	turns := s.turns(now.fixed)
+	out.Turns, out.Partial = len(turns), s.from > store.Start
 	out.Step, out.Episodes = merge(turns, mostEpisodes)
 	return out, nil
 }
 
-// courses keeps what was read of some sessions, those that were asked for last.
-// It can be thrown away at any time.
-type courses struct {
-	mu   sync.Mutex
-	last []*course
-}
-
-// of returns what is known of a session.
-func (c *courses) of(id firn.ID) *course {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	known := &course{id: id}
-	if i := slices.IndexFunc(c.last, func(k *course) bool { return k.id == id }); i >= 0 {
-		known = c.last[i]
-		c.last = slices.Delete(c.last, i, i+1)
-	}
-	c.last = append(c.last, known)
-	if len(c.last) > mostCourses {
-		c.last = slices.Delete(c.last, 0, 1)
-	}
-	return known
-}
-
-// forget forgets what was read of a session.
-func (c *courses) forget(id firn.ID) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.last = slices.DeleteFunc(c.last, func(k *course) bool { return k.id == id })
-}
-
-// course is what was read of a session: its shape, and what each entry weighs.
-type course struct {
-	id firn.ID
-	mu sync.Mutex
-	reading
-}
-
-// reading is how far a session was read.
-type reading struct {
-	// from is where reading began, end where it got to, with the entry last;
-	// base is how many entries stand before from, -1 if that is not known.
-	from, end firn.Pos
-	last      firn.EntryID
-	base      int
-	tree      firn.Tree
-	// entries has one for each node of the tree.
-	entries []weighed
-}
-
 // weighed is what counts of an entry.
 type weighed struct {
-	id     firn.EntryID
-	role   firn.Role
 	tokens int64
-	time   time.Time
-	calls  int
-	used   wire.Counters
+	// time is when it was written, in nanoseconds since 1970; zero if that is not
+	// known. used is what it used, nil for nothing.
+	time int64
+	used *wire.Counters
 	// preview is told of what the user said, compaction of compactions.
 	preview    string
 	compaction *wire.Compaction
-	// sent says that a model is sent it; first is what a compaction kept first.
-	sent  bool
-	first firn.EntryID
+	calls      int32
+	part       part
+	chooses    choice
+	// sent says that a model is sent it, opens that a turn begins with it.
+	sent, opens bool
 }
 
-// catchUp reads what was added since the last time; all of it if the session is
-// not the one that was read.
-func (k *course) catchUp(ctx context.Context, g *Gateway) error {
-	if !k.holds(ctx, g) {
-		k.reading = reading{}
-		if err := k.begin(ctx, g); err != nil {
-			return err
+// choice is what an entry chooses for all that comes.
+type choice byte
+
+const (
+	choosesNothing choice = iota
+	choosesModel
+	choosesThinking
+	choosesVerbose
+	choosesSend
+	choices
+)
+
+// choiceOf is what an entry chooses.
+func choiceOf(b firn.Body) choice {
+	switch b := b.(type) {
+	case *firn.ModelChange:
+		return choosesIf(choosesModel, b.Model != "")
+	case *firn.ThinkingChange:
+		return choosesIf(choosesThinking, b.Level != "")
+	case *firn.Custom:
+		switch b.Type {
+		case firn.VerboseType:
+			return choosesIf(choosesVerbose, hasWord(b.Data, "level"))
+		case firn.SendType:
+			return choosesIf(choosesSend, hasWord(b.Data, "policy"))
 		}
 	}
-	for rec, err := range g.Store.Read(ctx, k.id, k.end) {
-		if err != nil {
-			return err
-		}
-		k.end = rec.Next
-		if rec.Gap == nil && k.tree.Add(rec.At, rec.Glance) >= 0 {
-			k.last = rec.Glance.ID
-			k.entries = append(k.entries, weigh(&rec))
-		}
-	}
-	return nil
+	return choosesNothing
 }
 
-// holds reports whether what was read last is still there.
-func (k *course) holds(ctx context.Context, g *Gateway) bool {
-	if k.last == "" {
-		return false
+func choosesIf(c choice, does bool) choice {
+	if does {
+		return c
 	}
-	for rec, err := range g.Store.ReadBack(ctx, k.id, k.end) {
-		if err == nil && rec.Gap == nil && isNode(&rec) {
-			return rec.Glance.ID == k.last
-		}
-		if err != nil || rec.Gap == nil {
-			break
-		}
-	}
-	return false
+	return choosesNothing
 }
 
-// begin finds where to begin: of a very long session only the end is read.
-func (k *course) begin(ctx context.Context, g *Gateway) error {
-	size := int64(0)
-	if info, err := g.info(ctx, k.id); err == nil && info.Bytes <= courseBytes {
-		return nil
-	}
-	for rec, err := range g.Store.ReadBack(ctx, k.id, store.End) {
-		if err != nil {
-			return err
-		}
-		if size += int64(len(rec.Line())); size > courseBytes {
-			k.from, k.end = rec.Next, rec.Next
-			break
-		}
-	}
-	n, known, err := g.numbers.before(ctx, g.Store, k.id, k.from)
-	if k.base = n; !known {
-		k.base = -1
-	}
-	return err
+// hasWord reports whether a member of an object is a string that says something.
+func hasWord(object json.RawMessage, name string) bool {
+	var members map[string]json.RawMessage
+	var word string
+	return json.Unmarshal(object, &members) == nil && json.Unmarshal(members[name], &word) == nil && word != ""
 }
 
-// weigh tells what counts of an entry. One that cannot be read weighs nothing.
-func weigh(rec *firn.Record) weighed {
-	w := weighed{id: rec.Glance.ID}
-	e, err := rec.Entry()
-	if err != nil {
-		return w
+// part is who said an entry, as far as that matters for a course.
+type part byte
+
+const (
+	partNone part = iota
+	partUser
+	partTool
+	partAnswer
+)
+
+// partOf is the part that a message has.
+func partOf(m *firn.Message) part {
+	switch m.Role {
+	case firn.RoleUser:
+		return partUser
+	case firn.RoleToolResult:
+		return partTool
+	case firn.RoleAssistant:
+		return partAnswer
 	}
-	w.time = e.Time
+	return partNone
+}
+
+// size is about how many bytes it takes up behind its pointers.
+func (w *weighed) size() int64 {
+	size := int64(len(w.preview))
+	if w.used != nil {
+		size += 48
+	}
+	if w.compaction != nil {
+		size += 200 + int64(len(w.compaction.Summary))
+	}
+	return size
+}
+
+// at is when the entry was written.
+func (w *weighed) at() time.Time {
+	if w.time == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, w.time).UTC()
+}
+
+// weigh tells what counts of an entry.
+func weigh(e *firn.Entry) weighed {
+	w := weighed{chooses: choiceOf(e.Body)}
+	if !e.Time.IsZero() {
+		w.time = e.Time.UnixNano()
+	}
 	var used agent.Counters
-	used.Add(e)
-	w.used = countersOf(used)
+	if used.Add(*e); used.Answers > 0 {
+		w.used = new(countersOf(used))
+	}
 	switch b := e.Body.(type) {
 	case *firn.Message:
-		w.role, w.tokens, w.sent = b.Role, window.Chars{}.CountMessage(b), true
+		w.part, w.tokens, w.sent = partOf(b), window.Chars{}.CountMessage(b), true
 		for _, part := range b.Parts {
 			if _, ok := part.(firn.ToolCall); ok {
 				w.calls++
@@ -204,13 +171,14 @@ func weigh(rec *firn.Record) weighed {
 		}
 		if b.Role == firn.RoleUser {
 			w.preview = preview(b.Text(), coursePreview)
+			w.opens = !slices.ContainsFunc(b.Parts, func(p firn.Part) bool { _, ok := p.(firn.ToolResult); return ok })
 		}
 	case *firn.CustomMessage:
 		w.tokens, w.sent = window.Chars{}.CountMessage(&firn.Message{Parts: b.Parts}), true
 	case *firn.BranchSummary:
 		w.tokens, w.sent = window.Chars{}.CountText(b.Summary), true
 	case *firn.Compaction:
-		w.tokens, w.first = window.Chars{}.CountText(b.Summary), b.FirstKept
+		w.tokens = window.Chars{}.CountText(b.Summary)
 		d := compact.DetailsOf(b)
 		w.compaction = &wire.Compaction{
 			ID: e.ID, Summary: preview(b.Summary, coursePreview), Before: b.TokensBefore, After: d.TokensAfter, Strategy: string(d.Strategy),

@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
 	"firn"
 	"firn/dialect"
 	"firn/store"
+	"firn/window"
 	"firn/wire"
 )
 
@@ -45,8 +47,9 @@ const pageBytes = 8 << 20
 // [wire.ViewDisk] is all of them in the order of the file, with the header and
 // with gaps where something cannot be read. [wire.ViewBranch] is the path to
 // the head, also what a compaction stands for; read forwards it costs as much
-// as the session is long. [wire.ViewWindow] is what the model is sent next, in
-// that order; what of it is left out is in it, with the reason. Both tell why
+// as the session is long, the first time. [wire.ViewWindow] is what the model is
+// sent next, in that order; what of it is left out is in it, with the reason, but
+// not what stands far before all there is room for. Both tell why
 // an entry is not sent; labels and the like, of which nothing ever is, have no
 // reason.
 func (g *Gateway) Entries(ctx context.Context, id firn.ID, q EntryQuery) (wire.Page[wire.Entry], error) {
@@ -281,22 +284,9 @@ func (r *entryReader) branch(ctx context.Context) error {
 	if r.q.Back {
 		return r.branchBack(ctx, words)
 	}
-	shape, err := r.g.shape(ctx, r.id)
+	at, numbers, err := r.places(ctx)
 	if err != nil {
 		return err
-	}
-	var at []firn.Pos
-	numbers := make(map[firn.Pos]int)
-	from := max(r.q.After, r.from.pos)
-	head, err := r.end(ctx, &shape.tree)
-	if err != nil {
-		return err
-	}
-	for _, n := range shape.tree.Path(head) {
-		pos := shape.tree.Node(n).At
-		if pos >= from && pos < r.q.Before && len(at) <= r.left {
-			at, numbers[pos] = append(at, pos), n+1
-		}
 	}
 	for rec, err := range r.g.records(ctx, r.id, at) {
 		if err != nil {
@@ -311,6 +301,33 @@ func (r *entryReader) branch(ctx context.Context) error {
 		r.add(e)
 	}
 	return nil
+}
+
+// places are those of the entries of the branch that a page forwards has, one more
+// than it takes, and their numbers.
+func (r *entryReader) places(ctx context.Context) (at []firn.Pos, numbers map[firn.Pos]int, err error) {
+	var end firn.EntryID
+	if r.q.Head != "" {
+		if end, err = r.g.entryAt(ctx, r.id, r.q.Head); err != nil {
+			return nil, nil, err
+		}
+	}
+	shape, done, err := r.g.shape(ctx, r.id)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer done()
+	path := shape.outline().path
+	if end != "" {
+		path = shape.tree.Path(shape.tree.Find(end))
+	}
+	place := func(i int) firn.Pos { return shape.tree.Node(path[i]).At }
+	first := sort.Search(len(path), func(i int) bool { return place(i) >= max(r.q.After, r.from.pos) })
+	numbers = make(map[firn.Pos]int)
+	for i := first; i < len(path) && place(i) < r.q.Before && len(at) <= r.left; i++ {
+		at, numbers[place(i)] = append(at, place(i)), path[i]+1
+	}
+	return at, numbers, nil
 }
 
 // branchBack walks along the path from its end.
@@ -347,6 +364,9 @@ type reasons struct {
 	live  *live
 	words map[firn.Pos]string
 	place map[firn.Pos]int
+	// hidden are the ids that tombstones hide, if the window was built of the end
+	// of a live part only.
+	hidden map[firn.EntryID]bool
 }
 
 func (r *entryReader) reasons(ctx context.Context) (*reasons, error) {
@@ -359,11 +379,19 @@ func (r *entryReader) reasons(ctx context.Context) (*reasons, error) {
 		w.words[l.nodes[n].at] = string(l.why[i])
 		w.place[l.nodes[n].at] = n
 	}
+	if l.cut {
+		s, done, err := r.g.shape(ctx, r.id)
+		if err != nil {
+			return nil, err
+		}
+		w.hidden = s.hidden()
+		done()
+	}
 	return w, nil
 }
 
 // of says why an entry of the branch is not sent. What was not read to build
-// the window is stood for by a summary.
+// the window is stood for by a summary, or there is no room for it.
 func (w *reasons) of(rec *firn.Record) string {
 	if w == nil {
 		return ""
@@ -371,7 +399,27 @@ func (w *reasons) of(rec *firn.Record) string {
 	if word, ok := w.words[rec.At]; ok {
 		return word
 	}
+	if w.live.cut {
+		return w.beyond(rec)
+	}
 	return outOfReach(w.live.path.Hides(rec.Glance.ID), rec.Glance.Kind)
+}
+
+// beyond says why an entry is not sent that is older than all there is room for.
+func (w *reasons) beyond(rec *firn.Record) string {
+	entry, err := rec.Entry()
+	if w.hidden[rec.Glance.ID] || rec.Glance.Kind == firn.KindErased || err != nil {
+		return outOfReach(w.hidden[rec.Glance.ID], rec.Glance.Kind)
+	}
+	// Between two turns it goes with the first, unless no model sees it at all.
+	around := window.Path{Entries: []firn.Entry{firn.UserText("-"), entry, firn.UserText("-")}}
+	if len(around.Limit(1).Entries) == 1 {
+		return string(w.live.prospect.beyond)
+	}
+	if m, ok := entry.Body.(*firn.Message); ok && m.Role != firn.RoleSystem {
+		return string(window.Hidden)
+	}
+	return ""
 }
 
 // number is the number of an entry of the live part.

@@ -1,7 +1,8 @@
 package gateway
 
 import (
-	"firn"
+	"slices"
+
 	"firn/wire"
 )
 
@@ -9,11 +10,13 @@ import (
 // every window has. A turn begins where the user speaks; what stands before the
 // first one belongs to it.
 func (r *reading) turns(fixed wire.WindowTotals) []wire.Episode {
-	hidden := r.tree.Hidden()
-	t := &telling{reading: r, window: fixed, kept: make(map[firn.EntryID]weight)}
-	for _, n := range r.tree.Path(r.tree.Head()) {
-		if w := &r.entries[n]; !hidden[w.id] {
-			t.entry(n, w)
+	hidden := r.hidden()
+	path := r.tree.Path(r.tree.Head())
+	t := &telling{reading: r, window: fixed, path: path, kept: make([]weight, 0, len(path))}
+	for i, n := range path {
+		t.kept = append(t.kept, t.total)
+		if !hidden[r.tree.Node(n).ID] {
+			t.entry(i, n)
 		}
 	}
 	if k := len(t.turns); k > 0 && t.current != nil {
@@ -25,13 +28,14 @@ func (r *reading) turns(fixed wire.WindowTotals) []wire.Episode {
 // telling tells the turns of a branch.
 type telling struct {
 	*reading
+	path  []int
 	turns []wire.Episode
 	// window is how full it is by now.
 	window wire.WindowTotals
 	// total is what of each kind was said so far, and kept what of each kind was
-	// said before an entry: so a compaction tells what is left.
+	// said before each entry of the path: so a compaction tells what is left.
 	total weight
-	kept  map[firn.EntryID]weight
+	kept  []weight
 	// current is the latest compaction; lead is the first entry before any turn.
 	current *wire.Compaction
 	lead    int
@@ -41,19 +45,19 @@ type telling struct {
 // weight is how much was said, by kind.
 type weight struct{ talk, tools int64 }
 
-// entry takes the next entry of the branch.
-func (t *telling) entry(n int, w *weighed) {
+// entry takes the next entry of the branch, which is at a place on the path.
+func (t *telling) entry(place, n int) {
+	w := &t.entries[n]
 	if !t.led {
 		t.lead, t.led = n, true
 	}
-	t.kept[w.id] = t.total
-	if w.role == firn.RoleUser || len(t.turns) == 0 && w.sent {
+	if w.part == partUser || len(t.turns) == 0 && w.sent {
 		t.begin(n, w)
 	}
 	switch {
 	case w.compaction != nil:
-		t.compacted(w)
-	case w.role == firn.RoleToolResult:
+		t.compacted(place, n)
+	case w.part == partTool:
 		t.total.tools += w.tokens
 		t.window.Tools += w.tokens
 	case w.sent:
@@ -61,7 +65,7 @@ func (t *telling) entry(n int, w *weighed) {
 		t.window.Kept += w.tokens
 	}
 	if k := len(t.turns); k > 0 {
-		t.add(&t.turns[k-1], w)
+		t.add(&t.turns[k-1], n, w)
 	}
 }
 
@@ -71,7 +75,7 @@ func (t *telling) begin(n int, w *weighed) {
 	if len(t.turns) == 0 {
 		first = t.lead
 	}
-	e := wire.Episode{Turn: len(t.turns) + 1, First: t.entries[first].id, Time: w.time, Preview: w.preview}
+	e := wire.Episode{Turn: len(t.turns) + 1, First: t.tree.Node(first).ID, Time: w.at(), Preview: w.preview}
 	if t.base >= 0 {
 		e.N = t.base + first + 1
 	}
@@ -79,10 +83,12 @@ func (t *telling) begin(n int, w *weighed) {
 }
 
 // add adds an entry to the turn that it is of.
-func (t *telling) add(e *wire.Episode, w *weighed) {
-	e.Last, e.Window = w.id, t.window
-	e.Calls += w.calls
-	addCounters(&e.Usage, w.used)
+func (t *telling) add(e *wire.Episode, n int, w *weighed) {
+	e.Last, e.Window = t.tree.Node(n).ID, t.window
+	e.Calls += int(w.calls)
+	if w.used != nil {
+		addCounters(&e.Usage, *w.used)
+	}
 	if w.sent {
 		e.Own += w.tokens
 	}
@@ -94,12 +100,14 @@ func (t *telling) add(e *wire.Episode, w *weighed) {
 
 // compacted makes the window what a compaction left of it: the summary, and what
 // was said from the first entry on that it kept.
-func (t *telling) compacted(w *weighed) {
-	before, ok := t.kept[w.first]
-	if !ok || w.first == w.id {
-		before = t.total
+func (t *telling) compacted(place, n int) {
+	before, kept := t.total, t.tree.Node(n).Target
+	if up := t.tree.Find(kept); up >= 0 && kept != t.tree.Node(n).ID {
+		if i, ok := slices.BinarySearch(t.path[:place], up); ok {
+			before = t.kept[i]
+		}
 	}
-	t.window.Summary = w.tokens
+	t.window.Summary = t.entries[n].tokens
 	t.window.Kept, t.window.Tools = t.total.talk-before.talk, t.total.tools-before.tools
 }
 

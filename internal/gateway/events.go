@@ -97,7 +97,7 @@ func (g *Gateway) entryEvent(id firn.ID, rec *firn.Record, html bool) (wire.Even
 func (g *Gateway) Moved(id firn.ID) {
 	g.numbers.forget(id)
 	g.surveys.forget(id)
-	g.courses.forget(id)
+	g.tails.Forget(id)
 }
 
 // AllEvents yields what happens beside the log in all sessions, as it happens.

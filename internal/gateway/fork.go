@@ -79,7 +79,7 @@ func (g *Gateway) forkPoint(ctx context.Context, id firn.ID, ref string) (*outli
 			return nil, 0, err
 		}
 	}
-	b, err := g.outline(ctx, id)
+	b, err := g.ownOutline(ctx, id)
 	if err != nil {
 		return nil, 0, fmt.Errorf("fork session %s: %w", id, err)
 	}

@@ -142,7 +142,6 @@ type Gateway struct {
 	arrears arrears
 	numbers numbers
 	surveys surveys
-	courses courses
 	ledger  ledger
 	checks  checks
 	// holdings is what there is, by source.

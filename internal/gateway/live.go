@@ -19,8 +19,7 @@ import (
 // live is the live part of a session with the places of its entries, and what
 // its model would be sent of it.
 type live struct {
-	agent.Preview
-	path window.Path
+	*prospect
 	// nodes are the entries that were read, in the order of the file; base is
 	// how many stand before them, -1 if that is not known.
 	nodes []node
@@ -39,27 +38,13 @@ type node struct {
 
 // live reads the live part of a session with all that can be told of it.
 func (g *Gateway) live(ctx context.Context, id firn.ID) (*live, error) {
-	l := &live{}
-	seen := make(map[firn.Pos]firn.Glance)
-	path, err := window.Collect(tap(g.Store.ReadBack(ctx, id, store.End), func(rec *firn.Record) {
-		if isNode(rec) {
-			seen[rec.At] = rec.Glance
-		}
-	}))
+	p, err := g.prospect(ctx, id)
 	if err != nil {
 		return nil, fmt.Errorf("read session %s: %w", id, err)
 	}
-	l.path = path
-	for at, glance := range seen {
-		if at >= path.Start { // the record behind which reading stopped was looked at too
-			l.nodes = append(l.nodes, node{at, glance})
-		}
-	}
-	slices.SortFunc(l.nodes, func(a, b node) int { return cmp.Compare(a.at, b.at) })
-	if l.Preview, err = g.outlook(ctx, id, path); err != nil {
-		return nil, err
-	}
-	n, known, err := g.numbers.before(ctx, g.Store, id, path.Start)
+	l := &live{prospect: p, nodes: slices.Clone(p.read)}
+	slices.Reverse(l.nodes)
+	n, known, err := g.numbers.before(ctx, g.Store, id, p.path.Start)
 	if err != nil {
 		return nil, fmt.Errorf("count the entries of session %s: %w", id, err)
 	}

@@ -2,12 +2,13 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"firn"
-	"firn/store"
 	"firn/wire"
 )
 
@@ -192,10 +193,27 @@ func begins(rec *firn.Record) bool {
 }
 
 // entryNamed finds an entry by its id, by a label, or by the beginning of its
-// id. It reads the session from its end, as far as it must.
+// id. It reads the session from its end, as far as it must; of one that is known,
+// or long, the shape is asked.
 func (g *Gateway) entryNamed(ctx context.Context, id firn.ID, name string) (firn.EntryID, error) {
+	shape, done, err := g.knownShape(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	if shape != nil {
+		defer done()
+		return shape.named(name)
+	}
 	s := entrySearch{name: name}
-	for rec, err := range g.Store.ReadBack(ctx, id, store.End) {
+	for rec, err := range g.upTo(ctx, id) {
+		if errors.Is(err, errLong) {
+			shape, done, err := g.shape(ctx, id)
+			if err != nil {
+				return "", err
+			}
+			defer done()
+			return shape.named(name)
+		}
 		if err != nil {
 			return "", err
 		}
@@ -203,10 +221,25 @@ func (g *Gateway) entryNamed(ctx context.Context, id firn.ID, name string) (firn
 			return rec.Glance.ID, nil
 		}
 	}
-	if len(s.labelled) > 0 {
-		return s.one(id, s.labelled)
+	return s.one(id)
+}
+
+// named finds an entry by its id, by a label, or by the beginning of its id.
+func (s *shape) named(name string) (firn.EntryID, error) {
+	if s.tree.Find(firn.EntryID(name)) >= 0 {
+		return firn.EntryID(name), nil
 	}
-	return s.one(id, s.begun)
+	search := entrySearch{name: name}
+	for target, label := range s.outline().labels {
+		if label == name {
+			search.labelled = append(search.labelled, target)
+		}
+	}
+	slices.Sort(search.labelled)
+	for n := s.tree.Head(); n >= 0 && len(search.labelled) == 0; n-- {
+		search.begins(s.tree.Node(n).ID)
+	}
+	return search.one(s.id)
 }
 
 // entrySearch looks for an entry among records that come newest first.
@@ -238,11 +271,16 @@ func (s *entrySearch) look(rec *firn.Record) bool {
 			}
 		}
 	}
-	if len(s.name) >= minPrefix && strings.HasPrefix(string(gl.ID), s.name) && !s.seen[gl.ID] {
-		s.seen = mark(s.seen, gl.ID)
-		s.begun = append(s.begun, gl.ID)
-	}
+	s.begins(gl.ID)
 	return false
+}
+
+// begins looks whether an id begins so.
+func (s *entrySearch) begins(id firn.EntryID) {
+	if len(s.name) >= minPrefix && strings.HasPrefix(string(id), s.name) && !s.seen[id] {
+		s.seen = mark(s.seen, id)
+		s.begun = append(s.begun, id)
+	}
 }
 
 // mark adds an id to a set.
@@ -254,8 +292,12 @@ func mark(set map[firn.EntryID]bool, id firn.EntryID) map[firn.EntryID]bool {
 	return set
 }
 
-// one returns the only entry found.
-func (s *entrySearch) one(id firn.ID, found []firn.EntryID) (firn.EntryID, error) {
+// one returns the only entry found: with that label, else whose id begins so.
+func (s *entrySearch) one(id firn.ID) (firn.EntryID, error) {
+	found := s.labelled
+	if len(found) == 0 {
+		found = s.begun
+	}
 	switch len(found) {
 	case 0:
 		return "", noEntry(id, s.name, "")

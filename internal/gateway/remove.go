@@ -120,7 +120,6 @@ func (g *Gateway) Purge(ctx context.Context, id firn.ID, e wire.Erase) (wire.Rec
 		notes += late
 	}
 	g.tails.Forget(id)
-	g.courses.forget(id)
 	g.ledger.forget(id)
 	if len(entries) == 0 {
 		g.numbers.forget(id)

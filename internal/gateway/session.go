@@ -15,7 +15,6 @@ import (
 	"firn/internal/index"
 	"firn/route"
 	"firn/store"
-	"firn/window"
 	"firn/wire"
 )
 
@@ -91,9 +90,9 @@ func (g *Gateway) Sessions(ctx context.Context, q SessionQuery) (wire.Page[wire.
 // addState tells the state of a session too, and what it was forked from. One
 // that cannot be read has none, and is told with its fault.
 func (g *Gateway) addState(ctx context.Context, s *wire.Session) {
-	path, err := g.path(ctx, s.ID)
+	now, err := g.glimpse(ctx, s.ID)
 	if err == nil {
-		s.State, err = g.state(ctx, s.ID, path)
+		s.State, err = g.state(ctx, s.ID, now)
 	}
 	if header, headErr := g.header(ctx, s.ID); headErr == nil {
 		s.Parent = header.ParentSession
@@ -330,11 +329,11 @@ func (g *Gateway) session(ctx context.Context, id firn.ID) (wire.Session, error)
 			return s, fmt.Errorf("look at session %s: %w", id, err)
 		}
 	}
-	path, err := g.path(ctx, id)
+	now, err := g.glimpse(ctx, id)
 	if err == nil {
-		s.Hidden = path.Hides(firn.EntryID(id)) || s.Hidden && path.Start > store.Start
-		s.End = path.End
-		s.State, err = g.state(ctx, id, path)
+		s.Hidden = now.hidden || s.Hidden && !now.whole
+		s.End = now.end
+		s.State, err = g.state(ctx, id, now)
 	}
 	if header, headErr := g.header(ctx, id); headErr == nil {
 		s.Parent = header.ParentSession
@@ -377,35 +376,63 @@ func (g *Gateway) header(ctx context.Context, id firn.ID) (firn.Header, error) {
 }
 
 // state is what the live part of a session tells.
-func (g *Gateway) state(ctx context.Context, id firn.ID, path window.Path) (*wire.State, error) {
-	p, err := g.outlook(ctx, id, path)
-	if err != nil {
-		return nil, err
-	}
-	used, branches, err := agent.CountBranches(ctx, g.Store, id)
+func (g *Gateway) state(ctx context.Context, id firn.ID, now glimpse) (*wire.State, error) {
+	used, branches, err := g.spent(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	s := &wire.State{
-		Head: path.Head, Provider: p.Info.Provider, Model: p.Info.Name, Thinking: string(p.Thinking),
-		Verbose: path.Chosen.Verbose, Send: sendPolicy(path), Window: usageOf(&p),
+		Head: now.head, Provider: now.provider, Model: now.model, Thinking: string(now.thinking),
+		Verbose: now.chosen.Verbose, Send: sendPolicy(now.chosen), Window: now.usage,
 		Turns: used.Turns, Compactions: used.Compactions, Branches: branches, Counters: countersOf(used),
 		Messages: used.Messages, Uptime: used.Active / 1000,
-		Interrupted: !g.atWork(id) && agent.Unfinished(path),
-	}
-	if p.Model == nil {
-		s.Provider, s.Model = path.State.Provider, path.State.Model
+		Interrupted: !g.atWork(id) && now.unfinished,
 	}
 	return s, nil
 }
 
+// spent is what a session has used, and how many ends of branches it has. It is
+// counted from the end of the latest turn on; if no turn of ours is near, the
+// shape of the session knows.
+func (g *Gateway) spent(ctx context.Context, id firn.ID) (agent.Counters, int, error) {
+	if !g.knownLong(id) {
+		used, branches, err := agent.CountBranches(ctx, nearEnd{g.Store, g}, id)
+		if !errors.Is(err, errLong) {
+			return used, branches, err
+		}
+	}
+	s, done, err := g.weighedShape(ctx, id)
+	if err != nil {
+		return agent.Counters{}, 0, err
+	}
+	defer done()
+	if !s.weighed() {
+		return agent.CountBranches(ctx, g.Store, id)
+	}
+	return s.used, s.outline().leaves, nil
+}
+
+// nearEnd is a store that is read back only so far.
+type nearEnd struct {
+	store.Store
+	g *Gateway
+}
+
+// ReadBack gives up with errLong when it becomes too much.
+func (n nearEnd) ReadBack(ctx context.Context, id firn.ID, before firn.Pos) iter.Seq2[firn.Record, error] {
+	if before != store.End {
+		return n.Store.ReadBack(ctx, id, before)
+	}
+	return n.g.upTo(ctx, id)
+}
+
 // sendPolicy is what the session says about sending answers: allow, deny, or
 // nothing.
-func sendPolicy(path window.Path) string {
-	if path.Chosen.Send == sendInherit {
+func sendPolicy(chosen firn.State) string {
+	if chosen.Send == sendInherit {
 		return ""
 	}
-	return path.Chosen.Send
+	return chosen.Send
 }
 
 func countersOf(c agent.Counters) wire.Counters {

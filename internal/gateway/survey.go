@@ -14,7 +14,8 @@ import (
 
 const (
 	// mostSurveyed and mostSurveyedBytes bound how far behind a page one looks for
-	// what says something about its entries.
+	// what says something about its entries, if the shape of the session cannot be
+	// kept in memory.
 	mostSurveyed      = 50_000
 	mostSurveyedBytes = 64 << 20
 	// smallSession is up to where a session is read whole for a page of it.
@@ -103,12 +104,14 @@ type finding struct {
 	out    string
 	hidden bool
 	label  string
+	// number is that of the entry, zero if it is not known.
+	number int
 }
 
 // survey reads from the end down to a place, or as far as it may, and goes on from
 // where the last one came to if the session is as it was. The page has entries
-// between low and high.
-func (g *Gateway) survey(ctx context.Context, id firn.ID, low, high firn.Pos) (*survey, error) {
+// between low and high. It reads so many entries and bytes at most.
+func (g *Gateway) survey(ctx context.Context, id firn.ID, low, high firn.Pos, most, mostBytes int) (*survey, error) {
 	end, _, err := g.reaches(ctx, id, "")
 	if err != nil {
 		return nil, err
@@ -122,7 +125,7 @@ func (g *Gateway) survey(ctx context.Context, id firn.ID, low, high firn.Pos) (*
 		if err != nil {
 			return nil, err
 		}
-		if read, size = read+1, size+len(rec.Line()); rec.At < low || read > mostSurveyed || size > mostSurveyedBytes {
+		if read, size = read+1, size+len(rec.Line()); rec.At < low || read > most || size > mostBytes {
 			break
 		}
 		s.low = rec.At
@@ -207,7 +210,7 @@ func (r *entryReader) explain(ctx context.Context) error {
 	for i := range r.page.Items {
 		low, high = min(low, r.page.Items[i].At), max(high, r.page.Items[i].At)
 	}
-	s, err := r.g.survey(ctx, r.id, low, high)
+	find, err := r.findings(ctx, low, high)
 	if err != nil {
 		return err
 	}
@@ -215,20 +218,13 @@ func (r *entryReader) explain(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	numbers, err := r.numbers(ctx, s, low)
-	if err != nil {
-		return err
-	}
 	for i := range r.page.Items {
 		e := &r.page.Items[i]
-		f, known := s.found[e.At]
-		if !known && s.compacted && r.q.View == wire.ViewBranch {
-			f.out = string(window.Compacted)
-		}
+		f := find(e.At)
 		if word, ok := words[e.At]; ok && f.out == "" {
 			f.out = word
 		}
-		e.Out, e.N = f.out, numbers[e.At]
+		e.Out, e.N = f.out, f.number
 		if e.Card == nil {
 			continue
 		}
@@ -241,6 +237,84 @@ func (r *entryReader) explain(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// findings tells what is known of the entries of a page. The shape of the session
+// knows, if that is in memory; else a survey is made, unless the page is far from
+// the end.
+func (r *entryReader) findings(ctx context.Context, low, high firn.Pos) (func(firn.Pos) finding, error) {
+	shape, done, err := r.g.knownShape(ctx, r.id)
+	if err != nil {
+		return nil, err
+	}
+	if shape != nil {
+		defer done()
+		return r.outlined(shape.outline(), shape), nil
+	}
+	s, err := r.g.survey(ctx, r.id, low, high, mostAtOnce, mostAtOnceBytes)
+	if err != nil {
+		return nil, err
+	}
+	if s.low > low { // the page is far from the end
+		if info, err := r.g.info(ctx, r.id); err == nil && info.Bytes <= mostShaped {
+			shape, done, err := r.g.shape(ctx, r.id)
+			if err != nil {
+				return nil, err
+			}
+			defer done()
+			return r.outlined(shape.outline(), shape), nil
+		}
+		if s, err = r.g.survey(ctx, r.id, low, high, mostSurveyed, mostSurveyedBytes); err != nil {
+			return nil, err
+		}
+	}
+	return r.surveyed(ctx, s, low)
+}
+
+// outlined tells what an outline knows of the entries of a page.
+func (r *entryReader) outlined(b *outline, s *shape) func(firn.Pos) finding {
+	found := make(map[firn.Pos]finding, len(r.page.Items))
+	for i := range r.page.Items {
+		at := r.page.Items[i].At
+		found[at] = b.finding(s.at(at))
+	}
+	return func(at firn.Pos) finding { return found[at] }
+}
+
+// surveyed tells what a survey found out about the entries of a page.
+func (r *entryReader) surveyed(ctx context.Context, s *survey, low firn.Pos) (func(firn.Pos) finding, error) {
+	numbers, err := r.numbers(ctx, s, low)
+	if err != nil {
+		return nil, err
+	}
+	return func(at firn.Pos) finding {
+		f, known := s.found[at]
+		if !known && s.compacted && r.q.View == wire.ViewBranch {
+			f.out = string(window.Compacted)
+		}
+		f.number = numbers[at]
+		return f
+	}, nil
+}
+
+// finding is what the outline knows of an entry; of what is none, nothing.
+func (b *outline) finding(n int) finding {
+	if n < 0 {
+		return finding{}
+	}
+	node := b.tree.Node(n)
+	f := finding{hidden: b.hidden[node.ID], label: b.labels[node.ID], number: n + 1}
+	switch {
+	case f.hidden:
+		f.out = string(window.Tombstoned)
+	case node.Kind == firn.KindErased:
+		f.out = string(window.Erased)
+	case !b.onPath[n]:
+		f.out = string(window.OtherBranch)
+	case b.isCompacted(n):
+		f.out = string(window.Compacted)
+	}
+	return f
 }
 
 // exact are the very reasons why entries are not sent, of a session that is small

@@ -8,23 +8,31 @@ import (
 	"firn/window"
 )
 
-// tails keeps the live parts of sessions in memory, up to a number of bytes.
-// What was used longest ago goes first. A session whose turn is running holds
-// its own copy, so it is never taken away under it.
+// tails keeps in memory, up to a number of bytes, what is needed of sessions
+// again and again: their live parts, which turns go on from, and their shapes,
+// which are looked at. What was used longest ago goes first. A session whose turn
+// is running holds its own copy, so it is never taken away under it.
 type tails struct {
 	mu    sync.Mutex
 	limit int64
 	used  int64
-	byID  map[firn.ID]*list.Element
+	kept  map[tailKey]*list.Element
 	// order has the one used last in front.
 	order *list.List
 }
 
-// tail is the live part of one session.
+// tailKey names what is kept of a session: its live part or its shape.
+type tailKey struct {
+	id    firn.ID
+	shape bool
+}
+
+// tail is the live part of one session, or its shape.
 type tail struct {
-	id   firn.ID
-	path window.Path
-	size int64
+	key   tailKey
+	path  window.Path
+	shape *shape
+	size  int64
 }
 
 // standardTails is how many bytes are kept if nobody says otherwise.
@@ -34,14 +42,14 @@ func newTails(limit int64) *tails {
 	if limit <= 0 {
 		limit = standardTails
 	}
-	return &tails{limit: limit, byID: make(map[firn.ID]*list.Element), order: list.New()}
+	return &tails{limit: limit, kept: make(map[tailKey]*list.Element), order: list.New()}
 }
 
 // Load returns what is kept of a session.
 func (t *tails) Load(id firn.ID) (window.Path, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e, ok := t.byID[id]
+	e, ok := t.kept[tailKey{id: id}]
 	if !ok {
 		return window.Path{}, false
 	}
@@ -55,27 +63,68 @@ func (t *tails) Keep(id firn.ID, p window.Path) {
 	size := sizeOf(p)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.drop(id)
-	if size > t.limit/2 {
-		return
-	}
-	t.byID[id] = t.order.PushFront(&tail{id, p, size})
-	for t.used += size; t.used > t.limit; {
-		t.drop(t.order.Back().Value.(*tail).id)
+	key := tailKey{id: id}
+	t.drop(key)
+	if size <= t.limit/2 {
+		t.push(&tail{key: key, path: p, size: size})
 	}
 }
 
-// Forget drops what is kept of a session, because something was erased.
+// shape returns what is kept of the shape of a session, nil if nothing is. With
+// make it is never nil: whoever comes first finds it empty.
+func (t *tails) shape(id firn.ID, make bool) *shape {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	key := tailKey{id: id, shape: true}
+	if e, ok := t.kept[key]; ok {
+		t.order.MoveToFront(e)
+		return e.Value.(*tail).shape
+	}
+	if !make {
+		return nil
+	}
+	s := &shape{id: id}
+	t.push(&tail{key: key, shape: s})
+	return s
+}
+
+// grown tells how large a shape is now. One that is too large to be kept at all
+// is not, nor does it push others out.
+func (t *tails) grown(s *shape, size int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	key := tailKey{id: s.id, shape: true}
+	e, ok := t.kept[key]
+	if !ok || e.Value.(*tail).shape != s {
+		return // it was dropped meanwhile
+	}
+	t.drop(key)
+	if size <= t.limit {
+		t.push(&tail{key: key, shape: s, size: size})
+	}
+}
+
+// Forget drops what is kept of a session, because something was erased or all of
+// it is elsewhere now.
 func (t *tails) Forget(id firn.ID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.drop(id)
+	t.drop(tailKey{id: id})
+	t.drop(tailKey{id: id, shape: true})
 }
 
-func (t *tails) drop(id firn.ID) {
-	if e, ok := t.byID[id]; ok {
+// push puts something in front, and lets go of what there is no room for.
+func (t *tails) push(kept *tail) {
+	t.kept[kept.key] = t.order.PushFront(kept)
+	for t.used += kept.size; t.used > t.limit; {
+		t.drop(t.order.Back().Value.(*tail).key)
+	}
+}
+
+func (t *tails) drop(key tailKey) {
+	if e, ok := t.kept[key]; ok {
 		t.used -= t.order.Remove(e).(*tail).size
-		delete(t.byID, id)
+		delete(t.kept, key)
 	}
 }
 

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"fmt"
 	"iter"
 
 	"firn"
@@ -65,20 +64,18 @@ func (g *Gateway) trail(ctx context.Context, id firn.ID, from start) iter.Seq2[f
 // guess goes on with the walk behind an entry whose parent does not stand
 // before it, along the way that a tree of the whole session tells.
 func (g *Gateway) guess(ctx context.Context, id firn.ID, child firn.Pos, yield func(firn.Record, error) bool) {
-	shape, err := g.shape(ctx, id)
+	shape, done, err := g.shape(ctx, id)
 	if err != nil {
 		yield(firn.Record{}, err)
 		return
 	}
 	want := make(map[firn.Pos]bool)
-	for n := shape.tree.Head(); n >= 0; n-- {
-		if shape.tree.Node(n).At == child {
-			for up := shape.tree.Node(n).Up; up >= 0; up = shape.tree.Node(up).Up {
-				want[shape.tree.Node(up).At] = true
-			}
-			break
+	if n := shape.at(child); n >= 0 {
+		for up := shape.tree.Node(n).Up; up >= 0; up = shape.tree.Node(up).Up {
+			want[shape.tree.Node(up).At] = true
 		}
 	}
+	done()
 	for rec, err := range g.Store.ReadBack(ctx, id, child) {
 		if err != nil {
 			yield(firn.Record{}, err)
@@ -88,28 +85,6 @@ func (g *Gateway) guess(ctx context.Context, id firn.ID, child firn.Pos, yield f
 			return
 		}
 	}
-}
-
-// shape is the tree of a whole session, and where it was read to.
-type shape struct {
-	tree firn.Tree
-	end  firn.Pos
-}
-
-// shape reads the shape of a session. Its cost is that of the session, but no
-// entry is decoded.
-func (g *Gateway) shape(ctx context.Context, id firn.ID) (*shape, error) {
-	s := &shape{}
-	for rec, err := range g.Store.Read(ctx, id, store.Start) {
-		if err != nil {
-			return nil, fmt.Errorf("read the shape of session %s: %w", id, err)
-		}
-		s.end = rec.Next
-		if rec.Gap == nil {
-			s.tree.Add(rec.At, rec.Glance)
-		}
-	}
-	return s, nil
 }
 
 // records reads the records at some positions, oldest first. They are valid

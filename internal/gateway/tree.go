@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 
 	"firn"
-	"firn/store"
 	"firn/window"
 	"firn/wire"
 )
@@ -20,92 +20,94 @@ const (
 
 // Tree tells the shape of a session: the newest entries, at most limit (2,000
 // if zero, never more than 10,000), or those before the page that a cursor
-// comes from. It reads the shape of the whole session and decodes only what is
-// on the page. A page stays as it is while others append: they come behind it.
+// comes from. It reads the shape of the whole session, if that is not known yet,
+// and decodes only what is on the page. A page stays as it is while others
+// append: they come behind it.
 func (g *Gateway) Tree(ctx context.Context, id firn.ID, limit int, cursor string) (wire.Tree, error) {
 	tree := wire.Tree{Session: id, Nodes: []wire.Node{}}
 	if err := g.mustBe(ctx, id); err != nil {
 		return tree, err
 	}
-	b, err := g.outline(ctx, id)
-	if err != nil {
-		return tree, fmt.Errorf("read the tree of session %s: %w", id, err)
-	}
-	high := b.tree.Len()
+	high := math.MaxInt
 	if cursor != "" {
 		n, err := strconv.ParseUint(cursor, 10, 31)
 		if err != nil || n == 0 {
 			return tree, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("%q is not the cursor of a tree", clip(cursor))}
 		}
-		high = min(high, int(n))
+		high = int(n)
 	}
 	if limit <= 0 {
 		limit = standardTree
 	}
-	low := max(high-min(limit, largestTree), 0)
-	tree.Total, tree.Branches = b.tree.Len(), b.leaves()
+	s, done, err := g.shape(ctx, id)
+	if err != nil {
+		return tree, err
+	}
+	s.outline().page(&tree, min(limit, largestTree), high)
+	done()
+	if err := g.fillNodes(ctx, id, tree.Nodes); err != nil {
+		return tree, fmt.Errorf("read the tree of session %s: %w", id, err)
+	}
+	return tree, nil
+}
+
+// page tells of so many entries, those before number high.
+func (b *outline) page(tree *wire.Tree, limit, high int) {
+	high = min(high, b.tree.Len())
+	low := max(high-limit, 0)
+	tree.Total, tree.Branches = b.tree.Len(), b.leaves
 	if head := b.tree.Head(); head >= 0 {
 		tree.Head = b.tree.Node(head).ID
 	}
 	if low > 0 {
 		tree.Cursor = strconv.Itoa(low)
 	}
-	if tree.Nodes, err = g.nodes(ctx, id, b, low, high); err != nil {
-		return tree, fmt.Errorf("read the tree of session %s: %w", id, err)
+	for n := high - 1; n >= low; n-- {
+		tree.Nodes = append(tree.Nodes, b.node(n))
 	}
-	return tree, nil
 }
 
 // outline is a tree with what is said about its entries elsewhere.
 type outline struct {
-	tree   firn.Tree
+	tree   *firn.Tree
 	end    firn.Pos
 	labels map[firn.EntryID]string
 	hidden map[firn.EntryID]bool
-	onPath map[int]bool
 	faults map[firn.Pos]string
-	// current is the compaction in force, -1 if there is none; compacted are the
-	// entries of the path that it stands for.
+	// path are the numbers of the entries that lead to the head, onPath says of
+	// each whether it does.
+	path   []int
+	onPath []bool
+	// current is the compaction in force, -1 if there is none; compacted is how
+	// many entries of the path it stands for.
 	current   int
-	compacted map[int]bool
+	compacted int
+	// leaves is how many branches end somewhere.
+	leaves int
 }
 
-// outline reads the shape of a session, and its labels.
-func (g *Gateway) outline(ctx context.Context, id firn.ID) (*outline, error) {
-	b := &outline{faults: make(map[firn.Pos]string)}
-	var labels []firn.Entry
-	for rec, err := range g.Store.Read(ctx, id, store.Start) {
-		if err != nil {
-			return nil, err
-		}
-		b.end = rec.Next
-		if rec.Gap != nil || b.tree.Add(rec.At, rec.Glance) < 0 || rec.Glance.Kind != firn.KindLabel {
-			continue
-		}
-		if e, err := rec.Entry(); err == nil {
-			labels = append(labels, e)
-		}
-	}
-	b.hidden = b.tree.Hidden()
-	b.labels = labelsOf(labels, b.hidden)
-	for _, gap := range b.tree.Gaps() {
+// draw finds what follows from a shape.
+func (r *reading) draw() *outline {
+	b := &outline{tree: &r.tree, end: r.end, hidden: r.hidden(), faults: make(map[firn.Pos]string)}
+	b.labels = labelsOf(r.labels, b.hidden)
+	for _, gap := range r.tree.Gaps() {
 		b.faults[gap.At] = gap.Error()
 	}
 	b.settle()
-	return b, nil
+	b.leaves = countLeaves(b.tree)
+	return b
 }
 
 // labelsOf is the last label of each entry that no tombstone hides.
-func labelsOf(entries []firn.Entry, hidden map[firn.EntryID]bool) map[firn.EntryID]string {
+func labelsOf(given []labelled, hidden map[firn.EntryID]bool) map[firn.EntryID]string {
 	labels := make(map[firn.EntryID]string)
-	for _, e := range entries {
-		l, ok := e.Body.(*firn.Label)
+	for _, l := range given {
 		switch {
-		case !ok || hidden[e.ID]:
-		case l.Name == "":
-			delete(labels, l.Target)
+		case hidden[l.id]:
+		case l.name == "":
+			delete(labels, l.target)
 		default:
-			labels[l.Target] = l.Name
+			labels[l.target] = l.name
 		}
 	}
 	return labels
@@ -113,10 +115,10 @@ func labelsOf(entries []firn.Entry, hidden map[firn.EntryID]bool) map[firn.Entry
 
 // settle finds the path, the compaction in force and what it stands for.
 func (b *outline) settle() {
-	path := b.tree.Path(b.tree.Head())
-	b.onPath, b.compacted, b.current = make(map[int]bool, len(path)), make(map[int]bool), -1
+	b.path = b.tree.Path(b.tree.Head())
+	b.onPath, b.current = make([]bool, b.tree.Len()), -1
 	at := -1
-	for i, n := range path {
+	for i, n := range b.path {
 		b.onPath[n] = true
 		if node := b.tree.Node(n); node.Kind == firn.KindCompaction && !b.hidden[node.ID] {
 			b.current, at = n, i
@@ -125,24 +127,27 @@ func (b *outline) settle() {
 	if b.current < 0 {
 		return
 	}
-	kept, first := b.tree.Node(b.current).Target, at
+	kept := b.tree.Node(b.current).Target
+	b.compacted = at
 	for i := at; i >= 0; i-- {
-		if b.tree.Node(path[i]).ID == kept {
-			first = i
+		if b.tree.Node(b.path[i]).ID == kept {
+			b.compacted = i
 			break
 		}
 	}
-	for _, n := range path[:first] {
-		b.compacted[n] = true
-	}
 }
 
-// leaves counts the ends of branches. What only says something about another
+// isCompacted reports whether a summary stands for an entry of the path.
+func (b *outline) isCompacted(n int) bool {
+	return b.onPath[n] && b.compacted > 0 && n < b.path[b.compacted]
+}
+
+// countLeaves counts the ends of branches. What only says something about another
 // entry, or moves the head, ends none.
-func (b *outline) leaves() int {
-	followed := make([]bool, b.tree.Len())
-	for n := b.tree.Len() - 1; n >= 0; n-- {
-		node := b.tree.Node(n)
+func countLeaves(tree *firn.Tree) int {
+	followed := make([]bool, tree.Len())
+	for n := tree.Len() - 1; n >= 0; n-- {
+		node := tree.Node(n)
 		// A head entry at the end of a branch does not make its parent a leaf
 		// less: it is there to go on from.
 		if node.Up >= 0 && (node.Kind != firn.KindHead || followed[n]) {
@@ -151,39 +156,35 @@ func (b *outline) leaves() int {
 	}
 	leaves := 0
 	for n, is := range followed {
-		if !is && b.tree.Node(n).Kind != firn.KindHead {
+		if !is && tree.Node(n).Kind != firn.KindHead {
 			leaves++
 		}
 	}
 	return leaves
 }
 
-// nodes decodes the entries from low to high, newest first.
-func (g *Gateway) nodes(ctx context.Context, id firn.ID, b *outline, low, high int) ([]wire.Node, error) {
-	nodes := make([]wire.Node, high-low)
-	if low >= high {
-		return nodes, nil
+// fillNodes decodes the entries of a page, which is newest first.
+func (g *Gateway) fillNodes(ctx context.Context, id firn.ID, nodes []wire.Node) error {
+	n := len(nodes) - 1
+	if n < 0 {
+		return nil
 	}
-	for n := low; n < high; n++ {
-		nodes[high-1-n] = b.node(n)
-	}
-	n := low
-	for rec, err := range g.Store.Read(ctx, id, b.tree.Node(low).At) {
+	for rec, err := range g.Store.Read(ctx, id, nodes[n].At) {
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if !isNode(&rec) {
 			continue
 		}
-		if rec.At != b.tree.Node(n).At {
-			return nil, fmt.Errorf("the session was changed underneath: %w", firn.ErrReplaced)
+		if rec.At != nodes[n].At {
+			return fmt.Errorf("the session was changed underneath: %w", firn.ErrReplaced)
 		}
-		fill(&nodes[high-1-n], &rec)
-		if n++; n == high {
-			return nodes, nil
+		fill(&nodes[n], &rec)
+		if n--; n < 0 {
+			return nil
 		}
 	}
-	return nil, errors.Join(ctx.Err(), fmt.Errorf("the session became shorter underneath: %w", firn.ErrReplaced))
+	return errors.Join(ctx.Err(), fmt.Errorf("the session became shorter underneath: %w", firn.ErrReplaced))
 }
 
 // node is what the shape of a session tells of an entry.
@@ -191,7 +192,7 @@ func (b *outline) node(n int) wire.Node {
 	from := b.tree.Node(n)
 	node := wire.Node{
 		ID: from.ID, N: n + 1, At: from.At, Kind: from.Kind, Label: b.labels[from.ID],
-		OnPath: b.onPath[n], Compacted: b.compacted[n], Hidden: b.hidden[from.ID], Fault: b.faults[from.At],
+		OnPath: b.onPath[n], Compacted: b.isCompacted(n), Hidden: b.hidden[from.ID], Fault: b.faults[from.At],
 	}
 	if from.Up >= 0 {
 		node.Parent = b.tree.Node(from.Up).ID

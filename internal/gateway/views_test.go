@@ -29,7 +29,7 @@ import (
 // room is a gateway with a store to look into.
 type room struct {
 	*Gateway
-	t     *testing.T
+	t     testing.TB
 	st    store.Store
 	home  string // of a file store
 	model *scripted.Model
@@ -59,7 +59,7 @@ func inRooms(t *testing.T, test func(t *testing.T, r *room)) {
 	})
 }
 
-func fileRoom(t *testing.T) *room {
+func fileRoom(t testing.TB) *room {
 	t.Helper()
 	home := t.TempDir()
 	files, err := filestore.Open(home, filestore.Options{Sync: filestore.SyncNever})
@@ -71,7 +71,7 @@ func fileRoom(t *testing.T) *room {
 
 // newRoom makes a gateway whose model answers "re: " and what was said, for two
 // dollars: one in, one out.
-func newRoom(t *testing.T, st store.Store, home string) *room {
+func newRoom(t testing.TB, st store.Store, home string) *room {
 	t.Helper()
 	r := &room{t: t, st: st, home: home, ctx: t.Context()}
 	info := scripted.Info()

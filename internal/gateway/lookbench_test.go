@@ -1,0 +1,38 @@
+package gateway
+
+import (
+	"syscall"
+	"testing"
+	"time"
+)
+
+// cpuTime is how long the process has worked.
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// BenchmarkLook tells what looking at a session of a hundred thousand entries that
+// was never compacted costs: the first time, again, and when something was added.
+func BenchmarkLook(b *testing.B) {
+	r := fileRoom(b)
+	id := r.longTalk(100_000)
+	for name, look := range r.looks(id) {
+		b.Run(name, func(b *testing.B) {
+			r.Moved(id)
+			for _, when := range []string{"cold", "warm", "added"} {
+				if when == "added" {
+					r.write(id, says("", "more"), answers("", "yes"))
+				}
+				from := cpuTime()
+				if err := look(); err != nil {
+					b.Fatal(err)
+				}
+				b.ReportMetric(float64((cpuTime()-from).Microseconds())/1000, when+"-cpu-ms")
+			}
+		})
+	}
+}

@@ -1,0 +1,315 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"firn"
+	"firn/provider"
+	"firn/store"
+	"firn/store/filestore"
+	"firn/wire"
+)
+
+// gauged is a store that counts what is read of it.
+type gauged struct {
+	store.Store
+	records, bytes atomic.Int64
+}
+
+func (c *gauged) Unwrap() store.Store { return c.Store }
+
+func (c *gauged) count(in iter.Seq2[firn.Record, error]) iter.Seq2[firn.Record, error] {
+	return tap(in, func(rec *firn.Record) {
+		c.records.Add(1)
+		c.bytes.Add(int64(len(rec.Line())))
+	})
+}
+
+func (c *gauged) Read(ctx context.Context, id firn.ID, after firn.Pos) iter.Seq2[firn.Record, error] {
+	return c.count(c.Store.Read(ctx, id, after))
+}
+
+func (c *gauged) ReadBack(ctx context.Context, id firn.ID, before firn.Pos) iter.Seq2[firn.Record, error] {
+	return c.count(c.Store.ReadBack(ctx, id, before))
+}
+
+// during counts what is read while something is done.
+func (c *gauged) during(do func()) (records int64) {
+	before := c.records.Load()
+	do()
+	return c.records.Load() - before
+}
+
+// gaugedRoom is a room on files that counts what is read of them, with a model
+// whose window is small.
+func gaugedRoom(t testing.TB) (*room, *gauged) {
+	t.Helper()
+	home := t.TempDir()
+	files, err := filestore.Open(filepath.Join(home), filestore.Options{Sync: filestore.SyncNever})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &gauged{Store: files}
+	return newRoom(t, c, home), c
+}
+
+// longTalk writes a session of about so many entries that was never compacted:
+// turns with a tool call each.
+func (r *room) longTalk(entries int) firn.ID {
+	r.t.Helper()
+	id := r.start(firn.Header{})
+	r.goOn(id, 0, entries/4, strings.Repeat("line of a file that a tool has read\n", 12))
+	return id
+}
+
+// goOn writes turns to a session, from one up to another.
+func (r *room) goOn(id firn.ID, from, to int, result string) {
+	r.t.Helper()
+	var batch []firn.Entry
+	for n := from; n < to; n++ {
+		batch = append(batch, turnOf(n, result)...)
+		if len(batch) >= 1000 || n+1 == to {
+			r.write(id, batch...)
+			batch = batch[:0]
+		}
+	}
+}
+
+// turnOf is turn n of a long talk.
+func turnOf(n int, result string) []firn.Entry {
+	call := answers(fmt.Sprintf("c%07d", n), "")
+	call.Body.(*firn.Message).Parts = []firn.Part{firn.ToolCall{ID: fmt.Sprint("k", n), Name: "read_file", Arguments: json.RawMessage(`{"path":"a.go"}`)}}
+	outcome := &firn.Message{Role: firn.RoleToolResult, Parts: []firn.Part{firn.ToolResult{CallID: fmt.Sprint("k", n), Name: "read_file", Content: []firn.Part{firn.Text{Text: result}}}}}
+	return []firn.Entry{
+		says(fmt.Sprintf("u%07d", n), fmt.Sprintf("Question %d: what does file%d.go do?", n, n)), call,
+		body(fmt.Sprintf("r%07d", n), outcome), answers(fmt.Sprintf("a%07d", n), fmt.Sprintf("It is the %dth file.", n)),
+	}
+}
+
+// looks are the ways to look at a session.
+func (r *room) looks(id firn.ID) map[string]func() error {
+	entries := func(q EntryQuery) func() error {
+		return func() error { _, err := r.Entries(r.ctx, id, q); return err }
+	}
+	return map[string]func() error{
+		"session": func() error { _, err := r.Session(r.ctx, string(id)); return err },
+		"course":  func() error { _, err := r.Course(r.ctx, id); return err },
+		"tree":    func() error { _, err := r.Tree(r.ctx, id, 100, ""); return err },
+		"window":  func() error { _, err := r.Window(r.ctx, id, ""); return err },
+		"entry":   func() error { _, err := r.Entry(r.ctx, id, "u0000003", true); return err },
+		"forward": entries(EntryQuery{View: wire.ViewBranch, HTML: true, Limit: 60}),
+		"lines":   entries(EntryQuery{View: wire.ViewBranch, Limit: 60}),
+		"far on":  entries(EntryQuery{View: wire.ViewBranch, HTML: true, Limit: 60, After: 1 << 20}),
+		"back":    entries(EntryQuery{View: wire.ViewBranch, HTML: true, Back: true, Limit: 60}),
+	}
+}
+
+// Looking at a session that is long and was never compacted reads it once; after
+// that no more than is shown, or can be sent, though something is added to it.
+func TestLookingAtALongSession(t *testing.T) {
+	const size = 16_000
+	r, c := gaugedRoom(t)
+	r.shrink(20_000)
+	id := r.longTalk(size)
+	bounds := map[string]int64{"session": 2000, "course": 2000, "tree": 300, "window": 3100, "entry": 50, "forward": 300, "lines": 3100, "far on": 300, "back": 300}
+	first := c.during(func() {
+		if err := r.looks(id)["back"](); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if first > 200 {
+		t.Errorf("the first page of a log of %d entries reads %d", size, first)
+	}
+	for name, look := range r.looks(id) { // whichever comes first
+		if err := look(); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+	for range 2 {
+		for name, look := range r.looks(id) {
+			r.write(id, says("", "more"), answers("", "yes"))
+			for _, when := range []string{"added to", "as it was"} {
+				read := c.during(func() {
+					if err := look(); err != nil {
+						t.Fatalf("%s: %v", name, err)
+					}
+				})
+				if read > bounds[name] {
+					t.Errorf("%s of a session that is %s reads %d records, want at most %d", name, when, read, bounds[name])
+				}
+				if name == "session" && when == "as it was" && read > 10 {
+					t.Errorf("a session that is as it was is read again: %d records", read)
+				}
+			}
+		}
+	}
+}
+
+// shrink gives the model of the room a small window.
+func (r *room) shrink(window int64) {
+	setup := *r.setup.Load()
+	info := r.model.Info()
+	info.Window = window
+	setup.Agents["main"].Model = smallModel{r.model, info}
+	setup.Agents["main"].Models = nil
+	if err := r.Reload(setup); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// smallModel is a model that says that its window is another.
+type smallModel struct {
+	provider.Model
+	info provider.Info
+}
+
+func (m smallModel) Info() provider.Info { return m.info }
+
+const shortResult = "a result that is not long, but not short either"
+
+// What is told of a long session from its end is what is told of all of it.
+func TestProspectOfTheEnd(t *testing.T) {
+	r, _ := gaugedRoom(t)
+	r.shrink(20_000)
+	id := r.start(firn.Header{}, body("m1", &firn.ThinkingChange{Level: "high"}), body("v1", &firn.Custom{Type: firn.VerboseType, Data: json.RawMessage(`{"level":"on"}`)}))
+	r.goOn(id, 0, 3000, shortResult)
+	check := func(what string) {
+		t.Helper()
+		path := got(r.path(r.ctx, id))(t)
+		want := got(r.outlook(r.ctx, id, path))(t)
+		p := got(r.prospect(r.ctx, id))(t)
+		told := func(tokens int64, items int, thinking provider.Thinking, verbose bool, head firn.EntryID, end firn.Pos) string {
+			return fmt.Sprint(tokens, items, thinking, verbose, head, end)
+		}
+		same(t, what, told(p.Tokens, len(p.Request.Window.Items), p.Thinking, p.Verbose, p.path.Head, p.path.End),
+			told(want.Tokens, len(want.Request.Window.Items), want.Thinking, want.Verbose, path.Head, path.End))
+		if items := want.Request.Window.Items; len(items) == 0 || fmt.Sprint(p.Request.Window.Items[0]) != fmt.Sprint(items[0]) {
+			t.Errorf("%s: the window begins otherwise", what)
+		}
+	}
+	got(r.Course(r.ctx, id))(t) // so that the shape is known
+	check("as it is")
+	if p := got(r.prospect(r.ctx, id))(t); !p.cut || len(p.read) > 3000 {
+		t.Errorf("%d entries were read of it", len(p.read))
+	}
+	r.write(id, body("x1", &firn.Tombstone{Target: "u0002999"}))
+	check("with something hidden")
+	r.write(id, body("m2", &firn.ThinkingChange{Level: "low"}), says("", "more"))
+	check("with another choice")
+	r.write(id, body("k1", &firn.Compaction{Summary: "all of it", FirstKept: "u0002990"}))
+	check("compacted")
+	r.write(id, body("x2", &firn.Tombstone{Target: "k1"}), says("", "more"))
+	check("compaction undone")
+	r.write(id, under("a0000100", says("b1", "another branch")))
+	check("on a short branch")
+	lines := got(r.Entries(r.ctx, id, EntryQuery{View: wire.ViewBranch, Limit: 10}))(t)
+	if lines.Items[0].N != 1 || lines.Items[2].Out != "" {
+		t.Errorf("the first entries are %+v", lines.Items[:3])
+	}
+}
+
+// Why entries far from the end are not sent is told without building a window of
+// all of them, and as if it had been.
+func TestReasonsBeyondReach(t *testing.T) {
+	r, _ := gaugedRoom(t)
+	r.shrink(20_000)
+	failed := answers("f1", "")
+	failed.Body.(*firn.Message).StopReason = firn.StopError
+	id := r.start(firn.Header{}, says("u1", "hello"), failed, body("t1", &firn.Title{Name: "x"}), says("u2", "hidden"), body("x1", &firn.Tombstone{Target: "u2"}))
+	reasons := func() (words []string) {
+		for _, e := range got(r.Entries(r.ctx, id, EntryQuery{View: wire.ViewBranch, Limit: 5}))(t).Items {
+			words = append(words, e.Out)
+		}
+		return words
+	}
+	r.goOn(id, 0, 1000, shortResult)
+	want := fmt.Sprint(reasons())
+	r.goOn(id, 1000, 3000, shortResult)
+	if !got(r.prospect(r.ctx, id))(t).cut {
+		t.Fatal("all of it was read")
+	}
+	same(t, "the reasons", fmt.Sprint(reasons()), want)
+	same(t, "the reasons", want, "[over-budget hidden  tombstoned ]")
+}
+
+// Shapes are kept within the bytes that are kept of sessions in all, and those
+// that were asked for last.
+func TestShapesAreBounded(t *testing.T) {
+	r, c := gaugedRoom(t)
+	var ids []firn.ID
+	for range 4 {
+		ids = append(ids, r.longTalk(400))
+	}
+	tree := func(id firn.ID) int64 {
+		return c.during(func() { got(r.Tree(r.ctx, id, 1, ""))(t) })
+	}
+	tree(ids[0])
+	s := r.tails.shape(ids[0], false)
+	r.tails.limit = 3*s.size + s.size/2
+	for _, id := range ids[1:] {
+		tree(id)
+	}
+	if read := tree(ids[3]); read > 10 {
+		t.Errorf("the shape of the latest is not known: %d records are read", read)
+	}
+	if read := tree(ids[0]); read < 400 {
+		t.Errorf("the shape of the first is still known: %d records are read", read)
+	}
+	if r.tails.used > r.tails.limit {
+		t.Errorf("%d bytes are kept, of %d", r.tails.used, r.tails.limit)
+	}
+	r.tails.limit = s.size / 2
+	r.tails.Forget(ids[3])
+	if tree(ids[3]); r.tails.used > r.tails.limit || r.tails.shape(ids[3], false) != nil {
+		t.Errorf("%d bytes are kept, of %d", r.tails.used, r.tails.limit)
+	}
+}
+
+// Many who look at a session while somebody speaks in it see it whole.
+func TestShapeIsSharedWhileItGrows(t *testing.T) {
+	r, _ := gaugedRoom(t)
+	id := r.longTalk(200)
+	var work sync.WaitGroup
+	for range 4 {
+		work.Go(func() {
+			for range 20 {
+				before := got(r.Tree(r.ctx, id, 10, ""))(t)
+				c := got(r.Course(r.ctx, id))(t)
+				if before.Total < 200 || len(before.Nodes) != 10 || c.Turns < 50 {
+					t.Errorf("a tree of %d entries and %d turns", before.Total, c.Turns)
+				}
+			}
+		})
+	}
+	for range 40 {
+		r.write(id, says("", "more"))
+	}
+	work.Wait()
+	if tree := got(r.Tree(r.ctx, id, 1, ""))(t); tree.Total != 240 {
+		t.Errorf("the tree has %d entries", tree.Total)
+	}
+}
+
+// A session that was put in the place of another with the same name is read anew.
+func TestShapeOfAReplacedSession(t *testing.T) {
+	r := fileRoom(t)
+	id := r.start(firn.Header{}, says("u1", "the first"), answers("a1", "x"))
+	got(r.Course(r.ctx, id))(t)
+	got(r.Purge(r.ctx, id, wire.Erase{Sure: id, Entries: []firn.EntryID{"u1"}}))(t)
+	if r.tails.shape(id, false) != nil {
+		t.Error("its shape is still known")
+	}
+	got(r.Course(r.ctx, id))(t)
+	r.Moved(id)
+	if r.tails.shape(id, false) != nil {
+		t.Error("the shape of one that is elsewhere is still known")
+	}
+}
