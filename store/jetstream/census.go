@@ -101,12 +101,17 @@ func (x *index) lookAll(ctx context.Context) error {
 			return err
 		}
 	}
+	x.prune()
+	return nil
+}
+
+// prune forgets the news that rows tell.
+func (x *index) prune() {
 	for id, s := range x.news.stood {
 		if x.rows[id].row.Seq >= s.seq {
 			delete(x.news.stood, id)
 		}
 	}
-	return nil
 }
 
 // each passes on how all sessions stand that there ever were.

@@ -1,6 +1,19 @@
 package jetstream
 
-import "github.com/nats-io/nats.go"
+import (
+	"context"
+
+	"github.com/nats-io/nats.go"
+)
 
 // Dial connects to a server in this process, for tests that look behind a store.
 func (s *Server) Dial() (*nats.Conn, error) { return nats.Connect("", nats.InProcessServer(s.server)) }
+
+// Keep does a round of what is done in the background.
+func (st *Store) Keep(ctx context.Context) { st.keeper.keep(ctx) }
+
+// KeepIndex does the same for the index.
+func (st *Store) KeepIndex(ctx context.Context, few int) { st.keeper.index(ctx, few) }
+
+// ManyMessages is how many messages a session in use may have behind its seal.
+const ManyMessages = manyMessages

@@ -34,6 +34,8 @@ const (
 	headBinned = "S-Removed"  // the session is in the bin
 	headTime   = "S-Time"     // when its lines last changed
 	headAgent  = "S-Agent"    // whose it is, as its header says
+	headLoose  = "S-Loose"    // the number of messages behind the seal, with this one
+	headBase   = "S-Base"     // the bytes of the session up to the seal
 )
 
 // frameKind is what a message holds.
@@ -68,7 +70,11 @@ type frame struct {
 	// later with each change; agent is whose the session is.
 	modified time.Time
 	agent    string
-	data     []byte
+	// loose is the number of messages behind the latest seal, and base the bytes
+	// that the seal holds.
+	loose int
+	base  int64
+	data  []byte
 }
 
 // at is the position before the frame's records.
@@ -143,6 +149,8 @@ func (f *frame) msg(subject string) *nats.Msg {
 	set(headStored, "yes", f.archived)
 	set(headBinned, "yes", f.removed)
 	set(headTime, f.modified.UTC().Format(time.RFC3339Nano), !f.modified.IsZero())
+	set(headLoose, strconv.Itoa(f.loose), f.loose > 0)
+	set(headBase, strconv.FormatInt(f.base, 10), f.base > 0)
 	set(headAgent, strconv.QuoteToASCII(f.agent), f.agent != "")
 	return m
 }
@@ -158,6 +166,7 @@ func parseFrame(m *message) (*frame, error) {
 	f.size = int64(p.number(headSize, 0))
 	f.prev, f.sum = p.sum(headPrev), p.sum(headSum)
 	f.modified = p.time(headTime)
+	f.loose, f.base = int(p.number(headLoose, 0)), int64(p.number(headBase, 0))
 	if m.header.Get(headAgent) != "" {
 		f.agent = p.quoted(headAgent)
 	}
@@ -242,6 +251,8 @@ type tail struct {
 	archived bool
 	modified time.Time
 	agent    string
+	loose    int
+	base     int64
 	// removed says that the session is in the bin; receipt is set once somebody
 	// has begun to purge it.
 	removed bool
@@ -254,7 +265,7 @@ func (t *tail) gone() bool { return t.removed || t.receipt != nil }
 // after is the tail behind a frame.
 func (st *Store) after(f *frame) (tail, error) {
 	t := tail{seq: f.seq, end: f.end, sum: f.sum, head: f.head, seal: f.seal, size: f.size, archived: f.archived, removed: f.removed,
-		modified: f.modified, agent: f.agent}
+		modified: f.modified, agent: f.agent, loose: f.loose, base: f.base}
 	switch f.kind {
 	case kindSeal:
 		t.seal = f.seq
@@ -280,7 +291,7 @@ func (st *Store) after(f *frame) (tail, error) {
 // follow makes a frame that comes after the tail.
 func (t *tail) follow(kind frameKind, id string) *frame {
 	return &frame{kind: kind, id: id, end: t.end, prev: t.sum, sum: t.sum, back: t.seq, seal: t.seal, head: t.head, size: t.size, archived: t.archived, removed: t.removed,
-		modified: t.modified, agent: t.agent}
+		modified: t.modified, agent: t.agent, loose: t.loose + 1, base: t.base}
 }
 
 // later is the time of a change that follows the tail: now, but after the change

@@ -114,27 +114,43 @@ func (x *index) catchUp(ctx context.Context, shard int) error {
 		return err
 	}
 	for x.marks[shard].row.Seq < last.seq {
-		changed, next, err := x.changed(ctx, stream, subject, x.marks[shard].row.Seq+1, last.seq)
-		if err != nil {
-			return fmt.Errorf("index of %s: %w", stream, err)
-		}
-		for id, seq := range changed {
-			if x.rows[id].row.Seq >= seq {
-				continue // somebody else was here
-			}
-			r, err := x.st.row(ctx, id)
-			if err != nil {
-				return fmt.Errorf("index of %s: %w", stream, err)
-			}
-			if err := x.write(ctx, rowName(id), r, x.rows[id]); err != nil {
-				return fmt.Errorf("index of %s: %w", stream, err)
-			}
-		}
-		if err := x.write(ctx, markName(shard), row{Seq: next - 1}, x.marks[shard]); err != nil {
+		if err := x.advance(ctx, shard, last.seq); err != nil {
 			return fmt.Errorf("index of %s: %w", stream, err)
 		}
 	}
 	return nil
+}
+
+// catchUpSome does a part of catchUp, and reports whether there is more.
+func (x *index) catchUpSome(ctx context.Context, shard int) (bool, error) {
+	last, err := x.st.engine.lastSeq(ctx, x.st.names.stream(shard))
+	if err != nil || x.marks[shard].row.Seq >= last {
+		return false, err
+	}
+	err = x.advance(ctx, shard, last)
+	return x.marks[shard].row.Seq < last, err
+}
+
+// advance makes rows anew for some messages behind the mark of a shard, up to
+// last, and moves the mark behind them.
+func (x *index) advance(ctx context.Context, shard int, last uint64) error {
+	changed, next, err := x.changed(ctx, x.st.names.stream(shard), x.st.names.all(shard), x.marks[shard].row.Seq+1, last)
+	if err != nil {
+		return err
+	}
+	for id, seq := range changed {
+		if x.rows[id].row.Seq >= seq {
+			continue // somebody else was here
+		}
+		r, err := x.st.row(ctx, id)
+		if err != nil {
+			return err
+		}
+		if err := x.write(ctx, rowName(id), r, x.rows[id]); err != nil {
+			return err
+		}
+	}
+	return x.write(ctx, markName(shard), row{Seq: next - 1}, x.marks[shard])
 }
 
 // errChunk says that enough messages were looked at for once.

@@ -61,6 +61,10 @@ type Options struct {
 	// Wait is how long a write tries to get through; 15 seconds if zero, enough
 	// for an election.
 	Wait time.Duration
+	// SealAfter is how long a session must have rested until it is sealed in the
+	// background; 10 minutes if zero, never if negative. One that is in use is
+	// sealed when it has got many messages.
+	SealAfter time.Duration
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 	// Report is told, in a sentence, of everything that was out of order. It may
@@ -85,6 +89,9 @@ func (o *Options) fill() error {
 	}
 	if o.Wait == 0 {
 		o.Wait = defaultWait
+	}
+	if o.SealAfter == 0 {
+		o.SealAfter = defaultSealAfter
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -113,6 +120,7 @@ type Store struct {
 	dialect native.Dialect
 	blobs   blobs
 	index   *index
+	keeper  *keeper
 	zip     func() (zip, error)
 	// self is a number that no other store has.
 	self string
@@ -151,7 +159,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, fmt.Errorf("open store %s: %w", o.Space, err)
 	}
 	st.index = newIndex(st)
+	st.keeper = newKeeper(st)
 	st.life, st.die = context.WithCancel(context.Background())
+	st.working.Go(func() { st.keeper.run(st.life) })
 	return st, nil
 }
 
@@ -190,10 +200,14 @@ func (st *Store) failed(ctx context.Context, err error) error {
 	if errors.Is(err, errConnClosed) {
 		return st.closedErr()
 	}
-	if ctx.Err() != nil && !errors.Is(err, firn.ErrNotSaved) {
-		return ctx.Err()
+	switch gone := ctx.Err(); {
+	case gone == nil || errors.Is(err, gone):
+		return err
+	case errors.Is(err, firn.ErrNotSaved):
+		return fmt.Errorf("%w: %w", err, gone)
+	default:
+		return gone
 	}
-	return err
 }
 
 // Close waits for what is under way, ends followers and hangs up.

@@ -9,6 +9,7 @@ import (
 
 	"firn/store"
 	"firn/store/jetstream"
+	"firn/store/jetstream/jetstreamtest"
 	"firn/store/storetest"
 )
 
@@ -19,8 +20,8 @@ var shared *jetstream.Server
 var spaces atomic.Int64
 
 func TestMain(m *testing.M) {
-	if config := os.Getenv(nodeEnv); config != "" {
-		if err := beNode(config); err != nil {
+	if config := os.Getenv(jetstreamtest.Env); config != "" {
+		if err := jetstreamtest.Serve(config, os.Stdin); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -40,9 +41,10 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// options are those of an empty store.
+// options are those of an empty store in which nothing is sealed in the
+// background.
 func options(t testing.TB) jetstream.Options {
-	return jetstream.Options{Server: shared, Space: fmt.Sprint("t", spaces.Add(1)), Shards: 2, Report: func(m string) { t.Log(m) }}
+	return jetstream.Options{Server: shared, Space: fmt.Sprint("t", spaces.Add(1)), Shards: 2, SealAfter: -1, Report: func(m string) { t.Log(m) }}
 }
 
 func openStore(t testing.TB, o jetstream.Options) *jetstream.Store {

@@ -224,10 +224,14 @@ func (u *Unavailable) Error() string {
 
 // Unwrap makes it an ErrUnavailable with the cause, and a write an ErrNotSaved.
 func (u *Unavailable) Unwrap() []error {
+	kinds := []error{firn.ErrUnavailable}
 	if u.Write {
-		return []error{firn.ErrUnavailable, firn.ErrNotSaved, u.Cause}
+		kinds = append(kinds, firn.ErrNotSaved)
 	}
-	return []error{firn.ErrUnavailable, u.Cause}
+	if !errors.Is(u.Cause, context.DeadlineExceeded) { // it was ours, not the caller's
+		kinds = append(kinds, u.Cause)
+	}
+	return kinds
 }
 
 // Retryable reports that trying again makes sense.

@@ -19,8 +19,9 @@ import (
 //
 // The messages are overwritten in the streams of all servers. What is not ours
 // to overwrite are the logs with which servers agree with each other: they hold
-// a message until the server makes its next snapshot, and copies that somebody
-// has made of its files.
+// a message until the server makes its next snapshot, messages that a seal took
+// the place of before (a server writes its files anew when much of one is gone),
+// and copies that somebody has made of its files.
 func (st *Store) Purge(ctx context.Context, id firn.ID, reason string, entries ...firn.EntryID) (store.Receipt, error) {
 	if err := st.begin(ctx); err != nil {
 		return store.Receipt{}, err

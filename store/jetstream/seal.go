@@ -290,7 +290,7 @@ func (st *Store) sealFrame(ctx context.Context, s *session, kept []segment, line
 			return nil, err
 		}
 	}
-	f.count = int(f.end)
+	f.count, f.loose, f.base = int(f.end), 0, f.size
 	return f, nil
 }
 

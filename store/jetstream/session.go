@@ -204,6 +204,7 @@ func (st *Store) put(ctx context.Context, s *session, f *frame, rollup bool) err
 	}
 	s.tail = t
 	s.low.Store(max(s.low.Load(), seq))
+	st.keeper.touch(s.id, t)
 	return nil
 }
 
