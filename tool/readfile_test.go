@@ -110,16 +110,16 @@ func TestAHugeFileIsNotReadToItsEnd(t *testing.T) {
 }
 
 func TestReadingEndsWhenItIsNotWanted(t *testing.T) {
-	w := workspace(t, map[string]string{"huge.txt": "a\n"})
+	w := workspace(t, map[string]string{"huge.txt": numbered(3000)})
 	path := filepath.Join(w.Dir(), "huge.txt")
 	if err := os.Truncate(path, 1<<40); err != nil {
 		t.Fatal(err)
 	}
-	// Line 3 is never reached: line 2 is all of the hole.
+	// Line 3002 is never reached: the line before it is all of the hole.
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() {
-		_, err := find(t, w, "read_file").Run(ctx, marshal(t, args{"path": "huge.txt", "offset": 3}))
+		_, err := find(t, w, "read_file").Run(ctx, marshal(t, args{"path": "huge.txt", "offset": 3002}))
 		done <- err
 	}()
 	cancel()
