@@ -100,11 +100,18 @@ func (g *Gateway) Moved(id firn.ID) {
 	g.tails.Forget(id)
 }
 
-// AllEvents yields what happens beside the log in all sessions, as it happens.
+// AllEvents yields what happens beside the log in all sessions, as it happens. Who
+// comes while turns run is told first that they began, and what was said in them
+// so far.
 func (g *Gateway) AllEvents(ctx context.Context) iter.Seq2[wire.Event, error] {
 	return func(yield func(wire.Event, error) bool) {
-		listener := g.events.listen("")
+		listener, running := g.events.listenToAll()
 		defer g.events.leave(listener)
+		for _, now := range running {
+			if !yield(now.started, nil) || now.said() && !yield(event(wire.TurnPartial, now.started.Session, now.Partial), nil) {
+				return
+			}
+		}
 		for {
 			select {
 			case e := <-listener.events:

@@ -201,7 +201,7 @@ func (t *narration) begin(now moment, kept bool) bool {
 		now.Entry, now.Text, now.Thinking = "", "", ""
 	}
 	if !t.html {
-		return now.Text == "" && now.Thinking == "" && len(now.Tools) == 0 || t.yield(event(wire.TurnPartial, t.id, now.Partial), nil)
+		return !now.said() || t.yield(event(wire.TurnPartial, t.id, now.Partial), nil)
 	}
 	t.grows.entry = now.Entry
 	t.grows.thinking.Add(now.Thinking)

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -38,12 +39,32 @@ type moment struct {
 func (h *hub) listenTo(session firn.ID) (*listener, moment) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var s moment
-	if p := h.partials[session]; p != nil {
-		s = moment{running: true, started: p.started, Partial: wire.Partial{Entry: p.entry, Text: p.text.String(), Thinking: p.thinking.String(), Tools: slices.Clone(p.tools)}}
-	}
-	return h.admit(&listener{session: session, marks: true}), s
+	return h.admit(&listener{session: session, marks: true}), h.partials[session].now()
 }
+
+// listenToAll begins to listen to all sessions, and returns what was said in the
+// turns that run.
+func (h *hub) listenToAll() (*listener, []moment) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var running []moment
+	for _, p := range h.partials {
+		running = append(running, p.now())
+	}
+	slices.SortFunc(running, func(a, b moment) int { return cmp.Compare(a.started.Session, b.started.Session) })
+	return h.admit(&listener{}), running
+}
+
+// now is a partial as it is; of none, a moment at which nothing runs.
+func (p *partial) now() moment {
+	if p == nil {
+		return moment{}
+	}
+	return moment{running: true, started: p.started, Partial: wire.Partial{Entry: p.entry, Text: p.text.String(), Thinking: p.thinking.String(), Tools: slices.Clone(p.tools)}}
+}
+
+// said reports whether something was said, or is being done.
+func (m *moment) said() bool { return m.Text != "" || m.Thinking != "" || len(m.Tools) > 0 }
 
 // happens tells an event of a turn, and notes what is not in the log.
 func (h *hub) happens(id firn.ID, e agent.Event) {

@@ -271,6 +271,47 @@ func TestReloadInTheMiddle(t *testing.T) {
 	}
 }
 
+// TestAllEventsInTheMiddle: who listens to all sessions while an answer is being
+// given is told what was said of it, and then the rest.
+func TestAllEventsInTheMiddle(t *testing.T) {
+	s := openStage(t)
+	pieces := make(chan string)
+	s.answers <- pieces
+	s.say(t, "tell me")
+	pieces <- "!let me see"
+	pieces <- "Hello "
+	first := &screen{}
+	s.watch(t, first, func() bool { return first.html(false) != "" })
+	heard, names := "", []string{}
+	for e, err := range s.c.AllEvents(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		var d wire.Delta
+		var p wire.Partial
+		switch names = append(names, e.Name); {
+		case e.Session != s.id:
+			t.Errorf("%s is of session %q", e.Name, e.Session)
+		case e.Name == wire.TurnPartial && json.Unmarshal(e.Data, &p) == nil:
+			if heard = p.Text; p.Thinking != "let me see" || p.Entry == "" {
+				t.Errorf("it is told %s", e.Data)
+			}
+			go func() {
+				pieces <- "world"
+				close(pieces)
+			}()
+		case e.Name == wire.DeltaText && json.Unmarshal(e.Data, &d) == nil:
+			heard += d.Text
+		}
+		if e.Name == wire.TurnCompleted {
+			break
+		}
+	}
+	if heard != "Hello world" || names[0] != wire.TurnStarted || names[1] != wire.TurnPartial {
+		t.Errorf("heard %q, in %v", heard, names)
+	}
+}
+
 // listen joins a plain stream and returns the answer as it was heard: what was
 // said before, the pieces, or the entry itself.
 func (s *stage) listen(t *testing.T) string {
