@@ -30,6 +30,7 @@ var layers = []layer{
 	{"store", []string{".", "internal/rawjson"}, "the contract knows no member; raw JSON in entries is checked before it is kept"},
 	{"store/filestore", []string{".", "store", "dialect", "dialect/native", "internal/journal", "internal/vfs", "internal/rawjson"}, "spells entries in the native dialect, in a journal"},
 	{"store/jetstream", []string{".", "store", "dialect", "dialect/native", "internal/rawjson"}, "sends the lines that files hold"},
+	{"store/jetstream/jetstreamtest", []string{"store/jetstream"}, "real clusters for tests, as processes"},
 	{"store/sourcestore", []string{".", "store", "dialect", "internal/journal", "internal/vfs", "internal/rawjson"}, "another tool's home as a store; the tool is handed to it"},
 	{"store/unionstore", []string{".", "store", "internal/vfs"}, "marks in files what it is about to take over"},
 	{"store/storetest", []string{".", "store", "store/memstore"}, "compares every store with the one in memory"},
@@ -103,7 +104,7 @@ var layers = []layer{
 // guests says which packages may import what is not ours and not the standard
 // library. A module that no line names is refused.
 var guests = []guest{
-	{"github.com/nats-io/", []string{"store/jetstream"}, "the cluster"},
+	{"github.com/nats-io/", []string{"store/jetstream", "store/jetstream/jetstreamtest"}, "the cluster"},
 	{"charm.land/", []string{"internal/tui"}, "the terminal"},
 	{"github.com/charmbracelet/", []string{"internal/tui"}, "the terminal"},
 	{"golang.org/x/term", []string{"internal/tui", "internal/line"}, "the terminal: every key at once, and its size"},
