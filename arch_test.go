@@ -39,6 +39,7 @@ var layers = []layer{
 	{"internal/index", []string{".", "store", "window", "internal/witness", "internal/vfs", "internal/rawjson"}, "derived from any store"},
 
 	{"internal/fulltext", []string{".", "store", "internal/witness", "internal/search", "internal/mask", "internal/vfs"}, "derived from any store: the index of words"},
+	{"internal/migrate", []string{".", "store"}, "carries sessions from any store to any other"},
 	{"internal/grep", []string{".", "internal/search", "internal/mask", "internal/rawjson", "internal/vfs"}, "reads the lines of files, whoever's they are: it must work without an index"},
 
 	// deciding
@@ -85,12 +86,12 @@ var layers = []layer{
 	{"internal/demo", []string{".", "client", "wire", "internal/prose", "internal/doctor", "internal/vfs"}, "a client that tells a story; tears a line on purpose, verifies and clears up"},
 	{"internal/prose", []string{".", "wire"}, "words for people, of what the gateway tells"},
 	{"internal/cluster", []string{".", "store", "store/jetstream", "agent", "wire", "internal/gateway"}, "several gateways, one owner for each session: leases and notes are the engine's, and so is the one store it knows"},
-	{"internal/serve", []string{".", "store", "store/*", "dialect/native", "route", "window", "provider", "provider/*", "tool", "compact", "memory", "agent", "wire", "dialect", "internal/doctor", "internal/adopt", "internal/convert", "internal/dialects", "internal/config", "internal/gateway", "internal/cluster", "internal/index", "internal/fulltext", "internal/search", "internal/metrics", "internal/trace", "internal/vfs", "internal/openaiapi", "internal/mcp", "internal/prose", "internal/webui"}, "puts a gateway together: the one place that knows all members"},
+	{"internal/serve", []string{".", "store", "store/*", "dialect/native", "route", "window", "provider", "provider/*", "tool", "compact", "memory", "agent", "wire", "dialect", "internal/doctor", "internal/adopt", "internal/convert", "internal/dialects", "internal/config", "internal/gateway", "internal/cluster", "internal/index", "internal/fulltext", "internal/search", "internal/metrics", "internal/trace", "internal/vfs", "internal/openaiapi", "internal/mcp", "internal/prose", "internal/webui", "internal/migrate"}, "puts a gateway together: the one place that knows all members"},
 	{"internal/line", []string{"internal/vfs"}, "a terminal that is typed at; files for its history"},
 	{"internal/line/linetest", nil, "a terminal without glass, for tests"},
 	{"internal/markdown", nil, "pure"},
 	{"internal/chat", []string{".", "client", "wire", "internal/prose", "internal/line", "internal/markdown"}, "a client that sits at a terminal"},
-	{"internal/cli", []string{".", "client", "wire", "dialect", "internal/adopt", "internal/convert", "internal/dialects", "internal/vfs", "internal/prose", "internal/config", "internal/doctor", "internal/grep", "internal/demo", "internal/mcp", "internal/acp", "internal/chat", "internal/line"}, "a client; doctor, verify, repair and grep open files directly; adopt, convert and handoff work on other tools' files, which are on this machine; files for the history of the chat"},
+	{"internal/cli", []string{".", "client", "wire", "dialect", "internal/adopt", "internal/convert", "internal/dialects", "internal/vfs", "internal/prose", "internal/config", "internal/doctor", "internal/grep", "internal/demo", "internal/mcp", "internal/acp", "internal/chat", "internal/line", "internal/migrate"}, "a client; doctor, verify, repair and grep open files directly; adopt, convert and handoff work on other tools' files, which are on this machine; files for the history of the chat"},
 	{"internal/tui", []string{".", "client", "wire"}, "a client"},
 	{"cmd/...", []string{"..."}, "wires the tables"},
 

@@ -20,38 +20,49 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestClientScripts runs the scripts of commands that talk to a gateway twice:
-// without one, so that they make their own, and with one that serves the home.
-// The home is $FIRN_HOME. Besides what TestScripts has, there is
+// TestClientScripts runs the scripts of commands that talk to a gateway three
+// times: without one, so that they make their own, with one that serves the home,
+// and with one that has its sessions in an embedded NATS server. The home is
+// $FIRN_HOME. Besides what TestScripts has, there is
 //
 //	gateway start [ARGS…]  runs firn serve beside the script; it listens when this returns
 //	gateway stop CODE      asks it to end, and checks with which code it does
 //	gateway kill           kills it
 //	gateway hup            lets it read its settings again
-//	[gateway]              holds in the run with a gateway
+//	[gateway]              holds in the runs with a gateway
+//	[files]                holds in the runs with sessions in files
 //
 // In short mode they run once: with a gateway, where each command does less.
 func TestClientScripts(t *testing.T) {
-	for _, served := range []bool{false, true} {
-		if testing.Short() && !served {
+	for _, way := range []struct {
+		name              string
+		served, nats, all bool
+	}{
+		{"in process", false, false, true}, {"with a gateway", true, false, false}, {"with nats", true, true, true},
+	} {
+		if testing.Short() && way.all {
 			continue
 		}
-		name := "in process"
-		if served {
-			name = "with a gateway"
-		}
-		t.Run(name, func(t *testing.T) {
+		t.Run(way.name, func(t *testing.T) {
 			testscript.Run(t, testscript.Params{
 				Dir:                 filepath.Join("..", "..", "testdata", "script", "client"),
 				RequireExplicitExec: true,
 				RequireUniqueNames:  true,
-				Setup:               clientSetup,
+				Setup: func(env *testscript.Env) error {
+					if way.nats {
+						env.Setenv("FIRN_STORE", "nats-embedded:"+filepath.Join(env.WorkDir, "nats"))
+					}
+					return clientSetup(env)
+				},
 				Condition: func(cond string) (bool, error) {
-					return cond == "gateway" && served, nil
+					return cond == "gateway" && way.served || cond == "files" && !way.nats, nil
 				},
 				Cmds: scriptCommands(map[string]func(ts *testscript.TestScript, neg bool, args []string){"begin": func(ts *testscript.TestScript, neg bool, args []string) {
 					need(ts, neg, true, "begin [ARGS…]")
-					if served {
+					if _, err := os.Stat(ts.MkAbs("home/agents")); way.nats && err == nil {
+						ts.Check(ts.Exec("firn", "migrate", "--from", "files", "--to", ts.Getenv("FIRN_STORE")))
+					}
+					if way.served {
 						startGateway(ts, args)
 					}
 				}}),
@@ -243,7 +254,7 @@ func startGateway(ts *testscript.TestScript, args []string) {
 	ts.Check(err)
 	cmd := exec.Command(program, append([]string{"serve", "--json"}, args...)...)
 	cmd.Dir = ts.MkAbs(".")
-	cmd.Env = append(os.Environ(), "FIRN_HOME="+ts.Getenv("FIRN_HOME"), "HOME="+ts.Getenv("HOME"), "FIRN_MODEL=")
+	cmd.Env = append(os.Environ(), "FIRN_HOME="+ts.Getenv("FIRN_HOME"), "HOME="+ts.Getenv("HOME"), "FIRN_STORE="+ts.Getenv("FIRN_STORE"), "FIRN_MODEL=")
 	log, err := os.OpenFile(filepath.Join(cmd.Dir, "gateway.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	ts.Check(err)
 	told := &diary{file: log, more: make(chan struct{}, 1)}

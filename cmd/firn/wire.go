@@ -12,6 +12,7 @@ import (
 	"firn/internal/chat"
 	"firn/internal/cli"
 	"firn/internal/gateway"
+	"firn/internal/migrate"
 	"firn/internal/serve"
 )
 
@@ -66,6 +67,20 @@ func run(ctx context.Context, s cli.Serving) error {
 		Hangups: hangups, Reload: s.Reload, Level: level,
 		Ready: func(a gateway.Address) { s.Ready(a.Address, a.Socket, a.TCP) },
 	})
+}
+
+// carry carries sessions from one store to another.
+func carry(ctx context.Context, c cli.Carrying) (*migrate.Report, error) {
+	return serve.Migrate(ctx, carrying(c))
+}
+
+// mirror keeps a copy of sessions in files.
+func mirror(ctx context.Context, c cli.Carrying) (*migrate.Report, error) {
+	return serve.Mirror(ctx, carrying(c), c.To)
+}
+
+func carrying(c cli.Carrying) serve.Carrying {
+	return serve.Carrying{Settings: c.Settings, Env: os.Getenv, From: c.From, To: c.To, Report: c.Report, Progress: c.Progress}
 }
 
 // version is what the Go command wrote into the program.

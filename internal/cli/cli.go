@@ -22,6 +22,7 @@ import (
 
 	"firn"
 	"firn/internal/doctor"
+	"firn/internal/migrate"
 )
 
 // Process is what the command line has of the process it runs in.
@@ -41,6 +42,9 @@ type Process struct {
 	Open func(ctx context.Context, o Opening) (Opened, error)
 	// Serve runs a gateway for others until the context ends. Nil: it cannot.
 	Serve func(ctx context.Context, s Serving) error
+	// Migrate carries all sessions from one store to another, Mirror keeps a copy
+	// of them in files. Nil: it cannot.
+	Migrate, Mirror func(ctx context.Context, c Carrying) (*migrate.Report, error)
 	// Providers names the providers that need no settings, and tells the variable
 	// with the key of one. Nil: nobody knows.
 	Providers func() (names []string, keyOf func(provider string) string)
@@ -51,7 +55,7 @@ type Process struct {
 func Main(ctx context.Context, args []string, proc Process) int {
 	p := &program{
 		env: proc.Env, environ: proc.Environ, stdin: proc.Stdin, stdout: proc.Stdout, stderr: proc.Stderr,
-		interrupts: proc.Interrupts, open: proc.Open, serve: proc.Serve, providers: proc.Providers, now: time.Now,
+		interrupts: proc.Interrupts, open: proc.Open, serve: proc.Serve, carry: proc.Migrate, copy: proc.Mirror, providers: proc.Providers, now: time.Now,
 	}
 	root := p.root()
 	root.SetArgs(tagArgs(joinResume(args)))
@@ -74,12 +78,14 @@ type program struct {
 	environ        []string
 	open           func(ctx context.Context, o Opening) (Opened, error)
 	serve          func(ctx context.Context, s Serving) error
+	carry, copy    carry
 	now            func() time.Time
 	providers      func() ([]string, func(string) string)
 
 	// The flags that every command has.
 	home     string
 	address  string
+	store    string
 	inPlace  bool
 	json     bool
 	progress bool
@@ -99,6 +105,7 @@ func (p *program) root() *cobra.Command {
 	flags := root.PersistentFlags()
 	flags.StringVar(&p.home, "home", "", "the `directory` that sessions are kept in (default $FIRN_HOME or ~/.firn)")
 	flags.StringVar(&p.address, "gateway", "", "the `address` of a gateway to talk to: a URL, or unix: and a path (default $FIRN_GATEWAY, or the one that serves the home, or none)")
+	flags.StringVar(&p.store, "store", "", "the `store` that sessions are kept in: file:, file:DIR, nats://HOST,… or nats-embedded:DIR (default $FIRN_STORE or store.url)")
 	flags.BoolVar(&p.inPlace, "in-place", false, "if --home is another tool's folder, add to its own files instead of only reading them")
 	flags.BoolVar(&p.json, "json", false, "print results and errors as JSON")
 	flags.BoolVar(&p.progress, "progress", false, "show progress even if stderr is no terminal")
@@ -121,7 +128,7 @@ func (p *program) root() *cobra.Command {
 	root.AddCommand(p.adoptCommand(), p.importCommand(), p.exportCommand(), p.convertCommand(), p.handoffCommand())
 	root.AddCommand(p.serveCommand(), p.statusCommand(), p.stopCommand(), p.openCommand(), p.tokenCommand(), p.mcpCommand(), p.acpCommand(), p.keysCommand(), p.usageCommand())
 	root.AddCommand(p.memoryCommand())
-	root.AddCommand(p.verifyCommand(), p.doctorCommand(), p.repairCommand(), p.reindexCommand(), p.maintenanceCommand())
+	root.AddCommand(p.verifyCommand(), p.doctorCommand(), p.repairCommand(), p.reindexCommand(), p.maintenanceCommand(), p.migrateCommand(), p.mirrorCommand())
 	root.AddCommand(p.demoCommand(), p.demoWriterCommand(), p.configCommand(), p.versionCommand())
 	return root
 }

@@ -103,6 +103,9 @@ func (p *program) connect(ctx context.Context, o Opening) (c *client.Client, rel
 		return c, closer(c), err
 	}
 	if address, ok := client.Find(ctx, o.Home, nil); ok {
+		if p.store != "" {
+			return nil, nil, &hinted{fmt.Errorf("a gateway serves the home %s, with the store that it was told: %w", o.Home, firn.ErrLocked), "leave --store out, or name another home with --home"}
+		}
 		c, err := p.dial(address, settings)
 		return c, closer(c), err
 	}
@@ -223,6 +226,11 @@ func (p *program) settingsWith(set map[string]string) (*config.Settings, error) 
 	flags := map[string]string{"home": home}
 	if p.address != "" {
 		flags["client.gateway"] = p.address
+	}
+	if p.store != "" {
+		if flags["store.url"], err = storeURL(p.store); err != nil {
+			return nil, &usageError{message: "--store: " + err.Error(), hint: "firn help tells how it is used"}
+		}
 	}
 	maps.Copy(flags, set)
 	s, err := config.Open("", p.environ, flags)

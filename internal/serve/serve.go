@@ -8,15 +8,12 @@
 package serve
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net/http"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -27,7 +24,6 @@ import (
 	"firn/internal/convert"
 	"firn/internal/dialects"
 	"firn/internal/gateway"
-	"firn/internal/index"
 	"firn/internal/mcp"
 	"firn/internal/metrics"
 	"firn/internal/openaiapi"
@@ -36,8 +32,7 @@ import (
 	"firn/internal/webui"
 	"firn/provider"
 	"firn/store"
-	"firn/store/filestore"
-	"firn/store/memstore"
+	"firn/store/jetstream"
 	"firn/store/unionstore"
 	"firn/wire"
 )
@@ -90,6 +85,8 @@ type House struct {
 	// are elsewhere.
 	own     unionstore.Source
 	mirrors *mirrors
+	// cluster is our own store if it is one that several gateways share, else nil.
+	cluster *jetstream.Store
 	// room and mirrored are what was found out about files a moment ago.
 	room     kept[wire.Storage]
 	mirrored kept[[]wire.Source]
@@ -217,11 +214,9 @@ func (h *House) enter() func(context.Context, firn.ID, func()) (func(), error) {
 	return t.enter
 }
 
-// storeDir is the directory of the store; false if it is in none.
-func (h *House) storeDir() (string, bool) {
-	dir, ok := strings.CutPrefix(cmp.Or(h.o.Settings.Store.URL, "file:"), "file:")
-	return cmp.Or(dir, h.home()), ok
-}
+// storeDir is the directory that files of ours are in; false if the sessions are
+// not.
+func (h *House) storeDir() (string, bool) { return h.o.Settings.Store.Files(h.home()) }
 
 // storePath is where the sessions are, as people look for it.
 func (h *House) storePath() string {
@@ -232,49 +227,6 @@ func (h *House) storePath() string {
 		return filepath.Join(dir, "agents")
 	}
 	return h.o.Settings.Store.URL
-}
-
-// openStore opens the sessions and the list of them.
-func (h *House) openStore() error {
-	if h.o.Foreign != nil {
-		return h.openForeign()
-	}
-	s := h.o.Settings.Store
-	dir, ok := h.storeDir()
-	if !ok {
-		return fmt.Errorf("open the store %s: only file: is there yet: %w", s.URL, firn.ErrUnsupported)
-	}
-	if _, err := h.fs.Stat(dir); h.o.Looks && errors.Is(err, fs.ErrNotExist) {
-		h.store = memstore.New(memstore.Options{Now: h.o.Clock})
-		return nil
-	}
-	files := h.counts.Files(h.fs)
-	st, err := filestore.Open(dir, filestore.Options{
-		Sync: syncPolicy(s.Sync), PartSize: int64(s.PartSize), MaxBytes: int64(s.MaxBytes), Now: h.o.Clock, Report: h.o.Report, FS: files,
-	})
-	if err != nil {
-		return err
-	}
-	all, err := h.withSources(st, dir)
-	if err != nil {
-		return errors.Join(err, st.Close())
-	}
-	catalogue, err := index.Open(h.fs, filepath.Join(dir, "index"), all, index.Options{Report: h.o.Report})
-	if err != nil {
-		return errors.Join(err, all.Close())
-	}
-	h.store = h.counts.Store(h.indexed(index.Wrap(all, catalogue), all, filepath.Join(dir, "index"), catalogue))
-	return nil
-}
-
-func syncPolicy(name string) filestore.Policy {
-	switch name {
-	case "always":
-		return filestore.SyncAlways
-	case "never":
-		return filestore.SyncNever
-	}
-	return filestore.SyncTurn
 }
 
 // newStaff begins a set of agents.

@@ -317,7 +317,9 @@ func (st *Store) records(at store.Pos, lines [][]byte) iter.Seq[store.Record] {
 func (st *Store) record(at store.Pos, line []byte) store.Record {
 	g, err := st.dialect.Glance(line)
 	if err != nil {
-		return firn.GapRecord(firn.Gap{Kind: firn.GapDamaged, At: at, Next: at + 1, Detail: err.Error()})
+		r := firn.LazyRecord(at, at+1, firn.Glance{}, line, st.dialect.Decode) // the line stays: who seals it must have it
+		r.Gap = &firn.Gap{Kind: firn.GapDamaged, At: at, Next: at + 1, Detail: err.Error()}
+		return r
 	}
 	return firn.LazyRecord(at, at+1, g, line, st.dialect.Decode)
 }

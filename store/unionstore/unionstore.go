@@ -252,12 +252,24 @@ func gather[T any](ctx context.Context, u *Store, ask func(Source) ([]T, error),
 	return kept, nil
 }
 
-// Stamp is another one when sessions of sources may have changed.
-func (u *Store) Stamp(context.Context) (string, error) {
-	if u.opts.Stamp == nil {
-		return "", nil
+// Stamp is another one when sessions of sources may have changed, or ours in
+// another process, if our own store tells of that.
+func (u *Store) Stamp(ctx context.Context) (string, error) {
+	theirs := ""
+	if u.opts.Stamp != nil {
+		var err error
+		if theirs, err = u.opts.Stamp(); err != nil {
+			return "", err
+		}
 	}
-	return u.opts.Stamp()
+	own, ok := u.own.(interface {
+		Stamp(ctx context.Context) (string, error)
+	})
+	if !ok {
+		return theirs, nil
+	}
+	ours, err := own.Stamp(ctx)
+	return ours + "\n" + theirs, err
 }
 
 // Inspect tells of one session without listing the others.

@@ -1,0 +1,152 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"firn"
+	"firn/internal/config"
+	"firn/internal/doctor"
+	"firn/internal/migrate"
+	"firn/internal/prose"
+)
+
+// Carrying says which sessions are carried where.
+type Carrying struct {
+	Settings *config.Settings
+	// From and To are stores, as store.url names them. For a copy From is what
+	// the settings say, and To a directory.
+	From, To string
+	Report   func(message string)
+	// Progress is told how many bytes of how many were read.
+	Progress func(what string, done, total int64)
+}
+
+func (p *program) migrateCommand() *cobra.Command {
+	var from, to string
+	cmd := &cobra.Command{
+		Use:     "migrate --from STORE --to STORE",
+		GroupID: "care",
+		Short:   "Carry all sessions from one store to another, byte for byte",
+		Long: `Carry all sessions from one store to another: every line byte for byte, which session a
+key points at, and what is archived or in the bin. Then all of it is read again and
+compared by SHA-256. Nothing changes where the sessions come from.
+
+A store is files, for the plain files of the home, file: and another home,
+nats://host:4222,host2:4222 for a cluster, or nats-embedded: and a directory. How a
+cluster is reached is said by the settings under [store].
+
+It can be interrupted and run again: a session that is there already is compared and
+counted, one that has grown goes on. One that is another there is named, and is not
+changed. Stop the gateway first; what is said meanwhile is carried the next time.
+
+Exits with 5 if something differs.`,
+		Example: "  firn migrate --from files --to nats://a:4222,b:4222,c:4222\n  firn migrate --from nats://a:4222 --to file:/backup/firn",
+		Args:    none,
+	}
+	cmd.Flags().StringVar(&from, "from", "", "the `store` that sessions come from")
+	cmd.Flags().StringVar(&to, "to", "", "the `store` that they go to")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if from == "" || to == "" {
+			return usage(cmd, "--from and --to name the two stores")
+		}
+		return p.migrate(cmd, from, to)
+	}
+	return cmd
+}
+
+func (p *program) migrate(cmd *cobra.Command, from, to string) (err error) {
+	if p.carry == nil {
+		return fmt.Errorf("carry sessions: this program cannot: %w", firn.ErrUnsupported)
+	}
+	for _, side := range []*string{&from, &to} {
+		if *side, err = storeURL(*side); err != nil {
+			return usage(cmd, "%s", err.Error())
+		}
+	}
+	settings, err := p.settings()
+	if err != nil {
+		return err
+	}
+	bar := p.newBar("copying")
+	r, err := p.carry(cmd.Context(), Carrying{Settings: settings, From: from, To: to, Report: p.note, Progress: bar.phase})
+	bar.clear()
+	if err != nil {
+		return err
+	}
+	return p.carried(r, "nothing of them was changed there; look at both, then take away or rename the one that is wrong")
+}
+
+// note tells of something that was out of order.
+func (p *program) note(message string) { fmt.Fprintf(p.stderr, "note: %s\n", message) }
+
+// phase shows how far one of several steps is.
+func (b *bar) phase(what string, done, total int64) {
+	b.what = what
+	b.set(done, total)
+}
+
+// storeURL is a store as a flag names it. Paths in it count from where we are.
+func storeURL(text string) (string, error) {
+	if text == "files" {
+		text = "file:"
+	}
+	url, err := config.StoreURL(text, filepath.Abs)
+	if err != nil {
+		return "", fmt.Errorf("the store %s: %w", quote(text), err)
+	}
+	return url, nil
+}
+
+// carried prints what was carried, and makes an error of what differs.
+func (p *program) carried(r *migrate.Report, hint string) error {
+	if err := p.print(r, func() string { return carriedText(r) }); err != nil || r.OK() {
+		return err
+	}
+	d := r.Differ[0]
+	name := string(d.Session)
+	if d.Key != "" {
+		name = "key " + d.Key
+	}
+	return &hinted{fmt.Errorf("%s differ, the first is %s: %s: %w", prose.Plural(len(r.Differ), "session"), name, d.Detail, firn.ErrConflict), hint}
+}
+
+// carriedText is what was carried, for people.
+func carriedText(r *migrate.Report) string {
+	var kinds []string
+	for _, k := range []struct {
+		n    int
+		what string
+	}{
+		{r.New, "new"}, {r.Longer, "longer than before"}, {r.Same, "there already"}, {r.Before, "unchanged"}, {r.Replaced, "made anew"}, {r.Purged, "purged"}, {len(r.Differ), "different"},
+	} {
+		if k.n > 0 {
+			kinds = append(kinds, fmt.Sprintf("%d %s", k.n, k.what))
+		}
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s", prose.Plural(r.Sessions, "session"))
+	if len(kinds) > 0 {
+		b.WriteString(": " + strings.Join(kinds, ", "))
+	}
+	fmt.Fprintf(&b, "\n%s added · %s of %s compared · %s\n",
+		prose.Plural(int(r.Added), "line"), doctor.Size(r.Bytes), prose.Plural(int(r.Lines), "line"), prose.Plural(r.Keys, "key"))
+	if r.Lines > 0 {
+		fmt.Fprintf(&b, "sha256 %s\n", r.Sum)
+	}
+	for _, d := range r.Differ {
+		name := string(d.Session)
+		if d.Key != "" {
+			name = "key " + d.Key
+		}
+		fmt.Fprintf(&b, "✗ %s: %s\n", prose.Clean(name), prose.Clean(d.Detail))
+	}
+	return b.String()
+}
+
+// carry is what the process hands us to carry sessions with.
+type carry func(ctx context.Context, c Carrying) (*migrate.Report, error)

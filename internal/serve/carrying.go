@@ -1,0 +1,105 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"firn"
+	"firn/internal/config"
+	"firn/internal/gateway"
+	"firn/internal/migrate"
+	"firn/internal/vfs"
+	"firn/wire"
+)
+
+// Carrying says which sessions are carried where.
+type Carrying struct {
+	Settings *config.Settings
+	Env      func(name string) string
+	// From and To are stores, as store.url names them.
+	From, To string
+	// Report is told, in a sentence, of everything that was out of order.
+	Report func(message string)
+	// Progress is told how many bytes of how many were read. Nil: nobody.
+	Progress func(what string, done, total int64)
+}
+
+// Migrate carries all sessions from one store to another. While it does, no
+// gateway may serve a home that it reads or writes as files.
+func Migrate(ctx context.Context, c Carrying) (r *migrate.Report, err error) {
+	if sameStore(c.Settings, c.From, c.To) {
+		return nil, fmt.Errorf("carry sessions from %s to %s: %w: they are one store", c.From, c.To, firn.ErrInvalid)
+	}
+	fsys := vfs.OS{}
+	var sides [2]migrate.Side
+	for i, url := range []string{c.From, c.To} {
+		side, release, err := c.open(fsys, url, i == 0)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, release()) }()
+		sides[i] = side
+	}
+	return migrate.Run(ctx, sides[0], sides[1], migrate.Options{Progress: c.Progress})
+}
+
+// sameStore reports whether two URLs name one store.
+func sameStore(s *config.Settings, a, b string) bool {
+	whole := func(url string) string {
+		st := config.Store{URL: url}
+		if dir, ok := st.Files(s.Home); ok {
+			return "file:" + filepath.Clean(dir)
+		}
+		return strings.TrimRight(url, "/")
+	}
+	return whole(a) == whole(b)
+}
+
+// open opens a store for as long as sessions are carried. A home in files is
+// held, so that nobody begins to serve it meanwhile; where sessions come from
+// it must be there.
+func (c *Carrying) open(fsys vfs.FS, url string, source bool) (migrate.Side, func() error, error) {
+	s := c.Settings.Store
+	s.URL = url
+	release := func() error { return nil }
+	dir, files := s.Files(c.Settings.Home)
+	if !files {
+		dir, _ = s.Embedded()
+	}
+	if source && dir != "" {
+		if _, err := fsys.Stat(dir); err != nil {
+			return nil, nil, &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("carry sessions from %s: there is no %s", url, dir), Hint: "--from says where sessions come from"}
+		}
+	}
+	if files {
+		hold, err := holdHome(fsys, dir, "migrate")
+		if err != nil {
+			return nil, nil, err
+		}
+		release = hold.Release
+	}
+	st, err := OpenStore(s, c.Settings.Home, Opening{FS: fsys, Env: c.Env, Report: c.Report})
+	if err != nil {
+		return nil, nil, errors.Join(err, release())
+	}
+	side, ok := st.(migrate.Side)
+	if !ok {
+		return nil, nil, errors.Join(fmt.Errorf("carry sessions of %s: %w", url, firn.ErrUnsupported), st.Close(), release())
+	}
+	return side, func() error { return errors.Join(st.Close(), release()) }, nil
+}
+
+// holdHome takes hold of a home that nobody works on.
+func holdHome(fsys vfs.FS, dir, what string) (*gateway.Hold, error) {
+	hold, err := takeHold(fsys, dir, what)
+	if err != nil {
+		return nil, err
+	}
+	if err := noGuests(fsys, dir); err != nil {
+		return nil, errors.Join(err, hold.Release())
+	}
+	return hold, nil
+}

@@ -1,0 +1,217 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"firn/internal/config"
+	"firn/internal/index"
+	"firn/internal/vfs"
+	"firn/store/filestore"
+	"firn/store/jetstream"
+	"firn/store/memstore"
+	"firn/store/unionstore"
+	"firn/wire"
+)
+
+// openStore opens the sessions and the list of them. The indexes of sessions in
+// files are beside them; those of sessions in a cluster are in the home, which
+// each gateway has its own of.
+func (h *House) openStore() error {
+	if h.o.Foreign != nil {
+		return h.openForeign()
+	}
+	s := h.o.Settings.Store
+	dir, files := s.Files(h.home())
+	if !files {
+		dir = h.home()
+	}
+	if h.o.Looks && h.missing(s, dir) {
+		h.store = memstore.New(memstore.Options{Now: h.o.Clock})
+		return nil
+	}
+	own, err := OpenStore(s, h.home(), Opening{FS: h.fs, Files: h.counts.Files(h.fs), Env: h.o.Env, Clock: h.o.Clock, Report: h.o.Report})
+	if err != nil {
+		return err
+	}
+	if c, ok := own.(*cluster); ok {
+		h.cluster = c.Store
+	}
+	all, err := h.withSources(own, dir)
+	if err != nil {
+		return errors.Join(err, own.Close())
+	}
+	catalogue, err := index.Open(h.fs, filepath.Join(dir, "index"), all, index.Options{Report: h.o.Report})
+	if err != nil {
+		return errors.Join(err, all.Close())
+	}
+	h.store = h.counts.Store(h.indexed(index.Wrap(all, catalogue), all, filepath.Join(dir, "index"), catalogue))
+	return nil
+}
+
+// missing reports whether there is nothing yet to be looked at.
+func (h *House) missing(s config.Store, dir string) bool {
+	if _, files := s.Files(dir); !files {
+		embedded, ok := s.Embedded()
+		if !ok {
+			return false // whether anything is in a cluster it must tell
+		}
+		dir = embedded
+	}
+	_, err := h.fs.Stat(dir)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// Opening says with what a store is opened. All but FS may be left out.
+type Opening struct {
+	FS vfs.FS
+	// Files is what sessions in files are kept with, if that is another one.
+	Files vfs.FS
+	Env   func(name string) string
+	Clock func() time.Time
+	// Report is told, in a sentence, of everything that was out of order.
+	Report func(message string)
+	// Looks opens files only to be read.
+	Looks bool
+}
+
+// OpenStore opens the store that settings name, and makes it if need be. If
+// another process has an embedded server open, the error is [firn.ErrLocked].
+func OpenStore(s config.Store, home string, o Opening) (unionstore.Own, error) {
+	if o.Files == nil {
+		o.Files = o.FS
+	}
+	if dir, ok := s.Files(home); ok {
+		return filestore.Open(dir, filestore.Options{
+			Sync: syncPolicy(s.Sync), PartSize: int64(s.PartSize), MaxBytes: int64(s.MaxBytes), Now: o.Clock, Report: o.Report, FS: o.Files, ReadOnly: o.Looks,
+		})
+	}
+	at := jetstream.Options{
+		URL: s.URL, Credentials: s.Credentials, CA: s.CA, Cert: s.Cert, Key: s.Key, Space: s.Space, Shards: s.Shards, Replicas: s.Replicas,
+		Monitors: s.Monitors, Unsafe: s.AllowUnsafe, Now: o.Clock, Report: o.Report,
+	}
+	c := &cluster{}
+	if dir, ok := s.Embedded(); ok {
+		if err := c.embed(dir, s, o); err != nil {
+			return nil, err
+		}
+		at.URL, at.Server, at.Shards = "", c.server, max(s.Shards, 1)
+	}
+	st, err := jetstream.Open(context.Background(), at)
+	if err != nil {
+		return nil, errors.Join(unreachable(s.URL, err), c.letGo())
+	}
+	c.Store = st
+	return c, nil
+}
+
+// unreachable adds what can be done about a cluster that cannot be used.
+func unreachable(url string, err error) error {
+	var away *jetstream.Unavailable
+	if !errors.As(err, &away) {
+		return err
+	}
+	return &wire.Problem{
+		Kind: wire.Closing, Message: fmt.Sprintf("open the store %s: %v", url, err),
+		Hint: "see that the servers run and can be reached; store.url says where they are",
+	}
+}
+
+// cluster is a store in a cluster, or in a server of our own.
+type cluster struct {
+	*jetstream.Store
+	server *jetstream.Server
+	lock   vfs.File
+	limit  int64
+	once   sync.Once
+}
+
+var _ unionstore.Own = (*cluster)(nil)
+
+// storeLock is the file in the directory of an embedded server whose lock says
+// that a process has it open. Two would destroy each other's files.
+const storeLock = "firn.lock"
+
+// embed starts the server, for which it takes the directory.
+func (c *cluster) embed(dir string, s config.Store, o Opening) (err error) {
+	if err := o.FS.MkdirAll(dir); err != nil {
+		return fmt.Errorf("open the store in %s: %w", dir, err)
+	}
+	if c.lock, err = takeStore(o.FS, dir); err != nil {
+		return err
+	}
+	if o.Env == nil || o.Env("GOMEMLIMIT") == "" {
+		c.limit = debug.SetMemoryLimit(-1)
+		debug.SetMemoryLimit(min(c.limit, int64(s.MemoryLimit)))
+	}
+	if c.server, err = jetstream.NewServer(dir); err != nil {
+		return errors.Join(err, c.letGo())
+	}
+	return nil
+}
+
+// storeWait is how long it is waited for another command that has the store
+// open: most take moments only.
+const storeWait = 2 * time.Second
+
+// takeStore takes the lock of a directory.
+func takeStore(fsys vfs.FS, dir string) (vfs.File, error) {
+	f, err := fsys.Open(filepath.Join(dir, storeLock), vfs.Update)
+	if err != nil {
+		return nil, fmt.Errorf("open the store in %s: %w", dir, err)
+	}
+	deadline := time.Now().Add(storeWait)
+	for {
+		got, err := f.TryLock()
+		if got && err == nil {
+			return f, nil
+		}
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("open the store in %s: %w", dir, err), f.Close())
+		}
+		if time.Now().After(deadline) {
+			return nil, errors.Join(&wire.Problem{
+				Kind: wire.Locked, Message: fmt.Sprintf("open the store in %s: another process has it open, and only one can", dir),
+				Hint: "end the chat or command that runs, or start firn serve, which all commands on its home talk to",
+			}, f.Close())
+		}
+		time.Sleep(storeWait / 100)
+	}
+}
+
+// Close closes the store, and then stops the server.
+func (c *cluster) Close() (err error) {
+	c.once.Do(func() { err = errors.Join(c.Store.Close(), c.letGo()) })
+	return err
+}
+
+// letGo stops the server and gives the directory back.
+func (c *cluster) letGo() error {
+	var errs []error
+	if c.server != nil {
+		errs = append(errs, c.server.Close())
+	}
+	if c.limit != 0 {
+		debug.SetMemoryLimit(c.limit)
+	}
+	if c.lock != nil {
+		errs = append(errs, c.lock.Close()) // which frees the lock
+	}
+	return errors.Join(errs...)
+}
+
+func syncPolicy(name string) filestore.Policy {
+	switch name {
+	case "always":
+		return filestore.SyncAlways
+	case "never":
+		return filestore.SyncNever
+	}
+	return filestore.SyncTurn
+}

@@ -1,0 +1,289 @@
+package filestore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"path/filepath"
+	"strings"
+
+	"firn"
+	"firn/internal/journal"
+	"firn/store"
+)
+
+var _ store.Carrier = (*Store)(nil)
+
+// Holdings tells of all sessions there are; see [store.Carrier].
+func (st *Store) Holdings(ctx context.Context) ([]store.Holding, error) {
+	standings, err := st.Census(ctx)
+	if err != nil {
+		return nil, err
+	}
+	away, err := st.AllAway(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []store.Holding
+	for _, s := range standings {
+		if !away[s.ID] { // else a move was interrupted, and it is told of below
+			all = append(all, store.Holding{ID: s.ID, Bytes: s.Bytes, Modified: s.Modified, Archived: s.Archived})
+		}
+	}
+	for id := range away {
+		h, err := st.awayHolding(id)
+		if err != nil {
+			return nil, fmt.Errorf("look at session %s: %w", id, err)
+		}
+		if h.Receipt == nil || h.Receipt.Session == id { // else it is of entries, and the session is there
+			all = append(all, h)
+		}
+	}
+	return all, nil
+}
+
+// awayHolding tells of a session that was put away.
+func (st *Store) awayHolding(id firn.ID) (store.Holding, error) {
+	h := store.Holding{ID: id}
+	var receipt store.Receipt
+	switch err := st.readJSON(st.receiptPath(id), &receipt); {
+	case err == nil:
+		h.Receipt = &receipt
+		return h, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return h, err
+	}
+	m, err := st.manifest(id)
+	if err != nil {
+		return h, err
+	}
+	h.Removed, h.Reason = true, m.Reason
+	parts, err := journal.Parts(st.fs, filepath.Join(st.binDir(id), m.Files[0]))
+	for _, p := range parts {
+		h.Bytes += p.Size
+		if p.ModTime.After(h.Modified) {
+			h.Modified = p.ModTime
+		}
+	}
+	if err == nil {
+		h.Archived, err = st.exists(st.archiveMark(id))
+	}
+	return h, err
+}
+
+// Lines yields the lines of a session as they lie there; see [store.Carrier].
+func (st *Store) Lines(ctx context.Context, id firn.ID) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		if err := st.begin(ctx); err != nil {
+			yield(nil, err)
+			return
+		}
+		defer st.end()
+		path, err := st.whereAny(id)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for line, err := range (journal.Source{FS: st.fs, Path: path}).Lines(store.Start) {
+			if err == nil {
+				err = ctx.Err()
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if line.Open && journal.WholeUpTo(line.Data) < len(line.Data) {
+				st.reportLater("%s: the unfinished line at %d is not carried", path, line.At)
+				continue
+			}
+			if !yield(line.Data, nil) {
+				return
+			}
+		}
+	}
+}
+
+// whereAny finds the first file of a session, also of one in the bin.
+func (st *Store) whereAny(id firn.ID) (string, error) {
+	_, path, err := st.locate(id)
+	if !errors.Is(err, firn.ErrNotFound) {
+		return path, err
+	}
+	m, binErr := st.manifest(id)
+	if errors.Is(binErr, fs.ErrNotExist) {
+		return "", err
+	}
+	if binErr != nil {
+		return "", binErr
+	}
+	return filepath.Join(st.binDir(id), m.Files[0]), nil
+}
+
+// Bindings tells where all keys point; see [store.Carrier].
+func (st *Store) Bindings(ctx context.Context) (map[string]firn.ID, error) {
+	if err := st.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer st.end()
+	agents, err := st.agents()
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[string]firn.ID)
+	for _, agent := range agents {
+		t, err := st.table("agent:" + agent + ":x")
+		if errors.Is(err, firn.ErrInvalid) {
+			continue // no agent can be called that, so nothing of ours is there
+		}
+		if err != nil {
+			return nil, err
+		}
+		rows, err := t.keys()
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range rows {
+			if store.CheckKey(r.key) == nil && !strings.HasPrefix(string(r.row.id()), ".") {
+				all[r.key] = r.row.id()
+			}
+		}
+	}
+	return all, nil
+}
+
+// Load makes a session that which another store holds; see [store.Carrier].
+func (st *Store) Load(ctx context.Context, h store.Holding, lines iter.Seq2[[]byte, error]) (store.Loaded, error) {
+	if err := st.beginChange(ctx); err != nil {
+		return store.Loaded{}, err
+	}
+	defer st.end()
+	if err := h.ID.Check(); err != nil {
+		return store.Loaded{}, err
+	}
+	done, err := st.load(ctx, h, lines)
+	if err != nil {
+		return done, fmt.Errorf("load session %s: %w", h.ID, err)
+	}
+	return done, nil
+}
+
+func (st *Store) load(ctx context.Context, h store.Holding, lines iter.Seq2[[]byte, error]) (done store.Loaded, err error) {
+	purged, err := st.exists(st.receiptPath(h.ID))
+	switch {
+	case err != nil:
+		return done, err
+	case h.Receipt != nil:
+		return done, st.loadReceipt(*h.Receipt, purged)
+	case purged:
+		return done, fmt.Errorf("%w: it was purged here", firn.ErrConflict)
+	}
+	binned, err := st.exists(st.binDir(h.ID))
+	if err != nil {
+		return done, err
+	}
+	archived, err := st.exists(st.archiveMark(h.ID))
+	if err != nil {
+		return done, err
+	}
+	if err := st.stow(ctx, h.ID, binned, lines, &done); err != nil || archived || binned {
+		return done, err
+	}
+	if h.Archived {
+		if err := st.Archive(ctx, h.ID); err != nil {
+			return done, err
+		}
+	}
+	if h.Removed {
+		return done, st.Remove(ctx, h.ID, h.Reason)
+	}
+	return done, nil
+}
+
+// loadReceipt keeps the receipt of a session that was purged elsewhere.
+func (st *Store) loadReceipt(r store.Receipt, purged bool) error {
+	if purged {
+		return nil
+	}
+	if _, err := st.whereAny(r.Session); err == nil {
+		return fmt.Errorf("%w: it was purged there, and is here", firn.ErrConflict)
+	} else if !errors.Is(err, firn.ErrNotFound) {
+		return err
+	}
+	return st.saveReceipt(st.receiptPath(r.Session), erasure{Receipt: r})
+}
+
+// stow adds the lines that a session does not have: to its files, or in new ones.
+func (st *Store) stow(ctx context.Context, id firn.ID, binned bool, lines iter.Seq2[[]byte, error], done *store.Loaded) error {
+	path, err := st.whereAny(id)
+	if errors.Is(err, firn.ErrNotFound) {
+		return st.loadNew(ctx, id, lines, &done.Added)
+	}
+	if err != nil {
+		return err
+	}
+	have := func(yield func([]byte, error) bool) {
+		for line, err := range (journal.Source{FS: st.fs, Path: path}).Lines(store.Start) {
+			if err == nil && line.Open && journal.WholeUpTo(line.Data) < len(line.Data) {
+				continue // who appends cuts it off
+			}
+			if !yield(line.Data, err) {
+				return
+			}
+		}
+	}
+	return st.loadMore(ctx, id, binned, store.Beyond(have, lines, &done.Had), &done.Added)
+}
+
+// loadBytes is about how much is appended at once.
+const loadBytes = 1 << 20
+
+// loadMore appends lines to a session. However it ends, those that were appended
+// are whole, and the next one to load it goes on behind them.
+func (st *Store) loadMore(ctx context.Context, id firn.ID, binned bool, lines iter.Seq2[[]byte, error], added *int) error {
+	var batch []byte
+	n := 0
+	flush := func() error {
+		if n == 0 {
+			return nil
+		}
+		if err := st.appendLines(id, batch); err != nil {
+			return err
+		}
+		*added, batch, n = *added+n, batch[:0], 0
+		return nil
+	}
+	for line, err := range lines {
+		if err == nil && binned {
+			err = fmt.Errorf("%w: it is in the bin here, and has more lines there", firn.ErrConflict)
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		batch, n = append(append(batch, line...), '\n'), n+1
+		if len(batch) >= loadBytes {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return flush()
+}
+
+// appendLines adds whole lines to a session that is there.
+func (st *Store) appendLines(id firn.ID, data []byte) error {
+	s, err := st.acquire(id, nil)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.fresh = false // its head is looked for anew
+	_, err = s.journal.Append(false, func(firn.Pos) ([]byte, error) { return data, nil })
+	s.mu.Unlock()
+	st.release(s, err)
+	return err
+}

@@ -1,0 +1,300 @@
+package jetstream
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+
+	"firn"
+	"firn/store"
+)
+
+var _ store.Carrier = (*Store)(nil)
+
+// Holdings tells of all sessions there are; see [store.Carrier].
+func (st *Store) Holdings(ctx context.Context) ([]store.Holding, error) {
+	var all []store.Holding
+	var away []firn.ID
+	err := st.surveyed(ctx, "look which sessions there are", func(x *index) {
+		x.each(func(s stood) {
+			switch {
+			case s.seq == 0:
+			case s.gone:
+				away = append(away, s.ID)
+			default:
+				all = append(all, store.Holding{ID: s.ID, Bytes: s.Bytes, Modified: s.Modified, Archived: s.Archived})
+			}
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range away {
+		h, err := st.holding(ctx, id)
+		if err != nil {
+			return nil, st.failed(ctx, fmt.Errorf("look at session %s: %w", id, err))
+		}
+		all = append(all, h)
+	}
+	return all, nil
+}
+
+// holding tells of a session that was put away, for which its last message must
+// be read.
+func (st *Store) holding(ctx context.Context, id firn.ID) (store.Holding, error) {
+	patient, cancel := st.engine.patient(ctx)
+	defer cancel()
+	m, err := insist(patient, func(ctx context.Context) (*message, error) {
+		return st.engine.last(ctx, st.names.stream(st.names.shard(id)), st.names.subject(id))
+	})
+	if err != nil || m == nil {
+		return store.Holding{ID: id}, err
+	}
+	f, err := parseFrame(m)
+	if err != nil {
+		return store.Holding{ID: id}, err
+	}
+	h := store.Holding{ID: id, Bytes: f.size, Modified: f.modified, Archived: f.archived, Removed: f.removed}
+	var said mark
+	if f.kind == kindMark && json.Unmarshal(f.data, &said) == nil {
+		h.Reason, h.Receipt = said.Reason, said.Receipt
+	}
+	return h, nil
+}
+
+// Lines yields the lines of a session as they lie there; see [store.Carrier].
+func (st *Store) Lines(ctx context.Context, id firn.ID) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		if err := st.begin(ctx); err != nil {
+			yield(nil, err)
+			return
+		}
+		defer st.working.Done()
+		t, err := st.lookUp(ctx, id, st.seen(id))
+		if err == nil && (t.seq == 0 || t.receipt != nil) {
+			err = fmt.Errorf("session %s: %w", id, firn.ErrNotFound)
+		}
+		if err != nil {
+			yield(nil, st.failed(ctx, err))
+			return
+		}
+		st.lines(ctx, id, t, yield)
+	}
+}
+
+// lines yields the lines up to the end t.
+func (st *Store) lines(ctx context.Context, id firn.ID, t tail, yield func([]byte, error) bool) {
+	w, err := st.walkFrom(ctx, id, t, store.Start)
+	if err != nil {
+		yield(nil, st.failed(ctx, err))
+		return
+	}
+	for piece, err := range w.pieces(ctx) {
+		if err != nil {
+			yield(nil, st.failed(ctx, err))
+			return
+		}
+		for i, line := range piece.lines {
+			if piece.at+store.Pos(i) >= t.end {
+				return
+			}
+			if !yield(line, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Load makes a session that which another store holds; see [store.Carrier]. Its
+// lines become one seal, so it is there as a whole or not at all.
+func (st *Store) Load(ctx context.Context, h store.Holding, lines iter.Seq2[[]byte, error]) (store.Loaded, error) {
+	if err := st.begin(ctx); err != nil {
+		return store.Loaded{}, err
+	}
+	defer st.working.Done()
+	if err := h.ID.Check(); err != nil {
+		return store.Loaded{}, err
+	}
+	s, err := st.acquire(ctx, h.ID)
+	if err != nil {
+		return store.Loaded{}, err
+	}
+	defer st.release(s)
+	done, err := st.take(ctx, s, h, lines)
+	if errors.Is(err, errFenced) {
+		err = fmt.Errorf("%w: somebody is writing to it here", firn.ErrConflict)
+	}
+	if err != nil {
+		return done, st.failed(ctx, fmt.Errorf("load session %s: %w", h.ID, err))
+	}
+	return done, nil
+}
+
+// take is Load for who has the session.
+func (st *Store) take(ctx context.Context, s *session, h store.Holding, lines iter.Seq2[[]byte, error]) (done store.Loaded, err error) {
+	if err := st.look(ctx, s); err != nil {
+		return done, err
+	}
+	switch {
+	case h.Receipt != nil && s.tail.receipt != nil:
+		return done, nil
+	case h.Receipt != nil && s.tail.seq > 0:
+		return done, fmt.Errorf("%w: it was purged there, and is here", firn.ErrConflict)
+	case h.Receipt != nil:
+		return done, st.putMark(ctx, s, tail{receipt: h.Receipt}, "", false)
+	case s.tail.receipt != nil:
+		return done, fmt.Errorf("%w: it was purged here", firn.ErrConflict)
+	}
+	have := func(yield func([]byte, error) bool) {
+		if s.tail.seq > 0 {
+			st.lines(ctx, s.id, s.tail, yield)
+		}
+	}
+	plain := !s.tail.archived && !s.tail.removed
+	if err := st.stow(ctx, s, store.Beyond(have, lines, &done.Had), &done.Added); err != nil {
+		return store.Loaded{Had: done.Had}, err
+	}
+	if !plain || s.tail.seq == 0 || !h.Archived && !h.Removed {
+		return done, nil
+	}
+	t := s.tail
+	t.archived, t.removed = h.Archived, h.Removed
+	return done, st.putMark(ctx, s, t, h.Reason, false)
+}
+
+// stow adds lines to a session as a seal over all that it has then. It counts
+// them.
+func (st *Store) stow(ctx context.Context, s *session, lines iter.Seq2[[]byte, error], added *int) error {
+	var c cargo
+	for line, err := range lines {
+		if err == nil && s.tail.removed {
+			err = fmt.Errorf("%w: it is in the bin here, and has more lines there", firn.ErrConflict)
+		}
+		if err == nil && *added == 0 && s.tail.seq > 0 {
+			err = c.begin(ctx, st, s)
+		}
+		if err == nil {
+			*added++
+			err = c.add(ctx, st, s.id, line)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if *added == 0 {
+		return nil
+	}
+	f, err := st.sealFrame(ctx, s, c.segments, c.lines)
+	if err != nil {
+		return err
+	}
+	f.modified = s.tail.later(st.opts.Now())
+	if c.head != "" {
+		f.head = c.head
+	}
+	if c.agent != "" {
+		f.agent = c.agent
+	}
+	return st.putSeal(ctx, s, f)
+}
+
+// putSeal puts a seal in the place of all messages of a session, once it was
+// read back.
+func (st *Store) putSeal(ctx context.Context, s *session, f *frame) error {
+	if err := st.proof(ctx, f); err != nil {
+		return err
+	}
+	old := make(map[string]bool)
+	if s.tail.seq > 0 {
+		var err error
+		if old, err = st.namesIn(ctx, s); err != nil {
+			return err
+		}
+	}
+	if err := st.put(ctx, s, f, true); err != nil {
+		return err
+	}
+	return st.dropAll(ctx, old, f.objects())
+}
+
+// cargo is what a seal is made of, as it comes: full segments are sent at once.
+type cargo struct {
+	segments []segment
+	lines    [][]byte
+	size     int
+	head     firn.EntryID
+	agent    string
+}
+
+// begin takes what the session has.
+func (c *cargo) begin(ctx context.Context, st *Store, s *session) (err error) {
+	c.segments, c.lines, err = st.unsealed(ctx, s)
+	for _, line := range c.lines {
+		c.size += len(line) + 1
+	}
+	return err
+}
+
+// add takes one more line.
+func (c *cargo) add(ctx context.Context, st *Store, id firn.ID, line []byte) error {
+	if bytes.IndexByte(line, '\n') >= 0 {
+		return fmt.Errorf("%w line: there is a newline in it", firn.ErrInvalid)
+	}
+	c.see(st, line)
+	c.lines = append(c.lines, bytes.Clone(line))
+	if c.size += len(line) + 1; c.size < segmentBytes {
+		return nil
+	}
+	before := segment{Sum: sum{}.String()}
+	if len(c.segments) > 0 {
+		before = c.segments[len(c.segments)-1]
+	}
+	segments, rest, err := st.pack(ctx, id, before, c.lines)
+	if err == nil && rest != nil {
+		last := &segments[len(segments)-1]
+		last.Blob, err = st.blobs.put(ctx, id, rest)
+	}
+	c.segments, c.lines, c.size = append(c.segments, segments...), nil, 0
+	return err
+}
+
+// see notes what the messages tell of the session without its lines.
+func (c *cargo) see(st *Store, line []byte) {
+	g, err := st.dialect.Glance(line)
+	switch {
+	case err != nil: // damage is carried, and tells nothing
+	case g.Kind != firn.KindHeader:
+		if g.ID != "" {
+			c.head = g.ID
+		}
+	case c.agent == "":
+		if e, err := st.dialect.Decode(line); err == nil {
+			if header, ok := e.Body.(*firn.Header); ok {
+				c.agent = header.Agent
+			}
+		}
+	}
+}
+
+// Bindings tells where all keys point; see [store.Carrier].
+func (st *Store) Bindings(ctx context.Context) (map[string]firn.ID, error) {
+	if err := st.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer st.working.Done()
+	all := make(map[string]firn.ID)
+	_, err := st.keys().all(ctx, 1, func(name string, value []byte, _ uint64) error {
+		var b binding
+		if value != nil && json.Unmarshal(value, &b) == nil && b.Key != "" && name == keyName(b.Key) {
+			all[b.Key] = b.Session
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, st.failed(ctx, fmt.Errorf("list the keys: %w", err))
+	}
+	return all, nil
+}
