@@ -55,7 +55,7 @@ Every change keeps the old version, and firn memory undo takes it back.`,
 		RunE:    p.unknown,
 	}
 	f.add(cmd)
-	cmd.AddCommand(p.memoryLs(f), p.memoryShow(f), p.memorySearch(f), p.memoryAdd(f), p.memoryForget(f), p.memoryClear(f), p.memoryDream(f), p.memoryChanges(f), p.memoryUndo(f))
+	cmd.AddCommand(p.memoryLs(f), p.memoryShow(f), p.memorySearch(f), p.memoryAdd(f), p.memoryEdit(f), p.memoryForget(f), p.memoryClear(f), p.memoryDream(f), p.memoryChanges(f), p.memoryUndo(f))
 	return cmd
 }
 

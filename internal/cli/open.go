@@ -55,26 +55,29 @@ The gateway must run, and listen on TCP: firn serve --listen 127.0.0.1:7766.`,
 // orderLogin asks the gateway that runs for a code. One in this process would
 // be gone before a browser gets there, so none is made.
 func (p *program) orderLogin(ctx context.Context, order wire.LoginOrder) (wire.LoginCode, error) {
-	settings, err := p.settings()
-	if err != nil {
-		return wire.LoginCode{}, err
-	}
-	address := settings.Client.Gateway
-	if address == "" {
-		var ok bool
-		if address, ok = client.Find(ctx, settings.Home, nil); !ok {
-			return wire.LoginCode{}, &hinted{
-				fmt.Errorf("open the pages of %s: no gateway is running: %w", settings.Home, firn.ErrNotFound),
-				"firn serve --listen 127.0.0.1:7766 starts one that browsers can reach",
-			}
-		}
-	}
-	c, err := p.dial(address, settings)
+	c, err := p.running(ctx, "open the pages", "firn serve --listen 127.0.0.1:7766 starts one that browsers can reach")
 	if err != nil {
 		return wire.LoginCode{}, err
 	}
 	defer c.Close()
 	return c.OrderLogin(ctx, order)
+}
+
+// running connects to the gateway that runs, for what none in this process could
+// do.
+func (p *program) running(ctx context.Context, what, hint string) (*client.Client, error) {
+	settings, err := p.settings()
+	if err != nil {
+		return nil, err
+	}
+	address := settings.Client.Gateway
+	if address == "" {
+		var ok bool
+		if address, ok = client.Find(ctx, settings.Home, nil); !ok {
+			return nil, &hinted{fmt.Errorf("%s of %s: no gateway is running: %w", what, settings.Home, firn.ErrNotFound), hint}
+		}
+	}
+	return p.dial(address, settings)
 }
 
 // browse opens the address in a browser, or prints it.

@@ -12,6 +12,7 @@ import (
 	"firn"
 	"firn/client"
 	"firn/internal/config"
+	"firn/internal/prose"
 	"firn/wire"
 )
 
@@ -106,17 +107,46 @@ func (p *program) ready(home, address, socket, tcp string) {
 func (p *program) stopCommand() *cobra.Command {
 	var wait time.Duration
 	cmd := &cobra.Command{
-		Use:     "stop",
+		Use:     "stop [SESSION]",
 		GroupID: "gateway",
-		Short:   "Stop the gateway that serves the home",
-		Long: `Stop the gateway that serves the home, and wait until it is gone. Turns that run may end,
-for as long as gateway.drain says; what is not answered by then is answered after the
-next start.`,
-		Args: none,
-		RunE: func(cmd *cobra.Command, _ []string) error { return p.stop(cmd.Context(), wait) },
+		Short:   "Stop the turn that runs in a session, or the gateway that serves the home",
+		Long: `Stop the turn that runs in a session: what was said so far is kept, and what waited in its
+queue is not answered.
+
+Without a session, stop the gateway that serves the home, and wait until it is gone. Turns
+that run may end, for as long as gateway.drain says; what is not answered by then is
+answered after the next start.
+
+` + sessionHelp,
+		Example: "  firn stop 0198c5a2\n  firn stop",
+		Args:    args(0, 1, "a session, or nothing"), ValidArgsFunction: p.completeSession(false),
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return p.stop(cmd.Context(), wait)
+		}
+		return p.with(changing, p.stopTurn)(cmd, args)
 	}
 	cmd.Flags().DurationVar(&wait, "wait", time.Minute, "how `long` to wait for its end")
 	return cmd
+}
+
+// stopTurn stops the turn of a session.
+func (p *program) stopTurn(ctx context.Context, c *client.Client, args []string) error {
+	s, err := p.session(ctx, c, args[0])
+	if err != nil {
+		return err
+	}
+	done, err := c.Stop(ctx, s.ID)
+	if err != nil {
+		return err
+	}
+	return p.print(wire.Stopped{Stopped: done}, func() string {
+		if !done {
+			return fmt.Sprintf("nothing runs in %s%s\n", prose.Short(s.ID), quotedName(s.Title))
+		}
+		return fmt.Sprintf("stopped %s%s; what was said so far is kept\n", prose.Short(s.ID), quotedName(s.Title))
+	})
 }
 
 // stopped is the result of firn stop.
