@@ -29,7 +29,10 @@ type Node struct {
 	Parent firn.EntryID `json:"parent,omitempty"`
 	// N numbers the entries of the session in the order of the file, from 1: the
 	// n of #n.
-	N    int       `json:"n"`
+	N int `json:"n"`
+	// Up is the number of the entry it follows, zero for a root: always less than
+	// N. Where a file uses an id twice it tells what Parent cannot.
+	Up   int       `json:"up,omitempty"`
 	At   firn.Pos  `json:"at"`
 	Kind firn.Kind `json:"kind"`
 	Role firn.Role `json:"role,omitempty"`

@@ -127,7 +127,7 @@ type SpendingRow struct {
 	Name string `json:"name"`
 	// And is the second thing, if two were asked for.
 	And string `json:"and,omitempty"`
-	// Title is that of a session.
+	// Title is that of a session, or how it begins.
 	Title string `json:"title,omitempty"`
 	Counters
 }

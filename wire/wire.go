@@ -165,7 +165,10 @@ type Entry struct {
 	// Line is the line of the file, as it is; Card is the entry as a page shows
 	// it, instead of the line, if that was asked for.
 	Line json.RawMessage `json:"line,omitempty"`
-	Card *Card           `json:"card,omitempty"`
+	// Text is the line byte for byte, instead of it, if that was asked for: white
+	// space between its parts does not survive in Line.
+	Text string `json:"text,omitempty"`
+	Card *Card  `json:"card,omitempty"`
 	// Out says in one word why the entry is not in the window; empty if it is, or
 	// if that was not asked.
 	Out string `json:"out,omitempty"`

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"net/http"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -87,11 +88,11 @@ func (c *call) removeSession() (wire.Removed, error) {
 func (c *call) listEntries() (wire.Page[wire.Entry], error) {
 	q := &c.query
 	want := EntryQuery{View: q.text("view"), After: q.pos("after"), Before: q.pos("before"), Back: q.flag("back"), Limit: c.limit(), Cursor: q.text("cursor"), Head: q.text("head")}
-	html, err := c.html()
+	as, err := c.spelling()
 	if err = errors.Join(q.err, err); err != nil {
 		return wire.Page[wire.Entry]{}, err
 	}
-	want.HTML = html
+	want.HTML = as == asHTML
 	id, err := c.session()
 	if err != nil {
 		return wire.Page[wire.Entry]{}, err
@@ -99,6 +100,9 @@ func (c *call) listEntries() (wire.Page[wire.Entry], error) {
 	page, err := c.h.api.Entries(c.r.Context(), id, want)
 	if page.Items == nil {
 		page.Items = []wire.Entry{}
+	}
+	for i := range page.Items {
+		tellLine(&page.Items[i], as)
 	}
 	return page, err
 }
@@ -143,12 +147,36 @@ func (c *call) getTree() (wire.Tree, error) {
 	return c.h.api.Tree(c.r.Context(), id, limit, cursor)
 }
 
-func (c *call) getWindow() (wire.Window, error) {
+// windowAction answers with a window, or with the request that it makes.
+func windowAction() action {
+	return action{out: reflect.TypeFor[wire.Window](), run: (*call).getWindow}
+}
+
+func (c *call) getWindow() error {
 	id, err := c.session()
-	if err != nil {
-		return wire.Window{}, err
+	as, file := c.query.text("as"), c.query.flag("file")
+	if err = errors.Join(c.query.err, err); err != nil {
+		return err
 	}
-	return c.h.api.Window(c.r.Context(), id, c.query.text("as"))
+	if file && as == "" {
+		return invalid("a request is asked for, and not whose: say as, such as anthropic or openai")
+	}
+	w, err := c.h.api.Window(c.r.Context(), id, as)
+	if err != nil {
+		return err
+	}
+	if !file {
+		return c.reply(http.StatusOK, w)
+	}
+	// As it is: a number with many digits, and white space, are what they are.
+	head := c.w.Header()
+	head.Set("Content-Type", "application/json")
+	head.Set("Content-Disposition", `attachment; filename="request.json"`)
+	head.Set("Content-Length", strconv.Itoa(len(w.Request)))
+	c.deadline()
+	c.w.WriteHeader(http.StatusOK)
+	c.w.Write(w.Request) // who is gone needs no answer
+	return nil
 }
 
 func (c *call) listCompactions() (wire.Page[wire.Compaction], error) {

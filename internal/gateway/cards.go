@@ -198,12 +198,34 @@ func (c *call) html() (bool, error) {
 	case asHTML:
 		return true, nil
 	default:
-		return false, invalid("nothing is told as %q: leave it out, or say html", clip(as))
+		return false, invalid("nothing is told as %q: leave it out, or say html or, of entries, text", clip(as))
+	}
+}
+
+// asText tells lines byte for byte.
+const asText = "text"
+
+// spelling is how entries are told.
+func (c *call) spelling() (string, error) {
+	if as := c.query.text("as"); as == asText {
+		return as, nil
+	}
+	html, err := c.html()
+	if html {
+		return asHTML, err
+	}
+	return "", err
+}
+
+// tellLine tells the line of an entry as it was asked for.
+func tellLine(e *wire.Entry, as string) {
+	if as == asText {
+		e.Text, e.Line = string(e.Line), nil
 	}
 }
 
 func (c *call) getEntry() (wire.Entry, error) {
-	html, err := c.html()
+	as, err := c.spelling()
 	if err != nil {
 		return wire.Entry{}, err
 	}
@@ -211,7 +233,9 @@ func (c *call) getEntry() (wire.Entry, error) {
 	if err != nil {
 		return wire.Entry{}, err
 	}
-	return c.h.api.Entry(c.r.Context(), id, c.r.PathValue("entry"), html)
+	e, err := c.h.api.Entry(c.r.Context(), id, c.r.PathValue("entry"), as == asHTML)
+	tellLine(&e, as)
+	return e, err
 }
 
 // getImage sends an image. Opened by itself it still can do nothing.

@@ -9,7 +9,7 @@ import (
 )
 
 func (f *fake) Entry(_ context.Context, id firn.ID, ref string, html bool) (wire.Entry, error) {
-	return wire.Entry{}, f.note("Entry %s %s %v", id, ref, html)
+	return wire.Entry{Line: f.exact}, f.note("Entry %s %s %v", id, ref, html)
 }
 
 func (f *fake) Image(_ context.Context, id firn.ID, ref string, n int) ([]byte, string, error) {

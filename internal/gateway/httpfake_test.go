@@ -40,6 +40,9 @@ type fake struct {
 	fail error
 	// hold, if not nil, is waited for by who asks for a tree.
 	hold func()
+	// exact, if not nil, is the line of every entry and the request of every
+	// window.
+	exact json.RawMessage
 }
 
 func newFake(sessions ...wire.Session) *fake {
@@ -152,7 +155,11 @@ func (f *fake) Purge(_ context.Context, id firn.ID, e wire.Erase) (wire.Receipt,
 }
 
 func (f *fake) Entries(_ context.Context, id firn.ID, q gateway.EntryQuery) (wire.Page[wire.Entry], error) {
-	return wire.Page[wire.Entry]{}, f.note("Entries %s %+v", id, q)
+	page := wire.Page[wire.Entry]{}
+	if f.exact != nil {
+		page.Items = []wire.Entry{{Next: 9, Line: f.exact}}
+	}
+	return page, f.note("Entries %s %+v", id, q)
 }
 
 func (f *fake) Append(_ context.Context, id firn.ID, expect firn.Pos, n wire.NewEntries) (wire.Appended, error) {
@@ -170,7 +177,7 @@ func (f *fake) Tree(_ context.Context, id firn.ID, limit int, cursor string) (wi
 }
 
 func (f *fake) Window(_ context.Context, id firn.ID, as string) (wire.Window, error) {
-	return wire.Window{Session: id}, f.note("Window %s %s", id, as)
+	return wire.Window{Session: id, Request: f.exact}, f.note("Window %s %s", id, as)
 }
 
 func (f *fake) Label(_ context.Context, id firn.ID, l wire.Label) (wire.Appended, error) {

@@ -155,7 +155,7 @@ func sessionRoutes() []operation {
 		{method: "GET", path: "/v1/sessions/{id}/entries", name: "listEntries", scope: wire.ScopeRead, what: "Lists entries of a session.", query: append([]param{
 			text("view", "All that is on disk, the branch of the head, or the window.", wire.ViewDisk, wire.ViewBranch, wire.ViewWindow),
 			count("after", "Only those after a position."), count("before", "Only those before a position."), flag("back", "Newest first."),
-			text("head", "The entry that the branch ends with; else the head."), text("as", "As a page shows them: cards instead of lines, long texts cut short.", asHTML),
+			text("head", "The entry that the branch ends with; else the head."), text("as", "As a page shows them: cards instead of lines, long texts cut short. Or lines byte for byte, as text.", asHTML, asText),
 		}, paging...), action: give((*call).listEntries)},
 		{method: "POST", path: "/v1/sessions/{id}/entries", name: "appendEntries", scope: wire.ScopeWrite, what: "Appends entries. They are durable when it answers.", once: true, query: []param{
 			onceNamed,
@@ -163,8 +163,8 @@ func sessionRoutes() []operation {
 		}, action: take((*call).appendEntries)},
 		{method: "GET", path: "/v1/sessions/{id}/tree", name: "getTree", scope: wire.ScopeRead, what: "Tells the shape of a session.", query: paging, action: give((*call).getTree)},
 		{method: "GET", path: "/v1/sessions/{id}/window", name: "getWindow", scope: wire.ScopeRead, what: "Tells what the model is sent next, and what is left out and why.", query: []param{
-			text("as", "Adds the request as a provider would get it, such as anthropic or openai."),
-		}, action: give((*call).getWindow)},
+			text("as", "Adds the request as a provider would get it, such as anthropic or openai."), flag("file", "Answers with the request alone, byte for byte, as a file."),
+		}, action: windowAction()},
 	}
 }
 

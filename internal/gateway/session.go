@@ -95,11 +95,31 @@ func (g *Gateway) addState(ctx context.Context, s *wire.Session) {
 		s.State, err = g.state(ctx, s.ID, now)
 	}
 	if header, headErr := g.header(ctx, s.ID); headErr == nil {
-		s.Parent = header.ParentSession
+		s.Parent = g.ancestor(ctx, header.ParentSession)
 	}
 	if err != nil && s.Fault == "" {
 		s.Fault = err.Error()
 	}
+}
+
+// ancestor is the session that one was forked from. Other tools name it by the
+// path of its file, maybe on another machine; if that session is here it is told by
+// its id.
+func (g *Gateway) ancestor(ctx context.Context, parent string) string {
+	cut := strings.LastIndexAny(parent, `/\`)
+	if cut < 0 {
+		return parent
+	}
+	name := strings.TrimSuffix(parent[cut+1:], ".jsonl")
+	for _, id := range []string{name, name[strings.LastIndexByte(name, '_')+1:]} {
+		if id == "" {
+			continue
+		}
+		if _, err := g.info(ctx, firn.ID(id)); err == nil {
+			return id
+		}
+	}
+	return parent
 }
 
 // sessions is a page without states.
@@ -336,7 +356,7 @@ func (g *Gateway) session(ctx context.Context, id firn.ID) (wire.Session, error)
 		s.State, err = g.state(ctx, id, now)
 	}
 	if header, headErr := g.header(ctx, id); headErr == nil {
-		s.Parent = header.ParentSession
+		s.Parent = g.ancestor(ctx, header.ParentSession)
 	}
 	if err != nil {
 		if ctx.Err() != nil {

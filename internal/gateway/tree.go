@@ -195,7 +195,7 @@ func (b *outline) node(n int) wire.Node {
 		OnPath: b.onPath[n], Compacted: b.isCompacted(n), Hidden: b.hidden[from.ID], Fault: b.faults[from.At],
 	}
 	if from.Up >= 0 {
-		node.Parent = b.tree.Node(from.Up).ID
+		node.Parent, node.Up = b.tree.Node(from.Up).ID, from.Up+1
 	}
 	if from.Kind == firn.KindCompaction {
 		switch {

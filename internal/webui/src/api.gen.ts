@@ -258,6 +258,7 @@ export interface Entry {
   n?: number;
   next: number;
   out?: string;
+  text?: string;
 }
 
 export interface EntryPage {
@@ -657,6 +658,7 @@ export interface Node {
   role?: string;
   time?: string;
   tokens?: number;
+  up?: number;
 }
 
 export interface Note {

@@ -1,0 +1,69 @@
+package gateway
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"firn"
+)
+
+// lineOf is a line of a file in which somebody says something.
+func lineOf(id, parent string) string {
+	if parent != "null" {
+		parent = `"` + parent + `"`
+	}
+	return `{"type":"message","id":"` + id + `","parentId":` + parent + `,"timestamp":"2026-03-01T12:00:00.000Z","message":{"role":"user","content":"hi","timestamp":1}}`
+}
+
+// place puts a file of another program beside those of the room.
+func place(t *testing.T, r *room, id firn.ID, lines ...string) {
+	t.Helper()
+	name := filepath.Join(r.home, "agents", "main", "sessions", string(id)+".jsonl")
+	if err := os.WriteFile(name, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTreeOfReusedIDs: where a file uses an id twice, numbers tell which entry
+// follows which, and no walk along them goes in circles.
+func TestTreeOfReusedIDs(t *testing.T) {
+	r := fileRoom(t)
+	r.talk(1)
+	place(t, r, "twice", `{"type":"session","version":3,"id":"twice","timestamp":"2026-03-01T12:00:00.000Z","cwd":"/"}`,
+		lineOf("a1", "null"), lineOf("a2", "a1"), lineOf("b1", "a1"), lineOf("a1", "a2"), lineOf("c1", "a1"))
+	tree := got(r.Tree(r.ctx, "twice", 0, ""))(t)
+	ups := map[int]int{}
+	for _, n := range tree.Nodes {
+		ups[n.N] = n.Up
+		if n.Up >= n.N {
+			t.Errorf("#%d follows #%d", n.N, n.Up)
+		}
+	}
+	if want := map[int]int{1: 0, 2: 1, 3: 1, 4: 2, 5: 4}; len(ups) != len(want) || ups[2] != 1 || ups[3] != 1 || ups[4] != 2 || ups[5] != 4 {
+		t.Errorf("what follows what is %v, want %v", ups, want)
+	}
+}
+
+// TestForkedFromAPath: a parent that is told as a path is told as an id, if that
+// session is here.
+func TestForkedFromAPath(t *testing.T) {
+	r := fileRoom(t)
+	known := r.talk(1)
+	head := func(id, parent string) string {
+		return `{"type":"session","version":3,"id":"` + id + `","timestamp":"2026-03-01T12:00:00.000Z","cwd":"/","parentSession":"` + parent + `"}`
+	}
+	paths := map[firn.ID][2]string{
+		"path":    {"/Users/b/sessions/2026-03-01T12-00-00-000Z_" + string(known) + ".jsonl", string(known)},
+		"windows": {`C:\\sessions\\` + string(known) + ".jsonl", string(known)},
+		"far":     {"/Users/b/nobody.jsonl", "/Users/b/nobody.jsonl"},
+		"plain":   {string(known), string(known)},
+	}
+	for id, c := range paths {
+		place(t, r, id, head(string(id), c[0]), lineOf("a1", "null"))
+		if s := got(r.Session(r.ctx, string(id)))(t); s.Parent != c[1] {
+			t.Errorf("%s was forked from %q, want %q", id, s.Parent, c[1])
+		}
+	}
+}
