@@ -219,7 +219,11 @@ func (w *world) ask(q search.Query) map[string]bool {
 // TestIndexEqualsFiles lets things happen at random, crashes among them, and
 // compares the index with the files.
 func TestIndexEqualsFiles(t *testing.T) {
-	for seed := range uint64(4) {
+	worlds := uint64(4)
+	if testing.Short() {
+		worlds = 1
+	}
+	for seed := range worlds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			w := &world{bed: newBed(t), rng: rand.New(rand.NewPCG(seed, 6))}
 			for range 6 {
