@@ -1,0 +1,247 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"firn"
+	"firn/store"
+	"firn/store/filestore"
+	"firn/store/jetstream"
+	"firn/window"
+)
+
+// cluster holds sessions on JetStream, on one server and on three, against
+// sessions in files: appends, resuming one of many, memory, and how long a
+// crash of the leader is felt.
+func (b *bench) cluster() error {
+	files, err := filestore.Open(filepath.Join(b.dir, "cluster-files"), filestore.Options{Sync: filestore.SyncAlways})
+	if err != nil {
+		return err
+	}
+	defer files.Close()
+	inFiles, err := b.appends("files", files)
+	if err != nil {
+		return err
+	}
+	if err := b.oneServer(inFiles); err != nil {
+		return err
+	}
+	return b.threeServers(inFiles)
+}
+
+// oneServer measures a server that stands alone, in a process of its own.
+func (b *bench) oneServer(inFiles appended) error {
+	servers, err := startServers(filepath.Join(b.dir, "cluster-one"), 1, false)
+	if err != nil {
+		return err
+	}
+	defer servers.stop()
+	st, err := servers.open()
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	one, err := b.appends("one server", st)
+	if err != nil {
+		return err
+	}
+	b.note("appends, one server against files", times(one.rate/inFiles.rate))
+	return b.many()
+}
+
+// threeServers measures a cluster of three processes.
+func (b *bench) threeServers(inFiles appended) error {
+	servers, err := startServers(filepath.Join(b.dir, "cluster-three"), 3, false)
+	if err != nil {
+		return err
+	}
+	defer servers.stop()
+	st, err := servers.open()
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	three, err := b.appends("three servers", st)
+	if err != nil {
+		return err
+	}
+	b.note("appends, three servers against files", times(three.rate/inFiles.rate))
+	return b.failover(servers, st)
+}
+
+// appended is how appends went.
+type appended struct{ rate float64 }
+
+// appends measures durable appends from one writer, and from many with a session
+// each.
+func (b *bench) appends(where string, st store.Store) (appended, error) {
+	ctx := context.Background()
+	const writers, each, alone = 64, 60, 300
+	ids := make([]firn.ID, writers)
+	for i := range ids {
+		ids[i] = firn.NewID()
+		if _, err := st.Append(ctx, ids[i], store.Any, small()); err != nil {
+			return appended{}, err
+		}
+	}
+	one, err := latencies(1, alone, func(int) error { return b.appendOne(ctx, st, ids[0]) })
+	if err != nil {
+		return appended{}, err
+	}
+	start := time.Now()
+	all, err := latencies(writers, writers*each, func(i int) error { return b.appendOne(ctx, st, ids[i%writers]) })
+	if err != nil {
+		return appended{}, err
+	}
+	rate := perSecond(writers*each, time.Since(start))
+	b.note(fmt.Sprintf("append, %s, one writer: median, p99", where), ms(at(one, 50))+", "+ms(at(one, 99)))
+	b.note(fmt.Sprintf("append, %s, 64 writers: median, p99", where), ms(at(all, 50))+", "+ms(at(all, 99)))
+	b.note(fmt.Sprintf("append, %s, 64 writers, a second", where), fmt.Sprintf("%.0f", rate))
+	return appended{rate: rate}, nil
+}
+
+func (b *bench) appendOne(ctx context.Context, st store.Store, id firn.ID) error {
+	entry := small()
+	entry.ID = ""
+	_, err := st.Append(ctx, id, store.Any, entry)
+	return err
+}
+
+// latencies calls fn n times from so many workers, and tells how long each call
+// took, the shortest first.
+func latencies(workers, n int, fn func(i int) error) ([]time.Duration, error) {
+	var mu sync.Mutex
+	took := make([]time.Duration, 0, n)
+	err := fan(workers, n, func(i int) error {
+		start := time.Now()
+		err := fn(i)
+		mu.Lock()
+		took = append(took, time.Since(start))
+		mu.Unlock()
+		return err
+	})
+	slices.Sort(took)
+	return took, err
+}
+
+// at is the value that so many of a hundred do not exceed.
+func at(sorted []time.Duration, percent int) time.Duration {
+	return sorted[min(len(sorted)-1, len(sorted)*percent/100)]
+}
+
+// restingSessions is how many sessions lie around the ones that are resumed.
+const restingSessions = 100_000
+
+// many fills a server with sessions at rest, and opens some of them with a store
+// that has seen none. The server syncs now and then: it is read that is measured.
+func (b *bench) many() error {
+	servers, err := startServers(filepath.Join(b.dir, "cluster-many"), 1, true)
+	if err != nil {
+		return err
+	}
+	defer servers.stop()
+	ctx := context.Background()
+	before, err := servers.memory()
+	if err != nil {
+		return err
+	}
+	ids, err := b.fillServer(ctx, servers)
+	if err != nil {
+		return err
+	}
+	after, err := servers.memory()
+	if err != nil {
+		return err
+	}
+	st, err := servers.open()
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	rng := rand.New(rand.NewPCG(7, 7))
+	opened, err := latencies(1, 500, func(int) error {
+		path, err := window.Collect(st.ReadBack(ctx, ids[rng.IntN(len(ids))], store.End))
+		if err == nil && len(window.Build(path, window.Options{Profile: window.Anthropic()}).Items) == 0 {
+			err = errors.New("a session has no window")
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	used, err := servers.memory()
+	if err != nil {
+		return err
+	}
+	p50, p99 := at(opened, 50), at(opened, 99)
+	b.want("resume one of 100,000 sealed sessions on a server: median", ms(p50), "≤ 10 ms", p50 <= 10*time.Millisecond)
+	b.want("resume one of 100,000 sealed sessions on a server: p99", ms(p99), "≤ 50 ms", p99 <= 50*time.Millisecond)
+	b.note("memory of the server: empty, with 100,000 sessions, after 500 reads", fmt.Sprintf("%.0f, %.0f, %.0f MB", before, after, used))
+	return nil
+}
+
+// fillServer makes sessions of 20 entries, sealed as what rests is.
+func (b *bench) fillServer(ctx context.Context, servers *servers) ([]firn.ID, error) {
+	st, err := servers.open()
+	if err != nil {
+		return nil, err
+	}
+	defer st.Close()
+	ids := make([]firn.ID, restingSessions)
+	for i := range ids {
+		ids[i] = firn.NewID()
+	}
+	start := time.Now()
+	err = fan(64, len(ids), func(i int) error {
+		t := newTalk(uint64(i))
+		var entries []firn.Entry
+		for range 10 {
+			entries = append(entries, firn.UserText(t.text(200)), firn.AssistantText(t.text(900)))
+		}
+		if _, err := st.Append(ctx, ids[i], store.Start, entries...); err != nil {
+			return err
+		}
+		return st.Seal(ctx, ids[i])
+	})
+	b.note("fill a server: sessions of 20 entries, written and sealed, a second", fmt.Sprintf("%.0f", perSecond(len(ids), time.Since(start))))
+	return ids, err
+}
+
+// failover kills the server that leads while somebody appends.
+func (b *bench) failover(servers *servers, st *jetstream.Store) error {
+	ctx := context.Background()
+	id := firn.NewID()
+	var gaps []time.Duration
+	for range 3 {
+		last := time.Now()
+		for range 50 {
+			if err := b.appendOne(ctx, st, id); err != nil {
+				return err
+			}
+			last = time.Now()
+		}
+		restart, err := servers.killLeader()
+		if err != nil {
+			return err
+		}
+		for b.appendOne(ctx, st, id) != nil {
+			if time.Since(last) > 2*time.Minute {
+				return errors.New("no append gets through after the leader was killed")
+			}
+		}
+		gaps = append(gaps, time.Since(last))
+		if err := restart(); err != nil {
+			return err
+		}
+	}
+	slices.Sort(gaps)
+	b.note("leader killed: last append before to first after, least, median, most of 3", fmt.Sprintf("%s, %s, %s", ms(gaps[0]), ms(gaps[1]), ms(gaps[2])))
+	return nil
+}
