@@ -128,6 +128,7 @@ var guests = []guest{
 var testGuests = []guest{
 	{"pgregory.net/rapid", []string{"store/storetest", "dialect/dialecttest", "internal/vfs/..."}, "random operations that shrink"},
 	{"github.com/google/go-cmp/", []string{"store/storetest", "dialect/dialecttest"}, "readable differences"},
+	{"github.com/anishathalye/porcupine", nil, "whether what many have seen at once can have happened in some order"},
 	{"github.com/rogpeppe/go-internal/", nil, "scripts of commands and what they print"},
 	{"github.com/hanwen/go-fuse/", []string{"internal/vfs/..."}, "a file system that loses what was not synced"},
 	{"github.com/modelcontextprotocol/go-sdk/", nil, "speaks to firn mcp as others do"},

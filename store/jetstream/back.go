@@ -236,7 +236,7 @@ func (c *climb) mend(ctx context.Context, fault error) error {
 	if err != nil {
 		var away *Unavailable
 		if errors.As(err, &away) {
-			return c.st.damage(c.id, c.at, fmt.Errorf("%w; and no leader answers who may have it: %w", fault, err))
+			return c.st.alone(c.id, c.at, c.seq == c.t.seq, fault, err)
 		}
 		return err
 	}

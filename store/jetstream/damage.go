@@ -28,10 +28,16 @@ func (d *Damage) Error() string {
 // Unwrap makes damage an ErrCorrupt.
 func (d *Damage) Unwrap() error { return firn.ErrCorrupt }
 
-// damage makes the error for records that no server can be found to have.
-func (st *Store) damage(id firn.ID, at store.Pos, fault error) error {
+// alone makes the error for records that a replica does not have while no leader
+// answers who may. If only the last ones are missing it may lag, and trying again
+// makes sense.
+func (st *Store) alone(id firn.ID, at store.Pos, behind bool, fault, away error) error {
+	if behind {
+		return &Unavailable{Cause: fmt.Errorf("a replica has session %s up to record %d only, and no leader answers: %w", id, at, away)}
+	}
 	stream := st.names.stream(st.names.shard(id))
-	return &Damage{id, at, fmt.Sprintf("one of those that keep %s, as seen from %s", stream, st.engine.nc.ConnectedServerName()), fault.Error()}
+	server := fmt.Sprintf("one of those that keep %s, as seen from %s", stream, st.engine.nc.ConnectedServerName())
+	return &Damage{id, at, server, fmt.Sprintf("%v; and no leader answers who may have it: %v", fault, away)}
 }
 
 // suspect reports which server does not have a message that the leader has, if

@@ -33,8 +33,8 @@ var errConnClosed = nats.ErrConnectionClosed
 func connect(o Options) (*engine, error) {
 	options := []nats.Option{
 		nats.Name("firn " + o.Space), nats.MaxReconnects(-1), nats.ReconnectWait(100 * time.Millisecond), nats.ReconnectJitter(50*time.Millisecond, 100*time.Millisecond),
-		nats.ReconnectBufSize(-1), // what cannot be sent fails at once: whoever waits decides for how long
-		nats.Timeout(attempt), nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(2),
+		nats.ReconnectBufSize(-1),                                                              // what cannot be sent fails at once: whoever waits decides for how long
+		nats.Timeout(attempt), nats.PingInterval(2 * time.Second), nats.MaxPingsOutstanding(2), // a server that was stopped is noticed in time
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			o.Report(fmt.Sprintf("connection to the cluster: %v", err))
 		}),

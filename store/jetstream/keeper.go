@@ -189,7 +189,7 @@ func (st *Store) outdate(id firn.ID, seq uint64) {
 	select {
 	case s.turn <- struct{}{}:
 		s.fresh = s.fresh && s.tail.seq >= seq
-		s.low.Store(max(s.low.Load(), seq))
+		s.saw(seq)
 		<-s.turn
 	default:
 	}

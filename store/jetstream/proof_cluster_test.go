@@ -1,16 +1,12 @@
 package jetstream_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -68,144 +64,6 @@ func clusterGuards(t *testing.T, c *cluster) {
 		}
 		_ = st.Close()
 		c.clear(t, o.Space)
-	}
-}
-
-// kills is how often the leader is killed: once, or one time for every 50 that
-// FIRN_KILLS says, because each takes an election.
-func kills() int {
-	n, err := strconv.Atoi(os.Getenv("FIRN_KILLS"))
-	if err != nil {
-		n = 0
-	}
-	return 1 + n/50
-}
-
-// TestKillLeader kills the leader of the stream while writers append, and looks
-// for every acknowledged entry.
-func TestKillLeader(t *testing.T) {
-	c := newCluster(t, t.TempDir())
-	t.Cleanup(c.stop)
-	o := c.options(t)
-	o.Wait = 40 * time.Second // under load an election may take long
-	const writers = 6
-	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(kills())*3*time.Minute)
-	defer cancel()
-	api := c.behind(t)
-	acked := make([]chan int, writers)
-	logs := make([][]string, writers)
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	for w := range writers {
-		acked[w] = make(chan int, 1)
-		st := c.open(t, o)
-		wg.Go(func() { logs[w] = keepAppending(ctx, t, st, w, acked[w], stop) })
-	}
-	watcher := c.open(t, o)
-	reach := func(more int) { // waits until each writer has got that many more through
-		for w := range acked {
-			have := -1
-			for from := -1; from < 0 || have < from+more; {
-				select {
-				case have = <-acked[w]:
-					if from < 0 {
-						from = have
-					}
-				case <-ctx.Done():
-					t.Error("the writers do not get on")
-					return
-				}
-			}
-		}
-	}
-	reach(1)
-	seen := make(chan []string, 1)
-	go func() { seen <- follow(ctx, t, watcher, "w0") }()
-	for range kills() {
-		reach(20)
-		n := c.leader(t, api, o.Space+"_S00")
-		n.kill()
-		reach(20)
-		n.start(t)
-	}
-	close(stop)
-	wg.Wait()
-	st := c.open(t, o)
-	mustAppend(t, st, "w0", say(theEnd))
-	logs[0] = append(logs[0], theEnd)
-	if got := <-seen; !slices.Equal(got, logs[0]) {
-		t.Errorf("who followed saw %d entries, %d are there, and they are not the same", len(got), len(logs[0]))
-	}
-	for w, want := range logs {
-		var got []string
-		for r, err := range st.Read(t.Context(), firn.ID(fmt.Sprint("w", w)), 1) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			e, err := r.Entry()
-			if err != nil {
-				t.Fatal(err)
-			}
-			got = append(got, e.Body.(*firn.Message).Text())
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("writer %d was acknowledged %d entries, %d are there, and they are not the same", w, len(want), len(got))
-		}
-	}
-	c.clear(t, o.Space)
-}
-
-// theEnd is the last entry of a session that is followed.
-const theEnd = "the end"
-
-// follow follows a session up to its end and returns what it says.
-func follow(ctx context.Context, t *testing.T, st store.Store, id firn.ID) []string {
-	var all []string
-	for r, err := range st.Follow(ctx, id, 1) {
-		if err != nil {
-			t.Errorf("follow: %v", err)
-			return all
-		}
-		e, err := r.Entry()
-		if err != nil {
-			t.Errorf("follow: %v", err)
-			return all
-		}
-		text := e.Body.(*firn.Message).Text()
-		if all = append(all, text); text == theEnd {
-			return all
-		}
-	}
-	t.Error("following ended before the end")
-	return all
-}
-
-// keepAppending appends to a session of its own until it is told to stop, and
-// returns what was acknowledged. No append may fail: the cluster comes back in time.
-func keepAppending(ctx context.Context, t *testing.T, st *jetstream.Store, w int, acked chan int, stop <-chan struct{}) []string {
-	var log []string
-	at := store.Start
-	for i := 0; ; i++ {
-		select {
-		case <-stop:
-			return log
-		case <-acked: // nobody has looked at the last number
-		default:
-		}
-		text := fmt.Sprint(w, " ", i, strings.Repeat(" x", i%50))
-		end, err := st.Append(ctx, firn.ID(fmt.Sprint("w", w)), at, say(text))
-		if err != nil {
-			t.Errorf("writer %d, entry %d: %v", w, i, err)
-			return log
-		}
-		at, log = end, append(log, text)
-		select {
-		case acked <- i:
-		case <-stop:
-			return log
-		case <-ctx.Done():
-			return log
-		}
 	}
 }
 

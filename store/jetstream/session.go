@@ -104,8 +104,18 @@ func (st *Store) look(ctx context.Context, s *session) error {
 		return err
 	}
 	s.tail, s.fresh = t, true
-	s.low.Store(t.seq)
+	s.saw(t.seq)
 	return nil
+}
+
+// saw takes notice of a sequence.
+func (s *session) saw(seq uint64) {
+	for {
+		low := s.low.Load()
+		if seq <= low || s.low.CompareAndSwap(low, seq) {
+			return
+		}
+	}
 }
 
 // lookUp asks the leader for the end of a session of which a sequence was seen.
@@ -139,6 +149,17 @@ func (st *Store) seen(id firn.ID) uint64 {
 	return 0
 }
 
+// saw takes notice of a sequence, if the session is one that is written to:
+// whoever has read it does not find less later.
+func (st *Store) saw(id firn.ID, seq uint64) {
+	st.mu.Lock()
+	s := st.sessions[id]
+	st.mu.Unlock()
+	if s != nil {
+		s.saw(seq)
+	}
+}
+
 // end returns the end of a session that is there, for who reads it: the leader's
 // word if it can be had, else that of some replica.
 func (st *Store) end(ctx context.Context, id firn.ID) (tail, error) {
@@ -159,6 +180,7 @@ func (st *Store) end(ctx context.Context, id firn.ID) (tail, error) {
 	if err != nil {
 		return tail{}, st.failed(ctx, fmt.Errorf("read session %s: %w", id, err))
 	}
+	st.saw(id, t.seq)
 	if t.seq == 0 || t.gone() {
 		return tail{}, fmt.Errorf("session %s: %w", id, firn.ErrNotFound)
 	}
@@ -203,7 +225,7 @@ func (st *Store) put(ctx context.Context, s *session, f *frame, rollup bool) err
 		return err
 	}
 	s.tail = t
-	s.low.Store(max(s.low.Load(), seq))
+	s.saw(seq)
 	st.keeper.touch(s.id, t)
 	return nil
 }

@@ -3,6 +3,7 @@ package jetstream
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"time"
 
@@ -28,25 +29,29 @@ func (e *engine) without(ctx context.Context, stream string, seq, later uint64) 
 		return nil
 	}
 	lacks, has := make(map[string]bool), make(map[string]bool)
+	suspected := false
 	for range traces {
+		// In this order: one that lags may get both in between, in the other.
+		if suspected {
+			if server, there, err := e.traced(ctx, stream, later); err == nil && there {
+				has[server] = true
+			}
+		}
 		if server, there, err := e.traced(ctx, stream, seq); err == nil && !there {
-			lacks[server] = true
-		}
-		if len(lacks) == 0 {
-			continue
-		}
-		if server, there, err := e.traced(ctx, stream, later); err == nil && there {
-			has[server] = true
+			suspected = true
+			lacks[server] = has[server]
+		} else if err == nil {
+			delete(lacks, server)
 		}
 	}
-	var names []string
-	for server := range lacks {
-		if has[server] {
-			names = append(names, server)
-		}
+	maps.DeleteFunc(lacks, func(_ string, sure bool) bool { return !sure })
+	if len(lacks) == 0 {
+		return nil
 	}
-	slices.Sort(names)
-	return names
+	if m, err := e.at(ctx, stream, seq); err != nil || m == nil {
+		return nil // it was taken away for all of them
+	}
+	return slices.Sorted(maps.Keys(lacks))
 }
 
 // traced asks some replica for a message. It returns which server was asked and

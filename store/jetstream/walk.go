@@ -35,6 +35,9 @@ type walk struct {
 // errWrongSum says that lines are not those that were written.
 var errWrongSum = errors.New("the lines are not those that were written")
 
+// errBehind says that a replica does not have the latest: it lags, or is damaged.
+var errBehind = errors.New("messages are missing at the end")
+
 // slowMessages is how many messages are read from the leader before replicas
 // are tried again.
 const slowMessages = 64
@@ -76,7 +79,7 @@ func (w *walk) round(ctx context.Context, yield func(piece, error) bool) (bool, 
 	if err != nil {
 		return false, err
 	}
-	var fault error = errors.New("messages are missing at the end")
+	fault := errBehind
 	for _, m := range messages {
 		if m.seq > w.t.seq {
 			fault = fmt.Errorf("messages before %d are missing", m.seq)
@@ -196,7 +199,7 @@ func (w *walk) mend(ctx context.Context, fault error) error {
 	if err != nil {
 		var away *Unavailable
 		if errors.As(err, &away) {
-			return w.st.damage(w.id, w.at, fmt.Errorf("%w; and no leader answers who may have it: %w", fault, err))
+			return w.st.alone(w.id, w.at, errors.Is(fault, errBehind), fault, err)
 		}
 		return err
 	}

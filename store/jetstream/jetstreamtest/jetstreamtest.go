@@ -53,7 +53,9 @@ func Serve(config string, input io.Reader) error {
 	o := &server.Options{
 		ServerName: n.Name, Host: "127.0.0.1", Port: n.Client, HTTPHost: "127.0.0.1", HTTPPort: n.Monitor,
 		JetStream: true, StoreDir: n.Dir, SyncAlways: !n.Lazy, NoSigs: true, NoLog: true,
-		Cluster: server.ClusterOpts{Name: "firn", Host: "127.0.0.1", Port: n.Route},
+	}
+	if n.Route != 0 { // else it stands alone
+		o.Cluster = server.ClusterOpts{Name: "firn", Host: "127.0.0.1", Port: n.Route}
 	}
 	for _, port := range n.Routes {
 		o.Routes = append(o.Routes, &url.URL{Scheme: "nats", Host: fmt.Sprint("127.0.0.1:", port)})
@@ -114,6 +116,14 @@ func (n *Node) Stop() {
 func (n *Node) Kill() {
 	_ = n.command.Process.Kill()
 	_ = n.command.Wait()
+}
+
+// Signal sends the process a signal.
+func (n *Node) Signal(t testing.TB, signal os.Signal) {
+	t.Helper()
+	if err := n.command.Process.Signal(signal); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Cluster is three servers.
@@ -224,13 +234,20 @@ func (c *Cluster) Clear(t testing.TB, space string) {
 	}
 }
 
+// ask asks about a stream, and does not wait for long.
+func ask(ctx context.Context, api js.JetStream, stream string) (js.Stream, error) {
+	once, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	return api.Stream(once, stream)
+}
+
 // Leader returns the node that leads a stream, once there is one.
 func (c *Cluster) Leader(t testing.TB, api js.JetStream, stream string) *Node {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for ctx.Err() == nil {
-		s, err := api.Stream(ctx, stream)
+		s, err := ask(ctx, api, stream) // one who was stopped does not answer
 		if err != nil || s.CachedInfo().Cluster == nil {
 			continue
 		}
