@@ -11,6 +11,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/spf13/cobra"
 
+	"firn"
 	"firn/internal/grep"
 	"firn/internal/prose"
 	"firn/internal/vfs"
@@ -30,7 +31,8 @@ names. No index is needed, nothing is changed, and nothing has to be sound.
 
 What was written last comes first. Lines are matched as people read them: \n is a new
 line and \" a quote. Secrets are masked in what is shown, unless --secrets is given.
-Files of this machine are read; a gateway elsewhere is not asked.`,
+Files of this machine are read; a gateway elsewhere is not asked. Of sessions in a cluster
+the copy in store.mirror is read, if there is one.`,
 		Example: "  firn grep 'panic: .*nil'\n  firn grep -i 'todo' 0198c5a2 --json\n  firn grep --home ~/.claude -F 'go test ./...'",
 	}
 	flags := cmd.Flags()
@@ -84,7 +86,13 @@ func (p *program) grepFiles(names []string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	dirs := []string{filepath.Join(home, "agents"), filepath.Join(home, "sources")}
+	sessions := home
+	if p.elsewhere(names) {
+		if sessions, err = p.copyOf(); err != nil {
+			return nil, err
+		}
+	}
+	dirs := []string{filepath.Join(sessions, "agents"), filepath.Join(home, "sources")}
 	if _, dir, ok := p.foreign(); ok {
 		dirs = []string{dir}
 	}
@@ -93,6 +101,19 @@ func (p *program) grepFiles(names []string) ([]string, error) {
 		return all, err
 	}
 	return grep.Choose(vfs.OS{}, true, all, names)
+}
+
+// copyOf is the directory with the copy of sessions that are not in files.
+func (p *program) copyOf() (string, error) {
+	settings, err := p.settings()
+	if err != nil {
+		return "", err
+	}
+	if settings.Store.Mirror == "" {
+		return "", &hinted{fmt.Errorf("look through the lines of transcripts: the sessions are in %s, not in files: %w", settings.Store.URL, firn.ErrUnsupported),
+			"firn search finds words in them; firn mirror makes files of them, and store.mirror says where those are"}
+	}
+	return settings.Store.Mirror, nil
 }
 
 // grep prints the lines that match.

@@ -1,9 +1,18 @@
 package cli
 
 import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
 	"github.com/spf13/cobra"
 
+	"firn/client"
 	"firn/internal/doctor"
+	"firn/internal/prose"
+	"firn/wire"
 )
 
 func (p *program) verifyCommand() *cobra.Command {
@@ -17,11 +26,16 @@ damaged. Nothing is changed.
 A session is named by its id or the first 4 or more characters of it, or by the
 path of its file, which may be anywhere. A directory means all files in it that
 end in .jsonl. Of a whole home the indexes are compared with the sessions too.
+Sessions in a cluster are checked all together: every record is read and held
+against the chain of hashes that it is part of.
 
 Exits with 8 if there is a fault; warnings are no faults.`,
 		Example: "  firn verify\n  firn verify 0198c5a2\n  firn verify ~/.pi/agent/sessions --json",
 		Args:    atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if p.elsewhere(args) {
+				return p.with(looking, p.verifyThere)(cmd, args)
+			}
 			target, err := p.target(args)
 			if err != nil {
 				return err
@@ -49,4 +63,86 @@ func (p *program) report(r *doctor.Report) error {
 		return errIntegrity
 	}
 	return nil
+}
+
+// elsewhere reports whether the sessions that are meant are in a cluster, and
+// not a file. If the settings are wrong they are taken to be files, which can be
+// looked at anyhow.
+func (p *program) elsewhere(args []string) bool {
+	for _, arg := range args {
+		if _, err := os.Stat(arg); err == nil {
+			return false
+		}
+	}
+	settings, err := p.settings()
+	if err != nil {
+		return false
+	}
+	_, files := settings.Store.Files(settings.Home)
+	return !files
+}
+
+// verifiedThere is what a check of sessions in a cluster found.
+type verifiedThere struct {
+	OK bool `json:"ok"`
+	wire.Verified
+	Differences []wire.IndexDifference `json:"differences,omitempty"`
+}
+
+// verifyThere has the gateway check all sessions, and its indexes.
+func (p *program) verifyThere(ctx context.Context, c *client.Client, args []string) error {
+	if len(args) > 0 {
+		return &usageError{message: "sessions in a cluster are checked all together", hint: "firn verify without a name"}
+	}
+	v, err := c.Verify(ctx)
+	if err != nil {
+		return err
+	}
+	bar := p.newBar("reading")
+	tick := time.NewTicker(indexPoll)
+	defer tick.Stop()
+	for v.Done.IsZero() {
+		bar.count(int64(v.Sessions), int64(v.Of), "sessions")
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		ops, err := c.Ops(ctx)
+		if err != nil {
+			return err
+		}
+		if ops.Verified != nil {
+			v = *ops.Verified
+		}
+	}
+	bar.clear()
+	if v.Error != "" {
+		return fmt.Errorf("the check was broken off: %s", v.Error)
+	}
+	index, err := c.CheckIndex(ctx)
+	if err != nil {
+		return err
+	}
+	r := verifiedThere{OK: len(v.Faults) == 0, Verified: v, Differences: index.Differences}
+	if err := p.print(r, r.text); err != nil || r.OK {
+		return err
+	}
+	return errIntegrity
+}
+
+func (r *verifiedThere) text() string {
+	var b strings.Builder
+	for _, f := range r.Faults {
+		fmt.Fprintf(&b, "fault  %s\n       %s\n", prose.Clean(f.Session), prose.Clean(f.What))
+	}
+	for _, d := range r.Differences {
+		fmt.Fprintf(&b, "info   index %s %s: %s; it is brought up to date when it is next used\n", d.Index, prose.Clean(d.Session), prose.Clean(d.Detail))
+	}
+	if r.OK {
+		fmt.Fprintf(&b, "✓ %s: no fault found\n", prose.Plural(r.Of, "session"))
+	} else {
+		fmt.Fprintf(&b, "✗ %s: %s\n", prose.Plural(r.Of, "session"), prose.Plural(len(r.Faults), "fault"))
+	}
+	return b.String()
 }

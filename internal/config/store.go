@@ -17,16 +17,17 @@ type Store struct {
 	PartSize Bytes  `key:"part_size" default:"50mb" range:"4kb..1tb" doc:"When a transcript goes on in a new file."`
 	MaxBytes Bytes  `key:"max_bytes" default:"0" doc:"How large a transcript may become; beyond it nothing is taken any more. 0 means no limit. It counts for files only."`
 
-	Credentials string   `key:"credentials_file" is:"path" doc:"The file with the credentials (.creds) of the account in the cluster. Empty means none are needed."`
-	CA          string   `key:"ca_file" is:"path" doc:"The certificates that the servers' own are checked with, as PEM. Empty means those of the machine."`
-	Cert        string   `key:"cert_file" is:"path" doc:"Our own certificate, as PEM, if the servers want one."`
-	Key         string   `key:"key_file" is:"path" doc:"The key of cert_file, as PEM."`
-	Space       string   `key:"space" is:"space" default:"firn" doc:"How the names of the streams begin. Stores of different spaces share an account and know nothing of each other."`
-	Shards      int      `key:"shards" default:"0" range:"0..4096" doc:"How many streams sessions are spread over when the store is made. It cannot be changed later. 0 means 8, or 1 if the server is embedded."`
-	Replicas    int      `key:"replicas" default:"0" range:"0..5" doc:"How many servers keep each stream when the store is made. 0 means 3 in a cluster and 1 on a server that stands alone."`
-	Monitors    []string `key:"monitors" is:"url" doc:"Where the servers tell about themselves, each as http://host:8222. There it is asked whether they sync before they acknowledge: one that does not is refused."`
-	AllowUnsafe bool     `key:"allow_unsafe" default:"false" doc:"Takes a cluster of which acknowledged entries may be lost: with fewer than 3 replicas, that syncs now and then, or of which nobody tells whether it does."`
-	MemoryLimit Bytes    `key:"memory_limit" default:"512mib" range:"64mb.." doc:"What an embedded server and all else in the process should get along with. Beyond it memory is cleared more often, which takes time; nothing fails. GOMEMLIMIT in the environment counts instead."`
+	Credentials string        `key:"credentials_file" is:"path" doc:"The file with the credentials (.creds) of the account in the cluster. Empty means none are needed."`
+	CA          string        `key:"ca_file" is:"path" doc:"The certificates that the servers' own are checked with, as PEM. Empty means those of the machine."`
+	Cert        string        `key:"cert_file" is:"path" doc:"Our own certificate, as PEM, if the servers want one."`
+	Key         string        `key:"key_file" is:"path" doc:"The key of cert_file, as PEM."`
+	Space       string        `key:"space" is:"space" default:"firn" doc:"How the names of the streams begin. Stores of different spaces share an account and know nothing of each other."`
+	Shards      int           `key:"shards" default:"0" range:"0..4096" doc:"How many streams sessions are spread over when the store is made. It cannot be changed later. 0 means 8, or 1 if the server is embedded."`
+	Replicas    int           `key:"replicas" default:"0" range:"0..5" doc:"How many servers keep each stream when the store is made. 0 means 3 in a cluster and 1 on a server that stands alone."`
+	Monitors    []string      `key:"monitors" is:"url" doc:"Where the servers tell about themselves, each as http://host:8222. There it is asked whether they sync before they acknowledge: one that does not is refused."`
+	AllowUnsafe bool          `key:"allow_unsafe" default:"false" doc:"Takes a cluster of which acknowledged entries may be lost: with fewer than 3 replicas, that syncs now and then, or of which nobody tells whether it does."`
+	SealAfter   time.Duration `key:"seal_after" default:"10m" doc:"After how long without a word all messages of a session in a cluster become one, compressed. 0 means never."`
+	MemoryLimit Bytes         `key:"memory_limit" default:"512mib" range:"64mb.." doc:"What an embedded server and all else in the process should get along with. Beyond it memory is cleared more often, which takes time; nothing fails. GOMEMLIMIT in the environment counts instead."`
 
 	Mirror      string        `key:"mirror" is:"path" doc:"A directory in which the gateway keeps a copy of all sessions as plain files, which firn --home reads. Empty means none; firn mirror makes one too."`
 	MirrorEvery time.Duration `key:"mirror_every" default:"24h" range:"1m..365d" doc:"How often what is new is copied there."`

@@ -28,6 +28,7 @@ func (x *Index) catchUp(ctx context.Context, db *database) error {
 	if err != nil {
 		return err
 	}
+	stamp, stampErr := x.stamp(ctx) // before the census: what comes after it has another
 	standings, err := x.src.Census(ctx)
 	if err != nil {
 		return fmt.Errorf("look at all sessions: %w", err)
@@ -38,6 +39,9 @@ func (x *Index) catchUp(ctx context.Context, db *database) error {
 	x.work.mu.Lock()
 	defer x.work.mu.Unlock()
 	x.work.seen = db
+	if stampErr == nil {
+		x.work.stamp = stamp
+	}
 	return nil
 }
 

@@ -116,7 +116,7 @@ func (x *Index) patience() time.Duration {
 // ready waits for a moment until the index is up to date. Trouble with that is
 // reported; there is always something to search.
 func (x *Index) ready(ctx context.Context) error {
-	other := x.isOther()
+	other := x.isOther() || x.hasNews(ctx)
 	number := x.request(func(d *due) {
 		d.census = d.census || other || x.opts.Clock().Sub(x.work.looked) > lookAgain
 	}, true)

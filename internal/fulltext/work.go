@@ -36,6 +36,8 @@ type work struct {
 	// they were compared with: another process may have put another in its place.
 	looked time.Time
 	seen   *database
+	// stamp is what the source told before that; see Stamper.
+	stamp  string
 	ctx    context.Context
 	cancel context.CancelFunc
 	ended  sync.WaitGroup

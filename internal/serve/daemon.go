@@ -63,6 +63,7 @@ func Run(ctx context.Context, d Daemon) (err error) {
 	defer stop()
 	defer h.startNights(ctx)()
 	defer h.startMirror(ctx)()
+	defer h.startFollowing(ctx)()
 	return gateway.Serve(ctx, gateway.ServeOptions{
 		Home: h.home(), Socket: g.Socket, TCP: g.Listen, Remote: g.AllowRemote, Hold: hold, Handler: h.Handler, Close: h.closeGateway,
 		Grace: max(g.Drain, 1), HeaderTimeout: g.HeaderTimeout, IdleTimeout: g.IdleTimeout, Connections: g.Connections,

@@ -191,25 +191,3 @@ func (m *mirrors) count(ctx context.Context, dir string, own unionstore.Source, 
 	}
 	return nil
 }
-
-// verify reads every byte of all sessions.
-func (h *House) verify(ctx context.Context, tell func(done, of int, faults []wire.VerifyFault)) error {
-	dir, ok := h.storeDir()
-	if !ok || h.o.Foreign != nil {
-		return fmt.Errorf("check all sessions: they are not in our own files: %w", firn.ErrUnsupported)
-	}
-	target, err := doctor.OpenHome(h.fs, dir)
-	if err != nil {
-		return err
-	}
-	_, err = doctor.Verify(ctx, target, doctor.Options{Each: func(done, of int, found []doctor.Finding) {
-		var faults []wire.VerifyFault
-		for _, f := range found {
-			if f.Severity == doctor.Fault && !f.Repaired {
-				faults = append(faults, wire.VerifyFault{Session: string(f.Session), What: f.Message})
-			}
-		}
-		tell(done, of, faults)
-	}})
-	return err
-}

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"firn"
 	"firn/internal/config"
 	"firn/internal/index"
 	"firn/internal/vfs"
@@ -38,7 +40,7 @@ func (h *House) openStore() error {
 	}
 	own, err := OpenStore(s, h.home(), Opening{FS: h.fs, Files: h.counts.Files(h.fs), Env: h.o.Env, Clock: h.o.Clock, Report: h.o.Report})
 	if err != nil {
-		return err
+		return h.inUse(err)
 	}
 	if c, ok := own.(*cluster); ok {
 		h.cluster = c.Store
@@ -53,6 +55,19 @@ func (h *House) openStore() error {
 	}
 	h.store = h.counts.Store(h.indexed(index.Wrap(all, catalogue), all, filepath.Join(dir, "index"), catalogue))
 	return nil
+}
+
+// inUse tells who has the store if it is taken: a gateway that serves the home is
+// worth waiting for, which is an ErrLocked; another command is not.
+func (h *House) inUse(err error) error {
+	var p *wire.Problem
+	if h.serves || !errors.Is(err, firn.ErrLocked) || !errors.As(err, &p) {
+		return err
+	}
+	if held := free(h.fs, h.home()); held != nil {
+		return held
+	}
+	return &wire.Problem{Kind: wire.Busy, Message: p.Message, Hint: p.Hint}
 }
 
 // missing reports whether there is nothing yet to be looked at.
@@ -94,7 +109,7 @@ func OpenStore(s config.Store, home string, o Opening) (unionstore.Own, error) {
 	}
 	at := jetstream.Options{
 		URL: s.URL, Credentials: s.Credentials, CA: s.CA, Cert: s.Cert, Key: s.Key, Space: s.Space, Shards: s.Shards, Replicas: s.Replicas,
-		Monitors: s.Monitors, Unsafe: s.AllowUnsafe, Now: o.Clock, Report: o.Report,
+		Monitors: s.Monitors, Unsafe: s.AllowUnsafe, SealAfter: cmp.Or(s.SealAfter, -1), Now: o.Clock, Report: o.Report,
 	}
 	c := &cluster{}
 	if dir, ok := s.Embedded(); ok {
@@ -113,12 +128,11 @@ func OpenStore(s config.Store, home string, o Opening) (unionstore.Own, error) {
 
 // unreachable adds what can be done about a cluster that cannot be used.
 func unreachable(url string, err error) error {
-	var away *jetstream.Unavailable
-	if !errors.As(err, &away) {
+	if !errors.Is(err, firn.ErrUnavailable) {
 		return err
 	}
 	return &wire.Problem{
-		Kind: wire.Closing, Message: fmt.Sprintf("open the store %s: %v", url, err),
+		Kind: wire.Unavailable, Message: fmt.Sprintf("open the store %s: %v", url, err),
 		Hint: "see that the servers run and can be reached; store.url says where they are",
 	}
 }
