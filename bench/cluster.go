@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -184,7 +186,52 @@ func (b *bench) many() error {
 	b.want("resume one of 100,000 sealed sessions on a server: median", ms(p50), "≤ 10 ms", p50 <= 10*time.Millisecond)
 	b.want("resume one of 100,000 sealed sessions on a server: p99", ms(p99), "≤ 50 ms", p99 <= 50*time.Millisecond)
 	b.note("memory of the server: empty, with 100,000 sessions, after 500 reads", fmt.Sprintf("%.0f, %.0f, %.0f MB", before, after, used))
+	disk, err := sizeOf(servers.all[0].Dir)
+	if err != nil {
+		return err
+	}
+	b.note("disk of the server, for a session of 20 entries", fmt.Sprintf("%.1f kB", float64(disk)/1000/restingSessions))
+	return b.rows100k(ctx, st)
+}
+
+// rows100k measures what a process holds that lists all sessions.
+func (b *bench) rows100k(ctx context.Context, st *jetstream.Store) error {
+	before := heap()
+	start, n := time.Now(), 0
+	for _, err := range st.List(ctx, store.Query{}) {
+		if err != nil {
+			return err
+		}
+		n++
+	}
+	took := time.Since(start)
+	b.note(fmt.Sprintf("list %d sessions on a server, first time in a process", n), fmt.Sprintf("%.1f s", took.Seconds()))
+	b.note("memory of a process that lists, for a session", fmt.Sprintf("%.0f bytes", (heap()-before)/float64(n)))
 	return nil
+}
+
+// heap is how many bytes are in use.
+func heap() float64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc)
+}
+
+// sizeOf is how many bytes the files below a directory have.
+func sizeOf(dir string) (size int64, err error) {
+	err = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		info, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		size += info.Size()
+		return err
+	})
+	return size, err
 }
 
 // fillServer makes sessions of 20 entries, sealed as what rests is.

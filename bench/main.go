@@ -65,7 +65,7 @@ func (b *bench) run(dir, only string, keep bool) error {
 		name string
 		run  func() error
 	}{
-		{"decode", b.decode}, {"resume", b.resume}, {"append", b.append}, {"durable", b.durable}, {"list", b.list}, {"turn", b.turn}, {"gateway", b.gateway}, {"cold", b.cold}, {"search", b.search}, {"convert", b.conversions}, {"adopt", b.mirrors}, {"recall", b.recall}, {"cluster", b.cluster},
+		{"decode", b.decode}, {"resume", b.resume}, {"append", b.append}, {"durable", b.durable}, {"list", b.list}, {"turn", b.turn}, {"gateway", b.gateway}, {"cold", b.cold}, {"search", b.search}, {"convert", b.conversions}, {"adopt", b.mirrors}, {"recall", b.recall}, {"cluster", b.cluster}, {"scale", b.scale},
 	}
 	for _, part := range parts {
 		if !strings.Contains(part.name, only) {
