@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -206,16 +205,8 @@ func (b *bench) rows100k(ctx context.Context, st *jetstream.Store) error {
 	}
 	took := time.Since(start)
 	b.note(fmt.Sprintf("list %d sessions on a server, first time in a process", n), fmt.Sprintf("%.1f s", took.Seconds()))
-	b.note("memory of a process that lists, for a session", fmt.Sprintf("%.0f bytes", (heap()-before)/float64(n)))
+	b.note("memory of a process that lists, for a session", fmt.Sprintf("%.0f bytes", float64(heap()-before)/float64(n)))
 	return nil
-}
-
-// heap is how many bytes are in use.
-func heap() float64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return float64(m.HeapAlloc)
 }
 
 // sizeOf is how many bytes the files below a directory have.
