@@ -34,6 +34,12 @@ func (c *Client) Sources(ctx context.Context) ([]wire.Source, error) {
 	return page.Items, err
 }
 
+// Tags lists the tags that sessions have, and how many have each.
+func (c *Client) Tags(ctx context.Context) ([]wire.Tag, error) {
+	page, err := ask[wire.Page[wire.Tag]](ctx, c, get("v1", "tags"))
+	return page.Items, err
+}
+
 // Ops tells how the gateway and what it keeps are doing.
 func (c *Client) Ops(ctx context.Context) (wire.Ops, error) {
 	return ask[wire.Ops](ctx, c, get("v1", "ops"))

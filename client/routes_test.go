@@ -46,6 +46,7 @@ func routes() []routed {
 			_, err := c.Batch(ctx, wire.Batch{IDs: []firn.ID{session}, AddTags: []string{"x"}})
 			return err
 		}, `POST /v1/sessions/batch {"ids":["0199-test"],"patch":{},"addTags":["x"]}`},
+		{"Tags", func(c *c) error { _, err := c.Tags(ctx); return err }, "GET /v1/tags"},
 		{"Sources", func(c *c) error { _, err := c.Sources(ctx); return err }, "GET /v1/sources"},
 		{"Ops", func(c *c) error { _, err := c.Ops(ctx); return err }, "GET /v1/ops"},
 		{"Verify", func(c *c) error { _, err := c.Verify(ctx); return err }, "POST /v1/verify {}"},

@@ -13,6 +13,8 @@ type Card struct {
 	ID     firn.EntryID `json:"id"`
 	Parent firn.EntryID `json:"parent,omitempty"`
 	Kind   firn.Kind    `json:"kind"`
+	// Type is what a program calls an entry of its own: firn.counters and the like.
+	Type string `json:"type,omitempty"`
 	// Role is user, assistant, tool, shell or system; empty for entries that
 	// nobody said.
 	Role string    `json:"role,omitempty"`

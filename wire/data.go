@@ -42,6 +42,12 @@ type BatchResult struct {
 	Error string `json:"error,omitempty"`
 }
 
+// Tag is a word that people put on sessions, and how many have it.
+type Tag struct {
+	Name     string `json:"name"`
+	Sessions int    `json:"sessions"`
+}
+
 // NoteText is the text of a note.
 type NoteText struct {
 	Text string `json:"text"`

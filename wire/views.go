@@ -105,6 +105,8 @@ type CompactionPlan struct {
 	// Before is the size of the window now.
 	Before int64  `json:"before"`
 	Model  string `json:"model,omitempty"`
+	// Nothing says why nothing would be compacted; empty if something would.
+	Nothing string `json:"nothing,omitempty"`
 }
 
 // Spending is what sessions have used.

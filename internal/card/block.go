@@ -3,6 +3,7 @@ package card
 import (
 	"bytes"
 	"encoding/json"
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -24,6 +25,12 @@ const (
 	// markdownBytes is how much text is read as Markdown. What is longer is shown
 	// as it stands: nobody reads a book by its stars and dashes.
 	markdownBytes = 1 << 20
+	// messageWork is how much work one entry may be to set as Markdown: about as
+	// much as that many bytes of ordinary text. Each paragraph is work too, however
+	// short it is, and so is HTML of which much comes.
+	messageWork   = 2 << 20
+	paragraphWork = 128
+	workPerHTML   = 4
 )
 
 // part tells a piece of a message.
@@ -58,8 +65,24 @@ func (t *teller) text(kind, text string) {
 		return
 	}
 	block := wire.Block{Kind: kind, Bytes: int64(len(text))}
-	t.fill(&block, text, Prose)
+	t.fill(&block, text, t.prose)
 	t.add(block)
+}
+
+// prose is text that somebody said, in HTML. If it would be too much work, or too
+// much was done already, it is told as it stands.
+func (t *teller) prose(text string) string {
+	work := len(text) + paragraphWork*strings.Count(text, "\n\n")
+	if t.work+work > messageWork || t.o.Work != nil && *t.o.Work < work {
+		return richtext.Plain(text)
+	}
+	said := Prose(text)
+	work = max(work, len(said)/workPerHTML)
+	t.work += work
+	if t.o.Work != nil {
+		*t.o.Work -= work
+	}
+	return said
 }
 
 // Prose is text that somebody said, in HTML: Markdown, unless it is too long.
@@ -76,7 +99,10 @@ func (t *teller) thinking(p firn.Thinking) {
 		return
 	}
 	block := wire.Block{Kind: wire.BlockThinking, Preview: t.preview(p.Text), Bytes: int64(len(p.Text))}
-	t.fill(&block, p.Text, Prose)
+	t.fill(&block, p.Text, t.prose)
+	if t.o.MaskHTML != nil { // which has found more
+		block.Preview = t.preview(richtext.Text(block.HTML))
+	}
 	t.add(block)
 }
 
@@ -104,7 +130,13 @@ func (t *teller) toolResult(p firn.ToolResult) {
 
 // result tells what a tool printed.
 func (t *teller) result(block wire.Block, text string) {
-	block.Preview, block.Bytes = t.preview(richtext.Printed(firn.CutText(text, 16*previewRunes))), int64(len(text))
+	block.Bytes = int64(len(text))
+	if t.o.Mask != nil {
+		text = richtext.Printed(text)
+		block.Preview = t.preview(text)
+	} else {
+		block.Preview = t.preview(richtext.Printed(firn.CutText(text, 16*previewRunes)))
+	}
 	if text != "" {
 		t.fill(&block, text, richtext.Plain)
 	}
@@ -191,10 +223,30 @@ func (t *teller) add(b wire.Block) {
 	t.card.Blocks = append(t.card.Blocks, b)
 }
 
+// speltColours are the colours of a terminal as JSON spells them.
+var speltColours = regexp.MustCompile(`\\u001b\[[0-9;]*[A-Za-z]`)
+
+// readable is a text as it may be read: masked, if it is to be. What is masked is
+// what is shown: between the letters of a secret there may be colours.
+func (t *teller) readable(text string) string {
+	if t.o.Mask == nil {
+		return text
+	}
+	if strings.IndexByte(text, 0x1b) >= 0 {
+		text = richtext.Printed(text)
+	}
+	if strings.Contains(text, `\u001b[`) {
+		text = speltColours.ReplaceAllString(text, "")
+	}
+	return t.o.Mask(text)
+}
+
 // fill says a text in a block, or as much of it as fits.
 func (t *teller) fill(b *wire.Block, text string, say func(string) string) {
-	if t.o.Mask != nil {
-		text = t.o.Mask(text)
+	text = t.readable(text)
+	if t.o.MaskHTML != nil {
+		set := say
+		say = func(s string) string { return t.o.MaskHTML(set(s)) }
 	}
 	if t.o.Cut <= 0 {
 		b.HTML = say(text)
@@ -216,24 +268,25 @@ func (t *teller) fill(b *wire.Block, text string, say func(string) string) {
 }
 
 // plain is a short text that is told as it is, not as HTML.
-func (t *teller) plain(s string) string {
-	if t.o.Mask != nil {
-		s = t.o.Mask(s)
+func (t *teller) plain(s string) string { return t.short(s, noteRunes) }
+
+func (t *teller) preview(s string) string { return t.short(s, previewRunes) }
+
+// short is the beginning of a text on one line. It is masked before it is cut, and
+// as it is read on that line: half a secret looks like none, and may be half too
+// much.
+func (t *teller) short(s string, runes int) string {
+	if t.o.Mask == nil {
+		return Line(firn.CutText(s, 16*runes), runes)
 	}
-	return line(s, noteRunes)
+	s = t.readable(s)
+	return Line(t.o.Mask(Line(s, len(s))), runes)
 }
 
-func (t *teller) preview(s string) string {
-	s = firn.CutText(s, 16*previewRunes)
-	if t.o.Mask != nil {
-		s = t.o.Mask(s)
-	}
-	return line(s, previewRunes)
-}
-
-// line is the beginning of a text on one line, in at most so many characters.
-// What steers and is not seen is left out.
-func line(text string, runes int) string {
+// Line is the beginning of a text on one line, in at most so many characters.
+// What steers and is not seen is left out, and what would make it read otherwise
+// than it is has the sign for what cannot be shown in its place.
+func Line(text string, runes int) string {
 	var b strings.Builder
 	space, n := false, 0
 	for _, r := range text {
@@ -268,7 +321,7 @@ func argument(raw json.RawMessage) string {
 			}
 		}
 	}
-	return string(raw[:min(len(raw), 16*previewRunes)])
+	return string(raw)
 }
 
 // spelt is JSON with its members on lines of their own, if it is some.

@@ -24,8 +24,14 @@ type Options struct {
 	Cut int
 	// Bytes is how long the line of the entry is.
 	Bytes int
-	// Mask, if not nil, is what becomes of every text before it is told.
-	Mask func(string) string
+	// Mask, if not nil, is what becomes of every text before it is told, as it can
+	// be read: without the colours of terminals and what was written over. MaskHTML
+	// is what becomes of HTML that was made of it: Markdown may hide what is read.
+	Mask, MaskHTML func(string) string
+	// Work, if not nil, is how much work may still be spent on setting texts as
+	// Markdown, in all cards that share it: about a unit for each byte. What was
+	// spent is taken off; when none is left, texts are told as they stand.
+	Work *int
 	// Image, if not nil, says where an image is to be had instead of from the
 	// gateway; empty if nowhere.
 	Image func(n int, image firn.Image) string
@@ -66,8 +72,9 @@ type teller struct {
 	o     Options
 	entry firn.EntryID
 	card  wire.Card
-	// images counts those that were told, spent the bytes of HTML.
-	images, spent int
+	// images counts those that were told, spent the bytes of HTML, work what it was
+	// to set Markdown.
+	images, spent, work int
 }
 
 // roles are the words for who speaks.
@@ -100,7 +107,7 @@ func (t *teller) message(m *firn.Message, extra firn.Fields) {
 }
 
 func (t *teller) customMessage(b *firn.CustomMessage) {
-	t.card.Role, t.card.Note = "system", t.plain("put before the model: "+b.Type)
+	t.card.Role, t.card.Type, t.card.Note = "system", t.plain(b.Type), t.plain("put before the model: "+b.Type)
 	t.card.Tokens = window.Chars{}.CountMessage(&firn.Message{Parts: b.Parts})
 	for _, part := range b.Parts {
 		t.part(part, firn.RoleSystem)

@@ -42,6 +42,7 @@ func TestCards(t *testing.T) {
 		"thinks":    {firn.Entry{Body: &firn.ThinkingChange{Level: "high"}}, `"note":"thinking is high from here on"`},
 		"head":      {firn.Entry{Body: &firn.Head{}}, `"note":"the head was moved here"`},
 		"branch":    {firn.Entry{Body: &firn.BranchSummary{Summary: "left"}}, `"note":"what happened on a branch that was left"`},
+		"type":      {firn.Entry{Body: &firn.Custom{Type: "firn.counters"}}, `"type":"firn.counters","note":"counters"`},
 		"custom":    {firn.Entry{Body: &firn.Custom{Type: "firn.reset", Data: json.RawMessage(`{}`)}}, `"note":"the key was reset","blocks":[{"kind":"other"`},
 		"injected":  {firn.Entry{Body: &firn.CustomMessage{Type: "memory", Parts: []firn.Part{firn.Text{Text: "x"}}}}, `"role":"system","note":"put before the model: memory"`},
 		"opaque":    {firn.Entry{Body: &firn.Opaque{Type: "odd", Raw: json.RawMessage(`{"type":"odd"}`)}}, `"note":"an entry of a kind that firn does not know: odd"`},
@@ -89,6 +90,32 @@ func TestMask(t *testing.T) {
 		if err != nil || strings.Contains(string(spelt), "hunter2") || !strings.Contains(string(spelt), "secret") {
 			t.Errorf("%s %v", spelt, err)
 		}
+	}
+}
+
+// TestWork: what would be too much work is told as it stands; cards that share what
+// may be spent take it from each other.
+func TestWork(t *testing.T) {
+	work := 4000
+	o := card.Options{Work: &work}
+	set := func(text string) bool {
+		return strings.Contains(card.Of(message(firn.RoleUser, firn.Text{Text: text}), o).Blocks[0].HTML, "<em>")
+	}
+	if !set("*a*" + strings.Repeat(" word", 200)) || work > 3000 {
+		t.Errorf("an ordinary text is not set; %d is left", work)
+	}
+	if set("*a*" + strings.Repeat("\n\nx", 100)) {
+		t.Error("more paragraphs than there is work for are set")
+	}
+	if !set("*a*" + strings.Repeat(" a@b.example", 100)) || work > 1000 {
+		t.Errorf("what much comes of is little work: %d is left", work)
+	}
+	if set("*a*" + strings.Repeat(" word", 200)) {
+		t.Error("it is set although no work is left")
+	}
+	o.Work = nil
+	if !set("*a*"+strings.Repeat(" word", 200)) || set("*a*"+strings.Repeat("\n\nx", 1<<15)) {
+		t.Error("one entry alone may be as much work as it likes, or none")
 	}
 }
 

@@ -60,7 +60,7 @@ func (t *teller) custom(b *firn.Custom) {
 	if !ours {
 		said = b.Type
 	}
-	t.card.Note = t.plain(said)
+	t.card.Type, t.card.Note = t.plain(b.Type), t.plain(said)
 	t.raw(b.Data)
 }
 

@@ -48,7 +48,9 @@ Everything stays in the log, and firn uncompact takes it back.
 // compactText is a compaction, or the plan of one, as people read it.
 func compactText(s wire.Session, c wire.Compacted) string {
 	short := prose.Short(s.ID)
-	if plan := c.Plan; plan != nil {
+	if plan := c.Plan; plan != nil && plan.Nothing != "" {
+		return prose.Clean(plan.Nothing) + "; nothing was done\n"
+	} else if plan != nil {
 		text := fmt.Sprintf("would sum up %s, about %s tokens, and keep %s, about %s", prose.Count(plan.Summarised, "entry", "entries"), prose.Grouped(plan.SummarisedTokens),
 			prose.Count(plan.Kept, "entry", "entries"), prose.Grouped(plan.KeptTokens))
 		if plan.Split {

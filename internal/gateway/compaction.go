@@ -41,7 +41,8 @@ func pastCompaction(p *compact.Past, count int) wire.Compaction {
 // Compact compacts a session and returns the summary, or with Plan only tells
 // where it would be cut. It is refused while a turn is running; what is said
 // while it runs is kept. That there is nothing to compact is a problem of kind
-// Invalid, that the conversation went another way meanwhile one of kind Conflict.
+// Invalid, unless only the plan was asked for; that the conversation went another
+// way meanwhile is one of kind Conflict.
 func (g *Gateway) Compact(ctx context.Context, id firn.ID, c wire.Compact) (wire.Compacted, error) {
 	if err := g.mustBe(ctx, id); err != nil {
 		return wire.Compacted{}, err
@@ -82,6 +83,9 @@ func (g *Gateway) Compact(ctx context.Context, id firn.ID, c wire.Compact) (wire
 // planCompaction tells what a compaction would do.
 func planCompaction(ctx context.Context, a *agent.Agent, id firn.ID, o agent.CompactOptions) (wire.Compacted, error) {
 	plan, err := a.PlanCompaction(ctx, id, o)
+	if errors.Is(err, compact.ErrNothing) { // to be told so is what one asked for
+		return wire.Compacted{Plan: &wire.CompactionPlan{Nothing: err.Error()}}, nil
+	}
 	if err != nil {
 		return wire.Compacted{}, compactionProblem(err)
 	}

@@ -25,6 +25,12 @@ func TestCompactUndoRedo(t *testing.T) {
 		if all := got(r.Compactions(r.ctx, id))(t); len(all) != 0 {
 			t.Errorf("planning made %+v", all)
 		}
+		short := r.start(firn.Header{}, says("", "hello"), answers("", "hello"))
+		if plan := got(r.Compact(r.ctx, short, wire.Compact{Plan: true}))(t).Plan; plan == nil || plan.Nothing == "" || plan.Summarised != 0 {
+			t.Errorf("the plan of a short session is %+v", plan)
+		}
+		_, err := r.Compact(r.ctx, short, wire.Compact{})
+		isKind(t, "nothing to compact", err, wire.Invalid)
 		made := got(r.Compact(r.ctx, id, wire.Compact{KeepRecent: 300, Hint: "numbers"}))(t)
 		if made.ID == "" || !strings.Contains(made.Summary, "all of it was said") || made.After >= made.Before || made.Count != 1 || made.Strategy != "model" || made.Model != "scripted/scripted" || made.Plan != nil {
 			t.Errorf("the compaction is %+v", made)
@@ -45,7 +51,7 @@ func TestCompactUndoRedo(t *testing.T) {
 		if w := got(r.Window(r.ctx, id, ""))(t); w.Count != before.Count || w.Compactions != 0 {
 			t.Errorf("the window is not what it was: %d messages of %d", w.Count, before.Count)
 		}
-		_, err := r.Undo(r.ctx, id, "")
+		_, err = r.Undo(r.ctx, id, "")
 		isKind(t, "undo nothing", err, wire.NotFound)
 		_, err = r.Undo(r.ctx, id, made.ID)
 		isKind(t, "undo twice", err, wire.NotFound)

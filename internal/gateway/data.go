@@ -17,6 +17,7 @@ type dataAPI interface {
 	Compacted(ctx context.Context, id firn.ID, compaction string) (wire.CompactionDetail, error)
 	Batch(ctx context.Context, b wire.Batch) ([]wire.BatchResult, error)
 	Sources(ctx context.Context) ([]wire.Source, error)
+	Tags(ctx context.Context) ([]wire.Tag, error)
 	Ops(ctx context.Context) (wire.Ops, error)
 	Verify(ctx context.Context) (wire.Verified, error)
 }
@@ -35,6 +36,7 @@ func dataRoutes() []operation {
 		{method: "GET", path: "/v1/sessions/{id}/course", name: "getCourse", scope: wire.ScopeRead, what: "Tells how the branch of the head went, turn by turn: what was used, and how full the window was.", action: give((*call).course)},
 		{method: "GET", path: "/v1/sessions/{id}/compactions/{cid}", name: "getCompaction", scope: wire.ScopeRead, what: "Tells what a compaction did: its summary, what it stands for, and the window before and after it.", action: give((*call).compacted)},
 		{method: "GET", path: "/v1/sources", name: "listSources", scope: wire.ScopeRead, what: "Lists where sessions are from: our own home, and folders of other tools that are mirrored.", action: give((*call).listSources)},
+		{method: "GET", path: "/v1/tags", name: "listTags", scope: wire.ScopeRead, what: "Lists the tags that sessions have, and how many have each. A change may take ten seconds to be seen.", action: give((*call).listTags)},
 		{method: "GET", path: "/v1/ops", name: "ops", scope: wire.ScopeRead, what: "Tells how the gateway and what it keeps are doing.", action: give((*call).ops)},
 		{method: "POST", path: "/v1/verify", name: "verify", scope: wire.ScopeAdmin, what: "Begins a check of all sessions, unless one is under way. How it goes is told by /v1/ops.", action: mayTake((*call).verify)},
 	}
@@ -89,6 +91,14 @@ func (c *call) listSources() (wire.Page[wire.Source], error) {
 		return wire.Page[wire.Source]{}, boundTo("where all sessions are from")
 	}
 	all, err := c.h.api.Sources(c.r.Context())
+	return pageOf(all), err
+}
+
+func (c *call) listTags() (wire.Page[wire.Tag], error) {
+	if c.who.bound() {
+		return wire.Page[wire.Tag]{}, boundTo("the tags of all sessions")
+	}
+	all, err := c.h.api.Tags(c.r.Context())
 	return pageOf(all), err
 }
 

@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"context"
 	"encoding/csv"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -88,6 +89,13 @@ func TestData(t *testing.T) {
 	}
 	_, err = h.owner.Verify(ctx)
 	refused(t, "nobody can verify", err, wire.Unsupported)
+	tags := []string{"work", "urgent"}
+	must(h.owner.Patch(ctx, ids[0], wire.Patch{Tags: &tags}))(t)
+	if all := must(h.owner.Tags(ctx))(t); fmt.Sprint(all) != "[{blue 1} {red 1}]" { // counted a moment ago
+		t.Errorf("the tags are %+v", all)
+	}
+	_, err = bound.Tags(ctx)
+	refused(t, "bound tags", err, wire.NotAllowed)
 	_, err = bound.Sources(ctx)
 	refused(t, "bound sources", err, wire.NotAllowed)
 	_, err = bound.Ops(ctx)

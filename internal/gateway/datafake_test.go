@@ -25,6 +25,10 @@ func (f *fake) Batch(_ context.Context, b wire.Batch) ([]wire.BatchResult, error
 	return results, f.note("Batch %v", b.IDs)
 }
 
+func (f *fake) Tags(context.Context) ([]wire.Tag, error) {
+	return []wire.Tag{{Name: "work", Sessions: 2}}, f.note("Tags")
+}
+
 func (f *fake) Sources(context.Context) ([]wire.Source, error) {
 	return []wire.Source{{Name: "firn"}}, f.note("Sources")
 }

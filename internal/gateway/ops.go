@@ -24,7 +24,7 @@ func (g *Gateway) Ops(ctx context.Context) (wire.Ops, error) {
 			return out, err
 		}
 	}
-	counted, err := g.counted(ctx)
+	counted, _, err := g.counted(ctx)
 	if err != nil {
 		return out, err
 	}

@@ -313,3 +313,16 @@ func TestShapeOfAReplacedSession(t *testing.T) {
 		t.Error("the shape of one that is elsewhere is still known")
 	}
 }
+
+// All tags are told, not only those of sessions that somebody looks at.
+func TestTags(t *testing.T) {
+	inRooms(t, func(t *testing.T, r *room) {
+		for i, tags := range [][]string{{"work"}, {"urgent", "work"}, nil} {
+			id := r.start(firn.Header{}, says("", fmt.Sprint("hello ", i)))
+			if tags != nil {
+				got(r.Patch(r.ctx, id, wire.Patch{Tags: &tags}))(t)
+			}
+		}
+		same(t, "the tags", fmt.Sprint(got(r.Tags(r.ctx))(t)), "[{urgent 1} {work 2}]")
+	})
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -26,7 +27,7 @@ func (g *Gateway) Sources(ctx context.Context) ([]wire.Source, error) {
 		}
 		all = append(all, others...)
 	}
-	counted, err := g.counted(ctx)
+	counted, _, err := g.counted(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -68,31 +69,49 @@ type holding struct {
 	at       time.Time
 }
 
-// holdings remembers for a while what there is, by source.
+// holdings remembers for a while what there is, by source and by tag.
 type holdings struct {
-	mu  sync.Mutex
-	at  time.Time
-	all map[string]holding
+	mu   sync.Mutex
+	at   time.Time
+	all  map[string]holding
+	tags map[string]int
 }
 
 // countFor is how long a count of all sessions holds.
 const countFor = 10 * time.Second
 
-// counted counts all sessions by their source, archived and hidden ones too.
-// Our own are those of [store.OwnSource]. All sessions are looked at, at most
-// every ten seconds.
-func (g *Gateway) counted(ctx context.Context) (map[string]holding, error) {
+// Tags lists the tags that sessions have, with how many have each. What somebody
+// has just put on may be missing for ten seconds.
+func (g *Gateway) Tags(ctx context.Context) ([]wire.Tag, error) {
+	_, counted, err := g.counted(ctx)
+	if err != nil {
+		return nil, err
+	}
+	tags := make([]wire.Tag, 0, len(counted))
+	for _, name := range slices.Sorted(maps.Keys(counted)) {
+		tags = append(tags, wire.Tag{Name: name, Sessions: counted[name]})
+	}
+	return tags, nil
+}
+
+// counted counts all sessions by their source, archived and hidden ones too, and
+// by their tags. Our own are those of [store.OwnSource]. All sessions are looked
+// at, at most every ten seconds.
+func (g *Gateway) counted(ctx context.Context) (map[string]holding, map[string]int, error) {
 	h := &g.holdings
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := g.now()
 	if since := now.Sub(h.at); h.all != nil && since >= 0 && since < countFor {
-		return h.all, nil
+		return h.all, h.tags, nil
 	}
-	all := make(map[string]holding)
+	all, tags := make(map[string]holding), make(map[string]int)
 	for info, err := range g.every(ctx, store.Query{}) {
 		if err != nil {
-			return nil, fmt.Errorf("list sessions: %w", err)
+			return nil, nil, fmt.Errorf("list sessions: %w", err)
+		}
+		for _, tag := range store.SplitTags(info.Tags) {
+			tags[tag]++
 		}
 		name := cmp.Or(info.Source, store.OwnSource)
 		one := all[name]
@@ -104,6 +123,6 @@ func (g *Gateway) counted(ctx context.Context) (map[string]holding, error) {
 		}
 		all[name] = one
 	}
-	h.at, h.all = now, all
-	return all, nil
+	h.at, h.all, h.tags = now, all, tags
+	return all, tags, nil
 }

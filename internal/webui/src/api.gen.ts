@@ -100,6 +100,7 @@ export interface Card {
   stop?: string;
   time?: string;
   tokens?: number;
+  type?: string;
   usage?: Counters;
 }
 
@@ -180,6 +181,7 @@ export interface CompactionPlan {
   kept: number;
   keptTokens: number;
   model?: string;
+  nothing?: string;
   split?: boolean;
   summarised: number;
   summarisedTokens: number;
@@ -918,6 +920,17 @@ export interface Storage {
   index: number;
   memory: number;
   sessions: number;
+  total: number;
+}
+
+export interface Tag {
+  name: string;
+  sessions: number;
+}
+
+export interface TagPage {
+  cursor?: string;
+  items: Tag[] | null;
   total: number;
 }
 

@@ -74,9 +74,10 @@ export function moment(t: Date): string {
   return t.toLocaleString("en", { dateStyle: "medium", timeStyle: "medium" });
 }
 
-// shortId is as much of an id as people need to tell it from others.
+// shortId is as much of an id as the command line shows: all that tells the time it
+// was made. It can be typed where an id is wanted.
 export function shortId(id: string): string {
-  return id.length > 12 ? id.slice(0, 8) : id;
+  return id.slice(0, 13);
 }
 
 // shortPath is a path with the home directory as ~.

@@ -18,8 +18,10 @@ export interface Event<D = unknown> {
   data?: D;
 }
 
-// Growth is how an answer grows: its blocks of HTML from a place on.
+// Growth is how an answer grows: its blocks of HTML from a place on. Entry is the
+// name that it will have in the log; another name begins another answer.
 export interface Growth {
+  entry?: string;
   thinking?: boolean;
   from: number;
   blocks: string[];
@@ -27,6 +29,7 @@ export interface Growth {
 
 // Partial is what has been said of an answer that is being given.
 export interface Partial {
+  entry?: string;
   text?: string;
   thinking?: string;
   tools?: Tool[];

@@ -8,10 +8,10 @@ import { mayWrite } from "../me";
 import { toSession } from "../router";
 import { noteRunning, running } from "../running";
 import { attempt, CopyCLI, Empty, Icon, Problem, say, Time } from "../ui";
-import type { Event, Page, Problem as Trouble, Session, Tool } from "../wire";
+import type { Event, Page, Partial, Problem as Trouble, Session, Tool } from "../wire";
 import { rowAt, useEvery, useRows } from "./parts";
 
-// Saying is what has been heard of a turn since the page is open.
+// Saying is what has been heard of a turn.
 interface Saying {
   text: string;
   thinking: boolean;
@@ -32,12 +32,6 @@ function nameOf(s: Session): string {
   return s.title || s.prompt || "untitled";
 }
 
-// stopCommand stops a turn from the command line: over the socket, since the
-// gateway has it.
-export function stopCommand(id: string): string {
-  return `curl --unix-socket "${"${FIRN_HOME:-$HOME/.firn}"}/gateway.sock" -X POST http://localhost/v1/sessions/${shell(id)}/kill`;
-}
-
 async function stop(id: string): Promise<void> {
   const done = await attempt(() => post<{ stopped: boolean }>(sessionPath(id, "kill")));
   if (done) say(done.stopped ? "Stopped. What was said so far is kept" : "It was over already");
@@ -53,6 +47,13 @@ function hear(heard: Map<string, Saying>, e: Event): boolean {
       const thinking = e.name === "delta.thinking";
       const before = thinking === now.thinking ? now.text : "";
       heard.set(id, { text: (before + ((e.data as { text?: string })?.text ?? "")).slice(-most), thinking, tool: "" });
+      return true;
+    }
+    case "turn.partial": {
+      const said = (e.data ?? {}) as Partial;
+      const tool = said.tools?.at(-1)?.name ?? "";
+      const thinking = !said.text && !!said.thinking;
+      heard.set(id, { text: ((thinking ? said.thinking : said.text) ?? "").slice(-most), thinking, tool });
       return true;
     }
     case "tool.started":
@@ -176,7 +177,7 @@ function Turn({ session: s, saying }: { session: Session; saying?: Saying }) {
           <button type="button" class="button" aria-label={`Stop ${nameOf(s)}`} onClick={() => void stop(s.id)}>
             <Icon name="stop" /> Stop
           </button>
-          <CopyCLI small command={stopCommand(s.id)} />
+          <CopyCLI small command={`firn stop ${shell(s.id)}`} />
         </span>
       )}
     </li>

@@ -2,6 +2,7 @@
 // are in the address, figures, sections, and keys that walk over rows.
 import type { ComponentChildren, Ref, RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { shortId } from "../format";
 import { useKeys, type Binding } from "../keys";
 import { setQuery, toSession } from "../router";
 import { Icon, Menu } from "../ui";
@@ -161,7 +162,7 @@ export function Evidence({ sources }: { sources?: string[] | null }) {
         const [session = "", entry = ""] = s.split("/");
         return (
           <a key={s} class="mono" href={toSession(session, "", entry ? { at: entry } : {})} title={s}>
-            {session.slice(0, 13)}
+            {shortId(session)}
             {entry && "/" + entry.slice(-5)}
             {i < sources.length - 1 ? "," : ""}
           </a>

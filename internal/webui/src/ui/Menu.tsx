@@ -1,6 +1,8 @@
 // Menu is a button that opens a list of things to do.
 import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { copy } from "./CopyCLI";
+import { Icon } from "./Icon";
 
 export interface MenuItem {
   label: ComponentChildren;
@@ -12,6 +14,8 @@ export interface MenuItem {
   // checked is told of choices.
   checked?: boolean;
   hint?: string;
+  // cli is the command that does the same: it can be copied instead.
+  cli?: string;
 }
 
 type Items = (MenuItem | "-" | false | undefined | null)[];
@@ -97,7 +101,8 @@ function List({ menu, button, close }: ListProps) {
   const move = (e: KeyboardEvent) => {
     const all = [...(list.current?.querySelectorAll<HTMLElement>("[role^=menuitem]") ?? [])];
     const at = all.indexOf(document.activeElement as HTMLElement);
-    const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: all.length - 1 }[e.key];
+    const step = sideways(all, at, e.key);
+    const to = step ?? { Home: 0, End: all.length - 1 }[e.key];
     if (to !== undefined) {
       e.preventDefault();
       all[(to + all.length) % all.length]?.focus();
@@ -117,7 +122,44 @@ function List({ menu, button, close }: ListProps) {
   );
 }
 
+// sideways is where an arrow leads: up and down from thing to thing, left and right
+// between a thing and its command.
+function sideways(all: HTMLElement[], at: number, key: string): number | undefined {
+  const command = (i: number) => !!all[i]?.classList.contains("menu-cli");
+  if (key === "ArrowRight") return command(at + 1) ? at + 1 : undefined;
+  if (key === "ArrowLeft") return command(at) ? at - 1 : undefined;
+  const by = key === "ArrowDown" ? 1 : key === "ArrowUp" ? -1 : 0;
+  if (!by) return undefined;
+  let to = at;
+  do to = (to + by + all.length) % all.length;
+  while (command(to) && to !== at);
+  return to;
+}
+
 function One({ item, close }: { item: MenuItem; close: () => void }) {
+  if (!item.cli) return <Thing item={item} close={close} />;
+  return (
+    <div role="none" class="menu-row">
+      <Thing item={item} close={close} />
+      <button
+        type="button"
+        role="menuitem"
+        tabIndex={-1}
+        class="menu-item menu-cli"
+        aria-label={`Copy as CLI: ${item.cli}`}
+        title={item.cli}
+        onClick={() => {
+          close();
+          void copy(item.cli!, "the command");
+        }}
+      >
+        <Icon name="terminal" />
+      </button>
+    </div>
+  );
+}
+
+function Thing({ item, close }: { item: MenuItem; close: () => void }) {
   const common = {
     tabIndex: -1,
     role: item.checked === undefined ? ("menuitem" as const) : ("menuitemradio" as const),

@@ -2,7 +2,7 @@
 import { useRef } from "preact/hooks";
 import { useGet } from "../../api";
 import type { PageProps } from "../../app";
-import { plural, shell } from "../../format";
+import { plural, shell, shortId } from "../../format";
 import { useStream } from "../../live";
 import { param, toSession } from "../../router";
 import { noteRunning } from "../../running";
@@ -81,7 +81,7 @@ function Table() {
                   <td>
                     {k.session ? (
                       <a class="mono" href={toSession(k.session)}>
-                        {k.session.slice(0, 13)}
+                        {shortId(k.session)}
                       </a>
                     ) : (
                       <span class="faint">none yet</span>

@@ -93,7 +93,7 @@ export function EditDialog({ place, note, close, changed }: Props & { note: Note
       submit={() => void save()}
       actions={
         <>
-          <CopyCLI small command={`$EDITOR ${shell(note.file ?? note.name + ".md")}`} />
+          <CopyCLI small command={command(place, "edit", shell(note.ref))} />
           <button type="submit" class="button primary" disabled={!text.trim() || text === note.body}>
             Save
           </button>

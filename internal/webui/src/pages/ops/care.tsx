@@ -2,7 +2,7 @@
 // clear away.
 import { useState } from "preact/hooks";
 import { post } from "../../api";
-import { bytes, count, plural } from "../../format";
+import { bytes, count, plural, shortId } from "../../format";
 import { mayAdmin } from "../../me";
 import { toSession } from "../../router";
 import { attempt, Bar, CopyCLI, Dialog, say, Time } from "../../ui";
@@ -63,7 +63,7 @@ function Differences({ report }: { report: IndexReport }) {
     <ul class="faults">
       {all.slice(0, 50).map((d, i) => (
         <li key={i}>
-          <span class="chip">{d.index}</span> {d.session && <a href={toSession(d.session)}>{d.session.slice(0, 13)}</a>} {d.detail}
+          <span class="chip">{d.index}</span> {d.session && <a href={toSession(d.session)}>{shortId(d.session)}</a>} {d.detail}
         </li>
       ))}
       {all.length > 50 && <li class="faint">and {count(all.length - 50)} more. Rebuild mends them.</li>}

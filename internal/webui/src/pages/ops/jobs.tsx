@@ -1,15 +1,14 @@
 // Jobs run at certain times, each run in a session of its own.
 import { post, useGet } from "../../api";
-import { count, moment } from "../../format";
+import { count, moment, shell } from "../../format";
 import { mayWrite } from "../../me";
 import { go, toSession } from "../../router";
 import { attempt, CopyCLI, Problem, say, Time } from "../../ui";
 import type { Job, Page, Routed } from "../../wire";
 import { Section } from "../parts";
 
-// jobCommand runs a job from the command line: over the socket, since the
-// gateway has it.
-const jobCommand = (id: string) => `curl --unix-socket "${"${FIRN_HOME:-$HOME/.firn}"}/gateway.sock" -X POST http://localhost/v1/jobs/${encodeURIComponent(id)}/run`;
+// jobCommand runs a job from the command line.
+const jobCommand = (id: string) => `firn jobs run ${shell(id)}`;
 
 export function Jobs() {
   const jobs = useGet<Page<Job>>("/v1/jobs");

@@ -1,6 +1,6 @@
 // A hit in its window: what was said before it, itself, and what came after.
 import { del, post, sessionPath } from "../../api";
-import { moment, shell } from "../../format";
+import { moment, shell, shortId } from "../../format";
 import { mayWrite } from "../../me";
 import { go, toSession } from "../../router";
 import { attempt, copy, Icon, Menu, say, Time } from "../../ui";
@@ -40,7 +40,7 @@ export function HitView({ hit }: { hit: Hit }) {
     <li class="hit" data-row={hitKey(hit)}>
       <header class="hit-head">
         <a class="hit-title" href={toHit(hit)}>
-          {hit.title || hit.session.slice(0, 13)}
+          {hit.title || shortId(hit.session)}
         </a>
         <span class="faint hit-where">{[hit.source === "firn" ? hit.agent : hit.source, hit.key?.replace(/^agent:/, "")].filter(Boolean).join(" · ")}</span>
         {hit.marks?.map((m) => (
@@ -97,7 +97,7 @@ function Copies({ hit }: { hit: Hit }) {
     <Menu
       label={`+${copies.length} ${copies.length === 1 ? "copy" : "copies"}: the same, said in another place`}
       class="chip hit-copies"
-      items={copies.map((c) => ({ label: <code>{`${c.session.slice(0, 13)}/${c.entry.slice(-6)}`}</code>, href: toHit(c) }))}
+      items={copies.map((c) => ({ label: <code>{`${shortId(c.session)}/${c.entry.slice(-6)}`}</code>, href: toHit(c) }))}
     >
       +{copies.length} {copies.length === 1 ? "copy" : "copies"}
     </Menu>
@@ -109,17 +109,15 @@ function More({ hit }: { hit: Hit }) {
   const e = shell(hit.entry);
   return (
     <Menu
-      label={`More about this hit in ${hit.title || hit.session.slice(0, 13)}`}
+      label={`More about this hit in ${hit.title || shortId(hit.session)}`}
       class="icon-button"
       align="end"
       items={[
-        { label: "Open at the hit", hint: "↵", href: toHit(hit) },
-        mayWrite() && { label: "Fork from here", hint: "f", run: () => void forkFrom(hit) },
+        { label: "Open at the hit", hint: "↵", cli: `firn cat ${s} --view disk --from ${e}`, href: toHit(hit) },
+        mayWrite() && { label: "Fork from here", hint: "f", cli: `firn fork ${s} --at ${e}`, run: () => void forkFrom(hit) },
         { label: "Search in this session", href: `/search?${new URLSearchParams({ ...Object.fromEntries(new URLSearchParams(location.search)), session: hit.session })}` },
         "-",
         { label: "Copy link", run: () => void copy(location.origin + toHit(hit), "the link") },
-        { label: <code>firn cat …</code>, hint: "copy", run: () => void copy(`firn cat ${s} --view disk --from ${e}`, "the command") },
-        mayWrite() && { label: <code>firn fork …</code>, hint: "copy", run: () => void copy(`firn fork ${s} --at ${e}`, "the command") },
       ]}
     >
       <Icon name="more" />

@@ -105,7 +105,7 @@ function Figures({ card }: { card: WireCard }) {
   if (!u || !(u.output || u.input)) return null;
   const all = [`${tokens(u.input + u.cacheRead + u.cacheWrite)} in`, `${tokens(u.output)} out`];
   if (u.cost) all.push(cost(u.cost));
-  return <span class="figures num">{all.join(" · ")}</span>;
+  return <span class="said-figures num">{all.join(" · ")}</span>;
 }
 
 function stopped(stop: string): string {
@@ -259,7 +259,7 @@ function Notes({ row, talk, here }: { row: Row; talk: Talk; here: boolean }) {
   const [open, setOpen] = useState(here);
   if (many && !open) {
     return (
-      <div class="notes" data-entry={row.key} tabIndex={-1}>
+      <div class="log-notes" data-entry={row.key} tabIndex={-1}>
         <button type="button" class="fold-line" aria-expanded={false} onClick={() => setOpen(true)}>
           <Icon name="right" />
           <span class="fold-preview">
@@ -272,8 +272,8 @@ function Notes({ row, talk, here }: { row: Row; talk: Talk; here: boolean }) {
   return (
     <div class={"notes" + (here ? " here" : "")} data-entry={row.key} tabIndex={-1}>
       {row.items.map((item) => (
-        <div key={item.key} class="note">
-          <span class="note-text" title={item.card!.kind}>
+        <div key={item.key} class="log-note">
+          <span class="log-note-text" title={item.card!.kind}>
             {noteOf(item.card!)}
           </span>
           <span class="said-side">

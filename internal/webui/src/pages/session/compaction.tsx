@@ -1,9 +1,9 @@
 // A compaction in the log: a line across it, with what it says, what it did and
 // how to take it back.
 import { useState } from "preact/hooks";
-import { bytes, plural, tokens } from "../../format";
+import { bytes, plural, shell, tokens } from "../../format";
 import { mayWrite } from "../../me";
-import { Icon } from "../../ui";
+import { CopyCLI, Icon } from "../../ui";
 import { outClass, Clock, Whole } from "./parts";
 import { EntryMenu } from "./entrymenu";
 import { Html } from "../../html";
@@ -37,9 +37,12 @@ export function Compacted({ row, talk, here }: { row: Row; talk: Talk; here: boo
             Diff
           </button>
           {mayWrite() && !talk.watch.live.value && (
-            <button type="button" class="button quiet small" onClick={() => void (undone ? talk.redo(card.id) : talk.undo(card.id))}>
-              {undone ? "Redo" : "Undo"}
-            </button>
+            <>
+              <button type="button" class="button quiet small" onClick={() => void (undone ? talk.redo(card.id) : talk.undo(card.id))}>
+                {undone ? "Redo" : "Undo"}
+              </button>
+              <CopyCLI small command={`firn uncompact ${shell(talk.id)} ${shell(card.id)}${undone ? " --redo" : ""}`} />
+            </>
           )}
           <Clock at={card.time} />
           <EntryMenu item={item} talk={talk} />

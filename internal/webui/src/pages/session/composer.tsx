@@ -4,8 +4,8 @@ import type { RefObject } from "preact";
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect } from "preact/hooks";
 import { post, Problem, sessionPath } from "../../api";
-import { bytes } from "../../format";
-import { complain, Icon } from "../../ui";
+import { bytes, shell } from "../../format";
+import { complain, CopyCLI, Icon } from "../../ui";
 import type { Answer, Image } from "../../wire";
 import type { Talk } from "./talk";
 
@@ -123,9 +123,12 @@ export function Composer({ talk, box, sent }: Props) {
           }}
         />
         {live && (
-          <button type="button" class="button composer-stop" title="Stop the turn, and drop what waits" onClick={() => void talk.stop()}>
-            <Icon name="stop" /> Stop
-          </button>
+          <>
+            <button type="button" class="button composer-stop" title="Stop the turn, and drop what waits" onClick={() => void talk.stop()}>
+              <Icon name="stop" /> Stop
+            </button>
+            <CopyCLI small command={`firn stop ${shell(talk.id)}`} />
+          </>
         )}
         <button type="submit" class="button primary composer-send" disabled={busy.value || (!text.trim() && images.value.length === 0)}>
           {live ? "Queue" : "Send"}

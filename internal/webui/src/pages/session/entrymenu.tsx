@@ -1,5 +1,6 @@
 // EntryMenu is what can be done with an entry.
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { shell } from "../../format";
 import { mayWrite } from "../../me";
 import { Icon, Menu } from "../../ui";
 import type { Item } from "./entries";
@@ -40,6 +41,8 @@ function RealMenu({ item, talk }: Props) {
   const id = card.id;
   const writes = mayWrite();
   const busy = talk.watch.live.value;
+  const s = shell(talk.id);
+  const e = shell(id);
   return (
     <Menu
       label={nameOf(item)}
@@ -50,13 +53,13 @@ function RealMenu({ item, talk }: Props) {
         { label: "Copy as CLI…", run: () => (talk.asking.value = { what: "cli", entry: id }) },
         writes && "-",
         writes && { label: card.label ? "Change label…" : "Label…", run: () => (talk.asking.value = { what: "label", entry: id, label: card.label ?? "" }) },
-        writes && { label: "Fork here", run: () => void talk.fork(id) },
-        writes && { label: "Rewind here", disabled: busy, run: () => void talk.rewind(id) },
-        writes && card.role === "user" && !!card.parent && { label: "Say this otherwise", disabled: busy, run: () => void talk.rewind(card.parent!) },
+        writes && { label: "Fork here", cli: `firn fork ${s} --at ${e}`, run: () => void talk.fork(id) },
+        writes && { label: "Rewind here", cli: `firn rewind ${s} ${e}`, disabled: busy, run: () => void talk.rewind(id) },
+        writes && card.role === "user" && !!card.parent && { label: "Say this otherwise", cli: `firn rewind ${s} ${shell(card.parent)}`, disabled: busy, run: () => void talk.rewind(card.parent!) },
         writes &&
           (card.hidden || item.out === "tombstoned"
-            ? { label: "Show to the model", run: () => void talk.show(id) }
-            : { label: "Hide from the model", run: () => void talk.hide(id) }),
+            ? { label: "Show to the model", cli: `firn restore ${s} ${e}`, run: () => void talk.show(id) }
+            : { label: "Hide from the model", cli: `firn rm ${s} --entry ${e}`, run: () => void talk.hide(id) }),
       ]}
     >
       <Icon name="more" />

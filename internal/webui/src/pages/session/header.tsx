@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { post, sessionPath } from "../../api";
-import { cost, plural, shortId, shortPath, tokens } from "../../format";
+import { cost, plural, shell, shortId, shortPath, tokens } from "../../format";
 import { mayWrite } from "../../me";
 import { go, toSession } from "../../router";
 import { attempt, copy, Icon, Menu, say, Time, WindowBar } from "../../ui";
@@ -134,6 +134,7 @@ interface MenuProps {
 
 function SessionMenu({ watch, session, rename, show }: MenuProps) {
   const writes = mayWrite();
+  const id = shell(session.id);
   const flip = (what: "archived" | "hidden", on: string, off: string) => {
     const was = !!session[what];
     void change(watch, { [what]: !was }, { [what]: was }, was ? off : on);
@@ -150,9 +151,9 @@ function SessionMenu({ watch, session, rename, show }: MenuProps) {
       class="icon-button"
       align="end"
       items={[
-        writes && { label: "Rename", run: rename },
+        writes && { label: "Rename", cli: `firn rename ${id} ${shell(session.title || "TITLE")}`, run: rename },
         writes && { label: "Tags…", run: () => show("tags") },
-        writes && { label: "Fork", run: () => void fork() },
+        writes && { label: "Fork", cli: `firn fork ${id}`, run: () => void fork() },
         writes && { label: "Compact…", disabled: watch.live.value, run: () => show("compact") },
         writes && "-",
         { label: "Export…", run: () => show("export") },
@@ -160,8 +161,8 @@ function SessionMenu({ watch, session, rename, show }: MenuProps) {
         { label: "Copy id", run: () => void copy(session.id, "the id") },
         { label: "Copy as CLI…", run: () => show("cli") },
         writes && "-",
-        writes && { label: session.archived ? "Take out of the archive" : "Archive", run: () => flip("archived", "Archived", "Taken out of the archive") },
-        writes && { label: session.hidden ? "Show in lists" : "Hide from lists", run: () => flip("hidden", "Hidden; no byte was removed", "Shown in lists again") },
+        writes && { cli: `firn archive ${session.archived ? "--undo " : ""}${id}`, label: session.archived ? "Take out of the archive" : "Archive", run: () => flip("archived", "Archived", "Taken out of the archive") },
+        writes && { cli: `firn ${session.hidden ? "restore" : "rm"} ${id}`, label: session.hidden ? "Show in lists" : "Hide from lists", run: () => flip("hidden", "Hidden; no byte was removed", "Shown in lists again") },
       ]}
     >
       <Icon name="more" />

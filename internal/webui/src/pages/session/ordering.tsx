@@ -123,7 +123,7 @@ export function CompactDialog({ watch, session, close }: Props & { watch: Watch 
       actions={
         <>
           <CopyCLI command={`firn compact ${shell(session.id)} ${flags}`.trim()} />
-          <button type="submit" class="button primary" disabled={busy.value || !p}>
+          <button type="submit" class="button primary" disabled={busy.value || !p || !!p.nothing}>
             {busy.value ? "Writing the summary…" : "Compact"}
           </button>
         </>
@@ -139,7 +139,8 @@ export function CompactDialog({ watch, session, close }: Props & { watch: Watch 
         <input class="input" inputMode="numeric" pattern="[0-9]*" placeholder="by the settings" value={keep.value} onInput={(e) => (keep.value = e.currentTarget.value)} />
       </label>
       {plan.error && <Problem error={plan.error} />}
-      {p && !plan.error && (
+      {p?.nothing && !plan.error && <p class="log-quiet">There is nothing to compact yet: {p.nothing.replace(/:[^:]*$/, "")}. Say more first, or let fewer tokens stay.</p>}
+      {p && !p.nothing && !plan.error && (
         <p class="log-quiet num">
           {plural(p.summarised, "entry")} (~{tokens(p.summarisedTokens)} tokens) summed up, {plural(p.kept, "entry")} (~{tokens(p.keptTokens)}) kept
           {p.model && `, by ${p.model}`}.

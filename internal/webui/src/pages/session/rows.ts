@@ -30,7 +30,7 @@ export function rowsOf(items: readonly Item[]): Row[] {
   let day = "";
   let spoke: Row | undefined;
   for (const item of items) {
-    if (books.has(item.card?.note ?? "") || joined(item, calls)) continue;
+    if (books.has(item.card?.type ?? "") || joined(item, calls)) continue;
     const row = rowOf(item);
     const before = rows.at(-1);
     const now = dayOf(item);
@@ -53,7 +53,7 @@ export function rowsOf(items: readonly Item[]): Row[] {
 }
 
 // What the gateway keeps for itself is in the tab Raw.
-const books = new Set(["counters", "what was used", "a piece of an answer that was being given", "a message waits"]);
+const books = new Set(["firn.counters", "firn.usage", "firn.draft", "firn.queued"]);
 
 function rowOf(item: Item): Row {
   const c = item.card;

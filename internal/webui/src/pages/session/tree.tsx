@@ -102,17 +102,19 @@ function TreeRow({ row, shape, session, watch, head }: { row: Row; shape: Shape;
 
 function RowMenu({ node, session, watch, current, head }: { node: Node; session: Session; watch: Watch; current: boolean; head?: string }) {
   const writes = mayWrite();
+  const s = shell(session.id);
+  const e = shell(node.id);
   return (
     <Menu
       label={`Entry #${node.n}`}
       class="icon-button"
       align="end"
       items={[
-        writes && { label: "Continue here", disabled: current || watch.live.value, run: () => void continueAt(session, watch, node.id) },
-        writes && { label: "Fork here", run: () => void fork(session, node.id) },
-        !!head && !current && { label: "Compare with the head", run: () => setQuery({ compare: `${head},${node.id}` }, { push: true }) },
+        writes && { label: "Continue here", cli: `firn rewind ${s} ${e}`, disabled: current || watch.live.value, run: () => void continueAt(session, watch, node.id) },
+        writes && { label: "Fork here", cli: `firn fork ${s} --at ${e}`, run: () => void fork(session, node.id) },
+        !!head && !current && { label: "Compare with the head", cli: `firn diff ${s} ${shell(head)} ${e}`, run: () => setQuery({ compare: `${head},${node.id}` }, { push: true }) },
         "-",
-        { label: "See the line", run: () => go(toSession(session.id, "raw", { at: String(node.n) })) },
+        { label: "See the line", cli: `firn cat ${s} --view disk --from ${e} --json`, run: () => go(toSession(session.id, "raw", { at: String(node.n) })) },
       ]}
     >
       <Icon name="more" />

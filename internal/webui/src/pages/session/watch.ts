@@ -158,7 +158,7 @@ export class Watch {
         return this.soon();
       case "delta.html":
         this.live.value = true;
-        return this.grow(e.data as Growth & { entry?: string });
+        return this.grow(e.data as Growth);
       case "entry.appended":
         return this.appended(e);
       case "tool.started":
@@ -186,7 +186,7 @@ export class Watch {
   }
 
   // grow takes the blocks from a place on; those before it stay as they are.
-  private grow(g: Growth & { entry?: string }): void {
+  private grow(g: Growth): void {
     const kind = g.thinking ? "thinking" : "text";
     const entry = g.entry ?? "";
     const now = this.saying.value.entry === entry ? this.saying.value : { ...nothing, entry };

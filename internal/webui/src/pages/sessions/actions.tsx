@@ -108,7 +108,7 @@ interface DialogProps {
   close: () => void;
 }
 
-export function TagDialog({ list, sessions, close }: DialogProps) {
+export function TagDialog({ list, tags, sessions, close }: DialogProps & { tags: string[] }) {
   const had = [...new Set(sessions.flatMap((s) => s.tags ?? []))].sort();
   const [text, setText] = useState("");
   const [drop, setDrop] = useState<string[]>([]);
@@ -144,7 +144,7 @@ export function TagDialog({ list, sessions, close }: DialogProps) {
         <input class="input" list="all-tags" autofocus autocomplete="off" value={text} onInput={(e) => setText(e.currentTarget.value)} />
       </label>
       <datalist id="all-tags">
-        {list.tags.value.map((t) => (
+        {tags.map((t) => (
           <option key={t} value={t} />
         ))}
       </datalist>

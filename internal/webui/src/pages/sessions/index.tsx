@@ -1,7 +1,7 @@
 // Sessions is the list of all conversations, the page one begins at.
 import { signal } from "@preact/signals";
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { address } from "../../api";
+import { address, useGet } from "../../api";
 import { count, plural } from "../../format";
 import { useKeys } from "../../keys";
 import { useStream } from "../../live";
@@ -9,8 +9,8 @@ import { mayWrite } from "../../me";
 import { newSession } from "../../palette";
 import { go, toSession } from "../../router";
 import { noteRunning, running } from "../../running";
-import { copy, Empty, Icon, Menu, Problem, VirtualList, type MenuItem, type VirtualHandle } from "../../ui";
-import type { Event, Session } from "../../wire";
+import { copy, CopyCLI, Empty, Icon, Menu, Problem, VirtualList, type MenuItem, type VirtualHandle } from "../../ui";
+import type { Event, Page, Session, Tag } from "../../wire";
 import { archive, commands, ExportDialog, hide, RenameDialog, TagDialog } from "./actions";
 import { asQuery, clearFilter, currentFilter, Filters, narrow, type Filter } from "./filters";
 import { SessionList } from "./list";
@@ -55,6 +55,8 @@ export function Sessions() {
   useEffect(() => {
     chosen.value = new Set();
   }, [list]);
+  const all = useGet<Page<Tag>>("/v1/tags");
+  const tags = [...new Set([...(all.data?.items ?? []).map((t) => t.name), ...list.tags.value])].sort();
   const select = useSelect(keys);
   const focused = useCallback((id: string) => (active.value = id), []);
   const menu = useCallback((s: Session) => rowMenu(list, filter, s, setAsk, select), [list]);
@@ -70,15 +72,18 @@ export function Sessions() {
         <h1>Sessions</h1>
         <Count list={list} />
         {mayWrite() && (
-          <button type="button" class="button" title="firn new" onClick={() => void newSession()}>
-            <Icon name="plus" /> New session
-          </button>
+          <span class="head-acts">
+            <button type="button" class="button" onClick={() => void newSession()}>
+              <Icon name="plus" /> New session
+            </button>
+            <CopyCLI small command="firn new" />
+          </span>
         )}
       </header>
       {picked.length > 0 ? (
         <Picked list={list} filter={filter} sessions={picked} keys={keys} run={run} ask={(what) => setAsk({ what, sessions: picked })} />
       ) : (
-        <Filters filter={filter} tags={list.tags.value} box={box} />
+        <Filters filter={filter} tags={tags} box={box} />
       )}
       <Heads />
       {list.error.value && <Problem error={list.error.value} retry={() => list.retry()} />}
@@ -100,7 +105,7 @@ export function Sessions() {
           }}
         />
       )}
-      {ask?.what === "tag" && <TagDialog list={list} sessions={ask.sessions} close={() => setAsk(undefined)} />}
+      {ask?.what === "tag" && <TagDialog list={list} tags={tags} sessions={ask.sessions} close={() => setAsk(undefined)} />}
       {ask?.what === "export" && <ExportDialog list={list} sessions={ask.sessions} close={() => setAsk(undefined)} />}
       {ask?.what === "rename" && <RenameDialog list={list} sessions={ask.sessions} close={() => setAsk(undefined)} />}
     </div>
@@ -191,22 +196,19 @@ function rowMenu(list: SessionList, f: Filter, s: Session, ask: (a: Ask) => void
   return [
     { label: "Select", hint: "x", run: () => select(s.id, false) },
     "-",
-    { label: "Tree", href: toSession(s.id, "tree") },
-    { label: "Window", href: toSession(s.id, "window") },
+    { label: "Tree", cli: `firn tree ${s.id}`, href: toSession(s.id, "tree") },
+    { label: "Window", cli: `firn window ${s.id}`, href: toSession(s.id, "window") },
     "-",
     write && { label: "Rename…", run: () => ask({ what: "rename", sessions: [s] }) },
     write && { label: "Tag…", run: () => ask({ what: "tag", sessions: [s] }) },
     { label: "Export…", run: () => ask({ what: "export", sessions: [s] }) },
-    write && { label: archived ? "Take out of the archive" : "Archive", hint: "e", run: () => void archive(list, [s], !archived) },
-    write && { label: hidden ? "Restore" : "Hide", hint: "d", run: () => void hide(list, [s], !hidden) },
+    write && { label: archived ? "Take out of the archive" : "Archive", hint: "e", cli: commands.archive([s], !archived), run: () => void archive(list, [s], !archived) },
+    write && { label: hidden ? "Restore" : "Hide", hint: "d", cli: commands.hide([s], !hidden), run: () => void hide(list, [s], !hidden) },
     "-",
     { label: "Copy link", run: () => void copy(location.origin + toSession(s.id), "the link") },
     ...copies({
       "firn chat": `firn chat -r ${s.id}`,
       "firn show": `firn show ${s.id}`,
-      "firn archive": write && commands.archive([s], !archived),
-      "firn rm": write && commands.hide([s], !hidden),
-      "firn export": commands.export([s], "html"),
     }),
   ];
 }
