@@ -79,7 +79,35 @@ func (r *entryReader) start(ctx context.Context) (start, error) {
 		return fromHead(), nil
 	}
 	head, err := r.g.entryAt(ctx, r.id, r.q.Head)
+	if n := numberOf(r.q.Head); err == nil && n > 0 {
+		return r.startAt(ctx, n)
+	}
 	return start{child: store.End, known: true, want: head}, err
+}
+
+// startAt begins with the entry of a number, also if later ones have its id.
+func (r *entryReader) startAt(ctx context.Context, n int) (start, error) {
+	s, done, err := r.g.shape(ctx, r.id)
+	if err != nil {
+		return start{}, err
+	}
+	defer done()
+	if n > s.tree.Len() {
+		return start{}, noEntry(r.id, r.q.Head, "")
+	}
+	from := start{child: store.End, known: true, want: s.tree.Node(n - 1).ID}
+	if n < s.tree.Len() {
+		from.child = s.tree.Node(n).At
+	}
+	return from, nil
+}
+
+// numberOf is the n of #n, zero of any other name.
+func numberOf(name string) int {
+	if ref, err := parseReference(name); err == nil && ref.kind == byNumber {
+		return ref.n
+	}
+	return 0
 }
 
 // Entry tells one entry of a session, by whatever name it is meant, whole: as its

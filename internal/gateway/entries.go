@@ -319,7 +319,11 @@ func (r *entryReader) places(ctx context.Context) (at []firn.Pos, numbers map[fi
 	defer done()
 	path := shape.outline().path
 	if end != "" {
-		path = shape.tree.Path(shape.tree.Find(end))
+		last := shape.tree.Find(end)
+		if n := numberOf(r.q.Head); n > 0 && n <= shape.tree.Len() {
+			last = n - 1 // which may not be the last with that id
+		}
+		path = shape.tree.Path(last)
 	}
 	place := func(i int) firn.Pos { return shape.tree.Node(path[i]).At }
 	first := sort.Search(len(path), func(i int) bool { return place(i) >= max(r.q.After, r.from.pos) })

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"firn"
+	"firn/wire"
 )
 
 // lineOf is a line of a file in which somebody says something.
@@ -43,6 +44,14 @@ func TestTreeOfReusedIDs(t *testing.T) {
 	}
 	if want := map[int]int{1: 0, 2: 1, 3: 1, 4: 2, 5: 4}; len(ups) != len(want) || ups[2] != 1 || ups[3] != 1 || ups[4] != 2 || ups[5] != 4 {
 		t.Errorf("what follows what is %v, want %v", ups, want)
+	}
+	for _, back := range []bool{false, true} {
+		for head, want := range map[string]int{"#1": 1, "#3": 2, "#4": 3, "a1": 3, "#5": 4} {
+			page := got(r.Entries(r.ctx, "twice", EntryQuery{View: wire.ViewBranch, Head: head, Back: back}))(t)
+			if len(page.Items) != want {
+				t.Errorf("the branch of %s, back %v, has %d entries, want %d", head, back, len(page.Items), want)
+			}
+		}
 	}
 }
 

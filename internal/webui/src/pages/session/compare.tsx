@@ -1,80 +1,114 @@
 // Compare shows two branches side by side, from where they part.
 import { get, sessionPath, useLoad } from "../../api";
-import { plural, shell } from "../../format";
+import { count, plural, shell } from "../../format";
 import { setQuery, toSession } from "../../router";
 import { CopyCLI, Icon, Problem } from "../../ui";
-import type { Card, Entry, Page, Session } from "../../wire";
+import type { Card, Entry, Node, Session, Tree } from "../../wire";
 import { Html } from "../../html";
-import { parting, type Shape } from "./lanes";
-import { speakerOf } from "./parts";
+import { named, parting, type Parting } from "./lanes";
+import { usePages } from "./pages";
+import { authorOf } from "./parts";
 
-// At most so many entries of each branch are shown.
-const most = 100;
+// So many entries of each branch are shown at first, and with each step.
+const some = 100;
+// So many pages of older entries are read to find where branches part.
+const mostPages = 20;
+const pageOfTree = 10_000;
 
 interface Props {
   session: Session;
-  shape: Shape;
+  tree: Tree;
   left: string;
   right: string;
 }
 
-export function Compare({ session, shape, left, right }: Props) {
-  const at = parting(shape, left, right);
+// Found is where two branches part, and that entry.
+interface Found extends Parting {
+  node?: Node;
+}
+
+// find finds where two branches part, reading older entries if it must.
+async function find({ session, tree, left, right }: Props, signal: AbortSignal): Promise<Found | undefined> {
+  const nodes = new Map((tree.nodes ?? []).map((n) => [n.n, n]));
+  let cursor = tree.cursor;
+  for (let pages = 0; ; pages++) {
+    const a = named(nodes, left);
+    const b = named(nodes, right);
+    const found = a && b && parting(nodes, a.n, b.n);
+    if (found && (found.at === 0 || nodes.has(found.at))) return { ...found, node: nodes.get(found.at) };
+    if (!cursor || pages === mostPages) return undefined;
+    const page = await get<Tree>(sessionPath(session.id, "tree"), { cursor, limit: pageOfTree }, signal);
+    for (const n of page.nodes ?? []) nodes.set(n.n, n);
+    cursor = page.cursor;
+  }
+}
+
+export function Compare(props: Props) {
+  const { session, left, right } = props;
+  const found = useLoad(`${session.id} ${left} ${right}`, async (signal) => ({ parting: await find(props, signal) }));
+  const at = found.data?.parting;
   return (
-    <section class="compare" aria-label="Two branches side by side">
+    <section class="compare" aria-label="Two branches side by side" aria-busy={found.loading}>
       <div class="compare-head">
-        <p>
-          {at ? (
-            <>
-              They part after <a href={toSession(session.id, "raw", { at: String(shape.rows.find((r) => r.node.id === at)?.node.n ?? "") })}>the same entry</a>.
-            </>
-          ) : (
-            "They part before the entries that are loaded."
-          )}
-        </p>
+        <p>{found.data && <Where session={session} at={at} />}</p>
         <CopyCLI command={`firn diff ${shell(session.id)} ${shell(left)} ${shell(right)}`} small />
         <button type="button" class="icon-button" aria-label="Close the comparison" onClick={() => setQuery({ compare: undefined })}>
           <Icon name="close" />
         </button>
       </div>
-      <div class="compare-sides">
-        <Side session={session} head={left} from={at} />
-        <Side session={session} head={right} from={at} />
-      </div>
+      {found.error && <Problem error={found.error} retry={found.reload} />}
+      {at && (
+        <div class="compare-sides">
+          <Side session={session} head={left} after={at.node?.at} own={at.left} />
+          <Side session={session} head={right} after={at.node?.at} own={at.right} />
+        </div>
+      )}
     </section>
   );
 }
 
-function Side({ session, head, from }: { session: Session; head: string; from?: string }) {
-  const page = useLoad<Page<Entry>>(head, (signal) =>
-    get(sessionPath(session.id, "entries"), { view: "branch", head, as: "html", back: true, limit: most }, signal),
-  );
-  if (page.error) return <Problem error={page.error} retry={page.reload} />;
-  const all = (page.data?.items ?? []).map((e) => e.card).filter((c): c is Card => !!c);
-  const end = all.findIndex((c) => c.id === from);
-  const own = (end >= 0 ? all.slice(0, end) : all).reverse();
+// Where says where they part.
+function Where({ session, at }: { session: Session; at: Found | undefined }) {
+  if (!at) return <>One of them is not here, or they part too long ago to be compared.</>;
+  if (!at.node) return <>They have nothing in common.</>;
   return (
-    <div class="compare-side" aria-busy={page.loading}>
-      <p class="faint">{plural(own.length, "entry")} of its own</p>
-      {own
-        .filter((c) => c.role || c.compaction)
-        .map((c) => (
-          <article key={c.id} class="compare-card">
-            <h3>{c.compaction ? "compaction" : speakerOf(c)}</h3>
-            {c.compaction && <p class="compare-text">{c.compaction.summary}</p>}
-            {(c.blocks ?? []).map((b, i) =>
-              b.kind === "text" && b.html ? (
-                <Html key={i} html={b.html} class="prose" />
-              ) : (
-                <p key={i} class="mono faint one-line">
-                  {b.name ? b.name + " " : ""}
-                  {b.preview ?? b.kind}
-                </p>
-              ),
-            )}
-          </article>
-        ))}
-      {own.length === 0 && page.data && <p class="faint">It ends where the other goes on.</p>}
+    <>
+      They part after <a href={toSession(session.id, "raw", { at: String(at.at) })}>#{at.at}</a>
+      {at.node.preview && <span class="faint"> {at.node.preview}</span>}
+    </>
+  );
+}
+
+function Side({ session, head, after, own }: { session: Session; head: string; after?: number; own: number }) {
+  const query = { view: "branch", head, as: "html", after: after === undefined ? undefined : after + 1 };
+  const pages = usePages<Entry>(own ? sessionPath(session.id, "entries") : "", query, some);
+  const cards = pages.items.map((e) => e.card).filter((c): c is Card => !!c && (!!c.role || !!c.compaction));
+  return (
+    <div class="compare-side" aria-busy={pages.loading}>
+      <p class="faint">{plural(own, "entry")} of its own</p>
+      {cards.map((c, i) => (
+        <article key={i} class="compare-card">
+          <h3>{c.compaction ? "compaction" : authorOf(c)}</h3>
+          {c.compaction && <p class="compare-text">{c.compaction.summary}</p>}
+          {(c.blocks ?? []).map((b, j) =>
+            b.kind === "text" && b.html ? (
+              <Html key={j} html={b.html} class="prose" />
+            ) : (
+              <p key={j} class="mono faint one-line">
+                {b.name ? b.name + " " : ""}
+                {b.preview ?? b.kind}
+              </p>
+            ),
+          )}
+        </article>
+      ))}
+      {own === 0 && <p class="faint">It ends where the other goes on.</p>}
+      {pages.error && <Problem error={pages.error} retry={pages.reload} />}
+      {pages.more && (
+        <button type="button" class="button" disabled={pages.loading} onClick={pages.more}>
+          {pages.loading ? "Reading…" : `The next of ${count(own - pages.items.length)} more`}
+        </button>
+      )}
     </div>
   );
 }

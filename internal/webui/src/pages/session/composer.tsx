@@ -48,16 +48,21 @@ export function Composer({ talk, box, sent }: Props) {
     if (busy.value || (!text.trim() && images.value.length === 0)) return;
     busy.value = true;
     // The name of the message goes with it: sending it twice is saying it once.
-    const turn = { text, images: images.value.map(({ mimeType, data }) => ({ mimeType, data })), wait: false };
+    const pictures = images.value;
+    const turn = { text, images: pictures.map(({ mimeType, data }) => ({ mimeType, data })), wait: false };
+    // The box is free at once: what is typed meanwhile is the next message.
+    talk.send(text);
+    images.value = [];
     try {
       await post<Answer>(sessionPath(talk.id, "turns"), turn, { headers: { "Idempotency-Key": nameOf(turn) } });
       if (named) named.ok = true;
-      talk.write("");
-      images.value = [];
+      talk.sent(true);
       talk.watch.soon();
       sent();
     } catch (err) {
-      complain(err); // what was written stays
+      complain(err);
+      talk.sent(false);
+      images.value = [...pictures, ...images.peek()];
     } finally {
       busy.value = false;
       box.current?.focus();

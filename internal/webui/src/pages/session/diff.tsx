@@ -1,15 +1,16 @@
 // CompactionDiff shows what a compaction did to the window: what went out, and
 // the summary that came in its place.
-import { get, sessionPath, useGet, useLoad } from "../../api";
-import { percent, plural, shell, tokens } from "../../format";
+import { sessionPath, useGet } from "../../api";
+import { count, percent, plural, shell, tokens } from "../../format";
 import { toSession } from "../../router";
 import { CopyCLI, Dialog, Problem } from "../../ui";
-import type { Card, CompactionDetail, Entry, Page, Run, WindowTotals } from "../../wire";
-import { plain, speakerOf } from "./parts";
+import type { Card, CompactionDetail, Entry, Run, WindowTotals } from "../../wire";
+import { usePages } from "./pages";
+import { authorOf, plain } from "./parts";
 import type { Talk } from "./talk";
 
-// At most so many entries that went out are listed.
-const most = 200;
+// So many entries that went out are listed at first, and with each step.
+const some = 200;
 
 export function CompactionDiff({ talk, id, close }: { talk: Talk; id: string; close: () => void }) {
   const detail = useGet<CompactionDetail>(sessionPath(talk.id, "compactions", id));
@@ -94,14 +95,16 @@ function Sum({ detail }: { detail: CompactionDetail }) {
 
 // Gone is a run of entries that the summary stands for.
 function Gone({ talk, run, close }: { talk: Talk; run: Run; close: () => void }) {
-  const limit = Math.max(1, Math.min(most, run.count > 0 ? run.count : most));
-  const key = run.last ?? "";
-  const page = useLoad<Page<Entry>>(key, (signal) =>
-    get(sessionPath(talk.id, "entries"), { view: "branch", as: "html", back: true, head: key, limit }, signal),
-  );
-  const cards = (page.data?.items ?? []).map((e) => e.card).filter((card): card is Card => !!card?.role).reverse();
+  // The run ends with its first entry: what is before it went out earlier.
+  const query = { view: "branch", as: "html", back: true, head: run.last ?? "" };
+  const pages = usePages<Entry>(run.last ? sessionPath(talk.id, "entries") : "", query, run.count > 0 ? Math.min(some, run.count) : some);
+  const first = pages.items.findIndex((e) => e.card?.id === run.first);
+  const end = first >= 0 ? first + 1 : run.count > 0 ? run.count : pages.items.length;
+  const mine = pages.items.slice(0, end);
+  const cards = mine.map((e) => e.card).filter((card): card is Card => !!card?.role).reverse();
+  const more = mine.length === pages.items.length && first < 0 ? pages.more : undefined;
   return (
-    <div class="diff-gone">
+    <div class="diff-gone" aria-busy={pages.loading}>
       <p class="diff-what">
         {run.count > 0 ? plural(run.count, "entry") : "Entries"} not sent any more
         {run.first && (
@@ -110,11 +113,19 @@ function Gone({ talk, run, close }: { talk: Talk; run: Run; close: () => void })
           </a>
         )}
       </p>
-      {run.count > limit && <p class="log-quiet">The last {plural(limit, "entry")} of them:</p>}
+      {pages.error && <Problem error={pages.error} retry={pages.reload} />}
+      {more && (
+        <p class="log-quiet">
+          The last {plural(mine.length, "entry")} of them.{" "}
+          <button type="button" class="button quiet small" disabled={pages.loading} onClick={more}>
+            {run.count > mine.length ? `Earlier: ${count(run.count - mine.length)} more` : "Earlier ones"}
+          </button>
+        </p>
+      )}
       <ul class="diff-lines">
-        {cards.map((card) => (
-          <li key={card.id}>
-            <b>{card.role === "tool" ? "Tool" : speakerOf(card)}</b> {previewOf(card)}
+        {cards.map((card, i) => (
+          <li key={i}>
+            <b>{authorOf(card)}</b> {previewOf(card)}
           </li>
         ))}
       </ul>

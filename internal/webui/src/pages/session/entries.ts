@@ -37,9 +37,13 @@ export class Entries {
   private start = false;
   private end = false;
   // Cursors know what is before an entry that was the oldest of a page.
-  private cursors = new Map<string, string>();
+  private cursors = new Map<number, string>();
   private head = "";
   private abort = new AbortController();
+  // One thing is fetched at a time, in the order it was asked for: what comes
+  // late would be put where it does not belong.
+  private queue: Promise<void> = Promise.resolve();
+  private again: Promise<void> | undefined;
   // While something is fetched, what happens waits.
   private waiting: Event[] | undefined;
 
@@ -61,8 +65,13 @@ export class Entries {
     });
   }
 
-  private fetch(query: Query): Promise<Page<Entry>> {
-    return get(sessionPath(this.id, "entries"), { view: "branch", as: "html", limit: pageSize, head: this.head, ...query }, this.abort.signal);
+  // fetch is broken off by the signal also when the answer is there already.
+  private async fetch(signal: AbortSignal, query: Query): Promise<Page<Entry>> {
+    signal.throwIfAborted();
+    const all = { view: "branch", as: "html", limit: pageSize, head: this.head, ...query };
+    const page = await get<Page<Entry>>(sessionPath(this.id, "entries"), all, signal);
+    signal.throwIfAborted();
+    return page;
   }
 
   // open shows the end of the branch, or the surroundings of an entry. With head
@@ -70,10 +79,12 @@ export class Entries {
   async open(at: string, head: string): Promise<void> {
     this.abort.abort();
     this.abort = new AbortController();
+    this.queue = Promise.resolve();
+    this.again = undefined;
     this.head = head;
     this.cursors.clear();
-    await this.busily("all", async () => {
-      const found = at ? await this.around(at) : await this.ending();
+    await this.busily("all", async (signal) => {
+      const found = at ? await this.around(signal, at) : await this.ending(signal);
       this.all = found.items;
       this.start = !found.older;
       this.end = found.last;
@@ -85,8 +96,8 @@ export class Entries {
     });
   }
 
-  private async ending(): Promise<Found> {
-    const page = await this.fetch({ back: true });
+  private async ending(signal: AbortSignal): Promise<Found> {
+    const page = await this.fetch(signal, { back: true });
     const items = itemsOf(page).reverse();
     this.remember(items, page.cursor);
     return { items, older: !!page.cursor, last: true, at: "" };
@@ -94,15 +105,15 @@ export class Entries {
 
   // around finds an entry, what leads to it and what comes after it on the
   // branch. One of another branch is the end of the branch that is shown.
-  private async around(ref: string): Promise<Found> {
-    const before = await this.fetch({ back: true, head: ref, limit: pageSize / 2 });
+  private async around(signal: AbortSignal, ref: string): Promise<Found> {
+    const before = await this.fetch(signal, { back: true, head: ref, limit: pageSize / 2 });
     const items = itemsOf(before).reverse();
     this.remember(items, before.cursor);
     const target = items.at(-1);
     const at = target?.card?.id ?? "";
     const found = { items, older: !!before.cursor, last: true, at };
     if (!target || this.head === at) return found;
-    const after = await this.fetch({ after: target.next, limit: pageSize / 2 });
+    const after = await this.fetch(signal, { after: target.next, limit: pageSize / 2 });
     const next = itemsOf(after);
     if (next[0] && next[0].card?.parent !== at) {
       this.head = at;
@@ -117,27 +128,31 @@ export class Entries {
   }
 
   private remember(items: readonly Item[], cursor: string | undefined): void {
-    if (items[0] && cursor) this.cursors.set(items[0].key, cursor);
+    if (items[0] && cursor) this.cursors.set(items[0].at, cursor);
   }
 
   // older shows what is before the first entry. If that makes too many, those from
   // the entry beyond on are let go: one that is far below what is seen.
   async older(beyond: string): Promise<void> {
-    const front = this.all[0];
-    if (this.busy.value || this.first.value || !front) return;
-    if (this.from === 0) {
-      await this.busily("older", async () => {
-        const cursor = this.cursors.get(front.key);
-        const page = await this.fetch({ back: true, limit: step, ...(cursor ? { cursor } : { before: front.at }) });
-        const items = itemsOf(page).reverse();
-        this.remember(items, page.cursor);
-        this.all = [...items, ...this.all];
-        this.start = !page.cursor;
-        this.shift(items.length);
-        if (this.all.length > kept) this.end = false;
-        this.all = this.all.slice(0, kept);
-      });
-    }
+    if (this.busy.value || this.first.value || !this.all.length) return;
+    if (this.from > 0) return this.showOlder(beyond);
+    await this.busily("older", async (signal) => {
+      const front = this.all[0];
+      if (!front || this.start) return;
+      const cursor = this.cursors.get(front.at);
+      const page = await this.fetch(signal, { back: true, limit: step, ...(cursor ? { cursor } : { before: front.at }) });
+      const items = itemsOf(page).reverse();
+      this.remember(items, page.cursor);
+      this.all = [...items, ...this.all];
+      this.start = !page.cursor;
+      this.shift(items.length);
+      if (this.all.length > kept) this.end = false;
+      this.all = this.all.slice(0, kept);
+      this.showOlder(beyond);
+    });
+  }
+
+  private showOlder(beyond: string): void {
     const from = Math.max(0, this.from - step);
     const far = this.to - from > most ? this.place(beyond) : -1;
     this.show(from, far > from ? Math.min(this.to, far) : this.to);
@@ -146,21 +161,25 @@ export class Entries {
   // newer shows what is behind the last entry, and lets go what is before the entry
   // beyond.
   async newer(beyond: string): Promise<void> {
-    const back = this.all.at(-1);
-    if (this.busy.value || this.last.value || !back) return;
-    if (this.to === this.all.length) {
-      await this.busily("newer", async () => {
-        const page = await this.fetch({ after: back.next, limit: step });
-        this.all = [...this.all, ...itemsOf(page)];
-        this.end = !page.cursor;
-        const over = Math.max(0, this.all.length - kept);
-        if (over) {
-          this.start = false;
-          this.all = this.all.slice(over);
-          this.shift(-over);
-        }
-      });
-    }
+    if (this.busy.value || this.last.value || !this.all.length) return;
+    if (this.to < this.all.length) return this.showNewer(beyond);
+    await this.busily("newer", async (signal) => {
+      const back = this.all.at(-1);
+      if (!back || this.end) return;
+      const page = await this.fetch(signal, { after: back.next, limit: step });
+      this.all = [...this.all, ...itemsOf(page)];
+      this.end = !page.cursor;
+      const over = Math.max(0, this.all.length - kept);
+      if (over) {
+        this.start = false;
+        this.all = this.all.slice(over);
+        this.shift(-over);
+      }
+      this.showNewer(beyond);
+    });
+  }
+
+  private showNewer(beyond: string): void {
     const to = Math.min(this.all.length, this.to + step);
     const far = to - this.from > most ? this.place(beyond) : -1;
     this.show(Math.max(this.from, far), to);
@@ -178,17 +197,18 @@ export class Entries {
   }
 
   // refresh fetches again what is shown: why entries are in or out may be
-  // otherwise now, and the branch may be another.
-  async refresh(): Promise<void> {
-    if (this.busy.value === "all") return;
-    const n = Math.max(pageSize, Math.min(2 * most, this.items.value.length));
-    const before = this.last.value ? undefined : this.items.value.at(-1)?.next;
-    await this.busily("all", async () => {
-      let page = await this.fetch({ back: true, limit: n, before });
+  // otherwise now, and the branch may be another. One that waits for its turn does
+  // for all who ask meanwhile.
+  refresh(): Promise<void> {
+    this.again ??= this.busily("all", async (signal) => {
+      this.again = undefined;
+      const n = Math.max(pageSize, Math.min(2 * most, this.items.value.length));
+      const before = this.last.value ? undefined : this.items.value.at(-1)?.next;
+      let page = await this.fetch(signal, { back: true, limit: n, before });
       const items = itemsOf(page);
       // A page ends early if its entries are large.
       while (page.cursor && items.length < n) {
-        page = await this.fetch({ back: true, limit: n - items.length, cursor: page.cursor });
+        page = await this.fetch(signal, { back: true, limit: n - items.length, cursor: page.cursor });
         items.push(...itemsOf(page));
       }
       this.all = items.reverse();
@@ -198,14 +218,21 @@ export class Entries {
       this.end = before === undefined;
       this.show(0, this.all.length);
     });
+    return this.again;
   }
 
-  private async busily(what: "all" | "older" | "newer", work: () => Promise<void>): Promise<void> {
+  private busily(what: "all" | "older" | "newer", work: (signal: AbortSignal) => Promise<void>): Promise<void> {
     const mine = this.abort;
+    this.queue = this.queue.then(() => this.now(mine, what, work));
+    return this.queue;
+  }
+
+  private async now(mine: AbortController, what: "all" | "older" | "newer", work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    if (mine.signal.aborted) return;
     this.busy.value = what;
     this.waiting ??= [];
     try {
-      await work();
+      await work(mine.signal);
       if (mine === this.abort) this.error.value = undefined;
     } catch (err) {
       if (aborted(err) || mine !== this.abort) return;

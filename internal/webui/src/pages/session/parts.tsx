@@ -73,6 +73,13 @@ export function speakerOf(card: Card): string {
   return card.kind === "branch_summary" ? "Branch" : "";
 }
 
+// authorOf is who said a card where it stands alone: what a tool said is the tool's.
+export function authorOf(card: Card): string {
+  if (card.role !== "tool") return speakerOf(card);
+  const name = card.blocks?.find((b) => b.name)?.name;
+  return name ? `Tool ${name}` : "Tool";
+}
+
 // Whole offers the rest of a text that was cut.
 export function Whole({ block, talk, owner }: { block: Block; talk: Talk; owner?: string }) {
   const [busy, setBusy] = useState(false);

@@ -27,6 +27,7 @@ export interface Row {
 export function rowsOf(items: readonly Item[]): Row[] {
   const calls = new Map<string, Row>();
   const rows: Row[] = [];
+  const keys = new Set<string>();
   let day = "";
   let spoke: Row | undefined;
   for (const item of items) {
@@ -47,6 +48,9 @@ export function rowsOf(items: readonly Item[]): Row[] {
       spoke = row;
     }
     for (const block of item.card?.blocks ?? []) if (block.kind === "call" && block.call) calls.set(block.call, row);
+    // A file may use an id twice.
+    if (keys.has(row.key)) row.key += "@" + item.at;
+    keys.add(row.key);
     rows.push(row);
   }
   return rows;

@@ -16,13 +16,18 @@ export class Talk {
   readonly entries: Entries;
   // asking is the dialog that is open.
   readonly asking = signal<Asking | null>(null);
-  // draft is what is in the composer.
+  // draft is what is in the composer; sending is what is on its way.
   readonly draft = signal("");
+  private sending = "";
 
   constructor(readonly watch: Watch) {
     this.id = watch.id;
     this.entries = new Entries(this.id);
-    this.draft.value = sessionStorage.getItem(this.kept) ?? "";
+    try {
+      this.draft.value = sessionStorage.getItem(this.kept) ?? "";
+    } catch {
+      // The browser keeps nothing.
+    }
   }
 
   private get kept(): string {
@@ -32,12 +37,26 @@ export class Talk {
   // write changes what is in the composer. It outlives a reload of the page.
   write(text: string): void {
     this.draft.value = text;
+    const all = both(this.sending, text);
     try {
-      if (text) sessionStorage.setItem(this.kept, text);
+      if (all) sessionStorage.setItem(this.kept, all);
       else sessionStorage.removeItem(this.kept);
     } catch {
       // No room: it holds until the page is closed.
     }
+  }
+
+  // send empties the composer for the next message, sent is told what came of it:
+  // what was not sent is there again, before what was written meanwhile.
+  send(text: string): void {
+    this.sending = text;
+    this.write("");
+  }
+
+  sent(ok: boolean): void {
+    const text = this.sending;
+    this.sending = "";
+    this.write(ok ? this.draft.peek() : both(text, this.draft.peek()));
   }
 
   private post<T>(verb: string, body: unknown): Promise<T> {
@@ -136,4 +155,8 @@ export class Talk {
       ["Show again", `firn restore ${s} ${e}`],
     ];
   }
+}
+
+function both(a: string, b: string): string {
+  return a && b ? a + "\n\n" + b : a || b;
 }

@@ -9,7 +9,7 @@ import type { Moved, Node, Session, Tree as WireTree } from "../../wire";
 import { Compare } from "./compare";
 import { changes } from "./course";
 import type { TabProps } from "./index";
-import { shapeOf, type Row, type Shape } from "./lanes";
+import { named, refOf, shapeOf, type Row, type Shape } from "./lanes";
 import { Minimap } from "./minimap";
 import type { Watch } from "./watch";
 
@@ -17,7 +17,7 @@ export function Tree({ session, watch }: TabProps) {
   const older = param("older");
   const tree = useLoad<WireTree>(`${session.id} ${older}`, (signal) => get(sessionPath(session.id, "tree"), { cursor: older, limit: 4000 }, signal));
   useEffect(() => watch.hear((e) => changes.has(e.name) && tree.reload()), [watch]);
-  const shape = useMemo(() => tree.data && shapeOf(tree.data.nodes ?? [], tree.data.head), [tree.data]);
+  const shape = useMemo(() => tree.data && shapeOf(tree.data.nodes ?? [], tree.data.total), [tree.data]);
   const [left, right] = param("compare").split(",");
   if (tree.error) return <Problem error={tree.error} retry={tree.reload} />;
   if (!tree.data || !shape) return <div class="tab-body" aria-busy="true" />;
@@ -29,13 +29,13 @@ export function Tree({ session, watch }: TabProps) {
           {plural(tree.data.branches, "branch")}
           <span class="faint"> · {plural(tree.data.total, "entry")}</span>
         </h2>
-        <CompareChooser shape={shape} left={left} right={right} head={shape.head} />
+        <CompareChooser shape={shape} left={left} right={right} />
         <CopyCLI command={`firn tree ${shell(session.id)}`} small />
       </div>
-      {left && right && <Compare session={session} shape={shape} left={left} right={right} />}
+      {left && right && <Compare session={session} tree={tree.data} left={left} right={right} />}
       <ol class="tree" aria-label="Entries, newest first">
         {shape.rows.map((row) => (
-          <TreeRow key={row.node.id} row={row} shape={shape} session={session} watch={watch} head={shape.head} />
+          <TreeRow key={row.node.n} row={row} shape={shape} session={session} watch={watch} />
         ))}
       </ol>
       {older && (
@@ -79,14 +79,14 @@ function Lines({ row, lanes, current }: { row: Row; lanes: number; current: bool
   );
 }
 
-function TreeRow({ row, shape, session, watch, head }: { row: Row; shape: Shape; session: Session; watch: Watch; head?: string }) {
+function TreeRow({ row, shape, session, watch }: { row: Row; shape: Shape; session: Session; watch: Watch }) {
   const n = row.node;
-  const current = n.id === head;
+  const current = n === shape.head;
   return (
     <li class={"tree-row" + (n.onPath ? "" : " off") + (n.hidden || n.compacted ? " out" : "")}>
       <Lines row={row} lanes={shape.lanes} current={current} />
       <span class="tree-n num">#{n.n}</span>
-      <a class="tree-what" href={n.onPath ? toSession(session.id, "", { at: n.id }) : toSession(session.id, "raw", { at: String(n.n) })}>
+      <a class="tree-what" href={n.onPath ? toSession(session.id, "", { at: refOf(shape, n) }) : toSession(session.id, "raw", { at: String(n.n) })}>
         {n.label && <b class="chip tree-label">{n.label}</b>}
         <span class="tree-who">{n.compaction ? `compaction, ${n.compaction}` : (n.role ?? n.kind.replaceAll("_", " "))}</span>
         <span class="tree-text">{n.preview || n.fault || ""}</span>
@@ -95,24 +95,29 @@ function TreeRow({ row, shape, session, watch, head }: { row: Row; shape: Shape;
       {current && <span class="chip tree-head-chip">head</span>}
       {!!n.tokens && <span class="faint num tree-tokens">~{tokens(n.tokens)}</span>}
       <Time at={n.time} class="faint tree-time" />
-      <RowMenu node={n} session={session} watch={watch} current={current} head={head} />
+      <RowMenu node={n} shape={shape} session={session} watch={watch} />
     </li>
   );
 }
 
-function RowMenu({ node, session, watch, current, head }: { node: Node; session: Session; watch: Watch; current: boolean; head?: string }) {
+function RowMenu({ node, shape, session, watch }: { node: Node; shape: Shape; session: Session; watch: Watch }) {
   const writes = mayWrite();
+  const head = shape.head;
+  const current = node === head;
+  // What goes on from an entry names it by its id, which may be another's.
+  const nameless = shape.shadowed.has(node.n);
+  const ref = refOf(shape, node);
   const s = shell(session.id);
-  const e = shell(node.id);
+  const e = shell(ref);
   return (
     <Menu
       label={`Entry #${node.n}`}
       class="icon-button"
       align="end"
       items={[
-        writes && { label: "Continue here", cli: `firn rewind ${s} ${e}`, disabled: current || watch.live.value, run: () => void continueAt(session, watch, node.id) },
-        writes && { label: "Fork here", cli: `firn fork ${s} --at ${e}`, run: () => void fork(session, node.id) },
-        !!head && !current && { label: "Compare with the head", cli: `firn diff ${s} ${shell(head)} ${e}`, run: () => setQuery({ compare: `${head},${node.id}` }, { push: true }) },
+        writes && { label: "Continue here", cli: `firn rewind ${s} ${e}`, disabled: current || nameless || watch.live.value, run: () => void continueAt(session, watch, node.id) },
+        writes && { label: "Fork here", cli: `firn fork ${s} --at ${e}`, disabled: nameless, run: () => void fork(session, node.id) },
+        !!head && !current && { label: "Compare with the head", cli: `firn diff ${s} ${shell(refOf(shape, head))} ${e}`, run: () => setQuery({ compare: `${refOf(shape, head)},${ref}` }, { push: true }) },
         "-",
         { label: "See the line", cli: `firn cat ${s} --view disk --from ${e} --json`, run: () => go(toSession(session.id, "raw", { at: String(node.n) })) },
       ]}
@@ -139,19 +144,23 @@ async function fork(session: Session, at: string): Promise<void> {
 }
 
 // CompareChooser chooses two ends of branches.
-function CompareChooser({ shape, left, right, head }: { shape: Shape; left?: string; right?: string; head?: string }) {
+function CompareChooser({ shape, left, right }: { shape: Shape; left?: string; right?: string }) {
   if (shape.leaves.length < 2) return null;
-  const first = left || head || shape.leaves[0]!.id;
+  const first = (left ? named(shape.nodes, left) : undefined) ?? shape.head ?? shape.leaves[0]!;
+  const second = right ? named(shape.nodes, right) : undefined;
   const ends = shape.leaves.slice(0, 100);
-  const choose = (a: string, b: string) => setQuery({ compare: b ? `${a},${b}` : undefined });
+  // What is compared is among the choices, whatever it is.
+  for (const n of [second, first]) if (n && !ends.includes(n)) ends.unshift(n);
+  const choose = (a: Node | undefined, b: Node | undefined) => setQuery({ compare: a && b ? `${refOf(shape, a)},${refOf(shape, b)}` : undefined });
+  const at = (value: string) => shape.nodes.get(Number(value));
   const name = (n: Node) => `#${n.n} ${n.label ?? n.preview ?? ""}`.slice(0, 48);
   return (
     <span class="tree-compare">
       <label>
         Compare{" "}
-        <select class="select" value={first} onChange={(e) => choose(e.currentTarget.value, right ?? "")}>
+        <select class="select" value={String(first.n)} onChange={(e) => choose(at(e.currentTarget.value), second)}>
           {ends.map((n) => (
-            <option key={n.id} value={n.id}>
+            <option key={n.n} value={String(n.n)}>
               {name(n)}
             </option>
           ))}
@@ -159,12 +168,12 @@ function CompareChooser({ shape, left, right, head }: { shape: Shape; left?: str
       </label>
       <label>
         with{" "}
-        <select class="select" value={right ?? ""} onChange={(e) => choose(first, e.currentTarget.value)}>
+        <select class="select" value={second ? String(second.n) : ""} onChange={(e) => choose(first, at(e.currentTarget.value))}>
           <option value="">nothing</option>
           {ends
-            .filter((n) => n.id !== first)
+            .filter((n) => n !== first)
             .map((n) => (
-              <option key={n.id} value={n.id}>
+              <option key={n.n} value={String(n.n)}>
                 {name(n)}
               </option>
             ))}
