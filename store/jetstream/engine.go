@@ -30,41 +30,6 @@ const attempt = 3 * time.Second
 // errConnClosed says that we hung up.
 var errConnClosed = nats.ErrConnectionClosed
 
-func connect(o Options) (*engine, error) {
-	options := []nats.Option{
-		nats.Name("firn " + o.Space), nats.MaxReconnects(-1), nats.ReconnectWait(100 * time.Millisecond), nats.ReconnectJitter(50*time.Millisecond, 100*time.Millisecond),
-		nats.ReconnectBufSize(-1),                                                              // what cannot be sent fails at once: whoever waits decides for how long
-		nats.Timeout(attempt), nats.PingInterval(2 * time.Second), nats.MaxPingsOutstanding(2), // a server that was stopped is noticed in time
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-			o.Report(fmt.Sprintf("connection to the cluster: %v", err))
-		}),
-	}
-	if o.Credentials != "" {
-		options = append(options, nats.UserCredentials(o.Credentials))
-	}
-	if o.CA != "" {
-		options = append(options, nats.RootCAs(o.CA))
-	}
-	if o.Cert != "" || o.Key != "" {
-		options = append(options, nats.ClientCert(o.Cert, o.Key))
-	}
-	url := o.URL
-	if o.Server != nil {
-		options = append(options, nats.InProcessServer(o.Server.server))
-		url = ""
-	}
-	nc, err := nats.Connect(url, options...)
-	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", o.URL, &Unavailable{Cause: err})
-	}
-	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(o.Wait))
-	if err != nil {
-		nc.Close()
-		return nil, err
-	}
-	return &engine{nc: nc, js: js, wait: o.Wait, outages: outages{last: make(map[string]time.Time)}}, nil
-}
-
 func (e *engine) close() { e.nc.Close() }
 
 // patient bounds how long something tries to get through.

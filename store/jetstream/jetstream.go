@@ -39,8 +39,9 @@ type Options struct {
 	URL string
 	// Server is one in this process, used instead of an address if not nil.
 	Server *Server
-	// Credentials is the file with the account's credentials; CA, Cert and Key
-	// are the files for TLS. All may be empty.
+	// Credentials is a file with a user's credentials (.creds) or key; a user and
+	// password can be in the addresses. CA, Cert and Key are the files for TLS. All
+	// may be empty.
 	Credentials   string
 	CA, Cert, Key string
 	// Space begins the names of all streams, so that several stores can share an

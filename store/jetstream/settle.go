@@ -109,8 +109,12 @@ func (st *Store) guard(ctx context.Context) (int, error) {
 	if len(st.opts.Monitors) == 0 {
 		return 0, fmt.Errorf("%w: nobody tells whether the servers sync what they acknowledge; name the addresses of their monitoring", firn.ErrUnsupported)
 	}
+	client, err := monitorClient(st.opts)
+	if err != nil {
+		return 0, err
+	}
 	for _, address := range st.opts.Monitors {
-		if err := checkSync(ctx, address); err != nil {
+		if err := checkSync(ctx, client, address); err != nil {
 			return 0, err
 		}
 	}
@@ -129,7 +133,7 @@ func atLeast(version string, major, minor int) bool {
 }
 
 // checkSync asks a server's monitoring whether it syncs before it acknowledges.
-func checkSync(ctx context.Context, address string) error {
+func checkSync(ctx context.Context, client *http.Client, address string) error {
 	var told struct {
 		Name      string `json:"server_name"`
 		JetStream struct {
@@ -138,7 +142,7 @@ func checkSync(ctx context.Context, address string) error {
 			} `json:"config"`
 		} `json:"jetstream"`
 	}
-	if err := monitor(ctx, address, "/varz", &told); err != nil {
+	if err := monitor(ctx, client, address, "/varz", &told); err != nil {
 		return err
 	}
 	if !told.JetStream.Config.SyncAlways {
@@ -148,16 +152,16 @@ func checkSync(ctx context.Context, address string) error {
 }
 
 // monitor asks a server's monitoring.
-func monitor(ctx context.Context, address, path string, told any) error {
+func monitor(ctx context.Context, client *http.Client, address, path string, told any) error {
 	once, cancel := context.WithTimeout(ctx, attempt)
 	defer cancel()
 	req, err := http.NewRequestWithContext(once, http.MethodGet, strings.TrimSuffix(address, "/")+path, nil)
 	if err != nil {
 		return fmt.Errorf("%w address of monitoring %q: %w", firn.ErrInvalid, address, err)
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := client.Do(req)
 	if err != nil {
-		return fmt.Errorf("ask the monitoring %s: %w", address, &Unavailable{Cause: err})
+		return fmt.Errorf("ask the monitoring %s: %w", address, refusal(err))
 	}
 	defer resp.Body.Close()
 	if err := json.NewDecoder(resp.Body).Decode(told); err != nil {

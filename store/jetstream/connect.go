@@ -1,0 +1,150 @@
+package jetstream
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"firn"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nkeys"
+)
+
+// connect connects to one of the servers. One that does not let us in, or that
+// we do not trust, is an ErrInvalid: trying again would not help.
+func connect(o Options) (*engine, error) {
+	options := []nats.Option{
+		nats.Name("firn " + o.Space), nats.MaxReconnects(-1), nats.ReconnectWait(100 * time.Millisecond), nats.ReconnectJitter(50*time.Millisecond, 100*time.Millisecond),
+		nats.ReconnectBufSize(-1), // what cannot be sent fails at once: whoever waits decides for how long
+		nats.Timeout(attempt),
+		nats.PingInterval(2 * time.Second), nats.MaxPingsOutstanding(2), // a server that was stopped is noticed in time
+		nats.IgnoreAuthErrorAbort(), // credentials that have expired may be renewed
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			o.Report(fmt.Sprintf("connection to the cluster: %v", err))
+		}),
+	}
+	identity, err := identity(o)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", plainURL(o.URL), err)
+	}
+	options = append(options, identity...)
+	servers := o.URL
+	if o.Server != nil {
+		options = append(options, nats.InProcessServer(o.Server.server))
+		servers = ""
+	}
+	nc, err := nats.Connect(servers, options...)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", plainURL(o.URL), refusal(err))
+	}
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(o.Wait))
+	if err != nil {
+		nc.Close()
+		return nil, err
+	}
+	return &engine{nc: nc, js: js, wait: o.Wait, outages: outages{last: make(map[string]time.Time)}}, nil
+}
+
+// identity makes the options that say who we are and whom we trust.
+func identity(o Options) ([]nats.Option, error) {
+	var options []nats.Option
+	if o.Credentials != "" {
+		data, err := os.ReadFile(o.Credentials)
+		if err != nil {
+			return nil, fmt.Errorf("%w credentials: %w", firn.ErrInvalid, err)
+		}
+		option := nats.UserCredentials(o.Credentials)
+		if _, err := nkeys.ParseDecoratedJWT(data); err != nil || !strings.Contains(string(data), "BEGIN NATS USER JWT") {
+			if option, err = nats.NkeyOptionFromSeed(o.Credentials); err != nil {
+				return nil, fmt.Errorf("%w credentials: %s holds neither a user's token nor a key: %w", firn.ErrInvalid, o.Credentials, err)
+			}
+		}
+		options = append(options, option)
+	}
+	if _, err := trust(o); err != nil { // they are read again whenever it connects
+		return nil, err
+	}
+	if o.CA != "" {
+		options = append(options, nats.RootCAs(o.CA))
+	}
+	if o.Cert != "" || o.Key != "" {
+		options = append(options, nats.ClientCert(o.Cert, o.Key))
+	}
+	return options, nil
+}
+
+// trust reads the files for TLS.
+func trust(o Options) (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if o.CA != "" {
+		data, err := os.ReadFile(o.CA)
+		if err != nil {
+			return nil, fmt.Errorf("%w file for TLS: %w", firn.ErrInvalid, err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(data) {
+			return nil, fmt.Errorf("%w file for TLS: %s holds no certificate", firn.ErrInvalid, o.CA)
+		}
+	}
+	if o.Cert != "" || o.Key != "" {
+		pair, err := tls.LoadX509KeyPair(o.Cert, o.Key)
+		if err != nil {
+			return nil, fmt.Errorf("%w file for TLS: %w", firn.ErrInvalid, err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return config, nil
+}
+
+// monitorClient makes a client for the servers' monitoring.
+func monitorClient(o Options) (*http.Client, error) {
+	config, err := trust(o)
+	if err != nil {
+		return nil, err
+	}
+	return &http.Client{Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true, Proxy: http.ProxyFromEnvironment}}, nil
+}
+
+// refusal says why there is no connection: somebody does not trust somebody, or
+// nobody answers.
+func refusal(err error) error {
+	var authority x509.UnknownAuthorityError
+	var host x509.HostnameError
+	var invalid x509.CertificateInvalidError
+	switch {
+	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked), errors.Is(err, nats.ErrAccountAuthExpired):
+		return fmt.Errorf("%w credentials: the server does not let us in: %w", firn.ErrInvalid, err)
+	case errors.As(err, &authority), errors.As(err, &host), errors.As(err, &invalid):
+		return fmt.Errorf("%w certificate: we do not trust the server: %w", firn.ErrInvalid, err)
+	case errors.Is(err, nats.ErrSecureConnRequired), errors.Is(err, nats.ErrSecureConnWanted):
+		return fmt.Errorf("%w settings for TLS: %w", firn.ErrInvalid, err)
+	case errors.Is(err, nats.ErrTLS), strings.Contains(err.Error(), "tls: "): // an alert of the other side has no type that says more
+		return fmt.Errorf("%w certificate: TLS fails: %w", firn.ErrInvalid, err)
+	}
+	return &Unavailable{Cause: err}
+}
+
+// plainURL is the list of servers without the passwords in it.
+func plainURL(list string) string {
+	var plain []string
+	for _, s := range strings.Split(list, ",") {
+		u, err := url.Parse(strings.TrimSpace(s))
+		switch {
+		case err != nil:
+			s = "an address that cannot be read"
+		case u.User != nil:
+			u.User = nil
+			s = u.String()
+		}
+		plain = append(plain, s)
+	}
+	return strings.Join(plain, ",")
+}
