@@ -101,13 +101,13 @@ func TestWork(t *testing.T) {
 	set := func(text string) bool {
 		return strings.Contains(card.Of(message(firn.RoleUser, firn.Text{Text: text}), o).Blocks[0].HTML, "<em>")
 	}
-	if !set("*a*" + strings.Repeat(" word", 200)) || work > 3000 {
+	if !set("*a*"+strings.Repeat(" word", 200)) || work > 3000 {
 		t.Errorf("an ordinary text is not set; %d is left", work)
 	}
 	if set("*a*" + strings.Repeat("\n\nx", 100)) {
 		t.Error("more paragraphs than there is work for are set")
 	}
-	if !set("*a*" + strings.Repeat(" a@b.example", 100)) || work > 1000 {
+	if !set("*a*"+strings.Repeat(" a@b.example", 100)) || work > 1000 {
 		t.Errorf("what much comes of is little work: %d is left", work)
 	}
 	if set("*a*" + strings.Repeat(" word", 200)) {

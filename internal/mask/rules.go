@@ -23,7 +23,7 @@ var rules = []rule{
 	{name: "code of a login", expr: `/login#([A-Z2-7]{20,})`, words: []string{"/login#"}},
 	{name: "model provider", expr: `sk-(?:ant-|proj-|or-|svcacct-|admin-)?[A-Za-z0-9_-]{20,}`, words: []string{"sk-"}, edge: true},
 	{name: "payment provider", expr: `(?:sk|rk|pk|whsec)_(?:live|test|prod)?_?[A-Za-z0-9]{16,}`, words: []string{"sk_", "rk_", "pk_", "whsec_"}, edge: true},
-	{name: "code host", expr: `gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{22,}|glpat-[A-Za-z0-9_-]{20,}|glptt-[0-9a-f]{40}`, words: []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "glptt-"}},
+	{name: "code host", expr: `gh[pousr]\\{0,2}_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{22,}|glpat-[A-Za-z0-9_-]{20,}|glptt-[0-9a-f]{40}`, words: []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_", `ghp\`, `gho\`, `ghs\`, "github_pat_", "glpat-", "glptt-"}},
 	{name: "cloud access", expr: `(?:A3T[A-Z0-9]|AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}\b`, words: []string{"akia", "asia", "abia", "acca", "a3t"}, edge: true},
 	{name: "cloud api", expr: `AIza[A-Za-z0-9_-]{35}`, words: []string{"aiza"}},
 	{name: "oauth client", expr: `GOCSPX-[A-Za-z0-9_-]{20,}|ya29\.[A-Za-z0-9_-]{20,}`, words: []string{"gocspx-", "ya29."}},

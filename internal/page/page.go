@@ -47,7 +47,7 @@ type Item struct {
 // Write writes a page. Items come oldest first; an error among them ends it, and
 // then the page is not whole.
 func Write(w io.Writer, about About, items iter.Seq2[Item, error]) error {
-	p := &writer{b: bufio.NewWriterSize(w, 64<<10), about: about}
+	p := &writer{b: bufio.NewWriterSize(w, 64<<10), about: about, work: pageWork}
 	p.head()
 	for item, err := range items {
 		if err != nil {
@@ -68,11 +68,17 @@ func Write(w io.Writer, about About, items iter.Seq2[Item, error]) error {
 	return nil
 }
 
+// pageWork is how much work the Markdown of a page may be: some seconds at most,
+// whatever was said. What comes behind it is told as it stands.
+const pageWork = 12 << 20
+
 // writer writes one page.
 type writer struct {
 	b     *bufio.Writer
 	about About
 	err   error
+	// work is how much may still be spent.
+	work int
 }
 
 // text writes HTML.
@@ -131,14 +137,14 @@ func clock(t time.Time) string {
 }
 
 // said is a short text of somebody's, masked.
-func said(s string) string { return richtext.Inline(mask.Text(s)) }
+func said(s string) string { return richtext.Inline(mask.Text(richtext.Printed(s))) }
 
 func (p *writer) item(item Item) {
 	if item.Gap != "" {
 		p.text(`<p class="note">Here something could not be read: ` + said(item.Gap) + "</p>\n")
 		return
 	}
-	c := card.Of(item.Entry, card.Options{Mask: mask.Text, Image: inline})
+	c := card.Of(item.Entry, card.Options{Mask: mask.Text, MaskHTML: mask.HTML, Image: inline, Work: &p.work})
 	if !p.shows(&item, &c) {
 		return
 	}

@@ -77,6 +77,76 @@ func TestPage(t *testing.T) {
 	}
 }
 
+// TestNoSecretLeaves: whoever said it, however it was coloured, set or cut, what
+// looks like a secret is not on the page, and no half of it.
+func TestNoSecretLeaves(t *testing.T) {
+	body := strings.Repeat("aB3dE5gH", 5)
+	ghp, half := "ghp_"+body, "E5gHaB3d"
+	for name, text := range map[string]string{
+		"an environment":       "HOME=/x\nGITHUB_TOKEN=" + body + "\nMY_SECRET=" + body + "\nAWS_SESSION_TOKEN=" + body + "\nDB_PASS=" + body + "\nOPENAI_KEY=" + body,
+		"in colours":           "ghp_\x1b[0m" + body + " password\x1b[0m: \x1b[32m" + body + "\x1b[0m",
+		"written over":         "ghp_\rghp_" + body + "\r\n",
+		"firn's own":           "firn_" + body + "abc /login#" + strings.Repeat("ABCDE234", 3) + "AB Cookie: firn-7931=firn_" + body + "abc",
+		"behind bold":          "**Password:** " + body,
+		"escaped":              "ghp\\_" + body,
+		"behind much space":    strings.Repeat(" ", 2540) + ghp,
+		"behind empty lines":   strings.Repeat("\n", 2545) + ghp,
+		"at the end of a line": strings.Repeat("words and ", 15) + ghp,
+		"in code":              "```yaml\npassword: \"" + body + "\"\n```\n\n    export A_TOKEN=" + body,
+		"in a table":           "| a | b |\n|---|---|\n| x | `" + ghp + "` |",
+	} {
+		raw, err := json.Marshal(map[string]string{"command": text, "other": text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		odd, err := json.Marshal([]string{text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		masked(t, name, half, page.About{Session: "s", Title: text, Agent: text}, func(yield func(page.Item, error) bool) {
+			_ = yield(page.Item{Gap: text}, nil) && yield(page.Item{Label: text, Entry: entry("e", &firn.Message{
+				Role: firn.RoleAssistant, Model: text, Error: text,
+				Parts: []firn.Part{firn.Text{Text: text}, firn.Thinking{Text: text}, firn.ToolCall{ID: "c", Name: "run", Arguments: raw}, firn.ToolCall{ID: "d", Name: "run", Arguments: odd},
+					firn.ToolResult{CallID: "c", Content: []firn.Part{firn.Text{Text: text}}}, firn.Shell{Command: text, Output: text}, firn.OpaquePart{Type: "x", Raw: odd}},
+			})}, nil) && yield(page.Item{Entry: entry("x", &firn.Title{Name: text})}, nil) && yield(page.Item{Entry: entry("y", &firn.Compaction{Summary: text})}, nil) &&
+				yield(page.Item{Entry: entry("z", &firn.Custom{Type: "odd", Data: odd})}, nil)
+		})
+	}
+	// What only Markdown hides is found where it is read as Markdown.
+	for name, text := range map[string]string{
+		"an entity": "ghp&#95;" + body,
+		"half bold": "ghp_" + body[:6] + "**" + body[6:] + "**",
+		"a link":    "[here](https://a.example/?access_token=" + body + ") or <https://a.example/?api_key=" + body + ">",
+	} {
+		masked(t, name, half, page.About{Session: "s"}, items(
+			entry("e", &firn.Message{Role: firn.RoleAssistant, Parts: []firn.Part{firn.Text{Text: text}, firn.Thinking{Text: text}}}), entry("y", &firn.Compaction{Summary: text})))
+	}
+}
+
+// masked checks that a part of a secret is not on a page.
+func masked(t *testing.T, name, part string, about page.About, all iter.Seq2[page.Item, error]) {
+	t.Helper()
+	got := write(t, about, all)
+	if at := strings.Index(got, part); at >= 0 {
+		t.Errorf("%s: …%s…", name, got[max(0, at-300):min(len(got), at+100)])
+	}
+	if !strings.Contains(got, "[secret]") {
+		t.Errorf("%s: nothing was masked", name)
+	}
+}
+
+// TestHardWork: what is made to take long is told as it stands, and what stands
+// before and behind it is set.
+func TestHardWork(t *testing.T) {
+	say := func(text string) firn.Entry {
+		return entry("e", &firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: text}}})
+	}
+	got := write(t, page.About{}, items(say("a *b*"), say(strings.Repeat("<div>\n\n", 1<<17)), say("c *d*")))
+	if strings.Count(got, "<pre") != 1 || !strings.Contains(got, "<em>b</em>") || !strings.Contains(got, "<em>d</em>") {
+		t.Errorf("%d pieces stand as they are", strings.Count(got, "<pre"))
+	}
+}
+
 // TestCorpus: nothing does harm, wherever it was said.
 func TestCorpus(t *testing.T) {
 	raw, err := os.ReadFile("../richtext/testdata/xss.txt")

@@ -10,8 +10,10 @@ import (
 )
 
 // visible makes what cannot be seen visible, or harmless: characters that turn
-// the direction of text round, so that it reads otherwise than it is, are spelt
-// out, and other control characters have their picture. The text is valid UTF-8.
+// the direction of text round, so that it reads otherwise than it is, and those
+// that take no room, by which text is hidden from people and not from models, are
+// spelt out, and other control characters have their picture. The text is valid
+// UTF-8.
 func visible(text string) string {
 	text, _ = firn.CleanText(text)
 	if strings.IndexFunc(text, hidden) < 0 {
@@ -43,6 +45,8 @@ func hidden(r rune) bool {
 	case r == 0x061c || r == 0x200e || r == 0x200f:
 		return true
 	case r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069:
+		return true
+	case r == 0x200b || r == 0x2060 || r == 0xfeff || r >= 0xe0000 && r <= 0xe007f:
 		return true
 	}
 	return false

@@ -14,6 +14,7 @@ package richtext
 import (
 	"bytes"
 	"html"
+	"regexp"
 	"strings"
 	"sync"
 
@@ -70,6 +71,9 @@ const (
 	// mostBrackets is how many brackets a piece may have: each may begin a link,
 	// and each is looked for to its end.
 	mostBrackets = 800
+	// spareCells is how many cells a piece may have, if it were a table, beside one
+	// for each of its bytes: rows are filled up, so that few bytes make many.
+	spareCells = 1024
 )
 
 // odd reports whether a piece can only be meant to make trouble. It is shown as
@@ -78,12 +82,15 @@ func (p piece) odd() bool {
 	if strings.Count(p.text, "[") > mostBrackets {
 		return true
 	}
+	lines, columns := 0, 0
 	for line := range strings.Lines(p.text) {
-		if nesting(line) > mostNested || strings.Count(line, "|") > mostColumns {
+		lines++
+		columns = max(columns, strings.Count(line, "|"))
+		if nesting(line) > mostNested || columns > mostColumns {
 			return true
 		}
 	}
-	return false
+	return lines*columns > len(p.text)+spareCells
 }
 
 // nesting is how many quotations and lists a line may begin.
@@ -127,3 +134,9 @@ func Plain(text string) string {
 
 // Inline says text within a line, as it stands.
 func Inline(text string) string { return html.EscapeString(visible(text)) }
+
+// Text is what one reads of HTML that this package has made.
+func Text(said string) string { return html.UnescapeString(tags.ReplaceAllString(said, "")) }
+
+// tags are those of our HTML: in it, all else that looks like one is escaped.
+var tags = regexp.MustCompile(`<[^>]*>`)

@@ -127,6 +127,8 @@ func TestMarkdown(t *testing.T) {
 		"- [x] a\n- [ ] b":                     "<ul>\n<li>☑ a</li>\n<li>☐ b</li>\n</ul>\n",
 		"7. a\n8. b":                           "<ol start=\"7\">\n<li>a</li>\n<li>b</li>\n</ol>\n",
 		"a\u202eb":                             "<p>a[U+202E]b</p>\n",
+		"a\u200bb\u2060c\ufeffd\U000e0041e":    "<p>a[U+200B]b[U+2060]c[U+FEFF]d[U+E0041]e</p>\n",
+		"👩\u200d👧 नि\u200dष":                   "<p>👩\u200d👧 नि\u200dष</p>\n",
 		"a\x07b":                               "<p>a␇b</p>\n",
 		"```go\nfunc f() {}\n```":              "<pre class=\"code\"><code class=\"language-go\"><span class=\"hk\">func </span><span class=\"hf\">f</span>() {}\n</code></pre>\n",
 		"```\n<x>\n```":                        "<pre class=\"code\"><code>&lt;x&gt;\n</code></pre>\n",
@@ -136,6 +138,18 @@ func TestMarkdown(t *testing.T) {
 		if got := richtext.Markdown(text); got != want {
 			t.Errorf("%q is\n%s\nwant\n%s", text, got, want)
 		}
+	}
+}
+
+// TestNarrowRows: rows are not filled up to many more cells than they have bytes.
+func TestNarrowRows(t *testing.T) {
+	text := "|" + strings.Repeat("a|", 60) + "\n|" + strings.Repeat("-|", 60) + "\n" + strings.Repeat("|x\n", 4000)
+	if got := richtext.Markdown(text); len(got) > 4*len(text) {
+		t.Errorf("%d bytes became %d", len(text), len(got))
+	}
+	dense := "|a|b|c|d|e|f|g|h|\n|-|-|-|-|-|-|-|-|\n" + strings.Repeat("|1|0|1|0|1|0|1|0|\n", 300)
+	if got := richtext.Markdown(dense); !strings.Contains(got, "<td>1</td>") {
+		t.Errorf("a table is none any more: %.200s", got)
 	}
 }
 
