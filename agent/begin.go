@@ -210,8 +210,9 @@ func unanswered(p window.Path) bool {
 
 // Unfinished reports whether a path ends in the middle of a turn: the model's
 // turn is next, and nothing says that it failed or was stopped. That is what a
-// crash leaves.
+// crash leaves. What the user did in a shell is for the next turn, and begins none.
 func Unfinished(p window.Path) bool {
+	p.Entries = withoutShell(p.Entries)
 	for _, e := range slices.Backward(p.Entries) {
 		if m, ok := saidBy(e, firn.RoleAssistant); ok && m.Error != "" {
 			return false
@@ -221,6 +222,17 @@ func Unfinished(p window.Path) bool {
 		}
 	}
 	return unanswered(p)
+}
+
+// withoutShell is a path without what was done in a shell after the last message.
+func withoutShell(entries []firn.Entry) []firn.Entry {
+	for i, e := range slices.Backward(entries) {
+		k := e.Body.Kind()
+		if _, shell := saidBy(e, firn.RoleShell); !shell && (k == firn.KindMessage || k == firn.KindCustomMessage) {
+			return entries[:i+1]
+		}
+	}
+	return nil
 }
 
 // answered reports whether a whole answer stands behind an entry, or whether

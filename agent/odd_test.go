@@ -302,3 +302,27 @@ func TestCutOff(t *testing.T) {
 		}
 	})
 }
+
+// TestUnfinished: what is left of a turn is told from what was done after one.
+func TestUnfinished(t *testing.T) {
+	shell := firn.NewEntry(&firn.Message{Role: firn.RoleShell, Parts: []firn.Part{firn.Shell{Command: "ls", Output: "x"}}})
+	answer := firn.NewEntry(&firn.Message{Role: firn.RoleAssistant, StopReason: firn.StopEnd, Parts: []firn.Part{firn.Text{Text: "yes"}}})
+	cut := firn.NewEntry(&firn.Message{Role: firn.RoleAssistant, StopReason: firn.StopAborted, Error: "stopped"})
+	book := firn.NewEntry(&firn.Custom{Type: "firn.counters"})
+	for name, c := range map[string]struct {
+		entries []firn.Entry
+		want    bool
+	}{
+		"nothing":                      {nil, false},
+		"a question":                   {[]firn.Entry{firn.UserText("a")}, true},
+		"an answer":                    {[]firn.Entry{firn.UserText("a"), answer}, false},
+		"a shell after an answer":      {[]firn.Entry{firn.UserText("a"), answer, shell, book, shell}, false},
+		"a shell after a question":     {[]firn.Entry{firn.UserText("a"), answer, firn.UserText("b"), shell}, true},
+		"a shell only":                 {[]firn.Entry{shell}, false},
+		"a shell after one that ended": {[]firn.Entry{firn.UserText("a"), cut, shell}, false},
+	} {
+		if got := agent.Unfinished(window.Path{Entries: c.entries}); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
