@@ -2,7 +2,7 @@
 import type { ComponentType } from "preact";
 import { useEffect } from "preact/hooks";
 import { asProblem } from "./api";
-import { Layout } from "./layout";
+import { closed, Layout } from "./layout";
 import { down, loadMe, me } from "./me";
 import { Keys } from "./pages/keys";
 import { Live } from "./pages/live";
@@ -54,6 +54,7 @@ function Body() {
   if (me.value === undefined) return <main class="alone" aria-busy="true" />;
   for (const [pattern, title, Page] of pages) {
     const parts = match(pattern, path.value);
+    if (parts && closed(path.value)) return <Closed title={title} />;
     if (parts) {
       return (
         <Layout>
@@ -68,6 +69,20 @@ function Body() {
       <Titled title="Not found" />
       <Empty title="There is no such page.">
         <a href="/sessions">All sessions</a>
+      </Empty>
+    </Layout>
+  );
+}
+
+// Closed is a page that tells of all sessions, for who may see only some.
+function Closed({ title }: { title: string }) {
+  const mine = [...(me.value?.agents ?? []), ...(me.value?.keys ?? [])].join(", ");
+  return (
+    <Layout>
+      <Titled title={title} />
+      <Empty title={`${title} is about all sessions together.`}>
+        <p>This login is good for {mine} only. Who has one for all sessions can see this page.</p>
+        <a href="/sessions">Your sessions</a>
       </Empty>
     </Layout>
   );

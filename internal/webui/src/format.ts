@@ -89,3 +89,28 @@ export function shortPath(path: string): string {
 export function shell(word: string): string {
   return /^[A-Za-z0-9_@%+=:,./~-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
+
+// free is a word of a command that may begin like an option: a title, a name.
+export function free(word: string): string {
+  return (word.startsWith("-") ? "-- " : "") + shell(word);
+}
+
+// The gateway tells so many bytes of how a session begins.
+const promptLen = 100;
+
+// titleOf is what a session is called: by people, or by how it begins.
+export function titleOf(s: { title?: string; prompt?: string }): string {
+  if (s.title || !s.prompt) return s.title || "untitled";
+  return new TextEncoder().encode(s.prompt).length > promptLen - 4 ? s.prompt + "…" : s.prompt;
+}
+
+// sentence is what a program says, as a sentence. Commands stay as they are typed.
+export function sentence(s: string): string {
+  const begun = /^firn\b/.test(s) ? s : s.charAt(0).toUpperCase() + s.slice(1);
+  return begun + (/[.!?)…]$/.test(s) || /(^|: |with |by )firn [^.]*$/.test(s) ? "" : ".");
+}
+
+// roleName is who says something in a transcript, in the words of the pages.
+export function roleName(role: string): string {
+  return role === "toolResult" ? "tool" : role;
+}

@@ -5,7 +5,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { useKeys } from "./keys";
 import { connected } from "./live";
-import { logout, me } from "./me";
+import { bound, logout, me } from "./me";
 import { Help } from "./help";
 import { Palette } from "./palette";
 import { go, path } from "./router";
@@ -18,18 +18,31 @@ export interface Room {
   name: string;
   icon: IconName;
   key: string;
+  // whole says that it tells of all sessions together: who may see only some has
+  // no use for it.
+  whole?: boolean;
 }
 
-export const rooms: Room[] = [
+const everyRoom: Room[] = [
   { path: "/sessions", name: "Sessions", icon: "sessions", key: "g s" },
   { path: "/live", name: "Live", icon: "live", key: "g l" },
   { path: "/search", name: "Search", icon: "search", key: "g f" },
   { path: "/memory", name: "Memory", icon: "memory", key: "g m" },
-  { path: "/usage", name: "Usage", icon: "usage", key: "g u" },
+  { path: "/usage", name: "Usage", icon: "usage", key: "g u", whole: true },
   { path: "/keys", name: "Keys", icon: "keys", key: "g k" },
-  { path: "/sources", name: "Sources", icon: "sources", key: "g c" },
-  { path: "/ops", name: "Ops", icon: "ops", key: "g o" },
+  { path: "/sources", name: "Sources", icon: "sources", key: "g c", whole: true },
+  { path: "/ops", name: "Ops", icon: "ops", key: "g o", whole: true },
 ];
+
+// rooms are those that one has a use for.
+export function rooms(): Room[] {
+  return everyRoom.filter((r) => !r.whole || !bound());
+}
+
+// closed says that a page is one of those that one has no use for.
+export function closed(at: string): boolean {
+  return bound() && everyRoom.some((r) => r.whole && (at === r.path || at.startsWith(r.path + "/")));
+}
 
 // What lies over the page.
 export const over = signal<"" | "palette" | "help">("");
@@ -43,10 +56,13 @@ export function Layout({ children }: { children: ComponentChildren }) {
     { key: "mod+k", does: "Go to anything", typing: true, run: () => (over.value = over.value === "palette" ? "" : "palette") },
     { key: "?", does: "These keys", run: () => (over.value = "help") },
     { key: "t", does: "Light, dark, auto", run: nextTheme },
-    ...rooms.map((r) => ({ key: r.key, does: r.name, run: () => go(r.path) })),
+    ...rooms().map((r) => ({ key: r.key, does: r.name, run: () => go(r.path) })),
   ]);
+  // Pages that listen know at once what runs; the others look now and then.
   useEffect(() => {
     void loadRunning();
+    const t = setInterval(() => !document.hidden && void loadRunning(), 15_000);
+    return () => clearInterval(t);
   }, [path.value]);
   return (
     <div class="frame">
@@ -92,7 +108,7 @@ function Side() {
         <span>Go to…</span>
         <kbd>{navigator.platform.startsWith("Mac") ? "⌘K" : "Ctrl K"}</kbd>
       </button>
-      {rooms.map((r) => (
+      {rooms().map((r) => (
         <RoomLink key={r.path} room={r} />
       ))}
       <div class="side-foot">
@@ -129,18 +145,18 @@ function youItems() {
 function Bottom() {
   return (
     <nav class="bottom" aria-label="Pages, on small screens">
-      {rooms.slice(0, 4).map((r) => (
+      {rooms().slice(0, 4).map((r) => (
         <RoomLink key={r.path} room={r} />
       ))}
       <Menu
         label="More"
-        class={"room" + (rooms.slice(4).some(within) ? " on" : "")}
+        class={"room" + (rooms().slice(4).some(within) ? " on" : "")}
         align="end"
         up
         items={[
           { label: "Go to…", run: () => (over.value = "palette") },
           "-",
-          ...rooms.slice(4).map((r) => ({ label: r.name, href: r.path })),
+          ...rooms().slice(4).map((r) => ({ label: r.name, href: r.path })),
           "-",
           ...youItems(),
         ]}

@@ -1,7 +1,7 @@
 // Who uses the page, and what they may do.
 import { signal } from "@preact/signals";
 import { get, onUnauthorized, post, Problem } from "./api";
-import type { Me } from "./wire";
+import type { Me, Status } from "./wire";
 
 // me is undefined until it is known, and null if nobody is logged in.
 export const me = signal<Me | null | undefined>(undefined);
@@ -36,4 +36,25 @@ export function mayWrite(): boolean {
 
 export function mayAdmin(): boolean {
   return me.value?.scope === "admin";
+}
+
+// bound says that the login is good for some agents or keys only.
+export function bound(): boolean {
+  return !!me.value?.agents?.length || !!me.value?.keys?.length;
+}
+
+let asked: Promise<string> | undefined;
+
+// home is the directory that commands must name to mean this gateway; empty if it
+// is the usual one. It is asked for once, when somebody is about to want it.
+export function home(): Promise<string> {
+  if (bound()) return Promise.resolve("");
+  asked ??= get<Status>("/v1/status").then(
+    (s) => (!s.home || /^(\/home\/[^/]+|\/Users\/[^/]+|\/root|[A-Z]:\\Users\\[^\\]+)[/\\]\.firn$/.test(s.home) ? "" : s.home),
+    () => {
+      asked = undefined;
+      return "";
+    },
+  );
+  return asked;
 }

@@ -1,7 +1,7 @@
 // Palette goes to anything: a page, a session by its title, something to do.
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { useLoad, get } from "./api";
-import { shortId } from "./format";
+import { shortId, titleOf } from "./format";
 import { rooms } from "./layout";
 import { logout, mayWrite } from "./me";
 import { post } from "./api";
@@ -20,7 +20,7 @@ interface Choice {
 }
 
 function pageChoices(): Choice[] {
-  return rooms.map((r) => ({ id: r.path, kind: "Page", name: r.name, run: () => go(r.path) }));
+  return rooms().map((r) => ({ id: r.path, kind: "Page", name: r.name, run: () => go(r.path) }));
 }
 
 function actions(): Choice[] {
@@ -63,7 +63,7 @@ export function Palette({ close }: { close: () => void }) {
   const sessions: Choice[] = (found.data?.items ?? []).map((s) => ({
     id: s.id,
     kind: "Session",
-    name: s.title || s.prompt || "untitled",
+    name: titleOf(s),
     detail: shortId(s.id),
     at: s.updated,
     run: () => go(toSession(s.id)),

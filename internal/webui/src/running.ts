@@ -1,14 +1,14 @@
 // Which sessions have a turn running, for the dots and the count.
 import { signal } from "@preact/signals";
 import { get } from "./api";
-import type { Event, Page } from "./wire";
+import type { Event, Page, Session } from "./wire";
 
 export const running = signal<ReadonlySet<string>>(new Set());
 
 export async function loadRunning(): Promise<void> {
   try {
-    const page = await get<Page<{ session: string }>>("/v1/running");
-    running.value = new Set((page.items ?? []).map((r) => r.session));
+    const page = await get<Page<Session>>("/v1/running");
+    running.value = new Set((page.items ?? []).map((s) => s.id));
   } catch {
     // The dots are old then; the page itself says what is wrong.
   }

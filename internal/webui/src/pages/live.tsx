@@ -2,7 +2,7 @@
 // button that stops them.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { post, sessionPath, useGet } from "../api";
-import { plural, shell, shortId, shortPath } from "../format";
+import { plural, shell, shortId, shortPath, titleOf } from "../format";
 import { useStream } from "../live";
 import { mayWrite } from "../me";
 import { toSession } from "../router";
@@ -27,10 +27,6 @@ interface Ended {
 
 // Only the end of an answer is shown, so no more of it is kept.
 const most = 600;
-
-function nameOf(s: Session): string {
-  return s.title || s.prompt || "untitled";
-}
 
 async function stop(id: string): Promise<void> {
   const done = await attempt(() => post<{ stopped: boolean }>(sessionPath(id, "kill")));
@@ -152,7 +148,7 @@ function Turn({ session: s, saying }: { session: Session; saying?: Saying }) {
       <div class="turn-main">
         <p class="turn-head">
           <a class="turn-name" href={toSession(s.id)}>
-            {nameOf(s)}
+            {titleOf(s)}
           </a>
           <span class="faint">{[s.agent, s.key?.replace(/^agent:/, "") || (s.cwd ? shortPath(s.cwd) : shortId(s.id))].filter(Boolean).join(" · ")}</span>
           {!!s.queued && <span class="chip">{s.queued} waiting</span>}
@@ -165,7 +161,7 @@ function Turn({ session: s, saying }: { session: Session; saying?: Saying }) {
           ) : saying?.text ? (
             saying.text
           ) : (
-            <span class="faint">{nameOf(s) === s.prompt ? "…" : (s.prompt ?? "…")}</span>
+            <span class="faint">{s.title ? (s.prompt ?? "…") : "…"}</span>
           )}
         </p>
       </div>
@@ -174,7 +170,7 @@ function Turn({ session: s, saying }: { session: Session; saying?: Saying }) {
       </span>
       {mayWrite() && (
         <span class="turn-acts">
-          <button type="button" class="button" aria-label={`Stop ${nameOf(s)}`} onClick={() => void stop(s.id)}>
+          <button type="button" class="button" aria-label={`Stop ${titleOf(s)}`} onClick={() => void stop(s.id)}>
             <Icon name="stop" /> Stop
           </button>
           <CopyCLI small command={`firn stop ${shell(s.id)}`} />
@@ -191,7 +187,7 @@ function Over({ ended }: { ended: Ended[] }) {
       <ul>
         {ended.map((e) => (
           <li key={e.session.id + e.at} data-row={e.session.id}>
-            <a href={toSession(e.session.id)}>{nameOf(e.session) === "untitled" ? shortId(e.session.id) : nameOf(e.session)}</a>
+            <a href={toSession(e.session.id)}>{titleOf(e.session) === "untitled" ? shortId(e.session.id) : titleOf(e.session)}</a>
             {e.error && <span class="bad"> {e.error}</span>} <Time at={e.at} class="faint" />
           </li>
         ))}

@@ -87,7 +87,7 @@ export function Usage() {
         <div class="page-body">
           <Totals of={total} />
           {days.data && <Chart spending={days.data} since={since} stack={stack} measure={measure} />}
-          <Section title={`By ${by}`} actions={<ByTabs by={by} command={command} />}>
+          <Section title="Table" actions={<ByTabs by={by} command={command} />}>
             <Table by={by} rows={rows} />
           </Section>
         </div>
@@ -114,7 +114,7 @@ function ByTabs({ by, command }: { by: By; command: string }) {
     <span class="segments" role="group" aria-label="What a row is">
       {bys.map((b) => (
         <button key={b} type="button" aria-pressed={b === by} onClick={() => setQuery({ by: b === "day" ? "" : b }, { push: true })}>
-          {b}
+          By {b}
         </button>
       ))}
       <CopyCLI small command={command} />
@@ -131,7 +131,7 @@ interface ChartProps {
 
 function Chart({ spending, since, stack, measure }: ChartProps) {
   const value = (r: SpendingRow) => (measure === "cost" ? r.cost : used(r));
-  const { columns, names } = stacked(spending.rows ?? [], since, value);
+  const { columns, names, holes } = stacked(spending.rows ?? [], since, value);
   if (columns.length === 0) return null;
   if (measure === "cost" && spending.total.cost === 0) {
     return <p class="muted">No provider reported a price for these answers: models on this machine and the offline model cost nothing.</p>;
@@ -139,14 +139,22 @@ function Chart({ spending, since, stack, measure }: ChartProps) {
   const format = measure === "cost" ? cost : tokens;
   return (
     <div class="usage-chart">
-      <Stack label={`${measure === "cost" ? "Cost" : "Tokens"} by day and ${stack}`} names={names} format={format} columns={columns} />
+      <Stack label={`${measure === "cost" ? "Cost" : "Tokens"} by day and ${stack}`} names={names} format={format} columns={columns} axis={axisOf(columns)} />
+      {holes && <p class="faint">These are more than {mostDays} days: those on which nothing was used are left out.</p>}
     </div>
   );
 }
 
+// axisOf are some days to stand below the columns: the first, the last, and between.
+function axisOf(columns: Column[]): string[] {
+  const last = columns.length - 1;
+  const places = last < 8 ? [0, last] : [0, Math.round(last / 3), Math.round((2 * last) / 3), last];
+  return [...new Set(places)].map((i) => columns[i]!.label);
+}
+
 // stacked are the columns of the chart: a day each, its parts what rows differ
 // in besides.
-function stacked(rows: SpendingRow[], since: string, value: (r: SpendingRow) => number): { columns: Column[]; names: string[] } {
+function stacked(rows: SpendingRow[], since: string, value: (r: SpendingRow) => number): { columns: Column[]; names: string[]; holes: boolean } {
   const sums = new Map<string, number>();
   for (const r of rows) sums.set(r.and ?? "", (sums.get(r.and ?? "") ?? 0) + value(r));
   const order = [...sums].sort((a, b) => b[1] - a[1]).map(([name]) => name);
@@ -163,8 +171,9 @@ function stacked(rows: SpendingRow[], since: string, value: (r: SpendingRow) => 
   const today = dayOf(new Date());
   const first = since ? dayOf(midnight(spans[since]!.days - 1)) : known[0];
   const filled = first ? daysBetween(first, known.at(-1)! > today ? known.at(-1)! : today) : [];
-  const days = filled.length > 0 && filled.length <= mostDays ? filled : known;
-  return { names, columns: days.map((d) => ({ key: d, label: d, values: byDay.get(d) ?? names.map(() => 0) })) };
+  const holes = filled.length === 0 || filled.length > mostDays;
+  const days = holes ? known : filled;
+  return { names, holes: holes && days.length > 0, columns: days.map((d) => ({ key: d, label: d, values: byDay.get(d) ?? names.map(() => 0) })) };
 }
 
 function Table({ by, rows }: { by: By; rows: SpendingRow[] }) {

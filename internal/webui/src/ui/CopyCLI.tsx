@@ -1,5 +1,7 @@
 // CopyCLI gives the command that does the same on the command line.
 import { useState } from "preact/hooks";
+import { shell } from "../format";
+import { home } from "../me";
 import { Icon } from "./Icon";
 import { say } from "./Toast";
 
@@ -20,6 +22,13 @@ export async function copy(text: string, what = text): Promise<void> {
   say(`Copied ${what}`);
 }
 
+// copyCommand copies commands so that they are about the sessions of this gateway,
+// wherever those are kept.
+export async function copyCommand(command: string): Promise<void> {
+  const dir = await home();
+  await copy(dir ? command.replace(/^firn (?!--home )/gm, () => `firn --home ${shell(dir)} `) : command, "the command");
+}
+
 interface Props {
   command: string;
   // small shows only a button; else the command is seen too.
@@ -29,13 +38,13 @@ interface Props {
 export function CopyCLI({ command, small }: Props) {
   const [done, setDone] = useState(false);
   const run = () => {
-    void copy(command, "the command");
+    void copyCommand(command);
     setDone(true);
     setTimeout(() => setDone(false), 1500);
   };
   if (small) {
     return (
-      <button type="button" class="icon-button" aria-label={`Copy as CLI: ${command}`} title={command} onClick={run}>
+      <button type="button" class="icon-button" aria-label={`Copy as CLI: ${command}`} title={command} onPointerEnter={home} onFocus={home} onClick={run}>
         <Icon name={done ? "check" : "terminal"} />
       </button>
     );
@@ -43,7 +52,7 @@ export function CopyCLI({ command, small }: Props) {
   return (
     <span class="cli">
       <code>{command}</code>
-      <button type="button" class="icon-button" aria-label={`Copy as CLI: ${command}`} title="Copy as CLI" onClick={run}>
+      <button type="button" class="icon-button" aria-label={`Copy as CLI: ${command}`} title="Copy as CLI" onPointerEnter={home} onFocus={home} onClick={run}>
         <Icon name={done ? "check" : "copy"} />
       </button>
     </span>

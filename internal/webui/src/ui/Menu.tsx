@@ -1,7 +1,8 @@
 // Menu is a button that opens a list of things to do.
 import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { copy } from "./CopyCLI";
+import { home } from "../me";
+import { copyCommand } from "./CopyCLI";
 import { Icon } from "./Icon";
 
 export interface MenuItem {
@@ -81,6 +82,7 @@ function List({ menu, button, close }: ListProps) {
   }, []);
 
   useEffect(() => {
+    void home(); // which commands to copy may name
     const inside = (e: Event) => list.current?.contains(e.target as Node) || button.current?.contains(e.target as Node);
     const away = (e: Event) => !inside(e) && close(false);
     // What scrolls elsewhere does not matter, only what takes the button along.
@@ -150,7 +152,7 @@ function One({ item, close }: { item: MenuItem; close: () => void }) {
         title={item.cli}
         onClick={() => {
           close();
-          void copy(item.cli!, "the command");
+          void copyCommand(item.cli!);
         }}
       >
         <Icon name="terminal" />

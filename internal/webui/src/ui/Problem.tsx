@@ -1,14 +1,26 @@
 // Problem says what went wrong, and what to do.
+import type { ComponentChildren } from "preact";
 import type { Problem as Err } from "../api";
+import { sentence } from "../format";
 
-export function Problem({ error, retry }: { error: Err; retry?: () => void }) {
+interface Props {
+  error: Err;
+  retry?: () => void;
+  // children are other ways on.
+  children?: ComponentChildren;
+}
+
+export function Problem({ error, retry, children }: Props) {
+  // What one may not do is not done by trying again.
+  const again = error.status !== 403 ? retry : undefined;
   return (
     <div class="problem" role="alert">
       <p class="problem-title">{sentence(error.message)}</p>
       {error.hint && <p>{sentence(error.hint)}</p>}
       <p class="problem-foot">
-        {retry && (
-          <button type="button" class="button" onClick={retry}>
+        {children}
+        {again && (
+          <button type="button" class="button" onClick={again}>
             Try again
           </button>
         )}
@@ -19,8 +31,4 @@ export function Problem({ error, retry }: { error: Err; retry?: () => void }) {
       </p>
     </div>
   );
-}
-
-function sentence(s: string): string {
-  return s.charAt(0).toUpperCase() + s.slice(1) + (/[.!?)]$/.test(s) || s.includes("firn ") ? "" : ".");
 }

@@ -20,6 +20,8 @@ interface Props {
   limit?: number;
   limitName?: string;
   label: string;
+  // axis stands below the columns, from the first to the last: the days, say.
+  axis?: string[];
   open?: (column: Column) => void;
 }
 
@@ -63,6 +65,13 @@ export function Stack(p: Props) {
         {p.columns.map((c, i) => c.mark && <line key={c.key} class="stack-mark" x1={i * wide} x2={i * wide} y1="0" y2={high} />)}
         {shown > 0 && <line class="stack-limit" x1="0" x2={across * wide} y1={y(shown)} y2={y(shown)} />}
       </svg>
+      {p.axis && p.axis.length > 0 && (
+        <div class="stack-axis num" aria-hidden="true" style={{ width: `${(p.columns.length / across) * 100}%` }}>
+          {p.axis.map((name) => (
+            <span key={name}>{name}</span>
+          ))}
+        </div>
+      )}
       <figcaption>
         <span class="stack-names">
           {p.names.map((name, i) => (

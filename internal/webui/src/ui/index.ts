@@ -1,5 +1,5 @@
 export { Bar, WindowBar } from "./Bar";
-export { CopyCLI, copy } from "./CopyCLI";
+export { CopyCLI, copy, copyCommand } from "./CopyCLI";
 export { Dialog } from "./Dialog";
 export { Empty } from "./Empty";
 export { Icon, type IconName } from "./Icon";

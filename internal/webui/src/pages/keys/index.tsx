@@ -64,7 +64,7 @@ function Table() {
                 <th>Kind</th>
                 <th>Agent</th>
                 <th>Current session</th>
-                <th>Begins anew</th>
+                <th>Reset</th>
                 <th class="num">Updated</th>
               </tr>
             </thead>
@@ -87,7 +87,7 @@ function Table() {
                       <span class="faint">none yet</span>
                     )}
                   </td>
-                  <td data-label="anew">{k.reset}</td>
+                  <td data-label="reset">{k.reset}</td>
                   <td class="num">
                     <Time at={k.updated} />
                   </td>

@@ -59,7 +59,7 @@ function Health({ ops: o }: { ops: State }) {
         <Figure name="Sessions" value={<a href="/sessions">{count(s.sessions)}</a>} />
         <Figure name="Running" value={<a href="/live">{count(s.running)}</a>} />
         <Figure name="Waiting" value={count(s.queued)} />
-        <Figure name="Up since" value={<Time at={s.started} />} />
+        <Figure name="Started" value={<Time at={s.started} />} />
         <Figure name="Memory" value={bytes(o.memory)} />
         <Figure name="Open files" value={count(o.files)} />
         <Figure name="Goroutines" value={count(o.goroutines)} />

@@ -1,10 +1,10 @@
 // A hit in its window: what was said before it, itself, and what came after.
-import { del, post, sessionPath } from "../../api";
 import { moment, shell, shortId } from "../../format";
 import { mayWrite } from "../../me";
-import { go, toSession } from "../../router";
-import { attempt, copy, Icon, Menu, say, Time } from "../../ui";
-import type { Hit, HitItem, Session } from "../../wire";
+import { toSession } from "../../router";
+import { copy, Icon, Menu, Time } from "../../ui";
+import type { Hit, HitItem } from "../../wire";
+import { fork } from "../moves";
 import { pieces } from "./matches";
 
 const marks: Record<string, [name: string, title: string]> = {
@@ -22,17 +22,9 @@ export function toHit(h: { session: string; entry: string }): string {
   return toSession(h.session, "", { at: h.entry });
 }
 
-// forkFrom makes a session that goes on from a hit, and opens it. Hiding it is
-// the way back.
-export async function forkFrom(h: Hit): Promise<void> {
-  const made = await attempt(() => post<Session>(sessionPath(h.session, "fork"), { at: h.entry }));
-  if (!made) return;
-  const from = location.pathname + location.search;
-  go(toSession(made.id));
-  say("Forked: this session goes on from the hit", async () => {
-    await del(sessionPath(made.id));
-    go(from);
-  });
+// forkFrom makes a session that goes on from a hit.
+export function forkFrom(h: Hit): Promise<void> {
+  return fork(h.session, h.entry);
 }
 
 export function HitView({ hit }: { hit: Hit }) {

@@ -1,6 +1,6 @@
 // Dialogs of the log: a label, the commands of an entry, what a compaction did.
 import { useSignal } from "@preact/signals";
-import { shell } from "../../format";
+import { free, shell } from "../../format";
 import { CopyCLI, Dialog } from "../../ui";
 import { CompactionDiff } from "./diff";
 import type { Talk } from "./talk";
@@ -51,7 +51,7 @@ function LabelDialog({ talk, entry, label, close }: { talk: Talk; entry: string;
       submit={() => set(name.value.trim())}
       actions={
         <>
-          <CopyCLI command={`firn label ${shell(talk.id)} ${shell(entry)} ${shell(name.value || "NAME")}`} />
+          <CopyCLI command={`firn label ${shell(talk.id)} ${shell(entry)} ${free(name.value || "NAME")}`} />
           {label && (
             <button type="button" class="button danger" onClick={() => set("")}>
               Remove

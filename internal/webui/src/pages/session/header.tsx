@@ -1,14 +1,17 @@
 // Header says what a session is, and has what can be done with all of it.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { post, sessionPath } from "../../api";
-import { cost, plural, shell, shortId, shortPath, tokens } from "../../format";
+import { useGet } from "../../api";
+import { cost, count, plural, shell, shortId, shortPath, titleOf, tokens } from "../../format";
 import { mayWrite } from "../../me";
-import { go, toSession } from "../../router";
-import { attempt, copy, Icon, Menu, say, Time, WindowBar } from "../../ui";
-import type { Session } from "../../wire";
-import { change, titleOf } from "./order";
-import { CliDialog, CompactDialog, ExportDialog, TagDialog } from "./ordering";
+import { toSession } from "../../router";
+import { copy, Icon, Menu, Time, WindowBar } from "../../ui";
+import type { Session, TagPage } from "../../wire";
+import { change } from "./order";
+import { commands } from "../commands";
+import { ExportDialog, TagDialog } from "../dialogs";
+import { fork } from "../moves";
+import { CliDialog, CompactDialog } from "./ordering";
 import type { Watch } from "./watch";
 
 type Open = "" | "tags" | "export" | "compact" | "cli";
@@ -61,8 +64,8 @@ function Known({ watch, session }: { watch: Watch; session: Session }) {
             <WindowBar usage={st.window} />
           </a>
         )}
-        {st && <span>{plural(st.turns, "turn")}</span>}
-        {c && (c.input > 0 || c.output > 0) && <span title={`${c.input} in, ${c.output} out`}>{tokens(c.input + c.output + c.cacheRead + c.cacheWrite)} tokens</span>}
+        {st && <span title={st.branches > 1 ? "On all branches together" : undefined}>{plural(st.turns, "turn") + (st.branches > 1 ? " in all" : "")}</span>}
+        {c && (c.input > 0 || c.output > 0) && <span title={`${count(c.input)} in, ${count(c.output)} out, ${count(c.cacheRead)} read from cache, ${count(c.cacheWrite)} written to it`}>{tokens(c.input + c.output + c.cacheRead + c.cacheWrite)} tokens</span>}
         {c && c.cost > 0 && <span>{cost(c.cost)}</span>}
         {st && st.branches > 1 && (
           <a class="quiet-link" href={toSession(session.id, "tree")}>
@@ -70,24 +73,48 @@ function Known({ watch, session }: { watch: Watch; session: Session }) {
           </a>
         )}
         {st && st.compactions > 0 && <span>{plural(st.compactions, "compaction")}</span>}
-        {session.parent && (
-          <a class="quiet-link" href={toSession(session.parent)}>
-            forked from {shortId(session.parent)}
-          </a>
-        )}
+        {session.parent && <Parent of={session.parent} />}
         <Time at={session.updated} />
       </p>
       {session.fault && <p class="session-fault">{session.fault}</p>}
-      {open.value === "tags" && <TagDialog watch={watch} session={session} close={close} />}
-      {open.value === "export" && <ExportDialog session={session} close={close} />}
+      {open.value === "tags" && <Tags watch={watch} session={session} close={close} />}
+      {open.value === "export" && <ExportDialog sessions={[session]} close={close} />}
       {open.value === "compact" && <CompactDialog watch={watch} session={session} close={close} />}
       {open.value === "cli" && <CliDialog session={session} close={close} />}
     </header>
   );
 }
 
+// Tags changes the tags of the session; all tags there are, are offered.
+function Tags({ watch, session, close }: { watch: Watch; session: Session; close: () => void }) {
+  const known = useGet<TagPage>("/v1/tags");
+  const old = session.tags ?? [];
+  const save = (add: string[], drop: string[]) => {
+    const tags = [...new Set([...old, ...add])].filter((t) => !drop.includes(t));
+    void change(watch, { tags }, { tags: old }, "Tags changed");
+  };
+  return <TagDialog sessions={[session]} tags={(known.data?.items ?? []).map((t) => t.name)} save={save} close={close} />;
+}
+
+// Parent is what a session was forked from. Other tools name that by a file, maybe
+// on another machine: then it is not here.
+function Parent({ of }: { of: string }) {
+  if (/[/\\]/.test(of)) return <span title={of}>forked from a session that is not here</span>;
+  return (
+    <a class="quiet-link" href={toSession(of)}>
+      forked from {shortId(of)}
+    </a>
+  );
+}
+
 function Origin({ session }: { session: Session }) {
-  if (session.source) return <span title={session.source}>{shortPath(session.source)}</span>;
+  if (session.source) {
+    return (
+      <a class="quiet-link" href={"/sessions?source=" + encodeURIComponent(session.source)} title={session.source}>
+        {shortPath(session.source)}
+      </a>
+    );
+  }
   if (session.key) {
     return (
       <a class="quiet-link" href={"/keys/" + encodeURIComponent(session.key)} title={session.current ? "The key points at this session" : "The key pointed at this session"}>
@@ -139,21 +166,15 @@ function SessionMenu({ watch, session, rename, show }: MenuProps) {
     const was = !!session[what];
     void change(watch, { [what]: !was }, { [what]: was }, was ? off : on);
   };
-  const fork = async () => {
-    const made = await attempt(() => post<Session>(sessionPath(session.id, "fork")));
-    if (!made) return;
-    go(toSession(made.id));
-    say("Forked: this is the new session");
-  };
   return (
     <Menu
       label="What can be done with the session"
       class="icon-button"
       align="end"
       items={[
-        writes && { label: "Rename", cli: `firn rename ${id} ${shell(session.title || "TITLE")}`, run: rename },
+        writes && { label: "Rename", cli: commands.rename(session, session.title ?? ""), run: rename },
         writes && { label: "Tags…", run: () => show("tags") },
-        writes && { label: "Fork", cli: `firn fork ${id}`, run: () => void fork() },
+        writes && { label: "Fork", cli: `firn fork ${id}`, run: () => void fork(session.id) },
         writes && { label: "Compact…", disabled: watch.live.value, run: () => show("compact") },
         writes && "-",
         { label: "Export…", run: () => show("export") },
@@ -161,8 +182,8 @@ function SessionMenu({ watch, session, rename, show }: MenuProps) {
         { label: "Copy id", run: () => void copy(session.id, "the id") },
         { label: "Copy as CLI…", run: () => show("cli") },
         writes && "-",
-        writes && { cli: `firn archive ${session.archived ? "--undo " : ""}${id}`, label: session.archived ? "Take out of the archive" : "Archive", run: () => flip("archived", "Archived", "Taken out of the archive") },
-        writes && { cli: `firn ${session.hidden ? "restore" : "rm"} ${id}`, label: session.hidden ? "Show in lists" : "Hide from lists", run: () => flip("hidden", "Hidden; no byte was removed", "Shown in lists again") },
+        writes && { cli: commands.archive([session], !session.archived), label: session.archived ? "Take out of the archive" : "Archive", run: () => flip("archived", "Archived", "Taken out of the archive") },
+        writes && { cli: commands.hide([session], !session.hidden), label: session.hidden ? "Show in lists" : "Hide from lists", run: () => flip("hidden", "Hidden; no byte was removed", "Shown in lists again") },
       ]}
     >
       <Icon name="more" />

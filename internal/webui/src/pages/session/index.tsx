@@ -1,12 +1,12 @@
 // SessionPage is one session: its name, and a tab for each way to look at it.
 import type { ComponentType } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
+import { titleOf } from "../../format";
 import { toSession } from "../../router";
 import { Problem } from "../../ui";
 import type { Session } from "../../wire";
 import { Header } from "./header";
 import { Log } from "./log";
-import { titleOf } from "./order";
 import { Raw } from "./raw";
 import { Tree } from "./tree";
 import { SessionUsage } from "./usage";
@@ -47,7 +47,11 @@ function OneSession({ id, tab }: { id: string; tab: string }) {
   if (!session && error) {
     return (
       <div class="page session-page">
-        <Problem error={error} retry={() => void watch.load()} />
+        <Problem error={error} retry={() => void watch.load()}>
+          <a class="button primary" href="/sessions">
+            All sessions
+          </a>
+        </Problem>
       </div>
     );
   }

@@ -4,7 +4,7 @@ import "../../style/code.css";
 import "../../style/log.css";
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
-import { plural } from "../../format";
+import { plural, sentence } from "../../format";
 import { useKeys } from "../../keys";
 import { mayWrite } from "../../me";
 import { param, setQuery } from "../../router";
@@ -56,8 +56,7 @@ export function Log({ watch }: { watch: Watch }) {
   // What comes and what goes may be of one height: nobody would notice.
   useLayoutEffect(still.hold, [rows.value]);
 
-  useLogKeys(talk, still, () => box.current?.focus(), () => (outline.value = !outline.value));
-
+  
   const jump = (entry: string) => {
     if (param("at") === entry) reveal(still, rowFor(talk, entry));
     else setQuery({ at: entry }, { push: true });
@@ -68,6 +67,10 @@ export function Log({ watch }: { watch: Watch }) {
     if (at || head) setQuery({ at: undefined, head: undefined }, { push: true });
     else void entries.open("", "").then(still.toEnd);
   };
+  useLogKeys(still, () => box.current?.focus(), () => (outline.value = !outline.value), () => {
+    if (at && entries.last.value && !head) setQuery({ at: undefined });
+    toEnd();
+  });
 
   const items = entries.items.value;
   const calls = watch.calls.value;
@@ -82,7 +85,15 @@ export function Log({ watch }: { watch: Watch }) {
               <RowView key={row.key} row={row} talk={talk} here={isHere(row, entries.at.value)} calls={calls.size && row.items[0]!.card?.role === "assistant" ? calls : none} />
             ))}
             {entries.last.value && !entries.aside.value && <Tail talk={talk} />}
-            {entries.error.value && <Problem error={entries.error.value} retry={() => void entries.open(at, head)} />}
+            {entries.error.value && (
+              <Problem error={entries.error.value} retry={() => void entries.open(at, head)}>
+                {(at || head) && (
+                  <button type="button" class="button primary" onClick={toEnd}>
+                    To the end of the log
+                  </button>
+                )}
+              </Problem>
+            )}
             {!entries.busy.value && !entries.error.value && items.length === 0 && !watch.live.value && (
               <Empty title="Nothing was said yet.">{mayWrite() ? "Say something below." : "What is said appears here."}</Empty>
             )}
@@ -233,10 +244,6 @@ function Broken({ talk }: { talk: Talk }) {
   );
 }
 
-function sentence(s: string): string {
-  return s.charAt(0).toUpperCase() + s.slice(1) + (/[.!?]$/.test(s) ? "" : ".");
-}
-
 // Below leads to the end, when that is not in sight.
 function Below({ talk, still, toEnd }: { talk: Talk; still: Still; toEnd: () => void }) {
   const { entries, watch } = talk;
@@ -252,7 +259,7 @@ function Below({ talk, still, toEnd }: { talk: Talk; still: Still; toEnd: () => 
 }
 
 // useLogKeys binds the keys of the log.
-function useLogKeys(talk: Talk, still: Still, write: () => void, outline: () => void): void {
+function useLogKeys(still: Still, write: () => void, outline: () => void, toEnd: () => void): void {
   const all = () => [...(still.content.current?.querySelectorAll<HTMLElement>("[data-entry]") ?? [])];
   const current = () => (document.activeElement as HTMLElement | null)?.closest<HTMLElement>("[data-entry]") ?? null;
   const step = (by: 1 | -1) => {
@@ -277,6 +284,6 @@ function useLogKeys(talk: Talk, still: Still, write: () => void, outline: () => 
     { key: ".", does: "What can be done with the entry", run: () => within(".entry-menu")?.click() },
     { key: "o", does: "Outline", run: outline },
     { key: "c", does: "Write", run: write },
-    { key: "G", does: "To the end", run: () => void (talk.entries.last.value ? still.toEnd() : talk.entries.open("", "").then(still.toEnd)) },
+    { key: "G", does: "To the end", run: toEnd },
   ]);
 }

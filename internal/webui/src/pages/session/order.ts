@@ -1,14 +1,10 @@
-// What is done with a whole session, and how it is called.
+// What is done with a whole session.
 import { patch, sessionPath } from "../../api";
 import { shell } from "../../format";
 import { attempt, say } from "../../ui";
 import type { Patch, Session } from "../../wire";
+import { commands } from "../commands";
 import type { Watch } from "./watch";
-
-// titleOf is what a session is called: by people, or by how it begins.
-export function titleOf(s: Session): string {
-  return s.title || s.prompt || "Untitled";
-}
 
 // change changes a session, and can be taken back by changing it again.
 export async function change(watch: Watch, to: Patch, back: Patch, done: string): Promise<boolean> {
@@ -19,18 +15,18 @@ export async function change(watch: Watch, to: Patch, back: Patch, done: string)
   return true;
 }
 
-// commands are those that do the same on the command line.
-export function commands(s: Session): [what: string, command: string][] {
+// ordersOf are the commands that do the same on the command line.
+export function ordersOf(s: Session): [what: string, command: string][] {
   const id = shell(s.id);
   return [
     ["Talk", `firn chat -r ${id}`],
     ["Print", `firn cat ${id}`],
-    ["Rename", `firn rename ${id} ${shell(s.title || "TITLE")}`],
-    ["Tag", `firn tag ${id} +NAME`],
+    ["Rename", commands.rename(s, s.title ?? "")],
+    ["Tag", commands.tag([s], ["NAME"], [])],
     ["Fork", `firn fork ${id}`],
     ["Compact", `firn compact ${id}`],
-    ["Export", `firn export ${id} --format html -o session.html`],
-    [s.archived ? "Take out of the archive" : "Archive", `firn archive ${s.archived ? "--undo " : ""}${id}`],
-    [s.hidden ? "Show in lists" : "Hide from lists", `firn ${s.hidden ? "restore" : "rm"} ${id}`],
+    ["Export", commands.export([s], "html")],
+    [s.archived ? "Take out of the archive" : "Archive", commands.archive([s], !s.archived)],
+    [s.hidden ? "Show in lists" : "Hide from lists", commands.hide([s], !s.hidden)],
   ];
 }

@@ -1,11 +1,11 @@
-// Dialogs for a whole session: tags, export, compact, its commands.
+// Dialogs for a whole session: compact, its commands.
 import { useSignal } from "@preact/signals";
-import { del, download, post, sessionPath, useGet, useLoad } from "../../api";
+import { del, post, sessionPath, useLoad } from "../../api";
 import { plural, shell, tokens } from "../../format";
 import { attempt, CopyCLI, Dialog, Problem, say } from "../../ui";
-import type { Compacted, FormatPage, Session } from "../../wire";
+import type { Compacted, Session } from "../../wire";
 import { Commands } from "./dialogs";
-import { change, commands } from "./order";
+import { ordersOf } from "./order";
 import type { Watch } from "./watch";
 
 interface Props {
@@ -16,81 +16,7 @@ interface Props {
 export function CliDialog({ session, close }: Props) {
   return (
     <Dialog title="On the command line" close={close} class="cli-dialog">
-      <Commands of={commands(session)} />
-    </Dialog>
-  );
-}
-
-export function TagDialog({ watch, session, close }: Props & { watch: Watch }) {
-  const old = session.tags ?? [];
-  const text = useSignal(old.join(" "));
-  const tags = [...new Set(text.value.split(/[\s,]+/).filter(Boolean))];
-  const differ = [...tags.filter((t) => !old.includes(t)).map((t) => "+" + t), ...old.filter((t) => !tags.includes(t)).map((t) => "-" + t)];
-  return (
-    <Dialog
-      title="Tags"
-      close={close}
-      submit={() => {
-        close();
-        if (differ.length) void change(watch, { tags }, { tags: old }, "Tags changed");
-      }}
-      actions={
-        <>
-          <CopyCLI command={`firn tag ${shell(session.id)} ${differ.map(shell).join(" ") || "+NAME"}`} />
-          <button type="submit" class="button primary" disabled={!differ.length}>
-            Save
-          </button>
-        </>
-      }
-    >
-      <label class="field">
-        <span>Words, with spaces between them.</span>
-        <input class="input" value={text.value} autoFocus autocomplete="off" onInput={(e) => (text.value = e.currentTarget.value)} />
-      </label>
-    </Dialog>
-  );
-}
-
-export function ExportDialog({ session, close }: Props) {
-  const format = useSignal("html");
-  const busy = useSignal(false);
-  const formats = useGet<FormatPage>("/v1/formats");
-  const f = format.value;
-  const limits = formats.data?.items?.find((x) => x.name === f)?.limits ?? [];
-  const file = `${session.id}.${f === "html" ? "html" : "jsonl"}`;
-  return (
-    <Dialog
-      title="Export"
-      close={close}
-      submit={() => {
-        busy.value = true;
-        void attempt(() => download(sessionPath(session.id, "export"), { format: f }, file)).then(() => {
-          busy.value = false;
-          close();
-        });
-      }}
-      actions={
-        <>
-          <CopyCLI command={`firn export ${shell(session.id)} --format ${f} -o ${shell(file)}`} />
-          <button type="submit" class="button primary" disabled={busy.value}>
-            Download
-          </button>
-        </>
-      }
-    >
-      <label class="field">
-        <span>Format</span>
-        <select class="select" value={f} onChange={(e) => (format.value = e.currentTarget.value)}>
-          <option value="html">A page to read, without secrets (html)</option>
-          <option value="native">firn's own lines (native)</option>
-          {formats.data?.items?.filter((x) => x.name !== "native" && x.name !== "html").map((x) => (
-            <option key={x.name} value={x.name}>
-              {x.name}
-            </option>
-          ))}
-        </select>
-      </label>
-      {limits.length > 0 && <p class="log-quiet">It cannot say: {limits.map((l) => l.what).join(", ")}.</p>}
+      <Commands of={ordersOf(session)} />
     </Dialog>
   );
 }

@@ -1,42 +1,65 @@
 // Raw shows the lines of the file, as they are on disk.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { asProblem, sessionPath, text, type Problem as Err } from "../../api";
+import { asProblem, get, sessionPath, type Problem as Err } from "../../api";
 import { bytes, plural, shell, shortPath } from "../../format";
 import { param } from "../../router";
 import { copy, CopyCLI, Icon, Problem } from "../../ui";
-import type { Session } from "../../wire";
+import type { Entry, Page, Session } from "../../wire";
 import type { TabProps } from "./index";
-import { linesOf, type Line } from "./lines";
 
 // A page has so many lines; of a long line so many characters are shown at first.
 const page = 50;
 const cut = 2000;
 
+// joined puts the newest page before what is there; if others lie between, that is
+// let go.
+function joined(newest: Entry[], old: Entry[]): Entry[] {
+  const end = newest.at(-1)?.at ?? 0;
+  const rest = old.filter((l) => l.at < end);
+  return rest.length < old.length ? [...newest, ...rest] : newest;
+}
+
 export function Raw({ session, watch }: TabProps) {
-  const lines = useSignal<Line[]>([]);
+  const lines = useSignal<Entry[]>([]);
   const cursor = useSignal<string | undefined>(undefined);
   const error = useSignal<Err | undefined>(undefined);
   const busy = useSignal(false);
   const wrap = useSignal(true);
+  const again = useRef(false);
   const at = param("at");
 
   const load = async (more: boolean) => {
     if (busy.value) return;
     busy.value = true;
     try {
-      const answer = await text(sessionPath(session.id, "entries"), { view: "disk", back: true, limit: page, cursor: more ? cursor.value : undefined });
-      const got = linesOf(answer);
-      lines.value = more ? [...lines.value, ...got.lines] : got.lines;
-      cursor.value = got.cursor;
+      const got = await get<Page<Entry>>(sessionPath(session.id, "entries"), { view: "disk", as: "text", back: true, limit: page, cursor: more ? cursor.value : undefined });
+      const items = got.items ?? [];
+      const all = more ? [...lines.value, ...items] : joined(items, lines.value);
+      // The cursor goes on from the last line that is shown.
+      if (more || all.length === items.length) cursor.value = got.cursor;
+      lines.value = all;
       error.value = undefined;
     } catch (err) {
       error.value = asProblem(err);
     }
     busy.value = false;
+    if (again.current) {
+      again.current = false;
+      void load(false);
+    }
   };
   useEffect(() => void load(false), [session.id]);
-  useEffect(() => watch.hear((e) => (e.name === "entry.appended" || e.name === "head.moved") && lines.value.length <= page && void load(false)), [watch]);
+  useEffect(
+    () =>
+      watch.hear((e) => {
+        if (e.name === "gap") lines.value = []; // positions may be others now
+        if (e.name !== "entry.appended" && e.name !== "head.moved" && e.name !== "gap") return;
+        if (busy.value) again.current = true;
+        else void load(false);
+      }),
+    [watch],
+  );
   const wanted = useWanted(session, at);
 
   return (
@@ -75,14 +98,14 @@ export function Raw({ session, watch }: TabProps) {
 }
 
 // useWanted is the line that the address asks for, which may be far away.
-function useWanted(session: Session, at: string): Line | undefined {
-  const line = useSignal<Line | undefined>(undefined);
+function useWanted(session: Session, at: string): Entry | undefined {
+  const line = useSignal<Entry | undefined>(undefined);
   useEffect(() => {
     line.value = undefined;
     if (!/^[1-9][0-9]*$/.test(at)) return;
     const abort = new AbortController();
-    text(sessionPath(session.id, "entries", "#" + at), {}, abort.signal).then(
-      (answer) => (line.value = linesOf(`{"items":[${answer}]}`).lines[0]),
+    get<Entry>(sessionPath(session.id, "entries", "#" + at), { as: "text" }, abort.signal).then(
+      (e) => (line.value = e),
       () => {}, // It may be among those below.
     );
     return () => abort.abort();
@@ -90,7 +113,7 @@ function useWanted(session: Session, at: string): Line | undefined {
   return line.value;
 }
 
-function RawLine({ line, chosen }: { line: Line; chosen: boolean }) {
+function RawLine({ line, chosen }: { line: Entry; chosen: boolean }) {
   const open = useSignal(false);
   const here = useRef<HTMLDivElement>(null);
   useEffect(() => {
@@ -104,17 +127,18 @@ function RawLine({ line, chosen }: { line: Line; chosen: boolean }) {
       </div>
     );
   }
+  const text = line.text ?? "";
   return (
     <div ref={here} class={"raw-line" + (chosen ? " chosen" : "")}>
       <span class="raw-n num" title={`position ${line.at}`}>
         {line.n || ""}
       </span>
-      <code>{open.value ? pretty(line.text) : line.text.slice(0, cut) + (line.text.length > cut ? "…" : "")}</code>
+      <code>{open.value ? pretty(text) : text.slice(0, cut) + (text.length > cut ? "…" : "")}</code>
       <span class="raw-do">
-        <button type="button" class="icon-button" aria-expanded={open.value} aria-label={open.value ? "As one line" : "Indented"} title={`${bytes(line.text.length)}`} onClick={() => (open.value = !open.value)}>
+        <button type="button" class="icon-button" aria-expanded={open.value} aria-label={open.value ? "As one line" : "Indented"} title={bytes(new TextEncoder().encode(text).length)} onClick={() => (open.value = !open.value)}>
           <Icon name="more" />
         </button>
-        <button type="button" class="icon-button" aria-label="Copy the line" onClick={() => void copy(line.text, "the line")}>
+        <button type="button" class="icon-button" aria-label="Copy the line" onClick={() => void copy(text, "the line")}>
           <Icon name="copy" />
         </button>
       </span>

@@ -5,7 +5,8 @@ import { del, post, sessionPath } from "../../api";
 import { shell } from "../../format";
 import { go, toSession } from "../../router";
 import { attempt, copy, say } from "../../ui";
-import type { Appended, Compaction, Moved, Session } from "../../wire";
+import type { Appended, Compaction } from "../../wire";
+import { fork, rewind } from "../moves";
 import { Entries } from "./entries";
 import type { Watch } from "./watch";
 
@@ -85,7 +86,7 @@ export class Talk {
   // rewind goes on from an entry. What the user had said after it is put into
   // the composer, to be said otherwise.
   async rewind(to: string): Promise<void> {
-    const moved = await attempt(() => this.post<Moved>("rewind", { to }));
+    const moved = await rewind(this.id, to);
     if (!moved) return;
     if (moved.text && !this.draft.value) this.write(moved.text);
     this.home();
@@ -97,7 +98,7 @@ export class Talk {
   }
 
   private async forward(to: string, text: string): Promise<void> {
-    if (!(await attempt(() => this.post<Moved>("rewind", { to })))) return;
+    if (!(await rewind(this.id, to))) return;
     if (text && this.draft.value === text) this.write("");
     this.home();
   }
@@ -109,11 +110,8 @@ export class Talk {
     this.watch.soon();
   }
 
-  async fork(at?: string): Promise<void> {
-    const made = await attempt(() => this.post<Session>("fork", at ? { at } : {}));
-    if (!made) return;
-    go(toSession(made.id));
-    say("Forked: this is the new session");
+  fork(at?: string): Promise<void> {
+    return fork(this.id, at);
   }
 
   async undo(id: string): Promise<void> {

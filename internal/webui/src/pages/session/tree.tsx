@@ -1,11 +1,12 @@
 // Tree draws the branches of a session, and goes from one to another.
 import { useEffect, useMemo } from "preact/hooks";
-import { get, post, sessionPath, useLoad } from "../../api";
-import { count, plural, shell, shortId, tokens } from "../../format";
+import { get, sessionPath, useLoad } from "../../api";
+import { count, plural, roleName, shell, tokens } from "../../format";
 import { mayWrite } from "../../me";
 import { go, param, setQuery, toSession } from "../../router";
-import { attempt, CopyCLI, Icon, Menu, Problem, say, Time } from "../../ui";
-import type { Moved, Node, Session, Tree as WireTree } from "../../wire";
+import { CopyCLI, Icon, Menu, Problem, say, Time } from "../../ui";
+import type { Node, Session, Tree as WireTree } from "../../wire";
+import { fork, rewind } from "../moves";
 import { Compare } from "./compare";
 import { changes } from "./course";
 import type { TabProps } from "./index";
@@ -88,7 +89,7 @@ function TreeRow({ row, shape, session, watch }: { row: Row; shape: Shape; sessi
       <span class="tree-n num">#{n.n}</span>
       <a class="tree-what" href={n.onPath ? toSession(session.id, "", { at: refOf(shape, n) }) : toSession(session.id, "raw", { at: String(n.n) })}>
         {n.label && <b class="chip tree-label">{n.label}</b>}
-        <span class="tree-who">{n.compaction ? `compaction, ${n.compaction}` : (n.role ?? n.kind.replaceAll("_", " "))}</span>
+        <span class="tree-who">{n.compaction ? `compaction, ${n.compaction}` : (n.role ? roleName(n.role) : n.kind.replaceAll("_", " "))}</span>
         <span class="tree-text">{n.preview || n.fault || ""}</span>
       </a>
       {row.between > 0 && <span class="faint num tree-more">+{count(row.between)}</span>}
@@ -116,7 +117,7 @@ function RowMenu({ node, shape, session, watch }: { node: Node; shape: Shape; se
       align="end"
       items={[
         writes && { label: "Continue here", cli: `firn rewind ${s} ${e}`, disabled: current || nameless || watch.live.value, run: () => void continueAt(session, watch, node.id) },
-        writes && { label: "Fork here", cli: `firn fork ${s} --at ${e}`, disabled: nameless, run: () => void fork(session, node.id) },
+        writes && { label: "Fork here", cli: `firn fork ${s} --at ${e}`, disabled: nameless, run: () => void fork(session.id, node.id) },
         !!head && !current && { label: "Compare with the head", cli: `firn diff ${s} ${shell(refOf(shape, head))} ${e}`, run: () => setQuery({ compare: `${refOf(shape, head)},${ref}` }, { push: true }) },
         "-",
         { label: "See the line", cli: `firn cat ${s} --view disk --from ${e} --json`, run: () => go(toSession(session.id, "raw", { at: String(node.n) })) },
@@ -129,18 +130,11 @@ function RowMenu({ node, shape, session, watch }: { node: Node; shape: Shape; se
 
 // continueAt moves the head. To move it back is the undo.
 export async function continueAt(session: Session, watch: Watch, to: string): Promise<void> {
-  const moved = await attempt(() => post<Moved>(sessionPath(session.id, "rewind"), { to }));
+  const moved = await rewind(session.id, to);
   if (!moved) return;
   watch.soon();
   const from = moved.from;
-  say("The next message follows this entry", from ? () => post(sessionPath(session.id, "rewind"), { to: from }).then(watch.soon) : undefined);
-}
-
-async function fork(session: Session, at: string): Promise<void> {
-  const made = await attempt(() => post<Session>(sessionPath(session.id, "fork"), { at }));
-  if (!made) return;
-  go(toSession(made.id));
-  say(`Forked from ${shortId(session.id)}`);
+  say("The next message follows this entry", from ? () => rewind(session.id, from).then(watch.soon) : undefined);
 }
 
 // CompareChooser chooses two ends of branches.

@@ -3,6 +3,7 @@ import { cost, count, plural, shell, tokens } from "../../format";
 import { go, toSession } from "../../router";
 import { CopyCLI, Empty, Problem, Stack } from "../../ui";
 import type { Counters, Episode } from "../../wire";
+import { Figure } from "../parts";
 import type { TabProps } from "./index";
 import { useCourse } from "./course";
 
@@ -16,7 +17,7 @@ const kinds: [name: string, of: (c: Counters) => number][] = [
 export function SessionUsage({ session, watch }: TabProps) {
   const course = useCourse(session, watch);
   const all = session.state?.counters;
-  const command = `firn usage --by session`;
+  const command = `firn show ${shell(session.id)}`;
   if (!all || all.answers === 0) return <Empty title="Nothing was used yet." command={`firn chat -r ${shell(session.id)}`} />;
   const episodes = course.data?.episodes ?? [];
   return (
@@ -28,6 +29,7 @@ export function SessionUsage({ session, watch }: TabProps) {
           <Figure key={name} name={name[0]!.toUpperCase() + name.slice(1)} value={tokens(of(all))} />
         ))}
       </dl>
+      <p class="faint">All branches together. The turns below are those of the current branch.</p>
       <CopyCLI command={command} />
       {course.error && <Problem error={course.error} retry={course.reload} />}
       {episodes.length > 0 && (
@@ -47,15 +49,6 @@ export function SessionUsage({ session, watch }: TabProps) {
   );
 }
 
-function Figure({ name, value }: { name: string; value: string }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd class="num">{value}</dd>
-    </div>
-  );
-}
-
 const total = (e: Episode) => kinds.reduce((sum, [, of]) => sum + of(e.usage), 0);
 
 // Dearest are the turns that used most.
@@ -70,7 +63,7 @@ function Dearest({ session, episodes }: { session: string; episodes: Episode[] }
           <tr>
             <th>Turn</th>
             <th class="num">Calls</th>
-            <th class="num">Input</th>
+            <th class="num" title="Sent anew, read from the cache and written to it">In, with cache</th>
             <th class="num">Output</th>
             <th class="num">Cost</th>
           </tr>

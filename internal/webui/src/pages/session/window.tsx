@@ -1,8 +1,8 @@
 // Window shows what the model gets next: how full it was over the turns, what is
 // in, what is out and why, and the request itself.
 import { useEffect } from "preact/hooks";
-import { get, saveAs, sessionPath, useGet } from "../../api";
-import { count, percent, plural, shell, tokens } from "../../format";
+import { download, sessionPath, useGet } from "../../api";
+import { count, percent, plural, roleName, shell, tokens } from "../../format";
 import { go, toSession } from "../../router";
 import { attempt, CopyCLI, Problem, Stack } from "../../ui";
 import type { Run, Session, Window as WireWindow, WindowTotals } from "../../wire";
@@ -30,17 +30,14 @@ export function Window({ session, watch }: TabProps) {
   return (
     <div class="tab-body">
       <p class="window-sum">
-        <b class="num">{percent(w.usage.tokens, w.usage.window)}</b> of {tokens(w.usage.window)} tokens
-        {w.usage.assumed && " (assumed)"}
-        <span class="faint num">
-          {" "}
-          · {about}
+        <span class="num">
+          <b>{percent(w.usage.tokens, w.usage.window)}</b> of {tokens(w.usage.window)} tokens{w.usage.assumed && ", an assumed size"}: {about}
           {tokens(w.usage.tokens)}
-          {w.model && ` · ${w.provider ? w.provider + "/" : ""}${w.model}`}
         </span>
+        {w.model && <span class="faint">{`${w.provider ? w.provider + "/" : ""}${w.model}`}</span>}
         <CopyCLI command={`firn window ${shell(session.id)} --diff`} small />
       </p>
-      <OverTurns session={session} watch={watch} window={w.usage.window} />
+      <OverTurns session={session} watch={watch} window={w} />
       <Runs session={session} title="In the window" runs={w.in ?? []} none="Nothing yet: the next message begins it." />
       <Runs session={session} title="Left out" runs={w.out ?? []} none="Nothing. All of the branch is sent." />
       <Request session={session} />
@@ -50,7 +47,7 @@ export function Window({ session, watch }: TabProps) {
   );
 }
 
-function OverTurns({ session, watch, window }: { session: Session; watch: Watch; window: number }) {
+function OverTurns({ session, watch, window: w }: { session: Session; watch: Watch; window: WireWindow }) {
   const course = useCourse(session, watch);
   if (course.error) return <Problem error={course.error} retry={course.reload} />;
   const episodes = course.data?.episodes ?? [];
@@ -67,7 +64,7 @@ function OverTurns({ session, watch, window }: { session: Session; watch: Watch;
         label={`Tokens in the window after each of ${plural(course.data!.turns, "turn")}, by kind`}
         names={parts.map(([name]) => name)}
         format={tokens}
-        limit={window}
+        limit={w.usage.window}
         limitName="window"
         columns={episodes.map((e) => ({
           key: String(e.turn),
@@ -77,7 +74,19 @@ function OverTurns({ session, watch, window }: { session: Session; watch: Watch;
         }))}
         open={(c) => go(toSession(session.id, "", { at: first.get(c.key) ?? "" }))}
       />
+      <Differ counted={w.usage.tokens} guessed={parts.reduce((sum, [, of]) => sum + of(w.totals), 0)} />
     </section>
+  );
+}
+
+// Differ says why the sum above is not that of the columns.
+function Differ({ counted, guessed }: { counted: number; guessed: number }) {
+  if (Math.abs(counted - guessed) <= counted * 0.02) return null;
+  return (
+    <p class="faint">
+      The columns are estimates of ours, which make it ~{tokens(guessed)} now. The {tokens(counted)} above go by what the provider counted in the last answer, and what was
+      added since.
+    </p>
   );
 }
 
@@ -124,15 +133,12 @@ function commandFor(session: Session, r: Run): string {
 }
 
 function Request({ session }: { session: Session }) {
-  const save = (as: string) =>
-    void attempt(async () => {
-      const w = await get<WireWindow>(sessionPath(session.id, "window"), { as });
-      saveAs(new Blob([JSON.stringify(w.request, null, 2) + "\n"], { type: "application/json" }), `${session.id}.${as}.json`);
-    });
+  // It is saved as it comes: a browser would spell numbers otherwise.
+  const save = (as: string) => void attempt(() => download(sessionPath(session.id, "window"), { as, file: true }, `${session.id}.${as}.json`));
   return (
     <section class="tab-section">
       <h2>The request</h2>
-      <p class="muted">As the provider would get it now, word for word.</p>
+      <p class="muted">As the provider would get it now, byte for byte.</p>
       <div class="buttons">
         {["anthropic", "openai"].map((as) => (
           <button key={as} type="button" class="button" onClick={() => save(as)}>
@@ -197,7 +203,7 @@ function Items({ session, window: w }: { session: Session; window: WireWindow })
           {items.map((item, i) => (
             <tr key={i}>
               <td>
-                {item.role}
+                {roleName(item.role)}
                 {item.synthetic && <span class="chip">made up by a rule</span>}
                 {(item.injected ?? []).map((what) => (
                   <span key={what} class="chip">

@@ -9,9 +9,11 @@ import { mayWrite } from "../../me";
 import { newSession } from "../../palette";
 import { go, toSession } from "../../router";
 import { noteRunning, running } from "../../running";
-import { copy, CopyCLI, Empty, Icon, Menu, Problem, VirtualList, type MenuItem, type VirtualHandle } from "../../ui";
+import { copy, copyCommand, CopyCLI, Empty, Icon, Menu, Problem, VirtualList, type MenuItem, type VirtualHandle } from "../../ui";
 import type { Event, Page, Session, Tag } from "../../wire";
-import { archive, commands, ExportDialog, hide, RenameDialog, TagDialog } from "./actions";
+import { commands } from "../commands";
+import { ExportDialog, TagDialog } from "../dialogs";
+import { archive, hide, RenameDialog, tag } from "./actions";
 import { asQuery, clearFilter, currentFilter, Filters, narrow, type Filter } from "./filters";
 import { SessionList } from "./list";
 import { Coming, SessionRow } from "./row";
@@ -105,8 +107,8 @@ export function Sessions() {
           }}
         />
       )}
-      {ask?.what === "tag" && <TagDialog list={list} tags={tags} sessions={ask.sessions} close={() => setAsk(undefined)} />}
-      {ask?.what === "export" && <ExportDialog list={list} sessions={ask.sessions} close={() => setAsk(undefined)} />}
+      {ask?.what === "tag" && <TagDialog tags={tags} sessions={ask.sessions} save={(add, drop) => void tag(list, ask.sessions, add, drop)} close={() => setAsk(undefined)} />}
+      {ask?.what === "export" && <ExportDialog sessions={ask.sessions} close={() => setAsk(undefined)} />}
       {ask?.what === "rename" && <RenameDialog list={list} sessions={ask.sessions} close={() => setAsk(undefined)} />}
     </div>
   );
@@ -217,7 +219,7 @@ function rowMenu(list: SessionList, f: Filter, s: Session, ask: (a: Ask) => void
 function copies(list: Record<string, string | false>): MenuItem[] {
   return Object.entries(list)
     .filter(([, command]) => command)
-    .map(([name, command]) => ({ label: <code>{name} …</code>, hint: "copy", run: () => void copy(String(command), "the command") }));
+    .map(([name, command]) => ({ label: <code>{name} …</code>, hint: "copy", run: () => void copyCommand(String(command)) }));
 }
 
 function Count({ list }: { list: SessionList }) {
@@ -308,10 +310,17 @@ function Heads() {
   );
 }
 
+const empties: Record<string, string> = { archived: "No session is archived.", hidden: "No session is hidden.", live: "No turn runs at the moment." };
+
+// only is what is shown, if nothing else narrows the list.
+function only(f: Filter): string {
+  return f.show && !narrow({ ...f, show: "" }) ? f.show : "";
+}
+
 function None({ filter }: { filter: Filter }) {
   if (narrow(filter)) {
     return (
-      <Empty title="No session fits.">
+      <Empty title={empties[only(filter)] ?? "No session fits."}>
         <p>
           What was said within sessions is found by <a href={"/search" + (filter.text ? "?q=" + encodeURIComponent(filter.text) : "")}>search</a>.
         </p>

@@ -179,8 +179,9 @@ export class SessionList {
   }
 
   // put changes sessions here at once, before the gateway has said yes. It gives
-  // what takes the change back. Null takes a session out of the list.
-  put(ids: string[], change: (s: Session) => Session | null): () => void {
+  // what takes the change back, for some of them. Null takes a session out of the
+  // list.
+  put(ids: string[], change: (s: Session) => Session | null): (back: string[]) => void {
     const before = { items: new Map(this.items), order: this.order };
     for (const id of ids) {
       const old = this.items.get(id);
@@ -190,18 +191,20 @@ export class SessionList {
       else this.items.delete(id);
     }
     this.order = this.order.filter((id) => this.items.has(id));
-    const lost = before.order.length - this.order.length;
-    if (this.total.peek() >= 0) this.total.value -= lost;
+    if (this.total.peek() >= 0) this.total.value -= before.order.length - this.order.length;
     this.reshape();
-    return () => {
-      for (const id of ids) {
+    return (back) => {
+      if (back.length === 0) return;
+      for (const id of back) {
         const old = before.items.get(id);
         if (old) this.items.set(id, old);
       }
       const here = new Set(this.order);
+      const wanted = new Set(back);
       const added = this.order.filter((id) => !before.items.has(id));
-      this.order = [...added, ...before.order.filter((id) => here.has(id) || ids.includes(id))];
-      if (this.total.peek() >= 0) this.total.value += lost;
+      const order = [...added, ...before.order.filter((id) => here.has(id) || wanted.has(id))];
+      if (this.total.peek() >= 0) this.total.value += order.length - this.order.length;
+      this.order = order;
       this.reshape();
     };
   }
@@ -235,14 +238,19 @@ export function nest(order: readonly string[], parents: ReadonlyMap<string, stri
   };
   const keys: string[] = [];
   const shown = new Set<string>();
-  const show = (id: string, depth: number) => {
-    if (shown.has(id)) return;
-    shown.add(id);
-    keys.push(id);
-    if (depth > 0) depths.set(id, depth);
-    for (const f of forks.get(id) ?? []) show(f, depth + 1);
+  // A fork of a fork of a fork may go on for long: no call for each.
+  const show = (first: string) => {
+    const next: [id: string, depth: number][] = [[first, 0]];
+    for (let at = next.pop(); at; at = next.pop()) {
+      const [id, depth] = at;
+      if (shown.has(id)) continue;
+      shown.add(id);
+      keys.push(id);
+      if (depth > 0) depths.set(id, depth);
+      for (const f of [...(forks.get(id) ?? [])].reverse()) next.push([f, depth + 1]);
+    }
   };
-  for (const id of order) if (!shown.has(id)) show(rootOf(id), 0);
-  for (const id of order) show(id, 0); // of a ring of parents, who is left
+  for (const id of order) if (!shown.has(id)) show(rootOf(id));
+  for (const id of order) show(id); // of a ring of parents, who is left
   return { keys, depths };
 }

@@ -1,6 +1,6 @@
 // A session on one line; on a phone on two.
 import { memo } from "./memo";
-import { cost, shortId, shortPath, tokens } from "../../format";
+import { cost, count, shortId, shortPath, tokens, titleOf } from "../../format";
 import { toSession } from "../../router";
 import { running } from "../../running";
 import { Icon, Menu, Time, WindowBar, type MenuItem } from "../../ui";
@@ -16,13 +16,9 @@ interface Props {
   focused: (id: string) => void;
 }
 
-export function nameOf(s: Session): string {
-  return s.title || s.prompt || "untitled";
-}
-
 export const SessionRow = memo(function SessionRow({ session: s, depth, selected, select, menu, focused }: Props) {
   const live = s.live || running.value.has(s.id);
-  const name = nameOf(s);
+  const name = titleOf(s);
   return (
     <div class={"srow" + (selected ? " selected" : "")} data-depth={Math.min(depth, 3)}>
       <span class="srow-pick">
@@ -56,7 +52,7 @@ export const SessionRow = memo(function SessionRow({ session: s, depth, selected
         ))}
         <span class="srow-where">{s.key ? s.key.replace(/^agent:/, "") : s.cwd ? shortPath(s.cwd) : shortId(s.id)}</span>
       </span>
-      <span class="srow-agent">{s.source || s.agent}</span>
+      <span class="srow-agent" title={s.source || s.agent}>{s.source || s.agent}</span>
       <State session={s} />
       <Time at={s.updated} class="srow-time num" />
       <Menu label={`More about ${name}`} class="icon-button srow-more" align="end" items={() => menu(s)}>
@@ -98,13 +94,13 @@ function State({ session }: { session: Session }) {
           </span>
         )}
       </span>
-      <span class="srow-turns num" title={`${st.turns} turns`}>
-        {st.turns}
+      <span class="srow-turns num" title={`${count(st.turns)} turns`}>
+        {count(st.turns)}
       </span>
       <span class="srow-window">
         <WindowBar usage={st.window} />
       </span>
-      <span class="srow-tokens num" title={`${used} tokens in all, ${cost(st.counters.cost)}`}>
+      <span class="srow-tokens num" title={`${count(used)} tokens in all, ${cost(st.counters.cost)}`}>
         {tokens(used)}
       </span>
     </>
