@@ -39,12 +39,15 @@ type room struct {
 // price is what the room's models cost for a million tokens.
 var price = provider.Price{Input: 1_000_000, Output: 1_000_000}
 
-// inRooms runs a test on a store in memory, on files, and on files with a
-// catalogue.
+// inRooms runs a test on a store in memory, on files, on files with a catalogue,
+// and in a server of NATS.
 func inRooms(t *testing.T, test func(t *testing.T, r *room)) {
 	t.Helper()
 	t.Run("memory", func(t *testing.T) { test(t, newRoom(t, memstore.New(memstore.Options{}), "")) })
 	t.Run("files", func(t *testing.T) { test(t, fileRoom(t)) })
+	if !testing.Short() {
+		t.Run("nats", func(t *testing.T) { test(t, natsRoom(t)) })
+	}
 	t.Run("catalogue", func(t *testing.T) {
 		home := t.TempDir()
 		files, err := filestore.Open(home, filestore.Options{Sync: filestore.SyncNever})

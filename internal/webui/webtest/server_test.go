@@ -76,10 +76,28 @@ func newHome() (string, error) {
 // environment is that of a program which knows nothing of who runs the tests.
 func environment(home string) []string {
 	env := []string{"FIRN_HOME=" + home, "HOME=" + home, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(), "TZ=UTC"}
+	if inNATS() {
+		env = append(env, "FIRN_STORE=nats-embedded:"+filepath.Join(home, "nats"))
+	}
 	if root := os.Getenv("SYSTEMROOT"); root != "" {
 		env = append(env, "SYSTEMROOT="+root)
 	}
 	return env
+}
+
+// inNATS says that gateways have their sessions in an embedded server of NATS and
+// not in files: FIRN_TEST_STORE=nats.
+func inNATS() bool { return os.Getenv("FIRN_TEST_STORE") == "nats" }
+
+// carry brings the sessions that a test has written as files where the gateway
+// has its own.
+func carry(program, home string) error {
+	cmd := exec.Command(program, "migrate", "--from", "files", "--to", "nats-embedded:"+filepath.Join(home, "nats"))
+	cmd.Env = environment(home)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("carry sessions: %w\n%s", err, out)
+	}
+	return nil
 }
 
 // serve runs a gateway on a home and returns when it listens.
@@ -87,6 +105,11 @@ func serve(home string) (*server, error) {
 	program, err := world.firn()
 	if err != nil {
 		return nil, err
+	}
+	if inNATS() {
+		if err := carry(program, home); err != nil {
+			return nil, err
+		}
 	}
 	s := &server{home: home, done: make(chan struct{}), log: &journal{}}
 	s.cmd = exec.Command(program, "serve", "--json", "--listen", "127.0.0.1:0")

@@ -1,0 +1,30 @@
+package gateway
+
+import (
+	"path/filepath"
+	"testing"
+
+	"firn/internal/index"
+	"firn/internal/vfs"
+	"firn/store/jetstream"
+)
+
+// natsRoom is a room with sessions in a server of NATS in this process, and a
+// catalogue of them in files.
+func natsRoom(t testing.TB) *room {
+	t.Helper()
+	server, err := jetstream.NewServer(filepath.Join(t.TempDir(), "nats"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Close() })
+	st, err := jetstream.Open(t.Context(), jetstream.Options{Server: server, Shards: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	catalogue, err := index.Open(vfs.OS{}, t.TempDir(), st, index.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newRoom(t, index.Wrap(st, catalogue), "")
+}
