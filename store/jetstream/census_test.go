@@ -63,6 +63,7 @@ func stamp(t testing.TB, st *jetstream.Store) string {
 }
 
 func TestCensus(t *testing.T) {
+	t.Parallel()
 	o := options(t)
 	o.Now = func() time.Time { return time.Date(2026, 3, 15, 10, 0, 0, 0, time.UTC) } // a clock that stands still
 	st, other := another(t, o), another(t, o)

@@ -2,6 +2,7 @@ package jetstream_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"firn/store/jetstream"
@@ -59,5 +60,6 @@ func (c *cluster) clear(t testing.TB, space string) { c.Clear(t, space) }
 // leader returns the node that leads a stream, once there is one.
 func (c *cluster) leader(t testing.TB, api js.JetStream, stream string) *node {
 	t.Helper()
-	return &node{c.Leader(t, api, stream)}
+	name := c.Leader(t, api, stream).Name
+	return c.nodes[slices.IndexFunc(c.nodes, func(n *node) bool { return n.Name == name })]
 }

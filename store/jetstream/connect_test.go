@@ -121,6 +121,7 @@ func (c letIn) check(t *testing.T, o jetstream.Options) {
 // TestTLS connects to a server that wants certificates of who connects, and
 // shows one, and has users with passwords and with keys.
 func TestTLS(t *testing.T) {
+	t.Parallel()
 	a, stranger := newAuthority(t), newAuthority(t)
 	certFile, keyFile := a.issue(t)
 	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
@@ -189,6 +190,7 @@ func mustParse(t testing.TB, file string) *x509.Certificate {
 // TestCredentials connects to a server with accounts, to one of which the
 // credentials belong.
 func TestCredentials(t *testing.T) {
+	t.Parallel()
 	keyOf := func(make func() (nkeys.KeyPair, error)) (nkeys.KeyPair, string) {
 		t.Helper()
 		pair, err := make()

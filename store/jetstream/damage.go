@@ -44,7 +44,7 @@ func (st *Store) alone(id firn.ID, at store.Pos, behind bool, fault, away error)
 // it has a later one: then it does not only lag.
 func (st *Store) suspect(ctx context.Context, id firn.ID, at store.Pos, seq, later uint64, fault error) {
 	stream := st.names.stream(st.names.shard(id))
-	for _, server := range st.engine.without(ctx, stream, seq, later) {
+	if server := st.engine.without(ctx, stream, seq, later); server != "" {
 		d := &Damage{id, at, server, fmt.Sprintf("message %d is missing or not what was written, found since %v", seq, fault)}
 		st.opts.Report(fmt.Sprintf("%v; it is read from the leader %q instead", d, st.engine.leader(ctx, stream)))
 	}

@@ -121,6 +121,7 @@ func (r *road) set(deaf, dumb bool) {
 // TestDoubt appends over a road that loses the answer, or the question, and then
 // asks for the same again.
 func TestDoubt(t *testing.T) {
+	t.Parallel()
 	s := newListening(t, &server.Options{})
 	addr := s.Addr().String()
 	tell := func(id firn.EntryID, text string) firn.Entry {

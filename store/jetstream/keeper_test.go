@@ -56,6 +56,7 @@ func (c *clock) time() time.Time         { return time.Unix(0, c.now.Load()).UTC
 func (c *clock) advance(d time.Duration) { c.now.Add(int64(d)) }
 
 func TestRestingSessionsAreSealed(t *testing.T) {
+	t.Parallel()
 	o, c := options(t), newClock()
 	o.Now, o.SealAfter = c.time, time.Hour
 	st := another(t, o)
@@ -118,6 +119,7 @@ func TestNeverSealed(t *testing.T) {
 
 // TestManyMessagesAreSealed waits for the background to do it.
 func TestManyMessagesAreSealed(t *testing.T) {
+	t.Parallel()
 	o := options(t)
 	o.SealAfter = 0
 	nc, err := o.Server.Dial()
@@ -162,6 +164,7 @@ func TestManyMessagesAreSealed(t *testing.T) {
 
 // TestSealingBesideAppends seals all the time while two stores append.
 func TestSealingBesideAppends(t *testing.T) {
+	t.Parallel()
 	o, c := options(t), newClock()
 	o.Now, o.SealAfter = c.time, time.Nanosecond
 	st := another(t, o)

@@ -2,6 +2,7 @@ package jetstream_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"sync/atomic"
@@ -26,6 +27,12 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		return
+	}
+	// They wait for disks and elections more than they compute.
+	flag.Parse()
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
 	dir, err := os.MkdirTemp("", "firn-jetstream")
 	if err == nil {
@@ -69,6 +76,11 @@ func open(t *testing.T) storetest.Opened {
 	}}
 }
 
+// TestContract is not for others to run beside: it counts what this process has
+// open. So are the ones like it.
 func TestContract(t *testing.T) { storetest.Run(t, open) }
 
-func TestRandom(t *testing.T) { storetest.RunRandom(t, open) }
+func TestRandom(t *testing.T) {
+	t.Parallel()
+	storetest.RunRandom(t, open)
+}

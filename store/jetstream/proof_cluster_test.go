@@ -23,6 +23,13 @@ func TestCluster(t *testing.T) {
 	t.Cleanup(c.stop)
 	t.Run("Contract", func(t *testing.T) { storetest.Run(t, c.opened) })
 	t.Run("Guards", func(t *testing.T) { clusterGuards(t, c) })
+}
+
+// TestLostServers runs what takes servers away.
+func TestLostServers(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, t.TempDir())
+	t.Cleanup(c.stop)
 	t.Run("Damage", func(t *testing.T) { clusterDamage(t, c) })
 	t.Run("NoQuorum", func(t *testing.T) { clusterNoQuorum(t, c) })
 }

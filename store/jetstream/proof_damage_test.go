@@ -22,6 +22,7 @@ import (
 // server, through the others, and when it leads.
 func clusterDamage(t *testing.T, c *cluster) {
 	o := c.options(t)
+	o.SealAfter = -1 // what is damaged must stay where it is
 	st := c.open(t, o)
 	for i := range 40 {
 		mustAppend(t, st, "s1", say(fmt.Sprint("entry number ", i, " ", strings.Repeat("x", 200))))

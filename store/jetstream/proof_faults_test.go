@@ -43,7 +43,7 @@ func TestKillLeader(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(kills())*4*time.Minute)
 	defer cancel()
 	r := &riot{t: t, c: c, o: o, ctx: ctx, stop: make(chan struct{}), history: &history{began: time.Now()}}
-	r.begin(4, 3)
+	r.begin(3, 3)
 	r.reach(10)
 	for range kills() {
 		n := c.leader(t, c.behind(t), o.Space+"_S00")

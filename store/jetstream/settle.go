@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"firn"
@@ -38,28 +39,60 @@ func (st *Store) settle(ctx context.Context) error {
 	if err := st.engine.ensureBucket(ctx, bucket(st.names.keys(), "which session a key points at")); err != nil {
 		return err
 	}
-	if err := st.engine.ensureBucket(ctx, bucket(st.names.index(), "what a list tells; derived, can be thrown away")); err != nil {
-		return err
-	}
 	if err := st.settleShards(ctx); err != nil {
 		return err
 	}
+	tasks := []func() error{
+		func() error {
+			return st.engine.ensureBucket(ctx, bucket(st.names.index(), "what a list tells; derived, can be thrown away"))
+		},
+		func() error { return st.settleObjects(ctx, replicas) },
+	}
 	for shard := range st.names.shards {
-		if err := st.settleStream(ctx, shard, replicas); err != nil {
+		tasks = append(tasks, func() error { return st.settleStream(ctx, shard, replicas) })
+	}
+	return together(tasks)
+}
+
+// atOnce is how many requests to make something are under way at a time.
+const atOnce = 8
+
+// together does some things at the same time, and returns what went wrong first
+// in their order.
+func together(tasks []func() error) error {
+	errs := make([]error, len(tasks))
+	turns := make(chan struct{}, atOnce)
+	var wg sync.WaitGroup
+	for i, task := range tasks {
+		turns <- struct{}{}
+		wg.Go(func() {
+			errs[i] = task()
+			<-turns
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
 			return err
 		}
 	}
-	objects := jetstream.ObjectStoreConfig{Bucket: st.names.blobs(), Description: "what is too large for a message", Storage: jetstream.FileStorage, Replicas: replicas}
-	err = st.engine.steady(ctx, func(ctx context.Context) (err error) {
-		st.blobs.engine, st.blobs.bucket = st.engine, objects.Bucket
-		if st.blobs.objects, err = st.engine.js.ObjectStore(ctx, objects.Bucket); errors.Is(err, jetstream.ErrBucketNotFound) {
-			st.blobs.objects, err = st.engine.js.CreateOrUpdateObjectStore(ctx, objects)
+	return nil
+}
+
+// settleObjects opens the object store, and makes it if there is none.
+func (st *Store) settleObjects(ctx context.Context, replicas int) error {
+	cfg := jetstream.ObjectStoreConfig{Bucket: st.names.blobs(), Description: "what is too large for a message", Storage: jetstream.FileStorage, Replicas: replicas}
+	var objects jetstream.ObjectStore
+	err := st.engine.steady(ctx, func(ctx context.Context) (err error) {
+		if objects, err = st.engine.js.ObjectStore(ctx, cfg.Bucket); errors.Is(err, jetstream.ErrBucketNotFound) {
+			objects, err = st.engine.js.CreateOrUpdateObjectStore(ctx, cfg)
 		}
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("the object store %s: %w", objects.Bucket, err)
+		return fmt.Errorf("the object store %s: %w", cfg.Bucket, err)
 	}
+	st.blobs = blobs{engine: st.engine, bucket: cfg.Bucket, objects: objects}
 	return nil
 }
 

@@ -86,6 +86,7 @@ func another(t testing.TB, o jetstream.Options) *jetstream.Store {
 
 // TestLinesAreThoseOfFiles appends the same to files and to a cluster.
 func TestLinesAreThoseOfFiles(t *testing.T) {
+	t.Parallel()
 	now := func() time.Time { return time.Date(2026, 3, 15, 10, 0, 0, 0, time.UTC) }
 	o := options(t)
 	o.Now = now
@@ -135,6 +136,7 @@ func TestLinesAreThoseOfFiles(t *testing.T) {
 }
 
 func TestSealKeepsAll(t *testing.T) {
+	t.Parallel()
 	st, o := opened(t)
 	for i := range 40 {
 		mustAppend(t, st, "s1", say(fmt.Sprint(i)), say(strings.Repeat("x", i*100)))
@@ -182,6 +184,7 @@ func idAt(t testing.TB, all []record, i int) string {
 
 // TestSealLarge seals a session that does not fit into a message, twice.
 func TestSealLarge(t *testing.T) {
+	t.Parallel()
 	st, _ := opened(t)
 	noise := rand.New(rand.NewPCG(1, 2))
 	text := func(n int) string {
@@ -223,6 +226,7 @@ func firsts[A, B any](seq iter.Seq2[A, B]) iter.Seq[A] {
 // TestSealWhileOthersAppend seals a session again and again while two stores
 // append to it and three follow and read it.
 func TestSealWhileOthersAppend(t *testing.T) {
+	t.Parallel()
 	st, o := opened(t)
 	other, third := another(t, o), another(t, o)
 	mustAppend(t, st, "s1", say("first"))
@@ -299,6 +303,7 @@ func TestSealWhileOthersAppend(t *testing.T) {
 
 // TestStaleWriterIsFenced lets two stores believe that they are alone.
 func TestStaleWriterIsFenced(t *testing.T) {
+	t.Parallel()
 	st, o := opened(t)
 	other := another(t, o)
 	end := mustAppend(t, st, "s1", say("a"))
@@ -329,6 +334,7 @@ func TestStaleWriterIsFenced(t *testing.T) {
 // TestListFindsWhatOthersDid compares the lists of stores that know different
 // parts of the index.
 func TestListFindsWhatOthersDid(t *testing.T) {
+	t.Parallel()
 	st, o := opened(t)
 	other := another(t, o)
 	for i := range 30 {
@@ -383,6 +389,7 @@ func list(t testing.TB, st store.Store) []store.Info {
 // TestPurgeLeavesNothing looks for erased words in everything that the server
 // still tells.
 func TestPurgeLeavesNothing(t *testing.T) {
+	t.Parallel()
 	st, o := opened(t)
 	const secret = "hunter2-hunter2"
 	secretEntry := func(id firn.EntryID, n int) firn.Entry {
@@ -486,11 +493,15 @@ func openSealing(t *testing.T) storetest.Opened {
 
 func TestContractSealed(t *testing.T) { storetest.Run(t, openSealing) }
 
-func TestRandomSealed(t *testing.T) { storetest.RunRandom(t, openSealing) }
+func TestRandomSealed(t *testing.T) {
+	t.Parallel()
+	storetest.RunRandom(t, openSealing)
+}
 
 // TestLongSession lists and reads a session of which not all is read for a list,
 // among the messages of another.
 func TestLongSession(t *testing.T) {
+	t.Parallel()
 	o := options(t)
 	o.Shards = 1
 	st := another(t, o)

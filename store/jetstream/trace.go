@@ -3,8 +3,6 @@ package jetstream
 import (
 	"context"
 	"encoding/json"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -21,15 +19,19 @@ const (
 	traces = 40
 	// traceWait is how long a trace may take.
 	traceWait = 500 * time.Millisecond
+	// tracesWait is how long all of them may take.
+	tracesWait = 10 * time.Second
 )
 
-// without names the servers that do not have one message but a later one.
-func (e *engine) without(ctx context.Context, stream string, seq, later uint64) []string {
+// without names a server that does not have one message but a later one; empty
+// if none is found.
+func (e *engine) without(ctx context.Context, stream string, seq, later uint64) string {
 	if later <= seq {
-		return nil
+		return ""
 	}
-	lacks, has := make(map[string]bool), make(map[string]bool)
-	suspected := false
+	ctx, cancel := context.WithTimeout(ctx, tracesWait)
+	defer cancel()
+	has, suspected := make(map[string]bool), false
 	for range traces {
 		// In this order: one that lags may get both in between, in the other.
 		if suspected {
@@ -37,21 +39,19 @@ func (e *engine) without(ctx context.Context, stream string, seq, later uint64) 
 				has[server] = true
 			}
 		}
-		if server, there, err := e.traced(ctx, stream, seq); err == nil && !there {
-			suspected = true
-			lacks[server] = has[server]
-		} else if err == nil {
-			delete(lacks, server)
+		server, there, err := e.traced(ctx, stream, seq)
+		if err != nil || there {
+			continue
 		}
+		if suspected = true; !has[server] {
+			continue
+		}
+		if m, err := e.at(ctx, stream, seq); err != nil || m == nil {
+			return "" // it was taken away for all of them
+		}
+		return server
 	}
-	maps.DeleteFunc(lacks, func(_ string, sure bool) bool { return !sure })
-	if len(lacks) == 0 {
-		return nil
-	}
-	if m, err := e.at(ctx, stream, seq); err != nil || m == nil {
-		return nil // it was taken away for all of them
-	}
-	return slices.Sorted(maps.Keys(lacks))
+	return ""
 }
 
 // traced asks some replica for a message. It returns which server was asked and

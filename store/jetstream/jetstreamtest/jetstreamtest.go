@@ -221,16 +221,41 @@ func (c *Cluster) Clear(t testing.TB, space string) {
 	api := c.Behind(t)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	var mine []string
-	for name := range api.StreamNames(ctx).Name() {
-		if strings.Contains(name, space+"_") {
-			mine = append(mine, name)
+	for ctx.Err() == nil {
+		if err := clearOnce(ctx, api, space); err == nil {
+			return
 		}
 	}
-	for _, name := range mine {
-		if err := api.DeleteStream(ctx, name); err != nil {
-			t.Logf("delete stream %s: %v", name, err)
+	t.Logf("the streams of %s could not be deleted", space)
+}
+
+// clearOnce deletes streams if there is somebody who does, and does not wait for
+// long.
+func clearOnce(ctx context.Context, api js.JetStream, space string) error {
+	once, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	names := api.StreamNames(once)
+	var wg sync.WaitGroup
+	failed := make(chan error, 1)
+	for name := range names.Name() {
+		if !strings.Contains(name, space+"_") {
+			continue
 		}
+		wg.Go(func() {
+			if err := api.DeleteStream(once, name); err != nil {
+				select {
+				case failed <- err:
+				default:
+				}
+			}
+		})
+	}
+	wg.Wait()
+	select {
+	case err := <-failed:
+		return err
+	default:
+		return names.Err()
 	}
 }
 
