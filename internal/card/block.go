@@ -287,6 +287,9 @@ func (t *teller) short(s string, runes int) string {
 // What steers and is not seen is left out, and what would make it read otherwise
 // than it is has the sign for what cannot be shown in its place.
 func Line(text string, runes int) string {
+	if len(text) <= runes && isLine(text) {
+		return text
+	}
 	var b strings.Builder
 	space, n := false, 0
 	for _, r := range text {
@@ -296,6 +299,9 @@ func Line(text string, runes int) string {
 		}
 		if unicode.Is(unicode.Bidi_Control, r) {
 			r = unicode.ReplacementChar
+		}
+		if richtext.Hidden(r) {
+			continue
 		}
 		if n++; n > runes {
 			b.WriteRune('…')
@@ -308,6 +314,16 @@ func Line(text string, runes int) string {
 		b.WriteRune(r)
 	}
 	return b.String()
+}
+
+// isLine reports whether a text is plainly on one line already.
+func isLine(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c > '~' || c == ' ' && (i == 0 || i == len(text)-1 || text[i-1] == ' ') {
+			return false
+		}
+	}
+	return true
 }
 
 // argument is what of the arguments of a call says most: a command, a path, a

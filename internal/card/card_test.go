@@ -93,6 +93,21 @@ func TestMask(t *testing.T) {
 	}
 }
 
+// TestLine: a line has nothing in it that steers.
+func TestLine(t *testing.T) {
+	for text, want := range map[string]string{
+		"plain": "plain", "": "", " a  b\n\tc ": "a b c", "\u202eevil\u202c gpj.exe": "�evil� gpj.exe", "a\x1b[31mb\x03\x15": "a [31mb", "fire\u200bfox\ufeff\U000e0041": "firefox", "日本 é 👩\u200d👧": "日本 é 👩\u200d👧", "seven letters": "seven l…",
+	} {
+		runes := 100
+		if text == "seven letters" {
+			runes = 7
+		}
+		if got := card.Line(text, runes); got != want {
+			t.Errorf("%q is %q, want %q", text, got, want)
+		}
+	}
+}
+
 // TestWork: what would be too much work is told as it stands; cards that share what
 // may be spent take it from each other.
 func TestWork(t *testing.T) {

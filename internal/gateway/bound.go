@@ -207,7 +207,7 @@ func (c *call) boundStatus(s wire.Status) wire.Status {
 }
 
 // visibleEvents leaves out events of sessions that are not theirs. Whose a
-// session is does not change, so it is asked once.
+// session is does not change, so it is asked until it is known.
 func (c *call) visibleEvents(ctx context.Context, all iter.Seq2[wire.Event, error]) iter.Seq2[wire.Event, error] {
 	if !c.who.bound() {
 		return all
@@ -219,8 +219,9 @@ func (c *call) visibleEvents(ctx context.Context, all iter.Seq2[wire.Event, erro
 				mine, ok := known[e.Session]
 				if !ok {
 					s, err := c.h.api.Session(ctx, string(e.Session))
-					mine = err == nil && c.sees(s)
-					known[e.Session] = mine
+					if mine = err == nil && c.sees(s); err == nil {
+						known[e.Session] = mine
+					}
 				}
 				if !mine {
 					continue

@@ -129,20 +129,13 @@ func (c *call) login() error {
 	if err != nil {
 		return err
 	}
-	from := neighbourhood(c.r.RemoteAddr)
-	if !c.h.guesses.try(from) {
-		c.h.config.Metrics.Refused("login")
-		c.w.Header().Set("Retry-After", "60")
-		return &wire.Problem{Kind: wire.Busy, Message: "too many codes and tokens were wrong", Hint: "wait a minute, and let firn open make a new code"}
-	}
 	g, err := c.admits(tokens, in)
 	if err != nil {
-		c.h.config.Metrics.Refused("login")
-		return err
+		return c.wrong(err)
 	}
-	c.h.guesses.right(from)
 	made, err := tokens.createBrowser(g, kindOfBrowser(c.r.UserAgent()))
 	if err != nil {
+		c.h.codes.giveBack(in.Code, g)
 		return err
 	}
 	if old, ok := cookieOf(c.r); ok {
@@ -155,6 +148,18 @@ func (c *call) login() error {
 		return err
 	}
 	return c.reply(http.StatusOK, me)
+}
+
+// wrong counts a login that was wrong. After too many, nobody from there is told
+// why any more. Who is right is let in all the same: what cannot be guessed needs
+// no lock, and a lock would let who guesses keep others out.
+func (c *call) wrong(err error) error {
+	c.h.config.Metrics.Refused("login")
+	if c.h.guesses.wrong(neighbourhood(c.r.RemoteAddr)) {
+		return err
+	}
+	c.w.Header().Set("Retry-After", "60")
+	return &wire.Problem{Kind: wire.Busy, Message: "too many codes and tokens were wrong", Hint: "wait a minute, and let firn open make a new code"}
 }
 
 // maxLogin is how large the body of a login may be: anybody can send one.
@@ -234,6 +239,7 @@ func (c *call) logout(none) (wire.LoggedOut, error) {
 		return wire.LoggedOut{}, c.h.uncheckable(err)
 	}
 	c.setCookie("", -time.Second)
+	c.w.Header().Set("Clear-Site-Data", `"cache"`) // images that were seen
 	return wire.LoggedOut{LoggedOut: err == nil}, nil
 }
 

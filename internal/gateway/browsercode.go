@@ -20,6 +20,8 @@ type grant struct {
 	// says; zero is never.
 	parent  string
 	expires time.Time
+	// until is how long the code is good that the grant came by; zero if by none.
+	until time.Time
 }
 
 const (
@@ -36,12 +38,7 @@ type codes struct {
 	clock func() time.Time
 
 	mu   sync.Mutex
-	open map[[sha256.Size]byte]code
-}
-
-type code struct {
-	grant
-	until time.Time
+	open map[[sha256.Size]byte]grant
 }
 
 // give makes a code of at least 128 random bits.
@@ -67,9 +64,10 @@ func (c *codes) give(g grant) (text string, until time.Time) {
 		delete(c.open, oldest)
 	}
 	if c.open == nil {
-		c.open = make(map[[sha256.Size]byte]code)
+		c.open = make(map[[sha256.Size]byte]grant)
 	}
-	c.open[sha256.Sum256([]byte(text))] = code{g, until}
+	g.until = until
+	c.open[sha256.Sum256([]byte(text))] = g
 	return text, until
 }
 
@@ -78,9 +76,20 @@ func (c *codes) redeem(text string) (grant, bool) {
 	hash := sha256.Sum256([]byte(text))
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	one, ok := c.open[hash]
+	g, ok := c.open[hash]
 	delete(c.open, hash)
-	return one.grant, ok && c.clock().Before(one.until)
+	return g, ok && c.clock().Before(g.until)
+}
+
+// giveBack makes a code good again that was redeemed in vain, for as long as it
+// would have been.
+func (c *codes) giveBack(text string, g grant) {
+	if g.until.IsZero() {
+		return // it came by a token
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open[sha256.Sum256([]byte(text))] = g
 }
 
 const (
@@ -91,8 +100,8 @@ const (
 	guessesIn   = time.Minute
 )
 
-// guesses bounds how often codes and tokens can be tried. They cannot be
-// guessed anyway; this keeps who tries from being heard all day.
+// guesses counts wrong codes and tokens. They cannot be guessed anyway; this keeps
+// who tries from being answered all day.
 type guesses struct {
 	clock func() time.Time
 
@@ -102,9 +111,8 @@ type guesses struct {
 	by    map[string]int
 }
 
-// try counts a try from an address, before it is known whether it is right. It
-// is false if there were too many.
-func (g *guesses) try(from string) bool {
+// wrong counts a wrong try from an address. It is false if there were too many.
+func (g *guesses) wrong(from string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if now := g.clock(); now.Sub(g.since) >= guessesIn || now.Before(g.since) {
@@ -116,16 +124,6 @@ func (g *guesses) try(from string) bool {
 	g.all++
 	g.by[from]++
 	return true
-}
-
-// right takes a try back: it was no guess.
-func (g *guesses) right(from string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.by[from] > 0 {
-		g.all--
-		g.by[from]--
-	}
 }
 
 // neighbourhood is what an address is counted by: itself, or, since everybody

@@ -2,7 +2,9 @@ package gateway
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"iter"
@@ -280,13 +282,21 @@ func (c *call) getImage() error {
 	if err != nil {
 		return err
 	}
+	sum := sha256.Sum256(data)
+	mark := `"` + hex.EncodeToString(sum[:16]) + `"`
 	head := c.w.Header()
+	head.Set("Content-Security-Policy", "default-src 'none'; sandbox")
+	// It may be kept, and shown again to who may still see it: so it is asked for.
+	head.Set("Cache-Control", "private, no-cache")
+	head.Set("Etag", mark)
+	c.deadline()
+	if c.r.Header.Get("If-None-Match") == mark {
+		c.w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
 	head.Set("Content-Type", kind)
 	head.Set("Content-Length", strconv.Itoa(len(data)))
-	head.Set("Content-Security-Policy", "default-src 'none'; sandbox")
 	head.Set("Content-Disposition", "inline")
-	head.Set("Cache-Control", "private, max-age=600")
-	c.deadline()
 	c.w.WriteHeader(http.StatusOK)
 	c.w.Write(data) // who is gone needs no answer
 	return nil

@@ -95,7 +95,7 @@ func (g *Gateway) Key(ctx context.Context, key string) (wire.Key, error) {
 		if err != nil {
 			return out, fmt.Errorf("list the sessions of key %s: %w", key, err)
 		}
-		s := wire.Session{ID: info.ID, Agent: info.Agent, Key: info.Key, Title: info.Title, Prompt: info.Prompt, Created: info.Created,
+		s := wire.Session{ID: info.ID, Agent: info.Agent, Key: info.Key, Title: oneLine(info.Title), Prompt: oneLine(info.Prompt), Created: info.Created,
 			Updated: info.Updated, Bytes: info.Bytes, Parts: info.Parts, End: info.End, Current: info.ID == out.Session}
 		if info.Updated.After(out.Updated) {
 			out.Updated = info.Updated

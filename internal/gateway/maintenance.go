@@ -236,6 +236,7 @@ func (p *planning) actions() []wire.Action {
 		if a.Title == "" {
 			a.Title = s.Prompt
 		}
+		a.Title = oneLine(a.Title)
 		idle := p.m.SubagentIdle > 0 && p.now.Sub(s.Updated) > p.m.SubagentIdle
 		switch {
 		case p.gone(s):

@@ -51,7 +51,7 @@ func (g *Gateway) Resolve(ctx context.Context, ref string) (firn.ID, error) {
 			return "", fmt.Errorf("find session %q: %w", clip(ref), err)
 		}
 		switch {
-		case info.Title == ref:
+		case info.Title == ref || info.Title != "" && oneLine(info.Title) == ref: // as it is, or as it is told
 			titled.add(&info)
 		case len(ref) >= minPrefix && strings.HasPrefix(string(info.ID), ref):
 			begun.add(&info)

@@ -12,6 +12,7 @@ import (
 
 	"firn"
 	"firn/agent"
+	"firn/internal/card"
 	"firn/internal/index"
 	"firn/route"
 	"firn/store"
@@ -249,7 +250,7 @@ func isWith(key, sender string) bool {
 // listed is what a list tells of a session.
 func (g *Gateway) listed(ctx context.Context, info *store.Info) wire.Session {
 	s := wire.Session{
-		ID: info.ID, Agent: info.Agent, Key: info.Key, Title: info.Title, Prompt: info.Prompt, CWD: info.CWD,
+		ID: info.ID, Agent: info.Agent, Key: info.Key, Title: oneLine(info.Title), Prompt: oneLine(info.Prompt), CWD: info.CWD,
 		Created: info.Created, Updated: info.Updated, Bytes: info.Bytes, Parts: info.Parts, End: info.End,
 		Archived: info.Archived, Hidden: info.Hidden, Fault: info.Fault, Source: info.Source, Tags: store.SplitTags(info.Tags),
 	}
@@ -264,6 +265,10 @@ func (g *Gateway) listed(ctx context.Context, info *store.Info) wire.Session {
 	}
 	return s
 }
+
+// oneLine is a title or a prompt as all are told it: what would steer a terminal,
+// or turn the direction of text round, is not in it.
+func oneLine(s string) string { return card.Line(s, len(s)) }
 
 // load tells whether a turn of a session is running, and how many wait. A lane
 // that has given all its answers is at rest, though it may take a moment to be

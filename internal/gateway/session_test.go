@@ -92,6 +92,22 @@ func TestPagesSeeEverySessionOnce(t *testing.T) {
 	})
 }
 
+// TestTitlesDoNotSteer: titles and prompts are told without what would steer a
+// terminal or turn the text round, and can be named so.
+func TestTitlesDoNotSteer(t *testing.T) {
+	inRooms(t, func(t *testing.T, r *room) {
+		const id = firn.ID("odd")
+		r.start(firn.Header{Session: id}, says("", "say\x1b[2J\u202eolleh"), firn.NewEntry(&firn.Title{Name: "\u202eevil\u202c gpj.exe\x15"}))
+		s, err := r.Session(r.ctx, string(id))
+		if err != nil || s.Title != "\ufffdevil\ufffd gpj.exe" || s.Prompt != "say [2J\ufffdolleh" {
+			t.Errorf("%q %q %v", s.Title, s.Prompt, err)
+		}
+		if found, err := r.Resolve(r.ctx, s.Title); err != nil || found != id {
+			t.Errorf("by its title: %s %v", found, err)
+		}
+	})
+}
+
 func TestSessionsThatMatch(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
 		r.start(firn.Header{Session: "plain"}, says("", "What is Snow?"))

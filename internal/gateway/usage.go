@@ -241,7 +241,7 @@ func (s *spending) add(info *store.Info, at time.Time, model string, c wire.Coun
 		}
 		row = &wire.SpendingRow{Name: name.by, And: name.and}
 		if s.q.By == bySession || s.q.And == bySession {
-			row.Title = cmp.Or(info.Title, info.Prompt)
+			row.Title = oneLine(cmp.Or(info.Title, info.Prompt))
 		}
 		s.rows[name] = row
 	}

@@ -16,13 +16,13 @@ import (
 // UTF-8.
 func visible(text string) string {
 	text, _ = firn.CleanText(text)
-	if strings.IndexFunc(text, hidden) < 0 {
+	if strings.IndexFunc(text, Hidden) < 0 {
 		return text
 	}
 	var b strings.Builder
 	for _, r := range text {
 		switch {
-		case !hidden(r):
+		case !Hidden(r):
 			b.WriteRune(r)
 		case r < 0x20:
 			b.WriteRune(0x2400 + r) // the picture of a control character
@@ -35,8 +35,8 @@ func visible(text string) string {
 	return b.String()
 }
 
-// hidden reports whether a character steers and is not seen.
-func hidden(r rune) bool {
+// Hidden reports whether a character steers and is not seen.
+func Hidden(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t' || r == '\r':
 		return false
