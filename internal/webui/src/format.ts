@@ -106,8 +106,9 @@ export function titleOf(s: { title?: string; prompt?: string }): string {
 
 // sentence is what a program says, as a sentence. Commands stay as they are typed.
 export function sentence(s: string): string {
-  const begun = /^firn\b/.test(s) ? s : s.charAt(0).toUpperCase() + s.slice(1);
-  return begun + (/[.!?)…]$/.test(s) || /(^|: |with |by )firn [^.]*$/.test(s) ? "" : ".");
+  const command = /^firn\b/.test(s);
+  const bare = command ? s.split(" ").length < 4 : /(: |with |by )firn [^.]*$/.test(s);
+  return (command ? s : s.charAt(0).toUpperCase() + s.slice(1)) + (bare || /[.!?)…]$/.test(s) ? "" : ".");
 }
 
 // roleName is who says something in a transcript, in the words of the pages.

@@ -66,11 +66,11 @@ export function Raw({ session, watch }: TabProps) {
     <div class="tab-body raw">
       <div class="raw-head">
         <p class="faint">
-          {plural(session.parts, "file")}, {bytes(session.bytes)}, newest first
+          {plural(session.parts, "file")}, {bytes(session.bytes)}, newest first:
           {(session.files ?? []).slice(0, 1).map((f) => (
             <span key={f} class="mono">
               {" "}
-              · {shortPath(f)}
+              {shortPath(f)}
             </span>
           ))}
         </p>
