@@ -96,7 +96,7 @@ func TestMask(t *testing.T) {
 // TestLine: a line has nothing in it that steers.
 func TestLine(t *testing.T) {
 	for text, want := range map[string]string{
-		"plain": "plain", "": "", " a  b\n\tc ": "a b c", "\u202eevil\u202c gpj.exe": "�evil� gpj.exe", "a\x1b[31mb\x03\x15": "a [31mb", "fire\u200bfox\ufeff\U000e0041": "firefox", "日本 é 👩\u200d👧": "日本 é 👩\u200d👧", "seven letters": "seven l…",
+		"plain": "plain", "": "", " a  b\n\tc ": "a b c", "\u202eevil\u202c gpj.exe": "�evil� gpj.exe", "a\x1b[31mb\x03\x15": "a [31mb", "fire\u200bfox\ufeff\U000e0041": "firefox", "日本 é 👩\u200d👧": "日本 é 👩\u200d👧", "seven letters": "seven le…",
 	} {
 		runes := 100
 		if text == "seven letters" {
