@@ -162,8 +162,6 @@ func (e *engine) batch(ctx context.Context, stream, subject string, seq uint64) 
 	if err != nil {
 		return nil, err
 	}
-	once, cancel := context.WithTimeout(ctx, attempt)
-	defer cancel()
 	inbox := e.nc.NewRespInbox()
 	sub, err := e.nc.SubscribeSync(inbox)
 	if err != nil {
@@ -178,7 +176,10 @@ func (e *engine) batch(ctx context.Context, stream, subject string, seq uint64) 
 	}
 	var all []*message
 	for {
-		m, err := sub.NextMsgWithContext(once)
+		m, err := soonFrom(ctx, sub)
+		if err != nil && len(all) > 0 {
+			return all, nil // a slow line: what has come is good
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -191,6 +192,14 @@ func (e *engine) batch(ctx context.Context, stream, subject string, seq uint64) 
 		}
 		all = append(all, one)
 	}
+}
+
+// soonFrom waits for the next message of a subscription for as long as an attempt
+// may take.
+func soonFrom(ctx context.Context, sub *nats.Subscription) (*nats.Msg, error) {
+	once, cancel := context.WithTimeout(ctx, attempt)
+	defer cancel()
+	return sub.NextMsgWithContext(once)
 }
 
 // ends reports whether a message is the end of a batch, and if so whether the
