@@ -29,6 +29,9 @@ Exits with 8 if there is a fault; warnings are no faults.`,
 			if err != nil {
 				return err
 			}
+			if p.elsewhere(nil) {
+				p.note("the sessions are not in files, and were not looked at; firn verify does")
+			}
 			return p.report(report)
 		},
 	}
