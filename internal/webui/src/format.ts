@@ -85,8 +85,13 @@ export function shortPath(path: string): string {
   return path.replace(/^(\/home\/[^/]+|\/Users\/[^/]+|\/root)(?=\/|$)/, "~");
 }
 
-// shell is a word as a shell takes it.
+// Characters that steer a terminal, where a command is pasted, or turn text round.
+const steering = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+
+// shell is a word as a shell takes it. What steers a terminal is left out: it
+// would be done when the command is pasted.
 export function shell(word: string): string {
+  word = word.replace(/[\t\n\r]+/g, " ").replace(steering, "");
   return /^[A-Za-z0-9_@%+=:,./~-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
 

@@ -1,8 +1,10 @@
 // Login lets a browser in. A code comes behind the # of the address, where no
-// server and no log sees it; it is taken out of the address before it is used.
+// server and no log sees it; it is taken out of the address before it is used. Who
+// is in already is asked first: a link could make them somebody else unawares.
+import { effect } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import { asProblem, type Problem as Err } from "../api";
-import { login } from "../me";
+import { down, login, me } from "../me";
 import { go, place } from "../router";
 import { CopyCLI, Problem } from "../ui";
 
@@ -20,14 +22,25 @@ function meant(word: string): { code?: string; token?: string } {
   return s.startsWith("firn_") || s.startsWith("firn-") ? { token: s } : { code: s };
 }
 
+// settled is when it is known whether somebody is in, or cannot be.
+function settled(): Promise<void> {
+  return new Promise((done) => {
+    const stop = effect(() => {
+      if (me.value !== undefined || down.value !== undefined) queueMicrotask(() => (stop(), done()));
+    });
+  });
+}
+
 export function Login() {
   const [word, setWord] = useState("");
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<Err>();
+  const [waiting, setWaiting] = useState(""); // a code that is not used unasked
 
   const enter = async (by: { code?: string; token?: string }) => {
     setBusy(true);
     setError(undefined);
+    setWaiting("");
     try {
       const to = back();
       await login(by);
@@ -46,7 +59,12 @@ export function Login() {
       if (!code) return;
       history.replaceState(null, "", "/login");
       place.value = { path: "/login", query: new URLSearchParams(), hash: "" };
-      void enter({ code });
+      setBusy(true);
+      void settled().then(() => {
+        if (!me.peek()) return enter({ code });
+        setBusy(false);
+        setWaiting(code);
+      });
     };
     take();
     // An address with a code that is opened where this page is open already.
@@ -59,6 +77,8 @@ export function Login() {
       <h1 class="brand">firn</h1>
       {busy ? (
         <p role="status">Logging in…</p>
+      ) : waiting && me.value ? (
+        <Anew login={() => void enter({ code: waiting })} />
       ) : (
         <>
           <p>On the machine where the gateway runs, this opens the pages and logs you in:</p>
@@ -87,5 +107,23 @@ export function Login() {
       )}
       {error && <Problem error={error} />}
     </main>
+  );
+}
+
+// Anew asks who is in already whether they want to be somebody else.
+function Anew({ login }: { login: () => void }) {
+  return (
+    <>
+      <p>
+        You are {me.value?.name} ({me.value?.scope}). The link you followed logs this browser in anew: you may be
+        somebody else then, who may do less, and whose pages others see. Do it only if the link is yours.
+      </p>
+      <button type="button" class="button primary" onClick={() => go("/sessions", { replace: true })}>
+        Stay as you are
+      </button>
+      <button type="button" class="button" onClick={login}>
+        Log in anew
+      </button>
+    </>
   );
 }
