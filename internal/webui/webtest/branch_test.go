@@ -12,6 +12,7 @@ import (
 
 // TestFork goes on from an entry in a session of its own.
 func TestFork(t *testing.T) {
+	t.Parallel()
 	s := plainServer(t)
 	id := s.begin(t, "Forking", "My first question.", "My second question.")
 	b := s.login(t)
@@ -27,6 +28,7 @@ func TestFork(t *testing.T) {
 
 // TestRewind goes back, says it otherwise, and sees that nothing was lost.
 func TestRewind(t *testing.T) {
+	t.Parallel()
 	s := plainServer(t)
 	id := s.beginFor(t, "player", "Rewinding", "My first question.", "My second question.")
 	b := s.login(t)
@@ -49,6 +51,7 @@ func TestRewind(t *testing.T) {
 
 // TestLabelAndHide names an entry, and keeps one from the model.
 func TestLabelAndHide(t *testing.T) {
+	t.Parallel()
 	s := plainServer(t)
 	id := s.begin(t, "Labels", "A question to label.", "A question to hide.")
 	b := s.login(t)
@@ -85,6 +88,7 @@ func (s *server) longTalk(t *testing.T, title string) firn.ID {
 
 // TestCompaction compacts, looks at what that did, and takes it back.
 func TestCompaction(t *testing.T) {
+	t.Parallel()
 	s := plainServer(t)
 	id := s.longTalk(t, "Compacting")
 	b := s.login(t)
@@ -136,6 +140,7 @@ func (b *tab) upTo(text string) {
 
 // TestTree looks at a session with five branches, and goes on at one of them.
 func TestTree(t *testing.T) {
+	t.Parallel()
 	s := plainServer(t)
 	id := firn.ID(strings.ReplaceAll(unlike("branches"), " ", "-"))
 	if err := writeBranches(s.home, id); err != nil {
@@ -171,6 +176,7 @@ func TestTree(t *testing.T) {
 
 // TestSearch finds what was said, opens it there, and forks from it.
 func TestSearch(t *testing.T) {
+	t.Parallel()
 	s := plainServer(t)
 	id := s.begin(t, "Finding", "Where is the quixotic marmalade?", "And what of it?")
 	for { // the index follows by itself

@@ -111,6 +111,7 @@ func (s *scribe) writeOddities(first firn.EntryID) {
 // TestHostileLog reads the whole of the hostile session, with everything in it
 // unfolded.
 func TestHostileLog(t *testing.T) {
+	t.Parallel()
 	s := plainServer(t)
 	b := s.login(t)
 	b.open(toSession(hostileID))
@@ -139,6 +140,7 @@ func (b *tab) unfold() {
 // TestHostileGrowth lets a model attack while it answers: in pieces, so that an
 // attack is whole only on the page.
 func TestHostileGrowth(t *testing.T) {
+	t.Parallel()
 	s := plainServer(t)
 	attacks, err := corpus()
 	if err != nil {
@@ -173,6 +175,7 @@ func TestHostileGrowth(t *testing.T) {
 // TestHostileExport opens the exported page of the hostile session as a file
 // that somebody was sent: its own policy must do. It reads without scripts.
 func TestHostileExport(t *testing.T) {
+	t.Parallel()
 	s := plainServer(t)
 	exported := s.run(t, "export", string(hostileID), "--format", "html")
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

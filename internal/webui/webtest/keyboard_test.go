@@ -68,6 +68,7 @@ func TestTabOrder(t *testing.T) {
 
 // TestThemes turns the light on and off by hand, and finds it so the next time.
 func TestThemes(t *testing.T) {
+	t.Parallel()
 	s := plainServer(t)
 	b := s.login(t)
 	b.dark(false)
@@ -90,6 +91,7 @@ func TestThemes(t *testing.T) {
 // TestReadOnly looks with the eyes of somebody who may only look: no page offers
 // to change anything.
 func TestReadOnly(t *testing.T) {
+	t.Parallel()
 	s := plainServer(t)
 	id := s.begin(t, "Only looking", "A question to look at.")
 	b := s.login(t, "--read")
@@ -120,6 +122,7 @@ func TestReadOnly(t *testing.T) {
 // TestForeignPagesAreRefused writes as a page of somebody else would: without
 // the header that only our own pages send.
 func TestForeignPagesAreRefused(t *testing.T) {
+	t.Parallel()
 	s := plainServer(t)
 	b := s.login(t)
 	b.open("/sessions")

@@ -22,6 +22,7 @@ func (s *server) listed(t *testing.T, q client.Query) int {
 
 // TestManyAtOnce archives several sessions, and takes it back.
 func TestManyAtOnce(t *testing.T) {
+	t.Parallel()
 	s := plainServer(t)
 	batch := unlike("Batch")
 	for _, name := range []string{" one", " two", " three"} {
@@ -81,6 +82,9 @@ func TestLive(t *testing.T) {
 	b.see("Running elsewhere")
 	p.text("Words from elsewhere.")
 	b.see("Words from elsewhere.")
+	late := b.beside(t) // and sees what was said before
+	late.open("/live")
+	late.see("Words from elsewhere.")
 	b.click("button", "Stop Running elsewhere")
 	p.stopped(t)
 	b.see("Nothing runs")
@@ -89,6 +93,7 @@ func TestLive(t *testing.T) {
 
 // TestNewSession begins a session on the page and talks to the offline model.
 func TestNewSession(t *testing.T) {
+	t.Parallel()
 	s := plainServer(t)
 	b := s.login(t)
 	b.open("/sessions")

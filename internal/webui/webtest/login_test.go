@@ -12,6 +12,7 @@ import (
 
 // TestLogin goes in by a code, stays in, and goes out again.
 func TestLogin(t *testing.T) {
+	t.Parallel()
 	s := plainServer(t)
 	b := newTab(t, s.url)
 	b.open("/sessions?agent=main")
@@ -69,6 +70,7 @@ func (b *tab) cookieIsSafe(code string) {
 
 // TestLoginCodeIsGoodOnce tries a code that was used, and one that never was one.
 func TestLoginCodeIsGoodOnce(t *testing.T) {
+	t.Parallel()
 	s := plainServer(t)
 	address := s.loginURL(t)
 	b := newTab(t, s.url)
@@ -85,6 +87,7 @@ func TestLoginCodeIsGoodOnce(t *testing.T) {
 
 // TestLoginByToken pastes a token, as one does far from the gateway's machine.
 func TestLoginByToken(t *testing.T) {
+	t.Parallel()
 	s := plainServer(t)
 	made, err := s.client.CreateToken(t.Context(), wire.NewToken{Name: "pasted", Scope: wire.ScopeRead})
 	if err != nil {

@@ -70,6 +70,7 @@ func writeShow(home string) error {
 // TestPictures takes the pictures of the README, so that they can be looked at
 // (go test -pictures writes them), and sees that those there are of these pages.
 func TestPictures(t *testing.T) {
+	t.Parallel()
 	s, err := serveWith(writeShow)
 	if err != nil {
 		t.Fatal(err)

@@ -62,6 +62,7 @@ url = "%s/v1"
 
 [models."play/slow"]
 window = 64000
+sees = true
 `
 
 // newHome makes a home in which nobody has said anything.
@@ -183,18 +184,27 @@ func serveWith(write ...func(home string) error) (*server, error) {
 // run runs a command of firn on the home of the gateway.
 func (s *server) run(t *testing.T, args ...string) string {
 	t.Helper()
-	program, err := world.firn()
+	out, err := runIn(s.home, args...)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return out
+}
+
+// runIn runs a command of firn on a home.
+func runIn(home string, args ...string) (string, error) {
+	program, err := world.firn()
+	if err != nil {
+		return "", err
+	}
 	cmd := exec.Command(program, args...)
-	cmd.Env, cmd.Dir = environment(s.home), s.home
+	cmd.Env, cmd.Dir = environment(home), home
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
 	if err := cmd.Run(); err != nil {
-		t.Fatalf("firn %s: %v\n%s%s", strings.Join(args, " "), err, out.String(), said.String())
+		return "", fmt.Errorf("firn %s: %w\n%s%s", strings.Join(args, " "), err, out.String(), said.String())
 	}
-	return out.String()
+	return out.String(), nil
 }
 
 // loginURL asks for a code that lets a browser in once, as people do.

@@ -40,6 +40,7 @@ func toSession(id firn.ID) string { return "/sessions/" + string(id) }
 
 // TestTalk says something and watches the answer come, word by word.
 func TestTalk(t *testing.T) {
+	t.Parallel()
 	s := plainServer(t)
 	b := s.login(t)
 	b.open(toSession(s.beginFor(t, "player", "Talking")))
@@ -90,6 +91,7 @@ func (b *tab) stoodStill() {
 // TestReload loads the page again in the middle of an answer: nothing is missing
 // and nothing is said twice.
 func TestReload(t *testing.T) {
+	t.Parallel()
 	s := plainServer(t)
 	b := s.login(t)
 	b.open(toSession(s.beginFor(t, "player", "Reloading")))
@@ -127,6 +129,7 @@ func TestReload(t *testing.T) {
 // TestTools watches a tool at work, unfolds what it said, and sees it after a
 // reload too.
 func TestTools(t *testing.T) {
+	t.Parallel()
 	s := plainServer(t)
 	b := s.login(t)
 	b.open(toSession(s.beginFor(t, "player", "Tools")))
@@ -152,9 +155,11 @@ func TestTools(t *testing.T) {
 
 // TestStop ends a turn, with messages waiting behind it.
 func TestStop(t *testing.T) {
+	t.Parallel()
 	s := plainServer(t)
 	b := s.login(t)
-	b.open(toSession(s.beginFor(t, "player", "Stopping")))
+	id := s.beginFor(t, "player", "Stopping")
+	b.open(toSession(id))
 	b.say("Please play stop.")
 	p := world.model.plays(t, "stop")
 	p.text("I go on and on ")
@@ -166,12 +171,19 @@ func TestStop(t *testing.T) {
 	b.say("Please play stopped.")
 	p = world.model.plays(t, "stopped")
 	p.text("Here again.")
-	p.end()
+	b.once("Here again.")
+	b.wait(a("button", "Copy as CLI: firn stop "+string(id)))
+	if told := s.run(t, "stop", string(id)); !strings.Contains(told, "what was said so far is kept") {
+		t.Errorf("the command says %q", told)
+	}
+	p.stopped(t)
+	b.wait(a("button", "Send"))
 	b.once("Here again.")
 }
 
 // TestQueue says something while an answer is given: it waits, and is answered.
 func TestQueue(t *testing.T) {
+	t.Parallel()
 	s := plainServer(t)
 	b := s.login(t)
 	b.open(toSession(s.beginFor(t, "player", "Queueing")))
@@ -193,6 +205,7 @@ func TestQueue(t *testing.T) {
 
 // TestTwoTabs looks at one session twice.
 func TestTwoTabs(t *testing.T) {
+	t.Parallel()
 	s := plainServer(t)
 	first := s.login(t)
 	id := s.beginFor(t, "player", "Two tabs")
@@ -225,6 +238,7 @@ func TestTwoTabs(t *testing.T) {
 
 // TestFailure sees what is said when the model does not answer, and answers again.
 func TestFailure(t *testing.T) {
+	t.Parallel()
 	s := plainServer(t)
 	b := s.login(t)
 	b.open(toSession(s.beginFor(t, "player", "Failing")))

@@ -120,6 +120,14 @@ func (w *watch) waiting() []string {
 	return under
 }
 
+// listens reports whether the page has a stream of events open.
+func (w *watch) listens() bool {
+	all := w.all()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.ContainsFunc(all, func(r request) bool { return !r.done && r.document == w.document && strings.Contains(r.url, "/events") })
+}
+
 // wait waits until the watch has ended.
 func (w *watch) wait() { w.wg.Wait() }
 
@@ -192,6 +200,7 @@ func (w *watch) forget() {
 
 // TestTheWatchIsAwake sees that each thing no page may do is noticed.
 func TestTheWatchIsAwake(t *testing.T) {
+	t.Parallel()
 	const policy = "default-src 'none'; script-src 'self'"
 	cases := map[string]struct{ policy, body, script, want string }{
 		"an inline script":     {policy, `<script>document.title = "run"</script>`, "", "inline script violates"},

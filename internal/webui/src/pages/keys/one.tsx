@@ -1,8 +1,8 @@
 // One key: where it points, by which rule it begins anew, and every session it
 // ever had. Pointing it elsewhere changes no session, and can be taken back.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { get, post, put, useGet, useLoad } from "../../api";
-import { bytes, plural, shell } from "../../format";
+import { get, post, put, sessionPath, useGet, useLoad } from "../../api";
+import { bytes, plural, shell, shortId } from "../../format";
 import { useStream } from "../../live";
 import { mayWrite } from "../../me";
 import { toSession } from "../../router";
@@ -59,7 +59,10 @@ export function OneKey({ name }: { name: string }) {
     },
     opened: (again) => again && key.reload(),
   });
-  const now = history.find((s) => s.id === k?.session);
+  const known = history.find((s) => s.id === k?.session);
+  // A key may point at a session that was not begun with it.
+  const other = useGet<Session>(k?.session && !known ? sessionPath(k.session) : "");
+  const now = known ?? (other.data?.id === k?.session ? other.data : undefined);
   return (
     <div class="page" ref={root}>
       <header class="page-head">
@@ -83,7 +86,7 @@ export function OneKey({ name }: { name: string }) {
           <Section title="Current session">
             {k.session ? (
               <p>
-                <a href={toSession(k.session)}>{now ? nameOf(now) : k.session}</a>
+                <a href={toSession(k.session)}>{now ? nameOf(now) : shortId(k.session)}</a>
                 {running.value.has(k.session) && <span class="chip live-chip">a turn runs</span>}
               </p>
             ) : (

@@ -270,7 +270,7 @@ function Notes({ row, talk, here }: { row: Row; talk: Talk; here: boolean }) {
     );
   }
   return (
-    <div class={"notes" + (here ? " here" : "")} data-entry={row.key} tabIndex={-1}>
+    <div class={"log-notes" + (here ? " here" : "")} data-entry={row.key} tabIndex={-1}>
       {row.items.map((item) => (
         <div key={item.key} class="log-note">
           <span class="log-note-text" title={item.card!.kind}>

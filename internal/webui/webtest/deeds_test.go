@@ -1,0 +1,269 @@
+package webtest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// TestMemoryDeeds changes a note, forgets it, and takes both back.
+func TestMemoryDeeds(t *testing.T) {
+	t.Parallel()
+	s := plainServer(t)
+	name := unlike("House rules")
+	s.run(t, "memory", "add", "--name", name, "--type", "constraint", "Never deploy on Mondays.")
+	b := s.login(t)
+	b.open("/memory")
+	note := a("link", "/^"+name+"/")
+	b.clickOn(note)
+	b.see("Never deploy on Mondays.")
+	b.click("button", "Edit…")
+	b.wait(a("dialog", "/^Edit/"))
+	b.wait(a("button", "/^Copy as CLI: firn memory edit agent/"))
+	b.fill("textbox", "/^The text of the note/", "Never deploy on Fridays.")
+	b.click("button", "Save")
+	b.wait("!" + a("dialog", "/^Edit/"))
+	b.see("Never deploy on Fridays.")
+	if told := s.run(t, "memory", "search", name); !strings.Contains(told, "Fridays") {
+		t.Errorf("the command line says %s", told)
+	}
+	b.click("button", "Undo")
+	b.see("Never deploy on Mondays.")
+	b.gone("Never deploy on Fridays.")
+
+	b.click("button", "Forget")
+	b.wait("!" + note)
+	b.wait(`!location.search.includes("note=")`)
+	b.click("button", "Undo")
+	b.clickOn(note)
+	b.see("Never deploy on Mondays.")
+}
+
+// TestKeyDeeds points a key at another session, and takes it back.
+func TestKeyDeeds(t *testing.T) {
+	t.Parallel()
+	s := plainServer(t)
+	first, second := unlike("The first talk"), unlike("The second talk")
+	one, two := s.beginFor(t, "player", first), s.beginFor(t, "player", second)
+	key := "agent:main:desk-" + string(one)[len(one)-8:]
+	s.run(t, "keys", "set", key, string(one))
+	b := s.login(t)
+	b.open("/keys/" + url.PathEscape(key))
+	b.wait(a("link", first))
+	b.click("button", "Point to…")
+	b.fill("textbox", "/^Session, by its title/", second)
+	b.click("radio", "/^"+second+"/")
+	b.click("button", "Point")
+	b.wait("!" + a("dialog", "/./"))
+	b.wait(a("link", second))
+	b.points(s, key, string(two))
+	b.click("button", "Undo")
+	b.wait(a("link", first))
+	b.points(s, key, string(one))
+}
+
+// points fails unless a key points at a session.
+func (b *tab) points(s *server, key, id string) {
+	b.t.Helper()
+	b.settled()
+	if k, err := s.client.Key(b.t.Context(), key); err != nil || string(k.Session) != id {
+		b.t.Errorf("the key points at %s, %v; want %s", k.Session, err, id)
+	}
+}
+
+// TestOpsDeeds lets maintenance say what it would do, and checks every byte.
+func TestOpsDeeds(t *testing.T) {
+	t.Parallel()
+	s := plainServer(t)
+	b := s.login(t)
+	b.open("/ops")
+	b.click("button", "Dry run")
+	b.see("Nothing to clear away in ")
+	b.click("button", "Check every byte")
+	b.wait(`/\d sessions?, no fault\.|\d faults? in \d+ session/.test(webtest.text())`) // other tests write what is at fault
+	b.wait(a("button", "Check every byte") + `.disabled === false`)
+}
+
+// claudeLine is a line of a transcript of Claude Code.
+const claudeLine = `{"parentUuid":null,"isSidechain":false,"userType":"external","cwd":"/home/you/shop","sessionId":"%[1]s","version":"2.0.1","gitBranch":"main","type":"user","message":{"role":"user","content":"Count the parcels."},"uuid":"7f0c1c7e-0001-4000-8000-000000000001","timestamp":"2026-03-01T10:00:00.000Z"}
+`
+
+// writeMirrored writes a folder of another tool and mirrors it.
+func writeMirrored(home string) error {
+	const id = "0b0f9a52-5f0c-4c2e-9d0e-3a3e4b9f7c11"
+	dir := filepath.Join(home, "user", ".claude", "projects", "-home-you-shop")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, id+".jsonl"), fmt.Appendf(nil, claudeLine, id), 0o600); err != nil {
+		return err
+	}
+	_, err := runIn(home, "adopt", filepath.Join(home, "user", ".claude"), "--yes")
+	return err
+}
+
+// TestSources sees a folder that is mirrored, and goes to what is in it.
+func TestSources(t *testing.T) {
+	t.Parallel()
+	s, err := serveWith(writeMirrored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.stop)
+	b := s.login(t)
+	b.open("/sources")
+	b.see("1 mirrored folder")
+	b.see("byte for byte")
+	b.clickOn(`webtest.find("summary")`)
+	b.wait(`webtest.find("details[open] li")`)
+	b.wait(a("button", "/^Copy as CLI: firn adopt /"))
+	b.click("link", "/^claude/")
+	b.wait(`location.search.startsWith("?source=claude")`)
+	b.see("Count the parcels.")
+	b.wait(`document.querySelectorAll("[role=listitem] a").length === 1`)
+}
+
+// look lets the page be looked at, or not: browsers hide a tab behind another.
+func (b *tab) look(on bool) {
+	b.t.Helper()
+	get[bool](b, fmt.Sprintf(`(() => {
+		Object.defineProperty(document, "hidden", { configurable: true, get: () => %t });
+		return document.dispatchEvent(new Event("visibilitychange"));
+	})()`, !on))
+}
+
+// TestHiddenTab goes behind another tab in the middle of an answer. It listens to
+// nothing there; when one comes back nothing is missing and nothing is said twice.
+func TestHiddenTab(t *testing.T) {
+	t.Parallel()
+	s := plainServer(t)
+	b := s.login(t)
+	b.open(toSession(s.beginFor(t, "player", "Out of sight")))
+	b.say("Please play hidden.")
+	p := world.model.plays(t, "hidden")
+	p.text("Before ")
+	b.once("Before")
+	b.look(false)
+	b.deaf()
+	p.text("meanwhile ")
+	b.look(true)
+	b.once("Before meanwhile")
+	b.look(false)
+	b.deaf()
+	p.text("after.")
+	p.end()
+	b.look(true)
+	b.once("Before meanwhile after.")
+	b.once("Please play hidden.")
+	b.wait(a("button", "Send"))
+}
+
+// deaf waits until no stream of the page is open.
+func (b *tab) deaf() {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	for ctx.Err() == nil {
+		if !b.watch.listens() {
+			return
+		}
+		get[int](b, "1") // what the browser tells comes with its answers
+	}
+	b.t.Fatalf("the page still listens: %+v", b.watch.all())
+}
+
+// TestImages drops a picture into the composer, leaves another one out, and sends.
+func TestImages(t *testing.T) {
+	t.Parallel()
+	s := plainServer(t)
+	b := s.login(t)
+	b.open(toSession(s.beginFor(t, "player", "Pictures")))
+	b.drop(picture(t, "dot.png"), picture(t, "other.png"))
+	b.wait(`webtest.all("form img").filter((el) => el.src.startsWith("data:image/png") && el.naturalWidth === 8).length === 2`)
+	b.click("button", "/^Leave out other.png/")
+	b.wait("!" + a("button", "/^Leave out other.png/"))
+	b.say("Please play images.")
+	p := world.model.plays(t, "images")
+	if !bytes.Contains(p.asked, []byte("data:image/png;base64,")) {
+		t.Errorf("the model was sent %.300s", p.asked)
+	}
+	p.text("A red square.")
+	p.end()
+	b.once("A red square.")
+	b.wait(`webtest.all("article img").filter((el) => el.src.endsWith("/images/1") && el.naturalWidth === 8).length === 1`)
+	b.reload()
+	b.wait(`webtest.all("article img").filter((el) => el.src.endsWith("/images/1") && el.naturalWidth === 8).length === 1`)
+}
+
+// picture writes a small picture.
+func picture(t *testing.T, name string) string {
+	t.Helper()
+	p := image.NewRGBA(image.Rect(0, 0, 8, 8))
+	for i := range 64 {
+		p.Set(i%8, i/8, color.RGBA{200, 30, 30, 255})
+	}
+	var out bytes.Buffer
+	if err := png.Encode(&out, p); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, out.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// drop drags files from elsewhere and drops them where one writes.
+func (b *tab) drop(files ...string) {
+	b.t.Helper()
+	box := a("textbox", "Message")
+	await[struct{ X, Y float64 }](b, "webtest.aim("+box+")")
+	at := await[struct{ X, Y float64 }](b, "webtest.aim("+box+")")
+	data := &input.DragData{Items: []*input.DragDataItem{}, Files: files, DragOperationsMask: 1}
+	for _, kind := range []input.DispatchDragEventType{input.DispatchDragEventTypeDragEnter, input.DispatchDragEventTypeDragOver, input.DispatchDragEventTypeDrop} {
+		if _, err := chromedp.Call(b.ctx, input.DispatchDragEvent, input.DispatchDragEventParams{Type: kind, X: at.X, Y: at.Y, Data: data}); err != nil {
+			b.fatalf("dragging files: %v", err)
+		}
+	}
+}
+
+// TestMenusHaveCommands goes through a menu with the arrows, from what it does to
+// the command that does the same.
+func TestMenusHaveCommands(t *testing.T) {
+	t.Parallel()
+	s := plainServer(t)
+	b := s.login(t)
+	id := s.begin(t, unlike("Menus"), "What is 1 plus 1?")
+	b.open(toSession(id))
+	b.wait(entry("What is 1 plus 1?"))
+	b.settled()
+	b.click("button", "What can be done with the session")
+	b.focused("Rename")
+	b.key(kb.ArrowDown)
+	b.focused("Tags…")
+	b.key(kb.ArrowDown)
+	b.focused("Fork")
+	b.key(kb.ArrowRight)
+	b.focused("Copy as CLI: firn fork " + string(id))
+	b.key("\r")
+	b.see("Copied the command")
+	b.wait(`!webtest.find("[role=menu]")`)
+}
+
+// focused waits until what has the focus is called so.
+func (b *tab) focused(name string) {
+	b.t.Helper()
+	b.wait(`webtest.name(document.activeElement) === ` + quote(name))
+}
