@@ -12,6 +12,8 @@ type Key struct {
 	Agent string `json:"agent"`
 	// Session is the current session; empty if there is none yet.
 	Session firn.ID `json:"session,omitempty"`
+	// Title is that of the current session, or how it begins.
+	Title string `json:"title,omitempty"`
 	// ChatType is direct, group or channel; Kind the kind of key.
 	ChatType string    `json:"chatType,omitempty"`
 	Kind     string    `json:"kind,omitempty"`

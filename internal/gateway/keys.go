@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -99,6 +100,9 @@ func (g *Gateway) Key(ctx context.Context, key string) (wire.Key, error) {
 			Updated: info.Updated, Bytes: info.Bytes, Parts: info.Parts, End: info.End, Current: info.ID == out.Session}
 		if info.Updated.After(out.Updated) {
 			out.Updated = info.Updated
+		}
+		if s.Current {
+			out.Title = cmp.Or(s.Title, s.Prompt)
 		}
 		out.History = append(out.History, s)
 	}

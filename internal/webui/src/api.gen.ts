@@ -480,6 +480,7 @@ export interface Key {
   kind?: string;
   reset?: string;
   session?: string;
+  title?: string;
   updated?: string;
 }
 

@@ -78,10 +78,10 @@ function Table() {
                   </td>
                   <td>{k.kind}</td>
                   <td class="cell-extra">{k.agent}</td>
-                  <td>
+                  <td class="keys-now">
                     {k.session ? (
-                      <a class="mono" href={toSession(k.session)}>
-                        {shortId(k.session)}
+                      <a class={k.title ? undefined : "mono"} href={toSession(k.session)} title={k.session}>
+                        {k.title || shortId(k.session)}
                       </a>
                     ) : (
                       <span class="faint">none yet</span>
