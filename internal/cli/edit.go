@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,8 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"firn"
 	"firn/client"
 	"firn/internal/prose"
+	"firn/internal/vfs"
 	"firn/wire"
 )
 
@@ -49,15 +52,15 @@ written.`,
 // edit lets somebody change a text in their editor, and returns what it is then.
 // The file is nobody else's, and gone afterwards.
 func (p *program) edit(ctx context.Context, name, text string) (string, error) {
-	dir, err := os.MkdirTemp("", "firn-edit-")
-	if err != nil {
+	file := filepath.Join(os.TempDir(), "firn-"+string(firn.NewID())+"-"+fileWord(name)+".md")
+	if err := newFile(file, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(dir)
-	file := filepath.Join(dir, fileWord(name)+".md")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		return "", err
-	}
+	defer func() {
+		if err := (vfs.OS{}).Remove(file); err != nil {
+			p.say("note: %s\n", prose.OneLine(err.Error(), 160))
+		}
+	}()
 	words := strings.Fields(cmp.Or(p.env("VISUAL"), p.env("EDITOR"), "vi"))
 	editor, err := exec.LookPath(words[0])
 	if err != nil {

@@ -29,7 +29,7 @@ type Gateway struct {
 	Turns          int           `key:"turns" default:"1024" range:"1..1000000" restart:"yes" doc:"How many clients may wait for a model at a time."`
 	Connections    int           `key:"connections" default:"1024" range:"1..1000000" restart:"yes" doc:"How many connections there may be at a time. Those beyond are cut off at once."`
 	Drain          time.Duration `key:"drain" default:"30s" range:"0s..1h" restart:"yes" doc:"How long turns that run may take to end when the gateway is told to stop. What is not done by then goes on after the next start."`
-	Resident       Bytes         `key:"resident" default:"64mb" range:"1mb.." restart:"yes" doc:"How much of the ends of live sessions is kept in memory. What does not fit is read again when it is needed."`
+	Resident       Bytes         `key:"resident" default:"64mb" range:"1mb.." restart:"yes" doc:"How much of the ends of live sessions, and of the shapes of sessions that are looked at, is kept in memory. What does not fit is read again when it is needed."`
 }
 
 // Binding says which agent answers whom.
