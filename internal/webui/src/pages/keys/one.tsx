@@ -2,7 +2,7 @@
 // ever had. Pointing it elsewhere changes no session, and can be taken back.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { get, post, put, sessionPath, useGet, useLoad } from "../../api";
-import { bytes, plural, shell, shortId } from "../../format";
+import { bytes, plural, shell, shortId, titleOf } from "../../format";
 import { useStream } from "../../live";
 import { mayWrite } from "../../me";
 import { toSession } from "../../router";
@@ -13,10 +13,6 @@ import { Figure, Section, useRows } from "../parts";
 import { shortKey } from "./index";
 
 const pathOf = (key: string) => `/v1/keys/${encodeURIComponent(key)}`;
-
-function nameOf(s: Session): string {
-  return s.title || s.prompt || "untitled";
-}
 
 // useMoves are the things that can be done with a key. Each is undone by
 // pointing it back to where it was.
@@ -35,7 +31,7 @@ function useMoves(key: string, current: string | undefined, changed: () => void)
     say(said, back);
   };
   return {
-    point: (s: Session) => run(`The key points at ${nameOf(s)}`, () => point(s.id)),
+    point: (s: Session) => run(`The key points at ${titleOf(s)}`, () => point(s.id)),
     reset: () => run("The key has a new session; the old one is kept", () => post<Routed>(pathOf(key) + "/reset")),
     previous: () => run("The key points at the session before", () => post<Key>(pathOf(key) + "/continue-previous")),
   };
@@ -80,13 +76,13 @@ export function OneKey({ name }: { name: string }) {
           <dl class="figures">
             <Figure name="Kind" value={[k.kind, k.chatType].filter((x, i, all) => x && all.indexOf(x) === i).join(", ") || "–"} />
             <Figure name="Agent" value={<a href={`/sessions?agent=${encodeURIComponent(k.agent)}`}>{k.agent}</a>} />
-            <Figure name="Begins anew" value={k.reset || "never"} />
+            <Figure name="Reset" value={k.reset || "never"} />
             <Figure name="Updated" value={k.updated ? <Time at={k.updated} /> : "never"} />
           </dl>
           <Section title="Current session">
             {k.session ? (
               <p>
-                <a href={toSession(k.session)}>{now ? nameOf(now) : shortId(k.session)}</a>
+                <a href={toSession(k.session)}>{now ? titleOf(now) : shortId(k.session)}</a>
                 {running.value.has(k.session) && <span class="chip live-chip">a turn runs</span>}
               </p>
             ) : (
@@ -161,7 +157,7 @@ function History({ sessions, current, name, point }: HistoryProps) {
         {sessions.map((s) => (
           <tr key={s.id} data-row={s.id}>
             <td class="cell-name">
-              <a href={toSession(s.id)}>{nameOf(s)}</a> {s.id === current && <span class="chip">current</span>}
+              <a href={toSession(s.id)}>{titleOf(s)}</a> {s.id === current && <span class="chip">current</span>}
             </td>
             <td class="num">{bytes(s.bytes)}</td>
             <td class="num" data-label="begun">
@@ -174,7 +170,7 @@ function History({ sessions, current, name, point }: HistoryProps) {
               <td class="cell-acts">
                 {s.id !== current && (
                   <>
-                    <button type="button" class="button quiet" aria-label={`Point here: ${nameOf(s)}`} onClick={() => point(s)}>
+                    <button type="button" class="button quiet" aria-label={`Point here: ${titleOf(s)}`} onClick={() => point(s)}>
                       Point here
                     </button>
                     <CopyCLI small command={`firn keys set ${shell(name)} ${shell(s.id)}`} />
@@ -217,7 +213,7 @@ function Point({ name, close, take }: { name: string; close: () => void; take: (
         {(found.data?.items ?? []).map((s) => (
           <label key={s.id} class="check">
             <input type="radio" name="session" checked={chosen?.id === s.id} onChange={() => setChosen(s)} />
-            <span class="one-line">{nameOf(s)}</span>
+            <span class="one-line">{titleOf(s)}</span>
             <Time at={s.updated} class="faint" />
           </label>
         ))}
