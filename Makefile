@@ -68,7 +68,7 @@ check-static:
 # cluster, nor what turns text into HTML, all in one goroutine; of the command, what
 # several use at once. Its scripts run without the detector, which makes every start slow.
 check-race: setup
-	$(GO) test -race -short $(TESTFLAGS) $$(GO="$(GO)" tools/concurrent.sh | grep -v -e /bench$$ -e /interop$$ -e /webtest$$ -e /richtext$$ -e /jetstream$$ -e /cmd/firn$$)
+	$(GO) test -race -short $(TESTFLAGS) $$(GO="$(GO)" tools/concurrent.sh | grep -v -e /bench$$ -e /interop$$ -e /webtest$$ -e /richtext$$ -e /jetstream$$ -e /internal/cluster$$ -e /cmd/firn$$)
 	$(GO) test -race -short $(TESTFLAGS) -run 'TestTwo|TestGatewayScripts' ./cmd/firn
 
 check-holes:

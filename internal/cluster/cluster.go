@@ -38,6 +38,9 @@ type Options struct {
 	// 15 seconds. Linger is how long a session is kept that nobody wants anything
 	// of; zero means 2 seconds.
 	TTL, Linger time.Duration
+	// Guest is there for a moment only: it takes over no sessions but those it wants
+	// something of, and never leads.
+	Guest bool
 	// Log is told what happens; nil means nowhere.
 	Log *slog.Logger
 }
@@ -118,8 +121,10 @@ func (c *Cluster) Start(g *gateway.Gateway, h *gateway.HTTP) error {
 		c.stop = append(c.stop, stop)
 	}
 	c.work.Go(c.speak)
-	c.work.Go(c.watch)
-	c.work.Go(c.lead)
+	if !c.o.Guest {
+		c.work.Go(c.watch)
+		c.work.Go(c.lead)
+	}
 	return nil
 }
 

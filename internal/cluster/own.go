@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"firn"
@@ -30,6 +31,8 @@ type holding struct {
 
 	lease *jetstream.Lease
 	since firn.Pos
+	// void: somebody else has taken it over, though the lease does not say so.
+	void atomic.Bool
 }
 
 // The names of leases. Ids of sessions may have dots, which would part a name.
@@ -147,19 +150,46 @@ func (c *Cluster) take(ctx context.Context, h *holding) (*gateway.Tenure, string
 			c.o.Log.Warn("a lease was lost", "lease", h.name)
 			h.lease = nil
 		default:
+			if h.void.Load() {
+				_ = h.lease.Release(context.WithoutCancel(ctx), true) // else it ends by itself
+				h.lease = nil
+			}
 		}
 	}
 	if h.lease == nil {
+		h.void.Store(false)
 		lease, owner, err := c.leases.Acquire(ctx, h.name)
 		if err != nil || lease == nil {
 			return nil, owner, err
 		}
 		if err := c.settle(context.WithoutCancel(ctx), h, lease); err != nil {
 			_ = lease.Release(context.WithoutCancel(ctx), true) // else it ends by itself
-			return nil, "", err
+			return nil, "", notYet(h, err)
 		}
 	}
-	return &gateway.Tenure{Since: h.since, Lost: h.lease.Lost(), Leave: sync.OnceFunc(func() { c.leave(h) })}, "", nil
+	return &gateway.Tenure{
+		Since: h.since, Lost: h.lease.Lost(), Leave: sync.OnceFunc(func() { c.leave(h) }), Void: h.voided(h.lease),
+	}, "", nil
+}
+
+// voided says of a lease that it is worth nothing, if it is still the one we have.
+func (h *holding) voided(lease *jetstream.Lease) func() {
+	return func() {
+		select {
+		case <-lease.Lost():
+		default:
+			h.void.Store(true)
+		}
+	}
+}
+
+// notYet is why a session that nobody has cannot be had: usually that the store
+// did not answer in time.
+func notYet(h *holding, err error) error {
+	if errors.Is(err, firn.ErrCorrupt) {
+		return err
+	}
+	return &wire.Problem{Kind: wire.Unavailable, Message: fmt.Sprintf("session %s cannot be taken over yet: %v", h.session, err), Hint: "try again in a moment"}
 }
 
 // settle finds the place from which on a session is ours, and goes on with what

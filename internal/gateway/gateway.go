@@ -165,7 +165,7 @@ type Gateway struct {
 }
 
 // errDraining is why a turn is stopped when the gateway goes away.
-var errDraining = errors.New("the gateway is shutting down")
+var errDraining error = &wire.Problem{Kind: wire.Closing, Message: "the gateway is shutting down", Hint: "ask again when it is back"}
 
 // New makes a gateway. It owns nothing until it is asked for something: no
 // session is opened.

@@ -287,22 +287,37 @@ func (l *lane) answer(batch []*ticket) {
 	l.mu.Lock()
 	l.stop, l.since = cancel, l.g.now()
 	l.mu.Unlock()
-	answer, err := l.alone(ctx, batch)
+	todo, err := l.sift(ctx, batch)
+	if len(todo) == 0 && err == nil {
+		return
+	}
+	var answer wire.Answer
+	if err == nil {
+		answer, err = l.alone(ctx, todo)
+	}
 	if err != nil && batch[0].onward && batch[0].amid && errors.Is(err, firn.ErrInvalid) && l.last.Entry != "" {
 		answer, err = l.last, nil // nothing was left to answer: the turn before heard it
 	}
 	if errors.Is(err, agent.ErrFenced) {
-		l.disown()
-		l.abandon()
-		err = errTaken()
+		l.lose()
+		todo, err = l.putBack(todo), errTaken()
 	}
 	l.last = answer
-	for _, t := range batch {
-		t.answer, t.err = answer, err
-		t.answer.Message = t.ID
-		t.accept()
-		close(t.done)
+	for _, t := range todo {
+		l.conclude(t, answer, err)
 	}
+}
+
+// conclude tells who waits what came of a message.
+func (l *lane) conclude(t *ticket, answer wire.Answer, err error) {
+	t.answer, t.err = answer, err
+	if a, ok := l.g.settled(l.id, t, err); ok {
+		t.answer, t.err = a, nil
+		t.repeated.Store(true)
+	}
+	t.answer.Message = t.ID
+	t.accept()
+	close(t.done)
 }
 
 // alone runs one turn when nobody else does, here or in another process.

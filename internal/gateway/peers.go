@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 
 	"firn"
 	"firn/agent"
@@ -51,6 +52,8 @@ type Tenure struct {
 	Lost <-chan struct{}
 	// Leave says that it is not needed any more. It may be called twice.
 	Leave func()
+	// Void says that somebody else has taken it over, whatever the lease says.
+	Void func()
 }
 
 // ErrNotDelivered says that a request did not get to the gateway it was for.
@@ -68,10 +71,6 @@ func (t *Tenure) lost() bool {
 
 // owning runs one turn while this gateway owns the session.
 func (l *lane) owning(ctx context.Context, batch []*ticket) (wire.Answer, error) {
-	answer := wire.Answer{Session: l.id, Message: batch[len(batch)-1].ID}
-	if err := l.own(ctx, answer, inLog(batch)); err != nil {
-		return answer, err
-	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	tenure := l.tenure
@@ -82,28 +81,98 @@ func (l *lane) owning(ctx context.Context, batch []*ticket) (wire.Answer, error)
 		case <-ctx.Done():
 		}
 	}()
-	return l.turn(ctx, batch)
+	answer, err := l.turn(ctx, batch)
+	if cause := context.Cause(ctx); err != nil && errors.Is(cause, agent.ErrFenced) {
+		err = cause
+	}
+	return answer, err
 }
 
-// own sees that the lane has the session. What is in the log already is not
-// waited for: if another gateway has the session, it answers that too.
-func (l *lane) own(ctx context.Context, answer wire.Answer, logged bool) (err error) {
+// sift sees that the lane has the session, if there are other gateways, and
+// returns what of a batch is still to be answered: another one may have had the
+// session meanwhile.
+func (l *lane) sift(ctx context.Context, batch []*ticket) ([]*ticket, error) {
+	if l.g.Peers == nil {
+		return batch, nil
+	}
 	if l.tenure != nil && !l.tenure.lost() {
-		return nil
+		if !slices.ContainsFunc(batch, func(t *ticket) bool { return t.owed }) {
+			return batch, nil
+		}
+		return l.unsaid(ctx, batch)
 	}
 	l.disown()
-	if logged {
-		l.tenure, _, err = l.g.Peers.Own(ctx, Claim{Session: l.id})
-		if err == nil && l.tenure == nil {
-			err = agent.ErrFenced
-		}
-		return err
-	}
+	var err error
 	l.tenure, err = l.g.Peers.Enter(ctx, l.id, func() {
-		answer.Queued = true
-		l.g.events.tell(event(wire.TurnQueued, l.id, answer))
+		l.g.events.tell(event(wire.TurnQueued, l.id, wire.Answer{Session: l.id, Message: batch[len(batch)-1].ID, Queued: true}))
 	})
-	return err
+	if err != nil {
+		return batch, err
+	}
+	l.mu.Lock()
+	for _, t := range l.queue { // what waited before may have been said by another
+		t.owed = t.owed || t.waited
+	}
+	l.mu.Unlock()
+	return l.unsaid(ctx, batch)
+}
+
+// lose gives up a session that somebody else has taken over.
+func (l *lane) lose() {
+	if l.tenure != nil {
+		l.tenure.Void()
+	}
+	l.disown()
+}
+
+// inLog reports whether a message is in the log, said or waiting.
+func inLog(t *ticket) bool { return t.waited || t.owed || t.turn.Load() != nil }
+
+// unsaid concludes what of a batch was said by another gateway, and returns the
+// rest. Alone, what was said and not answered is gone on with.
+func (l *lane) unsaid(ctx context.Context, batch []*ticket) (rest []*ticket, err error) {
+	for i, t := range batch {
+		answer, said, waits, err := l.standing(ctx, t)
+		if err != nil {
+			return append(rest, batch[i:]...), err
+		}
+		switch {
+		case t.onward:
+			rest = append(rest, t)
+		case answer.Entry != "":
+			l.conclude(t, answer, nil)
+		case said && len(batch) == 1:
+			t.onward, t.owed = true, true
+			rest = append(rest, t)
+		case said || inLog(t) && !waits:
+			l.conclude(t, wire.Answer{Session: l.id}, errTaken())
+		default:
+			rest = append(rest, t)
+		}
+	}
+	return rest, nil
+}
+
+// standing tells of a message whether it was said, what was answered, and whether
+// it waits in the log. The live part of the session is read only for what may be
+// there: a name of ours that is new is not.
+func (l *lane) standing(ctx context.Context, t *ticket) (answer wire.Answer, said, waits bool, err error) {
+	answer, said, _, err = l.g.given(ctx, l.id, t.ID)
+	if _, ours := t.ID.Made(); err != nil || ours && !inLog(t) {
+		if errors.Is(err, firn.ErrNotFound) {
+			err = nil // it begins with this
+		}
+		return answer, said, false, err
+	}
+	path, err := l.g.path(ctx, l.id)
+	if err != nil {
+		if errors.Is(err, firn.ErrNotFound) {
+			err = nil
+		}
+		return answer, said, false, err
+	}
+	said = said || slices.ContainsFunc(path.Entries, func(e firn.Entry) bool { return e.ID == t.ID || slices.Contains(collected(e), t.ID) })
+	return answer, said, slices.ContainsFunc(left(path), func(w waiting) bool { return w.ID == t.ID }), nil
 }
 
 // disown gives the session back.
@@ -114,32 +183,28 @@ func (l *lane) disown() {
 	}
 }
 
-// inLog reports whether all of a batch is in the log.
-func inLog(batch []*ticket) bool {
-	for _, t := range batch {
-		if !t.waited && !t.owed {
-			return false
-		}
-	}
-	return true
-}
-
 // errTaken is what those are told who wait for an answer that another gateway
 // gives now.
 func errTaken() error {
 	return &wire.Problem{Kind: wire.Unavailable, Message: "another gateway has taken the session over", Hint: "ask again, under the same id if the message had one"}
 }
 
-// abandon leaves what waits to who has the session now: it is in the log.
-func (l *lane) abandon() {
+// putBack puts what is in the log back into the queue, because another gateway
+// has taken the session over: when that is done with it, it is looked what is
+// left. It returns the rest, which nobody knows of.
+func (l *lane) putBack(batch []*ticket) (rest []*ticket) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, t := range l.queue {
-		t.err = errTaken()
-		t.accept()
-		close(t.done)
+	var back []*ticket
+	for _, t := range batch {
+		if inLog(t) {
+			back = append(back, t)
+		} else {
+			rest = append(rest, t)
+		}
 	}
-	l.queue = nil
+	l.queue = append(back, l.queue...)
+	return rest
 }
 
 // Inherit goes on with what the owner before this one accepted in a session and

@@ -119,11 +119,7 @@ func (g *Gateway) Purge(ctx context.Context, id firn.ID, e wire.Erase) (wire.Rec
 		late, err = g.eraseNotes(ctx, id, entries)
 		notes += late
 	}
-	g.tails.Forget(id)
-	g.ledger.forget(id)
-	if len(entries) == 0 {
-		g.numbers.forget(id)
-	}
+	g.forget(id)
 	return wire.Receipt{
 		Session: receipt.Session, Entries: receipt.Entries, Reason: receipt.Reason, Begun: receipt.Begun, Done: receipt.Done,
 		Bytes: receipt.Bytes, Files: receipt.Files, Notes: notes, Forks: forks,

@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -26,7 +27,7 @@ func (g *Gateway) acceptNamed(ctx context.Context, id firn.ID, t *ticket) (_ *ti
 	if twin := g.twin(id, t.ID); twin != nil {
 		return twin, true, nil
 	}
-	answer, ok, err := g.given(ctx, id, t.ID)
+	answer, logged, ok, err := g.given(ctx, id, t.ID)
 	if err != nil {
 		return nil, false, err
 	}
@@ -36,7 +37,11 @@ func (g *Gateway) acceptNamed(ctx context.Context, id firn.ID, t *ticket) (_ *ti
 		close(t.done)
 		return t, true, nil
 	}
-	return t, false, g.enter(ctx, id, t)
+	if logged { // it was said, before a crash perhaps: it is not said again
+		t.onward, t.owed = true, true
+		t.accept()
+	}
+	return t, t.owed, g.enter(ctx, id, t)
 }
 
 // twin is the ticket under which a message waits or is being answered; nil if
@@ -63,26 +68,37 @@ func (g *Gateway) twin(id firn.ID, message firn.EntryID) *ticket {
 // its turn finds out, only its answer is not told again.
 const clockSkew = time.Minute
 
-// given is the answer that was given to a message. Names of ours tell when they
-// were made, so for a new message hardly more than the last entry is read; other
-// names are not looked for.
-func (g *Gateway) given(ctx context.Context, id firn.ID, message firn.EntryID) (wire.Answer, bool, error) {
+// given is the answer that was given to a message, if it is in the log and was.
+// Names of ours tell when they were made, so for a new message hardly more than
+// the last entry is read; other names are not looked for.
+func (g *Gateway) given(ctx context.Context, id firn.ID, message firn.EntryID) (a wire.Answer, logged, ok bool, err error) {
 	made, ours := message.Made()
 	if !ours {
-		return wire.Answer{}, false, nil
+		return a, false, false, nil
 	}
 	for rec, err := range g.Store.ReadBack(ctx, id, store.End) {
 		if err != nil {
-			return wire.Answer{}, false, err
+			return a, false, false, err
 		}
 		if at, ok := rec.Glance.ID.Made(); ok && at.Before(made.Add(-clockSkew)) {
 			break
 		}
 		if said(&rec, message) {
-			return g.answerTo(ctx, id, message, rec.Glance.ID)
+			a, ok, err = g.answerTo(ctx, id, message, rec.Glance.ID)
+			return a, true, ok, err
 		}
 	}
-	return wire.Answer{}, false, nil
+	return a, false, false, nil
+}
+
+// settled is the answer that a message got already, if that is why there was
+// nothing to answer: the turn before it heard it, or another gateway did.
+func (g *Gateway) settled(id firn.ID, t *ticket, err error) (wire.Answer, bool) {
+	if !errors.Is(err, firn.ErrConflict) && !(t.onward && errors.Is(err, firn.ErrInvalid)) {
+		return wire.Answer{}, false
+	}
+	a, _, ok, err := g.given(g.ctx, id, t.ID)
+	return a, ok && err == nil
 }
 
 // said reports whether a record is a message, or one that it became together

@@ -268,6 +268,9 @@ func (n *night) watch(ctx context.Context) {
 
 // dream tidies up all folders for which it is time, if nobody talks.
 func (n *night) dream(ctx context.Context) {
+	if !n.h.leads() {
+		return // of several gateways one dreams
+	}
 	n.h.mu.Lock()
 	s := n.h.staffs[len(n.h.staffs)-1]
 	n.h.mu.Unlock()

@@ -20,6 +20,7 @@ import (
 	"firn"
 	"firn/agent"
 	"firn/dialect/native"
+	peers "firn/internal/cluster"
 	"firn/internal/config"
 	"firn/internal/convert"
 	"firn/internal/dialects"
@@ -87,6 +88,8 @@ type House struct {
 	mirrors *mirrors
 	// cluster is our own store if it is one that several gateways share, else nil.
 	cluster *jetstream.Store
+	// peers are the other gateways that share it; nil if there can be none.
+	peers *peers.Cluster
 	// room and mirrored are what was found out about files a moment ago.
 	room     kept[wire.Storage]
 	mirrored kept[[]wire.Source]
@@ -167,7 +170,7 @@ func (h *House) home() string { return h.o.Settings.Home }
 // furnish opens the store and puts the gateway together.
 func (h *House) furnish() error {
 	h.openTracer()
-	if err := h.openStore(); err != nil {
+	if err := errors.Join(h.openStore(), h.join()); err != nil {
 		return err
 	}
 	h.mind = newMind(h.home(), h.o.Env, h.fs, h.store, h.o.Clock, h.o.Report)
@@ -179,7 +182,7 @@ func (h *House) furnish() error {
 	h.Gateway, err = gateway.New(gateway.Options{
 		Enter: h.enter(), Store: h.store, Dialect: native.New(), Tools: dialects.All(), Transcript: h.transcript, Encode: encode, Setup: setup, Memory: &memories{h}, Index: h.index(), Resident: int64(h.o.Settings.Gateway.Resident),
 		Clock: h.o.Clock, Log: h.o.Log, Version: h.o.Version, Home: h.home(), StorePath: h.storePath(), Address: h.o.Address,
-		Tracer: h.tracer, Sources: h.sources, Keeping: h.keeping, Verify: h.verify,
+		Tracer: h.tracer, Sources: h.sources, Keeping: h.keeping, Verify: h.verify, Peers: h.others(),
 	})
 	if err != nil {
 		return err
@@ -193,8 +196,9 @@ func (h *House) furnish() error {
 		WriteTimeout: g.WriteTimeout, Patience: g.Patience, Requests: g.Requests, Streams: g.Streams, Turns: g.Turns,
 		Heartbeat: g.Heartbeat, Metrics: h.counts, Tracer: h.tracer, Log: h.o.Log, Version: h.o.Version,
 		OpenAI: openaiapi.New(h.o.Clock).Handler, MCP: mcp.Handler(mcp.Options{Version: h.o.Version}), Web: pages(g.Web),
+		Peers: h.others(),
 	})
-	return nil
+	return h.meet()
 }
 
 // pages are what browsers see; nil if they see nothing.
@@ -249,7 +253,7 @@ func (h *House) Own() http.Handler { return gateway.Owner(h.Handler) }
 // Close lets everything go: turns that run may finish until ctx ends.
 func (h *House) Close(ctx context.Context) error {
 	h.settle(ctx)
-	errs := []error{h.closeGateway(ctx)}
+	errs := []error{h.closeGateway(ctx), h.part(ctx)}
 	h.finding.wait()
 	if h.mind != nil {
 		patience, cancel := context.WithTimeout(ctx, naming)
