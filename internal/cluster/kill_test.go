@@ -21,15 +21,13 @@ import (
 	"firn/store/jetstream"
 	"firn/store/jetstream/jetstreamtest"
 	"firn/wire"
-
-	js "github.com/nats-io/nats.go/jetstream"
 )
 
 // soak is three servers, three gateways, and clients that talk all the time.
 type soak struct {
 	t        *testing.T
 	servers  *jetstreamtest.Cluster
-	behind   js.JetStream
+	leads    func(stream string) *jetstreamtest.Node
 	options  jetstream.Options
 	store    *jetstream.Store
 	gateways []*process
@@ -78,7 +76,8 @@ func TestKillGateways(t *testing.T) {
 	t.Cleanup(s.servers.Stop)
 	s.options = s.servers.Through(jetstream.Options{Space: "soak", Shards: 2})
 	s.store = s.servers.Open(t, s.options)
-	s.behind = s.servers.Behind(t)
+	behind := s.servers.Behind(t)
+	s.leads = func(stream string) *jetstreamtest.Node { return s.servers.Leader(t, behind, stream) }
 	for _, port := range jetstreamtest.FreePorts(t, 3) {
 		p := &process{Store: s.options, Port: port, TTL: soakTTL}
 		p.start(t)
@@ -86,7 +85,7 @@ func TestKillGateways(t *testing.T) {
 		s.gateways = append(s.gateways, p)
 	}
 	s.begin()
-	stop, followed := make(chan struct{}), make(chan struct{})
+	stop := make(chan struct{})
 	var clients, followers sync.WaitGroup
 	for i := range soakClients {
 		clients.Go(func() { s.talk(i, stop) })
@@ -108,7 +107,6 @@ func TestKillGateways(t *testing.T) {
 		ends[i] <- end
 	}
 	followers.Wait()
-	close(followed)
 	for i, id := range s.sessions {
 		s.check(id, logs[i], seen[i])
 	}
@@ -198,7 +196,7 @@ func (s *soak) restartGateway() {
 }
 
 func (s *soak) leader() *jetstreamtest.Node {
-	return s.servers.Leader(s.t, s.behind, fmt.Sprintf("soak_S%02d", rand.IntN(2)))
+	return s.leads(fmt.Sprintf("soak_S%02d", rand.IntN(2)))
 }
 
 func (s *soak) killLeader() {
