@@ -111,11 +111,6 @@ export function del<T>(path: string, query?: Query): Promise<T> {
   return json<T>("DELETE", path, { query });
 }
 
-// text is an answer that is not JSON of ours, as it came.
-export async function text(path: string, query?: Query, signal?: AbortSignal): Promise<string> {
-  return (await request("GET", path, { query, signal, headers: { Accept: "*/*" } })).text();
-}
-
 // session is the path of a session, or of something below it.
 export function sessionPath(id: string, ...rest: string[]): string {
   return ["/v1/sessions", id, ...rest].map((p, i) => (i === 0 ? p : encodeURIComponent(p))).join("/");
