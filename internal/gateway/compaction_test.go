@@ -88,7 +88,7 @@ func TestCompactRefuses(t *testing.T) {
 		rest()
 		_, err = r.Compact(r.ctx, r.talk(1), wire.Compact{})
 		isKind(t, "a short one", err, wire.Invalid)
-		_, err = r.Compact(r.ctx, r.start(firn.Header{}), wire.Compact{Plan: true})
+		_, err = r.Compact(r.ctx, r.start(firn.Header{}), wire.Compact{})
 		isKind(t, "an empty one", err, wire.Invalid)
 		_, err = r.Compact(r.ctx, id, wire.Compact{KeepRecent: -1})
 		isKind(t, "less than nothing", err, wire.Invalid)
