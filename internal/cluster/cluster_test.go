@@ -352,8 +352,8 @@ func TestEventsElsewhere(t *testing.T) {
 	if text != "heard: hello you" {
 		t.Errorf("the pieces say %q", text)
 	}
-	if got := strings.Join(names, " "); !strings.Contains(got, "turn.started delta.text entry.appended") || !strings.HasSuffix(got, "turn.completed") {
-		t.Errorf("what came is %s", got)
+	if got := strings.Join(names, " "); !strings.Contains(got, "delta.text entry.appended") || strings.Index(got, "turn.started") > strings.Index(got, "delta.text") || !strings.HasSuffix(got, "turn.completed") {
+		t.Errorf("what came is %s", got) // the first entry may come before or behind that the turn began
 	}
 }
 
