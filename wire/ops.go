@@ -42,6 +42,10 @@ type Ops struct {
 	Memory     int64 `json:"memory"`
 	Files      int   `json:"files"`
 	Goroutines int   `json:"goroutines"`
+	// Cluster is told where several gateways share sessions; ClusterFault is why
+	// it could not be found out.
+	Cluster      *Cluster `json:"cluster,omitempty"`
+	ClusterFault string   `json:"clusterFault,omitempty"`
 }
 
 // Latency is how long something takes, in milliseconds.

@@ -112,7 +112,7 @@ func (c *Cluster) Name() string { return c.name }
 // sessions whose owner is gone are taken over by g.
 func (c *Cluster) Start(g *gateway.Gateway, h *gateway.HTTP) error {
 	c.gateway, c.handler = g, h
-	for topic, take := range map[string]func(jetstream.Note){callTopic(c.name): c.called, eventTopic: c.heard()} {
+	for topic, take := range map[string]func(jetstream.Note){callTopic(c.name): c.called, eventTopic: c.heard(), rollTopic: c.answerRoll} {
 		stop, err := c.bus.Listen(topic, take)
 		if err != nil {
 			c.hangUp()

@@ -36,6 +36,14 @@ func (g *Gateway) Ops(ctx context.Context) (wire.Ops, error) {
 	}
 	out.Verified = g.checks.state()
 	out.Memory, out.Files, out.Goroutines = memoryInUse(), openFiles(), runtime.NumGoroutine()
+	if g.Peers != nil {
+		roll, err := g.Peers.Roll(ctx)
+		if err != nil { // when servers are down is when one wants to see the rest
+			out.ClusterFault = err.Error()
+		} else {
+			out.Cluster = &roll
+		}
+	}
 	return out, nil
 }
 

@@ -34,6 +34,8 @@ type Peers interface {
 	// Leads reports whether this one does what is done by one for all, such as
 	// running jobs.
 	Leads() bool
+	// Roll tells which gateways and servers there are.
+	Roll(ctx context.Context) (wire.Cluster, error)
 }
 
 // Claim is what a gateway wants to own: a session, or a key that points at none

@@ -108,6 +108,28 @@ export interface Cleared {
   changes: MemoryChange[] | null;
 }
 
+export interface Cluster {
+  gateways: ClusterGateway[] | null;
+  servers: ClusterServer[] | null;
+}
+
+export interface ClusterGateway {
+  address?: string;
+  leads?: boolean;
+  name: string;
+  owns: number;
+  running: number;
+  version?: string;
+}
+
+export interface ClusterServer {
+  behind: number;
+  leads: number;
+  name: string;
+  offline?: boolean;
+  streams: number;
+}
+
 export interface Compact {
   hint?: string;
   keepRecent?: number;
@@ -700,6 +722,8 @@ export interface OpenAIModel {
 
 export interface Ops {
   append: Latency;
+  cluster?: Cluster;
+  clusterFault?: string;
   files: number;
   goroutines: number;
   index: IndexState;

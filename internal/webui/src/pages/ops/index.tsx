@@ -8,6 +8,7 @@ import { CopyCLI, Problem, Time } from "../../ui";
 import type { Latency, Ops as State } from "../../wire";
 import { Figure, Section, useEvery, useRows } from "../parts";
 import { IndexSection, Maintenance, Verify } from "./care";
+import { ClusterSection } from "./cluster";
 import { Jobs } from "./jobs";
 import { StorageSection } from "./storage";
 import { Tokens } from "./tokens";
@@ -39,6 +40,7 @@ export function Ops() {
           <Section title="How long writing takes" note="since the gateway began">
             <Latencies append={o.append} sync={o.sync} />
           </Section>
+          <ClusterSection cluster={o.cluster} fault={o.clusterFault} />
           <StorageSection storage={o.storage} />
           <IndexSection index={o.index} reload={ops.reload} />
           <Verify verified={o.verified} reload={ops.reload} />

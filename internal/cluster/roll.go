@@ -1,0 +1,107 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"firn/store/jetstream"
+	"firn/wire"
+)
+
+// rollTopic is where it is asked who is there.
+const rollTopic = "w"
+
+// rollWait is how long it is listened to the answers: who takes longer is not
+// well.
+const rollWait = 300 * time.Millisecond
+
+// Roll tells which gateways and servers there are. No list of them is kept: they
+// are asked, and who answers is there.
+func (c *Cluster) Roll(ctx context.Context) (wire.Cluster, error) {
+	servers, err := c.o.Engine.Servers(ctx)
+	if err != nil {
+		return wire.Cluster{}, err
+	}
+	var out wire.Cluster
+	for _, s := range servers {
+		out.Servers = append(out.Servers, wire.ClusterServer(s))
+	}
+	others, err := c.call(ctx)
+	if err != nil {
+		return wire.Cluster{}, err
+	}
+	slices.SortFunc(others, func(a, b wire.ClusterGateway) int { return strings.Compare(a.Name, b.Name) })
+	out.Gateways = append([]wire.ClusterGateway{c.here(ctx)}, others...)
+	return out, nil
+}
+
+// call asks the others, and gathers who answers in time.
+func (c *Cluster) call(ctx context.Context) ([]wire.ClusterGateway, error) {
+	var mu sync.Mutex
+	var others []wire.ClusterGateway
+	inbox, stop, err := c.bus.Inbox(func(n jetstream.Note) {
+		var g wire.ClusterGateway
+		if n.Nobody || json.Unmarshal(n.Data, &g) != nil || g.Name == c.name {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		others = append(others, g)
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
+	if err := c.bus.Publish(rollTopic, inbox, nil); err != nil {
+		return nil, err
+	}
+	if err := c.rest(ctx, rollWait); err != nil {
+		return nil, err
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	return slices.Clone(others), nil
+}
+
+// answerRoll says that we are here.
+func (c *Cluster) answerRoll(n jetstream.Note) {
+	if n.Reply == "" || c.o.Guest {
+		return
+	}
+	data, err := json.Marshal(c.here(c.life))
+	if err == nil {
+		_ = c.bus.Answer(n.Reply, data) // who asked asks again
+	}
+}
+
+// here tells of this gateway.
+func (c *Cluster) here(ctx context.Context) wire.ClusterGateway {
+	g := wire.ClusterGateway{Name: c.name, Leads: c.Leads(), Owns: c.owns()}
+	if c.gateway != nil {
+		g.Address, g.Version = c.gateway.Address, c.gateway.Version
+		g.Running = len(c.gateway.Running(ctx))
+	}
+	return g
+}
+
+// owns counts the sessions that are ours.
+func (c *Cluster) owns() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := 0
+	for _, h := range c.holdings {
+		select {
+		case h.turn <- struct{}{}:
+			if h.session != "" && h.lease != nil {
+				n++
+			}
+			<-h.turn
+		default: // it is being taken or given back
+		}
+	}
+	return n
+}
