@@ -128,13 +128,14 @@ func OpenStore(s config.Store, home string, o Opening) (unionstore.Own, error) {
 
 // unreachable adds what can be done about a cluster that cannot be used.
 func unreachable(url string, err error) error {
-	if !errors.Is(err, firn.ErrUnavailable) {
-		return err
+	message := fmt.Sprintf("open the store %s: %v", jetstream.PlainURL(url), err)
+	switch {
+	case errors.Is(err, firn.ErrUnavailable):
+		return &wire.Problem{Kind: wire.Unavailable, Message: message, Hint: "see that the servers run and can be reached; store.url says where they are"}
+	case errors.Is(err, firn.ErrUnsupported):
+		return &wire.Problem{Kind: wire.Unsupported, Message: message, Hint: "set store.monitors to where the servers tell about themselves, such as http://host:8222; store.allow_unsafe takes the cluster all the same"}
 	}
-	return &wire.Problem{
-		Kind: wire.Unavailable, Message: fmt.Sprintf("open the store %s: %v", url, err),
-		Hint: "see that the servers run and can be reached; store.url says where they are",
-	}
+	return err
 }
 
 // cluster is a store in a cluster, or in a server of our own.
