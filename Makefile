@@ -39,10 +39,11 @@ demo: build
 setup:
 	@tools/setup.sh
 
-# The SDKs of the providers have a module of their own too, which is slow to
-# compile the first time.
+# Some packages mostly wait, for browsers and for elections: one more than there are
+# processors runs at a time. The SDKs of the providers have a module of their own too,
+# which is slow to compile the first time.
 test: setup
-	$(GO) test $(TESTFLAGS) ./...
+	$(GO) test -p $$(($$(nproc 2>/dev/null || echo 2) + 1)) $(TESTFLAGS) ./...
 	cd interop/sdk && $(GO) test -vet=all $(TESTFLAGS) ./...
 
 # Cheap checks first: a missing space should not cost a race run.

@@ -155,7 +155,9 @@ func (d *desk) compact(ctx context.Context, _ *sdk.CallToolRequest, a compactArg
 	if err != nil {
 		return nil, nil, sentence(err)
 	}
-	if p := done.Plan; p != nil {
+	if p := done.Plan; p != nil && p.Nothing != "" {
+		return said(p.Nothing + "; nothing would be done"), nil, nil
+	} else if p != nil {
 		return said(fmt.Sprintf("%d entries (about %d tokens) would be summed up, %d (about %d tokens) kept", p.Summarised, p.SummarisedTokens, p.Kept, p.KeptTokens)), nil, nil
 	}
 	return said(fmt.Sprintf("about %d tokens became %d (%s); the summary, entry %s:\n\n%s", done.Before, done.After, done.Strategy, done.ID, firn.CutText(done.Summary, mostText))), nil, nil
