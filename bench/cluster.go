@@ -31,15 +31,19 @@ func (b *bench) cluster() error {
 	if err != nil {
 		return err
 	}
-	if err := b.oneServer(inFiles); err != nil {
+	if err := b.onServers("one server", 1, inFiles, nil); err != nil {
 		return err
 	}
-	return b.threeServers(inFiles)
+	if err := b.many(); err != nil {
+		return err
+	}
+	return b.onServers("three servers", 3, inFiles, b.failover)
 }
 
-// oneServer measures a server that stands alone, in a process of its own.
-func (b *bench) oneServer(inFiles appended) error {
-	servers, err := startServers(filepath.Join(b.dir, "cluster-one"), 1, false)
+// onServers measures appends on servers that are processes of their own, and then
+// what else there is to measure on them.
+func (b *bench) onServers(name string, n int, inFiles appended, then func(*servers, *jetstream.Store) error) error {
+	servers, err := startServers(filepath.Join(b.dir, fmt.Sprint("cluster-", n)), n, false)
 	if err != nil {
 		return err
 	}
@@ -49,32 +53,15 @@ func (b *bench) oneServer(inFiles appended) error {
 		return err
 	}
 	defer st.Close()
-	one, err := b.appends("one server", st)
+	took, err := b.appends(name, st)
 	if err != nil {
 		return err
 	}
-	b.note("appends, one server against files", times(one.rate/inFiles.rate))
-	return b.many()
-}
-
-// threeServers measures a cluster of three processes.
-func (b *bench) threeServers(inFiles appended) error {
-	servers, err := startServers(filepath.Join(b.dir, "cluster-three"), 3, false)
-	if err != nil {
-		return err
+	b.note(fmt.Sprintf("appends, %s against files", name), times(took.rate/inFiles.rate))
+	if then == nil {
+		return nil
 	}
-	defer servers.stop()
-	st, err := servers.open()
-	if err != nil {
-		return err
-	}
-	defer st.Close()
-	three, err := b.appends("three servers", st)
-	if err != nil {
-		return err
-	}
-	b.note("appends, three servers against files", times(three.rate/inFiles.rate))
-	return b.failover(servers, st)
+	return then(servers, st)
 }
 
 // appended is how appends went.

@@ -97,7 +97,11 @@ func storeURL(text string) (string, error) {
 	}
 	url, err := config.StoreURL(text, filepath.Abs)
 	if err != nil {
-		return "", fmt.Errorf("the store %s: %w", quote(text), err)
+		shown := quote(text)
+		if strings.Contains(text, "@") { // there may be a password before it
+			shown = "that was named"
+		}
+		return "", fmt.Errorf("the store %s: %w", shown, err)
 	}
 	return url, nil
 }

@@ -120,16 +120,15 @@ func OpenStore(s config.Store, home string, o Opening) (unionstore.Own, error) {
 	}
 	st, err := jetstream.Open(context.Background(), at)
 	if err != nil {
-		return nil, errors.Join(unreachable(s.URL, err), c.letGo())
+		return nil, errors.Join(unreachable(err), c.letGo())
 	}
 	c.Store = st
 	return c, nil
 }
 
 // unreachable adds what can be done about a cluster that cannot be used.
-func unreachable(url string, err error) error {
-	message := fmt.Sprintf("open the store %s: %v", jetstream.PlainURL(url), err)
-	switch {
+func unreachable(err error) error {
+	switch message := err.Error(); { // it names the servers
 	case errors.Is(err, firn.ErrUnavailable):
 		return &wire.Problem{Kind: wire.Unavailable, Message: message, Hint: "see that the servers run and can be reached; store.url says where they are"}
 	case errors.Is(err, firn.ErrUnsupported):

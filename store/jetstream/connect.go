@@ -33,7 +33,7 @@ func connect(o Options) (*engine, error) {
 	}
 	identity, err := identity(o)
 	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", PlainURL(o.URL), err)
+		return nil, fmt.Errorf("connect to %s: %w", plainURL(o.URL), err)
 	}
 	options = append(options, identity...)
 	servers := o.URL
@@ -43,7 +43,7 @@ func connect(o Options) (*engine, error) {
 	}
 	nc, err := nats.Connect(servers, options...)
 	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", PlainURL(o.URL), refusal(err))
+		return nil, fmt.Errorf("connect to %s: %w", plainURL(o.URL), refusal(err))
 	}
 	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(o.Wait))
 	if err != nil {
@@ -132,8 +132,8 @@ func refusal(err error) error {
 	return &Unavailable{Cause: err}
 }
 
-// PlainURL is the list of servers without the passwords in it.
-func PlainURL(list string) string {
+// plainURL is the list of servers without the passwords in it.
+func plainURL(list string) string {
 	var plain []string
 	for _, s := range strings.Split(list, ",") {
 		u, err := url.Parse(strings.TrimSpace(s))
