@@ -147,8 +147,10 @@ func (s *servers) memory() (float64, error) {
 // killLeader kills the server that leads the sessions; restart starts it again.
 func (s *servers) killLeader() (restart func() error, err error) {
 	name, err := s.leader()
-	if err != nil {
-		return nil, err
+	for begun := time.Now(); err != nil; name, err = s.leader() {
+		if time.Since(begun) > time.Minute {
+			return nil, err
+		}
 	}
 	for _, n := range s.all {
 		if n.Name == name {
@@ -161,6 +163,7 @@ func (s *servers) killLeader() (restart func() error, err error) {
 
 // leader asks the servers who of them leads the stream of the sessions.
 func (s *servers) leader() (string, error) {
+	votes := make(map[string]int)
 	for _, n := range s.all {
 		var told struct {
 			Accounts []struct {
@@ -183,11 +186,16 @@ func (s *servers) leader() (string, error) {
 		}
 		for _, a := range told.Accounts {
 			for _, stream := range a.Streams {
-				if strings.Contains(stream.Name, "_S") && stream.Cluster.Leader != "" {
-					return stream.Cluster.Leader, nil
+				if strings.HasSuffix(stream.Name, "_S00") && stream.Cluster.Leader != "" {
+					votes[stream.Cluster.Leader]++
 				}
 			}
 		}
 	}
-	return "", errors.New("nobody leads the sessions")
+	for name, n := range votes {
+		if n == len(s.all) { // one who was away may believe what is not so any more
+			return name, nil
+		}
+	}
+	return "", errors.New("it is not known who leads the sessions")
 }
