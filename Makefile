@@ -28,7 +28,7 @@ BENCHFLAGS ?=
 .PHONY: check-format check-vet check-systems check-static check-race check-holes
 
 build:
-	$(GO) build -o bin/firn ./cmd/firn
+	$(GO) build -ldflags "$$(tools/stamp.sh)" -o bin/firn ./cmd/firn
 
 run: build
 	@bin/firn chat

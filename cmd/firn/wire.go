@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"time"
 
 	"firn/client"
@@ -25,7 +24,7 @@ func providers() ([]string, func(string) string) { return serve.Providers(), ser
 // open makes a gateway in this process for the command line.
 func open(_ context.Context, o cli.Opening) (cli.Opened, error) {
 	options := serve.Options{
-		Settings: o.Settings, Env: os.Getenv, Looks: o.Looks, Agent: o.Agent, Model: o.Model, Report: o.Report, Version: version(),
+		Settings: o.Settings, Env: os.Getenv, Looks: o.Looks, Agent: o.Agent, Model: o.Model, Report: o.Report, Version: build().Version,
 	}
 	if o.Foreign != nil {
 		options.Foreign = &serve.Foreign{Tool: o.Foreign, Dir: o.Dir, InPlace: o.InPlace}
@@ -61,7 +60,7 @@ func run(ctx context.Context, s cli.Serving) error {
 	log, level := serve.NewLog(os.Stderr, s.Settings.Log, s.Terminal)
 	return serve.Run(ctx, serve.Daemon{
 		Options: serve.Options{
-			Settings: s.Settings, Env: os.Getenv, Log: log, Version: version(),
+			Settings: s.Settings, Env: os.Getenv, Log: log, Version: build().Version,
 			Report: func(message string) { log.Warn("out of order", "what", message) },
 		},
 		Hangups: hangups, Reload: s.Reload, Level: level,
@@ -81,12 +80,4 @@ func mirror(ctx context.Context, c cli.Carrying) (*migrate.Report, error) {
 
 func carrying(c cli.Carrying) serve.Carrying {
 	return serve.Carrying{Settings: c.Settings, Env: os.Getenv, From: c.From, To: c.To, Report: c.Report, Progress: c.Progress}
-}
-
-// version is what the Go command wrote into the program.
-func version() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
-		return info.Main.Version
-	}
-	return "devel"
 }

@@ -57,7 +57,7 @@ func (p *program) acp(cmd *cobra.Command, f chatFlags) (err error) {
 	if _, err := c.Agents(cmd.Context()); err != nil { // better now than with the first prompt
 		return err
 	}
-	return acp.Serve(cmd.Context(), c, p.stdin, p.stdout, acp.Options{Version: buildVersion(), Agent: f.Agent, Model: f.Model})
+	return acp.Serve(cmd.Context(), c, p.stdin, p.stdout, acp.Options{Version: p.build.Version, Agent: f.Agent, Model: f.Model})
 }
 
 // released gives a gateway back after a command that may have failed.

@@ -48,6 +48,8 @@ type Process struct {
 	// Providers names the providers that need no settings, and tells the variable
 	// with the key of one. Nil: nobody knows.
 	Providers func() (names []string, keyOf func(provider string) string)
+	// Build is what the program says of itself.
+	Build Build
 }
 
 // Main runs the command that args ask for and returns the exit code. It never
@@ -55,7 +57,7 @@ type Process struct {
 func Main(ctx context.Context, args []string, proc Process) int {
 	p := &program{
 		env: proc.Env, environ: proc.Environ, stdin: proc.Stdin, stdout: proc.Stdout, stderr: proc.Stderr,
-		interrupts: proc.Interrupts, open: proc.Open, serve: proc.Serve, carry: proc.Migrate, copy: proc.Mirror, providers: proc.Providers, now: time.Now,
+		interrupts: proc.Interrupts, open: proc.Open, serve: proc.Serve, carry: proc.Migrate, copy: proc.Mirror, providers: proc.Providers, build: proc.Build, now: time.Now,
 	}
 	root := p.root()
 	root.SetArgs(tagArgs(joinResume(args)))
@@ -81,6 +83,7 @@ type program struct {
 	carry, copy    carry
 	now            func() time.Time
 	providers      func() ([]string, func(string) string)
+	build          Build
 
 	// The flags that every command has.
 	home     string

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"syscall"
 	"testing"
@@ -170,19 +169,6 @@ func TestDemoLines(t *testing.T) {
 `
 	if b.String() != want {
 		t.Errorf("it says\n%s\nwant\n%s", b.String(), want)
-	}
-}
-
-func TestVersion(t *testing.T) {
-	v := versionOf(&debug.BuildInfo{
-		Main:     debug.Module{Version: "v1.2.3"},
-		Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "0123456789abcdef"}, {Key: "vcs.modified", Value: "true"}},
-	})
-	if text := v.text(); !strings.HasPrefix(text, "firn v1.2.3 (0123456789ab, modified)\n") {
-		t.Errorf("the version is %q", text)
-	}
-	if v := versionOf(nil); v.Version != "devel" {
-		t.Errorf("the version is %q", v.Version)
 	}
 }
 

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"runtime/debug"
-
 	"github.com/spf13/cobra"
 
 	"firn/internal/mcp"
@@ -35,13 +33,7 @@ does. A gateway speaks the same at /mcp, over HTTP and with its tokens.`,
 		if _, err := c.Agents(cmd.Context()); err != nil { // better now than with the first call
 			return err
 		}
-		return mcp.Serve(cmd.Context(), c, p.stdin, p.stdout, mcp.Options{Version: buildVersion(), ReadOnly: readOnly})
+		return mcp.Serve(cmd.Context(), c, p.stdin, p.stdout, mcp.Options{Version: p.build.Version, ReadOnly: readOnly})
 	}
 	return cmd
-}
-
-// buildVersion is the version that the Go command wrote into the program.
-func buildVersion() string {
-	info, _ := debug.ReadBuildInfo()
-	return versionOf(info).Version
 }

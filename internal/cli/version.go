@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -14,17 +15,86 @@ const (
 	firnVersion   = 1
 )
 
-// version is what a program says of itself.
-type version struct {
+// Stamp is what the linker was told of the sources, by make; see tools/stamp.sh.
+// What is empty was not told.
+type Stamp struct {
+	// Version is a tag, or what Go calls the version of a commit without one.
+	Version string
+	// Commit is the whole hash, Time when it was committed, as RFC 3339 has it.
+	Commit, Time string
+	// Dirty is "true" if the sources were not those of the commit.
+	Dirty string
+}
+
+// Build is what a program says of itself.
+type Build struct {
 	Version string `json:"version"`
-	// Revision is the commit it was built from, if it is known.
-	Revision string `json:"revision,omitempty"`
-	Modified bool   `json:"modified,omitempty"`
-	Go       string `json:"go"`
-	Platform string `json:"platform"`
+	// Commit is what it was built from and Time when that was committed, if it
+	// is known. Dirty says that the sources had been changed since.
+	Commit string `json:"commit,omitempty"`
+	Time   string `json:"time,omitempty"`
+	Dirty  bool   `json:"dirty"`
+	Go     string `json:"go"`
+	OS     string `json:"os"`
+	Arch   string `json:"arch"`
+	// Modules is how many modules of others are linked into it.
+	Modules int `json:"modules"`
 	// Format is the version of pi's session format, Firn that of our additions.
 	Format int `json:"format"`
 	Firn   int `json:"firn"`
+}
+
+// BuildOf tells what a program is by what the linker was told, and of what it
+// was not told by what the Go command wrote down. Info may be nil.
+func BuildOf(s Stamp, info *debug.BuildInfo) Build {
+	b := Build{Version: "devel", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, Format: formatVersion, Firn: firnVersion}
+	if info != nil {
+		b.read(info)
+	}
+	if s.Version != "" {
+		b.Version = s.Version
+	}
+	if s.Commit != "" {
+		b.Commit, b.Time, b.Dirty = s.Commit, s.Time, s.Dirty == "true"
+	}
+	return b
+}
+
+// read takes what the Go command wrote down.
+func (b *Build) read(info *debug.BuildInfo) {
+	b.Modules = len(info.Deps)
+	if info.Main.Version != "" && info.Main.Version != "(devel)" {
+		b.Version = info.Main.Version
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.Commit = s.Value
+		case "vcs.time":
+			b.Time = s.Value
+		case "vcs.modified":
+			b.Dirty = s.Value == "true"
+		}
+	}
+}
+
+// text tells it to people.
+func (b Build) text() string {
+	var t strings.Builder
+	fmt.Fprintf(&t, "firn %s\n", b.Version)
+	if b.Commit != "" {
+		fmt.Fprintf(&t, "commit %s", b.Commit)
+		if b.Time != "" {
+			fmt.Fprintf(&t, " of %s", b.Time)
+		}
+		if b.Dirty {
+			t.WriteString(", with changes")
+		}
+		t.WriteByte('\n')
+	}
+	fmt.Fprintf(&t, "built by %s for %s/%s, with %d modules\n", b.Go, b.OS, b.Arch, b.Modules)
+	fmt.Fprintf(&t, "writes session format %d with additions %d\n", b.Format, b.Firn)
+	return t.String()
 }
 
 func (p *program) versionCommand() *cobra.Command {
@@ -32,43 +102,13 @@ func (p *program) versionCommand() *cobra.Command {
 		Use:     "version",
 		GroupID: "other",
 		Short:   "Say which firn this is, and which format it writes",
+		Long: `Say which firn this is: its version, the commit it was built from and when that was made,
+whether the sources had been changed since, the Go that built it, for which system, how
+many modules of others are in it, and which version of the session format it writes.`,
+		Example: "  firn version\n  firn version --json",
 		Args:    none,
 		RunE: func(*cobra.Command, []string) error {
-			info, _ := debug.ReadBuildInfo()
-			v := versionOf(info)
-			return p.print(v, v.text)
+			return p.print(p.build, p.build.text)
 		},
 	}
-}
-
-// versionOf reads the version from what the Go command wrote into the program.
-func versionOf(info *debug.BuildInfo) version {
-	v := version{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Format: formatVersion, Firn: firnVersion}
-	if info == nil {
-		return v
-	}
-	if info.Main.Version != "" && info.Main.Version != "(devel)" {
-		v.Version = info.Main.Version
-	}
-	for _, s := range info.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			v.Revision = s.Value
-		case "vcs.modified":
-			v.Modified = s.Value == "true"
-		}
-	}
-	return v
-}
-
-func (v version) text() string {
-	s := "firn " + v.Version
-	if len(v.Revision) > 12 {
-		s += " (" + v.Revision[:12]
-		if v.Modified {
-			s += ", modified"
-		}
-		s += ")"
-	}
-	return fmt.Sprintf("%s\n%s %s\nwrites session format %d with additions %d\n", s, v.Go, v.Platform, v.Format, v.Firn)
 }
