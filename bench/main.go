@@ -21,6 +21,7 @@ func main() {
 	keep := flag.Bool("keep", false, "keep the sessions, in firn-bench below -dir, for the next run with -keep")
 	only := flag.String("only", "", "run only the parts whose name contains this")
 	big := flag.Int("big", 0, "also resume a session of so many gigabytes")
+	sealed := flag.Int("sealed", 0, "also open some of so many sealed sessions on a server, as many as a million")
 	child := flag.String("child", "", "used by the program itself")
 	flag.Parse()
 	if *child != "" {
@@ -30,7 +31,7 @@ func main() {
 		}
 		return
 	}
-	b := &bench{big: *big}
+	b := &bench{big: *big, sealed: *sealed}
 	if err := b.run(*dir, *only, *keep); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
@@ -39,9 +40,11 @@ func main() {
 
 // bench runs the parts one after the other and gathers their rows.
 type bench struct {
-	dir  string
-	big  int
-	rows []row
+	dir string
+	big int
+	// sealed is how many sessions the part "resting" makes.
+	sealed int
+	rows   []row
 }
 
 // row is one figure of the report.
@@ -65,7 +68,7 @@ func (b *bench) run(dir, only string, keep bool) error {
 		name string
 		run  func() error
 	}{
-		{"decode", b.decode}, {"resume", b.resume}, {"append", b.append}, {"durable", b.durable}, {"list", b.list}, {"turn", b.turn}, {"gateway", b.gateway}, {"cold", b.cold}, {"search", b.search}, {"convert", b.conversions}, {"adopt", b.mirrors}, {"recall", b.recall}, {"cluster", b.cluster}, {"scale", b.scale},
+		{"decode", b.decode}, {"resume", b.resume}, {"append", b.append}, {"durable", b.durable}, {"list", b.list}, {"turn", b.turn}, {"gateway", b.gateway}, {"cold", b.cold}, {"search", b.search}, {"convert", b.conversions}, {"adopt", b.mirrors}, {"recall", b.recall}, {"cluster", b.cluster}, {"resting", b.resting}, {"scale", b.scale},
 	}
 	for _, part := range parts {
 		if !strings.Contains(part.name, only) {

@@ -151,6 +151,7 @@ func (s *servers) killLeader() (restart func() error, err error) {
 		if time.Since(begun) > time.Minute {
 			return nil, err
 		}
+		time.Sleep(50 * time.Millisecond) // or they would be busy with our asking
 	}
 	for _, n := range s.all {
 		if n.Name == name {

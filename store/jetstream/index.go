@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"firn"
@@ -28,6 +29,9 @@ type index struct {
 	marks map[int]kept
 	next  uint64
 	news  news
+	// mu guards the rows against each other's makers: who has the turn lets several
+	// work.
+	mu sync.Mutex
 }
 
 // row is what the index keeps of a session as of a message: it tells the same
@@ -89,6 +93,8 @@ func (x *index) read(ctx context.Context) error {
 }
 
 func (x *index) keep(name string, k kept) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	if token, ok := strings.CutPrefix(name, "i."); ok {
 		if id := idOf(token); k.revision > x.rows[id].revision {
 			x.rows[id] = k
@@ -138,19 +144,52 @@ func (x *index) advance(ctx context.Context, shard int, last uint64) error {
 	if err != nil {
 		return err
 	}
-	for id, seq := range changed {
-		if x.rows[id].row.Seq >= seq {
-			continue // somebody else was here
-		}
-		r, err := x.st.row(ctx, id)
-		if err != nil {
-			return err
-		}
-		if err := x.write(ctx, rowName(id), r, x.rows[id]); err != nil {
-			return err
-		}
+	if err := x.makeRows(ctx, changed); err != nil {
+		return err
 	}
 	return x.write(ctx, markName(shard), row{Seq: next - 1}, x.marks[shard])
+}
+
+// rowMakers is how many rows are made at a time: each takes three answers of the
+// servers, one after the other.
+const rowMakers = 32
+
+// makeRows makes the rows anew of the sessions whose row tells less than up to the
+// given message.
+func (x *index) makeRows(ctx context.Context, changed map[firn.ID]uint64) error {
+	due := make(chan firn.ID, len(changed))
+	for id, seq := range changed {
+		if x.rows[id].row.Seq < seq { // or somebody else was here
+			due <- id
+		}
+	}
+	close(due)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var makers sync.WaitGroup
+	for range min(rowMakers, len(due)) {
+		makers.Go(func() {
+			for id := range due {
+				if err := x.makeRow(ctx, id); err != nil {
+					cancel(err)
+					return
+				}
+			}
+		})
+	}
+	makers.Wait()
+	return context.Cause(ctx)
+}
+
+func (x *index) makeRow(ctx context.Context, id firn.ID) error {
+	r, err := x.st.row(ctx, id)
+	if err != nil {
+		return err
+	}
+	x.mu.Lock()
+	old := x.rows[id]
+	x.mu.Unlock()
+	return x.write(ctx, rowName(id), r, old)
 }
 
 // errChunk says that enough messages were looked at for once.
