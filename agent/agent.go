@@ -81,6 +81,8 @@ type Agent struct {
 	Counter window.TokenCounter
 
 	background work
+	// naming has the sessions that are being named.
+	naming sync.Map
 }
 
 // Resident keeps live parts of sessions in memory. It is only a help: what was

@@ -28,7 +28,11 @@ func (t *turn) name() {
 		return
 	}
 	a, id, model, said, answer := t.a, t.log.id, t.model, t.said, t.out.Text
+	if _, named := a.naming.LoadOrStore(id, true); named {
+		return // after the exchange before this one; it is not done yet
+	}
 	a.background.start(func(ctx context.Context) {
+		defer a.naming.Delete(id)
 		ctx, cancel := context.WithTimeout(ctx, titleTime)
 		defer cancel()
 		a.nameSession(ctx, id, model, said, answer)

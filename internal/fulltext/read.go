@@ -120,6 +120,9 @@ func (r *reader) run(ctx context.Context, next *row, sh *shaper, after firn.Pos,
 		if e.Body.Kind() == firn.KindHeader || common == "" {
 			common = next.owner().facets()
 		}
+		if next.repeats(e) {
+			continue
+		}
 		for _, p := range piecesOf(e) {
 			d := r.analyser.doc(next.owner(), common, n, rec.At, e.ID, timeFor(e, next), p)
 			c.docs = append(c.docs, d)

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"firn"
@@ -137,6 +138,17 @@ func (r *row) note(e firn.Entry) {
 }
 
 const maxPrompt = 100
+
+// repeats reports whether an entry is the name that a session gets by itself from
+// what was said first. Who looks for these words finds what was said.
+func (r *row) repeats(e firn.Entry) bool {
+	title, ok := e.Body.(*firn.Title)
+	if !ok || title.Source != firn.SourceAuto {
+		return false
+	}
+	name := strings.TrimRight(title.Name, "…")
+	return name != "" && strings.HasPrefix(strings.Join(strings.Fields(r.prompt), " "), name)
+}
 
 // timeOf is when an entry was said, or else written.
 func timeOf(e firn.Entry) time.Time {
