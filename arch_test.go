@@ -112,7 +112,7 @@ var guests = []guest{
 	{"github.com/clipperhouse/displaywidth", []string{"internal/line", "internal/line/linetest", "internal/markdown", "internal/prose"}, "how wide characters are, and what is one"},
 	{"golang.org/x/sys/", []string{"internal/vfs/..."}, "system calls the standard library lacks"},
 	{"github.com/spf13/", []string{"internal/cli", "cmd/..."}, "commands and flags"},
-	{"github.com/pelletier/go-toml/", []string{"internal/config"}, "reads settings, with the place of every value"},
+	{"github.com/pelletier/go-toml/", []string{"internal/config", "internal/mask"}, "reads settings, with the place of every value; and the rules of gitleaks as they come"},
 	{"github.com/adhocore/gronx", []string{"internal/config", "internal/gateway"}, "when a job runs next, and whether its schedule is one"},
 	{"github.com/klauspost/compress/zstd", []string{"internal/serve", "internal/cli", "internal/dialects", "store/jetstream"}, "some tools compress old transcripts; so does a store that seals them"},
 	{"github.com/modelcontextprotocol/go-sdk/", []string{"internal/mcp"}, "the protocol's own types and transports"},

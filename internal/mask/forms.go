@@ -9,34 +9,54 @@ import (
 // A text is looked through once for the words of all rules together, two bytes at
 // a time; only where a word stands is an expression tried.
 
-// trigger is a word of a rule.
+// trigger is a word of a rule: one of ours, or behind those one of gitleaks.
 type trigger struct {
 	word string
 	rule int
 }
 
 // triggers are the words of all rules by their first two bytes: by says which of
-// the lists, if any.
+// the lists, if any, and thirds which bytes may come third there, by their last six
+// bits: ordinary text has many pairs, and few threes.
 type triggers struct {
-	by    [1 << 16]uint8
-	lists [][]trigger
+	by     [1 << 16]uint16
+	lists  [][]trigger
+	thirds []uint64
+	leaks  []leak
 }
 
-var byPair = sync.OnceValue(func() *triggers {
-	t := &triggers{lists: make([][]trigger, 1)}
+// byPair are the words of all rules.
+var byPair = sync.OnceValue(func() *triggers { return newTriggers(leaks()) })
+
+// newTriggers are the words of our rules, and of some of gitleaks.
+func newTriggers(leaks []leak) *triggers {
+	t := &triggers{lists: make([][]trigger, 1), thirds: make([]uint64, 1), leaks: leaks}
 	for i := range rules {
-		for _, word := range rules[i].words {
-			pair := int(word[0])<<8 | int(word[1])
-			if t.by[pair] == 0 {
-				t.by[pair] = uint8(len(t.lists))
-				t.lists = append(t.lists, nil)
-			}
-			at := t.by[pair]
-			t.lists[at] = append(t.lists[at], trigger{word, i})
-		}
+		t.add(i, rules[i].words)
+	}
+	for i := range leaks {
+		t.add(len(rules)+i, leaks[i].Keywords)
 	}
 	return t
-})
+}
+
+// add adds the words of a rule.
+func (t *triggers) add(rule int, words []string) {
+	for _, word := range words {
+		pair := int(word[0])<<8 | int(word[1])
+		if t.by[pair] == 0 {
+			t.by[pair] = uint16(len(t.lists))
+			t.lists, t.thirds = append(t.lists, nil), append(t.thirds, 0)
+		}
+		at := t.by[pair]
+		t.lists[at] = append(t.lists[at], trigger{word, rule})
+		if len(word) == 2 {
+			t.thirds[at] = ^uint64(0)
+		} else {
+			t.thirds[at] |= 1 << (word[2] & 63)
+		}
+	}
+}
 
 // compiled reads the forms, once and only when they are needed.
 var compiled = sync.OnceValue(func() []*regexp.Regexp {
@@ -52,22 +72,32 @@ var compiled = sync.OnceValue(func() []*regexp.Regexp {
 })
 
 // forms takes what has the form of a secret.
-func forms(text string, take func(from, to int)) {
+func (t *triggers) forms(text string, take func(from, to int)) {
 	if len(text) < 2 {
 		return
 	}
-	t := byPair()
 	var done [64]int // by rule, up to where it has found something
+	var leaked []int // the same by leak
 	last := small(text[0])
 	for i := 1; i < len(text); i++ {
 		c := small(text[i])
 		list := t.by[int(last)<<8|int(c)]
 		last = c
-		if list == 0 {
+		if list == 0 || i+1 < len(text) && t.thirds[list]>>(small(text[i+1])&63)&1 == 0 {
 			continue
 		}
 		for _, w := range t.lists[list] {
-			if at := i - 1; at >= done[w.rule] && begins(text[at:], w.word) {
+			at, n := i-1, w.rule-len(rules)
+			switch {
+			case !begins(text[at:], w.word):
+			case n >= 0:
+				if leaked == nil {
+					leaked = make([]int, len(t.leaks))
+				}
+				if at >= leaked[n] {
+					leaked[n] = max(leaked[n], tryLeak(text, at, len(w.word), &t.leaks[n], take))
+				}
+			case at >= done[w.rule]:
 				done[w.rule] = max(done[w.rule], tryRule(text, at, w.rule, take))
 			}
 		}

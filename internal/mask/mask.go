@@ -1,12 +1,14 @@
 // Package mask takes secrets out of text that is shown: keys, tokens and
 // passwords, as far as they can be told by their form.
 //
-// It knows the forms of common keys, each with a word that must be there before
-// the form is looked for, and it knows what names are given to secrets where
-// something is assigned to a name. So ordinary text costs little. It is for what
-// is shown in passing, like the snippets of a search, and for what is given away;
-// the transcript keeps what it has. What has no form of its own and no name, such
-// as a password in a sentence, it cannot know.
+// It knows the forms of common keys, some of its own and those of the rule file of
+// gitleaks, each with a word that must be there before the form is looked for, and
+// it knows what names are given to secrets where something is assigned to a name.
+// So ordinary text costs little. A secret is found also if characters nobody sees
+// stand in it, or if it is spelt with escapes. It is for what is shown in passing,
+// like the snippets of a search, and for what is given away; the transcript keeps
+// what it has. What has no form of its own and no name, such as a password in a
+// sentence, it cannot know.
 package mask
 
 import (
@@ -39,18 +41,29 @@ func Text(text string) string {
 }
 
 // find returns where the secrets of a text stand, in order and apart from each
-// other.
+// other. A text that hides some of its characters is also read as it is meant.
 func find(text string) []span {
+	found := search(text, byPair())
+	if f, ok := unfold(text); ok {
+		for _, s := range search(f.text, byPair()) {
+			found = append(found, span{f.at[s.from], f.at[s.to]})
+		}
+	}
+	return merge(found)
+}
+
+// search looks for secrets in a text as it stands.
+func search(text string, t *triggers) []span {
 	var found []span
 	take := func(from, to int) {
 		if from < to && !harmless(text[from:to]) {
 			found = append(found, span{from, to})
 		}
 	}
-	forms(text, take)
+	t.forms(text, take)
 	assignments(text, take)
 	addresses(text, take)
-	return merge(found)
+	return found
 }
 
 // merge sorts spans, and joins those that overlap.

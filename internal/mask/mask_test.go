@@ -127,7 +127,7 @@ func TestProseStays(t *testing.T) {
 
 // TestRules makes sure that every form can be read, and needs its word.
 func TestRules(t *testing.T) {
-	if len(rules) > 64 || len(byPair().lists) > 255 {
+	if len(rules) > 64 || len(byPair().lists) > 1<<16 {
 		t.Errorf("there are %d rules", len(rules))
 	}
 	for _, r := range rules {
@@ -165,15 +165,27 @@ func FuzzText(f *testing.F) {
 	})
 }
 
+// BenchmarkText compares in one run what it costs without the rules of gitleaks,
+// and with them.
 func BenchmarkText(b *testing.B) {
 	for name, part := range map[string]string{
 		"prose": "an ordinary line about keys and locks, tokens and nothing else. ",
 		"code":  "\tif err := f(ctx, key); err != nil {\n\t\treturn fmt.Errorf(\"x: %w\", err)\n\t}\n",
 		"yaml":  "name: a\nkey: value\ntoken: $T\nurl: https://a.example/b\n",
 		"words": "a cookie from curl to a mysql machine with authorization and a task-list; ",
+		"names": "a tweet on twitter, a bot on discord, a build on travis, a page of cloudflare. ",
+		"json":  `{"command":"ls -l\ncat \"a file\"","url":"https:\/\/a.example\/b"},`,
 	} {
 		text := strings.Repeat(part, 2048/len(part))
-		b.Run(name, func(b *testing.B) {
+		for with, t := range map[string]*triggers{"ours": newTriggers(nil), "all": byPair()} {
+			b.Run(name+"/"+with, func(b *testing.B) {
+				b.SetBytes(int64(len(text)))
+				for b.Loop() {
+					search(text, t)
+				}
+			})
+		}
+		b.Run(name+"/unfolded", func(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			for b.Loop() {
 				Text(text)
