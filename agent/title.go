@@ -35,7 +35,10 @@ func (t *turn) name() {
 		defer a.naming.Delete(id)
 		ctx, cancel := context.WithTimeout(ctx, titleTime)
 		defer cancel()
-		a.nameSession(ctx, id, model, said, answer)
+		// The naming after the exchange before this one may have ended during it.
+		if path, err := window.Collect(a.Store.ReadBack(ctx, id, store.End)); err == nil && unnamed(path) {
+			a.nameSession(ctx, id, model, said, answer)
+		}
 	})
 }
 

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -154,7 +156,7 @@ func (c *chat) greet(ctx context.Context) error {
 	if s.Title != "" {
 		words[0] += " “" + prose.Clean(s.Title) + "”"
 	}
-	words = append(words, prose.Plural(turns, "turn"), modelName(s), "kept in "+prose.Clean(status.Home))
+	words = append(words, prose.Plural(turns, "turn"), modelName(s), "kept in "+place(status.Home))
 	if turns == 0 && c.o.Terminal.In {
 		words = append(words, "/help tells what you can type")
 	}
@@ -249,3 +251,12 @@ func unfinished(recent []prose.Line) string {
 
 // errNoMessage says that there is nothing to point at.
 var errNoMessage = errors.New("nothing was said here yet")
+
+// place spells a directory as people write it.
+func place(dir string) string {
+	user, err := os.UserHomeDir()
+	if err == nil && user != "" && (dir == user || strings.HasPrefix(dir, user+string(filepath.Separator))) {
+		dir = "~" + strings.TrimPrefix(dir, user)
+	}
+	return prose.Clean(dir)
+}

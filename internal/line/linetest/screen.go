@@ -25,6 +25,7 @@ type Screen struct {
 	// row is full and the next character begins another.
 	x, y, top int
 	pending   bool
+	style     style
 	rest      []byte
 	raw       []byte
 	strange   []string
@@ -34,8 +35,14 @@ type Screen struct {
 
 // line is a row: its cells, and whether it goes on in the next one.
 type line struct {
-	cells []string
+	cells []cell
 	on    bool
+}
+
+// cell is a place for a character. The second one of a wide character is empty.
+type cell struct {
+	char  string
+	style style
 }
 
 // New makes a screen.
@@ -110,11 +117,11 @@ func (s *Screen) put(char string, width int) {
 	}
 	row := &s.rows[s.y]
 	for len(row.cells) < s.x+width {
-		row.cells = append(row.cells, " ")
+		row.cells = append(row.cells, cell{char: " "})
 	}
-	row.cells[s.x] = char
+	row.cells[s.x] = cell{char, s.style}
 	for i := 1; i < width; i++ {
-		row.cells[s.x+i] = ""
+		row.cells[s.x+i] = cell{style: s.style}
 	}
 	if s.x += width; s.x >= s.width {
 		s.x, s.pending = s.width-1, true
@@ -176,6 +183,7 @@ func (s *Screen) obey(params string, final byte) {
 	case 'h', 'l':
 		s.modes[params] = final == 'h'
 	case 'm':
+		s.style.set(params)
 	default:
 		s.strange = append(s.strange, "\x1b["+params+string(final))
 	}
@@ -200,7 +208,7 @@ func (s *Screen) Resize(width, height int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var rows []line
-	var whole []string
+	var whole []cell
 	y, x := 0, 0
 	for i, r := range s.rows {
 		if i == s.y {
@@ -246,13 +254,21 @@ func (s *Screen) All() string {
 func text(rows []line) string {
 	var b strings.Builder
 	for _, r := range rows {
-		row := strings.Join(r.cells, "")
+		row := r.text()
 		if !r.on {
 			row = strings.TrimRight(row, " ") + "\n"
 		}
 		b.WriteString(row)
 	}
 	return strings.TrimRight(b.String(), "\n") + "\n"
+}
+
+func (l line) text() string {
+	var b strings.Builder
+	for _, c := range l.cells {
+		b.WriteString(c.char)
+	}
+	return b.String()
 }
 
 // Cursor is where the cursor is, from the top left.

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"flag"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"firn/internal/line/linetest"
+)
+
+var takePictures = flag.Bool("pictures", false, "write the picture of a terminal in docs/pictures anew")
+
+// TestTerminalPicture does in a real shell what the picture in the README shows,
+// and sees that the picture shows just that (go test -pictures takes it anew).
+func TestTerminalPicture(t *testing.T) {
+	home := t.TempDir()
+	keys, tty := openTerminal(t)
+	w := &window{Screen: linetest.New(96, 60), t: t, home: home, keys: keys, seen: make(chan struct{})}
+	setSize(t, keys, 96, 60)
+	w.cmd = exec.Command("bash", "--norc", "--noprofile", "--noediting", "-i")
+	w.cmd.Dir = home
+	w.cmd.Env = append(os.Environ(), "HOME="+home, "FIRN_HOME=", "FIRN_MODEL=", "TERM=xterm-256color", "NO_COLOR=", "PS1=$ ", "BASH_SILENCE_DEPRECATION_WARNING=1")
+	w.cmd.Stdin, w.cmd.Stdout, w.cmd.Stderr = tty, tty, tty
+	w.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := w.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	tty.Close()
+	go func() {
+		io.Copy(w, keys) // until the other side is closed
+		close(w.seen)
+	}()
+	t.Cleanup(func() {
+		w.cmd.Process.Kill()
+		<-w.seen
+		keys.Close()
+	})
+	w.story()
+	w.keepPicture(filepath.Join("..", "..", "docs", "pictures", "terminal.svg"))
+}
+
+// story talks, is killed in the middle of an answer, goes on, and finds what was said.
+func (w *window) story() {
+	w.t.Helper()
+	w.AwaitThat(w.t, "the shell waits", func() bool { return w.String() == "$\n" })
+	w.press("firn chat\r")
+	w.sees("0 turns")
+	w.shows("›")
+	w.press("My name is Ada. I go to Oslo in May, by train.\r")
+	w.sees("I will quote it.")
+	w.rests()
+	w.press("What is 17*23?\r")
+	w.sees("= 391")
+	w.rests()
+	w.press("Tell me a long story about snow.\r")
+	w.sees("these words")
+	w.kill()
+	w.sees("Killed")
+	w.press("firn chat -c\r")
+	w.sees("/retry answers it")
+	w.shows("›")
+	w.press("/retry\r")
+	w.rests()
+	w.press("/quit\r")
+	w.AwaitThat(w.t, "the shell waits", func() bool { return strings.HasSuffix(w.String(), "\n$\n") })
+	w.press("firn search oslo\r")
+	w.sees(" hit")
+	w.shows("$")
+}
+
+// kill ends what runs in the shell as a crash does.
+func (w *window) kill() {
+	w.t.Helper()
+	pid := strconv.Itoa(w.cmd.Process.Pid)
+	children, err := os.ReadFile(filepath.Join("/proc", pid, "task", pid, "children"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	child, err := strconv.Atoi(strings.TrimSpace(string(children)))
+	if err != nil {
+		w.t.Fatalf("the shell has these children: %q", children)
+	}
+	if err := syscall.Kill(child, syscall.SIGKILL); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// keepPicture holds the picture in the repository against what one sees.
+func (w *window) keepPicture(path string) {
+	w.t.Helper()
+	now := w.Picture()
+	if *takePictures {
+		if err := os.WriteFile(path, []byte(now), 0o644); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	kept, err := os.ReadFile(path)
+	if err != nil {
+		w.t.Fatalf("%v (go test -pictures takes it)", err)
+	}
+	if got, want := words(string(kept)), words(now); got != want {
+		w.t.Errorf("the picture shows something else (go test -pictures takes it anew):\n%s\nwant\n%s", got, want)
+	}
+}
+
+var (
+	markup = regexp.MustCompile(`<[^>]*>`)
+	// varying is what is another each time: ids, sizes, times, how far the answer
+	// came, and spaces that line them up.
+	varying = regexp.MustCompile(`I took these words.*|[0-9a-z]*[0-9][0-9a-z.,:-]*|now|[ ]+`)
+)
+
+// words are those of a picture that are always the same: not the rows that tell how
+// things stand, in which the name of the session may have come already or not.
+func words(picture string) string {
+	var b strings.Builder
+	picture = strings.ReplaceAll(markup.ReplaceAllString(picture, " "), "\u00a0", " ")
+	for row := range strings.Lines(picture) {
+		if !strings.Contains(row, "⎇") && !strings.Contains(row, " on disk") {
+			b.WriteString(varying.ReplaceAllString(row, " "))
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,134 @@
+package linetest
+
+import (
+	"encoding/xml"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// style is how characters look, as far as our programs have them look.
+type style struct {
+	// colour is one of the palette, from 1 on; 0 is the terminal's own.
+	colour                        int
+	bold, dim, italic, underlined bool
+	turned                        bool // fore- and background
+}
+
+// set obeys what a sequence says about the characters that follow.
+func (s *style) set(params string) {
+	for _, word := range strings.Split(params, ";") {
+		n, _ := strconv.Atoi(word) // nothing is zero
+		switch {
+		case n == 0:
+			*s = style{}
+		case n == 1:
+			s.bold = true
+		case n == 2:
+			s.dim = true
+		case n == 3:
+			s.italic = true
+		case n == 4:
+			s.underlined = true
+		case n == 7:
+			s.turned = true
+		case n == 22:
+			s.bold, s.dim = false, false
+		case n == 23:
+			s.italic = false
+		case n == 24:
+			s.underlined = false
+		case n == 27:
+			s.turned = false
+		case n >= 30 && n <= 37:
+			s.colour = n - 30 + 1
+		case n == 39:
+			s.colour = 0
+		case n >= 90 && n <= 97:
+			s.colour = n - 90 + 9
+		}
+	}
+}
+
+// The colours of a picture: the palette that programs choose from, and paper and
+// ink. Each can be told from the paper.
+var palette = [16]string{
+	"#5c6370", "#e06c75", "#98c379", "#e5c07b", "#61afef", "#c678dd", "#56b6c2", "#dcdfe4",
+	"#7f848e", "#ef8e95", "#b1d69a", "#f0d399", "#8ac4f5", "#d7a1e7", "#80cbd5", "#ffffff",
+}
+
+const (
+	paper, ink = "#1e2127", "#dcdfe4"
+	// charWidth and rowHeight are the size of a cell, in the units of a picture.
+	charWidth, rowHeight, margin = 8.4, 18.0, 16.0
+)
+
+// Picture is what one sees and what has scrolled away, as an SVG image.
+func (s *Screen) Picture() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rows := s.rows
+	for len(rows) > 0 && strings.TrimSpace(rows[len(rows)-1].text()) == "" {
+		rows = rows[:len(rows)-1]
+	}
+	width, height := float64(s.width)*charWidth+2*margin, float64(len(rows))*rowHeight+2*margin
+	var b strings.Builder
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" width="%.0f" height="%.0f" `+
+		`font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="14" fill="%s">`+"\n",
+		width, height, width, height, ink)
+	fmt.Fprintf(&b, `<rect width="%.0f" height="%.0f" rx="8" fill="%s"/>`+"\n", width, height, paper)
+	for y, row := range rows {
+		row.draw(&b, margin+float64(y)*rowHeight)
+	}
+	b.WriteString("</svg>\n")
+	return b.String()
+}
+
+// draw draws a row as runs of characters that look the same, each of the width
+// that it has in a terminal, whatever the font.
+func (l line) draw(b *strings.Builder, top float64) {
+	for from := 0; from < len(l.cells); {
+		to := from + 1
+		for to < len(l.cells) && l.cells[to].style == l.cells[from].style {
+			to++
+		}
+		run, look := line{cells: l.cells[from:to]}, l.cells[from].style
+		x, width := margin+float64(from)*charWidth, float64(to-from)*charWidth
+		if look.turned {
+			fmt.Fprintf(b, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="%s"/>`+"\n", x, top, width, rowHeight, look.fill())
+		}
+		if text := run.text(); strings.TrimSpace(text) != "" {
+			fmt.Fprintf(b, `<text x="%.1f" y="%.1f" textLength="%.1f"%s>`, x, top+rowHeight-5, width, look.attributes())
+			_ = xml.EscapeText(b, []byte(strings.ReplaceAll(text, " ", "\u00a0"))) // into memory; viewers leave other spaces out
+			b.WriteString("</text>\n")
+		}
+		from = to
+	}
+}
+
+// fill is the colour of the characters.
+func (s style) fill() string {
+	if s.colour == 0 {
+		return ink
+	}
+	return palette[s.colour-1]
+}
+
+func (s style) attributes() string {
+	var b strings.Builder
+	switch {
+	case s.turned:
+		fmt.Fprintf(&b, ` fill="%s"`, paper)
+	case s.colour > 0:
+		fmt.Fprintf(&b, ` fill="%s"`, s.fill())
+	}
+	for _, a := range []struct {
+		on   bool
+		says string
+	}{{s.bold, ` font-weight="bold"`}, {s.dim, ` opacity="0.6"`}, {s.italic, ` font-style="italic"`}, {s.underlined, ` text-decoration="underline"`}} {
+		if a.on {
+			b.WriteString(a.says)
+		}
+	}
+	return b.String()
+}
