@@ -63,12 +63,13 @@ func TestTitles(t *testing.T) {
 
 // TestUsersTitleStays names a session by hand while the model thinks of a name.
 func TestUsersTitleStays(t *testing.T) {
-	named := make(chan struct{})
+	asked, named := make(chan struct{}), make(chan struct{})
 	title := scripted.Say("Something else")
-	title.Before = func(context.Context) error { <-named; return nil }
+	title.Before = func(context.Context) error { close(asked); <-named; return nil }
 	b := playOn(t, byPurpose(map[provider.Purpose]scripted.Step{provider.ForTitle: title, provider.ForTurn: scripted.Say("Fine.")}))
 	b.NoTitles = false
 	b.say("Hello.") // does not wait for the title
+	<-asked
 	mine := firn.NewEntry(&firn.Title{Name: "Mine", Source: firn.SourceUser})
 	if _, err := b.Store.Append(t.Context(), b.id, store.Any, mine); err != nil {
 		t.Fatal(err)
