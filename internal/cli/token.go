@@ -36,19 +36,20 @@ func (p *program) tokenCreateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "create NAME", Short: "Make a token and print its secret, this once", Args: args(1, 1, "a name"),
 		Long: `Make a token and print its secret. It is told this once and kept nowhere: only its hash
-is. The scopes are read, write (talk, and change what can be undone) and admin (erase,
-and hand out tokens).`,
-		Example: "  firn token create phone --scope write --expires 90d\n  FIRN_TOKEN=$(firn token create ci --scope read)",
+is. The scopes are hook (call the hooks of the settings that name the token, and nothing
+else), read, write (talk, and change what can be undone) and admin (erase, and hand out
+tokens); each of the last three may do what the ones before it may.`,
+		Example: "  firn token create phone --scope write --expires 90d\n  firn token create deploy --scope hook\n  FIRN_TOKEN=$(firn token create ci --scope read)",
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&scope, "scope", string(wire.ScopeRead), "what it may do: `read`, write or admin")
+	flags.StringVar(&scope, "scope", string(wire.ScopeRead), "what it may do: `read`, write, admin or hook")
 	flags.StringSliceVar(&n.Agents, "agent", nil, "it is good only for sessions of this `agent`; may be repeated")
 	flags.StringSliceVar(&n.Keys, "key", nil, "it is good only for sessions whose key begins with this `prefix`; may be repeated")
 	flags.StringVar(&expires, "expires", "", "when it ends: `how` long from now, such as 90d or 12h (default never)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		n.Name, n.Scope = args[0], wire.Scope(scope)
-		if !slices.Contains([]wire.Scope{wire.ScopeRead, wire.ScopeWrite, wire.ScopeAdmin}, n.Scope) {
-			return usage(cmd, "there is no scope %q; the scopes are read, write and admin", scope)
+		if !n.Scope.Known() {
+			return usage(cmd, "there is no scope %q; the scopes are hook, read, write and admin", scope)
 		}
 		var err error
 		if n.Expires, err = parseExpiry(expires, p.now()); err != nil {
@@ -60,12 +61,20 @@ and hand out tokens).`,
 				return err
 			}
 			if !p.json {
-				fmt.Fprintf(p.stderr, "token %s (%s) may %s; this is told once:\n", made.ID, prose.Clean(made.Name), made.Scope)
+				fmt.Fprintf(p.stderr, "token %s (%s) may %s; this is told once:\n", made.ID, prose.Clean(made.Name), mayDo(made.Scope))
 			}
 			return p.print(made, func() string { return made.Secret + "\n" })
 		})(cmd, args)
 	}
 	return cmd
+}
+
+// mayDo is what a scope allows, behind "may".
+func mayDo(s wire.Scope) string {
+	if s == wire.ScopeHook {
+		return "call its hooks"
+	}
+	return string(s)
 }
 
 // parseExpiry reads how long something lasts.
@@ -86,7 +95,7 @@ func parseExpiry(text string, now time.Time) (time.Time, error) {
 
 func (p *program) tokenLsCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "ls", Aliases: []string{"list"}, Short: "List tokens, without their secrets", Args: none,
+		Use: "ls", Aliases: []string{"list"}, Short: "List tokens, without their secrets", Example: "  firn token ls", Args: none,
 		RunE: p.with(looking, func(ctx context.Context, c *client.Client, _ []string) error {
 			tokens, err := c.Tokens(ctx)
 			if err != nil {
@@ -134,7 +143,7 @@ func (p *program) tokenState(t wire.Token) string {
 
 func (p *program) tokenRevokeCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "revoke ID|NAME", Short: "Take a token back: it lets nobody in any more", Args: args(1, 1, "one token"),
+		Use: "revoke ID|NAME", Short: "Take a token back: it lets nobody in any more", Example: "  firn token revoke phone", Args: args(1, 1, "one token"),
 		RunE: p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
 			t, err := c.RevokeToken(ctx, args[0])
 			if err != nil {
