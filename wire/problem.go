@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"context"
 	"errors"
 	"net/http"
 
@@ -102,6 +103,9 @@ func KindOf(err error) Kind {
 		if errors.Is(err, kinds[k].err) {
 			return k
 		}
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return Unavailable // it took longer than we wait; trying again makes sense
 	}
 	return Internal
 }

@@ -204,7 +204,7 @@ func (st *Store) failed(ctx context.Context, err error) error {
 	switch gone := ctx.Err(); {
 	case gone == nil || errors.Is(err, gone):
 		return err
-	case errors.Is(err, firn.ErrNotSaved):
+	case errors.Is(err, firn.ErrNotSaved), errors.Is(err, firn.ErrUnavailable):
 		return fmt.Errorf("%w: %w", err, gone)
 	default:
 		return gone
