@@ -258,7 +258,19 @@ func (b *bench) fillServer(ctx context.Context, servers *servers, n int, make fu
 		return nil, err
 	}
 	defer st.Close()
+	there, err := st.Census(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var ids []firn.ID
+	for _, s := range there { // of a run before this one, with -keep
+		ids = append(ids, s.ID)
+	}
+	if len(ids) >= n {
+		return ids, nil
+	}
+	n -= len(ids)
+	ids = nil
 	for range n {
 		ids = append(ids, firn.NewID())
 	}
@@ -272,6 +284,9 @@ func (b *bench) fillServer(ctx context.Context, servers *servers, n int, make fu
 		return make(ctx, st, ids[i], entries)
 	})
 	b.note(fmt.Sprintf("fill a server: %d sessions of 20 entries, a second", n), fmt.Sprintf("%.0f", perSecond(n, time.Since(start))))
+	for _, s := range there {
+		ids = append(ids, s.ID)
+	}
 	return ids, err
 }
 
