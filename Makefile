@@ -8,6 +8,7 @@
 #   make bench   measure, and print the ratios that count
 #   make fuzz    every fuzz target for FUZZTIME each
 #   make soak    the kill -9 tests, KILLS times over
+#   make soak-hour  one gateway under mixed load and faults, for SOAK=1h
 #   make web     bundle the pages anew, after a change in internal/webui/src
 #   make fmt     format
 
@@ -21,10 +22,11 @@ TOOL := $(GO) tool -modfile=tools/go.mod
 TESTFLAGS ?=
 FUZZTIME ?= 30s
 KILLS ?= 2000
+SOAK ?= 1h
 BENCHFLAGS ?=
 
 .DEFAULT_GOAL := build
-.PHONY: build run demo test check bench fuzz soak fmt setup web check-web
+.PHONY: build run demo test check bench fuzz soak soak-hour fmt setup web check-web
 .PHONY: check-format check-vet check-systems check-static check-race check-holes
 
 build:
@@ -69,7 +71,7 @@ check-static:
 # cluster, nor what turns text into HTML, all in one goroutine; of the command, what
 # several use at once. Its scripts run without the detector, which makes every start slow.
 check-race: setup
-	$(GO) test -race -short $(TESTFLAGS) $$(GO="$(GO)" tools/concurrent.sh | grep -v -e /bench$$ -e /interop$$ -e /webtest$$ -e /richtext$$ -e /jetstream$$ -e /internal/cluster$$ -e /cmd/firn$$)
+	$(GO) test -race -short $(TESTFLAGS) $$(GO="$(GO)" tools/concurrent.sh | grep -v -e /bench$$ -e /soak$$ -e /interop$$ -e /webtest$$ -e /richtext$$ -e /jetstream$$ -e /internal/cluster$$ -e /cmd/firn$$)
 	$(GO) test -race -short $(TESTFLAGS) -run 'TestTwo|TestGatewayScripts' ./cmd/firn
 
 check-holes:
@@ -86,6 +88,10 @@ fuzz:
 
 soak:
 	FIRN_KILLS=$(KILLS) $(GO) test ./... -run Kill -count=1 -timeout 4h
+
+# Needs Linux, and root to mount a small disk; SOAKFLAGS=-h tells what it takes.
+soak-hour:
+	$(GO) run ./soak -for $(SOAK) $(SOAKFLAGS)
 
 # The bundle of the pages is committed, so that firn builds with Go alone. To
 # make it anew takes npm, for Preact and for the checker of types.

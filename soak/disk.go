@@ -1,0 +1,139 @@
+//go:build linux
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// disk is the file system that the home is on: an image of our own, mounted, so
+// that it can be full or stall without harm to the machine; or, where that cannot
+// be, a plain directory.
+type disk struct {
+	dir string
+	// whyNot says why it is a plain directory; empty if it is mounted.
+	whyNot string
+
+	mu     sync.Mutex
+	frozen bool
+}
+
+const diskSize = 2 << 30
+
+// newDisk makes a disk below a directory.
+func newDisk(dir string) (*disk, error) {
+	d := &disk{dir: filepath.Join(dir, "disk")}
+	if err := os.MkdirAll(d.dir, 0o700); err != nil {
+		return nil, err
+	}
+	_ = syscall.Unmount(d.dir, syscall.MNT_DETACH) // what an earlier run that was killed has left
+	image := filepath.Join(dir, "disk.img")
+	if err := os.WriteFile(image, nil, 0o600); err != nil {
+		return nil, err
+	}
+	if err := os.Truncate(image, diskSize); err != nil {
+		return nil, err
+	}
+	for _, args := range [][]string{
+		{"mkfs.ext4", "-q", "-F", "-m", "0", image},
+		{"mount", "-o", "loop,noatime", image, d.dir},
+	} {
+		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
+			d.whyNot = fmt.Sprintf("%s: %v: %.200s", args[0], err, out)
+			return d, nil
+		}
+	}
+	return d, nil
+}
+
+func (d *disk) ballast(n int) string { return filepath.Join(d.dir, fmt.Sprintf("ballast-%d", n)) }
+
+// ballasts is how many files fill the disk: ever smaller ones.
+const ballasts = 3
+
+// fill takes all room there is.
+func (d *disk) fill() error {
+	for n, step := range [ballasts]int64{16 << 20, 64 << 10, 4 << 10} {
+		file, err := os.OpenFile(d.ballast(n), os.O_CREATE|os.O_RDWR, 0o600)
+		if err != nil {
+			if errors.Is(err, syscall.ENOSPC) {
+				return nil
+			}
+			return err
+		}
+		for size := int64(0); err == nil; size += step {
+			err = syscall.Fallocate(int(file.Fd()), 0, size, step)
+			if errors.Is(err, syscall.EINTR) {
+				err = nil
+				size -= step
+			}
+		}
+		file.Close() // nothing was written
+		if !errors.Is(err, syscall.ENOSPC) {
+			return fmt.Errorf("fill the disk: %w", err)
+		}
+	}
+	return nil
+}
+
+// empty gives the room back.
+func (d *disk) empty() error {
+	var all error
+	for n := range ballasts {
+		if err := os.Remove(d.ballast(n)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			all = errors.Join(all, err)
+		}
+	}
+	return all
+}
+
+// Requests of the kernel: stop all writes to a file system, and let them go on.
+const (
+	fiFreeze = 0xC0045877
+	fiThaw   = 0xC0045878
+)
+
+// freeze stops every write until thaw, as a disk does that does not answer.
+func (d *disk) freeze() error { return d.ask(fiFreeze, true) }
+func (d *disk) thaw() error   { return d.ask(fiThaw, false) }
+
+func (d *disk) ask(what uintptr, frozen bool) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.frozen == frozen {
+		return nil
+	}
+	dir, err := os.Open(d.dir)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, dir.Fd(), what, 0); errno != 0 {
+		return fmt.Errorf("stop or let go the disk: %w", errno)
+	}
+	d.frozen = frozen
+	return nil
+}
+
+// close unmounts it.
+func (d *disk) close() error {
+	if d.whyNot != "" {
+		return nil
+	}
+	err := d.thaw()
+	for range 50 { // somebody may just be looking at it
+		busy := syscall.Unmount(d.dir, 0)
+		if busy == nil {
+			return err
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return errors.Join(err, syscall.Unmount(d.dir, syscall.MNT_DETACH))
+}

@@ -1,0 +1,271 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// fault is something that goes wrong. An error says that it could not be done.
+type fault struct {
+	name string
+	do   func(*soak) error
+	// ends says that the process ends: that is left out in the second half, so
+	// that one process gets old.
+	ends bool
+	// needs says what it cannot be done without.
+	needs string
+}
+
+const (
+	needsDisk  = "disk"
+	needsClock = "clock"
+)
+
+// faults are all that go wrong.
+var faults = []fault{
+	{name: "killed in the middle of a turn", do: (*soak).killInTurn, ends: true},
+	{name: "disk full", do: (*soak).fullDisk, needs: needsDisk},
+	{name: "disk slow", do: (*soak).slowDisk, needs: needsDisk},
+	{name: "clock forward", do: (*soak).clockForward, needs: needsClock},
+	{name: "clock back", do: (*soak).clockBack, needs: needsClock},
+	{name: "indexes damaged while it runs", do: (*soak).scribble},
+	{name: "killed, indexes damaged", do: (*soak).scribbleDown, ends: true},
+	{name: "killed while the disk is full", do: (*soak).killOnFull, ends: true, needs: needsDisk},
+	{name: "killed while the disk is slow", do: (*soak).killOnSlow, ends: true, needs: needsDisk},
+	{name: "restarted in peace", do: (*soak).restart, ends: true},
+}
+
+// possible are the faults that can be tried here; those that cannot are noted.
+func (s *soak) possible() (out []fault) {
+	for _, f := range faults {
+		why := map[string]string{needsDisk: s.disk.whyNot, needsClock: canWarp}[f.needs]
+		if why == "" {
+			out = append(out, f)
+			continue
+		}
+		s.untold = append(s.untold, fmt.Sprintf("%s: %s", f.name, why))
+		if s.Strict {
+			s.ledger.complain("%s cannot be tried: %s", f.name, why)
+		}
+	}
+	return out
+}
+
+// harm lets every fault happen once, and then any of them for as long as it
+// shall go on. After each, what is there is held against what was told.
+func (s *soak) harm(ctx context.Context) {
+	all := s.possible()
+	s.chance.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	for _, f := range all {
+		if s.ledger.failed() || ctx.Err() != nil {
+			return
+		}
+		s.happen(ctx, f)
+	}
+	for time.Since(s.began) < s.For && !s.ledger.failed() && ctx.Err() == nil {
+		if !s.late && time.Since(s.began) > s.For/2 {
+			s.late = true
+			s.samples.mark()
+			s.logf("the second half: the gateway is not ended any more")
+		}
+		f := all[s.chance.IntN(len(all))]
+		if s.late && f.ends {
+			continue
+		}
+		s.happen(ctx, f)
+	}
+	if s.For > 0 {
+		s.rest(ctx, s.Pause)
+	}
+}
+
+// rest waits for about so long.
+func (s *soak) rest(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(time.Duration(float64(d) * (0.5 + s.chance.Float64()))):
+	case <-ctx.Done():
+	}
+}
+
+// happen lets a fault happen, waits until clients get on again, and audits.
+func (s *soak) happen(ctx context.Context, f fault) {
+	s.rest(ctx, s.Pause)
+	s.await(s.Between / 2)
+	start := time.Now()
+	s.ledger.fault(f.name)
+	if err := f.do(s); err != nil {
+		s.ledger.complain("%s: %v", f.name, err)
+		return
+	}
+	s.ready()
+	s.await(s.Between)
+	back := time.Since(start)
+	wrong, err := s.auditor.audit(ctx, s.ledger.told(), false)
+	if err != nil && ctx.Err() == nil {
+		s.ledger.complain("look at the sessions after %q: %v", f.name, err)
+	}
+	for _, w := range wrong {
+		s.ledger.complain("after %q: %s", f.name, w)
+	}
+	s.logf("%-32s %6.1f s until all went on; %d acknowledged, %d wrong", f.name, back.Seconds(), s.ledger.acks.Load(), len(wrong))
+}
+
+// ready waits until the gateway says that it can do its work.
+func (s *soak) ready() {
+	for late := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+		status, body, err := s.request(context.Background(), http.MethodGet, "/readyz", "", nil)
+		if err == nil && status == http.StatusOK {
+			return
+		}
+		if time.Now().After(late) {
+			s.ledger.complain("the gateway does not become ready: %d %s %v", status, body, err)
+			return
+		}
+	}
+}
+
+// inTurn waits until an answer is being given.
+func (s *soak) inTurn() {
+	select {
+	case <-s.model.spoke: // of earlier
+	default:
+	}
+	select {
+	case <-s.model.spoke:
+	case <-time.After(patience):
+		s.ledger.complain("nobody asks the model any more")
+	}
+}
+
+func (s *soak) killInTurn() error {
+	s.inTurn()
+	return errors.Join(s.gateway.kill(), s.gateway.start())
+}
+
+func (s *soak) restart() error {
+	return errors.Join(s.gateway.stop(), s.gateway.start())
+}
+
+func (s *soak) fullDisk() error {
+	err := s.disk.fill()
+	s.rest(context.Background(), min(s.Pause, 6*time.Second))
+	return errors.Join(err, s.disk.empty())
+}
+
+// slowDisk lets the disk stall again and again.
+func (s *soak) slowDisk() error {
+	for range max(3, int(min(s.Pause, 10*time.Second)/time.Second)) {
+		if err := s.disk.freeze(); err != nil {
+			return err
+		}
+		time.Sleep(time.Duration(100+s.chance.IntN(700)) * time.Millisecond)
+		if err := s.disk.thaw(); err != nil {
+			return err
+		}
+		time.Sleep(time.Duration(50+s.chance.IntN(200)) * time.Millisecond)
+	}
+	return nil
+}
+
+func (s *soak) killOnFull() error {
+	err := s.disk.fill()
+	s.rest(context.Background(), min(s.Pause, 2*time.Second))
+	return errors.Join(err, s.gateway.kill(), s.disk.empty(), s.gateway.start())
+}
+
+// killOnSlow kills it while it waits for the disk; it dies when that answers.
+func (s *soak) killOnSlow() error {
+	if err := s.disk.freeze(); err != nil {
+		return err
+	}
+	time.Sleep(300 * time.Millisecond)
+	killed := make(chan error, 1)
+	go func() { killed <- s.gateway.kill() }()
+	time.Sleep(200 * time.Millisecond)
+	return errors.Join(s.disk.thaw(), <-killed, s.gateway.start())
+}
+
+func (s *soak) clockForward() error { return s.jump(1) }
+func (s *soak) clockBack() error    { return s.jump(-1) }
+
+// jump sets the clock of the gateway by a minute to three days, and after a
+// while right again.
+func (s *soak) jump(sign time.Duration) error {
+	by := []time.Duration{time.Minute, time.Hour, 5 * time.Hour, 26 * time.Hour, 72 * time.Hour}[s.chance.IntN(5)]
+	err := errors.Join(s.gateway.setClock(sign*by), s.believes(sign*by))
+	s.await(s.Between)
+	s.rest(context.Background(), min(s.Pause, 5*time.Second))
+	return errors.Join(err, s.gateway.setClock(0))
+}
+
+// believes sees that the gateway has the time that we gave it: it says so with
+// every answer.
+func (s *soak) believes(shift time.Duration) error {
+	resp, err := s.http.Get(s.gateway.address() + "/healthz")
+	if err != nil {
+		return err
+	}
+	resp.Body.Close()
+	date, err := http.ParseTime(resp.Header.Get("Date"))
+	if err != nil {
+		return err
+	}
+	if off := time.Until(date) - shift; off.Abs() > 20*time.Second {
+		return fmt.Errorf("the clock of the gateway was set by %v, and it is %v off", shift, off)
+	}
+	return nil
+}
+
+func (s *soak) scribbleDown() error {
+	return errors.Join(s.gateway.kill(), s.scribble(), s.gateway.start())
+}
+
+// scribble writes over bytes of what is derived from sessions.
+func (s *soak) scribble() error {
+	files, err := filepath.Glob(filepath.Join(s.gateway.home, "index", "*"))
+	if err != nil {
+		return err
+	}
+	for _, name := range files {
+		if strings.HasSuffix(name, "lock") {
+			continue
+		}
+		if err := s.overwrite(name); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	// Somebody must use them to notice.
+	_, _ = s.gateway.command("search", "harbour", "--json")
+	return nil
+}
+
+// overwrite writes noise somewhere into a file.
+func (s *soak) overwrite(name string) error {
+	file, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+		return err
+	}
+	noise := make([]byte, min(info.Size(), 512))
+	for i := range noise {
+		noise[i] = byte(s.chance.Uint32())
+	}
+	for range 4 {
+		if _, err := file.WriteAt(noise, s.chance.Int64N(info.Size()-int64(len(noise))+1)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

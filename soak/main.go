@@ -1,0 +1,65 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "soak:", err)
+		os.Exit(1)
+	}
+}
+
+// run reads the flags, soaks, and prints what came of it.
+func run() error {
+	o := options{Every: 10 * time.Second, Pause: 15 * time.Second, Sessions: 8, Think: 400 * time.Millisecond, Making: 300, Between: 20, Strict: os.Getenv("CI") != "", Log: os.Stdout}
+	flag.DurationVar(&o.For, "for", time.Hour, "how long clients talk and faults happen")
+	flag.StringVar(&o.Dir, "dir", "", "where the disk, the logs and the summary go; empty means a new directory, which stays if something is wrong")
+	flag.StringVar(&o.Program, "firn", "", "the program to try; empty means to build it")
+	flag.Uint64Var(&o.Seed, "seed", uint64(time.Now().UnixNano()), "what the order of faults depends on")
+	flag.DurationVar(&o.Pause, "pause", o.Pause, "how long it is quiet between two faults, about")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if o.Dir == "" {
+		dir, err := os.MkdirTemp("", "firn-soak-")
+		if err != nil {
+			return err
+		}
+		o.Dir = dir
+	}
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return err
+	}
+	if o.Program == "" {
+		o.Program = filepath.Join(o.Dir, "firn")
+		build := exec.CommandContext(ctx, "go", "build", "-o", o.Program, "./cmd/firn")
+		build.Stderr = os.Stderr
+		if err := build.Run(); err != nil {
+			return fmt.Errorf("build firn: %w", err)
+		}
+	}
+	s, err := soakFor(ctx, o)
+	if err != nil {
+		return err
+	}
+	fmt.Print(s.table())
+	if err := s.write(filepath.Join(o.Dir, "summary.json")); err != nil {
+		return err
+	}
+	if !s.OK {
+		return fmt.Errorf("%d complaints; the home and the log of the gateway are in %s", len(s.Complaints), o.Dir)
+	}
+	return nil
+}

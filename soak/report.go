@@ -1,0 +1,101 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// summary is what came of it.
+type summary struct {
+	OK       bool    `json:"ok"`
+	Began    string  `json:"began"`
+	Seconds  float64 `json:"seconds"`
+	Seed     uint64  `json:"seed"`
+	Said     int     `json:"said"`
+	Noted    int     `json:"noted"`
+	Unknown  int     `json:"unknown"`
+	Sessions int     `json:"sessions"`
+	Entries  int     `json:"entries"`
+	Lives    int     `json:"lives"`
+	// Faults are how often each happened, Counts what clients did.
+	Faults map[string]int   `json:"faults"`
+	Counts map[string]int64 `json:"counts"`
+	// Asked and Failed are how often the model was asked, and failed.
+	Asked  int64 `json:"asked"`
+	Failed int64 `json:"failed"`
+	// NotTried are faults that cannot happen here, and why.
+	NotTried   []string `json:"notTried,omitempty"`
+	Trends     []trend  `json:"trends,omitempty"`
+	Complaints []string `json:"complaints"`
+	Samples    []sample `json:"samples"`
+}
+
+func (s *soak) summary() *summary {
+	t := s.ledger.told()
+	s.ledger.mu.Lock()
+	defer s.ledger.mu.Unlock()
+	_, lives := s.gateway.now()
+	out := &summary{
+		OK: len(s.ledger.complaints) == 0, Began: s.began.UTC().Format(time.RFC3339), Seconds: time.Since(s.began).Seconds(), Seed: s.Seed,
+		Said: len(t.said), Noted: len(t.noted), Unknown: len(t.lost), Sessions: len(s.auditor.books), Lives: lives,
+		Faults: maps.Clone(s.ledger.faults), Counts: maps.Clone(s.ledger.counts), Asked: s.model.asked.Load(), Failed: s.model.failed.Load(),
+		NotTried: s.untold, Complaints: slices.Clone(s.ledger.complaints), Samples: s.samples.all,
+	}
+	for _, b := range s.auditor.books {
+		out.Entries += b.count
+	}
+	if s.judged() {
+		out.Trends = s.samples.flat()
+	}
+	return out
+}
+
+// table tells it to people.
+func (s *summary) table() string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	row := func(what string, value any) { fmt.Fprintf(w, "%s\t%v\n", what, value) }
+	fmt.Fprintln(w)
+	row("time", (time.Duration(s.Seconds) * time.Second).String())
+	row("seed", s.Seed)
+	row("messages acknowledged", s.Said)
+	row("entries acknowledged", s.Noted)
+	row("entries of unknown fate", s.Unknown)
+	row("sessions, entries in all", fmt.Sprintf("%d, %d", s.Sessions, s.Entries))
+	row("processes of the gateway", s.Lives)
+	row("model asked, of that failed", fmt.Sprintf("%d, %d", s.Asked, s.Failed))
+	for _, k := range slices.Sorted(maps.Keys(s.Faults)) {
+		row("fault: "+k, s.Faults[k])
+	}
+	for _, k := range slices.Sorted(maps.Keys(s.Counts)) {
+		row(k, s.Counts[k])
+	}
+	for _, t := range s.Trends {
+		row("flat in the second half: "+t.What, fmt.Sprintf("mean %.0f, most %.0f, grew by %.1f (may by %.1f) %s", t.Mean, t.Max, t.Grown, t.Bound, map[bool]string{true: "ok", false: "NOT FLAT"}[t.OK]))
+	}
+	for _, n := range s.NotTried {
+		row("not tried", n)
+	}
+	for _, c := range s.Complaints {
+		row("WRONG", c)
+	}
+	row("result", map[bool]string{true: "ok: nothing that was acknowledged is lost, twice or out of order; verify and doctor are clean", false: "FAILED"}[s.OK])
+	w.Flush()
+	return b.String()
+}
+
+func (s *summary) write(name string) error {
+	data, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(name, append(data, '\n'), 0o600)
+}
