@@ -29,7 +29,7 @@ a power cut took from transcripts of the home is put back, and the logs are remo
 			if apply && plan {
 				return usage(cmd, "firn repair either plans or applies, not both")
 			}
-			target, err := p.target(args)
+			target, err := p.named(cmd, args)
 			if err != nil {
 				return err
 			}

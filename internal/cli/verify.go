@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"firn"
 	"firn/client"
 	"firn/internal/doctor"
 	"firn/internal/prose"
@@ -23,9 +25,9 @@ func (p *program) verifyCommand() *cobra.Command {
 		Long: `Read every byte of one session, or of all sessions of the home, and say what is
 damaged. Nothing is changed.
 
-A session is named by its id or the first 4 or more characters of it, or by the
-path of its file, which may be anywhere. A directory means all files in it that
-end in .jsonl. Of a whole home the indexes are compared with the sessions too.
+A session is named as elsewhere: by its id or the first 4 or more characters of it,
+its exact title, @ and a key, or - for the latest; and by the path of its file, which
+may be anywhere. A directory means all files in it that end in .jsonl. Of a whole home the indexes are compared with the sessions too.
 Sessions in a cluster are checked all together: every record is read and held
 against the chain of hashes that it is part of.
 
@@ -36,7 +38,7 @@ Exits with 8 if there is a fault; warnings are no faults.`,
 			if p.elsewhere(args) {
 				return p.with(looking, p.verifyThere)(cmd, args)
 			}
-			target, err := p.target(args)
+			target, err := p.named(cmd, args)
 			if err != nil {
 				return err
 			}
@@ -52,6 +54,27 @@ Exits with 8 if there is a fault; warnings are no faults.`,
 			return p.report(report)
 		},
 	}
+}
+
+// named is what is to be looked at. Ids and paths are found without a gateway, so
+// that what is badly damaged can be looked at too; other names by asking one.
+func (p *program) named(cmd *cobra.Command, args []string) (doctor.Target, error) {
+	target, err := p.target(args)
+	if len(args) == 0 || !errors.Is(err, firn.ErrNotFound) {
+		return target, err
+	}
+	notFound := err
+	err = p.with(looking, func(ctx context.Context, c *client.Client, args []string) error {
+		s, err := p.session(ctx, c, args[0])
+		if err == nil {
+			target, err = p.target([]string{string(s.ID)})
+		}
+		return err
+	})(cmd, args)
+	if errors.Is(err, firn.ErrNotFound) {
+		err = &hinted{notFound, "an id, the first 4 or more characters of one, an exact title, @key, - or a path is wanted; --home says where to look"}
+	}
+	return target, err
 }
 
 // report prints a report and makes an exit code of it.
