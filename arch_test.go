@@ -90,8 +90,9 @@ var layers = []layer{
 	{"internal/line", []string{"internal/vfs"}, "a terminal that is typed at; files for its history"},
 	{"internal/line/linetest", nil, "a terminal without glass, for tests"},
 	{"internal/markdown", nil, "pure"},
+	{"internal/manual", nil, "pure: commands as documents; who has the commands hands them over"},
 	{"internal/chat", []string{".", "client", "wire", "internal/prose", "internal/line", "internal/markdown"}, "a client that sits at a terminal"},
-	{"internal/cli", []string{".", "client", "wire", "dialect", "internal/adopt", "internal/convert", "internal/dialects", "internal/vfs", "internal/prose", "internal/config", "internal/doctor", "internal/grep", "internal/demo", "internal/mcp", "internal/acp", "internal/chat", "internal/line", "internal/migrate"}, "a client; doctor, verify, repair and grep open files directly; adopt, convert and handoff work on other tools' files, which are on this machine; files for the history of the chat"},
+	{"internal/cli", []string{".", "client", "wire", "dialect", "internal/adopt", "internal/convert", "internal/dialects", "internal/vfs", "internal/prose", "internal/config", "internal/doctor", "internal/grep", "internal/demo", "internal/mcp", "internal/acp", "internal/chat", "internal/line", "internal/migrate", "internal/manual"}, "a client; doctor, verify, repair and grep open files directly; adopt, convert and handoff work on other tools' files, which are on this machine; files for the history of the chat"},
 	{"internal/tui", []string{".", "client", "wire"}, "a client"},
 	{"cmd/...", []string{"..."}, "wires the tables"},
 
@@ -182,7 +183,7 @@ var deeds = []deed{
 			"import golang.org/x/sys/*", "import database/sql*", "import log*",
 			"time.Now", "time.Since", "time.Until", "time.Sleep", "time.After*", "time.NewTimer", "time.NewTicker", "time.Tick",
 		},
-		in:  []string{"dialect/...", "route", "window", "internal/search", "internal/mask", "internal/richtext", "internal/card", "internal/page"},
+		in:  []string{"dialect/...", "route", "window", "internal/search", "internal/mask", "internal/richtext", "internal/card", "internal/page", "internal/manual"},
 		why: "deciding is pure: no file, no network, no clock",
 	},
 	{

@@ -26,7 +26,7 @@ type catFlags struct {
 
 func (f *catFlags) add(cmd *cobra.Command, view string) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.view, "view", view, "what to show: all that is on `disk`, the branch of the head (branch), or what the model is sent next (window)")
+	flags.StringVar(&f.view, "view", view, "what to show, a `view`: disk is all that is there, branch what leads to the head, window what the model is sent next")
 	flags.BoolVar(&f.raw, "raw", false, "print the lines of the file as they are")
 	flags.BoolVar(&f.full, "full", false, "show what tools returned and models thought as a whole")
 	flags.BoolVarP(&f.follow, "follow", "f", false, "then wait, and print what is added, until Ctrl-C")
@@ -48,7 +48,7 @@ func (p *program) catCommand() *cobra.Command {
 	var f catFlags
 	cmd := &cobra.Command{
 		Use:     "cat SESSION",
-		GroupID: "sessions",
+		GroupID: "look",
 		Short:   "Print what was said in a session",
 		Long: `Print the entries of a session, oldest first. With --json each is an object on a line
 of its own, with its place; with --raw it is the very line of the file.
@@ -152,7 +152,7 @@ func (p *program) tailCommand() *cobra.Command {
 	f := catFlags{count: 10}
 	cmd := &cobra.Command{
 		Use:     "tail SESSION",
-		GroupID: "sessions",
+		GroupID: "look",
 		Short:   "Print the last entries of a session, and with -f those that come",
 		Long:    "Print the last entries of a session, and with -f those that are added.\n\n" + sessionHelp,
 		Example: "  firn tail -f -\n  firn tail -n 3 0198c5a2", Args: args(1, 1, "one session"), ValidArgsFunction: p.completeSession(false),

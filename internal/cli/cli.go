@@ -99,6 +99,7 @@ func (p *program) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "firn",
 		Short: "Keep the conversations of AI agents, in plain files that are only ever added to",
+		Long:  welcome,
 		Args:  cobra.ArbitraryArgs,
 		RunE:  p.unknown,
 		// Errors are printed by end, in one form.
@@ -115,15 +116,12 @@ func (p *program) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage(cmd, "%s", err.Error())
 	})
-	for _, g := range [][2]string{
-		{"talk", "Talk:"}, {"sessions", "Sessions:"}, {"compact", "Compact:"}, {"find", "Find:"}, {"formats", "Formats:"}, {"gateway", "Gateway:"},
-		{"money", "Money:"}, {"care", "Care:"}, {"other", "Other:"},
-	} {
-		root.AddGroup(&cobra.Group{ID: g[0], Title: g[1]})
-	}
-	root.SetHelpCommandGroupID("other")
-	root.SetCompletionCommandGroupID("other")
-	root.AddCommand(p.chatCommand())
+	root.AddGroup(groups...)
+	root.CompletionOptions.DisableDefaultCmd = true // we have our own
+	help := p.helpCommand()
+	root.SetHelpCommand(help)
+	root.SetUsageFunc(printUsage)
+	root.AddCommand(help, p.chatCommand())
 	root.AddCommand(p.sessionCommands()...)
 	root.AddCommand(p.sessionsCommand())
 	root.AddCommand(p.compactCommand(), p.uncompactCommand(), p.compactionsCommand())
@@ -132,7 +130,8 @@ func (p *program) root() *cobra.Command {
 	root.AddCommand(p.serveCommand(), p.statusCommand(), p.stopCommand(), p.openCommand(), p.tokenCommand(), p.mcpCommand(), p.acpCommand(), p.keysCommand(), p.jobsCommand(), p.usageCommand())
 	root.AddCommand(p.memoryCommand())
 	root.AddCommand(p.verifyCommand(), p.doctorCommand(), p.repairCommand(), p.reindexCommand(), p.maintenanceCommand(), p.migrateCommand(), p.mirrorCommand())
-	root.AddCommand(p.demoCommand(), p.demoWriterCommand(), p.configCommand(), p.versionCommand())
+	root.AddCommand(p.demoCommand(), p.demoWriterCommand(), p.configCommand(), p.completionCommand(), p.versionCommand())
+	p.completeAll(root)
 	return root
 }
 
@@ -148,7 +147,7 @@ func (p *program) sessionCommands() []*cobra.Command {
 // sessionsCommand has the same commands under firn sessions.
 func (p *program) sessionsCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "sessions", GroupID: "sessions", Short: "The same commands as firn ls, show, rm and so on",
+		Use: "sessions", GroupID: "other", Short: "The same commands as firn ls, show, rm and so on",
 		Args: cobra.ArbitraryArgs, RunE: p.unknown,
 	}
 	for _, sub := range p.sessionCommands() {

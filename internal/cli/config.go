@@ -130,7 +130,7 @@ func changesText(c changes) string {
 
 func (p *program) configCheckCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "check", Short: "Say what is wrong with the settings, with line numbers", Args: none,
+		Use: "check", Short: "Say what is wrong with the settings, with line numbers", Example: "  firn config check", Args: none,
 		Long: "Read the settings and say all that is wrong with them, each with its place and what was probably meant. Exits with 2 if something is.",
 		RunE: func(*cobra.Command, []string) error { return p.configCheck() },
 	}
@@ -183,7 +183,7 @@ func checkedText(c checked) string {
 
 func (p *program) configPathCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "path", Short: "Print where the file of settings is, whether it exists or not", Args: none,
+		Use: "path", Short: "Print where the file of settings is, whether it exists or not", Example: "  ${EDITOR:-vi} \"$(firn config path)\"", Args: none,
 		RunE: func(*cobra.Command, []string) error {
 			home, err := p.homeDir()
 			if err != nil {

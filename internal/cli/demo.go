@@ -18,13 +18,14 @@ func (p *program) demoCommand() *cobra.Command {
 	var keep string
 	cmd := &cobra.Command{
 		Use:     "demo",
-		GroupID: "other",
+		GroupID: "talk",
 		Short:   "Walk through the whole story in seconds, each line a real operation",
 		Long: `Walk through the story of firn in a home of its own: talk, kill the writer with SIGKILL
 inside a turn, recover, compact, search, fork, undo, branch, hide, remove, erase, verify.
 Every line is a real operation through the gateway, with the time it took, and the
 command fails if one of them does. Your own sessions are not touched.`,
-		Args: none,
+		Example: "  firn demo\n  firn demo --keep /tmp/firn-demo",
+		Args:    none,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.demo(cmd.Context(), keep)
 		},

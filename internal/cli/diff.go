@@ -34,7 +34,7 @@ type side struct {
 func (p *program) diffCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "diff SESSION ENTRY [ENTRY] | SESSION SESSION",
-		GroupID: "sessions",
+		GroupID: "look",
 		Short:   "Show in what two branches differ",
 		Long: `Show in what two branches of a session differ: the ones that lead to two entries, or to
 an entry and the head. With two sessions it is their branches, as when one was forked

@@ -32,7 +32,7 @@ func (p *program) keysLsCommand() *cobra.Command {
 	var agent string
 	count := bound(listBound)
 	cmd := &cobra.Command{
-		Use: "ls", Aliases: []string{"list"}, Short: "List keys, those used last first", Args: none,
+		Use: "ls", Aliases: []string{"list"}, Short: "List keys, those used last first", Example: "  firn keys ls --agent main", Args: none,
 		RunE: p.with(looking, func(ctx context.Context, c *client.Client, _ []string) error {
 			keys, err := c.Keys(ctx, agent)
 			if err != nil {
@@ -73,7 +73,7 @@ func (p *program) keysText(page wire.Page[wire.Key]) string {
 
 func (p *program) keysShowCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "show KEY", Short: "Tell where a key points, and every session it had", Long: keyHelp, Args: args(1, 1, "one key"),
+		Use: "show KEY", Short: "Tell where a key points, and every session it had", Example: "  firn keys show agent:main:main", Long: keyHelp, Args: args(1, 1, "one key"),
 		RunE: p.with(looking, func(ctx context.Context, c *client.Client, args []string) error {
 			k, err := c.Key(ctx, keyOf(args[0]))
 			if err != nil {
@@ -114,7 +114,7 @@ func (p *program) keyText(k wire.Key) string {
 
 func (p *program) keysSetCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "set KEY SESSION", Short: "Point a key at a session", Long: keyHelp + "\n\n" + sessionHelp, Args: args(2, 2, "a key and a session"),
+		Use: "set KEY SESSION", Short: "Point a key at a session", Example: "  firn keys set agent:main:main 0198c5a2", Long: keyHelp + "\n\n" + sessionHelp, Args: args(2, 2, "a key and a session"),
 		RunE: p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
 			s, err := p.session(ctx, c, args[1])
 			if err != nil {
@@ -133,7 +133,7 @@ func (p *program) keysSetCommand() *cobra.Command {
 
 func (p *program) keysResetCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "reset KEY", Short: "Begin a new session for a key; the old one is kept", Long: keyHelp, Args: args(1, 1, "one key"),
+		Use: "reset KEY", Short: "Begin a new session for a key; the old one is kept", Example: "  firn keys reset agent:main:main", Long: keyHelp, Args: args(1, 1, "one key"),
 		RunE: p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
 			r, err := c.ResetKey(ctx, keyOf(args[0]))
 			if err != nil {
@@ -148,7 +148,7 @@ func (p *program) keysResetCommand() *cobra.Command {
 
 func (p *program) keysPreviousCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "previous KEY", Aliases: []string{"continue-previous"}, Short: "Undo a reset: the key points at the session before", Long: keyHelp, Args: args(1, 1, "one key"),
+		Use: "previous KEY", Aliases: []string{"continue-previous"}, Short: "Undo a reset: the key points at the session before", Example: "  firn keys previous agent:main:main", Long: keyHelp, Args: args(1, 1, "one key"),
 		RunE: p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
 			k, err := c.ContinuePrevious(ctx, keyOf(args[0]))
 			if err != nil {

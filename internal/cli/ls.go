@@ -24,7 +24,7 @@ func (p *program) lsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "ls",
 		Aliases: []string{"list"},
-		GroupID: "sessions",
+		GroupID: "look",
 		Short:   "List sessions, those in which something was said last first",
 		Long: `List sessions, those in which something was said last first.
 

@@ -45,7 +45,7 @@ func (p *program) memoryCommand() *cobra.Command {
 	f := &memoryFlags{}
 	cmd := &cobra.Command{
 		Use:     "memory",
-		GroupID: "sessions",
+		GroupID: "find",
 		Short:   "Notes: what is worth knowing beyond one conversation",
 		Long: `Notes are what is worth knowing beyond one conversation: plain Markdown files that agents
 and people write. What fits is shown to a model before each turn, with where it comes from.

@@ -110,7 +110,7 @@ func args(least, most int, want string) cobra.PositionalArgs {
 const completed = 50
 
 // completeSession offers the latest sessions for the first argument, or for all
-// of them.
+// of them: by their ids, and once some letters are there, by titles too.
 func (p *program) completeSession(all bool) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, given []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(given) > 0 && !all {
@@ -124,6 +124,9 @@ func (p *program) completeSession(all bool) cobra.CompletionFunc {
 				}
 				if strings.HasPrefix(string(s.ID), begun) {
 					words = append(words, cobra.CompletionWithDesc(string(s.ID), prose.OneLine(nameOf(s), 40)))
+				}
+				if begun != "" && strings.HasPrefix(s.Title, begun) && s.Title == prose.OneLine(s.Title, len(s.Title)) {
+					words = append(words, cobra.CompletionWithDesc(s.Title, string(s.ID)))
 				}
 			}
 			return nil

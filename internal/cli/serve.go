@@ -50,7 +50,7 @@ lets one in. While it runs, all commands on this home talk to it.
 	flags.StringVar(&listen, "listen", "", "listen on this TCP `address` too (default gateway.listen of the settings)")
 	flags.StringVar(&socket, "socket", "", "the `path` of the Unix socket (default gateway.socket of the settings)")
 	flags.BoolVar(&noWeb, "no-web", false, "serve no pages to browsers (default gateway.web of the settings)")
-	flags.StringVar(&unit, "print-unit", "", "print a unit for `systemd` or launchd, and do nothing else")
+	flags.StringVar(&unit, "print-unit", "", "print a unit for this `manager`, systemd or launchd, and do nothing else")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		set := map[string]string{}
 		if listen != "" {

@@ -15,7 +15,7 @@ import (
 func (p *program) showCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "show SESSION",
-		GroupID: "sessions",
+		GroupID: "look",
 		Short:   "Tell all about a session",
 		Long:    "Tell all about a session: whose it is, who answers, how full the window is, where its files are.\n\n" + sessionHelp,
 		Example: "  firn show -\n  firn show @agent:main:main --json", Args: args(1, 1, "one session"), ValidArgsFunction: p.completeSession(false),

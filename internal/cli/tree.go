@@ -19,7 +19,7 @@ func (p *program) treeCommand() *cobra.Command {
 	count := bound(treeBound)
 	cmd := &cobra.Command{
 		Use:     "tree SESSION",
-		GroupID: "sessions",
+		GroupID: "look",
 		Short:   "Draw the branches of a session",
 		Long: `Draw the latest entries of a session as a tree: the branch of the head straight down,
 others beside it. The head is marked ●, compactions ◆, hidden entries ✗, labels [so].

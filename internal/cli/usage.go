@@ -22,13 +22,13 @@ func (p *program) usageCommand() *cobra.Command {
 	count := bound(listBound)
 	cmd := &cobra.Command{
 		Use:     "usage",
-		GroupID: "money",
+		GroupID: "gateway",
 		Short:   "Tell what sessions have used, by day, model, agent or session",
 		Long: `Tell how many tokens sessions have used and what they cost, as the providers reported it.
 Since takes a day, 2026-11-01, a time, or how long ago: 7d, 12h.`,
 		Example: "  firn usage\n  firn usage --by model --since 30d --json\n  firn usage --by day --and model --csv > usage.csv", Args: none,
 	}
-	cmd.Flags().StringVar(&by, "by", "day", "what a line is: `day`, model, agent or session")
+	cmd.Flags().StringVar(&by, "by", "day", "what a line is, a `thing`: day, model, agent or session")
 	cmd.Flags().StringVar(&and, "and", "", "a second `thing` that lines differ in: day, model, agent or session")
 	cmd.Flags().BoolVar(&table, "csv", false, "print comma-separated values")
 	cmd.Flags().StringVar(&since, "since", "", "only what was used since `then`")

@@ -19,7 +19,7 @@ func (p *program) windowCommand() *cobra.Command {
 	var as string
 	cmd := &cobra.Command{
 		Use:     "window SESSION",
-		GroupID: "sessions",
+		GroupID: "look",
 		Short:   "Show what the model is sent next, and what not and why",
 		Long: `Show what the model of a session is sent next: the messages, and how many tokens they
 take. With --diff it is shown which entries of the branch are in and which are out,

@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+)
+
+// shells are those that words can be completed in.
+var shells = []string{"bash", "zsh", "fish", "powershell"}
+
+func (p *program) completionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "completion SHELL", GroupID: "other", Short: "Print a script that lets Tab complete words in bash, zsh, fish or PowerShell",
+		Long: `Print a script for a shell: bash, zsh, fish or powershell. With it Tab completes commands,
+flags, sessions, keys, agents, models, formats and settings.
+
+For this shell alone, and for every new one:
+
+  bash         source <(firn completion bash)
+               firn completion bash > ~/.local/share/bash-completion/completions/firn
+  zsh          source <(firn completion zsh)
+               firn completion zsh > ~/.zfunc/_firn      with fpath+=~/.zfunc before compinit in ~/.zshrc
+  fish         firn completion fish | source
+               firn completion fish > ~/.config/fish/completions/firn.fish
+  powershell   firn completion powershell | Out-String | Invoke-Expression
+               the same line in the file that $PROFILE names
+
+bash needs the package bash-completion.`,
+		Example:           "  source <(firn completion bash)",
+		Args:              args(1, 1, "the name of a shell"),
+		ValidArgsFunction: cobra.FixedCompletions(shells, cobra.ShellCompDirectiveNoFileComp),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			root := cmd.Root()
+			switch args[0] {
+			case "bash":
+				return root.GenBashCompletionV2(p.stdout, true)
+			case "zsh":
+				return root.GenZshCompletion(p.stdout)
+			case "fish":
+				return root.GenFishCompletion(p.stdout, true)
+			case "powershell":
+				return root.GenPowerShellCompletionWithDesc(p.stdout)
+			}
+			return usage(cmd, "there are scripts for bash, zsh, fish and powershell, not for %q", args[0])
+		},
+	}
+}
