@@ -96,6 +96,14 @@ func CountBranches(ctx context.Context, st store.Store, id firn.ID) (Counters, i
 	return c.Counters, ends.count(), err
 }
 
+// CountersEntry makes an entry with what a session has used up to a position, and
+// with what it is called now: it can stand there for those that were stored before.
+func CountersEntry(ctx context.Context, st store.Store, id firn.ID, end firn.Pos, names store.Names) (firn.Entry, error) {
+	c, _, _, err := countBack(ctx, st, id, end, 0)
+	c.Names = names
+	return custom(countersType, c), err
+}
+
 // countBack counts what stands before a position. With a limit it is false if
 // that many records did not do.
 func countBack(ctx context.Context, st store.Store, id firn.ID, before firn.Pos, limit int) (c countersRecord, ends branches, ok bool, err error) {

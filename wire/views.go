@@ -83,6 +83,9 @@ type Receipt struct {
 	// Forks are sessions that were forked from this one. They have copies of
 	// what they took along, which were not erased.
 	Forks []firn.ID `json:"forks,omitempty"`
+	// Summaries are entries of the same session that sum up what was erased with
+	// other things. They were not erased, and may repeat it.
+	Summaries []firn.EntryID `json:"summaries,omitempty"`
 }
 
 // Compacted is a compaction that was made, or with Plan what one would do.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"firn"
 	"firn/store"
@@ -79,11 +77,10 @@ func (g *Gateway) Restore(ctx context.Context, id firn.ID) (wire.Session, error)
 
 // Purge erases a session for good, or some of its entries, named as references
 // have it. Sure must be the id of the session. It is refused while a turn is
-// running. With an answer go the pieces of it that were kept while it was given,
-// and with what the user said the automatic title that repeats it. What was learnt
+// running. With entries goes what repeats them, as [erasing] tells. What was learnt
 // from it and from nothing else goes from the notes: before, so that an erasure
 // that breaks off is asked for again, and after, for what was learnt meanwhile.
-// Summaries of compactions, and forks, keep what they took from it; forks are
+// Summaries of compactions, and forks, keep what they took from it: both are
 // named.
 func (g *Gateway) Purge(ctx context.Context, id firn.ID, e wire.Erase) (wire.Receipt, error) {
 	if err := id.Check(); err != nil {
@@ -99,12 +96,13 @@ func (g *Gateway) Purge(ctx context.Context, id firn.ID, e wire.Erase) (wire.Rec
 	if err != nil {
 		return wire.Receipt{}, err
 	}
-	var entries []firn.EntryID
+	var plan erasing
 	if len(e.Entries) > 0 {
-		if entries, err = g.erasing(ctx, id, e.Entries); err != nil {
+		if plan, err = g.erasing(ctx, id, e.Entries); err != nil {
 			return wire.Receipt{}, err
 		}
 	}
+	entries := plan.entries
 	forks, err := g.forksOf(ctx, id)
 	if err != nil {
 		return wire.Receipt{}, err
@@ -122,7 +120,7 @@ func (g *Gateway) Purge(ctx context.Context, id firn.ID, e wire.Erase) (wire.Rec
 	g.forget(id)
 	return wire.Receipt{
 		Session: receipt.Session, Entries: receipt.Entries, Reason: receipt.Reason, Begun: receipt.Begun, Done: receipt.Done,
-		Bytes: receipt.Bytes, Files: receipt.Files, Notes: notes, Forks: forks,
+		Bytes: receipt.Bytes, Files: receipt.Files, Notes: notes, Forks: forks, Summaries: plan.summaries,
 	}, err
 }
 
@@ -135,70 +133,4 @@ func (g *Gateway) forksOf(ctx context.Context, id firn.ID) ([]firn.ID, error) {
 		forks = append(forks, fork)
 	}
 	return forks, nil
-}
-
-// erasing lists the entries to be erased, with those that repeat them.
-func (g *Gateway) erasing(ctx context.Context, id firn.ID, names []firn.EntryID) ([]firn.EntryID, error) {
-	erased := make(map[firn.EntryID]bool, len(names))
-	for _, name := range names {
-		entry, err := g.entryAt(ctx, id, string(name))
-		if err != nil {
-			return nil, err
-		}
-		erased[entry] = true
-	}
-	said, err := g.saidIn(ctx, id, erased)
-	if err != nil {
-		return nil, err
-	}
-	var entries []firn.EntryID
-	for rec, err := range g.Store.Read(ctx, id, store.Start) {
-		if err != nil {
-			return nil, fmt.Errorf("look for what repeats entries of session %s: %w", id, err)
-		}
-		if !isNode(&rec) {
-			continue
-		}
-		if (erased[rec.Glance.ID] || repeats(&rec, erased, said)) && !slices.Contains(entries, rec.Glance.ID) {
-			entries = append(entries, rec.Glance.ID)
-		}
-	}
-	return entries, nil
-}
-
-// saidIn is what the user said in some entries, each on one line.
-func (g *Gateway) saidIn(ctx context.Context, id firn.ID, entries map[firn.EntryID]bool) ([]string, error) {
-	var said []string
-	for rec, err := range g.Store.Read(ctx, id, store.Start) {
-		if err != nil {
-			return nil, fmt.Errorf("read what is to be erased of session %s: %w", id, err)
-		}
-		if !isNode(&rec) || !entries[rec.Glance.ID] || !begins(&rec) {
-			continue
-		}
-		if e, err := rec.Entry(); err == nil {
-			said = append(said, strings.Join(strings.Fields(e.Body.(*firn.Message).Text()), " "))
-		}
-	}
-	return said, nil
-}
-
-// repeats reports whether an entry repeats what is erased: a piece of an
-// answer, or a title made of the beginning of what the user said.
-func repeats(rec *firn.Record, erased map[firn.EntryID]bool, said []string) bool {
-	if kind := rec.Glance.Kind; kind != firn.KindCustom && kind != firn.KindTitle {
-		return false
-	}
-	e, err := rec.Entry()
-	if err != nil {
-		return false
-	}
-	switch b := e.Body.(type) {
-	case *firn.Custom:
-		return b.Type == draftType && erased[draftOf(b)]
-	case *firn.Title:
-		name := strings.TrimRight(strings.Join(strings.Fields(b.Name), " "), "….")
-		return b.Source == firn.SourceAuto && name != "" && slices.ContainsFunc(said, func(s string) bool { return strings.HasPrefix(s, name) })
-	}
-	return false
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"firn"
+	"firn/agent"
 	"firn/store"
 	"firn/wire"
 )
@@ -88,7 +89,7 @@ func TestPurgeEntries(t *testing.T) {
 		r.tails.Keep(id, got(r.path(r.ctx, id))(t))
 		before := lineIDs(t, allEntries(t, r, id, EntryQuery{}))
 		receipt := got(r.Purge(r.ctx, id, wire.Erase{Entries: []firn.EntryID{"#1", "answer-1"}, Reason: "private", Sure: id}))(t)
-		same(t, "erased", fmt.Sprint(receipt.Entries), "[user-1 title-1 draft-1 draft-2 answer-1]")
+		same(t, "erased", fmt.Sprint(receipt.Entries), "[user-1 title-1 draft-1 draft-2 answer-1 title-2]")
 		if receipt.Session != id || receipt.Reason != "private" || receipt.Done.IsZero() || r.home != "" && receipt.Bytes == 0 {
 			t.Errorf("the receipt is %+v", receipt)
 		}
@@ -113,6 +114,50 @@ func TestPurgeEntries(t *testing.T) {
 			if text, err := os.ReadFile(file); err != nil || strings.Contains(string(text), "xyzzy") {
 				t.Errorf("the file still says it (%v)", err)
 			}
+		}
+	})
+}
+
+// TestPurgeWhatRepeats: titles, tags, messages that waited, what was told to
+// another agent and the counts go with what they repeat; what was counted stays
+// counted, what a user gave as a title stays, and summaries are named.
+func TestPurgeWhatRepeats(t *testing.T) {
+	inRooms(t, func(t *testing.T, r *room) {
+		custom := func(id, kind, data string) firn.Entry {
+			return body(id, &firn.Custom{Type: kind, Data: json.RawMessage(data)})
+		}
+		merged := says("user-1", "xyzzy and plugh")
+		merged.Extra = firn.Fields{{Name: collectedField, Value: json.RawMessage(`["user-1","user-0"]`)}}
+		id := r.start(firn.Header{},
+			body("title-0", &firn.Title{Name: "Of caves", Source: firn.SourceAuto}),
+			custom("queued-0", queuedType, `{"id":"user-0","text":"plugh"}`), custom("queued-1", queuedType, `{"id":"user-1","text":"xyzzy"}`), custom("queued-2", queuedType, `{"id":"user-2","text":"yes"}`),
+			merged, answers("answer-1", "fine"), body("title-1", &firn.Title{Name: "About xyzzy", Source: firn.SourceAuto}),
+			custom("counts-1", countersType, `{"input":70,"answers":5,"turns":4,"names":{"title":"About xyzzy","titleSource":"auto"}}`),
+			custom("tags-1", firn.TagsType, `{"tags":["xyzzy"]}`), says("user-2", "yes"), answers("answer-2", "ask another about plugh"), custom("spawned-1", spawnedType, `{"session":"x","task":"plugh"}`),
+			custom("counts-2", countersType, `{"input":90,"answers":6,"turns":5,"names":{"title":"About xyzzy","titleSource":"auto","tags":["xyzzy"]}}`),
+			custom("tags-2", firn.TagsType, `{"tags":["cave"]}`), body("sum-1", &firn.Compaction{Summary: "They spoke of magic words."}),
+			custom("counts-3", countersType, `{"input":90,"answers":6,"turns":5,"names":{"title":"","tags":["cave"]}}`),
+		)
+		receipt := got(r.Purge(r.ctx, id, wire.Erase{Entries: []firn.EntryID{"user-1", "tags-1", "answer-2"}, Sure: id}))(t)
+		same(t, "erased", fmt.Sprint(receipt.Entries), "[queued-0 queued-1 user-1 title-1 counts-1 tags-1 answer-2 spawned-1 counts-2]")
+		same(t, "summaries", fmt.Sprint(receipt.Summaries), "[sum-1]")
+		for _, e := range allEntries(t, r, id, EntryQuery{}) {
+			if line := string(e.Line); strings.Contains(line, "xyzzy") || strings.Contains(line, "plugh") {
+				t.Errorf("it still says %s", line)
+			}
+		}
+		s := got(r.Session(r.ctx, string(id)))(t)
+		if s.Title != "Of caves" || fmt.Sprint(s.Tags) != "[cave]" || s.State.Turns != 5 {
+			t.Errorf("the session is now %+v", s)
+		}
+		if c := got(agent.Count(r.ctx, r.Store, id))(t); c.Input != 90 || c.Answers != 6 {
+			t.Errorf("it has used %+v", c)
+		}
+
+		named := r.start(firn.Header{}, says("user-1", "xyzzy"), body("title-1", &firn.Title{Name: "Mine", Source: firn.SourceUser}), custom("counts-1", countersType, `{"turns":1,"names":{"title":"Mine","titleSource":"user"}}`))
+		got(r.Purge(r.ctx, named, wire.Erase{Entries: []firn.EntryID{"user-1"}, Sure: named}))(t)
+		if s := got(r.Session(r.ctx, string(named)))(t); s.Title != "Mine" || s.State.Turns != 1 {
+			t.Errorf("one with a name of its own is now %+v", s)
 		}
 	})
 }

@@ -783,6 +783,7 @@ export interface Receipt {
   notes?: number;
   reason?: string;
   session: string;
+  summaries?: string[];
 }
 
 export interface Remembered {

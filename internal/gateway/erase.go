@@ -1,0 +1,167 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"firn"
+	"firn/agent"
+	"firn/store"
+)
+
+// erasing is a look through a session for what goes when some of its entries are
+// erased: those themselves, and what repeats them. That is the pieces of an answer
+// that were kept while it was given, what was told to another agent, the message as
+// it waited, automatic titles that were found afterwards, whatever they are made
+// of, and the counts that carry a title or a tag that goes.
+type erasing struct {
+	// named are the entries that somebody named.
+	named map[firn.EntryID]bool
+	// entries are those that go, in the order of the log.
+	entries []firn.EntryID
+	// summaries are those that stay, although they may repeat what goes.
+	summaries []firn.EntryID
+
+	// spoken says that something said goes, answered that the latest answer does.
+	spoken, answered bool
+	// collected are messages that became one that goes.
+	collected map[firn.EntryID]bool
+	// names are what the session is called without what goes; titles and tags are
+	// those that go, counts says that counts go with them.
+	names        store.Names
+	titles, tags map[string]bool
+	counts       bool
+}
+
+// erasing plans to erase entries. If counts go, others are stored in their place.
+func (g *Gateway) erasing(ctx context.Context, id firn.ID, names []firn.EntryID) (erasing, error) {
+	p := erasing{named: make(map[firn.EntryID]bool), collected: make(map[firn.EntryID]bool), titles: make(map[string]bool), tags: make(map[string]bool)}
+	for _, name := range names {
+		entry, err := g.entryAt(ctx, id, string(name))
+		if err != nil {
+			return p, err
+		}
+		p.named[entry] = true
+	}
+	// Messages that waited stand before the one that they became.
+	err := g.lookThrough(ctx, id, func(e firn.Entry) {
+		if p.named[e.ID] {
+			for _, waited := range collected(e) {
+				p.collected[waited] = true
+			}
+		}
+	})
+	if err == nil {
+		err = g.lookThrough(ctx, id, p.see)
+	}
+	if err == nil && p.counts {
+		err = g.recount(ctx, id, p.names)
+	}
+	return p, err
+}
+
+// lookThrough shows all entries of a session that can be read. One that cannot is
+// shown without what it says.
+func (g *Gateway) lookThrough(ctx context.Context, id firn.ID, see func(firn.Entry)) error {
+	for rec, err := range g.Store.Read(ctx, id, store.Start) {
+		if err != nil {
+			return fmt.Errorf("look for what repeats entries of session %s: %w", id, err)
+		}
+		if !isNode(&rec) {
+			continue
+		}
+		e, err := rec.Entry()
+		if err != nil {
+			e = firn.Entry{ID: rec.Glance.ID}
+		}
+		see(e)
+	}
+	return nil
+}
+
+// see takes notice of the next entry.
+func (p *erasing) see(e firn.Entry) {
+	goes := p.named[e.ID] || p.repeats(e)
+	if goes && !slices.Contains(p.entries, e.ID) {
+		p.entries = append(p.entries, e.ID)
+	}
+	switch b := e.Body.(type) {
+	case *firn.Message:
+		p.spoken = p.spoken || goes
+		if b.Role == firn.RoleAssistant {
+			p.answered = goes
+		}
+	case *firn.CustomMessage:
+		p.spoken = p.spoken || goes
+	case *firn.Compaction, *firn.BranchSummary:
+		if p.spoken && !goes {
+			p.summaries = append(p.summaries, e.ID)
+		}
+	case *firn.Title:
+		if goes {
+			p.titles[b.Name] = true
+		} else {
+			p.names.See(e)
+		}
+	case *firn.Custom:
+		p.custom(e, b, goes)
+	}
+}
+
+// custom takes notice of tags, and of counts that go.
+func (p *erasing) custom(e firn.Entry, b *firn.Custom, goes bool) {
+	tags, ok := store.TagsOf(b)
+	switch {
+	case ok && goes:
+		for _, tag := range tags {
+			p.tags[tag] = true
+		}
+	case ok:
+		p.names.See(e)
+	case b.Type == countersType && goes:
+		p.counts = true
+	}
+}
+
+// repeats reports whether an entry that nobody named repeats what goes.
+func (p *erasing) repeats(e firn.Entry) bool {
+	switch b := e.Body.(type) {
+	case *firn.Title:
+		return b.Source == firn.SourceAuto && p.spoken
+	case *firn.Custom:
+		switch b.Type {
+		case draftType:
+			return p.named[draftOf(b)]
+		case spawnedType:
+			return p.answered
+		case queuedType:
+			var w waiting
+			return json.Unmarshal(b.Data, &w) == nil && (p.named[w.ID] || p.collected[w.ID])
+		case countersType:
+			names, ok := store.NamesOf(b)
+			return ok && (p.titles[names.Title] || slices.ContainsFunc(names.Tags, func(tag string) bool { return p.tags[tag] }))
+		}
+	}
+	return false
+}
+
+// recount stores the counts of a session anew, with what it is called now: those
+// that are erased are then not missed.
+func (g *Gateway) recount(ctx context.Context, id firn.ID, names store.Names) error {
+	for try := 1; ; try++ {
+		info, err := g.info(ctx, id)
+		if err != nil {
+			return err
+		}
+		entry, err := agent.CountersEntry(ctx, g.Store, id, info.End, names)
+		if err != nil {
+			return err
+		}
+		if _, err = g.append(ctx, id, info.End, entry); !errors.Is(err, firn.ErrConflict) || try == maxTries {
+			return err
+		}
+	}
+}
