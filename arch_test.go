@@ -39,6 +39,7 @@ var layers = []layer{
 	{"internal/index", []string{".", "store", "window", "internal/witness", "internal/vfs", "internal/rawjson"}, "derived from any store"},
 
 	{"internal/fulltext", []string{".", "store", "internal/witness", "internal/search", "internal/mask", "internal/vfs"}, "derived from any store: the index of words"},
+	{"internal/backup", []string{".", "internal/vfs"}, "puts the files of a home into one, and back; what is in them does not matter to it"},
 	{"internal/migrate", []string{".", "store"}, "carries sessions from any store to any other"},
 	{"internal/grep", []string{".", "internal/search", "internal/mask", "internal/rawjson", "internal/vfs"}, "reads the lines of files, whoever's they are: it must work without an index"},
 
@@ -92,7 +93,7 @@ var layers = []layer{
 	{"internal/markdown", nil, "pure"},
 	{"internal/manual", nil, "pure: commands as documents; who has the commands hands them over"},
 	{"internal/chat", []string{".", "client", "wire", "internal/prose", "internal/line", "internal/markdown"}, "a client that sits at a terminal"},
-	{"internal/cli", []string{".", "client", "wire", "dialect", "internal/adopt", "internal/convert", "internal/dialects", "internal/vfs", "internal/prose", "internal/config", "internal/doctor", "internal/grep", "internal/demo", "internal/mcp", "internal/acp", "internal/chat", "internal/line", "internal/migrate", "internal/manual"}, "a client; doctor, verify, repair and grep open files directly; adopt, convert and handoff work on other tools' files, which are on this machine; files for the history of the chat"},
+	{"internal/cli", []string{".", "client", "wire", "dialect", "internal/adopt", "internal/convert", "internal/dialects", "internal/vfs", "internal/prose", "internal/config", "internal/doctor", "internal/grep", "internal/demo", "internal/mcp", "internal/acp", "internal/chat", "internal/line", "internal/migrate", "internal/manual", "internal/backup"}, "a client; doctor, verify, repair and grep open files directly; adopt, convert and handoff work on other tools' files, which are on this machine; files for the history of the chat"},
 	{"internal/tui", []string{".", "client", "wire"}, "a client"},
 	{"cmd/...", []string{"..."}, "wires the tables"},
 
@@ -116,7 +117,7 @@ var guests = []guest{
 	{"github.com/spf13/", []string{"internal/cli", "cmd/..."}, "commands and flags"},
 	{"github.com/pelletier/go-toml/", []string{"internal/config", "internal/mask"}, "reads settings, with the place of every value; and the rules of gitleaks as they come"},
 	{"github.com/adhocore/gronx", []string{"internal/config", "internal/gateway"}, "when a job runs next, and whether its schedule is one"},
-	{"github.com/klauspost/compress/zstd", []string{"internal/serve", "internal/cli", "internal/dialects", "store/jetstream"}, "some tools compress old transcripts; so does a store that seals them"},
+	{"github.com/klauspost/compress/zstd", []string{"internal/serve", "internal/cli", "internal/dialects", "internal/backup", "store/jetstream"}, "some tools compress old transcripts; so does a store that seals them, and a backup"},
 	{"github.com/modelcontextprotocol/go-sdk/", []string{"internal/mcp"}, "the protocol's own types and transports"},
 	{"github.com/coder/acp-go-sdk", []string{"internal/acp"}, "the protocol's types, made from its schema"},
 	{"github.com/yuin/goldmark", []string{"internal/richtext"}, "reads Markdown"},

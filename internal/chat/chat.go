@@ -48,6 +48,8 @@ type Options struct {
 	// Workspace is the directory that a session is begun for; Files says in words
 	// what the tools may touch. Both may be empty.
 	Workspace, Files string
+	// User is the user's own directory, which is shown as ~; empty if not known.
+	User string
 	// Providers are those that can be named, KeyOf the variable with the key of
 	// one. They are for hints and may be nil.
 	Providers []string

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -156,7 +155,7 @@ func (c *chat) greet(ctx context.Context) error {
 	if s.Title != "" {
 		words[0] += " “" + prose.Clean(s.Title) + "”"
 	}
-	words = append(words, prose.Plural(turns, "turn"), modelName(s), "kept in "+place(status.Home))
+	words = append(words, prose.Plural(turns, "turn"), modelName(s), "kept in "+c.place(status.Home))
 	if turns == 0 && c.o.Terminal.In {
 		words = append(words, "/help tells what you can type")
 	}
@@ -253,9 +252,8 @@ func unfinished(recent []prose.Line) string {
 var errNoMessage = errors.New("nothing was said here yet")
 
 // place spells a directory as people write it.
-func place(dir string) string {
-	user, err := os.UserHomeDir()
-	if err == nil && user != "" && (dir == user || strings.HasPrefix(dir, user+string(filepath.Separator))) {
+func (c *chat) place(dir string) string {
+	if user := c.o.User; user != "" && (dir == user || strings.HasPrefix(dir, user+string(filepath.Separator))) {
 		dir = "~" + strings.TrimPrefix(dir, user)
 	}
 	return prose.Clean(dir)

@@ -115,6 +115,7 @@ func (p *program) chat(cmd *cobra.Command, f chatFlags, args []string) (err erro
 		defer o.Release()
 	}
 	defer p.seat(&o)()
+	o.User, _ = os.UserHomeDir() // not known is fine
 	return chat.Run(cmd.Context(), o)
 }
 

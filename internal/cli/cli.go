@@ -129,7 +129,7 @@ func (p *program) root() *cobra.Command {
 	root.AddCommand(p.adoptCommand(), p.importCommand(), p.exportCommand(), p.convertCommand(), p.handoffCommand())
 	root.AddCommand(p.serveCommand(), p.statusCommand(), p.stopCommand(), p.openCommand(), p.tokenCommand(), p.mcpCommand(), p.acpCommand(), p.keysCommand(), p.jobsCommand(), p.usageCommand())
 	root.AddCommand(p.memoryCommand())
-	root.AddCommand(p.verifyCommand(), p.doctorCommand(), p.repairCommand(), p.reindexCommand(), p.maintenanceCommand(), p.migrateCommand(), p.mirrorCommand())
+	root.AddCommand(p.verifyCommand(), p.doctorCommand(), p.repairCommand(), p.reindexCommand(), p.maintenanceCommand(), p.migrateCommand(), p.mirrorCommand(), p.backupCommand())
 	root.AddCommand(p.demoCommand(), p.demoWriterCommand(), p.configCommand(), p.completionCommand(), p.versionCommand())
 	p.completeAll(root)
 	return root

@@ -10,7 +10,7 @@ import (
 )
 
 // rooms are the directories and files of a home that are known.
-var rooms = []string{"agents", "archive", "bin", "receipts", "commit", "index", sourcesDir, "gateway", "gateway.sock", "firn.toml", "chat_history", ".moving.lock", "nats", "mirror.json"}
+var rooms = []string{"agents", "archive", "bin", "receipts", "commit", "index", sourcesDir, "gateway", "gateway.sock", "projects", "firn.toml", "chat_history", ".moving.lock", "nats", "mirror.json"}
 
 // checkLayout looks for files that do not belong where they are, and for
 // sessions that are in two places.
@@ -52,7 +52,7 @@ func (h *house) checkAgent(agent string) error {
 		return err
 	}
 	for _, name := range names {
-		if name != "sessions" && name != "workspace" && !h.leftover(h.path("agents", agent, name)) {
+		if name != "sessions" && name != "workspace" && name != "users" && !h.leftover(h.path("agents", agent, name)) {
 			h.stray(h.path("agents", agent, name))
 		}
 	}

@@ -1,0 +1,168 @@
+package backup
+
+import (
+	"archive/tar"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"firn"
+	"firn/internal/vfs"
+)
+
+// Create writes an archive of a home. It may be used while others write there, and
+// changes nothing.
+func Create(ctx context.Context, fsys vfs.FS, home string, to io.Writer, now time.Time, progress Progress) (Summary, error) {
+	packed, err := zstd.NewWriter(to)
+	if err != nil {
+		return Summary{}, fmt.Errorf("back up %s: %w", home, err)
+	}
+	p := &packer{ctx: ctx, fs: fsys, home: home, tar: tar.NewWriter(packed), now: now.UTC().Truncate(time.Second), progress: progress}
+	err = p.pack()
+	if errors.Is(err, fs.ErrNotExist) {
+		err = firn.ErrNotFound
+	}
+	if err == nil {
+		err = errors.Join(p.tar.Close(), packed.Close())
+	}
+	if err != nil {
+		return Summary{}, fmt.Errorf("back up %s: %w", home, err)
+	}
+	return p.seal(), nil
+}
+
+// packer makes an archive.
+type packer struct {
+	ctx         context.Context
+	fs          vfs.FS
+	home        string
+	tar         *tar.Writer
+	now         time.Time
+	progress    Progress
+	done, total int64
+	sums
+}
+
+func (p *packer) pack() error {
+	p.Made = p.now
+	said, err := json.Marshal(note{format, p.now})
+	if err != nil {
+		return err
+	}
+	if err := p.put(noteName, append(said, '\n')); err != nil {
+		return err
+	}
+	// Logs first: what an older log has, a newer transcript has too. Then all that
+	// points at sessions, then the sessions, listed anew.
+	for _, pass := range []func(name string) bool{
+		p.weigh,
+		inCommitLog,
+		func(name string) bool { return !inCommitLog(name) && !isTranscript(name) },
+		isTranscript,
+	} {
+		if err := p.walk("", pass); err != nil {
+			return err
+		}
+	}
+	return p.put(sumsName, []byte(p.text()))
+}
+
+func inCommitLog(name string) bool { return len(name) > 7 && name[:7] == "commit/" }
+
+func (p *packer) path(name string) string { return filepath.Join(p.home, filepath.FromSlash(name)) }
+
+// weigh counts the bytes of a file, and wants none.
+func (p *packer) weigh(name string) bool {
+	if info, err := p.fs.Stat(p.path(name)); err == nil {
+		p.total += info.Size
+	}
+	return false
+}
+
+// walk packs the files that are wanted, below a directory of the home.
+func (p *packer) walk(dir string, wanted func(name string) bool) error {
+	entries, err := p.fs.ReadDir(p.path(dir))
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name := path.Join(dir, e.Name())
+		switch {
+		case p.ctx.Err() != nil:
+			return p.ctx.Err()
+		case leftOut(name):
+			continue
+		case e.IsDir():
+			err = p.walk(name, wanted)
+		case !wanted(name):
+			continue
+		case !e.Type().IsRegular():
+			p.Skipped = append(p.Skipped, name)
+		default:
+			err = p.add(name)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // or it is gone meanwhile
+			return err
+		}
+	}
+	return nil
+}
+
+// add packs a file as long as it is now.
+func (p *packer) add(name string) error {
+	file, err := p.fs.Open(p.path(name), vfs.Read)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	header := &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: info.Size, Mode: int64(info.Mode.Perm()), ModTime: info.ModTime.Truncate(time.Second), Format: tar.FormatPAX}
+	if err := p.tar.WriteHeader(header); err != nil {
+		return err
+	}
+	sum := sha256.New()
+	_, err = io.CopyN(io.MultiWriter(p.tar, sum), &watched{p, file}, info.Size)
+	if errors.Is(err, io.EOF) {
+		return fmt.Errorf("%s became shorter while it was read: %w", name, firn.ErrConflict)
+	}
+	p.sums.add(name, info.Size, sum)
+	return err
+}
+
+// put packs bytes as a file.
+func (p *packer) put(name string, data []byte) error {
+	err := p.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: int64(len(data)), Mode: 0o600, ModTime: p.now, Format: tar.FormatPAX})
+	if err != nil {
+		return err
+	}
+	_, err = p.tar.Write(data)
+	return err
+}
+
+// watched reads a file, tells how far it is, and stops when it is told to.
+type watched struct {
+	p    *packer
+	from io.Reader
+}
+
+func (w *watched) Read(b []byte) (int, error) {
+	if err := w.p.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := w.from.Read(b)
+	w.p.done += int64(n)
+	w.p.progress(min(w.p.done, w.p.total), w.p.total)
+	return n, err
+}
