@@ -197,7 +197,7 @@ func (d *database) prepare(ctx context.Context) error {
 	case is == version:
 		return nil
 	case is != 0 || tables != 0:
-		return fmt.Errorf("open the index of words: %w: its version is %d, not %d", firn.ErrCorrupt, is, version)
+		return &outdated{is}
 	}
 	return d.change(ctx, func(tx *sql.Tx) error {
 		if err := tx.QueryRowContext(ctx, "pragma user_version").Scan(&is); err != nil || is == version {
@@ -207,6 +207,17 @@ func (d *database) prepare(ctx context.Context) error {
 		return err
 	})
 }
+
+// outdated is an index of another version of firn. It is thrown away like a damaged
+// one, but nothing is wrong with it.
+type outdated struct{ version int }
+
+func (o *outdated) Error() string {
+	return fmt.Sprintf("the index of words is of another version of firn (%d, not %d)", o.version, version)
+}
+
+// Unwrap makes it an ErrCorrupt.
+func (o *outdated) Unwrap() error { return firn.ErrCorrupt }
 
 // change does something in a transaction.
 func (d *database) change(ctx context.Context, do func(*sql.Tx) error) error {

@@ -69,6 +69,7 @@ type Catalogue struct {
 	closed  bool
 	changed uint64 // counts changes
 	notes   notes
+	damage  string         // that was told of last
 	working sync.WaitGroup // changes under way
 }
 
@@ -129,7 +130,16 @@ func (c *Catalogue) open() (*book, error) {
 	return b, nil
 }
 
+// reportDamage tells of a catalogue that is of no use, once: until it is built anew
+// everybody who looks finds the same.
 func (c *Catalogue) reportDamage(err error) {
+	c.mu.Lock()
+	told := c.damage == err.Error()
+	c.damage = err.Error()
+	c.mu.Unlock()
+	if told {
+		return
+	}
 	instead := "it is built anew from the sessions"
 	if c.opts.ReadOnly {
 		instead = "the sessions are looked at instead"
