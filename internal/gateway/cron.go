@@ -8,39 +8,14 @@ import (
 	"time"
 
 	"firn"
+	"firn/internal/timer"
 	"firn/route"
 	"firn/store"
 	"firn/wire"
 )
 
-// Job is something that an agent is told at certain times. Each run has a
-// session of its own, under the key cron:<ID>; the log alone tells when it ran
-// last.
-type Job struct {
-	ID string
-	// Schedule is five fields as in crontab, in Zone; nil means that of the
-	// setup.
-	Schedule string
-	Zone     *time.Location
-	// Agent is who is told Message; empty means the default. Model answers,
-	// empty means the agent's.
-	Agent, Message, Model string
-	// Timeout is how long a run may take; zero means any time.
-	Timeout time.Duration
-	// Keep is how many runs are listed, the latest ones, and Retention for how
-	// long a run is; the others are archived. Zero means all, and for ever. The
-	// latest is always listed.
-	Keep      int
-	Retention time.Duration
-	Enabled   bool
-	// CatchUp runs the job once if nobody was there when it was due.
-	CatchUp bool
-}
-
 // causeCron is why a session of a job begins.
 const causeCron route.Cause = "cron"
-
-func (j *Job) by() string { return "cron:" + j.ID }
 
 // Jobs lists the jobs, as they were set up.
 func (g *Gateway) Jobs(ctx context.Context) ([]wire.Job, error) {
@@ -57,12 +32,12 @@ func (g *Gateway) Jobs(ctx context.Context) ([]wire.Job, error) {
 }
 
 // describe tells how it is with a job.
-func (g *Gateway) describe(ctx context.Context, setup *Setup, j *Job) (wire.Job, error) {
+func (g *Gateway) describe(ctx context.Context, setup *Setup, j *timer.Job) (wire.Job, error) {
 	k, err := setup.jobKey(j)
 	if err != nil {
 		return wire.Job{}, err
 	}
-	zone := setup.zoneOf(j)
+	zone := j.In(setup.Zone)
 	out := wire.Job{
 		ID: j.ID, Schedule: j.Schedule, Zone: zone.String(), Agent: k.Agent(), Key: k.String(),
 		Message: j.Message, Enabled: j.Enabled, CatchUp: j.CatchUp,
@@ -82,12 +57,9 @@ func (g *Gateway) describe(ctx context.Context, setup *Setup, j *Job) (wire.Job,
 		out.Last, out.Session = runs[0].Created, runs[0].ID
 		out.Running = g.running(runs[0].ID)
 	}
-	s, err := parseSchedule(j.Schedule, zone)
-	if err == nil && j.Enabled {
-		out.Next, _ = s.next(g.now())
-	}
-	g.timer.describe(j.ID, &out)
-	return out, err
+	out.Next = j.Next(g.now(), zone)
+	g.timer.Describe(j.ID, &out)
+	return out, nil
 }
 
 // runs are the sessions of a job that are not in the bin, the latest first.
@@ -109,7 +81,7 @@ func (g *Gateway) runs(ctx context.Context, k route.Key) ([]store.Info, error) {
 // it returns. A job that is running is not run twice.
 func (g *Gateway) RunJob(ctx context.Context, id string) (wire.Routed, error) {
 	setup := g.setup.Load()
-	i := slices.IndexFunc(setup.Jobs, func(j Job) bool { return j.ID == id })
+	i := slices.IndexFunc(setup.Jobs, func(j timer.Job) bool { return j.ID == id })
 	if i < 0 {
 		return wire.Routed{}, &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("there is no job %q", clip(id)), Hint: "jobs are [[cron]] in the settings"}
 	}
@@ -118,7 +90,7 @@ func (g *Gateway) RunJob(ctx context.Context, id string) (wire.Routed, error) {
 
 // startRun begins a run of a job, and sees to its end in the background. The
 // run has begun when it returns.
-func (g *Gateway) startRun(ctx context.Context, setup *Setup, j Job) (wire.Routed, error) {
+func (g *Gateway) startRun(ctx context.Context, setup *Setup, j timer.Job) (wire.Routed, error) {
 	k, err := setup.jobKey(&j)
 	if err != nil {
 		return wire.Routed{}, err
@@ -133,7 +105,7 @@ func (g *Gateway) startRun(ctx context.Context, setup *Setup, j Job) (wire.Route
 	if err != nil {
 		g.work.Done()
 		if wire.KindOf(err) != wire.Busy {
-			g.timer.ended(j.ID, err)
+			g.timer.Ended(j.ID, err)
 			err = fmt.Errorf("run job %s: %w", j.ID, err)
 		}
 		return out, err
@@ -148,7 +120,7 @@ func (g *Gateway) startRun(ctx context.Context, setup *Setup, j Job) (wire.Route
 
 // beginJob begins the session of a run and says there what the job has to say,
 // unless the run before it has not ended.
-func (g *Gateway) beginJob(ctx context.Context, k route.Key, j *Job) (firn.ID, *ticket, error) {
+func (g *Gateway) beginJob(ctx context.Context, k route.Key, j *timer.Job) (firn.ID, *ticket, error) {
 	keyed, err := g.keyed()
 	if err != nil {
 		return "", nil, err
@@ -156,12 +128,12 @@ func (g *Gateway) beginJob(ctx context.Context, k route.Key, j *Job) (firn.ID, *
 	if last, err := keyed.Lookup(ctx, k.String()); err == nil && g.running(last) {
 		return "", nil, &wire.Problem{Kind: wire.Busy, Message: fmt.Sprintf("job %s is running already, in session %s", j.ID, last), Hint: "wait for its end, or stop it"}
 	}
-	title := j.ID + " " + g.now().In(g.setup.Load().zoneOf(j)).Format("2006-01-02 15:04:05")
+	title := j.ID + " " + g.now().In(j.In(g.setup.Load().Zone)).Format("2006-01-02 15:04:05")
 	id, err := g.beginRun(ctx, k, causeCron, title, j.Model)
 	if err != nil {
 		return "", nil, err
 	}
-	t, err := g.tell(ctx, id, j.by(), j.Message, "")
+	t, err := g.tell(ctx, id, j.By(), j.Message, "")
 	return id, t, err
 }
 
@@ -172,7 +144,7 @@ func closing() error {
 
 // endJob waits for the end of a run, stops it if it takes too long, and puts
 // old runs away.
-func (g *Gateway) endJob(k route.Key, j *Job, id firn.ID, t *ticket) {
+func (g *Gateway) endJob(k route.Key, j *timer.Job, id firn.ID, t *ticket) {
 	var late <-chan time.Time
 	if j.Timeout > 0 {
 		timer := time.NewTimer(j.Timeout)
@@ -188,7 +160,7 @@ func (g *Gateway) endJob(k route.Key, j *Job, id firn.ID, t *ticket) {
 		}
 		<-t.done
 	}
-	g.timer.ended(j.ID, t.err)
+	g.timer.Ended(j.ID, t.err)
 	if t.err != nil {
 		g.Log.Warn("a run of a job failed", "job", j.ID, "session", id, "error", t.err)
 	} else {
@@ -200,7 +172,7 @@ func (g *Gateway) endJob(k route.Key, j *Job, id firn.ID, t *ticket) {
 }
 
 // putAway archives the runs of a job that are not to be listed any more.
-func (g *Gateway) putAway(ctx context.Context, k route.Key, j *Job) error {
+func (g *Gateway) putAway(ctx context.Context, k route.Key, j *timer.Job) error {
 	if j.Keep <= 0 && j.Retention <= 0 {
 		return nil
 	}
@@ -212,7 +184,7 @@ func (g *Gateway) putAway(ctx context.Context, k route.Key, j *Job) error {
 	if err != nil {
 		return err
 	}
-	for _, info := range outlived(g.now(), runs, j) {
+	for _, info := range j.Outlived(g.now(), runs) {
 		if g.running(info.ID) {
 			continue
 		}
@@ -222,23 +194,4 @@ func (g *Gateway) putAway(ctx context.Context, k route.Key, j *Job) error {
 		g.events.tell(event(wire.SessionUpdated, info.ID, nil))
 	}
 	return nil
-}
-
-// outlived are the runs of a job, of which the latest is the first, that are
-// not to be listed any more. The latest is none of them.
-func outlived(now time.Time, runs []store.Info, j *Job) []store.Info {
-	var out []store.Info
-	listed := 0
-	for i, info := range runs {
-		if info.Archived {
-			continue
-		}
-		listed++
-		tooMany := j.Keep > 0 && listed > j.Keep
-		tooOld := j.Retention > 0 && now.Sub(info.Created) > j.Retention
-		if i > 0 && (tooMany || tooOld) {
-			out = append(out, info)
-		}
-	}
-	return out
 }

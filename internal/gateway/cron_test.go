@@ -17,6 +17,8 @@ import (
 
 	"firn"
 	"firn/agent"
+	"firn/internal/timer"
+	"firn/internal/timer/timertest"
 	"firn/provider"
 	"firn/provider/scripted"
 	"firn/route"
@@ -201,13 +203,13 @@ func spoken(t *testing.T, st store.Store, id firn.ID) string {
 
 func inMemory() store.Store { return memstore.New(memstore.Options{}) }
 
-func nightly(change func(*Job)) func(*Setup) {
+func nightly(change func(*timer.Job)) func(*Setup) {
 	return func(s *Setup) {
-		j := Job{ID: "nightly", Schedule: "30 2 * * *", Message: "look around", Enabled: true}
+		j := timer.Job{ID: "nightly", Schedule: "30 2 * * *", Message: "look around", Enabled: true}
 		if change != nil {
 			change(&j)
 		}
-		s.Jobs = []Job{j}
+		s.Jobs = []timer.Job{j}
 	}
 }
 
@@ -216,11 +218,11 @@ const nightlyKey = "agent:main:cron:nightly"
 // TestJobOverClockChanges lets a daily job live through the days on which
 // clocks are changed.
 func TestJobOverClockChanges(t *testing.T) {
-	for _, c := range changes {
-		t.Run(c.zone+" "+c.day, func(t *testing.T) {
+	for _, c := range timertest.Changes {
+		t.Run(c.Zone+" "+c.Day, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				zone := inZone(t, c.zone)
-				day, err := time.ParseInLocation(time.DateOnly, c.day, zone)
+				zone := timertest.InZone(t, c.Zone)
+				day, err := time.ParseInLocation(time.DateOnly, c.Day, zone)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -229,7 +231,7 @@ func TestJobOverClockChanges(t *testing.T) {
 				schedules := []string{"30 2 * * *", "15 0 * * *", "0 3 * * *", "30 1 * * *", "45 23 * * *"}
 				o := staff(t, inMemory(), begin, func(s *Setup) {
 					for i, expr := range schedules {
-						s.Jobs = append(s.Jobs, Job{ID: string(rune('a' + i)), Schedule: expr, Zone: zone, Message: "x", Enabled: true})
+						s.Jobs = append(s.Jobs, timer.Job{ID: string(rune('a' + i)), Schedule: expr, Zone: zone, Message: "x", Enabled: true})
 					}
 				}).start()
 				o.pass(time.Date(y, m, d+2, 12, 0, 0, 0, zone).Sub(begin))
@@ -254,7 +256,7 @@ func TestJobOverClockChanges(t *testing.T) {
 // as no person's word, and reaches the model.
 func TestJobIsNoUser(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := staff(t, inMemory(), time.Date(2026, 5, 1, 2, 0, 0, 0, time.UTC), nightly(func(j *Job) { j.Model = "scripted/other" })).start()
+		o := staff(t, inMemory(), time.Date(2026, 5, 1, 2, 0, 0, 0, time.UTC), nightly(func(j *timer.Job) { j.Model = "scripted/other" })).start()
 		before := o.job("nightly")
 		if want := time.Date(2026, 5, 1, 2, 30, 0, 0, time.UTC); !before.Next.Equal(want) || !before.Last.IsZero() || before.Key != nightlyKey {
 			t.Errorf("before it ran it is %+v", before)
@@ -299,7 +301,7 @@ func TestEachRunIsFresh(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			st := make(t)
-			o := staff(t, st, time.Now(), nightly(func(j *Job) { j.Keep = 2 }))
+			o := staff(t, st, time.Now(), nightly(func(j *timer.Job) { j.Keep = 2 }))
 			var ends []firn.Pos
 			for range 3 {
 				out, err := o.RunJob(t.Context(), "nightly")
@@ -346,7 +348,7 @@ func TestMissed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				st := inMemory()
-				set := nightly(func(j *Job) { j.CatchUp = c.catchUp })
+				set := nightly(func(j *timer.Job) { j.CatchUp = c.catchUp })
 				begin := time.Date(2026, 5, 1, 2, 0, 0, 0, time.UTC)
 				o := staff(t, st, begin, set).start()
 				o.pass(time.Hour)
@@ -376,7 +378,7 @@ func TestMissed(t *testing.T) {
 // for.
 func TestNewJobMissesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := staff(t, inMemory(), time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC), nightly(func(j *Job) { j.CatchUp = true })).start()
+		o := staff(t, inMemory(), time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC), nightly(func(j *timer.Job) { j.CatchUp = true })).start()
 		o.pass(time.Hour)
 		if n := len(o.of(nightlyKey)); n != 0 {
 			t.Errorf("it ran %d times", n)
@@ -389,7 +391,7 @@ func TestNewJobMissesNothing(t *testing.T) {
 // out and counted, and it goes on afterwards.
 func TestNoOverlap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := staff(t, inMemory(), time.Date(2026, 5, 1, 2, 59, 0, 0, time.UTC), nightly(func(j *Job) { j.Schedule = "@hourly" })).start()
+		o := staff(t, inMemory(), time.Date(2026, 5, 1, 2, 59, 0, 0, time.UTC), nightly(func(j *timer.Job) { j.Schedule = "@hourly" })).start()
 		release := o.block()
 		o.pass(3 * time.Hour)
 		if j := o.job("nightly"); j.Runs != 1 || !j.Running || j.Skipped != 2 {
@@ -410,7 +412,7 @@ func TestNoOverlap(t *testing.T) {
 // TestJobTimeout stops a run that takes too long.
 func TestJobTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := staff(t, inMemory(), time.Date(2026, 5, 1, 2, 29, 0, 0, time.UTC), nightly(func(j *Job) { j.Timeout = 10 * time.Minute })).start()
+		o := staff(t, inMemory(), time.Date(2026, 5, 1, 2, 29, 0, 0, time.UTC), nightly(func(j *timer.Job) { j.Timeout = 10 * time.Minute })).start()
 		o.block()
 		o.pass(9 * time.Minute)
 		if j := o.job("nightly"); !j.Running {
@@ -426,9 +428,9 @@ func TestJobTimeout(t *testing.T) {
 
 // TestRetention keeps some runs in the list, and archives the others.
 func TestRetention(t *testing.T) {
-	for name, change := range map[string]func(*Job){
-		"by number": func(j *Job) { j.Keep = 3 },
-		"by age":    func(j *Job) { j.Retention = 60 * time.Hour },
+	for name, change := range map[string]func(*timer.Job){
+		"by number": func(j *timer.Job) { j.Keep = 3 },
+		"by age":    func(j *timer.Job) { j.Retention = 60 * time.Hour },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -452,7 +454,7 @@ func TestRetention(t *testing.T) {
 func TestReloadJobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := staff(t, inMemory(), time.Date(2026, 5, 1, 2, 0, 0, 0, time.UTC), nil).start()
-		change := func(jobs ...Job) {
+		change := func(jobs ...timer.Job) {
 			setup := *o.setup.Load()
 			setup.Jobs = jobs
 			if err := o.Reload(setup); err != nil {
@@ -466,7 +468,7 @@ func TestReloadJobs(t *testing.T) {
 				t.Errorf("it ran %d times, want %d", n, want)
 			}
 		}
-		j := Job{ID: "nightly", Schedule: "30 2 * * *", Message: "x", Enabled: true}
+		j := timer.Job{ID: "nightly", Schedule: "30 2 * * *", Message: "x", Enabled: true}
 		o.pass(time.Minute)
 		change(j)
 		o.pass(time.Hour)
@@ -497,8 +499,8 @@ func TestReloadJobs(t *testing.T) {
 
 // TestJobsRefused tries jobs that cannot work.
 func TestJobsRefused(t *testing.T) {
-	good := Job{ID: "a", Schedule: "@daily", Message: "x"}
-	for name, jobs := range map[string][]Job{
+	good := timer.Job{ID: "a", Schedule: "@daily", Message: "x"}
+	for name, jobs := range map[string][]timer.Job{
 		"no schedule":    {{ID: "a", Message: "x"}},
 		"no id":          {{Schedule: "@daily", Message: "x"}},
 		"a bad id":       {{ID: "a\nb", Schedule: "@daily", Message: "x"}},
@@ -519,7 +521,7 @@ func TestJobsRefused(t *testing.T) {
 
 func TestRunJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := staff(t, inMemory(), time.Now(), nightly(func(j *Job) { j.Enabled = false }))
+		o := staff(t, inMemory(), time.Now(), nightly(func(j *timer.Job) { j.Enabled = false }))
 		if _, err := o.RunJob(t.Context(), "daily"); wire.KindOf(err) != wire.NotFound {
 			t.Errorf("a job that is not there: %v", err)
 		}
@@ -544,7 +546,7 @@ func TestRunJob(t *testing.T) {
 // ever.
 func TestJobFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := staff(t, inMemory(), time.Date(2026, 5, 1, 2, 0, 0, 0, time.UTC), nightly(func(j *Job) { j.Model = "scripted/none" })).start()
+		o := staff(t, inMemory(), time.Date(2026, 5, 1, 2, 0, 0, 0, time.UTC), nightly(func(j *timer.Job) { j.Model = "scripted/none" })).start()
 		o.pass(time.Hour)
 		if j := o.job("nightly"); j.Error == "" || j.Runs != 0 {
 			t.Errorf("it is %+v", j)

@@ -18,6 +18,7 @@ import (
 	"firn/agent"
 	"firn/dialect/native"
 	"firn/internal/metrics"
+	"firn/internal/timer"
 	"firn/internal/vfs/faultfs"
 	"firn/provider"
 	"firn/provider/scripted"
@@ -59,7 +60,7 @@ func newAnvil(t testing.TB) *anvil {
 	var err error
 	a.Gateway, err = New(Options{Store: st, Dialect: native.New(), Setup: Setup{
 		Default: "main", Agents: agents, Queue: route.Queue{Mode: route.QueueFollowup, Debounce: new(time.Duration)},
-		Jobs:  []Job{{ID: "daily", Schedule: "0 4 * * *", Message: "look around", Enabled: true}},
+		Jobs:  []timer.Job{{ID: "daily", Schedule: "0 4 * * *", Message: "look around", Enabled: true}},
 		Hooks: map[string]Hook{"deploy": {Token: "fuzz", Enabled: true}, "talk": {Token: "fuzz", Enabled: true, Key: "agent:main:main", Template: "{{.a}} {{range .b}}{{.}}{{end}}"}},
 	}})
 	must(err)

@@ -24,6 +24,8 @@ import (
 	"firn/agent"
 	"firn/dialect"
 	"firn/internal/convert"
+	"firn/internal/maintenance"
+	"firn/internal/timer"
 	"firn/internal/trace"
 	"firn/provider"
 	"firn/route"
@@ -105,9 +107,9 @@ type Setup struct {
 	Habits map[string]Habits
 	// Jobs run at certain times, Hooks are called by other programs, and
 	// Maintenance says what is cleared away.
-	Jobs        []Job
+	Jobs        []timer.Job
 	Hooks       map[string]Hook
-	Maintenance MaintenanceSettings
+	Maintenance maintenance.Settings
 }
 
 // triggers are the words that begin a new session.
@@ -149,8 +151,10 @@ type Gateway struct {
 	// doors let one message of a key in at a time, so that two do not begin two
 	// sessions.
 	doors doors
-	// timer starts jobs when they are due.
-	timer timer
+	// timer knows what is due. led: this gateway does it, of several; only who
+	// keeps the time looks at that.
+	timer timer.Timer
+	led   bool
 
 	mu     sync.Mutex
 	lanes  map[firn.ID]*lane
@@ -215,7 +219,7 @@ func (g *Gateway) Reload(s Setup) error {
 		}
 		g.mu.Unlock()
 	}
-	g.timer.rouse()
+	g.timer.Rouse()
 	return nil
 }
 
@@ -226,7 +230,7 @@ func (g *Gateway) Close(ctx context.Context) error {
 	g.mu.Lock()
 	g.closed = true
 	g.mu.Unlock()
-	g.timer.stop()
+	g.timer.Stop()
 	g.checks.stop()
 	done := make(chan struct{})
 	go func() {

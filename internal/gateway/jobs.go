@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"firn"
+	"firn/internal/timer"
 	"firn/internal/trace"
 	"firn/route"
 	"firn/store"
@@ -146,7 +146,7 @@ func (s *Setup) checkMachines() error {
 		if strings.TrimSpace(j.Message) == "" {
 			return fmt.Errorf("job %s has nothing to say: %w", j.ID, firn.ErrInvalid)
 		}
-		if _, err := parseSchedule(j.Schedule, s.zoneOf(j)); err != nil {
+		if err := j.Check(); err != nil {
 			return fmt.Errorf("job %s: %w", j.ID, err)
 		}
 	}
@@ -155,11 +155,11 @@ func (s *Setup) checkMachines() error {
 			return err
 		}
 	}
-	return s.Maintenance.check()
+	return s.Maintenance.Check()
 }
 
 // jobKey is the key of the sessions of a job.
-func (s *Setup) jobKey(j *Job) (route.Key, error) {
+func (s *Setup) jobKey(j *timer.Job) (route.Key, error) {
 	owner := j.Agent
 	if owner == "" {
 		owner = s.Default
@@ -172,15 +172,4 @@ func (s *Setup) jobKey(j *Job) (route.Key, error) {
 		return k, fmt.Errorf("job %.40q: %w", j.ID, err)
 	}
 	return k, nil
-}
-
-// zoneOf is the time zone of a job.
-func (s *Setup) zoneOf(j *Job) *time.Location {
-	switch {
-	case j.Zone != nil:
-		return j.Zone
-	case s.Zone != nil:
-		return s.Zone
-	}
-	return time.Local
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"firn"
+	"firn/internal/maintenance"
 	"firn/store"
 	"firn/wire"
 )
@@ -71,7 +72,7 @@ func TestUnheard(t *testing.T) {
 func TestMaintainFails(t *testing.T) {
 	o := shelf(t, inMemory(), time.Now())
 	o.Store = &deaf{o.st, errors.New("no")}
-	report, err := o.Maintain(t.Context(), MaintenanceSettings{Enforce: true, PruneAfter: 50 * oneDay}, false)
+	report, err := o.Maintain(t.Context(), maintenance.Settings{Enforce: true, PruneAfter: 50 * oneDay}, false)
 	if err != nil || report.Failed != 3 || report.Removed != 0 || report.BytesBinned != 0 {
 		t.Errorf("it came to %+v, %v", report, err)
 	}
@@ -93,7 +94,7 @@ func TestPlainStore(t *testing.T) {
 	if _, err := o.RunJob(t.Context(), "nightly"); !errors.Is(err, firn.ErrUnsupported) {
 		t.Errorf("to run a job: %v", err)
 	}
-	if _, err := o.Maintain(t.Context(), MaintenanceSettings{}, true); !errors.Is(err, firn.ErrUnsupported) {
+	if _, err := o.Maintain(t.Context(), maintenance.Settings{}, true); !errors.Is(err, firn.ErrUnsupported) {
 		t.Errorf("to clear away: %v", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"firn"
+	"firn/internal/maintenance"
 	"firn/route"
 	"firn/store"
 	"firn/wire"
@@ -19,9 +20,9 @@ import (
 // Sessions that run, are pinned, are those of main conversations and groups, or
 // that their key points at are out of reach. What is removed is in the bin, and
 // [Gateway.Restore] takes it out again. One that is used meanwhile is spared.
-func (g *Gateway) Maintain(ctx context.Context, m MaintenanceSettings, dryRun bool) (wire.Maintenance, error) {
-	report := wire.Maintenance{Mode: m.mode(), At: g.now(), Actions: []wire.Action{}, Protected: make(map[string]int)}
-	if err := m.check(); err != nil {
+func (g *Gateway) Maintain(ctx context.Context, m maintenance.Settings, dryRun bool) (wire.Maintenance, error) {
+	report := wire.Maintenance{Mode: m.Mode(), At: g.now(), Actions: []wire.Action{}, Protected: make(map[string]int)}
+	if err := m.Check(); err != nil {
 		return report, err
 	}
 	unlock := g.doors.lock("maintenance")
@@ -38,7 +39,7 @@ func (g *Gateway) Maintain(ctx context.Context, m MaintenanceSettings, dryRun bo
 	for i := range all {
 		report.Sessions++
 		report.Bytes += all[i].Bytes
-		if why := all[i].protection(report.At); why != "" {
+		if why := all[i].Protection(report.At); why != "" {
 			report.Protected[why]++
 		}
 	}
@@ -50,22 +51,22 @@ func (g *Gateway) Maintain(ctx context.Context, m MaintenanceSettings, dryRun bo
 }
 
 // standings tells of all sessions what can be told without reading them.
-func (g *Gateway) standings(ctx context.Context) ([]standing, error) {
+func (g *Gateway) standings(ctx context.Context) ([]maintenance.Standing, error) {
 	keyed, err := g.keyed()
 	if err != nil {
 		return nil, err
 	}
-	var all []standing
+	var all []maintenance.Standing
 	current := make(map[firn.ID]bool)
 	asked := make(map[string]bool)
 	for info, err := range g.every(ctx, store.Query{}) {
 		if err != nil {
 			return nil, err
 		}
-		s := standing{Info: info, open: g.isOpen(info.ID), maybeChild: info.Key == ""}
+		s := maintenance.Standing{Info: info, Open: g.isOpen(info.ID), MaybeChild: info.Key == ""}
 		if info.Key != "" {
-			s.kind, s.main = g.kindOf(info.Key)
-			s.child = s.kind == route.KindSubagent
+			s.Kind, s.Main = g.kindOf(info.Key)
+			s.Child = s.Kind == route.KindSubagent
 		}
 		if info.Key != "" && !asked[info.Key] {
 			asked[info.Key] = true
@@ -78,7 +79,7 @@ func (g *Gateway) standings(ctx context.Context) ([]standing, error) {
 		all = append(all, s)
 	}
 	for i := range all {
-		all[i].current = current[all[i].ID]
+		all[i].Current = current[all[i].ID]
 	}
 	return all, nil
 }
@@ -112,14 +113,14 @@ func (h *hub) heard(id firn.ID) bool {
 // settle makes the plan. What only the sessions themselves can tell is asked of
 // those that are chosen, and the plan is made again until nothing is left to
 // ask.
-func (g *Gateway) settle(ctx context.Context, now time.Time, all []standing, m MaintenanceSettings) ([]wire.Action, error) {
+func (g *Gateway) settle(ctx context.Context, now time.Time, all []maintenance.Standing, m maintenance.Settings) ([]wire.Action, error) {
 	asked := make(map[firn.ID]bool)
-	at := make(map[firn.ID]*standing, len(all))
+	at := make(map[firn.ID]*maintenance.Standing, len(all))
 	for i := range all {
 		at[all[i].ID] = &all[i]
 	}
 	for {
-		actions := plan(now, all, m)
+		actions := maintenance.Plan(now, all, m)
 		asking := slices.DeleteFunc(slices.Clone(actions), func(a wire.Action) bool { return asked[a.Session] })
 		if len(asking) == 0 {
 			return actions, nil
@@ -135,10 +136,10 @@ func (g *Gateway) settle(ctx context.Context, now time.Time, all []standing, m M
 
 // ask finds out what only the session can tell: whether it is pinned, and
 // whether it is a child. One that cannot be read is out of reach.
-func (g *Gateway) ask(ctx context.Context, s *standing, m MaintenanceSettings) (err error) {
-	if s.pinned, err = g.isPinned(ctx, s.ID); err == nil && s.maybeChild && m.SubagentIdle > 0 {
-		s.child, err = g.isChild(ctx, s.ID)
-		s.maybeChild = false
+func (g *Gateway) ask(ctx context.Context, s *maintenance.Standing, m maintenance.Settings) (err error) {
+	if s.Pinned, err = g.isPinned(ctx, s.ID); err == nil && s.MaybeChild && m.SubagentIdle > 0 {
+		s.Child, err = g.isChild(ctx, s.ID)
+		s.MaybeChild = false
 	}
 	if err != nil && ctx.Err() == nil {
 		s.Fault, err = err.Error(), nil
@@ -200,7 +201,7 @@ func (g *Gateway) isChild(ctx context.Context, id firn.ID) (bool, error) {
 }
 
 // enforce does what the plan says.
-func (g *Gateway) enforce(ctx context.Context, all []standing, report *wire.Maintenance) error {
+func (g *Gateway) enforce(ctx context.Context, all []maintenance.Standing, report *wire.Maintenance) error {
 	remover, ok := store.As[store.Remover](g.Store)
 	if !ok {
 		return fmt.Errorf("clear sessions away: the store cannot: %w", firn.ErrUnsupported)
@@ -209,7 +210,7 @@ func (g *Gateway) enforce(ctx context.Context, all []standing, report *wire.Main
 	current := make(map[firn.ID]bool)
 	for i := range all {
 		ends[all[i].ID] = all[i].End
-		current[all[i].ID] = all[i].current
+		current[all[i].ID] = all[i].Current
 	}
 	report.Done = true
 	for i := range report.Actions {

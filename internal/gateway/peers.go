@@ -283,7 +283,7 @@ func (g *Gateway) Missed(from string) { g.events.missed(from) }
 func (g *Gateway) Ended(id firn.ID) { g.events.ended(id) }
 
 // Led says that [Peers.Leads] may have changed.
-func (g *Gateway) Led() { g.timer.rouse() }
+func (g *Gateway) Led() { g.timer.Rouse() }
 
 // hear tells those who listen here what happens elsewhere.
 func (h *hub) hear(from string, e wire.Event) {

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"firn/internal/timer/timertest"
 	"firn/route"
 	"firn/wire"
 )
@@ -19,17 +20,17 @@ func TestResetsOverClockChanges(t *testing.T) {
 	if testing.Short() {
 		hours = hours[1:2]
 	}
-	for _, c := range changes {
+	for _, c := range timertest.Changes {
 		for _, hour := range hours {
-			t.Run(fmt.Sprintf("%s %s at %d", c.zone, c.day, hour), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) { resetsOver(t, c.zone, c.day, hour) })
+			t.Run(fmt.Sprintf("%s %s at %d", c.Zone, c.Day, hour), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { resetsOver(t, c.Zone, c.Day, hour) })
 			})
 		}
 	}
 }
 
 func resetsOver(t *testing.T, zoneName, dayName string, hour int) {
-	zone := inZone(t, zoneName)
+	zone := timertest.InZone(t, zoneName)
 	day, err := time.ParseInLocation(time.DateOnly, dayName, zone)
 	if err != nil {
 		t.Fatal(err)

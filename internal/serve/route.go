@@ -9,6 +9,8 @@ import (
 
 	"firn/internal/config"
 	"firn/internal/gateway"
+	"firn/internal/maintenance"
+	"firn/internal/timer"
 	"firn/route"
 )
 
@@ -124,7 +126,7 @@ func (h *House) setup(s *staff, asked ...string) (gateway.Setup, error) {
 	for channel, q := range s.settings.Session.QueueByChannel {
 		out.Queues[channel] = queue(q)
 	}
-	out.Maintenance = maintenance(s.settings.Maintenance)
+	out.Maintenance = maintaining(s.settings.Maintenance)
 	if !h.serves { // a command does only what it was asked for
 		out.Maintenance.Every = 0
 	} else {
@@ -141,10 +143,10 @@ func queue(q config.Queue) route.Queue {
 }
 
 // jobs makes of the settings what runs at certain times.
-func jobs(c config.Config) ([]gateway.Job, error) {
-	var all []gateway.Job
+func jobs(c config.Config) ([]timer.Job, error) {
+	var all []timer.Job
 	for _, j := range c.Cron {
-		one := gateway.Job{
+		one := timer.Job{
 			ID: j.ID, Schedule: j.Schedule, Agent: j.Agent, Message: j.Message, Model: j.Model, Timeout: j.Timeout,
 			Keep: j.Keep, Retention: j.Retention, Enabled: j.Enabled, CatchUp: j.CatchUp,
 		}
@@ -169,8 +171,8 @@ func hooks(c config.Config) map[string]gateway.Hook {
 	return all
 }
 
-func maintenance(m config.Maintenance) gateway.MaintenanceSettings {
-	return gateway.MaintenanceSettings{
+func maintaining(m config.Maintenance) maintenance.Settings {
+	return maintenance.Settings{
 		Enforce: m.Mode == "enforce", PruneAfter: m.PruneAfter, MaxEntries: m.MaxEntries, MaxDiskBytes: int64(m.MaxDiskBytes),
 		HighWater: m.HighWater, ResetArchiveRetention: m.ResetArchiveRetention, SubagentIdle: m.SubagentIdle, Every: m.Every,
 	}

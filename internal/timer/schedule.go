@@ -1,4 +1,4 @@
-package gateway
+package timer
 
 import (
 	"fmt"
@@ -9,14 +9,14 @@ import (
 	"github.com/adhocore/gronx"
 )
 
-// schedule says when a job is due, by the clocks on the walls of a time zone.
+// Schedule says when a job is due, by the clocks on the walls of a time zone.
 //
 // Gronx is asked for ticks of a clock that is never put forward or back; what
 // that means where clocks are is decided here. A job for certain hours is due
 // once a day whatever clocks do: if its time is jumped over it is due when they
 // jump, if it comes twice the first one counts. A job for every hour goes by
 // the time that passes: it is due in both of two equal hours.
-type schedule struct {
+type Schedule struct {
 	// text is how it is written.
 	text string
 	zone *time.Location
@@ -25,17 +25,17 @@ type schedule struct {
 }
 
 // parseSchedule reads the five fields of a crontab, or one of its short names.
-func parseSchedule(expr string, zone *time.Location) (schedule, error) {
+func parseSchedule(expr string, zone *time.Location) (Schedule, error) {
 	segments, err := gronx.Segments(expr)
 	if err != nil || !gronx.IsValid(expr) {
-		return schedule{}, fmt.Errorf("%w schedule %.80q: want five fields as in crontab", firn.ErrInvalid, expr)
+		return Schedule{}, fmt.Errorf("%w schedule %.80q: want five fields as in crontab", firn.ErrInvalid, expr)
 	}
 	if zone == nil {
 		zone = time.UTC
 	}
 	const hours = 2 // behind seconds and minutes
 	h := segments[hours]
-	return schedule{text: expr, zone: zone, hourly: h == "*" || h == "?" || h == "*/1"}, nil
+	return Schedule{text: expr, zone: zone, hourly: h == "*" || h == "?" || h == "*/1"}, nil
 }
 
 // manyChanges bounds how many changes of clocks are looked beyond. The rarest
@@ -49,7 +49,7 @@ const dayJump = 20 * time.Hour
 
 // next is the first moment after t at which the job is due; false if there is
 // none.
-func (s schedule) next(t time.Time) (time.Time, bool) {
+func (s Schedule) next(t time.Time) (time.Time, bool) {
 	at, inclusive := t.In(s.zone), false
 	for range manyChanges {
 		begin, end := at.ZoneBounds()
@@ -75,7 +75,7 @@ func (s schedule) next(t time.Time) (time.Time, bool) {
 
 // heard is up to where clocks on the wall had been before they were put back at
 // begin. Ticks before it were heard once; zero if nothing was put back.
-func (s schedule) heard(begin time.Time, off time.Duration) time.Time {
+func (s Schedule) heard(begin time.Time, off time.Duration) time.Time {
 	if s.hourly || begin.IsZero() {
 		return time.Time{}
 	}

@@ -1,4 +1,7 @@
-package gateway
+// Package maintenance decides which sessions are cleared away. It is pure: what is
+// known of sessions is handed to it, and what it chose is done by others, who may
+// spare what was used meanwhile.
+package maintenance
 
 import (
 	"cmp"
@@ -7,14 +10,15 @@ import (
 	"time"
 
 	"firn"
+	"firn/internal/card"
 	"firn/route"
 	"firn/store"
 	"firn/wire"
 )
 
-// MaintenanceSettings says what is cleared away. The zero value keeps
+// Settings says what is cleared away. The zero value keeps
 // everything for ever. What is removed goes to the bin; nothing is ever erased.
-type MaintenanceSettings struct {
+type Settings struct {
 	// Enforce does what the rest asks for; else it is only reported.
 	Enforce bool
 	// PruneAfter is how long ago a session must have been used last to be
@@ -38,8 +42,8 @@ type MaintenanceSettings struct {
 	Every time.Duration
 }
 
-// check refuses what makes no sense.
-func (m MaintenanceSettings) check() error {
+// Check refuses what makes no sense.
+func (m Settings) Check() error {
 	if m.PruneAfter < 0 || m.MaxEntries < 0 || m.MaxDiskBytes < 0 || m.ResetArchiveRetention < 0 || m.SubagentIdle < 0 {
 		return fmt.Errorf("%w maintenance: nothing of it can be less than zero", firn.ErrInvalid)
 	}
@@ -49,21 +53,21 @@ func (m MaintenanceSettings) check() error {
 	return nil
 }
 
-// wanted reports whether anything is asked for at all.
-func (m MaintenanceSettings) wanted() bool {
+// Wanted reports whether anything is asked for at all.
+func (m Settings) Wanted() bool {
 	return m.PruneAfter > 0 || m.MaxEntries > 0 || m.MaxDiskBytes > 0 || m.ResetArchiveRetention > 0 || m.SubagentIdle > 0
 }
 
-// mode is its name in the settings.
-func (m MaintenanceSettings) mode() string {
+// Mode is its name in the settings.
+func (m Settings) Mode() string {
 	if m.Enforce {
 		return "enforce"
 	}
 	return "warn"
 }
 
-// lowWater is how much may be left once there was too much.
-func (m MaintenanceSettings) lowWater() int64 {
+// LowWater is how much may be left once there was too much.
+func (m Settings) LowWater() int64 {
 	high := m.HighWater
 	if high <= 0 {
 		high = 0.8
@@ -80,37 +84,37 @@ const (
 	whySubagent = "subagent_idle"
 )
 
-// standing is what is known of a session when it is decided about.
-type standing struct {
+// Standing is what is known of a session when it is decided about.
+type Standing struct {
 	store.Info
-	kind route.Kind
-	main bool
-	// open: a turn is running or waiting, or somebody is listening. current:
-	// its key points at it. pinned: somebody said that it stays.
-	open, current, pinned bool
-	// child says that an agent began it for another one; maybeChild that it is
+	Kind route.Kind
+	Main bool
+	// Open: a turn is running or waiting, or somebody is listening. Current:
+	// its key points at it. Pinned: somebody said that it stays.
+	Open, Current, Pinned bool
+	// Child says that an agent began it for another one; MaybeChild that it is
 	// not known.
-	child, maybeChild bool
+	Child, MaybeChild bool
 }
 
 // inUse is for how long after its last word a session counts as used: somebody
 // may be about to say something.
 const inUse = time.Hour
 
-// protection says why a session is out of reach; empty if it is not.
-func (s *standing) protection(now time.Time) string {
+// Protection says why a session is out of reach; empty if it is not.
+func (s *Standing) Protection(now time.Time) string {
 	switch {
 	case s.Fault != "":
 		return "cannot be read"
-	case s.open:
+	case s.Open:
 		return "running"
-	case s.pinned:
+	case s.Pinned:
 		return "pinned"
-	case s.main:
+	case s.Main:
 		return "main"
-	case s.kind == route.KindGroup || s.kind == route.KindChannel:
+	case s.Kind == route.KindGroup || s.Kind == route.KindChannel:
 		return "group"
-	case s.current && !s.oneOff():
+	case s.Current && !s.oneOff():
 		return "current"
 	case s.Updated.IsZero():
 		return "age not known"
@@ -122,18 +126,18 @@ func (s *standing) protection(now time.Time) string {
 
 // oneOff reports whether the key of a session is for that session alone, so
 // that pointing at it says nothing.
-func (s *standing) oneOff() bool { return s.kind == route.KindHook || s.kind == route.KindSubagent }
+func (s *Standing) oneOff() bool { return s.Kind == route.KindHook || s.Kind == route.KindSubagent }
 
 // ended reports whether a reset has ended the session. Runs of jobs have a
 // retention of their own.
-func (s *standing) ended() bool {
-	return s.Key != "" && !s.current && !s.oneOff() && s.kind != route.KindCron
+func (s *Standing) ended() bool {
+	return s.Key != "" && !s.Current && !s.oneOff() && s.Kind != route.KindCron
 }
 
 // before orders sessions by who goes first: what was put away already, then
 // what was used longest ago.
-func (s *standing) before(t *standing) int {
-	away := func(s *standing) int {
+func (s *Standing) before(t *Standing) int {
+	away := func(s *Standing) int {
 		if s.Archived || s.Hidden || s.ended() {
 			return 0
 		}
@@ -142,19 +146,19 @@ func (s *standing) before(t *standing) int {
 	return cmp.Or(cmp.Compare(away(s), away(t)), s.Updated.Compare(t.Updated), cmp.Compare(s.ID, t.ID))
 }
 
-// plan decides what is to be done with sessions. It never chooses one that is
+// Plan decides what is to be done with sessions. It never chooses one that is
 // out of reach, and what it chooses, once done, leaves nothing to be chosen.
-func plan(now time.Time, all []standing, m MaintenanceSettings) []wire.Action {
+func Plan(now time.Time, all []Standing, m Settings) []wire.Action {
 	p := planning{now: now, m: m, why: make(map[firn.ID]string)}
 	for i := range all {
 		s := &all[i]
 		p.bytes += s.Bytes
 		p.count(s.Agent, 1)
-		if s.protection(now) == "" {
+		if s.Protection(now) == "" {
 			p.reach = append(p.reach, s)
 		}
 	}
-	slices.SortFunc(p.reach, (*standing).before)
+	slices.SortFunc(p.reach, (*Standing).before)
 	p.byAge()
 	p.byCount()
 	p.bySize()
@@ -164,9 +168,9 @@ func plan(now time.Time, all []standing, m MaintenanceSettings) []wire.Action {
 // planning is a plan that is being made.
 type planning struct {
 	now time.Time
-	m   MaintenanceSettings
+	m   Settings
 	// reach are the sessions that may be chosen, in the order in which they go.
-	reach []*standing
+	reach []*Standing
 	// bytes and counts are what is left of all sessions: how large they are, and
 	// how many by agent.
 	bytes  int64
@@ -183,13 +187,13 @@ func (p *planning) count(agent string, n int) {
 }
 
 // remove chooses a session to be removed.
-func (p *planning) remove(s *standing, why string) {
+func (p *planning) remove(s *Standing, why string) {
 	p.why[s.ID] = why
 	p.bytes -= s.Bytes
 	p.count(s.Agent, -1)
 }
 
-func (p *planning) gone(s *standing) bool { return p.why[s.ID] != "" }
+func (p *planning) gone(s *Standing) bool { return p.why[s.ID] != "" }
 
 // byAge chooses what was not used for too long.
 func (p *planning) byAge() {
@@ -222,7 +226,7 @@ func (p *planning) bySize() {
 		return
 	}
 	for _, s := range p.reach {
-		if !p.gone(s) && s.Bytes > 0 && p.bytes > p.m.lowWater() {
+		if !p.gone(s) && s.Bytes > 0 && p.bytes > p.m.LowWater() {
 			p.remove(s, whyDisk)
 		}
 	}
@@ -236,11 +240,11 @@ func (p *planning) actions() []wire.Action {
 		if a.Title == "" {
 			a.Title = s.Prompt
 		}
-		a.Title = oneLine(a.Title)
+		a.Title = card.Line(a.Title, len(a.Title))
 		idle := p.m.SubagentIdle > 0 && p.now.Sub(s.Updated) > p.m.SubagentIdle
 		switch {
 		case p.gone(s):
-		case idle && (s.child || s.maybeChild) && !s.Archived:
+		case idle && (s.Child || s.MaybeChild) && !s.Archived:
 			a.Do, a.Why = wire.ActionArchive, whySubagent
 		default:
 			continue

@@ -1,4 +1,4 @@
-package gateway
+package timer
 
 import (
 	"errors"
@@ -7,17 +7,8 @@ import (
 	"time"
 
 	"firn"
+	"firn/internal/timer/timertest"
 )
-
-// inZone loads a zone.
-func inZone(t *testing.T, name string) *time.Location {
-	t.Helper()
-	zone, err := time.LoadLocation(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return zone
-}
 
 // ticks are the moments at which a schedule is due from one time to another.
 func ticks(t *testing.T, expr string, zone *time.Location, from, to time.Time) []time.Time {
@@ -40,26 +31,13 @@ func ticks(t *testing.T, expr string, zone *time.Location, from, to time.Time) [
 	}
 }
 
-// changes are days on which clocks are changed, in both directions and by an
-// hour or half of one, at night and at midnight.
-var changes = []struct{ zone, day string }{
-	{"Europe/Berlin", "2026-03-29"}, {"Europe/Berlin", "2026-10-25"},
-	{"America/New_York", "2026-03-08"}, {"America/New_York", "2026-11-01"},
-	{"Australia/Lord_Howe", "2026-04-05"}, {"Australia/Lord_Howe", "2026-10-04"},
-	{"America/Sao_Paulo", "2018-11-04"}, {"America/Sao_Paulo", "2018-02-18"}, // at midnight
-	{"Asia/Beirut", "2026-03-29"}, {"Asia/Beirut", "2026-10-25"}, // at midnight too
-	{"America/Scoresbysund", "2024-03-31"},                                 // two changes at once
-	{"Antarctica/Troll", "2026-03-29"}, {"Antarctica/Troll", "2026-10-25"}, // two hours
-	{"Asia/Kolkata", "2026-03-29"}, // never
-}
-
 // TestDailyOnceADay asks for every half hour of the days around a change: a
 // daily job is due once on every day of the calendar.
 func TestDailyOnceADay(t *testing.T) {
-	for _, c := range changes {
-		t.Run(c.zone+" "+c.day, func(t *testing.T) {
-			zone := inZone(t, c.zone)
-			middle, err := time.ParseInLocation(time.DateOnly, c.day, zone)
+	for _, c := range timertest.Changes {
+		t.Run(c.Zone+" "+c.Day, func(t *testing.T) {
+			zone := timertest.InZone(t, c.Zone)
+			middle, err := time.ParseInLocation(time.DateOnly, c.Day, zone)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -124,7 +102,7 @@ func TestSchedule(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, err := parseSchedule(c.expr, inZone(t, c.zone))
+			s, err := parseSchedule(c.expr, timertest.InZone(t, c.zone))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -142,7 +120,7 @@ func TestSchedule(t *testing.T) {
 // TestHourly sees that a job for every hour runs every hour of a year.
 func TestHourly(t *testing.T) {
 	for _, name := range []string{"Europe/Berlin", "America/New_York", "Asia/Kolkata"} {
-		zone := inZone(t, name)
+		zone := timertest.InZone(t, name)
 		from := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 		all := ticks(t, "15 * * * *", zone, from, from.AddDate(0, 9, 0))
 		for i := 1; i < len(all); i++ {

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -11,97 +10,20 @@ import (
 
 	"firn"
 	"firn/agent"
-	"firn/route"
+	"firn/internal/maintenance"
 	"firn/store"
 	"firn/store/filestore"
 	"firn/wire"
-
-	"pgregory.net/rapid"
 )
 
 var today = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 
 const oneDay = 24 * time.Hour
 
-// old is a session that was used last so many days ago.
-func old(id string, days int, change func(*standing)) standing {
-	s := standing{Info: store.Info{ID: firn.ID(id), Agent: "main", Bytes: 100, Updated: today.Add(-time.Duration(days) * oneDay)}, kind: route.KindOther}
-	if change != nil {
-		change(&s)
-	}
-	return s
-}
-
-func keyedAs(key string, kind route.Kind) func(*standing) {
-	return func(s *standing) { s.Key, s.kind, s.main = key, kind, kind == route.KindMain }
-}
-
-// TestPlan decides about a few sessions, with each of the settings.
-func TestPlan(t *testing.T) {
-	some := func() []standing {
-		return []standing{
-			old("new", 1, nil), old("older", 10, nil), old("oldest", 100, nil),
-			old("archived", 5, func(s *standing) { s.Archived = true }),
-			old("ended", 20, keyedAs("agent:main:x:direct:1", route.KindDirect)),
-			old("current", 200, func(s *standing) { keyedAs("agent:main:x:direct:1", route.KindDirect)(s); s.current = true }),
-			old("main", 200, keyedAs("agent:main:main", route.KindMain)),
-			old("group", 200, keyedAs("agent:main:x:group:1", route.KindGroup)),
-			old("room", 200, keyedAs("agent:main:x:channel:1", route.KindChannel)),
-			old("pinned", 200, func(s *standing) { s.pinned = true }),
-			old("running", 200, func(s *standing) { s.open = true }),
-			old("broken", 200, func(s *standing) { s.Fault = "x" }),
-			old("ageless", 200, func(s *standing) { s.Updated = time.Time{} }),
-			old("used", 0, func(s *standing) { s.Updated = today.Add(-time.Minute) }),
-			old("ahead", -3, nil),
-			old("child", 2, func(s *standing) {
-				keyedAs("agent:main:subagent:1", route.KindSubagent)(s)
-				s.current, s.child = true, true
-			}),
-			old("hook", 40, func(s *standing) { keyedAs("agent:main:hook:1", route.KindHook)(s); s.current = true }),
-			old("lastrun", 300, func(s *standing) { keyedAs("agent:main:cron:1", route.KindCron)(s); s.current = true }),
-			old("run", 301, keyedAs("agent:main:cron:1", route.KindCron)),
-			old("other", 3, func(s *standing) { s.Agent = "ops" }),
-		}
-	}
-	for name, c := range map[string]struct {
-		m    MaintenanceSettings
-		now  time.Duration
-		want string
-	}{
-		"nothing":             {MaintenanceSettings{}, 0, ""},
-		"nothing, much later": {MaintenanceSettings{}, 400 * oneDay, ""},
-		"by age":              {MaintenanceSettings{PruneAfter: 30 * oneDay}, 0, "run oldest hook"},
-		"by age, much later":  {MaintenanceSettings{PruneAfter: 30 * oneDay}, 400 * oneDay, "ended archived run oldest hook older other child new used ahead"},
-		"by age, set back":    {MaintenanceSettings{PruneAfter: 30 * oneDay}, -1000 * oneDay, ""},
-		"ended by a reset":    {MaintenanceSettings{ResetArchiveRetention: 15 * oneDay}, 0, "ended"},
-		"not long ended":      {MaintenanceSettings{ResetArchiveRetention: 25 * oneDay}, 0, ""},
-		"too many":            {MaintenanceSettings{MaxEntries: 16}, 0, "ended archived run"},
-		"far too many":        {MaintenanceSettings{MaxEntries: 1}, 0, "ended archived run oldest hook older child new"},
-		"too large":           {MaintenanceSettings{MaxDiskBytes: 1900, HighWater: 0.9}, 0, "ended archived run"},
-		"just not too large":  {MaintenanceSettings{MaxDiskBytes: 2000, HighWater: 0.1}, 0, ""},
-		"far too large":       {MaintenanceSettings{MaxDiskBytes: 1}, 0, "ended archived run oldest hook older other child new"},
-		"children":            {MaintenanceSettings{SubagentIdle: time.Hour}, 0, "child"},
-		"children, not yet":   {MaintenanceSettings{SubagentIdle: 50 * time.Hour}, 0, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var got []string
-			for _, a := range plan(today.Add(c.now), some(), c.m) {
-				got = append(got, string(a.Session))
-				if want := map[bool]string{true: wire.ActionArchive, false: wire.ActionRemove}[c.m.SubagentIdle > 0]; a.Do != want || a.Why == "" {
-					t.Errorf("it is %+v, want to %s", a, want)
-				}
-			}
-			if strings.Join(got, " ") != c.want {
-				t.Errorf("chosen are %v, want %s", got, c.want)
-			}
-		})
-	}
-}
-
 func TestMaintenanceRefused(t *testing.T) {
 	o := staff(t, inMemory(), time.Now(), nil)
 	defer o.close()
-	for _, m := range []MaintenanceSettings{{PruneAfter: -1}, {MaxEntries: -1}, {MaxDiskBytes: -1}, {HighWater: 1.1}, {HighWater: -0.1}, {SubagentIdle: -1}, {ResetArchiveRetention: -1}} {
+	for _, m := range []maintenance.Settings{{PruneAfter: -1}, {MaxEntries: -1}, {MaxDiskBytes: -1}, {HighWater: 1.1}, {HighWater: -0.1}, {SubagentIdle: -1}, {ResetArchiveRetention: -1}} {
 		if _, err := o.Maintain(t.Context(), m, true); !errors.Is(err, firn.ErrInvalid) {
 			t.Errorf("%+v: %v", m, err)
 		}
@@ -111,101 +33,6 @@ func TestMaintenanceRefused(t *testing.T) {
 			t.Errorf("%+v: %v", m, err)
 		}
 	}
-}
-
-// someStandings draws sessions.
-func someStandings(t *rapid.T) []standing {
-	kinds := []route.Kind{route.KindOther, route.KindDirect, route.KindMain, route.KindGroup, route.KindChannel, route.KindCron, route.KindHook, route.KindSubagent}
-	n := rapid.IntRange(0, 25).Draw(t, "n")
-	all := make([]standing, n)
-	for i := range all {
-		s := &all[i]
-		s.ID = firn.ID(fmt.Sprint("s", i))
-		s.Agent = rapid.SampledFrom([]string{"a", "b"}).Draw(t, "agent")
-		s.Bytes = rapid.Int64Range(0, 1000).Draw(t, "bytes")
-		s.Updated = today.Add(-time.Duration(rapid.Int64Range(-100, 1000).Draw(t, "hours")) * time.Hour)
-		if rapid.IntRange(0, 9).Draw(t, "ageless") == 0 {
-			s.Updated = time.Time{}
-		}
-		s.kind = rapid.SampledFrom(kinds).Draw(t, "kind")
-		s.main = s.kind == route.KindMain
-		if s.kind != route.KindOther {
-			s.Key = "agent:" + s.Agent + ":" + string(s.kind)
-			s.current = rapid.Bool().Draw(t, "current")
-		}
-		s.child = s.kind == route.KindSubagent
-		flag := func(name string) bool { return rapid.IntRange(0, 5).Draw(t, name) == 0 }
-		s.open, s.pinned, s.Archived, s.Hidden = flag("open"), flag("pinned"), flag("archived"), flag("hidden")
-		if flag("fault") {
-			s.Fault = "x"
-		}
-	}
-	return all
-}
-
-// TestPlanKeepsItsWord plans for any sessions and settings: nothing out of reach
-// is chosen, nothing twice, limits are kept or nothing is left to take, and
-// once done there is nothing more to do.
-func TestPlanKeepsItsWord(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		all := someStandings(t)
-		hours := func(name string) time.Duration {
-			return time.Duration(rapid.Int64Range(0, 500).Draw(t, name)) * time.Hour
-		}
-		m := MaintenanceSettings{
-			PruneAfter: hours("prune"), ResetArchiveRetention: hours("reset"), SubagentIdle: hours("idle"),
-			MaxEntries: rapid.IntRange(0, 10).Draw(t, "entries"), MaxDiskBytes: rapid.Int64Range(0, 10000).Draw(t, "disk"),
-			HighWater: rapid.Float64Range(0, 1).Draw(t, "water"),
-		}
-		now := today.Add(time.Duration(rapid.Int64Range(-400, 400).Draw(t, "jump")) * oneDay)
-		actions := plan(now, all, m)
-		left := slices.Clone(all)
-		for _, a := range actions {
-			i := slices.IndexFunc(left, func(s standing) bool { return s.ID == a.Session })
-			if i < 0 {
-				t.Fatalf("%s is chosen twice", a.Session)
-			}
-			if why := left[i].protection(now); why != "" {
-				t.Fatalf("%s is chosen though %s", a.Session, why)
-			}
-			switch a.Do {
-			case wire.ActionArchive:
-				left[i].Archived = true
-			case wire.ActionRemove:
-				left = slices.Delete(left, i, i+1)
-			}
-		}
-		if more := plan(now, left, m); len(more) > 0 {
-			t.Fatalf("once done there is more to do: %+v", more)
-		}
-		var bytes int64
-		counts := make(map[string]int)
-		takable := make(map[string]int)
-		large := false
-		for i := range left {
-			s := &left[i]
-			bytes += s.Bytes
-			counts[s.Agent]++
-			if s.protection(now) == "" {
-				takable[s.Agent]++
-				large = large || s.Bytes > 0
-				if age := now.Sub(s.Updated); m.PruneAfter > 0 && age > m.PruneAfter {
-					t.Fatalf("%s is too old and still there", s.ID)
-				}
-			}
-		}
-		if m.MaxDiskBytes > 0 && bytes > m.MaxDiskBytes && large {
-			t.Fatalf("%d bytes are left, %d are the most, and there is more to take", bytes, m.MaxDiskBytes)
-		}
-		for name, n := range counts {
-			if m.MaxEntries > 0 && n > m.MaxEntries && takable[name] > 0 {
-				t.Fatalf("%d sessions of %s are left, %d are the most, and there is more to take", n, name, m.MaxEntries)
-			}
-		}
-		if !m.wanted() && len(actions) > 0 {
-			t.Fatal("nothing was wanted")
-		}
-	})
 }
 
 // shelf is a store with sessions that can be cleared away.
@@ -304,7 +131,7 @@ func TestMaintain(t *testing.T) {
 	overStores(t, func(t *testing.T, st store.Store) {
 		o := shelf(t, st, time.Now())
 		defer o.close()
-		m := MaintenanceSettings{PruneAfter: 50 * oneDay, SubagentIdle: time.Hour}
+		m := maintenance.Settings{PruneAfter: 50 * oneDay, SubagentIdle: time.Hour}
 		before := o.all()
 		const want = "remove ada-then, remove old, remove unpinned, archive kid"
 		warned, err := o.Maintain(t.Context(), m, false)
@@ -358,18 +185,18 @@ func TestMaintainSize(t *testing.T) {
 	inFiles(t, func(t *testing.T, st store.Store) {
 		o := shelf(t, st, time.Now())
 		defer o.close()
-		look, err := o.Maintain(t.Context(), MaintenanceSettings{}, true)
+		look, err := o.Maintain(t.Context(), maintenance.Settings{}, true)
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := MaintenanceSettings{Enforce: true, MaxDiskBytes: look.Bytes - 1, HighWater: 0.85}
+		m := maintenance.Settings{Enforce: true, MaxDiskBytes: look.Bytes - 1, HighWater: 0.85}
 		done, err := o.Maintain(t.Context(), m, false)
 		if err != nil || done.Removed == 0 {
 			t.Fatalf("done was %+v, %v", done, err)
 		}
 		again, err := o.Maintain(t.Context(), m, false)
-		if err != nil || len(again.Actions) != 0 || again.Bytes != look.Bytes-done.BytesBinned || again.Bytes > m.lowWater() {
-			t.Errorf("of %d bytes are left %d, low water is %d: %s, %v", look.Bytes, again.Bytes, m.lowWater(), chosen(again), err)
+		if err != nil || len(again.Actions) != 0 || again.Bytes != look.Bytes-done.BytesBinned || again.Bytes > m.LowWater() {
+			t.Errorf("of %d bytes are left %d, low water is %d: %s, %v", look.Bytes, again.Bytes, m.LowWater(), chosen(again), err)
 		}
 		if !strings.HasPrefix(chosen(done), "remove ada-then") {
 			t.Errorf("first to go was not what had ended: %s", chosen(done))
@@ -390,7 +217,7 @@ func TestMaintainMuchLater(t *testing.T) {
 		synctest.Wait()
 		listener := o.events.listen("young")
 		o.ahead.Store(int64(400 * oneDay))
-		m := MaintenanceSettings{PruneAfter: oneDay, MaxEntries: 1, MaxDiskBytes: 1, ResetArchiveRetention: oneDay, SubagentIdle: time.Hour}
+		m := maintenance.Settings{PruneAfter: oneDay, MaxEntries: 1, MaxDiskBytes: 1, ResetArchiveRetention: oneDay, SubagentIdle: time.Hour}
 		before := o.all()
 		warned, err := o.Maintain(t.Context(), m, false)
 		if err != nil || len(warned.Actions) == 0 {
@@ -438,7 +265,7 @@ func TestMaintainSpares(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				report := wire.Maintenance{Actions: plan(o.now(), all, MaintenanceSettings{ResetArchiveRetention: 90 * oneDay})}
+				report := wire.Maintenance{Actions: maintenance.Plan(o.now(), all, maintenance.Settings{ResetArchiveRetention: 90 * oneDay})}
 				if chosen(report) != "remove ada-then" {
 					t.Fatalf("chosen is %s", chosen(report))
 				}
@@ -462,7 +289,7 @@ func TestMaintainByItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := shelf(t, inMemory(), today)
 		setup := *o.setup.Load()
-		setup.Maintenance = MaintenanceSettings{PruneAfter: 50 * oneDay, Every: time.Hour}
+		setup.Maintenance = maintenance.Settings{PruneAfter: 50 * oneDay, Every: time.Hour}
 		if err := o.Reload(setup); err != nil {
 			t.Fatal(err)
 		}

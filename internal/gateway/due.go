@@ -1,0 +1,131 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"firn"
+	"firn/internal/maintenance"
+	"firn/internal/timer"
+	"firn/wire"
+)
+
+// StartJobs begins to run jobs when they are due, and maintenance, until the
+// gateway is closed. What was due since a job ran last, while no gateway was
+// there, is made up for once if the job wants it, and else said in the log to
+// be missed. A gateway that is there for one command only does not start them.
+func (g *Gateway) StartJobs(ctx context.Context) error {
+	if !g.attend() {
+		return closing()
+	}
+	err := g.takeStock(ctx)
+	if err == nil && !g.timer.Start() {
+		err = fmt.Errorf("start jobs: they were started already: %w", firn.ErrInvalid)
+	}
+	if err != nil {
+		g.work.Done()
+		return err
+	}
+	go func() {
+		defer g.work.Done()
+		g.timer.Keep(func() time.Duration { return g.doDue(g.now()) })
+	}()
+	return nil
+}
+
+// takeStock finds out from the log when the jobs ran last.
+func (g *Gateway) takeStock(ctx context.Context) error {
+	setup, now := g.setup.Load(), g.now()
+	for i := range setup.Jobs {
+		j := &setup.Jobs[i]
+		k, err := setup.jobKey(j)
+		if err != nil {
+			return err
+		}
+		runs, err := g.runs(ctx, k)
+		if err != nil {
+			return fmt.Errorf("start jobs: %w", err)
+		}
+		last := now
+		if len(runs) > 0 {
+			last = runs[0].Created
+		}
+		if err := g.timer.RanLast(j, setup.Zone, last); err != nil {
+			return fmt.Errorf("start job %s: %w", j.ID, err)
+		}
+	}
+	return nil
+}
+
+// doDue starts what is due, and returns how long to sleep.
+func (g *Gateway) doDue(now time.Time) time.Duration {
+	if !g.keepsTime() {
+		return timer.Nap
+	}
+	setup := g.setup.Load()
+	runs, sleep := g.timer.Due(setup.Jobs, setup.Zone, now)
+	for _, r := range runs {
+		if r.Missed {
+			g.Log.Warn("a job was due while nobody was there, and is left out", "job", r.Job.ID, "due", r.Due)
+			continue
+		}
+		g.work.Go(func() { g.runDue(setup, r) })
+	}
+	if m := setup.Maintenance; m.Wanted() && g.timer.BeginRound(m.Every, now) {
+		g.work.Go(func() { g.maintainDue(setup.Maintenance) })
+	}
+	return sleep
+}
+
+// keepsTime reports whether this gateway does what is due: of several one does.
+// Who takes that over from another finds out from the log what it did last.
+func (g *Gateway) keepsTime() bool {
+	if g.Peers == nil {
+		return true
+	}
+	if !g.Peers.Leads() {
+		g.led = false
+		return false
+	}
+	if !g.led {
+		if err := g.takeStock(g.ctx); err != nil {
+			g.Log.Warn("what is due cannot be found out", "error", err)
+			return false
+		}
+		g.led = true
+	}
+	return true
+}
+
+// runDue begins a run of a job that is due.
+func (g *Gateway) runDue(setup *Setup, r timer.Run) {
+	_, err := g.startRun(g.ctx, setup, r.Job)
+	switch {
+	case err == nil:
+	case wire.KindOf(err) == wire.Busy:
+		g.timer.Skip(r.Job.ID)
+		g.Log.Warn("a job is due while it is running, and is left out", "job", r.Job.ID, "due", r.Due)
+	default:
+		g.Log.Error("a job could not be run", "job", r.Job.ID, "due", r.Due, "error", err)
+	}
+}
+
+// maintainDue looks what is to be cleared away, and says it in the log.
+func (g *Gateway) maintainDue(m maintenance.Settings) {
+	defer g.timer.EndRound()
+	report, err := g.Maintain(g.ctx, m, false)
+	switch {
+	case err != nil:
+		g.Log.Error("maintenance failed", "error", err)
+	case len(report.Actions) == 0:
+	case !report.Done:
+		g.Log.Warn("there are sessions that would be cleared away if maintenance were enforced", "remove", report.Removed, "archive", report.Archived, "bytes", report.BytesBinned)
+	default:
+		g.Log.Info("sessions were put away", "removed", report.Removed, "archived", report.Archived, "bytes", report.BytesBinned, "failed", report.Failed, "spared", report.Spared)
+	}
+	if i := slices.IndexFunc(report.Actions, func(a wire.Action) bool { return a.Error != "" }); i >= 0 {
+		g.Log.Warn("a session could not be put away", "session", report.Actions[i].Session, "error", report.Actions[i].Error)
+	}
+}
