@@ -22,6 +22,7 @@ import (
 	"firn/client"
 	"firn/dialect/native"
 	"firn/internal/gateway"
+	"firn/internal/token"
 	"firn/internal/vfs"
 	"firn/provider"
 	"firn/provider/scripted"
@@ -93,7 +94,7 @@ func (h *house) open() (*gateway.HTTP, *gateway.Gateway, func()) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	tokens, err := gateway.OpenTokens(vfs.OS{}, gateway.TokensPath(h.home), nil)
+	tokens, err := token.Open(context.Background(), token.NewFile(vfs.OS{}, gateway.TokensPath(h.home)), nil)
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -62,7 +63,7 @@ func newAbused(t *testing.T) *abused {
 		"of work": {Scope: wire.ScopeWrite, Agents: []string{"work"}}, "of a key": {Scope: wire.ScopeWrite, Keys: []string{"agent:work:telegram"}},
 	} {
 		n.Name = strings.ReplaceAll(name, " ", "-")
-		made, err := a.house.tokens.Create(n)
+		made, err := a.house.tokens.Create(context.Background(), n)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,8 @@ import (
 	"time"
 	"unicode"
 
+	"firn"
+	"firn/internal/token"
 	"firn/wire"
 )
 
@@ -26,6 +28,9 @@ type identity struct {
 	// token is the id of their token, and expires when it ends, if it does.
 	token   string
 	expires time.Time
+	// old says that it could not be found out for a while whether the token is still
+	// good: they may read.
+	old bool
 }
 
 // ownerName is who comes through the socket, or is in this process.
@@ -39,20 +44,13 @@ func (i identity) may(agent, key string) bool {
 	if len(i.agents) > 0 && !slices.Contains(i.agents, agent) {
 		return false
 	}
-	return len(i.keys) == 0 || key != "" && slices.ContainsFunc(i.keys, func(prefix string) bool { return underKey(key, prefix) })
+	return len(i.keys) == 0 || key != "" && slices.ContainsFunc(i.keys, func(prefix string) bool { return token.Under(key, prefix) })
 }
 
 // mayAgent reports whether they may know of an agent.
 func (i identity) mayAgent(agent string) bool {
 	return i.may(agent, "") || len(i.keys) > 0 && (len(i.agents) == 0 || slices.Contains(i.agents, agent)) &&
 		slices.ContainsFunc(i.keys, func(prefix string) bool { return agentOfKey(prefix) == agent })
-}
-
-// underKey reports whether a key is a prefix, or goes on from it with another
-// segment: agent:main:telegram is not the beginning of agent:main:telegram2.
-func underKey(key, prefix string) bool {
-	rest, ok := strings.CutPrefix(key, strings.TrimSuffix(prefix, ":"))
-	return ok && (rest == "" || rest[0] == ':')
 }
 
 // agentOfKey is the agent that a key, or the beginning of one, names.
@@ -94,13 +92,13 @@ func (h *HTTP) authenticate(r *http.Request) (identity, error) {
 		return who, nil
 	}
 	secret, sent := bearer(r)
-	check := (*Tokens).Check
+	check := (*token.Book).Check
 	if !sent && h.config.Web != nil {
-		if secret, sent = cookieOf(r); sent {
-			if err := fromOurPage(r, true); err != nil {
+		if secret, sent = token.Cookie(r); sent {
+			if err := token.FromOurPage(r, true); err != nil {
 				return identity{}, err
 			}
-			check = (*Tokens).checkBrowser
+			check = (*token.Book).CheckBrowser
 		}
 	}
 	if !sent {
@@ -112,11 +110,13 @@ func (h *HTTP) authenticate(r *http.Request) (identity, error) {
 	if h.config.Tokens == nil {
 		return identity{}, &wire.Problem{Kind: wire.NoToken, Message: "this gateway knows no tokens"}
 	}
-	token, err := check(h.config.Tokens, secret)
+	pass, err := check(h.config.Tokens, r.Context(), secret)
 	if err != nil {
 		return identity{}, h.uncheckable(err)
 	}
-	return known(token), nil
+	who := known(pass.Token)
+	who.old = pass.Old
+	return who, nil
 }
 
 // known is who has a token.
@@ -124,11 +124,31 @@ func known(t wire.Token) identity {
 	return identity{name: t.Name, scope: t.Scope, agents: t.Agents, keys: t.Keys, token: t.ID, expires: t.Expires}
 }
 
+// grant is what they may hand on.
+func (i identity) grant() token.Grant {
+	return token.Grant{Scope: i.scope, Agents: i.agents, Keys: i.keys, Parent: i.token, Expires: i.expires}
+}
+
+// whileLetIn is the context of a request for as long as who asks is let in.
+func (c *call) whileLetIn() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(c.r.Context())
+	if c.who.token == "" || c.h.config.Tokens == nil {
+		return ctx, cancel // the owner, always
+	}
+	stop := c.h.config.Tokens.Watch(c.who.token, cancel)
+	if c.who.expires.IsZero() {
+		return ctx, func() { stop(); cancel() }
+	}
+	left := c.who.expires.Sub(c.h.config.Tokens.Now())
+	ctx, end := context.WithTimeout(ctx, left)
+	return ctx, func() { stop(); end(); cancel() }
+}
+
 // uncheckable is what somebody whose token could not be checked is told: who is
 // not let in need not know why.
 func (h *HTTP) uncheckable(err error) error {
 	var p *wire.Problem
-	if !errors.As(err, &p) {
+	if !errors.As(err, &p) && !errors.Is(err, firn.ErrUnavailable) {
 		h.log.Error("tokens cannot be checked", "error", err.Error())
 		err = &wire.Problem{Kind: wire.Internal, Message: "tokens cannot be checked at the moment"}
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"firn"
+	"firn/internal/token"
 	"firn/wire"
 )
 
@@ -24,7 +25,7 @@ import (
 // the gateway does not put it out. See docs/decisions/0022-a-cookie-is-a-token.md.
 
 func browserRoutes() []operation {
-	word := header(pageHeader, "The word "+pageWord+": foreign pages cannot send it.")
+	word := header(token.PageHeader, "The word "+token.PageWord+": foreign pages cannot send it.")
 	login := action{in: reflect.TypeFor[wire.Login](), out: reflect.TypeFor[wire.Me](), run: (*call).login}
 	return []operation{
 		{method: "POST", path: "/v1/logins", name: "orderLogin", scope: wire.ScopeRead, what: "Makes a code that lets a browser in once, to do no more than who asks. The address to open is told with it.", action: mayTake((*call).orderLogin)},
@@ -44,48 +45,23 @@ func (c *call) orderLogin(o wire.LoginOrder) (wire.LoginCode, error) {
 	if err != nil {
 		return wire.LoginCode{}, err
 	}
-	g, err := c.who.hand(o)
-	if err == nil {
-		err = checkToken(wire.NewToken{Name: "browser", Scope: g.scope, Agents: g.agents, Keys: g.keys}, tokens.clock())
-	}
+	g, err := c.who.grant().Hand(o)
 	if err != nil {
 		return wire.LoginCode{}, err
 	}
-	code, until := c.h.codes.give(g)
+	code, until, err := tokens.Order(c.r.Context(), g)
+	if err != nil {
+		return wire.LoginCode{}, err
+	}
 	return wire.LoginCode{Code: code, Expires: until.UTC(), URL: base + "/login#" + code}, nil
 }
 
 // letsBrowsersIn returns where their tokens are, if any is let in at all.
-func (c *call) letsBrowsersIn() (*Tokens, error) {
+func (c *call) letsBrowsersIn() (*token.Book, error) {
 	if c.h.config.Web == nil {
 		return nil, &wire.Problem{Kind: wire.Unsupported, Message: "this gateway has no pages", Hint: "set gateway.web = true, and serve without --no-web"}
 	}
 	return c.tokens()
-}
-
-// hand is what somebody hands on: as much as they have, or as much of it as is
-// asked for.
-func (i identity) hand(o wire.LoginOrder) (grant, error) {
-	g := grant{scope: orElse(o.Scope, i.scope), agents: o.Agents, keys: o.Keys, parent: i.token, expires: i.expires}
-	if len(g.agents) == 0 {
-		g.agents = i.agents
-	}
-	if len(g.keys) == 0 {
-		g.keys = i.keys
-	}
-	strange := func(agent string) bool { return !slices.Contains(i.agents, agent) }
-	beyond := func(key string) bool {
-		return !slices.ContainsFunc(i.keys, func(prefix string) bool { return underKey(key, prefix) })
-	}
-	switch {
-	case !g.scope.Includes(wire.ScopeRead) || !g.scope.Known():
-		return grant{}, invalid("a browser has the scope read, write or admin, not %q", g.scope)
-	case !i.scope.Includes(g.scope):
-		return grant{}, &wire.Problem{Kind: wire.NotAllowed, Message: "who has the scope " + string(i.scope) + " cannot let in somebody with the scope " + string(g.scope)}
-	case len(i.agents) > 0 && slices.ContainsFunc(g.agents, strange), len(i.keys) > 0 && slices.ContainsFunc(g.keys, beyond):
-		return grant{}, &wire.Problem{Kind: wire.NotAllowed, Message: "nobody can be let in to more agents and keys than who asks may touch"}
-	}
-	return g, nil
 }
 
 // tcpMark is where a context holds the TCP address that the server listens on.
@@ -95,7 +71,7 @@ type tcpMark struct{}
 // browser comes too.
 func (c *call) pages() (string, error) {
 	scheme := "http://"
-	if overTLS(c.r) {
+	if token.OverTLS(c.r) {
 		scheme = "https://"
 	}
 	if !isOwner(c.r.Context()) {
@@ -121,7 +97,7 @@ func (c *call) login() error {
 	if err != nil {
 		return err
 	}
-	if err := fromOurPage(c.r, false); err != nil {
+	if err := token.FromOurPage(c.r, false); err != nil {
 		c.h.config.Metrics.Refused("origin")
 		return err
 	}
@@ -129,20 +105,16 @@ func (c *call) login() error {
 	if err != nil {
 		return err
 	}
-	g, err := c.admits(tokens, in)
-	if err != nil {
+	made, err := c.letIn(tokens, in)
+	switch {
+	case err == nil:
+	case wire.KindOf(err) == wire.NoToken || wire.KindOf(err) == wire.NotAllowed:
 		return c.wrong(err)
-	}
-	made, err := tokens.createBrowser(g, kindOfBrowser(c.r.UserAgent()))
-	if err != nil {
-		c.h.codes.giveBack(in.Code, g)
+	default:
 		return err
 	}
-	if old, ok := cookieOf(c.r); ok {
-		tokens.replaceBrowser(old, made.ID)
-	}
 	c.who = known(made.Token)
-	c.setCookie(made.Secret, made.Expires.Sub(tokens.clock()))
+	token.SetCookie(c.w, c.r, made.Secret, made.Expires.Sub(tokens.Now()))
 	me, err := c.me()
 	if err != nil {
 		return err
@@ -155,7 +127,7 @@ func (c *call) login() error {
 // no lock, and a lock would let who guesses keep others out.
 func (c *call) wrong(err error) error {
 	c.h.config.Metrics.Refused("login")
-	if c.h.guesses.wrong(neighbourhood(c.r.RemoteAddr)) {
+	if c.h.guesses.Wrong(c.r.RemoteAddr) {
 		return err
 	}
 	c.w.Header().Set("Retry-After", "60")
@@ -188,40 +160,32 @@ func (c *call) readLogin() (in wire.Login, err error) {
 	return in, nil
 }
 
-// admits is what a code or a token is good for.
-func (c *call) admits(tokens *Tokens, in wire.Login) (grant, error) {
+// letIn lets a browser in by what it brings.
+func (c *call) letIn(tokens *token.Book, in wire.Login) (wire.Created, error) {
+	ctx, who := c.r.Context(), token.Browser{Kind: kindOfBrowser(c.r.UserAgent())}
+	who.Old, _ = token.Cookie(c.r)
 	if in.Code != "" {
-		g, ok := c.h.codes.redeem(in.Code)
-		if !ok {
-			return grant{}, &wire.Problem{Kind: wire.NoToken, Message: "the code is not known, was used or has expired", Hint: "firn open makes a new one"}
-		}
-		return g, nil
+		return tokens.Redeem(ctx, in.Code, who)
 	}
-	token, err := tokens.Check(strings.TrimSpace(in.Token))
+	pass, err := tokens.Check(ctx, strings.TrimSpace(in.Token))
 	if err != nil {
-		return grant{}, c.h.uncheckable(err)
+		return wire.Created{}, c.h.uncheckable(err)
 	}
-	return known(token).hand(wire.LoginOrder{})
-}
-
-// setCookie gives the browser its secret, or takes it away. It is sent to us
-// only, by our pages only, and no script reads it.
-func (c *call) setCookie(secret string, lasts time.Duration) {
-	cookie := &http.Cookie{Name: nameOfCookie(c.r), Value: secret, Path: "/", MaxAge: int(lasts / time.Second), HttpOnly: true, SameSite: http.SameSiteStrictMode}
-	if overTLS(c.r) {
-		cookie.Name, cookie.Secure = lockedPrefix+cookie.Name, true
+	g, err := token.Of(pass.Token).Hand(wire.LoginOrder{})
+	if err != nil {
+		return wire.Created{}, err
 	}
-	http.SetCookie(c.w, cookie)
+	return tokens.Admit(ctx, g, who)
 }
 
 // logout revokes the token of the browser that asks. One that is not let in any
 // more may ask too: its cookie is taken away.
 func (c *call) logout(none) (wire.LoggedOut, error) {
-	secret, ok := cookieOf(c.r)
+	secret, ok := token.Cookie(c.r)
 	if !ok {
 		return wire.LoggedOut{}, nil
 	}
-	if err := fromOurPage(c.r, true); err != nil {
+	if err := token.FromOurPage(c.r, true); err != nil {
 		c.h.config.Metrics.Refused("origin")
 		return wire.LoggedOut{}, err
 	}
@@ -229,16 +193,16 @@ func (c *call) logout(none) (wire.LoggedOut, error) {
 	if err != nil {
 		return wire.LoggedOut{}, err
 	}
-	token, err := tokens.checkBrowser(secret)
+	pass, err := tokens.CheckBrowser(c.r.Context(), secret)
 	if err == nil {
-		c.who = known(token)
-		_, err = tokens.Revoke(token.ID)
+		c.who = known(pass.Token)
+		_, err = tokens.Revoke(c.r.Context(), pass.ID)
 	}
 	var p *wire.Problem
-	if err != nil && !errors.As(err, &p) {
+	if err != nil && (!errors.As(err, &p) || p.Kind == wire.Unavailable) {
 		return wire.LoggedOut{}, c.h.uncheckable(err)
 	}
-	c.setCookie("", -time.Second)
+	token.SetCookie(c.w, c.r, "", -time.Second)
 	c.w.Header().Set("Clear-Site-Data", `"cache"`) // images that were seen
 	return wire.LoggedOut{LoggedOut: err == nil}, nil
 }

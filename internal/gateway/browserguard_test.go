@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"compress/gzip"
+	"context"
 	"io"
 	"net/http"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"firn/internal/gateway"
+	"firn/internal/token"
 	"firn/wire"
 )
 
@@ -148,7 +150,7 @@ func FuzzLogin(f *testing.F) {
 	f.Add([]byte("\xff\xfe[[[[[[[["), "web", "%%%", "application/json", "\x00")
 	f.Add([]byte(`{"code":"`+strings.Repeat("A", 5000)+`"}`), "web", "", "application/json", "")
 	var minutes atomic.Int64 // each try is in another one: limits are another test's
-	tokens, err := gateway.OpenTokens(noFiles(f), "/tokens.json", func() time.Time { return time.Unix(60*minutes.Add(1), 0) })
+	tokens, err := token.Open(context.Background(), token.NewFile(noFiles(f), "/tokens.json"), func() time.Time { return time.Unix(60*minutes.Add(1), 0) })
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -1,11 +1,13 @@
 package gateway_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"testing"
 
 	"firn/internal/gateway"
+	"firn/internal/token"
 	"firn/internal/vfs/faultfs"
 	"firn/wire"
 )
@@ -13,7 +15,7 @@ import (
 // TestManyBrowsers: those who log in do not fill the list of tokens, whoever they
 // are.
 func TestManyBrowsers(t *testing.T) {
-	tokens, _ := gateway.OpenTokens(faultfs.New(), "/tokens.json", nil)
+	tokens, _ := token.Open(context.Background(), token.NewFile(faultfs.New(), "/tokens.json"), nil)
 	s := browsing(t, gateway.Config{Tokens: tokens})
 	s.token(wire.NewToken{Name: "kept", Scope: wire.ScopeRead})
 	var last, out *http.Cookie
@@ -27,7 +29,7 @@ func TestManyBrowsers(t *testing.T) {
 			out = last
 		}
 	}
-	all, err := tokens.List()
+	all, err := tokens.List(context.Background())
 	if err != nil || len(all) != 115 || all[0].Name != "kept" {
 		t.Errorf("%d tokens, %v", len(all), err)
 	}
@@ -47,7 +49,7 @@ func TestManyBrowsers(t *testing.T) {
 // TestNobodyIsPutOut: who logs in very often, be it by way of browsers of theirs,
 // puts out nobody but their own.
 func TestNobodyIsPutOut(t *testing.T) {
-	tokens, _ := gateway.OpenTokens(faultfs.New(), "/tokens.json", nil)
+	tokens, _ := token.Open(context.Background(), token.NewFile(faultfs.New(), "/tokens.json"), nil)
 	s := browsing(t, gateway.Config{Tokens: tokens})
 	admin := s.enter(wire.Login{Code: s.order(wire.LoginOrder{}).Code})
 	read := s.token(wire.NewToken{Name: "reader", Scope: wire.ScopeRead})
@@ -68,7 +70,7 @@ func TestNobodyIsPutOut(t *testing.T) {
 	if _, status := s.me(holding(mine[0])); status != 401 {
 		t.Errorf("the first of the reader: %d", status)
 	}
-	if all, err := tokens.List(); err != nil || len(all) > 12 {
+	if all, err := tokens.List(context.Background()); err != nil || len(all) > 12 {
 		t.Errorf("%d tokens are kept, %v", len(all), err)
 	}
 }
@@ -76,7 +78,7 @@ func TestNobodyIsPutOut(t *testing.T) {
 // TestCodeIsGivenBack: a code is not lost because the login could not be kept.
 func TestCodeIsGivenBack(t *testing.T) {
 	disk := faultfs.New()
-	tokens, _ := gateway.OpenTokens(disk, "/tokens.json", nil)
+	tokens, _ := token.Open(context.Background(), token.NewFile(disk, "/tokens.json"), nil)
 	s := browsing(t, gateway.Config{Tokens: tokens})
 	code := s.order(wire.LoginOrder{}).Code
 	disk.FailNth(1, faultfs.Fault{Of: faultfs.Changing})

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"firn"
+	"firn/internal/token"
 	"firn/store"
 	"firn/wire"
 )
@@ -389,7 +390,7 @@ func (c *call) listAgents() (wire.Page[wire.Agent], error) {
 }
 
 // tokens are where tokens are kept, if anywhere.
-func (c *call) tokens() (*Tokens, error) {
+func (c *call) tokens() (*token.Book, error) {
 	if c.h.config.Tokens == nil {
 		return nil, &wire.Problem{Kind: wire.Unsupported, Message: "this gateway keeps no tokens"}
 	}
@@ -401,7 +402,7 @@ func (c *call) listTokens() (wire.Page[wire.Token], error) {
 	if err != nil {
 		return wire.Page[wire.Token]{}, err
 	}
-	all, err := t.List()
+	all, err := t.List(c.r.Context())
 	return pageOf(all), err
 }
 
@@ -410,7 +411,7 @@ func (c *call) createToken(n wire.NewToken) (wire.Created, error) {
 	if err != nil {
 		return wire.Created{}, err
 	}
-	return t.Create(n)
+	return t.Create(c.r.Context(), n)
 }
 
 func (c *call) revokeToken() (wire.Token, error) {
@@ -418,5 +419,5 @@ func (c *call) revokeToken() (wire.Token, error) {
 	if err != nil {
 		return wire.Token{}, err
 	}
-	return t.Revoke(c.r.PathValue("token"))
+	return t.Revoke(c.r.Context(), c.r.PathValue("token"))
 }

@@ -19,7 +19,7 @@ import (
 // bearer is a client with a token.
 func (h *house) bearer(t *testing.T, n wire.NewToken) *client.Client {
 	t.Helper()
-	made, err := h.tokens.Create(n)
+	made, err := h.tokens.Create(context.Background(), n)
 	if err != nil {
 		t.Fatal(err)
 	}

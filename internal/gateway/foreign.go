@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 
+	"firn/internal/token"
 	"firn/wire"
 )
 
@@ -48,7 +49,7 @@ func (c *call) mcp() error    { return c.foreign(c.h.config.MCP) }
 // of itself.
 func (c *call) gate() http.Handler {
 	owner, authorization := isOwner(c.r.Context()), c.r.Header.Values("Authorization")
-	if secret, ok := cookieOf(c.r); ok && len(authorization) == 0 && c.h.config.Web != nil {
+	if secret, ok := token.Cookie(c.r); ok && len(authorization) == 0 && c.h.config.Web != nil {
 		authorization = []string{"Bearer " + secret}
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

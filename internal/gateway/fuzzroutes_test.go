@@ -19,6 +19,7 @@ import (
 	"firn/dialect/native"
 	"firn/internal/metrics"
 	"firn/internal/timer"
+	"firn/internal/token"
 	"firn/internal/vfs/faultfs"
 	"firn/provider"
 	"firn/provider/scripted"
@@ -64,9 +65,9 @@ func newAnvil(t testing.TB) *anvil {
 		Hooks: map[string]Hook{"deploy": {Token: "fuzz", Enabled: true}, "talk": {Token: "fuzz", Enabled: true, Key: "agent:main:main", Template: "{{.a}} {{range .b}}{{.}}{{end}}"}},
 	}})
 	must(err)
-	tokens, err := OpenTokens(faultfs.New(), "/tokens.json", nil)
+	tokens, err := token.Open(context.Background(), token.NewFile(faultfs.New(), "/tokens.json"), nil)
 	must(err)
-	made, err := tokens.Create(wire.NewToken{Name: "fuzz", Scope: wire.ScopeAdmin})
+	made, err := tokens.Create(context.Background(), wire.NewToken{Name: "fuzz", Scope: wire.ScopeAdmin})
 	must(err)
 	a.secret = made.Secret
 	a.http = Handler(a.Gateway, Config{

@@ -18,6 +18,7 @@ import (
 
 	"firn"
 	"firn/internal/metrics"
+	"firn/internal/token"
 	"firn/internal/trace"
 	"firn/wire"
 )
@@ -26,7 +27,7 @@ import (
 // one; then only the owner is let in.
 type Config struct {
 	// Tokens let clients in over TCP. Nil lets in nobody there.
-	Tokens *Tokens
+	Tokens *token.Book
 	// Hosts are names that the gateway may be called by, beside localhost and the
 	// loopback addresses; Origins are those of foreign pages that may talk to it.
 	Hosts, Origins []string
@@ -78,9 +79,8 @@ type HTTP struct {
 	ready  readiness
 	// replies are what was answered to requests that name themselves.
 	replies replies
-	// codes let browsers in, guesses are those who try.
-	codes   codes
-	guesses guesses
+	// guesses are those who try to get in.
+	guesses token.Guesses
 
 	requests, streams, waiting gauge
 	// closing is closed when the gateway is about to go.
@@ -106,11 +106,10 @@ func Handler(api API, c Config) *HTTP {
 	if g, ok := api.(prepared); ok && c.Ready == nil {
 		h.config.Ready = g.Ready
 	}
-	clock := time.Now
+	h.guesses.Clock = time.Now
 	if c.Tokens != nil {
-		clock = c.Tokens.clock
+		h.guesses.Clock = c.Tokens.Now
 	}
-	h.codes.clock, h.guesses.clock = clock, clock
 	h.doc = describe(h.table, c.Version)
 	h.mux = h.routes()
 	return h

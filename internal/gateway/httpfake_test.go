@@ -16,6 +16,7 @@ import (
 
 	"firn"
 	"firn/internal/gateway"
+	"firn/internal/token"
 	"firn/internal/vfs"
 	"firn/store"
 	"firn/wire"
@@ -429,7 +430,7 @@ func someSessions() []wire.Session {
 type stand struct {
 	t      *testing.T
 	fake   *fake
-	tokens *gateway.Tokens
+	tokens *token.Book
 	http   *gateway.HTTP
 }
 
@@ -437,7 +438,7 @@ func newStand(t *testing.T, c gateway.Config) *stand {
 	t.Helper()
 	s := &stand{t: t, fake: newFake(someSessions()...)}
 	if c.Tokens == nil {
-		tokens, err := gateway.OpenTokens(vfs.OS{}, t.TempDir()+"/tokens.json", nil)
+		tokens, err := token.Open(context.Background(), token.NewFile(vfs.OS{}, t.TempDir()+"/tokens.json"), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -454,7 +455,7 @@ func (s *stand) token(n wire.NewToken) string {
 	if n.Name == "" {
 		n.Name = fmt.Sprintf("t%d", time.Now().UnixNano())
 	}
-	made, err := s.tokens.Create(n)
+	made, err := s.tokens.Create(context.Background(), n)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"firn/internal/gateway"
 	"firn/internal/metrics"
+	"firn/internal/token"
 	"firn/internal/vfs"
 	"firn/internal/vfs/faultfs"
 	"firn/wire"
@@ -66,13 +67,13 @@ func FuzzHandlers(f *testing.F) {
 	})
 }
 
-func fuzzTokens(f *testing.F, secret *string) *gateway.Tokens {
+func fuzzTokens(f *testing.F, secret *string) *token.Book {
 	f.Helper()
-	tokens, err := gateway.OpenTokens(noFiles(f), "/tokens.json", nil)
+	tokens, err := token.Open(context.Background(), token.NewFile(noFiles(f), "/tokens.json"), nil)
 	if err != nil {
 		f.Fatal(err)
 	}
-	made, err := tokens.Create(wire.NewToken{Name: "fuzz", Scope: wire.ScopeAdmin})
+	made, err := tokens.Create(context.Background(), wire.NewToken{Name: "fuzz", Scope: wire.ScopeAdmin})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -24,6 +24,7 @@ import (
 	"firn/internal/gateway"
 	"firn/internal/metrics"
 	"firn/internal/sse"
+	"firn/internal/token"
 	"firn/internal/vfs"
 	"firn/provider"
 	"firn/provider/scripted"
@@ -35,7 +36,7 @@ import (
 // gateway, and a server on a socket and on TCP.
 type house struct {
 	*served
-	tokens *gateway.Tokens
+	tokens *token.Book
 	owner  *client.Client
 	set    *metrics.Set
 }
@@ -70,7 +71,7 @@ func openHouseWith(t *testing.T, home string, change func(*gateway.Config, *gate
 	}
 	g, err := gateway.New(gateway.Options{Store: st, Dialect: native.New(), Version: "test", Home: home, Setup: gateway.Setup{Default: "main", Agents: agents}})
 	must(err)
-	tokens, err := gateway.OpenTokens(vfs.OS{}, gateway.TokensPath(home), nil)
+	tokens, err := token.Open(context.Background(), token.NewFile(vfs.OS{}, gateway.TokensPath(home)), nil)
 	must(err)
 	h := &house{tokens: tokens, set: set}
 	c := gateway.Config{Tokens: tokens, Metrics: set}
@@ -254,7 +255,7 @@ func onDisk(t *testing.T, h *house, id firn.ID) []string {
 func TestRealBoundToken(t *testing.T) {
 	h := openHouse(t, shortDir(t))
 	ctx := t.Context()
-	made, err := h.tokens.Create(wire.NewToken{Name: "worker", Scope: wire.ScopeWrite, Agents: []string{"work"}})
+	made, err := h.tokens.Create(context.Background(), wire.NewToken{Name: "worker", Scope: wire.ScopeWrite, Agents: []string{"work"}})
 	if err != nil {
 		t.Fatal(err)
 	}

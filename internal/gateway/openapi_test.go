@@ -72,7 +72,7 @@ func TestEveryOperationAnswers(t *testing.T) {
 		t.Errorf("it is %s of %s", doc.OpenAPI, doc.Info.Version)
 	}
 	s.fake.stream = nil
-	made, err := s.tokens.Create(wire.NewToken{Name: "old", Scope: wire.ScopeRead})
+	made, err := s.tokens.Create(context.Background(), wire.NewToken{Name: "old", Scope: wire.ScopeRead})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -382,6 +382,9 @@ func (c *call) admit() error {
 		c.h.config.Metrics.Refused("scope")
 		return &wire.Problem{Kind: wire.NotAllowed, Message: "the token has the scope " + string(c.who.scope) + ", and this needs " + string(c.op.scope)}
 	}
+	if c.who.old && c.op.changes() {
+		return &wire.Problem{Kind: wire.Unavailable, Message: "nothing can be changed now: the servers that keep the tokens do not answer", Hint: "try again in a moment"}
+	}
 	if c.h.draining() && (c.op.changes() || c.op.content == typeStream) {
 		return &wire.Problem{Kind: wire.Closing, Message: "the gateway is shutting down", Hint: "ask again when it is back"}
 	}

@@ -18,6 +18,7 @@ import (
 	"firn/dialect/native"
 	"firn/internal/gateway"
 	"firn/internal/openaiapi"
+	"firn/internal/token"
 	"firn/internal/vfs"
 	"firn/provider"
 	"firn/provider/scripted"
@@ -52,7 +53,7 @@ func open(t *testing.T, home string) *stand {
 }
 
 // openAgain opens a home that has a token already.
-func openAgain(t *testing.T, home, token string) *stand {
+func openAgain(t *testing.T, home, secret string) *stand {
 	t.Helper()
 	s := &stand{t: t, home: home}
 	var err error
@@ -77,12 +78,12 @@ func openAgain(t *testing.T, home, token string) *stand {
 		},
 	}})
 	s.must(err)
-	tokens, err := gateway.OpenTokens(vfs.OS{}, gateway.TokensPath(home), nil)
+	tokens, err := token.Open(context.Background(), token.NewFile(vfs.OS{}, gateway.TokensPath(home)), nil)
 	s.must(err)
 	s.handler = gateway.Handler(s.g, gateway.Config{Tokens: tokens, OpenAI: openaiapi.New(nil).Handler})
 	s.server = httptest.NewServer(s.handler)
-	if s.token = token; token == "" {
-		made, err := tokens.Create(wire.NewToken{Name: "client", Scope: wire.ScopeWrite})
+	if s.token = secret; secret == "" {
+		made, err := tokens.Create(context.Background(), wire.NewToken{Name: "client", Scope: wire.ScopeWrite})
 		s.must(err)
 		s.token = made.Secret
 	}

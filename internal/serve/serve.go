@@ -28,6 +28,7 @@ import (
 	"firn/internal/mcp"
 	"firn/internal/metrics"
 	"firn/internal/openaiapi"
+	"firn/internal/token"
 	"firn/internal/trace"
 	"firn/internal/vfs"
 	"firn/internal/webui"
@@ -93,7 +94,7 @@ type House struct {
 	// room and mirrored are what was found out about files a moment ago.
 	room     kept[wire.Storage]
 	mirrored kept[[]wire.Source]
-	tokens   *gateway.Tokens
+	tokens   *token.Book
 	mind     *mind
 	finding  *finding
 	guest    *guest
@@ -187,7 +188,7 @@ func (h *House) furnish() error {
 	if err != nil {
 		return err
 	}
-	if h.tokens, err = gateway.OpenTokens(h.fs, gateway.TokensPath(h.home()), h.o.Clock); err != nil {
+	if h.tokens, err = h.openTokens(); err != nil {
 		return err
 	}
 	g := h.o.Settings.Gateway

@@ -21,6 +21,7 @@ import (
 	"firn/dialect/native"
 	"firn/internal/gateway"
 	"firn/internal/openaiapi"
+	"firn/internal/token"
 	"firn/internal/vfs"
 	"firn/provider"
 	"firn/provider/scripted"
@@ -56,9 +57,9 @@ func openDoor(t *testing.T, options ...option.RequestOption) *door {
 		Known: []wire.Model{{ID: "scripted/test"}},
 	}})
 	d.must(err)
-	tokens, err := gateway.OpenTokens(vfs.OS{}, gateway.TokensPath(home), nil)
+	tokens, err := token.Open(context.Background(), token.NewFile(vfs.OS{}, gateway.TokensPath(home)), nil)
 	d.must(err)
-	made, err := tokens.Create(wire.NewToken{Name: "sdk", Scope: wire.ScopeWrite})
+	made, err := tokens.Create(context.Background(), wire.NewToken{Name: "sdk", Scope: wire.ScopeWrite})
 	d.must(err)
 	server := httptest.NewServer(gateway.Handler(g, gateway.Config{Tokens: tokens, OpenAI: openaiapi.New(nil).Handler}))
 	t.Cleanup(func() {

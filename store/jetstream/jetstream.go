@@ -4,6 +4,8 @@
 //	stream <space>_S<nn>       subject <space>.s.<nn>.<id>    the messages of a session
 //	bucket <space>_KEYS        k.<hash> which session a key points at; shards: how many streams there are
 //	bucket <space>_IDX         i.<id> what a list tells; w.<nn> up to where that is so
+//	bucket <space>_LEASE       who has which session at the moment
+//	bucket <space>_<kind>      what those share besides who have the store open, such as tokens
 //	objects <space>_BLOB       what is too large for a message
 //
 // A message holds the lines that one append has added, byte for byte as the

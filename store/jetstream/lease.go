@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -66,14 +65,7 @@ func (st *Store) Leases(ctx context.Context, owner string, ttl time.Duration) (*
 	}
 	defer st.working.Done()
 	l := &Leases{st: st, bucket: bucket{st.engine, st.names.space + "_LEASE"}, owner: owner, ttl: ttl.Truncate(time.Second)}
-	replicas := 1
-	err := st.engine.steady(ctx, func(ctx context.Context) error {
-		s, err := st.engine.js.Stream(ctx, bucketStream(st.names.keys()))
-		if err == nil {
-			replicas = s.CachedInfo().Config.Replicas
-		}
-		return err
-	})
+	replicas, err := st.replicas(ctx)
 	if err == nil {
 		err = st.engine.ensureBucket(ctx, jetstream.KeyValueConfig{
 			Bucket: l.bucket.name, Description: "who has which session at the moment", Storage: jetstream.FileStorage, Replicas: replicas, LimitMarkerTTL: rememberedFor,
@@ -298,35 +290,8 @@ type LeaseChange struct {
 // Watch tells of all leases how they are, and then what becomes of them, until
 // ctx ends. It may tell the same twice.
 func (l *Leases) Watch(ctx context.Context, tell func(LeaseChange)) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	stop := context.AfterFunc(l.st.life, cancel)
-	defer stop()
-	for ctx.Err() == nil {
-		_ = l.watch(ctx, tell) // it begins again, whatever it was
-		_ = rest(ctx, maxPause)
-	}
-}
-
-func (l *Leases) watch(ctx context.Context, tell func(LeaseChange)) error {
-	prefix := bucketSubject(l.bucket.name)
-	consumer, err := l.st.engine.js.OrderedConsumer(ctx, bucketStream(l.bucket.name), jetstream.OrderedConsumerConfig{
-		FilterSubjects: []string{prefix + ">"}, DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy,
+	l.st.watch(ctx, l.bucket, ">", true, func(name string, m *message) {
+		owner, ending := readLease(m)
+		tell(LeaseChange{Name: name, Owner: owner, Ending: ending})
 	})
-	if err != nil {
-		return err
-	}
-	messages, err := consumer.Messages()
-	if err != nil {
-		return err
-	}
-	defer messages.Stop()
-	for {
-		m, err := messages.Next(jetstream.NextContext(ctx))
-		if err != nil {
-			return err
-		}
-		owner, ending := readLease(&message{header: m.Headers(), data: m.Data()})
-		tell(LeaseChange{Name: strings.TrimPrefix(m.Subject(), prefix), Owner: owner, Ending: ending})
-	}
 }

@@ -1,4 +1,4 @@
-package gateway_test
+package token_test
 
 import (
 	"errors"
@@ -10,15 +10,15 @@ import (
 	"time"
 
 	"firn"
-	"firn/internal/gateway"
+	"firn/internal/token"
 	"firn/internal/vfs"
 	"firn/internal/vfs/faultfs"
 	"firn/wire"
 )
 
-func openTokens(t *testing.T, path string, clock func() time.Time) *gateway.Tokens {
+func openTokens(t *testing.T, path string, clock func() time.Time) *token.Book {
 	t.Helper()
-	tokens, err := gateway.OpenTokens(vfs.OS{}, path, clock)
+	tokens, err := token.Open(t.Context(), token.NewFile(vfs.OS{}, path), clock)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func TestTokensAreKept(t *testing.T) {
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
 	tokens := openTokens(t, path, clock)
-	made, err := tokens.Create(wire.NewToken{Name: "phone", Scope: wire.ScopeWrite, Agents: []string{"main"}, Expires: now.Add(time.Hour)})
+	made, err := tokens.Create(t.Context(), wire.NewToken{Name: "phone", Scope: wire.ScopeWrite, Agents: []string{"main"}, Expires: now.Add(time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,25 +42,25 @@ func TestTokensAreKept(t *testing.T) {
 		t.Errorf("the file's mode is %v (%v)", info.Mode(), err)
 	}
 	again := openTokens(t, path, clock)
-	got, err := again.Check(made.Secret)
+	got, err := again.Check(t.Context(), made.Secret)
 	if err != nil || got.Name != "phone" || got.Scope != wire.ScopeWrite || len(got.Agents) != 1 || !got.Used.Equal(now) {
 		t.Fatalf("%+v %v", got, err)
 	}
 	if err := again.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if list, err := openTokens(t, path, clock).List(); err != nil || len(list) != 1 || !list[0].Used.Equal(now) {
+	if list, err := openTokens(t, path, clock).List(t.Context()); err != nil || len(list) != 1 || !list[0].Used.Equal(now) {
 		t.Errorf("%+v %v", list, err)
 	}
 	now = now.Add(time.Hour)
-	if _, err := again.Check(made.Secret); wire.KindOf(err) != wire.NoToken {
+	if _, err := again.Check(t.Context(), made.Secret); wire.KindOf(err) != wire.NoToken {
 		t.Errorf("after it expired: %v", err)
 	}
 	// A name is free again when its token is no good any more.
-	if _, err := again.Create(wire.NewToken{Name: "phone", Scope: wire.ScopeRead}); err != nil {
+	if _, err := again.Create(t.Context(), wire.NewToken{Name: "phone", Scope: wire.ScopeRead}); err != nil {
 		t.Error(err)
 	}
-	if _, err := again.Create(wire.NewToken{Name: "phone", Scope: wire.ScopeRead}); wire.KindOf(err) != wire.Invalid {
+	if _, err := again.Create(t.Context(), wire.NewToken{Name: "phone", Scope: wire.ScopeRead}); wire.KindOf(err) != wire.Invalid {
 		t.Errorf("a name twice: %v", err)
 	}
 }
@@ -68,23 +68,23 @@ func TestTokensAreKept(t *testing.T) {
 func TestTokensOfAnotherProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tokens.json")
 	ours, theirs := openTokens(t, path, nil), openTokens(t, path, nil)
-	made, err := theirs.Create(wire.NewToken{Name: "x", Scope: wire.ScopeRead})
+	made, err := theirs.Create(t.Context(), wire.NewToken{Name: "x", Scope: wire.ScopeRead})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ours.Check(made.Secret); err != nil {
+	if _, err := ours.Check(t.Context(), made.Secret); err != nil {
 		t.Errorf("one made by others: %v", err)
 	}
-	if _, err := theirs.Revoke(made.ID); err != nil {
+	if _, err := theirs.Revoke(t.Context(), made.ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ours.Check(made.Secret); err == nil {
+	if _, err := ours.Check(t.Context(), made.Secret); err == nil {
 		t.Error("one revoked by others lets in")
 	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if list, err := ours.List(); err != nil || len(list) != 0 {
+	if list, err := ours.List(t.Context()); err != nil || len(list) != 0 {
 		t.Errorf("without a file: %v %v", list, err)
 	}
 }
@@ -94,7 +94,7 @@ func TestTokensOfAnotherProcess(t *testing.T) {
 func TestTokensAtFault(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tokens.json")
 	tokens := openTokens(t, path, nil)
-	made, err := tokens.Create(wire.NewToken{Name: "x", Scope: wire.ScopeRead})
+	made, err := tokens.Create(t.Context(), wire.NewToken{Name: "x", Scope: wire.ScopeRead})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,13 +103,13 @@ func TestTokensAtFault(t *testing.T) {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := gateway.OpenTokens(vfs.OS{}, path, nil); err == nil {
+		if _, err := token.Open(t.Context(), token.NewFile(vfs.OS{}, path), nil); err == nil {
 			t.Errorf("%s: opened", name)
 		}
-		if _, err := tokens.Check(made.Secret); err == nil {
+		if _, err := tokens.Check(t.Context(), made.Secret); err == nil {
 			t.Errorf("%s: let in", name)
 		}
-		if _, err := tokens.Create(wire.NewToken{Name: "y", Scope: wire.ScopeRead}); err == nil {
+		if _, err := tokens.Create(t.Context(), wire.NewToken{Name: "y", Scope: wire.ScopeRead}); err == nil {
 			t.Errorf("%s: made another", name)
 		}
 		if data, _ := os.ReadFile(path); string(data) != content {
@@ -122,7 +122,7 @@ func TestTokensAtFault(t *testing.T) {
 	if err := os.Chmod(path, 0o622); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := gateway.OpenTokens(vfs.OS{}, path, nil); err == nil {
+	if _, err := token.Open(t.Context(), token.NewFile(vfs.OS{}, path), nil); err == nil {
 		t.Error("a file that others may change was believed")
 	}
 }
@@ -132,27 +132,27 @@ func TestTokensThatCannotBeSaved(t *testing.T) {
 	if err := files.MkdirAll("/home"); err != nil {
 		t.Fatal(err)
 	}
-	tokens, err := gateway.OpenTokens(files, "/home/tokens.json", nil)
+	tokens, err := token.Open(t.Context(), token.NewFile(files, "/home/tokens.json"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	keep, err := tokens.Create(wire.NewToken{Name: "keep", Scope: wire.ScopeRead})
+	keep, err := tokens.Create(t.Context(), wire.NewToken{Name: "keep", Scope: wire.ScopeRead})
 	if err != nil {
 		t.Fatal(err)
 	}
 	full := faultfs.Fault{Of: faultfs.Sync, Err: errors.New("the disk is full")}
 	files.FailNth(1, full)
-	if _, err := tokens.Create(wire.NewToken{Name: "x", Scope: wire.ScopeRead}); !errors.Is(err, firn.ErrNotSaved) {
+	if _, err := tokens.Create(t.Context(), wire.NewToken{Name: "x", Scope: wire.ScopeRead}); !errors.Is(err, firn.ErrNotSaved) {
 		t.Errorf("made: %v", err)
 	}
-	if list, err := tokens.List(); err != nil || len(list) != 1 {
+	if list, err := tokens.List(t.Context()); err != nil || len(list) != 1 {
 		t.Errorf("%v %v", list, err)
 	}
 	files.FailNth(1, full)
-	if _, err := tokens.Revoke(keep.ID); !errors.Is(err, firn.ErrNotSaved) {
+	if _, err := tokens.Revoke(t.Context(), keep.ID); !errors.Is(err, firn.ErrNotSaved) {
 		t.Errorf("revoked: %v", err)
 	}
-	if _, err := tokens.Check(keep.Secret); err == nil {
+	if _, err := tokens.Check(t.Context(), keep.Secret); err == nil {
 		t.Error("one that was to be revoked lets in")
 	}
 }
@@ -163,7 +163,7 @@ func TestTokensThatMakeNoSense(t *testing.T) {
 		{}, {Name: "x"}, {Name: "x", Scope: "root"}, {Scope: wire.ScopeRead}, {Name: "a\nb", Scope: wire.ScopeRead}, {Name: strings.Repeat("x", 65), Scope: wire.ScopeRead},
 		{Name: "x", Scope: wire.ScopeRead, Expires: time.Unix(1, 0)}, {Name: "x", Scope: wire.ScopeAdmin, Agents: []string{"main"}}, {Name: "x", Scope: wire.ScopeRead, Keys: []string{""}},
 	} {
-		if _, err := tokens.Create(n); wire.KindOf(err) != wire.Invalid {
+		if _, err := tokens.Create(t.Context(), n); wire.KindOf(err) != wire.Invalid {
 			t.Errorf("%+v: %v", n, err)
 		}
 	}
@@ -174,20 +174,20 @@ func TestTokensTogether(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
-			made, err := tokens.Create(wire.NewToken{Name: string(rune('a' + i)), Scope: wire.ScopeRead})
+			made, err := tokens.Create(t.Context(), wire.NewToken{Name: string(rune('a' + i)), Scope: wire.ScopeRead})
 			if err != nil {
 				t.Error(err)
 				return
 			}
 			for range 20 {
-				if _, err := tokens.Check(made.Secret); err != nil {
+				if _, err := tokens.Check(t.Context(), made.Secret); err != nil {
 					t.Error(err)
 				}
 			}
 		})
 	}
 	wg.Wait()
-	if list, err := tokens.List(); err != nil || len(list) != 8 {
+	if list, err := tokens.List(t.Context()); err != nil || len(list) != 8 {
 		t.Errorf("%d tokens, %v", len(list), err)
 	}
 }

@@ -1,4 +1,4 @@
-package gateway
+package token
 
 import (
 	"net"
@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"firn/wire"
 )
@@ -17,10 +18,10 @@ import (
 // sent by nobody who was not given it, and needs none of that.
 
 const (
-	// pageHeader and pageWord are what our own pages send. A foreign page that
+	// PageHeader and PageWord are what our own pages send. A foreign page that
 	// sends such a header is first asked about, and refused.
-	pageHeader = "X-Firn"
-	pageWord   = "web"
+	PageHeader = "X-Firn"
+	PageWord   = "web"
 
 	cookieName = "firn"
 	// lockedPrefix makes browsers keep a cookie to this host and to TLS.
@@ -28,7 +29,8 @@ const (
 )
 
 // nameOfCookie is that of the gateway that a request is for. Cookies are not
-// kept apart by port, so two gateways of one machine need two names.
+// kept apart by port, so two gateways of one machine need two names. Gateways
+// behind one address have one.
 func nameOfCookie(r *http.Request) string {
 	if _, port, err := net.SplitHostPort(r.Host); err == nil {
 		return cookieName + "-" + port
@@ -36,9 +38,9 @@ func nameOfCookie(r *http.Request) string {
 	return cookieName
 }
 
-// cookieOf is the secret that a browser sends. One that was set over TLS counts
+// Cookie is the secret that a browser sends. One that was set over TLS counts
 // more: others cannot have set it.
-func cookieOf(r *http.Request) (string, bool) {
+func Cookie(r *http.Request) (string, bool) {
 	for _, name := range []string{lockedPrefix + nameOfCookie(r), nameOfCookie(r)} {
 		if cookie, err := r.Cookie(name); err == nil && cookie.Value != "" {
 			return cookie.Value, true
@@ -47,16 +49,27 @@ func cookieOf(r *http.Request) (string, bool) {
 	return "", false
 }
 
-// overTLS reports whether the browser speaks TLS to us, or to who stands in
+// SetCookie gives the browser that asks its secret, or takes it away if it lasts
+// for less than nothing. It is sent to us only, by our pages only, and no script
+// reads it.
+func SetCookie(w http.ResponseWriter, r *http.Request, secret string, lasts time.Duration) {
+	cookie := &http.Cookie{Name: nameOfCookie(r), Value: secret, Path: "/", MaxAge: int(lasts / time.Second), HttpOnly: true, SameSite: http.SameSiteStrictMode}
+	if OverTLS(r) {
+		cookie.Name, cookie.Secure = lockedPrefix+cookie.Name, true
+	}
+	http.SetCookie(w, cookie)
+}
+
+// OverTLS reports whether the browser speaks TLS to us, or to who stands in
 // front of us. That only makes the cookie stricter, so it may be believed.
-func overTLS(r *http.Request) bool {
+func OverTLS(r *http.Request) bool {
 	return r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https" || strings.HasPrefix(r.Header.Get("Origin"), "https://")
 }
 
-// fromOurPage says why a request that has a cookie is not from a page of ours.
+// FromOurPage says why a request that has a cookie is not from a page of ours.
 // Proof is needed of what changes something: then it is not enough that nothing
 // speaks against it.
-func fromOurPage(r *http.Request, proof bool) error {
+func FromOurPage(r *http.Request, proof bool) error {
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
 	said := false
 	for _, origin := range r.Header.Values("Origin") {
@@ -74,8 +87,8 @@ func fromOurPage(r *http.Request, proof bool) error {
 	if reads {
 		return nil
 	}
-	if !slices.Equal(r.Header.Values(pageHeader), []string{pageWord}) {
-		return notOurPage("it lacks the header " + pageHeader + ": " + pageWord)
+	if !slices.Equal(r.Header.Values(PageHeader), []string{PageWord}) {
+		return notOurPage("it lacks the header " + PageHeader + ": " + PageWord)
 	}
 	if proof && !said {
 		return notOurPage("it has neither Origin nor Sec-Fetch-Site")

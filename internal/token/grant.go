@@ -1,0 +1,60 @@
+package token
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"firn"
+	"firn/wire"
+)
+
+// Grant is what somebody who is let in may do.
+type Grant struct {
+	Scope        wire.Scope
+	Agents, Keys []string
+	// Parent is the token that the grant comes from; empty if it comes from the
+	// owner. What is made of it ends with that token, at the latest when Expires
+	// says; zero is never.
+	Parent  string
+	Expires time.Time
+}
+
+// Of is what the holder of a token may do.
+func Of(t wire.Token) Grant {
+	return Grant{Scope: t.Scope, Agents: t.Agents, Keys: t.Keys, Parent: t.ID, Expires: t.Expires}
+}
+
+// Hand is what somebody hands on: as much as they have, or as much of it as is
+// asked for.
+func (g Grant) Hand(o wire.LoginOrder) (Grant, error) {
+	out := Grant{Scope: cmp.Or(o.Scope, g.Scope), Agents: o.Agents, Keys: o.Keys, Parent: g.Parent, Expires: g.Expires}
+	if len(out.Agents) == 0 {
+		out.Agents = g.Agents
+	}
+	if len(out.Keys) == 0 {
+		out.Keys = g.Keys
+	}
+	strange := func(agent string) bool { return !slices.Contains(g.Agents, agent) }
+	beyond := func(key string) bool {
+		return !slices.ContainsFunc(g.Keys, func(prefix string) bool { return Under(key, prefix) })
+	}
+	switch {
+	case !out.Scope.Includes(wire.ScopeRead) || !out.Scope.Known():
+		return Grant{}, fmt.Errorf("%w: a browser has the scope read, write or admin, not %q", firn.ErrInvalid, out.Scope)
+	case !g.Scope.Includes(out.Scope):
+		return Grant{}, &wire.Problem{Kind: wire.NotAllowed, Message: "who has the scope " + string(g.Scope) + " cannot let in somebody with the scope " + string(out.Scope)}
+	case len(g.Agents) > 0 && slices.ContainsFunc(out.Agents, strange), len(g.Keys) > 0 && slices.ContainsFunc(out.Keys, beyond):
+		return Grant{}, &wire.Problem{Kind: wire.NotAllowed, Message: "nobody can be let in to more agents and keys than who asks may touch"}
+	}
+	return out, nil
+}
+
+// Under reports whether a key is a prefix, or goes on from it with another
+// segment: agent:main:telegram is not the beginning of agent:main:telegram2.
+func Under(key, prefix string) bool {
+	rest, ok := strings.CutPrefix(key, strings.TrimSuffix(prefix, ":"))
+	return ok && (rest == "" || rest[0] == ':')
+}

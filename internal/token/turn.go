@@ -1,0 +1,160 @@
+package token
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"firn"
+)
+
+// take has the turn until give: what is read is not written over, and what many
+// want to know at once is asked for once.
+func (b *Book) take(ctx context.Context) error {
+	select {
+	case b.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (b *Book) give() { <-b.turn }
+
+// refresh makes sure that the page is as it was at some time, or later.
+func (b *Book) refresh(ctx context.Context, since time.Time) error {
+	if err := b.take(ctx); err != nil {
+		return err
+	}
+	defer b.give()
+	return b.load(ctx, since)
+}
+
+// load is refresh for who has the turn.
+func (b *Book) load(ctx context.Context, since time.Time) error {
+	b.mu.Lock()
+	known, asked := b.revision, b.asked
+	b.mu.Unlock()
+	if b.follower != nil && asked.After(since) {
+		return nil // somebody asked while we waited for our turn
+	}
+	begun := b.clock()
+	data, revision, err := b.keep.Load(ctx, known)
+	if err != nil {
+		return err
+	}
+	if revision == known {
+		b.mu.Lock()
+		b.asked = begun
+		b.mu.Unlock()
+		return nil
+	}
+	p, err := parse(data)
+	if err != nil {
+		return fmt.Errorf("read the tokens: %w", err)
+	}
+	b.turnTo(p, data, revision, begun)
+	return nil
+}
+
+// turnTo makes a page the latest.
+func (b *Book) turnTo(p page, data []byte, revision uint64, begun time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for id := range b.banned {
+		if i := p.index(id); i < 0 || !p.Tokens[i].Revoked.IsZero() {
+			delete(b.banned, id)
+		}
+	}
+	if len(b.banned) > 0 {
+		p = p.without(b.banned)
+	}
+	b.page, b.data, b.revision, b.asked = p, data, revision, begun
+	b.tellWatchers()
+}
+
+// draft is the latest page with all that is known here, to be changed.
+func (b *Book) draft() (page, []byte, uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p := b.page.copy()
+	for i := range p.Tokens {
+		if used := b.used[p.Tokens[i].ID]; used.After(p.Tokens[i].Used) {
+			p.Tokens[i].Used = used
+		}
+	}
+	return p, b.data, b.revision
+}
+
+// change writes what decide makes of the page as it is, if that is another one.
+// Decide is asked again if somebody else was faster.
+func (b *Book) change(ctx context.Context, decide func(*page) error) error {
+	if err := b.take(ctx); err != nil {
+		return err
+	}
+	defer b.give()
+	for {
+		if err := b.load(ctx, b.clock()); err != nil {
+			return err
+		}
+		p, before, known := b.draft()
+		if err := decide(&p); err != nil {
+			return err
+		}
+		data, err := p.bytes()
+		if err != nil {
+			return fmt.Errorf("spell the tokens: %w", err)
+		}
+		if bytes.Equal(data, before) {
+			return nil
+		}
+		begun := b.clock()
+		revision, err := b.keep.Save(ctx, data, known)
+		if errors.Is(err, firn.ErrConflict) && ctx.Err() == nil {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		b.turnTo(p, data, revision, begun)
+		b.mu.Lock()
+		b.saved = begun
+		b.mu.Unlock()
+		return nil
+	}
+}
+
+// note writes down when tokens were used, if one was since for longer than is
+// told, and which are revoked, if that could not be before.
+func (b *Book) note(ctx context.Context, longer time.Duration) error {
+	b.mu.Lock()
+	due := len(b.banned) > 0
+	for _, r := range b.page.Tokens {
+		due = due || b.used[r.ID].Sub(r.Used) > longer
+	}
+	b.mu.Unlock()
+	if !due {
+		return nil
+	}
+	return b.change(ctx, func(*page) error { return nil })
+}
+
+// Carry takes over the tokens of another keep, and returns how many were new. One
+// that was revoked there is revoked here too.
+func (b *Book) Carry(ctx context.Context, from Keep) (fresh int, err error) {
+	data, _, err := from.Load(ctx, 0)
+	if err != nil || data == nil {
+		return 0, err
+	}
+	other, err := parse(data)
+	if err != nil {
+		return 0, fmt.Errorf("take over tokens: %w", err)
+	}
+	err = b.change(ctx, func(p *page) (err error) {
+		fresh, err = p.join(other)
+		return err
+	})
+	return fresh, err
+}

@@ -1,0 +1,148 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"firn"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Values are small things that those share who have the store open, each under a
+// name and with a revision. They are in a bucket of their own, which the servers
+// keep as they keep sessions.
+type Values struct {
+	st     *Store
+	bucket bucket
+}
+
+// Values opens the values of a kind, whose name is in capital letters, and makes
+// the bucket if there is none.
+func (st *Store) Values(ctx context.Context, kind, what string) (*Values, error) {
+	if !isWord(kind) || strings.ToUpper(kind) != kind {
+		return nil, fmt.Errorf("open the values %q: %w: want capital letters", kind, firn.ErrInvalid)
+	}
+	if err := st.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer st.working.Done()
+	v := &Values{st, bucket{st.engine, st.names.space + "_" + kind}}
+	replicas, err := st.replicas(ctx)
+	if err == nil {
+		err = st.engine.ensureBucket(ctx, jetstream.KeyValueConfig{Bucket: v.bucket.name, Description: what, Storage: jetstream.FileStorage, Replicas: replicas})
+	}
+	if err != nil {
+		return nil, st.failed(ctx, fmt.Errorf("open the values %s: %w", kind, err))
+	}
+	return v, nil
+}
+
+// replicas is how many servers keep what is not a session: as many as keep the
+// keys.
+func (st *Store) replicas(ctx context.Context) (n int, err error) {
+	err = st.engine.steady(ctx, func(ctx context.Context) error {
+		s, err := st.engine.js.Stream(ctx, bucketStream(st.names.keys()))
+		if err == nil {
+			n = s.CachedInfo().Config.Replicas
+		}
+		return err
+	})
+	return n, err
+}
+
+// Newer returns a value and its revision as the leader has it, if it was written
+// after a revision; else nil and that revision. A value that is not there is nil
+// too, and zero is the revision of one that never was.
+func (v *Values) Newer(ctx context.Context, name string, than uint64) ([]byte, uint64, error) {
+	if err := v.st.begin(ctx); err != nil {
+		return nil, 0, err
+	}
+	defer v.st.working.Done()
+	patient, cancel := v.st.engine.patient(ctx)
+	defer cancel()
+	m, err := insist(patient, func(ctx context.Context) (*message, error) {
+		return v.st.engine.next(ctx, bucketStream(v.bucket.name), bucketSubject(v.bucket.name)+name, than+1)
+	})
+	switch {
+	case err != nil:
+		return nil, 0, v.failed(ctx, name, err)
+	case m == nil:
+		return nil, than, nil
+	case m.header.Get(headDeleted) != "":
+		return nil, m.seq, nil
+	}
+	return m.data, m.seq, nil
+}
+
+// Put writes a value if its revision is still the one that is told, and returns
+// the new one; else it is an ErrConflict.
+func (v *Values) Put(ctx context.Context, name string, value []byte, revision uint64) (uint64, error) {
+	if err := v.st.begin(ctx); err != nil {
+		return 0, err
+	}
+	defer v.st.working.Done()
+	if len(value) > maxValue {
+		return 0, v.failed(ctx, name, fmt.Errorf("it has %d bytes: %w", len(value), firn.ErrTooLarge))
+	}
+	next, err := v.bucket.put(ctx, name, value, revision)
+	if errors.Is(err, errFenced) {
+		err = fmt.Errorf("%w: somebody else was faster", firn.ErrConflict)
+	}
+	if err != nil {
+		return 0, v.failed(ctx, name, err)
+	}
+	return next, nil
+}
+
+// maxValue is how large a value may be: less than the least that servers take.
+const maxValue = maxMessage - 8<<10
+
+func (v *Values) failed(ctx context.Context, name string, err error) error {
+	return v.st.failed(ctx, fmt.Errorf("the value %s: %w", name, err))
+}
+
+// Watch calls changed when a value may have changed, until ctx ends: when it has
+// begun to look, too, if there is one.
+func (v *Values) Watch(ctx context.Context, name string, changed func()) {
+	v.st.watch(ctx, v.bucket, name, false, func(string, *message) { changed() })
+}
+
+// watch tells of the values of a bucket how they are, and then what becomes of
+// them, until ctx ends or the store is closed: with what they say, if that is
+// wanted. It may tell the same twice.
+func (st *Store) watch(ctx context.Context, b bucket, names string, whole bool, tell func(name string, m *message)) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stop := context.AfterFunc(st.life, cancel)
+	defer stop()
+	for ctx.Err() == nil {
+		_ = b.watch(ctx, names, whole, tell) // it begins again, whatever it was
+		_ = rest(ctx, maxPause)
+	}
+}
+
+// watch is one attempt to do so.
+func (b bucket) watch(ctx context.Context, names string, whole bool, tell func(name string, m *message)) error {
+	prefix := bucketSubject(b.name)
+	consumer, err := b.engine.js.OrderedConsumer(ctx, bucketStream(b.name), jetstream.OrderedConsumerConfig{
+		FilterSubjects: []string{prefix + names}, DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, HeadersOnly: !whole,
+	})
+	if err != nil {
+		return err
+	}
+	messages, err := consumer.Messages()
+	if err != nil {
+		return err
+	}
+	defer messages.Stop()
+	for {
+		m, err := messages.Next(jetstream.NextContext(ctx))
+		if err != nil {
+			return err
+		}
+		tell(strings.TrimPrefix(m.Subject(), prefix), &message{header: m.Headers(), data: m.Data()})
+	}
+}
