@@ -108,9 +108,18 @@ func NewEntryID() EntryID {
 // NewEntryIDAfter makes an entry id that is also greater than last. A store
 // calls it with the id at its end, so that ids stay unique within a session
 // when clocks step back or several processes write.
+//
+// If last is of a time to come, whoever made it was ahead of our clock, or our
+// clock was set back, and it may have made more of them right behind it, for other
+// sessions or for this one further up. So we do not count on from there, but leap
+// to a place by chance.
 func NewEntryIDAfter(last EntryID) EntryID {
 	if n, ok := parseEntryID(last); ok {
+		ahead := n>>20 > uint64(time.Now().UnixMilli())
 		entryIDs.Lock()
+		if n > entryIDs.last && ahead {
+			n += 1<<20 + uint64(mathrand.Uint32()&0xffffff) // 1 to 17 ms
+		}
 		entryIDs.last = max(entryIDs.last, n)
 		entryIDs.Unlock()
 	}

@@ -175,6 +175,19 @@ func TestNewEntryIDAfter(t *testing.T) {
 	}
 }
 
+// Who follows an id of a time to come does not count on from it: whoever made that
+// has counted on itself.
+func TestNewEntryIDAfterLeaps(t *testing.T) {
+	for range 100 {
+		last := formatEntryID(max(uint64(time.Now().Add(2*time.Hour).UnixMilli())<<20, lastEntryID()) + 1)
+		n, _ := parseEntryID(last)
+		got, ok := parseEntryID(NewEntryIDAfter(last))
+		if !ok || got < n+1<<20 || got > n+1<<25 {
+			t.Errorf("after %d came %d", n, got)
+		}
+	}
+}
+
 // An id out of a broken clock must not drag all later ones along.
 func TestNewEntryIDAfterDoesNotFollowTheFarFuture(t *testing.T) {
 	for _, last := range []EntryID{entryIDAt(25 * time.Hour), entryIDAt(100 * 365 * 24 * time.Hour), "fzzzzzzzzzzzz"} {
