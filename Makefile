@@ -10,6 +10,8 @@
 #   make soak    the kill -9 tests, KILLS times over
 #   make soak-hour  one gateway under mixed load and faults, for SOAK=1h
 #   make web     bundle the pages anew, after a change in internal/webui/src
+#   make docs    write anew what is written from the code: docs/cli.md, api.md, configuration.md
+#   make release archives for six systems below dist/, with checksums and lists of modules
 #   make fmt     format
 
 SHELL := /bin/bash
@@ -27,7 +29,7 @@ BENCHFLAGS ?=
 
 .DEFAULT_GOAL := build
 .PHONY: build run demo test check bench fuzz soak soak-hour fmt setup web check-web
-.PHONY: check-format check-vet check-systems check-static check-race check-holes
+.PHONY: check-format check-vet check-systems check-release check-static check-race check-holes release docs
 
 build:
 	$(GO) build -ldflags "$$(tools/stamp.sh)" -o bin/firn ./cmd/firn
@@ -49,7 +51,7 @@ test: setup
 	cd interop/sdk && $(GO) test -vet=all $(TESTFLAGS) ./...
 
 # Cheap checks first: a missing space should not cost a race run.
-check: check-format check-vet check-systems check-static check-web check-race check-holes
+check: check-format check-vet check-systems check-release check-static check-web check-race check-holes
 
 check-format:
 	@tools/format.sh
@@ -57,10 +59,16 @@ check-format:
 check-vet:
 	$(GO) vet ./...
 
-# Vet compiles everything, tests too, without running it.
+# Vet compiles everything, tests too, without running it. With the flags of a release:
+# check-release then links what was compiled here.
 check-systems:
-	GOOS=windows $(GO) vet ./...
-	GOOS=darwin $(GO) vet ./...
+	GOFLAGS= CGO_ENABLED=0 GOOS=windows $(GO) vet -trimpath -buildvcs=false ./...
+	GOFLAGS= CGO_ENABLED=0 GOOS=darwin $(GO) vet -trimpath -buildvcs=false ./...
+
+# All programs of a release are built, the one of this machine twice, and tried alone in
+# an empty root. COLD=1 builds it the second time without the cache.
+check-release:
+	@GO="$(GO)" tools/check-release.sh
 
 check-static:
 	$(TOOL) staticcheck ./...
@@ -116,6 +124,14 @@ check-web: $(WEB)/node_modules/.package-lock.json
 	$(ESBUILD) app=$(WEB)/src/main.tsx --outdir=$$t && \
 	cp $(WEB)/src/index.html $(WEB)/src/icon.svg $$t/ && \
 	diff -rq $$t $(WEB)/dist || { echo "internal/webui/dist is not what the sources give: run make web" >&2; exit 1; }
+
+# What of the documents is written from the code. Tests say when it is out of date.
+docs:
+	FIRN_UPDATE=1 $(GO) test ./internal/config ./internal/cli -run TestDocs -count=1
+	FIRN_UPDATE=1 $(GO) test . -run TestAPIPage -count=1
+
+release:
+	@GO="$(GO)" tools/release.sh
 
 fmt:
 	gofmt -w $$(git ls-files --cached --others --exclude-standard '*.go')

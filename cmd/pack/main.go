@@ -1,0 +1,146 @@
+// Command pack makes a release of programs that were built: for each an archive
+// with all that belongs to it, and a list of the modules in it (an SBOM); for all
+// of them their checksums. The same files give the same bytes, wherever and
+// whenever it is done. tools/release.sh calls it.
+package main
+
+import (
+	"crypto/sha256"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+func main() {
+	var r release
+	var date string
+	flag.StringVar(&r.version, "version", "", "the `version` that is released")
+	flag.StringVar(&date, "time", "", "when all files were made, as far as archives tell: a `time` as RFC 3339 has it")
+	flag.StringVar(&r.programs, "programs", "", "the `directory` with a program for each system, as OS_ARCH/firn")
+	flag.StringVar(&r.shared, "shared", "", "the `directory` with what every archive has besides the program")
+	flag.StringVar(&r.out, "out", "", "the `directory` that the release goes to")
+	flag.Parse()
+	err := r.read(date)
+	if err == nil {
+		err = r.pack()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "pack:", err)
+		os.Exit(1)
+	}
+}
+
+// release is what is packed.
+type release struct {
+	version               string
+	time                  time.Time
+	programs, shared, out string
+	licences              map[string]string
+}
+
+// read checks what it was told, and finds out the rest.
+func (r *release) read(date string) (err error) {
+	if r.version == "" || r.programs == "" || r.shared == "" || r.out == "" {
+		return errors.New("-version, -time, -programs, -shared and -out are needed")
+	}
+	if r.time, err = time.Parse(time.RFC3339, date); err != nil {
+		return fmt.Errorf("read the time of the release: %w", err)
+	}
+	r.time = r.time.UTC()
+	r.licences, err = findLicences()
+	return err
+}
+
+// pack makes the release.
+func (r *release) pack() error {
+	if err := os.MkdirAll(r.out, 0o755); err != nil {
+		return err
+	}
+	systems, err := os.ReadDir(r.programs)
+	if err != nil {
+		return fmt.Errorf("find the programs: %w", err)
+	}
+	var made []string
+	for _, s := range systems {
+		names, err := r.packOne(s.Name())
+		if err != nil {
+			return fmt.Errorf("pack the program for %s: %w", s.Name(), err)
+		}
+		made = append(made, names...)
+	}
+	if len(made) == 0 {
+		return fmt.Errorf("there is no program in %s", r.programs)
+	}
+	return r.sum(made)
+}
+
+// packOne makes what belongs to the program of one system, and names it.
+func (r *release) packOne(system string) (made []string, err error) {
+	program := filepath.Join(r.programs, system, "firn")
+	windows := strings.HasPrefix(system, "windows_")
+	if windows {
+		program += ".exe"
+	}
+	name := "firn_" + strings.TrimPrefix(r.version, "v") + "_" + system
+	files, err := collect(r.shared, name)
+	if err != nil {
+		return nil, err
+	}
+	data, err := os.ReadFile(program)
+	if err != nil {
+		return nil, err
+	}
+	files = append(files, file{name: name + "/" + filepath.Base(program), data: data, mode: 0o755})
+	slices.SortFunc(files, func(a, b file) int { return strings.Compare(a.name, b.name) })
+	bom, err := r.bom(program, data)
+	if err != nil {
+		return nil, err
+	}
+	pack, ending := tarball, ".tar.gz"
+	if windows {
+		pack, ending = zipped, ".zip"
+	}
+	packed, err := pack(files, r.time)
+	if err != nil {
+		return nil, err
+	}
+	made = []string{name + ending, name + ".cdx.json"}
+	return made, errors.Join(os.WriteFile(filepath.Join(r.out, made[0]), packed, 0o644), os.WriteFile(filepath.Join(r.out, made[1]), bom, 0o644))
+}
+
+// collect reads the files below a directory, to stand below a name.
+func collect(dir, below string) ([]file, error) {
+	var files []file
+	err := fs.WalkDir(os.DirFS(dir), ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(path)))
+		files = append(files, file{name: below + "/" + path, data: data, mode: 0o644})
+		return err
+	})
+	if err == nil && len(files) == 0 {
+		err = fmt.Errorf("there is nothing in %s", dir)
+	}
+	return files, err
+}
+
+// sum writes the checksums, as sha256sum does.
+func (r *release) sum(names []string) error {
+	slices.Sort(names)
+	var b strings.Builder
+	for _, name := range names {
+		data, err := os.ReadFile(filepath.Join(r.out, name))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&b, "%x  %s\n", sha256.Sum256(data), name)
+	}
+	return os.WriteFile(filepath.Join(r.out, "SHA256SUMS"), []byte(b.String()), 0o644)
+}

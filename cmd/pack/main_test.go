@@ -1,0 +1,139 @@
+package main
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestPack packs this very program for two systems, twice, with all that differs
+// from machine to machine: the bytes must be the same.
+func TestPack(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.ReadFile(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pack := func(age time.Duration) string {
+		dir := t.TempDir()
+		for name, data := range map[string][]byte{
+			"programs/linux_amd64/firn": program, "programs/windows_arm64/firn.exe": program,
+			"shared/README.md": []byte("read"), "shared/man1/firn.1": []byte(".TH"), "shared/LICENSE": []byte("free"),
+		} {
+			path := filepath.Join(dir, filepath.FromSlash(name))
+			at := time.Now().Add(-age)
+			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chtimes(path, at, at); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := release{
+			version: "v1.2.3", programs: filepath.Join(dir, "programs"), shared: filepath.Join(dir, "shared"), out: filepath.Join(dir, "out"),
+			time: time.Date(2026, 1, 2, 3, 4, 6, 0, time.UTC), licences: map[string]string{"firn": "Apache-2.0"},
+		}
+		if err := r.pack(); err != nil {
+			t.Fatal(err)
+		}
+		return r.out
+	}
+	one, two := pack(0), pack(99*time.Hour)
+	sums := read(t, one, "SHA256SUMS")
+	if sums != read(t, two, "SHA256SUMS") {
+		t.Errorf("two releases differ:\n%s\n%s", sums, read(t, two, "SHA256SUMS"))
+	}
+	for _, name := range []string{"firn_1.2.3_linux_amd64.tar.gz", "firn_1.2.3_windows_arm64.zip", "firn_1.2.3_linux_amd64.cdx.json", "firn_1.2.3_windows_arm64.cdx.json"} {
+		if line := fmt.Sprintf("%x  %s\n", sha256.Sum256([]byte(read(t, one, name))), name); !strings.Contains(sums, line) {
+			t.Errorf("the checksums lack %s", line)
+		}
+	}
+	const want = "firn_1.2.3_%[1]s/LICENSE 644 2026-01-02T03:04:06Z\nfirn_1.2.3_%[1]s/README.md 644 2026-01-02T03:04:06Z\n" +
+		"firn_1.2.3_%[1]s/%[2]s 755 2026-01-02T03:04:06Z\nfirn_1.2.3_%[1]s/man1/firn.1 644 2026-01-02T03:04:06Z\n"
+	if got := untar(t, read(t, one, "firn_1.2.3_linux_amd64.tar.gz")); got != fmt.Sprintf(want, "linux_amd64", "firn") {
+		t.Errorf("in the archive are\n%s", got)
+	}
+	if got := unzip(t, read(t, one, "firn_1.2.3_windows_arm64.zip")); got != fmt.Sprintf(want, "windows_arm64", "firn.exe") {
+		t.Errorf("in the archive are\n%s", got)
+	}
+	var b bom
+	if err := json.Unmarshal([]byte(read(t, one, "firn_1.2.3_linux_amd64.cdx.json")), &b); err != nil {
+		t.Fatal(err)
+	}
+	own := b.Metadata.Component
+	if b.Format != "CycloneDX" || own.Version != "v1.2.3" || own.Hashes[0].Content != fmt.Sprintf("%x", sha256.Sum256(program)) || own.Licences[0].Licence.ID != "Apache-2.0" {
+		t.Errorf("the list is of %+v", own)
+	}
+	if len(b.Components) == 0 || b.Components[0].Name != "std" || len(b.Dependencies[0].Deps) != len(b.Components) {
+		t.Errorf("in it are %+v", b.Components)
+	}
+}
+
+func read(t *testing.T, dir, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func untar(t *testing.T, data string) string {
+	z, err := gzip.NewReader(strings.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for r := tar.NewReader(z); ; {
+		h, err := r.Next()
+		if err == io.EOF {
+			return b.String()
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&b, "%s %o %s\n", h.Name, h.Mode, h.ModTime.UTC().Format(time.RFC3339))
+	}
+}
+
+func unzip(t *testing.T, data string) string {
+	r, err := zip.NewReader(bytes.NewReader([]byte(data)), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, f := range r.File {
+		fmt.Fprintf(&b, "%s %o %s\n", f.Name, f.Mode(), f.Modified.UTC().Format(time.RFC3339))
+	}
+	return b.String()
+}
+
+func TestNameLicence(t *testing.T) {
+	for text, want := range map[string]string{
+		"Apache License\n  Version 2.0": "Apache-2.0", "Permission is hereby granted, free\nof charge, to any": "MIT", "All rights reserved.": "",
+		"Redistribution and use in source and binary forms … Neither the name of": "BSD-3-Clause", "Redistribution and use in source\nand binary forms": "BSD-2-Clause",
+		"Mozilla Public License, version 2.0": "MPL-2.0",
+	} {
+		if got := nameLicence(text); got != want {
+			t.Errorf("%q is called %q, want %q", text, got, want)
+		}
+	}
+	if found, err := findLicences(); err != nil || found["firn"] != "Apache-2.0" || found["github.com/spf13/cobra"] != "Apache-2.0" {
+		t.Errorf("found are %v, %v", found, err)
+	}
+}

@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"firn/internal/config"
+)
+
+// accepts tells whether the command line would take these words.
+func accepts(words []string) error {
+	cmd, rest, err := told().root().Find(words)
+	if err == nil {
+		err = cmd.ParseFlags(rest)
+	}
+	if err == nil && !cmd.HasParent() && cmd.Flags().NArg() > 0 {
+		err = errors.New("there is no such command")
+	}
+	if err == nil {
+		err = cmd.ValidateArgs(cmd.Flags().Args())
+	}
+	return err
+}
+
+func packaging(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "packaging", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// unitOf reads a unit of systemd: its settings, each with all values it is given.
+func unitOf(text string) map[string][]string {
+	unit := make(map[string][]string)
+	for line := range strings.Lines(text) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok && !strings.HasPrefix(name, "#") {
+			unit[name] = append(unit[name], value)
+		}
+	}
+	return unit
+}
+
+// TestServiceUnit holds the unit against the commands and settings that there
+// are.
+func TestServiceUnit(t *testing.T) {
+	unit := unitOf(packaging(t, "firn.service"))
+	if len(unit["ExecStart"]) != 1 {
+		t.Fatalf("it starts %q", unit["ExecStart"])
+	}
+	words := strings.Fields(unit["ExecStart"][0])
+	if err := accepts(words[1:]); err != nil {
+		t.Errorf("%q is not accepted: %v", words, err)
+	}
+	if accepts([]string{"serve", "--lisen", "127.0.0.1:7766"}) == nil || accepts([]string{"sreve"}) == nil {
+		t.Error("anything is accepted")
+	}
+	for name, want := range map[string]string{
+		"StateDirectory": "firn", "StateDirectoryMode": "0700", "UMask": "0077", "DynamicUser": "yes", "NoNewPrivileges": "yes", "ProtectSystem": "strict",
+		"LimitCORE": "0", "CapabilityBoundingSet": "", "Type": "exec", "WantedBy": "multi-user.target",
+	} {
+		if got := unit[name]; len(got) != 1 || got[0] != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	if home := words[2]; home != "/var/lib/"+unit["StateDirectory"][0] || home != unit["WorkingDirectory"][0] {
+		t.Errorf("the home is %s, and the directory that may be written to is %s", home, unit["StateDirectory"])
+	}
+	settings, err := config.Open(filepath.Join(t.TempDir(), "none.toml"), nil, map[string]string{"home": "/h"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := unitOf(systemdUnit(words, settings))
+	for _, name := range []string{"TimeoutStopSec", "ExecReload", "Restart", "Type"} {
+		if unit[name][0] != want[name][0] {
+			t.Errorf("%s is %s, and firn serve --print-unit says %s", name, unit[name][0], want[name][0])
+		}
+	}
+	for _, page := range regexp.MustCompile(`man:([a-z-]+)\(1\)`).FindAllStringSubmatch(packaging(t, "firn.service"), -1) {
+		if words := strings.Split(page[1], "-"); accepts(words[1:]) != nil {
+			t.Errorf("there is no manual page %s", page[1])
+		}
+	}
+}
+
+// TestContainerfile holds the container against the commands and settings that
+// there are. That its program needs nothing else is tried by
+// tools/check-container.sh.
+func TestContainerfile(t *testing.T) {
+	text := packaging(t, "Containerfile")
+	lists := make(map[string][]string)
+	for _, m := range regexp.MustCompile(`(?m)^(ENTRYPOINT|CMD|HEALTHCHECK) .*?(\[.*\])$`).FindAllStringSubmatch(text, -1) {
+		var words []string
+		if err := json.Unmarshal([]byte(m[2]), &words); err != nil {
+			t.Fatalf("%s: %v", m[0], err)
+		}
+		lists[m[1]] = words
+	}
+	if err := accepts(lists["CMD"]); err != nil || len(lists["CMD"]) == 0 {
+		t.Errorf("%q is not accepted: %v", lists["CMD"], err)
+	}
+	if health := lists["HEALTHCHECK"]; len(health) == 0 || health[0] != lists["ENTRYPOINT"][0] || accepts(health[1:]) != nil {
+		t.Errorf("%q is not accepted", health)
+	}
+	env := regexp.MustCompile(`(?m)^ENV (.*)$`).FindStringSubmatch(text)
+	if env == nil {
+		t.Fatal("no variables are set")
+	}
+	settings, err := config.Open(filepath.Join(t.TempDir(), "none.toml"), strings.Fields(env[1]), map[string]string{"gateway.listen": lists["CMD"][2]})
+	if err != nil {
+		t.Errorf("the settings are wrong: %v", err)
+	}
+	if !strings.Contains(text, "\nVOLUME "+settings.Home+"\n") {
+		t.Errorf("the home %s is no volume", settings.Home)
+	}
+	if user := regexp.MustCompile(`(?m)^USER ([0-9]+):([0-9]+)$`).FindStringSubmatch(text); user == nil || user[1] == "0" {
+		t.Errorf("it runs as %q", user)
+	}
+}
