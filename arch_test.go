@@ -121,7 +121,7 @@ var guests = []guest{
 	{"github.com/spf13/", []string{"internal/cli", "cmd/..."}, "commands and flags"},
 	{"github.com/pelletier/go-toml/", []string{"internal/config", "internal/mask"}, "reads settings, with the place of every value; and the rules of gitleaks as they come"},
 	{"github.com/adhocore/gronx", []string{"internal/config", "internal/timer"}, "when a job runs next, and whether its schedule is one"},
-	{"github.com/klauspost/compress/zstd", []string{"internal/serve", "internal/cli", "internal/dialects", "internal/backup", "store/jetstream"}, "some tools compress old transcripts; so does a store that seals them, and a backup"},
+	{"github.com/klauspost/compress/zstd", []string{"internal/serve", "internal/cli", "internal/dialects", "internal/backup", "store/jetstream", "cmd/firn"}, "some tools compress old transcripts; so does a store that seals them, and a backup"},
 	{"github.com/modelcontextprotocol/go-sdk/", []string{"internal/mcp"}, "the protocol's own types and transports"},
 	{"github.com/coder/acp-go-sdk", []string{"internal/acp"}, "the protocol's types, made from its schema"},
 	{"github.com/yuin/goldmark", []string{"internal/richtext"}, "reads Markdown"},

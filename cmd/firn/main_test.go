@@ -31,6 +31,9 @@ func TestMain(m *testing.M) {
 //	mode OCTAL FILE…       sets permissions
 //	snapshot DIR           notes the bytes, modes and times of all files
 //	unchanged DIR          fails if any of them differs
+//	somewhere WORD DIR…    fails if no file has the word, in its name or its bytes
+//	nowhere WORD [-NAME…] DIR…
+//	                       fails if one has, also if it is compressed there; not below NAME
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("..", "..", "testdata", "script"),
@@ -47,7 +50,7 @@ func TestScripts(t *testing.T) {
 // scriptCommands are the commands that scripts have besides the usual ones.
 func scriptCommands(more map[string]func(ts *testscript.TestScript, neg bool, args []string)) map[string]func(ts *testscript.TestScript, neg bool, args []string) {
 	all := map[string]func(ts *testscript.TestScript, neg bool, args []string){
-		"exits": exits, "add": add, "cut": cut, "mode": mode, "snapshot": snapshot, "unchanged": unchanged,
+		"exits": exits, "add": add, "cut": cut, "mode": mode, "snapshot": snapshot, "unchanged": unchanged, "somewhere": somewhere, "nowhere": nowhere,
 		"gateway": gatewayCommand,
 	}
 	maps.Copy(all, more)

@@ -211,8 +211,9 @@ func (p *program) purgeCommand() *cobra.Command {
 		Short:   "Erase a session, or entries of it, for good",
 		Long: `Erase a session, or some of its entries, for good. This is the one command that removes
 what was said; it cannot be undone. What was noted from it and from nothing else goes from
-the notes too. A receipt stays behind, which does not tell what was said. To show that it is
-meant, --sure repeats the whole id of the session.
+the notes too, as do titles that were made of it, and what was typed of it from the history
+of the terminal. What cannot be reached is told. A receipt stays behind, which does not tell
+what was said. To show that it is meant, --sure repeats the whole id of the session.
 
 ` + sessionHelp + "\n\n" + entryHelp,
 		Example: "  firn purge 0198c5a2 --plan\n  firn purge 0198c5a2 --sure 0198c5a2-5f6e-7abc-8def-0123456789ab", Args: args(1, -1, "a session, and perhaps entries"), ValidArgsFunction: p.completeSession(false),
@@ -258,24 +259,44 @@ func (p *program) purge(ctx context.Context, c *client.Client, cmd *cobra.Comman
 	if e.Sure != id {
 		return usage(cmd, "%s would be erased for good; if that is meant, repeat its id: --sure %s", what, id)
 	}
+	said, err := typedIn(ctx, c, id, e.Entries)
+	if err != nil {
+		return err
+	}
+	lines, err := p.eraseTyped(said) // first: what breaks off is asked for again, and then still known
+	if err != nil {
+		return err
+	}
 	receipt, err := c.Purge(ctx, id, e)
 	if err != nil {
 		return err
 	}
-	return p.print(receipt, func() string { return purgeText(what, receipt) })
+	return p.print(receipt, func() string { return purgeText(what, receipt, lines) })
 }
 
-func purgeText(what string, r wire.Receipt) string {
+// purgeText tells what was erased, and what was not.
+func purgeText(what string, r wire.Receipt, lines int) string {
 	text := fmt.Sprintf("erased %s · %s removed from %s; this cannot be undone\n", what, prose.Count(int(r.Bytes), "byte", "bytes"), prose.Plural(len(r.Files), "file"))
 	if r.Notes > 0 {
 		text += fmt.Sprintf("%s, and their old versions, went from the notes: nothing else had said so\n", prose.Plural(r.Notes, "fact"))
 	}
-	if n := len(r.Forks); n > 0 {
-		ids := make([]string, n)
-		for i, id := range r.Forks {
-			ids[i] = string(id)
-		}
-		text += fmt.Sprintf("copies are left in sessions that were forked from it: %s\n", strings.Join(ids, ", "))
+	if lines > 0 {
+		text += fmt.Sprintf("%s went from the history of the terminal\n", prose.Plural(lines, "line"))
 	}
-	return text
+	if len(r.Forks) > 0 {
+		text += fmt.Sprintf("copies are left in sessions that came from it: %s\n", listed(r.Forks))
+	}
+	if len(r.Summaries) > 0 {
+		text += fmt.Sprintf("summaries were made with it, and may repeat it; look, and purge them too: %s\n", listed(r.Summaries))
+	}
+	return text + "out of reach are copies: exports, backups, mirrors until they run next, files of other tools, what models were sent\n"
+}
+
+// listed lists ids.
+func listed[T ~string](ids []T) string {
+	words := make([]string, len(ids))
+	for i, id := range ids {
+		words[i] = string(id)
+	}
+	return strings.Join(words, ", ")
 }

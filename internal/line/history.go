@@ -57,6 +57,37 @@ func OpenHistory(sys vfs.FS, path string) (*History, error) {
 	return h, nil
 }
 
+// EraseHistory takes texts out of the history of a file, which need not be there,
+// and returns how many went. Who has it open may still have them in memory, and
+// does not write them again. When it returns, the rest is durable.
+func EraseHistory(sys vfs.FS, path string, gone func(text string) bool) (int, error) {
+	h := &History{fs: sys, path: path}
+	lines, _, err := h.read()
+	if err != nil {
+		return 0, fmt.Errorf("read the history %s: %w", path, err)
+	}
+	var kept []byte
+	n := 0
+	for _, l := range lines {
+		var text string
+		if json.Unmarshal(l, &text) != nil || gone(text) {
+			n++
+			continue
+		}
+		kept = append(append(kept, l...), '\n')
+	}
+	if n == 0 {
+		return 0, nil
+	}
+	if err := h.fs.Remove(path + ".new"); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a rewriting that broke off
+		return 0, fmt.Errorf("erase lines of the history %s: %w", path, err)
+	}
+	if err := vfs.WriteFile(h.fs, path, kept); err != nil {
+		return 0, fmt.Errorf("erase lines of the history %s: %w", path, err)
+	}
+	return n, nil
+}
+
 // read reads the lines of the file, at most the end of it.
 func (h *History) read() (lines [][]byte, whole bool, err error) {
 	file, err := h.fs.Open(h.path, vfs.Read)

@@ -120,9 +120,13 @@ func (b blobs) of(ctx context.Context, id firn.ID, before time.Time) ([]string, 
 	return names, err
 }
 
-// drop deletes an object, if it is there, and returns how many bytes it had.
+// drop overwrites an object and deletes it, if it is there, and returns how many
+// bytes it had.
 func (b blobs) drop(ctx context.Context, name string) (int64, error) {
 	info, err := b.objects.GetInfo(ctx, name)
+	if err == nil {
+		err = b.overwrite(ctx, info.NUID)
+	}
 	if err == nil {
 		err = b.objects.Delete(ctx, name)
 	}
@@ -133,4 +137,26 @@ func (b blobs) drop(ctx context.Context, name string) (int64, error) {
 		return 0, err
 	}
 	return int64(info.Size), nil
+}
+
+// overwrite erases the pieces of an object: to delete it only takes them off the
+// list, and a server's file has them until it is written anew.
+func (b blobs) overwrite(ctx context.Context, nuid string) error {
+	stream, subject := b.names()
+	pieces := subject + "C." + nuid
+	last, err := b.engine.last(ctx, stream, pieces)
+	if err != nil || last == nil {
+		return err
+	}
+	var sequences []uint64
+	_, err = b.engine.scan(ctx, stream, pieces, 1, last.seq, func(m *message) error {
+		sequences = append(sequences, m.seq)
+		return nil
+	})
+	for _, seq := range sequences {
+		if err == nil {
+			err = b.engine.erase(ctx, stream, seq)
+		}
+	}
+	return err
 }

@@ -17,11 +17,13 @@ import (
 // Purge erases a session, or some of its entries, for good; see [store.Remover].
 // The receipt names streams and objects where others name files.
 //
-// The messages are overwritten in the streams of all servers. What is not ours
-// to overwrite are the logs with which servers agree with each other: they hold
-// a message until the server makes its next snapshot, messages that a seal took
-// the place of before (a server writes its files anew when much of one is gone),
-// and copies that somebody has made of its files.
+// The messages are overwritten in the streams of all servers, and so are objects.
+// What is not ours to overwrite are the logs with which servers agree with each
+// other: they hold a message until the server makes its next snapshot; messages
+// that a seal took the place of before, and what buckets had, where a server lets
+// nobody overwrite: the key of the session, and rows of the list with its title and
+// the beginning of what was said (a server writes its files anew when much of one is
+// gone); and copies that somebody has made of its files.
 func (st *Store) Purge(ctx context.Context, id firn.ID, reason string, entries ...firn.EntryID) (store.Receipt, error) {
 	if err := st.begin(ctx); err != nil {
 		return store.Receipt{}, err

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf16"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// somewhere fails if no file below some directories has a word.
+func somewhere(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, neg, len(args) > 1, "somewhere WORD DIR…")
+	if len(filesWith(ts, args[0], args[1:])) == 0 {
+		ts.Fatalf("nothing has %q: it proves nothing if nothing has it later", args[0])
+	}
+}
+
+// nowhere fails if a file below some directories has a word. Directories whose
+// names are told with a dash before them are left out.
+func nowhere(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, neg, len(args) > 1, "nowhere WORD [-NAME…] DIR…")
+	if files := filesWith(ts, args[0], args[1:]); len(files) > 0 {
+		ts.Fatalf("%q is left in\n%s", args[0], strings.Join(files, "\n"))
+	}
+}
+
+// filesWith finds the files that have a word in their names, or anywhere in their
+// bytes: large or small, in UTF-8 or UTF-16, and within what is compressed.
+func filesWith(ts *testscript.TestScript, word string, dirs []string) []string {
+	var files []string
+	for _, dir := range dirs {
+		if strings.HasPrefix(dir, "-") {
+			continue
+		}
+		err := filepath.WalkDir(ts.MkAbs(dir), func(path string, e fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			if e.IsDir() && slices.Contains(dirs, "-"+e.Name()) {
+				return fs.SkipDir
+			}
+			var data []byte
+			if e.Type().IsRegular() {
+				if data, err = os.ReadFile(path); err != nil {
+					return err
+				}
+			}
+			if where := holds(data, word); where != "" || strings.Contains(strings.ToLower(e.Name()), word) {
+				files = append(files, path+where)
+			}
+			return nil
+		})
+		ts.Check(err)
+	}
+	return files
+}
+
+// holds tells where in some bytes a word is, with what stands around it; empty if
+// it is nowhere.
+func holds(data []byte, word string) string {
+	if where := within(data, word); where != "" {
+		return where
+	}
+	for _, unpacked := range unpack(data) {
+		if where := within(unpacked, word); where != "" {
+			return " (compressed)" + where
+		}
+	}
+	return ""
+}
+
+func within(data []byte, word string) string {
+	var wide []byte
+	for _, u := range utf16.Encode([]rune(word)) {
+		wide = append(wide, byte(u), byte(u>>8))
+	}
+	low := bytes.ToLower(data)
+	for _, w := range [][]byte{[]byte(word), wide, bytes.Join(bytes.Split([]byte(word), nil), []byte{0})} {
+		if at := bytes.Index(low, w); at >= 0 {
+			return ": …" + string(bytes.ToValidUTF8(slices.Clone(data[max(0, at-80):min(len(data), at+80)]), []byte("?"))) + "…"
+		}
+	}
+	return ""
+}
+
+// unpack finds what is compressed in some bytes: frames of zstd, wherever they
+// begin. Nothing is compressed in another way.
+func unpack(data []byte) [][]byte {
+	var all [][]byte
+	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(64<<20))
+	if err != nil {
+		return nil
+	}
+	defer decoder.Close()
+	magic := []byte{0x28, 0xB5, 0x2F, 0xFD}
+	for rest := data; ; {
+		at := bytes.Index(rest, magic)
+		if at < 0 {
+			break
+		}
+		rest = rest[at:]
+		unpacked, _ := decoder.DecodeAll(rest, nil) // up to where the frame ends, and something else begins
+		all = append(all, unpacked)
+		rest = rest[len(magic):]
+	}
+	return all
+}
