@@ -49,7 +49,8 @@ func (b *bench) cold() error {
 	b.note("cold start of firn serve until it is ready, no sessions", ms(none.ready))
 	b.want("cold start of firn serve until it is ready, 10,000 sessions", ms(many.ready), "≤ 300 ms", many.ready <= 300*time.Millisecond)
 	if none.memory > 0 {
-		b.note("firn serve, memory after the start, no sessions / 10,000", fmt.Sprintf("%.0f / %.0f MB", none.memory, many.memory))
+		b.note("firn serve, memory after the start, no sessions", fmt.Sprintf("%.0f MB", none.memory))
+		b.want("firn serve, memory at rest with 10,000 known sessions", fmt.Sprintf("%.0f MB", many.memory), "≤ 60 MB", many.memory <= 60)
 		b.note("firn serve, memory of a session that is only known", fmt.Sprintf("%.2f kB", max(many.memory-none.memory, 0)*1024/sessions))
 	}
 	return nil

@@ -68,7 +68,7 @@ func (b *bench) run(dir, only string, keep bool) error {
 		name string
 		run  func() error
 	}{
-		{"decode", b.decode}, {"resume", b.resume}, {"append", b.append}, {"durable", b.durable}, {"list", b.list}, {"turn", b.turn}, {"gateway", b.gateway}, {"cold", b.cold}, {"search", b.search}, {"convert", b.conversions}, {"adopt", b.mirrors}, {"recall", b.recall}, {"cluster", b.cluster}, {"resting", b.resting}, {"scale", b.scale},
+		{"decode", b.decode}, {"resume", b.resume}, {"append", b.append}, {"durable", b.durable}, {"list", b.list}, {"grep", b.grep}, {"turn", b.turn}, {"gateway", b.gateway}, {"cold", b.cold}, {"search", b.search}, {"convert", b.conversions}, {"adopt", b.mirrors}, {"recall", b.recall}, {"cluster", b.cluster}, {"resting", b.resting}, {"scale", b.scale},
 	}
 	for _, part := range parts {
 		if !strings.Contains(part.name, only) {
@@ -85,18 +85,27 @@ func (b *bench) run(dir, only string, keep bool) error {
 	return nil
 }
 
+// print tells the figures without a target, and then, as one table, those with
+// one.
 func (b *bench) print() {
+	fmt.Println("figures")
+	for _, r := range b.rows {
+		if !r.hasTarget {
+			fmt.Printf("     %-66s %24s\n", r.what, r.got)
+		}
+	}
+	fmt.Printf("\n     %-66s %24s   %s\n", "targets", "result", "target")
 	missed := 0
 	for _, r := range b.rows {
-		mark := "    "
-		if r.hasTarget {
-			mark = "ok  "
-			if !r.met {
-				mark = "MISS"
-				missed++
-			}
+		if !r.hasTarget {
+			continue
 		}
-		fmt.Printf("%s %-62s %18s   %s\n", mark, r.what, r.got, r.target)
+		mark := "ok  "
+		if !r.met {
+			mark = "MISS"
+			missed++
+		}
+		fmt.Printf("%s %-66s %24s   %s\n", mark, r.what, r.got, r.target)
 	}
 	fmt.Printf("%d of %d figures with a target miss it\n", missed, b.targets())
 }
