@@ -71,8 +71,10 @@ type Cluster struct {
 
 	mu       sync.Mutex
 	holdings map[string]*holding
-	closed   bool
-	leading  bool
+	// held says which sessions others have, as far as it is watched.
+	held    map[string]string
+	closed  bool
+	leading bool
 }
 
 var _ gateway.Peers = (*Cluster)(nil)
@@ -96,7 +98,7 @@ func Join(ctx context.Context, o Options) (*Cluster, error) {
 	}
 	var raw [8]byte
 	_, _ = rand.Read(raw[:]) // documented never to fail
-	c := &Cluster{o: o, name: hex.EncodeToString(raw[:]), bus: o.Engine.Bus(), holdings: make(map[string]*holding), out: make(chan told, mostWaiting)}
+	c := &Cluster{o: o, name: hex.EncodeToString(raw[:]), bus: o.Engine.Bus(), holdings: make(map[string]*holding), held: make(map[string]string), out: make(chan told, mostWaiting)}
 	var err error
 	if c.leases, err = o.Engine.Leases(ctx, c.name, o.TTL); err != nil {
 		return nil, fmt.Errorf("join a cluster: %w", err)
@@ -112,7 +114,7 @@ func (c *Cluster) Name() string { return c.name }
 // sessions whose owner is gone are taken over by g.
 func (c *Cluster) Start(g *gateway.Gateway, h *gateway.HTTP) error {
 	c.gateway, c.handler = g, h
-	for topic, take := range map[string]func(jetstream.Note){callTopic(c.name): c.called, eventTopic: c.heard(), rollTopic: c.answerRoll} {
+	for topic, take := range map[string]func(jetstream.Note){callTopic(c.name): c.called, eventTopic: c.heard(), rollTopic: c.answerRoll, runningTopic(c.name): c.answerRunning} {
 		stop, err := c.bus.Listen(topic, take)
 		if err != nil {
 			c.hangUp()

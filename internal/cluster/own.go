@@ -304,6 +304,9 @@ func (c *Cluster) watch() {
 	room := make(chan struct{}, atOnce)
 	c.leases.Watch(c.life, func(change jetstream.LeaseChange) {
 		id := sessionOf(change.Name)
+		if id != "" {
+			c.hold(change)
+		}
 		if id == "" || change.Owner != "" {
 			return
 		}

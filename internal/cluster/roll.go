@@ -83,7 +83,7 @@ func (c *Cluster) here(ctx context.Context) wire.ClusterGateway {
 	g := wire.ClusterGateway{Name: c.name, Leads: c.Leads(), Owns: c.owns()}
 	if c.gateway != nil {
 		g.Address, g.Version = c.gateway.Address, c.gateway.Version
-		g.Running = len(c.gateway.Running(ctx))
+		g.Running = len(c.gateway.RunningHere(ctx))
 	}
 	return g
 }

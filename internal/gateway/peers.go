@@ -34,6 +34,9 @@ type Peers interface {
 	// Leads reports whether this one does what is done by one for all, such as
 	// running jobs.
 	Leads() bool
+	// Running tells in which sessions the others have a turn running, as far as they
+	// answer in time.
+	Running(ctx context.Context) []wire.Session
 	// Roll tells which gateways and servers there are.
 	Roll(ctx context.Context) (wire.Cluster, error)
 }

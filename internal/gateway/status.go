@@ -47,9 +47,28 @@ func (g *Gateway) loads() (running, queued int) {
 	return len(g.lanes), queued
 }
 
-// Running lists the sessions that have a turn running, the one that has run
-// longest first, each with when its turn began and how many messages wait.
+// Running lists the sessions that have a turn running, here or at another gateway,
+// the one that has run longest first, each with when its turn began and how many
+// messages wait.
 func (g *Gateway) Running(ctx context.Context) []wire.Session {
+	all := g.RunningHere(ctx)
+	if g.Peers == nil {
+		return all
+	}
+	for _, s := range g.Peers.Running(ctx) {
+		if !slices.ContainsFunc(all, func(here wire.Session) bool { return here.ID == s.ID }) {
+			all = append(all, s)
+		}
+	}
+	slices.SortFunc(all, byStart)
+	return all
+}
+
+// byStart orders sessions by when their turns began.
+func byStart(a, b wire.Session) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID)) }
+
+// RunningHere is Running of this gateway alone.
+func (g *Gateway) RunningHere(ctx context.Context) []wire.Session {
 	g.mu.Lock()
 	lanes := slices.Collect(maps.Values(g.lanes))
 	g.mu.Unlock()
@@ -64,9 +83,7 @@ func (g *Gateway) Running(ctx context.Context) []wire.Session {
 		l.mu.Unlock()
 		sessions = append(sessions, s)
 	}
-	slices.SortFunc(sessions, func(a, b wire.Session) int {
-		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID))
-	})
+	slices.SortFunc(sessions, byStart)
 	return sessions
 }
 

@@ -298,7 +298,7 @@ func (n *night) dream(ctx context.Context) {
 func (n *night) fallAsleep(ctx context.Context, c config.Memory) (context.Context, func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.h.o.Clock().Sub(n.last) < c.Dream.Idle || len(n.h.Gateway.Running(ctx)) > 0 {
+	if n.h.o.Clock().Sub(n.last) < c.Dream.Idle || len(n.h.Gateway.RunningHere(ctx)) > 0 {
 		return nil, func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
