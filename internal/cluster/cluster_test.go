@@ -105,6 +105,12 @@ func (m *member) answers() provider.Model {
 // join makes a member and lets it take part.
 func join(t *testing.T, o jetstream.Options, ttl time.Duration) *member {
 	t.Helper()
+	return joinWith(t, o, ttl, func(*gateway.Options) {})
+}
+
+// joinWith makes a member whose gateway has options of its own.
+func joinWith(t *testing.T, o jetstream.Options, ttl time.Duration, change func(*gateway.Options)) *member {
+	t.Helper()
 	st, err := jetstream.Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +121,9 @@ func join(t *testing.T, o jetstream.Options, ttl time.Duration) *member {
 		t.Fatal(err)
 	}
 	agents := map[string]*agent.Agent{"main": {Name: "main", Store: st, Model: m.answers(), NoTitles: true}}
-	m.gateway, err = gateway.New(gateway.Options{Store: st, Dialect: native.New(), Setup: gateway.Setup{Default: "main", Agents: agents, Route: route.Config{Default: "main"}}, Peers: m.cluster})
+	options := gateway.Options{Store: st, Dialect: native.New(), Setup: gateway.Setup{Default: "main", Agents: agents, Route: route.Config{Default: "main"}}, Peers: m.cluster}
+	change(&options)
+	m.gateway, err = gateway.New(options)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,11 +48,12 @@ func (g *Gateway) takeStock(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("start jobs: %w", err)
 		}
-		last := now
 		if len(runs) > 0 {
-			last = runs[0].Created
+			err = g.timer.RanLast(j, setup.Zone, runs[0].Created)
+		} else {
+			err = g.timer.NeverRan(j, setup.Zone, now)
 		}
-		if err := g.timer.RanLast(j, setup.Zone, last); err != nil {
+		if err != nil {
 			return fmt.Errorf("start job %s: %w", j.ID, err)
 		}
 	}

@@ -133,6 +133,27 @@ func (t *Timer) RanLast(j *Job, zone *time.Location, at time.Time) error {
 	return nil
 }
 
+// NeverRan says that a job has not run yet. It is due from now on; if it was known
+// before, somebody else kept the time until just now, and it is looked what they
+// may have left: as far back as a job may run late.
+func (t *Timer) NeverRan(j *Job, zone *time.Location, now time.Time) error {
+	s, err := parseSchedule(j.Schedule, j.In(zone))
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	state, since := t.state(j.ID), now
+	if state.schedule.text == s.text && state.after.Before(now) && !state.after.IsZero() {
+		if since = now.Add(-grace); since.Before(state.after) {
+			since = state.after
+		}
+	}
+	state.schedule = s
+	state.lookedUpTo(since)
+	return nil
+}
+
 // Skip counts a run that was left out since the one before it was running.
 func (t *Timer) Skip(id string) {
 	t.mu.Lock()
