@@ -35,11 +35,16 @@ type lane struct {
 	// is told.
 	dropped   []waiting
 	summarize bool
+	// named are those of them that the turn which runs names.
+	named []waiting
 	// last is the answer that was given last.
 	last wire.Answer
 	// tenure is that the session is ours, if there are other gateways. Only the
 	// goroutine uses it.
 	tenure *Tenure
+	// pause is how long the goroutine waits before it tries again, after a turn
+	// that could not begin; zero if the last one could.
+	pause time.Duration
 	// busy: the goroutine runs. gone: it has ended, and the lane is no longer
 	// the session's.
 	busy, gone bool
@@ -206,9 +211,24 @@ func (l *lane) run() {
 		if batch == nil {
 			return
 		}
-		l.answer(batch)
+		if l.answer(batch) {
+			l.pause = 0
+			continue
+		}
+		l.pause = min(max(2*l.pause, leastPause), mostPause)
+		select {
+		case <-time.After(l.pause):
+		case <-l.g.ctx.Done():
+		}
 	}
 }
+
+// leastPause and mostPause bound how long a lane waits before it tries again to say
+// what was accepted.
+const (
+	leastPause = 250 * time.Millisecond
+	mostPause  = 10 * time.Second
+)
 
 // next takes what is to be answered next: one message, or all that are to be
 // collected. Nil ends the lane.
@@ -280,8 +300,9 @@ func (l *lane) unsettled(setup *Setup) time.Duration {
 // collects reports whether a message is answered together with others.
 func (t *ticket) collects() bool { return t.Mode == route.QueueCollect && !t.onward }
 
-// answer runs a turn for a batch of messages, and settles their tickets.
-func (l *lane) answer(batch []*ticket) {
+// answer runs a turn for a batch of messages, and settles their tickets. It is false
+// if some of them are in the queue again.
+func (l *lane) answer(batch []*ticket) bool {
 	ctx, cancel := context.WithCancelCause(l.g.ctx)
 	defer cancel(nil)
 	l.mu.Lock()
@@ -289,7 +310,7 @@ func (l *lane) answer(batch []*ticket) {
 	l.mu.Unlock()
 	todo, err := l.sift(ctx, batch)
 	if len(todo) == 0 && err == nil {
-		return
+		return true
 	}
 	var answer wire.Answer
 	if err == nil {
@@ -302,10 +323,38 @@ func (l *lane) answer(batch []*ticket) {
 		l.lose()
 		todo, err = l.putBack(todo), errTaken()
 	}
+	all := len(todo)
+	if unsaved(err) && !slices.ContainsFunc(todo, begun) {
+		todo = l.putOff(todo, err)
+	}
 	l.last = answer
 	for _, t := range todo {
 		l.conclude(t, answer, err)
 	}
+	return len(todo) == all
+}
+
+// unsaved reports whether a turn failed because nothing can be kept at the moment.
+func unsaved(err error) bool {
+	kind := wire.KindOf(err)
+	return err != nil && (kind == wire.NotSaved || kind == wire.Unavailable)
+}
+
+// begun reports whether the turn of a message has begun: then it was said.
+func begun(t *ticket) bool { return t.turn.Load() != nil }
+
+// putOff puts what was accepted before, and could not be said now, back into the
+// queue: who was told that it is kept must not find that it was forgotten, nor
+// that it was said after what came later. It returns the rest.
+func (l *lane) putOff(batch []*ticket, err error) []*ticket {
+	rest := l.putBack(batch)
+	if len(rest) < len(batch) {
+		l.g.Log.Warn("what was accepted cannot be said yet", "session", l.id, "messages", len(batch)-len(rest), "error", err)
+		l.mu.Lock()
+		l.dropped = append(l.named, l.dropped...)
+		l.mu.Unlock()
+	}
+	return rest
 }
 
 // conclude tells who waits what came of a message.
@@ -421,10 +470,10 @@ func (l *lane) input(all []waiting) agent.Input {
 	if !l.summarize {
 		told = nil
 	}
-	l.dropped, l.summarize = nil, false
+	l.named, l.dropped, l.summarize = dropped, nil, false
 	l.mu.Unlock()
 	last := all[len(all)-1]
-	return agent.Input{Parts: together(all, told), ID: last.ID, Extra: last.extra(append(dropped, all...))}
+	return agent.Input{Parts: together(all, told), ID: last.ID, Extra: last.extra(slices.Concat(dropped, all))}
 }
 
 // running reports whether a turn of the session is running.

@@ -374,8 +374,11 @@ func TestRecoverAfterARewind(t *testing.T) {
 		<-first.done
 		<-second.done
 		d.shut()
-		for _, to := range []firn.EntryID{first.ID, first.answer.Entry} {
+		for i, to := range []firn.EntryID{first.ID, first.answer.Entry, first.ID, first.answer.Entry} {
 			head := firn.NewEntry(&firn.Head{})
+			if i > 1 {
+				head = firn.NewEntry(&firn.BranchSummary{Summary: "what was tried"})
+			}
 			head.Parent = to
 			if _, err := d.st.Append(t.Context(), "s", store.Any, head); err != nil {
 				t.Fatal(err)

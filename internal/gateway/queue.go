@@ -112,7 +112,7 @@ func left(p window.Path) []waiting {
 	var queue []waiting
 	for _, e := range p.Entries {
 		switch b := e.Body.(type) {
-		case *firn.Head:
+		case *firn.Head, *firn.BranchSummary:
 			queue = nil
 		case *firn.Custom:
 			queue = slices.DeleteFunc(queue, func(w waiting) bool { return slices.Contains(unqueued(b), w.ID) })

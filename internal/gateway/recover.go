@@ -82,12 +82,15 @@ func (g *Gateway) GoOn() {
 func (g *Gateway) Recover(ctx context.Context) (int, error) {
 	g.arrears.begin()
 	defer g.arrears.end()
-	n := 0
+	n, until := 0, g.now()
 	for info, err := range g.List(ctx, store.Query{}) {
 		if err != nil {
 			return n, fmt.Errorf("look for messages that were not answered: %w", err)
 		}
-		if g.now().Sub(info.Updated) > recent {
+		if info.Updated.Before(until) { // the clock may have jumped since
+			until = info.Updated
+		}
+		if until.Sub(info.Updated) > recent {
 			break // the latest come first
 		}
 		if g.Peers != nil {
@@ -151,6 +154,7 @@ func (g *Gateway) owed(ctx context.Context, id firn.ID) ([]*ticket, error) {
 	}
 	for _, w := range left(path) {
 		t := newTicket(w)
+		t.owed = true
 		t.accept()
 		tickets = append(tickets, t)
 	}
@@ -162,7 +166,7 @@ func (g *Gateway) owed(ctx context.Context, id firn.ID) ([]*ticket, error) {
 // nothing yet.
 func accepted(p window.Path) bool {
 	for _, e := range slices.Backward(p.Entries) {
-		if e.Body.Kind() == firn.KindHead {
+		if kind := e.Body.Kind(); kind == firn.KindHead || kind == firn.KindBranchSummary {
 			return false
 		}
 		if m, ok := e.Body.(*firn.Message); ok && m.Role == firn.RoleUser || byMachine(e) {

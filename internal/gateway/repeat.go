@@ -64,28 +64,39 @@ func (g *Gateway) twin(id firn.ID, message firn.EntryID) *ticket {
 }
 
 // clockSkew is how far the clock of a client may be ahead of ours for a
-// message of its to be found. One that is not found is not said twice either:
-// its turn finds out, only its answer is not told again.
+// message of its to be found.
 const clockSkew = time.Minute
 
+// olderInARow is how many entries made before a message must follow each other
+// until nothing older is looked at. One is not enough: a message that was sent again
+// and again until it was kept has an old name, behind newer ones.
+const olderInARow = 128
+
 // given is the answer that was given to a message, if it is in the log and was.
-// Names of ours tell when they were made, so for a new message hardly more than
-// the last entry is read; other names are not looked for.
+// Names of ours tell when they were made, so for a new message only the last entries
+// are read; other names are not looked for.
 func (g *Gateway) given(ctx context.Context, id firn.ID, message firn.EntryID) (a wire.Answer, logged, ok bool, err error) {
 	made, ours := message.Made()
 	if !ours {
 		return a, false, false, nil
 	}
+	older := 0
 	for rec, err := range g.Store.ReadBack(ctx, id, store.End) {
 		if err != nil {
 			return a, false, false, err
 		}
-		if at, ok := rec.Glance.ID.Made(); ok && at.Before(made.Add(-clockSkew)) {
-			break
-		}
 		if said(&rec, message) {
 			a, ok, err = g.answerTo(ctx, id, message, rec.Glance.ID)
 			return a, true, ok, err
+		}
+		switch at, ok := rec.Glance.ID.Made(); {
+		case ok && at.Before(made.Add(-clockSkew)):
+			older++
+		case ok:
+			older = 0
+		}
+		if older == olderInARow {
+			break
 		}
 	}
 	return a, false, false, nil
@@ -124,11 +135,44 @@ func (g *Gateway) answerTo(ctx context.Context, id firn.ID, message, entry firn.
 		return wire.Answer{}, false, err
 	}
 	a, ok := answerOn(path, entry)
+	if !ok && !slices.ContainsFunc(path.Entries, func(e firn.Entry) bool { return e.ID == entry }) {
+		if path, err = g.below(ctx, id, entry); err != nil {
+			return wire.Answer{}, false, err
+		}
+		a, ok = answerOn(path, entry)
+	}
 	a.Session, a.Message = id, message
 	if owner, err := g.agentOf(ctx, id); err == nil {
 		a.Silent = ok && owner.Silence.Silent(a.Text)
 	}
 	return a, ok, nil
+}
+
+// below is an entry and what followed it, on whatever branch: somebody may have gone
+// back behind it since.
+func (g *Gateway) below(ctx context.Context, id firn.ID, entry firn.EntryID) (window.Path, error) {
+	var later []firn.Entry // the last first
+	for rec, err := range g.Store.ReadBack(ctx, id, store.End) {
+		if err != nil {
+			return window.Path{}, err
+		}
+		if e, err := rec.Entry(); rec.Gap == nil && err == nil {
+			later = append(later, e)
+		}
+		if rec.Glance.ID == entry {
+			break
+		}
+	}
+	slices.Reverse(later)
+	var path window.Path
+	there := map[firn.EntryID]bool{entry: true}
+	for _, e := range later {
+		if e.ID == entry || there[e.Parent] {
+			there[e.ID] = true
+			path.Entries = append(path.Entries, e)
+		}
+	}
+	return path, nil
 }
 
 // answerOn finds the answer to an entry on a path: the first whole one that
