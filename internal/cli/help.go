@@ -14,12 +14,12 @@ import (
 // welcome is what a newcomer reads first.
 const welcome = `firn keeps the conversations of AI agents, in plain files that are only ever added to.
 
-  firn demo                     see all of it in seconds, in a home of its own
-  firn chat                     talk, with a model that comes with firn; what is said is kept
-  firn chat -m PROVIDER/MODEL   talk with a real one
-  firn adopt                    find the sessions of Claude Code, Codex, pi and others
-  firn search WORDS             find what was said, in all of them
-  firn serve, then firn open    run a gateway, and look at it in a browser`
+  firn demo                            see all of it in seconds, in a home of its own
+  firn chat                            talk, with a model that comes with firn; what is said is kept
+  firn chat -m PROVIDER/MODEL          talk with a real one
+  firn adopt                           find the sessions of Claude Code, Codex, pi and others
+  firn search WORDS                    find what was said, in all of them
+  firn serve --listen 127.0.0.1:7766   run a gateway; firn open shows it in a browser`
 
 // groups are what commands are listed under.
 var groups = []*cobra.Group{
