@@ -121,6 +121,10 @@ func (s *soak) indexes() {
 	ctx, done := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer done()
 	report, err := s.client.CheckIndex(ctx)
+	for try := 0; try < 30 && err == nil && !report.OK; try++ { // the name of a session may have come just now
+		time.Sleep(time.Second)
+		report, err = s.client.CheckIndex(ctx)
+	}
 	if err != nil || !report.OK {
 		s.ledger.complain("the indexes are not as the sessions are: %v %v", err, report.Differences[:min(3, len(report.Differences))])
 	}
