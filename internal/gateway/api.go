@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"firn"
+	"firn/internal/view"
 	"firn/wire"
 )
 
@@ -48,7 +49,7 @@ type removeAPI interface {
 
 // entryAPI looks at what is in a session, and adds to it.
 type entryAPI interface {
-	Entries(ctx context.Context, id firn.ID, q EntryQuery) (wire.Page[wire.Entry], error)
+	Entries(ctx context.Context, id firn.ID, q view.EntryQuery) (wire.Page[wire.Entry], error)
 	Append(ctx context.Context, id firn.ID, expect firn.Pos, n wire.NewEntries) (wire.Appended, error)
 	Tree(ctx context.Context, id firn.ID, limit int, cursor string) (wire.Tree, error)
 	Window(ctx context.Context, id firn.ID, as string) (wire.Window, error)
@@ -104,7 +105,7 @@ type workAPI interface {
 // statusAPI tells how things are.
 type statusAPI interface {
 	Running(ctx context.Context) []wire.Session
-	Usage(ctx context.Context, q UsageQuery) (wire.Spending, error)
+	Usage(ctx context.Context, q view.UsageQuery) (wire.Spending, error)
 	Status(ctx context.Context) (wire.Status, error)
 	Models(ctx context.Context) []wire.Model
 	Agents(ctx context.Context) []wire.Agent

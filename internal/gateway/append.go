@@ -26,7 +26,7 @@ func (g *Gateway) Append(ctx context.Context, id firn.ID, expect firn.Pos, n wir
 	if err != nil {
 		return wire.Appended{}, err
 	}
-	if err := g.mustBe(ctx, id); err != nil {
+	if err := g.MustBe(ctx, id); err != nil {
 		return wire.Appended{}, err
 	}
 	tags := g.tagged(ctx, id)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"firn"
+	"firn/internal/view"
 	"firn/store"
 	"firn/wire"
 )
@@ -36,8 +37,8 @@ func TestStoreThatCanDoLittle(t *testing.T) {
 	_, err := r.Restore(r.ctx, "nobody")
 	isKind(t, "restore nobody", err, wire.NotFound)
 	// Nobody spells lines.
-	r.Dialect = nil
-	page := got(r.Entries(r.ctx, id, EntryQuery{}))(t)
+	r.Dialect, r.View.Dialect = nil, nil
+	page := got(r.Entries(r.ctx, id, view.EntryQuery{}))(t)
 	if page.Items[0].Gap == "" || page.Items[0].Line != nil {
 		t.Errorf("without lines an entry is %+v", page.Items[0])
 	}
@@ -75,10 +76,10 @@ func TestStoreThatFails(t *testing.T) {
 	st.read = true
 	for what, err := range map[string]error{
 		"window":  errOf(r.Window(r.ctx, id, "")),
-		"branch":  errOf(r.Entries(r.ctx, id, EntryQuery{View: wire.ViewBranch})),
-		"disk":    errOf(r.Entries(r.ctx, id, EntryQuery{Back: true})),
-		"head":    errOf(r.entry(r.ctx, id, "HEAD")),
-		"name":    errOf(r.entry(r.ctx, id, "answer")),
+		"branch":  errOf(r.Entries(r.ctx, id, view.EntryQuery{View: wire.ViewBranch})),
+		"disk":    errOf(r.Entries(r.ctx, id, view.EntryQuery{Back: true})),
+		"head":    errOf(r.FindEntry(r.ctx, id, "HEAD")),
+		"name":    errOf(r.FindEntry(r.ctx, id, "answer")),
 		"compact": errOf(r.Compact(r.ctx, id, wire.Compact{})),
 	} {
 		if !errors.Is(err, errBroken) {
@@ -88,7 +89,7 @@ func TestStoreThatFails(t *testing.T) {
 	if s, err := r.Session(r.ctx, string(id)); err != nil || s.Fault == "" || s.State != nil {
 		t.Errorf("a session that cannot be read is %+v (%v)", s, err)
 	}
-	if s := got(r.Usage(r.ctx, UsageQuery{By: byDay, Since: time.Time{}}))(t); !s.Partial {
+	if s := got(r.Usage(r.ctx, view.UsageQuery{By: view.ByDay, Since: time.Time{}}))(t); !s.Partial {
 		t.Errorf("what could not be read is not told: %+v", s)
 	}
 	st.list = true
@@ -96,7 +97,7 @@ func TestStoreThatFails(t *testing.T) {
 		"sessions": errOf(r.Sessions(r.ctx, SessionQuery{})),
 		"resolve":  errOf(r.Resolve(r.ctx, "some title")),
 		"status":   errOf(r.Status(r.ctx)),
-		"usage":    errOf(r.Usage(r.ctx, UsageQuery{By: byDay, Since: time.Time{}})),
+		"usage":    errOf(r.Usage(r.ctx, view.UsageQuery{By: view.ByDay, Since: time.Time{}})),
 		"purge":    errOf(r.Purge(r.ctx, id, wire.Erase{Sure: id})),
 	} {
 		if !errors.Is(err, errBroken) && wire.KindOf(err) != wire.Unsupported {
@@ -108,30 +109,5 @@ func TestStoreThatFails(t *testing.T) {
 	st.list, st.read = false, false
 	if _, err := r.Sessions(ctx, SessionQuery{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("with nobody waiting the error is %v", err)
-	}
-}
-
-func TestPreviewsOfEntries(t *testing.T) {
-	text := func(s string) []firn.Part { return []firn.Part{firn.Text{Text: s}} }
-	for want, b := range map[string]firn.Body{
-		"a summary":                   &firn.Compaction{Summary: "a\nsummary"},
-		"a branch":                    &firn.BranchSummary{Summary: "a branch"},
-		"hides x wrong":               &firn.Tombstone{Target: "x", Reason: "wrong"},
-		"hides y":                     &firn.Tombstone{Target: "y"},
-		"a label":                     &firn.Label{Name: "a label"},
-		"a title":                     &firn.Title{Name: "a title"},
-		"p/m":                         &firn.ModelChange{Provider: "p", Model: "m"},
-		"high":                        &firn.ThinkingChange{Level: "high"},
-		"my.type":                     &firn.Custom{Type: "my.type"},
-		"custom text":                 &firn.CustomMessage{Parts: text("custom text")},
-		"rewind":                      &firn.Head{Reason: "rewind"},
-		"":                            &firn.Opaque{Type: "x"},
-		"said":                        &firn.Message{Parts: text("said")},
-		`read {"a":1} · write {}`:     &firn.Message{Parts: []firn.Part{firn.ToolCall{Name: "read", Arguments: []byte(`{"a":1}`)}, firn.ToolCall{Name: "write", Arguments: []byte(`{}`)}}},
-		"read: content":               &firn.Message{Parts: []firn.Part{firn.ToolResult{Name: "read", Content: text("content")}}},
-		"$ ls -l":                     &firn.Message{Parts: []firn.Part{firn.Shell{Command: "ls -l"}}},
-		"[image image/png] · no luck": &firn.Message{Parts: []firn.Part{firn.Image{MimeType: "image/png"}}, Error: "no luck"},
-	} {
-		same(t, "preview", previewOf(&firn.Entry{Body: b}), want)
 	}
 }

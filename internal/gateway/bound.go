@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"firn"
+	"firn/internal/view"
 	"firn/route"
 	"firn/wire"
 )
@@ -46,7 +47,7 @@ func (c *call) visible(s wire.Session, err error) error {
 		return err
 	}
 	if err != nil || !c.sees(s) {
-		problem := &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("there is no session %q", clip(c.r.PathValue("id")))}
+		problem := &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("there is no session %q", view.Clip(c.r.PathValue("id")))}
 		if err != nil {
 			return problem
 		}
@@ -178,7 +179,7 @@ func (c *call) key() (string, error) {
 	}
 	kept, ok := c.theirs(key)
 	if !ok {
-		return "", &outOfBounds{&wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("there is no key %q", clip(key))}}
+		return "", &outOfBounds{&wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("there is no key %q", view.Clip(key))}}
 	}
 	return kept, nil
 }

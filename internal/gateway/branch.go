@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"firn"
 	"firn/compact"
+	"firn/internal/view"
 	"firn/store"
 	"firn/wire"
 )
@@ -24,15 +24,15 @@ func (g *Gateway) Rewind(ctx context.Context, id firn.ID, m wire.Move) (wire.Mov
 		return wire.Moved{}, &wire.Problem{Kind: wire.Invalid, Message: "an entry to go to or a number of turns to go back is wanted, and not both"}
 	}
 	if m.Back > 0 {
-		ref = headName + turnsMark + strconv.Itoa(m.Back)
+		ref = view.TurnsBack(m.Back)
 	}
-	if err := g.mustBe(ctx, id); err != nil {
+	if err := g.MustBe(ctx, id); err != nil {
 		return wire.Moved{}, err
 	}
 	if err := g.mustRest(id, "rewind"); err != nil {
 		return wire.Moved{}, err
 	}
-	to, err := g.entry(ctx, id, ref)
+	to, err := g.FindEntry(ctx, id, ref)
 	if err != nil {
 		return wire.Moved{}, err
 	}
@@ -61,12 +61,12 @@ func (g *Gateway) Rewind(ctx context.Context, id firn.ID, m wire.Move) (wire.Mov
 
 // leaving tells what is left behind when a session goes on from an entry.
 func (g *Gateway) leaving(ctx context.Context, id firn.ID, to firn.EntryID) (wire.Moved, error) {
-	shape, done, err := g.shape(ctx, id)
+	shape, done, err := g.Shape(ctx, id)
 	if err != nil {
 		return wire.Moved{}, err
 	}
-	out := wire.Moved{Session: id, End: shape.end}
-	tree, target := &shape.tree, -1
+	out := wire.Moved{Session: id, End: shape.End}
+	tree, target := &shape.Tree, -1
 	if to != firn.Root {
 		out.To, target = to, tree.Find(to)
 	}
@@ -85,11 +85,11 @@ func (g *Gateway) leaving(ctx context.Context, id firn.ID, to firn.EntryID) (wir
 	}
 	out.Left = len(at)
 	done()
-	for rec, err := range g.records(ctx, id, at) {
+	for rec, err := range g.Records(ctx, id, at) {
 		if err != nil {
 			return out, err
 		}
-		if begins(&rec) {
+		if view.Begins(&rec) {
 			if e, err := rec.Entry(); err == nil {
 				out.Text = e.Body.(*firn.Message).Text()
 			}
@@ -129,11 +129,11 @@ func (g *Gateway) Label(ctx context.Context, id firn.ID, l wire.Label) (wire.App
 		return wire.Appended{}, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("a label of %d characters is too long: %d are allowed", n, maxLabel)}
 	}
 	if name != "" {
-		if ref, err := parseReference(name); err != nil || ref.kind != byName {
-			return wire.Appended{}, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("%q cannot be a label: it names an entry already", clip(name))}
+		if !view.IsFree(name) {
+			return wire.Appended{}, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("%q cannot be a label: it names an entry already", view.Clip(name))}
 		}
 	}
-	target, err := g.entryAt(ctx, id, l.Entry)
+	target, err := g.EntryAt(ctx, id, l.Entry)
 	if err != nil {
 		return wire.Appended{}, err
 	}
@@ -144,7 +144,7 @@ func (g *Gateway) Label(ctx context.Context, id firn.ID, l wire.Label) (wire.App
 // is to undo it. It can be done while a turn is running, and counts from the
 // next question on. What is hidden already stays so, and nothing is written.
 func (g *Gateway) Hide(ctx context.Context, id firn.ID, h wire.Hide) (wire.Appended, error) {
-	target, err := g.entryAt(ctx, id, h.Entry)
+	target, err := g.EntryAt(ctx, id, h.Entry)
 	if err != nil {
 		return wire.Appended{}, err
 	}
@@ -154,7 +154,7 @@ func (g *Gateway) Hide(ctx context.Context, id firn.ID, h wire.Hide) (wire.Appen
 // Show shows an entry again that was hidden. If nothing hides it, nothing is
 // written.
 func (g *Gateway) Show(ctx context.Context, id firn.ID, h wire.Hide) (wire.Appended, error) {
-	target, err := g.entryAt(ctx, id, h.Entry)
+	target, err := g.EntryAt(ctx, id, h.Entry)
 	if err != nil {
 		return wire.Appended{}, err
 	}
@@ -168,11 +168,11 @@ const maxTries = 16
 // somebody writes meanwhile it is decided anew.
 func (g *Gateway) veil(ctx context.Context, id firn.ID, target firn.EntryID, hide bool, reason string) (wire.Appended, error) {
 	for try := 1; ; try++ {
-		shape, done, err := g.shape(ctx, id)
+		shape, done, err := g.Shape(ctx, id)
 		if err != nil {
 			return wire.Appended{}, err
 		}
-		stones, end := shape.hiders(target), shape.end
+		stones, end := shape.Hiders(target), shape.End
 		done()
 		var entries []firn.Entry
 		switch {
@@ -191,17 +191,4 @@ func (g *Gateway) veil(ctx context.Context, id firn.ID, target firn.EntryID, hid
 			return out, err
 		}
 	}
-}
-
-// hiders are the tombstones that hide an entry: those that are not hidden
-// themselves.
-func (r *reading) hiders(target firn.EntryID) []firn.EntryID {
-	hidden := r.hidden()
-	var stones []firn.EntryID
-	for _, n := range r.stones {
-		if node := r.tree.Node(n); node.Target == target && !hidden[node.ID] {
-			stones = append(stones, node.ID)
-		}
-	}
-	return stones
 }

@@ -9,13 +9,14 @@ import (
 
 	"firn"
 	"firn/agent"
+	"firn/internal/view"
 	"firn/wire"
 )
 
 // branchOf tells the branch of a session.
 func branchOf(t *testing.T, r *room, id firn.ID) string {
 	t.Helper()
-	return lineIDs(t, allEntries(t, r, id, EntryQuery{View: wire.ViewBranch}))
+	return lineIDs(t, allEntries(t, r, id, view.EntryQuery{View: wire.ViewBranch}))
 }
 
 func TestRewind(t *testing.T) {
@@ -108,11 +109,11 @@ func TestLabelHideShow(t *testing.T) {
 		id := r.talk(2)
 		defer r.busy(id)() // all of it can be done while a turn is running
 		got(r.Label(r.ctx, id, wire.Label{Entry: "#3", Name: " the  start\n"}))(t)
-		if entry := got(r.entry(r.ctx, id, "the start"))(t); entry != "user-2" {
+		if entry := got(r.FindEntry(r.ctx, id, "the start"))(t); entry != "user-2" {
 			t.Errorf("the label is on %s", entry)
 		}
 		got(r.Label(r.ctx, id, wire.Label{Entry: "the start", Name: ""}))(t)
-		_, err := r.entry(r.ctx, id, "the start")
+		_, err := r.FindEntry(r.ctx, id, "the start")
 		isKind(t, "a label that was taken away", err, wire.NotFound)
 
 		hidden := got(r.Hide(r.ctx, id, wire.Hide{Entry: "answer-2", Reason: "wrong"}))(t)
@@ -156,7 +157,7 @@ func TestFork(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
 		id := garden(r)
 		got(r.Patch(r.ctx, id, wire.Patch{Title: new("counting")}))(t)
-		old := lineIDs(t, allEntries(t, r, id, EntryQuery{}))
+		old := lineIDs(t, allEntries(t, r, id, view.EntryQuery{}))
 		fork := got(r.Fork(r.ctx, id, wire.Fork{}))(t)
 		if fork.Parent != string(id) || fork.Title != "(fork of counting)" || fork.Agent != "main" || fork.ID == id || fork.Hidden {
 			t.Errorf("the fork is %+v", fork)
@@ -169,13 +170,13 @@ func TestFork(t *testing.T) {
 		if fmt.Sprint(was.Items) != fmt.Sprint(is.Items) {
 			t.Errorf("the model is sent\n%+v\nand was sent\n%+v", is.Items, was.Items)
 		}
-		if entry := got(r.entry(r.ctx, fork.ID, "here"))(t); entry != "user-5" {
+		if entry := got(r.FindEntry(r.ctx, fork.ID, "here"))(t); entry != "user-5" {
 			t.Errorf("the label is on %s", entry)
 		}
 		if st := fork.State; st.Counters != (wire.Counters{}) || st.Turns != 4 || st.Compactions != 1 {
 			t.Errorf("its counters are %+v", st)
 		}
-		same(t, "the old one", lineIDs(t, allEntries(t, r, id, EntryQuery{})), old)
+		same(t, "the old one", lineIDs(t, allEntries(t, r, id, view.EntryQuery{})), old)
 
 		// What is hidden in it can be shown, and the old one does not mind.
 		got(r.Show(r.ctx, fork.ID, wire.Hide{Entry: "answer-4"}))(t)
@@ -253,7 +254,7 @@ func TestForkLeavesBehind(t *testing.T) {
 		if branch := branchOf(t, r, fork.ID); !strings.HasPrefix(branch, "user-1/compacted answer-1/compacted mine-1 comp-1 user-2 draft-2 ") {
 			t.Errorf("the branch is %s", branch)
 		}
-		disk := allEntries(t, r, fork.ID, EntryQuery{})
+		disk := allEntries(t, r, fork.ID, view.EntryQuery{})
 		text := ""
 		for _, e := range disk {
 			text += string(e.Line)
@@ -261,7 +262,7 @@ func TestForkLeavesBehind(t *testing.T) {
 		if strings.Contains(text, acceptedField) || !strings.Contains(text, "zoe") || !strings.Contains(text, `"x":1.0`) {
 			t.Errorf("the fork says %s", text)
 		}
-		path := got(r.path(r.ctx, fork.ID))(t)
+		path := got(r.Path(r.ctx, fork.ID))(t)
 		if agent.CutOff(path) != "half a w" || fork.State.Counters != (wire.Counters{}) {
 			t.Errorf("what was cut off is %q", agent.CutOff(path))
 		}
@@ -276,8 +277,8 @@ func TestForkOfALongSession(t *testing.T) {
 		if fork.Hidden || fork.State.Turns != copyEntries+100 {
 			t.Errorf("the fork is %+v, %+v", fork, fork.State)
 		}
-		was := allEntries(t, r, id, EntryQuery{View: wire.ViewBranch, Limit: 1000})
-		is := allEntries(t, r, fork.ID, EntryQuery{View: wire.ViewBranch, Limit: 1000})
+		was := allEntries(t, r, id, view.EntryQuery{View: wire.ViewBranch, Limit: 1000})
+		is := allEntries(t, r, fork.ID, view.EntryQuery{View: wire.ViewBranch, Limit: 1000})
 		for i := range was {
 			if lineIDs(t, was[i:i+1]) != lineIDs(t, is[i:i+1]) {
 				t.Fatalf("entry %d is %s and was %s", i, is[i].Line, was[i].Line)
@@ -315,8 +316,8 @@ func TestForksSendTheSame(t *testing.T) {
 			t.Fatalf("seed %d: the fork is sent\n%s\nthe session\n%s", seed, b, a)
 		}
 		// Both directions of a branch agree, and so do numbers and ids.
-		forth := allEntries(t, r, id, EntryQuery{View: wire.ViewBranch, Limit: 7})
-		back := allEntries(t, r, id, EntryQuery{View: wire.ViewBranch, Limit: 5, Back: true})
+		forth := allEntries(t, r, id, view.EntryQuery{View: wire.ViewBranch, Limit: 7})
+		back := allEntries(t, r, id, view.EntryQuery{View: wire.ViewBranch, Limit: 5, Back: true})
 		slices.Reverse(back)
 		same(t, fmt.Sprint("branch of seed ", seed), lineIDs(t, back), lineIDs(t, forth))
 	}
@@ -324,7 +325,7 @@ func TestForksSendTheSame(t *testing.T) {
 
 func randomDeed(t *testing.T, r *room, id firn.ID, rnd *dice) {
 	t.Helper()
-	all := allEntries(t, r, id, EntryQuery{})
+	all := allEntries(t, r, id, view.EntryQuery{})
 	some := firn.EntryID(lineIDs(t, all[1+rnd.n(len(all)-1):][:1]))
 	switch rnd.n(7) {
 	case 0, 1:

@@ -11,6 +11,7 @@ import (
 
 	"firn"
 	"firn/internal/token"
+	"firn/internal/view"
 	"firn/store"
 	"firn/wire"
 )
@@ -88,7 +89,7 @@ func (c *call) removeSession() (wire.Removed, error) {
 
 func (c *call) listEntries() (wire.Page[wire.Entry], error) {
 	q := &c.query
-	want := EntryQuery{View: q.text("view"), After: q.pos("after"), Before: q.pos("before"), Back: q.flag("back"), Limit: c.limit(), Cursor: q.text("cursor"), Head: q.text("head")}
+	want := view.EntryQuery{View: q.text("view"), After: q.pos("after"), Before: q.pos("before"), Back: q.flag("back"), Limit: c.limit(), Cursor: q.text("cursor"), Head: q.text("head")}
 	as, err := c.spelling()
 	if err = errors.Join(q.err, err); err != nil {
 		return wire.Page[wire.Entry]{}, err

@@ -1,16 +1,14 @@
 package gateway
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 	"testing"
 
 	"firn"
-	"firn/store"
+	"firn/internal/view"
 	"firn/wire"
 )
 
@@ -44,24 +42,24 @@ func TestCardsOfAllViews(t *testing.T) {
 	)
 	inRooms(t, func(t *testing.T, r *room) {
 		id := garden(r)
-		for view, want := range map[string]string{wire.ViewDisk: disk, wire.ViewBranch: branch, wire.ViewWindow: sent} {
-			lines := allEntries(t, r, id, EntryQuery{View: view})
+		for look, want := range map[string]string{wire.ViewDisk: disk, wire.ViewBranch: branch, wire.ViewWindow: sent} {
+			lines := allEntries(t, r, id, view.EntryQuery{View: look})
 			for _, limit := range []int{0, 1, 3, 13} {
 				for _, back := range []bool{false, true} {
-					cards := allEntries(t, r, id, EntryQuery{View: view, Limit: limit, Back: back, HTML: true})
+					cards := allEntries(t, r, id, view.EntryQuery{View: look, Limit: limit, Back: back, HTML: true})
 					if back {
 						slices.Reverse(cards)
 					}
-					same(t, fmt.Sprintf("%s by %d, back %v", view, limit, back), cardIDs(t, cards), want)
+					same(t, fmt.Sprintf("%s by %d, back %v", look, limit, back), cardIDs(t, cards), want)
 					for i, c := range cards {
 						if c.N != lines[i].N || c.At != lines[i].At || c.Next != lines[i].Next {
-							t.Errorf("%s: %s is #%d at %d, want #%d at %d", view, c.Card.ID, c.N, c.At, lines[i].N, lines[i].At)
+							t.Errorf("%s: %s is #%d at %d, want #%d at %d", look, c.Card.ID, c.N, c.At, lines[i].N, lines[i].At)
 						}
 					}
 				}
 			}
 		}
-		for _, e := range allEntries(t, r, id, EntryQuery{HTML: true}) {
+		for _, e := range allEntries(t, r, id, view.EntryQuery{HTML: true}) {
 			if e.Card.Hidden != (e.Card.ID == "answer-4") || (e.Card.Label == "here") != (e.Card.ID == "user-5") {
 				t.Errorf("%s is hidden %v, labelled %q", e.Card.ID, e.Card.Hidden, e.Card.Label)
 			}
@@ -75,17 +73,17 @@ func TestBranchThatWasLeft(t *testing.T) {
 		id := garden(r)
 		const want = "user-1/compacted answer-1/compacted user-2/other-branch answer-2/other-branch"
 		for _, limit := range []int{0, 1, 3} {
-			forth := allEntries(t, r, id, EntryQuery{View: wire.ViewBranch, Head: "answer-2", Limit: limit, HTML: true})
+			forth := allEntries(t, r, id, view.EntryQuery{View: wire.ViewBranch, Head: "answer-2", Limit: limit, HTML: true})
 			same(t, "forth", cardIDs(t, forth), want)
-			back := allEntries(t, r, id, EntryQuery{View: wire.ViewBranch, Head: "#4", Limit: limit, HTML: true, Back: true})
+			back := allEntries(t, r, id, view.EntryQuery{View: wire.ViewBranch, Head: "#4", Limit: limit, HTML: true, Back: true})
 			slices.Reverse(back)
 			same(t, "back", cardIDs(t, back), want)
 		}
-		lines := allEntries(t, r, id, EntryQuery{View: wire.ViewBranch, Head: "answer-2"})
+		lines := allEntries(t, r, id, view.EntryQuery{View: wire.ViewBranch, Head: "answer-2"})
 		if len(lines) != 4 || lines[3].Line == nil {
 			t.Errorf("as lines: %+v", lines)
 		}
-		if _, err := r.Entries(r.ctx, id, EntryQuery{View: wire.ViewBranch, Head: "nobody", Back: true}); wire.KindOf(err) != wire.NotFound {
+		if _, err := r.Entries(r.ctx, id, view.EntryQuery{View: wire.ViewBranch, Head: "nobody", Back: true}); wire.KindOf(err) != wire.NotFound {
 			t.Errorf("a head that is not there: %v", err)
 		}
 	})
@@ -99,7 +97,7 @@ func TestOneEntry(t *testing.T) {
 		id := r.start(firn.Header{}, says("user-1", long), body("shot-1", &firn.Message{Role: firn.RoleUser, Parts: []firn.Part{
 			firn.Image{MimeType: "image/png", Data: png}, firn.Image{MimeType: "image/png", Data: "PHN2ZyBvbmxvYWQ9ImFsZXJ0KDEpIi8+"}, firn.Image{MimeType: "image/png", Data: "%%%"},
 		}}), body("label-1", &firn.Label{Target: "user-1", Name: "tale"}))
-		page := got(r.Entries(r.ctx, id, EntryQuery{HTML: true}))(t)
+		page := got(r.Entries(r.ctx, id, view.EntryQuery{HTML: true}))(t)
 		if c := page.Items[1].Card; !c.Cut || !c.Blocks[0].Cut || len(c.Blocks[0].HTML) > 9000 || c.Label != "tale" {
 			t.Errorf("on a page: cut %v, %d bytes", c.Cut, len(c.Blocks[0].HTML))
 		}
@@ -130,27 +128,6 @@ func TestOneEntry(t *testing.T) {
 	})
 }
 
-// reckoned counts what is read of a store.
-type reckoned struct {
-	store.Store
-	records int
-	bytes   int
-}
-
-func (s *reckoned) count(records iter.Seq2[firn.Record, error]) iter.Seq2[firn.Record, error] {
-	return tap(records, func(rec *firn.Record) { s.records, s.bytes = s.records+1, s.bytes+len(rec.Line()) })
-}
-
-// Read counts what is read.
-func (s *reckoned) Read(ctx context.Context, id firn.ID, after firn.Pos) iter.Seq2[firn.Record, error] {
-	return s.count(s.Store.Read(ctx, id, after))
-}
-
-// ReadBack counts what is read.
-func (s *reckoned) ReadBack(ctx context.Context, id firn.ID, before firn.Pos) iter.Seq2[firn.Record, error] {
-	return s.count(s.Store.ReadBack(ctx, id, before))
-}
-
 // TestFirstPageIsFlat: the first page of a session costs the same however long it
 // is, and is small whatever is in it.
 func TestFirstPageIsFlat(t *testing.T) {
@@ -164,11 +141,12 @@ func TestFirstPageIsFlat(t *testing.T) {
 		}
 		r.write(id, batch...)
 	}
-	counted := &reckoned{Store: r.st}
-	g := &Gateway{Options: Options{Store: counted}, tails: newTails(0)}
-	q := EntryQuery{View: wire.ViewBranch, Back: true, Limit: 60, HTML: true}
-	for _, view := range []string{wire.ViewBranch, wire.ViewDisk} {
-		q.View, counted.records = view, 0
+	counted := &gauged{Store: r.st}
+	g := view.New(view.Options{Store: counted}, view.Setup{})
+	q := view.EntryQuery{View: wire.ViewBranch, Back: true, Limit: 60, HTML: true}
+	for _, look := range []string{wire.ViewBranch, wire.ViewDisk} {
+		q.View = look
+		counted.records.Store(0)
 		page, err := g.Entries(t.Context(), id, q)
 		if err != nil {
 			t.Fatal(err)
@@ -177,18 +155,18 @@ func TestFirstPageIsFlat(t *testing.T) {
 		encoder := json.NewEncoder(&spelt)
 		encoder.SetEscapeHTML(false) // as replies are
 		if err := encoder.Encode(page); err != nil || spelt.Len() > 256<<10 || len(page.Items) < 10 || page.Cursor == "" {
-			t.Errorf("%s: %d entries in %d bytes, cursor %q, %v", view, len(page.Items), spelt.Len(), page.Cursor, err)
+			t.Errorf("%s: %d entries in %d bytes, cursor %q, %v", look, len(page.Items), spelt.Len(), page.Cursor, err)
 		}
-		if counted.records > 3*len(page.Items)+20 {
-			t.Errorf("%s: %d records were read for a page of %d entries", view, counted.records, len(page.Items))
+		if read := int(counted.records.Load()); read > 3*len(page.Items)+20 {
+			t.Errorf("%s: %d records were read for a page of %d entries", look, read, len(page.Items))
 		}
 		for q.Cursor = page.Cursor; q.Cursor != "" && page.Items[0].At > 3<<20; q.Cursor = page.Cursor { // and so it goes on
-			counted.records = 0
+			counted.records.Store(0)
 			if page, err = g.Entries(t.Context(), id, q); err != nil {
 				t.Fatal(err)
 			}
-			if counted.records > 3*len(page.Items)+20 {
-				t.Fatalf("%s: %d records were read for a page of %d entries far back", view, counted.records, len(page.Items))
+			if read := int(counted.records.Load()); read > 3*len(page.Items)+20 {
+				t.Fatalf("%s: %d records were read for a page of %d entries far back", look, read, len(page.Items))
 			}
 		}
 		q.Cursor = ""

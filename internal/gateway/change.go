@@ -9,6 +9,7 @@ import (
 
 	"firn"
 	"firn/agent"
+	"firn/internal/view"
 	"firn/provider"
 	"firn/route"
 	"firn/store"
@@ -59,7 +60,7 @@ func (g *Gateway) newFor(ctx context.Context, n *wire.NewSession, title []firn.E
 		return "", err
 	}
 	if n.Agent != "" && n.Agent != k.Agent() {
-		return "", &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("key %s belongs to agent %q, not to %q", k, k.Agent(), clip(n.Agent))}
+		return "", &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("key %s belongs to agent %q, not to %q", k, k.Agent(), view.Clip(n.Agent))}
 	}
 	if _, err := g.setup.Load().agent(k.Agent()); err != nil {
 		return "", err
@@ -157,7 +158,7 @@ func sendWord(s string) (string, bool) {
 // Patch changes a session. All of it is checked before any of it is done. It
 // may be done while a turn is running, and counts from the next one on.
 func (g *Gateway) Patch(ctx context.Context, id firn.ID, p wire.Patch) (wire.Session, error) {
-	if err := g.mustBe(ctx, id); err != nil {
+	if err := g.MustBe(ctx, id); err != nil {
 		return wire.Session{}, err
 	}
 	entries, err := patchEntries(&p)
@@ -201,7 +202,7 @@ func patchEntries(p *wire.Patch) ([]firn.Entry, error) {
 	if p.Send != nil {
 		word, ok := sendWord(*p.Send)
 		if !ok {
-			return nil, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("sending is allow, deny or inherit, not %q", clip(*p.Send))}
+			return nil, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("sending is allow, deny or inherit, not %q", view.Clip(*p.Send))}
 		}
 		entries = append(entries, firn.NewEntry(&firn.Custom{Type: firn.SendType, Data: spell(map[string]string{"policy": word})}))
 	}
@@ -229,7 +230,7 @@ func (g *Gateway) override(ctx context.Context, id firn.ID, p *wire.Patch) error
 	if p.Model != nil {
 		var ok bool
 		if o.Provider, o.Model, ok = strings.Cut(*p.Model, "/"); !ok || o.Provider == "" || o.Model == "" {
-			return &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("a model is named provider/model, not %q", clip(*p.Model)), Hint: "firn status lists the models"}
+			return &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("a model is named provider/model, not %q", view.Clip(*p.Model)), Hint: "firn status lists the models"}
 		}
 	}
 	if p.Thinking != nil {

@@ -10,6 +10,7 @@ import (
 	"firn"
 	"firn/agent"
 	"firn/compact"
+	"firn/internal/view"
 	"firn/wire"
 )
 
@@ -17,7 +18,7 @@ import (
 // undone or not, each with the first line of its summary. It reads the whole
 // session.
 func (g *Gateway) Compactions(ctx context.Context, id firn.ID) ([]wire.Compaction, error) {
-	if err := g.mustBe(ctx, id); err != nil {
+	if err := g.MustBe(ctx, id); err != nil {
 		return nil, err
 	}
 	past, err := compact.List(ctx, g.Store, id)
@@ -44,7 +45,7 @@ func pastCompaction(p *compact.Past, count int) wire.Compaction {
 // Invalid, unless only the plan was asked for; that the conversation went another
 // way meanwhile is one of kind Conflict.
 func (g *Gateway) Compact(ctx context.Context, id firn.ID, c wire.Compact) (wire.Compacted, error) {
-	if err := g.mustBe(ctx, id); err != nil {
+	if err := g.MustBe(ctx, id); err != nil {
 		return wire.Compacted{}, err
 	}
 	if err := g.mustRest(id, "compact"); err != nil {
@@ -60,9 +61,9 @@ func (g *Gateway) Compact(ctx context.Context, id firn.ID, c wire.Compact) (wire
 	o := agent.CompactOptions{Hint: c.Hint, KeepRecent: c.KeepRecent}
 	if c.Model != "" {
 		if !strings.Contains(c.Model, "/") {
-			return wire.Compacted{}, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("a model is named provider/model, not %q", clip(c.Model))}
+			return wire.Compacted{}, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("a model is named provider/model, not %q", view.Clip(c.Model))}
 		}
-		if o.Model, err = g.modelAs(c.Model); err != nil {
+		if o.Model, err = g.ModelAs(c.Model); err != nil {
 			return wire.Compacted{}, err
 		}
 	}
@@ -131,9 +132,6 @@ func compactionProblem(err error) error {
 	return p
 }
 
-// latest names the compaction in force, or the one that was undone last.
-const latest = "latest"
-
 // Undo hides a compaction, so that the window is again what it was before it;
 // without one, or with "latest", the one in force. It is refused while a turn
 // is running. That there is none, or that it was undone before, is a problem of
@@ -183,16 +181,16 @@ func (g *Gateway) Redo(ctx context.Context, id firn.ID, compaction firn.EntryID)
 // pickCompaction finds the compaction that somebody names; empty means that it
 // is for the session to say.
 func (g *Gateway) pickCompaction(ctx context.Context, id firn.ID, name firn.EntryID, what string) (firn.EntryID, error) {
-	if err := g.mustBe(ctx, id); err != nil {
+	if err := g.MustBe(ctx, id); err != nil {
 		return "", err
 	}
 	if err := g.mustRest(id, what); err != nil {
 		return "", err
 	}
-	if name == "" || name == latest {
+	if name == "" || name == view.Latest {
 		return "", nil
 	}
-	return g.entryAt(ctx, id, string(name))
+	return g.EntryAt(ctx, id, string(name))
 }
 
 // inForce is the compaction in force.
@@ -220,7 +218,7 @@ func (g *Gateway) compaction(ctx context.Context, id firn.ID, target firn.EntryI
 			return c, nil
 		}
 	}
-	return wire.Compaction{}, noEntry(id, string(target), "it is no compaction of the branch")
+	return wire.Compaction{}, view.NoEntry(id, string(target), "it is no compaction of the branch")
 }
 
 // undoProblem says in our words why nothing was undone or redone.

@@ -68,7 +68,7 @@ func TestCourse(t *testing.T) {
 		if strings.Contains(spelt(known), "◆") || known.Episodes[3].Window.Kept != 51+callTokens || known.Episodes[3].Window.Summary != 0 {
 			t.Errorf("undone it is\n%s", spelt(known))
 		}
-		r.tails.Forget(id)
+		r.Moved(id)
 		same(t, "read anew", spelt(got(r.Course(r.ctx, id))(t)), spelt(known))
 
 		// Another branch.

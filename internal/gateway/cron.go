@@ -9,6 +9,7 @@ import (
 
 	"firn"
 	"firn/internal/timer"
+	"firn/internal/view"
 	"firn/route"
 	"firn/store"
 	"firn/wire"
@@ -65,7 +66,7 @@ func (g *Gateway) describe(ctx context.Context, setup *Setup, j *timer.Job) (wir
 // runs are the sessions of a job that are not in the bin, the latest first.
 func (g *Gateway) runs(ctx context.Context, k route.Key) ([]store.Info, error) {
 	var runs []store.Info
-	for info, err := range g.every(ctx, store.Query{Key: k.String()}) {
+	for info, err := range g.Every(ctx, store.Query{Key: k.String()}) {
 		if err != nil {
 			return nil, fmt.Errorf("list the sessions of key %s: %w", k, err)
 		}
@@ -83,7 +84,7 @@ func (g *Gateway) RunJob(ctx context.Context, id string) (wire.Routed, error) {
 	setup := g.setup.Load()
 	i := slices.IndexFunc(setup.Jobs, func(j timer.Job) bool { return j.ID == id })
 	if i < 0 {
-		return wire.Routed{}, &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("there is no job %q", clip(id)), Hint: "jobs are [[cron]] in the settings"}
+		return wire.Routed{}, &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("there is no job %q", view.Clip(id)), Hint: "jobs are [[cron]] in the settings"}
 	}
 	return g.startRun(ctx, setup, setup.Jobs[i])
 }

@@ -274,7 +274,7 @@ func TestJobIsNoUser(t *testing.T) {
 		if err != nil || !times.Interaction.IsZero() {
 			t.Errorf("a person spoke at %s, %v", times.Interaction, err)
 		}
-		path, err := o.path(t.Context(), id)
+		path, err := o.Path(t.Context(), id)
 		if err != nil || path.Chosen.Model != "other" || path.State.Model == "" {
 			t.Errorf("the model is %q, %v", path.Chosen.Model, err)
 		}

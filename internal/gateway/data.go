@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"firn"
+	"firn/internal/view"
 	"firn/wire"
 )
 
@@ -71,7 +72,7 @@ func (c *call) batch(b wire.Batch) (wire.Page[wire.BatchResult], error) {
 		all[i].ID = id
 		s, err := c.h.api.Session(c.r.Context(), string(id))
 		if err != nil || s.ID != id || !c.sees(s) {
-			all[i].Error = "there is no session " + strconv.Quote(clip(string(id)))
+			all[i].Error = "there is no session " + strconv.Quote(view.Clip(string(id)))
 			continue
 		}
 		places, theirs.IDs = append(places, i), append(theirs.IDs, id)
@@ -115,7 +116,7 @@ func usageAction() action {
 }
 
 func (c *call) usage() error {
-	q, format := UsageQuery{By: c.query.text("by"), And: c.query.text("and"), Since: c.query.moment("since")}, c.query.text("format")
+	q, format := view.UsageQuery{By: c.query.text("by"), And: c.query.text("and"), Since: c.query.moment("since")}, c.query.text("format")
 	if c.query.err != nil {
 		return c.query.err
 	}
@@ -123,7 +124,7 @@ func (c *call) usage() error {
 		return boundTo("what all sessions together used")
 	}
 	if format != "" && format != "json" && format != "csv" {
-		return invalid("there is no format %q of what was used, but json and csv", clip(format))
+		return invalid("there is no format %q of what was used, but json and csv", view.Clip(format))
 	}
 	s, err := c.h.api.Usage(c.r.Context(), q)
 	if err != nil {

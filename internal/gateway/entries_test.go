@@ -8,12 +8,13 @@ import (
 	"testing"
 
 	"firn"
+	"firn/internal/view"
 	"firn/store"
 	"firn/wire"
 )
 
 // allEntries walks through all pages of a view.
-func allEntries(t *testing.T, r *room, id firn.ID, q EntryQuery) []wire.Entry {
+func allEntries(t *testing.T, r *room, id firn.ID, q view.EntryQuery) []wire.Entry {
 	t.Helper()
 	var all []wire.Entry
 	for n := 0; ; n++ {
@@ -21,7 +22,7 @@ func allEntries(t *testing.T, r *room, id firn.ID, q EntryQuery) []wire.Entry {
 		if err != nil {
 			t.Fatalf("%+v: %v", q, err)
 		}
-		if len(page.Items) > pageSize(q.Limit) || page.Items == nil {
+		if len(page.Items) > view.PageSize(q.Limit) || page.Items == nil {
 			t.Fatalf("%+v: a page has %d entries", q, len(page.Items))
 		}
 		all = append(all, page.Items...)
@@ -64,17 +65,17 @@ func TestEntriesOfAllViews(t *testing.T) {
 	}
 	inRooms(t, func(t *testing.T, r *room) {
 		id := garden(r)
-		for view, want := range map[string]string{wire.ViewDisk: disk, wire.ViewBranch: branch, wire.ViewWindow: sent} {
+		for look, want := range map[string]string{wire.ViewDisk: disk, wire.ViewBranch: branch, wire.ViewWindow: sent} {
 			for _, limit := range []int{0, 1, 2, 3, 5, 13, 1000, 1 << 40} {
-				forth := allEntries(t, r, id, EntryQuery{View: view, Limit: limit})
-				what := fmt.Sprintf("%s by %d", view, limit)
+				forth := allEntries(t, r, id, view.EntryQuery{View: look, Limit: limit})
+				what := fmt.Sprintf("%s by %d", look, limit)
 				same(t, what, lineIDs(t, forth), want)
 				var n []string
 				for _, e := range forth {
 					n = append(n, fmt.Sprint(e.N))
 				}
-				same(t, what+", numbers", strings.Join(n, " "), numbers[view])
-				back := allEntries(t, r, id, EntryQuery{View: view, Limit: limit, Back: true})
+				same(t, what+", numbers", strings.Join(n, " "), numbers[look])
+				back := allEntries(t, r, id, view.EntryQuery{View: look, Limit: limit, Back: true})
 				slices.Reverse(back)
 				same(t, what+", backwards", lineIDs(t, back), want)
 				for i, e := range back {
@@ -90,14 +91,14 @@ func TestEntriesOfAllViews(t *testing.T) {
 func TestEntriesBetweenPositions(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
 		id := garden(r)
-		all := allEntries(t, r, id, EntryQuery{})
+		all := allEntries(t, r, id, view.EntryQuery{})
 		places := make(map[string]wire.Entry)
 		for _, e := range all {
 			places[lineIDs(t, []wire.Entry{e})] = e
 		}
 		after, before := places["answer-1"].Next, places["answer-5"].At
 		tests := []struct {
-			view string
+			look string
 			back bool
 			want string
 		}{
@@ -108,25 +109,25 @@ func TestEntriesBetweenPositions(t *testing.T) {
 		}
 		for _, test := range tests {
 			for _, limit := range []int{1, 2, 100} {
-				entries := allEntries(t, r, id, EntryQuery{View: test.view, Back: test.back, After: after, Before: before, Limit: limit})
+				entries := allEntries(t, r, id, view.EntryQuery{View: test.look, Back: test.back, After: after, Before: before, Limit: limit})
 				same(t, fmt.Sprintf("%+v by %d", test, limit), lineIDs(t, entries), test.want)
 			}
 		}
-		if page := got(r.Entries(r.ctx, id, EntryQuery{After: 1 << 60}))(t); len(page.Items) != 0 {
+		if page := got(r.Entries(r.ctx, id, view.EntryQuery{After: 1 << 60}))(t); len(page.Items) != 0 {
 			t.Errorf("behind the end there are %d", len(page.Items))
 		}
 		// Who comes back with the end of what it saw gets what is new.
 		end := all[len(all)-1].Next
 		r.write(id, says("user-6", "six"))
-		same(t, "what is new", lineIDs(t, got(r.Entries(r.ctx, id, EntryQuery{After: end}))(t).Items), "user-6")
+		same(t, "what is new", lineIDs(t, got(r.Entries(r.ctx, id, view.EntryQuery{After: end}))(t).Items), "user-6")
 	})
 }
 
 func TestEntriesRefuse(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
 		id := r.talk(3)
-		back := got(r.Entries(r.ctx, id, EntryQuery{View: wire.ViewBranch, Back: true, Limit: 1}))(t).Cursor
-		bad := map[string]EntryQuery{
+		back := got(r.Entries(r.ctx, id, view.EntryQuery{View: wire.ViewBranch, Back: true, Limit: 1}))(t).Cursor
+		bad := map[string]view.EntryQuery{
 			"no view": {View: "all"}, "a cursor of another view": {Cursor: back}, "of another direction": {View: wire.ViewBranch, Cursor: back},
 			"no cursor": {Cursor: "x"}, "half a cursor": {Cursor: "disk.f."}, "a negative one": {Cursor: "disk.f.-1"}, "a long one": {Cursor: "disk.f." + strings.Repeat("1", 5000)},
 			"with something behind": {Cursor: "disk.f.1.x"},
@@ -136,7 +137,7 @@ func TestEntriesRefuse(t *testing.T) {
 			isKind(t, what, err, wire.Invalid)
 		}
 		// Cursors that nobody gave lead nowhere, and to no harm.
-		for _, q := range []EntryQuery{
+		for _, q := range []view.EntryQuery{
 			{Cursor: "disk.f.18446744073709551615"}, {Cursor: "disk.b.0", Back: true}, {View: wire.ViewWindow, Cursor: "window.f.1000"},
 			{View: wire.ViewBranch, Back: true, Cursor: "branch.b.1.=nobody"}, {View: wire.ViewBranch, Cursor: "branch.f.99999999"},
 		} {
@@ -145,7 +146,7 @@ func TestEntriesRefuse(t *testing.T) {
 			}
 		}
 		for _, no := range []firn.ID{"nobody", "../x", "", "..", "a/b"} {
-			_, err := r.Entries(r.ctx, no, EntryQuery{})
+			_, err := r.Entries(r.ctx, no, view.EntryQuery{})
 			if kind := wire.KindOf(err); kind != wire.NotFound && kind != wire.Invalid {
 				t.Errorf("session %q: %v", no, err)
 			}
@@ -158,13 +159,13 @@ func TestLargeEntriesMakeShortPages(t *testing.T) {
 	r := fileRoom(t)
 	id := r.start(firn.Header{})
 	for range 5 {
-		r.write(id, says("", strings.Repeat("x", pageBytes/2)))
+		r.write(id, says("", strings.Repeat("x", 4<<20)))
 	}
-	page := got(r.Entries(r.ctx, id, EntryQuery{}))(t)
+	page := got(r.Entries(r.ctx, id, view.EntryQuery{}))(t)
 	if len(page.Items) != 3 || page.Cursor == "" {
 		t.Errorf("the page has %d entries", len(page.Items))
 	}
-	if all := allEntries(t, r, id, EntryQuery{}); len(all) != 6 {
+	if all := allEntries(t, r, id, view.EntryQuery{}); len(all) != 6 {
 		t.Errorf("in all there are %d", len(all))
 	}
 }
@@ -180,12 +181,12 @@ func TestBranchOfAFileAtFault(t *testing.T) {
 	appendFile(t, path, line("lost-1", `"parentId":"nowhere",`)+line("loose-1", "")+line("user-2", `"parentId":"loose-1",`))
 	const want = "user-1 answer-1 lost-1 loose-1 user-2"
 	for _, limit := range []int{1, 2, 3, 100} {
-		same(t, "forwards", lineIDs(t, allEntries(t, r, id, EntryQuery{View: wire.ViewBranch, Limit: limit})), want)
-		back := allEntries(t, r, id, EntryQuery{View: wire.ViewBranch, Limit: limit, Back: true})
+		same(t, "forwards", lineIDs(t, allEntries(t, r, id, view.EntryQuery{View: wire.ViewBranch, Limit: limit})), want)
+		back := allEntries(t, r, id, view.EntryQuery{View: wire.ViewBranch, Limit: limit, Back: true})
 		slices.Reverse(back)
 		same(t, fmt.Sprintf("backwards by %d", limit), lineIDs(t, back), want)
 	}
-	if to := got(r.entry(r.ctx, id, "HEAD~4"))(t); to != firn.Root {
+	if to := got(r.FindEntry(r.ctx, id, "HEAD~4"))(t); to != firn.Root {
 		t.Errorf("before the first turn is %s", to)
 	}
 }
@@ -217,7 +218,7 @@ func TestAppend(t *testing.T) {
 		if two.IDs[0] != "mine-1" || two.IDs[1] == "" {
 			t.Errorf("they are called %v", two.IDs)
 		}
-		entries := allEntries(t, r, id, EntryQuery{View: wire.ViewBranch})
+		entries := allEntries(t, r, id, view.EntryQuery{View: wire.ViewBranch})
 		same(t, "the branch", lineIDs(t, entries), "user-1 answer-1 mine-1 "+string(two.IDs[1]))
 		if last := string(entries[3].Line); !strings.Contains(last, `"what":{"deep":[1,2.50]}`) {
 			t.Errorf("what nobody knows is kept as %s", last)
@@ -242,22 +243,6 @@ func TestAppend(t *testing.T) {
 		isKind(t, "no id", err, wire.Invalid)
 		if after := got(r.Session(r.ctx, string(id)))(t).End; after != before {
 			t.Error("what was refused wrote something")
-		}
-	})
-}
-
-func FuzzEntryCursor(f *testing.F) {
-	for _, s := range []string{"", "disk.f.1", "branch.b.12.=abc", "branch.b.12.?", "window.f.3", "disk.b.", "a.b.c.d"} {
-		f.Add(s, "branch", true)
-	}
-	f.Fuzz(func(t *testing.T, s, view string, back bool) {
-		c, err := parseEntryCursor(s, view, back)
-		if err != nil || s == "" {
-			return
-		}
-		again, err := parseEntryCursor(c.spell(view, back), view, back)
-		if err != nil || again != c {
-			t.Errorf("%q is %+v, spelt %q, read as %+v (%v)", s, c, c.spell(view, back), again, err)
 		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"firn"
 	"firn/agent"
+	"firn/internal/view"
 	"firn/store"
 )
 
@@ -40,7 +41,7 @@ type erasing struct {
 func (g *Gateway) erasing(ctx context.Context, id firn.ID, names []firn.EntryID) (erasing, error) {
 	p := erasing{named: make(map[firn.EntryID]bool), collected: make(map[firn.EntryID]bool), titles: make(map[string]bool), tags: make(map[string]bool)}
 	for _, name := range names {
-		entry, err := g.entryAt(ctx, id, string(name))
+		entry, err := g.EntryAt(ctx, id, string(name))
 		if err != nil {
 			return p, err
 		}
@@ -70,7 +71,7 @@ func (g *Gateway) lookThrough(ctx context.Context, id firn.ID, see func(firn.Ent
 		if err != nil {
 			return fmt.Errorf("look for what repeats entries of session %s: %w", id, err)
 		}
-		if !isNode(&rec) {
+		if !view.IsNode(&rec) {
 			continue
 		}
 		e, err := rec.Entry()
@@ -152,7 +153,7 @@ func (p *erasing) repeats(e firn.Entry) bool {
 // that are erased are then not missed.
 func (g *Gateway) recount(ctx context.Context, id firn.ID, names store.Names) error {
 	for try := 1; ; try++ {
-		info, err := g.info(ctx, id)
+		info, err := g.Info(ctx, id)
 		if err != nil {
 			return err
 		}

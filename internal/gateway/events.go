@@ -78,26 +78,9 @@ func (g *Gateway) entryEvent(id firn.ID, rec *firn.Record, html bool) (wire.Even
 	if rec.Glance.Kind == firn.KindHead {
 		name = wire.HeadMoved
 	}
-	told := wire.Entry{At: rec.At, Next: rec.Next}
-	if html {
-		told.Card, err = g.cardOf(id, rec, cardCut)
-	} else {
-		told.Line, err = g.line(rec)
-	}
-	if err != nil {
-		told.Gap = err.Error()
-	}
-	e := event(name, id, told)
+	e := event(name, id, g.Told(id, rec, html))
 	e.Pos = rec.Next
 	return e, true
-}
-
-// Moved forgets what was noted of places in a session that is kept elsewhere
-// now, where all places are others.
-func (g *Gateway) Moved(id firn.ID) {
-	g.numbers.forget(id)
-	g.surveys.forget(id)
-	g.tails.Forget(id)
 }
 
 // AllEvents yields what happens beside the log in all sessions, as it happens. Who

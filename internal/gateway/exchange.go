@@ -173,7 +173,11 @@ func (g *Gateway) entitle(ctx context.Context, id firn.ID, title string, added i
 // it, and tells how well that went.
 func (g *Gateway) Export(ctx context.Context, id firn.ID, e wire.Export, w io.Writer) (wire.Fidelity, error) {
 	if e.Format == wire.FormatHTML {
-		return g.exportPage(ctx, id, e.View, w)
+		session, err := g.Session(ctx, string(id))
+		if err != nil {
+			return wire.Fidelity{}, err
+		}
+		return g.WritePage(ctx, session, e.View, w)
 	}
 	tool, err := g.tool(e.Format)
 	if err != nil {

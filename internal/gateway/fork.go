@@ -10,6 +10,7 @@ import (
 
 	"firn"
 	"firn/agent"
+	"firn/internal/view"
 	"firn/store"
 	"firn/wire"
 )
@@ -28,7 +29,7 @@ import (
 // ends with an entry of counts that begins from nothing, and says that all
 // before it is copied; see [forkMark].
 func (g *Gateway) Fork(ctx context.Context, id firn.ID, f wire.Fork) (wire.Session, error) {
-	if err := g.mustBe(ctx, id); err != nil {
+	if err := g.MustBe(ctx, id); err != nil {
 		return wire.Session{}, err
 	}
 	title, err := titleEntry(f.Title)
@@ -66,28 +67,28 @@ func (g *Gateway) Fork(ctx context.Context, id firn.ID, f wire.Fork) (wire.Sessi
 
 // forkPoint finds the entry that a fork goes on from: its number in the tree,
 // -1 if the session is empty.
-func (g *Gateway) forkPoint(ctx context.Context, id firn.ID, ref string) (*outline, int, error) {
-	if ref == "" || ref == headName {
+func (g *Gateway) forkPoint(ctx context.Context, id firn.ID, ref string) (*view.Outline, int, error) {
+	if ref == "" || ref == view.HeadName {
 		if err := g.mustRest(id, "fork"); err != nil {
 			return nil, 0, err
 		}
 	}
 	var target firn.EntryID
-	if ref != "" && ref != headName {
+	if ref != "" && ref != view.HeadName {
 		var err error
-		if target, err = g.entryAt(ctx, id, ref); err != nil {
+		if target, err = g.EntryAt(ctx, id, ref); err != nil {
 			return nil, 0, err
 		}
 	}
-	b, err := g.ownOutline(ctx, id)
+	b, err := g.OwnOutline(ctx, id)
 	if err != nil {
 		return nil, 0, fmt.Errorf("fork session %s: %w", id, err)
 	}
 	if target == "" {
-		return b, b.tree.Head(), nil
+		return b, b.Tree.Head(), nil
 	}
-	n := b.tree.Find(target)
-	if n == b.tree.Head() {
+	n := b.Tree.Find(target)
+	if n == b.Tree.Head() {
 		err = g.mustRest(id, "fork")
 	}
 	return b, n, err
@@ -111,7 +112,7 @@ func (g *Gateway) forkHeader(ctx context.Context, id firn.ID, key string) (firn.
 		header.Key, header.Agent = k.String(), k.Agent()
 	}
 	if header.Agent == "" { // somebody else wrote it; the store knows where it was found
-		info, err := g.info(ctx, id)
+		info, err := g.Info(ctx, id)
 		if err != nil {
 			return header, err
 		}
@@ -123,7 +124,7 @@ func (g *Gateway) forkHeader(ctx context.Context, id firn.ID, key string) (firn.
 // forkTitle names a fork after the session it comes from, until somebody finds
 // a better name.
 func (g *Gateway) forkTitle(ctx context.Context, id firn.ID) ([]firn.Entry, error) {
-	info, err := g.info(ctx, id)
+	info, err := g.Info(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +136,7 @@ func (g *Gateway) forkTitle(ctx context.Context, id firn.ID) ([]firn.Entry, erro
 		name = string(id)
 	}
 	if !strings.HasPrefix(name, "(fork of ") {
-		name = "(fork of " + preview(name, previewRunes) + ")"
+		name = "(fork of " + view.Preview(name, view.PreviewRunes) + ")"
 	}
 	return []firn.Entry{firn.NewEntry(&firn.Title{Name: name, Source: firn.SourceAuto})}, nil
 }
@@ -171,7 +172,7 @@ const (
 type copier struct {
 	g    *Gateway
 	from firn.ID
-	b    *outline
+	b    *view.Outline
 	at   int
 	// path are the numbers of the entries to be copied, ids their ids.
 	path map[int]bool
@@ -193,14 +194,14 @@ type copier struct {
 	veil firn.EntryID
 }
 
-func newCopier(g *Gateway, from firn.ID, b *outline, at int) *copier {
+func newCopier(g *Gateway, from firn.ID, b *view.Outline, at int) *copier {
 	c := &copier{
 		g: g, from: from, b: b, at: at, path: make(map[int]bool), ids: make(map[firn.EntryID]bool),
 		copied: make(map[firn.EntryID]bool), left: make(map[firn.EntryID]firn.EntryID),
 	}
-	for _, n := range b.tree.Path(at) {
+	for _, n := range b.Tree.Path(at) {
 		c.path[n] = true
-		c.ids[b.tree.Node(n).ID] = true
+		c.ids[b.Tree.Node(n).ID] = true
 	}
 	return c
 }
@@ -215,7 +216,7 @@ func (c *copier) run(ctx context.Context, header firn.Header, title []firn.Entry
 		if err != nil {
 			return err
 		}
-		if !isNode(&rec) {
+		if !view.IsNode(&rec) {
 			continue
 		}
 		if n > c.at {
@@ -324,7 +325,7 @@ func (c *copier) tail() []firn.Entry {
 		Forked:   &forkOrigin{Session: c.from},
 	}
 	if c.at >= 0 {
-		mark.Forked.Entry = c.b.tree.Node(c.at).ID
+		mark.Forked.Entry = c.b.Tree.Node(c.at).ID
 	}
 	entries := []firn.Entry{firn.NewEntry(&firn.Custom{Type: countersType, Data: spell(mark)})}
 	if c.last == "" {
@@ -332,14 +333,14 @@ func (c *copier) tail() []firn.Entry {
 	} else {
 		entries[0].Parent = c.last
 	}
-	for n := range c.b.tree.Len() {
-		if id := c.b.tree.Node(n).ID; c.path[n] && c.copied[id] && c.b.hidden[id] {
+	for n := range c.b.Tree.Len() {
+		if id := c.b.Tree.Node(n).ID; c.path[n] && c.copied[id] && c.b.Hidden[id] {
 			entries = append(entries, firn.NewEntry(&firn.Tombstone{Target: id, Reason: "hidden in the session this was forked from"}))
 		}
 	}
-	for _, target := range slices.Sorted(maps.Keys(c.b.labels)) {
+	for _, target := range slices.Sorted(maps.Keys(c.b.Labels)) {
 		if c.copied[target] {
-			entries = append(entries, firn.NewEntry(&firn.Label{Target: target, Name: c.b.labels[target]}))
+			entries = append(entries, firn.NewEntry(&firn.Label{Target: target, Name: c.b.Labels[target]}))
 		}
 	}
 	return entries

@@ -2,7 +2,9 @@
 // messages from outside, and tells all who listen what happens.
 //
 // [Gateway] is the owner. Its methods speak package wire and know no HTTP; the
-// handlers map routes to them one to one. Everything it knows is in the store,
+// handlers map routes to them one to one. What it shows of sessions is computed by
+// the [view.View] in it, what is due by a timer, and what is cleared away is
+// decided by package maintenance: the gateway is who does things. Everything it knows is in the store,
 // so a gateway that was killed goes on where it was: what it had accepted is
 // there, and is answered.
 package gateway
@@ -27,6 +29,7 @@ import (
 	"firn/internal/maintenance"
 	"firn/internal/timer"
 	"firn/internal/trace"
+	"firn/internal/view"
 	"firn/provider"
 	"firn/route"
 	"firn/store"
@@ -137,14 +140,12 @@ func (s *Setup) agent(id string) (*agent.Agent, error) {
 // Gateway owns sessions. Its methods may be called from many goroutines.
 type Gateway struct {
 	Options
+	// View shows the sessions.
+	*view.View
 	started time.Time
 	setup   atomic.Pointer[Setup]
 	events  hub
-	tails   *tails
 	arrears arrears
-	numbers numbers
-	surveys surveys
-	ledger  ledger
 	checks  checks
 	// holdings is what there is, by source.
 	holdings holdings
@@ -186,7 +187,11 @@ func New(o Options) (*Gateway, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	g := &Gateway{Options: o, started: o.Clock(), lanes: make(map[firn.ID]*lane), tails: newTails(o.Resident)}
+	g := &Gateway{Options: o, started: o.Clock(), lanes: make(map[firn.ID]*lane)}
+	g.View = view.New(view.Options{
+		Store: o.Store, List: o.List, Agent: g.agentOf, Turns: func(ctx context.Context, id firn.ID) int { return g.turnsOf(ctx, id, "") },
+		Dialect: o.Dialect, Encode: o.Encode, Resident: o.Resident, Clock: o.Clock,
+	}, view.Setup{})
 	if o.Peers != nil {
 		g.events.out = o.Peers.Tell
 	}
@@ -207,7 +212,7 @@ func (g *Gateway) Reload(s Setup) error {
 	}
 	for _, a := range s.Agents {
 		if a.Resident == nil {
-			a.Resident = g.tails
+			a.Resident = g.View.Resident()
 		}
 	}
 	if old := g.setup.Swap(&s); old != nil {
@@ -219,6 +224,8 @@ func (g *Gateway) Reload(s Setup) error {
 		}
 		g.mu.Unlock()
 	}
+	// After the swap, so that what it remembers is of this setup.
+	g.View.Reload(view.Setup{Known: s.Known, Models: s.Models, Zone: s.Zone})
 	g.timer.Rouse()
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"firn"
+	"firn/internal/view"
 	"firn/route"
 	"firn/store"
 	"firn/wire"
@@ -57,7 +58,7 @@ func (g *Gateway) HookToken(name string) (string, error) {
 func (s *Setup) hook(name string) (Hook, error) {
 	h, ok := s.Hooks[name]
 	if !ok || !h.Enabled {
-		return h, &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("there is no hook %q", clip(name)), Hint: "hooks are [hooks.<name>] in the settings"}
+		return h, &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("there is no hook %q", view.Clip(name)), Hint: "hooks are [hooks.<name>] in the settings"}
 	}
 	return h, nil
 }

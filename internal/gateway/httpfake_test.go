@@ -18,6 +18,7 @@ import (
 	"firn/internal/gateway"
 	"firn/internal/token"
 	"firn/internal/vfs"
+	"firn/internal/view"
 	"firn/store"
 	"firn/wire"
 )
@@ -155,7 +156,7 @@ func (f *fake) Purge(_ context.Context, id firn.ID, e wire.Erase) (wire.Receipt,
 	return wire.Receipt{Session: id, Files: []string{}}, f.note("Purge %s %+v", id, e)
 }
 
-func (f *fake) Entries(_ context.Context, id firn.ID, q gateway.EntryQuery) (wire.Page[wire.Entry], error) {
+func (f *fake) Entries(_ context.Context, id firn.ID, q view.EntryQuery) (wire.Page[wire.Entry], error) {
 	page := wire.Page[wire.Entry]{}
 	if f.exact != nil {
 		page.Items = []wire.Entry{{Next: 9, Line: f.exact}}
@@ -402,7 +403,7 @@ func (f *fake) Running(context.Context) []wire.Session {
 	return slices.Clone(f.sessions)
 }
 
-func (f *fake) Usage(_ context.Context, q gateway.UsageQuery) (wire.Spending, error) {
+func (f *fake) Usage(_ context.Context, q view.UsageQuery) (wire.Spending, error) {
 	rows := []wire.SpendingRow{{Name: "=1+1", Title: `a "title", with`, Counters: wire.Counters{Input: 3, Cost: 0.25, Answers: 1}}}
 	return wire.Spending{By: q.By, And: q.And, Rows: rows}, f.note("Usage %s %s %s", q.By, q.And, q.Since.Format(time.DateOnly))
 }

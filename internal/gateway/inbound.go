@@ -155,7 +155,7 @@ func (g *Gateway) deliver(ctx context.Context, in wire.Inbound, text string, out
 // deliverable reports whether answers may be sent to where a message came from.
 func (g *Gateway) deliverable(ctx context.Context, setup *Setup, r route.Route, in wire.Inbound, id firn.ID) bool {
 	override := route.Inherit
-	if path, err := g.path(ctx, id); err == nil {
+	if path, err := g.Path(ctx, id); err == nil {
 		override = route.Override(path.Chosen.Send)
 	}
 	ok, _ := route.Allowed(setup.send(r.Agent), override, route.Outlet{Key: r.Key, Channel: in.Channel, ChatType: r.ChatType})

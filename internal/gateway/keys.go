@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"firn"
+	"firn/internal/view"
 	"firn/route"
 	"firn/store"
 	"firn/window"
@@ -96,7 +97,7 @@ func (g *Gateway) Key(ctx context.Context, key string) (wire.Key, error) {
 		if err != nil {
 			return out, fmt.Errorf("list the sessions of key %s: %w", key, err)
 		}
-		s := wire.Session{ID: info.ID, Agent: info.Agent, Key: info.Key, Title: oneLine(info.Title), Prompt: oneLine(info.Prompt), Created: info.Created,
+		s := wire.Session{ID: info.ID, Agent: info.Agent, Key: info.Key, Title: view.OneLine(info.Title), Prompt: view.OneLine(info.Prompt), Created: info.Created,
 			Updated: info.Updated, Bytes: info.Bytes, Parts: info.Parts, End: info.End, Current: info.ID == out.Session}
 		if info.Updated.After(out.Updated) {
 			out.Updated = info.Updated
@@ -282,7 +283,7 @@ func readReset(e firn.Entry) (resetMark, bool) {
 // in it.
 func (g *Gateway) lifetimes(ctx context.Context, id firn.ID) (route.Times, error) {
 	var t route.Times
-	path, err := g.path(ctx, id)
+	path, err := g.Path(ctx, id)
 	if err != nil {
 		return t, err
 	}
@@ -316,9 +317,4 @@ func (g *Gateway) beginning(ctx context.Context, id firn.ID) (time.Time, error) 
 		return entry.Time, nil
 	}
 	return time.Time{}, nil
-}
-
-// path is the live part of a session.
-func (g *Gateway) path(ctx context.Context, id firn.ID) (window.Path, error) {
-	return window.Collect(g.Store.ReadBack(ctx, id, store.End))
 }

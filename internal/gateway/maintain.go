@@ -59,7 +59,7 @@ func (g *Gateway) standings(ctx context.Context) ([]maintenance.Standing, error)
 	var all []maintenance.Standing
 	current := make(map[firn.ID]bool)
 	asked := make(map[string]bool)
-	for info, err := range g.every(ctx, store.Query{}) {
+	for info, err := range g.Every(ctx, store.Query{}) {
 		if err != nil {
 			return nil, err
 		}

@@ -94,7 +94,7 @@ func chosen(m wire.Maintenance) string {
 func (o *office) all() []firn.ID {
 	o.t.Helper()
 	var ids []firn.ID
-	for info, err := range o.every(o.t.Context(), store.Query{}) {
+	for info, err := range o.Every(o.t.Context(), store.Query{}) {
 		if err != nil {
 			o.t.Fatal(err)
 		}
@@ -160,7 +160,7 @@ func TestMaintain(t *testing.T) {
 				t.Errorf("%s is there: %v", id, !gone)
 			}
 		}
-		if info, err := o.info(t.Context(), "kid"); err != nil || !info.Archived {
+		if info, err := o.Info(t.Context(), "kid"); err != nil || !info.Archived {
 			t.Errorf("the child is %+v, %v", info, err)
 		}
 		if again, err := o.Maintain(t.Context(), m, false); err != nil || len(again.Actions) != 0 {

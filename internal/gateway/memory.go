@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"firn"
+	"firn/internal/view"
 	"firn/wire"
 )
 
@@ -45,7 +46,7 @@ func (g *Gateway) memory(at wire.MemoryPlace) (Memory, wire.MemoryPlace, error) 
 			at.Agent = key.Agent()
 		}
 		if at.Agent != key.Agent() {
-			return nil, at, invalid("the key %q is not one of the agent %q", clip(at.Key), clip(at.Agent))
+			return nil, at, invalid("the key %q is not one of the agent %q", view.Clip(at.Key), view.Clip(at.Agent))
 		}
 	}
 	if at.Agent == "" {
@@ -65,7 +66,7 @@ func (g *Gateway) memory(at wire.MemoryPlace) (Memory, wire.MemoryPlace, error) 
 			return nil, at, invalid("the notes of a project need its directory")
 		}
 	default:
-		return nil, at, invalid("there is no scope %q of notes, but agent, user and project", clip(at.Scope))
+		return nil, at, invalid("there is no scope %q of notes, but agent, user and project", view.Clip(at.Scope))
 	}
 	return g.Memory, at, nil
 }

@@ -58,7 +58,7 @@ func (g *Gateway) narrate(ctx context.Context, id firn.ID, after firn.Pos, html 
 		listener, now := g.events.listenTo(id)
 		defer g.events.leave(listener)
 		ctx, cancel := context.WithCancel(ctx)
-		end, kept, err := g.reaches(ctx, id, now.Entry)
+		end, kept, err := g.Reaches(ctx, id, now.Entry, remembered)
 		if err != nil {
 			cancel()
 			yield(wire.Event{}, err)
@@ -77,26 +77,6 @@ func (g *Gateway) narrate(ctx context.Context, id firn.ID, after firn.Pos, html 
 			}
 		}
 	}
-}
-
-// reaches tells where the log of a session ends, and whether an entry is at its
-// end already.
-func (g *Gateway) reaches(ctx context.Context, id firn.ID, entry firn.EntryID) (end firn.Pos, kept bool, err error) {
-	n := 0
-	for rec, err := range g.Store.ReadBack(ctx, id, store.End) {
-		if errors.As(err, new(*store.Moved)) || errors.Is(err, firn.ErrNotFound) {
-			return 0, false, nil // who follows it is told
-		}
-		if err != nil {
-			return 0, false, err
-		}
-		end = max(end, rec.Next)
-		kept = kept || entry != "" && rec.Glance.ID == entry
-		if n++; n >= remembered || kept || entry == "" {
-			break
-		}
-	}
-	return end, kept, nil
 }
 
 // next tells what comes next. It is false if that was all.

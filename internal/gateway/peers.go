@@ -169,7 +169,7 @@ func (l *lane) standing(ctx context.Context, t *ticket) (answer wire.Answer, sai
 		}
 		return answer, said, false, err
 	}
-	path, err := l.g.path(ctx, l.id)
+	path, err := l.g.Path(ctx, l.id)
 	if err != nil {
 		if errors.Is(err, firn.ErrNotFound) {
 			err = nil
@@ -265,9 +265,7 @@ func (g *Gateway) forget(id firn.ID) {
 }
 
 func (g *Gateway) forgetHere(id firn.ID) {
-	g.tails.Forget(id)
-	g.ledger.forget(id)
-	g.Moved(id)
+	g.Erased(id)
 }
 
 // Hear takes in what another gateway tells.

@@ -7,47 +7,9 @@ import (
 	"testing"
 
 	"firn"
+	"firn/internal/view"
 	"firn/wire"
 )
-
-func TestParseReference(t *testing.T) {
-	good := map[string]reference{
-		"HEAD": {kind: byTurns}, "HEAD~0": {kind: byTurns}, "HEAD~": {kind: byTurns, n: 1}, "HEAD~12": {kind: byTurns, n: 12},
-		"#1": {kind: byNumber, n: 1}, "#007": {kind: byNumber, n: 7},
-		"head": {name: "head"}, "HEADS": {name: "HEADS"}, "abcd": {name: "abcd"}, "a label": {name: "a label"}, "-": {name: "-"},
-	}
-	for s, want := range good {
-		if got, err := parseReference(s); err != nil || got != want {
-			t.Errorf("%q is read as %+v (%v), want %+v", s, got, err, want)
-		}
-	}
-	for _, s := range []string{"", "#", "#0", "#-1", "#+1", "#1x", "# 1", "#99999999999999999999", "HEAD~x", "HEAD~-1", "HEAD~+1", "HEAD~1~1", "HEAD~99999999999", strings.Repeat("x", maxReference+1)} {
-		_, err := parseReference(s)
-		isKind(t, s, err, wire.Invalid)
-	}
-}
-
-func FuzzParseReference(f *testing.F) {
-	for _, s := range []string{"HEAD", "HEAD~3", "#12", "abcd", "", "#", "HEAD~~", "#18446744073709551616", "\xff"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		ref, err := parseReference(s)
-		if err != nil {
-			if wire.KindOf(err) != wire.Invalid {
-				t.Errorf("%q: %v", s, err)
-			}
-			return
-		}
-		again, err := parseReference(ref.String())
-		if err != nil || again != ref {
-			t.Errorf("%q is %+v, which is spelt %q and read as %+v (%v)", s, ref, ref, again, err)
-		}
-		if ref.n < 0 || ref.kind == byName && ref.name != s {
-			t.Errorf("%q is read as %+v", s, ref)
-		}
-	})
-}
 
 // forest is a session with two branches and names on some entries:
 //
@@ -83,7 +45,7 @@ func TestEntryReferences(t *testing.T) {
 			"head":     "head-1", "answer-1": "answer-1",
 		}
 		for ref, want := range good {
-			if got, err := r.entry(r.ctx, id, ref); err != nil || got != want {
+			if got, err := r.FindEntry(r.ctx, id, ref); err != nil || got != want {
 				t.Errorf("%q means %q (%v), want %q", ref, got, err, want)
 			}
 		}
@@ -94,20 +56,20 @@ func TestEntryReferences(t *testing.T) {
 			"bad": wire.NotFound, // a later label took its place
 		}
 		for ref, kind := range bad {
-			_, err := r.entry(r.ctx, id, ref)
+			_, err := r.FindEntry(r.ctx, id, ref)
 			isKind(t, ref, err, kind)
 		}
-		_, err := r.entry(r.ctx, "no-such-session", "HEAD")
+		_, err := r.FindEntry(r.ctx, "no-such-session", "HEAD")
 		isKind(t, "no session", err, wire.NotFound)
-		_, err = r.entry(r.ctx, "../x", "HEAD")
+		_, err = r.FindEntry(r.ctx, "../x", "HEAD")
 		isKind(t, "no id", err, wire.Invalid)
-		_, err = r.entryAt(r.ctx, id, "HEAD~2")
+		_, err = r.EntryAt(r.ctx, id, "HEAD~2")
 		isKind(t, "before everything", err, wire.NotFound)
 		empty := r.start(firn.Header{})
-		_, err = r.entry(r.ctx, empty, "HEAD")
+		_, err = r.FindEntry(r.ctx, empty, "HEAD")
 		isKind(t, "the head of nothing", err, wire.NotFound)
 		var p *wire.Problem
-		if _, err := r.entry(r.ctx, id, "user"); !errors.As(err, &p) || !strings.Contains(p.Hint, "user-3") {
+		if _, err := r.FindEntry(r.ctx, id, "user"); !errors.As(err, &p) || !strings.Contains(p.Hint, "user-3") {
 			t.Errorf("the hint names no candidates: %v", err)
 		}
 	})
@@ -122,19 +84,15 @@ func TestNumbersOfManyEntries(t *testing.T) {
 		for _, n := range []int{1, 2, 1023, 1024, 1025, 2048, 2049, 3400} {
 			want := numbered(n)
 			for range 2 {
-				got, count, err := r.numbers.entry(r.ctx, r.st, id, n)
-				if err != nil || got != want || count != n {
-					t.Fatalf("entry %d is %s (%d, %v), want %s", n, got, count, err, want)
+				got, err := r.FindEntry(r.ctx, id, fmt.Sprint("#", n))
+				if err != nil || got != want {
+					t.Fatalf("entry %d is %s (%v), want %s", n, got, err, want)
 				}
 			}
 		}
-		if got, count, err := r.numbers.entry(r.ctx, r.st, id, 3401); got != "" || count != 3400 || err != nil {
-			t.Errorf("entry 3401 is %q of %d, %v", got, count, err)
-		}
-		if len(r.numbers.sessions[id]) != 3 {
-			t.Errorf("there are %d milestones", len(r.numbers.sessions[id]))
-		}
-		page, err := r.Entries(r.ctx, id, EntryQuery{Back: true, Limit: 3})
+		_, err := r.FindEntry(r.ctx, id, "#3401")
+		isKind(t, "entry 3401", err, wire.NotFound)
+		page, err := r.Entries(r.ctx, id, view.EntryQuery{Back: true, Limit: 3})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -54,7 +54,7 @@ func (g *Gateway) remover(id firn.ID) (store.Remover, error) {
 // Restore undoes [Gateway.Remove], in whatever way it was removed. A session in
 // the bin is known by its whole id only.
 func (g *Gateway) Restore(ctx context.Context, id firn.ID) (wire.Session, error) {
-	err := g.mustBe(ctx, id)
+	err := g.MustBe(ctx, id)
 	if errors.Is(err, firn.ErrNotFound) {
 		remover, unable := g.remover(id)
 		if unable != nil {
@@ -84,7 +84,7 @@ func (g *Gateway) Restore(ctx context.Context, id firn.ID) (wire.Session, error)
 // named.
 func (g *Gateway) Purge(ctx context.Context, id firn.ID, e wire.Erase) (wire.Receipt, error) {
 	if err := id.Check(); err != nil {
-		return wire.Receipt{}, g.mustBe(ctx, id)
+		return wire.Receipt{}, g.MustBe(ctx, id)
 	}
 	if e.Sure != id {
 		return wire.Receipt{}, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("purge session %s: it cannot be undone, and nobody said to be sure", id), Hint: "repeat the whole id of the session to be sure"}

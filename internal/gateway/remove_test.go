@@ -10,6 +10,7 @@ import (
 
 	"firn"
 	"firn/agent"
+	"firn/internal/view"
 	"firn/store"
 	"firn/wire"
 )
@@ -19,7 +20,7 @@ func TestRemoveAndRestore(t *testing.T) {
 		for _, bin := range []bool{false, true} {
 			id := r.talk(2)
 			got(r.Patch(r.ctx, id, wire.Patch{Title: new("weekly report")}))(t)
-			was := lineIDs(t, allEntries(t, r, id, EntryQuery{}))
+			was := lineIDs(t, allEntries(t, r, id, view.EntryQuery{}))
 			out := got(r.Remove(r.ctx, id, wire.Remove{Reason: "done", Bin: bin}))(t)
 			if out.Title != "weekly report" || out.Bin != bin || out.Parts != 1 || out.BytesRemoved != 0 || r.home != "" && (len(out.Files) != 1 || out.Bytes == 0) {
 				t.Errorf("it was removed as %+v", out)
@@ -43,7 +44,7 @@ func TestRemoveAndRestore(t *testing.T) {
 				t.Errorf("restored it is %+v", s)
 			}
 			got(r.Restore(r.ctx, id))(t) // what is there already
-			is := lineIDs(t, allEntries(t, r, id, EntryQuery{}))
+			is := lineIDs(t, allEntries(t, r, id, view.EntryQuery{}))
 			if !strings.HasPrefix(is, was) {
 				t.Errorf("it was\n%s\nand is\n%s", was, is)
 			}
@@ -86,21 +87,21 @@ func TestPurgeEntries(t *testing.T) {
 			draft("draft-1", "answer-1", "so the pass"), draft("draft-2", "answer-1", "word is xyzzy"), answers("answer-1", "so the password is xyzzy"),
 			says("user-2", "yes"), draft("draft-3", "answer-2", "good"), answers("answer-2", "good"), body("title-2", &firn.Title{Name: "passwords", Source: firn.SourceAuto}),
 		)
-		r.tails.Keep(id, got(r.path(r.ctx, id))(t))
-		before := lineIDs(t, allEntries(t, r, id, EntryQuery{}))
+		r.View.Resident().Keep(id, got(r.Path(r.ctx, id))(t))
+		before := lineIDs(t, allEntries(t, r, id, view.EntryQuery{}))
 		receipt := got(r.Purge(r.ctx, id, wire.Erase{Entries: []firn.EntryID{"#1", "answer-1"}, Reason: "private", Sure: id}))(t)
 		same(t, "erased", fmt.Sprint(receipt.Entries), "[user-1 title-1 draft-1 draft-2 answer-1 title-2]")
 		if receipt.Session != id || receipt.Reason != "private" || receipt.Done.IsZero() || r.home != "" && receipt.Bytes == 0 {
 			t.Errorf("the receipt is %+v", receipt)
 		}
-		entries := allEntries(t, r, id, EntryQuery{})
+		entries := allEntries(t, r, id, view.EntryQuery{})
 		for _, e := range entries {
 			if strings.Contains(string(e.Line), "xyzzy") {
 				t.Errorf("it still says %s", e.Line)
 			}
 		}
 		same(t, "the places", lineIDs(t, entries), before)
-		if _, kept := r.tails.Load(id); kept {
+		if _, kept := r.View.Resident().Load(id); kept {
 			t.Error("the memory still has it")
 		}
 		if s := got(r.Session(r.ctx, string(id)))(t); strings.Contains(fmt.Sprintf("%+v", s), "xyzzy") {
@@ -141,7 +142,7 @@ func TestPurgeWhatRepeats(t *testing.T) {
 		receipt := got(r.Purge(r.ctx, id, wire.Erase{Entries: []firn.EntryID{"user-1", "tags-1", "answer-2"}, Sure: id}))(t)
 		same(t, "erased", fmt.Sprint(receipt.Entries), "[queued-0 queued-1 user-1 title-1 counts-1 tags-1 answer-2 spawned-1 counts-2]")
 		same(t, "summaries", fmt.Sprint(receipt.Summaries), "[sum-1]")
-		for _, e := range allEntries(t, r, id, EntryQuery{}) {
+		for _, e := range allEntries(t, r, id, view.EntryQuery{}) {
 			if line := string(e.Line); strings.Contains(line, "xyzzy") || strings.Contains(line, "plugh") {
 				t.Errorf("it still says %s", line)
 			}

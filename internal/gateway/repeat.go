@@ -130,7 +130,7 @@ func said(rec *firn.Record, message firn.EntryID) bool {
 
 // answerTo tells the answer to a message, which is an entry of the session.
 func (g *Gateway) answerTo(ctx context.Context, id firn.ID, message, entry firn.EntryID) (wire.Answer, bool, error) {
-	path, err := g.path(ctx, id)
+	path, err := g.Path(ctx, id)
 	if err != nil {
 		return wire.Answer{}, false, err
 	}

@@ -4,22 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"strings"
 
 	"firn"
+	"firn/internal/view"
 	"firn/store"
 	"firn/wire"
-)
-
-// Limits of what names a session.
-const (
-	// minPrefix is how much of an id must be told to be found by it.
-	minPrefix = 4
-	// maxReference bounds the length of a reference in bytes.
-	maxReference = 1024
-	// mostCandidates is how many sessions or entries a hint names.
-	mostCandidates = 5
 )
 
 // Resolve finds the session that somebody means: by its id, by its exact
@@ -31,13 +21,13 @@ func (g *Gateway) Resolve(ctx context.Context, ref string) (firn.ID, error) {
 	switch {
 	case ref == "" || ref == "-":
 		return "", &wire.Problem{Kind: wire.Invalid, Message: "no session was named", Hint: "name it by id, title or @key; firn ls lists them"}
-	case len(ref) > maxReference:
-		return "", &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("the name of the session has %d bytes, more than %d", len(ref), maxReference)}
+	case len(ref) > view.MaxReference:
+		return "", &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("the name of the session has %d bytes, more than %d", len(ref), view.MaxReference)}
 	case strings.HasPrefix(ref, "@"):
 		return g.resolveKey(ctx, ref[1:])
 	}
 	if id := firn.ID(ref); id.Check() == nil {
-		err := g.mustBe(ctx, id)
+		err := g.MustBe(ctx, id)
 		if err == nil {
 			return id, nil
 		}
@@ -46,14 +36,14 @@ func (g *Gateway) Resolve(ctx context.Context, ref string) (firn.ID, error) {
 		}
 	}
 	var titled, begun matches
-	for info, err := range g.every(ctx, store.Query{}) {
+	for info, err := range g.Every(ctx, store.Query{}) {
 		if err != nil {
-			return "", fmt.Errorf("find session %q: %w", clip(ref), err)
+			return "", fmt.Errorf("find session %q: %w", view.Clip(ref), err)
 		}
 		switch {
-		case info.Title == ref || info.Title != "" && oneLine(info.Title) == ref: // as it is, or as it is told
+		case info.Title == ref || info.Title != "" && view.OneLine(info.Title) == ref: // as it is, or as it is told
 			titled.add(&info)
-		case len(ref) >= minPrefix && strings.HasPrefix(string(info.ID), ref):
+		case len(ref) >= view.MinPrefix && strings.HasPrefix(string(info.ID), ref):
 			begun.add(&info)
 		}
 	}
@@ -81,12 +71,12 @@ func (m *matches) add(info *store.Info) {
 	case !strings.HasPrefix(string(info.ID), first):
 		m.apart = true
 	}
-	if m.count <= mostCandidates {
+	if m.count <= view.MostCandidates {
 		name := info.Title
 		if name == "" {
 			name = info.Prompt
 		}
-		m.hints = append(m.hints, strings.TrimSpace(string(info.ID)+" "+preview(name, 40)))
+		m.hints = append(m.hints, strings.TrimSpace(string(info.ID)+" "+view.Preview(name, 40)))
 	}
 }
 
@@ -94,7 +84,7 @@ func (m *matches) add(info *store.Info) {
 func (m *matches) one(ref string) (firn.ID, error) {
 	switch m.count {
 	case 0:
-		return "", &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("there is no session %q", clip(ref)), Hint: "firn ls lists the sessions; firn ls --hidden and --archived those put away"}
+		return "", &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("there is no session %q", view.Clip(ref)), Hint: "firn ls lists the sessions; firn ls --hidden and --archived those put away"}
 	case 1:
 		return m.first, nil
 	}
@@ -102,18 +92,9 @@ func (m *matches) one(ref string) (firn.ID, error) {
 		return m.first, nil
 	}
 	return "", &wire.Problem{
-		Kind: wire.Ambiguous, Message: fmt.Sprintf("%q means %d sessions", clip(ref), m.count),
-		Hint: "it may be " + enumerate(m.hints, m.count),
+		Kind: wire.Ambiguous, Message: fmt.Sprintf("%q means %d sessions", view.Clip(ref), m.count),
+		Hint: "it may be " + view.Enumerate(m.hints, m.count),
 	}
-}
-
-// enumerate lists some of so many.
-func enumerate(some []string, count int) string {
-	text := strings.Join(some, ", ")
-	if more := count - len(some); more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
 }
 
 // resolveKey finds the session a key points at. The key may be spelt as people
@@ -136,24 +117,10 @@ func (g *Gateway) resolveKey(ctx context.Context, key string) (firn.ID, error) {
 		case err == nil:
 			return id, nil
 		case !errors.Is(err, firn.ErrNotFound) && !errors.Is(err, firn.ErrInvalid):
-			return "", fmt.Errorf("find the session of key %q: %w", clip(key), err)
+			return "", fmt.Errorf("find the session of key %q: %w", view.Clip(key), err)
 		}
 	}
-	return "", &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("key %q points at no session", clip(key)), Hint: "firn keys ls lists the keys"}
-}
-
-// mustBe refuses a session that is not there with a problem that says so.
-func (g *Gateway) mustBe(ctx context.Context, id firn.ID) error {
-	if id.Check() != nil { // whose words repeat all of it
-		return &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("%q cannot be the id of a session", clip(string(id)))}
-	}
-	for _, err := range g.Store.Read(ctx, id, store.Start) {
-		if errors.Is(err, firn.ErrNotFound) {
-			break
-		}
-		return err
-	}
-	return &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("there is no session %s", id), Hint: "firn ls lists the sessions; firn restore takes one out of the bin"}
+	return "", &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("key %q points at no session", view.Clip(key)), Hint: "firn keys ls lists the keys"}
 }
 
 // mustRest refuses what cannot be done while a turn of the session is running.
@@ -162,28 +129,4 @@ func (g *Gateway) mustRest(id firn.ID, what string) error {
 		return nil
 	}
 	return &wire.Problem{Kind: wire.Busy, Message: fmt.Sprintf("%s session %s: a turn is running", what, id), Hint: "wait for the answer, or stop the turn"}
-}
-
-// every lists the sessions of an owner, be they archived or hidden or not. The
-// order is that of the list for each of these kinds, one kind after the other.
-func (g *Gateway) every(ctx context.Context, q store.Query) iter.Seq2[store.Info, error] {
-	return func(yield func(store.Info, error) bool) {
-		for kind := range 4 {
-			q.Archived, q.Hidden = kind&1 != 0, kind&2 != 0
-			for info, err := range g.List(ctx, q) {
-				if !yield(info, err) || err != nil {
-					return
-				}
-			}
-		}
-	}
-}
-
-// clip shortens what an error repeats of what it was given.
-func clip(s string) string {
-	const most = 80
-	if len(s) <= most {
-		return s
-	}
-	return firn.CutText(s, most) + "…"
 }

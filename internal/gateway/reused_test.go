@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"firn"
+	"firn/internal/view"
 	"firn/wire"
 )
 
@@ -47,7 +48,7 @@ func TestTreeOfReusedIDs(t *testing.T) {
 	}
 	for _, back := range []bool{false, true} {
 		for head, want := range map[string]int{"#1": 1, "#3": 2, "#4": 3, "a1": 3, "#5": 4} {
-			page := got(r.Entries(r.ctx, "twice", EntryQuery{View: wire.ViewBranch, Head: head, Back: back}))(t)
+			page := got(r.Entries(r.ctx, "twice", view.EntryQuery{View: wire.ViewBranch, Head: head, Back: back}))(t)
 			if len(page.Items) != want {
 				t.Errorf("the branch of %s, back %v, has %d entries, want %d", head, back, len(page.Items), want)
 			}

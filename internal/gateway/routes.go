@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"firn/internal/view"
 	"firn/wire"
 )
 
@@ -335,7 +336,7 @@ func (c *call) do() error {
 		defer room.leave()
 	}
 	for _, value := range c.pathValues() {
-		if value == "" || len(value) > maxReference || strings.ContainsFunc(value, unprintable) {
+		if value == "" || len(value) > view.MaxReference || strings.ContainsFunc(value, unprintable) {
 			return invalid("a name in the address is empty, too long, or has characters that cannot be printed")
 		}
 	}

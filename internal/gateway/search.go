@@ -6,6 +6,7 @@ import (
 
 	"firn"
 	"firn/internal/search"
+	"firn/internal/view"
 	"firn/wire"
 )
 
@@ -121,7 +122,7 @@ func (g *Gateway) Search(ctx context.Context, q wire.SearchQuery, owners Owners)
 		}
 	}
 	if want.Want == nil && q.Query != "" && want.Free() {
-		return wire.Found{}, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("there is no word in %q", clip(q.Query)), Hint: "look for words, or give a filter such as role:user"}
+		return wire.Found{}, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("there is no word in %q", view.Clip(q.Query)), Hint: "look for words, or give a filter such as role:user"}
 	}
 	if want.Want == nil && want.Free() {
 		return wire.Found{}, &wire.Problem{Kind: wire.Invalid, Message: "there is nothing to look for", Hint: "give words, or a filter such as role:user"}
@@ -152,7 +153,7 @@ func foundOf(a search.Answer) wire.Found {
 
 func hitOf(h search.Hit) wire.Hit {
 	hit := wire.Hit{
-		Session: h.Session, Entry: h.Entry, At: h.At, N: h.N, Agent: h.Agent, Key: h.Key, Source: h.Source, Title: oneLine(h.Title), CWD: h.CWD,
+		Session: h.Session, Entry: h.Entry, At: h.At, N: h.N, Agent: h.Agent, Key: h.Key, Source: h.Source, Title: view.OneLine(h.Title), CWD: h.CWD,
 		Role: string(h.Role), Tools: h.Tools, Time: h.Time, Score: h.Score, Coverage: h.Coverage, Snippet: h.Snippet, Matches: h.Matches, Marks: h.Marks,
 		Window: make([]wire.HitItem, len(h.Window)),
 	}

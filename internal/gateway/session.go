@@ -11,27 +11,12 @@ import (
 	"time"
 
 	"firn"
-	"firn/agent"
-	"firn/internal/card"
 	"firn/internal/index"
+	"firn/internal/view"
 	"firn/route"
 	"firn/store"
 	"firn/wire"
 )
-
-// Bounds of the pages of a list.
-const (
-	standardPage = 100
-	largestPage  = 1000
-)
-
-// pageSize is how many things a page has if so many are asked for.
-func pageSize(limit int) int {
-	if limit <= 0 {
-		return standardPage
-	}
-	return min(limit, largestPage)
-}
 
 // SessionQuery selects sessions. The zero query selects all that are neither
 // archived nor hidden.
@@ -80,7 +65,7 @@ func (g *Gateway) Sessions(ctx context.Context, q SessionQuery) (wire.Page[wire.
 	if !q.State {
 		return g.sessions(ctx, q)
 	}
-	q.Limit = min(pageSize(q.Limit), standardPage)
+	q.Limit = min(view.PageSize(q.Limit), view.StandardPage)
 	page, err := g.sessions(ctx, q)
 	for i := range page.Items {
 		g.addState(ctx, &page.Items[i])
@@ -91,9 +76,9 @@ func (g *Gateway) Sessions(ctx context.Context, q SessionQuery) (wire.Page[wire.
 // addState tells the state of a session too, and what it was forked from. One
 // that cannot be read has none, and is told with its fault.
 func (g *Gateway) addState(ctx context.Context, s *wire.Session) {
-	now, err := g.glimpse(ctx, s.ID)
+	now, err := g.Glimpse(ctx, s.ID)
 	if err == nil {
-		s.State, err = g.state(ctx, s.ID, now)
+		s.State, err = g.State(ctx, s.ID, now, g.atWork(s.ID))
 	}
 	if header, headErr := g.header(ctx, s.ID); headErr == nil {
 		s.Parent = g.ancestor(ctx, header.ParentSession)
@@ -116,7 +101,7 @@ func (g *Gateway) ancestor(ctx context.Context, parent string) string {
 		if id == "" {
 			continue
 		}
-		if _, err := g.info(ctx, firn.ID(id)); err == nil {
+		if _, err := g.Info(ctx, firn.ID(id)); err == nil {
 			return id
 		}
 	}
@@ -128,9 +113,9 @@ func (g *Gateway) sessions(ctx context.Context, q SessionQuery) (wire.Page[wire.
 	page := wire.Page[wire.Session]{Items: []wire.Session{}, Total: -1}
 	after, err := index.ParseCursor(q.Cursor)
 	if err != nil {
-		return page, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("%q is not the cursor of a list of sessions", clip(q.Cursor))}
+		return page, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("%q is not the cursor of a list of sessions", view.Clip(q.Cursor))}
 	}
-	limit := pageSize(q.Limit)
+	limit := view.PageSize(q.Limit)
 	ask := q.ask()
 	if pager, ok := store.As[pager](g.Store); ok && !q.everywhere() && !q.Live {
 		ask.Limit = limit
@@ -190,7 +175,7 @@ func (g *Gateway) atWorkNow(ctx context.Context, q store.Query) iter.Seq2[store.
 		g.mu.Unlock()
 		var infos []store.Info
 		for _, id := range ids {
-			info, err := g.info(ctx, id)
+			info, err := g.Info(ctx, id)
 			if err != nil && ctx.Err() != nil {
 				return nil, err
 			}
@@ -250,7 +235,7 @@ func isWith(key, sender string) bool {
 // listed is what a list tells of a session.
 func (g *Gateway) listed(ctx context.Context, info *store.Info) wire.Session {
 	s := wire.Session{
-		ID: info.ID, Agent: info.Agent, Key: info.Key, Title: oneLine(info.Title), Prompt: oneLine(info.Prompt), CWD: info.CWD,
+		ID: info.ID, Agent: info.Agent, Key: info.Key, Title: view.OneLine(info.Title), Prompt: view.OneLine(info.Prompt), CWD: info.CWD,
 		Created: info.Created, Updated: info.Updated, Bytes: info.Bytes, Parts: info.Parts, End: info.End,
 		Archived: info.Archived, Hidden: info.Hidden, Fault: info.Fault, Source: info.Source, Tags: store.SplitTags(info.Tags),
 	}
@@ -265,10 +250,6 @@ func (g *Gateway) listed(ctx context.Context, info *store.Info) wire.Session {
 	}
 	return s
 }
-
-// oneLine is a title or a prompt as all are told it: what would steer a terminal,
-// or turn the direction of text round, is not in it.
-func oneLine(s string) string { return card.Line(s, len(s)) }
 
 // load tells whether a turn of a session is running, and how many wait. A lane
 // that has given all its answers is at rest, though it may take a moment to be
@@ -311,38 +292,16 @@ func (g *Gateway) Session(ctx context.Context, ref string) (wire.Session, error)
 	return g.session(ctx, id)
 }
 
-// Capabilities of stores that keep files.
-type (
-	inspector interface {
-		Inspect(ctx context.Context, id firn.ID) (store.Info, error)
-	}
-	filer interface {
-		Files(ctx context.Context, id firn.ID) ([]string, error)
-	}
-)
-
-// info is what a list would tell of one session.
-func (g *Gateway) info(ctx context.Context, id firn.ID) (store.Info, error) {
-	if in, ok := store.As[inspector](g.Store); ok {
-		info, err := in.Inspect(ctx, id)
-		if err == nil && info.ID == "" {
-			err = firn.ErrNotFound
-		}
-		return info, err
-	}
-	for info, err := range g.every(ctx, store.Query{}) {
-		if err != nil || info.ID == id {
-			return info, err
-		}
-	}
-	return store.Info{}, firn.ErrNotFound
+// filer is a store that keeps sessions in files.
+type filer interface {
+	Files(ctx context.Context, id firn.ID) ([]string, error)
 }
 
 // session tells all of the session with that id.
 func (g *Gateway) session(ctx context.Context, id firn.ID) (wire.Session, error) {
-	info, err := g.info(ctx, id)
+	info, err := g.Info(ctx, id)
 	if errors.Is(err, firn.ErrNotFound) {
-		return wire.Session{}, g.mustBe(ctx, id)
+		return wire.Session{}, g.MustBe(ctx, id)
 	}
 	if err != nil {
 		return wire.Session{}, fmt.Errorf("look at session %s: %w", id, err)
@@ -354,11 +313,11 @@ func (g *Gateway) session(ctx context.Context, id firn.ID) (wire.Session, error)
 			return s, fmt.Errorf("look at session %s: %w", id, err)
 		}
 	}
-	now, err := g.glimpse(ctx, id)
+	now, err := g.Glimpse(ctx, id)
 	if err == nil {
-		s.Hidden = now.hidden || s.Hidden && !now.whole
-		s.End = now.end
-		s.State, err = g.state(ctx, id, now)
+		s.Hidden = now.Hidden || s.Hidden && !now.Whole
+		s.End = now.End
+		s.State, err = g.State(ctx, id, now, g.atWork(id))
 	}
 	if header, headErr := g.header(ctx, id); headErr == nil {
 		s.Parent = g.ancestor(ctx, header.ParentSession)
@@ -400,75 +359,11 @@ func (g *Gateway) header(ctx context.Context, id firn.ID) (firn.Header, error) {
 	return firn.Header{}, nil
 }
 
-// state is what the live part of a session tells.
-func (g *Gateway) state(ctx context.Context, id firn.ID, now glimpse) (*wire.State, error) {
-	used, branches, err := g.spent(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	s := &wire.State{
-		Head: now.head, Provider: now.provider, Model: now.model, Thinking: string(now.thinking),
-		Verbose: now.chosen.Verbose, Send: sendPolicy(now.chosen), Window: now.usage,
-		Turns: used.Turns, Compactions: used.Compactions, Branches: branches, Counters: countersOf(used),
-		Messages: used.Messages, Uptime: used.Active / 1000,
-		Interrupted: !g.atWork(id) && now.unfinished,
-	}
-	return s, nil
-}
-
-// spent is what a session has used, and how many ends of branches it has. It is
-// counted from the end of the latest turn on; if no turn of ours is near, the
-// shape of the session knows.
-func (g *Gateway) spent(ctx context.Context, id firn.ID) (agent.Counters, int, error) {
-	if !g.knownLong(id) {
-		used, branches, err := agent.CountBranches(ctx, nearEnd{g.Store, g}, id)
-		if !errors.Is(err, errLong) {
-			return used, branches, err
-		}
-	}
-	s, done, err := g.weighedShape(ctx, id)
-	if err != nil {
-		return agent.Counters{}, 0, err
-	}
-	defer done()
-	if !s.weighed() {
-		return agent.CountBranches(ctx, g.Store, id)
-	}
-	return s.used, s.outline().leaves, nil
-}
-
-// nearEnd is a store that is read back only so far.
-type nearEnd struct {
-	store.Store
-	g *Gateway
-}
-
-// ReadBack gives up with errLong when it becomes too much.
-func (n nearEnd) ReadBack(ctx context.Context, id firn.ID, before firn.Pos) iter.Seq2[firn.Record, error] {
-	if before != store.End {
-		return n.Store.ReadBack(ctx, id, before)
-	}
-	return n.g.upTo(ctx, id)
-}
-
-// sendPolicy is what the session says about sending answers: allow, deny, or
-// nothing.
-func sendPolicy(chosen firn.State) string {
-	if chosen.Send == sendInherit {
-		return ""
-	}
-	return chosen.Send
-}
-
-func countersOf(c agent.Counters) wire.Counters {
-	return wire.Counters{Input: c.Input, Output: c.Output, CacheRead: c.CacheRead, CacheWrite: c.CacheWrite, Cost: c.Cost, Answers: c.Answers}
-}
-
 // forks lists the sessions that were forked from one. It reads the headers of
 // all sessions.
 func (g *Gateway) forks(ctx context.Context, id firn.ID) iter.Seq2[firn.ID, error] {
 	return func(yield func(firn.ID, error) bool) {
-		for info, err := range g.every(ctx, store.Query{}) {
+		for info, err := range g.Every(ctx, store.Query{}) {
 			if err != nil {
 				yield("", err)
 				return

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"firn"
+	"firn/internal/view"
 	"firn/provider"
 	"firn/provider/scripted"
 	"firn/store"
@@ -267,15 +268,15 @@ func TestDamagedSessions(t *testing.T) {
 		if (id == "garbage") != (s.Fault != "") {
 			t.Errorf("session %s: the fault is %q", id, s.Fault)
 		}
-		for _, view := range []string{wire.ViewDisk, wire.ViewBranch, wire.ViewWindow} {
+		for _, look := range []string{wire.ViewDisk, wire.ViewBranch, wire.ViewWindow} {
 			for _, back := range []bool{false, true} {
-				page, err := r.Entries(r.ctx, id, EntryQuery{View: view, Back: back})
+				page, err := r.Entries(r.ctx, id, view.EntryQuery{View: look, Back: back})
 				if err != nil {
-					t.Errorf("session %s, view %s: %v", id, view, err)
+					t.Errorf("session %s, view %s: %v", id, look, err)
 				}
 				gaps := slices.ContainsFunc(page.Items, func(e wire.Entry) bool { return e.Gap != "" })
-				if gaps != (view == wire.ViewDisk && id != "dangling") {
-					t.Errorf("session %s, view %s: there are gaps: %v", id, view, gaps)
+				if gaps != (look == wire.ViewDisk && id != "dangling") {
+					t.Errorf("session %s, view %s: there are gaps: %v", id, look, gaps)
 				}
 			}
 		}
@@ -454,7 +455,7 @@ func TestSessionWhileATurnRuns(t *testing.T) {
 		if err := <-answered; err != nil {
 			t.Error(err)
 		}
-		if entry := got(r.entry(r.ctx, id, "start"))(t); entry != "user-1" {
+		if entry := got(r.FindEntry(r.ctx, id, "start"))(t); entry != "user-1" {
 			t.Errorf("the label is on %s", entry)
 		}
 	})

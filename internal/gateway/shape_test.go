@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"firn"
+	"firn/internal/view"
 	"firn/provider"
 	"firn/store"
 	"firn/store/filestore"
@@ -21,16 +22,19 @@ import (
 // gauged is a store that counts what is read of it.
 type gauged struct {
 	store.Store
-	records, bytes atomic.Int64
+	records atomic.Int64
 }
 
 func (c *gauged) Unwrap() store.Store { return c.Store }
 
 func (c *gauged) count(in iter.Seq2[firn.Record, error]) iter.Seq2[firn.Record, error] {
-	return tap(in, func(rec *firn.Record) {
-		c.records.Add(1)
-		c.bytes.Add(int64(len(rec.Line())))
-	})
+	return func(yield func(firn.Record, error) bool) {
+		for rec, err := range in {
+			if c.records.Add(1); !yield(rec, err) {
+				return
+			}
+		}
+	}
 }
 
 func (c *gauged) Read(ctx context.Context, id firn.ID, after firn.Pos) iter.Seq2[firn.Record, error] {
@@ -96,7 +100,7 @@ func turnOf(n int, result string) []firn.Entry {
 
 // looks are the ways to look at a session.
 func (r *room) looks(id firn.ID) map[string]func() error {
-	entries := func(q EntryQuery) func() error {
+	entries := func(q view.EntryQuery) func() error {
 		return func() error { _, err := r.Entries(r.ctx, id, q); return err }
 	}
 	return map[string]func() error{
@@ -105,10 +109,10 @@ func (r *room) looks(id firn.ID) map[string]func() error {
 		"tree":    func() error { _, err := r.Tree(r.ctx, id, 100, ""); return err },
 		"window":  func() error { _, err := r.Window(r.ctx, id, ""); return err },
 		"entry":   func() error { _, err := r.Entry(r.ctx, id, "u0000003", true); return err },
-		"forward": entries(EntryQuery{View: wire.ViewBranch, HTML: true, Limit: 60}),
-		"lines":   entries(EntryQuery{View: wire.ViewBranch, Limit: 60}),
-		"far on":  entries(EntryQuery{View: wire.ViewBranch, HTML: true, Limit: 60, After: 1 << 20}),
-		"back":    entries(EntryQuery{View: wire.ViewBranch, HTML: true, Back: true, Limit: 60}),
+		"forward": entries(view.EntryQuery{View: wire.ViewBranch, HTML: true, Limit: 60}),
+		"lines":   entries(view.EntryQuery{View: wire.ViewBranch, Limit: 60}),
+		"far on":  entries(view.EntryQuery{View: wire.ViewBranch, HTML: true, Limit: 60, After: 1 << 20}),
+		"back":    entries(view.EntryQuery{View: wire.ViewBranch, HTML: true, Back: true, Limit: 60}),
 	}
 }
 
@@ -175,47 +179,6 @@ func (m smallModel) Info() provider.Info { return m.info }
 
 const shortResult = "a result that is not long, but not short either"
 
-// What is told of a long session from its end is what is told of all of it.
-func TestProspectOfTheEnd(t *testing.T) {
-	r, _ := gaugedRoom(t)
-	r.shrink(20_000)
-	id := r.start(firn.Header{}, body("m1", &firn.ThinkingChange{Level: "high"}), body("v1", &firn.Custom{Type: firn.VerboseType, Data: json.RawMessage(`{"level":"on"}`)}))
-	r.goOn(id, 0, 3000, shortResult)
-	check := func(what string) {
-		t.Helper()
-		path := got(r.path(r.ctx, id))(t)
-		want := got(r.outlook(r.ctx, id, path))(t)
-		p := got(r.prospect(r.ctx, id))(t)
-		told := func(tokens int64, items int, thinking provider.Thinking, verbose bool, head firn.EntryID, end firn.Pos) string {
-			return fmt.Sprint(tokens, items, thinking, verbose, head, end)
-		}
-		same(t, what, told(p.Tokens, len(p.Request.Window.Items), p.Thinking, p.Verbose, p.path.Head, p.path.End),
-			told(want.Tokens, len(want.Request.Window.Items), want.Thinking, want.Verbose, path.Head, path.End))
-		if items := want.Request.Window.Items; len(items) == 0 || fmt.Sprint(p.Request.Window.Items[0]) != fmt.Sprint(items[0]) {
-			t.Errorf("%s: the window begins otherwise", what)
-		}
-	}
-	got(r.Course(r.ctx, id))(t) // so that the shape is known
-	check("as it is")
-	if p := got(r.prospect(r.ctx, id))(t); !p.cut || len(p.read) > 3000 {
-		t.Errorf("%d entries were read of it", len(p.read))
-	}
-	r.write(id, body("x1", &firn.Tombstone{Target: "u0002999"}))
-	check("with something hidden")
-	r.write(id, body("m2", &firn.ThinkingChange{Level: "low"}), says("", "more"))
-	check("with another choice")
-	r.write(id, body("k1", &firn.Compaction{Summary: "all of it", FirstKept: "u0002990"}))
-	check("compacted")
-	r.write(id, body("x2", &firn.Tombstone{Target: "k1"}), says("", "more"))
-	check("compaction undone")
-	r.write(id, under("a0000100", says("b1", "another branch")))
-	check("on a short branch")
-	lines := got(r.Entries(r.ctx, id, EntryQuery{View: wire.ViewBranch, Limit: 10}))(t)
-	if lines.Items[0].N != 1 || lines.Items[2].Out != "" {
-		t.Errorf("the first entries are %+v", lines.Items[:3])
-	}
-}
-
 // Why entries far from the end are not sent is told without building a window of
 // all of them, and as if it had been.
 func TestReasonsBeyondReach(t *testing.T) {
@@ -225,7 +188,7 @@ func TestReasonsBeyondReach(t *testing.T) {
 	failed.Body.(*firn.Message).StopReason = firn.StopError
 	id := r.start(firn.Header{}, says("u1", "hello"), failed, body("t1", &firn.Title{Name: "x"}), says("u2", "hidden"), body("x1", &firn.Tombstone{Target: "u2"}))
 	reasons := func() (words []string) {
-		for _, e := range got(r.Entries(r.ctx, id, EntryQuery{View: wire.ViewBranch, Limit: 5}))(t).Items {
+		for _, e := range got(r.Entries(r.ctx, id, view.EntryQuery{View: wire.ViewBranch, Limit: 5}))(t).Items {
 			words = append(words, e.Out)
 		}
 		return words
@@ -233,44 +196,8 @@ func TestReasonsBeyondReach(t *testing.T) {
 	r.goOn(id, 0, 1000, shortResult)
 	want := fmt.Sprint(reasons())
 	r.goOn(id, 1000, 3000, shortResult)
-	if !got(r.prospect(r.ctx, id))(t).cut {
-		t.Fatal("all of it was read")
-	}
 	same(t, "the reasons", fmt.Sprint(reasons()), want)
 	same(t, "the reasons", want, "[over-budget hidden  tombstoned ]")
-}
-
-// Shapes are kept within the bytes that are kept of sessions in all, and those
-// that were asked for last.
-func TestShapesAreBounded(t *testing.T) {
-	r, c := gaugedRoom(t)
-	var ids []firn.ID
-	for range 4 {
-		ids = append(ids, r.longTalk(400))
-	}
-	tree := func(id firn.ID) int64 {
-		return c.during(func() { got(r.Tree(r.ctx, id, 1, ""))(t) })
-	}
-	tree(ids[0])
-	s := r.tails.shape(ids[0], false)
-	r.tails.limit = 3*s.size + s.size/2
-	for _, id := range ids[1:] {
-		tree(id)
-	}
-	if read := tree(ids[3]); read > 10 {
-		t.Errorf("the shape of the latest is not known: %d records are read", read)
-	}
-	if read := tree(ids[0]); read < 400 {
-		t.Errorf("the shape of the first is still known: %d records are read", read)
-	}
-	if r.tails.used > r.tails.limit {
-		t.Errorf("%d bytes are kept, of %d", r.tails.used, r.tails.limit)
-	}
-	r.tails.limit = s.size / 2
-	r.tails.Forget(ids[3])
-	if tree(ids[3]); r.tails.used > r.tails.limit || r.tails.shape(ids[3], false) != nil {
-		t.Errorf("%d bytes are kept, of %d", r.tails.used, r.tails.limit)
-	}
 }
 
 // Many who look at a session while somebody speaks in it see it whole.
@@ -298,19 +225,26 @@ func TestShapeIsSharedWhileItGrows(t *testing.T) {
 	}
 }
 
-// A session that was put in the place of another with the same name is read anew.
+// What is known of a session of which something was erased, or that is elsewhere
+// now, is forgotten: it is read anew.
 func TestShapeOfAReplacedSession(t *testing.T) {
-	r := fileRoom(t)
-	id := r.start(firn.Header{}, says("u1", "the first"), answers("a1", "x"))
-	got(r.Course(r.ctx, id))(t)
-	got(r.Purge(r.ctx, id, wire.Erase{Sure: id, Entries: []firn.EntryID{"u1"}}))(t)
-	if r.tails.shape(id, false) != nil {
-		t.Error("its shape is still known")
+	const entries = 400
+	r, c := gaugedRoom(t)
+	id := r.longTalk(entries)
+	read := func() int64 {
+		return c.during(func() { got(r.Tree(r.ctx, id, 1, ""))(t) })
 	}
-	got(r.Course(r.ctx, id))(t)
+	read()
+	if n := read(); n > 10 {
+		t.Fatalf("one that is known is read again: %d records", n)
+	}
+	got(r.Purge(r.ctx, id, wire.Erase{Sure: id, Entries: []firn.EntryID{"u0000001"}}))(t)
+	if n := read(); n < entries {
+		t.Errorf("of one that was purged %d records are read", n)
+	}
 	r.Moved(id)
-	if r.tails.shape(id, false) != nil {
-		t.Error("the shape of one that is elsewhere is still known")
+	if n := read(); n < entries {
+		t.Errorf("of one that is elsewhere %d records are read", n)
 	}
 }
 

@@ -106,7 +106,7 @@ func (g *Gateway) counted(ctx context.Context) (map[string]holding, map[string]i
 		return h.all, h.tags, nil
 	}
 	all, tags := make(map[string]holding), make(map[string]int)
-	for info, err := range g.every(ctx, store.Query{}) {
+	for info, err := range g.Every(ctx, store.Query{}) {
 		if err != nil {
 			return nil, nil, fmt.Errorf("list sessions: %w", err)
 		}

@@ -75,7 +75,7 @@ func (g *Gateway) RunningHere(ctx context.Context) []wire.Session {
 	sessions := make([]wire.Session, 0, len(lanes))
 	for _, l := range lanes {
 		s := wire.Session{ID: l.id}
-		if info, err := g.info(ctx, l.id); err == nil {
+		if info, err := g.Info(ctx, l.id); err == nil {
 			s = g.listed(ctx, &info)
 		} // one that cannot be looked at runs all the same
 		l.mu.Lock()

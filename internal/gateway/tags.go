@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"firn"
+	"firn/internal/view"
 	"firn/store"
 	"firn/wire"
 )
@@ -26,10 +27,10 @@ type tagKeeper struct {
 // tagged remembers the tags of a session. One that cannot be looked at has none,
 // nor one in a store that has no quick look at a session: it forgets nothing.
 func (g *Gateway) tagged(ctx context.Context, id firn.ID) tagKeeper {
-	if _, ok := store.As[inspector](g.Store); !ok {
+	if _, ok := store.As[view.Inspector](g.Store); !ok {
 		return tagKeeper{}
 	}
-	info, err := g.info(ctx, id)
+	info, err := g.Info(ctx, id)
 	if err != nil || info.Source != "" { // a mirror is told by its tool
 		return tagKeeper{}
 	}
@@ -51,7 +52,7 @@ func (k tagKeeper) keep(ctx context.Context) firn.Pos {
 }
 
 func (k tagKeeper) retell(ctx context.Context) (firn.Pos, error) {
-	info, err := k.g.info(ctx, k.id)
+	info, err := k.g.Info(ctx, k.id)
 	if err != nil || info.Tags == k.tags || info.End == k.end {
 		return 0, err
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"firn"
 	"firn/wire"
@@ -134,32 +133,4 @@ func TestTreeOfAFileAtFault(t *testing.T) {
 	if !strings.Contains(tree.Nodes[0].Fault, "duplicate") || !strings.Contains(tree.Nodes[1].Fault, "dangling") || tree.Nodes[2].Fault != "" {
 		t.Errorf("the faults are %q, %q, %q", tree.Nodes[0].Fault, tree.Nodes[1].Fault, tree.Nodes[2].Fault)
 	}
-}
-
-func TestPreview(t *testing.T) {
-	tests := []struct {
-		text  string
-		runes int
-		want  string
-	}{
-		{"", 5, ""}, {"  \n\t ", 5, ""}, {"hello", 5, "hello"}, {"hello!", 5, "hell…"}, {" a \n\n b\x00c ", 9, "a b c"},
-		{"ééééé", 5, "ééééé"}, {"éééééé", 5, "éééé…"}, {"日本語です", 3, "日本…"}, {"ab cd", 3, "ab…"}, {"a\xffb", 9, "a\ufffdb"}, {"abc", 0, "…"},
-	}
-	for _, test := range tests {
-		if got := preview(test.text, test.runes); got != test.want {
-			t.Errorf("%q in %d is %q, want %q", test.text, test.runes, got, test.want)
-		}
-	}
-}
-
-func FuzzPreview(f *testing.F) {
-	f.Add("hello world", 4)
-	f.Add("\xff\x00 \u2028", 80)
-	f.Fuzz(func(t *testing.T, text string, runes int) {
-		runes = max(runes%200, 1)
-		got := preview(text, runes)
-		if !utf8.ValidString(got) || utf8.RuneCountInString(got) > runes || strings.ContainsAny(got, "\n\r\t\x00") {
-			t.Errorf("%q in %d is %q", text, runes, got)
-		}
-	})
 }

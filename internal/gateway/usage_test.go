@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"firn"
+	"firn/internal/view"
 	"firn/provider"
 	"firn/wire"
 )
@@ -36,19 +37,19 @@ func TestUsage(t *testing.T) {
 			since time.Time
 			want  string
 		}{
-			{byDay, time.Time{}, "2026-03-04 $0.75 ×2, 2026-03-03 $4 ×2, 2026-03-02 $6 ×3, 2026-03-01 $2 ×1"},
-			{byDay, day(3), "2026-03-04 $0.75 ×2, 2026-03-03 $4 ×2"},
-			{byModel, time.Time{}, "scripted/scripted $10 ×5, scripted/other $2 ×1, scripted/tiny $0.75 ×2"},
-			{byModel, day(4), "scripted/tiny $0.75 ×2"},
-			{byAgent, time.Time{}, "main $6.75 ×5, work $6 ×3"},
-			{byAgent, day(3), "main $2.75 ×3, work $2 ×1"},
-			{bySession, time.Time{}, "second $6 ×3, first $4 ×2, hidden $2 ×1, beside $0.75 ×2"},
-			{bySession, day(2), "second $6 ×3, first $2 ×1, hidden $2 ×1, beside $0.75 ×2"},
-			{byDay, day(20), ""},
+			{view.ByDay, time.Time{}, "2026-03-04 $0.75 ×2, 2026-03-03 $4 ×2, 2026-03-02 $6 ×3, 2026-03-01 $2 ×1"},
+			{view.ByDay, day(3), "2026-03-04 $0.75 ×2, 2026-03-03 $4 ×2"},
+			{view.ByModel, time.Time{}, "scripted/scripted $10 ×5, scripted/other $2 ×1, scripted/tiny $0.75 ×2"},
+			{view.ByModel, day(4), "scripted/tiny $0.75 ×2"},
+			{view.ByAgent, time.Time{}, "main $6.75 ×5, work $6 ×3"},
+			{view.ByAgent, day(3), "main $2.75 ×3, work $2 ×1"},
+			{view.BySession, time.Time{}, "second $6 ×3, first $4 ×2, hidden $2 ×1, beside $0.75 ×2"},
+			{view.BySession, day(2), "second $6 ×3, first $2 ×1, hidden $2 ×1, beside $0.75 ×2"},
+			{view.ByDay, day(20), ""},
 		}
-		r.setup.Load().Zone = time.UTC
+		r.inZone(time.UTC)
 		for _, test := range tests {
-			s := got(r.Usage(r.ctx, UsageQuery{By: test.by, Since: test.since}))(t)
+			s := got(r.Usage(r.ctx, view.UsageQuery{By: test.by, Since: test.since}))(t)
 			same(t, fmt.Sprintf("by %s since %v", test.by, test.since), bill(s.Rows), test.want)
 			sum := 0.0
 			for _, row := range s.Rows {
@@ -57,15 +58,15 @@ func TestUsage(t *testing.T) {
 			if s.Total.Cost != sum || s.Partial || s.Rows == nil || s.By != test.by {
 				t.Errorf("by %s: the total is %+v of %g", test.by, s.Total, sum)
 			}
-			if test.by == bySession && test.since.IsZero() && s.Rows[1].Title != "one" {
+			if test.by == view.BySession && test.since.IsZero() && s.Rows[1].Title != "one" {
 				t.Errorf("the rows are %+v", s.Rows)
 			}
 		}
-		r.setup.Load().Zone = time.FixedZone("east", 3600)
-		same(t, "a day begins earlier in the east", bill(got(r.Usage(r.ctx, UsageQuery{By: byDay, Since: day(1)}))(t).Rows),
+		r.inZone(time.FixedZone("east", 3600))
+		same(t, "a day begins earlier in the east", bill(got(r.Usage(r.ctx, view.UsageQuery{By: view.ByDay, Since: day(1)}))(t).Rows),
 			"2026-03-04 $0.75 ×2, 2026-03-03 $6 ×3, 2026-03-02 $4 ×2, 2026-03-01 $2 ×1")
 		for _, by := range []string{"", "week", "Day"} {
-			_, err := r.Usage(r.ctx, UsageQuery{By: by, Since: time.Time{}})
+			_, err := r.Usage(r.ctx, view.UsageQuery{By: by, Since: time.Time{}})
 			isKind(t, by, err, wire.Invalid)
 		}
 	})
@@ -92,8 +93,8 @@ func TestForksAreNotBilledTwice(t *testing.T) {
 		if asked := len(r.model.Requests()); float64(asked)*2 != spent {
 			t.Fatalf("the model was asked %d times", asked)
 		}
-		for _, by := range []string{byDay, byModel, byAgent, bySession} {
-			if s := got(r.Usage(r.ctx, UsageQuery{By: by, Since: time.Time{}}))(t); s.Total.Cost != spent || s.Sessions != 6 {
+		for _, by := range []string{view.ByDay, view.ByModel, view.ByAgent, view.BySession} {
+			if s := got(r.Usage(r.ctx, view.UsageQuery{By: by, Since: time.Time{}}))(t); s.Total.Cost != spent || s.Sessions != 6 {
 				t.Errorf("by %s it cost %g, the ledger says %g: %s", by, s.Total.Cost, spent, bill(s.Rows))
 			}
 		}
@@ -129,12 +130,13 @@ func TestUsageByTwo(t *testing.T) {
 		other.Body.(*firn.Message).Model = "other"
 		r.start(firn.Header{Session: "first"}, at(day(1), says("", "x")), at(day(1), answers("", "y")), at(day(1), answers("", "z")), at(day(2), other))
 		r.start(firn.Header{Session: "second", Agent: "work"}, at(day(2), answers("", "y")))
-		r.setup.Load().Zone = time.UTC
-		check := func(what string, q UsageQuery, want string) {
+		r.inZone(time.UTC)
+		check := func(what string, q view.UsageQuery, want string) {
 			t.Helper()
 			for _, how := range []string{"", ", again", ", read anew"} {
 				if how == ", read anew" {
-					r.ledger = ledger{}
+					r.Erased("first")
+					r.Erased("second")
 				}
 				var rows []string
 				for _, row := range got(r.Usage(r.ctx, q))(t).Rows {
@@ -143,18 +145,28 @@ func TestUsageByTwo(t *testing.T) {
 				same(t, what+how, strings.Join(rows, ", "), want)
 			}
 		}
-		check("days and models", UsageQuery{By: byDay, And: byModel}, "2026-03-02 scripted/other $2, 2026-03-02 scripted/scripted $2, 2026-03-01 scripted/scripted $4")
-		check("since the second", UsageQuery{By: byDay, And: byModel, Since: day(2)}, "2026-03-02 scripted/other $2, 2026-03-02 scripted/scripted $2")
-		check("all again", UsageQuery{By: byDay, And: byAgent}, "2026-03-02 main $2, 2026-03-02 work $2, 2026-03-01 main $4")
-		check("since an odd time", UsageQuery{By: byAgent, And: byDay, Since: day(1).Add(time.Second)}, "main 2026-03-02 $2, work 2026-03-02 $2")
-		check("agents and sessions", UsageQuery{By: byAgent, And: bySession}, "main first $6, work second $2")
+		check("days and models", view.UsageQuery{By: view.ByDay, And: view.ByModel}, "2026-03-02 scripted/other $2, 2026-03-02 scripted/scripted $2, 2026-03-01 scripted/scripted $4")
+		check("since the second", view.UsageQuery{By: view.ByDay, And: view.ByModel, Since: day(2)}, "2026-03-02 scripted/other $2, 2026-03-02 scripted/scripted $2")
+		check("all again", view.UsageQuery{By: view.ByDay, And: view.ByAgent}, "2026-03-02 main $2, 2026-03-02 work $2, 2026-03-01 main $4")
+		check("since an odd time", view.UsageQuery{By: view.ByAgent, And: view.ByDay, Since: day(1).Add(time.Second)}, "main 2026-03-02 $2, work 2026-03-02 $2")
+		check("agents and sessions", view.UsageQuery{By: view.ByAgent, And: view.BySession}, "main first $6, work second $2")
 		r.write("second", at(day(3), answers("", "more")))
-		check("more was said", UsageQuery{By: byModel, And: byDay}, "scripted/scripted 2026-03-03 $2, scripted/other 2026-03-02 $2, scripted/scripted 2026-03-02 $2, scripted/scripted 2026-03-01 $4")
-		r.setup.Load().Zone = time.FixedZone("far", 13*3600+45*60)
-		check("elsewhere it is later", UsageQuery{By: byDay, And: byAgent, Since: day(3)}, "2026-03-04 work $2")
-		for _, q := range []UsageQuery{{By: byDay, And: byDay}, {By: byDay, And: "week"}, {And: byDay}} {
+		check("more was said", view.UsageQuery{By: view.ByModel, And: view.ByDay}, "scripted/scripted 2026-03-03 $2, scripted/other 2026-03-02 $2, scripted/scripted 2026-03-02 $2, scripted/scripted 2026-03-01 $4")
+		r.inZone(time.FixedZone("far", 13*3600+45*60))
+		check("elsewhere it is later", view.UsageQuery{By: view.ByDay, And: view.ByAgent, Since: day(3)}, "2026-03-04 work $2")
+		for _, q := range []view.UsageQuery{{By: view.ByDay, And: view.ByDay}, {By: view.ByDay, And: "week"}, {And: view.ByDay}} {
 			_, err := r.Usage(r.ctx, q)
 			isKind(t, fmt.Sprintf("%+v", q), err, wire.Invalid)
 		}
 	})
+}
+
+// inZone lets days begin where it is midnight in a zone.
+func (r *room) inZone(zone *time.Location) {
+	r.t.Helper()
+	setup := *r.setup.Load()
+	setup.Zone = zone
+	if err := r.Reload(setup); err != nil {
+		r.t.Fatal(err)
+	}
 }

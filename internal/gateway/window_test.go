@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"firn"
+	"firn/internal/view"
 	"firn/provider/scripted"
 	"firn/window"
 	"firn/wire"
@@ -84,7 +85,7 @@ func TestWindowThatIsLimited(t *testing.T) {
 		w := got(r.Window(r.ctx, id, ""))(t)
 		same(t, "in", runsOf(w.In), "#7–#10 ×4")
 		same(t, "out", runsOf(w.Out), "#1–#6 ×6 turn-limit")
-		same(t, "entries", lineIDs(t, allEntries(t, r, id, EntryQuery{View: wire.ViewWindow})),
+		same(t, "entries", lineIDs(t, allEntries(t, r, id, view.EntryQuery{View: wire.ViewWindow})),
 			"user-1/turn-limit answer-1/turn-limit user-2/turn-limit answer-2/turn-limit user-3/turn-limit answer-3/turn-limit user-4 answer-4 user-5 answer-5")
 	})
 }
@@ -122,7 +123,7 @@ func TestRequestOfAWindow(t *testing.T) {
 			_, err := r.Window(r.ctx, id, as)
 			isKind(t, as, err, wire.NotFound)
 		}
-		r.Encode = nil
+		r.View.Encode = nil
 		_, err := r.Window(r.ctx, id, "model")
 		isKind(t, "nobody to spell it", err, wire.Unsupported)
 		_, err = r.Window(r.ctx, "nobody", "")

@@ -1,4 +1,4 @@
-package gateway
+package view
 
 import (
 	"context"
@@ -15,11 +15,11 @@ import (
 // one it is the end, where that will do; who needs all of it reads all of it.
 const mostShaped = 256 << 20
 
-// shape is what is known of all entries of a session, but for what they say:
+// Shape is what is known of all entries of a session, but for what they say:
 // where they stand, which follows which, and what each weighs. It is read once;
 // what is added to the session is read when the shape is asked for again. It can
 // be thrown away at any time.
-type shape struct {
+type Shape struct {
 	id firn.ID
 	// mu is held for reading by whom it is lent to.
 	mu sync.RWMutex
@@ -28,18 +28,18 @@ type shape struct {
 	// deduced guards what follows from the reading, which is found when somebody
 	// asks for it.
 	deduced sync.Mutex
-	drawn   *outline
-	seen    glimpse
+	drawn   *Outline
+	seen    Glimpse
 }
 
 // reading is how far a session was read.
 type reading struct {
 	// from is where reading began, end where it got to, with the entry last;
 	// base is how many entries stand before from, -1 if that is not known.
-	from, end firn.Pos
+	from, End firn.Pos
 	last      firn.EntryID
 	base      int
-	tree      firn.Tree
+	Tree      firn.Tree
 	// entries has one for each node of the tree.
 	entries []weighed
 	labels  []labelled
@@ -61,44 +61,44 @@ type labelled struct {
 	name       string
 }
 
-// shape lends the shape of a whole session, as it is now, until done is called.
+// Shape lends the shape of a whole session, as it is now, until done is called.
 // Until then nothing that may ask for it again is to be called. What its entries
 // weigh need not be known. One that is too long to be kept in memory is read anew
 // each time.
-func (g *Gateway) shape(ctx context.Context, id firn.ID) (s *shape, done func(), err error) {
-	return g.wholeShape(ctx, id, false)
+func (v *View) Shape(ctx context.Context, id firn.ID) (s *Shape, done func(), err error) {
+	return v.wholeShape(ctx, id, false)
 }
 
 // weighedShape is shape that also tells what the entries weigh, unless the session
 // is very long.
-func (g *Gateway) weighedShape(ctx context.Context, id firn.ID) (s *shape, done func(), err error) {
-	return g.wholeShape(ctx, id, true)
+func (v *View) weighedShape(ctx context.Context, id firn.ID) (s *Shape, done func(), err error) {
+	return v.wholeShape(ctx, id, true)
 }
 
-func (g *Gateway) wholeShape(ctx context.Context, id firn.ID, weights bool) (s *shape, done func(), err error) {
-	s, done, err = g.lend(ctx, g.tails.shape(id, true), weights)
+func (v *View) wholeShape(ctx context.Context, id firn.ID, weights bool) (s *Shape, done func(), err error) {
+	s, done, err = v.lend(ctx, v.tails.shape(id, true), weights)
 	if err != nil || s.from == store.Start {
 		return s, done, err
 	}
 	done()
-	s = &shape{id: id}
-	if err = s.read(ctx, g, false); err != nil {
+	s = &Shape{id: id}
+	if err = s.read(ctx, v, false); err != nil {
 		return nil, nil, fmt.Errorf("read the shape of session %s: %w", id, err)
 	}
 	return s, func() {}, nil
 }
 
 // shapeOfEnd is weighedShape that of a very long session tells only the end.
-func (g *Gateway) shapeOfEnd(ctx context.Context, id firn.ID) (s *shape, done func(), err error) {
-	return g.lend(ctx, g.tails.shape(id, true), true)
+func (v *View) shapeOfEnd(ctx context.Context, id firn.ID) (s *Shape, done func(), err error) {
+	return v.lend(ctx, v.tails.shape(id, true), true)
 }
 
 // knownShape lends the shape of a session if that is in memory; else it is nil.
-func (g *Gateway) knownShape(ctx context.Context, id firn.ID) (s *shape, done func(), err error) {
-	if s = g.tails.shape(id, false); s == nil {
+func (v *View) knownShape(ctx context.Context, id firn.ID) (s *Shape, done func(), err error) {
+	if s = v.tails.shape(id, false); s == nil {
 		return nil, nil, nil
 	}
-	if s, done, err = g.lend(ctx, s, false); err == nil && s.from > store.Start {
+	if s, done, err = v.lend(ctx, s, false); err == nil && s.from > store.Start {
 		done()
 		return nil, nil, nil
 	}
@@ -107,33 +107,33 @@ func (g *Gateway) knownShape(ctx context.Context, id firn.ID) (s *shape, done fu
 
 // knownLong reports whether a session is known to have more entries than are read
 // to see how it stands.
-func (g *Gateway) knownLong(id firn.ID) bool {
-	s := g.tails.shape(id, false)
+func (v *View) knownLong(id firn.ID) bool {
+	s := v.tails.shape(id, false)
 	if s == nil {
 		return false
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.tree.Len() > mostAtOnce
+	return s.Tree.Len() > mostAtOnce
 }
 
 // weighed reports whether it is known what the entries weigh.
-func (r *reading) weighed() bool { return len(r.entries) == r.tree.Len() }
+func (r *reading) weighed() bool { return len(r.entries) == r.Tree.Len() }
 
 // lend brings a shape up to date and lends it.
-func (g *Gateway) lend(ctx context.Context, s *shape, weights bool) (*shape, func(), error) {
+func (v *View) lend(ctx context.Context, s *Shape, weights bool) (*Shape, func(), error) {
 	for {
 		s.mu.RLock()
-		if (s.weighed() || !weights) && s.current(ctx, g) {
+		if (s.weighed() || !weights) && s.current(ctx, v) {
 			return s, s.mu.RUnlock, nil
 		}
 		s.mu.RUnlock()
-		if err := s.catchUp(ctx, g, weights); err != nil {
-			g.tails.grown(s, g.tails.limit+1) // it is not to be kept
+		if err := s.catchUp(ctx, v, weights); err != nil {
+			v.tails.grown(s, v.tails.limit+1) // it is not to be kept
 			return nil, nil, fmt.Errorf("read the shape of session %s: %w", s.id, err)
 		}
 		s.mu.RLock()
-		g.tails.grown(s, s.size)
+		v.tails.grown(s, s.size)
 		if s.whole() {
 			return s, s.mu.RUnlock, nil
 		}
@@ -142,47 +142,47 @@ func (g *Gateway) lend(ctx context.Context, s *shape, weights bool) (*shape, fun
 }
 
 // whole reports whether something was read.
-func (s *shape) whole() bool { return s.end > store.Start }
+func (s *Shape) whole() bool { return s.End > store.Start }
 
 // current reports whether the session still ends where reading did, with the
 // same entry.
-func (s *shape) current(ctx context.Context, g *Gateway) bool {
+func (s *Shape) current(ctx context.Context, v *View) bool {
 	if s.last == "" {
 		return false
 	}
-	for rec, err := range g.Store.ReadBack(ctx, s.id, store.End) {
-		return err == nil && rec.Next == s.end && (!isNode(&rec) || rec.Glance.ID == s.last)
+	for rec, err := range v.Store.ReadBack(ctx, s.id, store.End) {
+		return err == nil && rec.Next == s.End && (!IsNode(&rec) || rec.Glance.ID == s.last)
 	}
 	return false
 }
 
 // catchUp reads what was added since the last time; all of it if the session is
 // not the one that was read.
-func (s *shape) catchUp(ctx context.Context, g *Gateway, weights bool) error {
+func (s *Shape) catchUp(ctx context.Context, v *View, weights bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.drawn = nil
-	if !s.holds(ctx, g) {
+	if !s.holds(ctx, v) {
 		s.reading = reading{}
-		if err := s.begin(ctx, g); err != nil {
+		if err := s.begin(ctx, v); err != nil {
 			return err
 		}
 	}
 	if weights && !s.weighed() {
-		if err := s.weighAll(ctx, g); err != nil {
+		if err := s.weighAll(ctx, v); err != nil {
 			return err
 		}
 	}
-	return s.read(ctx, g, weights)
+	return s.read(ctx, v, weights)
 }
 
 // holds reports whether what was read last is still there.
-func (s *shape) holds(ctx context.Context, g *Gateway) bool {
+func (s *Shape) holds(ctx context.Context, v *View) bool {
 	if s.last == "" {
 		return false
 	}
-	for rec, err := range g.Store.ReadBack(ctx, s.id, s.end) {
-		if err == nil && rec.Gap == nil && isNode(&rec) {
+	for rec, err := range v.Store.ReadBack(ctx, s.id, s.End) {
+		if err == nil && rec.Gap == nil && IsNode(&rec) {
 			return rec.Glance.ID == s.last
 		}
 		if err != nil || rec.Gap == nil {
@@ -193,21 +193,21 @@ func (s *shape) holds(ctx context.Context, g *Gateway) bool {
 }
 
 // begin finds where to begin: of a very long session only the end is read.
-func (s *shape) begin(ctx context.Context, g *Gateway) error {
+func (s *Shape) begin(ctx context.Context, v *View) error {
 	size := int64(0)
-	if info, err := g.info(ctx, s.id); err == nil && info.Bytes <= mostShaped {
+	if info, err := v.Info(ctx, s.id); err == nil && info.Bytes <= mostShaped {
 		return nil
 	}
-	for rec, err := range g.Store.ReadBack(ctx, s.id, store.End) {
+	for rec, err := range v.Store.ReadBack(ctx, s.id, store.End) {
 		if err != nil {
 			return err
 		}
 		if size += int64(len(rec.Line())); size > mostShaped {
-			s.from, s.end = rec.Next, rec.Next
+			s.from, s.End = rec.Next, rec.Next
 			break
 		}
 	}
-	n, known, err := g.numbers.before(ctx, g.Store, s.id, s.from)
+	n, known, err := v.numbers.before(ctx, v.Store, s.id, s.from)
 	if s.base = n; !known {
 		s.base = -1
 	}
@@ -216,13 +216,13 @@ func (s *shape) begin(ctx context.Context, g *Gateway) error {
 
 // read reads on to the end of the session. Without weights hardly anything is
 // decoded.
-func (s *shape) read(ctx context.Context, g *Gateway, weights bool) error {
-	for rec, err := range g.Store.Read(ctx, s.id, s.end) {
+func (s *Shape) read(ctx context.Context, v *View, weights bool) error {
+	for rec, err := range v.Store.Read(ctx, s.id, s.End) {
 		if err != nil {
 			return err
 		}
-		s.end = rec.Next
-		if !isNode(&rec) {
+		s.End = rec.Next
+		if !IsNode(&rec) {
 			continue
 		}
 		if s.add(&rec); weights {
@@ -233,12 +233,12 @@ func (s *shape) read(ctx context.Context, g *Gateway, weights bool) error {
 }
 
 // weighAll weighs what was read without.
-func (s *shape) weighAll(ctx context.Context, g *Gateway) error {
-	for rec, err := range g.Store.Read(ctx, s.id, s.tree.Node(len(s.entries)).At) {
+func (s *Shape) weighAll(ctx context.Context, v *View) error {
+	for rec, err := range v.Store.Read(ctx, s.id, s.Tree.Node(len(s.entries)).At) {
 		if err != nil {
 			return err
 		}
-		if isNode(&rec) {
+		if IsNode(&rec) {
 			s.weigh(&rec)
 		}
 		if s.weighed() {
@@ -256,12 +256,12 @@ const (
 )
 
 // add takes in the next entry.
-func (s *shape) add(rec *firn.Record) {
+func (s *Shape) add(rec *firn.Record) {
 	glance := rec.Glance
-	if up := s.tree.Find(glance.Parent); up >= 0 {
-		glance.Parent = s.tree.Node(up).ID // one string for both
+	if up := s.Tree.Find(glance.Parent); up >= 0 {
+		glance.Parent = s.Tree.Node(up).ID // one string for both
 	}
-	n := s.tree.Add(rec.At, glance)
+	n := s.Tree.Add(rec.At, glance)
 	s.last = glance.ID
 	s.size += inTree + int64(len(glance.ID)+len(glance.Target))
 	switch glance.Kind {
@@ -280,7 +280,7 @@ func (s *shape) add(rec *firn.Record) {
 
 // weigh tells what counts of the next entry, and notes what it says of others. One
 // that cannot be read weighs nothing.
-func (s *shape) weigh(rec *firn.Record) {
+func (s *Shape) weigh(rec *firn.Record) {
 	var w weighed
 	if e, err := rec.Entry(); err == nil {
 		w = weigh(&e)
@@ -299,7 +299,7 @@ func (s *shape) weigh(rec *firn.Record) {
 const pruneType = "firn.prune"
 
 // note notes what an entry says about others.
-func (s *shape) note(e *firn.Entry) {
+func (s *Shape) note(e *firn.Entry) {
 	switch b := e.Body.(type) {
 	case *firn.Message:
 		if b.Role == firn.RoleSystem {
@@ -309,7 +309,7 @@ func (s *shape) note(e *firn.Entry) {
 		switch b.Type {
 		case pruneType:
 			s.oddities++
-		case countersType:
+		case firn.CountersType:
 			var c agent.Counters
 			if json.Unmarshal(b.Data, &c) == nil {
 				s.used = c
@@ -322,7 +322,7 @@ func (s *shape) note(e *firn.Entry) {
 func (r *reading) hidden() map[firn.EntryID]bool {
 	hidden := make(map[firn.EntryID]bool)
 	for i := len(r.stones) - 1; i >= 0; i-- {
-		if node := r.tree.Node(r.stones[i]); !hidden[node.ID] {
+		if node := r.Tree.Node(r.stones[i]); !hidden[node.ID] {
 			hidden[node.Target] = true
 		}
 	}
@@ -331,22 +331,22 @@ func (r *reading) hidden() map[firn.EntryID]bool {
 
 // at is the number of the entry at a position; -1 if none begins there.
 func (r *reading) at(pos firn.Pos) int {
-	low, high := 0, r.tree.Len()
+	low, high := 0, r.Tree.Len()
 	for low < high {
-		if mid := (low + high) / 2; r.tree.Node(mid).At < pos {
+		if mid := (low + high) / 2; r.Tree.Node(mid).At < pos {
 			low = mid + 1
 		} else {
 			high = mid
 		}
 	}
-	if low < r.tree.Len() && r.tree.Node(low).At == pos {
+	if low < r.Tree.Len() && r.Tree.Node(low).At == pos {
 		return low
 	}
 	return -1
 }
 
 // outline is what follows from the shape for each of its entries.
-func (s *shape) outline() *outline {
+func (s *Shape) outline() *Outline {
 	s.deduced.Lock()
 	defer s.deduced.Unlock()
 	if s.drawn == nil {
@@ -355,11 +355,24 @@ func (s *shape) outline() *outline {
 	return s.drawn
 }
 
-// ownOutline reads the outline of a session for somebody who needs it for long.
-func (g *Gateway) ownOutline(ctx context.Context, id firn.ID) (*outline, error) {
-	s := &shape{id: id}
-	if err := s.read(ctx, g, false); err != nil {
+// OwnOutline reads the outline of a session for somebody who needs it for long.
+func (v *View) OwnOutline(ctx context.Context, id firn.ID) (*Outline, error) {
+	s := &Shape{id: id}
+	if err := s.read(ctx, v, false); err != nil {
 		return nil, fmt.Errorf("read the shape of session %s: %w", id, err)
 	}
 	return s.draw(), nil
+}
+
+// Hiders are the tombstones that hide an entry: those that are not hidden
+// themselves.
+func (r *reading) Hiders(target firn.EntryID) []firn.EntryID {
+	hidden := r.hidden()
+	var stones []firn.EntryID
+	for _, n := range r.stones {
+		if node := r.Tree.Node(n); node.Target == target && !hidden[node.ID] {
+			stones = append(stones, node.ID)
+		}
+	}
+	return stones
 }

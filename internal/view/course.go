@@ -1,4 +1,4 @@
-package gateway
+package view
 
 import (
 	"context"
@@ -27,16 +27,16 @@ const (
 // numbers are estimates, but for what was used. A session is read once; what
 // is added to it is read when it is asked for again. Of one that is longer than
 // 256 MB only the end is read.
-func (g *Gateway) Course(ctx context.Context, id firn.ID) (wire.Course, error) {
+func (v *View) Course(ctx context.Context, id firn.ID) (wire.Course, error) {
 	out := wire.Course{Session: id, Step: 1, Episodes: []wire.Episode{}}
-	if err := g.mustBe(ctx, id); err != nil {
+	if err := v.MustBe(ctx, id); err != nil {
 		return out, err
 	}
-	now, err := g.glimpse(ctx, id)
+	now, err := v.Glimpse(ctx, id)
 	if err != nil {
 		return out, err
 	}
-	s, done, err := g.shapeOfEnd(ctx, id)
+	s, done, err := v.shapeOfEnd(ctx, id)
 	if err != nil {
 		return out, err
 	}
@@ -170,7 +170,7 @@ func weigh(e *firn.Entry) weighed {
 			}
 		}
 		if b.Role == firn.RoleUser {
-			w.preview = preview(b.Text(), coursePreview)
+			w.preview = Preview(b.Text(), coursePreview)
 			w.opens = !slices.ContainsFunc(b.Parts, func(p firn.Part) bool { _, ok := p.(firn.ToolResult); return ok })
 		}
 	case *firn.CustomMessage:
@@ -181,7 +181,7 @@ func weigh(e *firn.Entry) weighed {
 		w.tokens = window.Chars{}.CountText(b.Summary)
 		d := compact.DetailsOf(b)
 		w.compaction = &wire.Compaction{
-			ID: e.ID, Summary: preview(b.Summary, coursePreview), Before: b.TokensBefore, After: d.TokensAfter, Strategy: string(d.Strategy),
+			ID: e.ID, Summary: Preview(b.Summary, coursePreview), Before: b.TokensBefore, After: d.TokensAfter, Strategy: string(d.Strategy),
 			Reason: string(d.Reason), Model: d.Model, At: e.Time.UTC().Format(time.RFC3339Nano),
 		}
 	}

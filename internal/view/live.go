@@ -1,4 +1,4 @@
-package gateway
+package view
 
 import (
 	"cmp"
@@ -37,14 +37,14 @@ type node struct {
 }
 
 // live reads the live part of a session with all that can be told of it.
-func (g *Gateway) live(ctx context.Context, id firn.ID) (*live, error) {
-	p, err := g.prospect(ctx, id)
+func (v *View) live(ctx context.Context, id firn.ID) (*live, error) {
+	p, err := v.prospect(ctx, id)
 	if err != nil {
 		return nil, fmt.Errorf("read session %s: %w", id, err)
 	}
 	l := &live{prospect: p, nodes: slices.Clone(p.read)}
 	slices.Reverse(l.nodes)
-	n, known, err := g.numbers.before(ctx, g.Store, id, p.path.Start)
+	n, known, err := v.numbers.before(ctx, v.Store, id, p.path.Start)
 	if err != nil {
 		return nil, fmt.Errorf("count the entries of session %s: %w", id, err)
 	}
@@ -73,13 +73,13 @@ func tap(records iter.Seq2[firn.Record, error], look func(*firn.Record)) iter.Se
 // outlook is what the model of a session would be asked next. Where there is no
 // such agent, or it has no model, it is an estimate for a model that nobody
 // knows: a session must be seen whoever it belonged to.
-func (g *Gateway) outlook(ctx context.Context, id firn.ID, path window.Path) (agent.Preview, error) {
+func (v *View) outlook(ctx context.Context, id firn.ID, path window.Path) (agent.Preview, error) {
 	var system string
-	a, err := g.agentOf(ctx, id)
+	a, err := v.Agent(ctx, id)
 	if err == nil {
 		system = a.System
 		var p agent.Preview
-		if p, err = a.PreviewTurns(id, path, g.turnsOf(ctx, id, "")); err == nil {
+		if p, err = a.PreviewTurns(id, path, v.Turns(ctx, id)); err == nil {
 			return p, nil
 		}
 	}

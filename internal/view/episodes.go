@@ -1,4 +1,4 @@
-package gateway
+package view
 
 import (
 	"slices"
@@ -11,11 +11,11 @@ import (
 // first one belongs to it.
 func (r *reading) turns(fixed wire.WindowTotals) []wire.Episode {
 	hidden := r.hidden()
-	path := r.tree.Path(r.tree.Head())
+	path := r.Tree.Path(r.Tree.Head())
 	t := &telling{reading: r, window: fixed, path: path, kept: make([]weight, 0, len(path))}
 	for i, n := range path {
 		t.kept = append(t.kept, t.total)
-		if !hidden[r.tree.Node(n).ID] {
+		if !hidden[r.Tree.Node(n).ID] {
 			t.entry(i, n)
 		}
 	}
@@ -75,7 +75,7 @@ func (t *telling) begin(n int, w *weighed) {
 	if len(t.turns) == 0 {
 		first = t.lead
 	}
-	e := wire.Episode{Turn: len(t.turns) + 1, First: t.tree.Node(first).ID, Time: w.at(), Preview: w.preview}
+	e := wire.Episode{Turn: len(t.turns) + 1, First: t.Tree.Node(first).ID, Time: w.at(), Preview: w.preview}
 	if t.base >= 0 {
 		e.N = t.base + first + 1
 	}
@@ -84,7 +84,7 @@ func (t *telling) begin(n int, w *weighed) {
 
 // add adds an entry to the turn that it is of.
 func (t *telling) add(e *wire.Episode, n int, w *weighed) {
-	e.Last, e.Window = t.tree.Node(n).ID, t.window
+	e.Last, e.Window = t.Tree.Node(n).ID, t.window
 	e.Calls += int(w.calls)
 	if w.used != nil {
 		addCounters(&e.Usage, *w.used)
@@ -101,8 +101,8 @@ func (t *telling) add(e *wire.Episode, n int, w *weighed) {
 // compacted makes the window what a compaction left of it: the summary, and what
 // was said from the first entry on that it kept.
 func (t *telling) compacted(place, n int) {
-	before, kept := t.total, t.tree.Node(n).Target
-	if up := t.tree.Find(kept); up >= 0 && kept != t.tree.Node(n).ID {
+	before, kept := t.total, t.Tree.Node(n).Target
+	if up := t.Tree.Find(kept); up >= 0 && kept != t.Tree.Node(n).ID {
 		if i, ok := slices.BinarySearch(t.path[:place], up); ok {
 			before = t.kept[i]
 		}

@@ -1,4 +1,4 @@
-package gateway
+package view
 
 import (
 	"strings"
@@ -7,12 +7,12 @@ import (
 	"firn"
 )
 
-// previewRunes is how long a preview is, in characters.
-const previewRunes = 80
+// PreviewRunes is how long a preview is, in characters.
+const PreviewRunes = 80
 
-// preview is the beginning of a text on one line, in at most so many
+// Preview is the beginning of a text on one line, in at most so many
 // characters.
-func preview(text string, runes int) string {
+func Preview(text string, runes int) string {
 	var b strings.Builder
 	space, n := false, 0
 	for _, r := range text {
@@ -39,41 +39,41 @@ func previewOf(e *firn.Entry) string {
 	case *firn.Message:
 		return previewParts(b)
 	case *firn.Compaction:
-		return preview(b.Summary, previewRunes)
+		return Preview(b.Summary, PreviewRunes)
 	case *firn.BranchSummary:
-		return preview(b.Summary, previewRunes)
+		return Preview(b.Summary, PreviewRunes)
 	case *firn.Tombstone:
-		return preview("hides "+string(b.Target)+" "+b.Reason, previewRunes)
+		return Preview("hides "+string(b.Target)+" "+b.Reason, PreviewRunes)
 	case *firn.Label:
-		return preview(b.Name, previewRunes)
+		return Preview(b.Name, PreviewRunes)
 	case *firn.Title:
-		return preview(b.Name, previewRunes)
+		return Preview(b.Name, PreviewRunes)
 	case *firn.ModelChange:
-		return preview(b.Provider+"/"+b.Model, previewRunes)
+		return Preview(b.Provider+"/"+b.Model, PreviewRunes)
 	case *firn.ThinkingChange:
-		return preview(b.Level, previewRunes)
+		return Preview(b.Level, PreviewRunes)
 	case *firn.Custom:
-		return preview(b.Type, previewRunes)
+		return Preview(b.Type, PreviewRunes)
 	case *firn.CustomMessage:
-		return preview(firn.JoinText(b.Parts), previewRunes)
+		return Preview(firn.JoinText(b.Parts), PreviewRunes)
 	case *firn.Head:
-		return preview(b.Reason, previewRunes)
+		return Preview(b.Reason, PreviewRunes)
 	}
 	return ""
 }
 
 // previewParts is the beginning of a message: what it says, else what it does.
 func previewParts(m *firn.Message) string {
-	if text := preview(m.Text(), previewRunes); text != "" {
+	if text := Preview(m.Text(), PreviewRunes); text != "" {
 		return text
 	}
 	var said []string
 	for _, part := range m.Parts {
 		switch p := part.(type) {
 		case firn.ToolCall:
-			said = append(said, p.Name+" "+firn.CutText(string(p.Arguments), 4*previewRunes))
+			said = append(said, p.Name+" "+firn.CutText(string(p.Arguments), 4*PreviewRunes))
 		case firn.ToolResult:
-			said = append(said, p.Name+": "+firn.CutText(firn.JoinText(p.Content), 4*previewRunes))
+			said = append(said, p.Name+": "+firn.CutText(firn.JoinText(p.Content), 4*PreviewRunes))
 		case firn.Shell:
 			said = append(said, "$ "+p.Command)
 		case firn.Image:
@@ -83,5 +83,5 @@ func previewParts(m *firn.Message) string {
 	if m.Error != "" {
 		said = append(said, m.Error)
 	}
-	return preview(strings.Join(said, " · "), previewRunes)
+	return Preview(strings.Join(said, " · "), PreviewRunes)
 }

@@ -1,4 +1,4 @@
-package gateway
+package view
 
 import (
 	"context"
@@ -23,41 +23,41 @@ const (
 // comes from. It reads the shape of the whole session, if that is not known yet,
 // and decodes only what is on the page. A page stays as it is while others
 // append: they come behind it.
-func (g *Gateway) Tree(ctx context.Context, id firn.ID, limit int, cursor string) (wire.Tree, error) {
+func (v *View) Tree(ctx context.Context, id firn.ID, limit int, cursor string) (wire.Tree, error) {
 	tree := wire.Tree{Session: id, Nodes: []wire.Node{}}
-	if err := g.mustBe(ctx, id); err != nil {
+	if err := v.MustBe(ctx, id); err != nil {
 		return tree, err
 	}
 	high := math.MaxInt
 	if cursor != "" {
 		n, err := strconv.ParseUint(cursor, 10, 31)
 		if err != nil || n == 0 {
-			return tree, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("%q is not the cursor of a tree", clip(cursor))}
+			return tree, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("%q is not the cursor of a tree", Clip(cursor))}
 		}
 		high = int(n)
 	}
 	if limit <= 0 {
 		limit = standardTree
 	}
-	s, done, err := g.shape(ctx, id)
+	s, done, err := v.Shape(ctx, id)
 	if err != nil {
 		return tree, err
 	}
 	s.outline().page(&tree, min(limit, largestTree), high)
 	done()
-	if err := g.fillNodes(ctx, id, tree.Nodes); err != nil {
+	if err := v.fillNodes(ctx, id, tree.Nodes); err != nil {
 		return tree, fmt.Errorf("read the tree of session %s: %w", id, err)
 	}
 	return tree, nil
 }
 
 // page tells of so many entries, those before number high.
-func (b *outline) page(tree *wire.Tree, limit, high int) {
-	high = min(high, b.tree.Len())
+func (b *Outline) page(tree *wire.Tree, limit, high int) {
+	high = min(high, b.Tree.Len())
 	low := max(high-limit, 0)
-	tree.Total, tree.Branches = b.tree.Len(), b.leaves
-	if head := b.tree.Head(); head >= 0 {
-		tree.Head = b.tree.Node(head).ID
+	tree.Total, tree.Branches = b.Tree.Len(), b.leaves
+	if head := b.Tree.Head(); head >= 0 {
+		tree.Head = b.Tree.Node(head).ID
 	}
 	if low > 0 {
 		tree.Cursor = strconv.Itoa(low)
@@ -67,12 +67,12 @@ func (b *outline) page(tree *wire.Tree, limit, high int) {
 	}
 }
 
-// outline is a tree with what is said about its entries elsewhere.
-type outline struct {
-	tree   *firn.Tree
+// Outline is a tree with what is said about its entries elsewhere.
+type Outline struct {
+	Tree   *firn.Tree
 	end    firn.Pos
-	labels map[firn.EntryID]string
-	hidden map[firn.EntryID]bool
+	Labels map[firn.EntryID]string
+	Hidden map[firn.EntryID]bool
 	faults map[firn.Pos]string
 	// path are the numbers of the entries that lead to the head, onPath says of
 	// each whether it does.
@@ -87,14 +87,14 @@ type outline struct {
 }
 
 // draw finds what follows from a shape.
-func (r *reading) draw() *outline {
-	b := &outline{tree: &r.tree, end: r.end, hidden: r.hidden(), faults: make(map[firn.Pos]string)}
-	b.labels = labelsOf(r.labels, b.hidden)
-	for _, gap := range r.tree.Gaps() {
+func (r *reading) draw() *Outline {
+	b := &Outline{Tree: &r.Tree, end: r.End, Hidden: r.hidden(), faults: make(map[firn.Pos]string)}
+	b.Labels = labelsOf(r.labels, b.Hidden)
+	for _, gap := range r.Tree.Gaps() {
 		b.faults[gap.At] = gap.Error()
 	}
 	b.settle()
-	b.leaves = countLeaves(b.tree)
+	b.leaves = countLeaves(b.Tree)
 	return b
 }
 
@@ -114,23 +114,23 @@ func labelsOf(given []labelled, hidden map[firn.EntryID]bool) map[firn.EntryID]s
 }
 
 // settle finds the path, the compaction in force and what it stands for.
-func (b *outline) settle() {
-	b.path = b.tree.Path(b.tree.Head())
-	b.onPath, b.current = make([]bool, b.tree.Len()), -1
+func (b *Outline) settle() {
+	b.path = b.Tree.Path(b.Tree.Head())
+	b.onPath, b.current = make([]bool, b.Tree.Len()), -1
 	at := -1
 	for i, n := range b.path {
 		b.onPath[n] = true
-		if node := b.tree.Node(n); node.Kind == firn.KindCompaction && !b.hidden[node.ID] {
+		if node := b.Tree.Node(n); node.Kind == firn.KindCompaction && !b.Hidden[node.ID] {
 			b.current, at = n, i
 		}
 	}
 	if b.current < 0 {
 		return
 	}
-	kept := b.tree.Node(b.current).Target
+	kept := b.Tree.Node(b.current).Target
 	b.compacted = at
 	for i := at; i >= 0; i-- {
-		if b.tree.Node(b.path[i]).ID == kept {
+		if b.Tree.Node(b.path[i]).ID == kept {
 			b.compacted = i
 			break
 		}
@@ -138,7 +138,7 @@ func (b *outline) settle() {
 }
 
 // isCompacted reports whether a summary stands for an entry of the path.
-func (b *outline) isCompacted(n int) bool {
+func (b *Outline) isCompacted(n int) bool {
 	return b.onPath[n] && b.compacted > 0 && n < b.path[b.compacted]
 }
 
@@ -164,16 +164,16 @@ func countLeaves(tree *firn.Tree) int {
 }
 
 // fillNodes decodes the entries of a page, which is newest first.
-func (g *Gateway) fillNodes(ctx context.Context, id firn.ID, nodes []wire.Node) error {
+func (v *View) fillNodes(ctx context.Context, id firn.ID, nodes []wire.Node) error {
 	n := len(nodes) - 1
 	if n < 0 {
 		return nil
 	}
-	for rec, err := range g.Store.Read(ctx, id, nodes[n].At) {
+	for rec, err := range v.Store.Read(ctx, id, nodes[n].At) {
 		if err != nil {
 			return err
 		}
-		if !isNode(&rec) {
+		if !IsNode(&rec) {
 			continue
 		}
 		if rec.At != nodes[n].At {
@@ -188,14 +188,14 @@ func (g *Gateway) fillNodes(ctx context.Context, id firn.ID, nodes []wire.Node) 
 }
 
 // node is what the shape of a session tells of an entry.
-func (b *outline) node(n int) wire.Node {
-	from := b.tree.Node(n)
+func (b *Outline) node(n int) wire.Node {
+	from := b.Tree.Node(n)
 	node := wire.Node{
-		ID: from.ID, N: n + 1, At: from.At, Kind: from.Kind, Label: b.labels[from.ID],
-		OnPath: b.onPath[n], Compacted: b.isCompacted(n), Hidden: b.hidden[from.ID], Fault: b.faults[from.At],
+		ID: from.ID, N: n + 1, At: from.At, Kind: from.Kind, Label: b.Labels[from.ID],
+		OnPath: b.onPath[n], Compacted: b.isCompacted(n), Hidden: b.Hidden[from.ID], Fault: b.faults[from.At],
 	}
 	if from.Up >= 0 {
-		node.Parent, node.Up = b.tree.Node(from.Up).ID, from.Up+1
+		node.Parent, node.Up = b.Tree.Node(from.Up).ID, from.Up+1
 	}
 	if from.Kind == firn.KindCompaction {
 		switch {

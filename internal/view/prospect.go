@@ -1,4 +1,4 @@
-package gateway
+package view
 
 import (
 	"context"
@@ -46,23 +46,23 @@ var errLong = errors.New("the live part is long")
 // prospect finds out what the model of a session would be sent next. It costs
 // about as much as that, not as the session is long, once the shape of a session
 // that was not compacted for long is known.
-func (g *Gateway) prospect(ctx context.Context, id firn.ID) (*prospect, error) {
-	if !g.knownLong(id) {
+func (v *View) prospect(ctx context.Context, id firn.ID) (*prospect, error) {
+	if !v.knownLong(id) {
 		p := &prospect{}
-		err := p.collect(g.upTo(ctx, id))
+		err := p.collect(v.upTo(ctx, id))
 		if err == nil {
-			p.Preview, err = g.outlook(ctx, id, p.path)
+			p.Preview, err = v.outlook(ctx, id, p.path)
 		}
 		if !errors.Is(err, errLong) {
 			return p, err
 		}
 	}
 	for reach := int64(firstReach); ; {
-		p, err := g.reaching(ctx, id, reach)
+		p, err := v.reaching(ctx, id, reach)
 		if err != nil {
 			return nil, fmt.Errorf("read session %s: %w", id, err)
 		}
-		if p.Preview, err = g.outlook(ctx, id, p.path); err != nil || !p.cut || p.suffices() {
+		if p.Preview, err = v.outlook(ctx, id, p.path); err != nil || !p.cut || p.suffices() {
 			return p, err
 		}
 		if room := p.Info.Window + p.Info.Window/8; room > reach {
@@ -77,7 +77,7 @@ func (g *Gateway) prospect(ctx context.Context, id firn.ID) (*prospect, error) {
 func (p *prospect) collect(back iter.Seq2[firn.Record, error]) error {
 	var err error
 	p.path, err = window.Collect(tap(back, func(rec *firn.Record) {
-		if isNode(rec) {
+		if IsNode(rec) {
 			p.read = append(p.read, node{rec.At, rec.Glance})
 		}
 	}))
@@ -104,10 +104,10 @@ func comparePos(a, b firn.Pos) int {
 }
 
 // upTo reads a session back, and gives up when that is too much.
-func (g *Gateway) upTo(ctx context.Context, id firn.ID) iter.Seq2[firn.Record, error] {
+func (v *View) upTo(ctx context.Context, id firn.ID) iter.Seq2[firn.Record, error] {
 	return func(yield func(firn.Record, error) bool) {
 		read, size := 0, 0
-		for rec, err := range g.Store.ReadBack(ctx, id, store.End) {
+		for rec, err := range v.Store.ReadBack(ctx, id, store.End) {
 			if read, size = read+1, size+len(rec.Line()); err == nil && (read > mostAtOnce || size > mostAtOnceBytes) {
 				yield(firn.Record{}, errLong)
 				return
@@ -121,12 +121,12 @@ func (g *Gateway) upTo(ctx context.Context, id firn.ID) iter.Seq2[firn.Record, e
 
 // reaching collects the live part of a session, so many tokens from its end if it
 // is longer and nothing older matters for what is sent.
-func (g *Gateway) reaching(ctx context.Context, id firn.ID, reach int64) (*prospect, error) {
+func (v *View) reaching(ctx context.Context, id firn.ID, reach int64) (*prospect, error) {
 	plain := true
-	if a, err := g.agentOf(ctx, id); err == nil {
+	if a, err := v.Agent(ctx, id); err == nil {
 		plain = a.ResultBudget <= 0
 	}
-	s, done, err := g.weighedShape(ctx, id)
+	s, done, err := v.weighedShape(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -134,10 +134,10 @@ func (g *Gateway) reaching(ctx context.Context, id firn.ID, reach int64) (*prosp
 	from, ok := s.reach(reach)
 	done()
 	if !ok || !plain {
-		return p, p.collect(g.Store.ReadBack(ctx, id, store.End))
+		return p, p.collect(v.Store.ReadBack(ctx, id, store.End))
 	}
 	p.cut, p.beyond = true, window.OverBudget
-	if err := p.collect(g.rooted(ctx, id, from)); err != nil {
+	if err := p.collect(v.rooted(ctx, id, from)); err != nil {
 		return nil, err
 	}
 	p.path.Start = from.at
@@ -159,25 +159,25 @@ type roots struct {
 // false if all of the live part is needed: it is not that long, there is a
 // compaction, or something old says how what is new is sent.
 func (r *reading) reach(tokens int64) (roots, bool) {
-	if r.from > store.Start || !r.weighed() || r.oddities > 0 || len(r.tree.Gaps()) > 0 {
+	if r.from > store.Start || !r.weighed() || r.oddities > 0 || len(r.Tree.Gaps()) > 0 {
 		return roots{}, false
 	}
 	hidden := r.hidden()
 	for _, n := range r.compactions {
-		if !hidden[r.tree.Node(n).ID] {
+		if !hidden[r.Tree.Node(n).ID] {
 			return roots{}, false
 		}
 	}
 	answered := false
-	for n := r.tree.Head(); n >= 0; n = r.tree.Node(n).Up {
+	for n := r.Tree.Head(); n >= 0; n = r.Tree.Node(n).Up {
 		w := &r.entries[n]
-		if !w.sent || hidden[r.tree.Node(n).ID] {
+		if !w.sent || hidden[r.Tree.Node(n).ID] {
 			continue
 		}
 		tokens -= w.tokens
 		answered = answered || w.part == partAnswer
-		if tokens <= 0 && w.opens && answered && r.tree.Node(n).Up >= 0 {
-			return roots{at: r.tree.Node(n).At, marks: r.chosen(n, hidden)}, true
+		if tokens <= 0 && w.opens && answered && r.Tree.Node(n).Up >= 0 {
+			return roots{at: r.Tree.Node(n).At, marks: r.chosen(n, hidden)}, true
 		}
 	}
 	return roots{}, false
@@ -191,30 +191,30 @@ func (r *reading) chosen(before int, hidden map[firn.EntryID]bool) []firn.Pos {
 	}
 	var at []firn.Pos
 	var seen [choices]bool
-	for n := r.tree.Node(before).Up; n >= 0; n = r.tree.Node(n).Up {
+	for n := r.Tree.Node(before).Up; n >= 0; n = r.Tree.Node(n).Up {
 		c := r.entries[n].chooses
-		if c == choosesNothing || seen[c] || hidden[r.tree.Node(n).ID] {
+		if c == choosesNothing || seen[c] || hidden[r.Tree.Node(n).ID] {
 			continue
 		}
 		seen[c] = true
-		at = append(at, r.tree.Node(n).At)
+		at = append(at, r.Tree.Node(n).At)
 	}
 	return at
 }
 
 // rooted reads a session back to where it is taken to begin.
-func (g *Gateway) rooted(ctx context.Context, id firn.ID, from roots) iter.Seq2[firn.Record, error] {
+func (v *View) rooted(ctx context.Context, id firn.ID, from roots) iter.Seq2[firn.Record, error] {
 	return func(yield func(firn.Record, error) bool) {
 		older := make([]firn.Record, 0, len(from.marks))
 		for _, at := range from.marks {
-			rec, err := g.recordAt(ctx, id, at)
+			rec, err := v.recordAt(ctx, id, at)
 			if err != nil {
 				yield(firn.Record{}, err)
 				return
 			}
 			older = append(older, rec)
 		}
-		for rec, err := range g.Store.ReadBack(ctx, id, store.End) {
+		for rec, err := range v.Store.ReadBack(ctx, id, store.End) {
 			if err == nil && rec.At == from.at {
 				rec.Glance.Parent, rec.Glance.NoParent = "", false
 				if len(older) > 0 {
@@ -242,8 +242,8 @@ func (g *Gateway) rooted(ctx context.Context, id firn.ID, from roots) iter.Seq2[
 }
 
 // recordAt reads the record at a place. It stays valid.
-func (g *Gateway) recordAt(ctx context.Context, id firn.ID, at firn.Pos) (firn.Record, error) {
-	for rec, err := range g.Store.Read(ctx, id, at) {
+func (v *View) recordAt(ctx context.Context, id firn.ID, at firn.Pos) (firn.Record, error) {
+	for rec, err := range v.Store.Read(ctx, id, at) {
 		if err != nil {
 			return firn.Record{}, err
 		}
@@ -281,10 +281,10 @@ func (p *prospect) suffices() bool {
 	return true
 }
 
-// glimpse is what is told of a session wherever it is shown.
-type glimpse struct {
+// Glimpse is what is told of a session wherever it is shown.
+type Glimpse struct {
 	head       firn.EntryID
-	end        firn.Pos
+	End        firn.Pos
 	state      firn.State
 	chosen     firn.State
 	provider   string
@@ -293,36 +293,36 @@ type glimpse struct {
 	usage      wire.Usage
 	fixed      wire.WindowTotals
 	unfinished bool
-	// hidden says that the session is hidden; it is sure of that only if whole.
-	hidden, whole bool
+	// Hidden says that the session is hidden; it is sure of that only if whole.
+	Hidden, Whole bool
 	// setup is what it was told by.
 	setup *Setup
 }
 
-// glimpse tells how a session stands. As long as nothing is added to a long one it
+// Glimpse tells how a session stands. As long as nothing is added to a long one it
 // is told from memory.
-func (g *Gateway) glimpse(ctx context.Context, id firn.ID) (glimpse, error) {
-	setup := g.setup.Load()
-	if s, done, err := g.knownShape(ctx, id); err == nil && s != nil {
+func (v *View) Glimpse(ctx context.Context, id firn.ID) (Glimpse, error) {
+	setup := v.setup.Load()
+	if s, done, err := v.knownShape(ctx, id); err == nil && s != nil {
 		seen, fresh := s.glimpsed(setup)
 		done()
 		if fresh {
 			return seen, nil
 		}
 	}
-	p, err := g.prospect(ctx, id)
+	p, err := v.prospect(ctx, id)
 	if err != nil {
-		return glimpse{}, err
+		return Glimpse{}, err
 	}
-	now := glimpse{
-		head: p.path.Head, end: p.path.End, state: p.path.State, chosen: p.path.Chosen, provider: p.Info.Provider, model: p.Info.Name,
+	now := Glimpse{
+		head: p.path.Head, End: p.path.End, state: p.path.State, chosen: p.path.Chosen, provider: p.Info.Provider, model: p.Info.Name,
 		thinking: p.Thinking, usage: usageOf(&p.Preview), fixed: wire.WindowTotals{System: p.Request.Window.Tokens.System, Specs: p.Tools},
-		unfinished: agent.Unfinished(p.path), hidden: p.hidden || p.path.Hides(firn.EntryID(id)), whole: p.cut || p.path.Start == store.Start, setup: setup,
+		unfinished: agent.Unfinished(p.path), Hidden: p.hidden || p.path.Hides(firn.EntryID(id)), Whole: p.cut || p.path.Start == store.Start, setup: setup,
 	}
 	if p.Model == nil {
 		now.provider, now.model = p.path.State.Provider, p.path.State.Model
 	}
-	if s := g.tails.shape(id, false); s != nil {
+	if s := v.tails.shape(id, false); s != nil {
 		s.deduced.Lock()
 		s.seen = now
 		s.deduced.Unlock()
@@ -331,8 +331,8 @@ func (g *Gateway) glimpse(ctx context.Context, id firn.ID) (glimpse, error) {
 }
 
 // glimpsed is the last glimpse of a session, if it is still what one would see.
-func (s *shape) glimpsed(setup *Setup) (glimpse, bool) {
+func (s *Shape) glimpsed(setup *Setup) (Glimpse, bool) {
 	s.deduced.Lock()
 	defer s.deduced.Unlock()
-	return s.seen, s.seen.setup == setup && s.seen.end == s.end
+	return s.seen, s.seen.setup == setup && s.seen.End == s.End
 }

@@ -1,4 +1,4 @@
-package gateway
+package view
 
 import (
 	"context"
@@ -36,18 +36,18 @@ func (s start) over() bool { return s.known && s.want == "" && !s.loose }
 // it, after reading the shape of the whole session.
 //
 // A record is valid until the next one.
-func (g *Gateway) trail(ctx context.Context, id firn.ID, from start) iter.Seq2[firn.Record, error] {
+func (v *View) trail(ctx context.Context, id firn.ID, from start) iter.Seq2[firn.Record, error] {
 	return func(yield func(firn.Record, error) bool) {
 		if from.over() {
 			return
 		}
 		at := from
-		for rec, err := range g.Store.ReadBack(ctx, id, from.child) {
+		for rec, err := range v.Store.ReadBack(ctx, id, from.child) {
 			if err != nil {
 				yield(firn.Record{}, err)
 				return
 			}
-			if !isNode(&rec) || !at.loose && rec.Glance.ID != at.want {
+			if !IsNode(&rec) || !at.loose && rec.Glance.ID != at.want {
 				continue
 			}
 			at = behind(&rec)
@@ -56,40 +56,40 @@ func (g *Gateway) trail(ctx context.Context, id firn.ID, from start) iter.Seq2[f
 			}
 		}
 		if at.known && !at.loose { // what it follows does not stand before it
-			g.guess(ctx, id, at.child, yield)
+			v.guess(ctx, id, at.child, yield)
 		}
 	}
 }
 
 // guess goes on with the walk behind an entry whose parent does not stand
 // before it, along the way that a tree of the whole session tells.
-func (g *Gateway) guess(ctx context.Context, id firn.ID, child firn.Pos, yield func(firn.Record, error) bool) {
-	shape, done, err := g.shape(ctx, id)
+func (v *View) guess(ctx context.Context, id firn.ID, child firn.Pos, yield func(firn.Record, error) bool) {
+	shape, done, err := v.Shape(ctx, id)
 	if err != nil {
 		yield(firn.Record{}, err)
 		return
 	}
 	want := make(map[firn.Pos]bool)
 	if n := shape.at(child); n >= 0 {
-		for up := shape.tree.Node(n).Up; up >= 0; up = shape.tree.Node(up).Up {
-			want[shape.tree.Node(up).At] = true
+		for up := shape.Tree.Node(n).Up; up >= 0; up = shape.Tree.Node(up).Up {
+			want[shape.Tree.Node(up).At] = true
 		}
 	}
 	done()
-	for rec, err := range g.Store.ReadBack(ctx, id, child) {
+	for rec, err := range v.Store.ReadBack(ctx, id, child) {
 		if err != nil {
 			yield(firn.Record{}, err)
 			return
 		}
-		if isNode(&rec) && want[rec.At] && !yield(rec, nil) {
+		if IsNode(&rec) && want[rec.At] && !yield(rec, nil) {
 			return
 		}
 	}
 }
 
-// records reads the records at some positions, oldest first. They are valid
+// Records reads the records at some positions, oldest first. They are valid
 // until the next one.
-func (g *Gateway) records(ctx context.Context, id firn.ID, at []firn.Pos) iter.Seq2[firn.Record, error] {
+func (v *View) Records(ctx context.Context, id firn.ID, at []firn.Pos) iter.Seq2[firn.Record, error] {
 	return func(yield func(firn.Record, error) bool) {
 		if len(at) == 0 {
 			return
@@ -100,7 +100,7 @@ func (g *Gateway) records(ctx context.Context, id firn.ID, at []firn.Pos) iter.S
 			want[pos] = true
 			first, last = min(first, pos), max(last, pos)
 		}
-		for rec, err := range g.Store.Read(ctx, id, first) {
+		for rec, err := range v.Store.Read(ctx, id, first) {
 			if err != nil {
 				yield(firn.Record{}, err)
 				return

@@ -1,4 +1,4 @@
-package gateway
+package view
 
 import (
 	"context"
@@ -14,23 +14,20 @@ import (
 	"firn/wire"
 )
 
-// exportPage writes a session as a page to read. It reads the session three times, and
+// WritePage writes a session as a page to read. It reads the session twice, and
 // holds a few bytes for each entry.
-func (g *Gateway) exportPage(ctx context.Context, id firn.ID, view string, w io.Writer) (wire.Fidelity, error) {
+func (v *View) WritePage(ctx context.Context, session wire.Session, view string, w io.Writer) (wire.Fidelity, error) {
 	told := wire.Fidelity{From: string(dialect.Native), To: wire.FormatHTML}
 	if view != "" && view != wire.ViewBranch && view != wire.ViewDisk {
-		return told, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("a page does not show %q", clip(view)), Hint: "it shows the branch, or disk"}
+		return told, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("a page does not show %q", Clip(view)), Hint: "it shows the branch, or disk"}
 	}
-	session, err := g.Session(ctx, string(id))
-	if err != nil {
-		return told, err
-	}
+	id := session.ID
 	about := page.About{Session: id, Title: session.Title, Agent: session.Agent, Source: session.Source, Created: session.Created, Updated: session.Updated, Branch: view != wire.ViewDisk}
-	plan, err := g.pagePlan(ctx, id, about.Branch)
+	plan, err := v.pagePlan(ctx, id, about.Branch)
 	if err != nil {
 		return told, err
 	}
-	err = page.Write(w, about, plan.items(ctx, g, &told))
+	err = page.Write(w, about, plan.items(ctx, v, &told))
 	return told, err
 }
 
@@ -48,21 +45,21 @@ type pagePlan struct {
 
 // pagePlan looks through a session for what leads to its head, without decoding
 // it.
-func (g *Gateway) pagePlan(ctx context.Context, id firn.ID, branch bool) (*pagePlan, error) {
+func (v *View) pagePlan(ctx context.Context, id firn.ID, branch bool) (*pagePlan, error) {
 	s := &survey{branch: fromHead(), hidden: make(map[firn.EntryID]bool), labels: make(map[firn.EntryID]string)}
 	p := &pagePlan{id: id, all: !branch, hidden: s.hidden, labels: s.labels}
-	for rec, err := range g.Store.ReadBack(ctx, id, store.End) {
+	for rec, err := range v.Store.ReadBack(ctx, id, store.End) {
 		if err != nil {
 			return nil, fmt.Errorf("read session %s: %w", id, err)
 		}
-		if isNode(&rec) {
+		if IsNode(&rec) {
 			s.mark(&rec, s.hidden[rec.Glance.ID])
 		}
 	}
 	if !branch {
 		return p, nil
 	}
-	for rec, err := range g.trail(ctx, id, fromHead()) {
+	for rec, err := range v.trail(ctx, id, fromHead()) {
 		if err != nil {
 			return nil, fmt.Errorf("read session %s: %w", id, err)
 		}
@@ -73,10 +70,10 @@ func (g *Gateway) pagePlan(ctx context.Context, id firn.ID, branch bool) (*pageP
 }
 
 // items yields the entries of the page, and counts them.
-func (p *pagePlan) items(ctx context.Context, g *Gateway, told *wire.Fidelity) iter.Seq2[page.Item, error] {
+func (p *pagePlan) items(ctx context.Context, v *View, told *wire.Fidelity) iter.Seq2[page.Item, error] {
 	return func(yield func(page.Item, error) bool) {
 		next := 0
-		for rec, err := range g.Store.Read(ctx, p.id, store.Start) {
+		for rec, err := range v.Store.Read(ctx, p.id, store.Start) {
 			if err != nil {
 				yield(page.Item{}, err)
 				return

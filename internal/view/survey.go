@@ -1,4 +1,4 @@
-package gateway
+package view
 
 import (
 	"context"
@@ -111,17 +111,17 @@ type finding struct {
 // survey reads from the end down to a place, or as far as it may, and goes on from
 // where the last one came to if the session is as it was. The page has entries
 // between low and high. It reads so many entries and bytes at most.
-func (g *Gateway) survey(ctx context.Context, id firn.ID, low, high firn.Pos, most, mostBytes int) (*survey, error) {
-	end, _, err := g.reaches(ctx, id, "")
+func (v *View) survey(ctx context.Context, id firn.ID, low, high firn.Pos, most, mostBytes int) (*survey, error) {
+	end, _, err := v.Reaches(ctx, id, "", 1)
 	if err != nil {
 		return nil, err
 	}
-	s := g.surveys.resume(id, end, high)
+	s := v.surveys.resume(id, end, high)
 	if s.low <= low {
 		return s, nil
 	}
 	read, size := 0, 0
-	for rec, err := range g.Store.ReadBack(ctx, id, s.low) {
+	for rec, err := range v.Store.ReadBack(ctx, id, s.low) {
 		if err != nil {
 			return nil, err
 		}
@@ -129,11 +129,11 @@ func (g *Gateway) survey(ctx context.Context, id firn.ID, low, high firn.Pos, mo
 			break
 		}
 		s.low = rec.At
-		if isNode(&rec) {
+		if IsNode(&rec) {
 			s.look(&rec)
 		}
 	}
-	g.surveys.keep(id, s.clone())
+	v.surveys.keep(id, s.clone())
 	return s, nil
 }
 
@@ -243,7 +243,7 @@ func (r *entryReader) explain(ctx context.Context) error {
 // knows, if that is in memory; else a survey is made, unless the page is far from
 // the end.
 func (r *entryReader) findings(ctx context.Context, low, high firn.Pos) (func(firn.Pos) finding, error) {
-	shape, done, err := r.g.knownShape(ctx, r.id)
+	shape, done, err := r.v.knownShape(ctx, r.id)
 	if err != nil {
 		return nil, err
 	}
@@ -251,20 +251,20 @@ func (r *entryReader) findings(ctx context.Context, low, high firn.Pos) (func(fi
 		defer done()
 		return r.outlined(shape.outline(), shape), nil
 	}
-	s, err := r.g.survey(ctx, r.id, low, high, mostAtOnce, mostAtOnceBytes)
+	s, err := r.v.survey(ctx, r.id, low, high, mostAtOnce, mostAtOnceBytes)
 	if err != nil {
 		return nil, err
 	}
 	if s.low > low { // the page is far from the end
-		if info, err := r.g.info(ctx, r.id); err == nil && info.Bytes <= mostShaped {
-			shape, done, err := r.g.shape(ctx, r.id)
+		if info, err := r.v.Info(ctx, r.id); err == nil && info.Bytes <= mostShaped {
+			shape, done, err := r.v.Shape(ctx, r.id)
 			if err != nil {
 				return nil, err
 			}
 			defer done()
 			return r.outlined(shape.outline(), shape), nil
 		}
-		if s, err = r.g.survey(ctx, r.id, low, high, mostSurveyed, mostSurveyedBytes); err != nil {
+		if s, err = r.v.survey(ctx, r.id, low, high, mostSurveyed, mostSurveyedBytes); err != nil {
 			return nil, err
 		}
 	}
@@ -272,7 +272,7 @@ func (r *entryReader) findings(ctx context.Context, low, high firn.Pos) (func(fi
 }
 
 // outlined tells what an outline knows of the entries of a page.
-func (r *entryReader) outlined(b *outline, s *shape) func(firn.Pos) finding {
+func (r *entryReader) outlined(b *Outline, s *Shape) func(firn.Pos) finding {
 	found := make(map[firn.Pos]finding, len(r.page.Items))
 	for i := range r.page.Items {
 		at := r.page.Items[i].At
@@ -298,12 +298,12 @@ func (r *entryReader) surveyed(ctx context.Context, s *survey, low firn.Pos) (fu
 }
 
 // finding is what the outline knows of an entry; of what is none, nothing.
-func (b *outline) finding(n int) finding {
+func (b *Outline) finding(n int) finding {
 	if n < 0 {
 		return finding{}
 	}
-	node := b.tree.Node(n)
-	f := finding{hidden: b.hidden[node.ID], label: b.labels[node.ID], number: n + 1}
+	node := b.Tree.Node(n)
+	f := finding{hidden: b.Hidden[node.ID], label: b.Labels[node.ID], number: n + 1}
 	switch {
 	case f.hidden:
 		f.out = string(window.Tombstoned)
@@ -327,7 +327,7 @@ func (r *entryReader) exact(ctx context.Context, low firn.Pos) (map[firn.Pos]str
 	if end > smallSession {
 		return nil, nil
 	}
-	for rec, err := range r.g.Store.ReadBack(ctx, r.id, store.End) {
+	for rec, err := range r.v.Store.ReadBack(ctx, r.id, store.End) {
 		if err != nil {
 			return nil, err
 		}
@@ -336,7 +336,7 @@ func (r *entryReader) exact(ctx context.Context, low firn.Pos) (map[firn.Pos]str
 		}
 		break
 	}
-	l, err := r.g.live(ctx, r.id)
+	l, err := r.v.live(ctx, r.id)
 	if err != nil {
 		return nil, err
 	}
@@ -350,10 +350,10 @@ func (r *entryReader) exact(ctx context.Context, low firn.Pos) (map[firn.Pos]str
 // numbers are the numbers of entries from a place on, if it is near one whose
 // number is known.
 func (r *entryReader) numbers(ctx context.Context, s *survey, low firn.Pos) (map[firn.Pos]int, error) {
-	if s.low > low || low-r.g.numbers.nearest(r.id, low).at > smallSession {
+	if s.low > low || low-r.v.numbers.nearest(r.id, low).at > smallSession {
 		return nil, nil
 	}
-	n, known, err := r.g.numbers.before(ctx, r.g.Store, r.id, low)
+	n, known, err := r.v.numbers.before(ctx, r.v.Store, r.id, low)
 	if err != nil || !known {
 		return nil, err
 	}

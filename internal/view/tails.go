@@ -1,4 +1,4 @@
-package gateway
+package view
 
 import (
 	"container/list"
@@ -31,7 +31,7 @@ type tailKey struct {
 type tail struct {
 	key   tailKey
 	path  window.Path
-	shape *shape
+	shape *Shape
 	size  int64
 }
 
@@ -72,7 +72,7 @@ func (t *tails) Keep(id firn.ID, p window.Path) {
 
 // shape returns what is kept of the shape of a session, nil if nothing is. With
 // make it is never nil: whoever comes first finds it empty.
-func (t *tails) shape(id firn.ID, make bool) *shape {
+func (t *tails) shape(id firn.ID, make bool) *Shape {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	key := tailKey{id: id, shape: true}
@@ -83,14 +83,14 @@ func (t *tails) shape(id firn.ID, make bool) *shape {
 	if !make {
 		return nil
 	}
-	s := &shape{id: id}
+	s := &Shape{id: id}
 	t.push(&tail{key: key, shape: s})
 	return s
 }
 
 // grown tells how large a shape is now. One that is too large to be kept at all
 // is not, nor does it push others out.
-func (t *tails) grown(s *shape, size int64) {
+func (t *tails) grown(s *Shape, size int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	key := tailKey{id: s.id, shape: true}

@@ -1,4 +1,4 @@
-package gateway
+package view
 
 import (
 	"context"
@@ -16,28 +16,28 @@ import (
 // Compacted tells what a compaction did to the window, as it was when it was
 // made. It reads back to the compaction, and from there the live part that it
 // found.
-func (g *Gateway) Compacted(ctx context.Context, id firn.ID, name string) (wire.CompactionDetail, error) {
+func (v *View) Compacted(ctx context.Context, id firn.ID, name string) (wire.CompactionDetail, error) {
 	out := wire.CompactionDetail{Session: id, Replaced: []wire.Run{}, Stayed: []wire.Run{}}
-	if err := g.mustBe(ctx, id); err != nil {
+	if err := v.MustBe(ctx, id); err != nil {
 		return out, err
 	}
-	target, err := g.compactionNamed(ctx, id, name)
+	target, err := v.compactionNamed(ctx, id, name)
 	if err != nil {
 		return out, err
 	}
-	found, err := g.findCompaction(ctx, id, target)
+	found, err := v.findCompaction(ctx, id, target)
 	if err != nil {
 		return out, err
 	}
 	found.tell(&out)
-	before, err := g.windowAt(ctx, id, found.at, found.parent)
+	before, err := v.windowAt(ctx, id, found.at, found.parent)
 	if errors.Is(err, firn.ErrNotFound) {
 		err = nil // it is the first entry, or its parent is lost
 	}
 	if err != nil {
 		return out, err
 	}
-	after, err := g.windowAt(ctx, id, found.next, target)
+	after, err := v.windowAt(ctx, id, found.next, target)
 	if err != nil {
 		return out, err
 	}
@@ -46,22 +46,22 @@ func (g *Gateway) Compacted(ctx context.Context, id firn.ID, name string) (wire.
 	}
 	out.Was, out.Is = before.totals(), after.totals()
 	kept := entriesByID(after.path.Entries)
-	out.Replaced = g.entryRuns(ctx, id, before, func(id firn.EntryID) bool { return kept[id] == nil }, window.Compacted)
-	out.Stayed = g.entryRuns(ctx, id, before, func(id firn.EntryID) bool { return kept[id] != nil }, "")
+	out.Replaced = v.entryRuns(ctx, id, before, func(id firn.EntryID) bool { return kept[id] == nil }, window.Compacted)
+	out.Stayed = v.entryRuns(ctx, id, before, func(id firn.EntryID) bool { return kept[id] != nil }, "")
 	return out, nil
 }
 
 // compactionNamed finds the compaction that somebody names.
-func (g *Gateway) compactionNamed(ctx context.Context, id firn.ID, name string) (firn.EntryID, error) {
-	if name != latest {
-		return g.entryAt(ctx, id, name)
+func (v *View) compactionNamed(ctx context.Context, id firn.ID, name string) (firn.EntryID, error) {
+	if name != Latest {
+		return v.EntryAt(ctx, id, name)
 	}
-	path, err := g.path(ctx, id)
+	path, err := v.Path(ctx, id)
 	if err != nil {
 		return "", err
 	}
 	if path.Compaction == nil {
-		return "", noEntry(id, name, "no compaction is in force")
+		return "", NoEntry(id, name, "no compaction is in force")
 	}
 	return path.Compaction.ID, nil
 }
@@ -77,9 +77,9 @@ type madeCompaction struct {
 }
 
 // findCompaction reads back to a compaction.
-func (g *Gateway) findCompaction(ctx context.Context, id firn.ID, target firn.EntryID) (*madeCompaction, error) {
+func (v *View) findCompaction(ctx context.Context, id firn.ID, target firn.EntryID) (*madeCompaction, error) {
 	hidden := make(map[firn.EntryID]bool)
-	for rec, err := range g.Store.ReadBack(ctx, id, store.End) {
+	for rec, err := range v.Store.ReadBack(ctx, id, store.End) {
 		if err != nil {
 			return nil, fmt.Errorf("look for a compaction of session %s: %w", id, err)
 		}
@@ -101,11 +101,11 @@ func (g *Gateway) findCompaction(ctx context.Context, id firn.ID, target firn.En
 			break
 		}
 		m := &madeCompaction{entry: e, body: body, at: rec.At, next: rec.Next, parent: rec.Glance.Parent, undone: hidden[target]}
-		path, err := g.path(ctx, id)
+		path, err := v.Path(ctx, id)
 		m.current = err == nil && path.Compaction != nil && path.Compaction.ID == target
 		return m, err
 	}
-	return nil, noEntry(id, string(target), "it is no compaction")
+	return nil, NoEntry(id, string(target), "it is no compaction")
 }
 
 // tell tells of the compaction itself.
@@ -132,14 +132,14 @@ type pastWindow struct {
 
 // windowAt is the live part that ended with an entry, read from before a
 // position.
-func (g *Gateway) windowAt(ctx context.Context, id firn.ID, before firn.Pos, head firn.EntryID) (pastWindow, error) {
+func (v *View) windowAt(ctx context.Context, id firn.ID, before firn.Pos, head firn.EntryID) (pastWindow, error) {
 	w := pastWindow{at: make(map[firn.EntryID]firn.Pos)}
 	if head == "" {
 		return w, firn.ErrNotFound
 	}
 	var err error
-	w.path, err = window.CollectFrom(tap(g.Store.ReadBack(ctx, id, before), func(rec *firn.Record) {
-		if _, met := w.at[rec.Glance.ID]; isNode(rec) && !met {
+	w.path, err = window.CollectFrom(tap(v.Store.ReadBack(ctx, id, before), func(rec *firn.Record) {
+		if _, met := w.at[rec.Glance.ID]; IsNode(rec) && !met {
 			w.at[rec.Glance.ID] = rec.At
 		}
 	}), head)
@@ -147,7 +147,7 @@ func (g *Gateway) windowAt(ctx context.Context, id firn.ID, before firn.Pos, hea
 		return w, fmt.Errorf("read session %s as it was: %w", id, err)
 	}
 	var o window.Options
-	if a, err := g.agentOf(ctx, id); err == nil {
+	if a, err := v.Agent(ctx, id); err == nil {
 		o.System, o.Counter = a.System, a.Counter
 	}
 	built := window.Build(w.path, o)
@@ -167,13 +167,13 @@ func (w *pastWindow) totals() wire.WindowTotals {
 
 // entryRuns are the runs of those entries of a window that are picked, with their
 // numbers where they are known.
-func (g *Gateway) entryRuns(ctx context.Context, id firn.ID, w pastWindow, pick func(firn.EntryID) bool, why window.Why) []wire.Run {
+func (v *View) entryRuns(ctx context.Context, id firn.ID, w pastWindow, pick func(firn.EntryID) bool, why window.Why) []wire.Run {
 	number := func(id2 firn.EntryID) int {
 		at, ok := w.at[id2]
 		if !ok {
 			return 0
 		}
-		n, known, err := g.numbers.before(ctx, g.Store, id, at)
+		n, known, err := v.numbers.before(ctx, v.Store, id, at)
 		if err != nil || !known {
 			return 0
 		}

@@ -1,4 +1,4 @@
-package gateway
+package view
 
 import (
 	"context"
@@ -52,9 +52,9 @@ const pageBytes = 8 << 20
 // not what stands far before all there is room for. Both tell why
 // an entry is not sent; labels and the like, of which nothing ever is, have no
 // reason.
-func (g *Gateway) Entries(ctx context.Context, id firn.ID, q EntryQuery) (wire.Page[wire.Entry], error) {
+func (v *View) Entries(ctx context.Context, id firn.ID, q EntryQuery) (wire.Page[wire.Entry], error) {
 	page := wire.Page[wire.Entry]{Items: []wire.Entry{}, Total: -1}
-	if err := g.mustBe(ctx, id); err != nil {
+	if err := v.MustBe(ctx, id); err != nil {
 		return page, err
 	}
 	if q.View == "" {
@@ -67,7 +67,7 @@ func (g *Gateway) Entries(ctx context.Context, id firn.ID, q EntryQuery) (wire.P
 	if q.Before == 0 {
 		q.Before = store.End
 	}
-	r := &entryReader{g: g, id: id, q: q, from: from, left: pageSize(q.Limit), page: &page}
+	r := &entryReader{v: v, id: id, q: q, from: from, left: PageSize(q.Limit), page: &page}
 	switch q.View {
 	case wire.ViewDisk:
 		err = r.disk(ctx)
@@ -76,7 +76,7 @@ func (g *Gateway) Entries(ctx context.Context, id firn.ID, q EntryQuery) (wire.P
 	case wire.ViewWindow:
 		err = r.window(ctx)
 	default:
-		return page, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("there is no view %q", clip(q.View)), Hint: "the views are disk, branch and window"}
+		return page, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("there is no view %q", Clip(q.View)), Hint: "the views are disk, branch and window"}
 	}
 	if err == nil && q.HTML {
 		err = r.explain(ctx)
@@ -140,9 +140,9 @@ func parseEntryCursor(s, view string, newestFirst bool) (entryCursor, error) {
 	} else {
 		c.loose = want == anyone
 	}
-	if !ok || err != nil || len(s) > maxReference || more && c.want == "" && !c.loose {
+	if !ok || err != nil || len(s) > MaxReference || more && c.want == "" && !c.loose {
 		return c, &wire.Problem{
-			Kind: wire.Invalid, Message: fmt.Sprintf("%q is not a cursor of these entries", clip(s)),
+			Kind: wire.Invalid, Message: fmt.Sprintf("%q is not a cursor of these entries", Clip(s)),
 			Hint: "a cursor goes with the view and the direction it was given for",
 		}
 	}
@@ -151,7 +151,7 @@ func parseEntryCursor(s, view string, newestFirst bool) (entryCursor, error) {
 
 // entryReader makes one page.
 type entryReader struct {
-	g    *Gateway
+	v    *View
 	id   firn.ID
 	q    EntryQuery
 	from entryCursor
@@ -178,13 +178,13 @@ func (r *entryReader) goOn(c entryCursor) { r.page.Cursor = c.spell(r.q.View, r.
 // disk reads the file from a place on.
 func (r *entryReader) disk(ctx context.Context) error {
 	first := true
-	read := r.g.Store.Read(ctx, r.id, max(r.q.After, r.from.pos))
+	read := r.v.Store.Read(ctx, r.id, max(r.q.After, r.from.pos))
 	if r.q.Back {
 		end := r.q.Before
 		if r.from.set {
 			end = min(end, r.from.pos)
 		}
-		read = r.g.Store.ReadBack(ctx, r.id, end)
+		read = r.v.Store.ReadBack(ctx, r.id, end)
 	}
 	n, known := 0, false
 	for rec, err := range read {
@@ -205,7 +205,7 @@ func (r *entryReader) disk(ctx context.Context) error {
 			break
 		}
 		e := r.entry(&rec)
-		if known && isNode(&rec) {
+		if known && IsNode(&rec) {
 			if !r.q.Back {
 				n++
 			}
@@ -230,7 +230,7 @@ func (r *entryReader) place(rec *firn.Record) firn.Pos {
 // countAt counts the entries before the first record of a page; read
 // backwards, with it.
 func (r *entryReader) countAt(ctx context.Context, rec *firn.Record) (int, bool, error) {
-	return r.g.numbers.before(ctx, r.g.Store, r.id, r.place(rec))
+	return r.v.numbers.before(ctx, r.v.Store, r.id, r.place(rec))
 }
 
 // entry tells a record as it stands in its file.
@@ -243,7 +243,7 @@ func (r *entryReader) entry(rec *firn.Record) wire.Entry {
 	if r.q.HTML {
 		return r.card(rec)
 	}
-	line, err := r.g.line(rec)
+	line, err := r.v.line(rec)
 	if err != nil {
 		e.Gap = err.Error()
 		return e
@@ -254,14 +254,14 @@ func (r *entryReader) entry(rec *firn.Record) wire.Entry {
 
 // line is the line of a record. A store that keeps none has it spelt by the
 // dialect, if that can.
-func (g *Gateway) line(rec *firn.Record) (json.RawMessage, error) {
+func (v *View) line(rec *firn.Record) (json.RawMessage, error) {
 	if line := rec.Line(); line != nil {
 		if !json.Valid(line) {
 			return nil, fmt.Errorf("%s at %d: the line is not valid JSON: %w", firn.GapDamaged, rec.At, firn.ErrCorrupt)
 		}
 		return slices.Clone(line), nil
 	}
-	encoder, ok := g.Dialect.(dialect.Encoder)
+	encoder, ok := v.Dialect.(dialect.Encoder)
 	if !ok {
 		return nil, fmt.Errorf("the store keeps no lines, and nobody can spell them: %w", firn.ErrUnsupported)
 	}
@@ -288,7 +288,7 @@ func (r *entryReader) branch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for rec, err := range r.g.records(ctx, r.id, at) {
+	for rec, err := range r.v.Records(ctx, r.id, at) {
 		if err != nil {
 			return err
 		}
@@ -308,24 +308,24 @@ func (r *entryReader) branch(ctx context.Context) error {
 func (r *entryReader) places(ctx context.Context) (at []firn.Pos, numbers map[firn.Pos]int, err error) {
 	var end firn.EntryID
 	if r.q.Head != "" {
-		if end, err = r.g.entryAt(ctx, r.id, r.q.Head); err != nil {
+		if end, err = r.v.EntryAt(ctx, r.id, r.q.Head); err != nil {
 			return nil, nil, err
 		}
 	}
-	shape, done, err := r.g.shape(ctx, r.id)
+	shape, done, err := r.v.Shape(ctx, r.id)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer done()
 	path := shape.outline().path
 	if end != "" {
-		last := shape.tree.Find(end)
-		if n := numberOf(r.q.Head); n > 0 && n <= shape.tree.Len() {
+		last := shape.Tree.Find(end)
+		if n := numberOf(r.q.Head); n > 0 && n <= shape.Tree.Len() {
 			last = n - 1 // which may not be the last with that id
 		}
-		path = shape.tree.Path(last)
+		path = shape.Tree.Path(last)
 	}
-	place := func(i int) firn.Pos { return shape.tree.Node(path[i]).At }
+	place := func(i int) firn.Pos { return shape.Tree.Node(path[i]).At }
 	first := sort.Search(len(path), func(i int) bool { return place(i) >= max(r.q.After, r.from.pos) })
 	numbers = make(map[firn.Pos]int)
 	for i := first; i < len(path) && place(i) < r.q.Before && len(at) <= r.left; i++ {
@@ -341,7 +341,7 @@ func (r *entryReader) branchBack(ctx context.Context, words *reasons) error {
 		return err
 	}
 	var last *start
-	for rec, err := range r.g.trail(ctx, r.id, from) {
+	for rec, err := range r.v.trail(ctx, r.id, from) {
 		if err != nil {
 			return err
 		}
@@ -374,7 +374,7 @@ type reasons struct {
 }
 
 func (r *entryReader) reasons(ctx context.Context) (*reasons, error) {
-	l, err := r.g.live(ctx, r.id)
+	l, err := r.v.live(ctx, r.id)
 	if err != nil {
 		return nil, err
 	}
@@ -384,7 +384,7 @@ func (r *entryReader) reasons(ctx context.Context) (*reasons, error) {
 		w.place[l.nodes[n].at] = n
 	}
 	if l.cut {
-		s, done, err := r.g.shape(ctx, r.id)
+		s, done, err := r.v.Shape(ctx, r.id)
 		if err != nil {
 			return nil, err
 		}
@@ -439,7 +439,7 @@ func (w *reasons) number(at firn.Pos) int {
 
 // window reads the entries of the live part in the order they are sent.
 func (r *entryReader) window(ctx context.Context) error {
-	l, err := r.g.live(ctx, r.id)
+	l, err := r.v.live(ctx, r.id)
 	if err != nil {
 		return err
 	}
@@ -458,7 +458,7 @@ func (r *entryReader) window(ctx context.Context) error {
 		at[i] = l.nodes[l.branch[n]].at
 	}
 	found := make(map[firn.Pos]wire.Entry, len(at))
-	for rec, err := range r.g.records(ctx, r.id, at) {
+	for rec, err := range r.v.Records(ctx, r.id, at) {
 		if err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-package gateway
+package view
 
 import (
 	"context"
@@ -23,18 +23,18 @@ const mostItems = 2000
 //
 // With as it tells the request itself as well: "model" means the session's own
 // model, a provider's name one of its models, provider/model that one.
-func (g *Gateway) Window(ctx context.Context, id firn.ID, as string) (wire.Window, error) {
-	if err := g.mustBe(ctx, id); err != nil {
+func (v *View) Window(ctx context.Context, id firn.ID, as string) (wire.Window, error) {
+	if err := v.MustBe(ctx, id); err != nil {
 		return wire.Window{}, err
 	}
-	l, err := g.live(ctx, id)
+	l, err := v.live(ctx, id)
 	if err != nil {
 		return wire.Window{}, err
 	}
 	w := l.window()
 	w.Session = id
 	if as != "" {
-		if w.Request, err = g.request(ctx, id, l, as); err != nil {
+		if w.Request, err = v.request(ctx, id, l, as); err != nil {
 			return w, err
 		}
 	}
@@ -183,18 +183,18 @@ func (l *live) elsewhere() []wire.Run {
 }
 
 // request spells the window as the provider of a model would get it.
-func (g *Gateway) request(ctx context.Context, id firn.ID, l *live, as string) ([]byte, error) {
-	if g.Encode == nil {
+func (v *View) request(ctx context.Context, id firn.ID, l *live, as string) ([]byte, error) {
+	if v.Encode == nil {
 		return nil, fmt.Errorf("spell the request of session %s: nobody can here: %w", id, firn.ErrUnsupported)
 	}
 	model, req := l.Model, l.Request
 	if as != "model" && (model == nil || as != l.Info.Provider && as != l.Info.Provider+"/"+l.Info.Name) {
 		var err error
-		if model, err = g.modelAs(as); err != nil {
+		if model, err = v.ModelAs(as); err != nil {
 			return nil, err
 		}
 		o := window.Options{Profile: model.Info().Profile, Ask: model.Info().Ask()}
-		if a, err := g.agentOf(ctx, id); err == nil {
+		if a, err := v.Agent(ctx, id); err == nil {
 			o.System, o.Counter = a.System, a.Counter
 		}
 		req.Window = window.Build(l.Fitted, o)
@@ -202,16 +202,16 @@ func (g *Gateway) request(ctx context.Context, id firn.ID, l *live, as string) (
 	if model == nil {
 		return nil, &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("session %s has no model here", id), Hint: "name a provider or provider/model"}
 	}
-	body, err := g.Encode(model, req)
+	body, err := v.Encode(model, req)
 	if err != nil {
 		return nil, fmt.Errorf("spell the request of session %s for %s: %w", id, as, err)
 	}
 	return body, nil
 }
 
-// modelAs finds a model by provider/model, or the first known of a provider.
-func (g *Gateway) modelAs(as string) (provider.Model, error) {
-	setup := g.setup.Load()
+// ModelAs finds a model by provider/model, or the first known of a provider.
+func (v *View) ModelAs(as string) (provider.Model, error) {
+	setup := v.setup.Load()
 	name := as
 	if !strings.Contains(name, "/") {
 		for _, known := range setup.Known {
@@ -223,7 +223,7 @@ func (g *Gateway) modelAs(as string) (provider.Model, error) {
 	}
 	from, model, ok := strings.Cut(name, "/")
 	if !ok || setup.Models == nil {
-		return nil, &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("no model of %q is known", clip(as)), Hint: "name a provider that is set up, or provider/model"}
+		return nil, &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("no model of %q is known", Clip(as)), Hint: "name a provider that is set up, or provider/model"}
 	}
 	return setup.Models(from, model)
 }

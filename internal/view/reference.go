@@ -1,4 +1,4 @@
-package gateway
+package view
 
 import (
 	"context"
@@ -34,7 +34,8 @@ const (
 )
 
 const (
-	headName   = "HEAD"
+	// HeadName names the head.
+	HeadName   = "HEAD"
 	turnsMark  = "~"
 	numberMark = "#"
 )
@@ -44,20 +45,20 @@ const (
 func parseReference(s string) (reference, error) {
 	bad := func(why string) (reference, error) {
 		return reference{}, &wire.Problem{
-			Kind: wire.Invalid, Message: fmt.Sprintf("%q names no entry: %s", clip(s), why),
+			Kind: wire.Invalid, Message: fmt.Sprintf("%q names no entry: %s", Clip(s), why),
 			Hint: "an entry is named by its id or the beginning of it, a label, HEAD, HEAD~n or #n",
 		}
 	}
 	switch {
 	case s == "":
 		return bad("it is empty")
-	case len(s) > maxReference:
-		return bad(fmt.Sprintf("it has %d bytes, more than %d", len(s), maxReference))
-	case s == headName || s == headName+turnsMark:
+	case len(s) > MaxReference:
+		return bad(fmt.Sprintf("it has %d bytes, more than %d", len(s), MaxReference))
+	case s == HeadName || s == HeadName+turnsMark:
 		n := strings.Count(s, turnsMark)
 		return reference{kind: byTurns, n: n}, nil
-	case strings.HasPrefix(s, headName+turnsMark):
-		n, ok := parseNumber(s[len(headName+turnsMark):])
+	case strings.HasPrefix(s, HeadName+turnsMark):
+		n, ok := parseNumber(s[len(HeadName+turnsMark):])
 		if !ok {
 			return bad("behind HEAD~ comes a number of turns")
 		}
@@ -72,6 +73,15 @@ func parseReference(s string) (reference, error) {
 	return reference{kind: byName, name: s}, nil
 }
 
+// TurnsBack names where the head was some turns ago.
+func TurnsBack(n int) string { return reference{kind: byTurns, n: n}.String() }
+
+// IsFree reports whether an entry can be labelled so: it names no entry by itself.
+func IsFree(name string) bool {
+	ref, err := parseReference(name)
+	return err == nil && ref.kind == byName
+}
+
 // parseNumber reads a number without sign.
 func parseNumber(s string) (int, bool) {
 	n, err := strconv.ParseUint(s, 10, 31)
@@ -84,51 +94,51 @@ func (r reference) String() string {
 	case r.kind == byNumber:
 		return numberMark + strconv.Itoa(r.n)
 	case r.kind == byTurns && r.n == 0:
-		return headName
+		return HeadName
 	case r.kind == byTurns:
-		return headName + turnsMark + strconv.Itoa(r.n)
+		return HeadName + turnsMark + strconv.Itoa(r.n)
 	}
 	return r.name
 }
 
-// entry finds the entry that somebody means. [firn.Root] is where the head was
+// FindEntry finds the entry that somebody means. [firn.Root] is where the head was
 // before the first turn; it is returned for HEAD~n only. That there is none is
 // a problem of kind NotFound, that there are several one of kind Ambiguous.
-func (g *Gateway) entry(ctx context.Context, id firn.ID, name string) (firn.EntryID, error) {
+func (v *View) FindEntry(ctx context.Context, id firn.ID, name string) (firn.EntryID, error) {
 	ref, err := parseReference(name)
 	if err != nil {
 		return "", err
 	}
-	if err := g.mustBe(ctx, id); err != nil {
+	if err := v.MustBe(ctx, id); err != nil {
 		return "", err
 	}
 	var found firn.EntryID
 	switch ref.kind {
 	case byNumber:
-		found, err = g.entryNumber(ctx, id, ref)
+		found, err = v.entryNumber(ctx, id, ref)
 	case byTurns:
-		found, err = g.entryTurns(ctx, id, ref)
+		found, err = v.entryTurns(ctx, id, ref)
 	default:
-		found, err = g.entryNamed(ctx, id, ref.name)
+		found, err = v.entryNamed(ctx, id, ref.name)
 	}
 	if err != nil {
-		return "", fmt.Errorf("find entry %s of session %s: %w", clip(name), id, err)
+		return "", fmt.Errorf("find entry %s of session %s: %w", Clip(name), id, err)
 	}
 	return found, nil
 }
 
-// entryAt is entry for what must be about an entry that is there.
-func (g *Gateway) entryAt(ctx context.Context, id firn.ID, name string) (firn.EntryID, error) {
-	found, err := g.entry(ctx, id, name)
+// EntryAt is entry for what must be about an entry that is there.
+func (v *View) EntryAt(ctx context.Context, id firn.ID, name string) (firn.EntryID, error) {
+	found, err := v.FindEntry(ctx, id, name)
 	if err == nil && found == firn.Root {
-		return "", noEntry(id, name, "nothing stands before the first turn")
+		return "", NoEntry(id, name, "nothing stands before the first turn")
 	}
 	return found, err
 }
 
-// noEntry is the problem that there is no such entry.
-func noEntry(id firn.ID, name, why string) error {
-	message := fmt.Sprintf("session %s has no entry %q", id, clip(name))
+// NoEntry is the problem that there is no such entry.
+func NoEntry(id firn.ID, name, why string) error {
+	message := fmt.Sprintf("session %s has no entry %q", id, Clip(name))
 	if why != "" {
 		message += ": " + why
 	}
@@ -136,41 +146,41 @@ func noEntry(id firn.ID, name, why string) error {
 }
 
 // entryNumber finds an entry by its number.
-func (g *Gateway) entryNumber(ctx context.Context, id firn.ID, ref reference) (firn.EntryID, error) {
-	found, count, err := g.numbers.entry(ctx, g.Store, id, ref.n)
+func (v *View) entryNumber(ctx context.Context, id firn.ID, ref reference) (firn.EntryID, error) {
+	found, count, err := v.numbers.entry(ctx, v.Store, id, ref.n)
 	if err == nil && found == "" {
-		err = noEntry(id, ref.String(), fmt.Sprintf("it has %d", count))
+		err = NoEntry(id, ref.String(), fmt.Sprintf("it has %d", count))
 	}
 	return found, err
 }
 
 // entryTurns finds where the head was some turns ago: what the n-th message of
 // the user follows, counted from the end.
-func (g *Gateway) entryTurns(ctx context.Context, id firn.ID, ref reference) (firn.EntryID, error) {
+func (v *View) entryTurns(ctx context.Context, id firn.ID, ref reference) (firn.EntryID, error) {
 	turns := 0
-	for rec, err := range g.trail(ctx, id, fromHead()) {
+	for rec, err := range v.trail(ctx, id, fromHead()) {
 		if err != nil {
 			return "", err
 		}
 		if ref.n == 0 {
 			return rec.Glance.ID, nil
 		}
-		if !begins(&rec) {
+		if !Begins(&rec) {
 			continue
 		}
 		if turns++; turns == ref.n {
-			return g.before(ctx, id, &rec)
+			return v.before(ctx, id, &rec)
 		}
 	}
 	if ref.n == 0 {
-		return "", noEntry(id, ref.String(), "nothing was said yet")
+		return "", NoEntry(id, ref.String(), "nothing was said yet")
 	}
-	return "", noEntry(id, ref.String(), fmt.Sprintf("its branch has %d turns", turns))
+	return "", NoEntry(id, ref.String(), fmt.Sprintf("its branch has %d turns", turns))
 }
 
 // before is what an entry of the branch follows; [firn.Root] if nothing.
-func (g *Gateway) before(ctx context.Context, id firn.ID, at *firn.Record) (firn.EntryID, error) {
-	for older, err := range g.trail(ctx, id, behind(at)) {
+func (v *View) before(ctx context.Context, id firn.ID, at *firn.Record) (firn.EntryID, error) {
+	for older, err := range v.trail(ctx, id, behind(at)) {
 		if err != nil {
 			return "", err
 		}
@@ -179,8 +189,8 @@ func (g *Gateway) before(ctx context.Context, id firn.ID, at *firn.Record) (firn
 	return firn.Root, nil
 }
 
-// begins reports whether a turn begins with a record: the user says something.
-func begins(rec *firn.Record) bool {
+// Begins reports whether a turn begins with a record: the user says something.
+func Begins(rec *firn.Record) bool {
 	if rec.Glance.Kind != firn.KindMessage {
 		return false
 	}
@@ -195,8 +205,8 @@ func begins(rec *firn.Record) bool {
 // entryNamed finds an entry by its id, by a label, or by the beginning of its
 // id. It reads the session from its end, as far as it must; of one that is known,
 // or long, the shape is asked.
-func (g *Gateway) entryNamed(ctx context.Context, id firn.ID, name string) (firn.EntryID, error) {
-	shape, done, err := g.knownShape(ctx, id)
+func (v *View) entryNamed(ctx context.Context, id firn.ID, name string) (firn.EntryID, error) {
+	shape, done, err := v.knownShape(ctx, id)
 	if err != nil {
 		return "", err
 	}
@@ -205,9 +215,9 @@ func (g *Gateway) entryNamed(ctx context.Context, id firn.ID, name string) (firn
 		return shape.named(name)
 	}
 	s := entrySearch{name: name}
-	for rec, err := range g.upTo(ctx, id) {
+	for rec, err := range v.upTo(ctx, id) {
 		if errors.Is(err, errLong) {
-			shape, done, err := g.shape(ctx, id)
+			shape, done, err := v.Shape(ctx, id)
 			if err != nil {
 				return "", err
 			}
@@ -217,7 +227,7 @@ func (g *Gateway) entryNamed(ctx context.Context, id firn.ID, name string) (firn
 		if err != nil {
 			return "", err
 		}
-		if isNode(&rec) && s.look(&rec) {
+		if IsNode(&rec) && s.look(&rec) {
 			return rec.Glance.ID, nil
 		}
 	}
@@ -225,19 +235,19 @@ func (g *Gateway) entryNamed(ctx context.Context, id firn.ID, name string) (firn
 }
 
 // named finds an entry by its id, by a label, or by the beginning of its id.
-func (s *shape) named(name string) (firn.EntryID, error) {
-	if s.tree.Find(firn.EntryID(name)) >= 0 {
+func (s *Shape) named(name string) (firn.EntryID, error) {
+	if s.Tree.Find(firn.EntryID(name)) >= 0 {
 		return firn.EntryID(name), nil
 	}
 	search := entrySearch{name: name}
-	for target, label := range s.outline().labels {
+	for target, label := range s.outline().Labels {
 		if label == name {
 			search.labelled = append(search.labelled, target)
 		}
 	}
 	slices.Sort(search.labelled)
-	for n := s.tree.Head(); n >= 0 && len(search.labelled) == 0; n-- {
-		search.begins(s.tree.Node(n).ID)
+	for n := s.Tree.Head(); n >= 0 && len(search.labelled) == 0; n-- {
+		search.begins(s.Tree.Node(n).ID)
 	}
 	return search.one(s.id)
 }
@@ -277,7 +287,7 @@ func (s *entrySearch) look(rec *firn.Record) bool {
 
 // begins looks whether an id begins so.
 func (s *entrySearch) begins(id firn.EntryID) {
-	if len(s.name) >= minPrefix && strings.HasPrefix(string(id), s.name) && !s.seen[id] {
+	if len(s.name) >= MinPrefix && strings.HasPrefix(string(id), s.name) && !s.seen[id] {
 		s.seen = mark(s.seen, id)
 		s.begun = append(s.begun, id)
 	}
@@ -300,16 +310,16 @@ func (s *entrySearch) one(id firn.ID) (firn.EntryID, error) {
 	}
 	switch len(found) {
 	case 0:
-		return "", noEntry(id, s.name, "")
+		return "", NoEntry(id, s.name, "")
 	case 1:
 		return found[0], nil
 	}
-	names := make([]string, 0, mostCandidates)
-	for _, entry := range found[:min(len(found), mostCandidates)] {
+	names := make([]string, 0, MostCandidates)
+	for _, entry := range found[:min(len(found), MostCandidates)] {
 		names = append(names, string(entry))
 	}
 	return "", &wire.Problem{
-		Kind: wire.Ambiguous, Message: fmt.Sprintf("%q means %d entries of session %s", clip(s.name), len(found), id),
-		Hint: "it may be " + enumerate(names, len(found)),
+		Kind: wire.Ambiguous, Message: fmt.Sprintf("%q means %d entries of session %s", Clip(s.name), len(found), id),
+		Hint: "it may be " + Enumerate(names, len(found)),
 	}
 }

@@ -1,4 +1,4 @@
-package gateway
+package view
 
 import (
 	"context"
@@ -34,8 +34,8 @@ const (
 	mostCountedBytes = 128 << 20
 )
 
-// isNode reports whether a record is an entry of the tree, and so has a number.
-func isNode(rec *firn.Record) bool {
+// IsNode reports whether a record is an entry of the tree, and so has a number.
+func IsNode(rec *firn.Record) bool {
 	return rec.Gap == nil && rec.Glance.Kind != firn.KindHeader && rec.Glance.ID != ""
 }
 
@@ -57,7 +57,7 @@ func (c *numbers) before(ctx context.Context, st store.Store, id firn.ID, pos fi
 		if read > mostCounted || size > mostCountedBytes {
 			return 0, false, nil
 		}
-		if !isNode(&rec) {
+		if !IsNode(&rec) {
 			continue
 		}
 		if n++; n%milestoneEvery == 0 {
@@ -78,7 +78,7 @@ func (c *numbers) entry(ctx context.Context, st store.Store, id firn.ID, n int) 
 		if err != nil {
 			return "", count, err
 		}
-		if !isNode(&rec) {
+		if !IsNode(&rec) {
 			continue
 		}
 		if count++; count == n {

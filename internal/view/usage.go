@@ -1,4 +1,4 @@
-package gateway
+package view
 
 import (
 	"cmp"
@@ -17,10 +17,10 @@ import (
 
 // What spending can be summed up by.
 const (
-	byDay     = "day"
-	byModel   = "model"
-	byAgent   = "agent"
-	bySession = "session"
+	ByDay     = "day"
+	ByModel   = "model"
+	ByAgent   = "agent"
+	BySession = "session"
 )
 
 // Bounds of what is read to sum up. Beyond them the sum is marked as partial.
@@ -47,13 +47,13 @@ type UsageQuery struct {
 // It reads at most 10,000 sessions, the latest first, and two million entries;
 // if that does not do it says so. What was read is remembered, and not read
 // again while nothing is added.
-func (g *Gateway) Usage(ctx context.Context, q UsageQuery) (wire.Spending, error) {
+func (v *View) Usage(ctx context.Context, q UsageQuery) (wire.Spending, error) {
 	out := wire.Spending{By: q.By, And: q.And, Since: q.Since, Rows: []wire.SpendingRow{}}
 	if err := q.check(); err != nil {
 		return out, err
 	}
-	s := &spending{g: g, q: q, rows: make(map[rowName]*wire.SpendingRow)}
-	for info, err := range g.every(ctx, store.Query{Since: q.Since}) {
+	s := &spending{v: v, q: q, rows: make(map[rowName]*wire.SpendingRow)}
+	for info, err := range v.Every(ctx, store.Query{Since: q.Since}) {
 		if err != nil {
 			return out, fmt.Errorf("list sessions: %w", err)
 		}
@@ -80,10 +80,10 @@ func (g *Gateway) Usage(ctx context.Context, q UsageQuery) (wire.Spending, error
 
 // check refuses what cannot be summed up.
 func (q *UsageQuery) check() error {
-	dimensions := []string{byDay, byModel, byAgent, bySession}
+	dimensions := []string{ByDay, ByModel, ByAgent, BySession}
 	for _, by := range []string{q.By, q.And} {
 		if !slices.Contains(dimensions, by) && (by != "" || by == q.By) {
-			return &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("nothing can be summed up by %q", clip(by)), Hint: "by day, model, agent or session"}
+			return &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("nothing can be summed up by %q", Clip(by)), Hint: "by day, model, agent or session"}
 		}
 	}
 	if q.By == q.And {
@@ -95,10 +95,10 @@ func (q *UsageQuery) check() error {
 // compareRows puts days in order, the latest first, and all others by what
 // they cost, the most first.
 func compareRows(q *UsageQuery, a, b *wire.SpendingRow) int {
-	if q.By == byDay && a.Name != b.Name {
+	if q.By == ByDay && a.Name != b.Name {
 		return cmp.Compare(b.Name, a.Name)
 	}
-	if q.And == byDay && a.And != b.And {
+	if q.And == ByDay && a.And != b.And {
 		return cmp.Compare(b.And, a.And)
 	}
 	total := func(c *wire.Counters) int64 { return c.Input + c.Output + c.CacheRead + c.CacheWrite }
@@ -116,7 +116,7 @@ func addCounters(sum *wire.Counters, c wire.Counters) {
 
 // spending adds up.
 type spending struct {
-	g       *Gateway
+	v       *View
 	q       UsageQuery
 	rows    map[rowName]*wire.SpendingRow
 	read    int
@@ -130,7 +130,7 @@ type rowName struct{ by, and string }
 // or what is remembered, or else its entries.
 func (s *spending) session(ctx context.Context, info *store.Info) error {
 	if s.q.Since.IsZero() && s.q.whole() {
-		c, err := agent.Count(ctx, s.g.Store, info.ID)
+		c, err := agent.Count(ctx, s.v.Store, info.ID)
 		if err == nil {
 			s.add(info, time.Time{}, "", countersOf(c))
 		}
@@ -139,14 +139,14 @@ func (s *spending) session(ctx context.Context, info *store.Info) error {
 	if !inSlots(s.q.Since) {
 		return s.entries(ctx, info, s.q.Since, func(at time.Time, model string, c wire.Counters) { s.add(info, at, model, c) })
 	}
-	all, known := s.g.ledger.of(info, s.q.Since)
+	all, known := s.v.ledger.of(info, s.q.Since)
 	if !known {
 		var t tally
 		before := s.partial
 		s.partial = false
 		err := s.entries(ctx, info, s.q.Since, t.add)
 		if all = t.all; err == nil && !s.partial {
-			s.g.ledger.keep(info, s.q.Since, all)
+			s.v.ledger.keep(info, s.q.Since, all)
 		}
 		if s.partial = s.partial || before; err != nil {
 			return err
@@ -162,14 +162,14 @@ func (s *spending) session(ctx context.Context, info *store.Info) error {
 
 // whole reports whether all that a session used is in one row.
 func (q *UsageQuery) whole() bool {
-	plain := func(by string) bool { return by == "" || by == byAgent || by == bySession }
+	plain := func(by string) bool { return by == "" || by == ByAgent || by == BySession }
 	return plain(q.By) && plain(q.And)
 }
 
 // entries tells what the entries of a session used since a time, read from the
 // end.
 func (s *spending) entries(ctx context.Context, info *store.Info, since time.Time, tell func(at time.Time, model string, c wire.Counters)) error {
-	for rec, err := range s.g.Store.ReadBack(ctx, info.ID, store.End) {
+	for rec, err := range s.v.Store.ReadBack(ctx, info.ID, store.End) {
 		if err != nil {
 			return fmt.Errorf("add up what session %s used: %w", info.ID, err)
 		}
@@ -203,10 +203,12 @@ func costs(kind firn.Kind) bool {
 // isCopy reports whether an entry says that all before it was copied.
 func isCopy(e *firn.Entry) bool {
 	b, ok := e.Body.(*firn.Custom)
-	if !ok || b.Type != countersType {
+	if !ok || b.Type != firn.CountersType {
 		return false
 	}
-	var mark forkMark
+	var mark struct {
+		Forked *struct{} `json:"forked"`
+	}
 	return json.Unmarshal(b.Data, &mark) == nil && mark.Forked != nil
 }
 
@@ -240,8 +242,8 @@ func (s *spending) add(info *store.Info, at time.Time, model string, c wire.Coun
 			return
 		}
 		row = &wire.SpendingRow{Name: name.by, And: name.and}
-		if s.q.By == bySession || s.q.And == bySession {
-			row.Title = oneLine(cmp.Or(info.Title, info.Prompt))
+		if s.q.By == BySession || s.q.And == BySession {
+			row.Title = OneLine(cmp.Or(info.Title, info.Prompt))
 		}
 		s.rows[name] = row
 	}
@@ -251,22 +253,22 @@ func (s *spending) add(info *store.Info, at time.Time, model string, c wire.Coun
 // value is what a row is called in one way of summing up.
 func (s *spending) value(by string, info *store.Info, at time.Time, model string) string {
 	switch by {
-	case byDay:
-		return at.In(s.g.zone()).Format(time.DateOnly)
-	case byModel:
+	case ByDay:
+		return at.In(s.v.zone()).Format(time.DateOnly)
+	case ByModel:
 		return model
-	case byAgent:
+	case ByAgent:
 		return info.Agent
-	case bySession:
+	case BySession:
 		return string(info.ID)
 	}
 	return ""
 }
 
 // zone is where days begin at midnight.
-func (g *Gateway) zone() *time.Location {
-	if zone := g.setup.Load().Zone; zone != nil {
+func (v *View) zone() *time.Location {
+	if zone := v.setup.Load().Zone; zone != nil {
 		return zone
 	}
-	return g.now().Location()
+	return v.Clock().Location()
 }
