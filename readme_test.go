@@ -1,8 +1,10 @@
 package firn_test
 
 import (
+	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -26,6 +28,36 @@ func TestReadmeShowsTheExamples(t *testing.T) {
 		}
 		if want := strings.ReplaceAll("\n"+tested, "\n\t", "\n")[1:]; shown != want {
 			t.Errorf("the README shows\n%s\nbut %s is\n%s", shown, example, want)
+		}
+	}
+}
+
+// claim is a test that the README names as the proof of something.
+var claim = regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Z][A-Za-z]*)`")
+
+// TestReadmeNamesTests keeps the README from claiming what no test shows.
+func TestReadmeNamesTests(t *testing.T) {
+	named := claim.FindAllStringSubmatch(readFile(t, "README.md"), -1)
+	if len(named) == 0 {
+		t.Fatal("the README names no tests")
+	}
+	there := make(map[string]bool)
+	defined := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w+)\(`)
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		for _, m := range defined.FindAllStringSubmatch(readFile(t, path), -1) {
+			there[m[1]] = true
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range named {
+		if !there[m[1]] {
+			t.Errorf("the README names %s, which is nowhere", m[1])
 		}
 	}
 }
