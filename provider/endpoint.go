@@ -155,6 +155,27 @@ func (e *Endpoint) blot(s string) string {
 	return s
 }
 
+// Blot takes the secrets that were sent out of an error that came with an answer,
+// where the provider may repeat them too. Other errors are returned as they are.
+func (e *Endpoint) Blot(err error) error {
+	var failure *Error
+	if !errors.As(err, &failure) {
+		return err
+	}
+	clean := *failure
+	clean.Message, clean.Code = e.blot(failure.Message), e.blot(failure.Code)
+	told := clean.Message != failure.Message || clean.Code != failure.Code
+	if cause := failure.Err; cause != nil {
+		if text := cause.Error(); e.blot(text) != text {
+			clean.Err, told = errors.New(e.blot(text)), true
+		}
+	}
+	if !told {
+		return err
+	}
+	return &clean
+}
+
 // answer is the body of an answer that is watched for stalling while it is
 // read: to read slowly is not the provider's fault.
 type answer struct {

@@ -414,3 +414,22 @@ func TestPostOverTLS(t *testing.T) {
 		t.Errorf("got %q, %v", got, f)
 	}
 }
+
+// TestBlot takes what was sent out of errors that come with an answer.
+func TestBlot(t *testing.T) {
+	e := endpoint("")
+	for _, err := range []error{
+		&provider.Error{Message: "not with " + key}, &provider.Error{Code: key}, &provider.Error{Err: errors.New("odd: " + key)},
+		fmt.Errorf("ask: %w", &provider.Error{Kind: provider.Auth, Message: key}),
+	} {
+		clean := e.Blot(err)
+		if text := clean.Error(); strings.Contains(text, key) || provider.KindOf(clean) != provider.KindOf(err) {
+			t.Errorf("%q became %q", err, text)
+		}
+	}
+	for _, err := range []error{nil, io.EOF, &provider.Error{Message: "no", Err: io.ErrUnexpectedEOF}} {
+		if e.Blot(err) != err {
+			t.Errorf("%v became something else", err)
+		}
+	}
+}

@@ -272,6 +272,9 @@ func (c *call) route() string {
 
 // reply answers with JSON.
 func (c *call) reply(status int, v any) error {
+	if !c.who.knowsPlaces() {
+		v = withoutPlacesOf(v)
+	}
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false) // lines of a transcript travel as they are
@@ -351,7 +354,8 @@ func refusal(err error, status int) string {
 const statusGone = 499
 
 // tell makes the problem that a client is told of an error. What went wrong
-// inside is for the log, unless the owner asks.
+// inside is for the log, unless the owner asks, and where files are is for those
+// who may do everything.
 func (c *call) tell(err error) *wire.Problem {
 	p := problem(err)
 	switch p.Kind {
@@ -364,6 +368,9 @@ func (c *call) tell(err error) *wire.Problem {
 	}
 	if errors.Is(err, context.Canceled) && c.h.draining() {
 		return &wire.Problem{Kind: wire.Closing, Message: "the gateway is shutting down", Hint: "ask again when it is back"}
+	}
+	if !c.who.knowsPlaces() {
+		p = withoutPlaces(p, err)
 	}
 	return p
 }

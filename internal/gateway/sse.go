@@ -212,6 +212,9 @@ func (w *writer) tell(t told) bool {
 		return true
 	}
 	e := t.event
+	if !w.c.who.knowsPlaces() {
+		e = withoutPlacesIn(e)
+	}
 	raw := sse.Event{Name: e.Name}
 	if e.Name == wire.Gap && e.Pos == 0 {
 		if e.Data == nil {

@@ -153,7 +153,7 @@ func (m *Model) Stream(ctx context.Context, req provider.Request) iter.Seq2[prov
 		}
 		defer body.Close()
 		for event, err := range read(body, m.info) {
-			if !yield(event, err) {
+			if !yield(event, m.endpoint.Blot(err)) {
 				return
 			}
 		}

@@ -44,7 +44,8 @@ func (w *wire) stream(ctx context.Context, path string, req provider.Request,
 			return
 		}
 		defer answer.Close()
-		t := teller{info: &w.info, decoder: decode(), yield: yield}
+		blotting := func(event provider.Event, err error) bool { return yield(event, w.endpoint.Blot(err)) }
+		t := teller{info: &w.info, decoder: decode(), yield: blotting}
 		t.tell(ctx, answer)
 	}
 }
