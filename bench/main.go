@@ -22,6 +22,8 @@ func main() {
 	only := flag.String("only", "", "run only the parts whose name contains this")
 	big := flag.Int("big", 0, "also resume a session of so many gigabytes")
 	sealed := flag.Int("sealed", 0, "also open some of so many sealed sessions on a server, as many as a million")
+	check := flag.String("check", "", "hold a few figures against those in this file instead, and fail if one is more than a fifth worse")
+	update := flag.Bool("update", false, "with -check: write the figures there")
 	child := flag.String("child", "", "used by the program itself")
 	flag.Parse()
 	if *child != "" {
@@ -32,6 +34,13 @@ func main() {
 		return
 	}
 	b := &bench{big: *big, sealed: *sealed}
+	if *check != "" {
+		if err := b.inTemp(*dir, func() error { return b.check(*check, measures(), *update, os.Stdout) }); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if err := b.run(*dir, *only, *keep); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
@@ -54,16 +63,27 @@ type row struct {
 	hasTarget         bool
 }
 
+// inTemp calls fn with a directory of its own, which is removed afterwards.
+func (b *bench) inTemp(dir string, fn func() error) error {
+	temp, err := os.MkdirTemp(dir, "firn-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(temp)
+	b.dir = temp
+	return fn()
+}
+
 func (b *bench) run(dir, only string, keep bool) error {
 	b.dir = filepath.Join(dir, "firn-bench")
 	if !keep {
-		temp, err := os.MkdirTemp(dir, "firn-bench-")
-		if err != nil {
-			return err
-		}
-		defer os.RemoveAll(temp)
-		b.dir = temp
+		return b.inTemp(dir, func() error { return b.parts(only) })
 	}
+	return b.parts(only)
+}
+
+// parts runs the parts that are asked for.
+func (b *bench) parts(only string) error {
 	parts := []struct {
 		name string
 		run  func() error
