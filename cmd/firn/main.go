@@ -11,6 +11,7 @@ import (
 )
 
 func main() {
+	leaveNoCore()
 	ctx, cancel := context.WithCancel(context.Background())
 	ends := make(chan os.Signal, 1)
 	signal.Notify(ends, os.Interrupt, syscall.SIGTERM)

@@ -1,0 +1,30 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"syscall"
+	"testing"
+)
+
+// TestNoCore looks at the limits of a gateway that runs.
+func TestNoCore(t *testing.T) {
+	out := newEar(t)
+	cmd := firnCommand(t.TempDir(), "serve", "--json")
+	cmd.Stdout, cmd.Stderr = out, newEar(t)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	out.await(`"address"`)
+	limits, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", cmd.Process.Pid))
+	if err != nil || !regexp.MustCompile(`(?m)^Max core file size +[01] `).Match(limits) {
+		t.Errorf("the limits are %s, %v", limits, err)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
