@@ -95,6 +95,10 @@ bench:
 	$(GO) test ./... -run '^$$' -bench . -benchmem | grep -v -e 'no test files' -e '^PASS'
 	$(GO) run ./bench $(BENCHFLAGS)
 
+# Installs the neighbours with npm, and lets them and firn do the same work in turns.
+bench-peers: setup
+	$(GO) run ./bench -peers interop/node_modules $(BENCHFLAGS)
+
 # A few figures that hardly depend on the machine, held against those in the
 # repository: more than a fifth worse fails. UPDATE=1 notes those of now.
 check-bench:

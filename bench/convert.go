@@ -56,6 +56,13 @@ func (b *bench) conversions() error {
 
 // convertFile converts a file and returns the most memory that was live, in MB.
 func convertFile(path string, from, to dialect.Tool, out io.Writer) (float64, error) {
+	w := &liveWriter{w: out}
+	err := convertAs(path, from, to, w, dialect.Target{Session: "bench", CWD: "/bench"})
+	return w.peak, err
+}
+
+// convertAs converts a file.
+func convertAs(path string, from, to dialect.Tool, out io.Writer, target dialect.Target) error {
 	src := convert.Transcript(from, dialect.Origin{}, func() iter.Seq2[[]byte, error] {
 		return func(yield func([]byte, error) bool) {
 			f, err := os.Open(path)
@@ -67,9 +74,7 @@ func convertFile(path string, from, to dialect.Tool, out io.Writer) (float64, er
 			convert.Lines(f)(yield)
 		}
 	})
-	w := &liveWriter{w: out}
-	err := convert.Write(context.Background(), w, src, to, dialect.Target{Session: "bench", CWD: "/bench"}, &convert.Report{})
-	return w.peak, err
+	return convert.Write(context.Background(), out, src, to, target, &convert.Report{})
 }
 
 // liveWriter looks now and then how much memory is live.

@@ -24,6 +24,10 @@ func main() {
 	sealed := flag.Int("sealed", 0, "also open some of so many sealed sessions on a server, as many as a million")
 	check := flag.String("check", "", "hold a few figures against those in this file instead, and fail if one is more than a fifth worse")
 	update := flag.Bool("update", false, "with -check: write the figures there")
+	peers := flag.String("peers", "", "let firn's neighbours, which npm has installed in this directory, do the same work instead")
+	large := flag.Int("large", 200, "with -peers: the size of the large session, in MB")
+	many := flag.Int("many", 10_000, "with -peers: how many sessions are listed")
+	tries := flag.Int("tries", 3, "with -peers: how often each does its work")
 	child := flag.String("child", "", "used by the program itself")
 	flag.Parse()
 	if *child != "" {
@@ -34,14 +38,18 @@ func main() {
 		return
 	}
 	b := &bench{big: *big, sealed: *sealed}
-	if *check != "" {
-		if err := b.inTemp(*dir, func() error { return b.check(*check, measures(), *update, os.Stdout) }); err != nil {
-			fmt.Fprintln(os.Stderr, "bench:", err)
-			os.Exit(1)
+	do := func() error { return b.run(*dir, *only, *keep) }
+	if *peers != "" {
+		do = func() error {
+			return b.inTemp(*dir, func() error { return b.peers(*peers, *large, *many, *tries) })
 		}
-		return
 	}
-	if err := b.run(*dir, *only, *keep); err != nil {
+	if *check != "" {
+		do = func() error {
+			return b.inTemp(*dir, func() error { return b.check(*check, measures(), *update, os.Stdout) })
+		}
+	}
+	if err := do(); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}

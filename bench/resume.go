@@ -125,7 +125,7 @@ func spawn(result any, child string, args ...string) error {
 }
 
 func runChild(child string, args []string) error {
-	run, ok := map[string]func([]string) (any, error){"resume": resumeChild, "list": listChild, "page": pageChild, "read4k": read4kChild, "search": searchChild, "server": serverChild}[child]
+	run, ok := map[string]func([]string) (any, error){"resume": resumeChild, "list": listChild, "page": pageChild, "read4k": read4kChild, "append": appendChild, "fork": forkChild, "search": searchChild, "server": serverChild}[child]
 	if !ok {
 		return fmt.Errorf("no child %q", child)
 	}
