@@ -1,0 +1,98 @@
+package firn_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// dependency is a line of docs/dependencies.md, or what a go.mod and a licence say.
+type dependency struct{ version, licence string }
+
+// TestDependencies holds docs/dependencies.md against the go.mod files, and the
+// licences it names against those of the modules.
+func TestDependencies(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("docs", "dependencies.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := make(map[string]dependency)
+	for _, m := range regexp.MustCompile(`(?m)^\| ([a-z0-9.-]+\.[a-z]+/\S+) \| (?:(v\S+) \| )?(\S+) \|`).FindAllStringSubmatch(string(page), -1) {
+		said[m[1]] = dependency{m[2], m[3]}
+	}
+	needed := make(map[string]bool)
+	for _, dir := range []string{".", filepath.Join("interop", "sdk"), "tools"} {
+		for path, version := range requiredIn(t, dir) {
+			needed[path] = true
+			d, ok := said[path]
+			if !ok {
+				t.Errorf("%s is needed by the module in %s, and docs/dependencies.md does not say why", path, dir)
+				continue
+			}
+			if dir != "tools" && d.version != version {
+				t.Errorf("docs/dependencies.md says %s %s, but it is %s: look at what is new, and at its licence", path, d.version, version)
+			}
+			if licence := licenceOf(t, dir, path); licence != d.licence {
+				t.Errorf("docs/dependencies.md says that %s has the licence %s, but it is %s", path, d.licence, licence)
+			}
+		}
+	}
+	for path := range said {
+		if !needed[path] {
+			t.Errorf("docs/dependencies.md names %s, which nothing needs", path)
+		}
+	}
+}
+
+// requiredIn are the modules that a go.mod needs itself: by a require that is not
+// indirect, or for a tool.
+func requiredIn(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools := regexp.MustCompile(`(?s)tool \((.*?)\)`).FindString(string(data))
+	all := make(map[string]string)
+	for _, m := range regexp.MustCompile(`(?m)^\t(\S+) (v\S+)( // indirect)?$`).FindAllStringSubmatch(string(data), -1) {
+		if path := m[1]; path != "firn" && (m[3] == "" || strings.Contains(tools, "\t"+path+"/")) {
+			all[path] = m[2]
+		}
+	}
+	if len(all) == 0 {
+		t.Fatalf("%s/go.mod needs nothing", dir)
+	}
+	return all
+}
+
+// licenceOf tells the licence of a module by the words of its file.
+func licenceOf(t *testing.T, dir, path string) string {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", path)
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("find the module %s: %v", path, err)
+	}
+	files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(out)), "LICEN[SC]E*"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s has no licence: %v", path, err)
+	}
+	data, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join(strings.Fields(string(data)), " ")
+	for _, known := range [][2]string{
+		{"Redistribution and use in source and binary forms", "BSD-3-Clause"}, {"Mozilla Public License Version 2.0", "MPL-2.0"}, {"Mozilla Public License, version 2.0", "MPL-2.0"},
+		{"Apache License", "Apache-2.0"}, {"Permission is hereby granted, free of charge", "MIT"},
+	} {
+		if strings.Contains(text, known[0]) {
+			return known[1]
+		}
+	}
+	return "unknown"
+}
