@@ -150,6 +150,9 @@ func (h *HTTP) uncheckable(err error) error {
 	var p *wire.Problem
 	if !errors.As(err, &p) && !errors.Is(err, firn.ErrUnavailable) {
 		h.log.Error("tokens cannot be checked", "error", err.Error())
+		if errors.Is(err, firn.ErrNotSaved) {
+			return &wire.Problem{Kind: wire.NotSaved, Message: "what became of a token cannot be kept at the moment", Hint: "try again when the disk has room"}
+		}
 		err = &wire.Problem{Kind: wire.Internal, Message: "tokens cannot be checked at the moment"}
 	}
 	return err
