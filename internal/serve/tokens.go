@@ -22,7 +22,11 @@ func (h *House) openTokens() (*token.Book, error) {
 	if err != nil {
 		return nil, err
 	}
-	book, err := token.Open(ctx, sharedTokens{values}, h.o.Clock)
+	var keep token.Keep = sharedTokens{values}
+	if h.serves { // a command is over before anything changes
+		keep = followedTokens{sharedTokens{values}}
+	}
+	book, err := token.Open(ctx, keep, h.o.Clock)
 	if err != nil || h.o.Looks {
 		return book, err
 	}
@@ -43,8 +47,6 @@ func (h *House) openTokens() (*token.Book, error) {
 // sharedTokens keeps the page of tokens where all gateways see it.
 type sharedTokens struct{ values *jetstream.Values }
 
-var _ token.Watched = sharedTokens{}
-
 // tokensName is what the page is called.
 const tokensName = "page"
 
@@ -58,7 +60,12 @@ func (s sharedTokens) Save(ctx context.Context, data []byte, known uint64) (uint
 	return s.values.Put(ctx, tokensName, data, known)
 }
 
+// followedTokens are sharedTokens whose changes are told.
+type followedTokens struct{ sharedTokens }
+
+var _ token.Watched = followedTokens{}
+
 // Watch implements [token.Watched].
-func (s sharedTokens) Watch(ctx context.Context, changed func()) {
+func (s followedTokens) Watch(ctx context.Context, changed func()) {
 	s.values.Watch(ctx, tokensName, changed)
 }

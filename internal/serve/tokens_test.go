@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -32,9 +33,26 @@ type listening struct {
 
 func listen(t *testing.T, o Options) listening {
 	t.Helper()
-	h, own := furnished(t, o)
+	o.Env = env()
+	h, err := newHouse(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.serves = true
+	if err := h.furnish(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := h.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
 	server := httptest.NewServer(h.Handler)
 	t.Cleanup(server.Close)
+	own, err := client.New(client.Options{Transport: client.InProcess(h.Own())})
+	if err != nil {
+		t.Fatal(err)
+	}
 	return listening{t, server.URL, own}
 }
 

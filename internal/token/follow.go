@@ -18,9 +18,10 @@ import (
 const (
 	// askEvery is how often it is asked whether anything has changed.
 	askEvery = 5 * time.Second
-	// freshFor is how old an answer may be to let somebody change something, oldFor
-	// to let them in at all.
-	freshFor = 15 * time.Second
+	// freshFor is how old an answer may be to let somebody change something, which
+	// must be longer than servers take to find out who leads; oldFor to let them in
+	// at all.
+	freshFor = 30 * time.Second
 	oldFor   = 10 * time.Minute
 	// patience is how long it is waited for an answer.
 	patience = 3 * time.Second

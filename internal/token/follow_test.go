@@ -164,7 +164,7 @@ func TestServersAway(t *testing.T) {
 			}
 		}
 		check("at once", false, "")
-		time.Sleep(20 * time.Second)
+		time.Sleep(40 * time.Second)
 		check("a little later", true, "")
 		if _, err := b.Check(t.Context(), "firn_"+made.Secret[5:47]+"_"); wire.KindOf(err) != wire.Unavailable {
 			t.Errorf("somebody else: %v", err)
