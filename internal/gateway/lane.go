@@ -412,6 +412,7 @@ func (l *lane) turn(ctx context.Context, batch []*ticket) (answer wire.Answer, e
 		for i, t := range batch {
 			all[i] = t.waiting
 		}
+		l.forgetSaid(ctx)
 		in = l.input(all)
 	}
 	in.Terms = batch[len(batch)-1].terms
@@ -460,6 +461,26 @@ func (l *lane) given(ctx context.Context, batch []*ticket, err error) (wire.Answ
 		batch[0].repeated.Store(true)
 	}
 	return answer, ok
+}
+
+// forgetSaid takes those out of what was dropped here that another gateway has said
+// meanwhile: they were not left out.
+func (l *lane) forgetSaid(ctx context.Context) {
+	if l.g.Peers == nil {
+		return
+	}
+	l.mu.Lock()
+	dropped := l.dropped
+	l.mu.Unlock()
+	var said []firn.EntryID
+	for _, w := range dropped {
+		if _, logged, _, err := l.g.given(ctx, l.id, w.ID); err == nil && logged {
+			said = append(said, w.ID)
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.dropped = slices.DeleteFunc(l.dropped, func(w waiting) bool { return slices.Contains(said, w.ID) })
 }
 
 // input is what a turn begins with: messages, and what there is to tell of
