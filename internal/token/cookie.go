@@ -18,10 +18,11 @@ import (
 // sent by nobody who was not given it, and needs none of that.
 
 const (
-	// PageHeader and PageWord are what our own pages send. A foreign page that
-	// sends such a header is first asked about, and refused.
+	// PageHeader is what our own pages send. A foreign page that sends such a
+	// header is first asked about, and refused.
 	PageHeader = "X-Firn"
-	PageWord   = "web"
+	// PageWord is what they say in it.
+	PageWord = "web"
 
 	cookieName = "firn"
 	// lockedPrefix makes browsers keep a cookie to this host and to TLS.
