@@ -78,11 +78,10 @@ check-static:
 # With -short the heaviest tests do fewer rounds; none is left out. Only packages
 # in which something runs side by side: elsewhere there is nothing to find.
 # Not what measures, nor what tries other programs or waits for the elections of a
-# cluster, nor what turns text into HTML, all in one goroutine; of the command, what
-# several use at once. Its scripts run without the detector, which makes every start slow.
+# cluster, nor what turns text into HTML, all in one goroutine, nor the command, whose
+# every start the detector makes slow: what it is made of runs here.
 check-race: setup
 	$(GO) test -race -short $(TESTFLAGS) $$(GO="$(GO)" tools/concurrent.sh | grep -v -e /bench$$ -e /soak$$ -e /interop$$ -e /webtest$$ -e /richtext$$ -e /jetstream$$ -e /internal/cluster$$ -e /cmd/firn$$)
-	$(GO) test -race -short $(TESTFLAGS) -run 'TestTwo|TestGatewayScripts' ./cmd/firn
 
 check-holes:
 	@GO="$(GO)" tools/holes.sh
