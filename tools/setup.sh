@@ -27,6 +27,7 @@ done
 # itself; others need the helper of FUSE.
 if [ "$(uname)" = Linux ]; then
 	[ "$(id -u)" -eq 0 ] || needs+=("fusermount3 fuse3 the file system that fails")
+	needs+=("mkfs.ext4 e2fsprogs the soak, for a small disk")
 	[ -e /dev/fuse ] || echo "setup: /dev/fuse is missing; the file system that fails needs it (modprobe fuse)" >&2
 fi
 
