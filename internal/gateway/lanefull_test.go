@@ -136,3 +136,40 @@ func TestRepeatedAfterARewind(t *testing.T) {
 		d.want("user: one", "assistant: re: one", "user: two", "assistant: re: two")
 	})
 }
+
+// TestRepeatedAfterItWasStopped sends a message again whose turn was stopped, after
+// somebody has gone back behind it: it is not said again, and not refused.
+func TestRepeatedAfterItWasStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := open(t, memstore.New(memstore.Options{}))
+		d.gate <- struct{}{}
+		one, err := d.Turn(t.Context(), "s", wire.Turn{Text: "one", ID: firn.NewEntryID()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-d.asked
+		hang := wire.Turn{Text: "hang", ID: firn.NewEntryID()}
+		ticket, err := d.accept(t.Context(), "s", hang)
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-d.asked
+		if _, err := d.Stop(t.Context(), "s"); err != nil {
+			t.Fatal(err)
+		}
+		<-ticket.done
+		head := firn.NewEntry(&firn.Head{})
+		head.Parent = one.Entry
+		if _, err := d.st.Append(t.Context(), "s", store.Any, head); err != nil {
+			t.Fatal(err)
+		}
+		got, err := d.Turn(t.Context(), "s", hang)
+		if err != nil || got.Text != "" || got.Message != hang.ID {
+			t.Errorf("the second time it is answered %+v, %v", got, err)
+		}
+		d.shut()
+		if n := strings.Count(d.log(), "user: hang"); n != 1 {
+			t.Errorf("it was said %d times", n)
+		}
+	})
+}

@@ -103,12 +103,18 @@ func (g *Gateway) given(ctx context.Context, id firn.ID, message firn.EntryID) (
 }
 
 // settled is the answer that a message got already, if that is why there was
-// nothing to answer: the turn before it heard it, or another gateway did.
+// nothing to answer: the turn before it heard it, or another gateway did. If it got
+// none, because its turn was stopped and somebody went back behind it, the answer
+// says nothing: sent again it would be refused for ever, and it was kept.
 func (g *Gateway) settled(id firn.ID, t *ticket, err error) (wire.Answer, bool) {
-	if !errors.Is(err, firn.ErrConflict) && !(t.onward && errors.Is(err, firn.ErrInvalid)) {
+	nothingLeft := t.onward && errors.Is(err, firn.ErrInvalid)
+	if !errors.Is(err, firn.ErrConflict) && !nothingLeft {
 		return wire.Answer{}, false
 	}
-	a, _, ok, err := g.given(g.ctx, id, t.ID)
+	a, logged, ok, err := g.given(g.ctx, id, t.ID)
+	if err == nil && logged && !ok && nothingLeft {
+		return wire.Answer{Session: id}, true
+	}
 	return a, ok && err == nil
 }
 
