@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -74,7 +75,7 @@ func (g *Gateway) room(ctx context.Context, setup *Setup, r route.Route, in wire
 		if err != nil {
 			return "", err
 		}
-		if v := route.Fresh(setup.resets(r.Agent).For(r.Key, in.Channel), g.now(), setup.Zone, times); v.Stale {
+		if v := route.Fresh(setup.resets(r.Agent).For(r.Key, in.Channel), g.now(), setup.Zone, times); v.Stale && !g.holds(ctx, id, firn.EntryID(in.ID)) {
 			cause = v.Reason
 		}
 	}
@@ -90,6 +91,37 @@ func (g *Gateway) room(ctx context.Context, setup *Setup, r route.Route, in wire
 		err = g.chooseModel(ctx, id, hit.Model)
 	}
 	return text, err
+}
+
+// mostLooked is how many of the latest entries are looked at for a message that comes
+// again.
+const mostLooked = 256
+
+// holds reports whether a message is in a session, said or waiting. Its sender got
+// no answer and sends it once more, and meanwhile the session may have become too
+// old for new ones: it is not said again in another.
+func (g *Gateway) holds(ctx context.Context, id firn.ID, message firn.EntryID) bool {
+	looked := 0
+	for rec, err := range g.Store.ReadBack(ctx, id, store.End) {
+		if looked++; err != nil || message == "" || looked > mostLooked {
+			return false
+		}
+		if said(&rec, message) || rec.Gap == nil && rec.Glance.Kind == firn.KindCustom && waits(&rec, message) {
+			return true
+		}
+	}
+	return false
+}
+
+// waits reports whether a record is a message that waits.
+func waits(rec *firn.Record, message firn.EntryID) bool {
+	entry, err := rec.Entry()
+	if err != nil {
+		return false
+	}
+	var w waiting
+	c, ok := entry.Body.(*firn.Custom)
+	return ok && c.Type == queuedType && json.Unmarshal(c.Data, &w) == nil && w.ID == message
 }
 
 // alreadyBegan reports whether the session of a key was begun by that very
