@@ -159,6 +159,7 @@ func (s *soak) work(ctx context.Context) []*follower {
 	close(s.ending)
 	clients.Wait()
 	s.quiet()
+	s.still()
 	s.logf("clients are done; %d acknowledged", s.ledger.acks.Load())
 	for _, f := range followers {
 		at, err := s.client.Session(context.Background(), string(f.session))
@@ -189,6 +190,27 @@ func (s *soak) quiet() {
 		}
 		time.Sleep(200 * time.Millisecond)
 	}
+}
+
+// still waits until nothing is added any more: titles and notes come after the
+// turns that they are of.
+func (s *soak) still() {
+	before := ""
+	for late := time.Now().Add(patience); time.Now().Before(late); time.Sleep(2 * time.Second) {
+		ends := ""
+		for one, err := range s.client.Sessions(context.Background(), client.Query{}) {
+			if err != nil {
+				s.ledger.complain("list sessions: %v", err)
+				return
+			}
+			ends += fmt.Sprintf("%s %d\n", one.ID, one.End)
+		}
+		if ends == before {
+			return
+		}
+		before = ends
+	}
+	s.ledger.complain("sessions go on growing when nobody talks")
 }
 
 // await waits until clients were acknowledged so much more.
