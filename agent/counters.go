@@ -147,7 +147,7 @@ func countBack(ctx context.Context, st store.Store, id firn.ID, before firn.Pos,
 // counts reports whether entries of that kind can say something about usage, or
 // what the session is called.
 func counts(kind firn.Kind) bool {
-	return kind == firn.KindTitle || kind == firn.KindMessage || kind == firn.KindCompaction || kind == firn.KindBranchSummary || kind == firn.KindCustom
+	return kind == firn.KindTitle || kind == firn.KindMessage || kind == firn.KindCustomMessage || kind == firn.KindCompaction || kind == firn.KindBranchSummary || kind == firn.KindCustom
 }
 
 func readCounters(e firn.Entry) (countersRecord, bool) {
@@ -170,6 +170,10 @@ func (c *Counters) Add(e firn.Entry) {
 		if b.Role == firn.RoleAssistant && b.Usage != nil {
 			c.add(spelt(*b.Usage))
 			c.Window = b.Usage.Context()
+		}
+	case *firn.CustomMessage:
+		if e.Extra.Get("by") != nil { // a machine's message begins a turn as a person's does
+			c.message(firn.RoleUser, e.Time)
 		}
 	case *firn.Compaction:
 		c.Compactions++

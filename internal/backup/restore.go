@@ -146,7 +146,7 @@ type unpacker struct {
 func (u *unpacker) begin() error {
 	h, err := u.tar.Next()
 	if err != nil {
-		return fmt.Errorf("it is no backup of firn: %w", err)
+		return fmt.Errorf("it is damaged, or no backup of firn: %w", err)
 	}
 	var n note
 	data, err := io.ReadAll(io.LimitReader(u.tar, 1<<16))

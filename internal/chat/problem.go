@@ -66,7 +66,13 @@ func advice(err error, o Options) (hint string, kind error) {
 		return "what was answered so far is kept; in the chat, /retry asks again", nil
 	case errors.Is(err, firn.ErrUnavailable):
 		return "the cluster does not answer; try again in a while; what was said before is safe", nil
+	case errors.Is(err, firn.ErrReplaced):
+		return "somebody replaced the file of the session while it was open; firn doctor looks at it; then say it again", nil
 	case errors.Is(err, firn.ErrNotSaved):
+		var p *wire.Problem
+		if errors.As(err, &p) && p.Hint != "" {
+			return p.Hint, nil // the gateway knows more of its disk
+		}
 		return "is the disk full? firn doctor looks; what was said before is safe", nil
 	case errors.Is(err, firn.ErrTooLarge):
 		return "/compact or /rewind make room, /new begins anew", nil

@@ -3,6 +3,8 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -142,6 +144,8 @@ type checked struct {
 	OK       bool             `json:"ok"`
 	Problems []config.Problem `json:"problems"`
 	Warnings []config.Problem `json:"warnings"`
+
+	absent bool
 }
 
 // configCheck looks at the settings.
@@ -156,6 +160,8 @@ func (p *program) configCheck() error {
 		return err
 	}
 	c := checked{File: s.Path(), OK: len(wrong) == 0, Problems: append([]config.Problem{}, wrong...), Warnings: append([]config.Problem{}, s.Warnings...)}
+	_, missing := os.Stat(c.File)
+	c.absent = errors.Is(missing, fs.ErrNotExist)
 	if err := p.print(c, func() string { return checkedText(c) }); err != nil {
 		return err
 	}
@@ -173,10 +179,13 @@ func checkedText(c checked) string {
 	for _, w := range c.Warnings {
 		fmt.Fprintf(&b, "warning: %s\n", w)
 	}
-	if c.OK {
-		fmt.Fprintf(&b, "%s: no problem found\n", c.File)
-	} else {
+	switch {
+	case !c.OK:
 		fmt.Fprintf(&b, "%s\n", prose.Plural(len(c.Problems), "problem"))
+	case c.absent:
+		fmt.Fprintf(&b, "%s: there is no such file; every setting has its default\n", c.File)
+	default:
+		fmt.Fprintf(&b, "%s: no problem found\n", c.File)
 	}
 	return b.String()
 }

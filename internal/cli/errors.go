@@ -79,6 +79,7 @@ var outcomes = []struct {
 	{firn.ErrLocked, outcome{"conflict", exitConflict, "another process is using it; run it again later"}},
 	{fs.ErrPermission, outcome{"not-allowed", exitNotAllowed, "run firn as the owner of the files"}},
 	{firn.ErrUnavailable, outcome{"unavailable", exitUnreachable, "the cluster does not answer; run it again in a while"}},
+	{syscall.ENOSPC, outcome{"not-saved", exitFailed, "the disk is full: make room, then run it again; what was there is safe"}},
 	{firn.ErrNotSaved, outcome{"not-saved", exitFailed, "is the disk full? firn doctor looks"}},
 	{firn.ErrCorrupt, outcome{"integrity", exitIntegrity, "firn verify tells what is wrong"}},
 	{firn.ErrInvalid, outcome{"usage", exitUsage, "firn help tells how it is used"}},

@@ -94,12 +94,20 @@ func keyOf(arg string) string {
 	return key
 }
 
+// kindText is the kind of a key, and the kind of chat where that says more.
+func kindText(k wire.Key) string {
+	if k.ChatType == "" || k.ChatType == k.Kind {
+		return k.Kind
+	}
+	return k.Kind + " " + k.ChatType
+}
+
 func (p *program) keyText(k wire.Key) string {
 	session := string(k.Session)
 	if session == "" {
 		session = "none"
 	}
-	rows := [][]string{{"key", prose.Clean(k.Key)}, {"agent", prose.Clean(k.Agent)}, {"kind", strings.TrimSpace(prose.Clean(k.Kind + " " + k.ChatType))}, {"session", session}, {"reset", prose.Clean(k.Reset)}}
+	rows := [][]string{{"key", prose.Clean(k.Key)}, {"agent", prose.Clean(k.Agent)}, {"kind", prose.Clean(kindText(k))}, {"session", session}, {"reset", prose.Clean(k.Reset)}}
 	lines := prose.Table(rows)
 	rows = nil
 	for _, s := range k.History {

@@ -85,7 +85,7 @@ func (p *program) memoryLs(f *memoryFlags) *cobra.Command {
 
 func notesText(notes []wire.Note) string {
 	if len(notes) == 0 {
-		return "there are no notes\n"
+		return "there are no notes; firn memory add TEXT makes one\n"
 	}
 	rows := [][]string{{"NOTE", "TYPE", "SURE", "MADE", "FACTS", "ABOUT"}}
 	for _, n := range notes {

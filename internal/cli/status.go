@@ -41,8 +41,12 @@ func (p *program) statusText(s wire.Status) string {
 	if s.Gateway != "in-process" {
 		gateway = fmt.Sprintf("%s, process %d, %s", s.Gateway, s.PID, upFor(p.now().Sub(s.Started)))
 	}
+	version := prose.Clean(s.Version)
+	if own := prose.Clean(p.build.Version); s.Gateway != "in-process" && own != "" && own != version {
+		version += ", and this command is " + own + ": restart the gateway to run the same"
+	}
 	rows := [][]string{
-		{"version", prose.Clean(s.Version)}, {"home", prose.Clean(s.Home)}, {"store", prose.Clean(s.Store)}, {"gateway", prose.Clean(gateway)},
+		{"version", version}, {"home", prose.Clean(s.Home)}, {"store", prose.Clean(s.Store)}, {"gateway", prose.Clean(gateway)},
 		{"sessions", fmt.Sprintf("%s, %d running, %d waiting", prose.Grouped(int64(s.Sessions)), s.Running, s.Queued)},
 	}
 	for i, a := range s.Agents {

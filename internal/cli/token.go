@@ -42,7 +42,7 @@ tokens); each of the last three may do what the ones before it may.`,
 		Example: "  firn token create phone --scope write --expires 90d\n  firn token create deploy --scope hook\n  FIRN_TOKEN=$(firn token create ci --scope read)",
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&scope, "scope", string(wire.ScopeRead), "what it may do: `read`, write, admin or hook")
+	flags.StringVar(&scope, "scope", string(wire.ScopeRead), "the `scope`, what it may do: read, write, admin or hook")
 	flags.StringSliceVar(&n.Agents, "agent", nil, "it is good only for sessions of this `agent`; may be repeated")
 	flags.StringSliceVar(&n.Keys, "key", nil, "it is good only for sessions whose key begins with this `prefix`; may be repeated")
 	flags.StringVar(&expires, "expires", "", "when it ends: `how` long from now, such as 90d or 12h (default never)")
@@ -109,7 +109,7 @@ func (p *program) tokenLsCommand() *cobra.Command {
 
 func (p *program) tokensText(tokens []wire.Token) string {
 	if len(tokens) == 0 {
-		return "no tokens\n"
+		return "no tokens; firn token create NAME makes one, over the socket the owner needs none\n"
 	}
 	rows := [][]string{{"ID", "NAME", "SCOPE", "FOR", "USED", "STATE"}}
 	for _, t := range tokens {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"firn"
@@ -129,4 +130,16 @@ func (c *call) openapi() error {
 	c.deadline()
 	c.w.Write(c.h.doc) // who is gone needs no answer
 	return nil
+}
+
+// savingHint says what can be done about what could not be saved. Whatever was
+// acknowledged before is safe, and no restart is needed.
+func savingHint(err error) string {
+	switch {
+	case errors.Is(err, firn.ErrReplaced):
+		return "somebody replaced the file of the session while it was open; firn doctor looks at it; then do it again"
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return "the disk is full: make room, then do it again; what was said before is safe"
+	}
+	return ""
 }

@@ -164,9 +164,14 @@ func (h *HTTP) access(c *call, took time.Duration) {
 	if c.op != nil && c.op.scope == "" && !c.op.door && c.w.code() < 500 {
 		level = slog.LevelDebug // somebody looks after our health, or at a page
 	}
-	h.log.LogAttrs(c.r.Context(), level, "request",
+	about := []slog.Attr{
 		slog.String("method", methodLabel(c.r.Method)), slog.String("route", c.route()), slog.Int("status", c.w.code()),
-		slog.Int64("ms", took.Milliseconds()), slog.String("request", c.request), slog.String("who", c.who.name), slog.String("trace", trace.Of(c.r.Context()).TraceID()))
+		slog.Int64("ms", took.Milliseconds()), slog.String("request", c.request), slog.String("who", c.who.name),
+	}
+	if id := trace.Of(c.r.Context()).TraceID(); id != "" {
+		about = append(about, slog.String("trace", id))
+	}
+	h.log.LogAttrs(c.r.Context(), level, "request", about...)
 }
 
 // methodLabel is the method if it is a known one: anything could be sent.

@@ -561,7 +561,7 @@ func problem(err error) *wire.Problem {
 		return p
 	}
 	kind := wire.KindOf(err)
-	hint := ""
+	hint := savingHint(err)
 	switch provider.KindOf(err) {
 	case provider.Auth:
 		kind, hint = wire.Upstream, "check the key of the provider"

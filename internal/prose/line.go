@@ -2,6 +2,7 @@ package prose
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -27,10 +28,13 @@ type Line struct {
 	Level     string       `json:"thinkingLevel"`
 	Reason    string       `json:"reason"`
 	Custom    string       `json:"customType"`
-	CWD       string       `json:"cwd"`
-	Key       string       `json:"key"`
-	Before    int64        `json:"tokensBefore"`
-	Kept      firn.EntryID `json:"firstKeptEntryId"`
+	// Content is what a program says, and By which one it was.
+	Content json.RawMessage `json:"content"`
+	By      string          `json:"by"`
+	CWD     string          `json:"cwd"`
+	Key     string          `json:"key"`
+	Before  int64           `json:"tokensBefore"`
+	Kept    firn.EntryID    `json:"firstKeptEntryId"`
 }
 
 // Said is a message.
@@ -149,7 +153,10 @@ func (l Line) body(full bool) []string {
 		return []string{Clean(l.Provider + "/" + l.Model)}
 	case firn.KindThinkingChange:
 		return []string{Clean(l.Level)}
-	case firn.KindCustom, firn.KindCustomMessage:
+	case firn.KindCustomMessage:
+		said := Said{Content: l.Content}
+		return append([]string{OneLine(cmp.Or(l.By, l.Custom), 200)}, said.lines(full)...)
+	case firn.KindCustom:
 		return []string{OneLine(l.Custom, 200)}
 	case firn.KindHead:
 		return []string{OneLine("goes on from the entry before it; "+l.Reason, 200)}

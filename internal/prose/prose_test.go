@@ -36,3 +36,11 @@ func TestColumns(t *testing.T) {
 		t.Errorf("the table is\n%s\nwant\n%s", got, want)
 	}
 }
+
+// What a hook or a timer says is shown with who it was.
+func TestMachineIsShown(t *testing.T) {
+	l, ok := ReadLine([]byte(`{"type":"custom_message","customType":"firn.machine","content":[{"type":"text","text":"Deployed 1.2."}],"display":true,"id":"a","by":"hook:deploy"}`))
+	if got := strings.Join(l.body(false), "|"); !ok || got != "hook:deploy|Deployed 1.2." {
+		t.Errorf("it is shown as %q", got)
+	}
+}

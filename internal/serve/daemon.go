@@ -131,7 +131,11 @@ func (h *House) Change(c config.Config) error {
 	if h.level != nil {
 		h.level.Set(levelOf(c.Log))
 	}
-	for _, change := range config.Diff(old, c) {
+	changes := config.Diff(old, c)
+	if len(changes) == 0 {
+		h.o.Log.Info("the settings were read again: none changed") // who sent a signal wants to see that it came
+	}
+	for _, change := range changes {
 		h.o.Log.Info("a setting changed", "setting", change.Path, "restart", change.Restart)
 	}
 	return nil

@@ -226,10 +226,20 @@ func TestLogLevel(t *testing.T) {
 	h, _ := furnished(t, Options{Settings: settings, Log: log})
 	h.level = level
 	log.Info("first")
-	if err := h.Change(load(t, "[log]\nlevel = \"debug\"\n").Config); err != nil {
+	louder := load(t, "[log]\nlevel = \"debug\"\n").Config
+	if err := h.Change(louder); err != nil {
 		t.Fatal(err)
 	}
 	log.Debug("second")
+	if strings.Contains(told.String(), "none changed") {
+		t.Errorf("a setting changed, and the log says %s", told.String())
+	}
+	if err := h.Change(louder); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(told.String(), "none changed") {
+		t.Errorf("nothing changed, and the log says %s", told.String())
+	}
 	if got := told.String(); strings.Contains(got, "first") || !strings.Contains(got, "second") {
 		t.Errorf("the log says %s", got)
 	}

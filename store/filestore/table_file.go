@@ -209,9 +209,17 @@ func (t *table) missing(last *document) (*document, error) {
 	}
 	doc, err := t.rebuild()
 	if err == nil && len(doc.members) > 0 && (last == nil || last.saved) {
-		t.report("table %s is missing; %d keys were taken from the transcripts", t.path, len(doc.members))
+		t.report("table %s is missing; %s taken from the transcripts", t.path, keysWere(len(doc.members)))
 	}
 	return doc, err
+}
+
+// keysWere counts keys in a sentence.
+func keysWere(n int) string {
+	if n == 1 {
+		return "1 key was"
+	}
+	return fmt.Sprintf("%d keys were", n)
 }
 
 // rebuild makes a table from what the transcripts tell.

@@ -1,0 +1,23 @@
+package agent
+
+import (
+	"encoding/json"
+	"testing"
+
+	"firn"
+)
+
+// What a hook or a timer says begins a turn; what a program only adds does not.
+func TestMachineTurnsAreCounted(t *testing.T) {
+	var c Counters
+	e := firn.NewEntry(&firn.CustomMessage{Type: "firn.machine", Parts: []firn.Part{firn.Text{Text: "Deployed."}}})
+	c.Add(e)
+	if c.Turns != 0 {
+		t.Fatalf("%d turns were counted of what nobody began", c.Turns)
+	}
+	e.Extra = append(e.Extra, firn.Field{Name: "by", Value: json.RawMessage(`"hook:deploy"`)})
+	c.Add(e)
+	if c.Turns != 1 || c.Messages != 1 || !counts(e.Body.Kind()) {
+		t.Errorf("%d turns and %d messages were counted, not 1", c.Turns, c.Messages)
+	}
+}

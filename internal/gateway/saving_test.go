@@ -1,0 +1,25 @@
+package gateway
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+
+	"firn"
+)
+
+// Who is told that something was not saved is told why, and what to do.
+func TestSavingHint(t *testing.T) {
+	for hint, err := range map[string]error{
+		"the disk is full":  fmt.Errorf("append: %w: %w", firn.ErrNotSaved, syscall.ENOSPC),
+		"somebody replaced": fmt.Errorf("append: %w: %w", firn.ErrNotSaved, firn.ErrReplaced),
+	} {
+		if got := problem(err).Hint; !strings.Contains(got, hint) {
+			t.Errorf("%v: the hint is %q", err, got)
+		}
+	}
+	if got := problem(firn.ErrNotFound).Hint; got != "" {
+		t.Errorf("not found: the hint is %q", got)
+	}
+}
