@@ -36,7 +36,8 @@ the file does not matter. A report of how well it went goes to stderr.
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&from, "from", "", "the `format` of the file (default: told from its first lines)")
-	flags.StringVar(&to, "to", "native", "the `format` to write")
+	flags.StringVar(&to, "to", "native", "the `format` to write; --format is the same flag")
+	alsoCalled(cmd, "format", "to")
 	flags.StringVarP(&out, "output", "o", "", "write to this `file`, which must not be there yet")
 	flags.StringVar(&cwd, "cwd", "", "the `directory` the session belongs to, if it does not say")
 	flags.BoolVar(&list, "formats", false, "list the formats and what each cannot say")
@@ -160,6 +161,9 @@ func sourceFormat(name string, c conversion) (dialect.Tool, error) {
 		return tool, nil
 	}
 	tool, err := dialects.OfFile(name)
+	if info, gone := os.Stat(name); gone == nil && info.Size() == 0 {
+		return nil, &usageError{message: c.file + " is empty", hint: "there is nothing to convert in it"}
+	}
 	if err != nil {
 		return nil, &hinted{fmt.Errorf("read %s: %w", c.file, err), "say the format with --from"}
 	}

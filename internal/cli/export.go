@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"firn"
 	"firn/client"
@@ -42,7 +43,8 @@ masked there.
 		Example: "  firn export 0198c5a2 --format html -o talk.html\n  firn export 0198c5a2 --format claude -o session.jsonl\n  firn export - --format codex --plan",
 		Args:    args(1, 1, "one session"), ValidArgsFunction: p.completeSession(true),
 	}
-	cmd.Flags().StringVar(&format, "format", "native", "the `format` to write")
+	cmd.Flags().StringVar(&format, "format", "native", "the `format` to write, or html; --to is the same flag")
+	alsoCalled(cmd, "to", "format")
 	cmd.Flags().StringVarP(&out, "output", "o", "", "write to this `file`, which must not be there yet")
 	cmd.Flags().StringVar(&view, "view", "", "what a page shows: `branch` or disk")
 	cmd.Flags().BoolVar(&plan, "plan", false, "only report how well it would go")
@@ -56,7 +58,7 @@ masked there.
 		}
 		name, err := formatName(format)
 		if err != nil {
-			return err
+			return &usageError{message: err.Error(), hint: "one of html, " + strings.Join(dialects.Names(), ", ")}
 		}
 		session, err := p.session(ctx, c, args[0])
 		if err != nil {
@@ -135,6 +137,17 @@ func formatName(name string) (string, error) {
 		return "", &usageError{message: fmt.Sprintf("there is no format %q", name), hint: "one of " + strings.Join(dialects.Names(), ", ")}
 	}
 	return string(tool.Name()), nil
+}
+
+// alsoCalled lets a flag be given by another name too: who knows it from one
+// command need not learn what it is called in the next.
+func alsoCalled(cmd *cobra.Command, other, name string) {
+	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, said string) pflag.NormalizedName {
+		if said == other {
+			said = name
+		}
+		return pflag.NormalizedName(said)
+	})
 }
 
 // completeFormat completes the value of a flag that takes a format.

@@ -44,6 +44,9 @@ Tools: claude (Claude Code), codex, pi, openclaw, crabtalk, claw0, cersei.
 	flags.BoolVar(&plan, "plan", false, "only say what would be written")
 	completeFormat(cmd, "to")
 	cmd.RunE = p.with(looking, func(ctx context.Context, c *client.Client, args []string) error {
+		if to == "" {
+			return &usageError{message: "it is not said to which tool the session goes", hint: "say --to and one of " + strings.Join(dialects.Names()[1:], ", ")}
+		}
 		tool, ok := dialects.Find(to)
 		if !ok || tool.Name() == dialect.Native {
 			return &usageError{message: fmt.Sprintf("there is no tool %q to hand a session to", to), hint: "say --to and one of " + strings.Join(dialects.Names()[1:], ", ")}
@@ -170,7 +173,11 @@ func (h *handing) text(plan bool) string {
 	if plan {
 		word, would = "would write ", "would be "
 	}
-	return word + h.file() + "\n" + fidelityText(h.fidelity, would) +
+	note := ""
+	if info, err := os.Stat(h.target.CWD); err != nil || !info.IsDir() {
+		note = "note: there is no directory " + h.target.CWD + " here; --cwd DIRECTORY hands it over to another one\n"
+	}
+	return word + h.file() + "\n" + fidelityText(h.fidelity, would) + note +
 		"go on: cd " + quote(h.target.CWD) + " && " + quoteAll(h.tool.Layout().Resume(h.file(), h.target)) + "\n"
 }
 

@@ -33,7 +33,8 @@ stdin. The files themselves are only read. Nothing is lost: what firn has no wor
 carried along, and firn export gives back what came in, byte for byte.
 
 What is there already is not added again, so importing a file that has grown adds what is
-new, and an import that was interrupted is done by calling it again. To only keep a
+new, and an import that was interrupted is done by calling it again. A copy in which
+something was changed is refused; --id NAME keeps it beside the other one. To only keep a
 tool's folder safe, see firn adopt.
 
 ` + formatHelp,
@@ -88,7 +89,7 @@ func (p *program) imports(name, from string) ([]bring, error) {
 	}
 	info, err := os.Stat(name)
 	if err != nil {
-		return nil, fmt.Errorf("import %s: %w", name, err)
+		return nil, fmt.Errorf("import: %w", err)
 	}
 	if !info.IsDir() {
 		return []bring{{in: wire.Import{From: from, Name: filepath.Base(name)}, files: []string{name}, size: info.Size()}}, nil
@@ -209,12 +210,15 @@ func (p *program) importAll(ctx context.Context, c *client.Client, list []bring)
 		}
 		if err != nil && len(list) == 1 {
 			show.clear()
-			return err
+			return fmt.Errorf("import %s: %w", firstOf(b.files, "stdin"), err)
 		}
 		if err != nil {
 			failed++
 			show.clear()
 			p.say("%s: %s\n", firstOf(b.files, "stdin"), prose.OneLine(err.Error(), 200))
+			if hint := judge(err).hint; hint != "" {
+				p.say("  hint: %s\n", hint)
+			}
 			continue
 		}
 		results = append(results, result)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"iter"
 
 	"firn"
@@ -22,15 +23,15 @@ const (
 // that has grown, or an import that was interrupted, is gone on with. It
 // returns how many entries it added.
 //
-// A session that has nothing of the source is another one: that is an
-// ErrConflict, and nothing is added.
+// A session that has nothing of the source is another one, and one in which a
+// message of the source has other words is a copy that was changed: both are an
+// ErrConflict, the second of type *[Differs]. Nothing is added then, but for
+// what came long before the message that differs.
 func Into(ctx context.Context, st store.Store, id firn.ID, src Source, report *Report) (int64, error) {
-	has, err := idsOf(ctx, st, id)
-	if err != nil {
+	in := &intake{ctx: ctx, st: st, id: id, tool: src.Tool, seed: maphash.MakeSeed()}
+	if err := in.look(); err != nil {
 		return 0, err
 	}
-	in := &intake{ctx: ctx, st: st, id: id, tool: src.Tool, has: has, known: len(has) > 0}
-	in.met = len(has) == 1 && has[""] // one that has its header only is no other: it was interrupted there
 	for e, err := range Entries(src, report) {
 		if err == nil {
 			err = in.take(e)
@@ -45,23 +46,21 @@ func Into(ctx context.Context, st store.Store, id firn.ID, src Source, report *R
 	return in.added, nil
 }
 
-// idsOf returns the ids of a session's entries; nil if there is no session.
-func idsOf(ctx context.Context, st store.Store, id firn.ID) (map[firn.EntryID]bool, error) {
-	var has map[firn.EntryID]bool
-	for record, err := range st.Read(ctx, id, store.Start) {
-		if errors.Is(err, firn.ErrNotFound) {
-			return nil, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		if has == nil {
-			has = make(map[firn.EntryID]bool)
-		}
-		has[record.Glance.ID] = true // a header has none, which marks that there is one
-	}
-	return has, nil
+// Differs says that a session has an entry of the source with other words.
+type Differs struct {
+	Session firn.ID
+	Entry   firn.EntryID
+	// Added is how many entries were added before it was found out.
+	Added int64
 }
+
+// Error tells it in a sentence.
+func (d *Differs) Error() string {
+	return fmt.Sprintf("session %s is there already, and entry %s has other words in it than in the transcript", d.Session, d.Entry)
+}
+
+// Unwrap says of what kind it is.
+func (d *Differs) Unwrap() error { return firn.ErrConflict }
 
 // intake is a session that is being added to.
 type intake struct {
@@ -70,21 +69,74 @@ type intake struct {
 	id  firn.ID
 	// tool is whose transcript it is.
 	tool dialect.Name
-	has  map[firn.EntryID]bool
+	// has tells the entries that are there, and a digest of the words of those
+	// that are messages: 0 for all else, and for one that says nothing.
+	has  map[firn.EntryID]uint64
+	seed maphash.Seed
 	// known is set if the session was there, met once something of the source
 	// was found in it.
 	known, met bool
 	batch      []firn.Entry
 	size       int
 	added      int64
-	// title is the last title that was added, behind is about how many bytes
-	// were since.
-	title  *firn.Title
-	behind int
+	// title is the title in force, behind is about how many bytes came since.
+	title  firn.Title
+	behind int64
 }
 
-// farTitle is how far from the end a title may stand for a list to find it.
-const farTitle = 32 << 10
+// farTitle is about how far from the end a title may stand for a list to find
+// it. Lists read the last 4 KB, and not all that an entry takes is counted here.
+const farTitle = 1 << 10
+
+// look takes notice of what the session has, if it is there.
+func (in *intake) look() error {
+	for record, err := range in.st.Read(in.ctx, in.id, store.Start) {
+		if errors.Is(err, firn.ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if in.has == nil {
+			in.has = make(map[firn.EntryID]uint64)
+		}
+		in.has[record.Glance.ID] = 0 // a header has none, which marks that there is one
+		in.behind += int64(record.Next - record.At)
+		if k := record.Glance.Kind; record.Gap != nil || k != firn.KindMessage && k != firn.KindTitle {
+			continue
+		}
+		e, err := record.Entry()
+		if err != nil {
+			continue // damaged: it is held against nothing
+		}
+		in.has[e.ID] = in.words(e)
+		in.entitle(e)
+	}
+	_, header := in.has[""]
+	in.known = len(in.has) > 0
+	in.met = len(in.has) == 1 && header // one that has its header only is no other: it was interrupted there
+	return nil
+}
+
+// words is a digest of what a message says, as the store keeps it.
+func (in *intake) words(e firn.Entry) uint64 {
+	m, ok := e.Body.(*firn.Message)
+	if !ok {
+		return 0
+	}
+	text, _ := firn.CleanText(m.Text())
+	if text == "" {
+		return 0
+	}
+	return maphash.String(in.seed, text) | 1
+}
+
+// entitle takes notice of a title.
+func (in *intake) entitle(e firn.Entry) {
+	if t, ok := e.Body.(*firn.Title); ok && t.Beats(in.title) {
+		in.title, in.behind = *t, 0
+	}
+}
 
 // take adds an entry that is not there.
 func (in *intake) take(e firn.Entry) error {
@@ -95,8 +147,11 @@ func (in *intake) take(e firn.Entry) error {
 		ours := *h
 		ours.Session, ours.Version, ours.Firn = in.id, 3, 1
 		e.Body = &ours
-	} else if in.has[e.ID] {
+	} else if had, ok := in.has[e.ID]; ok {
 		in.met = true
+		if now := in.words(e); had != 0 && now != 0 && had != now {
+			return &Differs{Session: in.id, Entry: e.ID, Added: in.added}
+		}
 		return nil
 	}
 	if in.known && !in.met {
@@ -104,10 +159,8 @@ func (in *intake) take(e firn.Entry) error {
 	}
 	in.batch = append(in.batch, e)
 	bytes := sizeOf(e)
-	if t, ok := e.Body.(*firn.Title); ok {
-		in.title, in.behind = t, 0
-	}
-	in.behind += bytes
+	in.behind += int64(bytes)
+	in.entitle(e)
 	if in.size += bytes; len(in.batch) >= batchEntries || in.size >= batchBytes {
 		return in.flush()
 	}
@@ -132,7 +185,7 @@ func sizeOf(e firn.Entry) int {
 // end appends the rest. A title that stands far from the end is said again, so
 // that a list finds it.
 func (in *intake) end() error {
-	if in.title != nil && in.behind > farTitle {
+	if in.title.Name != "" && in.behind > farTitle && in.added+int64(len(in.batch)) > 0 {
 		again := firn.NewEntry(&firn.Title{Name: in.title.Name, Source: in.title.Source})
 		dialect.Carry(&again, in.tool, nil) // the tool has said it
 		in.batch = append(in.batch, again)

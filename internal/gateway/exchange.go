@@ -66,14 +66,8 @@ func (g *Gateway) Import(ctx context.Context, in wire.Import, body io.Reader) (w
 		return wire.Imported{}, err
 	}
 	added, err := convert.Into(ctx, g.Store, id, src, report)
-	if errors.Is(err, firn.ErrConflict) {
-		return wire.Imported{}, &wire.Problem{
-			Kind: wire.Conflict, Message: fmt.Sprintf("there is a session %s already, and nothing of it is in the transcript", id),
-			Hint: "name another id to keep both",
-		}
-	}
 	if err != nil {
-		return wire.Imported{}, err
+		return wire.Imported{}, clash(err, id)
 	}
 	if report.Total() == 0 {
 		return wire.Imported{}, &wire.Problem{Kind: wire.Invalid, Message: "the transcript is empty"}
@@ -83,6 +77,21 @@ func (g *Gateway) Import(ctx context.Context, in wire.Import, body io.Reader) (w
 	}
 	session, err := g.Session(ctx, string(id))
 	return wire.Imported{Session: session, Added: added, Fidelity: convert.Fidelity(tool.Name(), dialect.Native, nil, report)}, err
+}
+
+// clash says what can be done if a session of that id is there and is another.
+func clash(err error, id firn.ID) error {
+	var differs *convert.Differs
+	message := fmt.Sprintf("there is a session %s already, and nothing of it is in the transcript", id)
+	switch {
+	case errors.As(err, &differs):
+		if message = differs.Error(); differs.Added > 0 {
+			message += fmt.Sprintf("; %d entries that stand before it were added", differs.Added)
+		}
+	case !errors.Is(err, firn.ErrConflict):
+		return err
+	}
+	return &wire.Problem{Kind: wire.Conflict, Message: message, Hint: "give it an id of its own to keep both: --id NAME (over HTTP, id=NAME)"}
 }
 
 // formatOf tells in which format a transcript comes.
@@ -99,7 +108,7 @@ func (g *Gateway) formatOf(in wire.Import, stream *bufio.Reader) (dialect.Tool, 
 	}
 	name, err := dialect.Detect(first)
 	if err != nil {
-		return nil, &wire.Problem{Kind: wire.Invalid, Message: "the format of the transcript cannot be told from its first lines", Hint: "name it: from=claudecode, for example"}
+		return nil, &wire.Problem{Kind: wire.Invalid, Message: "the format of the transcript cannot be told from its first lines", Hint: "name it: --from claudecode, for example (over HTTP, from=claudecode)"}
 	}
 	return g.tool(string(name))
 }
