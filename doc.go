@@ -10,4 +10,11 @@
 // outside the standard library. Stores keep entries (package store), dialects
 // spell them as bytes (package dialect), windows choose what a model is sent
 // (package window).
+//
+// Who wants to write an agent needs few of the packages: a store to keep
+// sessions in (store/filestore, and store.LoadOrCreate for one session a key), a
+// model (provider/offline to begin with, provider/anthropic, provider/openai),
+// tools (tool.New makes one of a function) and [firn/agent], whose example has
+// all of it together. Package compact takes a compaction back. To search all
+// that was said a gateway is asked, with package client: firn serve runs one.
 package firn

@@ -38,7 +38,9 @@ func (a *Agent) Move(ctx context.Context, id firn.ID, to firn.EntryID, summarise
 }
 
 // Compact compacts a session because somebody asked for it. The hint says
-// what the summary should heed.
+// what the summary should heed. If there is nothing older than what is kept as it is
+// (20,000 tokens, unless Agent.Compaction or [CompactOptions] say otherwise) the
+// error is compact.ErrNothing.
 func (a *Agent) Compact(ctx context.Context, id firn.ID, hint string) (compact.Result, error) {
 	t := &turn{a: a, ctx: ctx, yield: func(Event, error) bool { return true }}
 	t.log = ledger{st: a.Store, id: id}

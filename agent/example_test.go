@@ -1,0 +1,128 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"firn"
+	"firn/agent"
+	"firn/compact"
+	"firn/provider"
+	"firn/provider/offline"
+	"firn/provider/scripted"
+	"firn/store"
+	"firn/store/filestore"
+	"firn/store/memstore"
+	"firn/tool"
+)
+
+// ask runs a turn and returns the answer.
+func ask(ctx context.Context, a *agent.Agent, id firn.ID, text string) (agent.Outcome, error) {
+	for event, err := range a.Run(ctx, id, agent.Say(text)) {
+		if err != nil {
+			return agent.Outcome{}, err
+		}
+		if end, ok := event.(agent.Finished); ok {
+			return end.Outcome, nil
+		}
+	}
+	return agent.Outcome{}, nil
+}
+
+// A whole agent: a store, the session of a key, a model, a tool, and turns. To
+// run it again is to go on, also after it was killed.
+func Example() {
+	ctx := context.Background()
+	home, _ := os.MkdirTemp("", "firn")
+	defer os.RemoveAll(home)
+	st, err := filestore.Open(home, filestore.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer st.Close()
+	a := &agent.Agent{Store: st, Model: offline.New(offline.Options{}), Tools: []tool.Tool{tool.Calc()}}
+	defer a.Close()
+
+	id, err := store.LoadOrCreate(ctx, st, "agent:main:main")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for event, err := range a.Run(ctx, id, agent.Say("What is 6*7?")) {
+		switch e := event.(type) {
+		case agent.ToolStarted:
+			fmt.Println("calls", e.Name)
+		case agent.Finished:
+			fmt.Println(e.Text)
+		}
+		if err != nil {
+			fmt.Println(err)
+		}
+	}
+	// Output:
+	// calls calc
+	// 6*7 = 42
+}
+
+// Move goes on from an earlier entry. What came after it stays in the session,
+// on a branch of its own.
+func ExampleAgent_Move() {
+	ctx := context.Background()
+	a := &agent.Agent{Store: memstore.New(memstore.Options{}), Model: offline.New(offline.Options{}), NoTitles: true}
+	defer a.Close()
+
+	first, _ := ask(ctx, a, "s", "My dog is called Bello.")
+	_, _ = ask(ctx, a, "s", "My cat is called Mia.")
+	if _, err := a.Move(ctx, "s", first.Entry, false); err != nil {
+		fmt.Println(err)
+	}
+	answer, _ := ask(ctx, a, "s", "What is my dog called?")
+	fmt.Println(answer.Text)
+	// Output:
+	// You said: “My dog is called Bello.”
+}
+
+// A compaction puts a summary in the place of what is older. It is one entry
+// more, and hiding it gives back the window that was there before.
+func ExampleAgent_CompactWith() {
+	ctx := context.Background()
+	st := memstore.New(memstore.Options{})
+	a := &agent.Agent{Store: st, Model: offline.New(offline.Options{}), NoTitles: true}
+	defer a.Close()
+
+	for _, text := range []string{"My dog is called Bello.", "My cat is called Mia.", "My cow is called Olga."} {
+		_, _ = ask(ctx, a, "s", text+strings.Repeat(" It likes to be out in the snow.", 100))
+	}
+	_, err := a.Compact(ctx, "s", "")
+	fmt.Println("too short:", errors.Is(err, compact.ErrNothing))
+	done, err := a.CompactWith(ctx, "s", agent.CompactOptions{KeepRecent: 1})
+	fmt.Println("compacted:", done.Count, err)
+	_, err = compact.Undo(ctx, st, "s", done.Entry.ID)
+	fmt.Println("undone:", err)
+	// Output:
+	// too short: true
+	// compacted: 1 <nil>
+	// undone: <nil>
+}
+
+// The kind of a failure says what can be done about it.
+func ExampleAgent_Run_failure() {
+	ctx := context.Background()
+	model := scripted.New(scripted.Info(), scripted.Fail(&provider.Error{Kind: provider.Auth, Provider: "acme", Model: "m1", Message: "who are you?"}))
+	a := &agent.Agent{Store: memstore.New(memstore.Options{}), Model: model, NoTitles: true}
+	defer a.Close()
+
+	_, err := ask(ctx, a, "s", "Hello?")
+	switch {
+	case provider.KindOf(err) == provider.Auth:
+		fmt.Println("look at the key:", err)
+	case errors.Is(err, firn.ErrNotSaved):
+		fmt.Println("is the disk full?", err)
+	}
+	// Output:
+	// look at the key: ask acme/m1: not let in: who are you?
+}
