@@ -10,7 +10,7 @@
 #   make bench-peers  the same work by firn and by its neighbours, side by side
 #   make fuzz    every fuzz target for FUZZTIME each
 #   make soak    the kill -9 tests, KILLS times over
-#   make soak-hour  one gateway under mixed load and faults, for SOAK=1h
+#   make soak-hour  one gateway under mixed load and faults, for SOAK=1h (soak-short: each fault once)
 #   make web     bundle the pages anew, after a change in internal/webui/src
 #   make docs    write anew what is written from the code: docs/cli.md, api.md, configuration.md
 #   make release archives for six systems below dist/, with checksums and lists of modules
@@ -30,7 +30,7 @@ SOAK ?= 1h
 BENCHFLAGS ?=
 
 .DEFAULT_GOAL := build
-.PHONY: build run demo test check bench check-bench bench-peers fuzz soak soak-hour fmt setup web check-web
+.PHONY: build run demo test check bench check-bench bench-peers fuzz soak soak-short soak-hour fmt setup web check-web
 .PHONY: check-format check-vet check-systems check-release check-static check-race check-holes release docs
 
 build:
@@ -109,7 +109,10 @@ fuzz:
 soak:
 	FIRN_KILLS=$(KILLS) $(GO) test ./... -run Kill -count=1 -timeout 4h
 
-# Needs Linux, and root to mount a small disk; SOAKFLAGS=-h tells what it takes.
+# These need Linux, and root to mount a small disk; SOAKFLAGS=-h tells what it takes.
+soak-short:
+	$(GO) test -tags soak ./soak -run TestSoak -count=1
+
 soak-hour:
 	$(GO) run ./soak -for $(SOAK) $(SOAKFLAGS)
 
