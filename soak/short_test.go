@@ -37,4 +37,3 @@ func TestSoak(t *testing.T) {
 		t.Error("nothing was done")
 	}
 }
-
