@@ -568,6 +568,9 @@ func problem(err error) *wire.Problem {
 	case provider.Temporary, provider.BadRequest, provider.Overflow:
 		kind = wire.Upstream
 	}
+	if errors.Is(err, agent.ErrMoved) {
+		kind, hint = wire.Conflict, "what was said is kept on the branch that was left"
+	}
 	var conflict *store.Conflict
 	p = &wire.Problem{Kind: kind, Message: err.Error(), Hint: hint}
 	if errors.As(err, &conflict) {

@@ -1,0 +1,66 @@
+package gateway
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"firn"
+	"firn/agent"
+	"firn/store"
+	"firn/store/memstore"
+	"firn/wire"
+)
+
+// TestMovedWhileItIsAnswered goes back behind a message while it is answered: who said
+// it is told so, and that is no fault of ours. Sent again it is not said again.
+func TestMovedWhileItIsAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := open(t, memstore.New(memstore.Options{}))
+		d.gate <- struct{}{}
+		one, err := d.Turn(t.Context(), "s", wire.Turn{Text: "one", ID: firn.NewEntryID()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-d.asked
+		two := wire.Turn{Text: "two", ID: firn.NewEntryID()}
+		ticket, err := d.accept(t.Context(), "s", two)
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-d.asked
+		head := firn.NewEntry(&firn.Head{})
+		head.Parent = one.Entry
+		if _, err := d.st.Append(t.Context(), "s", store.Any, head); err != nil {
+			t.Fatal(err)
+		}
+		for range 10 {
+			d.gate <- struct{}{}
+		}
+		<-ticket.done
+		for _, err := range []error{ticket.err, fmt.Errorf("read session s: %w", agent.ErrMoved)} {
+			if err == nil {
+				continue
+			}
+			if p := problem(err); p.Kind != wire.Conflict || p.Hint == "" {
+				t.Errorf("%v is told as %+v", err, p)
+			}
+		}
+		if _, err := d.Turn(t.Context(), "s", two); err != nil {
+			t.Errorf("sent again: %v", err)
+		}
+		d.shut()
+		said := 0
+		for rec, err := range d.st.Read(t.Context(), "s", store.Start) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if rec.Glance.ID == two.ID {
+				said++
+			}
+		}
+		if said != 1 {
+			t.Errorf("it is there %d times", said)
+		}
+	})
+}
