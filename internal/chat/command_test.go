@@ -25,7 +25,7 @@ func TestHelpTellsAll(t *testing.T) {
 		}
 	}
 	for other, name := range otherNames {
-		if nearest(name) != name {
+		if prose.Nearest(name, commandNames(), 2) != name {
 			t.Errorf("/%s means /%s, which is not there", other, name)
 		}
 	}

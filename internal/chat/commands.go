@@ -72,49 +72,10 @@ func (c *chat) command(ctx context.Context, typed string) error {
 		}
 	}
 	hint := "/help lists the commands; a message that begins with a slash is typed with two"
-	if near := nearest(name); near != "" {
+	if near := prose.Nearest(name, commandNames(), 2); near != "" {
 		hint = "did you mean /" + near + "? " + hint
 	}
 	return &Problem{Err: fmt.Errorf("there is no command /%s", prose.OneLine(name, 40)), Hint: hint, Kind: firn.ErrInvalid}
-}
-
-// nearest is the command that was most likely meant, empty if none comes near.
-func nearest(name string) string {
-	best, least := "", 3
-	for _, cmd := range commands() {
-		if d := distance(name, cmd.name); d < least && d < len(cmd.name) {
-			best, least = cmd.name, d
-		}
-	}
-	return best
-}
-
-// distance is how many letters must be added, left out or changed, or swapped
-// with their neighbours, to make one word of the other.
-func distance(a, b string) int {
-	if len(a) > 40 {
-		return len(a)
-	}
-	var before, last []int
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before, last, row = last, row, make([]int, len(b)+1)
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			row[j+1] = min(last[j+1]+1, row[j]+1, last[j]+cost)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				row[j+1] = min(row[j+1], before[j-1]+1)
-			}
-		}
-	}
-	return row[len(b)]
 }
 
 // needs refuses a command that lacks its argument.

@@ -9,6 +9,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,7 @@ import (
 	"firn"
 	"firn/internal/doctor"
 	"firn/internal/migrate"
+	"firn/internal/prose"
 )
 
 // Process is what the command line has of the process it runs in.
@@ -166,9 +168,9 @@ func (p *program) unknown(cmd *cobra.Command, args []string) error {
 	if !cmd.HasParent() {
 		failure.hint = "firn help lists the commands"
 	}
-	cmd.SuggestionsMinimumDistance = 2
+	cmd.SuggestionsMinimumDistance = 2 // it also knows which commands begin so
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		failure.hint = "did you mean " + cmd.CommandPath() + " " + near[0] + "?"
+		failure.hint = "did you mean " + cmd.CommandPath() + " " + cmp.Or(prose.Nearest(args[0], near, 2), near[0]) + "?"
 	}
 	return failure
 }

@@ -374,7 +374,8 @@ func (c *call) tell(err error) *wire.Problem {
 	if errors.Is(err, context.Canceled) && c.h.draining() {
 		return &wire.Problem{Kind: wire.Closing, Message: "the gateway is shutting down", Hint: "ask again when it is back"}
 	}
-	if !c.who.knowsPlaces() {
+	asked := c.who.scope == "" && isOwner(c.r.Context()) // who asks at an open door is not looked at otherwise
+	if !c.who.knowsPlaces() && !asked {
 		p = withoutPlaces(p, err)
 	}
 	return p
