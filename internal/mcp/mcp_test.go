@@ -51,7 +51,9 @@ func newStand(t *testing.T, play func(last string) scripted.Step) *stand {
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() { served <- newServer(s.c, Options{Version: "test"}).Run(ctx, ours) }()
 	s.ClientSession, err = sdk.NewClient(&sdk.Implementation{Name: "test"}, &sdk.ClientOptions{
-		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { s.progress <- r.Params.Message },
+		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) {
+			s.progress <- fmt.Sprint(r.Params.ProgressToken, ": ", r.Params.Message)
+		},
 	}).Connect(t.Context(), theirs, nil)
 	s.must(err)
 	t.Cleanup(func() {
@@ -150,7 +152,7 @@ func TestSending(t *testing.T) {
 	params.SetProgressToken("t")
 	result, err := s.CallTool(t.Context(), params)
 	s.must(err)
-	if result.IsError || <-s.progress != "the agent answers" {
+	if result.IsError || <-s.progress != "t: the agent answers" {
 		t.Errorf("it came to %+v", result)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -161,10 +163,8 @@ func TestSending(t *testing.T) {
 		_, err := s.CallTool(ctx, params)
 		failed <- err
 	}()
-	for len(s.progress) > 0 {
-		<-s.progress
+	for !strings.HasPrefix(<-s.progress, "u: ") { // what is told of the call before may come late
 	}
-	<-s.progress
 	cancel()
 	if err := <-failed; err == nil {
 		t.Error("a call that was cancelled went well")
