@@ -5,6 +5,7 @@ import (
 	"iter"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"firn"
 	"firn/store"
@@ -104,5 +105,41 @@ func TestGoOnEnds(t *testing.T) {
 		if path, err := d.Path(t.Context(), "s"); err != nil || len(left(path)) != 1 {
 			t.Errorf("what waited is gone, %v", err)
 		}
+	})
+}
+
+// looked counts the sessions that are read.
+type looked struct {
+	store.Store
+	ids map[firn.ID]bool
+}
+
+func (l *looked) ReadBack(ctx context.Context, id firn.ID, from store.Pos) iter.Seq2[store.Record, error] {
+	l.ids[id] = true
+	return l.Store.ReadBack(ctx, id, from)
+}
+
+// TestRecoverLooksAtTheLatest lets a clock jump ahead: what was said within a day of the
+// last thing said is looked at, and nothing older.
+func TestRecoverLooksAtTheLatest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &looked{Store: memstore.New(memstore.Options{}), ids: make(map[firn.ID]bool)}
+		d := open(t, st)
+		for _, id := range []firn.ID{"older", "old", "late", "latest"} {
+			d.begin(id)
+			if _, err := st.Append(t.Context(), id, store.Any, firn.UserText("hello")); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(20 * time.Hour)
+		}
+		time.Sleep(72 * time.Hour)
+		clear(st.ids)
+		if _, err := d.Recover(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if !st.ids["latest"] || !st.ids["late"] || st.ids["old"] || st.ids["older"] {
+			t.Errorf("looked at %v", st.ids)
+		}
+		d.shut()
 	})
 }

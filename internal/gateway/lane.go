@@ -35,8 +35,10 @@ type lane struct {
 	// is told.
 	dropped   []waiting
 	summarize bool
-	// named are those of them that the turn which runs names.
+	// named are those of them that the turn which runs names, and lines says that
+	// a line of each is told there.
 	named []waiting
+	lines bool
 	// last is the answer that was given last.
 	last wire.Answer
 	// tenure is that the session is ours, if there are other gateways. Only the
@@ -307,6 +309,7 @@ func (l *lane) answer(batch []*ticket) bool {
 	defer cancel(nil)
 	l.mu.Lock()
 	l.stop, l.since = cancel, l.g.now()
+	l.named, l.lines = nil, false
 	l.mu.Unlock()
 	todo, err := l.sift(ctx, batch)
 	if len(todo) == 0 && err == nil {
@@ -351,7 +354,7 @@ func (l *lane) putOff(batch []*ticket, err error) []*ticket {
 	if len(rest) < len(batch) {
 		l.g.Log.Warn("what was accepted cannot be said yet", "session", l.id, "messages", len(batch)-len(rest), "error", err)
 		l.mu.Lock()
-		l.dropped = append(l.named, l.dropped...)
+		l.dropped, l.summarize = slices.Concat(l.named, l.dropped), l.summarize || l.lines
 		l.mu.Unlock()
 	}
 	return rest
@@ -491,7 +494,8 @@ func (l *lane) input(all []waiting) agent.Input {
 	if !l.summarize {
 		told = nil
 	}
-	l.named, l.dropped, l.summarize = dropped, nil, false
+	l.named, l.lines = dropped, l.summarize
+	l.dropped, l.summarize = nil, false
 	l.mu.Unlock()
 	last := all[len(all)-1]
 	return agent.Input{Parts: together(all, told), ID: last.ID, Extra: last.extra(slices.Concat(dropped, all))}

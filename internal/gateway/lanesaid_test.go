@@ -34,3 +34,25 @@ func TestSaidElsewhereIsNotLeftOut(t *testing.T) {
 		d.shut()
 	})
 }
+
+// TestNamedOnce puts a batch off twice: what was dropped is still to be named, with its
+// line, after a turn that tried to, and not after one that did not come so far.
+func TestNamedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := open(t, memstore.New(memstore.Options{}))
+		l := &lane{g: d.Gateway, id: "s", dropped: []waiting{{ID: "a", Text: "one too many"}}, summarize: true}
+		waits := newTicket(waiting{ID: "b", Text: "waits"})
+		waits.waited = true
+		l.input([]waiting{waits.waiting})
+		for range 2 {
+			if rest := l.putOff([]*ticket{waits}, firn.ErrNotSaved); len(rest) != 0 {
+				t.Fatalf("left are %v", rest)
+			}
+			if len(l.dropped) != 1 || !l.summarize {
+				t.Errorf("to be named are %+v, with lines: %v", l.dropped, l.summarize)
+			}
+			l.named, l.lines = nil, false // as each turn begins
+		}
+		d.shut()
+	})
+}

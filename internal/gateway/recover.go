@@ -82,12 +82,12 @@ func (g *Gateway) GoOn() {
 func (g *Gateway) Recover(ctx context.Context) (int, error) {
 	g.arrears.begin()
 	defer g.arrears.end()
-	n, until := 0, g.now()
+	n, until := 0, time.Time{}
 	for info, err := range g.List(ctx, store.Query{}) {
 		if err != nil {
 			return n, fmt.Errorf("look for messages that were not answered: %w", err)
 		}
-		if info.Updated.Before(until) { // the clock may have jumped since
+		if until.IsZero() { // by the latest one: the clock may have jumped since
 			until = info.Updated
 		}
 		if until.Sub(info.Updated) > recent {
