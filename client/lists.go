@@ -23,7 +23,8 @@ type Query struct {
 	// Since and Until bound the time of the latest entry: from the one on, and
 	// before the other.
 	Since, Until time.Time
-	// Archived and Hidden list those too; Live only those that run.
+	// Archived and Hidden list those instead, both those that are both; Live only those
+	// that run.
 	Archived, Hidden, Live bool
 	// State asks for the state of each too: turns, messages, uptime, window.
 	State bool

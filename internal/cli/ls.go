@@ -64,6 +64,9 @@ func (p *program) ls(ctx context.Context, c *client.Client, q client.Query, most
 	if len(page.Items) <= listBound {
 		p.addStates(ctx, c, page.Items)
 	}
+	if len(page.Items) == 0 {
+		return p.print(page, func() string { return p.noSessions(ctx, c, q) })
+	}
 	return p.print(page, func() string { return p.lsText(page, most) })
 }
 
@@ -95,9 +98,6 @@ func (p *program) addStates(ctx context.Context, c *client.Client, sessions []wi
 
 // lsText is a list of sessions as people read it.
 func (p *program) lsText(page wire.Page[wire.Session], most int) string {
-	if len(page.Items) == 0 {
-		return "no sessions\n"
-	}
 	ids := make([]firn.ID, len(page.Items))
 	for i, s := range page.Items {
 		ids[i] = s.ID

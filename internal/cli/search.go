@@ -77,6 +77,9 @@ func (p *program) search(ctx context.Context, c *client.Client, q wire.SearchQue
 	if err != nil {
 		return err
 	}
+	if len(found.Items) == 0 {
+		return p.print(found, func() string { return "nothing found" + p.whyNothing(ctx, c) })
+	}
 	return p.print(found, func() string { return p.foundText(found) })
 }
 
@@ -105,9 +108,6 @@ func (p *program) awaitIndex(ctx context.Context, c *client.Client) (wire.IndexS
 
 // foundText is what was found as people read it.
 func (p *program) foundText(f wire.Found) string {
-	if len(f.Items) == 0 {
-		return "nothing found\n"
-	}
 	var lines []string
 	for _, h := range f.Items {
 		lines = append(lines, p.hitHead(h))

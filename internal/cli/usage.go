@@ -52,6 +52,9 @@ Since takes a day, 2026-11-01, a time, or how long ago: 7d, 12h.`,
 			if err != nil {
 				return err
 			}
+			if len(s.Rows) == 0 {
+				return p.print(s, func() string { return "nothing was used" + p.whyNothing(ctx, c) })
+			}
 			return p.print(s, func() string { return usageTable(s, int(count)) })
 		})(cmd, args)
 	}
@@ -84,9 +87,6 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 
 // usageTable is what was used as people read it.
 func usageTable(s wire.Spending, most int) string {
-	if len(s.Rows) == 0 {
-		return "nothing was used\n"
-	}
 	head := s.By
 	if s.And != "" {
 		head += " · " + s.And
