@@ -2,23 +2,22 @@
 import type { ComponentType } from "preact";
 import { useEffect } from "preact/hooks";
 import { asProblem } from "./api";
-import { closed, Layout } from "./layout";
+import { Layout } from "./layout";
 import { down, loadMe, me } from "./me";
 import { Keys } from "./pages/keys";
 import { Live } from "./pages/live";
 import { Login } from "./pages/login";
 import { Memory } from "./pages/memory";
 import { Ops } from "./pages/ops";
+import type { PageProps } from "./pages/props";
 import { Search } from "./pages/search";
 import { SessionPage } from "./pages/session";
 import { Sessions } from "./pages/sessions";
 import { Sources } from "./pages/sources";
 import { Usage } from "./pages/usage";
+import { closed } from "./rooms";
 import { match, path } from "./router";
 import { Empty, Problem, Toasts } from "./ui";
-
-// What a page is given: the parts of its address.
-export type PageProps = { parts: Record<string, string> };
 
 const pages: [pattern: string, title: string, page: ComponentType<PageProps>][] = [
   ["/", "Sessions", Sessions],

@@ -5,51 +5,17 @@ import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { useKeys } from "./keys";
 import { connected } from "./live";
-import { bound, logout, me } from "./me";
+import { logout, me } from "./me";
 import { Help } from "./help";
 import { Palette } from "./palette";
 import { go, path } from "./router";
+import { rooms, within, type Room } from "./rooms";
 import { running, loadRunning } from "./running";
 import { nextTheme, theme } from "./theme";
-import { attempt, Icon, Menu, type IconName } from "./ui";
-
-export interface Room {
-  path: string;
-  name: string;
-  icon: IconName;
-  key: string;
-  // whole says that it tells of all sessions together: who may see only some has
-  // no use for it.
-  whole?: boolean;
-}
-
-const everyRoom: Room[] = [
-  { path: "/sessions", name: "Sessions", icon: "sessions", key: "g s" },
-  { path: "/live", name: "Live", icon: "live", key: "g l" },
-  { path: "/search", name: "Search", icon: "search", key: "g f" },
-  { path: "/memory", name: "Memory", icon: "memory", key: "g m" },
-  { path: "/usage", name: "Usage", icon: "usage", key: "g u", whole: true },
-  { path: "/keys", name: "Keys", icon: "keys", key: "g k" },
-  { path: "/sources", name: "Sources", icon: "sources", key: "g c", whole: true },
-  { path: "/ops", name: "Ops", icon: "ops", key: "g o", whole: true },
-];
-
-// rooms are those that one has a use for.
-export function rooms(): Room[] {
-  return everyRoom.filter((r) => !r.whole || !bound());
-}
-
-// closed says that a page is one of those that one has no use for.
-export function closed(at: string): boolean {
-  return bound() && everyRoom.some((r) => r.whole && (at === r.path || at.startsWith(r.path + "/")));
-}
+import { attempt, Icon, Menu } from "./ui";
 
 // What lies over the page.
 export const over = signal<"" | "palette" | "help">("");
-
-function within(room: Room): boolean {
-  return path.value === room.path || path.value.startsWith(room.path + "/") || (room.path === "/sessions" && path.value === "/");
-}
 
 export function Layout({ children }: { children: ComponentChildren }) {
   useKeys("Everywhere", [

@@ -2,9 +2,9 @@
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { useLoad, get } from "./api";
 import { shortId, titleOf } from "./format";
-import { rooms } from "./layout";
 import { logout, mayWrite } from "./me";
 import { post } from "./api";
+import { rooms } from "./rooms";
 import { go, toSession } from "./router";
 import { theme } from "./theme";
 import { attempt, Dialog, Time } from "./ui";

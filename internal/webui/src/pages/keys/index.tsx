@@ -1,7 +1,6 @@
 // Keys are names of conversations that stay, and the sessions they point at.
 import { useRef } from "preact/hooks";
 import { useGet } from "../../api";
-import type { PageProps } from "../../app";
 import { plural, shell, shortId } from "../../format";
 import { useStream } from "../../live";
 import { param, toSession } from "../../router";
@@ -9,19 +8,12 @@ import { noteRunning } from "../../running";
 import { CopyCLI, Empty, Problem, Time } from "../../ui";
 import type { Agent, Key, Page } from "../../wire";
 import { Box, Choice, toBox, useRows, withChosen } from "../parts";
+import type { PageProps } from "../props";
+import { shortKey, toKey } from "./name";
 import { OneKey } from "./one";
 
 export function Keys({ parts }: PageProps) {
   return parts["key"] ? <OneKey name={parts["key"]} /> : <Table />;
-}
-
-export function toKey(key: string): string {
-  return `/keys/${encodeURIComponent(key)}`;
-}
-
-// short is a key without what all of them begin with.
-export function shortKey(key: string): string {
-  return key.replace(/^agent:/, "");
 }
 
 function Table() {

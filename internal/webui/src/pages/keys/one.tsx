@@ -10,7 +10,7 @@ import { noteRunning, running } from "../../running";
 import { attempt, CopyCLI, Dialog, Problem, say, Time } from "../../ui";
 import type { Key, Page, Routed, Session } from "../../wire";
 import { Figure, Section, useRows } from "../parts";
-import { shortKey } from "./index";
+import { shortKey } from "./name";
 
 const pathOf = (key: string) => `/v1/keys/${encodeURIComponent(key)}`;
 

@@ -6,8 +6,8 @@ import { mayWrite } from "../../me";
 import { attempt, CopyCLI, Empty, Problem, say, Time } from "../../ui";
 import type { MemoryChange, MemoryEdit, Page } from "../../wire";
 import { Evidence } from "../parts";
-import { takeBack } from "./note";
 import { asQuery, command, type Place } from "./place";
+import { takeBack, undoPath } from "./undo";
 
 const kinds: Record<string, string> = {
   add: "Noted",
@@ -26,8 +26,7 @@ export function Changes({ place, changed }: { place: Place; changed: () => void 
     changed();
   };
   const undo = async (c: MemoryChange, edits?: number[]) => {
-    const path = `/v1/memory/changes/${encodeURIComponent(c.id ?? "")}/undo`;
-    const done = await attempt(() => post<MemoryChange>(path, edits ? { edits } : {}, { query: asQuery(place) }));
+    const done = await attempt(() => post<MemoryChange>(undoPath(c.id ?? ""), edits ? { edits } : {}, { query: asQuery(place) }));
     if (!done) return;
     again();
     say(edits ? "Took the edit back" : "Took the change back", takeBack(place, done.id, again));

@@ -5,8 +5,8 @@ import { plural, shell } from "../../format";
 import { go } from "../../router";
 import { attempt, CopyCLI, Dialog, say } from "../../ui";
 import type { Cleared, Note, Remembered } from "../../wire";
-import { notePath, takeBack } from "./note";
-import { asQuery, command, here, type Place } from "./place";
+import { asQuery, command, here, notePath, type Place } from "./place";
+import { takeBack } from "./undo";
 
 interface Props {
   place: Place;

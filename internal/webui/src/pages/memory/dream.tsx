@@ -7,8 +7,8 @@ import { mayWrite } from "../../me";
 import { attempt, CopyCLI, Empty, say } from "../../ui";
 import type { Dream, DreamPage } from "../../wire";
 import { Edits } from "./changes";
-import { takeBack } from "./note";
 import { asQuery, command, type Place } from "./place";
+import { takeBack } from "./undo";
 
 export function DreamView({ place, changed }: { place: Place; changed: () => void }) {
   const [dreams, setDreams] = useState<Dream[]>();

@@ -1,7 +1,7 @@
 // One note: its facts with how sure they are and where they come from, and what
 // can be done with it.
 import { useState } from "preact/hooks";
-import { del, post, useGet } from "../../api";
+import { del, useGet } from "../../api";
 import { percent, shell, shortPath } from "../../format";
 import { mayWrite } from "../../me";
 import { go } from "../../router";
@@ -9,18 +9,8 @@ import { attempt, Bar, CopyCLI, Icon, Problem, say, Time } from "../../ui";
 import type { Fact, MemoryChange, Note } from "../../wire";
 import { Evidence } from "../parts";
 import { EditDialog } from "./dialogs";
-import { asQuery, command, here, type Place } from "./place";
-
-export const notePath = (ref: string) => `/v1/memory/notes/${encodeURIComponent(ref)}`;
-
-// takeBack undoes a change of notes.
-export function takeBack(place: Place, change: string | undefined, changed: () => void): (() => Promise<void>) | undefined {
-  if (!change) return undefined;
-  return async () => {
-    await post(`/v1/memory/changes/${encodeURIComponent(change)}/undo`, {}, { query: asQuery(place) });
-    changed();
-  };
-}
+import { asQuery, command, here, notePath, type Place } from "./place";
+import { takeBack } from "./undo";
 
 interface Props {
   place: Place;

@@ -21,6 +21,9 @@ export function asQuery(p: Place): Query {
   return { agent: p.agent, key: p.key, project: p.project, scope: p.scope };
 }
 
+// notePath is where a note, or a fact of one, is asked for.
+export const notePath = (ref: string) => `/v1/memory/notes/${encodeURIComponent(ref)}`;
+
 // command is a command of firn memory for these notes.
 export function command(p: Place, ...words: string[]): string {
   const flags = (["agent", "key", "project", "scope"] as const).filter((n) => p[n]).map((n) => `--${n} ${shell(p[n])}`);

@@ -7,19 +7,13 @@ import { Problem } from "../../ui";
 import type { Session } from "../../wire";
 import { Header } from "./header";
 import { Log } from "./log";
+import type { PageProps } from "../props";
 import { Raw } from "./raw";
+import type { TabProps } from "./tab";
 import { Tree } from "./tree";
 import { SessionUsage } from "./usage";
 import { Watch } from "./watch";
 import { Window } from "./window";
-
-// TabProps is what every tab is given. Reload fetches the session again; watch
-// tells what happens in it: watch.hear(f) until the function it gives is called.
-export interface TabProps {
-  session: Session;
-  reload: () => void;
-  watch: Watch;
-}
 
 // The log needs not wait for what is known of the session.
 const tabs: [path: string, name: string, tab?: ComponentType<TabProps>][] = [
@@ -30,7 +24,7 @@ const tabs: [path: string, name: string, tab?: ComponentType<TabProps>][] = [
   ["raw", "Raw", Raw],
 ];
 
-export function SessionPage({ parts }: { parts: Record<string, string> }) {
+export function SessionPage({ parts }: PageProps) {
   const id = parts["id"] ?? "";
   return <OneSession key={id} id={id} tab={parts["tab"] === "log" ? "" : (parts["tab"] ?? "")} />;
 }

@@ -6,7 +6,7 @@ import { bytes, plural, shell, shortPath } from "../../format";
 import { param } from "../../router";
 import { copy, CopyCLI, Icon, Problem } from "../../ui";
 import type { Entry, Page, Session } from "../../wire";
-import type { TabProps } from "./index";
+import type { TabProps } from "./tab";
 
 // A page has so many lines; of a long line so many characters are shown at first.
 const page = 50;

@@ -9,7 +9,7 @@ import type { Node, Session, Tree as WireTree } from "../../wire";
 import { fork, rewind } from "../moves";
 import { Compare } from "./compare";
 import { changes } from "./course";
-import type { TabProps } from "./index";
+import type { TabProps } from "./tab";
 import { named, refOf, shapeOf, type Row, type Shape } from "./lanes";
 import { Minimap } from "./minimap";
 import type { Watch } from "./watch";

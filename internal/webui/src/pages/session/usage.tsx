@@ -4,7 +4,7 @@ import { go, toSession } from "../../router";
 import { CopyCLI, Empty, Problem, Stack } from "../../ui";
 import type { Counters, Episode } from "../../wire";
 import { Figure } from "../parts";
-import type { TabProps } from "./index";
+import type { TabProps } from "./tab";
 import { useCourse } from "./course";
 
 const kinds: [name: string, of: (c: Counters) => number][] = [

@@ -7,7 +7,7 @@ import { go, toSession } from "../../router";
 import { attempt, CopyCLI, Problem, Stack } from "../../ui";
 import type { Run, Session, Window as WireWindow, WindowTotals } from "../../wire";
 import { changes, useCourse } from "./course";
-import type { TabProps } from "./index";
+import type { TabProps } from "./tab";
 import { whyOut } from "./parts";
 import type { Watch } from "./watch";
 
