@@ -60,12 +60,16 @@ type Routed struct {
 
 // Status is how the gateway is.
 type Status struct {
-	Version string    `json:"version"`
+	Version string `json:"version"`
+	// Home and Store are where everything is kept; empty for who may not know.
 	Home    string    `json:"home"`
 	Store   string    `json:"store"`
 	Started time.Time `json:"started"`
-	// Gateway says how it was reached: its address, or "in-process".
+	// Gateway says how it was reached: its address, or "in-process". TCP is where it
+	// listens for clients that have a token, and browsers, if it does. Who may not
+	// know where things are is told neither.
 	Gateway  string    `json:"gateway"`
+	TCP      string    `json:"tcp,omitempty"`
 	PID      int       `json:"pid"`
 	Sessions int       `json:"sessions"`
 	Running  int       `json:"running"`

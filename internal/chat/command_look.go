@@ -114,7 +114,7 @@ func (c *chat) status(ctx context.Context, _ string) error {
 		{"  window", windowUse(st.Window)},
 		{"  toggles", toggles(st)},
 		{"  head", fmt.Sprintf("%s, on disk up to %d, %s", st.Head, s.End, prose.Count(max(st.Branches, 1), "branch", "branches"))},
-		{"  kept in", c.place(g.Home)},
+		{"  kept in", c.place(orElse(g.Home, gatewaysHome))},
 		{"  gateway", prose.Clean(g.Gateway)},
 		{"  files", c.filesLine()},
 	}

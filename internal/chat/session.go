@@ -155,7 +155,7 @@ func (c *chat) greet(ctx context.Context) error {
 	if s.Title != "" {
 		words[0] += " “" + prose.Clean(s.Title) + "”"
 	}
-	words = append(words, prose.Plural(turns, "turn"), modelName(s), "kept in "+c.place(status.Home))
+	words = append(words, prose.Plural(turns, "turn"), modelName(s), "kept in "+c.place(orElse(status.Home, gatewaysHome)))
 	if turns == 0 && c.o.Terminal.In {
 		words = append(words, "/help tells what you can type")
 	}
@@ -250,6 +250,9 @@ func unfinished(recent []prose.Line) string {
 
 // errNoMessage says that there is nothing to point at.
 var errNoMessage = errors.New("nothing was said here yet")
+
+// gatewaysHome is where sessions are kept, for who is not told the place.
+const gatewaysHome = "the home of the gateway"
 
 // place spells a directory as people write it.
 func (c *chat) place(dir string) string {

@@ -39,14 +39,14 @@ func (p *program) statusCommand() *cobra.Command {
 func (p *program) statusText(s wire.Status) string {
 	gateway := "none is running; commands work without one"
 	if s.Gateway != "in-process" {
-		gateway = fmt.Sprintf("%s, process %d, %s", s.Gateway, s.PID, upFor(p.now().Sub(s.Started)))
+		gateway = fmt.Sprintf("%s%s, process %d, %s", s.Gateway, andTCP(s), s.PID, upFor(p.now().Sub(s.Started)))
 	}
 	version := prose.Clean(s.Version)
 	if own := prose.Clean(p.build.Version); s.Gateway != "in-process" && own != "" && own != version {
 		version += ", and this command is " + own + ": restart the gateway to run the same"
 	}
 	rows := [][]string{
-		{"version", version}, {"home", prose.Clean(s.Home)}, {"store", prose.Clean(s.Store)}, {"gateway", prose.Clean(gateway)},
+		{"version", version}, {"home", toldOr(s.Home)}, {"store", toldOr(s.Store)}, {"gateway", prose.Clean(gateway)},
 		{"sessions", fmt.Sprintf("%s, %d running, %d waiting", prose.Grouped(int64(s.Sessions)), s.Running, s.Queued)},
 	}
 	for i, a := range s.Agents {
@@ -61,6 +61,19 @@ func (p *program) statusText(s wire.Status) string {
 		rows = append(rows, p.recentRow(r))
 	}
 	return strings.Join(append(lines, prose.Columns(rows, "llllrrr")...), "\n") + "\n"
+}
+
+// andTCP is where a gateway listens besides how it was reached.
+func andTCP(s wire.Status) string {
+	if s.TCP == "" || strings.HasSuffix(strings.TrimSuffix(s.Gateway, "/"), "://"+s.TCP) {
+		return ""
+	}
+	return " and http://" + s.TCP
+}
+
+// toldOr is where something is, if that was told.
+func toldOr(place string) string {
+	return prose.Clean(cmp.Or(place, "only the owner and tokens of scope admin are told"))
 }
 
 // latestRows tell of the session that was used last.

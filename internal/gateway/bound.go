@@ -199,7 +199,7 @@ func (c *call) boundStatus(s wire.Status) wire.Status {
 		return s
 	}
 	s.Agents, s.Recent = c.visibleAgents(s.Agents), c.visibleOf(s.Recent)
-	s.Home, s.Store, s.Gateway, s.PID = "", "", "", 0
+	s.Home, s.Store, s.Gateway, s.TCP, s.PID = "", "", "", "", 0
 	s.Sessions, s.Running, s.Queued = -1, 0, 0
 	for _, session := range c.running() {
 		s.Running, s.Queued = s.Running+1, s.Queued+session.Queued

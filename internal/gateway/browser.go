@@ -77,8 +77,7 @@ func (c *call) pages() (string, error) {
 	if !isOwner(c.r.Context()) {
 		return scheme + c.r.Host, nil
 	}
-	tcp, _ := c.r.Context().Value(tcpMark{}).(string)
-	host, port, err := net.SplitHostPort(tcp)
+	host, port, err := net.SplitHostPort(tcpOf(c.r.Context()))
 	if err != nil {
 		return "", &wire.Problem{Kind: wire.Unsupported, Message: "no browser gets to this gateway: it does not listen on TCP", Hint: "firn serve --listen 127.0.0.1:7766 does, or gateway.listen in the settings"}
 	}
@@ -233,6 +232,12 @@ func kindOfBrowser(agent string) string {
 // onTCP marks the context of a server with the address that it listens on.
 func onTCP(ctx context.Context, address string) context.Context {
 	return context.WithValue(ctx, tcpMark{}, address)
+}
+
+// tcpOf is the address that the server of a request listens on; empty if none.
+func tcpOf(ctx context.Context) string {
+	address, _ := ctx.Value(tcpMark{}).(string)
+	return address
 }
 
 // page answers with a page, if there are any and the address is not the API's.

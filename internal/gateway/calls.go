@@ -383,6 +383,7 @@ func (c *call) listRunning() (wire.Page[wire.Session], error) {
 
 func (c *call) status() (wire.Status, error) {
 	s, err := c.h.api.Status(c.r.Context())
+	s.TCP = tcpOf(c.r.Context())
 	return c.boundStatus(s), err
 }
 

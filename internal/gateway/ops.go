@@ -80,6 +80,7 @@ func (c *call) ops() (wire.Ops, error) {
 	if err != nil {
 		return out, err
 	}
+	out.Status.TCP = tcpOf(c.r.Context())
 	out.Append, out.Sync = latency(c.h.config.Metrics.Appends()), latency(c.h.config.Metrics.Syncs())
 	switch err := c.h.ready.ask(c.r.Context(), c.h.config.Ready); {
 	case c.h.draining():

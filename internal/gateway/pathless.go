@@ -88,18 +88,14 @@ func withoutPlacesIn(e wire.Event) wire.Event {
 	return e
 }
 
-// withoutPlacesOf is an answer for somebody who may not know where files are: what
-// it says is wrong with sessions is told without.
+// withoutPlacesOf is an answer for somebody who may not know where files are: the
+// home is left out, files keep their names alone, and what is wrong is told without.
 func withoutPlacesOf(answer any) any {
 	switch a := answer.(type) {
 	case wire.Session:
-		a.Fault = pathless(a.Fault)
-		return a
+		return placelessSession(a)
 	case wire.Page[wire.Session]:
-		a.Items = slices.Clone(a.Items)
-		for i := range a.Items {
-			a.Items[i].Fault = pathless(a.Items[i].Fault)
-		}
+		a.Items = eachWithout(a.Items, placelessSession)
 		return a
 	case wire.Page[wire.BatchResult]:
 		a.Items = slices.Clone(a.Items)
@@ -107,6 +103,63 @@ func withoutPlacesOf(answer any) any {
 			a.Items[i].Error = pathless(a.Items[i].Error)
 		}
 		return a
+	case wire.Removed:
+		a.Files = eachWithout(a.Files, lastName)
+		return a
+	case wire.Status:
+		return placelessStatus(a)
+	case wire.Ops:
+		return placelessOps(a)
+	case wire.Page[wire.Source]:
+		a.Items = eachWithout(a.Items, func(s wire.Source) wire.Source {
+			s.Dir, s.Faults = lastName(s.Dir), eachWithout(s.Faults, pathless)
+			return s
+		})
+		return a
 	}
 	return answer
+}
+
+// eachWithout is a list of its own, with something taken out of each item.
+func eachWithout[T any](all []T, without func(T) T) []T {
+	out := slices.Clone(all)
+	for i := range out {
+		out[i] = without(out[i])
+	}
+	return out
+}
+
+// lastName is a path without the directories that lead there.
+func lastName(path string) string {
+	if !filepath.IsAbs(path) {
+		return path
+	}
+	return "…/" + filepath.Base(path)
+}
+
+func placelessSession(s wire.Session) wire.Session {
+	s.Fault, s.Files = pathless(s.Fault), eachWithout(s.Files, lastName)
+	return s
+}
+
+// placelessStatus leaves out the home, and the socket that is in it.
+func placelessStatus(s wire.Status) wire.Status {
+	s.Home, s.Store, s.Gateway, s.TCP = "", "", "", ""
+	s.Recent = eachWithout(s.Recent, placelessSession)
+	return s
+}
+
+func placelessOps(o wire.Ops) wire.Ops {
+	o.Status, o.Why, o.ClusterFault = placelessStatus(o.Status), pathless(o.Why), pathless(o.ClusterFault)
+	o.Index.Failed = pathless(o.Index.Failed)
+	if o.Verified != nil {
+		v := *o.Verified
+		v.Error = pathless(v.Error)
+		v.Faults = eachWithout(v.Faults, func(f wire.VerifyFault) wire.VerifyFault {
+			f.What = pathless(f.What)
+			return f
+		})
+		o.Verified = &v
+	}
+	return o
 }

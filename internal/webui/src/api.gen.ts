@@ -933,6 +933,7 @@ export interface Status {
   sessions: number;
   started: string;
   store: string;
+  tcp?: string;
   version: string;
 }
 
