@@ -127,4 +127,6 @@ type Erase struct {
 	Reason  string         `json:"reason,omitempty"`
 	// Sure must be the session's id: it cannot be undone.
 	Sure firn.ID `json:"sure"`
+	// Plan asks only what would be erased: the receipt tells it, and has no times.
+	Plan bool `json:"plan,omitempty"`
 }

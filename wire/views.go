@@ -71,7 +71,8 @@ type Receipt struct {
 	Session firn.ID        `json:"session"`
 	Entries []firn.EntryID `json:"entries,omitempty"`
 	Reason  string         `json:"reason,omitempty"`
-	Begun   time.Time      `json:"begun"`
+	// Begun is when it was begun; zero in a plan.
+	Begun time.Time `json:"begun,omitzero"`
 	// Done is zero while it is under way; one that was interrupted can be asked
 	// for again.
 	Done  time.Time `json:"done,omitzero"`
@@ -80,6 +81,8 @@ type Receipt struct {
 	// Notes is how many facts and notes went with it, which nothing else had
 	// said.
 	Notes int `json:"notes,omitempty"`
+	// Typed is how many lines went from what was typed at terminals of the home.
+	Typed int `json:"typed,omitempty"`
 	// Forks are sessions that were forked from this one. They have copies of
 	// what they took along, which were not erased.
 	Forks []firn.ID `json:"forks,omitempty"`

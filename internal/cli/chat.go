@@ -119,9 +119,6 @@ func (p *program) chat(cmd *cobra.Command, f chatFlags, args []string) (err erro
 	return chat.Run(cmd.Context(), o)
 }
 
-// historyFile is where what was typed is kept, in the home.
-const historyFile = "chat_history"
-
 // seat lets lines be edited, if somebody sits at a terminal that can do that.
 // The returned function lets go of the terminal.
 func (p *program) seat(o *chat.Options) (release func()) {
@@ -132,7 +129,7 @@ func (p *program) seat(o *chat.Options) (release func()) {
 	}
 	home, err := p.homeDir()
 	if _, _, foreign := p.foreign(); err == nil && !foreign { // in another tool's folder it is only in memory
-		o.History, err = line.OpenHistory(vfs.OS{}, filepath.Join(home, historyFile))
+		o.History, err = line.OpenHistory(vfs.OS{}, line.HistoryPath(home))
 	}
 	if err != nil {
 		o.Reports.Add(err.Error())

@@ -254,7 +254,7 @@ func (p *program) purge(ctx context.Context, c *client.Client, cmd *cobra.Comman
 		what = fmt.Sprintf("%s of session %s", prose.Count(n, "entry", "entries"), id)
 	}
 	if plan {
-		return p.plan(id, "purge", "would erase "+what+" for good")
+		return p.planPurge(ctx, c, id, e, what)
 	}
 	if e.Sure != id {
 		return usage(cmd, "%s would be erased for good; if that is meant, repeat its id: --sure %s", what, id)
@@ -271,7 +271,34 @@ func (p *program) purge(ctx context.Context, c *client.Client, cmd *cobra.Comman
 	if err != nil {
 		return err
 	}
-	return p.print(receipt, func() string { return purgeText(what, receipt, lines) })
+	return p.print(receipt, func() string { return purgeText(what+repeating(receipt, e), receipt, lines+receipt.Typed) })
+}
+
+// purgePlan is what firn purge would erase, for programs.
+type purgePlan struct {
+	planned
+	Entries   []firn.EntryID `json:"entries,omitempty"`
+	Bytes     int64          `json:"bytes"`
+	Files     []string       `json:"files,omitempty"`
+	Forks     []firn.ID      `json:"forks,omitempty"`
+	Summaries []firn.EntryID `json:"summaries,omitempty"`
+}
+
+// planPurge says what would be erased, and how much that is.
+func (p *program) planPurge(ctx context.Context, c *client.Client, id firn.ID, e wire.Erase, what string) error {
+	e.Plan = true
+	r, err := c.Purge(ctx, id, e)
+	if err != nil {
+		return err
+	}
+	would := fmt.Sprintf("would erase %s, %s", what+repeating(r, e), prose.Count(int(r.Bytes), "byte", "bytes"))
+	if len(r.Files) > 0 {
+		would += " in " + prose.Plural(len(r.Files), "file")
+	}
+	would += ", for good"
+	return p.print(purgePlan{planned{"purge", id, would}, r.Entries, r.Bytes, r.Files, r.Forks, r.Summaries}, func() string {
+		return would + "; nothing was done\n" + leftText(r)
+	})
 }
 
 // purgeText tells what was erased, and what was not.
@@ -283,13 +310,28 @@ func purgeText(what string, r wire.Receipt, lines int) string {
 	if lines > 0 {
 		text += fmt.Sprintf("%s went from the history of the terminal\n", prose.Plural(lines, "line"))
 	}
+	return text + leftText(r) + "out of reach are copies: exports, backups, mirrors until they run next, files of other tools, what models were sent\n"
+}
+
+// repeating tells that more went than was named, since it repeats that.
+func repeating(r wire.Receipt, asked wire.Erase) string {
+	n := len(r.Entries) - len(asked.Entries)
+	if n <= 0 {
+		return ""
+	}
+	return " and " + prose.Count(n, "entry that repeats it", "entries that repeat it")
+}
+
+// leftText names what keeps some of what is erased.
+func leftText(r wire.Receipt) string {
+	text := ""
 	if len(r.Forks) > 0 {
 		text += fmt.Sprintf("copies are left in sessions that came from it: %s\n", listed(r.Forks))
 	}
 	if len(r.Summaries) > 0 {
 		text += fmt.Sprintf("summaries were made with it, and may repeat it; look, and purge them too: %s\n", listed(r.Summaries))
 	}
-	return text + "out of reach are copies: exports, backups, mirrors until they run next, files of other tools, what models were sent\n"
+	return text
 }
 
 // listed lists ids.

@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"firn"
 	"firn/client"
@@ -17,15 +15,13 @@ import (
 	"firn/wire"
 )
 
-// typed is what somebody may have typed of what is to be erased: messages, titles,
-// labels and tags, each on one line. It is looked for in the history of the
-// terminal, which is not the gateway's but of this home.
-type typed []string
+// The gateway takes what is erased out of the history of its own home. Who asks it from
+// another machine may have typed it there: what follows looks in the home of the command.
 
 // typedIn collects what may have been typed of a session, or of some of its
 // entries. Of one that cannot be read, as in the bin, nothing is known.
-func typedIn(ctx context.Context, c *client.Client, id firn.ID, entries []firn.EntryID) (typed, error) {
-	var all typed
+func typedIn(ctx context.Context, c *client.Client, id firn.ID, entries []firn.EntryID) (line.Typed, error) {
+	var all line.Typed
 	for e, err := range c.Entries(ctx, id, client.EntryQuery{View: wire.ViewDisk}) {
 		if errors.Is(err, firn.ErrNotFound) {
 			return nil, nil
@@ -38,10 +34,10 @@ func typedIn(ctx context.Context, c *client.Client, id firn.ID, entries []firn.E
 			continue
 		}
 		if l.Message != nil && l.Message.Role == "user" {
-			all.add(l.Message.Text())
+			all.Add(l.Message.Text())
 		}
-		all.add(l.Name)
-		all.add(l.Label)
+		all.Add(l.Name)
+		all.Add(l.Label)
 		if l.Custom == firn.TagsType {
 			var tags struct {
 				Data struct {
@@ -50,40 +46,21 @@ func typedIn(ctx context.Context, c *client.Client, id firn.ID, entries []firn.E
 			}
 			_ = json.Unmarshal(e.Line, &tags) // what is odd was not typed
 			for _, tag := range tags.Data.Tags {
-				all.add(tag)
+				all.Add(tag)
 			}
 		}
 	}
 	return all, nil
 }
 
-func (t *typed) add(text string) {
-	if text = strings.Join(strings.Fields(text), " "); text != "" {
-		*t = append(*t, text)
-	}
-}
-
-// telling is how long a text must be for a line to be taken for the same because
-// one is a part of the other.
-const telling = 5
-
-// has reports whether a line that was typed is something of it, a part of it, or
-// has it in it, as a command has.
-func (t typed) has(line string) bool {
-	line = strings.Join(strings.Fields(line), " ")
-	return slices.ContainsFunc(t, func(text string) bool {
-		return line == text || len(text) >= telling && strings.Contains(line, text) || len(line) >= telling && strings.Contains(text, line)
-	})
-}
-
 // eraseTyped takes what is to be erased out of the history of the terminal, and
 // returns how many lines went.
-func (p *program) eraseTyped(t typed) (int, error) {
+func (p *program) eraseTyped(t line.Typed) (int, error) {
 	home, err := p.homeDir()
 	if err != nil || len(t) == 0 {
 		return 0, err
 	}
-	n, err := line.EraseHistory(vfs.OS{}, filepath.Join(home, historyFile), t.has)
+	n, err := line.EraseHistory(vfs.OS{}, line.HistoryPath(home), t.Has)
 	if err != nil {
 		err = fmt.Errorf("nothing was erased yet: %w", err)
 	}

@@ -21,8 +21,11 @@ import (
 type erasing struct {
 	// named are the entries that somebody named.
 	named map[firn.EntryID]bool
-	// entries are those that go, in the order of the log.
+	// entries are those that go, in the order of the log; bytes is how long their
+	// lines are, and typed what somebody may have typed of them.
 	entries []firn.EntryID
+	bytes   int64
+	typed   []string
 	// summaries are those that stay, although they may repeat what goes.
 	summaries []firn.EntryID
 
@@ -37,7 +40,7 @@ type erasing struct {
 	counts       bool
 }
 
-// erasing plans to erase entries. If counts go, others are stored in their place.
+// erasing plans to erase entries, and changes nothing.
 func (g *Gateway) erasing(ctx context.Context, id firn.ID, names []firn.EntryID) (erasing, error) {
 	p := erasing{named: make(map[firn.EntryID]bool), collected: make(map[firn.EntryID]bool), titles: make(map[string]bool), tags: make(map[string]bool)}
 	for _, name := range names {
@@ -48,7 +51,7 @@ func (g *Gateway) erasing(ctx context.Context, id firn.ID, names []firn.EntryID)
 		p.named[entry] = true
 	}
 	// Messages that waited stand before the one that they became.
-	err := g.lookThrough(ctx, id, func(e firn.Entry) {
+	err := g.lookThrough(ctx, id, func(e firn.Entry, _ int) {
 		if p.named[e.ID] {
 			for _, waited := range collected(e) {
 				p.collected[waited] = true
@@ -58,15 +61,44 @@ func (g *Gateway) erasing(ctx context.Context, id firn.ID, names []firn.EntryID)
 	if err == nil {
 		err = g.lookThrough(ctx, id, p.see)
 	}
-	if err == nil && p.counts {
-		err = g.recount(ctx, id, p.names)
+	return p, err
+}
+
+// erasingAll plans to erase a whole session. Of one that is in the bin it is not
+// known what it says.
+func (g *Gateway) erasingAll(ctx context.Context, id firn.ID) (erasing, error) {
+	var p erasing
+	err := g.lookThrough(ctx, id, func(e firn.Entry, _ int) { p.typed = append(p.typed, typedOf(e)...) })
+	if errors.Is(err, firn.ErrNotFound) {
+		err = nil
 	}
 	return p, err
 }
 
+// typedOf is what somebody may have typed of an entry: what was said, names, labels
+// and tags.
+func typedOf(e firn.Entry) []string {
+	switch b := e.Body.(type) {
+	case *firn.Message:
+		if b.Role == firn.RoleUser {
+			return []string{b.Text()}
+		}
+	case *firn.Title:
+		if b.Source != firn.SourceAuto {
+			return []string{b.Name}
+		}
+	case *firn.Label:
+		return []string{b.Name}
+	case *firn.Custom:
+		tags, _ := store.TagsOf(b)
+		return tags
+	}
+	return nil
+}
+
 // lookThrough shows all entries of a session that can be read. One that cannot is
-// shown without what it says.
-func (g *Gateway) lookThrough(ctx context.Context, id firn.ID, see func(firn.Entry)) error {
+// shown without what it says. With each is told how long its line is.
+func (g *Gateway) lookThrough(ctx context.Context, id firn.ID, see func(e firn.Entry, size int)) error {
 	for rec, err := range g.Store.Read(ctx, id, store.Start) {
 		if err != nil {
 			return fmt.Errorf("look for what repeats entries of session %s: %w", id, err)
@@ -78,16 +110,18 @@ func (g *Gateway) lookThrough(ctx context.Context, id firn.ID, see func(firn.Ent
 		if err != nil {
 			e = firn.Entry{ID: rec.Glance.ID}
 		}
-		see(e)
+		see(e, len(rec.Line()))
 	}
 	return nil
 }
 
 // see takes notice of the next entry.
-func (p *erasing) see(e firn.Entry) {
+func (p *erasing) see(e firn.Entry, size int) {
 	goes := p.named[e.ID] || p.repeats(e)
 	if goes && !slices.Contains(p.entries, e.ID) {
 		p.entries = append(p.entries, e.ID)
+		p.bytes += int64(size)
+		p.typed = append(p.typed, typedOf(e)...)
 	}
 	switch b := e.Body.(type) {
 	case *firn.Message:

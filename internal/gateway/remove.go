@@ -76,15 +76,18 @@ func (g *Gateway) Restore(ctx context.Context, id firn.ID) (wire.Session, error)
 }
 
 // Purge erases a session for good, or some of its entries, named as references
-// have it. Sure must be the id of the session. It is refused while a turn is
-// running. With entries goes what repeats them, as [erasing] tells. What was learnt
-// from it and from nothing else goes from the notes: before, so that an erasure
-// that breaks off is asked for again, and after, for what was learnt meanwhile.
-// Summaries of compactions, and forks, keep what they took from it: both are
-// named.
+// have it. Sure must be the id of the session, unless only a plan is asked for. It is
+// refused while a turn is running. With entries goes what repeats them, as [erasing]
+// tells. What was learnt from it and from nothing else goes from the notes: before, so
+// that an erasure that breaks off is asked for again, and after, for what was learnt
+// meanwhile. So does, before, what was typed of it at a terminal of this home.
+// Summaries of compactions, and forks, keep what they took from it: both are named.
 func (g *Gateway) Purge(ctx context.Context, id firn.ID, e wire.Erase) (wire.Receipt, error) {
 	if err := id.Check(); err != nil {
 		return wire.Receipt{}, g.MustBe(ctx, id)
+	}
+	if e.Plan {
+		return g.planPurge(ctx, id, e)
 	}
 	if e.Sure != id {
 		return wire.Receipt{}, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("purge session %s: it cannot be undone, and nobody said to be sure", id), Hint: "repeat the whole id of the session to be sure"}
@@ -96,32 +99,75 @@ func (g *Gateway) Purge(ctx context.Context, id firn.ID, e wire.Erase) (wire.Rec
 	if err != nil {
 		return wire.Receipt{}, err
 	}
-	var plan erasing
-	if len(e.Entries) > 0 {
-		if plan, err = g.erasing(ctx, id, e.Entries); err != nil {
-			return wire.Receipt{}, err
-		}
+	plan, forks, err := g.toErase(ctx, id, e.Entries)
+	if err == nil && plan.counts { // others are stored in the place of those that go
+		err = g.recount(ctx, id, plan.names)
 	}
-	entries := plan.entries
-	forks, err := g.forksOf(ctx, id)
 	if err != nil {
 		return wire.Receipt{}, err
 	}
-	notes, err := g.eraseNotes(ctx, id, entries)
+	notes, err := g.eraseNotes(ctx, id, plan.entries)
 	if err != nil {
 		return wire.Receipt{}, err
 	}
-	receipt, err := remover.Purge(ctx, id, e.Reason, entries...)
+	typed, err := g.eraseTyped(plan.typed)
+	if err != nil {
+		return wire.Receipt{}, err
+	}
+	receipt, err := remover.Purge(ctx, id, e.Reason, plan.entries...)
 	if err == nil {
 		var late int
-		late, err = g.eraseNotes(ctx, id, entries)
+		late, err = g.eraseNotes(ctx, id, plan.entries)
 		notes += late
 	}
 	g.forget(id)
 	return wire.Receipt{
 		Session: receipt.Session, Entries: receipt.Entries, Reason: receipt.Reason, Begun: receipt.Begun, Done: receipt.Done,
-		Bytes: receipt.Bytes, Files: receipt.Files, Notes: notes, Forks: forks, Summaries: plan.summaries,
+		Bytes: receipt.Bytes, Files: receipt.Files, Notes: notes, Typed: typed, Forks: forks, Summaries: plan.summaries,
 	}, err
+}
+
+// toErase plans to erase entries of a session, or all of it, and finds its forks.
+func (g *Gateway) toErase(ctx context.Context, id firn.ID, entries []firn.EntryID) (plan erasing, forks []firn.ID, err error) {
+	if len(entries) > 0 {
+		plan, err = g.erasing(ctx, id, entries)
+	} else {
+		plan, err = g.erasingAll(ctx, id)
+	}
+	if err == nil {
+		forks, err = g.forksOf(ctx, id)
+	}
+	return plan, forks, err
+}
+
+// planPurge tells what [Gateway.Purge] would erase, and how much that is. Nothing is
+// done, also not to notes or to what was typed, which are not counted.
+func (g *Gateway) planPurge(ctx context.Context, id firn.ID, e wire.Erase) (wire.Receipt, error) {
+	s, err := g.session(ctx, id)
+	if err != nil {
+		return wire.Receipt{}, err
+	}
+	plan, forks, err := g.toErase(ctx, id, e.Entries)
+	if err != nil {
+		return wire.Receipt{}, err
+	}
+	out := wire.Receipt{Session: id, Reason: e.Reason, Entries: plan.entries, Bytes: plan.bytes, Files: []string{}, Forks: forks, Summaries: plan.summaries}
+	if len(e.Entries) == 0 {
+		out.Bytes, out.Files = s.Bytes, append(out.Files, s.Files...)
+	}
+	return out, nil
+}
+
+// eraseTyped takes what goes out of what was typed at terminals of this home.
+func (g *Gateway) eraseTyped(texts []string) (int, error) {
+	if g.EraseTyped == nil || len(texts) == 0 {
+		return 0, nil
+	}
+	n, err := g.EraseTyped(texts)
+	if err != nil {
+		err = fmt.Errorf("nothing was erased yet: %w", err)
+	}
+	return n, err
 }
 
 func (g *Gateway) forksOf(ctx context.Context, id firn.ID) ([]firn.ID, error) {

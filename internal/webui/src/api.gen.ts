@@ -307,6 +307,7 @@ export interface Episode {
 
 export interface Erase {
   entries?: string[];
+  plan?: boolean;
   reason?: string;
   sure: string;
 }
@@ -774,7 +775,7 @@ export interface RecalledPage {
 }
 
 export interface Receipt {
-  begun: string;
+  begun?: string;
   bytes: number;
   done?: string;
   entries?: string[];
@@ -784,6 +785,7 @@ export interface Receipt {
   reason?: string;
   session: string;
   summaries?: string[];
+  typed?: number;
 }
 
 export interface Remembered {
