@@ -15,34 +15,23 @@ func (s *Set) Model(m provider.Model) provider.Model {
 	if s == nil || m == nil {
 		return m
 	}
-	c := countedModel{m, s}
-	if counter, ok := m.(provider.Counter); ok {
-		return struct {
-			countedModel
-			provider.Counter
-		}{c, counter}
-	}
-	return c
+	return provider.Wrap(m, func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
+		return s.counted(ctx, m, req)
+	})
 }
 
-// countedModel is a model whose answers are counted.
-type countedModel struct {
-	provider.Model
-	set *Set
-}
-
-// Stream implements [provider.Model].
-func (c countedModel) Stream(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
+// counted asks the model, and counts what comes.
+func (s *Set) counted(ctx context.Context, m provider.Model, req provider.Request) iter.Seq2[provider.Event, error] {
 	return func(yield func(provider.Event, error) bool) {
-		info, begun := c.Info(), time.Now()
-		for e, err := range c.Model.Stream(ctx, req) {
+		info, begun := m.Info(), time.Now()
+		for e, err := range m.Stream(ctx, req) {
 			if err != nil {
-				c.set.modelErrors.Add(1, info.Provider, info.Name, failure(ctx, err))
+				s.modelErrors.Add(1, info.Provider, info.Name, failure(ctx, err))
 			}
 			if done, ok := e.(provider.Done); ok && err == nil {
-				c.set.answer.Observe(time.Since(begun).Seconds(), info.Provider, info.Name)
+				s.answer.Observe(time.Since(begun).Seconds(), info.Provider, info.Name)
 				if u := done.Message.Usage; u != nil {
-					c.set.Usage(info.Provider, info.Name, *u)
+					s.Usage(info.Provider, info.Name, *u)
 				}
 			}
 			if !yield(e, err) {

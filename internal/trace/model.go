@@ -14,27 +14,16 @@ func (t *Tracer) Model(m provider.Model) provider.Model {
 	if t == nil || m == nil {
 		return m
 	}
-	traced := tracedModel{m, t}
-	if counter, ok := m.(provider.Counter); ok {
-		return struct {
-			tracedModel
-			provider.Counter
-		}{traced, counter}
-	}
-	return traced
+	return provider.Wrap(m, func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
+		return t.traced(ctx, m, req)
+	})
 }
 
-// tracedModel is a model with spans.
-type tracedModel struct {
-	provider.Model
-	tracer *Tracer
-}
-
-// Stream implements [provider.Model].
-func (m tracedModel) Stream(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
+// traced asks the model within a span.
+func (t *Tracer) traced(ctx context.Context, m provider.Model, req provider.Request) iter.Seq2[provider.Event, error] {
 	return func(yield func(provider.Event, error) bool) {
 		info := m.Info()
-		ctx, span := m.tracer.Start(ctx, OperationChat+" "+info.Name, Client,
+		ctx, span := t.Start(ctx, OperationChat+" "+info.Name, Client,
 			String(OperationName, OperationChat), String(ProviderName, providerName(info.Provider)), String(RequestModel, info.Name))
 		defer span.End()
 		if req.Session != "" {
@@ -47,7 +36,7 @@ func (m tracedModel) Stream(ctx context.Context, req provider.Request) iter.Seq2
 			span.Set(String(Purpose, string(req.Purpose)))
 		}
 		whole := false
-		for e, err := range m.Model.Stream(ctx, req) {
+		for e, err := range m.Stream(ctx, req) {
 			if err != nil {
 				span.Fail(failure(ctx, err))
 			}
