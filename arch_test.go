@@ -57,6 +57,7 @@ var layers = []layer{
 	{"internal/dialects", []string{".", "dialect", "dialect/*"}, "the table of all tools"},
 	{"internal/adopt", []string{".", "dialect", "internal/vfs", "internal/convert"}, "finds other tools' folders and mirrors them; the members are handed to it"},
 	{"route", []string{"."}, "pure"},
+	{"internal/typo", nil, "pure: which name was meant"},
 	{"internal/maintenance", []string{".", "store", "route", "wire", "internal/card"}, "pure: which sessions are cleared away; tells it in the words of the protocol"},
 	{"internal/timer", []string{".", "store", "wire"}, "what is due when; who keeps it does it"},
 	{"internal/timer/timertest", nil, "days on which clocks are changed"},
@@ -68,7 +69,7 @@ var layers = []layer{
 	{"internal/digest", []string{".", "internal/rawjson"}, "a conversation as text, and what of it is worth keeping; no model, no I/O"},
 	{"provider", []string{".", "window"}, "the contract knows no member; a request is a window"},
 	{"provider/*", []string{".", "window", "provider", "internal/sse", "internal/rawjson", "internal/digest"}, "members know the contract, not each other"},
-	{"tool", []string{".", "provider"}, "what an agent can do, each from what it may touch"},
+	{"tool", []string{".", "provider", "internal/typo"}, "what an agent can do, each from what it may touch"},
 	{"compact", []string{".", "store", "window", "provider", "internal/digest"}, "no concrete store or provider"},
 	{"memory", []string{".", "store", "window", "provider", "internal/vfs", "internal/digest"}, "no concrete store or provider; files for the notes; finds facts without a model as summaries do"},
 	{"agent", []string{".", "store", "window", "provider", "tool", "compact", "memory"}, "no concrete store, dialect or provider"},
@@ -78,7 +79,7 @@ var layers = []layer{
 	{"client", []string{".", "wire", "internal/sse"}, "never the server's side; events come as a stream"},
 
 	// process
-	{"internal/config", []string{".", "internal/vfs"}, "settings; replaces their file in one step"},
+	{"internal/config", []string{".", "internal/vfs", "internal/typo"}, "settings; replaces their file in one step"},
 	{"internal/metrics", []string{".", "store", "provider", "internal/vfs"}, "wraps contracts; times what the disk takes"},
 	{"internal/trace", []string{".", "provider"}, "wraps models; sends names and numbers to a collector"},
 	{"internal/webui", []string{"wire"}, "pages"},
@@ -97,8 +98,8 @@ var layers = []layer{
 	{"internal/line/linetest", nil, "a terminal without glass, for tests"},
 	{"internal/markdown", nil, "pure"},
 	{"internal/manual", nil, "pure: commands as documents; who has the commands hands them over"},
-	{"internal/chat", []string{".", "client", "wire", "internal/prose", "internal/line", "internal/markdown"}, "a client that sits at a terminal"},
-	{"internal/cli", []string{".", "client", "wire", "dialect", "internal/adopt", "internal/convert", "internal/dialects", "internal/vfs", "internal/prose", "internal/config", "internal/doctor", "internal/grep", "internal/demo", "internal/mcp", "internal/acp", "internal/chat", "internal/line", "internal/migrate", "internal/manual", "internal/backup"}, "a client; doctor, verify, repair and grep open files directly; adopt, convert and handoff work on other tools' files, which are on this machine; files for the history of the chat"},
+	{"internal/chat", []string{".", "client", "wire", "internal/prose", "internal/line", "internal/markdown", "internal/typo"}, "a client that sits at a terminal"},
+	{"internal/cli", []string{".", "client", "wire", "dialect", "internal/adopt", "internal/convert", "internal/dialects", "internal/vfs", "internal/prose", "internal/config", "internal/doctor", "internal/grep", "internal/demo", "internal/mcp", "internal/acp", "internal/chat", "internal/line", "internal/migrate", "internal/manual", "internal/backup", "internal/typo"}, "a client; doctor, verify, repair and grep open files directly; adopt, convert and handoff work on other tools' files, which are on this machine; files for the history of the chat"},
 	{"internal/tui", []string{".", "client", "wire"}, "a client"},
 	{"cmd/...", []string{"..."}, "wires the tables"},
 
@@ -189,7 +190,7 @@ var deeds = []deed{
 			"import golang.org/x/sys/*", "import database/sql*", "import log*",
 			"time.Now", "time.Since", "time.Until", "time.Sleep", "time.After*", "time.NewTimer", "time.NewTicker", "time.Tick",
 		},
-		in:  []string{"dialect/...", "route", "window", "internal/search", "internal/mask", "internal/richtext", "internal/card", "internal/page", "internal/manual", "internal/maintenance"},
+		in:  []string{"dialect/...", "route", "window", "internal/search", "internal/mask", "internal/richtext", "internal/card", "internal/page", "internal/manual", "internal/maintenance", "internal/typo"},
 		why: "deciding is pure: no file, no network, no clock",
 	},
 	{

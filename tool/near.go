@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"firn/internal/typo"
 )
 
 // maxNear is how many similar names are told.
@@ -45,7 +47,7 @@ func distance(meant, name string) (int, bool) {
 	case utf8.RuneCountInString(a) > 2 && (strings.HasPrefix(b, a) || strings.HasSuffix(b, a)):
 		return 2, true
 	}
-	d := edits(a, b, len(a)/3)
+	d := typo.Distance(a, b)
 	return d + 1, d <= len(a)/3
 }
 
@@ -54,31 +56,4 @@ func stem(name string) string {
 		return name[:i]
 	}
 	return name
-}
-
-// edits counts the bytes to change, add or take away to make b of a, where two
-// that changed places count as one. It need not be exact above most.
-func edits(a, b string, most int) int {
-	if d := len(a) - len(b); d > most || -d > most || len(a) > 255 || len(b) > 255 {
-		return most + 1
-	}
-	before, above, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range above {
-		above[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			change := above[j-1]
-			if a[i-1] != b[j-1] {
-				change++
-			}
-			row[j] = min(change, above[j]+1, row[j-1]+1)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		before, above, row = above, row, before
-	}
-	return above[len(b)]
 }

@@ -9,6 +9,7 @@ import (
 
 	"firn"
 	"firn/internal/prose"
+	"firn/internal/typo"
 	"firn/provider/scripted"
 	"firn/store"
 	"firn/wire"
@@ -25,7 +26,7 @@ func TestHelpTellsAll(t *testing.T) {
 		}
 	}
 	for other, name := range otherNames {
-		if prose.Nearest(name, commandNames(), 2) != name {
+		if typo.Nearest(name, commandNames(), 2) != name {
 			t.Errorf("/%s means /%s, which is not there", other, name)
 		}
 	}

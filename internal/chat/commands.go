@@ -7,6 +7,7 @@ import (
 
 	"firn"
 	"firn/internal/prose"
+	"firn/internal/typo"
 	"firn/wire"
 )
 
@@ -72,7 +73,7 @@ func (c *chat) command(ctx context.Context, typed string) error {
 		}
 	}
 	hint := "/help lists the commands; a message that begins with a slash is typed with two"
-	if near := prose.Nearest(name, commandNames(), 2); near != "" {
+	if near := typo.Nearest(name, commandNames(), 2); near != "" {
 		hint = "did you mean /" + near + "? " + hint
 	}
 	return &Problem{Err: fmt.Errorf("there is no command /%s", prose.OneLine(name, 40)), Hint: hint, Kind: firn.ErrInvalid}

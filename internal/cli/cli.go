@@ -24,7 +24,7 @@ import (
 	"firn"
 	"firn/internal/doctor"
 	"firn/internal/migrate"
-	"firn/internal/prose"
+	"firn/internal/typo"
 )
 
 // Process is what the command line has of the process it runs in.
@@ -170,7 +170,7 @@ func (p *program) unknown(cmd *cobra.Command, args []string) error {
 	}
 	cmd.SuggestionsMinimumDistance = 2 // it also knows which commands begin so
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		failure.hint = "did you mean " + cmd.CommandPath() + " " + cmp.Or(prose.Nearest(args[0], near, 2), near[0]) + "?"
+		failure.hint = "did you mean " + cmd.CommandPath() + " " + cmp.Or(typo.Nearest(args[0], near, 2), near[0]) + "?"
 	}
 	return failure
 }

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"firn/internal/typo"
 )
 
 // variables are the environment, by name.
@@ -164,12 +166,7 @@ func unknownVariable(name string) Problem {
 		}
 	}
 	names = append(names, slices.Sorted(maps.Keys(shortNames))...)
-	best, least := "", max(2, len(name)/5)+1
-	for _, n := range names {
-		if d := distance(strings.ToUpper(name), n); d < least {
-			best, least = n, d
-		}
-	}
+	best := typo.Nearest(strings.ToUpper(name), names, max(2, len(name)/5))
 	return Problem{Source: "$" + name, Message: "no setting is named by this variable", Hint: meant(best)}
 }
 

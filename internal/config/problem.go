@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"firn"
+	"firn/internal/typo"
 )
 
 // Problem is one thing that is wrong with the settings. It never holds what
@@ -101,13 +102,7 @@ func quoted(s string) string {
 // nearest finds the name that was probably meant, empty if none is near.
 func nearest(name string, names []string) string {
 	want := snake(name)
-	best, least := "", max(1, len(want)/3)+1
-	for _, n := range names {
-		if d := distance(want, n); d < least {
-			best, least = n, d
-		}
-	}
-	return best
+	return typo.Nearest(want, names, max(1, len(want)/3))
 }
 
 // snake spells a name as our keys are: small, with underscores.
@@ -131,31 +126,4 @@ func snake(name string) string {
 		b.WriteRune(r)
 	}
 	return b.String()
-}
-
-// distance counts the letters that must be put in, taken out, changed or
-// swapped with their neighbours to make one word of the other.
-func distance(a, b string) int {
-	if len(a) > 100 || len(b) > 100 {
-		return 100
-	}
-	before, last, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		next[0] = i
-		for j := 1; j <= len(b); j++ {
-			change := last[j-1]
-			if a[i-1] != b[j-1] {
-				change++
-			}
-			next[j] = min(change, last[j]+1, next[j-1]+1)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				next[j] = min(next[j], before[j-2]+1)
-			}
-		}
-		before, last, next = last, next, before
-	}
-	return last[len(b)]
 }

@@ -1,25 +1,29 @@
-package prose
+// Package typo finds the name that somebody meant who wrote another. It is pure,
+// and knows nothing of what the names are for.
+package typo
 
 // Nearest is the name of some that was probably meant, if it is at most so many
 // letters away; empty if none is. One that would have to be changed wholly is not.
 func Nearest(name string, names []string, most int) string {
 	best, least := "", most+1
 	for _, n := range names {
-		if d := distance(name, n); d < least && d < len(n) {
+		if d := Distance(name, n); d < least && d < len(n) {
 			best, least = n, d
 		}
 	}
 	return best
 }
 
-// longest is how long a word may be that is looked at.
-const longest = 100
+// longest is how long a word may be that is looked at: as long as the name of a
+// file can be.
+const longest = 255
 
-// distance counts the letters that must be put in, taken out, changed or swapped
-// with their neighbours to make one word of the other.
-func distance(a, b string) int {
+// Distance counts the bytes that must be put in, taken out, changed or swapped
+// with their neighbours to make one word of the other. Words that are too long
+// to be names are far from all others.
+func Distance(a, b string) int {
 	if len(a) > longest || len(b) > longest {
-		return longest
+		return max(len(a), len(b))
 	}
 	before, last, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {
