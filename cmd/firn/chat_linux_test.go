@@ -8,48 +8,50 @@ import (
 	"syscall"
 	"testing"
 	"unsafe"
+
+	"firn/internal/line/linetest"
 )
 
 // TestChatAtATerminal sits at a real terminal and presses real keys.
 func TestChatAtATerminal(t *testing.T) {
 	home, server := t.TempDir(), newSlowServer(t)
 	c := seatedChat(t, home, server, "-m", "openai/slow")
-	c.out.await("0 turns")
-	c.out.await("› ")
+	c.out.Await("0 turns")
+	c.out.Await("› ")
 	c.types("hello")
-	c.out.await("one two ")
+	c.out.Await("one two ")
 	c.types("and what is 6*7?")
-	c.out.await("(waits")
+	c.out.Await("(waits")
 	c.types("/status")
-	c.out.await("(waits") // what the program has read, Ctrl-C does not take away
+	c.out.Await("(waits") // what the program has read, Ctrl-C does not take away
 	c.press(0x03)
-	c.out.await("stopped by the user")
-	c.out.await("one two ") // the next question is asked
+	c.out.Await("stopped by the user")
+	c.out.Await("one two ") // the next question is asked
 	c.press(0x03)
-	c.out.await("stopped by the user")
-	c.out.await("turns    2")
-	c.out.await("› ")
+	c.out.Await("stopped by the user")
+	c.out.Await("turns    2")
+	c.out.Await("› ")
 	c.types("/model firn/offline")
-	c.out.await("› ")
+	c.out.Await("› ")
 	c.types("and what is 6*7?")
-	c.out.await("· calc 6*7 …")
-	c.out.await("= 42")
-	c.out.await("on disk")
-	c.out.await("› ")
+	c.out.Await("· calc 6*7 …")
+	c.out.Await("= 42")
+	c.out.Await("on disk")
+	c.out.Await("› ")
 	c.press(0x03)
-	c.out.await("(Ctrl-C again leaves")
-	c.out.await("› ")
+	c.out.Await("(Ctrl-C again leaves")
+	c.out.Await("› ")
 	c.press(0x03)
-	c.out.await("everything that was said is saved")
+	c.out.Await("everything that was said is saved")
 	if code := c.wait(); code != 130 {
 		t.Errorf("it ended with %d: %s", code, c.out)
 	}
 	verify(t, home)
 
 	c = seatedChat(t, home, server)
-	c.out.await("3 turns")
-	c.out.await("you: and what is 6*7?")
-	c.out.await("› ")
+	c.out.Await("3 turns")
+	c.out.Await("you: and what is 6*7?")
+	c.out.Await("› ")
 	c.press(0x04)
 	if code := c.wait(); code != 0 {
 		t.Errorf("Ctrl-D ended it with %d: %s", code, c.out)
@@ -64,7 +66,7 @@ func TestChatAtATerminal(t *testing.T) {
 func seatedChat(t *testing.T, home string, server *slowServer, args ...string) *running {
 	t.Helper()
 	keys, tty := openTerminal(t)
-	c := &running{t: t, home: home, out: newEar(t), in: keys}
+	c := &running{t: t, home: home, out: linetest.NewEar(t), in: keys}
 	c.cmd = c.command(args)
 	c.cmd.Env = append(c.cmd.Env, "OPENAI_BASE_URL="+server.URL, "TERM=dumb")
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = tty, tty, tty

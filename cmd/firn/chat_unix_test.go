@@ -12,12 +12,11 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"firn"
+	"firn/internal/line/linetest"
 	"firn/store"
 	"firn/store/filestore"
 )
@@ -29,7 +28,7 @@ func TestKillChat(t *testing.T) {
 	home, server := t.TempDir(), newSlowServer(t)
 	c := startChat(t, home, server, "-m", "openai/slow")
 	c.types("Hello, my name is Ada.")
-	c.out.await("one two ")
+	c.out.Await("one two ")
 	id := awaitDraft(t, home)
 	c.kill()
 
@@ -73,11 +72,11 @@ func TestInterruptChat(t *testing.T) {
 	home, server := t.TempDir(), newSlowServer(t)
 	c := startChat(t, home, server, "-m", "openai/slow")
 	c.types("hello")
-	c.out.await("one two ")
+	c.out.Await("one two ")
 	c.signal(os.Interrupt)
-	c.err.await("stopped by the user")
+	c.err.Await("stopped by the user")
 	c.types("/model firn/offline", "What is 6*7?")
-	c.out.await("42")
+	c.out.Await("42")
 	c.types("/quit")
 	if code := c.wait(); code != 0 {
 		t.Errorf("it ended with %d: %s", code, c.err)
@@ -142,12 +141,12 @@ type running struct {
 	home     string
 	cmd      *exec.Cmd
 	in       io.WriteCloser
-	out, err *ear
+	out, err *linetest.Ear
 }
 
 func startChat(t *testing.T, home string, server *slowServer, args ...string) *running {
 	t.Helper()
-	c := &running{t: t, home: home, out: newEar(t), err: newEar(t)}
+	c := &running{t: t, home: home, out: linetest.NewEar(t), err: linetest.NewEar(t)}
 	c.cmd = c.command(args)
 	c.cmd.Env = append(c.cmd.Env, "OPENAI_BASE_URL="+server.URL)
 	c.cmd.Stdout, c.cmd.Stderr = c.out, c.err
@@ -292,49 +291,5 @@ func verify(t *testing.T, home string) {
 	t.Helper()
 	if out, err := exec.Command("firn", "verify", "--home", home).CombinedOutput(); err != nil || !strings.Contains(string(out), "no fault found") {
 		t.Errorf("firn verify: %v\n%s", err, out)
-	}
-}
-
-// ear hears what a program says, and can wait for it.
-type ear struct {
-	t      *testing.T
-	mu     sync.Mutex
-	heard  bytes.Buffer
-	more   chan struct{}
-	passed int
-}
-
-func newEar(t *testing.T) *ear { return &ear{t: t, more: make(chan struct{}, 1)} }
-
-func (e *ear) Write(p []byte) (int, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	select {
-	case e.more <- struct{}{}:
-	default:
-	}
-	return e.heard.Write(p)
-}
-
-func (e *ear) String() string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.heard.String()
-}
-
-// await waits until something was said behind what was waited for before.
-func (e *ear) await(text string) {
-	e.t.Helper()
-	for {
-		all := e.String()
-		if i := strings.Index(all[e.passed:], text); i >= 0 {
-			e.passed += i + len(text)
-			return
-		}
-		select {
-		case <-e.more:
-		case <-time.After(time.Minute):
-			e.t.Fatalf("waited for %q in vain: %q", text, all[e.passed:])
-		}
 	}
 }

@@ -6,17 +6,19 @@ import (
 	"regexp"
 	"syscall"
 	"testing"
+
+	"firn/internal/line/linetest"
 )
 
 // TestNoCore looks at the limits of a gateway that runs.
 func TestNoCore(t *testing.T) {
-	out := newEar(t)
+	out := linetest.NewEar(t)
 	cmd := firnCommand(t.TempDir(), "serve", "--json")
-	cmd.Stdout, cmd.Stderr = out, newEar(t)
+	cmd.Stdout, cmd.Stderr = out, linetest.NewEar(t)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	out.await(`"address"`)
+	out.Await(`"address"`)
 	limits, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", cmd.Process.Pid))
 	if err != nil || !regexp.MustCompile(`(?m)^Max core file size +[01] `).Match(limits) {
 		t.Errorf("the limits are %s, %v", limits, err)

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"firn/internal/line/linetest"
 )
 
 // dreamServer speaks the Chat Completions API as a model that finds facts and
@@ -97,7 +99,7 @@ func notesIn(t *testing.T, home string) string {
 // other says who it is that does.
 func TestTwoDreamAtOnce(t *testing.T) {
 	server, home := newDreamServer(t), dreamsHome(t)
-	first, out := server.with(home, "memory", "dream"), newEar(t)
+	first, out := server.with(home, "memory", "dream"), linetest.NewEar(t)
 	first.Stdout, first.Stderr = out, out
 	if err := first.Start(); err != nil {
 		t.Fatal(err)
@@ -127,13 +129,13 @@ func TestKilledGatewayDreams(t *testing.T) {
 		t.Run(phase, func(t *testing.T) {
 			server, home := newDreamServer(t), dreamsHome(t)
 			old := notesIn(t, home)
-			gateway, out := server.with(home, "serve", "--json"), newEar(t)
-			gateway.Stdout, gateway.Stderr = out, newEar(t)
+			gateway, out := server.with(home, "serve", "--json"), linetest.NewEar(t)
+			gateway.Stdout, gateway.Stderr = out, linetest.NewEar(t)
 			if err := gateway.Start(); err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { gateway.Process.Kill() })
-			out.await(`"address"`)
+			out.Await(`"address"`)
 			dream := firnCommand(home, "memory", "dream")
 			if err := dream.Start(); err != nil {
 				t.Fatal(err)

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"firn/internal/line/linetest"
 )
 
 // firnIn runs firn on a home and returns what it prints.
@@ -36,15 +38,15 @@ func TestFollow(t *testing.T) {
 		}
 		id := firnIn(t, home, "new", "--title", "followed")
 		firnIn(t, home, "append", id, "--user", "the first")
-		out := newEar(t)
+		out := linetest.NewEar(t)
 		tail := firnCommand(home, "tail", "-f", id)
 		tail.Stdout = out
 		if err := tail.Start(); err != nil {
 			t.Fatal(err)
 		}
-		out.await("the first")
+		out.Await("the first")
 		firnIn(t, home, "append", id, "--user", "the second")
-		out.await("the second")
+		out.Await("the second")
 		if err := tail.Process.Signal(syscall.SIGINT); err != nil {
 			t.Fatal(err)
 		}
@@ -60,13 +62,13 @@ func TestFollow(t *testing.T) {
 // serveHome runs a gateway until the test ends.
 func serveHome(t *testing.T, home string) {
 	t.Helper()
-	out := newEar(t)
+	out := linetest.NewEar(t)
 	cmd := firnCommand(home, "serve", "--json")
-	cmd.Stdout, cmd.Stderr = out, newEar(t)
+	cmd.Stdout, cmd.Stderr = out, linetest.NewEar(t)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	out.await(`"address"`)
+	out.Await(`"address"`)
 	t.Cleanup(func() {
 		cmd.Process.Signal(syscall.SIGTERM)
 		if err := cmd.Wait(); err != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"flag"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,8 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"firn/internal/line/linetest"
 )
 
 var takePictures = flag.Bool("pictures", false, "write the picture of a terminal in docs/pictures anew")
@@ -21,27 +18,9 @@ var takePictures = flag.Bool("pictures", false, "write the picture of a terminal
 // and sees that the picture shows just that (go test -pictures takes it anew).
 func TestTerminalPicture(t *testing.T) {
 	home := t.TempDir()
-	keys, tty := openTerminal(t)
-	w := &window{Screen: linetest.New(96, 60), t: t, home: home, keys: keys, seen: make(chan struct{})}
-	setSize(t, keys, 96, 60)
-	w.cmd = exec.Command("bash", "--norc", "--noprofile", "--noediting", "-i")
-	w.cmd.Dir = home
-	w.cmd.Env = append(os.Environ(), "HOME="+home, "FIRN_HOME=", "FIRN_MODEL=", "TERM=xterm-256color", "NO_COLOR=", "PS1=$ ", "BASH_SILENCE_DEPRECATION_WARNING=1")
-	w.cmd.Stdin, w.cmd.Stdout, w.cmd.Stderr = tty, tty, tty
-	w.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := w.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	tty.Close()
-	go func() {
-		io.Copy(w, keys) // until the other side is closed
-		close(w.seen)
-	}()
-	t.Cleanup(func() {
-		w.cmd.Process.Kill()
-		<-w.seen
-		keys.Close()
-	})
+	cmd := exec.Command("bash", "--norc", "--noprofile", "--noediting", "-i")
+	cmd.Env = append(os.Environ(), "HOME="+home, "FIRN_HOME=", "FIRN_MODEL=", "TERM=xterm-256color", "NO_COLOR=", "PS1=$ ", "BASH_SILENCE_DEPRECATION_WARNING=1")
+	w := runInWindow(t, home, cmd, 96, 60)
 	w.story()
 	w.keepPicture(filepath.Join("..", "..", "docs", "pictures", "terminal.svg"))
 }

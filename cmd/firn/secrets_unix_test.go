@@ -15,6 +15,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"firn/internal/line/linetest"
 )
 
 // hearsay collects what is told, by where.
@@ -116,14 +118,14 @@ token = "ci"
 key = "agent:main:deploys"
 template = "{{.version}}"
 `, model.URL, model.URL, filepath.Join(home, "key")))
-	out, log := newEar(t), &bytes.Buffer{}
+	out, log := linetest.NewEar(t), &bytes.Buffer{}
 	cmd := firnCommand(home, "serve", "--json")
 	cmd.Env = append(cmd.Env, "ONE_KEY="+key, "ONE_HEADER="+header, "OPENAI_API_KEY="+key, "OPENAI_BASE_URL="+strings.Replace(model.URL, "http://", "http://ann:"+basic+"@", 1), "OTEL_EXPORTER_OTLP_ENDPOINT="+collector.URL, "OTEL_EXPORTER_OTLP_HEADERS=authorization="+spans, "OTEL_BSP_SCHEDULE_DELAY=50")
 	cmd.Stdout, cmd.Stderr = out, log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	out.await(`"address"`)
+	out.Await(`"address"`)
 	tokens := make(map[string]string)
 	for _, scope := range []string{"hook", "read", "write", "admin"} {
 		name := map[string]string{"hook": "ci"}[scope]

@@ -17,11 +17,10 @@ import (
 	"firn/internal/line/linetest"
 )
 
-// window is firn chat in a terminal that is drawn on, as people see it.
+// window is a program in a terminal that is drawn on, as people see it.
 type window struct {
 	*linetest.Screen
 	t    *testing.T
-	home string
 	cmd  *exec.Cmd
 	keys *os.File
 	// seen is closed when all that the program sent was shown.
@@ -31,25 +30,31 @@ type window struct {
 // openWindow starts firn chat in a terminal of 80 by 24.
 func openWindow(t *testing.T, home, server string, args ...string) *window {
 	t.Helper()
+	cmd := exec.Command("firn", append([]string{"chat"}, args...)...)
+	cmd.Env = append(os.Environ(), "FIRN_HOME="+home, "FIRN_MODEL=", "OPENAI_BASE_URL="+server, "OPENAI_API_KEY=k", "TERM=xterm-256color", "NO_COLOR=")
+	return runInWindow(t, home, cmd, 80, 24)
+}
+
+// runInWindow starts a program in a directory, in a terminal of that size that is
+// its own. It is killed at the end of the test, if it runs that long.
+func runInWindow(t *testing.T, dir string, cmd *exec.Cmd, width, height int) *window {
+	t.Helper()
 	keys, tty := openTerminal(t)
-	w := &window{Screen: linetest.New(80, 24), t: t, home: home, keys: keys}
-	setSize(t, keys, 80, 24)
-	w.cmd = exec.Command("firn", append([]string{"chat"}, args...)...)
-	w.cmd.Dir = home
-	w.cmd.Env = append(os.Environ(), "FIRN_HOME="+home, "FIRN_MODEL=", "OPENAI_BASE_URL="+server, "OPENAI_API_KEY=k", "TERM=xterm-256color", "NO_COLOR=")
-	w.cmd.Stdin, w.cmd.Stdout, w.cmd.Stderr = tty, tty, tty
-	w.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := w.cmd.Start(); err != nil {
+	w := &window{Screen: linetest.New(width, height), t: t, cmd: cmd, keys: keys, seen: make(chan struct{})}
+	setSize(t, keys, uint16(width), uint16(height))
+	cmd.Dir = dir
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	tty.Close()
-	w.seen = make(chan struct{})
 	go func() {
 		io.Copy(w, keys) // until the other side is closed
 		close(w.seen)
 	}()
 	t.Cleanup(func() {
-		w.cmd.Process.Kill()
+		cmd.Process.Kill()
 		<-w.seen
 		keys.Close()
 		if odd := w.Strange(); len(odd) > 0 {

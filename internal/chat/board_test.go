@@ -221,7 +221,7 @@ func TestNoTerminal(t *testing.T) {
 	s.c.sit()
 	s.run(t.Context())
 	s.types("hello")
-	s.out.await("fine\n")
+	s.out.Await("fine\n")
 	s.end()
 	says(t, s.err.String(), "note: take the terminal over: it is not mine")
 }

@@ -27,11 +27,11 @@ func TestStop(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := play(t, nil, scripted.Hang(1, scripted.Say("one two three four five six seven")), scripted.Say("fine"))
 			s.types("hello")
-			s.out.await("one")
+			s.out.Await("one")
 			stop(s)
-			s.err.await("stopped by the user\nhint: ")
+			s.err.Await("stopped by the user\nhint: ")
 			s.types("again")
-			s.out.await("fine\n")
+			s.out.Await("fine\n")
 			s.end()
 			says(t, s.messages(), "user: hello\nassistant: one", "(aborted)\nuser: again\nassistant: fine")
 		})
@@ -67,16 +67,16 @@ func TestQueue(t *testing.T) {
 
 func TestCtrlCAtThePrompt(t *testing.T) {
 	s := play(t, func(o *Options) { o.Terminal = Terminal{In: true, Err: true} }, scripted.Say("fine"))
-	s.err.await("› ")
+	s.err.Await("› ")
 	s.types("hello")
-	s.err.await("› ")
+	s.err.Await("› ")
 	s.presses <- os.Interrupt
-	s.err.await("(Ctrl-C again leaves")
+	s.err.Await("(Ctrl-C again leaves")
 	s.types("") // who goes on does not want to leave
-	s.err.await("› ")
-	s.err.await("› ")
+	s.err.Await("› ")
+	s.err.Await("› ")
 	s.presses <- os.Interrupt
-	s.err.await("(Ctrl-C again leaves")
+	s.err.Await("(Ctrl-C again leaves")
 	s.presses <- os.Interrupt
 	err := s.wait()
 	var p *Problem
@@ -121,7 +121,7 @@ func TestTermination(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	s := set(t, nil, scripted.Hang(1, scripted.Say("one two three four five six seven"))).begin().run(ctx)
 	s.types("hello")
-	s.out.await("one")
+	s.out.Await("one")
 	cause := errors.New("the machine goes down")
 	cancel(cause)
 	if err := s.wait(); !errors.Is(err, cause) {

@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -17,6 +16,7 @@ import (
 	"firn/client"
 	"firn/dialect/native"
 	"firn/internal/gateway"
+	"firn/internal/line/linetest"
 	"firn/provider"
 	"firn/provider/offline"
 	"firn/provider/openai"
@@ -39,7 +39,7 @@ type stage struct {
 	agent *agent.Agent
 	// in is what the user types, presses what they press.
 	in       *io.PipeWriter
-	out, err *ear
+	out, err *linetest.Ear
 	presses  chan os.Signal
 	released chan struct{}
 	ended    chan error
@@ -51,7 +51,7 @@ type stage struct {
 func set(t *testing.T, change func(*Options), steps ...scripted.Step) *stage {
 	t.Helper()
 	s := &stage{
-		t: t, model: scripted.New(scripted.Info(), steps...), out: newEar(t), err: newEar(t), st: memstore.New(memstore.Options{}),
+		t: t, model: scripted.New(scripted.Info(), steps...), out: linetest.NewEar(t), err: linetest.NewEar(t), st: memstore.New(memstore.Options{}),
 		presses: make(chan os.Signal, 2), released: make(chan struct{}), ended: make(chan error, 1),
 	}
 	s.agent = &agent.Agent{
@@ -245,48 +245,3 @@ func silent(t *testing.T, text string, pieces ...string) {
 
 // patience is how long a test waits before it gives up.
 const patience = time.Minute
-
-// ear hears what is written, and can wait for it.
-type ear struct {
-	t     *testing.T
-	mu    sync.Mutex
-	heard bytes.Buffer
-	more  chan struct{}
-	// passed is how much was waited for.
-	passed int
-}
-
-func newEar(t *testing.T) *ear { return &ear{t: t, more: make(chan struct{}, 1)} }
-
-func (e *ear) Write(p []byte) (int, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	select {
-	case e.more <- struct{}{}:
-	default:
-	}
-	return e.heard.Write(p)
-}
-
-func (e *ear) String() string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.heard.String()
-}
-
-// await waits until something was written behind what was waited for before.
-func (e *ear) await(text string) {
-	e.t.Helper()
-	for {
-		all := e.String()
-		if i := strings.Index(all[e.passed:], text); i >= 0 {
-			e.passed += i + len(text)
-			return
-		}
-		select {
-		case <-e.more:
-		case <-time.After(patience):
-			e.t.Fatalf("waited for %q in vain: %q", text, all[e.passed:])
-		}
-	}
-}
