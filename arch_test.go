@@ -45,7 +45,7 @@ var layers = []layer{
 
 	// deciding
 	{"internal/search", []string{"."}, "pure: what words are, what a query asks for, what is the best answer"},
-	{"internal/mask", nil, "pure: what looks like a secret"},
+	{"internal/mask", []string{"internal/rawjson"}, "pure: what looks like a secret"},
 	{"internal/richtext", []string{"."}, "pure: text in safe HTML"},
 	{"internal/card", []string{".", "window", "wire", "internal/richtext"}, "pure: entries as pages show them; counts tokens as windows do"},
 	{"internal/page", []string{".", "wire", "internal/card", "internal/mask", "internal/richtext"}, "pure: a session as one page; where its entries come from is handed to it"},
@@ -53,7 +53,7 @@ var layers = []layer{
 	{"dialect", []string{".", "internal/rawjson"}, "the contract knows no member"},
 	{"internal/blocks", []string{".", "internal/rawjson"}, "content of messages as Anthropic's API spells it, which several tools store"},
 	{"dialect/*", []string{".", "dialect", "internal/rawjson", "internal/blocks"}, "members know the contract, not each other"},
-	{"internal/convert", []string{".", "store", "dialect", "wire", "internal/rawjson"}, "streams entries from one dialect to another; the members are handed to it"},
+	{"internal/convert", []string{".", "store", "dialect", "wire", "internal/rawjson", "internal/mask"}, "streams entries from one dialect to another; the members are handed to it"},
 	{"internal/dialects", []string{".", "dialect", "dialect/*"}, "the table of all tools"},
 	{"internal/adopt", []string{".", "dialect", "internal/vfs", "internal/convert"}, "finds other tools' folders and mirrors them; the members are handed to it"},
 	{"route", []string{"."}, "pure"},

@@ -30,8 +30,18 @@ func (c *Client) Export(ctx context.Context, id firn.ID, format string, w io.Wri
 
 // ExportTo is Export of a session that is to go on in another directory.
 func (c *Client) ExportTo(ctx context.Context, id firn.ID, format, cwd string, w io.Writer) error {
-	r := get("v1", "sessions", string(id), "export").with("format", format).with("cwd", cwd)
-	return c.copyTo(ctx, r, typeLines, w)
+	return c.ExportAs(ctx, id, wire.Export{Format: format, CWD: cwd}, w)
+}
+
+// ExportAs is Export as e says: with secrets masked, for example.
+func (c *Client) ExportAs(ctx context.Context, id firn.ID, e wire.Export, w io.Writer) error {
+	return c.copyTo(ctx, exporting(id, e), typeLines, w)
+}
+
+// exporting is the request for a session in another format.
+func exporting(id firn.ID, e wire.Export) request {
+	r := get("v1", "sessions", string(id), "export").with("format", e.Format).with("cwd", e.CWD).with("view", e.View)
+	return r.withFlag("mask", e.Mask)
 }
 
 // copyTo writes what the gateway answers to w.
@@ -50,11 +60,15 @@ func (c *Client) copyTo(ctx context.Context, r request, accept string, w io.Writ
 // ExportPage writes a session to w as a page of HTML that stands for itself: its
 // branch, or with [wire.ViewDisk] all there is.
 func (c *Client) ExportPage(ctx context.Context, id firn.ID, view string, w io.Writer) error {
-	r := get("v1", "sessions", string(id), "export").with("format", wire.FormatHTML).with("view", view)
-	return c.copyTo(ctx, r, "text/html", w)
+	return c.copyTo(ctx, exporting(id, wire.Export{Format: wire.FormatHTML, View: view}), "text/html", w)
 }
 
 // Fidelity tells how well a session can be said in another format.
 func (c *Client) Fidelity(ctx context.Context, id firn.ID, format string) (wire.Fidelity, error) {
-	return ask[wire.Fidelity](ctx, c, get("v1", "sessions", string(id), "export").with("format", format).withFlag("report", true))
+	return c.FidelityAs(ctx, id, wire.Export{Format: format})
+}
+
+// FidelityAs is Fidelity of what [Client.ExportAs] writes.
+func (c *Client) FidelityAs(ctx context.Context, id firn.ID, e wire.Export) (wire.Fidelity, error) {
+	return ask[wire.Fidelity](ctx, c, exporting(id, e).withFlag("report", true))
 }

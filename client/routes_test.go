@@ -86,7 +86,14 @@ func routes() []routed {
 		}, "POST /v1/import?agent=a&from=pi&id=0199-test&name=n.jsonl&title=t {}"},
 		{"Export", func(c *c) error { return c.Export(ctx, session, "codex", io.Discard) }, "GET /v1/sessions/0199-test/export?format=codex"},
 		{"ExportTo", func(c *c) error { return c.ExportTo(ctx, session, "codex", "/home/u", io.Discard) }, "GET /v1/sessions/0199-test/export?cwd=%2Fhome%2Fu&format=codex"},
+		{"ExportAs", func(c *c) error {
+			return c.ExportAs(ctx, session, wire.Export{Format: "codex", Mask: true}, io.Discard)
+		}, "GET /v1/sessions/0199-test/export?format=codex&mask=true"},
 		{"ExportPage", func(c *c) error { return c.ExportPage(ctx, session, "disk", io.Discard) }, "GET /v1/sessions/0199-test/export?format=html&view=disk"},
+		{"FidelityAs", func(c *c) error {
+			_, err := c.FidelityAs(ctx, session, wire.Export{Format: "pi", Mask: true})
+			return err
+		}, "GET /v1/sessions/0199-test/export?format=pi&mask=true&report=true"},
 		{"Fidelity", func(c *c) error { _, err := c.Fidelity(ctx, session, "codex"); return err }, "GET /v1/sessions/0199-test/export?format=codex&report=true"},
 		{"Tree", func(c *c) error { _, err := c.Tree(ctx, session, 5, "c"); return err }, "GET /v1/sessions/0199-test/tree?cursor=c&limit=5"},
 		{"Window", func(c *c) error { _, err := c.Window(ctx, session, "openai"); return err }, "GET /v1/sessions/0199-test/window?as=openai"},

@@ -29,7 +29,9 @@ type Fidelity struct {
 	// Damaged is how many places could not be read; Faults names the first.
 	Damaged int64    `json:"damaged"`
 	Faults  []string `json:"faults,omitempty"`
-	// Lines and bytes as they were read and written.
+	// Masked is how many secrets were masked, if that was asked for.
+	Masked int64 `json:"masked,omitempty"`
+	// Lines and bytes as they were read and written, before anything was masked.
 	LinesRead    int64 `json:"linesRead"`
 	BytesRead    int64 `json:"bytesRead"`
 	LinesWritten int64 `json:"linesWritten"`
@@ -66,6 +68,9 @@ type Export struct {
 	// View is what a page shows, for the format html: the branch, which empty
 	// means, or all that is on disk.
 	View string `json:"view,omitempty"`
+	// Mask puts [secret] in the place of what looks like a secret. Without it what
+	// is told is byte for byte what was said; pages are masked always.
+	Mask bool `json:"mask,omitempty"`
 }
 
 // FormatHTML is the format of pages to read. Nothing can be read back from it.

@@ -27,7 +27,7 @@ crabtalk, claw0, cersei. firn convert --formats tells what each cannot say.`
 
 func (p *program) exportCommand() *cobra.Command {
 	var format, out, view string
-	var plan bool
+	var plan, mask bool
 	cmd := &cobra.Command{
 		Use: "export SESSION", GroupID: "formats",
 		Short: "Write a session in another tool's format, or as a page to read",
@@ -37,10 +37,12 @@ went goes to stderr: every entry is the same, said in other words, changed, or l
 
 With --format html it is one page to read or give away, without scripts and with everything
 in it: the branch of the head, or with --view disk all branches. What looks like a secret is
-masked there.
+masked there; in other formats only with --mask, which says in how many places. A secret
+that has no form of its own, such as a password in a sentence, is not known as one: look
+before you give it away.
 
 ` + formatHelp + "\n\n" + sessionHelp,
-		Example: "  firn export 0198c5a2 --format html -o talk.html\n  firn export 0198c5a2 --format claude -o session.jsonl\n  firn export - --format codex --plan",
+		Example: "  firn export 0198c5a2 --format html -o talk.html\n  firn export 0198c5a2 --format claude -o session.jsonl\n  firn export - --format codex --plan\n  firn export - --mask -o to-show.jsonl",
 		Args:    args(1, 1, "one session"), ValidArgsFunction: p.completeSession(true),
 	}
 	cmd.Flags().StringVar(&format, "format", "native", "the `format` to write, or html; --to is the same flag")
@@ -48,6 +50,7 @@ masked there.
 	cmd.Flags().StringVarP(&out, "output", "o", "", "write to this `file`, which must not be there yet")
 	cmd.Flags().StringVar(&view, "view", "", "what a page shows: `branch` or disk")
 	cmd.Flags().BoolVar(&plan, "plan", false, "only report how well it would go")
+	cmd.Flags().BoolVar(&mask, "mask", false, "put [secret] in the place of what looks like a secret")
 	completeFormat(cmd, "format")
 	cmd.RunE = p.with(looking, func(ctx context.Context, c *client.Client, args []string) error {
 		if format == wire.FormatHTML {
@@ -64,32 +67,41 @@ masked there.
 		if err != nil {
 			return err
 		}
-		return p.export(ctx, c, session.ID, name, out, plan)
+		return p.export(ctx, c, session.ID, wire.Export{Format: name, Mask: mask}, out, plan)
 	})
 	return cmd
 }
 
 // export writes a session, and the report.
-func (p *program) export(ctx context.Context, c *client.Client, id firn.ID, format, out string, plan bool) error {
-	report, err := c.Fidelity(ctx, id, format)
+func (p *program) export(ctx context.Context, c *client.Client, id firn.ID, e wire.Export, out string, plan bool) error {
+	report, err := c.FidelityAs(ctx, id, e)
 	if err != nil {
 		return err
 	}
 	if plan {
-		return p.print(report, func() string { return fidelityText(report, "would be ") })
+		return p.print(report, func() string { return fidelityText(report, "would be ") + maskedText(report, e) })
 	}
 	if out == "" {
-		if err := c.Export(ctx, id, format, p.stdout); err != nil {
+		if err := c.ExportAs(ctx, id, e, p.stdout); err != nil {
 			return err
 		}
-		p.say("%s", fidelityText(report, ""))
+		p.say("%s", fidelityText(report, "")+maskedText(report, e))
 		return nil
 	}
-	err = newFile(out, func(w io.Writer) error { return c.Export(ctx, id, format, w) })
+	err = newFile(out, func(w io.Writer) error { return c.ExportAs(ctx, id, e, w) })
 	if err != nil {
 		return err
 	}
+	p.say("%s", maskedText(report, e))
 	return p.print(report, func() string { return "wrote " + out + "\n" + fidelityText(report, "") })
+}
+
+// maskedText tells how many secrets were masked, if that was asked for.
+func maskedText(f wire.Fidelity, e wire.Export) string {
+	if !e.Mask {
+		return ""
+	}
+	return fmt.Sprintf("masked in %s; look at it before you give it away\n", prose.Plural(int(f.Masked), "place"))
 }
 
 // exportPage writes a session as a page.

@@ -210,8 +210,17 @@ func (g *Gateway) Export(ctx context.Context, id firn.ID, e wire.Export, w io.Wr
 		target.Provider, target.Model = session.State.Provider, session.State.Model
 	}
 	report := &convert.Report{}
-	err = convert.Write(ctx, w, src, tool, target, report)
-	return convert.Fidelity(src.Tool, tool.Name(), tool.Limits(), report), err
+	if !e.Mask {
+		err = convert.Write(ctx, w, src, tool, target, report)
+		return convert.Fidelity(src.Tool, tool.Name(), tool.Limits(), report), err
+	}
+	masked := convert.NewMasked(w)
+	if err = convert.Write(ctx, masked, src, tool, target, report); err == nil {
+		err = masked.Close()
+	}
+	fidelity := convert.Fidelity(src.Tool, tool.Name(), tool.Limits(), report)
+	fidelity.Masked = masked.Places
+	return fidelity, err
 }
 
 // export answers with a session in another format, as a stream, or with a
@@ -221,7 +230,7 @@ func (c *call) export() error {
 	if err != nil {
 		return err
 	}
-	to, report := wire.Export{Format: c.query.text("format"), CWD: c.query.text("cwd"), View: c.query.text("view")}, c.query.flag("report")
+	to, report := wire.Export{Format: c.query.text("format"), CWD: c.query.text("cwd"), View: c.query.text("view"), Mask: c.query.flag("mask")}, c.query.flag("report")
 	if c.query.err != nil {
 		return c.query.err
 	}

@@ -53,7 +53,7 @@ func TestRoutesReachTheGateway(t *testing.T) {
 		{"POST", "/v1/sessions/aaaa-1:show", wire.Hide{Entry: "#1"}, `Show aaaa-1 {Entry:#1 Reason:}`},
 		{"POST", "/v1/sessions/aaaa-1:restore", nil, `Restore aaaa-1`},
 		{"POST", "/v1/sessions/in-the-bin:restore", nil, `Restore in-the-bin`},
-		{"POST", "/v1/sessions/aaaa-1:purge", wire.Erase{Sure: "aaaa-1"}, `Purge aaaa-1 {Entries:[] Reason: Sure:aaaa-1}`},
+		{"POST", "/v1/sessions/aaaa-1:purge", wire.Erase{Sure: "aaaa-1"}, `Purge aaaa-1 {Entries:[] Reason: Sure:aaaa-1 Plan:false}`},
 		{"POST", "/v1/sessions/aaaa-1:kill", nil, `Stop aaaa-1`},
 		{"POST", "/v1/sessions/aaaa-1/turns", wire.Turn{Text: "hi", ID: "m1"}, `Turn aaaa-1 "hi" m1`},
 		{"POST", "/v1/inbound", wire.Inbound{Channel: "telegram", PeerKind: "direct", PeerID: "1", Text: "hi", ID: "m"}, `Inbound  "hi" m`},

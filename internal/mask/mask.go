@@ -24,9 +24,15 @@ type span struct{ from, to int }
 
 // Text returns the text with every secret replaced by [Mark].
 func Text(text string) string {
+	out, _ := Count(text)
+	return out
+}
+
+// Count is [Text], and says how many secrets there were.
+func Count(text string) (masked string, places int) {
 	found := find(text)
 	if len(found) == 0 {
-		return text
+		return text, 0
 	}
 	var b strings.Builder
 	b.Grow(len(text))
@@ -37,7 +43,7 @@ func Text(text string) string {
 		at = s.to
 	}
 	b.WriteString(text[at:])
-	return b.String()
+	return b.String(), len(found)
 }
 
 // find returns where the secrets of a text stand, in order and apart from each

@@ -348,6 +348,7 @@ export interface Fidelity {
   losses?: Lost[];
   lostFields: number;
   lostLines: number;
+  masked?: number;
   said: number;
   same: number;
   to: string;
