@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"slices"
 	"time"
 
 	"firn"
@@ -18,8 +19,11 @@ import (
 )
 
 // glimpse is how much of the beginning and of the end of a transcript a list
-// reads.
-const glimpse = 64 << 10
+// reads; maxGlimpse how much of the end if its last lines are long.
+const (
+	glimpse    = 64 << 10
+	maxGlimpse = 4 << 20
+)
 
 // shown is what a list told of a session, and of which state of its files.
 type shown struct {
@@ -137,7 +141,7 @@ func (st *Store) inspect(t dialect.Transcript) store.Info {
 // look reads the beginning and the end of a transcript.
 func (st *Store) look(t dialect.Transcript, standing store.Standing) store.Info {
 	var gist store.Gist
-	err := st.sample(t, &gist)
+	late, err := st.sample(t, &gist)
 	info := gist.Info()
 	info.ID, info.Agent, info.Archived, info.Source = t.ID, standing.Agent, t.Archived, st.opts.Name
 	info.Bytes, info.Parts = standing.Bytes, standing.Parts
@@ -146,6 +150,9 @@ func (st *Store) look(t dialect.Transcript, standing store.Standing) store.Info 
 	info.CWD = first(info.CWD, t.CWD)
 	info.Key = first(t.Key, info.Key)
 	info.Created = firstTime(info.Created, t.Created)
+	if late {
+		info.Updated = firstTime(t.Updated, standing.Modified)
+	}
 	if info.Updated = firstTime(info.Updated, t.Updated); info.Updated.IsZero() {
 		info.Updated = standing.Modified
 	}
@@ -167,60 +174,84 @@ func (st *Store) end(t dialect.Transcript) firn.Pos {
 
 // sample reads the ends of a transcript into a gist. The scanner that reads the
 // last lines has not seen those before, which is good enough for times, titles
-// and tombstones.
-func (st *Store) sample(t dialect.Transcript, gist *store.Gist) error {
-	head, rest, err := st.ends(t)
-	if err != nil {
-		return err
-	}
-	for i, text := range [][]byte{head, rest} {
-		scanner := st.tool.Scanner(dialect.Origin{Transcript: t})
-		for line := range bytes.Lines(text) {
-			line = bytes.TrimRight(line, "\r\n")
-			if rawjson.Valid(line) != nil {
-				continue
-			}
-			entries, err := scanner.Scan(line)
-			if err != nil {
-				continue
-			}
-			for _, e := range entries {
-				if _, again := e.Body.(*firn.Header); again && i > 0 {
-					continue
-				}
-				gist.Add(e)
-			}
-		}
-	}
-	return nil
-}
-
-// ends returns the first and the last bytes of a transcript; all of a short one
-// as the first.
-func (st *Store) ends(t dialect.Transcript) (head, tail []byte, err error) {
+// and tombstones. Late says that the end told no time: what is known then is when
+// it began.
+func (st *Store) sample(t dialect.Transcript, gist *store.Gist) (late bool, err error) {
 	head, short, err := st.begin(t, t.Parts[0])
 	if err != nil {
-		return nil, nil, err
+		return false, err
 	}
+	for _, e := range st.entries(t, head) {
+		gist.Add(e)
+	}
+	if short && len(t.Parts) == 1 {
+		return false, nil
+	}
+	if t.Compressed {
+		return true, nil
+	}
+	last, err := st.latest(t, int64(bytes.LastIndexByte(head, '\n')+1))
+	for _, e := range last {
+		if _, again := e.Body.(*firn.Header); !again {
+			gist.Add(e)
+		}
+	}
+	return !timed(last), err
+}
+
+// latest reads the last entries of a transcript, behind the lines that were read. If no
+// whole line with a time is among them, because the last is long, it reads more.
+func (st *Store) latest(t dialect.Transcript, read int64) ([]firn.Entry, error) {
 	last := t.Parts[len(t.Parts)-1]
-	if short && len(t.Parts) == 1 || t.Compressed {
-		return head, nil, nil
-	}
 	info, err := fs.Stat(st.tree, last)
 	if err != nil {
-		return head, nil, err
+		return nil, err
 	}
-	from := max(0, info.Size()-glimpse)
-	if len(t.Parts) == 1 {
-		from = max(from, int64(len(head)))
+	if len(t.Parts) > 1 {
+		read = 0
 	}
-	file, err := st.openPart(t, last, from)
+	for size := int64(glimpse); ; size *= 8 {
+		from := max(read, info.Size()-size)
+		tail, err := st.behind(t, last, from, size)
+		if err != nil {
+			return nil, err
+		}
+		entries := st.entries(t, tail)
+		if timed(entries) || from == read || size >= maxGlimpse {
+			return entries, nil
+		}
+	}
+}
+
+// timed reports whether an entry tells when it was.
+func timed(entries []firn.Entry) bool {
+	return slices.ContainsFunc(entries, func(e firn.Entry) bool { return !e.Time.IsZero() })
+}
+
+// entries are those of some lines; what is no line, because it is cut, is left out.
+func (st *Store) entries(t dialect.Transcript, text []byte) []firn.Entry {
+	var all []firn.Entry
+	scanner := st.tool.Scanner(dialect.Origin{Transcript: t})
+	for line := range bytes.Lines(text) {
+		line = bytes.TrimRight(line, "\r\n")
+		if rawjson.Valid(line) != nil {
+			continue
+		}
+		if entries, err := scanner.Scan(line); err == nil {
+			all = append(all, entries...)
+		}
+	}
+	return all
+}
+
+// behind reads some bytes of a file from a place on.
+func (st *Store) behind(t dialect.Transcript, name string, from, size int64) ([]byte, error) {
+	file, err := st.openPart(t, name, from)
 	if err != nil {
-		return head, nil, err
+		return nil, err
 	}
 	defer file.Close() // only read
-	tail, err = io.ReadAll(io.LimitReader(file, glimpse))
-	return head, tail, err
+	return io.ReadAll(io.LimitReader(file, size))
 }
 
 // begin reads the beginning of a file, and reports whether that is all of it.
