@@ -366,7 +366,7 @@ func FuzzTable(f *testing.F) {
 		b.must(err)
 		b.touchIfThere("new")
 		b.must(b.bind("new", "s"))
-		b.must(b.unbind("agent:main:zoe"))
+		b.must(b.change(func(doc *document) { doc.remove("agent:main:zoe") }))
 		b.points("new", "s")
 		after, err := parseObject([]byte(b.file()))
 		if err != nil {

@@ -76,15 +76,7 @@ func (r *row) id() firn.ID {
 	return ""
 }
 
-// updated is when the key was last used; zero if the row does not say.
-func (r *row) updated() time.Time {
-	ms, ok := millis(r.fields.get(fieldUpdated))
-	if !ok {
-		return time.Time{}
-	}
-	return time.UnixMilli(ms)
-}
-
+// millis reads a time as rows hold it, in milliseconds.
 func millis(value []byte) (int64, bool) {
 	reader := rawjson.New(value)
 	if ms, ok := reader.Int(); ok {
@@ -124,8 +116,6 @@ func (r *row) set(name string, value json.RawMessage) {
 func (r *row) setText(name, text string) { r.set(name, rawjson.AppendString(nil, text)) }
 
 func (r *row) setInt(name string, n int64) { r.set(name, strconv.AppendInt(nil, n, 10)) }
-
-func (r *row) setBool(name string, b bool) { r.set(name, strconv.AppendBool(nil, b)) }
 
 // setUpdated says that the key was used at a time. It never goes back.
 func (r *row) setUpdated(now time.Time) {

@@ -36,35 +36,21 @@ func (f *fieldChange) fits(now []byte) bool {
 	return bytes.Equal(now, f.base) || f.flown && bytes.Equal(now, f.flying)
 }
 
-// touch changes what is kept under a key, for what may be lost in a crash:
-// counters and times. It is seen at once and written within a second or so. A
-// key that points nowhere is ErrNotFound, a row that would become too large
-// ErrTooLarge; pointing the key elsewhere is for bind. patch is called while
-// the table is locked and must not use it; a nil one says that the key was used.
-func (t *table) touch(key string, patch func(r *row)) error {
+// patch changes what is kept under a key that the file has a row for, for what
+// may be lost in a crash: counters and times. It is seen at once and written
+// within a second or so. A row that would become too large is ErrTooLarge;
+// pointing the key elsewhere is for bind.
+func (t *table) patch(doc *document, key string, file *row, change func(r *row)) error {
 	if t.opts.ReadOnly {
-		return fmt.Errorf("touch key %s: %w: the table was opened to be read only", key, firn.ErrUnsupported)
+		return fmt.Errorf("table %s: %w: it was opened to be read only", t.path, firn.ErrUnsupported)
 	}
-	if patch == nil {
-		patch = func(r *row) { r.setUpdated(t.opts.Now()) }
+	before, _ := t.rowOf(doc, key)
+	after := before.clone()
+	change(&after)
+	if err := checkPatch(&before, &after); err != nil {
+		return err
 	}
-	err := t.view(func(doc *document) error {
-		file, ok := doc.row(key)
-		if !ok {
-			return firn.ErrNotFound
-		}
-		before, _ := t.rowOf(doc, key)
-		after := before.clone()
-		patch(&after)
-		if err := checkPatch(&before, &after); err != nil {
-			return err
-		}
-		t.wait(key, &file, &before, &after)
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("touch key %s: %w", key, err)
-	}
+	t.wait(key, file, &before, &after)
 	return nil
 }
 

@@ -38,6 +38,20 @@ func (b *bench) fieldIs(key, name, seen, saved string) {
 	}
 }
 
+// touch changes what is kept under a key; a nil patch says that it was used.
+func (t *table) touch(key string, patch func(r *row)) error {
+	if patch == nil {
+		patch = func(r *row) { r.setUpdated(t.opts.Now()) }
+	}
+	return t.view(func(doc *document) error {
+		file, ok := doc.row(key)
+		if !ok {
+			return firn.ErrNotFound
+		}
+		return t.patch(doc, key, &file, patch)
+	})
+}
+
 func count(name string) func(r *row) {
 	return func(r *row) {
 		n, _ := millis(r.get(name))
