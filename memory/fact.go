@@ -30,11 +30,6 @@ const (
 	Constraint Category = "constraint"
 )
 
-// Categories are all of them.
-func Categories() []Category {
-	return []Category{Preference, Project, Pattern, Decision, Constraint}
-}
-
 // ParseCategory reads a category, by any of the names that are in use for it.
 func ParseCategory(name string) (Category, bool) {
 	plain := strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(name))

@@ -28,7 +28,7 @@ func seeds(f *testing.F, add func(text string)) {
 			}
 		}
 	}
-	for _, text := range []string{Example, "", "\xff", "a", "[", "[[a]]", "a.b.c = 1", "x = [[[[]]]]", "\ufeffhome = 1", "[agents.a.b]\n[agents.a]", "[[agents]]\n[agents.x]", "agents = [{x = 1}]\n"} {
+	for _, text := range []string{example, "", "\xff", "a", "[", "[[a]]", "a.b.c = 1", "x = [[[[]]]]", "\ufeffhome = 1", "[agents.a.b]\n[agents.a]", "[[agents]]\n[agents.x]", "agents = [{x = 1}]\n"} {
 		add(text)
 	}
 }

@@ -115,7 +115,7 @@ func TestEveryFieldIsASetting(t *testing.T) {
 func TestDocs(t *testing.T) {
 	page := filepath.Join("..", "..", "docs", "configuration.md")
 	if update() {
-		if err := os.WriteFile(page, []byte(Markdown()), 0o644); err != nil {
+		if err := os.WriteFile(page, []byte(documentation()), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -123,7 +123,7 @@ func TestDocs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(text), Markdown()); diff != "" {
+	if diff := cmp.Diff(string(text), documentation()); diff != "" {
 		t.Errorf("docs/configuration.md is out of date; write it anew with FIRN_UPDATE=1 go test ./internal/config\n%s", diff)
 	}
 	for _, f := range Schema() {
@@ -136,7 +136,7 @@ func TestDocs(t *testing.T) {
 // TestExample sees to it that the file in the documentation is right.
 func TestExample(t *testing.T) {
 	path := filepath.Join(t.TempDir(), FileName)
-	if err := os.WriteFile(path, []byte(Example), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(example), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s, err := Open(path, []string{"HOME=/home/u"}, nil)

@@ -35,15 +35,6 @@ type Settings struct {
 	tree  *node
 }
 
-// Load reads the settings; see [Open].
-func Load(path string, environ []string, flags map[string]string) (Config, error) {
-	s, err := Open(path, environ, flags)
-	if err != nil {
-		return Config{}, err
-	}
-	return s.Config, nil
-}
-
 // Open reads the settings from the file at path, which need not exist, the
 // environment, as os.Environ tells it, and flags, which are named by the paths
 // of settings. An empty path is that of [File].

@@ -56,14 +56,14 @@ func TestFile(t *testing.T) {
 			t.Errorf("File(%q, %q) is %q, want %q", c.home, c.environ, got, c.want)
 		}
 	}
-	if _, err := Load("", nil, nil); !errors.Is(err, firn.ErrNotFound) {
+	if _, err := Open("", nil, nil); !errors.Is(err, firn.ErrNotFound) {
 		t.Errorf("without any home: %v", err)
 	}
 }
 
-func TestLoadFindsTheFile(t *testing.T) {
+func TestOpenFindsTheFile(t *testing.T) {
 	path := write(t, `log.level = "debug"`)
-	c, err := Load("", []string{"HOME=/u"}, map[string]string{"home": filepath.Dir(path)})
+	c, err := Open("", []string{"HOME=/u"}, map[string]string{"home": filepath.Dir(path)})
 	if err != nil || c.Log.Level != "debug" || c.Home != filepath.Dir(path) {
 		t.Errorf("the file of the home was not read: %v, %v", c.Log, err)
 	}
@@ -72,20 +72,20 @@ func TestLoadFindsTheFile(t *testing.T) {
 	}
 }
 
-func TestLoadWhatCannotBeRead(t *testing.T) {
-	if _, err := Load(t.TempDir(), []string{"HOME=/u"}, nil); err == nil {
+func TestOpenWhatCannotBeRead(t *testing.T) {
+	if _, err := Open(t.TempDir(), []string{"HOME=/u"}, nil); err == nil {
 		t.Error("a directory was read")
 	}
 	huge := write(t, "# "+strings.Repeat("x", maxFile))
-	if _, err := Load(huge, []string{"HOME=/u"}, nil); !errors.Is(err, firn.ErrTooLarge) {
+	if _, err := Open(huge, []string{"HOME=/u"}, nil); !errors.Is(err, firn.ErrTooLarge) {
 		t.Errorf("a huge file: %v", err)
 	}
-	c, err := Load(write(t, "x = 1"), []string{"HOME=/u"}, nil)
+	c, err := Open(write(t, "x = 1"), []string{"HOME=/u"}, nil)
 	var problems Problems
-	if !errors.As(err, &problems) || !errors.Is(err, firn.ErrInvalid) || len(problems) != 1 || c.Home != "" {
+	if !errors.As(err, &problems) || !errors.Is(err, firn.ErrInvalid) || len(problems) != 1 || c.Home != "/u/.firn" {
 		t.Errorf("a wrong file: %v, %v", c.Home, err)
 	}
-	if _, err := Load(filepath.Join(t.TempDir(), "none", FileName), []string{"FIRN_LOG__LEVEL=warn"}, nil); !errors.Is(err, firn.ErrInvalid) || !strings.Contains(err.Error(), "no home directory") {
+	if _, err := Open(filepath.Join(t.TempDir(), "none", FileName), []string{"FIRN_LOG__LEVEL=warn"}, nil); !errors.Is(err, firn.ErrInvalid) || !strings.Contains(err.Error(), "no home directory") {
 		t.Errorf("without a home directory: %v", err)
 	}
 }
@@ -97,7 +97,7 @@ agents.main = { workspace = "../w", system_file = "<home>/system.md" }
 client.token_file = "/abs"
 store.url = "file:<home>/s"
 `)
-	c, err := Load(path, []string{"HOME=/u", "FIRN_GATEWAY__SOCKET=run/sock", "FIRN_CLIENT__GATEWAY=unix:~/sock"}, nil)
+	c, err := Open(path, []string{"HOME=/u", "FIRN_GATEWAY__SOCKET=run/sock", "FIRN_CLIENT__GATEWAY=unix:~/sock"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -339,7 +339,7 @@ func TestValues(t *testing.T) {
 // TestSettingsAreShared reads and writes settings from many goroutines. The
 // race detector watches; and nothing that was set may be lost.
 func TestSettingsAreShared(t *testing.T) {
-	s := read(t, Example)
+	s := read(t, example)
 	keys := []string{"log.level = debug", "gateway.requests = 7", "store.sync = never", "session.queue.cap = 3", "agents.main.rounds = 9", "maintenance.every = 2h"}
 	var group sync.WaitGroup
 	for _, line := range keys {

@@ -8,7 +8,7 @@ import (
 // Attribute is something known of a span: a name or a number.
 type Attribute struct {
 	key   string
-	value any // string, int64, bool or []string
+	value any // string, int64 or []string
 }
 
 // String is a name. One that is too long to be a name is cut.
@@ -16,9 +16,6 @@ func String(key, value string) Attribute { return Attribute{key, bounded(value)}
 
 // Int is a number.
 func Int[N int | int64](key string, value N) Attribute { return Attribute{key, int64(value)} }
-
-// Bool is a fact.
-func Bool(key string, value bool) Attribute { return Attribute{key, value} }
 
 // Strings are names.
 func Strings(key string, values ...string) Attribute {

@@ -40,7 +40,6 @@ type attribute struct {
 	Value struct {
 		StringValue *string
 		IntValue    *string
-		BoolValue   *bool
 		ArrayValue  *struct {
 			Values []struct{ StringValue string }
 		}
@@ -56,8 +55,6 @@ func values(all []attribute) map[string]any {
 			m[a.Key] = *v.StringValue
 		case v.IntValue != nil:
 			m[a.Key] = *v.IntValue
-		case v.BoolValue != nil:
-			m[a.Key] = *v.BoolValue
 		case v.ArrayValue != nil:
 			var texts []string
 			for _, x := range v.ArrayValue.Values {

@@ -68,7 +68,6 @@ type otlpAttribute struct {
 type otlpValue struct {
 	String *string    `json:"stringValue,omitempty"`
 	Int    *string    `json:"intValue,omitempty"`
-	Bool   *bool      `json:"boolValue,omitempty"`
 	Array  *otlpArray `json:"arrayValue,omitempty"`
 }
 
@@ -122,8 +121,6 @@ func otlpValueOf(v any) otlpValue {
 	case int64:
 		text := strconv.FormatInt(v, 10)
 		return otlpValue{Int: &text}
-	case bool:
-		return otlpValue{Bool: &v}
 	case []string:
 		array := &otlpArray{Values: make([]otlpValue, len(v))}
 		for i := range v {
