@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"testing"
 	"testing/synctest"
@@ -119,27 +120,58 @@ func (l *looked) ReadBack(ctx context.Context, id firn.ID, from store.Pos) iter.
 	return l.Store.ReadBack(ctx, id, from)
 }
 
-// TestRecoverLooksAtTheLatest lets a clock jump ahead: what was said within a day of the
-// last thing said is looked at, and nothing older.
+// TestRecoverLooksAtTheLatest: what was said within a day of the last thing said is looked
+// at, and some sessions in any case, but not all of them.
 func TestRecoverLooksAtTheLatest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &looked{Store: memstore.New(memstore.Options{}), ids: make(map[firn.ID]bool)}
 		d := open(t, st)
-		for _, id := range []firn.ID{"older", "old", "late", "latest"} {
-			d.begin(id)
-			if _, err := st.Append(t.Context(), id, store.Any, firn.UserText("hello")); err != nil {
-				t.Fatal(err)
-			}
-			time.Sleep(20 * time.Hour)
+		d.tell("oldest", time.Now())
+		time.Sleep(time.Hour)
+		d.tell("old", time.Now())
+		time.Sleep(30 * time.Hour)
+		for i := range leastLooked - 1 {
+			d.tell(firn.ID(fmt.Sprint("late", i)), time.Now())
 		}
 		time.Sleep(72 * time.Hour)
 		clear(st.ids)
 		if _, err := d.Recover(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if !st.ids["latest"] || !st.ids["late"] || st.ids["old"] || st.ids["older"] {
-			t.Errorf("looked at %v", st.ids)
+		if len(st.ids) != leastLooked || !st.ids["old"] || st.ids["oldest"] {
+			t.Errorf("looked at %d sessions, old: %v, oldest: %v", len(st.ids), st.ids["old"], st.ids["oldest"])
 		}
 		d.shut()
 	})
+}
+
+// TestRecoverAfterAJump: what was said while the clock was days ahead, however much, does
+// not hide what was said before.
+func TestRecoverAfterAJump(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &looked{Store: memstore.New(memstore.Options{}), ids: make(map[firn.ID]bool)}
+		d := open(t, st)
+		d.tell("waits", time.Now())
+		for i := range leastLooked + 1 {
+			d.tell(firn.ID(fmt.Sprint("ahead", i)), time.Now().Add(72*time.Hour))
+		}
+		if _, err := d.Recover(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if !st.ids["waits"] {
+			t.Errorf("looked at %d sessions, and not at what was said before the jump", len(st.ids))
+		}
+		d.shut()
+	})
+}
+
+// tell begins a session in which something is said at a time.
+func (d *desk) tell(id firn.ID, at time.Time) {
+	d.t.Helper()
+	d.begin(id)
+	e := firn.UserText("hello")
+	e.Time = at
+	if _, err := d.st.Append(d.t.Context(), id, store.Any, e); err != nil {
+		d.t.Fatal(err)
+	}
 }

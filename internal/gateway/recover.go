@@ -15,8 +15,13 @@ import (
 	"firn/wire"
 )
 
-// recent is how far back a gateway looks for what the one before it owes.
-const recent = 24 * time.Hour
+// recent is how far back a gateway looks for what the one before it owes. That many
+// sessions it looks at in any case: the times that sessions tell are those of a clock,
+// which may have jumped.
+const (
+	recent      = 24 * time.Hour
+	leastLooked = 1000
+)
 
 // arrears is what the gateway before this one may not have answered. It is
 // looked for beside everything else, since there may be many sessions; but one
@@ -82,15 +87,15 @@ func (g *Gateway) GoOn() {
 func (g *Gateway) Recover(ctx context.Context) (int, error) {
 	g.arrears.begin()
 	defer g.arrears.end()
-	n, until := 0, time.Time{}
+	n, looked, since := 0, 0, time.Time{}
 	for info, err := range g.List(ctx, store.Query{}) {
 		if err != nil {
 			return n, fmt.Errorf("look for messages that were not answered: %w", err)
 		}
-		if until.IsZero() { // by the latest one: the clock may have jumped since
-			until = info.Updated
+		if looked++; looked == 1 {
+			since = before(info.Updated, g.now()).Add(-recent)
 		}
-		if until.Sub(info.Updated) > recent {
+		if looked > leastLooked && info.Updated.Before(since) {
 			break // the latest come first
 		}
 		if g.Peers != nil {
@@ -112,6 +117,14 @@ func (g *Gateway) Recover(ctx context.Context) (int, error) {
 		}
 	}
 	return n, nil
+}
+
+// before is the earlier of two times.
+func before(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // repay sees that what is owed in a session is on its way, and reports whether
