@@ -3,13 +3,19 @@ package doctor
 import (
 	"errors"
 	"fmt"
+	"strings"
 
+	"firn/internal/fulltext"
 	"firn/internal/index"
 	"firn/store/filestore"
 )
 
+// agrees is what is said of an index in which nothing is wrong.
+const agrees = "agrees with the sessions"
+
 // checkIndex compares the catalogue with the sessions. It can be thrown away
-// and built anew at any time, so no disagreement is a fault.
+// and built anew at any time, so no disagreement is a fault. Of the index of words,
+// which takes long to compare, it says only whether it is of another version.
 func (h *house) checkIndex() (result string, err error) {
 	dir := h.path("index")
 	if !h.exists(dir) {
@@ -29,6 +35,12 @@ func (h *house) checkIndex() (result string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("look at the index: %w", err)
 	}
+	result = agrees
+	if old, err := fulltext.New(h.fs, dir, sessions, fulltext.Options{}).Outdated(h.ctx); err != nil {
+		result += "; the index of words cannot be read, and is built anew at the next search"
+	} else if old {
+		result += "; " + outdatedWords
+	}
 	disagree := 0
 	for _, d := range points {
 		if d.Kind == index.Double { // told with the layout
@@ -45,9 +57,9 @@ func (h *house) checkIndex() (result string, err error) {
 		})
 	}
 	if disagree > 0 {
-		return plural(disagree, "disagreement"), nil
+		return plural(disagree, "disagreement") + strings.TrimPrefix(result, agrees), nil
 	}
-	return "agrees with the sessions", nil
+	return result, nil
 }
 
 // indexSeverity tells what is usual, such as a session that somebody just

@@ -3,6 +3,7 @@ package doctor_test
 import (
 	"context"
 	"crypto/sha256"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +15,7 @@ import (
 
 	"firn"
 	"firn/internal/doctor"
+	"firn/internal/fulltext"
 	"firn/internal/index"
 	"firn/internal/vfs"
 	"firn/store"
@@ -200,6 +202,41 @@ func TestExamineIndex(t *testing.T) {
 	_, err = st.Append(ctx, ids[0], store.Any, firn.UserText("more"))
 	must(t, errors.Join(err, st.Close()))
 	check(t, "found", short(examine(t, dir, doctor.Options{Disk: roomy}).Findings), []string{"info table", "info index"})
+}
+
+// TestExamineOldIndex has the indexes of another version of firn, as after an upgrade:
+// that they are built anew is told, and is no warning.
+func TestExamineOldIndex(t *testing.T) {
+	dir, _ := realHome(t)
+	st, err := filestore.Open(dir, filestore.Options{})
+	must(t, err)
+	c, err := index.Open(vfs.OS{}, filepath.Join(dir, "index"), st, index.Options{})
+	must(t, err)
+	_, err = c.Refresh(t.Context(), nil)
+	must(t, errors.Join(err, c.Close()))
+	words := fulltext.New(vfs.OS{}, filepath.Join(dir, "index"), st, fulltext.Options{})
+	must(t, words.Rebuild(t.Context()))
+	must(t, errors.Join(words.Close(), st.Close()))
+	result := func() []string {
+		report := examine(t, dir, doctor.Options{Disk: roomy})
+		for _, f := range report.Findings {
+			if f.Severity != doctor.Info {
+				t.Errorf("found %+v", f)
+			}
+		}
+		for _, c := range report.Checks {
+			if c.Name == "index" {
+				return []string{c.Result}
+			}
+		}
+		return nil
+	}
+	check(t, "as it should be", result(), []string{"agrees with the sessions"})
+	db, err := sql.Open("sqlite", filepath.Join(dir, "index", "words.db"))
+	must(t, err)
+	_, err = db.ExecContext(t.Context(), "pragma user_version = 1")
+	must(t, errors.Join(err, db.Close()))
+	check(t, "old words", result(), []string{"agrees with the sessions; the index of words is of another version of firn, and is built anew at the next search"})
 }
 
 // TestExamineSeesProcesses finds the log of a process that has the home open.

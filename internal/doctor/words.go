@@ -36,6 +36,9 @@ func CompareIndexes(ctx context.Context, home Target, report *Report) error {
 
 const indexHint = "firn reindex builds it anew; deleting the directory index does no harm"
 
+// outdatedWords is what becomes of an index of words after an upgrade.
+const outdatedWords = "the index of words is of another version of firn, and is built anew at the next search"
+
 // checkWords compares the index of words with the sessions.
 func (h *house) checkWords() (result string, err error) {
 	sessions, err := filestore.Open(h.home, filestore.Options{ReadOnly: true, FS: h.fs})
@@ -43,7 +46,12 @@ func (h *house) checkWords() (result string, err error) {
 		return "", fmt.Errorf("look at the index of words: %w", err)
 	}
 	defer func() { err = errors.Join(err, sessions.Close()) }()
-	differences, err := fulltext.New(h.fs, h.path("index"), sessions, fulltext.Options{}).Compare(h.ctx)
+	words := fulltext.New(h.fs, h.path("index"), sessions, fulltext.Options{})
+	if old, err := words.Outdated(h.ctx); old && err == nil { // what is damaged is told below
+		h.report.add(Finding{Severity: Info, Kind: Index, File: "index", Message: outdatedWords, Hint: "nothing needs to be done; firn reindex does it at once"})
+		return outdatedWords, nil
+	}
+	differences, err := words.Compare(h.ctx)
 	if err != nil {
 		return "", fmt.Errorf("look at the index of words: %w", err)
 	}
@@ -56,5 +64,5 @@ func (h *house) checkWords() (result string, err error) {
 	if len(differences) > 0 {
 		return plural(len(differences), "disagreement"), nil
 	}
-	return "agrees with the sessions", nil
+	return agrees, nil
 }

@@ -29,6 +29,8 @@ type DisagreementKind string
 const (
 	// Damaged is a file that cannot be read.
 	Damaged DisagreementKind = "damaged"
+	// Outdated is a file of another version of firn, which is built anew.
+	Outdated DisagreementKind = "outdated"
 	// Missing is a session that the catalogue does not know.
 	Missing DisagreementKind = "missing"
 	// Gone is a session that only the catalogue knows.
@@ -53,6 +55,9 @@ func (c *Catalogue) Check(ctx context.Context) ([]Disagreement, error) {
 	rows, err := c.read()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
+	}
+	if errors.Is(err, firn.ErrUnsupported) {
+		return []Disagreement{{Kind: Outdated, Detail: "it is of another version of firn"}}, nil
 	}
 	if err != nil {
 		return []Disagreement{{Kind: Damaged, Detail: err.Error()}}, nil
