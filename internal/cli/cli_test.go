@@ -140,7 +140,7 @@ func TestBar(t *testing.T) {
 	bar.set(5_000_001, 20_000_000) // looks the same
 	bar.set(0, 0)
 	bar.clear()
-	const want = "reading ━━━━━━╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌  25 % of 20 MB\nreading ━━━━━━━━━━━━━━━━━━━━━━━━ 100 % of 0 B\n"
+	const want = "reading ━━━━━━╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌  25 % of 20 MB\nreading …\n"
 	if b.String() != want {
 		t.Errorf("the bar is\n%s\nwant\n%s", b.String(), want)
 	}

@@ -79,10 +79,10 @@ func (b *bar) clear() {
 }
 
 func barText(what string, done, total int64, of string) string {
-	part := 1.0
-	if total > 0 {
-		part = float64(done) / float64(total)
+	if total == 0 {
+		return what + " …" // how much there is to do is not known
 	}
+	part := float64(done) / float64(total)
 	full := int(part * barWidth)
 	return fmt.Sprintf("%s %s%s %3.0f %% of %s", what, strings.Repeat("━", full), strings.Repeat("╌", barWidth-full), part*100, of)
 }

@@ -12,6 +12,7 @@ import (
 	"firn/internal/gateway"
 	"firn/internal/migrate"
 	"firn/internal/vfs"
+	"firn/store"
 	"firn/wire"
 )
 
@@ -23,7 +24,8 @@ type Carrying struct {
 	From, To string
 	// Report is told, in a sentence, of everything that was out of order.
 	Report func(message string)
-	// Progress is told how many bytes of how many were read. Nil: nobody.
+	// Progress is told how many bytes of how many were read; of none, that it is not
+	// known how many there are. Nil: nobody.
 	Progress func(what string, done, total int64)
 }
 
@@ -43,7 +45,29 @@ func Migrate(ctx context.Context, c Carrying) (r *migrate.Report, err error) {
 		defer func() { err = errors.Join(err, release()) }()
 		sides[i] = side
 	}
-	return migrate.Run(ctx, sides[0], sides[1], migrate.Options{Progress: c.Progress})
+	if r, err = migrate.Run(ctx, sides[0], sides[1], migrate.Options{Progress: c.Progress}); err != nil {
+		return r, err
+	}
+	return r, c.list(ctx, sides[1])
+}
+
+// list lists what was carried once: a store on servers makes its table of sessions when
+// it is first asked for it, and for many that takes longer than people look at an empty
+// page.
+func (c *Carrying) list(ctx context.Context, to migrate.Side) error {
+	st, ok := to.(store.Store)
+	if !ok {
+		return nil
+	}
+	if c.Progress != nil {
+		c.Progress("listing", 0, 0)
+	}
+	for _, err := range st.List(ctx, store.Query{}) {
+		if err != nil {
+			return fmt.Errorf("list what was carried, all of which is there: %w", err)
+		}
+	}
+	return nil
 }
 
 // sameStore reports whether two URLs name one store.
