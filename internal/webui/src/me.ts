@@ -1,6 +1,7 @@
 // Who uses the page, and what they may do.
 import { signal } from "@preact/signals";
 import { get, onUnauthorized, post, Problem } from "./api";
+import { forgetDrafts } from "./drafts";
 import type { Me, Status } from "./wire";
 
 // me is undefined until it is known, and null if nobody is logged in.
@@ -26,6 +27,8 @@ export async function login(by: { code?: string; token?: string }): Promise<void
 
 export async function logout(): Promise<void> {
   await post("/v1/logout");
+  forgetDrafts();
+  asked = undefined; // who comes next may not know it
   me.value = null;
 }
 

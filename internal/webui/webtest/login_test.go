@@ -34,9 +34,16 @@ func TestLogin(t *testing.T) {
 	next.open("/live")
 	next.wait(a("link", "/^Sessions/"))
 
+	// What was written and not sent is nobody's after that, in no tab.
+	for _, tab := range []*tab{b, next} {
+		tab.wait(`(sessionStorage.setItem("firn.draft.x", "a plan"), sessionStorage.setItem("else", "y"), true)`)
+	}
 	b.click("button", "/^browser /")
 	b.click("menuitem", "Log out")
 	b.see("firn open")
+	for _, tab := range []*tab{b, next} {
+		tab.wait(`!sessionStorage.getItem("firn.draft.x") && sessionStorage.getItem("else") === "y"`)
+	}
 	next.allow("401")
 	next.open("/live")
 	next.see("firn open")

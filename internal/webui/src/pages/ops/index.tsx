@@ -67,7 +67,9 @@ function Health({ ops: o }: { ops: State }) {
         <Figure name="Goroutines" value={count(o.goroutines)} />
       </dl>
       <p class="faint health-where">
-        firn {s.version} · process {s.pid} · <span class="mono">{s.home}</span>
+        firn {s.version} · process {s.pid}
+        {s.home && <span class="mono"> · {s.home}</span>}
+        {s.tcp && <span class="mono"> · {s.tcp}</span>}
       </p>
     </div>
   );

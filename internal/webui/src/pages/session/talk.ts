@@ -2,6 +2,7 @@
 // be done with them.
 import { signal } from "@preact/signals";
 import { del, post, sessionPath } from "../../api";
+import { keepDraft, readDraft } from "../../drafts";
 import { shell } from "../../format";
 import { go, toSession } from "../../router";
 import { attempt, copy, say } from "../../ui";
@@ -24,27 +25,13 @@ export class Talk {
   constructor(readonly watch: Watch) {
     this.id = watch.id;
     this.entries = new Entries(this.id);
-    try {
-      this.draft.value = sessionStorage.getItem(this.kept) ?? "";
-    } catch {
-      // The browser keeps nothing.
-    }
-  }
-
-  private get kept(): string {
-    return "firn.draft." + this.id;
+    this.draft.value = readDraft(this.id);
   }
 
   // write changes what is in the composer. It outlives a reload of the page.
   write(text: string): void {
     this.draft.value = text;
-    const all = both(this.sending, text);
-    try {
-      if (all) sessionStorage.setItem(this.kept, all);
-      else sessionStorage.removeItem(this.kept);
-    } catch {
-      // No room: it holds until the page is closed.
-    }
+    keepDraft(this.id, both(this.sending, text));
   }
 
   // send empties the composer for the next message, sent is told what came of it:
