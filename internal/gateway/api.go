@@ -24,7 +24,7 @@ type API interface {
 	workAPI
 	exchangeAPI
 	searchAPI
-	memoryAPI
+	Notebook
 	statusAPI
 	dataAPI
 }
@@ -116,18 +116,4 @@ type exchangeAPI interface {
 	Formats(ctx context.Context) []wire.Format
 	Import(ctx context.Context, in wire.Import, body io.Reader) (wire.Imported, error)
 	Export(ctx context.Context, id firn.ID, e wire.Export, w io.Writer) (wire.Fidelity, error)
-}
-
-// memoryAPI keeps and finds what is worth knowing beyond one conversation.
-type memoryAPI interface {
-	Notes(ctx context.Context, at wire.MemoryPlace) ([]wire.Note, error)
-	Note(ctx context.Context, at wire.MemoryPlace, ref string) (wire.Note, error)
-	Recall(ctx context.Context, at wire.MemoryPlace, words string, limit int) ([]wire.Recalled, error)
-	Remember(ctx context.Context, at wire.MemoryPlace, n wire.NewNote) (wire.Remembered, error)
-	EditNote(ctx context.Context, at wire.MemoryPlace, ref string, t wire.NoteText) (wire.Remembered, error)
-	Forget(ctx context.Context, at wire.MemoryPlace, ref string) (wire.MemoryChange, error)
-	ClearMemory(ctx context.Context, at wire.MemoryPlace) ([]wire.MemoryChange, error)
-	Dream(ctx context.Context, at wire.MemoryPlace, o wire.DreamOrder) ([]wire.Dream, error)
-	MemoryChanges(ctx context.Context, at wire.MemoryPlace) ([]wire.MemoryChange, error)
-	UndoMemory(ctx context.Context, at wire.MemoryPlace, id string, u wire.UndoMemory) (wire.MemoryChange, error)
 }

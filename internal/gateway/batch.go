@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -9,15 +10,15 @@ import (
 	"firn/wire"
 )
 
-// mostBatch bounds how many sessions are changed at once.
-const mostBatch = 500
+// MaxBatch bounds how many sessions are changed at once.
+const MaxBatch = 500
 
 // Batch changes many sessions in the same way, one after the other, and tells of
 // each what came of it. One that cannot be changed does not keep the others from
 // being. What is wrong with the batch itself is found before any is changed.
 func (g *Gateway) Batch(ctx context.Context, b wire.Batch) ([]wire.BatchResult, error) {
-	if len(b.IDs) == 0 || len(b.IDs) > mostBatch {
-		return nil, invalid("a batch is of 1 to %d sessions, not of %d", mostBatch, len(b.IDs))
+	if len(b.IDs) == 0 || len(b.IDs) > MaxBatch {
+		return nil, invalid("a batch is of 1 to %d sessions, not of %d", MaxBatch, len(b.IDs))
 	}
 	if b.Patch == (wire.Patch{}) && len(b.AddTags)+len(b.DropTags) == 0 {
 		return nil, invalid("the batch changes nothing")
@@ -39,7 +40,7 @@ func (g *Gateway) Batch(ctx context.Context, b wire.Batch) ([]wire.BatchResult, 
 		results[i].ID = id
 		before, err := g.patchOne(ctx, id, &b)
 		if err != nil {
-			results[i].Error = problem(err).Message
+			results[i].Error = ProblemOf(err).Message
 			continue
 		}
 		results[i].Before = &before
@@ -95,7 +96,7 @@ func undoOf(was *wire.Session, p *wire.Patch) wire.Patch {
 		undo.Verbose = &was.State.Verbose
 	}
 	if p.Send != nil {
-		send := orElse(was.State.Send, sendInherit)
+		send := cmp.Or(was.State.Send, sendInherit)
 		undo.Send = &send
 	}
 	return undo

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -88,7 +89,7 @@ func (c *call) visibleSessions(q SessionQuery) (wire.Page[wire.Session], error) 
 	if c.who.bound() && q.Agent == "" && len(c.who.agents) == 1 {
 		q.Agent = c.who.agents[0]
 	}
-	limit := orElse(q.Limit, 100)
+	limit := cmp.Or(q.Limit, 100)
 	page := wire.Page[wire.Session]{Items: []wire.Session{}}
 	for range pagesLooked {
 		next, err := c.h.api.Sessions(c.r.Context(), q)
@@ -185,7 +186,7 @@ func (c *call) key() (string, error) {
 }
 
 func (c *call) visibleKeys(all []wire.Key) []wire.Key {
-	return slices.DeleteFunc(all, func(k wire.Key) bool { return !c.who.may(orElse(k.Agent, agentOfKey(k.Key)), k.Key) })
+	return slices.DeleteFunc(all, func(k wire.Key) bool { return !c.who.may(cmp.Or(k.Agent, agentOfKey(k.Key)), k.Key) })
 }
 
 func (c *call) visibleAgents(all []wire.Agent) []wire.Agent {

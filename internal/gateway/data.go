@@ -61,7 +61,7 @@ func (c *call) compacted() (wire.CompactionDetail, error) {
 
 // batch changes sessions. For who is bound those of others are not there.
 func (c *call) batch(b wire.Batch) (wire.Page[wire.BatchResult], error) {
-	if !c.who.bound() || len(b.IDs) > mostBatch {
+	if !c.who.bound() || len(b.IDs) > MaxBatch {
 		results, err := c.h.api.Batch(c.r.Context(), b)
 		return pageOf(results), err
 	}

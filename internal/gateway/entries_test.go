@@ -208,7 +208,7 @@ func TestAppend(t *testing.T) {
 		}
 		_, err := r.Append(r.ctx, id, end, wire.NewEntries{User: "too late"})
 		isKind(t, "an end that was", err, wire.Conflict)
-		if p := problem(err); p.End != out.End {
+		if p := ProblemOf(err); p.End != out.End {
 			t.Errorf("the conflict tells the end as %d, it is %d", p.End, out.End)
 		}
 		two := got(r.Append(r.ctx, id, store.Any, raw(

@@ -172,8 +172,9 @@ type Gateway struct {
 	cancel context.CancelCauseFunc
 }
 
-// errDraining is why a turn is stopped when the gateway goes away.
-var errDraining error = &wire.Problem{Kind: wire.Closing, Message: "the gateway is shutting down", Hint: "ask again when it is back"}
+// ErrDraining is why a turn is stopped when the gateway goes away, and why who
+// listens is not told more.
+var ErrDraining error = &wire.Problem{Kind: wire.Closing, Message: "the gateway is shutting down", Hint: "ask again when it is back"}
 
 // New makes a gateway. It owns nothing until it is asked for something: no
 // session is opened.
@@ -250,10 +251,10 @@ func (g *Gateway) Close(ctx context.Context) error {
 	select {
 	case <-done:
 	case <-ctx.Done():
-		g.cancel(errDraining)
+		g.cancel(ErrDraining)
 		<-done
 	}
-	g.cancel(errDraining)
+	g.cancel(ErrDraining)
 	g.events.close()
 	g.mu.Lock()
 	agents := append(g.retired, slices.Collect(maps.Values(g.setup.Load().Agents))...)

@@ -35,7 +35,7 @@ func (c *call) readiness() (wire.Health, error) {
 	if isOwner(c.r.Context()) {
 		message += ": " + err.Error()
 	}
-	return wire.Health{}, &withStatus{&wire.Problem{Kind: problem(err).Kind, Message: message}, http.StatusServiceUnavailable}
+	return wire.Health{}, &withStatus{&wire.Problem{Kind: ProblemOf(err).Kind, Message: message}, http.StatusServiceUnavailable}
 }
 
 // readyFor is how long an answer about readiness holds. Anybody may ask, and

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -90,16 +91,16 @@ type HTTP struct {
 
 // Handler makes the handler of a gateway.
 func Handler(api API, c Config) *HTTP {
-	c.MaxBody = orElse(c.MaxBody, 16<<20)
-	c.BodyTimeout = orElse(c.BodyTimeout, time.Minute)
-	c.WriteTimeout = orElse(c.WriteTimeout, 30*time.Second)
-	c.Patience = orElse(c.Patience, 5*time.Second)
-	c.Heartbeat = orElse(c.Heartbeat, 15*time.Second)
+	c.MaxBody = cmp.Or(c.MaxBody, 16<<20)
+	c.BodyTimeout = cmp.Or(c.BodyTimeout, time.Minute)
+	c.WriteTimeout = cmp.Or(c.WriteTimeout, 30*time.Second)
+	c.Patience = cmp.Or(c.Patience, 5*time.Second)
+	c.Heartbeat = cmp.Or(c.Heartbeat, 15*time.Second)
 	h := &HTTP{api: api, config: c, log: c.Log, table: operations(), closing: make(chan struct{})}
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)
 	}
-	h.requests.limit, h.streams.limit, h.waiting.limit = int64(orElse(c.Requests, 256)), int64(orElse(c.Streams, 1024)), int64(orElse(c.Turns, 1024))
+	h.requests.limit, h.streams.limit, h.waiting.limit = int64(cmp.Or(c.Requests, 256)), int64(cmp.Or(c.Streams, 1024)), int64(cmp.Or(c.Turns, 1024))
 	if g, ok := api.(measured); ok {
 		c.Metrics.Watch(g.Lanes())
 	}
@@ -113,14 +114,6 @@ func Handler(api API, c Config) *HTTP {
 	h.doc = describe(h.table, c.Version)
 	h.mux = h.routes()
 	return h
-}
-
-func orElse[T comparable](v, usual T) T {
-	var none T
-	if v == none {
-		return usual
-	}
-	return v
 }
 
 // Drain tells the handler that the gateway is about to go: it is not ready any
@@ -362,7 +355,7 @@ const statusGone = 499
 // inside is for the log, unless the owner asks, and where files are is for those
 // who may do everything.
 func (c *call) tell(err error) *wire.Problem {
-	p := problem(err)
+	p := ProblemOf(err)
 	switch p.Kind {
 	case wire.Internal, wire.Corrupt, wire.NotSaved, wire.Unavailable:
 		c.h.log.LogAttrs(c.r.Context(), slog.LevelError, "request failed",

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -260,6 +261,6 @@ func status(g *Gateway, ctx context.Context, id firn.ID, _ string) (string, erro
 		percent = st.Window.Tokens * 100 / st.Window.Window
 	}
 	return fmt.Sprintf("Model: %s/%s\nThinking %s, verbose %s, send %s\nWindow: %d of %d tokens (%d%%), %d compactions\nUsed: %d in, %d out, $%.4f\nKey: %s\nSession: %s",
-		st.Provider, st.Model, orElse(st.Thinking, "off"), orElse(st.Verbose, "off"), orElse(st.Send, "inherit"), st.Window.Tokens, st.Window.Window, percent, st.Compactions,
-		st.Counters.Input, st.Counters.Output, st.Counters.Cost, orElse(s.Key, "none"), id), nil
+		st.Provider, st.Model, cmp.Or(st.Thinking, "off"), cmp.Or(st.Verbose, "off"), cmp.Or(st.Send, "inherit"), st.Window.Tokens, st.Window.Window, percent, st.Compactions,
+		st.Counters.Input, st.Counters.Output, st.Counters.Cost, cmp.Or(s.Key, "none"), id), nil
 }

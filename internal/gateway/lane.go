@@ -243,7 +243,7 @@ func (l *lane) next() []*ticket {
 	l.running = nil
 	if len(l.queue) == 0 || l.g.ctx.Err() != nil {
 		for _, t := range l.queue {
-			t.err = errDraining
+			t.err = ErrDraining
 			t.accept()
 			close(t.done)
 		}
@@ -407,7 +407,7 @@ func (l *lane) turn(ctx context.Context, batch []*ticket) (answer wire.Answer, e
 	in := agent.Input{}
 	if batch[0].By != "" {
 		if err := l.hear(ctx, batch[0]); err != nil {
-			l.g.events.tell(event(wire.TurnFailed, l.id, problem(err)))
+			l.g.events.tell(event(wire.TurnFailed, l.id, ProblemOf(err)))
 			return answer, err
 		}
 	} else if !batch[0].onward {
@@ -429,7 +429,7 @@ func (l *lane) turn(ctx context.Context, batch []*ticket) (answer wire.Answer, e
 				return given, nil
 			}
 			if !errors.Is(err, agent.ErrFenced) { // else somebody goes on with it
-				l.g.events.tell(event(wire.TurnFailed, l.id, problem(err)))
+				l.g.events.tell(event(wire.TurnFailed, l.id, ProblemOf(err)))
 			}
 			return answer, err
 		}
@@ -558,8 +558,9 @@ func (g *Gateway) agentOf(ctx context.Context, id firn.ID) (*agent.Agent, error)
 	return setup.agent(owner)
 }
 
-// problem makes a problem of an error.
-func problem(err error) *wire.Problem {
+// ProblemOf tells an error in the words of the protocol: what kind it is of, and
+// what can be done about it.
+func ProblemOf(err error) *wire.Problem {
 	var p *wire.Problem
 	if errors.As(err, &p) {
 		return p

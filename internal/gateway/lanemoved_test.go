@@ -42,7 +42,7 @@ func TestMovedWhileItIsAnswered(t *testing.T) {
 			if err == nil {
 				continue
 			}
-			if p := problem(err); p.Kind != wire.Conflict || p.Hint == "" {
+			if p := ProblemOf(err); p.Kind != wire.Conflict || p.Hint == "" {
 				t.Errorf("%v is told as %+v", err, p)
 			}
 		}

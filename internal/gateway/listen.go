@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -229,18 +230,18 @@ func (s *server) clear(ctx context.Context) error {
 // serve answers until ctx ends.
 func (s *server) serve(ctx context.Context) error {
 	base, stop := context.WithCancelCause(onTCP(context.WithoutCancel(ctx), s.address.TCP))
-	defer stop(errDraining)
+	defer stop(ErrDraining)
 	srv := &http.Server{
 		Handler:           s.Handler,
-		ReadHeaderTimeout: orElse(s.HeaderTimeout, 10*time.Second),
-		IdleTimeout:       orElse(s.IdleTimeout, 2*time.Minute),
+		ReadHeaderTimeout: cmp.Or(s.HeaderTimeout, 10*time.Second),
+		IdleTimeout:       cmp.Or(s.IdleTimeout, 2*time.Minute),
 		MaxHeaderBytes:    64 << 10,
 		BaseContext:       func(net.Listener) context.Context { return base },
 		ConnContext:       ownConn,
 		ConnState:         noteAsked,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
-	room := &gauge{limit: int64(orElse(s.Connections, 1024))}
+	room := &gauge{limit: int64(cmp.Or(s.Connections, 1024))}
 	ended := make(chan error, 2)
 	doors := 0
 	for _, l := range []net.Listener{s.socket, s.tcp} {
@@ -276,7 +277,7 @@ func (s *server) refused(reason string) {
 
 // drain lets the gateway go.
 func (s *server) drain(srv *http.Server, stop context.CancelCauseFunc) error {
-	ctx, cancel := context.WithTimeout(context.Background(), orElse(s.Grace, 30*time.Second))
+	ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(s.Grace, 30*time.Second))
 	defer cancel()
 	s.log.Info("the gateway is shutting down")
 	if h, ok := s.Handler.(interface{ Drain() }); ok {
@@ -292,7 +293,7 @@ func (s *server) drain(srv *http.Server, stop context.CancelCauseFunc) error {
 	late, cancelLate := context.WithTimeout(context.Background(), lastWords)
 	defer cancelLate()
 	if srv.Shutdown(late) != nil {
-		stop(errDraining)
+		stop(ErrDraining)
 		again, cancelAgain := context.WithTimeout(context.Background(), lastWords)
 		defer cancelAgain()
 		if srv.Shutdown(again) != nil {

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -13,10 +14,24 @@ import (
 // Memory is what agents note for good, as the protocol tells it. Its methods
 // are called with a place whose agent is named.
 type Memory interface {
-	memoryAPI
+	Notebook
 	// Erase takes out of all notes, for good, what was learnt from a session or
 	// from some of its entries, and tells how many facts and notes that were.
 	Erase(ctx context.Context, id firn.ID, entries ...firn.EntryID) (int, error)
+}
+
+// Notebook keeps and finds what is worth knowing beyond one conversation.
+type Notebook interface {
+	Notes(ctx context.Context, at wire.MemoryPlace) ([]wire.Note, error)
+	Note(ctx context.Context, at wire.MemoryPlace, ref string) (wire.Note, error)
+	Recall(ctx context.Context, at wire.MemoryPlace, words string, limit int) ([]wire.Recalled, error)
+	Remember(ctx context.Context, at wire.MemoryPlace, n wire.NewNote) (wire.Remembered, error)
+	EditNote(ctx context.Context, at wire.MemoryPlace, ref string, t wire.NoteText) (wire.Remembered, error)
+	Forget(ctx context.Context, at wire.MemoryPlace, ref string) (wire.MemoryChange, error)
+	ClearMemory(ctx context.Context, at wire.MemoryPlace) ([]wire.MemoryChange, error)
+	Dream(ctx context.Context, at wire.MemoryPlace, o wire.DreamOrder) ([]wire.Dream, error)
+	MemoryChanges(ctx context.Context, at wire.MemoryPlace) ([]wire.MemoryChange, error)
+	UndoMemory(ctx context.Context, at wire.MemoryPlace, id string, u wire.UndoMemory) (wire.MemoryChange, error)
 }
 
 // eraseNotes erases what was learnt from what is purged.
@@ -221,7 +236,7 @@ func (c *call) recall() (wire.Page[wire.Recalled], error) {
 	if err != nil {
 		return wire.Page[wire.Recalled]{}, err
 	}
-	hits, err := c.h.api.Recall(c.r.Context(), at, words, orElse(limit, 10))
+	hits, err := c.h.api.Recall(c.r.Context(), at, words, cmp.Or(limit, 10))
 	return pageOf(hits), err
 }
 

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"encoding/json"
 	"reflect"
 	"slices"
@@ -36,7 +37,7 @@ func describe(table []*operation, version string) []byte {
 	doc := object{
 		"openapi": "3.1.0",
 		"info": object{
-			"title": "firn", "version": orElse(version, "0"), "summary": "The gateway of firn, which owns sessions.",
+			"title": "firn", "version": cmp.Or(version, "0"), "summary": "The gateway of firn, which owns sessions.",
 			"description": "Errors have a kind that programs can tell apart. Lists come in pages. Over a Unix socket no token is needed. An address that ends in a verb, such as /v1/sessions/{id}/fork, is also /v1/sessions/{id}:fork.",
 		},
 		"servers":  []any{object{"url": "/"}},
@@ -230,7 +231,7 @@ func (s *schemas) members(t reflect.Type, properties object, required *[]string)
 			continue
 		}
 		name, options, _ := strings.Cut(tag, ",")
-		name = orElse(name, f.Name)
+		name = cmp.Or(name, f.Name)
 		schema := s.of(f.Type)
 		if options == "" {
 			*required = append(*required, name)

@@ -37,7 +37,7 @@ func TestPathless(t *testing.T) {
 func TestWhoKnowsPlaces(t *testing.T) {
 	const dir = "/home/ann smith/it"
 	err := fmt.Errorf("append to session x: %w: %w", firn.ErrNotSaved, errors.Join(&fs.PathError{Op: "write", Path: dir + "/x.jsonl", Err: syscall.ENOSPC}))
-	p := withoutPlaces(problem(err), err)
+	p := withoutPlaces(ProblemOf(err), err)
 	if p.Kind != wire.NotSaved || strings.Contains(p.Message, "ann") || !strings.Contains(p.Message, "…/x.jsonl: no space left") {
 		t.Errorf("it is told as %+v", p)
 	}

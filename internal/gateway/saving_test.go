@@ -15,11 +15,11 @@ func TestSavingHint(t *testing.T) {
 		"the disk is full":  fmt.Errorf("append: %w: %w", firn.ErrNotSaved, syscall.ENOSPC),
 		"somebody replaced": fmt.Errorf("append: %w: %w", firn.ErrNotSaved, firn.ErrReplaced),
 	} {
-		if got := problem(err).Hint; !strings.Contains(got, hint) {
+		if got := ProblemOf(err).Hint; !strings.Contains(got, hint) {
 			t.Errorf("%v: the hint is %q", err, got)
 		}
 	}
-	if got := problem(firn.ErrNotFound).Hint; got != "" {
+	if got := ProblemOf(firn.ErrNotFound).Hint; got != "" {
 		t.Errorf("not found: the hint is %q", got)
 	}
 }

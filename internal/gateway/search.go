@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -79,7 +80,7 @@ func (c *call) search() (wire.Found, error) {
 	}
 	var owners Owners
 	if c.who.bound() {
-		owners = Owners{Agents: c.who.agents, May: func(agent, key string) bool { return c.who.may(orElse(agent, agentOfKey(key)), key) }}
+		owners = Owners{Agents: c.who.agents, May: func(agent, key string) bool { return c.who.may(cmp.Or(agent, agentOfKey(key)), key) }}
 	}
 	return c.h.api.Search(c.r.Context(), want, owners)
 }

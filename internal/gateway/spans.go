@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -46,7 +47,7 @@ func (l *lane) span(ctx context.Context, a *agent.Agent, batch []*ticket) (conte
 	if l.g.Tracer == nil {
 		return ctx, func(wire.Answer, error) {}
 	}
-	name := orElse(a.Name, l.g.setup.Load().Default)
+	name := cmp.Or(a.Name, l.g.setup.Load().Default)
 	ctx, span := l.g.Tracer.Start(trace.With(ctx, batch[0].trace), trace.OperationAgent+" "+name, trace.Internal,
 		trace.String(trace.OperationName, trace.OperationAgent), trace.String(trace.AgentName, name),
 		trace.String(trace.ConversationID, string(l.id)), trace.Int(trace.TurnMessages, len(batch)))

@@ -194,7 +194,7 @@ func (w *writer) copy(ctx context.Context, p *pump, turn bool) {
 			w.flush()
 			return
 		case <-ctx.Done():
-			if errors.Is(context.Cause(ctx), errDraining) {
+			if errors.Is(context.Cause(ctx), ErrDraining) {
 				w.tell(told{event: wire.Event{Name: wire.Bye}})
 				w.flush()
 			}

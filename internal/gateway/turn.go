@@ -132,7 +132,7 @@ func (a *attention) drain(l *listener, yield func(wire.Event, error) bool) {
 		default:
 			t := a.ticket
 			if t.err != nil {
-				yield(event(wire.TurnFailed, t.answer.Session, problem(t.err)), nil)
+				yield(event(wire.TurnFailed, t.answer.Session, ProblemOf(t.err)), nil)
 				return
 			}
 			yield(event(wire.TurnCompleted, t.answer.Session, t.answer), nil)
