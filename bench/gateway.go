@@ -15,6 +15,7 @@ import (
 	"firn"
 	"firn/agent"
 	"firn/client"
+	"firn/internal/api"
 	"firn/internal/gateway"
 	"firn/provider"
 	"firn/provider/scripted"
@@ -45,9 +46,9 @@ func (b *bench) gateway() error {
 	ctx, stop := context.WithCancel(context.Background())
 	served, ready := make(chan error, 1), make(chan string, 1)
 	go func() {
-		served <- gateway.Serve(ctx, gateway.ServeOptions{
-			Home: st.Home(), Socket: filepath.Join(dir, "s"), Handler: gateway.Handler(g, gateway.Config{}), Close: g.Close,
-			Ready: func(a gateway.Address) { ready <- a.Address },
+		served <- api.Serve(ctx, api.ServeOptions{
+			Home: st.Home(), Socket: filepath.Join(dir, "s"), Handler: api.Handler(g, api.Config{}), Close: g.Close,
+			Ready: func(a api.Address) { ready <- a.Address },
 		})
 	}()
 	select {

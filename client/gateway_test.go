@@ -21,6 +21,7 @@ import (
 	"firn/agent"
 	"firn/client"
 	"firn/dialect/native"
+	"firn/internal/api"
 	"firn/internal/gateway"
 	"firn/internal/token"
 	"firn/internal/vfs"
@@ -39,7 +40,7 @@ type house struct {
 	// tells that it was.
 	gate, asked chan struct{}
 	// at is where it was served last, socket where it shall be, if not anywhere.
-	at     gateway.Address
+	at     api.Address
 	socket string
 	// agents are those there are; nil means main alone.
 	agents []string
@@ -77,7 +78,7 @@ func (h *house) slowly() {
 }
 
 // open opens a gateway on the home, and returns its handler and how to close it.
-func (h *house) open() (*gateway.HTTP, *gateway.Gateway, func()) {
+func (h *house) open() (*api.HTTP, *gateway.Gateway, func()) {
 	h.t.Helper()
 	st, err := filestore.Open(h.home, filestore.Options{Sync: filestore.SyncNever})
 	if err != nil {
@@ -94,11 +95,11 @@ func (h *house) open() (*gateway.HTTP, *gateway.Gateway, func()) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	tokens, err := token.Open(context.Background(), token.NewFile(vfs.OS{}, gateway.TokensPath(h.home)), nil)
+	tokens, err := token.Open(context.Background(), token.NewFile(vfs.OS{}, api.TokensPath(h.home)), nil)
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	handler := gateway.Handler(g, gateway.Config{Tokens: tokens})
+	handler := api.Handler(g, api.Config{Tokens: tokens})
 	return handler, g, sync.OnceFunc(func() {
 		handler.Drain()
 		if err := g.Close(context.Background()); err != nil {
@@ -114,7 +115,7 @@ func (h *house) open() (*gateway.HTTP, *gateway.Gateway, func()) {
 func (h *house) inside(wrap func(http.RoundTripper) http.RoundTripper) *client.Client {
 	h.t.Helper()
 	handler, _, shut := h.open()
-	local := client.InProcess(gateway.Owner(handler))
+	local := client.InProcess(api.Owner(handler))
 	var transport http.RoundTripper = local
 	if wrap != nil {
 		transport = wrap(local)
@@ -350,9 +351,9 @@ func (h *house) serve() (stop func()) {
 	ctx, cancel := context.WithCancel(h.t.Context())
 	ready, done := make(chan struct{}), make(chan error, 1)
 	go func() {
-		done <- gateway.Serve(ctx, gateway.ServeOptions{
+		done <- api.Serve(ctx, api.ServeOptions{
 			Home: h.home, Socket: h.socket, TCP: "127.0.0.1:0", Handler: handler, Close: g.Close,
-			Ready: func(a gateway.Address) { h.at = a; close(ready) },
+			Ready: func(a api.Address) { h.at = a; close(ready) },
 		})
 	}()
 	select {
@@ -650,7 +651,7 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 func TestEveryRouteIsAMethod(t *testing.T) {
 	handler, _, shut := newHouse(t).open()
 	defer shut()
-	transport := local(t, gateway.Owner(handler).ServeHTTP)
+	transport := local(t, api.Owner(handler).ServeHTTP)
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/openapi.json", nil)
 	if err != nil {
 		t.Fatal(err)

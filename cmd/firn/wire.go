@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"firn/client"
+	"firn/internal/api"
 	"firn/internal/chat"
 	"firn/internal/cli"
-	"firn/internal/gateway"
 	"firn/internal/migrate"
 	"firn/internal/serve"
 )
@@ -64,7 +64,7 @@ func run(ctx context.Context, s cli.Serving) error {
 			Report: func(message string) { log.Warn("out of order", "what", message) },
 		},
 		Hangups: hangups, Reload: s.Reload, Level: level,
-		Ready: func(a gateway.Address) { s.Ready(a.Address, a.Socket, a.TCP) },
+		Ready: func(a api.Address) { s.Ready(a.Address, a.Socket, a.TCP) },
 	})
 }
 

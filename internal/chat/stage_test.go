@@ -15,6 +15,7 @@ import (
 	"firn/agent"
 	"firn/client"
 	"firn/dialect/native"
+	"firn/internal/api"
 	"firn/internal/gateway"
 	"firn/internal/line/linetest"
 	"firn/provider"
@@ -124,7 +125,7 @@ func (s *stage) begin() *stage {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	local := client.InProcess(gateway.Owner(gateway.Handler(g, gateway.Config{})))
+	local := client.InProcess(api.Owner(api.Handler(g, api.Config{})))
 	if s.o.Client, err = client.New(client.Options{Transport: local}); err != nil {
 		s.t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"firn/internal/gateway"
+	"firn/internal/api"
 	"firn/store/jetstream"
 )
 
@@ -29,7 +29,7 @@ type incoming struct {
 
 // called takes in a call for something that may be ours.
 func (c *Cluster) called(n jetstream.Note) {
-	var f gateway.Forwarded
+	var f api.Forwarded
 	if n.Reply == "" || json.Unmarshal(n.Data, &f) != nil {
 		return
 	}
@@ -41,7 +41,7 @@ func (c *Cluster) called(n jetstream.Note) {
 }
 
 // respond waits for the body, acts, and sends the answer.
-func (c *Cluster) respond(reply string, f gateway.Forwarded) {
+func (c *Cluster) respond(reply string, f api.Forwarded) {
 	ctx, cancel := context.WithCancel(c.life)
 	defer cancel()
 	in := &incoming{c: c, reply: reply, ready: make(chan bool, 1), gone: cancel}

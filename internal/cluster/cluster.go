@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"firn"
+	"firn/internal/api"
 	"firn/internal/gateway"
 	"firn/store"
 	"firn/store/jetstream"
@@ -50,7 +51,7 @@ const (
 	defaultLinger = 2 * time.Second
 )
 
-// Cluster is one gateway among others. It implements [gateway.Peers].
+// Cluster is one gateway among others. It implements [gateway.Peers] and [api.Peers].
 type Cluster struct {
 	o      Options
 	name   string
@@ -64,7 +65,7 @@ type Cluster struct {
 	stop []func()
 
 	gateway *gateway.Gateway
-	handler *gateway.HTTP
+	handler *api.HTTP
 
 	telling sync.Mutex
 	number  uint64
@@ -77,7 +78,10 @@ type Cluster struct {
 	leading bool
 }
 
-var _ gateway.Peers = (*Cluster)(nil)
+var (
+	_ gateway.Peers = (*Cluster)(nil)
+	_ api.Peers     = (*Cluster)(nil)
+)
 
 // Join makes a member. It takes part when it is started.
 func Join(ctx context.Context, o Options) (*Cluster, error) {
@@ -112,7 +116,7 @@ func (c *Cluster) Name() string { return c.name }
 
 // Start begins to take part: requests for sessions of ours are answered by h, and
 // sessions whose owner is gone are taken over by g.
-func (c *Cluster) Start(g *gateway.Gateway, h *gateway.HTTP) error {
+func (c *Cluster) Start(g *gateway.Gateway, h *api.HTTP) error {
 	c.gateway, c.handler = g, h
 	for topic, take := range map[string]func(jetstream.Note){callTopic(c.name): c.called, eventTopic: c.heard(), rollTopic: c.answerRoll, runningTopic(c.name): c.answerRunning} {
 		stop, err := c.bus.Listen(topic, take)

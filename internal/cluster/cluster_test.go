@@ -16,6 +16,7 @@ import (
 	"firn"
 	"firn/agent"
 	"firn/dialect/native"
+	"firn/internal/api"
 	"firn/internal/cluster"
 	"firn/internal/gateway"
 	"firn/provider"
@@ -65,7 +66,7 @@ type member struct {
 	t       *testing.T
 	store   *jetstream.Store
 	gateway *gateway.Gateway
-	handler *gateway.HTTP
+	handler *api.HTTP
 	cluster *cluster.Cluster
 	// gate holds back answers to what begins with "wait" until it is opened.
 	gate chan struct{}
@@ -127,7 +128,7 @@ func joinWith(t *testing.T, o jetstream.Options, ttl time.Duration, change func(
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.handler = gateway.Handler(m.gateway, gateway.Config{Peers: m.cluster})
+	m.handler = api.Handler(m.gateway, api.Config{Peers: m.cluster})
 	if err := m.cluster.Start(m.gateway, m.handler); err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +169,7 @@ func (m *member) ask(method, path string, body any) (int, string) {
 		r.Body, r.ContentLength = http.NoBody, 0
 	}
 	w := httptest.NewRecorder()
-	gateway.Owner(m.handler).ServeHTTP(w, r)
+	api.Owner(m.handler).ServeHTTP(w, r)
 	return w.Code, w.Body.String()
 }
 

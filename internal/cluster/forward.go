@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"firn"
-	"firn/internal/gateway"
+	"firn/internal/api"
 	"firn/store/jetstream"
 	"firn/wire"
 )
@@ -92,7 +92,7 @@ type outgoing struct {
 }
 
 // Forward passes a request on to its owner, and the answer to w.
-func (c *Cluster) Forward(ctx context.Context, owner string, f gateway.Forwarded, w http.ResponseWriter) error {
+func (c *Cluster) Forward(ctx context.Context, owner string, f api.Forwarded, w http.ResponseWriter) error {
 	if len(f.Body) > most {
 		return fmt.Errorf("pass a request on: it has %d bytes: %w", len(f.Body), firn.ErrTooLarge)
 	}
@@ -151,7 +151,7 @@ func (o *outgoing) ready(ctx context.Context) (string, error) {
 	select {
 	case f := <-o.frames:
 		if f.kind != frameReady {
-			return "", gateway.ErrNotDelivered
+			return "", api.ErrNotDelivered
 		}
 		o.next = 1
 		return string(f.data), nil
@@ -160,7 +160,7 @@ func (o *outgoing) ready(ctx context.Context) (string, error) {
 	case <-ctx.Done():
 		return "", context.Cause(ctx)
 	}
-	return "", gateway.ErrNotDelivered
+	return "", api.ErrNotDelivered
 }
 
 // send sends the body.
@@ -210,8 +210,8 @@ func (o *outgoing) answer(f frame, w http.ResponseWriter) (bool, error) {
 		if err := json.Unmarshal(f.data, &h); err != nil {
 			return true, o.broken()
 		}
-		if gateway.Elsewhere(h.Status, h.Header) {
-			return true, gateway.ErrNotDelivered
+		if api.Elsewhere(h.Status, h.Header) {
+			return true, api.ErrNotDelivered
 		}
 		for name, values := range h.Header {
 			w.Header()[name] = values

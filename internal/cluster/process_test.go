@@ -20,6 +20,7 @@ import (
 	"firn"
 	"firn/agent"
 	"firn/dialect/native"
+	"firn/internal/api"
 	"firn/internal/cluster"
 	"firn/internal/gateway"
 	"firn/provider"
@@ -62,7 +63,7 @@ func beProcess(config string) error {
 	if err != nil {
 		return err
 	}
-	h := gateway.Handler(g, gateway.Config{Peers: c, Heartbeat: time.Second})
+	h := api.Handler(g, api.Config{Peers: c, Heartbeat: time.Second})
 	if err := c.Start(g, h); err != nil {
 		return err
 	}
@@ -71,7 +72,7 @@ func beProcess(config string) error {
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: gateway.Owner(h)}
+	server := &http.Server{Handler: api.Owner(h)}
 	go func() { _ = server.Serve(l) }()
 	fmt.Println("ready")
 	_, _ = io.Copy(io.Discard, os.Stdin)

@@ -1,11 +1,11 @@
 // Package gateway owns sessions: it runs their turns one at a time, takes in
 // messages from outside, and tells all who listen what happens.
 //
-// [Gateway] is the owner. Its methods speak package wire and know no HTTP; the
-// handlers map routes to them one to one. What it shows of sessions is computed by
-// the [view.View] in it, what is due by a timer, and what is cleared away is
-// decided by package maintenance: the gateway is who does things. Everything it knows is in the store,
-// so a gateway that was killed goes on where it was: what it had accepted is
+// [Gateway] is the owner. Its methods speak package wire and know no HTTP; package
+// api has the doors to them. What it shows of sessions is computed by the
+// [view.View] in it, what is due by a timer, and what is cleared away is decided by
+// package maintenance: the gateway is who does things. Everything it knows is in the
+// store, so a gateway that was killed goes on where it was: what it had accepted is
 // there, and is answered.
 package gateway
 

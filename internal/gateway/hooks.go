@@ -10,7 +10,7 @@ import (
 	"fmt"
 	"io"
 	"mime"
-	"net/http"
+	"net/textproto"
 	"regexp"
 	"strings"
 	"text/template"
@@ -102,7 +102,7 @@ func (s *Setup) checkHook(name string, h Hook) error {
 // names itself, as many programs do in a header, is taken once.
 //
 // Whether the caller may is for whoever serves the call to check.
-func (g *Gateway) Hook(ctx context.Context, name string, body []byte, headers http.Header) (wire.Routed, error) {
+func (g *Gateway) Hook(ctx context.Context, name string, body []byte, headers textproto.MIMEHeader) (wire.Routed, error) {
 	setup := g.setup.Load()
 	h, err := setup.hook(name)
 	if err != nil {
@@ -187,7 +187,7 @@ func waitingID(e firn.Entry) firn.EntryID {
 var callHeaders = []string{"Idempotency-Key", "Webhook-Id", "X-GitHub-Delivery", "X-Gitlab-Event-UUID", "X-Gitea-Delivery"}
 
 // callID names a call: by what it calls itself, spelt like a UUID, or else anew.
-func callID(hook string, headers http.Header) (id string, named bool) {
+func callID(hook string, headers textproto.MIMEHeader) (id string, named bool) {
 	for _, h := range callHeaders {
 		if v := strings.TrimSpace(headers.Get(h)); v != "" {
 			sum := sha256.Sum256([]byte(hook + "\x00" + h + "\x00" + v))

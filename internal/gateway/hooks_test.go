@@ -2,7 +2,7 @@ package gateway
 
 import (
 	"errors"
-	"net/http"
+	"net/textproto"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -60,7 +60,7 @@ func TestHookText(t *testing.T) {
 // call calls a hook.
 func (o *office) call(name, body string, headers ...string) wire.Routed {
 	o.t.Helper()
-	h := http.Header{}
+	h := textproto.MIMEHeader{}
 	for i := 0; i < len(headers); i += 2 {
 		h.Set(headers[i], headers[i+1])
 	}

@@ -195,6 +195,22 @@ func (g *Gateway) deliverable(ctx context.Context, setup *Setup, r route.Route, 
 	return ok
 }
 
+// KeyOf is the key that a message from outside would be routed to.
+func (g *Gateway) KeyOf(in wire.Inbound) (string, error) {
+	kind, err := route.ParsePeerKind(in.PeerKind)
+	if err != nil {
+		return "", err
+	}
+	r, err := route.Resolve(g.setup.Load().Route, route.Envelope{
+		Agent: in.Agent, Channel: in.Channel, AccountID: in.AccountID, PeerKind: kind, PeerID: in.PeerID,
+		ThreadID: in.ThreadID, Sender: in.Sender, Text: in.Text,
+	})
+	if err != nil {
+		return "", err
+	}
+	return r.Key.String(), nil
+}
+
 // command does what a message asks of the gateway itself. It is false if the
 // message is for the agent.
 func (g *Gateway) command(ctx context.Context, id firn.ID, text string) (reply string, ok bool, err error) {

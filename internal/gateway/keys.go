@@ -318,3 +318,12 @@ func (g *Gateway) beginning(ctx context.Context, id firn.ID) (time.Time, error) 
 	}
 	return time.Time{}, nil
 }
+
+// CanonicalKey is a key as it is kept, however it is spelt.
+func (g *Gateway) CanonicalKey(key string) (string, error) {
+	k, err := g.canonical(key)
+	if err != nil {
+		return "", err
+	}
+	return k.String(), nil
+}

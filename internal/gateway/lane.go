@@ -12,7 +12,6 @@ import (
 	"firn"
 	"firn/agent"
 	"firn/internal/trace"
-	"firn/provider"
 	"firn/route"
 	"firn/store"
 	"firn/wire"
@@ -556,30 +555,4 @@ func (g *Gateway) agentOf(ctx context.Context, id firn.ID) (*agent.Agent, error)
 		break // the header is the first
 	}
 	return setup.agent(owner)
-}
-
-// ProblemOf tells an error in the words of the protocol: what kind it is of, and
-// what can be done about it.
-func ProblemOf(err error) *wire.Problem {
-	var p *wire.Problem
-	if errors.As(err, &p) {
-		return p
-	}
-	kind := wire.KindOf(err)
-	hint := savingHint(err)
-	switch provider.KindOf(err) {
-	case provider.Auth:
-		kind, hint = wire.Upstream, "check the key of the provider"
-	case provider.Temporary, provider.BadRequest, provider.Overflow:
-		kind = wire.Upstream
-	}
-	if errors.Is(err, agent.ErrMoved) {
-		kind, hint = wire.Conflict, "what was said is kept on the branch that was left"
-	}
-	var conflict *store.Conflict
-	p = &wire.Problem{Kind: kind, Message: err.Error(), Hint: hint}
-	if errors.As(err, &conflict) {
-		p.End = conflict.End
-	}
-	return p
 }

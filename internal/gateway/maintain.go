@@ -293,3 +293,11 @@ func sumUp(r *wire.Maintenance) {
 		}
 	}
 }
+
+// MaintainNow is Maintain by the settings that are in force: enforced, whatever
+// their mode is, or only told.
+func (g *Gateway) MaintainNow(ctx context.Context, enforce bool) (wire.Maintenance, error) {
+	m := g.setup.Load().Maintenance
+	m.Enforce = m.Enforce || enforce
+	return g.Maintain(ctx, m, !enforce)
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
 	"slices"
 
 	"firn"
@@ -25,10 +24,6 @@ type Peers interface {
 	// Own makes this gateway the owner of what is claimed, unless another one is:
 	// then the tenure is nil, and the other's name is returned.
 	Own(ctx context.Context, claim Claim) (*Tenure, string, error)
-	// Forward passes a request on to its owner, and the answer to w. The error is
-	// [ErrNotDelivered] if the owner knows nothing of the request, and it can be
-	// tried again.
-	Forward(ctx context.Context, owner string, f Forwarded, w http.ResponseWriter) error
 	// Tell tells the others what happens here. It does not wait.
 	Tell(e wire.Event)
 	// Leads reports whether this one does what is done by one for all, such as
@@ -60,9 +55,6 @@ type Tenure struct {
 	// Void says that somebody else has taken it over, whatever the lease says.
 	Void func()
 }
-
-// ErrNotDelivered says that a request did not get to the gateway it was for.
-var ErrNotDelivered = errors.New("the gateway that has the session does not answer")
 
 // lost reports whether a tenure is over.
 func (t *Tenure) lost() bool {

@@ -14,6 +14,7 @@ import (
 	"firn/agent"
 	"firn/client"
 	"firn/dialect/native"
+	"firn/internal/api"
 	"firn/internal/gateway"
 	"firn/provider"
 	"firn/provider/scripted"
@@ -43,7 +44,7 @@ func newStand(t *testing.T, play func(last string) scripted.Step) *stand {
 		Default: "main", Agents: map[string]*agent.Agent{"main": {Name: "main", Store: st, Model: model, NoTitles: true}},
 	}})
 	s.must(err)
-	local := client.InProcess(gateway.Owner(gateway.Handler(g, gateway.Config{})))
+	local := client.InProcess(api.Owner(api.Handler(g, api.Config{})))
 	s.c, err = client.New(client.Options{Transport: local})
 	s.must(err)
 	ours, theirs := sdk.NewInMemoryTransports()

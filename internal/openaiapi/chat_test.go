@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"firn"
-	"firn/internal/gateway"
+	"firn/internal/api"
 	"firn/internal/sse"
 	"firn/provider/scripted"
 	"firn/wire"
@@ -320,7 +320,7 @@ func TestOwner(t *testing.T) {
 		handler.ServeHTTP(w, r)
 		return w.Code
 	}
-	if got := ask(gateway.Owner(s.handler), ""); got != http.StatusOK {
+	if got := ask(api.Owner(s.handler), ""); got != http.StatusOK {
 		t.Errorf("the owner gets %d", got)
 	}
 	if got := ask(s.handler, ""); got != http.StatusUnauthorized {
@@ -328,7 +328,7 @@ func TestOwner(t *testing.T) {
 	}
 	reader, err := s.owner.CreateToken(t.Context(), wire.NewToken{Name: "reader", Scope: wire.ScopeRead})
 	s.must(err)
-	if got := ask(gateway.Owner(s.handler), reader.Secret); got != http.StatusForbidden {
+	if got := ask(api.Owner(s.handler), reader.Secret); got != http.StatusForbidden {
 		t.Errorf("the owner with a token that may only read gets %d", got)
 	}
 }

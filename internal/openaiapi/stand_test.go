@@ -16,6 +16,7 @@ import (
 	"firn/agent"
 	"firn/client"
 	"firn/dialect/native"
+	"firn/internal/api"
 	"firn/internal/gateway"
 	"firn/internal/openaiapi"
 	"firn/internal/token"
@@ -34,7 +35,7 @@ type stand struct {
 	home    string
 	st      store.Store
 	g       *gateway.Gateway
-	handler *gateway.HTTP
+	handler *api.HTTP
 	server  *httptest.Server
 	token   string
 	owner   *client.Client
@@ -78,16 +79,16 @@ func openAgain(t *testing.T, home, secret string) *stand {
 		},
 	}})
 	s.must(err)
-	tokens, err := token.Open(context.Background(), token.NewFile(vfs.OS{}, gateway.TokensPath(home)), nil)
+	tokens, err := token.Open(context.Background(), token.NewFile(vfs.OS{}, api.TokensPath(home)), nil)
 	s.must(err)
-	s.handler = gateway.Handler(s.g, gateway.Config{Tokens: tokens, OpenAI: openaiapi.New(nil).Handler})
+	s.handler = api.Handler(s.g, api.Config{Tokens: tokens, OpenAI: openaiapi.New(nil).Handler})
 	s.server = httptest.NewServer(s.handler)
 	if s.token = secret; secret == "" {
 		made, err := tokens.Create(context.Background(), wire.NewToken{Name: "client", Scope: wire.ScopeWrite})
 		s.must(err)
 		s.token = made.Secret
 	}
-	s.owner, err = client.New(client.Options{Transport: client.InProcess(gateway.Owner(s.handler))})
+	s.owner, err = client.New(client.Options{Transport: client.InProcess(api.Owner(s.handler))})
 	s.must(err)
 	t.Cleanup(func() { s.close() })
 	return s

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"firn"
+	"firn/internal/api"
 	"firn/internal/config"
-	"firn/internal/gateway"
 	"firn/internal/migrate"
 	"firn/internal/vfs"
 	"firn/store"
@@ -117,7 +117,7 @@ func (c *Carrying) open(fsys vfs.FS, url string, source bool) (migrate.Side, fun
 }
 
 // holdHome takes hold of a home that nobody works on.
-func holdHome(fsys vfs.FS, dir, what string) (*gateway.Hold, error) {
+func holdHome(fsys vfs.FS, dir, what string) (*api.Hold, error) {
 	hold, err := takeHold(fsys, dir, what)
 	if err != nil {
 		return nil, err

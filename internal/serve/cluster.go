@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 
+	"firn/internal/api"
 	peers "firn/internal/cluster"
 	"firn/internal/gateway"
 )
@@ -19,6 +20,15 @@ func (h *House) join() (err error) {
 
 // others are the other gateways; nil if there are none.
 func (h *House) others() gateway.Peers {
+	if h.peers == nil {
+		return nil
+	}
+	return h.peers
+}
+
+// owners are the other gateways, as requests are passed on to them; nil if there
+// are none.
+func (h *House) owners() api.Peers {
 	if h.peers == nil {
 		return nil
 	}

@@ -9,8 +9,8 @@ import (
 	"os"
 	"sync"
 
+	"firn/internal/api"
 	"firn/internal/config"
-	"firn/internal/gateway"
 )
 
 // Daemon says how a gateway is served to others.
@@ -24,7 +24,7 @@ type Daemon struct {
 	// cannot be.
 	Level *slog.LevelVar
 	// Ready is told where it listens, when it does.
-	Ready func(gateway.Address)
+	Ready func(api.Address)
 }
 
 // Run serves a home until ctx ends, and then lets it go: turns that run may
@@ -64,7 +64,7 @@ func Run(ctx context.Context, d Daemon) (err error) {
 	defer h.startNights(ctx)()
 	defer h.startMirror(ctx)()
 	defer h.startFollowing(ctx)()
-	return gateway.Serve(ctx, gateway.ServeOptions{
+	return api.Serve(ctx, api.ServeOptions{
 		Home: h.home(), Socket: g.Socket, TCP: g.Listen, Remote: g.AllowRemote, Hold: hold, Handler: h.Handler, Close: h.closeGateway,
 		Grace: max(g.Drain, 1), HeaderTimeout: g.HeaderTimeout, IdleTimeout: g.IdleTimeout, Connections: g.Connections,
 		Refused: h.counts.Refused, Ready: d.Ready, Log: h.o.Log, Clock: h.o.Clock,

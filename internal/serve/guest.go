@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"firn"
-	"firn/internal/gateway"
+	"firn/internal/api"
 	"firn/internal/vfs"
 	"firn/wire"
 )
@@ -72,10 +72,10 @@ func free(fsys vfs.FS, home string) error {
 const moment = 500 * time.Millisecond
 
 // takeHold takes hold of a home, if need be after a moment.
-func takeHold(fsys vfs.FS, home, what string) (*gateway.Hold, error) {
+func takeHold(fsys vfs.FS, home, what string) (*api.Hold, error) {
 	deadline := time.Now().Add(moment)
 	for {
-		hold, err := gateway.TakeHold(fsys, home, what)
+		hold, err := api.TakeHold(fsys, home, what)
 		if err == nil || !errors.Is(err, firn.ErrLocked) || time.Now().After(deadline) {
 			return hold, err
 		}

@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"firn/client"
+	"firn/internal/api"
 	"firn/internal/config"
-	"firn/internal/gateway"
 	"firn/wire"
 )
 
@@ -73,7 +73,7 @@ func TestEverySettingIsRead(t *testing.T) {
 // socket.
 func TestOneSocket(t *testing.T) {
 	for _, home := range []string{"/home/u/.firn", "/x"} {
-		if got, want := config.Default(home).Gateway.Socket, gateway.SocketPath(home); got != want {
+		if got, want := config.Default(home).Gateway.Socket, api.SocketPath(home); got != want {
 			t.Errorf("the settings say %s, the gateway %s", got, want)
 		}
 	}
@@ -388,7 +388,7 @@ func TestLimits(t *testing.T) {
 // daemon is a gateway that is served to others, and a client of it.
 type daemon struct {
 	*client.Client
-	at      gateway.Address
+	at      api.Address
 	hangups chan os.Signal
 	// stop stops it, and waits for its end.
 	stop func()
@@ -404,9 +404,9 @@ func serving(t *testing.T, first *config.Settings, change func(*Options), next .
 	}
 	d := &daemon{hangups: make(chan os.Signal)}
 	ctx, cancel := context.WithCancel(context.Background())
-	ready, ended := make(chan gateway.Address, 1), make(chan error, 1)
+	ready, ended := make(chan api.Address, 1), make(chan error, 1)
 	go func() {
-		ended <- Run(ctx, Daemon{Options: o, Ready: func(a gateway.Address) { ready <- a }, Hangups: d.hangups, Reload: func() (*config.Settings, error) {
+		ended <- Run(ctx, Daemon{Options: o, Ready: func(a api.Address) { ready <- a }, Hangups: d.hangups, Reload: func() (*config.Settings, error) {
 			s := next[0]
 			next = next[1:]
 			s.Home = first.Home

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"firn"
+	"firn/internal/api"
 	"firn/internal/config"
-	"firn/internal/gateway"
 	"firn/internal/migrate"
 	"firn/internal/vfs"
 	"firn/store"
@@ -85,7 +85,7 @@ func (m *copyist) run(ctx context.Context, from migrate.Side) (r *migrate.Report
 	if err := m.fs.MkdirAll(m.dir); err != nil {
 		return nil, fmt.Errorf("make a copy in %s: %w", m.dir, err)
 	}
-	hold, err := gateway.TakeHold(m.fs, m.dir, "mirror")
+	hold, err := api.TakeHold(m.fs, m.dir, "mirror")
 	if err != nil {
 		return nil, err
 	}

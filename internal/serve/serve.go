@@ -20,6 +20,7 @@ import (
 	"firn"
 	"firn/agent"
 	"firn/dialect/native"
+	"firn/internal/api"
 	peers "firn/internal/cluster"
 	"firn/internal/config"
 	"firn/internal/convert"
@@ -73,8 +74,8 @@ type Options struct {
 type House struct {
 	Gateway *gateway.Gateway
 	// Handler answers requests. Those that come from this process must be marked
-	// with [gateway.Owner].
-	Handler *gateway.HTTP
+	// with [api.Owner].
+	Handler *api.HTTP
 
 	o      Options
 	fs     vfs.FS
@@ -192,12 +193,12 @@ func (h *House) furnish() error {
 		return err
 	}
 	g := h.o.Settings.Gateway
-	h.Handler = gateway.Handler(h.Gateway, gateway.Config{
+	h.Handler = api.Handler(h.Gateway, api.Config{
 		Tokens: h.tokens, Hosts: g.AllowedHosts, Origins: g.AllowedOrigins, MaxBody: int64(g.BodyLimit), BodyTimeout: g.BodyTimeout,
 		WriteTimeout: g.WriteTimeout, Patience: g.Patience, Requests: g.Requests, Streams: g.Streams, Turns: g.Turns,
 		Heartbeat: g.Heartbeat, Metrics: h.counts, Tracer: h.tracer, Log: h.o.Log, Version: h.o.Version,
 		OpenAI: openaiapi.New(h.o.Clock).Handler, MCP: mcp.Handler(mcp.Options{Version: h.o.Version}), Web: pages(g.Web),
-		Peers: h.others(),
+		Peers: h.owners(),
 	})
 	return h.meet()
 }
@@ -249,7 +250,7 @@ func (h *House) newStaff(c config.Config) *staff {
 }
 
 // Own is a transport to the gateway for a client in this process.
-func (h *House) Own() http.Handler { return gateway.Owner(h.Handler) }
+func (h *House) Own() http.Handler { return api.Owner(h.Handler) }
 
 // Close lets everything go: turns that run may finish until ctx ends.
 func (h *House) Close(ctx context.Context) error {

@@ -11,8 +11,8 @@ import (
 
 	"firn"
 	"firn/client"
+	"firn/internal/api"
 	"firn/internal/config"
-	"firn/internal/gateway"
 	"firn/internal/vfs"
 	"firn/tool"
 	"firn/wire"
@@ -253,7 +253,7 @@ func TestGuests(t *testing.T) {
 	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("it was not cleared away: %v", err)
 	}
-	hold, err := gateway.TakeHold(vfs.OS{}, settings.Home, "gateway")
+	hold, err := api.TakeHold(vfs.OS{}, settings.Home, "gateway")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,7 +275,7 @@ func TestGuests(t *testing.T) {
 func TestDaemon(t *testing.T) {
 	settings := load(t, "")
 	ctx, cancel := context.WithCancel(t.Context())
-	ready, ended := make(chan gateway.Address, 1), make(chan error, 1)
+	ready, ended := make(chan api.Address, 1), make(chan error, 1)
 	hangups := make(chan os.Signal)
 	changed := load(t, "[agents.helper]\nmodel = \"firn/offline\"\n")
 	changed.Home = settings.Home
@@ -285,7 +285,7 @@ func TestDaemon(t *testing.T) {
 	}
 	go func() {
 		ended <- Run(ctx, Daemon{
-			Options: Options{Settings: settings, Env: env()}, Ready: func(a gateway.Address) { ready <- a }, Hangups: hangups,
+			Options: Options{Settings: settings, Env: env()}, Ready: func(a api.Address) { ready <- a }, Hangups: hangups,
 			Reload: func() (*config.Settings, error) {
 				next := answers[0]
 				answers = answers[1:]
@@ -293,7 +293,7 @@ func TestDaemon(t *testing.T) {
 			},
 		})
 	}()
-	var at gateway.Address
+	var at api.Address
 	select {
 	case at = <-ready:
 	case err := <-ended:

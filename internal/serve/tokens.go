@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"firn/internal/gateway"
+	"firn/internal/api"
 	"firn/internal/token"
 	"firn/store/jetstream"
 )
@@ -13,7 +13,7 @@ import (
 // gateways share the sessions, theirs. Then what is in the home is carried there,
 // once, and the file put aside.
 func (h *House) openTokens() (*token.Book, error) {
-	file := token.NewFile(h.fs, gateway.TokensPath(h.home()))
+	file := token.NewFile(h.fs, api.TokensPath(h.home()))
 	ctx := context.Background()
 	if h.cluster == nil || !h.cluster.Shared() {
 		return token.Open(ctx, file, h.o.Clock)

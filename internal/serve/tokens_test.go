@@ -19,7 +19,7 @@ import (
 	"testing"
 
 	"firn/client"
-	"firn/internal/gateway"
+	"firn/internal/api"
 	"firn/wire"
 )
 
@@ -317,7 +317,7 @@ func TestTokensOfAHome(t *testing.T) {
 	if _, err := other.own.RevokeToken(t.Context(), same.ID); err != nil {
 		t.Error(err)
 	}
-	path := gateway.TokensPath(files.Home)
+	path := api.TokensPath(files.Home)
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the file is still there: %v", err)
 	}

@@ -19,6 +19,7 @@ import (
 	"firn"
 	"firn/agent"
 	"firn/dialect/native"
+	"firn/internal/api"
 	"firn/internal/gateway"
 	"firn/internal/openaiapi"
 	"firn/internal/token"
@@ -57,11 +58,11 @@ func openDoor(t *testing.T, options ...option.RequestOption) *door {
 		Known: []wire.Model{{ID: "scripted/test"}},
 	}})
 	d.must(err)
-	tokens, err := token.Open(context.Background(), token.NewFile(vfs.OS{}, gateway.TokensPath(home)), nil)
+	tokens, err := token.Open(context.Background(), token.NewFile(vfs.OS{}, api.TokensPath(home)), nil)
 	d.must(err)
 	made, err := tokens.Create(context.Background(), wire.NewToken{Name: "sdk", Scope: wire.ScopeWrite})
 	d.must(err)
-	server := httptest.NewServer(gateway.Handler(g, gateway.Config{Tokens: tokens, OpenAI: openaiapi.New(nil).Handler}))
+	server := httptest.NewServer(api.Handler(g, api.Config{Tokens: tokens, OpenAI: openaiapi.New(nil).Handler}))
 	t.Cleanup(func() {
 		server.Close()
 		d.must(errors.Join(g.Close(context.Background()), st.Close()))

@@ -1,0 +1,42 @@
+package api_test
+
+import (
+	"context"
+
+	"firn"
+	"firn/wire"
+)
+
+// What the fake tells pages: it writes down what it was asked.
+
+func (f *fake) Course(_ context.Context, id firn.ID) (wire.Course, error) {
+	return wire.Course{Session: id, Step: 1, Episodes: []wire.Episode{}}, f.note("Course %s", id)
+}
+
+func (f *fake) Compacted(_ context.Context, id firn.ID, name string) (wire.CompactionDetail, error) {
+	return wire.CompactionDetail{Session: id, Replaced: []wire.Run{}, Stayed: []wire.Run{}}, f.note("Compacted %s %s", id, name)
+}
+
+func (f *fake) Batch(_ context.Context, b wire.Batch) ([]wire.BatchResult, error) {
+	results := make([]wire.BatchResult, len(b.IDs))
+	for i, id := range b.IDs {
+		results[i].ID = id
+	}
+	return results, f.note("Batch %v", b.IDs)
+}
+
+func (f *fake) Tags(context.Context) ([]wire.Tag, error) {
+	return []wire.Tag{{Name: "work", Sessions: 2}}, f.note("Tags")
+}
+
+func (f *fake) Sources(context.Context) ([]wire.Source, error) {
+	return []wire.Source{{Name: "firn"}}, f.note("Sources")
+}
+
+func (f *fake) Ops(context.Context) (wire.Ops, error) {
+	return wire.Ops{Status: wire.Status{Agents: []wire.Agent{}}}, f.note("Ops")
+}
+
+func (f *fake) Verify(context.Context) (wire.Verified, error) {
+	return wire.Verified{}, f.note("Verify")
+}

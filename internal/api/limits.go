@@ -1,0 +1,202 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"firn"
+	"firn/wire"
+)
+
+// gauge counts those inside, up to a limit.
+type gauge struct {
+	limit int64
+	n     atomic.Int64
+}
+
+// enter counts one in, unless there are too many.
+func (g *gauge) enter() bool {
+	if g.n.Add(1) > g.limit {
+		g.n.Add(-1)
+		return false
+	}
+	return true
+}
+
+func (g *gauge) leave() { g.n.Add(-1) }
+
+func busy() error {
+	return &wire.Problem{Kind: wire.Busy, Message: "the gateway has too much to do at the moment", Hint: "ask again in a second"}
+}
+
+// decode reads the body of a request, which is JSON of exactly the members
+// that v has. Without a body v stays as it is, if that is allowed.
+func (c *call) decode(v any, optional bool) error {
+	body, err := c.body("application/json", optional)
+	if body == nil || err != nil {
+		return err
+	}
+	decoder := json.NewDecoder(body)
+	decoder.DisallowUnknownFields()
+	err = decoder.Decode(v)
+	if err == nil {
+		if _, more := decoder.Token(); more == nil {
+			return invalid("something follows the JSON of the body")
+		} else if more != io.EOF {
+			err = more
+		}
+	}
+	if err != nil {
+		return c.unreadable(err)
+	}
+	c.arrived()
+	return nil
+}
+
+// body returns the body of a request, bounded in size and time; nil if there
+// is none and that is allowed. A type other than what is wanted is refused: a
+// foreign page can send text and forms without asking, but not JSON.
+func (c *call) body(want string, optional bool) (io.Reader, error) {
+	r := c.r
+	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
+		if optional {
+			return nil, nil
+		}
+		return nil, invalid("the request needs a body")
+	}
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || kind != want {
+		return nil, &withStatus{&wire.Problem{Kind: wire.Invalid, Message: "the body has the wrong type", Hint: "send Content-Type: " + want}, http.StatusUnsupportedMediaType}
+	}
+	if r.Header.Get("Content-Encoding") != "" {
+		return nil, &withStatus{&wire.Problem{Kind: wire.Invalid, Message: "the body is packed, and nobody here unpacks it"}, http.StatusUnsupportedMediaType}
+	}
+	if r.ContentLength > c.h.config.MaxBody {
+		c.w.Header().Set("Connection", "close")
+		return nil, c.tooLarge()
+	}
+	// Where there is no connection nobody can be slow.
+	_ = http.NewResponseController(c.w).SetReadDeadline(time.Now().Add(c.h.config.BodyTimeout))
+	return http.MaxBytesReader(c.w.ResponseWriter, r.Body, c.h.config.MaxBody), nil
+}
+
+// arrived lifts the limit in time: who sent all may wait for the answer as long
+// as it takes.
+func (c *call) arrived() {
+	_ = http.NewResponseController(c.w).SetReadDeadline(time.Time{})
+}
+
+func (c *call) tooLarge() error {
+	return fmt.Errorf("the body of the request has more than %d bytes: %w", c.h.config.MaxBody, firn.ErrTooLarge)
+}
+
+// unreadable says what is wrong with a body.
+func (c *call) unreadable(err error) error {
+	var large *http.MaxBytesError
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &large):
+		return c.tooLarge()
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		c.w.Header().Set("Connection", "close")
+		return &withStatus{&wire.Problem{Kind: wire.Invalid, Message: "the body of the request did not come in time"}, http.StatusRequestTimeout}
+	case errors.As(err, &syntax):
+		return invalid("the body is no JSON: at byte %d: %s", syntax.Offset, syntax.Error())
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return invalid("the body ends in the middle")
+	case errors.As(err, &kind):
+		return invalid("the member %q of the body cannot be a %s", kind.Field, kind.Value)
+	}
+	return invalid("the body cannot be read: %s", strings.TrimPrefix(err.Error(), "json: "))
+}
+
+// query is the parameters of a request. The first that makes no sense is
+// remembered.
+type query struct {
+	values url.Values
+	err    error
+}
+
+// parseQuery takes the parameters of a request. Those that the operation does
+// not know are refused, rather than silently not obeyed.
+func parseQuery(r *http.Request, op *operation) (query, error) {
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return query{}, invalid("the parameters of the request cannot be read")
+	}
+	for name, all := range values {
+		if !op.knows(name) {
+			return query{}, invalid("there is no parameter %q here", name)
+		}
+		if len(all) > 1 {
+			return query{}, invalid("the parameter %q is there %d times", name, len(all))
+		}
+	}
+	return query{values: values}, nil
+}
+
+// text is a parameter as it is.
+func (q *query) text(name string) string { return q.values.Get(name) }
+
+// flag is a parameter that is true or false.
+func (q *query) flag(name string) bool {
+	s := q.values.Get(name)
+	switch s {
+	case "":
+		return q.values.Has(name) // ?archived
+	case "true", "1":
+		return true
+	case "false", "0":
+		return false
+	}
+	q.bad(name, s, "true or false")
+	return false
+}
+
+// number is a parameter that is a number up to a limit; zero if it is not there.
+func (q *query) number(name string, limit uint64) uint64 {
+	s := q.values.Get(name)
+	if s == "" {
+		return 0
+	}
+	n, err := strconv.ParseUint(s, 10, 64)
+	if err != nil || n > limit {
+		q.bad(name, s, fmt.Sprintf("a number up to %d", limit))
+	}
+	return n
+}
+
+// pos is a parameter that is a position.
+func (q *query) pos(name string) firn.Pos { return firn.Pos(q.number(name, 1<<63)) }
+
+// moment is a parameter that is a time or a day.
+func (q *query) moment(name string) time.Time {
+	s := q.values.Get(name)
+	if s == "" {
+		return time.Time{}
+	}
+	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
+		if t, err := time.Parse(layout, s); err == nil {
+			return t
+		}
+	}
+	q.bad(name, s, "a time such as 2026-03-01T12:00:00Z, or a day")
+	return time.Time{}
+}
+
+func (q *query) bad(name, value, want string) {
+	if q.err == nil {
+		q.err = invalid("the parameter %s is %q: want %s", name, value, want)
+	}
+}

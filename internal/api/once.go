@@ -1,0 +1,147 @@
+package api
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"firn/wire"
+)
+
+// A client that got no answer to a request that makes something sends it again,
+// under the same Idempotency-Key, and gets the answer that was given. What is
+// said to an agent is known by its entry in the log, for ever; of what is made
+// otherwise the answer is remembered here, while the gateway runs.
+
+const (
+	// rememberedFor is how long an answer is remembered, mostRemembered how many
+	// are at a time, and largestReply how large one may be.
+	rememberedFor  = 24 * time.Hour
+	mostRemembered = 1000
+	largestReply   = 256 << 10
+)
+
+// replies are the answers that were given to requests that name themselves.
+type replies struct {
+	mu    sync.Mutex
+	named map[string]*reply
+	// order are the names, the oldest first.
+	order []string
+}
+
+// reply is an answer, or that one is being found.
+type reply struct {
+	request [sha256.Size]byte
+	since   time.Time
+	done    chan struct{}
+	// status is zero if the request failed, and may be made again.
+	status int
+	etag   string
+	body   []byte
+}
+
+// claim returns the answer of a name, and whether it is for the caller to find
+// it. The caller must then settle it.
+func (r *replies) claim(name string, request [sha256.Size]byte, now time.Time) (*reply, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for len(r.order) > 0 && (len(r.order) >= mostRemembered || now.Sub(r.named[r.order[0]].since) > rememberedFor) {
+		delete(r.named, r.order[0])
+		r.order = r.order[1:]
+	}
+	if one, ok := r.named[name]; ok {
+		return one, false
+	}
+	if r.named == nil {
+		r.named = make(map[string]*reply)
+	}
+	one := &reply{request: request, since: now, done: make(chan struct{})}
+	r.named[name] = one
+	r.order = append(r.order, name)
+	return one, true
+}
+
+// settle says that an answer was found. One that failed is forgotten, so that
+// it can be tried again.
+func (r *replies) settle(name string, one *reply) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if one.status == 0 && r.named[name] == one {
+		delete(r.named, name)
+		for i, other := range r.order {
+			if other == name {
+				r.order = append(r.order[:i], r.order[i+1:]...)
+				break
+			}
+		}
+	}
+	close(one.done)
+}
+
+// runOnce runs an operation that makes something, unless the request names
+// itself and was answered: then it gets the same answer.
+func (c *call) runOnce() error {
+	key, err := idempotency(c.r, "")
+	if err != nil || key == "" {
+		if err != nil {
+			return err
+		}
+		return c.op.run(c)
+	}
+	body, err := c.whole()
+	if err != nil {
+		return err
+	}
+	if body = bytes.TrimSpace(body); len(body) == 0 {
+		c.r.Body, c.r.ContentLength = http.NoBody, 0
+	} else {
+		c.r.Body, c.r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	}
+	name := c.who.name + "\n" + c.r.Method + " " + c.r.URL.EscapedPath() + "\n" + key
+	request := sha256.Sum256(append(body, c.r.Header.Get("If-Match")...))
+	for {
+		one, mine := c.h.replies.claim(name, request, time.Now())
+		if mine {
+			return c.answerOnce(name, one)
+		}
+		if one.request != request {
+			return &wire.Problem{Kind: wire.Invalid, Message: "another request had that Idempotency-Key", Hint: "use a new one for each"}
+		}
+		select {
+		case <-one.done:
+		case <-c.r.Context().Done():
+			return c.r.Context().Err()
+		}
+		if one.status != 0 {
+			c.repeat(one)
+			return nil
+		}
+	}
+}
+
+// answerOnce finds an answer, and remembers it.
+func (c *call) answerOnce(name string, one *reply) error {
+	defer c.h.replies.settle(name, one) // also if it breaks down
+	c.w.copy = new(bytes.Buffer)
+	err := c.op.run(c)
+	if err == nil && c.w.status >= 200 && c.w.status <= 299 && c.w.copy.Len() <= largestReply {
+		one.status, one.etag, one.body = c.w.status, c.w.Header().Get("ETag"), c.w.copy.Bytes()
+	}
+	return err
+}
+
+// repeat gives an answer again.
+func (c *call) repeat(one *reply) {
+	head := c.w.Header()
+	head.Set("Content-Type", "application/json")
+	head.Set("Idempotent-Replayed", "true")
+	if one.etag != "" {
+		head.Set("ETag", one.etag)
+	}
+	c.deadline()
+	c.w.WriteHeader(one.status)
+	c.w.Write(one.body) // who is gone needs no answer
+}

@@ -1,0 +1,31 @@
+package api_test
+
+import (
+	"strings"
+	"testing"
+
+	"firn/internal/api"
+	"firn/wire"
+)
+
+// TestSearchIsBoundToTheToken tells the index whose sessions may be found.
+func TestSearchIsBoundToTheToken(t *testing.T) {
+	s := newStand(t, api.Config{})
+	secret := bearing(s.token(wire.NewToken{Scope: wire.ScopeRead, Agents: []string{"work"}}))
+	if got := s.ask("GET", "/v1/search?q=lock", secret); got.status != 200 || !strings.Contains(strings.Join(s.fake.was(), " "), "Search lock [work]") {
+		t.Errorf("%d %s %v", got.status, got.body, s.fake.was())
+	}
+	for _, path := range []string{"/v1/index/rebuild", "/v1/index/check"} {
+		if got := s.ask("POST", path, secret); got.status != 403 {
+			t.Errorf("%s: %d %s", path, got.status, got.body)
+		}
+		if got := s.owner("POST", path); got.status != 200 {
+			t.Errorf("%s: %d %s", path, got.status, got.body)
+		}
+	}
+	for query, status := range map[string]int{"q=x&limit=-1": 400, "q=x&before=many": 400, "q=x&before=0&after=3": 200} {
+		if got := s.owner("GET", "/v1/search?"+query); got.status != status {
+			t.Errorf("%s: %d %s", query, got.status, got.body)
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package api
+
+import (
+	"io"
+	"net/http"
+	"net/textproto"
+	"slices"
+	"time"
+
+	"firn/wire"
+)
+
+// hook takes a call of another program. It needs the token that the hook names;
+// who may do everything needs no other. Who has another token cannot tell a hook
+// from none.
+func (c *call) hook() (wire.Routed, error) {
+	name := c.r.PathValue("hook")
+	token, err := c.h.gateway.HookToken(name)
+	if err == nil && token != c.who.name && c.who.scope != wire.ScopeAdmin {
+		c.h.config.Metrics.Refused("hook")
+		err = &wire.Problem{Kind: wire.NotFound, Message: "there is no such hook for this token", Hint: "the settings name the token of a hook"}
+	}
+	if err != nil {
+		return wire.Routed{}, err
+	}
+	body, err := c.whole()
+	if err != nil {
+		return wire.Routed{}, err
+	}
+	head := c.r.Header.Clone()
+	head.Del("Authorization") // which is nobody's business any more
+	return c.h.gateway.Hook(c.r.Context(), name, body, textproto.MIMEHeader(head))
+}
+
+// whole reads a body of any type, bounded in size and time.
+func (c *call) whole() ([]byte, error) {
+	if c.r.ContentLength > c.h.config.MaxBody {
+		c.w.Header().Set("Connection", "close")
+		return nil, c.tooLarge()
+	}
+	// Where there is no connection nobody can be slow.
+	_ = http.NewResponseController(c.w).SetReadDeadline(time.Now().Add(c.h.config.BodyTimeout))
+	body, err := io.ReadAll(http.MaxBytesReader(c.w.ResponseWriter, c.r.Body, c.h.config.MaxBody))
+	if err != nil {
+		return nil, c.unreadable(err)
+	}
+	c.arrived()
+	return body, nil
+}
+
+func (c *call) listJobs() (wire.Page[wire.Job], error) {
+	all, err := c.h.gateway.Jobs(c.r.Context())
+	if err != nil {
+		return wire.Page[wire.Job]{}, err
+	}
+	return pageOf(slices.DeleteFunc(all, func(j wire.Job) bool { return !c.who.may(j.Agent, j.Key) })), nil
+}
+
+func (c *call) runJob(none) (wire.Routed, error) {
+	id := c.r.PathValue("job")
+	if c.who.bound() {
+		theirs, err := c.listJobs()
+		if err != nil {
+			return wire.Routed{}, err
+		}
+		if !slices.ContainsFunc(theirs.Items, func(j wire.Job) bool { return j.ID == id }) {
+			return wire.Routed{}, &wire.Problem{Kind: wire.NotFound, Message: "there is no such job"}
+		}
+	}
+	return c.h.gateway.RunJob(c.r.Context(), id)
+}
+
+func (c *call) maintain(m wire.Maintain) (wire.Maintenance, error) {
+	report, err := c.h.gateway.MaintainNow(c.r.Context(), m.Enforce)
+	if err != nil {
+		return wire.Maintenance{}, err
+	}
+	return report, nil
+}

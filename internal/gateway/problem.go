@@ -1,0 +1,56 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+
+	"firn"
+	"firn/agent"
+	"firn/provider"
+	"firn/store"
+	"firn/wire"
+)
+
+// ProblemOf tells an error in the words of the protocol: what kind it is of, and
+// what can be done about it.
+func ProblemOf(err error) *wire.Problem {
+	var p *wire.Problem
+	if errors.As(err, &p) {
+		return p
+	}
+	kind := wire.KindOf(err)
+	hint := savingHint(err)
+	switch provider.KindOf(err) {
+	case provider.Auth:
+		kind, hint = wire.Upstream, "check the key of the provider"
+	case provider.Temporary, provider.BadRequest, provider.Overflow:
+		kind = wire.Upstream
+	}
+	if errors.Is(err, agent.ErrMoved) {
+		kind, hint = wire.Conflict, "what was said is kept on the branch that was left"
+	}
+	var conflict *store.Conflict
+	p = &wire.Problem{Kind: kind, Message: err.Error(), Hint: hint}
+	if errors.As(err, &conflict) {
+		p.End = conflict.End
+	}
+	return p
+}
+
+// savingHint says what can be done about what could not be saved. Whatever was
+// acknowledged before is safe, and no restart is needed.
+func savingHint(err error) string {
+	switch {
+	case errors.Is(err, firn.ErrReplaced):
+		return "somebody replaced the file of the session while it was open; firn doctor looks at it; then do it again"
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return "the disk is full: make room, then do it again; what was said before is safe"
+	}
+	return ""
+}
+
+// invalid is a problem with what was asked.
+func invalid(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", firn.ErrInvalid, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,52 @@
+package gateway
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"firn"
+	"firn/internal/metrics"
+	"firn/internal/vfs"
+	"firn/store"
+)
+
+// Ready says why the gateway cannot do its work: sessions cannot be listed, or
+// nothing can be written to the home.
+func (g *Gateway) Ready(ctx context.Context) error {
+	for _, err := range g.List(ctx, store.Query{Limit: 1}) {
+		if err != nil {
+			return fmt.Errorf("list sessions: %w", err)
+		}
+		break
+	}
+	if g.Home == "" {
+		return nil
+	}
+	return writable(vfs.OS{}, g.Home)
+}
+
+// Lanes tells how much the gateway has to do.
+func (g *Gateway) Lanes() metrics.Lanes {
+	return metrics.Lanes{
+		Lanes:  func() float64 { running, _ := g.loads(); return float64(running) },
+		Queued: func() float64 { _, queued := g.loads(); return float64(queued) },
+	}
+}
+
+// writable says why nothing can be written to a directory; nil if a file can
+// be made in it, filled, made durable and taken away again.
+func writable(fsys vfs.FS, dir string) error {
+	path := filepath.Join(dir, ".ready-"+rand.Text()[:10])
+	f, err := fsys.Open(path, vfs.Create)
+	if err == nil {
+		_, err = f.Write([]byte("ready?\n"))
+		err = errors.Join(err, f.Sync(), f.Close(), fsys.Remove(path))
+	}
+	if err != nil {
+		return fmt.Errorf("try to write to %s: %w: %w", dir, firn.ErrNotSaved, err)
+	}
+	return nil
+}
