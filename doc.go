@@ -16,5 +16,7 @@
 // model (provider/offline to begin with, provider/anthropic, provider/openai),
 // tools (tool.New makes one of a function) and [firn/agent], whose example has
 // all of it together. Package compact takes a compaction back. To search all
-// that was said a gateway is asked, with package client: firn serve runs one.
+// that was said a gateway is asked, which has the index: firn serve runs one, and
+// the example of client.Client.Search asks it. A program that has a store alone
+// reads sessions one by one, as the example of store.Store does.
 package firn

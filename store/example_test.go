@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"firn"
 	"firn/store"
@@ -46,4 +47,41 @@ func ExampleLoadOrCreate() {
 	// 0 session
 	// 1 message
 	// 2 message
+}
+
+// Without a gateway, and so without an index, sessions are read one by one to find what
+// was said: the newest first, and each from its end.
+func ExampleStore_search() {
+	ctx := context.Background()
+	s := memstore.New(memstore.Options{})
+	defer s.Close()
+	for id, text := range map[firn.ID]string{"a": "Plan a trip to Oslo.", "b": "Fix the flaky test."} {
+		header := firn.NewEntry(&firn.Header{Session: id})
+		if _, err := s.Append(ctx, id, store.Any, header, firn.UserText(text)); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+
+	for info, err := range s.List(ctx, store.Query{}) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		for record, err := range s.ReadBack(ctx, info.ID, store.End) {
+			if err != nil {
+				fmt.Println(err)
+				return
+			}
+			entry, err := record.Entry()
+			if err != nil {
+				continue // a line that is damaged says nothing
+			}
+			if m, ok := entry.Body.(*firn.Message); ok && strings.Contains(strings.ToLower(m.Text()), "flaky") {
+				fmt.Println(info.ID, m.Text())
+			}
+		}
+	}
+	// Output:
+	// b Fix the flaky test.
 }
