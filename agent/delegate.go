@@ -13,6 +13,8 @@ import (
 	"firn/tool"
 )
 
+// sendArgs are those of sessions_send, with which an agent says something in another
+// conversation of its own and is told the answer.
 type sendArgs struct {
 	Session string `json:"session" desc:"the id of the session"`
 	Message string `json:"message" desc:"what to say there"`
@@ -42,6 +44,8 @@ func waitsForThis(id firn.ID) error {
 	return fmt.Errorf("session %s waits for this one; it cannot be asked now: %w", id, firn.ErrLocked)
 }
 
+// spawnArgs are those of sessions_spawn, which does the same in a conversation that
+// is begun for it.
 type spawnArgs struct {
 	Task    string `json:"task" desc:"what to do, with all that must be known for it"`
 	Label   string `json:"label,omitempty" desc:"a short name for the new conversation"`

@@ -5,6 +5,12 @@ import (
 	"firn/internal/digest"
 )
 
+// chunk is a piece of a conversation: the next n lines, spelt.
+type chunk struct {
+	n    int
+	text string
+}
+
 const (
 	// minChunk is the least piece that is worth a call, in tokens.
 	minChunk = 128
@@ -12,12 +18,6 @@ const (
 	// tokens is guessing.
 	marginOver, marginUnder = 5, 6
 )
-
-// chunk is a piece of a conversation: the next n lines, spelt.
-type chunk struct {
-	n    int
-	text string
-}
 
 // budget is how many tokens of conversation fit into one question beside the
 // rest of it: the window less the answer, the prompt and the summary so far.

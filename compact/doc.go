@@ -1,5 +1,5 @@
-// Package compact decides when and where to cut a conversation, and makes what
-// stands for the part that was cut.
+// Package compact shortens conversations: a summary stands for the part that is
+// cut off.
 //
 // [Settings] say when, [NewPlan] says where; both are pure. [Run] does it: it
 // takes the path as it is, lets a model summarise what goes, in pieces that

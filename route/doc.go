@@ -1,4 +1,4 @@
-// Package route decides where a message belongs and how long a session lasts.
+// Package route decides to which session a message from outside belongs.
 //
 // A message from outside is an [Envelope]; [Resolve] makes a [Route] of it: the
 // agent that answers and the [Key] under which the conversation is kept. Around

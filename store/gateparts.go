@@ -7,9 +7,7 @@ import (
 	"firn"
 )
 
-func isToolResult(p firn.Part) bool { _, ok := p.(firn.ToolResult); return ok }
-
-func isShell(p firn.Part) bool { _, ok := p.(firn.Shell); return ok }
+// The gate for the parts of messages.
 
 // only passes the parts of a message whose role allows exactly one part.
 func (g *gate) only(role firn.Role, in []firn.Part, allowed func(firn.Part) bool) []firn.Part {
@@ -32,6 +30,10 @@ func (g *gate) parts(in []firn.Part) []firn.Part {
 	}
 	return g.each(in)
 }
+
+func isToolResult(p firn.Part) bool { _, ok := p.(firn.ToolResult); return ok }
+
+func isShell(p firn.Part) bool { _, ok := p.(firn.Shell); return ok }
 
 // each passes every part, and copies the slice when one of them was changed.
 func (g *gate) each(in []firn.Part) []firn.Part {

@@ -22,11 +22,13 @@ const (
 	maxDepth = 20
 )
 
+// listArguments are those of list_dir.
 type listArguments struct {
 	Path  string `json:"path,omitempty" desc:"The directory, relative to the workspace; empty is the workspace itself."`
 	Depth int    `json:"depth,omitempty" desc:"How many levels to show, from 1; 1 if not given."`
 }
 
+// listDetails are what programs are told of a list.
 type listDetails struct {
 	Path    string `json:"path"`
 	Entries int    `json:"entries"`
@@ -34,6 +36,7 @@ type listDetails struct {
 	More bool `json:"more,omitempty"`
 }
 
+// listDir makes the tool list_dir, which shows what is in a directory.
 func (w *Workspace) listDir() Tool {
 	return New("list_dir", "Lists a directory of the workspace, sorted: directories end in a slash, files have their size. "+
 		"At most 500 entries are shown, the upper levels first. What is in .git is not shown unless asked for by its path.", w.list)

@@ -10,10 +10,12 @@ import (
 	"firn"
 )
 
+// nowArguments are those of now.
 type nowArguments struct {
 	Zone string `json:"zone,omitempty" desc:"A time zone by its IANA name, such as Europe/Berlin, or UTC, or an offset such as +02:00; the local one if not given."`
 }
 
+// nowDetails are what programs are told of the time.
 type nowDetails struct {
 	Time time.Time `json:"time"`
 	Zone string    `json:"zone"`

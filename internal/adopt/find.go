@@ -1,6 +1,6 @@
-// Package adopt finds the folders in which other tools keep their sessions, and
-// mirrors them, so that no tool's timer takes them away. The originals are only
-// ever read.
+// Package adopt mirrors the folders in which other tools keep their sessions, as
+// far as it finds them on this machine, so that no tool's timer takes them away.
+// The originals are only ever read.
 package adopt
 
 import (

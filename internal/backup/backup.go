@@ -1,5 +1,4 @@
-// Package backup puts a whole home into one file, and makes a home of such a file
-// again.
+// Package backup is a whole home in one file, of which a home can be made again.
 //
 // The file is a tar archive, compressed with zstd, that other programs unpack too:
 // files of the home as they lie there, and behind them SHA256SUMS, which sha256sum

@@ -10,6 +10,9 @@ import (
 	"firn/wire"
 )
 
+// The commands that choose a session, or change what is kept of one.
+
+// newSession begins another session; the one before stays as it is.
 func (c *chat) newSession(ctx context.Context, _ string) error {
 	old := c.id
 	if err := c.fresh(ctx); err != nil {

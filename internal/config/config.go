@@ -3,7 +3,7 @@
 // variable, a variable before the file, the file before the default that every
 // setting has. No file is needed.
 //
-// [Load] reads all of them into a [Config], plain values that nobody has to
+// [Open] reads all of them into a [Config], plain values that nobody has to
 // check again. It finds everything that is wrong at once, each with its place
 // and with what was probably meant; see [Problems]. A key that is not known is
 // wrong too: what is misspelt would otherwise be silently without effect.
@@ -21,7 +21,7 @@ import (
 	"slices"
 )
 
-// Config is what firn is set to. Use [Default] or [Load]: a setting that was
+// Config is what firn is set to. Use [Default] or [Open]: a setting that was
 // given as zero is zero, and means what its description says.
 //
 // A field that is nil, if it is a pointer, was not set, and something else

@@ -10,6 +10,7 @@ import (
 	"firn/wire"
 )
 
+// key names the conversation of the story, which is told in this file.
 const key = "agent:main:demo"
 
 // offlineModel answers in the story: it needs no key and no network, and says

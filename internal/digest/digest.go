@@ -1,5 +1,5 @@
-// Package digest spells a conversation as plain text, and finds what of it is
-// worth keeping without asking a model.
+// Package digest tells a conversation in plain text: all of it, for a summariser,
+// or what of it is worth keeping, found without asking a model.
 //
 // [Lines] takes messages apart, [Write] and [Parse] spell the lines for a
 // summariser and read them back, [Extract] makes a summary of them that is

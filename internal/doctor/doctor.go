@@ -1,5 +1,5 @@
-// Package doctor looks for what is wrong with sessions and with the home they
-// are kept in, and mends what can be mended by adding to a file.
+// Package doctor looks for what is wrong with a home. What can be mended by adding
+// to a file it mends, if it is asked to.
 //
 // It opens files directly, because it must work when nothing else does.
 // [Verify] and [Examine] only read: no byte, no name and no modification time of

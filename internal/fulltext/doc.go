@@ -3,6 +3,7 @@ package fulltext
 import (
 	"encoding/json"
 	"hash/fnv"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -136,7 +137,7 @@ func arguments(raw json.RawMessage) []string {
 	for name := range values {
 		names = append(names, name)
 	}
-	sortStrings(names)
+	slices.Sort(names)
 	var texts []string
 	for _, name := range names {
 		if text, ok := values[name].(string); ok && text != "" && len(text) <= maxArgument {

@@ -4,15 +4,12 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"slices"
 	"strings"
 	"time"
 
 	"firn"
 	"firn/store"
 )
-
-func sortStrings(s []string) { slices.Sort(s) }
 
 // row is what the index knows of a session.
 type row struct {

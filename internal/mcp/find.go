@@ -13,6 +13,7 @@ import (
 	"firn/wire"
 )
 
+// searchArgs are those of search_sessions.
 type searchArgs struct {
 	Query   string `json:"query" jsonschema:"words to look for; also \"a phrase\", begin*, AND, OR, NOT, parentheses, and filters such as role:user, tool:NAME, since:7d, until:2026-11-01, in:tools"`
 	Agent   string `json:"agent,omitempty" jsonschema:"only sessions of this agent"`
@@ -75,6 +76,7 @@ func hitText(n int, h wire.Hit) string {
 	return strings.Join(lines, "\n") + "\n\n"
 }
 
+// aroundArgs are those of read_window.
 type aroundArgs struct {
 	Session string `json:"session" jsonschema:"the session, as search_sessions tells it"`
 	Entry   string `json:"entry" jsonschema:"the entry in it: its id, the beginning of it, or #n"`

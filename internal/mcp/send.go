@@ -13,6 +13,7 @@ import (
 	"firn/wire"
 )
 
+// sendArgs are what is said to an agent, and where.
 type sendArgs struct {
 	Text    string `json:"text" jsonschema:"what is said"`
 	Session string `json:"session,omitempty" jsonschema:"the session to say it in"`
@@ -20,6 +21,7 @@ type sendArgs struct {
 	Agent   string `json:"agent,omitempty" jsonschema:"for a new session: who answers; the default agent if left out"`
 }
 
+// sent is what became of it.
 type sent struct {
 	Session firn.ID      `json:"session"`
 	Entry   firn.EntryID `json:"entry,omitempty" jsonschema:"the answer in the log"`
@@ -28,6 +30,7 @@ type sent struct {
 	Cut     bool         `json:"cut,omitempty" jsonschema:"the answer is longer; read the session for the rest"`
 }
 
+// send says something in a session, and waits for the answer.
 func (d *desk) send(ctx context.Context, req *sdk.CallToolRequest, a sendArgs) (*sdk.CallToolResult, sent, error) {
 	id, err := d.target(ctx, a)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package metrics counts what the gateway does and tells it to Prometheus.
+// Package metrics is the numbers of a gateway, as Prometheus reads them.
 //
 // A [Registry] holds counters, gauges and histograms and writes them in the
 // text format. A [Set] is the numbers that a gateway has, with wrappers that

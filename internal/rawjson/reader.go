@@ -1,5 +1,5 @@
-// Package rawjson reads JSON from bytes, field by field, in one pass, without
-// building what nobody asked for.
+// Package rawjson is JSON as the bytes that stand there: it is read field by field,
+// in one pass, without building what nobody asked for.
 //
 // A [Reader] walks over one JSON value. It is strict: every byte it walks over
 // is checked, whether the value is decoded, captured raw or skipped, so a line

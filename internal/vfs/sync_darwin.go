@@ -2,6 +2,7 @@ package vfs
 
 import "golang.org/x/sys/unix"
 
+// syncData is syncFull: there is no call for less.
 func syncData(fd int) error { return syncFull(fd) }
 
 // syncFull asks the disk itself to write; fsync alone only hands the bytes to

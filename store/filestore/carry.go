@@ -14,6 +14,7 @@ import (
 	"firn/store"
 )
 
+// A store gives its sessions to another one line by line, and takes those of another.
 var _ store.Carrier = (*Store)(nil)
 
 // Holdings tells of all sessions there are; see [store.Carrier].

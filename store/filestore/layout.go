@@ -11,6 +11,7 @@ import (
 	"firn/internal/journal"
 )
 
+// What is where in a home; the comment of the package shows it.
 const transcriptExt = ".jsonl"
 
 func (st *Store) agentsDir() string { return filepath.Join(st.home, "agents") }
