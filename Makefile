@@ -31,7 +31,7 @@ BENCHFLAGS ?=
 
 .DEFAULT_GOAL := build
 .PHONY: build run demo test check bench check-bench bench-peers fuzz soak soak-short soak-hour fmt setup web check-web
-.PHONY: check-format check-vet check-systems check-release check-static check-race check-holes release docs
+.PHONY: check-format check-vet check-release check-static check-race check-holes release docs
 
 build:
 	$(GO) build -ldflags "$$(tools/stamp.sh)" -o bin/firn ./cmd/firn
@@ -53,19 +53,13 @@ test: setup
 	cd interop/sdk && $(GO) test -vet=all $(TESTFLAGS) ./...
 
 # Cheap checks first: a missing space should not cost a race run.
-check: check-format check-vet check-systems check-release check-static check-web check-race check-holes
+check: check-format check-vet check-release check-static check-web check-race check-holes
 
 check-format:
 	@tools/format.sh
 
 check-vet:
 	$(GO) vet ./...
-
-# Vet compiles everything, tests too, without running it. With the flags of a release:
-# check-release then links what was compiled here.
-check-systems:
-	GOFLAGS= CGO_ENABLED=0 GOOS=windows $(GO) vet -trimpath -buildvcs=false ./...
-	GOFLAGS= CGO_ENABLED=0 GOOS=darwin $(GO) vet -trimpath -buildvcs=false ./...
 
 # All programs of a release are built, the one of this machine twice, and tried alone in
 # an empty root. COLD=1 builds it the second time without the cache.
@@ -78,10 +72,12 @@ check-static:
 # With -short the heaviest tests do fewer rounds; none is left out. Only packages
 # in which something runs side by side: elsewhere there is nothing to find.
 # Not what measures, nor what tries other programs or waits for the elections of a
-# cluster, nor what turns text into HTML, all in one goroutine, nor the command, whose
-# every start the detector makes slow: what it is made of runs here.
+# cluster, nor what turns text into HTML or looks for secrets, all in one goroutine, nor
+# the command and what puts it together, whose every start the detector makes slow: what
+# they are made of runs here.
+RACELESS := bench soak interop webtest richtext mask jetstream internal/cluster cmd/firn internal/cli internal/serve internal/demo
 check-race: setup
-	$(GO) test -race -short $(TESTFLAGS) $$(GO="$(GO)" tools/concurrent.sh | grep -v -e /bench$$ -e /soak$$ -e /interop$$ -e /webtest$$ -e /richtext$$ -e /jetstream$$ -e /internal/cluster$$ -e /cmd/firn$$)
+	CGO_ENABLED=1 GOFLAGS= $(GO) test -race -short $(TESTFLAGS) $$(GO="$(GO)" tools/concurrent.sh | grep -v $(RACELESS:%=-e /%$$))
 
 check-holes:
 	@GO="$(GO)" tools/holes.sh

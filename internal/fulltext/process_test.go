@@ -202,7 +202,11 @@ func TestKilled(t *testing.T) {
 	b := newBed(t)
 	b.fill(12, 30)
 	b.search("flaky")
-	for round := range 8 {
+	rounds := 8
+	if testing.Short() {
+		rounds = 2
+	}
+	for round := range rounds {
 		kind := []string{"append", "rebuild"}[round%2]
 		c := startChild(t, kind, b.dir, fmt.Sprint("round", round))
 		c.until("read", 3+7*round)

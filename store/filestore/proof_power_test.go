@@ -479,7 +479,7 @@ func TestPowerCutAtEveryChange(t *testing.T) {
 // after the last time.
 func TestPowerCutAgainAndAgain(t *testing.T) {
 	t.Parallel()
-	lives := 200
+	lives := 100
 	if testing.Short() {
 		lives = 30
 	}

@@ -1,0 +1,191 @@
+package firn_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// systems are those that a release has a program for.
+var systems = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64", "windows/arm64"}
+
+// TestSystems: every source, tests too, means something on every system that firn is
+// released for. It is not compiled: of what we import only the declarations are looked at,
+// so that six systems take less time than to compile for one.
+func TestSystems(t *testing.T) {
+	t.Parallel()
+	slots := make(chan struct{}, min(2, runtime.GOMAXPROCS(0))) // one takes about 1 GB
+	for _, system := range systems {
+		t.Run(system, func(t *testing.T) {
+			t.Parallel()
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			ours, faults, err := newReading(system).all("./...")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ours < 100 {
+				t.Errorf("only %d packages were looked at", ours)
+			}
+			for _, fault := range faults {
+				t.Error(fault)
+			}
+		})
+	}
+}
+
+// TestSystemsFindsFaults: what is wrong on one system only is found there.
+func TestSystemsFindsFaults(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod":          "module firn\n\ngo 1.26\n",
+		"a.go":            "package a\n\nvar _ = here\n",
+		"a_linux.go":      "package a\n\nconst here = 1\n",
+		"a_test.go":       "package a\n\nimport \"os\"\n",
+		"b/b_windows.go":  "package b\n\nfunc B() int { return \"\" }\n",
+		"c/c_test.go":     "package c_test\n\nimport \"firn/b\"\n\nvar _ = b.B\n",
+		"b/b.go":          "package b\n",
+		"b/b_internal.go": "package b\n",
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for system, want := range map[string][]string{
+		"linux/arm64":   {`"os" imported and not used`, "undefined: b.B"},
+		"windows/amd64": {"undefined: here", `"os" imported and not used`, "cannot use"},
+	} {
+		r := newReading(system)
+		r.dir = dir
+		_, faults, err := r.all("./...")
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := fmt.Sprint(faults)
+		for _, w := range want {
+			if !strings.Contains(said, w) {
+				t.Errorf("on %s nothing says %q: %s", system, w, said)
+			}
+		}
+		if system == "linux/arm64" && strings.Contains(said, "undefined: here") {
+			t.Errorf("on %s a fault of another system is told: %s", system, said)
+		}
+	}
+}
+
+// reading is the sources as one system sees them.
+type reading struct {
+	system string
+	dir    string
+	files  *token.FileSet
+	known  map[string]*types.Package
+	faults []error
+}
+
+func newReading(system string) *reading {
+	return &reading{system: system, dir: ".", files: token.NewFileSet(), known: map[string]*types.Package{"unsafe": types.Unsafe}}
+}
+
+// listed is what go list tells of a package. One that is tested comes several times:
+// plain, with the files of its tests, and the tests of others that see it so.
+type listed struct {
+	ImportPath string
+	Dir        string
+	Name       string
+	GoFiles    []string
+	ImportMap  map[string]string
+	Module     *struct{ Main bool }
+	Error      *struct{ Err string }
+}
+
+func (l *listed) ours() bool { return l.Module != nil && l.Module.Main }
+
+// all looks at the packages that a pattern names and at all they import, which
+// go list names first. It returns how many of them are ours.
+func (r *reading) all(pattern string) (ours int, faults []error, err error) {
+	goos, goarch, _ := strings.Cut(r.system, "/")
+	cmd := exec.Command("go", "list", "-e", "-deps", "-test", "-json=ImportPath,Dir,Name,GoFiles,ImportMap,Module,Error", pattern)
+	cmd.Dir = r.dir
+	cmd.Env = append(os.Environ(), "GOOS="+goos, "GOARCH="+goarch, "CGO_ENABLED=0", "GOFLAGS=")
+	var said strings.Builder
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if err != nil {
+		return 0, nil, fmt.Errorf("list the packages for %s: %w: %s", r.system, err, said.String())
+	}
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p listed
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return ours, r.faults, nil
+		} else if err != nil {
+			return 0, nil, fmt.Errorf("read what go list says: %w", err)
+		}
+		if p.ImportPath == "unsafe" || strings.HasSuffix(p.ImportPath, ".test") {
+			continue // the second is a main that go test writes
+		}
+		if p.ours() {
+			ours++
+		}
+		r.check(&p)
+	}
+}
+
+// check finds out what a package means, and notes what is wrong if it is ours.
+func (r *reading) check(p *listed) {
+	note := func(err error) {
+		if p.ours() {
+			r.faults = append(r.faults, fmt.Errorf("%s: %w", p.ImportPath, err))
+		}
+	}
+	if p.Error != nil {
+		note(errors.New(p.Error.Err))
+	}
+	var parsed []*ast.File
+	for _, name := range p.GoFiles {
+		f, err := parser.ParseFile(r.files, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
+		if err != nil {
+			note(err)
+			continue
+		}
+		parsed = append(parsed, f)
+	}
+	_, goarch, _ := strings.Cut(r.system, "/")
+	config := types.Config{
+		Importer: importer(func(path string) (*types.Package, error) {
+			if mapped, ok := p.ImportMap[path]; ok {
+				path = mapped
+			}
+			if known, ok := r.known[path]; ok {
+				return known, nil
+			}
+			return nil, fmt.Errorf("%s is not among the packages", path)
+		}),
+		Sizes:            types.SizesFor("gc", goarch),
+		IgnoreFuncBodies: !p.ours(),
+		Error:            note,
+	}
+	path, _, _ := strings.Cut(p.ImportPath, " ")         // "a [b.test]" is a as the tests of b see it
+	known, _ := config.Check(path, r.files, parsed, nil) // told by Error, one by one
+	r.known[p.ImportPath] = known
+}
+
+// importer is a function that finds packages.
+type importer func(path string) (*types.Package, error)
+
+func (f importer) Import(path string) (*types.Package, error) { return f(path) }
