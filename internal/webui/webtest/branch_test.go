@@ -80,9 +80,7 @@ func (s *server) longTalk(t *testing.T, title string) firn.ID {
 		w.says("Answer " + string(rune('A'+i)) + ": " + strings.Repeat("we decided to wait and see. ", 120))
 	}
 	w.title(title)
-	if err := w.keep(s.home); err != nil {
-		t.Fatal(err)
-	}
+	s.keep(t, w)
 	return w.id
 }
 
@@ -143,9 +141,7 @@ func TestTree(t *testing.T) {
 	t.Parallel()
 	s := plainServer(t)
 	id := firn.ID(strings.ReplaceAll(unlike("branches"), " ", "-"))
-	if err := writeBranches(s.home, id); err != nil {
-		t.Fatal(err)
-	}
+	s.keep(t, branches(id))
 	b := s.login(t)
 	b.open(toSession(id) + "/tree")
 	b.settled()

@@ -64,6 +64,7 @@ func TestKeyDeeds(t *testing.T) {
 	b.wait(a("link", first))
 	b.click("button", "Point to…")
 	b.fill("textbox", "/^Session, by its title/", second)
+	b.wait(`document.querySelectorAll(".pick-list input").length === 1`)
 	b.click("radio", "/^"+second+"/")
 	b.click("button", "Point")
 	b.wait("!" + a("dialog", "/./"))

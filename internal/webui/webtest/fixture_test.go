@@ -202,10 +202,10 @@ func writeLong(home string) error {
 // branchyID is a session with five branches, some of them labelled.
 const branchyID = firn.ID("five-branches")
 
-func writeBranchy(home string) error { return writeBranches(home, branchyID) }
+func writeBranchy(home string) error { return branches(branchyID).keep(home) }
 
-// writeBranches writes one: a trunk of two turns, and five answers to a question.
-func writeBranches(home string, id firn.ID) error {
+// branches is one: a trunk of two turns, and five answers to a question.
+func branches(id firn.ID) *scribe {
 	s := newScribe(id, longAgo.AddDate(0, 2, 0), firn.Header{})
 	s.user("We plan a trip.")
 	s.says("Where to?")
@@ -222,5 +222,26 @@ func writeBranches(home string, id firn.ID) error {
 		}
 	}
 	s.title("Five branches")
+	return s
+}
+
+// reusedID is a session in which an id stands twice, once for what follows itself.
+const reusedID = firn.ID("reused-ids")
+
+func writeReused(home string) error {
+	s := newScribe(reusedID, longAgo, firn.Header{})
+	for _, e := range []firn.Entry{
+		{ID: "a1", Body: said("The root.")},
+		{ID: "a2", Parent: "a1", Body: said("The left one.")},
+		{ID: "b1", Parent: "a1", Body: said("The right one.")},
+		{ID: "a1", Parent: "a2", Body: said("The root again.")},
+	} {
+		e.Time = s.now
+		s.line(e)
+	}
 	return s.keep(home)
+}
+
+func said(text string) *firn.Message {
+	return &firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: text}}, Time: longAgo}
 }

@@ -2,8 +2,6 @@ package webtest
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -75,9 +73,7 @@ func TestOlderBesideRefresh(t *testing.T) {
 	for i := range 400 {
 		last = w.user(fmt.Sprintf("Line %04d.", i))
 	}
-	if err := w.keep(s.home); err != nil {
-		t.Fatal(err)
-	}
+	s.keep(t, w)
 	b := s.login(t)
 	b.open(toSession(id))
 	b.once("Line 0399.")
@@ -116,20 +112,8 @@ func TestOlderBesideRefresh(t *testing.T) {
 // neither hangs the tree nor loses an entry.
 func TestReusedIDs(t *testing.T) {
 	s := plainServer(t)
-	id := strings.ReplaceAll(unlike("twice"), " ", "-")
-	lines := []string{`{"type":"session","version":3,"id":"` + id + `","timestamp":"2026-03-01T12:00:00.000Z","cwd":"/"}`}
-	for _, e := range [][3]string{{"a1", "null", "The root."}, {"a2", `"a1"`, "The left one."}, {"b1", `"a1"`, "The right one."}, {"a1", `"a2"`, "The root again."}} {
-		lines = append(lines, `{"type":"message","id":"`+e[0]+`","parentId":`+e[1]+`,"timestamp":"2026-03-01T12:00:00.000Z","message":{"role":"user","content":"`+e[2]+`","timestamp":1}}`)
-	}
-	dir := filepath.Join(s.home, "agents", "main", "sessions")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, id+".jsonl"), []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	b := s.login(t)
-	b.open("/sessions/" + id + "/tree?compare=a2,b1")
+	b.open(toSession(reusedID) + "/tree?compare=a2,b1")
 	b.see("They part after #1")
 	rows := get[[]string](b, `[...document.querySelectorAll(".tree-row .tree-n")].map((el) => el.innerText)`)
 	if !slices.Equal(rows, []string{"#4", "#3", "#2", "#1"}) {
@@ -138,7 +122,7 @@ func TestReusedIDs(t *testing.T) {
 	if head := get[string](b, `document.querySelector(".tree-row:has(.tree-head-chip) .tree-n").innerText`); head != "#4" {
 		t.Errorf("the head is %s", head)
 	}
-	b.open("/sessions/" + id)
+	b.open(toSession(reusedID))
 	b.once("The left one.")
 	b.once("The root again.")
 }

@@ -155,7 +155,7 @@ func (s *server) stop() {
 func plainServer(t *testing.T) *server {
 	t.Helper()
 	return world.plain.get(t, func() (*server, error) {
-		return serveWith(writeBranchy, writeHostile)
+		return serveWith(writeBranchy, writeHostile, writeReused)
 	})
 }
 
@@ -215,6 +215,24 @@ func (s *server) loginURL(t *testing.T, args ...string) string {
 		t.Fatalf("firn open prints %q, want an address of %s", url, s.url)
 	}
 	return url
+}
+
+// keep lets the gateway have a transcript while it runs: in its files, or where it
+// does not look for files, through its door.
+func (s *server) keep(t *testing.T, w *scribe) {
+	t.Helper()
+	if !inNATS() {
+		if err := w.keep(s.home); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if w.err != nil {
+		t.Fatal(w.err)
+	}
+	if _, err := s.client.Import(t.Context(), wire.Import{From: "native"}, bytes.NewReader(w.lines)); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // begin makes a session and says something in it, once for each text.
