@@ -86,8 +86,9 @@ func Run(ctx context.Context, fsys vfs.FS, files []string, o Options, each func(
 	next := make(chan int)
 	for range min(len(files), runtime.GOMAXPROCS(0)) {
 		workers.Go(func() {
+			in := bufio.NewReaderSize(nil, 256<<10)
 			for i := range next {
-				results[i] <- o.file(ctx, fsys, files[i])
+				results[i] <- o.file(ctx, fsys, files[i], in)
 			}
 		})
 	}
@@ -144,15 +145,15 @@ func (o Options) gather(ctx context.Context, files []string, results []chan outc
 	return s, nil
 }
 
-// file looks through one file.
-func (o Options) file(ctx context.Context, fsys vfs.FS, path string) (out outcome) {
+// file looks through one file, which is read by in.
+func (o Options) file(ctx context.Context, fsys vfs.FS, path string, in *bufio.Reader) (out outcome) {
 	f, err := fsys.Open(path, vfs.Read)
 	if err != nil {
 		out.err = err
 		return out
 	}
 	defer f.Close() // only read
-	var in io.Reader = f
+	in.Reset(f)
 	if strings.HasSuffix(path, compressed) {
 		plain, err := o.Expand(f)
 		if err != nil {
@@ -160,41 +161,90 @@ func (o Options) file(ctx context.Context, fsys vfs.FS, path string) (out outcom
 			return out
 		}
 		defer plain.Close()
-		in = plain
+		in.Reset(plain)
 	}
-	lines := bufio.NewReaderSize(in, 256<<10)
-	literal, _ := o.Pattern.LiteralPrefix()
-	for number := 1; ; number++ {
-		line, err := readLine(lines)
-		out.bytes += int64(len(line))
-		if (err != nil && !errors.Is(err, io.EOF)) || ctx.Err() != nil {
-			out.err = errors.Join(err, ctx.Err())
-			return out
-		}
-		if len(line) > 0 && worth(line, literal) {
-			if m, ok := o.line(path, number, line); ok {
-				if o.Most > 0 && len(out.matches) > o.Most {
-					out.more = true
-					return out
-				}
-				out.matches = append(out.matches, m)
-			}
-		}
-		if err != nil {
-			return out
-		}
+	l := looking{o: o, path: path, literal: plainText(o.Pattern), out: &out}
+	for err == nil && ctx.Err() == nil && !out.more {
+		err = l.some(in)
 	}
+	if !errors.Is(err, io.EOF) {
+		out.err = errors.Join(err, ctx.Err())
+	}
+	return out
 }
 
-// worth reports whether a line can match: if the expression is plain text that
-// JSON spells as it is, the line must have it.
-func worth(line []byte, literal string) bool {
-	if literal == "" || strings.ContainsAny(literal, "\"\\/\b\f\n\r\t<>&") || strings.ContainsFunc(literal, func(r rune) bool { return r > '~' || r < ' ' }) {
-		return true
+// looking is a file while it is looked through.
+type looking struct {
+	o       Options
+	path    string
+	literal []byte
+	number  int // of lines that were read
+	out     *outcome
+}
+
+// some looks through the lines that fit into the buffer, or through one that does not.
+// Where none of them can match they are only counted.
+func (l *looking) some(in *bufio.Reader) error {
+	block, err := in.Peek(in.Size())
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
 	}
-	// A line may spell any character by its number; that is rare, and then it has
-	// a backslash and a u.
-	return bytes.Contains(line, []byte(literal)) || bytes.Contains(line, []byte(`\u`))
+	whole := block[:bytes.LastIndexByte(block, '\n')+1]
+	if len(whole) == 0 {
+		line, err := readLine(in)
+		l.line(line)
+		return err
+	}
+	if l.worth(whole) {
+		for line := range bytes.Lines(whole) {
+			if l.line(line); l.out.more {
+				break
+			}
+		}
+	} else {
+		l.number += bytes.Count(whole, []byte{'\n'})
+		l.out.bytes += int64(len(whole))
+	}
+	_, err = in.Discard(len(whole))
+	return err
+}
+
+// line looks at one line.
+func (l *looking) line(line []byte) {
+	if len(line) == 0 {
+		return
+	}
+	l.number++
+	l.out.bytes += int64(len(line))
+	if !l.worth(line) {
+		return
+	}
+	m, ok := l.o.line(l.path, l.number, line)
+	if !ok {
+		return
+	}
+	if l.o.Most > 0 && len(l.out.matches) > l.o.Most {
+		l.out.more = true
+		return
+	}
+	l.out.matches = append(l.out.matches, m)
+}
+
+// worth reports whether lines can match: if the expression begins with plain text, they
+// must have it. A line may spell any character by its number; that is rare, and then it
+// has a backslash and a u.
+func (l *looking) worth(lines []byte) bool {
+	return l.literal == nil || bytes.Contains(lines, l.literal) || bytes.Contains(lines, []byte(`\u`))
+}
+
+// plainText is what every match of an expression begins with, if JSON spells that as it
+// is; else nil.
+func plainText(pattern *regexp.Regexp) []byte {
+	literal, _ := pattern.LiteralPrefix()
+	if literal == "" || strings.ContainsAny(literal, "\"\\/<>&") || strings.ContainsFunc(literal, func(r rune) bool { return r > '~' || r < ' ' }) {
+		return nil
+	}
+	return []byte(literal)
 }
 
 func readLine(in *bufio.Reader) ([]byte, error) {

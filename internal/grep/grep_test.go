@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -73,6 +74,43 @@ func TestRun(t *testing.T) {
 		if got := found(pattern); got != want {
 			t.Errorf("%s is found at %q, want %q", pattern, got, want)
 		}
+	}
+}
+
+// TestBlocks: lines are numbered and added up the same whether they are looked at or only
+// counted, wherever the buffer ends.
+func TestBlocks(t *testing.T) {
+	var text strings.Builder
+	var want []int
+	for i := range 9000 {
+		switch {
+		case i == 4000:
+			text.WriteString(strings.Repeat("long ", 200_000) + "needle")
+			want = append(want, i+1)
+		case i%1700 == 1234:
+			text.WriteString(strings.Repeat("n", i%700) + `n\u0065edle`)
+			want = append(want, i+1)
+		case i%1300 == 999:
+			text.WriteString(strings.Repeat("x", i%700) + "needle")
+			want = append(want, i+1)
+		default:
+			text.WriteString(strings.Repeat("hay ", i%97))
+		}
+		if i < 8999 {
+			text.WriteByte('\n')
+		}
+	}
+	dir := shelf(t, map[string]string{"a.jsonl": text.String(), "b.jsonl": "\n\nneedle", "c.jsonl": ""})
+	all, s := look(t, dir, "needle", Options{})
+	var got []int
+	for _, m := range all {
+		got = append(got, m.Line)
+	}
+	if want = append(want, 3); !slices.Equal(got, want) {
+		t.Errorf("found in the lines %v, want %v", got, want)
+	}
+	if size := int64(text.Len() + len("\n\nneedle")); s.Bytes != size || s.Files != 3 {
+		t.Errorf("%d bytes of %d files were read, want %d", s.Bytes, s.Files, size)
 	}
 }
 
