@@ -274,11 +274,11 @@ func (p *program) mirrorAll(ctx context.Context, home string, found []adopt.Foun
 		show := p.newBar("mirroring " + string(f.Tool.Name()))
 		m := &adopt.Mirror{
 			Tool: f.Tool, Home: f.Home, Dir: filepath.Join(home, sourcesDir, adopt.DirName(f.Tool.Name(), f.Home)), FS: vfs.OS{}, Link: link, Now: time.Now,
-			Progress: func(_, _ int, bytes int64) { show.set(min(bytes, f.Bytes), f.Bytes) },
+			Progress: func(_, _ int, bytes int64) { show.Set(min(bytes, f.Bytes), f.Bytes) },
 			Waiting:  func() { fmt.Fprintf(p.stderr, "%s is being mirrored by another firn; waiting for it\n", f.Home) },
 		}
 		done, err := m.Run(ctx)
-		show.clear()
+		show.Clear()
 		result := adoptedOf(m, done)
 		for _, a := range m.Ahead(home, done.Longer) {
 			result.Ahead = append(result.Ahead, ahead{a.ID, a.File})

@@ -66,7 +66,7 @@ func (p *program) createBackup(ctx context.Context, args []string) error {
 	}
 	bar := p.newBar("packing")
 	made := func(to io.Writer) (backup.Summary, error) {
-		return backup.Create(ctx, vfs.OS{}, home, to, now, bar.set)
+		return backup.Create(ctx, vfs.OS{}, home, to, now, bar.Set)
 	}
 	var s backup.Summary
 	if name == "-" {
@@ -74,7 +74,7 @@ func (p *program) createBackup(ctx context.Context, args []string) error {
 	} else {
 		s, err = whole(name, made)
 	}
-	bar.clear()
+	bar.Clear()
 	switch {
 	case errors.Is(err, firn.ErrNotFound):
 		return &hinted{err, "--home or FIRN_HOME says where yours is"}
@@ -97,7 +97,7 @@ type packed struct {
 }
 
 func summary(s backup.Summary) string {
-	return fmt.Sprintf("%s in %s, %s\nsha256 %s\n", prose.Plural(s.Sessions, "session"), prose.Plural(s.Files, "file"), doctor.Size(s.Bytes), s.Sum)
+	return fmt.Sprintf("%s in %s, %s\nsha256 %s\n", prose.Plural(s.Sessions, "session"), prose.Plural(s.Files, "file"), prose.Size(s.Bytes), s.Sum)
 }
 
 // whole makes a file that is there as a whole, and on disk, or not at all.
@@ -174,8 +174,8 @@ is read as firn verify does.`,
 				return err
 			}
 			bar := p.newBar("reading")
-			report, err := doctor.Verify(cmd.Context(), target, doctor.Options{Progress: bar.set})
-			bar.clear()
+			report, err := doctor.Verify(cmd.Context(), target, doctor.Options{Progress: bar.Set})
+			bar.Clear()
 			if err != nil {
 				return err
 			}
@@ -205,8 +205,8 @@ func (p *program) unpacking(name, what string, do func(io.Reader) error) error {
 		return fmt.Errorf("open the backup: %w", err)
 	}
 	bar := p.newBar(what)
-	defer bar.clear()
-	err = do(&counted{file, 0, info.Size(), bar.set})
+	defer bar.Clear()
+	err = do(&counted{file, 0, info.Size(), bar.Set})
 	if errors.Is(err, firn.ErrCorrupt) {
 		err = &hinted{err, "another copy of the backup is needed; nothing was changed"}
 	}

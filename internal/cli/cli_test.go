@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"encoding/xml"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,7 +16,6 @@ import (
 	"firn"
 	"firn/client"
 	"firn/internal/chat"
-	"firn/internal/config"
 	"firn/internal/demo"
 	"firn/internal/doctor"
 	"firn/store"
@@ -129,17 +127,17 @@ func TestBar(t *testing.T) {
 	var b bytes.Buffer
 	p := &program{stderr: &b}
 	bar := p.newBar("reading")
-	bar.set(1, 2)
-	bar.clear()
+	bar.Set(1, 2)
+	bar.Clear()
 	if b.Len() > 0 {
 		t.Errorf("what is no terminal was shown %q", b.String())
 	}
 	p.progress = true
 	bar = p.newBar("reading")
-	bar.set(5_000_000, 20_000_000)
-	bar.set(5_000_001, 20_000_000) // looks the same
-	bar.set(0, 0)
-	bar.clear()
+	bar.Set(5_000_000, 20_000_000)
+	bar.Set(5_000_001, 20_000_000) // looks the same
+	bar.Set(0, 0)
+	bar.Clear()
 	const want = "reading ━━━━━━╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌  25 % of 20 MB\nreading …\n"
 	if b.String() != want {
 		t.Errorf("the bar is\n%s\nwant\n%s", b.String(), want)
@@ -210,23 +208,6 @@ func TestSince(t *testing.T) {
 	}
 	if got, err := parseExpiry("2d", now); err != nil || !got.Equal(now.AddDate(0, 0, 2)) {
 		t.Errorf("until 2d is %s, %v", got, err)
-	}
-}
-
-// TestUnits quotes what needs it.
-func TestUnits(t *testing.T) {
-	settings, err := config.Open(filepath.Join(t.TempDir(), "none.toml"), nil, map[string]string{"home": "/the home/100%"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	command := []string{"/opt/my firn/firn", "--home", "/the home/100%$x", "serve"}
-	if unit := systemdUnit(command, settings); !strings.Contains(unit, `ExecStart="/opt/my firn/firn" --home "/the home/100%%$$x" serve`+"\n") {
-		t.Errorf("the unit is\n%s", unit)
-	}
-	if list := launchdList([]string{"a<b"}, settings); !strings.Contains(list, "<string>a&lt;b</string>") || xml.Unmarshal([]byte(list), new(struct {
-		XMLName xml.Name `xml:"plist"`
-	})) != nil {
-		t.Errorf("the list is\n%s", list)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"firn/dialect"
 	"firn/internal/convert"
 	"firn/internal/dialects"
+	"firn/internal/progress"
 	"firn/internal/prose"
 	"firn/internal/vfs"
 	"firn/wire"
@@ -109,7 +110,7 @@ func (p *program) convert(ctx context.Context, c conversion) error {
 	report := &convert.Report{}
 	b := p.newBar("converting")
 	write := func(w io.Writer) error {
-		defer b.clear()
+		defer b.Clear()
 		return convert.Write(ctx, &measured{w: w, bar: b, report: report, total: size}, src, to, target, report)
 	}
 	if c.out == "" {
@@ -222,13 +223,13 @@ func targetOf(src convert.Source, c conversion) (dialect.Target, error) {
 // measured shows how far a conversion is.
 type measured struct {
 	w      io.Writer
-	bar    *bar
+	bar    *progress.Bar
 	report *convert.Report
 	total  int64
 }
 
 // Write writes.
 func (m *measured) Write(b []byte) (int, error) {
-	m.bar.set(min(m.report.BytesRead, m.total), m.total)
+	m.bar.Set(min(m.report.BytesRead, m.total), m.total)
 	return m.w.Write(b)
 }

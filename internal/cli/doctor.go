@@ -24,8 +24,8 @@ Exits with 8 if there is a fault; warnings are no faults.`,
 				return err
 			}
 			bar := p.newBar("reading")
-			report, err := doctor.Examine(cmd.Context(), home, doctor.Options{Progress: bar.set})
-			bar.clear()
+			report, err := doctor.Examine(cmd.Context(), home, doctor.Options{Progress: bar.Set})
+			bar.Clear()
 			if err != nil {
 				return err
 			}

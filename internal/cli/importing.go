@@ -202,19 +202,19 @@ func (p *program) importAll(ctx context.Context, c *client.Client, list []bring)
 	var results []wire.Imported
 	failed := 0
 	for _, b := range list {
-		result, err := p.importOne(ctx, c, b, func(n int64) { show.set(min(done+n, total), total) })
+		result, err := p.importOne(ctx, c, b, func(n int64) { show.Set(min(done+n, total), total) })
 		done += b.size
 		if ctx.Err() != nil {
-			show.clear()
+			show.Clear()
 			return ctx.Err()
 		}
 		if err != nil && len(list) == 1 {
-			show.clear()
+			show.Clear()
 			return fmt.Errorf("import %s: %w", firstOf(b.files, "stdin"), err)
 		}
 		if err != nil {
 			failed++
-			show.clear()
+			show.Clear()
 			p.say("%s: %s\n", firstOf(b.files, "stdin"), prose.OneLine(err.Error(), 200))
 			if hint := judge(err).hint; hint != "" {
 				p.say("  hint: %s\n", hint)
@@ -223,7 +223,7 @@ func (p *program) importAll(ctx context.Context, c *client.Client, list []bring)
 		}
 		results = append(results, result)
 	}
-	show.clear()
+	show.Clear()
 	if err := p.print(results, func() string { return importedText(results, failed) }); err != nil || failed == 0 {
 		return err
 	}

@@ -10,7 +10,6 @@ import (
 
 	"firn"
 	"firn/internal/config"
-	"firn/internal/doctor"
 	"firn/internal/migrate"
 	"firn/internal/prose"
 )
@@ -73,8 +72,8 @@ func (p *program) migrate(cmd *cobra.Command, from, to string) (err error) {
 		return err
 	}
 	bar := p.newBar("copying")
-	r, err := p.carry(cmd.Context(), Carrying{Settings: settings, From: from, To: to, Report: p.note, Progress: bar.phase})
-	bar.clear()
+	r, err := p.carry(cmd.Context(), Carrying{Settings: settings, From: from, To: to, Report: p.note, Progress: bar.Phase})
+	bar.Clear()
 	if err != nil {
 		return err
 	}
@@ -83,12 +82,6 @@ func (p *program) migrate(cmd *cobra.Command, from, to string) (err error) {
 
 // note tells of something that was out of order.
 func (p *program) note(message string) { fmt.Fprintf(p.stderr, "note: %s\n", message) }
-
-// phase shows how far one of several steps is.
-func (b *bar) phase(what string, done, total int64) {
-	b.what = what
-	b.set(done, total)
-}
 
 // storeURL is a store as a flag names it. Paths in it count from where we are.
 func storeURL(text string) (string, error) {
@@ -138,7 +131,7 @@ func carriedText(r *migrate.Report) string {
 		b.WriteString(": " + strings.Join(kinds, ", "))
 	}
 	fmt.Fprintf(&b, "\n%s added · %s of %s compared · %s\n",
-		prose.Plural(int(r.Added), "line"), doctor.Size(r.Bytes), prose.Plural(int(r.Lines), "line"), prose.Plural(r.Keys, "key"))
+		prose.Plural(int(r.Added), "line"), prose.Size(r.Bytes), prose.Plural(int(r.Lines), "line"), prose.Plural(r.Keys, "key"))
 	if r.Lines > 0 {
 		fmt.Fprintf(&b, "sha256 %s\n", r.Sum)
 	}

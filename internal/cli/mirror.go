@@ -62,8 +62,8 @@ func (p *program) mirror(cmd *cobra.Command, args []string, every time.Duration)
 	}
 	for {
 		bar := p.newBar("copying")
-		r, err := p.copy(cmd.Context(), Carrying{Settings: settings, To: dir, Report: p.note, Progress: bar.phase})
-		bar.clear()
+		r, err := p.copy(cmd.Context(), Carrying{Settings: settings, To: dir, Report: p.note, Progress: bar.Phase})
+		bar.Clear()
 		if err == nil {
 			err = p.carried(r, "the others are copied; run it again")
 		}

@@ -8,8 +8,10 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"firn/internal/config"
+	"firn/internal/unit"
 )
 
 // accepts tells whether the command line would take these words.
@@ -50,11 +52,11 @@ func unitOf(text string) map[string][]string {
 // TestServiceUnit holds the unit against the commands and settings that there
 // are.
 func TestServiceUnit(t *testing.T) {
-	unit := unitOf(packaging(t, "firn.service"))
-	if len(unit["ExecStart"]) != 1 {
-		t.Fatalf("it starts %q", unit["ExecStart"])
+	told := unitOf(packaging(t, "firn.service"))
+	if len(told["ExecStart"]) != 1 {
+		t.Fatalf("it starts %q", told["ExecStart"])
 	}
-	words := strings.Fields(unit["ExecStart"][0])
+	words := strings.Fields(told["ExecStart"][0])
 	if err := accepts(words[1:]); err != nil {
 		t.Errorf("%q is not accepted: %v", words, err)
 	}
@@ -65,21 +67,21 @@ func TestServiceUnit(t *testing.T) {
 		"StateDirectory": "firn", "StateDirectoryMode": "0700", "UMask": "0077", "DynamicUser": "yes", "NoNewPrivileges": "yes", "ProtectSystem": "strict",
 		"LimitCORE": "0", "CapabilityBoundingSet": "", "Type": "exec", "WantedBy": "multi-user.target",
 	} {
-		if got := unit[name]; len(got) != 1 || got[0] != want {
+		if got := told[name]; len(got) != 1 || got[0] != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
 	}
-	if home := words[2]; home != "/var/lib/"+unit["StateDirectory"][0] || home != unit["WorkingDirectory"][0] {
-		t.Errorf("the home is %s, and the directory that may be written to is %s", home, unit["StateDirectory"])
+	if home := words[2]; home != "/var/lib/"+told["StateDirectory"][0] || home != told["WorkingDirectory"][0] {
+		t.Errorf("the home is %s, and the directory that may be written to is %s", home, told["StateDirectory"])
 	}
 	settings, err := config.Open(filepath.Join(t.TempDir(), "none.toml"), nil, map[string]string{"home": "/h"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := unitOf(systemdUnit(words, settings))
+	want := unitOf(unit.Service{Command: words, Home: settings.Home, Drain: time.Duration(settings.Gateway.Drain)}.Systemd())
 	for _, name := range []string{"TimeoutStopSec", "ExecReload", "Restart", "Type"} {
-		if unit[name][0] != want[name][0] {
-			t.Errorf("%s is %s, and firn serve --print-unit says %s", name, unit[name][0], want[name][0])
+		if told[name][0] != want[name][0] {
+			t.Errorf("%s is %s, and firn serve --print-unit says %s", name, told[name][0], want[name][0])
 		}
 	}
 	for _, page := range regexp.MustCompile(`man:([a-z-]+)\(1\)`).FindAllStringSubmatch(packaging(t, "firn.service"), -1) {

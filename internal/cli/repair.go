@@ -47,8 +47,8 @@ func (p *program) repair(cmd *cobra.Command, target doctor.Target, apply bool) e
 		do = doctor.Repair
 	}
 	bar := p.newBar("reading")
-	plan, err := do(cmd.Context(), target, doctor.Options{Progress: bar.set})
-	bar.clear()
+	plan, err := do(cmd.Context(), target, doctor.Options{Progress: bar.Set})
+	bar.Clear()
 	if err != nil {
 		return err
 	}

@@ -89,7 +89,7 @@ const indexPoll = 100 * time.Millisecond
 // awaitIndex waits until the index is up to date, and shows how far it is.
 func (p *program) awaitIndex(ctx context.Context, c *client.Client) (wire.IndexState, error) {
 	progress := p.newBar("indexing")
-	defer progress.clear()
+	defer progress.Clear()
 	tick := time.NewTicker(indexPoll)
 	defer tick.Stop()
 	for {
@@ -97,7 +97,7 @@ func (p *program) awaitIndex(ctx context.Context, c *client.Client) (wire.IndexS
 		if err != nil || !s.Building {
 			return s, err
 		}
-		progress.count(int64(s.Done), int64(s.Total), "sessions")
+		progress.Count(int64(s.Done), int64(s.Total), "sessions")
 		select {
 		case <-tick.C:
 		case <-ctx.Done():

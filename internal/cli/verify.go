@@ -43,11 +43,11 @@ Exits with 8 if there is a fault; warnings are no faults.`,
 				return err
 			}
 			bar := p.newBar("reading")
-			report, err := doctor.Verify(cmd.Context(), target, doctor.Options{Progress: bar.set})
+			report, err := doctor.Verify(cmd.Context(), target, doctor.Options{Progress: bar.Set})
 			if err == nil {
 				err = doctor.CompareIndexes(cmd.Context(), target, report)
 			}
-			bar.clear()
+			bar.Clear()
 			if err != nil {
 				return err
 			}
@@ -125,7 +125,7 @@ func (p *program) verifyThere(ctx context.Context, c *client.Client, args []stri
 	tick := time.NewTicker(indexPoll)
 	defer tick.Stop()
 	for v.Done.IsZero() {
-		bar.count(int64(v.Sessions), int64(v.Of), "sessions")
+		bar.Count(int64(v.Sessions), int64(v.Of), "sessions")
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -139,7 +139,7 @@ func (p *program) verifyThere(ctx context.Context, c *client.Client, args []stri
 			v = *ops.Verified
 		}
 	}
-	bar.clear()
+	bar.Clear()
 	if v.Error != "" {
 		return fmt.Errorf("the check was broken off: %s", v.Error)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"firn"
 	"firn/internal/journal"
+	"firn/internal/prose"
 )
 
 // conclude tells what can be told only when all of a transcript was read.
@@ -34,7 +35,7 @@ func (e *exam) tell(t tally, kind Kind, severity Severity, format, one, many str
 	}
 	message := fmt.Sprintf(format, "1 "+one)
 	if t.count > 1 {
-		message = fmt.Sprintf(format, Grouped(int64(t.count))+" "+many) + "; this is the first"
+		message = fmt.Sprintf(format, prose.Grouped(int64(t.count))+" "+many) + "; this is the first"
 	}
 	e.add(Finding{Severity: severity, Kind: kind, File: t.file, At: &t.first, Message: message})
 }

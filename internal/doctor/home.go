@@ -12,6 +12,7 @@ import (
 
 	"firn"
 	"firn/internal/journal"
+	"firn/internal/prose"
 	"firn/internal/vfs"
 )
 
@@ -31,7 +32,7 @@ func Examine(ctx context.Context, home Target, opts Options) (*Report, error) {
 	for _, t := range home.transcripts {
 		h.sessions[t.session] = append(h.sessions[t.session], t)
 	}
-	h.result("transcripts", 0, fmt.Sprintf("%s, %s, %s", plural(report.Sessions, "session"), plural(report.Entries, "entry"), Size(report.Bytes)))
+	h.result("transcripts", 0, fmt.Sprintf("%s, %s, %s", plural(report.Sessions, "session"), plural(report.Entries, "entry"), prose.Size(report.Bytes)))
 	for _, check := range []struct {
 		name string
 		do   func() (string, error)
@@ -148,7 +149,7 @@ func (h *house) checkPermissions() (string, error) {
 		return nil
 	})
 	if wrong > 0 {
-		return fmt.Sprintf("%s of %s wrong", Grouped(int64(wrong)), Grouped(int64(looked))), err
+		return fmt.Sprintf("%s of %s wrong", prose.Grouped(int64(wrong)), prose.Grouped(int64(looked))), err
 	}
 	return "for the owner alone", err
 }
@@ -215,12 +216,12 @@ func (h *house) checkDisk() (string, error) {
 		return "", err
 	}
 	if disk.Free < lowDisk {
-		h.add(Warn, DiskSpace, h.home, fmt.Sprintf("the disk has only %s left", Size(disk.Free)), "make room: appends to a full disk fail, and say so")
+		h.add(Warn, DiskSpace, h.home, fmt.Sprintf("the disk has only %s left", prose.Size(disk.Free)), "make room: appends to a full disk fail, and say so")
 	}
 	if disk.Network != "" {
 		h.add(Info, NetworkDisk, h.home, "the home is on a file system of the kind "+disk.Network+": locks and syncs are only as good as what is at its other end", "a home on a local disk is safer and faster")
 	}
-	return Size(disk.Free) + " free", nil
+	return prose.Size(disk.Free) + " free", nil
 }
 
 // list names what is in a directory; nothing if it is not there.

@@ -9,6 +9,7 @@ import (
 	"firn/dialect"
 	"firn/dialect/native"
 	"firn/internal/journal"
+	"firn/internal/prose"
 	"firn/internal/rawjson"
 )
 
@@ -138,20 +139,8 @@ func badText(line []byte) (at int, bad bool) {
 
 // plural spells a number with its noun.
 func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
 	if stem, ok := strings.CutSuffix(noun, "ry"); ok {
-		return fmt.Sprintf("%s %sries", Grouped(int64(n)), stem)
+		return prose.Count(n, noun, stem+"ries")
 	}
-	return fmt.Sprintf("%s %ss", Grouped(int64(n)), noun)
-}
-
-// Grouped spells a number with a comma between each three digits.
-func Grouped(n int64) string {
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
+	return prose.Plural(n, noun)
 }

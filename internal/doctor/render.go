@@ -6,24 +6,9 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
-)
 
-// Size spells a number of bytes for people.
-func Size(n int64) string {
-	if n < 1000 {
-		return fmt.Sprintf("%d B", n)
-	}
-	value, unit := float64(n), 0
-	for value >= 999.5 && unit < 5 {
-		value /= 1000
-		unit++
-	}
-	digits := 0
-	if value < 9.95 {
-		digits = 1
-	}
-	return fmt.Sprintf("%.*f %s", digits, value, []string{"B", "kB", "MB", "GB", "TB", "PB"}[unit])
-}
+	"firn/internal/prose"
+)
 
 // Text spells a report for people. Findings about one session stand together,
 // as they were found.
@@ -69,7 +54,7 @@ func writeFindings(b *strings.Builder, findings []Finding) {
 func (f *Finding) where() string {
 	s := f.File
 	if f.At != nil {
-		s = fmt.Sprintf("%s:%d (byte %s)", s, f.At.Line, Grouped(f.At.Offset))
+		s = fmt.Sprintf("%s:%d (byte %s)", s, f.At.Line, prose.Grouped(f.At.Offset))
 	}
 	if f.Entry != "" {
 		s += fmt.Sprintf(" entry %.64s", f.Entry)
@@ -107,13 +92,13 @@ func (r *Report) writeUnlisted(b *strings.Builder) {
 	}
 	slices.Sort(kinds)
 	for _, k := range kinds {
-		fmt.Fprintf(b, "…      %s more of the kind %s\n", Grouped(int64(r.Unlisted[k])), k)
+		fmt.Fprintf(b, "…      %s more of the kind %s\n", prose.Grouped(int64(r.Unlisted[k])), k)
 	}
 }
 
 // summary says it all in one line.
 func (r *Report) summary() string {
-	read := fmt.Sprintf("%s, %s, %s", plural(r.Sessions, "session"), plural(r.Entries, "entry"), Size(r.Bytes))
+	read := fmt.Sprintf("%s, %s, %s", plural(r.Sessions, "session"), plural(r.Entries, "entry"), prose.Size(r.Bytes))
 	if r.Faults == 0 && r.Warnings == 0 {
 		return fmt.Sprintf("✓ %s: no fault found\n", read)
 	}

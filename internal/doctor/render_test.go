@@ -73,14 +73,3 @@ fault  nul  s.jsonl:1 (byte 0)
 		t.Errorf("the plan is\n%s\nwant\n%s", got, want)
 	}
 }
-
-func TestSize(t *testing.T) {
-	for n, want := range map[int64]string{
-		0: "0 B", 999: "999 B", 1000: "1.0 kB", 1949: "1.9 kB", 9999: "10 kB", 12_345: "12 kB",
-		999_499: "999 kB", 999_500: "1.0 MB", 52_400_000: "52 MB", 1 << 40: "1.1 TB",
-	} {
-		if got := doctor.Size(n); got != want {
-			t.Errorf("%d bytes are %q, want %q", n, got, want)
-		}
-	}
-}

@@ -11,6 +11,7 @@ import (
 	"firn"
 	"firn/dialect/native"
 	"firn/internal/journal"
+	"firn/internal/prose"
 )
 
 // Action is one thing that a repair does.
@@ -244,7 +245,7 @@ func (e *exam) tailSteps() []Step {
 		steps = append(steps, Step{
 			Session: e.session, File: e.lastFile(), Action: ActSaveTail, Cut: cut,
 			Message: fmt.Sprintf("copy the unfinished last line (%s at byte %s) to %s.torn-%d, then cut it off here",
-				plural(int(cut), "byte"), Grouped(f.offset+f.keep), filepath.Base(e.lastFile()), f.offset+f.keep),
+				plural(int(cut), "byte"), prose.Grouped(f.offset+f.keep), filepath.Base(e.lastFile()), f.offset+f.keep),
 		})
 	}
 	if f.keep > 0 {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"firn"
+	"firn/internal/prose"
 	"firn/internal/vfs"
 )
 
@@ -47,7 +48,7 @@ func (h *house) checkTables() (string, error) {
 		}
 	}
 	if lost > 0 {
-		return fmt.Sprintf("%s, %s nowhere", plural(keys, "key"), Grouped(int64(lost))), nil
+		return fmt.Sprintf("%s, %s nowhere", plural(keys, "key"), prose.Grouped(int64(lost))), nil
 	}
 	return plural(keys, "key"), nil
 }

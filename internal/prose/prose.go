@@ -47,17 +47,21 @@ func Thousands(n int64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/1e6), ".0") + "M"
 }
 
-// Size spells a number of bytes.
+// Size spells a number of bytes, to two places or three.
 func Size(n int64) string {
-	switch {
-	case n < 1000:
-		return strconv.FormatInt(n, 10) + " B"
-	case n < 1_000_000:
-		return fmt.Sprintf("%.0f kB", float64(n)/1000)
-	case n < 1_000_000_000:
-		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	if n < 1000 {
+		return fmt.Sprintf("%d B", n)
 	}
-	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
+	value, unit := float64(n), 0
+	for value >= 999.5 && unit < 5 {
+		value /= 1000
+		unit++
+	}
+	digits := 0
+	if value < 9.95 {
+		digits = 1
+	}
+	return fmt.Sprintf("%.*f %s", digits, value, []string{"B", "kB", "MB", "GB", "TB", "PB"}[unit])
 }
 
 // Share spells how much of a window is used; one whose size is not known has

@@ -14,7 +14,7 @@ func TestWords(t *testing.T) {
 		{Plural(0, "turn"), "0 turns"}, {Plural(1, "turn"), "1 turn"}, {Plural(1200, "turn"), "1,200 turns"},
 		{Grouped(-1234567), "-1,234,567"}, {Grouped(999), "999"}, {Grouped(-999), "-999"},
 		{Thousands(999), "999"}, {Thousands(1000), "1k"}, {Thousands(1940), "1.9k"}, {Thousands(2_500_000), "2.5M"},
-		{Size(999), "999 B"}, {Size(1500), "2 kB"}, {Size(50_000_000), "50.0 MB"}, {Size(3_200_000_000), "3.2 GB"},
+		{Size(999), "999 B"}, {Size(1500), "1.5 kB"}, {Size(50_000_000), "50 MB"}, {Size(3_200_000_000), "3.2 GB"},
 		{Share(350, 1000), "35% of 1k"}, {Share(350, 0), "350 tokens"}, {Percent(1, 0), "–"},
 		{Ago(time.Time{}, now), "?"}, {Ago(now, now), "now"}, {Ago(now.Add(-5*time.Minute), now), "5m ago"},
 		{Ago(now.Add(-3*time.Hour), now), "3h ago"}, {Ago(now.Add(-90*time.Hour), now), now.Add(-90 * time.Hour).Local().Format("2006-01-02")},
@@ -42,5 +42,17 @@ func TestMachineIsShown(t *testing.T) {
 	l, ok := ReadLine([]byte(`{"type":"custom_message","customType":"firn.machine","content":[{"type":"text","text":"Deployed 1.2."}],"display":true,"id":"a","by":"hook:deploy"}`))
 	if got := strings.Join(l.body(false), "|"); !ok || got != "hook:deploy|Deployed 1.2." {
 		t.Errorf("it is shown as %q", got)
+	}
+}
+
+// TestSize is never off by a unit.
+func TestSize(t *testing.T) {
+	for n, want := range map[int64]string{
+		0: "0 B", 999: "999 B", 1000: "1.0 kB", 1949: "1.9 kB", 9999: "10 kB", 12_345: "12 kB",
+		999_499: "999 kB", 999_500: "1.0 MB", 52_400_000: "52 MB", 1 << 40: "1.1 TB",
+	} {
+		if got := Size(n); got != want {
+			t.Errorf("%d bytes are %q, want %q", n, got, want)
+		}
 	}
 }
