@@ -1,4 +1,8 @@
-// Package cli is firn's command line: one file a command.
+// Package cli is firn's command line: one file a command, and its subcommands with
+// it. What commands share has files of its own: the table of commands (cli.go), the
+// gateway they talk to (connect.go), which session is meant (reference.go), what
+// goes wrong (errors.go), an empty list (empty.go), what a shell offers
+// (complete.go), and the pages that are made of the commands (help.go, manual.go).
 //
 // What a command prints on stdout is its result and nothing else, for people
 // or, with --json, for programs. Talk goes to stderr: progress, and errors,
