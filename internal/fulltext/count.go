@@ -49,6 +49,14 @@ func openUnchanged(path string, alone bool) (*sql.DB, error) {
 	return db, nil
 }
 
+// hold makes all that is read from now on be of one moment, whatever a gateway
+// that runs adds meanwhile. It is for a file that was opened to be read, which has
+// one connection.
+func (c *checker) hold(ctx context.Context) error {
+	_, err := c.db.read.ExecContext(ctx, "begin")
+	return explain("check the index of words", err)
+}
+
 // often says how many rows have a word, and how often they have it together.
 type often struct{ rows, times int }
 
@@ -59,22 +67,28 @@ func (c *checker) count(ctx context.Context, s space) error {
 	if err != nil {
 		return err
 	}
-	got := make(map[string]often, len(want))
-	name := fmt.Sprintf("words%d", s)
-	if _, err := c.db.read.ExecContext(ctx, fmt.Sprintf("pragma query_only(0); create virtual table temp.%s using fts5vocab(main, fts%d, col)", name, s)); err != nil {
-		return explain("check the index of words", err)
-	}
-	err = c.each(ctx, "select term, col, doc, cnt from temp."+name, nil, func(rows *sql.Rows) error {
-		var term, column string
-		var n often
-		err := rows.Scan(&term, &column, &n.rows, &n.times)
-		got[column+term] = n
-		return err
-	})
+	got, err := c.countWords(ctx, s)
 	if err == nil && !maps.Equal(want, got) {
 		c.differ("", "the words of what %s are not those of the messages", spaceNames[s])
 	}
 	return err
+}
+
+// countWords counts what the words of one half know, each by its column and itself.
+func (c *checker) countWords(ctx context.Context, s space) (map[string]often, error) {
+	all := make(map[string]often)
+	name := fmt.Sprintf("words%d", s)
+	if _, err := c.db.read.ExecContext(ctx, fmt.Sprintf("pragma query_only(0); create virtual table temp.%s using fts5vocab(main, fts%d, col)", name, s)); err != nil {
+		return nil, explain("check the index of words", err)
+	}
+	err := c.each(ctx, "select term, col, doc, cnt from temp."+name, nil, func(rows *sql.Rows) error {
+		var term, column string
+		var n often
+		err := rows.Scan(&term, &column, &n.rows, &n.times)
+		all[column+term] = n
+		return err
+	})
+	return all, err
 }
 
 // countRows counts the words of rows, each by its column and itself.

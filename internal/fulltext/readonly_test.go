@@ -3,6 +3,7 @@ package fulltext
 import (
 	"context"
 	"database/sql"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -69,6 +70,36 @@ func TestReadOnlyHome(t *testing.T) {
 	b.append("late", late)
 	if got := entries(b.search("later")); got != string(late.ID) {
 		t.Errorf("when it can be written again %q is found", got)
+	}
+}
+
+// TestCompareIsOfOneMoment lets something be said and indexed between the two
+// things that are held against each other.
+func TestCompareIsOfOneMoment(t *testing.T) {
+	b := newBed(t)
+	b.fill(3, 10)
+	b.search("flaky message")
+	db, err := openUnchanged(b.index.path(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	c := &checker{x: b.index, db: &database{path: b.index.path(), read: db}, readOnly: true}
+	if err := c.hold(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := c.countRows(t.Context(), talk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := firn.UserText("a word that came later")
+	b.append("late", late)
+	if got := entries(b.search("later")); got != string(late.ID) {
+		t.Fatalf("%q is found", got)
+	}
+	words, err := c.countWords(t.Context(), talk)
+	if err != nil || len(rows) == 0 || !maps.Equal(rows, words) {
+		t.Errorf("%d words are said by the rows, and %d by the words (%v)", len(rows), len(words), err)
 	}
 }
 

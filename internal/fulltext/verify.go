@@ -53,6 +53,9 @@ func (x *Index) Compare(ctx context.Context) (found []search.Difference, err err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	c := &checker{x: x, db: &database{path: x.path(), read: db}, readOnly: true}
+	if err := c.hold(ctx); err != nil {
+		return c.done(err)
+	}
 	return c.done(c.run(ctx))
 }
 
