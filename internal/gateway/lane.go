@@ -94,6 +94,16 @@ func (t *ticket) begins(turn firn.EntryID) {
 // accept says that the message is durable.
 func (t *ticket) accept() { t.once.Do(func() { close(t.accepted) }) }
 
+// failed reports whether it is known that nothing comes of the message.
+func (t *ticket) failed() bool {
+	select {
+	case <-t.done:
+		return t.err != nil
+	default:
+		return false
+	}
+}
+
 // ErrStopped is why a turn ends that somebody stopped.
 var ErrStopped = errors.New("stopped")
 

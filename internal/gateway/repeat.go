@@ -45,7 +45,8 @@ func (g *Gateway) acceptNamed(ctx context.Context, id firn.ID, t *ticket) (_ *ti
 }
 
 // twin is the ticket under which a message waits or is being answered; nil if
-// it does neither.
+// it does neither. One that has failed is over, though its lane may not know yet: who
+// sends again wants it tried again.
 func (g *Gateway) twin(id firn.ID, message firn.EntryID) *ticket {
 	g.mu.Lock()
 	l, ok := g.lanes[id]
@@ -56,7 +57,7 @@ func (g *Gateway) twin(id firn.ID, message firn.EntryID) *ticket {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, t := range slices.Concat(l.running, l.queue) {
-		if t.ID == message {
+		if t.ID == message && !t.failed() {
 			return t
 		}
 	}
