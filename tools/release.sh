@@ -30,12 +30,19 @@ build() {
 # writes its own manual pages and completions.
 shared() {
 	local dir=$1 firn=$2
-	mkdir -p "$dir/completions"
-	cp LICENSE README.md CHANGELOG.md packaging/firn.service packaging/Containerfile "$dir/"
+	mkdir -p "$dir/completions" "$dir/licences"
+	cp LICENSE README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md packaging/INSTALL.md packaging/firn.service "$dir/"
+	# What the README leads to, as far as git knows it.
+	git ls-files -z docs examples | tar --null -T - -cf - | tar -xf - -C "$dir"
+	# Licences of what is in the program and is no module; pack adds those of modules.
+	cp packaging/licences/*.txt "$dir/licences/"
+	cp internal/mask/gitleaks/LICENSE "$dir/licences/gitleaks-rules.txt"
 	"$firn" help --man "$dir/man1" >/dev/null
-	for shell in bash zsh fish powershell; do
-		"$firn" completion "$shell" >"$dir/completions/firn.$shell"
-	done
+	# As each shell wants its file to be called.
+	"$firn" completion bash >"$dir/completions/firn.bash"
+	"$firn" completion zsh >"$dir/completions/_firn"
+	"$firn" completion fish >"$dir/completions/firn.fish"
+	"$firn" completion powershell >"$dir/completions/firn.ps1"
 }
 
 if [ "${1:-}" = build ]; then

@@ -7,10 +7,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -60,19 +56,15 @@ type (
 )
 
 // bom lists what is in a program, by what the Go command wrote into it.
-func (r *release) bom(path string, program []byte) ([]byte, error) {
-	info, err := buildinfo.Read(bytes.NewReader(program))
-	if err != nil {
-		return nil, fmt.Errorf("read what is in %s: %w", path, err)
-	}
+func (r *release) bom(info *buildinfo.BuildInfo, program []byte) ([]byte, error) {
 	own := component{
 		Ref: purl(info.Main.Path, r.version), Type: "application", Name: info.Main.Path, Version: r.version, PURL: purl(info.Main.Path, r.version),
 		Hashes:   []hash{{"SHA-256", fmt.Sprintf("%x", sha256.Sum256(program))}},
-		Licences: licencesOf(r.licences[info.Main.Path]), Properties: settings(info),
+		Licences: licencesOf(r.licences[info.Main.Path].id), Properties: settings(info),
 	}
 	b := bom{Format: "CycloneDX", Spec: "1.6", Version: 1, Metadata: metadata{r.time.Format(time.RFC3339), own}}
 	use := dependency{Ref: own.Ref}
-	std := component{Ref: purl("std", info.GoVersion), Type: "library", Name: "std", Version: info.GoVersion, PURL: purl("std", strings.TrimPrefix(info.GoVersion, "go")), Licences: licencesOf("BSD-3-Clause")}
+	std := component{Ref: purl("std", info.GoVersion), Type: "library", Name: "std", Version: info.GoVersion, PURL: purl("std", strings.TrimPrefix(info.GoVersion, "go")), Licences: licencesOf(r.licences["std"].id)}
 	for _, c := range append([]component{std}, r.modules(info)...) {
 		b.Components = append(b.Components, c)
 		use.Deps = append(use.Deps, c.Ref)
@@ -82,7 +74,7 @@ func (r *release) bom(path string, program []byte) ([]byte, error) {
 	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	err = e.Encode(b)
+	err := e.Encode(b)
 	return text.Bytes(), err
 }
 
@@ -93,7 +85,7 @@ func (r *release) modules(info *debug.BuildInfo) []component {
 		if m.Replace != nil {
 			m = m.Replace
 		}
-		c := component{Ref: purl(m.Path, m.Version), Type: "library", Name: m.Path, Version: m.Version, PURL: purl(m.Path, m.Version), Licences: licencesOf(r.licences[m.Path])}
+		c := component{Ref: purl(m.Path, m.Version), Type: "library", Name: m.Path, Version: m.Version, PURL: purl(m.Path, m.Version), Licences: licencesOf(r.licences[m.Path].id)}
 		// The sum is of a list of all files and their sums, as go.sum has it.
 		if sum, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(m.Sum, "h1:")); err == nil && len(sum) > 0 {
 			c.Hashes = []hash{{"SHA-256", fmt.Sprintf("%x", sum)}}
@@ -125,51 +117,4 @@ func licencesOf(id string) []licence {
 	var l licence
 	l.Licence.ID = id
 	return []licence{l}
-}
-
-// findLicences tells the licence of every module that is here, by its path. What
-// is not recognized is left out.
-func findLicences() (map[string]string, error) {
-	out, err := exec.Command("go", "list", "-m", "-json=Path,Dir", "all").Output()
-	if err != nil {
-		return nil, fmt.Errorf("list the modules: %w", err)
-	}
-	found := make(map[string]string)
-	for d := json.NewDecoder(bytes.NewReader(out)); ; {
-		var m struct{ Path, Dir string }
-		if err := d.Decode(&m); err == io.EOF {
-			return found, nil
-		} else if err != nil {
-			return nil, fmt.Errorf("read the list of modules: %w", err)
-		}
-		for _, name := range []string{"LICENSE", "LICENSE.md", "LICENSE.txt", "LICENCE", "COPYING"} {
-			if text, err := os.ReadFile(filepath.Join(m.Dir, name)); err == nil && m.Dir != "" {
-				found[m.Path] = nameLicence(string(text))
-				break
-			}
-		}
-	}
-}
-
-// nameLicence tells a licence by what it says.
-func nameLicence(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
-	has := func(words string) bool { return strings.Contains(text, words) }
-	switch {
-	case has("Apache License") && has("Version 2.0"):
-		return "Apache-2.0"
-	case has("Mozilla Public License") && has("2.0"):
-		return "MPL-2.0"
-	case has("Permission is hereby granted, free of charge"):
-		return "MIT"
-	case has("Permission to use, copy, modify, and/or distribute"), has("Permission to use, copy, modify, and distribute"):
-		return "ISC"
-	case has("Redistribution and use in source and binary forms") && (has("Neither the name") || has("names of its contributors")):
-		return "BSD-3-Clause"
-	case has("Redistribution and use in source and binary forms"):
-		return "BSD-2-Clause"
-	case has("This is free and unencumbered software"):
-		return "Unlicense"
-	}
-	return ""
 }

@@ -1,11 +1,13 @@
 // Command pack makes a release of programs that were built: for each an archive
-// with all that belongs to it, and a list of the modules in it (an SBOM); for all
+// with all that belongs to it and the licences of what is in it, and a list of the modules in it (an SBOM); for all
 // of them their checksums. The same files give the same bytes, wherever and
 // whenever it is done. tools/release.sh calls it.
 package main
 
 import (
+	"bytes"
 	"crypto/sha256"
+	"debug/buildinfo"
 	"errors"
 	"flag"
 	"fmt"
@@ -41,7 +43,7 @@ type release struct {
 	version               string
 	time                  time.Time
 	programs, shared, out string
-	licences              map[string]string
+	licences              map[string]terms
 }
 
 // read checks what it was told, and finds out the rest.
@@ -96,9 +98,17 @@ func (r *release) packOne(system string) (made []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	files = append(files, file{name: name + "/" + filepath.Base(program), data: data, mode: 0o755})
+	info, err := buildinfo.Read(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("read what is in %s: %w", program, err)
+	}
+	notices, err := r.notices(info, name)
+	if err != nil {
+		return nil, err
+	}
+	files = append(append(files, notices...), file{name: name + "/" + filepath.Base(program), data: data, mode: 0o755})
 	slices.SortFunc(files, func(a, b file) int { return strings.Compare(a.name, b.name) })
-	bom, err := r.bom(program, data)
+	bom, err := r.bom(info, data)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
@@ -47,7 +48,7 @@ func TestPack(t *testing.T) {
 		}
 		r := release{
 			version: "v1.2.3", programs: filepath.Join(dir, "programs"), shared: filepath.Join(dir, "shared"), out: filepath.Join(dir, "out"),
-			time: time.Date(2026, 1, 2, 3, 4, 6, 0, time.UTC), licences: map[string]string{"firn": "Apache-2.0"},
+			time: time.Date(2026, 1, 2, 3, 4, 6, 0, time.UTC), licences: map[string]terms{"firn": {id: "Apache-2.0"}, "std": {"BSD-3-Clause", []byte("free, too")}},
 		}
 		if err := r.pack(); err != nil {
 			t.Fatal(err)
@@ -65,7 +66,7 @@ func TestPack(t *testing.T) {
 		}
 	}
 	const want = "firn_1.2.3_%[1]s/LICENSE 644 2026-01-02T03:04:06Z\nfirn_1.2.3_%[1]s/README.md 644 2026-01-02T03:04:06Z\n" +
-		"firn_1.2.3_%[1]s/%[2]s 755 2026-01-02T03:04:06Z\nfirn_1.2.3_%[1]s/man1/firn.1 644 2026-01-02T03:04:06Z\n"
+		"firn_1.2.3_%[1]s/%[2]s 755 2026-01-02T03:04:06Z\nfirn_1.2.3_%[1]s/licences/std.txt 644 2026-01-02T03:04:06Z\nfirn_1.2.3_%[1]s/man1/firn.1 644 2026-01-02T03:04:06Z\n"
 	if got := untar(t, read(t, one, "firn_1.2.3_linux_amd64.tar.gz")); got != fmt.Sprintf(want, "linux_amd64", "firn") {
 		t.Errorf("in the archive are\n%s", got)
 	}
@@ -133,7 +134,23 @@ func TestNameLicence(t *testing.T) {
 			t.Errorf("%q is called %q, want %q", text, got, want)
 		}
 	}
-	if found, err := findLicences(); err != nil || found["firn"] != "Apache-2.0" || found["github.com/spf13/cobra"] != "Apache-2.0" {
-		t.Errorf("found are %v, %v", found, err)
+}
+
+// TestNotices: what is in a program comes with its licence, and does not go without.
+func TestNotices(t *testing.T) {
+	found, err := findLicences()
+	if err != nil || found["firn"].id != "Apache-2.0" || found["github.com/spf13/cobra"].id != "Apache-2.0" {
+		t.Fatalf("found are %v, %v, %v", found["firn"].id, found["github.com/spf13/cobra"].id, err)
+	}
+	r := release{licences: found}
+	info := &debug.BuildInfo{Deps: []*debug.Module{{Path: "github.com/spf13/cobra"}}}
+	files, err := r.notices(info, "x")
+	if err != nil || len(files) != 2 || files[0].name != "x/licences/std.txt" || !strings.Contains(string(files[0].data), "The Go Authors") ||
+		files[1].name != "x/licences/github.com_spf13_cobra.txt" || !strings.Contains(string(files[1].data), "Apache License") {
+		t.Errorf("the files are %v, %v", files, err)
+	}
+	info.Deps = append(info.Deps, &debug.Module{Path: "example.com/none"})
+	if _, err := r.notices(info, "x"); err == nil || !strings.Contains(err.Error(), "example.com/none") {
+		t.Errorf("one without a licence gives %v", err)
 	}
 }

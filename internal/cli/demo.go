@@ -99,14 +99,13 @@ func demoTime(ms float64) string {
 func demoEnd(keep, transcript string) string {
 	if keep == "" {
 		return `The files are gone again; --keep DIR keeps them.
-next: firn verify FILE   looks at a session file of firn or pi, byte by byte
-      make test          every promise has its test
+next: firn chat          talk; what is said is kept
+      firn verify FILE   looks at a session file of firn or pi, byte by byte
 `
 	}
 	return fmt.Sprintf(`The files are plain text: look at them.
 next: less %s
       firn verify --home %s
-      make test
 `, transcript, keep)
 }
 

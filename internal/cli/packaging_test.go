@@ -125,3 +125,39 @@ func TestContainerfile(t *testing.T) {
 		t.Errorf("it runs as %q", user)
 	}
 }
+
+// TestInstall holds what the archive of a release says against the commands and the
+// files that there are.
+func TestInstall(t *testing.T) {
+	text, release := packaging(t, "INSTALL.md"), packaging(t, "../tools/release.sh")
+	commands := regexp.MustCompile("(?m)(?:^\\./|`)firn ([a-z][^`#\n(]*)").FindAllStringSubmatch(text, -1)
+	if len(commands) < 4 {
+		t.Errorf("it has the commands %q", commands)
+	}
+	for _, c := range commands {
+		if err := accepts(strings.Fields(c[1])); err != nil {
+			t.Errorf("firn %s is not accepted: %v", c[1], err)
+		}
+	}
+	for _, name := range regexp.MustCompile(`completions/[\w.]+`).FindAllString(text, -1) {
+		if name != "completions/firn" && !strings.Contains(release, `"$dir/`+name+`"`) {
+			t.Errorf("no %s is in the archive", name)
+		}
+	}
+}
+
+// TestPagesHaveLicences: what the pages are bundled of is in the program too.
+func TestPagesHaveLicences(t *testing.T) {
+	var bundle struct {
+		Dependencies map[string]string `json:"dependencies"`
+	}
+	if err := json.Unmarshal([]byte(packaging(t, "../internal/webui/package.json")), &bundle); err != nil || len(bundle.Dependencies) == 0 {
+		t.Fatalf("%v %v", bundle, err)
+	}
+	for name := range bundle.Dependencies {
+		file := strings.ReplaceAll(strings.TrimPrefix(name, "@"), "/", "-") + ".txt"
+		if text := packaging(t, "licences/"+file); !strings.Contains(text, "Copyright") {
+			t.Errorf("the licence of %s is %q", name, text)
+		}
+	}
+}

@@ -48,7 +48,7 @@ tongs\-hold \- Hold a <thing> | two
 \fBtongs hold THING\fP
 .PP
 Also keep.
-.SS "Description"
+.SH "DESCRIPTION"
 Hold a thing.
 \&.SH is no macro here, nor is \efB.
 \(aqtis text.
@@ -63,11 +63,11 @@ b  two
 .RE
 .PP
 The end.
-.SS "Options"
+.SH "OPTIONS"
 .TP
 \fB\-f, \-\-firm\fP \fIHOW\fP
 hold it firmly (default 2)
-.SS "Examples"
+.SH "EXAMPLES"
 .PP
 .RS 4
 .nf

@@ -49,12 +49,12 @@ func overview(p Program) Page {
 func page(p Program, c Command) Page {
 	r := newRoff(p, c.Path, c.Short)
 	r.macro("SH", "SYNOPSIS")
-	r.command(c)
+	r.command(c, func(title string) { r.macro("SH", strings.ToUpper(title)) })
 	for _, sub := range c.Commands {
 		r.macro("SH", strings.ToUpper(sub.Path))
 		r.line(escape(sub.Short) + ".")
 		r.macro("PP")
-		r.command(sub)
+		r.command(sub, func(title string) { r.macro("SS", title) })
 	}
 	r.macro("SH", "SEE ALSO")
 	r.line(bold(p.Name) + "(" + section + "), which tells of flags that every command has, of variables, files and exit codes.")
@@ -80,15 +80,16 @@ func (r *roff) page(path string) Page {
 	return Page{Name: PageName(path) + "." + section, Text: []byte(r.b.String())}
 }
 
-// command tells how a command is used, and what it does.
-func (r *roff) command(c Command) {
+// command tells how a command is used, and what it does, each under a title: of its
+// own page, or below the command that it belongs to.
+func (r *roff) command(c Command, title func(string)) {
 	r.line(bold(c.Usage))
 	if len(c.Aliases) > 0 {
 		r.macro("PP")
 		r.line("Also " + escape(strings.Join(c.Aliases, ", ")) + ".")
 	}
 	if c.Long != "" && c.Long != c.Short {
-		r.macro("SS", "Description")
+		title("Description")
 		for i, p := range paragraphs(c.Long) {
 			if p.verbatim {
 				r.verbatim(p.text)
@@ -101,13 +102,13 @@ func (r *roff) command(c Command) {
 		}
 	}
 	if len(c.Flags) > 0 {
-		r.macro("SS", "Options")
+		title("Options")
 		for _, f := range c.Flags {
 			r.flag(f)
 		}
 	}
 	if c.Examples != "" {
-		r.macro("SS", "Examples")
+		title("Examples")
 		r.verbatim(c.Examples)
 	}
 }
