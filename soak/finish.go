@@ -55,8 +55,11 @@ func (s *soak) finish(followers []*follower) {
 	}
 }
 
-// judged reports whether it ran long enough to say that something grows.
-func (s *soak) judged() bool { return s.late && s.For >= 10*time.Minute }
+// judged reports whether it ran long enough to say that something grows, and was not
+// ended early.
+func (s *soak) judged() bool {
+	return s.late && s.For >= 10*time.Minute && time.Since(s.began) > s.For*9/10
+}
 
 // difference tells where two lists begin to differ.
 func difference(want, got []string) string {

@@ -125,6 +125,7 @@ func (s *samples) flat() []trend {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	half := s.all[min(s.from, len(s.all)):]
+	half = half[len(half)/5:] // a process that has just begun fills what it is allowed to keep
 	var out []trend
 	for _, t := range []struct {
 		what         string

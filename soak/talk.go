@@ -47,9 +47,11 @@ func (s *soak) request(ctx context.Context, method, path, token string, body any
 	return resp.StatusCode, answer, err
 }
 
-// again reports whether a refusal says that it can be tried again.
+// again reports whether a refusal says that it can be tried again. That a session was
+// moved to another branch while it was answered is one: what was said is kept on the
+// branch that was left, and sent again it is not said again.
 func again(status int) bool {
-	return slices.Contains([]int{http.StatusServiceUnavailable, http.StatusInsufficientStorage, http.StatusTooManyRequests, http.StatusBadGateway, http.StatusLocked}, status)
+	return slices.Contains([]int{http.StatusServiceUnavailable, http.StatusInsufficientStorage, http.StatusTooManyRequests, http.StatusBadGateway, http.StatusLocked, http.StatusPreconditionFailed}, status)
 }
 
 // insist sends a request that names itself until it is answered. It reports

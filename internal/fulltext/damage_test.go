@@ -128,6 +128,35 @@ func TestIndexIsDamagedInUse(t *testing.T) {
 	}
 }
 
+// TestCheckThrowsDamageAway: who checks is told of pages that nobody has read since they
+// were damaged, and with that they are gone.
+func TestCheckThrowsDamageAway(t *testing.T) {
+	b := newBed(t)
+	b.fill(5, 40)
+	b.search("flaky")
+	b.reopen()
+	path := filepath.Join(b.dir, "index", fileName)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := 8 * 4096; at < len(data); at += 4096 {
+		data[at] = 0xff // of no kind that pages are
+	}
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := b.index.Check(context.Background()); err != nil || len(d) == 0 {
+		t.Errorf("the damage was not found: %v, %v", d, err)
+	}
+	if got := b.search("flaky message session:sess-1"); len(got) == 0 {
+		t.Error("nothing is found any more")
+	}
+	if d, err := b.index.Check(context.Background()); err != nil || len(d) > 0 {
+		t.Errorf("after it was built anew the check says %v, %v", d, err)
+	}
+}
+
 // TestCheckFinds changes rows behind the index's back.
 func TestCheckFinds(t *testing.T) {
 	for _, change := range []string{

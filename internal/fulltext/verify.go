@@ -15,8 +15,9 @@ import (
 
 // Check compares the index with all sessions and tells in what they differ:
 // every session is read again, every row is compared with what it says, and
-// every word with the rows. It changes nothing but what was due before. Where
-// there is no index there is nothing to differ from, and one that can only be
+// every word with the rows. It changes nothing but what was due before; but an index
+// that is damaged is thrown away when that was told, and built anew, whoever meets it.
+// Where there is no index there is nothing to differ from, and one that can only be
 // read is compared as Compare does.
 func (x *Index) Check(ctx context.Context) ([]search.Difference, error) {
 	if !x.Exists() {
@@ -33,9 +34,11 @@ func (x *Index) Check(ctx context.Context) ([]search.Difference, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer done()
 	c := &checker{x: x, db: db}
-	return c.done(c.run(ctx))
+	err = c.run(ctx)
+	done()
+	x.damaged(db, err)
+	return c.done(err)
 }
 
 // Compare is Check for who must not change anything: it opens the file only to
