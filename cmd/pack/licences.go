@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
@@ -20,11 +22,11 @@ type terms struct {
 	text []byte
 }
 
-// licenceFiles are what files with licences are called, noticeFiles those with what
-// must be told besides.
+// licenceFiles are what the licence of a module is called. telling finds it, and all
+// else that must be told: licences of what a module took over from others, notices, patents.
 var (
 	licenceFiles = []string{"LICENSE", "LICENSE.md", "LICENSE.txt", "LICENCE", "COPYING"}
-	noticeFiles  = []string{"NOTICE", "NOTICE.md", "NOTICE.txt"}
+	telling      = regexp.MustCompile(`(?i)^([a-z0-9]+-)?(licen[cs]e|copying|notice|patents)([-_.][a-z0-9._-]*)?$`)
 )
 
 // notices are the licences of all that is in a program, each a file: those who hand
@@ -55,7 +57,10 @@ func findLicences() (map[string]terms, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ask where Go is: %w", err)
 	}
-	found := map[string]terms{"std": termsOf(strings.TrimSpace(string(root)))}
+	found := make(map[string]terms)
+	if found["std"], err = termsOf(strings.TrimSpace(string(root)), false); err != nil {
+		return nil, fmt.Errorf("read the licence of Go: %w", err)
+	}
 	out, err := exec.Command("go", "list", "-m", "-json=Path,Dir", "all").Output()
 	if err != nil {
 		return nil, fmt.Errorf("list the modules: %w", err)
@@ -68,25 +73,44 @@ func findLicences() (map[string]terms, error) {
 			return nil, fmt.Errorf("read the list of modules: %w", err)
 		}
 		if m.Dir != "" { // else nothing of it is needed here
-			found[m.Path] = termsOf(m.Dir)
+			if found[m.Path], err = termsOf(m.Dir, true); err != nil {
+				return nil, fmt.Errorf("read the licence of %s: %w", m.Path, err)
+			}
 		}
 	}
 }
 
-// termsOf reads the licence in a directory.
-func termsOf(dir string) (t terms) {
-	for _, name := range licenceFiles {
-		if text, err := os.ReadFile(filepath.Join(dir, name)); err == nil {
+// termsOf reads the licence in a directory, and whatever else is to be told with it,
+// there and below.
+func termsOf(dir string, below bool) (t terms, err error) {
+	own := ""
+	for _, own = range licenceFiles {
+		if text, err := os.ReadFile(filepath.Join(dir, own)); err == nil {
 			t = terms{nameLicence(string(text)), text}
 			break
 		}
 	}
-	for _, name := range noticeFiles {
-		if text, err := os.ReadFile(filepath.Join(dir, name)); err == nil && t.text != nil {
-			t.text = append(append(t.text, '\n'), text...)
-		}
+	if t.text == nil {
+		return t, nil
 	}
-	return t
+	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		switch name := e.Name(); {
+		case err != nil:
+			return err
+		case e.IsDir() && path != dir && (!below || name == "testdata" || strings.HasPrefix(name, ".")):
+			return fs.SkipDir
+		case !e.Type().IsRegular() || !telling.MatchString(name) || path == filepath.Join(dir, own) || strings.HasSuffix(name, ".go"):
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		inside, _ := filepath.Rel(dir, path) // it is inside
+		t.text = fmt.Appendf(t.text, "\n\n==== %s ====\n\n%s", filepath.ToSlash(inside), text)
+		return nil
+	})
+	return t, err
 }
 
 // nameLicence tells a licence by what it says.

@@ -142,6 +142,11 @@ func TestNotices(t *testing.T) {
 	if err != nil || found["firn"].id != "Apache-2.0" || found["github.com/spf13/cobra"].id != "Apache-2.0" {
 		t.Fatalf("found are %v, %v, %v", found["firn"].id, found["github.com/spf13/cobra"].id, err)
 	}
+	for module, file := range map[string]string{"modernc.org/memory": "LICENSE-MMAP-GO", "modernc.org/sqlite": "SQLITE-LICENSE", "github.com/klauspost/compress": "zstd/internal/xxhash/LICENSE.txt", "std": "PATENTS"} {
+		if !strings.Contains(string(found[module].text), "==== "+file+" ====") {
+			t.Errorf("%s comes without its %s", module, file)
+		}
+	}
 	r := release{licences: found}
 	info := &debug.BuildInfo{Deps: []*debug.Module{{Path: "github.com/spf13/cobra"}}}
 	files, err := r.notices(info, "x")

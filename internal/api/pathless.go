@@ -78,6 +78,11 @@ func withoutPlacesIn(e wire.Event) wire.Event {
 	switch e.Name {
 	case wire.TurnFailed, wire.Retry, wire.NoticeGiven:
 		e.Data = json.RawMessage(pathless(string(e.Data)))
+	case wire.SessionUpdated:
+		var s wire.Session
+		if json.Unmarshal(e.Data, &s) == nil && (s.Fault != "" || len(s.Files) > 0) {
+			e.Data, _ = spell(placelessSession(s)) // which can always be spelt
+		}
 	case wire.CompactionCompleted:
 		var c wire.Compaction
 		if json.Unmarshal(e.Data, &c) == nil && c.Error != "" {
@@ -96,6 +101,14 @@ func withoutPlacesOf(answer any) any {
 		return placelessSession(a)
 	case wire.Page[wire.Session]:
 		a.Items = eachWithout(a.Items, placelessSession)
+		return a
+	case wire.Imported:
+		a.Session = placelessSession(a.Session)
+		return a
+	case wire.Key:
+		return placelessKey(a)
+	case wire.Page[wire.Key]:
+		a.Items = eachWithout(a.Items, placelessKey)
 		return a
 	case wire.Page[wire.BatchResult]:
 		a.Items = slices.Clone(a.Items)
@@ -140,6 +153,11 @@ func lastName(path string) string {
 func placelessSession(s wire.Session) wire.Session {
 	s.Fault, s.Files = pathless(s.Fault), eachWithout(s.Files, lastName)
 	return s
+}
+
+func placelessKey(k wire.Key) wire.Key {
+	k.History = eachWithout(k.History, placelessSession)
+	return k
 }
 
 // placelessStatus leaves out the home, and the socket that is in it.

@@ -185,10 +185,7 @@ type looking struct {
 // some looks through the lines that fit into the buffer, or through one that does not.
 // Where none of them can match they are only counted.
 func (l *looking) some(in *bufio.Reader) error {
-	block, err := in.Peek(in.Size())
-	if err != nil && !errors.Is(err, io.EOF) {
-		return err
-	}
+	block, _ := in.Peek(in.Size()) // what went wrong is told again by who reads behind it
 	whole := block[:bytes.LastIndexByte(block, '\n')+1]
 	if len(whole) == 0 {
 		line, err := readLine(in)
@@ -205,7 +202,7 @@ func (l *looking) some(in *bufio.Reader) error {
 		l.number += bytes.Count(whole, []byte{'\n'})
 		l.out.bytes += int64(len(whole))
 	}
-	_, err = in.Discard(len(whole))
+	_, err := in.Discard(len(whole))
 	return err
 }
 

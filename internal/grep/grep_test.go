@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"firn"
 	"firn/internal/vfs"
@@ -155,6 +156,12 @@ func TestFaults(t *testing.T) {
 	}
 	if all, _ := look(t, dir, "needle", Options{}); len(all) != 1 {
 		t.Errorf("%v", all)
+	}
+	torn := func(r io.Reader) (io.ReadCloser, error) {
+		return io.NopCloser(io.MultiReader(r, strings.NewReader("another needle\nhalf"), iotest.ErrReader(errors.New("checksum")))), nil
+	}
+	if all, s := look(t, dir, "needle", Options{Expand: torn}); len(all) != 3 || len(s.Failed) != 1 || !strings.Contains(s.Failed[0], "checksum") {
+		t.Errorf("what is before the damage: %v, %+v", all, s)
 	}
 	stop := errors.New("enough")
 	_, err := Run(context.Background(), vfs.OS{}, []string{filepath.Join(dir, "a.jsonl")}, Options{Pattern: regexp.MustCompile("e")}, func(Match) error { return stop })

@@ -69,7 +69,7 @@ func text(what string, done, total int64, of string) string {
 	if total == 0 {
 		return what + " …" // how much there is to do is not known
 	}
-	part := float64(done) / float64(total)
+	part := min(1, float64(done)/float64(total)) // what is read may have grown meanwhile
 	full := int(part * width)
 	return fmt.Sprintf("%s %s%s %3.0f %% of %s", what, strings.Repeat("━", full), strings.Repeat("╌", width-full), part*100, of)
 }
