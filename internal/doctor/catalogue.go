@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"firn"
 	"firn/internal/fulltext"
 	"firn/internal/index"
 	"firn/store/filestore"
@@ -36,9 +37,12 @@ func (h *house) checkIndex() (result string, err error) {
 		return "", fmt.Errorf("look at the index: %w", err)
 	}
 	result = agrees
-	if old, err := fulltext.New(h.fs, dir, sessions, fulltext.Options{}).Outdated(h.ctx); err != nil {
-		result += "; the index of words cannot be read, and is built anew at the next search"
-	} else if old {
+	switch old, err := fulltext.New(h.fs, dir, sessions, fulltext.Options{}).Outdated(h.ctx); {
+	case errors.Is(err, firn.ErrCorrupt):
+		result += "; the index of words is damaged, and is built anew at the next search"
+	case err != nil:
+		result += "; the index of words cannot be looked at: " + err.Error()
+	case old:
 		result += "; " + outdatedWords
 	}
 	disagree := 0

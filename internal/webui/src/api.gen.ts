@@ -787,6 +787,7 @@ export interface Receipt {
   session: string;
   summaries?: string[];
   typed?: number;
+  unread?: string;
 }
 
 export interface Remembered {

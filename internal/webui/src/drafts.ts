@@ -2,9 +2,15 @@
 // open, so that it outlives a reload; whoever logs out takes it along.
 const prefix = "firn.draft.";
 
-// others are the tabs of the same browser: to log out in one is to do so in all.
+// others are the tabs of the same browser: to log out in one is to do so in all, and
+// what they show goes as well.
 const others = typeof BroadcastChannel === "undefined" ? undefined : new BroadcastChannel("firn.drafts");
-if (others) others.onmessage = clear;
+if (others) {
+  others.onmessage = () => {
+    clear();
+    location.reload();
+  };
+}
 
 export function readDraft(session: string): string {
   try {
