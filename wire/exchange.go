@@ -29,8 +29,10 @@ type Fidelity struct {
 	// Damaged is how many places could not be read; Faults names the first.
 	Damaged int64    `json:"damaged"`
 	Faults  []string `json:"faults,omitempty"`
-	// Masked is how many secrets were masked, if that was asked for.
-	Masked int64 `json:"masked,omitempty"`
+	// Masked is how many secrets were masked; it is there if, and only if, that was
+	// asked for. A gateway that does not know how to mask does not tell it, and what
+	// it writes is not masked.
+	Masked *int64 `json:"masked,omitempty"`
 	// Lines and bytes as they were read and written, before anything was masked.
 	LinesRead    int64 `json:"linesRead"`
 	BytesRead    int64 `json:"bytesRead"`

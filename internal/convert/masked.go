@@ -5,9 +5,11 @@ import (
 	"io"
 
 	"firn/internal/mask"
+	"firn/internal/rawjson"
 )
 
-// Masked is a writer of JSON lines that masks the secrets in them. A line is passed
+// Masked is a writer of JSON lines that masks the secrets in them, and leaves out what
+// the pieces of an answer say that were kept while it came. A line is passed
 // on when it is whole; Close passes on the last one. It does not close what it
 // writes to.
 type Masked struct {
@@ -47,9 +49,78 @@ func (m *Masked) Close() error {
 
 // pass passes on a line, and keeps its room for the next one.
 func (m *Masked) pass(line []byte, end string) error {
-	out, places := mask.JSON(line)
+	out, places := mask.JSON(undrafted(line))
 	m.Places += int64(places)
 	_, err := m.w.Write(append(out, end...))
 	m.line = line[:0]
 	return err
+}
+
+// draftType is the type of entries that are pieces of an answer while it came.
+const draftType = "firn.draft"
+
+// undrafted is a line without what a piece of an answer says: a secret that is cut
+// between two of them cannot be told in either. The answer itself, which is masked,
+// says it all again; one that a crash cut off is not told. Of a line that is no JSON
+// nothing is left behind the type.
+func undrafted(line []byte) []byte {
+	const quoted = `"` + draftType + `"`
+	at := bytes.Index(line, []byte(quoted))
+	if at < 0 {
+		return line
+	}
+	r := rawjson.New(line)
+	c := cutting{line: line}
+	c.value(&r, false)
+	if r.End() != nil {
+		return line[:at+len(quoted)]
+	}
+	return append(c.out, line[c.at:]...)
+}
+
+// cutting goes over a line and writes it anew without what pieces say.
+type cutting struct {
+	line, out []byte
+	// at is how much of line is in out.
+	at int
+}
+
+// value goes over the next value; within says that it is in a piece.
+func (c *cutting) value(r *rawjson.Reader, within bool) {
+	switch r.Kind() {
+	case rawjson.Object:
+		within = within || isDraft(*r)
+		for ok := r.Object(); ok && r.Member(); {
+			name := string(r.Key())
+			if within && (name == "text" || name == "thinking") && r.Kind() == rawjson.String {
+				size := len(r.Raw())
+				c.out = append(append(c.out, c.line[c.at:r.Offset()-size]...), `""`...)
+				c.at = r.Offset()
+				continue
+			}
+			c.value(r, within)
+		}
+	case rawjson.Array:
+		for ok := r.Array(); ok && r.Element(); {
+			c.value(r, within)
+		}
+	default:
+		r.Skip()
+	}
+}
+
+// isDraft reports whether an object says that it is a piece.
+func isDraft(r rawjson.Reader) bool {
+	for ok := r.Object(); ok && r.Member(); {
+		if name := string(r.Key()); name == "customType" || name == "type" {
+			if kind, ok := r.Text(); ok && kind == draftType {
+				return true
+			} else if ok {
+				continue
+			}
+			return false
+		}
+		r.Skip()
+	}
+	return false
 }

@@ -24,3 +24,20 @@ func TestMasked(t *testing.T) {
 		}
 	}
 }
+
+// TestMaskedDrafts: a secret that is cut between two pieces of an answer is in
+// neither, nor in one that is torn.
+func TestMaskedDrafts(t *testing.T) {
+	const head, tail = `{"type":"custom","customType":"firn.draft","data":{"answer":"0e7v4a9kpp46g",`, `},"id":"0e7v4a9kqq57h","parentId":null}` + "\n"
+	const said = `{"type":"message","message":{"role":"user","content":[{"type":"text","text":"what is firn.draft?"}]}}` + "\n"
+	in := head + `"text":"It is AKIAABCD"` + tail + head + `"thinking":"\"","text":"ABCDABCDABCD"` + tail + said + head + `"text":"AKIAAB`
+	want := head + `"text":""` + tail + head + `"thinking":"","text":""` + tail + said + `{"type":"custom","customType":"firn.draft"`
+	var b strings.Builder
+	m := NewMasked(&b)
+	if _, err := m.Write([]byte(in)); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Close(); err != nil || b.String() != want || m.Places != 0 {
+		t.Errorf("%d places, %v:\n%s\nwant\n%s", m.Places, err, b.String(), want)
+	}
+}

@@ -216,6 +216,6 @@ func (g *Gateway) Export(ctx context.Context, id firn.ID, e wire.Export, w io.Wr
 		err = masked.Close()
 	}
 	fidelity := convert.Fidelity(src.Tool, tool.Name(), tool.Limits(), report)
-	fidelity.Masked = masked.Places
+	fidelity.Masked = &masked.Places
 	return fidelity, err
 }

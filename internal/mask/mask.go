@@ -30,7 +30,11 @@ func Text(text string) string {
 
 // Count is [Text], and says how many secrets there were.
 func Count(text string) (masked string, places int) {
-	found := find(text)
+	return replaced(text, find(text))
+}
+
+// replaced is a text with [Mark] for each of some spans, and how many those are.
+func replaced(text string, found []span) (masked string, places int) {
 	if len(found) == 0 {
 		return text, 0
 	}
