@@ -58,6 +58,15 @@ type Remover interface {
 	Purge(ctx context.Context, id firn.ID, reason string, entries ...firn.EntryID) (Receipt, error)
 }
 
+// Weigher is a Remover that knows beforehand what Purge takes.
+type Weigher interface {
+	// Weigh tells which files purging a session would take, as the receipt names
+	// them, and how many bytes they are; it changes nothing. If not the whole
+	// session is meant but entries of it, they are those files alone that go
+	// wholly.
+	Weigh(ctx context.Context, id firn.ID, whole bool) (files []string, bytes int64, err error)
+}
+
 // Receipt proves that something was erased, without telling what it said.
 type Receipt struct {
 	Session firn.ID        `json:"session"`

@@ -83,6 +83,9 @@ type Receipt struct {
 	Notes int `json:"notes,omitempty"`
 	// Typed is how many lines went from what was typed at terminals of the home.
 	Typed int `json:"typed,omitempty"`
+	// Unread is why not all of the session could be read before it went: lines of
+	// it may then be left in what was typed.
+	Unread string `json:"unread,omitempty"`
 	// Forks are sessions that were forked from this one. They have copies of
 	// what they took along, which were not erased.
 	Forks []firn.ID `json:"forks,omitempty"`

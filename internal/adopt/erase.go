@@ -52,10 +52,35 @@ func (m *Mirror) Erase(ctx context.Context, names []string) (bytes int64, err er
 	return bytes, m.write(manifest)
 }
 
+// Size tells how many bytes [Mirror.Erase] would take.
+func (m *Mirror) Size(names []string) (bytes int64, err error) {
+	for _, name := range names {
+		n, err := m.each(name, func(string) error { return nil })
+		bytes += n
+		if err != nil {
+			return bytes, fmt.Errorf("look at the mirror %s: %w", m.Dir, err)
+		}
+	}
+	return bytes, nil
+}
+
 // erase removes one file, with what was put aside of it.
-func (m *Mirror) erase(name string) (bytes int64, err error) {
-	path := filepath.Join(m.Dir, filepath.FromSlash(name))
-	dir, base := filepath.Split(path)
+func (m *Mirror) erase(name string) (int64, error) {
+	bytes, err := m.each(name, m.FS.Remove)
+	if err != nil {
+		return bytes, err
+	}
+	err = m.FS.SyncDir(filepath.Dir(filepath.Join(m.Dir, filepath.FromSlash(name))))
+	if errors.Is(err, fs.ErrNotExist) { // nor was the file
+		err = nil
+	}
+	return bytes, err
+}
+
+// each does something with a file and with what was put aside of it, and returns
+// how large they are.
+func (m *Mirror) each(name string, do func(path string) error) (bytes int64, err error) {
+	dir, base := filepath.Split(filepath.Join(m.Dir, filepath.FromSlash(name)))
 	entries, err := m.FS.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
@@ -67,16 +92,17 @@ func (m *Mirror) erase(name string) (bytes int64, err error) {
 		if e.Name() != base && !strings.HasPrefix(e.Name(), base+asideMark) {
 			continue
 		}
-		info, err := m.FS.Stat(filepath.Join(dir, e.Name()))
+		path := filepath.Join(dir, e.Name())
+		info, err := m.FS.Stat(path)
 		if err == nil {
-			err = m.FS.Remove(filepath.Join(dir, e.Name()))
+			err = do(path)
 		}
 		if err != nil {
 			return bytes, err
 		}
 		bytes += info.Size
 	}
-	return bytes, m.FS.SyncDir(filepath.Clean(dir))
+	return bytes, nil
 }
 
 // noteErased adds to what must not come again.

@@ -259,7 +259,12 @@ func (p *program) purge(ctx context.Context, c *client.Client, cmd *cobra.Comman
 	if e.Sure != id {
 		return usage(cmd, "%s would be erased for good; if that is meant, repeat its id: --sure %s", what, id)
 	}
-	said, err := typedIn(ctx, c, id, e.Entries)
+	return p.erase(ctx, c, id, e, what)
+}
+
+// erase erases what is meant.
+func (p *program) erase(ctx context.Context, c *client.Client, id firn.ID, e wire.Erase, what string) error {
+	said, unread, err := typedIn(ctx, c, id, e.Entries)
 	if err != nil {
 		return err
 	}
@@ -271,6 +276,9 @@ func (p *program) purge(ctx context.Context, c *client.Client, cmd *cobra.Comman
 	if err != nil {
 		return err
 	}
+	if receipt.Unread == "" && unread != nil {
+		receipt.Unread = unread.Error()
+	}
 	return p.print(receipt, func() string { return purgeText(what+repeating(receipt, e), receipt, lines+receipt.Typed) })
 }
 
@@ -280,6 +288,7 @@ type purgePlan struct {
 	Entries   []firn.EntryID `json:"entries,omitempty"`
 	Bytes     int64          `json:"bytes"`
 	Files     []string       `json:"files,omitempty"`
+	Unread    string         `json:"unread,omitempty"`
 	Forks     []firn.ID      `json:"forks,omitempty"`
 	Summaries []firn.EntryID `json:"summaries,omitempty"`
 }
@@ -292,11 +301,15 @@ func (p *program) planPurge(ctx context.Context, c *client.Client, id firn.ID, e
 		return err
 	}
 	would := fmt.Sprintf("would erase %s, %s", what+repeating(r, e), prose.Count(int(r.Bytes), "byte", "bytes"))
-	if len(r.Files) > 0 {
-		would += " in " + prose.Plural(len(r.Files), "file")
+	switch n := prose.Plural(len(r.Files), "file"); {
+	case len(r.Files) == 0:
+	case len(e.Entries) > 0: // the others stay, in firn's own
+		would += fmt.Sprintf(" with %s of mirrors that have it", n)
+	default:
+		would += " in " + n
 	}
 	would += ", for good"
-	return p.print(purgePlan{planned{"purge", id, would}, r.Entries, r.Bytes, r.Files, r.Forks, r.Summaries}, func() string {
+	return p.print(purgePlan{planned{"purge", id, would}, r.Entries, r.Bytes, r.Files, r.Unread, r.Forks, r.Summaries}, func() string {
 		return would + "; nothing was done\n" + leftText(r)
 	})
 }
@@ -325,6 +338,9 @@ func repeating(r wire.Receipt, asked wire.Erase) string {
 // leftText names what keeps some of what is erased.
 func leftText(r wire.Receipt) string {
 	text := ""
+	if r.Unread != "" {
+		text += fmt.Sprintf("not all of it could be read, so lines of it may be left in the history of the terminal: %s\n", prose.Clean(r.Unread))
+	}
 	if len(r.Forks) > 0 {
 		text += fmt.Sprintf("copies are left in sessions that came from it: %s\n", listed(r.Forks))
 	}

@@ -26,6 +26,8 @@ type erasing struct {
 	entries []firn.EntryID
 	bytes   int64
 	typed   []string
+	// unread is why not all that was typed is known.
+	unread string
 	// summaries are those that stay, although they may repeat what goes.
 	summaries []firn.EntryID
 
@@ -61,22 +63,30 @@ func (g *Gateway) erasing(ctx context.Context, id firn.ID, names []firn.EntryID)
 	if err == nil {
 		err = g.lookThrough(ctx, id, p.see)
 	}
-	return p, err
-}
-
-// erasingAll plans to erase a whole session. Of one that is in the bin it is not
-// known what it says.
-func (g *Gateway) erasingAll(ctx context.Context, id firn.ID) (erasing, error) {
-	var p erasing
-	err := g.lookThrough(ctx, id, func(e firn.Entry, _ int) { p.typed = append(p.typed, typedOf(e)...) })
-	if errors.Is(err, firn.ErrNotFound) {
-		err = nil
+	if err != nil {
+		err = fmt.Errorf("look for what repeats entries of session %s: %w", id, err)
 	}
 	return p, err
 }
 
-// typedOf is what somebody may have typed of an entry: what was said, names, labels
-// and tags.
+// erasingAll plans to erase a whole session. Of one that is in the bin it is not
+// known what it says. One that cannot be read, or not all of it, can be erased all
+// the same: it is told that more may have been typed of it.
+func (g *Gateway) erasingAll(ctx context.Context, id firn.ID) (erasing, error) {
+	var p erasing
+	err := g.lookThrough(ctx, id, func(e firn.Entry, _ int) { p.typed = append(p.typed, typedOf(e)...) })
+	if err != nil && ctx.Err() != nil {
+		return p, fmt.Errorf("look for what was typed of session %s: %w", id, err)
+	}
+	if err != nil && !errors.Is(err, firn.ErrNotFound) {
+		p.unread = err.Error()
+		g.Log.Warn("a session that is to be erased cannot all be read, so that lines of it may be left in what was typed", "session", id, "error", err)
+	}
+	return p, nil
+}
+
+// typedOf is what somebody may have typed of an entry: what was said, also if it only
+// waited, names, labels and tags.
 func typedOf(e firn.Entry) []string {
 	switch b := e.Body.(type) {
 	case *firn.Message:
@@ -90,10 +100,19 @@ func typedOf(e firn.Entry) []string {
 	case *firn.Label:
 		return []string{b.Name}
 	case *firn.Custom:
+		if w, ok := waitingOf(b); ok {
+			return []string{w.Text}
+		}
 		tags, _ := store.TagsOf(b)
 		return tags
 	}
 	return nil
+}
+
+// waitingOf is the message that an entry says is waiting, if it says so.
+func waitingOf(c *firn.Custom) (w waiting, ok bool) {
+	ok = c.Type == queuedType && json.Unmarshal(c.Data, &w) == nil
+	return w, ok
 }
 
 // lookThrough shows all entries of a session that can be read. One that cannot is
@@ -101,7 +120,7 @@ func typedOf(e firn.Entry) []string {
 func (g *Gateway) lookThrough(ctx context.Context, id firn.ID, see func(e firn.Entry, size int)) error {
 	for rec, err := range g.Store.Read(ctx, id, store.Start) {
 		if err != nil {
-			return fmt.Errorf("look for what repeats entries of session %s: %w", id, err)
+			return err
 		}
 		if !view.IsNode(&rec) {
 			continue
@@ -173,8 +192,8 @@ func (p *erasing) repeats(e firn.Entry) bool {
 		case spawnedType:
 			return p.answered
 		case queuedType:
-			var w waiting
-			return json.Unmarshal(b.Data, &w) == nil && (p.named[w.ID] || p.collected[w.ID])
+			w, ok := waitingOf(b)
+			return ok && (p.named[w.ID] || p.collected[w.ID])
 		case countersType:
 			names, ok := store.NamesOf(b)
 			return ok && (p.titles[names.Title] || slices.ContainsFunc(names.Tags, func(tag string) bool { return p.tags[tag] }))

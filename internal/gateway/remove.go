@@ -78,9 +78,9 @@ func (g *Gateway) Restore(ctx context.Context, id firn.ID) (wire.Session, error)
 // Purge erases a session for good, or some of its entries, named as references
 // have it. Sure must be the id of the session, unless only a plan is asked for. It is
 // refused while a turn is running. With entries goes what repeats them, as [erasing]
-// tells. What was learnt from it and from nothing else goes from the notes: before, so
-// that an erasure that breaks off is asked for again, and after, for what was learnt
-// meanwhile. So does, before, what was typed of it at a terminal of this home.
+// tells. What was typed of it at a terminal of this home goes first. What was learnt from
+// it and from nothing else goes from the notes: before, so that an erasure that breaks
+// off is asked for again, and after, for what was learnt meanwhile.
 // Summaries of compactions, and forks, keep what they took from it: both are named.
 func (g *Gateway) Purge(ctx context.Context, id firn.ID, e wire.Erase) (wire.Receipt, error) {
 	if err := id.Check(); err != nil {
@@ -100,6 +100,10 @@ func (g *Gateway) Purge(ctx context.Context, id firn.ID, e wire.Erase) (wire.Rec
 		return wire.Receipt{}, err
 	}
 	plan, forks, err := g.toErase(ctx, id, e.Entries)
+	if err != nil {
+		return wire.Receipt{}, err
+	}
+	typed, err := g.eraseTyped(plan.typed)
 	if err == nil && plan.counts { // others are stored in the place of those that go
 		err = g.recount(ctx, id, plan.names)
 	}
@@ -107,10 +111,6 @@ func (g *Gateway) Purge(ctx context.Context, id firn.ID, e wire.Erase) (wire.Rec
 		return wire.Receipt{}, err
 	}
 	notes, err := g.eraseNotes(ctx, id, plan.entries)
-	if err != nil {
-		return wire.Receipt{}, err
-	}
-	typed, err := g.eraseTyped(plan.typed)
 	if err != nil {
 		return wire.Receipt{}, err
 	}
@@ -123,7 +123,7 @@ func (g *Gateway) Purge(ctx context.Context, id firn.ID, e wire.Erase) (wire.Rec
 	g.forget(id)
 	return wire.Receipt{
 		Session: receipt.Session, Entries: receipt.Entries, Reason: receipt.Reason, Begun: receipt.Begun, Done: receipt.Done,
-		Bytes: receipt.Bytes, Files: receipt.Files, Notes: notes, Typed: typed, Forks: forks, Summaries: plan.summaries,
+		Bytes: receipt.Bytes, Files: receipt.Files, Notes: notes, Typed: typed, Unread: plan.unread, Forks: forks, Summaries: plan.summaries,
 	}, err
 }
 
@@ -140,22 +140,43 @@ func (g *Gateway) toErase(ctx context.Context, id firn.ID, entries []firn.EntryI
 	return plan, forks, err
 }
 
-// planPurge tells what [Gateway.Purge] would erase, and how much that is. Nothing is
-// done, also not to notes or to what was typed, which are not counted.
+// planPurge tells what [Gateway.Purge] would erase, and how much that is, or that it
+// would refuse to. Nothing is done, also not to notes or to what was typed, which are
+// not counted. Of entries only those files are named that go wholly, which are of
+// mirrors.
 func (g *Gateway) planPurge(ctx context.Context, id firn.ID, e wire.Erase) (wire.Receipt, error) {
 	s, err := g.session(ctx, id)
 	if err != nil {
+		return wire.Receipt{}, err
+	}
+	if _, err := g.remover(id); err != nil {
 		return wire.Receipt{}, err
 	}
 	plan, forks, err := g.toErase(ctx, id, e.Entries)
 	if err != nil {
 		return wire.Receipt{}, err
 	}
-	out := wire.Receipt{Session: id, Reason: e.Reason, Entries: plan.entries, Bytes: plan.bytes, Files: []string{}, Forks: forks, Summaries: plan.summaries}
-	if len(e.Entries) == 0 {
-		out.Bytes, out.Files = s.Bytes, append(out.Files, s.Files...)
+	out := wire.Receipt{Session: id, Reason: e.Reason, Entries: plan.entries, Unread: plan.unread, Forks: forks, Summaries: plan.summaries}
+	out.Files, out.Bytes, err = g.weigh(ctx, s, len(e.Entries) == 0)
+	if s.Source == "" { // else they go with the mirror's file
+		out.Bytes += plan.bytes
 	}
-	return out, nil
+	return out, err
+}
+
+// weigh tells the files that go wholly with a session, or with some of its entries,
+// as a receipt names them, and how many bytes they are.
+func (g *Gateway) weigh(ctx context.Context, s wire.Session, whole bool) (files []string, bytes int64, err error) {
+	files = []string{}
+	weigher, ok := store.As[store.Weigher](g.Store)
+	if !ok {
+		if whole {
+			bytes = s.Bytes
+		}
+		return files, bytes, nil
+	}
+	names, bytes, err := weigher.Weigh(ctx, s.ID, whole)
+	return append(files, names...), bytes, err
 }
 
 // eraseTyped takes what goes out of what was typed at terminals of this home.
@@ -165,7 +186,7 @@ func (g *Gateway) eraseTyped(texts []string) (int, error) {
 	}
 	n, err := g.EraseTyped(texts)
 	if err != nil {
-		err = fmt.Errorf("nothing was erased yet: %w", err)
+		err = fmt.Errorf("nothing of the session was erased yet: %w", err)
 	}
 	return n, err
 }

@@ -1,8 +1,11 @@
 package gateway
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"slices"
 	"strings"
@@ -200,4 +203,86 @@ func TestPurgeSession(t *testing.T) {
 		_, err = r.Purge(r.ctx, "../x", wire.Erase{Sure: "../x"})
 		isKind(t, "no id", err, wire.Invalid)
 	})
+}
+
+// holed is a store whose sessions have a bad spot: reading breaks off behind the first
+// lines.
+type holed struct {
+	store.Store
+	after int // how many lines can be read; none is broken if it is zero
+}
+
+func (h *holed) Unwrap() store.Store { return h.Store }
+
+func (h *holed) Read(ctx context.Context, id firn.ID, after store.Pos) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
+		n := 0
+		for rec, err := range h.Store.Read(ctx, id, after) {
+			if n++; h.after > 0 && n > h.after {
+				yield(store.Record{}, errBroken)
+				return
+			}
+			if !yield(rec, err) {
+				return
+			}
+		}
+	}
+}
+
+// TestPurgeTyped: what was typed goes, also if it only waited, and goes first, so that
+// nothing else has gone if it cannot. A session that cannot all be read goes all the
+// same, which is told; its entries do not.
+func TestPurgeTyped(t *testing.T) {
+	st := &holed{Store: memRoomStore()}
+	r := newRoom(t, st, "")
+	var typed []string
+	var failed error
+	r.EraseTyped = func(texts []string) (int, error) {
+		typed = texts
+		return len(texts), failed
+	}
+	queued := body("queued-1", &firn.Custom{Type: queuedType, Data: json.RawMessage(`{"id":"user-9","text":"plugh"}`)})
+	counts := body("counts-1", &firn.Custom{Type: countersType, Data: json.RawMessage(`{"turns":1,"names":{"title":"","tags":["cave"]}}`)})
+	tags := body("tags-1", &firn.Custom{Type: firn.TagsType, Data: json.RawMessage(`{"tags":["cave"]}`)})
+	start := func() firn.ID { return r.start(firn.Header{}, says("user-1", "xyzzy"), queued, tags, counts) }
+
+	id := start()
+	before := lineIDs(t, allEntries(t, r, id, view.EntryQuery{}))
+	failed = errors.New("the history is locked away")
+	_, err := r.Purge(r.ctx, id, wire.Erase{Sure: id, Entries: []firn.EntryID{"tags-1"}})
+	if !errors.Is(err, failed) || !strings.Contains(err.Error(), "nothing of the session was erased yet") {
+		t.Errorf("the error is %v", err)
+	}
+	same(t, "what is left", lineIDs(t, allEntries(t, r, id, view.EntryQuery{})), before)
+	failed = nil
+	got(r.Purge(r.ctx, id, wire.Erase{Sure: id, Entries: []firn.EntryID{"queued-1"}}))(t)
+	same(t, "typed of an entry", fmt.Sprint(typed), "[plugh]")
+	id = start()
+	if receipt := got(r.Purge(r.ctx, id, wire.Erase{Sure: id}))(t); receipt.Typed != 3 || receipt.Unread != "" {
+		t.Errorf("the receipt is %+v", receipt)
+	}
+	same(t, "typed of a session", fmt.Sprint(typed), "[xyzzy plugh cave]")
+
+	id, st.after = start(), 3 // the header counts
+	_, err = r.Purge(r.ctx, id, wire.Erase{Sure: id, Entries: []firn.EntryID{"user-1"}})
+	if !errors.Is(err, errBroken) {
+		t.Errorf("an entry of what cannot be read: %v", err)
+	}
+	if plan := got(r.Purge(r.ctx, id, wire.Erase{Plan: true}))(t); !strings.Contains(plan.Unread, errBroken.Error()) {
+		t.Errorf("the plan is %+v", plan)
+	}
+	receipt := got(r.Purge(r.ctx, id, wire.Erase{Sure: id}))(t)
+	if !strings.Contains(receipt.Unread, errBroken.Error()) || receipt.Done.IsZero() {
+		t.Errorf("the receipt is %+v", receipt)
+	}
+	same(t, "typed of what can be read", fmt.Sprint(typed), "[xyzzy plugh]")
+	_, err = r.Session(r.ctx, string(id))
+	isKind(t, "look at it", err, wire.NotFound)
+	ctx, cancel := context.WithCancel(r.ctx)
+	id = start()
+	cancel()
+	if _, err := r.Purge(ctx, id, wire.Erase{Sure: id}); err == nil {
+		t.Error("it was purged for who went away")
+	}
+	got(r.Session(r.ctx, string(id)))(t)
 }

@@ -272,7 +272,10 @@ func TestHistoryBounds(t *testing.T) {
 	if err := h.Add(strings.Repeat("x", maxHistoryItem)); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.add(path, vfs.Append, []byte("not JSON\n\"half")); err != nil {
+	if err := h.locked(vfs.Append, func(file vfs.File) error {
+		_, err := file.Write([]byte("not JSON\n\"half"))
+		return err
+	}); err != nil {
 		t.Fatal(err)
 	}
 	again, err := OpenHistory(vfs.OS{}, path)

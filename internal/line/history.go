@@ -16,7 +16,7 @@ import (
 
 // History is what was typed before, oldest first. With a path it is kept in a
 // file for its owner alone, one line of JSON each, so that it is there the next
-// time; several programs may add to it at once. It is bounded, and what begins
+// time; several programs may add to it at once, and erase from it. It is bounded, and what begins
 // with a space is not kept.
 type History struct {
 	fs    vfs.FS
@@ -50,42 +50,100 @@ func OpenHistory(sys vfs.FS, path string) (*History, error) {
 		}
 	}
 	if !whole || len(lines) > 2*maxHistory {
-		if err := h.rewrite(); err != nil {
+		if err := h.shorten(); err != nil {
 			return h, fmt.Errorf("shorten the history %s: %w", path, err)
 		}
 	}
 	return h, nil
 }
 
+// shorten leaves in the file the latest lines that are remembered. It looks again
+// at what is there: since then something may have been added, or erased.
+func (h *History) shorten() error {
+	return h.locked(vfs.Extend, func(vfs.File) error {
+		lines, _, err := h.read()
+		if err != nil {
+			return err
+		}
+		lines = slices.DeleteFunc(lines, func(l []byte) bool { return json.Unmarshal(l, new(string)) != nil })
+		return h.replace(lines[max(len(lines)-maxHistory, 0):])
+	})
+}
+
 // EraseHistory takes texts out of the history of a file, which need not be there,
 // and returns how many went. Who has it open may still have them in memory, and
-// does not write them again. When it returns, the rest is durable.
-func EraseHistory(sys vfs.FS, path string, gone func(text string) bool) (int, error) {
+// does not write them again. When it returns, the rest is durable. Several may
+// erase, and add, at once.
+func EraseHistory(sys vfs.FS, path string, gone func(text string) bool) (n int, err error) {
 	h := &History{fs: sys, path: path}
-	lines, _, err := h.read()
-	if err != nil {
-		return 0, fmt.Errorf("read the history %s: %w", path, err)
-	}
-	var kept []byte
-	n := 0
-	for _, l := range lines {
-		var text string
-		if json.Unmarshal(l, &text) != nil || gone(text) {
-			n++
-			continue
-		}
-		kept = append(append(kept, l...), '\n')
-	}
-	if n == 0 {
+	there := false
+	err = h.locked(vfs.Extend, func(vfs.File) (err error) {
+		there = true
+		n, err = h.erase(gone)
+		return err
+	})
+	if !there && errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
-	if err := h.fs.Remove(path + ".new"); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a rewriting that broke off
-		return 0, fmt.Errorf("erase lines of the history %s: %w", path, err)
-	}
-	if err := vfs.WriteFile(h.fs, path, kept); err != nil {
+	if err != nil {
 		return 0, fmt.Errorf("erase lines of the history %s: %w", path, err)
 	}
 	return n, nil
+}
+
+// erase takes texts out of the file, with what nobody can read of it. The file is
+// locked.
+func (h *History) erase(gone func(text string) bool) (int, error) {
+	if err := h.discard(); err != nil {
+		return 0, err
+	}
+	lines, whole, err := h.read()
+	if err != nil {
+		return 0, err
+	}
+	kept := slices.DeleteFunc(slices.Clone(lines), func(l []byte) bool {
+		var text string
+		return json.Unmarshal(l, &text) != nil || gone(text)
+	})
+	if len(kept) == len(lines) && whole {
+		return 0, nil
+	}
+	return len(lines) - len(kept), h.replace(kept)
+}
+
+// locked does something while nobody else adds to the file or replaces it, in this
+// process or another: the lock belongs to the open file, which is handed on. Who
+// had to wait may have got hold of one that was replaced meanwhile.
+func (h *History) locked(mode vfs.Mode, do func(file vfs.File) error) error {
+	for {
+		file, err := h.fs.Open(h.path, mode)
+		if err != nil {
+			return err
+		}
+		current, err := h.hold(file)
+		if err == nil && current {
+			err = do(file)
+		}
+		if err = errors.Join(err, file.Close()); err != nil || current {
+			return err
+		}
+	}
+}
+
+// hold locks an open file, and reports whether it is still the one at its path.
+func (h *History) hold(file vfs.File) (bool, error) {
+	if err := file.Lock(); err != nil {
+		return false, err
+	}
+	ours, err := file.Stat()
+	if err != nil {
+		return false, err
+	}
+	now, err := h.fs.Stat(h.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && now.Same(ours), err
 }
 
 // read reads the lines of the file, at most the end of it.
@@ -114,22 +172,40 @@ func (h *History) read() (lines [][]byte, whole bool, err error) {
 	return slices.DeleteFunc(lines, func(l []byte) bool { return len(l) == 0 }), from == 0, nil
 }
 
-// rewrite replaces the file by one with what is remembered.
-func (h *History) rewrite() error {
+// replace replaces the file, which is locked, by one with some lines, durably.
+func (h *History) replace(lines [][]byte) error {
 	var all []byte
-	for _, text := range h.items {
-		if l := historyLine(text); len(l) <= maxHistoryItem {
-			all = append(all, l...)
-		}
+	for _, l := range lines {
+		all = append(append(all, l...), '\n')
 	}
-	temp := h.path + ".new"
-	if err := h.fs.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := h.discard(); err != nil {
 		return err
 	}
-	if err := h.add(temp, vfs.Create, all); err != nil {
+	file, err := h.fs.Open(h.next(), vfs.Create)
+	if err != nil {
 		return err
 	}
-	return h.fs.Rename(temp, h.path)
+	if _, err = file.Write(all); err == nil {
+		err = file.Sync()
+	}
+	if err = errors.Join(err, file.Close()); err == nil {
+		err = h.fs.Rename(h.next(), h.path)
+	}
+	if err != nil {
+		return errors.Join(err, h.discard())
+	}
+	return h.fs.SyncDir(filepath.Dir(h.path))
+}
+
+// next is the file that takes the place of the other. It has always the same name,
+// so that one that was left by a crash is found: it has lines that are to go.
+func (h *History) next() string { return h.path + ".new" }
+
+func (h *History) discard() error {
+	if err := h.fs.Remove(h.next()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 func historyLine(text string) []byte {
@@ -138,15 +214,6 @@ func historyLine(text string) []byte {
 		return nil
 	}
 	return append(l, '\n')
-}
-
-func (h *History) add(path string, mode vfs.Mode, data []byte) error {
-	file, err := h.fs.Open(path, mode)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(data)
-	return errors.Join(err, file.Close())
 }
 
 // Add remembers what was typed, unless it begins with a space, is empty or is
@@ -162,7 +229,11 @@ func (h *History) Add(text string) error {
 	if err := h.fs.MkdirAll(filepath.Dir(h.path)); err != nil {
 		return fmt.Errorf("keep the history %s: %w", h.path, err)
 	}
-	if err := h.add(h.path, vfs.Append, l); err != nil {
+	err := h.locked(vfs.Append, func(file vfs.File) error {
+		_, err := file.Write(l)
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("keep the history %s: %w", h.path, err)
 	}
 	return nil

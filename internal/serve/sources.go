@@ -63,7 +63,7 @@ func (h *House) withSources(own unionstore.Own, dir string) (*unionstore.Store, 
 	m := &mirrors{dir: filepath.Join(dir, SourcesDir), o: h.o, fs: h.fs, open: make(map[string]*sourcestore.Store), told: make(map[string]string)}
 	h.own, h.mirrors = own, m
 	union := unionstore.New(own, unionstore.Options{
-		Sources: m.all, Stamp: m.stamp, Dir: filepath.Join(m.dir, takingDir), FS: h.fs, Erase: m.erase,
+		Sources: m.all, Stamp: m.stamp, Dir: filepath.Join(m.dir, takingDir), FS: h.fs, Erase: m.erase, Weigh: m.weigh,
 		Take: func(ctx context.Context, id firn.ID, from unionstore.Source) error {
 			src, err := lines(ctx, from.(*sourcestore.Store), id)
 			if err == nil {
@@ -170,6 +170,17 @@ func (m *mirrors) tell(dir string, err error) {
 
 // erase erases what a mirror has of a session. The tool's own files stay.
 func (m *mirrors) erase(ctx context.Context, id firn.ID, from unionstore.Source) ([]string, int64, error) {
+	return m.copies(ctx, id, from, func(mirror *adopt.Mirror, names []string) (int64, error) { return mirror.Erase(ctx, names) })
+}
+
+// weigh tells what erase would erase.
+func (m *mirrors) weigh(ctx context.Context, id firn.ID, from unionstore.Source) ([]string, int64, error) {
+	return m.copies(ctx, id, from, (*adopt.Mirror).Size)
+}
+
+// copies does something with the files that a mirror has of a session, which tells
+// how many bytes they are, and names them as seen from where our own are.
+func (m *mirrors) copies(ctx context.Context, id firn.ID, from unionstore.Source, do func(*adopt.Mirror, []string) (int64, error)) ([]string, int64, error) {
 	st := from.(*sourcestore.Store)
 	files, err := st.Files(ctx, id)
 	if err != nil {
@@ -183,8 +194,7 @@ func (m *mirrors) erase(ctx context.Context, id firn.ID, from unionstore.Source)
 		}
 		names[i] = filepath.ToSlash(rel)
 	}
-	mirror := &adopt.Mirror{Tool: st.Tool(), Dir: st.Home(), FS: m.fs, Now: m.o.Clock}
-	bytes, err := mirror.Erase(ctx, names)
+	bytes, err := do(&adopt.Mirror{Tool: st.Tool(), Dir: st.Home(), FS: m.fs, Now: m.o.Clock}, names)
 	for i := range names {
 		names[i] = path.Join(SourcesDir, filepath.Base(st.Home()), names[i])
 	}

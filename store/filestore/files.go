@@ -2,7 +2,10 @@ package filestore
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
 
 	"firn"
 	"firn/internal/journal"
@@ -28,4 +31,31 @@ func (st *Store) Files(ctx context.Context, id firn.ID) ([]string, error) {
 		names[i] = p.Path
 	}
 	return names, nil
+}
+
+// Weigh tells which files purging a session would take, with what was saved beside
+// them, and how many bytes they are. For entries none goes wholly.
+func (st *Store) Weigh(ctx context.Context, id firn.ID, whole bool) (files []string, bytes int64, err error) {
+	if err := st.begin(ctx); err != nil {
+		return nil, 0, err
+	}
+	defer st.end()
+	if !whole {
+		return nil, 0, nil
+	}
+	places, err := st.placesOf(id)
+	for _, p := range places {
+		for _, name := range p.files {
+			path := filepath.Join(p.dir, name)
+			info, statErr := st.fs.Stat(path)
+			if errors.Is(statErr, fs.ErrNotExist) {
+				continue
+			}
+			files, bytes, err = append(files, st.relative(path)), bytes+info.Size, errors.Join(err, statErr)
+		}
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("look for the files of session %s: %w", id, err)
+	}
+	return files, bytes, nil
 }

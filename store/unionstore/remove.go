@@ -63,14 +63,16 @@ func (u *Store) Restore(ctx context.Context, id firn.ID) error {
 
 // Purge erases a session, or some of its entries, for good, and also what
 // sources have of it. One of a source is taken over first, so that what is not
-// to be erased stays, and so that its id does.
+// to be erased stays, and so that its id does. That copy is not counted, nor named
+// in the receipt: it was not there before.
 func (u *Store) Purge(ctx context.Context, id firn.ID, reason string, entries ...firn.EntryID) (store.Receipt, error) {
 	unlock, err := u.locks.lock(ctx, id)
 	if err != nil {
 		return store.Receipt{}, err
 	}
 	defer unlock()
-	if source, foreign := u.SourceOf(ctx, id); foreign {
+	source, foreign := u.SourceOf(ctx, id)
+	if foreign {
 		if u.opts.Erase == nil {
 			return store.Receipt{}, u.mine(ctx, id, "purge")
 		}
@@ -84,18 +86,68 @@ func (u *Store) Purge(ctx context.Context, id firn.ID, reason string, entries ..
 	}
 	receipt, err := u.own.Purge(ctx, id, reason, entries...)
 	u.forget(id)
+	if foreign {
+		receipt.Files, receipt.Bytes = []string{}, 0
+	}
 	if err != nil || u.opts.Erase == nil {
 		return receipt, err
 	}
+	files, bytes, err := u.copies(ctx, id, u.opts.Erase)
+	receipt.Files, receipt.Bytes = append(receipt.Files, files...), receipt.Bytes+bytes
+	if err != nil {
+		err = fmt.Errorf("purge session %s: it is still in a mirror; purge it again: %w", id, err)
+	}
+	return receipt, err
+}
+
+// copies does something with what each source has of a session, and tells the files
+// and how many bytes they are.
+func (u *Store) copies(ctx context.Context, id firn.ID, do Eraser) (files []string, bytes int64, err error) {
 	for _, s := range u.opts.Sources(true) {
 		if _, err := s.Stand(ctx, id); err != nil {
 			continue
 		}
-		files, bytes, err := u.opts.Erase(ctx, id, s)
-		receipt.Files, receipt.Bytes = append(receipt.Files, files...), receipt.Bytes+bytes
+		names, n, err := do(ctx, id, s)
+		files, bytes = append(files, names...), bytes+n
 		if err != nil {
-			return receipt, fmt.Errorf("purge session %s: it is still in a mirror; purge it again: %w", id, err)
+			return files, bytes, err
 		}
 	}
-	return receipt, nil
+	return files, bytes, nil
+}
+
+// Weigh tells which files Purge would take, as its receipt names them, and how many
+// bytes they are; it changes nothing. If not the whole session is meant but entries
+// of it, they are those files alone that go wholly: the ones of sources.
+func (u *Store) Weigh(ctx context.Context, id firn.ID, whole bool) (files []string, bytes int64, err error) {
+	_, foreign := u.SourceOf(ctx, id)
+	if foreign && u.opts.Erase == nil {
+		return nil, 0, u.mine(ctx, id, "purge")
+	}
+	if !foreign {
+		if files, bytes, err = u.weighOwn(ctx, id, whole); err != nil {
+			return nil, 0, err
+		}
+	}
+	if u.opts.Weigh == nil {
+		return files, bytes, nil
+	}
+	names, n, err := u.copies(ctx, id, u.opts.Weigh)
+	if err != nil {
+		return nil, 0, fmt.Errorf("look what a mirror has of session %s: %w", id, err)
+	}
+	return append(files, names...), bytes + n, nil
+}
+
+// weighOwn tells what our own store has of a session; where that does not know, how
+// long it is.
+func (u *Store) weighOwn(ctx context.Context, id firn.ID, whole bool) ([]string, int64, error) {
+	if own, ok := store.As[store.Weigher](u.own); ok {
+		return own.Weigh(ctx, id, whole)
+	}
+	if !whole {
+		return nil, 0, nil
+	}
+	info, err := u.own.Inspect(ctx, id)
+	return nil, info.Bytes, err
 }

@@ -58,8 +58,9 @@ type Options struct {
 	// is another one then. Nil if they never do.
 	Stamp func() (string, error)
 	Take  Taker
-	// Erase is nil if nothing of a source can be erased.
-	Erase Eraser
+	// Erase is nil if nothing of a source can be erased. Weigh tells what Erase
+	// would tell, and changes nothing; nil if that is not known.
+	Erase, Weigh Eraser
 	// Dir is a directory for the marks of sessions that are being taken. It is
 	// made with the first one.
 	Dir string
