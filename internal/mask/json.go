@@ -74,11 +74,9 @@ func (w *rewriting) value(r *rawjson.Reader, p place) {
 			w.value(r, place{name: string(r.Key())})
 		}
 	case rawjson.Array:
-		p.before, p.element = "", true
+		p.element = true
 		for ok := r.Array(); ok && r.Element(); {
-			here := *r
 			w.value(r, p)
-			p.before, _ = here.Text()
 		}
 	case rawjson.String:
 		w.text(r, p)

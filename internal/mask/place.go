@@ -3,9 +3,9 @@ package mask
 import "strings"
 
 // place is where a value of JSON stands, which tells what it is: what its member
-// is called, or the array that it is an element of, and the string before it there.
+// is called, or the array that it is an element of.
 type place struct {
-	name, before string
+	name string
 	// element says that it stands in an array.
 	element bool
 }
@@ -27,9 +27,6 @@ func (p place) within(text string, known []span, nested int) (string, int) {
 	if p.name != "" {
 		found = append(found, behind(`"`+p.name+`": "`, text, `"`)...)
 	}
-	if p.before != "" && len(p.before) <= beforeBytes {
-		found = append(found, behind(`"`+p.before+`", "`, text, `"`)...)
-	}
 	return replaced(text, merge(found))
 }
 
@@ -48,13 +45,9 @@ func (p place) hides(raw string) bool {
 	return sortOf(p.name) == password || p.name != "" && len(behind(`"`+p.name+`": `, raw, "")) > 0
 }
 
-const (
-	// beforeBytes is how long what stands before a string may be to be read with it.
-	beforeBytes = 128
-	// headBytes is how much of a string is read with its name at first: more than
-	// any rule looks at that does not go on to the end of it.
-	headBytes = 8 << 10
-)
+// headBytes is how much of a string is read with its name at first: more than any
+// rule looks at that does not go on to the end of it.
+const headBytes = 8 << 10
 
 // behind finds the secrets of a text that are such for what stands before it.
 func behind(before, text, after string) []span {

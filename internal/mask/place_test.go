@@ -29,7 +29,7 @@ func TestPlaces(t *testing.T) {
 		`{"a":"[12345678]","secret":"[]"}`:                                                     `{"a":"[12345678]","secret":"[]"}`,
 		`{"a":["-----BEGIN PRIVATE KEY-----","MIIEaB3","=x","-----END PRIVATE KEY-----","b"]}`: `{"a":["[secret]","[secret]","[secret]","[secret]","b"]}`,
 		`{"a":"-----BEGIN PRIVATE KEY-----","id":"b","c":"-----END PRIVATE KEY-----"}`:         `{"a":"[secret]","id":"b","c":"[secret]"}`,
-		`{"cookie":"a=` + strings.Repeat("b", 3*headBytes) + `"}`:                              `{"cookie":"[secret]"}`,
+		`{"cookie":["a=` + strings.Repeat("b", 3*headBytes) + `"]}`:                            `{"cookie":["[secret]"]}`,
 	} {
 		got, places := JSON([]byte(in))
 		if string(got) != want || places != strings.Count(want, Mark) {
