@@ -80,7 +80,7 @@ func (w *rewriting) value(r *rawjson.Reader, p place) {
 		}
 	case rawjson.String:
 		w.text(r, p)
-	case rawjson.Number, rawjson.Bool:
+	case rawjson.Number: // true and false are no secrets
 		if raw := r.Raw(); p.hides(string(raw)) {
 			w.put(r, raw, Mark, 1)
 		}

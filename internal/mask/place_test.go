@@ -22,7 +22,7 @@ func TestPlaces(t *testing.T) {
 		`{"a":"{\"heroku_id\":\"0198c5a2-1b2c-4d3e-8f90-a1b2c3d4e5f6\"}"}`:                     `{"a":"{\"heroku_id\":\"[secret]\"}"}`,
 		`{"id":"0198c5a2-1b2c-4d3e-8f90-a1b2c3d4e5f6"}`:                                        `{"id":"0198c5a2-1b2c-4d3e-8f90-a1b2c3d4e5f6"}`,
 		`{"Cookie":"a=b; c=d","cookies":"yes"}`:                                                `{"Cookie":"[secret]","cookies":"yes"}`,
-		`{"password":1234,"passwd":true,"pwd":null,"pass":12}`:                                 `{"password":"[secret]","passwd":"[secret]","pwd":null,"pass":12}`,
+		`{"password":1234,"showPassword":true,"pwd":null,"pass":12}`:                           `{"password":"[secret]","showPassword":true,"pwd":null,"pass":12}`,
 		`{"max_tokens":12345678,"timestamp":1794710460000,"key":12345}`:                        `{"max_tokens":12345678,"timestamp":1794710460000,"key":12345}`,
 		`{"password":"[12345678]"}`:                                                            `{"password":"[secret]"}`,
 		`{"client_secret":"{\"x\":\"hunter22hunter\"}"}`:                                       `{"client_secret":"[secret]"}`,
