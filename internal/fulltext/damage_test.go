@@ -91,7 +91,11 @@ func TestRebuildFails(t *testing.T) {
 // is found is found in sound sessions, or the index is built anew.
 func TestIndexIsDamagedInUse(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
-	for range 5 {
+	rounds := 5
+	if testing.Short() {
+		rounds = 2
+	}
+	for range rounds {
 		b := newBed(t)
 		b.fill(5, 40)
 		b.search("flaky")
@@ -198,7 +202,7 @@ func TestCheckFinds(t *testing.T) {
 // TestSearchWhileBuilding searches, appends and builds anew at once.
 func TestSearchWhileBuilding(t *testing.T) {
 	b := newBed(t)
-	b.fill(20, 50)
+	b.fill(10, 30)
 	b.search("flaky")
 	done := make(chan struct{})
 	var work sync.WaitGroup
