@@ -64,3 +64,25 @@ func TestMovedWhileItIsAnswered(t *testing.T) {
 		}
 	})
 }
+
+// TestTwinThatFailed: a message whose turn has failed is no longer on its way, also while
+// its lane does not know yet; one that is answered, or not over, is.
+func TestTwinThatFailed(t *testing.T) {
+	d := open(t, memstore.New(memstore.Options{}))
+	defer d.shut()
+	failed, answered, waits := newTicket(waiting{ID: "failed"}), newTicket(waiting{ID: "answered"}), newTicket(waiting{ID: "waits"})
+	failed.err = agent.ErrMoved
+	close(failed.done)
+	close(answered.done)
+	d.mu.Lock()
+	d.lanes["s"] = &lane{g: d.Gateway, id: "s", running: []*ticket{failed, answered}, queue: []*ticket{waits}}
+	d.mu.Unlock()
+	for id, want := range map[firn.EntryID]*ticket{"failed": nil, "answered": answered, "waits": waits} {
+		if got := d.twin("s", id); got != want {
+			t.Errorf("%s is taken for %v", id, got)
+		}
+	}
+	d.mu.Lock()
+	delete(d.lanes, "s")
+	d.mu.Unlock()
+}

@@ -10,8 +10,8 @@ import (
 // JSON masks the secrets in the strings of a JSON value, and leaves every other byte
 // as it is: what was JSON still is, with the same members in the same places. A string
 // is read together with the name of its member, and one that is JSON itself, such as
-// the arguments of a call, is masked as that. A number or a truth that is named a
-// password becomes a string. It returns in how many places.
+// the arguments of a call, is masked as that. A number that is named a password becomes
+// a string. It returns in how many places.
 //
 // What [Text] masks within a value of the same line is masked; but images, and the
 // signatures that providers set, are not looked into unless they begin as a key does:
