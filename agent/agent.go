@@ -90,6 +90,8 @@ type Agent struct {
 	background work
 	// naming has the sessions that are being named.
 	naming sync.Map
+	// counting has the sessions that are being counted from their beginning.
+	counting sync.Map
 }
 
 // Resident keeps live parts of sessions in memory. It is only a help: what was

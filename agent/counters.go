@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"firn"
@@ -92,74 +91,16 @@ func Count(ctx context.Context, st store.Store, id firn.ID) (Counters, error) {
 // CountBranches is Count that also tells how many ends of branches there are:
 // entries that nothing follows.
 func CountBranches(ctx context.Context, st store.Store, id firn.ID) (Counters, int, error) {
-	c, ends, _, err := countBack(ctx, st, id, store.End, 0)
-	return c.Counters, ends.count(), err
+	t, err := count(ctx, st, id, store.End)
+	return t.Counters, t.ends.count(), err
 }
 
 // CountersEntry makes an entry with what a session has used up to a position, and
 // with what it is called now: it can stand there for those that were stored before.
 func CountersEntry(ctx context.Context, st store.Store, id firn.ID, end firn.Pos, names store.Names) (firn.Entry, error) {
-	c, _, _, err := countBack(ctx, st, id, end, 0)
-	c.Names = names
-	return custom(countersType, c), err
-}
-
-// countBack counts what stands before a position. With a limit it is false if
-// that many records did not do.
-func countBack(ctx context.Context, st store.Store, id firn.ID, before firn.Pos, limit int) (c countersRecord, ends branches, ok bool, err error) {
-	var newer []firn.Entry
-	var shape []firn.Glance
-	n := 0
-	for rec, err := range st.ReadBack(ctx, id, before) {
-		if err != nil {
-			return c, branches{}, false, fmt.Errorf("count what session %s used: %w", id, err)
-		}
-		if n++; limit > 0 && n > limit {
-			return c, branches{}, false, nil
-		}
-		if rec.Gap != nil {
-			continue
-		}
-		if shape = append(shape, rec.Glance); !counts(rec.Glance.Kind) {
-			continue
-		}
-		entry, err := rec.Entry()
-		if err != nil {
-			continue // a gap in what is known
-		}
-		if sum, ok := readCounters(entry); ok {
-			c, ends.left = sum, sum.Left
-			break
-		}
-		newer = append(newer, entry)
-	}
-	for i := len(newer) - 1; i >= 0; i-- {
-		c.Counters.Add(newer[i])
-		c.Names.See(newer[i])
-	}
-	for i := len(shape) - 1; i >= 0; i-- {
-		ends.see(shape[i])
-	}
-	c.Left = ends.left
-	return c, ends, true, nil
-}
-
-// counts reports whether entries of that kind can say something about usage, or
-// what the session is called.
-func counts(kind firn.Kind) bool {
-	return kind == firn.KindTitle || kind == firn.KindMessage || kind == firn.KindCustomMessage || kind == firn.KindCompaction || kind == firn.KindBranchSummary || kind == firn.KindCustom
-}
-
-func readCounters(e firn.Entry) (countersRecord, bool) {
-	b, ok := e.Body.(*firn.Custom)
-	if !ok || b.Type != countersType {
-		return countersRecord{}, false
-	}
-	var c countersRecord
-	if json.Unmarshal(b.Data, &c) != nil {
-		return countersRecord{}, false
-	}
-	return c, true
+	t, err := count(ctx, st, id, end)
+	t.Names = names
+	return custom(countersType, t.countersRecord), err
 }
 
 // Add counts an entry, the next one of the session.
@@ -233,38 +174,4 @@ func sum(a, b firn.Usage) firn.Usage {
 	a.Cost.CacheWrite += b.Cost.CacheWrite
 	a.Cost.Total += b.Cost.Total
 	return a
-}
-
-// quickCount is how many records are read to count before a turn is reported
-// as finished. If they do not do, counting goes on in the background.
-const quickCount = 2000
-
-// settle writes down what the session used, and begins what is done after a
-// turn. What was counted can be counted again, so failing to is no failure.
-func (t *turn) settle() {
-	ctx, cancel := afterwards(t.ctx)
-	defer cancel()
-	c, _, ok, err := countBack(ctx, t.a.Store, t.log.id, t.log.end, quickCount)
-	if err == nil && ok {
-		_ = storeCounters(ctx, t.a.Store, t.log.id, t.log.end, c)
-	} else if err == nil {
-		a, id, end := t.a, t.log.id, t.log.end
-		a.background.start(func(ctx context.Context) {
-			if c, _, _, err := countBack(ctx, a.Store, id, end, 0); err == nil {
-				_ = storeCounters(ctx, a.Store, id, end, c)
-			}
-		})
-	}
-	t.name()
-}
-
-// storeCounters stores counters behind what they count, unless somebody wrote
-// there meanwhile: then they would not be those of all before them.
-func storeCounters(ctx context.Context, st store.Store, id firn.ID, end firn.Pos, c countersRecord) error {
-	add := st.Append
-	if deferred, ok := store.As[store.Deferred](st); ok {
-		add = deferred.AppendDeferred
-	}
-	_, err := add(ctx, id, end, custom(countersType, c))
-	return err
 }

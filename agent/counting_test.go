@@ -8,6 +8,7 @@ import (
 	"iter"
 	"maps"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"firn"
@@ -150,17 +151,7 @@ func TestBrokenAnswersDoNotCount(t *testing.T) {
 // count again.
 func TestOldSessionIsCounted(t *testing.T) {
 	b := playOn(t, small(200_000, shortly))
-	for range 6 {
-		var entries []firn.Entry
-		for i := range 250 {
-			said := firn.AssistantText("yes")
-			said.Body.(*firn.Message).Usage = &firn.Usage{Input: 2, Output: 1, Total: 3}
-			entries = append(entries, firn.UserText(fmt.Sprint("asked ", i)), said)
-		}
-		if _, err := b.Store.Append(t.Context(), b.id, store.Any, entries...); err != nil {
-			t.Fatal(err)
-		}
-	}
+	b.old()
 	b.Turns = 5
 	b.say("one")
 	b.Wait()
@@ -174,6 +165,59 @@ func TestOldSessionIsCounted(t *testing.T) {
 	if c, err := agent.Count(t.Context(), reads, b.id); err != nil || c.Turns != 1501 || reads.records > 10 {
 		t.Errorf("after %d records, %+v, %v", reads.records, c, err)
 	}
+}
+
+// old fills the session with 1,500 turns that nobody has counted.
+func (b *workbench) old() {
+	b.t.Helper()
+	for range 6 {
+		var entries []firn.Entry
+		for i := range 250 {
+			said := firn.AssistantText("yes")
+			said.Body.(*firn.Message).Usage = &firn.Usage{Input: 2, Output: 1, Total: 3}
+			entries = append(entries, firn.UserText(fmt.Sprint("asked ", i)), said)
+		}
+		if _, err := b.Store.Append(b.t.Context(), b.id, store.Any, entries...); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+}
+
+// TestCountingKeepsUp has turns that are quicker than counting the long session before them:
+// it is read as a whole once, however many there are, and what was said meanwhile counts.
+func TestCountingKeepsUp(t *testing.T) {
+	b := playOn(t, small(200_000, shortly))
+	b.old()
+	b.Turns = 5
+	slow := &slowly{Store: b.mem(), released: make(chan struct{})}
+	b.Store = slow
+	for _, text := range []string{"one", "two", "three"} {
+		b.say(text)
+	}
+	close(slow.released)
+	b.Wait()
+	b.Store = slow.Store
+	if n := slow.whole.Load(); n != 1 || !counters(b) {
+		t.Errorf("the session was read %d times, want once; it ends with what it used: %v", n, counters(b))
+	}
+	if c := counted(t, b); c.Turns != 1503 || c.Answers != 1503 {
+		t.Errorf("counted are %+v", c)
+	}
+}
+
+// slowly is a store of which nobody gets the first record before it is released.
+type slowly struct {
+	*memstore.Store
+	released chan struct{}
+	whole    atomic.Int32
+}
+
+func (s *slowly) Read(ctx context.Context, id firn.ID, after firn.Pos) iter.Seq2[firn.Record, error] {
+	if after == store.Start {
+		s.whole.Add(1)
+		<-s.released
+	}
+	return s.Store.Read(ctx, id, after)
 }
 
 // TestCountersGiveWay has somebody else write behind the turn before it is

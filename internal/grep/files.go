@@ -1,6 +1,7 @@
 package grep
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -31,7 +32,10 @@ func transcript(name string, expands bool) bool {
 
 // file is a file that was found.
 type file struct {
-	path     string
+	path string
+	// session is the path without its ending and the number of its part; modified is
+	// when it was, and then when any part of the session was.
+	session  string
 	modified time.Time
 }
 
@@ -47,24 +51,21 @@ func Files(fsys vfs.FS, expands bool, dirs ...string) ([]string, error) {
 			return nil, err
 		}
 	}
-	latest := make(map[string]time.Time)
-	key := func(f file) string { return filepath.Join(filepath.Dir(f.path), sessionOf(f.path)) }
+	latest := make(map[string]time.Time, len(found))
 	for _, f := range found {
-		if k := key(f); f.modified.After(latest[k]) {
-			latest[k] = f.modified
+		if f.modified.After(latest[f.session]) {
+			latest[f.session] = f.modified
 		}
 	}
+	for i, f := range found {
+		found[i].modified = latest[f.session]
+	}
 	slices.SortFunc(found, func(a, b file) int {
-		if c := latest[key(b)].Compare(latest[key(a)]); c != 0 {
-			return c
-		}
-		if c := strings.Compare(key(a), key(b)); c != 0 {
-			return c
-		}
-		if c := len(a.path) - len(b.path); c != 0 { // _part10 comes after _part9
-			return c
-		}
-		return strings.Compare(a.path, b.path)
+		return cmp.Or(
+			b.modified.Compare(a.modified),
+			strings.Compare(a.session, b.session),
+			len(a.path)-len(b.path), // _part10 comes after _part9
+			strings.Compare(a.path, b.path))
 	})
 	paths := make([]string, len(found))
 	for i, f := range found {
@@ -79,7 +80,7 @@ func walk(fsys vfs.FS, dir string, expands bool, depth int, found []file) ([]fil
 		return found, nil
 	}
 	if err != nil && depth > 0 {
-		return append(found, file{path: dir}), nil
+		return append(found, file{path: dir, session: dir}), nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("look for transcripts in %s: %w", dir, err)
@@ -101,7 +102,7 @@ func walk(fsys vfs.FS, dir string, expands bool, depth int, found []file) ([]fil
 			if len(found) >= maxFiles {
 				return nil, fmt.Errorf("look for transcripts in %s: %w: there are more than %d", dir, firn.ErrTooLarge, maxFiles)
 			}
-			found = append(found, file{path, info.ModTime})
+			found = append(found, file{path, filepath.Join(dir, sessionOf(path)), info.ModTime})
 		}
 	}
 	return found, nil

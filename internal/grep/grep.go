@@ -228,10 +228,9 @@ func (l *looking) line(line []byte) {
 }
 
 // worth reports whether lines can match: if the expression begins with plain text, they
-// must have it. A line may spell any character by its number; that is rare, and then it
-// has a backslash and a u.
+// must have it. A line may spell any character of it by its number, which is rare.
 func (l *looking) worth(lines []byte) bool {
-	return l.literal == nil || bytes.Contains(lines, l.literal) || bytes.Contains(lines, []byte(`\u`))
+	return l.literal == nil || bytes.Contains(lines, l.literal) || numbered(lines, l.literal)
 }
 
 // plainText is what every match of an expression begins with, if JSON spells that as it

@@ -14,12 +14,13 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"firn"
 	"firn/internal/vfs"
 )
 
-// shelf makes files of lines.
+// shelf makes files of lines, all of the same time, so that they are found by their names.
 func shelf(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -29,6 +30,9 @@ func shelf(t *testing.T, files map[string]string) string {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, time.Time{}, time.Unix(1_700_000_000, 0)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,0 +1,190 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"firn"
+	"firn/store"
+)
+
+// tally counts the entries of a session in the order of the file. It keeps none of
+// them, so that it counts a session of any size.
+type tally struct {
+	countersRecord
+	ends branches
+	// end is behind the last record that was counted.
+	end firn.Pos
+}
+
+// take counts the next entry. What cannot be read of it, or need not, has no body.
+func (t *tally) take(g firn.Glance, e firn.Entry) {
+	if sum, ok := readCounters(e); ok { // it stands for all before it
+		t.countersRecord, t.ends = sum, branches{left: sum.Left}
+	} else {
+		t.Counters.Add(e)
+		t.Names.See(e)
+	}
+	t.ends.see(g)
+	t.Left = t.ends.left
+}
+
+// readCounters returns the counts that an entry carries, if it is one that does.
+func readCounters(e firn.Entry) (countersRecord, bool) {
+	b, ok := e.Body.(*firn.Custom)
+	if !ok || b.Type != countersType {
+		return countersRecord{}, false
+	}
+	var c countersRecord
+	if json.Unmarshal(b.Data, &c) != nil {
+		return countersRecord{}, false
+	}
+	return c, true
+}
+
+// glimpse is what is counted of a record.
+type glimpse struct {
+	glance firn.Glance
+	entry  firn.Entry
+}
+
+// counted returns what of a record is counted: of messages only who spoke, when, and what
+// it cost, not what was said.
+func counted(rec firn.Record) glimpse {
+	g := glimpse{glance: rec.Glance}
+	if !counts(rec.Glance.Kind) {
+		return g
+	}
+	entry, err := rec.Entry()
+	if err != nil {
+		return g // a gap in what is known
+	}
+	switch b := entry.Body.(type) {
+	case *firn.Message:
+		entry.Body = &firn.Message{Role: b.Role, Usage: b.Usage}
+	case *firn.CustomMessage:
+		entry.Body = &firn.CustomMessage{Type: b.Type}
+	}
+	g.entry = entry
+	return g
+}
+
+// counts reports whether entries of that kind can say something about usage, or
+// what the session is called.
+func counts(kind firn.Kind) bool {
+	return kind == firn.KindTitle || kind == firn.KindMessage || kind == firn.KindCustomMessage || kind == firn.KindCompaction || kind == firn.KindBranchSummary || kind == firn.KindCustom
+}
+
+// count counts what stands before a position: backwards to the counts of the latest
+// turn or, if those are far away, all of it.
+func count(ctx context.Context, st store.Store, id firn.ID, before firn.Pos) (tally, error) {
+	t, ok, err := countBack(ctx, st, id, before, 10*quickCount)
+	if err != nil || ok {
+		return t, err
+	}
+	t = tally{}
+	return t, t.on(ctx, st, id, before)
+}
+
+// countBack counts what stands before a position by reading back to the latest counts. It
+// is false if they are more than so many records of common size away.
+func countBack(ctx context.Context, st store.Store, id firn.ID, before firn.Pos, limit int) (t tally, ok bool, err error) {
+	var newer []glimpse
+	size := 0
+	for rec, err := range st.ReadBack(ctx, id, before) {
+		if err != nil {
+			return t, false, fmt.Errorf("count what session %s used: %w", id, err)
+		}
+		if t.end == 0 {
+			t.end = rec.Next
+		}
+		if size += len(rec.Line()); len(newer) == limit || size > limit*commonSize {
+			return t, false, nil
+		}
+		if rec.Gap != nil {
+			continue
+		}
+		g := counted(rec)
+		newer = append(newer, g)
+		if _, ok := readCounters(g.entry); ok {
+			break
+		}
+	}
+	for i := len(newer) - 1; i >= 0; i-- {
+		t.take(newer[i].glance, newer[i].entry)
+	}
+	return t, true, nil
+}
+
+// on counts what stands behind what was counted, up to a position.
+func (t *tally) on(ctx context.Context, st store.Store, id firn.ID, before firn.Pos) error {
+	for rec, err := range st.Read(ctx, id, t.end) {
+		if err != nil {
+			return fmt.Errorf("count what session %s used: %w", id, err)
+		}
+		if rec.At >= before || rec.Gap != nil && rec.Gap.Unfinished() {
+			return nil
+		}
+		t.end = rec.Next
+		if rec.Gap == nil {
+			g := counted(rec)
+			t.take(g.glance, g.entry)
+		}
+	}
+	return nil
+}
+
+// countAll counts a session from its beginning and stores what it counted. What is said
+// meanwhile is counted too: those who talk do not have to be slower than it.
+func (a *Agent) countAll(ctx context.Context, id firn.ID) {
+	defer a.counting.Delete(id)
+	var t tally
+	for {
+		before := t.end
+		if t.on(ctx, a.Store, id, store.End) != nil || t.end == before {
+			return
+		}
+		if err := storeCounters(ctx, a.Store, id, t.end, t.countersRecord); !errors.Is(err, firn.ErrConflict) {
+			return
+		}
+	}
+}
+
+// quickCount is how many records are read to count before a turn is reported
+// as finished. If they do not do, counting goes on in the background.
+const quickCount = 2000
+
+// commonSize is about how many bytes a record has.
+const commonSize = 2000
+
+// settle writes down what the session used, and begins what is done after a
+// turn. What was counted can be counted again, so failing to is no failure.
+func (t *turn) settle() {
+	ctx, cancel := afterwards(t.ctx)
+	defer cancel()
+	a, id, end := t.a, t.log.id, t.log.end
+	if _, busy := a.counting.Load(id); !busy {
+		c, ok, err := countBack(ctx, a.Store, id, end, quickCount)
+		if err == nil && ok {
+			_ = storeCounters(ctx, a.Store, id, end, c.countersRecord)
+		} else if err == nil {
+			if _, busy := a.counting.LoadOrStore(id, nil); !busy && !a.background.start(func(ctx context.Context) { a.countAll(ctx, id) }) {
+				a.counting.Delete(id)
+			}
+		}
+	}
+	t.name()
+}
+
+// storeCounters stores counters behind what they count, unless somebody wrote
+// there meanwhile: then they would not be those of all before them.
+func storeCounters(ctx context.Context, st store.Store, id firn.ID, end firn.Pos, c countersRecord) error {
+	add := st.Append
+	if deferred, ok := store.As[store.Deferred](st); ok {
+		add = deferred.AppendDeferred
+	}
+	_, err := add(ctx, id, end, custom(countersType, c))
+	return err
+}
