@@ -155,11 +155,16 @@ func (b *bench) mirrors() error {
 	if err != nil || done.Copied != 10_000 {
 		return fmt.Errorf("the first run copied %d files: %w", done.Copied, err)
 	}
-	again, done, err := run()
-	if err != nil || done.Bytes != 0 {
-		return fmt.Errorf("the second run read %d bytes: %w", done.Bytes, err)
+	// What was written within the last seconds is not trusted by its time: the second run
+	// compares all that the first one wrote, and notes it.
+	var again [2]time.Duration
+	for i := range again {
+		if again[i], done, err = run(); err != nil || done.Bytes != 0 {
+			return fmt.Errorf("a run after the first read %d bytes: %w", done.Bytes, err)
+		}
 	}
 	b.note("adopt 10,000 sessions", ms(first))
-	b.want("adopt them again, nothing new", ms(again), "≤ 1/10 of the first", again*10 <= first)
+	b.note("adopt them again at once, all compared", ms(again[0]))
+	b.want("adopt them again, nothing new", ms(again[1]), "≤ 1/10 of the first", again[1]*10 <= first)
 	return nil
 }

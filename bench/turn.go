@@ -51,24 +51,36 @@ func (b *bench) turn() error {
 // turns runs turns and returns what each took, leaving out the first few.
 func turns(st *filestore.Store, id firn.ID) ([]time.Duration, error) {
 	const warm, runs = 20, 200
-	info := scripted.Info()
-	info.Window = 1_000_000
-	a := &agent.Agent{
-		Store: st, Model: scripted.New(info, scripted.Forever(scripted.Say("Fine."))),
-		Compaction: compact.Settings{Mode: compact.Off}, NoTitles: true,
-	}
+	a := quick(st)
 	defer a.Close()
 	took := make([]time.Duration, 0, runs)
 	for i := range warm + runs {
 		start := time.Now()
-		for _, err := range a.Run(context.Background(), id, agent.Say("How are you?")) {
-			if err != nil {
-				return nil, err
-			}
+		if err := turnOnce(a, id); err != nil {
+			return nil, err
 		}
 		if i >= warm {
 			took = append(took, time.Since(start))
 		}
 	}
 	return took, nil
+}
+
+// quick is an agent whose model answers at once.
+func quick(st *filestore.Store) *agent.Agent {
+	info := scripted.Info()
+	info.Window = 1_000_000
+	return &agent.Agent{
+		Store: st, Model: scripted.New(info, scripted.Forever(scripted.Say("Fine."))),
+		Compaction: compact.Settings{Mode: compact.Off}, NoTitles: true,
+	}
+}
+
+func turnOnce(a *agent.Agent, id firn.ID) error {
+	for _, err := range a.Run(context.Background(), id, agent.Say("How are you?")) {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
