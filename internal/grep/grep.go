@@ -7,7 +7,6 @@
 package grep
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -86,9 +85,12 @@ func Run(ctx context.Context, fsys vfs.FS, files []string, o Options, each func(
 	next := make(chan int)
 	for range min(len(files), runtime.GOMAXPROCS(0)) {
 		workers.Go(func() {
-			in := bufio.NewReaderSize(nil, 256<<10)
+			buffer := make([]byte, bufferSize)
 			for i := range next {
-				results[i] <- o.file(ctx, fsys, files[i], in)
+				results[i] <- o.file(ctx, fsys, files[i], &buffer)
+				if len(buffer) > maxBuffer {
+					buffer = make([]byte, bufferSize)
+				}
 			}
 		})
 	}
@@ -145,15 +147,22 @@ func (o Options) gather(ctx context.Context, files []string, results []chan outc
 	return s, nil
 }
 
-// file looks through one file, which is read by in.
-func (o Options) file(ctx context.Context, fsys vfs.FS, path string, in *bufio.Reader) (out outcome) {
+const (
+	// bufferSize is how much is read at a time, and looked at as a whole.
+	bufferSize = 256 << 10
+	// maxBuffer is how large a buffer that a long line needed is kept for other files.
+	maxBuffer = 4 << 20
+)
+
+// file looks through one file, by means of a buffer.
+func (o Options) file(ctx context.Context, fsys vfs.FS, path string, buffer *[]byte) (out outcome) {
 	f, err := fsys.Open(path, vfs.Read)
 	if err != nil {
 		out.err = err
 		return out
 	}
 	defer f.Close() // only read
-	in.Reset(f)
+	var in io.Reader = f
 	if strings.HasSuffix(path, compressed) {
 		plain, err := o.Expand(f)
 		if err != nil {
@@ -161,56 +170,76 @@ func (o Options) file(ctx context.Context, fsys vfs.FS, path string, in *bufio.R
 			return out
 		}
 		defer plain.Close()
-		in.Reset(plain)
+		in = plain
 	}
-	l := looking{o: o, path: path, literal: plainText(o.Pattern), out: &out}
-	for err == nil && ctx.Err() == nil && !out.more {
-		err = l.some(in)
-	}
-	if !errors.Is(err, io.EOF) {
-		out.err = errors.Join(err, ctx.Err())
+	l := looking{o: o, path: path, hint: hintOf(o.Pattern), out: &out}
+	if err := l.through(ctx, in, buffer); !errors.Is(err, io.EOF) {
+		out.err = err
 	}
 	return out
 }
 
 // looking is a file while it is looked through.
 type looking struct {
-	o       Options
-	path    string
-	literal []byte
-	number  int // of lines that were read
-	out     *outcome
+	o      Options
+	path   string
+	hint   *hint // nil if any line may match
+	number int   // of lines that were read
+	out    *outcome
 }
 
-// some looks through the lines that fit into the buffer, or through one that does not.
-// Where none of them can match they are only counted.
-func (l *looking) some(in *bufio.Reader) error {
-	block, _ := in.Peek(in.Size()) // what went wrong is told again by who reads behind it
-	whole := block[:bytes.LastIndexByte(block, '\n')+1]
-	if len(whole) == 0 {
-		line, err := readLine(in)
-		l.line(line)
-		return err
+// through looks through all lines, as many at a time as the buffer holds. For a line that
+// is longer the buffer is made larger.
+func (l *looking) through(ctx context.Context, in io.Reader, kept *[]byte) error {
+	buffer := *kept
+	defer func() { *kept = buffer }()
+	for held := 0; ; {
+		n, err := in.Read(buffer[held:])
+		held += n
+		if err == nil && held < len(buffer) {
+			continue
+		}
+		whole := held
+		if err == nil {
+			whole = afterLast(buffer[:held], '\n')
+		}
+		l.lines(buffer[:whole])
+		if err = errors.Join(err, ctx.Err()); err != nil || l.out.more {
+			return err
+		}
+		if whole == 0 {
+			buffer = append(buffer, make([]byte, len(buffer))...)
+		}
+		held = copy(buffer, buffer[whole:held])
 	}
-	if l.worth(whole) {
-		for line := range bytes.Lines(whole) {
+}
+
+// afterLast is where text goes on behind the last of some byte; 0 if there is none. The last
+// may be far from the end: pieces that have none are passed quickly.
+func afterLast(text []byte, b byte) int {
+	const piece = 4096
+	for len(text) > piece && bytes.IndexByte(text[len(text)-piece:], b) < 0 {
+		text = text[:len(text)-piece]
+	}
+	return bytes.LastIndexByte(text, b) + 1
+}
+
+// lines looks at lines. Where none of them can match they are only counted.
+func (l *looking) lines(lines []byte) {
+	if l.worth(lines) {
+		for line := range bytes.Lines(lines) {
 			if l.line(line); l.out.more {
-				break
+				return
 			}
 		}
-	} else {
-		l.number += bytes.Count(whole, []byte{'\n'})
-		l.out.bytes += int64(len(whole))
+		return
 	}
-	_, err := in.Discard(len(whole))
-	return err
+	l.number += bytes.Count(lines, []byte{'\n'})
+	l.out.bytes += int64(len(lines))
 }
 
 // line looks at one line.
 func (l *looking) line(line []byte) {
-	if len(line) == 0 {
-		return
-	}
 	l.number++
 	l.out.bytes += int64(len(line))
 	if !l.worth(line) {
@@ -228,32 +257,17 @@ func (l *looking) line(line []byte) {
 }
 
 // worth reports whether lines can match: if the expression begins with plain text, they
-// must have it. A line may spell any character of it by its number, which is rare.
-func (l *looking) worth(lines []byte) bool {
-	return l.literal == nil || bytes.Contains(lines, l.literal) || numbered(lines, l.literal)
-}
+// must have it.
+func (l *looking) worth(lines []byte) bool { return l.hint == nil || l.hint.in(lines) }
 
-// plainText is what every match of an expression begins with, if JSON spells that as it
+// hintOf is what every match of an expression begins with, if JSON spells that as it
 // is; else nil.
-func plainText(pattern *regexp.Regexp) []byte {
-	literal, _ := pattern.LiteralPrefix()
-	if literal == "" || strings.ContainsAny(literal, "\"\\/<>&") || strings.ContainsFunc(literal, func(r rune) bool { return r > '~' || r < ' ' }) {
+func hintOf(pattern *regexp.Regexp) *hint {
+	word, _ := pattern.LiteralPrefix()
+	if len(word) < 2 || strings.ContainsAny(word, "\"\\/<>&") || strings.ContainsFunc(word, func(r rune) bool { return r > '~' || r < ' ' }) {
 		return nil
 	}
-	return []byte(literal)
-}
-
-func readLine(in *bufio.Reader) ([]byte, error) {
-	line, err := in.ReadSlice('\n')
-	if !errors.Is(err, bufio.ErrBufferFull) {
-		return line, err
-	}
-	long := bytes.Clone(line)
-	for errors.Is(err, bufio.ErrBufferFull) {
-		line, err = in.ReadSlice('\n')
-		long = append(long, line...)
-	}
-	return long, err
+	return newHint(word)
 }
 
 // line looks into one line.
