@@ -80,5 +80,5 @@ func (c *Client) UsageOf(ctx context.Context, q UsageQuery) (wire.Spending, erro
 
 // UsageTable writes what sessions have used as a table of comma-separated values.
 func (c *Client) UsageTable(ctx context.Context, q UsageQuery, w io.Writer) error {
-	return c.copyTo(ctx, q.request().with("format", "csv"), typeTable, w)
+	return c.copyTo(ctx, q.request().with("format", "csv"), typeTable, w, nil)
 }

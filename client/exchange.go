@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 
@@ -33,9 +34,22 @@ func (c *Client) ExportTo(ctx context.Context, id firn.ID, format, cwd string, w
 	return c.ExportAs(ctx, id, wire.Export{Format: format, CWD: cwd}, w)
 }
 
-// ExportAs is Export as e says: with secrets masked, for example.
+// ExportAs is Export as e says: with secrets masked, for example. If they are to be
+// masked and the gateway is too old to do it, nothing is written, and the error is
+// [firn.ErrUnsupported].
 func (c *Client) ExportAs(ctx context.Context, id firn.ID, e wire.Export, w io.Writer) error {
-	return c.copyTo(ctx, exporting(id, e), typeLines, w)
+	return c.copyTo(ctx, exporting(id, e), typeLines, w, func(head http.Header) error {
+		return checkMasked(e, head.Get(wire.MaskedHeader) != "")
+	})
+}
+
+// checkMasked refuses what a gateway writes that was asked to mask secrets and does
+// not say that it did: an older one ignores what it does not know.
+func checkMasked(e wire.Export, masked bool) error {
+	if !e.Mask || masked {
+		return nil
+	}
+	return fmt.Errorf("export with secrets masked: nothing was written, since the gateway is older than this program and would mask none; restart it to run the same: %w", firn.ErrUnsupported)
 }
 
 // exporting is the request for a session in another format.
@@ -44,13 +58,19 @@ func exporting(id firn.ID, e wire.Export) request {
 	return r.withFlag("mask", e.Mask)
 }
 
-// copyTo writes what the gateway answers to w.
-func (c *Client) copyTo(ctx context.Context, r request, accept string, w io.Writer) error {
+// copyTo writes what the gateway answers to w, unless check has something against
+// its header; nil has nothing.
+func (c *Client) copyTo(ctx context.Context, r request, accept string, w io.Writer, check func(http.Header) error) error {
 	response, err := c.send(ctx, r, nil, accept)
 	if err != nil {
 		return err
 	}
 	defer response.Body.Close()
+	if check != nil {
+		if err := check(response.Header); err != nil {
+			return err
+		}
+	}
 	if _, err := io.Copy(w, response.Body); err != nil {
 		return c.broken(ctx, r, err)
 	}
@@ -60,7 +80,7 @@ func (c *Client) copyTo(ctx context.Context, r request, accept string, w io.Writ
 // ExportPage writes a session to w as a page of HTML that stands for itself: its
 // branch, or with [wire.ViewDisk] all there is.
 func (c *Client) ExportPage(ctx context.Context, id firn.ID, view string, w io.Writer) error {
-	return c.copyTo(ctx, exporting(id, wire.Export{Format: wire.FormatHTML, View: view}), "text/html", w)
+	return c.copyTo(ctx, exporting(id, wire.Export{Format: wire.FormatHTML, View: view}), "text/html", w, nil)
 }
 
 // Fidelity tells how well a session can be said in another format.
@@ -68,7 +88,12 @@ func (c *Client) Fidelity(ctx context.Context, id firn.ID, format string) (wire.
 	return c.FidelityAs(ctx, id, wire.Export{Format: format})
 }
 
-// FidelityAs is Fidelity of what [Client.ExportAs] writes.
+// FidelityAs is Fidelity of what [Client.ExportAs] writes, with the same error if
+// that would not be masked. A report of a page does not tell.
 func (c *Client) FidelityAs(ctx context.Context, id firn.ID, e wire.Export) (wire.Fidelity, error) {
-	return ask[wire.Fidelity](ctx, c, exporting(id, e).withFlag("report", true))
+	f, err := ask[wire.Fidelity](ctx, c, exporting(id, e).withFlag("report", true))
+	if err == nil {
+		err = checkMasked(e, f.Masked != nil || e.Format == wire.FormatHTML)
+	}
+	return f, err
 }

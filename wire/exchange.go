@@ -75,6 +75,10 @@ type Export struct {
 	Mask bool `json:"mask,omitempty"`
 }
 
+// MaskedHeader is the header of an export that says that its secrets are masked. A
+// gateway that does not know how to mask does not send it.
+const MaskedHeader = "Firn-Masked"
+
 // FormatHTML is the format of pages to read. Nothing can be read back from it.
 const FormatHTML = "html"
 

@@ -28,7 +28,7 @@ func (c *call) export() error {
 		}
 		return c.reply(http.StatusOK, f)
 	}
-	out := &exporting{c: c, page: to.Format == wire.FormatHTML, name: string(id)}
+	out := &exporting{c: c, page: to.Format == wire.FormatHTML, masked: to.Mask, name: string(id)}
 	if _, err = c.h.gateway.Export(c.r.Context(), id, to, out); err != nil && out.begun {
 		panic(http.ErrAbortHandler) // what was sent is not all of it, and the client must see that
 	}
@@ -43,13 +43,17 @@ func (c *call) export() error {
 type exporting struct {
 	c     *call
 	begun bool
-	// page says that it is HTML, name what a file of it is called.
-	page bool
-	name string
+	// page says that it is HTML, whose secrets are masked always, masked that others
+	// were asked to be, name what a file of it is called.
+	page, masked bool
+	name         string
 }
 
 func (e *exporting) begin() {
 	e.begun = true
+	if e.page || e.masked {
+		e.c.w.Header().Set(wire.MaskedHeader, "true")
+	}
 	e.c.w.Header().Set("Content-Type", typeLines)
 	if e.page { // it is to be kept, and opened here it can do nothing
 		e.c.w.Header().Set("Content-Type", "text/html; charset=utf-8")

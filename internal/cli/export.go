@@ -75,9 +75,6 @@ before you give it away.
 // export writes a session, and the report.
 func (p *program) export(ctx context.Context, c *client.Client, id firn.ID, e wire.Export, out string, plan bool) error {
 	report, err := c.FidelityAs(ctx, id, e)
-	if err == nil {
-		err = checkMasked(report, e)
-	}
 	if err != nil {
 		return err
 	}
@@ -97,15 +94,6 @@ func (p *program) export(ctx context.Context, c *client.Client, id firn.ID, e wi
 	}
 	p.say("%s", maskedText(report, e))
 	return p.print(report, func() string { return "wrote " + out + "\n" + fidelityText(report, "") })
-}
-
-// checkMasked refuses what a gateway would write that was asked to mask secrets and
-// did not understand it: an older one ignores what it does not know.
-func checkMasked(f wire.Fidelity, e wire.Export) error {
-	if !e.Mask || f.Masked != nil {
-		return nil
-	}
-	return fmt.Errorf("export with --mask: nothing was written, since the gateway is older than this program and would mask no secrets; restart it to run the same: %w", firn.ErrUnsupported)
 }
 
 // maskedText tells how many secrets were masked, if that was asked for.

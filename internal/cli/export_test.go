@@ -20,11 +20,14 @@ type answering struct{ report, session string }
 
 // RoundTrip implements [http.RoundTripper].
 func (a answering) RoundTrip(r *http.Request) (*http.Response, error) {
-	body := a.session
+	body, head := a.session, http.Header{"Content-Type": r.Header["Accept"]}
+	if strings.Contains(a.report, "masked") {
+		head.Set(wire.MaskedHeader, "true")
+	}
 	if r.URL.Query().Get("report") != "" {
 		body = a.report
 	}
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": r.Header["Accept"]}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+	return &http.Response{StatusCode: http.StatusOK, Header: head, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
 }
 
 // TestExportIsMaskedOrNotWritten: a gateway that is asked to mask and says nothing of

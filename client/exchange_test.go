@@ -1,0 +1,57 @@
+package client_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"testing"
+
+	"firn"
+	"firn/client"
+	"firn/wire"
+)
+
+// TestExportIsMaskedOrNotWritten: a gateway that is too old to mask answers what it
+// always did. Nothing of that is written; without masking all of it is.
+func TestExportIsMaskedOrNotWritten(t *testing.T) {
+	const talk = "a session with a secret\n"
+	for name, masks := range map[string]bool{"an old gateway": false, "one that masks": true} {
+		t.Run(name, func(t *testing.T) {
+			c := newClient(t, client.Options{Transport: local(t, func(w http.ResponseWriter, r *http.Request) {
+				asked := masks && r.FormValue("mask") == "true"
+				if r.FormValue("report") == "true" {
+					f := wire.Fidelity{To: "pi"}
+					if asked {
+						f.Masked = new(int64)
+					}
+					w.Header().Set("Content-Type", "application/json")
+					w.Write(must(f))
+					return
+				}
+				if asked {
+					w.Header().Set(wire.MaskedHeader, "true")
+				}
+				w.Header().Set("Content-Type", "application/x-ndjson")
+				io.WriteString(w, talk)
+			})})
+			for _, mask := range []bool{false, true} {
+				var b bytes.Buffer
+				e, told := wire.Export{Format: "pi", Mask: mask}, talk
+				err := c.ExportAs(t.Context(), session, e, &b)
+				_, reported := c.FidelityAs(t.Context(), session, e)
+				for _, err := range []error{err, reported} {
+					if mask && !masks && !errors.Is(err, firn.ErrUnsupported) || (masks || !mask) && err != nil {
+						t.Errorf("masking %t: %v", mask, err)
+					}
+				}
+				if mask && !masks {
+					told = ""
+				}
+				if b.String() != told {
+					t.Errorf("masking %t wrote %q", mask, &b)
+				}
+			}
+		})
+	}
+}
