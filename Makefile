@@ -11,6 +11,7 @@
 #   make fuzz    every fuzz target for FUZZTIME each
 #   make soak    the kill -9 tests, KILLS times over
 #   make soak-hour  one gateway under mixed load and faults, for SOAK=1h (soak-short: each fault once)
+#   make promise a session of 10 GB, killed on a full disk in a tool call and in a compaction, and what is promised of it
 #   make web     bundle the pages anew, after a change in internal/webui/src
 #   make docs    write anew what is written from the code: docs/cli.md, api.md, configuration.md
 #   make release archives for six systems below dist/, with checksums and lists of modules
@@ -27,10 +28,11 @@ TESTFLAGS ?=
 FUZZTIME ?= 30s
 KILLS ?= 2000
 SOAK ?= 1h
+PROMISE ?= 10000
 BENCHFLAGS ?=
 
 .DEFAULT_GOAL := build
-.PHONY: build run demo test check bench check-bench bench-peers fuzz soak soak-short soak-hour fmt setup web check-web
+.PHONY: build run demo test check bench check-bench bench-peers fuzz soak soak-short soak-hour promise fmt setup web check-web
 .PHONY: check-format check-vet check-release check-static check-race check-holes release docs
 
 build:
@@ -111,6 +113,10 @@ soak-short:
 
 soak-hour:
 	$(GO) run ./soak -for $(SOAK) $(SOAKFLAGS)
+
+# What firn is for, as one story, on a session of PROMISE megabytes.
+promise:
+	$(GO) run ./soak -promise $(PROMISE) $(SOAKFLAGS)
 
 # The bundle of the pages is committed, so that firn builds with Go alone. To
 # make it anew takes npm, for Preact and for the checker of types.

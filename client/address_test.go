@@ -142,6 +142,15 @@ func TestFind(t *testing.T) {
 			t.Errorf("%s: found %q", name, got)
 		}
 	}
+	// One that could not write its address down is found where sockets are.
+	if err := os.Symlink(strings.TrimPrefix(real["unix"], "unix:"), filepath.Join(home, "gateway.sock")); err != nil {
+		t.Fatal(err)
+	}
+	for _, content := range []string{"", "{", `{"address":"unix:` + socket(t) + `"}`} {
+		if got, ok := found(content); !ok || got != "unix:"+filepath.Join(home, "gateway.sock") {
+			t.Errorf("%s: found %q, %v by its socket", content, got, ok)
+		}
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := os.MkdirAll(filepath.Join(home, "gateway"), 0o700); err != nil {

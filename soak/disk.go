@@ -27,18 +27,19 @@ type disk struct {
 
 const diskSize = 2 << 30
 
-// newDisk makes a disk below a directory.
-func newDisk(dir string) (*disk, error) {
+// newDisk makes a disk of a size below a directory.
+func newDisk(dir string, size int64) (*disk, error) {
 	d := &disk{dir: filepath.Join(dir, "disk")}
 	if err := os.MkdirAll(d.dir, 0o700); err != nil {
 		return nil, err
 	}
 	_ = syscall.Unmount(d.dir, syscall.MNT_DETACH) // what an earlier run that was killed has left
 	image := filepath.Join(dir, "disk.img")
+	_ = os.Remove(image) // a kernel that still has the old one must not share the new one
 	if err := os.WriteFile(image, nil, 0o600); err != nil {
 		return nil, err
 	}
-	if err := os.Truncate(image, diskSize); err != nil {
+	if err := os.Truncate(image, size); err != nil {
 		return nil, err
 	}
 	for _, args := range [][]string{
@@ -51,6 +52,15 @@ func newDisk(dir string) (*disk, error) {
 		}
 	}
 	return d, nil
+}
+
+// newMemoryDisk makes a small disk that is memory: quick, and as full as any.
+func newMemoryDisk(dir string, size int64) (*disk, error) {
+	d := &disk{dir: filepath.Join(dir, "disk")}
+	if err := os.MkdirAll(d.dir, 0o700); err != nil {
+		return nil, err
+	}
+	return d, syscall.Mount("tmpfs", d.dir, "tmpfs", 0, fmt.Sprintf("size=%d,mode=0700", size))
 }
 
 func (d *disk) ballast(n int) string { return filepath.Join(d.dir, fmt.Sprintf("ballast-%d", n)) }

@@ -8,6 +8,10 @@
 // clock of the gateway (not that of the machine) jumps, and the indexes are
 // scribbled on. What was acknowledged must be there once and in order.
 //
+// With -promise it tells one story instead: a session of many gigabytes, a gateway that is
+// killed in a tool call and in a compaction while its disk is full, and what is promised of
+// it: resumed, found, refused with a reason, undone, gone on with.
+//
 // It runs on Linux. To mount a disk it needs root; the clock jumps on amd64
 // only. What cannot be tried is named in the summary, and is a fault of the run
 // where $CI is set.

@@ -21,7 +21,7 @@ import (
 // gateway is firn serve, as a process that is started again and again.
 type gateway struct {
 	program, dir, home, socket string
-	port, model                int
+	port                       int
 	log                        *os.File
 
 	mu    sync.Mutex
@@ -41,9 +41,10 @@ type life struct {
 	err  error
 }
 
-// newGateway writes the settings of a home. The socket is where paths are short.
-func newGateway(o options, home string, model int) (*gateway, error) {
-	g := &gateway{program: o.Program, dir: o.Dir, home: home, socket: filepath.Join(o.Dir, "s"), model: model}
+// newGateway writes the settings of a home: where it listens, and what is given. The
+// socket is where paths are short.
+func newGateway(o options, home, settings string) (*gateway, error) {
+	g := &gateway{program: o.Program, dir: o.Dir, home: home, socket: filepath.Join(o.Dir, "s")}
 	var err error
 	if g.port, err = freePort(); err != nil {
 		return nil, err
@@ -51,7 +52,7 @@ func newGateway(o options, home string, model int) (*gateway, error) {
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(filepath.Join(home, "firn.toml"), []byte(g.settings()), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(home, "firn.toml"), []byte(g.listening()+settings), 0o600); err != nil {
 		return nil, err
 	}
 	g.log, err = os.OpenFile(filepath.Join(o.Dir, "gateway.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
@@ -67,43 +68,15 @@ func freePort() (int, error) {
 	return port, l.Close()
 }
 
-func (g *gateway) settings() string {
+// listening is where it does.
+func (g *gateway) listening() string {
 	return fmt.Sprintf(`[gateway]
 socket = %q
 listen = "127.0.0.1:%d"
 heartbeat = "1s"
 drain = "5s"
 resident = "16mb"
-
-[defaults]
-model = "soak/script"
-
-[agents.main]
-[agents.rules]
-model = "firn/offline"
-
-[providers.soak]
-kind = "openai-chat"
-url = "http://127.0.0.1:%d/v1"
-key_env = "SOAK_KEY"
-
-[providers.soak.models.script]
-window = 16000
-max_output = 1000
-
-[session.queue]
-debounce = "50ms"
-cap = 10000
-
-[[bindings]]
-agent = "rules"
-channel = "sms"
-
-[hooks.deploy]
-token = "ci"
-key = "agent:main:deploys"
-template = "Deployed {{.text}}."
-`, g.socket, g.port, g.model)
+`, g.socket, g.port)
 }
 
 // address is where it is over TCP.
@@ -241,6 +214,9 @@ func (g *gateway) command(args ...string) (string, error) {
 // end ends whatever still runs.
 func (g *gateway) end() {
 	l, _ := g.now()
+	if l == nil {
+		return // it never began
+	}
 	select {
 	case <-l.done:
 	default:

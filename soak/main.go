@@ -29,6 +29,7 @@ func run() error {
 	flag.StringVar(&o.Program, "firn", "", "the program to try; empty means to build it")
 	flag.Uint64Var(&o.Seed, "seed", uint64(time.Now().UnixNano()), "what the order of faults depends on")
 	flag.DurationVar(&o.Pause, "pause", o.Pause, "how long it is quiet between two faults, about")
+	size := flag.Int64("promise", 0, "instead: a session of so many megabytes, killed on a full disk in a tool call and in a compaction, and all that is promised of it")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -49,6 +50,14 @@ func run() error {
 		if err := build.Run(); err != nil {
 			return fmt.Errorf("build firn: %w", err)
 		}
+	}
+	if *size > 0 {
+		bytes := *size * 1_000_000
+		d, err := newDisk(o.Dir, bytes+bytes/2+diskSize)
+		if err != nil {
+			return err
+		}
+		return keepPromise(ctx, o, bytes, d)
 	}
 	s, err := soakFor(ctx, o)
 	if err != nil {

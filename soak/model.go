@@ -168,3 +168,37 @@ func send(w http.ResponseWriter, c any) {
 		f.Flush()
 	}
 }
+
+// soakSettings are the agents, who they ask, and who may call them.
+func soakSettings(model int) string {
+	return fmt.Sprintf(`
+[defaults]
+model = "soak/script"
+
+[agents.main]
+[agents.rules]
+model = "firn/offline"
+
+[providers.soak]
+kind = "openai-chat"
+url = "http://127.0.0.1:%d/v1"
+key_env = "SOAK_KEY"
+
+[providers.soak.models.script]
+window = 16000
+max_output = 1000
+
+[session.queue]
+debounce = "50ms"
+cap = 10000
+
+[[bindings]]
+agent = "rules"
+channel = "sms"
+
+[hooks.deploy]
+token = "ci"
+key = "agent:main:deploys"
+template = "Deployed {{.text}}."
+`, model)
+}

@@ -68,18 +68,8 @@ func (s *soak) measure() (sample, bool) {
 		return one, false
 	}
 	one.Files = float64(len(fds))
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", l.pid))
-	if err != nil {
+	if one.RSS, err = l.memory("VmRSS:"); err != nil {
 		return one, false
-	}
-	for line := range strings.Lines(string(status)) {
-		if f := strings.Fields(line); len(f) > 1 && f[0] == "VmRSS:" {
-			kb, err := strconv.ParseFloat(f[1], 64)
-			if err != nil {
-				return one, false
-			}
-			one.RSS = kb / 1024
-		}
 	}
 	ctx, done := within()
 	defer done()
@@ -90,6 +80,21 @@ func (s *soak) measure() (sample, bool) {
 	one.Goroutines, one.Sessions = float64(ops.Goroutines), ops.Status.Sessions
 	_, now := s.gateway.now()
 	return one, now == n
+}
+
+// memory is how many MB the system says that a process has, by one of its measures.
+func (l *life) memory(which string) (float64, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", l.pid))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(status)) {
+		if f := strings.Fields(line); len(f) > 1 && f[0] == which {
+			kb, err := strconv.ParseFloat(f[1], 64)
+			return kb / 1024, err
+		}
+	}
+	return 0, fmt.Errorf("the system does not tell %s", which)
 }
 
 // trend is how something went in the second half: its mean, its ends on a

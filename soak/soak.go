@@ -77,7 +77,7 @@ func (s *soak) logf(format string, args ...any) {
 func soakFor(ctx context.Context, o options) (_ *summary, err error) {
 	s := &soak{options: o, ledger: newLedger(), samples: &samples{}, ending: make(chan struct{}), began: time.Now(), chance: rand.New(rand.NewPCG(o.Seed, 1))}
 	s.http = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
-	if s.disk, err = newDisk(o.Dir); err != nil {
+	if s.disk, err = newDisk(o.Dir, diskSize); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.disk.close()) }()
@@ -85,7 +85,7 @@ func soakFor(ctx context.Context, o options) (_ *summary, err error) {
 		return nil, err
 	}
 	defer s.model.server.Close()
-	if s.gateway, err = newGateway(o, filepath.Join(s.disk.dir, "home"), s.model.port); err != nil {
+	if s.gateway, err = newGateway(o, filepath.Join(s.disk.dir, "home"), soakSettings(s.model.port)); err != nil {
 		return nil, err
 	}
 	defer s.gateway.log.Close()

@@ -40,9 +40,6 @@ func TakeHold(fsys vfs.FS, home, what string) (*Hold, error) {
 	if err == nil && !taken {
 		err = heldBy(f, home)
 	}
-	if err == nil {
-		err = sign(f, holder{PID: os.Getpid(), What: what, Since: time.Now().UTC().Truncate(time.Second)})
-	}
 	if err != nil {
 		f.Close()
 		if !taken {
@@ -50,6 +47,9 @@ func TakeHold(fsys vfs.FS, home, what string) (*Hold, error) {
 		}
 		return nil, fmt.Errorf("take hold of the home %s: %w", home, err)
 	}
+	// To say who has it is a courtesy. A disk that has no room for that still has sessions to
+	// be read.
+	_ = sign(f, holder{PID: os.Getpid(), What: what, Since: time.Now().UTC().Truncate(time.Second)})
 	return &Hold{file: f}, nil
 }
 

@@ -123,7 +123,7 @@ type server struct {
 	tcp     net.Listener
 }
 
-// listen opens the doors and writes down where they are.
+// listen opens the doors and writes down where they are, if it can.
 func (s *server) listen(ctx context.Context) (err error) {
 	defer func() {
 		if err != nil {
@@ -148,6 +148,15 @@ func (s *server) listen(ctx context.Context) (err error) {
 		s.address.Socket = s.Socket
 		s.address.Address = "unix:" + s.Socket
 	}
+	if err := s.writeAddress(); err != nil {
+		// There is still all to be read on a disk that is full.
+		s.log.Warn("where the gateway listens could not be written down", "error", err.Error())
+	}
+	return nil
+}
+
+// writeAddress writes down where the doors are.
+func (s *server) writeAddress() error {
 	data, err := json.MarshalIndent(s.address, "", "  ")
 	if err != nil {
 		return err
