@@ -58,6 +58,7 @@ var layers = []layer{
 	{"internal/adopt", []string{".", "dialect", "internal/vfs", "internal/convert"}, "finds other tools' folders and mirrors them; the members are handed to it"},
 	{"route", []string{"."}, "pure"},
 	{"internal/typo", nil, "pure: which name was meant"},
+	{"internal/pattern", nil, "pure: expressions that are compiled when they are used"},
 	{"internal/maintenance", []string{".", "store", "route", "wire", "internal/card"}, "pure: which sessions are cleared away; tells it in the words of the protocol"},
 	{"internal/timer", []string{".", "store", "wire"}, "what is due when; who keeps it does it"},
 	{"internal/timer/timertest", nil, "days on which clocks are changed"},
@@ -68,10 +69,10 @@ var layers = []layer{
 	{"internal/sse", []string{"."}, "a stream of events, whatever they mean"},
 	{"internal/digest", []string{".", "internal/rawjson"}, "a conversation as text, and what of it is worth keeping; no model, no I/O"},
 	{"provider", []string{".", "window"}, "the contract knows no member; a request is a window"},
-	{"provider/*", []string{".", "window", "provider", "internal/sse", "internal/rawjson", "internal/digest"}, "members know the contract, not each other"},
+	{"provider/*", []string{".", "window", "provider", "internal/sse", "internal/rawjson", "internal/digest", "internal/pattern"}, "members know the contract, not each other"},
 	{"tool", []string{".", "provider", "internal/typo"}, "what an agent can do, each from what it may touch"},
-	{"compact", []string{".", "store", "window", "provider", "internal/digest"}, "no concrete store or provider"},
-	{"memory", []string{".", "store", "window", "provider", "internal/vfs", "internal/digest"}, "no concrete store or provider; files for the notes; finds facts without a model as summaries do"},
+	{"compact", []string{".", "store", "window", "provider", "internal/digest", "internal/pattern"}, "no concrete store or provider"},
+	{"memory", []string{".", "store", "window", "provider", "internal/vfs", "internal/digest", "internal/pattern"}, "no concrete store or provider; files for the notes; finds facts without a model as summaries do"},
 	{"agent", []string{".", "store", "window", "provider", "tool", "compact", "memory"}, "no concrete store, dialect or provider"},
 
 	// protocol

@@ -2,12 +2,12 @@ package compact
 
 import (
 	"path"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"firn"
 	"firn/internal/digest"
+	"firn/internal/pattern"
 	"firn/window"
 )
 
@@ -58,7 +58,7 @@ func verdict(answer *firn.Message, known *nameBook, tokens, allowed int64, count
 	return text, ""
 }
 
-var refusal = regexp.MustCompile(`(?i)^\W*(i['’]?m sorry|i am sorry|sorry|i (can['’]?t|cannot|can not|am unable|am not able|won['’]?t|will not|must decline)\b|i['’]m (unable|not able)|as an ai\b|there (is|was) no (conversation|content|text)|no conversation|(please )?provide (me )?(with )?the conversation)`)
+var refusal = pattern.New(`(?i)^\W*(i['’]?m sorry|i am sorry|sorry|i (can['’]?t|cannot|can not|am unable|am not able|won['’]?t|will not|must decline)\b|i['’]m (unable|not able)|as an ai\b|there (is|was) no (conversation|content|text)|no conversation|(please )?provide (me )?(with )?the conversation)`)
 
 // refuses reports whether a text that has none of the headings begins like an
 // excuse.
@@ -98,7 +98,7 @@ type nameBook struct {
 	n   int
 }
 
-var identifier = regexp.MustCompile(`[A-Za-z][A-Za-z0-9]*(?:[_./][A-Za-z0-9]+)+|[a-z]+[A-Z][A-Za-z0-9]+`)
+var identifier = pattern.New(`[A-Za-z][A-Za-z0-9]*(?:[_./][A-Za-z0-9]+)+|[a-z]+[A-Z][A-Za-z0-9]+`)
 
 // How much of a message is looked at for names.
 const (

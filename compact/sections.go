@@ -2,11 +2,11 @@ package compact
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"firn"
 	"firn/internal/digest"
+	"firn/internal/pattern"
 	"firn/window"
 )
 
@@ -69,7 +69,7 @@ func listFiles(files []string, n int) string {
 
 // sectionTag finds tags of ours in text that others wrote, and the end of the
 // fence that a window puts around a summary.
-var sectionTag = regexp.MustCompile(`(?i)<(\s*/\s*summary\s*>|\s*/?\s*(?:` +
+var sectionTag = pattern.New(`(?i)<(\s*/\s*summary\s*>|\s*/?\s*(?:` +
 	strings.Join([]string{tagGoal, tagRequest, tagPinned, tagRead, tagModified, tagConversation, tagPrevious, tagIdentity, tagHint}, "|") +
 	`)\s*>)`)
 
@@ -216,7 +216,7 @@ func lastAsk(entries []firn.Entry) (at int, text string) {
 }
 
 // command is a message that was meant for the program.
-var command = regexp.MustCompile(`^/[a-z][\w-]*$`)
+var command = pattern.New(`^/[a-z][\w-]*$`)
 
 // askOf is what a message of the user asks for, empty if nothing.
 func askOf(e *firn.Entry) string {

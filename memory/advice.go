@@ -3,12 +3,12 @@ package memory
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"firn"
+	"firn/internal/pattern"
 )
 
 // advice is what a model said about facts: what belongs together, and what is
@@ -79,7 +79,7 @@ func cmpOr(a, b string) string {
 	return a
 }
 
-var adviceLine = regexp.MustCompile(`(?i)^[-*• ]*\**(MERGE|SUPERSEDE|DROP|NOTE)\**: *(.+)$`)
+var adviceLine = pattern.New(`(?i)^[-*• ]*\**(MERGE|SUPERSEDE|DROP|NOTE)\**: *(.+)$`)
 
 // parseAdvice reads what a model advised about texts. Lines that make no sense
 // are left out.

@@ -2,15 +2,16 @@ package memory
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"firn/internal/pattern"
 )
 
 // relative finds words that mean a day, seen from the day on which they were
 // said; with them, the word before, which decides how the day is told.
-var relative = regexp.MustCompile(`(?i)\b(?:(by|on|until|till|since|before|after|from|for|of|to|at|in|this coming) +)?(?:the +)?` +
+var relative = pattern.New(`(?i)\b(?:(by|on|until|till|since|before|after|from|for|of|to|at|in|this coming) +)?(?:the +)?` +
 	`(day after tomorrow|day before yesterday|tomorrow|yesterday|today|tonight|` +
 	`in (?:\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten) (?:day|week|month|year)s?|` +
 	`(?:\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten) (?:day|week|month|year)s? ago|` +

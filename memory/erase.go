@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"regexp"
 
 	"firn"
+	"firn/internal/pattern"
 	"firn/internal/vfs"
 )
 
@@ -188,4 +188,4 @@ func (d *Dir) removeTemps() error {
 }
 
 // ours are the names of files that are about to replace others.
-var ours = regexp.MustCompile(`^\.(.+\.md|change\.json|\d+\.(old|new)|\.commit|\.extraction_state\.json|\.consolidation_state\.json|\.erased\.json|\.dreamt\.json)\.tmp-`)
+var ours = pattern.New(`^\.(.+\.md|change\.json|\d+\.(old|new)|\.commit|\.extraction_state\.json|\.consolidation_state\.json|\.erased\.json|\.dreamt\.json)\.tmp-`)

@@ -3,13 +3,13 @@ package memory
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"firn"
 	"firn/internal/digest"
+	"firn/internal/pattern"
 	"firn/provider"
 	"firn/window"
 )
@@ -123,9 +123,9 @@ type candidate struct {
 }
 
 var (
-	answerLine = regexp.MustCompile(`(?i)^[-*• ]*\**MEMORY\**: *([^|]+)\|([^|]+)\|(.+)$`)
-	numberList = regexp.MustCompile(`^[\[\](#)\d ,;and-]*\d[\[\](#)\d ,;and-]*$`)
-	numbers    = regexp.MustCompile(`\d+`)
+	answerLine = pattern.New(`(?i)^[-*• ]*\**MEMORY\**: *([^|]+)\|([^|]+)\|(.+)$`)
+	numberList = pattern.New(`^[\[\](#)\d ,;and-]*\d[\[\](#)\d ,;and-]*$`)
+	numbers    = pattern.New(`\d+`)
 )
 
 // parseAnswer reads what a model answered. It is false if there is neither a
@@ -161,7 +161,7 @@ func parseAnswer(text string) ([]candidate, bool) {
 }
 
 // asked is how people ask for something to be kept; what follows is the fact.
-var asked = regexp.MustCompile(`(?i)^(?:please,? |and |also,? |so,? )*(?:remember|note|keep in mind|don't forget|do not forget|for the record)(?:,| that|:)* +`)
+var asked = pattern.New(`(?i)^(?:please,? |and |also,? |so,? )*(?:remember|note|keep in mind|don't forget|do not forget|for the record)(?:,| that|:)* +`)
 
 // extractive finds what people said that sounds as if it should be kept. It
 // knows English, and a little German, French and Spanish.

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
 
 	"firn"
+	"firn/internal/pattern"
 )
 
 // Category is what kind of fact something is.
@@ -91,10 +91,10 @@ func sameKey(text string) string {
 // The lines that facts are spelt in, as Cersei does; the comment at the end,
 // which is ours, has the evidence.
 var (
-	labelled  = regexp.MustCompile(`^\*\*\[([a-zA-Z_ -]{1,20})\]\*\* +(.+)$`)
-	confident = regexp.MustCompile(` *\*\(confidence: (\d{1,3})%\)\*$`)
-	evidence  = regexp.MustCompile(` *<!-- from ([^<>]*?) *-->$`)
-	goneSince = regexp.MustCompile(` *\(superseded \d{4}-\d{2}-\d{2}\)$`)
+	labelled  = pattern.New(`^\*\*\[([a-zA-Z_ -]{1,20})\]\*\* +(.+)$`)
+	confident = pattern.New(` *\*\(confidence: (\d{1,3})%\)\*$`)
+	evidence  = pattern.New(` *<!-- from ([^<>]*?) *-->$`)
+	goneSince = pattern.New(` *\(superseded \d{4}-\d{2}-\d{2}\)$`)
 )
 
 // parseFact reads a line of a list. It is false if the line is none, or says

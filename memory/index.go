@@ -3,11 +3,11 @@ package memory
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"firn"
+	"firn/internal/pattern"
 )
 
 // The bounds of MEMORY.md: what is more is not shown to a model.
@@ -17,7 +17,7 @@ const (
 )
 
 // pointer is a line of the index that points at a note.
-var pointer = regexp.MustCompile(`^[-*+] +\[([^\]]*)\]\((?:\./)?memory/([^)/]+)\.md\)`)
+var pointer = pattern.New(`^[-*+] +\[([^\]]*)\]\((?:\./)?memory/([^)/]+)\.md\)`)
 
 // pointsAt is the note that a line of the index points at.
 func pointsAt(line string) (name string, ok bool) {

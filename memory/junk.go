@@ -1,8 +1,9 @@
 package memory
 
 import (
-	"regexp"
 	"strings"
+
+	"firn/internal/pattern"
 )
 
 // Bounds of a fact that is found in a conversation.
@@ -25,9 +26,9 @@ var junkWords = []string{
 // Secrets must not be noted: neither what looks like a key, nor what says that
 // it is one.
 var (
-	secretWord  = regexp.MustCompile(`(?i)\b(password|passwort|passphrase|passwd|api[ _-]?key|secret|token|private key|pin code|credit card)\b[^.]{0,20}?(\bis\b|:|=)`)
-	secretShape = regexp.MustCompile(`\b(sk-[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|AKIA[0-9A-Z]{16}|xox[abprs]-[A-Za-z0-9-]{10,}|AIza[0-9A-Za-z_-]{30,}|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,})|-----BEGIN`)
-	longWord    = regexp.MustCompile(`[A-Za-z0-9+/=_-]{32,}`)
+	secretWord  = pattern.New(`(?i)\b(password|passwort|passphrase|passwd|api[ _-]?key|secret|token|private key|pin code|credit card)\b[^.]{0,20}?(\bis\b|:|=)`)
+	secretShape = pattern.New(`\b(sk-[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|AKIA[0-9A-Z]{16}|xox[abprs]-[A-Za-z0-9-]{10,}|AIza[0-9A-Za-z_-]{30,}|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,})|-----BEGIN`)
+	longWord    = pattern.New(`[A-Za-z0-9+/=_-]{32,}`)
 )
 
 // Junk says in a few words why a fact is not worth keeping; empty if it is.

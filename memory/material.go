@@ -1,13 +1,13 @@
 package memory
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"firn"
 	"firn/internal/digest"
+	"firn/internal/pattern"
 )
 
 // Said is something that was said in a conversation and may be a source of
@@ -99,7 +99,7 @@ func (m *Material) hear(message *firn.Message, open map[string]string) {
 
 // remembers are the names of tools that tell what was noted or said before,
 // ours and those of others.
-var remembers = regexp.MustCompile(`(?i)recall|memor|search_sessions|read_window|read_session|knowledge`)
+var remembers = pattern.New(`(?i)recall|memor|search_sessions|read_window|read_session|knowledge`)
 
 // tell notes what memory told, as much of it as matters.
 func (m *Material) tell(text string) {
@@ -134,10 +134,10 @@ func (m *Material) add(e firn.Entry, message *firn.Message) {
 // that is not closed goes on to the end.
 var blocks = blocksOf("recall", "memory", "memories", "relevant-memories", "relevant_memories", "memory-context", "memory_context", "environment", "instructions", "agents", "system-reminder")
 
-func blocksOf(names ...string) []*regexp.Regexp {
-	all := make([]*regexp.Regexp, len(names))
+func blocksOf(names ...string) []*pattern.Pattern {
+	all := make([]*pattern.Pattern, len(names))
 	for i, name := range names {
-		all[i] = regexp.MustCompile(`(?is)<` + name + `(?:\s[^<>]*)?>(.*?)(?:</` + name + `\s*>|\z)`)
+		all[i] = pattern.New(`(?is)<` + name + `(?:\s[^<>]*)?>(.*?)(?:</` + name + `\s*>|\z)`)
 	}
 	return all
 }

@@ -1,11 +1,11 @@
 package memory
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"firn"
+	"firn/internal/pattern"
 )
 
 // eraser knows what is erased.
@@ -102,7 +102,7 @@ func noteName(rel string) (string, bool) {
 func (e *eraser) whole(n Note) bool { return len(n.Sources) > 0 && len(e.left(n.Sources)) == 0 }
 
 // evidenceIn is the evidence of a fact, wherever it stands in a line.
-var evidenceIn = regexp.MustCompile(` *<!-- from ([^<>]*?) *-->`)
+var evidenceIn = pattern.New(` *<!-- from ([^<>]*?) *-->`)
 
 // line is a line without the evidence that is erased; keep is false if there is
 // no other.

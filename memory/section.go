@@ -1,10 +1,11 @@
 package memory
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"firn/internal/pattern"
 )
 
 // The parts of a note that holds what was found in conversations. The first two
@@ -15,7 +16,7 @@ const (
 	goneSection = "## Superseded memories"
 )
 
-var anyDay = regexp.MustCompile(`\d{4}-\d{2}-\d{2}`)
+var anyDay = pattern.New(`\d{4}-\d{2}-\d{2}`)
 
 // Facts are the facts of a note: the lines of its lists, without what is in
 // code. Those that newer ones took the place of are marked.

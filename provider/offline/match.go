@@ -3,6 +3,8 @@ package offline
 import (
 	"regexp"
 	"strings"
+
+	"firn/internal/pattern"
 )
 
 // A matcher turns a request into the call of a tool. It is false if the
@@ -19,29 +21,29 @@ const polite = `(?is)^(?:please |can you |could you |would you |will you |hey,? 
 const pathWord = "(?:\"([^\"\n]+)\"|`([^`\n]+)`|'([^'\n]+)'|(\\S+))"
 
 var (
-	nowPattern = regexp.MustCompile(polite + `(?:what(?:'s|’s| is)? (?:the )?(?:current |exact )?(?:local )?(?:time|date|day)(?: and (?:the )?(?:time|date))?(?: is it| is today| today| now)?|` +
+	nowPattern = pattern.New(polite + `(?:what(?:'s|’s| is)? (?:the )?(?:current |exact )?(?:local )?(?:time|date|day)(?: and (?:the )?(?:time|date))?(?: is it| is today| today| now)?|` +
 		`(?:tell me|give me|show me|say) (?:the )?(?:current )?(?:time|date|day)|what day is (?:it|today)|what(?:'s|’s| is) today(?:'s date|’s date)?|(?:the )?(?:current )?(?:time|date)|how late is it)` +
 		`(?: right now| now| today| please)?(?: in ([a-z_/+\-:0-9]+(?: [a-z]+)?))?(?: please)?[ ?!.]*$`)
 
-	calcPattern = regexp.MustCompile(polite + `(?:calc(?:ulate)?|compute|evaluate|work out)[: ]+(.+?)[ ?!.=]*$`)
-	sumPattern  = regexp.MustCompile(polite + `(?:what(?:'s|’s| is)|how much is|tell me)? *([-+(]*[0-9.][-+*/^%×÷().,0-9 ]*(?:(?:x|times|plus|minus|divided by|multiplied by|mod|of|to the power of)[-+*/^%×÷().,0-9 ]+)*)[ ?=]*$`)
-	funcPattern = regexp.MustCompile(polite + `(?:what(?:'s|’s| is)|how much is)? *((?:sqrt|abs|min|max|round|floor|ceil|exp|ln|log|sin|cos|tan)\(.+?)[ ?=]*$`)
-	operator    = regexp.MustCompile(`[0-9)] *(?:\*\*|[-+*/^%]) *[-+(]*[0-9.]`)
+	calcPattern = pattern.New(polite + `(?:calc(?:ulate)?|compute|evaluate|work out)[: ]+(.+?)[ ?!.=]*$`)
+	sumPattern  = pattern.New(polite + `(?:what(?:'s|’s| is)|how much is|tell me)? *([-+(]*[0-9.][-+*/^%×÷().,0-9 ]*(?:(?:x|times|plus|minus|divided by|multiplied by|mod|of|to the power of)[-+*/^%×÷().,0-9 ]+)*)[ ?=]*$`)
+	funcPattern = pattern.New(polite + `(?:what(?:'s|’s| is)|how much is)? *((?:sqrt|abs|min|max|round|floor|ceil|exp|ln|log|sin|cos|tan)\(.+?)[ ?=]*$`)
+	operator    = pattern.New(`[0-9)] *(?:\*\*|[-+*/^%]) *[-+(]*[0-9.]`)
 
-	writePattern    = regexp.MustCompile(polite + `(?:write|save|put|store)(?: down)? (.+?) (?:in)?to (?:the |a )?(?:new )?(?:file )?(?:named |called )?` + pathWord + `[ ?!.]*$`)
-	rememberPattern = regexp.MustCompile(polite + `(?:remember|note|memori[sz]e|keep in mind|do not forget|don't forget|don’t forget|make a note|take a note|write down)(?:,)?(?: that| this| of this)?[:,]? +(.+)$`)
+	writePattern    = pattern.New(polite + `(?:write|save|put|store)(?: down)? (.+?) (?:in)?to (?:the |a )?(?:new )?(?:file )?(?:named |called )?` + pathWord + `[ ?!.]*$`)
+	rememberPattern = pattern.New(polite + `(?:remember|note|memori[sz]e|keep in mind|do not forget|don't forget|don’t forget|make a note|take a note|write down)(?:,)?(?: that| this| of this)?[:,]? +(.+)$`)
 
-	listPattern = regexp.MustCompile(polite + `(?:(?:ls|dir|list)(?: me)?(?: all)?(?: the| my)?(?: files| directory| folder| dir| contents?)*|show(?: me)?(?: all)?(?: the| my)? (?:files|directory|folder)|` +
+	listPattern = pattern.New(polite + `(?:(?:ls|dir|list)(?: me)?(?: all)?(?: the| my)?(?: files| directory| folder| dir| contents?)*|show(?: me)?(?: all)?(?: the| my)? (?:files|directory|folder)|` +
 		`(?:what|which) files (?:are|do you see)(?: there| here)?|what(?:'s|’s| is) in(?: the| this| my)? (?:folder|directory|workspace))(?: (?:in|of|under|at|from))?(?: the)?(?: (?:directory|folder))?(?: ` + pathWord + `)?(?: (?:directory|folder))?[ ?!.]*$`)
 
-	grepCommand = regexp.MustCompile(`^grep +` + pathWord + `(?: +` + pathWord + `)? *$`)
-	grepPattern = regexp.MustCompile(polite + `(?:search|find|grep|look|scan)(?: for)? (?:the word |the text |the string |all |every )?` + pathWord + `(?: (?:in|through|across|within|under) (?:the |all |all the |my |these )?(?:files?|folder|directory|code|workspace)?(?: in| of| under)? ?` + pathWord + `?)?[ ?!.]*$`)
+	grepCommand = pattern.New(`^grep +` + pathWord + `(?: +` + pathWord + `)? *$`)
+	grepPattern = pattern.New(polite + `(?:search|find|grep|look|scan)(?: for)? (?:the word |the text |the string |all |every )?` + pathWord + `(?: (?:in|through|across|within|under) (?:the |all |all the |my |these )?(?:files?|folder|directory|code|workspace)?(?: in| of| under)? ?` + pathWord + `?)?[ ?!.]*$`)
 
-	readPattern = regexp.MustCompile(polite + `(?:read|open|cat|show|display|print|view)(?: me)?(?: the)?(?: contents? of)?(?: the)?( file)? ` + pathWord + `(?: to me| for me| please)?[ ?!.]*$`)
-	isInPattern = regexp.MustCompile(polite + `what(?:'s|’s| is| stands)(?: written)? (?:in|inside)(?: the)?( file)? ` + pathWord + `[ ?!.]*$`)
-	saysPattern = regexp.MustCompile(polite + `what does(?: the)?( file)? ` + pathWord + ` (?:contain|say|hold)[ ?!.]*$`)
+	readPattern = pattern.New(polite + `(?:read|open|cat|show|display|print|view)(?: me)?(?: the)?(?: contents? of)?(?: the)?( file)? ` + pathWord + `(?: to me| for me| please)?[ ?!.]*$`)
+	isInPattern = pattern.New(polite + `what(?:'s|’s| is| stands)(?: written)? (?:in|inside)(?: the)?( file)? ` + pathWord + `[ ?!.]*$`)
+	saysPattern = pattern.New(polite + `what does(?: the)?( file)? ` + pathWord + ` (?:contain|say|hold)[ ?!.]*$`)
 
-	recallPattern = regexp.MustCompile(polite + `(?:(?:recall|look up|do you (?:still )?remember|can you (?:recall|remember))(?: what (?:i|we|you) (?:said|told you|decided|wrote) about| that| anything about)?|` +
+	recallPattern = pattern.New(polite + `(?:(?:recall|look up|do you (?:still )?remember|can you (?:recall|remember))(?: what (?:i|we|you) (?:said|told you|decided|wrote) about| that| anything about)?|` +
 		`what (?:did|do|have|had) (i|we|you) (?:say|said|tell you|told you|talk(?:ed)? about|decided?|know|remember|write|written)(?: about| on| of| regarding)?|` +
 		`search (?:our|my|the|past|old|earlier) (?:\w+ )?(?:conversations?|sessions?|history|chats?|memory|notes) for|remind me (?:of|about|what)) +(.+?)[ ?!.]*$`)
 )
@@ -69,8 +71,8 @@ func matchNow(_ *conversation, ask string) (wanted, bool) {
 }
 
 func matchCalc(_ *conversation, ask string) (wanted, bool) {
-	for _, pattern := range []*regexp.Regexp{calcPattern, funcPattern} {
-		if groups := pattern.FindStringSubmatch(ask); groups != nil {
+	for _, one := range []*pattern.Pattern{calcPattern, funcPattern} {
+		if groups := one.FindStringSubmatch(ask); groups != nil {
 			return wanted{"calc", args{{"expression", expression(groups[1])}}}, true
 		}
 	}
@@ -112,8 +114,8 @@ func trimPath(path string) string {
 }
 
 func matchRead(_ *conversation, ask string) (wanted, bool) {
-	for _, pattern := range []*regexp.Regexp{readPattern, isInPattern, saysPattern} {
-		groups := pattern.FindStringSubmatch(ask)
+	for _, one := range []*pattern.Pattern{readPattern, isInPattern, saysPattern} {
+		groups := one.FindStringSubmatch(ask)
 		if groups == nil {
 			continue
 		}
@@ -222,7 +224,7 @@ func matchRemember(_ *conversation, ask string) (wanted, bool) {
 const maxAsk = 8000
 
 // clauseEnd parts several requests in one message.
-var clauseEnd = regexp.MustCompile(`(?i)(?:\s*;\s*|,?\s+and then\s+|,?\s+then\s+|,?\s+and\s+|,\s+|\.\s+|\?\s+|\n+)`)
+var clauseEnd = pattern.New(`(?i)(?:\s*;\s*|,?\s+and then\s+|,?\s+then\s+|,?\s+and\s+|,\s+|\.\s+|\?\s+|\n+)`)
 
 // maxCalls bounds the calls of one answer.
 const maxCalls = 8

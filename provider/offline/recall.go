@@ -1,10 +1,10 @@
 package offline
 
 import (
-	"regexp"
 	"strings"
 
 	"firn/internal/digest"
+	"firn/internal/pattern"
 )
 
 // remark is a sentence that was said, and by whom.
@@ -54,7 +54,7 @@ func (c *conversation) remarks() []remark {
 
 // exchanges are the lines of our summaries that tell of a question and its
 // answer in one: who said what cannot be told from their sentences.
-var exchanges = regexp.MustCompile(`(?m)^- Asked: .*$`)
+var exchanges = pattern.New(`(?m)^- Asked: .*$`)
 
 // plain takes the marks of a list or a summary off a sentence.
 func plain(s string) string {
@@ -171,10 +171,10 @@ func (c *conversation) search(topic string) reply {
 }
 
 var (
-	aboutUserPattern = regexp.MustCompile(`(?i)^(?:and |so |please |tell me |do you know )*(?:what|who|when|where|which|how (?:old|many|much|long))\b.*\b(?:my|mine|our|i|we|me)\b.*$`)
-	namePattern      = regexp.MustCompile(`(?i)\b(?:my name is|call me|i am called|i'm called|i’m called|my name's|my name’s) +([\p{L}][\p{L}'’.\-]*(?-i: [\p{Lu}][\p{L}'’.\-]*)?)`)
-	askName          = regexp.MustCompile(`(?i)^(?:and |so |please |tell me |do you know )*(?:what(?:'s|’s| is| was)? my name(?: is| was)?|who am i|how am i called|what am i called)[ ?!.]*$`)
-	factQuestion     = regexp.MustCompile(`(?i)^(?:and |so |please |tell me |do you know )*(?:what|who|when|where|which|how (?:old|many|much|long|big|far))(?:'s|’s)? +(.+?)[ ?!.]*$`)
+	aboutUserPattern = pattern.New(`(?i)^(?:and |so |please |tell me |do you know )*(?:what|who|when|where|which|how (?:old|many|much|long))\b.*\b(?:my|mine|our|i|we|me)\b.*$`)
+	namePattern      = pattern.New(`(?i)\b(?:my name is|call me|i am called|i'm called|i’m called|my name's|my name’s) +([\p{L}][\p{L}'’.\-]*(?-i: [\p{Lu}][\p{L}'’.\-]*)?)`)
+	askName          = pattern.New(`(?i)^(?:and |so |please |tell me |do you know )*(?:what(?:'s|’s| is| was)? my name(?: is| was)?|who am i|how am i called|what am i called)[ ?!.]*$`)
+	factQuestion     = pattern.New(`(?i)^(?:and |so |please |tell me |do you know )*(?:what|who|when|where|which|how (?:old|many|much|long|big|far))(?:'s|’s)? +(.+?)[ ?!.]*$`)
 )
 
 // aboutUser answers what the user told of themselves.

@@ -2,11 +2,11 @@ package offline
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"firn"
 	"firn/internal/digest"
+	"firn/internal/pattern"
 )
 
 // A try answers one kind of message, or is false.
@@ -37,9 +37,9 @@ func nothing(c *conversation) (reply, bool) {
 }
 
 var (
-	greetingPattern = regexp.MustCompile(`(?i)^(?:hi|hello|hey|hallo|hola|salut|bonjour|moin|good (?:morning|afternoon|evening|day)|how are you(?: doing)?)(?: there| you| firn| all| everyone)?(?:,? how are you(?: doing| today)?)?[ !.?]*$`)
-	thanksPattern   = regexp.MustCompile(`(?i)^(?:ok(?:ay)?,? )?(?:thanks|thank you|thx|cheers|danke|merci|gracias)(?: .{0,20})?[ !.]*$`)
-	aboutPattern    = regexp.MustCompile(`(?i)^(?:help|/?help me|what (?:can|do) you do|how (?:do|can) i use you|who are you|what are you|what(?:'s|’s| is) your name|what model (?:are you|is this)|are you (?:an? )?(?:ai|real|model|bot|human|llm|chatgpt|gpt|claude).*|what can i (?:ask|do)(?: here)?)[ ?!.]*$`)
+	greetingPattern = pattern.New(`(?i)^(?:hi|hello|hey|hallo|hola|salut|bonjour|moin|good (?:morning|afternoon|evening|day)|how are you(?: doing)?)(?: there| you| firn| all| everyone)?(?:,? how are you(?: doing| today)?)?[ !.?]*$`)
+	thanksPattern   = pattern.New(`(?i)^(?:ok(?:ay)?,? )?(?:thanks|thank you|thx|cheers|danke|merci|gracias)(?: .{0,20})?[ !.]*$`)
+	aboutPattern    = pattern.New(`(?i)^(?:help|/?help me|what (?:can|do) you do|how (?:do|can) i use you|who are you|what are you|what(?:'s|’s| is) your name|what model (?:are you|is this)|are you (?:an? )?(?:ai|real|model|bot|human|llm|chatgpt|gpt|claude).*|what can i (?:ask|do)(?: here)?)[ ?!.]*$`)
 )
 
 // whoami is what the model says of itself, always.
@@ -111,10 +111,10 @@ func tools(c *conversation) (reply, bool) {
 }
 
 var (
-	ordinalPattern = regexp.MustCompile(`(?i)^what (?:was|is|were) (?:my|the) (very first|first|last|previous|latest) (?:question|message|request|thing i (?:said|asked)|ask)[ ?!.]*$`)
-	didAskPattern  = regexp.MustCompile(`(?i)^what did i (?:ask|say)(?: you)? (first|last|before|at first|previously)[ ?!.]*$`)
-	countPattern   = regexp.MustCompile(`(?i)^how many (?:messages|questions|times|turns)\b.*$`)
-	wholePattern   = regexp.MustCompile(`(?i)^(?:please |can you |could you )?(?:(?:summari[sz]e|sum up|recap)(?: (?:this|our|the|it|that|all|everything|what we (?:said|did|discussed)|so far|conversation|chat|talk|session|up))*|what (?:have|did) we (?:talked?|discuss(?:ed)?|done|do|said|say)(?: about)?(?: so far| until now| today)?|what happened so far)[ ?!.]*$`)
+	ordinalPattern = pattern.New(`(?i)^what (?:was|is|were) (?:my|the) (very first|first|last|previous|latest) (?:question|message|request|thing i (?:said|asked)|ask)[ ?!.]*$`)
+	didAskPattern  = pattern.New(`(?i)^what did i (?:ask|say)(?: you)? (first|last|before|at first|previously)[ ?!.]*$`)
+	countPattern   = pattern.New(`(?i)^how many (?:messages|questions|times|turns)\b.*$`)
+	wholePattern   = pattern.New(`(?i)^(?:please |can you |could you )?(?:(?:summari[sz]e|sum up|recap)(?: (?:this|our|the|it|that|all|everything|what we (?:said|did|discussed)|so far|conversation|chat|talk|session|up))*|what (?:have|did) we (?:talked?|discuss(?:ed)?|done|do|said|say)(?: about)?(?: so far| until now| today)?|what happened so far)[ ?!.]*$`)
 )
 
 // ordinal answers which question came first or last, and how many there were.
@@ -190,7 +190,7 @@ func statement(c *conversation) (reply, bool) {
 }
 
 // factPattern is a sentence that tells what something is.
-var factPattern = regexp.MustCompile(`(?i)^(?:i'm|i’m|i am) [^?]+$|^(?:the|my|our|his|her|their|its|this|i|we|it|there|[A-Z]\w+)\b[^?]{0,80}\b(?:is|are|was|were|am|has|have|costs?|lives?|live|means?)\b [^?]+$`)
+var factPattern = pattern.New(`(?i)^(?:i'm|i’m|i am) [^?]+$|^(?:the|my|our|his|her|their|its|this|i|we|it|there|[A-Z]\w+)\b[^?]{0,80}\b(?:is|are|was|were|am|has|have|costs?|lives?|live|means?)\b [^?]+$`)
 
 // honest is for everything else: what was understood, what was said about it
 // before, and that this is all.
