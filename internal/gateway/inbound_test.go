@@ -146,6 +146,44 @@ func TestResets(t *testing.T) {
 	})
 }
 
+// TestSilenceUndone undoes a reset that silence made: the session that is taken up
+// again counts as in use, whether the reset is undone or the key is set.
+func TestSilenceUndone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := chat(t)
+		defer d.shut()
+		setup := *d.setup.Load()
+		setup.Resets = route.Resets{General: route.Policy{Mode: route.ModeIdle, Idle: time.Hour}}
+		if err := d.Reload(setup); err != nil {
+			t.Fatal(err)
+		}
+		first := d.receive(mail("ada", "hello"))
+		time.Sleep(2 * time.Hour)
+		second := d.receive(mail("ada", "good evening"))
+		if second.Session == first.Session || second.Reset != "idle" {
+			t.Fatalf("after two hours it came to %+v", second)
+		}
+		if _, err := d.ContinuePrevious(t.Context(), first.Key); err != nil {
+			t.Fatal(err)
+		}
+		if back := d.receive(mail("ada", "where were we?")); back.Session != first.Session || back.Reset != "" {
+			t.Errorf("after the reset was undone it came to %+v", back)
+		}
+		time.Sleep(2 * time.Hour)
+		if _, err := d.PointKey(t.Context(), first.Key, second.Session); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if set := d.receive(mail("ada", "and here?")); set.Session != second.Session || set.Reset != "" {
+			t.Errorf("after the key was set it came to %+v", set)
+		}
+		time.Sleep(2 * time.Hour)
+		if later := d.receive(mail("ada", "good night")); later.Reset != "idle" {
+			t.Errorf("two hours later it came to %+v", later)
+		}
+	})
+}
+
 // TestCommandsInMessages asks things of the gateway itself: the agent does not
 // hear of it.
 func TestCommandsInMessages(t *testing.T) {

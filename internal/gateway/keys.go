@@ -113,7 +113,9 @@ func (g *Gateway) Key(ctx context.Context, key string) (wire.Key, error) {
 	return out, nil
 }
 
-// PointKey points a key at a session that exists.
+// PointKey points a key at a session that exists. If the key pointed elsewhere the
+// session says that it was taken up again, so that the next message does not find
+// it over; one that cannot be added to is pointed at all the same.
 func (g *Gateway) PointKey(ctx context.Context, key string, id firn.ID) (wire.Key, error) {
 	k, err := g.canonical(key)
 	if err != nil {
@@ -123,8 +125,18 @@ func (g *Gateway) PointKey(ctx context.Context, key string, id firn.ID) (wire.Ke
 	if err != nil {
 		return wire.Key{}, err
 	}
+	current, err := keyed.Lookup(ctx, k.String())
+	if err != nil && !errors.Is(err, firn.ErrNotFound) {
+		return wire.Key{}, err
+	}
 	if err := keyed.Bind(ctx, k.String(), id); err != nil {
 		return wire.Key{}, err
+	}
+	if current != id {
+		mark := resetMark{Reason: route.CauseRequest, Previous: current, Resumed: true}.entry()
+		if _, err := g.Store.Append(ctx, id, store.Any, mark); err != nil && !errors.Is(err, firn.ErrUnsupported) {
+			return wire.Key{}, err
+		}
 	}
 	g.events.tell(event(wire.SessionUpdated, id, nil))
 	return g.Key(ctx, key)
@@ -226,10 +238,6 @@ func (g *Gateway) ContinuePrevious(ctx context.Context, key string) (wire.Key, e
 	if previous == "" {
 		return wire.Key{}, &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("the session of key %s has none before it", k), Hint: "firn keys show lists the sessions of a key"}
 	}
-	mark := resetMark{Reason: route.CauseRequest, Previous: current, Resumed: true}.entry()
-	if _, err := g.Store.Append(ctx, previous, store.Any, mark); err != nil {
-		return wire.Key{}, err
-	}
 	return g.PointKey(ctx, key, previous)
 }
 
@@ -280,7 +288,7 @@ func readReset(e firn.Entry) (resetMark, bool) {
 }
 
 // lifetimes tells when a session began, and when a person last said something
-// in it.
+// in it. Taking it up again is both.
 func (g *Gateway) lifetimes(ctx context.Context, id firn.ID) (route.Times, error) {
 	var t route.Times
 	path, err := g.Path(ctx, id)
@@ -288,11 +296,13 @@ func (g *Gateway) lifetimes(ctx context.Context, id firn.ID) (route.Times, error
 		return t, err
 	}
 	for _, e := range slices.Backward(path.Entries) {
-		if m, ok := e.Body.(*firn.Message); ok && m.Role == firn.RoleUser && !byMachine(e) && t.Interaction.IsZero() {
-			t.Interaction = e.Time
-		}
-		if mark, ok := readReset(e); ok && mark.Resumed && t.Started.IsZero() {
+		mark, ok := readReset(e)
+		resumed := ok && mark.Resumed
+		if resumed && t.Started.IsZero() {
 			t.Started = e.Time
+		}
+		if (resumed || saidByAPerson(e)) && t.Interaction.IsZero() {
+			t.Interaction = e.Time
 		}
 	}
 	if n := len(path.Entries); n > 0 {
@@ -302,6 +312,11 @@ func (g *Gateway) lifetimes(ctx context.Context, id firn.ID) (route.Times, error
 		t.Started, err = g.beginning(ctx, id)
 	}
 	return t, err
+}
+
+func saidByAPerson(e firn.Entry) bool {
+	m, ok := e.Body.(*firn.Message)
+	return ok && m.Role == firn.RoleUser && !byMachine(e)
 }
 
 // beginning is when a session began.
