@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -111,7 +112,8 @@ func (g *Gateway) formatOf(in wire.Import, stream *bufio.Reader) (dialect.Tool, 
 }
 
 // incoming is the transcript as a source, and the id its session gets. The
-// first entry, the header, tells the id; it is read ahead.
+// first entry, the header, tells the id; it is read ahead, and one more to see
+// that there is anything else.
 func incoming(tool dialect.Tool, in wire.Import, stream io.Reader, report *convert.Report) (convert.Source, firn.ID, error) {
 	origin := dialect.Origin{Transcript: dialect.Transcript{ID: in.ID, Agent: in.Agent, Title: in.Title}}
 	if in.Name != "" {
@@ -119,9 +121,13 @@ func incoming(tool dialect.Tool, in wire.Import, stream io.Reader, report *conve
 	}
 	next, stop := iter.Pull2(convert.Transcript(tool, origin, func() iter.Seq2[[]byte, error] { return convert.Lines(stream) }).Told(report))
 	first, err, ok := next()
-	if err != nil || !ok {
+	if ok && err == nil {
+		first.Lines = owned(first.Lines)
+	}
+	second, after, more := next()
+	if err != nil || !more && (!ok || report.Damaged >= report.Lines) { // a header may be made of nothing
 		stop()
-		return convert.Source{}, "", orInvalid(err, "the transcript is empty")
+		return convert.Source{}, "", nothingRead(err, tool, report)
 	}
 	id := in.ID
 	if h, isHeader := first.Entry.Body.(*firn.Header); isHeader {
@@ -146,7 +152,10 @@ func incoming(tool dialect.Tool, in wire.Import, stream io.Reader, report *conve
 	}
 	told := func(yield func(convert.Told, error) bool) {
 		defer stop()
-		for t, err, ok := first, error(nil), true; ok; t, err, ok = next() {
+		if !yield(first, nil) {
+			return
+		}
+		for t, err, ok := second, after, more; ok; t, err, ok = next() {
 			if !yield(t, err) {
 				return
 			}
@@ -155,11 +164,25 @@ func incoming(tool dialect.Tool, in wire.Import, stream io.Reader, report *conve
 	return convert.Source{Tool: tool.Name(), Told: func(*convert.Report) iter.Seq2[convert.Told, error] { return told }}, id, nil
 }
 
-func orInvalid(err error, message string) error {
-	if err != nil {
-		return err
+// owned copies lines, which are valid until the next ones are read.
+func owned(lines [][]byte) [][]byte {
+	kept := make([][]byte, len(lines))
+	for i, line := range lines {
+		kept[i] = bytes.Clone(line)
 	}
-	return &wire.Problem{Kind: wire.Invalid, Message: message}
+	return kept
+}
+
+// nothingRead says why no session can be made of a transcript.
+func nothingRead(err error, tool dialect.Tool, report *convert.Report) error {
+	switch {
+	case err != nil:
+		return err
+	case report.Damaged > 0:
+		return &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("no line of the transcript can be read as one of %s", tool.Name()),
+			Hint: "see that it is the right file; firn verify FILE tells what is wrong in it"}
+	}
+	return &wire.Problem{Kind: wire.Invalid, Message: "the transcript is empty"}
 }
 
 // entitle gives a session that has no title the one that came with it.

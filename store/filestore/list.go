@@ -141,10 +141,13 @@ func (st *Store) Inspect(ctx context.Context, id firn.ID) (store.Info, error) {
 }
 
 // glimpse is how much is read of the beginning and of the end of a transcript;
-// longGlimpse is how much more if the end has no whole line in that.
+// longGlimpse is how much more if the end has no whole line in that, longHeader how
+// much if the beginning has none. Headers are that long if they carry what a file of
+// another tool had before its first line that could be read.
 const (
 	glimpse     = 4 << 10
 	longGlimpse = 256 << 10
+	longHeader  = 16 << 20
 )
 
 // inspector looks at transcripts one after the other.
@@ -236,7 +239,7 @@ func (in *inspector) head(file vfs.File, gist *store.Gist) (int64, error) {
 			in.add(gist, b[:i+1])
 			return int64(i + 1), nil
 		}
-		if len(b) < n || n >= longGlimpse {
+		if len(b) < n || n >= longHeader {
 			return 0, nil
 		}
 	}
