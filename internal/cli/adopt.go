@@ -91,7 +91,7 @@ func (p *program) find(ctx context.Context, args []string) ([]adopt.Found, error
 func (p *program) toolHomes() (user string, others map[dialect.Name]string, err error) {
 	if user = p.env("HOME"); user == "" {
 		if user, err = os.UserHomeDir(); err != nil {
-			return "", nil, fmt.Errorf("find other tools' folders: %w", err)
+			return "", nil, &usageError{message: "find other tools' folders: there is no home directory", hint: "set HOME to the directory that has them"}
 		}
 	}
 	return user, map[dialect.Name]string{

@@ -32,8 +32,8 @@ The file is a tar archive compressed with zstd, with the sums of all files at it
 Without firn, tar --zstd -xf unpacks it and sha256sum -c SHA256SUMS compares.
 It holds all that was said: keep it as safe as the home. A purge does not reach it.`,
 		Example: "  firn backup create\n  firn backup verify firn-20261116-031500.tar.zst\n  firn backup restore firn-20261116-031500.tar.zst ~/.firn",
-		Args:    none,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args:    cobra.ArbitraryArgs,
+		RunE:    p.unknown,
 	}
 	cmd.AddCommand(p.backupCreateCommand(), p.backupVerifyCommand(), p.backupRestoreCommand())
 	return cmd

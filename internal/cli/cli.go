@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"firn"
 	"firn/internal/doctor"
@@ -119,9 +120,7 @@ func (p *program) root() *cobra.Command {
 	flags.BoolVar(&p.inPlace, "in-place", false, "if --home is another tool's folder, add to its own files instead of only reading them")
 	flags.BoolVar(&p.json, "json", false, "print results and errors as JSON")
 	flags.BoolVar(&p.progress, "progress", false, "show progress even if stderr is no terminal")
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usage(cmd, "%s", err.Error())
-	})
+	root.SetFlagErrorFunc(wrongFlag)
 	root.AddGroup(groups...)
 	root.CompletionOptions.DisableDefaultCmd = true // we have our own
 	help := p.helpCommand()
@@ -175,6 +174,25 @@ func (p *program) unknown(cmd *cobra.Command, args []string) error {
 	cmd.SuggestionsMinimumDistance = 2 // it also knows which commands begin so
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		failure.hint = "did you mean " + cmd.CommandPath() + " " + cmp.Or(typo.Nearest(args[0], near, 2), near[0]) + "?"
+	}
+	return failure
+}
+
+// wrongFlag says what is wrong with a flag, and which one was probably meant.
+func wrongFlag(cmd *cobra.Command, err error) error {
+	failure := &usageError{message: err.Error(), hint: cmd.CommandPath() + " --help tells how it is used"}
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
+		return failure
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	})
+	if near := typo.Nearest(unknown.GetSpecifiedName(), names, 2); near != "" {
+		failure.hint = "did you mean --" + near + "? " + failure.hint
 	}
 	return failure
 }

@@ -160,7 +160,7 @@ func (p *program) inProcess(ctx context.Context, o Opening) (*client.Client, fun
 		return nil, nil, fmt.Errorf("find a gateway: none is running, and none can be made here: %w", firn.ErrUnsupported)
 	}
 	if o.Report == nil {
-		o.Report = func(message string) { fmt.Fprintf(p.stderr, "note: %s\n", message) }
+		o.Report = p.noteOnce()
 	}
 	opened, err := p.open(ctx, o)
 	if errors.Is(err, firn.ErrLocked) {

@@ -80,12 +80,15 @@ var outcomes = []struct {
 	{fs.ErrPermission, outcome{"not-allowed", exitNotAllowed, "run firn as the owner of the files"}},
 	{firn.ErrUnavailable, outcome{"unavailable", exitUnreachable, "the cluster does not answer; run it again in a while"}},
 	{syscall.ENOSPC, outcome{"not-saved", exitFailed, "the disk is full: make room, then run it again; what was there is safe"}},
+	{syscall.EROFS, outcome{"not-saved", exitFailed, "nothing can be written there; what is there can be read (firn ls, cat, search), and --home names another place"}},
 	{firn.ErrNotSaved, outcome{"not-saved", exitFailed, "is the disk full? firn doctor looks"}},
 	{firn.ErrCorrupt, outcome{"integrity", exitIntegrity, "firn verify tells what is wrong"}},
 	{firn.ErrInvalid, outcome{"usage", exitUsage, "firn help tells how it is used"}},
 	{firn.ErrTooLarge, outcome{"too-large", exitFailed, ""}},
 	{firn.ErrUnsupported, outcome{"unsupported", exitFailed, ""}},
-	{fs.ErrNotExist, outcome{"not-found", exitNotFound, ""}},
+	{fs.ErrNotExist, outcome{"not-found", exitNotFound, "see how it is spelt; what does not begin with / counts from the directory you are in"}},
+	{syscall.ENOTDIR, outcome{"failed", exitFailed, "a file stands where a directory is wanted; --home says where sessions are kept"}},
+	{syscall.EISDIR, outcome{"failed", exitFailed, "a file is wanted, and this is a directory"}},
 }
 
 // answers says what the gateway's problems mean. Their kinds are told as they

@@ -150,7 +150,8 @@ func ofDir(dir, from string) ([]bring, error) {
 		return nil, fmt.Errorf("import %s: %w", dir, err)
 	}
 	if len(list) == 0 {
-		return nil, fmt.Errorf("import %s: no transcripts (*.jsonl) in it: %w", dir, firn.ErrNotFound)
+		err := fmt.Errorf("import %s: no transcripts (*.jsonl) in it: %w", dir, firn.ErrNotFound)
+		return nil, &hinted{err, "name a file, or a directory that has some; firn adopt finds the folders of other tools"}
 	}
 	return list, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -82,6 +83,21 @@ func (p *program) migrate(cmd *cobra.Command, from, to string) (err error) {
 
 // note tells of something that was out of order.
 func (p *program) note(message string) { fmt.Fprintf(p.stderr, "note: %s\n", message) }
+
+// noteOnce prints notes, and none of them again: a command may look at the same
+// thing several times.
+func (p *program) noteOnce() func(message string) {
+	var mu sync.Mutex
+	told := make(map[string]bool)
+	return func(message string) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !told[message] {
+			told[message] = true
+			p.note(message)
+		}
+	}
+}
 
 // storeURL is a store as a flag names it. Paths in it count from where we are.
 func storeURL(text string) (string, error) {

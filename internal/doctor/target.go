@@ -71,8 +71,11 @@ func OpenHome(fsys vfs.FS, home string) (Target, error) {
 		fsys = vfs.OS{}
 	}
 	info, err := fsys.Stat(home)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode.IsDir() {
+	if errors.Is(err, fs.ErrNotExist) {
 		return Target{}, fmt.Errorf("open home %s: %w", home, firn.ErrNotFound)
+	}
+	if err == nil && !info.Mode.IsDir() {
+		return Target{}, fmt.Errorf("open home %s: it is a file, and a directory was %w", home, firn.ErrNotFound)
 	}
 	if err != nil {
 		return Target{}, fmt.Errorf("open home %s: %w", home, err)
