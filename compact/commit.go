@@ -218,7 +218,8 @@ func parted(entries []firn.Entry, at int) bool {
 	return false
 }
 
-// entry makes the compaction. Without anything kept it keeps from itself on.
+// entry makes the compaction. Without anything kept it keeps from itself on, with what
+// programs have noted just before, which no model sees.
 func (r *run) entry(path window.Path, kept []firn.Entry, c choice, s *summariser) (firn.Entry, error) {
 	details := Details{
 		ReadFiles: emptyNotNil(c.read), ModifiedFiles: emptyNotNil(c.modified),
@@ -246,6 +247,13 @@ func (r *run) entry(path window.Path, kept []firn.Entry, c choice, s *summariser
 	body.FirstKept = entry.ID
 	if len(kept) > 0 {
 		body.FirstKept = kept[0].ID
+		return entry, nil
+	}
+	for _, e := range slices.Backward(path.Entries) {
+		if _, noted := e.Body.(*firn.Custom); !noted {
+			break
+		}
+		body.FirstKept = e.ID
 	}
 	return entry, nil
 }

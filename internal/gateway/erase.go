@@ -33,7 +33,7 @@ type erasing struct {
 
 	// spoken says that something said goes, answered that the latest answer does.
 	spoken, answered bool
-	// collected are messages that became one that goes.
+	// collected are messages that became one that goes, or go as they waited.
 	collected map[firn.EntryID]bool
 	// names are what the session is called without what goes; titles and tags are
 	// those that go, counts says that counts go with them.
@@ -54,9 +54,15 @@ func (g *Gateway) erasing(ctx context.Context, id firn.ID, names []firn.EntryID)
 	}
 	// Messages that waited stand before the one that they became.
 	err := g.lookThrough(ctx, id, func(e firn.Entry, _ int) {
-		if p.named[e.ID] {
-			for _, waited := range collected(e) {
-				p.collected[waited] = true
+		if !p.named[e.ID] {
+			return
+		}
+		for _, waited := range collected(e) {
+			p.collected[waited] = true
+		}
+		if c, ok := e.Body.(*firn.Custom); ok {
+			if w, ok := waitingOf(c); ok { // it may be there more than once
+				p.collected[w.ID] = true
 			}
 		}
 	})

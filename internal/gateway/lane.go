@@ -94,6 +94,14 @@ func (t *ticket) begins(turn firn.EntryID) {
 // accept says that the message is durable.
 func (t *ticket) accept() { t.once.Do(func() { close(t.accepted) }) }
 
+// end says what came of the message. That is told first: who waits for it to be
+// durable only must not be told that it is when it is not.
+func (t *ticket) end(err error) {
+	t.err = err
+	close(t.done)
+	t.accept()
+}
+
 // failed reports whether it is known that nothing comes of the message.
 func (t *ticket) failed() bool {
 	select {
@@ -194,11 +202,11 @@ func (l *lane) drop(d route.Decision) {
 	for _, t := range l.queue[:d.Drop] {
 		l.dropped = append(l.dropped, t.waiting)
 		l.summarize = l.summarize || d.Summarize
-		t.err = &wire.Problem{Kind: wire.Busy, Message: "the message was left out: too many waited", Hint: "say it again"}
+		var err error = &wire.Problem{Kind: wire.Busy, Message: "the message was left out: too many waited", Hint: "say it again"}
 		if d.Action == route.ActInterrupt {
-			t.err = ErrStopped
+			err = ErrStopped
 		}
-		close(t.done)
+		t.end(err)
 	}
 	l.queue = l.queue[d.Drop:]
 }
@@ -245,18 +253,16 @@ const (
 // collected. Nil ends the lane.
 func (l *lane) next() []*ticket {
 	l.settle()
-	l.g.mu.Lock()
-	defer l.g.mu.Unlock()
-	l.mu.Lock()
+	l.mu.Lock() // before that of the gateway: it is held while messages are stored
 	defer l.mu.Unlock()
 	l.running = nil
 	if len(l.queue) == 0 || l.g.ctx.Err() != nil {
 		for _, t := range l.queue {
-			t.err = ErrDraining
-			t.accept()
-			close(t.done)
+			t.end(ErrDraining)
 		}
 		l.queue, l.busy, l.gone = nil, false, true
+		l.g.mu.Lock()
+		defer l.g.mu.Unlock()
 		delete(l.g.lanes, l.id)
 		return nil
 	}
@@ -377,8 +383,7 @@ func (l *lane) conclude(t *ticket, answer wire.Answer, err error) {
 		t.repeated.Store(true)
 	}
 	t.answer.Message = t.ID
-	t.accept()
-	close(t.done)
+	t.end(t.err)
 }
 
 // alone runs one turn when nobody else does, here or in another process.
@@ -455,6 +460,9 @@ func (l *lane) turn(ctx context.Context, batch []*ticket) (answer wire.Answer, e
 		case agent.Finished:
 			answer = answerOf(answer, e.Outcome)
 			l.g.events.tell(event(wire.TurnCompleted, l.id, answer))
+		case agent.CompactionStarted:
+			l.restate(ctx)
+			l.g.events.happens(l.id, e)
 		default:
 			l.g.events.happens(l.id, e)
 		}
@@ -530,23 +538,39 @@ func (g *Gateway) Stop(ctx context.Context, id firn.ID) (bool, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	stopped := slices.ContainsFunc(l.running, func(t *ticket) bool { return !ours(t) })
+	stopped := len(l.queue) > 0 || slices.ContainsFunc(l.running, func(t *ticket) bool { return !ours(t) })
 	if l.stop != nil {
 		l.stop(ErrStopped)
 	}
-	if len(l.queue) == 0 {
-		return stopped, nil
+	if ids := l.unsaidHere(); len(ids) > 0 {
+		entry := firn.NewEntry(&firn.Custom{Type: unqueuedType, Data: spell(map[string]any{"ids": ids})})
+		if _, err := g.Store.Append(ctx, id, store.Any, entry); err != nil {
+			return stopped, err
+		}
 	}
-	var ids []firn.EntryID
 	for _, t := range l.queue {
-		ids = append(ids, t.ID)
-		t.err = ErrStopped
-		close(t.done)
+		t.end(ErrStopped)
 	}
-	l.queue = nil
-	entry := firn.NewEntry(&firn.Custom{Type: unqueuedType, Data: spell(map[string]any{"ids": ids})})
-	_, err := g.Store.Append(ctx, id, store.Any, entry)
-	return true, err
+	l.queue, l.dropped, l.summarize = nil, nil, false
+	return stopped, nil
+}
+
+// unsaidHere are the ids of what waits in the lane, was left out there, or is about
+// to be said. The caller holds its lock.
+func (l *lane) unsaidHere() (ids []firn.EntryID) {
+	for _, t := range slices.Concat(l.running, l.queue) {
+		if !t.onward && (t.waited || t.owed) && !begun(t) {
+			ids = append(ids, t.ID)
+		}
+	}
+	left := l.dropped
+	if !slices.ContainsFunc(l.running, begun) { // else the log names them
+		left = slices.Concat(l.named, left)
+	}
+	for _, w := range left {
+		ids = append(ids, w.ID)
+	}
+	return ids
 }
 
 // agentOf returns the agent a session belongs to.

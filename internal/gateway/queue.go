@@ -1,17 +1,20 @@
 package gateway
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 
 	"firn"
 	"firn/route"
+	"firn/store"
 	"firn/window"
 	"firn/wire"
 )
 
 // A message that waits is in the log as an entry of this type, so that the
-// next gateway finds it. Once it is said it is an ordinary message of the same
+// next gateway finds it; once more if the session is compacted meanwhile. Once it is said it is an ordinary message of the same
 // id; those that were said together are named by the one they became.
 const (
 	queuedType = "firn.queued"
@@ -116,8 +119,9 @@ func left(p window.Path) []waiting {
 			queue = nil
 		case *firn.Custom:
 			queue = slices.DeleteFunc(queue, func(w waiting) bool { return slices.Contains(unqueued(b), w.ID) })
-			var w waiting
-			if b.Type == queuedType && json.Unmarshal(b.Data, &w) == nil && w.ID != "" {
+			w, ok := waitingOf(b)
+			restated := slices.ContainsFunc(queue, func(known waiting) bool { return known.ID == w.ID })
+			if ok && w.ID != "" && !restated {
 				queue = append(queue, w)
 			}
 		case *firn.CustomMessage:
@@ -129,6 +133,31 @@ func left(p window.Path) []waiting {
 		}
 	}
 	return queue
+}
+
+// restate stores once more what waits, because the session is about to be compacted:
+// only what stands behind the place where that cuts is found by the next gateway. The
+// lane stays locked, so that nobody says meanwhile that it waits no more.
+func (l *lane) restate(ctx context.Context) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.queue) == 0 {
+		return
+	}
+	path, err := l.g.Path(ctx, l.id)
+	var entries []firn.Entry
+	for _, w := range left(path) {
+		if slices.ContainsFunc(l.queue, func(t *ticket) bool { return t.ID == w.ID }) {
+			entry, spelt := w.entry()
+			entries, err = append(entries, entry), errors.Join(err, spelt)
+		}
+	}
+	if err == nil && len(entries) > 0 {
+		_, err = l.g.Store.Append(ctx, l.id, store.Any, entries...)
+	}
+	if err != nil {
+		l.g.Log.Warn("what waits cannot be stored behind a compaction", "session", l.id, "error", err)
+	}
 }
 
 // unqueued are the ids of the messages that an entry says wait no more.

@@ -158,8 +158,14 @@ func (g *Gateway) owed(ctx context.Context, id firn.ID) ([]*ticket, error) {
 	if err != nil {
 		return nil, err
 	}
+	asked := path
+	if summed(path) { // of what was asked nothing is kept: it stands before the summary
+		if asked, err = window.CollectFrom(g.Store.ReadBack(ctx, id, store.End), path.Compaction.Parent); err != nil {
+			return nil, err
+		}
+	}
 	var tickets []*ticket
-	if accepted(path) && agent.Unfinished(path) {
+	if accepted(asked) && agent.Unfinished(asked) {
 		t := newTicket(waiting{ID: firn.NewEntryID()})
 		t.onward = true
 		t.accept()
@@ -172,6 +178,18 @@ func (g *Gateway) owed(ctx context.Context, id firn.ID) ([]*ticket, error) {
 		tickets = append(tickets, t)
 	}
 	return tickets, nil
+}
+
+// summed reports whether a path is a summary, behind which nothing was said and nobody
+// went elsewhere.
+func summed(p window.Path) bool {
+	return p.Compaction != nil && p.Compaction.Parent != "" && !slices.ContainsFunc(p.Entries, func(e firn.Entry) bool {
+		switch e.Body.Kind() {
+		case firn.KindMessage, firn.KindCustomMessage, firn.KindHead, firn.KindBranchSummary:
+			return true
+		}
+		return false
+	})
 }
 
 // accepted reports whether the last message of the user, or of a machine, is

@@ -256,13 +256,16 @@ func (g *Gateway) listed(ctx context.Context, info *store.Info) wire.Session {
 // gone: who has the answer can go on at once.
 func (g *Gateway) load(id firn.ID) (live bool, queued int) {
 	g.mu.Lock()
-	defer g.mu.Unlock()
 	l, ok := g.lanes[id]
+	g.mu.Unlock()
 	if !ok {
 		return g.events.elsewhere(id), 0
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.gone {
+		return g.events.elsewhere(id), 0
+	}
 	return !l.spent(), len(l.queue)
 }
 

@@ -38,13 +38,14 @@ func (g *Gateway) Status(ctx context.Context) (wire.Status, error) {
 // loads counts the turns that are running, and the messages that wait.
 func (g *Gateway) loads() (running, queued int) {
 	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, l := range g.lanes {
+	lanes := slices.Collect(maps.Values(g.lanes))
+	g.mu.Unlock()
+	for _, l := range lanes {
 		l.mu.Lock()
 		queued += len(l.queue)
 		l.mu.Unlock()
 	}
-	return len(g.lanes), queued
+	return len(lanes), queued
 }
 
 // Running lists the sessions that have a turn running, here or at another gateway,

@@ -1,0 +1,209 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"firn"
+	"firn/compact"
+	"firn/provider"
+	"firn/provider/scripted"
+	"firn/route"
+	"firn/store"
+	"firn/store/memstore"
+	"firn/wire"
+)
+
+// TestWaitingOutlivesACompaction compacts a session while messages wait in it, and
+// then the gateway dies: the next one still finds them, each once and in order.
+func TestWaitingOutlivesACompaction(t *testing.T) {
+	for name, second := range map[string]string{"the last message is kept": "two", "nothing is kept": "two " + strings.Repeat("and so on ", 1000)} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := open(t, memstore.New(memstore.Options{}))
+				agent := d.setup.Load().Agents["main"]
+				agent.Compaction = compact.Settings{Threshold: 2000, KeepRecent: 1}
+				agent.Summarizer = summarizer()
+				d.say("one "+strings.Repeat("and so on ", 500), "followup")
+				<-d.asked
+				d.say(second, "followup")
+				d.say("three", "followup")
+				d.say("four", "followup")
+				d.gate <- struct{}{}
+				<-d.asked // of two, after the compaction
+				if path, err := d.Path(t.Context(), "s"); err != nil || path.Compaction == nil {
+					t.Fatalf("there is no compaction, %v", err)
+				}
+				owed, err := d.owed(t.Context(), "s")
+				if err != nil {
+					t.Fatal(err)
+				}
+				var texts []string
+				for _, o := range owed {
+					if o.onward {
+						o.Text = "go on"
+					}
+					texts = append(texts, o.Text)
+				}
+				if got := strings.Join(texts, ", "); got != "go on, three, four" {
+					t.Errorf("after a crash these would be said: %q", got)
+				}
+				for range 10 {
+					d.gate <- struct{}{}
+				}
+				d.shut()
+				if owed, err := d.owed(t.Context(), "s"); err != nil || len(owed) > 0 {
+					t.Errorf("%d are owed in the end, %v", len(owed), err)
+				}
+				if n := strings.Count(d.log(), "user: "); n != 4 {
+					t.Errorf("%d messages were said:\n%s", n, d.log())
+				}
+			})
+		})
+	}
+}
+
+// TestStopForgetsWhatWasDropped stops a session in which messages were left out
+// because too many waited: the next gateway does not say those.
+func TestStopForgetsWhatWasDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := open(t, memstore.New(memstore.Options{}))
+		setup := *d.setup.Load()
+		setup.Queue = route.Queue{Cap: 1, Drop: route.DropOld}
+		if err := d.Reload(setup); err != nil {
+			t.Fatal(err)
+		}
+		d.say("one", "followup")
+		<-d.asked
+		two := d.say("two", "followup")
+		d.say("three", "followup")
+		<-two.done
+		if wire.KindOf(two.err) != wire.Busy {
+			t.Fatalf("the second was told %v", two.err)
+		}
+		if ok, err := d.Stop(t.Context(), "s"); !ok || err != nil {
+			t.Errorf("stopping gave %t, %v", ok, err)
+		}
+		d.shut()
+		owed, err := d.owed(t.Context(), "s")
+		if err != nil || len(owed) > 0 {
+			t.Errorf("after it was stopped %d messages are owed an answer, %v", len(owed), err)
+		}
+	})
+}
+
+// TestStoppedBeforeItBegan stops a session at the moment at which a message has come
+// and its turn has not begun: who waits for it to be kept is told.
+func TestStoppedBeforeItBegan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := open(t, memstore.New(memstore.Options{}))
+		over := newTicket(waiting{ID: "over"})
+		close(over.done)
+		l, err := d.lane("s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.busy, l.running = true, []*ticket{over} // it has answered, and is about to look what is next
+		ticket := d.say("one", "")
+		if ok, err := d.Stop(t.Context(), "s"); !ok || err != nil {
+			t.Errorf("stopping gave %t, %v", ok, err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		if _, err := ticket.await(ctx, "s", false); !errors.Is(err, ErrStopped) {
+			t.Errorf("who waits is told %v", err)
+		}
+		l.run()
+		d.shut()
+	})
+}
+
+// TestNotKeptIsNotAccepted: whoever waits for a message to be kept, and not for its
+// answer, is told if it was not, however the two come about.
+func TestNotKeptIsNotAccepted(t *testing.T) {
+	d := open(t, memstore.New(memstore.Options{}))
+	defer d.shut()
+	l := &lane{g: d.Gateway, id: "s"}
+	for range 20_000 {
+		ticket := newTicket(waiting{ID: "m"})
+		told := make(chan error, 1)
+		go func() {
+			_, err := ticket.await(context.Background(), "s", false)
+			told <- err
+		}()
+		l.conclude(ticket, wire.Answer{}, firn.ErrNotSaved)
+		if err := <-told; !errors.Is(err, firn.ErrNotSaved) {
+			t.Fatalf("a message that was not kept was acknowledged: %v", err)
+		}
+	}
+}
+
+// stuckStore does not return from storing one text before it is let.
+type stuckStore struct {
+	store.Store
+	text         string
+	begun, going chan struct{}
+}
+
+func (s *stuckStore) Append(ctx context.Context, id firn.ID, expect store.Pos, entries ...firn.Entry) (store.Pos, error) {
+	for _, e := range entries {
+		if c, ok := e.Body.(*firn.Custom); ok && strings.Contains(string(c.Data), s.text) {
+			close(s.begun)
+			<-s.going
+		}
+	}
+	return s.Store.Append(ctx, id, expect, entries...)
+}
+
+// TestASlowSessionHoldsUpNoOther keeps a message of one session from being stored for
+// long, while its turn ends: the other sessions go on.
+func TestASlowSessionHoldsUpNoOther(t *testing.T) {
+	st := &stuckStore{Store: memstore.New(memstore.Options{}), text: "slow", begun: make(chan struct{}), going: make(chan struct{})}
+	d := open(t, st)
+	d.begin("other")
+	one := d.say("one", "followup")
+	<-d.asked
+	slow := make(chan *ticket, 1)
+	go func() { slow <- d.say("slow", "followup") }()
+	<-st.begun
+	for range 100 {
+		d.gate <- struct{}{}
+	}
+	<-one.done
+	told := make(chan error, 1)
+	go func() {
+		var errs []error
+		for range 50 {
+			go d.loads()
+			go d.atWork("s")
+			_, err := d.Turn(context.Background(), "other", wire.Turn{Text: "hello"})
+			errs = append(errs, err)
+		}
+		told <- errors.Join(errs...)
+	}()
+	select {
+	case err := <-told:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("another session waits for the one that is slow")
+	}
+	close(st.going)
+	<-(<-slow).done
+	d.shut()
+}
+
+// summarizer is a model that sums up.
+func summarizer() provider.Model {
+	var model *scripted.Model
+	model = scripted.Func(scripted.Info(), func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
+		return model.Play(ctx, req, scripted.Say("## Goal\nto test\n\n## Progress\nall of it was said"))
+	})
+	return model
+}
