@@ -101,6 +101,9 @@ func Run(ctx context.Context, from, to Side, o Options) (*Report, error) {
 		m.o.Progress = func(string, int64, int64) {}
 	}
 	err := m.carryAll()
+	if err == nil && o.Copy {
+		err = m.placeAll()
+	}
 	if err == nil {
 		err = m.compareAll()
 	}
@@ -199,6 +202,49 @@ func (m *move) replace(h store.Holding, s *sum) (store.Loaded, error) {
 		_, err = m.to.Load(m.ctx, h, m.read(h.ID, newSum())) // for what became of it
 	}
 	return store.Loaded{Added: n}, err
+}
+
+// placeAll archives, removes and takes back in a copy what was there already, and
+// has been archived, removed or taken back since.
+func (m *move) placeAll() error {
+	all, err := m.to.Holdings(m.ctx)
+	if err != nil {
+		return err
+	}
+	there := make(map[firn.ID]store.Holding, len(all))
+	for _, h := range all {
+		there[h.ID] = h
+	}
+	for _, h := range m.holdings {
+		now, ok := there[h.ID]
+		if !ok || h.Receipt != nil || now.Receipt != nil {
+			continue
+		}
+		if err := m.place(h, now); err != nil {
+			return fmt.Errorf("put session %s where it is: %w", h.ID, err)
+		}
+	}
+	return nil
+}
+
+// place puts one session of a copy where the one is that it is a copy of.
+func (m *move) place(h, now store.Holding) (err error) {
+	if now.Removed && (!h.Removed || now.Archived != h.Archived) {
+		if err = m.to.Restore(m.ctx, h.ID); err != nil {
+			return err
+		}
+		now.Removed = false
+	}
+	switch {
+	case h.Archived && !now.Archived:
+		err = m.to.Archive(m.ctx, h.ID)
+	case !h.Archived && now.Archived:
+		err = m.to.Unarchive(m.ctx, h.ID)
+	}
+	if err == nil && h.Removed && !now.Removed {
+		err = m.to.Remove(m.ctx, h.ID, h.Reason)
+	}
+	return err
 }
 
 // read reads a session and adds it up.
