@@ -22,7 +22,7 @@ type Session struct {
 type Reset struct {
 	Mode   string        `key:"mode" default:"daily" allow:"daily|idle|both|none" doc:"Daily ends it at at_hour, and after idle too if that is set; idle only after idle; both at whichever comes first; none never."`
 	AtHour int           `key:"at_hour" default:"4" range:"0..23" doc:"The hour of the day at which it ends."`
-	Idle   time.Duration `key:"idle" default:"0" doc:"How long nobody must have said anything. 0 means that it does not count or, if mode is idle or both, an hour."`
+	Idle   time.Duration `key:"idle" default:"0" doc:"How long nobody must have said anything. 0 means that it does not count or, if mode is idle or both, an hour. Less than a minute counts as a minute."`
 	TTL    time.Duration `key:"ttl" default:"0" doc:"How long it lasts at most, whatever is said. 0 means any time. It does not count if mode is none."`
 	Quiet  time.Duration `key:"quiet" default:"15m" doc:"How long nobody must have said anything before at_hour or ttl ends it, so that it never does in the middle of a talk."`
 }
