@@ -232,7 +232,13 @@ func TestUnfinished(t *testing.T) {
 	failed.Body.(*firn.Message).Error = "too\nbusy"
 	aborted := firn.AssistantText("half")
 	aborted.Body.(*firn.Message).StopReason = firn.StopAborted
-	draft := firn.NewEntry(&firn.Custom{Type: "firn.draft", Data: []byte(`{"answer":"x","text":"half an ans"}`)})
+	piece := func() firn.Entry {
+		return firn.NewEntry(&firn.Custom{Type: "firn.draft", Data: []byte(`{"answer":"x","text":"half an ans"}`)})
+	}
+	long := []firn.Entry{firn.UserText("hi")} // it takes more pieces than entries are looked at
+	for range 2 * recentEntries {
+		long = append(long, piece())
+	}
 	cases := []struct {
 		entries []firn.Entry
 		want    string
@@ -242,7 +248,8 @@ func TestUnfinished(t *testing.T) {
 		{[]firn.Entry{firn.UserText("hi")}, "the last turn was interrupted before it was answered"},
 		{[]firn.Entry{firn.UserText("hi"), failed}, "the last turn failed: too busy. /retry"},
 		{[]firn.Entry{firn.UserText("hi"), aborted}, "the last answer was interrupted; it is kept."},
-		{[]firn.Entry{firn.UserText("hi"), draft}, "the last answer was interrupted; it is kept."},
+		{[]firn.Entry{firn.UserText("hi"), piece()}, "the last answer was interrupted; it is kept."},
+		{long, "  you: hi\n  agent: half an anshalf an ans"},
 	}
 	for _, c := range cases {
 		s := set(t, nil).begin()

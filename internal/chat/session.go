@@ -179,15 +179,26 @@ func (c *chat) greet(ctx context.Context) error {
 const recentEntries = 60
 
 // recent are the latest entries of the branch, newest first, without those that
-// were hidden.
+// were hidden. The pieces of an answer do not count, of which a long one has many; they
+// are told only if no message came after them.
 func (c *chat) recent(ctx context.Context, n int) ([]prose.Line, error) {
 	var lines []prose.Line
-	for e, err := range c.client.Entries(ctx, c.id, client.EntryQuery{View: wire.ViewBranch, Back: true, Limit: n}) {
+	said := false
+	for e, err := range c.client.Entries(ctx, c.id, client.EntryQuery{View: wire.ViewBranch, Back: true}) {
 		if err != nil {
 			return nil, err
 		}
-		if l, ok := prose.ReadLine(e.Line); ok && e.Out != outHidden {
+		l, ok := prose.ReadLine(e.Line)
+		if _, piece := l.Draft(); piece && said {
+			continue
+		} else if ok && e.Out != outHidden {
 			lines = append(lines, l)
+			if said = said || l.Message != nil; piece {
+				continue
+			}
+		}
+		if n--; n <= 0 {
+			break
 		}
 	}
 	return lines, nil
@@ -201,11 +212,15 @@ const outHidden = "tombstoned"
 func exchange(recent []prose.Line) []string {
 	var said, answered string
 	for _, l := range recent {
+		text, piece := l.Draft()
+		if piece { // of an answer that was cut off; the last piece comes first
+			answered = text + answered
+		}
 		if l.Message == nil {
 			continue
 		}
 		if l.Message.Role == "assistant" && answered == "" {
-			answered = prose.OneLine(l.Message.Text(), 200)
+			answered = l.Message.Text()
 		}
 		if l.Message.Role == "user" {
 			said = prose.OneLine(l.Message.Text(), 200)
@@ -217,14 +232,10 @@ func exchange(recent []prose.Line) []string {
 		lines = append(lines, "  you: "+said)
 	}
 	if answered != "" {
-		lines = append(lines, "  agent: "+answered)
+		lines = append(lines, "  agent: "+prose.OneLine(answered, 200))
 	}
 	return lines
 }
-
-// draftType is the type of the entries in which an answer is kept while it
-// comes.
-const draftType = "firn.draft"
 
 // unfinished says in a sentence how the last turn ended, if it did not end
 // well.
@@ -234,7 +245,7 @@ func unfinished(recent []prose.Line) string {
 	if i < 0 {
 		return ""
 	}
-	if slices.ContainsFunc(recent[:i], func(l prose.Line) bool { return l.Custom == draftType }) {
+	if slices.ContainsFunc(recent[:i], func(l prose.Line) bool { _, piece := l.Draft(); return piece }) {
 		return kept
 	}
 	switch m := recent[i].Message; {

@@ -51,7 +51,9 @@ func (p *program) catCommand() *cobra.Command {
 		GroupID: "look",
 		Short:   "Print what was said in a session",
 		Long: `Print the entries of a session, oldest first. With --json each is an object on a line
-of its own, with its place; with --raw it is the very line of the file.
+of its own, with its place; with --raw it is the very line of the file. The pieces in
+which an answer is kept while it comes are left out once it is there; --full, --json,
+--raw and --view disk have them.
 
 ` + sessionHelp,
 		Example: "  firn cat -\n  firn cat 0198c5a2 --view disk --from '#203'\n  firn cat @agent:main:main -f", Args: args(1, 1, "one session"), ValidArgsFunction: p.completeSession(false),
@@ -74,24 +76,31 @@ func (p *program) cat(ctx context.Context, c *client.Client, ref string, f catFl
 	if err != nil {
 		return err
 	}
-	q := client.EntryQuery{View: f.view, Limit: int(f.count)}
+	q := client.EntryQuery{View: f.view, Limit: f.limit(p.json)}
 	if f.from != "" {
 		if q.After, err = p.before(ctx, c, s.ID, f.from); err != nil {
 			return err
 		}
 	}
-	last := q.After
+	last, shown := q.After, bound(0)
+	draft := drafts{all: f.all(p.json)}
 	for e, err := range c.Entries(ctx, s.ID, q) {
 		if err != nil {
 			return err
 		}
+		if last = max(last, e.Next); draft.leavesOut(e) {
+			continue
+		}
 		if err := p.printEntry(e, f); err != nil {
 			return err
 		}
-		last = max(last, e.Next)
+		if shown++; shown == f.count {
+			draft.pieces = nil // what comes behind was not asked for
+			break
+		}
 	}
-	if !f.follow {
-		return nil
+	if err := p.printCutOff(draft.pieces); err != nil || !f.follow {
+		return err
 	}
 	return p.follow(ctx, c, s.ID, last, f)
 }
@@ -175,23 +184,28 @@ func (p *program) tail(ctx context.Context, c *client.Client, ref string, f catF
 		return err
 	}
 	var last []wire.Entry
-	for e, err := range c.Entries(ctx, s.ID, client.EntryQuery{View: f.view, Back: true, Limit: int(f.count)}) {
+	after := firn.Pos(0)
+	draft := drafts{all: f.all(p.json), back: true}
+	for e, err := range c.Entries(ctx, s.ID, client.EntryQuery{View: f.view, Back: true, Limit: f.limit(p.json)}) {
 		if err != nil {
 			return err
 		}
-		last = append(last, e)
+		if after = max(after, e.Next); draft.leavesOut(e) {
+			continue
+		}
+		if last = append(last, e); len(last) == int(f.count) {
+			break
+		}
 	}
-	after := firn.Pos(0)
 	for _, e := range slices.Backward(last) {
 		if err := p.printEntry(e, f); err != nil {
 			return err
 		}
-		after = max(after, e.Next)
 	}
-	if !f.follow {
-		return nil
+	if err := p.printCutOff(draft.pieces); err != nil || !f.follow {
+		return err
 	}
-	if len(last) == 0 {
+	if after == 0 {
 		after = s.End
 	}
 	return p.follow(ctx, c, s.ID, after, f)

@@ -28,6 +28,8 @@ type Line struct {
 	Level     string       `json:"thinkingLevel"`
 	Reason    string       `json:"reason"`
 	Custom    string       `json:"customType"`
+	// Data is what a program keeps.
+	Data json.RawMessage `json:"data"`
 	// Content is what a program says, and By which one it was.
 	Content json.RawMessage `json:"content"`
 	By      string          `json:"by"`
@@ -88,6 +90,28 @@ func (s *Said) Text() string {
 		}
 	}
 	return strings.Join(texts, "\n")
+}
+
+// draftType is the type of the entries in which an answer is kept while it comes.
+const draftType = "firn.draft"
+
+// Draft is the piece of an answer that an entry keeps, which was being given; false
+// if it is none. The answer, once it is there, says it all again.
+func (l Line) Draft() (text string, ok bool) {
+	if l.Custom != draftType {
+		return "", false
+	}
+	var piece struct {
+		Text string `json:"text"`
+	}
+	_ = json.Unmarshal(l.Data, &piece) // what is odd is left out
+	return piece.Text, true
+}
+
+// Answers reports whether an entry is part of an answer: what a model said, or
+// what a tool gave it.
+func (l Line) Answers() bool {
+	return l.Message != nil && (l.Message.Role == "assistant" || l.Message.Role == "toolResult")
 }
 
 // Who says who speaks.
@@ -157,6 +181,9 @@ func (l Line) body(full bool) []string {
 		said := Said{Content: l.Content}
 		return append([]string{OneLine(cmp.Or(l.By, l.Custom), 200)}, said.lines(full)...)
 	case firn.KindCustom:
+		if text, ok := l.Draft(); ok {
+			return append([]string{"a piece of an answer that was being given"}, Lines(text)...)
+		}
 		return []string{OneLine(l.Custom, 200)}
 	case firn.KindHead:
 		return []string{OneLine("goes on from the entry before it; "+l.Reason, 200)}
@@ -216,6 +243,30 @@ func cut(lines []string, full bool) []string {
 	return append(lines[:resultLines:resultLines], fmt.Sprintf("… %d more lines (--full)", len(lines)-resultLines))
 }
 
+// outWord says why an entry is not part of what the model is sent. Hidden is for people
+// what somebody hid.
+func outWord(why string) string {
+	switch why {
+	case "tombstoned":
+		return "hidden"
+	case "hidden":
+		return "not sent to the model"
+	}
+	return OneLine(why, 40)
+}
+
+// CutOff is the beginning of an answer that nothing more is known of, as people
+// read it.
+func CutOff(text string) string {
+	var b strings.Builder
+	b.WriteString("agent  (an answer that was cut off, or is being given)\n")
+	for _, line := range Lines(text) {
+		b.WriteString(strings.TrimRight("  "+line, " ") + "\n")
+	}
+	b.WriteByte('\n')
+	return b.String()
+}
+
 // Entry is an entry as people read it: who and when, and what was said.
 func Entry(e wire.Entry, full bool) string {
 	number := ""
@@ -232,7 +283,7 @@ func Entry(e wire.Entry, full bool) string {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s%s  %s  %s", number, l.Who(), l.Timestamp.Local().Format("2006-01-02 15:04"), Clean(string(l.ID)))
 	if e.Out != "" {
-		fmt.Fprintf(&b, "  (%s)", OneLine(e.Out, 40))
+		fmt.Fprintf(&b, "  (%s)", outWord(e.Out))
 	}
 	b.WriteByte('\n')
 	for _, text := range l.body(full) {
