@@ -4,6 +4,9 @@ package main
 
 import (
 	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -86,7 +89,7 @@ func parrot(t *testing.T) *httptest.Server {
 // makes what can fail fail. No log, answer, number or span tells a secret
 // afterwards, and who has only a token is not told where files are.
 func TestSecretsAreNotTold(t *testing.T) {
-	const key, header, file, spans, basic = "sk-key-9f8e7d6c5b4a", "header-1a2b3c4d5e6f", "file-0f9e8d7c6b5a", "spans-77aa88bb99cc", "pass-word-5566778899"
+	const key, header, file, spans, basic, pushes = "sk-key-9f8e7d6c5b4a", "header-1a2b3c4d5e6f", "file-0f9e8d7c6b5a", "spans-77aa88bb99cc", "pass-word-5566778899", "pushes-2468ace02468"
 	heard, private := newHearsay(), newHearsay()
 	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		data, _ := io.ReadAll(r.Body)
@@ -117,10 +120,12 @@ models.m = { window = 100000 }
 token = "ci"
 key = "agent:main:deploys"
 template = "{{.version}}"
+[hooks.push]
+secret_env = "PUSHES"
 `, model.URL, model.URL, filepath.Join(home, "key")))
 	out, log := linetest.NewEar(t), &bytes.Buffer{}
 	cmd := firnCommand(home, "serve", "--json")
-	cmd.Env = append(cmd.Env, "ONE_KEY="+key, "ONE_HEADER="+header, "OPENAI_API_KEY="+key, "OPENAI_BASE_URL="+strings.Replace(model.URL, "http://", "http://ann:"+basic+"@", 1), "OTEL_EXPORTER_OTLP_ENDPOINT="+collector.URL, "OTEL_EXPORTER_OTLP_HEADERS=authorization="+spans, "OTEL_BSP_SCHEDULE_DELAY=50")
+	cmd.Env = append(cmd.Env, "ONE_KEY="+key, "ONE_HEADER="+header, "PUSHES="+pushes, "OPENAI_API_KEY="+key, "OPENAI_BASE_URL="+strings.Replace(model.URL, "http://", "http://ann:"+basic+"@", 1), "OTEL_EXPORTER_OTLP_ENDPOINT="+collector.URL, "OTEL_EXPORTER_OTLP_HEADERS=authorization="+spans, "OTEL_BSP_SCHEDULE_DELAY=50")
 	cmd.Stdout, cmd.Stderr = out, log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -139,6 +144,7 @@ template = "{{.version}}"
 	firnIn(t, home, "append", damaged, "--user", "hello")
 	a := &asker{t: t, base: "http://" + tcpOf(t, home), tokens: tokens, heard: heard, private: private}
 	a.fail(id, damaged, home)
+	a.sign(pushes)
 	for _, model := range []string{"one/m", "two/m", "openai/gpt-5"} {
 		a.ask("write", "PATCH", "/v1/sessions/"+id, fmt.Sprintf(`{"model":%q}`, model))
 		for range 6 {
@@ -166,7 +172,7 @@ template = "{{.version}}"
 	if log.Len() == 0 || a.failures < 60 || a.upstream < 12 || heard.said["a span"] == nil {
 		t.Errorf("only %d requests failed, %d of them by models; the spans are %v", a.failures, a.upstream, heard.said["a span"])
 	}
-	secrets := []string{key, header, file, spans, basic, a.wrong}
+	secrets := []string{key, header, file, spans, basic, pushes, a.wrong}
 	for _, secret := range tokens {
 		secrets = append(secrets, secret)
 	}
@@ -292,6 +298,23 @@ func (a *asker) fail(id, damaged, home string) {
 			{"GET", "/v1/sessions/" + id + "/export?format=nothing", ""}, {"GET", "/v1/sessions/" + damaged + "/entries?cursor=" + home, ""}, {"POST", "/v1/chat/completions", `{"model":"one/m","messages":[{"role":"user","content":"x"}]}`},
 		} {
 			a.ask(scope, q[0], q[1], q[2])
+		}
+	}
+}
+
+// sign calls a hook as a service that signs its calls does, and as one that does not
+// know the secret.
+func (a *asker) sign(secret string) {
+	a.t.Helper()
+	for try, right := range map[string]bool{secret: true, "a guess": false} {
+		mac := hmac.New(sha256.New, []byte(try))
+		io.WriteString(mac, `{"text":"pushed"}`)
+		failures := a.failures
+		a.send("", "POST", "/v1/hooks/push", `{"text":"pushed"}`, func(r *http.Request) {
+			r.Header.Set("X-Hub-Signature-256", "sha256="+hex.EncodeToString(mac.Sum(nil)))
+		})
+		if right != (failures == a.failures) {
+			a.t.Errorf("a call that is signed rightly: %t, failed: %t", right, failures < a.failures)
 		}
 	}
 }

@@ -25,6 +25,9 @@ type identity struct {
 	scope wire.Scope
 	// agents and keys bound what they may touch, if there are any.
 	agents, keys []string
+	// hook is the one that they may call, because they have signed the call; who has
+	// a token has none here.
+	hook string
 	// token is the id of their token, and expires when it ends, if it does.
 	token   string
 	expires time.Time

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -47,6 +46,8 @@ type Principal struct {
 	Scope  wire.Scope `json:"scope"`
 	Agents []string   `json:"agents,omitempty"`
 	Keys   []string   `json:"keys,omitempty"`
+	// Hook is the one they may call since they signed the call.
+	Hook string `json:"hook,omitempty"`
 }
 
 // forwardedMark is where a context says who sent a request that was forwarded.
@@ -70,7 +71,7 @@ func Elsewhere(status int, head http.Header) bool {
 
 // ServeForwarded answers a request that another gateway has forwarded.
 func (h *HTTP) ServeForwarded(ctx context.Context, w http.ResponseWriter, f Forwarded) {
-	who := identity{name: f.Who.Name, owner: f.Who.Owner, scope: f.Who.Scope, agents: f.Who.Agents, keys: f.Who.Keys}
+	who := identity{name: f.Who.Name, owner: f.Who.Owner, scope: f.Who.Scope, agents: f.Who.Agents, keys: f.Who.Keys, hook: f.Who.Hook}
 	r, err := http.NewRequestWithContext(context.WithValue(ctx, forwardedMark{}, who), f.Method, f.URI, bytes.NewReader(f.Body))
 	if err != nil {
 		http.Error(w, "the request that was forwarded makes no sense", http.StatusBadRequest)
@@ -95,7 +96,7 @@ func (c *call) forwarded(body []byte) Forwarded {
 	head.Set("X-Request-Id", c.request)
 	return Forwarded{
 		Method: c.r.Method, URI: c.r.URL.RequestURI(), Header: head, Body: body,
-		Who: Principal{Name: c.who.name, Owner: c.who.owner, Scope: c.who.scope, Agents: c.who.agents, Keys: c.who.keys},
+		Who: Principal{Name: c.who.name, Owner: c.who.owner, Scope: c.who.scope, Agents: c.who.agents, Keys: c.who.keys, Hook: c.who.hook},
 	}
 }
 
@@ -166,10 +167,7 @@ func (c *call) kept() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.r.Body, c.r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	if len(body) == 0 {
-		c.r.Body = http.NoBody
-	}
+	c.putBack(body)
 	return body, nil
 }
 

@@ -98,6 +98,7 @@ type keyAPI interface {
 // workAPI is what machines begin: calls of other programs, jobs, clearing away.
 type workAPI interface {
 	HookToken(name string) (string, error)
+	HookSignature(name string) *gateway.Signature
 	Hook(ctx context.Context, name string, body []byte, headers textproto.MIMEHeader) (wire.Routed, error)
 	Jobs(ctx context.Context) ([]wire.Job, error)
 	RunJob(ctx context.Context, id string) (wire.Routed, error)

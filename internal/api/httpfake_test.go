@@ -348,10 +348,21 @@ func (f *fake) KeyOf(in wire.Inbound) (string, error) {
 }
 
 func (f *fake) HookToken(name string) (string, error) {
-	if name != "deploy" {
+	token, ok := map[string]string{"deploy": "deployer", "signed": "", "both": "deployer"}[name]
+	if !ok {
 		return "", &wire.Problem{Kind: wire.NotFound, Message: "there is no hook " + name}
 	}
-	return "deployer", nil
+	return token, nil
+}
+
+// hookSecret is what calls of the hooks signed and both are signed with.
+const hookSecret = "It's a Secret to Everybody"
+
+func (f *fake) HookSignature(name string) *gateway.Signature {
+	if name != "signed" && name != "both" {
+		return nil
+	}
+	return gateway.NewSignature("X-Hub-Signature-256", hookSecret)
 }
 
 func (f *fake) Hook(_ context.Context, name string, body []byte, headers textproto.MIMEHeader) (wire.Routed, error) {

@@ -83,7 +83,7 @@ func (c *call) body(want string, optional bool) (io.Reader, error) {
 	}
 	if r.ContentLength > c.h.config.MaxBody {
 		c.w.Header().Set("Connection", "close")
-		return nil, c.tooLarge()
+		return nil, tooLarge(c.h.config.MaxBody)
 	}
 	// Where there is no connection nobody can be slow.
 	_ = http.NewResponseController(c.w).SetReadDeadline(time.Now().Add(c.h.config.BodyTimeout))
@@ -96,8 +96,8 @@ func (c *call) arrived() {
 	_ = http.NewResponseController(c.w).SetReadDeadline(time.Time{})
 }
 
-func (c *call) tooLarge() error {
-	return fmt.Errorf("the body of the request has more than %d bytes: %w", c.h.config.MaxBody, firn.ErrTooLarge)
+func tooLarge(most int64) error {
+	return fmt.Errorf("the body of the request has more than %d bytes: %w", most, firn.ErrTooLarge)
 }
 
 // unreadable says what is wrong with a body.
@@ -107,7 +107,7 @@ func (c *call) unreadable(err error) error {
 	var kind *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &large):
-		return c.tooLarge()
+		return tooLarge(large.Limit)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		c.w.Header().Set("Connection", "close")
 		return &withStatus{&wire.Problem{Kind: wire.Invalid, Message: "the body of the request did not come in time"}, http.StatusRequestTimeout}

@@ -3,8 +3,6 @@ package api
 import (
 	"bytes"
 	"crypto/sha256"
-	"io"
-	"net/http"
 	"sync"
 	"time"
 
@@ -95,11 +93,8 @@ func (c *call) runOnce() error {
 	if err != nil {
 		return err
 	}
-	if body = bytes.TrimSpace(body); len(body) == 0 {
-		c.r.Body, c.r.ContentLength = http.NoBody, 0
-	} else {
-		c.r.Body, c.r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	}
+	body = bytes.TrimSpace(body)
+	c.putBack(body)
 	name := c.who.name + "\n" + c.r.Method + " " + c.r.URL.EscapedPath() + "\n" + key
 	request := sha256.Sum256(append(body, c.r.Header.Get("If-Match")...))
 	for {

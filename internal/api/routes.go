@@ -228,7 +228,7 @@ func workRoutes() []operation {
 	hook := give((*call).hook)
 	hook.anything = true
 	return []operation{
-		{method: "POST", path: "/v1/hooks/{hook}", name: "callHook", scope: wire.ScopeHook, what: "Tells an agent what another program sent, by the template of a hook. The token must be the one that the hook names.", query: []param{
+		{method: "POST", path: "/v1/hooks/{hook}", name: "callHook", scope: wire.ScopeHook, what: "Tells an agent what another program sent, by the template of a hook. The token must be the one that the hook names; who signs the body as the hook says needs none.", query: []param{
 			header("Idempotency-Key", "Names the call: it is taken once."),
 		}, action: hook},
 		{method: "GET", path: "/v1/jobs", name: "listJobs", scope: wire.ScopeRead, what: "Lists jobs that run at certain times.", action: give((*call).listJobs)},
@@ -248,7 +248,7 @@ func exchangeRoutes() []operation {
 			text("agent", "Whose session it becomes."), text("title", "Used if it has no title."), text("name", "The name of the file it came from."),
 		}, action: bring},
 		{method: "GET", path: "/v1/sessions/{id}/export", name: "exportSession", scope: wire.ScopeRead, what: "Tells a session as another tool would have written it, line by line; or, if a report is asked for, how well that goes.", query: []param{
-			text("format", "The format; html is a page to read, with secrets masked."), text("cwd", "The directory to go on in; else the session's."), text("view", "What a page shows: the branch of the head, or all.", wire.ViewBranch, wire.ViewDisk), flag("mask", "Puts [secret] in the place of what looks like a secret; a report tells in how many places."), flag("report", "Answers with a report instead."),
+			text("format", "The format; html is a page to read, with secrets masked."), text("cwd", "The directory to go on in; else the session's."), text("view", "What a page shows: the branch of the head, or all.", wire.ViewBranch, wire.ViewDisk), flag("mask", "Puts [secret] in the place of what looks like a secret; a report tells in how many places, and the header Firn-Masked of the answer that it was done."), flag("report", "Answers with a report instead."),
 		}, action: take},
 	}
 }
@@ -375,7 +375,10 @@ func (c *call) admit() error {
 		return nil
 	}
 	var err error
-	if c.who, err = c.h.authenticate(c.r); err != nil {
+	if c.who, err = c.h.authenticate(c.r); err != nil && c.op.name == hookName {
+		c.who, err = c.signer(err)
+	}
+	if err != nil {
 		c.h.config.Metrics.Refused(notLetIn(err))
 		return err
 	}

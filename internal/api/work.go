@@ -10,13 +10,14 @@ import (
 	"firn/wire"
 )
 
-// hook takes a call of another program. It needs the token that the hook names;
-// who may do everything needs no other. Who has another token cannot tell a hook
-// from none.
+// hook takes a call of another program. It needs the token that the hook names, or
+// a signature; who may do everything needs no other. Who has another token cannot
+// tell a hook from none.
 func (c *call) hook() (wire.Routed, error) {
 	name := c.r.PathValue("hook")
 	token, err := c.h.gateway.HookToken(name)
-	if err == nil && token != c.who.name && c.who.scope != wire.ScopeAdmin {
+	theirs := c.who.hook != "" && c.who.hook == name || c.who.hook == "" && token != "" && token == c.who.name
+	if err == nil && !theirs && c.who.scope != wire.ScopeAdmin {
 		c.h.config.Metrics.Refused("hook")
 		err = &wire.Problem{Kind: wire.NotFound, Message: "there is no such hook for this token", Hint: "the settings name the token of a hook"}
 	}
@@ -33,14 +34,18 @@ func (c *call) hook() (wire.Routed, error) {
 }
 
 // whole reads a body of any type, bounded in size and time.
-func (c *call) whole() ([]byte, error) {
-	if c.r.ContentLength > c.h.config.MaxBody {
+func (c *call) whole() ([]byte, error) { return c.upTo(c.h.config.MaxBody, c.h.config.BodyTimeout) }
+
+// upTo reads a body of any type that has at most so many bytes and takes at most so
+// long.
+func (c *call) upTo(most int64, patience time.Duration) ([]byte, error) {
+	if c.r.ContentLength > most {
 		c.w.Header().Set("Connection", "close")
-		return nil, c.tooLarge()
+		return nil, tooLarge(most)
 	}
 	// Where there is no connection nobody can be slow.
-	_ = http.NewResponseController(c.w).SetReadDeadline(time.Now().Add(c.h.config.BodyTimeout))
-	body, err := io.ReadAll(http.MaxBytesReader(c.w.ResponseWriter, c.r.Body, c.h.config.MaxBody))
+	_ = http.NewResponseController(c.w).SetReadDeadline(time.Now().Add(patience))
+	body, err := io.ReadAll(http.MaxBytesReader(c.w.ResponseWriter, c.r.Body, most))
 	if err != nil {
 		return nil, c.unreadable(err)
 	}

@@ -133,7 +133,9 @@ func changesText(c changes) string {
 func (p *program) configCheckCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "check", Short: "Say what is wrong with the settings, with line numbers", Example: "  firn config check", Args: none,
-		Long: "Read the settings and say all that is wrong with them, each with its place and what was probably meant. Exits with 2 if something is.",
+		Long: `Read the settings and say all that is wrong with them, each with its place and what was
+probably meant. The secrets of hooks are looked for as the gateway would, in the environment
+of this command. Exits with 2 if something is wrong.`,
 		RunE: func(*cobra.Command, []string) error { return p.configCheck() },
 	}
 }
@@ -159,6 +161,7 @@ func (p *program) configCheck() error {
 	if err != nil && !errors.As(err, &wrong) {
 		return err
 	}
+	wrong = append(wrong, s.CheckSecrets()...)
 	c := checked{File: s.Path(), OK: len(wrong) == 0, Problems: append([]config.Problem{}, wrong...), Warnings: append([]config.Problem{}, s.Warnings...)}
 	_, missing := os.Stat(c.File)
 	c.absent = errors.Is(missing, fs.ErrNotExist)

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"text/template"
 	"time"
@@ -27,6 +28,7 @@ var checks = map[string]func(text string) error{
 	"listen":   checkListen,
 	"host":     checkHost,
 	"origin":   checkOrigin,
+	"header":   checkHeader,
 	"store":    checkStore,
 	"space":    checkSpace,
 	"zone":     checkZone,
@@ -136,6 +138,18 @@ func loopback(address string) bool {
 func checkHost(text string) error {
 	if text != strings.ToLower(text) || strings.ContainsAny(text, " \t\r\n/@*") {
 		return fmt.Errorf("this is %s, want the name of a host, in small letters", quoted(text))
+	}
+	return nil
+}
+
+var headerForm = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+
+func checkHeader(text string) error {
+	if !headerForm.MatchString(text) {
+		return errors.New("want the name of a header, such as X-Hub-Signature-256")
+	}
+	if slices.ContainsFunc([]string{"authorization", "cookie", "host", "content-type", "content-length"}, func(taken string) bool { return strings.EqualFold(text, taken) }) {
+		return fmt.Errorf("%s says something else", text)
 	}
 	return nil
 }

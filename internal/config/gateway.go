@@ -56,16 +56,6 @@ type Cron struct {
 	CatchUp   bool          `key:"catch_up" default:"false" doc:"Runs once after the gateway was down while it should have run."`
 }
 
-// Hook is an address that other programs call.
-type Hook struct {
-	Token    string `key:"token" need:"yes" doc:"The name of the token that lets in whoever calls it."`
-	Agent    string `key:"agent" is:"id" doc:"Who gets it. Empty means the default agent."`
-	Key      string `key:"key" doc:"The key of the session it goes to. Empty means a fresh session for each call, under hook:<uuid>."`
-	Template string `key:"template" is:"template" default:"{{.text}}" doc:"What the agent is told: a Go template over the JSON of the request."`
-	Model    string `key:"model" is:"model" doc:"Who answers. Empty means the agent's model."`
-	Enabled  bool   `key:"enabled" default:"true" doc:"Whether it may be called at all."`
-}
-
 // Maintenance is what is cleared away. Zero keeps.
 type Maintenance struct {
 	Mode                  string        `key:"mode" default:"warn" allow:"warn|enforce" doc:"Whether what follows is only reported or also done."`

@@ -23,6 +23,9 @@ func (d *decoder) related(s *Settings) {
 	d.jobs(s)
 	for _, id := range slices.Sorted(maps.Keys(c.Hooks)) {
 		d.agent(s, c.Hooks[id].Agent, "hooks", id, "agent")
+		if h := c.Hooks[id]; h.Token == "" && !h.Signed() {
+			d.at(s, joinPath([]string{"hooks", id}), "name a token; or secret_env or secret_file, if the service signs its calls", "nobody could call it")
+		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.Agents)) {
 		d.habits(s, "agents."+id, c.Agents[id])

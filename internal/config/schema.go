@@ -257,7 +257,7 @@ func (s *spec) words() string {
 // texts say what texts are.
 var texts = map[string]string{
 	"": "text", "path": "path", "id": "name", "model": "model", "variable": "name of a variable", "url": "URL", "zone": "time zone",
-	"gateway": "address", "listen": "address", "host": "host", "origin": "origin", "store": "URL", "space": "word", "schedule": "schedule", "template": "template",
+	"gateway": "address", "listen": "address", "host": "host", "origin": "origin", "header": "header", "store": "URL", "space": "word", "schedule": "schedule", "template": "template",
 }
 
 var plural = map[string]string{

@@ -25,8 +25,11 @@ import (
 
 // Hook is an address that other programs call to make an agent do something.
 type Hook struct {
-	// Token is the name of the token that lets in whoever calls it.
+	// Token is the name of the token that lets in whoever calls it; empty lets in
+	// nobody.
 	Token string
+	// Signature lets in who signs their calls without a token; nil lets in nobody.
+	Signature *Signature
 	// Agent is who gets it; empty means the default. Model answers in a session
 	// that the hook begins, empty means the agent's.
 	Agent, Model string
@@ -42,9 +45,9 @@ type Hook struct {
 // causeHook is why a session of a hook begins.
 const causeHook route.Cause = "hook"
 
-// Bounds of what a hook takes and says, in bytes.
+// MaxHookBody bounds what a hook takes, in bytes, and maxHookText what it says.
 const (
-	maxHookBody = 1 << 20
+	MaxHookBody = 1 << 20
 	maxHookText = 64 << 10
 )
 
@@ -210,8 +213,8 @@ func kindOfHook(err error) wire.Kind {
 
 // text makes of what was sent what the agent is told.
 func (h Hook) text(body []byte, contentType string) (string, error) {
-	if len(body) > maxHookBody {
-		return "", fmt.Errorf("the body has %d bytes, %d are the most: %w", len(body), maxHookBody, firn.ErrTooLarge)
+	if len(body) > MaxHookBody {
+		return "", fmt.Errorf("the body has %d bytes, %d are the most: %w", len(body), MaxHookBody, firn.ErrTooLarge)
 	}
 	data, err := hookData(body, contentType)
 	if err != nil {

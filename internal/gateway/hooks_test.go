@@ -41,7 +41,7 @@ func TestHookText(t *testing.T) {
 		"a format of any width":  {`{{printf .f 1 2}}`, asJSON, `{"f":"%*d"}`, "", wire.Invalid},
 		"a long format":          {`{{printf .f 1}}`, asJSON, `{"f":"` + strings.Repeat("%100d", 300) + `"}`, "", wire.Invalid},
 		"too long a message":     {"{{range .l}}{{$.t}}{{end}}", asJSON, `{"t":"` + strings.Repeat("x", 1000) + `","l":[` + strings.Repeat("1,", 100) + `1]}`, "", wire.TooLarge},
-		"too long a body":        {"", asJSON, `{"text":"a","x":"` + strings.Repeat("x", maxHookBody) + `"}`, "", wire.TooLarge},
+		"too long a body":        {"", asJSON, `{"text":"a","x":"` + strings.Repeat("x", MaxHookBody) + `"}`, "", wire.TooLarge},
 		"nothing can be called":  {"{{call .f}}", asJSON, `{"f":"os.Exit"}`, "", wire.Invalid},
 		"a template within data": {"{{.text}}", asJSON, `{"text":"{{.token}}"}`, "{{.token}}", ""},
 	} {

@@ -130,7 +130,9 @@ func (h *House) setup(s *staff, asked ...string) (gateway.Setup, error) {
 	if !h.serves { // a command does only what it was asked for
 		out.Maintenance.Every = 0
 	} else {
-		out.Hooks = hooks(s.settings)
+		if out.Hooks, err = hooks(s.settings, s.env); err != nil {
+			return gateway.Setup{}, err
+		}
 		if out.Jobs, err = jobs(s.settings); err != nil {
 			return gateway.Setup{}, err
 		}
@@ -163,12 +165,20 @@ func jobs(c config.Config) ([]timer.Job, error) {
 }
 
 // hooks makes of the settings what other programs can call.
-func hooks(c config.Config) map[string]gateway.Hook {
+func hooks(c config.Config, env func(name string) string) (map[string]gateway.Hook, error) {
 	all := make(map[string]gateway.Hook)
 	for id, k := range c.Hooks {
-		all[id] = gateway.Hook{Token: k.Token, Agent: k.Agent, Model: k.Model, Key: k.Key, Template: k.Template, Enabled: k.Enabled}
+		one := gateway.Hook{Token: k.Token, Agent: k.Agent, Model: k.Model, Key: k.Key, Template: k.Template, Enabled: k.Enabled}
+		if k.Enabled {
+			secret, err := k.Secret(env)
+			if err != nil {
+				return nil, fmt.Errorf("set up hook %s: %w", id, err)
+			}
+			one.Signature = gateway.NewSignature(k.SignatureHeader, secret)
+		}
+		all[id] = one
 	}
-	return all
+	return all, nil
 }
 
 func maintaining(m config.Maintenance) maintenance.Settings {
