@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"crypto/sha256"
+	"fmt"
 	"sync"
 	"time"
 
@@ -95,7 +96,7 @@ func (c *call) runOnce() error {
 	}
 	body = bytes.TrimSpace(body)
 	c.putBack(body)
-	name := c.who.name + "\n" + c.r.Method + " " + c.r.URL.EscapedPath() + "\n" + key
+	name := c.who.rights() + "\n" + c.r.Method + " " + c.r.URL.EscapedPath() + "\n" + key
 	request := sha256.Sum256(append(body, c.r.Header.Get("If-Match")...))
 	for {
 		one, mine := c.h.replies.claim(name, request, time.Now())
@@ -115,6 +116,12 @@ func (c *call) runOnce() error {
 			return nil
 		}
 	}
+}
+
+// rights tells those apart who are called the same: what one was answered is not for
+// another who may see less.
+func (i identity) rights() string {
+	return fmt.Sprintf("%q %t %s %q %q", i.name, i.owner, i.scope, i.agents, i.keys)
 }
 
 // answerOnce finds an answer, and remembers it.
