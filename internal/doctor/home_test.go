@@ -1,14 +1,17 @@
 package doctor_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"database/sql"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -210,13 +213,17 @@ func TestExamineOldIndex(t *testing.T) {
 	dir, _ := realHome(t)
 	st, err := filestore.Open(dir, filestore.Options{})
 	must(t, err)
-	c, err := index.Open(vfs.OS{}, filepath.Join(dir, "index"), st, index.Options{})
-	must(t, err)
-	_, err = c.Refresh(t.Context(), nil)
-	must(t, errors.Join(err, c.Close()))
+	defer func() { must(t, st.Close()) }()
+	refresh := func() {
+		c, err := index.Open(vfs.OS{}, filepath.Join(dir, "index"), st, index.Options{})
+		must(t, err)
+		_, err = c.Refresh(t.Context(), nil)
+		must(t, errors.Join(err, c.Close()))
+	}
+	refresh()
 	words := fulltext.New(vfs.OS{}, filepath.Join(dir, "index"), st, fulltext.Options{})
 	must(t, words.Rebuild(t.Context()))
-	must(t, errors.Join(words.Close(), st.Close()))
+	must(t, words.Close())
 	result := func() []string {
 		report := examine(t, dir, doctor.Options{Disk: roomy})
 		for _, f := range report.Findings {
@@ -237,6 +244,33 @@ func TestExamineOldIndex(t *testing.T) {
 	_, err = db.ExecContext(t.Context(), "pragma user_version = 1")
 	must(t, errors.Join(err, db.Close()))
 	check(t, "old words", result(), []string{"agrees with the sessions; the index of words is of another version of firn, and is built anew at the next search"})
+	must(t, os.RemoveAll(filepath.Join(dir, "index", "words.db")))
+	age(t, filepath.Join(dir, "index", "catalogue.jsonl"))
+	check(t, "an old catalogue", result(), []string{"1 disagreement"})
+	findings := examine(t, dir, doctor.Options{Disk: roomy}).Findings
+	if !slices.ContainsFunc(findings, func(f doctor.Finding) bool {
+		return f.Kind == doctor.Index && strings.Contains(f.Message, "(outdated): it is of another version of firn") && f.Hint != ""
+	}) {
+		t.Errorf("found %+v", findings)
+	}
+	refresh()
+	check(t, "built anew", result(), []string{"agrees with the sessions"})
+}
+
+// age makes a catalogue one that an older version of firn has written: sound, and of
+// another format.
+func age(t *testing.T, path string) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	must(t, err)
+	head, rest := b[:255], b[255:]
+	old := regexp.MustCompile(`"catalogue":[0-9]+,`).ReplaceAll(head, []byte(`"catalogue":1,`))
+	if len(old) != len(head) || bytes.Equal(old, head) {
+		t.Fatalf("the head is %q", head)
+	}
+	const blank = `{"crc":"00000000",`
+	sum := crc32.Checksum(old[len(blank):], crc32.MakeTable(crc32.Castagnoli))
+	must(t, os.WriteFile(path, append(fmt.Appendf(nil, `{"crc":"%08x",%s`, sum, old[len(blank):]), rest...), 0o600))
 }
 
 // TestExamineSeesProcesses finds the log of a process that has the home open.
