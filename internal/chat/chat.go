@@ -217,7 +217,7 @@ func Ask(ctx context.Context, o Options) (Answer, error) {
 	}
 	out, err := c.run(ctx, wire.Turn{Text: o.Prompt}, c.newView(true))
 	if err != nil {
-		return Answer{}, advise(err, o)
+		return Answer{}, advise(gone(err), o)
 	}
 	s, err := c.look(ctx)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"firn"
+	"firn/client"
 	"firn/internal/prose"
 	"firn/internal/typo"
 	"firn/provider/scripted"
@@ -292,6 +293,21 @@ func TestPuttingAway(t *testing.T) {
 	says(t, s.err.String(), "forked: this is session ", "· #1  you  first", "● ", "1 branch", "hidden ", " · 0 bytes removed; /restore ", "new session ")
 	s.does("/restore "+string(first), "/delete The nothing", "/restore", "/send off", "/send maybe", "/send", "/status")
 	says(t, s.err.String(), "restored ", "there is no session", "/restore SESSION", "sending is off", "it is on, off or inherit", "/send on|off|inherit", "send deny")
+}
+
+// TestGatewayGone tells what becomes of what was said when the gateway dies.
+func TestGatewayGone(t *testing.T) {
+	plain := errors.New("plain")
+	if err := gone(plain); err != plain {
+		t.Error(err)
+	}
+	for address, want := range map[string]string{"unix:/home/gateway.sock": "a new firn chat goes on without one", "http://there:7766": "to be said once more"} {
+		lost := &client.Unreachable{Address: address, Err: plain, Hint: "start one"}
+		var p *Problem
+		if err := advise(gone(lost), Options{}); !errors.As(err, &p) || !strings.Contains(p.Hint, "is kept") || !strings.Contains(p.Hint, want) || !errors.Is(err, plain) {
+			t.Errorf("of a gateway at %s is said %v", address, err)
+		}
+	}
 }
 
 // TestAdvice gives hints that help.

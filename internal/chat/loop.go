@@ -308,7 +308,7 @@ func (c *chat) tell(err error) {
 	if err == nil || c.screen.failure() != nil {
 		return
 	}
-	err = advise(err, c.o)
+	err = advise(gone(err), c.o)
 	var p *Problem
 	hint := ""
 	if errors.As(err, &p) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"firn"
+	"firn/client"
 	"firn/internal/prose"
 	"firn/wire"
 )
@@ -90,6 +91,22 @@ func advice(err error, o Options) (hint string, kind error) {
 		}
 	}
 	return p.Hint, nil
+}
+
+// gone adds what becomes of a conversation whose gateway does not answer any more.
+// The home of one at a socket is on this machine, and needs none.
+func gone(err error) error {
+	var lost *client.Unreachable
+	if !errors.As(err, &lost) {
+		return err
+	}
+	hint := "what the gateway had taken is kept, and answered when it runs again; "
+	if strings.HasPrefix(lost.Address, "unix:") {
+		hint += "firn serve starts it, and a new firn chat goes on without one"
+	} else {
+		hint += "what it had not is to be said once more"
+	}
+	return &Problem{Err: err, Hint: hint}
 }
 
 func authHint(provider string, o Options) string {
