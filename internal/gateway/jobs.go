@@ -32,9 +32,12 @@ func (w waiting) machineEntry() firn.Entry {
 	return e
 }
 
-// hear makes durable what a machine says at the beginning of a turn. The turn
-// then goes on with what was not answered.
+// hear makes durable what a machine says at the beginning of a turn, unless that was
+// done and the turn could not begin. The turn then goes on with what was not answered.
 func (l *lane) hear(ctx context.Context, t *ticket) error {
+	if t.durable || t.onward {
+		return nil
+	}
 	e := t.machineEntry()
 	e.Time = l.g.now()
 	if _, err := l.g.Store.Append(ctx, l.id, store.Any, e); err != nil {
