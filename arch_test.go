@@ -84,7 +84,7 @@ var layers = []layer{
 	{"internal/metrics", []string{".", "store", "provider", "internal/vfs"}, "wraps contracts; times what the disk takes"},
 	{"internal/trace", []string{".", "provider"}, "wraps models; sends names and numbers to a collector"},
 	{"internal/webui", []string{"wire"}, "pages"},
-	{"internal/gateway", []string{".", "store", "route", "window", "provider", "compact", "agent", "dialect", "wire", "internal/richtext", "internal/convert", "internal/index", "internal/search", "internal/metrics", "internal/trace", "internal/vfs", "internal/timer", "internal/maintenance", "internal/view"}, "contracts only: serve hands it the members; never its doors"},
+	{"internal/gateway", []string{".", "store", "route", "window", "provider", "compact", "agent", "dialect", "wire", "internal/richtext", "internal/convert", "internal/index", "internal/search", "internal/trace", "internal/vfs", "internal/timer", "internal/maintenance", "internal/view"}, "contracts only: serve hands it the members; never its doors"},
 	{"internal/api", []string{".", "store", "wire", "internal/gateway", "internal/view", "internal/search", "internal/page", "internal/sse", "internal/token", "internal/metrics", "internal/trace", "internal/vfs"}, "the doors of a gateway: asks it by its methods; files for the lock of a home and its address"},
 	{"internal/token", []string{".", "wire", "internal/vfs"}, "who is let in; a file of one home, or what it is handed instead"},
 	{"internal/openaiapi", []string{".", "client", "wire", "dialect/native", "internal/sse"}, "a client that speaks as OpenAI's API does; lines of entries are the native dialect"},

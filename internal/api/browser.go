@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"firn"
+	"firn/internal/gateway"
 	"firn/internal/token"
 	"firn/wire"
 )
@@ -154,7 +155,7 @@ func (c *call) readLogin() (in wire.Login, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
 	if decoder.Decode(&in) != nil || decoder.More() || (in.Code == "") == (in.Token == "") {
-		return in, invalid("a login is JSON with either a code or a token")
+		return in, gateway.Invalid("a login is JSON with either a code or a token")
 	}
 	return in, nil
 }

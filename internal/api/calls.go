@@ -136,7 +136,7 @@ func ifMatch(r *http.Request) (firn.Pos, error) {
 	}
 	n, err := strconv.ParseUint(strings.Trim(header, `"`), 10, 63)
 	if err != nil || header != etag(firn.Pos(n)) {
-		return 0, invalid("the If-Match %q is no position in quotes", header)
+		return 0, gateway.Invalid("the If-Match %q is no position in quotes", header)
 	}
 	return firn.Pos(n), nil
 }
@@ -162,7 +162,7 @@ func (c *call) getWindow() error {
 		return err
 	}
 	if file && as == "" {
-		return invalid("a request is asked for, and not whose: say as, such as anthropic or openai")
+		return gateway.Invalid("a request is asked for, and not whose: say as, such as anthropic or openai")
 	}
 	w, err := c.h.gateway.Window(c.r.Context(), id, as)
 	if err != nil {
@@ -276,10 +276,10 @@ func idempotency(r *http.Request, inBody string) (string, error) {
 	case key == "":
 		key = inBody
 	case inBody != "" && inBody != key:
-		return "", invalid("the Idempotency-Key and the id of the message are not the same")
+		return "", gateway.Invalid("the Idempotency-Key and the id of the message are not the same")
 	}
 	if len(key) > 128 || strings.ContainsFunc(key, func(c rune) bool { return c <= ' ' || c > '~' }) {
-		return "", invalid("the id of a message must have at most 128 characters, all of them printable ASCII and none a space")
+		return "", gateway.Invalid("the id of a message must have at most 128 characters, all of them printable ASCII and none a space")
 	}
 	return key, nil
 }
@@ -350,10 +350,10 @@ func (c *call) pointKey(k wire.Key) (wire.Key, error) {
 		return wire.Key{}, err
 	}
 	if k.Key != "" && k.Key != key {
-		return wire.Key{}, invalid("the key of the body is not that of the address")
+		return wire.Key{}, gateway.Invalid("the key of the body is not that of the address")
 	}
 	if k.Session == "" {
-		return wire.Key{}, invalid("no session is named for the key to point at")
+		return wire.Key{}, gateway.Invalid("no session is named for the key to point at")
 	}
 	id, err := c.resolve(string(k.Session))
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"firn"
+	"firn/internal/gateway"
 	"firn/internal/view"
 	"firn/wire"
 )
@@ -43,7 +44,7 @@ func (c *call) html() (bool, error) {
 	case asHTML:
 		return true, nil
 	default:
-		return false, invalid("nothing is told as %q: leave it out, or say html or, of entries, text", view.Clip(as))
+		return false, gateway.Invalid("nothing is told as %q: leave it out, or say html or, of entries, text", view.Clip(as))
 	}
 }
 
@@ -91,7 +92,7 @@ func (c *call) getImage() error {
 	}
 	n, err := strconv.Atoi(c.r.PathValue("n"))
 	if err != nil {
-		return invalid("%q is no number of an image", view.Clip(c.r.PathValue("n")))
+		return gateway.Invalid("%q is no number of an image", view.Clip(c.r.PathValue("n")))
 	}
 	data, kind, err := c.h.gateway.Image(c.r.Context(), id, c.r.PathValue("entry"), n)
 	if err != nil {

@@ -125,7 +125,7 @@ func (c *call) usage() error {
 		return boundTo("what all sessions together used")
 	}
 	if format != "" && format != "json" && format != "csv" {
-		return invalid("there is no format %q of what was used, but json and csv", view.Clip(format))
+		return gateway.Invalid("there is no format %q of what was used, but json and csv", view.Clip(format))
 	}
 	s, err := c.h.gateway.Usage(c.r.Context(), q)
 	if err != nil {

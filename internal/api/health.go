@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"firn/internal/gateway"
-	"firn/internal/metrics"
 	"firn/wire"
 )
 
@@ -63,7 +62,7 @@ type prepared interface {
 }
 
 // measured is a gateway that tells how much it has to do.
-type measured interface{ Lanes() metrics.Lanes }
+type measured interface{ Load() (lanes, queued int) }
 
 // metrics tells the numbers. They are about all sessions, so who is bound to
 // some does not get them.

@@ -25,7 +25,6 @@ import (
 	"sync"
 	"time"
 
-	"firn"
 	"firn/internal/gateway"
 	"firn/internal/metrics"
 	"firn/internal/token"
@@ -111,7 +110,7 @@ func Handler(g Gateway, c Config) *HTTP {
 	}
 	h.requests.limit, h.streams.limit, h.waiting.limit = int64(cmp.Or(c.Requests, 256)), int64(cmp.Or(c.Streams, 1024)), int64(cmp.Or(c.Turns, 1024))
 	if m, ok := g.(measured); ok {
-		c.Metrics.Watch(m.Lanes())
+		c.Metrics.Watch(m.Load)
 	}
 	if p, ok := g.(prepared); ok && c.Ready == nil {
 		h.config.Ready = p.Ready
@@ -451,9 +450,4 @@ func requestID(r *http.Request) string {
 		return id
 	}
 	return strings.ToLower(rand.Text()[:12])
-}
-
-// invalid is a problem with what the client sent.
-func invalid(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", firn.ErrInvalid, fmt.Sprintf(format, args...))
 }

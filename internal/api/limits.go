@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"firn"
+	"firn/internal/gateway"
 	"firn/wire"
 )
 
@@ -51,7 +52,7 @@ func (c *call) decode(v any, optional bool) error {
 	err = decoder.Decode(v)
 	if err == nil {
 		if _, more := decoder.Token(); more == nil {
-			return invalid("something follows the JSON of the body")
+			return gateway.Invalid("something follows the JSON of the body")
 		} else if more != io.EOF {
 			err = more
 		}
@@ -72,7 +73,7 @@ func (c *call) body(want string, optional bool) (io.Reader, error) {
 		if optional {
 			return nil, nil
 		}
-		return nil, invalid("the request needs a body")
+		return nil, gateway.Invalid("the request needs a body")
 	}
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != want {
@@ -112,13 +113,13 @@ func (c *call) unreadable(err error) error {
 		c.w.Header().Set("Connection", "close")
 		return &withStatus{&wire.Problem{Kind: wire.Invalid, Message: "the body of the request did not come in time"}, http.StatusRequestTimeout}
 	case errors.As(err, &syntax):
-		return invalid("the body is no JSON: at byte %d: %s", syntax.Offset, syntax.Error())
+		return gateway.Invalid("the body is no JSON: at byte %d: %s", syntax.Offset, syntax.Error())
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return invalid("the body ends in the middle")
+		return gateway.Invalid("the body ends in the middle")
 	case errors.As(err, &kind):
-		return invalid("the member %q of the body cannot be a %s", kind.Field, kind.Value)
+		return gateway.Invalid("the member %q of the body cannot be a %s", kind.Field, kind.Value)
 	}
-	return invalid("the body cannot be read: %s", strings.TrimPrefix(err.Error(), "json: "))
+	return gateway.Invalid("the body cannot be read: %s", strings.TrimPrefix(err.Error(), "json: "))
 }
 
 // query is the parameters of a request. The first that makes no sense is
@@ -133,14 +134,14 @@ type query struct {
 func parseQuery(r *http.Request, op *operation) (query, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return query{}, invalid("the parameters of the request cannot be read")
+		return query{}, gateway.Invalid("the parameters of the request cannot be read")
 	}
 	for name, all := range values {
 		if !op.knows(name) {
-			return query{}, invalid("there is no parameter %q here", name)
+			return query{}, gateway.Invalid("there is no parameter %q here", name)
 		}
 		if len(all) > 1 {
-			return query{}, invalid("the parameter %q is there %d times", name, len(all))
+			return query{}, gateway.Invalid("the parameter %q is there %d times", name, len(all))
 		}
 	}
 	return query{values: values}, nil
@@ -197,6 +198,6 @@ func (q *query) moment(name string) time.Time {
 
 func (q *query) bad(name, value, want string) {
 	if q.err == nil {
-		q.err = invalid("the parameter %s is %q: want %s", name, value, want)
+		q.err = gateway.Invalid("the parameter %s is %q: want %s", name, value, want)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"firn/internal/gateway"
 	"firn/internal/view"
 	"firn/wire"
 )
@@ -337,7 +338,7 @@ func (c *call) do() error {
 	}
 	for _, value := range c.pathValues() {
 		if value == "" || len(value) > view.MaxReference || strings.ContainsFunc(value, unprintable) {
-			return invalid("a name in the address is empty, too long, or has characters that cannot be printed")
+			return gateway.Invalid("a name in the address is empty, too long, or has characters that cannot be printed")
 		}
 	}
 	var err error

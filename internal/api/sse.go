@@ -304,7 +304,7 @@ func lastEvent(r *http.Request, q *query) (firn.Pos, error) {
 	}
 	n, err := strconv.ParseUint(header, 10, 63)
 	if err != nil {
-		return 0, invalid("the Last-Event-ID %q is no position", header)
+		return 0, gateway.Invalid("the Last-Event-ID %q is no position", header)
 	}
 	return firn.Pos(n), nil
 }

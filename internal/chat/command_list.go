@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -81,7 +82,7 @@ func (c *chat) sessionRow(s wire.Session, ids []firn.ID) []string {
 	case s.ID == c.id:
 		mark = "▸ "
 	}
-	title := orElse(s.Title, s.Prompt)
+	title := cmp.Or(s.Title, s.Prompt)
 	if s.Fault != "" {
 		title = "cannot be read: " + s.Fault
 	}
@@ -95,7 +96,7 @@ func (c *chat) sessionRow(s wire.Session, ids []firn.ID) []string {
 			compactions = fmt.Sprintf("◆%d", st.Compactions)
 		}
 	}
-	place := strings.TrimPrefix(orElse(s.Key, s.CWD), "agent:")
+	place := strings.TrimPrefix(cmp.Or(s.Key, s.CWD), "agent:")
 	return []string{
 		mark + prose.Shortest(s.ID, ids), prose.OneLine(title, 40), prose.OneLine(place, 28), turns, window, prose.Ago(s.Updated, c.now()), branches, compactions,
 	}

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -114,7 +115,7 @@ func (c *chat) status(ctx context.Context, _ string) error {
 		{"  window", windowUse(st.Window)},
 		{"  toggles", toggles(st)},
 		{"  head", fmt.Sprintf("%s, on disk up to %d, %s", st.Head, s.End, prose.Count(max(st.Branches, 1), "branch", "branches"))},
-		{"  kept in", c.place(orElse(g.Home, gatewaysHome))},
+		{"  kept in", c.place(cmp.Or(g.Home, gatewaysHome))},
 		{"  gateway", prose.Clean(g.Gateway)},
 		{"  files", c.filesLine()},
 	}
@@ -131,19 +132,12 @@ func (c *chat) status(ctx context.Context, _ string) error {
 
 // toggles are what was chosen for a session.
 func toggles(st wire.State) string {
-	words := []string{"send " + orElse(st.Send, "inherit"), "verbose " + orElse(st.Verbose, "off")}
+	words := []string{"send " + cmp.Or(st.Send, "inherit"), "verbose " + cmp.Or(st.Verbose, "off")}
 	return prose.Clean(strings.Join(words, ", "))
 }
 
-func orElse(text, other string) string {
-	if text == "" {
-		return other
-	}
-	return text
-}
-
 // filesLine says what the tools may touch.
-func (c *chat) filesLine() string { return prose.Clean(orElse(c.o.Files, "those of the gateway")) }
+func (c *chat) filesLine() string { return prose.Clean(cmp.Or(c.o.Files, "those of the gateway")) }
 
 // windowUse tells how full the window is: in tokens and as a share.
 func windowUse(u wire.Usage) string {

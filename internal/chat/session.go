@@ -155,7 +155,7 @@ func (c *chat) greet(ctx context.Context) error {
 	if s.Title != "" {
 		words[0] += " “" + prose.Clean(s.Title) + "”"
 	}
-	words = append(words, prose.Plural(turns, "turn"), modelName(s), "kept in "+c.place(orElse(status.Home, gatewaysHome)))
+	words = append(words, prose.Plural(turns, "turn"), modelName(s), "kept in "+c.place(cmp.Or(status.Home, gatewaysHome)))
 	if turns == 0 && c.o.Terminal.In {
 		words = append(words, "/help tells what you can type")
 	}

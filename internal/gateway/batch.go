@@ -18,13 +18,13 @@ const MaxBatch = 500
 // being. What is wrong with the batch itself is found before any is changed.
 func (g *Gateway) Batch(ctx context.Context, b wire.Batch) ([]wire.BatchResult, error) {
 	if len(b.IDs) == 0 || len(b.IDs) > MaxBatch {
-		return nil, invalid("a batch is of 1 to %d sessions, not of %d", MaxBatch, len(b.IDs))
+		return nil, Invalid("a batch is of 1 to %d sessions, not of %d", MaxBatch, len(b.IDs))
 	}
 	if b.Patch == (wire.Patch{}) && len(b.AddTags)+len(b.DropTags) == 0 {
-		return nil, invalid("the batch changes nothing")
+		return nil, Invalid("the batch changes nothing")
 	}
 	if b.Patch.Tags != nil && len(b.AddTags)+len(b.DropTags) > 0 {
-		return nil, invalid("tags are set, or some are added or dropped, not both")
+		return nil, Invalid("tags are set, or some are added or dropped, not both")
 	}
 	if _, err := patchEntries(&b.Patch); err != nil {
 		return nil, err

@@ -179,7 +179,7 @@ func TestASlowSessionHoldsUpNoOther(t *testing.T) {
 	go func() {
 		var errs []error
 		for range 50 {
-			go d.loads()
+			go d.Load()
 			go d.atWork("s")
 			_, err := d.Turn(context.Background(), "other", wire.Turn{Text: "hello"})
 			errs = append(errs, err)

@@ -60,7 +60,7 @@ func (g *Gateway) memory(at wire.MemoryPlace) (Memory, wire.MemoryPlace, error) 
 			at.Agent = key.Agent()
 		}
 		if at.Agent != key.Agent() {
-			return nil, at, invalid("the key %q is not one of the agent %q", view.Clip(at.Key), view.Clip(at.Agent))
+			return nil, at, Invalid("the key %q is not one of the agent %q", view.Clip(at.Key), view.Clip(at.Agent))
 		}
 	}
 	if at.Agent == "" {
@@ -73,14 +73,14 @@ func (g *Gateway) memory(at wire.MemoryPlace) (Memory, wire.MemoryPlace, error) 
 	case "", wire.MemoryOfAgent:
 	case wire.MemoryOfUser:
 		if at.Key == "" {
-			return nil, at, invalid("the notes of a person need the key of the conversation")
+			return nil, at, Invalid("the notes of a person need the key of the conversation")
 		}
 	case wire.MemoryOfProject:
 		if at.Project == "" {
-			return nil, at, invalid("the notes of a project need its directory")
+			return nil, at, Invalid("the notes of a project need its directory")
 		}
 	default:
-		return nil, at, invalid("there is no scope %q of notes, but agent, user and project", view.Clip(at.Scope))
+		return nil, at, Invalid("there is no scope %q of notes, but agent, user and project", view.Clip(at.Scope))
 	}
 	return g.Memory, at, nil
 }

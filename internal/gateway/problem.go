@@ -50,7 +50,7 @@ func savingHint(err error) string {
 	return ""
 }
 
-// invalid is a problem with what was asked.
-func invalid(format string, args ...any) error {
+// Invalid is a problem with what was asked.
+func Invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", firn.ErrInvalid, fmt.Sprintf(format, args...))
 }

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 
 	"firn"
-	"firn/internal/metrics"
 	"firn/internal/vfs"
 	"firn/store"
 )
@@ -26,14 +25,6 @@ func (g *Gateway) Ready(ctx context.Context) error {
 		return nil
 	}
 	return writable(vfs.OS{}, g.Home)
-}
-
-// Lanes tells how much the gateway has to do.
-func (g *Gateway) Lanes() metrics.Lanes {
-	return metrics.Lanes{
-		Lanes:  func() float64 { running, _ := g.loads(); return float64(running) },
-		Queued: func() float64 { _, queued := g.loads(); return float64(queued) },
-	}
 }
 
 // writable says why nothing can be written to a directory; nil if a file can

@@ -23,7 +23,7 @@ func (g *Gateway) Status(ctx context.Context) (wire.Status, error) {
 	if s.Gateway == "" {
 		s.Gateway = "in-process"
 	}
-	s.Running, s.Queued = g.loads()
+	s.Running, s.Queued = g.Load()
 	page, err := g.sessions(ctx, SessionQuery{Limit: recentSessions})
 	if err != nil {
 		return s, err
@@ -35,8 +35,9 @@ func (g *Gateway) Status(ctx context.Context) (wire.Status, error) {
 	return s, err
 }
 
-// loads counts the turns that are running, and the messages that wait.
-func (g *Gateway) loads() (running, queued int) {
+// Load tells how much there is to do: how many turns are running, each in a lane of
+// its own, and how many messages wait.
+func (g *Gateway) Load() (running, queued int) {
 	g.mu.Lock()
 	lanes := slices.Collect(maps.Values(g.lanes))
 	g.mu.Unlock()

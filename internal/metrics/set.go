@@ -54,33 +54,14 @@ func New(now time.Time) *Set {
 	return s
 }
 
-// Lanes are the numbers that a gateway can be asked for.
-type Lanes struct {
-	// Lanes is how many sessions have a lane, Running in how many of them a
-	// turn runs, Queued how many messages wait, Sessions how many sessions are
-	// known, Resident how many bytes of them are in memory. What is nil is not told.
-	Lanes, Running, Queued, Sessions, Resident func() float64
-}
-
-// Watch tells what a gateway can be asked for, from now on.
-func (s *Set) Watch(l Lanes) {
+// Watch tells how much a gateway has to do, from now on: how many sessions have a
+// lane, and how many messages wait.
+func (s *Set) Watch(load func() (lanes, queued int)) {
 	if s == nil {
 		return
 	}
-	for _, g := range []struct {
-		name, help string
-		value      func() float64
-	}{
-		{"firn_lanes", "Sessions that have a lane.", l.Lanes},
-		{"firn_turns_running", "Turns that run.", l.Running},
-		{"firn_queue_length", "Messages that wait for their turn.", l.Queued},
-		{"firn_sessions", "Sessions that are known.", l.Sessions},
-		{"firn_resident_bytes", "Bytes of sessions kept in memory.", l.Resident},
-	} {
-		if g.value != nil {
-			s.Ask(g.name, g.help, g.value)
-		}
-	}
+	s.Ask("firn_lanes", "Sessions that have a lane.", func() float64 { lanes, _ := load(); return float64(lanes) })
+	s.Ask("firn_queue_length", "Messages that wait for their turn.", func() float64 { _, queued := load(); return float64(queued) })
 }
 
 // Usage counts the tokens of one answer.

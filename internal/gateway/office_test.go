@@ -1,0 +1,199 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"iter"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"firn"
+	"firn/agent"
+	"firn/provider"
+	"firn/provider/scripted"
+	"firn/route"
+	"firn/store"
+	"firn/store/memstore"
+	"firn/wire"
+)
+
+// office is a gateway with jobs, in a bubble of time.
+type office struct {
+	*Gateway
+	t  *testing.T
+	st store.Store
+	// hold keeps the model from answering until it is closed or the turn ends.
+	mu    sync.Mutex
+	hold  chan struct{}
+	asked []string
+	log   *bytes.Buffer
+	// ahead is how far the clock was set ahead.
+	ahead atomic.Int64
+}
+
+// staff opens an office whose clock shows at now, wherever the bubble's is.
+func staff(t *testing.T, st store.Store, at time.Time, change func(*Setup)) *office {
+	t.Helper()
+	o := &office{t: t, st: st, log: &bytes.Buffer{}}
+	var model *scripted.Model
+	model = scripted.Func(scripted.Info(), func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
+		last := req.Window.Items[len(req.Window.Items)-1].Message.Text()
+		s := scripted.Say("done: " + last)
+		s.Before = func(ctx context.Context) error {
+			o.mu.Lock()
+			o.asked = append(o.asked, last)
+			hold := o.hold
+			o.mu.Unlock()
+			if hold == nil {
+				return nil
+			}
+			select {
+			case <-hold:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		return model.Play(ctx, req, s)
+	})
+	shift := time.Until(at)
+	clock := func() time.Time { return time.Now().Add(shift + time.Duration(o.ahead.Load())) }
+	setup := Setup{
+		Default: "main", Zone: time.UTC, Route: route.Config{Default: "main"},
+		Agents: map[string]*agent.Agent{"main": {Store: st, Model: model, NoTitles: true, Clock: clock}},
+		Models: func(p, m string) (provider.Model, error) {
+			if p+"/"+m != "scripted/other" {
+				return nil, firn.ErrNotFound
+			}
+			return model, nil
+		},
+	}
+	setup.Agents["main"].Models = setup.Models
+	if change != nil {
+		change(&setup)
+	}
+	g, err := New(Options{Store: st, Setup: setup, Clock: clock, Log: slog.New(slog.NewTextHandler(&guarded{o}, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Gateway = g
+	return o
+}
+
+// guarded writes into the log of an office.
+type guarded struct{ o *office }
+
+func (g *guarded) Write(p []byte) (int, error) {
+	g.o.mu.Lock()
+	defer g.o.mu.Unlock()
+	return g.o.log.Write(p)
+}
+
+func (o *office) said() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.log.String()
+}
+
+// block makes the model wait; the function lets it go on.
+func (o *office) block() func() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	hold := make(chan struct{})
+	o.hold = hold
+	return func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.hold = nil
+		close(hold)
+	}
+}
+
+func (o *office) start() *office {
+	o.t.Helper()
+	if err := o.StartJobs(o.t.Context()); err != nil {
+		o.t.Fatal(err)
+	}
+	return o
+}
+
+// pass lets time pass, and what is due then be done.
+func (o *office) pass(d time.Duration) {
+	time.Sleep(d) // of the bubble
+	synctest.Wait()
+}
+
+func (o *office) close() {
+	o.t.Helper()
+	if err := o.Close(context.Background()); err != nil {
+		o.t.Error(err)
+	}
+}
+
+func (o *office) job(id string) wire.Job {
+	o.t.Helper()
+	all, err := o.Jobs(o.t.Context())
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	i := slices.IndexFunc(all, func(j wire.Job) bool { return j.ID == id })
+	if i < 0 {
+		o.t.Fatalf("there is no job %s in %+v", id, all)
+	}
+	return all[i]
+}
+
+// of are the sessions of a key, the oldest first.
+func (o *office) of(key string) []store.Info {
+	o.t.Helper()
+	k, err := route.Parse(key)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	all, err := o.runs(o.t.Context(), k)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	slices.Reverse(all)
+	return all
+}
+
+// entriesOf are the entries of a session.
+func entriesOf(t *testing.T, st store.Store, id firn.ID) []firn.Entry {
+	t.Helper()
+	var all []firn.Entry
+	for rec, err := range st.Read(t.Context(), id, store.Start) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		entry, err := rec.Entry()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, entry)
+	}
+	return all
+}
+
+// spoken tells who said what in a session.
+func spoken(t *testing.T, st store.Store, id firn.ID) string {
+	t.Helper()
+	var lines []string
+	for _, e := range entriesOf(t, st, id) {
+		switch b := e.Body.(type) {
+		case *firn.Message:
+			lines = append(lines, string(b.Role)+": "+b.Text())
+		case *firn.CustomMessage:
+			lines = append(lines, strings.Trim(string(e.Extra.Get(byField)), `"`)+": "+firn.JoinText(b.Parts))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func inMemory() store.Store { return memstore.New(memstore.Options{}) }
