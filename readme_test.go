@@ -81,10 +81,37 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
+// TestPackedLinksLeadSomewhere follows the links of what is packed into the archives of
+// a release (tools/release.sh): they lead to what is packed too.
+func TestPackedLinksLeadSomewhere(t *testing.T) {
+	release := readFile(t, "tools/release.sh")
+	packed := func(name string) bool {
+		if top, _, below := strings.Cut(name, "/"); below || !strings.Contains(name, ".") {
+			return strings.Contains(release, "git ls-files -z docs examples") && (top == "docs" || top == "examples") || name == "LICENSE"
+		}
+		return strings.Contains(release, " "+name+" ")
+	}
+	followed := 0
+	for _, name := range documents(t) {
+		if !packed(name) {
+			continue
+		}
+		for _, m := range link.FindAllStringSubmatch(readFile(t, name), -1) {
+			followed++
+			if to := path.Join(path.Dir(name), m[1]); !packed(to) {
+				t.Errorf("%s links to %s, which is in no archive of a release", name, to)
+			}
+		}
+	}
+	if followed < 50 {
+		t.Errorf("only %d links were followed", followed)
+	}
+}
+
 // documents lists our Markdown files.
 func documents(t *testing.T) []string {
 	t.Helper()
-	names := []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md"}
+	names := []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"}
 	for _, dir := range []string{"docs", "docs/decisions"} {
 		files, err := os.ReadDir(dir)
 		if err != nil {
