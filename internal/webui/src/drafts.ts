@@ -12,20 +12,33 @@ if (others) {
   };
 }
 
-export function readDraft(session: string): string {
-  try {
-    return sessionStorage.getItem(prefix + session) ?? "";
-  } catch {
-    return ""; // The browser keeps nothing.
-  }
-}
+// logins counts how often drafts were forgotten here.
+let logins = 0;
 
-export function keepDraft(session: string, text: string): void {
-  try {
-    if (text) sessionStorage.setItem(prefix + session, text);
-    else sessionStorage.removeItem(prefix + session);
-  } catch {
-    // No room: it holds until the page is closed.
+// Draft is what is written in one session and not sent yet. It is of who was logged in
+// when it was made: once drafts were forgotten it keeps nothing more, so a message
+// that was on its way then does not come back to whoever is next.
+export class Draft {
+  private readonly login = logins;
+
+  constructor(private readonly session: string) {}
+
+  read(): string {
+    try {
+      return sessionStorage.getItem(prefix + this.session) ?? "";
+    } catch {
+      return ""; // The browser keeps nothing.
+    }
+  }
+
+  keep(text: string): void {
+    if (this.login !== logins) return;
+    try {
+      if (text) sessionStorage.setItem(prefix + this.session, text);
+      else sessionStorage.removeItem(prefix + this.session);
+    } catch {
+      // No room: it holds until the page is closed.
+    }
   }
 }
 
@@ -36,6 +49,7 @@ export function forgetDrafts(): void {
 }
 
 function clear(): void {
+  logins++;
   try {
     for (const name of Object.keys(sessionStorage)) if (name.startsWith(prefix)) sessionStorage.removeItem(name);
   } catch {

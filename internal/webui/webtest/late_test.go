@@ -63,6 +63,39 @@ func TestTypingWhileSending(t *testing.T) {
 	b.wait(box + `.value === "The second one.\n\nA third."`)
 }
 
+// TestLogoutWhileSending: a message that is on its way while somebody logs out is not
+// there as a draft for whoever is next.
+func TestLogoutWhileSending(t *testing.T) {
+	s := plainServer(t)
+	b := s.login(t)
+	b.open(toSession(s.begin(t, "Leaving")))
+	b.settled()
+	b.hold(`/POST .*\/turns/`)
+	get[bool](b, `(() => {
+		const f = window.fetch;
+		window.fetch = (u, o) => f(u, o).then((r) => {
+			if (!/turns/.test(u)) return r;
+			setTimeout(() => { window.told = true }); // after all that follows from it
+			throw new TypeError("gone");
+		});
+		return true;
+	})()`)
+	b.say("Nobody else's business.")
+	b.holds()
+	const kept = `Object.values(sessionStorage).join().includes("business")`
+	b.wait(kept)
+	b.click("button", "/^browser /")
+	b.click("menuitem", "Log out")
+	b.see("firn open")
+	b.wait("!" + kept)
+	b.allow("/turns")
+	b.release()
+	b.wait("window.told")
+	if get[bool](b, kept) {
+		t.Error("the message is there as a draft")
+	}
+}
+
 // TestOlderBesideRefresh: a log that is asked for again while older entries are on
 // their way has neither a hole nor anything twice.
 func TestOlderBesideRefresh(t *testing.T) {

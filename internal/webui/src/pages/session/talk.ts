@@ -2,7 +2,7 @@
 // be done with them.
 import { signal } from "@preact/signals";
 import { del, post, sessionPath } from "../../api";
-import { keepDraft, readDraft } from "../../drafts";
+import { Draft } from "../../drafts";
 import { shell } from "../../format";
 import { go, toSession } from "../../router";
 import { attempt, copy, say } from "../../ui";
@@ -21,17 +21,19 @@ export class Talk {
   // draft is what is in the composer; sending is what is on its way.
   readonly draft = signal("");
   private sending = "";
+  private readonly kept: Draft;
 
   constructor(readonly watch: Watch) {
     this.id = watch.id;
     this.entries = new Entries(this.id);
-    this.draft.value = readDraft(this.id);
+    this.kept = new Draft(this.id);
+    this.draft.value = this.kept.read();
   }
 
   // write changes what is in the composer. It outlives a reload of the page.
   write(text: string): void {
     this.draft.value = text;
-    keepDraft(this.id, both(this.sending, text));
+    this.kept.keep(both(this.sending, text));
   }
 
   // send empties the composer for the next message, sent is told what came of it:
