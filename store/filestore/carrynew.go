@@ -33,6 +33,8 @@ type loading struct {
 	size  int64
 	buf   []byte
 	names []string
+	// named are those of them that have their names, or may have.
+	named []string
 }
 
 // loadNew makes a session that is not there.
@@ -192,6 +194,7 @@ func (l *loading) name() error {
 				return err
 			}
 		}
+		l.named = append(l.named, name)
 		if err := l.st.fs.Rename(filepath.Join(l.dir, loadPrefix+name), filepath.Join(l.dir, name)); err != nil {
 			return err
 		}
@@ -199,14 +202,22 @@ func (l *loading) name() error {
 	return l.st.fs.SyncDir(l.dir)
 }
 
-// discard removes what was made.
+// discard removes what was made. Parts that have their names go before the first one,
+// and only if that has not: with it they are a session.
 func (l *loading) discard() error {
 	var errs []error
 	if l.file != nil {
 		errs = append(errs, l.file.Close())
 	}
+	var gone []string
+	if nameless, err := l.st.exists(filepath.Join(l.dir, loadPrefix+l.base)); nameless && err == nil {
+		gone = l.named
+	}
 	for _, name := range slices.Backward(l.names) {
-		err := l.st.fs.Remove(filepath.Join(l.dir, loadPrefix+name))
+		gone = append(gone, loadPrefix+name)
+	}
+	for _, name := range gone {
+		err := l.st.fs.Remove(filepath.Join(l.dir, name))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 		}
