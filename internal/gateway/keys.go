@@ -235,10 +235,35 @@ func (g *Gateway) ContinuePrevious(ctx context.Context, key string) (wire.Key, e
 	if err != nil {
 		return wire.Key{}, err
 	}
-	if previous == "" {
+	ours := previous != ""
+	if ours {
+		if ours, err = g.preceded(ctx, previous, current, k.String()); err != nil {
+			return wire.Key{}, err
+		}
+	}
+	if !ours {
 		return wire.Key{}, &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("the session of key %s has none before it", k), Hint: "firn keys show lists the sessions of a key"}
 	}
 	return g.PointKey(ctx, key, previous)
+}
+
+// preceded reports whether a session is one that another goes on from under a key: it
+// is of that key, or says so itself. What the later one says is not enough, which
+// others may have written there.
+func (g *Gateway) preceded(ctx context.Context, previous, current firn.ID, key string) (bool, error) {
+	h, err := g.header(ctx, previous)
+	if err != nil || h.Key == key {
+		return err == nil, err
+	}
+	for rec, err := range g.Store.ReadBack(ctx, previous, store.End) {
+		if err != nil {
+			return false, err
+		}
+		if mark, ok := resetOf(&rec); ok && mark.Next == current {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // previous is the session that one goes on from after a reset; empty if there
