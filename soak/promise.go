@@ -169,7 +169,7 @@ func (p *promise) killInTool(ctx context.Context) (string, error) {
 // killInCompaction says something that makes the agent read a file for which the window has
 // no room, fills the disk while the summary is written, and kills the gateway.
 func (p *promise) killInCompaction(ctx context.Context) (string, error) {
-	if err := p.disk.empty(); err != nil {
+	if err := errors.Join(p.disk.empty(), p.quiet(ctx)); err != nil {
 		return "", err
 	}
 	p.model.stall.Store(true)
@@ -294,6 +294,9 @@ func (p *promise) find(ctx context.Context) (string, error) {
 // reason, and nothing of it is there.
 func (p *promise) refused(ctx context.Context) (string, error) {
 	const text = "This has no room. "
+	if err := p.disk.fill(); err != nil { // indexes may have given some back
+		return "", err
+	}
 	_, refusal := p.client.Turn(ctx, p.id, wire.Turn{Text: strings.Repeat(text, 10_000)})
 	if refusal == nil {
 		return "", errors.New("it was acknowledged, and there is no room for it")

@@ -132,14 +132,21 @@ func (m *reader) call(w http.ResponseWriter, req chatRequest, name, arguments st
 // paper is text to cut pieces from, with which the session is filled.
 type paper struct{ text string }
 
+// newPaper writes a megabyte of 20,000 words that nobody uses.
 func newPaper() *paper {
 	chance := rand.New(rand.NewPCG(9, 9))
+	words := make([]string, 20_000)
+	for i := range words {
+		letters := make([]byte, 4+chance.IntN(7))
+		for j := range letters {
+			letters[j] = 'a' + byte(chance.IntN(26))
+		}
+		words[i] = string(letters)
+	}
 	var b strings.Builder
 	for b.Len() < 1<<20 {
-		fmt.Fprintf(&b, "%x ", chance.Uint32N(1<<15))
-		if chance.IntN(12) == 0 {
-			b.WriteByte('\n')
-		}
+		b.WriteString(words[chance.IntN(len(words))])
+		b.WriteByte(" \n"[chance.IntN(12)/11])
 	}
 	return &paper{b.String()}
 }
