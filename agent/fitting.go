@@ -160,7 +160,7 @@ func (t *turn) fixed() fixed {
 	counter := t.a.counter()
 	f := fixed{system: counter.CountText(t.system())}
 	for _, s := range t.specs {
-		f.tools += counter.CountText(s.Name) + counter.CountText(s.Description) + counter.CountText(string(s.Schema))
+		f.tools += s.Tokens(counter)
 	}
 	for _, in := range t.injected {
 		f.injected += counter.CountMessage(&firn.Message{Role: firn.RoleUser, Parts: in.Parts})

@@ -114,11 +114,29 @@ type Request struct {
 	Session firn.ID
 }
 
+// Tokens is how many tokens a request has, by a counter: all that is sent, and not what
+// was reported of what was sent before.
+func (r *Request) Tokens(c window.TokenCounter) int64 {
+	n := c.CountText(r.Window.System)
+	for i := range r.Window.Items {
+		n += c.CountMessage(&r.Window.Items[i].Message)
+	}
+	for _, t := range r.Tools {
+		n += t.Tokens(c)
+	}
+	return n
+}
+
 // Tool is a tool as a model sees it.
 type Tool struct {
 	Name, Description string
 	// Schema is the JSON schema of the arguments, an object.
 	Schema json.RawMessage
+}
+
+// Tokens is how many tokens telling a model of the tool takes, by a counter.
+func (t Tool) Tokens(c window.TokenCounter) int64 {
+	return c.CountText(t.Name) + c.CountText(t.Description) + c.CountText(string(t.Schema))
 }
 
 // Thinking is how hard a model shall think.

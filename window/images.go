@@ -24,9 +24,8 @@ var images = Rule{"images", func(items []Item, p *Pass) []Item {
 	if len(refusals) == 0 {
 		return items
 	}
-	var it *Item
 	n := 0
-	replace := func(part firn.Part) (firn.Part, verdict) {
+	replace := func(it *Item, part firn.Part) (firn.Part, verdict) {
 		image, ok := part.(firn.Image)
 		if !ok {
 			return part, keep
@@ -43,13 +42,7 @@ var images = Rule{"images", func(items []Item, p *Pass) []Item {
 		}
 		return part, keep
 	}
-	for i := range items {
-		it = &items[i]
-		if parts, changed := editDeep(it.Message.Parts, replace); changed {
-			it.Message.Parts = parts
-		}
-	}
-	return items
+	return editAll(items, replace)
 }}
 
 // judgeImages says for each image, in order, why it cannot be sent; nothing if

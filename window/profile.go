@@ -162,6 +162,20 @@ func edit(parts []firn.Part, f func(firn.Part) (firn.Part, verdict)) (edited []f
 	return edited, true
 }
 
+// editAll is editDeep of the parts of all items. What f gets first is the item that
+// the part is in.
+func editAll(items []Item, f func(*Item, firn.Part) (firn.Part, verdict)) []Item {
+	var it *Item
+	each := func(p firn.Part) (firn.Part, verdict) { return f(it, p) }
+	for i := range items {
+		it = &items[i]
+		if parts, changed := editDeep(it.Message.Parts, each); changed {
+			it.Message.Parts = parts
+		}
+	}
+	return items
+}
+
 // editDeep is edit, and goes into the content of tool results before f sees
 // the result itself.
 func editDeep(parts []firn.Part, f func(firn.Part) (firn.Part, verdict)) (edited []firn.Part, changed bool) {

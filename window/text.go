@@ -12,8 +12,7 @@ import (
 // cannot be mended without breaking it, so the signature goes too. Arguments
 // and the data of images have rules of their own.
 var cleanText = Rule{"clean-text", func(items []Item, p *Pass) []Item {
-	var it *Item
-	clean := func(part firn.Part) (firn.Part, verdict) {
+	clean := func(it *Item, part firn.Part) (firn.Part, verdict) {
 		q, what := cleanPart(part)
 		if what == "" {
 			return part, keep
@@ -21,13 +20,7 @@ var cleanText = Rule{"clean-text", func(items []Item, p *Pass) []Item {
 		p.Note(it, "%s: bytes that are not text replaced", what)
 		return q, change
 	}
-	for i := range items {
-		it = &items[i]
-		if parts, changed := editDeep(it.Message.Parts, clean); changed {
-			it.Message.Parts = parts
-		}
-	}
-	return items
+	return editAll(items, clean)
 }}
 
 // cleanPart returns a part with clean text and what it is; nothing if the part
@@ -90,8 +83,7 @@ const noOutput = "(no output)"
 // noEmptyText takes away text that has nothing in it, which several APIs
 // refuse, and says so where a tool result is left with nothing.
 var noEmptyText = Rule{"no-empty-text", func(items []Item, p *Pass) []Item {
-	var it *Item
-	fill := func(part firn.Part) (firn.Part, verdict) {
+	fill := func(it *Item, part firn.Part) (firn.Part, verdict) {
 		switch b := part.(type) {
 		case firn.Text:
 			if blank(b.Text) {
@@ -107,13 +99,7 @@ var noEmptyText = Rule{"no-empty-text", func(items []Item, p *Pass) []Item {
 		}
 		return part, keep
 	}
-	for i := range items {
-		it = &items[i]
-		if parts, changed := editDeep(it.Message.Parts, fill); changed {
-			it.Message.Parts = parts
-		}
-	}
-	return items
+	return editAll(items, fill)
 }}
 
 // noEmptyMessage leaves out messages that have no parts.

@@ -37,7 +37,7 @@ const (
 // entry reads the whole line. It is not known if the type is none of ours or
 // the entry makes no sense.
 func (d *decoder) entry() (e firn.Entry, known bool) {
-	body := d.newBody(firn.Kind(d.lookahead("type")))
+	body := d.newBody(firn.Kind(d.r.Lookahead("type")))
 	if body == nil {
 		d.r.Skip()
 		return e, false
@@ -59,23 +59,6 @@ func (d *decoder) entry() (e firn.Entry, known bool) {
 		d.seen |= hasBody
 	}
 	return e, d.seen&hasBody != 0 && d.seen&hasTwice == 0
-}
-
-// lookahead returns the text of the first member with that name of the object
-// that comes next, without consuming anything. Writers put it first.
-func (d *decoder) lookahead(name string) string {
-	r := d.r
-	if !r.Object() {
-		return ""
-	}
-	for r.Member() {
-		if string(r.Key()) == name {
-			text, _ := r.Text()
-			return text
-		}
-		r.Skip()
-	}
-	return ""
 }
 
 // newBody makes the body for an entry of that type, nil if it is none of ours.

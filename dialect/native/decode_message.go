@@ -28,7 +28,7 @@ func (d *decoder) messageEntry(m *firn.Message) bool {
 // consumes nothing.
 func (d *decoder) message(m *firn.Message) bool {
 	here := d.r
-	role := firn.Role(d.lookahead("role"))
+	role := firn.Role(d.r.Lookahead("role"))
 	if role == "" || !d.r.Object() {
 		return false
 	}

@@ -30,7 +30,7 @@ func (d *decoder) parts(field *[]firn.Part, room []firn.Part) bool {
 // part reads one part. One that we do not know or that makes no sense is opaque.
 func (d *decoder) part() firn.Part {
 	here := d.r
-	kind := d.lookahead("type")
+	kind := d.r.Lookahead("type")
 	var part firn.Part
 	switch kind {
 	case "text":

@@ -297,6 +297,22 @@ func (r *Reader) Raw() []byte {
 	return r.data[start:r.pos:r.pos]
 }
 
+// Lookahead returns the text of the first member with that name of the object that
+// comes next, empty if there is none or it is no text. The reader stays where it is.
+func (r Reader) Lookahead(name string) string {
+	if !r.Object() {
+		return ""
+	}
+	for r.Member() {
+		if string(r.Key()) == name {
+			text, _ := r.Text()
+			return text
+		}
+		r.Skip()
+	}
+	return ""
+}
+
 // Valid checks that line is one JSON object and nothing else but white space.
 func Valid(line []byte) error {
 	r := New(line)

@@ -32,18 +32,7 @@ func (a args) json() json.RawMessage {
 
 // argument reads an argument of a call that was made, empty if it has none.
 func argument(call firn.ToolCall, name string) string {
-	r := rawjson.New(call.Arguments)
-	if !r.Object() {
-		return ""
-	}
-	for r.Member() {
-		if string(r.Key()) == name {
-			text, _ := r.Text()
-			return text
-		}
-		r.Skip()
-	}
-	return ""
+	return rawjson.New(call.Arguments).Lookahead(name)
 }
 
 // call makes an answer that calls tools. The ids go on where those of the

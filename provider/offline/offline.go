@@ -64,7 +64,7 @@ func (m *Model) Info() provider.Info { return m.info }
 
 // CountTokens counts a request as the model itself does, by its characters.
 func (m *Model) CountTokens(_ context.Context, req provider.Request) (int64, error) {
-	return size(req), nil
+	return req.Tokens(window.Chars{}), nil
 }
 
 // Stream answers a request, a word at a time. The message has no time: the
@@ -75,7 +75,7 @@ func (m *Model) Stream(ctx context.Context, req provider.Request) iter.Seq2[prov
 			yield(nil, m.ended(ctx))
 			return
 		}
-		input := size(req)
+		input := req.Tokens(window.Chars{})
 		if input > m.info.Window {
 			yield(nil, &provider.Error{
 				Kind: provider.Overflow, Provider: m.info.Provider, Model: m.info.Name,
@@ -148,19 +148,6 @@ func (m *Model) message(r reply, req provider.Request, input, limit int64) firn.
 	message.Usage = &firn.Usage{Input: input, Output: output, Total: input + output}
 	message.Usage.Cost = m.info.Price.Cost(*message.Usage)
 	return message
-}
-
-// size is how many tokens a request has.
-func size(req provider.Request) int64 {
-	counter := window.Chars{}
-	n := counter.CountText(req.Window.System)
-	for i := range req.Window.Items {
-		n += counter.CountMessage(&req.Window.Items[i].Message)
-	}
-	for _, t := range req.Tools {
-		n += counter.CountText(t.Name) + counter.CountText(t.Description) + counter.CountText(string(t.Schema))
-	}
-	return n
 }
 
 // reply is an answer before it is cut and streamed.

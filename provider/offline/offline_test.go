@@ -211,7 +211,7 @@ func ask(t testing.TB, m *Model, req provider.Request) (firn.Message, error) {
 	if req.MaxTokens > 0 && tokens > req.MaxTokens {
 		t.Fatalf("%d tokens of at most %d: %#v", tokens, req.MaxTokens, done.Parts)
 	}
-	if u := done.Usage; u == nil || u.Output != tokens || u.Input != size(req) || u.Total != u.Input+u.Output || u.Total > m.Info().Window {
+	if u := done.Usage; u == nil || u.Output != tokens || u.Input != req.Tokens(window.Chars{}) || u.Total != u.Input+u.Output || u.Total > m.Info().Window {
 		t.Fatalf("the usage is %+v", done.Usage)
 	}
 	return *done, nil

@@ -165,7 +165,7 @@ func (m *Model) enter(ctx context.Context, req provider.Request, s Step) error {
 	if limit <= 0 {
 		limit = m.info.Window
 	}
-	if n := size(req); n > limit {
+	if n := req.Tokens(window.Chars{}); n > limit {
 		return m.refusal(provider.Overflow, fmt.Sprintf("prompt is too long: %d tokens > %d maximum", n, limit))
 	}
 	return nil
@@ -212,7 +212,7 @@ func (m *Model) message(req provider.Request, s Step) firn.Message {
 			message.StopReason = firn.StopToolUse
 		}
 	}
-	usage := firn.Usage{Input: size(req), Output: window.Chars{}.CountMessage(&message)}
+	usage := firn.Usage{Input: req.Tokens(window.Chars{}), Output: window.Chars{}.CountMessage(&message)}
 	if s.Usage != nil {
 		usage = *s.Usage
 	}
@@ -229,20 +229,6 @@ func (m *Model) message(req provider.Request, s Step) firn.Message {
 func isCall(p firn.Part) bool {
 	_, ok := p.(firn.ToolCall)
 	return ok
-}
-
-// size is how many tokens a request has, as far as one can tell. It counts
-// what is sent, and not what was reported of what was sent before.
-func size(req provider.Request) int64 {
-	counter := window.Chars{}
-	n := counter.CountText(req.Window.System)
-	for i := range req.Window.Items {
-		n += counter.CountMessage(&req.Window.Items[i].Message)
-	}
-	for _, t := range req.Tools {
-		n += counter.CountText(t.Name) + counter.CountText(t.Description) + counter.CountText(string(t.Schema))
-	}
-	return n
 }
 
 func (m *Model) refusal(kind provider.Kind, message string) error {

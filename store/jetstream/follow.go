@@ -108,9 +108,22 @@ var errResync = errors.New("the messages must be read again")
 
 // listen passes on what is added after the end t.
 func (f *follower) listen(ctx context.Context, t tail) error {
-	consumer, err := f.st.engine.js.OrderedConsumer(ctx, f.st.names.stream(f.st.names.shard(f.id)), jetstream.OrderedConsumerConfig{
+	from := jetstream.OrderedConsumerConfig{
 		FilterSubjects: []string{f.st.names.subject(f.id)}, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: t.seq + 1,
+	}
+	return f.st.engine.listen(ctx, f.st.names.stream(f.st.names.shard(f.id)), from, func(m jetstream.Msg) error {
+		meta, err := m.Metadata()
+		if err != nil {
+			return err
+		}
+		return f.take(ctx, &t, &message{seq: meta.Sequence.Stream, subject: m.Subject(), header: m.Headers(), data: m.Data()})
 	})
+}
+
+// listen hands on the messages of a stream in their order, as they come, until that
+// fails or ctx ends: it always ends with an error.
+func (e *engine) listen(ctx context.Context, stream string, from jetstream.OrderedConsumerConfig, take func(jetstream.Msg) error) error {
+	consumer, err := e.js.OrderedConsumer(ctx, stream, from)
 	if err != nil {
 		return err
 	}
@@ -121,14 +134,10 @@ func (f *follower) listen(ctx context.Context, t tail) error {
 	defer messages.Stop()
 	for {
 		m, err := messages.Next(jetstream.NextContext(ctx))
-		if err != nil {
-			return err
+		if err == nil {
+			err = take(m)
 		}
-		meta, err := m.Metadata()
 		if err != nil {
-			return err
-		}
-		if err := f.take(ctx, &t, &message{seq: meta.Sequence.Stream, subject: m.Subject(), header: m.Headers(), data: m.Data()}); err != nil {
 			return err
 		}
 	}

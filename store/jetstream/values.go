@@ -127,22 +127,11 @@ func (st *Store) watch(ctx context.Context, b bucket, names string, whole bool, 
 // watch is one attempt to do so.
 func (b bucket) watch(ctx context.Context, names string, whole bool, tell func(name string, m *message)) error {
 	prefix := bucketSubject(b.name)
-	consumer, err := b.engine.js.OrderedConsumer(ctx, bucketStream(b.name), jetstream.OrderedConsumerConfig{
+	from := jetstream.OrderedConsumerConfig{
 		FilterSubjects: []string{prefix + names}, DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, HeadersOnly: !whole,
-	})
-	if err != nil {
-		return err
 	}
-	messages, err := consumer.Messages()
-	if err != nil {
-		return err
-	}
-	defer messages.Stop()
-	for {
-		m, err := messages.Next(jetstream.NextContext(ctx))
-		if err != nil {
-			return err
-		}
+	return b.engine.listen(ctx, bucketStream(b.name), from, func(m jetstream.Msg) error {
 		tell(strings.TrimPrefix(m.Subject(), prefix), &message{header: m.Headers(), data: m.Data()})
-	}
+		return nil
+	})
 }
