@@ -13,7 +13,8 @@
 // goes on with, and nobody was told anything that is not on disk.
 //
 // Sessions come from a store: store.LoadOrCreate finds the one of a key. A turn
-// that a crash cut short is gone on with by an [Input] without parts.
+// that a crash cut short ([Unfinished] tells, [CutOff] what had come of the answer)
+// is gone on with by an [Input] without parts.
 // [Agent.Move] goes on from an earlier entry, on a branch; [Agent.Compact] makes
 // room, and compact.Undo takes that back. Why a model did not answer is told
 // by provider.KindOf, what went wrong with a store by errors.Is and the errors

@@ -44,7 +44,8 @@ func (f *function) Run(ctx context.Context, arguments json.RawMessage) (Result, 
 // names all that is wrong with them: members that are unknown, missing, or of
 // the wrong type. What models often get wrong and what can only mean one thing
 // is put right: a number, a truth value, a list or an object in a string, a
-// whole number written as 3.0, a single value for a list of them.
+// whole number written as 3.0, a single value for a list of them. [TextResult]
+// makes a result of a text.
 func New[T any](name, description string, run func(ctx context.Context, arguments T) (Result, error)) Tool {
 	s := shapeOf(reflect.TypeFor[T](), nil)
 	return Func(name, description, s.schema(), func(ctx context.Context, raw json.RawMessage) (Result, error) {

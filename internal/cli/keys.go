@@ -143,6 +143,9 @@ func (p *program) keysResetCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "reset KEY", Short: "Begin a new session for a key; the old one is kept", Example: "  firn keys reset agent:main:main", Long: keyHelp, Args: args(1, 1, "one key"),
 		RunE: p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
+			if _, err := c.Key(ctx, keyOf(args[0])); err != nil { // one that is misspelt has nothing to begin anew
+				return err
+			}
 			r, err := c.ResetKey(ctx, keyOf(args[0]))
 			if err != nil {
 				return err
