@@ -107,6 +107,7 @@ func (j *Journal) adopt(file vfs.File, part int, path string, created bool) erro
 	j.next = PartPath(j.base, part+1)
 	j.state = newState(file, path, created, j.opts.Committer)
 	j.sealed = created
+	j.tail = tail{} // which is of the part before
 	return nil
 }
 
