@@ -81,13 +81,13 @@ func withoutPlacesIn(e wire.Event) wire.Event {
 	case wire.SessionUpdated:
 		var s wire.Session
 		if json.Unmarshal(e.Data, &s) == nil && (s.Fault != "" || len(s.Files) > 0) {
-			e.Data, _ = spell(placelessSession(s)) // which can always be spelt
+			e.Data, _ = wire.Spell(placelessSession(s)) // which can always be spelt
 		}
 	case wire.CompactionCompleted:
 		var c wire.Compaction
 		if json.Unmarshal(e.Data, &c) == nil && c.Error != "" {
 			c.Error = pathless(c.Error)
-			e.Data, _ = spell(c) // which can always be spelt
+			e.Data, _ = wire.Spell(c) // which can always be spelt
 		}
 	}
 	return e

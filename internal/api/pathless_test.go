@@ -50,7 +50,7 @@ func TestWhoKnowsPlaces(t *testing.T) {
 	}
 	event := func(name string, data any) wire.Event {
 		t.Helper()
-		spelt, err := spell(data)
+		spelt, err := wire.Spell(data)
 		if err != nil {
 			t.Fatal(err)
 		}

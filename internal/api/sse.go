@@ -1,7 +1,6 @@
 package api
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -229,7 +228,7 @@ func (w *writer) tell(t told) bool {
 		raw.ID = strconv.FormatUint(uint64(e.Pos), 10)
 	}
 	var err error
-	if raw.Data, err = spell(e); err != nil {
+	if raw.Data, err = wire.Spell(e); err != nil {
 		w.problem(err)
 		return true
 	}
@@ -272,15 +271,6 @@ func (w *writer) flush() {
 	if !w.broken && http.NewResponseController(w.c.w).Flush() != nil {
 		w.broken = true
 	}
-}
-
-// spell is something as JSON on one line. HTML travels as it is.
-func spell(v any) ([]byte, error) {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
 // wantsStream reports whether the client asks for events.

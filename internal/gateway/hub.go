@@ -1,8 +1,6 @@
 package gateway
 
 import (
-	"bytes"
-	"encoding/json"
 	"sync"
 
 	"firn"
@@ -123,11 +121,8 @@ func (h *hub) close() {
 func event(name string, id firn.ID, data any) wire.Event {
 	e := wire.Event{Name: name, Session: id}
 	if data != nil {
-		var b bytes.Buffer
-		encoder := json.NewEncoder(&b)
-		encoder.SetEscapeHTML(false)
-		if encoder.Encode(data) == nil { // ours can always be spelt; a tool's arguments may not
-			e.Data = bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+		if spelt, err := wire.Spell(data); err == nil { // ours can always be spelt; a tool's arguments may not
+			e.Data = spelt
 		}
 	}
 	return e

@@ -518,22 +518,22 @@ func (l *lane) input(all []waiting) agent.Input {
 	return agent.Input{Parts: together(all, told), ID: last.ID, Extra: last.extra(slices.Concat(dropped, all))}
 }
 
-// running reports whether a turn of the session is running.
-func (g *Gateway) running(id firn.ID) bool {
+// laneOf is the lane of a session; nil if it has none.
+func (g *Gateway) laneOf(id firn.ID) *lane {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	_, ok := g.lanes[id]
-	return ok
+	return g.lanes[id]
 }
+
+// running reports whether a turn of the session is running.
+func (g *Gateway) running(id firn.ID) bool { return g.laneOf(id) != nil }
 
 // Stop stops the turn of a session and clears its queue: those who wait in it
 // are told that it was stopped, and the log says that they wait no more. It
 // reports whether there was anything to stop.
 func (g *Gateway) Stop(ctx context.Context, id firn.ID) (bool, error) {
-	g.mu.Lock()
-	l, ok := g.lanes[id]
-	g.mu.Unlock()
-	if !ok {
+	l := g.laneOf(id)
+	if l == nil {
 		return false, nil
 	}
 	l.mu.Lock()

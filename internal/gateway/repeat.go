@@ -48,10 +48,8 @@ func (g *Gateway) acceptNamed(ctx context.Context, id firn.ID, t *ticket) (_ *ti
 // it does neither. One that has failed is over, though its lane may not know yet: who
 // sends again wants it tried again.
 func (g *Gateway) twin(id firn.ID, message firn.EntryID) *ticket {
-	g.mu.Lock()
-	l, ok := g.lanes[id]
-	g.mu.Unlock()
-	if !ok {
+	l := g.laneOf(id)
+	if l == nil {
 		return nil
 	}
 	l.mu.Lock()

@@ -255,10 +255,8 @@ func (g *Gateway) listed(ctx context.Context, info *store.Info) wire.Session {
 // that has given all its answers is at rest, though it may take a moment to be
 // gone: who has the answer can go on at once.
 func (g *Gateway) load(id firn.ID) (live bool, queued int) {
-	g.mu.Lock()
-	l, ok := g.lanes[id]
-	g.mu.Unlock()
-	if !ok {
+	l := g.laneOf(id)
+	if l == nil {
 		return g.events.elsewhere(id), 0
 	}
 	l.mu.Lock()

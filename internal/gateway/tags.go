@@ -86,10 +86,8 @@ const longestWaiting = 400
 // waitingIn are the messages that wait in a session, the next one first. What
 // goes on with what was not answered says nothing, and is not among them.
 func (g *Gateway) waitingIn(id firn.ID) []wire.Waiting {
-	g.mu.Lock()
-	l, ok := g.lanes[id]
-	g.mu.Unlock()
-	if !ok {
+	l := g.laneOf(id)
+	if l == nil {
 		return nil
 	}
 	l.mu.Lock()

@@ -156,7 +156,7 @@ func instructed(text, before string) (firn.Entry, string) {
 		return firn.Entry{}, before
 	}
 	sum := digest{}.with(firn.Message{Role: firn.RoleSystem, Parts: textPart(text)}).String()
-	data, err := spell(map[string]string{"text": text})
+	data, err := wire.Spell(map[string]string{"text": text})
 	if err != nil { // a text always can be spelt
 		data = nil
 	}

@@ -137,7 +137,7 @@ func (c *completion) broken(err error) error {
 		return err
 	}
 	failure, _ := failureOf(err)
-	if data, err := spell(failure); err == nil {
+	if data, err := wire.Spell(failure); err == nil {
 		c.write(sse.Append(nil, sse.Event{Data: data}))
 	}
 	return nil
@@ -180,7 +180,7 @@ func (c *completion) tell(delta chatDelta, finish *string) {
 // send sends a piece.
 func (c *completion) send(a chatAnswer) {
 	a.ID, a.Object, a.Created, a.Model = c.id, "chat.completion.chunk", c.created, c.model
-	data, err := spell(a)
+	data, err := wire.Spell(a)
 	if err != nil { // there is nothing in it that has no spelling
 		data = json.RawMessage("{}")
 	}

@@ -64,7 +64,7 @@ func (v *visit) newConversation() error {
 	if q.Metadata == nil {
 		q.Metadata = map[string]string{}
 	}
-	data, err := spell(q.Metadata)
+	data, err := wire.Spell(q.Metadata)
 	if err != nil {
 		return err
 	}

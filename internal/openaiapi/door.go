@@ -93,7 +93,7 @@ func (v *visit) decode(into any) error {
 
 // reply answers with JSON.
 func (v *visit) reply(status int, body any) error {
-	data, err := spell(body)
+	data, err := wire.Spell(body)
 	if err != nil {
 		return fmt.Errorf("spell the answer: %w", err)
 	}

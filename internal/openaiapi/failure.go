@@ -1,9 +1,7 @@
 package openaiapi
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 
@@ -54,13 +52,4 @@ func failureOf(err error) (wire.OpenAIFailure, int) {
 		status = http.StatusConflict // which clients know
 	}
 	return f, status
-}
-
-// spell is JSON without the escapes that are for HTML.
-func spell(v any) ([]byte, error) {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }

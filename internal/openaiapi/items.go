@@ -38,7 +38,7 @@ func spellParts(parts []any) json.RawMessage {
 	if parts == nil {
 		parts = []any{}
 	}
-	data, err := spell(parts)
+	data, err := wire.Spell(parts)
 	if err != nil { // there is nothing in it that has no spelling
 		return json.RawMessage("[]")
 	}
@@ -63,7 +63,7 @@ func inputContent(parts []firn.Part) []any {
 func resultItems(id firn.EntryID, m *firn.Message) []item {
 	for _, p := range m.Parts {
 		if r, ok := p.(firn.ToolResult); ok {
-			output, err := spell(firn.JoinText(r.Content))
+			output, err := wire.Spell(firn.JoinText(r.Content))
 			if err != nil { // a text always can be spelt
 				output = nil
 			}

@@ -82,7 +82,7 @@ func (s *speech) tell(kind string, e event) {
 	}
 	e.Type, e.Sequence = kind, s.n
 	s.n++
-	data, err := spell(e)
+	data, err := wire.Spell(e)
 	if err != nil { // there is nothing in it that has no spelling
 		data = json.RawMessage("{}")
 	}
@@ -157,7 +157,7 @@ func (s *speech) itemOf(kind, status string, parts ...any) item {
 	if parts == nil {
 		parts = []any{}
 	}
-	content, err := spell(parts)
+	content, err := wire.Spell(parts)
 	if err != nil { // there is nothing in it that has no spelling
 		content = json.RawMessage("[]")
 	}
