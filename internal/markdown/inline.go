@@ -194,10 +194,11 @@ func closing(text string, n int, final bool) int {
 			at += 2
 		case c == '`':
 			quotes := run(text[at:])
-			if end := closingQuotes(text[at:], quotes); end >= 0 {
-				at += end
+			end := closingQuotes(text[at:], quotes)
+			if !final && (end < 0 || at+end+quotes == len(text)) {
+				return -1 // code may end later, and what closes now be within it
 			}
-			at += quotes
+			at += max(end, 0) + quotes
 		case c == sign:
 			got := run(text[at:])
 			if at+got == len(text) && !final {
