@@ -153,6 +153,11 @@ const TagsType = "firn.tags"
 // so far, at the end of each turn, so that nobody need read it all.
 const CountersType = "firn.counters"
 
+// DraftType is the type of [Custom] entries in which an answer is kept while it comes,
+// each with the next piece. The answer itself, once whole, says it all again and is what
+// counts; pieces without one tell of an answer that was cut off by a crash.
+const DraftType = "firn.draft"
+
 // BranchSummary tells in short what happened on a branch that was left.
 type BranchSummary struct {
 	From     EntryID

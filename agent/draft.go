@@ -12,11 +12,6 @@ import (
 	"firn/window"
 )
 
-// An answer is kept while it comes, as entries of this type, each with the
-// next piece. The answer itself, once whole, says it all again and is what
-// counts; pieces without one tell of an answer that was cut off by a crash.
-const draftType = "firn.draft"
-
 // draftEvery is how often the pieces are kept: half a second, so that a crash
 // loses less than a second of what was said.
 const draftEvery = 500 * time.Millisecond
@@ -36,7 +31,7 @@ func (p piece) entry() firn.Entry {
 	if err != nil { // strings always can be
 		data = nil
 	}
-	return firn.NewEntry(&firn.Custom{Type: draftType, Data: data})
+	return firn.NewEntry(&firn.Custom{Type: firn.DraftType, Data: data})
 }
 
 // draft is an answer on its way.
@@ -144,7 +139,7 @@ func ordered(pieces []piece) []piece {
 }
 
 func readPiece(c *firn.Custom) (piece, bool) {
-	if c.Type != draftType {
+	if c.Type != firn.DraftType {
 		return piece{}, false
 	}
 	var p piece

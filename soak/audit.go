@@ -86,7 +86,7 @@ func (b *book) take(e firn.Entry) {
 		b.forks = append(b.forks, fmt.Sprintf("%s %s follows %s, not %s", e.Body.Kind(), e.ID, e.Parent, b.parent))
 	}
 	b.parent = e.ID
-	if c, ok := e.Body.(*firn.Custom); !ok || c.Type != "firn.draft" {
+	if c, ok := e.Body.(*firn.Custom); !ok || c.Type != firn.DraftType {
 		b.told = append(b.told, string(e.ID))
 	}
 	switch body := e.Body.(type) {

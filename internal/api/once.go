@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -47,12 +48,16 @@ type reply struct {
 func (r *replies) claim(name string, request [sha256.Size]byte, now time.Time) (*reply, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for len(r.order) > 0 && (len(r.order) >= mostRemembered || now.Sub(r.named[r.order[0]].since) > rememberedFor) {
-		delete(r.named, r.order[0])
-		r.order = r.order[1:]
+	for len(r.order) > 0 && now.Sub(r.named[r.order[0]].since) > rememberedFor {
+		r.forget(0)
 	}
 	if one, ok := r.named[name]; ok {
 		return one, false
+	}
+	if len(r.order) >= mostRemembered {
+		if i := slices.IndexFunc(r.order, func(name string) bool { return r.named[name].settled() }); i >= 0 {
+			r.forget(i)
+		}
 	}
 	if r.named == nil {
 		r.named = make(map[string]*reply)
@@ -69,15 +74,25 @@ func (r *replies) settle(name string, one *reply) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if one.status == 0 && r.named[name] == one {
-		delete(r.named, name)
-		for i, other := range r.order {
-			if other == name {
-				r.order = append(r.order[:i], r.order[i+1:]...)
-				break
-			}
-		}
+		r.forget(slices.Index(r.order, name))
 	}
 	close(one.done)
+}
+
+// forget forgets one, by its place in the order.
+func (r *replies) forget(i int) {
+	delete(r.named, r.order[i])
+	r.order = slices.Delete(r.order, i, i+1)
+}
+
+// settled reports whether the answer was found: one that is being found is not forgotten.
+func (r *reply) settled() bool {
+	select {
+	case <-r.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // runOnce runs an operation that makes something, unless the request names

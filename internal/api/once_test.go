@@ -134,14 +134,21 @@ func TestRemembered(t *testing.T) {
 		}
 		return mine
 	}
-	for i := range mostRemembered {
+	busy, _ := r.claim("busy", [sha256.Size]byte{}, now)
+	for i := range mostRemembered - 1 {
 		claim(fmt.Sprint(i))
 	}
-	if claim("999") || !claim("0") || len(r.named) > mostRemembered || len(r.order) != len(r.named) {
+	if claim("0") || claim("998") {
+		t.Error("one of as many as are remembered was forgotten")
+	}
+	if !claim("one more") || !claim("0") || claim("998") || len(r.named) != mostRemembered || len(r.order) != len(r.named) {
 		t.Errorf("%d are remembered", len(r.named))
 	}
+	if one, mine := r.claim("busy", [sha256.Size]byte{}, now); mine || one != busy {
+		t.Error("the oldest was forgotten while its answer is being found")
+	}
 	now = now.Add(rememberedFor + 1)
-	if !claim("999") || len(r.named) != 1 {
+	if !claim("998") || len(r.named) != 1 {
 		t.Errorf("%d are remembered", len(r.named))
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 
+	"firn"
 	"firn/internal/mask"
 	"firn/internal/rawjson"
 )
@@ -56,15 +57,12 @@ func (m *Masked) pass(line []byte, end string) error {
 	return err
 }
 
-// draftType is the type of entries that are pieces of an answer while it came.
-const draftType = "firn.draft"
-
 // undrafted is a line without what a piece of an answer says: a secret that is cut
 // between two of them cannot be told in either. The answer itself, which is masked,
 // says it all again; one that a crash cut off is not told. Of a line that is no JSON
 // nothing is left behind the type.
 func undrafted(line []byte) []byte {
-	const quoted = `"` + draftType + `"`
+	const quoted = `"` + firn.DraftType + `"`
 	at := bytes.Index(line, []byte(quoted))
 	if at < 0 {
 		return line
@@ -113,7 +111,7 @@ func (c *cutting) value(r *rawjson.Reader, within bool) {
 func isDraft(r rawjson.Reader) bool {
 	for ok := r.Object(); ok && r.Member(); {
 		if name := string(r.Key()); name == "customType" || name == "type" {
-			if kind, ok := r.Text(); ok && kind == draftType {
+			if kind, ok := r.Text(); ok && kind == firn.DraftType {
 				return true
 			} else if ok {
 				continue

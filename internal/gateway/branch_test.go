@@ -243,12 +243,12 @@ func TestForkLeavesBehind(t *testing.T) {
 		accepted.Extra = firn.Fields{{Name: acceptedField, Value: json.RawMessage("true")}, {Name: "sender", Value: json.RawMessage(`"zoe"`)}}
 		id := r.start(firn.Header{},
 			custom("reset-1", resetType, `{"previous":"x"}`), accepted, body("title-1", &firn.Title{Name: "chosen", Source: firn.SourceUser}),
-			custom("draft-1", draftType, `{"answer":"answer-1","text":"re"}`), answers("answer-1", "re: hello"),
+			custom("draft-1", firn.DraftType, `{"answer":"answer-1","text":"re"}`), answers("answer-1", "re: hello"),
 			custom("counters-1", countersType, `{"input":9,"turns":1}`), custom("usage-1", usageType, `{"usage":{"input":7,"cost":{"total":7}}}`),
 			custom("queued-1", queuedType, `{"id":"x","text":"later"}`), custom("mine-1", "my.state", `{"x":1.0}`),
 			// The first entry that is kept is one of those.
 			body("comp-1", &firn.Compaction{Summary: "said hello", FirstKept: "counters-1"}),
-			says("user-2", "and?"), custom("draft-2", draftType, `{"answer":"never","text":"half a w"}`),
+			says("user-2", "and?"), custom("draft-2", firn.DraftType, `{"answer":"never","text":"half a w"}`),
 		)
 		fork := got(r.Fork(r.ctx, id, wire.Fork{}))(t)
 		if branch := branchOf(t, r, fork.ID); !strings.HasPrefix(branch, "user-1/compacted answer-1/compacted mine-1 comp-1 user-2 draft-2 ") {

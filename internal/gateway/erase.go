@@ -193,7 +193,7 @@ func (p *erasing) repeats(e firn.Entry) bool {
 		return b.Source == firn.SourceAuto && p.spoken
 	case *firn.Custom:
 		switch b.Type {
-		case draftType:
+		case firn.DraftType:
 			return p.named[draftOf(b)]
 		case spawnedType:
 			return p.answered

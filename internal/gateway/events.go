@@ -70,7 +70,7 @@ func (g *Gateway) entryEvent(id firn.ID, rec *firn.Record, html bool) (wire.Even
 	}
 	entry, err := rec.Entry()
 	if err == nil {
-		if c, ok := entry.Body.(*firn.Custom); ok && c.Type == "firn.draft" {
+		if c, ok := entry.Body.(*firn.Custom); ok && c.Type == firn.DraftType {
 			return wire.Event{}, false
 		}
 	}

@@ -283,13 +283,10 @@ func (c *copier) wants(e *firn.Entry) bool {
 	case *firn.Label, *firn.Title, *firn.Tombstone, *firn.Head:
 		return false
 	case *firn.Custom:
-		return !aboutOne(b.Type) && !(b.Type == draftType && c.ids[draftOf(b)])
+		return !aboutOne(b.Type) && !(b.Type == firn.DraftType && c.ids[draftOf(b)])
 	}
 	return true
 }
-
-// draftType is the type of entries that hold pieces of an answer on its way.
-const draftType = "firn.draft"
 
 // draftOf is the answer that a piece belongs to.
 func draftOf(b *firn.Custom) firn.EntryID {

@@ -83,7 +83,7 @@ func TestPurgeEntries(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
 		const secret = "the password is xyzzy"
 		draft := func(id, answer, text string) firn.Entry {
-			return body(id, &firn.Custom{Type: draftType, Data: json.RawMessage(fmt.Sprintf(`{"answer":%q,"text":%q}`, answer, text))})
+			return body(id, &firn.Custom{Type: firn.DraftType, Data: json.RawMessage(fmt.Sprintf(`{"answer":%q,"text":%q}`, answer, text))})
 		}
 		id := r.start(firn.Header{},
 			says("user-1", secret+", and much more is said here"), body("title-1", &firn.Title{Name: secret + ", and…", Source: firn.SourceAuto}),

@@ -92,13 +92,10 @@ func (s *Said) Text() string {
 	return strings.Join(texts, "\n")
 }
 
-// draftType is the type of the entries in which an answer is kept while it comes.
-const draftType = "firn.draft"
-
 // Draft is the piece of an answer that an entry keeps, which was being given; false
 // if it is none. The answer, once it is there, says it all again.
 func (l Line) Draft() (text string, ok bool) {
-	if l.Custom != draftType {
+	if l.Custom != firn.DraftType {
 		return "", false
 	}
 	var piece struct {
