@@ -23,7 +23,7 @@ SHELL := /bin/bash
 GO ?= go
 # Tools have a module of their own, so that what they need stays out of ours.
 TOOL := $(GO) tool -modfile=tools/go.mod
-# The CI passes -count=1 here; at home the test cache is welcome.
+# The CI passes -count=1 and more here; at home the test cache is welcome.
 TESTFLAGS ?=
 FUZZTIME ?= 30s
 KILLS ?= 2000
@@ -52,7 +52,7 @@ setup:
 # which is slow to compile the first time.
 test: setup
 	$(GO) test -p $$(($$(nproc 2>/dev/null || echo 2) + 1)) $(TESTFLAGS) ./...
-	cd interop/sdk && $(GO) test -vet=all $(TESTFLAGS) ./...
+	cd interop/sdk && $(GO) test $(TESTFLAGS) -vet=all ./...
 
 # Cheap checks first: a missing space should not cost a race run.
 check: check-format check-vet check-release check-static check-web check-race check-holes
