@@ -128,7 +128,16 @@ func hiders(tree *firn.Tree) map[firn.EntryID][]firn.EntryID {
 // and returns the tombstone. An empty target means the one in force; without
 // one the error is ErrNothing, as it is if the target was undone already. A
 // target that is no compaction of the branch is ErrNotFound.
+//
+// To undo the one in force takes reading what is live; any other, the whole session.
 func Undo(ctx context.Context, st store.Store, id firn.ID, target firn.EntryID) (firn.Entry, error) {
+	entry, done, err := undoInForce(ctx, st, id, target)
+	if err != nil {
+		return firn.Entry{}, fmt.Errorf("undo a compaction of session %s: %w", id, err)
+	}
+	if done {
+		return entry, nil
+	}
 	entries, err := change(ctx, st, id, func(past []Past) ([]firn.EntryID, error) {
 		p, err := pick(past, target, func(p Past) bool { return p.Counts })
 		if err == nil && p.Undone {
@@ -140,6 +149,41 @@ func Undo(ctx context.Context, st store.Store, id firn.ID, target firn.EntryID) 
 		return firn.Entry{}, fmt.Errorf("undo a compaction of session %s: %w", id, err)
 	}
 	return entries[0], nil
+}
+
+// undoInForce hides the compaction in force, if that is what is meant.
+func undoInForce(ctx context.Context, st store.Store, id firn.ID, target firn.EntryID) (entry firn.Entry, done bool, err error) {
+	for try := 1; ; try++ {
+		path, err := window.Collect(st.ReadBack(ctx, id, store.End))
+		if err != nil {
+			return entry, false, err
+		}
+		if path.Compaction == nil || target != "" && target != path.Compaction.ID {
+			return entry, false, nil
+		}
+		entry = firn.Hide(path.Compaction.ID)
+		if _, err = st.Append(ctx, id, path.End, entry); err == nil {
+			return entry, true, nil
+		}
+		if !errors.Is(err, firn.ErrConflict) || try == maxTries {
+			return entry, false, err
+		}
+	}
+}
+
+// InForce tells of the compaction that counts for what is live of a session; false if
+// there is none. Where it stands in the file is not known.
+func InForce(path window.Path) (Past, bool) {
+	if path.Compaction == nil {
+		return Past{}, false
+	}
+	c, ok := path.Compaction.Body.(*firn.Compaction)
+	if !ok {
+		return Past{}, false
+	}
+	p := pastOf(0, *path.Compaction, c)
+	p.Counts = true
+	return p, true
 }
 
 // Redo takes back the undoing of a compaction and returns the tombstones that

@@ -3,11 +3,13 @@ package compact
 import (
 	"context"
 	"errors"
+	"iter"
 	"strings"
 	"testing"
 
 	"firn"
 	"firn/store"
+	"firn/window"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -193,4 +195,41 @@ func TestBrokenStore(t *testing.T) {
 		t.Errorf("close: %v", err)
 	}
 	sameWindow(t, before, build(t, mem))
+}
+
+// TestUndoReadsWhatIsLive undoes the compaction in force of a long session, by its name and
+// without: nobody reads the session from its beginning for that.
+func TestUndoReadsWhatIsLive(t *testing.T) {
+	const size = 16_000
+	st := open(t, talk(200, 1000)...)
+	made, err := Run(t.Context(), job(st, echo(size), size))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, err := window.Collect(st.ReadBack(t.Context(), session, store.End))
+	if p, ok := InForce(path); err != nil || !ok || p.ID != made.Entry.ID || !p.Counts || p.Undone || p.Line == "" {
+		t.Errorf("in force is %+v, %v", p, err)
+	}
+	for _, target := range []firn.EntryID{"", made.Entry.ID} {
+		if _, err := Undo(t.Context(), fromTheEnd{st, t}, session, target); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Redo(t.Context(), st, session, made.Entry.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, ok := InForce(window.Path{}); ok {
+		t.Error("a session without a compaction has one in force")
+	}
+}
+
+// fromTheEnd is a store that nobody may read from the beginning.
+type fromTheEnd struct {
+	store.Store
+	t *testing.T
+}
+
+func (f fromTheEnd) Read(ctx context.Context, id firn.ID, after firn.Pos) iter.Seq2[firn.Record, error] {
+	f.t.Error("it is read from the beginning")
+	return f.Store.Read(ctx, id, after)
 }

@@ -344,19 +344,42 @@ func (p *promise) compact(ctx context.Context) (string, error) {
 	return fmt.Sprintf("%d messages became %d", len(p.before), w.Count), nil
 }
 
-// quiet waits until no turn runs.
+// quiet waits until the turn that was interrupted is answered, and none runs. One that had
+// no room to go on by itself is asked to.
 func (p *promise) quiet(ctx context.Context) error {
-	for {
+	for try := 0; ; try++ {
 		st, err := p.client.Status(ctx)
-		if err != nil || st.Running == 0 && st.Queued == 0 {
+		if err != nil {
 			return err
 		}
+		path, err := p.live(ctx)
+		if err != nil {
+			return err
+		}
+		if st.Running == 0 && st.Queued == 0 {
+			if answered(path) {
+				return nil
+			}
+			if _, err := p.client.Turn(ctx, p.id, wire.Turn{}); err != nil && try > 100 {
+				return err
+			}
+		}
 		select {
-		case <-time.After(20 * time.Millisecond):
+		case <-time.After(100 * time.Millisecond):
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
+}
+
+// answered reports whether the last message is an answer that ended.
+func answered(path window.Path) bool {
+	for _, e := range slices.Backward(path.Entries) {
+		if m, ok := e.Body.(*firn.Message); ok {
+			return m.Role == firn.RoleAssistant && m.StopReason == firn.StopEnd
+		}
+	}
+	return false
 }
 
 // undo takes the compaction back: the model is sent what it was sent before.

@@ -137,29 +137,57 @@ func compactionProblem(err error) error {
 // is running. That there is none, or that it was undone before, is a problem of
 // kind NotFound.
 func (g *Gateway) Undo(ctx context.Context, id firn.ID, compaction firn.EntryID) (wire.Compaction, error) {
-	target, err := g.pickCompaction(ctx, id, compaction, "undo a compaction of")
+	if err := g.mayChange(ctx, id, "undo a compaction of"); err != nil {
+		return wire.Compaction{}, err
+	}
+	path, err := g.Path(ctx, id)
 	if err != nil {
 		return wire.Compaction{}, err
 	}
-	if target == "" {
-		if target, err = g.inForce(ctx, id); err != nil {
-			return wire.Compaction{}, err
-		}
+	var c wire.Compaction
+	if p, ok := compact.InForce(path); ok && (compaction == "" || compaction == view.Latest || compaction == p.ID) {
+		c, err = g.undoInForce(ctx, id, p)
+	} else {
+		c, err = g.undoAny(ctx, id, compaction)
 	}
-	if _, err := compact.Undo(ctx, g.Store, id, target); err != nil {
-		return wire.Compaction{}, undoProblem(err)
-	}
-	c, err := g.compaction(ctx, id, target)
 	if err == nil {
 		g.events.tell(event(wire.CompactionUndone, id, c))
 	}
 	return c, err
 }
 
+// undoInForce undoes the compaction in force. However long the session is, only what is
+// live of it is read.
+func (g *Gateway) undoInForce(ctx context.Context, id firn.ID, p compact.Past) (wire.Compaction, error) {
+	if _, err := compact.Undo(ctx, g.Store, id, p.ID); err != nil {
+		return wire.Compaction{}, undoProblem(err)
+	}
+	p.Undone, p.Counts = true, false
+	return pastCompaction(&p, 0), nil
+}
+
+// undoAny undoes the compaction that somebody names.
+func (g *Gateway) undoAny(ctx context.Context, id firn.ID, compaction firn.EntryID) (wire.Compaction, error) {
+	target, err := g.pickCompaction(ctx, id, compaction)
+	if err == nil && target == "" {
+		target, err = g.inForce(ctx, id)
+	}
+	if err != nil {
+		return wire.Compaction{}, err
+	}
+	if _, err := compact.Undo(ctx, g.Store, id, target); err != nil {
+		return wire.Compaction{}, undoProblem(err)
+	}
+	return g.compaction(ctx, id, target)
+}
+
 // Redo takes back the undoing of a compaction; without one, or with "latest",
 // that of the latest that nothing has replaced since. Otherwise it is as Undo.
 func (g *Gateway) Redo(ctx context.Context, id firn.ID, compaction firn.EntryID) (wire.Compaction, error) {
-	target, err := g.pickCompaction(ctx, id, compaction, "redo a compaction of")
+	if err := g.mayChange(ctx, id, "redo a compaction of"); err != nil {
+		return wire.Compaction{}, err
+	}
+	target, err := g.pickCompaction(ctx, id, compaction)
 	if err != nil {
 		return wire.Compaction{}, err
 	}
@@ -178,15 +206,17 @@ func (g *Gateway) Redo(ctx context.Context, id firn.ID, compaction firn.EntryID)
 	return c, err
 }
 
+// mayChange reports why a session cannot be changed: it is not there, or at work.
+func (g *Gateway) mayChange(ctx context.Context, id firn.ID, what string) error {
+	if err := g.MustBe(ctx, id); err != nil {
+		return err
+	}
+	return g.mustRest(id, what)
+}
+
 // pickCompaction finds the compaction that somebody names; empty means that it
 // is for the session to say.
-func (g *Gateway) pickCompaction(ctx context.Context, id firn.ID, name firn.EntryID, what string) (firn.EntryID, error) {
-	if err := g.MustBe(ctx, id); err != nil {
-		return "", err
-	}
-	if err := g.mustRest(id, what); err != nil {
-		return "", err
-	}
+func (g *Gateway) pickCompaction(ctx context.Context, id firn.ID, name firn.EntryID) (firn.EntryID, error) {
 	if name == "" || name == view.Latest {
 		return "", nil
 	}
