@@ -15,7 +15,7 @@ import (
 type tally struct {
 	countersRecord
 	ends branches
-	// end is behind the last record that was counted.
+	// end is behind the last record that was counted forwards.
 	end firn.Pos
 }
 
@@ -96,9 +96,6 @@ func countBack(ctx context.Context, st store.Store, id firn.ID, before firn.Pos,
 	for rec, err := range st.ReadBack(ctx, id, before) {
 		if err != nil {
 			return t, false, fmt.Errorf("count what session %s used: %w", id, err)
-		}
-		if t.end == 0 {
-			t.end = rec.Next
 		}
 		if size += len(rec.Line()); len(newer) == limit || size > limit*commonSize {
 			return t, false, nil

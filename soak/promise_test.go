@@ -12,6 +12,10 @@ import (
 // TestPromise tells the story of a session of 20 MB. With 10 GB it is
 // go run ./soak -promise 10000.
 func TestPromise(t *testing.T) {
+	if os.Geteuid() != 0 && os.Getenv("CI") == "" {
+		t.Log("not root: there is no disk that could be full")
+		return
+	}
 	dir, err := os.MkdirTemp("", "promise") // the path of a socket must be short
 	if err != nil {
 		t.Fatal(err)

@@ -221,6 +221,13 @@ func TestSocketLeftBehind(t *testing.T) {
 	if found, ok := client.Find(t.Context(), at.home, nil); !ok {
 		t.Errorf("found %q, %v", found, ok)
 	}
+	// One that had no room to write down where it listens is found where sockets are.
+	if err := os.Remove(filepath.Join(home, filepath.FromSlash(client.AddressFile))); err != nil {
+		t.Fatal(err)
+	}
+	if found, ok := client.Find(t.Context(), home, nil); !ok || found != "unix:"+api.SocketPath(home) {
+		t.Errorf("found %q, %v by its socket", found, ok)
+	}
 }
 
 // TestDrain: who listens is told, what runs may finish, nothing new begins.

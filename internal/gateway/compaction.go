@@ -45,10 +45,7 @@ func pastCompaction(p *compact.Past, count int) wire.Compaction {
 // Invalid, unless only the plan was asked for; that the conversation went another
 // way meanwhile is one of kind Conflict.
 func (g *Gateway) Compact(ctx context.Context, id firn.ID, c wire.Compact) (wire.Compacted, error) {
-	if err := g.MustBe(ctx, id); err != nil {
-		return wire.Compacted{}, err
-	}
-	if err := g.mustRest(id, "compact"); err != nil {
+	if err := g.mayChange(ctx, id, "compact"); err != nil {
 		return wire.Compacted{}, err
 	}
 	if c.KeepRecent < 0 {

@@ -177,12 +177,12 @@ func (g *Gateway) has(ctx context.Context, id firn.ID, entry firn.EntryID) (bool
 
 // waitingID is the id of the message that an entry says is waiting.
 func waitingID(e firn.Entry) firn.EntryID {
-	c, ok := e.Body.(*firn.Custom)
-	var w waiting
-	if !ok || c.Type != queuedType || json.Unmarshal(c.Data, &w) != nil {
-		return ""
+	if c, ok := e.Body.(*firn.Custom); ok {
+		if w, ok := waitingOf(c); ok {
+			return w.ID
+		}
 	}
-	return w.ID
+	return ""
 }
 
 // callHeaders are where programs name their calls, so that one that is made
