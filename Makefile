@@ -48,10 +48,12 @@ setup:
 	@tools/setup.sh
 
 # Some packages mostly wait, for browsers and for elections: one more than there are
-# processors runs at a time. The SDKs of the providers have a module of their own too,
+# processors runs at a time. Those that take a minute and more begin first, so that none
+# of them is waited for alone. The SDKs of the providers have a module of their own too,
 # which is slow to compile the first time.
+LONGEST := ./cmd/firn ./internal/webui/webtest ./interop ./store/filestore ./store/jetstream
 test: setup
-	$(GO) test -p $$(($$(nproc 2>/dev/null || echo 2) + 1)) $(TESTFLAGS) ./...
+	$(GO) test -p $$(($$(nproc 2>/dev/null || echo 2) + 1)) $(TESTFLAGS) $(LONGEST) ./...
 	cd interop/sdk && $(GO) test $(TESTFLAGS) ./...
 
 # Cheap checks first: a missing space should not cost a race run.

@@ -92,34 +92,22 @@ func (t *turn) hearUser(started *Started) ([]firn.Entry, error) {
 	return nil, nil
 }
 
-// skew is how far ahead the clock may be that made a name of ours: more would
-// mean to read back so much of the log for every message that has a name.
-const skew = 5 * time.Minute
-
 // knows reports whether the session has an entry of that name: on the path, or
-// further back. Names of ours tell when they were made, so that what is older
-// is not looked at; others are looked for through the whole session.
+// further back, as far as a message of that name may be.
 func (t *turn) knows(id firn.EntryID) (bool, error) {
 	if id == "" || holds(t.path, id) {
 		return id != "", nil
 	}
-	made, ours := id.Made()
-	made = made.Add(-skew)
-	if ours && len(t.path.Entries) > 0 && made.After(born(t.path.Entries[0])) || t.path.Start == store.Start {
+	since := store.Heard(id, t.a.now())
+	if t.path.Start == store.Start || len(t.path.Entries) > 0 && since.After(born(t.path.Entries[0])) {
 		return false, nil
 	}
-	for rec, err := range t.a.Store.ReadBack(t.ctx, t.log.id, t.path.Start) {
+	for rec, err := range store.Recent(t.ctx, t.a.Store, t.log.id, t.path.Start, since) {
 		if err != nil {
 			return false, fmt.Errorf("look for entry %s of session %s: %w", id, t.log.id, err)
 		}
-		if rec.Gap != nil {
-			continue
-		}
-		if rec.Glance.ID == id {
+		if rec.Gap == nil && rec.Glance.ID == id {
 			return true, nil
-		}
-		if at, ok := rec.Glance.ID.Made(); ours && ok && at.Before(made) {
-			return false, nil
 		}
 	}
 	return false, nil

@@ -84,8 +84,9 @@ type shellDetails struct {
 // A command has no input. What it and those it starts print is gathered in the
 // order in which it comes. They are a process group: when the time is up, when
 // ctx ends, and when the command itself has ended but others in the group still
-// run, the group is asked to end, and after Grace it is made to. Who leaves the
-// group on purpose is not followed, and not waited for.
+// run, the group is asked to end, and after Grace it is made to. When this process
+// is killed, the group ends with it, but not on Windows. Who leaves the group on
+// purpose is not followed, and not waited for.
 //
 // When ctx ends, the result holds what was printed until then, beside the error.
 func Shell(o ShellOptions) Tool {
@@ -119,13 +120,13 @@ func (o ShellOptions) run(ctx context.Context, command string, timeout time.Dura
 	defer r.Close()
 	cmd := exec.Command(o.Program[0], append(o.Program[1:len(o.Program):len(o.Program)], command)...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = o.Dir, o.Env, w, w
-	prepare(cmd, o.Program, command)
 	began := time.Now()
-	err = cmd.Start()
+	g, err := startGroup(cmd, o.Program, command)
 	w.Close()
 	if err != nil {
 		return Result{}, fmt.Errorf("run a command in %s: %w", o.Dir, err)
 	}
+	defer g.close()
 	out := newOutput(o.MaxOutput)
 	copied := make(chan struct{})
 	go func() {
@@ -134,8 +135,8 @@ func (o ShellOptions) run(ctx context.Context, command string, timeout time.Dura
 	}()
 	limited, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
 	defer cancel()
-	stopped, err := o.wait(limited, cmd)
-	o.sweep(cmd, r, copied)
+	stopped, err := o.wait(limited, cmd, g)
+	o.sweep(g, r, copied)
 
 	details := shellDetails{Millis: time.Since(began).Milliseconds(), TimedOut: errors.Is(stopped, errTimeout)}
 	details.Cancelled = stopped != nil && !details.TimedOut
@@ -148,7 +149,7 @@ func (o ShellOptions) run(ctx context.Context, command string, timeout time.Dura
 
 // wait waits for the command itself. When ctx ends first, the group is asked
 // to end, and then made to; stopped is why.
-func (o ShellOptions) wait(ctx context.Context, cmd *exec.Cmd) (stopped, err error) {
+func (o ShellOptions) wait(ctx context.Context, cmd *exec.Cmd, g *processGroup) (stopped, err error) {
 	waited := make(chan error, 1)
 	go func() { waited <- cmd.Wait() }()
 	select {
@@ -157,12 +158,12 @@ func (o ShellOptions) wait(ctx context.Context, cmd *exec.Cmd) (stopped, err err
 	case <-ctx.Done():
 	}
 	stopped = context.Cause(ctx)
-	ask(cmd)
+	g.ask()
 	select {
 	case err := <-waited:
 		return stopped, err
 	case <-time.After(o.Grace):
-		end(cmd)
+		g.end()
 		return stopped, <-waited
 	}
 }
@@ -174,14 +175,14 @@ const settle = 200 * time.Millisecond
 // sweep ends what is left of the group once the command itself has ended, and
 // waits until all output was read. Who holds the pipe open from outside of the
 // group loses it.
-func (o ShellOptions) sweep(cmd *exec.Cmd, r *os.File, copied <-chan struct{}) {
-	defer end(cmd) // also those who let go of the pipe
+func (o ShellOptions) sweep(g *processGroup, r *os.File, copied <-chan struct{}) {
+	defer g.end() // also those who let go of the pipe
 	steps := []struct {
 		after time.Duration
 		do    func()
 	}{
-		{min(settle, o.Grace), func() { ask(cmd) }},
-		{o.Grace, func() { end(cmd) }},
+		{min(settle, o.Grace), g.ask},
+		{o.Grace, g.end},
 		{o.Grace, func() { abandon(r) }},
 	}
 	for _, step := range steps {

@@ -12,21 +12,74 @@ import (
 // defaultShell is what runs commands.
 var defaultShell = []string{"sh", "-c"}
 
-// prepare makes the command the first of a process group.
-func prepare(cmd *exec.Cmd, _ []string, _ string) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+// watch is what the first of a process group does: it hears no request to end, and
+// when its input ends, because we are gone, it ends the whole group and itself. So a
+// command does not go on behind our back when we are killed in the middle of it.
+const watch = `trap "" HUP INT TERM; read line; kill -KILL 0`
+
+// processGroup is the process group of a command: of all that the command starts and that
+// does not leave it on purpose.
+type processGroup struct {
+	id int
+	// watcher is the first of the group, and line its input, which nobody writes to.
+	watcher *exec.Cmd
+	line    *os.File
+}
+
+// startGroup starts the command in a group of its own. Without a shell that can watch
+// over the group the command is the first of it, and outlives us if we are killed.
+func startGroup(cmd *exec.Cmd, _ []string, _ string) (*processGroup, error) {
+	g := &processGroup{}
+	g.startWatcher()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pgid: g.id}
+	if err := cmd.Start(); err != nil {
+		g.end()
+		g.close()
+		return nil, err
+	}
+	if g.id == 0 {
+		g.id = cmd.Process.Pid
+	}
+	return g, nil
+}
+
+// startWatcher makes the group, unless that cannot be.
+func (g *processGroup) startWatcher() {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return
+	}
+	defer r.Close()
+	watcher := exec.Command("sh", "-c", watch)
+	watcher.Dir, watcher.Env, watcher.Stdin = "/", []string{}, r
+	watcher.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if watcher.Start() != nil {
+		w.Close()
+		return
+	}
+	g.id, g.watcher, g.line = watcher.Process.Pid, watcher, w
 }
 
 // ask asks all of the group to end.
-func ask(cmd *exec.Cmd) { signal(cmd, syscall.SIGTERM) }
+func (g *processGroup) ask() { g.signal(syscall.SIGTERM) }
 
 // end makes all of the group end.
-func end(cmd *exec.Cmd) { signal(cmd, syscall.SIGKILL) }
+func (g *processGroup) end() { g.signal(syscall.SIGKILL) }
 
-// signal sends to the group, which keeps the number of the command for as long
-// as anyone is in it. That nobody is, is no failure.
-func signal(cmd *exec.Cmd, s syscall.Signal) {
-	_ = syscall.Kill(-cmd.Process.Pid, s)
+// signal sends to the group, which keeps its number for as long as anyone is in it.
+// That nobody is, is no failure.
+func (g *processGroup) signal(s syscall.Signal) {
+	if g.id > 0 {
+		_ = syscall.Kill(-g.id, s)
+	}
+}
+
+// close is called when the group was made to end, and lets go of its number.
+func (g *processGroup) close() {
+	if g.watcher != nil {
+		g.line.Close()
+		_ = g.watcher.Wait()
+	}
 }
 
 // abandon makes who reads from r stop at once.

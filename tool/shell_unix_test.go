@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -270,5 +271,45 @@ func TestManyCommandsAtOnce(t *testing.T) {
 		if r := <-done; r.err != nil || r.text != "one\ntwo\n" {
 			t.Errorf("got %q, %v", r.text, r.err)
 		}
+	}
+}
+
+// shellChild names the directory in which TestShellChild runs a command.
+const shellChild = "FIRN_SHELL_CHILD"
+
+// TestShellChild is what is killed. It does nothing unless it is started to be.
+func TestShellChild(t *testing.T) {
+	if dir := os.Getenv(shellChild); dir != "" {
+		call(t, shell(t, dir), args{"command": stubborn})
+	}
+}
+
+// TestKilledCommandsEnd kills, as kill -9 does, who runs a command: nothing of the
+// command goes on.
+func TestKilledCommandsEnd(t *testing.T) {
+	dir := t.TempDir()
+	path := fifo(t, dir)
+	child := exec.Command(os.Args[0], "-test.run", "^TestShellChild$")
+	child.Env = append(os.Environ(), shellChild+"="+dir)
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	alive := await(t, path)
+	if err := child.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = child.Wait()
+	alive.ends()
+}
+
+// TestShellWithoutAWatcher has no shell that could watch: commands run all the same.
+func TestShellWithoutAWatcher(t *testing.T) {
+	echo, err := exec.LookPath("echo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", t.TempDir())
+	if got := call(t, tool.Shell(tool.ShellOptions{Program: []string{echo, "-n"}}), args{"command": "hi"}); got != "hi" {
+		t.Errorf("got %q", got)
 	}
 }

@@ -19,7 +19,6 @@ import (
 	"firn"
 	"firn/internal/view"
 	"firn/route"
-	"firn/store"
 	"firn/wire"
 )
 
@@ -127,7 +126,7 @@ func (g *Gateway) Hook(ctx context.Context, name string, body []byte, headers te
 		return out, fmt.Errorf("call hook %s: %w", name, err)
 	}
 	if named {
-		if out.Repeated, err = g.has(ctx, out.Session, out.Message); err != nil || out.Repeated {
+		if out.Repeated, err = g.holds(ctx, out.Session, out.Message); err != nil || out.Repeated {
 			return out, err
 		}
 	}
@@ -150,39 +149,6 @@ func (g *Gateway) hookSession(ctx context.Context, k route.Key, fresh bool, h Ho
 		}
 	}
 	return g.beginRun(ctx, k, causeHook, name, h.Model)
-}
-
-// has reports whether an entry of that id is in a session, said or waiting to
-// be.
-func (g *Gateway) has(ctx context.Context, id firn.ID, entry firn.EntryID) (bool, error) {
-	for rec, err := range g.Store.ReadBack(ctx, id, store.End) {
-		if err != nil {
-			return false, fmt.Errorf("look for entry %s of session %s: %w", entry, id, err)
-		}
-		if rec.Gap != nil {
-			continue
-		}
-		if rec.Glance.ID == entry {
-			return true, nil
-		}
-		if rec.Glance.Kind != firn.KindCustom {
-			continue
-		}
-		if e, err := rec.Entry(); err == nil && waitingID(e) == entry {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
-// waitingID is the id of the message that an entry says is waiting.
-func waitingID(e firn.Entry) firn.EntryID {
-	if c, ok := e.Body.(*firn.Custom); ok {
-		if w, ok := waitingOf(c); ok {
-			return w.ID
-		}
-	}
-	return ""
 }
 
 // callHeaders are where programs name their calls, so that one that is made

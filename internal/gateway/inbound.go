@@ -3,7 +3,6 @@ package gateway
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -72,12 +71,8 @@ func (g *Gateway) room(ctx context.Context, setup *Setup, r route.Route, in wire
 	} else if id, err := store.LoadOrCreate(ctx, g.Store, r.Key.String()); err != nil {
 		return "", err
 	} else if out.Session = id; !g.running(id) { // never in the middle of use
-		times, err := g.lifetimes(ctx, id)
-		if err != nil {
+		if cause, err = g.staleFor(ctx, setup, r, in, id); err != nil {
 			return "", err
-		}
-		if v := route.Fresh(setup.resets(r.Agent).For(r.Key, in.Channel), g.now(), setup.Zone, times); v.Stale && !g.holds(ctx, id, firn.EntryID(in.ID)) {
-			cause = v.Reason
 		}
 	}
 	if cause == "" {
@@ -94,24 +89,42 @@ func (g *Gateway) room(ctx context.Context, setup *Setup, r route.Route, in wire
 	return text, err
 }
 
-// mostLooked is how many of the latest entries are looked at for a message that comes
-// again.
-const mostLooked = 256
+// staleFor tells why a session is too old for a message, if it is. For one that it
+// holds already it is not: its sender got no answer and sends it once more, and
+// meanwhile the session may have become too old for new ones.
+func (g *Gateway) staleFor(ctx context.Context, setup *Setup, r route.Route, in wire.Inbound, id firn.ID) (route.Cause, error) {
+	times, err := g.lifetimes(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	v := route.Fresh(setup.resets(r.Agent).For(r.Key, in.Channel), g.now(), setup.Zone, times)
+	if !v.Stale {
+		return "", nil
+	}
+	if held, err := g.holds(ctx, id, firn.EntryID(in.ID)); held || err != nil {
+		return "", err
+	}
+	return v.Reason, nil
+}
 
-// holds reports whether a message is in a session, said or waiting. Its sender got
-// no answer and sends it once more, and meanwhile the session may have become too
-// old for new ones: it is not said again in another.
-func (g *Gateway) holds(ctx context.Context, id firn.ID, message firn.EntryID) bool {
-	looked := 0
-	for rec, err := range g.Store.ReadBack(ctx, id, store.End) {
-		if looked++; err != nil || message == "" || looked > mostLooked {
-			return false
+// holds reports whether a message is in a session, said or waiting.
+func (g *Gateway) holds(ctx context.Context, id firn.ID, message firn.EntryID) (bool, error) {
+	if message == "" {
+		return false, nil
+	}
+	for rec, err := range store.Recent(ctx, g.Store, id, store.End, store.Heard(message, g.now())) {
+		if err != nil {
+			return false, fmt.Errorf("look for message %s in session %s: %w", message, id, err)
 		}
-		if said(&rec, message) || rec.Gap == nil && rec.Glance.Kind == firn.KindCustom && waits(&rec, message) {
-			return true
+		if rec.Gap != nil {
+			continue
+		}
+		heard := rec.Glance.ID == message || said(&rec, message) // what a machine said is no message
+		if heard || rec.Glance.Kind == firn.KindCustom && waits(&rec, message) {
+			return true, nil
 		}
 	}
-	return false
+	return false, nil
 }
 
 // waits reports whether a record is a message that waits.
@@ -120,9 +133,12 @@ func waits(rec *firn.Record, message firn.EntryID) bool {
 	if err != nil {
 		return false
 	}
-	var w waiting
 	c, ok := entry.Body.(*firn.Custom)
-	return ok && c.Type == queuedType && json.Unmarshal(c.Data, &w) == nil && w.ID == message
+	if !ok {
+		return false
+	}
+	w, ok := waitingOf(c)
+	return ok && w.ID == message
 }
 
 // alreadyBegan reports whether the session of a key was begun by that very

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"firn"
 	"firn/store"
@@ -26,6 +25,9 @@ func (g *Gateway) acceptNamed(ctx context.Context, id firn.ID, t *ticket) (_ *ti
 	defer g.doors.lock("message " + string(id) + " " + string(t.ID))()
 	if twin := g.twin(id, t.ID); twin != nil {
 		return twin, true, nil
+	}
+	if _, ours := t.ID.Made(); !ours { // that takes longer: its turn will see
+		return t, false, g.enter(ctx, id, t)
 	}
 	answer, logged, ok, err := g.given(ctx, id, t.ID)
 	if err != nil {
@@ -62,40 +64,15 @@ func (g *Gateway) twin(id firn.ID, message firn.EntryID) *ticket {
 	return nil
 }
 
-// clockSkew is how far the clock of a client may be ahead of ours for a
-// message of its to be found.
-const clockSkew = time.Minute
-
-// olderInARow is how many entries made before a message must follow each other
-// until nothing older is looked at. One is not enough: a message that was sent again
-// and again until it was kept has an old name, behind newer ones.
-const olderInARow = 128
-
 // given is the answer that was given to a message, if it is in the log and was.
-// Names of ours tell when they were made, so for a new message only the last entries
-// are read; other names are not looked for.
 func (g *Gateway) given(ctx context.Context, id firn.ID, message firn.EntryID) (a wire.Answer, logged, ok bool, err error) {
-	made, ours := message.Made()
-	if !ours {
-		return a, false, false, nil
-	}
-	older := 0
-	for rec, err := range g.Store.ReadBack(ctx, id, store.End) {
+	for rec, err := range store.Recent(ctx, g.Store, id, store.End, store.Heard(message, g.now())) {
 		if err != nil {
 			return a, false, false, err
 		}
 		if said(&rec, message) {
 			a, ok, err = g.answerTo(ctx, id, message, rec.Glance.ID)
 			return a, true, ok, err
-		}
-		switch at, ok := rec.Glance.ID.Made(); {
-		case ok && at.Before(made.Add(-clockSkew)):
-			older++
-		case ok:
-			older = 0
-		}
-		if older == olderInARow {
-			break
 		}
 	}
 	return a, false, false, nil

@@ -58,6 +58,25 @@ func TestRepeatedMessages(t *testing.T) {
 	}
 }
 
+// TestRepeatedUnderAForeignName sends a message again whose name tells nothing of its
+// time, when it was answered: it gets that answer.
+func TestRepeatedUnderAForeignName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := open(t, memstore.New(memstore.Options{}))
+		defer d.shut()
+		first := d.repeat("slack-1", "one", "followup")
+		<-d.asked
+		d.gate <- struct{}{}
+		<-first.done
+		again := d.repeat("slack-1", "one", "followup")
+		<-again.done
+		if again.err != nil || again.answer.Entry != first.answer.Entry || again.answer.Text != "re: one" {
+			t.Errorf("the answer is %+v, %v, want %+v", again.answer, again.err, first.answer)
+		}
+		d.want("user: one", "assistant: re: one")
+	})
+}
+
 // The answer of several that were answered together is that of each.
 func TestRepeatedAfterItWasCollected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -1,0 +1,87 @@
+package store_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"firn"
+	"firn/store"
+	"firn/store/memstore"
+)
+
+// nameAt is a name of ours made at that time: milliseconds, and twenty bits more, in
+// base 32.
+func nameAt(at time.Time) firn.EntryID {
+	const letters = "0123456789abcdefghjkmnpqrstvwxyz"
+	id := make([]byte, 13)
+	n := uint64(at.UnixMilli())<<20 | 1
+	for i := range id {
+		id[len(id)-1-i] = letters[n&31]
+		n >>= 5
+	}
+	return firn.EntryID(id)
+}
+
+// TestRecent has a session of years, with one message of late among entries whose
+// names are of another making: as much is read of it as of a short one.
+func TestRecent(t *testing.T) {
+	const many = 5000
+	now := time.Date(2026, 5, 20, 12, 0, 0, 0, time.UTC)
+	old := func(i int) firn.EntryID { return nameAt(now.Add(time.Duration(i-many) * time.Hour)) }
+	foreign := func(i int) firn.EntryID { return firn.EntryID(fmt.Sprintf("other-%d", i)) }
+	for name, c := range map[string]struct {
+		history func(int) firn.EntryID
+		latest  int // how many came of late
+		want    int // how many are read, at most
+	}{
+		"old names":     {old, 1, 7*24 + 1 + 128}, // one an hour: those of a week are of late
+		"foreign names": {foreign, 1, 1 + 128},
+		"many of late":  {foreign, 300, 300 + 128},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := memstore.New(memstore.Options{})
+			defer s.Close()
+			id := firn.NewID()
+			var entries []firn.Entry
+			add := func(name firn.EntryID) {
+				e := firn.NewEntry(&firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: "x"}}, Time: now})
+				e.ID = name
+				entries = append(entries, e)
+			}
+			for i := range many {
+				add(c.history(i))
+			}
+			late := nameAt(now.Add(-time.Minute))
+			add(late)
+			for i := range c.latest - 1 {
+				add(nameAt(now.Add(time.Duration(i) * time.Millisecond)))
+			}
+			if _, err := s.Append(t.Context(), id, store.Start, entries...); err != nil {
+				t.Fatal(err)
+			}
+			read, found := 0, false
+			for rec, err := range store.Recent(t.Context(), s, id, store.End, store.Heard("hook-1", now)) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				read++
+				found = found || rec.Glance.ID == late
+			}
+			if !found || read > c.want || read < c.latest {
+				t.Errorf("read %d records, want at most %d; found: %v", read, c.want, found)
+			}
+		})
+	}
+}
+
+func TestHeard(t *testing.T) {
+	now := time.Date(2026, 5, 20, 12, 0, 0, 0, time.UTC)
+	made := now.Add(-1000 * time.Hour)
+	if got, want := store.Heard(nameAt(made), now), made.Add(-5*time.Minute); !got.Equal(want) {
+		t.Errorf("a name of ours is looked for from %s on, want %s", got, want)
+	}
+	if got, want := store.Heard("telegram-17", now), now.Add(-7*24*time.Hour); !got.Equal(want) {
+		t.Errorf("another name is looked for from %s on, want %s", got, want)
+	}
+}
