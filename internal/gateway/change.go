@@ -69,6 +69,7 @@ func (g *Gateway) newFor(ctx context.Context, n *wire.NewSession, title []firn.E
 	if err != nil {
 		return "", err
 	}
+	defer g.doors.lock(k.String())()
 	id, err := keyed.Lookup(ctx, k.String())
 	switch {
 	case errors.Is(err, firn.ErrNotFound):

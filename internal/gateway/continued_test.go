@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"sync"
 	"testing"
 
 	"firn"
@@ -60,5 +61,41 @@ func TestContinueOnlyWhatWasTheirs(t *testing.T) {
 		if err := keyed.Bind(ctx, key, "mine"); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestResetsAtOnce resets one key many times at once: each session goes on from another,
+// so that all of them can be gone back to.
+func TestResetsAtOnce(t *testing.T) {
+	d := open(t, memstore.New(memstore.Options{}))
+	defer d.shut()
+	ctx := t.Context()
+	const key, resets = "agent:main:web:direct:ann", 20
+	first, err := d.ResetKey(ctx, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for i := range resets {
+		all.Go(func() {
+			var err error
+			if i%2 == 0 {
+				_, err = d.ResetKey(ctx, key)
+			} else {
+				_, err = d.NewSession(ctx, wire.NewSession{Key: key, Fresh: true})
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	for range resets {
+		if _, err := d.ContinuePrevious(ctx, key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if k, err := d.Key(ctx, key); err != nil || k.Session != first.Session || len(k.History) != resets+1 {
+		t.Errorf("the key points at %s with %d sessions, want %s with %d; %v", k.Session, len(k.History), first.Session, resets+1, err)
 	}
 }

@@ -121,6 +121,12 @@ func (g *Gateway) PointKey(ctx context.Context, key string, id firn.ID) (wire.Ke
 	if err != nil {
 		return wire.Key{}, err
 	}
+	defer g.doors.lock(k.String())()
+	return g.point(ctx, k, id)
+}
+
+// point points a key at a session, with its door held.
+func (g *Gateway) point(ctx context.Context, k route.Key, id firn.ID) (wire.Key, error) {
 	keyed, err := g.keyed()
 	if err != nil {
 		return wire.Key{}, err
@@ -139,7 +145,7 @@ func (g *Gateway) PointKey(ctx context.Context, key string, id firn.ID) (wire.Ke
 		}
 	}
 	g.events.tell(event(wire.SessionUpdated, id, nil))
-	return g.Key(ctx, key)
+	return g.Key(ctx, k.String())
 }
 
 // ResetKey begins a new session for a key, because somebody asked for it.
@@ -148,13 +154,14 @@ func (g *Gateway) ResetKey(ctx context.Context, key string) (wire.Routed, error)
 	if err != nil {
 		return wire.Routed{}, err
 	}
+	defer g.doors.lock(k.String())()
 	id, err := g.begin(ctx, k, route.CauseRequest, "")
 	return wire.Routed{Key: k.String(), Session: id, Reset: string(route.CauseRequest)}, err
 }
 
 // begin begins a new session for a key. The one it had is told where it goes
 // on, and keeps everything; what was chosen for it is carried over, as the
-// cause allows. Message is the id of the message that begins it, if it has one.
+// cause allows. The door of the key is held. Message is the id of the message that begins it, if it has one.
 func (g *Gateway) begin(ctx context.Context, k route.Key, cause route.Cause, message string) (firn.ID, error) {
 	keyed, err := g.keyed()
 	if err != nil {
@@ -223,6 +230,7 @@ func (g *Gateway) ContinuePrevious(ctx context.Context, key string) (wire.Key, e
 	if err != nil {
 		return wire.Key{}, err
 	}
+	defer g.doors.lock(k.String())()
 	keyed, err := g.keyed()
 	if err != nil {
 		return wire.Key{}, err
@@ -244,7 +252,7 @@ func (g *Gateway) ContinuePrevious(ctx context.Context, key string) (wire.Key, e
 	if !ours {
 		return wire.Key{}, &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("the session of key %s has none before it", k), Hint: "firn keys show lists the sessions of a key"}
 	}
-	return g.PointKey(ctx, key, previous)
+	return g.point(ctx, k, previous)
 }
 
 // preceded reports whether a session is one that another goes on from under a key: it
