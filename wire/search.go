@@ -97,6 +97,9 @@ type IndexState struct {
 	Rebuilding bool `json:"rebuilding,omitempty"`
 	Done       int  `json:"done"`
 	Total      int  `json:"total"`
+	// Read is how much of them was read, of Bytes, about: one may be most of it.
+	Read  int64 `json:"read,omitempty"`
+	Bytes int64 `json:"bytes,omitempty"`
 	// Failed says what went wrong the last time, empty if nothing did.
 	Failed string `json:"failed,omitempty"`
 }

@@ -97,7 +97,7 @@ func (p *program) awaitIndex(ctx context.Context, c *client.Client) (wire.IndexS
 		if err != nil || !s.Building {
 			return s, err
 		}
-		progress.Count(int64(s.Done), int64(s.Total), "sessions")
+		progress.Set(s.Read, s.Bytes)
 		select {
 		case <-tick.C:
 		case <-ctx.Done():

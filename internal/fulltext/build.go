@@ -123,7 +123,10 @@ func (x *Index) build(ctx context.Context, db *database, todo []job, show bool) 
 		readers.Wait()
 		close(changes)
 	}()
-	err := x.writeAll(ctx, db, changes, len(todo), show)
+	if show {
+		x.show(todo)
+	}
+	err := x.writeAll(ctx, db, changes, show)
 	cancel()
 	for range changes { // let the readers go
 	}
@@ -172,29 +175,39 @@ func (x *Index) readAll(ctx context.Context, next <-chan job, changes chan<- cha
 }
 
 // writeAll writes down what the readers hand on.
-func (x *Index) writeAll(ctx context.Context, db *database, changes <-chan change, total int, show bool) error {
+func (x *Index) writeAll(ctx context.Context, db *database, changes <-chan change, show bool) error {
 	w := &writer{db: db}
-	done := 0
 	for c := range changes {
 		if err := w.add(ctx, c); err != nil {
 			return err
 		}
-		if c.row != nil || c.wipe && len(c.docs) == 0 {
-			done++
-		}
 		if show {
-			x.progress(done, total)
+			x.progress(&c)
 		}
 	}
 	return w.flush(ctx)
 }
 
-// progress tells how far it is.
-func (x *Index) progress(done, total int) {
+// show tells that there is something to do, and how much.
+func (x *Index) show(todo []job) {
 	w := &x.work
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.state.Building, w.state.Done, w.state.Total = true, done, total
+	w.state.Building, w.state.Done, w.state.Total, w.state.Read, w.state.Bytes = true, 0, len(todo), 0, 0
+	for _, j := range todo {
+		w.state.Bytes += j.standing.Bytes
+	}
+}
+
+// progress tells that a change was written down.
+func (x *Index) progress(c *change) {
+	w := &x.work
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.state.Read += c.read
+	if c.row != nil || c.wipe && len(c.docs) == 0 {
+		w.state.Done++
+	}
 }
 
 // Rebuild builds the index anew from the sessions, beside the one that is used

@@ -18,6 +18,8 @@ type change struct {
 	// row is what is known of the session when all of it was read; nil if there
 	// is more to come, or if it is gone.
 	row *row
+	// read is how much of the session was read for it, about.
+	read int64
 }
 
 func (c *change) size() int {
@@ -38,19 +40,22 @@ type reader struct {
 	sourceOf func(ctx context.Context, id firn.ID) string
 	analyser analyser
 	emit     func(change) error
+	// left is how much of the session that is read was not handed on yet.
+	left int64
 }
 
 // session brings the index up to date with a session that stands so, of which
 // the index knows old; nil is nothing. A session that is gone while it is read
 // is left for the next time.
 func (r *reader) session(ctx context.Context, s store.Standing, old *row) error {
+	r.left = s.Bytes
 	switch {
 	case old.stands(s):
 		return nil
 	case old != nil && old.same(s): // only put away, or taken out again
 		next := *old
 		next.stand(s)
-		return r.emit(change{session: old.id, row: &next})
+		return r.emit(change{session: old.id, row: &next, read: r.left})
 	case old != nil && old.grew(s) && r.resumes(ctx, old):
 		return r.more(ctx, s, old)
 	}
@@ -99,7 +104,7 @@ func (r *reader) more(ctx context.Context, s store.Standing, old *row) error {
 // run reads a session from a position on and hands on what it finds.
 func (r *reader) run(ctx context.Context, next *row, sh *shaper, after firn.Pos, wipe bool) error {
 	c := change{session: next.id, wipe: wipe}
-	size, common := 0, ""
+	size, common, told := 0, "", after
 	for rec, err := range r.src.Read(ctx, next.sid, after) {
 		if err != nil {
 			return r.failed(ctx, next.sid, err)
@@ -129,10 +134,12 @@ func (r *reader) run(ctx context.Context, next *row, sh *shaper, after firn.Pos,
 			size += len(d.t) + len(d.x) + len(d.f) + 200
 		}
 		if size > chunk {
+			c.read = min(int64(rec.Next-told), r.left)
 			if err := r.emit(c); err != nil {
 				return err
 			}
-			c, size = change{session: next.id}, 0
+			r.left -= c.read
+			c, size, told = change{session: next.id}, 0, rec.Next
 		}
 	}
 	if sh.lost {
@@ -142,7 +149,7 @@ func (r *reader) run(ctx context.Context, next *row, sh *shaper, after firn.Pos,
 		}
 	}
 	next.shape, next.count, next.last = sh.shape, sh.count, sh.last
-	c.row = next
+	c.row, c.read = next, r.left
 	return r.emit(c)
 }
 

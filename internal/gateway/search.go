@@ -104,7 +104,7 @@ func hitOf(h search.Hit) wire.Hit {
 }
 
 func stateOf(s search.State) wire.IndexState {
-	return wire.IndexState{Building: s.Building, Rebuilding: s.Rebuilding, Done: s.Done, Total: s.Total, Failed: s.Failed}
+	return wire.IndexState{Building: s.Building, Rebuilding: s.Rebuilding, Done: s.Done, Total: s.Total, Read: s.Read, Bytes: s.Bytes, Failed: s.Failed}
 }
 
 // IndexState tells how far the index of words is.

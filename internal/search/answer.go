@@ -13,9 +13,10 @@ type Answer struct {
 // State tells how an index is.
 type State struct {
 	// Building says that sessions are being read; Done of Total, of which there
-	// were changes.
+	// were changes, and Read of Bytes, about, as one of them may be most of it.
 	Building    bool
 	Done, Total int
+	Read, Bytes int64
 	// Rebuilding says that it is built anew beside the one that is used.
 	Rebuilding bool
 	// Failed says what went wrong the last time, empty if nothing did.

@@ -464,8 +464,10 @@ export interface IndexReport {
 
 export interface IndexState {
   building: boolean;
+  bytes?: number;
   done: number;
   failed?: string;
+  read?: number;
   rebuilding?: boolean;
   total: number;
 }

@@ -43,8 +43,8 @@ export function IndexSection({ index, reload }: { index: IndexState; reload: () 
       <p role="status" class="going">
         {index.building ? (
           <>
-            <Bar part={index.done} of={index.total} label="how far the index is" warn={2} />
-            {index.rebuilding ? "Being built anew" : "Being built"}: {count(index.done)} of {count(index.total)} sessions
+            <Bar part={index.read ?? 0} of={index.bytes ?? 0} label="how far the index is" warn={2} />
+            {index.rebuilding ? "Being built anew" : "Being built"}: {bytes(index.read ?? 0)} of {bytes(index.bytes ?? 0)}, {count(index.done)} of {count(index.total)} sessions
           </>
         ) : (
           <span class="muted">Up to date.</span>
