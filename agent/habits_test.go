@@ -41,6 +41,7 @@ func TestTitles(t *testing.T) {
 		"cut at a word":          {long, "Birthday trip through Switzerland", "title auto: please help me to plan a rather long birthday trip through…|title auto: Birthday trip through Switzerland"},
 		"the model talks":        {"Hi.", strings.Repeat("a title that goes on and on ", 5), "title auto: Hi."},
 		"the model says nothing": {"Hi.", " \n", "title auto: Hi."},
+		"no better name":         {"Plan a trip", "Plan a trip", "title auto: Plan a trip|title auto: Plan a trip"},
 		"the first line counts":  {"\n\n  Fix   the lock\nit hangs", "Lock fix", "title auto: Fix the lock|title auto: Lock fix"},
 	} {
 		t.Run(name, func(t *testing.T) {

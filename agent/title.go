@@ -43,21 +43,25 @@ func (t *turn) name() {
 }
 
 // unnamed reports whether a session has no name yet but the one it got from
-// what was said first.
+// what was said first. The same name behind an answer is the model's: it may find
+// no better one, and is not asked again.
 func unnamed(p window.Path) bool {
 	if p.Compaction != nil {
 		return false
 	}
-	first, name := "", ""
+	first, name, answered, named := "", "", false, false
 	for _, e := range p.Entries {
-		if m, ok := saidBy(e, firn.RoleUser); ok && first == "" {
-			first = promptTitle(m.Text())
-		}
-		if title, ok := e.Body.(*firn.Title); ok {
-			name = title.Name
+		switch b := e.Body.(type) {
+		case *firn.Message:
+			answered = answered || b.Role == firn.RoleAssistant
+			if b.Role == firn.RoleUser && first == "" {
+				first = promptTitle(b.Text())
+			}
+		case *firn.Title:
+			name, named = b.Name, answered
 		}
 	}
-	return name == "" || name == first
+	return name == "" || name == first && !named
 }
 
 // nameSession asks for a name and stores it. If there is none, the session
