@@ -225,11 +225,12 @@ type Times struct {
 // Cause says why a session ended and a new one began.
 type Cause string
 
-// The causes: three that come by themselves, and those that somebody asked for.
+// The causes: four that come by themselves, and those that somebody asked for.
 const (
 	CauseDaily   Cause = "daily"
 	CauseIdle    Cause = "idle"
 	CauseTTL     Cause = "ttl"
+	CauseRemoved Cause = "removed" // the one before was put away
 	CauseNew     Cause = "new"
 	CauseReset   Cause = "reset"
 	CauseTrigger Cause = "trigger" // a configured word other than the two
@@ -237,7 +238,9 @@ const (
 )
 
 // Asked reports whether a person or a program asked for the end.
-func (c Cause) Asked() bool { return c != CauseDaily && c != CauseIdle && c != CauseTTL }
+func (c Cause) Asked() bool {
+	return c != CauseDaily && c != CauseIdle && c != CauseTTL && c != CauseRemoved
+}
 
 // Verdict says whether a session is over.
 type Verdict struct {

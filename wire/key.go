@@ -36,6 +36,9 @@ type Inbound struct {
 	Sender    string  `json:"sender,omitempty"`
 	Text      string  `json:"text"`
 	Images    []Image `json:"images,omitempty"`
+	// Subject is what the group or channel is called; its sessions are called so
+	// unless they have a title.
+	Subject string `json:"subject,omitempty"`
 	// ID names the message at its source, so that it is taken once.
 	ID string `json:"id,omitempty"`
 	// Wait asks for the answer; else the message is acknowledged when durable.
@@ -47,7 +50,8 @@ type Routed struct {
 	Key     string       `json:"key"`
 	Session firn.ID      `json:"session"`
 	Message firn.EntryID `json:"message,omitempty"`
-	// Reset tells why a new session was begun: daily, idle, ttl, new or reset.
+	// Reset tells why a new session was begun: daily, idle, ttl, removed, new or
+	// reset.
 	Reset string `json:"reset,omitempty"`
 	// Reply is for the sender: what a command says, or the answer if it was
 	// waited for. Deliver says that it may be sent, by the send policy.

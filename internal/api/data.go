@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"net/http"
@@ -117,7 +118,7 @@ func usageAction() action {
 }
 
 func (c *call) usage() error {
-	q, format := view.UsageQuery{By: c.query.text("by"), And: c.query.text("and"), Since: c.query.moment("since")}, c.query.text("format")
+	q, format := view.UsageQuery{By: cmp.Or(c.query.text("by"), "day"), And: c.query.text("and"), Since: c.query.moment("since")}, c.query.text("format")
 	if c.query.err != nil {
 		return c.query.err
 	}

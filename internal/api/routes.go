@@ -215,7 +215,7 @@ func statusRoutes() []operation {
 	return []operation{
 		{method: "GET", path: "/v1/running", name: "listRunning", scope: wire.ScopeRead, what: "Lists the sessions in which a turn runs.", action: give((*call).listRunning)},
 		{method: "GET", path: "/v1/usage", name: "usage", scope: wire.ScopeRead, what: "Tells what was used.", query: []param{
-			text("by", "What a row is.", "day", "model", "agent", "session"), text("and", "A second thing that rows differ in.", "day", "model", "agent", "session"),
+			text("by", "What a row is; else a day.", "day", "model", "agent", "session"), text("and", "A second thing that rows differ in.", "day", "model", "agent", "session"),
 			{name: "since", kind: "date-time", what: "Only from then on."}, text("format", "How it is told; else as JSON.", "json", "csv"),
 		}, action: usageAction()},
 		{method: "GET", path: "/v1/status", name: "status", scope: wire.ScopeRead, what: "Tells how the gateway is.", action: give((*call).status)},

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -15,6 +16,7 @@ import (
 func (p *program) forkCommand() *cobra.Command {
 	var f wire.Fork
 	var at string
+	var plan bool
 	cmd := &cobra.Command{
 		Use:     "fork SESSION",
 		GroupID: "sessions",
@@ -30,6 +32,9 @@ of all that leads to the entry; the other session is not changed.
 				return err
 			}
 			f.At = firn.EntryID(at)
+			if plan {
+				return p.planFork(ctx, c, s, f)
+			}
 			made, err := c.Fork(ctx, s.ID, f)
 			if err != nil {
 				return err
@@ -41,7 +46,21 @@ of all that leads to the entry; the other session is not changed.
 	flags.StringVar(&at, "at", "", "the last `entry` that is taken along (default HEAD)")
 	flags.StringVar(&f.Title, "title", "", "what the new session is called: a `title`")
 	flags.StringVar(&f.Key, "key", "", "point this `key` at the new session")
+	flags.BoolVar(&plan, "plan", false, "only say what would be done")
 	return cmd
+}
+
+// planFork says from where a session would go on.
+func (p *program) planFork(ctx context.Context, c *client.Client, s wire.Session, f wire.Fork) error {
+	n, err := p.node(ctx, c, s.ID, cmp.Or(string(f.At), "HEAD"))
+	if err != nil {
+		return err
+	}
+	would := fmt.Sprintf("would begin a session that goes on from #%d %s: %s", n.N, prose.WhoOf(n), prose.OneLine(n.Preview, 60))
+	if f.Key != "" {
+		would += "; " + prose.Clean(f.Key) + " would point at it"
+	}
+	return p.plan(s.ID, "fork", would)
 }
 
 func (p *program) rewindCommand() *cobra.Command {
@@ -121,7 +140,7 @@ func toText(to firn.EntryID) string {
 }
 
 func (p *program) labelCommand() *cobra.Command {
-	var remove bool
+	var remove, plan bool
 	cmd := &cobra.Command{
 		Use:     "label SESSION ENTRY NAME",
 		GroupID: "sessions",
@@ -133,17 +152,20 @@ pin is kept in every summary, word for word.
 		Example: "  firn label - HEAD before-the-mess\n  firn label - before-the-mess --remove", Args: args(2, 3, "a session, an entry and a name"), ValidArgsFunction: p.completeSession(false),
 	}
 	cmd.Flags().BoolVar(&remove, "remove", false, "take the name away")
+	cmd.Flags().BoolVar(&plan, "plan", false, "only say what would be done")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if remove == (len(args) == 3) {
 			return usage(cmd, "firn label takes a session, an entry and either a name or --remove")
 		}
-		return p.with(changing, p.label)(cmd, args)
+		return p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
+			return p.label(ctx, c, args, plan)
+		})(cmd, args)
 	}
 	return cmd
 }
 
 // label names an entry, or takes its name away if none is given.
-func (p *program) label(ctx context.Context, c *client.Client, args []string) error {
+func (p *program) label(ctx context.Context, c *client.Client, args []string, plan bool) error {
 	s, err := p.session(ctx, c, args[0])
 	if err != nil {
 		return err
@@ -151,6 +173,17 @@ func (p *program) label(ctx context.Context, c *client.Client, args []string) er
 	l := wire.Label{Entry: args[1]}
 	if len(args) == 3 {
 		l.Name = args[2]
+	}
+	if plan {
+		n, err := p.node(ctx, c, s.ID, l.Entry)
+		if err != nil {
+			return err
+		}
+		what := fmt.Sprintf("#%d %s: %s", n.N, prose.WhoOf(n), prose.OneLine(n.Preview, 60))
+		if l.Name == "" {
+			return p.plan(s.ID, "label", "would take its name from "+what)
+		}
+		return p.plan(s.ID, "label", "would name it "+prose.Clean(l.Name)+": "+what)
 	}
 	done, err := c.Label(ctx, s.ID, l)
 	if err != nil {
@@ -160,12 +193,13 @@ func (p *program) label(ctx context.Context, c *client.Client, args []string) er
 		if l.Name == "" {
 			return fmt.Sprintf("%s has no label any more\n", prose.Clean(l.Entry))
 		}
-		return fmt.Sprintf("%s is %s now\n", prose.Clean(l.Entry), prose.Clean(l.Name))
+		return fmt.Sprintf("%s is %s now\nundo: firn label %s %s --remove\n", prose.Clean(l.Entry), prose.Clean(l.Name), prose.Short(s.ID), quote(prose.Clean(l.Name)))
 	})
 }
 
 func (p *program) renameCommand() *cobra.Command {
-	return &cobra.Command{
+	var plan bool
+	cmd := &cobra.Command{
 		Use:     "rename SESSION TITLE",
 		GroupID: "sessions",
 		Short:   "Give a session a title",
@@ -176,11 +210,27 @@ func (p *program) renameCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if plan {
+				return p.plan(s.ID, "rename", fmt.Sprintf("would call %s%s:%s", prose.Short(s.ID), quotedName(s.Title), quotedName(args[1])))
+			}
 			now, err := c.Patch(ctx, s.ID, wire.Patch{Title: &args[1]})
 			if err != nil {
 				return err
 			}
-			return p.print(now, func() string { return fmt.Sprintf("%s is%s now\n", prose.Short(now.ID), quotedName(now.Title)) })
+			return p.print(now, func() string {
+				return fmt.Sprintf("%s is%s now\n", prose.Short(now.ID), quotedName(now.Title)) + undoRename(s)
+			})
 		}),
 	}
+	cmd.Flags().BoolVar(&plan, "plan", false, "only say what would be done")
+	return cmd
+}
+
+// undoRename is the line that says how a session gets its old title back; empty
+// if it had none.
+func undoRename(s wire.Session) string {
+	if s.Title == "" {
+		return ""
+	}
+	return fmt.Sprintf("undo: firn rename %s %s\n", prose.Short(s.ID), quote(prose.Clean(s.Title)))
 }

@@ -66,7 +66,7 @@ func compactText(s wire.Session, c wire.Compacted) string {
 }
 
 func (p *program) uncompactCommand() *cobra.Command {
-	var redo bool
+	var redo, plan bool
 	cmd := &cobra.Command{
 		Use:     "uncompact SESSION [COMPACTION]",
 		GroupID: "compact",
@@ -78,15 +78,16 @@ that was taken back, or the one that is named, is in force again.
 ` + sessionHelp,
 		Example: "  firn uncompact -\n  firn uncompact - --redo", Args: args(1, 2, "a session and perhaps a compaction"), ValidArgsFunction: p.completeSession(false),
 		RunE: p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
-			return p.uncompact(ctx, c, args, redo)
+			return p.uncompact(ctx, c, args, redo, plan)
 		}),
 	}
 	cmd.Flags().BoolVar(&redo, "redo", false, "put it in force again")
+	cmd.Flags().BoolVar(&plan, "plan", false, "only say what would be done")
 	return cmd
 }
 
 // uncompact undoes a compaction, or undoes that.
-func (p *program) uncompact(ctx context.Context, c *client.Client, args []string, redo bool) error {
+func (p *program) uncompact(ctx context.Context, c *client.Client, args []string, redo, plan bool) error {
 	s, err := p.session(ctx, c, args[0])
 	if err != nil {
 		return err
@@ -102,6 +103,13 @@ func (p *program) uncompact(ctx context.Context, c *client.Client, args []string
 	target, err := pickCompaction(past, name, redo)
 	if err != nil {
 		return err
+	}
+	if plan {
+		word := "take back"
+		if redo {
+			word = "put in force again"
+		}
+		return p.plan(s.ID, "uncompact", fmt.Sprintf("would %s the compaction %s of %s%s", word, target, prose.Short(s.ID), quotedName(s.Title)))
 	}
 	change, word, back := c.Undo, "uncompacted", "firn uncompact --redo "
 	if redo {

@@ -2,11 +2,13 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"firn"
 	"firn/client"
 	"firn/internal/prose"
 	"firn/wire"
@@ -121,30 +123,71 @@ func (p *program) keyText(k wire.Key) string {
 }
 
 func (p *program) keysSetCommand() *cobra.Command {
-	return &cobra.Command{
+	var plan bool
+	cmd := &cobra.Command{
 		Use: "set KEY SESSION", Short: "Point a key at a session", Example: "  firn keys set agent:main:main 0198c5a2", Long: keyHelp + "\n\n" + sessionHelp, Args: args(2, 2, "a key and a session"),
 		RunE: p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
 			s, err := p.session(ctx, c, args[1])
 			if err != nil {
 				return err
 			}
+			old, err := p.pointed(ctx, c, args[0])
+			if err != nil {
+				return err
+			}
+			if plan {
+				return p.plan(s.ID, "keys set", fmt.Sprintf("would point %s at %s%s%s", prose.Clean(keyOf(args[0])), prose.Short(s.ID), quotedName(s.Title), pointsNow(old)))
+			}
 			k, err := c.PointKey(ctx, keyOf(args[0]), s.ID)
 			if err != nil {
 				return err
 			}
 			return p.print(k, func() string {
-				return fmt.Sprintf("%s points at %s%s\n", prose.Clean(k.Key), prose.Short(k.Session), quotedName(s.Title))
+				return fmt.Sprintf("%s points at %s%s\n", prose.Clean(k.Key), prose.Short(k.Session), quotedName(s.Title)) + undoPoint(k, old)
 			})
 		}),
 	}
+	cmd.Flags().BoolVar(&plan, "plan", false, "only say what would be done")
+	return cmd
+}
+
+// pointed is the session that a key points at; empty if it points nowhere.
+func (p *program) pointed(ctx context.Context, c *client.Client, key string) (firn.ID, error) {
+	k, err := c.Key(ctx, keyOf(key))
+	if errors.Is(err, firn.ErrNotFound) {
+		return "", nil
+	}
+	return k.Session, err
+}
+
+// undoPoint is the line that says how a key points at its old session again; empty
+// if it pointed nowhere, or there.
+func undoPoint(k wire.Key, old firn.ID) string {
+	if old == "" || old == k.Session {
+		return ""
+	}
+	return fmt.Sprintf("undo: firn keys set %s %s\n", quote(prose.Clean(k.Key)), prose.Short(old))
+}
+
+// pointsNow says where a key points that is to point elsewhere.
+func pointsNow(id firn.ID) string {
+	if id == "" {
+		return ", which points nowhere now"
+	}
+	return ", which points at " + prose.Short(id) + " now"
 }
 
 func (p *program) keysResetCommand() *cobra.Command {
-	return &cobra.Command{
+	var plan bool
+	cmd := &cobra.Command{
 		Use: "reset KEY", Short: "Begin a new session for a key; the old one is kept", Example: "  firn keys reset agent:main:main", Long: keyHelp, Args: args(1, 1, "one key"),
 		RunE: p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
-			if _, err := c.Key(ctx, keyOf(args[0])); err != nil { // one that is misspelt has nothing to begin anew
+			k, err := c.Key(ctx, keyOf(args[0]))
+			if err != nil { // one that is misspelt has nothing to begin anew
 				return err
+			}
+			if plan {
+				return p.plan(k.Session, "keys reset", "would begin a session for "+prose.Clean(k.Key)+pointsNow(k.Session))
 			}
 			r, err := c.ResetKey(ctx, keyOf(args[0]))
 			if err != nil {
@@ -155,18 +198,24 @@ func (p *program) keysResetCommand() *cobra.Command {
 			})
 		}),
 	}
+	cmd.Flags().BoolVar(&plan, "plan", false, "only say what would be done")
+	return cmd
 }
 
 func (p *program) keysPreviousCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "previous KEY", Aliases: []string{"continue-previous"}, Short: "Undo a reset: the key points at the session before", Example: "  firn keys previous agent:main:main", Long: keyHelp, Args: args(1, 1, "one key"),
 		RunE: p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
+			old, err := p.pointed(ctx, c, args[0])
+			if err != nil {
+				return err
+			}
 			k, err := c.ContinuePrevious(ctx, keyOf(args[0]))
 			if err != nil {
 				return err
 			}
 			return p.print(k, func() string {
-				return fmt.Sprintf("%s points at %s again\n", prose.Clean(k.Key), prose.Short(k.Session))
+				return fmt.Sprintf("%s points at %s again\n", prose.Clean(k.Key), prose.Short(k.Session)) + undoPoint(k, old)
 			})
 		}),
 	}

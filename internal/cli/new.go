@@ -2,17 +2,21 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"firn"
 	"firn/client"
+	"firn/internal/prose"
 	"firn/wire"
 )
 
 func (p *program) newCommand() *cobra.Command {
 	var n wire.NewSession
+	var plan bool
 	cmd := &cobra.Command{
 		Use:     "new",
 		GroupID: "sessions",
@@ -22,6 +26,9 @@ which is begun only if there is none; with --fresh a new one is begun all the sa
 the key points at it. The old one is kept.`,
 		Example: "  firn new --title 'a trip to Oslo'\n  id=$(firn new --key agent:main:reviews --fresh)", Args: none,
 		RunE: p.with(changing, func(ctx context.Context, c *client.Client, _ []string) error {
+			if plan {
+				return p.planNew(ctx, c, n)
+			}
 			s, err := c.NewSession(ctx, n)
 			if err != nil {
 				return err
@@ -35,6 +42,7 @@ the key points at it. The old one is kept.`,
 	flags.StringVar(&n.Title, "title", "", "what it is called: a `title`")
 	flags.StringVar(&n.CWD, "cwd", "", "the `directory` it is about")
 	flags.BoolVar(&n.Fresh, "fresh", false, "begin a new one even if the key has one")
+	flags.BoolVar(&plan, "plan", false, "only say what would be done")
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		if n.Fresh && n.Key == "" {
 			return usage(cmd, "--fresh needs a --key; without one the session is new anyway")
@@ -50,4 +58,21 @@ the key points at it. The old one is kept.`,
 		return nil
 	}
 	return cmd
+}
+
+// planNew says whether a session would be begun, or which one is there already.
+func (p *program) planNew(ctx context.Context, c *client.Client, n wire.NewSession) error {
+	if n.Key == "" {
+		return p.plan("", "new", "would begin a session")
+	}
+	k, err := c.Key(ctx, n.Key)
+	switch {
+	case err != nil && !errors.Is(err, firn.ErrNotFound):
+		return err
+	case err != nil || k.Session == "":
+		return p.plan("", "new", "would begin a session for "+prose.Clean(n.Key))
+	case n.Fresh:
+		return p.plan(k.Session, "new", fmt.Sprintf("would begin a session for %s, which points at %s now", prose.Clean(n.Key), prose.Short(k.Session)))
+	}
+	return p.plan(k.Session, "new", fmt.Sprintf("would begin none: %s points at %s", prose.Clean(n.Key), prose.Short(k.Session)))
 }

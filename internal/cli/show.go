@@ -67,7 +67,7 @@ func keyText(s wire.Session) string {
 	case s.Current:
 		return prose.Clean(s.Key)
 	}
-	return prose.Clean(s.Key) + ", which points elsewhere now"
+	return prose.Clean(s.Key) + ", which does not point at it now"
 }
 
 // stateRows tell of the live part of a session.

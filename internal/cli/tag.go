@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -15,6 +16,7 @@ import (
 
 func (p *program) tagCommand() *cobra.Command {
 	var drop []string
+	var plan bool
 	cmd := &cobra.Command{
 		Use:     "tag SESSION [+TAG…] [-TAG…]",
 		GroupID: "sessions",
@@ -27,6 +29,7 @@ lists the sessions that have it. What begins with - is taken off; + may be left 
 		Args:    args(1, -1, "a session and tags"), ValidArgsFunction: p.completeSession(false),
 	}
 	cmd.Flags().StringArrayVar(&drop, dropFlag, nil, "take this `tag` off")
+	cmd.Flags().BoolVar(&plan, "plan", false, "only say which tags there would be")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		add := make([]string, len(args)-1)
 		for i, tag := range args[1:] {
@@ -40,6 +43,9 @@ lists the sessions that have it. What begins with - is taken off; + may be left 
 			s, err := p.session(ctx, c, args[0])
 			if err == nil && need == changing {
 				tags := changeTags(s.Tags, add, drop)
+				if plan {
+					return p.plan(s.ID, "tag", fmt.Sprintf("would leave %s%s with %s", prose.Short(s.ID), quotedName(s.Title), cmp.Or(prose.Clean(strings.Join(tags, " ")), "no tags")))
+				}
 				s, err = c.Patch(ctx, s.ID, wire.Patch{Tags: &tags})
 			}
 			if err != nil {

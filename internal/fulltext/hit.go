@@ -211,6 +211,9 @@ func (t *teller) choose(ctx context.Context, all []*found, from, limit int) ([]g
 		if r == nil || slices.Contains(t.f.query.Except, r.sid) || t.f.query.Owners != nil && !t.f.query.Owners(r.agent, r.key) {
 			continue // it is just being read, or somebody else's
 		}
+		if t.f.query.Shown && t.fate(r).hides(c.n) {
+			continue
+		}
 		i := slices.IndexFunc(groups, func(g group) bool {
 			return g.best.session != c.session && search.Near(g.best.said(), c.said())
 		})
@@ -310,6 +313,9 @@ func (t *teller) tell(ctx context.Context, g group) (search.Hit, bool, error) {
 	items, err := t.window(ctx, r, c)
 	if err != nil {
 		return hit, false, err
+	}
+	if t.f.query.Shown {
+		items = slices.DeleteFunc(items, func(d *found) bool { return t.fate(r).hides(d.n) })
 	}
 	texts, err := t.texts(ctx, r, items)
 	if err != nil {

@@ -169,10 +169,13 @@ func (f *fate) onPath(n int) bool {
 	return within(f.path, n)
 }
 
+// hides reports whether an entry is hidden, or its session as a whole.
+func (f *fate) hides(n int) bool { return f.hidden[n] || f.hidden[-1] }
+
 // marks tells what has become of an entry. Titles are of the whole session.
 func (f *fate) marks(n int, role search.Role) []string {
 	var marks []string
-	if f.hidden[n] || f.hidden[-1] {
+	if f.hides(n) {
 		marks = append(marks, search.MarkHidden)
 	}
 	switch {

@@ -161,7 +161,8 @@ func (t *teller) readSome(ctx context.Context, id firn.ID, wanted []*found, text
 
 // Window tells what stands around an entry of a session: one that is named by
 // its id, or by # and its number. Of the query the size of the window counts,
-// and whose sessions may be seen. What is not there is ErrNotFound.
+// whose sessions may be seen, and whether what is hidden may. What is not there is
+// ErrNotFound.
 func (x *Index) Window(ctx context.Context, id firn.ID, entry string, q search.Query) (search.Hit, error) {
 	if err := x.ready(ctx); err != nil {
 		return search.Hit{}, err

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -111,7 +112,7 @@ func asBytes(lines []json.RawMessage) [][]byte {
 }
 
 // foreignEntries reads lines of another tool as entries that follow each other
-// and what is there. They get ids of ours: theirs may be taken.
+// and what is there.
 func foreignEntries(tool dialect.Tool, lines []json.RawMessage) ([]firn.Entry, error) {
 	scanner := tool.Scanner(dialect.Origin{})
 	var entries []firn.Entry
@@ -126,8 +127,31 @@ func foreignEntries(tool dialect.Tool, lines []json.RawMessage) ([]firn.Entry, e
 	if len(entries) == 0 {
 		return nil, &wire.Problem{Kind: wire.Invalid, Message: "the lines say nothing but how a session begins"}
 	}
-	for i := range entries {
-		entries[i].ID, entries[i].Parent = "", ""
-	}
+	callAnew(entries)
 	return entries, nil
+}
+
+// callAnew gives entries ids of ours, since theirs may be taken, wherever they
+// name each other. What names an entry that is not among them follows what
+// stands before it; a tombstone or a label may mean one that was there before.
+func callAnew(entries []firn.Entry) {
+	ours := make(map[firn.EntryID]firn.EntryID, len(entries))
+	for i := range entries {
+		e := &entries[i]
+		old := e.ID
+		e.ID, e.Parent = firn.NewEntryID(), ours[e.Parent]
+		if old != "" {
+			ours[old] = e.ID
+		}
+		switch b := e.Body.(type) {
+		case *firn.Compaction:
+			b.FirstKept = cmp.Or(ours[b.FirstKept], e.ID) // one that is not known keeps nothing
+		case *firn.BranchSummary:
+			b.From = cmp.Or(ours[b.From], b.From)
+		case *firn.Tombstone:
+			b.Target = cmp.Or(ours[b.Target], b.Target)
+		case *firn.Label:
+			b.Target = cmp.Or(ours[b.Target], b.Target)
+		}
+	}
 }

@@ -76,10 +76,15 @@ func (g *Gateway) newFor(ctx context.Context, n *wire.NewSession, title []firn.E
 		return g.createFor(ctx, keyed, firn.Header{Session: firn.NewID(), Agent: k.Agent(), Key: k.String(), CWD: n.CWD}, title)
 	case err != nil:
 		return "", fmt.Errorf("find the session of key %s: %w", k, err)
-	case !n.Fresh:
-		return id, nil
 	}
-	if id, err = g.begin(ctx, k, route.CauseRequest, ""); err != nil || len(title) == 0 {
+	cause := route.CauseRequest
+	if !n.Fresh {
+		if away, err := g.removed(ctx, id); err != nil || !away {
+			return id, err
+		}
+		cause = route.CauseRemoved
+	}
+	if id, err = g.begin(ctx, k, cause, ""); err != nil || len(title) == 0 {
 		return id, err
 	}
 	_, err = g.Store.Append(ctx, id, store.Any, title...)

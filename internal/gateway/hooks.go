@@ -122,7 +122,7 @@ func (g *Gateway) Hook(ctx context.Context, name string, body []byte, headers te
 	out := wire.Routed{Key: k.String(), Message: firn.EntryID("hook-" + call)}
 	unlock := g.doors.lock(out.Key)
 	defer unlock()
-	if out.Session, err = g.hookSession(ctx, k, own && !named, h, name); err != nil {
+	if out.Session, err = g.hookSession(ctx, k, out.Message, own && !named, h, name); err != nil {
 		return out, fmt.Errorf("call hook %s: %w", name, err)
 	}
 	if named {
@@ -137,15 +137,19 @@ func (g *Gateway) Hook(ctx context.Context, name string, body []byte, headers te
 }
 
 // hookSession finds the session that a call goes to, or begins it.
-func (g *Gateway) hookSession(ctx context.Context, k route.Key, fresh bool, h Hook, name string) (firn.ID, error) {
+func (g *Gateway) hookSession(ctx context.Context, k route.Key, call firn.EntryID, fresh bool, h Hook, name string) (firn.ID, error) {
 	keyed, err := g.keyed()
 	if err != nil {
 		return "", err
 	}
 	if !fresh {
 		id, err := keyed.Lookup(ctx, k.String())
-		if err == nil || !errors.Is(err, firn.ErrNotFound) {
-			return id, err
+		if err == nil {
+			if away, err := g.removedFor(ctx, id, call); err != nil || !away {
+				return id, err
+			}
+		} else if !errors.Is(err, firn.ErrNotFound) {
+			return "", err
 		}
 	}
 	return g.beginRun(ctx, k, causeHook, name, h.Model)

@@ -167,6 +167,26 @@ func TestHookIntoTalk(t *testing.T) {
 	})
 }
 
+// TestHookOfRemoved calls a hook whose session was removed: a new one is begun, but
+// not for a call that was taken before.
+func TestHookOfRemoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := staff(t, inMemory(), time.Now(), hooked(map[string]Hook{"x": {Key: "news", Enabled: true}}))
+		defer o.close()
+		first := o.call("x", `{"text":"a"}`, "X-GitHub-Delivery", "1")
+		synctest.Wait()
+		if _, err := o.Remove(t.Context(), first.Session, wire.Remove{}); err != nil {
+			t.Fatal(err)
+		}
+		if again := o.call("x", `{"text":"a"}`, "X-GitHub-Delivery", "1"); !again.Repeated || again.Session != first.Session {
+			t.Errorf("again it came to %+v", again)
+		}
+		if next := o.call("x", `{"text":"b"}`, "X-GitHub-Delivery", "2"); next.Repeated || next.Session == first.Session {
+			t.Errorf("the next came to %+v", next)
+		}
+	})
+}
+
 func TestHooksRefused(t *testing.T) {
 	o := staff(t, inMemory(), time.Now(), hooked(map[string]Hook{"off": {}, "on": {Enabled: true}}))
 	defer o.close()

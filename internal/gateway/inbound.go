@@ -33,6 +33,9 @@ func (g *Gateway) Inbound(ctx context.Context, in wire.Inbound) (wire.Routed, er
 	if err != nil {
 		return out, err
 	}
+	if err := g.nameAfter(ctx, r, in.Subject, out.Session); err != nil {
+		return out, err
+	}
 	out.Deliver = g.deliverable(ctx, setup, r, in, out.Session)
 	if reply, ok, err := g.command(ctx, out.Session, text); ok || err != nil {
 		out.Reply = reply
@@ -89,22 +92,40 @@ func (g *Gateway) room(ctx context.Context, setup *Setup, r route.Route, in wire
 	return text, err
 }
 
-// staleFor tells why a session is too old for a message, if it is. For one that it
-// holds already it is not: its sender got no answer and sends it once more, and
-// meanwhile the session may have become too old for new ones.
+// staleFor tells why a session is over for a message, if it is: it is too old, or
+// somebody removed it. For a message that it holds already it is not: its sender got no
+// answer and sends it once more, and meanwhile the session may have ended for new ones.
 func (g *Gateway) staleFor(ctx context.Context, setup *Setup, r route.Route, in wire.Inbound, id firn.ID) (route.Cause, error) {
 	times, err := g.lifetimes(ctx, id)
 	if err != nil {
 		return "", err
 	}
 	v := route.Fresh(setup.resets(r.Agent).For(r.Key, in.Channel), g.now(), setup.Zone, times)
-	if !v.Stale {
-		return "", nil
+	away, err := g.removed(ctx, id)
+	if err != nil || !away && !v.Stale {
+		return "", err
 	}
 	if held, err := g.holds(ctx, id, firn.EntryID(in.ID)); held || err != nil {
 		return "", err
 	}
+	if away {
+		return route.CauseRemoved, nil
+	}
 	return v.Reason, nil
+}
+
+// nameAfter calls a session after the group or channel it is with, unless it has a
+// title. What one person writes is better called by what it is about.
+func (g *Gateway) nameAfter(ctx context.Context, r route.Route, subject string, id firn.ID) error {
+	name := firn.CutText(strings.Join(strings.Fields(subject), " "), maxTitle)
+	if name == "" || r.ChatType == route.ChatDirect {
+		return nil
+	}
+	if info, err := g.Info(ctx, id); err != nil || info.Title != "" {
+		return err
+	}
+	_, err := g.Store.Append(ctx, id, store.Any, firn.NewEntry(&firn.Title{Name: name, Source: firn.SourceAuto}))
+	return err
 }
 
 // holds reports whether a message is in a session, said or waiting.
@@ -239,7 +260,13 @@ func (g *Gateway) command(ctx context.Context, id firn.ID, text string) (reply s
 		return "", false, nil
 	}
 	reply, err = do(g, ctx, id, args)
-	return reply, true, err
+	if err == nil {
+		return reply, true, nil
+	}
+	if p := ProblemOf(err); p.Kind == wire.Invalid { // who typed it can mend it; whoever carries messages cannot
+		return "That was not done: " + p.Message + ".", true, nil
+	}
+	return "", true, err
 }
 
 // commands are what can be asked of the gateway in a message.

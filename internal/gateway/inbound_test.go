@@ -205,8 +205,109 @@ func TestCommandsInMessages(t *testing.T) {
 		if out := d.receive(mail("ada", "quiet now")); out.Deliver {
 			t.Error("it is delivered though sending is off")
 		}
-		if _, err := d.Inbound(t.Context(), mail("ada", "/think very much")); err == nil {
-			t.Error("an unknown level is taken")
+		// What cannot be done is told to who asked for it, in words for them.
+		for text, want := range map[string]string{
+			"/think very much": `That was not done: `,
+			"/model nonsense":  `That was not done: a model is named provider/model, not "nonsense".`,
+			"/send sideways":   "That was not done: ",
+			"/compact":         "That was not done: compact session ",
+		} {
+			if out := d.receive(mail("ada", text)); !strings.HasPrefix(out.Reply, want) || out.Message != "" {
+				t.Errorf("%s is answered %q", text, out.Reply)
+			}
+		}
+		if out := d.receive(mail("ada", "/status")); !strings.Contains(out.Reply, "Thinking off, verbose off, send deny") {
+			t.Errorf("afterwards it is %q", out.Reply)
+		}
+	})
+}
+
+// TestRemovedIsOver removes the session that a key points at: nothing more is said in
+// it, unless it is restored, or somebody points the key at it.
+func TestRemovedIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := chat(t)
+		defer d.shut()
+		first := d.receive(mail("ada", "a word that nobody may know"))
+		named := mail("ada", "and this once")
+		named.ID = "once"
+		d.receive(named)
+		if _, err := d.Remove(t.Context(), first.Session, wire.Remove{}); err != nil {
+			t.Fatal(err)
+		}
+		if again := d.receive(named); again.Session != first.Session || !again.Repeated {
+			t.Errorf("what was said before is said again: %+v", again)
+		}
+		second := d.receive(mail("ada", "what was the word?"))
+		if second.Session == first.Session || second.Reset != "removed" {
+			t.Fatalf("after it was removed it came to %+v", second)
+		}
+		if third := d.receive(mail("ada", "and now?")); third.Session != second.Session || third.Reset != "" {
+			t.Errorf("then it came to %+v", third)
+		}
+		if said := d.said(second.Session); strings.Contains(said, "nobody may know") {
+			t.Errorf("there is %q", said)
+		}
+
+		// Who asks for the session of the key gets none that is removed either.
+		if _, err := d.Remove(t.Context(), second.Session, wire.Remove{}); err != nil {
+			t.Fatal(err)
+		}
+		fresh, err := d.NewSession(t.Context(), wire.NewSession{Key: second.Key})
+		if err != nil || fresh.ID == second.Session || fresh.Hidden {
+			t.Errorf("asked for it is %+v, %v", fresh, err)
+		}
+
+		// To point the key at it is to want it.
+		if _, err := d.PointKey(t.Context(), first.Key, first.Session); err != nil {
+			t.Fatal(err)
+		}
+		if back := d.receive(mail("ada", "I want it back")); back.Session != first.Session {
+			t.Errorf("pointed at it came to %+v", back)
+		}
+		if _, err := d.Remove(t.Context(), first.Session, wire.Remove{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.Restore(t.Context(), first.Session); err != nil {
+			t.Fatal(err)
+		}
+		if back := d.receive(mail("ada", "and after all")); back.Session != first.Session || back.Reset != "" {
+			t.Errorf("restored it came to %+v", back)
+		}
+	})
+}
+
+// TestSubject calls the sessions of a group after it, until somebody chooses a title.
+func TestSubject(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := chat(t)
+		defer d.shut()
+		say := func(kind, subject, text string) wire.Routed {
+			t.Helper()
+			return d.receive(wire.Inbound{Channel: "slack", PeerKind: kind, PeerID: "c1", Subject: subject, Text: text, Wait: true})
+		}
+		called := func(id firn.ID, want string) {
+			t.Helper()
+			time.Sleep(time.Minute) // others may want to name it meanwhile
+			if s, err := d.Session(t.Context(), string(id)); err != nil || s.Title != want {
+				t.Errorf("it is called %q, %v; want %q", s.Title, err, want)
+			}
+		}
+		group := say("channel", " The  garden\n", "hello").Session
+		called(group, "The garden")
+		say("channel", "The park", "hello again")
+		called(group, "The garden")
+		mine := "mine"
+		if _, err := d.Patch(t.Context(), group, wire.Patch{Title: &mine}); err != nil {
+			t.Fatal(err)
+		}
+		say("channel", "The garden", "and again")
+		called(group, "mine")
+		called(say("channel", "The garden", "/new and now?").Session, "The garden")
+		if direct := say("direct", "Ann", "hello").Session; direct == group {
+			t.Error("it is the same session")
+		} else if s, err := d.Session(t.Context(), string(direct)); err != nil || s.Title == "Ann" {
+			t.Errorf("what one person writes is called %q, %v", s.Title, err)
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"firn"
 	"firn/store"
@@ -40,6 +41,42 @@ func (g *Gateway) Remove(ctx context.Context, id firn.ID, r wire.Remove) (wire.R
 	}
 	g.forget(id)
 	return out, nil
+}
+
+// removed reports whether a session was hidden, and nobody pointed a key at it
+// since: who removes a conversation does not want to go on with it.
+func (g *Gateway) removed(ctx context.Context, id firn.ID) (bool, error) {
+	path, err := g.Path(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	hidden := path.Hides(firn.EntryID(id))
+	if !hidden && path.Start != store.Start { // it may have been long ago
+		info, err := g.Info(ctx, id)
+		if err != nil {
+			return false, err
+		}
+		hidden = info.Hidden
+	}
+	for _, e := range slices.Backward(path.Entries) {
+		if stone, ok := e.Body.(*firn.Tombstone); !hidden || ok && stone.Target == firn.EntryID(id) {
+			break
+		}
+		if mark, ok := readReset(e); ok && mark.Resumed {
+			return false, nil
+		}
+	}
+	return hidden, nil
+}
+
+// removedFor reports whether a session was removed and does not hold a message: one
+// that comes again is not told in another.
+func (g *Gateway) removedFor(ctx context.Context, id firn.ID, message firn.EntryID) (bool, error) {
+	if away, err := g.removed(ctx, id); err != nil || !away {
+		return false, err
+	}
+	held, err := g.holds(ctx, id, message)
+	return !held, err
 }
 
 // remover is the part of the store that puts sessions away.

@@ -89,6 +89,9 @@ type Query struct {
 	Cursor string
 	// Except are sessions that nothing is to be found in.
 	Except []firn.ID
+	// Shown leaves out what is hidden, also around what is found: for models,
+	// which are not to see it.
+	Shown bool
 	// Owners, if it is not nil, says whose sessions may be found.
 	Owners func(agent, key string) bool `json:"-"`
 }

@@ -170,7 +170,7 @@ func (h *House) past(agent, person string, asking firn.ID) memory.Search {
 		}
 		one := 1
 		q.Agents, q.Limit, q.Before, q.After = []string{agent}, limit, &one, &one
-		q.Owners = owners(agent, person)
+		q.Owners, q.Shown = owners(agent, person), true
 		if asking != "" {
 			q.Except = []firn.ID{asking}
 		}

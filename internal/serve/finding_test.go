@@ -3,6 +3,7 @@ package serve
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -87,4 +88,53 @@ func TestPast(t *testing.T) {
 	if past, err := h.past("main", "", "")(t.Context(), "?!", 5); err != nil || len(past) != 0 {
 		t.Errorf("no words recall %+v, %v", past, err)
 	}
+}
+
+// TestHiddenIsNotTold keeps from models what somebody has hidden, a session or an
+// entry of one, until it is shown again.
+func TestHiddenIsNotTold(t *testing.T) {
+	h, c := furnished(t, Options{})
+	ctx := t.Context()
+	gone := tell(t, c, wire.NewSession{}, "The secret word of the submarine is pelican.")
+	part := tell(t, c, wire.NewSession{}, "The submarine dives at nine.")
+	made, err := c.Append(ctx, part.ID, client.Any, wire.NewEntries{User: "The captain of it is called Walrus."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	know := func(want ...string) {
+		t.Helper()
+		past, err := h.past("main", "", "")(ctx, "submarine", 5)
+		said := ""
+		for _, p := range past {
+			said += p.Text + "\n"
+		}
+		found, findErr := finds(t, h, "main", "search_sessions", map[string]any{"query": "submarine OR captain"})
+		window, windowErr := finds(t, h, "main", "read_window", map[string]any{"session": part.ID, "entry": "#1"})
+		if err != nil || findErr != nil || windowErr != nil {
+			t.Fatal(err, findErr, windowErr)
+		}
+		for _, word := range []string{"pelican", "Walrus"} {
+			for what, text := range map[string]string{"recalled": said, "found": found, "read": window} {
+				if wanted := slices.Contains(want, word) && (what != "read" || word == "Walrus"); strings.Contains(text, word) != wanted {
+					t.Errorf("%s is %s: %v, want %v: %s", word, what, !wanted, wanted, text)
+				}
+			}
+		}
+	}
+	know("pelican", "Walrus")
+	if _, err := c.Remove(ctx, gone.ID, wire.Remove{}); err != nil {
+		t.Fatal(err)
+	}
+	know("Walrus")
+	if _, err := c.Hide(ctx, part.ID, wire.Hide{Entry: string(made.IDs[0])}); err != nil {
+		t.Fatal(err)
+	}
+	know()
+	if _, err := finds(t, h, "main", "read_window", map[string]any{"session": gone.ID, "entry": "#1"}); !errors.Is(err, firn.ErrNotFound) {
+		t.Errorf("of the hidden session one gets %v", err)
+	}
+	if _, err := c.Restore(ctx, gone.ID); err != nil {
+		t.Fatal(err)
+	}
+	know("pelican")
 }

@@ -51,7 +51,7 @@ func (s *staff) searchSessions(name string) tool.Tool {
 				q.Limit = min(a.Limit, maxToolHits)
 			}
 			q.Agents = []string{name}
-			q.Owners = owners(name, s.personOf(ctx, name, asking))
+			q.Owners, q.Shown = owners(name, s.personOf(ctx, name, asking)), true
 			hits, err := s.find(ctx, q)
 			if err != nil {
 				return tool.Result{}, err
@@ -117,7 +117,7 @@ func (s *staff) readWindow(name string) tool.Tool {
 	return tool.New("read_window", "Shows what was said around an entry of an earlier conversation that search_sessions found.",
 		func(ctx context.Context, a windowArguments) (tool.Result, error) {
 			asking, _ := agent.SessionOf(ctx)
-			q := search.Query{Before: a.Before, After: a.After, Owners: owners(name, s.personOf(ctx, name, asking))}
+			q := search.Query{Before: a.Before, After: a.After, Owners: owners(name, s.personOf(ctx, name, asking)), Shown: true}
 			hit, err := s.window(ctx, firn.ID(a.Session), a.Entry, q)
 			if err != nil {
 				return tool.Result{}, err

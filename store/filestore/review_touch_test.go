@@ -93,3 +93,52 @@ func TestReviewAppendMakesNoTable(t *testing.T) {
 		}
 	})
 }
+
+// The routing table tells what was counted of the session that a key points at, and
+// keeps what else stands there.
+func TestTableTellsCounts(t *testing.T) {
+	const key = "agent:main:main"
+	synctest.Test(t, func(t *testing.T) {
+		fsys := faultfs.New()
+		st := reviewOpen(t, "/home", filestore.Options{FS: fsys})
+		id, err := store.LoadOrCreate(t.Context(), st, key)
+		must(t, err)
+		count := func(kind, data string) {
+			t.Helper()
+			_, err := st.Append(t.Context(), id, store.Any, firn.NewEntry(&firn.Custom{Type: kind, Data: json.RawMessage(data)}))
+			must(t, err)
+		}
+		row := func() map[string]any {
+			t.Helper()
+			time.Sleep(time.Minute)
+			data, err := fsys.Get(touchTable)
+			must(t, err)
+			var rows map[string]map[string]any
+			must(t, json.Unmarshal(data, &rows))
+			return rows[key]
+		}
+		want := func(name string, value any) {
+			t.Helper()
+			if got := row()[name]; got != value {
+				t.Errorf("%s is %v, want %v", name, got, value)
+			}
+		}
+		count(firn.CountersType, `{"input":700,"output":30,"cacheRead":5,"cacheWrite":0,"window":620,"compactions":0}`)
+		flushed := time.Now()
+		count("firn.memory-flush", `{"compactions":0,"notes":1}`)
+		count(firn.CountersType, `{"input":900,"output":40,"cacheRead":5,"cacheWrite":0,"window":810,"compactions":0}`)
+		count("firn.counters", `"nonsense"`)
+		want("inputTokens", 900.0)
+		want("outputTokens", 40.0)
+		want("totalTokens", 810.0)
+		want("compactionCount", 0.0)
+		want("memoryFlushAt", float64(flushed.UnixMilli()))
+		count(firn.CountersType, `{"input":1900,"output":60,"window":0,"compactions":1}`)
+		want("compactionCount", 1.0)
+		want("totalTokens", nil)
+		must(t, st.Bind(t.Context(), key, reviewBegin(t, st, 1)))
+		want("inputTokens", nil)
+		want("compactionCount", nil)
+		must(t, st.Close())
+	})
+}

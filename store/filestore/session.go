@@ -157,9 +157,9 @@ func (s *session) append(expect store.Pos, entries []firn.Entry, deferred bool) 
 	err = wait.Wait()
 	s.mu.Lock()
 	s.giveBuf(buf)
-	if err == nil && s.now.Sub(s.touched) >= touchEvery {
+	if t := tallyOf(ready); err == nil && (t != nil || s.now.Sub(s.touched) >= touchEvery) {
 		s.touched = s.now
-		s.st.touch(s, s.now)
+		s.st.touch(s, s.now, t)
 	}
 	s.mu.Unlock()
 	return end, err

@@ -18,21 +18,27 @@ const touchEvery = time.Second
 // Appends only leave their name here; all else is done behind their backs.
 type touches struct {
 	mu      sync.Mutex
-	waiting map[*session]time.Time
+	waiting map[*session]touched
 	timer   *time.Timer // set while the tables are to be told
 	closed  bool
 	working sync.WaitGroup
 }
 
-// touch has it noted that a session was appended to.
-func (st *Store) touch(s *session, at time.Time) {
+// touched is when a session was appended to last, and what that told of it.
+type touched struct {
+	at   time.Time
+	told tally
+}
+
+// touch has it noted that a session was appended to, and what that told of it.
+func (st *Store) touch(s *session, at time.Time, told tally) {
 	t := &st.touches
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.waiting == nil {
-		t.waiting = make(map[*session]time.Time)
+		t.waiting = make(map[*session]touched)
 	}
-	t.waiting[s] = at
+	t.waiting[s] = touched{at, t.waiting[s].told.with(told)}
 	if t.timer == nil && !t.closed {
 		t.working.Add(1)
 		t.timer = time.AfterFunc(touchEvery, func() {
@@ -44,7 +50,7 @@ func (st *Store) touch(s *session, at time.Time) {
 }
 
 // take returns what is waiting.
-func (t *touches) take() map[*session]time.Time {
+func (t *touches) take() map[*session]touched {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	taken := t.waiting
@@ -66,14 +72,14 @@ func (t *touches) close() {
 // use is the latest use of a key's session.
 type use struct {
 	id firn.ID
-	at time.Time
+	touched
 }
 
 // tellTables tells the routing tables what was waiting. What comes of it may be
 // lost in a crash, so it is no failure of an append: it is only reported.
 func (st *Store) tellTables() {
 	uses := make(map[string]map[string]use) // of each agent, by key
-	for s, at := range st.touches.take() {
+	for s, last := range st.touches.take() {
 		if uses[s.agent] == nil {
 			if there, err := st.exists(filepath.Join(st.sessionsDir(s.agent), tableName)); err == nil && !there {
 				continue // nobody asked for one
@@ -81,7 +87,7 @@ func (st *Store) tellTables() {
 			uses[s.agent] = make(map[string]use)
 		}
 		if key := st.keyOf(s); key != "" && store.AgentOf(key) == s.agent {
-			uses[s.agent][key] = use{s.id, at}
+			uses[s.agent][key] = use{s.id, last}
 		}
 	}
 	for _, uses := range uses {
@@ -133,7 +139,10 @@ func (t *table) used(uses map[string]use) error {
 				continue
 			}
 			// A row that is too large to be changed stays as it is.
-			_ = t.patch(doc, key, &file, func(r *row) { r.setUpdated(u.at) })
+			_ = t.patch(doc, key, &file, func(r *row) {
+				r.setUpdated(u.at)
+				u.told.note(r)
+			})
 		}
 		return nil
 	})

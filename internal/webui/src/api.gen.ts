@@ -446,6 +446,7 @@ export interface Inbound {
   peerId: string;
   peerKind: string;
   sender?: string;
+  subject?: string;
   text: string;
   threadId?: string;
   wait?: boolean;
