@@ -183,10 +183,11 @@ func Commands() []Command {
 		{"compact", nil, "[hint]", "sum up the older part of the session"},
 		{"model", nil, "[model]", "show or choose the model"},
 		{"think", []string{"thinking", "t"}, "[level]", "show or choose how hard the model thinks"},
-		{"verbose", []string{"v"}, "[on|off|full]", "show or choose how much of the doings is shown"},
-		{"usage", nil, "[off|tokens|full]", "show or choose what is told of the cost"},
+		{"verbose", []string{"v"}, "[on|off]", "show or choose how much of the doings is shown"},
+		{"usage", nil, "[anything]", "show what was used"},
 		{"send", nil, "[on|off|inherit]", "show or choose whether answers are sent to this chat"},
-		{"queue", nil, "[mode] [debounce:1s] [cap:20] [drop:old|new|summarize]", "show or choose what becomes of messages during a turn"},
+		{"queue", nil, "[anything]", "show what becomes of messages during a turn, which the settings decide"},
+		{"help", []string{"commands"}, "", "list these commands"},
 	}
 }
 

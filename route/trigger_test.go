@@ -121,7 +121,7 @@ func TestCommandsAreListedOnce(t *testing.T) {
 			t.Errorf("/%s is %q", c.Name, name)
 		}
 	}
-	for _, want := range []string{"stop", "send", "status", "compact", "model", "think", "verbose", "usage", "queue"} {
+	for _, want := range []string{"stop", "send", "status", "compact", "model", "think", "verbose", "usage", "queue", "help"} {
 		if !slices.Contains(names, want) {
 			t.Errorf("/%s is missing", want)
 		}

@@ -291,6 +291,16 @@ var commands = map[string]func(g *Gateway, ctx context.Context, id firn.ID, args
 	"send":    override(func(v string) wire.Patch { return wire.Patch{Send: &v} }),
 	"status":  status,
 	"usage":   status,
+	"queue": func(g *Gateway, _ context.Context, _ firn.ID, _ string) (string, error) {
+		return "Messages during a turn: " + g.setup.Load().queue("").String() + ". The settings decide that.", nil
+	},
+	"help": func(*Gateway, context.Context, firn.ID, string) (string, error) {
+		lines := []string{"/new, /reset: begin a new conversation"}
+		for _, c := range route.Commands() {
+			lines = append(lines, strings.TrimRight("/"+c.Name+" "+c.Args, " ")+": "+c.Help)
+		}
+		return strings.Join(lines, "\n"), nil
+	},
 }
 
 // override makes a command that changes a session, or tells how it is set if it

@@ -192,11 +192,14 @@ func TestCommandsInMessages(t *testing.T) {
 		defer d.shut()
 		first := d.receive(mail("ada", "hello"))
 		for text, want := range map[string]string{
-			"/stop":     "Nothing was running.",
-			"/status":   "0 compactions",
-			"/usage":    "Key: " + first.Key + "\nSession: " + string(first.Session),
-			"/think":    "Thinking off",
-			"/send off": "Set to off.",
+			"/stop":        "Nothing was running.",
+			"/status":      "0 compactions",
+			"/usage":       "Key: " + first.Key + "\nSession: " + string(first.Session),
+			"/think":       "Thinking off",
+			"/queue steer": "The settings decide that.",
+			"/help":        "\n/status: show the session",
+			"/usage full":  "Window: ",
+			"/send off":    "Set to off.",
 		} {
 			if out := d.receive(mail("ada", text)); !strings.Contains(out.Reply, want) || out.Message != "" {
 				t.Errorf("%s is answered %q", text, out.Reply)
@@ -204,6 +207,11 @@ func TestCommandsInMessages(t *testing.T) {
 		}
 		if out := d.receive(mail("ada", "quiet now")); out.Deliver {
 			t.Error("it is delivered though sending is off")
+		}
+		for _, c := range route.Commands() {
+			if commands[c.Name] == nil {
+				t.Errorf("/%s is listed, and goes to the model", c.Name)
+			}
 		}
 		// What cannot be done is told to who asked for it, in words for them.
 		for text, want := range map[string]string{
