@@ -153,6 +153,10 @@ func TestBusy(t *testing.T) {
 	if n := strings.Count(sent(t, mem), "And another thing."); n != 5 {
 		t.Errorf("%d of 5 things that were said meanwhile are in the window", n)
 	}
+	b.times = 1000
+	if _, err := Undo(t.Context(), b, session, ""); !errors.Is(err, firn.ErrConflict) {
+		t.Errorf("others speak for ever: %v", err)
+	}
 	b.times = 5
 	if _, err := Undo(t.Context(), b, session, ""); err != nil {
 		t.Fatal(err)

@@ -3,7 +3,9 @@ package window_test
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 	"image"
 	"image/gif"
 	"image/jpeg"
@@ -275,6 +277,36 @@ func countImages(w window.Window) int {
 		}
 	}
 	return n
+}
+
+// Twenty-five pictures of which each is too tall, as screens that were scrolled are: no
+// provider that bounds the sides of pictures is sent one, and the log keeps them as they
+// are.
+func TestTallPictures(t *testing.T) {
+	header := []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x0f\xa0\x00\x00\x23\x28\x08\x02\x00\x00\x00") // 4000 x 9000
+	header = binary.BigEndian.AppendUint32(header, crc32.ChecksumIEEE(header[12:]))
+	tall := firn.Image{MimeType: "image/png", Data: base64.StdEncoding.EncodeToString(header)}
+	var bodies []firn.Body
+	for i := range 25 {
+		m := userBody(fmt.Sprint("screen ", i))
+		m.Parts = append(m.Parts, tall)
+		bodies = append(bodies, m, assistantBody("I see"))
+	}
+	p := pathOf(append(bodies, userBody("and now?"))...)
+	for _, profile := range window.Profiles() {
+		w := window.Build(p, window.Options{Profile: profile})
+		if err := windowtest.Check(profile, w); err != nil {
+			t.Error(err)
+		}
+		if sent := countImages(w); profile.Images.Side > 0 && sent > 0 {
+			t.Errorf("%s is sent %d pictures of 4000x9000, the limit is %d", profile.Name, sent, profile.Images.Side)
+		}
+	}
+	for _, e := range p.Entries {
+		if m := e.Body.(*firn.Message); m.Role == firn.RoleUser && len(m.Parts) > 1 && m.Parts[1].(firn.Image).Data != tall.Data {
+			t.Errorf("the picture of %s was changed", e.ID)
+		}
+	}
 }
 
 // Pictures that are too large alone, or together, are left out, the oldest first.

@@ -18,7 +18,7 @@ import (
 // one order and nothing forks; every message is there exactly once, is answered
 // before the next one is said, and its answer goes to who said it.
 func TestTwoChats(t *testing.T) {
-	each := 200
+	each := 250
 	if testing.Short() {
 		each = 50
 	}

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -207,12 +209,13 @@ func (l *load) settle() {
 	}
 }
 
-// check sees that every message that was acknowledged was said exactly once,
-// and that the last word of each session is the agent's.
+// check sees that every message that was acknowledged was said exactly once, that
+// each was answered behind it, and that the last word of each session is the agent's.
 func (l *load) check(st *filestore.Store, clients int) {
 	l.t.Helper()
 	for i := range clients {
 		times := map[firn.EntryID]int{}
+		owed := map[string]bool{}
 		last := firn.Role("")
 		for rec, err := range st.Read(l.t.Context(), session(i), store.Start) {
 			if err != nil || rec.Gap != nil {
@@ -223,13 +226,20 @@ func (l *load) check(st *filestore.Store, clients int) {
 				l.t.Fatal(err)
 			}
 			if m, ok := entry.Body.(*firn.Message); ok {
-				if last = m.Role; last == firn.RoleUser {
+				switch last = m.Role; {
+				case last == firn.RoleUser:
 					times[entry.ID]++
+					owed["re: "+m.Text()] = true
+				case m.StopReason == firn.StopEnd:
+					delete(owed, m.Text())
 				}
 			}
 		}
 		if last != firn.RoleAssistant {
 			l.t.Errorf("session %d: the last word is the %s's", i, last)
+		}
+		if len(owed) > 0 {
+			l.t.Errorf("session %d: these answers were never given: %v", i, slices.Collect(maps.Keys(owed)))
 		}
 		for _, id := range l.acked[i] {
 			if times[id] != 1 {

@@ -68,25 +68,55 @@ func (c *chat) goAt(ctx context.Context) error {
 // mainKey is the key of an agent's main session.
 func mainKey(agentName string) string { return "agent:" + agentName + ":main" }
 
-// latest is the session of an agent in which something was said last.
+// latest is the session of an agent in which something was said last. Those that
+// programs began by themselves are nobody's talk: they are passed over, and that is
+// said.
 func (c *chat) latest(ctx context.Context, agentName string) (wire.Session, error) {
-	page, err := c.client.SessionsPage(ctx, client.Query{Agent: agentName, Limit: 1})
-	if err != nil {
-		return wire.Session{}, err
-	}
-	if len(page.Items) == 0 && c.o.Agent == "" {
+	s, err := c.talked(ctx, agentName)
+	if errors.Is(err, firn.ErrNotFound) && c.o.Agent == "" {
 		// Nobody in particular is meant: another tool's folder has no agents of ours.
-		if page, err = c.client.SessionsPage(ctx, client.Query{Limit: 1}); err != nil {
+		if other, err := c.talked(ctx, ""); !errors.Is(err, firn.ErrNotFound) {
+			return other, err
+		}
+	}
+	return s, err
+}
+
+// talked is the latest session that no program began by itself, of an agent or of all.
+func (c *chat) talked(ctx context.Context, agentName string) (wire.Session, error) {
+	var passed []firn.ID
+	for s, err := range c.client.Sessions(ctx, client.Query{Agent: agentName}) {
+		if err != nil {
 			return wire.Session{}, err
 		}
-	}
-	if len(page.Items) == 0 {
-		return wire.Session{}, &Problem{
-			Err:  fmt.Errorf("there is no session of agent %s to continue: %w", prose.Clean(agentName), firn.ErrNotFound),
-			Hint: "firn chat begins one",
+		if byProgram(s.Key) {
+			passed = append(passed, s.ID)
+			continue
 		}
+		if len(passed) > 0 {
+			c.screen.say("passed over: %s of jobs, hooks or agents; the latest is %s (-r)", prose.Plural(len(passed), "newer session"), passed[0])
+		}
+		return s, nil
 	}
-	return page.Items[0], nil
+	missing := &Problem{
+		Err:  fmt.Errorf("there is no session of agent %s to continue: %w", prose.Clean(cmp.Or(agentName, "main")), firn.ErrNotFound),
+		Hint: "firn chat begins one",
+	}
+	if len(passed) > 0 {
+		missing.Hint += fmt.Sprintf("; firn chat -r %s goes on with what a job, a hook or an agent began", passed[0])
+	}
+	return wire.Session{}, missing
+}
+
+// byProgram reports whether a key is of what programs begin by themselves: a job, a
+// hook, or an agent that another one started.
+func byProgram(key string) bool {
+	_, rest, _ := strings.Cut(strings.TrimPrefix(key, "agent:"), ":")
+	switch kind, _, _ := strings.Cut(rest, ":"); kind {
+	case "cron", "hook", "subagent":
+		return strings.HasPrefix(key, "agent:")
+	}
+	return false
 }
 
 // find finds a session by its id, the beginning of it, its exact title or

@@ -66,7 +66,7 @@ With -p the answer to PROMPT, or to what comes on stdin, is printed, and that is
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVarP(&f.Continue, "continue", "c", false, "go on with the agent's latest session")
+	flags.BoolVarP(&f.Continue, "continue", "c", false, "go on with the agent's latest session that no job, hook or other agent began")
 	flags.StringVarP(&f.Resume, "resume", "r", "", "go on with this `session`: an id, 4 or more characters of one, a title or @key; without one, the latest")
 	flags.Lookup("resume").NoOptDefVal = latestSession
 	flags.StringVarP(&f.Agent, "agent", "a", "", "the `name` of the agent (default main)")

@@ -31,7 +31,8 @@ func (p *program) lsCommand() *cobra.Command {
 Shown are how often the user spoke, how full the model's window is, and what was used
 in all. An estimate is marked ~, a session in which a turn runs ●; ⎇ is how many
 branches there are, and ◆ how many compactions.
-Sessions that are archived or hidden are listed only if they are asked for.`,
+Sessions that are archived or hidden are listed only if they are asked for; how many
+there are is said below the list.`,
 		Example: "  firn ls -n 3\n  firn ls --agent main --text trip\n  firn ls --json | jq -r '.items[].id'",
 		Args:    none,
 		RunE: p.with(looking, func(ctx context.Context, c *client.Client, _ []string) error {
@@ -67,7 +68,37 @@ func (p *program) ls(ctx context.Context, c *client.Client, q client.Query, most
 	if len(page.Items) == 0 {
 		return p.print(page, func() string { return p.noSessions(ctx, c, q) })
 	}
-	return p.print(page, func() string { return p.lsText(page, most) })
+	return p.print(page, func() string { return p.lsText(page, most) + p.leftOut(ctx, c, q) })
+}
+
+// leftOut says how many sessions a list leaves out because they were put away: who
+// misses one shall not think that it is gone.
+func (p *program) leftOut(ctx context.Context, c *client.Client, q client.Query) string {
+	if q.Archived || q.Hidden || q.Live {
+		return "" // those are asked for
+	}
+	count := func(archived, hidden bool) int {
+		q := q
+		q.Archived, q.Hidden, q.Limit = archived, hidden, 1
+		page, err := c.SessionsPage(ctx, q)
+		if err != nil { // who cannot be told is told less
+			return 0
+		}
+		return max(page.Total, len(page.Items))
+	}
+	var out []string
+	for _, away := range []struct {
+		archived, hidden bool
+		flags            string
+	}{{true, false, "--archived"}, {false, true, "--hidden"}, {true, true, "--archived --hidden"}} {
+		if n := count(away.archived, away.hidden); n > 0 {
+			out = append(out, fmt.Sprintf("%s (%s)", prose.Grouped(int64(n)), away.flags))
+		}
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return "put away and not shown: " + strings.Join(out, ", ") + "\n"
 }
 
 // collect gathers pages of sessions until there are so many; zero is all.

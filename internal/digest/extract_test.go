@@ -217,6 +217,7 @@ func TestGenuine(t *testing.T) {
 		"<environment>\nworking_directory: /x\n</environment>\n\nfix it":                "fix it",
 		"fix it\n<system-reminder>now</system-reminder>\nplease":                        "fix it\n\nplease",
 		"<b>bold</b> is not ours":                                                       "<b>bold</b> is not ours",
+		"<recall>\n- tabs, not spaces\n</recall>\nfix it":                               "fix it",
 		"<recall> that never ends":                                                      "<recall> that never ends",
 		"The conversation history before this point was compacted into the following x": "",
 	}

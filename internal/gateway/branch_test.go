@@ -10,6 +10,7 @@ import (
 	"firn"
 	"firn/agent"
 	"firn/internal/view"
+	"firn/store"
 	"firn/wire"
 )
 
@@ -162,6 +163,9 @@ func TestFork(t *testing.T) {
 		if fork.Parent != string(id) || fork.Title != "(fork of counting)" || fork.Agent != "main" || fork.ID == id || fork.Hidden {
 			t.Errorf("the fork is %+v", fork)
 		}
+		if name := lastTitle(t, r, fork.ID); name.Source != firn.SourceAuto {
+			t.Errorf("nobody chose the name %+v, and yet it would beat all that are found", name)
+		}
 		branch := branchOf(t, r, fork.ID)
 		if !strings.HasPrefix(branch, "user-1/compacted answer-1/compacted user-3/compacted answer-3/compacted user-4 answer-4/tombstoned comp-1 user-5 answer-5 failed-1/hidden ") {
 			t.Errorf("its branch is %s", branch)
@@ -194,6 +198,22 @@ func TestFork(t *testing.T) {
 			t.Errorf("with one turn more it has used %+v", s.State)
 		}
 	})
+}
+
+// lastTitle is the latest name that was given to a session.
+func lastTitle(t *testing.T, r *room, id firn.ID) (name firn.Title) {
+	t.Helper()
+	for rec, err := range r.st.Read(r.ctx, id, store.Start) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e, err := rec.Entry(); err != nil {
+			t.Fatal(err)
+		} else if b, ok := e.Body.(*firn.Title); ok {
+			name = *b
+		}
+	}
+	return name
 }
 
 func TestForkElsewhere(t *testing.T) {

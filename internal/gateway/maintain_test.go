@@ -2,6 +2,10 @@ package gateway
 
 import (
 	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -242,6 +246,69 @@ func TestMaintainMuchLater(t *testing.T) {
 		o.events.leave(listener)
 		o.close()
 	})
+}
+
+// TestMaintainLeavesFiles lets the gateway look ten times when 400 days have passed, with
+// the settings as they come and with limits that are only warned of: no file comes, goes
+// or changes. What is put away when they are enforced comes back as it was, byte for byte.
+func TestMaintainLeavesFiles(t *testing.T) {
+	home := t.TempDir()
+	st, err := filestore.Open(home, filestore.Options{Sync: filestore.SyncNever})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	o := shelf(t, st, time.Now())
+	defer o.close()
+	before := filesOf(t, home)
+	o.ahead.Store(int64(400 * oneDay))
+	limits := maintenance.Settings{PruneAfter: oneDay, MaxEntries: 1, MaxDiskBytes: 1, ResetArchiveRetention: oneDay, SubagentIdle: time.Hour}
+	for i := range 10 {
+		m := limits
+		if i%2 == 0 {
+			m = maintenance.Settings{}
+		}
+		if done, err := o.Maintain(t.Context(), m, false); err != nil || done.Done {
+			t.Fatalf("it came to %+v, %v", done, err)
+		}
+	}
+	if after := filesOf(t, home); !maps.Equal(before, after) {
+		t.Errorf("there are %d files of %d, or they have changed", len(after), len(before))
+	}
+	limits.Enforce = true
+	done, err := o.Maintain(t.Context(), limits, false)
+	if err != nil || done.Removed == 0 {
+		t.Fatalf("enforced it came to %+v, %v", done, err)
+	}
+	for _, a := range done.Actions {
+		if _, err := o.Restore(t.Context(), a.Session); err != nil {
+			t.Fatal(err)
+		}
+	}
+	after := filesOf(t, home)
+	for name, text := range before {
+		if strings.HasSuffix(name, ".jsonl") && after[name] != text {
+			t.Errorf("%s has come back with %d bytes of %d, or others", name, len(after[name]), len(text))
+		}
+	}
+}
+
+// filesOf is what the files below a directory hold.
+func filesOf(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := make(map[string]string)
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		files[path] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
 }
 
 // TestMaintainSpares lets somebody speak, or point a key, between the plan and

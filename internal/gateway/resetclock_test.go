@@ -98,6 +98,35 @@ func had(at time.Time, hour int) bool {
 	return false
 }
 
+// TestNoResetDuringUse writes to a session in which a turn has been running since the
+// day before: it is heard there. When the turn is over, the next day ends the session.
+func TestNoResetDuringUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := staff(t, inMemory(), time.Now(), nil)
+		defer o.close()
+		say := func(text string) wire.Routed {
+			t.Helper()
+			out, err := o.Inbound(t.Context(), wire.Inbound{Channel: "mail", PeerKind: "direct", PeerID: "ada", Text: text})
+			if err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			return out
+		}
+		release := o.block()
+		first := say("this takes long")
+		o.pass(26 * time.Hour)
+		if second := say("are you still at it?"); second.Session != first.Session || second.Reset != "" {
+			t.Errorf("while a turn ran it was reset: %q", second.Reset)
+		}
+		release()
+		o.pass(26 * time.Hour)
+		if third := say("good morning"); third.Session == first.Session || third.Reset != "daily" {
+			t.Errorf("the next day it was reset: %q", third.Reset)
+		}
+	})
+}
+
 // write says something from outside.
 func (o *office) write(t *testing.T) wire.Routed {
 	t.Helper()

@@ -90,6 +90,9 @@ func TestPlan(t *testing.T) {
 			if strings.Join(got, " ") != c.want {
 				t.Errorf("chosen are %v, want %s", got, c.want)
 			}
+			if c.m.Wanted() != (c.m != Settings{}) {
+				t.Errorf("that anything is wanted is %t: who looks by himself goes by that", c.m.Wanted())
+			}
 		})
 	}
 }

@@ -197,6 +197,9 @@ func (e *explanation) why(glance *firn.Glance) window.Why {
 	entry := e.kept[glance.ID]
 	switch {
 	case e.path.Hides(glance.ID):
+		if glance.Kind == firn.KindTombstone { // it was taken back, and was never sent
+			return ""
+		}
 		return window.Tombstoned
 	case glance.Kind == firn.KindErased:
 		return window.Erased
