@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -191,5 +192,31 @@ func TestMirrorOfGateway(t *testing.T) {
 	}
 	if _, err := m.run(t.Context(), from); !errors.Is(err, firn.ErrConflict) {
 		t.Errorf("a directory that is no copy is taken: %v", err)
+	}
+}
+
+// TestDaemonMirrors runs a gateway whose settings name a directory for copies: it makes
+// the first by itself.
+func TestDaemonMirrors(t *testing.T) {
+	root := t.TempDir()
+	settings := load(t, "[store]\nurl = \"nats-embedded:"+filepath.ToSlash(filepath.Join(root, "nats"))+"\"\nmirror = \""+filepath.ToSlash(filepath.Join(root, "copy"))+"\"\n")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- Run(ctx, Daemon{Options: Options{Settings: settings, Env: env()}}) }()
+	made := filepath.Join(settings.Store.Mirror, copyManifest)
+	for {
+		if _, err := os.Stat(made); err == nil {
+			break
+		}
+		select {
+		case err := <-ended:
+			t.Fatalf("it ended without a copy: %v", err)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
