@@ -59,7 +59,8 @@ func exporting(id firn.ID, e wire.Export) request {
 }
 
 // copyTo writes what the gateway answers to w, unless check has something against
-// its header; nil has nothing.
+// its header; nil has nothing. An error of w is returned as it is: the gateway did
+// its part.
 func (c *Client) copyTo(ctx context.Context, r request, accept string, w io.Writer, check func(http.Header) error) error {
 	response, err := c.send(ctx, r, nil, accept)
 	if err != nil {
@@ -71,10 +72,30 @@ func (c *Client) copyTo(ctx context.Context, r request, accept string, w io.Writ
 			return err
 		}
 	}
-	if _, err := io.Copy(w, response.Body); err != nil {
+	to := &sink{w: w}
+	_, err = io.Copy(to, response.Body)
+	switch {
+	case to.err != nil:
+		return to.err
+	case err != nil:
 		return c.broken(ctx, r, err)
 	}
 	return nil
+}
+
+// sink is a writer that remembers what went wrong with it, so that it is not taken
+// for trouble with who is read from.
+type sink struct {
+	w   io.Writer
+	err error
+}
+
+func (s *sink) Write(p []byte) (int, error) {
+	n, err := s.w.Write(p)
+	if err != nil {
+		s.err = err
+	}
+	return n, err
 }
 
 // ExportPage writes a session to w as a page of HTML that stands for itself: its

@@ -55,3 +55,24 @@ func TestExportIsMaskedOrNotWritten(t *testing.T) {
 		})
 	}
 }
+
+// TestExportToWhatIsFull: that a writer fails is not the gateway's fault, and is not
+// called so.
+func TestExportToWhatIsFull(t *testing.T) {
+	c := newClient(t, client.Options{Transport: local(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/x-ndjson")
+		io.WriteString(w, "a session\n")
+	})})
+	err := c.Export(t.Context(), session, "pi", full{})
+	var unreachable *client.Unreachable
+	if !errors.Is(err, errFull) || errors.As(err, &unreachable) {
+		t.Errorf("it is %v", err)
+	}
+}
+
+var errFull = errors.New("no room")
+
+// full is a writer without room.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errFull }

@@ -34,7 +34,8 @@ type Change struct {
 
 // Edit is one thing that a change does.
 type Edit struct {
-	// Do is add, merge, supersede, date, forget, write, remove, index or restore.
+	// Do is add, merge, supersede, date, drop, prune, forget, write, remove, index or
+	// restore.
 	Do string `json:"do"`
 	// Note is the name of the note; empty for MEMORY.md.
 	Note string `json:"note,omitempty"`

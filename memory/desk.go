@@ -14,7 +14,7 @@ type item struct {
 	fresh bool
 	// was is how it was before something was done to it.
 	was Fact
-	// gone says that it leaves its note: because a newer one, by, took its place,
+	// gone says that it leaves its note: superseded if a newer one took its place,
 	// or else for good.
 	gone, superseded bool
 	changed          bool

@@ -45,6 +45,12 @@ func TestFollow(t *testing.T) {
 			t.Fatal(err)
 		}
 		out.Await("the first")
+		beside := firnCommand(home, "append", id)
+		beside.Stdin = strings.NewReader(`{"type":"custom","customType":"firn.draft","data":{"answer":"x","text":"half"}}` + "\n" +
+			`{"type":"custom","customType":"firn.usage","data":{}}` + "\n")
+		if err := beside.Run(); err != nil {
+			t.Fatal(err)
+		}
 		firnIn(t, home, "append", id, "--user", "the second")
 		out.Await("the second")
 		if err := tail.Process.Signal(syscall.SIGINT); err != nil {
@@ -55,6 +61,9 @@ func TestFollow(t *testing.T) {
 		}
 		if n := strings.Count(out.String(), "the first"); n != 1 {
 			t.Errorf("the first was told %d times", n)
+		}
+		if strings.Contains(out.String(), "custom") { // an answer that is being given, and counts
+			t.Errorf("it told %s", out.String())
 		}
 	}
 }

@@ -80,7 +80,7 @@ func (c *chat) remove(ctx context.Context, name string) error {
 	return nil
 }
 
-// restore brings a session back that was hidden, or an entry of this one.
+// restore brings a session back that was hidden.
 func (c *chat) restore(ctx context.Context, name string) error {
 	if err := needs("restore", name); err != nil {
 		return err

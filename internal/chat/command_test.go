@@ -331,7 +331,7 @@ func TestAdvice(t *testing.T) {
 		{&wire.Problem{Kind: wire.Busy, Message: "x", Hint: "theirs"}, "theirs"},
 		{&wire.Problem{Kind: wire.Upstream, Message: "ask anthropic/m: not let in: no"}, "into ANTHROPIC_API_KEY"},
 		{&wire.Problem{Kind: wire.Upstream, Message: "ask other/m: not let in"}, "another model"},
-		{&wire.Problem{Kind: wire.Upstream, Message: "ask other/m: busy"}, "/retry asks it again"},
+		{&wire.Problem{Kind: wire.Upstream, Message: "ask other/m: busy"}, "/retry asks it again, and /model chooses"},
 	} {
 		var p *Problem
 		if err := advise(c.err, o); !errors.As(err, &p) || !strings.Contains(p.Hint, c.hint) || !errors.Is(err, c.err) {

@@ -87,7 +87,7 @@ func advice(err error, o Options) (hint string, kind error) {
 			return authHint(who[1], o), ErrNotLetIn
 		}
 		if p.Hint == "" {
-			return "the question is kept; in the chat, /retry asks it again", nil
+			return "the question is kept; in the chat, /retry asks it again, and /model chooses who answers from now on, as -m does", nil
 		}
 	}
 	return p.Hint, nil

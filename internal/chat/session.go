@@ -68,7 +68,7 @@ func (c *chat) goAt(ctx context.Context) error {
 // mainKey is the key of an agent's main session.
 func mainKey(agentName string) string { return "agent:" + agentName + ":main" }
 
-// latest is the session of an agent in which something was said last. Those that
+// latest is the session of an agent that was added to last. Those that
 // programs began by themselves are nobody's talk: they are passed over, and that is
 // said.
 func (c *chat) latest(ctx context.Context, agentName string) (wire.Session, error) {

@@ -38,9 +38,10 @@ sessions too. The originals are only read, and what a tool deletes later stays i
 Only transcripts and what a tool notes about them are copied, never its keys or settings. If
 --home is the folder of another tool, that one is looked at, and mirrored into firn's own home.
 
-What cannot be read is listed at the end, with exit code 9; all else is mirrored. A second run copies only what is new. --watch goes on doing so. By default files are copied;
---link makes hard links, which take no room, but a tool that changes a file in place then
-changes the mirror as well.`,
+What cannot be read is listed at the end, with exit code 9; all else is mirrored. A second
+run copies only what is new. --watch goes on doing so. By default files are copied; --link
+makes hard links, which take no room, but a tool that changes a file in place then changes
+the mirror as well.`,
 		Example: "  firn adopt\n  firn adopt --yes\n  firn adopt claude --yes --watch",
 	}
 	flags := cmd.Flags()
@@ -87,17 +88,19 @@ func (p *program) find(ctx context.Context, args []string) ([]adopt.Found, error
 }
 
 // toolHomes says where tools keep their folders: in the user's home directory,
-// but for those that a variable names.
+// but for those that a variable names. The latter are told even if there is no
+// home directory.
 func (p *program) toolHomes() (user string, others map[dialect.Name]string, err error) {
-	if user = p.env("HOME"); user == "" {
-		if user, err = os.UserHomeDir(); err != nil {
-			return "", nil, &usageError{message: "find other tools' folders: there is no home directory", hint: "set HOME to the directory that has them"}
-		}
-	}
-	return user, map[dialect.Name]string{
+	others = map[dialect.Name]string{
 		dialect.ClaudeCode: p.env("CLAUDE_CONFIG_DIR"), dialect.Codex: p.env("CODEX_HOME"),
 		dialect.Pi: p.env("PI_CODING_AGENT_DIR"), dialect.OpenClaw: p.env("OPENCLAW_STATE_DIR"),
-	}, nil
+	}
+	if user = p.env("HOME"); user == "" {
+		if user, err = os.UserHomeDir(); err != nil {
+			return "", others, &usageError{message: "find other tools' folders: there is no home directory", hint: "set HOME to the directory that has them"}
+		}
+	}
+	return user, others, nil
 }
 
 // mirrorHome is the home that mirrors go into: never a folder of another tool,

@@ -31,7 +31,7 @@ func (p *program) appendCommand() *cobra.Command {
 		Long: `Add entries to the end of a session. They come on stdin as lines of JSON, in the format
 that docs/format.md describes; ids, parents and times that are left out are filled in.
 Lines of another tool will do as well, and get ids of firn's own. All of them are added, or
-none. They are on disk when the command returns.
+none; at most 1000 at a time. They are on disk when the command returns.
 
 With --user one entry is added, in which the user says the text. Nobody answers it: firn
 chat does that.

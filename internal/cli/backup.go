@@ -52,6 +52,9 @@ in this directory; - is stdout. A file that is there already is not replaced.`,
 }
 
 func (p *program) createBackup(ctx context.Context, args []string) error {
+	if err := p.mustBeOurs(); err != nil {
+		return err
+	}
 	home, err := p.homeDir()
 	if err != nil {
 		return err

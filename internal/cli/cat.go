@@ -52,8 +52,8 @@ func (p *program) catCommand() *cobra.Command {
 		Short:   "Print what was said in a session",
 		Long: `Print the entries of a session, oldest first. With --json each is an object on a line
 of its own, with its place; with --raw it is the very line of the file. The pieces in
-which an answer is kept while it comes are left out once it is there; --full, --json,
---raw and --view disk have them.
+which an answer is kept while it comes are left out once it is there, and so are counts
+of what was used; --full, --json, --raw and --view disk have them.
 
 ` + sessionHelp,
 		Example: "  firn cat -\n  firn cat 0198c5a2 --view disk --from '#203'\n  firn cat @agent:main:main -f", Args: args(1, 1, "one session"), ValidArgsFunction: p.completeSession(false),
@@ -116,6 +116,7 @@ func (p *program) before(ctx context.Context, c *client.Client, id firn.ID, ref 
 
 // follow prints what is added to a session until the context ends.
 func (p *program) follow(ctx context.Context, c *client.Client, id firn.ID, after firn.Pos, f catFlags) error {
+	draft := drafts{all: f.all(p.json)}
 	for event, err := range c.Events(ctx, id, after) {
 		if err != nil {
 			return err
@@ -130,6 +131,9 @@ func (p *program) follow(ctx context.Context, c *client.Client, id firn.ID, afte
 		var e wire.Entry
 		if err := json.Unmarshal(event.Data, &e); err != nil {
 			return fmt.Errorf("read an event of session %s: %w", id, err)
+		}
+		if draft.leavesOut(e) {
+			continue
 		}
 		if err := p.printEntry(e, f); err != nil {
 			return err

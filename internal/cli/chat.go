@@ -41,7 +41,8 @@ sessions and models. Alt-Enter, or a backslash at the end, begins another line; 
 pasted may have several. Answers are set as they come. NO_COLOR and TERM=dumb are
 honoured; in a pipe, answers are as the model gave them.
 
-Without -m the model is $FIRN_MODEL, or else firn/offline, which comes with firn and
+Without -m the model is the one that was chosen in the session before, or else
+$FIRN_MODEL, the agent's in the settings, or firn/offline, which comes with firn and
 needs no key and no network: it matches words and says so. Other models are named
 PROVIDER/MODEL, with a key in the environment where one is needed: anthropic/…
 (ANTHROPIC_API_KEY), openai/… (OPENAI_API_KEY; with OPENAI_BASE_URL, or as
@@ -222,7 +223,7 @@ func (f *chatFlags) check(cmd *cobra.Command, args []string, json bool) error {
 	return nil
 }
 
-// latestSession stands for the session in which something was said last.
+// latestSession stands for the session that was added to last.
 const latestSession = "-"
 
 // joinResume makes one word of --resume and the session behind it, which may be

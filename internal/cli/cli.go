@@ -227,6 +227,9 @@ func (p *program) target(args []string) (doctor.Target, error) {
 		return doctor.Target{}, err
 	}
 	if len(args) == 0 {
+		if err := p.mustBeOurs(); err != nil {
+			return doctor.Target{}, err
+		}
 		target, err := doctor.OpenHome(nil, home)
 		if errors.Is(err, firn.ErrNotFound) {
 			err = &hinted{err, "--home or FIRN_HOME says where yours is; a home comes to be with its first session"}

@@ -157,7 +157,7 @@ func (p *program) compactionsCommand() *cobra.Command {
 		Use:     "compactions SESSION",
 		GroupID: "compact",
 		Short:   "List the compactions of a session",
-		Long:    "List the compactions of a session's branch, those that were taken back too. The one in force is marked ●.\n\n" + sessionHelp,
+		Long:    "List the compactions of a session's branch, those that were taken back too. The one in\nforce is marked ●.\n\n" + sessionHelp,
 		Example: "  firn compactions -", Args: args(1, 1, "one session"), ValidArgsFunction: p.completeSession(false),
 		RunE: p.with(looking, func(ctx context.Context, c *client.Client, args []string) error {
 			s, err := p.session(ctx, c, args[0])

@@ -198,6 +198,9 @@ func (p *program) configPathCommand() *cobra.Command {
 		Use: "path", Short: "Print where the file of settings is, whether it exists or not", Example: "  ${EDITOR:-vi} \"$(firn config path)\"", Args: none,
 		RunE: func(*cobra.Command, []string) error {
 			home, err := p.homeDir()
+			if _, _, foreign := p.foreign(); foreign {
+				home, err = p.usualHome() // where settings are read from then
+			}
 			if err != nil {
 				return err
 			}

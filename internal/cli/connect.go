@@ -133,6 +133,19 @@ func foreignHome(tool dialect.Tool, dir string) error {
 	}
 }
 
+// mustBeOurs refuses another tool's folder as the home of a command that is about a home
+// of firn as a whole: it would find nothing there, or do it to our own home instead.
+func (p *program) mustBeOurs() error {
+	tool, dir, ok := p.foreign()
+	if !ok {
+		return nil
+	}
+	return &hinted{
+		fmt.Errorf("%s is the folder of %s, and no home of firn: %w", dir, tool.Name(), firn.ErrUnsupported),
+		"leave out --home to mean your own; firn adopt " + quote(dir) + " --yes mirrors the folder into it, firn verify " + quote(dir) + " reads its files",
+	}
+}
+
 // dial makes a client of a gateway elsewhere. Over a socket we are the owner,
 // and a token could only make less of us.
 func (p *program) dial(address string, s *config.Settings) (*client.Client, error) {

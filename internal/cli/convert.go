@@ -88,7 +88,7 @@ type conversion struct {
 
 // convert does it.
 func (p *program) convert(ctx context.Context, c conversion) error {
-	name, done, err := p.spooled(c.file)
+	name, done, err := p.spooled(ctx, c.file)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (p *program) convert(ctx context.Context, c conversion) error {
 		return err
 	}
 	to, _ := dialects.Find(toName)
-	src, size := p.fileSource(from, c, name)
+	src, size := p.fileSource(ctx, from, c, name)
 	target, err := targetOf(src, c)
 	if err != nil {
 		return err
@@ -129,7 +129,7 @@ func (p *program) convert(ctx context.Context, c conversion) error {
 
 // spooled is a file with what is to be converted: stdin can be read only once,
 // so it is put aside first.
-func (p *program) spooled(name string) (string, func(), error) {
+func (p *program) spooled(ctx context.Context, name string) (string, func(), error) {
 	if name != "-" {
 		info, err := os.Stat(name)
 		if err != nil {
@@ -141,7 +141,7 @@ func (p *program) spooled(name string) (string, func(), error) {
 		return name, func() {}, nil
 	}
 	spool := filepath.Join(os.TempDir(), "firn-"+string(firn.NewID())+".jsonl")
-	if err := newFile(spool, func(w io.Writer) error { _, err := io.Copy(w, p.stdin); return err }); err != nil {
+	if err := newFile(spool, func(w io.Writer) error { _, err := io.Copy(w, &whileWanted{ctx, p.stdin}); return err }); err != nil {
 		return "", nil, err
 	}
 	return spool, func() {
@@ -172,7 +172,7 @@ func sourceFormat(name string, c conversion) (dialect.Tool, error) {
 }
 
 // fileSource is a file as a source, and its size.
-func (p *program) fileSource(from dialect.Tool, c conversion, name string) (convert.Source, int64) {
+func (p *program) fileSource(ctx context.Context, from dialect.Tool, c conversion, name string) (convert.Source, int64) {
 	origin := dialect.Origin{Transcript: dialect.Transcript{CWD: c.cwd, Parts: []string{filepath.Base(c.file)}}}
 	var size int64
 	if info, err := os.Stat(name); err == nil {
@@ -186,9 +186,24 @@ func (p *program) fileSource(from dialect.Tool, c conversion, name string) (conv
 				return
 			}
 			defer f.Close() // only read
-			convert.Lines(f)(yield)
+			convert.Lines(&whileWanted{ctx, f})(yield)
 		}
 	}), size
+}
+
+// whileWanted reads until nobody wants the rest. What comes after that is not taken
+// for the end: who is interrupted stops the writer of a pipe too, in the middle.
+type whileWanted struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (w *whileWanted) Read(b []byte) (int, error) {
+	n, err := w.r.Read(b)
+	if gone := w.ctx.Err(); gone != nil {
+		return 0, gone
+	}
+	return n, err
 }
 
 // targetOf is what the other tool must know of the session before its first
@@ -208,7 +223,7 @@ func targetOf(src convert.Source, c conversion) (dialect.Target, error) {
 		target.Created = t.Entry.Time
 		break
 	}
-	if stem := firn.ID(strings.TrimSuffix(filepath.Base(c.file), ".jsonl")); target.Session == "" && stem.Check() == nil {
+	if stem := firn.ID(strings.TrimSuffix(filepath.Base(c.file), ".jsonl")); target.Session == "" && c.file != "-" && stem.Check() == nil {
 		target.Session = stem
 	}
 	if target.Session == "" {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -63,12 +64,16 @@ func (p *program) differ(ctx context.Context, c *client.Client, args []string) (
 		return difference{}, err
 	}
 	if len(args) == 2 {
-		if other, err := p.session(ctx, c, args[1]); err == nil {
+		other, err := p.session(ctx, c, args[1])
+		switch {
+		case err == nil:
 			second, err := wholeTree(ctx, c, other.ID)
 			if err != nil {
 				return difference{}, err
 			}
 			return compare(tree.path(tree.head), second.path(second.head), s.ID, other.ID), nil
+		case !errors.Is(err, firn.ErrNotFound):
+			return difference{}, err
 		}
 		args = append(args, "HEAD")
 	}
@@ -115,21 +120,40 @@ func (s shape) path(to firn.EntryID) []wire.Node {
 	return path
 }
 
-// compare finds where two paths part.
+// compare tells what two paths have in common, by the ids of their entries. A fork
+// keeps the ids of what it copies, but leaves out titles and counts of the old
+// session, so common entries need not stand at the same place in both.
 func compare(a, b []wire.Node, left, right firn.ID) difference {
-	d := difference{Left: side{Session: left}, Right: side{Session: right}}
-	for d.Common < min(len(a), len(b)) && a[d.Common].ID == b[d.Common].ID {
-		d.Parted = a[d.Common].ID
-		d.Common++
-	}
-	for i, path := range [][]wire.Node{a, b} {
-		one := []*side{&d.Left, &d.Right}[i]
-		one.Only = append([]wire.Node{}, path[d.Common:]...)
-		if len(path) > 0 {
-			one.Entry = path[len(path)-1].ID
+	d := difference{Left: sideOf(a, b, left), Right: sideOf(b, a, right)}
+	in := idsOf(b)
+	for _, n := range a {
+		if in[n.ID] {
+			d.Parted = n.ID
+			d.Common++
 		}
 	}
 	return d
+}
+
+// sideOf is what a path has that the other one has not.
+func sideOf(path, other []wire.Node, session firn.ID) side {
+	s := side{Session: session, Only: []wire.Node{}}
+	in := idsOf(other)
+	for _, n := range path {
+		s.Entry = n.ID
+		if !in[n.ID] {
+			s.Only = append(s.Only, n)
+		}
+	}
+	return s
+}
+
+func idsOf(path []wire.Node) map[firn.EntryID]bool {
+	ids := make(map[firn.EntryID]bool, len(path))
+	for _, n := range path {
+		ids[n.ID] = true
+	}
+	return ids
 }
 
 // diffText is a difference as people read it. What says nothing is left out.
@@ -145,8 +169,11 @@ func diffText(d difference) string {
 			}
 		}
 	}
-	if len(d.Left.Only)+len(d.Right.Only) == 0 {
+	switch {
+	case len(d.Left.Only)+len(d.Right.Only) == 0:
 		lines = append(lines, "no difference")
+	case len(lines) == 1:
+		lines = append(lines, "no difference in what was said")
 	}
 	return strings.Join(lines, "\n") + "\n"
 }

@@ -12,7 +12,8 @@ import (
 )
 
 // drafts leaves out the pieces in which an answer was kept while it came, since the
-// answer says it all again, and holds those that no answer came of.
+// answer says it all again, and holds those that no answer came of. Entries that only
+// count what was used go with them.
 type drafts struct {
 	// all says that they are wanted, back that the newest entry comes first.
 	all, back bool
@@ -23,7 +24,7 @@ type drafts struct {
 
 // leavesOut looks at the next entry, and reports whether it is not to be shown.
 func (d *drafts) leavesOut(e wire.Entry) bool {
-	if d.all || !bytes.Contains(e.Line, []byte("firn.draft")) && !bytes.Contains(e.Line, []byte(`"role"`)) {
+	if d.all || !bytes.Contains(e.Line, []byte(`"customType"`)) && !bytes.Contains(e.Line, []byte(`"role"`)) {
 		return false
 	}
 	l, _ := prose.ReadLine(e.Line)
@@ -38,7 +39,7 @@ func (d *drafts) leavesOut(e wire.Entry) bool {
 			d.pieces = nil
 		}
 	}
-	return piece
+	return piece || l.Counts()
 }
 
 // printCutOff prints what there is of an answer that no entry says as a whole.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -126,6 +127,9 @@ func (p *program) exportPage(ctx context.Context, c *client.Client, ref, view, o
 func newFile(name string, write func(io.Writer) error) error {
 	fsys := vfs.OS{}
 	file, err := fsys.Open(name, vfs.Create)
+	if errors.Is(err, fs.ErrExist) {
+		return &hinted{fmt.Errorf("make %s: it is there already", name), "give another name"}
+	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}

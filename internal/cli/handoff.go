@@ -88,7 +88,10 @@ func (p *program) handing(tool dialect.Tool, s wire.Session, dir, cwd string) (*
 		if len(homes) == 0 {
 			return nil, &usageError{message: fmt.Sprintf("%s has no usual folder", tool.Name()), hint: "say it with --folder"}
 		}
-		h.home = p.toolHome(tool.Name(), homes[0])
+		var err error
+		if h.home, err = p.toolHome(tool.Name(), homes[0]); err != nil {
+			return nil, err
+		}
 	}
 	if cwd = firstNot(cwd, s.CWD); cwd == "" {
 		var err error
@@ -111,16 +114,15 @@ func (p *program) handing(tool dialect.Tool, s wire.Session, dir, cwd string) (*
 }
 
 // toolHome is where a tool keeps its sessions.
-func (p *program) toolHome(tool dialect.Name, usual string) string {
-	variables := map[dialect.Name]string{dialect.ClaudeCode: "CLAUDE_CONFIG_DIR", dialect.Codex: "CODEX_HOME", dialect.Pi: "PI_CODING_AGENT_DIR", dialect.OpenClaw: "OPENCLAW_STATE_DIR"}
-	if dir := p.env(variables[tool]); dir != "" {
-		return dir
+func (p *program) toolHome(tool dialect.Name, usual string) (string, error) {
+	user, others, err := p.toolHomes()
+	if dir := others[tool]; dir != "" {
+		return dir, nil
 	}
-	user := p.env("HOME")
-	if user == "" {
-		user, _ = os.UserHomeDir()
+	if err != nil {
+		return "", &usageError{message: fmt.Sprintf("find the folder of %s: there is no home directory", tool), hint: "say it with --folder, or set HOME"}
 	}
-	return filepath.Join(user, filepath.FromSlash(usual))
+	return filepath.Join(user, filepath.FromSlash(usual)), nil
 }
 
 func firstNot(a, b string) string {

@@ -25,8 +25,9 @@ func (p *program) lsCommand() *cobra.Command {
 		Use:     "ls",
 		Aliases: []string{"list"},
 		GroupID: "look",
-		Short:   "List sessions, those in which something was said last first",
-		Long: `List sessions, those in which something was said last first.
+		Short:   "List sessions, those that were added to last first",
+		Long: `List sessions, those that were added to last first. To rename, tag, restore or reset one
+adds to it too.
 
 Shown are how often the user spoke, how full the model's window is, and what was used
 in all. An estimate is marked ~, a session in which a turn runs ●; ⎇ is how many

@@ -33,6 +33,9 @@ groups are out of reach.`,
 		if dry && enforce {
 			return usage(cmd, "firn maintenance either says what it would do or does it, not both")
 		}
+		if err := p.mustBeOurs(); err != nil {
+			return err
+		}
 		why := looking
 		if enforce {
 			why = changing

@@ -63,6 +63,9 @@ func (p *program) migrate(cmd *cobra.Command, from, to string) (err error) {
 	if p.carry == nil {
 		return fmt.Errorf("carry sessions: this program cannot: %w", firn.ErrUnsupported)
 	}
+	if err := p.mustBeOurs(); err != nil {
+		return err
+	}
 	for _, side := range []*string{&from, &to} {
 		if *side, err = storeURL(*side); err != nil {
 			return usage(cmd, "%s", err.Error())

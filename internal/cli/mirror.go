@@ -47,6 +47,9 @@ func (p *program) mirror(cmd *cobra.Command, args []string, every time.Duration)
 	if p.copy == nil {
 		return fmt.Errorf("make a copy: this program cannot: %w", firn.ErrUnsupported)
 	}
+	if err := p.mustBeOurs(); err != nil {
+		return err
+	}
 	settings, err := p.settings()
 	if err != nil {
 		return err

@@ -19,7 +19,7 @@ import (
 
 // sessionHelp says how a session can be named.
 const sessionHelp = `A session is named by its id or the first 4 or more characters of it, its exact title,
-@ and a key, the path of its file, or - for the one in which something was said last.`
+@ and a key, the path of its file, or - for the one that was added to last.`
 
 // entryHelp says how an entry can be named.
 const entryHelp = `An entry is named by its id or the beginning of it, its label, HEAD, HEAD~n for where
@@ -40,8 +40,7 @@ func (p *program) session(ctx context.Context, c *client.Client, ref string) (wi
 	return c.Session(ctx, ref)
 }
 
-// latest is the session, of an agent or of all, in which something was said
-// last.
+// latest is the session, of an agent or of all, that was added to last.
 func (p *program) latest(ctx context.Context, c *client.Client, agent string) (wire.Session, error) {
 	page, err := c.SessionsPage(ctx, client.Query{Agent: agent, Limit: 1})
 	if err != nil {

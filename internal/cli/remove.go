@@ -65,8 +65,8 @@ func (p *program) rmCommand() *cobra.Command {
 		Short:   "Hide sessions, or an entry of one; nothing is erased",
 		Long: `Hide sessions: they are not listed any more, and no byte of them is removed. With --bin
 their files are moved to the bin of the home. With --entry, or '#220' or HEAD~2 behind the
-session, only that entry is hidden: the model does not see it any more. firn restore undoes all of it; the only
-command that erases is firn purge.
+session, only that entry is hidden: the model does not see it any more. firn restore undoes
+all of it; the only command that erases is firn purge.
 
 ` + sessionHelp + "\n\n" + entryHelp,
 		Example: "  firn rm 0198c5a2\n  firn rm - --entry '#220'", Args: args(1, -1, "one session or more"), ValidArgsFunction: p.completeSession(true),
@@ -115,6 +115,9 @@ func (p *program) rm(ctx context.Context, c *client.Client, ref string, q wire.R
 	}
 	return p.print(done, func() string {
 		text := fmt.Sprintf("%s %s%s%s · %s removed\n", word, prose.Short(s.ID), quotedName(done.Title), partsOf(done), prose.Count(int(done.BytesRemoved), "byte", "bytes"))
+		if q.Bin { // nothing there is found by less than its id
+			return text + "undo: firn restore " + string(s.ID) + "\n"
+		}
 		return text + "undo: firn restore " + prose.Short(s.ID) + "\n"
 	})
 }
@@ -163,31 +166,53 @@ func (p *program) restoreCommand() *cobra.Command {
 		Long:    "Bring back a session that was hidden or moved to the bin, or an entry that was hidden.\n\n" + sessionHelp + "\nOne in the bin is named by its whole id.\n\n" + entryHelp,
 		Example: "  firn restore 0198c5a2\n  firn restore - '#220'", Args: args(1, 2, "a session and perhaps an entry"), ValidArgsFunction: p.completeSession(false),
 		RunE: p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
-			id, err := p.putAway(ctx, c, args[0])
+			s, binned, err := p.putAway(ctx, c, args[0])
 			if err != nil {
 				return err
 			}
 			if len(args) == 2 {
-				return p.showAgain(ctx, c, id, args[1])
+				return p.showAgain(ctx, c, s.ID, args[1])
 			}
-			s, err := c.Restore(ctx, id)
-			if err != nil {
-				return err
-			}
-			return p.print(s, func() string {
-				return fmt.Sprintf("restored %s%s\nundo: firn rm %s\n", prose.Short(s.ID), quotedName(s.Title), prose.Short(s.ID))
-			})
+			return p.restore(ctx, c, s, binned)
 		}),
 	}
 }
 
-// putAway finds a session that may be in the bin, where it has only its id.
-func (p *program) putAway(ctx context.Context, c *client.Client, ref string) (firn.ID, error) {
-	s, err := p.session(ctx, c, ref)
-	if errors.Is(err, firn.ErrNotFound) && firn.ID(ref).Check() == nil && !strings.ContainsAny(ref, " @") {
-		return firn.ID(ref), nil
+// restore brings a session back. What was not put away is only told: an undo of
+// it would hide what nobody had hidden.
+func (p *program) restore(ctx context.Context, c *client.Client, s wire.Session, binned bool) error {
+	if !binned && !s.Hidden {
+		return p.print(s, func() string { return notHidden(s) })
 	}
-	return s.ID, err
+	now, err := c.Restore(ctx, s.ID)
+	if err != nil {
+		return err
+	}
+	undo := "firn rm "
+	if binned {
+		undo += "--bin "
+	}
+	return p.print(now, func() string {
+		return fmt.Sprintf("restored %s%s\nundo: %s%s\n", prose.Short(now.ID), quotedName(now.Title), undo, prose.Short(now.ID))
+	})
+}
+
+// notHidden says that there is nothing to restore, and what may have been meant.
+func notHidden(s wire.Session) string {
+	text := fmt.Sprintf("%s%s was not hidden; nothing was done\n", prose.Short(s.ID), quotedName(s.Title))
+	if s.Archived {
+		text += "it is archived: firn archive --undo " + prose.Short(s.ID) + " puts it back into the list\n"
+	}
+	return text
+}
+
+// putAway finds a session that may be in the bin, where it has only its id.
+func (p *program) putAway(ctx context.Context, c *client.Client, ref string) (s wire.Session, binned bool, err error) {
+	s, err = p.session(ctx, c, ref)
+	if errors.Is(err, firn.ErrNotFound) && firn.ID(ref).Check() == nil && !strings.ContainsAny(ref, " @") {
+		return wire.Session{ID: firn.ID(ref)}, true, nil
+	}
+	return s, false, err
 }
 
 // showAgain brings back an entry.
@@ -231,17 +256,14 @@ what was said. To show that it is meant, --sure repeats the whole id of the sess
 
 // purge erases.
 func (p *program) purge(ctx context.Context, c *client.Client, cmd *cobra.Command, args []string, e wire.Erase, plan bool) error {
-	find := p.putAway
-	if plan { // what is in the bin cannot be looked at
-		find = func(ctx context.Context, c *client.Client, ref string) (firn.ID, error) {
-			s, err := p.session(ctx, c, ref)
-			return s.ID, err
-		}
+	s, binned, err := p.putAway(ctx, c, args[0])
+	if plan && binned { // what is in the bin cannot be looked at
+		_, err = p.session(ctx, c, args[0])
 	}
-	id, err := find(ctx, c, args[0])
 	if err != nil {
 		return err
 	}
+	id := s.ID
 	what := "session " + string(id)
 	for _, ref := range args[1:] {
 		n, err := p.node(ctx, c, id, ref)

@@ -78,6 +78,9 @@ func (p *program) runGateway(cmd *cobra.Command, set map[string]string) error {
 	if p.address != "" {
 		return usage(cmd, "--gateway names a gateway to talk to; --listen and --socket say where this one is")
 	}
+	if err := p.mustBeOurs(); err != nil {
+		return err
+	}
 	load := func() (*config.Settings, error) { return p.settingsWith(set) }
 	settings, err := load()
 	if err != nil {
@@ -158,6 +161,9 @@ type stopped struct {
 
 // stop tells the gateway of the home to end, and waits for it.
 func (p *program) stop(ctx context.Context, wait time.Duration) error {
+	if err := p.mustBeOurs(); err != nil {
+		return err
+	}
 	settings, err := p.settings()
 	if err != nil {
 		return err

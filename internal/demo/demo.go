@@ -102,7 +102,7 @@ var steps = []step{
 	{"removed to the bin, restored", (*tour).remove},
 	{"purged one entry for good", (*tour).purge},
 	{"resumed a large session", (*tour).resumeLarge},
-	{"told as other tools would, and back", (*tour).formats},
+	{"told as other tools, and back", (*tour).formats},
 	{"verified", (*tour).verify},
 }
 

@@ -72,7 +72,10 @@ func (g *Gateway) newEntries(n wire.NewEntries) ([]firn.Entry, error) {
 	case n.User != "":
 		return []firn.Entry{firn.UserText(n.User)}, nil
 	case len(n.Entries) > mostAppended:
-		return nil, invalid("%d entries are too many at once: %d are allowed", len(n.Entries), mostAppended)
+		return nil, &wire.Problem{
+			Kind: wire.Invalid, Message: fmt.Sprintf("%d entries are too many at once: %d are allowed", len(n.Entries), mostAppended),
+			Hint: "add them piece by piece; firn import takes a whole transcript",
+		}
 	case g.Dialect == nil:
 		return nil, fmt.Errorf("read entries: nobody can read lines here: %w", firn.ErrUnsupported)
 	}

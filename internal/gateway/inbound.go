@@ -234,14 +234,7 @@ func (g *Gateway) deliverable(ctx context.Context, setup *Setup, r route.Route, 
 
 // KeyOf is the key that a message from outside would be routed to.
 func (g *Gateway) KeyOf(in wire.Inbound) (string, error) {
-	kind, err := route.ParsePeerKind(in.PeerKind)
-	if err != nil {
-		return "", err
-	}
-	r, err := route.Resolve(g.setup.Load().Route, route.Envelope{
-		Agent: in.Agent, Channel: in.Channel, AccountID: in.AccountID, PeerKind: kind, PeerID: in.PeerID,
-		ThreadID: in.ThreadID, Sender: in.Sender, Text: in.Text,
-	})
+	r, err := g.setup.Load().resolve(in)
 	if err != nil {
 		return "", err
 	}

@@ -105,6 +105,12 @@ func (l Line) Draft() (text string, ok bool) {
 	return piece.Text, true
 }
 
+// usageType is the type of an entry that tells what something cost beside a turn.
+const usageType = "firn.usage"
+
+// Counts reports whether an entry only adds up what was used.
+func (l Line) Counts() bool { return l.Custom == firn.CountersType || l.Custom == usageType }
+
 // Answers reports whether an entry is part of an answer: what a model said, or
 // what a tool gave it.
 func (l Line) Answers() bool {

@@ -135,10 +135,10 @@ const perEntry = 420
 func sizeOf(p window.Path) int64 {
 	size := int64(perEntry)
 	for i := range p.Entries {
-		size += perEntry
+		size += perEntry + sizeOfFields(p.Entries[i].Extra)
 		switch b := p.Entries[i].Body.(type) {
 		case *firn.Message:
-			size += sizeOfParts(b.Parts)
+			size += sizeOfParts(b.Parts) + sizeOfFields(b.Extra)
 		case *firn.CustomMessage:
 			size += sizeOfParts(b.Parts) + int64(len(b.Details))
 		case *firn.Compaction:
@@ -150,6 +150,16 @@ func sizeOf(p window.Path) int64 {
 		case *firn.Opaque:
 			size += int64(len(b.Raw))
 		}
+	}
+	return size
+}
+
+// sizeOfFields counts what is carried along: of an imported entry that is the line
+// of the other tool, which is as long as all the rest.
+func sizeOfFields(fields firn.Fields) int64 {
+	size := int64(0)
+	for _, f := range fields {
+		size += int64(len(f.Name) + len(f.Value))
 	}
 	return size
 }

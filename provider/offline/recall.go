@@ -43,6 +43,9 @@ func (c *conversation) remarks() []remark {
 		if h.by == bySummary {
 			h.text = exchanges.ReplaceAllString(h.text, "")
 		}
+		if h.by == byNote {
+			h.text = marks.ReplaceAllString(h.text, "")
+		}
 		for s := range digest.Sentences(h.text) {
 			if s = plain(s); s != "" && !isQuestion(s) && !strings.HasPrefix(s, "#") && !strings.HasPrefix(s, "<") {
 				all = append(all, remark{h.by, s})
@@ -56,22 +59,27 @@ func (c *conversation) remarks() []remark {
 // answer in one: who said what cannot be told from their sentences.
 var exchanges = pattern.New(`(?m)^- Asked: .*$`)
 
+// marks are the lines that tell where what was recalled comes from. They say nothing,
+// but may have the words of a title.
+var marks = pattern.New(`(?m)^\[[0-9]+\] (?:said in session|note) .*$`)
+
 // plain takes the marks of a list or a summary off a sentence.
 func plain(s string) string {
 	s = strings.TrimLeft(s, "-*• ")
-	for _, prefix := range [...]string{"The user said: ", "User: ", "Was planned: "} {
+	for _, prefix := range [...]string{"The user said: ", "User: ", "user: ", "Was planned: "} {
 		s = strings.TrimPrefix(s, prefix)
 	}
 	return s
 }
 
-// ours reports whether a sentence of the model is only what it always says.
+// ours reports whether a sentence of the model is only what it always says, or is one
+// that it said in another conversation, of which a note tells.
 func ours(r remark) bool {
-	return r.by == byModel && (strings.Contains(whoami, r.text) || strings.Contains(r.text, "“") || strings.HasPrefix(r.text, tookWords))
+	return r.by == byNote && strings.HasPrefix(r.text, "assistant: ") || r.by == byModel && (strings.Contains(whoami, r.text) || strings.Contains(r.text, "“") || strings.HasPrefix(r.text, tookWords))
 }
 
-// telling finds the latest sentence with all the words of a question; those
-// by the user come before the model's.
+// telling finds the latest sentence with all the words of a question: one of this
+// conversation before a note, which may tell of another, and the model's last.
 func (c *conversation) telling(words string, by ...speaker) (remark, bool) {
 	want := stems(words)
 	if len(want) == 0 {
@@ -82,11 +90,22 @@ func (c *conversation) telling(words string, by ...speaker) (remark, bool) {
 		if !among(r.by, by) || ours(r) || shared(want, stems(r.text)) < len(want) {
 			continue
 		}
-		if !found || r.by != byModel || best.by == byModel {
+		if !found || r.by.behind() <= best.by.behind() {
 			best, found = r, true
 		}
 	}
 	return best, found
+}
+
+// behind is how many others are listened to before a speaker.
+func (s speaker) behind() int {
+	switch s {
+	case byNote:
+		return 1
+	case byModel:
+		return 2
+	}
+	return 0
 }
 
 func among(by speaker, these []speaker) bool {
