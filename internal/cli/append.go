@@ -70,7 +70,7 @@ func (p *program) newEntries(cmd *cobra.Command, user string) (wire.NewEntries, 
 	if p.stdin == nil || isTerminal(p.stdin) {
 		return wire.NewEntries{}, usage(cmd, "firn append takes lines on stdin, or --user TEXT")
 	}
-	lines, err := readLines(p.stdin)
+	lines, err := readLines(p.input(cmd.Context()))
 	if err == nil && len(lines) == 0 {
 		return wire.NewEntries{}, usage(cmd, "there is nothing on stdin to append")
 	}

@@ -137,7 +137,7 @@ func (p *program) backupVerifyCommand() *cobra.Command {
 		Args:    args(1, 1, "one file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var s backup.Summary
-			err := p.unpacking(args[0], "reading", func(from io.Reader) (err error) {
+			err := p.unpacking(cmd.Context(), args[0], "reading", func(from io.Reader) (err error) {
 				s, err = backup.Verify(cmd.Context(), from)
 				return err
 			})
@@ -162,7 +162,7 @@ is read as firn verify does.`,
 		Args:    args(2, 2, "a file and a directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var s backup.Summary
-			err := p.unpacking(args[0], "restoring", func(from io.Reader) (err error) {
+			err := p.unpacking(cmd.Context(), args[0], "restoring", func(from io.Reader) (err error) {
 				s, err = backup.Restore(cmd.Context(), from, vfs.OS{}, args[1])
 				return err
 			})
@@ -191,9 +191,9 @@ is read as firn verify does.`,
 }
 
 // unpacking opens a backup and shows how far it was read.
-func (p *program) unpacking(name, what string, do func(io.Reader) error) error {
+func (p *program) unpacking(ctx context.Context, name, what string, do func(io.Reader) error) error {
 	if name == "-" {
-		return do(p.stdin)
+		return do(p.input(ctx))
 	}
 	file, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -275,7 +275,7 @@ func (p *program) prompt(cmd *cobra.Command, o chat.Options) (string, error) {
 	if o.Terminal.In || p.stdin == nil {
 		return "", usage(cmd, "firn chat -p needs a prompt, as an argument or on stdin")
 	}
-	text, err := io.ReadAll(io.LimitReader(p.stdin, maxPrompt+1))
+	text, err := io.ReadAll(io.LimitReader(p.input(cmd.Context()), maxPrompt+1))
 	if err != nil {
 		return "", fmt.Errorf("read the prompt: %w", err)
 	}

@@ -141,7 +141,7 @@ func (p *program) spooled(ctx context.Context, name string) (string, func(), err
 		return name, func() {}, nil
 	}
 	spool := filepath.Join(os.TempDir(), "firn-"+string(firn.NewID())+".jsonl")
-	if err := newFile(spool, func(w io.Writer) error { _, err := io.Copy(w, &whileWanted{ctx, p.stdin}); return err }); err != nil {
+	if err := newFile(spool, func(w io.Writer) error { _, err := io.Copy(w, p.input(ctx)); return err }); err != nil {
 		return "", nil, err
 	}
 	return spool, func() {
@@ -191,8 +191,7 @@ func (p *program) fileSource(ctx context.Context, from dialect.Tool, c conversio
 	}), size
 }
 
-// whileWanted reads until nobody wants the rest. What comes after that is not taken
-// for the end: who is interrupted stops the writer of a pipe too, in the middle.
+// whileWanted reads until nobody wants the rest.
 type whileWanted struct {
 	ctx context.Context
 	r   io.Reader

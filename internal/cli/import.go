@@ -241,7 +241,7 @@ func firstOf(list []string, other string) string {
 // importOne sends a transcript.
 func (p *program) importOne(ctx context.Context, c *client.Client, b bring, progress func(int64)) (wire.Imported, error) {
 	if len(b.files) == 0 {
-		return c.Import(ctx, b.in, p.stdin)
+		return c.Import(ctx, b.in, p.input(ctx))
 	}
 	all := &files{names: b.files, progress: progress}
 	result, err := c.Import(ctx, b.in, all)

@@ -209,7 +209,7 @@ note of that name. What is noted already is not noted again.`,
 	cmd.RunE = p.remembers(f, changing, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, args []string) error {
 		n.Text = strings.Join(args, " ")
 		if n.Text == "-" {
-			text, err := io.ReadAll(io.LimitReader(p.stdin, 1<<20))
+			text, err := io.ReadAll(io.LimitReader(p.input(ctx), 1<<20))
 			if err != nil {
 				return fmt.Errorf("read what to note: %w", err)
 			}

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"io"
+	"strings"
+	"testing"
+
+	"firn/internal/cli"
+)
+
+// silent is a pipe into which nobody writes, and nobody will. Whoever reads from it is
+// interrupted.
+type silent struct {
+	interrupt context.CancelFunc
+	end       <-chan struct{}
+}
+
+func (s *silent) Read([]byte) (int, error) {
+	s.interrupt()
+	<-s.end
+	return 0, io.EOF
+}
+
+// TestInterruptedWhileNobodyWrites interrupts commands that wait for what comes on stdin:
+// they end.
+func TestInterruptedWhileNobodyWrites(t *testing.T) {
+	home := t.TempDir()
+	env := func(name string) string { return map[string]string{"FIRN_HOME": home, "HOME": home}[name] }
+	run := func(ctx context.Context, in io.Reader, args ...string) (int, string) {
+		var said strings.Builder
+		code := cli.Main(ctx, args, cli.Process{Stdin: in, Stdout: &said, Stderr: &said, Env: env, Open: open, Providers: providers, Build: build()})
+		return code, said.String()
+	}
+	if code, said := run(t.Context(), nil, "new", "--title", "here"); code != 0 {
+		t.Fatal(said)
+	}
+	end := make(chan struct{})
+	defer close(end)
+	for _, command := range []string{
+		"append here", "import -", "import - --from pi", "convert - --from pi --to codex", "memory add -", "chat -p", "backup verify -", "backup restore - elsewhere",
+	} {
+		ctx, interrupt := context.WithCancel(t.Context())
+		if code, said := run(ctx, &silent{interrupt, end}, strings.Fields(command)...); code != 130 {
+			t.Errorf("firn %s ended with %d and said %q", command, code, said)
+		}
+		interrupt()
+	}
+}
