@@ -20,7 +20,7 @@ func (s *soak) finish(followers []*follower) {
 	if s.judged() {
 		for _, t := range s.samples.flat() {
 			if !t.OK {
-				s.ledger.complain("%s grew by %.1f in the second half, more than %.1f", t.What, t.Grown, t.Bound)
+				s.ledger.complain("%s, in the second half: %s", t.What, t)
 			}
 		}
 	}

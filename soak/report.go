@@ -79,7 +79,7 @@ func (s *summary) table() string {
 		row(k, s.Counts[k])
 	}
 	for _, t := range s.Trends {
-		row("flat in the second half: "+t.What, fmt.Sprintf("mean %.0f, most %.0f, grew by %.1f (may by %.1f) %s", t.Mean, t.Max, t.Grown, t.Bound, map[bool]string{true: "ok", false: "NOT FLAT"}[t.OK]))
+		row("second half: "+t.What, fmt.Sprintf("%s: %s", t, map[bool]string{true: "ok", false: "TOO MUCH"}[t.OK]))
 	}
 	for _, n := range s.NotTried {
 		row("not tried", n)

@@ -88,9 +88,9 @@ func merge(moves map[firn.ID]int, id firn.ID) map[firn.ID]int {
 func TestGrown(t *testing.T) {
 	var s samples
 	for i := range 100 {
-		s.add(sample{At: float64(10 * i), RSS: 100 + float64(i%7), Files: 50 + float64(i), Goroutines: 80})
+		s.add(sample{At: float64(10 * i), RSS: 220 + 2*float64(i%7), Own: 60 + float64(i%7), Files: 50 + float64(i), Goroutines: 80})
 	}
-	for i, want := range []bool{true, false, true} {
+	for i, want := range []bool{true, false, true, false} {
 		if got := s.flat()[i]; got.OK != want {
 			t.Errorf("%s: %+v, want %v", got.What, got, want)
 		}

@@ -37,9 +37,11 @@ type Ops struct {
 	// Verified is the latest check of all sessions; nil if there was none since
 	// the gateway began.
 	Verified *Verified `json:"verified,omitempty"`
-	// Memory is what the process has of the system, Files how many descriptors
-	// are open, Goroutines how many there are.
+	// Memory is what the process has of the system, in bytes, and Own how much of it
+	// firn itself holds: the rest is the program and the engine of the index, with its
+	// caches. Files is how many descriptors are open, Goroutines how many there are.
 	Memory     int64 `json:"memory"`
+	Own        int64 `json:"own"`
 	Files      int   `json:"files"`
 	Goroutines int   `json:"goroutines"`
 	// Cluster is told where several gateways share sessions; ClusterFault is why

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+	"time"
 	"sync"
 
 	"modernc.org/sqlite" // the engine; nothing is opened before it is needed
@@ -130,6 +131,7 @@ func openDatabase(ctx context.Context, fsys vfs.FS, path string, how access) (*d
 	}
 	d.read.SetMaxOpenConns(readers)
 	d.read.SetMaxIdleConns(readers)
+	d.read.SetConnMaxIdleTime(time.Minute) // each has a cache of its own
 	if err := d.prepare(ctx); err != nil {
 		return nil, errors.Join(err, d.close())
 	}

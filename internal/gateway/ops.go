@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"runtime"
 	"runtime/metrics"
@@ -33,7 +34,7 @@ func (g *Gateway) Ops(ctx context.Context) (wire.Ops, error) {
 		return out, err
 	}
 	out.Verified = g.checks.state()
-	out.Memory, out.Files, out.Goroutines = memoryInUse(), openFiles(), runtime.NumGoroutine()
+	out.Memory, out.Own, out.Files, out.Goroutines = memoryInUse(), memoryOfOurs(), openFiles(), runtime.NumGoroutine()
 	if g.Peers != nil {
 		roll, err := g.Peers.Roll(ctx)
 		if err != nil { // when servers are down is when one wants to see the rest
@@ -45,14 +46,30 @@ func (g *Gateway) Ops(ctx context.Context) (wire.Ops, error) {
 	return out, nil
 }
 
-// memoryInUse is what the process has of the system, in bytes.
+// memoryInUse is what the process has of the system, in bytes; where the system does
+// not tell, what firn itself holds.
 func memoryInUse() int64 {
-	sample := []metrics.Sample{{Name: "/memory/classes/total:bytes"}}
-	metrics.Read(sample)
-	if sample[0].Value.Kind() != metrics.KindUint64 {
-		return 0
+	data, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return memoryOfOurs()
 	}
-	return int64(sample[0].Value.Uint64())
+	var size, resident int64 // in pages
+	if _, err := fmt.Sscan(string(data), &size, &resident); err != nil {
+		return memoryOfOurs()
+	}
+	return resident * int64(os.Getpagesize())
+}
+
+// memoryOfOurs is what the runtime has of the system and did not give back, in bytes.
+func memoryOfOurs() int64 {
+	both := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(both)
+	for _, one := range both {
+		if one.Value.Kind() != metrics.KindUint64 {
+			return 0
+		}
+	}
+	return int64(both[0].Value.Uint64() - both[1].Value.Uint64())
 }
 
 // openFiles is how many descriptors are open; zero where the system does not

@@ -733,6 +733,7 @@ export interface Ops {
   goroutines: number;
   index: IndexState;
   memory: number;
+  own: number;
   ready: boolean;
   status: Status;
   storage: Storage;
