@@ -9,8 +9,8 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
-	"time"
 	"sync"
+	"time"
 
 	"modernc.org/sqlite" // the engine; nothing is opened before it is needed
 	sqlite3 "modernc.org/sqlite/lib"
