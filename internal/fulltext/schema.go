@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"time"
 
 	"modernc.org/sqlite" // the engine; nothing is opened before it is needed
 	sqlite3 "modernc.org/sqlite/lib"
@@ -131,7 +130,6 @@ func openDatabase(ctx context.Context, fsys vfs.FS, path string, how access) (*d
 	}
 	d.read.SetMaxOpenConns(readers)
 	d.read.SetMaxIdleConns(readers)
-	d.read.SetConnMaxIdleTime(time.Minute) // each has a cache of its own
 	if err := d.prepare(ctx); err != nil {
 		return nil, errors.Join(err, d.close())
 	}
