@@ -240,8 +240,9 @@ func TestReloadInTheMiddle(t *testing.T) {
 			t.Errorf("%+v", page)
 		}
 	}
-	page, plain := &screen{}, make(chan string, 1)
-	go func() { plain <- s.listen(t) }()
+	page, plain, joined := &screen{}, make(chan string, 1), make(chan struct{})
+	go func() { plain <- s.listen(t, joined) }()
+	<-joined
 	grown := ""
 	s.watch(t, page, func() bool {
 		switch html := page.html(false); {
@@ -313,9 +314,9 @@ func TestAllEventsInTheMiddle(t *testing.T) {
 	}
 }
 
-// listen joins a plain stream and returns the answer as it was heard: what was
-// said before, the pieces, or the entry itself.
-func (s *stage) listen(t *testing.T) string {
+// listen joins a plain stream while an answer is given, and tells when it has. It returns
+// the answer as it was heard: what was said before, the pieces, and the entry itself.
+func (s *stage) listen(t *testing.T, joined chan<- struct{}) string {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	heard, whole := "", ""
@@ -329,6 +330,7 @@ func (s *stage) listen(t *testing.T) string {
 			return ""
 		case e.Name == wire.TurnPartial && json.Unmarshal(e.Data, &p) == nil:
 			heard = p.Text
+			close(joined)
 		case e.Name == wire.DeltaText && json.Unmarshal(e.Data, &d) == nil:
 			heard += d.Text
 		case e.Name == wire.EntryAppended && json.Unmarshal(e.Data, &entry) == nil && strings.Contains(string(entry.Line), `"assistant"`):

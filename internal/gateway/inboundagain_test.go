@@ -30,6 +30,7 @@ func TestSentAgainAfterAReset(t *testing.T) {
 			if again := write(id); again.Session != first.Session || !again.Repeated || again.Reset != "" {
 				t.Errorf("sent again, %s came to %+v, at first to %+v", id, again, first)
 			}
+			synctest.Wait() // until nothing runs there: no session ends in the middle of use
 			if next := write(id + "-next"); next.Session == first.Session || next.Reset != "idle" {
 				t.Errorf("what is new came to %+v", next)
 			}
