@@ -64,7 +64,7 @@ func (q Queue) Settle() Queue {
 	return q
 }
 
-// String spells the settings as /queue takes them.
+// String spells the settings as /queue shows them and [ParseQueue] reads them.
 func (q Queue) String() string {
 	q = q.Settle()
 	return fmt.Sprintf("%s debounce:%s cap:%d drop:%s", q.Mode, *q.Debounce, q.Cap, q.Drop)
