@@ -26,6 +26,7 @@ import (
 	"firn/dialect"
 	"firn/dialect/native"
 	"firn/internal/journal"
+	"firn/internal/limits"
 	"firn/internal/vfs"
 	"firn/store"
 )
@@ -53,7 +54,8 @@ type Options struct {
 	// ReadOnly opens the home to look at it: nothing is created, repaired or
 	// replayed, and appends are ErrUnsupported.
 	ReadOnly bool
-	// OpenFiles is how many transcripts are kept open to append to; 1024 if zero.
+	// OpenFiles is how many transcripts are kept open to append to. Zero means
+	// as many as the limit of file descriptors has room for, at most 1024.
 	OpenFiles int
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
@@ -65,7 +67,8 @@ type Options struct {
 	FS vfs.FS
 }
 
-const defaultOpenFiles = 1024
+// mostOpenFiles bounds how many transcripts are kept open by default.
+const mostOpenFiles = 1024
 
 // Store keeps sessions in a home directory.
 type Store struct {
@@ -108,7 +111,7 @@ func Open(home string, opts Options) (*Store, error) {
 		opts.Now = time.Now
 	}
 	if opts.OpenFiles <= 0 {
-		opts.OpenFiles = defaultOpenFiles
+		opts.OpenFiles = min(mostOpenFiles, limits.Current().Transcripts)
 	}
 	if opts.Report == nil {
 		opts.Report = func(string) {}

@@ -1,0 +1,64 @@
+package limits
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+
+	"firn/internal/vfs"
+)
+
+// retryFS retries the calls of a file system that need a descriptor.
+type retryFS struct {
+	vfs.FS
+	pool *Pool
+}
+
+// Open implements [vfs.FS].
+func (r retryFS) Open(path string, mode vfs.Mode) (f vfs.File, err error) {
+	if f, err = r.FS.Open(path, mode); !IsShort(err) {
+		return f, err
+	}
+	err = r.pool.Retry(func() (err error) {
+		f, err = r.FS.Open(path, mode)
+		return err
+	})
+	return f, err
+}
+
+// ReadDir implements [vfs.FS].
+func (r retryFS) ReadDir(path string) (entries []fs.DirEntry, err error) {
+	err = r.pool.Retry(func() (err error) {
+		entries, err = r.FS.ReadDir(path)
+		return err
+	})
+	return entries, err
+}
+
+// MkdirAll implements [vfs.FS].
+func (r retryFS) MkdirAll(path string) error {
+	return r.pool.Retry(func() error { return r.FS.MkdirAll(path) })
+}
+
+// SyncDir implements [vfs.FS].
+func (r retryFS) SyncDir(path string) error {
+	return r.pool.Retry(func() error { return r.FS.SyncDir(path) })
+}
+
+// SyncFS implements [vfs.SyncerFS], as far as the file system does.
+func (r retryFS) SyncFS(path string) error {
+	all, ok := r.FS.(vfs.SyncerFS)
+	if !ok {
+		return errors.ErrUnsupported
+	}
+	return r.pool.Retry(func() error { return all.SyncFS(path) })
+}
+
+// openNull opens the null device.
+func openNull() (func() error, error) {
+	f, err := os.Open(os.DevNull)
+	if err != nil {
+		return nil, err
+	}
+	return f.Close, nil
+}
