@@ -175,6 +175,10 @@ func bearer(r *http.Request) (string, bool) {
 	return strings.TrimSpace(secret), true
 }
 
+// onlyOnce are headers that decide what a request does and who makes it: of two,
+// which are possibly different, another program may obey the other.
+var onlyOnce = []string{"Authorization", "Idempotency-Key", "If-Match", "Content-Type", "Last-Event-Id", "X-Firn-Session"}
+
 // guard refuses what a web page of somebody else may have sent: requests that
 // reached us under a name that is not ours (DNS rebinding), and requests from
 // another origin. A socket has no name and no browser gets there, so there only
@@ -182,6 +186,11 @@ func bearer(r *http.Request) (string, bool) {
 func (h *HTTP) guard(r *http.Request) (reason string, err error) {
 	if !isOwner(r.Context()) && !h.ourName(r.Host) {
 		return "host", &wire.Problem{Kind: wire.NotAllowed, Message: "the gateway does not go by that name", Hint: "use localhost, or add the name to allowed_hosts"}
+	}
+	for _, name := range onlyOnce {
+		if len(r.Header.Values(name)) > 1 {
+			return "header", &wire.Problem{Kind: wire.Invalid, Message: "the header " + name + " is given twice"}
+		}
 	}
 	for _, origin := range r.Header.Values("Origin") {
 		if !h.ourOrigin(origin, r.Host) {

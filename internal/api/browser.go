@@ -1,9 +1,7 @@
 package api
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +14,7 @@ import (
 
 	"firn"
 	"firn/internal/gateway"
+	"firn/internal/rawjson"
 	"firn/internal/token"
 	"firn/wire"
 )
@@ -152,9 +151,7 @@ func (c *call) readLogin() (in wire.Login, err error) {
 		c.w.Header().Set("Connection", "close")
 		return in, fmt.Errorf("log in: more than %d bytes were sent: %w", maxLogin, firn.ErrTooLarge)
 	}
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.DisallowUnknownFields()
-	if decoder.Decode(&in) != nil || decoder.More() || (in.Code == "") == (in.Token == "") {
+	if rawjson.Unmarshal(data, &in, false) != nil || (in.Code == "") == (in.Token == "") {
 		return in, gateway.Invalid("a login is JSON with either a code or a token")
 	}
 	return in, nil

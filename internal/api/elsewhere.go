@@ -3,13 +3,13 @@ package api
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
 	"time"
 
 	"firn/internal/gateway"
+	"firn/internal/rawjson"
 	"firn/wire"
 )
 
@@ -221,13 +221,13 @@ func (c *call) keyInBody() string {
 	}
 	if c.op.name == newSessionName {
 		var n wire.NewSession
-		if json.Unmarshal(body, &n) != nil {
+		if rawjson.Unmarshal(body, &n, false) != nil {
 			return ""
 		}
 		return n.Key
 	}
 	var in wire.Inbound
-	if json.Unmarshal(body, &in) != nil {
+	if rawjson.Unmarshal(body, &in, false) != nil {
 		return ""
 	}
 	key, err := c.h.gateway.KeyOf(in)

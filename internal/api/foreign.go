@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 
+	"firn/internal/rawjson"
 	"firn/internal/token"
 	"firn/wire"
 )
@@ -33,6 +34,9 @@ func (c *call) foreign(speak Foreign) error {
 			return c.unreadable(err)
 		}
 		c.arrived()
+		if err := rawjson.CheckUnique(data, false); err != nil {
+			return c.unreadable(err)
+		}
 	}
 	r := c.r.Clone(c.r.Context())
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(data)), int64(len(data))

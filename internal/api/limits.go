@@ -16,6 +16,7 @@ import (
 
 	"firn"
 	"firn/internal/gateway"
+	"firn/internal/rawjson"
 	"firn/wire"
 )
 
@@ -41,26 +42,20 @@ func busy() error {
 }
 
 // decode reads the body of a request, which is JSON of exactly the members
-// that v has. Without a body v stays as it is, if that is allowed.
+// that v has, each once and in its exact case. Without a body v stays as it is, if that is allowed.
 func (c *call) decode(v any, optional bool) error {
 	body, err := c.body("application/json", optional)
 	if body == nil || err != nil {
 		return err
 	}
-	decoder := json.NewDecoder(body)
-	decoder.DisallowUnknownFields()
-	err = decoder.Decode(v)
+	data, err := io.ReadAll(body)
 	if err == nil {
-		if _, more := decoder.Token(); more == nil {
-			return gateway.Invalid("something follows the JSON of the body")
-		} else if more != io.EOF {
-			err = more
-		}
+		c.arrived()
+		err = rawjson.Unmarshal(data, v, false)
 	}
 	if err != nil {
 		return c.unreadable(err)
 	}
-	c.arrived()
 	return nil
 }
 
@@ -106,7 +101,10 @@ func (c *call) unreadable(err error) error {
 	var large *http.MaxBytesError
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
+	var member *rawjson.MemberError
 	switch {
+	case errors.As(err, &member):
+		return gateway.Invalid("the body is refused: %s", member.Error())
 	case errors.As(err, &large):
 		return tooLarge(large.Limit)
 	case errors.Is(err, os.ErrDeadlineExceeded):

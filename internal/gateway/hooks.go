@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"firn"
+	"firn/internal/rawjson"
 	"firn/internal/view"
 	"firn/route"
 	"firn/wire"
@@ -216,6 +217,9 @@ func hookData(body []byte, contentType string) (any, error) {
 			return nil, errors.New("the body is not UTF-8")
 		}
 		return map[string]any{"text": string(body)}, nil
+	}
+	if err := rawjson.CheckUnique(body, false); err != nil {
+		return nil, fmt.Errorf("the body is refused: %w", err)
 	}
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber() // a number is told as it was sent, and cannot be counted up to

@@ -31,6 +31,8 @@ func TestHookText(t *testing.T) {
 		"what is not there":      {"a{{.no}}b{{with .no}}c{{end}}", asJSON, `{}`, "ab", ""},
 		"a format":               {`{{printf "%05s|%q" .n .s}}`, asJSON, `{"n":7,"s":"x"}`, `00007|"x"`, ""},
 		"not JSON":               {"", asJSON, `text=hello`, "", wire.Invalid},
+		"a member twice":         {"", asJSON, `{"text":"a","text":"b"}`, "", wire.Invalid},
+		"a member twice below":   {"", asJSON, `{"text":"a","x":[{"y":1,"y":1}]}`, "", wire.Invalid},
 		"two":                    {"", asJSON, `{"text":"a"} {}`, "", wire.Invalid},
 		"nothing":                {"", asJSON, `{"message":"hello"}`, "", wire.Invalid},
 		"another shape":          {"{{.a.b}}", asJSON, `{"a":1}`, "", wire.Invalid},

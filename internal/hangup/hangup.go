@@ -4,9 +4,11 @@
 package hangup
 
 import (
+	"bufio"
 	"bytes"
 	"io"
 	"slices"
+	"strconv"
 	"sync"
 
 	"firn/internal/rawjson"
@@ -18,7 +20,8 @@ import (
 func Wait(in io.Reader, out io.WriteCloser, except ...string) (io.Reader, io.WriteCloser) {
 	p := &pending{asked: make(map[string]int), except: except}
 	p.settled.L = &p.mu
-	return &listener{in: in, pending: p}, &speaker{WriteCloser: out, pending: p}
+	to := &speaker{WriteCloser: out, pending: p}
+	return &listener{in: bufio.NewReader(in), pending: p, out: to}, to
 }
 
 // pending are the requests that were read and not yet answered.
@@ -78,40 +81,52 @@ func (p *pending) wait() {
 
 // listener reads requests, and takes notice of them line by line.
 type listener struct {
-	in      io.Reader
+	in      *bufio.Reader
 	pending *pending
-	part    []byte
+	out     *speaker
+	// line is what is left of a line that was read and not yet handed on.
+	line []byte
+	err  error
 }
 
-// Read reads on.
+// Read reads on. A line in which an object has a member twice is answered with an
+// error and not handed on: decoders differ in which of the two they take.
 func (l *listener) Read(b []byte) (int, error) {
-	n, err := l.in.Read(b)
-	l.part = append(l.part, b[:n]...)
-	for {
-		line, rest, whole := bytes.Cut(l.part, []byte{'\n'})
-		if !whole {
-			break
+	for len(l.line) == 0 {
+		if l.err != nil {
+			if l.err == io.EOF {
+				l.pending.wait()
+			}
+			return 0, l.err
 		}
-		l.pending.note(line, true)
-		l.part = append(l.part[:0], rest...)
+		l.line, l.err = l.in.ReadBytes('\n')
+		if refused := rawjson.CheckUnique(l.line, true); refused != nil {
+			l.out.refuse(l.line, refused)
+			l.line = nil
+			continue
+		}
+		l.pending.note(bytes.TrimSuffix(l.line, []byte{'\n'}), true)
 	}
-	if err == io.EOF && n == 0 {
-		l.pending.note(l.part, true)
-		l.part = nil
-		l.pending.wait()
-	}
-	return n, err
+	n := copy(b, l.line)
+	l.line = l.line[n:]
+	return n, nil
 }
 
 // speaker writes answers, and takes notice of them.
 type speaker struct {
 	io.WriteCloser
 	pending *pending
-	part    []byte
+
+	mu   sync.Mutex
+	part []byte
+	// refusals are answers of our own that wait for the end of a line.
+	refusals []byte
 }
 
 // Write writes.
 func (s *speaker) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	n, err := s.WriteCloser.Write(b)
 	if err != nil {
 		s.pending.mu.Lock()
@@ -124,9 +139,53 @@ func (s *speaker) Write(b []byte) (int, error) {
 	for {
 		line, rest, whole := bytes.Cut(s.part, []byte{'\n'})
 		if !whole {
+			s.flush()
 			return n, nil
 		}
 		s.pending.note(line, false)
 		s.part = append(s.part[:0], rest...)
 	}
+}
+
+// refuse answers a request with an error.
+func (s *speaker) refuse(line []byte, why error) {
+	const invalidRequest = -32600 // as JSON-RPC has it
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	answer := append([]byte(`{"jsonrpc":"2.0","id":`), idOf(line)...)
+	answer = strconv.AppendInt(append(answer, `,"error":{"code":`...), invalidRequest, 10)
+	answer = rawjson.AppendString(append(answer, `,"message":`...), "the request is refused: "+why.Error())
+	s.refusals = append(append(s.refusals, answer...), "}}\n"...)
+	s.flush()
+}
+
+// flush writes the refusals, unless an answer is being written.
+func (s *speaker) flush() {
+	if len(s.part) == 0 && len(s.refusals) > 0 {
+		_, _ = s.WriteCloser.Write(s.refusals) // who is gone needs no answer
+		s.refusals = nil
+	}
+}
+
+// idOf is the id of a request; null if it has none, or several.
+func idOf(line []byte) []byte {
+	id, count := []byte("null"), 0
+	r := rawjson.New(line)
+	if !r.Object() {
+		return id
+	}
+	for r.Member() {
+		kind := r.Kind()
+		value := r.Raw()
+		if string(r.Key()) == "id" {
+			count++
+			if kind == rawjson.String || kind == rawjson.Number {
+				id = value
+			}
+		}
+	}
+	if r.End() != nil || count != 1 {
+		return []byte("null")
+	}
+	return id
 }

@@ -66,3 +66,31 @@ func TestWait(t *testing.T) {
 		})
 	}
 }
+
+// TestRefuse: a request in which a member is there twice is answered and not handed on.
+func TestRefuse(t *testing.T) {
+	asked := `{"id":1,"method":"a"}` + "\n" + `{"id":2,"method":"a","params":{"x":1,"X":2}}` + "\n" + `{"id":3,"id":4,"method":"a"}` + "\n" + `{"id":5,"method":"note","method":"b"}`
+	var buf closer
+	in, out := hangup.Wait(strings.NewReader(asked), &buf)
+	handed, rest := bufio.NewReader(in), ""
+	line, err := handed.ReadString('\n')
+	if err != nil || line != `{"id":1,"method":"a"}`+"\n" {
+		t.Fatalf("handed on %q, %v", line, err)
+	}
+	if _, err := io.WriteString(out, `{"id":1,"result":{}}`+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	more, err := io.ReadAll(handed)
+	if rest += string(more); err != nil || rest != "" {
+		t.Errorf("handed on %q, %v", rest, err)
+	}
+	for _, want := range []string{
+		`{"jsonrpc":"2.0","id":2,"error":{"code":-32600,"message":"the request is refused: the members \"x\" and \"X\" differ only in case"}}`,
+		`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"the request is refused: the member \"id\" is given twice"}}`,
+		`{"jsonrpc":"2.0","id":5,"error":{"code":-32600,"message":"the request is refused: the member \"method\" is given twice"}}`,
+	} {
+		if !strings.Contains(buf.String(), want+"\n") {
+			t.Errorf("answered %s, want %s", buf.String(), want)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"firn"
+	"firn/internal/rawjson"
 )
 
 // contentPart is a part of a message, in either of OpenAI's two APIs.
@@ -29,7 +30,7 @@ func contentParts(raw json.RawMessage) ([]firn.Part, error) {
 		return textPart(text), nil
 	}
 	var all []contentPart
-	if err := json.Unmarshal(raw, &all); err != nil {
+	if err := rawjson.Unmarshal(raw, &all, true); err != nil {
 		return nil, errors.New("the content is neither a text nor a list of parts")
 	}
 	var parts []firn.Part
@@ -68,7 +69,7 @@ func imagePart(raw json.RawMessage) (firn.Part, error) {
 		var object struct {
 			URL string `json:"url"`
 		}
-		if err := json.Unmarshal(raw, &object); err != nil {
+		if err := rawjson.Unmarshal(raw, &object, true); err != nil {
 			return nil, errors.New("an image has no address")
 		}
 		url = object.URL

@@ -11,12 +11,13 @@
 package openaiapi
 
 import (
-	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"time"
 
 	"firn/client"
+	"firn/internal/rawjson"
 	"firn/wire"
 )
 
@@ -83,9 +84,14 @@ func (v *visit) answer() error {
 }
 
 // decode reads the body. Members that we do not know are not refused: OpenAI
-// adds some every month, and most do not matter here.
+// adds some every month, and most do not matter here. But each counts once and in its
+// exact case.
 func (v *visit) decode(into any) error {
-	if err := json.NewDecoder(v.r.Body).Decode(into); err != nil {
+	data, err := io.ReadAll(v.r.Body)
+	if err == nil {
+		err = rawjson.Unmarshal(data, into, true)
+	}
+	if err != nil {
 		return bad("", "the body cannot be read: %v", err)
 	}
 	return nil

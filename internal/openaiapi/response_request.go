@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"firn"
+	"firn/internal/rawjson"
 	"firn/wire"
 )
 
@@ -61,7 +62,7 @@ func (q *responseRequest) conversation() string {
 	var object struct {
 		ID string `json:"id"`
 	}
-	_ = json.Unmarshal(q.Conversation, &object) // one that is neither has none
+	_ = rawjson.Unmarshal(q.Conversation, &object, true) // one that is neither has none
 	return object.ID
 }
 
@@ -78,7 +79,7 @@ func (q *responseRequest) terms(who choice) (wire.Terms, error) {
 	t := wire.Terms{Bare: who.model != "", MaxTokens: q.MaxOutputTokens}
 	for _, raw := range q.Tools {
 		var x responseTool
-		if err := json.Unmarshal(raw, &x); err != nil || x.Type != "function" {
+		if err := rawjson.Unmarshal(raw, &x, true); err != nil || x.Type != "function" {
 			return t, unsupported("tools", "tools are functions, not %s", quoted(x.Type))
 		}
 		t.Tools = append(t.Tools, wire.ToolSpec{Name: x.Name, Description: x.Description, Schema: x.Parameters})
@@ -112,7 +113,7 @@ func input(raw json.RawMessage) (*talk, error) {
 		return t, nil
 	}
 	var all []item
-	if err := json.Unmarshal(raw, &all); err != nil {
+	if err := rawjson.Unmarshal(raw, &all, true); err != nil {
 		return nil, bad("input", "the input is neither a text nor a list of items")
 	}
 	for i, it := range all {
