@@ -29,13 +29,17 @@ func (s Source) Follow(ctx context.Context, hub *Hub, after firn.Pos) iter.Seq2[
 	return func(yield func(Line, error) bool) {
 		wake, cancel := hub.subscribe(s.Path)
 		defer cancel()
-		f := follower{source: s, at: after}
+		f := &follower{source: s, at: after}
 		defer f.close()
 		f.part, f.offset = Split(after)
+		defer hub.enlist(f)()
 		poll := time.NewTicker(followPoll)
 		defer poll.Stop()
 		for {
-			if !f.drain(yield) {
+			f.idle.Lock()
+			more := f.drain(yield)
+			f.idle.Unlock()
+			if !more {
 				return
 			}
 			select {
@@ -50,6 +54,9 @@ func (s Source) Follow(ctx context.Context, hub *Hub, after firn.Pos) iter.Seq2[
 
 // follower is where a follower has got to.
 type follower struct {
+	// idle is free while the follower waits for more: then anyone may close its
+	// file, which is opened again when it is needed.
+	idle   sync.Mutex
 	source Source
 	part   int
 	offset int64
@@ -78,7 +85,7 @@ func (f *follower) drain(yield func(Line, error) bool) bool {
 			return true
 		}
 		f.close()
-		f.part, f.offset = rolled, 0
+		f.part, f.offset, f.seen = rolled, 0, vfs.Info{}
 	}
 }
 
@@ -126,13 +133,16 @@ func (f *follower) open() (bool, error) {
 	case err == nil:
 	case !errors.Is(err, fs.ErrNotExist):
 		return false, fmt.Errorf("follow %s: %w", path, err)
-	case f.part == 0 && f.file == nil && f.offset == 0:
+	case f.part == 0 && f.file == nil && f.seen.Inode == 0 && f.offset == 0:
 		return false, fmt.Errorf("follow %s: %w", path, firn.ErrNotFound)
 	default:
 		return false, fmt.Errorf("follow %s: %w: it was deleted", path, firn.ErrReplaced)
 	}
 	if info.Size < f.offset {
 		return false, fmt.Errorf("follow %s: %w: it was cut from %d bytes to %d", path, firn.ErrReplaced, f.offset, info.Size)
+	}
+	if f.file == nil && f.seen.Inode != 0 && !f.seen.Same(info) {
+		return false, fmt.Errorf("follow %s: %w: another file is in its place", path, firn.ErrReplaced)
 	}
 	if f.file == nil {
 		file, err := f.source.FS.Open(path, vfs.Read)
@@ -162,6 +172,7 @@ type Hub struct {
 	mu      sync.Mutex
 	subs    map[string]map[chan struct{}]bool // by base path
 	dirs    map[string]int                    // how many subscribers a watched directory has
+	open    map[*follower]bool                // that may have a file open
 	watcher *fsnotify.Watcher
 	done    chan struct{}
 	closed  bool
@@ -169,7 +180,44 @@ type Hub struct {
 
 // NewHub makes a hub. It must be closed.
 func NewHub() *Hub {
-	return &Hub{subs: make(map[string]map[chan struct{}]bool), dirs: make(map[string]int)}
+	return &Hub{subs: make(map[string]map[chan struct{}]bool), dirs: make(map[string]int), open: make(map[*follower]bool)}
+}
+
+// enlist notes that a follower may have a file open, until done is called.
+func (h *Hub) enlist(f *follower) (done func()) {
+	if h == nil {
+		return func() {}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.open[f] = true
+	return func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		delete(h.open, f)
+	}
+}
+
+// CloseIdle closes the files of followers that wait for more, and returns how
+// many: for a process that has no file descriptor left. They are opened again
+// when there is more. It waits for no follower.
+func (h *Hub) CloseIdle() int {
+	if h == nil || !h.mu.TryLock() {
+		return 0
+	}
+	defer h.mu.Unlock()
+	n := 0
+	for f := range h.open {
+		if !f.idle.TryLock() {
+			continue
+		}
+		if f.file != nil {
+			f.close()
+			n++
+		}
+		f.idle.Unlock()
+	}
+	return n
 }
 
 // Notify wakes the followers of the journal at base.

@@ -63,6 +63,9 @@ type Options struct {
 	// what was done about it. It may be called from any goroutine and may use the
 	// store, but not close it. Nil: nobody.
 	Report func(message string)
+	// Descriptors is told of idle files, which it has closed when descriptors run
+	// out. FS must then be one that asks it. Nil means one for this store alone.
+	Descriptors *limits.Pool
 	// FS is for tests; nil means the operating system's files.
 	FS vfs.FS
 }
@@ -91,6 +94,7 @@ type Store struct {
 	moving   sync.Mutex // see alone
 	settled  sync.Map   // the agents whose directory is durable; see settle
 	touches  touches
+	unlist   func() // takes the store out of Options.Descriptors
 }
 
 var (
@@ -110,6 +114,10 @@ func Open(home string, opts Options) (*Store, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
+	if opts.Descriptors == nil {
+		opts.Descriptors = new(limits.Pool)
+		opts.FS = opts.Descriptors.FS(opts.FS)
+	}
 	if opts.OpenFiles <= 0 {
 		opts.OpenFiles = min(mostOpenFiles, limits.Current().Transcripts)
 	}
@@ -126,10 +134,12 @@ func Open(home string, opts Options) (*Store, error) {
 		hub: journal.NewHub(),
 	}
 	st.life, st.die = context.WithCancel(context.Background())
+	st.unlist = opts.Descriptors.OnShort(st.closeIdle)
 	if opts.ReadOnly {
 		return st, st.lookAtLogs()
 	}
 	if err := st.fs.MkdirAll(home); err != nil {
+		st.unlist()
 		return nil, fmt.Errorf("open home %s: %w", home, err)
 	}
 	committer, replayed, err := journal.NewCommitter(st.fs, home)
@@ -137,6 +147,7 @@ func Open(home string, opts Options) (*Store, error) {
 		st.report("%s", describeReplay(r))
 	}
 	if err != nil {
+		st.unlist()
 		return nil, fmt.Errorf("open home %s: %w", home, err)
 	}
 	st.committer = committer
@@ -204,6 +215,7 @@ func (st *Store) Close() error {
 	st.die()
 	st.mu.Unlock()
 	st.working.Wait()
+	st.unlist()
 	st.touches.close()
 	st.tellTables()
 

@@ -421,6 +421,7 @@ func (st *Store) release(s *session, err error) {
 	if s.dropped && s.users == 0 {
 		st.closeSession(s)
 	}
+	st.evict() // while all were in use none could be closed
 }
 
 // drop takes a session out of the map. Its last user closes it.
@@ -431,21 +432,40 @@ func (st *Store) drop(s *session) {
 	s.dropped = true
 }
 
-// evict closes the session used longest ago if too many are open.
+// evict closes the sessions used longest ago while too many are open.
 func (st *Store) evict() {
-	if len(st.sessions) <= st.opts.OpenFiles {
-		return
-	}
-	var oldest *session
-	for _, s := range st.sessions {
-		if s.users == 0 && (oldest == nil || s.used < oldest.used) {
-			oldest = s
+	for len(st.sessions) > st.opts.OpenFiles {
+		var oldest *session
+		for _, s := range st.sessions {
+			if s.users == 0 && (oldest == nil || s.used < oldest.used) {
+				oldest = s
+			}
 		}
-	}
-	if oldest != nil {
+		if oldest == nil {
+			return
+		}
 		st.drop(oldest)
 		st.closeSession(oldest)
 	}
+}
+
+// closeIdle closes the files of sessions and followers that are not in use, and
+// returns how many. It is called when descriptors have run out, perhaps by one
+// who holds the store's lock: then there is nothing to be done.
+func (st *Store) closeIdle() int {
+	n := st.hub.CloseIdle()
+	if !st.mu.TryLock() {
+		return n
+	}
+	defer st.mu.Unlock()
+	for _, s := range st.sessions {
+		if s.users == 0 {
+			st.drop(s)
+			st.closeSession(s)
+			n++
+		}
+	}
+	return n
 }
 
 func (st *Store) closeSession(s *session) {
