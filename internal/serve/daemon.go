@@ -11,6 +11,7 @@ import (
 
 	"firn/internal/api"
 	"firn/internal/config"
+	"firn/internal/limits"
 )
 
 // Daemon says how a gateway is served to others.
@@ -66,7 +67,8 @@ func Run(ctx context.Context, d Daemon) (err error) {
 	defer h.startFollowing(ctx)()
 	return api.Serve(ctx, api.ServeOptions{
 		Home: h.home(), Socket: g.Socket, TCP: g.Listen, Remote: g.AllowRemote, Hold: hold, Handler: h.Handler, Close: h.closeGateway,
-		Grace: max(g.Drain, 1), HeaderTimeout: g.HeaderTimeout, IdleTimeout: g.IdleTimeout, Connections: g.Connections,
+		Grace: max(g.Drain, 1), HeaderTimeout: g.HeaderTimeout, IdleTimeout: g.IdleTimeout,
+		Connections: min(g.Connections, limits.Current().Connections),
 		Refused: h.counts.Refused, Ready: d.Ready, Log: h.o.Log, Clock: h.o.Clock,
 	})
 }

@@ -26,6 +26,7 @@ import (
 	"firn/internal/convert"
 	"firn/internal/dialects"
 	"firn/internal/gateway"
+	"firn/internal/limits"
 	"firn/internal/mcp"
 	"firn/internal/metrics"
 	"firn/internal/openaiapi"
@@ -77,10 +78,13 @@ type House struct {
 	// with [api.Owner].
 	Handler *api.HTTP
 
-	o      Options
-	fs     vfs.FS
-	counts *metrics.Set
-	store  store.Store
+	o Options
+	// fs retries what finds no file descriptor; descriptors knows when there are
+	// none.
+	fs          vfs.FS
+	descriptors *limits.Pool
+	counts      *metrics.Set
+	store       store.Store
 	// transcript finds sessions of other tools as they lie on disk; nil if all
 	// are our own.
 	transcript func(ctx context.Context, id firn.ID) (convert.Source, error)
@@ -145,7 +149,8 @@ func newHouse(o Options) (*House, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	h := &House{o: o, fs: vfs.OS{}, config: o.Settings.Config}
+	h := &House{o: o, descriptors: new(limits.Pool), config: o.Settings.Config}
+	h.fs = h.descriptors.FS(vfs.OS{})
 	if o.Settings.Telemetry.Metrics {
 		h.counts = metrics.New(o.Clock())
 	}
@@ -198,9 +203,18 @@ func (h *House) furnish() error {
 		WriteTimeout: g.WriteTimeout, Patience: g.Patience, Requests: g.Requests, Streams: g.Streams, Turns: g.Turns,
 		Heartbeat: g.Heartbeat, Metrics: h.counts, Tracer: h.tracer, Log: h.o.Log, Version: h.o.Version,
 		OpenAI: openaiapi.New(h.o.Clock).Handler, MCP: mcp.Handler(mcp.Options{Version: h.o.Version}), Web: pages(g.Web),
-		Peers: h.owners(),
+		Peers: h.owners(), Ready: h.ready,
 	})
 	return h.meet()
+}
+
+// ready reports why the gateway cannot do its work: file descriptors have run
+// out, or what [gateway.Gateway.Ready] finds.
+func (h *House) ready(ctx context.Context) error {
+	if err := h.descriptors.Short(); err != nil {
+		return &wire.Problem{Kind: wire.Unavailable, Message: err.Error(), Hint: "raise the limit: ulimit -n, or LimitNOFILE of the service"}
+	}
+	return h.Gateway.Ready(ctx)
 }
 
 // pages are what browsers see; nil if they see nothing.

@@ -14,6 +14,7 @@ import (
 	"firn"
 	"firn/internal/config"
 	"firn/internal/index"
+	"firn/internal/limits"
 	"firn/internal/vfs"
 	"firn/store/filestore"
 	"firn/store/jetstream"
@@ -38,7 +39,7 @@ func (h *House) openStore() error {
 		h.store = memstore.New(memstore.Options{Now: h.o.Clock})
 		return nil
 	}
-	own, err := OpenStore(s, h.home(), Opening{FS: h.fs, Files: h.counts.Files(h.fs), Env: h.o.Env, Clock: h.o.Clock, Report: h.o.Report})
+	own, err := OpenStore(s, h.home(), Opening{FS: h.fs, Files: h.counts.Files(h.fs), Descriptors: h.descriptors, Env: h.o.Env, Clock: h.o.Clock, Report: h.o.Report})
 	if err != nil {
 		return h.inUse(err)
 	}
@@ -88,8 +89,11 @@ type Opening struct {
 	FS vfs.FS
 	// Files is what sessions in files are kept with, if that is another one.
 	Files vfs.FS
-	Env   func(name string) string
-	Clock func() time.Time
+	// Descriptors is what FS and Files ask when there is no file descriptor left;
+	// nil means that they ask nobody.
+	Descriptors *limits.Pool
+	Env         func(name string) string
+	Clock       func() time.Time
 	// Report is told, in a sentence, of everything that was out of order.
 	Report func(message string)
 	// Looks opens files only to be read.
@@ -104,7 +108,7 @@ func OpenStore(s config.Store, home string, o Opening) (unionstore.Own, error) {
 	}
 	if dir, ok := s.Files(home); ok {
 		return filestore.Open(dir, filestore.Options{
-			Sync: syncPolicy(s.Sync), PartSize: int64(s.PartSize), MaxBytes: int64(s.MaxBytes), Now: o.Clock, Report: o.Report, FS: o.Files, ReadOnly: o.Looks,
+			Sync: syncPolicy(s.Sync), PartSize: int64(s.PartSize), MaxBytes: int64(s.MaxBytes), Now: o.Clock, Report: o.Report, FS: o.Files, ReadOnly: o.Looks, Descriptors: o.Descriptors,
 		})
 	}
 	at := jetstream.Options{
