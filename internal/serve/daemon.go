@@ -69,7 +69,7 @@ func Run(ctx context.Context, d Daemon) (err error) {
 		Home: h.home(), Socket: g.Socket, TCP: g.Listen, Remote: g.AllowRemote, Hold: hold, Handler: h.Handler, Close: h.closeGateway,
 		Grace: max(g.Drain, 1), HeaderTimeout: g.HeaderTimeout, IdleTimeout: g.IdleTimeout,
 		Connections: min(g.Connections, limits.Current().Connections),
-		Refused: h.counts.Refused, Ready: d.Ready, Log: h.o.Log, Clock: h.o.Clock,
+		Refused:     h.counts.Refused, Ready: d.Ready, Log: h.o.Log, Clock: h.o.Clock,
 	})
 }
 
