@@ -4,6 +4,7 @@
 #   make run     build, then open a chat on the offline model (firn chat)
 #   make demo    build, then walk the whole story once (firn demo)
 #   make test    install what the tests need, then run them all
+#   make flakes  the same N=20 times in a row, and which tests failed (LOAD=8 busy processes beside it, RACE=1)
 #   make check   format, vet, other systems, staticcheck, race detector, known holes
 #   make bench   measure, and print the ratios that count
 #   make check-bench  fail if a figure is a fifth worse than it was
@@ -25,6 +26,11 @@ GO ?= go
 TOOL := $(GO) tool -modfile=tools/go.mod
 # The CI passes -count=1 and more here; at home the test cache is welcome.
 TESTFLAGS ?=
+# Time limit of one package. No package needs a tenth of it on a quiet machine: it ends
+# a test that hangs, and says nothing about how fast a machine is.
+TIMEOUT ?= 45m
+N ?= 20
+LOAD ?= 0
 FUZZTIME ?= 30s
 KILLS ?= 2000
 SOAK ?= 1h
@@ -32,7 +38,7 @@ PROMISE ?= 10000
 BENCHFLAGS ?=
 
 .DEFAULT_GOAL := build
-.PHONY: build run demo test check bench check-bench bench-peers fuzz soak soak-short soak-hour promise fmt setup web check-web
+.PHONY: build run demo test flakes check bench check-bench bench-peers fuzz soak soak-short soak-hour promise fmt setup web check-web
 .PHONY: check-format check-vet check-release check-static check-race check-holes release docs
 
 build:
@@ -53,8 +59,12 @@ setup:
 # which is slow to compile the first time.
 LONGEST := ./cmd/firn ./internal/webui/webtest ./interop ./store/filestore ./store/jetstream
 test: setup
-	$(GO) test -p $$(($$(nproc 2>/dev/null || echo 2) + 1)) $(TESTFLAGS) $(LONGEST) ./...
-	cd interop/sdk && $(GO) test $(TESTFLAGS) ./...
+	$(GO) test -p $$(($$(nproc 2>/dev/null || echo 2) + 1)) -timeout $(TIMEOUT) $(TESTFLAGS) $(LONGEST) ./...
+	cd interop/sdk && $(GO) test -timeout $(TIMEOUT) $(TESTFLAGS) ./...
+
+# Fails if any test failed in any of the runs, and names it.
+flakes:
+	@tools/flakes.sh $(N) --load $(LOAD) $(if $(RACE),--race)
 
 # Cheap checks first: a missing space should not cost a race run.
 check: check-format check-vet check-release check-static check-web check-race check-holes
@@ -83,7 +93,7 @@ check-static:
 RACELESS := bench soak interop webtest richtext mask jetstream internal/cluster cmd/firn internal/cli internal/serve internal/demo
 ONEBYONE := Systems|SystemsFindsFaults|Architecture|PowerCut.*|KillWriters|DropAnyRecord|FirstPageIsFlat|ForkOfALongSession|HundredNights|ForgetALargeNote|FailureAtEveryCall|PurgeLeavesNothing
 check-race: setup
-	CGO_ENABLED=1 GOFLAGS= $(GO) test -race -short -skip '^Test($(ONEBYONE))$$' $(TESTFLAGS) $$(GO="$(GO)" tools/concurrent.sh | grep -v $(RACELESS:%=-e /%$$))
+	CGO_ENABLED=1 GOFLAGS= $(GO) test -race -short -timeout $(TIMEOUT) -skip '^Test($(ONEBYONE))$$' $(TESTFLAGS) $$(GO="$(GO)" tools/concurrent.sh | grep -v $(RACELESS:%=-e /%$$))
 
 check-holes:
 	@GO="$(GO)" tools/holes.sh
@@ -93,7 +103,7 @@ check-holes:
 # held against is ripgrep.
 bench:
 	@command -v rg >/dev/null || apt-get install -y -qq ripgrep >/dev/null || echo "bench: without ripgrep one target is missed" >&2
-	$(GO) test ./... -run '^$$' -bench . -benchmem | grep -v -e 'no test files' -e '^PASS'
+	$(GO) test ./... -run '^$$' -bench . -benchmem -timeout $(TIMEOUT) | grep -v -e 'no test files' -e '^PASS'
 	$(GO) run ./bench $(BENCHFLAGS)
 
 # Installs the neighbours with npm, and lets them and firn do the same work in turns.
@@ -113,7 +123,7 @@ soak:
 
 # These need Linux, and root to mount a small disk; SOAKFLAGS=-h tells what it takes.
 soak-short:
-	$(GO) test -tags soak ./soak -run TestSoak -count=1
+	$(GO) test -tags soak ./soak -run TestSoak -count=1 -timeout $(TIMEOUT)
 
 soak-hour:
 	$(GO) run ./soak -for $(SOAK) $(SOAKFLAGS)

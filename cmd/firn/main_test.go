@@ -19,8 +19,16 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"firn": main})
+	testscript.Main(m, map[string]func(){"firn": func() {
+		if d, err := time.ParseDuration(os.Getenv(testWordDelay)); err == nil {
+			wordDelay = d
+		}
+		main()
+	}})
 }
+
+// testWordDelay is the variable that sets wordDelay in a firn that a test starts.
+const testWordDelay = "FIRN_TEST_WORD_DELAY"
 
 // TestScripts runs the scripts of commands and what they print. Besides the
 // usual commands a script has

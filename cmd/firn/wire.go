@@ -15,8 +15,9 @@ import (
 	"firn/internal/serve"
 )
 
-// wordDelay is how long the offline model takes for a word if somebody watches.
-const wordDelay = 12 * time.Millisecond
+// wordDelay is the time the offline model takes for a word of an answer that is shown
+// while it is written. Tests that stop or kill an answer make it longer.
+var wordDelay = 12 * time.Millisecond
 
 // providers names those that need no settings, and tells where their keys are.
 func providers() ([]string, func(string) string) { return serve.Providers(), serve.KeyOf }

@@ -14,6 +14,7 @@ import (
 // about to be due: the next one runs what was not run, once, also if it never ran
 // before, and what was run not again.
 func TestJobsMove(t *testing.T) {
+	t.Parallel()
 	o := space(t)
 	var clock atomic.Int64
 	set := func(hour, minute, second int) {
@@ -28,11 +29,11 @@ func TestJobsMove(t *testing.T) {
 			{ID: "due", Schedule: "2 12 * * *", Message: "due at two", Enabled: true},
 		}
 	}
-	a := joinWith(t, o, time.Second, jobs)
+	a := joinWith(t, o, short, jobs)
 	for !a.cluster.Leads() {
 		rest(t)
 	}
-	b := joinWith(t, o, time.Second, jobs)
+	b := joinWith(t, o, short, jobs)
 	for _, m := range []*member{a, b} {
 		if err := m.gateway.StartJobs(t.Context()); err != nil {
 			t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"firn"
+	"firn/internal/testutil"
 	"firn/store"
 	"firn/store/jetstream"
 	"firn/store/jetstream/jetstreamtest"
@@ -43,6 +44,9 @@ type soak struct {
 
 	acks, retries, told atomic.Int64
 	progress            chan struct{}
+
+	seed   uint64
+	chance *rand.Rand
 }
 
 // spoken is something that was said in a session.
@@ -72,14 +76,15 @@ func duration() time.Duration {
 // of all gateways talk in the same sessions, and holds what is there afterwards
 // against what they were told.
 func TestKillGateways(t *testing.T) {
-	s := &soak{t: t, servers: jetstreamtest.New(t, t.TempDir()), faults: make(map[string]int), progress: make(chan struct{}, 1)}
+	s := &soak{t: t, servers: jetstreamtest.New(t, t.TempDir()), faults: make(map[string]int), progress: make(chan struct{}, 1), seed: testutil.Seed(t)}
+	s.chance = testutil.NewRandom(s.seed)
 	t.Cleanup(s.servers.Stop)
 	s.options = s.servers.Through(jetstream.Options{Space: "soak", Shards: 2})
 	s.store = s.servers.Open(t, s.options)
 	behind := s.servers.Behind(t)
 	s.leads = func(stream string) *jetstreamtest.Node { return s.servers.Leader(t, behind, stream) }
-	for _, port := range jetstreamtest.FreePorts(t, 3) {
-		p := &process{Store: s.options, Port: port, TTL: soakTTL}
+	for _, port := range testutil.FreePorts(t, 3) {
+		p := &process{Store: s.options, Port: port, TTL: soakTTL, Seed: s.seed}
 		p.start(t)
 		t.Cleanup(p.kill)
 		s.gateways = append(s.gateways, p)
@@ -118,6 +123,9 @@ func (s *soak) begin() {
 	for range soakSessions {
 		var made wire.Session
 		status, body, err := s.post(context.Background(), "/v1/sessions", wire.NewSession{})
+		for late := time.Now().Add(testutil.Limit); err == nil && again(status) && time.Now().Before(late); {
+			status, body, err = s.post(context.Background(), "/v1/sessions", wire.NewSession{})
+		}
 		if err != nil || status != 200 || json.Unmarshal(body, &made) != nil {
 			s.t.Fatalf("make a session: %d %s %v", status, body, err)
 		}
@@ -139,14 +147,14 @@ func (s *soak) harm() {
 	kinds = append(kinds, s.killFollower, s.restartGateway, s.restartServer, s.stopLeader)
 	for late := time.Now().Add(duration()); time.Now().Before(late) && !s.t.Failed(); {
 		s.await(2 * soakClients)
-		kinds[rand.IntN(len(kinds))]()
+		kinds[s.chance.IntN(len(kinds))]()
 	}
 	s.await(2 * soakClients)
 }
 
 // await waits until clients were acknowledged so much more.
 func (s *soak) await(n int64) {
-	late := time.After(3 * time.Minute)
+	late := time.After(2 * testutil.Limit)
 	for from := s.acks.Load(); s.acks.Load() < from+n; {
 		select {
 		case <-s.progress:
@@ -163,7 +171,7 @@ func (s *soak) count(fault string) {
 	s.faults[fault]++
 }
 
-func (s *soak) gateway() *process { return s.gateways[rand.IntN(len(s.gateways))] }
+func (s *soak) gateway() *process { return s.gateways[s.chance.IntN(len(s.gateways))] }
 
 func (s *soak) killGateway() {
 	p := s.gateway()
@@ -196,7 +204,7 @@ func (s *soak) restartGateway() {
 }
 
 func (s *soak) leader() *jetstreamtest.Node {
-	return s.leads(fmt.Sprintf("soak_S%02d", rand.IntN(2)))
+	return s.leads(fmt.Sprintf("soak_S%02d", s.chance.IntN(2)))
 }
 
 func (s *soak) killLeader() {
@@ -218,7 +226,7 @@ func (s *soak) killFollower() {
 }
 
 func (s *soak) restartServer() {
-	n := s.servers.Nodes[rand.IntN(3)]
+	n := s.servers.Nodes[s.chance.IntN(3)]
 	s.count("servers restarted")
 	n.Stop()
 	n.Start(s.t)

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strconv"
@@ -18,6 +17,7 @@ import (
 
 	"firn"
 	"firn/internal/sse"
+	"firn/internal/testutil"
 	"firn/store"
 	"firn/window"
 	"firn/window/windowtest"
@@ -55,9 +55,9 @@ func (s *soak) talk(client int, stop <-chan struct{}) {
 			return
 		default:
 		}
-		what := spoken{s.sessions[rand.IntN(len(s.sessions))], firn.NewEntryID(), fmt.Sprintf("client %d says %d", client, i)}
-		wait := rand.IntN(3) > 0
-		s.say(what, wire.Turn{Queue: modes[rand.IntN(len(modes))], Wait: &wait})
+		what := spoken{s.sessions[s.chance.IntN(len(s.sessions))], firn.NewEntryID(), fmt.Sprintf("client %d says %d", client, i)}
+		wait := s.chance.IntN(3) > 0
+		s.say(what, wire.Turn{Queue: modes[s.chance.IntN(len(modes))], Wait: &wait})
 		if i%4 == 0 {
 			s.note(spoken{what.session, "", fmt.Sprintf("note %d of client %d", i, client)})
 		}
@@ -68,7 +68,7 @@ func (s *soak) talk(client int, stop <-chan struct{}) {
 // it is sent it is said once.
 func (s *soak) say(what spoken, t wire.Turn) {
 	t.ID, t.Text = what.id, what.text
-	late := time.Now().Add(3 * time.Minute)
+	late := time.Now().Add(2 * testutil.Limit)
 	for {
 		status, body, err := s.post(context.Background(), turns(what.session), t)
 		if err == nil && status == http.StatusOK {
@@ -84,7 +84,7 @@ func (s *soak) say(what spoken, t wire.Turn) {
 			return
 		}
 		s.retries.Add(1)
-		<-time.After(rand.N(200 * time.Millisecond))
+		<-time.After(time.Duration(s.chance.Int64N(int64(200 * time.Millisecond))))
 	}
 }
 
@@ -138,7 +138,7 @@ func (s *soak) follow(id firn.ID, end <-chan firn.Pos) []string {
 			case <-once.Done():
 			}
 		}()
-		patience := 1 + rand.IntN(300)
+		patience := 1 + s.chance.IntN(300)
 		s.listen(once, id, last, func(e sse.Event) bool {
 			if e.Name == wire.EntryAppended || e.Name == wire.HeadMoved {
 				seen, last = append(seen, entryOf(e)), e.ID

@@ -23,6 +23,7 @@ import (
 	"firn/internal/api"
 	"firn/internal/cluster"
 	"firn/internal/gateway"
+	"firn/internal/testutil"
 	"firn/provider"
 	"firn/provider/scripted"
 	"firn/store/jetstream"
@@ -37,6 +38,8 @@ type process struct {
 	Store jetstream.Options
 	Port  int
 	TTL   time.Duration
+	// Seed is the one of the model's choices.
+	Seed uint64
 
 	command *exec.Cmd
 	stdin   io.Closer
@@ -58,7 +61,7 @@ func beProcess(config string) error {
 	if err != nil {
 		return err
 	}
-	agents := map[string]*agent.Agent{"main": {Name: "main", Store: st, Model: echo(), Tools: []tool.Tool{tool.Calc()}}}
+	agents := map[string]*agent.Agent{"main": {Name: "main", Store: st, Model: echo(testutil.NewRandom(p.Seed)), Tools: []tool.Tool{tool.Calc()}}}
 	g, err := gateway.New(gateway.Options{Store: st, Dialect: native.New(), Setup: gateway.Setup{Default: "main", Agents: agents}, Peers: c, Log: log})
 	if err != nil {
 		return err
@@ -86,7 +89,7 @@ func beProcess(config string) error {
 
 // open opens the store once the cluster can be reached.
 func (p *process) open() (*jetstream.Store, error) {
-	late := time.Now().Add(time.Minute)
+	late := time.Now().Add(testutil.Limit)
 	for {
 		st, err := jetstream.Open(context.Background(), p.Store)
 		if err == nil || time.Now().After(late) {
@@ -97,7 +100,7 @@ func (p *process) open() (*jetstream.Store, error) {
 
 // echo is a model that repeats what it was told last, piece by piece, sometimes
 // after having called a tool.
-func echo() provider.Model {
+func echo(chance *rand.Rand) provider.Model {
 	return scripted.Func(scripted.Info(), func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
 		said, calls := "", false
 		for _, it := range req.Window.Items {
@@ -105,13 +108,13 @@ func echo() provider.Model {
 			if m.Role == firn.RoleUser {
 				said = m.Text()
 			}
-			calls = m.Role == firn.RoleUser && rand.IntN(4) == 0
+			calls = m.Role == firn.RoleUser && chance.IntN(4) == 0
 		}
 		step := scripted.Say("heard: " + said)
 		if calls {
 			step = scripted.Call(string(firn.NewEntryID()), "calc", `{"expression":"6*7"}`)
 		}
-		step.Delay = rand.N(8 * time.Millisecond)
+		step.Delay = time.Duration(chance.Int64N(int64(8 * time.Millisecond)))
 		return scripted.New(scripted.Info()).Play(ctx, req, step)
 	})
 }
@@ -124,7 +127,8 @@ func (p *process) start(t testing.TB) {
 		Store any
 		Port  int
 		TTL   time.Duration
-	}{map[string]any{"URL": p.Store.URL, "Monitors": p.Store.Monitors, "Space": p.Store.Space, "Shards": p.Store.Shards}, p.Port, p.TTL})
+		Seed  uint64
+	}{map[string]any{"URL": p.Store.URL, "Monitors": p.Store.Monitors, "Space": p.Store.Space, "Shards": p.Store.Shards}, p.Port, p.TTL, p.Seed})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"firn/client"
 	"firn/internal/config"
 	"firn/internal/migrate"
+	"firn/internal/testutil"
 	"firn/internal/vfs"
 	"firn/store"
 	"firn/store/jetstream/jetstreamtest"
@@ -23,7 +24,7 @@ import (
 // alone starts a server that stands alone, and returns what settings say of it.
 func alone(t *testing.T) string {
 	t.Helper()
-	ports := jetstreamtest.FreePorts(t, 2)
+	ports := testutil.FreePorts(t, 2)
 	n := &jetstreamtest.Node{Name: "one", Dir: t.TempDir(), Client: ports[0], Monitor: ports[1]}
 	n.Start(t)
 	t.Cleanup(n.Stop)
@@ -138,7 +139,7 @@ func TestEmbeddedAlone(t *testing.T) {
 // TestNoCluster says what to do about servers that cannot be reached, or that may
 // lose what they were told.
 func TestNoCluster(t *testing.T) {
-	port := jetstreamtest.FreePorts(t, 1)[0]
+	port := testutil.FreePorts(t, 1)[0]
 	_, err := Open(Options{Settings: load(t, fmt.Sprintf("[store]\nurl = \"nats://127.0.0.1:%d\"\nallow_unsafe = true", port)), Env: env()})
 	var p *wire.Problem
 	if !errors.As(err, &p) || p.Kind != wire.Unavailable || !strings.Contains(p.Hint, "store.url") {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"firn"
+	"firn/internal/testutil"
 	"firn/store"
 	"firn/store/jetstream"
 
@@ -29,7 +30,7 @@ func newListening(t testing.TB, o *server.Options) *server.Server {
 		s.Shutdown()
 		s.WaitForShutdown()
 	})
-	if !s.ReadyForConnections(time.Minute) {
+	if !s.ReadyForConnections(testutil.Limit) {
 		t.Fatal("the server does not get ready")
 	}
 	return s

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"firn"
+	"firn/internal/testutil"
 	"firn/store"
 	"firn/store/jetstream"
 
@@ -154,7 +155,7 @@ func (h *history) check(t *testing.T) {
 		counts[fmt.Sprint([]string{"append", "read", "look"}[o.Input.(asked).kind], " ", []string{"done", "conflict", "unknown"}[o.Output.(answered).kind])]++
 	}
 	t.Logf("%d operations: %v", len(h.ops), counts)
-	if got := porcupine.CheckOperationsTimeout(sessionModel, h.ops, time.Minute); got != porcupine.Ok {
+	if got := porcupine.CheckOperationsTimeout(sessionModel, h.ops, testutil.Limit); got != porcupine.Ok {
 		t.Errorf("the history cannot have happened: %s", got)
 	}
 }
@@ -167,17 +168,18 @@ type client struct {
 	known   map[firn.ID]store.Pos
 	read    map[firn.ID]int
 	made    int
+	chance  *rand.Rand
 }
 
-func newClient(number int, st *jetstream.Store, h *history) *client {
-	return &client{number: number, st: st, history: h, known: make(map[firn.ID]store.Pos), read: make(map[firn.ID]int)}
+func newClient(number int, st *jetstream.Store, h *history, seed uint64) *client {
+	return &client{number: number, st: st, history: h, chance: rand.New(rand.NewPCG(seed, uint64(number))), known: make(map[firn.ID]store.Pos), read: make(map[firn.ID]int)}
 }
 
 // work uses the sessions; it calls step after each time.
 func (c *client) work(ctx context.Context, t *testing.T, sessions []firn.ID, step func() bool) {
 	for step() && !t.Failed() {
-		id := sessions[rand.IntN(len(sessions))]
-		switch rand.IntN(4) {
+		id := sessions[c.chance.IntN(len(sessions))]
+		switch c.chance.IntN(4) {
 		case 0:
 			c.reads(ctx, t, id)
 		case 1:
@@ -288,7 +290,7 @@ func TestModel(t *testing.T) {
 		"what is unknown came to be":     {ops{add(0, 1, math.MaxInt64, 2, "a", answered{kind: unknown}), readA(3, 4)}, porcupine.Ok},
 		"what is unknown came to naught": {ops{add(0, 1, math.MaxInt64, 2, "b", answered{kind: unknown}), add(1, 3, 4, 2, "a", answered{end: 3}), readA(5, 6)}, porcupine.Ok},
 	} {
-		if got := porcupine.CheckOperationsTimeout(sessionModel, c.history, time.Minute); got != c.want {
+		if got := porcupine.CheckOperationsTimeout(sessionModel, c.history, testutil.Limit); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}

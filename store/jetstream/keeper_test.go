@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"firn"
+	"firn/internal/testutil"
 	"firn/store"
 	"firn/store/jetstream"
 
@@ -137,7 +138,7 @@ func TestManyMessagesAreSealed(t *testing.T) {
 	st := another(t, o)
 	await := func(id firn.ID) {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), testutil.Limit)
 		defer cancel()
 		for {
 			m, err := sub.NextMsgWithContext(ctx)

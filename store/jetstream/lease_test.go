@@ -69,10 +69,13 @@ func TestLease(t *testing.T) {
 // TestLeaseIsRenewed holds a lease for several times its length, and lets it end
 // by closing the store of who has it, as a crash does.
 func TestLeaseIsRenewed(t *testing.T) {
+	t.Parallel()
+	// Long enough that a busy machine renews it in time.
+	const ttl = 10 * time.Second
 	o := options(t)
-	watcher := leases(t, o, time.Second, "w")[0]
+	watcher := leases(t, o, ttl, "w")[0]
 	crashing := openStore(t, o)
-	l, err := crashing.Leases(t.Context(), "a", time.Second)
+	l, err := crashing.Leases(t.Context(), "a", ttl)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,8 +113,9 @@ func TestLeaseIsRenewed(t *testing.T) {
 
 // TestLeaseIsLost takes a lease away from who has it, whose next renewal tells.
 func TestLeaseIsLost(t *testing.T) {
+	t.Parallel()
 	o := options(t)
-	all := leases(t, o, time.Second, "a", "a") // the same name: it is its own to take
+	all := leases(t, o, 10*time.Second, "a", "a") // the same name: it is its own to take
 	x, _ := acquire(t, all[0], "s.one")
 	y, _ := acquire(t, all[1], "s.one")
 	<-x.Lost()

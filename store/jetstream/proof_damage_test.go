@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"firn"
+	"firn/internal/testutil"
 	"firn/store"
 	"firn/store/jetstream"
 )
@@ -54,7 +55,7 @@ func clusterDamage(t *testing.T, c *cluster) {
 		told = append(told, m)
 	}
 	reader := c.open(t, through)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), testutil.Limit)
 	defer cancel()
 	for named := false; !named; { // until it has caught up, others answer in its place
 		same(t, reader, "s1", want) // the leader has what the replica lost

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"firn"
+	"firn/internal/testutil"
 	"firn/store"
 	"firn/store/jetstream"
 
@@ -41,10 +42,10 @@ func TestKillLeader(t *testing.T) {
 	c := newCluster(t, t.TempDir())
 	t.Cleanup(c.stop)
 	o := c.options(t)
-	o.Wait = 40 * time.Second // under load an election may take long
-	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(kills())*4*time.Minute)
+	o.Wait = testutil.Limit // under load an election may take long
+	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(kills())*4*testutil.Limit)
 	defer cancel()
-	r := &riot{t: t, c: c, o: o, ctx: ctx, stop: make(chan struct{}), history: &history{began: time.Now()}}
+	r := &riot{t: t, c: c, o: o, ctx: ctx, stop: make(chan struct{}), history: &history{began: time.Now()}, seed: testutil.Seed(t)}
 	r.begin(3, 3)
 	r.reach(10)
 	for range kills() {
@@ -97,6 +98,7 @@ type riot struct {
 	acked   []chan int
 	logs    [][]string
 	history *history
+	seed    uint64
 	seen    chan []string
 }
 
@@ -120,7 +122,7 @@ func (r *riot) begin(writers, clients int) {
 	for n := range clients {
 		acked := make(chan int, 1)
 		r.acked = append(r.acked, acked)
-		one := newClient(n, r.c.open(r.t, hasty), r.history)
+		one := newClient(n, r.c.open(r.t, hasty), r.history, r.seed)
 		r.wg.Go(func() {
 			one.work(r.ctx, r.t, sessions, func() bool { return tell(r.ctx, acked, one.made, r.stop) })
 		})
@@ -196,7 +198,7 @@ func (r *riot) end() {
 			t.Errorf("writer %d was acknowledged %d entries, %d are there, and they are not the same", w, len(want), len(got))
 		}
 	}
-	last := newClient(99, st, r.history)
+	last := newClient(99, st, r.history, r.seed)
 	for _, id := range []firn.ID{"h0", "h1"} { // a last look, at all there is
 		last.looks(t.Context(), t, id)
 		last.reads(t.Context(), t, id)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"firn"
+	"firn/internal/testutil"
 	"firn/store"
 	"firn/store/filestore"
 	"firn/store/jetstream"
@@ -232,7 +233,7 @@ func TestSealWhileOthersAppend(t *testing.T) {
 	mustAppend(t, st, "s1", say("first"))
 	const each = 60
 	total := 2 + 2*each
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), testutil.Limit)
 	defer cancel()
 	var writers, others sync.WaitGroup
 	for i, w := range []*jetstream.Store{st, other} {

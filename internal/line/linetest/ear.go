@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"firn/internal/testutil"
 )
 
 // Ear hears what a program says that is not at a terminal, and can wait for it.
@@ -52,7 +54,7 @@ func (e *Ear) Await(text string) {
 		}
 		select {
 		case <-e.more:
-		case <-time.After(patience):
+		case <-time.After(testutil.Limit):
 			e.t.Fatalf("waited for %q in vain: %q", text, all[e.passed:])
 		}
 	}

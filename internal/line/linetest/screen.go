@@ -11,6 +11,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"firn/internal/testutil"
+
 	"github.com/clipperhouse/displaywidth"
 )
 
@@ -300,9 +302,6 @@ func (s *Screen) Raw() string {
 	return string(s.raw)
 }
 
-// patience is how long a test waits before it gives up.
-const patience = time.Minute
-
 // Await waits until what one sees, or has seen, has a text.
 func (s *Screen) Await(t testing.TB, text string) {
 	t.Helper()
@@ -312,7 +311,7 @@ func (s *Screen) Await(t testing.TB, text string) {
 // AwaitThat waits until something holds, which is asked whenever more was sent.
 func (s *Screen) AwaitThat(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	late := time.After(patience)
+	late := time.After(testutil.Limit)
 	for !holds() {
 		select {
 		case <-s.more:

@@ -11,7 +11,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/url"
 	"os"
 	"os/exec"
@@ -20,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"firn/internal/testutil"
 	"firn/store/jetstream"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -65,7 +65,7 @@ func Serve(config string, input io.Reader) error {
 		return err
 	}
 	go s.Start()
-	if !s.ReadyForConnections(time.Minute) {
+	if !s.ReadyForConnections(testutil.Limit) {
 		return fmt.Errorf("server %s does not get ready", n.Name)
 	}
 	fmt.Println("ready")
@@ -132,7 +132,7 @@ type Cluster struct{ Nodes []*Node }
 // New starts a cluster. It is ready once a store can be opened.
 func New(t testing.TB, dir string) *Cluster {
 	t.Helper()
-	ports := FreePorts(t, 9)
+	ports := testutil.FreePorts(t, 9)
 	c := &Cluster{}
 	for i := range 3 {
 		c.Nodes = append(c.Nodes, &Node{Name: fmt.Sprint("n", i+1), Dir: fmt.Sprint(dir, "/n", i+1),
@@ -144,21 +144,6 @@ func New(t testing.TB, dir string) *Cluster {
 	}
 	wg.Wait()
 	return c
-}
-
-// FreePorts finds ports that nobody uses.
-func FreePorts(t testing.TB, n int) []int {
-	t.Helper()
-	var ports []int
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-	}
-	return ports
 }
 
 // Stop kills all servers.
@@ -187,7 +172,7 @@ func (c *Cluster) Through(o jetstream.Options, names ...string) jetstream.Option
 // test.
 func (c *Cluster) Open(t testing.TB, o jetstream.Options) *jetstream.Store {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), testutil.Limit)
 	defer cancel()
 	for {
 		st, err := jetstream.Open(ctx, o)
@@ -219,7 +204,7 @@ func (c *Cluster) Behind(t testing.TB) js.JetStream {
 // Clear deletes the streams of a space.
 func (c *Cluster) Clear(t testing.TB, space string) {
 	api := c.Behind(t)
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), testutil.Limit)
 	defer cancel()
 	for ctx.Err() == nil {
 		if err := clearOnce(ctx, api, space); err == nil {
@@ -269,7 +254,7 @@ func ask(ctx context.Context, api js.JetStream, stream string) (js.Stream, error
 // Leader returns the node that leads a stream, once there is one.
 func (c *Cluster) Leader(t testing.TB, api js.JetStream, stream string) *Node {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), testutil.Limit)
 	defer cancel()
 	for ctx.Err() == nil {
 		s, err := ask(ctx, api, stream) // one who was stopped does not answer

@@ -1,0 +1,31 @@
+package testutil
+
+import (
+	"math/rand/v2"
+	"sync"
+	"testing"
+)
+
+// Random returns a random number generator with a [Seed]. Many goroutines may use it;
+// in which order they do is not part of the seed.
+func Random(t testing.TB) *rand.Rand {
+	t.Helper()
+	return NewRandom(Seed(t))
+}
+
+// NewRandom returns a random number generator for many goroutines.
+func NewRandom(seed uint64) *rand.Rand {
+	return rand.New(&source{from: rand.NewPCG(seed, 1)})
+}
+
+// source is a source of random numbers that many goroutines may use.
+type source struct {
+	mu   sync.Mutex
+	from *rand.PCG
+}
+
+func (s *source) Uint64() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.from.Uint64()
+}
