@@ -34,7 +34,7 @@ var layers = []layer{
 	{"store/jetstream/jetstreamtest", []string{"store/jetstream", "internal/testutil"}, "real clusters for tests, as processes"},
 	{"store/sourcestore", []string{".", "store", "dialect", "internal/journal", "internal/vfs", "internal/rawjson"}, "another tool's home as a store; the tool is handed to it"},
 	{"store/unionstore", []string{".", "store", "internal/vfs"}, "marks in files what it is about to take over"},
-	{"store/storetest", []string{".", "store", "store/memstore"}, "compares every store with the one in memory"},
+	{"store/storetest", []string{".", "store", "store/memstore", "internal/testutil"}, "compares every store with the one in memory"},
 	{"store/*", []string{".", "store"}, "members know the contract, not each other"},
 	{"internal/witness", []string{".", "store"}, "wraps any store, and tells of its changes what is derived from it"},
 	{"internal/index", []string{".", "store", "window", "internal/witness", "internal/vfs", "internal/rawjson"}, "derived from any store"},
@@ -70,6 +70,7 @@ var layers = []layer{
 	{"internal/sse", []string{"."}, "a stream of events, whatever they mean"},
 	{"internal/digest", []string{".", "internal/rawjson"}, "a conversation as text, and what of it is worth keeping; no model, no I/O"},
 	{"provider", []string{".", "window"}, "the contract knows no member; a request is a window"},
+	{"provider/providertest", []string{".", "window", "provider", "internal/sse", "internal/rawjson", "internal/testutil"}, "what every member must do"},
 	{"provider/*", []string{".", "window", "provider", "internal/sse", "internal/rawjson", "internal/digest", "internal/pattern"}, "members know the contract, not each other"},
 	{"tool", []string{".", "provider", "internal/typo"}, "what an agent can do, each from what it may touch"},
 	{"compact", []string{".", "store", "window", "provider", "internal/digest", "internal/pattern"}, "no concrete store or provider"},
@@ -176,7 +177,7 @@ var deeds = []deed{
 	{
 		what:   []string{"os.Getenv", "os.LookupEnv", "os.Environ", "os.ExpandEnv", "os.Setenv", "os.Args", "os.UserHomeDir", "os.UserConfigDir", "os.UserCacheDir", "syscall.Getenv", "import flag", "import github.com/spf13/*"},
 		in:     []string{"..."},
-		owners: []string{"cmd/...", "internal/config", "internal/cli", "examples/...", "bench/...", "soak"},
+		owners: []string{"cmd/...", "internal/config", "internal/cli", "examples/...", "bench/...", "soak", "internal/testutil"},
 		why:    "flags and environment become arguments at the rim",
 	},
 	{

@@ -15,6 +15,7 @@ import (
 
 	"firn"
 	"firn/client"
+	"firn/internal/testutil"
 	"firn/wire"
 )
 
@@ -92,12 +93,7 @@ func TestOverSockets(t *testing.T) {
 }
 
 func TestNobodyIsThere(t *testing.T) {
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	free.Close()
-	for _, address := range []string{"unix:" + socket(t), "http://" + free.Addr().String()} {
+	for _, address := range []string{"unix:" + socket(t), "http://" + testutil.DeadAddress(t)} {
 		c := newClient(t, client.Options{Address: address})
 		_, err := c.NewSession(t.Context(), wire.NewSession{})
 		var u *client.Unreachable

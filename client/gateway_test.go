@@ -15,7 +15,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"firn"
 	"firn/agent"
@@ -23,6 +22,7 @@ import (
 	"firn/dialect/native"
 	"firn/internal/api"
 	"firn/internal/gateway"
+	"firn/internal/testutil"
 	"firn/internal/token"
 	"firn/internal/vfs"
 	"firn/provider"
@@ -627,7 +627,7 @@ func TestATurnIsRunOnceByTheGateway(t *testing.T) {
 			if !running {
 				h.gate <- struct{}{}
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), testutil.Limit)
 			defer cancel()
 			names, err := streamed(ctx, c, s.ID, wire.Turn{Text: "once"})
 			if err != nil || names[len(names)-1] != wire.TurnCompleted || slices.Contains(names, wire.TurnFailed) || asked != 2 {

@@ -13,11 +13,12 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
+
+	"firn/internal/testutil"
 )
 
 // patience is how long a program may take that should be done in seconds.
-const patience = 2 * time.Minute
+const patience = 2 * testutil.Limit
 
 // architecture is this machine's, as npm calls it.
 func architecture() string {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"firn"
+	"firn/internal/testutil"
 	"firn/provider"
 )
 
@@ -102,12 +103,7 @@ func TestPostReadsABoundedComplaint(t *testing.T) {
 }
 
 func TestPostNeverArrives(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	refused := "http://" + listener.Addr().String()
-	listener.Close()
+	refused := "http://" + testutil.DeadAddress(t)
 	plain := serve(t, func(w http.ResponseWriter, r *http.Request) {})
 	rude := serve(t, func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) })
 	secure := httptest.NewUnstartedServer(nil)
@@ -232,11 +228,10 @@ func TestPostLetsGoWhenClosed(t *testing.T) {
 	}
 	body.Close()
 	<-gone // the provider sees that nobody listens
-	for deadline := time.Now().Add(20 * time.Second); runtime.NumGoroutine() > before+1; runtime.Gosched() {
-		if time.Now().After(deadline) { // the connection of the server may linger
-			t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
-		}
-	}
+	// The connection of the server may linger.
+	testutil.Eventually(t, fmt.Sprintf("there are no more than the %d goroutines of before, and one", before), func() bool {
+		return runtime.NumGoroutine() <= before+1
+	})
 }
 
 // A redirect must not take the key to where it does not belong.

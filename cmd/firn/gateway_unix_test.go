@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"firn/internal/testutil"
+
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -209,7 +211,7 @@ func (d *diary) Write(p []byte) (int, error) {
 
 // await waits until something is logged behind what was waited for before.
 func (d *diary) await(text string) bool {
-	patience := time.After(time.Minute)
+	patience := time.After(testutil.Limit)
 	for {
 		d.mu.Lock()
 		i := strings.Index(d.all.String()[d.read:], text)

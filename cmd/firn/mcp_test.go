@@ -10,7 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
+
+	"firn/internal/testutil"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -273,7 +274,7 @@ func TestMCPOverHTTP(t *testing.T) {
 	tcp := "http://" + startServe(t, home).TCP
 	connect := func(token string) (*mcp.ClientSession, error) {
 		c := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), testutil.Limit)
 		defer cancel()
 		return c.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: tcp + "/mcp", HTTPClient: &http.Client{Transport: bearing(token)}}, nil)
 	}

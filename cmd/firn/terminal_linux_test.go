@@ -15,6 +15,7 @@ import (
 	"unsafe"
 
 	"firn/internal/line/linetest"
+	"firn/internal/testutil"
 )
 
 // window is a program in a terminal that is drawn on, as people see it.
@@ -111,7 +112,7 @@ func (w *window) ends(code int) {
 	}()
 	select {
 	case <-ended:
-	case <-time.After(time.Minute):
+	case <-time.After(testutil.Limit):
 		w.t.Fatalf("it does not end:\n%s", w.All())
 	}
 	if got := w.cmd.ProcessState.ExitCode(); got != code {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,6 +21,7 @@ import (
 	"firn/client"
 	"firn/internal/api"
 	"firn/internal/gateway"
+	"firn/internal/testutil"
 	"firn/provider"
 	"firn/provider/scripted"
 	"firn/route"
@@ -103,11 +103,11 @@ func TestKillUnderLoad(t *testing.T) {
 		group.Go(func() { load.talk(i) })
 	}
 	total := int64(clients * messages)
-	child := startGateway(t, home)
+	child, chance := startGateway(t, home), testutil.Random(t)
 	for k := range kills {
 		// At a random moment of each part of the load.
 		at := total * int64(k) / int64(kills+1)
-		load.reach(at + rand.Int64N(total/int64(kills+1)))
+		load.reach(at + chance.Int64N(total/int64(kills+1)))
 		_ = child.Process.Kill()
 		_ = child.Wait()
 		child = startGateway(t, home)

@@ -89,9 +89,9 @@ func TestSlowBody(t *testing.T) {
 
 // TestSlowAnswer: the time a body may take is not the time an answer may take.
 func TestSlowAnswer(t *testing.T) {
-	s := newStand(t, api.Config{BodyTimeout: 20 * time.Millisecond})
+	s := newStand(t, api.Config{BodyTimeout: 300 * time.Millisecond})
 	s.fake.turn = func(ctx context.Context, _ firn.ID, _ wire.Turn) (wire.Answer, error) {
-		timer := time.NewTimer(100 * time.Millisecond) // five times what a body has
+		timer := time.NewTimer(900 * time.Millisecond) // three times what a body has
 		defer timer.Stop()
 		select {
 		case <-timer.C:

@@ -317,7 +317,7 @@ func dial(t *testing.T, socket, request string) *bufio.Reader {
 // up, and meanwhile others are heard.
 func TestSlowHeads(t *testing.T) {
 	s := newStand(t, api.Config{})
-	at := serve(t, api.ServeOptions{Handler: s.http, HeaderTimeout: 50 * time.Millisecond})
+	at := serve(t, api.ServeOptions{Handler: s.http, HeaderTimeout: 3 * time.Second})
 	var slow []*bufio.Reader
 	for range 20 {
 		slow = append(slow, dial(t, at.Socket, "GET /v1/models HTTP/1.1\r\nHost: x\r\nX-A: "))

@@ -18,6 +18,7 @@ import (
 	"firn/internal/api"
 	"firn/internal/gateway"
 	"firn/internal/line/linetest"
+	"firn/internal/testutil"
 	"firn/provider"
 	"firn/provider/offline"
 	"firn/provider/openai"
@@ -245,4 +246,4 @@ func silent(t *testing.T, text string, pieces ...string) {
 }
 
 // patience is how long a test waits before it gives up.
-const patience = time.Minute
+const patience = testutil.Limit

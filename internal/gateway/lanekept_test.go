@@ -11,6 +11,7 @@ import (
 
 	"firn"
 	"firn/compact"
+	"firn/internal/testutil"
 	"firn/provider"
 	"firn/provider/scripted"
 	"firn/route"
@@ -191,7 +192,7 @@ func TestASlowSessionHoldsUpNoOther(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(testutil.Limit):
 		t.Error("another session waits for the one that is slow")
 	}
 	close(st.going)

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"firn"
+	"firn/internal/testutil"
 	"firn/internal/vfs"
 )
 
@@ -78,7 +78,7 @@ func TestFollowPastTorn(t *testing.T) {
 	must(t, err)
 	hub := NewHub()
 	t.Cleanup(func() { hub.Close() })
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), testutil.Limit)
 	defer cancel()
 	var writer sync.WaitGroup
 	defer writer.Wait()

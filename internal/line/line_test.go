@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"firn/internal/line/linetest"
+	"firn/internal/testutil"
 )
 
 // seat is somebody at a terminal.
@@ -87,7 +88,7 @@ func (s *seat) event() string {
 	select {
 	case e := <-s.term.Events():
 		return fmt.Sprintf("%d %q", e.Kind, e.Text)
-	case <-time.After(time.Minute):
+	case <-time.After(testutil.Limit):
 		s.t.Fatalf("no event; the screen has\n%s", s.screen)
 		return ""
 	}
@@ -221,7 +222,7 @@ func TestPick(t *testing.T) {
 		case n := <-got:
 			s.sees("›\n")
 			return n
-		case <-time.After(time.Minute):
+		case <-time.After(testutil.Limit):
 			t.Fatalf("nothing is chosen; the screen has\n%s", s.screen)
 			return 0
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"firn/client"
+	"firn/internal/testutil"
 	"firn/wire"
 )
 
@@ -173,7 +174,7 @@ enabled = false
 		if !strings.Contains(text, "Write the report.") {
 			t.Errorf("it was told %q", text)
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(testutil.Limit):
 		t.Fatal("the job does not run")
 	}
 	if _, err := d.RunJob(t.Context(), "report"); err != nil && wire.KindOf(err) != wire.Busy {

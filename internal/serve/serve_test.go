@@ -13,6 +13,7 @@ import (
 	"firn/client"
 	"firn/internal/api"
 	"firn/internal/config"
+	"firn/internal/testutil"
 	"firn/internal/vfs"
 	"firn/tool"
 	"firn/wire"
@@ -320,7 +321,7 @@ func TestDaemon(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(testutil.Limit):
 		t.Fatal("it does not end")
 	}
 }

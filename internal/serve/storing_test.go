@@ -201,7 +201,7 @@ func TestMirrorOfGateway(t *testing.T) {
 func TestDaemonMirrors(t *testing.T) {
 	root := t.TempDir()
 	settings := load(t, "[store]\nurl = \"nats-embedded:"+filepath.ToSlash(filepath.Join(root, "nats"))+"\"\nmirror = \""+filepath.ToSlash(filepath.Join(root, "copy"))+"\"\n")
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), testutil.Limit)
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() { ended <- Run(ctx, Daemon{Options: Options{Settings: settings, Env: env()}}) }()

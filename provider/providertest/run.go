@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"firn"
+	"firn/internal/testutil"
 	"firn/provider"
 	"firn/window"
 )
@@ -56,7 +56,7 @@ type suite struct {
 
 // patience is how long a test waits for what must come. It is passed only by
 // tests that fail.
-const patience = 30 * time.Second
+const patience = testutil.Limit
 
 func newSuite(t *testing.T, open Open, lacks []Lack) *suite {
 	before := goroutines()

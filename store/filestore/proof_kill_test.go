@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"firn"
+	"firn/internal/testutil"
 	"firn/store"
 	"firn/store/filestore"
 )
@@ -340,7 +341,7 @@ const killsPerHome = 50
 // there, once, in order and whole, and the next process goes on with it.
 func TestKillWriters(t *testing.T) {
 	t.Parallel()
-	chance := rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano())))
+	chance := rand.New(rand.NewPCG(1, testutil.Seed(t)))
 	left, logs, acks := kills(t, 200, 40), 0, 0
 	for left > 0 {
 		home, l := t.TempDir(), newLedger()

@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
-	"time"
 
 	"firn"
+	"firn/internal/testutil"
 	"firn/internal/vfs/fusefs"
 	"firn/store"
 	"firn/store/filestore"
@@ -25,7 +25,7 @@ import (
 func TestPowerCutReal(t *testing.T) {
 	cuts := kills(t, 60, 10)
 	mount := fusefs.Start(t)
-	chance := rand.New(rand.NewPCG(2, uint64(time.Now().UnixNano())))
+	chance := rand.New(rand.NewPCG(2, testutil.Seed(t)))
 	var l *ledger
 	var home string
 	logs, replayed := 0, 0

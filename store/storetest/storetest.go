@@ -13,9 +13,9 @@ import (
 	"iter"
 	"sync"
 	"testing"
-	"time"
 
 	"firn"
+	"firn/internal/testutil"
 	"firn/store"
 )
 
@@ -72,7 +72,7 @@ type suite struct {
 
 // patience is how long a test waits for what must come. It is passed only by
 // tests that fail.
-const patience = 30 * time.Second
+const patience = testutil.Limit
 
 func newSuite(t *testing.T, open func(t *testing.T) Opened) *suite {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

@@ -83,6 +83,7 @@ func openBrowser() (close func(), err error) {
 		chromedp.Flag("no-proxy-server", true),
 		chromedp.Flag("lang", "en-GB"),
 		chromedp.Flag("font-render-hinting", "none"),
+		chromedp.WSURLReadTimeout(patience),
 		chromedp.UserDataDir(filepath.Join(world.dir, "profile")),
 	)
 	if path := findBrowser(); path != "" {

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"firn/internal/testutil"
+
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/page"
@@ -21,7 +23,7 @@ import (
 
 // patience is how long a test waits for what should be so soon. It is long
 // because a machine may be busy; what is waited for ends it.
-const patience = 90 * time.Second
+const patience = testutil.Limit
 
 //go:embed page.js
 var pageScript string
