@@ -20,6 +20,9 @@ func (c *call) readiness() (wire.Health, error) {
 		return wire.Health{}, &wire.Problem{Kind: wire.Closing, Message: "the gateway is shutting down"}
 	}
 	err := c.h.ready.ask(c.r.Context(), c.h.config.Ready)
+	if fault := c.h.fault.Load(); fault != nil {
+		err = *fault
+	}
 	if err == nil {
 		return wire.Health{Status: "ready"}, nil
 	}

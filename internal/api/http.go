@@ -23,6 +23,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"firn/internal/gateway"
@@ -91,7 +92,14 @@ type HTTP struct {
 	// guesses are those who try to get in.
 	guesses token.Guesses
 
-	requests, streams, waiting gauge
+	// others bounds what is answered at a time over TCP, own what is through the
+	// socket and in this process: others cannot keep the owner from asking.
+	others, own rooms
+	// doors bounds logins, signed the calls whose body is read before it is known
+	// who asks.
+	doors, signed gauge
+	// fault is why the gateway cannot do its work although all it needs is there.
+	fault atomic.Pointer[error]
 	// closing is closed when the gateway is about to go.
 	closing chan struct{}
 	once    sync.Once
@@ -108,7 +116,12 @@ func Handler(g Gateway, c Config) *HTTP {
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)
 	}
-	h.requests.limit, h.streams.limit, h.waiting.limit = int64(cmp.Or(c.Requests, 256)), int64(cmp.Or(c.Streams, 1024)), int64(cmp.Or(c.Turns, 1024))
+	for _, r := range []*rooms{&h.others, &h.own} {
+		r.requests.limit, r.streams.limit, r.waiting.limit = int64(cmp.Or(c.Requests, 256)), int64(cmp.Or(c.Streams, 1024)), int64(cmp.Or(c.Turns, 1024))
+	}
+	// Logins are as many as connections without a token: who is slow there is
+	// displaced with the connection.
+	h.doors.limit, h.signed.limit = 1024, max(1, h.others.requests.limit/4)
 	if m, ok := g.(measured); ok {
 		c.Metrics.Watch(m.Load)
 	}
@@ -129,6 +142,15 @@ func Handler(g Gateway, c Config) *HTTP {
 // may finish.
 func (h *HTTP) Drain() { h.once.Do(func() { close(h.closing) }) }
 
+// SetFault makes the gateway not ready, for a reason; nil makes it ready again.
+func (h *HTTP) SetFault(err error) {
+	if err == nil {
+		h.fault.Store(nil)
+		return
+	}
+	h.fault.Store(&err)
+}
+
 func (h *HTTP) draining() bool {
 	select {
 	case <-h.closing:
@@ -141,6 +163,9 @@ func (h *HTTP) draining() bool {
 // ServeHTTP answers a request, and notes that it did.
 func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	begun := time.Now()
+	if one := connOf(r.Context()); one != nil && one.cut.Load() {
+		panic(http.ErrAbortHandler) // it was answered 503: nothing may be done
+	}
 	c := &call{h: h, w: &recorder{ResponseWriter: w}, r: r, request: requestID(r)}
 	done, end := h.config.Metrics.Begin(), c.span()
 	defer func() {
@@ -194,7 +219,9 @@ type call struct {
 	request string
 	// streaming says that the answer is a stream of events.
 	streaming bool
-	query     query
+	// bodyRead says that all of the body has come.
+	bodyRead bool
+	query    query
 }
 
 // handle lets a request in, or not, and hands it on.
@@ -334,6 +361,7 @@ func (c *call) fail(err error) {
 	if reason := refusal(err, status); reason != "" {
 		c.h.config.Metrics.Refused(reason)
 	}
+	c.forgoBody()
 	if err := c.reply(status, c.failure(p)); err != nil {
 		c.h.log.Error("a problem could not be told", "request", c.request)
 	}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -36,6 +37,18 @@ func (g *gauge) enter() bool {
 }
 
 func (g *gauge) leave() { g.n.Add(-1) }
+
+// rooms bounds how much is done at a time, by what it takes: a moment, a
+// connection that listens, or a model.
+type rooms struct{ requests, streams, waiting gauge }
+
+// roomsOf returns where the requests of a context are counted.
+func (h *HTTP) roomsOf(ctx context.Context) *rooms {
+	if isOwner(ctx) {
+		return &h.own
+	}
+	return &h.others
+}
 
 func busy() error {
 	return &wire.Problem{Kind: wire.Busy, Message: "the gateway has too much to do at the moment", Hint: "ask again in a second"}
@@ -77,18 +90,71 @@ func (c *call) body(want string, optional bool) (io.Reader, error) {
 	if r.Header.Get("Content-Encoding") != "" {
 		return nil, &withStatus{&wire.Problem{Kind: wire.Invalid, Message: "the body is packed, and nobody here unpacks it"}, http.StatusUnsupportedMediaType}
 	}
-	if r.ContentLength > c.h.config.MaxBody {
-		c.w.Header().Set("Connection", "close")
-		return nil, tooLarge(c.h.config.MaxBody)
+	most := c.h.config.MaxBody
+	if c.op.door {
+		most = min(most, loginBody)
 	}
-	// Where there is no connection nobody can be slow.
-	_ = http.NewResponseController(c.w).SetReadDeadline(time.Now().Add(c.h.config.BodyTimeout))
-	return http.MaxBytesReader(c.w.ResponseWriter, r.Body, c.h.config.MaxBody), nil
+	if r.ContentLength > most {
+		c.w.Header().Set("Connection", "close")
+		return nil, tooLarge(most)
+	}
+	return http.MaxBytesReader(c.w.ResponseWriter, c.steady(c.h.config.BodyTimeout), most), nil
 }
+
+// loginBody bounds the body of a login: it is read before it is known who asks.
+const loginBody = 64 << 10
+
+// steady returns the body of the request, which must come within a time and, after
+// a start, at a rate: one that trickles in is given up early.
+func (c *call) steady(within time.Duration) io.ReadCloser {
+	now := time.Now()
+	return &steady{ReadCloser: c.r.Body, control: http.NewResponseController(c.w), began: now, end: now.Add(within)}
+}
+
+// A body may take slowStart, and beyond that must come at slowRate bytes a second.
+const (
+	slowStart = 10 * time.Second
+	slowRate  = 1 << 10
+)
+
+// steady is a body with a deadline that moves with what has come.
+type steady struct {
+	io.ReadCloser
+	control    *http.ResponseController
+	began, end time.Time
+	came       int64
+}
+
+// Read implements [io.Reader].
+func (s *steady) Read(b []byte) (int, error) {
+	due := s.began.Add(slowStart + time.Duration(s.came)*time.Second/slowRate)
+	if due.After(s.end) {
+		due = s.end
+	}
+	_ = s.control.SetReadDeadline(due) // where there is no connection none can be slow
+	n, err := s.ReadCloser.Read(b)
+	s.came += int64(n)
+	return n, err
+}
+
+// forgoBody is called before a request is answered with a problem. If its body
+// has not been read, the connection is closed after the answer: otherwise the
+// server would first wait for a body that may never come.
+func (c *call) forgoBody() {
+	if c.r.Body == nil || c.r.Body == http.NoBody || c.r.ContentLength == 0 || c.bodyRead {
+		return
+	}
+	c.w.Header().Set("Connection", "close")
+	_ = http.NewResponseController(c.w).SetReadDeadline(time.Now().Add(unreadTime))
+}
+
+// unreadTime is how long the rest of a body that is not wanted may take to come.
+const unreadTime = 250 * time.Millisecond
 
 // arrived lifts the limit in time: who sent all may wait for the answer as long
 // as it takes.
 func (c *call) arrived() {
+	c.bodyRead = true
 	_ = http.NewResponseController(c.w).SetReadDeadline(time.Time{})
 }
 

@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"sync/atomic"
 	"time"
 
 	"firn"
@@ -42,13 +41,21 @@ type ServeOptions struct {
 	Grace time.Duration
 	// HeaderTimeout bounds how long a client may take to send the head of a
 	// request, zero means 10 seconds; IdleTimeout how long a connection without a
-	// request stays, zero means 2 minutes; Connections how many there may be,
-	// zero means 1024.
-	HeaderTimeout, IdleTimeout time.Duration
-	Connections                int
-	// Refused, if not nil, is told why somebody was cut off before asking
-	// anything: there were too many, or they took too long.
+	// request stays, zero means 2 minutes. StrangerTimeout bounds both, and the
+	// time to take an answer, for a TCP connection that has not shown a valid
+	// token; zero means 5 seconds.
+	HeaderTimeout, IdleTimeout, StrangerTimeout time.Duration
+	// Connections bounds the connections over TCP, zero means 2048. Strangers
+	// bounds those of them that have not shown a valid token, zero means 256, and
+	// never more than a quarter of all. SocketConnections bounds those through
+	// the socket, zero means 1024.
+	Connections, Strangers, SocketConnections int
+	// Refused, if not nil, is called with the reason when a connection is closed
+	// before it was served: too many, too slow, or another user's.
 	Refused func(reason string)
+	// WatchEvery is how often the lock and the socket are checked; zero means
+	// every 2 seconds.
+	WatchEvery time.Duration
 	// Ready, if not nil, is told where it listens, when it does.
 	Ready func(Address)
 	Log   *slog.Logger
@@ -106,6 +113,7 @@ func Serve(ctx context.Context, o ServeOptions) error {
 			return err
 		}
 		defer hold.Release()
+		s.Hold = hold
 	}
 	if err := s.listen(ctx); err != nil {
 		return fmt.Errorf("serve the home %s: %w", o.Home, err)
@@ -121,6 +129,10 @@ type server struct {
 	address Address
 	socket  net.Listener
 	tcp     net.Listener
+	// sockets are all listeners on the socket: there is a second one after its
+	// file was deleted. own is the file that the latest is reached by.
+	sockets []net.Listener
+	own     vfs.Info
 }
 
 // listen opens the doors and writes down where they are, if it can.
@@ -202,16 +214,13 @@ func (s *server) listenSocket(ctx context.Context) error {
 	if err := s.clear(ctx); err != nil {
 		return err
 	}
-	var config net.ListenConfig
-	l, err := config.Listen(ctx, "unix", s.Socket)
+	l, err := vfs.ListenUnix(ctx, s.Socket)
 	if err != nil {
 		return err
 	}
-	s.socket = l
-	if err := vfs.OwnerOnly(s.Socket); err != nil {
-		return fmt.Errorf("keep others from the socket: %w", err)
-	}
-	return nil
+	s.socket, s.sockets = l, append(s.sockets, l)
+	s.own, err = s.fs.Stat(s.Socket)
+	return err
 }
 
 // clear takes away a socket that nobody answers on.
@@ -227,9 +236,17 @@ func (s *server) clear(ctx context.Context) error {
 		return fmt.Errorf("%s is there, and is no socket: %w", s.Socket, firn.ErrInvalid)
 	}
 	dialer := net.Dialer{Timeout: time.Second}
-	if conn, err := dialer.DialContext(ctx, "unix", s.Socket); err == nil {
+	conn, err := dialer.DialContext(ctx, "unix", s.Socket)
+	if err == nil {
 		conn.Close()
 		return fmt.Errorf("somebody answers on the socket %s: %w", s.Socket, firn.ErrLocked)
+	}
+	var slow net.Error
+	if ctx.Err() != nil || errors.As(err, &slow) && slow.Timeout() {
+		return err // which says nothing about whether a process listens
+	}
+	if now, err := s.fs.Stat(s.Socket); errors.Is(err, fs.ErrNotExist) || err == nil && !now.Same(info) {
+		return nil // another process is at it; listening there tells
 	}
 	if err := s.fs.Remove(s.Socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("take away the socket that was left behind: %w", err)
@@ -247,19 +264,20 @@ func (s *server) serve(ctx context.Context) error {
 		IdleTimeout:       cmp.Or(s.IdleTimeout, 2*time.Minute),
 		MaxHeaderBytes:    64 << 10,
 		BaseContext:       func(net.Listener) context.Context { return base },
-		ConnContext:       ownConn,
-		ConnState:         noteAsked,
+		ConnContext:       withConn,
+		ConnState:         noteState,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
-	room := &gauge{limit: int64(cmp.Or(s.Connections, 1024))}
 	ended := make(chan error, 2)
 	doors := 0
-	for _, l := range []net.Listener{s.socket, s.tcp} {
-		if l != nil {
+	onSocket := s.crowdOf(s.socket, true)
+	for _, c := range []*crowd{onSocket, s.crowdOf(s.tcp, false)} {
+		if c.Listener != nil {
 			doors++
-			go func() { ended <- srv.Serve(&crowd{Listener: l, room: room, refused: s.refused}) }()
+			go func() { ended <- srv.Serve(c) }()
 		}
 	}
+	watched := s.watch(srv, onSocket)
 	s.log.Info("the gateway listens", "socket", s.address.Socket, "tcp", s.address.TCP, "pid", s.address.PID)
 	if s.Ready != nil {
 		s.Ready(s.address)
@@ -267,18 +285,34 @@ func (s *server) serve(ctx context.Context) error {
 	var err error
 	select {
 	case <-ctx.Done():
+	case err = <-watched.lost:
 	case err = <-ended:
 		doors--
 	}
+	watched.stop()
 	err = errors.Join(err, s.drain(srv, stop))
 	for range doors {
 		<-ended
 	}
+	watched.servers.Wait()
 	s.shut()
 	return err
 }
 
-// refused counts somebody who was cut off.
+// crowdOf bounds the connections of a listener: the socket has room of its own.
+func (s *server) crowdOf(l net.Listener, owned bool) *crowd {
+	c := &crowd{Listener: l, owned: owned, patience: cmp.Or(s.StrangerTimeout, 5*time.Second), refused: s.refused}
+	if owned {
+		c.guests.limit = cmp.Or(s.SocketConnections, 1024)
+		return c
+	}
+	all := cmp.Or(s.Connections, 2048)
+	c.strangers.limit = max(1, min(cmp.Or(s.Strangers, 256), all/4))
+	c.guests.limit = max(1, all-c.strangers.limit)
+	return c
+}
+
+// refused counts a connection that was closed before it was served.
 func (s *server) refused(reason string) {
 	if s.Refused != nil {
 		s.Refused(reason)
@@ -320,88 +354,18 @@ func (s *server) drain(srv *http.Server, stop context.CancelCauseFunc) error {
 // any more.
 const lastWords = 2 * time.Second
 
-// shut closes the doors and takes the address away.
+// shut closes the listeners and removes the socket, if it is still ours, and the
+// address.
 func (s *server) shut() {
-	for _, l := range []net.Listener{s.socket, s.tcp} {
+	for _, l := range append(s.sockets, s.tcp) {
 		if l != nil {
-			l.Close() // also takes the socket away
+			l.Close()
 		}
+	}
+	if there, err := s.fs.Stat(s.Socket); len(s.sockets) > 0 && err == nil && there.Same(s.own) {
+		_ = s.fs.Remove(s.Socket) // one that is left behind is found to be dead
 	}
 	if s.address.Address != "" {
 		_ = s.fs.Remove(filepath.Join(s.Home, gatewayDir, addressName)) // a stale one is found to be one
 	}
-}
-
-// ownConn marks requests that come through the socket as the owner's.
-func ownConn(ctx context.Context, c net.Conn) context.Context {
-	if held, ok := c.(*guest); ok {
-		c = held.Conn
-	}
-	if _, ok := c.(*net.UnixConn); ok {
-		return asOwner(ctx)
-	}
-	return ctx
-}
-
-// crowd is a listener that lets in so many at a time. Those beyond are cut off
-// at once: to keep them waiting would help nobody.
-type crowd struct {
-	net.Listener
-	room    *gauge
-	refused func(reason string)
-}
-
-// Why somebody is cut off.
-const (
-	refusedCrowd = "connections"
-	refusedSlow  = "slow"
-)
-
-// Accept implements [net.Listener].
-func (c *crowd) Accept() (net.Conn, error) {
-	for {
-		conn, err := c.Listener.Accept()
-		if err != nil {
-			return nil, err
-		}
-		if c.room.enter() {
-			return &guest{Conn: conn, room: c.room, refused: c.refused}, nil
-		}
-		c.refused(refusedCrowd)
-		conn.Close()
-	}
-}
-
-// guest is a connection that was let in.
-type guest struct {
-	net.Conn
-	room    *gauge
-	refused func(reason string)
-	// asked says that the head of a request has come.
-	left, asked atomic.Bool
-}
-
-// noteAsked takes notice that a guest has asked something.
-func noteAsked(c net.Conn, state http.ConnState) {
-	if g, ok := c.(*guest); ok && state == http.StateActive {
-		g.asked.Store(true)
-	}
-}
-
-// Read implements [net.Conn]. Until something was asked, the only thing that
-// runs out is the time for the first request.
-func (g *guest) Read(b []byte) (int, error) {
-	n, err := g.Conn.Read(b)
-	if err != nil && errors.Is(err, os.ErrDeadlineExceeded) && !g.asked.Swap(true) {
-		g.refused(refusedSlow)
-	}
-	return n, err
-}
-
-// Close implements [net.Conn].
-func (g *guest) Close() error {
-	if !g.left.Swap(true) {
-		g.room.leave()
-	}
-	return g.Conn.Close()
 }

@@ -346,40 +346,50 @@ func TestLargeHead(t *testing.T) {
 	}
 }
 
-// TestTooManyConnections: those beyond the limit are cut off; when one goes,
-// another may come.
-func TestTooManyConnections(t *testing.T) {
+// TestSocketConnections: a full socket closes the connection that has been idle
+// longest for a newcomer, with an answer; if none is idle the newcomer is refused.
+func TestSocketConnections(t *testing.T) {
 	s := newStand(t, api.Config{})
-	at := serve(t, api.ServeOptions{Handler: s.http, Connections: 1})
-	first, err := net.Dial("unix", at.Socket)
-	if err != nil {
+	inside, leave := make(chan struct{}), make(chan struct{})
+	s.fake.turn = func(context.Context, firn.ID, wire.Turn) (wire.Answer, error) {
+		inside <- struct{}{}
+		<-leave
+		return wire.Answer{}, nil
+	}
+	at := serve(t, api.ServeOptions{Handler: s.http, SocketConnections: 1})
+	idle := dial(t, at.Socket, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+	if _, err := http.ReadResponse(idle, nil); err != nil {
 		t.Fatal(err)
 	}
-	fmt.Fprint(first, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
-	in := bufio.NewReader(first)
-	if _, err := http.ReadResponse(in, nil); err != nil {
-		t.Fatal(err)
-	}
-	second, err := net.Dial("unix", at.Socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if rest, err := io.ReadAll(second); len(rest) > 0 { // ends, since nobody is there
-		t.Errorf("the second got %q, %v", rest, err)
-	}
-	second.Close()
-	first.Close()
-	for { // the server notices in its own time
+	var busy *bufio.Reader
+	var answered chan struct{}
+	for admitted := false; !admitted; { // the first is idle a moment after its answer came
 		conn, err := net.Dial("unix", at.Socket)
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprint(conn, "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-		answer, _ := io.ReadAll(conn)
-		conn.Close()
-		if strings.Contains(string(answer), "200 OK") {
-			return
+		defer conn.Close()
+		io.WriteString(conn, "POST /v1/sessions/aaaa-1/turns HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n") //nolint:errcheck // it may be refused already
+		busy = bufio.NewReader(conn)
+		answered = make(chan struct{})
+		go func() { busy.Peek(1); close(answered) }() //nolint:errcheck // an answer or none
+		select {
+		case <-inside:
+			admitted = true
+		case <-answered:
+			time.Sleep(time.Millisecond)
 		}
+	}
+	for name, refused := range map[string]*bufio.Reader{"the idle one": idle, "one too many": dial(t, at.Socket, "")} {
+		rest, err := io.ReadAll(refused)
+		if answer := string(rest); err != nil || !strings.Contains(answer, " 503 ") || !strings.Contains(answer, "Retry-After: 1\r\n") {
+			t.Errorf("%s got %q, %v", name, answer, err)
+		}
+	}
+	close(leave)
+	<-answered
+	if line, err := http.ReadResponse(busy, nil); err != nil || line.StatusCode != 200 {
+		t.Errorf("the one being served got %+v, %v", line, err)
 	}
 }
 

@@ -357,17 +357,20 @@ func (c *call) do() error {
 }
 
 // room is where the request is counted, so that there are not too many at a
-// time. Whoever looks after our health is always heard.
+// time. Health checks are always answered.
 func (c *call) room() *gauge {
+	rooms := c.h.roomsOf(c.r.Context())
 	switch {
 	case c.op.scope == "" && !c.op.door:
 		return nil
+	case c.op.door:
+		return &c.h.doors
 	case c.op.content == typeStream, c.op.foreign:
-		return &c.h.streams
+		return &rooms.streams
 	case c.op.long:
-		return &c.h.waiting
+		return &rooms.waiting
 	}
-	return &c.h.requests
+	return &rooms.requests
 }
 
 // admit tells who asks, and whether they may ask that, now.
@@ -382,6 +385,9 @@ func (c *call) admit() error {
 	if err != nil {
 		c.h.config.Metrics.Refused(notLetIn(err))
 		return err
+	}
+	if one := connOf(c.r.Context()); one != nil && !one.promote() {
+		return &withStatus{busy().(*wire.Problem), http.StatusServiceUnavailable}
 	}
 	if !c.who.scope.Includes(c.op.scope) {
 		c.h.config.Metrics.Refused("scope")

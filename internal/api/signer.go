@@ -21,7 +21,7 @@ const signedPatience = 10 * time.Second
 // whether there is such a hook or not: what was wrong is for the log.
 //
 // The body is read before anybody is known, so it is bounded more than others, and
-// counts as a request that is being answered.
+// counts among the few whose body is read at a time.
 func (c *call) signer(refused error) (identity, error) {
 	if c.r.Header.Get("Authorization") != "" || wire.KindOf(refused) != wire.NoToken {
 		return identity{}, refused // who sends a token is held to it
@@ -35,10 +35,10 @@ func (c *call) signer(refused error) (identity, error) {
 	if err != nil {
 		return identity{}, c.unsigned(name, err.Error())
 	}
-	if !c.h.requests.enter() {
+	if !c.h.signed.enter() {
 		return identity{}, busy()
 	}
-	defer c.h.requests.leave()
+	defer c.h.signed.leave()
 	body, err := c.upTo(min(c.h.config.MaxBody, gateway.MaxHookBody), min(c.h.config.BodyTimeout, signedPatience))
 	if err != nil {
 		return identity{}, err

@@ -43,9 +43,7 @@ func (c *call) upTo(most int64, patience time.Duration) ([]byte, error) {
 		c.w.Header().Set("Connection", "close")
 		return nil, tooLarge(most)
 	}
-	// Where there is no connection nobody can be slow.
-	_ = http.NewResponseController(c.w).SetReadDeadline(time.Now().Add(patience))
-	body, err := io.ReadAll(http.MaxBytesReader(c.w.ResponseWriter, c.r.Body, most))
+	body, err := io.ReadAll(http.MaxBytesReader(c.w.ResponseWriter, c.steady(patience), most))
 	if err != nil {
 		return nil, c.unreadable(err)
 	}

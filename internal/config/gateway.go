@@ -27,7 +27,10 @@ type Gateway struct {
 	Requests       int           `key:"requests" default:"256" range:"1..1000000" restart:"yes" doc:"How many requests are answered at a time."`
 	Streams        int           `key:"streams" default:"1024" range:"1..1000000" restart:"yes" doc:"How many clients may listen at a time."`
 	Turns          int           `key:"turns" default:"1024" range:"1..1000000" restart:"yes" doc:"How many clients may wait for a model at a time."`
-	Connections    int           `key:"connections" default:"1024" range:"1..1000000" restart:"yes" doc:"How many connections there may be at a time. Those beyond are cut off at once."`
+	Connections    int           `key:"connections" default:"2048" range:"1..1000000" restart:"yes" doc:"How many TCP connections there may be at a time. A newcomer displaces the one that has been idle longest, or is answered 503."`
+	Strangers      int           `key:"unauthenticated_connections" default:"256" range:"1..1000000" restart:"yes" doc:"How many of the TCP connections may be ones that have not shown a valid token; never more than a quarter of connections. A newcomer displaces the oldest of the address that has the most."`
+	StrangerTime   time.Duration `key:"unauthenticated_timeout" default:"5s" range:"100ms..1h" restart:"yes" doc:"How long a TCP connection that has not shown a valid token may take for a request, its body, or an answer, and how long it may be idle."`
+	OnSocket       int           `key:"socket_connections" default:"1024" range:"1..1000000" restart:"yes" doc:"How many connections through the Unix socket there may be at a time. They do not count as TCP connections."`
 	Drain          time.Duration `key:"drain" default:"30s" range:"0s..1h" restart:"yes" doc:"How long turns that run may take to end when the gateway is told to stop. What is not done by then goes on after the next start."`
 	Resident       Bytes         `key:"resident" default:"64mb" range:"1mb.." restart:"yes" doc:"How much of the ends of live sessions, and of the shapes of sessions that are looked at, is kept in memory. What does not fit is read again when it is needed."`
 }

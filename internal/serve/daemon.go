@@ -65,11 +65,14 @@ func Run(ctx context.Context, d Daemon) (err error) {
 	defer h.startNights(ctx)()
 	defer h.startMirror(ctx)()
 	defer h.startFollowing(ctx)()
+	descriptors := limits.Current().Connections
 	return api.Serve(ctx, api.ServeOptions{
 		Home: h.home(), Socket: g.Socket, TCP: g.Listen, Remote: g.AllowRemote, Hold: hold, Handler: h.Handler, Close: h.closeGateway,
 		Grace: max(g.Drain, 1), HeaderTimeout: g.HeaderTimeout, IdleTimeout: g.IdleTimeout,
-		Connections: min(g.Connections, limits.Current().Connections),
-		Refused:     h.counts.Refused, Ready: d.Ready, Log: h.o.Log, Clock: h.o.Clock,
+		// Of the descriptors that connections may take, the socket has a quarter.
+		Connections: min(g.Connections, max(1, descriptors-descriptors/4)), SocketConnections: min(g.OnSocket, max(1, descriptors/4)),
+		Strangers: g.Strangers, StrangerTimeout: g.StrangerTime,
+		Refused: h.counts.Refused, Ready: d.Ready, Log: h.o.Log, Clock: h.o.Clock,
 	})
 }
 

@@ -1,0 +1,39 @@
+//go:build !linux && !windows
+
+package vfs
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+)
+
+// ListenUnix listens on a Unix socket at path that only the owner can connect
+// to, whatever the umask is. The socket is made in a directory that only the
+// owner can enter and moved to path once its mode is set, so there is no moment
+// at which others can connect. Closing the listener leaves the file: it may be
+// another process's by then.
+func ListenUnix(ctx context.Context, path string) (net.Listener, error) {
+	dir, err := os.MkdirTemp(filepath.Dir(path), ".s")
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(dir)
+	made := filepath.Join(dir, "s")
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "unix", made)
+	if err != nil {
+		return nil, err
+	}
+	l.(*net.UnixListener).SetUnlinkOnClose(false)
+	if err = os.Chmod(made, filePerm); err == nil {
+		err = os.Rename(made, path)
+	}
+	if err != nil {
+		l.Close()
+		os.Remove(made)
+		return nil, err
+	}
+	return l, nil
+}
