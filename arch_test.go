@@ -75,7 +75,7 @@ var layers = []layer{
 	{"tool", []string{".", "provider", "internal/typo"}, "what an agent can do, each from what it may touch"},
 	{"compact", []string{".", "store", "window", "provider", "internal/digest", "internal/pattern"}, "no concrete store or provider"},
 	{"memory", []string{".", "store", "window", "provider", "internal/vfs", "internal/digest", "internal/pattern"}, "no concrete store or provider; files for the notes; finds facts without a model as summaries do"},
-	{"agent", []string{".", "store", "window", "provider", "tool", "compact", "memory"}, "no concrete store, dialect or provider"},
+	{"agent", []string{".", "store", "route", "window", "provider", "tool", "compact", "memory"}, "no concrete store, dialect or provider; carries the bounds of who asked"},
 
 	// protocol
 	{"wire", []string{"."}, "types only"},
@@ -87,8 +87,8 @@ var layers = []layer{
 	{"internal/trace", []string{".", "provider"}, "wraps models; sends names and numbers to a collector"},
 	{"internal/webui", []string{"wire"}, "pages"},
 	{"internal/gateway", []string{".", "store", "route", "window", "provider", "compact", "agent", "dialect", "wire", "internal/richtext", "internal/convert", "internal/index", "internal/search", "internal/trace", "internal/vfs", "internal/timer", "internal/maintenance", "internal/view", "internal/rawjson"}, "contracts only: serve hands it the members; never its doors; reads the bodies of hooks strictly"},
-	{"internal/api", []string{".", "store", "wire", "internal/gateway", "internal/view", "internal/search", "internal/page", "internal/sse", "internal/token", "internal/metrics", "internal/trace", "internal/limits", "internal/vfs", "internal/rawjson"}, "the doors of a gateway: asks it by its methods; reads requests strictly; files for the lock of a home and its address"},
-	{"internal/token", []string{".", "wire", "internal/vfs"}, "who is let in; a file of one home, or what it is handed instead"},
+	{"internal/api", []string{".", "store", "wire", "route", "internal/gateway", "internal/view", "internal/search", "internal/page", "internal/sse", "internal/token", "internal/metrics", "internal/trace", "internal/limits", "internal/vfs", "internal/rawjson"}, "the doors of a gateway: asks it by its methods; reads requests strictly; files for the lock of a home and its address"},
+	{"internal/token", []string{".", "wire", "route", "internal/vfs"}, "who is let in, and within which bounds; a file of one home, or what it is handed instead"},
 	{"internal/openaiapi", []string{".", "client", "wire", "dialect/native", "internal/sse", "internal/rawjson"}, "a client that speaks as OpenAI's API does, and reads requests strictly; lines of entries are the native dialect"},
 	{"internal/hangup", []string{"internal/rawjson"}, "a stream that ends once what was asked is answered"},
 	{"internal/mcp", []string{".", "client", "wire", "internal/prose", "internal/hangup"}, "a client that speaks that protocol"},

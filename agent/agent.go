@@ -29,6 +29,7 @@ import (
 	"firn"
 	"firn/compact"
 	"firn/provider"
+	"firn/route"
 	"firn/store"
 	"firn/tool"
 	"firn/window"
@@ -177,6 +178,8 @@ type Run struct {
 	// Said is what the user says in this turn; empty when a turn goes on with
 	// what was not answered.
 	Said string
+	// Bounds is what the turn may see and change besides its own session.
+	Bounds route.Bounds
 }
 
 // Verdict is what a hook says of a call. The zero verdict lets it run.

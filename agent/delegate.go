@@ -110,7 +110,9 @@ func (s *sessions) delegate(ctx context.Context, here place, id firn.ID, message
 		}
 		defer s.lanes.awaited(here.id, id)
 	}
-	ended, stop, err := s.start(here, id, message)
+	in := Say(message)
+	in.Bounds = BoundsOf(ctx)
+	ended, stop, err := s.start(here, id, in)
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -142,7 +144,7 @@ type end struct {
 // start begins a turn of another session in the background. Its end is always
 // told, whatever becomes of it. It is stopped by calling stop, and when the
 // agent is closed.
-func (s *sessions) start(here place, id firn.ID, message string) (ended <-chan end, stop context.CancelCauseFunc, err error) {
+func (s *sessions) start(here place, id firn.ID, in Input) (ended <-chan end, stop context.CancelCauseFunc, err error) {
 	ctx, stop := context.WithCancelCause(context.WithValue(context.Background(), sessionKey{}, here))
 	tell := make(chan end, 1)
 	started := s.background.start(func(base context.Context) {
@@ -150,7 +152,7 @@ func (s *sessions) start(here place, id firn.ID, message string) (ended <-chan e
 		defer stop(nil)
 		e := end{err: errors.New("the turn ended without a word")}
 		defer func() { tell <- e }()
-		e.text, e.err = s.answer(ctx, id, Say(message))
+		e.text, e.err = s.answer(ctx, id, in)
 	})
 	if !started {
 		stop(nil)

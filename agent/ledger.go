@@ -33,10 +33,12 @@ type ledger struct {
 	lost      bool
 	// right is that of the turn to write.
 	right right
+	// hears is called with each entry that somebody else wrote; nil: nobody cares.
+	hears func(firn.Entry)
 }
 
 // anew is a ledger of the same session that knows nothing of it.
-func (l *ledger) anew() ledger { return ledger{st: l.st, id: l.id, right: l.right} }
+func (l *ledger) anew() ledger { return ledger{st: l.st, id: l.id, right: l.right, hears: l.hears} }
 
 // append adds entries, durable when it returns.
 func (l *ledger) append(ctx context.Context, entries ...firn.Entry) error {
@@ -141,6 +143,9 @@ func (l *ledger) listen(rec *firn.Record) {
 		return
 	}
 	l.news = append(l.news, entry)
+	if l.hears != nil {
+		l.hears(entry)
+	}
 	if _, said := saidBy(entry, firn.RoleUser); said {
 		l.heard = true
 	}

@@ -16,7 +16,8 @@ import (
 
 // SessionTools are the tools with which an agent looks at other sessions of
 // its own and talks to them: sessions_list, sessions_history, sessions_send
-// and sessions_spawn. Sessions of other agents are out of their reach. Add
+// and sessions_spawn. Sessions of other agents are out of their reach, and so is
+// what the one who began the turn may not see: see [BoundsOf]. Add
 // them to Tools before the first turn, once: those of one call see to it that
 // what they ask of a session is answered one turn after the other.
 func (a *Agent) SessionTools() []tool.Tool {
@@ -98,6 +99,7 @@ type listArgs struct {
 func (s *sessions) list(ctx context.Context, args listArgs) (tool.Result, error) {
 	limit := bounded(args.Limit, 20, listMost)
 	own, _ := SessionOf(ctx)
+	bounds := BoundsOf(ctx)
 	now := s.now()
 	var b strings.Builder
 	n := 0
@@ -107,6 +109,9 @@ func (s *sessions) list(ctx context.Context, args listArgs) (tool.Result, error)
 		}
 		if args.Active > 0 && now.Sub(info.Updated) > time.Duration(args.Active)*time.Minute {
 			break // the latest come first
+		}
+		if info.ID != own && !bounds.Admits(s.name(), info.Key) {
+			continue
 		}
 		if n == limit {
 			b.WriteString("(there are more)\n")
@@ -212,13 +217,9 @@ func historyLine(e firn.Entry, tools bool) string {
 // it is this agent's and nobody has hidden it.
 func (s *sessions) mine(ctx context.Context, name string) (firn.ID, window.Path, error) {
 	name = strings.TrimSpace(name)
-	id, err := s.find(ctx, name)
+	id, own, err := s.seen(ctx, name)
 	if err != nil {
 		return "", window.Path{}, fmt.Errorf("find session %q: %w; sessions_list tells which there are", firn.CutText(name, nameLen), err)
-	}
-	own, err := s.owns(ctx, id)
-	if err != nil {
-		return "", window.Path{}, fmt.Errorf("find session %q: %w; sessions_list tells which there are", id, err)
 	}
 	if !own {
 		return "", window.Path{}, fmt.Errorf("session %s belongs to another agent", id)
@@ -259,6 +260,26 @@ func (s *sessions) owns(ctx context.Context, id firn.ID) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// seen returns the session that a name stands for, and whether it is this agent's. For
+// a turn with bounds, what is out of them is not there: nothing tells it from a name
+// that means nothing.
+func (s *sessions) seen(ctx context.Context, name string) (id firn.ID, own bool, err error) {
+	bounds, header := BoundsOf(ctx), firn.Header{}
+	if id, err = s.find(ctx, name); err == nil {
+		own, err = s.owns(ctx, id)
+	}
+	if bounds.Unbounded() || errors.Is(err, firn.ErrInvalid) {
+		return id, own, err
+	}
+	if err == nil {
+		header, err = s.header(ctx, id)
+	}
+	if here, _ := SessionOf(ctx); err != nil || !own || id != here && !bounds.Admits(s.name(), header.Key) {
+		return "", false, firn.ErrNotFound
+	}
+	return id, own, nil
 }
 
 // header reads the header of a session: its first record, but for gaps. One

@@ -635,15 +635,20 @@ func TestRefusedRequests(t *testing.T) {
 	}
 }
 
-// TestOutsideATurn uses the tools where there is no session that asks.
+// TestOutsideATurn uses the tools where there is no session that asks: nobody asked,
+// so nothing can be seen.
 func TestOutsideATurn(t *testing.T) {
 	b := play(t)
 	other := began(t, b.Store, "main")
 	tools := b.SessionTools()
 	for i, args := range []string{`{}`, `{"session":"OTHER"}`, `{"session":"OTHER","message":"x"}`, `{"task":"x"}`} {
-		_, err := tools[i].Run(t.Context(), []byte(strings.ReplaceAll(args, "OTHER", string(other))))
-		if looks := i < 2; looks != (err == nil) || !looks && !strings.HasPrefix(err.Error(), "only a turn of a session") {
-			t.Errorf("%s gives %v", tools[i].Spec().Name, err)
+		got, err := tools[i].Run(t.Context(), []byte(strings.ReplaceAll(args, "OTHER", string(other))))
+		want := []string{"There are no sessions.", "find session", "only a turn of a session", "only a turn of a session"}[i]
+		if err != nil {
+			got = tool.TextResult(err.Error())
+		}
+		if text := firn.JoinText(got.Parts); !strings.HasPrefix(text, want) || (err == nil) != (i == 0) {
+			t.Errorf("%s gives %q", tools[i].Spec().Name, text)
 		}
 	}
 }

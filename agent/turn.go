@@ -9,6 +9,7 @@ import (
 
 	"firn"
 	"firn/provider"
+	"firn/route"
 	"firn/store"
 	"firn/tool"
 	"firn/window"
@@ -35,15 +36,24 @@ type Input struct {
 	Turns int
 	// Terms is how the turn is to be run.
 	Terms Terms
+	// Bounds is what the turn may see and change besides its own session, by the tools
+	// and hooks that heed [BoundsOf]: what the one who asked may see. The zero value
+	// admits nothing. [Say] sets it to everything.
+	Bounds route.Bounds
+	// Narrow returns the bounds of who said an entry that the turn answers too: it
+	// stood unanswered in the session, or came while the turn ran. The turn keeps what
+	// all of them admit. Nil: whoever it was may see what the turn may.
+	Narrow func(ctx context.Context, e firn.Entry) route.Bounds
 	// Since is where the right to write begins, if others can take the session
 	// over: a turn that finds behind it that somebody did ends with [ErrFenced].
 	// Nil: nobody can.
 	Since *firn.Pos
 }
 
-// Say makes an input of text.
+// Say makes an input of text that the owner of the agent says, who may see
+// everything.
 func Say(text string) Input {
-	return Input{Parts: []firn.Part{firn.Text{Text: text}}}
+	return Input{Parts: []firn.Part{firn.Text{Text: text}}, Bounds: route.Everything()}
 }
 
 // Run runs one turn of a session and yields what happens. The last event is
@@ -61,8 +71,9 @@ func (a *Agent) Run(ctx context.Context, id firn.ID, in Input) iter.Seq2[Event, 
 	return func(yield func(Event, error) bool) {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
-		t := &turn{a: a, ctx: withSession(ctx, id), cancel: cancel, in: in, yield: yield}
-		t.log = ledger{st: a.Store, id: id}
+		t := &turn{a: a, cancel: cancel, in: in, yield: yield}
+		t.ctx, t.reach = withReach(withSession(ctx, id), in.Bounds)
+		t.log = ledger{st: a.Store, id: id, hears: t.narrow}
 		if in.Since != nil {
 			t.log.right = right{bounded: true, since: *in.Since}
 		}
@@ -82,6 +93,8 @@ type turn struct {
 	cancel context.CancelCauseFunc
 	in     Input
 	yield  func(Event, error) bool
+	// reach is what the turn may see and change; nil if it runs no tools.
+	reach *reach
 	// left: the caller stopped ranging.
 	left bool
 
@@ -120,6 +133,7 @@ func (t *turn) run() error {
 	if err := t.begin(); err != nil {
 		return err
 	}
+	t.narrowToOpen()
 	if err := t.prepare(); err != nil {
 		return err
 	}
@@ -246,7 +260,11 @@ func (t *turn) equip() error {
 
 // hook is what hooks are told of the turn.
 func (t *turn) hook() Run {
-	return Run{Agent: t.a.name(), Session: t.log.id, Path: t.path, Said: t.said}
+	run := Run{Agent: t.a.name(), Session: t.log.id, Path: t.path, Said: t.said}
+	if t.reach != nil {
+		run.Bounds = t.reach.now()
+	}
+	return run
 }
 
 // emit tells the caller of an event. If nobody listens any more the turn is

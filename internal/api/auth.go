@@ -12,7 +12,9 @@ import (
 	"unicode"
 
 	"firn"
+	"firn/internal/gateway"
 	"firn/internal/token"
+	"firn/route"
 	"firn/wire"
 )
 
@@ -39,31 +41,24 @@ type identity struct {
 // ownerName is who comes through the socket, or is in this process.
 const ownerName = "owner"
 
+// bounds is which sessions they may see and change.
+func (i identity) bounds() route.Bounds { return route.BoundTo(i.agents, i.keys) }
+
 // bound reports whether they may touch only some sessions.
-func (i identity) bound() bool { return len(i.agents) > 0 || len(i.keys) > 0 }
+func (i identity) bound() bool { return !i.bounds().Unbounded() }
 
 // may reports whether they may touch what belongs to an agent and a key.
-func (i identity) may(agent, key string) bool {
-	if len(i.agents) > 0 && !slices.Contains(i.agents, agent) {
-		return false
-	}
-	return len(i.keys) == 0 || key != "" && slices.ContainsFunc(i.keys, func(prefix string) bool { return token.Under(key, prefix) })
-}
+func (i identity) may(agent, key string) bool { return i.bounds().Admits(agent, key) }
 
-// mayAgent reports whether they may know of an agent.
-func (i identity) mayAgent(agent string) bool {
-	return i.may(agent, "") || len(i.keys) > 0 && (len(i.agents) == 0 || slices.Contains(i.agents, agent)) &&
-		slices.ContainsFunc(i.keys, func(prefix string) bool { return agentOfKey(prefix) == agent })
-}
-
-// agentOfKey is the agent that a key, or the beginning of one, names.
-func agentOfKey(key string) string {
-	rest, ok := strings.CutPrefix(key, "agent:")
-	if !ok {
-		return ""
+// asker is who they are to the gateway, whose turns they may begin. Who may call hooks
+// alone speaks for a program outside.
+func (i identity) asker() (gateway.Asker, route.Bounds) {
+	who := gateway.Asker{Owner: i.owner, Token: i.token, Bound: i.bound()}
+	if !i.scope.Includes(wire.ScopeRead) {
+		who.Outside, who.Bound = true, true
+		return who, route.Bounds{}
 	}
-	agent, _, _ := strings.Cut(rest, ":")
-	return agent
+	return who, i.bounds()
 }
 
 // ownerMark is where a context says that the request is the owner's own.
@@ -135,8 +130,8 @@ func (i identity) grant() token.Grant {
 // whileLetIn is the context of a request for as long as who asks is let in.
 func (c *call) whileLetIn() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(c.r.Context())
-	if c.who.token == "" || c.h.config.Tokens == nil {
-		return ctx, cancel // the owner, always
+	if _, forwarded := forwardedBy(ctx); c.who.token == "" || c.h.config.Tokens == nil || forwarded {
+		return ctx, cancel // the owner, always; what was forwarded ends where it came in
 	}
 	stop := c.h.config.Tokens.Watch(c.who.token, cancel)
 	if c.who.expires.IsZero() {

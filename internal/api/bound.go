@@ -10,6 +10,7 @@ import (
 	"firn"
 	"firn/internal/gateway"
 	"firn/internal/view"
+	"firn/route"
 	"firn/wire"
 )
 
@@ -68,7 +69,7 @@ func (o *outOfBounds) Unwrap() error { return o.Problem }
 func (c *call) sees(s wire.Session) bool {
 	agent := s.Agent
 	if agent == "" {
-		agent = agentOfKey(s.Key)
+		agent = route.AgentOf(s.Key)
 	}
 	return c.who.may(agent, s.Key)
 }
@@ -114,7 +115,7 @@ func (c *call) visibleSessions(q gateway.SessionQuery) (wire.Page[wire.Session],
 // as it is kept.
 func (c *call) theirs(key string) (string, bool) {
 	kept, err := c.h.gateway.CanonicalKey(key)
-	return kept, err == nil && c.who.may(agentOfKey(kept), kept)
+	return kept, err == nil && c.who.may(route.AgentOf(kept), kept)
 }
 
 // boundNew makes sure that a new session will be theirs.
@@ -132,7 +133,7 @@ func (c *call) boundNew(n wire.NewSession) (wire.NewSession, error) {
 		return n, nil
 	}
 	key, ok := c.theirs(n.Key)
-	if !ok || n.Agent != "" && n.Agent != agentOfKey(key) {
+	if !ok || n.Agent != "" && n.Agent != route.AgentOf(key) {
 		return n, boundTo("a session of that agent and key")
 	}
 	n.Key = key
@@ -161,7 +162,7 @@ func (c *call) boundInbound(in wire.Inbound) error {
 	if err != nil {
 		return err
 	}
-	if !c.who.may(agentOfKey(key), key) {
+	if !c.who.may(route.AgentOf(key), key) {
 		return boundTo("messages that are routed elsewhere")
 	}
 	return nil
@@ -186,11 +187,11 @@ func (c *call) key() (string, error) {
 }
 
 func (c *call) visibleKeys(all []wire.Key) []wire.Key {
-	return slices.DeleteFunc(all, func(k wire.Key) bool { return !c.who.may(cmp.Or(k.Agent, agentOfKey(k.Key)), k.Key) })
+	return slices.DeleteFunc(all, func(k wire.Key) bool { return !c.who.may(cmp.Or(k.Agent, route.AgentOf(k.Key)), k.Key) })
 }
 
 func (c *call) visibleAgents(all []wire.Agent) []wire.Agent {
-	return slices.DeleteFunc(all, func(a wire.Agent) bool { return c.who.bound() && !c.who.mayAgent(a.ID) })
+	return slices.DeleteFunc(all, func(a wire.Agent) bool { return c.who.bound() && !c.who.bounds().KnowsAgent(a.ID) })
 }
 
 // boundStatus leaves out of the status what is not theirs: others' agents and

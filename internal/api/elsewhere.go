@@ -46,6 +46,8 @@ type Principal struct {
 	Scope  wire.Scope `json:"scope"`
 	Agents []string   `json:"agents,omitempty"`
 	Keys   []string   `json:"keys,omitempty"`
+	// Token is the id of their token: what they say is kept as said with it.
+	Token string `json:"token,omitempty"`
 	// Hook is the one they may call since they signed the call.
 	Hook string `json:"hook,omitempty"`
 }
@@ -71,7 +73,7 @@ func Elsewhere(status int, head http.Header) bool {
 
 // ServeForwarded answers a request that another gateway has forwarded.
 func (h *HTTP) ServeForwarded(ctx context.Context, w http.ResponseWriter, f Forwarded) {
-	who := identity{name: f.Who.Name, owner: f.Who.Owner, scope: f.Who.Scope, agents: f.Who.Agents, keys: f.Who.Keys, hook: f.Who.Hook}
+	who := identity{name: f.Who.Name, owner: f.Who.Owner, scope: f.Who.Scope, agents: f.Who.Agents, keys: f.Who.Keys, token: f.Who.Token, hook: f.Who.Hook}
 	r, err := http.NewRequestWithContext(context.WithValue(ctx, forwardedMark{}, who), f.Method, f.URI, bytes.NewReader(f.Body))
 	if err != nil {
 		http.Error(w, "the request that was forwarded makes no sense", http.StatusBadRequest)
@@ -96,7 +98,7 @@ func (c *call) forwarded(body []byte) Forwarded {
 	head.Set("X-Request-Id", c.request)
 	return Forwarded{
 		Method: c.r.Method, URI: c.r.URL.RequestURI(), Header: head, Body: body,
-		Who: Principal{Name: c.who.name, Owner: c.who.owner, Scope: c.who.scope, Agents: c.who.agents, Keys: c.who.keys, Hook: c.who.hook},
+		Who: Principal{Name: c.who.name, Owner: c.who.owner, Scope: c.who.scope, Agents: c.who.agents, Keys: c.who.keys, Token: c.who.token, Hook: c.who.hook},
 	}
 }
 

@@ -399,6 +399,9 @@ func (c *call) admit() error {
 	if c.h.draining() && (c.op.changes() || c.op.content == typeStream) {
 		return &wire.Problem{Kind: wire.Closing, Message: "the gateway is shutting down", Hint: "ask again when it is back"}
 	}
+	// From here on all that the request begins is begun by who asks.
+	who, bounds := c.who.asker()
+	c.r = c.r.WithContext(gateway.WithAsker(c.r.Context(), who, bounds))
 	return nil
 }
 

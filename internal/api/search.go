@@ -6,6 +6,7 @@ import (
 
 	"firn/internal/gateway"
 	"firn/internal/search"
+	"firn/route"
 	"firn/wire"
 )
 
@@ -59,7 +60,7 @@ func (c *call) search() (wire.Found, error) {
 	}
 	var owners gateway.Owners
 	if c.who.bound() {
-		owners = gateway.Owners{Agents: c.who.agents, May: func(agent, key string) bool { return c.who.may(cmp.Or(agent, agentOfKey(key)), key) }}
+		owners = gateway.Owners{Agents: c.who.agents, May: func(agent, key string) bool { return c.who.may(cmp.Or(agent, route.AgentOf(key)), key) }}
 	}
 	return c.h.gateway.Search(c.r.Context(), want, owners)
 }

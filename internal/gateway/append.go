@@ -24,6 +24,9 @@ const mostAppended = 1000
 // while one is running.
 func (g *Gateway) Append(ctx context.Context, id firn.ID, expect firn.Pos, n wire.NewEntries) (wire.Appended, error) {
 	entries, err := g.newEntries(n)
+	if err == nil {
+		err = sign(entries, askerOf(ctx))
+	}
 	if err != nil {
 		return wire.Appended{}, err
 	}

@@ -102,7 +102,7 @@ func (g *Gateway) keepsTime() bool {
 
 // runDue begins a run of a job that is due.
 func (g *Gateway) runDue(setup *Setup, r timer.Run) {
-	_, err := g.startRun(g.ctx, setup, r.Job)
+	_, err := g.startRun(asOwner(g.ctx), setup, r.Job)
 	switch {
 	case err == nil:
 	case wire.KindOf(err) == wire.Busy:

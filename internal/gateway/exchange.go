@@ -59,7 +59,7 @@ func (g *Gateway) Import(ctx context.Context, in wire.Import, body io.Reader) (w
 		return wire.Imported{}, err
 	}
 	report := &convert.Report{}
-	src, id, err := incoming(tool, in, stream, report)
+	src, id, err := incoming(tool, in, askerOf(ctx), stream, report)
 	if err != nil {
 		return wire.Imported{}, err
 	}
@@ -114,7 +114,7 @@ func (g *Gateway) formatOf(in wire.Import, stream *bufio.Reader) (dialect.Tool, 
 // incoming is the transcript as a source, and the id its session gets. The
 // first entry, the header, tells the id; it is read ahead, and one more to see
 // that there is anything else.
-func incoming(tool dialect.Tool, in wire.Import, stream io.Reader, report *convert.Report) (convert.Source, firn.ID, error) {
+func incoming(tool dialect.Tool, in wire.Import, who Asker, stream io.Reader, report *convert.Report) (convert.Source, firn.ID, error) {
 	origin := dialect.Origin{Transcript: dialect.Transcript{ID: in.ID, Agent: in.Agent, Title: in.Title}}
 	if in.Name != "" {
 		origin.Parts = []string{in.Name}
@@ -152,11 +152,11 @@ func incoming(tool dialect.Tool, in wire.Import, stream io.Reader, report *conve
 	}
 	told := func(yield func(convert.Told, error) bool) {
 		defer stop()
-		if !yield(first, nil) {
+		if !yield(signTold(first, who), nil) {
 			return
 		}
 		for t, err, ok := second, after, more; ok; t, err, ok = next() {
-			if !yield(t, err) {
+			if !yield(signTold(t, who), err) {
 				return
 			}
 		}

@@ -59,6 +59,9 @@ type Options struct {
 	// Enter waits until no other process runs a turn of a session, and calls
 	// waits if it must; leave lets the next one in. Nil: there are no others.
 	Enter func(ctx context.Context, id firn.ID, waits func()) (leave func(), err error)
+	// Holder looks up the bounds of tokens; nil: who has a token may see nothing but
+	// the session that they talk in.
+	Holder Holder
 	// Peers are the other gateways that serve the same sessions; nil if there are
 	// none, and then Enter counts.
 	Peers Peers

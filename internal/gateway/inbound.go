@@ -46,7 +46,7 @@ func (g *Gateway) Inbound(ctx context.Context, in wire.Inbound) (wire.Routed, er
 		return out, nil
 	}
 	unlock()
-	return g.deliver(ctx, in, text, out)
+	return g.deliver(ctx, askerOf(ctx).outside(r.Key), in, text, out)
 }
 
 // resolve finds where a message belongs.
@@ -192,13 +192,13 @@ func (g *Gateway) chooseModel(ctx context.Context, id firn.ID, name string) erro
 }
 
 // deliver says a message in its session.
-func (g *Gateway) deliver(ctx context.Context, in wire.Inbound, text string, out wire.Routed) (wire.Routed, error) {
+func (g *Gateway) deliver(ctx context.Context, who Asker, in wire.Inbound, text string, out wire.Routed) (wire.Routed, error) {
 	wait := in.Wait
 	turn := wire.Turn{Text: text, Images: in.Images, Sender: in.Sender}
 	if in.ID != "" {
 		turn.ID = firn.EntryID(in.ID)
 	}
-	ticket, repeated, err := g.acceptFrom(ctx, out.Session, turn, in.Channel)
+	ticket, repeated, err := g.acceptFrom(ctx, who, out.Session, turn, in.Channel)
 	if err != nil {
 		return out, err
 	}

@@ -48,7 +48,7 @@ func (l *lane) hear(ctx context.Context, t *ticket) error {
 	return nil
 }
 
-// tell lets a machine say something in a session. If a turn is running it waits
+// tell lets a machine say something in a session, for who asks in ctx. If a turn is running it waits
 // for its end: what people talk about is not interrupted.
 func (g *Gateway) tell(ctx context.Context, id firn.ID, by, text string, entry firn.EntryID) (*ticket, error) {
 	if strings.TrimSpace(text) == "" {
@@ -57,7 +57,7 @@ func (g *Gateway) tell(ctx context.Context, id firn.ID, by, text string, entry f
 	if entry == "" {
 		entry = firn.NewEntryID()
 	}
-	t := newTicket(waiting{ID: entry, Text: text, By: by, Mode: route.QueueFollowup})
+	t := newTicket(waiting{ID: entry, Text: text, By: by, Mode: route.QueueFollowup, Asker: askerOf(ctx)})
 	t.answer.Session, t.trace = id, trace.Of(ctx)
 	if err := g.enter(ctx, id, t); err != nil {
 		return nil, err

@@ -161,6 +161,9 @@ func (l *lane) spent() bool {
 // holds the lane's lock.
 func (l *lane) join(ctx context.Context, t *ticket) (err error) {
 	queue := l.g.setup.Load().queue(t.Channel)
+	if t.Mode == route.QueueSteer && !l.all(t.Asker.likes) {
+		t.Mode = route.QueueFollowup // a turn has the bounds of those whom it answers
+	}
 	queue.Mode = t.Mode
 	decision := queue.Decide(true, len(l.queue))
 	if decision.Action == route.ActRefuse {
@@ -267,7 +270,7 @@ func (l *lane) next() []*ticket {
 		return nil
 	}
 	n := 1
-	for l.queue[0].collects() && n < len(l.queue) && l.queue[n].collects() {
+	for n < len(l.queue) && l.queue[0].collectsWith(l.queue[n]) {
 		n++
 	}
 	batch := l.queue[:n:n]
@@ -314,9 +317,6 @@ func (l *lane) unsettled(setup *Setup) time.Duration {
 	return quiet - time.Since(last)
 }
 
-// collects reports whether a message is answered together with others.
-func (t *ticket) collects() bool { return t.Mode == route.QueueCollect && !t.onward }
-
 // answer runs a turn for a batch of messages, and settles their tickets. It is false
 // if some of them are in the queue again.
 func (l *lane) answer(batch []*ticket) bool {
@@ -327,6 +327,9 @@ func (l *lane) answer(batch []*ticket) bool {
 	l.named, l.lines = nil, false
 	l.mu.Unlock()
 	todo, err := l.sift(ctx, batch)
+	if err == nil {
+		todo, err = l.admit(ctx, todo)
+	}
 	if len(todo) == 0 && err == nil {
 		return true
 	}
@@ -418,6 +421,10 @@ func (l *lane) turn(ctx context.Context, batch []*ticket) (answer wire.Answer, e
 	ctx, end := l.span(ctx, a, batch)
 	defer func() { end(answer, err) }()
 	defer l.g.events.over(l.id)
+	bounds, narrow, err := l.reach(ctx, batch)
+	if err != nil {
+		return answer, err
+	}
 	in := agent.Input{}
 	if batch[0].By != "" {
 		if err := l.hear(ctx, batch[0]); err != nil {
@@ -432,6 +439,7 @@ func (l *lane) turn(ctx context.Context, batch []*ticket) (answer wire.Answer, e
 		l.forgetSaid(ctx)
 		in = l.input(all)
 	}
+	in.Bounds, in.Narrow = bounds, narrow
 	in.Terms = batch[len(batch)-1].terms
 	if l.tenure != nil {
 		in.Since = &l.tenure.Since
@@ -507,10 +515,8 @@ func (l *lane) forgetSaid(ctx context.Context) {
 // those that were too many.
 func (l *lane) input(all []waiting) agent.Input {
 	l.mu.Lock()
-	dropped, told := l.dropped, l.dropped
-	if !l.summarize {
-		told = nil
-	}
+	dropped, told := l.dropped, slices.Clone(l.dropped)
+	told = slices.DeleteFunc(told, func(w waiting) bool { return !l.summarize || !w.Asker.likes(all[0].Asker) })
 	l.named, l.lines = dropped, l.summarize
 	l.dropped, l.summarize = nil, false
 	l.mu.Unlock()

@@ -40,6 +40,8 @@ type waiting struct {
 	// By is the machine that says it; empty if a person does.
 	By   string          `json:"by,omitempty"`
 	Mode route.QueueMode `json:"mode"`
+	// Asker is who asked for it.
+	Asker Asker `json:"asker,omitzero"`
 }
 
 func (w waiting) parts() []firn.Part {
@@ -64,7 +66,7 @@ func (w waiting) entry() (firn.Entry, error) {
 
 // extra is what is kept with the message when it is said.
 func (w waiting) extra(together []waiting) firn.Fields {
-	fields := firn.Fields{{Name: acceptedField, Value: json.RawMessage("true")}}
+	fields := firn.Fields{{Name: acceptedField, Value: json.RawMessage("true")}, {Name: askerField, Value: spell(w.Asker)}}
 	if w.Sender != "" {
 		fields = append(fields, firn.Field{Name: senderField, Value: spell(w.Sender)})
 	}

@@ -166,7 +166,7 @@ func (g *Gateway) owed(ctx context.Context, id firn.ID) ([]*ticket, error) {
 	}
 	var tickets []*ticket
 	if accepted(asked) && agent.Unfinished(asked) {
-		t := newTicket(waiting{ID: firn.NewEntryID()})
+		t := newTicket(waiting{ID: firn.NewEntryID(), Asker: lastAsker(asked)})
 		t.onward = true
 		t.accept()
 		tickets = append(tickets, t)
@@ -178,6 +178,18 @@ func (g *Gateway) owed(ctx context.Context, id firn.ID) ([]*ticket, error) {
 		tickets = append(tickets, t)
 	}
 	return tickets, nil
+}
+
+// lastAsker is who said the last message of a path that a gateway accepted; nobody if
+// it does not tell.
+func lastAsker(p window.Path) Asker {
+	for _, e := range slices.Backward(p.Entries) {
+		if m, ok := e.Body.(*firn.Message); ok && m.Role == firn.RoleUser || byMachine(e) {
+			a, _ := askerIn(e)
+			return a
+		}
+	}
+	return Asker{}
 }
 
 // summed reports whether a path is a summary, behind which nothing was said and nobody

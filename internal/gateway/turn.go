@@ -154,13 +154,13 @@ func ours(t *ticket) bool {
 // accept takes in a message. The ticket tells when it is durable, and when it
 // is answered.
 func (g *Gateway) accept(ctx context.Context, id firn.ID, t wire.Turn) (*ticket, error) {
-	ticket, _, err := g.acceptFrom(ctx, id, t, "")
+	ticket, _, err := g.acceptFrom(ctx, askerOf(ctx), id, t, "")
 	return ticket, err
 }
 
-// acceptFrom is accept of a message that came over a channel; empty means that
-// of the session's key. It also reports whether the message was taken before.
-func (g *Gateway) acceptFrom(ctx context.Context, id firn.ID, t wire.Turn, channel string) (_ *ticket, repeated bool, err error) {
+// acceptFrom is accept of a message of an asker that came over a channel; empty means
+// that of the session's key. It also reports whether the message was taken before.
+func (g *Gateway) acceptFrom(ctx context.Context, who Asker, id firn.ID, t wire.Turn, channel string) (_ *ticket, repeated bool, err error) {
 	setup := g.setup.Load()
 	if channel == "" && len(setup.Queues) > 0 {
 		channel = g.channelOf(ctx, id)
@@ -171,7 +171,7 @@ func (g *Gateway) acceptFrom(ctx context.Context, id firn.ID, t wire.Turn, chann
 			return nil, false, err
 		}
 	}
-	w := waiting{ID: t.ID, Text: t.Text, Images: t.Images, Sender: t.Sender, Channel: channel, Mode: mode}
+	w := waiting{ID: t.ID, Text: t.Text, Images: t.Images, Sender: t.Sender, Channel: channel, Mode: mode, Asker: who}
 	if w.ID == "" {
 		w.ID = firn.NewEntryID()
 	}

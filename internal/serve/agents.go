@@ -50,9 +50,9 @@ type staff struct {
 	report   func(message string)
 	fs       vfs.FS
 	mind     *mind
-	// past finds what was said before in the sessions of an agent, with a person
-	// if it is not empty, but for the session that asks; nil if nothing can.
-	past func(agent, person string, asking firn.ID) memory.Search
+	// past finds what was said before in the sessions that are seen at a place, but for
+	// the session that asks; nil if nothing can.
+	past func(at place, asking firn.ID) memory.Search
 	// find finds what was said, and window tells what stands around an entry.
 	find   Find
 	window func(ctx context.Context, id firn.ID, entry string, q search.Query) (search.Hit, error)

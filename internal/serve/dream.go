@@ -14,6 +14,7 @@ import (
 	"firn/internal/config"
 	"firn/memory"
 	"firn/provider"
+	"firn/route"
 	"firn/store"
 	"firn/window"
 	"firn/wire"
@@ -59,11 +60,17 @@ func (s *staff) belongs(a about, info store.Info) bool {
 	who := person(info.Key)
 	switch a.Scope {
 	case memory.ScopeUser:
-		return info.Agent == a.Agent && who == a.Key
+		return info.Agent == a.Agent && ofKey(info.Key, a.Key)
 	case memory.ScopeProject:
 		return who == "" && s.mind.project(info.CWD) == a.Project
 	}
 	return info.Agent == a.Agent && who == ""
+}
+
+// ofKey reports whether the notes of a key are about the session of another: of a
+// person, or of conversations of the agent's own that somebody may see.
+func ofKey(session, notes string) bool {
+	return person(session) == person(notes) && route.Under(session, notes)
 }
 
 // sessionsOf lists the sessions that a folder is about. Whether they are news is
@@ -80,7 +87,7 @@ func (s *staff) sessionsOf(a about) func(context.Context, memory.News) ([]memory
 			if info.Fault != "" || !s.belongs(a, info) || !isNews(info.ID, mark) {
 				continue
 			}
-			all = append(all, memory.Session{ID: info.ID, Mark: mark, Path: s.pathOf(info.ID), Told: s.toldIn(info)})
+			all = append(all, memory.Session{ID: info.ID, Mark: mark, Path: s.pathOf(a, info.ID), Told: s.toldIn(info)})
 		}
 		return all, nil
 	}
@@ -89,17 +96,21 @@ func (s *staff) sessionsOf(a about) func(context.Context, memory.News) ([]memory
 // toldIn is what memory may have told the agent in a session.
 func (s *staff) toldIn(info store.Info) memory.Shelf {
 	c := memoryOf(s.settings, info.Agent)
-	at := place{agent: info.Agent, person: person(info.Key), project: s.mind.project(info.CWD)}
+	at := newPlace(info.Agent, info.Key, s.mind.project(info.CWD), route.Everything())
 	shelf := s.mind.shelf(c, at)
 	if s.past != nil {
-		shelf.Past = s.past(at.agent, at.person, info.ID)
+		shelf.Past = s.past(at, info.ID)
 	}
 	return shelf
 }
 
-func (s *staff) pathOf(id firn.ID) func(context.Context) ([]firn.Entry, bool, error) {
+// pathOf is what of a session is for a folder to know.
+func (s *staff) pathOf(a about, id firn.ID) func(context.Context) ([]firn.Entry, bool, error) {
 	return func(ctx context.Context) ([]firn.Entry, bool, error) {
 		p, err := window.Collect(s.store.ReadBack(ctx, id, store.End))
+		if a.Scope != memory.ScopeUser {
+			p.Entries = ofTheAgent(p.Entries)
+		}
 		return p.Entries, p.Compaction != nil, err
 	}
 }
@@ -112,6 +123,9 @@ func (s *staff) keeps(a about) func(memory.Fact) bool {
 			return false
 		}
 		h := s.mind.header(context.Background(), f.Sources[0].Session)
+		if a.Scope == memory.ScopeUser {
+			return ofKey(h.Key, a.Key)
+		}
 		return scopeOf(f.Category, place{agent: h.Agent, person: person(h.Key), project: s.mind.project(h.CWD)}) == a.Scope
 	}
 }

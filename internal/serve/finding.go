@@ -160,17 +160,17 @@ func (nothing) Check(context.Context) ([]wire.IndexDifference, error) { return n
 // recalled.
 const recalledCoverage = 0.34
 
-// past finds what was said before in the sessions of an agent with a person,
-// but for the session that asks, with what was said right before and after it.
-func (h *House) past(agent, person string, asking firn.ID) memory.Search {
+// past finds what was said before in the sessions that are seen at a place, but for
+// the session that asks, with what was said right before and after it.
+func (h *House) past(at place, asking firn.ID) memory.Search {
 	return func(ctx context.Context, query string, limit int) ([]memory.Past, error) {
 		q := search.Words(query)
 		if q.Want == nil {
 			return nil, nil
 		}
 		one := 1
-		q.Agents, q.Limit, q.Before, q.After = []string{agent}, limit, &one, &one
-		q.Owners, q.Shown = owners(agent, person), true
+		q.Agents, q.Limit, q.Before, q.After = []string{at.agent}, limit, &one, &one
+		q.Owners, q.Shown = at.sees, true
 		if asking != "" {
 			q.Except = []firn.ID{asking}
 		}
@@ -183,12 +183,6 @@ func (h *House) past(agent, person string, asking firn.ID) memory.Search {
 		}
 		return all, err
 	}
-}
-
-// owners lets in the sessions of an agent with a person: what others said is
-// theirs.
-func owners(agent, who string) func(string, string) bool {
-	return func(a, key string) bool { return a == agent && person(key) == who }
 }
 
 // spellWindow is what was said around a hit, as a model reads it.

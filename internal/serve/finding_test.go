@@ -8,7 +8,9 @@ import (
 	"testing"
 
 	"firn"
+	"firn/agent"
 	"firn/client"
+	"firn/route"
 	"firn/tool"
 	"firn/wire"
 )
@@ -23,7 +25,7 @@ func finds(t *testing.T, h *House, name, toolName string, arguments any) (string
 	for _, tl := range h.agents[name].Tools {
 		if tl.Spec().Name == toolName {
 			var result tool.Result
-			result, err = tl.Run(t.Context(), data)
+			result, err = tl.Run(agent.WithBounds(t.Context(), route.Everything()), data)
 			return firn.JoinText(result.Parts), err
 		}
 	}
@@ -78,14 +80,14 @@ func TestPast(t *testing.T) {
 	h, c := furnished(t, Options{})
 	one := tell(t, c, wire.NewSession{}, "Anna moved to Oslo in May.")
 	tell(t, c, wire.NewSession{Key: "agent:main:telegram:direct:ann"}, "Anna moved to Bergen in June.")
-	past, err := h.past("main", "", "")(t.Context(), "When did Anna move, and where to?", 5)
+	past, err := h.past(newPlace("main", "", "", route.Everything()), "")(t.Context(), "When did Anna move, and where to?", 5)
 	if err != nil || len(past) != 1 || past[0].Session != one.ID || !strings.Contains(past[0].Text, "Oslo") {
 		t.Errorf("it recalls %+v, %v", past, err)
 	}
-	if past, err := h.past("main", "", one.ID)(t.Context(), "Anna", 5); err != nil || len(past) != 0 {
+	if past, err := h.past(newPlace("main", "", "", route.Everything()), one.ID)(t.Context(), "Anna", 5); err != nil || len(past) != 0 {
 		t.Errorf("the session that asks recalls %+v, %v", past, err)
 	}
-	if past, err := h.past("main", "", "")(t.Context(), "?!", 5); err != nil || len(past) != 0 {
+	if past, err := h.past(newPlace("main", "", "", route.Everything()), "")(t.Context(), "?!", 5); err != nil || len(past) != 0 {
 		t.Errorf("no words recall %+v, %v", past, err)
 	}
 }
@@ -103,7 +105,7 @@ func TestHiddenIsNotTold(t *testing.T) {
 	}
 	know := func(want ...string) {
 		t.Helper()
-		past, err := h.past("main", "", "")(ctx, "submarine", 5)
+		past, err := h.past(newPlace("main", "", "", route.Everything()), "")(ctx, "submarine", 5)
 		said := ""
 		for _, p := range past {
 			said += p.Text + "\n"

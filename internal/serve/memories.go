@@ -26,22 +26,26 @@ func (m *memories) staff() *staff {
 	return m.h.staffs[len(m.h.staffs)-1]
 }
 
-// look is the folders that a request means, and what they are set to.
-func (m *memories) look(at wire.MemoryPlace) ([]memory.Folder, place, config.Memory, error) {
+// look is the folders that a request means, as far as who asks may see them, and what
+// they are set to.
+func (m *memories) look(ctx context.Context, at wire.MemoryPlace) ([]memory.Folder, place, config.Memory, error) {
 	s := m.staff()
 	c := memoryOf(s.settings, at.Agent)
-	here := s.mind.placeIn(at)
+	bounds := gateway.BoundsOf(ctx)
+	here := s.mind.placeIn(at, bounds)
 	if !c.Enabled {
 		return nil, here, c, fmt.Errorf("look at the notes of %s: they are switched off in the settings: %w", at.Agent, firn.ErrUnsupported)
 	}
 	if at.Key != "" && here.person == "" {
 		at.Key = "" // one of the agent's own conversations
 	}
-	if at.Project != "" && here.project == "" {
+	if at.Project != "" && here.project == "" && bounds.Unbounded() {
 		return nil, here, c, fmt.Errorf("look at the notes of the directory %q: it must be named from the root, and be neither the root nor a home: %w", firn.CutText(at.Project, 80), firn.ErrInvalid)
 	}
-	// The owner asks, who may see all of them.
-	all := memory.Shelf{Agent: s.mind.folder(s.mind.agentRoot(c, here.agent))}
+	var all memory.Shelf
+	if bounds.AdmitsAgent(here.agent) {
+		all.Agent = s.mind.folder(s.mind.agentRoot(c, here.agent))
+	}
 	if here.person != "" {
 		all.User = s.mind.folder(s.mind.userRoot(c, here.agent, here.person))
 	}
@@ -55,7 +59,7 @@ func (m *memories) look(at wire.MemoryPlace) ([]memory.Folder, place, config.Mem
 		}
 	}
 	if len(chosen) == 0 {
-		return nil, here, c, fmt.Errorf("look at the notes: there is no %s here: %w", at.Scope, firn.ErrNotFound)
+		return nil, here, c, fmt.Errorf("look at the notes: there are no such notes here: %w", firn.ErrNotFound)
 	}
 	return chosen, here, c, nil
 }
@@ -63,7 +67,7 @@ func (m *memories) look(at wire.MemoryPlace) ([]memory.Folder, place, config.Mem
 // Notes implements [gateway.Memory]. What can be no note comes behind those that
 // are, with what is wrong with it.
 func (m *memories) Notes(ctx context.Context, at wire.MemoryPlace) ([]wire.Note, error) {
-	folders, _, _, err := m.look(at)
+	folders, _, _, err := m.look(ctx, at)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +93,7 @@ func (m *memories) Notes(ctx context.Context, at wire.MemoryPlace) ([]wire.Note,
 
 // Note implements [gateway.Memory].
 func (m *memories) Note(ctx context.Context, at wire.MemoryPlace, ref string) (wire.Note, error) {
-	folders, _, _, err := m.look(at)
+	folders, _, _, err := m.look(ctx, at)
 	if err != nil {
 		return wire.Note{}, err
 	}
@@ -122,13 +126,13 @@ func inFolders(folders []memory.Folder, ref string, do func(f memory.Folder, nam
 
 // Recall implements [gateway.Memory].
 func (m *memories) Recall(ctx context.Context, at wire.MemoryPlace, words string, limit int) ([]wire.Recalled, error) {
-	folders, here, _, err := m.look(at)
+	folders, here, _, err := m.look(ctx, at)
 	if err != nil {
 		return nil, err
 	}
 	shelf := shelfOf(folders)
 	if s := m.staff(); s.past != nil && at.Scope == "" {
-		shelf.Past = s.past(here.agent, here.person, "")
+		shelf.Past = s.past(here, "")
 	}
 	hits, err := shelf.Recall(ctx, words, memory.Limits{Count: limit, Bytes: 1 << 20, Floor: 0.1})
 	if err != nil && (len(hits) == 0 || ctx.Err() != nil) {
@@ -167,7 +171,7 @@ func shelfOf(folders []memory.Folder) memory.Shelf {
 
 // Remember implements [gateway.Memory]. It notes in the most particular folder.
 func (m *memories) Remember(ctx context.Context, at wire.MemoryPlace, n wire.NewNote) (wire.Remembered, error) {
-	folders, here, c, err := m.look(at)
+	folders, here, c, err := m.look(ctx, at)
 	if err != nil {
 		return wire.Remembered{}, err
 	}
@@ -198,7 +202,7 @@ func (m *memories) Remember(ctx context.Context, at wire.MemoryPlace, n wire.New
 // and how sure it is stay as they are. Facts of a day and those that were found
 // in conversations are no text of one's own.
 func (m *memories) EditNote(ctx context.Context, at wire.MemoryPlace, ref string, t wire.NoteText) (wire.Remembered, error) {
-	folders, _, _, err := m.look(at)
+	folders, _, _, err := m.look(ctx, at)
 	if err != nil {
 		return wire.Remembered{}, err
 	}
@@ -224,7 +228,7 @@ func (m *memories) EditNote(ctx context.Context, at wire.MemoryPlace, ref string
 
 // Forget implements [gateway.Memory].
 func (m *memories) Forget(ctx context.Context, at wire.MemoryPlace, ref string) (wire.MemoryChange, error) {
-	folders, _, _, err := m.look(at)
+	folders, _, _, err := m.look(ctx, at)
 	if err != nil {
 		return wire.MemoryChange{}, err
 	}
@@ -240,7 +244,7 @@ func (m *memories) Forget(ctx context.Context, at wire.MemoryPlace, ref string) 
 // ClearMemory implements [gateway.Memory]. Without a scope it clears the most
 // particular one.
 func (m *memories) ClearMemory(ctx context.Context, at wire.MemoryPlace) ([]wire.MemoryChange, error) {
-	folders, _, _, err := m.look(at)
+	folders, _, _, err := m.look(ctx, at)
 	if err != nil {
 		return nil, err
 	}
@@ -253,7 +257,7 @@ func (m *memories) ClearMemory(ctx context.Context, at wire.MemoryPlace) ([]wire
 
 // Dream implements [gateway.Memory].
 func (m *memories) Dream(ctx context.Context, at wire.MemoryPlace, o wire.DreamOrder) ([]wire.Dream, error) {
-	folders, here, _, err := m.look(at)
+	folders, here, _, err := m.look(ctx, at)
 	if err != nil {
 		return nil, err
 	}
@@ -282,8 +286,8 @@ func (m *memories) Dream(ctx context.Context, at wire.MemoryPlace, o wire.DreamO
 }
 
 // MemoryChanges implements [gateway.Memory].
-func (m *memories) MemoryChanges(_ context.Context, at wire.MemoryPlace) ([]wire.MemoryChange, error) {
-	folders, _, _, err := m.look(at)
+func (m *memories) MemoryChanges(ctx context.Context, at wire.MemoryPlace) ([]wire.MemoryChange, error) {
+	folders, _, _, err := m.look(ctx, at)
 	if err != nil {
 		return nil, err
 	}
@@ -302,7 +306,7 @@ func (m *memories) MemoryChanges(_ context.Context, at wire.MemoryPlace) ([]wire
 
 // UndoMemory implements [gateway.Memory].
 func (m *memories) UndoMemory(ctx context.Context, at wire.MemoryPlace, id string, u wire.UndoMemory) (wire.MemoryChange, error) {
-	folders, _, _, err := m.look(at)
+	folders, _, _, err := m.look(ctx, at)
 	if err != nil {
 		return wire.MemoryChange{}, err
 	}

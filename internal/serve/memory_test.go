@@ -14,9 +14,11 @@ import (
 	"firn"
 	"firn/agent"
 	"firn/client"
+	"firn/internal/gateway"
 	"firn/memory"
 	"firn/provider"
 	"firn/provider/scripted"
+	"firn/route"
 	"firn/store"
 	"firn/wire"
 )
@@ -51,7 +53,7 @@ func begun(t *testing.T, h *House, key, cwd string, said ...string) firn.ID {
 // told is what is injected into a turn, by name.
 func told(n *notebook, id firn.ID, said string) map[string]string {
 	all := make(map[string]string)
-	for _, i := range n.recalled(context.Background(), agent.Run{Agent: "main", Session: id, Said: said}) {
+	for _, i := range n.recalled(context.Background(), agent.Run{Agent: "main", Session: id, Said: said, Bounds: route.Everything()}) {
 		all[i.Name] = firn.JoinText(i.Parts)
 	}
 	return all
@@ -107,7 +109,7 @@ func TestExtractionAfterTurns(t *testing.T) {
 	model := scripted.New(provider.Info{}, scripted.Say("MEMORY: preference | 9 | The user prefers tabs over spaces in Go code | 1\nMEMORY: decision | 8 | Postgres is used for the shop | 3"))
 	n := notesOf(h, "main")
 	n.model = model
-	if err := n.learn(t.Context(), agent.Run{Session: id}, agent.Outcome{}); err != nil {
+	if err := n.learn(t.Context(), agent.Run{Session: id, Bounds: route.Everything()}, agent.Outcome{}); err != nil {
 		t.Fatal(err)
 	}
 	h.mind.work.Wait()
@@ -132,7 +134,7 @@ func TestExtractionAfterTurns(t *testing.T) {
 	if !spent {
 		t.Error("what it cost is not in the log")
 	}
-	if err := n.learn(t.Context(), agent.Run{Session: id}, agent.Outcome{}); err != nil {
+	if err := n.learn(t.Context(), agent.Run{Session: id, Bounds: route.Everything()}, agent.Outcome{}); err != nil {
 		t.Fatal(err)
 	}
 	h.mind.work.Wait()
@@ -141,7 +143,7 @@ func TestExtractionAfterTurns(t *testing.T) {
 	}
 	n.settings.Extract = false
 	short := begun(t, h, "", "", said...)
-	if err := n.learn(t.Context(), agent.Run{Session: short}, agent.Outcome{}); err != nil {
+	if err := n.learn(t.Context(), agent.Run{Session: short, Bounds: route.Everything()}, agent.Outcome{}); err != nil {
 		t.Fatal(err)
 	}
 	h.mind.work.Wait()
@@ -289,19 +291,20 @@ func TestRecallWithoutThePast(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := &memories{h}
-	m.staff().past = func(string, string, firn.ID) memory.Search {
+	m.staff().past = func(place, firn.ID) memory.Search {
 		return func(context.Context, string, int) ([]memory.Past, error) {
 			return nil, errors.New("the index is broken")
 		}
 	}
-	hits, err := m.Recall(t.Context(), wire.MemoryPlace{Agent: "main"}, "ferry", 5)
+	ctx := gateway.WithAsker(t.Context(), gateway.Asker{Owner: true}, route.Everything())
+	hits, err := m.Recall(ctx, wire.MemoryPlace{Agent: "main"}, "ferry", 5)
 	if err != nil || len(hits) != 1 || !strings.Contains(hits[0].Text, "ferry") {
 		t.Errorf("got %+v, %v", hits, err)
 	}
 	if !strings.Contains(logged.String(), "the index is broken") {
 		t.Errorf("the log says %q", logged.String())
 	}
-	if _, err := m.Recall(t.Context(), wire.MemoryPlace{Agent: "main"}, "submarine", 5); err == nil {
+	if _, err := m.Recall(ctx, wire.MemoryPlace{Agent: "main"}, "submarine", 5); err == nil {
 		t.Error("nothing was found, and nothing is said of the index")
 	}
 }

@@ -55,12 +55,54 @@ func newMind(home string, env func(string) string, fsys vfs.FS, st store.Store, 
 	return m
 }
 
-// place is a conversation, as far as it matters for notes.
+// place is a conversation, as far as it matters for notes, and what the one who asks
+// in it may see.
 type place struct {
 	agent string
 	// person is the key of somebody who writes from outside; empty for the
 	// agent's own conversations. project is the directory that is worked on.
 	person, project string
+	// with is who the conversation is with: person, unless those notes are not for who
+	// asks. Then own is set, and person is the key whose conversations they may see, if
+	// there is one, which have notes of their own.
+	with string
+	own  bool
+	// bounds is what may be seen: sessions that are found, and notes.
+	bounds route.Bounds
+}
+
+// newPlace is the place of a session of an agent, for who may see what bounds admit.
+// Who may not see all that is the agent's has notes of the conversations that they may
+// see, as people who write from outside have; who may see none has no notes.
+func newPlace(agent, key, project string, bounds route.Bounds) place {
+	at := place{agent: agent, person: person(key), project: project, bounds: bounds}
+	at.with = at.person
+	if at.with != "" && !bounds.Admits(agent, at.with) || at.with == "" && !bounds.AdmitsAgent(agent) {
+		at.person, at.own = "", true
+		if cover := bounds.Cover(key); bounds.Admits(agent, key) && !passing(cover) {
+			at.person = cover
+		}
+	}
+	if !bounds.Unbounded() {
+		at.project = "" // whose notes are those of all agents
+	}
+	return at
+}
+
+// sees reports whether a session may be found at a place: it is one of the same
+// agent with the same people, and within the bounds.
+func (p place) sees(agent, key string) bool {
+	return agent == p.agent && person(key) == p.with && p.bounds.Admits(agent, key)
+}
+
+// noted reports whether there are notes at a place at all.
+func (p place) noted() bool { return p.person != "" || !p.own }
+
+// passing reports whether a key is that of one call of a hook, which nobody comes back
+// to: nothing is noted for it.
+func passing(key string) bool {
+	k, err := route.Parse(key)
+	return err == nil && k.Kind() == route.KindHook && k.Parts().Peer != ""
 }
 
 // folder is the folder at a path, the same for all who ask.
@@ -105,10 +147,13 @@ func folderName(name string) string {
 // own, and the agent's only if that is shared.
 func (m *mind) shelf(c config.Memory, at place) memory.Shelf {
 	var s memory.Shelf
+	if !at.noted() {
+		return s
+	}
 	if at.person != "" {
 		s.User = m.folder(m.userRoot(c, at.agent, at.person))
 	}
-	if at.person == "" || c.Shared {
+	if at.person == "" || c.Shared && !at.own {
 		s.Agent = m.folder(m.agentRoot(c, at.agent))
 	}
 	if at.person == "" && at.project != "" {
@@ -155,10 +200,10 @@ func person(key string) string {
 	return ""
 }
 
-// placeOf is the place of a session.
-func (m *mind) placeOf(ctx context.Context, agent string, id firn.ID, workspace string) place {
+// placeOf is the place of a session, for who may see what bounds admit.
+func (m *mind) placeOf(ctx context.Context, agent string, id firn.ID, workspace string, bounds route.Bounds) place {
 	h := m.header(ctx, id)
-	return place{agent: agent, person: person(h.Key), project: m.project(cmp.Or(h.CWD, workspace))}
+	return newPlace(agent, h.Key, m.project(cmp.Or(h.CWD, workspace)), bounds)
 }
 
 // project is the directory that is worked on; empty if it is nobody's project:
@@ -237,6 +282,9 @@ func (m *mind) sign(d *memory.Dir, a about) error {
 
 // target is the folder of a scope at a place, signed.
 func (m *mind) target(c config.Memory, at place, scope memory.Scope) (*memory.Dir, error) {
+	if !at.noted() {
+		return nil, fmt.Errorf("no notes are kept in this conversation: %w", firn.ErrUnsupported)
+	}
 	switch scope {
 	case memory.ScopeUser:
 		d := m.folder(m.userRoot(c, at.agent, at.person))
@@ -288,7 +336,12 @@ func memoryOf(c config.Config, agent string) config.Memory {
 	return c.Memory
 }
 
-// placeIn is a place as the protocol names it.
-func (m *mind) placeIn(at wire.MemoryPlace) place {
-	return place{agent: at.Agent, person: person(at.Key), project: m.project(at.Project)}
+// placeIn is a place as the protocol names it, for who may see what bounds admit. The
+// notes of one of the agent's own conversations are meant if that is said.
+func (m *mind) placeIn(at wire.MemoryPlace, bounds route.Bounds) place {
+	here := newPlace(at.Agent, at.Key, m.project(at.Project), bounds)
+	if at.Scope == wire.MemoryOfUser && at.Key != "" && here.person == "" && here.noted() && !passing(at.Key) {
+		here.person, here.own = at.Key, true
+	}
+	return here
 }

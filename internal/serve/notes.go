@@ -59,9 +59,9 @@ func thinking(m provider.Model) provider.Model {
 func (n *notebook) here(ctx context.Context) (place, firn.ID) {
 	id, ok := agent.SessionOf(ctx)
 	if !ok {
-		return place{agent: n.agent}, ""
+		return newPlace(n.agent, "", "", agent.BoundsOf(ctx)), ""
 	}
-	return n.mind.placeOf(ctx, n.agent, id, n.workspace), id
+	return n.mind.placeOf(ctx, n.agent, id, n.workspace, agent.BoundsOf(ctx)), id
 }
 
 // tools are those that an agent notes and finds things with.
@@ -166,12 +166,12 @@ func (n *notebook) search(ctx context.Context, query string, limit int) ([]tool.
 // recalled is what memory has to say in a turn. That it cannot be read does not
 // stop the turn.
 func (n *notebook) recalled(ctx context.Context, run agent.Run) []window.Injection {
-	at := n.mind.placeOf(ctx, n.agent, run.Session, n.workspace)
+	at := n.mind.placeOf(ctx, n.agent, run.Session, n.workspace, run.Bounds)
 	shelf := n.mind.shelf(n.settings, at)
 	query, entry := lastSaid(run)
 	n.mind.noteAsked(run.Session, entry)
 	var injected []window.Injection
-	if n.settings.Index && at.person == "" {
+	if n.settings.Index && at.person == "" && shelf.Agent != nil {
 		index, err := shelf.Agent.Index(ctx)
 		if err != nil {
 			n.staff.report("the list of notes was not read: " + err.Error())
@@ -185,8 +185,8 @@ func (n *notebook) recalled(ctx context.Context, run agent.Run) []window.Injecti
 	if limits.Count <= 0 || limits.Bytes <= 0 || query == "" {
 		return injected
 	}
-	if n.settings.Recall.Past && n.staff.past != nil {
-		shelf.Past = n.staff.past(n.agent, at.person, run.Session)
+	if n.settings.Recall.Past {
+		shelf.Past = n.past(at, run.Session)
 	}
 	hits, err := shelf.Recall(ctx, query, limits)
 	if err != nil {
@@ -270,7 +270,10 @@ func (m *mind) end(id firn.ID) {
 // extract looks for facts and notes them where they belong. How far it was
 // looked is noted last: what is looked at twice is noted once.
 func (n *notebook) extract(ctx context.Context, run agent.Run) error {
-	at := n.mind.placeOf(ctx, n.agent, run.Session, n.workspace)
+	at := n.mind.placeOf(ctx, n.agent, run.Session, n.workspace, run.Bounds)
+	if !at.noted() {
+		return nil
+	}
 	material, err := n.material(ctx, run.Session, at)
 	if err != nil || (memory.Gates{}).Shut(material) != "" {
 		return err
@@ -307,7 +310,11 @@ func (n *notebook) material(ctx context.Context, id firn.ID, at place) (memory.M
 	if err != nil {
 		return memory.Material{}, err
 	}
-	return memory.Collect(id, path.Entries, after, path.Compaction != nil), nil
+	entries := path.Entries
+	if at.person == "" {
+		entries = ofTheAgent(entries)
+	}
+	return memory.Collect(id, entries, after, path.Compaction != nil), nil
 }
 
 // targets are the folders that facts of a place may belong into.

@@ -11,6 +11,7 @@ import (
 	"firn/agent"
 	"firn/provider"
 	"firn/provider/scripted"
+	"firn/route"
 	"firn/wire"
 )
 
@@ -59,7 +60,7 @@ func TestPurgeErasesWhatWasLearnt(t *testing.T) {
 		id := begun(t, h, "agent:main:main", project, said...)
 		n := notesOf(h, "main")
 		n.model = scripted.New(provider.Info{}, scripted.Say(answer))
-		if err := n.learn(ctx, agent.Run{Session: id}, agent.Outcome{}); err != nil {
+		if err := n.learn(ctx, agent.Run{Session: id, Bounds: route.Everything()}, agent.Outcome{}); err != nil {
 			t.Fatal(err)
 		}
 		h.mind.work.Wait()

@@ -51,7 +51,7 @@ func (s *staff) searchSessions(name string) tool.Tool {
 				q.Limit = min(a.Limit, maxToolHits)
 			}
 			q.Agents = []string{name}
-			q.Owners, q.Shown = owners(name, s.personOf(ctx, name, asking)), true
+			q.Owners, q.Shown = s.place(ctx, name, asking).sees, true
 			hits, err := s.find(ctx, q)
 			if err != nil {
 				return tool.Result{}, err
@@ -61,12 +61,12 @@ func (s *staff) searchSessions(name string) tool.Tool {
 		})
 }
 
-// personOf is who the session that asks is with.
-func (s *staff) personOf(ctx context.Context, name string, asking firn.ID) string {
+// place is that of the session that asks, for who began the turn.
+func (s *staff) place(ctx context.Context, name string, asking firn.ID) place {
 	if asking == "" || s.mind == nil {
-		return ""
+		return newPlace(name, "", "", agent.BoundsOf(ctx))
 	}
-	return s.mind.placeOf(ctx, name, asking, "").person
+	return s.mind.placeOf(ctx, name, asking, "", agent.BoundsOf(ctx))
 }
 
 // spellHits is what was found, as a model reads it.
@@ -117,7 +117,7 @@ func (s *staff) readWindow(name string) tool.Tool {
 	return tool.New("read_window", "Shows what was said around an entry of an earlier conversation that search_sessions found.",
 		func(ctx context.Context, a windowArguments) (tool.Result, error) {
 			asking, _ := agent.SessionOf(ctx)
-			q := search.Query{Before: a.Before, After: a.After, Owners: owners(name, s.personOf(ctx, name, asking)), Shown: true}
+			q := search.Query{Before: a.Before, After: a.After, Owners: s.place(ctx, name, asking).sees, Shown: true}
 			hit, err := s.window(ctx, firn.ID(a.Session), a.Entry, q)
 			if err != nil {
 				return tool.Result{}, err

@@ -10,11 +10,13 @@ import (
 	"time"
 
 	"firn"
+	"firn/agent"
 	"firn/client"
 	"firn/internal/api"
 	"firn/internal/config"
 	"firn/internal/testutil"
 	"firn/internal/vfs"
+	"firn/route"
 	"firn/tool"
 	"firn/wire"
 )
@@ -163,7 +165,7 @@ func TestInstructions(t *testing.T) {
 // its own question.
 func TestRecall(t *testing.T) {
 	h, c := furnished(t, Options{})
-	ctx := t.Context()
+	ctx := agent.WithBounds(t.Context(), route.Everything())
 	first, err := c.NewSession(ctx, wire.NewSession{})
 	if err != nil {
 		t.Fatal(err)

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 
+	"firn"
 	"firn/internal/api"
 	"firn/internal/token"
+	"firn/route"
 	"firn/store/jetstream"
 )
 
@@ -42,6 +44,15 @@ func (h *House) openTokens() (*token.Book, error) {
 		h.o.Log.Info("the tokens of this home are those of all gateways now", "tokens", n)
 	}
 	return book, nil
+}
+
+// holder implements [gateway.Holder].
+func (h *House) holder(ctx context.Context, id string) (route.Bounds, bool, error) {
+	if h.tokens == nil {
+		return route.Bounds{}, false, fmt.Errorf("look up a token: the tokens are not opened yet: %w", firn.ErrUnavailable)
+	}
+	grant, good, err := h.tokens.Holder(ctx, id)
+	return grant.Bounds(), good, err
 }
 
 // sharedTokens keeps the page of tokens where all gateways see it.

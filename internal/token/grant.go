@@ -2,12 +2,13 @@ package token
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"firn"
+	"firn/route"
 	"firn/wire"
 )
 
@@ -39,7 +40,7 @@ func (g Grant) Hand(o wire.LoginOrder) (Grant, error) {
 	}
 	strange := func(agent string) bool { return !slices.Contains(g.Agents, agent) }
 	beyond := func(key string) bool {
-		return !slices.ContainsFunc(g.Keys, func(prefix string) bool { return Under(key, prefix) })
+		return !slices.ContainsFunc(g.Keys, func(prefix string) bool { return route.Under(key, prefix) })
 	}
 	switch {
 	case !out.Scope.Includes(wire.ScopeRead) || !out.Scope.Known():
@@ -52,9 +53,26 @@ func (g Grant) Hand(o wire.LoginOrder) (Grant, error) {
 	return out, nil
 }
 
-// Under reports whether a key is a prefix, or goes on from it with another
-// segment: agent:main:telegram is not the beginning of agent:main:telegram2.
-func Under(key, prefix string) bool {
-	rest, ok := strings.CutPrefix(key, strings.TrimSuffix(prefix, ":"))
-	return ok && (rest == "" || rest[0] == ':')
+// Bounds is which sessions the holder of a grant may see and change. A grant that is
+// good for calling hooks alone shows none.
+func (g Grant) Bounds() route.Bounds {
+	if !g.Scope.Includes(wire.ScopeRead) {
+		return route.Bounds{}
+	}
+	return route.BoundTo(g.Agents, g.Keys)
+}
+
+// Holder returns what the holder of the token with an id may do, and whether the
+// token still lets them in. The grant of a token that nobody knows is empty. The
+// error says that it cannot be found out at the moment.
+func (b *Book) Holder(ctx context.Context, id string) (g Grant, good bool, err error) {
+	p, err := b.look(ctx, func(p page) bool { return p.index(id) >= 0 })
+	if err != nil {
+		return Grant{}, false, err
+	}
+	i := p.index(id)
+	if i < 0 || id == "" {
+		return Grant{}, false, nil
+	}
+	return Of(p.Tokens[i].Token), p.good(p.Tokens[i], b.clock()), nil
 }
