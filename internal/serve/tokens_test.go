@@ -28,7 +28,9 @@ type listening struct {
 	t   *testing.T
 	url string
 	// own is a client of the owner.
-	own *client.Client
+	own    *client.Client
+	house  *House
+	server *httptest.Server
 }
 
 func listen(t *testing.T, o Options) listening {
@@ -38,6 +40,12 @@ func listen(t *testing.T, o Options) listening {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return listenAs(t, h)
+}
+
+// listenAs is listen of a house that is not furnished yet.
+func listenAs(t *testing.T, h *House) listening {
+	t.Helper()
 	h.serves = true
 	if err := h.furnish(); err != nil {
 		t.Fatal(err)
@@ -53,7 +61,7 @@ func listen(t *testing.T, o Options) listening {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return listening{t, server.URL, own}
+	return listening{t, server.URL, own, h, server}
 }
 
 // ask sends a request with a token, and returns the answer. The caller closes its
