@@ -421,30 +421,10 @@ func (l *lane) turn(ctx context.Context, batch []*ticket) (answer wire.Answer, e
 	ctx, end := l.span(ctx, a, batch)
 	defer func() { end(answer, err) }()
 	defer l.g.events.over(l.id)
-	bounds, narrow, err := l.reach(ctx, batch)
+	in, err := l.begin(ctx, batch)
 	if err != nil {
 		return answer, err
 	}
-	in := agent.Input{}
-	if batch[0].By != "" {
-		if err := l.hear(ctx, batch[0]); err != nil {
-			l.g.events.tell(event(wire.TurnFailed, l.id, ProblemOf(err)))
-			return answer, err
-		}
-	} else if !batch[0].onward {
-		all := make([]waiting, len(batch))
-		for i, t := range batch {
-			all[i] = t.waiting
-		}
-		l.forgetSaid(ctx)
-		in = l.input(all)
-	}
-	in.Bounds, in.Narrow = bounds, narrow
-	in.Terms = batch[len(batch)-1].terms
-	if l.tenure != nil {
-		in.Since = &l.tenure.Since
-	}
-	in.Turns = l.g.turnsOf(ctx, l.id, batch[len(batch)-1].Channel)
 	for e, err := range a.Run(ctx, l.id, in) {
 		if err != nil {
 			if given, ok := l.given(ctx, batch, err); ok {

@@ -208,6 +208,35 @@ func (g *Gateway) queue(ctx context.Context, id firn.ID, t *ticket) error {
 	}
 }
 
+// begin returns what the turn of a batch begins with, and within which bounds. What a
+// machine says is durable when it returns.
+func (l *lane) begin(ctx context.Context, batch []*ticket) (in agent.Input, err error) {
+	bounds, narrow, err := l.reach(ctx, batch)
+	if err != nil {
+		return in, err
+	}
+	first, last := batch[0], batch[len(batch)-1]
+	if first.By != "" {
+		if err := l.hear(ctx, first); err != nil {
+			l.g.events.tell(event(wire.TurnFailed, l.id, ProblemOf(err)))
+			return in, err
+		}
+	} else if !first.onward {
+		all := make([]waiting, len(batch))
+		for i, t := range batch {
+			all[i] = t.waiting
+		}
+		l.forgetSaid(ctx)
+		in = l.input(all)
+	}
+	in.Bounds, in.Narrow, in.Terms = bounds, narrow, last.terms
+	if l.tenure != nil {
+		in.Since = &l.tenure.Since
+	}
+	in.Turns = l.g.turnsOf(ctx, l.id, last.Channel)
+	return in, nil
+}
+
 // answerOf completes an answer with how its turn ended.
 func answerOf(a wire.Answer, o agent.Outcome) wire.Answer {
 	a.Entry, a.Text, a.Silent, a.Stop = o.Entry, o.Text, o.Silent, string(o.Stop)
