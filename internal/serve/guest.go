@@ -69,7 +69,7 @@ func free(fsys vfs.FS, home string) error {
 }
 
 // moment is how long somebody may hold a home who only asks whether it is free.
-const moment = 500 * time.Millisecond
+const moment = 2 * time.Second
 
 // takeHold takes hold of a home, if need be after a moment.
 func takeHold(fsys vfs.FS, home, what string) (*api.Hold, error) {

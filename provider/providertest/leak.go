@@ -39,6 +39,6 @@ func checkGone(t *testing.T, before map[string]string) {
 			}
 			return
 		}
-		runtime.Gosched()
+		time.Sleep(time.Millisecond) // to look costs more than to wait
 	}
 }
