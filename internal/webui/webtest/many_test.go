@@ -12,24 +12,26 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// longestTask is how long a page may be deaf at most.
-const longestTask = 200 * time.Millisecond
+// longestTask is how long a page may be deaf at most, in units of [tab.unit]: about
+// 300 ms on a machine that does nothing else, where the pages take 40 ms.
+const longestTask = 6
 
 // TestManySessions scrolls through ten thousand sessions, to the very end, and
 // filters them.
 func TestManySessions(t *testing.T) {
 	s := crowdServer(t)
 	b := s.login(t)
-	did := b.atBest(func() {
+	unit := b.unit()
+	did := b.measure(func() {
 		b.open("/sessions")
 		b.see("Session number 09999")
 		b.see("10,001")
 		b.scrollThrough(12)
 		b.see("Session number 00000")
 	})
-	t.Logf("scrolling: %v", did)
-	if did.longest > longestTask {
-		t.Errorf("the page was busy for %v at once, want at most %v", did.longest, longestTask)
+	t.Logf("scrolling: %v, a unit: %v", did, unit)
+	if did.longest > longestTask*unit {
+		t.Errorf("the page was busy for %v at once, want at most %d times %v", did.longest, longestTask, unit)
 	}
 	if rows := get[int](b, `document.querySelectorAll("[role=listitem]").length`); rows > 200 {
 		t.Errorf("%d rows are drawn at once", rows)
@@ -79,21 +81,22 @@ func TestLongSession(t *testing.T) {
 		b.see("Question 24987")
 		b.settled()
 	}
-	did := b.atBest(open)
-	t.Logf("opening: %v", did)
+	unit := b.unit()
+	did := b.measure(open)
+	t.Logf("opening: %v, a unit: %v", did, unit)
 	// Before it was packed: what another session says may pack less well.
 	entries := get[int](b, `performance.getEntriesByType("resource").filter((r) => r.name.includes("/entries")).reduce((n, r) => n + r.decodedBodySize, 0)`)
 	if t.Logf("the first page: %d bytes", entries); entries == 0 || entries > 256<<10 {
 		t.Errorf("the first page has %d bytes, want at most 256 kB", entries)
 	}
-	back := b.atBest(func() {
+	back := b.measure(func() {
 		open()
 		b.backBy("Question 24900")
 	})
 	t.Logf("scrolling back: %v", back)
 	for _, l := range []labour{did, back} {
-		if l.longest > longestTask {
-			t.Errorf("the page was busy for %v at once, want at most %v", l.longest, longestTask)
+		if l.longest > longestTask*unit {
+			t.Errorf("the page was busy for %v at once, want at most %d times %v", l.longest, longestTask, unit)
 		}
 	}
 	if n := get[int](b, `document.querySelectorAll("*").length`); n > 20_000 {
@@ -104,20 +107,15 @@ func TestLongSession(t *testing.T) {
 	b.see("The session begins here.")
 }
 
-// atBest measures up to three times and returns the best: a processor that others
-// fight for takes longer for the same work.
-func (b *tab) atBest(try func()) labour {
+// unit measures how long the page takes for work that is always the same. What else
+// runs on the machine, and the machine itself, make it longer as they do all work.
+func (b *tab) unit() time.Duration {
 	b.t.Helper()
-	best := b.measure(try)
-	for range 2 {
-		if best.longest <= longestTask {
-			break
-		}
-		if again := b.measure(try); again.longest < best.longest {
-			best = again
-		}
-	}
-	return best
+	b.open("/live")
+	return b.measure(func() {
+		b.do(chromedp.Evaluate[chromedp.Void](`window.unit = 0; setTimeout(() => { let x = 0; for (let i = 0; i < 5e7; i++) x += i % 7; window.unit = x })`))
+		b.wait("window.unit")
+	}).longest
 }
 
 // firstEntry is the id of the first entry of the long session.
