@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"firn/internal/api"
+	"firn/internal/testutil"
 	"firn/wire"
 )
 
@@ -52,13 +53,14 @@ func (q *quiet) String() string {
 // whisper is said in the sessions.
 const whisper = "the password is tulip"
 
-func newAbused(t *testing.T) *abused {
+// newAbused opens the gateway. Nobody is too slow for it unless patience is short.
+func newAbused(t *testing.T, patience time.Duration) *abused {
 	t.Helper()
 	a := &abused{T: t, log: new(quiet), tokens: make(map[string]string)}
 	log := slog.New(slog.NewTextHandler(a.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	a.house = openHouseWith(t, shortDir(t), func(c *api.Config, o *api.ServeOptions) {
-		c.Log, c.MaxBody, c.BodyTimeout, c.Requests = log, 1000, 100*time.Millisecond, 4
-		o.Log, o.HeaderTimeout, o.Connections = log, 300*time.Millisecond, 32
+		c.Log, c.MaxBody, c.BodyTimeout, c.Requests = log, 1000, patience, 4
+		o.Log, o.HeaderTimeout, o.StrangerTimeout, o.Connections = log, patience, testutil.Limit, 32
 	})
 	for name, n := range map[string]wire.NewToken{
 		"read": {Scope: wire.ScopeRead}, "write": {Scope: wire.ScopeWrite}, "admin": {Scope: wire.ScopeAdmin}, "hook": {Scope: wire.ScopeHook},
@@ -157,7 +159,7 @@ func (a *abused) leaks(answer string) string {
 // TestAbuse: who may not, or sends what makes no sense, is refused and counted,
 // and learns nothing.
 func TestAbuse(t *testing.T) {
-	a := newAbused(t)
+	a := newAbused(t, testutil.Limit)
 	ours, theirs := "/v1/sessions/"+string(a.ours.ID), "/v1/sessions/"+string(a.theirs.ID)
 	refused := func(reason string) string { return `firn_http_refused_total{reason="` + reason + `"}` }
 	problem := func(kind wire.Kind) string { return `firn_errors_total{kind="` + string(kind) + `"}` }
@@ -233,7 +235,7 @@ func TestAbuse(t *testing.T) {
 // TestBoundAndNobody: who is bound cannot tell a session of others from one that
 // is not there.
 func TestBoundAndNobody(t *testing.T) {
-	a := newAbused(t)
+	a := newAbused(t, testutil.Limit)
 	other := string(a.ours.ID[:len(a.ours.ID)-2]) + "zz"
 	strip := func(answer string) string {
 		_, body, _ := strings.Cut(answer, "\r\n\r\n")
@@ -252,7 +254,7 @@ func TestBoundAndNobody(t *testing.T) {
 // TestSlowness: heads and bodies that come byte by byte are given up and counted,
 // while others are heard.
 func TestSlowness(t *testing.T) {
-	a := newAbused(t)
+	a := newAbused(t, 3*time.Second)
 	const slow = `firn_http_refused_total{reason="slow"}`
 	before := a.number(slow)
 	requests := []string{
@@ -273,6 +275,8 @@ func TestSlowness(t *testing.T) {
 			t.Errorf("it was answered %s", answer)
 		}
 	}
+	// A connection may be closed before it is counted.
+	testutil.Eventually(t, "all are counted", func() bool { return a.number(slow) >= before+len(requests) })
 	if after := a.number(slow); after != before+len(requests) {
 		t.Errorf("%d were counted, want %d", after-before, len(requests))
 	}
@@ -281,7 +285,7 @@ func TestSlowness(t *testing.T) {
 // TestCrowd: of connections beyond the limit the one that has been idle longest is
 // closed with an answer and counted, and the newcomer is served.
 func TestCrowd(t *testing.T) {
-	a := newAbused(t)
+	a := newAbused(t, testutil.Limit)
 	const crowd = `firn_http_refused_total{reason="connections"}`
 	counted := func() int { return numberIn(t, string(a.set.Append(nil)), crowd) }
 	before := counted()
