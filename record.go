@@ -132,6 +132,9 @@ const (
 	// GapNoParent is an entry that does not tell its parent. It is read as
 	// following the entry before it.
 	GapNoParent GapKind = "no-parent"
+	// GapTooLong is a line that is longer than the limit that readers were given.
+	// Its bytes are not read; a higher limit brings it back.
+	GapTooLong GapKind = "too-long"
 	// GapErased is an entry that was purged.
 	GapErased GapKind = "erased"
 )

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 
 	"firn"
@@ -29,6 +30,8 @@ type Line struct {
 	Data []byte
 	// Open is set if the line has no newline.
 	Open bool
+	// Gap is set if the line was not read; see journal.Line.
+	Gap firn.GapKind
 }
 
 // Records returns what is on a line, in file order: one record if all is well,
@@ -39,6 +42,9 @@ type Line struct {
 // it again, when it may be whole.
 func (r *Reader) Records(line Line) []firn.Record {
 	r.records = r.records[:0]
+	if line.Gap != "" {
+		return append(r.records, unread(line))
+	}
 	if glance, err := r.glance(line.Data); err == nil {
 		return append(r.records, firn.LazyRecord(line.At, line.Next, glance, line.Data, r.Dialect.Decode))
 	}
@@ -65,6 +71,21 @@ func (r *Reader) Records(line Line) []firn.Record {
 		r.records = append(r.records, r.piece(p, at, next, damaged))
 	}
 	return r.records
+}
+
+// unread makes a gap of bytes that were not read.
+func unread(line Line) firn.Record {
+	size, detail := line.Next-line.Start, ""
+	switch line.Gap {
+	case firn.GapTooLong:
+		detail = fmt.Sprintf("a line of %d bytes is over the limit and was not read; a higher store.max_line reads it", size)
+	case firn.GapNUL:
+		detail = fmt.Sprintf("%d zero bytes", size)
+	}
+	if line.Open {
+		return gap(line.At, line.At, firn.GapTorn, "unfinished: "+detail)
+	}
+	return gap(line.At, line.Next, line.Gap, detail)
 }
 
 // piece makes a record of a piece of a line. If the line is damaged, an object

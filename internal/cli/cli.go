@@ -222,6 +222,22 @@ func (p *program) usualHome() (string, error) {
 
 // target finds what is named by at most one argument; without one, the home.
 func (p *program) target(args []string) (doctor.Target, error) {
+	target, err := p.targetOf(args)
+	target.MaxLine = p.maxLine()
+	return target, err
+}
+
+// maxLine is the limit of a line that the settings name. What is damaged must be
+// looked at even if the settings are too: then it is the default, zero.
+func (p *program) maxLine() int64 {
+	s, err := p.settings()
+	if err != nil {
+		return 0
+	}
+	return int64(s.Store.MaxLine)
+}
+
+func (p *program) targetOf(args []string) (doctor.Target, error) {
 	home, err := p.homeDir()
 	if err != nil {
 		return doctor.Target{}, err

@@ -53,7 +53,7 @@ the copy in store.mirror is read, if there is one.`,
 		if err != nil {
 			return err
 		}
-		o := grep.Options{Pattern: pattern, Most: int(count), Secrets: secrets, Expand: expandZstd}
+		o := grep.Options{Pattern: pattern, Most: int(count), Secrets: secrets, Expand: expandZstd, MaxLine: p.maxLine()}
 		if files {
 			return p.grepNames(cmd, found, o)
 		}

@@ -15,6 +15,7 @@ type Store struct {
 	URL      string `key:"url" is:"store" default:"file:" doc:"Where: file: for plain files in the home, or file: and another directory; nats://host:4222,host2:4222 (or tls://) for a cluster of NATS servers that several gateways share; nats-embedded: and a directory for such a server in firn's own process."`
 	Sync     string `key:"sync" default:"turn" allow:"turn|always|never" doc:"When it is on disk: before anyone is told, with drafts of answers written later (turn) or just as soon (always), or whenever the system likes (never), so that a power cut may lose what was said. A cluster is always asked to be sure."`
 	PartSize Bytes  `key:"part_size" default:"50mb" range:"4kb..1tb" doc:"When a transcript goes on in a new file."`
+	MaxLine  Bytes  `key:"max_line" default:"64mb" range:"1mb..1gb" doc:"How long one line of a transcript may be. A longer entry is not saved; a longer line that is there already is reported and left out of reads, lists and searches, and its bytes stay in the file. Raise it to read such a line. It counts for files only."`
 	MaxBytes Bytes  `key:"max_bytes" default:"0" doc:"How large a transcript may become; beyond it nothing is taken any more. 0 means no limit. It counts for files only."`
 
 	Credentials string        `key:"credentials_file" is:"path" doc:"The file with the credentials (.creds) of the account in the cluster. Empty means none are needed."`

@@ -22,7 +22,7 @@ func (h *house) checkIndex() (result string, err error) {
 	if !h.exists(dir) {
 		return "none yet", nil
 	}
-	sessions, err := filestore.Open(h.home, filestore.Options{ReadOnly: true, FS: h.fs})
+	sessions, err := filestore.Open(h.home, filestore.Options{ReadOnly: true, FS: h.fs, MaxLine: h.maxLine})
 	if err != nil {
 		return "", fmt.Errorf("look at the index: %w", err)
 	}

@@ -40,6 +40,7 @@ const (
 	Duplicate = Kind(firn.GapDuplicate)
 	Dangling  = Kind(firn.GapDangling)
 	NoParent  = Kind(firn.GapNoParent)
+	TooLong   = Kind(firn.GapTooLong)
 	Erased    = Kind(firn.GapErased)
 
 	// Unfinished is a last line that is whole but for its newline.

@@ -40,6 +40,7 @@ type exam struct {
 	fragment         fragment
 	format           dialect.Name
 	failed           bool // a part could not be read to its end
+	skipped          bool // a line was too long to be read
 
 	files, entries int
 	bytes          int64
@@ -140,7 +141,9 @@ func (e *exam) read(after firn.Pos) error {
 	return nil
 }
 
-func (e *exam) source() journal.Source { return journal.Source{FS: e.w.fs, Path: e.base} }
+func (e *exam) source() journal.Source {
+	return journal.Source{FS: e.w.fs, Path: e.base, MaxLine: e.w.target.MaxLine}
+}
 
 // pathOf names the part that could not be read: the one after the last that was.
 func (e *exam) pathOf(error) string {
@@ -172,8 +175,9 @@ func (e *exam) take(line journal.Line) {
 	if r.crlf {
 		e.crlf.add(e, offset)
 	}
+	e.skipped = e.skipped || line.Gap == firn.GapTooLong
 	if line.Open && e.tail != nil {
-		e.fragment = readFragment(line.Data, offset)
+		e.fragment = readFragment(line, offset)
 	}
 	if n := len(r.entries); line.Open && n > 0 {
 		e.note(Unfinished, Warn, offset, r.entries[n-1].entry.ID, "the last line lacks its newline; the entry is whole")

@@ -27,7 +27,7 @@ func Examine(ctx context.Context, home Target, opts Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &house{ctx: ctx, fs: home.fs, home: home.Root, opts: opts, report: report, sessions: make(map[firn.ID][]transcript), mirrored: home.mirroredIDs()}
+	h := &house{ctx: ctx, fs: home.fs, home: home.Root, maxLine: home.MaxLine, opts: opts, report: report, sessions: make(map[firn.ID][]transcript), mirrored: home.mirroredIDs()}
 	h.agents = home.dirNames(filepath.Join(home.Root, "agents")) // troubles with it were told before
 	for _, t := range home.transcripts {
 		h.sessions[t.session] = append(h.sessions[t.session], t)
@@ -59,6 +59,7 @@ type house struct {
 	ctx      context.Context
 	fs       vfs.FS
 	home     string
+	maxLine  int64
 	opts     Options
 	report   *Report
 	agents   []string

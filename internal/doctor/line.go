@@ -57,6 +57,10 @@ func (l *lineReader) read(line journal.Line) reading {
 		}
 		if record.Gap != nil {
 			end := min(int(record.Next-line.Start), len(line.Data))
+			if line.Gap != "" { // its bytes were not read
+				r.gap(record.Gap, offset, int(line.Next-line.Start))
+				continue
+			}
 			if line.Open && record.Next == record.At { // an unfinished line is a gap without extent
 				end = len(line.Data)
 			}
@@ -98,6 +102,8 @@ func (r *reading) gap(g *firn.Gap, offset, size int) {
 		r.flaw(BOM, Warn, offset, "", "a byte order mark; the line is read without it")
 	case Torn:
 		r.flaw(Torn, Fault, offset, "", fmt.Sprintf("a record that was never finished (%s): %s", bytes, g.Detail))
+	case TooLong:
+		r.flaw(TooLong, Fault, offset, "", fmt.Sprintf("a line of %s is over the limit and was not read; its bytes are kept, and a higher store.max_line reads it", bytes))
 	default:
 		r.flaw(Kind(g.Kind), Fault, offset, "", fmt.Sprintf("%s cannot be read: %s", bytes, g.Detail))
 	}

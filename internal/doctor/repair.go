@@ -165,7 +165,9 @@ func (s *surgery) replay() error {
 		}
 	}
 	if err == nil && len(waiting) > 0 && s.target.Whole {
+		limit := s.target.MaxLine
 		s.target, err = OpenHome(s.fs, s.target.Root)
+		s.target.MaxLine = limit
 	}
 	return err
 }
@@ -213,8 +215,10 @@ func (e *exam) treatment(now time.Time) (steps []Step, mended func(Finding) bool
 	}
 }
 
+// remedy is what mends the links of a session. While a line is too long to be
+// read nothing is lost, and a stand-in for its entry would be in its way.
 func (e *exam) remedy(now time.Time) remedy {
-	if len(e.dangling) == 0 && !e.twice {
+	if e.skipped || len(e.dangling) == 0 && !e.twice {
 		return remedy{}
 	}
 	return mend(e.session, &e.tree, now)
@@ -281,7 +285,7 @@ func (s *surgery) repairSession(t transcript) error {
 // examination of the file as it then is calls for, and examines it again.
 func (s *surgery) operate(before *exam) (after *exam, err error) {
 	saved := ""
-	j, err := journal.Open(s.fs, before.base, journal.Options{Report: func(r journal.Repair) { saved = r.SavedTo }})
+	j, err := journal.Open(s.fs, before.base, journal.Options{MaxLine: s.target.MaxLine, Report: func(r journal.Repair) { saved = r.SavedTo }})
 	if err != nil {
 		return nil, err
 	}

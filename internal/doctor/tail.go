@@ -21,8 +21,8 @@ type fragment struct {
 
 // readFragment judges an open line as the journal does when it is opened to be
 // appended to.
-func readFragment(data []byte, offset int64) fragment {
-	return fragment{offset: offset, size: int64(len(data)), keep: int64(journal.WholeUpTo(data))}
+func readFragment(line journal.Line, offset int64) fragment {
+	return fragment{offset: offset, size: int64(line.Next - line.Start), keep: int64(journal.WholeUpTo(line.Data))}
 }
 
 // cuts reports whether a writer will cut off what is at an offset of the last

@@ -21,6 +21,8 @@ type Target struct {
 	Home bool
 	// Whole is set if all of the home is meant.
 	Whole bool
+	// MaxLine is how long a line may be to be read; zero means the default.
+	MaxLine int64
 
 	fs          vfs.FS
 	transcripts []transcript

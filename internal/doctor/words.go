@@ -18,7 +18,7 @@ func CompareIndexes(ctx context.Context, home Target, report *Report) error {
 	if !home.Home || !home.Whole {
 		return nil
 	}
-	h := &house{ctx: ctx, fs: home.fs, home: home.Root, report: report, sessions: make(map[firn.ID][]transcript), mirrored: home.mirroredIDs()}
+	h := &house{ctx: ctx, fs: home.fs, home: home.Root, maxLine: home.MaxLine, report: report, sessions: make(map[firn.ID][]transcript), mirrored: home.mirroredIDs()}
 	for _, t := range home.transcripts {
 		h.sessions[t.session] = append(h.sessions[t.session], t)
 	}
@@ -41,7 +41,7 @@ const outdatedWords = "the index of words is of another version of firn, and is 
 
 // checkWords compares the index of words with the sessions.
 func (h *house) checkWords() (result string, err error) {
-	sessions, err := filestore.Open(h.home, filestore.Options{ReadOnly: true, FS: h.fs})
+	sessions, err := filestore.Open(h.home, filestore.Options{ReadOnly: true, FS: h.fs, MaxLine: h.maxLine})
 	if err != nil {
 		return "", fmt.Errorf("look at the index of words: %w", err)
 	}

@@ -35,6 +35,18 @@ type Options struct {
 	Secrets bool
 	// Expand opens a compressed file; nil leaves those out.
 	Expand func(io.Reader) (io.ReadCloser, error)
+	// MaxLine is how long a line may be to be searched, in bytes; 64 MB if zero.
+	// Longer ones are in Summary.Failed.
+	MaxLine int64
+}
+
+const defaultMaxLine = 64_000_000
+
+func (o Options) maxLine() int64 {
+	if o.MaxLine <= 0 {
+		return defaultMaxLine
+	}
+	return o.MaxLine
 }
 
 // Match is a line in which the expression was found.
@@ -58,13 +70,14 @@ type Summary struct {
 	Matches int   `json:"matches"`
 	// More says that there may be more: enough was found.
 	More bool `json:"more,omitempty"`
-	// Failed are files that could not be read, and why.
+	// Failed are files and lines that could not be read, and why.
 	Failed []string `json:"failed,omitempty"`
 }
 
 // outcome is what was found in one file.
 type outcome struct {
 	matches []Match
+	long    []int // the numbers of lines that are too long
 	bytes   int64
 	more    bool
 	err     error
@@ -129,6 +142,9 @@ func (o Options) gather(ctx context.Context, files []string, results []chan outc
 			}
 			s.Failed = append(s.Failed, fmt.Sprintf("%s: %v", file, r.err))
 		}
+		for _, n := range r.long {
+			s.Failed = append(s.Failed, fmt.Sprintf("%s:%d: the line is over the limit of %d bytes and was not searched; store.max_line sets it", file, n, o.maxLine()))
+		}
 		for _, m := range r.matches {
 			if o.Most > 0 && s.Matches == o.Most {
 				s.More = true
@@ -189,13 +205,20 @@ type looking struct {
 }
 
 // through looks through all lines, as many at a time as the buffer holds. For a line that
-// is longer the buffer is made larger.
+// is longer the buffer is made larger, up to the limit of a line; what is longer is passed over.
 func (l *looking) through(ctx context.Context, in io.Reader, kept *[]byte) error {
 	buffer := *kept
 	defer func() { *kept = buffer }()
+	passing := false // within a line that is too long
 	for held := 0; ; {
 		n, err := in.Read(buffer[held:])
 		held += n
+		if passing {
+			held, passing = l.pass(buffer[:held])
+			if err = errors.Join(err, ctx.Err()); err != nil && passing {
+				return err
+			}
+		}
 		if err == nil && held < len(buffer) {
 			continue
 		}
@@ -207,11 +230,32 @@ func (l *looking) through(ctx context.Context, in io.Reader, kept *[]byte) error
 		if err = errors.Join(err, ctx.Err()); err != nil || l.out.more {
 			return err
 		}
+		if whole == 0 && int64(held) > l.o.maxLine() {
+			passing, held = true, 0
+			l.number++
+			l.out.long = append(l.out.long, l.number)
+			l.out.bytes += int64(len(buffer))
+			buffer = buffer[:min(len(buffer), maxBuffer)]
+			continue
+		}
 		if whole == 0 {
-			buffer = append(buffer, make([]byte, len(buffer))...)
+			more := min(int64(len(buffer)), max(bufferSize, l.o.maxLine()+1-int64(len(buffer))))
+			buffer = append(buffer, make([]byte, more)...)
 		}
 		held = copy(buffer, buffer[whole:held])
 	}
+}
+
+// pass drops what belongs to a line that is too long. It returns how many bytes
+// are left, which it moves to the beginning, and whether the line goes on.
+func (l *looking) pass(text []byte) (left int, on bool) {
+	i := bytes.IndexByte(text, '\n')
+	if i < 0 {
+		l.out.bytes += int64(len(text))
+		return 0, true
+	}
+	l.out.bytes += int64(i + 1)
+	return copy(text, text[i+1:]), false
 }
 
 // afterLast is where text goes on behind the last of some byte; 0 if there is none. The last

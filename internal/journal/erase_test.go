@@ -18,7 +18,7 @@ func TestErase(t *testing.T) {
 	blank := func(line string) []byte { return []byte(strings.Repeat(" ", len(line))) }
 	for nth, met := 1, true; met; nth++ {
 		fsys := memory(t, files)
-		lines := read(t, Source{fsys, base})
+		lines := read(t, Source{FS: fsys, Path: base})
 		spans := []Span{
 			{lines[1].Start, blank(first[1])}, {lines[4].Start, blank(first[4])},
 			{lines[9].Start, blank(second[0])}, {lines[17].Start, blank(second[8])},
@@ -32,7 +32,7 @@ func TestErase(t *testing.T) {
 			must(t, Erase(fsys, base, spans))
 		}
 		for left := range fsys.CrashStates(4) {
-			for i, line := range read(t, Source{left, base}) {
+			for i, line := range read(t, Source{FS: left, Path: base}) {
 				erased := i == 1 || i == 4 || i == 9 || i == 17
 				if line.At != lines[i].At || erased != (strings.TrimSpace(string(line.Data)) == "") || !erased && string(line.Data) != string(lines[i].Data) {
 					t.Fatalf("operation %d failed: line %d is %q at %d", nth, i, line.Data, line.At)

@@ -66,6 +66,8 @@ type follower struct {
 	// unfinished line at its end: which is not read again until it changes.
 	seen  vfs.Info
 	stuck bool
+	// clear is how far an unfinished line over the limit was looked through.
+	clear int64
 }
 
 // drain yields what there is; false means to stop.
@@ -85,7 +87,7 @@ func (f *follower) drain(yield func(Line, error) bool) bool {
 			return true
 		}
 		f.close()
-		f.part, f.offset, f.seen = rolled, 0, vfs.Info{}
+		f.part, f.offset, f.seen, f.clear = rolled, 0, vfs.Info{}, 0
 	}
 }
 
@@ -107,10 +109,13 @@ func (f *follower) drainPart(yield func(Line, error) bool) bool {
 	if !ok {
 		return true
 	}
-	lines := forward{file: f.file, part: f.part, offset: f.offset, at: f.at}
+	lines := forward{file: f.file, part: f.part, offset: f.offset, at: f.at, limit: f.source.maxLine(), clear: f.clear}
 	for {
 		line, err := lines.next()
 		if f.stuck = err == nil && line.Open; f.stuck || err == io.EOF {
+			if f.stuck && line.Gap == firn.GapTooLong {
+				f.clear = lines.offset
+			}
 			return true
 		}
 		if err != nil {
@@ -138,6 +143,7 @@ func (f *follower) open() (bool, error) {
 	default:
 		return false, fmt.Errorf("follow %s: %w: it was deleted", path, firn.ErrReplaced)
 	}
+	f.clear = min(f.clear, info.Size)
 	if info.Size < f.offset {
 		return false, fmt.Errorf("follow %s: %w: it was cut from %d bytes to %d", path, firn.ErrReplaced, f.offset, info.Size)
 	}

@@ -119,7 +119,7 @@ func TestFollowAnother(t *testing.T) {
 		fsys := memory(t, map[string]string{base: "{\"a\":1}\n"})
 		ctx, cancel := context.WithCancel(t.Context())
 		var all sync.WaitGroup
-		h := listen(&all, Source{fsys, base}.Follow(ctx, nil, 0))
+		h := listen(&all, Source{FS: fsys, Path: base}.Follow(ctx, nil, 0))
 		put := func(path, text string) {
 			must(t, fsys.Put(path, []byte(text)))
 			pause()
@@ -154,7 +154,7 @@ func TestFollowReadsOnce(t *testing.T) {
 		j := openIn(t, fsys, base, Options{PartSize: 5000, Sync: SyncNever})
 		add(t, j, `{}`)
 		var all sync.WaitGroup
-		listen(&all, Source{countFS{fsys, &count}, base}.Follow(ctx, nil, 0))
+		listen(&all, Source{FS: countFS{fsys, &count}, Path: base}.Follow(ctx, nil, 0))
 		for _, line := range sample(300, 8) {
 			add(t, j, line)
 			pause()
@@ -194,7 +194,7 @@ func TestFollowStops(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				fsys := memory(t, map[string]string{base: "{}\n{}\n"})
 				var all sync.WaitGroup
-				h := listen(&all, Source{fsys, base}.Follow(t.Context(), nil, c.after))
+				h := listen(&all, Source{FS: fsys, Path: base}.Follow(t.Context(), nil, c.after))
 				synctest.Wait()
 				must(t, c.do(fsys))
 				all.Wait()
@@ -209,21 +209,21 @@ func TestFollowStops(t *testing.T) {
 func TestFollowNothing(t *testing.T) {
 	t.Parallel()
 	fsys := memory(t, nil)
-	if _, err := gather(Source{fsys, base}.Follow(t.Context(), nil, 0)); !errors.Is(err, firn.ErrNotFound) {
+	if _, err := gather(Source{FS: fsys, Path: base}.Follow(t.Context(), nil, 0)); !errors.Is(err, firn.ErrNotFound) {
 		t.Errorf("no journal: %v", err)
 	}
 	fsys.FailNth(1, faultfs.Fault{Of: faultfs.Stat, Err: syscall.EIO})
-	if _, err := gather(Source{fsys, base}.Follow(t.Context(), nil, 0)); !errors.Is(err, syscall.EIO) || errors.Is(err, firn.ErrNotFound) {
+	if _, err := gather(Source{FS: fsys, Path: base}.Follow(t.Context(), nil, 0)); !errors.Is(err, syscall.EIO) || errors.Is(err, firn.ErrNotFound) {
 		t.Errorf("the disk fails: %v", err)
 	}
 	// Whoever stops by itself, or is told to before it begins, is let go.
 	must(t, fsys.Put(base, []byte("{}\n{}\n")))
-	for range (Source{fsys, base}).Follow(t.Context(), nil, 0) {
+	for range (Source{FS: fsys, Path: base}).Follow(t.Context(), nil, 0) {
 		break
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := gather(Source{fsys, base}.Follow(ctx, nil, 0)); err != nil {
+	if _, err := gather(Source{FS: fsys, Path: base}.Follow(ctx, nil, 0)); err != nil {
 		t.Error(err)
 	}
 	if opened, closed := fsys.Count(faultfs.Open), fsys.Count(faultfs.Close); opened != closed {

@@ -48,7 +48,10 @@ type Options struct {
 	PartSize int64
 	// MaxBytes bounds the whole journal if not zero: ErrTooLarge beyond it.
 	MaxBytes int64
-	Sync     Policy
+	// MaxLine is how long a line may be to be read; see Source. Appending does not
+	// check it.
+	MaxLine int64
+	Sync    Policy
 	// LockWait is how long to wait for other processes; DefaultLockWait if zero.
 	LockWait time.Duration
 	// Existing says that the journal must exist: ErrNotFound if it does not.
@@ -146,7 +149,9 @@ func (j *Journal) settle() error {
 func (j *Journal) Path() string { return j.base }
 
 // Source returns a reader of the journal's files.
-func (j *Journal) Source() Source { return Source{FS: j.fs, Path: j.base} }
+func (j *Journal) Source() Source {
+	return Source{FS: j.fs, Path: j.base, MaxLine: j.opts.MaxLine}
+}
 
 // Append calls fn with the end of the journal while nobody else can append,
 // and adds the bytes that it returns: whole lines, each with its "\n". It

@@ -34,7 +34,7 @@ func (j *Journal) repairTail() error {
 		j.sealed = true
 		return nil
 	}
-	f, err := lastFragment(j.last, j.size)
+	f, err := lastFragment(j.last, j.size, lineLimit(j.opts.MaxLine))
 	if err != nil {
 		return fmt.Errorf("look at the end of %s: %w", j.path, err)
 	}
@@ -104,12 +104,9 @@ type fragment struct {
 	whole          int64 // how much of it is whole records; see WholeUpTo
 }
 
-// maxFragment is how long a fragment is looked into. Nobody writes so much in
-// one line; what is longer is a hole in the file, or no text at all.
-const maxFragment = 64 << 20
-
-// lastFragment finds what stands after the last newline of a file.
-func lastFragment(r io.ReaderAt, size int64) (fragment, error) {
+// lastFragment finds what stands after the last newline of a file. What is
+// longer than the limit of a line is not looked into.
+func lastFragment(r io.ReaderAt, size, limit int64) (fragment, error) {
 	var buf []byte
 	offset := size
 	for span := int64(1); offset > 0; span = min(max(span*4, 4<<10), 1<<20) {
@@ -127,7 +124,7 @@ func lastFragment(r io.ReaderAt, size int64) (fragment, error) {
 		offset -= n
 	}
 	f := fragment{offset: offset, length: size - offset}
-	if f.length == 0 || f.length > maxFragment {
+	if f.length == 0 || f.length > limit {
 		return f, nil
 	}
 	line := make([]byte, f.length)

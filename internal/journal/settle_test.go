@@ -59,7 +59,7 @@ func TestSettled(t *testing.T) {
 		"{\"b\":":                 0,
 	} {
 		fsys := memory(t, map[string]string{base: text})
-		got, err := Source{fsys, base}.Settled()
+		got, err := Source{FS: fsys, Path: base}.Settled()
 		must(t, err)
 		if got != Place(0, want) {
 			t.Errorf("%q is settled up to %d, want %d", text, got, want)
@@ -73,7 +73,7 @@ func TestFollowPastTorn(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "s.jsonl")
 	must(t, os.WriteFile(path, []byte("{\"a\":1}\n{\"b\":"), 0o600))
-	source := Source{vfs.OS{}, path}
+	source := Source{FS: vfs.OS{}, Path: path}
 	after, err := source.Settled()
 	must(t, err)
 	hub := NewHub()
@@ -108,7 +108,7 @@ func TestFollowPastTorn(t *testing.T) {
 func TestFollowLeavesDeadFragment(t *testing.T) {
 	t.Parallel()
 	fsys := memory(t, map[string]string{base: "{\"a\":1}\n{\"b\":\"" + strings.Repeat("x", 1000)})
-	f := follower{source: Source{fsys, base}}
+	f := follower{source: Source{FS: fsys, Path: base}}
 	defer f.close()
 	yielded := 0
 	for range 5 {
@@ -131,15 +131,15 @@ func TestLongFragment(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "s.jsonl")
 	must(t, os.WriteFile(path, []byte("{\"a\":1}\n"), 0o600))
-	must(t, os.Truncate(path, 8+maxFragment+100)) // a hole, as a power cut may leave it
+	must(t, os.Truncate(path, 8+DefaultMaxLine+100)) // a hole, as a power cut may leave it
 	var repairs []Repair
 	j, err := Open(vfs.OS{}, path, Options{Report: func(r Repair) { repairs = append(repairs, r) }})
 	must(t, err)
 	defer j.Close()
-	if len(repairs) != 1 || repairs[0].Cut != maxFragment+100 {
+	if len(repairs) != 1 || repairs[0].Cut != DefaultMaxLine+100 {
 		t.Fatalf("repaired %+v", repairs)
 	}
-	if info, err := os.Stat(repairs[0].SavedTo); err != nil || info.Size() != maxFragment+100 {
+	if info, err := os.Stat(repairs[0].SavedTo); err != nil || info.Size() != DefaultMaxLine+100 {
 		t.Errorf("saved %v (%v)", info, err)
 	}
 }

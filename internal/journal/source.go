@@ -1,8 +1,6 @@
 package journal
 
 import (
-	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +16,27 @@ import (
 type Source struct {
 	FS   vfs.FS
 	Path string
+	// MaxLine is how long a line may be to be read, in bytes. A longer one is
+	// yielded without its bytes; see Line.Gap. Zero means DefaultMaxLine, and
+	// less than zero any length: then a line of more than 1 GB is ErrTooLarge.
+	MaxLine int64
+}
+
+// DefaultMaxLine is how long a line may be to be read, unless another limit is
+// set.
+const DefaultMaxLine = 64_000_000
+
+func (s Source) maxLine() int64 { return lineLimit(s.MaxLine) }
+
+// lineLimit is the longest line that is read; readSizeMost is no limit.
+func lineLimit(set int64) int64 {
+	switch {
+	case set == 0:
+		return DefaultMaxLine
+	case set < 0:
+		return readSizeMost
+	}
+	return min(set, readSizeMost)
 }
 
 // Line is one line of a journal.
@@ -33,6 +52,10 @@ type Line struct {
 	// Open is set if the line has no newline: it is unfinished, or still being
 	// written.
 	Open bool
+	// Gap is set if the bytes were not read and Data is empty: GapTooLong if the
+	// line is longer than the limit, GapNUL for zero bytes that such a line begins
+	// with. Behind those the line goes on at Next.
+	Gap firn.GapKind
 }
 
 // Sizes of the pieces that are read. Reading begins small, as most files are,
@@ -71,7 +94,7 @@ func (s Source) Settled() (firn.Pos, error) {
 		return 0, fmt.Errorf("read part: %w", err)
 	}
 	defer file.Close() // only read
-	f, err := lastFragment(file, size)
+	f, err := lastFragment(file, size, s.maxLine())
 	if err != nil {
 		return 0, fmt.Errorf("look at the end of %s: %w", s.Path, err)
 	}
@@ -124,7 +147,7 @@ func (s Source) partLines(p Part, offset int64, before firn.Pos, yield func(Line
 		return offset, yield(Line{}, fmt.Errorf("read part: %w", err))
 	}
 	defer file.Close() // only read
-	f := forward{file: file, part: p.Number, offset: offset, at: before}
+	f := forward{file: file, part: p.Number, offset: offset, at: before, limit: s.maxLine()}
 	for {
 		line, err := f.next()
 		if err == io.EOF {
@@ -137,70 +160,6 @@ func (s Source) partLines(p Part, offset int64, before firn.Pos, yield func(Line
 			return f.offset, false
 		}
 	}
-}
-
-// forward cuts one part into lines.
-type forward struct {
-	file   vfs.File
-	part   int
-	offset int64    // of buf[start] in the part
-	at     firn.Pos // the position there
-	buf    []byte
-	start  int
-	eof    bool
-}
-
-// next returns the next line; the unfinished last one is Open. Then io.EOF.
-func (f *forward) next() (Line, error) {
-	scanned := 0
-	for {
-		rest := f.buf[f.start:]
-		if i := bytes.IndexByte(rest[scanned:], '\n'); i >= 0 {
-			return f.take(scanned+i, 1), nil
-		}
-		scanned = len(rest)
-		if f.eof {
-			if len(rest) == 0 {
-				return Line{}, io.EOF
-			}
-			line := f.take(len(rest), 0)
-			line.Open = true
-			return line, nil
-		}
-		if err := f.fill(); err != nil {
-			return Line{}, err
-		}
-	}
-}
-
-func (f *forward) take(n, newline int) Line {
-	line := Line{At: f.at, Start: Place(f.part, f.offset), Data: f.buf[f.start : f.start+n]}
-	f.start += n + newline
-	f.offset += int64(n + newline)
-	f.at = Place(f.part, f.offset)
-	line.Next = f.at
-	return line
-}
-
-// fill reads more behind what is left in the buffer.
-func (f *forward) fill() error {
-	left := len(f.buf) - f.start
-	if left > readSizeMost {
-		return fmt.Errorf("line at %d: %w: over %d bytes", f.offset, firn.ErrTooLarge, readSizeMost)
-	}
-	buf := f.buf[:0]
-	piece := min(max(2*cap(f.buf), readSizeMin), readSize)
-	if need := left + max(piece, left); cap(buf) < need { // at least double, so that long lines take linear time
-		buf = make([]byte, 0, need)
-	}
-	buf = append(buf, f.buf[f.start:]...)
-	n, err := f.file.ReadAt(buf[left:cap(buf)], f.offset+int64(left))
-	f.buf, f.start = buf[:left+n], 0
-	if err == io.EOF {
-		f.eof = true
-		return nil
-	}
-	return err
 }
 
 // Back yields the lines before a position, newest first. It reads about as
@@ -272,7 +231,7 @@ func (s Source) partBack(p Part, end int64, before firn.Pos, yield func(Line, er
 		return yield(Line{}, fmt.Errorf("read part: %w", err))
 	}
 	defer file.Close() // only read
-	b := backward{file: file, part: p.Number, low: end, open: true, before: before}
+	b := backward{file: file, part: p.Number, low: end, open: true, before: before, limit: s.maxLine()}
 	for {
 		line, err := b.next()
 		if err == io.EOF {
@@ -285,98 +244,4 @@ func (s Source) partBack(p Part, end int64, before firn.Pos, yield func(Line, er
 			return false
 		}
 	}
-}
-
-// backward cuts one part into lines from its end. The buffer holds the bytes
-// from low on that were read and not yet returned; breaks are the places of
-// the newlines in it, found by scanning forwards, which is several times
-// faster than scanning backwards.
-type backward struct {
-	file   vfs.File
-	part   int
-	low    int64 // offset in the part of buf[0]
-	buf    []byte
-	breaks []int
-	open   bool     // nothing was returned yet: the last line may lack its newline
-	before firn.Pos // the position of the first line
-}
-
-// next returns the line before the last one returned. Then io.EOF.
-func (b *backward) next() (Line, error) {
-	if b.open && len(b.buf) == 0 {
-		if err := b.fill(); err != nil {
-			return Line{}, err
-		}
-		if n := len(b.buf); n > 0 && b.buf[n-1] == '\n' {
-			b.dropBreak()
-			b.open = false
-		}
-	}
-	for len(b.breaks) == 0 && b.low > 0 {
-		if err := b.fill(); err != nil {
-			return Line{}, err
-		}
-	}
-	start := 0
-	if n := len(b.breaks); n > 0 {
-		start = b.breaks[n-1] + 1
-	} else if len(b.buf) == 0 && b.low == 0 {
-		return Line{}, io.EOF
-	}
-	return b.take(start), nil
-}
-
-// dropBreak takes the newline off that ends the buffer: it belongs to the line
-// that will be returned next.
-func (b *backward) dropBreak() {
-	b.breaks = b.breaks[:len(b.breaks)-1]
-}
-
-// take returns the line that begins at start and ends with the buffer.
-func (b *backward) take(start int) Line {
-	data := b.buf[start:]
-	line := Line{Start: Place(b.part, b.low+int64(start)), Next: Place(b.part, b.low+int64(len(b.buf))), Open: b.open}
-	if line.At = line.Start; b.low == 0 && start == 0 {
-		line.At = b.before
-	}
-	if !b.open {
-		data = data[:len(data)-1]
-	}
-	line.Data = data
-	b.open = false
-	b.buf = b.buf[:start]
-	if start > 0 {
-		b.dropBreak()
-	}
-	return line
-}
-
-// fill reads the piece before what is in the buffer.
-func (b *backward) fill() error {
-	left := len(b.buf)
-	if left > readSizeMost {
-		return fmt.Errorf("line before %d: %w: over %d bytes", b.low, firn.ErrTooLarge, readSizeMost)
-	}
-	n := int(min(b.low, int64(max(min(max(2*cap(b.buf), backSizeMin), backSizeMax), left))))
-	buf := b.buf[:0]
-	if cap(buf) < n+left {
-		buf = make([]byte, n+left)
-	}
-	buf = buf[:n+left]
-	copy(buf[n:], b.buf[:left])
-	if got, err := b.file.ReadAt(buf[:n], b.low-int64(n)); got < n {
-		return fmt.Errorf("%w: the file was cut short: %w", firn.ErrReplaced, cmp.Or(err, io.ErrUnexpectedEOF))
-	}
-	b.low -= int64(n)
-	b.buf = buf
-	b.breaks = b.breaks[:0]
-	for at := 0; at < n; {
-		i := bytes.IndexByte(buf[at:n], '\n')
-		if i < 0 {
-			break
-		}
-		b.breaks = append(b.breaks, at+i)
-		at += i + 1
-	}
-	return nil
 }

@@ -208,18 +208,18 @@ func TestReadLittle(t *testing.T) {
 	var count atomic.Int64
 	fsys := countFS{vfs.OS{}, &count}
 
-	if lines := take(t, Source{fsys, large}.Back(^firn.Pos(0)), 10); len(lines) != 10 || lines[9].At != 49_990_000 {
+	if lines := take(t, Source{FS: fsys, Path: large}.Back(^firn.Pos(0)), 10); len(lines) != 10 || lines[9].At != 49_990_000 {
 		t.Errorf("the last ten lines are %d, the tenth at %d", len(lines), lines[9].At)
 	}
 	if n := count.Swap(0); n > 64<<10 {
 		t.Errorf("ten lines at the end of 50 MB took reading %d bytes", n)
 	}
-	if _, err := (Source{fsys, large}).End(); err != nil || count.Swap(0) > 0 {
+	if _, err := (Source{FS: fsys, Path: large}).End(); err != nil || count.Swap(0) > 0 {
 		t.Errorf("finding the end took reading (%v)", err)
 	}
 	for name, seq := range map[string]iter.Seq2[Line, error]{
-		"forwards":  Source{fsys, small}.Lines(0),
-		"backwards": Source{fsys, small}.Back(^firn.Pos(0)),
+		"forwards":  Source{FS: fsys, Path: small}.Lines(0),
+		"backwards": Source{FS: fsys, Path: small}.Back(^firn.Pos(0)),
 	} {
 		if lines, err := gather(seq); err != nil || len(lines) != 3_000 {
 			t.Errorf("%s: %d lines, %v", name, len(lines), err)
@@ -239,7 +239,7 @@ func TestVeryLongLine(t *testing.T) {
 	long := bytes.Repeat([]byte("0123456789abcdef"), size/16)
 	path := filepath.Join(t.TempDir(), "s.jsonl")
 	must(t, os.WriteFile(path, slices.Concat([]byte("first\n"), long, []byte("\nlast\n")), 0o600))
-	s := Source{FS: vfs.OS{}, Path: path}
+	s := Source{FS: vfs.OS{}, Path: path, MaxLine: -1}
 	for name, seq := range map[string]iter.Seq2[Line, error]{"forwards": s.Lines(0), "backwards": s.Back(^firn.Pos(0))} {
 		n := 0
 		for line, err := range seq {

@@ -40,7 +40,7 @@ type Foreign struct {
 // written there: the index of its words is in our own home.
 func (h *House) openForeign() error {
 	f := h.o.Foreign
-	st, err := sourcestore.Open(f.Dir, f.Tool, sourcestore.Options{Name: string(f.Tool.Name()), InPlace: f.InPlace, Expand: expand, Now: h.o.Clock, Lose: func(l dialect.Loss) {
+	st, err := sourcestore.Open(f.Dir, f.Tool, sourcestore.Options{Name: string(f.Tool.Name()), InPlace: f.InPlace, Expand: expand, MaxLine: int64(h.o.Settings.Store.MaxLine), Now: h.o.Clock, Lose: func(l dialect.Loss) {
 		h.o.Report(fmt.Sprintf("%s cannot say %s: entry %s of kind %s was changed or left out", f.Tool.Name(), l.Limit, l.Entry, l.Kind))
 	}, Report: func(err error) { h.o.Report(err.Error()) }})
 	if err != nil {
@@ -211,7 +211,7 @@ func openMirror(dir string, o Options) (*sourcestore.Store, error) {
 	if !ok {
 		return nil, fmt.Errorf("open the mirror %s: the tool %q is not known: %w", dir, manifest.Tool, firn.ErrUnsupported)
 	}
-	return sourcestore.Open(dir, dialects.In(tool, dir), sourcestore.Options{Name: filepath.Base(dir), Expand: expand, Now: o.Clock})
+	return sourcestore.Open(dir, dialects.In(tool, dir), sourcestore.Options{Name: filepath.Base(dir), Expand: expand, MaxLine: int64(o.Settings.Store.MaxLine), Now: o.Clock})
 }
 
 // lines is a session of a source, to be converted.

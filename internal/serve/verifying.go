@@ -52,6 +52,7 @@ func (h *House) verifyFiles(ctx context.Context, dir string, tell func(done, of 
 	if err != nil {
 		return err
 	}
+	target.MaxLine = int64(h.o.Settings.Store.MaxLine)
 	_, err = doctor.Verify(ctx, target, doctor.Options{Each: func(done, of int, found []doctor.Finding) {
 		var faults []wire.VerifyFault
 		for _, f := range found {

@@ -82,7 +82,7 @@ func (st *Store) eraseBeside(ctx context.Context, dir string, files []string, re
 // shall stand there.
 func (st *Store) spansBeside(ctx context.Context, path string, wanted quarry) (spans []journal.Span, err error) {
 	r := dialect.Reader{Dialect: st.dialect}
-	for line, err := range (journal.Source{FS: st.fs, Path: path}).Lines(0) {
+	for line, err := range st.unlimited(path).Lines(0) {
 		if err == nil {
 			err = ctx.Err()
 		}

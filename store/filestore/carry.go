@@ -87,7 +87,7 @@ func (st *Store) Lines(ctx context.Context, id firn.ID) iter.Seq2[[]byte, error]
 			yield(nil, err)
 			return
 		}
-		for line, err := range (journal.Source{FS: st.fs, Path: path}).Lines(store.Start) {
+		for line, err := range st.unlimited(path).Lines(store.Start) {
 			if err == nil {
 				err = ctx.Err()
 			}
@@ -225,7 +225,7 @@ func (st *Store) stow(ctx context.Context, id firn.ID, binned bool, lines iter.S
 		return err
 	}
 	have := func(yield func([]byte, error) bool) {
-		for line, err := range (journal.Source{FS: st.fs, Path: path}).Lines(store.Start) {
+		for line, err := range st.unlimited(path).Lines(store.Start) {
 			if err == nil && line.Open && journal.WholeUpTo(line.Data) < len(line.Data) {
 				continue // who appends cuts it off
 			}

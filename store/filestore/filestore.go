@@ -51,6 +51,10 @@ type Options struct {
 	PartSize int64
 	// MaxBytes bounds a transcript if not zero: ErrTooLarge beyond it.
 	MaxBytes int64
+	// MaxLine is how long a line of a transcript may be, in bytes; 64 MB if zero.
+	// A longer one is not appended: ErrTooLarge. One that is there is read as a
+	// gap.
+	MaxLine int64
 	// ReadOnly opens the home to look at it: nothing is created, repaired or
 	// replayed, and appends are ErrUnsupported.
 	ReadOnly bool
@@ -120,6 +124,9 @@ func Open(home string, opts Options) (*Store, error) {
 	}
 	if opts.OpenFiles <= 0 {
 		opts.OpenFiles = min(mostOpenFiles, limits.Current().Transcripts)
+	}
+	if opts.MaxLine <= 0 {
+		opts.MaxLine = journal.DefaultMaxLine
 	}
 	if opts.Report == nil {
 		opts.Report = func(string) {}

@@ -298,7 +298,7 @@ func (st *Store) purgeEntries(ctx context.Context, id firn.ID, reason string, en
 func (st *Store) spansOf(ctx context.Context, dir string, files []string, entries []firn.EntryID) ([]journal.Span, error) {
 	wanted := quarry{entries: entries, found: make(map[firn.EntryID]bool)}
 	var spans []journal.Span
-	source := journal.Source{FS: st.fs, Path: filepath.Join(dir, files[0])}
+	source := st.unlimited(filepath.Join(dir, files[0]))
 	var failed error
 	st.yield(ctx, source.Lines(0), func(r store.Record, err error) bool {
 		if failed = err; err != nil {

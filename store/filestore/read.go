@@ -19,7 +19,13 @@ func (st *Store) source(ctx context.Context, id firn.ID) (journal.Source, error)
 	}
 	defer st.working.Done()
 	_, path, err := st.locate(id)
-	return journal.Source{FS: st.fs, Path: path}, err
+	return journal.Source{FS: st.fs, Path: path, MaxLine: st.opts.MaxLine}, err
+}
+
+// unlimited reads a journal whatever the lengths of its lines: for a purge, which
+// must find what is to go, and for those who carry every byte.
+func (st *Store) unlimited(path string) journal.Source {
+	return journal.Source{FS: st.fs, Path: path, MaxLine: -1}
 }
 
 // Read yields the records after a position, oldest first.

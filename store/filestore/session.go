@@ -202,8 +202,12 @@ func (s *session) giveBuf(buf []byte) {
 func (st *Store) encode(buf []byte, entries []firn.Entry) ([]byte, error) {
 	for _, e := range entries {
 		var err error
+		before := len(buf)
 		if buf, err = st.dialect.Append(buf, e); err != nil {
 			return nil, err
+		}
+		if n := int64(len(buf) - before); n > st.opts.MaxLine {
+			return nil, fmt.Errorf("%w: entry %s has %d bytes as a line, and %d are allowed; store.max_line sets the limit", firn.ErrTooLarge, e.ID, n, st.opts.MaxLine)
 		}
 		buf = append(buf, '\n')
 	}
@@ -391,7 +395,7 @@ func (st *Store) settle(agent string) error {
 // begun anew because somebody has just put it away.
 func (st *Store) open(id firn.ID, agent, path string, located bool) (*session, error) {
 	j, err := journal.Open(st.fs, path, journal.Options{
-		PartSize: st.opts.PartSize, MaxBytes: st.opts.MaxBytes, Sync: st.opts.Sync,
+		PartSize: st.opts.PartSize, MaxBytes: st.opts.MaxBytes, MaxLine: st.opts.MaxLine, Sync: st.opts.Sync,
 		Committer: st.committer, Hub: st.hub, Report: st.reportRepair, Existing: located,
 	})
 	if err != nil {

@@ -129,9 +129,16 @@ func (r *reading) part(ctx context.Context, number int, name string, offset int6
 	defer file.Close() // only read
 	in := bufio.NewReaderSize(r.upToNow(file, offset), 256<<10)
 	for {
-		line, err := readLine(in)
+		line, size, err := readLineUpTo(in, r.st.opts.MaxLine)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return yield(store.Record{}, fmt.Errorf("read %s: %w", name, err))
+		}
+		if err == nil && line == nil { // too long
+			offset += size
+			if !yield(r.tooLong(journal.Place(number, offset), size), nil) {
+				return false
+			}
+			continue
 		}
 		if err != nil && !r.closes(number, line) {
 			return true // it may be whole the next time
@@ -185,6 +192,32 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 		long = append(long, line...)
 	}
 	return long, err
+}
+
+// readLineUpTo is readLine for a line that has at most so many bytes. Of a
+// longer one it returns only how many it has.
+func readLineUpTo(in *bufio.Reader, limit int64) (line []byte, size int64, err error) {
+	line, err = in.ReadSlice('\n')
+	if !errors.Is(err, bufio.ErrBufferFull) {
+		return line, int64(len(line)), err
+	}
+	long, size := slices.Clone(line), int64(len(line))
+	for errors.Is(err, bufio.ErrBufferFull) {
+		line, err = in.ReadSlice('\n')
+		if size += int64(len(line)); size > limit+1 {
+			long = nil
+			continue
+		}
+		long = append(long, line...)
+	}
+	return long, size, err
+}
+
+// tooLong makes the record of a line that was not read.
+func (r *reading) tooLong(next firn.Pos, size int64) store.Record {
+	at := r.at
+	r.at = next
+	return firn.GapRecord(firn.Gap{Kind: firn.GapTooLong, At: at, Next: next, Detail: fmt.Sprintf("a line of %d bytes is over the limit and was not read; a higher store.max_line reads it", size)})
 }
 
 // line makes records of a line: of its entries, or of what is whole in it.

@@ -20,6 +20,7 @@ import (
 
 	"firn"
 	"firn/dialect"
+	"firn/internal/journal"
 	"firn/internal/vfs"
 	"firn/store"
 )
@@ -43,6 +44,9 @@ type Options struct {
 	Now func() time.Time
 	// Poll is how often followers look for more; 250 ms if zero.
 	Poll time.Duration
+	// MaxLine is how long a line may be to be read, in bytes; 64 MB if zero. A
+	// longer one is read as a gap.
+	MaxLine int64
 	// FS is for tests of writing; nil means the operating system's files.
 	FS vfs.FS
 }
@@ -75,6 +79,9 @@ func Open(home string, tool dialect.Tool, opts Options) (*Store, error) {
 	}
 	if opts.FS == nil {
 		opts.FS = vfs.OS{}
+	}
+	if opts.MaxLine <= 0 {
+		opts.MaxLine = journal.DefaultMaxLine
 	}
 	info, err := opts.FS.Stat(home)
 	if err != nil {

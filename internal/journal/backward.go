@@ -1,0 +1,127 @@
+package journal
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+
+	"firn"
+	"firn/internal/vfs"
+)
+
+// backward cuts one part into lines from its end. The buffer holds the bytes
+// from low on that were read and not yet returned; breaks are the places of
+// the newlines in it, found by scanning forwards, which is several times
+// faster than scanning backwards.
+type backward struct {
+	file   vfs.File
+	part   int
+	low    int64 // offset in the part of buf[0]
+	buf    []byte
+	breaks []int
+	open   bool     // nothing was returned yet: the last line may lack its newline
+	before firn.Pos // the position of the first line
+	limit  int64    // of the length of a line
+	queue  []Line   // what is returned next
+}
+
+// next returns the line before the last one returned. Then io.EOF.
+func (b *backward) next() (Line, error) {
+	if n := len(b.queue); n > 0 {
+		line := b.queue[0]
+		b.queue = b.queue[1:]
+		return line, nil
+	}
+	if b.open && len(b.buf) == 0 {
+		if err := b.fill(); err != nil {
+			return Line{}, err
+		}
+		if n := len(b.buf); n > 0 && b.buf[n-1] == '\n' {
+			b.dropBreak()
+			b.open = false
+		}
+	}
+	for len(b.breaks) == 0 && b.low > 0 {
+		if b.over(0) {
+			return b.tooLong()
+		}
+		if err := b.fill(); err != nil {
+			return Line{}, err
+		}
+	}
+	start := 0
+	if n := len(b.breaks); n > 0 {
+		start = b.breaks[n-1] + 1
+	} else if len(b.buf) == 0 && b.low == 0 {
+		return Line{}, io.EOF
+	}
+	if b.over(start) {
+		return b.tooLong()
+	}
+	return b.take(start), nil
+}
+
+// over reports whether the line that begins at start and ends with the buffer,
+// perhaps with a newline, is over the limit.
+func (b *backward) over(start int) bool {
+	n := len(b.buf) - start
+	if !b.open {
+		n--
+	}
+	return int64(n) > b.limit
+}
+
+// dropBreak takes the newline off that ends the buffer: it belongs to the line
+// that will be returned next.
+func (b *backward) dropBreak() {
+	b.breaks = b.breaks[:len(b.breaks)-1]
+}
+
+// take returns the line that begins at start and ends with the buffer.
+func (b *backward) take(start int) Line {
+	data := b.buf[start:]
+	line := Line{Start: Place(b.part, b.low+int64(start)), Next: Place(b.part, b.low+int64(len(b.buf))), Open: b.open}
+	if line.At = line.Start; b.low == 0 && start == 0 {
+		line.At = b.before
+	}
+	if !b.open {
+		data = data[:len(data)-1]
+	}
+	line.Data = data
+	b.open = false
+	b.buf = b.buf[:start]
+	if start > 0 {
+		b.dropBreak()
+	}
+	return line
+}
+
+// fill reads the piece before what is in the buffer.
+func (b *backward) fill() error {
+	left := len(b.buf)
+	n := max(min(max(2*cap(b.buf), backSizeMin), backSizeMax), left)
+	n = min(n, max(backSizeMax, int(b.limit)+2-left)) // no more than is kept
+	n = int(min(b.low, int64(n)))
+	buf := b.buf[:0]
+	if cap(buf) < n+left {
+		buf = make([]byte, n+left)
+	}
+	buf = buf[:n+left]
+	copy(buf[n:], b.buf[:left])
+	if got, err := b.file.ReadAt(buf[:n], b.low-int64(n)); got < n {
+		return fmt.Errorf("%w: the file was cut short: %w", firn.ErrReplaced, cmp.Or(err, io.ErrUnexpectedEOF))
+	}
+	b.low -= int64(n)
+	b.buf = buf
+	b.breaks = b.breaks[:0]
+	for at := 0; at < n; {
+		i := bytes.IndexByte(buf[at:n], '\n')
+		if i < 0 {
+			break
+		}
+		b.breaks = append(b.breaks, at+i)
+		at += i + 1
+	}
+	return nil
+}
