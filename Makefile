@@ -85,12 +85,11 @@ check-static:
 
 # With -short the heaviest tests do fewer rounds; none is left out. Only packages
 # in which something runs side by side: elsewhere there is nothing to find.
-# Not what measures, nor what tries other programs or waits for the elections of a
-# cluster, nor what turns text into HTML or looks for secrets, all in one goroutine, nor
-# the command and what puts it together, whose every start the detector makes slow: what
-# they are made of runs here. Left out of them is what reads the sources, and long proofs
-# and measurements in which one thing is done after the other.
-RACELESS := bench soak interop webtest richtext mask jetstream internal/cluster cmd/firn internal/cli internal/serve internal/demo
+# Not what measures, nor what tries other programs, nor what turns text into HTML or looks
+# for secrets, all in one goroutine, nor the command, whose every start the detector makes
+# slow: what it is made of runs here. Left out of them is what reads the sources, and long
+# proofs and measurements in which one thing is done after the other.
+RACELESS := bench soak interop webtest richtext mask cmd/firn internal/demo
 ONEBYONE := Systems|SystemsFindsFaults|Architecture|PowerCut.*|KillWriters|DropAnyRecord|FirstPageIsFlat|ForkOfALongSession|HundredNights|ForgetALargeNote|FailureAtEveryCall|PurgeLeavesNothing
 check-race: setup
 	CGO_ENABLED=1 GOFLAGS= $(GO) test -race -short -timeout $(TIMEOUT) -skip '^Test($(ONEBYONE))$$' $(TESTFLAGS) $$(GO="$(GO)" tools/concurrent.sh | grep -v $(RACELESS:%=-e /%$$))
