@@ -68,7 +68,8 @@ func free(fsys vfs.FS, home string) error {
 	return hold.Release()
 }
 
-// moment is how long somebody may hold a home who only asks whether it is free.
+// moment is the longest time that a process holds a home to check whether it is free:
+// on a busy machine or disk it may be held up for a second.
 const moment = 2 * time.Second
 
 // takeHold takes hold of a home, if need be after a moment.
