@@ -135,6 +135,8 @@ const (
 	// GapTooLong is a line that is longer than the limit that readers were given.
 	// Its bytes are not read; a higher limit brings it back.
 	GapTooLong GapKind = "too-long"
+	// GapBadText is an entry with bytes that are not UTF-8. Each is read as U+FFFD.
+	GapBadText GapKind = "bad-text"
 	// GapErased is an entry that was purged.
 	GapErased GapKind = "erased"
 )
@@ -151,6 +153,17 @@ func (g *Gap) Error() string {
 // left it so, or somebody is writing it just now. It has no extent, so who
 // reads on from behind it reads it again, when it may be whole.
 func (g *Gap) Unfinished() bool { return g != nil && g.Kind == GapTorn && g.At == g.Next }
+
+// Lost reports whether content could not be read. It is false for an unfinished
+// last line, and where all content was read and only its place in the session is
+// at fault. A kind that is not known counts as lost.
+func (g *Gap) Lost() bool {
+	switch g.Kind {
+	case GapGlued, GapBOM, GapNoHeader, GapDuplicate, GapDangling, GapNoParent, GapErased:
+		return false
+	}
+	return !g.Unfinished()
+}
 
 // Unwrap makes a gap an ErrCorrupt.
 func (g *Gap) Unwrap() error { return ErrCorrupt }

@@ -37,6 +37,13 @@ func (c *Client) Tree(ctx context.Context, id firn.ID, limit int, cursor string)
 	return ask[wire.Tree](ctx, c, get(sessionPath(id, "tree")...).withNumber("limit", uint64(max(limit, 0))).with("cursor", cursor))
 }
 
+// Damage lists what is damaged in a session, oldest first. The gateway reads all of
+// the session for it.
+func (c *Client) Damage(ctx context.Context, id firn.ID) ([]wire.Damage, error) {
+	page, err := ask[wire.Page[wire.Damage]](ctx, c, get(sessionPath(id, "damage")...))
+	return page.Items, err
+}
+
 // Window accounts for what the model is sent next. If as names a provider's way
 // to write requests (anthropic, openai), the very request is told too.
 func (c *Client) Window(ctx context.Context, id firn.ID, as string) (wire.Window, error) {

@@ -82,6 +82,13 @@ type Receipt struct {
 	Files []string `json:"files"`
 }
 
+// Placer is a store whose positions are bytes of files.
+type Placer interface {
+	// Place returns the part of a session, counted from 1, and the byte in it
+	// that a position stands for; zero if the session is kept otherwise.
+	Place(ctx context.Context, id firn.ID, pos Pos) (part int, offset int64)
+}
+
 // As finds a capability of a store, also behind wrappers: a wrapper has a
 // method Unwrap that returns the store it wraps.
 func As[T any](s Store) (T, bool) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"unicode/utf8"
 
 	"firn"
 )
@@ -204,6 +205,9 @@ func (w *walk) visit(rec *firn.Record, number int) {
 		w.run = false
 		w.fault(firn.GapDamaged, rec, err.Error())
 		return
+	}
+	if !utf8.Valid(rec.Line()) {
+		w.fault(firn.GapBadText, rec, "each is read as U+FFFD")
 	}
 	if rec.Glance.Kind == firn.KindErased {
 		w.omit(Erased, rec)

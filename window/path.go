@@ -81,6 +81,8 @@ const (
 	Hidden Why = "hidden"
 	// Erased entries were purged; only their place is left.
 	Erased Why = "erased"
+	// Unreadable entries are damaged: their line could not be read.
+	Unreadable Why = "unreadable"
 )
 
 // Omission is a run of entries that are not sent, and why.

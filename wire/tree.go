@@ -19,6 +19,9 @@ type Tree struct {
 	// follows.
 	Total    int `json:"total"`
 	Branches int `json:"branches"`
+	// Damage lists the places between the nodes that could not be read, oldest
+	// first.
+	Damage []Damage `json:"damage,omitempty"`
 }
 
 // Node is an entry's place in a tree.

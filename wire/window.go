@@ -29,6 +29,9 @@ type Window struct {
 	Items   []WindowItem `json:"items"`
 	Count   int          `json:"count"`
 	Repairs []Repair     `json:"repairs,omitempty"`
+	// Damage lists the faults of the live part, oldest first. What could not be
+	// read is not sent, and nothing is sent in its place.
+	Damage []Damage `json:"damage,omitempty"`
 	// Request is the request as the provider would get it, if it was asked for.
 	Request json.RawMessage `json:"request,omitempty"`
 }

@@ -48,6 +48,10 @@ type Session struct {
 	Queued int       `json:"queued,omitempty"`
 	// Waiting are the messages that wait; told of one session, not in lists.
 	Waiting []Waiting `json:"waiting,omitempty"`
+	// Unread is how many places of the session could not be read, as far as is
+	// known: those that the word index met when it last read the session, or, if
+	// they are more, those of the live part where the state is told.
+	Unread int `json:"unread,omitempty"`
 	// Fault says what is wrong with a session that cannot be read.
 	Fault string `json:"fault,omitempty"`
 	// Counts are those of the end of the latest turn, as lists know them; nil if
@@ -92,6 +96,9 @@ type State struct {
 	// Branches is how many ends of branches there are; one if nothing was left.
 	Branches int      `json:"branches"`
 	Counters Counters `json:"counters"`
+	// Damage lists the faults of the live part, oldest first: what the model is
+	// not sent because it could not be read.
+	Damage []Damage `json:"damage,omitempty"`
 	// Interrupted says that the last turn did not end by itself.
 	Interrupted bool `json:"interrupted,omitempty"`
 	// Messages is how many messages there are, of whomever, Uptime how many
@@ -172,7 +179,12 @@ type Entry struct {
 	// Out says in one word why the entry is not in the window; empty if it is, or
 	// if that was not asked.
 	Out string `json:"out,omitempty"`
+	// Gap says why nothing could be read here. There is no line or card then.
 	Gap string `json:"gap,omitempty"`
+	// Damage says what is wrong here: with the entry, if there is one, or with
+	// the bytes that could not be read. It is nil if the gap is only a last line
+	// that is being written.
+	Damage *Damage `json:"damage,omitempty"`
 }
 
 // Views of a session's entries.

@@ -54,12 +54,15 @@ type part struct {
 // updates tells an entry as the protocol does. What nobody said, and what is
 // hidden, is left out.
 func updates(e wire.Entry) []sdk.SessionUpdate {
+	var all []sdk.SessionUpdate
+	if e.Damage != nil { // no one said it: it is told as a thought
+		all = append(all, sdk.UpdateAgentThoughtText(prose.Damage(*e.Damage)))
+	}
 	var l line
 	if json.Unmarshal(e.Line, &l) != nil || l.Message == nil || e.Out == "tombstoned" {
-		return nil
+		return all
 	}
 	parts := partsOf(l.Message.Content)
-	var all []sdk.SessionUpdate
 	switch firn.Role(l.Message.Role) {
 	case firn.RoleUser:
 		for _, p := range parts {

@@ -150,6 +150,14 @@ func (c *call) getTree() (wire.Tree, error) {
 	return c.h.gateway.Tree(c.r.Context(), id, limit, cursor)
 }
 
+func (c *call) getDamage() (wire.Page[wire.Damage], error) {
+	id, err := c.session()
+	if err = errors.Join(c.query.err, err); err != nil {
+		return wire.Page[wire.Damage]{}, err
+	}
+	return c.h.gateway.Damage(c.r.Context(), id)
+}
+
 // windowAction answers with a window, or with the request that it makes.
 func windowAction() action {
 	return action{out: reflect.TypeFor[wire.Window](), run: (*call).getWindow}

@@ -55,6 +55,7 @@ type entryAPI interface {
 	Append(ctx context.Context, id firn.ID, expect firn.Pos, n wire.NewEntries) (wire.Appended, error)
 	Tree(ctx context.Context, id firn.ID, limit int, cursor string) (wire.Tree, error)
 	Window(ctx context.Context, id firn.ID, as string) (wire.Window, error)
+	Damage(ctx context.Context, id firn.ID) (wire.Page[wire.Damage], error)
 	Label(ctx context.Context, id firn.ID, l wire.Label) (wire.Appended, error)
 	Hide(ctx context.Context, id firn.ID, h wire.Hide) (wire.Appended, error)
 	Show(ctx context.Context, id firn.ID, h wire.Hide) (wire.Appended, error)

@@ -37,6 +37,7 @@ func TestRoutesReachTheGateway(t *testing.T) {
 		{"GET", "/v1/sessions/aaaa-1/entries?view=branch&after=10&before=20&back=1&limit=5000", nil, `Entries aaaa-1 {View:branch After:10 Before:20 Limit:1000 Back:true Cursor: Head: HTML:false}`},
 		{"POST", "/v1/sessions/aaaa-1/entries", wire.NewEntries{User: "hello"}, `Append aaaa-1 18446744073709551615 0 "hello"`},
 		{"GET", "/v1/sessions/aaaa-1/tree?limit=3&cursor=x", nil, `Tree aaaa-1 3 x`},
+		{"GET", "/v1/sessions/aaaa-1/damage", nil, `Damage aaaa-1`},
 		{"GET", "/v1/sessions/aaaa-1/window?as=openai", nil, `Window aaaa-1 openai`},
 		{"GET", "/v1/sessions/aaaa-1/compactions", nil, `Compactions aaaa-1`},
 		{"POST", "/v1/sessions/aaaa-1/compactions", wire.Compact{Hint: "h"}, `Compact aaaa-1 {Hint:h KeepRecent:0 Model: Plan:false}`},

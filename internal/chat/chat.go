@@ -186,6 +186,9 @@ type Answer struct {
 	Rounds int   `json:"rounds"`
 	Calls  int   `json:"toolCalls"`
 	Usage  Usage `json:"usage"`
+	// Damage is what the model was not sent because it could not be read, and
+	// what is out of place.
+	Damage []wire.Damage `json:"damage,omitempty"`
 }
 
 // Usage is what an answer used.
@@ -215,6 +218,9 @@ func Ask(ctx context.Context, o Options) (Answer, error) {
 	if err := c.goAt(ctx); err != nil {
 		return Answer{}, advise(err, o)
 	}
+	if err := c.warn(ctx, talk); err != nil {
+		return Answer{}, advise(err, o)
+	}
 	out, err := c.run(ctx, wire.Turn{Text: o.Prompt}, c.newView(true))
 	if err != nil {
 		return Answer{}, advise(gone(err), o)
@@ -229,6 +235,9 @@ func Ask(ctx context.Context, o Options) (Answer, error) {
 	}
 	if out.Silent {
 		answer.Text = ""
+	}
+	if s.State != nil {
+		answer.Damage = s.State.Damage
 	}
 	return answer, nil
 }

@@ -117,7 +117,7 @@ func AddStates(ctx context.Context, c *client.Client, sessions []wire.Session) {
 					continue
 				}
 				if s, err := c.Session(ctx, string(sessions[i].ID)); err == nil {
-					sessions[i].State = s.State
+					sessions[i].State, sessions[i].Unread = s.State, max(sessions[i].Unread, s.Unread)
 				}
 			}
 		})

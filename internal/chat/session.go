@@ -194,6 +194,7 @@ func (c *chat) greet(ctx context.Context) error {
 		return nil
 	}
 	c.screen.say("Restored: %s", prose.Count(turns, "previous turn", "previous turns"))
+	c.tellDamage(s)
 	recent, err := c.recent(ctx, recentEntries)
 	if err != nil {
 		return err

@@ -55,7 +55,7 @@ of its own, with its place; with --raw it is the very line of the file. The piec
 which an answer is kept while it comes are left out once it is there, and so are counts
 of what was used; --full, --json, --raw and --view disk have them.
 
-` + sessionHelp,
+` + damageHelp + "\n\n" + sessionHelp,
 		Example: "  firn cat -\n  firn cat 0198c5a2 --view disk --from '#203'\n  firn cat @agent:main:main -f", Args: args(1, 1, "one session"), ValidArgsFunction: p.completeSession(false),
 	}
 	f.add(cmd, wire.ViewBranch)
@@ -83,7 +83,7 @@ func (p *program) cat(ctx context.Context, c *client.Client, ref string, f catFl
 		}
 	}
 	last, shown := q.After, bound(0)
-	draft := drafts{all: f.all(p.json)}
+	draft, damage := drafts{all: f.all(p.json)}, damaged{}
 	for e, err := range c.Entries(ctx, s.ID, q) {
 		if err != nil {
 			return err
@@ -91,16 +91,22 @@ func (p *program) cat(ctx context.Context, c *client.Client, ref string, f catFl
 		if last = max(last, e.Next); draft.leavesOut(e) {
 			continue
 		}
+		if damage.entry(e); e.Gap == "" {
+			shown++
+		}
 		if err := p.printEntry(e, f); err != nil {
 			return err
 		}
-		if shown++; shown == f.count {
+		if f.count > 0 && shown == f.count {
 			draft.pieces = nil // what comes behind was not asked for
 			break
 		}
 	}
-	if err := p.printCutOff(draft.pieces); err != nil || !f.follow {
+	if err := p.printCutOff(draft.pieces); err != nil {
 		return err
+	}
+	if !f.follow {
+		return p.conclude(s.ID, damage)
 	}
 	return p.follow(ctx, c, s.ID, last, f)
 }
@@ -148,8 +154,11 @@ func (p *program) printEntry(e wire.Entry, f catFlags) error {
 	switch {
 	case p.json:
 		err = writeJSON(p.stdout, "", e)
-	case f.raw && e.Gap != "":
-		return nil // there is no line
+	case f.raw && e.Gap != "": // there is no line
+		if e.Damage != nil {
+			fmt.Fprintln(p.stderr, prose.Damage(*e.Damage))
+		}
+		return nil
 	case f.raw:
 		_, err = fmt.Fprintf(p.stdout, "%s\n", e.Line)
 	default:
@@ -167,7 +176,7 @@ func (p *program) tailCommand() *cobra.Command {
 		Use:     "tail SESSION",
 		GroupID: "look",
 		Short:   "Print the last entries of a session, and with -f those that come",
-		Long:    "Print the last entries of a session, and with -f those that are added.\n\n" + sessionHelp,
+		Long:    "Print the last entries of a session, and with -f those that are added.\n\n" + damageHelp + "\n\n" + sessionHelp,
 		Example: "  firn tail -f -\n  firn tail -n 3 0198c5a2", Args: args(1, 1, "one session"), ValidArgsFunction: p.completeSession(false),
 	}
 	f.add(cmd, wire.ViewBranch)
@@ -188,7 +197,8 @@ func (p *program) tail(ctx context.Context, c *client.Client, ref string, f catF
 		return err
 	}
 	var last []wire.Entry
-	after := firn.Pos(0)
+	var damage damaged
+	after, shown := firn.Pos(0), bound(0)
 	draft := drafts{all: f.all(p.json), back: true}
 	for e, err := range c.Entries(ctx, s.ID, client.EntryQuery{View: f.view, Back: true, Limit: f.limit(p.json)}) {
 		if err != nil {
@@ -197,7 +207,10 @@ func (p *program) tail(ctx context.Context, c *client.Client, ref string, f catF
 		if after = max(after, e.Next); draft.leavesOut(e) {
 			continue
 		}
-		if last = append(last, e); len(last) == int(f.count) {
+		if damage.entry(e); e.Gap == "" {
+			shown++
+		}
+		if last = append(last, e); f.count > 0 && shown == f.count {
 			break
 		}
 	}
@@ -206,8 +219,11 @@ func (p *program) tail(ctx context.Context, c *client.Client, ref string, f catF
 			return err
 		}
 	}
-	if err := p.printCutOff(draft.pieces); err != nil || !f.follow {
+	if err := p.printCutOff(draft.pieces); err != nil {
 		return err
+	}
+	if !f.follow {
+		return p.conclude(s.ID, damage)
 	}
 	if after == 0 {
 		after = s.End

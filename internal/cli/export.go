@@ -42,6 +42,9 @@ masked there; in other formats only with --mask, which says in how many places. 
 that has no form of its own, such as a password in a sentence, is not known as one: look
 before you give it away.
 
+What cannot be read is named in a page at its place, and counted in the report of other
+formats; the command then ends with 8, as firn verify does.
+
 ` + formatHelp + "\n\n" + sessionHelp,
 		Example: "  firn export 0198c5a2 --format html -o talk.html\n  firn export 0198c5a2 --format claude -o session.jsonl\n  firn export - --format codex --plan\n  firn export - --mask -o to-show.jsonl",
 		Args:    args(1, 1, "one session"), ValidArgsFunction: p.completeSession(true),
@@ -79,22 +82,24 @@ func (p *program) export(ctx context.Context, c *client.Client, id firn.ID, e wi
 	if err != nil {
 		return err
 	}
-	if plan {
-		return p.print(report, func() string { return fidelityText(report, "would be ") + maskedText(report, e) })
-	}
-	if out == "" {
-		if err := c.ExportAs(ctx, id, e, p.stdout); err != nil {
-			return err
+	damage := damaged{lost: int(report.Damaged)}
+	switch {
+	case plan:
+		err = p.print(report, func() string { return fidelityText(report, "would be ") + maskedText(report, e) })
+	case out == "":
+		if err = c.ExportAs(ctx, id, e, p.stdout); err == nil {
+			p.say("%s", fidelityText(report, "")+maskedText(report, e))
 		}
-		p.say("%s", fidelityText(report, "")+maskedText(report, e))
-		return nil
+	default:
+		if err = newFile(out, func(w io.Writer) error { return c.ExportAs(ctx, id, e, w) }); err == nil {
+			p.say("%s", maskedText(report, e))
+			err = p.print(report, func() string { return "wrote " + out + "\n" + fidelityText(report, "") })
+		}
 	}
-	err = newFile(out, func(w io.Writer) error { return c.ExportAs(ctx, id, e, w) })
 	if err != nil {
 		return err
 	}
-	p.say("%s", maskedText(report, e))
-	return p.print(report, func() string { return "wrote " + out + "\n" + fidelityText(report, "") })
+	return p.conclude(id, damage)
 }
 
 // maskedText tells how many secrets were masked, if that was asked for.
@@ -114,13 +119,19 @@ func (p *program) exportPage(ctx context.Context, c *client.Client, ref, view, o
 	if err != nil {
 		return err
 	}
-	if out == "" {
-		return c.ExportPage(ctx, session.ID, view, p.stdout)
-	}
-	if err := newFile(out, func(w io.Writer) error { return c.ExportPage(ctx, session.ID, view, w) }); err != nil {
+	report, err := c.FidelityAs(ctx, session.ID, wire.Export{Format: wire.FormatHTML, View: view})
+	if err != nil {
 		return err
 	}
-	return p.print(map[string]string{"file": out}, func() string { return "wrote " + out + "\n" })
+	if out == "" {
+		err = c.ExportPage(ctx, session.ID, view, p.stdout)
+	} else if err = newFile(out, func(w io.Writer) error { return c.ExportPage(ctx, session.ID, view, w) }); err == nil {
+		err = p.print(map[string]string{"file": out}, func() string { return "wrote " + out + "\n" })
+	}
+	if err != nil {
+		return err
+	}
+	return p.conclude(session.ID, damaged{lost: int(report.Damaged)})
 }
 
 // newFile makes a file of what write writes. If that fails there is none.
@@ -200,7 +211,7 @@ func fidelityText(f wire.Fidelity, would string) string {
 		fmt.Fprintf(&b, "  not understood and left out: %s and %s\n", prose.Plural(int(f.LostLines), "line"), prose.Plural(int(f.LostFields), "field"))
 	}
 	if f.Damaged > 0 {
-		fmt.Fprintf(&b, "  damaged: %s\n", prose.Plural(int(f.Damaged), "place"))
+		fmt.Fprintf(&b, "  not read: %s\n", prose.Count(int(f.Damaged), "entry", "entries"))
 		for _, fault := range f.Faults {
 			fmt.Fprintf(&b, "    %s\n", prose.OneLine(fault, 160))
 		}

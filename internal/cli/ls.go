@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -31,7 +32,9 @@ adds to it too.
 
 Shown are how often the user spoke, how full the model's window is, and what was used
 in all. An estimate is marked ~, a session in which a turn runs ●; ⎇ is how many
-branches there are, and ◆ how many compactions.
+branches there are, and ◆ how many compactions. ⚠ is how many entries cannot be read, as
+far as the list knows: damage in the live part of the sessions that are shown, and what
+the word index met when it last read a session. firn verify reads every byte.
 Sessions that are archived or hidden are listed only if they are asked for; how many
 there are is said below the list.`,
 		Example: "  firn ls -n 3\n  firn ls --agent main --text trip\n  firn ls --json | jq -r '.items[].id'",
@@ -140,6 +143,9 @@ func (p *program) lsText(page wire.Page[wire.Session], most int) string {
 	}
 	lines := prose.Columns(rows, "llllrrrrlrl")
 	lines = append(lines, shown(len(page.Items), page.Total, page.Cursor != "", most)+" · ● live · ⎇ branches · ◆ compactions · ~ estimated")
+	if slices.ContainsFunc(page.Items, func(s wire.Session) bool { return s.Unread > 0 }) {
+		lines = append(lines, "⚠ entries that cannot be read; run: firn show ID, firn verify ID")
+	}
 	return strings.Join(lines, "\n") + "\n"
 }
 
@@ -157,6 +163,9 @@ func (p *program) lsRow(s wire.Session, ids []firn.ID) []string {
 		if st.Compactions > 0 {
 			compactions = "◆" + strconv.Itoa(st.Compactions)
 		}
+	}
+	if s.Unread > 0 {
+		compactions = strings.TrimSpace(compactions + " ⚠" + strconv.Itoa(s.Unread))
 	}
 	size := prose.Size(s.Bytes)
 	if s.Parts > 1 {

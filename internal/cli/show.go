@@ -17,20 +17,28 @@ func (p *program) showCommand() *cobra.Command {
 		Use:     "show SESSION",
 		GroupID: "look",
 		Short:   "Tell all about a session",
-		Long:    "Tell all about a session: whose it is, who answers, how full the window is, where its files are.\n\n" + sessionHelp,
+		Long: `Tell all about a session: whose it is, who answers, how full the window is, where its
+files are, and which entries cannot be read. Of a session of more than 64 MB only damage
+in the live part, and what the word index met, is known here; firn verify reads it all.
+
+` + sessionHelp,
 		Example: "  firn show -\n  firn show @agent:main:main --json", Args: args(1, 1, "one session"), ValidArgsFunction: p.completeSession(false),
 		RunE: p.with(looking, func(ctx context.Context, c *client.Client, args []string) error {
 			s, err := p.session(ctx, c, args[0])
 			if err != nil {
 				return err
 			}
-			return p.print(s, func() string { return p.showText(s) })
+			damage, err := p.damageOf(ctx, c, s)
+			if err != nil {
+				return err
+			}
+			return p.print(s, func() string { return p.showText(s, damage) })
 		}),
 	}
 }
 
 // showText is a session as people read it.
-func (p *program) showText(s wire.Session) string {
+func (p *program) showText(s wire.Session, damage []wire.Damage) string {
 	rows := [][]string{{"session", string(s.ID)}, {"title", prose.OneLine(nameOf(s), 100)}, {"agent", prose.Clean(s.Agent)}}
 	rows = append(rows, []string{"key", keyText(s)})
 	if s.CWD != "" {
@@ -54,6 +62,7 @@ func (p *program) showText(s wire.Session) string {
 	if put := putAway(s); put != "" {
 		rows = append(rows, []string{"put away", put})
 	}
+	rows = append(rows, unreadRows(s, damage)...)
 	if s.Fault != "" {
 		rows = append(rows, []string{"fault", prose.OneLine(s.Fault, 200)})
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -25,7 +26,7 @@ func (p *program) treeCommand() *cobra.Command {
 others beside it. The head is marked ●, compactions ◆, hidden entries ✗, labels [so].
 Entries that say nothing, such as settings, are left out unless --all asks for them.
 
-` + sessionHelp,
+` + damageHelp + "\n\n" + sessionHelp,
 		Example: "  firn tree -\n  firn tree 0198c5a2 --all -n all", Args: args(1, 1, "one session"), ValidArgsFunction: p.completeSession(false),
 		RunE: p.with(looking, func(ctx context.Context, c *client.Client, args []string) error {
 			return p.tree(ctx, c, args[0], int(count), all)
@@ -43,14 +44,28 @@ func (p *program) tree(ctx context.Context, c *client.Client, ref string, most i
 		return err
 	}
 	whole := wire.Tree{Session: s.ID, Nodes: []wire.Node{}}
-	for n, err := range nodes(ctx, c, s.ID, func(t wire.Tree) { whole.Head, whole.Total, whole.Branches = t.Head, t.Total, t.Branches }) {
+	page := func(t wire.Tree) {
+		whole.Head, whole.Total, whole.Branches = t.Head, t.Total, t.Branches
+		whole.Damage = slices.Concat(t.Damage, whole.Damage) // pages go back
+	}
+	var damage damaged
+	for n, err := range nodes(ctx, c, s.ID, page) {
 		if err != nil {
 			return err
 		}
 		if most > 0 && len(whole.Nodes) == most {
+			oldest := whole.Nodes[most-1].At
+			whole.Damage = slices.DeleteFunc(whole.Damage, func(d wire.Damage) bool { return d.At < oldest })
 			break
+		}
+		if n.Fault != "" {
+			damage.misplaced++
 		}
 		whole.Nodes = append(whole.Nodes, n)
 	}
-	return p.print(whole, func() string { return strings.Join(prose.Tree(whole, all), "\n") + "\n" })
+	if err := p.print(whole, func() string { return strings.Join(prose.Tree(whole, all), "\n") + "\n" }); err != nil {
+		return err
+	}
+	damage.add(whole.Damage...)
+	return p.conclude(s.ID, damage)
 }

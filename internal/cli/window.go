@@ -26,6 +26,9 @@ take. With --diff it is shown which entries of the branch are in and which are o
 why, and what brings them back. With --as the very request is printed as a provider
 gets it.
 
+` + damageHelp + ` Nothing is sent to
+the model in its place.
+
 ` + sessionHelp,
 		Example: "  firn window -\n  firn window 0198c5a2 --diff\n  firn window 0198c5a2 --as anthropic", Args: args(1, 1, "one session"), ValidArgsFunction: p.completeSession(false),
 	}
@@ -50,15 +53,22 @@ func (p *program) window(ctx context.Context, c *client.Client, ref, as string, 
 	if err != nil {
 		return err
 	}
+	var damage damaged
+	damage.add(w.Damage...)
 	if as != "" {
-		return p.request(w.Request)
+		err = p.request(w.Request)
+	} else {
+		err = p.print(w, func() string {
+			if diff {
+				return windowDiff(w)
+			}
+			return windowItems(w)
+		})
 	}
-	return p.print(w, func() string {
-		if diff {
-			return windowDiff(w)
-		}
-		return windowItems(w)
-	})
+	if err != nil {
+		return err
+	}
+	return p.conclude(s.ID, damage)
 }
 
 // request prints a request, indented.
@@ -109,12 +119,17 @@ func windowItems(w wire.Window) string {
 	return strings.Join(append(lines, repairLines(w)...), "\n") + "\n"
 }
 
+// repairLines tell what was changed to make the window, and what is missing in it.
 func repairLines(w wire.Window) []string {
 	var rows [][]string
 	for _, r := range w.Repairs {
 		rows = append(rows, []string{" fix", string(r.Entry), prose.Clean(r.Rule), prose.OneLine(r.What, 80)})
 	}
-	return prose.Table(rows)
+	lines := prose.Table(rows)
+	for _, d := range w.Damage {
+		lines = append(lines, " "+prose.Damage(d))
+	}
+	return lines
 }
 
 // windowDiff says which entries are in and which are out.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"iter"
+	"unicode/utf8"
 
 	"firn"
 	"firn/dialect"
@@ -260,11 +261,14 @@ func Stored(ctx context.Context, st store.Store, id firn.ID, tool dialect.Name) 
 func tellRecord(record store.Record, r *Report, yield func(Told, error) bool) bool {
 	e, err := record.Entry()
 	if err != nil {
-		r.fault(&firn.Gap{Kind: firn.GapDamaged, At: record.At, Next: record.Next, Detail: err.Error()})
+		r.fault(&firn.Gap{Kind: firn.GapDamaged, At: record.At, Next: record.Next, Entry: record.Glance.ID, Detail: err.Error()})
 		return true
 	}
 	told := Told{Entry: e}
 	if line := record.Line(); line != nil {
+		if !utf8.Valid(line) {
+			r.fault(&firn.Gap{Kind: firn.GapBadText, At: record.At, Next: record.Next, Entry: e.ID, Detail: "it has bytes that are not text"})
+		}
 		told.Lines = [][]byte{line}
 		r.Lines++
 		r.BytesRead += int64(len(line)) + 1

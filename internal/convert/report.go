@@ -21,6 +21,8 @@ type Report struct {
 	Lines, BytesRead int64
 	Damaged          int64
 	Faults           []string
+	// lost is where the last of them ends.
+	lost firn.Pos
 	// Entries counts what was read by its kind.
 	Entries map[firn.Kind]int64
 	// Same entries were written as the lines they came from, Said ones in the
@@ -157,10 +159,15 @@ func (r *Report) leave(reason string) {
 	r.lose(reason, 1)
 }
 
-// fault counts a place that could not be read.
+// fault counts a place that could not be read. Places that follow each other are
+// one.
 func (r *Report) fault(gap *firn.Gap) {
-	if gap.Kind == firn.GapBOM || gap.Kind == firn.GapGlued {
-		return // what is there was read all the same
+	if !gap.Lost() {
+		return // what is there was read all the same, or is still being written
+	}
+	touching := r.Damaged > 0 && gap.At == r.lost && gap.Entry == ""
+	if r.lost = gap.Next; touching {
+		return
 	}
 	r.Damaged++
 	if len(r.Faults) < maxFaults {

@@ -68,7 +68,7 @@ func (e *exam) concludeLinks(l *links) {
 			})
 		default:
 			e.addNode(n, Finding{
-				Severity: Warn, Kind: ParentAfter,
+				Severity: Fault, Kind: ParentAfter,
 				Message: fmt.Sprintf("its parent %s stands after it, in line %d; it is taken to follow the entry before it", e.tree.Node(n).Parent, e.lines[up]),
 			})
 		}

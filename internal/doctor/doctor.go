@@ -49,7 +49,7 @@ const (
 	CRLF Kind = "crlf"
 	// BadText is text that is not valid: other bytes than UTF-8, half a
 	// surrogate pair, a zero character. It is read with U+FFFD in its place.
-	BadText Kind = "bad-text"
+	BadText = Kind(firn.GapBadText)
 	// Malformed is an entry of a known type that makes no sense.
 	Malformed Kind = "malformed"
 	// NoID is an entry without an id: it is in the file and not in the tree.

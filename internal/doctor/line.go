@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"firn"
 	"firn/dialect"
@@ -84,9 +85,13 @@ func (r *reading) take(record *firn.Record, offset int) {
 		r.flaw(Malformed, Warn, offset, entry.ID,
 			fmt.Sprintf("the entry says it is a %s but is not made like one; it is kept, and not sent to a model", entry.Body.Kind()))
 	}
-	if at, bad := badText(record.Line()); bad {
+	at, bad := badText(record.Line())
+	switch {
+	case !utf8.Valid(record.Line()): // no writer does that: a byte was changed
+		r.flaw(BadText, Fault, offset+at, entry.ID, "the entry has bytes that are not UTF-8; each is read as U+FFFD")
+	case bad:
 		r.flaw(BadText, Warn, offset+at, entry.ID,
-			"the entry has text that is not valid (bytes that are not UTF-8, half a surrogate pair or a zero character); each is read as U+FFFD")
+			"the entry has text that is not valid (half a surrogate pair or a zero character); each is read as U+FFFD")
 	}
 }
 

@@ -103,7 +103,7 @@ func (r *reader) more(ctx context.Context, s store.Standing, old *row) error {
 
 // run reads a session from a position on and hands on what it finds.
 func (r *reader) run(ctx context.Context, next *row, sh *shaper, after firn.Pos, wipe bool) error {
-	c := change{session: next.id, wipe: wipe}
+	c, places := change{session: next.id, wipe: wipe}, unreadPlaces{}
 	size, common, told := 0, "", after
 	for rec, err := range r.src.Read(ctx, next.sid, after) {
 		if err != nil {
@@ -111,6 +111,7 @@ func (r *reader) run(ctx context.Context, next *row, sh *shaper, after firn.Pos,
 		}
 		next.end = max(next.end, rec.Next)
 		if rec.Gap != nil {
+			places.gap(rec.Gap)
 			continue
 		}
 		n, isNode := sh.add(rec.Glance)
@@ -118,7 +119,7 @@ func (r *reader) run(ctx context.Context, next *row, sh *shaper, after firn.Pos,
 			continue
 		}
 		e, err := rec.Entry()
-		if err != nil {
+		if places.entry(&rec, err); err != nil {
 			continue // its place counts; what it says cannot be told
 		}
 		next.note(e)
@@ -149,6 +150,7 @@ func (r *reader) run(ctx context.Context, next *row, sh *shaper, after firn.Pos,
 		}
 	}
 	next.shape, next.count, next.last = sh.shape, sh.count, sh.last
+	next.unread += places.count
 	c.row, c.read = next, r.left
 	return r.emit(c)
 }

@@ -27,14 +27,16 @@ type row struct {
 	last  firn.EntryID
 	count int
 	shape shape
+	// unread is how many places of it could not be read.
+	unread int
 }
 
-const rowColumns = "id, sid, agent, key, source, cwd, title, titleSource, prompt, created, updated, bytes, modified, parts, archived, fin, last, count, shape"
+const rowColumns = "id, sid, agent, key, source, cwd, title, titleSource, prompt, created, updated, bytes, modified, parts, archived, fin, last, count, shape, unread"
 
 func (r *row) values() []any {
 	return []any{
 		r.id, string(r.sid), r.agent, r.key, r.source, r.cwd, r.title.Name, string(r.title.Source), r.prompt, r.created, r.updated,
-		r.bytes, r.modified, r.parts, r.archived, int64(r.end), string(r.last), r.count, r.shape.encode(),
+		r.bytes, r.modified, r.parts, r.archived, int64(r.end), string(r.last), r.count, r.shape.encode(), r.unread,
 	}
 }
 
@@ -45,7 +47,7 @@ func scanRow(scan func(...any) error) (*row, error) {
 	var end int64
 	var data []byte
 	err := scan(&r.id, &sid, &r.agent, &r.key, &r.source, &r.cwd, &r.title.Name, &titleSource, &r.prompt, &r.created, &r.updated,
-		&r.bytes, &r.modified, &r.parts, &r.archived, &end, &last, &r.count, &data)
+		&r.bytes, &r.modified, &r.parts, &r.archived, &end, &last, &r.count, &data, &r.unread)
 	if err != nil {
 		return nil, err
 	}

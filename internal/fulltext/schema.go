@@ -20,7 +20,7 @@ import (
 
 // version is that of the tables and of how texts are analysed. An index of
 // another version is built anew.
-const version = 3
+const version = 4
 
 // schema makes the tables. The text itself is not kept: t, x and f are words
 // in the form in which they are looked for, which ranking needs and deleting.
@@ -29,7 +29,7 @@ create table sessions(
 	id integer primary key, sid text not null, agent text, key text, source text, cwd text,
 	title text, titleSource text, prompt text, created integer, updated integer,
 	bytes integer, modified integer, parts integer, archived integer,
-	fin integer, last text, count integer, shape blob);
+	fin integer, last text, count integer, shape blob, unread integer not null);
 create unique index sessions_sid on sessions(sid);
 create table docs(
 	id integer primary key, session integer not null, n integer not null, at integer not null, entry text not null,

@@ -93,7 +93,7 @@ func apply(ctx context.Context, tx *sql.Tx, changes []change) error {
 	if err := insert(ctx, tx, docs, t); err != nil {
 		return err
 	}
-	put, err := tx.PrepareContext(ctx, "insert or replace into sessions("+rowColumns+") values(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
+	put, err := tx.PrepareContext(ctx, "insert or replace into sessions("+rowColumns+") values(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
 	if err != nil {
 		return err
 	}

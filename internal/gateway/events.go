@@ -44,7 +44,7 @@ func (g *Gateway) follow(ctx context.Context, id firn.ID, after firn.Pos, html b
 			f := followed{err: err, entry: rec.Glance.ID, pos: rec.Next}
 			if err == nil {
 				var told bool
-				f.event, told = g.entryEvent(id, &rec, html)
+				f.event, told = g.entryEvent(ctx, id, &rec, html)
 				f.quiet = !told
 			}
 			select {
@@ -62,9 +62,9 @@ func (g *Gateway) follow(ctx context.Context, id firn.ID, after firn.Pos, html b
 
 // entryEvent tells a record of the log as an event. Pieces of an answer that
 // is being given are left out: they were told as they came.
-func (g *Gateway) entryEvent(id firn.ID, rec *firn.Record, html bool) (wire.Event, bool) {
+func (g *Gateway) entryEvent(ctx context.Context, id firn.ID, rec *firn.Record, html bool) (wire.Event, bool) {
 	if rec.Gap != nil {
-		e := event(wire.EntryAppended, id, wire.Entry{At: rec.At, Next: rec.Next, Gap: rec.Gap.Error()})
+		e := event(wire.EntryAppended, id, g.Told(ctx, id, rec, html))
 		e.Pos = rec.Next
 		return e, true
 	}
@@ -78,7 +78,7 @@ func (g *Gateway) entryEvent(id firn.ID, rec *firn.Record, html bool) (wire.Even
 	if rec.Glance.Kind == firn.KindHead {
 		name = wire.HeadMoved
 	}
-	e := event(name, id, g.Told(id, rec, html))
+	e := event(name, id, g.Told(ctx, id, rec, html))
 	e.Pos = rec.Next
 	return e, true
 }

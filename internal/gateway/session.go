@@ -80,6 +80,7 @@ func (g *Gateway) addState(ctx context.Context, s *wire.Session) {
 	if err == nil {
 		s.State, err = g.State(ctx, s.ID, now, g.atWork(s.ID))
 	}
+	countUnread(s)
 	if header, headErr := g.header(ctx, s.ID); headErr == nil {
 		s.Parent = g.ancestor(ctx, header.ParentSession)
 	}
@@ -152,6 +153,7 @@ func (g *Gateway) sessions(ctx context.Context, q SessionQuery) (wire.Page[wire.
 	if !more {
 		page.Cursor = ""
 	}
+	g.addUnread(ctx, page.Items)
 	if whole || !more {
 		page.Total = total
 	}
@@ -207,6 +209,7 @@ func (g *Gateway) pageOf(ctx context.Context, from pager, q store.Query, after i
 	if found.More {
 		page.Cursor = found.Next.String()
 	}
+	g.addUnread(ctx, page.Items)
 	return page, nil
 }
 
@@ -249,6 +252,40 @@ func (g *Gateway) listed(ctx context.Context, info *store.Info) wire.Session {
 		s.Current = err == nil && current == info.ID
 	}
 	return s
+}
+
+// unreadCounter is an index that remembers what it could not read.
+type unreadCounter interface {
+	// Unread returns how many places of sessions could not be read when they were
+	// last indexed.
+	Unread(ctx context.Context, ids []firn.ID) (map[firn.ID]int, error)
+}
+
+// addUnread tells of sessions how many places could not be read, as far as the
+// index or their states know. An index that cannot be asked knows nothing: the
+// list is right without it.
+func (g *Gateway) addUnread(ctx context.Context, sessions []wire.Session) {
+	if index, ok := g.Index.(unreadCounter); ok {
+		ids := make([]firn.ID, len(sessions))
+		for i := range sessions {
+			ids[i] = sessions[i].ID
+		}
+		if known, err := index.Unread(ctx, ids); err == nil {
+			for i := range sessions {
+				sessions[i].Unread = known[sessions[i].ID]
+			}
+		}
+	}
+	for i := range sessions {
+		countUnread(&sessions[i])
+	}
+}
+
+// countUnread counts what its state tells of a session that could not be read.
+func countUnread(s *wire.Session) {
+	if s.State != nil {
+		s.Unread = max(s.Unread, view.CountLost(s.State.Damage))
+	}
 }
 
 // load tells whether a turn of a session is running, and how many wait. A lane
@@ -320,6 +357,9 @@ func (g *Gateway) session(ctx context.Context, id firn.ID) (wire.Session, error)
 		s.End = now.End
 		s.State, err = g.State(ctx, id, now, g.atWork(id))
 	}
+	one := []wire.Session{s}
+	g.addUnread(ctx, one)
+	s = one[0]
 	if header, headErr := g.header(ctx, id); headErr == nil {
 		s.Parent = g.ancestor(ctx, header.ParentSession)
 	}

@@ -85,11 +85,13 @@ func (r *reading) latest(ctx context.Context, n int) error {
 		if err != nil {
 			return err
 		}
-		if len(r.entries) == n {
+		if n == 0 && e.Gap == "" {
 			r.earlier = true
 			break
 		}
-		r.entries = append(r.entries, e)
+		if r.entries = append(r.entries, e); e.Gap == "" {
+			n--
+		}
 	}
 	slices.Reverse(r.entries)
 	return nil
@@ -166,7 +168,11 @@ func (r *reading) text(most int) string {
 	if len(parts) == 0 {
 		b.WriteString("nothing was said yet")
 	}
-	return b.String() + "\n"
+	b.WriteString("\n")
+	if slices.ContainsFunc(r.entries, func(e wire.Entry) bool { return e.Damage != nil }) {
+		b.WriteString("\n" + verifyHint(r.id))
+	}
+	return b.String()
 }
 
 // resourcePrefix begins the addresses of sessions.

@@ -48,12 +48,13 @@ type row struct {
 	Updated time.Time `json:"updated,omitzero"`
 	Bytes   int64     `json:"bytes"`
 	Live    bool      `json:"live,omitempty" jsonschema:"a turn is running"`
+	Unread  int       `json:"unread,omitempty" jsonschema:"how many entries are damaged and cannot be read, as far as is known"`
 }
 
 func rowOf(s wire.Session) row {
 	return row{
 		ID: s.ID, Title: prose.OneLine(s.Title, 200), Prompt: prose.OneLine(s.Prompt, 200), Agent: s.Agent, Key: s.Key,
-		Updated: s.Updated, Bytes: s.Bytes, Live: s.Live,
+		Updated: s.Updated, Bytes: s.Bytes, Live: s.Live, Unread: s.Unread,
 	}
 }
 
@@ -98,6 +99,12 @@ func (d *desk) window(ctx context.Context, _ *sdk.CallToolRequest, a windowArgs)
 	for _, r := range w.Out {
 		fmt.Fprintf(&b, "left out: %s (%s)\n", runName(r), r.Why)
 	}
+	for _, one := range w.Damage {
+		b.WriteString(prose.Damage(one) + "\n")
+	}
+	if len(w.Damage) > 0 {
+		b.WriteString(verifyHint(id))
+	}
 	for _, it := range w.Items[max(len(w.Items)-mostItems, 0):] {
 		fmt.Fprintf(&b, "%s (%d tokens): %s\n", it.Role, it.Tokens, prose.OneLine(it.Preview, 200))
 	}
@@ -105,6 +112,11 @@ func (d *desk) window(ctx context.Context, _ *sdk.CallToolRequest, a windowArgs)
 		fmt.Fprintf(&b, "and %d messages before these\n", n)
 	}
 	return said(b.String()), nil, nil
+}
+
+// verifyHint says what can be done about damage in a session.
+func verifyHint(id firn.ID) string {
+	return fmt.Sprintf("the session is damaged there; its owner can run: firn verify %s\n", id)
 }
 
 // mostItems is how many messages of a window are told.

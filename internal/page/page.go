@@ -41,7 +41,9 @@ type Item struct {
 	Label string
 	// Hidden says that a tombstone hides it.
 	Hidden bool
-	Gap    string
+	// Gap says why nothing could be read here, Damage what is wrong with an entry
+	// that was read.
+	Gap, Damage string
 }
 
 // Write writes a page. Items come oldest first; an error among them ends it, and
@@ -141,12 +143,15 @@ func said(s string) string { return richtext.Inline(mask.Text(richtext.Printed(s
 
 func (p *writer) item(item Item) {
 	if item.Gap != "" {
-		p.text(`<p class="note">Here something could not be read: ` + said(item.Gap) + "</p>\n")
+		p.damage(item.Gap)
 		return
 	}
 	c := card.Of(item.Entry, card.Options{Mask: mask.Text, MaskHTML: mask.HTML, Image: inline, Work: &p.work})
 	if !p.shows(&item, &c) {
 		return
+	}
+	if item.Damage != "" {
+		p.damage(item.Damage)
 	}
 	switch {
 	case c.Compaction != nil:
@@ -156,6 +161,11 @@ func (p *writer) item(item Item) {
 	default:
 		p.message(&item, &c)
 	}
+}
+
+// damage names what could not be read, at its place.
+func (p *writer) damage(what string) {
+	p.text(`<p class="note damage" role="note">⚠ ` + said(what) + ". The owner of the session can run: <code>firn verify " + html.EscapeString(string(p.about.Session)) + "</code></p>\n")
 }
 
 // shows reports whether an entry is on the page. What was hidden is not given

@@ -33,6 +33,7 @@ summary { cursor: pointer; color: var(--soft); white-space: nowrap; overflow: hi
 .compaction { border-top: 2px dashed var(--line); border-bottom: 2px dashed var(--line); padding: .5rem 0; }
 .label { border: 1px solid var(--line); border-radius: 1rem; padding: 0 .5rem; font-weight: 400; }
 .error { color: var(--bad); }
+.damage { color: var(--bad); border: 1px solid var(--bad); border-radius: .4rem; padding: .4rem .6rem; }
 footer { border-top: 1px solid var(--line); margin-top: 2rem; padding-top: .5rem; }
 @media (max-width: 30rem) { body { padding: .5rem; } h2 time { float: none; display: block; } }
 @media print { body { max-width: none; font-size: 11pt; } article { break-inside: avoid-page; } details::details-content { content-visibility: visible; block-size: auto; } summary { white-space: normal; } }

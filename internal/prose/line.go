@@ -270,11 +270,17 @@ func CutOff(text string) string {
 	return b.String()
 }
 
+// Damage is the line that stands where a session is damaged.
+func Damage(d wire.Damage) string { return "⚠ " + OneLine(d.String(), 300) }
+
 // Entry is an entry as people read it: who and when, and what was said.
 func Entry(e wire.Entry, full bool) string {
 	number := ""
 	if e.N > 0 {
 		number = fmt.Sprintf("#%d ", e.N)
+	}
+	if e.Gap != "" && e.Damage != nil {
+		return Damage(*e.Damage) + "\n\n"
 	}
 	if e.Gap != "" {
 		return fmt.Sprintf("%s(%s)\n\n", number, OneLine(e.Gap, 200))
@@ -284,6 +290,9 @@ func Entry(e wire.Entry, full bool) string {
 		return fmt.Sprintf("%s(a line that cannot be read, of %s)\n\n", number, Size(int64(len(e.Line))))
 	}
 	var b bytes.Buffer
+	if e.Damage != nil {
+		b.WriteString(Damage(*e.Damage) + "\n")
+	}
 	fmt.Fprintf(&b, "%s%s  %s  %s", number, l.Who(), l.Timestamp.Local().Format("2006-01-02 15:04"), Clean(string(l.ID)))
 	if e.Out != "" {
 		fmt.Fprintf(&b, "  (%s)", outWord(e.Out))

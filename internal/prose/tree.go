@@ -15,17 +15,27 @@ type drawing struct {
 	children map[firn.EntryID][]firn.EntryID
 	head     firn.EntryID
 	all      bool
-	lines    []string
+	// damage is what could not be read, by the number of the entry before it.
+	damage map[int][]wire.Damage
+	lines  []string
 }
 
 // Tree draws a tree, the oldest entry first: the branch of the head straight
 // down, others beside it. Entries that say nothing are left out unless all are
 // asked for.
 func Tree(t wire.Tree, all bool) []string {
-	d := &drawing{nodes: make(map[firn.EntryID]wire.Node), children: make(map[firn.EntryID][]firn.EntryID), head: t.Head, all: all}
+	d := &drawing{nodes: make(map[firn.EntryID]wire.Node), children: make(map[firn.EntryID][]firn.EntryID), head: t.Head, all: all, damage: make(map[int][]wire.Damage)}
+	numbers := make(map[int]bool)
 	for _, n := range t.Nodes {
-		d.nodes[n.ID] = n
+		d.nodes[n.ID], numbers[n.N] = n, true
 	}
+	for _, one := range t.Damage {
+		if !numbers[one.After] {
+			one.After = 0
+		}
+		d.damage[one.After] = append(d.damage[one.After], one)
+	}
+	d.damaged(0, "")
 	var roots []firn.EntryID
 	for _, n := range slices.Backward(t.Nodes) {
 		if _, known := d.nodes[n.Parent]; known && n.Parent != n.ID {
@@ -91,6 +101,7 @@ func (d *drawing) run(id firn.EntryID, indent string) {
 		if d.all || n.ID == d.head || Speaks(n) {
 			d.lines = append(d.lines, indent+d.line(n))
 		}
+		d.damaged(n.N, indent)
 		next := d.children[id]
 		if len(next) != 1 {
 			d.fork(next, indent)
@@ -98,6 +109,14 @@ func (d *drawing) run(id firn.EntryID, indent string) {
 		}
 		id = next[0]
 	}
+}
+
+// damaged draws what could not be read behind an entry.
+func (d *drawing) damaged(number int, indent string) {
+	for _, one := range d.damage[number] {
+		d.lines = append(d.lines, indent+Damage(one))
+	}
+	delete(d.damage, number)
 }
 
 // Speaks reports whether an entry says something.
@@ -124,11 +143,9 @@ func (d *drawing) line(n wire.Node) string {
 	if n.Label != "" {
 		words = append(words, "["+OneLine(n.Label, 30)+"]")
 	}
-	switch {
-	case n.Fault != "":
-		words = append(words, OneLine(n.Fault, 72))
-	default:
-		words = append(words, OneLine(n.Preview, 72))
+	words = append(words, OneLine(n.Preview, 72))
+	if n.Fault != "" {
+		words = append(words, "⚠ "+OneLine(n.Fault, 160))
 	}
 	if n.Compaction != "" && n.Compaction != wire.NodeCurrent {
 		words = append(words, "("+n.Compaction+")")

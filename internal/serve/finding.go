@@ -146,6 +146,12 @@ func (f *finding) Check(ctx context.Context) ([]wire.IndexDifference, error) {
 	return all, nil
 }
 
+// Unread returns how many places of sessions could not be read when they were
+// last indexed.
+func (f *finding) Unread(ctx context.Context, ids []firn.ID) (map[firn.ID]int, error) {
+	return f.words.Unread(ctx, ids)
+}
+
 // nothing is the index of a home that is not there.
 type nothing struct{}
 

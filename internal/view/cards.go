@@ -32,7 +32,8 @@ func (v *View) cardOf(id firn.ID, rec *firn.Record, cut int) (*wire.Card, error)
 }
 
 // Told tells a record as it is told to who listens: as a card if html asks for it.
-func (v *View) Told(id firn.ID, rec *firn.Record, html bool) wire.Entry {
+// One that cannot be decoded is told as damage.
+func (v *View) Told(ctx context.Context, id firn.ID, rec *firn.Record, html bool) wire.Entry {
 	e := wire.Entry{At: rec.At, Next: rec.Next}
 	var err error
 	if html {
@@ -40,10 +41,29 @@ func (v *View) Told(id firn.ID, rec *firn.Record, html bool) wire.Entry {
 	} else {
 		e.Line, err = v.line(rec)
 	}
+	gap := badText(rec)
 	if err != nil {
-		e.Gap = err.Error()
+		e.Gap, gap = err.Error(), undecoded(rec, err)
+	}
+	if gap != nil && isNamed(gap) {
+		e.Damage = new(v.damage(ctx, id, gap))
 	}
 	return e
+}
+
+// undecoded is the gap of a record that could not be decoded; nil if it was only
+// not understood here.
+func undecoded(rec *firn.Record, err error) *firn.Gap {
+	switch {
+	case rec.Gap != nil:
+		return rec.Gap
+	case errors.Is(err, firn.ErrUnsupported):
+		return nil
+	}
+	if _, cause := rec.Entry(); cause != nil {
+		err = cause
+	}
+	return &firn.Gap{Kind: firn.GapDamaged, At: rec.At, Next: rec.Next, Entry: rec.Glance.ID, Detail: err.Error()}
 }
 
 // cardSize is about how many bytes a card has as JSON.
@@ -54,19 +74,6 @@ func cardSize(c *wire.Card) int {
 		size += 120 + len(b.HTML) + strings.Count(b.HTML, `"`) + strings.Count(b.HTML, "\n") + len(b.Preview)
 	}
 	return size
-}
-
-// card tells a record of a page.
-func (r *entryReader) card(rec *firn.Record) wire.Entry {
-	e := wire.Entry{At: rec.At, Next: rec.Next}
-	c, err := r.v.cardOf(r.id, rec, cardCut)
-	if err != nil {
-		e.Gap = err.Error()
-		return e
-	}
-	e.Card = c
-	r.size += cardSize(c)
-	return e
 }
 
 // start is where a walk along the branch that is asked for begins.
@@ -118,7 +125,7 @@ func (v *View) Entry(ctx context.Context, id firn.ID, ref string, html bool) (wi
 	}
 	page := wire.Page[wire.Entry]{}
 	r := &entryReader{v: v, id: id, q: EntryQuery{View: wire.ViewDisk, HTML: html}, page: &page}
-	e := r.entry(&rec)
+	e := r.entry(ctx, &rec)
 	if html {
 		if e.Card, err = v.cardOf(id, &rec, 0); err != nil {
 			return wire.Entry{}, fmt.Errorf("read entry %s of session %s: %w", Clip(ref), id, err)

@@ -81,6 +81,12 @@ func (v *View) Entries(ctx context.Context, id firn.ID, q EntryQuery) (wire.Page
 	if err == nil && q.HTML {
 		err = r.explain(ctx)
 	}
+	if err == nil && q.View == wire.ViewBranch {
+		err = r.linked(ctx)
+	}
+	if err == nil {
+		err = r.number(ctx)
+	}
 	if err != nil {
 		return page, fmt.Errorf("read entries of session %s: %w", id, err)
 	}
@@ -200,11 +206,14 @@ func (r *entryReader) disk(ctx context.Context) error {
 				return err
 			}
 		}
+		if r.joins(ctx, &rec) {
+			continue
+		}
 		if r.full() {
 			r.goOn(entryCursor{pos: r.place(&rec)})
 			break
 		}
-		e := r.entry(&rec)
+		e := r.entry(ctx, &rec)
 		if known && IsNode(&rec) {
 			if !r.q.Back {
 				n++
@@ -234,21 +243,14 @@ func (r *entryReader) countAt(ctx context.Context, rec *firn.Record) (int, bool,
 }
 
 // entry tells a record as it stands in its file.
-func (r *entryReader) entry(rec *firn.Record) wire.Entry {
-	e := wire.Entry{At: rec.At, Next: rec.Next}
+func (r *entryReader) entry(ctx context.Context, rec *firn.Record) wire.Entry {
 	if rec.Gap != nil {
-		e.Gap = rec.Gap.Error()
-		return e
+		return r.gapEntry(ctx, rec)
 	}
-	if r.q.HTML {
-		return r.card(rec)
+	e := r.v.Told(ctx, r.id, rec, r.q.HTML)
+	if e.Card != nil {
+		r.size += cardSize(e.Card)
 	}
-	line, err := r.v.line(rec)
-	if err != nil {
-		e.Gap = err.Error()
-		return e
-	}
-	e.Line = line
 	return e
 }
 
@@ -284,37 +286,43 @@ func (r *entryReader) branch(ctx context.Context) error {
 	if r.q.Back {
 		return r.branchBack(ctx, words)
 	}
-	at, numbers, err := r.places(ctx)
+	at, numbers, damage, err := r.places(ctx)
 	if err != nil {
 		return err
+	}
+	before := func(pos firn.Pos) {
+		n := sort.Search(len(damage), func(i int) bool { return damage[i].At >= pos })
+		r.weave(damage[:n])
+		damage = damage[n:]
 	}
 	for rec, err := range r.v.Records(ctx, r.id, at) {
 		if err != nil {
 			return err
 		}
-		if r.full() {
+		if before(rec.At); r.full() {
 			r.goOn(entryCursor{pos: rec.At})
-			break
+			return nil
 		}
-		e := r.entry(&rec)
+		e := r.entry(ctx, &rec)
 		e.N, e.Out = numbers[rec.At], words.of(&rec)
 		r.add(e)
 	}
+	r.weave(damage)
 	return nil
 }
 
 // places are those of the entries of the branch that a page forwards has, one more
-// than it takes, and their numbers.
-func (r *entryReader) places(ctx context.Context) (at []firn.Pos, numbers map[firn.Pos]int, err error) {
+// than it takes, and their numbers, with what could not be read between them.
+func (r *entryReader) places(ctx context.Context) (at []firn.Pos, numbers map[firn.Pos]int, damage []wire.Damage, err error) {
 	var end firn.EntryID
 	if r.q.Head != "" {
 		if end, err = r.v.EntryAt(ctx, r.id, r.q.Head); err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 	}
 	shape, done, err := r.v.Shape(ctx, r.id)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	defer done()
 	path := shape.outline().path
@@ -326,12 +334,17 @@ func (r *entryReader) places(ctx context.Context) (at []firn.Pos, numbers map[fi
 		path = shape.Tree.Path(last)
 	}
 	place := func(i int) firn.Pos { return shape.Tree.Node(path[i]).At }
-	first := sort.Search(len(path), func(i int) bool { return place(i) >= max(r.q.After, r.from.pos) })
+	from, to := max(r.q.After, r.from.pos), r.q.Before
+	if end != "" && len(path) > 0 { // what stands behind that branch is not of it
+		to = min(to, place(len(path)-1))
+	}
+	damage = shape.between(ctx, r.v, from, to)
+	first := sort.Search(len(path), func(i int) bool { return place(i) >= from })
 	numbers = make(map[firn.Pos]int)
 	for i := first; i < len(path) && place(i) < r.q.Before && len(at) <= r.left; i++ {
 		at, numbers[place(i)] = append(at, place(i)), path[i]+1
 	}
-	return at, numbers, nil
+	return at, numbers, damage, nil
 }
 
 // branchBack walks along the path from its end.
@@ -341,25 +354,33 @@ func (r *entryReader) branchBack(ctx context.Context, words *reasons) error {
 		return err
 	}
 	var last *start
-	for rec, err := range r.v.trail(ctx, r.id, from) {
+	var gaps []firn.Gap // since the last entry
+	for rec, err := range r.v.trailGaps(ctx, r.id, from) {
 		if err != nil {
 			return err
 		}
 		if rec.At < r.q.After {
-			return nil
+			break
 		}
 		if rec.Next > r.q.Before {
+			continue
+		}
+		if rec.Gap != nil {
+			gaps = append(gaps, *rec.Gap)
 			continue
 		}
 		if r.full() {
 			r.goOn(entryCursor{pos: last.child, want: last.want, loose: last.loose})
 			return nil
 		}
-		e := r.entry(&rec)
+		r.gapsOnPath(ctx, gaps)
+		gaps = nil
+		e := r.entry(ctx, &rec)
 		e.N, e.Out = words.number(rec.At), words.of(&rec)
 		r.add(e)
 		last = new(behind(&rec))
 	}
+	r.gapsOnPath(ctx, gaps)
 	return nil
 }
 
@@ -444,6 +465,7 @@ func (r *entryReader) window(ctx context.Context) error {
 		return err
 	}
 	order := l.sending()
+	damage := l.amid(ctx, r.v, r.id, order)
 	r.page.Total = len(order)
 	if r.q.Back {
 		slices.Reverse(order)
@@ -462,20 +484,34 @@ func (r *entryReader) window(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		found[rec.At] = r.entry(&rec)
+		found[rec.At] = r.entry(ctx, &rec)
+	}
+	last := len(damage) - 1
+	if r.q.Back && r.from.pos == 0 {
+		r.weave(damage[last])
 	}
 	taken := 0
 	for i, n := range order {
 		if r.full() {
 			break
 		}
+		place := int(r.from.pos) + i
+		if r.q.Back {
+			place = r.page.Total - 1 - place
+		} else {
+			r.weave(damage[place])
+		}
 		e := found[at[i]]
 		e.N, e.Out = l.number(l.branch[n]), string(l.why[n])
 		r.add(e)
-		taken++
+		if taken++; r.q.Back {
+			r.weave(damage[place])
+		}
 	}
 	if next := int(r.from.pos) + taken; next < r.page.Total {
 		r.goOn(entryCursor{pos: firn.Pos(next)})
+	} else if !r.q.Back {
+		r.weave(damage[last])
 	}
 	return nil
 }

@@ -156,7 +156,11 @@ func (l *live) explain() {
 		}
 	}
 	e.kept, e.fitted = entriesByID(l.path.Entries), entriesByID(l.Fitted.Entries)
-	e.runs = make(map[firn.EntryID]window.Why)
+	e.runs, e.unread = make(map[firn.EntryID]window.Why), make(map[firn.EntryID]bool)
+	for i := range l.path.Gaps {
+		g := &l.path.Gaps[i]
+		e.unread[g.Entry] = g.Entry != "" && g.Lost() && g.Kind != firn.GapBadText
+	}
 	order := make(map[firn.EntryID]int, len(l.path.Entries))
 	for i := range l.path.Entries {
 		order[l.path.Entries[i].ID] = i
@@ -191,6 +195,8 @@ type explanation struct {
 	kept, fitted map[firn.EntryID]*firn.Entry
 	// runs are the entries that were left out or shortened to make it fit.
 	runs map[firn.EntryID]window.Why
+	// unread are the entries whose line could not be read.
+	unread map[firn.EntryID]bool
 }
 
 func (e *explanation) why(glance *firn.Glance) window.Why {
@@ -208,6 +214,8 @@ func (e *explanation) why(glance *firn.Glance) window.Why {
 			return window.Pruned
 		}
 		return ""
+	case e.unread[glance.ID]:
+		return window.Unreadable
 	case entry == nil:
 		return window.Compacted
 	case e.fitted[glance.ID] == nil:

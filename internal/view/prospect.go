@@ -293,6 +293,8 @@ type Glimpse struct {
 	usage      wire.Usage
 	fixed      wire.WindowTotals
 	unfinished bool
+	// damage lists the faults of the live part.
+	damage []wire.Damage
 	// Hidden says that the session is hidden; it is sure of that only if whole.
 	Hidden, Whole bool
 	// setup is what it was told by.
@@ -321,6 +323,9 @@ func (v *View) Glimpse(ctx context.Context, id firn.ID) (Glimpse, error) {
 	}
 	if p.Model == nil {
 		now.provider, now.model = p.path.State.Provider, p.path.State.Model
+	}
+	if now.damage, err = v.liveDamage(ctx, id, p); err != nil {
+		return Glimpse{}, err
 	}
 	if s := v.tails.shape(id, false); s != nil {
 		s.deduced.Lock()

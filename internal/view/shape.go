@@ -43,6 +43,8 @@ type reading struct {
 	// entries has one for each node of the tree.
 	entries []weighed
 	labels  []labelled
+	// gaps are the places that could not be read, oldest first.
+	gaps []firn.Gap
 	// used is what the session used in all.
 	used agent.Counters
 	// compactions are the numbers of those that there are, stones those of the
@@ -222,6 +224,9 @@ func (s *Shape) read(ctx context.Context, v *View, weights bool) error {
 			return err
 		}
 		s.End = rec.Next
+		if rec.Gap != nil {
+			s.miss(rec.Gap)
+		}
 		if !IsNode(&rec) {
 			continue
 		}

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -69,39 +70,87 @@ func (v *View) pagePlan(ctx context.Context, id firn.ID, branch bool) (*pagePlan
 	return p, nil
 }
 
-// items yields the entries of the page, and counts them.
+// items yields the entries of the page, and counts them. What could not be read is
+// among them, also on other branches: it may have been of this one.
 func (p *pagePlan) items(ctx context.Context, v *View, told *wire.Fidelity) iter.Seq2[page.Item, error] {
 	return func(yield func(page.Item, error) bool) {
-		next := 0
+		next, number := 0, 0
+		var lost []wire.Damage // since the last entry
 		for rec, err := range v.Store.Read(ctx, p.id, store.Start) {
 			if err != nil {
 				yield(page.Item{}, err)
 				return
 			}
-			if !p.all {
-				if next == len(p.at) {
-					return
+			if rec.Gap != nil {
+				if isNamed(rec.Gap) {
+					d := v.damage(ctx, p.id, rec.Gap)
+					d.After = number
+					lost = join(lost, d)
 				}
-				if rec.Gap != nil || rec.At != p.at[next] {
-					continue
-				}
-				next++
+				continue
 			}
+			if IsNode(&rec) {
+				number++
+			}
+			if !p.all && (next == len(p.at) || rec.At != p.at[next]) {
+				continue
+			}
+			next++
+			if !damageItems(lost, told, yield) {
+				return
+			}
+			lost = nil
 			told.Entries, told.Said = told.Entries+1, told.Said+1
-			if !yield(p.item(&rec), nil) {
+			if !yield(p.item(ctx, v, &rec, number, told), nil) {
 				return
 			}
 		}
+		damageItems(lost, told, yield)
 	}
 }
 
-func (p *pagePlan) item(rec *firn.Record) page.Item {
-	if rec.Gap != nil {
-		return page.Item{Gap: rec.Gap.Error()}
+// mostFaults is how many damaged places a report names.
+const mostFaults = 10
+
+// damageItems yields places that could not be read, and counts them.
+func damageItems(list []wire.Damage, told *wire.Fidelity, yield func(page.Item, error) bool) bool {
+	for i := range list {
+		item := page.Item{Gap: countDamage(&list[i], told)}
+		if !yield(item, nil) {
+			return false
+		}
 	}
+	return true
+}
+
+// countDamage counts damage in a report and returns its sentence.
+func countDamage(d *wire.Damage, told *wire.Fidelity) string {
+	if d.Lost {
+		told.Damaged += int64(d.Count())
+	}
+	if len(told.Faults) < mostFaults {
+		told.Faults = append(told.Faults, d.String())
+	}
+	return d.String()
+}
+
+// item is an entry of the page, which has that number.
+func (p *pagePlan) item(ctx context.Context, v *View, rec *firn.Record, number int, told *wire.Fidelity) page.Item {
 	entry, err := rec.Entry()
+	item := page.Item{Entry: entry, Label: p.labels[entry.ID], Hidden: p.hidden[entry.ID]}
+	gap := badText(rec)
 	if err != nil {
-		return page.Item{Gap: err.Error()}
+		gap = undecoded(rec, err)
 	}
-	return page.Item{Entry: entry, Label: p.labels[entry.ID], Hidden: p.hidden[entry.ID]}
+	if gap != nil {
+		d := v.damage(ctx, p.id, gap)
+		if d.N = number; !IsNode(rec) {
+			d.N = 0
+		}
+		item.Damage = countDamage(&d, told)
+	}
+	if err != nil {
+		return page.Item{Gap: cmp.Or(item.Damage, err.Error())}
+	}
+	return item
 }

@@ -22,7 +22,7 @@ func (v *View) State(ctx context.Context, id firn.ID, now Glimpse, atWork bool) 
 		Verbose: now.chosen.Verbose, Send: sendPolicy(now.chosen), Window: now.usage,
 		Turns: used.Turns, Compactions: used.Compactions, Branches: branches, Counters: countersOf(used),
 		Messages: used.Messages, Uptime: used.Active / 1000,
-		Interrupted: !atWork && now.unfinished,
+		Interrupted: !atWork && now.unfinished, Damage: now.damage,
 	}
 	return s, nil
 }

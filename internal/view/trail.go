@@ -38,27 +38,59 @@ func (s start) over() bool { return s.known && s.want == "" && !s.loose }
 // A record is valid until the next one.
 func (v *View) trail(ctx context.Context, id firn.ID, from start) iter.Seq2[firn.Record, error] {
 	return func(yield func(firn.Record, error) bool) {
+		for rec, err := range v.trailGaps(ctx, id, from) {
+			if rec.Gap == nil && !yield(rec, err) {
+				return
+			}
+		}
+	}
+}
+
+// trailGaps is trail that also yields the gaps among the entries, and those right
+// before the root.
+func (v *View) trailGaps(ctx context.Context, id firn.ID, from start) iter.Seq2[firn.Record, error] {
+	return func(yield func(firn.Record, error) bool) {
 		if from.over() {
 			return
 		}
 		at := from
+		var gaps []firn.Record // since the last entry of the branch
 		for rec, err := range v.Store.ReadBack(ctx, id, from.child) {
 			if err != nil {
 				yield(firn.Record{}, err)
 				return
 			}
+			if rec.Gap != nil {
+				gaps = append(gaps, firn.GapRecord(*rec.Gap))
+				continue
+			}
+			if at.over() {
+				break
+			}
 			if !IsNode(&rec) || !at.loose && rec.Glance.ID != at.want {
 				continue
 			}
-			at = behind(&rec)
-			if !yield(rec, nil) || at.over() {
+			if at = behind(&rec); !yieldAll(gaps, yield) || !yield(rec, nil) {
 				return
 			}
+			gaps = nil
 		}
-		if at.known && !at.loose { // what it follows does not stand before it
+		if at.known && !at.loose && !at.over() { // what it follows does not stand before it
 			v.guess(ctx, id, at.child, yield)
+			return
+		}
+		yieldAll(gaps, yield)
+	}
+}
+
+// yieldAll yields records; false if the reader wants no more.
+func yieldAll(records []firn.Record, yield func(firn.Record, error) bool) bool {
+	for _, rec := range records {
+		if !yield(rec, nil) {
+			return false
 		}
 	}
+	return true
 }
 
 // guess goes on with the walk behind an entry whose parent does not stand
@@ -81,7 +113,7 @@ func (v *View) guess(ctx context.Context, id firn.ID, child firn.Pos, yield func
 			yield(firn.Record{}, err)
 			return
 		}
-		if IsNode(&rec) && want[rec.At] && !yield(rec, nil) {
+		if (rec.Gap != nil || IsNode(&rec) && want[rec.At]) && !yield(rec, nil) {
 			return
 		}
 	}

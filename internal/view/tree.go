@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"firn"
+	"firn/store"
 	"firn/window"
 	"firn/wire"
 )
@@ -44,6 +45,7 @@ func (v *View) Tree(ctx context.Context, id firn.ID, limit int, cursor string) (
 		return tree, err
 	}
 	s.outline().page(&tree, min(limit, largestTree), high)
+	tree.Damage = s.beside(ctx, v, &tree, high)
 	done()
 	if err := v.fillNodes(ctx, id, tree.Nodes); err != nil {
 		return tree, fmt.Errorf("read the tree of session %s: %w", id, err)
@@ -67,13 +69,26 @@ func (b *Outline) page(tree *wire.Tree, limit, high int) {
 	}
 }
 
+// beside lists what could not be read among the entries of a page, which are those
+// before number high.
+func (s *Shape) beside(ctx context.Context, v *View, tree *wire.Tree, high int) []wire.Damage {
+	from, to := store.Start, store.End
+	if n := len(tree.Nodes); n > 0 && tree.Cursor != "" {
+		from = tree.Nodes[n-1].At
+	}
+	if high < s.Tree.Len() {
+		to = s.Tree.Node(high).At
+	}
+	return s.between(ctx, v, from, to)
+}
+
 // Outline is a tree with what is said about its entries elsewhere.
 type Outline struct {
 	Tree   *firn.Tree
 	end    firn.Pos
 	Labels map[firn.EntryID]string
 	Hidden map[firn.EntryID]bool
-	faults map[firn.Pos]string
+	faults map[firn.Pos]firn.Gap
 	// path are the numbers of the entries that lead to the head, onPath says of
 	// each whether it does.
 	path   []int
@@ -88,11 +103,8 @@ type Outline struct {
 
 // draw finds what follows from a shape.
 func (r *reading) draw() *Outline {
-	b := &Outline{Tree: &r.Tree, end: r.End, Hidden: r.hidden(), faults: make(map[firn.Pos]string)}
+	b := &Outline{Tree: &r.Tree, end: r.End, Hidden: r.hidden(), faults: r.misplaced()}
 	b.Labels = labelsOf(r.labels, b.Hidden)
-	for _, gap := range r.Tree.Gaps() {
-		b.faults[gap.At] = gap.Error()
-	}
 	b.settle()
 	b.leaves = countLeaves(b.Tree)
 	return b
@@ -192,7 +204,10 @@ func (b *Outline) node(n int) wire.Node {
 	from := b.Tree.Node(n)
 	node := wire.Node{
 		ID: from.ID, N: n + 1, At: from.At, Kind: from.Kind, Label: b.Labels[from.ID],
-		OnPath: b.onPath[n], Compacted: b.isCompacted(n), Hidden: b.Hidden[from.ID], Fault: b.faults[from.At],
+		OnPath: b.onPath[n], Compacted: b.isCompacted(n), Hidden: b.Hidden[from.ID],
+	}
+	if gap, ok := b.faults[from.At]; ok {
+		node.Fault = gap.Error()
 	}
 	if from.Up >= 0 {
 		node.Parent, node.Up = b.Tree.Node(from.Up).ID, from.Up+1

@@ -32,7 +32,7 @@ func (v *View) Window(ctx context.Context, id firn.ID, as string) (wire.Window, 
 		return wire.Window{}, err
 	}
 	w := l.window()
-	w.Session = id
+	w.Session, w.Damage = id, l.damage(ctx, v, id)
 	if as != "" {
 		if w.Request, err = v.request(ctx, id, l, as); err != nil {
 			return w, err

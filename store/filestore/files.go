@@ -33,6 +33,12 @@ func (st *Store) Files(ctx context.Context, id firn.ID) ([]string, error) {
 	return names, nil
 }
 
+// Place returns the part and the byte in it that a position stands for.
+func (st *Store) Place(_ context.Context, _ firn.ID, pos firn.Pos) (part int, offset int64) {
+	part, offset = journal.Split(pos)
+	return part + 1, offset
+}
+
 // Weigh tells which files purging a session would take, with what was saved beside
 // them, and how many bytes they are. For entries none goes wholly.
 func (st *Store) Weigh(ctx context.Context, id firn.ID, whole bool) (files []string, bytes int64, err error) {

@@ -19,6 +19,15 @@ func (u *Store) Files(ctx context.Context, id firn.ID) ([]string, error) {
 	return nil, nil
 }
 
+// Place returns the part and the byte in it that a position of a session stands
+// for, if its store has such places.
+func (u *Store) Place(ctx context.Context, id firn.ID, pos store.Pos) (part int, offset int64) {
+	if placer, ok := store.As[store.Placer](u.in(ctx, id)); ok {
+		return placer.Place(ctx, id, pos)
+	}
+	return 0, 0
+}
+
 // mine refuses to change a session that is not ours.
 func (u *Store) mine(ctx context.Context, id firn.ID, doing string) error {
 	if _, foreign := u.SourceOf(ctx, id); foreign {

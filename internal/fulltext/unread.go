@@ -1,0 +1,89 @@
+package fulltext
+
+import (
+	"context"
+	"unicode/utf8"
+
+	"firn"
+)
+
+// unreadPlaces counts the places of a session that could not be read. Places that
+// follow each other are one.
+type unreadPlaces struct {
+	count int
+	// end is where the last of them ends.
+	end firn.Pos
+}
+
+// gap counts a gap, unless it is still being written or nothing is missing there.
+func (u *unreadPlaces) gap(g *firn.Gap) {
+	if !g.Lost() {
+		return
+	}
+	if u.count == 0 || g.At != u.end {
+		u.count++
+	}
+	u.end = g.Next
+}
+
+// entry counts a record that was read, if it could not be decoded or has bytes
+// that are not text.
+func (u *unreadPlaces) entry(rec *firn.Record, err error) {
+	if err != nil || !utf8.Valid(rec.Line()) {
+		u.count++
+	}
+}
+
+// Unread returns how many places of sessions could not be read when they were last
+// indexed. It has those alone that have such places. It looks at the index as it
+// is: nothing is built or written, and without an index there is no answer.
+func (x *Index) Unread(ctx context.Context, ids []firn.ID) (map[firn.ID]int, error) {
+	if len(ids) == 0 || !x.Exists() {
+		return nil, nil
+	}
+	db, done := x.peek(ctx)
+	if db == nil {
+		return nil, nil
+	}
+	defer done()
+	keys := make([]int64, len(ids))
+	for i, id := range ids {
+		keys[i] = sessionKey(id)
+	}
+	rows, err := db.read.QueryContext(ctx, "select sid, unread from sessions where unread > 0 and id in (select value from json_each(?))", list(keys))
+	if err != nil {
+		return nil, explain("look up what could not be read", err)
+	}
+	defer rows.Close()
+	found := make(map[firn.ID]int)
+	for rows.Next() {
+		var sid string
+		var n int
+		if err := rows.Scan(&sid, &n); err != nil {
+			return nil, explain("look up what could not be read", err)
+		}
+		found[firn.ID(sid)] = n
+	}
+	return found, explain("look up what could not be read", rows.Err())
+}
+
+// peek lends the index that is there to be read, without making or changing one;
+// nil if there is none of this version.
+func (x *Index) peek(ctx context.Context) (*database, func()) {
+	x.mu.Lock()
+	if db := x.db; db != nil && !x.replaced() && !x.work.isClosed() {
+		db.users.Add(1)
+		x.mu.Unlock()
+		return db, db.users.Done
+	}
+	x.mu.Unlock()
+	db := x.openToRead(ctx, nil)
+	if db == nil {
+		return nil, nil
+	}
+	return db, func() {
+		if err := db.close(); err != nil {
+			x.report("close the index of words: %v", err)
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package wire
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"firn"
+)
+
+// Damage is a fault in a stored session: bytes that could not be read as an
+// entry, or an entry that is not as it was written.
+type Damage struct {
+	// Kind is the fault in one word; clients must expect words they do not know.
+	Kind firn.GapKind `json:"kind"`
+	// At and Next are its extent.
+	At   firn.Pos `json:"at"`
+	Next firn.Pos `json:"next"`
+	// Part is the file of the session it is in, from 1, Offset the byte in that
+	// file where it begins, and Bytes its length. Part is zero in a store that
+	// keeps no files.
+	Part   int   `json:"part,omitempty"`
+	Offset int64 `json:"offset,omitempty"`
+	Bytes  int64 `json:"bytes,omitempty"`
+	// N and Entry are the number and the id of the entry, if they could be read;
+	// otherwise After is the number of the entry before it, if that is known.
+	N     int          `json:"n,omitempty"`
+	Entry firn.EntryID `json:"entry,omitempty"`
+	After int          `json:"after,omitempty"`
+	// Lost is true if content could not be read. It is false if all of it was
+	// read and only its place had to be guessed.
+	Lost bool `json:"lost,omitempty"`
+	// Reason says what was found.
+	Reason string `json:"reason"`
+	// Places is how many places it stands for, if they are more than one.
+	Places int `json:"places,omitempty"`
+}
+
+// Count returns how many places the damage stands for.
+func (d Damage) Count() int { return max(d.Places, 1) }
+
+// String describes the damage in one line, with its place.
+func (d Damage) String() string {
+	what := d.subject() + " "
+	switch {
+	case d.Kind == firn.GapBadText:
+		what += "has bytes that are not text"
+	case d.Kind == firn.GapGlued:
+		what += "lacks a newline before it"
+	case !d.Lost:
+		what += "is out of place"
+	default:
+		what += "could not be read"
+	}
+	if d.Places > 1 {
+		what += fmt.Sprintf(", nor could %d places after it", d.Places-1)
+	}
+	return what + " (" + d.Reason + "; " + d.place() + ")"
+}
+
+// subject names the entry, or the place where one must have been.
+func (d Damage) subject() string {
+	switch {
+	case d.N > 0:
+		return "entry #" + strconv.Itoa(d.N)
+	case d.Entry != "":
+		return "entry " + string(d.Entry)
+	case d.At == 0 && d.Lost:
+		return "the header"
+	case d.After > 0:
+		return "an entry after #" + strconv.Itoa(d.After)
+	}
+	return "an entry here"
+}
+
+func (d Damage) place() string {
+	if d.Part == 0 {
+		return "at position " + grouped(int64(d.At))
+	}
+	place := fmt.Sprintf("at byte %s of part %d", grouped(d.Offset), d.Part)
+	if d.Bytes > 0 {
+		place = grouped(d.Bytes) + " bytes " + place
+	}
+	return place
+}
+
+// grouped spells a number with a comma between each three digits.
+func grouped(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	var groups []string
+	for len(digits) > 3 {
+		groups = append([]string{digits[len(digits)-3:]}, groups...)
+		digits = digits[:len(digits)-3]
+	}
+	return strings.Join(append([]string{digits}, groups...), ",")
+}
