@@ -73,7 +73,8 @@ type EntryQuery struct {
 // Entries lists entries of a session, page by page as they are needed. An error
 // ends it.
 func (c *Client) Entries(ctx context.Context, id firn.ID, q EntryQuery) iter.Seq2[wire.Entry, error] {
-	return items(q.Limit, q.Cursor, func(limit int, cursor string) (wire.Page[wire.Entry], error) {
+	counts := func(e wire.Entry) bool { return e.Gap == "" || e.Damage == nil || q.View == "" || q.View == wire.ViewDisk }
+	return countedItems(q.Limit, q.Cursor, counts, func(limit int, cursor string) (wire.Page[wire.Entry], error) {
 		q.Limit, q.Cursor = limit, cursor
 		return c.EntriesPage(ctx, id, q)
 	})
@@ -91,6 +92,11 @@ func (c *Client) EntriesPage(ctx context.Context, id firn.ID, q EntryQuery) (wir
 // A cursor that leads back to itself ends it, so that a gateway at fault cannot
 // keep a client for ever.
 func items[T any](limit int, cursor string, page func(limit int, cursor string) (wire.Page[T], error)) iter.Seq2[T, error] {
+	return countedItems(limit, cursor, func(T) bool { return true }, page)
+}
+
+// countedItems is items of which not all count towards the limit.
+func countedItems[T any](limit int, cursor string, counts func(T) bool, page func(limit int, cursor string) (wire.Page[T], error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		left, cursor := limit, cursor
 		for {
@@ -103,6 +109,9 @@ func items[T any](limit int, cursor string, page func(limit int, cursor string) 
 			for _, item := range p.Items {
 				if !yield(item, nil) {
 					return
+				}
+				if !counts(item) {
+					continue
 				}
 				if left--; left == 0 {
 					return

@@ -67,11 +67,20 @@ func (d Damage) subject() string {
 		return "entry " + string(d.Entry)
 	case d.At == 0 && d.Lost:
 		return "the header"
-	case d.After > 0:
-		return "an entry after #" + strconv.Itoa(d.After)
 	}
-	return "an entry here"
+	some := "an entry"
+	if d.Bytes >= manyBytes {
+		some = "one entry or more"
+	}
+	if d.After > 0 {
+		return some + " after #" + strconv.Itoa(d.After)
+	}
+	return some + " here"
 }
+
+// manyBytes is how long a place is, a block of a disk, that may have held several
+// entries.
+const manyBytes = 4096
 
 func (d Damage) place() string {
 	if d.Part == 0 {

@@ -33,6 +33,9 @@ type SearchQuery struct {
 type Found struct {
 	Items  []Hit  `json:"items"`
 	Cursor string `json:"cursor,omitempty"`
+	// Unread is how many places could not be read in the sessions that may be
+	// found. What stood there cannot be found.
+	Unread int `json:"unread,omitempty"`
 	// Index tells how far the index is, if it is not up to date: then there may
 	// be more.
 	Index *IndexState `json:"index,omitempty"`

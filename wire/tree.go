@@ -54,8 +54,9 @@ type Node struct {
 	Compacted bool `json:"compacted,omitempty"`
 	Hidden    bool `json:"hidden,omitempty"`
 	// Fault says what is wrong with an entry that cannot be read or whose place
-	// had to be guessed.
+	// had to be guessed. Lost is true if content of it could not be read.
 	Fault string `json:"fault,omitempty"`
+	Lost  bool   `json:"lost,omitempty"`
 }
 
 // What a compaction is in a tree.

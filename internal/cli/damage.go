@@ -52,9 +52,9 @@ func (p *program) conclude(id firn.ID, d damaged) error {
 	hint := damageHint(id)
 	switch {
 	case d.lost > 0:
-		return &hinted{&unreadError{fmt.Sprintf("%s of session %s could not be read", prose.Count(d.lost, "entry", "entries"), id)}, hint}
+		return &hinted{&unreadError{fmt.Sprintf("%s of session %s could not be read", prose.Plural(d.lost, "place"), id)}, hint}
 	case d.misplaced > 0:
-		p.say("firn: %s of session %s out of place\nhint: %s\n", prose.Count(d.misplaced, "entry", "entries"), id, hint)
+		p.say("firn: %s out of place in session %s\nhint: %s\n", prose.Count(d.misplaced, "entry is", "entries are"), id, hint)
 	}
 	return nil
 }
@@ -71,7 +71,7 @@ func unreadRows(s wire.Session, list []wire.Damage) [][]string {
 	lost := max(d.lost, s.Unread)
 	var rows [][]string
 	if lost > 0 {
-		rows = append(rows, []string{"damage", fmt.Sprintf("⚠ %s cannot be read; run: firn verify %s", prose.Count(lost, "entry", "entries"), s.ID)})
+		rows = append(rows, []string{"damage", fmt.Sprintf("⚠ %s cannot be read; run: firn verify %s", prose.Plural(lost, "place"), s.ID)})
 	}
 	if d.misplaced > 0 {
 		rows = append(rows, []string{"damage", fmt.Sprintf("⚠ %s out of place; run: firn verify %s", prose.Count(d.misplaced, "entry is", "entries are"), s.ID)})

@@ -211,7 +211,7 @@ func fidelityText(f wire.Fidelity, would string) string {
 		fmt.Fprintf(&b, "  not understood and left out: %s and %s\n", prose.Plural(int(f.LostLines), "line"), prose.Plural(int(f.LostFields), "field"))
 	}
 	if f.Damaged > 0 {
-		fmt.Fprintf(&b, "  not read: %s\n", prose.Count(int(f.Damaged), "entry", "entries"))
+		fmt.Fprintf(&b, "  not read: %s\n", prose.Plural(int(f.Damaged), "place"))
 		for _, fault := range f.Faults {
 			fmt.Fprintf(&b, "    %s\n", prose.OneLine(fault, 160))
 		}

@@ -32,7 +32,7 @@ adds to it too.
 
 Shown are how often the user spoke, how full the model's window is, and what was used
 in all. An estimate is marked ~, a session in which a turn runs ●; ⎇ is how many
-branches there are, and ◆ how many compactions. ⚠ is how many entries cannot be read, as
+branches there are, and ◆ how many compactions. ⚠ is how many places cannot be read, as
 far as the list knows: damage in the live part of the sessions that are shown, and what
 the word index met when it last read a session. firn verify reads every byte.
 Sessions that are archived or hidden are listed only if they are asked for; how many
@@ -144,7 +144,7 @@ func (p *program) lsText(page wire.Page[wire.Session], most int) string {
 	lines := prose.Columns(rows, "llllrrrrlrl")
 	lines = append(lines, shown(len(page.Items), page.Total, page.Cursor != "", most)+" · ● live · ⎇ branches · ◆ compactions · ~ estimated")
 	if slices.ContainsFunc(page.Items, func(s wire.Session) bool { return s.Unread > 0 }) {
-		lines = append(lines, "⚠ entries that cannot be read; run: firn show ID, firn verify ID")
+		lines = append(lines, "⚠ places that cannot be read; run: firn show ID, firn verify ID")
 	}
 	return strings.Join(lines, "\n") + "\n"
 }

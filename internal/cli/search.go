@@ -77,6 +77,9 @@ func (p *program) search(ctx context.Context, c *client.Client, q wire.SearchQue
 	if err != nil {
 		return err
 	}
+	if found.Unread > 0 {
+		p.say("firn: %s could not be read and cannot be found\nhint: run: firn ls, firn verify\n", prose.Plural(found.Unread, "place"))
+	}
 	if len(found.Items) == 0 {
 		return p.print(found, func() string { return "nothing found" + p.whyNothing(ctx, c) })
 	}

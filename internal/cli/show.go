@@ -32,6 +32,9 @@ in the live part, and what the word index met, is known here; firn verify reads 
 			if err != nil {
 				return err
 			}
+			var d damaged
+			d.add(damage...)
+			s.Unread = max(s.Unread, d.lost)
 			return p.print(s, func() string { return p.showText(s, damage) })
 		}),
 	}

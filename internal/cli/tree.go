@@ -59,7 +59,7 @@ func (p *program) tree(ctx context.Context, c *client.Client, ref string, most i
 			break
 		}
 		if n.Fault != "" {
-			damage.misplaced++
+			damage.add(wire.Damage{Lost: n.Lost})
 		}
 		whole.Nodes = append(whole.Nodes, n)
 	}

@@ -161,6 +161,9 @@ func (x *Index) search(ctx context.Context, q search.Query, at cursor) (search.A
 	if answer.Hits, err = t.tellAll(ctx, groups); err != nil {
 		return search.Answer{}, db, err
 	}
+	if answer.Unread, err = unreadOf(ctx, db, q); err != nil {
+		return search.Answer{}, db, err
+	}
 	if more {
 		at.From += limit
 		answer.Cursor = at.String()

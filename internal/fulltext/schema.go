@@ -31,6 +31,7 @@ create table sessions(
 	bytes integer, modified integer, parts integer, archived integer,
 	fin integer, last text, count integer, shape blob, unread integer not null);
 create unique index sessions_sid on sessions(sid);
+create index sessions_unread on sessions(unread) where unread > 0;
 create table docs(
 	id integer primary key, session integer not null, n integer not null, at integer not null, entry text not null,
 	space integer not null, role text not null, calls integer not null, time integer not null, words integer not null,

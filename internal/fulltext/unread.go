@@ -2,9 +2,12 @@ package fulltext
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"firn"
+	"firn/internal/search"
 )
 
 // unreadPlaces counts the places of a session that could not be read. Places that
@@ -65,6 +68,38 @@ func (x *Index) Unread(ctx context.Context, ids []firn.ID) (map[firn.ID]int, err
 		found[firn.ID(sid)] = n
 	}
 	return found, explain("look up what could not be read", rows.Err())
+}
+
+// unreadOf counts the places that could not be read in the sessions that a query
+// may find. It looks at those sessions alone that have such places.
+func unreadOf(ctx context.Context, db *database, q search.Query) (int, error) {
+	rows, err := db.query(ctx, "select sid, agent, key, unread from sessions where unread > 0")
+	if err != nil {
+		return 0, explain("count what could not be read", err)
+	}
+	defer rows.Close()
+	total := 0
+	for rows.Next() {
+		var sid, agent, key string
+		var n int
+		if err := rows.Scan(&sid, &agent, &key, &n); err != nil {
+			return 0, explain("count what could not be read", err)
+		}
+		if mayFind(q, firn.ID(sid), agent, key) {
+			total += n
+		}
+	}
+	return total, explain("count what could not be read", rows.Err())
+}
+
+// mayFind reports whether a query may find something in a session, by whose it is
+// and how it is called.
+func mayFind(q search.Query, id firn.ID, agent, key string) bool {
+	named := func(name string) bool { return strings.HasPrefix(string(id), name) }
+	return (len(q.Agents) == 0 || slices.Contains(q.Agents, agent)) &&
+		(q.Owners == nil || q.Owners(agent, key)) &&
+		(len(q.Sessions) == 0 || slices.ContainsFunc(q.Sessions, named)) &&
+		!slices.Contains(q.Except, id)
 }
 
 // peek lends the index that is there to be read, without making or changing one;

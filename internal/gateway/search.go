@@ -77,7 +77,7 @@ func (g *Gateway) Search(ctx context.Context, q wire.SearchQuery, owners Owners)
 }
 
 func foundOf(a search.Answer) wire.Found {
-	found := wire.Found{Items: make([]wire.Hit, len(a.Hits)), Cursor: a.Cursor}
+	found := wire.Found{Items: make([]wire.Hit, len(a.Hits)), Cursor: a.Cursor, Unread: a.Unread}
 	for i, h := range a.Hits {
 		found.Items[i] = hitOf(h)
 	}

@@ -210,13 +210,25 @@ func (v *visit) items(id string) error {
 	return v.reply(http.StatusOK, listOf(page, more))
 }
 
+// unreadHeader says how many places among the items that are listed could not be
+// read. The protocol has no item for that.
+const unreadHeader = "X-Firn-Unread"
+
 // listItems returns some items of the branch of a session, behind one of them if
 // that is named, and whether there are more.
 func (v *visit) listItems(id firn.ID, after string, limit int, back bool) (page []item, more bool, err error) {
-	skipping := after != ""
+	skipping, unread := after != "", 0
+	defer func() {
+		if unread > 0 {
+			v.w.Header().Set(unreadHeader, strconv.Itoa(unread))
+		}
+	}()
 	for e, err := range v.c.Entries(v.r.Context(), id, client.EntryQuery{View: wire.ViewBranch, Back: back}) {
 		if err != nil {
 			return nil, false, err
+		}
+		if e.Damage != nil && e.Damage.Lost && !skipping {
+			unread += e.Damage.Count()
 		}
 		entry, err := native.New().Decode(e.Line)
 		if err != nil || e.Out == "tombstoned" {

@@ -150,6 +150,8 @@ func KindName(kind string) string {
 		return "branch"
 	case firn.KindCustomMessage:
 		return "note"
+	case firn.KindErased:
+		return "purged"
 	}
 	return OneLine(kind, 20)
 }
@@ -287,7 +289,7 @@ func Entry(e wire.Entry, full bool) string {
 	}
 	l, ok := ReadLine(e.Line)
 	if !ok {
-		return fmt.Sprintf("%s(a line that cannot be read, of %s)\n\n", number, Size(int64(len(e.Line))))
+		return fmt.Sprintf("%s(an entry of no type, of %s)\n\n", number, Size(int64(len(e.Line))))
 	}
 	var b bytes.Buffer
 	if e.Damage != nil {

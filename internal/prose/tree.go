@@ -9,12 +9,14 @@ import (
 	"firn/wire"
 )
 
-// drawing is a tree on its way to the screen.
+// drawing is a tree on its way to the screen. Entries are known by their numbers: a
+// file may use an id twice, and a number is always greater than its parent's.
 type drawing struct {
-	nodes    map[firn.EntryID]wire.Node
-	children map[firn.EntryID][]firn.EntryID
-	head     firn.EntryID
-	all      bool
+	nodes    map[int]wire.Node
+	children map[int][]int
+	// head is the number of the entry that is drawn as the head.
+	head int
+	all  bool
 	// damage is what could not be read, by the number of the entry before it.
 	damage map[int][]wire.Damage
 	lines  []string
@@ -24,27 +26,29 @@ type drawing struct {
 // down, others beside it. Entries that say nothing are left out unless all are
 // asked for.
 func Tree(t wire.Tree, all bool) []string {
-	d := &drawing{nodes: make(map[firn.EntryID]wire.Node), children: make(map[firn.EntryID][]firn.EntryID), head: t.Head, all: all, damage: make(map[int][]wire.Damage)}
-	numbers := make(map[int]bool)
+	d := &drawing{nodes: make(map[int]wire.Node), children: make(map[int][]int), all: all, damage: make(map[int][]wire.Damage)}
 	for _, n := range t.Nodes {
-		d.nodes[n.ID], numbers[n.N] = n, true
+		d.nodes[n.N] = n
+		if n.ID == t.Head {
+			d.head = max(d.head, n.N)
+		}
+	}
+	var roots []int
+	for _, n := range slices.Backward(t.Nodes) {
+		if _, known := d.nodes[n.Up]; known && n.Up < n.N {
+			d.children[n.Up] = append(d.children[n.Up], n.N)
+		} else {
+			roots = append(roots, n.N)
+		}
 	}
 	for _, one := range t.Damage {
-		if !numbers[one.After] {
+		if _, known := d.nodes[one.After]; !known {
 			one.After = 0
 		}
 		d.damage[one.After] = append(d.damage[one.After], one)
 	}
 	d.damaged(0, "")
-	var roots []firn.EntryID
-	for _, n := range slices.Backward(t.Nodes) {
-		if _, known := d.nodes[n.Parent]; known && n.Parent != n.ID {
-			d.children[n.Parent] = append(d.children[n.Parent], n.ID)
-		} else {
-			roots = append(roots, n.ID)
-		}
-	}
-	d.head = d.visible(t.Head)
+	d.head = d.visible(d.head)
 	d.fork(roots, "")
 	note := Count(t.Total, "entry", "entries") + ", " + Count(t.Branches, "branch", "branches")
 	if t.Total == 0 {
@@ -58,56 +62,56 @@ func Tree(t wire.Tree, all bool) []string {
 
 // visible is the entry that is drawn as the head: itself, or the last one before
 // it that is drawn.
-func (d *drawing) visible(head firn.EntryID) firn.EntryID {
-	for id := head; !d.all; {
-		n, ok := d.nodes[id]
-		if !ok || n.Parent == id {
+func (d *drawing) visible(head int) int {
+	for number := head; !d.all; {
+		n, ok := d.nodes[number]
+		if !ok || n.Up >= number {
 			break
 		}
 		if Speaks(n) {
-			return id
+			return number
 		}
-		id = n.Parent
+		number = n.Up
 	}
 	return head
 }
 
 // fork draws entries that follow the same one: those that do not lead to the
 // head beside, the last one straight on.
-func (d *drawing) fork(ids []firn.EntryID, indent string) {
-	ids = slices.Clone(ids)
-	slices.SortStableFunc(ids, func(a, b firn.EntryID) int { return d.rank(a) - d.rank(b) })
-	for i, id := range ids {
-		if i < len(ids)-1 {
-			d.run(id, indent+"│ ")
+func (d *drawing) fork(numbers []int, indent string) {
+	numbers = slices.Clone(numbers)
+	slices.SortStableFunc(numbers, func(a, b int) int { return d.rank(a) - d.rank(b) })
+	for i, number := range numbers {
+		if i < len(numbers)-1 {
+			d.run(number, indent+"│ ")
 			continue
 		}
-		d.run(id, indent)
+		d.run(number, indent)
 	}
 }
 
 // rank puts the branch of the head last.
-func (d *drawing) rank(id firn.EntryID) int {
-	if d.nodes[id].OnPath {
+func (d *drawing) rank(number int) int {
+	if d.nodes[number].OnPath {
 		return 1
 	}
 	return 0
 }
 
 // run draws an entry and those after it, as long as there is one way to go.
-func (d *drawing) run(id firn.EntryID, indent string) {
+func (d *drawing) run(number int, indent string) {
 	for {
-		n := d.nodes[id]
-		if d.all || n.ID == d.head || Speaks(n) {
+		n := d.nodes[number]
+		if d.all || n.N == d.head || Speaks(n) {
 			d.lines = append(d.lines, indent+d.line(n))
 		}
 		d.damaged(n.N, indent)
-		next := d.children[id]
+		next := d.children[number]
 		if len(next) != 1 {
 			d.fork(next, indent)
 			return
 		}
-		id = next[0]
+		number = next[0]
 	}
 }
 
@@ -132,7 +136,7 @@ func Speaks(n wire.Node) bool {
 func (d *drawing) line(n wire.Node) string {
 	mark := "·"
 	switch {
-	case n.ID == d.head:
+	case n.N == d.head:
 		mark = "●"
 	case n.Hidden:
 		mark = "✗"

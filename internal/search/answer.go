@@ -5,6 +5,9 @@ type Answer struct {
 	Hits []Hit
 	// Cursor asks for more; empty if there is none.
 	Cursor string
+	// Unread is how many places could not be read in the sessions that may be
+	// found: what stood there is not found.
+	Unread int
 	// State says how much of the sessions was looked at: all, unless the index is
 	// being built.
 	State State

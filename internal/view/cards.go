@@ -88,7 +88,7 @@ func (r *entryReader) start(ctx context.Context) (start, error) {
 	if n := numberOf(r.q.Head); err == nil && n > 0 {
 		return r.startAt(ctx, n)
 	}
-	return start{child: store.End, known: true, want: head}, err
+	return start{child: store.End, known: true, want: head, named: true}, err
 }
 
 // startAt begins with the entry of a number, also if later ones have its id.
@@ -101,7 +101,7 @@ func (r *entryReader) startAt(ctx context.Context, n int) (start, error) {
 	if n > s.Tree.Len() {
 		return start{}, NoEntry(r.id, r.q.Head, "")
 	}
-	from := start{child: store.End, known: true, want: s.Tree.Node(n - 1).ID}
+	from := start{child: store.End, known: true, want: s.Tree.Node(n - 1).ID, named: true}
 	if n < s.Tree.Len() {
 		from.child = s.Tree.Node(n).At
 	}

@@ -209,11 +209,19 @@ func (r *entryReader) number(ctx context.Context) error {
 }
 
 // linked notes which entries of the page are not linked as they were written, as
-// far as the shape of the session is known.
+// far as the shape of the session is known or the session is small.
 func (r *entryReader) linked(ctx context.Context) error {
 	shape, done, err := r.v.knownShape(ctx, r.id)
-	if err != nil || shape == nil {
+	if err != nil {
 		return err
+	}
+	if shape == nil {
+		if info, err := r.v.Info(ctx, r.id); err != nil || info.Bytes > smallSession {
+			return nil // a session that is gone meanwhile is told by others
+		}
+		if shape, done, err = r.v.Shape(ctx, r.id); err != nil {
+			return err
+		}
 	}
 	defer done()
 	faults := shape.outline().faults

@@ -200,6 +200,9 @@ func (r *entryReader) disk(ctx context.Context) error {
 		if !r.q.Back && rec.Next > r.q.Before || r.q.Back && rec.At < r.q.After {
 			break
 		}
+		if first && rec.Gap != nil && r.q.Back && r.from.set {
+			rec = firn.GapRecord(endingAt(*rec.Gap, r.from.pos))
+		}
 		if first && !r.q.HTML {
 			first = false
 			if n, known, err = r.countAt(ctx, &rec); err != nil {

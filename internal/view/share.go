@@ -92,6 +92,9 @@ func (p *pagePlan) items(ctx context.Context, v *View, told *wire.Fidelity) iter
 			if IsNode(&rec) {
 				number++
 			}
+			for next < len(p.at) && p.at[next] < rec.At { // damaged: reading back did not see it
+				next++
+			}
 			if !p.all && (next == len(p.at) || rec.At != p.at[next]) {
 				continue
 			}

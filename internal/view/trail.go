@@ -17,6 +17,9 @@ type start struct {
 	// want is the id of the entry to be met next; if loose, any will do.
 	want  firn.EntryID
 	loose bool
+	// named says that the branch ends with that entry: gaps behind it are not of
+	// the branch.
+	named bool
 }
 
 // fromHead begins with the head.
@@ -61,7 +64,7 @@ func (v *View) trailGaps(ctx context.Context, id firn.ID, from start) iter.Seq2[
 				return
 			}
 			if rec.Gap != nil {
-				gaps = append(gaps, firn.GapRecord(*rec.Gap))
+				gaps = append(gaps, firn.GapRecord(endingAt(*rec.Gap, from.child)))
 				continue
 			}
 			if at.over() {
@@ -69,6 +72,9 @@ func (v *View) trailGaps(ctx context.Context, id firn.ID, from start) iter.Seq2[
 			}
 			if !IsNode(&rec) || !at.loose && rec.Glance.ID != at.want {
 				continue
+			}
+			if at.named {
+				gaps = nil
 			}
 			if at = behind(&rec); !yieldAll(gaps, yield) || !yield(rec, nil) {
 				return
@@ -113,10 +119,23 @@ func (v *View) guess(ctx context.Context, id firn.ID, child firn.Pos, yield func
 			yield(firn.Record{}, err)
 			return
 		}
+		if rec.Gap != nil {
+			rec = firn.GapRecord(endingAt(*rec.Gap, child))
+		}
 		if (rec.Gap != nil || IsNode(&rec) && want[rec.At]) && !yield(rec, nil) {
 			return
 		}
 	}
+}
+
+// endingAt is a gap as it was met when reading back from a place. A line may hold
+// more than one record: what stands before that place on its line seems to have no
+// end, but it ends there.
+func endingAt(g firn.Gap, before firn.Pos) firn.Gap {
+	if g.Unfinished() && before < store.End {
+		g.Next = before
+	}
+	return g
 }
 
 // Records reads the records at some positions, oldest first. They are valid

@@ -44,13 +44,26 @@ func (v *View) Tree(ctx context.Context, id firn.ID, limit int, cursor string) (
 	if err != nil {
 		return tree, err
 	}
-	s.outline().page(&tree, min(limit, largestTree), high)
+	outline := s.outline()
+	outline.page(&tree, min(limit, largestTree), high)
 	tree.Damage = s.beside(ctx, v, &tree, high)
 	done()
 	if err := v.fillNodes(ctx, id, tree.Nodes); err != nil {
 		return tree, fmt.Errorf("read the tree of session %s: %w", id, err)
 	}
+	for i := range tree.Nodes {
+		if gap, ok := outline.faults[tree.Nodes[i].At]; ok && tree.Nodes[i].Fault == "" {
+			v.blame(ctx, id, &tree.Nodes[i], &gap)
+		}
+	}
 	return tree, nil
+}
+
+// blame says of a node what is wrong with it.
+func (v *View) blame(ctx context.Context, id firn.ID, node *wire.Node, gap *firn.Gap) {
+	d := v.damage(ctx, id, gap)
+	d.N = node.N
+	node.Fault, node.Lost = d.String(), d.Lost
 }
 
 // page tells of so many entries, those before number high.
@@ -192,6 +205,9 @@ func (v *View) fillNodes(ctx context.Context, id firn.ID, nodes []wire.Node) err
 			return fmt.Errorf("the session was changed underneath: %w", firn.ErrReplaced)
 		}
 		fill(&nodes[n], &rec)
+		if gap := faultOf(&rec); gap != nil && isNamed(gap) {
+			v.blame(ctx, id, &nodes[n], gap)
+		}
 		if n--; n < 0 {
 			return nil
 		}
@@ -205,9 +221,6 @@ func (b *Outline) node(n int) wire.Node {
 	node := wire.Node{
 		ID: from.ID, N: n + 1, At: from.At, Kind: from.Kind, Label: b.Labels[from.ID],
 		OnPath: b.onPath[n], Compacted: b.isCompacted(n), Hidden: b.Hidden[from.ID],
-	}
-	if gap, ok := b.faults[from.At]; ok {
-		node.Fault = gap.Error()
 	}
 	if from.Up >= 0 {
 		node.Parent, node.Up = b.Tree.Node(from.Up).ID, from.Up+1
@@ -229,8 +242,7 @@ func (b *Outline) node(n int) wire.Node {
 func fill(node *wire.Node, rec *firn.Record) {
 	e, err := rec.Entry()
 	if err != nil {
-		node.Fault = err.Error()
-		return
+		return // which is told as damage
 	}
 	node.Time, node.Preview = e.Time, previewOf(&e)
 	switch b := e.Body.(type) {

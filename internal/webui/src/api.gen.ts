@@ -249,6 +249,27 @@ export interface Created {
   used?: string;
 }
 
+export interface Damage {
+  after?: number;
+  at: number;
+  bytes?: number;
+  entry?: string;
+  kind: string;
+  lost?: boolean;
+  n?: number;
+  next: number;
+  offset?: number;
+  part?: number;
+  places?: number;
+  reason: string;
+}
+
+export interface DamagePage {
+  cursor?: string;
+  items: Damage[] | null;
+  total: number;
+}
+
 export interface Dream {
   change: MemoryChange;
   cost?: number;
@@ -277,6 +298,7 @@ export interface DreamPage {
 export interface Entry {
   at: number;
   card?: Card;
+  damage?: Damage;
   gap?: string;
   line?: unknown;
   n?: number;
@@ -377,6 +399,7 @@ export interface Found {
   cursor?: string;
   index?: IndexState;
   items: Hit[] | null;
+  unread?: number;
 }
 
 export interface Health {
@@ -681,6 +704,7 @@ export interface Node {
   id: string;
   kind: string;
   label?: string;
+  lost?: boolean;
   n: number;
   onPath?: boolean;
   parent?: string;
@@ -863,6 +887,7 @@ export interface Session {
   state?: State;
   tags?: string[];
   title?: string;
+  unread?: number;
   updated?: string;
   waiting?: Waiting[];
 }
@@ -917,6 +942,7 @@ export interface State {
   branches: number;
   compactions: number;
   counters: Counters;
+  damage?: Damage[];
   head: string;
   interrupted?: boolean;
   messages: number;
@@ -1013,6 +1039,7 @@ export interface ToolSpec {
 export interface Tree {
   branches: number;
   cursor?: string;
+  damage?: Damage[];
   head?: string;
   nodes: Node[] | null;
   session: string;
@@ -1063,6 +1090,7 @@ export interface Waiting {
 export interface Window {
   compactions?: number;
   count: number;
+  damage?: Damage[];
   end: number;
   head?: string;
   in: Run[] | null;

@@ -1,5 +1,7 @@
 // Numbers, sizes and times as people read them. Short, and the same everywhere.
 
+import type { Damage } from "./wire";
+
 const units = ["B", "kB", "MB", "GB", "TB"];
 
 // bytes is a size: 512 B, 1.4 kB, 23 MB.
@@ -119,4 +121,12 @@ export function sentence(s: string): string {
 // roleName is who says something in a transcript, in the words of the pages.
 export function roleName(role: string): string {
   return role === "toolResult" ? "tool" : role;
+}
+
+// damageText says what is wrong with an entry, and where it stands.
+export function damageText(d: Damage): string {
+  const what = d.kind === "bad-text" ? "has bytes that are not text" : d.lost ? "could not be read" : "is out of place";
+  const where = d.part ? `at byte ${count(d.offset ?? 0)} of part ${d.part}` : `at position ${count(d.at)}`;
+  const who = d.n ? `entry #${d.n}` : d.after ? `an entry after #${d.after}` : "an entry here";
+  return `${who} ${what} (${d.reason}; ${where})`;
 }

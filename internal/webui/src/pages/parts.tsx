@@ -2,10 +2,22 @@
 // are in the address, figures, sections, and keys that walk over rows.
 import type { ComponentChildren, Ref, RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { shortId } from "../format";
+import { plural, shortId } from "../format";
 import { useKeys, type Binding } from "../keys";
 import { setQuery, toSession } from "../router";
 import { Icon, Menu } from "../ui";
+import type { Session } from "../wire";
+
+// Unread is the mark of a session of which something cannot be read.
+export function Unread({ session }: { session: Session }) {
+  if (!session.unread) return null;
+  const text = `${plural(session.unread, "place")} cannot be read`;
+  return (
+    <span class="chip unread" title={`${text}; run: firn verify ${session.id}`}>
+      ⚠ {session.unread} unread
+    </span>
+  );
+}
 
 interface ChoiceProps {
   // name is what the address calls it.

@@ -2,11 +2,12 @@
 // that unfold.
 import { Component, type ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { bytes, cost, duration, moment, tokens } from "../../format";
-import { Icon, Time } from "../../ui";
+import { bytes, cost, damageText, duration, moment, shell, tokens } from "../../format";
+import { CopyCLI, Icon, Time } from "../../ui";
 import type { Block, Card as WireCard, Tool } from "../../wire";
 import { Compacted } from "./compaction";
 import { Html } from "../../html";
+import type { Item } from "./entries";
 import type { Result, Row } from "./rows";
 import { EntryMenu } from "./entrymenu";
 import { Clock, outClass, Picture, speakerOf, Whole, Why } from "./parts";
@@ -34,7 +35,7 @@ export class RowView extends Component<Props> {
       <>
         {row.day && <Day day={row.day} />}
         {row.kind === "gap" ? (
-          <Gap row={row} />
+          <Gap row={row} talk={talk} />
         ) : row.kind === "notes" ? (
           <Notes row={row} talk={talk} here={here} />
         ) : row.items[0]!.card!.compaction ? (
@@ -61,11 +62,25 @@ function Day({ day }: { day: string }) {
   return <p class="log-day">{days.format(new Date(day))}</p>;
 }
 
-function Gap({ row }: { row: Row }) {
+function Gap({ row, talk }: { row: Row; talk: Talk }) {
+  const item = row.items[0]!;
   return (
-    <p class="log-gap" data-entry={row.key} tabIndex={-1}>
-      Something cannot be read here: {row.items[0]!.gap}
-    </p>
+    <div class="log-gap" role="note" data-entry={row.key} tabIndex={-1}>
+      <p>
+        <strong>An entry here could not be read</strong>
+      </p>
+      <Damaged item={item} talk={talk} />
+    </div>
+  );
+}
+
+// Damaged says what is wrong here, and gives the command that shows more.
+function Damaged({ item, talk }: { item: Item; talk: Talk }) {
+  return (
+    <>
+      <p>⚠ {item.gap || damageText(item.damage!)}</p>
+      {item.damage && <CopyCLI command={`firn verify ${shell(talk.id)}`} />}
+    </>
   );
 }
 
@@ -92,6 +107,11 @@ function Said({ row, talk, here, calls }: Props) {
         </span>
       </header>
       <div class="said-body">
+        {item.damage && (
+          <div class="log-gap" role="note">
+            <Damaged item={item} talk={talk} />
+          </div>
+        )}
         <Blocks card={card} row={row} talk={talk} calls={calls} />
         {card.error && <p class="said-error">{card.error}</p>}
         {card.stop && !card.error && <p class="said-stop">{stopped(card.stop)}</p>}

@@ -115,7 +115,9 @@ export class Entries {
     if (!target || this.head === at) return found;
     const after = await this.fetch(signal, { after: target.next, limit: pageSize / 2 });
     const next = itemsOf(after);
-    if (next[0] && next[0].card?.parent !== at) {
+    // What follows a damaged place names a parent that is lost.
+    const follower = next.find((i) => i.card);
+    if (follower && follower.card?.parent !== at && !next[0]!.gap && !follower.damage) {
       this.head = at;
       return found;
     }

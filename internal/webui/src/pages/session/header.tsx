@@ -5,7 +5,8 @@ import { useGet } from "../../api";
 import { cost, count, plural, shell, shortId, shortPath, titleOf, tokens } from "../../format";
 import { mayWrite } from "../../me";
 import { toSession } from "../../router";
-import { copy, Icon, Menu, Time, WindowBar } from "../../ui";
+import { copy, CopyCLI, Icon, Menu, Time, WindowBar } from "../../ui";
+import { Unread } from "../parts";
 import type { Session, TagPage } from "../../wire";
 import { change } from "./order";
 import { commands } from "../commands";
@@ -47,6 +48,7 @@ function Known({ watch, session }: { watch: Watch; session: Session }) {
         )}
         {session.archived && <span class="chip">archived</span>}
         {session.hidden && <span class="chip">hidden</span>}
+        <Unread session={session} />
         {session.tags?.map((t) => (
           <a key={t} class="chip" href={"/sessions?tag=" + encodeURIComponent(t)}>
             {t}
@@ -77,6 +79,11 @@ function Known({ watch, session }: { watch: Watch; session: Session }) {
         <Time at={session.updated} />
       </p>
       {session.fault && <p class="session-fault">{session.fault}</p>}
+      {!!session.unread && (
+        <p class="session-fault" role="note">
+          {plural(session.unread, "place")} cannot be read. <CopyCLI command={`firn verify ${shell(session.id)}`} />
+        </p>
+      )}
       {open.value === "tags" && <Tags watch={watch} session={session} close={close} />}
       {open.value === "export" && <ExportDialog sessions={[session]} close={close} />}
       {open.value === "compact" && <CompactDialog watch={watch} session={session} close={close} />}

@@ -91,6 +91,11 @@ function TreeRow({ row, shape, session, watch }: { row: Row; shape: Shape; sessi
         {n.label && <b class="chip tree-label">{n.label}</b>}
         <span class="tree-who">{n.compaction ? `compaction, ${n.compaction}` : (n.role ? roleName(n.role) : n.kind.replaceAll("_", " "))}</span>
         <span class="tree-text">{n.preview || n.fault || ""}</span>
+        {n.fault && n.preview && (
+          <span class="chip unread" title={n.fault}>
+            ⚠ damaged
+          </span>
+        )}
       </a>
       {row.between > 0 && <span class="faint num tree-more">+{count(row.between)}</span>}
       {current && <span class="chip tree-head-chip">head</span>}

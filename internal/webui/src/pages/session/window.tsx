@@ -2,7 +2,7 @@
 // in, what is out and why, and the request itself.
 import { useEffect } from "preact/hooks";
 import { download, sessionPath, useGet } from "../../api";
-import { count, percent, plural, roleName, shell, tokens } from "../../format";
+import { count, damageText, percent, plural, roleName, shell, tokens } from "../../format";
 import { go, toSession } from "../../router";
 import { attempt, CopyCLI, Problem, Stack } from "../../ui";
 import type { Run, Session, Window as WireWindow, WindowTotals } from "../../wire";
@@ -40,10 +40,27 @@ export function Window({ session, watch }: TabProps) {
       <OverTurns session={session} watch={watch} window={w} />
       <Runs session={session} title="In the window" runs={w.in ?? []} none="Nothing yet: the next message begins it." />
       <Runs session={session} title="Left out" runs={w.out ?? []} none="Nothing. All of the branch is sent." />
+      <Missing session={session} window={w} />
       <Request session={session} />
       <Repairs window={w} />
       <Items session={session} window={w} />
     </div>
+  );
+}
+
+// Missing is what is not sent because it could not be read.
+function Missing({ session, window: w }: { session: Session; window: WireWindow }) {
+  if (!w.damage?.length) return null;
+  return (
+    <section class="tab-section" aria-label="Damaged">
+      <h2>Damaged</h2>
+      {w.damage.map((d) => (
+        <p key={d.at} class="log-gap" role="note">
+          ⚠ {damageText(d)}
+        </p>
+      ))}
+      <CopyCLI command={`firn verify ${shell(session.id)}`} />
+    </section>
   );
 }
 

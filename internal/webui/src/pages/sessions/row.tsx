@@ -4,6 +4,7 @@ import { cost, count, shortId, shortPath, tokens, titleOf } from "../../format";
 import { toSession } from "../../router";
 import { running } from "../../running";
 import { Icon, Menu, Time, WindowBar, type MenuItem } from "../../ui";
+import { Unread } from "../parts";
 import type { Session } from "../../wire";
 
 interface Props {
@@ -45,6 +46,7 @@ export const SessionRow = memo(function SessionRow({ session: s, depth, selected
             unreadable
           </span>
         )}
+        <Unread session={s} />
         {s.tags?.map((t) => (
           <span key={t} class="chip">
             {t}
