@@ -73,7 +73,9 @@ type EntryQuery struct {
 // Entries lists entries of a session, page by page as they are needed. An error
 // ends it.
 func (c *Client) Entries(ctx context.Context, id firn.ID, q EntryQuery) iter.Seq2[wire.Entry, error] {
-	counts := func(e wire.Entry) bool { return e.Gap == "" || e.Damage == nil || q.View == "" || q.View == wire.ViewDisk }
+	counts := func(e wire.Entry) bool {
+		return e.Gap == "" || e.Damage == nil || q.View == "" || q.View == wire.ViewDisk
+	}
 	return countedItems(q.Limit, q.Cursor, counts, func(limit int, cursor string) (wire.Page[wire.Entry], error) {
 		q.Limit, q.Cursor = limit, cursor
 		return c.EntriesPage(ctx, id, q)

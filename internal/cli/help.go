@@ -46,7 +46,7 @@ var (
 		exit(exitConflict, "somebody else was faster, or holds it"),
 		exit(exitUnreachable, "the gateway or the cluster does not answer"),
 		exit(exitNotAllowed, "it is not allowed: a token, a key or a permission is missing"),
-		exit(exitIntegrity, "faults were found in what is kept"),
+		exit(exitIntegrity, "faults were found in what is kept; reading commands have shown all that can be read"),
 		exit(exitPartial, "some of it was done, some not; which is told"),
 		exit(exitInterrupted, "it was interrupted"),
 	}
