@@ -108,12 +108,14 @@ func (v *View) guess(ctx context.Context, id firn.ID, child firn.Pos, yield func
 		return
 	}
 	want := make(map[firn.Pos]bool)
-	if n := shape.at(child); n >= 0 {
-		for up := shape.Tree.Node(n).Up; up >= 0; up = shape.Tree.Node(up).Up {
-			want[shape.Tree.Node(up).At] = true
-		}
+	n := shape.at(child)
+	for up := n; up >= 0; up = shape.Tree.Node(up).Up {
+		want[shape.Tree.Node(up).At] = up != n
 	}
 	done()
+	if n < 0 { // a place where no entry stands leads nowhere
+		return
+	}
 	for rec, err := range v.Store.ReadBack(ctx, id, child) {
 		if err != nil {
 			yield(firn.Record{}, err)
