@@ -22,10 +22,13 @@ func (r *reach) now() route.Bounds {
 	return r.bounds
 }
 
-func (r *reach) narrow(to route.Bounds) {
+// narrow narrows the bounds, and reports whether they were wider before.
+func (r *reach) narrow(to route.Bounds) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.bounds = r.bounds.And(to)
+	before := r.bounds
+	r.bounds = before.And(to)
+	return !r.bounds.Equal(before)
 }
 
 type reachKey struct{}
@@ -60,9 +63,18 @@ func BoundsOf(ctx context.Context) route.Bounds {
 // narrow takes in who said an entry that the turn answers: the turn may see only what
 // all may see whom it answers.
 func (t *turn) narrow(e firn.Entry) {
-	if t.in.Narrow != nil && t.reach != nil {
-		t.reach.narrow(t.in.Narrow(t.ctx, e))
+	if t.in.Narrow != nil && t.reach != nil && t.reach.narrow(t.in.Narrow(t.ctx, e)) {
+		t.narrowed = true
 	}
+}
+
+// injectWithin injects anew what hooks have to say, if the bounds became narrower since
+// they said it: it is not in the log, and not for whom the turn answers now.
+func (t *turn) injectWithin() error {
+	if !t.narrowed {
+		return nil
+	}
+	return t.inject()
 }
 
 // narrowToOpen takes in who said what stands unanswered at the end of the path, behind

@@ -105,6 +105,9 @@ func (t *turn) maxImages() int {
 // request makes the request: the window, fitted as a last resort by leaving
 // out the oldest turns.
 func (t *turn) request() (provider.Request, error) {
+	if err := t.injectWithin(); err != nil {
+		return provider.Request{}, err
+	}
 	if fixed := t.fixed().all(); fixed >= t.info.Window {
 		return provider.Request{}, t.tooBig(nil)
 	}

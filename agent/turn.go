@@ -93,8 +93,10 @@ type turn struct {
 	cancel context.CancelCauseFunc
 	in     Input
 	yield  func(Event, error) bool
-	// reach is what the turn may see and change; nil if it runs no tools.
-	reach *reach
+	// reach is what the turn may see and change; nil if it runs no tools. narrowed: it
+	// became less since something was injected.
+	reach    *reach
+	narrowed bool
 	// left: the caller stopped ranging.
 	left bool
 
@@ -197,6 +199,12 @@ func (t *turn) prepare() error {
 	if err := t.choose(); err != nil {
 		return err
 	}
+	return t.inject()
+}
+
+// inject settles what is injected.
+func (t *turn) inject() error {
+	t.narrowed = false
 	t.injected = slices.Clone(t.in.Injected)
 	if t.a.Hooks.BeforeRun != nil && !t.in.Terms.Bare {
 		var more []window.Injection

@@ -106,6 +106,12 @@ func (b Bounds) And(other Bounds) Bounds {
 	return Bounds{agents: agents, keys: keys}
 }
 
+// Equal reports whether two bounds are spelt alike. Those that are not may still admit
+// the same.
+func (b Bounds) Equal(other Bounds) bool {
+	return b.all == other.all && slices.Equal(b.agents, other.agents) && slices.Equal(b.keys, other.keys)
+}
+
 // Empty reports whether nothing is admitted.
 func (b Bounds) Empty() bool { return !b.all && len(b.agents)+len(b.keys) == 0 }
 

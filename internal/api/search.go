@@ -62,10 +62,27 @@ func (c *call) search() (wire.Found, error) {
 	if c.who.bound() {
 		owners = gateway.Owners{Agents: c.who.agents, May: func(agent, key string) bool { return c.who.may(cmp.Or(agent, route.AgentOf(key)), key) }}
 	}
-	return c.h.gateway.Search(c.r.Context(), want, owners)
+	found, err := c.h.gateway.Search(c.r.Context(), want, owners)
+	if found.Index != nil {
+		state := c.boundIndex(*found.Index)
+		found.Index = &state
+	}
+	return found, err
 }
 
-func (c *call) indexState() (wire.IndexState, error) { return c.h.gateway.IndexState(c.r.Context()) }
+func (c *call) indexState() (wire.IndexState, error) {
+	state, err := c.h.gateway.IndexState(c.r.Context())
+	return c.boundIndex(state), err
+}
+
+// boundIndex leaves out of how far the index is the numbers about all sessions, for who
+// may not see them.
+func (c *call) boundIndex(s wire.IndexState) wire.IndexState {
+	if c.who.bound() {
+		s = wire.IndexState{Building: s.Building, Rebuilding: s.Rebuilding}
+	}
+	return s
+}
 
 func (c *call) reindex(none) (wire.IndexState, error) { return c.h.gateway.Reindex(c.r.Context()) }
 

@@ -15,6 +15,9 @@ func TestSearchIsBoundToTheToken(t *testing.T) {
 	if got := s.ask("GET", "/v1/search?q=lock", secret); got.status != 200 || !strings.Contains(strings.Join(s.fake.was(), " "), "Search lock [work]") {
 		t.Errorf("%d %s %v", got.status, got.body, s.fake.was())
 	}
+	if theirs, all := s.ask("GET", "/v1/index", secret).body, s.owner("GET", "/v1/index").body; strings.Contains(theirs, "2") || !strings.Contains(all, "2") {
+		t.Errorf("of how many sessions there are a bound token is told %s, the owner %s", theirs, all)
+	}
 	for _, path := range []string{"/v1/index/rebuild", "/v1/index/check"} {
 		if got := s.ask("POST", path, secret); got.status != 403 {
 			t.Errorf("%s: %d %s", path, got.status, got.body)

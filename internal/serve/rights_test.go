@@ -13,6 +13,7 @@ import (
 	"net/http/cookiejar"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"firn"
@@ -62,20 +63,35 @@ type withheld struct {
 	// notes name the notes in which they are.
 	notes []string
 	made  map[string]wire.Created
+	// began tells that the model is asked for something slow, which waits for gate.
+	began    chan string
+	gate     chan struct{}
+	once     *sync.Once
+	settings string
 }
 
 const hookSecret = "a secret of the hook"
 
 func withhold(t *testing.T) *withheld {
 	t.Helper()
-	w := &withheld{t: t, dir: t.TempDir(), made: make(map[string]wire.Created)}
+	return withholdIn(t, "")
+}
+
+// withholdIn is withhold with more settings.
+func withholdIn(t *testing.T, more string) *withheld {
+	t.Helper()
+	w := &withheld{t: t, dir: t.TempDir(), made: make(map[string]wire.Created), began: make(chan string, 100), gate: make(chan struct{}), once: new(sync.Once)}
 	w.model = speak(t, w.answer)
-	settings := w.model.settings("failures = 200\n[agents.main]\n[agents.work]\n[session]\ndm_scope = \"per-channel-peer\"\n[hooks.call]\ntoken = \"hook\"\n[hooks.signed]\nsecret_env = \"HOOK_SECRET\"\n[hooks.keyed]\ntoken = \"hook\"\nkey = \"agent:main:main\"\n" +
-		"[[cron]]\nid = \"report\"\nschedule = \"@yearly\"\nmessage = \"probe of the job\"\n")
-	w.listening = listenIn(t, Options{Settings: load(t, settings), Env: env("HOOK_SECRET", hookSecret)})
+	w.settings = w.model.settings("failures = 200\n[agents.main]\n[agents.work]\n[session]\ndm_scope = \"per-channel-peer\"\n[hooks.call]\ntoken = \"hook\"\n[hooks.signed]\nsecret_env = \"HOOK_SECRET\"\n[hooks.keyed]\ntoken = \"hook\"\nkey = \"agent:main:main\"\n"+
+		"[[cron]]\nid = \"report\"\nschedule = \"@yearly\"\nmessage = \"probe of the job\"\n") + more
+	w.listening = listenIn(t, Options{Settings: load(t, w.settings), Env: env("HOOK_SECRET", hookSecret)})
+	t.Cleanup(w.release)
 	w.plant()
 	return w
 }
+
+// release lets the model answer what it is slow with.
+func (w *withheld) release() { w.once.Do(func() { close(w.gate) }) }
 
 // plant puts the words where they belong.
 func (w *withheld) plant() {
@@ -143,6 +159,10 @@ func (w *withheld) answer(out http.ResponseWriter, asked []said) {
 		told++
 	}
 	last := asked[len(asked)-told-1].text()
+	if strings.Contains(last, "slowly") && told == 0 {
+		w.began <- last
+		<-w.gate
+	}
 	switch {
 	case !strings.Contains(last, "probe"):
 		says(out, "NONE")
