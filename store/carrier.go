@@ -10,9 +10,9 @@ import (
 	"firn"
 )
 
-// Carrier is a store whose sessions can be carried to another one as they are:
-// byte for byte, and with what became of them.
-type Carrier interface {
+// Source is where all sessions can be read as they are: byte for byte, and with
+// what became of them.
+type Source interface {
 	// Holdings tells of all sessions there are, in no order, also of those that
 	// were put away.
 	Holdings(ctx context.Context) ([]Holding, error)
@@ -21,15 +21,21 @@ type Carrier interface {
 	// last line, which nobody was told is kept, is left out. A line is valid until
 	// the next one.
 	Lines(ctx context.Context, id firn.ID) iter.Seq2[[]byte, error]
+	// Bindings tells where all keys point, also those that point at nothing that
+	// can be read.
+	Bindings(ctx context.Context) (map[string]firn.ID, error)
+}
+
+// Carrier is a store whose sessions can be carried to another one, and which takes
+// those of another.
+type Carrier interface {
+	Source
 	// Load makes a session that which another store holds. The lines that it has
 	// must be the first of those that are given, else it is an ErrConflict and
 	// nothing changes; what comes behind them is added. One that is new is there
 	// as a whole or not at all, however it ends. Whether it is archived or in the
 	// bin is made so too, unless it is one of both here already.
 	Load(ctx context.Context, h Holding, lines iter.Seq2[[]byte, error]) (Loaded, error)
-	// Bindings tells where all keys point, also those that point at nothing that
-	// can be read.
-	Bindings(ctx context.Context) (map[string]firn.ID, error)
 }
 
 // Holding is a session as a store holds it.

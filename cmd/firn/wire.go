@@ -12,6 +12,7 @@ import (
 	"firn/internal/chat"
 	"firn/internal/cli"
 	"firn/internal/migrate"
+	"firn/internal/remote"
 	"firn/internal/serve"
 )
 
@@ -80,5 +81,5 @@ func mirror(ctx context.Context, c cli.Carrying) (*migrate.Report, error) {
 }
 
 func carrying(c cli.Carrying) serve.Carrying {
-	return serve.Carrying{Settings: c.Settings, Env: os.Getenv, From: c.From, To: c.To, Report: c.Report, Progress: c.Progress}
+	return serve.Carrying{Settings: c.Settings, Env: os.Getenv, From: c.From, To: c.To, Source: remote.Source{Client: c.Source}, Copy: c.Copy, Report: c.Report, Progress: c.Progress}
 }

@@ -2,6 +2,8 @@ package api_test
 
 import (
 	"context"
+	"io"
+	"iter"
 
 	"firn"
 	"firn/wire"
@@ -39,4 +41,27 @@ func (f *fake) Ops(context.Context) (wire.Ops, error) {
 
 func (f *fake) Verify(context.Context) (wire.Verified, error) {
 	return wire.Verified{}, f.note("Verify")
+}
+
+func (f *fake) Stored(context.Context) iter.Seq2[wire.StoreLine, error] {
+	err := f.note("Stored")
+	return func(yield func(wire.StoreLine, error) bool) {
+		if err != nil {
+			yield(wire.StoreLine{}, err)
+			return
+		}
+		for _, s := range f.sessions {
+			if !yield(wire.StoreLine{StoredSession: &wire.StoredSession{ID: s.ID}}, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (f *fake) WriteLines(_ context.Context, id firn.ID, w io.Writer) error {
+	if err := f.note("WriteLines %s", id); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "{}\n")
+	return err
 }

@@ -29,6 +29,7 @@ type Gateway interface {
 	gateway.Notebook
 	statusAPI
 	dataAPI
+	storedAPI
 }
 
 var _ Gateway = (*gateway.Gateway)(nil)

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -19,14 +20,30 @@ import (
 	"firn/internal/vfs"
 )
 
-// Create writes an archive of a home. It may be used while others write there, and
-// changes nothing.
+// Home is what an archive is made of.
+type Home struct {
+	// Dir is the home.
+	Dir string
+	// Sessions is a directory that has the sessions as files, if another store than
+	// the home's own files holds them. Those files of the home are then an old copy
+	// and are left out, and so is Without, the directory of that store.
+	Sessions, Without string
+}
+
+// Create writes an archive of a home whose sessions are in its own files. It may be
+// used while others write there, and changes nothing.
 func Create(ctx context.Context, fsys vfs.FS, home string, to io.Writer, now time.Time, progress Progress) (Summary, error) {
+	return CreateFrom(ctx, fsys, Home{Dir: home}, to, now, progress)
+}
+
+// CreateFrom is Create of a home whose sessions may be elsewhere. The archive has them
+// as files: what is made of it is a home that keeps its sessions in its own files.
+func CreateFrom(ctx context.Context, fsys vfs.FS, home Home, to io.Writer, now time.Time, progress Progress) (Summary, error) {
 	packed, err := zstd.NewWriter(to)
 	if err != nil {
-		return Summary{}, fmt.Errorf("back up %s: %w", home, err)
+		return Summary{}, fmt.Errorf("back up %s: %w", home.Dir, err)
 	}
-	p := &packer{ctx: ctx, fs: fsys, home: home, tar: tar.NewWriter(packed), now: now.UTC().Truncate(time.Second), progress: progress}
+	p := &packer{ctx: ctx, fs: fsys, roots: home.roots(fsys), tar: tar.NewWriter(packed), now: now.UTC().Truncate(time.Second), progress: progress}
 	err = p.pack()
 	if errors.Is(err, fs.ErrNotExist) {
 		err = firn.ErrNotFound
@@ -35,16 +52,61 @@ func Create(ctx context.Context, fsys vfs.FS, home string, to io.Writer, now tim
 		err = errors.Join(p.tar.Close(), packed.Close())
 	}
 	if err != nil {
-		return Summary{}, fmt.Errorf("back up %s: %w", home, err)
+		return Summary{}, fmt.Errorf("back up %s: %w", home.Dir, err)
 	}
 	return p.seal(), nil
 }
 
+// root is a directory that files come from, and which of them.
+type root struct {
+	dir string
+	has func(name string) bool
+}
+
+// roots are the directories that the files come from. Receipts of both are kept: those of
+// single entries are in the home only.
+func (h Home) roots(fsys vfs.FS) []root {
+	if h.Sessions == "" {
+		return []root{{h.Dir, func(string) bool { return true }}}
+	}
+	without, err := filepath.Rel(h.Dir, h.Without)
+	if h.Without == "" || err != nil {
+		without = ".."
+	}
+	without = filepath.ToSlash(without)
+	return []root{
+		{h.Dir, func(name string) bool {
+			if name == "receipts" || strings.HasPrefix(name, "receipts/") {
+				info, err := fsys.Stat(filepath.Join(h.Sessions, filepath.FromSlash(name)))
+				return err != nil || info.Mode.IsDir()
+			}
+			return !ofSessions(name) && name != without
+		}},
+		{h.Sessions, ofSessions},
+	}
+}
+
+// ofSessions reports whether a file of a home is one of its sessions, or says where they
+// are.
+func ofSessions(name string) bool {
+	first, rest, _ := strings.Cut(name, "/")
+	switch first {
+	case "archive", "bin", "receipts", "commit", "store.json":
+		return true
+	case "agents":
+		_, rest, _ = strings.Cut(rest, "/")
+		return rest == "sessions" || strings.HasPrefix(rest, "sessions/")
+	}
+	return false
+}
+
 // packer makes an archive.
 type packer struct {
-	ctx         context.Context
-	fs          vfs.FS
-	home        string
+	ctx   context.Context
+	fs    vfs.FS
+	roots []root
+	// root is the one that is walked.
+	root        root
 	tar         *tar.Writer
 	now         time.Time
 	progress    Progress
@@ -69,8 +131,10 @@ func (p *packer) pack() error {
 		func(name string) bool { return !inCommitLog(name) && !isTranscript(name) },
 		isTranscript,
 	} {
-		if err := p.walk("", pass); err != nil {
-			return err
+		for _, p.root = range p.roots {
+			if err := p.walk("", pass); err != nil {
+				return err
+			}
 		}
 	}
 	return p.put(sumsName, []byte(p.text()))
@@ -78,7 +142,7 @@ func (p *packer) pack() error {
 
 func inCommitLog(name string) bool { return len(name) > 7 && name[:7] == "commit/" }
 
-func (p *packer) path(name string) string { return filepath.Join(p.home, filepath.FromSlash(name)) }
+func (p *packer) path(name string) string { return filepath.Join(p.root.dir, filepath.FromSlash(name)) }
 
 // weigh counts the bytes of a file, and wants none.
 func (p *packer) weigh(name string) bool {
@@ -101,9 +165,9 @@ func (p *packer) walk(dir string, wanted func(name string) bool) error {
 			return p.ctx.Err()
 		case leftOut(name):
 			continue
-		case e.IsDir():
+		case e.IsDir() && (p.root.has(name) || name == "agents" || path.Dir(name) == "agents"):
 			err = p.walk(name, wanted)
-		case !wanted(name):
+		case e.IsDir() || !p.root.has(name) || !wanted(name):
 			continue
 		case !e.Type().IsRegular():
 			p.Skipped = append(p.Skipped, name)

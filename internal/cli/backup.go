@@ -26,7 +26,8 @@ func (p *program) backupCommand() *cobra.Command {
 		Short:   "Put a whole home into one file, and get it back",
 		Long: `Put a whole home into one file: sessions, keys, notes, settings, tokens, receipts and
 what was put away. Others may write meanwhile. What firn makes again by itself, such
-as the index, is left out.
+as the index, is left out. Sessions that are in another store than the home's own files
+are in it too, as files: the home that is made of it keeps them in files.
 
 The file is a tar archive compressed with zstd, with the sums of all files at its end.
 Without firn, tar --zstd -xf unpacks it and sha256sum -c SHA256SUMS compares.
@@ -55,12 +56,9 @@ func (p *program) createBackup(ctx context.Context, args []string) error {
 	if err := p.mustBeOurs(); err != nil {
 		return err
 	}
-	home, err := p.homeDir()
+	st, err := p.storeInUse(ctx)
 	if err != nil {
 		return err
-	}
-	if p.elsewhere(nil) {
-		p.note("the sessions are in a cluster, and not in this backup of what is in the home beside them; firn mirror makes files of them")
 	}
 	now := time.Now()
 	name := "firn-" + now.Format("20060102-150405") + ".tar.zst"
@@ -69,7 +67,7 @@ func (p *program) createBackup(ctx context.Context, args []string) error {
 	}
 	bar := p.newBar("packing")
 	made := func(to io.Writer) (backup.Summary, error) {
-		return backup.Create(ctx, vfs.OS{}, home, to, now, bar.Set)
+		return st.pack(ctx, to, now, bar)
 	}
 	var s backup.Summary
 	if name == "-" {
@@ -172,7 +170,7 @@ is read as firn verify does.`,
 			if err != nil {
 				return err
 			}
-			target, err := doctor.OpenHome(nil, args[1])
+			target, err := restored(args[1])
 			if err != nil {
 				return err
 			}

@@ -26,8 +26,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"firn"
-	"firn/internal/doctor"
 	"firn/internal/migrate"
 	"firn/internal/typo"
 )
@@ -220,13 +218,6 @@ func (p *program) usualHome() (string, error) {
 	return filepath.Join(user, ".firn"), nil
 }
 
-// target finds what is named by at most one argument; without one, the home.
-func (p *program) target(args []string) (doctor.Target, error) {
-	target, err := p.targetOf(args)
-	target.MaxLine = p.maxLine()
-	return target, err
-}
-
 // maxLine is the limit of a line that the settings name. What is damaged must be
 // looked at even if the settings are too: then it is the default, zero.
 func (p *program) maxLine() int64 {
@@ -235,24 +226,6 @@ func (p *program) maxLine() int64 {
 		return 0
 	}
 	return int64(s.Store.MaxLine)
-}
-
-func (p *program) targetOf(args []string) (doctor.Target, error) {
-	home, err := p.homeDir()
-	if err != nil {
-		return doctor.Target{}, err
-	}
-	if len(args) == 0 {
-		if err := p.mustBeOurs(); err != nil {
-			return doctor.Target{}, err
-		}
-		target, err := doctor.OpenHome(nil, home)
-		if errors.Is(err, firn.ErrNotFound) {
-			err = &hinted{err, "--home or FIRN_HOME says where yours is; a home comes to be with its first session"}
-		}
-		return target, err
-	}
-	return doctor.Find(nil, home, args[0])
 }
 
 // atMostOne refuses more than one argument.

@@ -1,17 +1,20 @@
 package cli
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/spf13/cobra"
 
 	"firn"
+	"firn/client"
 	"firn/internal/grep"
 	"firn/internal/prose"
 	"firn/internal/vfs"
@@ -26,13 +29,13 @@ func (p *program) grepCommand() *cobra.Command {
 		GroupID: "find",
 		Short:   "Look through the lines of transcripts for a regular expression, without an index",
 		Long: `Look through the lines of transcripts for a regular expression (RE2), as they lie on
-disk: those of the home and of its mirrors, or of another tool's folder that --home
-names. No index is needed, nothing is changed, and nothing has to be sound.
+disk or in another store: those of the home and of its mirrors, or of another tool's
+folder that --home names. No index is needed, nothing is changed, and nothing has to be sound.
 
 What was written last comes first. Lines are matched as people read them: \n is a new
 line and \" a quote. Secrets are masked in what is shown, unless --secrets is given.
-Files of this machine are read; a gateway elsewhere is not asked. Of sessions in a cluster
-the copy in store.mirror is read, if there is one.`,
+Sessions that are not in files are read from their store, through the gateway that serves
+the home or that --gateway names.`,
 		Example: "  firn grep 'panic: .*nil'\n  firn grep -i 'todo' 0198c5a2 --json\n  firn grep --home ~/.claude -F 'go test ./...'",
 	}
 	flags := cmd.Flags()
@@ -49,15 +52,11 @@ the copy in store.mirror is read, if there is one.`,
 		if err != nil {
 			return usage(cmd, "%q is not a regular expression: %s", args[0], strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 		}
-		found, err := p.grepFiles(args[1:])
-		if err != nil {
-			return err
-		}
 		o := grep.Options{Pattern: pattern, Most: int(count), Secrets: secrets, Expand: expandZstd, MaxLine: p.maxLine()}
 		if files {
-			return p.grepNames(cmd, found, o)
+			return p.grepIn(cmd, args[1:], o, p.grepNames)
 		}
-		return p.grep(cmd, found, o)
+		return p.grepIn(cmd, args[1:], o, p.grep)
 	}
 	return cmd
 }
@@ -80,40 +79,69 @@ func expandZstd(r io.Reader) (io.ReadCloser, error) {
 	return d.IOReadCloser(), nil
 }
 
-// grepFiles finds the files to look through.
-func (p *program) grepFiles(names []string) ([]string, error) {
-	home, err := p.homeDir()
-	if err != nil {
-		return nil, err
-	}
-	sessions := home
-	if p.elsewhere(names) {
-		if sessions, err = p.copyOf(); err != nil {
-			return nil, err
-		}
-	}
-	dirs := []string{filepath.Join(sessions, "agents"), filepath.Join(home, "sources")}
+// grepIn finds what to look through, and looks: files, and sessions of the store in use
+// that are in none.
+func (p *program) grepIn(cmd *cobra.Command, names []string, o grep.Options, look func(*cobra.Command, []string, grep.Options) error) error {
 	if _, dir, ok := p.foreign(); ok {
-		dirs = []string{dir}
+		found, err := foreignTranscripts(dir)
+		return p.grepChosen(cmd, found, names, err, o, look)
 	}
-	all, err := grep.Files(vfs.OS{}, true, dirs...)
-	if err != nil || len(names) == 0 {
-		return all, err
+	if p.namesFile(names) && len(names) == 1 {
+		return p.grepChosen(cmd, nil, names, nil, o, look)
 	}
-	return grep.Choose(vfs.OS{}, true, all, names)
+	st, err := p.storeInUse(cmd.Context())
+	if err != nil {
+		return err
+	}
+	found, err := st.transcripts()
+	if err != nil || st.files != "" {
+		return p.grepChosen(cmd, found, names, err, o, look)
+	}
+	return p.with(looking, func(ctx context.Context, c *client.Client, _ []string) error {
+		stored, err := storedNames(ctx, c, st.where())
+		o.Open = func(ctx context.Context, name string) (io.ReadCloser, bool, error) {
+			id, ok := strings.CutPrefix(name, st.where()+"/")
+			if !ok {
+				return nil, false, nil
+			}
+			in, err := c.OpenStored(ctx, firn.ID(strings.TrimSuffix(id, ".jsonl")))
+			return in, true, err
+		}
+		return p.grepChosen(cmd, append(stored, found...), names, err, o, look)
+	})(cmd, nil)
 }
 
-// copyOf is the directory with the copy of sessions that are not in files.
-func (p *program) copyOf() (string, error) {
-	settings, err := p.settings()
+// grepChosen looks through those that are named of what was found, or all of it.
+func (p *program) grepChosen(cmd *cobra.Command, found, names []string, err error, o grep.Options, look func(*cobra.Command, []string, grep.Options) error) error {
+	if err == nil && len(names) > 0 {
+		found, err = chooseFiles(found, names)
+	}
 	if err != nil {
-		return "", err
+		return err
 	}
-	if settings.Store.Mirror == "" {
-		return "", &hinted{fmt.Errorf("look through the lines of transcripts: the sessions are in %s, not in files: %w", settings.Store.URL, firn.ErrUnsupported),
-			"firn search finds words in them; firn mirror makes files of them, and store.mirror says where those are"}
+	return look(cmd, found, o)
+}
+
+// storedNames names the sessions of a store as files of it would be called, those that
+// were written last first.
+func storedNames(ctx context.Context, c *client.Client, store string) ([]string, error) {
+	var all []wire.StoredSession
+	for line, err := range c.Stored(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if s := line.StoredSession; s != nil && !s.Removed && s.Receipt == nil {
+			all = append(all, *s)
+		}
 	}
-	return settings.Store.Mirror, nil
+	slices.SortFunc(all, func(a, b wire.StoredSession) int {
+		return cmp.Or(b.Modified.Compare(a.Modified), cmp.Compare(a.ID, b.ID))
+	})
+	names := make([]string, len(all))
+	for i, s := range all {
+		names[i] = store + "/" + string(s.ID) + ".jsonl"
+	}
+	return names, nil
 }
 
 // grep prints the lines that match.

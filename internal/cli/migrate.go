@@ -10,24 +10,31 @@ import (
 	"github.com/spf13/cobra"
 
 	"firn"
+	"firn/client"
 	"firn/internal/config"
 	"firn/internal/migrate"
 	"firn/internal/prose"
+	"firn/internal/vfs"
 )
 
 // Carrying says which sessions are carried where.
 type Carrying struct {
 	Settings *config.Settings
-	// From and To are stores, as store.url names them. For a copy From is what
-	// the settings say, and To a directory.
+	// From and To are stores, as store.url names them. For a mirror To is a directory,
+	// and From names what is copied if it is not the store of the settings.
 	From, To string
-	Report   func(message string)
+	// Source is the gateway whose sessions a mirror copies.
+	Source *client.Client
+	// Copy leaves it at a copy: the home goes on with the store that it has.
+	Copy   bool
+	Report func(message string)
 	// Progress is told how many bytes of how many were read.
 	Progress func(what string, done, total int64)
 }
 
 func (p *program) migrateCommand() *cobra.Command {
 	var from, to string
+	var onlyCopy bool
 	cmd := &cobra.Command{
 		Use:     "migrate --from STORE --to STORE",
 		GroupID: "care",
@@ -35,6 +42,11 @@ func (p *program) migrateCommand() *cobra.Command {
 		Long: `Carry all sessions from one store to another: every line byte for byte, which session a
 key points at, and what is archived or in the bin. Then all of it is read again and
 compared by SHA-256. Nothing changes where the sessions come from.
+
+If they come from the store that holds the sessions of the home, the home records at the
+end, in store.json, that the other one does now: every command and firn serve use that
+one from then on. What is left where they come from is a copy. To go back, migrate the
+other way. With --copy the home goes on with the store that it has.
 
 A store is files, for the plain files of the home, file: and another home,
 nats://host:4222,host2:4222 for a cluster, or nats-embedded: and a directory. How a
@@ -50,21 +62,25 @@ Exits with 5 if something differs.`,
 	}
 	cmd.Flags().StringVar(&from, "from", "", "the `store` that sessions come from")
 	cmd.Flags().StringVar(&to, "to", "", "the `store` that they go to")
+	cmd.Flags().BoolVar(&onlyCopy, "copy", false, "only copy them: the home goes on with the store that it has")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if from == "" || to == "" {
 			return usage(cmd, "--from and --to name the two stores")
 		}
-		return p.migrate(cmd, from, to)
+		return p.migrate(cmd, from, to, onlyCopy)
 	}
 	return cmd
 }
 
-func (p *program) migrate(cmd *cobra.Command, from, to string) (err error) {
+func (p *program) migrate(cmd *cobra.Command, from, to string, onlyCopy bool) (err error) {
 	if p.carry == nil {
 		return fmt.Errorf("carry sessions: this program cannot: %w", firn.ErrUnsupported)
 	}
 	if err := p.mustBeOurs(); err != nil {
 		return err
+	}
+	if p.store != "" {
+		return usage(cmd, "--from and --to name the stores; --store has no meaning here")
 	}
 	for _, side := range []*string{&from, &to} {
 		if *side, err = storeURL(*side); err != nil {
@@ -76,12 +92,29 @@ func (p *program) migrate(cmd *cobra.Command, from, to string) (err error) {
 		return err
 	}
 	bar := p.newBar("copying")
-	r, err := p.carry(cmd.Context(), Carrying{Settings: settings, From: from, To: to, Report: p.note, Progress: bar.Phase})
+	r, err := p.carry(cmd.Context(), Carrying{Settings: settings, From: from, To: to, Copy: onlyCopy, Report: p.note, Progress: bar.Phase})
 	bar.Clear()
 	if err != nil {
 		return err
 	}
+	p.noteMoved(settings, r, to)
 	return p.carried(r, "nothing of them was changed there; look at both, then take away or rename the one that is wrong")
+}
+
+// noteMoved says which store holds the sessions from now on, and what is left of them.
+func (p *program) noteMoved(settings *config.Settings, r *migrate.Report, to string) {
+	if !r.Moved {
+		if note, err := settings.CheckStore(vfs.OS{}, config.Reading); note == "" && err == nil {
+			p.note(fmt.Sprintf("the home %s goes on with %s", settings.Home, settings.Store.URL))
+		}
+		return
+	}
+	p.note(fmt.Sprintf("the sessions of %s are in %s from now on; what is left where they come from is a copy", settings.Home, to))
+	if now, err := p.settings(); err == nil {
+		if _, err := now.CheckStore(vfs.OS{}, config.Serving); err != nil {
+			p.note(wrongStore(err).Error() + "; " + judge(wrongStore(err)).hint)
+		}
+	}
 }
 
 // note tells of something that was out of order.

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -8,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"firn"
+	"firn/internal/migrate"
+	"firn/internal/progress"
 )
 
 func (p *program) mirrorCommand() *cobra.Command {
@@ -21,8 +25,9 @@ firn --home DIRECTORY reads like any other home. Only what is new is copied; wha
 purged is purged there too. It is a copy: what somebody adds there is lost.
 
 Without a directory it is store.mirror of the settings. A gateway does the same by
-itself, every store.mirror_every; one with an embedded server has to, since nobody else
-can open its store meanwhile.
+itself, every store.mirror_every. The sessions are those of the store that the home
+uses, whatever that is; if a gateway serves the home, or --gateway names one, they are
+read through it.
 
 With --every it goes on, that often, until it is stopped.`,
 		Example: "  firn mirror /backup/firn\n  firn --home /backup/firn --store file: ls",
@@ -44,10 +49,11 @@ With --every it goes on, that often, until it is stopped.`,
 }
 
 func (p *program) mirror(cmd *cobra.Command, args []string, every time.Duration) error {
-	if p.copy == nil {
-		return fmt.Errorf("make a copy: this program cannot: %w", firn.ErrUnsupported)
-	}
 	if err := p.mustBeOurs(); err != nil {
+		return err
+	}
+	st, err := p.storeInUse(cmd.Context())
+	if err != nil {
 		return err
 	}
 	settings, err := p.settings()
@@ -65,7 +71,7 @@ func (p *program) mirror(cmd *cobra.Command, args []string, every time.Duration)
 	}
 	for {
 		bar := p.newBar("copying")
-		r, err := p.copy(cmd.Context(), Carrying{Settings: settings, To: dir, Report: p.note, Progress: bar.Phase})
+		r, err := p.copyTo(cmd.Context(), st, dir, bar)
 		bar.Clear()
 		if err == nil {
 			err = p.carried(r, "the others are copied; run it again")
@@ -81,4 +87,26 @@ func (p *program) mirror(cmd *cobra.Command, args []string, every time.Duration)
 			return nil // it was told to stop, and between two copies nothing is under way
 		}
 	}
+}
+
+// copyTo brings a copy of all sessions of a store in a directory up to date. They are read
+// through the gateway, or one in this process.
+func (p *program) copyTo(ctx context.Context, st *sessionStore, dir string, bar *progress.Bar) (r *migrate.Report, err error) {
+	if p.copy == nil {
+		return nil, fmt.Errorf("make a copy: this program cannot: %w", firn.ErrUnsupported)
+	}
+	settings, err := p.settings()
+	if err != nil {
+		return nil, err
+	}
+	c, release, err := p.connect(ctx, Opening{Looks: true, Report: func(string) {}})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	carrying := Carrying{Settings: settings, Source: c, To: dir, Report: p.note, Progress: bar.Phase}
+	if st.gateway != "" {
+		carrying.From = st.gateway
+	}
+	return p.copy(ctx, carrying)
 }

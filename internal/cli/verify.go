@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -28,19 +27,19 @@ damaged. Nothing is changed.
 A session is named as elsewhere: by its id or the first 4 or more characters of it,
 its exact title, @ and a key, or - for the latest; and by the path of its file, which
 may be anywhere. A directory means all files in it that end in .jsonl. Of a whole home
-the indexes are compared with the sessions too. Sessions in a cluster are checked all
-together: every record is read and held against the chain of hashes that it is part of.
+the indexes are compared with the sessions too. Sessions that are in another store are checked
+all together by the gateway, or as it would: every record is read and held against the chain of hashes that it is part of.
 
 Exits with 8 if there is a fault; warnings are no faults.`,
 		Example: "  firn verify\n  firn verify 0198c5a2\n  firn verify ~/.pi/agent/sessions --json",
 		Args:    atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if p.elsewhere(args) {
-				return p.with(looking, p.verifyThere)(cmd, args)
-			}
-			target, err := p.named(cmd, args)
+			target, st, err := p.named(cmd, args)
 			if err != nil {
 				return err
+			}
+			if st != nil && st.files == "" {
+				return p.with(looking, p.verifyThere)(cmd, args)
 			}
 			bar := p.newBar("reading")
 			report, err := doctor.Verify(cmd.Context(), target, doctor.Options{Progress: bar.Set})
@@ -56,25 +55,40 @@ Exits with 8 if there is a fault; warnings are no faults.`,
 	}
 }
 
-// named is what is to be looked at. Ids and paths are found without a gateway, so
-// that what is badly damaged can be looked at too; other names by asking one.
-func (p *program) named(cmd *cobra.Command, args []string) (doctor.Target, error) {
-	target, err := p.target(args)
+// named is what is to be looked at: files that are named, or sessions of the store in
+// use, and then that one. If they are not in files there is no target. Ids and paths
+// are found without a gateway, so that what is badly damaged can be looked at too; other
+// names by asking one.
+func (p *program) named(cmd *cobra.Command, args []string) (doctor.Target, *sessionStore, error) {
+	if p.namesFile(args) {
+		target, err := p.fileTarget(args[0])
+		return target, nil, err
+	}
+	if len(args) == 0 {
+		if err := p.mustBeOurs(); err != nil {
+			return doctor.Target{}, nil, err
+		}
+	}
+	st, err := p.storeInUse(cmd.Context())
+	if err != nil || st.files == "" {
+		return doctor.Target{}, st, err
+	}
+	target, err := st.target(args)
 	if len(args) == 0 || !errors.Is(err, firn.ErrNotFound) {
-		return target, err
+		return target, st, err
 	}
 	notFound := err
 	err = p.with(looking, func(ctx context.Context, c *client.Client, args []string) error {
 		s, err := p.session(ctx, c, args[0])
 		if err == nil {
-			target, err = p.target([]string{string(s.ID)})
+			target, err = st.target([]string{string(s.ID)})
 		}
 		return err
 	})(cmd, args)
 	if errors.Is(err, firn.ErrNotFound) {
 		err = &hinted{notFound, "an id, the first 4 or more characters of one, an exact title, @key, - or a path is wanted; --home says where to look"}
 	}
-	return target, err
+	return target, st, err
 }
 
 // report prints a report and makes an exit code of it.
@@ -88,23 +102,6 @@ func (p *program) report(r *doctor.Report) error {
 	return nil
 }
 
-// elsewhere reports whether the sessions that are meant are in a cluster, and
-// not a file. If the settings are wrong they are taken to be files, which can be
-// looked at anyhow.
-func (p *program) elsewhere(args []string) bool {
-	for _, arg := range args {
-		if _, err := os.Stat(arg); err == nil {
-			return false
-		}
-	}
-	settings, err := p.settings()
-	if err != nil {
-		return false
-	}
-	_, files := settings.Store.Files(settings.Home)
-	return !files
-}
-
 // verifiedThere is what a check of sessions in a cluster found.
 type verifiedThere struct {
 	OK bool `json:"ok"`
@@ -115,11 +112,23 @@ type verifiedThere struct {
 // verifyThere has the gateway check all sessions, and its indexes.
 func (p *program) verifyThere(ctx context.Context, c *client.Client, args []string) error {
 	if len(args) > 0 {
-		return &usageError{message: "sessions in a cluster are checked all together", hint: "firn verify without a name"}
+		return &usageError{message: "sessions that are not in files are checked all together", hint: "firn verify without a name"}
 	}
-	v, err := c.Verify(ctx)
+	r, err := p.checkThere(ctx, c)
 	if err != nil {
 		return err
+	}
+	if err := p.print(r, r.text); err != nil || r.OK {
+		return err
+	}
+	return errIntegrity
+}
+
+// checkThere has the gateway check all sessions and its indexes, and waits for it.
+func (p *program) checkThere(ctx context.Context, c *client.Client) (*verifiedThere, error) {
+	v, err := c.Verify(ctx)
+	if err != nil {
+		return nil, err
 	}
 	bar := p.newBar("reading")
 	tick := time.NewTicker(indexPoll)
@@ -129,11 +138,11 @@ func (p *program) verifyThere(ctx context.Context, c *client.Client, args []stri
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return ctx.Err()
+			return nil, ctx.Err()
 		}
 		ops, err := c.Ops(ctx)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if ops.Verified != nil {
 			v = *ops.Verified
@@ -141,17 +150,13 @@ func (p *program) verifyThere(ctx context.Context, c *client.Client, args []stri
 	}
 	bar.Clear()
 	if v.Error != "" {
-		return fmt.Errorf("the check was broken off: %s", v.Error)
+		return nil, fmt.Errorf("the check was broken off: %s", v.Error)
 	}
 	index, err := c.CheckIndex(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	r := verifiedThere{OK: len(v.Faults) == 0, Verified: v, Differences: index.Differences}
-	if err := p.print(r, r.text); err != nil || r.OK {
-		return err
-	}
-	return errIntegrity
+	return &verifiedThere{OK: len(v.Faults) == 0, Verified: v, Differences: index.Differences}, nil
 }
 
 func (r *verifiedThere) text() string {

@@ -53,8 +53,8 @@ func (s *Settings) with(path, value string) (*Settings, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	_, before := assemble(s.path, text, s.vars, s.flags)
-	next, after := assemble(s.path, changed, s.vars, s.flags)
+	_, before := assemble(s.path, text, s.vars, s.flags, s.record)
+	next, after := assemble(s.path, changed, s.vars, s.flags, s.record)
 	if fresh := newProblems(before, after); len(fresh) > 0 {
 		return nil, nil, fresh
 	}

@@ -45,7 +45,7 @@ func FuzzLoad(f *testing.F) {
 		if !strings.HasPrefix(name, prefix) {
 			flags = map[string]string{name: value}
 		}
-		s, problems := assemble("firn.toml", []byte(text), variables{"HOME": "/home/u", name: value}, flags)
+		s, problems := assemble("firn.toml", []byte(text), variables{"HOME": "/home/u", name: value}, flags, nil)
 		for _, p := range problems {
 			if p.Message == "" || p.Place() == "" || p.Line < 0 || p.Line > strings.Count(text, "\n")+1 || p.Column < 0 {
 				t.Fatalf("a problem without a place or a message: %#v", p)
@@ -66,7 +66,7 @@ func FuzzLoad(f *testing.F) {
 		for _, m := range schema().members {
 			b.WriteString(m.key + " = " + spell(m, reflect.ValueOf(s.Config).Field(m.index)) + "\n")
 		}
-		again, problems := assemble("firn.toml", []byte(b.String()), variables{"HOME": "/home/u"}, nil)
+		again, problems := assemble("firn.toml", []byte(b.String()), variables{"HOME": "/home/u"}, nil, nil)
 		if len(problems) > 0 {
 			t.Fatalf("what was right is not, written down: %v\n%s", problems, b.String())
 		}

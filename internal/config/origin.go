@@ -8,6 +8,7 @@ type Layer string
 // The layers, each over the one before it.
 const (
 	FromDefault     Layer = "default"
+	FromRecord      Layer = "record"
 	FromFile        Layer = "file"
 	FromEnvironment Layer = "environment"
 	FromFlag        Layer = "flag"
@@ -27,7 +28,7 @@ type Origin struct {
 // String is the origin as people read it.
 func (o Origin) String() string {
 	switch o.Layer {
-	case FromFile:
+	case FromFile, FromRecord:
 		if o.Line == 0 {
 			return o.File
 		}

@@ -157,7 +157,7 @@ func TestAllSettingsRoundTrip(t *testing.T) {
 			text += joinPath(l.path) + " = " + spelt + "\n"
 		}
 	})
-	s, problems := assemble("/etc/firn.toml", []byte(text), variables{}, nil)
+	s, problems := assemble("/etc/firn.toml", []byte(text), variables{}, nil, nil)
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}

@@ -33,6 +33,8 @@ type Settings struct {
 	vars  variables
 	flags map[string]string
 	tree  *node
+	// record is the store that the home records; nil if it records none.
+	record *StoreRecord
 }
 
 // Open reads the settings from the file at path, which need not exist, the
@@ -54,7 +56,12 @@ func Open(path string, environ []string, flags map[string]string) (*Settings, er
 	if err != nil {
 		return nil, err
 	}
-	s, problems := assemble(path, text, vars, maps.Clone(flags))
+	s, problems := assemble(path, text, vars, maps.Clone(flags), nil)
+	// A record that cannot be read is told by CheckStore: the settings can be looked
+	// at all the same.
+	if r, err := ReadRecord(vfs.OS{}, s.Home); err == nil && r != nil {
+		s, problems = assemble(path, text, vars, maps.Clone(flags), r)
+	}
 	if len(problems) > 0 {
 		return s, problems
 	}
@@ -86,7 +93,7 @@ func (v variables) file(home string) string {
 
 // Default is what firn is set to in a home without any settings.
 func Default(home string) Config {
-	s, _ := assemble(filepath.Join(home, FileName), nil, variables{"FIRN_HOME": home}, nil)
+	s, _ := assemble(filepath.Join(home, FileName), nil, variables{"FIRN_HOME": home}, nil, nil)
 	return s.Config
 }
 
@@ -113,9 +120,10 @@ func readText(path string) ([]byte, error) {
 	return text, nil
 }
 
-// assemble lays all sources over each other and makes settings of them.
-func assemble(path string, text []byte, vars variables, flags map[string]string) (*Settings, Problems) {
-	s := &Settings{path: path, vars: vars, flags: flags}
+// assemble lays all sources over each other and makes settings of them. The record
+// of the home, which may be nil, counts where no source names a store.
+func assemble(path string, text []byte, vars variables, flags map[string]string, record *StoreRecord) (*Settings, Problems) {
+	s := &Settings{path: path, vars: vars, flags: flags, record: record}
 	var problems Problems
 	doc, problem := parseDocument(path, text)
 	if problem != nil {
@@ -126,6 +134,7 @@ func assemble(path string, text []byte, vars variables, flags map[string]string)
 	agent := defaultAgent(doc.root, flags)
 	o.model(vars, agent)
 	o.flags(flags)
+	o.storeRecord(record)
 	s.tree = withAgents(doc.root, agent)
 
 	d := &decoder{base: filepath.Dir(path)}

@@ -120,7 +120,7 @@ func (d *decoder) store(s *Settings) {
 	dir, embedded := st.Embedded()
 	files, plain := st.Files(s.Home)
 	// Who says for once that the store is another one need not unset the rest.
-	passing := d.origin(s, "store.url") == FromFlag || d.origin(s, "store.url") == FromEnvironment
+	passing := s.StoreInPassing()
 	for name, set := range map[string]bool{
 		"credentials_file": st.Credentials != "", "ca_file": st.CA != "", "cert_file": st.Cert != "", "key_file": st.Key != "",
 		"monitors": len(st.Monitors) > 0, "replicas": st.Replicas > 1,
@@ -141,15 +141,6 @@ func (d *decoder) store(s *Settings) {
 			d.at(s, "store.mirror", "name another directory", "the copy cannot be where %s", what)
 		}
 	}
-}
-
-// origin tells where a setting comes from.
-func (d *decoder) origin(s *Settings, path string) Layer {
-	segments, _ := splitPath(path) // a path of ours
-	if n := s.tree.at(segments); n != nil {
-		return n.origin.Layer
-	}
-	return FromDefault
 }
 
 // within reports whether two directories are one, or the first is in the other.

@@ -93,6 +93,8 @@ const (
 	NetworkDisk Kind = "network-disk"
 	InUse       Kind = "in-use"
 	Twice       Kind = "twice"
+	// Copy is sessions in files of a home that keeps its sessions elsewhere.
+	Copy Kind = "copy"
 )
 
 // Finding is one thing that was noticed.

@@ -74,6 +74,9 @@ type Options struct {
 	// Verify reads every byte of all sessions. It tells after each how many of
 	// how many are done, and what is wrong. Nil if nobody can.
 	Verify func(ctx context.Context, tell func(done, of int, faults []wire.VerifyFault)) error
+	// Source reads all sessions of our own as their store holds them; nil if nothing
+	// can.
+	Source store.Source
 	// EraseTyped takes texts out of what was typed at terminals of this home, and
 	// returns how many lines went; nil if nothing is kept.
 	EraseTyped func(texts []string) (int, error)

@@ -38,6 +38,9 @@ type Options struct {
 	// MaxLine is how long a line may be to be searched, in bytes; 64 MB if zero.
 	// Longer ones are in Summary.Failed.
 	MaxLine int64
+	// Open opens what is no file of the file system, such as a session in another
+	// store; false leaves it to the file system. Nil: all are files.
+	Open func(ctx context.Context, name string) (in io.ReadCloser, ok bool, err error)
 }
 
 const defaultMaxLine = 64_000_000
@@ -172,7 +175,7 @@ const (
 
 // file looks through one file, by means of a buffer.
 func (o Options) file(ctx context.Context, fsys vfs.FS, path string, buffer *[]byte) (out outcome) {
-	f, err := fsys.Open(path, vfs.Read)
+	f, err := o.open(ctx, fsys, path)
 	if err != nil {
 		out.err = err
 		return out
@@ -193,6 +196,16 @@ func (o Options) file(ctx context.Context, fsys vfs.FS, path string, buffer *[]b
 		out.err = err
 	}
 	return out
+}
+
+// open opens a file, or what stands for one.
+func (o Options) open(ctx context.Context, fsys vfs.FS, name string) (io.ReadCloser, error) {
+	if o.Open != nil {
+		if in, ok, err := o.Open(ctx, name); ok {
+			return in, err
+		}
+	}
+	return fsys.Open(name, vfs.Read)
 }
 
 // looking is a file while it is looked through.

@@ -24,7 +24,7 @@ import (
 	"firn/store"
 )
 
-// Side is a store that sessions are carried from or to.
+// Side is a store that sessions are carried to.
 type Side interface {
 	store.Carrier
 	store.Keyed
@@ -69,6 +69,8 @@ type Report struct {
 	Sum string `json:"sha256,omitempty"`
 	// Carried tells of each session that was read what was compared, by id.
 	Carried []Carried `json:"carried,omitempty"`
+	// Moved says that the home of the sessions records that they are here now.
+	Moved bool `json:"moved,omitempty"`
 	// Differ are the sessions and keys that are others there. They were not
 	// changed.
 	Differ []Difference `json:"differ,omitempty"`
@@ -95,7 +97,7 @@ func (r *Report) OK() bool { return len(r.Differ) == 0 }
 // Run carries all sessions from one store to another, and then compares them. If
 // it fails or is interrupted the report tells how far it got, and whoever runs it
 // again goes on from there.
-func Run(ctx context.Context, from, to Side, o Options) (*Report, error) {
+func Run(ctx context.Context, from store.Source, to Side, o Options) (*Report, error) {
 	m := &move{ctx: ctx, from: from, to: to, o: o, report: &Report{}}
 	if o.Progress == nil {
 		m.o.Progress = func(string, int64, int64) {}
@@ -116,7 +118,8 @@ func Run(ctx context.Context, from, to Side, o Options) (*Report, error) {
 // move is one run.
 type move struct {
 	ctx      context.Context
-	from, to Side
+	from     store.Source
+	to       Side
 	o        Options
 	report   *Report
 	holdings []store.Holding

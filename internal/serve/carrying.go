@@ -4,8 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
-	"strings"
+	"time"
 
 	"firn"
 	"firn/internal/api"
@@ -22,6 +21,11 @@ type Carrying struct {
 	Env      func(name string) string
 	// From and To are stores, as store.url names them.
 	From, To string
+	// Source is what a mirror copies; From then names it if it is not the store of
+	// the settings.
+	Source store.Source
+	// Copy leaves it at a copy: the home goes on with the store that it has.
+	Copy bool
 	// Report is told, in a sentence, of everything that was out of order.
 	Report func(message string)
 	// Progress is told how many bytes of how many were read; of none, that it is not
@@ -29,13 +33,26 @@ type Carrying struct {
 	Progress func(what string, done, total int64)
 }
 
-// Migrate carries all sessions from one store to another. While it does, no
-// gateway may serve a home that it reads or writes as files.
+// Migrate carries all sessions from one store to another. If they come from the one
+// that holds the sessions of the home, the home records at the end that the other one
+// does now. While it runs, no gateway may serve the home, nor one that it reads or
+// writes as files.
 func Migrate(ctx context.Context, c Carrying) (r *migrate.Report, err error) {
 	if sameStore(c.Settings, c.From, c.To) {
 		return nil, fmt.Errorf("carry sessions from %s to %s: %w: they are one store", c.From, c.To, firn.ErrInvalid)
 	}
 	fsys := vfs.OS{}
+	moves, err := c.moves(fsys)
+	if err != nil {
+		return nil, err
+	}
+	if moves && !c.holdsHome() {
+		hold, err := holdHome(fsys, c.Settings.Home, "migrate")
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, hold.Release()) }()
+	}
 	var sides [2]migrate.Side
 	for i, url := range []string{c.From, c.To} {
 		side, release, err := c.open(fsys, url, i == 0)
@@ -48,7 +65,46 @@ func Migrate(ctx context.Context, c Carrying) (r *migrate.Report, err error) {
 	if r, err = migrate.Run(ctx, sides[0], sides[1], migrate.Options{Progress: c.Progress}); err != nil {
 		return r, err
 	}
-	return r, c.list(ctx, sides[1])
+	if err := c.list(ctx, sides[1]); err != nil || !moves || !r.OK() {
+		return r, err
+	}
+	r.Moved = true
+	return r, c.record(c.To).Write(fsys, c.Settings.Home)
+}
+
+// moves reports whether the sessions of the home move, and are not only copied: they
+// come from the store that holds them. A home that records none keeps them in its own
+// files, or where its settings say; those may say already where they go.
+func (c *Carrying) moves(fsys vfs.FS) (bool, error) {
+	if c.Copy {
+		return false, nil
+	}
+	record, err := config.ReadRecord(fsys, c.Settings.Home)
+	if err != nil {
+		return false, wrongStore(err)
+	}
+	from, to := c.record(c.From), c.record(c.To)
+	if record != nil {
+		return config.SameStore(c.Settings.Home, *record, from), nil
+	}
+	own, set := config.StoreRecord{URL: "file:"}, c.record(c.Settings.Store.URL)
+	same := func(a, b config.StoreRecord) bool { return config.SameStore(c.Settings.Home, a, b) }
+	return same(from, own) || same(from, set) || same(to, set) && !same(to, own), nil
+}
+
+// record is a store as the home would record it.
+func (c *Carrying) record(url string) config.StoreRecord {
+	st := c.Settings.Store
+	st.URL = url
+	r := st.Record(c.Settings.Home)
+	r.Since, r.Before = time.Now().UTC().Truncate(time.Second), c.From
+	return r
+}
+
+// holdsHome reports whether one of the stores is the home itself, which is held while
+// it is open.
+func (c *Carrying) holdsHome() bool {
+	return sameStore(c.Settings, c.From, "file:") || sameStore(c.Settings, c.To, "file:")
 }
 
 // list lists what was carried once: a store on servers makes its table of sessions when
@@ -72,14 +128,7 @@ func (c *Carrying) list(ctx context.Context, to migrate.Side) error {
 
 // sameStore reports whether two URLs name one store.
 func sameStore(s *config.Settings, a, b string) bool {
-	whole := func(url string) string {
-		st := config.Store{URL: url}
-		if dir, ok := st.Files(s.Home); ok {
-			return "file:" + filepath.Clean(dir)
-		}
-		return strings.TrimRight(url, "/")
-	}
-	return whole(a) == whole(b)
+	return config.SameStore(s.Home, config.StoreRecord{URL: a}, config.StoreRecord{URL: b})
 }
 
 // open opens a store for as long as sessions are carried. A home in files is

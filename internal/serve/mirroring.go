@@ -47,28 +47,18 @@ func stands(h store.Holding) stood {
 	return stood{h.Bytes, h.Modified.UTC().Round(0), h.Archived, h.Removed, h.Receipt != nil}
 }
 
-// Mirror brings a copy of all sessions of the store in files up to date.
-func Mirror(ctx context.Context, c Carrying, dir string) (r *migrate.Report, err error) {
-	fsys := vfs.OS{}
-	c.From = c.Settings.Store.URL
-	s := c.Settings.Store
-	own, err := OpenStore(s, c.Settings.Home, Opening{FS: fsys, Env: c.Env, Report: c.Report})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, own.Close()) }()
-	side, ok := own.(migrate.Side)
-	if !ok {
-		return nil, fmt.Errorf("copy the sessions of %s: %w", s.URL, firn.ErrUnsupported)
-	}
-	m := &copyist{fs: fsys, settings: c.Settings, dir: dir, report: c.Report, progress: c.Progress, clock: time.Now}
-	return m.run(ctx, side)
+// Mirror brings a copy of all sessions of a store in files up to date.
+func Mirror(ctx context.Context, c Carrying, dir string) (*migrate.Report, error) {
+	m := &copyist{fs: vfs.OS{}, settings: c.Settings, store: c.From, dir: dir, report: c.Report, progress: c.Progress, clock: time.Now}
+	return m.run(ctx, c.Source)
 }
 
 // copyist keeps a copy of all sessions in files.
 type copyist struct {
 	fs       vfs.FS
 	settings *config.Settings
+	// store names what is copied if it is not the store of the settings.
+	store    string
 	dir      string
 	report   func(string)
 	progress func(what string, done, total int64)
@@ -77,7 +67,7 @@ type copyist struct {
 
 // run brings the copy up to date. What has not changed since is not read. If it
 // is interrupted, the next one goes on.
-func (m *copyist) run(ctx context.Context, from migrate.Side) (r *migrate.Report, err error) {
+func (m *copyist) run(ctx context.Context, from store.Source) (r *migrate.Report, err error) {
 	last, err := m.read()
 	if err != nil {
 		return nil, err
@@ -102,7 +92,7 @@ func (m *copyist) run(ctx context.Context, from migrate.Side) (r *migrate.Report
 }
 
 // follow carries what has changed, and notes it.
-func (m *copyist) follow(ctx context.Context, from migrate.Side, files *filestore.Store, last copied) (*migrate.Report, error) {
+func (m *copyist) follow(ctx context.Context, from store.Source, files *filestore.Store, last copied) (*migrate.Report, error) {
 	begun := m.clock().UTC().Round(0)
 	seen := make(map[firn.ID]stood)
 	r, err := migrate.Run(ctx, from, files, migrate.Options{Copy: true, Progress: m.progress, Done: func(h store.Holding) bool {
@@ -130,6 +120,9 @@ func (m *copyist) read() (copied, error) {
 	if dir, ok := m.settings.Store.Files(m.settings.Home); ok {
 		mine.Store, mine.Space = "file:"+dir, ""
 	}
+	if m.store != "" {
+		mine.Store, mine.Space = m.store, ""
+	}
 	f, err := m.fs.Open(m.path(), vfs.Read)
 	if errors.Is(err, fs.ErrNotExist) {
 		return mine, m.empty()
@@ -146,16 +139,28 @@ func (m *copyist) read() (copied, error) {
 	if err := json.Unmarshal(data, &last); err != nil {
 		return mine, fmt.Errorf("look at the copy in %s: %w: %s: %w", m.dir, firn.ErrCorrupt, copyManifest, err)
 	}
+	if last.Sessions == nil {
+		last.Sessions = mine.Sessions
+	}
 	if last.Store != mine.Store || last.Space != mine.Space {
+		if m.movedFrom(last.Store) {
+			last.Store, last.Space = mine.Store, mine.Space
+			return last, nil
+		}
 		return mine, &wire.Problem{
 			Kind: wire.Conflict, Message: fmt.Sprintf("%s is a copy of the store %s, not of %s", m.dir, last.Store, mine.Store),
 			Hint: "name another directory; if the store has only moved, write where it is now into " + copyManifest + " there",
 		}
 	}
-	if last.Sessions == nil {
-		last.Sessions = mine.Sessions
-	}
 	return last, nil
+}
+
+// movedFrom reports whether the sessions of the home were in a store before they
+// were moved to the one they are in now: a copy of it goes on as a copy of this one.
+func (m *copyist) movedFrom(url string) bool {
+	r, err := config.ReadRecord(m.fs, m.settings.Home)
+	return err == nil && r != nil && m.store == "" && r.Before != "" &&
+		config.SameStore(m.settings.Home, config.StoreRecord{URL: r.Before}, config.StoreRecord{URL: url})
 }
 
 // empty refuses a directory that has sessions and is no copy.
@@ -183,7 +188,7 @@ func (m *copyist) write(c copied) error {
 // startMirror keeps the copy that the settings ask for up to date, until stop is
 // called.
 func (h *House) startMirror(ctx context.Context) (stop func()) {
-	side, ok := h.own.(migrate.Side)
+	side, ok := h.own.(store.Source)
 	dir := h.o.Settings.Store.Mirror
 	if dir == "" || !ok {
 		return func() {}
@@ -200,7 +205,7 @@ func (h *House) startMirror(ctx context.Context) (stop func()) {
 
 // mirror copies what is new, as often as the settings say. A gateway that was
 // down when it should have does it when it starts.
-func (h *House) mirror(ctx context.Context, m *copyist, from migrate.Side) {
+func (h *House) mirror(ctx context.Context, m *copyist, from store.Source) {
 	every := h.o.Settings.Store.MirrorEvery
 	last, err := m.read()
 	if err != nil {

@@ -30,6 +30,9 @@ func (h *House) openStore() error {
 	if h.o.Foreign != nil {
 		return h.openForeign()
 	}
+	if err := h.checkStore(); err != nil {
+		return err
+	}
 	s := h.o.Settings.Store
 	dir, files := s.Files(h.home())
 	if !files {
@@ -55,6 +58,7 @@ func (h *House) openStore() error {
 		return errors.Join(err, all.Close())
 	}
 	h.store = h.counts.Store(h.indexed(index.Wrap(all, catalogue), all, filepath.Join(dir, "index"), catalogue))
+	h.recordStore()
 	return nil
 }
 

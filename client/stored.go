@@ -1,0 +1,93 @@
+package client
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"iter"
+
+	"firn"
+	"firn/wire"
+)
+
+// Stored yields all that the gateway's store holds: every session, also those that
+// were put away, and then every key. It needs the scope admin.
+func (c *Client) Stored(ctx context.Context) iter.Seq2[wire.StoreLine, error] {
+	return func(yield func(wire.StoreLine, error) bool) {
+		r := get("v1", "store")
+		for raw, err := range c.lines(ctx, r) {
+			var line wire.StoreLine
+			if err == nil {
+				if err = json.Unmarshal(raw, &line); err != nil {
+					err = c.misread(r, err)
+				}
+			}
+			if !yield(line, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// StoredLines yields the lines of a session as the gateway's store holds them,
+// without their newlines. A line is valid until the next one. It needs the scope
+// admin.
+func (c *Client) StoredLines(ctx context.Context, id firn.ID) iter.Seq2[[]byte, error] {
+	return c.lines(ctx, get("v1", "store", string(id)))
+}
+
+// OpenStored opens a session as the gateway's store holds it, as a file would have it.
+// Reading one that breaks off ends with an error. It needs the scope admin.
+func (c *Client) OpenStored(ctx context.Context, id firn.ID) (io.ReadCloser, error) {
+	r := get("v1", "store", string(id))
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	response, err := c.send(ctx, r, nil, typeLines)
+	if err != nil {
+		return nil, err
+	}
+	return response.Body, nil
+}
+
+// lines yields the lines of an answer, without their newlines. An answer that breaks
+// off ends with an error.
+func (c *Client) lines(ctx context.Context, r request) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		if err := r.check(); err != nil {
+			yield(nil, err)
+			return
+		}
+		response, err := c.send(ctx, r, nil, typeLines)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer response.Body.Close()
+		in := bufio.NewReaderSize(response.Body, 64<<10)
+		var line []byte
+		for {
+			piece, err := in.ReadSlice('\n')
+			line = append(line, piece...)
+			switch {
+			case errors.Is(err, bufio.ErrBufferFull):
+				continue
+			case errors.Is(err, io.EOF) && len(line) == 0:
+				return
+			case errors.Is(err, io.EOF):
+				err = io.ErrUnexpectedEOF
+			}
+			if err != nil {
+				yield(nil, c.broken(ctx, r, err))
+				return
+			}
+			if !yield(bytes.TrimSuffix(line, []byte{'\n'}), nil) {
+				return
+			}
+			line = line[:0]
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"slices"
+
+	"firn"
+	"firn/store"
+	"firn/wire"
+)
+
+// Stored yields what the store of this gateway holds: all sessions, also those that
+// were put away, by id, and then all keys.
+func (g *Gateway) Stored(ctx context.Context) iter.Seq2[wire.StoreLine, error] {
+	return func(yield func(wire.StoreLine, error) bool) {
+		if g.Source == nil {
+			yield(wire.StoreLine{}, notCopied())
+			return
+		}
+		sessions, err := g.Source.Holdings(ctx)
+		if err != nil {
+			yield(wire.StoreLine{}, fmt.Errorf("list what the store holds: %w", err))
+			return
+		}
+		slices.SortFunc(sessions, func(a, b store.Holding) int { return cmp.Compare(a.ID, b.ID) })
+		for _, h := range sessions {
+			if !yield(wire.StoreLine{StoredSession: storedSession(h)}, nil) {
+				return
+			}
+		}
+		keys, err := g.Source.Bindings(ctx)
+		if err != nil {
+			yield(wire.StoreLine{}, fmt.Errorf("list where keys point: %w", err))
+			return
+		}
+		for _, key := range slices.Sorted(maps.Keys(keys)) {
+			if !yield(wire.StoreLine{Key: key, To: keys[key]}, nil) {
+				return
+			}
+		}
+	}
+}
+
+func notCopied() error {
+	return &wire.Problem{Kind: wire.Unsupported, Message: "the sessions of this gateway cannot be read as a whole", Hint: "they are in the folder of another tool: firn verify and firn grep read that"}
+}
+
+func storedSession(h store.Holding) *wire.StoredSession {
+	s := &wire.StoredSession{ID: h.ID, Bytes: h.Bytes, Modified: h.Modified, Archived: h.Archived, Removed: h.Removed, Reason: h.Reason}
+	if r := h.Receipt; r != nil {
+		s.Receipt = &wire.Receipt{Session: r.Session, Entries: r.Entries, Reason: r.Reason, Begun: r.Begun, Done: r.Done, Bytes: r.Bytes, Files: r.Files}
+	}
+	return s
+}
+
+// WriteLines writes the lines of a session as its store holds them, each with its
+// newline.
+func (g *Gateway) WriteLines(ctx context.Context, id firn.ID, w io.Writer) error {
+	if g.Source == nil {
+		return notCopied()
+	}
+	if err := id.Check(); err != nil {
+		return err
+	}
+	for line, err := range g.Source.Lines(ctx, id) {
+		if err != nil {
+			return err
+		}
+		if _, err := w.Write(line); err != nil {
+			return err
+		}
+		if _, err := w.Write([]byte{'\n'}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
