@@ -75,6 +75,9 @@ type Verified struct {
 	Done     time.Time `json:"done,omitzero"`
 	Sessions int       `json:"sessions"`
 	Of       int       `json:"of"`
+	// Entries and Bytes count what was read.
+	Entries int   `json:"entries"`
+	Bytes   int64 `json:"bytes"`
 	// Error says why it was broken off.
 	Error string `json:"error,omitempty"`
 	// Faults are the sessions that are not in order, and what is wrong; at most

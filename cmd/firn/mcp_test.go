@@ -236,9 +236,9 @@ func TestMCPReadOnly(t *testing.T) {
 type listening struct{ Address, TCP string }
 
 // startServe starts a gateway that listens on TCP too.
-func startServe(t *testing.T, home string) listening {
+func startServe(t *testing.T, home string, args ...string) listening {
 	t.Helper()
-	cmd := program(home, "serve", "--json", "--listen", "127.0.0.1:0")
+	cmd := program(home, append([]string{"serve", "--json", "--listen", "127.0.0.1:0"}, args...)...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -17,9 +17,9 @@ type Ahead struct {
 	File string
 }
 
-// Ahead tells which of the files that have grown belong to sessions that the
-// home has a copy of its own of.
-func (m *Mirror) Ahead(home string, grown []string) []Ahead {
+// Ahead tells which of the files that have grown belong to sessions that firn has a
+// copy of its own of, which own tells.
+func (m *Mirror) Ahead(own func(firn.ID) bool, grown []string) []Ahead {
 	if len(grown) == 0 {
 		return nil
 	}
@@ -31,24 +31,11 @@ func (m *Mirror) Ahead(home string, grown []string) []Ahead {
 		if t.ID.Check() != nil {
 			continue
 		}
-		ours, err := filepath.Glob(filepath.Join(escapeGlob(home), "agents", "*", "sessions", string(t.ID)+".jsonl"))
-		if err == nil && len(ours) > 0 {
+		if own(t.ID) {
 			all = append(all, Ahead{t.ID, filepath.Join(m.Dir, filepath.FromSlash(t.Parts[len(t.Parts)-1]))})
 		}
 	}
 	return all
-}
-
-// escapeGlob makes a path mean only itself in a pattern.
-func escapeGlob(path string) string {
-	var b []rune
-	for _, r := range path {
-		if slices.Contains([]rune{'*', '?', '[', '\\'}, r) && filepath.Separator != '\\' {
-			b = append(b, '\\')
-		}
-		b = append(b, r)
-	}
-	return string(b)
 }
 
 // grown names the files that were there before and are longer now.

@@ -163,10 +163,10 @@ func TestVerifyRuns(t *testing.T) {
 	steps, begun := make(chan int), make(chan bool)
 	st := memstore.New(memstore.Options{})
 	defer st.Close()
-	verify := func(ctx context.Context, tell func(done, of int, faults []wire.VerifyFault)) error {
+	verify := func(ctx context.Context, report func(gateway.VerifyStep)) error {
 		begun <- true
 		for n := range steps {
-			tell(n, 3, []wire.VerifyFault{{Session: "s", What: "torn"}})
+			report(gateway.VerifyStep{Done: n, Of: 3, Faults: []wire.VerifyFault{{Session: "s", What: "torn"}}})
 			begun <- true
 		}
 		<-ctx.Done()

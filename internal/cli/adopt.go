@@ -283,7 +283,7 @@ func (p *program) mirrorAll(ctx context.Context, home string, found []adopt.Foun
 		done, err := m.Run(ctx)
 		show.Clear()
 		result := adoptedOf(m, done)
-		for _, a := range m.Ahead(home, done.Longer) {
+		for _, a := range m.Ahead(p.ownSession(ctx, home), done.Longer) {
 			result.Ahead = append(result.Ahead, ahead{a.ID, a.File})
 		}
 		results = append(results, result)
@@ -292,6 +292,20 @@ func (p *program) mirrorAll(ctx context.Context, home string, found []adopt.Foun
 		}
 	}
 	return results, nil
+}
+
+// ownSession tells whether the home has a session of its own, and not only a mirror of it.
+func (p *program) ownSession(ctx context.Context, home string) func(firn.ID) bool {
+	ours := *p
+	ours.home = home
+	return func(id firn.ID) (own bool) {
+		c, release, err := ours.connect(ctx, Opening{Looks: true, Report: func(string) {}})
+		if err != nil {
+			return false // that there may be one is a remark only
+		}
+		s, err := c.Session(ctx, string(id))
+		return release() == nil && err == nil && s.ID == id && s.Source == ""
+	}
 }
 
 // adoptedOf says what a run did.

@@ -57,15 +57,14 @@ func (p *program) examine(cmd *cobra.Command, st *sessionStore) (*doctor.Report,
 			if err != nil {
 				return err
 			}
-			there.Sessions = r.Of
+			there.Sessions, there.Entries, there.Bytes = r.Of, r.Entries, r.Bytes
 			for _, f := range r.Faults {
 				there.Findings = append(there.Findings, doctor.Finding{Severity: doctor.Fault, Kind: doctor.Damaged, Session: firn.ID(f.Session), Message: f.What, Hint: "firn verify tells more"})
 			}
 			for _, d := range r.Differences {
 				there.Findings = append(there.Findings, doctor.Finding{Severity: doctor.Info, Kind: doctor.Index, Session: firn.ID(d.Session), File: "index", Message: d.Detail, Hint: "it is brought up to date when it is next used"})
 			}
-			there.Bytes, err = storedBytes(ctx, c)
-			return err
+			return nil
 		})(cmd, nil)
 		if err != nil {
 			return nil, err
@@ -75,17 +74,4 @@ func (p *program) examine(cmd *cobra.Command, st *sessionStore) (*doctor.Report,
 	bar := p.newBar("reading")
 	defer bar.Clear()
 	return doctor.Examine(cmd.Context(), home, doctor.Options{Progress: bar.Set})
-}
-
-// storedBytes adds up the sessions of a store.
-func storedBytes(ctx context.Context, c *client.Client) (total int64, err error) {
-	for line, err := range c.Stored(ctx) {
-		if err != nil {
-			return 0, err
-		}
-		if s := line.StoredSession; s != nil {
-			total += s.Bytes
-		}
-	}
-	return total, nil
 }

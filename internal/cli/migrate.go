@@ -105,11 +105,11 @@ func (p *program) migrate(cmd *cobra.Command, from, to string, onlyCopy bool) (e
 func (p *program) noteMoved(settings *config.Settings, r *migrate.Report, to string) {
 	if !r.Moved {
 		if note, err := settings.CheckStore(vfs.OS{}, config.Reading); note == "" && err == nil {
-			p.note(fmt.Sprintf("the home %s goes on with %s", settings.Home, settings.Store.URL))
+			p.note(fmt.Sprintf("the home %s goes on with %s", settings.Home, config.StoreName(settings.Store.URL)))
 		}
 		return
 	}
-	p.note(fmt.Sprintf("the sessions of %s are in %s from now on; what is left where they come from is a copy", settings.Home, to))
+	p.note(fmt.Sprintf("the sessions of %s are in %s from now on; what is left where they come from is a copy", settings.Home, config.StoreName(to)))
 	if now, err := p.settings(); err == nil {
 		if _, err := now.CheckStore(vfs.OS{}, config.Serving); err != nil {
 			p.note(wrongStore(err).Error() + "; " + judge(wrongStore(err)).hint)

@@ -71,7 +71,7 @@ func (p *program) mirror(cmd *cobra.Command, args []string, every time.Duration)
 	}
 	for {
 		bar := p.newBar("copying")
-		r, err := p.copyTo(cmd.Context(), st, dir, bar)
+		r, err := p.copyTo(cmd.Context(), st, dir, bar, p.note)
 		bar.Clear()
 		if err == nil {
 			err = p.carried(r, "the others are copied; run it again")
@@ -91,7 +91,7 @@ func (p *program) mirror(cmd *cobra.Command, args []string, every time.Duration)
 
 // copyTo brings a copy of all sessions of a store in a directory up to date. They are read
 // through the gateway, or one in this process.
-func (p *program) copyTo(ctx context.Context, st *sessionStore, dir string, bar *progress.Bar) (r *migrate.Report, err error) {
+func (p *program) copyTo(ctx context.Context, st *sessionStore, dir string, bar *progress.Bar, report func(string)) (r *migrate.Report, err error) {
 	if p.copy == nil {
 		return nil, fmt.Errorf("make a copy: this program cannot: %w", firn.ErrUnsupported)
 	}
@@ -104,7 +104,7 @@ func (p *program) copyTo(ctx context.Context, st *sessionStore, dir string, bar 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	carrying := Carrying{Settings: settings, Source: c, To: dir, Report: p.note, Progress: bar.Phase}
+	carrying := Carrying{Settings: settings, Source: c, To: dir, Report: report, Progress: bar.Phase}
 	if st.gateway != "" {
 		carrying.From = st.gateway
 	}

@@ -301,6 +301,7 @@ func (p *program) erase(ctx context.Context, c *client.Client, id firn.ID, e wir
 	if receipt.Unread == "" && unread != nil {
 		receipt.Unread = unread.Error()
 	}
+	p.noteLeft(ctx)
 	return p.print(receipt, func() string { return purgeText(what+repeating(receipt, e), receipt, lines+receipt.Typed) })
 }
 

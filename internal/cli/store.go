@@ -51,15 +51,27 @@ func (p *program) storeInUse(ctx context.Context) (*sessionStore, error) {
 	}
 	s := &sessionStore{p: p, home: settings.Home, url: settings.Store.URL}
 	if s.gateway = settings.Client.Gateway; s.gateway != "" {
-		return s, s.ownGateway(ctx, settings)
+		err = s.ownGateway(ctx, settings)
+		return s.asNamed(), err
 	}
 	if dir, ok := settings.Store.Files(s.home); ok {
 		s.files = dir
 	}
 	if address, ok := client.Find(ctx, s.home, nil); ok && p.store == "" {
-		return s, s.agree(ctx, address, settings)
+		err = s.agree(ctx, address, settings)
 	}
-	return s, nil
+	return s.asNamed(), err
+}
+
+// asNamed calls the home what the user called it.
+func (s *sessionStore) asNamed() *sessionStore {
+	if home, err := s.p.homeDir(); err == nil {
+		if s.files == s.home {
+			s.files = home
+		}
+		s.home = home
+	}
+	return s
 }
 
 // storeWithoutSettings finds the store if the settings are wrong: the home's own files
@@ -67,9 +79,6 @@ func (p *program) storeInUse(ctx context.Context) (*sessionStore, error) {
 func (p *program) storeWithoutSettings(wrong error) (*sessionStore, error) {
 	home, err := p.homeDir()
 	if err != nil {
-		return nil, err
-	}
-	if home, err = filepath.Abs(home); err != nil {
 		return nil, err
 	}
 	r, err := config.ReadRecord(vfs.OS{}, home)
@@ -182,8 +191,21 @@ func (p *program) noteCopy(home, path string) {
 	if err != nil || r == nil || config.SameStore(home, *r, config.StoreRecord{URL: "file:"}) {
 		return
 	}
-	if path == home || strings.HasPrefix(path, filepath.Join(home, "agents")+string(filepath.Separator)) {
+	agents := filepath.Join(home, "agents")
+	if path == home || path == agents || strings.HasPrefix(path, agents+string(filepath.Separator)) {
 		p.note(fmt.Sprintf("the sessions of %s are in %s; these files are a copy from before", home, r.URL))
+	}
+}
+
+// noteLeft says after a purge that the store which held the sessions before they moved
+// still has them.
+func (p *program) noteLeft(ctx context.Context) {
+	settings, err := p.settings()
+	if err != nil || settings.Client.Gateway != "" {
+		return
+	}
+	if r, err := config.ReadRecord(vfs.OS{}, settings.Home); err == nil && r != nil && r.Before != "" && ctx.Err() == nil {
+		p.note(fmt.Sprintf("the sessions of this home were in %s until %s: what was written there by then was not erased", config.StoreName(r.Before), r.Since.Local().Format("2006-01-02 15:04")))
 	}
 }
 
@@ -254,7 +276,7 @@ func (s *sessionStore) pack(ctx context.Context, to io.Writer, now time.Time, ba
 		return sum, fmt.Errorf("back up %s: %w", s.home, firn.ErrNotFound)
 	}
 	spare := filepath.Join(s.home, spareDir)
-	r, err := s.p.copyTo(ctx, s, spare, bar)
+	r, err := s.p.copyTo(ctx, s, spare, bar, func(string) {}) // a copy that is new has no tables
 	if err == nil && !r.OK() {
 		err = fmt.Errorf("back up %s: session %s differs while it is read: %s: %w", s.home, r.Differ[0].Session, r.Differ[0].Detail, firn.ErrConflict)
 	}

@@ -167,10 +167,11 @@ func (r *verifiedThere) text() string {
 	for _, d := range r.Differences {
 		fmt.Fprintf(&b, "info   index %s %s: %s; it is brought up to date when it is next used\n", d.Index, prose.Clean(d.Session), prose.Clean(d.Detail))
 	}
+	read := fmt.Sprintf("%s, %s, %s", prose.Plural(r.Of, "session"), prose.Count(r.Entries, "entry", "entries"), prose.Size(r.Bytes))
 	if r.OK {
-		fmt.Fprintf(&b, "✓ %s: no fault found\n", prose.Plural(r.Of, "session"))
+		fmt.Fprintf(&b, "✓ %s: no fault found\n", read)
 	} else {
-		fmt.Fprintf(&b, "✗ %s: %s\n", prose.Plural(r.Of, "session"), prose.Plural(len(r.Faults), "fault"))
+		fmt.Fprintf(&b, "✗ %s: %s\n", read, prose.Plural(len(r.Faults), "fault"))
 	}
 	return b.String()
 }

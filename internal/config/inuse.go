@@ -114,23 +114,39 @@ func (s *Settings) CheckStore(fsys vfs.FS, use Use) (note string, err error) {
 
 // otherStore says what follows from a store that is not the recorded one.
 func (s *Settings) otherStore(r *StoreRecord, use Use) (note string, err error) {
-	moved := fmt.Sprintf("the sessions of %s are in %s", s.Home, r.URL)
+	moved := fmt.Sprintf("the sessions of %s are in %s", s.Home, StoreName(r.URL))
 	if !r.Since.IsZero() {
 		moved += ", since " + r.Since.Local().Format("2006-01-02 15:04")
 	}
 	if s.StoreInPassing() && use == Reading {
-		return fmt.Sprintf("%s; this reads %s", moved, s.Store.URL), nil
+		return fmt.Sprintf("%s; this reads %s", moved, StoreName(s.Store.URL)), nil
 	}
-	w := &WrongStore{Kind: firn.ErrConflict, Message: fmt.Sprintf("%s, and %s says %s", moved, s.storeOrigin(), s.Store.URL)}
+	w := &WrongStore{Kind: firn.ErrConflict, Message: fmt.Sprintf("%s, and %s names %s", moved, s.nameOfStore(), StoreName(s.Store.URL))}
 	switch origin := s.storeOrigin(); origin.Layer {
 	case FromFlag, FromEnvironment:
-		w.Hint = fmt.Sprintf("leave it out to use %s; firn migrate --from %s --to %s moves them", r.URL, r.URL, s.Store.URL)
+		w.Hint = fmt.Sprintf("leave it out; firn migrate --from %s --to %s moves them", r.URL, s.Store.URL)
 	case FromFile:
 		w.Hint = fmt.Sprintf("take store.url out of %s, or run firn migrate --from %s --to %s; if that is the same store at another address, remove %s", origin.File, r.URL, s.Store.URL, filepath.Join(s.Home, RecordName))
 	default:
 		w.Message, w.Hint = moved+": they were moved just now", "run it again"
 	}
 	return "", w
+}
+
+// nameOfStore is where the store is named, as people know it.
+func (s *Settings) nameOfStore() string {
+	if o := s.storeOrigin(); o.Layer != FromFlag {
+		return o.String()
+	}
+	return "--store"
+}
+
+// StoreName is a store as messages name it.
+func StoreName(url string) string {
+	if url == "file:" || url == "" {
+		return "the home's own files"
+	}
+	return url
 }
 
 // storeThere refuses to make the recorded store anew if its directory is gone.

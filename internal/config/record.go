@@ -40,7 +40,7 @@ type StoreRecord struct {
 // cannot be understood is an error: without it nobody knows where the sessions are.
 func ReadRecord(fsys vfs.FS, home string) (*StoreRecord, error) {
 	f, err := fsys.Open(filepath.Join(home, RecordName), vfs.Read)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || err != nil && !isDir(fsys, home) {
 		return nil, nil
 	}
 	var data []byte
@@ -61,6 +61,11 @@ func ReadRecord(fsys vfs.FS, home string) (*StoreRecord, error) {
 	r.URL, r.Before = underHome(home, r.URL), underHome(home, r.Before)
 	r.file = filepath.Join(home, RecordName)
 	return &r, nil
+}
+
+func isDir(fsys vfs.FS, path string) bool {
+	info, err := fsys.Stat(path)
+	return err != nil || info.Mode.IsDir()
 }
 
 // Write records in the home which store holds its sessions. It is on disk when

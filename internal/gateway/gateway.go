@@ -71,9 +71,9 @@ type Options struct {
 	// Keeping tells how much room is taken up by what, but for the sessions; nil
 	// if nobody knows.
 	Keeping func(ctx context.Context) (wire.Storage, error)
-	// Verify reads every byte of all sessions. It tells after each how many of
-	// how many are done, and what is wrong. Nil if nobody can.
-	Verify func(ctx context.Context, tell func(done, of int, faults []wire.VerifyFault)) error
+	// Verify reads every byte of all sessions, and reports after each. Nil if nobody
+	// can.
+	Verify func(ctx context.Context, report func(VerifyStep)) error
 	// Source reads all sessions of our own as their store holds them; nil if nothing
 	// can.
 	Source store.Source

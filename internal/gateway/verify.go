@@ -10,6 +10,15 @@ import (
 // mostVerifyFaults bounds how many faults of a check are told.
 const mostVerifyFaults = 100
 
+// VerifyStep is how far a check of all sessions has come.
+type VerifyStep struct {
+	// Done of Of sessions were read, with Entries and Bytes in all.
+	Done, Of, Entries int
+	Bytes             int64
+	// Faults are those of the latest session.
+	Faults []wire.VerifyFault
+}
+
 // checks is the latest check of all sessions.
 type checks struct {
 	mu     sync.Mutex
@@ -87,11 +96,11 @@ func (c *checks) begin(g *Gateway) (context.Context, wire.Verified) {
 func (g *Gateway) verify(ctx context.Context) {
 	defer g.work.Done()
 	defer g.checks.stop() // which frees the context
-	err := g.Options.Verify(ctx, func(done, of int, faults []wire.VerifyFault) {
+	err := g.Options.Verify(ctx, func(s VerifyStep) {
 		g.checks.change(func(v *wire.Verified) {
-			v.Sessions, v.Of = done, of
+			v.Sessions, v.Of, v.Entries, v.Bytes = s.Done, s.Of, s.Entries, s.Bytes
 			room := mostVerifyFaults - len(v.Faults)
-			v.Faults = append(v.Faults[:len(v.Faults):len(v.Faults)], faults[:min(len(faults), room)]...)
+			v.Faults = append(v.Faults[:len(v.Faults):len(v.Faults)], s.Faults[:min(len(s.Faults), room)]...)
 		})
 	})
 	g.checks.change(func(v *wire.Verified) {

@@ -270,7 +270,7 @@ func TestBothWentOn(t *testing.T) {
 	if len(done.Longer) != 2 {
 		t.Errorf("longer are %v", done.Longer)
 	}
-	if ahead := m.Ahead(h.home(), done.Longer); len(ahead) != 1 || ahead[0].ID != first {
+	if ahead := m.Ahead(func(id firn.ID) bool { return id == first }, done.Longer); len(ahead) != 1 || ahead[0].ID != first {
 		t.Errorf("ahead are %v", ahead)
 	}
 }

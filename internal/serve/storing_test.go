@@ -13,6 +13,7 @@ import (
 	"firn"
 	"firn/client"
 	"firn/internal/config"
+	"firn/internal/gateway"
 	"firn/internal/migrate"
 	"firn/internal/testutil"
 	"firn/internal/vfs"
@@ -86,7 +87,7 @@ func TestTwoGateways(t *testing.T) {
 	}
 	var faults []wire.VerifyFault
 	checked := 0
-	if err := h.verify(t.Context(), func(done, _ int, found []wire.VerifyFault) { checked, faults = done, append(faults, found...) }); err != nil || checked != 1 || len(faults) > 0 {
+	if err := h.verify(t.Context(), func(step gateway.VerifyStep) { checked, faults = step.Done, append(faults, step.Faults...) }); err != nil || checked != 1 || len(faults) > 0 {
 		t.Errorf("the check looked at %d sessions and found %+v, %v", checked, faults, err)
 	}
 	if _, err := a.Purge(t.Context(), s.ID, wire.Erase{Reason: "a test", Sure: s.ID}); err != nil {

@@ -13,18 +13,19 @@ import (
 	"firn"
 	"firn/dialect/native"
 	"firn/internal/doctor"
+	"firn/internal/gateway"
 	"firn/internal/migrate"
 	"firn/store"
 	"firn/wire"
 )
 
 // verify reads every byte of all sessions.
-func (h *House) verify(ctx context.Context, tell func(done, of int, faults []wire.VerifyFault)) error {
+func (h *House) verify(ctx context.Context, report func(gateway.VerifyStep)) error {
 	if h.o.Foreign != nil {
 		return fmt.Errorf("check all sessions: they are not in our own files: %w", firn.ErrUnsupported)
 	}
 	if dir, ok := h.storeDir(); ok {
-		return h.verifyFiles(ctx, dir, tell)
+		return h.verifyFiles(ctx, dir, report)
 	}
 	side, ok := h.own.(migrate.Side)
 	if !ok {
@@ -35,59 +36,74 @@ func (h *House) verify(ctx context.Context, tell func(done, of int, faults []wir
 		return fmt.Errorf("check all sessions: %w", err)
 	}
 	slices.SortFunc(holdings, func(a, b store.Holding) int { return cmp.Compare(a.ID, b.ID) })
-	for i, held := range holdings {
-		var faults []wire.VerifyFault
+	step := gateway.VerifyStep{Of: len(holdings)}
+	for _, held := range holdings {
+		step.Faults = nil
 		if held.Receipt == nil {
-			if faults, err = verifySession(ctx, side, held.ID); err != nil {
+			if err := verifySession(ctx, side, held.ID, &step); err != nil {
 				return fmt.Errorf("check all sessions: %w", err)
 			}
 		}
-		tell(i+1, len(holdings), faults)
+		step.Done++
+		report(step)
 	}
 	return nil
 }
 
-func (h *House) verifyFiles(ctx context.Context, dir string, tell func(done, of int, faults []wire.VerifyFault)) error {
+func (h *House) verifyFiles(ctx context.Context, dir string, report func(gateway.VerifyStep)) error {
 	target, err := doctor.OpenHome(h.fs, dir)
 	if err != nil {
 		return err
 	}
 	target.MaxLine = int64(h.o.Settings.Store.MaxLine)
-	_, err = doctor.Verify(ctx, target, doctor.Options{Each: func(done, of int, found []doctor.Finding) {
-		var faults []wire.VerifyFault
+	var step gateway.VerifyStep
+	r, err := doctor.Verify(ctx, target, doctor.Options{Each: func(done, of int, found []doctor.Finding) {
+		step.Done, step.Of, step.Faults = done, of, nil
 		for _, f := range found {
 			if f.Severity == doctor.Fault && !f.Repaired {
-				faults = append(faults, wire.VerifyFault{Session: string(f.Session), What: f.Message})
+				step.Faults = append(step.Faults, wire.VerifyFault{Session: string(f.Session), What: f.Message})
 			}
 		}
-		tell(done, of, faults)
+		report(step)
 	}})
-	return err
+	if err != nil {
+		return err
+	}
+	step.Entries, step.Bytes, step.Faults = r.Entries, r.Bytes, nil
+	report(step)
+	return nil
 }
 
 // verifySession reads all records of a session, which the store holds against
-// their chain, and every line as an entry.
-func verifySession(ctx context.Context, side migrate.Side, id firn.ID) ([]wire.VerifyFault, error) {
+// their chain, and every line as an entry, and adds what it found to step.
+func verifySession(ctx context.Context, side migrate.Side, id firn.ID, step *gateway.VerifyStep) error {
 	d := native.New()
-	var faults []wire.VerifyFault
+	fault := func(what string) {
+		step.Faults = append(step.Faults, wire.VerifyFault{Session: string(id), What: what})
+	}
 	n := 0
 	for line, err := range side.Lines(ctx, id) {
 		n++
 		switch {
 		case errors.Is(err, firn.ErrNotFound):
-			return faults, nil // it was purged meanwhile
+			return nil // it was purged meanwhile
 		case errors.Is(err, firn.ErrCorrupt):
-			return append(faults, wire.VerifyFault{Session: string(id), What: err.Error()}), nil
+			fault(err.Error())
+			return nil
 		case err != nil:
-			return faults, err
-		case len(bytes.TrimSpace(line)) == 0:
+			return err
+		}
+		step.Bytes += int64(len(line)) + 1
+		if len(bytes.TrimSpace(line)) == 0 {
 			continue // as an editor leaves them
 		}
 		if _, err := d.Decode(line); err != nil {
-			faults = append(faults, wire.VerifyFault{Session: string(id), What: fmt.Sprintf("line %d: %v", n, err)})
+			fault(fmt.Sprintf("line %d: %v", n, err))
+			continue
 		}
+		step.Entries++
 	}
-	return faults, nil
+	return nil
 }
 
 // followEvery is how often it is looked whether other gateways have changed

@@ -1,0 +1,545 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/coder/acp-go-sdk"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// The sessions of the two homes, and the word of the entry that was written last, when
+// one of the homes had been migrated.
+const (
+	mainSession  = "s1000000"
+	otherSession = "s2000000"
+	spareSession = "s3000000"
+	lateSession  = "s4000000"
+	deskKey      = "agent:main:desk"
+	lastWord     = "walruslast"
+)
+
+// pair is two homes with the same sessions: one keeps them in its own files, the other
+// moved them to an embedded server. Both are written to in the same way since.
+type pair struct {
+	t *testing.T
+	// files and moved are the homes, store where the sessions of the second are.
+	files, moved, store string
+}
+
+// ran is what a command did.
+type ran struct {
+	out, errs string
+	code      int
+}
+
+// run runs a command on a home.
+func (p *pair) run(home, input string, args ...string) ran {
+	p.t.Helper()
+	cmd := program(home, args...)
+	cmd.Env = append(cmd.Env, "HOME="+home, "EDITOR=true", "VISUAL=", "NO_COLOR=1", "DISPLAY=", "WAYLAND_DISPLAY=")
+	cmd.Stdin = strings.NewReader(input)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	var exit *exec.ExitError
+	if err := cmd.Run(); err != nil && !errors.As(err, &exit) {
+		p.t.Fatal(err)
+	}
+	return ran{out.String(), errs.String(), cmd.ProcessState.ExitCode()}
+}
+
+// must runs a command that has to end well.
+func (p *pair) must(home, input string, args ...string) string {
+	p.t.Helper()
+	r := p.run(home, input, args...)
+	if r.code != 0 {
+		p.t.Fatalf("firn %v in %s ended with %d: %s%s", args, filepath.Base(home), r.code, r.out, r.errs)
+	}
+	return r.out
+}
+
+// both runs a command on both homes, which has to end well.
+func (p *pair) both(input string, args ...string) {
+	p.t.Helper()
+	p.must(p.files, input, args...)
+	p.must(p.moved, input, args...)
+}
+
+func header(id string) string {
+	return `{"type":"session","version":3,"id":"` + id + `","timestamp":"2026-11-15T02:40:15.042Z","cwd":"/w","firn":1,"agent":"main"}` + "\n"
+}
+
+func said(id, parent, role, text string) string {
+	link := "null"
+	if parent != "" {
+		link = `"` + parent + `"`
+	}
+	return `{"type":"message","id":"` + id + `","parentId":` + link + `,"timestamp":"2026-11-15T02:45:47.243Z","message":{"role":"` + role + `","content":[{"type":"text","text":"` + text + `"}],"timestamp":1794710747206}}` + "\n"
+}
+
+// newPair makes the two homes.
+func newPair(t *testing.T) *pair {
+	t.Helper()
+	dir := t.TempDir()
+	p := &pair{t: t, files: filepath.Join(dir, "files"), moved: filepath.Join(dir, "moved"), store: filepath.Join(dir, "nats")}
+	if err := os.MkdirAll(p.files, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{mainSession, otherSession, spareSession} {
+		p.must(p.files, header(id)+said("a1", "", "user", "the first of "+id)+said("a2", "a1", "assistant", "an answer"), "import", "-", "--from", "native")
+	}
+	p.must(p.files, "", "keys", "set", deskKey, mainSession)
+	p.must(p.files, "", "token", "create", "phone")
+	if err := os.CopyFS(p.moved, os.DirFS(p.files)); err != nil {
+		t.Fatal(err)
+	}
+	if err := filepath.WalkDir(p.moved, func(path string, d fs.DirEntry, err error) error { // a copy has the modes of the umask
+		if err == nil && d.IsDir() {
+			return os.Chmod(path, 0o700)
+		}
+		return errors.Join(err, os.Chmod(path, 0o600))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	p.must(p.moved, "", "migrate", "--from", "files", "--to", "nats-embedded:"+p.store)
+	return p
+}
+
+// writeLast writes the last entries, to both in the same way.
+func (p *pair) writeLast() {
+	p.t.Helper()
+	p.both(said("a3", "a2", "user", "and then the "+lastWord), "append", mainSession)
+	p.both(header(lateSession)+said("b1", "", "user", "a late "+lastWord)+said("b2", "b1", "assistant", "seen"), "import", "-", "--from", "native")
+}
+
+// deed is how a command is held against the two homes.
+type deed struct {
+	// name is the command as it stands in docs/cli.md.
+	name string
+	// why says why it is not run, or why what it prints differs.
+	why string
+	// args are what it is run with. Without them and without a check it is not run.
+	args  []string
+	input string
+	// last says that it has to print the last entry.
+	last bool
+	// differs leaves what is printed uncompared, for why.
+	differs bool
+	// refused is what it says on the home that moved, where it cannot do its work.
+	refused string
+	// says is what it adds on the home that moved.
+	says  string
+	check func(t *testing.T, p *pair)
+}
+
+// deeds are all commands: first those that only read, then those that write, in an
+// order in which each finds what it needs.
+func deeds() []deed {
+	one := func(name string, args ...string) deed { return deed{name: name, args: args} }
+	shows := func(name string, args ...string) deed { return deed{name: name, args: args, last: true} }
+	skip := func(name, why string) deed { return deed{name: name, why: why} }
+	reads := []deed{
+		shows("cat", "cat", mainSession), shows("cat", "cat", "@"+deskKey), shows("cat", "cat", lateSession, "--raw"),
+		one("ls", "ls"), shows("ls", "ls", "--text", lastWord),
+		{name: "show", args: []string{"show", mainSession}, differs: true, why: "it names the files, if there are any"}, shows("tail", "tail", mainSession), shows("tree", "tree", mainSession), shows("window", "window", mainSession),
+		shows("diff", "diff", mainSession, "a2", "a3"), one("compactions", "compactions", mainSession),
+		{name: "grep", args: []string{"grep", lastWord}, last: true}, {name: "grep", args: []string{"grep", "-l", lastWord, lateSession}, differs: true, why: "a file is named by its path, a session of another store by the store and its id"},
+		shows("search", "search", lastWord), shows("sessions", "sessions", "cat", mainSession),
+		shows("export", "export", mainSession), shows("export", "export", lateSession, "--format", "claude"), {name: "handoff", args: []string{"handoff", mainSession, "--to", "codex", "--plan"}},
+		{name: "status", args: []string{"status"}, differs: true, why: "it names the store and the process"},
+		one("keys", "keys"), one("keys ls", "keys", "ls"), one("keys show", "keys", "show", deskKey), one("usage", "usage", "--by", "session"),
+		one("jobs", "jobs"), one("jobs run", "jobs", "run", "none"), {name: "open", args: []string{"open", "--print"}, differs: true, why: "the code in the address is another each time"},
+		one("maintenance", "maintenance", "--dry-run"), one("reindex", "reindex"), one("reindex", "reindex", "--check"),
+		one("token", "token"), one("token ls", "token", "ls"), one("adopt", "adopt"), one("config", "config"), one("config check", "config", "check"), one("config path", "config", "path"),
+		{name: "config get", args: []string{"config", "get", "store.url"}, differs: true, why: "that is what differs"}, {name: "config set", args: []string{"config", "set", "gateway.drain", "1m", "--plan"}},
+		one("memory", "memory"), one("memory ls", "memory", "ls"), one("memory dream", "memory", "dream", "--plan"), one("memory changes", "memory", "changes"),
+		one("help", "help", "cat"), one("version", "version"), one("completion", "completion", "bash"), one("backup", "backup"),
+		{name: "verify", check: checkVerify}, {name: "mirror", check: checkMirror}, {name: "backup create", check: checkBackup},
+		{name: "doctor", args: []string{"doctor"}, differs: true, why: "of another store it tells other things", check: checkDoctor},
+		{name: "repair", args: []string{"repair"}, refused: "not in files", why: "it adds to files"},
+		{name: "mcp", check: checkMCP}, {name: "acp", check: checkACP},
+		skip("backup verify", "reads a file that is named; run by the check of backup create"), skip("backup restore", "makes a home of a file; run by the check of backup create"),
+		skip("convert", "converts a file that is named; no store"), skip("demo", "has a home of its own"),
+		skip("migrate", "is how the homes are made; TestMigrateBack goes back"), skip("serve", "is how the gateways are started; what it refuses is in TestStoreConflicts"),
+	}
+	writes := []deed{
+		shows("chat", "chat", "-p", "say "+lastWord, "-r", mainSession), one("append", "append", mainSession, "--user", "one more"), one("new", "new", "--title", "fresh"),
+		one("rename", "rename", mainSession, "a walrus"), one("tag", "tag", mainSession, "+sea"), one("label", "label", mainSession, "a3", "here"),
+		one("fork", "fork", mainSession, "--at", "a3"), one("rewind", "rewind", mainSession, "a3"), one("compact", "compact", mainSession, "--keep-recent", "1"), one("uncompact", "uncompact", mainSession),
+		one("archive", "archive", otherSession), one("rm", "rm", otherSession, "--bin"), one("restore", "restore", otherSession), {name: "purge", args: []string{"purge", spareSession, "--sure", spareSession}, differs: true, why: "it counts the bytes that the store had", says: "were in the home's own files"},
+		one("keys set", "keys", "set", "agent:main:new", otherSession), one("keys reset", "keys", "reset", deskKey), one("keys previous", "keys", "previous", deskKey),
+		{name: "import", input: header("s5000000") + said("c1", "", "user", "brought"), args: []string{"import", "-", "--from", "native"}},
+		one("memory add", "memory", "add", "Walruses are large.", "--name", "walrus"), one("memory show", "memory", "show", "walrus"), one("memory search", "memory", "search", "walruses"),
+		one("memory edit", "memory", "edit", "walrus"), one("memory forget", "memory", "forget", "walrus"), one("memory undo", "memory", "undo"), one("memory clear", "memory", "clear", "--yes"),
+		{name: "token create", args: []string{"token", "create", "desk"}, differs: true, why: "it prints a secret"}, one("token revoke", "token", "revoke", "phone"),
+		{name: "verify", check: checkVerify}, {name: "stop", args: []string{"stop"}, differs: true, why: "it names the process"},
+	}
+	return append(reads, writes...)
+}
+
+// TestEveryCommandIsClassified holds the table against the commands that there are, which
+// docs/cli.md lists: a test makes that page of the tree of commands.
+func TestEveryCommandIsClassified(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "cli.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := make(map[string]bool)
+	for _, d := range deeds() {
+		known[d.name] = true
+		if d.args == nil && d.check == nil && d.why == "" || (d.differs || d.refused != "") && d.why == "" {
+			t.Errorf("firn %s: the table does not say why", d.name)
+		}
+	}
+	found := 0
+	for _, heading := range regexp.MustCompile(`(?m)^##+ firn (.+)$`).FindAllStringSubmatch(string(page), -1) {
+		if found++; !known[heading[1]] {
+			t.Errorf("firn %s is not in the table of commands: say how it acts on the store in use", heading[1])
+		}
+		delete(known, heading[1])
+	}
+	for name := range known {
+		t.Errorf("there is no command firn %s", name)
+	}
+	if found < 80 {
+		t.Errorf("only %d commands were found", found)
+	}
+}
+
+// TestStoreInUse runs every command on a home whose sessions moved to an embedded server,
+// and on one that keeps them in files: both do and say the same, without gateways, with
+// gateways, and with one that is told its store by a flag, on a home that was migrated
+// before homes recorded it.
+func TestStoreInUse(t *testing.T) {
+	for name, begin := range map[string]func(t *testing.T, p *pair){
+		"alone": func(*testing.T, *pair) {},
+		"served": func(t *testing.T, p *pair) {
+			startServe(t, p.files)
+			startServe(t, p.moved)
+		},
+		"told": func(t *testing.T, p *pair) {
+			if err := os.Remove(filepath.Join(p.moved, "store.json")); err != nil {
+				t.Fatal(err)
+			}
+			startServe(t, p.files)
+			startServe(t, p.moved, "--store", "nats-embedded:"+p.store)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPair(t)
+			begin(t, p)
+			p.writeLast()
+			for _, d := range deeds() {
+				if d.args == nil && d.check == nil {
+					continue
+				}
+				t.Run(strings.ReplaceAll(d.name, " ", "-"), func(t *testing.T) {
+					p.t = t
+					p.does(&d)
+				})
+			}
+			if old, err := os.ReadFile(filepath.Join(p.moved, "agents", "main", "sessions", mainSession+".jsonl")); err != nil || bytes.Contains(old, []byte(lastWord)) {
+				t.Errorf("the files from before were changed: %v\n%s", err, old)
+			}
+		})
+	}
+}
+
+// does runs a command on both homes and compares.
+func (p *pair) does(d *deed) {
+	p.t.Helper()
+	if d.check != nil {
+		d.check(p.t, p)
+	}
+	if d.args == nil {
+		return
+	}
+	files, moved := p.run(p.files, d.input, d.args...), p.run(p.moved, d.input, d.args...)
+	if d.refused != "" {
+		if moved.code == 0 || !strings.Contains(moved.errs, d.refused) || !strings.Contains(moved.errs, "hint: ") {
+			p.t.Errorf("firn %v ended with %d: %s%s", d.args, moved.code, moved.out, moved.errs)
+		}
+		return
+	}
+	if files.code != moved.code {
+		p.t.Errorf("firn %v ends with %d on files and %d where they moved\n%s%s\n%s%s", d.args, files.code, moved.code, files.out, files.errs, moved.out, moved.errs)
+	}
+	if d.last && (!strings.Contains(moved.out, lastWord) || !strings.Contains(files.out, lastWord)) {
+		p.t.Errorf("firn %v does not show the last entry\n%s%s\n%s%s", d.args, files.out, files.errs, moved.out, moved.errs)
+	}
+	if !strings.Contains(moved.errs, d.says) {
+		p.t.Errorf("firn %v does not say %q: %s", d.args, d.says, moved.errs)
+	}
+	if a, b := p.plain(files.out), p.plain(moved.out); a != b && !d.differs {
+		p.t.Errorf("firn %v prints on files\n%s\nand where they moved\n%s", d.args, a, b)
+	}
+}
+
+// noise is what has to differ between two homes.
+var noise = []struct {
+	form *regexp.Regexp
+	word string
+}{
+	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}(-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})?`), "ID"},
+	{regexp.MustCompile(`\b1[0-9a-hjkmnp-tv-z]{12}\b`), "ENTRY"},
+	{regexp.MustCompile(`\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?Z?)?)?`), "TIME"},
+	{regexp.MustCompile(`\b\d{13}\b`), "MILLISECONDS"},
+	{regexp.MustCompile(`\d\d:\d\d(:\d\d)?`), "CLOCK"},
+	{regexp.MustCompile(`\b(just )?now\b|\d+[smhd] ago`), "WHEN"},
+	{regexp.MustCompile(`(position|up to|end|at) [0-9,]+`), "POSITION"},
+	{regexp.MustCompile(` +`), " "},
+}
+
+// plain leaves out what has to differ.
+func (p *pair) plain(text string) string {
+	for _, home := range []string{p.files, p.moved} {
+		text = strings.ReplaceAll(text, home, "HOME")
+	}
+	for _, n := range noise {
+		text = n.form.ReplaceAllString(text, n.word)
+	}
+	return text
+}
+
+// sessionFile reads the file of a session below a directory.
+func sessionFile(t *testing.T, dir, id string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, "agents", "main", "sessions", id+".jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// same compares the sessions below a directory with those of the home in files, byte for
+// byte.
+func (p *pair) same(what, dir string) {
+	p.t.Helper()
+	for _, id := range []string{mainSession, otherSession, spareSession, lateSession} {
+		if want, got := sessionFile(p.t, p.files, id), sessionFile(p.t, dir, id); got != want {
+			p.t.Errorf("%s has of session %s\n%s\nwant\n%s", what, id, got, want)
+		}
+	}
+	if !strings.Contains(sessionFile(p.t, dir, mainSession), lastWord) {
+		p.t.Errorf("%s lacks the last entry", what)
+	}
+}
+
+// checkVerify has verify read as many entries and bytes on both.
+func checkVerify(t *testing.T, p *pair) {
+	type read struct{ Entries, Bytes int }
+	var files, moved read
+	for home, r := range map[string]*read{p.files: &files, p.moved: &moved} {
+		out := p.must(home, "", "verify", "--json")
+		if err := json.Unmarshal([]byte(out), r); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	if files.Entries == 0 || files.Entries != moved.Entries {
+		t.Errorf("verify read %+v in files and %+v where they moved", files, moved)
+	}
+	if r := p.run(p.moved, "", "verify", filepath.Join(p.moved, "agents")); r.code != 0 || !strings.Contains(r.errs, "a copy from before") {
+		t.Errorf("verify of the old files says %s%s", r.out, r.errs)
+	}
+}
+
+// checkMirror compares a mirror with the files.
+func checkMirror(t *testing.T, p *pair) {
+	dir := filepath.Join(t.TempDir(), "copy")
+	p.must(p.moved, "", "mirror", dir)
+	p.same("the mirror", dir)
+	if out := p.must(p.moved, "", "--home", dir, "keys", "show", deskKey); !strings.Contains(out, mainSession) {
+		t.Errorf("in the mirror the key is\n%s", out)
+	}
+}
+
+// checkBackup compares a home that is made of a backup with the files.
+func checkBackup(t *testing.T, p *pair) {
+	dir := t.TempDir()
+	file, home := filepath.Join(dir, "b.tar.zst"), filepath.Join(dir, "restored")
+	var sums [2]struct{ Sessions int }
+	for i, from := range []string{p.files, p.moved} {
+		os.Remove(file)
+		out := p.must(from, "", "backup", "create", file, "--json")
+		if err := json.Unmarshal([]byte(out), &sums[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if sums[0] != sums[1] || sums[1].Sessions != 4 {
+		t.Errorf("a backup has %+v of files and %+v of where they moved", sums[0], sums[1])
+	}
+	p.must(p.moved, "", "backup", "verify", file)
+	p.must(p.moved, "", "backup", "restore", file, home)
+	p.same("the backup", home)
+	if out := p.must(home, "", "cat", "@"+deskKey); !strings.Contains(out, lastWord) {
+		t.Errorf("in the restored home it says\n%s", out)
+	}
+	p.must(home, "", "append", mainSession, "--user", "and it goes on") // in its own files
+	if !strings.Contains(sessionFile(t, home, mainSession), "and it goes on") {
+		t.Error("the restored home does not keep its sessions in files")
+	}
+	if entries, err := filepath.Glob(filepath.Join(p.moved, ".tmp-*")); err != nil || len(entries) > 0 {
+		t.Errorf("it left %v, %v", entries, err)
+	}
+}
+
+// checkDoctor has doctor tell which store it looked at, and of the copy.
+func checkDoctor(t *testing.T, p *pair) {
+	out := p.must(p.moved, "", "doctor")
+	for _, want := range []string{"nats-embedded:" + p.store + ": 4 sessions", "3 sessions in the home's own files are a copy"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("doctor does not say %q:\n%s", want, out)
+		}
+	}
+}
+
+// checkMCP reads the last entry by that protocol.
+func checkMCP(t *testing.T, p *pair) {
+	s := mcpClient(t, &mcp.CommandTransport{Command: program(p.moved, "mcp", "--read-only")})
+	defer s.Close()
+	if text, _ := well(t, s, "read_session", map[string]any{"session": mainSession}); !strings.Contains(text, lastWord) {
+		t.Errorf("it reads\n%s", text)
+	}
+}
+
+// checkACP loads the session in an editor.
+func checkACP(t *testing.T, p *pair) {
+	e := startACP(t, p.moved, nil)
+	if _, err := e.conn.LoadSession(t.Context(), acp.LoadSessionRequest{SessionId: mainSession, Cwd: "/w", McpServers: []acp.McpServer{}}); err != nil {
+		t.Fatal(err)
+	}
+	if told := e.take(); !strings.Contains(told, lastWord) {
+		t.Errorf("it tells\n%s", told)
+	}
+	e.quit()
+}
+
+// TestMigrateBack moves the sessions back: what was written in the other store is in
+// files, the home uses those again, and refuses the other one.
+func TestMigrateBack(t *testing.T) {
+	p := newPair(t)
+	p.writeLast()
+	p.must(p.moved, "", "migrate", "--from", "nats-embedded:"+p.store, "--to", "files")
+	p.same("the home that moved back", p.moved)
+	p.both(said("a4", "a3", "assistant", "and back"), "append", mainSession)
+	p.same("the home that goes on", p.moved)
+	p.must(p.moved, "", "verify")
+	for _, args := range [][]string{{"new"}, {"serve"}, {"chat", "-p", "hello"}} {
+		if r := p.run(p.moved, "", append([]string{"--store", "nats-embedded:" + p.store}, args...)...); r.code != 5 || !strings.Contains(r.errs, "firn migrate --from file: --to nats-embedded:") {
+			t.Errorf("firn %v in the store that was left ended with %d: %s%s", args, r.code, r.out, r.errs)
+		}
+	}
+	// And there once more: what the other store has already is not carried again.
+	if out := p.must(p.moved, "", "migrate", "--from", "files", "--to", "nats-embedded:"+p.store); !strings.Contains(out, "1 longer than before") {
+		t.Errorf("it says\n%s", out)
+	}
+	if out := p.must(p.moved, "", "cat", mainSession); !strings.Contains(out, "and back") {
+		t.Errorf("it shows\n%s", out)
+	}
+}
+
+// TestStoreConflicts is which store counts if a flag, the environment, the settings and
+// the record of the home do not agree.
+func TestStoreConflicts(t *testing.T) {
+	p := newPair(t)
+	p.writeLast()
+	moved := "nats-embedded:" + p.store
+	toml := filepath.Join(p.moved, "firn.toml")
+	set := func(url string) {
+		t.Helper()
+		if err := os.WriteFile(toml, []byte("[store]\nurl = \""+url+"\"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect := func(what string, r ran, code int, words ...string) {
+		t.Helper()
+		if r.code != code {
+			t.Errorf("%s ended with %d, want %d: %s%s", what, r.code, code, r.out, r.errs)
+		}
+		for _, word := range words {
+			if !strings.Contains(r.out+r.errs, word) {
+				t.Errorf("%s does not say %q: %s%s", what, word, r.out, r.errs)
+			}
+		}
+	}
+	note := "note: the sessions of " + p.moved + " are in " + moved
+	expect("to read with --store", p.run(p.moved, "", "--store", "files", "cat", mainSession), 0, note, "the first of")
+	expect("to verify with --store", p.run(p.moved, "", "--store", "files", "verify"), 0, note, "3 sessions")
+	expect("to mirror with --store", p.run(p.moved, "", "--store", "files", "mirror", filepath.Join(t.TempDir(), "m")), 0, note, "3 sessions")
+	expect("to write with --store", p.run(p.moved, "", "--store", "files", "append", mainSession, "--user", "lost"), 5, "are in "+moved, "hint: leave it out")
+	expect("the same store with --store", p.run(p.moved, "", "--store", moved, "cat", mainSession), 0, lastWord)
+	set("file:")
+	for _, args := range [][]string{{"ls"}, {"verify"}, {"grep", "x"}, {"mirror", t.TempDir()}, {"backup", "create", "-"}, {"doctor"}, {"new"}, {"serve"}, {"repair"}, {"status"}} {
+		expect(fmt.Sprint("against the settings ", args), p.run(p.moved, "", args...), 5, "are in "+moved, "firn.toml:2", "hint: take store.url out of "+toml)
+	}
+	expect("the settings can be looked at", p.run(p.moved, "", "config", "get", "store.url"), 0, "file:")
+	expect("a flag goes before the settings", p.run(p.moved, "", "--store", moved, "cat", mainSession), 0, lastWord)
+	set(moved)
+	expect("settings that agree", p.run(p.moved, "", "cat", mainSession), 0, lastWord)
+	if err := os.Remove(toml); err != nil {
+		t.Fatal(err)
+	}
+	expect("the record is where it comes from", p.run(p.moved, "", "config", "get", "store.url"), 0, moved)
+	expect("a copy changes nothing", p.run(p.moved, "", "migrate", "--from", moved, "--to", "file:"+filepath.Join(t.TempDir(), "c"), "--copy"), 0, "goes on with "+moved)
+	expect("a fresh home", p.run(t.TempDir(), "", "--store", moved, "cat", mainSession), 0, lastWord)
+	expect("a home with files of its own", p.run(p.files, "", "--store", "nats-embedded:"+filepath.Join(t.TempDir(), "n"), "new"), 5, "own files", "firn migrate --from files")
+
+	gone := p.store + "-gone"
+	if err := os.Rename(p.store, gone); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"ls"}, {"new"}, {"verify"}, {"serve"}} {
+		expect(fmt.Sprint("without its store ", args), p.run(p.moved, "", args...), 3, "that directory is not there", "hint: bring it back")
+	}
+	if _, err := os.Stat(p.store); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a store was made anew: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(p.moved, "store.json"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"ls"}, {"new"}, {"verify"}} {
+		expect(fmt.Sprint("with a damaged record ", args), p.run(p.moved, "", args...), 8, "store.json")
+	}
+	expect("a damaged record and --store", p.run(p.moved, "", "--store", "nats-embedded:"+gone, "cat", mainSession), 0, lastWord, "store.json")
+}
+
+// TestServeRecordsItsStore has a gateway record the store that it was told, and a home
+// that was moved find it again.
+func TestServeRecordsItsStore(t *testing.T) {
+	dir := t.TempDir()
+	home := filepath.Join(dir, "home")
+	if err := os.Mkdir(home, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	p := &pair{t: t}
+	p.must(home, header(mainSession)+said("a1", "", "user", lastWord), "--store", "nats-embedded:"+filepath.Join(home, "nats"), "import", "-", "--from", "native")
+	if out := p.must(home, "", "cat", mainSession); !strings.Contains(out, lastWord) {
+		t.Errorf("without the flag it shows\n%s", out)
+	}
+	moved := filepath.Join(dir, "elsewhere")
+	if err := os.Rename(home, moved); err != nil {
+		t.Fatal(err)
+	}
+	startServe(t, moved)
+	if out := p.must(moved, "", "cat", mainSession); !strings.Contains(out, lastWord) {
+		t.Errorf("at another place it shows\n%s", out)
+	}
+	file := filepath.Join(dir, "b.tar.zst")
+	p.must(moved, "", "backup", "create", file)
+	p.must(moved, "", "backup", "restore", file, filepath.Join(dir, "restored"))
+	if _, err := os.Stat(filepath.Join(dir, "restored", "nats")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the files of the server are in the backup: %v", err)
+	}
+	if out := p.must(filepath.Join(dir, "restored"), "", "cat", mainSession); !strings.Contains(out, lastWord) {
+		t.Errorf("restored it shows\n%s", out)
+	}
+}
