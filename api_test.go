@@ -32,13 +32,13 @@ var apiGroups = []struct {
 	{"Other tools", []string{"formats", "import", "sources"}},
 	{"As OpenAI's API", []string{"chat", "responses", "conversations"}},
 	{"Who may", []string{"tokens", "me", "logins", "login", "logout"}},
-	{"The gateway", []string{"status", "ops", "usage", "jobs", "maintenance", "verify", "health"}},
+	{"The gateway", []string{"status", "ops", "usage", "jobs", "maintenance", "verify", "store", "health"}},
 }
 
 // apiWords stand for what an address names.
 var apiWords = map[string]string{
 	"id": "0198c5a2", "entry": "HEAD", "cid": "1m7hc7xwpykzz", "key": "agent:main:main", "token": "phone", "hook": "deploy", "job": "morning", "n": "1",
-	"model": "main", "response": "resp_1", "conversation": "conv_1", "note": "release-plan", "change": "c1",
+	"model": "main", "response": "resp_1", "conversation": "conv_1", "note": "release-plan", "change": "c1", "session": "0198c5a2-5f6e-7abc-8def-0123456789ab",
 }
 
 // apiAsks are queries and bodies of operations that do nothing sensible without.

@@ -42,6 +42,7 @@ var layers = []layer{
 	{"internal/fulltext", []string{".", "store", "internal/witness", "internal/search", "internal/mask", "internal/vfs"}, "derived from any store: the index of words"},
 	{"internal/backup", []string{".", "internal/vfs"}, "puts the files of a home into one, and back; what is in them does not matter to it"},
 	{"internal/migrate", []string{".", "store"}, "carries sessions from any store to any other"},
+	{"internal/remote", []string{".", "store", "client", "wire"}, "the store of a gateway as a source of sessions"},
 	{"internal/grep", []string{".", "internal/search", "internal/mask", "internal/rawjson", "internal/vfs"}, "reads the lines of files, whoever's they are: it must work without an index"},
 
 	// deciding
@@ -106,7 +107,7 @@ var layers = []layer{
 	{"internal/unit", nil, "pure: what service managers are told"},
 	{"internal/manual", nil, "pure: commands as documents; who has the commands hands them over"},
 	{"internal/chat", []string{".", "client", "wire", "internal/prose", "internal/line", "internal/markdown", "internal/typo"}, "a client that sits at a terminal"},
-	{"internal/cli", []string{".", "client", "wire", "dialect", "internal/adopt", "internal/convert", "internal/dialects", "internal/vfs", "internal/prose", "internal/config", "internal/doctor", "internal/grep", "internal/demo", "internal/mcp", "internal/acp", "internal/chat", "internal/line", "internal/migrate", "internal/manual", "internal/backup", "internal/typo", "internal/progress", "internal/unit"}, "a client; doctor, verify, repair and grep open files directly; adopt, convert and handoff work on other tools' files, which are on this machine; files for the history of the chat"},
+	{"internal/cli", []string{".", "client", "wire", "dialect", "internal/adopt", "internal/convert", "internal/dialects", "internal/vfs", "internal/prose", "internal/config", "internal/doctor", "internal/grep", "internal/demo", "internal/mcp", "internal/acp", "internal/chat", "internal/line", "internal/migrate", "internal/manual", "internal/backup", "internal/typo", "internal/progress", "internal/unit"}, "a client; doctor, verify, repair and grep open files directly, through store.go alone; adopt, convert and handoff work on other tools' files, which are on this machine; files for the history of the chat"},
 	{"internal/tui", []string{".", "client", "wire"}, "a client"},
 	{"cmd/...", []string{"..."}, "wires the tables"},
 

@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"io"
+	"iter"
 	"net/http"
 	"reflect"
 	"strings"
@@ -19,6 +20,14 @@ type routed struct {
 	method string
 	call   func(c *client.Client) error
 	want   string
+}
+
+// first is the error of the first thing that a sequence yields.
+func first[T any](all iter.Seq2[T, error]) error {
+	for _, err := range all {
+		return err
+	}
+	return nil
 }
 
 var routeTable = routes()
@@ -49,6 +58,9 @@ func routes() []routed {
 		{"Tags", func(c *c) error { _, err := c.Tags(ctx); return err }, "GET /v1/tags"},
 		{"Sources", func(c *c) error { _, err := c.Sources(ctx); return err }, "GET /v1/sources"},
 		{"Ops", func(c *c) error { _, err := c.Ops(ctx); return err }, "GET /v1/ops"},
+		{"Stored", func(c *c) error { return first(c.Stored(ctx)) }, "GET /v1/store"},
+		{"StoredLines", func(c *c) error { return first(c.StoredLines(ctx, session)) }, "GET /v1/store/0199-test"},
+		{"OpenStored", func(c *c) error { _, err := c.OpenStored(ctx, session); return err }, "GET /v1/store/0199-test"},
 		{"Verify", func(c *c) error { _, err := c.Verify(ctx); return err }, "POST /v1/verify {}"},
 		{"EditNote", func(c *c) error {
 			_, err := c.EditNote(ctx, wire.MemoryPlace{Agent: "a"}, "user/tea", "green")

@@ -65,7 +65,7 @@ func restore(ctx context.Context, from io.Reader, fsys vfs.FS, dir string, there
 		err = fsys.Rename(aside, dir)
 	}
 	if err != nil {
-		return s, errors.Join(err, removeAll(fsys, aside))
+		return s, errors.Join(err, vfs.RemoveAll(fsys, aside))
 	}
 	return s, fsys.SyncDir(filepath.Dir(dir))
 }
@@ -88,19 +88,6 @@ type synced struct {
 
 func (s *synced) Close() error {
 	return errors.Join(s.Sync(), s.File.Close(), s.fs.SyncDir(s.dir))
-}
-
-// removeAll takes away what was begun.
-func removeAll(fsys vfs.FS, dir string) error {
-	entries, err := fsys.ReadDir(dir)
-	for _, e := range entries {
-		if path := filepath.Join(dir, e.Name()); e.IsDir() {
-			err = errors.Join(err, removeAll(fsys, path))
-		} else {
-			err = errors.Join(err, fsys.Remove(path))
-		}
-	}
-	return errors.Join(err, fsys.Remove(dir))
 }
 
 // unpack goes through an archive, puts each file where it is told to, and compares.

@@ -283,7 +283,7 @@ func (s *sessionStore) pack(ctx context.Context, to io.Writer, now time.Time, ba
 	if err != nil {
 		return sum, err // what was copied makes the next try shorter
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(spare)) }()
+	defer func() { err = errors.Join(err, vfs.RemoveAll(vfs.OS{}, spare)) }()
 	record := config.StoreRecord{URL: "file:", Since: now.UTC().Truncate(time.Second), Before: s.url}
 	if err := record.Write(vfs.OS{}, spare); err != nil {
 		return sum, err

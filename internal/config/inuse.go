@@ -31,6 +31,7 @@ type WrongStore struct {
 	Kind error
 }
 
+// Error says which store holds the sessions.
 func (w *WrongStore) Error() string { return w.Message }
 
 // Unwrap returns the kind of error.

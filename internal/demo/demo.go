@@ -12,7 +12,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -180,7 +179,7 @@ func (t *tour) reported() []string {
 func (t *tour) close() error {
 	err := t.leave()
 	if t.opts.Keep == "" {
-		err = errors.Join(err, removeAll(t.home))
+		err = errors.Join(err, vfs.RemoveAll(vfs.OS{}, t.home))
 	}
 	return err
 }
@@ -207,28 +206,4 @@ func (t *tour) step(s step) error {
 // transcript is the path of a session's first file.
 func (t *tour) transcript(id firn.ID) string {
 	return filepath.Join(t.home, "agents", "main", "sessions", string(id)+".jsonl")
-}
-
-// removeAll removes a directory that we made.
-func removeAll(dir string) error {
-	var sys vfs.OS
-	entries, err := sys.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		path := filepath.Join(dir, e.Name())
-		if e.IsDir() {
-			err = removeAll(path)
-		} else {
-			err = sys.Remove(path)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return sys.Remove(dir)
 }

@@ -105,6 +105,23 @@ func WriteFile(fsys FS, path string, data []byte) error {
 	return fsys.SyncDir(filepath.Clean(dir))
 }
 
+// RemoveAll removes a directory and everything in it, without following links. One that
+// is not there is removed already. What cannot be removed keeps it from nothing else.
+func RemoveAll(fsys FS, dir string) error {
+	entries, err := fsys.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		if path := filepath.Join(dir, e.Name()); e.IsDir() {
+			err = errors.Join(err, RemoveAll(fsys, path))
+		} else {
+			err = errors.Join(err, fsys.Remove(path))
+		}
+	}
+	return errors.Join(err, fsys.Remove(dir))
+}
+
 // writeNew makes a file with durable content. If it fails there is none.
 func writeNew(fsys FS, path string, data []byte) error {
 	f, err := fsys.Open(path, Create)

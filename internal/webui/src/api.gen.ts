@@ -1069,7 +1069,9 @@ export interface Usage {
 
 export interface Verified {
   begun: string;
+  bytes: number;
   done?: string;
+  entries: number;
   error?: string;
   faults?: VerifyFault[];
   of: number;

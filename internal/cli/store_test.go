@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"strings"
+	"testing"
+)
+
+// TestOnlyStoreOpensSessions keeps commands from getting at the files of sessions in any
+// other way than through the store in use: what opens them is used in store.go alone.
+func TestOnlyStoreOpensSessions(t *testing.T) {
+	opens := map[string]bool{
+		"doctor.OpenHome": true, "doctor.Find": true, "grep.Files": true, "grep.Choose": true, "backup.Create": true, "backup.CreateFrom": true,
+		"config.ReadRecord": true,
+	}
+	files := token.NewFileSet()
+	parsed, err := parser.ParseDir(files, ".", func(info fs.FileInfo) bool { return !strings.HasSuffix(info.Name(), "_test.go") }, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := 0
+	for name, file := range parsed["cli"].Files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			selector, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			if from, ok := selector.X.(*ast.Ident); ok && opens[from.Name+"."+selector.Sel.Name] {
+				if used++; name != "store.go" {
+					t.Errorf("%s uses %s.%s: go through storeInUse", files.Position(n.Pos()), from.Name, selector.Sel.Name)
+				}
+			}
+			return true
+		})
+	}
+	if used < 6 {
+		t.Errorf("store.go opens sessions in %d places only: the names in this test are old", used)
+	}
+}
