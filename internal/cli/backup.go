@@ -170,7 +170,7 @@ is read as firn verify does.`,
 			if err != nil {
 				return err
 			}
-			target, err := restored(args[1])
+			target, err := p.restored(args[1])
 			if err != nil {
 				return err
 			}

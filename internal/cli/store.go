@@ -212,14 +212,14 @@ func (p *program) noteLeft(ctx context.Context) {
 // target finds what is named by at most one argument; without one, all sessions.
 func (s *sessionStore) target(args []string) (doctor.Target, error) {
 	if len(args) > 0 {
-		return doctor.Find(nil, s.files, args[0])
+		return s.p.bounded(doctor.Find(nil, s.files, args[0]))
 	}
-	return noHome(doctor.OpenHome(nil, s.files))
+	return s.p.bounded(noHome(doctor.OpenHome(nil, s.files)))
 }
 
 // homeTarget is the home, whether its sessions are in its own files or not.
 func (s *sessionStore) homeTarget() (doctor.Target, error) {
-	return noHome(doctor.OpenHome(nil, s.home))
+	return s.p.bounded(noHome(doctor.OpenHome(nil, s.home)))
 }
 
 // noHome gives the hint for a home that is not there.
@@ -236,11 +236,19 @@ func (p *program) fileTarget(path string) (doctor.Target, error) {
 	if err != nil {
 		return doctor.Target{}, err
 	}
-	return doctor.Find(nil, home, path)
+	return p.bounded(doctor.Find(nil, home, path))
 }
 
 // restored is a home that was just made of a backup, whose sessions are in files.
-func restored(home string) (doctor.Target, error) { return doctor.OpenHome(nil, home) }
+func (p *program) restored(home string) (doctor.Target, error) {
+	return p.bounded(doctor.OpenHome(nil, home))
+}
+
+// bounded gives a target the longest line that the settings allow.
+func (p *program) bounded(target doctor.Target, err error) (doctor.Target, error) {
+	target.MaxLine = p.maxLine()
+	return target, err
+}
 
 // transcripts finds the files to look through: those of the sessions, if they are in
 // files, and of the mirrors of other tools; or of another tool's folder.
