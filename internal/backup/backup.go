@@ -44,6 +44,8 @@ type Summary struct {
 	Sum string `json:"sha256"`
 	// Skipped are files of the home that are no plain files, such as links.
 	Skipped []string `json:"skipped,omitempty"`
+	// Unread are files that could not be opened, each with the reason.
+	Unread []string `json:"unread,omitempty"`
 }
 
 // Progress is told how many bytes are done, of how many.

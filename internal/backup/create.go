@@ -184,6 +184,10 @@ func (p *packer) walk(dir string, wanted func(name string) bool) error {
 // add packs a file as long as it is now.
 func (p *packer) add(name string) error {
 	file, err := p.fs.Open(p.path(name), vfs.Read)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // it keeps no other from being packed
+		p.Unread = append(p.Unread, name+": "+err.Error())
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -85,10 +85,16 @@ func (p *program) createBackup(ctx context.Context, args []string) error {
 	for _, skipped := range s.Skipped {
 		p.note(prose.Clean(skipped) + " is no plain file, and not in the backup")
 	}
-	if name == "-" {
-		return nil
+	for _, unread := range s.Unread {
+		p.note(prose.Clean(unread) + "; it is not in the backup")
 	}
-	return p.print(&packed{name, s}, func() string { return fmt.Sprintf("%s\n%s", prose.Clean(name), summary(s)) })
+	if name != "-" {
+		err = p.print(&packed{name, s}, func() string { return fmt.Sprintf("%s\n%s", prose.Clean(name), summary(s)) })
+	}
+	if err == nil && len(s.Unread) > 0 {
+		return errPartial
+	}
+	return err
 }
 
 // packed is the result of making a backup.

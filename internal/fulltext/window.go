@@ -131,10 +131,13 @@ func (t *teller) readSome(ctx context.Context, id firn.ID, wanted []*found, text
 	skipped, first := 0, false
 	for rec, err := range t.x.src.Read(ctx, id, wanted[0].at) {
 		if err != nil {
-			if errors.Is(err, firn.ErrNotFound) {
-				return false, nil
+			if ctx.Err() != nil {
+				return false, ctx.Err()
 			}
-			return false, fmt.Errorf("read session %s: %w", id, err)
+			if !errors.Is(err, firn.ErrNotFound) { // it keeps no other session from being found
+				t.x.report("session %s cannot be read, and is not shown: %v", id, err)
+			}
+			return false, nil
 		}
 		i := slices.IndexFunc(wanted, func(d *found) bool { return rec.Gap == nil && rec.Glance.ID == d.entry })
 		if i < 0 {

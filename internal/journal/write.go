@@ -201,6 +201,25 @@ func (j *Journal) replaced(how string) error {
 	return err
 }
 
+// SaveDeleted saves beside what is in files of the journal that were deleted
+// while it had them open, and returns why, as appending would: an ErrReplaced
+// that names where, or nil if none was deleted. It is for who is about to close
+// the journal: after that nobody has the bytes.
+func (j *Journal) SaveDeleted() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closed || j.failed != nil || !isDeleted(j.last) && !isDeleted(j.first) {
+		return nil
+	}
+	return j.replaced("it was deleted")
+}
+
+// isDeleted reports whether an open file with something in it has no name.
+func isDeleted(file vfs.File) bool {
+	info, err := file.Stat()
+	return err == nil && info.Links == 0 && info.Size > 0
+}
+
 // saveDeleted saves what is in a part that has no name any more, and says so
 // in the error.
 func (j *Journal) saveDeleted(err error, file vfs.File, path string) error {

@@ -125,6 +125,9 @@ type move struct {
 	holdings []store.Holding
 	// passed is how many bytes were read, of total.
 	passed, total int64
+	// unread is why the session that is being carried could not be read; nil if
+	// it could.
+	unread error
 }
 
 // carryAll carries the sessions, in the order of their ids.
@@ -158,6 +161,7 @@ func (m *move) before(h store.Holding) bool { return m.o.Done != nil && m.o.Done
 // carry carries one session.
 func (m *move) carry(h store.Holding) error {
 	sum := newSum()
+	m.unread = nil
 	loaded, err := m.to.Load(m.ctx, h, m.read(h.ID, sum))
 	if errors.Is(err, firn.ErrConflict) && m.o.Copy {
 		sum = newSum()
@@ -169,6 +173,9 @@ func (m *move) carry(h store.Holding) error {
 		return nil
 	case errors.Is(err, firn.ErrNotFound) && m.ctx.Err() == nil && h.Receipt == nil:
 		m.report.Differ = append(m.report.Differ, Difference{Session: h.ID, Detail: "it was put away while it was carried: " + err.Error()})
+		return nil
+	case err != nil && m.unread != nil && m.ctx.Err() == nil && !errors.Is(m.unread, firn.ErrUnavailable):
+		m.report.Differ = append(m.report.Differ, Difference{Session: h.ID, Detail: "it cannot be read, and was not carried: " + m.unread.Error()})
 		return nil
 	case err != nil:
 		return err
@@ -257,6 +264,8 @@ func (m *move) read(id firn.ID, s *sum) iter.Seq2[[]byte, error] {
 			if err == nil {
 				s.add(line)
 				m.pass("copying", line)
+			} else {
+				m.unread = err
 			}
 			if !yield(line, err) || err != nil {
 				return

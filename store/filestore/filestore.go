@@ -228,7 +228,7 @@ func (st *Store) Close() error {
 
 	var errs []error
 	for _, s := range st.sessions {
-		errs = append(errs, s.journal.Close())
+		st.closeSession(s)
 	}
 	for _, t := range st.tables {
 		errs = append(errs, t.close())

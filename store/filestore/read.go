@@ -17,7 +17,8 @@ func (st *Store) source(ctx context.Context, id firn.ID) (journal.Source, error)
 	if err := st.begin(ctx); err != nil {
 		return journal.Source{}, err
 	}
-	defer st.working.Done()
+	defer st.end()
+	st.noticeDeleted(id)
 	_, path, err := st.locate(id)
 	return journal.Source{FS: st.fs, Path: path, MaxLine: st.opts.MaxLine}, err
 }

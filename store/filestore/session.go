@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -472,9 +473,30 @@ func (st *Store) closeIdle() int {
 	return n
 }
 
+// closeSession closes the files of a session. What is in a file that was deleted
+// meanwhile is saved first, unless the session was put away.
 func (st *Store) closeSession(s *session) {
+	if st.putAway(s.id) == nil {
+		if err := s.journal.SaveDeleted(); err != nil {
+			st.reportLater("%v", err)
+		}
+	}
 	if err := s.journal.Close(); err != nil {
 		st.reportLater("close %s: %v", s.path, err)
+	}
+}
+
+// noticeDeleted closes a session that is open though its file was deleted, which
+// saves what was in it. Else that would be gone with the process.
+func (st *Store) noticeDeleted(id firn.ID) {
+	st.mu.Lock()
+	s := st.sessions[id]
+	st.mu.Unlock()
+	if s == nil || !s.begun.Load() {
+		return
+	}
+	if _, err := st.fs.Stat(s.path); errors.Is(err, fs.ErrNotExist) {
+		st.renew(id)
 	}
 }
 

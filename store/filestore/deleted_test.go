@@ -1,0 +1,81 @@
+package filestore_test
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"firn"
+	"firn/store"
+	"firn/store/filestore"
+)
+
+// TestDeletedFileIsSaved deletes the file of a session that is open: whatever
+// happens to the session next, what was acknowledged is saved beside.
+func TestDeletedFileIsSaved(t *testing.T) {
+	for name, next := range map[string]func(st *filestore.Store, id firn.ID) error{
+		"an append": func(st *filestore.Store, id firn.ID) error {
+			_, err := st.Append(t.Context(), id, store.Any, firn.UserText("more"))
+			if !errors.Is(err, firn.ErrReplaced) {
+				return errors.Join(errors.New("an append was taken"), err)
+			}
+			return nil
+		},
+		"a read": func(st *filestore.Store, id firn.ID) error {
+			for _, err := range st.Read(t.Context(), id, store.Start) {
+				if !errors.Is(err, firn.ErrNotFound) {
+					return errors.Join(errors.New("a deleted session was read"), err)
+				}
+			}
+			return nil
+		},
+		"another session in its place": func(st *filestore.Store, _ firn.ID) error {
+			for range 3 {
+				if _, err := st.Append(t.Context(), firn.NewID(), store.Any, firn.UserText("other")); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		"the end": func(st *filestore.Store, _ firn.ID) error { return st.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			home, told := t.TempDir(), ""
+			st := reviewOpen(t, home, filestore.Options{OpenFiles: 2, Report: func(m string) { told += m + "\n" }})
+			id := reviewBegin(t, st, 3)
+			if err := os.Remove(reviewTranscript(home, id)); err != nil {
+				t.Fatal(err)
+			}
+			if err := next(st, id); err != nil {
+				t.Fatal(err)
+			}
+			data, err := os.ReadFile(reviewTranscript(home, id) + ".rescued-0")
+			if err != nil || strings.Count(string(data), "acknowledged") != 3 {
+				t.Errorf("saved are %d bytes: %v", len(data), err)
+			}
+			if name != "an append" && !strings.Contains(told, "rescued-0") {
+				t.Errorf("reported is %q", told)
+			}
+		})
+	}
+}
+
+// TestPurgedFileIsNotSaved purges a session by another process while it is open:
+// nothing of it is saved.
+func TestPurgedFileIsNotSaved(t *testing.T) {
+	home := t.TempDir()
+	st := reviewOpen(t, home, filestore.Options{})
+	id := reviewBegin(t, st, 3)
+	if _, err := reviewOpen(t, home, filestore.Options{}).Purge(t.Context(), id, "test"); err != nil {
+		t.Fatal(err)
+	}
+	for range st.Read(t.Context(), id, store.Start) {
+	}
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if found := reviewHolding(t, home, "acknowledged"); len(found) > 0 {
+		t.Errorf("the purged text is in %q", found)
+	}
+}
