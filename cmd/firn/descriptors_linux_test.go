@@ -102,7 +102,7 @@ func TestFewDescriptors(t *testing.T) {
 			defer cancel()
 			l := startLimited(t, limit)
 			first := l.client()
-			followed := make([]firn.ID, limits.Divide(limit).Connections/3) // which leaves room for the others
+			followed := make([]firn.ID, limits.Divide(limit).Connections/8) // which leaves room for the others on the socket
 			for i := range followed {
 				until(ctx, t, "a new session", func() (err error) {
 					s, err := first.NewSession(ctx, wire.NewSession{Title: fmt.Sprintf("followed %d", i)})
@@ -149,7 +149,7 @@ func TestFewDescriptors(t *testing.T) {
 // appendMany begins sessions and appends to each twice, from several clients,
 // and returns the texts that were acknowledged.
 func appendMany(ctx context.Context, t *testing.T, l *limited, sessions int) []string {
-	const writers, rounds = 4, 2
+	const writers, rounds = 2, 2
 	texts := make([][]string, writers)
 	var writing sync.WaitGroup
 	for w := range writers {

@@ -69,8 +69,8 @@ func Run(ctx context.Context, d Daemon) (err error) {
 	return api.Serve(ctx, api.ServeOptions{
 		Home: h.home(), Socket: g.Socket, TCP: g.Listen, Remote: g.AllowRemote, Hold: hold, Handler: h.Handler, Close: h.closeGateway,
 		Grace: max(g.Drain, 1), HeaderTimeout: g.HeaderTimeout, IdleTimeout: g.IdleTimeout,
-		// Of the descriptors that connections may take, the socket has a quarter.
-		Connections: min(g.Connections, max(1, descriptors-descriptors/4)), SocketConnections: min(g.OnSocket, max(1, descriptors/4)),
+		// Of the descriptors that connections may take, the socket has half.
+		Connections: min(g.Connections, max(1, descriptors-descriptors/2)), SocketConnections: min(g.OnSocket, max(1, descriptors/2)),
 		Strangers: g.Strangers, StrangerTimeout: g.StrangerTime,
 		Refused: h.counts.Refused, Ready: d.Ready, Log: h.o.Log, Clock: h.o.Clock,
 	})
