@@ -345,7 +345,7 @@ func importedText(results []wire.Imported, failed int) string {
 		fmt.Fprintf(&b, "  not understood and kept: %s and %s\n", prose.Plural(int(sum.UnknownLines), "line"), prose.Plural(int(sum.UnknownFields), "field"))
 	}
 	if sum.Damaged > 0 {
-		fmt.Fprintf(&b, "  damaged: %s\n", prose.Plural(int(sum.Damaged), "place"))
+		fmt.Fprintf(&b, "  not read: %s\n", prose.Plural(int(sum.Damaged), "place"))
 	}
 	if failed > 0 {
 		fmt.Fprintf(&b, "  failed: %s\n", prose.Plural(failed, "transcript"))

@@ -1,0 +1,49 @@
+package webtest
+
+import (
+	"bytes"
+	"os"
+	"testing"
+)
+
+// TestDamageIsShown: what cannot be read is a block in the log at its place, with the
+// command that shows more, and a mark in the list and in the head of the session. A
+// session that is sound has none.
+func TestDamageIsShown(t *testing.T) {
+	t.Parallel()
+	s := plainServer(t)
+	id := s.begin(t, unlike("Damaged"), "The first question.", "The second question.", "The third question.")
+	sound := s.begin(t, unlike("Sound"), "A question.")
+	files, err := s.client.Session(t.Context(), string(id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(files.Files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := bytes.Replace(data, []byte("The second question."), []byte("The sec\x00nd question."), 1)
+	if bytes.Equal(data, damaged) {
+		t.Fatal("there is nothing to damage")
+	}
+	if err := os.WriteFile(files.Files[0], damaged, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b := s.login(t)
+	b.open(toSession(id))
+	b.see("An entry here could not be read")
+	b.see("zero bytes; ")
+	b.see("firn verify " + string(id))
+	b.see("1 place cannot be read")
+	b.see("The first question.")
+	b.see("The third question.")
+	b.wait(`!document.querySelector("main").textContent.includes("The second question.")`)
+	b.wait(`document.querySelector(".log-gap").compareDocumentPosition([...document.querySelectorAll("article")].find((a) => a.textContent.includes("The third question."))) & Node.DOCUMENT_POSITION_FOLLOWING`)
+	b.open(toSession(id) + "/window")
+	b.see("an entry after #")
+	b.open("/sessions")
+	b.see("⚠ 1 unread")
+	b.open(toSession(sound))
+	b.see("A question.")
+	b.wait(`!document.querySelector(".log-gap, .unread")`)
+}
