@@ -18,10 +18,27 @@ func (c *Client) Inbound(ctx context.Context, m wire.Inbound) (wire.Routed, erro
 	return ask[wire.Routed](ctx, c, post(m, "v1", "inbound").named())
 }
 
-// Keys lists the keys of an agent, or of all if it is empty.
+// Keys lists the keys of an agent, or of all if it is empty, page by page.
 func (c *Client) Keys(ctx context.Context, agent string) ([]wire.Key, error) {
-	page, err := ask[wire.Page[wire.Key]](ctx, c, get("v1", "keys").with("agent", agent))
-	return page.Items, err
+	var all []wire.Key
+	for key, err := range items(0, "", func(_ int, cursor string) (wire.Page[wire.Key], error) {
+		return c.KeysPage(ctx, agent, mostOfPage, cursor)
+	}) {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, key)
+	}
+	return all, nil
+}
+
+// mostOfPage is how many items a page has at most.
+const mostOfPage = 1000
+
+// KeysPage lists at most limit keys of an agent, or of all if it is empty, those
+// used last first, from a cursor on. A limit of zero leaves it to the gateway.
+func (c *Client) KeysPage(ctx context.Context, agent string, limit int, cursor string) (wire.Page[wire.Key], error) {
+	return ask[wire.Page[wire.Key]](ctx, c, get("v1", "keys").with("agent", agent).withNumber("limit", uint64(max(limit, 0))).with("cursor", cursor))
 }
 
 // Key tells where a key points, and where it ever did.

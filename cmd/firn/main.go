@@ -12,6 +12,7 @@ import (
 
 func main() {
 	leaveNoCore()
+	keepMemoryPrivate()
 	ctx, cancel := context.WithCancel(context.Background())
 	ends := make(chan os.Signal, 1)
 	signal.Notify(ends, os.Interrupt, syscall.SIGTERM)

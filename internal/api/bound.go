@@ -186,10 +186,6 @@ func (c *call) key() (string, error) {
 	return kept, nil
 }
 
-func (c *call) visibleKeys(all []wire.Key) []wire.Key {
-	return slices.DeleteFunc(all, func(k wire.Key) bool { return !c.who.may(cmp.Or(k.Agent, route.AgentOf(k.Key)), k.Key) })
-}
-
 func (c *call) visibleAgents(all []wire.Agent) []wire.Agent {
 	return slices.DeleteFunc(all, func(a wire.Agent) bool { return c.who.bound() && !c.who.bounds().KnowsAgent(a.ID) })
 }

@@ -337,11 +337,14 @@ func (c *call) inbound(in wire.Inbound) (wire.Routed, error) {
 }
 
 func (c *call) listKeys() (wire.Page[wire.Key], error) {
-	all, err := c.h.gateway.Keys(c.r.Context(), c.query.text("agent"))
-	if err != nil {
-		return wire.Page[wire.Key]{}, err
+	q := gateway.KeyQuery{Agent: c.query.text("agent"), Text: c.query.text("text"), Limit: c.limit(), Cursor: c.query.text("cursor")}
+	if c.query.err != nil {
+		return wire.Page[wire.Key]{}, c.query.err
 	}
-	return pageOf(c.visibleKeys(all)), nil
+	if c.who.bound() {
+		q.Visible = c.who.may
+	}
+	return c.h.gateway.Keys(c.r.Context(), q)
 }
 
 func (c *call) getKey() (wire.Key, error) {

@@ -88,7 +88,7 @@ type turnAPI interface {
 
 // keyAPI is the routing table.
 type keyAPI interface {
-	Keys(ctx context.Context, agent string) ([]wire.Key, error)
+	Keys(ctx context.Context, q gateway.KeyQuery) (wire.Page[wire.Key], error)
 	Key(ctx context.Context, key string) (wire.Key, error)
 	PointKey(ctx context.Context, key string, id firn.ID) (wire.Key, error)
 	ResetKey(ctx context.Context, key string) (wire.Routed, error)

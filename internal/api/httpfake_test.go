@@ -309,14 +309,14 @@ func (f *fake) Inbound(_ context.Context, in wire.Inbound) (wire.Routed, error) 
 	return wire.Routed{Key: "agent:main:x"}, f.note("Inbound %s %q %s", in.Agent, in.Text, in.ID)
 }
 
-func (f *fake) Keys(_ context.Context, agent string) ([]wire.Key, error) {
-	var keys []wire.Key
+func (f *fake) Keys(_ context.Context, q gateway.KeyQuery) (wire.Page[wire.Key], error) {
+	keys := []wire.Key{}
 	for _, s := range f.sessions {
-		if s.Key != "" {
+		if s.Key != "" && (q.Visible == nil || q.Visible(s.Agent, s.Key)) {
 			keys = append(keys, wire.Key{Key: s.Key, Agent: s.Agent, Session: s.ID})
 		}
 	}
-	return keys, f.note("Keys %s", agent)
+	return wire.Page[wire.Key]{Items: keys, Total: len(keys)}, f.note("Keys %s", q.Agent)
 }
 
 func (f *fake) Key(_ context.Context, key string) (wire.Key, error) {

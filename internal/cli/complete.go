@@ -108,8 +108,8 @@ func offerModels(ctx context.Context, c *client.Client) ([]cobra.Completion, err
 }
 
 func offerKeys(ctx context.Context, c *client.Client) ([]cobra.Completion, error) {
-	all, err := c.Keys(ctx, "")
-	return list(all, err, func(k wire.Key) (string, string) { return k.Key, k.Title })
+	page, err := c.KeysPage(ctx, "", 1000, "")
+	return list(page.Items, err, func(k wire.Key) (string, string) { return k.Key, k.Title })
 }
 
 func offerTags(ctx context.Context, c *client.Client) ([]cobra.Completion, error) {

@@ -36,13 +36,9 @@ func (p *program) keysLsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "ls", Aliases: []string{"list"}, Short: "List keys, those used last first", Example: "  firn keys ls --agent main", Args: none,
 		RunE: p.with(looking, func(ctx context.Context, c *client.Client, _ []string) error {
-			keys, err := c.Keys(ctx, agent)
+			page, err := someKeys(ctx, c, agent, int(count))
 			if err != nil {
 				return err
-			}
-			page := wire.Page[wire.Key]{Items: append([]wire.Key{}, keys...), Total: len(keys)}
-			if count > 0 && len(page.Items) > int(count) {
-				page.Items = page.Items[:count]
 			}
 			return p.print(page, func() string { return p.keysText(page) })
 		}),
@@ -50,6 +46,22 @@ func (p *program) keysLsCommand() *cobra.Command {
 	cmd.Flags().StringVarP(&agent, "agent", "a", "", "only those of this `agent`")
 	cmd.Flags().VarP(&count, "number", "n", "list at most `N`, or all")
 	return cmd
+}
+
+// someKeys lists so many keys, or all if count is zero, and says how many there
+// are.
+func someKeys(ctx context.Context, c *client.Client, agent string, count int) (wire.Page[wire.Key], error) {
+	if 0 < count && count <= 1000 {
+		page, err := c.KeysPage(ctx, agent, count, "")
+		page.Cursor = ""
+		return page, err
+	}
+	keys, err := c.Keys(ctx, agent)
+	page := wire.Page[wire.Key]{Items: append([]wire.Key{}, keys...), Total: len(keys)}
+	if count > 0 && len(keys) > count {
+		page.Items = page.Items[:count]
+	}
+	return page, err
 }
 
 func (p *program) keysText(page wire.Page[wire.Key]) string {

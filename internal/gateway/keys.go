@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"firn"
+	"firn/internal/index"
 	"firn/internal/view"
 	"firn/route"
 	"firn/store"
@@ -52,30 +54,95 @@ func (g *Gateway) canonical(key string) (route.Key, error) {
 	return g.setup.Load().Route.Key(key)
 }
 
-// Keys lists the keys of an agent, or of all, those used last first.
-func (g *Gateway) Keys(ctx context.Context, agentID string) ([]wire.Key, error) {
-	var keys []wire.Key
-	seen := make(map[string]bool)
-	for info, err := range g.List(ctx, store.Query{Agent: agentID}) {
+// KeyQuery asks for a page of keys.
+type KeyQuery struct {
+	// Agent selects those of an agent, Text those that contain it in whatever
+	// case; empty selects all.
+	Agent, Text string
+	// Limit is how many a page has: 100 if zero, never more than 1,000.
+	Limit int
+	// Cursor is that of the page before.
+	Cursor string
+	// Visible, if not nil, reports whether a key may be shown.
+	Visible func(agent, key string) bool
+}
+
+// keySessions are the sessions of one key, newest first.
+type keySessions struct {
+	key   string
+	infos []store.Info
+}
+
+// Keys returns a page of keys, those used last first. It reads the list of
+// sessions once and looks up only the keys of the page.
+func (g *Gateway) Keys(ctx context.Context, q KeyQuery) (wire.Page[wire.Key], error) {
+	page := wire.Page[wire.Key]{Items: []wire.Key{}}
+	after, err := index.ParseCursor(q.Cursor)
+	if err != nil {
+		return page, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("%q is not the cursor of a list of keys", view.Clip(q.Cursor))}
+	}
+	limit, text := view.PageSize(q.Limit), strings.ToLower(q.Text)
+	seen := make(map[string]*keySessions)
+	var picked []*keySessions
+	for info, err := range g.List(ctx, store.Query{Agent: q.Agent}) {
 		if err != nil {
-			return nil, fmt.Errorf("list keys: %w", err)
+			return page, fmt.Errorf("list keys: %w", err)
 		}
-		if info.Key == "" || seen[info.Key] {
+		if info.Key == "" {
 			continue
 		}
-		seen[info.Key] = true
-		key, err := g.Key(ctx, info.Key)
+		if one, ok := seen[info.Key]; ok {
+			if one != nil {
+				one.infos = append(one.infos, info)
+			}
+			continue
+		}
+		seen[info.Key] = nil
+		if text != "" && !strings.Contains(strings.ToLower(info.Key), text) || q.Visible != nil && !q.Visible(cmp.Or(info.Agent, store.AgentOf(info.Key)), info.Key) {
+			continue
+		}
+		page.Total++
+		if !behindCursor(after, &info) {
+			continue
+		}
+		if len(picked) == limit {
+			latest := picked[limit-1].infos[0]
+			page.Cursor = index.Cursor{Updated: latest.Updated, ID: latest.ID}.String()
+			continue
+		}
+		one := &keySessions{key: info.Key, infos: []store.Info{info}}
+		seen[info.Key] = one
+		picked = append(picked, one)
+	}
+	for _, one := range picked {
+		key, err := g.describeKey(ctx, one.key, one.infos)
 		if err != nil {
-			return nil, err
+			return page, err
 		}
 		key.History = nil
-		keys = append(keys, key)
+		page.Items = append(page.Items, key)
 	}
-	return keys, nil
+	return page, nil
 }
 
 // Key tells of a key where it points, and every session it ever had.
 func (g *Gateway) Key(ctx context.Context, key string) (wire.Key, error) {
+	k, err := g.canonical(key)
+	if err != nil {
+		return wire.Key{}, err
+	}
+	var infos []store.Info
+	for info, err := range g.List(ctx, store.Query{Key: k.String()}) {
+		if err != nil {
+			return wire.Key{}, fmt.Errorf("list the sessions of key %s: %w", key, err)
+		}
+		infos = append(infos, info)
+	}
+	return g.describeKey(ctx, k.String(), infos)
+}
+
+// describeKey describes a key whose sessions are given, newest first.
+func (g *Gateway) describeKey(ctx context.Context, key string, infos []store.Info) (wire.Key, error) {
 	k, err := g.canonical(key)
 	if err != nil {
 		return wire.Key{}, err
@@ -93,10 +160,7 @@ func (g *Gateway) Key(ctx context.Context, key string) (wire.Key, error) {
 	if out.Session, err = keyed.Lookup(ctx, out.Key); err != nil && !errors.Is(err, firn.ErrNotFound) {
 		return out, err
 	}
-	for info, err := range g.List(ctx, store.Query{Key: out.Key}) {
-		if err != nil {
-			return out, fmt.Errorf("list the sessions of key %s: %w", key, err)
-		}
+	for _, info := range infos {
 		s := wire.Session{ID: info.ID, Agent: info.Agent, Key: info.Key, Title: view.OneLine(info.Title), Prompt: view.OneLine(info.Prompt), Created: info.Created,
 			Updated: info.Updated, Bytes: info.Bytes, Parts: info.Parts, End: info.End, Current: info.ID == out.Session}
 		if info.Updated.After(out.Updated) {

@@ -2,6 +2,7 @@ package limits
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 
@@ -61,4 +62,20 @@ func openNull() (func() error, error) {
 		return nil, err
 	}
 	return f.Close, nil
+}
+
+// LockDir locks a directory itself, if the file system below can; see
+// [vfs.OS.LockDir]. Where it cannot, lock is nil and taken is true.
+func (r retryFS) LockDir(path string) (lock io.Closer, taken bool, err error) {
+	locker, ok := r.FS.(interface {
+		LockDir(path string) (io.Closer, bool, error)
+	})
+	if !ok {
+		return nil, true, nil
+	}
+	err = r.pool.Retry(func() (err error) {
+		lock, taken, err = locker.LockDir(path)
+		return err
+	})
+	return lock, taken, err
 }

@@ -1,5 +1,5 @@
 // Keys are names of conversations that stay, and the sessions they point at.
-import { useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { useGet } from "../../api";
 import { plural, shell, shortId } from "../../format";
 import { useStream } from "../../live";
@@ -16,10 +16,31 @@ export function Keys({ parts }: PageProps) {
   return parts["key"] ? <OneKey name={parts["key"]} /> : <Table />;
 }
 
+// pageSize is how many keys are shown at first, mostKeys how many at most.
+const pageSize = 100;
+const mostKeys = 1000;
+
+// useSoon returns a function that calls run within a second, once however often it
+// was called meanwhile: a busy gateway sends many events.
+function useSoon(run: () => void): () => void {
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  const latest = useRef(run);
+  latest.current = run;
+  useEffect(() => () => clearTimeout(timer.current), []);
+  return () => {
+    timer.current ??= setTimeout(() => {
+      timer.current = undefined;
+      latest.current();
+    }, 1000);
+  };
+}
+
 function Table() {
   const agent = param("agent");
   const text = param("q");
-  const list = useGet<Page<Key>>("/v1/keys", { agent });
+  const [limit, setLimit] = useState(pageSize);
+  const list = useGet<Page<Key>>("/v1/keys", { agent, text, limit: String(limit) });
+  const soon = useSoon(list.reload);
   const agents = useGet<Page<Agent>>("/v1/agents");
   const root = useRef<HTMLDivElement>(null);
   const box = useRef<HTMLInputElement>(null);
@@ -27,18 +48,17 @@ function Table() {
   useStream("/v1/events", {}, {
     event: (e) => {
       noteRunning(e);
-      if (e.name === "session.updated" || e.name === "turn.started") list.reload();
+      if (e.name === "session.updated" || e.name === "turn.started") soon();
     },
     opened: (again) => again && list.reload(),
   });
   const all = list.data?.items ?? [];
-  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-  const shown = all.filter((k) => words.every((w) => k.key.toLowerCase().includes(w)));
+  const total = list.data?.total ?? 0;
   return (
     <div class="page" ref={root}>
       <header class="page-head">
         <h1>Keys</h1>
-        <span class="faint num head-note">{list.data && plural(all.length, "key")}</span>
+        <span class="faint num head-note">{list.data && plural(total, "key")}</span>
         <CopyCLI small command={"firn keys ls" + (agent ? " --agent " + shell(agent) : "")} />
       </header>
       <div class="filters" role="search">
@@ -46,8 +66,8 @@ function Table() {
         <Choice name="agent" label="Agent" any="any" chosen={agent} choices={withChosen((agents.data?.items ?? []).map((a) => a.id), agent)} />
       </div>
       {list.error && <Problem error={list.error} retry={list.reload} />}
-      {list.data && shown.length === 0 && <None narrow={all.length > 0 || agent !== ""} />}
-      {shown.length > 0 && (
+      {list.data && all.length === 0 && <None narrow={text !== "" || agent !== ""} />}
+      {all.length > 0 && (
         <div class="page-body">
           <table class="table stacks keys-table">
             <thead>
@@ -61,7 +81,7 @@ function Table() {
               </tr>
             </thead>
             <tbody>
-              {shown.map((k) => (
+              {all.map((k) => (
                 <tr key={k.key} data-row={k.key}>
                   <td class="cell-name">
                     <a class="mono" href={toKey(k.key)}>
@@ -87,6 +107,12 @@ function Table() {
               ))}
             </tbody>
           </table>
+          {all.length < total && limit < mostKeys && (
+            <button class="button" onClick={() => setLimit(Math.min(limit * 2, mostKeys))}>
+              Show more
+            </button>
+          )}
+          {all.length < total && limit >= mostKeys && <p class="faint">The first {all.length} are shown. Filter to see others.</p>}
         </div>
       )}
     </div>
