@@ -85,8 +85,11 @@ type shellDetails struct {
 // order in which it comes. They are a process group: when the time is up, when
 // ctx ends, and when the command itself has ended but others in the group still
 // run, the group is asked to end, and after Grace it is made to. When this process
-// is killed, the group ends with it, but not on Windows. Who leaves the group on
-// purpose is not followed, and not waited for.
+// is killed, the group ends with it, but not on Windows. On Linux what left the
+// group on purpose, such as by setsid, is killed as well once the command has
+// ended or this process is gone: it is found by the variable FIRN_COMMAND, which a
+// command gets beside Env. What clears its environment too, or becomes another
+// user's, goes on.
 //
 // When ctx ends, the result holds what was printed until then, beside the error.
 func Shell(o ShellOptions) Tool {

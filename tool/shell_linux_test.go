@@ -1,38 +1,51 @@
 package tool_test
 
 import (
-	"encoding/json"
 	"os"
-	"path/filepath"
-	"syscall"
+	"os/exec"
 	"testing"
 )
 
-// TestWhoLeavesTheGroupIsNotWaitedFor has a child that takes the output with it
-// where it cannot be followed.
-func TestWhoLeavesTheGroupIsNotWaitedFor(t *testing.T) {
+// strayer starts a process that leaves the group, and waits until it is up.
+const strayer = `echo begun; setsid sh -c 'trap "" HUP INT TERM; exec 3>alive; echo up >&3; touch ready; setsid sleep 1000 & exec sleep 1000' & while [ ! -e ready ]; do sleep 0.01; done`
+
+// TestStraysEnd: what leaves the process group of a command, and takes the output
+// with it, ends with the command.
+func TestStraysEnd(t *testing.T) {
 	dir := t.TempDir()
 	path := fifo(t, dir)
-	done := start(t.Context(), t, impatient(t, dir), args{"command": `echo begun; setsid sh -c 'echo $$ >pid; exec 3>alive; echo up >&3; touch ready; exec sleep 1000' & while [ ! -e ready ]; do sleep 0.01; done`})
+	done := start(t.Context(), t, impatient(t, dir), args{"command": strayer})
 	alive := await(t, path)
 	if r := <-done; r.err != nil || r.text != "begun\n" {
 		t.Errorf("got %q, %v", r.text, r.err)
 	}
-	kill(t, filepath.Join(dir, "pid"))
 	alive.ends()
 }
 
-func kill(t *testing.T, pidFile string) {
-	t.Helper()
-	data, err := os.ReadFile(pidFile)
-	if err != nil {
+// strayChild names the directory in which TestStrayChild runs a command.
+const strayChild = "FIRN_STRAY_CHILD"
+
+// TestStrayChild is what is killed. It does nothing unless it is started to be.
+func TestStrayChild(t *testing.T) {
+	if dir := os.Getenv(strayChild); dir != "" {
+		call(t, shell(t, dir), args{"command": strayer + "; sleep 1000"})
+	}
+}
+
+// TestStraysEndWithUs kills, as kill -9 does, the process that runs a command: what
+// left the command's group ends too.
+func TestStraysEndWithUs(t *testing.T) {
+	dir := t.TempDir()
+	path := fifo(t, dir)
+	child := exec.Command(os.Args[0], "-test.run", "^TestStrayChild$")
+	child.Env = append(os.Environ(), strayChild+"="+dir)
+	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
-	var pid int
-	if err := json.Unmarshal(data, &pid); err != nil || pid < 2 {
-		t.Fatalf("the process is %q, %v", data, err)
-	}
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+	alive := await(t, path)
+	if err := child.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
+	_ = child.Wait()
+	alive.ends()
 }

@@ -46,7 +46,7 @@ func TestShell(t *testing.T) {
 		"nothing":      {"true", "[no output]"},
 		"both in turn": {"echo 1; echo 2 >&2; echo 3; echo 4 >&2", "1\n2\n3\n4\n"},
 		"in its place": {"cat a.txt", "content\n"},
-		"environment":  {"echo $GREETING; env | grep -v -e ^PWD= -e ^_= -e ^SHLVL= -e ^OLDPWD= | wc -l | tr -d ' '", "hello\n2\n"},
+		"environment":  {"echo $GREETING; env | grep -v -e ^PWD= -e ^_= -e ^SHLVL= -e ^OLDPWD= -e ^FIRN_COMMAND= | wc -l | tr -d ' '", "hello\n2\n"},
 		"no input":     {"cat; echo end", "end\n"},
 		"bad bytes":    {`printf 'a\377\000b'`, "a\ufffd\ufffdb"},
 		"quotes":       {`echo "it's" 'a "test"'`, "it's a \"test\"\n"},
