@@ -128,7 +128,8 @@ func routes() []routed {
 			_, err := c.Inbound(ctx, wire.Inbound{Channel: "mail", PeerKind: "direct", PeerID: "ann", Text: "hi", ID: "m1"})
 			return err
 		}, `POST /v1/inbound {"channel":"mail","peerKind":"direct","peerId":"ann","text":"hi","id":"m1"}`},
-		{"Keys", func(c *c) error { _, err := c.Keys(ctx, "main"); return err }, "GET /v1/keys?agent=main"},
+		{"Keys", func(c *c) error { _, err := c.Keys(ctx, "main"); return err }, "GET /v1/keys?agent=main&limit=1000"},
+		{"KeysPage", func(c *c) error { _, err := c.KeysPage(ctx, "main", 5, "c"); return err }, "GET /v1/keys?agent=main&cursor=c&limit=5"},
 		{"Key", func(c *c) error { _, err := c.Key(ctx, "agent:main:x/y"); return err }, "GET /v1/keys/agent:main:x%2Fy"},
 		{"PointKey", func(c *c) error { _, err := c.PointKey(ctx, "k", session); return err }, `PUT /v1/keys/k {"key":"k","agent":"","session":"0199-test"}`},
 		{"ResetKey", func(c *c) error { _, err := c.ResetKey(ctx, "k"); return err }, "POST /v1/keys/k/reset {}"},

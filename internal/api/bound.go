@@ -18,7 +18,13 @@ import (
 // touch is not there: it cannot tell a session of somebody else from none.
 
 // session finds the session that the address names.
-func (c *call) session() (firn.ID, error) { return c.resolve(c.r.PathValue("id")) }
+func (c *call) session() (firn.ID, error) {
+	id, err := c.resolve(c.r.PathValue("id"))
+	if err != nil {
+		return id, err
+	}
+	return id, c.reserve(id)
+}
 
 // resolve finds the session that a reference names.
 func (c *call) resolve(ref string) (firn.ID, error) {

@@ -29,10 +29,10 @@ type cardAPI interface {
 
 func cardRoutes() []operation {
 	return []operation{
-		{method: "GET", path: "/v1/sessions/{id}/entries/{entry}", name: "getEntry", scope: wire.ScopeRead, what: "Tells one entry, whole. It is named by its id or the beginning of it, a label, HEAD, HEAD~n or #n.", query: []param{
+		{method: "GET", path: "/v1/sessions/{id}/entries/{entry}", name: "getEntry", heavy: true, scope: wire.ScopeRead, what: "Tells one entry, whole. It is named by its id or the beginning of it, a label, HEAD, HEAD~n or #n.", query: []param{
 			text("as", "As a page shows it.", asHTML),
 		}, action: give((*call).getEntry)},
-		{method: "GET", path: "/v1/sessions/{id}/entries/{entry}/images/{n}", name: "getImage", scope: wire.ScopeRead, what: "Sends an image of an entry, numbered from 1: PNG, JPEG, GIF or WebP, and nothing else.", action: write("image/*", (*call).getImage)},
+		{method: "GET", path: "/v1/sessions/{id}/entries/{entry}/images/{n}", name: "getImage", heavy: true, scope: wire.ScopeRead, what: "Sends an image of an entry, numbered from 1: PNG, JPEG, GIF or WebP, and nothing else.", action: write("image/*", (*call).getImage)},
 	}
 }
 

@@ -68,7 +68,7 @@ func (e *exporting) Write(p []byte) (int, error) {
 	if !e.begun {
 		e.begin()
 	}
-	return e.c.w.Write(p)
+	return sender{e.c}.Write(p)
 }
 
 // importSession reads a transcript from the body.

@@ -26,6 +26,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"firn"
 	"firn/internal/gateway"
 	"firn/internal/metrics"
 	"firn/internal/token"
@@ -53,6 +54,9 @@ type Config struct {
 	// Streams how many clients may listen, and Turns how many may wait for a
 	// model; zero means 1024.
 	Requests, Streams, Turns int
+	// AnswerMemory bounds the memory of large answers that are being made or sent
+	// over TCP, and once more that of those through the socket; zero means 32 MB.
+	AnswerMemory int64
 	// Heartbeat is how often a quiet stream shows that it is alive; zero means
 	// 15 seconds.
 	Heartbeat time.Duration
@@ -117,6 +121,7 @@ func Handler(g Gateway, c Config) *HTTP {
 		h.log = slog.New(slog.DiscardHandler)
 	}
 	for _, r := range []*rooms{&h.others, &h.own} {
+		r.answers.limit = cmp.Or(c.AnswerMemory, 32<<20)
 		r.requests.limit, r.streams.limit, r.waiting.limit = int64(cmp.Or(c.Requests, 256)), int64(cmp.Or(c.Streams, 1024)), int64(cmp.Or(c.Turns, 1024))
 	}
 	// Logins are as many as connections without a token: who is slow there is
@@ -221,7 +226,11 @@ type call struct {
 	streaming bool
 	// bodyRead says that all of the body has come.
 	bodyRead bool
-	query    query
+	// reserved is the memory that the answer may take; nil if it is small.
+	reserved *reservation
+	// end is where the session ended when memory was reserved.
+	end   firn.Pos
+	query query
 }
 
 // handle lets a request in, or not, and hands it on.
@@ -308,6 +317,9 @@ func (c *call) reply(status int, v any) error {
 	if !c.who.knowsPlaces() {
 		v = withoutPlacesOf(v)
 	}
+	if page, ok := v.(wire.Page[wire.Entry]); ok && status == http.StatusOK && c.w.copy == nil && sizeOfLines(page.Items) >= streamFrom {
+		return c.streamEntries(page)
+	}
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false) // lines of a transcript travel as they are
@@ -321,9 +333,10 @@ func (c *call) reply(status int, v any) error {
 		head.Set("Content-Encoding", "gzip")
 	}
 	head.Set("Content-Length", strconv.Itoa(out.Len()))
+	c.reserved.shrink(int64(out.Cap()))
 	c.deadline()
 	c.w.WriteHeader(status)
-	c.w.Write(out.Bytes()) // who is gone needs no answer
+	sender{c}.Write(out.Bytes()) // who is gone needs no answer
 	return nil
 }
 

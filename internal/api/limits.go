@@ -40,7 +40,10 @@ func (g *gauge) leave() { g.n.Add(-1) }
 
 // rooms bounds how much is done at a time, by what it takes: a moment, a
 // connection that listens, or a model.
-type rooms struct{ requests, streams, waiting gauge }
+type rooms struct {
+	requests, streams, waiting gauge
+	answers                    budget
+}
 
 // roomsOf returns where the requests of a context are counted.
 func (h *HTTP) roomsOf(ctx context.Context) *rooms {

@@ -31,6 +31,9 @@ type operation struct {
 	// long says that it may wait for a model: many of them must not keep others
 	// from looking.
 	long bool
+	// heavy says that its answer may be as large as a session: memory is reserved
+	// for it.
+	heavy bool
 	// foreign says that it is of another protocol: what is done is asked of us
 	// again, and counted there. tell tells problems in its shape; nil in ours.
 	foreign bool
@@ -154,7 +157,7 @@ func sessionRoutes() []operation {
 		{method: "DELETE", path: "/v1/sessions/{id}", name: "removeSession", scope: wire.ScopeWrite, what: "Puts a session away. No byte is removed.", query: []param{
 			text("reason", "Why."), flag("bin", "Moves its files to the bin; else it is hidden."),
 		}, action: give((*call).removeSession)},
-		{method: "GET", path: "/v1/sessions/{id}/entries", name: "listEntries", scope: wire.ScopeRead, what: "Lists entries of a session.", query: append([]param{
+		{method: "GET", path: "/v1/sessions/{id}/entries", name: "listEntries", heavy: true, scope: wire.ScopeRead, what: "Lists entries of a session.", query: append([]param{
 			text("view", "All that is on disk, the branch of the head, or the window.", wire.ViewDisk, wire.ViewBranch, wire.ViewWindow),
 			count("after", "Only those after a position."), count("before", "Only those before a position."), flag("back", "Newest first."),
 			text("head", "The entry that the branch ends with; else the head."), text("as", "As a page shows them: cards instead of lines, long texts cut short. Or lines byte for byte, as text.", asHTML, asText),
@@ -163,9 +166,9 @@ func sessionRoutes() []operation {
 			onceNamed,
 			header("If-Match", "The position, in quotes, at which the session must end; else it is a conflict that tells where it does."),
 		}, action: take((*call).appendEntries)},
-		{method: "GET", path: "/v1/sessions/{id}/tree", name: "getTree", scope: wire.ScopeRead, what: "Tells the shape of a session.", query: paging, action: give((*call).getTree)},
-		{method: "GET", path: "/v1/sessions/{id}/damage", name: "getDamage", scope: wire.ScopeRead, what: "Lists what is damaged in a session: what cannot be read, and what is out of place. Reads all of it.", action: give((*call).getDamage)},
-		{method: "GET", path: "/v1/sessions/{id}/window", name: "getWindow", scope: wire.ScopeRead, what: "Tells what the model is sent next, and what is left out and why.", query: []param{
+		{method: "GET", path: "/v1/sessions/{id}/tree", name: "getTree", heavy: true, scope: wire.ScopeRead, what: "Tells the shape of a session.", query: paging, action: give((*call).getTree)},
+		{method: "GET", path: "/v1/sessions/{id}/damage", name: "getDamage", heavy: true, scope: wire.ScopeRead, what: "Lists what is damaged in a session: what cannot be read, and what is out of place. Reads all of it.", action: give((*call).getDamage)},
+		{method: "GET", path: "/v1/sessions/{id}/window", name: "getWindow", heavy: true, scope: wire.ScopeRead, what: "Tells what the model is sent next, and what is left out and why.", query: []param{
 			text("as", "Adds the request as a provider would get it, such as anthropic or openai."), flag("file", "Answers with the request alone, byte for byte, as a file."),
 		}, action: windowAction()},
 	}
@@ -173,7 +176,7 @@ func sessionRoutes() []operation {
 
 func branchRoutes() []operation {
 	return []operation{
-		{method: "GET", path: "/v1/sessions/{id}/compactions", name: "listCompactions", scope: wire.ScopeRead, what: "Lists the compactions of a session.", action: give((*call).listCompactions)},
+		{method: "GET", path: "/v1/sessions/{id}/compactions", name: "listCompactions", heavy: true, scope: wire.ScopeRead, what: "Lists the compactions of a session.", action: give((*call).listCompactions)},
 		{method: "POST", path: "/v1/sessions/{id}/compactions", name: "compact", long: true, scope: wire.ScopeWrite, what: "Compacts a session; answers with the summary.", once: true, query: []param{onceNamed}, action: mayTake((*call).compact)},
 		{method: "DELETE", path: "/v1/sessions/{id}/compactions/{cid}", name: "undoCompaction", scope: wire.ScopeWrite, what: "Undoes a compaction.", action: give((*call).undoCompaction)},
 		{method: "POST", path: "/v1/sessions/{id}/compactions/{cid}/redo", verb: true, name: "redoCompaction", scope: wire.ScopeWrite, what: "Puts an undone compaction in force again.", action: mayTake((*call).redoCompaction)},
@@ -193,7 +196,7 @@ func turnRoutes() []operation {
 		{method: "POST", path: "/v1/sessions/{id}/turns", name: "turn", long: true, scope: wire.ScopeWrite, what: "Says something and answers with the answer, or, if text/event-stream is asked for, with what happens until it is there.",
 			query: []param{named}, action: action{in: reflect.TypeFor[wire.Turn](), out: reflect.TypeFor[wire.Answer](), also: true, optional: true, run: (*call).turn}},
 		{method: "POST", path: "/v1/sessions/{id}/kill", verb: true, name: "kill", scope: wire.ScopeWrite, what: "Stops the turn that runs and clears the queue.", action: mayTake((*call).kill)},
-		{method: "GET", path: "/v1/sessions/{id}/events", name: "sessionEvents", scope: wire.ScopeRead, what: "Tells what happens in a session: first what is in the log, then what comes. The id of an event is a position.", query: []param{
+		{method: "GET", path: "/v1/sessions/{id}/events", name: "sessionEvents", heavy: true, scope: wire.ScopeRead, what: "Tells what happens in a session: first what is in the log, then what comes. The id of an event is a position.", query: []param{
 			text("as", "As a page shows it: cards for entries, and HTML that grows for an answer.", asHTML),
 			count("after", "Begins after a position."), header("Last-Event-ID", "Begins after a position; counts more than the parameter."),
 		}, action: write(typeStream, (*call).sessionEvents)},
@@ -249,7 +252,7 @@ func exchangeRoutes() []operation {
 			text("from", "The format; else it is told from the first lines."), text("id", "What the session is called; else the id that it has."),
 			text("agent", "Whose session it becomes."), text("title", "Used if it has no title."), text("name", "The name of the file it came from."),
 		}, action: bring},
-		{method: "GET", path: "/v1/sessions/{id}/export", name: "exportSession", scope: wire.ScopeRead, what: "Tells a session as another tool would have written it, line by line; or, if a report is asked for, how well that goes.", query: []param{
+		{method: "GET", path: "/v1/sessions/{id}/export", name: "exportSession", heavy: true, scope: wire.ScopeRead, what: "Tells a session as another tool would have written it, line by line; or, if a report is asked for, how well that goes.", query: []param{
 			text("format", "The format; html is a page to read, with secrets masked."), text("cwd", "The directory to go on in; else the session's."), text("view", "What a page shows: the branch of the head, or all.", wire.ViewBranch, wire.ViewDisk), flag("mask", "Puts [secret] in the place of what looks like a secret; a report tells in how many places, and the header Firn-Masked of the answer that it was done."), flag("report", "Answers with a report instead."),
 		}, action: take},
 	}
@@ -346,6 +349,7 @@ func (c *call) do() error {
 	if c.query, err = parseQuery(c.r, c.op); err != nil {
 		return err
 	}
+	defer func() { c.reserved.release() }()
 	leave, done, err := c.keep()
 	if done || err != nil {
 		return err

@@ -185,8 +185,12 @@ func (w *writer) copy(ctx context.Context, p *pump, turn bool) {
 			if len(p.events) == 0 {
 				w.flush()
 			}
+			if w.last >= w.c.end { // the log as it was is told
+				w.c.reserved.release()
+			}
 			beat.Reset(w.c.h.config.Heartbeat)
 		case <-beat.C:
+			w.c.reserved.release() // the log is told: its end was nothing to tell
 			w.write([]byte(":\n\n"))
 			w.flush()
 		case <-closing:
@@ -258,8 +262,7 @@ func (w *writer) write(b []byte) {
 	if w.broken {
 		return
 	}
-	w.c.deadline()
-	if _, err := w.c.w.Write(b); err != nil {
+	if _, err := (sender{w.c}).Write(b); err != nil {
 		w.broken = true
 	}
 	if cap(w.buf) > 1<<20 {

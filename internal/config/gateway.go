@@ -31,6 +31,7 @@ type Gateway struct {
 	Strangers      int           `key:"unauthenticated_connections" default:"256" range:"1..1000000" restart:"yes" doc:"How many of the TCP connections may be ones that have not shown a valid token; never more than a quarter of connections. A newcomer displaces the oldest of the address that has the most."`
 	StrangerTime   time.Duration `key:"unauthenticated_timeout" default:"5s" range:"100ms..1h" restart:"yes" doc:"How long a TCP connection that has not shown a valid token may take for a request, its body, or an answer, and how long it may be idle."`
 	OnSocket       int           `key:"socket_connections" default:"1024" range:"1..1000000" restart:"yes" doc:"How many connections through the Unix socket there may be at a time. They do not count as TCP connections."`
+	AnswerMemory   Bytes         `key:"answer_memory" default:"32mib" range:"1mib.." restart:"yes" doc:"How much memory large answers may take while they are made and sent over TCP, and as much again through the socket. Others wait, and are answered 503 after write_timeout."`
 	Drain          time.Duration `key:"drain" default:"30s" range:"0s..1h" restart:"yes" doc:"How long turns that run may take to end when the gateway is told to stop. What is not done by then goes on after the next start."`
 	Resident       Bytes         `key:"resident" default:"64mb" range:"1mb.." restart:"yes" doc:"How much of the ends of live sessions, and of the shapes of sessions that are looked at, is kept in memory. What does not fit is read again when it is needed."`
 }

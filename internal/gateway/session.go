@@ -419,3 +419,13 @@ func (g *Gateway) forks(ctx context.Context, id firn.ID) iter.Seq2[firn.ID, erro
 		}
 	}
 }
+
+// Size returns about how many bytes a session has after a position, and where it
+// ends.
+func (g *Gateway) Size(ctx context.Context, id firn.ID, after firn.Pos) (bytes int64, end firn.Pos, err error) {
+	info, err := g.Info(ctx, id)
+	if err != nil || after == 0 || info.End < after {
+		return info.Bytes, info.End, err
+	}
+	return min(info.Bytes, int64(info.End-after)), info.End, nil
+}

@@ -201,7 +201,7 @@ func (h *House) furnish() error {
 	h.Handler = api.Handler(h.Gateway, api.Config{
 		Tokens: h.tokens, Hosts: g.AllowedHosts, Origins: g.AllowedOrigins, MaxBody: int64(g.BodyLimit), BodyTimeout: g.BodyTimeout,
 		WriteTimeout: g.WriteTimeout, Patience: g.Patience, Requests: g.Requests, Streams: g.Streams, Turns: g.Turns,
-		Heartbeat: g.Heartbeat, Metrics: h.counts, Tracer: h.tracer, Log: h.o.Log, Version: h.o.Version,
+		Heartbeat: g.Heartbeat, AnswerMemory: int64(g.AnswerMemory), Metrics: h.counts, Tracer: h.tracer, Log: h.o.Log, Version: h.o.Version,
 		OpenAI: openaiapi.New(h.o.Clock).Handler, MCP: mcp.Handler(mcp.Options{Version: h.o.Version}), Web: pages(g.Web),
 		Peers: h.owners(), Ready: h.ready,
 	})
