@@ -23,7 +23,9 @@ type Entry struct {
 }
 
 // NewEntry makes an entry that a store can append: it has an id and the
-// present time, and will follow the head.
+// present time, and will follow the head. If others write to the session, its id
+// and its time may be smaller than those of the entry that it comes to follow;
+// an entry without them gets its own in order, from the store.
 func NewEntry(body Body) Entry {
 	return Entry{ID: NewEntryID(), Time: now(), Body: body}
 }
@@ -31,9 +33,11 @@ func NewEntry(body Body) Entry {
 // now is the present as files keep it: to the millisecond.
 func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
 
-// UserText makes an entry in which the user says text.
+// UserText makes an entry in which the user says text. It has no id and no time:
+// the store gives it both when it gets its place, so that they are in order however
+// many write to the session.
 func UserText(text string) Entry {
-	return NewEntry(&Message{Role: RoleUser, Parts: []Part{Text{Text: text}}, Time: now()})
+	return Entry{Body: &Message{Role: RoleUser, Parts: []Part{Text{Text: text}}}}
 }
 
 // AssistantText makes an entry in which the assistant says text and stops.

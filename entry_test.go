@@ -21,7 +21,7 @@ func TestNewEntry(t *testing.T) {
 		if !e.Time.Equal(want) || e.Time.Location() != time.UTC {
 			t.Errorf("its time is %v, want %v", e.Time, want)
 		}
-		for _, e := range []Entry{UserText("hi"), AssistantText("hi")} {
+		for _, e := range []Entry{AssistantText("hi")} {
 			if m := e.Body.(*Message); m.Time != e.Time {
 				t.Errorf("said at %v, written at %v", m.Time, e.Time)
 			}
@@ -31,6 +31,9 @@ func TestNewEntry(t *testing.T) {
 
 func TestEntriesOfText(t *testing.T) {
 	user := UserText("hello").Body.(*Message)
+	if e := UserText("hello"); e.ID != "" || !e.Time.IsZero() {
+		t.Errorf("UserText made %+v, whose id and time are for the store to give", e)
+	}
 	if user.Role != RoleUser || user.Text() != "hello" || user.StopReason != "" {
 		t.Errorf("UserText made %+v", user)
 	}

@@ -41,7 +41,7 @@ func add(t testing.TB, st store.Store, entries ...firn.Entry) firn.Pos {
 	return end
 }
 
-func say(text string) firn.Entry { return firn.UserText(text) }
+func say(text string) firn.Entry { return firn.NewEntry(firn.UserText(text).Body) }
 
 func reply(text string) firn.Entry { return firn.AssistantText(text) }
 

@@ -116,7 +116,7 @@ func (p *promise) grow(ctx context.Context) (string, error) {
 		entries += len(turn)
 		total += size
 	}
-	kept := firn.UserText("Where were we?")
+	kept := firn.NewEntry(firn.UserText("Where were we?").Body)
 	end := []firn.Entry{kept, firn.NewEntry(&firn.Compaction{Summary: "Files were read, many of them.", FirstKept: kept.ID, TokensBefore: total / 4})}
 	end = append(end, p.paper.tail()...)
 	if _, err = st.Append(ctx, p.id, store.Any, end...); err != nil {

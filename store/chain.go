@@ -1,8 +1,10 @@
 package store
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -19,10 +21,13 @@ type Tail struct {
 	New bool
 	// Head is the last entry that has an id; empty if there is none.
 	Head firn.EntryID
-	// Taken tells whether an entry id is in use already. It is asked for every
-	// id that a caller chose, so it must be cheap; it may forget old ids. Nil
-	// if the store cannot tell.
-	Taken func(firn.EntryID) bool
+	// Newest is an id that those which are made must be greater than, beside Head;
+	// empty if there is none. See [IDs.Newest].
+	Newest firn.EntryID
+	// Use tells whether an entry of the session has an id. It is asked for every
+	// id that a caller chose, and must be right however far back that is: see
+	// [IDs]. Nil if there are no entries.
+	Use func(firn.EntryID) (Use, error)
 }
 
 // Prepare turns what a caller passes to Append into entries that can be
@@ -41,7 +46,7 @@ func Prepare(tail Tail, now time.Time, entries []firn.Entry, known func(firn.Ent
 	if len(entries) == 0 {
 		return nil, nil
 	}
-	c := chain{tail: tail, now: stamp(now), known: known, head: tail.Head}
+	c := chain{tail: tail, now: stamp(now), known: known, head: tail.Head, newest: newestOf(tail.Newest, tail.Head)}
 	c.out = make([]firn.Entry, 0, len(entries)+1)
 	if _, given := entries[0].Body.(*firn.Header); tail.New && !given {
 		c.out = append(c.out, firn.Entry{Time: c.now, Body: fillHeader(firn.Header{}, tail.Session)})
@@ -65,6 +70,8 @@ type chain struct {
 	out   []firn.Entry
 	// head is what the next entry of the batch follows.
 	head firn.EntryID
+	// newest is what the ids that are made must be greater than.
+	newest firn.EntryID
 	// ids holds the ids of out once they are many.
 	ids map[firn.EntryID]struct{}
 }
@@ -146,9 +153,7 @@ func fillHeader(h firn.Header, id firn.ID) *firn.Header {
 
 // place gives the entry its id and its parent, and checks what it points at.
 func (c *chain) place(e *firn.Entry) error {
-	if e.ID == "" {
-		e.ID = firn.NewEntryIDAfter(c.head)
-	} else if err := c.checkID(e.ID); err != nil {
+	if err := c.name(e); err != nil {
 		return err
 	}
 	switch e.Parent {
@@ -162,6 +167,56 @@ func (c *chain) place(e *firn.Entry) error {
 		}
 	}
 	return c.checkTarget(e)
+}
+
+// name gives the entry its id, or checks the one that it has. One that breaks the
+// order of ids is marked, see [IDs].
+func (c *chain) name(e *firn.Entry) error {
+	use := Free
+	switch {
+	case e.ID == "":
+		e.ID = firn.NewEntryIDAfter(c.newest)
+	default:
+		if err := c.checkID(e.ID); err != nil {
+			return err
+		}
+		if _, past := e.ID.Made(); !past && isOurs(e.ID) {
+			return fmt.Errorf("its id %s was made more than a day ahead of the clock; leave it out, and one is made: %w", e.ID, firn.ErrInvalid)
+		}
+		if c.tail.Use != nil && !c.tail.New {
+			var err error
+			if use, err = c.tail.Use(e.ID); err != nil {
+				return err
+			}
+		}
+	}
+	if use == InUse {
+		return fmt.Errorf("another entry has its id %s: %w", e.ID, firn.ErrInvalid)
+	}
+	n, ours := ordinal(e.ID)
+	if !ours {
+		return nil
+	}
+	newest, some := ordinal(c.newest)
+	if late := some && newest > n && newest-n > lateness; (late || use == Late) && e.Extra.Get(lateField) == nil {
+		e.Extra = append(slices.Clip(e.Extra), firn.Field{Name: lateField, Value: json.RawMessage("true")})
+	}
+	if !some || n > newest {
+		c.newest = e.ID
+	}
+	return nil
+}
+
+// isOurs reports whether an id has our own form.
+func isOurs(id firn.EntryID) bool { _, ours := ordinal(id); return ours }
+
+// newestOf returns the greater of two ids that are of our own form, or the one that is.
+func newestOf(a, b firn.EntryID) firn.EntryID {
+	n, ours := ordinal(a)
+	if m, also := ordinal(b); also && (!ours || m > n) {
+		return b
+	}
+	return a
 }
 
 // checkTarget refuses an entry that points at something that is not there.
@@ -196,7 +251,7 @@ func (c *chain) checkID(id firn.EntryID) error {
 		return fmt.Errorf("its id %q has a meaning of its own: %w", id, firn.ErrInvalid)
 	case !plain(string(id)):
 		return fmt.Errorf("its id %q has characters that cannot be printed: %w", id, firn.ErrInvalid)
-	case id == c.tail.Head || c.inBatch(id) || c.tail.Taken != nil && c.tail.Taken(id):
+	case id == c.tail.Head || c.inBatch(id):
 		return fmt.Errorf("another entry has its id %s: %w", id, firn.ErrInvalid)
 	}
 	return nil

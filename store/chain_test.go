@@ -180,7 +180,12 @@ func TestPrepareRefuses(t *testing.T) {
 		{"infinite cost", firn.ErrInvalid, firn.Entry{Body: &firn.Message{Role: firn.RoleAssistant, Usage: inf}}},
 	}
 	tail := tail
-	tail.Taken = func(id firn.EntryID) bool { return id == "taken" }
+	tail.Use = func(id firn.EntryID) (store.Use, error) {
+		if id == "taken" {
+			return store.InUse, nil
+		}
+		return store.Free, nil
+	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := store.Prepare(tail, now, []firn.Entry{{ID: "first", Body: user("a")}, c.entry}, old)

@@ -14,8 +14,8 @@ import (
 // TestKnew lets the user speak while an answer is given: the model sees it
 // behind the answer, and behind the results of its calls.
 func TestKnew(t *testing.T) {
-	first, second := firn.UserText("first"), firn.UserText("second")
-	third, known := firn.UserText("third"), window.WithKnew(firn.AssistantText("known"), first.ID)
+	first, second := firn.NewEntry(firn.UserText("first").Body), firn.NewEntry(firn.UserText("second").Body)
+	third, known := firn.NewEntry(firn.UserText("third").Body), window.WithKnew(firn.AssistantText("known"), first.ID)
 	title := firn.NewEntry(&firn.Title{Name: "x"})
 	call := firn.NewEntry(&firn.Message{Role: firn.RoleAssistant, StopReason: firn.StopToolUse,
 		Parts: []firn.Part{firn.Text{Text: "look"}, firn.ToolCall{ID: "1", Name: "ls"}}})

@@ -40,7 +40,7 @@ func TestInPlace(t *testing.T) {
 		return e.ID
 	}
 	open()
-	asked := add("abc12345", firn.UserText("more"))
+	asked := add("abc12345", firn.NewEntry(firn.UserText("more").Body))
 	add("abc12345", firn.AssistantText("no"))
 	add("abc12345", firn.Hide(asked))
 	check := func(id firn.ID, want ...string) {
@@ -64,7 +64,7 @@ func TestInPlace(t *testing.T) {
 	if got, want := cersei(t, both(t, base)), []string{"Reading.", "", "part two", "more", "no"}; !slices.Equal(got, want) {
 		t.Errorf("Cersei sees %q, want %q", got, want)
 	}
-	add("fresh", firn.UserText("hello"))
+	add("fresh", firn.NewEntry(firn.UserText("hello").Body))
 	check("fresh", "hello")
 }
 

@@ -124,7 +124,12 @@ func (m *mender) fits(e firn.Entry) bool {
 
 // prepare makes entries ready to be written at the end of the session.
 func prepare(session firn.ID, tree *firn.Tree, now time.Time, entries []firn.Entry) ([]firn.Entry, error) {
-	tail := store.Tail{Session: session, Head: tree.Node(tree.Head()).ID}
+	tail := store.Tail{Session: session, Head: tree.Node(tree.Head()).ID, Use: func(id firn.EntryID) (store.Use, error) {
+		if tree.Find(id) >= 0 {
+			return store.InUse, nil
+		}
+		return store.Late, nil // a stand-in has the id of an entry that stood further up
+	}}
 	return store.Prepare(tail, now, entries, func(id firn.EntryID) (bool, error) { return tree.Find(id) >= 0, nil })
 }
 

@@ -43,15 +43,8 @@ func (g *Gateway) Append(ctx context.Context, id firn.ID, expect firn.Pos, n wir
 
 // append appends entries to a session that is there.
 func (g *Gateway) append(ctx context.Context, id firn.ID, expect firn.Pos, entries ...firn.Entry) (wire.Appended, error) {
-	out := wire.Appended{IDs: make([]firn.EntryID, len(entries))}
-	for i := range entries {
-		if entries[i].ID == "" {
-			entries[i].ID = firn.NewEntryID()
-		}
-		out.IDs[i] = entries[i].ID
-	}
-	var err error
-	if out.End, err = g.Store.Append(ctx, id, expect, entries...); err != nil {
+	end, err := g.Store.Append(ctx, id, expect, entries...)
+	if err != nil {
 		var conflict *store.Conflict
 		if errors.As(err, &conflict) {
 			return wire.Appended{}, &wire.Problem{
@@ -60,6 +53,31 @@ func (g *Gateway) append(ctx context.Context, id firn.ID, expect firn.Pos, entri
 			}
 		}
 		return wire.Appended{}, err
+	}
+	return g.appended(context.WithoutCancel(ctx), id, end, entries)
+}
+
+// appended tells the ids of entries that were appended up to a position: those that
+// the store gave are read.
+func (g *Gateway) appended(ctx context.Context, id firn.ID, end firn.Pos, entries []firn.Entry) (wire.Appended, error) {
+	out := wire.Appended{IDs: make([]firn.EntryID, len(entries)), End: end}
+	missing := false
+	for i, e := range entries {
+		out.IDs[i] = e.ID
+		missing = missing || e.ID == ""
+	}
+	if !missing {
+		return out, nil
+	}
+	i := len(entries) - 1
+	for rec, err := range g.Store.ReadBack(ctx, id, end) {
+		if err != nil {
+			return wire.Appended{}, err
+		}
+		if out.IDs[i] = rec.Glance.ID; i == 0 {
+			break
+		}
+		i--
 	}
 	return out, nil
 }

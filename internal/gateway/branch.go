@@ -40,14 +40,15 @@ func (g *Gateway) Rewind(ctx context.Context, id firn.ID, m wire.Move) (wire.Mov
 	if err != nil || out.From == to {
 		return out, err
 	}
-	head := firn.NewEntry(&firn.Head{Reason: "rewind"})
-	head.Parent = to
+	head := firn.Entry{Parent: to, Body: &firn.Head{Reason: "rewind"}}
 	if m.Summary {
 		head, out.End, err = g.summarise(ctx, id, to)
 	} else {
 		var added wire.Appended
 		added, err = g.append(ctx, id, out.End, head)
-		out.End = added.End
+		if out.End = added.End; err == nil {
+			head.ID = added.IDs[0]
+		}
 	}
 	if err != nil {
 		return wire.Moved{}, err
@@ -137,7 +138,7 @@ func (g *Gateway) Label(ctx context.Context, id firn.ID, l wire.Label) (wire.App
 	if err != nil {
 		return wire.Appended{}, err
 	}
-	return g.append(ctx, id, store.Any, firn.NewEntry(&firn.Label{Target: target, Name: name}))
+	return g.append(ctx, id, store.Any, firn.Entry{Body: &firn.Label{Target: target, Name: name}})
 }
 
 // Hide hides an entry: the model does not see it any more. On a compaction that
@@ -177,10 +178,10 @@ func (g *Gateway) veil(ctx context.Context, id firn.ID, target firn.EntryID, hid
 		var entries []firn.Entry
 		switch {
 		case hide && len(stones) == 0:
-			entries = append(entries, firn.NewEntry(&firn.Tombstone{Target: target, Reason: reason}))
+			entries = append(entries, firn.Entry{Body: &firn.Tombstone{Target: target, Reason: reason}})
 		case !hide:
 			for _, stone := range stones {
-				entries = append(entries, firn.NewEntry(&firn.Tombstone{Target: stone, Reason: reason}))
+				entries = append(entries, firn.Entry{Body: &firn.Tombstone{Target: stone, Reason: reason}})
 			}
 		}
 		if len(entries) == 0 {

@@ -194,7 +194,7 @@ func (g *Gateway) entitle(ctx context.Context, id firn.ID, title string, added i
 	if err != nil || session.Title != "" {
 		return err
 	}
-	_, err = g.append(ctx, id, store.Any, firn.NewEntry(&firn.Title{Name: title, Source: firn.SourceAuto}))
+	_, err = g.append(ctx, id, store.Any, firn.Entry{Body: &firn.Title{Name: title, Source: firn.SourceAuto}})
 	return err
 }
 

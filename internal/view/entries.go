@@ -440,7 +440,7 @@ func (w *reasons) beyond(rec *firn.Record) string {
 		return outOfReach(w.hidden[rec.Glance.ID], rec.Glance.Kind)
 	}
 	// Between two turns it goes with the first, unless no model sees it at all.
-	around := window.Path{Entries: []firn.Entry{firn.UserText("-"), entry, firn.UserText("-")}}
+	around := window.Path{Entries: []firn.Entry{firn.NewEntry(firn.UserText("-").Body), entry, firn.NewEntry(firn.UserText("-").Body)}}
 	if len(around.Limit(1).Entries) == 1 {
 		return string(w.live.prospect.beyond)
 	}

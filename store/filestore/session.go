@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -29,13 +30,13 @@ type session struct {
 	used    uint64      // when it was used last, by Store.clock
 	dropped bool        // it is out of the map and closes with its last user
 
-	mu     sync.Mutex
-	end    firn.Pos // as of our latest append or look
-	fresh  bool     // end and head are known
-	isNew  bool     // nothing is written yet
-	head   firn.EntryID
-	recent recentIDs
-	buf    []byte // for encoding; nil while an append uses it
+	mu    sync.Mutex
+	end   firn.Pos // as of our latest append or look
+	fresh bool     // end and head are known
+	isNew bool     // nothing is written yet
+	head  firn.EntryID
+	ids   store.IDs
+	buf   []byte // for encoding; nil while an append uses it
 
 	now, touched time.Time // of the latest append, and of the one told to touch
 
@@ -232,7 +233,8 @@ func (s *session) onlyBlanks(from, to firn.Pos) bool {
 }
 
 func (s *session) tail() store.Tail {
-	return store.Tail{Session: s.id, New: s.isNew, Head: s.head, Taken: s.recent.has}
+	use := func(id firn.EntryID) (store.Use, error) { return s.ids.Use(id, s.back) }
+	return store.Tail{Session: s.id, New: s.isNew, Head: s.head, Newest: s.ids.Newest(), Use: use}
 }
 
 // advance notes what was appended.
@@ -242,10 +244,10 @@ func (s *session) advance(end firn.Pos, entries []firn.Entry) {
 		s.isNew = false
 		s.begun.Store(true)
 	}
-	for _, e := range entries {
-		if e.ID != "" {
-			s.head = e.ID
-			s.recent.add(e.ID)
+	for i := range entries {
+		if entries[i].ID != "" {
+			s.head = entries[i].ID
+			s.ids.Add(&entries[i])
 		}
 	}
 }
@@ -255,52 +257,74 @@ func (s *session) catchUp(end firn.Pos) error {
 	if s.fresh && end == s.end {
 		return nil
 	}
-	head, some, err := s.findHead(end)
+	if s.fresh && end > s.end && end-s.end < readOn {
+		if ok, err := s.readOn(end); ok || err != nil {
+			return err
+		}
+	}
+	head, some, err := s.ids.Open(end, s.back)
 	if err != nil {
 		return fmt.Errorf("append to session %s: look for its head: %w", s.id, err)
 	}
 	s.end, s.head, s.isNew, s.fresh = end, head, !some, true
 	s.begun.Store(some)
-	if head != "" {
-		s.recent.add(head)
-	}
 	return nil
 }
 
-// findHead returns the last entry that has an id, and whether there is
-// anything in the transcript at all.
-func (s *session) findHead(end firn.Pos) (head firn.EntryID, some bool, err error) {
+// readOn is how much others may have appended that is read to its end. If it is
+// more, the session is looked at anew, from its end.
+const readOn = 1 << 20
+
+// readOn takes notice of what others have appended. False if it is no whole
+// entries: then the session is looked at anew.
+func (s *session) readOn(end firn.Pos) (bool, error) {
 	r := dialect.Reader{Dialect: s.st.dialect, Quick: true}
-	for line, err := range s.journal.Source().Back(end) {
+	var entries []firn.Entry
+	for line, err := range s.journal.Source().Lines(s.end) {
 		if err != nil {
-			return "", false, err
+			return false, fmt.Errorf("append to session %s: look for its head: %w", s.id, err)
 		}
-		records := r.Records(dialect.Line(line))
-		for i := len(records) - 1; i >= 0; i-- {
-			some = true
-			if rec := records[i]; rec.Gap == nil && rec.Glance.Kind != firn.KindHeader && rec.Glance.ID != "" {
-				return rec.Glance.ID, true, nil
+		for _, rec := range r.Records(dialect.Line(line)) {
+			entry, err := rec.Entry()
+			if err != nil {
+				return false, nil
+			}
+			entries = append(entries, entry)
+		}
+	}
+	s.advance(end, entries)
+	return true, nil
+}
+
+// back yields the records before a position, newest first.
+func (s *session) back(before firn.Pos) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
+		r := dialect.Reader{Dialect: s.st.dialect, Quick: true}
+		for line, err := range s.journal.Source().Back(before) {
+			if err != nil {
+				yield(store.Record{}, err)
+				return
+			}
+			for _, rec := range slices.Backward(r.Records(dialect.Line(line))) {
+				if !yield(rec, nil) {
+					return
+				}
 			}
 		}
 	}
-	return "", some, nil
 }
 
 // known looks for an entry in the transcript, from its end.
 func (s *session) known(id firn.EntryID) (bool, error) {
-	if s.recent.has(id) {
+	if s.ids.Has(id) {
 		return true, nil
 	}
-	r := dialect.Reader{Dialect: s.st.dialect, Quick: true}
-	for line, err := range s.journal.Source().Back(s.end) {
+	for rec, err := range s.back(s.end) {
 		if err != nil {
 			return false, err
 		}
-		for _, rec := range r.Records(dialect.Line(line)) {
-			if rec.Gap == nil && rec.Glance.Kind != firn.KindHeader && rec.Glance.ID == id {
-				s.recent.add(id)
-				return true, nil
-			}
+		if rec.Gap == nil && rec.Glance.Kind != firn.KindHeader && rec.Glance.ID == id {
+			return true, nil
 		}
 	}
 	return false, nil
@@ -526,24 +550,4 @@ func (st *Store) renew(id firn.ID) {
 			st.closeSession(s)
 		}
 	}
-}
-
-// recentIDs remembers the latest entry ids of a session, to see cheaply that
-// an id is taken or known. They are so few that looking at each is fastest.
-type recentIDs struct {
-	ids  []firn.EntryID
-	next int // the oldest, once there are as many as we keep
-}
-
-const maxRecent = 64
-
-func (r *recentIDs) has(id firn.EntryID) bool { return slices.Contains(r.ids, id) }
-
-func (r *recentIDs) add(id firn.EntryID) {
-	if len(r.ids) < maxRecent {
-		r.ids = append(r.ids, id)
-		return
-	}
-	r.ids[r.next] = id
-	r.next = (r.next + 1) % maxRecent
 }

@@ -55,14 +55,14 @@ func (st *Store) appendInTurn(ctx, patient context.Context, id firn.ID, expect s
 // session's doubt is of the same.
 func (st *Store) append(ctx, patient context.Context, s *session, expect store.Pos, entries []firn.Entry, again bool) (store.Pos, error) {
 	if again && s.doubt != nil {
-		d := s.doubt
+		end := s.doubt.frame.end
 		there, err := st.resolve(ctx, patient, s)
 		if err != nil {
 			return 0, err
 		}
 		if there {
-			s.remember(d.ready)
-			return d.frame.end, nil
+			s.named = store.Start // others may have written behind it
+			return end, nil
 		}
 	}
 	if !s.fresh || len(entries) == 0 || expect != store.Any && expect != s.tail.end || s.tail.gone() {
@@ -76,7 +76,11 @@ func (st *Store) append(ctx, patient context.Context, s *session, expect store.P
 	if expect != store.Any && expect != s.tail.end {
 		return s.tail.end, &store.Conflict{ID: s.id, Expect: expect, End: s.tail.end}
 	}
-	ready, err := store.Prepare(s.storeTail(), st.opts.Now(), entries, func(id firn.EntryID) (bool, error) { return st.has(ctx, s, id) })
+	tail, err := st.storeTail(ctx, s)
+	if err != nil {
+		return 0, err
+	}
+	ready, err := store.Prepare(tail, st.opts.Now(), entries, func(id firn.EntryID) (bool, error) { return st.has(ctx, s, id) })
 	if err != nil || len(ready) == 0 {
 		return s.tail.end, err
 	}
@@ -86,7 +90,7 @@ func (st *Store) append(ctx, patient context.Context, s *session, expect store.P
 	}
 	if err := st.put(patient, s, f, false); err != nil {
 		if inDoubt(err) {
-			s.doubt = &doubt{frame: f, last: f.back, expect: expect, spelled: st.spell(entries), ready: ready, since: time.Now()}
+			s.doubt = &doubt{frame: f, last: f.back, expect: expect, spelled: st.spell(entries), since: time.Now()}
 		}
 		return 0, fmt.Errorf("append to session %s: %w", s.id, err)
 	}
@@ -128,7 +132,7 @@ func (st *Store) frame(ctx context.Context, s *session, ready []firn.Entry) (*fr
 
 // has looks for an entry in a session, from its end.
 func (st *Store) has(ctx context.Context, s *session, id firn.EntryID) (bool, error) {
-	if s.storeTail().Taken(id) {
+	if s.named == s.tail.end && s.ids.Has(id) {
 		return true, nil
 	}
 	for r, err := range st.back(ctx, s.id, s.tail, store.End) {

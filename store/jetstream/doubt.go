@@ -25,7 +25,6 @@ type doubt struct {
 	// told apart from what others ask.
 	expect  store.Pos
 	spelled []byte
-	ready   []firn.Entry
 	since   time.Time
 }
 

@@ -88,7 +88,7 @@ func (st *Store) purgeSession(ctx context.Context, s *session, r store.Receipt) 
 	if err := st.putMark(ctx, s, t, "", true); err != nil {
 		return r, err
 	}
-	s.recent = nil
+	s.named = store.Start
 	return r, st.index.refresh(ctx, st.names.shard(s.id))
 }
 

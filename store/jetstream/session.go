@@ -6,7 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"slices"
+	"iter"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -22,9 +22,11 @@ type session struct {
 	turn  chan struct{}
 	users int
 
-	tail   tail
-	fresh  bool // the tail is known, as of our latest append or look
-	recent []firn.EntryID
+	tail  tail
+	fresh bool // the tail is known, as of our latest append or look
+	ids   store.IDs
+	// named is the end of the session up to which ids know it.
+	named store.Pos
 	// doubt is the latest append of which it is not known whether it is stored.
 	doubt *doubt
 
@@ -35,7 +37,6 @@ type session struct {
 
 const (
 	maxSessions = 4096
-	maxRecent   = 64
 )
 
 // acquire takes a session for one who wants to write to it, in turn.
@@ -232,20 +233,25 @@ func (st *Store) put(ctx context.Context, s *session, f *frame, rollup bool) err
 
 // remember notes ids that are taken.
 func (s *session) remember(entries []firn.Entry) {
-	for _, e := range entries {
-		if e.ID != "" {
-			s.recent = append(s.recent, e.ID)
-		}
+	for i := range entries {
+		s.ids.Add(&entries[i])
 	}
-	if n := len(s.recent) - maxRecent; n > 0 {
-		s.recent = slices.Delete(s.recent, 0, n)
-	}
+	s.named = s.tail.end
 }
 
 // storeTail is the tail as package store wants to know it.
-func (s *session) storeTail() store.Tail {
-	return store.Tail{Session: s.id, New: s.tail.seq == 0, Head: s.tail.head,
-		Taken: func(id firn.EntryID) bool { return slices.Contains(s.recent, id) }}
+func (st *Store) storeTail(ctx context.Context, s *session) (store.Tail, error) {
+	t := store.Tail{Session: s.id, New: s.tail.seq == 0, Head: s.tail.head}
+	back := func(before store.Pos) iter.Seq2[store.Record, error] { return st.back(ctx, s.id, s.tail, before) }
+	if s.named != s.tail.end || s.tail.end == store.Start {
+		if _, _, err := s.ids.Open(s.tail.end, back); err != nil {
+			s.named = store.Start
+			return t, fmt.Errorf("append to session %s: look at its end: %w", s.id, unsaved(err))
+		}
+		s.named = s.tail.end
+	}
+	t.Newest, t.Use = s.ids.Newest(), func(id firn.EntryID) (store.Use, error) { return s.ids.Use(id, back) }
+	return t, nil
 }
 
 // messageID makes an id for a message that nobody else makes. Ids of entries

@@ -52,6 +52,7 @@ type session struct {
 	// entries are replaced as a whole when one of them changes, and otherwise
 	// only added to: who took the slice under the lock may read it without.
 	entries           []firn.Entry
+	ids               store.IDs // of all entries
 	archived, removed bool
 	// purged is the receipt if the session was erased. Its id stays taken.
 	purged *store.Receipt
@@ -77,7 +78,8 @@ func (s *session) find(id firn.EntryID) int {
 
 // tail is what the next entry follows.
 func (s *session) tail(id firn.ID) store.Tail {
-	t := store.Tail{Session: id, New: len(s.entries) == 0, Taken: func(id firn.EntryID) bool { return s.find(id) >= 0 }}
+	t := store.Tail{Session: id, New: len(s.entries) == 0, Newest: s.ids.Newest()}
+	t.Use = func(id firn.EntryID) (store.Use, error) { return s.ids.Use(id, nil) }
 	for _, e := range slices.Backward(s.entries) {
 		if e.ID != "" {
 			t.Head = e.ID
@@ -120,6 +122,7 @@ func (m *Store) Append(ctx context.Context, id firn.ID, expect store.Pos, entrie
 	s := m.sessions[id]
 	if s == nil {
 		s = &session{changed: make(chan struct{})}
+		s.ids.Reset(store.Start)
 	}
 	if s.gone() {
 		return 0, fmt.Errorf("append to session %s: it was removed: %w", id, firn.ErrNotFound)
@@ -132,8 +135,9 @@ func (m *Store) Append(ctx context.Context, id firn.ID, expect store.Pos, entrie
 	if err != nil || len(ready) == 0 {
 		return s.end(), err
 	}
-	for _, e := range ready {
-		s.entries = append(s.entries, clone(e))
+	for i := range ready {
+		s.entries = append(s.entries, clone(ready[i]))
+		s.ids.Add(&ready[i])
 	}
 	m.sessions[id] = s
 	s.wake()

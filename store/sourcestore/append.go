@@ -65,7 +65,7 @@ func (s *session) first(expect store.Pos, entries []firn.Entry) (bool, error) {
 
 // prepare makes entries ready to be written.
 func (s *session) prepare(entries []firn.Entry) ([]firn.Entry, error) {
-	return store.Prepare(store.Tail{Session: s.id, New: s.fresh, Head: s.head, Taken: s.taken}, s.st.opts.Now(), entries, s.known)
+	return store.Prepare(store.Tail{Session: s.id, New: s.fresh, Head: s.head, Use: s.use}, s.st.opts.Now(), entries, s.known)
 }
 
 // append does it, while the file is held. The tool itself takes no lock; what

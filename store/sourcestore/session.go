@@ -267,9 +267,15 @@ func (s *session) renamed(e firn.Entry) firn.Entry {
 	return e
 }
 
-func (s *session) taken(id firn.EntryID) bool { return s.ids[id] }
+// use tells whether an id is in use. All of the file was read.
+func (s *session) use(id firn.EntryID) (store.Use, error) {
+	if s.ids[id] {
+		return store.InUse, nil
+	}
+	return store.Free, nil
+}
 
-// known is taken, as store.Prepare asks for it.
+// known reports whether there is an entry, under the name it was appended by or another.
 func (s *session) known(id firn.EntryID) (bool, error) {
 	_, renamed := s.names[id]
 	return s.ids[id] || renamed, nil

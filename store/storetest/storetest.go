@@ -35,6 +35,7 @@ func Run(t *testing.T, open func(t *testing.T) Opened) {
 		tests []test
 	}{
 		{"Append", appendTests()},
+		{"IDs", idTests()},
 		{"Read", readTests()},
 		{"Follow", followTests()},
 		{"List", listTests()},
