@@ -1,10 +1,13 @@
 package firn
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // The kinds of failure that a caller may want to tell apart. Every error of a
 // store, a journal or a dialect wraps at most one of them, but for what
-// ErrUnavailable says; use errors.Is.
+// ErrUnavailable and ErrUnknownOutcome say; use errors.Is.
 var (
 	// ErrNotFound says that a session, an entry or a key does not exist.
 	ErrNotFound = errors.New("not found")
@@ -18,12 +21,18 @@ var (
 	// ErrReplaced says that a file was deleted, cut short or swapped by somebody
 	// else while we were writing to it. Nothing was acknowledged after that.
 	ErrReplaced = errors.New("file changed underneath")
-	// ErrNotSaved says that an append did not reach the disk and must be
-	// considered undone. The cause (a full disk, an I/O error) is wrapped too.
+	// ErrNotSaved says that an append was not made durable. Unless it is an
+	// ErrUnknownOutcome too, nothing was written. The cause (a full disk, an I/O
+	// error) is wrapped as well.
 	ErrNotSaved = errors.New("not saved")
+	// ErrUnknownOutcome says that an append may or may not be there now and after
+	// a crash: the disk or the cluster failed after it was given the bytes. Look
+	// before doing it again. It is an ErrNotSaved as well.
+	ErrUnknownOutcome = fmt.Errorf("%w for certain", ErrNotSaved)
 	// ErrUnavailable says that who keeps the sessions does not answer now: a
 	// cluster without a quorum, a network that is down. Trying the same again later
-	// makes sense. If something was to be written it is an ErrNotSaved as well.
+	// makes sense. If something was to be written it is an ErrNotSaved as well, or
+	// an ErrUnknownOutcome if it was sent.
 	ErrUnavailable = errors.New("unavailable")
 	// ErrTooLarge says that a limit somebody set would be passed.
 	ErrTooLarge = errors.New("too large")

@@ -17,6 +17,22 @@ type Deferred interface {
 	Sync(ctx context.Context, id firn.ID) error
 }
 
+// Confirmer is a store that can be asked to make sure of what is there.
+type Confirmer interface {
+	// Confirm makes durable what stands in a session from a position on, whoever
+	// wrote it, and even if making it durable failed before (ErrUnknownOutcome).
+	Confirm(ctx context.Context, id firn.ID, from Pos) error
+}
+
+// Confirm makes durable what stands in a session from a position on, if the store
+// does not keep all that can be read durable anyway.
+func Confirm(ctx context.Context, s Store, id firn.ID, from Pos) error {
+	if c, ok := As[Confirmer](s); ok {
+		return c.Confirm(ctx, id, from)
+	}
+	return nil
+}
+
 // Keyed is a store that remembers which session a key points at. What may be a
 // key is said by [CheckKey].
 type Keyed interface {

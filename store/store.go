@@ -53,7 +53,9 @@ type Store interface {
 	//
 	// When Append returns, the entries are durable. If it fails they are not
 	// to be counted on; a crash may keep a prefix of them, never part of one.
-	// Failing to write is ErrNotSaved, with the cause.
+	// Failing to write is ErrNotSaved, with the cause: nothing is there. If it
+	// failed so that the entries may be there it is an ErrUnknownOutcome too; then
+	// look for them, and use [Confirm] before they are counted on.
 	Append(ctx context.Context, id firn.ID, expect Pos, entries ...firn.Entry) (Pos, error)
 
 	// Read yields the records after a position, oldest first, up to the end at

@@ -57,7 +57,8 @@ const (
 	TooLarge    Kind = "too-large"
 	Unsupported Kind = "unsupported"
 	NotSaved    Kind = "not-saved"
-	Unavailable Kind = "unavailable" // the cluster does not answer; the same again later
+	Unknown     Kind = "unknown-outcome" // it may or may not be saved
+	Unavailable Kind = "unavailable"     // the cluster does not answer; the same again later
 	Busy        Kind = "busy"
 	Upstream    Kind = "upstream" // the model's provider failed
 	Closing     Kind = "closing"
@@ -80,6 +81,7 @@ var kinds = map[Kind]struct {
 	TooLarge:    {firn.ErrTooLarge, http.StatusRequestEntityTooLarge},
 	Unsupported: {firn.ErrUnsupported, http.StatusNotImplemented},
 	NotSaved:    {firn.ErrNotSaved, http.StatusInsufficientStorage},
+	Unknown:     {firn.ErrUnknownOutcome, http.StatusServiceUnavailable},
 	Unavailable: {firn.ErrUnavailable, http.StatusServiceUnavailable},
 	Busy:        {nil, http.StatusTooManyRequests},
 	Upstream:    {nil, http.StatusBadGateway},
@@ -88,7 +90,7 @@ var kinds = map[Kind]struct {
 }
 
 // order is the order in which KindOf asks, since an error may be several.
-var order = []Kind{Unavailable, NotSaved, Conflict, Locked, Corrupt, TooLarge, Unsupported, NotFound, Closing, Invalid}
+var order = []Kind{Unknown, Unavailable, NotSaved, Conflict, Locked, Corrupt, TooLarge, Unsupported, NotFound, Closing, Invalid}
 
 // KindOf is the kind of problem that an error is.
 func KindOf(err error) Kind {

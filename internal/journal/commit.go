@@ -22,7 +22,9 @@ type Committer struct {
 	group *group          // that takes members; nil if the next append begins one
 	last  <-chan struct{} // closed when the latest group is done
 	log   *commitLog      // nil: none
-	round uint64          // counts batches that go to the log; only for who leads
+	// doubts are the parts that could not be synced, and from where on.
+	doubts map[string]int64
+	round  uint64 // counts batches that go to the log; only for who leads
 }
 
 // NewCommitter makes a committer whose log is in the directory root/commit.
@@ -78,6 +80,10 @@ type state struct {
 	round uint64
 	next  int64
 
+	// base is how long the file was when it was opened: what is before it is for
+	// others to know.
+	base int64
+
 	// syncing is held during a sync: of two at a time only one would be told
 	// of a failure. The first failure is the last sync.
 	syncing sync.Mutex
@@ -108,6 +114,7 @@ func (s *state) force() error {
 		return s.failed
 	}
 	if s.failed = s.file.Sync(); s.failed != nil {
+		s.c.doubt(s.path, s.durable())
 		s.c.distrust()
 	}
 	return s.failed
@@ -132,6 +139,13 @@ func (s *state) sync(fsys vfs.FS, upTo int64) error {
 	s.synced = max(s.synced, upTo)
 	s.kept = max(s.kept, upTo)
 	return nil
+}
+
+// durable is how much of the file is not ours to doubt.
+func (s *state) durable() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return max(s.base, s.synced)
 }
 
 func (s *state) isSynced(upTo int64) bool {

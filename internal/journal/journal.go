@@ -111,6 +111,7 @@ func Open(fsys vfs.FS, base string, opts Options) (*Journal, error) {
 		j.closeFiles()
 		return nil, fmt.Errorf("open journal %s: %w", base, err)
 	}
+	j.state.base = j.size
 	return j, nil
 }
 
@@ -141,6 +142,12 @@ func (j *Journal) settle() error {
 	j.info, j.firstInfo, j.size = info, info, info.Size
 	if err := j.advance(); err != nil {
 		return err
+	}
+	if from, ok := j.opts.Committer.doubtful(j.path); ok {
+		if err := j.rewrite(j.path, from); err != nil {
+			return fmt.Errorf("%w: what was written before is not on disk: %w", firn.ErrNotSaved, err)
+		}
+		j.opts.Committer.trust(j.path)
 	}
 	return j.repairTail()
 }
@@ -193,7 +200,9 @@ func (w Wait) Wait() error {
 	j := w.j
 	if w.pending != nil {
 		if err := w.pending.wait(); err != nil {
-			return j.poison(fmt.Errorf("append to %s: %w: %w; the file must be opened anew", j.base, firn.ErrNotSaved, err))
+			j.mu.Lock()
+			defer j.mu.Unlock()
+			return j.poison("append to "+j.base, err)
 		}
 	}
 	j.opts.Hub.Notify(j.base)
@@ -221,6 +230,9 @@ func (j *Journal) append(deferred bool, fn func(end firn.Pos) ([]byte, error)) (
 		}
 		return j.write(data)
 	})
+	if err != nil && j.end() != end {
+		return end, nil, fmt.Errorf("append to %s: %w: %w", j.base, firn.ErrUnknownOutcome, err) // the lock could not be given back
+	}
 	if err != nil || len(data) == 0 {
 		return end, nil, err
 	}
@@ -238,8 +250,7 @@ func (j *Journal) Sync() error {
 		return err
 	}
 	if err := j.syncLast(); err != nil {
-		j.failed = fmt.Errorf("sync %s: %w: %w", j.path, firn.ErrNotSaved, err)
-		return j.failed
+		return j.poison("sync "+j.path, err)
 	}
 	return nil
 }
@@ -276,14 +287,14 @@ func (j *Journal) usable() error {
 	return j.failed
 }
 
-// poison stops the journal for good with err, unless it has stopped before.
-func (j *Journal) poison(err error) error {
-	j.mu.Lock()
-	defer j.mu.Unlock()
+// poison stops the journal for good, unless it has stopped before, and returns
+// that nobody knows what became of the append that met the cause. Of those that
+// come later nothing is written.
+func (j *Journal) poison(doing string, cause error) error {
 	if j.failed == nil {
-		j.failed = err
+		j.failed = fmt.Errorf("%s: %w: an earlier append failed: %w; the file must be opened anew", doing, firn.ErrNotSaved, cause)
 	}
-	return err
+	return fmt.Errorf("%s: %w: %w; the file must be opened anew", doing, firn.ErrUnknownOutcome, cause)
 }
 
 // Close frees the files. What was acknowledged is durable already.

@@ -106,6 +106,7 @@ func (j *Journal) adopt(file vfs.File, part int, path string, created bool) erro
 	j.last, j.part, j.path, j.info, j.size = file, part, path, info, info.Size
 	j.next = PartPath(j.base, part+1)
 	j.state = newState(file, path, created, j.opts.Committer)
+	j.state.base = j.size
 	j.sealed = created
 	j.tail = tail{} // which is of the part before
 	return nil
@@ -173,8 +174,7 @@ func (j *Journal) write(data []byte) error {
 	}
 	err = fmt.Errorf("append %d bytes to %s: %w: %w", len(data), j.path, firn.ErrNotSaved, err)
 	if cut := j.cutBack(n); cut != nil {
-		j.failed = fmt.Errorf("%w; cutting it back failed too: %w", err, cut)
-		return j.failed
+		return j.poison("append to "+j.base, fmt.Errorf("%w; cutting it back failed too: %w", err, cut))
 	}
 	return err
 }

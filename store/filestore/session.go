@@ -122,6 +122,24 @@ func (st *Store) Sync(ctx context.Context, id firn.ID) error {
 	return err
 }
 
+// Confirm makes durable what stands in a session from a position on.
+func (st *Store) Confirm(ctx context.Context, id firn.ID, from store.Pos) error {
+	if err := st.beginChange(ctx); err != nil {
+		return err
+	}
+	defer st.end()
+	if _, _, err := st.locate(id); err != nil {
+		return err
+	}
+	s, err := st.acquire(id, nil)
+	if err != nil {
+		return err
+	}
+	err = s.journal.Confirm(from)
+	st.release(s, err)
+	return err
+}
+
 // append encodes the entries under the journal's lock, since what they follow
 // is not known before.
 func (s *session) append(expect store.Pos, entries []firn.Entry, deferred bool) (store.Pos, error) {

@@ -31,7 +31,8 @@ type doubt struct {
 // unsure is a failure of a publish after an attempt that may have succeeded.
 type unsure struct{ error }
 
-func (u *unsure) Unwrap() error { return u.error }
+// Unwrap makes it an ErrUnknownOutcome with the cause.
+func (u *unsure) Unwrap() []error { return []error{u.error, firn.ErrUnknownOutcome} }
 
 // inDoubt reports whether what failed so may be stored.
 func inDoubt(err error) bool {

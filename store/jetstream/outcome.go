@@ -149,7 +149,7 @@ func cast(ctx context.Context, l line, stream string, msg *nats.Msg, last uint64
 			wait = soonPause
 		}
 		if rest(ctx, wait) != nil || errors.Is(err, errConnClosed) {
-			return 0, &Unavailable{Write: true, Cause: err}
+			return 0, &Unavailable{Write: true, Sent: true, Cause: err}
 		}
 		if wait != soonPause {
 			pause = min(2*pause, maxPause)
@@ -204,12 +204,13 @@ func rest(ctx context.Context, d time.Duration) error {
 
 // Unavailable says that the cluster did not answer in time: no quorum, no
 // connection, or an election that took too long. Trying again later makes sense.
-// A write that fails so may still be found stored; it is an ErrNotSaved. It is an
+// A write that fails so is an ErrNotSaved, and an ErrUnknownOutcome if it was sent: it may
+// still be found stored. It is an
 // ErrUnavailable. To append the same entries again, with their ids and at the same
 // place, makes sure of it: they are stored once.
 type Unavailable struct {
-	// Write is set if something was to be stored.
-	Write bool
+	// Write is set if something was to be stored, Sent if it may be stored.
+	Write, Sent bool
 	// Cause is what was last heard.
 	Cause error
 }
@@ -217,7 +218,11 @@ type Unavailable struct {
 // Error says what happened.
 func (u *Unavailable) Error() string {
 	if u.Write {
-		return fmt.Sprintf("%v: the cluster did not confirm it: %v", firn.ErrNotSaved, u.Cause)
+		kind := firn.ErrNotSaved
+		if u.Sent {
+			kind = firn.ErrUnknownOutcome
+		}
+		return fmt.Sprintf("%v: the cluster did not confirm it: %v", kind, u.Cause)
 	}
 	return fmt.Sprintf("the cluster does not answer: %v", u.Cause)
 }
@@ -225,7 +230,9 @@ func (u *Unavailable) Error() string {
 // Unwrap makes it an ErrUnavailable with the cause, and a write an ErrNotSaved.
 func (u *Unavailable) Unwrap() []error {
 	kinds := []error{firn.ErrUnavailable}
-	if u.Write {
+	if u.Sent {
+		kinds = append(kinds, firn.ErrUnknownOutcome)
+	} else if u.Write {
 		kinds = append(kinds, firn.ErrNotSaved)
 	}
 	if !errors.Is(u.Cause, context.DeadlineExceeded) { // it was ours, not the caller's

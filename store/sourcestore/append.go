@@ -189,13 +189,17 @@ func (s *session) save(text []byte) error {
 		s.forget()
 		return err
 	}
-	_, err := s.file.Write(text)
-	if err == nil {
-		err = s.file.Sync()
-	}
-	if err != nil {
+	if n, err := s.file.Write(text); err != nil {
 		s.forget()
-		return fmt.Errorf("append to session %s: %w: %w", s.id, firn.ErrNotSaved, err)
+		kind := firn.ErrNotSaved
+		if n > 0 {
+			kind = firn.ErrUnknownOutcome
+		}
+		return fmt.Errorf("append to session %s: %w: %w", s.id, kind, err)
+	}
+	if err := s.file.Sync(); err != nil {
+		s.forget()
+		return fmt.Errorf("append to session %s: %w: %w", s.id, firn.ErrUnknownOutcome, err)
 	}
 	if there, err := s.inPlace(); err != nil || !there {
 		s.forget()
