@@ -26,10 +26,10 @@ func TestAuditorFinds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	one, two, note := firn.UserText("one"), firn.UserText("two"), firn.NewEntry(&firn.Custom{Type: "note", Data: []byte(`{"text":"n"}`)})
+	one, two, note := firn.NewEntry(firn.UserText("one").Body), firn.NewEntry(firn.UserText("two").Body), firn.NewEntry(&firn.Custom{Type: "note", Data: []byte(`{"text":"n"}`)})
 	answer := firn.AssistantText("yes")
 	say("s", one, answer, note, two)
-	branch := firn.UserText("elsewhere")
+	branch := firn.NewEntry(firn.UserText("elsewhere").Body)
 	branch.Parent = one.ID
 	say("b", one, answer)
 	say("b", branch)

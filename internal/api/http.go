@@ -406,7 +406,7 @@ const statusGone = 499
 func (c *call) tell(err error) *wire.Problem {
 	p := gateway.ProblemOf(err)
 	switch p.Kind {
-	case wire.Internal, wire.Corrupt, wire.NotSaved, wire.Unavailable:
+	case wire.Internal, wire.Corrupt, wire.NotSaved, wire.Unknown, wire.Unavailable:
 		c.h.log.LogAttrs(c.r.Context(), slog.LevelError, "request failed",
 			slog.String("route", c.route()), slog.String("request", c.request), slog.String("kind", string(p.Kind)), slog.String("error", err.Error()))
 		if p.Kind == wire.Internal && !c.who.owner {

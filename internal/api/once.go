@@ -8,13 +8,15 @@ import (
 	"sync"
 	"time"
 
+	"firn/internal/gateway"
 	"firn/wire"
 )
 
 // A client that got no answer to a request that makes something sends it again,
 // under the same Idempotency-Key, and gets the answer that was given. What is
-// said to an agent is known by its entry in the log, for ever; of what is made
-// otherwise the answer is remembered here, while the gateway runs.
+// said to an agent is known by its entry in the log, for ever; entries and sessions
+// are known by the name of the request in the log, also by the next gateway; of what is
+// made otherwise the answer is remembered here, while the gateway runs.
 
 const (
 	// rememberedFor is how long an answer is remembered, mostRemembered how many
@@ -112,7 +114,8 @@ func (c *call) runOnce() error {
 	body = bytes.TrimSpace(body)
 	c.putBack(body)
 	name := c.who.rights() + "\n" + c.r.Method + " " + c.r.URL.EscapedPath() + "\n" + key
-	request := sha256.Sum256(append(body, c.r.Header.Get("If-Match")...))
+	request := sha256.Sum256(append(bytes.Clone(body), c.r.Header.Get("If-Match")...))
+	c.r = c.r.WithContext(gateway.WithRequest(c.r.Context(), name, string(request[:])))
 	for {
 		one, mine := c.h.replies.claim(name, request, time.Now())
 		if mine {

@@ -65,6 +65,8 @@ func advice(err error, o Options) (hint string, kind error) {
 	switch {
 	case errors.Is(err, errStopped), errors.Is(err, context.Canceled):
 		return "what was answered so far is kept; in the chat, /retry asks again", nil
+	case errors.Is(err, firn.ErrUnknownOutcome):
+		return "it may or may not be saved: look at the end of the session before saying it again", nil
 	case errors.Is(err, firn.ErrUnavailable):
 		return "the cluster does not answer; try again in a while; what was said before is safe", nil
 	case errors.Is(err, firn.ErrReplaced):

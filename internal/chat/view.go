@@ -199,6 +199,8 @@ func (v *view) end() {
 // said first.
 func headline(err error) string {
 	switch {
+	case errors.Is(err, firn.ErrUnknownOutcome):
+		return "PERHAPS NOT SAVED: "
 	case errors.Is(err, firn.ErrNotSaved):
 		return "NOT SAVED: "
 	case errors.Is(err, errStopped):

@@ -43,6 +43,14 @@ func (g *Gateway) Append(ctx context.Context, id firn.ID, expect firn.Pos, n wir
 
 // append appends entries to a session that is there.
 func (g *Gateway) append(ctx context.Context, id firn.ID, expect firn.Pos, entries ...firn.Entry) (wire.Appended, error) {
+	if r, ok := requestOf(ctx); ok {
+		return g.appendOnce(ctx, r, id, expect, entries)
+	}
+	return g.appendAll(ctx, id, expect, entries)
+}
+
+// appendAll appends entries and tells their ids.
+func (g *Gateway) appendAll(ctx context.Context, id firn.ID, expect firn.Pos, entries []firn.Entry) (wire.Appended, error) {
 	end, err := g.Store.Append(ctx, id, expect, entries...)
 	if err != nil {
 		var conflict *store.Conflict

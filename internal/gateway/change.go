@@ -50,7 +50,7 @@ func (g *Gateway) newWithout(ctx context.Context, n *wire.NewSession, title []fi
 	if _, err := setup.agent(owner); err != nil {
 		return "", err
 	}
-	return g.create(ctx, firn.Header{Session: firn.NewID(), Agent: owner, CWD: n.CWD}, title)
+	return g.create(ctx, firn.Header{Session: newID(ctx), Agent: owner, CWD: n.CWD}, title)
 }
 
 // newFor returns the session of a key, or begins one.
@@ -73,7 +73,7 @@ func (g *Gateway) newFor(ctx context.Context, n *wire.NewSession, title []firn.E
 	id, err := keyed.Lookup(ctx, k.String())
 	switch {
 	case errors.Is(err, firn.ErrNotFound):
-		return g.createFor(ctx, keyed, firn.Header{Session: firn.NewID(), Agent: k.Agent(), Key: k.String(), CWD: n.CWD}, title)
+		return g.createFor(ctx, keyed, firn.Header{Session: newID(ctx), Agent: k.Agent(), Key: k.String(), CWD: n.CWD}, title)
 	case err != nil:
 		return "", fmt.Errorf("find the session of key %s: %w", k, err)
 	}
@@ -107,7 +107,11 @@ func titleEntry(name string) ([]firn.Entry, error) {
 // create begins a session.
 func (g *Gateway) create(ctx context.Context, header firn.Header, entries []firn.Entry) (firn.ID, error) {
 	entries = append([]firn.Entry{{Time: g.now(), Body: &header}}, entries...)
-	if _, err := g.Store.Append(ctx, header.Session, store.Start, entries...); err != nil {
+	_, err := g.Store.Append(ctx, header.Session, store.Start, entries...)
+	if err != nil {
+		err = g.begunBefore(ctx, header.Session, err)
+	}
+	if err != nil {
 		return "", fmt.Errorf("begin a session: %w", err)
 	}
 	return header.Session, nil

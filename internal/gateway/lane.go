@@ -358,7 +358,7 @@ func (l *lane) answer(batch []*ticket) bool {
 // unsaved reports whether a turn failed because nothing can be kept at the moment.
 func unsaved(err error) bool {
 	kind := wire.KindOf(err)
-	return err != nil && (kind == wire.NotSaved || kind == wire.Unavailable)
+	return err != nil && (kind == wire.NotSaved || kind == wire.Unknown || kind == wire.Unavailable)
 }
 
 // begun reports whether the turn of a message has begun: then it was said.
@@ -482,7 +482,7 @@ func (l *lane) forgetSaid(ctx context.Context) {
 	l.mu.Unlock()
 	var said []firn.EntryID
 	for _, w := range dropped {
-		if _, logged, _, err := l.g.given(ctx, l.id, w.ID); err == nil && logged {
+		if _, _, logged, _, err := l.g.given(ctx, l.id, w.ID); err == nil && logged {
 			said = append(said, w.ID)
 		}
 	}

@@ -51,7 +51,7 @@ func shelf(t *testing.T, st store.Store, at time.Time) *office {
 		if header.Agent == "" {
 			header.Agent = "main"
 		}
-		entries := append([]firn.Entry{{Body: &header}, firn.UserText("I am " + string(id))}, more...)
+		entries := append([]firn.Entry{{Body: &header}, firn.NewEntry(firn.UserText("I am " + string(id)).Body)}, more...)
 		for i := range entries {
 			entries[i].Time = at.Add(-age)
 		}
@@ -65,7 +65,7 @@ func shelf(t *testing.T, st store.Store, at time.Time) *office {
 			t.Fatal(err)
 		}
 	}
-	said := firn.UserText("keep me")
+	said := firn.NewEntry(firn.UserText("keep me").Body)
 	label := func(name string) firn.Entry { return firn.NewEntry(&firn.Label{Target: said.ID, Name: name}) }
 	put("young", 2*time.Hour, firn.Header{})
 	put("old", 100*oneDay, firn.Header{})
@@ -316,7 +316,7 @@ func filesOf(t *testing.T, dir string) map[string]string {
 func TestMaintainSpares(t *testing.T) {
 	for name, meanwhile := range map[string]func(o *office) error{
 		"spoke": func(o *office) error {
-			_, err := o.st.Append(o.t.Context(), "ada-then", store.Any, firn.UserText("wait"))
+			_, err := o.st.Append(o.t.Context(), "ada-then", store.Any, firn.NewEntry(firn.UserText("wait").Body))
 			return err
 		},
 		"came back": func(o *office) error {

@@ -154,7 +154,7 @@ func (l *lane) unsaid(ctx context.Context, batch []*ticket) (rest []*ticket, err
 // it waits in the log. The live part of the session is read only for what may be
 // there: a name of ours that is new is not.
 func (l *lane) standing(ctx context.Context, t *ticket) (answer wire.Answer, said, waits bool, err error) {
-	answer, said, _, err = l.g.given(ctx, l.id, t.ID)
+	answer, _, said, _, err = l.g.given(ctx, l.id, t.ID)
 	if _, ours := t.ID.Made(); err != nil || ours && !inLog(t) {
 		if errors.Is(err, firn.ErrNotFound) {
 			err = nil // it begins with this

@@ -42,6 +42,8 @@ func ProblemOf(err error) *wire.Problem {
 // acknowledged before is safe, and no restart is needed.
 func savingHint(err error) string {
 	switch {
+	case errors.Is(err, firn.ErrUnknownOutcome):
+		return "it may or may not be saved: send it again with the same Idempotency-Key, or look before doing it again"
 	case errors.Is(err, firn.ErrReplaced):
 		return "somebody replaced the file of the session while it was open; firn doctor looks at it; then do it again"
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):

@@ -29,9 +29,14 @@ func (g *Gateway) acceptNamed(ctx context.Context, id firn.ID, t *ticket) (_ *ti
 	if _, ours := t.ID.Made(); !ours { // that takes longer: its turn will see
 		return t, false, g.enter(ctx, id, t)
 	}
-	answer, logged, ok, err := g.given(ctx, id, t.ID)
+	answer, at, logged, ok, err := g.given(ctx, id, t.ID)
 	if err != nil {
 		return nil, false, err
+	}
+	if logged { // before a crash or a failed sync perhaps
+		if err := store.Confirm(ctx, g.Store, id, at); err != nil {
+			return nil, false, err
+		}
 	}
 	if ok {
 		t.answer, t.durable = answer, true
@@ -39,7 +44,7 @@ func (g *Gateway) acceptNamed(ctx context.Context, id firn.ID, t *ticket) (_ *ti
 		close(t.done)
 		return t, true, nil
 	}
-	if logged { // it was said, before a crash perhaps: it is not said again
+	if logged { // it is not said again
 		t.onward, t.owed = true, true
 		t.accept()
 	}
@@ -64,18 +69,19 @@ func (g *Gateway) twin(id firn.ID, message firn.EntryID) *ticket {
 	return nil
 }
 
-// given is the answer that was given to a message, if it is in the log and was.
-func (g *Gateway) given(ctx context.Context, id firn.ID, message firn.EntryID) (a wire.Answer, logged, ok bool, err error) {
+// given is the answer that was given to a message, if it is in the log and was, and
+// where the message stands.
+func (g *Gateway) given(ctx context.Context, id firn.ID, message firn.EntryID) (a wire.Answer, at firn.Pos, logged, ok bool, err error) {
 	for rec, err := range store.Recent(ctx, g.Store, id, store.End, store.Heard(message, g.now())) {
 		if err != nil {
-			return a, false, false, err
+			return a, 0, false, false, err
 		}
 		if said(&rec, message) {
 			a, ok, err = g.answerTo(ctx, id, message, rec.Glance.ID)
-			return a, true, ok, err
+			return a, rec.At, true, ok, err
 		}
 	}
-	return a, false, false, nil
+	return a, 0, false, false, nil
 }
 
 // settled is the answer that a message got already, if that is why there was
@@ -87,7 +93,7 @@ func (g *Gateway) settled(id firn.ID, t *ticket, err error) (wire.Answer, bool) 
 	if !errors.Is(err, firn.ErrConflict) && !nothingLeft {
 		return wire.Answer{}, false
 	}
-	a, logged, ok, err := g.given(g.ctx, id, t.ID)
+	a, _, logged, ok, err := g.given(g.ctx, id, t.ID)
 	if err == nil && logged && !ok && nothingLeft {
 		return wire.Answer{Session: id}, true
 	}
