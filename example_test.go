@@ -30,7 +30,7 @@ func Example() {
 // An entry without a parent follows the head when a store appends it; one that
 // names a parent begins a branch there.
 func ExampleEntry() {
-	question := firn.UserText("Tea or coffee?")
+	question := firn.NewEntry(firn.UserText("Tea or coffee?").Body)
 	answer := firn.AssistantText("Tea.")
 	again := firn.AssistantText("Coffee.")
 	again.Parent = question.ID
@@ -92,7 +92,7 @@ func ExampleTree() {
 // Hiding is an entry like any other, so it can be hidden in its turn: that
 // restores what it hid.
 func ExampleHide() {
-	secret := firn.UserText("my PIN is 1234")
+	secret := firn.NewEntry(firn.UserText("my PIN is 1234").Body)
 	hide := firn.Hide(secret.ID)
 	restore := firn.Hide(hide.ID)
 

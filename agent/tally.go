@@ -38,7 +38,7 @@ func readCounters(e firn.Entry) (countersRecord, bool) {
 		return countersRecord{}, false
 	}
 	var c countersRecord
-	if json.Unmarshal(b.Data, &c) != nil {
+	if _, believed := store.CountsOf(b); !believed || json.Unmarshal(b.Data, &c) != nil {
 		return countersRecord{}, false
 	}
 	return c, true

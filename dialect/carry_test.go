@@ -43,7 +43,7 @@ func TestCarry(t *testing.T) {
 			for _, l := range c.lines {
 				lines = append(lines, []byte(l))
 			}
-			e := firn.UserText(long)
+			e := firn.NewEntry(firn.UserText(long).Body)
 			e.Extra = firn.Fields{{Name: "cwd", Value: json.RawMessage(`"/x"`)}}
 			dialect.Carry(&e, dialect.Claw0, lines)
 			dialect.Carry(&e, dialect.Claw0, lines) // once is enough
@@ -87,7 +87,7 @@ func FuzzCarried(f *testing.F) {
 	f.Add([]byte(`{"tool":"claw0","lines":[{"a":{"$firn":0}}]}`))
 	f.Add([]byte(`{"tool":1,"lines":{"$firn":-1}}`))
 	f.Fuzz(func(t *testing.T, value []byte) {
-		e := firn.UserText(strings.Repeat("long ", 20))
+		e := firn.NewEntry(firn.UserText(strings.Repeat("long ", 20)).Body)
 		e.Extra = firn.Fields{{Name: "origin", Value: value}}
 		dialect.Carried(e)
 	})

@@ -162,7 +162,7 @@ func TestCollect(t *testing.T) {
 	if m = Collect("s", append(entries, second, result), "", false); !m.Pending || m.Calls != 2 {
 		t.Errorf("with one of two results it is %+v", m)
 	}
-	on := firn.UserText("never mind")
+	on := firn.NewEntry(firn.UserText("never mind").Body)
 	if m = Collect("s", append(entries, second, on), "", false); m.Pending {
 		t.Error("a call that was given up is still waited for")
 	}

@@ -18,7 +18,23 @@ type Counts struct {
 	Cost           float64
 }
 
-// CountsOf returns the counts that an entry carries, if it is one that does.
+// Plausible reports whether numbers can have been counted: none is negative or so
+// large that a sum of them overflows. Counts that are not are not believed, and what
+// they count is counted again.
+func Plausible(counts ...int64) bool {
+	for _, n := range counts {
+		if n < 0 || n > 1<<53 {
+			return false
+		}
+	}
+	return true
+}
+
+// mostCost is more than any session can have cost.
+const mostCost = 1e12
+
+// CountsOf returns the counts that an entry carries, if it is one that does, and
+// they are [Plausible].
 func CountsOf(c *firn.Custom) (Counts, bool) {
 	if c.Type != firn.CountersType {
 		return Counts{}, false
@@ -31,6 +47,10 @@ func CountsOf(c *firn.Custom) (Counts, bool) {
 		Left                                 []firn.EntryID
 	}
 	if json.Unmarshal(c.Data, &data) != nil {
+		return Counts{}, false
+	}
+	if !Plausible(data.Input, data.Output, data.CacheRead, data.CacheWrite, data.Window, int64(data.Turns), int64(data.Messages), int64(data.Compactions)) ||
+		data.Cost < 0 || data.Cost > mostCost {
 		return Counts{}, false
 	}
 	return Counts{

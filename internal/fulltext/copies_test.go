@@ -14,7 +14,7 @@ func TestOriginalIsShown(t *testing.T) {
 	b := newBed(t)
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for i := range 20 {
-		said := firn.UserText(fmt.Sprintf("number%d is about the flaky lock in the test of the journal and nothing else", i))
+		said := firn.NewEntry(firn.UserText(fmt.Sprintf("number%d is about the flaky lock in the test of the journal and nothing else", i)).Body)
 		said.Time = begin.Add(time.Minute)
 		said.Body.(*firn.Message).Time = said.Time
 		original, fork := firn.ID(fmt.Sprintf("session-%d", i*7)), firn.ID(fmt.Sprintf("session-%d", i*7+1))

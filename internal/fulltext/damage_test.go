@@ -23,7 +23,7 @@ func (b *bed) fill(sessions, messages int) {
 	for s := range sessions {
 		entries := make([]firn.Entry, messages)
 		for i := range entries {
-			entries[i] = firn.UserText(fmt.Sprintf("message %d of session %d about the flaky lock", i, s))
+			entries[i] = firn.NewEntry(firn.UserText(fmt.Sprintf("message %d of session %d about the flaky lock", i, s)).Body)
 		}
 		b.append(firn.ID(fmt.Sprintf("sess-%d", s)), entries...)
 	}
@@ -224,7 +224,7 @@ func TestSearchWhileBuilding(t *testing.T) {
 					t.Errorf("while it is built %d are found: %v", len(a.Hits), err)
 					return
 				}
-				if _, err := b.store.Append(context.Background(), firn.ID(fmt.Sprintf("new-%d", w)), store.Any, firn.UserText(fmt.Sprint("something else ", i))); err != nil {
+				if _, err := b.store.Append(context.Background(), firn.ID(fmt.Sprintf("new-%d", w)), store.Any, firn.NewEntry(firn.UserText(fmt.Sprint("something else ", i)).Body)); err != nil {
 					t.Error(err)
 					return
 				}
@@ -263,7 +263,7 @@ func TestPurgeLeavesNothing(t *testing.T) {
 		all := make([]firn.Entry, 300)
 		for i := range all {
 			words := []string{word(), word(), word(), word(), word(), word()}
-			all[i] = firn.UserText(strings.Join(words, " "))
+			all[i] = firn.NewEntry(firn.UserText(strings.Join(words, " ")).Body)
 			if rng.IntN(10) == 0 {
 				purge[id] = append(purge[id], all[i].ID)
 				gone = append(gone, words...)
@@ -301,8 +301,8 @@ func TestPurgeLeavesNothing(t *testing.T) {
 // TestCrashWhilePurging dies between the purge and the index.
 func TestCrashWhilePurging(t *testing.T) {
 	b := newBed(t)
-	e := firn.UserText("a secret called zyxwvutsrq")
-	b.append("sess-1", e, firn.UserText("and more"))
+	e := firn.NewEntry(firn.UserText("a secret called zyxwvutsrq").Body)
+	b.append("sess-1", e, firn.NewEntry(firn.UserText("and more").Body))
 	b.search("secret")
 	if err := b.index.mark("sess-1"); err != nil {
 		t.Fatal(err)
@@ -310,7 +310,7 @@ func TestCrashWhilePurging(t *testing.T) {
 	if _, err := b.files.Purge(context.Background(), "sess-1", "", e.ID); err != nil {
 		t.Fatal(err)
 	}
-	b.append("sess-1", firn.UserText("something that makes it longer than it was before, by far")) // so that it looks as if it had only grown
+	b.append("sess-1", firn.NewEntry(firn.UserText("something that makes it longer than it was before, by far").Body)) // so that it looks as if it had only grown
 	b.reopen()
 	b.search("more")
 	data, err := os.ReadFile(filepath.Join(b.dir, "index", fileName))

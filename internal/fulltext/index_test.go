@@ -100,7 +100,11 @@ func entries(hits []search.Hit) string {
 func TestSearch(t *testing.T) {
 	b := newBed(t)
 	secret := "sk-" + strings.Repeat("a1B2", 10)
-	say := func(id, text string) firn.Entry { e := firn.UserText(text); e.ID = firn.EntryID(id); return e }
+	say := func(id, text string) firn.Entry {
+		e := firn.NewEntry(firn.UserText(text).Body)
+		e.ID = firn.EntryID(id)
+		return e
+	}
 	b.append("one", say("a", "The quick brown fox jumps over getUserName in internal/journal/write.go"), say("b", "a lazy dog, tries running"), say("c", "Łódź straße café 東京都庁"))
 	b.append("second", say("d", "the dog ran and the fox tried"), say("e", "my key is "+secret+" ok"))
 	for query, want := range map[string]string{

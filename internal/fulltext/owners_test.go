@@ -20,7 +20,7 @@ func TestOthersTakeNoRoom(t *testing.T) {
 		all := []firn.Entry{head}
 		for i := range messages {
 			begin = begin.Add(time.Minute)
-			e := firn.UserText(fmt.Sprintf("about the flaky lock, the flaky test and whatever else number %d of %s", i, id))
+			e := firn.NewEntry(firn.UserText(fmt.Sprintf("about the flaky lock, the flaky test and whatever else number %d of %s", i, id)).Body)
 			e.ID, e.Time = firn.EntryID(fmt.Sprintf("%s-%d", id, i)), begin
 			e.Body.(*firn.Message).Time = begin
 			all = append(all, e)

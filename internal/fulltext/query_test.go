@@ -26,7 +26,7 @@ func library(t testing.TB) (*bed, map[string]string) {
 			for k := range words {
 				words[k] = vocabulary[rng.IntN(len(vocabulary))]
 			}
-			e := firn.UserText(strings.Join(words, " "))
+			e := firn.NewEntry(firn.UserText(strings.Join(words, " ")).Body)
 			e.ID = firn.EntryID(fmt.Sprintf("e%d-%d", s, i))
 			texts[string(e.ID)] = strings.Join(words, " ")
 			all = append(all, e)
@@ -128,7 +128,7 @@ func TestBounds(t *testing.T) {
 	for s := range 6 {
 		var all []firn.Entry
 		for i := range 24 {
-			all = append(all, firn.UserText(fmt.Sprintf("%d %d %s", s, i, long)))
+			all = append(all, firn.NewEntry(firn.UserText(fmt.Sprintf("%d %d %s", s, i, long)).Body))
 		}
 		b.append(firn.ID(fmt.Sprintf("sess-%d", s)), all...)
 	}
@@ -161,7 +161,7 @@ func TestBounds(t *testing.T) {
 func TestWindowsFollowTheBranch(t *testing.T) {
 	b := newBed(t)
 	say := func(id, parent, text string) firn.Entry {
-		e := firn.UserText(text)
+		e := firn.NewEntry(firn.UserText(text).Body)
 		e.ID, e.Parent = firn.EntryID(id), firn.EntryID(parent)
 		return e
 	}

@@ -66,7 +66,7 @@ func TestReadOnlyHome(t *testing.T) {
 	if err := os.RemoveAll(path + "-wal"); err != nil {
 		t.Fatal(err)
 	}
-	late := firn.UserText("a flaky message that came later")
+	late := firn.NewEntry(firn.UserText("a flaky message that came later").Body)
 	b.append("late", late)
 	if got := entries(b.search("later")); got != string(late.ID) {
 		t.Errorf("when it can be written again %q is found", got)
@@ -92,7 +92,7 @@ func TestCompareIsOfOneMoment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	late := firn.UserText("a word that came later")
+	late := firn.NewEntry(firn.UserText("a word that came later").Body)
 	b.append("late", late)
 	if got := entries(b.search("later")); got != string(late.ID) {
 		t.Fatalf("%q is found", got)

@@ -120,9 +120,17 @@ func (g *Gateway) newEntries(n wire.NewEntries) ([]firn.Entry, error) {
 		if entry.Body == nil || entry.Body.Kind() == firn.KindHeader {
 			return nil, invalid("entry %d of %d is a header: a session has one and keeps it", i+1, len(n.Entries))
 		}
+		if err := store.CheckOutside(&entry); err != nil {
+			return nil, forged(i, len(n.Entries), err)
+		}
 		entries[i] = entry
 	}
 	return entries, nil
+}
+
+// forged refuses an entry that only the gateway may write.
+func forged(i, of int, err error) error {
+	return &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("entry %d of %d is refused: %v", i+1, of, err), Hint: "leave it out; firn import takes a whole transcript as it is"}
 }
 
 // spokenBy tells whose lines they are, if they are another tool's.
@@ -158,6 +166,11 @@ func foreignEntries(tool dialect.Tool, lines []json.RawMessage) ([]firn.Entry, e
 	entries = slices.DeleteFunc(append(entries, scanner.Finish()...), func(e firn.Entry) bool { return e.Body.Kind() == firn.KindHeader })
 	if len(entries) == 0 {
 		return nil, &wire.Problem{Kind: wire.Invalid, Message: "the lines say nothing but how a session begins"}
+	}
+	for i := range entries {
+		if err := store.CheckOutside(&entries[i]); err != nil {
+			return nil, forged(i, len(entries), err)
+		}
 	}
 	callAnew(entries)
 	return entries, nil

@@ -21,7 +21,7 @@ func owing(t *testing.T) (d *desk, list chan struct{}) {
 	t.Helper()
 	st := memstore.New(memstore.Options{})
 	d = open(t, st)
-	said := firn.UserText("one")
+	said := firn.NewEntry(firn.UserText("one").Body)
 	said.Extra = waiting{}.extra(nil)
 	waits, err := waiting{ID: "m2", Text: "two", Mode: "followup"}.entry()
 	if err != nil {
@@ -169,7 +169,7 @@ func TestRecoverAfterAJump(t *testing.T) {
 func (d *desk) tell(id firn.ID, at time.Time) {
 	d.t.Helper()
 	d.begin(id)
-	e := firn.UserText("hello")
+	e := firn.NewEntry(firn.UserText("hello").Body)
 	e.Time = at
 	if _, err := d.st.Append(d.t.Context(), id, store.Any, e); err != nil {
 		d.t.Fatal(err)

@@ -146,7 +146,7 @@ func (r *room) start(header firn.Header, entries ...firn.Entry) firn.ID {
 
 // says is an entry of the user, answers one of the model that cost two dollars.
 func says(id, text string) firn.Entry {
-	e := firn.UserText(text)
+	e := firn.NewEntry(firn.UserText(text).Body)
 	e.ID = firn.EntryID(id)
 	return e
 }

@@ -65,7 +65,7 @@ func (d *gallery) turns(from, to int) {
 		call := &firn.Message{Role: firn.RoleAssistant, StopReason: firn.StopToolUse, Parts: []firn.Part{firn.ToolCall{ID: fmt.Sprint("k", n), Name: "read_file", Arguments: json.RawMessage(`{"path":"a.go"}`)}}}
 		outcome := &firn.Message{Role: firn.RoleToolResult, Parts: []firn.Part{firn.ToolResult{CallID: fmt.Sprint("k", n), Name: "read_file", Content: []firn.Part{firn.Text{Text: "a result that is not long, but not short either"}}}}}
 		batch = append(batch,
-			called(fmt.Sprintf("u%07d", n), firn.UserText(fmt.Sprintf("Question %d: what does file%d.go do?", n, n))), called(fmt.Sprintf("c%07d", n), firn.NewEntry(call)),
+			called(fmt.Sprintf("u%07d", n), firn.NewEntry(firn.UserText(fmt.Sprintf("Question %d: what does file%d.go do?", n, n)).Body)), called(fmt.Sprintf("c%07d", n), firn.NewEntry(call)),
 			called(fmt.Sprintf("r%07d", n), firn.NewEntry(outcome)), called(fmt.Sprintf("a%07d", n), firn.AssistantText(fmt.Sprintf("It is the %dth file.", n))))
 	}
 	d.write(batch...)
@@ -113,13 +113,13 @@ func TestProspectOfTheEnd(t *testing.T) {
 	}
 	d.write(firn.NewEntry(&firn.Tombstone{Target: "u0002999"}))
 	check("with something hidden")
-	d.write(firn.NewEntry(&firn.ThinkingChange{Level: "low"}), firn.UserText("more"))
+	d.write(firn.NewEntry(&firn.ThinkingChange{Level: "low"}), firn.NewEntry(firn.UserText("more").Body))
 	check("with another choice")
 	d.write(called("k1", firn.NewEntry(&firn.Compaction{Summary: "all of it", FirstKept: "u0002990"})))
 	check("compacted")
-	d.write(firn.NewEntry(&firn.Tombstone{Target: "k1"}), firn.UserText("more"))
+	d.write(firn.NewEntry(&firn.Tombstone{Target: "k1"}), firn.NewEntry(firn.UserText("more").Body))
 	check("compaction undone")
-	branch := firn.UserText("another branch")
+	branch := firn.NewEntry(firn.UserText("another branch").Body)
 	branch.Parent = "a0000100"
 	d.write(branch)
 	check("on a short branch")

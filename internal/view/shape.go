@@ -316,7 +316,7 @@ func (s *Shape) note(e *firn.Entry) {
 			s.oddities++
 		case firn.CountersType:
 			var c agent.Counters
-			if json.Unmarshal(b.Data, &c) == nil {
+			if _, believed := store.CountsOf(b); believed && json.Unmarshal(b.Data, &c) == nil {
 				s.used = c
 			}
 		}

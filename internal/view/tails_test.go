@@ -12,9 +12,9 @@ import (
 // the words themselves, and a path that has too much of it is not kept.
 func TestTailsCountWhatIsCarried(t *testing.T) {
 	carried := firn.Fields{{Name: "origin", Value: bytes.Repeat([]byte("1"), 1000)}}
-	entry := firn.UserText("hello")
+	entry := firn.NewEntry(firn.UserText("hello").Body)
 	entry.Extra = carried
-	inside := firn.UserText("hello")
+	inside := firn.NewEntry(firn.UserText("hello").Body)
 	inside.Body.(*firn.Message).Extra = carried
 	for name, e := range map[string]firn.Entry{"beside the entry": entry, "in the message": inside} {
 		kept := newTails(3000)

@@ -69,7 +69,7 @@ func checkDropped(h *hurt, gone, n int) error {
 		head = firn.EntryID(fmt.Sprintf("e%d", n-2))
 	}
 	if gone%50 == 0 {
-		e := firn.UserText("and now?")
+		e := firn.NewEntry(firn.UserText("and now?").Body)
 		if _, err := st.Append(context.Background(), hurtSession, store.Any, e); err != nil {
 			return err
 		}

@@ -28,7 +28,7 @@ func TestReviewPurgeIsNotUndone(t *testing.T) {
 			if receipt.Done.IsZero() || len(receipt.Files) < 3 || receipt.Bytes < 900 {
 				t.Errorf("the receipt says %+v", receipt)
 			}
-			if _, err := b.Append(t.Context(), id, store.Any, firn.UserText("more")); !errors.Is(err, firn.ErrNotFound) {
+			if _, err := b.Append(t.Context(), id, store.Any, firn.NewEntry(firn.UserText("more").Body)); !errors.Is(err, firn.ErrNotFound) {
 				t.Errorf("appending to a purged session: %v", err)
 			}
 			if left := reviewHolding(t, home, "acknowledged"); len(left) > 0 {
@@ -85,7 +85,7 @@ func TestReviewRefusedPurgeLeavesNoReceipt(t *testing.T) {
 	}})
 	session := reviewBegin(t, st, 1)
 	id = session
-	if _, err := st.Append(t.Context(), session, store.Any, firn.UserText("two")); err != nil {
+	if _, err := st.Append(t.Context(), session, store.Any, firn.NewEntry(firn.UserText("two").Body)); err != nil {
 		t.Fatal(err)
 	}
 	if !errors.Is(refused, firn.ErrLocked) {
@@ -104,12 +104,12 @@ func TestReviewPurgeEntryInRescued(t *testing.T) {
 	home := t.TempDir()
 	st := reviewOpen(t, home, filestore.Options{})
 	id := firn.NewID()
-	kept, secret := firn.UserText("acknowledged"), firn.UserText("hunter2")
+	kept, secret := firn.NewEntry(firn.UserText("acknowledged").Body), firn.NewEntry(firn.UserText("hunter2").Body)
 	_, err := st.Append(t.Context(), id, store.Any, kept, secret)
 	must(t, err)
 	path := reviewTranscript(home, id)
 	must(t, os.Remove(path))
-	if _, err := st.Append(t.Context(), id, store.Any, firn.UserText("x")); !errors.Is(err, firn.ErrReplaced) {
+	if _, err := st.Append(t.Context(), id, store.Any, firn.NewEntry(firn.UserText("x").Body)); !errors.Is(err, firn.ErrReplaced) {
 		t.Fatalf("append to a file that was deleted: %v", err)
 	}
 	rescued := path + ".rescued-0"
@@ -117,7 +117,7 @@ func TestReviewPurgeEntryInRescued(t *testing.T) {
 	must(t, err)
 	reviewWrite(t, path+".rescued-99", `e":"a piece of hunter2"}`+"\n"+string(before)+`{"type":"message","id":"piece of hunter2`)
 	reviewWrite(t, path+".torn-7", `{"piece of hunter2`)
-	again := firn.UserText("going on")
+	again := firn.NewEntry(firn.UserText("going on").Body)
 	_, err = st.Append(t.Context(), id, store.Any, again)
 	must(t, err)
 

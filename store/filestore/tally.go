@@ -5,6 +5,7 @@ import (
 	"maps"
 
 	"firn"
+	"firn/store"
 )
 
 // tally is what the row of a key tells of its session beside where it is: what was
@@ -42,7 +43,7 @@ func tallyOf(entries []firn.Entry) tally {
 // countersIn is what the counters at the end of a turn tell.
 func countersIn(data json.RawMessage) tally {
 	var c struct{ Input, Output, CacheRead, CacheWrite, Window, Compactions int64 }
-	if json.Unmarshal(data, &c) != nil {
+	if json.Unmarshal(data, &c) != nil || !store.Plausible(c.Input, c.Output, c.CacheRead, c.CacheWrite, c.Window, c.Compactions) {
 		return nil
 	}
 	return tally{

@@ -42,7 +42,7 @@ func TestTwoWriters(t *testing.T) {
 			want := said
 			for i := range 8 {
 				word := fmt.Sprintf("WORD%d.", i)
-				e := firn.UserText(word)
+				e := firn.NewEntry(firn.UserText(word).Body)
 				if i%2 == 1 {
 					e = firn.AssistantText(word)
 				}
@@ -74,7 +74,7 @@ func TestReplaced(t *testing.T) {
 				t.Fatal(err)
 			}
 			replace(t, home, files[0])
-			asked := firn.UserText("afterwards?")
+			asked := firn.NewEntry(firn.UserText("afterwards?").Body)
 			end, err := st.Append(t.Context(), id, store.Any, asked)
 			if err != nil {
 				t.Fatal(err)
@@ -91,7 +91,7 @@ func TestReplaced(t *testing.T) {
 			if err := os.Remove(files[0]); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := st.Append(t.Context(), id, store.Any, firn.UserText("still there?")); !errors.Is(err, firn.ErrReplaced) {
+			if _, err := st.Append(t.Context(), id, store.Any, firn.NewEntry(firn.UserText("still there?").Body)); !errors.Is(err, firn.ErrReplaced) {
 				t.Errorf("once the file is gone: %v, want ErrReplaced", err)
 			}
 		})
@@ -127,13 +127,13 @@ func TestCutShort(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := st.Append(t.Context(), id, store.Any, firn.UserText("this is taken back")); err != nil {
+			if _, err := st.Append(t.Context(), id, store.Any, firn.NewEntry(firn.UserText("this is taken back").Body)); err != nil {
 				t.Fatal(err)
 			}
 			if err := os.WriteFile(files[0], short, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := st.Append(t.Context(), id, store.Any, firn.UserText("and this stays")); err != nil {
+			if _, err := st.Append(t.Context(), id, store.Any, firn.NewEntry(firn.UserText("and this stays").Body)); err != nil {
 				t.Fatal(err)
 			}
 			if got, want := spoken(t, open(t, home, tool, sourcestore.Options{}), id), said+" | and this stays"; got != want {
@@ -167,7 +167,7 @@ func TestIndexTrouble(t *testing.T) {
 			var told []error
 			home, st, id := begun(t, tool, sourcestore.Options{FS: noRename{vfs.OS{}, &broken}, Report: func(err error) { told = append(told, err) }})
 			broken.Store(true)
-			asked, answer := firn.UserText("is it safe?"), firn.AssistantText("It is.")
+			asked, answer := firn.NewEntry(firn.UserText("is it safe?").Body), firn.AssistantText("It is.")
 			asked.Time = time.Now()
 			answer.Time = asked.Time.Add(time.Minute)
 			end, err := st.Append(t.Context(), id, store.Any, asked, answer)
@@ -178,7 +178,7 @@ func TestIndexTrouble(t *testing.T) {
 				t.Errorf("told %v", told)
 			}
 			broken.Store(false)
-			if _, err := st.Append(t.Context(), id, end, firn.UserText("good")); err != nil {
+			if _, err := st.Append(t.Context(), id, end, firn.NewEntry(firn.UserText("good").Body)); err != nil {
 				t.Errorf("at the end that was returned: %v", err)
 			}
 			if got, want := spoken(t, open(t, home, tool, sourcestore.Options{}), id), said+" | is it safe? | It is. | good"; got != want {

@@ -81,7 +81,7 @@ func talk() []firn.Entry {
 	end := firn.AssistantText("It says something.")
 	return []firn.Entry{
 		firn.NewEntry(&firn.Header{CWD: "/home/u/x", Version: 3}),
-		firn.UserText("what does it say?"), call, result, end,
+		firn.NewEntry(firn.UserText("what does it say?").Body), call, result, end,
 	}
 }
 
@@ -104,7 +104,7 @@ func TestInPlace(t *testing.T) {
 				t.Errorf("it says\n%s\nwant\n%s", got, said)
 			}
 			again := open(t, home, tool, sourcestore.Options{InPlace: true})
-			end, err := again.Append(ctx, real, store.Any, firn.UserText("and now?"))
+			end, err := again.Append(ctx, real, store.Any, firn.NewEntry(firn.UserText("and now?").Body))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -145,7 +145,7 @@ func TestHideInPlace(t *testing.T) {
 			home := t.TempDir()
 			ctx := t.Context()
 			st := open(t, home, tool, sourcestore.Options{InPlace: true})
-			entries := append(talk(), firn.UserText("a secret"), firn.AssistantText("I forget it."), firn.UserText("thanks"))
+			entries := append(talk(), firn.NewEntry(firn.UserText("a secret").Body), firn.AssistantText("I forget it."), firn.NewEntry(firn.UserText("thanks").Body))
 			if _, err := st.Append(ctx, "0b6f3f0e-4f6c-4c3e-9f1a-2f6d0c1b2a3d", store.Start, entries...); err != nil {
 				t.Fatal(err)
 			}
@@ -207,7 +207,7 @@ func TestLooking(t *testing.T) {
 			if _, err := st.Inspect(t.Context(), id); err != nil {
 				t.Error(err)
 			}
-			if _, err := st.Append(t.Context(), id, store.Any, firn.UserText("no")); err == nil {
+			if _, err := st.Append(t.Context(), id, store.Any, firn.NewEntry(firn.UserText("no").Body)); err == nil {
 				t.Error("it was written to")
 			}
 			after := snapshot(t, home)
@@ -234,7 +234,7 @@ func TestFirstLine(t *testing.T) {
 	st := open(t, home, tool, sourcestore.Options{InPlace: true})
 	header := firn.NewEntry(&firn.Header{})
 	header.Time = time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
-	asked := firn.UserText("how long?")
+	asked := firn.NewEntry(firn.UserText("how long?").Body)
 	asked.Time = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	answer := firn.AssistantText("A while.")
 	answer.Time = asked.Time.Add(3500 * time.Millisecond)
@@ -246,7 +246,7 @@ func TestFirstLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := st.Append(t.Context(), id, end, firn.UserText("go on")); err != nil {
+	if _, err := st.Append(t.Context(), id, end, firn.NewEntry(firn.UserText("go on").Body)); err != nil {
 		t.Errorf("at the end that was returned: %v", err)
 	}
 	names, err := st.Files(t.Context(), id)
