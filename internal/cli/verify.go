@@ -28,7 +28,8 @@ A session is named as elsewhere: by its id or the first 4 or more characters of 
 its exact title, @ and a key, or - for the latest; and by the path of its file, which
 may be anywhere. A directory means all files in it that end in .jsonl. Of a whole home
 the indexes are compared with the sessions too. Sessions that are in another store are checked
-all together by the gateway, or as it would: every record is read and held against the chain of hashes that it is part of.
+all together by the gateway, or as it would: every record is read and held against the chain of hashes that it is part of,
+and in a cluster every message is compared on all servers; a server that lacks one is named.
 
 Exits with 8 if there is a fault; warnings are no faults.`,
 		Example: "  firn verify\n  firn verify 0198c5a2\n  firn verify ~/.pi/agent/sessions --json",

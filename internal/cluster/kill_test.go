@@ -78,6 +78,13 @@ func duration() time.Duration {
 func TestKillGateways(t *testing.T) {
 	s := &soak{t: t, servers: jetstreamtest.New(t, t.TempDir()), faults: make(map[string]int), progress: make(chan struct{}, 1), seed: testutil.Seed(t)}
 	s.chance = testutil.NewRandom(s.seed)
+	s.run(s.harm)
+}
+
+// run starts servers' gateways and clients, does harm, and checks what is there
+// afterwards.
+func (s *soak) run(harm func()) {
+	t := s.t
 	t.Cleanup(s.servers.Stop)
 	s.options = s.servers.Through(jetstream.Options{Space: "soak", Shards: 2})
 	s.store = s.servers.Open(t, s.options)
@@ -101,7 +108,7 @@ func TestKillGateways(t *testing.T) {
 		ends[i] = make(chan firn.Pos, 1)
 		followers.Go(func() { seen[i] = s.follow(id, ends[i]) })
 	}
-	s.harm()
+	harm()
 	close(stop)
 	clients.Wait()
 	logs := make([][]firn.Entry, len(s.sessions))

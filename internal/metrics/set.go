@@ -19,7 +19,7 @@ type Set struct {
 	turns, tokens, cost, compactions Counter
 	answer                           Histogram
 	modelErrors                      Counter
-	requests, refused                Counter
+	requests, refused, damaged       Counter
 	request                          Histogram
 	running, streams                 Gauge
 	appendTimes, syncTimes           times
@@ -47,6 +47,7 @@ func New(now time.Time) *Set {
 	s.compactions = s.Counter("firn_compactions_total", "Compactions, as the log has them.")
 	s.requests = s.Counter("firn_http_requests_total", "HTTP requests, by route and status.", "method", "route", "status")
 	s.refused = s.Counter("firn_http_refused_total", "HTTP requests that were not let in, by reason.", "reason")
+	s.damaged = s.Counter("firn_replica_faults_total", "Messages that a server of the cluster lacks while others have them, as far as found, by server.", "server")
 	s.request = s.Histogram("firn_http_request_seconds", "How long a request took; streams are not counted.", talkBounds, "route")
 	s.running = s.Gauge("firn_http_requests_running", "HTTP requests that are being answered.")
 	s.streams = s.Gauge("firn_sse_clients", "Clients that listen to events.")
@@ -82,6 +83,13 @@ func (s *Set) Usage(provider, model string, u firn.Usage) {
 func (s *Set) Error(kind string) {
 	if s != nil {
 		s.errors.Add(1, kind)
+	}
+}
+
+// Damaged counts a fault in the replica of a server of the cluster.
+func (s *Set) Damaged(server string) {
+	if s != nil {
+		s.damaged.Add(1, server)
 	}
 }
 

@@ -42,7 +42,7 @@ func (h *House) openStore() error {
 		h.store = memstore.New(memstore.Options{Now: h.o.Clock})
 		return nil
 	}
-	own, err := OpenStore(s, h.home(), Opening{FS: h.fs, Files: h.counts.Files(h.fs), Descriptors: h.descriptors, Env: h.o.Env, Clock: h.o.Clock, Report: h.o.Report})
+	own, err := OpenStore(s, h.home(), Opening{FS: h.fs, Files: h.counts.Files(h.fs), Descriptors: h.descriptors, Env: h.o.Env, Clock: h.o.Clock, Report: h.o.Report, Damaged: h.counts.Damaged})
 	if err != nil {
 		return h.inUse(err)
 	}
@@ -100,6 +100,9 @@ type Opening struct {
 	Clock       func() time.Time
 	// Report is told, in a sentence, of everything that was out of order.
 	Report func(message string)
+	// Damaged is called with the name of a server of a cluster whose replica lacks
+	// what others have, for each fault that is found.
+	Damaged func(server string)
 	// Looks opens files only to be read.
 	Looks bool
 }
@@ -118,6 +121,9 @@ func OpenStore(s config.Store, home string, o Opening) (unionstore.Own, error) {
 	at := jetstream.Options{
 		URL: s.URL, Credentials: s.Credentials, CA: s.CA, Cert: s.Cert, Key: s.Key, Space: s.Space, Shards: s.Shards, Replicas: s.Replicas,
 		Monitors: s.Monitors, Unsafe: s.AllowUnsafe, SealAfter: cmp.Or(s.SealAfter, -1), Now: o.Clock, Report: o.Report,
+	}
+	if o.Damaged != nil {
+		at.Damaged = func(f jetstream.Fault) { o.Damaged(f.Server) }
 	}
 	c := &cluster{}
 	if dir, ok := s.Embedded(); ok {

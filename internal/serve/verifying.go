@@ -47,7 +47,29 @@ func (h *House) verify(ctx context.Context, report func(gateway.VerifyStep)) err
 		step.Done++
 		report(step)
 	}
+	if step.Faults, err = h.verifyReplicas(ctx); err != nil {
+		return fmt.Errorf("check all sessions: %w", err)
+	}
+	report(step)
 	return nil
+}
+
+// verifyReplicas compares what each server of a cluster has of all sessions, keys,
+// rows of the list, tokens and objects.
+func (h *House) verifyReplicas(ctx context.Context) ([]wire.VerifyFault, error) {
+	if h.cluster == nil {
+		return nil, nil
+	}
+	found, err := h.cluster.CheckReplicas(ctx)
+	var faults []wire.VerifyFault
+	for _, f := range found {
+		where := string(h.cluster.SessionOf(f))
+		if where == "" {
+			where = f.Stream
+		}
+		faults = append(faults, wire.VerifyFault{Session: where, What: f.String()})
+	}
+	return faults, err
 }
 
 func (h *House) verifyFiles(ctx context.Context, dir string, report func(gateway.VerifyStep)) error {

@@ -59,9 +59,10 @@ type climb struct {
 	// width is how many sequences are looked at next: the messages of other
 	// sessions lie between.
 	width uint64
-	// slow counts down the messages that are read from the leader, one by one.
+	// slow counts down the messages that are read one by one, from whichever
+	// replica has the one that is next.
 	slow int
-	// fault is why, until it is known who is to blame.
+	// fault is why, until it is known which server is damaged.
 	fault error
 }
 
@@ -108,7 +109,7 @@ func (c *climb) round(ctx context.Context, yield func(store.Record, error) bool)
 			break
 		}
 		if c.slow > 0 && c.fault != nil { // this is what was missing
-			c.st.suspect(ctx, c.id, f.at(), f.seq, c.t.seq, c.fault)
+			c.st.engine.suspect(c.st.names.stream(c.st.names.shard(c.id)), f.seq)
 			c.fault = nil
 		}
 		if !more || c.at == 0 {
@@ -185,13 +186,15 @@ func (c *climb) takeSeal(ctx context.Context, f *frame, yield func(store.Record,
 }
 
 // fetch gets messages up to the one that is next, oldest first: those of a
-// stretch from some replica, or only that one from the leader.
+// stretch from one replica, or only that one from whichever has it.
 func (c *climb) fetch(ctx context.Context) ([]*frame, error) {
 	patient, cancel := c.st.engine.patient(ctx)
 	defer cancel()
 	stream, subject := c.st.names.stream(c.st.names.shard(c.id)), c.st.names.subject(c.id)
 	if c.slow > 0 {
-		m, err := insist(patient, func(ctx context.Context) (*message, error) { return c.st.engine.at(ctx, stream, c.seq) })
+		m, err := insist(patient, func(ctx context.Context) (*message, error) {
+			return c.st.engine.pick(ctx, stream, getRequest{Seq: c.seq}, c.fits)
+		})
 		if err != nil || m == nil {
 			return nil, err
 		}
@@ -204,9 +207,12 @@ func (c *climb) fetch(ctx context.Context) ([]*frame, error) {
 	}
 	var frames []*frame
 	for next := from; next <= c.seq; {
-		messages, err := insist(patient, func(ctx context.Context) ([]*message, error) { return c.st.engine.batch(ctx, stream, subject, next) })
-		if err != nil || len(messages) == 0 {
+		messages, err := c.st.engine.batch(patient, stream, subject, next)
+		if err != nil && (ctx.Err() != nil || errors.Is(err, errConnClosed)) {
 			return frames, err
+		}
+		if err != nil || len(messages) == 0 {
+			return frames, nil // the next answer decides whether it is damage
 		}
 		for _, m := range messages {
 			if m.seq > c.seq {
@@ -222,6 +228,15 @@ func (c *climb) fetch(ctx context.Context) ([]*frame, error) {
 	}
 	c.widen(len(frames))
 	return frames, nil
+}
+
+// fits accepts the message that is next.
+func (c *climb) fits(m *message) bool {
+	f, err := parseFrame(m)
+	if err != nil {
+		return errors.Is(err, firn.ErrUnsupported)
+	}
+	return f.seq == c.seq && f.end == c.at && f.sum == c.sum && f.whole() == nil && (f.kind != kindSeal || c.st.proofInline(f) == nil)
 }
 
 // widen chooses how far to look next time, from how many messages were met.
@@ -247,9 +262,8 @@ func (c *climb) mend(ctx context.Context, fault error) error {
 		c.t, c.seq, c.at, c.sum = t, t.seq, t.end, t.sum
 		return nil
 	}
-	stream := c.st.names.stream(c.st.names.shard(c.id))
 	if c.slow > 0 {
-		return &Damage{c.id, c.at, c.st.engine.leader(ctx, stream), fault.Error()}
+		return &Damage{c.id, c.at, c.st.servers(ctx, c.id), fault.Error()}
 	}
 	c.slow, c.fault = slowMessages, fault
 	return nil

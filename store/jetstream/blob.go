@@ -41,64 +41,103 @@ func (b blobs) put(ctx context.Context, id firn.ID, data []byte) (string, error)
 	return name, nil
 }
 
-// get returns the bytes of an object, which are those that were put. Some replica
-// tells them, so it works without a leader; if that one has not all of them the
-// leader is asked.
+// get returns the bytes of an object, which are those that were put. One replica is
+// asked, so it works without a leader; if that one has not all of them, all are.
 func (b blobs) get(ctx context.Context, name string) ([]byte, error) {
 	patient, cancel := b.engine.patient(ctx)
 	defer cancel()
-	data, err := b.load(patient, name, b.engine.lastAny, b.engine.batch)
-	if err == nil {
+	stream, _ := b.names()
+	data, first := b.load(patient, name, func(pieces string, want uint32) ([]*message, error) {
+		return b.run(patient, stream, pieces, want)
+	})
+	if first == nil {
 		return data, nil
 	}
-	data, err = b.load(patient, name, b.engine.last, b.oneByOne)
+	data, err := b.load(patient, name, func(pieces string, want uint32) ([]*message, error) {
+		last, err := b.engine.lastSeq(patient, stream)
+		if err != nil {
+			return nil, err
+		}
+		var all []*message
+		_, err = b.engine.scan(patient, stream, pieces, 1, last, func(m *message) error {
+			all = append(all, m)
+			return nil
+		})
+		return all, err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("object %s: %w", name, err)
 	}
 	return data, nil
 }
 
-// load reads an object in a way that is told: its description first.
-func (b blobs) load(ctx context.Context, name string, last func(ctx context.Context, stream, subject string) (*message, error),
-	next func(ctx context.Context, stream, subject string, seq uint64) ([]*message, error)) ([]byte, error) {
+// run returns the pieces of an object as one replica has them.
+func (b blobs) run(ctx context.Context, stream, pieces string, want uint32) ([]*message, error) {
+	var all []*message
+	for from := uint64(1); uint32(len(all)) < want; {
+		messages, err := b.engine.batch(ctx, stream, pieces, from)
+		if err != nil || len(messages) == 0 {
+			return all, err
+		}
+		all = append(all, messages...)
+		from = messages[len(messages)-1].seq + 1
+	}
+	return all, nil
+}
+
+func (b blobs) description(subject, name string) string {
+	return subject + "M." + base64.URLEncoding.EncodeToString([]byte(name))
+}
+
+// info returns the description of an object as any replica has it; nil if none has.
+func (b blobs) info(ctx context.Context, name string) (*jetstream.ObjectInfo, error) {
 	stream, subject := b.names()
+	ok := sound(func(m *message) bool { return json.Unmarshal(m.data, new(jetstream.ObjectInfo)) == nil })
 	m, err := insist(ctx, func(ctx context.Context) (*message, error) {
-		return last(ctx, stream, subject+"M."+base64.URLEncoding.EncodeToString([]byte(name)))
+		m, err := b.engine.latest(ctx, stream, b.description(subject, name), ok)
+		if err != nil {
+			if m, err := b.engine.lastAny(ctx, stream, b.description(subject, name), ok); err == nil && m != nil {
+				return m, nil // it does not change
+			}
+		}
+		return m, err
 	})
-	if err != nil {
+	if err != nil || m == nil {
 		return nil, err
 	}
 	var info jetstream.ObjectInfo
-	if m == nil || json.Unmarshal(m.data, &info) != nil || info.Deleted {
+	if err := json.Unmarshal(m.data, &info); err != nil {
+		return nil, fmt.Errorf("%w: its description: %w", firn.ErrCorrupt, err)
+	}
+	return &info, nil
+}
+
+// load reads an object whose pieces are fetched as fetch does.
+func (b blobs) load(ctx context.Context, name string, fetch func(pieces string, want uint32) ([]*message, error)) ([]byte, error) {
+	info, err := b.info(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if info == nil || info.Deleted {
 		return nil, fmt.Errorf("%w: it is missing", firn.ErrCorrupt)
 	}
+	_, subject := b.names()
+	messages, err := fetch(subject+"C."+info.NUID, info.Chunks)
+	if err != nil {
+		return nil, err
+	}
+	if uint32(len(messages)) < info.Chunks {
+		return nil, fmt.Errorf("%w: only %d of %d pieces are there", firn.ErrCorrupt, len(messages), info.Chunks)
+	}
 	var data []byte
-	for from, chunks := uint64(1), uint32(0); chunks < info.Chunks; {
-		messages, err := insist(ctx, func(ctx context.Context) ([]*message, error) { return next(ctx, stream, subject+"C."+info.NUID, from) })
-		if err != nil {
-			return nil, err
-		}
-		if len(messages) == 0 {
-			return nil, fmt.Errorf("%w: only %d of %d pieces are there", firn.ErrCorrupt, chunks, info.Chunks)
-		}
-		for _, m := range messages {
-			data, from, chunks = append(data, m.data...), m.seq+1, chunks+1
-		}
+	for _, m := range messages {
+		data = append(data, m.data...)
 	}
 	sum := sha256.Sum256(data)
 	if want := hex.EncodeToString(sum[:]); name[len(name)-min(len(name), len(want)):] != want {
 		return nil, fmt.Errorf("%w: its bytes are not those that were stored", firn.ErrCorrupt)
 	}
 	return data, nil
-}
-
-// oneByOne is a batch of one, as the leader has it.
-func (b blobs) oneByOne(ctx context.Context, stream, subject string, seq uint64) ([]*message, error) {
-	m, err := b.engine.next(ctx, stream, subject, seq)
-	if m == nil {
-		return nil, err
-	}
-	return []*message{m}, err
 }
 
 // names returns the stream that holds the objects, and how its subjects begin.
@@ -123,15 +162,18 @@ func (b blobs) of(ctx context.Context, id firn.ID, before time.Time) ([]string, 
 // drop overwrites an object and deletes it, if it is there, and returns how many
 // bytes it had.
 func (b blobs) drop(ctx context.Context, name string) (int64, error) {
-	info, err := b.objects.GetInfo(ctx, name)
-	if err == nil {
-		err = b.overwrite(ctx, info.NUID)
+	patient, cancel := b.engine.patient(ctx)
+	defer cancel()
+	info, err := b.info(patient, name)
+	if err != nil || info == nil || info.Deleted {
+		return 0, err
 	}
-	if err == nil {
-		err = b.objects.Delete(ctx, name)
+	if err := b.overwrite(ctx, info.NUID); err != nil {
+		return 0, err
 	}
-	if errors.Is(err, jetstream.ErrObjectNotFound) {
-		return 0, nil
+	err = b.objects.Delete(ctx, name)
+	if errors.Is(err, jetstream.ErrObjectNotFound) { // the leader has lost it, and another server will lead
+		err = &Unavailable{Write: true, Cause: err}
 	}
 	if err != nil {
 		return 0, err
@@ -144,12 +186,12 @@ func (b blobs) drop(ctx context.Context, name string) (int64, error) {
 func (b blobs) overwrite(ctx context.Context, nuid string) error {
 	stream, subject := b.names()
 	pieces := subject + "C." + nuid
-	last, err := b.engine.last(ctx, stream, pieces)
-	if err != nil || last == nil {
+	last, err := b.engine.lastSeq(ctx, stream)
+	if err != nil {
 		return err
 	}
 	var sequences []uint64
-	_, err = b.engine.scan(ctx, stream, pieces, 1, last.seq, func(m *message) error {
+	_, err = b.engine.scan(ctx, stream, pieces, 1, last, func(m *message) error {
 		sequences = append(sequences, m.seq)
 		return nil
 	})

@@ -3,13 +3,17 @@ package jetstream
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
+
+	"firn"
 
 	"github.com/nats-io/nats.go"
 )
 
 // bucket is a table of values in the cluster. It always asks the leader, so what
-// one gateway has written the next one sees.
+// one gateway has written the next one sees, and a majority of replicas, so that
+// what a damaged leader has lost is found.
 type bucket struct {
 	engine *engine
 	name   string
@@ -26,13 +30,16 @@ func (b bucket) get(ctx context.Context, name string) ([]byte, uint64, error) {
 	patient, cancel := b.engine.patient(ctx)
 	defer cancel()
 	m, err := insist(patient, func(ctx context.Context) (*message, error) {
-		return b.engine.last(ctx, bucketStream(b.name), bucketSubject(b.name)+name)
+		return b.engine.latest(ctx, bucketStream(b.name), bucketSubject(b.name)+name, intact)
 	})
 	if err != nil || m == nil {
 		return nil, 0, err
 	}
 	if m.header.Get(headDeleted) != "" {
 		return nil, m.seq, nil
+	}
+	if !intact(m) {
+		return nil, 0, fmt.Errorf("the value %s of %s is %w in all replicas", name, b.name, firn.ErrCorrupt)
 	}
 	return m.data, m.seq, nil
 }
@@ -50,6 +57,7 @@ func (b bucket) remove(ctx context.Context, name string, revision uint64) (uint6
 
 func (b bucket) send(ctx context.Context, m *nats.Msg, revision uint64) (uint64, error) {
 	m.Header.Set(headID, nonce())
+	m.Header.Set(headCheck, checkOf(m.Subject, m.Data))
 	patient, done := b.engine.writing(ctx, bucketStream(b.name))
 	seq, err := cast(patient, b.engine, bucketStream(b.name), m, revision)
 	done(err)
@@ -80,13 +88,11 @@ func (b bucket) change(ctx context.Context, name string, decide func(value []byt
 // it begins; a deleted one is nil. It returns the revision that it got to.
 func (b bucket) all(ctx context.Context, from uint64, pass func(name string, value []byte, revision uint64) error) (uint64, error) {
 	stream, subject := bucketStream(b.name), bucketSubject(b.name)
-	patient, cancel := b.engine.patient(ctx)
-	defer cancel()
-	last, err := insist(patient, func(ctx context.Context) (*message, error) { return b.engine.last(ctx, stream, subject+">") })
-	if err != nil || last == nil {
+	last, err := b.engine.lastSeq(ctx, stream)
+	if err != nil || last < from {
 		return from, err
 	}
-	return b.engine.scan(ctx, stream, subject+">", from, last.seq, func(m *message) error {
+	return b.engine.scan(ctx, stream, subject+">", from, last, func(m *message) error {
 		value := m.data
 		if m.header.Get(headDeleted) != "" {
 			value = nil

@@ -49,7 +49,7 @@ func (st *Store) holding(ctx context.Context, id firn.ID) (store.Holding, error)
 	patient, cancel := st.engine.patient(ctx)
 	defer cancel()
 	m, err := insist(patient, func(ctx context.Context) (*message, error) {
-		return st.engine.last(ctx, st.names.stream(st.names.shard(id)), st.names.subject(id))
+		return st.engine.latest(ctx, st.names.stream(st.names.shard(id)), st.names.subject(id), soundFrame)
 	})
 	if err != nil || m == nil {
 		return store.Holding{ID: id}, err

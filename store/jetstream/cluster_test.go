@@ -27,7 +27,11 @@ func (n *node) kill()              { n.Kill() }
 // newCluster starts a cluster. It is ready once a store can be opened.
 func newCluster(t testing.TB, dir string) *cluster {
 	t.Helper()
-	c := &cluster{Cluster: jetstreamtest.New(t, dir)}
+	return clusterOf(jetstreamtest.New(t, dir))
+}
+
+func clusterOf(servers *jetstreamtest.Cluster) *cluster {
+	c := &cluster{Cluster: servers}
 	for _, n := range c.Nodes {
 		c.nodes = append(c.nodes, &node{n})
 	}

@@ -50,7 +50,16 @@ func connect(o Options) (*engine, error) {
 		nc.Close()
 		return nil, err
 	}
-	return &engine{nc: nc, js: js, wait: o.Wait, outages: outages{last: make(map[string]time.Time)}}, nil
+	e := &engine{nc: nc, js: js, wait: o.Wait, outages: outages{last: make(map[string]time.Time)},
+		places: placements{placed: make(map[string]placement)}}
+	if nc.ConnectedClusterName() != "" {
+		if e.tracer, err = newTracer(nc); err != nil {
+			nc.Close()
+			return nil, err
+		}
+	}
+	e.watch.open()
+	return e, nil
 }
 
 // identity makes the options that say who we are and whom we trust.

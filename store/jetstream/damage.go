@@ -1,7 +1,6 @@
 package jetstream
 
 import (
-	"context"
 	"fmt"
 
 	"firn"
@@ -38,14 +37,4 @@ func (st *Store) alone(id firn.ID, at store.Pos, behind bool, fault, away error)
 	stream := st.names.stream(st.names.shard(id))
 	server := fmt.Sprintf("one of those that keep %s, as seen from %s", stream, st.engine.nc.ConnectedServerName())
 	return &Damage{id, at, server, fmt.Sprintf("%v; and no leader answers who may have it: %v", fault, away)}
-}
-
-// suspect reports which server does not have a message that the leader has, if
-// it has a later one: then it does not only lag.
-func (st *Store) suspect(ctx context.Context, id firn.ID, at store.Pos, seq, later uint64, fault error) {
-	stream := st.names.stream(st.names.shard(id))
-	if server := st.engine.without(ctx, stream, seq, later); server != "" {
-		d := &Damage{id, at, server, fmt.Sprintf("message %d is missing or not what was written, found since %v", seq, fault)}
-		st.opts.Report(fmt.Sprintf("%v; it is read from the leader %q instead", d, st.engine.leader(ctx, stream)))
-	}
 }

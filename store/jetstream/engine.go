@@ -13,15 +13,22 @@ import (
 )
 
 // engine is the connection to the cluster and the few requests we make. Those
-// that must know the latest go to the stream's leader; those that read much go
-// to some replica, the server chooses which and does not tell.
+// that must know the latest go to the stream's leader, and what it does not have
+// is asked of the other replicas too; those that read much go to one replica.
 type engine struct {
 	nc *nats.Conn
 	js jetstream.JetStream
 	// wait is how long a request tries to get through.
 	wait    time.Duration
 	outages outages
+	// tracer is nil if there is one server only.
+	tracer *tracer
+	places placements
+	watch  watch
 }
+
+// clustered reports whether streams have replicas on several servers.
+func (e *engine) clustered() bool { return e.tracer != nil }
 
 // attempt is how long one attempt waits for its answer. A server that was
 // stopped does not answer at all, and another one may lead meanwhile.
@@ -30,7 +37,10 @@ const attempt = 3 * time.Second
 // errConnClosed says that we hung up.
 var errConnClosed = nats.ErrConnectionClosed
 
-func (e *engine) close() { e.nc.Close() }
+func (e *engine) close() {
+	e.watch.close()
+	e.nc.Close()
+}
 
 // patient bounds how long something tries to get through.
 func (e *engine) patient(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -69,21 +79,10 @@ type getRequest struct {
 	MaxBytes int    `json:"max_bytes,omitempty"`
 }
 
-// last returns the last message of a subject as the leader has it; nil if there
-// is none.
-func (e *engine) last(ctx context.Context, stream, subject string) (*message, error) {
-	return e.fromLeader(ctx, stream, getRequest{LastFor: subject})
-}
-
-// next returns the first message of a subject from a sequence on as the leader
-// has it; nil if there is none.
+// next returns the first message of a subject from a sequence on; nil if a majority
+// of replicas has none.
 func (e *engine) next(ctx context.Context, stream, subject string, seq uint64) (*message, error) {
-	return e.fromLeader(ctx, stream, getRequest{Seq: seq, NextFor: subject})
-}
-
-// at returns a message as the leader has it; nil if there is none.
-func (e *engine) at(ctx context.Context, stream string, seq uint64) (*message, error) {
-	return e.fromLeader(ctx, stream, getRequest{Seq: seq})
+	return e.pick(ctx, stream, getRequest{Seq: max(seq, 1), NextFor: subject}, nil)
 }
 
 // fromLeader asks the leader, once.
@@ -155,15 +154,55 @@ const (
 	batchBytes    = 4 << 20
 )
 
-// batch returns messages of a subject from a sequence on, as some replica has
+// batch returns messages of a subject from a sequence on, as one replica has
 // them, the same for all: as many as fit, none if there are none.
 func (e *engine) batch(ctx context.Context, stream, subject string, seq uint64) ([]*message, error) {
-	body, err := json.Marshal(getRequest{Seq: max(seq, 1), NextFor: subject, Batch: batchMessages, MaxBytes: batchBytes})
+	once, cancel := context.WithTimeout(ctx, attempt)
+	defer cancel()
+	if e.clustered() { // a damaged replica may not answer at all, and there are others
+		var cancel context.CancelFunc
+		once, cancel = context.WithTimeout(ctx, peerWait)
+		defer cancel()
+	}
+	return direct(once, e.nc, stream, batchRequest(subject, seq), "")
+}
+
+// batchRequest asks for messages of a subject from a sequence on.
+func batchRequest(subject string, seq uint64) getRequest {
+	return getRequest{Seq: max(seq, 1), NextFor: subject, Batch: batchMessages, MaxBytes: batchBytes}
+}
+
+// direct asks one replica for messages, and waits for the first one until ctx is
+// done. The trace goes to a subject, if there is one.
+func direct(ctx context.Context, nc *nats.Conn, stream string, req getRequest, trace string) ([]*message, error) {
+	body, err := json.Marshal(req)
 	if err != nil {
 		return nil, err
 	}
-	inbox := e.nc.NewRespInbox()
-	sub, err := e.nc.SubscribeSync(inbox)
+	msg := &nats.Msg{Subject: "$JS.API.DIRECT.GET." + stream, Data: body}
+	if trace != "" {
+		msg.Header = nats.Header{headTrace: {trace}}
+	}
+	if req.Batch > 0 {
+		return directBatch(ctx, nc, msg)
+	}
+	m, err := nc.RequestMsgWithContext(ctx, msg)
+	if err != nil {
+		return nil, err
+	}
+	if end, err := ends(m); end {
+		return nil, err
+	}
+	one, err := parseDirect(m)
+	if err != nil {
+		return nil, nil // damaged: it counts as missing
+	}
+	return []*message{one}, nil
+}
+
+// directBatch is direct for many messages.
+func directBatch(ctx context.Context, nc *nats.Conn, msg *nats.Msg) ([]*message, error) {
+	sub, err := nc.SubscribeSync(nc.NewInbox())
 	if err != nil {
 		return nil, err
 	}
@@ -171,12 +210,13 @@ func (e *engine) batch(ctx context.Context, stream, subject string, seq uint64) 
 	if err := sub.SetPendingLimits(-1, -1); err != nil {
 		return nil, err
 	}
-	if err := e.nc.PublishRequest("$JS.API.DIRECT.GET."+stream, inbox, body); err != nil {
+	msg.Reply = sub.Subject
+	if err := nc.PublishMsg(msg); err != nil {
 		return nil, err
 	}
+	m, err := sub.NextMsgWithContext(ctx)
 	var all []*message
 	for {
-		m, err := soonFrom(ctx, sub)
 		if err != nil && len(all) > 0 {
 			return all, nil // a slow line: what has come is good
 		}
@@ -186,20 +226,13 @@ func (e *engine) batch(ctx context.Context, stream, subject string, seq uint64) 
 		if end, err := ends(m); end {
 			return all, err
 		}
-		one, err := direct(m)
+		one, err := parseDirect(m)
 		if err != nil {
-			return nil, err
+			return all, nil // damaged: it counts as missing
 		}
 		all = append(all, one)
+		m, err = sub.NextMsg(attempt)
 	}
-}
-
-// soonFrom waits for the next message of a subscription for as long as an attempt
-// may take.
-func soonFrom(ctx context.Context, sub *nats.Subscription) (*nats.Msg, error) {
-	once, cancel := context.WithTimeout(ctx, attempt)
-	defer cancel()
-	return sub.NextMsgWithContext(once)
 }
 
 // ends reports whether a message is the end of a batch, and if so whether the
@@ -217,8 +250,8 @@ func ends(m *nats.Msg) (bool, error) {
 	}
 }
 
-// direct reads a message that a replica has sent.
-func direct(m *nats.Msg) (*message, error) {
+// parseDirect reads a message that a replica has sent.
+func parseDirect(m *nats.Msg) (*message, error) {
 	seq, err := strconv.ParseUint(m.Header.Get("Nats-Sequence"), 10, 64)
 	if err != nil {
 		return nil, fmt.Errorf("the answer has no sequence: %w", err)
@@ -226,105 +259,25 @@ func direct(m *nats.Msg) (*message, error) {
 	return &message{seq: seq, subject: m.Header.Get("Nats-Subject"), header: m.Header, data: m.Data}, nil
 }
 
-// lastAny returns the last message of a subject as some replica has it;
-// nil if there is none.
-func (e *engine) lastAny(ctx context.Context, stream, subject string) (*message, error) {
-	return e.any(ctx, stream, getRequest{LastFor: subject})
-}
-
-// nextAny returns the first message of a subject from a sequence on as some
+// nextAny returns the first message of a subject from a sequence on as one
 // replica has it; nil if there is none.
 func (e *engine) nextAny(ctx context.Context, stream, subject string, seq uint64) (*message, error) {
-	return e.any(ctx, stream, getRequest{Seq: max(seq, 1), NextFor: subject})
-}
-
-func (e *engine) any(ctx context.Context, stream string, req getRequest) (*message, error) {
-	body, err := json.Marshal(req)
-	if err != nil {
-		return nil, err
-	}
 	once, cancel := context.WithTimeout(ctx, attempt)
 	defer cancel()
-	m, err := e.nc.RequestWithContext(once, "$JS.API.DIRECT.GET."+stream, body)
-	if err != nil {
+	messages, err := direct(once, e.nc, stream, getRequest{Seq: max(seq, 1), NextFor: subject}, "")
+	if err != nil || len(messages) == 0 {
 		return nil, err
 	}
-	if end, err := ends(m); end {
-		return nil, err
-	}
-	return direct(m)
-}
-
-// lastSeq returns the sequence of the last message that a stream was given, as
-// its leader has it.
-func (e *engine) lastSeq(ctx context.Context, stream string) (uint64, error) {
-	patient, cancel := e.patient(ctx)
-	defer cancel()
-	return insist(patient, func(ctx context.Context) (uint64, error) {
-		var info struct {
-			Error *apiError `json:"error"`
-			State struct {
-				LastSeq uint64 `json:"last_seq"`
-			} `json:"state"`
-		}
-		if err := e.ask(ctx, "$JS.API.STREAM.INFO."+stream, struct{}{}, &info); err != nil {
-			return 0, err
-		}
-		if info.Error != nil {
-			return 0, info.Error
-		}
-		return info.State.LastSeq, nil
-	})
+	return messages[0], nil
 }
 
 // leader names the server that leads a stream, as far as it can be told.
 func (e *engine) leader(ctx context.Context, stream string) string {
-	var info struct {
-		Cluster struct {
-			Leader string `json:"leader"`
-		} `json:"cluster"`
+	p, _, err := e.info(ctx, stream)
+	if err != nil {
+		return e.nc.ConnectedServerName()
 	}
-	if err := e.ask(ctx, "$JS.API.STREAM.INFO."+stream, struct{}{}, &info); err != nil || info.Cluster.Leader == "" {
-		return e.nc.ConnectedServerName() // it stands alone
-	}
-	return info.Cluster.Leader
-}
-
-// scan passes on the messages of a subject from a sequence on up to last, which
-// the leader has told. It waits for a replica that lags, and returns the sequence
-// behind the last message that was passed on.
-func (e *engine) scan(ctx context.Context, stream, subject string, from, last uint64, pass func(*message) error) (uint64, error) {
-	pause := minPause
-	for from <= last {
-		patient, cancel := e.patient(ctx)
-		messages, err := insist(patient, func(ctx context.Context) ([]*message, error) { return e.batch(ctx, stream, subject, from) })
-		cancel()
-		if err != nil {
-			return from, err
-		}
-		for _, m := range messages {
-			if m.seq > last { // who has it has all before it
-				return last + 1, nil
-			}
-			if err := pass(m); err != nil {
-				return from, err
-			}
-			from = m.seq + 1
-		}
-		if len(messages) > 0 {
-			continue
-		}
-		// Either the replica lags, or what was last is not there any more.
-		m, err := e.next(ctx, stream, subject, from)
-		if err == nil && (m == nil || m.seq > last) {
-			return last + 1, nil
-		}
-		if err := rest(ctx, pause); err != nil {
-			return from, err
-		}
-		pause = min(2*pause, maxPause)
-	}
-	return from, nil
+	return p.leader
 }
 
 // erase overwrites a message in all replicas, if it is there.

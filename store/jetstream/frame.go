@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"strconv"
@@ -36,7 +37,17 @@ const (
 	headAgent  = "S-Agent"    // whose it is, as its header says
 	headLoose  = "S-Loose"    // the number of messages behind the seal, with this one
 	headBase   = "S-Base"     // the bytes of the session up to the seal
+	headCheck  = "S-Check"    // the hash of a value and its name
 )
+
+// checkOf is the hash of a value that is kept under a name.
+func checkOf(subject string, data []byte) string {
+	h := sha256.New()
+	h.Write([]byte(subject)) // a hash never fails
+	h.Write([]byte{0})
+	h.Write(data)
+	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:12])
+}
 
 // frameKind is what a message holds.
 type frameKind string
@@ -184,6 +195,34 @@ func parseFrame(m *message) (*frame, error) {
 		return nil, fmt.Errorf("message %d of %s: %w: %w", m.seq, m.subject, firn.ErrCorrupt, p.err)
 	}
 	return f, nil
+}
+
+// whole reports what is wrong with the payload of a frame, apart from objects.
+func (f *frame) whole() error {
+	switch f.kind {
+	case kindSeal:
+		_, err := parseSealed(f)
+		return err
+	case kindMark:
+		var m mark
+		return json.Unmarshal(f.data, &m)
+	case kindBlob:
+		if len(f.data) == 0 {
+			return errWrongSum
+		}
+		return nil
+	}
+	lines, err := split(f.data, f.count)
+	if err == nil && f.prev.over(lines) != f.sum {
+		err = errWrongSum
+	}
+	return err
+}
+
+// soundFrame accepts messages that are frames with a whole payload.
+func soundFrame(m *message) bool {
+	f, err := parseFrame(m)
+	return err == nil && f.whole() == nil || errors.Is(err, firn.ErrUnsupported)
 }
 
 func (f *frame) known() bool {

@@ -106,21 +106,32 @@ func (x *index) keep(name string, k kept) {
 	}
 }
 
+// hold takes over what could not be written.
+func (x *index) hold(name string, k kept) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if token, ok := strings.CutPrefix(name, "i."); ok {
+		x.rows[idOf(token)] = k
+	} else if number, ok := strings.CutPrefix(name, "w."); ok {
+		if shard, err := strconv.Atoi(number); err == nil {
+			x.marks[shard] = k
+		}
+	}
+}
+
 // chunk is how many messages are looked at before rows are written.
 const chunk = 2048
 
 // catchUp makes the rows anew of all sessions that have messages behind the mark
 // of their shard.
 func (x *index) catchUp(ctx context.Context, shard int) error {
-	stream, subject := x.st.names.stream(shard), x.st.names.all(shard)
-	patient, cancel := x.st.engine.patient(ctx)
-	defer cancel()
-	last, err := insist(patient, func(ctx context.Context) (*message, error) { return x.st.engine.last(ctx, stream, subject) })
-	if err != nil || last == nil {
+	stream := x.st.names.stream(shard)
+	last, err := x.st.engine.lastSeq(ctx, stream)
+	if err != nil {
 		return err
 	}
-	for x.marks[shard].row.Seq < last.seq {
-		if err := x.advance(ctx, shard, last.seq); err != nil {
+	for x.marks[shard].row.Seq < last {
+		if err := x.advance(ctx, shard, last); err != nil {
 			return fmt.Errorf("index of %s: %w", stream, err)
 		}
 	}
@@ -223,6 +234,10 @@ func (x *index) write(ctx context.Context, name string, r row, old kept) error {
 		revision, err := x.bucket.put(ctx, name, data, old.revision)
 		if err == nil {
 			x.keep(name, kept{r, revision})
+			return nil
+		}
+		if isAway(err) && ctx.Err() == nil { // it is derived: what cannot be written is made again
+			x.hold(name, kept{r, old.revision})
 			return nil
 		}
 		if !errors.Is(err, errFenced) {

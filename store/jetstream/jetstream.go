@@ -17,9 +17,9 @@
 // know. The streams are the truth; the index is derived from them.
 //
 // What the package refuses to do is replicate, elect or keep members of its own:
-// the server does. It answers reads that the leader cannot answer from any
-// replica, and holds every record against a chain of hashes, because a damaged
-// replica does not tell that it is.
+// the server does. It holds every record against a chain of hashes, and asks a
+// majority of replicas before it believes that something is not there, because a
+// damaged replica does not say that it is, and may lead.
 package jetstream
 
 import (
@@ -73,6 +73,9 @@ type Options struct {
 	// Report is told, in a sentence, of everything that was out of order. It may
 	// be called from any goroutine. Nil: nobody.
 	Report func(message string)
+	// Damaged is called with each fault that was found in the replica of a server
+	// while others have what it lacks. It may be called from any goroutine.
+	Damaged func(Fault)
 }
 
 const (
@@ -101,6 +104,9 @@ func (o *Options) fill() error {
 	}
 	if o.Report == nil {
 		o.Report = func(string) {}
+	}
+	if o.Damaged == nil {
+		o.Damaged = func(Fault) {}
 	}
 	switch {
 	case !isWord(o.Space):
@@ -157,6 +163,10 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	st := &Store{opts: o, engine: e, names: names{space: o.Space, shards: o.Shards},
 		sessions: make(map[firn.ID]*session), zip: sync.OnceValues(newZip), self: nonce()}
+	e.watch.found = func(f Fault) {
+		o.Report(st.describe(f))
+		o.Damaged(f)
+	}
 	if err := st.settle(ctx); err != nil {
 		e.close()
 		return nil, fmt.Errorf("open store %s: %w", o.Space, err)

@@ -45,7 +45,16 @@ func (st *Store) holder(ctx context.Context, key string, value []byte) (firn.ID,
 	if err := json.Unmarshal(value, &b); err != nil || b.Key != key {
 		return "", fmt.Errorf("%w: it does not tell where it points", firn.ErrCorrupt)
 	}
-	return b.Session, st.live(ctx, b.Session)
+	t, err := st.lookUp(ctx, b.Session, st.seen(b.Session))
+	switch {
+	case err != nil:
+		return "", err
+	case t.seq == 0: // one that was removed or purged has a message that says so
+		return "", &Damage{b.Session, store.Start, st.servers(ctx, b.Session), fmt.Sprintf("the key %s points at it, and no server has a message of it", key)}
+	case t.gone():
+		return "", fmt.Errorf("session %s: %w", b.Session, firn.ErrNotFound)
+	}
+	return b.Session, nil
 }
 
 // live refuses a session that is not there.

@@ -141,7 +141,7 @@ func (l *Leases) failed(ctx context.Context, name string, err error) error {
 
 func (l *Leases) last(ctx context.Context, name string) (*message, error) {
 	return insist(ctx, func(ctx context.Context) (*message, error) {
-		return l.st.engine.last(ctx, bucketStream(l.bucket.name), bucketSubject(l.bucket.name)+name)
+		return l.st.engine.latest(ctx, bucketStream(l.bucket.name), bucketSubject(l.bucket.name)+name, intact)
 	})
 }
 

@@ -104,6 +104,9 @@ type line interface {
 	// next returns the first message of a subject from a sequence on, as the
 	// leader has it; nil if there is none.
 	next(ctx context.Context, stream, subject string, seq uint64) (*message, error)
+	// stalled has the leader of a stream looked at that does not take a message
+	// which expects last at the end of its subject.
+	stalled(stream string, last uint64)
 }
 
 // errFenced says that another message came first.
@@ -145,6 +148,7 @@ func cast(ctx context.Context, l line, stream string, msg *nats.Msg, last uint64
 			}
 		case later:
 			open = true
+			l.stalled(stream, last)
 		case soon:
 			wait = soonPause
 		}

@@ -48,6 +48,8 @@ func (s *script) publish(ctx context.Context, m *nats.Msg) (ack, error) {
 	return a.ack, a.err
 }
 
+func (s *script) stalled(string, uint64) {}
+
 func (s *script) next(_ context.Context, _, subject string, seq uint64) (*message, error) {
 	if seq != 8 || subject != "s" {
 		s.t.Errorf("looked for %s from %d on", subject, seq)

@@ -243,7 +243,7 @@ func (st *Store) objectsOf(ctx context.Context, s *session) ([]segment, error) {
 	patient, cancel := st.engine.patient(ctx)
 	defer cancel()
 	m, err := insist(patient, func(ctx context.Context) (*message, error) {
-		return st.engine.at(ctx, st.names.stream(st.names.shard(s.id)), s.tail.seal)
+		return st.engine.pick(ctx, st.names.stream(st.names.shard(s.id)), getRequest{Seq: s.tail.seal}, soundFrame)
 	})
 	if err != nil {
 		return nil, err
@@ -303,6 +303,22 @@ func (st *Store) proof(ctx context.Context, f *frame) error {
 	for _, seg := range s.segments {
 		if _, err := st.open(ctx, s, seg); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// proofInline reads back the segment that a seal holds itself.
+func (st *Store) proofInline(f *frame) error {
+	s, err := parseSealed(f)
+	if err != nil {
+		return err
+	}
+	for _, seg := range s.segments {
+		if seg.Blob == "" {
+			if _, err := st.open(context.Background(), s, seg); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

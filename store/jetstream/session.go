@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -119,25 +120,52 @@ func (s *session) saw(seq uint64) {
 	}
 }
 
-// lookUp asks the leader for the end of a session of which a sequence was seen.
+// lookUp asks the leader and the other replicas for the end of a session of which a
+// sequence was seen.
 func (st *Store) lookUp(ctx context.Context, id firn.ID, low uint64) (tail, error) {
 	patient, cancel := st.engine.patient(ctx)
 	defer cancel()
 	m, err := insist(patient, func(ctx context.Context) (*message, error) {
-		m, err := st.engine.last(ctx, st.names.stream(st.names.shard(id)), st.names.subject(id))
+		m, err := st.engine.latest(ctx, st.names.stream(st.names.shard(id)), st.names.subject(id), soundFrame)
 		if err == nil && (m == nil && low > 0 || m != nil && m.seq < low) {
 			return nil, errStale
 		}
 		return m, err
 	})
-	if err != nil || m == nil {
+	if err != nil {
 		return tail{}, err
+	}
+	if m == nil {
+		return tail{}, st.neverWas(patient, id)
 	}
 	f, err := parseFrame(m)
 	if err != nil {
 		return tail{}, err
 	}
 	return st.after(f)
+}
+
+// neverWas is an error if the index has a row of a session of which no replica has
+// a message: sessions that were removed and purged have one, so it is lost.
+func (st *Store) neverWas(ctx context.Context, id firn.ID) error {
+	value, _, err := bucket{st.engine, st.names.index()}.get(ctx, rowName(id))
+	if err != nil || value == nil {
+		return err
+	}
+	var r row
+	if err := json.Unmarshal(value, &r); err != nil || r.Seq == 0 {
+		return nil // not one of ours
+	}
+	return &Damage{id, store.Start, st.servers(ctx, id), fmt.Sprintf("the index says that its last message is %d, and no server has a message of it", r.Seq)}
+}
+
+// servers names those that keep a session.
+func (st *Store) servers(ctx context.Context, id firn.ID) string {
+	p, _, err := st.engine.info(ctx, st.names.stream(st.names.shard(id)))
+	if err != nil {
+		return st.engine.nc.ConnectedServerName()
+	}
+	return strings.Join(p.names, ", ")
 }
 
 // seen is the greatest sequence of a session that this store knows of.
@@ -191,7 +219,7 @@ func (st *Store) end(ctx context.Context, id firn.ID) (tail, error) {
 // endAny asks some replica for the end of a session when no leader
 // answers. What it tells may not be the latest.
 func (st *Store) endAny(ctx context.Context, id firn.ID, low uint64, cause error) (tail, error) {
-	m, err := st.engine.lastAny(ctx, st.names.stream(st.names.shard(id)), st.names.subject(id))
+	m, err := st.engine.lastAny(ctx, st.names.stream(st.names.shard(id)), st.names.subject(id), soundFrame)
 	if err != nil {
 		return tail{}, fmt.Errorf("%w; nor does a replica: %w", cause, err)
 	}

@@ -3,88 +3,118 @@ package jetstream
 import (
 	"context"
 	"encoding/json"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
 )
 
-// The servers choose which replica answers a read and do not tell. But a request
-// can ask to be traced: then each server that it passes tells where it went.
+// A direct get is answered by a replica that the servers choose at random, and the
+// answer does not say which. But a request can ask to be traced: then each server
+// that it passes reports where it went. So a request that is repeated reaches each
+// replica, and it is known when it has.
 
 // headTrace is the header that asks for it.
 const headTrace = "Nats-Trace-Dest"
 
 const (
-	// traces is how many requests are traced to have met every replica.
-	traces = 40
-	// traceWait is how long a trace may take.
-	traceWait = 500 * time.Millisecond
-	// tracesWait is how long all of them may take.
-	tracesWait = 10 * time.Second
+	// peerWait is how long a replica may take to answer a request for one message
+	// when there are others.
+	peerWait = 2 * time.Second
+	// traceWait is how much later than the answer its trace may come.
+	traceWait = time.Second
 )
 
-// without names a server that does not have one message but a later one; empty
-// if none is found.
-func (e *engine) without(ctx context.Context, stream string, seq, later uint64) string {
-	if later <= seq {
-		return ""
-	}
-	ctx, cancel := context.WithTimeout(ctx, tracesWait)
-	defer cancel()
-	has, suspected := make(map[string]bool), false
-	for range traces {
-		// In this order: one that lags may get both in between, in the other.
-		if suspected {
-			if server, there, err := e.traced(ctx, stream, later); err == nil && there {
-				has[server] = true
-			}
-		}
-		server, there, err := e.traced(ctx, stream, seq)
-		if err != nil || there {
-			continue
-		}
-		if suspected = true; !has[server] {
-			continue
-		}
-		if m, err := e.at(ctx, stream, seq); err != nil || m == nil {
-			return "" // it was taken away for all of them
-		}
-		return server
-	}
-	return ""
+// tracer receives the traces of requests.
+type tracer struct {
+	sub    *nats.Subscription
+	prefix string
+
+	mu      sync.Mutex
+	waiting map[string]chan string
 }
 
-// traced asks some replica for a message. It returns which server was asked and
-// whether that has it.
-func (e *engine) traced(ctx context.Context, stream string, seq uint64) (server string, there bool, err error) {
-	once, cancel := context.WithTimeout(ctx, traceWait)
+// newTracer listens for traces.
+func newTracer(nc *nats.Conn) (*tracer, error) {
+	t := &tracer{prefix: nc.NewInbox() + ".", waiting: make(map[string]chan string)}
+	sub, err := nc.Subscribe(t.prefix+"*", t.take)
+	if err != nil {
+		return nil, err
+	}
+	t.sub = sub
+	return t, sub.SetPendingLimits(-1, -1)
+}
+
+func (t *tracer) take(m *nats.Msg) {
+	server := lastStop(m.Data)
+	if server == "" {
+		return
+	}
+	t.mu.Lock()
+	waits := t.waiting[strings.TrimPrefix(m.Subject, t.prefix)]
+	t.mu.Unlock()
+	if waits != nil {
+		select {
+		case waits <- server:
+		default: // it was told
+		}
+	}
+}
+
+// follow returns the subject for the trace of a request and a channel that gets the
+// server at which the request ended. Done must be called.
+func (t *tracer) follow() (subject string, server <-chan string, done func()) {
+	name, waits := nonce(), make(chan string, 1)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.waiting[name] = waits
+	return t.prefix + name, waits, func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.waiting, name)
+	}
+}
+
+// reply is what a replica answered to a traced request.
+type reply struct {
+	// server is empty if it is not known who was asked.
+	server   string
+	messages []*message
+	// silent says that the server did not answer.
+	silent bool
+}
+
+// first is the only message of a reply; nil if there is none.
+func (r *reply) first() *message {
+	if len(r.messages) == 0 {
+		return nil
+	}
+	return r.messages[0]
+}
+
+// traced asks some replica for messages, and returns which server was asked.
+func (e *engine) traced(ctx context.Context, stream string, req getRequest) reply {
+	subject, server, done := e.tracer.follow()
+	defer done()
+	patience := peerWait
+	if req.Batch > 0 {
+		patience = attempt
+	}
+	once, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	trace, err := e.nc.SubscribeSync(e.nc.NewInbox())
-	if err != nil {
-		return "", false, err
+	messages, err := direct(once, e.nc, stream, req, subject)
+	r := reply{messages: messages, silent: err != nil}
+	if ctx.Err() != nil {
+		return reply{silent: true}
 	}
-	defer func() { _ = trace.Unsubscribe() }() // fails only if the connection is gone, and with it the subscription
-	body, err := json.Marshal(getRequest{Seq: seq})
-	if err != nil {
-		return "", false, err
+	late, cancel := context.WithTimeout(ctx, traceWait)
+	defer cancel()
+	select {
+	case r.server = <-server:
+	case <-late.Done():
 	}
-	m, err := e.nc.RequestMsgWithContext(once, &nats.Msg{Subject: "$JS.API.DIRECT.GET." + stream, Header: nats.Header{headTrace: {trace.Subject}}, Data: body})
-	if err != nil {
-		return "", false, err
-	}
-	end, err := ends(m)
-	if err != nil {
-		return "", false, err
-	}
-	for {
-		event, err := trace.NextMsgWithContext(once)
-		if err != nil {
-			return "", false, err
-		}
-		if server := lastStop(event.Data); server != "" {
-			return server, !end, nil
-		}
-	}
+	return r
 }
 
 // The kinds of connections over which a message goes on to another server.

@@ -53,8 +53,8 @@ func (st *Store) replicas(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// Newer returns a value and its revision as the leader has it, if it was written
-// after a revision; else nil and that revision. A value that is not there is nil
+// Newer returns the latest value that any replica has and its revision, if it was
+// written after a revision; else nil and that revision. A value that is not there is nil
 // too, and zero is the revision of one that never was.
 func (v *Values) Newer(ctx context.Context, name string, than uint64) ([]byte, uint64, error) {
 	if err := v.st.begin(ctx); err != nil {
@@ -64,13 +64,15 @@ func (v *Values) Newer(ctx context.Context, name string, than uint64) ([]byte, u
 	patient, cancel := v.st.engine.patient(ctx)
 	defer cancel()
 	m, err := insist(patient, func(ctx context.Context) (*message, error) {
-		return v.st.engine.next(ctx, bucketStream(v.bucket.name), bucketSubject(v.bucket.name)+name, than+1)
+		return v.st.engine.latest(ctx, bucketStream(v.bucket.name), bucketSubject(v.bucket.name)+name, intact)
 	})
 	switch {
 	case err != nil:
 		return nil, 0, v.failed(ctx, name, err)
-	case m == nil:
+	case m == nil || m.seq <= than:
 		return nil, than, nil
+	case !intact(m):
+		return nil, 0, v.failed(ctx, name, fmt.Errorf("it is %w in all replicas", firn.ErrCorrupt))
 	case m.header.Get(headDeleted) != "":
 		return nil, m.seq, nil
 	}

@@ -24,9 +24,10 @@ type walk struct {
 	at    store.Pos
 	sum   sum
 	begun bool
-	// slow counts down the messages that are read from the leader, one by one.
+	// slow counts down the messages that are read one by one, from whichever
+	// replica has the one that follows.
 	slow int
-	// fault is why, until it is known who is to blame.
+	// fault is why, until it is known which server is damaged.
 	fault error
 	// skip is a position up to which lines need not be fetched.
 	skip store.Pos
@@ -38,8 +39,8 @@ var errWrongSum = errors.New("the lines are not those that were written")
 // errBehind says that a replica does not have the latest: it lags, or is damaged.
 var errBehind = errors.New("messages are missing at the end")
 
-// slowMessages is how many messages are read from the leader before replicas
-// are tried again.
+// slowMessages is how many messages are read one by one before many are read at
+// once again.
 const slowMessages = 64
 
 // walkFrom begins to walk so that the record after a position is met.
@@ -88,7 +89,7 @@ func (w *walk) round(ctx context.Context, yield func(piece, error) bool) (bool, 
 		more := true
 		f, err := parseFrame(m)
 		if err == nil {
-			w.blame(ctx, f)
+			w.blame(f)
 			more, err = w.take(ctx, f, yield)
 		}
 		if err != nil && !errors.Is(err, firn.ErrCorrupt) {
@@ -107,31 +108,56 @@ func (w *walk) round(ctx context.Context, yield func(piece, error) bool) (bool, 
 	return true, w.mend(ctx, fault)
 }
 
-// blame finds out who did not have a frame that the leader has.
-func (w *walk) blame(ctx context.Context, f *frame) {
+// blame has the server looked for that did not have a frame which another one has.
+func (w *walk) blame(f *frame) {
 	if w.slow > 0 && w.fault != nil {
-		w.st.suspect(ctx, w.id, f.at(), f.seq, w.t.seq, w.fault)
+		w.st.engine.suspect(w.stream(), f.seq)
 		w.fault = nil
 	}
 }
 
 func (w *walk) stream() string { return w.st.names.stream(w.st.names.shard(w.id)) }
 
-// fetch gets the next messages: many from some replica, or one from the leader.
+// fetch gets the next messages: many from one replica, or one from whichever has
+// it.
 func (w *walk) fetch(ctx context.Context) ([]*message, error) {
 	subject := w.st.names.subject(w.id)
 	patient, cancel := w.st.engine.patient(ctx)
 	defer cancel()
-	return insist(patient, func(ctx context.Context) ([]*message, error) {
-		if w.slow == 0 {
-			return w.st.engine.batch(ctx, w.stream(), subject, w.next)
+	if w.slow == 0 {
+		messages, err := w.st.engine.batch(patient, w.stream(), subject, w.next)
+		if err != nil && ctx.Err() == nil && !errors.Is(err, errConnClosed) {
+			return nil, nil // the next answer decides whether it is damage
 		}
-		m, err := w.st.engine.next(ctx, w.stream(), subject, w.next)
-		if m == nil {
-			return nil, err
-		}
-		return []*message{m}, err
+		return messages, err
+	}
+	m, err := insist(patient, func(ctx context.Context) (*message, error) {
+		return w.st.engine.pick(ctx, w.stream(), getRequest{Seq: max(w.next, 1), NextFor: subject}, w.fits)
 	})
+	if m == nil {
+		return nil, err
+	}
+	return []*message{m}, err
+}
+
+// fits accepts a message that can follow where the walk is.
+func (w *walk) fits(m *message) bool {
+	if m.seq > w.t.seq || !soundFrame(m) {
+		return false
+	}
+	f, err := parseFrame(m)
+	if err != nil {
+		return true // of a kind that this version does not know
+	}
+	switch {
+	case f.kind == kindSeal:
+		return w.st.proofInline(f) == nil
+	case !w.begun:
+		return false
+	case f.end <= w.at:
+		return f.count > 0 || f.end == w.at && f.sum == w.sum
+	}
+	return f.at() == w.at && f.prev == w.sum
 }
 
 // take passes the lines of a frame on. An ErrCorrupt says that it is not the
@@ -211,7 +237,7 @@ func (w *walk) mend(ctx context.Context, fault error) error {
 		return nil
 	}
 	if w.slow > 0 {
-		return &Damage{w.id, w.at, w.st.engine.leader(ctx, w.stream()), fault.Error()}
+		return &Damage{w.id, w.at, w.st.servers(ctx, w.id), fault.Error()}
 	}
 	w.slow, w.fault = slowMessages, fault
 	return nil

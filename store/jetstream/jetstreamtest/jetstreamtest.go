@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -38,6 +39,9 @@ type Node struct {
 	Routes                 []int
 	// Lazy leaves syncing to the system.
 	Lazy bool
+	// Forgetful makes the server free blocks that it has read as soon as it may,
+	// so that changes of its files are seen while it runs.
+	Forgetful bool
 
 	command *exec.Cmd
 	stdin   io.Closer
@@ -52,7 +56,7 @@ func Serve(config string, input io.Reader) error {
 	}
 	o := &server.Options{
 		ServerName: n.Name, Host: "127.0.0.1", Port: n.Client, HTTPHost: "127.0.0.1", HTTPPort: n.Monitor,
-		JetStream: true, StoreDir: n.Dir, SyncAlways: !n.Lazy, NoSigs: true, NoLog: true,
+		JetStream: true, StoreDir: n.Dir, SyncAlways: !n.Lazy, NoSigs: true, LogFile: n.Dir + ".log",
 	}
 	if n.Route != 0 { // else it stands alone
 		o.Cluster = server.ClusterOpts{Name: "firn", Host: "127.0.0.1", Port: n.Route}
@@ -64,15 +68,27 @@ func Serve(config string, input io.Reader) error {
 	if err != nil {
 		return err
 	}
+	s.ConfigureLogger()
 	go s.Start()
 	if !s.ReadyForConnections(testutil.Limit) {
 		return fmt.Errorf("server %s does not get ready", n.Name)
 	}
 	fmt.Println("ready")
+	if n.Forgetful {
+		go forget()
+	}
 	_, err = io.Copy(io.Discard, input)
 	s.Shutdown()
 	s.WaitForShutdown()
 	return err
+}
+
+// forget collects garbage all the time: a server keeps blocks that it does not need
+// any more until then.
+func forget() {
+	for range time.Tick(500 * time.Millisecond) {
+		runtime.GC()
+	}
 }
 
 // Start starts the process, and waits until it listens.
@@ -118,6 +134,9 @@ func (n *Node) Kill() {
 	_ = n.command.Wait()
 }
 
+// Crash kills the process and does not wait for it.
+func (n *Node) Crash() { _ = n.command.Process.Kill() }
+
 // Signal sends the process a signal.
 func (n *Node) Signal(t testing.TB, signal os.Signal) {
 	t.Helper()
@@ -132,11 +151,22 @@ type Cluster struct{ Nodes []*Node }
 // New starts a cluster. It is ready once a store can be opened.
 func New(t testing.TB, dir string) *Cluster {
 	t.Helper()
+	return start(t, dir, false)
+}
+
+// NewForgetful starts a cluster whose servers see changes of their files.
+func NewForgetful(t testing.TB, dir string) *Cluster {
+	t.Helper()
+	return start(t, dir, true)
+}
+
+func start(t testing.TB, dir string, forgetful bool) *Cluster {
+	t.Helper()
 	ports := testutil.FreePorts(t, 9)
 	c := &Cluster{}
 	for i := range 3 {
 		c.Nodes = append(c.Nodes, &Node{Name: fmt.Sprint("n", i+1), Dir: fmt.Sprint(dir, "/n", i+1),
-			Client: ports[i], Route: ports[3+i], Monitor: ports[6+i], Routes: ports[3:6]})
+			Client: ports[i], Route: ports[3+i], Monitor: ports[6+i], Routes: ports[3:6], Forgetful: forgetful})
 	}
 	var wg sync.WaitGroup
 	for _, n := range c.Nodes {

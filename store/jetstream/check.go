@@ -1,0 +1,199 @@
+package jetstream
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"firn"
+)
+
+// SessionOf returns the session that a fault is in; empty if it is in none.
+func (st *Store) SessionOf(f Fault) firn.ID {
+	if !strings.HasPrefix(f.Subject, st.names.space+".s.") {
+		return ""
+	}
+	return st.names.sessionOf(f.Subject)
+}
+
+// describe says what a fault is, with the session that it is in.
+func (st *Store) describe(f Fault) string {
+	if id := st.SessionOf(f); id != "" {
+		return fmt.Sprintf("session %s: %v", id, f)
+	}
+	return f.String()
+}
+
+// CheckReplicas reads every message of all streams from every server and returns
+// what servers lack, or have damaged, that others have: one fault for each
+// subject of each stream. A server that cannot be asked is a fault too. A
+// store that is on one server only has nothing to compare.
+func (st *Store) CheckReplicas(ctx context.Context) ([]Fault, error) {
+	if err := st.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer st.working.Done()
+	if !st.engine.clustered() {
+		return nil, nil
+	}
+	streams, err := st.streams(ctx)
+	if err != nil {
+		return nil, st.failed(ctx, fmt.Errorf("check the replicas: %w", err))
+	}
+	var mu sync.Mutex
+	found := make(map[string][]Fault)
+	var tasks []func() error
+	for _, stream := range streams {
+		tasks = append(tasks, func() error {
+			faults, err := st.engine.checkStream(ctx, stream)
+			mu.Lock()
+			defer mu.Unlock()
+			found[stream] = faults
+			return err
+		})
+	}
+	if err := together(tasks); err != nil {
+		return nil, st.failed(ctx, fmt.Errorf("check the replicas: %w", err))
+	}
+	var all []Fault
+	for _, stream := range streams {
+		all = append(all, found[stream]...)
+	}
+	return all, nil
+}
+
+// streams lists the streams of the store.
+func (st *Store) streams(ctx context.Context) ([]string, error) {
+	var all []string
+	err := st.engine.steady(ctx, func(ctx context.Context) error {
+		all = nil
+		names := st.engine.js.StreamNames(ctx)
+		for name := range names.Name() {
+			plain := strings.TrimPrefix(strings.TrimPrefix(name, "KV_"), "OBJ_")
+			if strings.HasPrefix(plain, st.names.space+"_") {
+				all = append(all, name)
+			}
+		}
+		return names.Err()
+	})
+	slices.Sort(all)
+	return all, err
+}
+
+// checkStream compares the replicas of a stream.
+func (e *engine) checkStream(ctx context.Context, stream string) ([]Fault, error) {
+	last, err := e.lastSeq(ctx, stream)
+	if err != nil {
+		return nil, err
+	}
+	present, all, err := e.present(ctx, stream)
+	if err != nil {
+		return nil, err
+	}
+	w := &sweep{e: e, stream: stream, subject: ">", most: mostChecked, enough: func(p *poll) bool {
+		return p.majority() && !slices.ContainsFunc(present, func(server string) bool { _, asked := p.replies[server]; return !asked })
+	}}
+	c := check{e: e, w: w, stream: stream, faults: make(map[string]*Fault), sure: make(map[string]bool)}
+	if _, err = w.run(ctx, 1, last, func(held []holding) (uint64, error) {
+		c.take(ctx, held)
+		return 0, nil
+	}); err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.faults)) {
+		all = append(all, *c.faults[name])
+	}
+	return all, nil
+}
+
+// check is the comparison of the replicas of a stream.
+type check struct {
+	e      *engine
+	w      *sweep
+	stream string
+	// faults are by server and subject; sure are servers that surely lack something.
+	faults map[string]*Fault
+	sure   map[string]bool
+}
+
+// take notes what servers lack of some messages.
+func (c *check) take(ctx context.Context, held []holding) {
+	for _, h := range held {
+		for _, server := range slices.Concat(h.without, h.differs) {
+			c.note(ctx, server, h, slices.Contains(h.without, server))
+		}
+		for server := range c.w.silent { // one that is damaged may answer no request for many
+			if !c.sure[server] {
+				c.note(ctx, server, h, true)
+			}
+		}
+	}
+}
+
+// note makes a fault of a message that a server lacks, if it surely does.
+func (c *check) note(ctx context.Context, server string, h holding, missing bool) {
+	if c.sure[server] = c.sure[server] || c.e.lacks(ctx, c.stream, server, h.m); !c.sure[server] {
+		return
+	}
+	name := server + " " + h.m.subject
+	if c.faults[name] == nil {
+		c.faults[name] = &Fault{Server: server, Stream: c.stream, Subject: h.m.subject, Seq: h.m.seq}
+	}
+	if missing {
+		c.faults[name].Missing++
+	} else {
+		c.faults[name].Wrong++
+	}
+}
+
+// lacks reports whether a server does not have a message, or has another one, and
+// is not only behind the others.
+func (e *engine) lacks(ctx context.Context, stream, server string, want *message) bool {
+	for try := range 3 {
+		if try > 0 && rest(ctx, confirmPause) != nil {
+			return false
+		}
+		p, err := e.poll(ctx, stream, getRequest{Seq: want.seq})
+		if err != nil {
+			return false
+		}
+		p.most = mostChecked
+		p.until(func() bool { _, asked := p.replies[server]; return asked })
+		p.close()
+		r, asked := p.replies[server]
+		if !asked || r.silent {
+			return false // it does not answer, or has not caught up, which is a fault of its own
+		}
+		if m := r.first(); m != nil && same(m, want) {
+			return false
+		}
+	}
+	m, err := e.pick(ctx, stream, getRequest{Seq: want.seq}, nil) // or it was taken away meanwhile
+	return err == nil && m != nil
+}
+
+// present returns the servers that answer for their replica of a stream, and a fault
+// for each of the others.
+func (e *engine) present(ctx context.Context, stream string) ([]string, []Fault, error) {
+	e.places.forget(stream)
+	p, err := e.poll(ctx, stream, getRequest{LastFor: ">"})
+	if err != nil {
+		return nil, nil, err
+	}
+	defer p.close()
+	p.most = mostChecked
+	p.until(func() bool { return p.answered() == len(p.place.names) })
+	var there []string
+	var faults []Fault
+	for _, server := range p.place.names {
+		if r, asked := p.replies[server]; asked && !r.silent {
+			there = append(there, server)
+		} else {
+			faults = append(faults, Fault{Server: server, Stream: stream, Unasked: true})
+		}
+	}
+	return there, faults, nil
+}
