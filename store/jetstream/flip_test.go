@@ -136,6 +136,7 @@ func (f *flipper) fill() {
 		f.lists(door, "at the beginning")
 	}
 	f.c.Current(t, f.api)
+	time.Sleep(6 * time.Second) // the leader of a stream that has just been made is believed alone
 }
 
 func (f *flipper) streams() []string {

@@ -222,6 +222,7 @@ func (e *engine) pick(ctx context.Context, stream string, req getRequest, ok sou
 		return nil, err
 	}
 	defer p.close()
+	p.place.young = p.place.young && ok == nil // one that must be there is looked for everywhere
 	best := own
 	if !ok.accepts(own) {
 		best = nil
