@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"runtime/debug"
+	"strconv"
 	"sync"
 	"time"
 
@@ -198,6 +200,10 @@ func takeStore(fsys vfs.FS, dir string) (vfs.File, error) {
 	for {
 		got, err := f.TryLock()
 		if got && err == nil {
+			// The name is a courtesy: a full disk still has sessions to be read.
+			if f.Truncate(0) == nil {
+				_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())), 0)
+			}
 			return f, nil
 		}
 		if err != nil {
@@ -205,12 +211,22 @@ func takeStore(fsys vfs.FS, dir string) (vfs.File, error) {
 		}
 		if time.Now().After(deadline) {
 			return nil, errors.Join(&wire.Problem{
-				Kind: wire.Locked, Message: fmt.Sprintf("open the store in %s: another process has it open, and only one can", dir),
+				Kind: wire.Locked, Message: fmt.Sprintf("open the store in %s: another process has it open%s, and only one can", dir, storeHolder(f)),
 				Hint: "end the chat or command that runs, or start firn serve, which all commands on its home talk to",
 			}, f.Close())
 		}
 		time.Sleep(storeWait / 100)
 	}
+}
+
+// storeHolder names the process that has a store open, if it left its name.
+func storeHolder(f vfs.File) string {
+	name := make([]byte, 20)
+	n, _ := f.ReadAt(name, 0) // the file is shorter
+	if pid, err := strconv.Atoi(string(name[:n])); err == nil {
+		return fmt.Sprintf(" (process %d)", pid)
+	}
+	return ""
 }
 
 // Close closes the store, and then stops the server.
