@@ -23,7 +23,7 @@ func TestTooLongLine(t *testing.T) {
 	st := open(8 * limit)
 	id := firn.ID("long")
 	for _, text := range []string{"first", strings.Repeat("long ", limit), "last"} {
-		if _, err := st.Append(t.Context(), id, store.Any, firn.UserText(text)); err != nil {
+		if _, err := st.Append(t.Context(), id, store.Any, firn.NewEntry(firn.UserText(text).Body)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -34,7 +34,7 @@ func TestTooLongLine(t *testing.T) {
 	}
 
 	st = open(limit)
-	if _, err := st.Append(t.Context(), id, store.Any, firn.UserText("more")); err != nil {
+	if _, err := st.Append(t.Context(), id, store.Any, firn.NewEntry(firn.UserText("more").Body)); err != nil {
 		t.Fatal(err)
 	}
 	for name, records := range readWays(t, st, id) {
@@ -47,10 +47,10 @@ func TestTooLongLine(t *testing.T) {
 			t.Errorf("listed %+v, %v", info, err)
 		}
 	}
-	if _, err := st.Append(t.Context(), id, store.Any, firn.UserText(strings.Repeat("long ", limit))); !errors.Is(err, firn.ErrTooLarge) {
+	if _, err := st.Append(t.Context(), id, store.Any, firn.NewEntry(firn.UserText(strings.Repeat("long ", limit)).Body)); !errors.Is(err, firn.ErrTooLarge) {
 		t.Errorf("an entry over the limit: %v", err)
 	}
-	if _, err := st.Append(t.Context(), "new", store.Any, firn.UserText(strings.Repeat("long ", limit))); !errors.Is(err, firn.ErrTooLarge) {
+	if _, err := st.Append(t.Context(), "new", store.Any, firn.NewEntry(firn.UserText(strings.Repeat("long ", limit)).Body)); !errors.Is(err, firn.ErrTooLarge) {
 		t.Errorf("a session that begins with an entry over the limit: %v", err)
 	}
 	carried := 0
@@ -118,7 +118,7 @@ func readWays(t *testing.T, st *filestore.Store, id firn.ID) map[string][]string
 func TestTooLongPurge(t *testing.T) {
 	home := t.TempDir()
 	st := reviewOpen(t, home, filestore.Options{MaxLine: 4 << 20})
-	e := firn.UserText(fmt.Sprintf("secret %0*d", 2<<20, 0))
+	e := firn.NewEntry(firn.UserText(fmt.Sprintf("secret %0*d", 2<<20, 0)).Body)
 	id := firn.ID("long")
 	if _, err := st.Append(t.Context(), id, store.Any, e); err != nil {
 		t.Fatal(err)
