@@ -25,7 +25,7 @@ func TestCheckOutside(t *testing.T) {
 		"what waits": {custom("firn.queued"), true}, "loud": {custom("FIRN.reset"), true}, "one to come": {custom("firn.anything"), true},
 		"a custom message": {firn.Entry{Body: &firn.CustomMessage{Type: "firn.machine"}}, true},
 		"erased":           {firn.Entry{Body: &firn.Opaque{Type: firn.KindErased, Raw: json.RawMessage(`{"type":"erased"}`)}}, true},
-		"accepted":         {with("accepted"), true}, "collected": {with("collected"), true}, "a request": {with("request"), true}, "late": {with("late"), true},
+		"accepted":         {with("accepted"), true}, "who asked": {with("asker"), true}, "collected": {with("collected"), true}, "a request": {with("request"), true}, "late": {with("late"), true},
 		"late and unknown": {firn.Entry{Body: &firn.Opaque{Type: "new", Raw: json.RawMessage(`{"type":"new","late":1}`)}}, true},
 		"unknown":          {firn.Entry{Body: &firn.Opaque{Type: "new", Raw: json.RawMessage(`{"type":"new"}`)}}, false},
 	} {
