@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"firn"
 )
@@ -96,7 +97,7 @@ func (e *engine) checkStream(ctx context.Context, stream string) ([]Fault, error
 	w := &sweep{e: e, stream: stream, subject: ">", most: mostChecked, enough: func(p *poll) bool {
 		return p.majority() && !slices.ContainsFunc(present, func(server string) bool { _, asked := p.replies[server]; return !asked })
 	}}
-	c := check{e: e, w: w, stream: stream, faults: make(map[string]*Fault), sure: make(map[string]bool)}
+	c := check{e: e, w: w, stream: stream, present: present, faults: make(map[string]*Fault), sure: make(map[string]bool)}
 	if _, err = w.run(ctx, 1, last, func(held []holding) (uint64, error) {
 		c.take(ctx, held)
 		return 0, nil
@@ -114,6 +115,8 @@ type check struct {
 	e      *engine
 	w      *sweep
 	stream string
+	// present are the servers that answer.
+	present []string
 	// faults are by server and subject; sure are servers that surely lack something.
 	faults map[string]*Fault
 	sure   map[string]bool
@@ -122,6 +125,10 @@ type check struct {
 // take notes what servers lack of some messages.
 func (c *check) take(ctx context.Context, held []holding) {
 	for _, h := range held {
+		if len(h.without) > len(c.present)/2 { // a damaged server may have what was removed
+			c.noteExtra(ctx, h)
+			continue
+		}
 		for _, server := range slices.Concat(h.without, h.differs) {
 			c.note(ctx, server, h, slices.Contains(h.without, server))
 		}
@@ -146,6 +153,25 @@ func (c *check) note(ctx context.Context, server string, h holding, missing bool
 		c.faults[name].Missing++
 	} else {
 		c.faults[name].Wrong++
+	}
+}
+
+// noteExtra makes a fault of a message that a minority of servers has.
+func (c *check) noteExtra(ctx context.Context, h holding) {
+	for _, server := range h.without {
+		if !c.e.lacks(ctx, c.stream, server, h.m) {
+			return // it lagged
+		}
+	}
+	for _, server := range c.present {
+		if slices.Contains(h.without, server) {
+			continue
+		}
+		name := server + " " + h.m.subject
+		if c.faults[name] == nil {
+			c.faults[name] = &Fault{Server: server, Stream: c.stream, Subject: h.m.subject, Seq: h.m.seq}
+		}
+		c.faults[name].Extra++
 	}
 }
 
@@ -176,8 +202,23 @@ func (e *engine) lacks(ctx context.Context, stream, server string, want *message
 }
 
 // present returns the servers that answer for their replica of a stream, and a fault
-// for each of the others.
-func (e *engine) present(ctx context.Context, stream string) ([]string, []Fault, error) {
+// for each of the others. They are given some seconds: a server lets its replica
+// answer only a while after it has caught up.
+func (e *engine) present(ctx context.Context, stream string) (there []string, faults []Fault, err error) {
+	for try := 0; ; try++ {
+		if there, faults, err = e.presentNow(ctx, stream); err != nil || len(faults) == 0 || try == 3 {
+			return there, faults, err
+		}
+		if err := rest(ctx, presentPause); err != nil {
+			return nil, nil, err
+		}
+	}
+}
+
+// presentPause is after what time a server that did not answer is asked again.
+const presentPause = 2 * time.Second
+
+func (e *engine) presentNow(ctx context.Context, stream string) ([]string, []Fault, error) {
 	e.places.forget(stream)
 	p, err := e.poll(ctx, stream, getRequest{LastFor: ">"})
 	if err != nil {

@@ -33,8 +33,10 @@ type Fault struct {
 	// Subject and Seq are of the first message that is missing or wrong.
 	Subject string
 	Seq     uint64
-	// Missing and Wrong count the messages, where all were compared.
-	Missing, Wrong int
+	// Missing and Wrong count the messages, where all were compared. Extra counts
+	// those that only this server has: it did not remove them, or the others lost
+	// them.
+	Missing, Wrong, Extra int
 	// Unasked says that the replica could not be read: the server is down, cannot
 	// be reached or has not caught up.
 	Unasked bool
@@ -44,6 +46,10 @@ type Fault struct {
 func (f Fault) String() string {
 	if f.Unasked {
 		return fmt.Sprintf("the replica of server %q of stream %s could not be checked: the server does not answer or has not caught up", f.Server, f.Stream)
+	}
+	if f.Missing+f.Wrong == 0 && f.Extra > 0 {
+		return fmt.Sprintf("only server %q has message %d of stream %s: it was not removed there, or the others have lost it; heal %s only if sessions are read without a fault while it is stopped",
+			f.Server, f.Seq, f.Stream, f.Server)
 	}
 	what := "is missing or damaged"
 	if n := f.Missing + f.Wrong; n > 1 {
@@ -171,6 +177,12 @@ func (e *engine) investigate(ctx context.Context, stream string, seq uint64) {
 	e.places.forget(stream)
 	p, err := e.placement(ctx, stream)
 	if err != nil || m == nil {
+		return
+	}
+	if len(again) >= p.majority() { // a damaged server may have what was removed
+		if f := (Fault{Server: holder, Stream: stream, Subject: m.subject, Seq: seq, Extra: 1}); e.watch.first(f) {
+			e.watch.found(f)
+		}
 		return
 	}
 	for server := range lacking {
