@@ -89,6 +89,9 @@ func (c *climb) jump(ctx context.Context) {
 // to go on.
 func (c *climb) round(ctx context.Context, yield func(store.Record, error) bool) (bool, error) {
 	frames, fault := c.fetch(ctx)
+	if errors.Is(fault, errSilent) {
+		return true, c.mend(ctx, fault)
+	}
 	if fault != nil && !errors.Is(fault, firn.ErrCorrupt) {
 		return false, fault
 	}
@@ -211,7 +214,10 @@ func (c *climb) fetch(ctx context.Context) ([]*frame, error) {
 		if err != nil && (ctx.Err() != nil || errors.Is(err, errConnClosed)) {
 			return frames, err
 		}
-		if err != nil || len(messages) == 0 {
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", errSilent, err)
+		}
+		if len(messages) == 0 {
 			return frames, nil // the next answer decides whether it is damage
 		}
 		for _, m := range messages {
@@ -239,6 +245,9 @@ func (c *climb) fits(m *message) bool {
 	return f.seq == c.seq && f.end == c.at && f.sum == c.sum && f.whole() == nil && (f.kind != kindSeal || c.st.proofInline(f) == nil)
 }
 
+// errSilent says that a replica did not answer, which a damaged one may not.
+var errSilent = errors.New("a replica did not answer")
+
 // widen chooses how far to look next time, from how many messages were met.
 func (c *climb) widen(met int) {
 	wish := c.width * goodRound / uint64(max(met, 1))
@@ -250,6 +259,9 @@ func (c *climb) mend(ctx context.Context, fault error) error {
 	t, err := c.st.lookUp(ctx, c.id, c.t.seq)
 	if err != nil {
 		var away *Unavailable
+		if errors.As(err, &away) && errors.Is(fault, errSilent) {
+			return err
+		}
 		if errors.As(err, &away) {
 			return c.st.alone(c.id, c.at, c.seq == c.t.seq, fault, err)
 		}
