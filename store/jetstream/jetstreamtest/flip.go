@@ -39,9 +39,16 @@ func (n *Node) Blocks(t testing.TB, stream string) []string {
 // sequence, time, and length of the subject.
 const recordHeader = 22
 
+// The upper bytes of a record's sequence are at highSequence, and timeOfRecord is
+// behind them. A server that reads a sequence that is far too great counts up to it
+// and does not answer any more until it is killed (nats-server 2.15): that is a server
+// that hangs, which nothing but its restart cures, and not one that has a hole.
+const highSequence, timeOfRecord = 7, 12
+
 // Flip changes one bit in a block file of a stream, in place, and returns a
 // description. Every record is hit with the same probability, whatever its size,
-// and one time in four it is the fixed part of the record.
+// and one time in four it is the fixed part of the record. The upper bytes of the
+// sequence are left alone.
 func (n *Node) Flip(t testing.TB, r *rand.Rand, stream string) string {
 	t.Helper()
 	type record struct {
@@ -70,6 +77,9 @@ func (n *Node) Flip(t testing.TB, r *rand.Rand, stream string) string {
 	offset := r.Int64N(hit.size)
 	if r.IntN(4) == 0 {
 		offset = r.Int64N(recordHeader)
+	}
+	if offset >= highSequence && offset < timeOfRecord {
+		offset += timeOfRecord - highSequence
 	}
 	f, err := os.OpenFile(hit.path, os.O_RDWR, 0)
 	if err != nil {
