@@ -145,7 +145,7 @@ func ask[T any](ctx context.Context, c *Client, r request) (T, error) {
 		if try+1 >= r.tries || !worthRepeating(r, err) {
 			return answer, err
 		}
-		if c.pauses.wait(ctx, try) != nil {
+		if c.pauses.waitFor(ctx, try, err) != nil {
 			return answer, err
 		}
 	}
@@ -264,9 +264,30 @@ func (c *Client) judge(r request, response *http.Response, want string) error {
 	}
 	var failure wire.Failure
 	if json.Unmarshal(data, &failure) == nil && failure.Error.Kind != "" {
-		return &failure.Error
+		return later(response, &failure.Error)
 	}
 	return c.unexplained(r, response)
+}
+
+// postponed is a problem for which the gateway said when to ask again.
+type postponed struct {
+	*wire.Problem
+	after time.Duration
+}
+
+// Unwrap returns the problem.
+func (p *postponed) Unwrap() error { return p.Problem }
+
+// mostPostponed bounds how long a gateway can make a client wait.
+const mostPostponed = 30 * time.Second
+
+// later returns the problem of an answer, with the time of its Retry-After.
+func later(response *http.Response, p *wire.Problem) error {
+	seconds, err := strconv.Atoi(response.Header.Get("Retry-After"))
+	if err != nil || seconds <= 0 {
+		return p
+	}
+	return &postponed{p, min(time.Duration(seconds)*time.Second, mostPostponed)}
 }
 
 func mediaType(response *http.Response) string {
@@ -322,10 +343,17 @@ var usualPauses = pauses{first: 100 * time.Millisecond, most: 5 * time.Second}
 
 // wait waits before the try after the given one, which counts from zero. It
 // returns an error if the context ends before.
-func (p pauses) wait(ctx context.Context, try int) error {
+func (p pauses) wait(ctx context.Context, try int) error { return p.waitFor(ctx, try, nil) }
+
+// waitFor is wait, and at least as long as the gateway asked for with the error.
+func (p pauses) waitFor(ctx context.Context, try int, err error) error {
 	d := p.most
 	if try < 16 {
 		d = min(p.first<<try, p.most)
+	}
+	var said *postponed
+	if errors.As(err, &said) {
+		d = max(d, said.after)
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -364,3 +364,25 @@ func TestAListThatLeadsBackEnds(t *testing.T) {
 		}
 	})
 }
+
+// TestRetryAfter: a gateway that says when to ask again is asked then, and not
+// before; and it cannot make a client wait for ever.
+func TestRetryAfter(t *testing.T) {
+	for said, want := range map[string]time.Duration{"3": 3 * time.Second, "999999": 30 * time.Second, "": 100 * time.Millisecond, "-5": 100 * time.Millisecond, "soon": 100 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			asked, begun := 0, time.Now()
+			l := local(t, func(w http.ResponseWriter, _ *http.Request) {
+				if asked++; asked == 1 {
+					w.Header().Set("Retry-After", said)
+					refuse(w, wire.Problem{Kind: wire.Busy, Message: "later"})
+					return
+				}
+				answer(w, wire.Status{Version: "1"})
+			})
+			_, err := newClient(t, client.Options{Transport: l}).Status(t.Context())
+			if took := time.Since(begun); err != nil || took != want {
+				t.Errorf("%q: asked again after %s, want %s (%v)", said, took, want, err)
+			}
+		})
+	}
+}

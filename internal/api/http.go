@@ -99,6 +99,8 @@ type HTTP struct {
 	// others bounds what is answered at a time over TCP, own what is through the
 	// socket and in this process: others cannot keep the owner from asking.
 	others, own rooms
+	// frames are events that several clients are sent.
+	frames frames
 	// doors bounds logins, signed the calls whose body is read before it is known
 	// who asks.
 	doors, signed gauge

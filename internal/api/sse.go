@@ -231,14 +231,35 @@ func (w *writer) tell(t told) bool {
 		w.last = max(w.last, e.Pos)
 		raw.ID = strconv.FormatUint(uint64(e.Pos), 10)
 	}
-	var err error
-	if raw.Data, err = wire.Spell(e); err != nil {
+	frame, err := w.frame(e, raw)
+	if err != nil {
 		w.problem(err)
 		return true
 	}
-	w.buf = sse.Append(w.buf[:0], raw)
-	w.write(w.buf)
+	w.write(frame)
 	return w.broken || e.Name == wire.Gap || e.Name == wire.Bye
+}
+
+// frame returns the bytes of an event. Those of the log are shared by all who
+// listen to the session.
+func (w *writer) frame(e wire.Event, raw sse.Event) (frame []byte, err error) {
+	if !w.numbered || e.Pos == 0 || len(e.Data) == 0 {
+		if raw.Data, err = wire.Spell(e); err != nil {
+			return nil, err
+		}
+		w.buf = sse.Append(w.buf[:0], raw)
+		return w.buf, nil
+	}
+	frame = w.c.h.frames.of(frameKey{&e.Data[0], e.Name, e.Pos, raw.ID}, func() []byte {
+		if raw.Data, err = wire.Spell(e); err != nil {
+			return nil
+		}
+		return sse.Append(nil, raw)
+	})
+	if frame == nil && err == nil {
+		raw.Data, err = wire.Spell(e) // it could not be spelt for another
+	}
+	return frame, err
 }
 
 // problem says why the stream ends before its time.

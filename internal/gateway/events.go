@@ -35,31 +35,6 @@ type followed struct {
 	err   error
 }
 
-// follow follows the log of a session until ctx ends.
-func (g *Gateway) follow(ctx context.Context, id firn.ID, after firn.Pos, html bool) <-chan followed {
-	out := make(chan followed)
-	go func() {
-		defer close(out)
-		for rec, err := range g.Store.Follow(ctx, id, after) {
-			f := followed{err: err, entry: rec.Glance.ID, pos: rec.Next}
-			if err == nil {
-				var told bool
-				f.event, told = g.entryEvent(ctx, id, &rec, html)
-				f.quiet = !told
-			}
-			select {
-			case out <- f:
-			case <-ctx.Done():
-				return
-			}
-			if err != nil {
-				return
-			}
-		}
-	}()
-	return out
-}
-
 // entryEvent tells a record of the log as an event. Pieces of an answer that
 // is being given are left out: they were told as they came.
 func (g *Gateway) entryEvent(ctx context.Context, id firn.ID, rec *firn.Record, html bool) (wire.Event, bool) {

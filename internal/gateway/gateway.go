@@ -154,6 +154,7 @@ type Gateway struct {
 	started time.Time
 	setup   atomic.Pointer[Setup]
 	events  hub
+	feeds   feeds
 	arrears arrears
 	checks  checks
 	// holdings is what there is, by source.

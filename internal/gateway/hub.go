@@ -10,8 +10,10 @@ import (
 // hub tells what happens to all who listen. It never waits for a listener: who
 // is too slow is told that there is a gap, and then nothing more.
 type hub struct {
-	mu        sync.Mutex
-	listeners map[*listener]struct{}
+	mu sync.Mutex
+	// listeners are those who listen to a session, by session; those who listen
+	// to all are under the empty one.
+	listeners map[firn.ID]map[*listener]struct{}
 	closed    bool
 	// told counts the events.
 	told uint64
@@ -55,16 +57,22 @@ func (h *hub) admit(l *listener) *listener {
 		return l
 	}
 	if h.listeners == nil {
-		h.listeners = make(map[*listener]struct{})
+		h.listeners = make(map[firn.ID]map[*listener]struct{})
 	}
-	h.listeners[l] = struct{}{}
+	if h.listeners[l.session] == nil {
+		h.listeners[l.session] = make(map[*listener]struct{})
+	}
+	h.listeners[l.session][l] = struct{}{}
 	return l
 }
 
 func (h *hub) leave(l *listener) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.listeners, l)
+	delete(h.listeners[l.session], l)
+	if len(h.listeners[l.session]) == 0 {
+		delete(h.listeners, l.session)
+	}
 }
 
 // tell tells an event to those who listen to its session, and returns its
@@ -89,8 +97,17 @@ func (h *hub) spread(e wire.Event) uint64 {
 	if e.Name != logReached {
 		h.told++
 	}
-	for l := range h.listeners {
-		if l.lagging || l.session != "" && l.session != e.Session || e.Name == logReached && !l.marks {
+	h.pour(h.listeners[""], e)
+	if e.Session != "" {
+		h.pour(h.listeners[e.Session], e)
+	}
+	return h.told
+}
+
+// pour tells an event to some listeners.
+func (h *hub) pour(listeners map[*listener]struct{}, e wire.Event) {
+	for l := range listeners {
+		if l.lagging || e.Name == logReached && !l.marks {
 			continue
 		}
 		select {
@@ -100,7 +117,6 @@ func (h *hub) spread(e wire.Event) uint64 {
 			close(l.slow)
 		}
 	}
-	return h.told
 }
 
 // close tells all that there will be nothing more.
@@ -111,8 +127,10 @@ func (h *hub) close() {
 		return
 	}
 	h.closed = true
-	for l := range h.listeners {
-		close(l.gone)
+	for _, some := range h.listeners {
+		for l := range some {
+			close(l.gone)
+		}
 	}
 	h.listeners = nil
 }

@@ -102,12 +102,7 @@ func (g *Gateway) isOpen(id firn.ID) bool { return g.running(id) || g.events.hea
 func (h *hub) heard(id firn.ID) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for l := range h.listeners {
-		if l.session == id {
-			return true
-		}
-	}
-	return false
+	return len(h.listeners[id]) > 0
 }
 
 // settle makes the plan. What only the sessions themselves can tell is asked of

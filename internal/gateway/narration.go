@@ -64,7 +64,7 @@ func (g *Gateway) narrate(ctx context.Context, id firn.ID, after firn.Pos, html 
 			yield(wire.Event{}, err)
 			return
 		}
-		t := &narration{g: g, id: id, html: html, ctx: ctx, listener: listener, logged: g.follow(ctx, id, after, html), yield: yield, last: after, due: time.NewTimer(time.Hour)}
+		t := &narration{g: g, id: id, html: html, ctx: ctx, listener: listener, logged: g.follow(ctx, id, after, end, html), yield: yield, last: after, due: time.NewTimer(time.Hour)}
 		t.due.Stop()
 		defer func() {
 			t.due.Stop()

@@ -1,0 +1,298 @@
+package gateway
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"firn"
+)
+
+// A feed follows the log of one session for all who listen to it: each record is
+// read and encoded once, and the event is shared. Its latest events are kept, up to
+// a number and a size. A member takes them at its own pace; one that falls behind
+// reads the log itself until it has caught up, so nothing waits for it.
+//
+// Members are woken in groups with a pause between them, and all that came
+// meanwhile is taken at once: a thousand of them must not take the processor from
+// who appends.
+type feed struct {
+	stop func()
+	// done and woken are closed when its two goroutines have ended.
+	done, woken chan struct{}
+	// dirty says that there are events nobody was woken for.
+	dirty chan struct{}
+
+	mu sync.Mutex
+	// events are the latest, from behind from up to to.
+	events   []followed
+	from, to firn.Pos
+	bytes    int
+	members  map[*member]struct{}
+	// err is why there will be no more.
+	err error
+}
+
+// member is one who listens to a feed.
+type member struct {
+	wake chan struct{}
+}
+
+const (
+	// feedEvents and feedBytes bound what a feed keeps.
+	feedEvents = 256
+	feedBytes  = 4 << 20
+	// groupSize is how many members are woken at a time, groupPause the pause
+	// before the next group.
+	groupSize  = 16
+	groupPause = time.Millisecond
+)
+
+// feedKey names a feed.
+type feedKey struct {
+	session firn.ID
+	html    bool
+}
+
+// feeds are those of the sessions that are listened to.
+type feeds struct {
+	mu  sync.Mutex
+	all map[feedKey]*feed
+}
+
+// join makes a member of the feed of a session, which begins at a position if there
+// is none. The member must leave.
+func (g *Gateway) join(key feedKey, at firn.Pos) (*feed, *member) {
+	g.feeds.mu.Lock()
+	defer g.feeds.mu.Unlock()
+	f := g.feeds.all[key]
+	if f == nil {
+		f = g.startFeed(key, at)
+		if g.feeds.all == nil {
+			g.feeds.all = make(map[feedKey]*feed)
+		}
+		g.feeds.all[key] = f
+	}
+	m := &member{wake: make(chan struct{}, 1)}
+	f.mu.Lock()
+	f.members[m] = struct{}{}
+	f.mu.Unlock()
+	return f, m
+}
+
+// leave takes a member out of its feed, and ends the feed with the last one.
+func (g *Gateway) leave(key feedKey, f *feed, m *member) {
+	g.feeds.mu.Lock()
+	f.mu.Lock()
+	delete(f.members, m)
+	last := len(f.members) == 0
+	f.mu.Unlock()
+	if last && g.feeds.all[key] == f {
+		delete(g.feeds.all, key)
+	}
+	g.feeds.mu.Unlock()
+	if last {
+		f.stop()
+		<-f.done
+		<-f.woken
+	}
+}
+
+// startFeed follows a session from a position on.
+func (g *Gateway) startFeed(key feedKey, at firn.Pos) *feed {
+	ctx, cancel := context.WithCancel(context.Background())
+	f := &feed{stop: cancel, done: make(chan struct{}), woken: make(chan struct{}), dirty: make(chan struct{}, 1), from: at, to: at, members: make(map[*member]struct{})}
+	go func() {
+		defer close(f.done)
+		g.fill(ctx, key, f, at)
+	}()
+	go func() {
+		defer close(f.woken)
+		f.wakeMembers(ctx)
+	}()
+	return f
+}
+
+// fill publishes what is added to a session until ctx ends.
+func (g *Gateway) fill(ctx context.Context, key feedKey, f *feed, at firn.Pos) {
+	for rec, err := range g.Store.Follow(ctx, key.session, at) {
+		if err != nil {
+			g.feeds.mu.Lock() // who comes now begins anew
+			if g.feeds.all[key] == f {
+				delete(g.feeds.all, key)
+			}
+			g.feeds.mu.Unlock()
+			f.publish(followed{err: err})
+			return
+		}
+		f.publish(g.followedOf(ctx, key, &rec))
+	}
+}
+
+// followedOf makes the event of a record.
+func (g *Gateway) followedOf(ctx context.Context, key feedKey, rec *firn.Record) followed {
+	one := followed{entry: rec.Glance.ID, pos: rec.Next}
+	var told bool
+	one.event, told = g.entryEvent(ctx, key.session, rec, key.html)
+	one.quiet = !told
+	return one
+}
+
+// publish adds an event, and drops the oldest beyond the bounds.
+func (f *feed) publish(one followed) {
+	f.mu.Lock()
+	if one.err != nil {
+		f.err = one.err
+	} else {
+		f.events = append(f.events, one)
+		f.to = one.pos
+		f.bytes += len(one.event.Data)
+		drop := 0
+		for len(f.events)-drop > feedEvents || f.bytes > feedBytes && len(f.events)-drop > 1 {
+			f.bytes -= len(f.events[drop].event.Data)
+			f.from = f.events[drop].pos
+			drop++
+		}
+		if drop > 0 {
+			f.events = append([]followed(nil), f.events[drop:]...)
+		}
+	}
+	f.mu.Unlock()
+	select {
+	case f.dirty <- struct{}{}:
+	default: // the round that comes takes this event too
+	}
+}
+
+// after returns the events after a position. behind says that some of them are not
+// kept any more, up to a position that the caller must read to itself.
+func (f *feed) after(pos firn.Pos) (events []followed, behind firn.Pos, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if pos < f.from {
+		return nil, f.to, nil
+	}
+	first := len(f.events)
+	for first > 0 && f.events[first-1].pos > pos {
+		first--
+	}
+	if first == len(f.events) {
+		return nil, 0, f.err
+	}
+	return f.events[first:len(f.events):len(f.events)], 0, nil
+}
+
+// wakeMembers wakes the members in groups whenever there is something new.
+func (f *feed) wakeMembers(ctx context.Context) {
+	for {
+		select {
+		case <-f.dirty:
+		case <-ctx.Done():
+			return
+		}
+		f.mu.Lock()
+		all := make([]*member, 0, len(f.members))
+		for m := range f.members {
+			all = append(all, m)
+		}
+		f.mu.Unlock()
+		for i, m := range all {
+			if i > 0 && i%groupSize == 0 {
+				select {
+				case <-time.After(groupPause):
+				case <-ctx.Done():
+					return
+				}
+			}
+			select {
+			case m.wake <- struct{}{}:
+			default: // it was woken and has not looked yet
+			}
+		}
+	}
+}
+
+// follow follows the log of a session after a position until ctx ends: first what
+// it reads itself, up to end, then what the feed of the session has.
+func (g *Gateway) follow(ctx context.Context, id firn.ID, after, end firn.Pos, html bool) <-chan followed {
+	out := make(chan followed)
+	go func() {
+		defer close(out)
+		key := feedKey{id, html}
+		at, ok := after, true
+		if after > end { // the session was longer: the store says what became of it
+			g.readSelf(ctx, key, at, 0, out)
+			return
+		}
+		if at < end {
+			if at, ok = g.readSelf(ctx, key, at, end, out); !ok {
+				return
+			}
+		}
+		f, m := g.join(key, at)
+		defer g.leave(key, f, m)
+		g.shareFeed(ctx, key, f, m, at, out)
+	}()
+	return out
+}
+
+// readSelf sends what is after a position until end is reached, or for ever if that
+// is zero. It returns where it got to, and false if there is no more to do.
+func (g *Gateway) readSelf(ctx context.Context, key feedKey, at, end firn.Pos, out chan<- followed) (firn.Pos, bool) {
+	for rec, err := range g.Store.Follow(ctx, key.session, at) {
+		if err != nil {
+			send(ctx, out, followed{err: err})
+			return at, false
+		}
+		at = rec.Next
+		if !send(ctx, out, g.followedOf(ctx, key, &rec)) {
+			return at, false
+		}
+		if end > 0 && at >= end {
+			return at, true
+		}
+	}
+	return at, false
+}
+
+// shareFeed sends what a feed has after a position until ctx ends.
+func (g *Gateway) shareFeed(ctx context.Context, key feedKey, f *feed, m *member, at firn.Pos, out chan<- followed) {
+	for {
+		events, behind, err := f.after(at)
+		switch {
+		case behind > 0:
+			var ok bool
+			if at, ok = g.readSelf(ctx, key, at, behind, out); !ok {
+				return
+			}
+			continue
+		case err != nil:
+			send(ctx, out, followed{err: err})
+			return
+		}
+		for _, one := range events {
+			if !send(ctx, out, one) {
+				return
+			}
+			at = one.pos
+		}
+		if len(events) > 0 {
+			continue
+		}
+		select {
+		case <-m.wake:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// send sends unless ctx ends before.
+func send(ctx context.Context, out chan<- followed, one followed) bool {
+	select {
+	case out <- one:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
