@@ -58,7 +58,7 @@ func (b *bench) gateway() error {
 	case address := <-ready:
 		var c *client.Client
 		if c, err = client.New(client.Options{Address: address}); err == nil {
-			err = errors.Join(b.overHTTP(ctx, st, address), b.acks(ctx, st, c), b.hanging(ctx, st, c), b.idle(ctx, g, st))
+			err = errors.Join(b.overHTTP(ctx, st, address), b.acks(ctx, st, c), b.hanging(ctx, st, c), b.followers(ctx, st, c, address), b.idle(ctx, g, st))
 			c.Close()
 		}
 	}
