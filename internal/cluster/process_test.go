@@ -66,7 +66,7 @@ func beProcess(config string) error {
 	if err != nil {
 		return err
 	}
-	h := api.Handler(g, api.Config{Peers: c, Heartbeat: time.Second})
+	h := api.Handler(g, api.Config{Peers: c, Heartbeat: time.Second, Log: log})
 	if err := c.Start(g, h); err != nil {
 		return err
 	}

@@ -215,14 +215,11 @@ func directBatch(ctx context.Context, nc *nats.Conn, msg *nats.Msg) ([]*message,
 		return nil, err
 	}
 	m, err := sub.NextMsgWithContext(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var all []*message
 	for {
-		if err != nil && len(all) > 0 {
-			return all, nil // a slow line: what has come is good
-		}
-		if err != nil {
-			return nil, err
-		}
 		if end, err := ends(m); end {
 			return all, err
 		}
@@ -231,7 +228,9 @@ func directBatch(ctx context.Context, nc *nats.Conn, msg *nats.Msg) ([]*message,
 			return all, nil // damaged: it counts as missing
 		}
 		all = append(all, one)
-		m, err = sub.NextMsg(attempt)
+		if m, err = sub.NextMsg(attempt); err != nil {
+			return all, nil // a slow line: what has come is good
+		}
 	}
 }
 

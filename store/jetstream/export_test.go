@@ -17,3 +17,9 @@ func (st *Store) KeepIndex(ctx context.Context, few int) { st.keeper.index(ctx, 
 
 // ManyMessages is how many messages a session in use may have behind its seal.
 const ManyMessages = manyMessages
+
+// CountBatch returns how many messages a batch of a stream has.
+func (st *Store) CountBatch(ctx context.Context, stream string) (int, error) {
+	messages, err := st.engine.batch(ctx, stream, ">", 1)
+	return len(messages), err
+}
