@@ -40,6 +40,8 @@ var faults = []fault{
 	{name: "killed, indexes damaged", do: (*soak).scribbleDown, ends: true},
 	{name: "killed while the disk is full", do: (*soak).killOnFull, ends: true, needs: needsDisk},
 	{name: "killed while the disk is slow", do: (*soak).killOnSlow, ends: true, needs: needsDisk},
+	{name: "connections that hang", do: (*soak).hungConnections},
+	{name: "readers that do not read", do: (*soak).deafReaders},
 	{name: "restarted in peace", do: (*soak).restart, ends: true},
 }
 
