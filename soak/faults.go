@@ -42,6 +42,7 @@ var faults = []fault{
 	{name: "killed while the disk is slow", do: (*soak).killOnSlow, ends: true, needs: needsDisk},
 	{name: "connections that hang", do: (*soak).hungConnections},
 	{name: "readers that do not read", do: (*soak).deafReaders},
+	{name: "restarted with few descriptors", do: (*soak).lowDescriptors, ends: true, needs: needsClock},
 	{name: "restarted in peace", do: (*soak).restart, ends: true},
 }
 

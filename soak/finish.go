@@ -46,7 +46,7 @@ func (s *soak) finish(followers []*follower) {
 		s.ledger.complain("the log of the gateway tells of a panic, or cannot be read: %v", err)
 	}
 	for _, args := range [][]string{{"verify"}, {"doctor"}} {
-		out, err := s.gateway.command(append(args, "--gateway", "", "--json")...)
+		out, err := s.gateway.commandAlone(append(args, "--json")...)
 		if err != nil {
 			s.ledger.complain("firn %s: %v: %.3000s", strings.Join(args, " "), err, out)
 			continue

@@ -27,6 +27,8 @@ type gateway struct {
 	mu    sync.Mutex
 	life  *life
 	shift time.Duration
+	// descriptors is the limit of open files of the next process; 0: the usual one.
+	descriptors uint64
 	// lives is how many there were.
 	lives int
 }
@@ -100,9 +102,9 @@ func (g *gateway) start() error {
 	l := &life{cmd: cmd, done: make(chan struct{})}
 	begun := make(chan error, 1)
 	g.mu.Lock()
-	shift := g.shift
+	shift, descriptors := g.shift, g.descriptors
 	g.mu.Unlock()
-	go l.live(shift, begun)
+	go l.live(shift, descriptors, begun)
 	if err := <-begun; err != nil {
 		return fmt.Errorf("start the gateway: %w", err)
 	}
@@ -121,7 +123,7 @@ func (g *gateway) start() error {
 
 // live runs the process from its beginning to its end, on one thread: who stops a
 // process at its beginning must be who lets it go, and it dies with its parent.
-func (l *life) live(shift time.Duration, begun chan<- error) {
+func (l *life) live(shift time.Duration, descriptors uint64, begun chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer close(l.done)
@@ -131,7 +133,7 @@ func (l *life) live(shift time.Duration, begun chan<- error) {
 	}
 	l.pid = l.cmd.Process.Pid
 	if canWarp == "" {
-		if err := l.prepare(shift); err != nil {
+		if err := l.prepare(shift, descriptors); err != nil {
 			_ = l.cmd.Process.Kill()
 			begun <- err
 			return
@@ -142,8 +144,8 @@ func (l *life) live(shift time.Duration, begun chan<- error) {
 	l.err = l.cmd.Wait()
 }
 
-// prepare moves the clock of a process that has not begun, and lets it begin.
-func (l *life) prepare(shift time.Duration) (err error) {
+// prepare moves the clock and lowers the limits of a process that has not begun, and lets it begin.
+func (l *life) prepare(shift time.Duration, descriptors uint64) (err error) {
 	var status syscall.WaitStatus
 	for {
 		if _, err = syscall.Wait4(l.pid, &status, 0, nil); err != syscall.EINTR {
@@ -156,7 +158,7 @@ func (l *life) prepare(shift time.Duration) (err error) {
 	if l.warp, err = newWarp(l.pid); err == nil {
 		err = l.warp.set(shift)
 	}
-	return errors.Join(err, syscall.PtraceDetach(l.pid))
+	return errors.Join(err, l.limit(descriptors), syscall.PtraceDetach(l.pid))
 }
 
 // setClock moves its clock, now and in later lives.
@@ -215,6 +217,15 @@ func (g *gateway) command(args ...string) (string, error) {
 		default:
 		}
 	}
+// command runs firn against the gateway, and returns its output.
+func (g *gateway) command(args ...string) (string, error) { return g.run(g.env(), args) }
+
+// commandAlone runs firn on the home, without naming a gateway.
+func (g *gateway) commandAlone(args ...string) (string, error) { return g.run(g.env()[:4], args) }
+
+func (g *gateway) run(env, args []string) (string, error) {
+	cmd := exec.Command(g.program, args...)
+	cmd.Env = env
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }

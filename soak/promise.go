@@ -416,7 +416,7 @@ func (p *promise) verify(context.Context) (string, error) {
 		return "", err
 	}
 	for _, args := range [][]string{{"verify"}, {"doctor"}} {
-		if out, err := p.gateway.command(args...); err != nil {
+		if out, err := p.gateway.commandAlone(args...); err != nil {
 			return "", fmt.Errorf("firn %s: %w: %.2000s", args[0], err, out)
 		}
 	}

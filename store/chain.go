@@ -180,8 +180,8 @@ func (c *chain) name(e *firn.Entry) error {
 		if err := c.checkID(e.ID); err != nil {
 			return err
 		}
-		if _, past := e.ID.Made(); !past && isOurs(e.ID) {
-			return fmt.Errorf("its id %s was made more than a day ahead of the clock; leave it out, and one is made: %w", e.ID, firn.ErrInvalid)
+		if isFarAhead(e.ID) {
+			return fmt.Errorf("its id %s was made more than a year ahead of the clock; leave it out, and one is made: %w", e.ID, firn.ErrInvalid)
 		}
 		if c.tail.Use != nil && !c.tail.New {
 			var err error
@@ -207,8 +207,16 @@ func (c *chain) name(e *firn.Entry) error {
 	return nil
 }
 
-// isOurs reports whether an id has our own form.
-func isOurs(id firn.EntryID) bool { _, ours := ordinal(id); return ours }
+// farAhead is how far ahead of the clock an id may be made. Clocks of clients and
+// servers differ, by days if one of them is wrong. An id beyond this would make
+// every later id of the session a late one, for years.
+const farAhead = 366 * 24 * time.Hour
+
+// isFarAhead reports whether an id of our own form was made too far ahead of the clock.
+func isFarAhead(id firn.EntryID) bool {
+	n, ours := ordinal(id)
+	return ours && time.Until(time.UnixMilli(int64(n>>20))) > farAhead
+}
 
 // newestOf returns the greater of two ids that are of our own form, or the one that is.
 func newestOf(a, b firn.EntryID) firn.EntryID {

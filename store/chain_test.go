@@ -10,6 +10,7 @@ import (
 
 	"firn"
 	"firn/store"
+	"firn/store/memstore"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -142,6 +143,7 @@ func TestPrepareRefuses(t *testing.T) {
 		{"id with a line break", firn.ErrInvalid, firn.Entry{ID: "a\nb", Body: user("a")}},
 		{"id not UTF-8", firn.ErrInvalid, firn.Entry{ID: "a\xff", Body: user("a")}},
 		{"id too long", firn.ErrInvalid, firn.Entry{ID: firn.EntryID(strings.Repeat("x", 129)), Body: user("a")}},
+		{"id of a clock years ahead", firn.ErrInvalid, firn.Entry{ID: "fzzzzzzzzzzzz", Body: user("a")}},
 		{"year 10000", firn.ErrInvalid, firn.Entry{Time: now.AddDate(8000, 0, 0), Body: user("a")}},
 		{"unknown parent", firn.ErrNotFound, firn.Entry{Parent: "no", Body: user("a")}},
 		{"own parent", firn.ErrNotFound, firn.Entry{ID: "a", Parent: "a", Body: user("a")}},
@@ -269,5 +271,31 @@ func TestPrepareAllocates(t *testing.T) {
 		if got > c.want {
 			t.Errorf("%s: %v allocations, want %v", name, got, c.want)
 		}
+	}
+}
+
+// TestIDsOfAClockDaysAhead appends entries of a client whose clock is days ahead, then
+// entries without ids: all are accepted, and an id stays unique.
+func TestIDsOfAClockDaysAhead(t *testing.T) {
+	t.Parallel()
+	ahead := func(d time.Duration) firn.EntryID {
+		n := uint64(time.Now().Add(d).UnixMilli()) << 20
+		const digits = "0123456789abcdefghjkmnpqrstvwxyz"
+		var b [13]byte
+		for i := len(b) - 1; i >= 0; i-- {
+			b[i], n = digits[n&31], n>>5
+		}
+		return firn.EntryID(b[:])
+	}
+	st := memstore.New(memstore.Options{})
+	ctx := t.Context()
+	future := ahead(72 * time.Hour)
+	for i, id := range []firn.EntryID{"", future, "", firn.NewEntryID(), ahead(48 * time.Hour), ""} {
+		if _, err := st.Append(ctx, "s1", store.Any, firn.Entry{ID: id, Body: firn.UserText("x").Body}); err != nil {
+			t.Fatalf("entry %d: %v", i, err)
+		}
+	}
+	if _, err := st.Append(ctx, "s1", store.Any, firn.Entry{ID: future, Body: firn.UserText("x").Body}); !errors.Is(err, firn.ErrInvalid) {
+		t.Fatalf("the same id again: %v, want ErrInvalid", err)
 	}
 }
