@@ -127,7 +127,7 @@ var guests = []guest{
 	{"github.com/charmbracelet/", []string{"internal/tui"}, "the terminal"},
 	{"golang.org/x/term", []string{"internal/tui", "internal/line"}, "the terminal: every key at once, and its size"},
 	{"github.com/clipperhouse/displaywidth", []string{"internal/line", "internal/line/linetest", "internal/markdown", "internal/prose"}, "how wide characters are, and what is one"},
-	{"golang.org/x/sys/", []string{"internal/vfs/..."}, "system calls the standard library lacks"},
+	{"golang.org/x/sys/", []string{"internal/vfs/...", "soak"}, "system calls the standard library lacks"},
 	{"github.com/spf13/", []string{"internal/cli", "cmd/..."}, "commands and flags"},
 	{"github.com/pelletier/go-toml/", []string{"internal/config", "internal/mask"}, "reads settings, with the place of every value; and the rules of gitleaks as they come"},
 	{"github.com/adhocore/gronx", []string{"internal/config", "internal/timer"}, "when a job runs next, and whether its schedule is one"},

@@ -20,7 +20,7 @@ import (
 
 // small makes an entry whose line has about 300 bytes.
 func small() firn.Entry {
-	return firn.UserText(strings.Repeat("lorem ipsum ", 13))
+	return userEntry(strings.Repeat("lorem ipsum ", 13))
 }
 
 // append measures appends that are not synced.
@@ -298,3 +298,6 @@ func (b *bench) durableOne(ctx context.Context, st *filestore.Store) error {
 	b.want("durable appends to one session against encode, write, fdatasync", times(ratio(a, c)), "≤ 1.1 ×", ratio(a, c) <= 1.1)
 	return nil
 }
+
+// userEntry returns a message of a user with an id, which printers need.
+func userEntry(text string) firn.Entry { return firn.NewEntry(firn.UserText(text).Body) }

@@ -282,7 +282,7 @@ func (b *bench) fillServer(ctx context.Context, servers *servers, n int, make fu
 		t := newTalk(uint64(i))
 		var entries []firn.Entry
 		for range 10 {
-			entries = append(entries, firn.UserText(t.text(200)), firn.AssistantText(t.text(900)))
+			entries = append(entries, userEntry(t.text(200)), firn.AssistantText(t.text(900)))
 		}
 		return make(ctx, st, ids[i], entries)
 	})

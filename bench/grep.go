@@ -92,7 +92,7 @@ func manyBytes(home string) error {
 			entries = append(entries, turn...)
 		}
 		if i == grepSessions/2 {
-			entries = append(entries, firn.UserText("Where is the "+rareWord+"?"))
+			entries = append(entries, userEntry("Where is the "+rareWord+"?"))
 		}
 		if _, err := st.Append(context.Background(), firn.NewID(), store.Start, entries...); err != nil {
 			return err

@@ -206,7 +206,7 @@ func added(ctx context.Context, st *filestore.Store, index *fulltext.Index) (tim
 	ids := [2]firn.ID{firn.NewID(), firn.NewID()}
 	for range 1000 {
 		for i, s := range []store.Store{st, wrapped} {
-			entry := firn.UserText(l.text())
+			entry := userEntry(l.text())
 			start := time.Now()
 			if _, err := s.Append(ctx, ids[i], store.Any, entry); err != nil {
 				return 0, err

@@ -57,7 +57,7 @@ func (t *talk) turn() []firn.Entry {
 	call := fmt.Sprintf("call_%06d", t.n)
 	t.last += 2000
 	return []firn.Entry{
-		firn.UserText(t.text(60)),
+		userEntry(t.text(60)),
 		t.assistant(firn.StopToolUse,
 			firn.Thinking{Text: t.text(150), Signature: "c2lnbmF0dXJl"},
 			firn.ToolCall{ID: call, Name: "read_file", Arguments: json.RawMessage(`{"path":"internal/journal/write.go"}`)}),

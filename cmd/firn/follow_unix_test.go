@@ -45,10 +45,14 @@ func TestFollow(t *testing.T) {
 			t.Fatal(err)
 		}
 		out.Await("the first")
-		beside := firnCommand(home, "append", id)
-		beside.Stdin = strings.NewReader(`{"type":"custom","customType":"firn.draft","data":{"answer":"x","text":"half"}}` + "\n" +
-			`{"type":"custom","customType":"firn.usage","data":{}}` + "\n")
-		if err := beside.Run(); err != nil {
+		// Only firn itself writes such entries, so they go into the file.
+		file, err := os.OpenFile(filepath.Join(home, "agents", "main", "sessions", id+".jsonl"), os.O_APPEND|os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = file.WriteString(`{"type":"custom","id":"d1","customType":"firn.draft","data":{"answer":"x","text":"half"},"timestamp":"2026-11-10T10:00:00.000Z"}` + "\n" +
+			`{"type":"custom","id":"d2","parentId":"d1","customType":"firn.usage","data":{},"timestamp":"2026-11-10T10:00:00.000Z"}` + "\n")
+		if err := errors.Join(err, file.Close()); err != nil {
 			t.Fatal(err)
 		}
 		firnIn(t, home, "append", id, "--user", "the second")

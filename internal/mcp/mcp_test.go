@@ -99,7 +99,7 @@ func (s *stand) filled(n int) (firn.ID, []firn.EntryID) {
 		if i == n-2 {
 			text += strings.Repeat(" long", 10_000)
 		}
-		line, err := native.New().Append(nil, firn.UserText(text))
+		line, err := native.New().Append(nil, firn.NewEntry(firn.UserText(text).Body))
 		s.must(err)
 		lines = append(lines, line)
 	}
