@@ -205,18 +205,6 @@ func (g *gateway) stop() error {
 	return nil
 }
 
-// command runs firn, and returns what it printed. Once the gateway has ended it
-// works on the home without one.
-func (g *gateway) command(args ...string) (string, error) {
-	cmd := exec.Command(g.program, args...)
-	cmd.Env = g.env()
-	if l, _ := g.now(); l != nil {
-		select {
-		case <-l.done:
-			cmd.Env = cmd.Env[:4] // all but where the gateway is
-		default:
-		}
-	}
 // command runs firn against the gateway, and returns its output.
 func (g *gateway) command(args ...string) (string, error) { return g.run(g.env(), args) }
 
