@@ -212,8 +212,13 @@ func (c *chain) name(e *firn.Entry) error {
 // every later id of the session a late one, for years.
 const farAhead = 366 * 24 * time.Hour
 
-// isFarAhead reports whether an id of our own form was made too far ahead of the clock.
+// isFarAhead reports whether an id of our own form was made too far ahead of the clock
+// and of every id that this process made: our own ids are right though the clock was
+// set back.
 func isFarAhead(id firn.EntryID) bool {
+	if _, near := id.Made(); near {
+		return false
+	}
 	n, ours := ordinal(id)
 	return ours && time.Until(time.UnixMilli(int64(n>>20))) > farAhead
 }
