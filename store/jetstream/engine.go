@@ -138,7 +138,7 @@ func insist[T any](ctx context.Context, ask func(context.Context) (T, error)) (T
 	for {
 		v, err := ask(ctx)
 		var refusal *apiError
-		if err == nil || errors.As(err, &refusal) && refusal.Code != 503 && refusal.Code != 500 || errors.Is(err, errConnClosed) {
+		if err == nil || errors.As(err, &refusal) && !refusal.passes() || errors.Is(err, errConnClosed) {
 			return v, err
 		}
 		if rest(ctx, pause) != nil {

@@ -32,10 +32,18 @@ func (e *apiError) Error() string {
 	return fmt.Sprintf("the server says: %s (%d)", e.Description, e.ErrCode)
 }
 
+// passes reports whether the refusal is one of a server that is not ready or does not
+// know the latest. The streams exist as long as the store does: a server that says
+// that one does not has not heard of it yet, as a new leader may not have.
+func (e *apiError) passes() bool {
+	return e.Code == 503 || e.Code == 500 || e.ErrCode == codeNoStream
+}
+
 // The refusals that mean something to us.
 const (
 	codeNoMessage         = 10037
 	codeNoSequence        = 10043
+	codeNoStream          = 10059
 	codeWrongLast         = 10071 // with the sequence that the server has
 	codeDuplicateUnderWay = 10158
 	codeWrongLastUnderWay = 10164 // without it: another publish is not yet done with
@@ -82,7 +90,7 @@ func judge(a ack, err error, last uint64) verdict {
 		}
 		return later
 	}
-	if a.Error.Code == 503 || a.Error.Code == 500 {
+	if a.Error.passes() {
 		return later
 	}
 	return refused

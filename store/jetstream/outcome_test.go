@@ -196,3 +196,33 @@ func TestOutages(t *testing.T) {
 		t.Errorf("who never waits for long waits %v", got)
 	}
 }
+
+// TestInsistsOnItsStreams: a server that has not heard of a stream is asked again, since
+// no stream is removed while the store is open; other refusals are final.
+func TestInsistsOnItsStreams(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		ask := func(refusals ...*apiError) func(context.Context) (int, error) {
+			asked = 0
+			return func(context.Context) (int, error) {
+				if asked++; asked <= len(refusals) {
+					return 0, refusals[asked-1]
+				}
+				return asked, nil
+			}
+		}
+		noStream := &apiError{Code: 404, ErrCode: codeNoStream, Description: "stream not found"}
+		if n, err := insist(t.Context(), ask(noStream, noStream)); n != 3 || err != nil {
+			t.Errorf("answer %d, error %v; want the third answer", n, err)
+		}
+		invalid := &apiError{Code: 400, ErrCode: 10003, Description: "bad request"}
+		if _, err := insist(t.Context(), ask(invalid)); !errors.Is(err, invalid) || asked != 1 {
+			t.Errorf("asked %d times, error %v; want the refusal at once", asked, err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := insist(ctx, func(context.Context) (int, error) { return 0, noStream }); !errors.Is(err, firn.ErrUnavailable) {
+			t.Errorf("a stream that is never found: %v, want unavailable", err)
+		}
+	})
+}
