@@ -55,6 +55,9 @@ type reading struct {
 	choosing, oddities  int
 	// size is about how many bytes all this takes up.
 	size int64
+	// complete is set if the session was read to its end, even if nothing in it
+	// could be read.
+	complete bool
 }
 
 // labelled is what an entry calls another.
@@ -136,15 +139,12 @@ func (v *View) lend(ctx context.Context, s *Shape, weights bool) (*Shape, func()
 		}
 		s.mu.RLock()
 		v.tails.grown(s, s.size)
-		if s.whole() {
+		if s.complete {
 			return s, s.mu.RUnlock, nil
 		}
-		s.mu.RUnlock() // it was begun anew between
+		s.mu.RUnlock() // somebody else began to read it again, and failed
 	}
 }
-
-// whole reports whether something was read.
-func (s *Shape) whole() bool { return s.End > store.Start }
 
 // current reports whether the session still ends where reading did, with the
 // same entry.
@@ -175,7 +175,12 @@ func (s *Shape) catchUp(ctx context.Context, v *View, weights bool) error {
 			return err
 		}
 	}
-	return s.read(ctx, v, weights)
+	s.complete = false
+	if err := s.read(ctx, v, weights); err != nil {
+		return err
+	}
+	s.complete = true
+	return nil
 }
 
 // holds reports whether what was read last is still there.
