@@ -16,6 +16,9 @@ import (
 // provider plays a provider of models: it keeps what it is sent, and always
 // gives the same answer, as a stream. The ids of its answers differ: by them,
 // Claude Code tells which lines of a file are one answer.
+//
+// It is as strict as the real ones: a request that they refuse is answered with
+// their error, and fails the test that asks for what was sent.
 type provider struct {
 	server *httptest.Server
 	answer string
@@ -25,15 +28,17 @@ type provider struct {
 	// strays are requests that nobody should have sent: to other places, or for
 	// other things than an answer.
 	strays []string
+	// refusals are the requests that a real provider would not have answered.
+	refusals []string
 }
 
 func newProvider(t *testing.T, answer string) *provider {
 	t.Helper()
 	f := &provider{answer: answer}
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /v1/messages", f.handler(f.anthropic))
-	mux.HandleFunc("POST /v1/chat/completions", f.handler(f.openAI))
-	mux.HandleFunc("POST /v1/responses", f.handler(f.responses))
+	mux.HandleFunc("POST /v1/messages", f.handler(f.anthropic, strictMessages, (*refusal).writeAnthropic))
+	mux.HandleFunc("POST /v1/chat/completions", f.handler(f.openAI, strictChat, (*refusal).writeOpenAI))
+	mux.HandleFunc("POST /v1/responses", f.handler(f.responses, strictResponses, (*refusal).writeOpenAI))
 	mux.HandleFunc("/", f.stray)
 	f.server = httptest.NewServer(mux)
 	t.Cleanup(f.server.Close)
@@ -62,8 +67,8 @@ func (f *provider) stray(w http.ResponseWriter, r *http.Request) {
 	http.Error(w, "there is nothing here", http.StatusForbidden)
 }
 
-// handler keeps the request and sends the events of an answer.
-func (f *provider) handler(events func() []string) http.HandlerFunc {
+// handler keeps the request, checks it, and sends the events of an answer.
+func (f *provider) handler(events func() []string, check func(map[string]json.RawMessage) *refusal, deny func(*refusal, http.ResponseWriter)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		var request map[string]json.RawMessage
@@ -76,7 +81,15 @@ func (f *provider) handler(events func() []string) http.HandlerFunc {
 		}
 		f.mu.Lock()
 		f.requests = append(f.requests, request)
+		refused := check(request)
+		if refused != nil {
+			f.refusals = append(f.refusals, refused.message)
+		}
 		f.mu.Unlock()
+		if refused != nil {
+			deny(refused, w)
+			return
+		}
 		w.Header().Set("Content-Type", "text/event-stream")
 		io.WriteString(w, strings.Join(events(), "\n\n")+"\n\n")
 	}
@@ -132,6 +145,9 @@ func (f *provider) only(t *testing.T) map[string]json.RawMessage {
 	t.Helper()
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if len(f.refusals) > 0 {
+		t.Fatalf("the provider refused: %q", f.refusals)
+	}
 	if len(f.requests) != 1 {
 		t.Fatalf("the provider was asked %d times, want once", len(f.requests))
 	}
