@@ -23,7 +23,7 @@ var layers = []layer{
 	{".", nil, "names things; all import it, so it imports none"},
 
 	// keeping, from below
-	{"internal/vfs", nil, "a few file operations"},
+	{"internal/vfs", []string{"."}, "a few file operations; the root only for kinds of errors"},
 	{"internal/vfs/...", []string{"internal/vfs", "internal/vfs/..."}, "file systems that fail, and their suite"},
 	{"internal/limits", []string{"internal/vfs"}, "file descriptors: how many there are, and files opened again when there were none"},
 	{"internal/rawjson", nil, "bytes of JSON, whoever they belong to"},

@@ -80,6 +80,8 @@ type CompactOptions struct {
 	// instead of what the agent is set to; zero leaves it at that.
 	KeepRecent int64
 	Model      provider.Model
+	// Extra are fields that the entry of the compaction carries besides its own.
+	Extra firn.Fields
 }
 
 // CompactWith is [Agent.Compact] with options.
@@ -113,7 +115,7 @@ func (a *Agent) compaction(ctx context.Context, id firn.ID, o CompactOptions) (*
 		return nil, compact.Job{}, fmt.Errorf("compact session %s: %w", id, err)
 	}
 	job := t.job(compact.Manual)
-	job.Hint, job.By = o.Hint, "user"
+	job.Hint, job.By, job.Extra = o.Hint, "user", o.Extra
 	if o.KeepRecent > 0 {
 		job.KeepRecent = o.KeepRecent
 	}

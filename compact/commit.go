@@ -243,7 +243,7 @@ func (r *run) entry(path window.Path, kept []firn.Entry, c choice, s *summariser
 		Summary: c.summary, TokensBefore: r.before, Details: raw, FromHook: c.strategy == ByHook,
 	}
 	entry := firn.NewEntry(body)
-	entry.ID, entry.Parent = firn.NewEntryIDAfter(path.Head), path.Head
+	entry.ID, entry.Parent, entry.Extra = firn.NewEntryIDAfter(path.Head), path.Head, r.Extra
 	body.FirstKept = entry.ID
 	if len(kept) > 0 {
 		body.FirstKept = kept[0].ID

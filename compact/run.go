@@ -27,8 +27,9 @@ type Job struct {
 	// Hint is what the user wants the summary to heed.
 	Hint   string
 	Reason Reason
-	// By says who asked, for the record.
-	By string
+	// By says who asked, for the record. Extra are fields that the entry carries.
+	By    string
+	Extra firn.Fields
 	// Identity is the agent's system prompt, so that the summary keeps who the
 	// agent is and what it knows of the user.
 	Identity string

@@ -24,6 +24,8 @@ type Change struct {
 	Time time.Time `json:"time"`
 	// Of is the change that an undo took back.
 	Of string `json:"of,omitempty"`
+	// Request names the request that asked for it, if it had a name.
+	Request string `json:"request,omitempty"`
 	// Edits tell what was done and why, one by one.
 	Edits []Edit `json:"edits"`
 	// Files are the files it touched.
@@ -153,6 +155,9 @@ func (d *Dir) commit(ctx context.Context, draft *draft) error {
 		return fmt.Errorf("change the notes: %w", err)
 	}
 	if err := d.writeHistory(draft); err != nil {
+		if errors.Is(err, firn.ErrUnknownOutcome) { // of a file; the change is not in force
+			err = fmt.Errorf("%w: %v", firn.ErrNotSaved, err)
+		}
 		return fmt.Errorf("keep the old versions of notes: %w", err)
 	}
 	d.step("written")
@@ -161,7 +166,8 @@ func (d *Dir) commit(ctx context.Context, draft *draft) error {
 	}
 	d.step("committed")
 	if err := d.apply(draft.Change, draft.before, draft.after); err != nil {
-		return fmt.Errorf("change the notes: %w", err)
+		// It is in force, and is finished by whoever has the lock next.
+		return fmt.Errorf("change the notes: %w: %w", firn.ErrUnknownOutcome, err)
 	}
 	d.clearHistory()
 	return nil
@@ -175,7 +181,13 @@ func (d *Dir) apply(c Change, before, after version) error {
 		if err != nil {
 			return err
 		}
-		if now != before[f.Path] || now == after[f.Path] {
+		if now == after[f.Path] { // the sync of its directory may have failed
+			if err := vfs.SyncNames(d.fs, filepath.Dir(filepath.Join(d.root, filepath.FromSlash(f.Path)))); err != nil {
+				return err
+			}
+			continue
+		}
+		if now != before[f.Path] {
 			continue
 		}
 		if err := d.writeContent(f.Path, after[f.Path]); err != nil {
@@ -222,7 +234,7 @@ func (d *Dir) historyPath(id string, more ...string) string {
 func (d *Dir) writeHistory(draft *draft) error {
 	dir := d.historyPath(draft.ID)
 	if err := d.fs.MkdirAll(dir); err != nil {
-		return err
+		return fmt.Errorf("%w: %w", firn.ErrNotSaved, err)
 	}
 	for i, f := range draft.Files {
 		for ending, c := range map[string]content{"old": draft.before[f.Path], "new": draft.after[f.Path]} {

@@ -162,7 +162,7 @@ func (d *Dir) writeContent(rel string, c content) error {
 	if err := d.fs.Remove(full); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove a note: %w", err)
 	}
-	return d.fs.SyncDir(filepath.Dir(full))
+	return vfs.SyncNames(d.fs, filepath.Dir(full))
 }
 
 // readTries bounds how often it is read anew because something changed
@@ -312,7 +312,7 @@ func (d *Dir) locked(ctx context.Context, do func() error) (err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.fs.MkdirAll(filepath.Join(d.root, memoryDir)); err != nil {
-		return fmt.Errorf("make the folder of notes: %w", err)
+		return fmt.Errorf("make the folder of notes: %w: %w", firn.ErrNotSaved, err)
 	}
 	f, err := d.fs.Open(d.memoryPath(lockFile), vfs.Update)
 	if err != nil {

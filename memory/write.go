@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -23,6 +24,9 @@ type Draft struct {
 	// Confidence is how sure it is, zero if that is not said.
 	Confidence float64
 	Sources    []Source
+	// Request names the request that asks for it; empty if it has no name. A draft
+	// with the name of a change of the last day is not noted again.
+	Request string
 }
 
 // Kept is what came of remembering something.
@@ -60,11 +64,68 @@ func (d *Dir) Remember(ctx context.Context, draft Draft) (Kept, error) {
 	}
 	var kept Kept
 	err := d.again(ctx, func() error {
-		var err error
+		done, ok, err := d.requested(draft.Request)
+		if err != nil || ok {
+			kept = factsOf(done, len(lines))
+			return err
+		}
 		kept, err = d.noteToday(ctx, lines, draft)
 		return err
 	})
 	return kept, err
+}
+
+// requestFor is how long the name of a request is known.
+const requestFor = 24 * time.Hour
+
+// requested returns the change that a request made before, if it has a name and
+// made one. The mark is written again first: the outcome of the change may have
+// been unknown. The caller has the lock.
+func (d *Dir) requested(name string) (Change, bool, error) {
+	if name == "" {
+		return Change{}, false, nil
+	}
+	found, err := d.fs.ReadDir(d.historyPath(""))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return Change{}, false, fmt.Errorf("list the changes of the notes: %w", err)
+	}
+	for _, f := range slices.Backward(found) {
+		c, err := d.readChange(f.Name())
+		if err != nil {
+			continue // it is being cleared away
+		}
+		if d.clock().Sub(c.Time) > requestFor {
+			break
+		}
+		if c.Request != name {
+			continue
+		}
+		m, err := d.readMark()
+		if err == nil {
+			err = d.writeMark(m)
+		}
+		if err != nil {
+			return Change{}, false, fmt.Errorf("change the notes: %w", err)
+		}
+		return c, true, nil
+	}
+	return Change{}, false, nil
+}
+
+// factsOf tells what a change has noted under a day.
+func factsOf(c Change, lines int) Kept {
+	kept := Kept{Change: c.ID}
+	for _, e := range c.Edits {
+		kept.Note = e.Note
+		for _, line := range e.New {
+			if f, ok := parseFact(line); ok {
+				f.Note = e.Note
+				kept.Refs = append(kept.Refs, f.Ref())
+			}
+		}
+	}
+	kept.Known = max(0, lines-len(kept.Refs))
+	return kept
 }
 
 // again does something under the lock, anew if somebody edited the files
@@ -118,6 +179,7 @@ func (d *Dir) noteToday(ctx context.Context, lines []string, draft Draft) (Kept,
 		return kept, fmt.Errorf("note something in %s: the notes of today would be %w, %d bytes is the most", notePath(name), firn.ErrTooLarge, maxDay)
 	}
 	change := newDraft("add", now)
+	change.Request = draft.Request
 	change.put(notePath(name), old, content{text, true}, Edit{Do: "add", Note: name, New: came, Sources: draft.Sources, Why: "it was asked for"})
 	err = d.commit(ctx, change)
 	kept.Change = change.ID
@@ -152,11 +214,17 @@ func (d *Dir) keep(ctx context.Context, draft Draft) (Kept, error) {
 	}
 	kept := Kept{Note: slug, Refs: []string{slug}}
 	err := d.again(ctx, func() error {
+		done, ok, err := d.requested(draft.Request)
+		if err != nil || ok {
+			kept.Change = done.ID
+			return err
+		}
 		files, err := d.read(ctx)
 		if err != nil {
 			return err
 		}
 		change := newDraft("add", d.clock())
+		change.Request = draft.Request
 		old := files[notePath(slug)]
 		n := ParseNote(slug, []byte(old.text))
 		n.revise(draft, change.Time)

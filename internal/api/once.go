@@ -14,9 +14,10 @@ import (
 
 // A client that got no answer to a request that makes something sends it again,
 // under the same Idempotency-Key, and gets the answer that was given. What is
-// said to an agent is known by its entry in the log, for ever; entries and sessions
-// are known by the name of the request in the log, also by the next gateway; of what is
-// made otherwise the answer is remembered here, while the gateway runs.
+// said to an agent is known by its entry in the log, for ever. Entries, sessions, forks,
+// compactions and notes are known by the name of the request, which is in the log or
+// in the history of the notes: also the next gateway finds it. Answers that are
+// remembered here spare that search, and tell requests apart that run at once.
 
 const (
 	// rememberedFor is how long an answer is remembered, mostRemembered how many

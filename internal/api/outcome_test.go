@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"iter"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -18,7 +17,6 @@ import (
 	"firn/internal/api"
 	"firn/internal/gateway"
 	"firn/internal/vfs/faultfs"
-	"firn/provider"
 	"firn/provider/scripted"
 	"firn/store"
 	"firn/store/filestore"
@@ -40,7 +38,7 @@ func openShaky(t *testing.T, fs *faultfs.FS) *shaky {
 	if err != nil {
 		t.Fatal(err)
 	}
-	model := scripted.Func(scripted.Info(), func(context.Context, provider.Request) iter.Seq2[provider.Event, error] { return nil })
+	model := scripted.New(scripted.Info(), scripted.Forever(scripted.Say("A summary of what was said.")))
 	g, err := gateway.New(gateway.Options{Store: st, Dialect: native.New(), Setup: gateway.Setup{
 		Agents: map[string]*agent.Agent{"main": {Store: st, Model: model, NoTitles: true}}, Default: "main",
 	}})

@@ -139,7 +139,7 @@ func header(name, what string) param {
 }
 
 // onceNamed is how a request that makes something names itself.
-var onceNamed = header("Idempotency-Key", "Names the request: sending it again within a day, while the gateway runs, makes nothing more and gets the same answer.")
+var onceNamed = header("Idempotency-Key", "Names the request: sending it again within a day, also after a failure or a restart of the gateway, makes nothing more and gets the same answer.")
 
 var paging = []param{count("limit", "How many at most, up to 1000."), text("cursor", "Goes on from an earlier page.")}
 

@@ -32,7 +32,7 @@ func (s *Settings) Set(path, value string) (*Settings, error) {
 		return nil, err
 	}
 	if err := replaceFile(vfs.OS{}, s.path, changed); err != nil {
-		return nil, fmt.Errorf("write the settings to %s: %w: %w", s.path, firn.ErrNotSaved, err)
+		return nil, fmt.Errorf("write the settings to %s: %w", s.path, err)
 	}
 	return next, nil
 }
@@ -101,10 +101,10 @@ func replaceFile(fsys vfs.FS, path string, text []byte) error {
 	case errors.Is(err, fs.ErrNotExist):
 		target = path
 		if err := fsys.MkdirAll(filepath.Dir(path)); err != nil {
-			return err
+			return fmt.Errorf("%w: %w", firn.ErrNotSaved, err)
 		}
 	case err != nil:
-		return err
+		return fmt.Errorf("%w: %w", firn.ErrNotSaved, err)
 	}
 	return vfs.WriteFile(fsys, target, text)
 }

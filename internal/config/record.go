@@ -80,7 +80,7 @@ func (r StoreRecord) Write(fsys vfs.FS, home string) error {
 		return err
 	}
 	if err := vfs.WriteFile(fsys, filepath.Join(home, RecordName), append(data, '\n')); err != nil {
-		return fmt.Errorf("record which store holds the sessions: %w: %w", firn.ErrNotSaved, err)
+		return fmt.Errorf("record which store holds the sessions: %w", err)
 	}
 	return nil
 }

@@ -84,11 +84,47 @@ func (g *Gateway) newFor(ctx context.Context, n *wire.NewSession, title []firn.E
 		}
 		cause = route.CauseRemoved
 	}
-	if id, err = g.begin(ctx, k, cause, ""); err != nil || len(title) == 0 {
-		return id, err
+	if again, ok, err := g.begunFor(ctx, k, id); err != nil || ok {
+		return again, err
 	}
-	_, err = g.Store.Append(ctx, id, store.Any, title...)
-	return id, err
+	return g.begin(ctx, k, cause, "", title...)
+}
+
+// begunFor finds the session that the same request began for a key before, and makes
+// sure of it. The key points at it, unless it was pointed elsewhere since. Held is
+// where it points now.
+func (g *Gateway) begunFor(ctx context.Context, k route.Key, held firn.ID) (firn.ID, bool, error) {
+	if _, ok := requestOf(ctx); !ok {
+		return "", false, nil
+	}
+	id := newID(ctx)
+	mark, err := g.begun(ctx, id)
+	if errors.Is(err, firn.ErrNotFound) {
+		return "", false, nil
+	}
+	if err == nil {
+		err = store.Confirm(ctx, g.Store, id, store.Start)
+	}
+	if err != nil || held != id && held != mark.Previous {
+		return id, err == nil, err
+	}
+	if err := g.bindKey(ctx, k.String(), id); err != nil {
+		return "", false, err
+	}
+	if mark.Previous == "" || g.saysNext(ctx, mark.Previous, id) {
+		return id, true, nil
+	}
+	_, err = g.Store.Append(ctx, mark.Previous, store.Any, resetMark{Reason: mark.Reason, Next: id}.entry())
+	return id, err == nil, err
+}
+
+// saysNext reports whether a session ends with the mark that names the next one.
+func (g *Gateway) saysNext(ctx context.Context, id, next firn.ID) bool {
+	for rec, err := range g.Store.ReadBack(ctx, id, store.End) {
+		mark, ok := resetOf(&rec)
+		return err == nil && ok && mark.Next == next
+	}
+	return false
 }
 
 // titleEntry makes the entry of a title that the user chose; none if it is
@@ -127,19 +163,16 @@ func (g *Gateway) createFor(ctx context.Context, keyed store.Keyed, header firn.
 	}
 	claimer, claims := store.As[store.Claimer](g.Store)
 	if !claims {
-		if err := keyed.Bind(ctx, header.Key, id); err != nil {
-			return "", fmt.Errorf("point key %s at session %s: %w", header.Key, id, err)
-		}
-		return id, nil
+		return id, g.bindKey(ctx, header.Key, id)
 	}
 	winner, err := claimer.Claim(ctx, header.Key, id)
 	if err != nil {
-		return "", fmt.Errorf("point key %s at session %s: %w", header.Key, id, err)
+		return "", fmt.Errorf("point key %s at session %s: %w", header.Key, id, halfDone(err))
 	}
 	if winner != id {
 		vain := firn.NewEntry(&firn.Tombstone{Target: firn.EntryID(id), Reason: "another session was begun for its key at the same time"})
 		if _, err := g.Store.Append(ctx, id, store.Any, vain); err != nil {
-			return "", fmt.Errorf("hide session %s, which was begun in vain: %w", id, err)
+			return "", fmt.Errorf("hide session %s, which was begun in vain: %w", id, halfDone(err))
 		}
 	}
 	return winner, nil

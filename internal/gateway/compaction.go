@@ -11,6 +11,7 @@ import (
 	"firn/agent"
 	"firn/compact"
 	"firn/internal/view"
+	"firn/store"
 	"firn/wire"
 )
 
@@ -45,6 +46,9 @@ func pastCompaction(p *compact.Past, count int) wire.Compaction {
 // Invalid, unless only the plan was asked for; that the conversation went another
 // way meanwhile is one of kind Conflict.
 func (g *Gateway) Compact(ctx context.Context, id firn.ID, c wire.Compact) (wire.Compacted, error) {
+	if made, ok, err := g.compactedBefore(ctx, id, c); err != nil || ok {
+		return made, err
+	}
 	if err := g.mayChange(ctx, id, "compact"); err != nil {
 		return wire.Compacted{}, err
 	}
@@ -56,6 +60,9 @@ func (g *Gateway) Compact(ctx context.Context, id firn.ID, c wire.Compact) (wire
 		return wire.Compacted{}, err
 	}
 	o := agent.CompactOptions{Hint: c.Hint, KeepRecent: c.KeepRecent}
+	if r, ok := requestOf(ctx); ok {
+		o.Extra = firn.Fields{r.field()}
+	}
 	if c.Model != "" {
 		if !strings.Contains(c.Model, "/") {
 			return wire.Compacted{}, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("a model is named provider/model, not %q", view.Clip(c.Model))}
@@ -76,6 +83,41 @@ func (g *Gateway) Compact(ctx context.Context, id firn.ID, c wire.Compact) (wire
 	}
 	g.events.tell(event(wire.CompactionCompleted, id, out.Compaction))
 	return out, err
+}
+
+// compactedBefore finds the compaction that the same request made before, and makes
+// sure of it.
+func (g *Gateway) compactedBefore(ctx context.Context, id firn.ID, c wire.Compact) (wire.Compacted, bool, error) {
+	r, ok := requestOf(ctx)
+	if !ok || c.Plan {
+		return wire.Compacted{}, false, nil
+	}
+	if err := g.MustBe(ctx, id); err != nil {
+		return wire.Compacted{}, false, err
+	}
+	for rec, err := range g.recordsBy(ctx, id, r) {
+		if err != nil {
+			return wire.Compacted{}, false, err
+		}
+		entry, err := rec.Entry()
+		body, ok := entry.Body.(*firn.Compaction)
+		if err != nil || !ok {
+			continue
+		}
+		if err := store.Confirm(ctx, g.Store, id, rec.At); err != nil {
+			return wire.Compacted{}, false, err
+		}
+		path, err := g.Path(ctx, id)
+		if err != nil {
+			return wire.Compacted{}, false, err
+		}
+		d := compact.DetailsOf(body)
+		out := newCompaction(&compact.Result{Entry: entry, Before: body.TokensBefore, After: d.TokensAfter, Count: d.Count, Strategy: d.Strategy})
+		past, in := compact.InForce(path)
+		out.Current = in && past.ID == entry.ID
+		return wire.Compacted{Compaction: out}, true, nil
+	}
+	return wire.Compacted{}, false, nil
 }
 
 // planCompaction tells what a compaction would do.

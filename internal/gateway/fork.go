@@ -32,6 +32,13 @@ func (g *Gateway) Fork(ctx context.Context, id firn.ID, f wire.Fork) (wire.Sessi
 	if err := g.MustBe(ctx, id); err != nil {
 		return wire.Session{}, err
 	}
+	own, made, err := g.forkedBefore(ctx)
+	if err != nil {
+		return wire.Session{}, err
+	}
+	if made != nil {
+		return g.forkedAgain(ctx, own, made, f.Key)
+	}
 	title, err := titleEntry(f.Title)
 	if err != nil {
 		return wire.Session{}, err
@@ -49,17 +56,17 @@ func (g *Gateway) Fork(ctx context.Context, id firn.ID, f wire.Fork) (wire.Sessi
 			return wire.Session{}, err
 		}
 	}
+	header.Session = own
 	c := newCopier(g, id, b, at)
+	if c.replaces, err = g.keyHolder(ctx, header.Key); err != nil {
+		return wire.Session{}, err
+	}
 	if err := c.run(ctx, header, title); err != nil {
 		return wire.Session{}, fmt.Errorf("fork session %s: %w", id, err)
 	}
 	if header.Key != "" {
-		keyed, err := g.keyed()
-		if err != nil {
+		if err := g.bindKey(ctx, header.Key, header.Session); err != nil {
 			return wire.Session{}, err
-		}
-		if err := keyed.Bind(ctx, header.Key, header.Session); err != nil {
-			return wire.Session{}, fmt.Errorf("point key %s at session %s: %w", header.Key, header.Session, err)
 		}
 	}
 	return g.updated(g.session(ctx, header.Session))
@@ -100,7 +107,7 @@ func (g *Gateway) forkHeader(ctx context.Context, id firn.ID, key string) (firn.
 	if err != nil {
 		return firn.Header{}, err
 	}
-	header := firn.Header{Session: firn.NewID(), Agent: old.Agent, CWD: old.CWD, ParentSession: string(id)}
+	header := firn.Header{Agent: old.Agent, CWD: old.CWD, ParentSession: string(id)}
 	if key != "" {
 		k, err := g.canonical(key)
 		if err != nil {
@@ -160,6 +167,8 @@ type forkMark struct {
 type forkOrigin struct {
 	Session firn.ID      `json:"session"`
 	Entry   firn.EntryID `json:"entry,omitempty"`
+	// Replaces is the session that the key of the fork pointed at before.
+	Replaces firn.ID `json:"replaces,omitempty"`
 }
 
 // Bounds of what is copied with one append.
@@ -192,6 +201,8 @@ type copier struct {
 	size  int
 	// veil is the tombstone that hides the copy while it is not whole.
 	veil firn.EntryID
+	// replaces is the session that the key of the fork pointed at before.
+	replaces firn.ID
 }
 
 func newCopier(g *Gateway, from firn.ID, b *view.Outline, at int) *copier {
@@ -233,6 +244,10 @@ func (c *copier) run(ctx context.Context, header firn.Header, title []firn.Entry
 	c.batch = append(c.batch, title...)
 	if c.veil != "" {
 		c.batch = append(c.batch, firn.NewEntry(&firn.Tombstone{Target: c.veil, Reason: "the copy is whole"}))
+	}
+	if r, ok := requestOf(ctx); ok { // on the last entry: then the copy is whole
+		last := &c.batch[len(c.batch)-1]
+		last.Extra = append(slices.Clip(last.Extra), r.field())
 	}
 	return c.flush(ctx)
 }
@@ -319,7 +334,7 @@ func (c *copier) kept(b firn.Compaction, own firn.EntryID) *firn.Compaction {
 func (c *copier) tail() []firn.Entry {
 	mark := forkMark{
 		Counters: agent.Counters{Turns: c.count.Turns, Compactions: c.count.Compactions, Window: c.count.Window},
-		Forked:   &forkOrigin{Session: c.from},
+		Forked:   &forkOrigin{Session: c.from, Replaces: c.replaces},
 	}
 	if c.at >= 0 {
 		mark.Forked.Entry = c.b.Tree.Node(c.at).ID

@@ -225,8 +225,9 @@ func (g *Gateway) ResetKey(ctx context.Context, key string) (wire.Routed, error)
 
 // begin begins a new session for a key. The one it had is told where it goes
 // on, and keeps everything; what was chosen for it is carried over, as the
-// cause allows. The door of the key is held. Message is the id of the message that begins it, if it has one.
-func (g *Gateway) begin(ctx context.Context, k route.Key, cause route.Cause, message string) (firn.ID, error) {
+// cause allows. The door of the key is held. Message is the id of the message that
+// begins it, if it has one; more are entries that it begins with.
+func (g *Gateway) begin(ctx context.Context, k route.Key, cause route.Cause, message string, more ...firn.Entry) (firn.ID, error) {
 	keyed, err := g.keyed()
 	if err != nil {
 		return "", err
@@ -235,7 +236,7 @@ func (g *Gateway) begin(ctx context.Context, k route.Key, cause route.Cause, mes
 	if err != nil && !errors.Is(err, firn.ErrNotFound) {
 		return "", err
 	}
-	id := firn.NewID()
+	id := newID(ctx)
 	entries := []firn.Entry{{Body: &firn.Header{Session: id, Agent: k.Agent(), Key: k.String()}}}
 	if old != "" || message != "" {
 		entries = append(entries, resetMark{Reason: cause, Previous: old, Message: message}.entry())
@@ -247,15 +248,15 @@ func (g *Gateway) begin(ctx context.Context, k route.Key, cause route.Cause, mes
 		}
 		entries = append(entries, carried...)
 	}
-	if _, err := g.Store.Append(ctx, id, store.Start, entries...); err != nil {
+	if _, err := g.Store.Append(ctx, id, store.Start, append(entries, more...)...); err != nil {
 		return "", err
 	}
-	if err := keyed.Bind(ctx, k.String(), id); err != nil {
+	if err := g.bindKey(ctx, k.String(), id); err != nil {
 		return "", err
 	}
 	if old != "" {
 		if _, err := g.Store.Append(ctx, old, store.Any, resetMark{Reason: cause, Next: id}.entry()); err != nil {
-			return "", err
+			return "", halfDone(err)
 		}
 	}
 	g.events.tell(event(wire.SessionUpdated, id, nil))

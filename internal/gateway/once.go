@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"iter"
 	"slices"
 	"strings"
 
@@ -43,8 +44,19 @@ func requestOf(ctx context.Context) (request, bool) {
 	return r, ok
 }
 
-// value is the request as entries have it.
-func (r request) value() json.RawMessage { return spell(r.name + "." + r.body) }
+// field is the request as entries have it.
+func (r request) field() firn.Field { return firn.Field{Name: requestField, Value: spell(r.String())} }
+
+func (r request) String() string { return r.name + "." + r.body }
+
+// RequestName returns what tells a request that has a name apart from all others;
+// empty if it has none.
+func RequestName(ctx context.Context) string {
+	if r, ok := requestOf(ctx); ok {
+		return r.String()
+	}
+	return ""
+}
 
 // newID makes the id of a session. For a request that has a name it is always the
 // same, so that the session is found if the request comes again.
@@ -53,7 +65,12 @@ func newID(ctx context.Context) firn.ID {
 	if !ok {
 		return firn.NewID()
 	}
-	sum := sha256.Sum256([]byte("session " + r.name + "." + r.body))
+	return r.id("session")
+}
+
+// id derives the id of a session that the request makes.
+func (r request) id(what string) firn.ID {
+	sum := sha256.Sum256([]byte(what + " " + r.String()))
 	b := sum[:16]
 	b[6], b[8] = b[6]&0x0f|0x80, b[8]&0x3f|0x80 // a UUID of version 8
 	h := hex.EncodeToString(b)
@@ -67,26 +84,9 @@ func errOtherRequest() error {
 
 // addedBy finds the entries that a request has added before, oldest first.
 func (g *Gateway) addedBy(ctx context.Context, id firn.ID, r request) (ids []firn.EntryID, from, end firn.Pos, err error) {
-	since := g.now().Add(-store.Remembered)
-	for rec, err := range store.Recent(ctx, g.Store, id, store.End, since) {
+	for rec, err := range g.recordsBy(ctx, id, r) {
 		if err != nil {
 			return nil, 0, 0, err
-		}
-		if line := rec.Line(); rec.Gap != nil || line != nil && !bytes.Contains(line, []byte(r.name)) {
-			continue
-		}
-		entry, err := rec.Entry()
-		if err != nil {
-			continue
-		}
-		var value string
-		if json.Unmarshal(entry.Extra.Get(requestField), &value) != nil {
-			continue
-		}
-		if name, body, _ := strings.Cut(value, "."); name != r.name {
-			continue
-		} else if body != r.body {
-			return nil, 0, 0, errOtherRequest()
 		}
 		if ids = append(ids, rec.Glance.ID); end == 0 {
 			end = rec.Next
@@ -95,6 +95,47 @@ func (g *Gateway) addedBy(ctx context.Context, id firn.ID, r request) (ids []fir
 	}
 	slices.Reverse(ids)
 	return ids, from, end, nil
+}
+
+// recordsBy yields the records that a request has added before, latest first. It
+// reads what was appended in the last week.
+func (g *Gateway) recordsBy(ctx context.Context, id firn.ID, r request) iter.Seq2[firn.Record, error] {
+	return func(yield func(firn.Record, error) bool) {
+		since := g.now().Add(-store.Remembered)
+		for rec, err := range store.Recent(ctx, g.Store, id, store.End, since) {
+			if err != nil {
+				yield(firn.Record{}, err)
+				return
+			}
+			if line := rec.Line(); rec.Gap != nil || line != nil && !bytes.Contains(line, []byte(r.name)) {
+				continue
+			}
+			name, body, ok := addedFor(&rec)
+			if !ok || name != r.name {
+				continue
+			}
+			if body != r.body {
+				yield(firn.Record{}, errOtherRequest())
+				return
+			}
+			if !yield(rec, nil) {
+				return
+			}
+		}
+	}
+}
+
+// addedFor returns the request that a record says it was added by.
+func addedFor(rec *firn.Record) (name, body string, ok bool) {
+	entry, err := rec.Entry()
+	if err != nil {
+		return "", "", false
+	}
+	var value string
+	if json.Unmarshal(entry.Extra.Get(requestField), &value) != nil {
+		return "", "", false
+	}
+	return strings.Cut(value, ".")
 }
 
 // appendOnce appends the entries of a request that has a name. What it added before,
@@ -119,7 +160,7 @@ func (g *Gateway) appendOnce(ctx context.Context, r request, id firn.ID, expect 
 	}
 	rest := slices.Clone(entries[len(ids):])
 	for i := range rest {
-		rest[i].Extra = append(slices.Clip(rest[i].Extra), firn.Field{Name: requestField, Value: r.value()})
+		rest[i].Extra = append(slices.Clip(rest[i].Extra), r.field())
 	}
 	added, err := g.appendAll(ctx, id, expect, rest)
 	if err != nil {

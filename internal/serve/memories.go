@@ -179,7 +179,7 @@ func (m *memories) Remember(ctx context.Context, at wire.MemoryPlace, n wire.New
 	if err != nil {
 		return wire.Remembered{}, err
 	}
-	draft := memory.Draft{Text: n.Text, Name: n.Name, Description: n.Description, Type: n.Type, Confidence: n.Confidence}
+	draft := memory.Draft{Text: n.Text, Name: n.Name, Description: n.Description, Type: n.Type, Confidence: n.Confidence, Request: gateway.RequestName(ctx)}
 	for _, s := range n.Sources {
 		var source memory.Source
 		if err := source.UnmarshalText([]byte(s)); err != nil {

@@ -132,11 +132,11 @@ func (f *File) Save(_ context.Context, data []byte, known uint64) (uint64, error
 	if err == nil {
 		err = f.fs.MkdirAll(filepath.Dir(f.path))
 	}
-	if err == nil {
-		err = vfs.WriteFile(f.fs, f.path, data)
-	}
 	if err != nil {
 		return 0, fmt.Errorf("write the tokens to %s: %w: %w", f.path, firn.ErrNotSaved, err)
+	}
+	if err := vfs.WriteFile(f.fs, f.path, data); err != nil {
+		return 0, fmt.Errorf("write the tokens to %s: %w", f.path, err)
 	}
 	f.number++
 	if f.seen, f.there, err = f.look(); err != nil {

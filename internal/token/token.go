@@ -49,6 +49,9 @@ type Book struct {
 	// used is when tokens were used here, saved when that was last written down.
 	used  map[string]time.Time
 	saved time.Time
+	// unsure says that the page may not be durable: the last write of it had an
+	// unknown outcome. Whoever has the turn reads and sets it.
+	unsure bool
 	// banned are those that were revoked, whether that could be written or not.
 	banned map[string]time.Time
 	// watchers are told when their tokens end.

@@ -127,6 +127,44 @@ func TestTokensAtFault(t *testing.T) {
 	}
 }
 
+// TestTokensOfUnknownOutcome lets the sync of the directory fail, behind the rename: the
+// outcome is unknown, what was done can be seen, and doing it again makes it durable.
+func TestTokensOfUnknownOutcome(t *testing.T) {
+	files := faultfs.New()
+	if err := files.MkdirAll("/home"); err != nil {
+		t.Fatal(err)
+	}
+	open := func(files *faultfs.FS) *token.Book {
+		tokens, err := token.Open(t.Context(), token.NewFile(files, "/home/tokens.json"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tokens
+	}
+	tokens := open(files)
+	made, err := tokens.Create(t.Context(), wire.NewToken{Name: "made", Scope: wire.ScopeRead})
+	if err != nil {
+		t.Fatal(err)
+	}
+	files.FailNth(1, faultfs.Fault{Of: faultfs.Rename, Err: errors.New("no")})
+	if _, err := tokens.Create(t.Context(), wire.NewToken{Name: "x", Scope: wire.ScopeRead}); !errors.Is(err, firn.ErrNotSaved) || errors.Is(err, firn.ErrUnknownOutcome) {
+		t.Errorf("without a rename: %v", err)
+	}
+	files.FailNth(1, faultfs.Fault{Of: faultfs.SyncDir, Err: errors.New("no")})
+	if _, err := tokens.Revoke(t.Context(), made.ID); !errors.Is(err, firn.ErrUnknownOutcome) {
+		t.Errorf("without a sync: %v", err)
+	}
+	if _, err := open(files.Crash()).Check(t.Context(), made.Secret); err != nil {
+		t.Errorf("the sync that failed made it durable: %v", err)
+	}
+	if _, err := tokens.Revoke(t.Context(), made.ID); err != nil {
+		t.Error(err)
+	}
+	if _, err := open(files.Crash()).Check(t.Context(), made.Secret); err == nil {
+		t.Error("it was revoked, that was acknowledged, and a power cut undid it")
+	}
+}
+
 func TestTokensThatCannotBeSaved(t *testing.T) {
 	files := faultfs.New()
 	if err := files.MkdirAll("/home"); err != nil {

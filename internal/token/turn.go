@@ -107,7 +107,7 @@ func (b *Book) change(ctx context.Context, decide func(*page) error) error {
 		if err != nil {
 			return fmt.Errorf("spell the tokens: %w", err)
 		}
-		if bytes.Equal(data, before) {
+		if bytes.Equal(data, before) && !b.unsure {
 			return nil
 		}
 		begun := b.clock()
@@ -116,8 +116,10 @@ func (b *Book) change(ctx context.Context, decide func(*page) error) error {
 			continue
 		}
 		if err != nil {
+			b.unsure = b.unsure || errors.Is(err, firn.ErrUnknownOutcome)
 			return err
 		}
+		b.unsure = false
 		b.turnTo(p, data, revision, begun)
 		b.mu.Lock()
 		b.saved = begun

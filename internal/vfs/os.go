@@ -3,10 +3,13 @@ package vfs
 import (
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"firn"
 )
 
 // The permissions of everything that is made here: for the owner alone.
@@ -85,9 +88,9 @@ func (o OS) existingDir(path string) error {
 // WriteFile replaces the file at path, or makes it, so that at any time and
 // after any crash there is either the old content or the new, whole. When it
 // returns, the new content is durable. If it fails before the file is in its
-// place, the old one is untouched and nothing is left behind; if only the last
-// step fails (the sync of the directory) the new one is there but may be gone
-// after a crash.
+// place, the error is a [firn.ErrNotSaved]: the old file is untouched and nothing
+// is left behind. If only the last step fails (the sync of the directory) it is a
+// [firn.ErrUnknownOutcome]: the new file is there but may be gone after a crash.
 //
 // A symbolic link at path is itself replaced, not what it points at.
 func WriteFile(fsys FS, path string, data []byte) error {
@@ -97,12 +100,22 @@ func WriteFile(fsys FS, path string, data []byte) error {
 	}
 	temp := filepath.Join(dir, "."+base+".tmp-"+rand.Text()[:10])
 	if err := writeNew(fsys, temp, data); err != nil {
-		return err
+		return fmt.Errorf("%w: %w", firn.ErrNotSaved, err)
 	}
 	if err := fsys.Rename(temp, path); err != nil {
-		return errors.Join(err, fsys.Remove(temp))
+		return fmt.Errorf("%w: %w", firn.ErrNotSaved, errors.Join(err, fsys.Remove(temp)))
 	}
-	return fsys.SyncDir(filepath.Clean(dir))
+	return SyncNames(fsys, filepath.Clean(dir))
+}
+
+// SyncNames makes renames and removals in a directory durable that were made
+// before. If it fails the error is a [firn.ErrUnknownOutcome]: they can be seen,
+// and may be undone by a crash.
+func SyncNames(fsys FS, dir string) error {
+	if err := fsys.SyncDir(dir); err != nil {
+		return fmt.Errorf("%w: %w", firn.ErrUnknownOutcome, err)
+	}
+	return nil
 }
 
 // RemoveAll removes a directory and everything in it, without following links. One that

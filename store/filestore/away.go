@@ -266,7 +266,7 @@ func (st *Store) discard(path string) (int64, error) {
 	if err := st.fs.Remove(path); err != nil {
 		return 0, err
 	}
-	return info.Size, st.fs.SyncDir(filepath.Dir(path))
+	return info.Size, vfs.SyncNames(st.fs, filepath.Dir(path))
 }
 
 // discardDir removes a directory of files.
@@ -293,7 +293,7 @@ func (st *Store) discardEmpty(dir string) error {
 	if err := st.fs.Remove(dir); err != nil {
 		return err
 	}
-	return st.fs.SyncDir(filepath.Dir(dir))
+	return vfs.SyncNames(st.fs, filepath.Dir(dir))
 }
 
 func (st *Store) writeJSON(path string, v any) error {

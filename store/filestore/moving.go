@@ -108,7 +108,7 @@ func (st *Store) move(from, to string, names []string) error {
 			return err
 		}
 	}
-	return errors.Join(st.fs.SyncDir(to), st.fs.SyncDir(from))
+	return errors.Join(vfs.SyncNames(st.fs, to), vfs.SyncNames(st.fs, from))
 }
 
 // moveFile renames a file, unless that was done before. After a power cut it

@@ -138,7 +138,7 @@ func (t *table) commit(batch []*change) error {
 	}
 	if moved || now.mended {
 		if err := t.save(now, next); err != nil {
-			return fmt.Errorf("table %s: %w: %w", t.path, firn.ErrNotSaved, err)
+			return fmt.Errorf("table %s: %w", t.path, err)
 		}
 	}
 	t.written(taken)
@@ -205,7 +205,7 @@ func (t *table) replace(damaged *damage, doc *document) error {
 // it does not, somebody may have written that and not lived to make it durable.
 func (t *table) save(now, next *document) error {
 	if now.saved && now.equal(next.object) {
-		return t.fs.SyncDir(t.dir)
+		return vfs.SyncNames(t.fs, t.dir)
 	}
 	next.raw = next.encode()
 	if err := vfs.WriteFile(t.fs, t.path, next.raw); err != nil {

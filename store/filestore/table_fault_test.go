@@ -109,7 +109,7 @@ func TestTableClaimIsDurable(t *testing.T) {
 	b := newBench(t, sample(t), tableOptions{})
 	fsys := b.fs.(*faultfs.FS)
 	fsys.FailNth(1, faultfs.Fault{Of: faultfs.SyncDir})
-	if err := b.bind("k", "first"); !errors.Is(err, firn.ErrNotSaved) {
+	if err := b.bind("k", "first"); !errors.Is(err, firn.ErrUnknownOutcome) {
 		t.Fatalf("bind: %v", err)
 	}
 	won, err := b.claim("k", "second", nil)

@@ -2,6 +2,7 @@ package faultfs_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path"
@@ -10,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"firn"
 	"firn/internal/vfs"
 	"firn/internal/vfs/faultfs"
 )
@@ -254,6 +256,23 @@ func TestRenameReplaceIsAtomic(t *testing.T) {
 	ok(t, f.SyncDir("."))
 	wantLeaves(t, f, "a", "new")
 	wantLeaves(t, f, "b", "-")
+}
+
+// TestWriteFileTellsTheOutcome lets each step of [vfs.WriteFile] fail: before the file is in
+// its place nothing is saved, and behind that the outcome is unknown.
+func TestWriteFileTellsTheOutcome(t *testing.T) {
+	for kind, unknown := range map[faultfs.Kind]bool{faultfs.Create: false, faultfs.Write: false, faultfs.Sync: false, faultfs.Rename: false, faultfs.SyncDir: true} {
+		f := faultfs.New()
+		ok(t, f.Put("a", []byte("old")))
+		f.FailNth(1, faultfs.Fault{Of: kind, Err: syscall.EIO})
+		err := vfs.WriteFile(f, "a", []byte("new"))
+		if !errors.Is(err, firn.ErrNotSaved) || !errors.Is(err, syscall.EIO) || errors.Is(err, firn.ErrUnknownOutcome) != unknown {
+			t.Errorf("%v: %v", kind, err)
+		}
+		if got, err := f.Get("a"); err != nil || (string(got) == "new") != unknown {
+			t.Errorf("%v: there is %q, %v", kind, got, err)
+		}
+	}
 }
 
 // A rename over two directories is durable at the end that was synced.
