@@ -180,6 +180,9 @@ type Run struct {
 	Said string
 	// Bounds is what the turn may see and change besides its own session.
 	Bounds route.Bounds
+	// Preview says that no turn runs: somebody looks at what its request would be, and
+	// nothing may be changed or recorded.
+	Preview bool
 }
 
 // Verdict is what a hook says of a call. The zero verdict lets it run.

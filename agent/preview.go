@@ -3,10 +3,12 @@ package agent
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"firn"
 	"firn/compact"
 	"firn/provider"
+	"firn/route"
 	"firn/window"
 )
 
@@ -18,8 +20,10 @@ type Preview struct {
 	// is no room for, with results shortened as the agent's habits say.
 	Fitted window.Path
 	// Request is what would be sent. Its window has no items if nothing was said
-	// yet. What hooks inject into a turn is not in it.
+	// yet. What hooks inject into a turn is in it if that was asked for.
 	Request provider.Request
+	// Injected is what hooks inject, as far as it was asked for.
+	Injected []window.Injection
 	// Tools is what the counter makes of the tools, Tokens the size of it all as
 	// well as is known.
 	Tools, Tokens int64
@@ -31,23 +35,41 @@ type Preview struct {
 	Notice string
 }
 
-// Preview tells what the model would be asked if a session with that live part
-// went on. It asks nobody and reads nothing.
-func (a *Agent) Preview(id firn.ID, path window.Path) (Preview, error) {
-	return a.PreviewTurns(id, path, 0)
+// PreviewOptions say what a preview is of.
+type PreviewOptions struct {
+	// Turns bounds the turns that are sent, as in [Input].
+	Turns int
+	// Inject calls the hook BeforeRun, with [Run.Preview] set, for the last message of
+	// the user: what it injects is in the request. The bounds are those of the context,
+	// see [WithBounds].
+	Inject bool
+	// Narrow returns the bounds of who said a message, as in [Input].
+	Narrow func(ctx context.Context, e firn.Entry) route.Bounds
 }
 
-// PreviewTurns is Preview of a turn whose input bounds the turns that are sent.
-func (a *Agent) PreviewTurns(id firn.ID, path window.Path, turns int) (Preview, error) {
+// Preview returns what the model would be asked if a session with that live part
+// went on. It asks no model and reads nothing.
+func (a *Agent) Preview(id firn.ID, path window.Path) (Preview, error) {
+	return a.PreviewWith(context.Background(), id, path, PreviewOptions{})
+}
+
+// PreviewWith is Preview with options.
+func (a *Agent) PreviewWith(ctx context.Context, id firn.ID, path window.Path, o PreviewOptions) (Preview, error) {
 	p := Preview{}
-	t := a.beside(context.Background(), id, func(e Event) {
+	t := a.beside(ctx, id, func(e Event) {
 		if n, ok := e.(Notice); ok {
 			p.Notice = n.Text
 		}
 	})
-	t.path, t.in.Turns = path, turns
+	t.path, t.in.Turns, t.in.Narrow = path, o.Turns, o.Narrow
 	if err := t.choose(); err != nil {
 		return p, fmt.Errorf("preview session %s: %w", id, err)
+	}
+	if o.Inject {
+		if err := t.previewInjected(); err != nil {
+			p.Notice = err.Error()
+		}
+		p.Injected = t.injected
 	}
 	p.Fitted = t.fitted(t.source())
 	w := window.Build(p.Fitted, t.options())
@@ -62,6 +84,21 @@ func (a *Agent) PreviewTurns(id firn.ID, path window.Path, turns int) (Preview, 
 		Thinking: t.thinking, Session: id,
 	}
 	return p, nil
+}
+
+// previewInjected asks the hooks what they would inject into a turn that answers the
+// last message of the user.
+func (t *turn) previewInjected() error {
+	t.preview = true
+	t.ctx, t.reach = withReach(withSession(t.ctx, t.log.id), BoundsOf(t.ctx))
+	for _, e := range slices.Backward(t.path.Entries) {
+		if m, ok := saidBy(e, firn.RoleUser); ok {
+			t.said = m.Text()
+			t.narrow(e)
+			break
+		}
+	}
+	return t.inject()
 }
 
 // beside is a turn that is none: what is done with a session between its

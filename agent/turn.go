@@ -97,6 +97,8 @@ type turn struct {
 	// became less since something was injected.
 	reach    *reach
 	narrowed bool
+	// preview: no turn runs, only its request is made.
+	preview bool
 	// left: the caller stopped ranging.
 	left bool
 
@@ -268,7 +270,7 @@ func (t *turn) equip() error {
 
 // hook is what hooks are told of the turn.
 func (t *turn) hook() Run {
-	run := Run{Agent: t.a.name(), Session: t.log.id, Path: t.path, Said: t.said}
+	run := Run{Agent: t.a.name(), Session: t.log.id, Path: t.path, Said: t.said, Preview: t.preview}
 	if t.reach != nil {
 		run.Bounds = t.reach.now()
 	}

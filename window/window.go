@@ -96,6 +96,8 @@ type Injection struct {
 	// Name says what it is; [Item.Injected] tells it.
 	Name  string
 	Parts []firn.Part
+	// Sources names where it comes from, such as the paths of files.
+	Sources []string
 }
 
 // Options says how to build a window. The zero value sends what was recorded,

@@ -26,9 +26,13 @@ type Window struct {
 	Out []Run `json:"out"`
 	// Items are the latest messages of the window, oldest first; Count is how
 	// many there are in all.
-	Items   []WindowItem `json:"items"`
-	Count   int          `json:"count"`
-	Repairs []Repair     `json:"repairs,omitempty"`
+	Items []WindowItem `json:"items"`
+	Count int          `json:"count"`
+	// Injected lists what is sent for one turn and is not in the log: notes, what
+	// memory recalls, the environment, instruction files. It is that of a turn which
+	// answers the last message of the user.
+	Injected []Injected `json:"injected,omitempty"`
+	Repairs  []Repair   `json:"repairs,omitempty"`
 	// Damage lists the faults of the live part, oldest first. What could not be
 	// read is not sent, and nothing is sent in its place.
 	Damage []Damage `json:"damage,omitempty"`
@@ -47,6 +51,16 @@ type WindowTotals struct {
 	Summary int64 `json:"summary"`
 	Kept    int64 `json:"kept"`
 	Tools   int64 `json:"tools"`
+}
+
+// Injected is something that is sent for one turn and is not in the log.
+type Injected struct {
+	Name   string `json:"name"`
+	Tokens int64  `json:"tokens"`
+	// Sources names the files it comes from, if it comes from files.
+	Sources []string `json:"sources,omitempty"`
+	// Preview is the beginning of it, on one line.
+	Preview string `json:"preview,omitempty"`
 }
 
 // Run is a number of entries of the branch, one after the other.

@@ -51,8 +51,9 @@ machine. The providers are ` + p.providerNames() + `.
 
 The tools of the agent can read the files of the current directory; they may write
 only in a directory that is named with --workspace, and run commands only if
---allow-shell says so. AGENTS.md and FIRN.md in that directory are read as
-instructions. All of that is for a chat without a gateway: one that serves the home
+--allow-shell says so. AGENTS.md, CLAUDE.md and FIRN.md in that directory and its
+parents, up to the root of the repository, are read as instructions, and so is what they
+include with @include PATH; firn window shows them. All of that is for a chat without a gateway: one that serves the home
 answers with its own tools, in the workspace that its settings name.
 
 With -p the answer to PROMPT, or to what comes on stdin, is printed, and that is all.`,

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -22,7 +23,10 @@ func (p *program) windowCommand() *cobra.Command {
 		GroupID: "look",
 		Short:   "Show what the model is sent next, and what not and why",
 		Long: `Show what the model of a session is sent next: the messages, and how many tokens they
-take. With --diff it is shown which entries of the branch are in and which are out,
+take, with what is injected for the next turn: notes, what memory recalls for the last
+message, the environment and the instruction files (AGENTS.md, CLAUDE.md, FIRN.md) of the
+workspace. Without a gateway the workspace is the current directory, as for firn chat.
+With --diff it is shown which entries of the branch are in and which are out,
 why, and what brings them back. With --as the very request is printed as a provider
 gets it.
 
@@ -34,12 +38,21 @@ the model in its place.
 	}
 	cmd.Flags().BoolVar(&diff, "diff", false, "show which entries are in and which are out")
 	cmd.Flags().StringVar(&as, "as", "", "print the request as a `provider` gets it: anthropic or openai")
-	cmd.RunE = p.with(looking, func(ctx context.Context, c *client.Client, args []string) error {
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		if as != "" && diff {
 			return usage(cmd, "--diff and --as show different things; give one of them")
 		}
-		return p.window(ctx, c, args[0], as, diff)
-	})
+		dir, err := (&chatFlags{}).directory()
+		if err != nil {
+			return err
+		}
+		c, release, err := p.connect(cmd.Context(), Opening{Looks: true, Tools: &Tools{Workspace: dir}})
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, release()) }()
+		return p.window(cmd.Context(), c, args[0], as, diff)
+	}
 	return cmd
 }
 
@@ -116,7 +129,22 @@ func windowItems(w wire.Window) string {
 		rows = append(rows, []string{" " + who, "~" + prose.Thousands(it.Tokens), prose.OneLine(it.Preview, 72)})
 	}
 	lines = append(lines, prose.Columns(rows, "lr")...)
+	lines = append(lines, injectedLines(w)...)
 	return strings.Join(append(lines, repairLines(w)...), "\n") + "\n"
+}
+
+// injectedLines list what is injected: files by their paths, anything else by how it
+// begins.
+func injectedLines(w wire.Window) []string {
+	var rows [][]string
+	for i, in := range w.Injected {
+		text := in.Preview
+		if len(in.Sources) > 0 {
+			text = strings.Join(in.Sources, ", ")
+		}
+		rows = append(rows, []string{first(" injected", i), prose.Clean(in.Name), "~" + prose.Thousands(in.Tokens), prose.OneLine(text, 72)})
+	}
+	return prose.Columns(rows, "llr")
 }
 
 // repairLines tell what was changed to make the window, and what is missing in it.
@@ -146,6 +174,7 @@ func windowDiff(w wire.Window) string {
 		rows = append(rows, []string{first(" out", i), span(r), prose.Clean(why), undoOf(w.Session, r)})
 	}
 	lines := append([]string{windowHead(w)}, prose.Table(rows)...)
+	lines = append(lines, injectedLines(w)...)
 	return strings.Join(append(lines, repairLines(w)...), "\n") + "\n"
 }
 

@@ -10,6 +10,7 @@ type Agent struct {
 	Thinking         string              `key:"thinking" default:"off" allow:"off|minimal|low|medium|high|xhigh" doc:"How hard the model thinks unless a session chose otherwise."`
 	System           string              `key:"system" doc:"The system prompt. Empty means firn's own."`
 	SystemFile       string              `key:"system_file" is:"path" doc:"A file with the system prompt, instead of system."`
+	Instructions     Instructions        `key:"instructions" doc:"The instruction files of the project that the workspace belongs to."`
 	Workspace        string              `key:"workspace" is:"path" doc:"The directory that the tools see. Empty means none, or where a command is run."`
 	WorkspaceWrite   bool                `key:"workspace_write" default:"false" doc:"Whether tools may write there."`
 	Tools            Tools               `key:"tools" doc:"Which tools there are."`
@@ -33,6 +34,12 @@ type Agent struct {
 	IdentityLinks    map[string][]string `key:"identity_links" doc:"Like session.identity_links, for this agent. None means those named there."`
 	Reset            *Reset              `key:"reset" doc:"Like session.reset, for this agent, instead of everything said there."`
 	SendPolicy       *SendPolicy         `key:"send_policy" doc:"Like session.send_policy, for this agent, instead."`
+}
+
+// Instructions says which instruction files are read.
+type Instructions struct {
+	Files   []string `key:"files" default:"AGENTS.md,CLAUDE.md,FIRN.md" doc:"Names of files that are read in the workspace and its parents up to the root of the repository, and sent in every turn. @include PATH in them includes another file. None means that none are read."`
+	Outside []string `key:"outside" is:"path" doc:"Directories and files outside the project that may be included. Nothing else outside is read."`
 }
 
 // Tools says which tools there are, by their names. A * stands for any

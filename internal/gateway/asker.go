@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"firn"
+	"firn/agent"
 	"firn/internal/convert"
 	"firn/route"
 	"firn/store"
@@ -140,6 +141,26 @@ func (l *lane) reach(ctx context.Context, batch []*ticket) (route.Bounds, func(c
 		one, _ := l.g.boundsIn(ctx, a, h.Key) // nothing if it cannot be found out
 		return one
 	}, nil
+}
+
+// narrow returns what the one who said an entry may see; everything if it does not
+// tell who that was.
+func (g *Gateway) narrow(ctx context.Context, id firn.ID, e firn.Entry) route.Bounds {
+	a, ok := askerIn(e)
+	if !ok {
+		return route.Everything()
+	}
+	h, err := g.header(ctx, id)
+	if err != nil {
+		return route.Bounds{}
+	}
+	bounds, _ := g.boundsIn(ctx, a, h.Key) // nothing if it cannot be found out
+	return bounds
+}
+
+// Window is that of the view, with what the one who asks may see of what is injected.
+func (g *Gateway) Window(ctx context.Context, id firn.ID, as string) (wire.Window, error) {
+	return g.View.Window(agent.WithBounds(ctx, BoundsOf(ctx)), id, as)
 }
 
 // askerField names who said a message, in the entry of it.

@@ -201,7 +201,7 @@ func New(o Options) (*Gateway, error) {
 	g := &Gateway{Options: o, started: o.Clock(), lanes: make(map[firn.ID]*lane)}
 	g.View = view.New(view.Options{
 		Store: o.Store, List: o.List, Agent: g.agentOf, Turns: func(ctx context.Context, id firn.ID) int { return g.turnsOf(ctx, id, "") },
-		Dialect: o.Dialect, Encode: o.Encode, Resident: o.Resident, Clock: o.Clock,
+		Dialect: o.Dialect, Encode: o.Encode, Resident: o.Resident, Clock: o.Clock, Narrow: g.narrow,
 	}, view.Setup{})
 	if o.Peers != nil {
 		g.events.out = o.Peers.Tell

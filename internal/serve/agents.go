@@ -62,6 +62,8 @@ type staff struct {
 	mu sync.Mutex
 	// opened are the directories that were opened for tools.
 	opened []io.Closer
+	// reported are the messages of reportOnce.
+	reported map[string]bool
 }
 
 // all makes the agents that the settings name, those that have sessions, and
@@ -192,7 +194,7 @@ func (s *staff) equip(a *agent.Agent, c config.Agent) error {
 		notes = s.newNotebook(a, local.Workspace)
 		a.Hooks.AfterTurn = notes.learn
 	}
-	a.Hooks.BeforeRun, a.Hooks.Around = s.inject(local.Workspace, notes), s.around
+	a.Hooks.BeforeRun, a.Hooks.Around = s.inject(c, local.Workspace, notes), s.around
 	if local.NoTools {
 		return nil
 	}

@@ -1,54 +1,105 @@
 package serve
 
 import (
+	"cmp"
 	"context"
-	"errors"
-	"io/fs"
 	"path/filepath"
+	"strings"
 
 	"firn/agent"
+	"firn/internal/config"
+	"firn/internal/instructions"
 	"firn/window"
 )
-
-// instructionFiles are read from the workspace, in this order.
-var instructionFiles = []string{"AGENTS.md", "FIRN.md"}
 
 // maxInstructions bounds how much of instruction files is read in all, in
 // bytes.
 const maxInstructions = 40 << 10
 
-// inject tells a model what it shall know in every turn: what memory has to say,
-// where it works, what day it is, and what the instruction files say.
-func (s *staff) inject(workspace string, notes *notebook) func(context.Context, agent.Run) ([]window.Injection, error) {
+// inject returns the hook that gives a model its context in every turn: the notes
+// of its memory, the working directory, the date, and the instruction files.
+func (s *staff) inject(c config.Agent, workspace string, notes *notebook) func(context.Context, agent.Run) ([]window.Injection, error) {
 	return func(ctx context.Context, run agent.Run) ([]window.Injection, error) {
 		var injected []window.Injection
 		if notes != nil {
 			injected = notes.recalled(ctx, run)
 		}
 		injected = append(injected, agent.Environment(workspace, s.clock()))
-		return append(injected, agent.Instructions(s.instructions(workspace))...), nil
+		var texts, sources []string
+		for _, f := range s.instructions(c.Instructions, workspace) {
+			if text := instructionText(f); text != "" {
+				texts, sources = append(texts, text), append(sources, f.Path)
+			}
+		}
+		for _, in := range agent.Instructions(texts) {
+			in.Sources = sources
+			injected = append(injected, in)
+		}
+		return injected, nil
 	}
 }
 
-// instructions reads the instruction files that are there. One that cannot be
-// read is told of and left out.
-func (s *staff) instructions(workspace string) []string {
-	if workspace == "" {
+// instructionText is a file as the model is sent it: with its path.
+func instructionText(f instructions.File) string {
+	if f.Text == "" {
+		return ""
+	}
+	from := "Contents of " + strings.Join(strings.Fields(f.Path), " ")
+	if f.By != "" {
+		from += ", included by " + strings.Join(strings.Fields(f.By), " ")
+	}
+	return from + ":\n\n" + f.Text
+}
+
+// instructions reads the instruction files of a workspace and of its parents up to
+// the project's root. Each file that was not read is reported once.
+func (s *staff) instructions(c config.Instructions, workspace string) []instructions.File {
+	if workspace == "" || len(c.Files) == 0 {
 		return nil
 	}
-	var texts []string
-	left := int64(maxInstructions)
-	for _, name := range instructionFiles {
-		text, err := readBounded(s.fs, filepath.Join(workspace, name), left)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			s.report("instructions were not read: " + err.Error())
-			continue
-		}
-		left -= int64(len(text))
-		texts = append(texts, text)
+	read := instructions.Read(workspace, instructions.Options{
+		Names: plainNames(c.Files), Outside: c.Outside, Bytes: maxInstructions, Home: s.userHome(),
+	})
+	for _, skipped := range read.Skipped {
+		s.reportOnce(skipped.String())
 	}
-	return texts
+	return read.Files
+}
+
+// plainNames leaves out what is not the name of a file in a directory.
+func plainNames(names []string) []string {
+	var plain []string
+	for _, n := range names {
+		if n != "" && n == filepath.Base(n) && filepath.IsLocal(n) && n != "." {
+			plain = append(plain, n)
+		}
+	}
+	return plain
+}
+
+// userHome is the user's home directory, empty if the environment does not say.
+func (s *staff) userHome() string {
+	if s.env == nil {
+		return ""
+	}
+	return cmp.Or(s.env("HOME"), s.env("USERPROFILE"))
+}
+
+// mostReported bounds how many messages are remembered as reported.
+const mostReported = 256
+
+// reportOnce reports a message that every turn would repeat.
+func (s *staff) reportOnce(message string) {
+	s.mu.Lock()
+	known := s.reported[message]
+	if !known {
+		if s.reported == nil || len(s.reported) >= mostReported {
+			s.reported = make(map[string]bool)
+		}
+		s.reported[message] = true
+	}
+	s.mu.Unlock()
+	if !known {
+		s.report(message)
+	}
 }

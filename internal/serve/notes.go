@@ -169,7 +169,9 @@ func (n *notebook) recalled(ctx context.Context, run agent.Run) []window.Injecti
 	at := n.mind.placeOf(ctx, n.agent, run.Session, n.workspace, run.Bounds)
 	shelf := n.mind.shelf(n.settings, at)
 	query, entry := lastSaid(run)
-	n.mind.noteAsked(run.Session, entry)
+	if !run.Preview {
+		n.mind.noteAsked(run.Session, entry)
+	}
 	var injected []window.Injection
 	if n.settings.Index && at.person == "" && shelf.Agent != nil {
 		index, err := shelf.Agent.Index(ctx)
@@ -193,6 +195,16 @@ func (n *notebook) recalled(ctx context.Context, run agent.Run) []window.Injecti
 		n.staff.report("not all was recalled: " + err.Error())
 	}
 	return append(injected, agent.Recalled(memory.Spell(hits))...)
+}
+
+// familiar are the texts that every conversation of the agent begins with.
+func (n *notebook) familiar() []string {
+	c, _ := n.staff.settings.Agent(n.agent)
+	texts := []string{n.staff.systemOf(n.agent)}
+	for _, f := range n.staff.instructions(c.Instructions, n.workspace) {
+		texts = append(texts, f.Text)
+	}
+	return texts
 }
 
 func (n *notebook) limits() memory.Limits {
@@ -287,7 +299,7 @@ func (n *notebook) extract(ctx context.Context, run agent.Run) error {
 	if material, err = n.material(ctx, run.Session, at); err != nil {
 		return err
 	}
-	x := memory.Extractor{Model: n.model, Familiar: append(n.staff.instructions(n.workspace), n.staff.systemOf(n.agent)), Told: n.told(at, run.Session)}
+	x := memory.Extractor{Model: n.model, Familiar: n.familiar(), Told: n.told(at, run.Session)}
 	found, err := x.Extract(ctx, material)
 	if err != nil {
 		return err

@@ -140,7 +140,8 @@ func TestInstructions(t *testing.T) {
 	dir := t.TempDir()
 	var told []string
 	s := &staff{fs: vfs.OS{}, report: func(m string) { told = append(told, m) }}
-	if got := s.instructions(dir); got != nil || s.instructions("") != nil {
+	c := config.Instructions{Files: []string{"AGENTS.md", "FIRN.md"}}
+	if got := s.instructions(c, dir); got != nil || s.instructions(c, "") != nil {
 		t.Errorf("there are instructions %q", got)
 	}
 	big := strings.Repeat("a", maxInstructions-10)
@@ -150,14 +151,20 @@ func TestInstructions(t *testing.T) {
 	); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.instructions(dir); len(got) != 2 || got[0] != big || got[1] != "0123456789" {
+	if got := s.instructions(c, dir); len(got) != 2 || got[0].Text != big || got[1].Text != "0123456789" {
 		t.Errorf("there are %d instructions, the last is %q", len(got), got[len(got)-1])
 	}
 	if err := errors.Join(os.Remove(filepath.Join(dir, "FIRN.md")), os.Mkdir(filepath.Join(dir, "FIRN.md"), 0o700)); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.instructions(dir); len(got) != 1 || len(told) != 1 {
-		t.Errorf("there are %d instructions, and it was told %q", len(got), told)
+	for range 3 { // each is reported once
+		if got := s.instructions(c, dir); len(got) != 1 || len(told) != 2 {
+			t.Errorf("there are %d instructions, and it was told %q", len(got), told)
+		}
+	}
+	c.Files = []string{"../secret", "", ".", "sub/AGENTS.md"}
+	if got := s.instructions(c, dir); len(got) != 0 {
+		t.Errorf("names that are paths were read: %q", got)
 	}
 }
 

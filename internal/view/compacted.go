@@ -162,7 +162,7 @@ func (w *pastWindow) totals() wire.WindowTotals {
 	}
 	l := live{prospect: &prospect{path: w.path}}
 	l.Request.Window = *w.shown
-	return l.totals()
+	return l.totals(nil)
 }
 
 // entryRuns are the runs of those entries of a window that are picked, with their

@@ -79,7 +79,7 @@ func (v *View) outlook(ctx context.Context, id firn.ID, path window.Path) (agent
 	if err == nil {
 		system = a.System
 		var p agent.Preview
-		if p, err = a.PreviewTurns(id, path, v.Turns(ctx, id)); err == nil {
+		if p, err = a.PreviewWith(ctx, id, path, agent.PreviewOptions{Turns: v.Turns(ctx, id)}); err == nil {
 			return p, nil
 		}
 	}

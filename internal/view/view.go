@@ -19,6 +19,7 @@ import (
 	"firn/agent"
 	"firn/dialect"
 	"firn/provider"
+	"firn/route"
 	"firn/store"
 	"firn/window"
 	"firn/wire"
@@ -46,6 +47,9 @@ type Options struct {
 	// turns are sent at most; zero means all.
 	Agent func(ctx context.Context, id firn.ID) (*agent.Agent, error)
 	Turns func(ctx context.Context, id firn.ID) int
+	// Narrow returns what the one who said an entry of a session may see; nil if
+	// everybody may see the same.
+	Narrow func(ctx context.Context, id firn.ID, e firn.Entry) route.Bounds
 	// Dialect spells entries of stores that keep no lines, if it can.
 	Dialect dialect.Decoder
 	// Encode spells a request as the provider of a model would get it; nil if

@@ -7,7 +7,9 @@ import (
 	"strings"
 
 	"firn"
+	"firn/agent"
 	"firn/provider"
+	"firn/route"
 	"firn/store"
 	"firn/window"
 	"firn/wire"
@@ -18,8 +20,9 @@ const mostItems = 2000
 
 // Window tells what the model of a session is sent next, how much of its window
 // that takes up, and what is left out and why. Where the session's agent or
-// model is not there it is told for a model that nobody knows. What hooks inject
-// into a turn is not known before it.
+// model is not there it is told for a model that nobody knows. What is injected into
+// a turn is that for the last message of the user, within the bounds of the context
+// (agent.WithBounds): the next message may recall something else.
 //
 // With as it tells the request itself as well: "model" means the session's own
 // model, a provider's name one of its models, provider/model that one.
@@ -29,6 +32,9 @@ func (v *View) Window(ctx context.Context, id firn.ID, as string) (wire.Window, 
 	}
 	l, err := v.live(ctx, id)
 	if err != nil {
+		return wire.Window{}, err
+	}
+	if err := v.inject(ctx, id, l); err != nil {
 		return wire.Window{}, err
 	}
 	w := l.window()
@@ -41,6 +47,61 @@ func (v *View) Window(ctx context.Context, id firn.ID, as string) (wire.Window, 
 	return w, nil
 }
 
+// inject adds to a window what hooks would inject into the next turn. The answers of
+// agents that are not there have nothing injected.
+func (v *View) inject(ctx context.Context, id firn.ID, l *live) error {
+	a, err := v.Agent(ctx, id)
+	if err != nil || l.Model == nil {
+		return nil
+	}
+	o := agent.PreviewOptions{Turns: v.Turns(ctx, id), Inject: true}
+	if v.Narrow != nil {
+		o.Narrow = func(ctx context.Context, e firn.Entry) route.Bounds { return v.Narrow(ctx, id, e) }
+	}
+	p, err := a.PreviewWith(ctx, id, l.path, o)
+	if err != nil {
+		return err
+	}
+	l.Preview = p
+	l.explain()
+	return nil
+}
+
+// injected lists what is injected, and removes it from the message that it was merged
+// into.
+func (l *live) injected() (list []wire.Injected, said func(*firn.Message) *firn.Message) {
+	texts := make(map[string]bool)
+	for _, in := range l.Injected {
+		text := firn.JoinText(in.Parts)
+		list = append(list, wire.Injected{
+			Name: in.Name, Tokens: window.Chars{}.CountMessage(&firn.Message{Role: firn.RoleUser, Parts: in.Parts}),
+			Sources: in.Sources, Preview: Preview(inner(text, in.Name), PreviewRunes),
+		})
+		for _, part := range in.Parts {
+			if t, ok := part.(firn.Text); ok {
+				texts[t.Text] = true
+			}
+		}
+	}
+	return list, func(m *firn.Message) *firn.Message {
+		rest := *m
+		rest.Parts = slices.DeleteFunc(slices.Clone(m.Parts), func(p firn.Part) bool {
+			t, ok := p.(firn.Text)
+			return ok && texts[t.Text]
+		})
+		if len(rest.Parts) == 0 {
+			return m
+		}
+		return &rest
+	}
+}
+
+// inner is an injected text without the tags around it.
+func inner(text, name string) string {
+	text = strings.TrimSpace(text)
+	return strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(text, "<"+name+">"), "</"+name+">"))
+}
+
 // window tells of the window in the words of the protocol.
 func (l *live) window() wire.Window {
 	built := &l.Request.Window
@@ -48,14 +109,16 @@ func (l *live) window() wire.Window {
 		Head: l.path.Head, End: l.path.End, Provider: l.Info.Provider, Model: l.Info.Name, Profile: built.Profile,
 		Usage: l.usage(), Compactions: l.path.Compactions(), In: l.in(), Out: l.out(), Count: len(built.Items),
 	}
-	w.Totals = l.totals()
+	var said func(*firn.Message) *firn.Message
+	w.Injected, said = l.injected()
+	w.Totals = l.totals(w.Injected)
 	items := built.Items[max(len(built.Items)-mostItems, 0):]
 	w.Items = make([]wire.WindowItem, len(items))
 	for i := range items {
 		it := &items[i]
 		w.Items[i] = wire.WindowItem{
 			Role: it.Message.Role, Tokens: it.Tokens, From: it.From, Injected: it.Injected,
-			Synthetic: it.Synthetic, Preview: previewParts(&it.Message),
+			Synthetic: it.Synthetic, Preview: previewParts(said(&it.Message)),
 		}
 	}
 	for _, r := range built.Repairs {
@@ -66,7 +129,7 @@ func (l *live) window() wire.Window {
 
 // totals sums up the window by kind. A message that a summary was merged into
 // counts as both.
-func (l *live) totals() wire.WindowTotals {
+func (l *live) totals(injected []wire.Injected) wire.WindowTotals {
 	built := &l.Request.Window
 	t := wire.WindowTotals{System: built.Tokens.System, Specs: l.Tools}
 	for i := range built.Items {
@@ -79,6 +142,12 @@ func (l *live) totals() wire.WindowTotals {
 			}
 			if len(it.From) == 1 && len(it.Injected) == 0 { // the words around it
 				t.Summary, tokens = t.Summary+tokens, 0
+			}
+		}
+		for _, in := range injected {
+			if slices.Contains(it.Injected, in.Name) {
+				n := min(tokens, in.Tokens)
+				t.Notes, tokens = t.Notes+n, tokens-n
 			}
 		}
 		switch {
@@ -195,7 +264,7 @@ func (v *View) request(ctx context.Context, id firn.ID, l *live, as string) ([]b
 		}
 		o := window.Options{Profile: model.Info().Profile, Ask: model.Info().Ask()}
 		if a, err := v.Agent(ctx, id); err == nil {
-			o.System, o.Counter = a.System, a.Counter
+			o.System, o.Counter, o.Injected = a.System, a.Counter, l.Injected
 		}
 		req.Window = window.Build(l.Fitted, o)
 	}

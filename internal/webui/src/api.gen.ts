@@ -496,6 +496,13 @@ export interface IndexState {
   total: number;
 }
 
+export interface Injected {
+  name: string;
+  preview?: string;
+  sources?: string[];
+  tokens: number;
+}
+
 export interface Job {
   agent: string;
   catchUp?: boolean;
@@ -1096,6 +1103,7 @@ export interface Window {
   end: number;
   head?: string;
   in: Run[] | null;
+  injected?: Injected[];
   items: WindowItem[] | null;
   model?: string;
   out: Run[] | null;
