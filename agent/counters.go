@@ -76,6 +76,9 @@ func custom(kind string, data any) firn.Entry {
 // and would not find a title that was given long ago.
 type countersRecord struct {
 	Counters
+	// Entries is how many entries stand before this one, so that who reads the end
+	// of a session knows their numbers; zero if nobody has counted them.
+	Entries int `json:"entries,omitempty"`
 	// Left are the ends of branches that were left.
 	Left  []firn.EntryID `json:"left,omitempty"`
 	Names store.Names    `json:"names"`
@@ -100,6 +103,7 @@ func CountBranches(ctx context.Context, st store.Store, id firn.ID) (Counters, i
 func CountersEntry(ctx context.Context, st store.Store, id firn.ID, end firn.Pos, names store.Names) (firn.Entry, error) {
 	t, err := count(ctx, st, id, end)
 	t.Names = names
+	t.number()
 	return custom(countersType, t.countersRecord), err
 }
 

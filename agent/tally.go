@@ -17,18 +17,36 @@ type tally struct {
 	ends branches
 	// end is behind the last record that was counted forwards.
 	end firn.Pos
+	// entries is how many entries there were so far, if all of them were seen or
+	// counters told: numbered.
+	entries  int
+	numbered bool
 }
 
 // take counts the next entry. What cannot be read of it, or need not, has no body.
 func (t *tally) take(g firn.Glance, e firn.Entry) {
 	if sum, ok := readCounters(e); ok { // it stands for all before it
 		t.countersRecord, t.ends = sum, branches{left: sum.Left}
+		if !t.numbered && sum.Entries > 0 {
+			t.entries, t.numbered = sum.Entries, true
+		}
 	} else {
 		t.Counters.Add(e)
 		t.Names.See(e)
 	}
 	t.ends.see(g)
 	t.Left = t.ends.left
+	if g.Kind != firn.KindHeader && g.ID != "" {
+		t.entries++
+	}
+}
+
+// number writes down how many entries there were, if that is known.
+func (t *tally) number() {
+	t.Entries = 0
+	if t.numbered {
+		t.Entries = t.entries
+	}
 }
 
 // readCounters returns the counts that an entry carries, if it is one that does.
@@ -38,7 +56,7 @@ func readCounters(e firn.Entry) (countersRecord, bool) {
 		return countersRecord{}, false
 	}
 	var c countersRecord
-	if _, believed := store.CountsOf(b); !believed || json.Unmarshal(b.Data, &c) != nil {
+	if _, believed := store.CountsOf(b); !believed || json.Unmarshal(b.Data, &c) != nil || !store.Plausible(int64(c.Entries)) {
 		return countersRecord{}, false
 	}
 	return c, true
@@ -84,7 +102,7 @@ func count(ctx context.Context, st store.Store, id firn.ID, before firn.Pos) (ta
 	if err != nil || ok {
 		return t, err
 	}
-	t = tally{}
+	t = tally{numbered: true}
 	return t, t.on(ctx, st, id, before)
 }
 
@@ -93,6 +111,7 @@ func count(ctx context.Context, st store.Store, id firn.ID, before firn.Pos) (ta
 func countBack(ctx context.Context, st store.Store, id firn.ID, before firn.Pos, limit int) (t tally, ok bool, err error) {
 	var newer []glimpse
 	size := 0
+	t.numbered = true // unless others counted before
 	for rec, err := range st.ReadBack(ctx, id, before) {
 		if err != nil {
 			return t, false, fmt.Errorf("count what session %s used: %w", id, err)
@@ -106,6 +125,7 @@ func countBack(ctx context.Context, st store.Store, id firn.ID, before firn.Pos,
 		g := counted(rec)
 		newer = append(newer, g)
 		if _, ok := readCounters(g.entry); ok {
+			t.numbered = false
 			break
 		}
 	}
@@ -137,13 +157,13 @@ func (t *tally) on(ctx context.Context, st store.Store, id firn.ID, before firn.
 // meanwhile is counted too: those who talk do not have to be slower than it.
 func (a *Agent) countAll(ctx context.Context, id firn.ID) {
 	defer a.counting.Delete(id)
-	var t tally
+	t := tally{numbered: true}
 	for {
 		before := t.end
 		if t.on(ctx, a.Store, id, store.End) != nil || t.end == before {
 			return
 		}
-		if err := storeCounters(ctx, a.Store, id, t.end, t.countersRecord); !errors.Is(err, firn.ErrConflict) {
+		if err := storeCounters(ctx, a.Store, id, t.end, t); !errors.Is(err, firn.ErrConflict) {
 			return
 		}
 	}
@@ -164,8 +184,8 @@ func (t *turn) settle() {
 	a, id, end := t.a, t.log.id, t.log.end
 	if _, busy := a.counting.Load(id); !busy {
 		c, ok, err := countBack(ctx, a.Store, id, end, quickCount)
-		if err == nil && ok {
-			_ = storeCounters(ctx, a.Store, id, end, c.countersRecord)
+		if err == nil && ok && c.numbered {
+			_ = storeCounters(ctx, a.Store, id, end, c)
 		} else if err == nil {
 			if _, busy := a.counting.LoadOrStore(id, nil); !busy && !a.background.start(func(ctx context.Context) { a.countAll(ctx, id) }) {
 				a.counting.Delete(id)
@@ -177,11 +197,12 @@ func (t *turn) settle() {
 
 // storeCounters stores counters behind what they count, unless somebody wrote
 // there meanwhile: then they would not be those of all before them.
-func storeCounters(ctx context.Context, st store.Store, id firn.ID, end firn.Pos, c countersRecord) error {
+func storeCounters(ctx context.Context, st store.Store, id firn.ID, end firn.Pos, t tally) error {
+	t.number()
 	add := st.Append
 	if deferred, ok := store.As[store.Deferred](st); ok {
 		add = deferred.AppendDeferred
 	}
-	_, err := add(ctx, id, end, custom(countersType, c))
+	_, err := add(ctx, id, end, custom(countersType, t.countersRecord))
 	return err
 }

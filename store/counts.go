@@ -58,3 +58,16 @@ func CountsOf(c *firn.Custom) (Counts, bool) {
 		Tokens: max(data.Input+data.Output+data.CacheRead+data.CacheWrite, 0), Window: max(data.Window, 0), Cost: max(data.Cost, 0),
 	}, true
 }
+
+// EntriesBefore returns how many entries stand before the one that carries counts, if
+// it is one that does and says so. It is their number in the order of the file.
+func EntriesBefore(c *firn.Custom) (int, bool) {
+	if c.Type != firn.CountersType {
+		return 0, false
+	}
+	var data struct{ Entries int64 }
+	if json.Unmarshal(c.Data, &data) != nil || data.Entries <= 0 || !Plausible(data.Entries) {
+		return 0, false
+	}
+	return int(data.Entries), true
+}

@@ -60,16 +60,85 @@ func (g *Gateway) Rewind(ctx context.Context, id firn.ID, m wire.Move) (wire.Mov
 	return out, nil
 }
 
-// leaving tells what is left behind when a session goes on from an entry.
+// leaving tells what is left behind when a session goes on from an entry. It reads
+// back to where the two branches meet, and all only if a parent is missing.
 func (g *Gateway) leaving(ctx context.Context, id firn.ID, to firn.EntryID) (wire.Moved, error) {
+	out, first, found, err := g.branchLeft(ctx, id, to)
+	if err == nil && !found {
+		out, first, err = g.branchLeftInTree(ctx, id, to)
+	}
+	if to != firn.Root {
+		out.To = to
+	}
+	if m, ok := first.Body.(*firn.Message); ok {
+		out.Text = m.Text()
+	}
+	return out, err
+}
+
+// climb follows a branch from one of its entries to the root, newest entry first.
+type climb struct {
+	next firn.EntryID
+	// any takes whichever entry comes next, done says that the root was reached.
+	any, done bool
+}
+
+// meets reports whether an entry is the next one of the branch, and goes on to its parent.
+func (c *climb) meets(g firn.Glance) bool {
+	if c.done || !c.any && g.ID != c.next {
+		return false
+	}
+	c.next, c.any, c.done = g.Parent, g.NoParent, !g.NoParent && g.Parent == ""
+	return true
+}
+
+// branchLeft reads back from the end of a session to the entry that the branches of the
+// head and of another entry have in common. First is the oldest message of the user that
+// only the head's branch has. It is not found if the parent of an entry is missing.
+func (g *Gateway) branchLeft(ctx context.Context, id firn.ID, to firn.EntryID) (out wire.Moved, first firn.Entry, found bool, err error) {
+	out.Session = id
+	head, target := climb{any: true}, climb{next: to, done: to == firn.Root}
+	for rec, err := range g.Store.ReadBack(ctx, id, store.End) {
+		if err != nil {
+			return out, first, false, err
+		}
+		out.End = max(out.End, rec.Next)
+		if !view.IsNode(&rec) {
+			continue
+		}
+		if out.From == "" {
+			out.From = rec.Glance.ID
+		}
+		onTarget := target.meets(rec.Glance)
+		if !head.meets(rec.Glance) {
+			continue
+		}
+		if onTarget {
+			return out, first, true, nil
+		}
+		out.Left++
+		if view.Begins(&rec) {
+			if e, err := rec.Entry(); err == nil {
+				first = e
+			}
+		}
+		if head.done {
+			return out, first, true, nil
+		}
+	}
+	return out, first, false, nil
+}
+
+// branchLeftInTree is branchLeft for a session that has to be read whole.
+func (g *Gateway) branchLeftInTree(ctx context.Context, id firn.ID, to firn.EntryID) (out wire.Moved, first firn.Entry, err error) {
 	shape, done, err := g.Shape(ctx, id)
 	if err != nil {
-		return wire.Moved{}, err
+		return out, first, err
 	}
-	out := wire.Moved{Session: id, End: shape.End}
+	out = wire.Moved{Session: id, End: shape.End}
 	tree, target := &shape.Tree, -1
 	if to != firn.Root {
-		out.To, target = to, tree.Find(to)
+		target = tree.Find(to)
 	}
 	if head := tree.Head(); head >= 0 {
 		out.From = tree.Node(head).ID
@@ -88,16 +157,16 @@ func (g *Gateway) leaving(ctx context.Context, id firn.ID, to firn.EntryID) (wir
 	done()
 	for rec, err := range g.Records(ctx, id, at) {
 		if err != nil {
-			return out, err
+			return out, first, err
 		}
 		if view.Begins(&rec) {
 			if e, err := rec.Entry(); err == nil {
-				out.Text = e.Body.(*firn.Message).Text()
+				first = e
 			}
 			break
 		}
 	}
-	return out, nil
+	return out, first, nil
 }
 
 // summarise moves the head behind a summary of the branch that is left.

@@ -161,7 +161,9 @@ const (
 // there.
 type forkMark struct {
 	agent.Counters
-	Forked *forkOrigin `json:"forked,omitempty"`
+	// Entries is how many entries stand before the mark.
+	Entries int         `json:"entries,omitempty"`
+	Forked  *forkOrigin `json:"forked,omitempty"`
 }
 
 type forkOrigin struct {
@@ -190,10 +192,12 @@ type copier struct {
 	// copied are the ids in the copy, last the latest of them. left are the ids
 	// of entries that were left out, and what was copied next.
 	copied map[firn.EntryID]bool
-	last   firn.EntryID
-	left   map[firn.EntryID]firn.EntryID
-	gone   []firn.EntryID
-	count  agent.Counters
+	// written is how many entries the copy has so far.
+	written int
+	last    firn.EntryID
+	left    map[firn.EntryID]firn.EntryID
+	gone    []firn.EntryID
+	count   agent.Counters
 
 	id    firn.ID
 	end   firn.Pos
@@ -277,6 +281,7 @@ func (c *copier) take(ctx context.Context, rec *firn.Record) error {
 	c.gone = c.gone[:0]
 	c.copied[old], c.copied[e.ID], c.last = true, true, e.ID
 	c.batch = append(c.batch, e)
+	c.written++
 	if c.size += len(rec.Line()); len(c.batch) >= copyEntries || c.size >= copyBytes {
 		return c.pause(ctx)
 	}
@@ -334,6 +339,7 @@ func (c *copier) kept(b firn.Compaction, own firn.EntryID) *firn.Compaction {
 func (c *copier) tail() []firn.Entry {
 	mark := forkMark{
 		Counters: agent.Counters{Turns: c.count.Turns, Compactions: c.count.Compactions, Window: c.count.Window},
+		Entries:  c.written,
 		Forked:   &forkOrigin{Session: c.from, Replaces: c.replaces},
 	}
 	if c.at >= 0 {
@@ -365,6 +371,7 @@ func (c *copier) pause(ctx context.Context) error {
 		veil.Parent = firn.Root
 		c.veil = veil.ID
 		c.batch = slices.Insert(c.batch, 1, veil)
+		c.written++
 	}
 	return c.flush(ctx)
 }

@@ -1,7 +1,9 @@
 package view
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"sync"
 
 	"firn"
@@ -28,10 +30,12 @@ const (
 	milestoneEvery = 1024
 	// mostNumbered bounds of how many sessions milestones are kept.
 	mostNumbered = 256
-	// mostCounted and mostCountedBytes bound what is read to answer one
-	// question. Milestones are set on the way, so that the next one comes further.
-	mostCounted      = 200_000
-	mostCountedBytes = 128 << 20
+	// mostCountedBytes bounds what is read to answer one question. Milestones are
+	// set on the way, so that the next one comes further.
+	mostCountedBytes = 8 << 20
+	// mostSearched bounds how many bytes are read backwards to find counters that
+	// tell how many entries stand before them.
+	mostSearched = 4 << 20
 )
 
 // IsNode reports whether a record is an entry of the tree, and so has a number.
@@ -42,8 +46,11 @@ func IsNode(rec *firn.Record) bool {
 // before counts the entries before a position. It is false if they are too many
 // to be counted at once.
 func (c *numbers) before(ctx context.Context, st store.Store, id firn.ID, pos firn.Pos) (int, bool, error) {
+	if err := c.seek(ctx, st, id, c.nearest(id, pos).at, pos); err != nil {
+		return 0, false, err
+	}
 	from := c.nearest(id, pos)
-	n, read, size := from.n, 0, 0
+	n, size := from.n, 0
 	var set []milestone
 	defer func() { c.remember(id, set) }()
 	for rec, err := range st.Read(ctx, id, from.at) {
@@ -53,8 +60,7 @@ func (c *numbers) before(ctx context.Context, st store.Store, id firn.ID, pos fi
 		if rec.At >= pos {
 			break
 		}
-		read, size = read+1, size+len(rec.Line())
-		if read > mostCounted || size > mostCountedBytes {
+		if size += len(rec.Line()); size > mostCountedBytes {
 			return 0, false, nil
 		}
 		if !IsNode(&rec) {
@@ -67,10 +73,47 @@ func (c *numbers) before(ctx context.Context, st store.Store, id firn.ID, pos fi
 	return n, true, nil
 }
 
+// seek reads back from a position to the nearest counters that tell how many entries
+// stand before them, and remembers that, unless a milestone is near already.
+func (c *numbers) seek(ctx context.Context, st store.Store, id firn.ID, known, pos firn.Pos) error {
+	if pos != store.End && pos-known <= smallSession {
+		return nil
+	}
+	size := 0
+	for rec, err := range st.ReadBack(ctx, id, pos) {
+		if err != nil {
+			return err
+		}
+		if size += len(rec.Line()); size > mostSearched || rec.At <= known {
+			return nil
+		}
+		if rec.Gap != nil || rec.Glance.Kind != firn.KindCustom {
+			continue
+		}
+		entry, err := rec.Entry()
+		if err != nil {
+			continue
+		}
+		if b, ok := entry.Body.(*firn.Custom); ok {
+			if n, ok := store.EntriesBefore(b); ok {
+				c.remember(id, []milestone{{rec.At, n}})
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
 // entry returns entry number n and n; if there are not so many, nothing and how
 // many there are.
 func (c *numbers) entry(ctx context.Context, st store.Store, id firn.ID, n int) (firn.EntryID, int, error) {
 	from := c.nearestNumber(id, n)
+	if n-from.n > milestoneEvery { // it may be near the end
+		if err := c.seek(ctx, st, id, from.at, store.End); err != nil {
+			return "", 0, err
+		}
+		from = c.nearestNumber(id, n)
+	}
 	count := from.n
 	var set []milestone
 	defer func() { c.remember(id, set) }()
@@ -114,18 +157,19 @@ func (c *numbers) last(id firn.ID, ok func(milestone) bool) milestone {
 	return best
 }
 
-// remember adds milestones behind those that are known.
+// remember adds milestones to those that are known, in the order of the session.
 func (c *numbers) remember(id firn.ID, set []milestone) {
+	if len(set) == 0 {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	known := c.sessions[id]
 	for _, m := range set {
-		if len(known) == 0 || m.at > known[len(known)-1].at {
-			known = append(known, m)
+		at, found := slices.BinarySearchFunc(known, m, func(a, b milestone) int { return cmp.Compare(a.at, b.at) })
+		if !found {
+			known = slices.Insert(known, at, m)
 		}
-	}
-	if len(known) == 0 {
-		return
 	}
 	if c.sessions == nil || len(c.sessions) >= mostNumbered && c.sessions[id] == nil {
 		c.sessions = make(map[firn.ID][]milestone)
