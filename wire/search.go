@@ -36,9 +36,18 @@ type Found struct {
 	// Unread is how many places could not be read in the sessions that may be
 	// found. What stood there cannot be found.
 	Unread int `json:"unread,omitempty"`
+	// Unsearched are sessions that could not be read at all: they were not
+	// searched, or not as they are now. At most 1000 are named.
+	Unsearched []Unsearched `json:"unsearched,omitempty"`
 	// Index tells how far the index is, if it is not up to date: then there may
 	// be more.
 	Index *IndexState `json:"index,omitempty"`
+}
+
+// Unsearched is a session that could not be read, and why.
+type Unsearched struct {
+	Session firn.ID `json:"session"`
+	Reason  string  `json:"reason"`
 }
 
 // Hit is something that was found, with what stands around it.

@@ -32,7 +32,8 @@ in other forms too, and parts of identifiers and paths. Also:
   since:7d until:2026-11-01 in:tools
 
 What tools put out is searched with --in tools or --in all. Secrets are masked.
-An index is kept in the home; if it is not up to date, that is waited for.`,
+An index is kept in the home; if it is not up to date, that is waited for. Sessions that
+cannot be read are named on stderr, and the command ends with 8, as firn verify does.`,
 		Example: "  firn search flaky lock test\n  firn search '\"connection refused\" tool:bash since:7d'\n  firn search --role user --context 4 birthday --json",
 	}
 	flags := cmd.Flags()
@@ -80,10 +81,30 @@ func (p *program) search(ctx context.Context, c *client.Client, q wire.SearchQue
 	if found.Unread > 0 {
 		p.say("firn: %s could not be read and cannot be found\nhint: run: firn ls, firn verify\n", prose.Plural(found.Unread, "place"))
 	}
+	text := func() string { return p.foundText(found) }
 	if len(found.Items) == 0 {
-		return p.print(found, func() string { return "nothing found" + p.whyNothing(ctx, c) })
+		text = func() string { return "nothing found" + p.whyNothing(ctx, c) }
 	}
-	return p.print(found, func() string { return p.foundText(found) })
+	if err := p.print(found, text); err != nil {
+		return err
+	}
+	return p.unsearched(found.Unsearched)
+}
+
+// unsearched says on stderr which sessions were not searched, and returns an error if
+// there are any. All that was found is shown.
+func (p *program) unsearched(all []wire.Unsearched) error {
+	if len(all) == 0 {
+		return nil
+	}
+	for i, u := range all {
+		if i == mostListed {
+			p.say("… and %d more\n", len(all)-i)
+			break
+		}
+		p.say("not searched: %s: %s\n", prose.Clean(string(u.Session)), prose.OneLine(u.Reason, 300))
+	}
+	return &hinted{&unreadError{prose.Plural(len(all), "session") + " could not be read, and the answer may lack what is in there"}, "run: firn verify"}
 }
 
 // indexPoll is how often it is asked how far the index is.

@@ -295,7 +295,7 @@ func dirTranscripts(fsys vfs.FS, dir string) ([]transcript, error) {
 	var found []transcript
 	for _, e := range entries {
 		base, ok := baseName(e.Name())
-		if !ok || e.IsDir() {
+		if !ok {
 			continue
 		}
 		n, known := byBase[base]

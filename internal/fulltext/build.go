@@ -29,7 +29,7 @@ func (x *Index) catchUp(ctx context.Context, db *database) error {
 		return err
 	}
 	stamp, stampErr := x.stamp(ctx) // before the census: what comes after it has another
-	standings, err := x.src.Census(ctx)
+	standings, err := x.census(ctx)
 	if err != nil {
 		return fmt.Errorf("look at all sessions: %w", err)
 	}
@@ -80,8 +80,12 @@ func (x *Index) refresh(ctx context.Context, db *database, ids []firn.ID) error 
 			todo = append(todo, job{standing: store.Standing{ID: id}, gone: true})
 			continue
 		}
-		if err != nil {
+		if err != nil && (ctx.Err() != nil || errors.Is(err, firn.ErrUnavailable) || errors.Is(err, firn.ErrClosed)) {
 			return err
+		}
+		if err != nil { // it keeps no other from being read
+			x.noteUnread(job{standing: store.Standing{ID: id}}, &unread{id, err})
+			continue
 		}
 		old, err := rowOf(ctx, db, sessionKey(id))
 		if err != nil {
@@ -164,12 +168,13 @@ func (x *Index) readAll(ctx context.Context, next <-chan job, changes chan<- cha
 		}
 		var failed *unread
 		if errors.As(err, &failed) {
-			x.report("%v; it cannot be searched", failed)
-			err = nil
+			x.noteUnread(j, failed)
+			continue
 		}
 		if err != nil {
 			return err
 		}
+		x.noteRead(j.standing.ID)
 	}
 	return nil
 }

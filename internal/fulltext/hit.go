@@ -164,6 +164,7 @@ func (x *Index) search(ctx context.Context, q search.Query, at cursor) (search.A
 	if answer.Unread, err = unreadOf(ctx, db, q); err != nil {
 		return search.Answer{}, db, err
 	}
+	answer.Unsearched = x.unsearched(q)
 	if more {
 		at.From += limit
 		answer.Cursor = at.String()

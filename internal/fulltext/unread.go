@@ -2,12 +2,14 @@ package fulltext
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"firn"
 	"firn/internal/search"
+	"firn/store"
 )
 
 // unreadPlaces counts the places of a session that could not be read. Places that
@@ -90,6 +92,67 @@ func unreadOf(ctx context.Context, db *database, q search.Query) (int, error) {
 		}
 	}
 	return total, explain("count what could not be read", rows.Err())
+}
+
+// unreadSession is a session that could not be read at all.
+type unreadSession struct{ agent, key, reason string }
+
+// noteUnread remembers a session that could not be read, and reports it unless that was
+// reported before.
+func (x *Index) noteUnread(j job, failed *unread) {
+	u := unreadSession{agent: j.standing.Agent, reason: failed.err.Error()}
+	if j.old != nil {
+		u.agent, u.key = j.old.agent, j.old.key
+	}
+	w := &x.work
+	w.mu.Lock()
+	before := w.unread[failed.id]
+	if w.unread == nil {
+		w.unread = make(map[firn.ID]unreadSession)
+	}
+	w.unread[failed.id] = u
+	w.mu.Unlock()
+	if before.reason != u.reason {
+		x.report("%v; it cannot be searched", failed)
+	}
+}
+
+// census looks at all sessions, and forgets those that could not be read and are gone.
+func (x *Index) census(ctx context.Context) ([]store.Standing, error) {
+	standings, err := x.src.Census(ctx)
+	if err != nil {
+		return nil, err
+	}
+	there := make(map[firn.ID]bool, len(standings))
+	for _, s := range standings {
+		there[s.ID] = true
+	}
+	x.work.mu.Lock()
+	defer x.work.mu.Unlock()
+	maps.DeleteFunc(x.work.unread, func(id firn.ID, _ unreadSession) bool { return !there[id] })
+	return standings, nil
+}
+
+// noteRead forgets that a session could not be read.
+func (x *Index) noteRead(id firn.ID) {
+	x.work.mu.Lock()
+	defer x.work.mu.Unlock()
+	delete(x.work.unread, id)
+}
+
+// unsearched lists the sessions that a query may find and that could not be read, by
+// their ids.
+func (x *Index) unsearched(q search.Query) []search.Unsearched {
+	x.work.mu.Lock()
+	defer x.work.mu.Unlock()
+	var all []search.Unsearched
+	for id, u := range x.work.unread {
+		if mayFind(q, id, u.agent, u.key) {
+			all = append(all, search.Unsearched{Session: id, Reason: u.reason})
+		}
+	}
+	slices.SortFunc(all, func(a, b search.Unsearched) int { return strings.Compare(string(a.Session), string(b.Session)) })
+	return all
 }
 
 // mayFind reports whether a query may find something in a session, by whose it is

@@ -30,6 +30,8 @@ type work struct {
 
 	state  search.State
 	failed error
+	// unread are the sessions that could not be read when that was last tried.
+	unread map[firn.ID]unreadSession
 	// began is when what is being done was begun; zero if nothing is.
 	began time.Time
 	// looked is when all sessions were looked at last, and seen the index that

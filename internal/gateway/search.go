@@ -76,10 +76,16 @@ func (g *Gateway) Search(ctx context.Context, q wire.SearchQuery, owners Owners)
 	return foundOf(answer), nil
 }
 
+// mostUnsearched is how many sessions are named that could not be searched.
+const mostUnsearched = 1000
+
 func foundOf(a search.Answer) wire.Found {
 	found := wire.Found{Items: make([]wire.Hit, len(a.Hits)), Cursor: a.Cursor, Unread: a.Unread}
 	for i, h := range a.Hits {
 		found.Items[i] = hitOf(h)
+	}
+	for _, u := range a.Unsearched[:min(len(a.Unsearched), mostUnsearched)] {
+		found.Unsearched = append(found.Unsearched, wire.Unsearched(u))
 	}
 	if a.State.Building {
 		state := stateOf(a.State)

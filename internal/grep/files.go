@@ -88,13 +88,15 @@ func walk(fsys vfs.FS, dir string, expands bool, depth int, found []file) ([]fil
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
 		switch {
+		case odd(fsys, path, e, expands): // reading it will tell what is wrong
+			found = append(found, file{path: path, session: filepath.Join(dir, sessionOf(path))})
 		case e.IsDir():
 			if depth < maxDepth {
 				if found, err = walk(fsys, path, expands, depth+1, found); err != nil {
 					return nil, err
 				}
 			}
-		case e.Type().IsRegular() && transcript(e.Name(), expands):
+		case !e.IsDir() && transcript(e.Name(), expands):
 			info, err := fsys.Stat(path)
 			if err != nil {
 				continue // it has just gone
@@ -106,6 +108,16 @@ func walk(fsys vfs.FS, dir string, expands bool, depth int, found []file) ([]fil
 		}
 	}
 	return found, nil
+}
+
+// odd reports whether something that is called like a transcript is none: a directory, a
+// link to what is not there or no file, a pipe.
+func odd(fsys vfs.FS, path string, e fs.DirEntry, expands bool) bool {
+	if e.Type().IsRegular() || !transcript(e.Name(), expands) {
+		return false
+	}
+	info, err := fsys.Stat(path)
+	return err != nil || !info.Mode.IsRegular()
 }
 
 // Choose picks the files that somebody names: a file or a directory by its

@@ -1,5 +1,7 @@
 package search
 
+import "firn"
+
 // Answer is what a search found.
 type Answer struct {
 	Hits []Hit
@@ -8,9 +10,18 @@ type Answer struct {
 	// Unread is how many places could not be read in the sessions that may be
 	// found: what stood there is not found.
 	Unread int
+	// Unsearched are the sessions that could not be read at all, and so were not
+	// searched, or not as they are now.
+	Unsearched []Unsearched
 	// State says how much of the sessions was looked at: all, unless the index is
 	// being built.
 	State State
+}
+
+// Unsearched is a session that could not be read, and why.
+type Unsearched struct {
+	Session firn.ID
+	Reason  string
 }
 
 // State tells how an index is.

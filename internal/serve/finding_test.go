@@ -3,6 +3,8 @@ package serve
 import (
 	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -139,4 +141,35 @@ func TestHiddenIsNotTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	know("pelican")
+}
+
+// TestSearchNamesWhatItCouldNotRead puts a directory in the place of a transcript: over HTTP
+// the answer has what was found elsewhere, and names the session to those who may see it.
+func TestSearchNamesWhatItCouldNotRead(t *testing.T) {
+	w := withhold(t)
+	id := firn.NewID()
+	path := filepath.Join(w.house.home(), "agents", "main", "sessions", string(id)+".jsonl")
+	if err := os.Mkdir(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, who := range w.identities() {
+		status, text := w.ask(who, "GET", "/v1/search?q=word", nil)
+		var found wire.Found
+		if err := json.Unmarshal([]byte(text), &found); err != nil || status != 200 {
+			t.Fatalf("%s: %d %s", who.name, status, text)
+		}
+		sees := slices.Contains([]string{"a token bound to an agent", "a token that writes", "an admin", "the owner"}, who.name)
+		if named := len(found.Unsearched) == 1 && found.Unsearched[0].Session == id; named != sees || strings.Contains(text, string(id)) != sees {
+			t.Errorf("%s is told %+v", who.name, found.Unsearched)
+		}
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.house.finding.words.Rebuild(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, text := w.ask(identity{}, "GET", "/v1/search?q=word", nil); strings.Contains(text, string(id)) {
+		t.Errorf("it is gone, and named: %s", text)
+	}
 }

@@ -32,7 +32,7 @@ func (st *Store) Census(ctx context.Context) ([]Standing, error) {
 	inParallel(ctx, len(found), func() func(i int) {
 		return func(i int) {
 			s, err := st.standing(found[i])
-			if errors.Is(err, fs.ErrNotExist) || err == nil && s.Bytes == 0 {
+			if !found[i].odd && (errors.Is(err, fs.ErrNotExist) || err == nil && s.Bytes == 0) {
 				return // removed meanwhile, or its first append failed
 			}
 			// One that cannot be asked is told of all the same; looking at it
@@ -50,15 +50,14 @@ func (st *Store) Stand(ctx context.Context, id firn.ID) (Standing, error) {
 		return Standing{}, err
 	}
 	defer st.end()
-	agent, path, err := st.locate(id)
+	t, err := st.transcript(id)
 	if err != nil {
 		return Standing{}, err
 	}
-	parts, err := journal.Parts(st.fs, path)
-	if err != nil {
-		return Standing{}, err
+	s, err := st.standing(t)
+	if t.odd && errors.Is(err, fs.ErrNotExist) { // it is there; reading it tells what is wrong
+		err = nil
 	}
-	s, err := st.standing(transcript{id: id, agent: agent, path: path, further: len(parts) - 1})
 	if err != nil {
 		return s, err
 	}

@@ -88,6 +88,10 @@ type Store struct {
 
 	mu       sync.Mutex
 	sessions map[firn.ID]*session
+	// dangling are sessions whose transcript is a link to a file that is not there, as
+	// far as known; looked says that all directories were looked through for them.
+	dangling map[firn.ID]transcript
+	looked   sync.Once
 	tables   map[string]*table
 	clock    uint64 // counts uses, to find the session used longest ago
 	closed   bool

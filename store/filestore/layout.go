@@ -77,6 +77,7 @@ func (st *Store) agents() ([]string, error) {
 func (st *Store) locate(id firn.ID) (agent, path string, err error) {
 	st.mu.Lock()
 	open := st.sessions[id]
+	link, dangling := st.dangling[id]
 	st.mu.Unlock()
 	if open != nil && open.begun.Load() {
 		return open.agent, open.path, nil
@@ -94,9 +95,12 @@ func (st *Store) locate(id firn.ID) (agent, path string, err error) {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", "", fmt.Errorf("look for session %s: %w", id, err)
 		}
-		if err == nil && info.Size > 0 { // an empty file is one whose first append failed
+		if err == nil && (info.Size > 0 || !info.Mode.IsRegular()) { // an empty file is one whose first append failed
 			return agent, path, nil
 		}
+	}
+	if dangling {
+		return "", "", fmt.Errorf("session %s: %w", id, &noTarget{link})
 	}
 	return "", "", fmt.Errorf("session %s: %w", id, firn.ErrNotFound)
 }
@@ -138,7 +142,11 @@ func (st *Store) transcripts(agent string) ([]transcript, error) {
 			continue
 		}
 		if id := firn.ID(stem); id.Check() == nil {
-			found = append(found, transcript{id: id, agent: agent, path: filepath.Join(dir, e.Name())})
+			t := transcript{id: id, agent: agent, path: filepath.Join(dir, e.Name()), odd: !e.Type().IsRegular()}
+			if t.odd {
+				st.noteLink(&t)
+			}
+			found = append(found, t)
 		}
 	}
 	for i := range found {
@@ -147,10 +155,38 @@ func (st *Store) transcripts(agent string) ([]transcript, error) {
 	return found, nil
 }
 
+// noteLink remembers whether a transcript is a link to a file that is not there, so that
+// looking for the session tells that, and not that there is no such session.
+func (st *Store) noteLink(t *transcript) {
+	_, err := st.fs.Stat(t.path)
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if !errors.Is(err, fs.ErrNotExist) {
+		delete(st.dangling, t.id)
+		return
+	}
+	if st.dangling == nil {
+		st.dangling = make(map[firn.ID]transcript)
+	}
+	st.dangling[t.id] = *t
+}
+
 // transcript is a session as its directory tells of it.
 type transcript struct {
 	id      firn.ID
 	agent   string
 	path    string
 	further int // how many parts there are after the first
+	// odd says that it is no regular file: a link or a directory.
+	odd bool
 }
+
+// noTarget says that a transcript is a link to a file that is not there.
+type noTarget struct{ transcript }
+
+func (n *noTarget) Error() string {
+	return fmt.Sprintf("%s is a link to a file that is not there", n.path)
+}
+
+// Unwrap makes it an ErrCorrupt.
+func (n *noTarget) Unwrap() error { return firn.ErrCorrupt }

@@ -120,22 +120,37 @@ func inParallel(ctx context.Context, n int, worker func() func(i int)) {
 	workers.Wait()
 }
 
+// transcript finds the transcript of a session, also one that is a link to a file that
+// is not there.
+func (st *Store) transcript(id firn.ID) (transcript, error) {
+	agent, path, err := st.locate(id)
+	if errors.Is(err, firn.ErrNotFound) {
+		st.looked.Do(func() { _, _ = st.allTranscripts("") }) // which notes the links; trouble is reported
+		agent, path, err = st.locate(id)
+	}
+	var link *noTarget
+	if errors.As(err, &link) {
+		return link.transcript, nil
+	}
+	if err != nil {
+		return transcript{}, err
+	}
+	parts, err := journal.Parts(st.fs, path)
+	return transcript{id: id, agent: agent, path: path, further: len(parts) - 1}, err
+}
+
 // Inspect tells of one session without listing the others.
 func (st *Store) Inspect(ctx context.Context, id firn.ID) (store.Info, error) {
 	if err := st.begin(ctx); err != nil {
 		return store.Info{}, err
 	}
 	defer st.working.Done()
-	agent, path, err := st.locate(id)
-	if err != nil {
-		return store.Info{}, err
-	}
-	parts, err := journal.Parts(st.fs, path)
+	t, err := st.transcript(id)
 	if err != nil {
 		return store.Info{}, err
 	}
 	in := inspector{fs: st.fs, reader: dialect.Reader{Dialect: st.dialect, Quick: true}}
-	info := in.inspect(transcript{id: id, agent: agent, path: path, further: len(parts) - 1})
+	info := in.inspect(t)
 	info.Archived, err = st.exists(st.archiveMark(id))
 	return info, err
 }
@@ -162,6 +177,9 @@ type inspector struct {
 func (in *inspector) inspect(t transcript) store.Info {
 	var gist store.Gist
 	size, err := in.part(t.path, &gist, true, t.further == 0)
+	if t.odd && errors.Is(err, fs.ErrNotExist) {
+		err = &noTarget{t}
+	}
 	if err == nil && size == 0 && t.further == 0 { // its first append failed
 		return store.Info{}
 	}

@@ -400,6 +400,7 @@ export interface Found {
   index?: IndexState;
   items: Hit[] | null;
   unread?: number;
+  unsearched?: Unsearched[];
 }
 
 export interface Health {
@@ -1065,6 +1066,11 @@ export interface Turn {
 
 export interface UndoMemory {
   edits?: number[];
+}
+
+export interface Unsearched {
+  reason: string;
+  session: string;
 }
 
 export interface Usage {
