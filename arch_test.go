@@ -55,7 +55,7 @@ var layers = []layer{
 	{"dialect", []string{".", "internal/rawjson"}, "the contract knows no member"},
 	{"internal/blocks", []string{".", "internal/rawjson"}, "content of messages as Anthropic's API spells it, which several tools store"},
 	{"dialect/*", []string{".", "dialect", "internal/rawjson", "internal/blocks"}, "members know the contract, not each other"},
-	{"internal/convert", []string{".", "store", "dialect", "wire", "internal/rawjson", "internal/mask"}, "streams entries from one dialect to another; the members are handed to it"},
+	{"internal/convert", []string{".", "store", "dialect", "window", "wire", "internal/rawjson", "internal/mask"}, "streams entries from one dialect to another; the members are handed to it; what another tool's provider refuses is what windows are made to fit"},
 	{"internal/dialects", []string{".", "dialect", "dialect/*"}, "the table of all tools"},
 	{"internal/adopt", []string{".", "dialect", "internal/vfs", "internal/convert"}, "finds other tools' folders and mirrors them; the members are handed to it"},
 	{"route", []string{"."}, "pure"},

@@ -24,7 +24,7 @@ import (
 // What arrives at the provider is firn's history and then the question; what
 // pi adds to the file, firn reads.
 func TestPiCommand(t *testing.T) {
-	for name, version := range releases {
+	for name, version := range piCommands {
 		for shape, api := range map[string]string{
 			"one line of every kind": "anthropic-messages",
 			"compacted twice":        "anthropic-messages",
@@ -45,7 +45,7 @@ func TestPiCommand(t *testing.T) {
 // example makes it: it was begun for a key, so nobody said in which directory,
 // and nobody said which model answered.
 func TestPiCommandOnAPlainSession(t *testing.T) {
-	for name, version := range releases {
+	for name, version := range piCommands {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			requireInstalled(t, name)

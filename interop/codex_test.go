@@ -166,7 +166,7 @@ func (i wireItem) flat(t *testing.T) []string {
 	t.Helper()
 	var flat []string
 	switch i.Type {
-	case "message":
+	case "message", "":
 		for _, b := range blocks(t, i.Content) {
 			flat = append(flat, i.Role+": "+b.flat(t))
 		}

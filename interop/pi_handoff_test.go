@@ -23,7 +23,7 @@ func newPi(t *testing.T, name, api string) client {
 		if err != nil || !strings.Contains(string(out), "It was snow.") {
 			t.Errorf("pi says %q, %v", out, err)
 		}
-		return f.flat(t)
+		return f.flatAny(t)
 	}
 	return client{tool: "pi", home: filepath.Join(user, ".pi", "agent"), cwd: cwd, ask: ask, said: slices.Clip[[]string]}
 }
@@ -31,7 +31,7 @@ func newPi(t *testing.T, name, api string) client {
 // TestPiCommandOnHandedSessions hands sessions of firn to pi and goes on with
 // them there.
 func TestPiCommandOnHandedSessions(t *testing.T) {
-	for name, version := range releases {
+	for name, version := range piCommands {
 		t.Run(version, func(t *testing.T) {
 			goOn(t, func(t *testing.T) client { return newPi(t, name, "anthropic-messages") }, strings.NewReplacer(), nil,
 				"one line of every kind", "a message hidden", "compacted and undone", "rewound")
@@ -45,7 +45,7 @@ func TestPiCommandOnClaudesSessions(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("there are no transcripts of Claude Code (%v)", err)
 	}
-	for name, version := range releases {
+	for name, version := range piCommands {
 		for _, file := range files {
 			t.Run(version+"/"+filepath.Base(file), func(t *testing.T) {
 				t.Parallel()

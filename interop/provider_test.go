@@ -47,7 +47,7 @@ func newProvider(t *testing.T, answer string) *provider {
 
 // url is the base address for an API, as pi wants it.
 func (f *provider) url(api string) string {
-	if api == "openai-completions" {
+	if api != "anthropic-messages" {
 		return f.server.URL + "/v1"
 	}
 	return f.server.URL

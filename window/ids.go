@@ -35,10 +35,12 @@ var (
 	idStrict9 = idStyle{max: 9, exact: true, none: "defaultid", bare: "defaultid"}
 )
 
+const callIDsRule = "call-ids"
+
 // callIDs makes the ids of calls legal and unique within the window, and
 // renames their results along. It wants calls and results paired.
 func callIDs(style idStyle) Rule {
-	return Rule{"call-ids", func(items []Item, p *Pass) []Item {
+	return Rule{callIDsRule, func(items []Item, p *Pass) []Item {
 		names := idNames{idStyle: style, used: make(map[string]bool, len(items)/2)}
 		for i := range items {
 			if items[i].Message.Role != firn.RoleAssistant {

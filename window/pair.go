@@ -184,14 +184,20 @@ func rename(it *Item, call firn.ToolCall, p *Pass) Item {
 	return renamed
 }
 
-// missing makes the result of a call that has none.
-func missing(assistant *Item, call firn.ToolCall) Item {
-	result := firn.ToolResult{
+// MissingResult makes the result of a call that has none.
+func MissingResult(call firn.ToolCall) firn.Message {
+	return firn.Message{Role: firn.RoleToolResult, Parts: []firn.Part{firn.ToolResult{
 		CallID: call.ID, Name: call.Name, IsError: true,
 		Content: []firn.Part{firn.Text{Text: interrupted}},
-	}
+	}}}
+}
+
+// missing is [MissingResult] as an item.
+func missing(assistant *Item, call firn.ToolCall) Item {
+	m := MissingResult(call)
+	m.Time = assistant.Message.Time
 	return Item{
-		Message:   firn.Message{Role: firn.RoleToolResult, Parts: []firn.Part{result}, Time: assistant.Message.Time},
+		Message:   m,
 		From:      assistant.From,
 		Synthetic: true,
 		at:        assistant.at,

@@ -14,6 +14,10 @@ type Profile struct {
 	Rules []Rule
 	// Images bounds the images of a request.
 	Images ImageLimits
+
+	// ids and names are the rules for calls that a [Fitter] applies.
+	ids   idStyle
+	names Rule
 }
 
 // Rule is one thing an API insists on, and how items are made to obey.
@@ -74,6 +78,8 @@ func Anthropic() Profile {
 		Rules: slices.Concat(content(thinkingSigned, toolNames),
 			[]Rule{pair, callIDs(idAnthropic), mergeUsers, mergeThinkingFirst, beginWithUser, endWithUser}),
 		Images: ImageLimits{Count: 20, Bytes: 5 << 20, TotalBytes: 24 << 20, Side: 8000},
+		ids:    idAnthropic,
+		names:  toolNames,
 	}
 }
 
@@ -85,6 +91,8 @@ func OpenAIChat() Profile {
 		Rules: slices.Concat(content(thinkingNone, toolNames),
 			[]Rule{pair, callIDs(idChat), imagesBeside, mergeUsers, mergeAssistants, beginWithUser}),
 		Images: ImageLimits{Count: 50, Bytes: 20 << 20, TotalBytes: 45 << 20},
+		ids:    idChat,
+		names:  toolNames,
 	}
 }
 
@@ -95,6 +103,8 @@ func OpenAIResponses() Profile {
 		Rules: slices.Concat(content(thinkingItems, toolNames),
 			[]Rule{pair, callIDs(idResponses), mergeUsers, mergeAssistants, beginWithUser}),
 		Images: ImageLimits{Count: 50, Bytes: 20 << 20, TotalBytes: 45 << 20},
+		ids:    idResponses,
+		names:  toolNames,
 	}
 }
 
@@ -105,6 +115,8 @@ func Gemini() Profile {
 		Rules: slices.Concat(content(thinkingBase64, toolNamesGemini),
 			[]Rule{pair, callIDs(idStrict), mergeUsers, mergeAssistants, beginWithUser, endWithUser}),
 		Images: ImageLimits{Count: 50, Bytes: 7 << 20, TotalBytes: 14 << 20},
+		ids:    idStrict,
+		names:  toolNamesGemini,
 	}
 }
 
@@ -115,7 +127,18 @@ func Mistral() Profile {
 		Rules: slices.Concat(content(thinkingNone, toolNames),
 			[]Rule{pair, callIDs(idStrict9), imagesBeside, mergeUsers, mergeAssistants, answerResults, beginWithUser, endWithUser}),
 		Images: ImageLimits{Count: 8, Bytes: 10 << 20, TotalBytes: 45 << 20},
+		ids:    idStrict9,
+		names:  toolNames,
 	}
+}
+
+// Portable is no API but what each of Anthropic's and OpenAI's takes: for tools
+// that ask whichever provider they are set to.
+func Portable() Profile {
+	p := Anthropic()
+	p.Name = "portable"
+	p.ids = idChat
+	return p
 }
 
 // Profiles returns all profiles there are.

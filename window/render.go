@@ -57,6 +57,10 @@ func (r *rendering) entry(e *firn.Entry, at int) {
 	}
 }
 
+// IsSent reports whether a model is sent anything of an entry at its place on a
+// path.
+func IsSent(e *firn.Entry) bool { return isSent(e) }
+
 // isSent reports whether a model is sent anything of an entry at its place. The
 // kinds that are not named say nothing to a model.
 func isSent(e *firn.Entry) bool {

@@ -135,12 +135,23 @@ func refit(it *Item, role firn.Role, part firn.Part, p *Pass) (firn.Part, bool) 
 			return firn.Text{Text: shellText(b)}, true
 		}
 	case firn.OpaquePart:
+		if b.Type == documentPart {
+			p.Note(it, "document replaced by a note")
+			return firn.Text{Text: documentOmitted}, true
+		}
 		p.Note(it, "part of unknown kind %q left out", b.Type)
 	default:
 		p.Note(it, "%s left out: not something a message of role %s can hold", partName(part), role)
 	}
 	return nil, false
 }
+
+// documentPart is the type of a part that holds a document, in the words of
+// Anthropic's API, and documentOmitted what is sent in its place.
+const (
+	documentPart    = "document"
+	documentOmitted = "[document omitted]"
+)
 
 func partName(part firn.Part) string {
 	switch part.(type) {

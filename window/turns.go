@@ -98,6 +98,12 @@ func thinkingFirst(run []Item) []firn.Part {
 	return append(thoughts, rest...)
 }
 
+// FirstWord makes a message of the user for a transcript that begins with the
+// assistant, which several APIs refuse.
+func FirstWord() firn.Message {
+	return firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: bootstrap}}}
+}
+
 // beginWithUser lets the user speak first.
 var beginWithUser = Rule{"begin-with-user", func(items []Item, p *Pass) []Item {
 	if len(items) == 0 || items[0].Message.Role == firn.RoleUser {

@@ -61,10 +61,14 @@ func (c *choice) choose(t Told) (told Told, wanted, rehung bool) {
 	}
 	t, rehung = c.hang(t)
 	c.follow(t.Entry.ID)
-	if c.shape.keptFrom(t.Entry.ID) || len(c.tail) > 0 {
+	return t, true, rehung
+}
+
+// wrote keeps an entry as it was written, for a compaction to come.
+func (c *choice) wrote(t Told) {
+	if t.Entry.ID != "" && (c.shape.keptFrom(t.Entry.ID) || len(c.tail) > 0) {
 		c.tail = append(c.tail, keep(t))
 	}
-	return t, true, rehung
 }
 
 // refuse gives the reason why the entry is not told, if any.

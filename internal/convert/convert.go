@@ -112,6 +112,7 @@ func Write(ctx context.Context, w io.Writer, src Source, to dialect.Tool, target
 		return err
 	}
 	out.choice = newChoice(shape, limited(to, "branches"), src.Tool, to.Name(), report)
+	out.fit = newFitting(to)
 	target.Lose = out.lost
 	target.Told = out.choice.told
 	out.printer = to.Printer(target)
@@ -131,6 +132,7 @@ type writing struct {
 	report   *Report
 	printer  dialect.Printer
 	choice   *choice
+	fit      *fitting
 	// losses are those of the entry that is being printed, late those that were
 	// told of others.
 	current firn.EntryID
@@ -177,11 +179,16 @@ func (o *writing) all(told iter.Seq2[Told, error]) error {
 		if !wanted {
 			continue
 		}
-		if err := o.one(t, rehung); err != nil {
-			return fmt.Errorf("writing entry %s: %w", t.Entry.ID, err)
+		if err := o.fitted(t, rehung); err != nil {
+			return err
 		}
 	}
 	var err error
+	if o.fit != nil {
+		if err = o.give(o.fit.finish()); err != nil {
+			return err
+		}
+	}
 	if o.buf, err = o.printer.Finish(o.buf); err != nil {
 		return err
 	}
@@ -189,6 +196,35 @@ func (o *writing) all(told iter.Seq2[Told, error]) error {
 		return err
 	}
 	return o.w.Flush()
+}
+
+// fitted writes an entry, and what must be written with it for the tool's
+// provider to take it.
+func (o *writing) fitted(t Told, rehung bool) error {
+	if o.fit != nil {
+		return o.give(o.fit.take(t, rehung))
+	}
+	return o.give([]fitted{{Told: t, changed: rehung}})
+}
+
+// give writes entries.
+func (o *writing) give(entries []fitted) error {
+	for _, f := range entries {
+		if f.Entry.Body == nil { // nothing that a provider takes is left of it
+			o.report.Left++
+			for _, l := range f.losses {
+				o.report.lose(l.Limit, 1)
+			}
+			continue
+		}
+		if err := o.one(f); err != nil {
+			return fmt.Errorf("writing entry %s: %w", f.Entry.ID, err)
+		}
+		if o.choice != nil {
+			o.choice.wrote(f.Told)
+		}
+	}
+	return nil
 }
 
 // step looks now and then whether anybody still wants the rest.
@@ -201,14 +237,15 @@ func (o *writing) step(err error) error {
 
 // one writes an entry: as the lines it came from if the tool wrote them
 // itself, else in the tool's words.
-func (o *writing) one(t Told, rehung bool) (err error) {
+func (o *writing) one(f fitted) (err error) {
+	t, rehung := f.Told, f.changed
 	e := dialect.Uncarried(t.Entry)
 	if tool, lines := dialect.Carried(t.Entry); tool == o.to && !rehung {
 		o.report.Same++
 		o.report.kept(e, o.from)
 		return o.repeat(e, lines)
 	}
-	o.current, o.losses = e.ID, o.losses[:0]
+	o.current, o.losses = e.ID, append(o.losses[:0], f.losses...)
 	if o.to == dialect.Native {
 		e = t.Entry
 	}
@@ -228,7 +265,7 @@ func (o *writing) one(t Told, rehung bool) (err error) {
 			return err
 		}
 	}
-	o.tally()
+	o.tally(f.made)
 	return o.flush()
 }
 
@@ -300,14 +337,16 @@ func (o *writing) lost(loss dialect.Loss) {
 	}
 }
 
-// tally counts the entry that was printed.
-func (o *writing) tally() {
+// tally counts the entry that was printed. One that was made up is no entry of
+// the transcript, so only why is counted.
+func (o *writing) tally(made bool) {
 	dropped := false
 	for _, l := range o.losses {
 		o.report.lose(l.Limit, 1)
 		dropped = dropped || l.Dropped
 	}
 	switch {
+	case made:
 	case dropped:
 		o.report.Left++
 	case len(o.losses) > 0:

@@ -7,7 +7,10 @@ import (
 
 // Fidelity is a report as it is told over the wire.
 func Fidelity(from, to dialect.Name, limits []dialect.Limit, r *Report) wire.Fidelity {
-	becomes := make(map[string]string, len(limits))
+	becomes := make(map[string]string, len(limits)+len(providerLimits))
+	for _, l := range providerLimits {
+		becomes[l.Name] = l.Becomes
+	}
 	for _, l := range limits {
 		becomes[l.Name] = l.Becomes
 	}
