@@ -65,7 +65,10 @@ func TestPiCommandOnAPlainSession(t *testing.T) {
 func runPi(t *testing.T, name string, s *session, api string) {
 	t.Helper()
 	before, entries := readFile(t, s.file()), s.entries(t)
-	want := append(flatWindow(t, s.path(t)), "user: what was it?")
+	var want []string
+	for _, line := range append(flatWindow(t, s.path(t)), "user: what was it?") {
+		want = append(want, strings.Split(piWords(name).Replace(line), newLine)...)
+	}
 	provider := newProvider(t, "It was snow.")
 	said := provider.askPi(t, name, api, s, "what was it?")
 	if !strings.Contains(said, "It was snow.") {

@@ -52,7 +52,7 @@ func goOn(t *testing.T, start func(t *testing.T) client, words *strings.Replacer
 			want := sends[name]
 			if want == nil {
 				for _, line := range flatWindow(t, s.path(t)) {
-					want = append(want, words.Replace(line))
+					want = append(want, strings.Split(words.Replace(line), newLine)...)
 				}
 			}
 			c.resume(t, h, want)

@@ -143,8 +143,8 @@ func TestStrictHandoff(t *testing.T) {
 func TestStrictHandoffOfTranscripts(t *testing.T) {
 	for _, to := range targets() {
 		for i, file := range transcripts(t) {
-			if (to.all || i%4 > 0) && !everything() {
-				continue
+			if (to.all || i%4 > 0) && !everything() || strings.HasPrefix(file, "../dialect/"+strings.Fields(to.name)[0]) {
+				continue // a tool's own lines are given back to it as they are
 			}
 			t.Run(to.name+"/"+filepath.Base(file), func(t *testing.T) {
 				t.Parallel()

@@ -227,12 +227,12 @@ func (f *fitting) result(one fitted, m *firn.Message, own bool) {
 		if m = f.fit(&one, m); m == nil {
 			return
 		}
-		if f.pair(m) == 0 && !f.unsure {
+		if f.pair(&one, m) == 0 && !f.unsure {
 			f.leave(one, limitUnpaired)
 			return
 		}
 	} else {
-		f.pair(m)
+		f.pair(&fitted{}, m)
 	}
 	held := f.held
 	f.held = nil
@@ -244,16 +244,26 @@ func (f *fitting) result(one fitted, m *firn.Message, own bool) {
 }
 
 // pair finds the calls that a message answers, and returns how many there are.
-func (f *fitting) pair(m *firn.Message) (n int) {
-	for _, part := range m.Parts {
+// Results have the names of their calls then.
+func (f *fitting) pair(one *fitted, m *firn.Message) (n int) {
+	for i, part := range m.Parts {
 		result, ok := part.(firn.ToolResult)
 		if !ok {
 			continue
 		}
-		if at := slices.IndexFunc(f.open, func(c firn.ToolCall) bool { return c.ID == result.CallID }); at >= 0 {
-			f.open = slices.Delete(f.open, at, at+1)
-			n++
+		at := slices.IndexFunc(f.open, func(c firn.ToolCall) bool { return c.ID == result.CallID })
+		if at < 0 {
+			continue
 		}
+		n++
+		if name := f.open[at].Name; result.Name != "" && result.Name != name {
+			result.Name = name
+			named := *m
+			named.Parts = slices.Clone(m.Parts)
+			named.Parts[i] = result
+			m, one.Entry.Body, one.changed = &named, &named, true
+		}
+		f.open = slices.Delete(f.open, at, at+1)
 	}
 	return n
 }
