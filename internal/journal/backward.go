@@ -24,6 +24,7 @@ type backward struct {
 	before firn.Pos // the position of the first line
 	limit  int64    // of the length of a line
 	queue  []Line   // what is returned next
+	long   *longLines
 }
 
 // next returns the line before the last one returned. Then io.EOF.
@@ -31,6 +32,9 @@ func (b *backward) next() (Line, error) {
 	if n := len(b.queue); n > 0 {
 		line := b.queue[0]
 		b.queue = b.queue[1:]
+		return line, nil
+	}
+	if line, ok := b.known(); ok {
 		return line, nil
 	}
 	if b.open && len(b.buf) == 0 {

@@ -21,12 +21,16 @@ type forward struct {
 	// clear is the offset before which the line at offset is known to have no
 	// newline and to be too long; zero if nothing is known.
 	clear int64
+	long  *longLines // what is known of lines over the limit
 }
 
 // next returns the next line; the unfinished last one is Open. Then io.EOF.
 func (f *forward) next() (Line, error) {
 	if f.clear > f.offset {
 		return f.skip(f.clear)
+	}
+	if end, ok := f.long.end(f.offset); ok {
+		return f.gap(firn.GapTooLong, end-1)
 	}
 	scanned := 0
 	for {
@@ -62,14 +66,28 @@ func (f *forward) take(n, newline int) Line {
 	return line
 }
 
+// exactFrom is from what length on the end of a line is looked for before it is read, so
+// that it takes no more memory than it is long.
+const exactFrom = 32 << 20
+
 // fill reads more behind what is left in the buffer.
 func (f *forward) fill() error {
 	left := len(f.buf) - f.start
 	buf := f.buf[:0]
+	end := int64(-1) // of the line, if it is very long
+	if left > exactFrom && f.limit >= readSizeMost {
+		var err error
+		if end, err = findByte(f.file, f.offset+int64(left), '\n'); err != nil {
+			return err
+		}
+	}
 	piece := min(max(2*cap(f.buf), readSizeMin), readSize)
 	need := left + max(piece, left)                    // at least double, so that long lines take linear time
 	need = min(need, max(int(f.limit), left)+readSize) // but no more than is kept
-	if cap(buf) < need {
+	if end >= 0 {
+		need = int(end-f.offset) + 1
+	}
+	if cap(buf) < need || end >= 0 {
 		buf = make([]byte, 0, need)
 	}
 	buf = append(buf, f.buf[f.start:]...)

@@ -51,7 +51,9 @@ type Options struct {
 	// MaxLine is how long a line may be to be read; see Source. Appending does not
 	// check it.
 	MaxLine int64
-	Sync    Policy
+	// Long remembers where longer lines are, for those who share it; may be nil.
+	Long *LongLines
+	Sync Policy
 	// LockWait is how long to wait for other processes; DefaultLockWait if zero.
 	LockWait time.Duration
 	// Existing says that the journal must exist: ErrNotFound if it does not.
@@ -157,7 +159,7 @@ func (j *Journal) Path() string { return j.base }
 
 // Source returns a reader of the journal's files.
 func (j *Journal) Source() Source {
-	return Source{FS: j.fs, Path: j.base, MaxLine: j.opts.MaxLine}
+	return Source{FS: j.fs, Path: j.base, MaxLine: j.opts.MaxLine, Long: j.opts.Long}
 }
 
 // Append calls fn with the end of the journal while nobody else can append,

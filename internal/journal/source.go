@@ -20,6 +20,8 @@ type Source struct {
 	// yielded without its bytes; see Line.Gap. Zero means DefaultMaxLine, and
 	// less than zero any length: then a line of more than 1 GB is ErrTooLarge.
 	MaxLine int64
+	// Long remembers where longer lines are; nil scans them each time.
+	Long *LongLines
 }
 
 // DefaultMaxLine is how long a line may be to be read, unless another limit is
@@ -147,7 +149,7 @@ func (s Source) partLines(p Part, offset int64, before firn.Pos, yield func(Line
 		return offset, yield(Line{}, fmt.Errorf("read part: %w", err))
 	}
 	defer file.Close() // only read
-	f := forward{file: file, part: p.Number, offset: offset, at: before, limit: s.maxLine()}
+	f := forward{file: file, part: p.Number, offset: offset, at: before, limit: s.maxLine(), long: s.Long.of(file, s.maxLine())}
 	for {
 		line, err := f.next()
 		if err == io.EOF {
@@ -231,7 +233,7 @@ func (s Source) partBack(p Part, end int64, before firn.Pos, yield func(Line, er
 		return yield(Line{}, fmt.Errorf("read part: %w", err))
 	}
 	defer file.Close() // only read
-	b := backward{file: file, part: p.Number, low: end, open: true, before: before, limit: s.maxLine()}
+	b := backward{file: file, part: p.Number, low: end, open: true, before: before, limit: s.maxLine(), long: s.Long.of(file, s.maxLine())}
 	for {
 		line, err := b.next()
 		if err == io.EOF {

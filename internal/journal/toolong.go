@@ -48,7 +48,12 @@ func (f *forward) skip(from int64) (Line, error) {
 	if err != nil {
 		return Line{}, err
 	}
-	return f.gap(firn.GapTooLong, end)
+	start := f.offset
+	line, err := f.gap(firn.GapTooLong, end)
+	if err == nil && !line.Open {
+		f.long.add(start, f.offset)
+	}
+	return line, err
 }
 
 // gap returns what is between the offset and end as a gap, with the newline if
@@ -104,7 +109,25 @@ func (b *backward) tooLong() (Line, error) {
 		b.queue = append(b.queue, first)
 	}
 	err = b.readRest(&rest, zeros, end)
+	if err == nil && rest.Gap == firn.GapTooLong && zeros == start && !open {
+		b.long.add(start, end)
+	}
 	return rest, err
+}
+
+// known returns the line that ends with the buffer if it is known to be over the limit.
+func (b *backward) known() (Line, bool) {
+	end := b.low + int64(len(b.buf))
+	start, ok := b.long.start(end)
+	if !ok {
+		return Line{}, false
+	}
+	line := Line{At: Place(b.part, start), Start: Place(b.part, start), Next: Place(b.part, end), Gap: firn.GapTooLong}
+	if start == 0 {
+		line.At = b.before
+	}
+	b.low, b.buf, b.breaks, b.open = start, nil, nil, true // go on as from the end of a file
+	return line, true
 }
 
 // readRest reads what stands behind zero bytes, if that is not too long.

@@ -130,6 +130,15 @@ func (l *loading) add(line []byte) error {
 		}
 	}
 	l.size += n
+	if len(line) >= loadBytes { // which is not copied once more
+		if err := l.flush(); err != nil {
+			return err
+		}
+		if _, err := l.file.Write(line); err != nil {
+			return fmt.Errorf("%w: %w", firn.ErrNotSaved, err)
+		}
+		line = nil
+	}
 	l.buf = append(append(l.buf, line...), '\n')
 	if len(l.buf) < loadBytes {
 		return nil

@@ -92,6 +92,7 @@ type Store struct {
 	// far as known; looked says that all directories were looked through for them.
 	dangling map[firn.ID]transcript
 	looked   sync.Once
+	long     journal.LongLines
 	tables   map[string]*table
 	clock    uint64 // counts uses, to find the session used longest ago
 	closed   bool

@@ -20,7 +20,7 @@ func (st *Store) source(ctx context.Context, id firn.ID) (journal.Source, error)
 	defer st.end()
 	st.noticeDeleted(id)
 	_, path, err := st.locate(id)
-	return journal.Source{FS: st.fs, Path: path, MaxLine: st.opts.MaxLine}, err
+	return journal.Source{FS: st.fs, Path: path, MaxLine: st.opts.MaxLine, Long: &st.long}, err
 }
 
 // unlimited reads a journal whatever the lengths of its lines: for a purge, which

@@ -438,7 +438,7 @@ func (st *Store) settle(agent string) error {
 // begun anew because somebody has just put it away.
 func (st *Store) open(id firn.ID, agent, path string, located bool) (*session, error) {
 	j, err := journal.Open(st.fs, path, journal.Options{
-		PartSize: st.opts.PartSize, MaxBytes: st.opts.MaxBytes, MaxLine: st.opts.MaxLine, Sync: st.opts.Sync,
+		PartSize: st.opts.PartSize, MaxBytes: st.opts.MaxBytes, MaxLine: st.opts.MaxLine, Long: &st.long, Sync: st.opts.Sync,
 		Committer: st.committer, Hub: st.hub, Report: st.reportRepair, Existing: located,
 	})
 	if err != nil {
