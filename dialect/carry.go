@@ -29,7 +29,21 @@ const shortest = 48
 // field, so that they can be written again byte for byte whatever firn
 // understood of them. Texts that the entry has anyway are left out of them.
 func Carry(e *firn.Entry, tool Name, lines [][]byte) {
-	if c, ok := e.Body.(*firn.Custom); ok && len(lines) == 1 && IsLine(tool, c) && bytes.Equal(c.Data, lines[0]) {
+	CarryMarked(e, tool, lines, Marks{})
+}
+
+// Marks say how the carried lines of an entry lie in the transcript.
+type Marks struct {
+	// Open is set if the transcript ended before the tool had settled the entry:
+	// lines to come may say it otherwise. It is how many bytes the transcript had.
+	Open int64
+	// Bare is set if no newline follows the last of the lines.
+	Bare bool
+}
+
+// CarryMarked is Carry for lines with marks.
+func CarryMarked(e *firn.Entry, tool Name, lines [][]byte, marks Marks) {
+	if c, ok := e.Body.(*firn.Custom); ok && marks == (Marks{}) && len(lines) == 1 && IsLine(tool, c) && bytes.Equal(c.Data, lines[0]) {
 		return // the entry is the line
 	}
 	texts := longTexts(*e)
@@ -41,7 +55,14 @@ func Carry(e *firn.Entry, tool Name, lines [][]byte) {
 		}
 		value = appendHollow(value, line, texts)
 	}
-	value = append(value, "]}"...)
+	value = append(value, ']')
+	if marks.Open > 0 {
+		value = strconv.AppendInt(append(value, `,"open":`...), marks.Open, 10)
+	}
+	if marks.Bare {
+		value = append(value, `,"bare":true`...)
+	}
+	value = append(value, '}')
 	extra := make(firn.Fields, 0, len(e.Extra)+1)
 	for _, f := range e.Extra {
 		if f.Name != originField {
@@ -49,6 +70,35 @@ func Carry(e *firn.Entry, tool Name, lines [][]byte) {
 		}
 	}
 	e.Extra = append(extra, firn.Field{Name: originField, Value: value})
+}
+
+// CarriedBy returns whose lines an entry carries, and their marks; an empty name
+// if it carries none. It is cheaper than [Carried].
+func CarriedBy(e firn.Entry) (Name, Marks) {
+	value := e.Extra.Get(originField)
+	if value == nil {
+		tool, _ := carriedLine(e)
+		return tool, Marks{}
+	}
+	var tool string
+	var marks Marks
+	r := rawjson.New(value)
+	for ok := r.Object(); ok && r.Member(); {
+		switch string(r.Key()) {
+		case "tool":
+			tool, _ = r.Text()
+		case "open":
+			marks.Open, _ = r.Int()
+		case "bare":
+			marks.Bare, _ = r.Bool()
+		default:
+			r.Skip()
+		}
+	}
+	if r.End() != nil {
+		return "", Marks{}
+	}
+	return Name(tool), marks
 }
 
 // Carried returns the lines an entry carries, and whose they are; no lines if
@@ -124,7 +174,8 @@ func appendHollow(dst, line []byte, texts [][]byte) []byte {
 		dst = append(dst, base64Mark...)
 		return append(base64.StdEncoding.AppendEncode(dst, line), `"}`...)
 	}
-	if !bytes.Contains(line, []byte(`"$firn`)) {
+	// White space around a value is no part of it: such a line is kept as a text.
+	if !bytes.Contains(line, []byte(`"$firn`)) && len(bytes.TrimSpace(line)) == len(line) {
 		hollow := line
 		for n, text := range texts {
 			hollow = bytes.ReplaceAll(hollow, text, []byte(hole+strconv.Itoa(n)+"}"))

@@ -92,7 +92,14 @@ type Target struct {
 type Told struct {
 	Entry firn.Entry
 	Lines [][]byte
+	// Marks say how the lines lie in the transcript.
+	Marks
 }
+
+// End is the kind of line that the entry at the end of a transcript is given if
+// the transcript does not end with a newline: it carries what stands behind the
+// last newline and is no whole line, which may be nothing.
+const End = "end"
 
 // Printer writes a transcript, entry by entry. Who calls it gives the header
 // first, parents before their children and no entry twice. A tool that knows no

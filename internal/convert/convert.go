@@ -16,6 +16,7 @@ import (
 	"io"
 	"iter"
 	"slices"
+	"strings"
 
 	"firn"
 	"firn/dialect"
@@ -30,6 +31,9 @@ type Source struct {
 	// Glances yields what the tree must know, which is much faster to find out;
 	// nil if the tool's lines do not tell it one by one.
 	Glances func() iter.Seq2[firn.Glance, error]
+	// Hiding yields the glances of at least the tombstones, for a source of ours;
+	// nil if there are none.
+	Hiding func() iter.Seq2[firn.Glance, error]
 }
 
 // Glancer is a tool whose lines tell, one by one, what the tree must know.
@@ -44,17 +48,21 @@ func Transcript(tool dialect.Tool, origin dialect.Origin, open func() iter.Seq2[
 		return (&reading{tool: tool, origin: origin, source: open(), report: r}).all
 	}}
 	if g, ok := tool.(Glancer); ok {
-		src.Glances = func() iter.Seq2[firn.Glance, error] { return glances(g, open()) }
+		src.Glances = func() iter.Seq2[firn.Glance, error] { return glances(g, open(), true) }
+		if tool.Name() == dialect.Native {
+			src.Hiding = func() iter.Seq2[firn.Glance, error] { return glances(g, open(), false) }
+		}
 	}
 	return src
 }
 
-// Entries yields the entries of a source as firn keeps them: answers in one
-// piece, with the lines they came from beside them. The parent of a root is
-// [firn.Root], as stores want it.
+// Entries yields the entries of a source as firn keeps them, with the lines they
+// came from beside them, in the order of the transcript: an answer that the tool
+// wrote in pieces stays in pieces, so that more of them can follow when the
+// transcript grows. The parent of a root is [firn.Root], as stores want it.
 func Entries(src Source, report *Report) iter.Seq2[firn.Entry, error] {
 	return func(yield func(firn.Entry, error) bool) {
-		for t, err := range counted(joined(src.Told(report)), report) {
+		for t, err := range counted(src.Told(report), report) {
 			if err != nil {
 				yield(firn.Entry{}, err)
 				return
@@ -62,7 +70,9 @@ func Entries(src Source, report *Report) iter.Seq2[firn.Entry, error] {
 			e := t.Entry
 			report.kept(e, src.Tool)
 			if src.Tool != dialect.Native {
-				dialect.Carry(&e, src.Tool, t.Lines)
+				dialect.CarryMarked(&e, src.Tool, t.Lines, t.Marks)
+			} else if isEnd(e) {
+				continue // our own logs begin a new line where the last one was torn
 			}
 			if e.Parent == "" && e.Body.Kind() != firn.KindHeader {
 				e.Parent = firn.Root
@@ -99,14 +109,18 @@ func Write(ctx context.Context, w io.Writer, src Source, to dialect.Tool, target
 		out.printer = to.Printer(target)
 		out.glancer, out.alike = to.(Glancer)
 		out.alike = out.alike && (src.Tool == dialect.Pi || src.Tool == dialect.OpenClaw)
-		return out.all(counted(joined(src.Told(report)), report))
+		return out.all(counted(src.Told(report), report))
 	}
-	told := counted(joined(src.Told(report)), report)
+	src, err := settled(src)
+	if err != nil {
+		return err
+	}
+	told := joined(endless(src.Told(report), to.Name()), to.Name())
 	shape, ok, err := glanceOver(src)
 	if err == nil && ok {
-		told = counted(src.Told(report), report)
+		told = src.Told(report)
 	} else if err == nil {
-		shape, err = takeSurvey(joined(src.Told(&Report{})), to.Name())
+		shape, err = takeSurvey(joined(endless(src.Told(&Report{}), to.Name()), to.Name()), to.Name())
 	}
 	if err != nil {
 		return err
@@ -116,7 +130,27 @@ func Write(ctx context.Context, w io.Writer, src Source, to dialect.Tool, target
 	target.Lose = out.lost
 	target.Told = out.choice.told
 	out.printer = to.Printer(target)
-	return out.all(told)
+	return out.all(counted(told, report))
+}
+
+// isEnd reports whether an entry is the end of a transcript without a newline.
+func isEnd(e firn.Entry) bool {
+	c, ok := e.Body.(*firn.Custom)
+	return ok && strings.HasSuffix(c.Type, ":"+dialect.End)
+}
+
+// endless leaves out how the transcript of another tool than that ends.
+func endless(told iter.Seq2[Told, error], tool dialect.Name) iter.Seq2[Told, error] {
+	return func(yield func(Told, error) bool) {
+		for t, err := range told {
+			if err == nil && isEnd(t.Entry) && !isOf(t.Entry, tool) {
+				continue
+			}
+			if !yield(t, err) {
+				return
+			}
+		}
+	}
 }
 
 // limited reports whether a tool has the limit.
@@ -140,6 +174,9 @@ type writing struct {
 	late    map[firn.EntryID]bool
 	buf     []byte
 	steps   int
+	// owed is set if a newline is still to be written, bare if none follows what
+	// was written last, apart if what stood behind that is left out.
+	owed, bare, apart bool
 	// printing is set if the printer may hold something back.
 	printing bool
 	// glancer reads lines of our own format; alike says that those of the source
@@ -156,14 +193,12 @@ func (o *writing) copy(told iter.Seq2[Told, error]) error {
 		}
 		o.report.Same++
 		o.report.kept(t.Entry, o.from)
-		for _, line := range t.Lines {
-			o.buf = append(append(o.buf, line...), '\n')
-		}
+		o.write(t.Lines, t.Bare)
 		if err := o.flush(); err != nil {
 			return err
 		}
 	}
-	return o.w.Flush()
+	return o.finish()
 }
 
 // all writes what is told.
@@ -177,6 +212,7 @@ func (o *writing) all(told iter.Seq2[Told, error]) error {
 			t, wanted, rehung = o.choice.choose(t)
 		}
 		if !wanted {
+			o.apart = true
 			continue
 		}
 		if err := o.fitted(t, rehung); err != nil {
@@ -192,10 +228,10 @@ func (o *writing) all(told iter.Seq2[Told, error]) error {
 	if o.buf, err = o.printer.Finish(o.buf); err != nil {
 		return err
 	}
-	if err := o.flush(); err != nil {
+	if err := o.flushPrinted(); err != nil {
 		return err
 	}
-	return o.w.Flush()
+	return o.finish()
 }
 
 // fitted writes an entry, and what must be written with it for the tool's
@@ -243,7 +279,8 @@ func (o *writing) one(f fitted) (err error) {
 	if tool, lines := dialect.Carried(t.Entry); tool == o.to && !rehung {
 		o.report.Same++
 		o.report.kept(e, o.from)
-		return o.repeat(e, lines)
+		_, marks := dialect.CarriedBy(t.Entry)
+		return o.repeat(e, lines, marks.Bare)
 	}
 	o.current, o.losses = e.ID, append(o.losses[:0], f.losses...)
 	if o.to == dialect.Native {
@@ -252,34 +289,68 @@ func (o *writing) one(f fitted) (err error) {
 	if o.isOurs(t) || o.isTheirs(t, rehung) {
 		o.report.Said++
 		o.report.kept(e, o.from)
-		return o.repeat(e, t.Lines)
+		return o.repeat(e, t.Lines, false)
 	}
 	o.printing = true
 	start := len(o.buf)
 	if o.buf, err = o.printer.Print(o.buf, e); err != nil {
 		return err
 	}
-	if o.to == dialect.Native && !says(o.buf[start:], t.Lines) {
-		dialect.Carry(&e, o.from, t.Lines)
+	if o.to == dialect.Native && (t.Bare || !says(o.buf[start:], t.Lines)) {
+		dialect.CarryMarked(&e, o.from, t.Lines, dialect.Marks{Bare: t.Bare})
 		if o.buf, err = o.printer.Print(o.buf[:start], e); err != nil {
 			return err
 		}
 	}
 	o.tally(f.made)
-	return o.flush()
+	return o.flushPrinted()
 }
 
 // repeat writes lines as they are. What the printer held back comes before them.
-func (o *writing) repeat(e firn.Entry, lines [][]byte) (err error) {
+func (o *writing) repeat(e firn.Entry, lines [][]byte, bare bool) (err error) {
 	if o.printing {
 		o.printing = false
 		if o.buf, err = o.printer.Finish(o.buf); err != nil {
 			return err
 		}
+		if err = o.flushPrinted(); err != nil {
+			return err
+		}
 	}
 	o.printer.Repeat(e, lines)
+	o.write(lines, bare)
+	return o.flush()
+}
+
+// write adds lines as they are. If they are bare, no newline follows the last of
+// them; if there are none, none follows the line before.
+func (o *writing) write(lines [][]byte, bare bool) {
 	for _, line := range lines {
 		o.buf = append(append(o.buf, line...), '\n')
+	}
+	if len(lines) > 0 && o.apart {
+		o.newLine()
+	}
+	if len(lines) > 0 || bare {
+		o.bare, o.apart = bare, false
+	}
+	switch {
+	case bare && len(lines) > 0:
+		o.buf = o.buf[:len(o.buf)-1]
+	case bare:
+		o.owed = false
+	}
+}
+
+// newLine makes what is written next begin a line.
+func (o *writing) newLine() {
+	o.owed, o.bare, o.apart = o.owed || o.bare, false, false
+}
+
+// flushPrinted hands on what the printer printed, which begins a line.
+func (o *writing) flushPrinted() error {
+	if len(o.buf) > 0 {
+		o.newLine()
 	}
 	return o.flush()
 }
@@ -287,7 +358,7 @@ func (o *writing) repeat(e firn.Entry, lines [][]byte) (err error) {
 // isOurs reports whether the line that an entry came from is one of our own
 // format, too, and says the same there.
 func (o *writing) isOurs(t Told) bool {
-	if o.to != dialect.Native || len(t.Lines) != 1 || !o.alike {
+	if o.to != dialect.Native || len(t.Lines) != 1 || t.Bare || !o.alike {
 		return false
 	}
 	g, err := o.glancer.Glance(t.Lines[0])
@@ -356,11 +427,42 @@ func (o *writing) tally(made bool) {
 	}
 }
 
-// flush hands on what was printed.
+// flush hands on what was printed. The newline at its end is owed until it is
+// known that one follows.
 func (o *writing) flush() error {
-	o.report.LinesWritten += int64(bytes.Count(o.buf, []byte{'\n'}))
-	o.report.BytesWritten += int64(len(o.buf))
-	_, err := o.w.Write(o.buf)
+	if len(o.buf) == 0 {
+		return nil
+	}
+	if o.owed {
+		o.owed = false
+		if err := o.pass([]byte{'\n'}); err != nil {
+			return err
+		}
+	}
+	text := o.buf
+	if n := len(text) - 1; text[n] == '\n' {
+		text, o.owed = text[:n], true
+	}
+	err := o.pass(text)
 	o.buf = o.buf[:0]
 	return err
+}
+
+// pass writes and counts.
+func (o *writing) pass(text []byte) error {
+	o.report.LinesWritten += int64(bytes.Count(text, []byte{'\n'}))
+	o.report.BytesWritten += int64(len(text))
+	_, err := o.w.Write(text)
+	return err
+}
+
+// finish writes the newline that is owed.
+func (o *writing) finish() error {
+	if o.owed {
+		o.owed = false
+		if err := o.pass([]byte{'\n'}); err != nil {
+			return err
+		}
+	}
+	return o.w.Flush()
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"iter"
+	"slices"
 	"unicode/utf8"
 
 	"firn"
@@ -29,7 +30,7 @@ const (
 // ErrConflict, the second of type *[Differs]. Nothing is added then, but for
 // what came long before the message that differs.
 func Into(ctx context.Context, st store.Store, id firn.ID, src Source, report *Report) (int64, error) {
-	in := &intake{ctx: ctx, st: st, id: id, tool: src.Tool, seed: maphash.MakeSeed()}
+	in := &intake{ctx: ctx, st: st, id: id, tool: src.Tool, seed: maphash.MakeSeed(), moved: make(map[firn.EntryID]firn.EntryID)}
 	if err := in.look(); err != nil {
 		return 0, err
 	}
@@ -41,7 +42,7 @@ func Into(ctx context.Context, st store.Store, id firn.ID, src Source, report *R
 			return in.added, fmt.Errorf("import session %s: %w", id, err)
 		}
 	}
-	if err := in.end(); err != nil {
+	if err := in.end(report.BytesRead); err != nil {
 		return in.added, fmt.Errorf("import session %s: %w", id, err)
 	}
 	return in.added, nil
@@ -70,24 +71,40 @@ type intake struct {
 	id  firn.ID
 	// tool is whose transcript it is.
 	tool dialect.Name
-	// has tells the entries that are there, and a digest of the words of those
-	// that are messages: 0 for all else, and for one that says nothing.
-	has  map[firn.EntryID]uint64
+	has  map[firn.EntryID]known
 	seed maphash.Seed
 	// known is set if the session was there, met once something of the source
 	// was found in it.
 	known, met bool
-	batch      []firn.Entry
-	size       int
-	added      int64
-	// title is the title in force, behind is about how many bytes came since.
-	title  firn.Title
-	behind int64
+	// said is set if the session says anything.
+	said bool
+	// unsettled are the entries that were imported before the transcript was
+	// complete and are not replaced, in order; size is how many bytes it had then.
+	unsettled []firn.EntryID
+	size      int64
+	// last is the last settled entry of the tool that is there.
+	last firn.EntryID
+	// moved tells which entry replaces one that was not settled.
+	moved map[firn.EntryID]firn.EntryID
+	// open are entries that the transcript may yet say otherwise.
+	open  []firn.Entry
+	batch []firn.Entry
+	room  int
+	added int64
 }
 
-// farTitle is about how far from the end a title may stand for a list to find
-// it. Lists read the last 4 KB, and not all that an entry takes is counted here.
-const farTitle = 1 << 10
+// known is what is remembered of an entry that is there.
+type known struct {
+	// words is a digest of the words of a message: 0 for all else, and for one
+	// that says nothing.
+	words uint64
+	// content is a digest of all that an unsettled entry says.
+	content uint64
+	open    bool
+	// met is set once the source said it, and followed if an entry of ours
+	// follows it.
+	met, followed bool
+}
 
 // look takes notice of what the session has, if it is there.
 func (in *intake) look() error {
@@ -99,24 +116,49 @@ func (in *intake) look() error {
 			return err
 		}
 		if in.has == nil {
-			in.has = make(map[firn.EntryID]uint64)
+			in.has = make(map[firn.EntryID]known)
 		}
-		in.has[record.Glance.ID] = 0 // a header has none, which marks that there is one
-		in.behind += int64(record.Next - record.At)
-		if k := record.Glance.Kind; record.Gap != nil || k != firn.KindMessage && k != firn.KindTitle {
+		in.has[record.Glance.ID] = known{} // a header has none, which marks that there is one
+		if record.Gap != nil {
 			continue
 		}
 		e, err := record.Entry()
 		if err != nil {
 			continue // damaged: it is held against nothing
 		}
-		in.has[e.ID] = in.words(e)
-		in.entitle(e)
+		in.notice(e)
 	}
 	_, header := in.has[""]
 	in.known = len(in.has) > 0
-	in.met = len(in.has) == 1 && header // one that has its header only is no other: it was interrupted there
+	in.met = header && !in.said // one that says nothing yet is no other: it was interrupted there
 	return nil
+}
+
+// notice takes notice of an entry that is there.
+func (in *intake) notice(e firn.Entry) {
+	if e.ID == "" {
+		return
+	}
+	if IsSettling(e) {
+		in.unsettled = slices.DeleteFunc(in.unsettled, func(id firn.EntryID) bool { return id == e.Body.(*firn.Tombstone).Target })
+		return
+	}
+	k := known{words: in.words(e)}
+	in.said = in.said || !isEnd(e)
+	switch tool, marks := dialect.CarriedBy(e); {
+	case tool != in.tool || in.tool == dialect.Native:
+		if up, ok := in.has[e.Parent]; ok && e.Body.Kind() == firn.KindMessage {
+			up.followed = true
+			in.has[e.Parent] = up
+		}
+	case marks.Open > 0:
+		k.open, k.content = true, contentOf(e)
+		in.unsettled = append(in.unsettled, e.ID)
+		in.size = max(in.size, marks.Open)
+	default:
+		in.last = e.ID
+	}
+	in.has[e.ID] = k
 }
 
 // words is a digest of what a message says, as the store keeps it.
@@ -132,13 +174,6 @@ func (in *intake) words(e firn.Entry) uint64 {
 	return maphash.String(in.seed, text) | 1
 }
 
-// entitle takes notice of a title.
-func (in *intake) entitle(e firn.Entry) {
-	if t, ok := e.Body.(*firn.Title); ok && t.Beats(in.title) {
-		in.title, in.behind = *t, 0
-	}
-}
-
 // take adds an entry that is not there.
 func (in *intake) take(e firn.Entry) error {
 	if h, ok := e.Body.(*firn.Header); ok {
@@ -148,21 +183,70 @@ func (in *intake) take(e firn.Entry) error {
 		ours := *h
 		ours.Session, ours.Version, ours.Firn = in.id, 3, 1
 		e.Body = &ours
-	} else if had, ok := in.has[e.ID]; ok {
+		return in.add(e)
+	}
+	in.follow(&e)
+	had, ok := in.has[e.ID]
+	if ok {
 		in.met = true
-		if now := in.words(e); had != 0 && now != 0 && had != now {
-			return &Differs{Session: in.id, Entry: e.ID, Added: in.added}
-		}
-		return nil
 	}
 	if in.known && !in.met {
 		return fmt.Errorf("%w: there is another session of that name", firn.ErrConflict)
 	}
+	_, marks := dialect.CarriedBy(e)
+	switch {
+	case ok && !had.open:
+		in.meet(e.ID)
+		if now := in.words(e); had.words != 0 && now != 0 && had.words != now {
+			return &Differs{Session: in.id, Entry: e.ID, Added: in.added}
+		}
+		return nil
+	case marks.Open > 0 && in.tool != dialect.Native:
+		in.open = append(in.open, e) // whether the source is the longer one is known at its end
+		return nil
+	}
+	return in.settle(e)
+}
+
+// meet notes that the source says an entry as it is there.
+func (in *intake) meet(id firn.EntryID) {
+	k := in.has[id]
+	k.met = true
+	in.has[id] = k
+}
+
+// settle adds an entry, under another id if it is there otherwise than the
+// transcript says it now.
+func (in *intake) settle(e firn.Entry) error {
+	had, ok := in.has[e.ID]
+	if !ok {
+		return in.add(e)
+	}
+	if had.content == contentOf(e) {
+		in.meet(e.ID)
+		return nil
+	}
+	again := AgainID(e)
+	in.moved[e.ID] = again
+	e.ID = again
+	if _, ok := in.has[again]; ok {
+		in.meet(again)
+		return nil
+	}
+	return in.add(e)
+}
+
+// follow makes an entry name those that replaced others.
+func (in *intake) follow(e *firn.Entry) {
+	if len(in.moved) > 0 {
+		rename(e, in.moved)
+	}
+}
+
+// add appends an entry, with others.
+func (in *intake) add(e firn.Entry) error {
 	in.batch = append(in.batch, e)
-	bytes := sizeOf(e)
-	in.behind += int64(bytes)
-	in.entitle(e)
-	if in.size += bytes; len(in.batch) >= batchEntries || in.size >= batchBytes {
+	if in.room += sizeOf(e); len(in.batch) >= batchEntries || in.room >= batchBytes {
 		return in.flush()
 	}
 	return nil
@@ -183,13 +267,26 @@ func sizeOf(e firn.Entry) int {
 	return n
 }
 
-// end appends the rest. A title that stands far from the end is said again, so
-// that a list finds it.
-func (in *intake) end() error {
-	if in.title.Name != "" && in.behind > farTitle && in.added+int64(len(in.batch)) > 0 {
-		again := firn.NewEntry(&firn.Title{Name: in.title.Name, Source: in.title.Source})
-		dialect.Carry(&again, in.tool, nil) // the tool has said it
-		in.batch = append(in.batch, again)
+// end adds the entries that the transcript may yet say otherwise, and hides
+// those of an earlier import that it says otherwise now. A copy of the
+// transcript that ends before what is there changes nothing.
+func (in *intake) end(size int64) error {
+	if size < in.size || in.last != "" && !in.has[in.last].met {
+		return in.flush()
+	}
+	for _, e := range in.open {
+		in.follow(&e)
+		if err := in.settle(e); err != nil {
+			return err
+		}
+	}
+	for _, id := range in.unsettled {
+		if k := in.has[id]; k.met || k.followed {
+			continue
+		}
+		if err := in.add(settling(id)); err != nil {
+			return err
+		}
 	}
 	return in.flush()
 }
@@ -203,7 +300,7 @@ func (in *intake) flush() error {
 		return err
 	}
 	in.added += int64(len(in.batch))
-	in.batch, in.size = in.batch[:0], 0
+	in.batch, in.room = in.batch[:0], 0
 	return nil
 }
 
@@ -230,15 +327,25 @@ func (in *intake) append(batch []firn.Entry) error {
 // after the head, and its lines.
 func plain(e firn.Entry) firn.Entry {
 	tool, lines := dialect.Carried(e)
+	_, marks := dialect.CarriedBy(e)
 	kept := firn.Entry{ID: e.ID, Time: e.Time, Body: &firn.Custom{Type: dialect.LineType(tool, "unfit")}}
-	dialect.Carry(&kept, tool, lines)
+	dialect.CarryMarked(&kept, tool, lines, marks)
 	return kept
 }
 
 // Stored is a source that reads a session of a store. If the store is another
 // tool's home, tool is that tool.
 func Stored(ctx context.Context, st store.Store, id firn.ID, tool dialect.Name) Source {
-	return Source{Tool: tool, Told: func(r *Report) iter.Seq2[Told, error] {
+	hiding := func() iter.Seq2[firn.Glance, error] {
+		return func(yield func(firn.Glance, error) bool) {
+			for record, err := range st.Read(ctx, id, store.Start) {
+				if (err != nil || record.Glance.Kind == firn.KindTombstone) && !yield(record.Glance, err) {
+					return
+				}
+			}
+		}
+	}
+	return Source{Tool: tool, Hiding: hiding, Told: func(r *Report) iter.Seq2[Told, error] {
 		return func(yield func(Told, error) bool) {
 			for record, err := range st.Read(ctx, id, store.Start) {
 				if err != nil {

@@ -31,41 +31,6 @@ func TestIntoChangedCopy(t *testing.T) {
 	}
 }
 
-// The title in force stands near the end, where a list looks for it: also if
-// the transcript grew, and if it was given in the store meanwhile.
-func TestIntoKeepsTheTitleInSight(t *testing.T) {
-	long := strings.Repeat("word ", 600)
-	text := transcript(t, firn.UserText("one"), firn.NewEntry(&firn.Title{Name: "Old", Source: firn.SourceUser}),
-		firn.AssistantText(long), firn.UserText(long), firn.AssistantText(long))
-	lines := strings.SplitAfter(text, "\n")
-	st := memstore.New(memstore.Options{})
-	into := func(text string) {
-		t.Helper()
-		if _, err := Into(t.Context(), st, "s", source(native.NewTool(), text), &Report{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	wantLast := func(name string) {
-		t.Helper()
-		all := entriesOf(t, st)
-		if last, ok := all[len(all)-1].Body.(*firn.Title); !ok || last.Name != name {
-			t.Errorf("the last entry is %+v, want the title %q", all[len(all)-1].Body, name)
-		}
-	}
-	into(strings.Join(lines[:4], ""))
-	wantLast("Old")
-	if _, err := st.Append(t.Context(), "s", store.Any, firn.NewEntry(&firn.Title{Name: "New", Source: firn.SourceUser})); err != nil {
-		t.Fatal(err)
-	}
-	into(text)
-	wantLast("New")
-	before := len(entriesOf(t, st))
-	into(text)
-	if after := len(entriesOf(t, st)); after != before {
-		t.Errorf("importing the same again made %d entries of %d", after, before)
-	}
-}
-
 func entriesOf(t *testing.T, st store.Store) []firn.Entry {
 	t.Helper()
 	var all []firn.Entry

@@ -14,11 +14,13 @@ import (
 // them come after it, and after those what else did. Only so can every other
 // tool read them.
 //
+// Lines that the tool which is written to wrote itself stay as they are.
+//
 // It holds back one answer and the results to it, and a little that no model
 // sees, never more.
-func joined(told iter.Seq2[Told, error]) iter.Seq2[Told, error] {
+func joined(told iter.Seq2[Told, error], to dialect.Name) iter.Seq2[Told, error] {
 	return func(yield func(Told, error) bool) {
-		j := joiner{yield: yield, moved: make(map[firn.EntryID]firn.EntryID)}
+		j := joiner{yield: yield, to: to, moved: make(map[firn.EntryID]firn.EntryID)}
 		for t, err := range told {
 			if err != nil {
 				yield(Told{}, err)
@@ -35,6 +37,7 @@ func joined(told iter.Seq2[Told, error]) iter.Seq2[Told, error] {
 // joiner holds an answer back until it is whole.
 type joiner struct {
 	yield func(Told, error) bool
+	to    dialect.Name
 	// answer is the message that is being put together, and id its answer's id.
 	answer Told
 	id     string
@@ -69,7 +72,7 @@ func (j *joiner) take(t Told) bool {
 			t.Entry.Parent = to
 		}
 	}
-	if id := responseID(t.Entry); id != "" {
+	if id := responseID(t.Entry); id != "" && !isOf(t.Entry, j.to) {
 		j.answer, j.id = keep(t), id
 		return true
 	}

@@ -27,17 +27,17 @@ func TestJoinAcrossAsides(t *testing.T) {
 		id(piece("b", nil), "two"), id(result("b"), "rb"), under(id(result("a"), "ra"), "one"), under(id(firn.AssistantText("done"), "end"), "ra"),
 	)
 	var got []string
-	for e, err := range Entries(source(native.NewTool(), text), &Report{}) {
+	for told, err := range joined(source(native.NewTool(), text).Told(&Report{}), dialect.Pi) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		parts := 0
+		e, parts := told.Entry, 0
 		if m, ok := e.Body.(*firn.Message); ok {
 			parts = len(m.Parts)
 		}
 		got = append(got, fmt.Sprintf("%s under %q: %d", e.ID, e.Parent, parts))
 	}
-	want := []string{`ask under "-": 1`, `one under "ask": 2`, `aside under "one": 0`, `rb under "aside": 1`, `ra under "rb": 1`, `end under "ra": 1`}
+	want := []string{`ask under "": 1`, `one under "ask": 2`, `aside under "one": 0`, `rb under "aside": 1`, `ra under "rb": 1`, `end under "ra": 1`}
 	if len(got) < len(want) || !slices.Equal(got[len(got)-len(want):], want) {
 		t.Errorf("it is told as\n%q\nwant\n%q", got, want)
 	}

@@ -7,8 +7,8 @@ import (
 	"iter"
 )
 
-// Lines yields the lines of a stream without their newlines, of any length. A
-// line is valid until the next one. A last line without a newline counts.
+// Lines yields the lines of a stream with their newlines, of any length. A line
+// is valid until the next one. The last one may have no newline.
 func Lines(r io.Reader) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		in := bufio.NewReaderSize(r, 1<<18)
@@ -23,9 +23,6 @@ func Lines(r io.Reader) iter.Seq2[[]byte, error] {
 			if len(long) > 0 {
 				long = append(long, piece...)
 				line, long = long, long[:0]
-			}
-			if n := len(line); n > 0 && line[n-1] == '\n' {
-				line = line[:n-1]
 			}
 			switch {
 			case err != nil && !errors.Is(err, io.EOF):

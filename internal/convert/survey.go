@@ -27,6 +27,9 @@ type survey struct {
 	kept map[uint64]int
 	// path is a bit for each entry, once the transcript was read.
 	path []uint64
+	// ours is set if there is a branch that the tool that is written to did not
+	// begin itself.
+	ours bool
 	// hidden holds what is hidden; true if the tool that is written to did that
 	// itself.
 	hidden map[uint64]bool
@@ -117,6 +120,7 @@ func (s *survey) hash(id firn.EntryID) uint64 { return maphash.String(s.seed, st
 
 func (s *survey) add(e firn.Entry, last firn.EntryID, to dialect.Name) {
 	id := s.place(e.ID, e.Parent, last)
+	s.ours = s.ours || e.Parent != last && !isOf(e, to)
 	switch b := e.Body.(type) {
 	case *firn.Tombstone:
 		s.tombs = append(s.tombs, tomb{id, s.hash(b.Target), isOf(e, to)})
@@ -194,7 +198,7 @@ func (s *survey) hide() {
 // isOf reports whether the tool itself wrote the entry: it carries the lines, or
 // goes with one that does.
 func isOf(e firn.Entry, tool dialect.Name) bool {
-	name, _ := dialect.Carried(e)
+	name, _ := dialect.CarriedBy(e)
 	return name == tool
 }
 

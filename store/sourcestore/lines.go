@@ -29,7 +29,7 @@ func (st *Store) Lines(ctx context.Context, id firn.ID) (dialect.Transcript, fun
 	}, nil
 }
 
-// partLines yields the lines of a part without their newlines.
+// partLines yields the lines of a part with their newlines.
 func (st *Store) partLines(ctx context.Context, t dialect.Transcript, name string, yield func([]byte, error) bool) bool {
 	file, err := st.openPart(t, name, 0)
 	if err != nil {
@@ -44,9 +44,6 @@ func (st *Store) partLines(ctx context.Context, t dialect.Transcript, name strin
 		}
 		if ctx.Err() != nil {
 			return yield(nil, ctx.Err())
-		}
-		if n := len(line); n > 0 && line[n-1] == '\n' {
-			line = line[:n-1]
 		}
 		if len(line) > 0 && !yield(line, nil) {
 			return false

@@ -1,0 +1,264 @@
+package convert_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"firn"
+	"firn/dialect"
+	"firn/dialect/native"
+	"firn/internal/convert"
+	"firn/internal/dialects"
+	"firn/store"
+	"firn/store/memstore"
+	"firn/window"
+)
+
+// FIRN_CUTS=all tries every line and 200 bytes of every transcript, FIRN_SEED chooses
+// the bytes and the generated transcripts, and FIRN_CORPUS names a directory with more
+// transcripts.
+func cutsOf(t *testing.T, text []byte, seed uint64) []int {
+	t.Helper()
+	var cuts []int
+	for i, c := range text {
+		if c == '\n' && i+1 < len(text) {
+			cuts = append(cuts, i+1)
+		}
+	}
+	random := rand.New(rand.NewPCG(seed, uint64(len(text))))
+	count := 200
+	if os.Getenv("FIRN_CUTS") != "all" {
+		most := max(2, min(12, 200_000/len(text)))
+		random.Shuffle(len(cuts), func(i, j int) { cuts[i], cuts[j] = cuts[j], cuts[i] })
+		cuts, count = cuts[:min(len(cuts), most)], most
+	}
+	for range count {
+		cuts = append(cuts, 1+random.IntN(len(text)))
+	}
+	return cuts
+}
+
+// seedOf is the seed of this run.
+func seedOf(t *testing.T) uint64 {
+	t.Helper()
+	seed := uint64(1)
+	if text := os.Getenv("FIRN_SEED"); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatalf("FIRN_SEED: %v", err)
+		}
+	}
+	t.Logf("FIRN_SEED=%d", seed)
+	return seed
+}
+
+// furtherCorpus reads the transcripts below a directory that is given.
+func furtherCorpus(t *testing.T) (all []specimen) {
+	t.Helper()
+	dir := os.Getenv("FIRN_CORPUS")
+	if dir == "" {
+		return nil
+	}
+	err := filepath.WalkDir(dir, func(name string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() || filepath.Ext(name) != ".jsonl" {
+			return err
+		}
+		tool, err := dialects.OfFile(name)
+		if err != nil {
+			t.Logf("%s: %v", name, err)
+			return nil
+		}
+		text, err := os.ReadFile(name)
+		rel, _ := filepath.Rel(dir, name)
+		all = append(all, specimen{tool, filepath.ToSlash(rel), text})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// everything is the corpus with the hard cases.
+func everything(t *testing.T) []specimen {
+	t.Helper()
+	all := append(corpus(t), hardCases(t, seedOf(t))...)
+	return append(all, furtherCorpus(t)...)
+}
+
+// imported keeps a transcript in a new store, one import after the other.
+func imported(t *testing.T, s specimen, texts ...[]byte) store.Store {
+	t.Helper()
+	// Some tools note no times: then that of the import counts.
+	st := memstore.New(memstore.Options{Now: func() time.Time { return time.UnixMilli(1_800_000_000_000) }})
+	for _, text := range texts {
+		if !begun(from(s.tool, s.name, text)) {
+			continue // an import refuses it
+		}
+		if _, err := convert.Into(t.Context(), st, "s", from(s.tool, s.name, text), &convert.Report{}); err != nil {
+			t.Fatalf("import %d bytes: %v", len(text), err)
+		}
+	}
+	return st
+}
+
+// begun reports whether a transcript has begun.
+func begun(src convert.Source) bool {
+	for t := range src.Told(&convert.Report{}) {
+		if convert.Begun([]convert.Told{t}) {
+			return true
+		}
+	}
+	return false
+}
+
+// exported writes a session as a tool's transcript.
+func exported(t *testing.T, st store.Store, to dialect.Tool) ([]byte, *convert.Report) {
+	t.Helper()
+	var out bytes.Buffer
+	report := &convert.Report{}
+	target := dialect.Target{Session: "s", CWD: "/home/u/specimen", Agent: "main"}
+	if err := convert.Write(t.Context(), &out, convert.Stored(t.Context(), st, "s", dialect.Native), to, target, report); err != nil {
+		t.Fatalf("export to %s: %v", to.Name(), err)
+	}
+	return out.Bytes(), report
+}
+
+// conversationOf is the path to the last entry, without what is hidden, in words that can
+// be compared.
+func conversationOf(t *testing.T, st store.Store) string {
+	t.Helper()
+	var tree firn.Tree
+	var entries []firn.Entry
+	for record, err := range st.Read(t.Context(), "s", store.Start) {
+		if err != nil || record.Gap != nil {
+			t.Fatal(err, record.Gap)
+		}
+		e, err := record.Entry()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tree.Add(record.At, record.Glance) >= 0 {
+			entries = append(entries, e)
+		}
+	}
+	hidden := tree.Hidden()
+	var b strings.Builder
+	for _, n := range tree.Path(tree.Head()) {
+		e := entries[n]
+		if _, tomb := e.Body.(*firn.Tombstone); tomb && convert.IsSettling(e) || hidden[e.ID] {
+			continue
+		}
+		body, err := json.Marshal(e.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&b, "%s %T %s\n", convert.FirstID(e.ID), e.Body, body)
+	}
+	return b.String()
+}
+
+// windowsOf are the windows of all providers.
+func windowsOf(t *testing.T, st store.Store) string {
+	t.Helper()
+	path, err := window.Collect(st.ReadBack(t.Context(), "s", store.End))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, profile := range window.Profiles() {
+		w := window.Build(path, window.Options{Profile: profile})
+		fmt.Fprintf(&b, "%s: %s\n", profile.Name, w.System)
+		for _, item := range w.Items {
+			m, err := json.Marshal(item.Message)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(&b, "%s\n", m)
+		}
+	}
+	return b.String()
+}
+
+// What was imported while the tool was still writing, and again when it had written all,
+// is the same as what is imported at once.
+func TestGrown(t *testing.T) {
+	seed := seedOf(t)
+	for _, s := range everything(t) {
+		t.Run(string(s.tool.Name())+"/"+strings.ReplaceAll(s.name, "/", ":"), func(t *testing.T) {
+			whole := imported(t, s, s.text)
+			path, windows := conversationOf(t, whole), windowsOf(t, whole)
+			exports := make(map[dialect.Name]string)
+			for _, to := range dialects.Others() {
+				out, _ := exported(t, whole, to)
+				exports[to.Name()] = string(out)
+			}
+			for _, cut := range cutsOf(t, s.text, seed) {
+				if os.Getenv("FIRN_CUT") != "" && os.Getenv("FIRN_CUT") != strconv.Itoa(cut) {
+					continue
+				}
+				grown := imported(t, s, s.text[:cut], s.text)
+				if got := conversationOf(t, grown); got != path {
+					t.Fatalf("cut at byte %d: the session differs: %s", cut, firstDifference(got, path))
+				}
+				if got := windowsOf(t, grown); got != windows {
+					t.Fatalf("cut at byte %d: the windows differ: %s", cut, firstDifference(got, windows))
+				}
+				for _, to := range dialects.Others() {
+					if out, _ := exported(t, grown, to); string(out) != exports[to.Name()] {
+						t.Fatalf("cut at byte %d: the export to %s differs: %s", cut, to.Name(), firstDifference(string(out), exports[to.Name()]))
+					}
+				}
+			}
+		})
+	}
+}
+
+// What was imported comes back byte for byte, and then the report says so.
+func TestBytesComeBack(t *testing.T) {
+	for _, s := range everything(t) {
+		t.Run(string(s.tool.Name())+"/"+strings.ReplaceAll(s.name, "/", ":"), func(t *testing.T) {
+			st := imported(t, s, s.text)
+			back, report := exported(t, st, s.tool)
+			if string(back) != string(s.text) {
+				t.Errorf("the bytes differ, with %d the same, %d said, %d changed, %d left: %s",
+					report.Same, report.Said, report.Changed, report.Left, firstDifference(string(back), string(s.text)))
+			}
+			if !report.Whole() && report.Damaged == 0 {
+				t.Errorf("the bytes are the same and the report says otherwise: %+v", report)
+			}
+			again := imported(t, s, s.text, s.text)
+			if got, want := nativeOf(t, again), nativeOf(t, st); got != want {
+				t.Errorf("importing it twice adds something: %s", firstDifference(got, want))
+			}
+		})
+	}
+}
+
+// nativeOf are the lines of a session as firn keeps them.
+func nativeOf(t *testing.T, st store.Store) string {
+	t.Helper()
+	var out []byte
+	for record, err := range st.Read(t.Context(), "s", store.Start) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := record.Entry()
+		if err == nil {
+			out, err = native.New().Append(out, e)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, '\n')
+	}
+	return string(out)
+}
