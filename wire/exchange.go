@@ -82,6 +82,10 @@ const MaskedHeader = "Firn-Masked"
 // FormatHTML is the format of pages to read. Nothing can be read back from it.
 const FormatHTML = "html"
 
+// NoMessageYet is the message of the problem that a transcript which has only lines
+// before the conversation is refused with.
+const NoMessageYet = "the transcript has no message yet"
+
 // Imported tells what was kept.
 type Imported struct {
 	Session Session `json:"session"`

@@ -53,9 +53,11 @@ type printer struct {
 	// facts are what must be known of the file's records to hide one of them.
 	facts map[string]*fact
 
-	title string
-	// since counts the bytes written since the title was.
+	title firn.Title
+	// since counts the bytes written since the title was, and wrote is set if any
+	// were written by this printer.
 	since int
+	wrote bool
 }
 
 // link is how an entry is found in the file.
@@ -90,7 +92,7 @@ func (p *printer) Print(dst []byte, e firn.Entry) ([]byte, error) {
 	}
 	start := len(dst)
 	dst = p.print(dst, e)
-	p.since += len(dst) - start
+	p.count(len(dst) - start)
 	return dst, nil
 }
 
@@ -102,15 +104,21 @@ func (p *printer) Finish(dst []byte) ([]byte, error) {
 	if p.pointed != "" && p.end == p.ours && !p.leads() {
 		dst = p.point(dst, p.end)
 	}
-	p.since += len(dst) - start
+	p.count(len(dst) - start)
 	const tail = 48 << 10 // they read 64 KB
-	if p.title == "" && p.to.Title != "" && p.end != "" {
-		p.title, p.since = p.to.Title, tail+1
+	if p.title.Name == "" && p.to.Title != "" && p.end != "" {
+		p.title, p.since = firn.Title{Name: p.to.Title, Source: firn.SourceUser}, tail+1
 	}
-	if p.title != "" && p.since > tail {
-		dst = p.titleLine(dst, "custom-title", "customTitle", p.title)
+	if p.title.Name != "" && p.since > tail && p.wrote {
+		dst = p.titleLine(dst, p.title)
 	}
 	return dst, nil
+}
+
+// count notes that this printer wrote bytes.
+func (p *printer) count(bytes int) {
+	p.since += bytes
+	p.wrote = p.wrote || bytes > 0
 }
 
 func (p *printer) print(dst []byte, e firn.Entry) []byte {
@@ -183,20 +191,29 @@ func (p *printer) moved(dst []byte, e firn.Entry, b *firn.Head) []byte {
 
 // titled writes a title. One that is empty takes the title away.
 func (p *printer) titled(dst []byte, t *firn.Title) []byte {
-	if t.Source == firn.SourceAuto {
-		return p.titleLine(dst, "ai-title", "aiTitle", t.Name)
-	}
-	p.title = t.Name
-	return p.titleLine(dst, "custom-title", "customTitle", t.Name)
+	p.entitle(t)
+	return p.titleLine(dst, *t)
 }
 
-func (p *printer) titleLine(dst []byte, kind, member, name string) []byte {
-	if kind == "custom-title" {
+// entitle notes a title. One that the user gave stays in force when an automatic
+// one follows.
+func (p *printer) entitle(t *firn.Title) {
+	if t.Beats(p.title) || t.Name == "" {
+		p.title = *t
+	}
+}
+
+func (p *printer) titleLine(dst []byte, t firn.Title) []byte {
+	kind, member := "custom-title", "customTitle"
+	if t.Source == firn.SourceAuto {
+		kind, member = "ai-title", "aiTitle"
+	}
+	if t == p.title {
 		p.since = 0
 	}
 	w := writer{dst: append(dst, '{')}
 	w.text("type", kind)
-	w.text(member, name)
+	w.text(member, t.Name)
 	w.text("sessionId", p.session)
 	return append(w.dst, '}', '\n')
 }

@@ -28,9 +28,7 @@ func (p *printer) Repeat(e firn.Entry, lines [][]byte) {
 	case *firn.Tombstone:
 		p.remember(e, b, lines)
 	case *firn.Title:
-		if b.Source != firn.SourceAuto {
-			p.title = b.Name
-		}
+		p.entitle(b)
 	case *firn.Message:
 		p.met(e, b, lines)
 		return
@@ -52,7 +50,7 @@ func (p *printer) meet(l *line) {
 		p.last = l.at
 	}
 	switch {
-	case l.kind == "custom-title":
+	case l.kind == "custom-title", l.kind == "ai-title" && p.title.Source == firn.SourceAuto:
 		p.since = 0
 	case l.kind == "last-prompt":
 		p.pointed, p.led = l.leaf, ""

@@ -213,6 +213,11 @@ func (p *program) importAll(ctx context.Context, c *client.Client, list []bring)
 			show.Clear()
 			return fmt.Errorf("import %s: %w", firstOf(b.files, "stdin"), err)
 		}
+		if notBegun(err) {
+			show.Clear()
+			p.say("%s: skipped, %s\n", firstOf(b.files, "stdin"), wire.NoMessageYet)
+			continue
+		}
 		if err != nil {
 			failed++
 			show.Clear()
@@ -229,6 +234,12 @@ func (p *program) importAll(ctx context.Context, c *client.Client, list []bring)
 		return err
 	}
 	return errPartial
+}
+
+// notBegun reports whether a transcript was refused because it has no message yet.
+func notBegun(err error) bool {
+	var problem *wire.Problem
+	return errors.As(err, &problem) && problem.Message == wire.NoMessageYet
 }
 
 func firstOf(list []string, other string) string {

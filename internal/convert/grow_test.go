@@ -125,11 +125,28 @@ func exported(t *testing.T, st store.Store, to dialect.Tool) ([]byte, *convert.R
 	t.Helper()
 	var out bytes.Buffer
 	report := &convert.Report{}
-	target := dialect.Target{Session: "s", CWD: "/home/u/specimen", Agent: "main"}
+	target := dialect.Target{Session: "s", Title: titleOf(t, st), CWD: "/home/u/specimen", Agent: "main"}
 	if err := convert.Write(t.Context(), &out, convert.Stored(t.Context(), st, "s", dialect.Native), to, target, report); err != nil {
 		t.Fatalf("export to %s: %v", to.Name(), err)
 	}
 	return out.Bytes(), report
+}
+
+// titleOf is the title in force.
+func titleOf(t *testing.T, st store.Store) string {
+	t.Helper()
+	var title firn.Title
+	for record, err := range st.Read(t.Context(), "s", store.Start) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e, err := record.Entry(); err == nil {
+			if b, ok := e.Body.(*firn.Title); ok && b.Beats(title) {
+				title = *b
+			}
+		}
+	}
+	return title.Name
 }
 
 // conversationOf is the path to the last entry, without what is hidden, in words that can

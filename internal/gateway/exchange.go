@@ -120,15 +120,47 @@ func incoming(tool dialect.Tool, in wire.Import, who Asker, stream io.Reader, re
 		origin.Parts = []string{in.Name}
 	}
 	next, stop := iter.Pull2(convert.Transcript(tool, origin, func() iter.Seq2[[]byte, error] { return convert.Lines(stream) }).Told(report))
-	first, err, ok := next()
-	if ok && err == nil {
-		first.Lines = owned(first.Lines)
-	}
-	second, after, more := next()
-	if err != nil || !more && (!ok || report.Damaged >= report.Lines) { // a header may be made of nothing
+	ahead, after := readAhead(next)
+	if after == nil && (len(ahead) == 0 || len(ahead) == 1 && report.Damaged >= report.Lines) { // a header may be made of nothing
 		stop()
-		return convert.Source{}, "", nothingRead(err, tool, report)
+		return convert.Source{}, "", nothingRead(tool, report)
 	}
+	if after == nil && !convert.Begun(ahead) {
+		stop()
+		return convert.Source{}, "", &wire.Problem{Kind: wire.Invalid, Message: wire.NoMessageYet, Hint: "import it again when the conversation has begun"}
+	}
+	if after != nil && len(ahead) == 0 {
+		stop()
+		return convert.Source{}, "", after
+	}
+	id := incomingID(&ahead[0], in)
+	if err := id.Check(); err != nil {
+		stop()
+		return convert.Source{}, "", err
+	}
+	told := func(yield func(convert.Told, error) bool) {
+		defer stop()
+		for _, t := range ahead {
+			if !yield(signTold(t, who), nil) {
+				return
+			}
+		}
+		if after != nil {
+			yield(convert.Told{}, after)
+			return
+		}
+		for t, err, ok := next(); ok; t, err, ok = next() {
+			if !yield(signTold(t, who), err) {
+				return
+			}
+		}
+	}
+	return convert.Source{Tool: tool.Name(), Told: func(*convert.Report) iter.Seq2[convert.Told, error] { return told }}, id, nil
+}
+
+// incomingID is the id that a session gets: the one that was asked for, the one in
+// its header, or the file's name. The header is given the agent that was asked for.
+func incomingID(first *convert.Told, in wire.Import) firn.ID {
 	id := in.ID
 	if h, isHeader := first.Entry.Body.(*firn.Header); isHeader {
 		if id == "" && h.Session.Check() == nil {
@@ -146,22 +178,22 @@ func incoming(tool dialect.Tool, in wire.Import, who Asker, stream io.Reader, re
 	if id == "" {
 		id = firn.NewID()
 	}
-	if err := id.Check(); err != nil {
-		stop()
-		return convert.Source{}, "", err
-	}
-	told := func(yield func(convert.Told, error) bool) {
-		defer stop()
-		if !yield(signTold(first, who), nil) {
-			return
+	return id
+}
+
+// readAhead reads what a transcript tells until it is known whether it has begun,
+// and one more: there may be a header and nothing else. A transcript that has not
+// begun is at its end soon.
+func readAhead(next func() (convert.Told, error, bool)) (ahead []convert.Told, err error) {
+	for len(ahead) < 2 || !convert.Begun(ahead) {
+		t, err, ok := next()
+		if !ok || err != nil {
+			return ahead, err
 		}
-		for t, err, ok := second, after, more; ok; t, err, ok = next() {
-			if !yield(signTold(t, who), err) {
-				return
-			}
-		}
+		t.Lines = owned(t.Lines)
+		ahead = append(ahead, t)
 	}
-	return convert.Source{Tool: tool.Name(), Told: func(*convert.Report) iter.Seq2[convert.Told, error] { return told }}, id, nil
+	return ahead, nil
 }
 
 // owned copies lines, which are valid until the next ones are read.
@@ -174,11 +206,8 @@ func owned(lines [][]byte) [][]byte {
 }
 
 // nothingRead says why no session can be made of a transcript.
-func nothingRead(err error, tool dialect.Tool, report *convert.Report) error {
-	switch {
-	case err != nil:
-		return err
-	case report.Damaged > 0:
+func nothingRead(tool dialect.Tool, report *convert.Report) error {
+	if report.Damaged > 0 {
 		return &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("no line of the transcript can be read as one of %s", tool.Name()),
 			Hint: "see that it is the right file; firn verify FILE tells what is wrong in it"}
 	}
