@@ -37,8 +37,13 @@ type Marks struct {
 	// Open is set if the transcript ended before the tool had settled the entry:
 	// lines to come may say it otherwise. It is how many bytes the transcript had.
 	Open int64
-	// Bare is set if no newline follows the last of the lines.
+	// Bare is set if no newline follows the last of the lines, but those of the next
+	// entry.
 	Bare bool
+	// Rest is what follows the last of the lines, if the transcript ended with them
+	// and with anything else than one newline: no newline, the beginning of a line,
+	// blank lines. It holds as long as no entry after this one carries lines.
+	Rest *string
 }
 
 // CarryMarked is Carry for lines with marks.
@@ -61,6 +66,9 @@ func CarryMarked(e *firn.Entry, tool Name, lines [][]byte, marks Marks) {
 	}
 	if marks.Bare {
 		value = append(value, `,"bare":true`...)
+	}
+	if marks.Rest != nil {
+		value = appendHollow(append(value, `,"rest":`...), []byte(*marks.Rest), nil)
 	}
 	value = append(value, '}')
 	extra := make(firn.Fields, 0, len(e.Extra)+1)
@@ -91,6 +99,11 @@ func CarriedBy(e firn.Entry) (Name, Marks) {
 			marks.Open, _ = r.Int()
 		case "bare":
 			marks.Bare, _ = r.Bool()
+		case "rest":
+			if rest, ok := fill(r.Raw(), nil); ok {
+				text := string(rest)
+				marks.Rest = &text
+			}
 		default:
 			r.Skip()
 		}

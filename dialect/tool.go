@@ -96,9 +96,8 @@ type Told struct {
 	Marks
 }
 
-// End is the kind of line that the entry at the end of a transcript is given if
-// the transcript does not end with a newline: it carries what stands behind the
-// last newline and is no whole line, which may be nothing.
+// End is the kind of an entry that says nothing but how the transcript ends now,
+// which is otherwise a mark of its last entry; see [Marks].
 const End = "end"
 
 // Printer writes a transcript, entry by entry. Who calls it gives the header

@@ -45,7 +45,7 @@ type Glancer interface {
 // called for every pass over them.
 func Transcript(tool dialect.Tool, origin dialect.Origin, open func() iter.Seq2[[]byte, error]) Source {
 	src := Source{Tool: tool.Name(), Told: func(r *Report) iter.Seq2[Told, error] {
-		return (&reading{tool: tool, origin: origin, source: open(), report: r}).all
+		return ended((&reading{tool: tool, origin: origin, source: open(), report: r}).all)
 	}}
 	if g, ok := tool.(Glancer); ok {
 		src.Glances = func() iter.Seq2[firn.Glance, error] { return glances(g, open(), true) }
@@ -177,6 +177,8 @@ type writing struct {
 	// owed is set if a newline is still to be written, bare if none follows what
 	// was written last, apart if what stood behind that is left out.
 	owed, bare, apart bool
+	// rest is what a transcript ended with, if it ends here.
+	rest *string
 	// printing is set if the printer may hold something back.
 	printing bool
 	// glancer reads lines of our own format; alike says that those of the source
@@ -193,7 +195,7 @@ func (o *writing) copy(told iter.Seq2[Told, error]) error {
 		}
 		o.report.Same++
 		o.report.kept(t.Entry, o.from)
-		o.write(t.Lines, t.Bare)
+		o.write(t.Lines, t.Marks)
 		if err := o.flush(); err != nil {
 			return err
 		}
@@ -280,7 +282,7 @@ func (o *writing) one(f fitted) (err error) {
 		o.report.Same++
 		o.report.kept(e, o.from)
 		_, marks := dialect.CarriedBy(t.Entry)
-		return o.repeat(e, lines, marks.Bare)
+		return o.repeat(e, lines, marks)
 	}
 	o.current, o.losses = e.ID, append(o.losses[:0], f.losses...)
 	if o.to == dialect.Native {
@@ -289,15 +291,15 @@ func (o *writing) one(f fitted) (err error) {
 	if o.isOurs(t) || o.isTheirs(t, rehung) {
 		o.report.Said++
 		o.report.kept(e, o.from)
-		return o.repeat(e, t.Lines, false)
+		return o.repeat(e, t.Lines, dialect.Marks{})
 	}
 	o.printing = true
 	start := len(o.buf)
 	if o.buf, err = o.printer.Print(o.buf, e); err != nil {
 		return err
 	}
-	if o.to == dialect.Native && (t.Bare || !says(o.buf[start:], t.Lines)) {
-		dialect.CarryMarked(&e, o.from, t.Lines, dialect.Marks{Bare: t.Bare})
+	if o.to == dialect.Native && (t.Bare || t.Rest != nil || !says(o.buf[start:], t.Lines)) {
+		dialect.CarryMarked(&e, o.from, t.Lines, dialect.Marks{Bare: t.Bare, Rest: t.Rest})
 		if o.buf, err = o.printer.Print(o.buf[:start], e); err != nil {
 			return err
 		}
@@ -307,7 +309,7 @@ func (o *writing) one(f fitted) (err error) {
 }
 
 // repeat writes lines as they are. What the printer held back comes before them.
-func (o *writing) repeat(e firn.Entry, lines [][]byte, bare bool) (err error) {
+func (o *writing) repeat(e firn.Entry, lines [][]byte, marks dialect.Marks) (err error) {
 	if o.printing {
 		o.printing = false
 		if o.buf, err = o.printer.Finish(o.buf); err != nil {
@@ -318,27 +320,27 @@ func (o *writing) repeat(e firn.Entry, lines [][]byte, bare bool) (err error) {
 		}
 	}
 	o.printer.Repeat(e, lines)
-	o.write(lines, bare)
+	o.write(lines, marks)
 	return o.flush()
 }
 
-// write adds lines as they are. If they are bare, no newline follows the last of
-// them; if there are none, none follows the line before.
-func (o *writing) write(lines [][]byte, bare bool) {
+// write adds lines as they are. What the ones before them ended with does not
+// count any more.
+func (o *writing) write(lines [][]byte, marks dialect.Marks) {
+	if len(lines) > 0 || marks.Rest != nil {
+		o.rest = marks.Rest
+	}
+	if len(lines) == 0 {
+		return
+	}
+	if o.apart {
+		o.newLine()
+	}
 	for _, line := range lines {
 		o.buf = append(append(o.buf, line...), '\n')
 	}
-	if len(lines) > 0 && o.apart {
-		o.newLine()
-	}
-	if len(lines) > 0 || bare {
-		o.bare, o.apart = bare, false
-	}
-	switch {
-	case bare && len(lines) > 0:
+	if o.bare = marks.Bare; o.bare {
 		o.buf = o.buf[:len(o.buf)-1]
-	case bare:
-		o.owed = false
 	}
 }
 
@@ -351,6 +353,10 @@ func (o *writing) newLine() {
 func (o *writing) flushPrinted() error {
 	if len(o.buf) > 0 {
 		o.newLine()
+		if o.rest != nil && strings.TrimSpace(*o.rest) != "" {
+			o.report.lose(Unfinished, 1)
+		}
+		o.rest = nil
 	}
 	return o.flush()
 }
@@ -358,7 +364,7 @@ func (o *writing) flushPrinted() error {
 // isOurs reports whether the line that an entry came from is one of our own
 // format, too, and says the same there.
 func (o *writing) isOurs(t Told) bool {
-	if o.to != dialect.Native || len(t.Lines) != 1 || t.Bare || !o.alike {
+	if o.to != dialect.Native || len(t.Lines) != 1 || t.Bare || t.Rest != nil || !o.alike {
 		return false
 	}
 	g, err := o.glancer.Glance(t.Lines[0])
@@ -456,13 +462,19 @@ func (o *writing) pass(text []byte) error {
 	return err
 }
 
-// finish writes the newline that is owed.
+// finish writes the newline that is owed, or what the transcript ended with
+// instead.
 func (o *writing) finish() error {
-	if o.owed {
-		o.owed = false
-		if err := o.pass([]byte{'\n'}); err != nil {
-			return err
-		}
+	end := ""
+	switch {
+	case o.rest != nil:
+		end = *o.rest
+	case o.owed:
+		end = "\n"
+	}
+	o.owed, o.rest = false, nil
+	if err := o.pass([]byte(end)); err != nil {
+		return err
 	}
 	return o.w.Flush()
 }

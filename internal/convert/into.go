@@ -7,6 +7,7 @@ import (
 	"hash/maphash"
 	"iter"
 	"slices"
+	"time"
 	"unicode/utf8"
 
 	"firn"
@@ -30,7 +31,7 @@ const (
 // ErrConflict, the second of type *[Differs]. Nothing is added then, but for
 // what came long before the message that differs.
 func Into(ctx context.Context, st store.Store, id firn.ID, src Source, report *Report) (int64, error) {
-	in := &intake{ctx: ctx, st: st, id: id, tool: src.Tool, seed: maphash.MakeSeed(), moved: make(map[firn.EntryID]firn.EntryID)}
+	in := &intake{ctx: ctx, st: st, id: id, tool: src.Tool, seed: maphash.MakeSeed(), moved: make(map[firn.EntryID]firn.EntryID), rest: "\n", ends: "\n"}
 	if err := in.look(); err != nil {
 		return 0, err
 	}
@@ -87,10 +88,14 @@ type intake struct {
 	// moved tells which entry replaces one that was not settled.
 	moved map[firn.EntryID]firn.EntryID
 	// open are entries that the transcript may yet say otherwise.
-	open  []firn.Entry
-	batch []firn.Entry
-	room  int
-	added int64
+	open []firn.Entry
+	// rest is what the transcript ended with as the session has it, ends what it
+	// ends with now; see [dialect.Marks]. Time is that of its last entry.
+	rest, ends string
+	time       time.Time
+	batch      []firn.Entry
+	room       int
+	added      int64
 }
 
 // known is what is remembered of an entry that is there.
@@ -136,6 +141,10 @@ func (in *intake) look() error {
 
 // notice takes notice of an entry that is there.
 func (in *intake) notice(e firn.Entry) {
+	tool, marks := dialect.CarriedBy(e)
+	if tool == in.tool {
+		in.rest = restOf(marks)
+	}
 	if e.ID == "" {
 		return
 	}
@@ -145,7 +154,7 @@ func (in *intake) notice(e firn.Entry) {
 	}
 	k := known{words: in.words(e)}
 	in.said = in.said || !isEnd(e)
-	switch tool, marks := dialect.CarriedBy(e); {
+	switch {
 	case tool != in.tool || in.tool == dialect.Native:
 		if up, ok := in.has[e.Parent]; ok && e.Body.Kind() == firn.KindMessage {
 			up.followed = true
@@ -155,7 +164,7 @@ func (in *intake) notice(e firn.Entry) {
 		k.open, k.content = true, contentOf(e)
 		in.unsettled = append(in.unsettled, e.ID)
 		in.size = max(in.size, marks.Open)
-	default:
+	case !isEnd(e):
 		in.last = e.ID
 	}
 	in.has[e.ID] = k
@@ -176,6 +185,8 @@ func (in *intake) words(e firn.Entry) uint64 {
 
 // take adds an entry that is not there.
 func (in *intake) take(e firn.Entry) error {
+	_, marks := dialect.CarriedBy(e)
+	in.ends, in.time = restOf(marks), e.Time
 	if h, ok := e.Body.(*firn.Header); ok {
 		if in.known {
 			return nil
@@ -193,7 +204,6 @@ func (in *intake) take(e firn.Entry) error {
 	if in.known && !in.met {
 		return fmt.Errorf("%w: there is another session of that name", firn.ErrConflict)
 	}
-	_, marks := dialect.CarriedBy(e)
 	switch {
 	case ok && !had.open:
 		in.meet(e.ID)
@@ -245,6 +255,9 @@ func (in *intake) follow(e *firn.Entry) {
 
 // add appends an entry, with others.
 func (in *intake) add(e firn.Entry) error {
+	if tool, marks := dialect.CarriedBy(e); tool == in.tool {
+		in.rest = restOf(marks)
+	}
 	in.batch = append(in.batch, e)
 	if in.room += sizeOf(e); len(in.batch) >= batchEntries || in.room >= batchBytes {
 		return in.flush()
@@ -284,11 +297,26 @@ func (in *intake) end(size int64) error {
 		if k := in.has[id]; k.met || k.followed {
 			continue
 		}
-		if err := in.add(settling(id)); err != nil {
+		if err := in.add(settling(id, in.time)); err != nil {
 			return err
 		}
 	}
+	if in.tool != dialect.Native && in.rest != in.ends {
+		e := endEntry(in.tool, size, "", in.time)
+		if _, ok := in.has[e.ID]; !ok {
+			dialect.CarryMarked(&e, in.tool, nil, dialect.Marks{Rest: &in.ends})
+			return errors.Join(in.add(e), in.flush())
+		}
+	}
 	return in.flush()
+}
+
+// restOf is what a transcript ends with.
+func restOf(marks dialect.Marks) string {
+	if marks.Rest == nil {
+		return "\n"
+	}
+	return *marks.Rest
 }
 
 // flush appends what was gathered.

@@ -46,6 +46,9 @@ const (
 	OtherBranch = "other branch"
 	// Hidden entries are not for other tools to see, nor what hid them.
 	Hidden = "hidden"
+	// Unfinished is the beginning of a last line that was never finished. It is not
+	// written where other lines follow.
+	Unfinished = "unfinished line"
 )
 
 // Total is the number of entries that were read.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"iter"
+	"strings"
 	"time"
 
 	"firn"
@@ -38,6 +39,9 @@ type reading struct {
 	// stands behind the last newline and is not whole.
 	ended bool
 	rest  []byte
+	// glued is set if rest stands behind something whole on its line, lined once an
+	// entry has lines.
+	glued, lined bool
 	// finished is set once there are no more lines.
 	finished bool
 }
@@ -114,27 +118,72 @@ func (r *reading) unfinished(line []byte, yield func(Told, error) bool) bool {
 		}
 		whole, rest = whole+1, p.Offset+len(p.Bytes)
 	}
-	r.rest = line[rest:]
+	r.rest, r.glued = line[rest:], rest > 0
 	return r.pieces(line[:rest], all[:whole], len(r.rest) > 0, yield)
 }
 
-// end tells what stands behind the last newline and is no whole line, and that
-// there is no newline. A transcript that ends with one needs no such entry,
-// unless it ends with lines that say nothing.
+// end tells how the transcript ends, if that is not with a newline behind the last
+// line that says anything.
 func (r *reading) end(yield func(Told, error) bool) bool {
-	if len(r.rest) > 0 {
-		r.hold(r.rest, true)
-	}
 	if r.ended && len(r.held) == 0 || !r.begun {
 		return true
 	}
-	e := firn.Entry{
-		ID: firn.EntryID(fmt.Sprintf("end-%d", r.number)), Parent: r.last, Time: r.time,
-		Body: &firn.Custom{Type: dialect.LineType(r.tool.Name(), dialect.End)},
+	rest := strings.Join(toStrings(r.held), "\n")
+	if len(r.rest) > 0 {
+		if len(r.held) > 0 && !r.bare {
+			rest += "\n"
+		}
+		rest += string(r.rest)
 	}
-	lines := r.held
-	r.held = nil
-	return yield(Told{Entry: e, Lines: lines, Marks: dialect.Marks{Open: r.open, Bare: !r.ended}}, nil)
+	if r.lined && !r.glued && (len(r.held) > 0 || len(r.rest) > 0) {
+		rest = "\n" + rest
+	}
+	if r.ended {
+		rest += "\n"
+	}
+	return yield(Told{Entry: endEntry(r.tool.Name(), r.number, r.last, r.time), Marks: dialect.Marks{Rest: &rest}}, nil)
+}
+
+func toStrings(lines [][]byte) []string {
+	list := make([]string, len(lines))
+	for i, line := range lines {
+		list[i] = string(line)
+	}
+	return list
+}
+
+// endEntry makes an entry that says how a transcript ends.
+func endEntry(tool dialect.Name, number int64, parent firn.EntryID, at time.Time) firn.Entry {
+	return firn.Entry{
+		ID: firn.EntryID(fmt.Sprintf("end-%d", number)), Parent: parent, Time: at,
+		Body: &firn.Custom{Type: dialect.LineType(tool, dialect.End)},
+	}
+}
+
+// ended tells how a transcript ends as a mark of its last entry.
+func ended(told iter.Seq2[Told, error]) iter.Seq2[Told, error] {
+	return func(yield func(Told, error) bool) {
+		var last *Told
+		for t, err := range told {
+			if err == nil && last != nil && t.Rest != nil && isEnd(t.Entry) {
+				last.Rest = t.Rest
+				continue
+			}
+			if last != nil && !yield(*last, nil) {
+				return
+			}
+			last = nil
+			if err != nil {
+				yield(t, err)
+				return
+			}
+			t = keep(t)
+			last = &t
+		}
+		if last != nil {
+			yield(*last, nil)
+		}
+	}
 }
 
 // pieces reads the pieces of a line that is not one object. Each carries the bytes
@@ -197,7 +246,7 @@ func (r *reading) damage(p rawjson.Piece, raw []byte, bare bool, yield func(Told
 	}
 	r.last = e.ID
 	told := Told{Entry: e, Lines: r.held, Marks: dialect.Marks{Open: r.open, Bare: r.bare}}
-	r.held, r.bare = nil, false
+	r.held, r.bare, r.lined = nil, false, true
 	return yield(told, nil)
 }
 
@@ -247,6 +296,7 @@ func (r *reading) tell(entries []firn.Entry, lines [][]byte, bare bool, yield fu
 		told := Told{Entry: e, Marks: dialect.Marks{Open: r.open}}
 		if i == len(entries)-1 {
 			told.Lines, told.Bare = lines, bare
+			r.lined = r.lined || len(lines) > 0
 		} else if e.ID == "" && !r.finished {
 			told.Open = 0 // a whole line tells the header
 		}

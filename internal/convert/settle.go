@@ -26,10 +26,8 @@ import (
 const settledReason = "imported again with what followed"
 
 // settling makes the tombstone for an entry.
-func settling(id firn.EntryID) firn.Entry {
-	e := firn.NewEntry(&firn.Tombstone{Target: id, Reason: settledReason})
-	e.ID = id + "~settled"
-	return e
+func settling(id firn.EntryID, at time.Time) firn.Entry {
+	return firn.Entry{ID: id + "~settled", Time: at, Body: &firn.Tombstone{Target: id, Reason: settledReason}}
 }
 
 // IsSettling reports whether an entry is a tombstone that an import wrote for an entry
