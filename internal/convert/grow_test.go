@@ -36,7 +36,7 @@ func cutsOf(t *testing.T, text []byte, seed uint64) []int {
 	random := rand.New(rand.NewPCG(seed, uint64(len(text))))
 	count := 200
 	if os.Getenv("FIRN_CUTS") != "all" {
-		most := max(2, min(12, 200_000/len(text)))
+		most := max(2, min(6, 100_000/len(text)))
 		random.Shuffle(len(cuts), func(i, j int) { cuts[i], cuts[j] = cuts[j], cuts[i] })
 		cuts, count = cuts[:min(len(cuts), most)], most
 	}

@@ -21,7 +21,7 @@ func hardCases(t *testing.T, seed uint64) []specimen {
 	claude, _ := dialects.Find(string(dialect.ClaudeCode))
 	codex, _ := dialects.Find(string(dialect.Codex))
 	var all []specimen
-	for n := range 12 {
+	for n := range 8 {
 		all = append(all,
 			specimen{claude, fmt.Sprintf("parallel-%d-%d.jsonl", seed, n), claudeParallel(random)},
 			specimen{codex, fmt.Sprintf("parallel-%d-%d.jsonl", seed, n), codexParallel(random)})
