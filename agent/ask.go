@@ -184,4 +184,5 @@ func (t *turn) tellUsage(m *firn.Message) {
 		usage.Estimated = true
 	}
 	t.emit(usage)
+	t.warnOf(usage)
 }

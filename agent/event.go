@@ -93,6 +93,9 @@ type CompactionDone struct {
 	// Count is how many compactions the branch has had.
 	Count    int
 	Strategy string
+	// Failure says why the summary was made without a model; nil if a model made it, or
+	// none was asked.
+	Failure error
 	// Err says why there is none.
 	Err error
 }
@@ -108,8 +111,12 @@ type Flushed struct {
 	Err   error
 }
 
-// Notice is a sentence for the user, for sessions that are verbose.
-type Notice struct{ Text string }
+// Notice is a sentence for the user. With a level it is a warning; without, it is for
+// sessions that are verbose.
+type Notice struct {
+	Text  string
+	Level Level
+}
 
 // Finished ends a turn that went well. It comes last.
 type Finished struct{ Outcome }

@@ -41,11 +41,18 @@ type fitting struct {
 	// tight is by how much the model's window is taken for smaller than it says,
 	// because it refused what by our count it should have taken.
 	tight int64
+	// stated is the limit that the provider named when it refused, own the same by our
+	// count, and sent how many tokens it counted; zero if it named none.
+	stated, own, sent int64
 	// overflows counts refusals in a row, compactions those of this turn that a
 	// refusal led to.
 	overflows, compactions int
 	// refused is the size of the request that was refused last.
 	refused int64
+	// level is how full the window was before the turn, if that was measured; warned is
+	// what the user was warned of. Omitted: turns are left out of the request.
+	level, warned     Level
+	measured, omitted bool
 	// bare: no thinking is sent back any more in this turn.
 	bare bool
 	// thoughts: the last request had thinking in it.
@@ -111,7 +118,10 @@ func (t *turn) request() (provider.Request, error) {
 	if fixed := t.fixed().all(); fixed >= t.info.Window {
 		return provider.Request{}, t.tooBig(nil)
 	}
-	w := window.Build(t.fitted(t.source()), t.options())
+	source := t.source()
+	fitted := t.fitted(source)
+	t.fit.omitted = len(fitted.Out) > len(source.Out)
+	w := window.Build(fitted, t.options())
 	if len(w.Items) == 0 {
 		return provider.Request{}, fmt.Errorf("ask %s: there is nothing to answer: %w", t.info.Name, firn.ErrInvalid)
 	}
@@ -143,10 +153,14 @@ func (t *turn) maxTokens(tokens int64) int64 {
 
 // windowSize is the model's window as far as it is believed.
 func (t *turn) windowSize() int64 {
-	if t.fit.tight > 1 {
-		return t.info.Window / t.fit.tight
+	size := t.info.Window
+	if t.fit.own > 0 {
+		size = min(size, t.fit.own)
 	}
-	return t.info.Window
+	if t.fit.tight > 1 {
+		return size / t.fit.tight
+	}
+	return size
 }
 
 // outputReserve is what is kept free for the answer.
@@ -182,8 +196,12 @@ func (t *turn) makeRoom() error {
 	if err := t.prune(); err != nil {
 		return err
 	}
+	t.fit.level = t.levelBefore()
 	if t.in.History != nil || t.fit.stuck || t.a.Compaction.Mode == compact.Off {
 		return nil
+	}
+	if t.inputTokens() > 0 {
+		return nil // older turns are left out; to summarise the message itself is no answer to it
 	}
 	tokens := t.measure()
 	if err := t.flush(tokens); err != nil {
@@ -235,7 +253,10 @@ func (t *turn) hopeless(err error) bool {
 func (t *turn) compact(reason compact.Reason, tokens int64) error {
 	t.emit(CompactionStarted{Reason: string(reason), Tokens: tokens})
 	result, err := t.runCompaction(t.job(reason))
-	done := CompactionDone{Entry: result.Entry.ID, Before: result.Before, After: result.After, Count: result.Count, Strategy: string(result.Strategy), Err: err}
+	done := CompactionDone{
+		Entry: result.Entry.ID, Before: result.Before, After: result.After, Count: result.Count, Strategy: string(result.Strategy),
+		Failure: result.Failure, Err: err,
+	}
 	t.emit(done)
 	t.spent(&result.Usage)
 	if err != nil {
@@ -243,12 +264,22 @@ func (t *turn) compact(reason compact.Reason, tokens int64) error {
 		if t.hopeless(err) {
 			return err
 		}
-		return t.collect()
+		if err := t.collect(); err != nil {
+			return err
+		}
+		t.breakerNotice()
+		return nil
 	}
 	if t.verbose {
 		t.emit(Notice{Text: compactionNotice(done)})
 	}
-	return t.collect()
+	if err := t.collect(); err != nil {
+		return err
+	}
+	if result.Failure != nil {
+		t.breakerNotice()
+	}
+	return nil
 }
 
 // runCompaction runs a compaction as a step of its own.
@@ -269,7 +300,13 @@ func (t *turn) job(reason compact.Reason) compact.Job {
 	job := compact.Job{
 		Store: t.a.Store, Session: t.log.id, Model: steady{t.model}, Settings: t.a.Compaction,
 		Window: t.windowSize(), System: fixed.system, Tools: fixed.tools, Injected: fixed.injected,
-		Reason: reason, Identity: t.system(), Counter: t.a.counter(), Build: t.options(),
+		Reason: reason, Identity: t.system(), Counter: t.a.counter(), Build: t.options(), Clock: t.a.Clock,
+	}
+	if t.out.Rounds == 0 {
+		job.Keep = t.user
+	}
+	if reason == compact.Overflow {
+		job.Refused = max(t.fit.tokens, t.fit.sent)
 	}
 	if t.a.Summarizer != nil {
 		job.Model = steady{t.a.Summarizer}
@@ -319,13 +356,20 @@ func (t *turn) refused(err error) (again bool, _ error) {
 // says what takes up the room.
 func (t *turn) overflowed(err error) (again bool, _ error) {
 	t.fit.overflows++
-	t.fit.tight = max(t.fit.tight, 1) * 2
+	if !t.learnLimit(err) {
+		t.fit.tight = max(t.fit.tight, 1) * 2
+	}
+	if t.inputTokens() > 0 {
+		return false, t.tooBig(err)
+	}
 	if t.in.History != nil || !t.auto() {
 		t.suggest(t.fit.tokens)
 		// Leaving out turns may do, more of them each time: there is room for
 		// less than was refused, whatever the window is said to be.
 		shrank := t.fit.refused == 0 || t.fit.tokens < t.fit.refused
-		t.fit.tight = max(t.fit.tight, 2*t.info.Window/max(t.fit.tokens, 1))
+		if t.fit.own == 0 {
+			t.fit.tight = max(t.fit.tight, 2*t.info.Window/max(t.fit.tokens, 1))
+		}
 		if t.fit.refused = t.fit.tokens; shrank && t.fit.overflows < mostRefusals {
 			return true, nil
 		}
@@ -361,17 +405,45 @@ func (t *turn) suggest(tokens int64) {
 	}
 }
 
+// learnLimit takes the limit that a provider named when it refused, and reports whether
+// that is news. What it counted tells how its count compares with ours.
+func (t *turn) learnLimit(err error) bool {
+	limit, sent := provider.Stated(err)
+	if limit <= 0 || limit == t.fit.stated {
+		return false
+	}
+	t.fit.stated, t.fit.own, t.fit.sent = limit, limit, sent
+	if sent > 0 && t.fit.tokens > 0 {
+		t.fit.own = max(int64(float64(limit)*float64(t.fit.tokens)/float64(sent)), 1)
+	}
+	return true
+}
+
+// inputTokens is the size of the message that the turn answers, if there is no room for
+// it even alone; else zero. Once the model has answered, it had room.
+func (t *turn) inputTokens() int64 {
+	if t.out.Rounds > 0 || t.user == "" {
+		return 0
+	}
+	for _, e := range slices.Backward(t.path.Entries) {
+		if m, ok := saidBy(e, firn.RoleUser); ok && e.ID == t.user {
+			if n := t.a.counter().CountMessage(m); n+t.fixed().all() > t.windowSize() {
+				return n
+			}
+			return 0
+		}
+	}
+	return 0
+}
+
 // tooBig names what takes up the room when the model refuses again.
 func (t *turn) tooBig(cause error) error {
 	fixed := t.fixed()
-	big := &compact.TooBig{
+	return &compact.TooBig{
 		System: fixed.system, Tools: fixed.tools, Injected: fixed.injected,
 		Tail: max(t.fit.tokens-fixed.all(), 0), Limit: t.windowSize(), Window: t.info.Window,
+		Model: t.info.Provider + "/" + t.info.Name, Stated: t.fit.stated, Input: t.inputTokens(), Cause: cause,
 	}
-	if cause == nil {
-		return big
-	}
-	return fmt.Errorf("%w; the last answer was: %w", big, cause)
 }
 
 // prune marks old tool results to be shortened from now on, if the provider

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"firn"
 	"firn/store"
@@ -18,30 +19,66 @@ const (
 	TypeBreaker = "firn.compaction-breaker"
 )
 
-// Failures is how many runs failed in a row on this path: since the latest
-// compaction, or since the breaker was closed.
-func Failures(p window.Path) int {
-	n := 0
+// Breaker counts the tries to compact a session that failed in a row, whatever they
+// were run for: runs that compacted nothing, and runs whose summariser failed, so that
+// the summary was made without a model. A summary of a model, or of a hook, resets it.
+type Breaker struct {
+	Failures int
+	// Last is when the last one failed, Error why.
+	Last  time.Time
+	Error string
+	// Nothing says that the last one compacted nothing.
+	Nothing bool
+}
+
+// BreakerOf reads the breaker from the live part of a session.
+func BreakerOf(p window.Path) Breaker {
 	for i := len(p.Entries) - 1; i >= 0; i-- {
-		switch b := p.Entries[i].Body.(type) {
+		e := &p.Entries[i]
+		switch body := e.Body.(type) {
 		case *firn.Compaction:
-			return n
+			return breakerIn(body)
 		case *firn.Custom:
-			switch b.Type {
+			switch body.Type {
 			case TypeFailed:
-				n++
+				var f failure
+				_ = json.Unmarshal(body.Data, &f) // one that cannot be read is one failure
+				return Breaker{Failures: max(f.Row, 1), Last: e.Time, Error: f.Error, Nothing: true}
 			case TypeBreaker:
-				return n
+				return Breaker{}
 			}
 		}
 	}
-	return n
+	return Breaker{}
 }
 
-// Open reports whether so many runs failed that none is tried without being
-// asked for: Run with Threshold then returns ErrOpen at once, with Overflow it
-// asks no model, with Manual it tries.
-func Open(p window.Path, s Settings) bool { return Failures(p) >= s.failures() }
+// breakerIn is the breaker that a compaction carries on.
+func breakerIn(c *firn.Compaction) Breaker {
+	f := DetailsOf(c).Failed
+	if f == nil || f.Row <= 0 {
+		return Breaker{}
+	}
+	return Breaker{Failures: f.Row, Last: f.At, Error: f.Error}
+}
+
+// Open reports whether so many tries failed that no model is asked for a summary: Run
+// with Threshold then returns ErrOpen if the last try compacted nothing, and otherwise
+// summarises without a model, as it does with Overflow; with Manual it tries. The
+// breaker closes by itself when the cooldown of the settings is over: then the next run
+// tries, and opens it again if it fails.
+func (b Breaker) Open(s Settings, now time.Time) bool {
+	since := now.Sub(b.Last)
+	return b.Failures >= s.failures() && since >= 0 && since < s.cooldown()
+}
+
+// Until is when the breaker closes by itself.
+func (b Breaker) Until(s Settings) time.Time { return b.Last.Add(s.cooldown()) }
+
+// FailureLimit is how many failures in a row open the breaker.
+func (s Settings) FailureLimit() int { return s.failures() }
+
+// Failures is how many tries failed in a row on this path.
+func Failures(p window.Path) int { return BreakerOf(p).Failures }
 
 // Close lets compaction be tried again, by a record in the log.
 func Close(ctx context.Context, st store.Store, id firn.ID) error {
@@ -71,4 +108,32 @@ func recordFailure(ctx context.Context, st store.Store, id firn.ID, f failure) e
 		return fmt.Errorf("record that compacting session %s failed: %w", id, err)
 	}
 	return nil
+}
+
+// failedSummary is what a compaction keeps of the breaker: of its own failure, or of
+// those before it if no model was asked. None if a model or a hook made the summary.
+func (r *run) failedSummary(c choice, s *summariser) *FailedSummary {
+	b := BreakerOf(r.path)
+	switch {
+	case c.strategy == ByHook:
+		return nil
+	case s.failure != nil:
+		return &FailedSummary{Row: b.Failures + 1, At: r.now(), Error: firn.CutText(s.failure.Error(), maxFailure)}
+	case s.asked:
+		return nil
+	case b.Failures > 0:
+		return &FailedSummary{Row: b.Failures, At: b.Last, Error: b.Error}
+	}
+	return nil
+}
+
+// maxFailure bounds what is recorded of an error, in bytes.
+const maxFailure = 1000
+
+// now is the time by the clock of the job.
+func (r *run) now() time.Time {
+	if r.Clock != nil {
+		return r.Clock()
+	}
+	return time.Now()
 }

@@ -104,7 +104,7 @@ func (r *run) choose(ctx context.Context, need int64) (choice, error) {
 
 // plans are the cuts that are possible, those that keep most first.
 func (r *run) plans() ([]Plan, error) {
-	fits := r.before <= r.limit
+	fits := r.assumed <= r.limit
 	if r.Reason == Manual && fits && r.path.Compaction != nil && !r.knife.saidSince() {
 		return nil, fmt.Errorf("nothing was said since the last compaction: %w", ErrNothing)
 	}
@@ -140,8 +140,8 @@ func (r *run) goals() (strict, lax int64) {
 		lax = min(r.limit, r.counted*3/4)
 	}
 	strict = lax
-	if r.before > r.counted {
-		scale := min(float64(r.before)/float64(max(r.counted, 1)), maxScale)
+	if r.assumed > r.counted {
+		scale := min(float64(r.assumed)/float64(max(r.counted, 1)), maxScale)
 		strict = min(lax, int64(float64(r.limit)/scale))
 	}
 	return strict, lax
@@ -285,7 +285,7 @@ func (r *run) seek(ctx context.Context, ids []firn.EntryID) error {
 // tooBig is the error when nothing fits: ErrNothing if the conversation is well
 // within the limit and would only not get smaller.
 func (r *run) tooBig(c choice) error {
-	if r.before <= r.limit {
+	if r.assumed <= r.limit {
 		return fmt.Errorf("it would not get smaller: %w", ErrNothing)
 	}
 	summary := c.compose("", 0)

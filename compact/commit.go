@@ -151,6 +151,7 @@ func (r *run) commit(ctx context.Context, c choice, s *summariser) (Result, erro
 			return Result{
 				Entry: entry, Before: r.before, After: c.after, Strategy: c.strategy,
 				Chunks: s.chunks, Calls: s.calls, Usage: s.usage, End: end, Count: r.path.Compactions() + 1,
+				Failure: s.failure,
 			}, nil
 		}
 		if !errors.Is(err, firn.ErrConflict) {
@@ -232,6 +233,7 @@ func (r *run) entry(path window.Path, kept []firn.Entry, c choice, s *summariser
 		details.Model = s.modelName()
 	}
 	details.Chunks, details.Usage = s.chunks, usageOf(s.usage)
+	details.Failed = r.failedSummary(c, s)
 	if path.Chosen != (firn.State{}) {
 		details.State = &path.Chosen
 	}

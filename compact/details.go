@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"firn"
 )
@@ -35,6 +36,17 @@ type Details struct {
 	Goal    string `json:"goal,omitempty"`
 	Request string `json:"request,omitempty"`
 	Pins    []Pin  `json:"pins,omitempty"`
+	// Failed is set if the summary was made without a model because the model failed,
+	// now or in runs before.
+	Failed *FailedSummary `json:"failed,omitempty"`
+}
+
+// FailedSummary says why a model did not make a summary.
+type FailedSummary struct {
+	// Row counts the failed tries in a row, At is when the last one was.
+	Row   int       `json:"row"`
+	At    time.Time `json:"at"`
+	Error string    `json:"error"`
 }
 
 // Pin is an entry that the user pinned and that is summarised now: its text
@@ -88,6 +100,7 @@ func DetailsOf(c *firn.Compaction) Details {
 	read(members, "goal", &d.Goal)
 	read(members, "request", &d.Request)
 	read(members, "pins", &d.Pins)
+	read(members, "failed", &d.Failed)
 	return d
 }
 

@@ -2,6 +2,7 @@ package compact
 
 import (
 	"fmt"
+	"slices"
 
 	"firn"
 	"firn/window"
@@ -178,6 +179,21 @@ func (k *knife) bind() {
 	if k.wait < len(k.entries) {
 		clear(k.fits[k.wait+1:])
 	}
+}
+
+// keep takes away the cut points behind an entry, and returns the tokens from there on;
+// false if there is no such entry, or it is kept anyway.
+func (k *knife) keep(id firn.EntryID) (tail int64, ok bool) {
+	i := slices.IndexFunc(k.entries, func(e firn.Entry) bool { return id != "" && e.ID == id })
+	if i < 0 || i >= k.wait {
+		return 0, false
+	}
+	k.wait = i
+	clear(k.fits[i+1:])
+	for _, n := range k.tokens[i:] {
+		tail += n
+	}
+	return tail, true
 }
 
 // bindCalls notes the calls of an answer. One that failed is never sent, and

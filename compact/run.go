@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"firn"
 	"firn/provider"
@@ -41,6 +42,14 @@ type Job struct {
 	Counter window.TokenCounter
 	// Build is how the window will be built.
 	Build window.Options
+	// Keep is an entry that is not summarised, nor is anything behind it: the message
+	// that is to be answered. Empty means that everything may be.
+	Keep firn.EntryID
+	// Refused is how many tokens the request had that the provider refused, if the
+	// reason is Overflow; zero if that is not known.
+	Refused int64
+	// Clock tells the time; nil means time.Now.
+	Clock func() time.Time
 }
 
 // Decision is what a hook makes of a plan. The zero value lets it happen.
@@ -89,6 +98,8 @@ type Result struct {
 	End firn.Pos
 	// Count is how many compactions count on this branch now, as far as known.
 	Count int
+	// Failure is why the summariser failed; nil if it did not, or was not asked.
+	Failure error
 }
 
 // Run compacts a session. It returns when a compaction was appended, or with
@@ -97,7 +108,8 @@ type Result struct {
 // itself (TooBig, or a hook that failed) appends a record of the failure; when
 // the context ends nothing is written at all.
 //
-// A model that fails is no error: the summary is then extractive. The model is
+// A model that fails is no error: the summary is then extractive, and the failure
+// counts for the [Breaker]. The model is
 // asked at most twice for each of at most 32 pieces for what is older and as
 // many for the beginning of a split turn, and no more than 64 times in all.
 //
@@ -144,9 +156,11 @@ type run struct {
 	// what the limit leaves for messages and summary.
 	window, limit, room int64
 	// before is the best that is known of the window's size, counted what the
-	// counter makes of it, empty what it makes of a window with no messages.
-	before, counted int64
-	empty           size
+	// counter makes of it, empty what it makes of a window with no messages. Assumed
+	// is the size that decides what is cut: before, or the whole window if it was
+	// refused.
+	before, counted, assumed int64
+	empty                    size
 	// carried is what the previous compaction remembers, body its summary.
 	carried Details
 	body    string
@@ -162,16 +176,17 @@ func (r *run) do(ctx context.Context) (Result, error) {
 	if r.path, err = collect(ctx, r.Store, r.Session); err != nil {
 		return Result{}, err
 	}
-	open := Open(r.path, r.Settings)
-	if open && r.Reason == Threshold {
-		return Result{}, ErrOpen
+	breaker := BreakerOf(r.path)
+	open := breaker.Open(r.Settings, r.now()) && r.Reason != Manual
+	if open && breaker.Nothing && r.Reason == Threshold {
+		return Result{}, fmt.Errorf("%w, until %s", ErrOpen, breaker.Until(r.Settings).Local().Format("15:04"))
 	}
 	r.prepare()
 	choice, err := r.choose(ctx, 0)
 	if err != nil {
 		return Result{}, err
 	}
-	s := r.summariser(open && r.Reason == Overflow)
+	s := r.summariser(open)
 	choice, err = r.summarise(ctx, choice, s)
 	if err != nil {
 		return Result{}, err
@@ -203,6 +218,7 @@ func (r *run) prepare() {
 	r.empty = r.sizeOf(window.Build(window.Path{}, r.build))
 	r.room = r.limit - r.empty.total()
 	r.knife = newKnife(r.path.Entries, r.counter)
+	r.keep()
 	r.figures()
 	if r.path.Compaction != nil {
 		if c, ok := r.path.Compaction.Body.(*firn.Compaction); ok {
@@ -214,6 +230,19 @@ func (r *run) prepare() {
 	}
 }
 
+// keep sees to it that the message to be answered is kept. If it alone is above the
+// limit that the settings wish for, only what the window takes counts.
+func (r *run) keep() {
+	tail, ok := r.knife.keep(r.Keep)
+	if !ok || tail+minBody <= r.room {
+		return
+	}
+	hard := r.Settings
+	hard.Threshold, hard.Fraction = 0, 0
+	r.limit = hard.Limit(r.window)
+	r.room = r.limit - r.empty.total()
+}
+
 // figures measures the window as it is.
 func (r *run) figures() {
 	w := window.Build(r.path, r.build)
@@ -222,8 +251,10 @@ func (r *run) figures() {
 	if w.Tokens.Reported > 0 {
 		r.before = w.Tokens.Total
 	}
+	r.assumed = r.before
 	if r.Reason == Overflow { // whatever was reported before
-		r.before = max(r.before, r.window)
+		r.before = max(r.before, r.Refused)
+		r.assumed = max(r.before, r.window)
 	}
 }
 

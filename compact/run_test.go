@@ -371,7 +371,7 @@ func TestTooBig(t *testing.T) {
 		if big.System != 3000 || big.Tools != 2500 || big.Injected != 1000 || big.Window != size || big.Limit != 6000 {
 			t.Errorf("sizes are %+v", big)
 		}
-		for _, word := range []string{"3000", "2500", "1000", "6000"} {
+		for _, word := range []string{"3,000", "2,500", "1,000", "6,000"} {
 			if !strings.Contains(err.Error(), word) {
 				t.Errorf("%q does not name %s", err, word)
 			}
@@ -400,7 +400,7 @@ func TestBreaker(t *testing.T) {
 			Run(t.Context(), j)
 		}
 		j.System = 0
-		if !Open(live(t, st), j.Settings) || Open(live(t, st), Settings{Failures: 4}) {
+		if b := BreakerOf(live(t, st)); !b.Open(j.Settings, time.Now()) || b.Open(Settings{Failures: 4}, time.Now()) {
 			t.Fatal("the breaker is not open after three failures")
 		}
 		return m, j
@@ -430,7 +430,7 @@ func TestBreaker(t *testing.T) {
 		if result, err := Run(t.Context(), j); err != nil || result.Strategy != ByModel || len(m.Requests()) == 0 {
 			t.Errorf("strategy %s, error %v", result.Strategy, err)
 		}
-		if Open(live(t, j.Store), j.Settings) {
+		if BreakerOf(live(t, j.Store)).Open(j.Settings, time.Now()) {
 			t.Error("the breaker is open after a success")
 		}
 	})

@@ -47,9 +47,11 @@ type Settings struct {
 	// KeepRecent is about how many tokens of the latest messages are kept as
 	// they are; zero means 20,000. It is lowered where the window is too small.
 	KeepRecent int64
-	// Failures is how many runs may fail in a row before none is tried without
-	// being asked for; zero means 3.
+	// Failures is how many tries may fail in a row before no model is asked for a
+	// summary, unless the user wants one; zero means 3. After Cooldown it is tried
+	// again; zero means 10 minutes.
 	Failures int
+	Cooldown time.Duration
 	// Backoff says how often a summariser that fails for a while is asked again.
 	Backoff provider.Backoff
 	// Timeout bounds each call of the summariser, with its retries; zero means 2
@@ -64,6 +66,7 @@ const (
 	defaultKeepRecent = 20_000
 	defaultFailures   = 3
 	defaultTimeout    = 2 * time.Minute
+	defaultCooldown   = 10 * time.Minute
 	// patience is how many times the timeout of one call all calls may take.
 	patience = 5
 )
@@ -117,6 +120,13 @@ func (s Settings) failures() int {
 		return defaultFailures
 	}
 	return s.Failures
+}
+
+func (s Settings) cooldown() time.Duration {
+	if s.Cooldown <= 0 {
+		return defaultCooldown
+	}
+	return s.Cooldown
 }
 
 func (s Settings) timeout() time.Duration {

@@ -2,6 +2,7 @@ package compact
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -46,6 +47,8 @@ type summariser struct {
 	asked, extracted bool
 	chunks, calls    int
 	usage            firn.Usage
+	// failure is why the model is not asked any more; nil if it may be.
+	failure error
 }
 
 // newSummariser makes a summariser; its time begins to run.
@@ -163,12 +166,12 @@ func (s *summariser) ask(ctx context.Context, q question, p Progress) (string, o
 			return "", tooMuch, nil
 		}
 		if err != nil {
-			s.model = nil
+			s.model, s.failure = nil, err
 			return "", useless, nil
 		}
 		addUsage(&s.usage, answer.Usage)
 		if text, fault := verdict(&answer, q.names, tokens, q.allowed, s.counter); fault == "" {
-			s.bad, s.asked = 0, true
+			s.bad, s.asked, s.failure = 0, true, nil
 			s.chunks++
 			return text, fine, nil
 		}
@@ -176,8 +179,14 @@ func (s *summariser) ask(ctx context.Context, q question, p Progress) (string, o
 	if s.bad++; s.bad >= maxBad {
 		s.model = nil
 	}
+	if s.failure == nil && (s.model == nil || !s.asked) && s.calls > 0 {
+		s.failure = errUseless
+	}
 	return "", useless, nil
 }
+
+// errUseless says that the model gave no summary that is of use.
+var errUseless = errors.New("the model gave no usable summary")
 
 // willing reports whether the model may be asked once more.
 func (s *summariser) willing() bool {

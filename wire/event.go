@@ -72,6 +72,8 @@ type Missed struct {
 // Notice is a sentence for the user.
 type Notice struct {
 	Text string `json:"text"`
+	// Level is that of a warning, as in [Usage]; empty if it is none.
+	Level string `json:"level,omitempty"`
 }
 
 // Compaction is a compaction, or one that failed.
@@ -91,4 +93,6 @@ type Compaction struct {
 	Current bool   `json:"current,omitempty"`
 	At      string `json:"at,omitempty"`
 	Error   string `json:"error,omitempty"`
+	// Failure says why the summary was made without a model.
+	Failure string `json:"failure,omitempty"`
 }

@@ -93,6 +93,8 @@ type State struct {
 	// Turns is how often the user spoke, Compactions how many there were.
 	Turns       int `json:"turns"`
 	Compactions int `json:"compactions"`
+	// Breaker is set if the last try to compact failed.
+	Breaker *Breaker `json:"breaker,omitempty"`
 	// Branches is how many ends of branches there are; one if nothing was left.
 	Branches int      `json:"branches"`
 	Counters Counters `json:"counters"`
@@ -115,6 +117,21 @@ type Usage struct {
 	// that Window is not known of the model.
 	Estimated bool `json:"estimated,omitempty"`
 	Assumed   bool `json:"assumed,omitempty"`
+	// Level is "high" from 80 percent on and "full" from 95 percent on.
+	Level string `json:"level,omitempty"`
+}
+
+// Breaker says how often compaction failed in a row. It is open after Limit failures:
+// then no model is asked for a summary until it closes by itself.
+type Breaker struct {
+	Failures int  `json:"failures"`
+	Limit    int  `json:"limit"`
+	Open     bool `json:"open"`
+	// Last is when the last try failed, Until when an open breaker closes.
+	Last  time.Time `json:"last"`
+	Until time.Time `json:"until,omitzero"`
+	// Error is why the last try failed.
+	Error string `json:"error,omitempty"`
 }
 
 // Counters are what a session has used in all.

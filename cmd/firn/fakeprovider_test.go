@@ -18,6 +18,8 @@ type fakeProvider struct {
 	*httptest.Server
 	// answer returns the status and the text of an answer, or of an error.
 	answer func(r fakeRequest) (status int, text string)
+	// model is FIRN_MODEL of the commands; empty leaves it to the settings.
+	model string
 
 	mu       sync.Mutex
 	requests []fakeRequest
@@ -45,12 +47,12 @@ func (r fakeRequest) text() string {
 
 // summary reports whether a request asks for the summary of a conversation.
 func (r fakeRequest) summary() bool {
-	return strings.Contains(r.Body, "summar") && !strings.Contains(r.Body, `"tools"`)
+	return strings.Contains(r.Body, "You write the summary that stands in for")
 }
 
 func newFakeProvider(t *testing.T, answer func(r fakeRequest) (int, string)) *fakeProvider {
 	t.Helper()
-	s := &fakeProvider{answer: answer}
+	s := &fakeProvider{answer: answer, model: "openai/gpt-4o"}
 	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
 	t.Cleanup(s.Close)
 	return s
@@ -87,7 +89,7 @@ func (s *fakeProvider) firn(t *testing.T, home, dir string, args ...string) (std
 	t.Helper()
 	cmd := exec.Command("firn", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "FIRN_HOME="+home, "OPENAI_BASE_URL="+s.URL, "OPENAI_API_KEY=x", "FIRN_MODEL=openai/gpt-4o")
+	cmd.Env = append(os.Environ(), "FIRN_HOME="+home, "OPENAI_BASE_URL="+s.URL, "OPENAI_API_KEY=x", "FIRN_MODEL="+s.model)
 	var out, notes strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &notes
 	if err := cmd.Run(); cmd.ProcessState == nil {

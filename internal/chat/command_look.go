@@ -112,7 +112,8 @@ func (c *chat) status(ctx context.Context, _ string) error {
 		{"  key", prose.Clean(c.key)},
 		{"  turns", fmt.Sprintf("%d, %s", st.Turns, prose.Plural(st.Compactions, "compaction"))},
 		{"  model", modelName(s) + ", thinking " + thinkingOf(s)},
-		{"  window", windowUse(st.Window)},
+		{"  window", windowUse(st.Window) + prose.Level(st.Window)},
+		{"  compaction", compactionLine(st)},
 		{"  toggles", toggles(st)},
 		{"  head", fmt.Sprintf("%s, on disk up to %d, %s", st.Head, s.End, prose.Count(max(st.Branches, 1), "branch", "branches"))},
 		{"  kept in", c.place(cmp.Or(g.Home, gatewaysHome))},
@@ -140,6 +141,14 @@ func toggles(st wire.State) string {
 func (c *chat) filesLine() string { return prose.Clean(cmp.Or(c.o.Files, "those of the gateway")) }
 
 // windowUse tells how full the window is: in tokens and as a share.
+// compactionLine says whether compaction works.
+func compactionLine(st wire.State) string {
+	if st.Breaker == nil {
+		return "no failures"
+	}
+	return prose.Breaker(*st.Breaker)
+}
+
 func windowUse(u wire.Usage) string {
 	about := ""
 	if u.Estimated {

@@ -78,7 +78,11 @@ func advice(err error, o Options) (hint string, kind error) {
 		}
 		return "is the disk full? firn doctor looks; what was said before is safe", nil
 	case errors.Is(err, firn.ErrTooLarge):
-		return "/compact or /rewind make room, /new begins anew", nil
+		var p *wire.Problem
+		if errors.As(err, &p) && p.Hint != "" {
+			return p.Hint, nil
+		}
+		return "/new begins another session", nil
 	}
 	var p *wire.Problem
 	if !errors.As(err, &p) {

@@ -29,10 +29,16 @@ type view struct {
 	calls map[string]string
 	// told says that the user was told of the last compaction.
 	told bool
+	// report is told of warnings where the screen may not be seen.
+	report func(string)
 }
 
 func (c *chat) newView(quiet bool) *view {
-	return &view{screen: c.screen, now: c.now, quiet: quiet, verbose: c.wordy}
+	v := &view{screen: c.screen, now: c.now, quiet: quiet, verbose: c.wordy}
+	if c.reports != nil {
+		v.report = c.reports.Add
+	}
+	return v
 }
 
 // event shows what happened; each kind has its own function.
@@ -85,12 +91,29 @@ func (v *view) aside(e wire.Event) {
 			return
 		}
 		v.screen.note("· compacted: ~%s → ~%s tokens, %s; /uncompact takes it back", prose.Grouped(c.Before), prose.Grouped(c.After), prose.Clean(c.Strategy))
+		if c.Failure != "" {
+			v.screen.note("· no model summarized: %s", prose.OneLine(c.Failure, 300))
+		}
 	case wire.NoticeGiven:
+		if n := dataOf[wire.Notice](e); n.Level != "" {
+			v.warn(prose.OneLine(n.Text, 500))
+			return
+		}
 		if !v.told { // of a compaction the user knows
 			v.screen.note("· %s", prose.OneLine(dataOf[wire.Notice](e).Text, 500))
 		}
 		v.told = false
 	}
+}
+
+// warn shows a warning: in a chat beside the conversation, of a single answer with the
+// reports, which are shown in any case.
+func (v *view) warn(text string) {
+	if v.quiet && v.report != nil {
+		v.report(text)
+		return
+	}
+	v.screen.note("· %s", text)
 }
 
 func (v *view) delta(d wire.Delta) {

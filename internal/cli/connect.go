@@ -64,6 +64,9 @@ type purpose int
 const (
 	// looking changes nothing.
 	looking purpose = iota
+	// measuring changes nothing, and shows how full windows are: as firn chat would
+	// fill them in the current directory, if no gateway runs.
+	measuring
 	// changing may.
 	changing
 )
@@ -74,7 +77,13 @@ const closing = 5 * time.Second
 // with makes a command of a function that talks to the gateway.
 func (p *program) with(why purpose, do func(ctx context.Context, c *client.Client, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) (err error) {
-		c, release, err := p.connect(cmd.Context(), Opening{Looks: why == looking})
+		o := Opening{Looks: why != changing}
+		if why == measuring {
+			if dir, err := (&chatFlags{}).directory(); err == nil {
+				o.Tools = &Tools{Workspace: dir}
+			}
+		}
+		c, release, err := p.connect(cmd.Context(), o)
 		if err != nil {
 			return err
 		}

@@ -39,7 +39,7 @@ Sessions that are archived or hidden are listed only if they are asked for; how 
 there are is said below the list.`,
 		Example: "  firn ls -n 3\n  firn ls --agent main --text trip\n  firn ls --json | jq -r '.items[].id'",
 		Args:    none,
-		RunE: p.with(looking, func(ctx context.Context, c *client.Client, _ []string) error {
+		RunE: p.with(measuring, func(ctx context.Context, c *client.Client, _ []string) error {
 			return p.ls(ctx, c, q, int(count))
 		}),
 	}

@@ -23,7 +23,7 @@ in the live part, and what the word index met, is known here; firn verify reads 
 
 ` + sessionHelp,
 		Example: "  firn show -\n  firn show @agent:main:main --json", Args: args(1, 1, "one session"), ValidArgsFunction: p.completeSession(false),
-		RunE: p.with(looking, func(ctx context.Context, c *client.Client, args []string) error {
+		RunE: p.with(measuring, func(ctx context.Context, c *client.Client, args []string) error {
 			s, err := p.session(ctx, c, args[0])
 			if err != nil {
 				return err
@@ -95,9 +95,12 @@ func stateRows(s wire.Session) [][]string {
 	rows := [][]string{
 		{"model", prose.Clean(st.Provider+"/"+st.Model) + ", thinking " + prose.Clean(thinking)},
 		{"turns", fmt.Sprintf("%d, %s", st.Turns, prose.Plural(st.Compactions, "compaction"))},
-		{"window", about(st.Window.Estimated) + prose.Share(st.Window.Tokens, st.Window.Window)},
+		{"window", about(st.Window.Estimated) + prose.Share(st.Window.Tokens, st.Window.Window) + prose.Level(st.Window)},
 		{"used", countersText(st.Counters)},
 		{"head", string(st.Head)},
+	}
+	if st.Breaker != nil {
+		rows = append(rows, []string{"compaction", prose.Breaker(*st.Breaker)})
 	}
 	if st.Send != "" || st.Verbose != "" {
 		rows = append(rows, []string{"toggles", strings.TrimSpace(toggle("send", st.Send) + toggle("verbose", st.Verbose))})

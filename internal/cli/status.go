@@ -21,7 +21,7 @@ func (p *program) statusCommand() *cobra.Command {
 		GroupID: "gateway",
 		Short:   "Tell how things are: home, store, gateway, agents, latest sessions",
 		Example: "  firn status\n  firn status --json | jq .gateway", Args: none,
-		RunE: p.with(looking, func(ctx context.Context, c *client.Client, _ []string) error {
+		RunE: p.with(measuring, func(ctx context.Context, c *client.Client, _ []string) error {
 			s, err := c.Status(ctx)
 			if err != nil {
 				return err
@@ -85,7 +85,7 @@ func latestRows(s wire.Session) [][]string {
 	}
 	word := func(value, usual string) string { return prose.Clean(cmp.Or(value, usual)) }
 	return append(rows, []string{"model", prose.Clean(st.Provider + "/" + st.Model)},
-		[]string{"window", windowText(st.Window) + ", " + prose.Plural(st.Compactions, "compaction")},
+		[]string{"window", windowText(st.Window) + ", " + prose.Plural(st.Compactions, "compaction") + prose.Level(st.Window)},
 		[]string{"toggles", fmt.Sprintf("thinking %s, verbose %s, send %s", word(st.Thinking, "off"), word(st.Verbose, "off"), word(st.Send, "inherit"))})
 }
 

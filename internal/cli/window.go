@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -38,21 +37,12 @@ the model in its place.
 	}
 	cmd.Flags().BoolVar(&diff, "diff", false, "show which entries are in and which are out")
 	cmd.Flags().StringVar(&as, "as", "", "print the request as a `provider` gets it: anthropic or openai")
-	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+	cmd.RunE = p.with(measuring, func(ctx context.Context, c *client.Client, args []string) error {
 		if as != "" && diff {
 			return usage(cmd, "--diff and --as show different things; give one of them")
 		}
-		dir, err := (&chatFlags{}).directory()
-		if err != nil {
-			return err
-		}
-		c, release, err := p.connect(cmd.Context(), Opening{Looks: true, Tools: &Tools{Workspace: dir}})
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, release()) }()
-		return p.window(cmd.Context(), c, args[0], as, diff)
-	}
+		return p.window(ctx, c, args[0], as, diff)
+	})
 	return cmd
 }
 

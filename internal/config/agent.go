@@ -20,7 +20,7 @@ type Agent struct {
 	MemoryFlush      MemoryFlush         `key:"memory_flush" doc:"The silent turn before a compaction in which the agent takes notes."`
 	Memory           *Memory             `key:"memory" doc:"Like memory, for this agent, instead of everything said there."`
 	Pruning          Pruning             `key:"pruning" doc:"How old tool results are shortened in what the model is sent. The log keeps them whole."`
-	ResultBudget     int                 `key:"result_budget" default:"0" range:"0.." doc:"How many characters all tool results together may have in what the model is sent. 0 means any number."`
+	ResultBudget     int                 `key:"result_budget" default:"0" range:"0.." doc:"How many characters all tool results together may have in what the model is sent: the oldest are left out. Those among the last six messages, and those of up to 200 characters, always stay. 0 means any number."`
 	ResultChars      int                 `key:"result_chars" default:"50000" range:"200.." doc:"How many characters of one tool result the model is shown."`
 	ResultLines      int                 `key:"result_lines" default:"2000" range:"5.." doc:"How many lines of one tool result the model is shown."`
 	HistoryLimit     int                 `key:"history_limit" default:"0" range:"0.." doc:"How many turns the model is sent. 0 means all."`
@@ -64,7 +64,8 @@ type Compaction struct {
 	Reserve      int64         `key:"reserve" default:"16384" range:"1.." doc:"How many tokens of the window are left free for the answer."`
 	ReserveFloor int64         `key:"reserve_floor" default:"20000" range:"0.." doc:"What reserve is raised to, though not above a quarter of the window. 0 means that it is not raised."`
 	KeepRecent   int64         `key:"keep_recent" default:"20000" range:"1.." doc:"About how many tokens of the latest messages are kept as they are."`
-	Failures     int           `key:"failures" default:"3" range:"1..100" doc:"After how many failures in a row it is only done when asked for."`
+	Failures     int           `key:"failures" default:"3" range:"1..100" doc:"After how many failures in a row no model is asked for a summary: summaries are then extracted without one, unless the user asks for one."`
+	Cooldown     time.Duration `key:"cooldown" default:"10m" range:"1s..1d" doc:"How long after the last of these failures a model is asked again."`
 	Timeout      time.Duration `key:"timeout" default:"2m" range:"1s..1h" doc:"How long a summary may take. When time is up the rest is summed up without a model."`
 }
 

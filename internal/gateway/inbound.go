@@ -322,7 +322,14 @@ func status(g *Gateway, ctx context.Context, id firn.ID, _ string) (string, erro
 	if st.Window.Window > 0 {
 		percent = st.Window.Tokens * 100 / st.Window.Window
 	}
-	return fmt.Sprintf("Model: %s/%s\nThinking %s, verbose %s, send %s\nWindow: %d of %d tokens (%d%%), %d compactions\nUsed: %d in, %d out, $%.4f\nKey: %s\nSession: %s",
-		st.Provider, st.Model, cmp.Or(st.Thinking, "off"), cmp.Or(st.Verbose, "off"), cmp.Or(st.Send, "inherit"), st.Window.Tokens, st.Window.Window, percent, st.Compactions,
+	paused := ""
+	if b := st.Breaker; b != nil {
+		paused = fmt.Sprintf("\nCompaction failed %d times in a row", b.Failures)
+		if b.Open {
+			paused += ", paused until " + b.Until.Local().Format("15:04")
+		}
+	}
+	return fmt.Sprintf("Model: %s/%s\nThinking %s, verbose %s, send %s\nWindow: %d of %d tokens (%d%%), %d compactions%s\nUsed: %d in, %d out, $%.4f\nKey: %s\nSession: %s",
+		st.Provider, st.Model, cmp.Or(st.Thinking, "off"), cmp.Or(st.Verbose, "off"), cmp.Or(st.Send, "inherit"), st.Window.Tokens, st.Window.Window, percent, st.Compactions, paused,
 		st.Counters.Input, st.Counters.Output, st.Counters.Cost, cmp.Or(s.Key, "none"), id), nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"firn"
 	"firn/agent"
+	"firn/compact"
 	"firn/provider"
 	"firn/store"
 	"firn/wire"
@@ -26,6 +27,10 @@ func ProblemOf(err error) *wire.Problem {
 		kind, hint = wire.Upstream, "check the key of the provider"
 	case provider.Temporary, provider.BadRequest, provider.Overflow:
 		kind = wire.Upstream
+	}
+	var big *compact.TooBig
+	if errors.As(err, &big) {
+		kind, hint = wire.TooLarge, big.Hint()
 	}
 	if errors.Is(err, agent.ErrMoved) {
 		kind, hint = wire.Conflict, "what was said is kept on the branch that was left"

@@ -263,7 +263,7 @@ func translate(id firn.ID, e agent.Event) (wire.Event, bool) {
 	case agent.ToolDone:
 		return event(wire.ToolCompleted, id, wire.Tool{Call: e.Call, Name: e.Name, State: string(e.State), Text: e.Text, Ms: e.Took.Milliseconds()}), true
 	case agent.WindowUsage:
-		return event(wire.WindowUsage, id, wire.Usage{Tokens: e.Tokens, Window: e.Window, Estimated: e.Estimated}), true
+		return event(wire.WindowUsage, id, wire.Usage{Tokens: e.Tokens, Window: e.Window, Estimated: e.Estimated, Level: string(agent.LevelOf(e.Tokens, e.Window))}), true
 	case agent.CompactionStarted:
 		return event(wire.CompactionStarted, id, wire.Compaction{Reason: e.Reason, Before: e.Tokens}), true
 	case agent.CompactionDone:
@@ -271,7 +271,7 @@ func translate(id firn.ID, e agent.Event) (wire.Event, bool) {
 	case agent.Retrying:
 		return event(wire.Retry, id, wire.Notice{Text: e.Err.Error()}), true
 	case agent.Notice:
-		return event(wire.NoticeGiven, id, wire.Notice{Text: e.Text}), true
+		return event(wire.NoticeGiven, id, wire.Notice{Text: e.Text, Level: string(e.Level)}), true
 	case agent.CompactionDue:
 		return event(wire.NoticeGiven, id, wire.Notice{Text: "the window is nearly full; compact the session"}), true
 	}
@@ -282,6 +282,9 @@ func compactionOf(e agent.CompactionDone) wire.Compaction {
 	c := wire.Compaction{ID: e.Entry, Before: e.Before, After: e.After, Count: e.Count, Strategy: e.Strategy}
 	if e.Err != nil {
 		c.Error = e.Err.Error()
+	}
+	if e.Failure != nil {
+		c.Failure = e.Failure.Error()
 	}
 	return c
 }

@@ -151,7 +151,8 @@ func compactionOf(c config.Agent) compact.Settings {
 	return compact.Settings{
 		Mode: compact.Mode(c.Compaction.Mode), Threshold: c.CompactThreshold, Fraction: c.Compaction.Fraction,
 		Reserve: c.Compaction.Reserve, ReserveFloor: floor, KeepRecent: c.Compaction.KeepRecent,
-		Failures: c.Compaction.Failures, Timeout: c.Compaction.Timeout,
+		Failures: c.Compaction.Failures, Cooldown: c.Compaction.Cooldown, Timeout: c.Compaction.Timeout,
+		Backoff: provider.Backoff{Retries: cmp.Or(c.Retries, -1)},
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"firn/agent"
 	"firn/compact"
+	"firn/provider"
 	"firn/tool"
 	"firn/window"
 
@@ -33,6 +34,7 @@ reserve = 13
 reserve_floor = 14
 keep_recent = 15
 failures = 16
+cooldown = "90s"
 timeout = "17s"
 [defaults.memory_flush]
 enabled = false
@@ -59,7 +61,8 @@ deny = ["now"]
 	h.mu.Unlock()
 	for what, pair := range map[string][2]any{
 		"compaction": {a.Compaction, compact.Settings{
-			Mode: compact.Suggest, Threshold: 1234, Fraction: 0.5, Reserve: 13, ReserveFloor: 14, KeepRecent: 15, Failures: 16, Timeout: 17 * time.Second,
+			Mode: compact.Suggest, Threshold: 1234, Fraction: 0.5, Reserve: 13, ReserveFloor: 14, KeepRecent: 15, Failures: 16, Cooldown: 90 * time.Second, Timeout: 17 * time.Second,
+			Backoff: provider.Backoff{Retries: 12},
 		}},
 		"flush": {a.Flush, agent.Flush{Off: true, Soft: 18, System: "a system", Prompt: "a prompt", Tools: []string{"calc"}}},
 		"pruning": {a.Pruning, agent.Pruning{After: 19 * time.Second, Pruning: window.Pruning{

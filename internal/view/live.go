@@ -99,7 +99,7 @@ func (l *live) usage() wire.Usage { return usageOf(&l.Preview) }
 
 func usageOf(p *agent.Preview) wire.Usage {
 	return wire.Usage{
-		Tokens: p.Tokens, Window: p.Info.Window, Assumed: p.Info.Assumed,
+		Tokens: p.Tokens, Window: p.Info.Window, Assumed: p.Info.Assumed, Level: string(agent.LevelOf(p.Tokens, p.Info.Window)),
 		Estimated: p.Request.Window.Tokens.Estimated,
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"firn"
 	"firn/agent"
+	"firn/compact"
 	"firn/provider"
 	"firn/store"
 	"firn/window"
@@ -294,7 +295,8 @@ type Glimpse struct {
 	fixed      wire.WindowTotals
 	unfinished bool
 	// damage lists the faults of the live part.
-	damage []wire.Damage
+	damage  []wire.Damage
+	breaker compact.Breaker
 	// Hidden says that the session is hidden; it is sure of that only if whole.
 	Hidden, Whole bool
 	// setup is what it was told by.
@@ -321,6 +323,7 @@ func (v *View) Glimpse(ctx context.Context, id firn.ID) (Glimpse, error) {
 		thinking: p.Thinking, usage: usageOf(&p.Preview), fixed: wire.WindowTotals{System: p.Request.Window.Tokens.System, Specs: p.Tools},
 		unfinished: agent.Unfinished(p.path), Hidden: p.hidden || p.path.Hides(firn.EntryID(id)), Whole: p.cut || p.path.Start == store.Start, setup: setup,
 	}
+	now.breaker = compact.BreakerOf(p.path)
 	if p.Model == nil {
 		now.provider, now.model = p.path.State.Provider, p.path.State.Model
 	}

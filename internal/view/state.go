@@ -7,6 +7,7 @@ import (
 
 	"firn"
 	"firn/agent"
+	"firn/compact"
 	"firn/store"
 	"firn/wire"
 )
@@ -24,7 +25,27 @@ func (v *View) State(ctx context.Context, id firn.ID, now Glimpse, atWork bool) 
 		Messages: used.Messages, Uptime: used.Active / 1000,
 		Interrupted: !atWork && now.unfinished, Damage: now.damage,
 	}
+	s.Breaker = v.breaker(ctx, id, now.breaker)
 	return s, nil
+}
+
+// breaker says how often compaction failed in a row, by the settings of the session's
+// agent; nil if the last try did not fail.
+func (v *View) breaker(ctx context.Context, id firn.ID, b compact.Breaker) *wire.Breaker {
+	if b.Failures == 0 {
+		return nil
+	}
+	var settings compact.Settings
+	if a, err := v.Agent(ctx, id); err == nil {
+		settings = a.Compaction
+	}
+	out := &wire.Breaker{
+		Failures: b.Failures, Limit: settings.FailureLimit(), Open: b.Open(settings, v.Clock()), Last: b.Last.UTC(), Error: firn.CutText(b.Error, 500),
+	}
+	if out.Open {
+		out.Until = b.Until(settings).UTC()
+	}
+	return out
 }
 
 // spent is what a session has used, and how many ends of branches it has. It is

@@ -62,6 +62,7 @@ func (v *View) inject(ctx context.Context, id firn.ID, l *live) error {
 	if err != nil {
 		return err
 	}
+	p.Tokens = l.Tokens // as lists and the session itself have it; what is injected is listed beside
 	l.Preview = p
 	l.explain()
 	return nil

@@ -81,6 +81,15 @@ export interface Block {
   src?: string;
 }
 
+export interface Breaker {
+  error?: string;
+  failures: number;
+  last: string;
+  limit: number;
+  open: boolean;
+  until?: string;
+}
+
 export interface Card {
   blocks?: Block[];
   bytes: number;
@@ -144,6 +153,7 @@ export interface Compacted {
   count?: number;
   current?: boolean;
   error?: string;
+  failure?: string;
   id?: string;
   model?: string;
   plan?: CompactionPlan;
@@ -160,6 +170,7 @@ export interface Compaction {
   count?: number;
   current?: boolean;
   error?: string;
+  failure?: string;
   id?: string;
   model?: string;
   reason?: string;
@@ -176,6 +187,7 @@ export interface CompactionDetail {
   current?: boolean;
   earlier?: string;
   error?: string;
+  failure?: string;
   firstKept?: string;
   head?: string;
   id?: string;
@@ -948,6 +960,7 @@ export interface SpendingRow {
 
 export interface State {
   branches: number;
+  breaker?: Breaker;
   compactions: number;
   counters: Counters;
   damage?: Damage[];
@@ -1076,6 +1089,7 @@ export interface Unsearched {
 export interface Usage {
   assumed?: boolean;
   estimated?: boolean;
+  level?: string;
   tokens: number;
   window: number;
 }

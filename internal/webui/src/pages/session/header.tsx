@@ -7,7 +7,7 @@ import { mayWrite } from "../../me";
 import { toSession } from "../../router";
 import { copy, CopyCLI, Icon, Menu, Time, WindowBar } from "../../ui";
 import { Unread } from "../parts";
-import type { Session, TagPage } from "../../wire";
+import type { Breaker, Session, TagPage } from "../../wire";
 import { change } from "./order";
 import { commands } from "../commands";
 import { ExportDialog, TagDialog } from "../dialogs";
@@ -79,6 +79,7 @@ function Known({ watch, session }: { watch: Watch; session: Session }) {
         <Time at={session.updated} />
       </p>
       {session.fault && <p class="session-fault">{session.fault}</p>}
+      {st?.breaker && <BreakerNote breaker={st.breaker} />}
       {!!session.unread && (
         <p class="session-fault" role="note">
           {plural(session.unread, "place")} cannot be read. <CopyCLI command={`firn verify ${shell(session.id)}`} />
@@ -89,6 +90,17 @@ function Known({ watch, session }: { watch: Watch; session: Session }) {
       {open.value === "compact" && <CompactDialog watch={watch} session={session} close={close} />}
       {open.value === "cli" && <CliDialog session={session} close={close} />}
     </header>
+  );
+}
+
+// BreakerNote says that compaction failed, and until when it is paused.
+function BreakerNote({ breaker: b }: { breaker: Breaker }) {
+  const until = b.until && new Date(b.until).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  return (
+    <p class="session-fault" role="note">
+      {b.open ? `Compaction is paused until ${until}, after ${plural(b.failures, "failure")} in a row` : `Compaction failed ${plural(b.failures, "time")} in a row`}
+      {b.error && `: ${b.error}`}
+    </p>
   );
 }
 

@@ -41,10 +41,32 @@ export function Window({ session, watch }: TabProps) {
       <Runs session={session} title="In the window" runs={w.in ?? []} none="Nothing yet: the next message begins it." />
       <Runs session={session} title="Left out" runs={w.out ?? []} none="Nothing. All of the branch is sent." />
       <Missing session={session} window={w} />
+      <InjectedList window={w} />
       <Request session={session} />
       <Repairs window={w} />
       <Items session={session} window={w} />
     </div>
+  );
+}
+
+// InjectedList is what is sent for one turn and is not in the log.
+function InjectedList({ window: w }: { window: WireWindow }) {
+  if (!w.injected?.length) return null;
+  return (
+    <section class="tab-section" aria-label="Injected">
+      <h2>Injected</h2>
+      <table class="table items">
+        <tbody>
+          {w.injected.map((one) => (
+            <tr key={one.name}>
+              <td>{one.name}</td>
+              <td class="items-text">{one.sources?.length ? one.sources.join(", ") : one.preview}</td>
+              <td class="num">{tokens(one.tokens)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
   );
 }
 

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// smallWindow writes settings with a provider whose model has a small window, and
+// whatever is said besides of the agents.
+func (s *fakeProvider) smallWindow(t *testing.T, home string, window int, agents string) {
+	t.Helper()
+	s.model = ""
+	text := fmt.Sprintf(`
+[defaults]
+model = "fake/small"
+retries = 0
+titles = false
+%s
+[defaults.memory_flush]
+enabled = false
+[memory]
+enabled = false
+[providers.fake]
+kind = "openai-chat"
+url = %q
+[providers.fake.models.small]
+window = %d
+`, agents, s.URL, window)
+	if err := os.WriteFile(filepath.Join(home, "firn.toml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// filler is n characters of text.
+func filler(n int) string { return strings.Repeat("ten chars ", n/10) }
+
+// TestBreakerOverHTTP talks past the limit of compaction with a summarizer that always
+// fails: it is asked three times in all, not every turn, and show says so.
+func TestBreakerOverHTTP(t *testing.T) {
+	home := t.TempDir()
+	summaries := func(s *fakeProvider) (n int) {
+		for _, r := range s.all() {
+			if r.summary() {
+				n++
+			}
+		}
+		return n
+	}
+	server := newFakeProvider(t, func(r fakeRequest) (int, string) {
+		if r.summary() {
+			return http.StatusInternalServerError, "the summarizer is on fire"
+		}
+		return http.StatusOK, "Yes. " + filler(6000)
+	})
+	server.smallWindow(t, home, 8000, "[defaults.compaction]\nkeep_recent = 500\n")
+	for i := range 12 {
+		args := []string{"chat", "-p", "--no-tools", filler(6000)}
+		if i > 0 {
+			args = append([]string{"chat", "-c"}, args[1:]...)
+		}
+		_, notes, code := server.firn(t, home, home, args...)
+		if code != 0 {
+			t.Fatalf("turn %d ended with %d: %s", i, code, notes)
+		}
+		if shown, _, _ := server.firn(t, home, home, "show", "-"); (summaries(server) > 0) != strings.Contains(shown, "in a row: ") {
+			t.Fatalf("after %d failures show says\n%s", summaries(server), shown)
+		}
+	}
+	if n := summaries(server); n != 3 {
+		t.Errorf("the summarizer was asked %d times", n)
+	}
+	shown, _, _ := server.firn(t, home, home, "show", "-")
+	if !strings.Contains(shown, "paused until ") || !strings.Contains(shown, "after 3 failures in a row") || !strings.Contains(shown, "on fire") {
+		t.Errorf("show says\n%s", shown)
+	}
+	if counted, _, _ := server.firn(t, home, home, "compactions", "-"); strings.Count(counted, "extractive") < 4 {
+		t.Errorf("with the breaker open nothing was compacted:\n%s", counted)
+	}
+	status, _, _ := server.firn(t, home, home, "show", "-", "--json")
+	if !strings.Contains(status, `"breaker"`) || !strings.Contains(status, `"open":true`) && !strings.Contains(status, `"open": true`) {
+		t.Errorf("show --json says\n%s", status)
+	}
+}
+
+// TestOverflowIsOneSentence lets a provider refuse with a limit of its own, far below
+// what its model is said to take: a message that is too large is refused in one sentence
+// with that number, and is not summarized.
+func TestOverflowIsOneSentence(t *testing.T) {
+	home := t.TempDir()
+	server := newFakeProvider(t, func(r fakeRequest) (int, string) {
+		if n := len(r.Body) / 4; n > 8192 {
+			return http.StatusBadRequest, fmt.Sprintf("This model's maximum context length is 8192 tokens. However, your messages resulted in %d tokens. Please reduce the length of the messages.", n)
+		}
+		return http.StatusOK, "Fine."
+	})
+	server.smallWindow(t, home, 200_000, "")
+	if _, notes, code := server.firn(t, home, home, "chat", "-p", "--no-tools", "short"); code != 0 {
+		t.Fatal(notes)
+	}
+	for _, config := range []int{200_000, 4_000} { // said to be larger, and smaller, than it is
+		server.smallWindow(t, home, config, "")
+		before := len(server.all())
+		out, notes, code := server.firn(t, home, home, "chat", "-c", "-p", "--no-tools", filler(48_000))
+		if code == 0 || out != "" {
+			t.Errorf("window %d: it answered %q", config, out)
+		}
+		first, _, _ := strings.Cut(notes, "\n")
+		if !strings.Contains(first, "the message is too large: it has about 12,000 tokens, and fake/small says that it takes 8,192 tokens") {
+			t.Errorf("window %d: it says\n%s", config, notes)
+		}
+		if !strings.Contains(notes, "hint: send it in parts") {
+			t.Errorf("window %d: the hint is missing in\n%s", config, notes)
+		}
+		if n := len(server.all()) - before; n != 1 {
+			t.Errorf("window %d: it was asked %d times", config, n)
+		}
+	}
+	// The session goes on: what was too large is left out or summarized, now that it is old.
+	server.smallWindow(t, home, 200_000, "")
+	if out, notes, code := server.firn(t, home, home, "chat", "-c", "-p", "--no-tools", "and now?"); code != 0 || !strings.Contains(out, "Fine.") {
+		t.Errorf("afterwards it ended with %d: %s %s", code, out, notes)
+	}
+}
+
+// TestWindowWarnings fills a window that nothing makes room in: it warns when it becomes
+// nearly full, and when it is full, also with -p; and all commands say the same.
+func TestWindowWarnings(t *testing.T) {
+	home := t.TempDir()
+	server := newFakeProvider(t, func(fakeRequest) (int, string) { return http.StatusOK, filler(1000) })
+	server.smallWindow(t, home, 4000, "[defaults.compaction]\nmode = \"off\"\n")
+	var high, full, quiet int
+	for i := range 12 {
+		args := []string{"chat", "-c", "-p", "--no-tools", filler(600)}
+		if i == 0 {
+			args = []string{"chat", "-p", "--no-tools", filler(600)}
+		}
+		_, notes, code := server.firn(t, home, home, args...)
+		switch {
+		case code != 0:
+			t.Fatalf("turn %d: %s", i, notes)
+		case strings.Contains(notes, "oldest turns"):
+			full++
+		case strings.Contains(notes, "% full; /compact makes room"):
+			high++
+			if full > 0 {
+				t.Errorf("turn %d: %s", i, notes)
+			}
+		default:
+			quiet++
+			if full > 0 {
+				t.Errorf("turn %d is full and says %q", i, notes)
+			}
+		}
+	}
+	if high != 1 || full < 3 || quiet < 3 {
+		t.Errorf("%d turns were warned of, %d were full, %d quiet", high, full, quiet)
+	}
+	ls, _, _ := server.firn(t, home, home, "ls")
+	shown, _, _ := server.firn(t, home, home, "show", "-")
+	window, _, _ := server.firn(t, home, home, "window", "-")
+	percent := strings.TrimLeft(strings.Fields(window)[0], "~")
+	if !strings.Contains(ls, percent) || !strings.Contains(shown, percent) {
+		t.Errorf("window says %s, ls\n%s\nshow\n%s", percent, ls, shown)
+	}
+}
