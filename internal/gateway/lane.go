@@ -24,7 +24,11 @@ type lane struct {
 	g  *Gateway
 	id firn.ID
 
-	mu sync.Mutex
+	// writing is held while messages are stored, so that they wait in the order of
+	// the log and none is forgotten; it is taken before mu, and mu is never held
+	// while something is read or written.
+	writing sync.Mutex
+	mu      sync.Mutex
 	// queue are those that wait, running are those that are being answered.
 	queue, running []*ticket
 	// stop stops the turn that is running, since is when it began.
@@ -112,9 +116,6 @@ func (t *ticket) failed() bool {
 	}
 }
 
-// ErrStopped is why a turn ends that somebody stopped.
-var ErrStopped = errors.New("stopped")
-
 // lane returns the lane of a session. The gateway is not let go before the
 // caller says that its work is done.
 func (g *Gateway) lane(id firn.ID) (*lane, error) {
@@ -135,20 +136,54 @@ func (g *Gateway) lane(id firn.ID) (*lane, error) {
 // enter takes a message in: it is durable when the ticket is accepted, and will
 // be answered. It is false if the lane has ended meanwhile.
 func (l *lane) enter(ctx context.Context, t *ticket) (bool, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.gone {
-		return false, nil
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	stored, decision, gone, err := l.decide(t)
+	if gone || err != nil {
+		return false, err
 	}
-	t.amid = l.busy && !l.spent()
-	if t.amid && !t.onward && !t.owed {
-		if err := l.join(ctx, t); err != nil {
+	if stored != nil {
+		if _, err := l.g.Store.Append(ctx, l.id, store.Any, *stored); err != nil {
 			return false, err
 		}
+		t.accept()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if stored != nil {
+		l.join(t, decision)
 	}
 	l.queue = append(l.queue, t)
 	l.start()
 	return true, nil
+}
+
+// decide tells what is to be done with a message. One that comes while a turn is running
+// is stored first: then it returns the entry.
+func (l *lane) decide(t *ticket) (stored *firn.Entry, decision route.Decision, gone bool, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t.amid = l.busy && !l.spent()
+	if l.gone || !t.amid || t.onward || t.owed {
+		return nil, decision, l.gone, nil
+	}
+	queue := l.g.setup.Load().queue(t.Channel)
+	if t.Mode == route.QueueSteer && !l.all(t.Asker.likes) {
+		t.Mode = route.QueueFollowup // a turn has the bounds of those whom it answers
+	}
+	queue.Mode = t.Mode
+	decision = queue.Decide(true, len(l.queue))
+	if decision.Action == route.ActRefuse {
+		return nil, decision, false, &wire.Problem{Kind: wire.Busy, Message: fmt.Sprintf("%d messages wait in session %s already", len(l.queue), l.id), Hint: "wait for an answer, or stop the turn"}
+	}
+	var entry firn.Entry
+	if decision.Action == route.ActSteer {
+		entry = firn.NewEntry(&firn.Message{Role: firn.RoleUser, Parts: t.parts(), Time: l.g.now()})
+		entry.ID, entry.Extra = t.ID, t.extra(nil)
+	} else {
+		entry, err = t.entry()
+	}
+	return &entry, decision, false, err
 }
 
 // spent reports whether the lane has given all its answers: it is about to end,
@@ -157,29 +192,9 @@ func (l *lane) spent() bool {
 	return len(l.queue) == 0 && len(l.running) > 0 && !slices.ContainsFunc(l.running, unanswered)
 }
 
-// join makes a message durable that comes while a turn is running. The caller
-// holds the lane's lock.
-func (l *lane) join(ctx context.Context, t *ticket) (err error) {
-	queue := l.g.setup.Load().queue(t.Channel)
-	if t.Mode == route.QueueSteer && !l.all(t.Asker.likes) {
-		t.Mode = route.QueueFollowup // a turn has the bounds of those whom it answers
-	}
-	queue.Mode = t.Mode
-	decision := queue.Decide(true, len(l.queue))
-	if decision.Action == route.ActRefuse {
-		return &wire.Problem{Kind: wire.Busy, Message: fmt.Sprintf("%d messages wait in session %s already", len(l.queue), l.id), Hint: "wait for an answer, or stop the turn"}
-	}
-	var entry firn.Entry
-	if decision.Action == route.ActSteer {
-		entry = firn.NewEntry(&firn.Message{Role: firn.RoleUser, Parts: t.parts(), Time: l.g.now()})
-		entry.ID, entry.Extra = t.ID, t.extra(nil)
-	} else if entry, err = t.entry(); err != nil {
-		return err
-	}
-	if _, err := l.g.Store.Append(ctx, l.id, store.Any, entry); err != nil {
-		return err
-	}
-	t.accept()
+// join takes a message in that was stored while a turn is running. The caller holds the
+// lane's lock.
+func (l *lane) join(t *ticket, decision route.Decision) {
 	t.waited, t.came = true, time.Now()
 	l.drop(decision)
 	switch decision.Action {
@@ -195,7 +210,6 @@ func (l *lane) join(ctx context.Context, t *ticket) (err error) {
 	if !t.onward {
 		l.g.events.tell(event(wire.TurnQueued, l.id, wire.Answer{Session: l.id, Message: t.ID, Queued: true}))
 	}
-	return nil
 }
 
 // drop takes the oldest that wait out of the queue. They are in the log, and
@@ -256,7 +270,9 @@ const (
 // collected. Nil ends the lane.
 func (l *lane) next() []*ticket {
 	l.settle()
-	l.mu.Lock() // before that of the gateway: it is held while messages are stored
+	l.writing.Lock() // what is being stored belongs to this lane
+	defer l.writing.Unlock()
+	l.mu.Lock() // before that of the gateway
 	defer l.mu.Unlock()
 	l.running = nil
 	if len(l.queue) == 0 || l.g.ctx.Err() != nil {
@@ -513,51 +529,6 @@ func (g *Gateway) laneOf(id firn.ID) *lane {
 
 // running reports whether a turn of the session is running.
 func (g *Gateway) running(id firn.ID) bool { return g.laneOf(id) != nil }
-
-// Stop stops the turn of a session and clears its queue: those who wait in it
-// are told that it was stopped, and the log says that they wait no more. It
-// reports whether there was anything to stop.
-func (g *Gateway) Stop(ctx context.Context, id firn.ID) (bool, error) {
-	l := g.laneOf(id)
-	if l == nil {
-		return false, nil
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	stopped := len(l.queue) > 0 || slices.ContainsFunc(l.running, func(t *ticket) bool { return !ours(t) })
-	if l.stop != nil {
-		l.stop(ErrStopped)
-	}
-	if ids := l.unsaidHere(); len(ids) > 0 {
-		entry := firn.NewEntry(&firn.Custom{Type: unqueuedType, Data: spell(map[string]any{"ids": ids})})
-		if _, err := g.Store.Append(ctx, id, store.Any, entry); err != nil {
-			return stopped, err
-		}
-	}
-	for _, t := range l.queue {
-		t.end(ErrStopped)
-	}
-	l.queue, l.dropped, l.summarize = nil, nil, false
-	return stopped, nil
-}
-
-// unsaidHere are the ids of what waits in the lane, was left out there, or is about
-// to be said. The caller holds its lock.
-func (l *lane) unsaidHere() (ids []firn.EntryID) {
-	for _, t := range slices.Concat(l.running, l.queue) {
-		if !t.onward && (t.waited || t.owed) && !begun(t) {
-			ids = append(ids, t.ID)
-		}
-	}
-	left := l.dropped
-	if !slices.ContainsFunc(l.running, begun) { // else the log names them
-		left = slices.Concat(l.named, left)
-	}
-	for _, w := range left {
-		ids = append(ids, w.ID)
-	}
-	return ids
-}
 
 // agentOf returns the agent a session belongs to.
 func (g *Gateway) agentOf(ctx context.Context, id firn.ID) (*agent.Agent, error) {

@@ -138,18 +138,21 @@ func left(p window.Path) []waiting {
 }
 
 // restate stores once more what waits, because the session is about to be compacted:
-// only what stands behind the place where that cuts is found by the next gateway. The
-// lane stays locked, so that nobody says meanwhile that it waits no more.
+// only what stands behind the place where that cuts is found by the next gateway. Nobody
+// says meanwhile that it waits no more.
 func (l *lane) restate(ctx context.Context) {
+	l.writing.Lock()
+	defer l.writing.Unlock()
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.queue) == 0 {
+	queue := slices.Clone(l.queue)
+	l.mu.Unlock()
+	if len(queue) == 0 {
 		return
 	}
 	path, err := l.g.Path(ctx, l.id)
 	var entries []firn.Entry
 	for _, w := range left(path) {
-		if slices.ContainsFunc(l.queue, func(t *ticket) bool { return t.ID == w.ID }) {
+		if slices.ContainsFunc(queue, func(t *ticket) bool { return t.ID == w.ID }) {
 			entry, spelt := w.entry()
 			entries, err = append(entries, entry), errors.Join(err, spelt)
 		}

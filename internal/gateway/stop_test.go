@@ -1,0 +1,57 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"firn"
+	"firn/store"
+	"firn/store/memstore"
+)
+
+// slowQueue is a store that takes as long as it likes to store a message that waits.
+type slowQueue struct {
+	store.Store
+	begun, let chan struct{}
+}
+
+func (s *slowQueue) Append(ctx context.Context, id firn.ID, expect store.Pos, entries ...firn.Entry) (store.Pos, error) {
+	if c, ok := entries[0].Body.(*firn.Custom); ok && c.Type == queuedType {
+		s.begun <- struct{}{}
+		<-s.let
+	}
+	return s.Store.Append(ctx, id, expect, entries...)
+}
+
+// TestStopDoesNotWaitForAnAppend: while a message is being stored, for as long as a
+// cluster may take, the turn can be stopped and the state of the session be asked for.
+func TestStopDoesNotWaitForAnAppend(t *testing.T) {
+	t.Parallel()
+	st := &slowQueue{memstore.New(memstore.Options{}), make(chan struct{}), make(chan struct{})}
+	d := open(t, st)
+	first := d.say("hang", "")
+	<-d.asked
+	second := make(chan *ticket)
+	go func() { second <- d.say("later", "followup") }()
+	<-st.begun
+	stopped := make(chan error)
+	go func() {
+		_, err := d.Stop(t.Context(), "s")
+		stopped <- err
+	}()
+	<-first.done // before the other one is stored
+	if !errors.Is(first.err, ErrStopped) {
+		t.Errorf("the turn ended with %v, want stopped", first.err)
+	}
+	if running, _ := d.Load(); running != 1 || len(d.waitingIn("s")) != 0 {
+		t.Errorf("%d turns run, and %v wait", running, d.waitingIn("s"))
+	}
+	d.gate <- struct{}{} // the other one is stopped, or answered if it came later
+	close(st.let)
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+	<-(<-second).done
+	d.shut()
+}
