@@ -214,6 +214,8 @@ func appendExpectsStart(s *suite) {
 	s.must("Append to a new session", err)
 	_, err = s.store.Append(s.ctx, "s1", store.Start, said("b"))
 	s.wantErr("expecting a new session", err, firn.ErrConflict)
+	_, err = s.store.Append(s.ctx, "s1", store.End, said("b"))
+	s.wantErr("expecting what is only a place to read from", err, firn.ErrConflict)
 	_, err = s.store.Append(s.ctx, "s2", end, said("c"))
 	s.wantErr("expecting an end in a new session", err, firn.ErrConflict)
 	if _, err = drain(s.store.Read(s.ctx, "s2", store.Start)); !errors.Is(err, firn.ErrNotFound) {
