@@ -72,16 +72,15 @@ func custom(kind string, data any) firn.Entry {
 }
 
 // countersRecord is what is written down at the end of a turn. Beside the counts
-// it says what the session is called: lists read only the ends of a transcript,
-// and would not find a title that was given long ago.
+// it carries a checkpoint, so that a list need not read what is before it.
 type countersRecord struct {
 	Counters
 	// Entries is how many entries stand before this one, so that who reads the end
 	// of a session knows their numbers; zero if nobody has counted them.
 	Entries int `json:"entries,omitempty"`
 	// Left are the ends of branches that were left.
-	Left  []firn.EntryID `json:"left,omitempty"`
-	Names store.Names    `json:"names"`
+	Left  []firn.EntryID   `json:"left,omitempty"`
+	Names store.Checkpoint `json:"names"`
 }
 
 // Count returns what a session has used. It reads back to the end of the
@@ -102,9 +101,8 @@ func CountBranches(ctx context.Context, st store.Store, id firn.ID) (Counters, i
 // with what it is called now: it can stand there for those that were stored before.
 func CountersEntry(ctx context.Context, st store.Store, id firn.ID, end firn.Pos, names store.Names) (firn.Entry, error) {
 	t, err := count(ctx, st, id, end)
-	t.Names = names
-	t.number()
-	return custom(countersType, t.countersRecord), err
+	t.Names.Names = names
+	return custom(countersType, t.sealed()), err
 }
 
 // Add counts an entry, the next one of the session.

@@ -13,6 +13,7 @@ import (
 // tally counts the entries of a session in the order of the file. It keeps none of
 // them, so that it counts a session of any size.
 type tally struct {
+	session firn.ID
 	countersRecord
 	ends branches
 	// end is behind the last record that was counted forwards.
@@ -26,13 +27,16 @@ type tally struct {
 // take counts the next entry. What cannot be read of it, or need not, has no body.
 func (t *tally) take(g firn.Glance, e firn.Entry) {
 	if sum, ok := readCounters(e); ok { // it stands for all before it
+		if !sum.Names.Complete {
+			sum.Names = t.Names
+		}
 		t.countersRecord, t.ends = sum, branches{left: sum.Left}
 		if !t.numbered && sum.Entries > 0 {
 			t.entries, t.numbered = sum.Entries, true
 		}
 	} else {
 		t.Counters.Add(e)
-		t.Names.See(e)
+		t.Names.See(t.session, e)
 	}
 	t.ends.see(g)
 	t.Left = t.ends.left
@@ -41,12 +45,14 @@ func (t *tally) take(g firn.Glance, e firn.Entry) {
 	}
 }
 
-// number writes down how many entries there were, if that is known.
-func (t *tally) number() {
-	t.Entries = 0
-	if t.numbered {
-		t.Entries = t.entries
+// sealed returns the counts as an entry carries them.
+func (t *tally) sealed() countersRecord {
+	record := t.countersRecord
+	if record.Entries = 0; t.numbered {
+		record.Entries = t.entries
 	}
+	record.Names = record.Names.Seal()
+	return record
 }
 
 // readCounters returns the counts that an entry carries, if it is one that does.
@@ -55,11 +61,15 @@ func readCounters(e firn.Entry) (countersRecord, bool) {
 	if !ok || b.Type != countersType {
 		return countersRecord{}, false
 	}
-	var c countersRecord
+	var c struct {
+		countersRecord
+		Names json.RawMessage `json:"names"`
+	}
 	if _, believed := store.CountsOf(b); !believed || json.Unmarshal(b.Data, &c) != nil || !store.Plausible(int64(c.Entries)) {
 		return countersRecord{}, false
 	}
-	return c, true
+	c.countersRecord.Names, _ = store.CheckpointOf(b)
+	return c.countersRecord, true
 }
 
 // glimpse is what is counted of a record.
@@ -81,7 +91,7 @@ func counted(rec firn.Record) glimpse {
 	}
 	switch b := entry.Body.(type) {
 	case *firn.Message:
-		entry.Body = &firn.Message{Role: b.Role, Usage: b.Usage}
+		entry.Body = &firn.Message{Role: b.Role, Usage: b.Usage, Parts: promptOf(b)}
 	case *firn.CustomMessage:
 		entry.Body = &firn.CustomMessage{Type: b.Type}
 	}
@@ -89,10 +99,18 @@ func counted(rec firn.Record) glimpse {
 	return g
 }
 
+// promptOf returns parts that say whether the user has said something in words.
+func promptOf(m *firn.Message) []firn.Part {
+	if m.Role != firn.RoleUser || m.Text() == "" {
+		return nil
+	}
+	return []firn.Part{firn.Text{Text: "…"}}
+}
+
 // counts reports whether entries of that kind can say something about usage, or
-// what the session is called.
+// change a checkpoint.
 func counts(kind firn.Kind) bool {
-	return kind == firn.KindTitle || kind == firn.KindMessage || kind == firn.KindCustomMessage || kind == firn.KindCompaction || kind == firn.KindBranchSummary || kind == firn.KindCustom
+	return kind == firn.KindHeader || kind == firn.KindTitle || kind == firn.KindTombstone || kind == firn.KindMessage || kind == firn.KindCustomMessage || kind == firn.KindCompaction || kind == firn.KindBranchSummary || kind == firn.KindCustom
 }
 
 // count counts what stands before a position: backwards to the counts of the latest
@@ -102,13 +120,14 @@ func count(ctx context.Context, st store.Store, id firn.ID, before firn.Pos) (ta
 	if err != nil || ok {
 		return t, err
 	}
-	t = tally{numbered: true}
+	t = tally{session: id, numbered: true}
 	return t, t.on(ctx, st, id, before)
 }
 
-// countBack counts what stands before a position by reading back to the latest counts. It
-// is false if they are more than so many records of common size away.
+// countBack counts what stands before a position by reading back to the latest counts
+// that carry a checkpoint. It is false if they are more than so many records of common size away.
 func countBack(ctx context.Context, st store.Store, id firn.ID, before firn.Pos, limit int) (t tally, ok bool, err error) {
+	t.session = id
 	var newer []glimpse
 	size := 0
 	t.numbered = true // unless others counted before
@@ -124,7 +143,7 @@ func countBack(ctx context.Context, st store.Store, id firn.ID, before firn.Pos,
 		}
 		g := counted(rec)
 		newer = append(newer, g)
-		if _, ok := readCounters(g.entry); ok {
+		if sum, ok := readCounters(g.entry); ok && sum.Names.Complete {
 			t.numbered = false
 			break
 		}
@@ -157,7 +176,7 @@ func (t *tally) on(ctx context.Context, st store.Store, id firn.ID, before firn.
 // meanwhile is counted too: those who talk do not have to be slower than it.
 func (a *Agent) countAll(ctx context.Context, id firn.ID) {
 	defer a.counting.Delete(id)
-	t := tally{numbered: true}
+	t := tally{session: id, numbered: true}
 	for {
 		before := t.end
 		if t.on(ctx, a.Store, id, store.End) != nil || t.end == before {
@@ -198,11 +217,10 @@ func (t *turn) settle() {
 // storeCounters stores counters behind what they count, unless somebody wrote
 // there meanwhile: then they would not be those of all before them.
 func storeCounters(ctx context.Context, st store.Store, id firn.ID, end firn.Pos, t tally) error {
-	t.number()
 	add := st.Append
 	if deferred, ok := store.As[store.Deferred](st); ok {
 		add = deferred.AppendDeferred
 	}
-	_, err := add(ctx, id, end, custom(countersType, t.countersRecord))
+	_, err := add(ctx, id, end, custom(countersType, t.sealed()))
 	return err
 }

@@ -40,7 +40,8 @@ type Keyed interface {
 	// nowhere or at a session that was removed or purged.
 	Lookup(ctx context.Context, key string) (firn.ID, error)
 	// Bind points a key at a session, wherever it pointed before. The session
-	// must exist, else ErrNotFound. It is durable when it returns.
+	// must exist, else ErrNotFound. It is durable when it returns. The transcripts do
+	// not say so: see the function [Bind], which writes it there too.
 	Bind(ctx context.Context, key string, id firn.ID) error
 }
 

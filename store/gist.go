@@ -9,13 +9,12 @@ import (
 // promptLen bounds the beginning of a prompt in a list, in bytes.
 const promptLen = 100
 
-// Gist gathers what a list tells of a session from its entries. They are added
-// in the order of the session; a store may leave out the middle of a long one.
+// Gist computes what a list shows of a session from its entries. They are added in the
+// order of the session. A store may leave out what a [Checkpoint] stands for: the
+// entries between the header and the checkpoint, but for the first message of the user.
 type Gist struct {
 	info  Info
-	names Names
-	// stones are the tombstones, in order.
-	stones []firn.Glance
+	state Checkpoint
 }
 
 // Add takes notice of the next entry.
@@ -23,22 +22,19 @@ func (g *Gist) Add(e firn.Entry) {
 	if !e.Time.IsZero() { // the remains of an erased entry may have none
 		g.Seen(e.Time)
 	}
+	prompted := g.state.Prompted // by an entry that a checkpoint stands for, if Prompt is empty
+	g.state.See(g.info.ID, e)
 	switch b := e.Body.(type) {
 	case *firn.Header:
 		g.info.ID, g.info.Agent, g.info.Key, g.info.CWD = b.Session, b.Agent, b.Key, b.CWD
 	case *firn.Message:
-		if g.info.Prompt == "" && b.Role == firn.RoleUser {
+		if g.info.Prompt == "" && !prompted && b.Role == firn.RoleUser {
 			g.info.Prompt = firn.CutText(b.Text(), promptLen)
 		}
-	case *firn.Title:
-		g.names.See(e)
 	case *firn.Custom:
-		g.names.See(e)
 		if counts, ok := CountsOf(b); ok {
 			g.info.Counts = counts
 		}
-	case *firn.Tombstone:
-		g.stones = append(g.stones, firn.GlanceOf(e))
 	}
 }
 
@@ -57,27 +53,28 @@ func (g *Gist) Needs(kind firn.Kind) bool {
 	case firn.KindHeader, firn.KindTitle, firn.KindTombstone, firn.KindCustom:
 		return true
 	case firn.KindMessage:
-		return g.info.Prompt == ""
+		return g.info.Prompt == "" && !g.state.Prompted
 	}
 	return false
 }
 
-// Info returns what the entries told: id, owner, directory, title, prompt, tags,
+// Prompted reports whether the user has said something, and what he said first was
+// not added: a checkpoint stands for it.
+func (g *Gist) Prompted() bool { return g.state.Prompted && g.info.Prompt == "" }
+
+// Prompt adds the first message of the user, which stands before a checkpoint.
+func (g *Gist) Prompt(e firn.Entry) {
+	if b, ok := e.Body.(*firn.Message); ok && b.Role == firn.RoleUser {
+		g.info.Prompt = firn.CutText(b.Text(), promptLen)
+	}
+}
+
+// Info returns what the entries say: id, owner, keys, directory, title, prompt, tags,
 // counts, times, and whether the session is hidden. The rest is for the store to fill.
 func (g *Gist) Info() Info {
 	info := g.info
-	info.Title, info.Tags = g.names.Title, JoinTags(g.names.Tags)
-	info.Hidden = g.hidden(firn.EntryID(info.ID))
+	info.Title, info.Tags = g.state.Title, JoinTags(g.state.Tags)
+	info.Held = spellClaims(g.state.Keys, info.Key, info.Created.UnixMilli())
+	info.Hidden = g.state.Hidden(info.ID)
 	return info
-}
-
-// hidden reports whether a tombstone that is not itself hidden has the target.
-func (g *Gist) hidden(target firn.EntryID) bool {
-	hidden := make(map[firn.EntryID]bool, len(g.stones))
-	for i := len(g.stones) - 1; i >= 0; i-- { // what hides a tombstone stands after it
-		if stone := g.stones[i]; !hidden[stone.ID] {
-			hidden[stone.Target] = true
-		}
-	}
-	return hidden[target]
 }

@@ -79,11 +79,19 @@ func create(ctx context.Context, s Store, keyed Keyed, key string) (firn.ID, err
 	if err != nil || winner == id {
 		return winner, err
 	}
-	vain := firn.Entry{Body: &firn.Tombstone{Target: firn.EntryID(id), Reason: "another session was begun for its key at the same time"}}
-	if _, err := s.Append(ctx, id, Any, vain); err != nil {
-		return "", err
+	return winner, Discard(ctx, s, id, key, winner)
+}
+
+// Discard hides a session that was begun for a key at the same time as another one, to
+// which the key points.
+func Discard(ctx context.Context, s Store, id firn.ID, key string, winner firn.ID) error {
+	moved, err := KeyEntry(key, winner)
+	if err != nil {
+		return err
 	}
-	return winner, nil
+	vain := firn.Entry{Body: &firn.Tombstone{Target: firn.EntryID(id), Reason: "another session was begun for its key at the same time"}}
+	_, err = s.Append(ctx, id, Any, moved, vain)
+	return err
 }
 
 // claim points the key at id and returns where the key points afterwards.

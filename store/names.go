@@ -6,16 +6,14 @@ import (
 	"firn"
 )
 
-// Names are what people call a session: its title and its tags. An entry of type
-// [firn.CountersType] carries those of everything before it, so that a list which
-// reads only the end of a transcript knows them.
+// Names are what people call a session: its title and its tags.
 type Names struct {
 	Title       string      `json:"title,omitempty"`
 	TitleSource firn.Source `json:"titleSource,omitempty"`
 	Tags        []string    `json:"tags,omitempty"`
 }
 
-// See takes notice of the next entry.
+// See applies the next entry of the session.
 func (n *Names) See(e firn.Entry) {
 	switch b := e.Body.(type) {
 	case *firn.Title:
@@ -25,26 +23,23 @@ func (n *Names) See(e firn.Entry) {
 	case *firn.Custom:
 		if tags, ok := TagsOf(b); ok {
 			n.Tags = tags
-		} else if all, ok := NamesOf(b); ok {
-			*n = all
+		} else if c, ok := CheckpointOf(b); ok {
+			*n = c.Names
 		}
 	}
 }
 
-// NamesOf returns the names that an entry carries, if it is one that does.
+// NamesOf returns the names that an entry with counts carries, also if they are no
+// complete [Checkpoint]. Purging looks there for what must go.
 func NamesOf(c *firn.Custom) (Names, bool) {
 	if c.Type != firn.CountersType {
 		return Names{}, false
 	}
 	var data struct {
-		Names json.RawMessage `json:"names"`
+		Names *Names `json:"names"`
 	}
-	var n Names
-	if json.Unmarshal(c.Data, &data) != nil || len(data.Names) == 0 || json.Unmarshal(data.Names, &n) != nil {
+	if json.Unmarshal(c.Data, &data) != nil || data.Names == nil {
 		return Names{}, false
 	}
-	n.Title, _ = firn.CleanText(n.Title)
-	// Anybody can write an entry: what cannot be a tag is none here either.
-	n.Tags, _ = TagsOf(&firn.Custom{Type: firn.TagsType, Data: data.Names})
-	return n, true
+	return *data.Names, true
 }

@@ -26,13 +26,13 @@ func TestNames(t *testing.T) {
 		tags  []string
 	}{
 		{"a person's title stays", []firn.Entry{title("mine", ""), title("made up", firn.SourceAuto)}, "mine", nil},
-		{"the end of a turn knows better", []firn.Entry{title("first", ""), tags, counters(`{"turns":1,"names":{"title":"second","tags":["c"]}}`)}, "second", []string{"c"}},
-		{"also that there are none", []firn.Entry{tags, counters(`{"names":{"title":"x"}}`)}, "x", nil},
-		{"what comes later counts", []firn.Entry{counters(`{"names":{"title":"old","tags":["c"]}}`), title("new", ""), tags}, "new", []string{"a", "b"}},
-		{"a person's title holds over the end of a turn", []firn.Entry{counters(`{"names":{"title":"mine"}}`), title("made up", firn.SourceAuto)}, "mine", nil},
+		{"the end of a turn knows better", []firn.Entry{title("first", ""), tags, counters(`{"turns":1,"names":{"complete":true,"title":"second","tags":["c"]}}`)}, "second", []string{"c"}},
+		{"also that there are none", []firn.Entry{tags, counters(`{"names":{"complete":true,"title":"x"}}`)}, "x", nil},
+		{"what comes later counts", []firn.Entry{counters(`{"names":{"complete":true,"title":"old","tags":["c"]}}`), title("new", ""), tags}, "new", []string{"a", "b"}},
+		{"a person's title holds over the end of a turn", []firn.Entry{counters(`{"names":{"complete":true,"title":"mine"}}`), title("made up", firn.SourceAuto)}, "mine", nil},
 		{"one that tells no names", []firn.Entry{title("first", ""), tags, counters(`{"turns":3}`)}, "first", []string{"a", "b"}},
 		{"nonsense", []firn.Entry{title("first", ""), counters(`{"names":7}`), counters(`[`)}, "first", nil},
-		{"what can be no tag", []firn.Entry{counters(`{"names":{"tags":["", "fine"]}}`)}, "", []string{"fine"}},
+		{"what can be no tag", []firn.Entry{counters(`{"names":{"complete":true,"tags":["", "fine"]}}`)}, "", []string{"fine"}},
 	} {
 		var n store.Names
 		var g store.Gist

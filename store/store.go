@@ -89,7 +89,8 @@ type Store interface {
 // Query selects sessions. The zero query selects all that are neither
 // archived nor hidden.
 type Query struct {
-	// Agent and Key select by owner if not empty.
+	// Agent and Key select by owner if not empty: the key that a session was begun
+	// for, or one that points at it.
 	Agent, Key string
 	// Limit bounds the number of answers if not zero.
 	Limit int
@@ -113,7 +114,7 @@ const OwnSource = "firn"
 
 // Matches reports whether the query selects the session.
 func (q Query) Matches(info Info) bool {
-	return (q.Agent == "" || q.Agent == info.Agent) && (q.Key == "" || q.Key == info.Key) &&
+	return (q.Agent == "" || q.Agent == info.Agent) && (q.Key == "" || info.hasKey(q.Key)) &&
 		q.Archived == info.Archived && q.Hidden == info.Hidden &&
 		(q.Source == "" || q.from(info.Source)) &&
 		(q.Tag == "" || info.Tagged(q.Tag)) &&
@@ -134,13 +135,14 @@ func (q *Query) says(info *Info) bool {
 		strings.Contains(strings.ToLower(info.Key), text)
 }
 
-// Info is what a list tells of a session. A store may read it from the
-// beginning and the end of the transcript only, so that a title in the middle of
-// a long one is missed, and so is that it was hidden if much was said since.
+// Info is what a list shows of a session. It says what all entries of the session do,
+// see [Checkpoint]. Key is the one that the session was begun for.
 type Info struct {
 	ID         firn.ID
 	Agent, Key string
 	CWD        string
+	// Held spells the keys that point at the session, see [Info.Claims].
+	Held string
 	// Source is where it is read from if it is not our own; Tags are what people
 	// have put on it, as [JoinTags] spells them.
 	Source, Tags string

@@ -73,7 +73,7 @@ func (g *Gateway) newFor(ctx context.Context, n *wire.NewSession, title []firn.E
 	id, err := keyed.Lookup(ctx, k.String())
 	switch {
 	case errors.Is(err, firn.ErrNotFound):
-		return g.createFor(ctx, keyed, firn.Header{Session: newID(ctx), Agent: k.Agent(), Key: k.String(), CWD: n.CWD}, title)
+		return g.createFor(ctx, firn.Header{Session: newID(ctx), Agent: k.Agent(), Key: k.String(), CWD: n.CWD}, title)
 	case err != nil:
 		return "", fmt.Errorf("find the session of key %s: %w", k, err)
 	}
@@ -156,7 +156,7 @@ func (g *Gateway) create(ctx context.Context, header firn.Header, entries []firn
 // createFor begins a session and points its key at it. If somebody else did so
 // at the same time theirs is returned, and the one that was begun in vain is
 // hidden.
-func (g *Gateway) createFor(ctx context.Context, keyed store.Keyed, header firn.Header, entries []firn.Entry) (firn.ID, error) {
+func (g *Gateway) createFor(ctx context.Context, header firn.Header, entries []firn.Entry) (firn.ID, error) {
 	id, err := g.create(ctx, header, entries)
 	if err != nil {
 		return "", err
@@ -170,8 +170,7 @@ func (g *Gateway) createFor(ctx context.Context, keyed store.Keyed, header firn.
 		return "", fmt.Errorf("point key %s at session %s: %w", header.Key, id, halfDone(err))
 	}
 	if winner != id {
-		vain := firn.NewEntry(&firn.Tombstone{Target: firn.EntryID(id), Reason: "another session was begun for its key at the same time"})
-		if _, err := g.Store.Append(ctx, id, store.Any, vain); err != nil {
+		if err := store.Discard(ctx, g.Store, id, header.Key, winner); err != nil {
 			return "", fmt.Errorf("hide session %s, which was begun in vain: %w", id, halfDone(err))
 		}
 	}

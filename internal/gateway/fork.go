@@ -162,8 +162,9 @@ const (
 type forkMark struct {
 	agent.Counters
 	// Entries is how many entries stand before the mark.
-	Entries int         `json:"entries,omitempty"`
-	Forked  *forkOrigin `json:"forked,omitempty"`
+	Entries int              `json:"entries,omitempty"`
+	Names   store.Checkpoint `json:"names"`
+	Forked  *forkOrigin      `json:"forked,omitempty"`
 }
 
 type forkOrigin struct {
@@ -198,6 +199,7 @@ type copier struct {
 	left    map[firn.EntryID]firn.EntryID
 	gone    []firn.EntryID
 	count   agent.Counters
+	state   store.Checkpoint
 
 	id    firn.ID
 	end   firn.Pos
@@ -226,6 +228,7 @@ func newCopier(g *Gateway, from firn.ID, b *view.Outline, at int) *copier {
 func (c *copier) run(ctx context.Context, header firn.Header, title []firn.Entry) error {
 	c.id = header.Session
 	c.batch = []firn.Entry{{Time: c.g.now(), Body: &header}}
+	c.state.See(c.id, c.batch[0])
 	n := 0
 	for rec, err := range c.g.Store.Read(ctx, c.from, store.Start) {
 		if err != nil {
@@ -280,6 +283,7 @@ func (c *copier) take(ctx context.Context, rec *firn.Record) error {
 	}
 	c.gone = c.gone[:0]
 	c.copied[old], c.copied[e.ID], c.last = true, true, e.ID
+	c.state.See(c.id, e)
 	c.batch = append(c.batch, e)
 	c.written++
 	if c.size += len(rec.Line()); len(c.batch) >= copyEntries || c.size >= copyBytes {
@@ -291,7 +295,7 @@ func (c *copier) take(ctx context.Context, rec *firn.Record) error {
 // aboutOne reports whether custom entries of a type are about one session alone.
 func aboutOne(kind string) bool {
 	switch kind {
-	case countersType, usageType, queuedType, resetType:
+	case countersType, usageType, queuedType, resetType, store.KeyType:
 		return true
 	}
 	return false
@@ -340,6 +344,7 @@ func (c *copier) tail() []firn.Entry {
 	mark := forkMark{
 		Counters: agent.Counters{Turns: c.count.Turns, Compactions: c.count.Compactions, Window: c.count.Window},
 		Entries:  c.written,
+		Names:    c.state.Seal(),
 		Forked:   &forkOrigin{Session: c.from, Replaces: c.replaces},
 	}
 	if c.at >= 0 {
@@ -370,6 +375,7 @@ func (c *copier) pause(ctx context.Context) error {
 		veil := firn.NewEntry(&firn.Tombstone{Target: firn.EntryID(c.id), Reason: "the copy is not whole yet"})
 		veil.Parent = firn.Root
 		c.veil = veil.ID
+		c.state.See(c.id, veil)
 		c.batch = slices.Insert(c.batch, 1, veil)
 		c.written++
 	}

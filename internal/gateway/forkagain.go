@@ -122,11 +122,7 @@ func (g *Gateway) keyHolder(ctx context.Context, key string) (firn.ID, error) {
 // bindKey points a key at a session that was just made. If that fails the session is
 // there nevertheless, so the error is an ErrUnknownOutcome.
 func (g *Gateway) bindKey(ctx context.Context, key string, id firn.ID) error {
-	keyed, err := g.keyed()
-	if err != nil {
-		return err
-	}
-	if err := keyed.Bind(ctx, key, id); err != nil {
+	if err := store.Bind(ctx, g.Store, key, id); err != nil {
 		return fmt.Errorf("point key %s at session %s: %w", key, id, halfDone(err))
 	}
 	return nil

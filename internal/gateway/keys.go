@@ -26,6 +26,8 @@ const resetType = "firn.reset"
 // resetMark is what it says.
 type resetMark struct {
 	Reason route.Cause `json:"reason"`
+	// Key is the key whose session it is, in the session that ends.
+	Key string `json:"key,omitempty"`
 	// Next is set in the session that ends, Previous in the one that begins.
 	Next     firn.ID `json:"next,omitempty"`
 	Previous firn.ID `json:"previous,omitempty"`
@@ -199,7 +201,7 @@ func (g *Gateway) point(ctx context.Context, k route.Key, id firn.ID) (wire.Key,
 	if err != nil && !errors.Is(err, firn.ErrNotFound) {
 		return wire.Key{}, err
 	}
-	if err := keyed.Bind(ctx, k.String(), id); err != nil {
+	if err := store.Bind(ctx, g.Store, k.String(), id); err != nil {
 		return wire.Key{}, err
 	}
 	if current != id {
@@ -251,11 +253,11 @@ func (g *Gateway) begin(ctx context.Context, k route.Key, cause route.Cause, mes
 	if _, err := g.Store.Append(ctx, id, store.Start, append(entries, more...)...); err != nil {
 		return "", err
 	}
-	if err := g.bindKey(ctx, k.String(), id); err != nil {
-		return "", err
+	if err := keyed.Bind(ctx, k.String(), id); err != nil { // the header and the mark below say so
+		return "", halfDone(err)
 	}
 	if old != "" {
-		if _, err := g.Store.Append(ctx, old, store.Any, resetMark{Reason: cause, Next: id}.entry()); err != nil {
+		if _, err := g.Store.Append(ctx, old, store.Any, resetMark{Reason: cause, Key: k.String(), Next: id}.entry()); err != nil {
 			return "", halfDone(err)
 		}
 	}

@@ -26,7 +26,7 @@ type row struct {
 
 // newRow makes a row in the form it will have when it is read back.
 func newRow(info store.Info, modified time.Time) row {
-	for _, s := range []*string{&info.Agent, &info.Key, &info.CWD, &info.Title, &info.Prompt, &info.Fault, &info.Source, &info.Tags} {
+	for _, s := range []*string{&info.Agent, &info.Key, &info.CWD, &info.Title, &info.Prompt, &info.Fault, &info.Source, &info.Tags, &info.Held} {
 		*s, _ = firn.CleanText(*s)
 	}
 	info.Created, info.Updated = plainTime(info.Created), plainTime(info.Updated)
@@ -97,6 +97,7 @@ func appendLine(dst []byte, r *row, before time.Time) []byte {
 	dst = appendText(dst, `,"id":`, string(r.info.ID))
 	dst = appendText(dst, `,"agent":`, r.info.Agent)
 	dst = appendText(dst, `,"key":`, r.info.Key)
+	dst = appendText(dst, `,"held":`, r.info.Held)
 	dst = appendText(dst, `,"cwd":`, r.info.CWD)
 	dst = appendText(dst, `,"title":`, r.info.Title)
 	dst = appendText(dst, `,"prompt":`, r.info.Prompt)
@@ -207,6 +208,8 @@ func (p *lineParser) field(r *row, before *time.Time) {
 		r.info.Agent = p.commonText()
 	case "key":
 		r.info.Key = p.text()
+	case "held":
+		r.info.Held = p.text()
 	case "cwd":
 		r.info.CWD = p.commonText()
 	case "title":

@@ -32,10 +32,11 @@ func (st *Store) table(key string) (*table, error) {
 	return t, nil
 }
 
-// keysOf reads from the headers of an agent's sessions which keys they were
-// begun for. Of several with one key the newest counts.
+// keysOf reads from the transcripts which session each key of an agent points at, see
+// [store.Claim]: the one that claimed it last. A hidden session in which nothing was
+// said counts only if there is no other: it was begun in vain.
 func (st *Store) keysOf(agent string) (map[string]firn.ID, error) {
-	found, err := st.transcripts(agent)
+	found, err := st.allTranscripts("") // a key may point at a session of another agent
 	if err != nil {
 		return nil, err
 	}
@@ -43,18 +44,27 @@ func (st *Store) keysOf(agent string) (map[string]firn.ID, error) {
 	if err != nil {
 		return nil, err
 	}
-	newest := make(map[string]store.Info)
+	type holder struct {
+		id   firn.ID
+		at   int64
+		vain bool
+	}
+	latest := make(map[string]holder)
 	for _, info := range infos {
-		if info.Key == "" || info.Hidden || store.AgentOf(info.Key) != agent {
-			continue
-		}
-		if old, ok := newest[info.Key]; !ok || info.Created.After(old.Created) || info.Created.Equal(old.Created) && info.ID > old.ID {
-			newest[info.Key] = info
+		for _, c := range info.Claims() {
+			if store.AgentOf(c.Key) != agent {
+				continue
+			}
+			now := holder{info.ID, c.At, info.Hidden && info.Prompt == ""}
+			old, ok := latest[c.Key]
+			if !ok || now.vain != old.vain && old.vain || now.vain == old.vain && (now.at > old.at || now.at == old.at && now.id > old.id) {
+				latest[c.Key] = now
+			}
 		}
 	}
-	keys := make(map[string]firn.ID, len(newest))
-	for key, info := range newest {
-		keys[key] = info.ID
+	keys := make(map[string]firn.ID, len(latest))
+	for key, h := range latest {
+		keys[key] = h.id
 	}
 	return keys, nil
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"firn"
-	"firn/dialect"
+	"firn/internal/vfs"
 	"firn/store"
 )
 
@@ -116,9 +116,14 @@ func (st *Store) keyOf(s *session) string {
 	if key := s.key.Load(); key != nil {
 		return *key
 	}
-	in := inspector{fs: st.fs, reader: dialect.Reader{Dialect: st.dialect, Quick: true}}
+	in := st.inspector()
 	var gist store.Gist
-	if _, err := in.part(s.path, &gist, true, false); err != nil {
+	file, err := st.fs.Open(s.path, vfs.Read)
+	if err != nil {
+		return ""
+	}
+	defer file.Close() // only read
+	if _, err := in.head(file, &gist); err != nil {
 		return ""
 	}
 	key := gist.Info().Key

@@ -37,12 +37,26 @@ type index struct {
 // row is what the index keeps of a session as of a message: it tells the same
 // whoever makes it. The row of a shard has nothing but the sequence.
 type row struct {
-	Seq uint64 `json:"seq"`
+	// Version is rowVersion; a row of another one is made again.
+	Version int    `json:"v"`
+	Seq     uint64 `json:"seq"`
 	// Gone says that the session is in the bin or was purged.
 	Gone bool `json:"gone,omitempty"`
 	// Modified is when its lines last changed.
 	Modified time.Time  `json:"modified,omitzero"`
 	Info     store.Info `json:"info,omitzero"`
+}
+
+// rowVersion grows when rows say other things of the same sessions.
+const rowVersion = 2
+
+// parseRow reads a row; one that is not ours, or of another version, is empty.
+func parseRow(value []byte) row {
+	var r row
+	if value == nil || json.Unmarshal(value, &r) != nil || r.Version != rowVersion {
+		return row{}
+	}
+	return r
 }
 
 // kept is a value of the bucket and its revision.
@@ -80,12 +94,7 @@ func (x *index) with(ctx context.Context, do func() error) error {
 // read takes over what others have written.
 func (x *index) read(ctx context.Context) error {
 	next, err := x.bucket.all(ctx, x.next, func(name string, value []byte, revision uint64) error {
-		var k kept
-		if value != nil && json.Unmarshal(value, &k.row) != nil {
-			k.row = row{} // not one of ours: made again
-		}
-		k.revision = revision
-		x.keep(name, k)
+		x.keep(name, kept{parseRow(value), revision})
 		return nil
 	})
 	x.next = max(x.next, next)
@@ -226,6 +235,7 @@ func (x *index) changed(ctx context.Context, stream, subject string, from, last 
 // write puts a row into the bucket, unless somebody has put one there that
 // tells more.
 func (x *index) write(ctx context.Context, name string, r row, old kept) error {
+	r.Version = rowVersion
 	data, err := json.Marshal(r)
 	if err != nil {
 		return err
@@ -247,9 +257,7 @@ func (x *index) write(ctx context.Context, name string, r row, old kept) error {
 		if err != nil {
 			return err
 		}
-		if old = (kept{revision: revision}); value != nil && json.Unmarshal(value, &old.row) != nil {
-			old.row = row{}
-		}
+		old = kept{parseRow(value), revision}
 		x.keep(name, old)
 	}
 	return nil
@@ -258,8 +266,8 @@ func (x *index) write(ctx context.Context, name string, r row, old kept) error {
 const (
 	// wholeRecords is how long a session may be to be read as a whole for its row.
 	wholeRecords = 1024
-	// firstRecords and lastRecords are what is read of a longer one.
-	firstRecords, lastRecords = 64, 256
+	// firstRecords is what is read of the beginning of a longer one.
+	firstRecords = 64
 )
 
 // row makes the row of a session as it is now.
@@ -290,20 +298,65 @@ func (st *Store) rowAt(ctx context.Context, id firn.ID, t tail) (row, error) {
 	return r, err
 }
 
-// info tells of a session up to the end t.
+// info computes the info of a session up to the end t. Of a long one it reads the
+// beginning, and the end from the latest checkpoint on, see [store.Checkpoint].
 func (st *Store) info(ctx context.Context, id firn.ID, t tail) (store.Info, error) {
 	var gist store.Gist
 	err := st.gather(ctx, id, t, store.Start, firstRecords, &gist)
+	rest := store.Pos(firstRecords)
+	if err == nil && t.end > wholeRecords {
+		rest, err = st.checkpoint(ctx, id, t, rest)
+	}
 	if err == nil {
-		rest := store.Pos(firstRecords)
-		if t.end > wholeRecords {
-			rest = t.end - lastRecords
-		}
 		err = st.gather(ctx, id, t, rest, t.end, &gist)
+	}
+	if err == nil && gist.Prompted() {
+		err = st.prompt(ctx, id, t, firstRecords, &gist)
 	}
 	info := gist.Info()
 	info.ID, info.End, info.Parts, info.Bytes, info.Archived = id, t.end, 1, t.size, t.archived
 	return info, err
+}
+
+// checkpoint returns where the latest checkpoint behind a position stands; that
+// position if there is none.
+func (st *Store) checkpoint(ctx context.Context, id firn.ID, t tail, after store.Pos) (store.Pos, error) {
+	for rec, err := range st.back(ctx, id, t, t.end) {
+		if err != nil {
+			return after, err
+		}
+		if rec.At <= after {
+			break
+		}
+		if rec.Gap != nil || rec.Glance.Kind != firn.KindCustom {
+			continue
+		}
+		e, err := rec.Entry()
+		if err != nil {
+			continue
+		}
+		if custom, ok := e.Body.(*firn.Custom); ok {
+			if _, ok := store.CheckpointOf(custom); ok {
+				return rec.At, nil
+			}
+		}
+	}
+	return after, nil
+}
+
+// prompt adds the first message of the user, which stands behind a position.
+func (st *Store) prompt(ctx context.Context, id firn.ID, t tail, after store.Pos, gist *store.Gist) error {
+	var failed error
+	st.forth(ctx, id, t, after, func(r store.Record, err error) bool {
+		if failed = err; err != nil {
+			return false
+		}
+		if e, err := r.Entry(); err == nil {
+			gist.Prompt(e)
+		}
+		return gist.Prompted()
+	})
+	return failed
 }
 
 // gather takes notice of the records between two positions.

@@ -1,0 +1,328 @@
+package filestore
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+
+	"firn"
+	"firn/dialect"
+	"firn/internal/journal"
+	"firn/internal/vfs"
+	"firn/store"
+)
+
+// glimpse is how much is read of the beginning and of the end of a transcript at
+// first; longHeader is how much of the beginning if it has no whole line in that.
+// Headers are that long if they carry what a file of another tool had before its first
+// line that could be read.
+const (
+	glimpse    = 4 << 10
+	longHeader = 16 << 20
+)
+
+// inspector computes the infos of transcripts, one after the other.
+type inspector struct {
+	fs      vfs.FS
+	reader  dialect.Reader
+	maxLine int64
+	buf     []byte
+	// last is the latest line that was not decoded, for its time.
+	last    []byte
+	pending bool
+}
+
+func (st *Store) inspector() inspector {
+	return inspector{fs: st.fs, maxLine: st.opts.MaxLine, reader: dialect.Reader{Dialect: st.dialect, Quick: true}}
+}
+
+// inspect reads the beginning of a transcript, and its end from the latest checkpoint
+// on; without one all of it. So the info is that of a full read, see [store.Checkpoint].
+// What is wrong with the transcript is told in the info; one that is gone gives an empty
+// one.
+func (in *inspector) inspect(t transcript) store.Info {
+	var gist store.Gist
+	info, err := in.read(t, &gist)
+	if t.odd && errors.Is(err, fs.ErrNotExist) {
+		err = &noTarget{t}
+	}
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, firn.ErrNotFound) || err == nil && info.Bytes == 0 {
+		return store.Info{} // it is gone, or its first append failed
+	}
+	found := gist.Info()
+	if err == nil && found.ID == "" {
+		err = errors.New("it does not begin with a header")
+	}
+	found.ID, found.Agent, found.Bytes, found.Parts, found.End = t.id, t.agent, info.Bytes, t.further+1, info.End
+	if err != nil {
+		found.Fault = err.Error()
+	}
+	return found
+}
+
+// extent is how long a transcript is.
+type extent struct {
+	Bytes int64
+	End   firn.Pos
+}
+
+// read takes a transcript into the gist.
+func (in *inspector) read(t transcript, gist *store.Gist) (extent, error) {
+	file, err := in.fs.Open(t.path, vfs.Read)
+	if err != nil {
+		return extent{}, err
+	}
+	defer file.Close() // only read
+	stat, err := file.Stat()
+	if err != nil {
+		return extent{}, err
+	}
+	size := extent{stat.Size, journal.Place(0, stat.Size)}
+	from, err := in.head(file, gist)
+	if err != nil {
+		return size, err
+	}
+	done := t.further == 0 && from >= stat.Size
+	if t.further == 0 && !done {
+		done, err = in.tail(file, stat.Size, from, gist)
+	} else if t.further > 0 {
+		size, err = in.measure(t.path)
+	}
+	if err == nil && !done {
+		err = in.rest(t.path, journal.Place(0, from), size.End, gist)
+	}
+	if err == nil && gist.Prompted() {
+		err = in.prompt(t.path, journal.Place(0, from), gist)
+	}
+	return size, err
+}
+
+// measure adds up the sizes of the parts of a transcript.
+func (in *inspector) measure(path string) (size extent, err error) {
+	parts, err := journal.Parts(in.fs, path)
+	if err == nil && len(parts) == 0 { // removed meanwhile
+		err = fs.ErrNotExist
+	}
+	for _, p := range parts {
+		size.Bytes += p.Size
+		if p.Size > 0 {
+			size.End = journal.Place(p.Number, p.Size)
+		}
+	}
+	return size, err
+}
+
+// head takes the whole lines at the beginning of a file into the gist, and
+// returns where they end. A first line that is longer than a glimpse is read
+// to its end.
+func (in *inspector) head(file vfs.File, gist *store.Gist) (int64, error) {
+	for n := glimpse; ; n *= 8 {
+		b, err := in.readAt(file, 0, n)
+		if err != nil {
+			return 0, err
+		}
+		if i := bytes.LastIndexByte(b, '\n'); i >= 0 {
+			in.addLines(gist, b[:i+1])
+			return int64(i + 1), nil
+		}
+		if len(b) < n || n >= longHeader {
+			return 0, nil
+		}
+	}
+}
+
+// tail takes the end of a file into the gist if a glimpse of it is enough: all that is
+// behind an offset, or a checkpoint and what is behind that.
+func (in *inspector) tail(file vfs.File, size, from int64, gist *store.Gist) (bool, error) {
+	start := max(from, size-glimpse)
+	b, err := in.readAt(file, start, int(size-start))
+	if err != nil {
+		return false, err
+	}
+	if start == from {
+		in.addLines(gist, b)
+		return true, nil
+	}
+	for end := len(b); ; {
+		at := bytes.LastIndex(b[:end], counters)
+		if at < 0 {
+			return false, nil
+		}
+		begin := bytes.LastIndexByte(b[:at], '\n') + 1
+		if begin == 0 { // the line may have begun before
+			return false, nil
+		}
+		line, _, closed := bytes.Cut(b[begin:], newline)
+		if closed && in.isCheckpoint(dialect.Line{Data: line}) {
+			in.addLines(gist, b[begin:])
+			return true, nil
+		}
+		end = begin
+	}
+}
+
+var (
+	newline = []byte{'\n'}
+	// counters is in every line that carries a checkpoint.
+	counters = []byte(`"` + firn.CountersType + `"`)
+)
+
+// isCheckpoint reports whether a line stands for all before it.
+func (in *inspector) isCheckpoint(line dialect.Line) bool {
+	if !bytes.Contains(line.Data, counters) {
+		return false
+	}
+	for _, record := range in.reader.Records(line) {
+		if entry, err := record.Entry(); err == nil {
+			if custom, ok := entry.Body.(*firn.Custom); ok {
+				if _, ok := store.CheckpointOf(custom); ok {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// rest takes the end of a transcript into the gist, from the latest checkpoint on or,
+// if there is none, from a position on.
+func (in *inspector) rest(path string, from, end firn.Pos, gist *store.Gist) error {
+	source := journal.Source{FS: in.fs, Path: path, MaxLine: in.maxLine}
+	for line, err := range source.Back(end) {
+		if err != nil {
+			return err
+		}
+		if line.At < from {
+			break
+		}
+		if in.isCheckpoint(dialect.Line(line)) {
+			from = line.At
+			break
+		}
+	}
+	for line, err := range source.Lines(from) {
+		if err != nil {
+			return err
+		}
+		if line.At >= end {
+			break
+		}
+		in.addLine(gist, line)
+	}
+	in.addLast(gist)
+	return nil
+}
+
+// prompt takes the first thing that the user said into the gist, which stands behind a
+// position and before a checkpoint.
+func (in *inspector) prompt(path string, from firn.Pos, gist *store.Gist) error {
+	source := journal.Source{FS: in.fs, Path: path, MaxLine: in.maxLine}
+	for line, err := range source.Lines(from) {
+		if err != nil {
+			return err
+		}
+		for _, record := range in.reader.Records(dialect.Line(line)) {
+			if record.Gap != nil || record.Glance.Kind != firn.KindMessage {
+				continue
+			}
+			if entry, err := record.Entry(); err == nil {
+				gist.Prompt(entry)
+			}
+		}
+		if !gist.Prompted() {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (in *inspector) readAt(file vfs.File, offset int64, n int) ([]byte, error) {
+	if cap(in.buf) < n {
+		in.buf = make([]byte, n)
+	}
+	got, err := file.ReadAt(in.buf[:n], offset)
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	return in.buf[:got], nil
+}
+
+// addLines takes lines into the gist.
+func (in *inspector) addLines(gist *store.Gist, lines []byte) {
+	for len(lines) > 0 {
+		line := journal.Line{Data: lines}
+		if i := bytes.IndexByte(lines, '\n'); i >= 0 {
+			line.Data, lines = lines[:i], lines[i+1:]
+		} else {
+			line.Open, lines = true, nil
+		}
+		in.addLine(gist, line)
+	}
+	in.addLast(gist)
+}
+
+// addLine takes a line into the gist. Only those are decoded that can tell more than
+// their time; of the others the latest is kept for [inspector.addLast].
+func (in *inspector) addLine(gist *store.Gist, line journal.Line) {
+	if !line.Open && line.Gap == "" && !gist.Needs(firn.KindMessage) && bytes.HasPrefix(line.Data, messageBegins) {
+		in.last, in.pending = append(in.last[:0], line.Data...), true
+		return // most lines are such
+	}
+	for _, record := range in.reader.Records(dialect.Line(line)) {
+		if record.Gap != nil {
+			continue
+		}
+		if in.pending = !tells(gist, &record); in.pending {
+			in.last = append(in.last[:0], record.Line()...)
+		} else {
+			addRecord(gist, record)
+		}
+	}
+}
+
+// addLast takes the time of the latest line into the gist if the line was not decoded.
+func (in *inspector) addLast(gist *store.Gist) {
+	if !in.pending {
+		return
+	}
+	in.pending = false
+	if timer, ok := in.reader.Dialect.(dialect.Timer); ok {
+		if t, ok := timer.Time(in.last); ok {
+			gist.Seen(t)
+			return
+		}
+	}
+	for _, record := range in.reader.Records(dialect.Line{Data: in.last}) {
+		if record.Gap == nil {
+			addRecord(gist, record)
+		}
+	}
+}
+
+// messageBegins is how the lines of messages begin.
+var messageBegins = []byte(`{"type":"message"`)
+
+// tells reports whether an entry can tell the gist more than its time.
+func tells(gist *store.Gist, record *firn.Record) bool {
+	kind := record.Glance.Kind
+	if !gist.Needs(kind) || kind != firn.KindCustom {
+		return gist.Needs(kind)
+	}
+	for _, name := range tellingTypes {
+		if bytes.Contains(record.Line(), name) {
+			return true
+		}
+	}
+	return false
+}
+
+// tellingTypes are the types of custom entries that lists show something of. Most
+// state that programs keep is not looked into.
+var tellingTypes = [][]byte{[]byte("tag"), []byte(firn.CountersType), []byte(store.KeyType), []byte("firn.reset")}
+
+func addRecord(gist *store.Gist, record firn.Record) {
+	if entry, err := record.Entry(); err == nil { // else it is damaged, and the others tell
+		gist.Add(entry)
+	}
+}
