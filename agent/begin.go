@@ -286,7 +286,7 @@ func lastSaid(p window.Path) string {
 
 // firstTitle names a session after the first thing said in it.
 func (t *turn) firstTitle() []firn.Entry {
-	if !t.first || t.a.NoTitles || titled(t.path) {
+	if !t.first || t.a.NoTitles || titled(t.path) || t.path.End != store.Start && userTitled(t.ctx, t.a.Store, t.log.id) {
 		return nil
 	}
 	name := promptTitle(t.said)

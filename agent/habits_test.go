@@ -87,6 +87,27 @@ func TestUsersTitleStays(t *testing.T) {
 	}
 }
 
+// TestUsersTitleStaysOnEveryBranch rewinds to before the title that the user gave, and
+// talks on: nothing makes a title over it.
+func TestUsersTitleStaysOnEveryBranch(t *testing.T) {
+	b := playOn(t, answers("Something else", "Fine."))
+	b.say("Hello.")
+	mine := firn.NewEntry(&firn.Title{Name: "Mine", Source: firn.SourceUser})
+	back := firn.NewEntry(&firn.Head{})
+	back.Parent = firn.Root
+	if _, err := b.Store.Append(t.Context(), b.id, store.Any, mine, back); err != nil {
+		t.Fatal(err)
+	}
+	b.NoTitles = false
+	for range 2 {
+		b.say("Something quite different.")
+		b.Wait()
+	}
+	if log := b.log(); strings.Contains(log, "title auto") {
+		t.Errorf("a title was made:\n%s", log)
+	}
+}
+
 // TestCounters counts a session with tools, a retry, a title and a compaction:
 // every answer once, whether read from the last turn or from the beginning.
 func TestCounters(t *testing.T) {

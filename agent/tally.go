@@ -16,6 +16,8 @@ type tally struct {
 	session firn.ID
 	countersRecord
 	ends branches
+	// fresh is set if a checkpoint is near the end.
+	fresh bool
 	// end is behind the last record that was counted forwards.
 	end firn.Pos
 	// entries is how many entries there were so far, if all of them were seen or
@@ -129,7 +131,7 @@ func count(ctx context.Context, st store.Store, id firn.ID, before firn.Pos) (ta
 func countBack(ctx context.Context, st store.Store, id firn.ID, before firn.Pos, limit int) (t tally, ok bool, err error) {
 	t.session = id
 	var newer []glimpse
-	size := 0
+	size, near := 0, false
 	t.numbered = true // unless others counted before
 	for rec, err := range st.ReadBack(ctx, id, before) {
 		if err != nil {
@@ -144,13 +146,14 @@ func countBack(ctx context.Context, st store.Store, id firn.ID, before firn.Pos,
 		g := counted(rec)
 		newer = append(newer, g)
 		if sum, ok := readCounters(g.entry); ok && sum.Names.Complete {
-			t.numbered = false
+			t.numbered, near = false, true
 			break
 		}
 	}
 	for i := len(newer) - 1; i >= 0; i-- {
 		t.take(newer[i].glance, newer[i].entry)
 	}
+	t.fresh = near && size < checkpointBytes/2
 	return t, true, nil
 }
 
@@ -182,7 +185,7 @@ func (a *Agent) countAll(ctx context.Context, id firn.ID) {
 		if t.on(ctx, a.Store, id, store.End) != nil || t.end == before {
 			return
 		}
-		if err := storeCounters(ctx, a.Store, id, t.end, t); !errors.Is(err, firn.ErrConflict) {
+		if _, err := storeCounters(ctx, a.Store, id, t.end, t.sealed()); !errors.Is(err, firn.ErrConflict) {
 			return
 		}
 	}
@@ -204,7 +207,7 @@ func (t *turn) settle() {
 	if _, busy := a.counting.Load(id); !busy {
 		c, ok, err := countBack(ctx, a.Store, id, end, quickCount)
 		if err == nil && ok && c.numbered {
-			_ = storeCounters(ctx, a.Store, id, end, c)
+			_, _ = storeCounters(ctx, a.Store, id, end, c.sealed())
 		} else if err == nil {
 			if _, busy := a.counting.LoadOrStore(id, nil); !busy && !a.background.start(func(ctx context.Context) { a.countAll(ctx, id) }) {
 				a.counting.Delete(id)
@@ -216,11 +219,84 @@ func (t *turn) settle() {
 
 // storeCounters stores counters behind what they count, unless somebody wrote
 // there meanwhile: then they would not be those of all before them.
-func storeCounters(ctx context.Context, st store.Store, id firn.ID, end firn.Pos, t tally) error {
+func storeCounters(ctx context.Context, st store.Store, id firn.ID, end firn.Pos, c countersRecord) (firn.Pos, error) {
 	add := st.Append
 	if deferred, ok := store.As[store.Deferred](st); ok {
 		add = deferred.AppendDeferred
 	}
-	_, err := add(ctx, id, end, custom(countersType, t.sealed()))
+	return add(ctx, id, end, custom(countersType, c))
+}
+
+// Checkpoint distances. A checkpoint that is stored without a turn costs a line; what
+// is behind the latest one is read whenever the session is listed after a change.
+const (
+	// checkpointBytes is how far apart checkpoints are where entries are appended
+	// without turns, in bytes.
+	checkpointBytes = 64 << 10
+	// checkpointRecords is the same where positions are no bytes.
+	checkpointRecords = 256
+)
+
+// Checkpoint stores the counts of a session with a checkpoint, see [store.Checkpoint],
+// if the entries that were appended up to a position crossed one of the places where a
+// checkpoint is due. It returns the end of the session. If the session was never counted
+// and is long, nothing is stored.
+func Checkpoint(ctx context.Context, st store.Store, id firn.ID, end firn.Pos, entries []firn.Entry) (firn.Pos, error) {
+	if !crosses(ctx, st, id, end, entries) {
+		return end, nil
+	}
+	return checkpoint(ctx, st, id, end, false)
+}
+
+// CheckpointAll is Checkpoint for a session that was written as a whole: it is counted
+// from its beginning if need be.
+func CheckpointAll(ctx context.Context, st store.Store, id firn.ID, end firn.Pos) error {
+	_, err := checkpoint(ctx, st, id, end, true)
 	return err
+}
+
+func checkpoint(ctx context.Context, st store.Store, id firn.ID, end firn.Pos, all bool) (firn.Pos, error) {
+	t, ok, err := countBack(ctx, st, id, end, quickCount)
+	if err == nil && !ok && all {
+		t, err = count(ctx, st, id, end)
+		ok = true
+	}
+	if err != nil || !ok || t.fresh {
+		return end, err
+	}
+	now, err := storeCounters(ctx, st, id, end, t.sealed())
+	if errors.Is(err, firn.ErrConflict) || errors.Is(err, firn.ErrUnsupported) {
+		return end, nil // who wrote behind it will store one
+	}
+	return now, err
+}
+
+// crosses reports whether entries that end at a position lie across a place where a
+// checkpoint is due. Their size is estimated: a place that is missed is followed by
+// another one.
+func crosses(ctx context.Context, st store.Store, id firn.ID, end firn.Pos, entries []firn.Entry) bool {
+	if placer, ok := store.As[store.Placer](st); ok {
+		if _, offset := placer.Place(ctx, id, end); offset > 0 {
+			return offset/checkpointBytes != max(offset-roughSize(entries), 0)/checkpointBytes
+		}
+	}
+	records := uint64(end)
+	return records/checkpointRecords != (records-min(records, uint64(len(entries))))/checkpointRecords
+}
+
+// roughSize is about how many bytes entries take.
+func roughSize(entries []firn.Entry) int64 {
+	const frame = 250
+	size := int64(frame * len(entries))
+	for i := range entries {
+		switch b := entries[i].Body.(type) {
+		case *firn.Message:
+			size += int64(len(b.Text()))
+		case *firn.Custom:
+			size += int64(len(b.Data))
+		case *firn.Opaque:
+			size += int64(len(b.Raw))
+		}
+	}
+	return size
 }

@@ -36,10 +36,16 @@ func (t *turn) name() {
 		ctx, cancel := context.WithTimeout(ctx, titleTime)
 		defer cancel()
 		// The naming after the exchange before this one may have ended during it.
-		if path, err := window.Collect(a.Store.ReadBack(ctx, id, store.End)); err == nil && unnamed(path) {
+		if path, err := window.Collect(a.Store.ReadBack(ctx, id, store.End)); err == nil && unnamed(path) && !userTitled(ctx, a.Store, id) {
 			a.nameSession(ctx, id, model, said, answer)
 		}
 	})
+}
+
+// userTitled reports whether the user has named a session, on whatever branch.
+func userTitled(ctx context.Context, st store.Store, id firn.ID) bool {
+	t, ok, err := countBack(ctx, st, id, store.End, quickCount)
+	return err == nil && ok && t.Names.Title != "" && t.Names.TitleSource != firn.SourceAuto
 }
 
 // unnamed reports whether a session has no name yet but the one it got from

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"firn"
+	"firn/agent"
 	"firn/dialect"
 	"firn/store"
 	"firn/wire"
@@ -33,12 +34,7 @@ func (g *Gateway) Append(ctx context.Context, id firn.ID, expect firn.Pos, n wir
 	if err := g.MustBe(ctx, id); err != nil {
 		return wire.Appended{}, err
 	}
-	tags := g.tagged(ctx, id)
-	out, err := g.append(ctx, id, expect, entries...)
-	if err == nil {
-		out.End = max(out.End, tags.keep(context.WithoutCancel(ctx)))
-	}
-	return out, err
+	return g.append(ctx, id, expect, entries...)
 }
 
 // append appends entries to a session that is there.
@@ -62,7 +58,14 @@ func (g *Gateway) appendAll(ctx context.Context, id firn.ID, expect firn.Pos, en
 		}
 		return wire.Appended{}, err
 	}
-	return g.appended(context.WithoutCancel(ctx), id, end, entries)
+	ctx = context.WithoutCancel(ctx)
+	out, err := g.appended(ctx, id, end, entries)
+	if err == nil { // what cannot be stored now is stored at the end of the next turn
+		if end, err := agent.Checkpoint(ctx, g.Store, id, end, entries); err == nil {
+			out.End = end
+		}
+	}
+	return out, err
 }
 
 // appended tells the ids of entries that were appended up to a position: those that

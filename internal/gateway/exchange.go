@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"firn"
+	"firn/agent"
 	"firn/dialect"
 	"firn/internal/convert"
 	"firn/store"
@@ -73,8 +74,27 @@ func (g *Gateway) Import(ctx context.Context, in wire.Import, body io.Reader) (w
 	if err := g.entitle(ctx, id, in.Title, added); err != nil {
 		return wire.Imported{}, err
 	}
+	if err := g.checkpoint(ctx, id, added); err != nil {
+		return wire.Imported{}, err
+	}
 	session, err := g.Session(ctx, string(id))
 	return wire.Imported{Session: session, Added: added, Fidelity: convert.Fidelity(tool.Name(), dialect.Native, nil, report)}, err
+}
+
+// checkpoint counts a session that was imported, so that lists need not read all of it.
+func (g *Gateway) checkpoint(ctx context.Context, id firn.ID, added int64) error {
+	if added == 0 {
+		return nil
+	}
+	info, err := g.Info(ctx, id)
+	if err != nil {
+		return err
+	}
+	const short = 64 << 10
+	if info.Bytes < short {
+		return nil
+	}
+	return agent.CheckpointAll(ctx, g.Store, id, info.End)
 }
 
 // clash says what can be done if a session of that id is there and is another.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -83,40 +84,17 @@ func (g *Gateway) Keys(ctx context.Context, q KeyQuery) (wire.Page[wire.Key], er
 	if err != nil {
 		return page, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("%q is not the cursor of a list of keys", view.Clip(q.Cursor))}
 	}
-	limit, text := view.PageSize(q.Limit), strings.ToLower(q.Text)
-	seen := make(map[string]*keySessions)
-	var picked []*keySessions
-	for info, err := range g.List(ctx, store.Query{Agent: q.Agent}) {
+	list := keyList{q: q, after: after, limit: view.PageSize(q.Limit), text: strings.ToLower(q.Text), seen: make(map[string]*keySessions)}
+	for info, err := range g.everyByUpdate(ctx, store.Query{Agent: q.Agent}) {
 		if err != nil {
 			return page, fmt.Errorf("list keys: %w", err)
 		}
-		if info.Key == "" {
-			continue
+		for _, key := range keysOf(&info) {
+			list.add(key, &info)
 		}
-		if one, ok := seen[info.Key]; ok {
-			if one != nil {
-				one.infos = append(one.infos, info)
-			}
-			continue
-		}
-		seen[info.Key] = nil
-		if text != "" && !strings.Contains(strings.ToLower(info.Key), text) || q.Visible != nil && !q.Visible(cmp.Or(info.Agent, store.AgentOf(info.Key)), info.Key) {
-			continue
-		}
-		page.Total++
-		if !behindCursor(after, &info) {
-			continue
-		}
-		if len(picked) == limit {
-			latest := picked[limit-1].infos[0]
-			page.Cursor = index.Cursor{Updated: latest.Updated, ID: latest.ID}.String()
-			continue
-		}
-		one := &keySessions{key: info.Key, infos: []store.Info{info}}
-		seen[info.Key] = one
-		picked = append(picked, one)
 	}
-	for _, one := range picked {
+	page.Total, page.Cursor = list.total, list.cursor
+	for _, one := range list.picked {
 		key, err := g.describeKey(ctx, one.key, one.infos)
 		if err != nil {
 			return page, err
@@ -127,6 +105,75 @@ func (g *Gateway) Keys(ctx context.Context, q KeyQuery) (wire.Page[wire.Key], er
 	return page, nil
 }
 
+// keysOf are the keys that a session has to do with: the one that it was begun for, and
+// those that point at it.
+func keysOf(info *store.Info) []string {
+	var keys []string
+	if info.Key != "" {
+		keys = append(keys, info.Key)
+	}
+	for _, c := range info.Claims() {
+		if c.Key != info.Key {
+			keys = append(keys, c.Key)
+		}
+	}
+	return keys
+}
+
+// everyByUpdate yields all sessions that match, archived and hidden ones too, those with
+// the latest entry first. A key routes to a session also if lists do not show that.
+func (g *Gateway) everyByUpdate(ctx context.Context, q store.Query) iter.Seq2[store.Info, error] {
+	return store.Infos(func() ([]store.Info, error) {
+		var all []store.Info
+		for info, err := range g.Every(ctx, q) {
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, info)
+		}
+		store.SortByUpdate(all)
+		return all, nil
+	})
+}
+
+// keyList makes a page of keys from sessions, which are added newest first.
+type keyList struct {
+	q      KeyQuery
+	after  index.Cursor
+	limit  int
+	text   string
+	seen   map[string]*keySessions
+	picked []*keySessions
+	total  int
+	cursor string
+}
+
+// add takes a session of a key.
+func (l *keyList) add(key string, info *store.Info) {
+	if one, ok := l.seen[key]; ok {
+		if one != nil {
+			one.infos = append(one.infos, *info)
+		}
+		return
+	}
+	l.seen[key] = nil
+	if l.text != "" && !strings.Contains(strings.ToLower(key), l.text) || l.q.Visible != nil && !l.q.Visible(cmp.Or(info.Agent, store.AgentOf(key)), key) {
+		return
+	}
+	l.total++
+	if !behindCursor(l.after, info) {
+		return
+	}
+	if n := len(l.picked); n >= l.limit && l.picked[n-1].infos[0].ID != info.ID { // the keys of a session stay together
+		latest := l.picked[n-1].infos[0]
+		l.cursor = index.Cursor{Updated: latest.Updated, ID: latest.ID}.String()
+		return
+	}
+	one := &keySessions{key: key, infos: []store.Info{*info}}
+	l.seen[key] = one
+	l.picked = append(l.picked, one)
+}
+
 // Key tells of a key where it points, and every session it ever had.
 func (g *Gateway) Key(ctx context.Context, key string) (wire.Key, error) {
 	k, err := g.canonical(key)
@@ -134,7 +181,7 @@ func (g *Gateway) Key(ctx context.Context, key string) (wire.Key, error) {
 		return wire.Key{}, err
 	}
 	var infos []store.Info
-	for info, err := range g.List(ctx, store.Query{Key: k.String()}) {
+	for info, err := range g.everyByUpdate(ctx, store.Query{Key: k.String()}) {
 		if err != nil {
 			return wire.Key{}, fmt.Errorf("list the sessions of key %s: %w", key, err)
 		}

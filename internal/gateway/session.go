@@ -247,11 +247,27 @@ func (g *Gateway) listed(ctx context.Context, info *store.Info) wire.Session {
 		s.Counts = &counts
 	}
 	s.Live, s.Queued = g.load(info.ID)
-	if keyed, ok := store.As[store.Keyed](g.Store); ok && info.Key != "" {
-		current, err := keyed.Lookup(ctx, info.Key)
-		s.Current = err == nil && current == info.ID
-	}
+	s.Key, s.Current = g.keyFor(ctx, info)
 	return s
+}
+
+// keyFor returns a key that points at a session; else the one that the session was begun
+// for, and false.
+func (g *Gateway) keyFor(ctx context.Context, info *store.Info) (string, bool) {
+	keyed, ok := store.As[store.Keyed](g.Store)
+	if !ok {
+		return info.Key, false
+	}
+	for _, c := range info.Claims() {
+		if current, err := keyed.Lookup(ctx, c.Key); err == nil && current == info.ID {
+			return c.Key, true
+		}
+	}
+	if info.Key == "" || info.Held == "" {
+		return info.Key, false
+	}
+	current, err := keyed.Lookup(ctx, info.Key) // a table that was changed by hand counts
+	return info.Key, err == nil && current == info.ID
 }
 
 // unreadCounter is an index that remembers what it could not read.
