@@ -138,14 +138,20 @@ func (l *lister) ops() map[string]func(id firn.ID) {
 		"auto title": func(id firn.ID) {
 			l.write(id, firn.Entry{Body: &firn.Title{Name: l.name("auto"), Source: firn.SourceAuto}})
 		},
-		"tag":       func(id firn.ID) { tags := []string{fmt.Sprint("t", l.random.IntN(5))}; patch(wire.Patch{Tags: &tags})(id) },
+		"tag": func(id firn.ID) {
+			tags := []string{fmt.Sprint("t", l.random.IntN(5))}
+			patch(wire.Patch{Tags: &tags})(id)
+		},
 		"model":     func(id firn.ID) { m := "scripted/scripted"; patch(wire.Patch{Model: &m})(id) },
 		"hide":      patch(wire.Patch{Hidden: &yes}),
 		"show":      patch(wire.Patch{Hidden: &no}),
 		"archive":   patch(wire.Patch{Archived: &yes}),
 		"unarchive": patch(wire.Patch{Archived: &no}),
-		"label":     func(id firn.ID) { _, err := l.Label(l.ctx, id, wire.Label{Entry: "@head", Name: l.name("label")}); l.must(err) },
-		"rewind":    func(id firn.ID) { _, err := l.Rewind(l.ctx, id, wire.Move{Back: 1 + l.random.IntN(3)}); l.must(err) },
+		"label": func(id firn.ID) {
+			_, err := l.Label(l.ctx, id, wire.Label{Entry: "@head", Name: l.name("label")})
+			l.must(err)
+		},
+		"rewind": func(id firn.ID) { _, err := l.Rewind(l.ctx, id, wire.Move{Back: 1 + l.random.IntN(3)}); l.must(err) },
 		"compact": func(id firn.ID) {
 			_, err := l.Compact(l.ctx, id, wire.Compact{KeepRecent: 1})
 			l.must(err)
@@ -347,4 +353,3 @@ func lookUp(ctx context.Context, st store.Store, key string) firn.ID {
 	}
 	return id
 }
-

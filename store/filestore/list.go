@@ -150,4 +150,3 @@ func (st *Store) Inspect(ctx context.Context, id firn.ID) (store.Info, error) {
 	info.Archived, err = st.exists(st.archiveMark(id))
 	return info, err
 }
-
