@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"path"
 	"reflect"
+	"slices"
 	"testing"
 
 	"firn"
@@ -163,31 +164,58 @@ func (s specimen) sameAgain(entries []firn.Entry) {
 	}
 }
 
-// cut: a transcript that ends anywhere is read as far as it goes. What was
-// said before a line does not depend on what comes behind it.
+// cut: a transcript that ends anywhere is read as far as it goes. What was said
+// before a line does not depend on what comes behind it, and a torn line does not
+// keep the lines behind it from being read.
 func (s specimen) cut() {
 	s.t.Helper()
 	random := rand.New(rand.NewPCG(1, uint64(len(s.lines))))
+	whole := s.given(s.lines)
+	said := talkOf(s.scan(s.lines), nil)
 	steps := max(1, len(s.lines)/40)
 	for n := 0; n < len(s.lines); n += steps {
-		s.scan(s.lines[:n])
-		line := s.lines[n]
-		scanner := s.tool.Scanner(s.origin())
-		for range 20 {
-			scanner.Scan(line[:random.IntN(len(line))])
+		before := s.given(s.lines[:n])
+		if len(before) > 0 && !reflect.DeepEqual(before, whole[:min(len(before), len(whole))]) {
+			s.errorf("the first %d lines are read otherwise if more follow", n)
+			return
 		}
-		scanner.Finish()
+		if n == 0 {
+			continue // a torn first line may take a header with it
+		}
+		torn := s.lines[n][:random.IntN(len(s.lines[n]))]
+		if json.Valid(torn) {
+			continue
+		}
+		after := talkOf(s.scan(slices.Concat(s.lines[:n], [][]byte{torn}, s.lines[n:])), nil)
+		if d := said.missing(after); d != "" {
+			s.errorf("with a torn line before line %d: %s", n+1, d)
+			return
+		}
 	}
 }
 
+// given are the entries that are known without [dialect.Scanner.Finish].
+func (s specimen) given(lines [][]byte) (entries []firn.Entry) {
+	s.t.Helper()
+	scanner := s.tool.Scanner(s.origin())
+	for _, line := range lines {
+		found, _ := scanner.Scan(bytes.Clone(line)) // scan looks at the errors
+		entries = append(entries, found...)
+	}
+	return entries
+}
+
 // printed: what was read can be printed, and what was printed reads as the same
-// conversation.
+// conversation, but for what the printer told as lost.
 func (s specimen) printed(entries []firn.Entry) {
 	s.t.Helper()
 	lost := make(map[firn.EntryID]bool)
 	limits := make(map[string]bool)
 	for _, l := range s.tool.Limits() {
 		limits[l.Name] = true
+	}
+	if limits["branches"] {
+		entries = pathOf(entries)
 	}
 	printer := s.tool.Printer(dialect.Target{Session: "specimen", CWD: "/specimen", Lose: func(l dialect.Loss) {
 		lost[l.Entry] = true
@@ -210,9 +238,14 @@ func (s specimen) printed(entries []firn.Entry) {
 	if len(out) > 0 && out[len(out)-1] != '\n' {
 		s.errorf("what was printed does not end with a newline")
 	}
+	var lines [][]byte
 	for line := range bytes.Lines(out) {
 		if !json.Valid(line) {
 			s.errorf("a printed line is not JSON: %.200q", line)
 		}
+		lines = append(lines, bytes.TrimRight(line, "\n"))
+	}
+	if d := talkOf(entries, lost).missing(talkOf(s.scan(lines), nil)); d != "" {
+		s.errorf("what was printed reads otherwise: %s", d)
 	}
 }
