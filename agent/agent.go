@@ -84,6 +84,9 @@ type Agent struct {
 	// Resident keeps the live parts of sessions in memory between turns; nil
 	// means that each turn reads its session.
 	Resident Resident
+	// Delegator runs the turns of other sessions that the session tools ask for; nil
+	// means that the agent runs them itself.
+	Delegator Delegator
 	// Clock tells the time; nil means time.Now.
 	Clock func() time.Time
 	// Counter counts tokens; nil means window.Chars.

@@ -2,19 +2,56 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"firn"
-	"firn/store"
+	"firn/route"
 	"firn/tool"
 )
 
-// sendArgs are those of sessions_send, with which an agent says something in another
-// conversation of its own and is told the answer.
+// Delegator runs turns of other sessions for the session tools of an agent. A gateway
+// is one; without it the agent runs them itself. Its methods may be called from many
+// goroutines, with the context of the turn that delegates.
+type Delegator interface {
+	// Spawn creates a session for a task, as a child of the session whose turn ctx
+	// belongs to, and returns its id. Nothing is said there yet.
+	Spawn(ctx context.Context, task Task) (firn.ID, error)
+	// Send says a message in a session. It runs within the bounds of the turn that ctx
+	// belongs to. Awaited says that the turn waits for the answer: a session that
+	// waits for this one is refused with [firn.ErrLocked], and one that is nested too
+	// deep with [firn.ErrTooLarge].
+	Send(ctx context.Context, id firn.ID, message string, awaited bool) (Delegated, error)
+}
+
+// Task is what a sub-agent is to do.
+type Task struct {
+	// Agent runs it; empty means the agent that delegates.
+	Agent string
+	Text  string
+	// Label becomes the title of the session; empty means the beginning of Text.
+	Label string
+	// Provider and Model answer instead of the agent's model; both or none.
+	Provider, Model string
+}
+
+// Delegated is a message that was said in another session.
+type Delegated interface {
+	// Done is closed when the turn that answers it has ended.
+	Done() <-chan struct{}
+	// Answer returns the answer, or why there is none, once Done is closed.
+	Answer() (string, error)
+	// Detach says that the turn does not wait for the answer any longer. It reports
+	// whether the answer will be delivered to the session that asked.
+	Detach() bool
+	// Stop says that the answer is not needed, since the turn that asked was stopped.
+	Stop(cause error)
+}
+
+// sendArgs are the arguments of sessions_send.
 type sendArgs struct {
 	Session string `json:"session" desc:"the id of the session"`
 	Message string `json:"message" desc:"what to say there"`
@@ -22,9 +59,8 @@ type sendArgs struct {
 }
 
 func (s *sessions) send(ctx context.Context, args sendArgs) (tool.Result, error) {
-	here, err := asking(ctx)
-	if err != nil {
-		return tool.Result{}, err
+	if _, ok := SessionOf(ctx); !ok {
+		return tool.Result{}, errNoTurn
 	}
 	if strings.TrimSpace(args.Message) == "" {
 		return tool.Result{}, errors.New("say what the message is")
@@ -33,10 +69,7 @@ func (s *sessions) send(ctx context.Context, args sendArgs) (tool.Result, error)
 	if err != nil {
 		return tool.Result{}, err
 	}
-	if id == here.id || slices.Contains(here.above, id) {
-		return tool.Result{}, waitsForThis(id)
-	}
-	return s.delegate(ctx, here, id, args.Message, args.Timeout)
+	return s.delegate(ctx, id, args.Message, args.Timeout)
 }
 
 // waitsForThis is why a session cannot be asked.
@@ -44,147 +77,129 @@ func waitsForThis(id firn.ID) error {
 	return fmt.Errorf("session %s waits for this one; it cannot be asked now: %w", id, firn.ErrLocked)
 }
 
-// spawnArgs are those of sessions_spawn, which does the same in a conversation that
-// is begun for it.
+// spawnArgs are the arguments of sessions_spawn.
 type spawnArgs struct {
 	Task    string `json:"task" desc:"what to do, with all that must be known for it"`
+	Agent   string `json:"agent,omitempty" desc:"who does it, of those named in <agents>; empty means yourself"`
 	Label   string `json:"label,omitempty" desc:"a short name for the new conversation"`
 	Model   string `json:"model,omitempty" desc:"provider/model to use instead of the usual one"`
 	Timeout *int   `json:"timeout_seconds,omitempty" desc:"how long to wait for the result (default 120); 0 does not wait"`
 }
 
-// spawnedType is the type of the entry that links a session to its child.
-const spawnedType = "firn.spawned"
+// SpawnedType is the type of the entry that links a session to a sub-agent's session.
+const SpawnedType = "firn.spawned"
+
+// Spawned is the data of such an entry.
+type Spawned struct {
+	Session firn.ID `json:"session"`
+	Agent   string  `json:"agent,omitempty"`
+	Task    string  `json:"task"`
+	Label   string  `json:"label,omitempty"`
+}
+
+// SpawnedIn returns the link to a sub-agent's session that an entry is.
+func SpawnedIn(e firn.Entry) (Spawned, bool) {
+	c, ok := e.Body.(*firn.Custom)
+	if !ok || c.Type != SpawnedType {
+		return Spawned{}, false
+	}
+	var link Spawned
+	err := json.Unmarshal(c.Data, &link)
+	return link, err == nil && link.Session != ""
+}
+
+// Newborn returns the entries that the session of a task begins with, and the entry
+// that links its parent to it.
+func (t Task) Newborn(child, parent firn.ID) (entries []firn.Entry, link firn.Entry, err error) {
+	k, err := route.Parts{Agent: t.Agent, Kind: route.KindSubagent, Peer: route.Spell(string(parent)) + ":" + route.Spell(string(child))}.Key()
+	if err != nil {
+		return nil, link, fmt.Errorf("begin a session of agent %q: %w", firn.CutText(t.Agent, nameLen), err)
+	}
+	title := promptTitle(t.Text)
+	if label := strings.TrimSpace(oneLine(t.Label)); label != "" {
+		title = firn.CutText(label, titleLen)
+	}
+	entries = []firn.Entry{
+		{Body: &firn.Header{Session: child, Agent: t.Agent, Key: k.String(), ParentSession: string(parent)}},
+		firn.NewEntry(&firn.Title{Name: title, Source: firn.SourceAuto}),
+	}
+	if t.Model != "" {
+		entries = append(entries, firn.NewEntry(&firn.ModelChange{Provider: t.Provider, Model: t.Model}))
+	}
+	return entries, custom(SpawnedType, Spawned{Session: child, Agent: t.Agent, Task: firn.CutText(t.Text, historyLen), Label: t.Label}), nil
+}
 
 func (s *sessions) spawn(ctx context.Context, args spawnArgs) (tool.Result, error) {
-	here, err := asking(ctx)
-	if err != nil {
-		return tool.Result{}, err
+	if _, ok := SessionOf(ctx); !ok {
+		return tool.Result{}, errNoTurn
 	}
 	if strings.TrimSpace(args.Task) == "" {
 		return tool.Result{}, errors.New("say what the task is")
 	}
-	child := firn.NewID()
-	entries, err := s.newborn(child, here.id, args)
+	task := Task{Agent: strings.TrimSpace(args.Agent), Text: args.Task, Label: args.Label}
+	if task.Agent == "" {
+		task.Agent = s.name()
+	}
+	if args.Model != "" {
+		var ok bool
+		if task.Provider, task.Model, ok = strings.Cut(args.Model, "/"); !ok || task.Provider == "" || task.Model == "" {
+			return tool.Result{}, fmt.Errorf("a model is named provider/model, not %q: %w", firn.CutText(args.Model, nameLen), firn.ErrInvalid)
+		}
+		if _, err := s.overrides(Override{Provider: task.Provider, Model: task.Model}); err != nil {
+			return tool.Result{}, err
+		}
+	}
+	child, err := s.delegator().Spawn(ctx, task)
 	if err != nil {
 		return tool.Result{}, err
 	}
-	if _, err := s.Store.Append(ctx, child, store.Start, entries...); err != nil {
-		return tool.Result{}, fmt.Errorf("begin a session: %w", err)
-	}
-	link := custom(spawnedType, map[string]string{"session": string(child), "task": firn.CutText(args.Task, historyLen), "label": args.Label})
-	if _, err := s.Store.Append(ctx, here.id, store.Any, link); err != nil {
-		return tool.Result{}, fmt.Errorf("link session %s to its child: %w", here.id, err)
-	}
-	return s.delegate(ctx, here, child, args.Task, args.Timeout)
+	return s.delegate(ctx, child, args.Task, args.Timeout)
 }
 
-// newborn makes the entries that a spawned session begins with.
-func (s *sessions) newborn(child, parent firn.ID, args spawnArgs) ([]firn.Entry, error) {
-	entries := []firn.Entry{{Body: &firn.Header{Session: child, Agent: s.name(), ParentSession: string(parent)}}}
-	if label := strings.TrimSpace(oneLine(args.Label)); label != "" {
-		entries = append(entries, firn.NewEntry(&firn.Title{Name: firn.CutText(label, titleLen), Source: firn.SourceAuto}))
+// delegator runs the turns of other sessions.
+func (s *sessions) delegator() Delegator {
+	if s.Delegator != nil {
+		return s.Delegator
 	}
-	if args.Model == "" {
-		return entries, nil
-	}
-	providerName, model, ok := strings.Cut(args.Model, "/")
-	if !ok || providerName == "" || model == "" {
-		return nil, fmt.Errorf("a model is named provider/model, not %q: %w", firn.CutText(args.Model, nameLen), firn.ErrInvalid)
-	}
-	more, err := s.overrides(Override{Provider: providerName, Model: model})
-	return append(entries, more...), err
+	return (*local)(s)
 }
 
-// delegate runs a turn of another session and waits for it as long as was
+// delegate says a message in another session and waits for the answer as long as was
 // asked for. A turn that is waited for ends with the one that waits, if that is
 // stopped; one that is not, or not any longer, goes on to its own end.
-func (s *sessions) delegate(ctx context.Context, here place, id firn.ID, message string, timeout *int) (tool.Result, error) {
+func (s *sessions) delegate(ctx context.Context, id firn.ID, message string, timeout *int) (tool.Result, error) {
 	wait := 120 * time.Second
 	if timeout != nil {
 		wait = time.Duration(min(max(*timeout, 0), 3600)) * time.Second
 	}
-	if wait > 0 {
-		if !s.lanes.await(here.id, id) {
-			return tool.Result{}, waitsForThis(id)
-		}
-		defer s.lanes.awaited(here.id, id)
-	}
-	in := Say(message)
-	in.Bounds = BoundsOf(ctx)
-	ended, stop, err := s.start(here, id, in)
+	told, err := s.delegator().Send(ctx, id, message, wait > 0)
 	if err != nil {
 		return tool.Result{}, err
 	}
 	if wait == 0 {
-		return tool.TextResult(fmt.Sprintf("accepted: session %s is at it", id)), nil
+		return tool.TextResult(fmt.Sprintf("accepted: session %s is at it%s", id, comesLater(told.Detach()))), nil
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
-	case e := <-ended:
-		if e.err != nil {
-			return tool.Result{}, fmt.Errorf("session %s: %w", id, e.err)
+	case <-told.Done():
+		text, err := told.Answer()
+		if err != nil {
+			return tool.Result{}, fmt.Errorf("session %s: %w", id, err)
 		}
-		return tool.TextResult(fmt.Sprintf("session %s answered:\n%s", id, e.text)), nil
+		return tool.TextResult(fmt.Sprintf("session %s answered:\n%s", id, text)), nil
 	case <-timer.C:
-		return tool.TextResult(fmt.Sprintf("timeout: session %s is still at it; sessions_history tells later what came of it", id)), nil
+		return tool.TextResult(fmt.Sprintf("timeout: session %s is still at it%s", id, comesLater(told.Detach()))), nil
 	case <-ctx.Done():
-		stop(context.Cause(ctx))
+		told.Stop(context.Cause(ctx))
 		return tool.Result{}, context.Cause(ctx)
 	}
 }
 
-// end is how a delegated turn ended.
-type end struct {
-	text string
-	err  error
-}
-
-// start begins a turn of another session in the background. Its end is always
-// told, whatever becomes of it. It is stopped by calling stop, and when the
-// agent is closed.
-func (s *sessions) start(here place, id firn.ID, in Input) (ended <-chan end, stop context.CancelCauseFunc, err error) {
-	ctx, stop := context.WithCancelCause(context.WithValue(context.Background(), sessionKey{}, here))
-	tell := make(chan end, 1)
-	started := s.background.start(func(base context.Context) {
-		defer context.AfterFunc(base, func() { stop(context.Cause(base)) })()
-		defer stop(nil)
-		e := end{err: errors.New("the turn ended without a word")}
-		defer func() { tell <- e }()
-		e.text, e.err = s.answer(ctx, id, in)
-	})
-	if !started {
-		stop(nil)
-		return nil, nil, fmt.Errorf("run a turn of session %s: %w", id, firn.ErrClosed)
+// comesLater says where an answer is found that was not waited for.
+func comesLater(delivered bool) string {
+	if delivered {
+		return "; its answer will come as a message here"
 	}
-	return tell, stop, nil
-}
-
-// answer runs a turn, once the delegated turns before it have ended, and
-// returns what was answered.
-func (s *sessions) answer(ctx context.Context, id firn.ID, in Input) (text string, err error) {
-	leave, err := s.lanes.enter(ctx, id)
-	if err != nil {
-		return "", err
-	}
-	defer leave()
-	defer func() {
-		if p := recover(); p != nil {
-			text, err = "", fmt.Errorf("the turn broke down: %v", p)
-		}
-	}()
-	var out Outcome
-	for event, err := range s.Run(ctx, id, in) {
-		if err != nil {
-			return "", err
-		}
-		if f, ok := event.(Finished); ok {
-			out = f.Outcome
-		}
-	}
-	if out.Silent {
-		return "(nothing to say)", nil
-	}
-	return out.Text, nil
+	return "; sessions_history tells later what came of it"
 }

@@ -268,8 +268,8 @@ func TestInjected(t *testing.T) {
 	}
 	requests := b.model.Requests()
 	for i, wanted := range []string{
-		"<agents>\n- cook: cooks\n</agents> <recall>\nin turn 1 <\\/recall> escaped?\n</recall> <environment>\nworking_directory: /src\ndate: Sunday, 15 November 2026\n</environment> <instructions>\nBe kind.\n\nBe brief.\n</instructions> first",
-		"first|one|<agents>\n- cook: cooks\n</agents> <recall>\nin turn 2 <\\/recall> escaped?\n</recall> <environment>\nworking_directory: /src\ndate: Sunday, 15 November 2026\n</environment> <instructions>\nBe kind.\n\nBe brief.\n</instructions> second",
+		"<agents>\nAgents that sessions_spawn can give a task to:\n- cook: cooks\n</agents> <recall>\nin turn 1 <\\/recall> escaped?\n</recall> <environment>\nworking_directory: /src\ndate: Sunday, 15 November 2026\n</environment> <instructions>\nBe kind.\n\nBe brief.\n</instructions> first",
+		"first|one|<agents>\nAgents that sessions_spawn can give a task to:\n- cook: cooks\n</agents> <recall>\nin turn 2 <\\/recall> escaped?\n</recall> <environment>\nworking_directory: /src\ndate: Sunday, 15 November 2026\n</environment> <instructions>\nBe kind.\n\nBe brief.\n</instructions> second",
 	} {
 		var sent []string
 		for _, it := range requests[i].Window.Items {

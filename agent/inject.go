@@ -32,6 +32,7 @@ func Peers(peers []Peer) []window.Injection {
 		return nil
 	}
 	var b strings.Builder
+	b.WriteString("Agents that sessions_spawn can give a task to:\n")
 	for _, p := range peers {
 		b.WriteString("- " + oneLine(p.Name) + ": " + oneLine(p.Description) + "\n")
 	}

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"slices"
 	"sync"
 
 	"firn"
@@ -13,8 +12,7 @@ import (
 type lanes struct {
 	mu    sync.Mutex
 	lanes map[firn.ID]*lane
-	// awaits names, for each session, those whose turns it waits for.
-	awaits map[firn.ID][]firn.ID
+	Waits
 }
 
 // lane is where the turns of one session run.
@@ -63,38 +61,4 @@ func (l *lanes) release(id firn.ID, in *lane) {
 	if in.users--; in.users == 0 {
 		delete(l.lanes, id)
 	}
-}
-
-// await notes that a session waits for a turn of another, until awaited is
-// called. It refuses if the other waits for the first, over whatever corners:
-// then neither would ever get on.
-func (l *lanes) await(id, other firn.ID) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if id == other || l.leads(other, id) {
-		return false
-	}
-	if l.awaits == nil {
-		l.awaits = make(map[firn.ID][]firn.ID)
-	}
-	l.awaits[id] = append(l.awaits[id], other)
-	return true
-}
-
-func (l *lanes) awaited(id, other firn.ID) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	left := l.awaits[id]
-	if i := slices.Index(left, other); i >= 0 {
-		left = slices.Delete(left, i, i+1)
-	}
-	if l.awaits[id] = left; len(left) == 0 {
-		delete(l.awaits, id)
-	}
-}
-
-// leads reports whether a session waits for another. There are no circles,
-// since await lets none begin.
-func (l *lanes) leads(from, to firn.ID) bool {
-	return slices.ContainsFunc(l.awaits[from], func(next firn.ID) bool { return next == to || l.leads(next, to) })
 }

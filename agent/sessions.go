@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"firn"
+	"firn/route"
 	"firn/store"
 	"firn/tool"
 	"firn/window"
@@ -16,10 +17,11 @@ import (
 
 // SessionTools are the tools with which an agent looks at other sessions of
 // its own and talks to them: sessions_list, sessions_history, sessions_send
-// and sessions_spawn. Sessions of other agents are out of their reach, and so is
-// what the one who began the turn may not see: see [BoundsOf]. Add
-// them to Tools before the first turn, once: those of one call see to it that
-// what they ask of a session is answered one turn after the other.
+// and sessions_spawn. Sessions of other agents are out of their reach, but for those
+// that the session began itself, and so is what the one who began the turn may not
+// see: see [BoundsOf]. In a conversation with people they reach that conversation
+// only, whoever asks. Add them to Tools before the first turn, once: those of one call
+// see to it that what they ask of a session is answered one turn after the other.
 func (a *Agent) SessionTools() []tool.Tool {
 	s := &sessions{Agent: a}
 	return []tool.Tool{
@@ -78,12 +80,15 @@ func SessionOf(ctx context.Context) (firn.ID, bool) {
 	return p.id, ok
 }
 
+// errNoTurn is why a call without a turn is refused.
+var errNoTurn = fmt.Errorf("only a turn of a session can ask other sessions: %w", firn.ErrInvalid)
+
 // asking returns the session whose turn wants to ask another one, if it is not
 // too deep for that.
 func asking(ctx context.Context) (place, error) {
 	here, ok := ctx.Value(sessionKey{}).(place)
 	if !ok {
-		return place{}, fmt.Errorf("only a turn of a session can ask other sessions: %w", firn.ErrInvalid)
+		return place{}, errNoTurn
 	}
 	if here.depth >= maxDepth {
 		return place{}, fmt.Errorf("sessions can ask one another %d deep and no deeper; do the task here: %w", maxDepth, firn.ErrTooLarge)
@@ -98,11 +103,13 @@ type listArgs struct {
 
 func (s *sessions) list(ctx context.Context, args listArgs) (tool.Result, error) {
 	limit := bounded(args.Limit, 20, listMost)
-	own, _ := SessionOf(ctx)
-	bounds := BoundsOf(ctx)
+	own, bounds, err := s.reach(ctx)
+	if err != nil {
+		return tool.Result{}, err
+	}
 	now := s.now()
 	var b strings.Builder
-	n := 0
+	n, children := 0, s.spawned(ctx, own)
 	for info, err := range s.Store.List(ctx, store.Query{Agent: s.name()}) {
 		if err != nil {
 			return tool.Result{}, fmt.Errorf("list sessions: %w", err)
@@ -110,7 +117,7 @@ func (s *sessions) list(ctx context.Context, args listArgs) (tool.Result, error)
 		if args.Active > 0 && now.Sub(info.Updated) > time.Duration(args.Active)*time.Minute {
 			break // the latest come first
 		}
-		if info.ID != own && !bounds.Admits(s.name(), info.Key) {
+		if _, child := children[info.ID]; info.ID != own && !child && !bounds.Admits(s.name(), info.Key) {
 			continue
 		}
 		if n == limit {
@@ -123,15 +130,67 @@ func (s *sessions) list(ctx context.Context, args listArgs) (tool.Result, error)
 			title = info.Prompt
 		}
 		fmt.Fprintf(&b, "%s  %s  %s", info.ID, info.Updated.UTC().Format(time.RFC3339), oneLine(title))
+		if _, child := children[info.ID]; child {
+			b.WriteString("  (begun here)")
+			delete(children, info.ID)
+		}
 		if info.ID == own {
 			b.WriteString("  (this conversation)")
 		}
 		b.WriteByte('\n')
 	}
+	for id, link := range children { // those of other agents, and those put away
+		if link.Agent != "" && link.Agent != s.name() {
+			fmt.Fprintf(&b, "%s  %s  (begun here, by agent %s)\n", id, promptTitle(link.Task), oneLine(link.Agent))
+			n++
+		}
+	}
 	if n == 0 {
 		return tool.TextResult("There are no sessions."), nil
 	}
 	return tool.TextResult(b.String()), nil
+}
+
+// reach returns the session whose turn a context belongs to, and what it may see
+// besides. A conversation with people sees itself, whoever asks in it.
+func (s *sessions) reach(ctx context.Context) (own firn.ID, bounds route.Bounds, err error) {
+	bounds = BoundsOf(ctx)
+	here, ok := SessionOf(ctx)
+	if !ok {
+		return "", bounds, nil
+	}
+	header, err := s.header(ctx, here)
+	if errors.Is(err, firn.ErrNotFound) {
+		err = nil
+	}
+	return here, bounds.In(header.Key), err
+}
+
+// spawned returns the links to the sessions that the live part of a session says it
+// began, and whose header says so too.
+func (s *sessions) spawned(ctx context.Context, own firn.ID) map[firn.ID]Spawned {
+	links := make(map[firn.ID]Spawned)
+	path, err := window.Collect(s.Store.ReadBack(ctx, own, store.End))
+	if err != nil {
+		return links // a session that is not there yet began none
+	}
+	for _, e := range slices.Backward(path.Entries) {
+		link, ok := SpawnedIn(e)
+		if !ok || len(links) == listMost {
+			continue
+		}
+		if h, err := s.header(ctx, link.Session); err == nil && begunBy(h, own) {
+			links[link.Session] = link
+		}
+	}
+	return links
+}
+
+// begunBy reports whether a header is that of a sub-agent that a session began. A fork
+// also names its parent: it is not one.
+func begunBy(h firn.Header, parent firn.ID) bool {
+	k, err := route.Parse(h.Key)
+	return err == nil && k.Kind() == route.KindSubagent && parent != "" && h.ParentSession == string(parent)
 }
 
 func bounded(n, standard, most int) int {
@@ -266,17 +325,22 @@ func (s *sessions) owns(ctx context.Context, id firn.ID) (bool, error) {
 // a turn with bounds, what is out of them is not there: nothing tells it from a name
 // that means nothing.
 func (s *sessions) seen(ctx context.Context, name string) (id firn.ID, own bool, err error) {
-	bounds, header := BoundsOf(ctx), firn.Header{}
+	here, bounds, err := s.reach(ctx)
+	if err != nil {
+		return "", false, err
+	}
+	var header firn.Header
 	if id, err = s.find(ctx, name); err == nil {
+		header, err = s.header(ctx, id)
+	}
+	child := err == nil && begunBy(header, here)
+	if own = child; err == nil && !child {
 		own, err = s.owns(ctx, id)
 	}
 	if bounds.Unbounded() || errors.Is(err, firn.ErrInvalid) {
 		return id, own, err
 	}
-	if err == nil {
-		header, err = s.header(ctx, id)
-	}
-	if here, _ := SessionOf(ctx); err != nil || !own || id != here && !bounds.Admits(s.name(), header.Key) {
+	if err != nil || !own || !child && id != here && !bounds.Admits(s.name(), header.Key) {
 		return "", false, firn.ErrNotFound
 	}
 	return id, own, nil

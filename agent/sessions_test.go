@@ -454,7 +454,7 @@ func TestStoppedWhileWaiting(t *testing.T) {
 // TestNotWaited lets a turn end before those it asked: they go on.
 func TestNotWaited(t *testing.T) {
 	for timeout, wanted := range map[int]string{
-		-1: "=accepted: session CHILD is at it", 0: "=accepted: session CHILD is at it",
+		-1: "=accepted: session CHILD is at it; sessions_history tells later what came of it", 0: "=accepted: session CHILD is at it; sessions_history tells later what came of it",
 		3: "=timeout: session CHILD is still at it; sessions_history tells later what came of it",
 	} {
 		t.Run(fmt.Sprint(timeout), func(t *testing.T) {
@@ -483,7 +483,7 @@ func TestNotWaited(t *testing.T) {
 				child := b.children()[0]
 				want(t, b.results()[0], strings.ReplaceAll(wanted, "CHILD", string(child)))
 				b.Wait()
-				want(t, b.at(child).log(), "user: count", "assistant: One.")
+				want(t, b.at(child).log(), "title auto: count", "user: count", "assistant: One.")
 			})
 		})
 	}
@@ -508,7 +508,7 @@ func TestClosedWhileAsked(t *testing.T) {
 		if err := b.Close(); err != nil {
 			t.Fatal(err)
 		}
-		want(t, b.at(b.children()[0]).log(), "user: count", "assistant:  [aborted]")
+		want(t, b.at(b.children()[0]).log(), "title auto: count", "user: count", "assistant:  [aborted]")
 	})
 }
 

@@ -216,6 +216,9 @@ func looking(t *testing.T, c *client.Client, s wire.Session) {
 	if tree := good[wire.Tree](t)(c.Tree(ctx, s.ID, 2, "")); len(tree.Nodes) != 2 || tree.Cursor == "" {
 		t.Errorf("the tree is %+v", tree)
 	}
+	if kids := good[[]wire.Session](t)(c.Children(ctx, s.ID)); len(kids) != 0 {
+		t.Errorf("the sub-agents are %+v", kids)
+	}
 	if d := good[[]wire.Damage](t)(c.Damage(ctx, s.ID)); len(d) != 0 {
 		t.Errorf("a sound session has the damage %v", d)
 	}

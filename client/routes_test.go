@@ -108,6 +108,7 @@ func routes() []routed {
 		}, "GET /v1/sessions/0199-test/export?format=pi&mask=true&report=true"},
 		{"Fidelity", func(c *c) error { _, err := c.Fidelity(ctx, session, "codex"); return err }, "GET /v1/sessions/0199-test/export?format=codex&report=true"},
 		{"Tree", func(c *c) error { _, err := c.Tree(ctx, session, 5, "c"); return err }, "GET /v1/sessions/0199-test/tree?cursor=c&limit=5"},
+		{"Children", func(c *c) error { _, err := c.Children(ctx, session); return err }, "GET /v1/sessions/0199-test/children"},
 		{"Damage", func(c *c) error { _, err := c.Damage(ctx, session); return err }, "GET /v1/sessions/0199-test/damage"},
 		{"Window", func(c *c) error { _, err := c.Window(ctx, session, "openai"); return err }, "GET /v1/sessions/0199-test/window?as=openai"},
 		{"Compactions", func(c *c) error { _, err := c.Compactions(ctx, session); return err }, "GET /v1/sessions/0199-test/compactions"},

@@ -37,6 +37,12 @@ func (c *Client) Tree(ctx context.Context, id firn.ID, limit int, cursor string)
 	return ask[wire.Tree](ctx, c, get(sessionPath(id, "tree")...).withNumber("limit", uint64(max(limit, 0))).with("cursor", cursor))
 }
 
+// Children lists the sessions that agents began for this one, latest first.
+func (c *Client) Children(ctx context.Context, id firn.ID) ([]wire.Session, error) {
+	page, err := ask[wire.Page[wire.Session]](ctx, c, get(sessionPath(id, "children")...))
+	return page.Items, err
+}
+
 // Damage lists what is damaged in a session, oldest first. The gateway reads all of
 // the session for it.
 func (c *Client) Damage(ctx context.Context, id firn.ID) ([]wire.Damage, error) {

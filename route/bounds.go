@@ -40,6 +40,20 @@ func Conversation(key string) Bounds {
 	return BoundTo([]string{k.Agent()}, []string{k.String()})
 }
 
+// In returns the bounds of a turn in the session of a key: a conversation with people
+// admits itself only, whoever asks in it.
+func (b Bounds) In(key string) Bounds {
+	k, err := Parse(key)
+	if err != nil {
+		return b
+	}
+	switch k.Kind() {
+	case KindDirect, KindGroup, KindChannel:
+		return b.And(Conversation(key))
+	}
+	return b
+}
+
 // Unbounded reports whether everything is admitted.
 func (b Bounds) Unbounded() bool { return b.all }
 

@@ -200,6 +200,20 @@ func (k Key) Under(thread string) (Key, error) {
 	return p.Key()
 }
 
+// ParentSession returns the session that began the one of a key, if it is the key of a
+// sub-agent that names it; else it is empty.
+func ParentSession(key string) string {
+	k, err := Parse(key)
+	if err != nil || k.Kind() != KindSubagent {
+		return ""
+	}
+	parent, _, ok := strings.Cut(k.Parts().Peer, ":")
+	if !ok {
+		return ""
+	}
+	return Unspell(parent)
+}
+
 // MarshalText spells the key.
 func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 

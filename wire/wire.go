@@ -25,7 +25,10 @@ type Session struct {
 	// Prompt is the beginning of the first thing the user said.
 	Prompt string `json:"prompt,omitempty"`
 	CWD    string `json:"cwd,omitempty"`
-	Parent string `json:"parent,omitempty"`
+	// Parent is the session that this one was forked from, or that began it:
+	// Subagent says that an agent began it there.
+	Parent   string `json:"parent,omitempty"`
+	Subagent bool   `json:"subagent,omitempty"`
 	// Source is the folder of another tool it is mirrored from; empty if it is
 	// ours. Tags are what people have put on it.
 	Source  string    `json:"source,omitempty"`

@@ -150,6 +150,18 @@ func (c *call) getTree() (wire.Tree, error) {
 	return c.h.gateway.Tree(c.r.Context(), id, limit, cursor)
 }
 
+// listChildren lists the sub-agents of a session that they may see.
+func (c *call) listChildren() (wire.Page[wire.Session], error) {
+	id, err := c.session()
+	if err != nil {
+		return wire.Page[wire.Session]{}, err
+	}
+	all, err := c.h.gateway.Children(c.r.Context(), id)
+	page := wire.Page[wire.Session]{Items: c.visibleOf(all)}
+	page.Total = len(page.Items)
+	return page, err
+}
+
 func (c *call) getDamage() (wire.Page[wire.Damage], error) {
 	id, err := c.session()
 	if err = errors.Join(c.query.err, err); err != nil {

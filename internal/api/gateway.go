@@ -36,6 +36,7 @@ var _ Gateway = (*gateway.Gateway)(nil)
 
 // sessionAPI finds, makes and changes sessions.
 type sessionAPI interface {
+	Children(ctx context.Context, id firn.ID) ([]wire.Session, error)
 	Sessions(ctx context.Context, q gateway.SessionQuery) (wire.Page[wire.Session], error)
 	Session(ctx context.Context, ref string) (wire.Session, error)
 	Resolve(ctx context.Context, ref string) (firn.ID, error)

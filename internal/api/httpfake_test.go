@@ -173,6 +173,10 @@ func (f *fake) Append(_ context.Context, id firn.ID, expect firn.Pos, n wire.New
 	return wire.Appended{IDs: []firn.EntryID{"e"}, End: 80}, f.note("Append %s %d %d %q", id, expect, len(n.Entries), n.User)
 }
 
+func (f *fake) Children(_ context.Context, id firn.ID) ([]wire.Session, error) {
+	return []wire.Session{}, f.note("Children %s", id)
+}
+
 func (f *fake) Damage(_ context.Context, id firn.ID) (wire.Page[wire.Damage], error) {
 	return wire.Page[wire.Damage]{Items: []wire.Damage{}}, f.note("Damage %s", id)
 }

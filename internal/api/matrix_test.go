@@ -91,7 +91,7 @@ var matrix = []struct {
 	{rights{wire.ScopeRead, 200, 200}, "allEvents getConversation getResponse indexState listAgents listFormats listItems listJobs listKeys listModels listRunning listSessions mcp orderLogin search status"},
 	{rights{wire.ScopeRead, 200, 404}, "getNote listMemoryChanges listNotes recall"},
 	{rights{wire.ScopeRead, 403, 403}, "listSources listTags metrics ops usage"},
-	{rights{wire.ScopeRead, 404, 404}, "exportSession getCompaction getCourse getDamage getEntry getImage getKey getModel getSession getTree getWindow listCompactions listEntries sessionEvents"},
+	{rights{wire.ScopeRead, 404, 404}, "exportSession getCompaction getCourse getDamage getEntry getImage getKey getModel getSession getTree getWindow listChildren listCompactions listEntries sessionEvents"},
 	{rights{wire.ScopeWrite, 200, 200}, "chatCompletion createConversation createItems createResponse deleteConversation deleteResponse patchSessions"},
 	{rights{wire.ScopeWrite, 200, 403}, "importSession newSession"},
 	{rights{wire.ScopeWrite, 200, 404}, "clearNotes dream editNote forget remember undoMemory"},

@@ -167,6 +167,7 @@ func sessionRoutes() []operation {
 			header("If-Match", "The position, in quotes, at which the session must end; else it is a conflict that tells where it does."),
 		}, action: take((*call).appendEntries)},
 		{method: "GET", path: "/v1/sessions/{id}/tree", name: "getTree", heavy: true, scope: wire.ScopeRead, what: "Tells the shape of a session.", query: paging, action: give((*call).getTree)},
+		{method: "GET", path: "/v1/sessions/{id}/children", name: "listChildren", scope: wire.ScopeRead, what: "Lists the sessions of sub-agents that this session began, latest first, archived ones too.", action: give((*call).listChildren)},
 		{method: "GET", path: "/v1/sessions/{id}/damage", name: "getDamage", heavy: true, scope: wire.ScopeRead, what: "Lists what is damaged in a session: what cannot be read, and what is out of place. Reads all of it.", action: give((*call).getDamage)},
 		{method: "GET", path: "/v1/sessions/{id}/window", name: "getWindow", heavy: true, scope: wire.ScopeRead, what: "Tells what the model is sent next, and what is left out and why.", query: []param{
 			text("as", "Adds the request as a provider would get it, such as anthropic or openai."), flag("file", "Answers with the request alone, byte for byte, as a file."),

@@ -161,6 +161,30 @@ func windowUse(u wire.Usage) string {
 	return text
 }
 
+// agents lists the sub-agents of the session.
+func (c *chat) agents(ctx context.Context, _ string) error {
+	children, err := c.client.Children(ctx, c.id)
+	if err != nil {
+		return err
+	}
+	if len(children) == 0 {
+		c.screen.say("this session has no sub-agents")
+		return nil
+	}
+	var rows [][]string
+	for _, s := range children {
+		state := "done"
+		if s.Live {
+			state = "running"
+		} else if s.Archived {
+			state = "archived"
+		}
+		rows = append(rows, []string{"  " + string(s.ID), prose.Clean(s.Agent), state, prose.OneLine(cmp.Or(s.Title, s.Prompt), 60)})
+	}
+	c.screen.lines(prose.Table(rows))
+	return nil
+}
+
 func (c *chat) usage(ctx context.Context, _ string) error {
 	s, err := c.look(ctx)
 	if err != nil {

@@ -32,7 +32,8 @@ adds to it too.
 
 Shown are how often the user spoke, how full the model's window is, and what was used
 in all. An estimate is marked ~, a session in which a turn runs ●; ⎇ is how many
-branches there are, and ◆ how many compactions. ⚠ is how many places cannot be read, as
+branches there are, and ◆ how many compactions. ↳ marks sub-agents, below the session
+that began them. ⚠ is how many places cannot be read, as
 far as the list knows: damage in the live part of the sessions that are shown, and what
 the word index met when it last read a session. firn verify reads every byte.
 Sessions that are archived or hidden are listed only if they are asked for; how many
@@ -138,7 +139,7 @@ func (p *program) lsText(page wire.Page[wire.Session], most int) string {
 		ids[i] = s.ID
 	}
 	rows := [][]string{{"  ID", "TITLE", "AGENT", "KEY", "TURNS", "WINDOW", "TOKENS", "SIZE", "UPDATED", "⎇", ""}}
-	for _, s := range page.Items {
+	for _, s := range nest(page.Items) {
 		rows = append(rows, p.lsRow(s, ids))
 	}
 	lines := prose.Columns(rows, "llllrrrrlrl")
@@ -147,6 +148,48 @@ func (p *program) lsText(page wire.Page[wire.Session], most int) string {
 		lines = append(lines, "⚠ places that cannot be read; run: firn show ID, firn verify ID")
 	}
 	return strings.Join(lines, "\n") + "\n"
+}
+
+// nest puts the sessions of sub-agents below those that began them, if the list has
+// them, with a mark before their titles.
+func nest(items []wire.Session) []wire.Session {
+	below := make(map[string][]wire.Session)
+	there := make(map[string]bool, len(items))
+	for _, s := range items {
+		there[string(s.ID)] = true
+	}
+	var rows []wire.Session
+	for _, s := range items {
+		if s.Subagent && there[s.Parent] && s.Parent != string(s.ID) {
+			below[s.Parent] = append(below[s.Parent], s)
+			continue
+		}
+		rows = append(rows, s)
+	}
+	var out []wire.Session
+	var add func(s wire.Session, mark string)
+	add = func(s wire.Session, mark string) {
+		children := below[string(s.ID)]
+		delete(below, string(s.ID)) // so that a ring ends
+		if s.Title = mark + nameOf(s); mark == "" {
+			mark = "↳ "
+		} else {
+			mark = "  " + mark
+		}
+		out = append(out, s)
+		for _, child := range children {
+			add(child, mark)
+		}
+	}
+	for _, s := range rows {
+		add(s, "")
+	}
+	for _, s := range items { // those of a ring have no beginning
+		if s.Subagent && below[s.Parent] != nil {
+			add(s, "")
+		}
+	}
+	return out
 }
 
 // lsRow is one line of the list.

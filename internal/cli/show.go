@@ -35,21 +35,30 @@ in the live part, and what the word index met, is known here; firn verify reads 
 			var d damaged
 			d.add(damage...)
 			s.Unread = max(s.Unread, d.lost)
-			return p.print(s, func() string { return p.showText(s, damage) })
+			children, err := c.Children(ctx, s.ID)
+			if err != nil {
+				return err
+			}
+			return p.print(s, func() string { return p.showText(s, damage, children) })
 		}),
 	}
 }
 
 // showText is a session as people read it.
-func (p *program) showText(s wire.Session, damage []wire.Damage) string {
+func (p *program) showText(s wire.Session, damage []wire.Damage, children []wire.Session) string {
 	rows := [][]string{{"session", string(s.ID)}, {"title", prose.OneLine(nameOf(s), 100)}, {"agent", prose.Clean(s.Agent)}}
 	rows = append(rows, []string{"key", keyText(s)})
 	if s.CWD != "" {
 		rows = append(rows, []string{"begun in", prose.Clean(s.CWD)})
 	}
 	if s.Parent != "" {
-		rows = append(rows, []string{"forked from", prose.Clean(s.Parent)})
+		how := "forked from"
+		if s.Subagent {
+			how = "sub-agent of"
+		}
+		rows = append(rows, []string{how, prose.Clean(s.Parent)})
 	}
+	rows = append(rows, childRows(children)...)
 	rows = append(rows, stateRows(s)...)
 	rows = append(rows,
 		[]string{"created", s.Created.Local().Format("2006-01-02 15:04")},
@@ -70,6 +79,24 @@ func (p *program) showText(s wire.Session, damage []wire.Damage) string {
 		rows = append(rows, []string{"fault", prose.OneLine(s.Fault, 200)})
 	}
 	return strings.Join(prose.Table(rows), "\n") + "\n"
+}
+
+// childRows list the sub-agents of a session.
+func childRows(children []wire.Session) (rows [][]string) {
+	for i, s := range children {
+		name := ""
+		if i == 0 {
+			name = "sub-agents"
+		}
+		state := ""
+		if s.Live {
+			state = ", running"
+		} else if s.Archived {
+			state = ", archived"
+		}
+		rows = append(rows, []string{name, fmt.Sprintf("%s  %s: %s%s", s.ID, prose.Clean(s.Agent), prose.OneLine(nameOf(s), 60), state)})
+	}
+	return rows
 }
 
 func keyText(s wire.Session) string {

@@ -8,6 +8,8 @@ type Agent struct {
 	Fallbacks        []string            `key:"fallbacks" is:"model" doc:"Who is asked, in this order, if the model cannot be reached."`
 	Summarizer       string              `key:"summarizer" is:"model" doc:"Who writes summaries. Empty means the model of the turn."`
 	Thinking         string              `key:"thinking" default:"off" allow:"off|minimal|low|medium|high|xhigh" doc:"How hard the model thinks unless a session chose otherwise."`
+	Description      string              `key:"description" doc:"What the agent is good at. Other agents see it and can give it tasks. Empty means that they cannot."`
+	Delegation       Delegation          `key:"delegation" doc:"How the agent works with other sessions and agents."`
 	System           string              `key:"system" doc:"The system prompt. Empty means firn's own."`
 	SystemFile       string              `key:"system_file" is:"path" doc:"A file with the system prompt, instead of system."`
 	Instructions     Instructions        `key:"instructions" doc:"The instruction files of the project that the workspace belongs to."`
@@ -47,6 +49,14 @@ type Instructions struct {
 type Tools struct {
 	Allow []string `key:"allow" default:"*" doc:"Those there are. A * stands for any characters."`
 	Deny  []string `key:"deny" doc:"Those there are not, even if they are allowed."`
+}
+
+// Delegation says how an agent works with other sessions and agents.
+type Delegation struct {
+	Mode     string   `key:"mode" default:"auto" allow:"auto|on|off" doc:"Whether the agent has the tools sessions_list, sessions_history, sessions_send and sessions_spawn: if there is an agent to give tasks to, always, or never."`
+	Agents   []string `key:"agents" default:"*" doc:"The agents it can give tasks to, of those with a description. A * stands for any characters."`
+	Depth    int      `key:"depth" default:"3" range:"1..10" doc:"How deep sessions may ask one another."`
+	Children int      `key:"children" default:"8" range:"1..100" doc:"How many delegated tasks a session may have running."`
 }
 
 // Shell says whether commands may be run, and how.

@@ -68,7 +68,7 @@ type Maintenance struct {
 	MaxDiskBytes          Bytes         `key:"max_disk_bytes" default:"0" doc:"How much space sessions may take; the oldest are removed first. 0 means any."`
 	HighWater             float64       `key:"high_water" default:"0.8" range:"0.1..1" doc:"Down to which part of max_disk_bytes is cleared once it is passed."`
 	ResetArchiveRetention time.Duration `key:"reset_archive_retention" default:"0" doc:"How long sessions that a reset has ended are kept. 0 means for ever."`
-	SubagentIdle          time.Duration `key:"subagent_idle" default:"0" doc:"After how long without a word the sessions that agents began for other sessions are archived. 0 means never."`
+	SubagentIdle          time.Duration `key:"subagent_idle" default:"1h" doc:"After how long without a message the sessions of sub-agents are archived, whatever mode says. 0 means never."`
 	Every                 time.Duration `key:"every" default:"1h" range:"1m..30d" doc:"How often it is looked."`
 }
 

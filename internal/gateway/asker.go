@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -27,6 +28,9 @@ type Asker struct {
 	Outside bool `json:"outside,omitempty"`
 	// Bound: they may touch some agents or keys only.
 	Bound bool `json:"bound,omitempty"`
+	// Place is the key of the conversation that somebody outside has a part in, in a
+	// session that an agent began for it; empty means that of the session.
+	Place string `json:"place,omitempty"`
 }
 
 // free reports whether an asker may see everything. Those who may are alike: what
@@ -103,7 +107,7 @@ func (g *Gateway) boundsIn(ctx context.Context, a Asker, key string) (bounds rou
 	case a.Token != "":
 		bounds, _, err = g.holder(ctx, a.Token)
 	}
-	switch conversation := route.Conversation(key); {
+	switch conversation := route.Conversation(cmp.Or(a.Place, key)); {
 	case err != nil || !a.Outside:
 		return bounds, err
 	case bounds.Empty(): // a token for hooks alone, or a signature
@@ -121,7 +125,10 @@ func (l *lane) reach(ctx context.Context, batch []*ticket) (route.Bounds, func(c
 		return route.Bounds{}, nil, err
 	}
 	bounds := route.Everything()
-	for _, t := range batch {
+	for i, t := range batch {
+		if i > 0 && t.Asker == batch[i-1].Asker {
+			continue
+		}
 		one, err := l.g.boundsIn(ctx, t.Asker, h.Key)
 		if err != nil {
 			return route.Bounds{}, nil, err

@@ -121,8 +121,8 @@ func (g *Gateway) maintainDue(m maintenance.Settings) {
 	case err != nil:
 		g.Log.Error("maintenance failed", "error", err)
 	case len(report.Actions) == 0:
-	case !report.Done:
-		g.Log.Warn("there are sessions that would be cleared away if maintenance were enforced", "remove", report.Removed, "archive", report.Archived, "bytes", report.BytesBinned)
+	case !report.Done && report.Removed > 0:
+		g.Log.Warn("there are sessions that would be cleared away if maintenance were enforced", "remove", report.Removed, "bytes", report.BytesBinned)
 	default:
 		g.Log.Info("sessions were put away", "removed", report.Removed, "archived", report.Archived, "bytes", report.BytesBinned, "failed", report.Failed, "spared", report.Spared)
 	}

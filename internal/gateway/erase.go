@@ -195,7 +195,7 @@ func (p *erasing) repeats(e firn.Entry) bool {
 		switch b.Type {
 		case firn.DraftType:
 			return p.named[draftOf(b)]
-		case spawnedType:
+		case agent.SpawnedType:
 			return p.answered
 		case queuedType:
 			w, ok := waitingOf(b)

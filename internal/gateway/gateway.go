@@ -162,6 +162,9 @@ type Gateway struct {
 	// doors let one message of a key in at a time, so that two do not begin two
 	// sessions.
 	doors doors
+	// waits knows which sessions wait for one another, delegated what they asked.
+	waits     agent.Waits
+	delegated delegations
 	// timer knows what is due. led: this gateway does it, of several; only who
 	// keeps the time looks at that.
 	timer timer.Timer
@@ -224,6 +227,9 @@ func (g *Gateway) Reload(s Setup) error {
 	for _, a := range s.Agents {
 		if a.Resident == nil {
 			a.Resident = g.View.Resident()
+		}
+		if a.Delegator == nil {
+			a.Delegator = delegator{g, a.Name}
 		}
 	}
 	if old := g.setup.Swap(&s); old != nil {

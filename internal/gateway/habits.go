@@ -18,6 +18,8 @@ type Habits struct {
 	// by channel or channel:peer; zero means all. What is not named leaves it to
 	// the agent.
 	Turns map[string]int
+	// Delegation says how it may delegate.
+	Delegation Delegation
 }
 
 // resets says when the sessions of an agent end by themselves.

@@ -57,7 +57,13 @@ func (g *Gateway) tell(ctx context.Context, id firn.ID, by, text string, entry f
 	if entry == "" {
 		entry = firn.NewEntryID()
 	}
-	t := newTicket(waiting{ID: entry, Text: text, By: by, Mode: route.QueueFollowup, Asker: askerOf(ctx)})
+	return g.sayAs(ctx, id, waiting{ID: entry, Text: text, By: by, Asker: askerOf(ctx)})
+}
+
+// sayAs says in a session what a machine says. It is durable when it returns.
+func (g *Gateway) sayAs(ctx context.Context, id firn.ID, w waiting) (*ticket, error) {
+	w.Mode = route.QueueFollowup
+	t := newTicket(w)
 	t.answer.Session, t.trace = id, trace.Of(ctx)
 	if err := g.enter(ctx, id, t); err != nil {
 		return nil, err

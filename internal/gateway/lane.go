@@ -441,7 +441,7 @@ func (l *lane) turn(ctx context.Context, batch []*ticket) (answer wire.Answer, e
 	if err != nil {
 		return answer, err
 	}
-	for e, err := range a.Run(ctx, l.id, in) {
+	for e, err := range a.Run(l.withTurn(ctx, a.Name, batch), l.id, in) {
 		if err != nil {
 			if given, ok := l.given(ctx, batch, err); ok {
 				return given, nil

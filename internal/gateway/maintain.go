@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,7 +15,8 @@ import (
 )
 
 // Maintain clears away what the settings ask for, or tells what it would do if
-// they are not enforced or dryRun asks for it: exactly what it would do then.
+// they are not enforced or dryRun asks for it: exactly what it would do then. Sessions
+// of sub-agents at rest are archived whether it is enforced or not, unless dryRun.
 // Sessions that run, are pinned, are those of main conversations and groups, or
 // that their key points at are out of reach. What is removed is in the bin, and
 // [Gateway.Restore] takes it out again. One that is used meanwhile is spared.
@@ -43,7 +43,8 @@ func (g *Gateway) Maintain(ctx context.Context, m maintenance.Settings, dryRun b
 			report.Protected[why]++
 		}
 	}
-	if m.Enforce && !dryRun {
+	if !dryRun {
+		report.Done = m.Enforce
 		err = g.enforce(ctx, all, &report)
 	}
 	sumUp(&report)
@@ -63,7 +64,7 @@ func (g *Gateway) standings(ctx context.Context) ([]maintenance.Standing, error)
 		if err != nil {
 			return nil, err
 		}
-		s := maintenance.Standing{Info: info, Open: g.isOpen(info.ID), MaybeChild: info.Key == ""}
+		s := maintenance.Standing{Info: info, Open: g.isOpen(info.ID)}
 		if info.Key != "" {
 			s.Kind, s.Main = g.kindOf(info.Key)
 			s.Child = s.Kind == route.KindSubagent
@@ -122,20 +123,17 @@ func (g *Gateway) settle(ctx context.Context, now time.Time, all []maintenance.S
 		}
 		for _, a := range asking {
 			asked[a.Session] = true
-			if err := g.ask(ctx, at[a.Session], m); err != nil {
+			if err := g.ask(ctx, at[a.Session]); err != nil {
 				return nil, err
 			}
 		}
 	}
 }
 
-// ask finds out what only the session can tell: whether it is pinned, and
-// whether it is a child. One that cannot be read is out of reach.
-func (g *Gateway) ask(ctx context.Context, s *maintenance.Standing, m maintenance.Settings) (err error) {
-	if s.Pinned, err = g.isPinned(ctx, s.ID); err == nil && s.MaybeChild && m.SubagentIdle > 0 {
-		s.Child, err = g.isChild(ctx, s.ID)
-		s.MaybeChild = false
-	}
+// ask finds out what only the session can tell: whether it is pinned. One that cannot be
+// read is out of reach.
+func (g *Gateway) ask(ctx context.Context, s *maintenance.Standing) (err error) {
+	s.Pinned, err = g.isPinned(ctx, s.ID)
 	if err != nil && ctx.Err() == nil {
 		s.Fault, err = err.Error(), nil
 	}
@@ -164,38 +162,8 @@ func (g *Gateway) isPinned(ctx context.Context, id firn.ID) (bool, error) {
 	return false, nil
 }
 
-// spawnedType is the type of the entry by which package agent links a session
-// to a child. Forks name a parent too, but no parent names them.
-const spawnedType = "firn.spawned"
-
-// isChild reports whether an agent began the session for another one.
-func (g *Gateway) isChild(ctx context.Context, id firn.ID) (bool, error) {
-	h, err := g.header(ctx, id)
-	if err != nil || h.ParentSession == "" {
-		return false, err
-	}
-	for rec, err := range g.Store.ReadBack(ctx, firn.ID(h.ParentSession), store.End) {
-		if err != nil {
-			return false, nil // it is gone, or is no session: then nobody says so
-		}
-		if rec.Gap != nil || rec.Glance.Kind != firn.KindCustom {
-			continue
-		}
-		entry, err := rec.Entry()
-		if err != nil {
-			continue
-		}
-		var link struct {
-			Session firn.ID `json:"session"`
-		}
-		if c, ok := entry.Body.(*firn.Custom); ok && c.Type == spawnedType && json.Unmarshal(c.Data, &link) == nil && link.Session == id {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
-// enforce does what the plan says.
+// enforce does what the plan says. Sub-agents at rest are archived in every mode:
+// nothing is lost by it.
 func (g *Gateway) enforce(ctx context.Context, all []maintenance.Standing, report *wire.Maintenance) error {
 	remover, ok := store.As[store.Remover](g.Store)
 	if !ok {
@@ -207,12 +175,14 @@ func (g *Gateway) enforce(ctx context.Context, all []maintenance.Standing, repor
 		ends[all[i].ID] = all[i].End
 		current[all[i].ID] = all[i].Current
 	}
-	report.Done = true
 	for i := range report.Actions {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("clear sessions away: %w", err)
 		}
 		a := &report.Actions[i]
+		if !report.Done && a.Do != wire.ActionArchive {
+			continue
+		}
 		g.act(ctx, remover, a, ends[a.Session], current[a.Session])
 	}
 	return nil

@@ -78,8 +78,8 @@ func shelf(t *testing.T, st store.Store, at time.Time) *office {
 	put("group", 300*oneDay, firn.Header{Key: "agent:main:mail:group:1"})
 	put("fork", 3*time.Hour, firn.Header{ParentSession: "young"})
 	put("child", 3*time.Hour, firn.Header{ParentSession: "young"})
-	put("parent", 2*time.Hour, firn.Header{}, firn.NewEntry(&firn.Custom{Type: spawnedType, Data: []byte(`{"session":"kid"}`)}))
-	put("kid", 3*time.Hour, firn.Header{ParentSession: "parent"})
+	put("parent", 2*time.Hour, firn.Header{})
+	put("kid", 3*time.Hour, firn.Header{ParentSession: "parent", Key: "agent:main:subagent:kid"})
 	bind("agent:main:main", "main-now")
 	bind("agent:main:mail:direct:ada", "ada-now")
 	bind("agent:main:mail:group:1", "group")
@@ -141,6 +141,15 @@ func TestMaintain(t *testing.T) {
 		warned, err := o.Maintain(t.Context(), m, false)
 		if err != nil || chosen(warned) != want || warned.Done || warned.Mode != "warn" {
 			t.Errorf("warned of %s, %+v, %v", chosen(warned), warned, err)
+		}
+		if info, err := o.Info(t.Context(), "kid"); err != nil || !info.Archived {
+			t.Errorf("the sub-agent at rest is %+v, %v", info, err)
+		}
+		if after := o.all(); !slices.Equal(before, after) {
+			t.Errorf("nothing was to be removed, and there are %v", after)
+		}
+		if err := o.archive(t.Context(), "kid", false); err != nil {
+			t.Fatal(err)
 		}
 		m.Enforce = true
 		dry, err := o.Maintain(t.Context(), m, true)
@@ -332,7 +341,7 @@ func TestMaintainSpares(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				report := wire.Maintenance{Actions: maintenance.Plan(o.now(), all, maintenance.Settings{ResetArchiveRetention: 90 * oneDay})}
+				report := wire.Maintenance{Done: true, Actions: maintenance.Plan(o.now(), all, maintenance.Settings{ResetArchiveRetention: 90 * oneDay})}
 				if chosen(report) != "remove ada-then" {
 					t.Fatalf("chosen is %s", chosen(report))
 				}

@@ -223,6 +223,7 @@ func (g *Gateway) Inherit(ctx context.Context, id firn.ID) (int, error) {
 		if err := g.queue(ctx, id, t); err != nil {
 			return n, err
 		}
+		g.deliverReply(id, t)
 		n++
 	}
 	return n, nil

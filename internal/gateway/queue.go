@@ -42,6 +42,8 @@ type waiting struct {
 	Mode route.QueueMode `json:"mode"`
 	// Asker is who asked for it.
 	Asker Asker `json:"asker,omitzero"`
+	// From is the session whose turn said it; nil if none did.
+	From *origin `json:"from,omitempty"`
 }
 
 func (w waiting) parts() []firn.Part {
@@ -69,6 +71,9 @@ func (w waiting) extra(together []waiting) firn.Fields {
 	fields := firn.Fields{{Name: acceptedField, Value: json.RawMessage("true")}, {Name: askerField, Value: spell(w.Asker)}}
 	if w.Sender != "" {
 		fields = append(fields, firn.Field{Name: senderField, Value: spell(w.Sender)})
+	}
+	if w.From != nil {
+		fields = append(fields, firn.Field{Name: fromField, Value: spell(w.From)})
 	}
 	if len(together) > 1 {
 		ids := make([]firn.EntryID, len(together))

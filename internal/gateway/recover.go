@@ -146,6 +146,7 @@ func (g *Gateway) repay(ctx context.Context, id firn.ID) (owes bool, err error) 
 			if err = g.queue(context.WithoutCancel(ctx), id, t); err != nil {
 				return
 			}
+			g.deliverReply(id, t)
 		}
 		owes = len(owed) > 0
 	})
@@ -166,7 +167,7 @@ func (g *Gateway) owed(ctx context.Context, id firn.ID) ([]*ticket, error) {
 	}
 	var tickets []*ticket
 	if accepted(asked) && agent.Unfinished(asked) {
-		t := newTicket(waiting{ID: firn.NewEntryID(), Asker: lastAsker(asked)})
+		t := newTicket(waiting{ID: firn.NewEntryID(), Asker: lastAsker(asked), From: originIn(asked)})
 		t.onward = true
 		t.accept()
 		tickets = append(tickets, t)

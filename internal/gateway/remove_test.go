@@ -137,7 +137,7 @@ func TestPurgeWhatRepeats(t *testing.T) {
 			custom("queued-0", queuedType, `{"id":"user-0","text":"plugh"}`), custom("queued-1", queuedType, `{"id":"user-1","text":"xyzzy"}`), custom("queued-2", queuedType, `{"id":"user-2","text":"yes"}`),
 			merged, answers("answer-1", "fine"), body("title-1", &firn.Title{Name: "About xyzzy", Source: firn.SourceAuto}),
 			custom("counts-1", countersType, `{"input":70,"answers":5,"turns":4,"names":{"title":"About xyzzy","titleSource":"auto"}}`),
-			custom("tags-1", firn.TagsType, `{"tags":["xyzzy"]}`), says("user-2", "yes"), answers("answer-2", "ask another about plugh"), custom("spawned-1", spawnedType, `{"session":"x","task":"plugh"}`),
+			custom("tags-1", firn.TagsType, `{"tags":["xyzzy"]}`), says("user-2", "yes"), answers("answer-2", "ask another about plugh"), custom("spawned-1", agent.SpawnedType, `{"session":"x","task":"plugh"}`),
 			custom("counts-2", countersType, `{"input":90,"answers":6,"turns":5,"names":{"title":"About xyzzy","titleSource":"auto","tags":["xyzzy"]}}`),
 			custom("tags-2", firn.TagsType, `{"tags":["cave"]}`), body("sum-1", &firn.Compaction{Summary: "They spoke of magic words."}),
 			custom("counts-3", countersType, `{"input":90,"answers":6,"turns":5,"names":{"title":"","tags":["cave"]}}`),

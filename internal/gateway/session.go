@@ -246,6 +246,8 @@ func (g *Gateway) listed(ctx context.Context, info *store.Info) wire.Session {
 		counts := wire.Counts(info.Counts)
 		s.Counts = &counts
 	}
+	s.Parent = route.ParentSession(info.Key)
+	s.Subagent = s.Parent != ""
 	s.Live, s.Queued = g.load(info.ID)
 	s.Key, s.Current = g.keyFor(ctx, info)
 	return s

@@ -92,9 +92,8 @@ type Standing struct {
 	// Open: a turn is running or waiting, or somebody is listening. Current:
 	// its key points at it. Pinned: somebody said that it stays.
 	Open, Current, Pinned bool
-	// Child says that an agent began it for another one; MaybeChild that it is
-	// not known.
-	Child, MaybeChild bool
+	// Child says that an agent began it for another session.
+	Child bool
 }
 
 // inUse is for how long after its last word a session counts as used: somebody
@@ -244,7 +243,7 @@ func (p *planning) actions() []wire.Action {
 		idle := p.m.SubagentIdle > 0 && p.now.Sub(s.Updated) > p.m.SubagentIdle
 		switch {
 		case p.gone(s):
-		case idle && (s.Child || s.MaybeChild) && !s.Archived:
+		case idle && s.Child && !s.Archived:
 			a.Do, a.Why = wire.ActionArchive, whySubagent
 		default:
 			continue

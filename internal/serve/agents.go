@@ -10,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -195,7 +196,7 @@ func (s *staff) equip(a *agent.Agent, c config.Agent) error {
 		notes = s.newNotebook(a, local.Workspace)
 		a.Hooks.AfterTurn = notes.learn
 	}
-	a.Hooks.BeforeRun, a.Hooks.Around = s.inject(c, local.Workspace, notes), s.around
+	a.Hooks.BeforeRun, a.Hooks.Around = s.inject(a, c, local.Workspace, notes), s.around
 	if local.NoTools {
 		return nil
 	}
@@ -216,8 +217,32 @@ func (s *staff) equip(a *agent.Agent, c config.Agent) error {
 			Dir: local.Workspace, Env: s.shellEnv(c.Shell.Env), Timeout: c.Shell.Timeout, MaxTimeout: c.Shell.MaxTimeout,
 		}))
 	}
+	if c.Delegation.Mode == "on" || c.Delegation.Mode == "auto" && len(peersOf(s.settings, a.Name)) > 0 {
+		tools = append(tools, a.SessionTools()...)
+	}
 	a.Tools = slices.DeleteFunc(tools, func(t tool.Tool) bool { return !allowed(c.Tools, t.Spec().Name) })
 	return nil
+}
+
+// peersOf are the other agents that an agent can give tasks to, in the order of their
+// names.
+func peersOf(c config.Config, name string) []agent.Peer {
+	own, _ := c.Agent(name)
+	if own.Delegation.Mode == "off" {
+		return nil
+	}
+	var peers []agent.Peer
+	for _, id := range c.AgentIDs() {
+		other, _ := c.Agent(id)
+		if id != name && strings.TrimSpace(other.Description) != "" && slices.ContainsFunc(own.Delegation.Agents, func(pattern string) bool {
+			ok, err := path.Match(pattern, id)
+			return ok && err == nil
+		}) {
+			peers = append(peers, agent.Peer{Name: id, Description: other.Description})
+		}
+	}
+	slices.SortFunc(peers, func(a, b agent.Peer) int { return strings.Compare(a.Name, b.Name) })
+	return peers
 }
 
 // workspace opens a directory for tools until everything is closed.

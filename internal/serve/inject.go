@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"firn/agent"
 	"firn/internal/config"
 	"firn/internal/instructions"
+	"firn/tool"
 	"firn/window"
 )
 
@@ -17,13 +19,15 @@ import (
 const maxInstructions = 40 << 10
 
 // inject returns the hook that gives a model its context in every turn: the notes
-// of its memory, the working directory, the date, and the instruction files.
-func (s *staff) inject(c config.Agent, workspace string, notes *notebook) func(context.Context, agent.Run) ([]window.Injection, error) {
+// of its memory, the agents that it can give tasks to, the working directory, the date,
+// and the instruction files.
+func (s *staff) inject(a *agent.Agent, c config.Agent, workspace string, notes *notebook) func(context.Context, agent.Run) ([]window.Injection, error) {
 	return func(ctx context.Context, run agent.Run) ([]window.Injection, error) {
 		var injected []window.Injection
 		if notes != nil {
 			injected = notes.recalled(ctx, run)
 		}
+		injected = append(injected, agent.Peers(s.peers(ctx, a, run))...)
 		injected = append(injected, agent.Environment(workspace, s.clock()))
 		var texts, sources []string
 		for _, f := range s.instructions(c.Instructions, workspace) {
@@ -102,4 +106,17 @@ func (s *staff) reportOnce(message string) {
 	if !known {
 		s.report(message)
 	}
+}
+
+// peers are the agents that a turn can give tasks to: those within the bounds of who
+// asked, if the agent has the tool for it.
+func (s *staff) peers(ctx context.Context, a *agent.Agent, run agent.Run) []agent.Peer {
+	if !slices.ContainsFunc(a.Tools, func(t tool.Tool) bool { return t.Spec().Name == "sessions_spawn" }) {
+		return nil
+	}
+	bounds := run.Bounds
+	if s.mind != nil {
+		bounds = bounds.In(s.mind.header(ctx, run.Session).Key)
+	}
+	return slices.DeleteFunc(peersOf(s.settings, a.Name), func(p agent.Peer) bool { return !bounds.AdmitsAgent(p.Name) })
 }

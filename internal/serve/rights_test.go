@@ -82,7 +82,7 @@ func withholdIn(t *testing.T, more string) *withheld {
 	t.Helper()
 	w := &withheld{t: t, dir: t.TempDir(), made: make(map[string]wire.Created), began: make(chan string, 100), gate: make(chan struct{}), once: new(sync.Once)}
 	w.model = speak(t, w.answer)
-	w.settings = w.model.settings("failures = 200\n[agents.main]\n[agents.work]\n[session]\ndm_scope = \"per-channel-peer\"\n[hooks.call]\ntoken = \"hook\"\n[hooks.signed]\nsecret_env = \"HOOK_SECRET\"\n[hooks.keyed]\ntoken = \"hook\"\nkey = \"agent:main:main\"\n"+
+	w.settings = w.model.settings("failures = 200\n[agents.main]\ndescription = \"the first\"\n[agents.work]\ndescription = \"the second\"\n[session]\ndm_scope = \"per-channel-peer\"\n[hooks.call]\ntoken = \"hook\"\n[hooks.signed]\nsecret_env = \"HOOK_SECRET\"\n[hooks.keyed]\ntoken = \"hook\"\nkey = \"agent:main:main\"\n"+
 		"[[cron]]\nid = \"report\"\nschedule = \"@yearly\"\nmessage = \"probe of the job\"\n") + more
 	w.listening = listenIn(t, Options{Settings: load(t, w.settings), Env: env("HOOK_SECRET", hookSecret)})
 	t.Cleanup(w.release)
@@ -176,6 +176,8 @@ func (w *withheld) answer(out http.ResponseWriter, asked []said) {
 			}
 		}
 		callAll(out, all)
+	case told == 0 && strings.Contains(last, "probe the sessions"):
+		callAll(out, w.delegating())
 	case told == 0:
 		names, arguments := w.tries()
 		all := make([]call, len(names))

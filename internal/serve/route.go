@@ -48,6 +48,7 @@ func habits(c config.Config, ids []string) map[string]gateway.Habits {
 			}
 			one.Turns[channel] = n
 		}
+		one.Delegation = gateway.Delegation{Peers: peersOf(c, id), Depth: a.Delegation.Depth, Children: a.Delegation.Children}
 		if a.Reset != nil {
 			one.Resets = &route.Resets{General: policy(*a.Reset)}
 		}
