@@ -905,6 +905,7 @@ export interface Session {
   since?: string;
   source?: string;
   state?: State;
+  subagent?: boolean;
   tags?: string[];
   title?: string;
   unread?: number;

@@ -1,13 +1,13 @@
 // Header says what a session is, and has what can be done with all of it.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { useGet } from "../../api";
+import { sessionPath, useGet } from "../../api";
 import { cost, count, plural, shell, shortId, shortPath, titleOf, tokens } from "../../format";
 import { mayWrite } from "../../me";
 import { toSession } from "../../router";
 import { copy, CopyCLI, Icon, Menu, Time, WindowBar } from "../../ui";
 import { Unread } from "../parts";
-import type { Breaker, Session, TagPage } from "../../wire";
+import type { Breaker, Session, SessionPage, TagPage } from "../../wire";
 import { change } from "./order";
 import { commands } from "../commands";
 import { ExportDialog, TagDialog } from "../dialogs";
@@ -75,9 +75,10 @@ function Known({ watch, session }: { watch: Watch; session: Session }) {
           </a>
         )}
         {st && st.compactions > 0 && <span>{plural(st.compactions, "compaction")}</span>}
-        {session.parent && <Parent of={session.parent} />}
+        {session.parent && <Parent of={session.parent} how={session.subagent ? "sub-agent of" : "forked from"} />}
         <Time at={session.updated} />
       </p>
+      <Children of={session.id} />
       {session.fault && <p class="session-fault">{session.fault}</p>}
       {st?.breaker && <BreakerNote breaker={st.breaker} />}
       {!!session.unread && (
@@ -115,13 +116,30 @@ function Tags({ watch, session, close }: { watch: Watch; session: Session; close
   return <TagDialog sessions={[session]} tags={(known.data?.items ?? []).map((t) => t.name)} save={save} close={close} />;
 }
 
-// Parent is what a session was forked from. Other tools name that by a file, maybe
+// Children links to the sub-agents that the session began.
+function Children({ of }: { of: string }) {
+  const children = useGet<SessionPage>(sessionPath(of, "children")).data?.items ?? [];
+  if (children.length === 0) return null;
+  return (
+    <p class="session-meta">
+      <span>{plural(children.length, "sub-agent")}:</span>
+      {children.map((s) => (
+        <a key={s.id} class="quiet-link" href={toSession(s.id)} title={s.agent}>
+          {titleOf(s)}
+          {s.archived && " (archived)"}
+        </a>
+      ))}
+    </p>
+  );
+}
+
+// Parent is what a session was forked from, or the session that began it. Other tools name that by a file, maybe
 // on another machine: then it is not here.
-function Parent({ of }: { of: string }) {
-  if (/[/\\]/.test(of)) return <span title={of}>forked from a session that is not here</span>;
+function Parent({ of, how }: { of: string; how: string }) {
+  if (/[/\\]/.test(of)) return <span title={of}>{how} a session that is not here</span>;
   return (
     <a class="quiet-link" href={toSession(of)}>
-      forked from {shortId(of)}
+      {how} {shortId(of)}
     </a>
   );
 }
