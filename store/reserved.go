@@ -14,7 +14,7 @@ const ownPrefix = "firn."
 // ownFields are extra fields of entries that only firn itself writes: what was
 // accepted and is owed an answer, who asked, which messages became one, which request added it,
 // and that its id breaks the order.
-var ownFields = []string{"accepted", "asker", "collected", "request", lateField}
+var ownFields = []string{"accepted", "asker", "collected", "delegated", "request", lateField}
 
 // CheckOutside refuses an entry from outside that says what only firn itself may
 // say: that something was erased, what was counted, what waits. Readers believe such

@@ -24,7 +24,7 @@ import (
 // after a crash delivers the answer, within the bounds of who asked.
 
 // fromField names the session that a message comes from, in the entry of it.
-const fromField = "from"
+const fromField = "delegated"
 
 // origin is the session whose turn said a message.
 type origin struct {
@@ -280,6 +280,9 @@ func (g *Gateway) replyTo(ctx context.Context, id firn.ID, t *ticket) error {
 	default:
 		text = fmt.Sprintf("session %s answered:\n%s", id, text)
 	}
+	if err := g.mayReply(ctx, t); err != nil {
+		return err
+	}
 	a, err := g.agentOf(ctx, id)
 	if err != nil {
 		return err
@@ -291,6 +294,23 @@ func (g *Gateway) replyTo(ctx context.Context, id firn.ID, t *ticket) error {
 	w := waiting{ID: entry, Text: text, By: "agent:" + cmp.Or(a.Name, g.setup.Load().Default), Asker: t.Asker, From: &origin{Session: id, Depth: t.From.Depth, Reply: true}}
 	_, err = g.sayAs(ctx, t.From.Session, w)
 	return err
+}
+
+// mayReply refuses to deliver an answer to a session that who asked may not see: where a
+// message came from is read from the log, which may have been imported.
+func (g *Gateway) mayReply(ctx context.Context, t *ticket) error {
+	h, err := g.header(ctx, t.From.Session)
+	if err != nil {
+		return err
+	}
+	bounds, err := g.boundsIn(ctx, t.Asker, h.Key)
+	if err != nil {
+		return err
+	}
+	if !bounds.Admits(cmp.Or(h.Agent, g.setup.Load().Default), h.Key) {
+		return fmt.Errorf("session %s is out of the bounds of who asked: %w", t.From.Session, firn.ErrNotFound)
+	}
+	return nil
 }
 
 // childrenShown bounds how many sub-agents of a session are listed.

@@ -1,0 +1,52 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"firn"
+	"firn/route"
+	"firn/store/memstore"
+	"firn/wire"
+)
+
+// TestRepliesStayWithinBounds: where an answer is delivered is read from the log, which
+// may have been imported: it is delivered only where who asked may be.
+func TestRepliesStayWithinBounds(t *testing.T) {
+	o := staff(t, memstore.New(memstore.Options{}), time.Now(), func(*Setup) {})
+	defer o.close()
+	o.Options.Holder = func(context.Context, string) (route.Bounds, bool, error) {
+		return route.BoundTo([]string{"other"}, nil), true, nil
+	}
+	victim, err := o.NewSession(t.Context(), wire.NewSession{Key: "agent:main:private"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	child, err := o.NewSession(t.Context(), wire.NewSession{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, one := range map[string]struct {
+		asker     Asker
+		delivered bool
+	}{
+		"nobody":         {Asker{}, false},
+		"a bound token":  {Asker{Token: "t", Bound: true}, false},
+		"an outsider":    {Asker{Owner: true, Outside: true, Place: "agent:main:telegram:direct:eve"}, false},
+		"the owner":      {Asker{Owner: true}, true},
+		"a person there": {Asker{Owner: true, Outside: true, Place: "agent:main:private"}, true},
+	} {
+		ticket := newTicket(waiting{ID: firn.NewEntryID(), Asker: one.asker, From: &origin{Session: victim.ID, Depth: 1}})
+		ticket.answer.Text = "from " + name
+		err := o.replyTo(t.Context(), child.ID, ticket)
+		said, heldErr := o.holds(t.Context(), victim.ID, "reply-"+ticket.ID)
+		if heldErr != nil {
+			t.Fatal(heldErr)
+		}
+		if said != one.delivered || (err == nil) != one.delivered || err != nil && !errors.Is(err, firn.ErrNotFound) {
+			t.Errorf("the answer to %s was delivered: %v, %v", name, said, err)
+		}
+	}
+}
