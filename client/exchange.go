@@ -54,7 +54,7 @@ func checkMasked(e wire.Export, masked bool) error {
 
 // exporting is the request for a session in another format.
 func exporting(id firn.ID, e wire.Export) request {
-	r := get("v1", "sessions", string(id), "export").with("format", e.Format).with("cwd", e.CWD).with("view", e.View)
+	r := get("v1", "sessions", string(id), "export").with("format", e.Format).with("cwd", e.CWD).with("as", e.As).with("view", e.View)
 	return r.withFlag("mask", e.Mask)
 }
 

@@ -59,6 +59,22 @@ type Meta interface {
 	Meta(first []byte, to Target) (line []byte, ok bool)
 }
 
+// Namer is a layout of a tool that knows a session by the name of its file. Ask a
+// tool's [Layout] whether it is one.
+type Namer interface {
+	// NameOf returns the id by which the tool knows the transcript at path; empty
+	// if it is no name of one.
+	NameOf(path string) string
+}
+
+// Reviser is a printer that looks at the lines that its tool wrote before they are
+// written again as they are.
+type Reviser interface {
+	// Stale reports whether the tool would not read the lines in the new file as
+	// what the entry says: it must be printed.
+	Stale(e firn.Entry, lines [][]byte) bool
+}
+
 // Transcript is a session as it lies in a tool's home.
 type Transcript struct {
 	// ID is what firn calls the session: the tool's own id wherever that can

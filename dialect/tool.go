@@ -66,6 +66,9 @@ type Target struct {
 	// Session is what firn calls it. The tool may need another form of id; see
 	// [UUID].
 	Session firn.ID
+	// As is the id that the tool is to know it by; empty is the one that the tool
+	// makes of Session. A transcript that is handed over has it.
+	As string
 	// Title, CWD, Agent and Key are what the session is known by; CWD is an
 	// absolute path, which most tools file their sessions under.
 	Title, CWD string

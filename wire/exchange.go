@@ -67,6 +67,10 @@ type Export struct {
 	Format string `json:"format"`
 	// CWD is the directory it is to go on in; empty is the session's own.
 	CWD string `json:"cwd,omitempty"`
+	// As is the id that the tool is to know the session by; empty is the one that
+	// the tool makes of the session's own. It is for a file that goes into a tool's
+	// folder.
+	As string `json:"as,omitempty"`
 	// View is what a page shows, for the format html: the branch, which empty
 	// means, or all that is on disk.
 	View string `json:"view,omitempty"`

@@ -140,6 +140,9 @@ func (layout) Index(home fs.FS, file string, to dialect.Target) ([]dialect.File,
 	return []dialect.File{{Path: name, Data: data}}, nil
 }
 
+// NameOf is the name of the file.
+func (layout) NameOf(file string) string { return strings.TrimSuffix(path.Base(file), lines) }
+
 // Resume is run in the directory of the session.
 func (layout) Resume(file string, _ dialect.Target) []string {
 	return []string{"claude", "--resume", strings.TrimSuffix(path.Base(file), lines)}

@@ -87,6 +87,14 @@ func longDir(dirs []fs.DirEntry, dir string) string {
 // sessionUUID is what Claude Code knows a session by: it takes only UUIDs.
 func sessionUUID(id firn.ID) string { return dialect.UUID("claudecode", string(id)) }
 
+// sessionOf is the id that Claude Code knows a session by.
+func sessionOf(to dialect.Target) string {
+	if to.As != "" {
+		return to.As
+	}
+	return sessionUUID(to.Session)
+}
+
 // isSubPath reports whether a file is a sub-agent's.
 func isSubPath(file string) bool {
 	return strings.HasPrefix(path.Base(file), agentStem) || strings.Contains("/"+path.Dir(file)+"/", "/"+subagents+"/")

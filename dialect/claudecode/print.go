@@ -20,6 +20,8 @@ type printer struct {
 	// agent is whose file it is, if a sub-agent's.
 	agent string
 	side  bool
+	// main says that lines of the session itself were seen, and not a sub-agent's.
+	main bool
 	// scope is what uuids are made from; copying is set for a printer that
 	// repeats what a compaction keeps, and then its records are in one line.
 	scope   string
@@ -78,7 +80,7 @@ type link struct {
 
 func newPrinter(to dialect.Target) *printer {
 	return &printer{
-		to: to, session: sessionUUID(to.Session), cwd: to.CWD, scope: string(to.Session),
+		to: to, session: sessionOf(to), cwd: to.CWD, scope: string(to.Session),
 		links: make(map[firn.EntryID]*link), open: make(map[string]bool), askedBy: make(map[string]string), waiting: make(map[string][]string), stopgap: make(map[string]string),
 		hid: make(map[firn.EntryID]hiding), undone: make(map[firn.EntryID]firn.EntryID),
 		facts: make(map[string]*fact),
@@ -94,6 +96,21 @@ func (p *printer) Print(dst []byte, e firn.Entry) ([]byte, error) {
 	dst = p.print(dst, e)
 	p.count(len(dst) - start)
 	return dst, nil
+}
+
+// Stale reports whether a line is one of a sub-agent's transcript, which Claude
+// Code does not resume. In the transcript of a session such lines are aside.
+func (p *printer) Stale(_ firn.Entry, lines [][]byte) bool {
+	if p.to.As == "" || p.main {
+		return false
+	}
+	stale := false
+	for _, line := range lines {
+		if l, err := readLine(line); err == nil && (l.kind == "user" || l.kind == "assistant") {
+			p.main, stale = p.main || !l.sidechain, stale || l.sidechain
+		}
+	}
+	return stale && !p.main
 }
 
 // Finish adds what was held back, and the title again where readers of the

@@ -294,6 +294,12 @@ func (layout) Index(home fs.FS, at string, to dialect.Target) ([]dialect.File, e
 	return []dialect.File{{Path: indexFile, Data: append(data, "}\n"...)}}, nil
 }
 
+// NameOf is the id in the name of a rollout.
+func (layout) NameOf(at string) string {
+	n, _ := parseName(at)
+	return n.thread
+}
+
 // Resume is the command that goes on with a rollout.
 func (layout) Resume(at string, to dialect.Target) []string {
 	id := threadID(to)

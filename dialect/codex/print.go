@@ -66,6 +66,33 @@ func (p *printer) Print(dst []byte, e firn.Entry) ([]byte, error) {
 	return dst, nil
 }
 
+// Stale reports whether a line is none that Codex reads today, or is the first
+// one of another file: Codex believes the id that stands there.
+func (p *printer) Stale(_ firn.Entry, lines [][]byte) bool {
+	if p.to.As == "" {
+		return false
+	}
+	for _, line := range lines {
+		f, err := readMembers(line)
+		if err != nil || f.get("timestamp") == nil || f.get("payload") == nil {
+			return true
+		}
+		if f.text("type") != "session_meta" {
+			continue
+		}
+		meta := f.object("payload")
+		for _, name := range []string{"timestamp", "cwd", "originator", "cli_version"} {
+			if meta.get(name) == nil {
+				return true
+			}
+		}
+		if meta.text("id") != p.to.As {
+			return true
+		}
+	}
+	return false
+}
+
 // Finish writes a history that is not complete.
 func (p *printer) Finish(dst []byte) ([]byte, error) { return p.closeGroup(dst), nil }
 
@@ -252,7 +279,7 @@ func (p *printer) header(dst []byte, e *firn.Entry, h *firn.Header) []byte {
 		created = p.to.Created
 	}
 	id := threadID(p.to)
-	if p.to.Session == "" {
+	if p.to.Session == "" && p.to.As == "" {
 		id = dialect.UUID(string(dialect.Codex), string(h.Session))
 	}
 	cwd := h.CWD
@@ -285,6 +312,9 @@ func (p *printer) header(dst []byte, e *firn.Entry, h *firn.Header) []byte {
 
 // threadID is the id that Codex knows a session by.
 func threadID(to dialect.Target) string {
+	if to.As != "" {
+		return to.As
+	}
 	return dialect.UUID(string(dialect.Codex), string(to.Session))
 }
 

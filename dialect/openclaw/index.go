@@ -25,8 +25,10 @@ func (layout) Index(home fs.FS, file string, to dialect.Target) ([]dialect.File,
 	}
 	at := rows.find(file, to)
 	if at < 0 {
-		rows = append(rows, row{key: keyFor(dir, to)})
-		at = len(rows) - 1
+		if key := keyFor(file, to); rows.at(key) < 0 {
+			rows = append(rows, row{key: key})
+		}
+		at = rows.at(keyFor(file, to))
 	}
 	rows[at].enter(path.Base(file), to)
 	data, err := rows.append(nil)
@@ -50,12 +52,25 @@ func (t table) find(file string, to dialect.Target) int {
 	return -1
 }
 
-// keyFor is the key for a session that has none in the table.
-func keyFor(dir string, to dialect.Target) string {
+// at returns the place of the row of a key; -1 if there is none. Of two rows with
+// one key the last counts.
+func (t table) at(key string) int {
+	for i, r := range slices.Backward(t) {
+		if sameKey(r.key, key) {
+			return i
+		}
+	}
+	return -1
+}
+
+// keyFor is the key for a session that has none in the table, made from the name
+// of its file: each file has a row of its own.
+func keyFor(file string, to dialect.Target) string {
 	if key := strings.ToLower(to.Key); key != "" {
 		return key
 	}
-	return "agent:" + agentOf(dir) + ":firn-" + strings.ToLower(idFor(to))
+	name, _ := parseName(path.Base(file))
+	return "agent:" + agentOf(path.Dir(file)) + ":firn-" + strings.ToLower(name.id)
 }
 
 // counters tell of the session that a row leads to, and not of the next one.

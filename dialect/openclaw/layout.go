@@ -295,6 +295,12 @@ func idFor(to dialect.Target) string {
 // Part reports that OpenClaw knows only one file to a session.
 func (layout) Part(string, int64, int64) (string, bool) { return "", false }
 
+// NameOf is the id in the name of a file.
+func (layout) NameOf(file string) string {
+	name, _ := parseName(path.Base(file))
+	return name.id
+}
+
 // Resume runs one more turn in the session. It takes the id and not the key: a
 // key whose session is older than the last reset would begin a new one.
 func (layout) Resume(file string, to dialect.Target) []string {

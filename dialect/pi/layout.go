@@ -187,6 +187,9 @@ func (layout) Part(string, int64, int64) (string, bool) { return "", false }
 // Index returns nothing: pi keeps none.
 func (layout) Index(fs.FS, string, dialect.Target) ([]dialect.File, error) { return nil, nil }
 
+// NameOf is the id in the name of a file.
+func (layout) NameOf(file string) string { return idOf(strings.TrimSuffix(path.Base(file), ext)) }
+
 // Resume opens the file in pi.
 func (layout) Resume(path string, _ dialect.Target) []string {
 	return []string{"pi", "--session", path}

@@ -65,6 +65,14 @@ func (p *printer) Print(dst []byte, e firn.Entry) ([]byte, error) {
 	return dst, nil
 }
 
+// Stale reports whether a line is the header of another file.
+func (p *printer) Stale(e firn.Entry, lines [][]byte) bool {
+	if _, ok := e.Body.(*firn.Header); !ok || p.to.As == "" {
+		return false
+	}
+	return len(lines) != 1 || text(member(lines[0], "id")) != p.to.As
+}
+
 // Finish adds nothing: nothing is held back.
 func (p *printer) Finish(dst []byte) ([]byte, error) { return dst, nil }
 
@@ -122,6 +130,9 @@ func (p *printer) header(dst []byte, e firn.Entry, h *firn.Header) ([]byte, erro
 	head.Firn, head.Version = 0, max(h.Version, 3)
 	if p.to.Session != "" {
 		head.Session = p.to.Session
+	}
+	if p.to.As != "" {
+		head.Session = firn.ID(p.to.As)
 	}
 	if p.to.CWD != "" {
 		head.CWD = p.to.CWD

@@ -17,7 +17,7 @@ func (c *call) export() error {
 	if err != nil {
 		return err
 	}
-	to, report := wire.Export{Format: c.query.text("format"), CWD: c.query.text("cwd"), View: c.query.text("view"), Mask: c.query.flag("mask")}, c.query.flag("report")
+	to, report := wire.Export{Format: c.query.text("format"), CWD: c.query.text("cwd"), As: c.query.text("as"), View: c.query.text("view"), Mask: c.query.flag("mask")}, c.query.flag("report")
 	if c.query.err != nil {
 		return c.query.err
 	}

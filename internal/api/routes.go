@@ -254,7 +254,7 @@ func exchangeRoutes() []operation {
 			text("agent", "Whose session it becomes."), text("title", "Used if it has no title."), text("name", "The name of the file it came from."),
 		}, action: bring},
 		{method: "GET", path: "/v1/sessions/{id}/export", name: "exportSession", heavy: true, scope: wire.ScopeRead, what: "Tells a session as another tool would have written it, line by line; or, if a report is asked for, how well that goes.", query: []param{
-			text("format", "The format; html is a page to read, with secrets masked."), text("cwd", "The directory to go on in; else the session's."), text("view", "What a page shows: the branch of the head, or all.", wire.ViewBranch, wire.ViewDisk), flag("mask", "Puts [secret] in the place of what looks like a secret; a report tells in how many places, and the header Firn-Masked of the answer that it was done."), flag("report", "Answers with a report instead."),
+			text("format", "The format; html is a page to read, with secrets masked."), text("cwd", "The directory to go on in; else the session's."), text("as", "The id that the tool is to know the session by; else one made from the session's."), text("view", "What a page shows: the branch of the head, or all.", wire.ViewBranch, wire.ViewDisk), flag("mask", "Puts [secret] in the place of what looks like a secret; a report tells in how many places, and the header Firn-Masked of the answer that it was done."), flag("report", "Answers with a report instead."),
 		}, action: take},
 	}
 }

@@ -50,7 +50,7 @@ func (p *program) handOver(ctx context.Context, c *client.Client, id firn.ID, na
 	if err != nil {
 		return "", advised(err)
 	}
-	if h.fidelity, err = c.Fidelity(ctx, id, string(tool.Name())); err != nil {
+	if h.fidelity, err = c.FidelityAs(ctx, id, h.export()); err != nil {
 		return "", err
 	}
 	if err := h.write(ctx, c); err != nil {

@@ -59,7 +59,7 @@ Tools: claude (Claude Code), codex, pi, openclaw, crabtalk, claw0, cersei.
 		if err != nil {
 			return err
 		}
-		if h.fidelity, err = c.Fidelity(ctx, session.ID, string(tool.Name())); err != nil {
+		if h.fidelity, err = c.FidelityAs(ctx, session.ID, h.export()); err != nil {
 			return err
 		}
 		if !plan {
@@ -110,7 +110,15 @@ func (p *program) handing(tool dialect.Tool, s wire.Session, dir, cwd string) (*
 	if h.path, err = tool.Layout().Place(os.DirFS(h.home), h.target); err == nil && !fs.ValidPath(h.path) {
 		err = fmt.Errorf("hand over session %s: %w: %q is no path within the folder", s.ID, firn.ErrInvalid, h.path)
 	}
+	if n, ok := tool.Layout().(dialect.Namer); ok && err == nil {
+		h.target.As = n.NameOf(h.path)
+	}
 	return h, err
+}
+
+// export says how the session is to be written.
+func (h *handing) export() wire.Export {
+	return wire.Export{Format: string(h.tool.Name()), CWD: h.target.CWD, As: h.target.As}
 }
 
 // toolHome is where a tool keeps its sessions.
@@ -140,7 +148,7 @@ func (h *handing) write(ctx context.Context, c *client.Client) error {
 		return fmt.Errorf("hand over session %s: %w", h.target.Session, err)
 	}
 	if err := newFile(name, func(w io.Writer) error {
-		return c.ExportTo(ctx, h.target.Session, string(h.tool.Name()), h.target.CWD, w)
+		return c.ExportAs(ctx, h.target.Session, h.export(), w)
 	}); err != nil {
 		return err
 	}

@@ -239,6 +239,11 @@ func (o *writing) all(told iter.Seq2[Told, error]) error {
 // fitted writes an entry, and what must be written with it for the tool's
 // provider to take it.
 func (o *writing) fitted(t Told, rehung bool) error {
+	if r, ok := o.printer.(dialect.Reviser); ok && !rehung {
+		if tool, lines := dialect.Carried(t.Entry); tool == o.to {
+			rehung = r.Stale(t.Entry, lines)
+		}
+	}
 	if o.fit != nil {
 		return o.give(o.fit.take(t, rehung))
 	}

@@ -272,7 +272,7 @@ func (g *Gateway) Export(ctx context.Context, id firn.ID, e wire.Export, w io.Wr
 		}
 	}
 	target := dialect.Target{
-		Session: id, Title: session.Title, CWD: cmp.Or(e.CWD, session.CWD), Agent: session.Agent, Key: session.Key,
+		Session: id, As: e.As, Title: session.Title, CWD: cmp.Or(e.CWD, session.CWD), Agent: session.Agent, Key: session.Key,
 		Created: session.Created, Updated: session.Updated,
 	}
 	if session.State != nil {
