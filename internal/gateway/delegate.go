@@ -96,11 +96,7 @@ func (d delegator) Spawn(ctx context.Context, task agent.Task) (firn.ID, error) 
 		return "", err
 	}
 	header := *entries[0].Body.(*firn.Header)
-	keyed, err := d.g.keyed()
-	if err != nil {
-		return "", err
-	}
-	if _, err := d.g.createFor(ctx, keyed, header, entries[1:]); err != nil {
+	if _, err := d.g.createFor(ctx, header, entries[1:]); err != nil {
 		return "", err
 	}
 	if _, err := d.g.Store.Append(ctx, at.session, store.Any, link); err != nil {
