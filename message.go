@@ -32,9 +32,6 @@ type Message struct {
 // Kind returns KindMessage.
 func (*Message) Kind() Kind { return KindMessage }
 
-// Text joins the text parts of the message.
-func (m *Message) Text() string { return JoinText(m.Parts) }
-
 // Role says who speaks.
 type Role string
 

@@ -85,14 +85,14 @@ func fixed(p Path, counter TokenCounter) int64 {
 	if m := summary(p); m != nil {
 		n = counter.CountMessage(m)
 	}
-	var system []string
+	var system []*firn.Message
 	for i := range p.Entries {
 		if m, ok := p.Entries[i].Body.(*firn.Message); ok && m.Role == firn.RoleSystem {
-			system = append(system, m.Text())
+			system = append(system, m)
 		}
 	}
 	if len(system) > 0 {
-		n += counter.CountText(joinSystem(system))
+		n += counter.CountText(joinSystem(firn.SystemPrompt(system...)))
 	}
 	return n
 }

@@ -13,7 +13,7 @@ import (
 // is sent, with the parts as they were recorded.
 type rendering struct {
 	items   []Item
-	system  []string
+	system  []*firn.Message
 	out     []Omission
 	repairs []Repair
 	// ids backs the From of all items, so that they cost one allocation.
@@ -51,7 +51,7 @@ func (r *rendering) entry(e *firn.Entry, at int) {
 		r.add(e.ID, at, sent(e))
 		r.items[len(r.items)-1].said = ok && m.Role == firn.RoleUser
 	case ok && m.Role == firn.RoleSystem:
-		r.system = append(r.system, m.Text())
+		r.system = append(r.system, m)
 	case ok:
 		r.leaveOut(e.ID, at)
 	}

@@ -125,7 +125,7 @@ func Build(p Path, o Options) Window {
 	w := Window{Profile: o.Profile.Name, Ask: o.Ask, Out: slices.Concat(p.Out, r.out)}
 	pass := newPass(o.Profile, o.Ask, o.MaxImages)
 	pass.repairs = r.repairs
-	w.System = pass.cleanSystem(append([]string{o.System}, r.system...))
+	w.System = pass.cleanSystem(append([]string{o.System}, firn.SystemPrompt(r.system...)...))
 	w.Items = pass.run(inject(r.items, o.Injected))
 	w.Repairs = pass.repairs
 	w.Tokens = count(p, &w, o.Counter)

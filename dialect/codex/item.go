@@ -127,7 +127,7 @@ func (s *scanner) readMessage(f members) read {
 
 // The kinds of what is put before the model, beside the role of the developer.
 const (
-	kindContext       = "context"
+	kindContext       = dialect.KindContext
 	kindAgentMessage  = "agent_message"
 	kindCommunication = "inter_agent_communication"
 )

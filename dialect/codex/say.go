@@ -125,6 +125,10 @@ func (p *printer) messageItems(e *firn.Entry, m *firn.Message, lose losing) [][]
 	case firn.RoleUser:
 		return [][]byte{messageItem("user", m.Parts, dropped)}
 	case firn.RoleSystem:
+		if len(m.Parts) == 0 || len(m.Parts) == 1 && m.Text() == "" { // it only names tools, say
+			lose(e, limitSpeakers, true)
+			return nil
+		}
 		lose(e, limitSpeakers, false)
 		return [][]byte{messageItem("developer", m.Parts, dropped)}
 	case firn.RoleAssistant:

@@ -143,7 +143,7 @@ func TestScanCarries(t *testing.T) {
 	system := scanText(head3 + `{"type":"message","id":"u","parentId":null,"timestamp":"2026-11-15T02:40:15.042Z","message":{"role":"system","content":"be kind","sections":{"a":"b"},"timestamp":1}}` + "\n" +
 		`{"type":"compaction","id":"c","parentId":"u","timestamp":"2026-11-15T02:40:15.042Z","summary":"S","firstKeptEntryId":"c","tokensBefore":1,"systemMessage":{"role":"system","content":"be kind"}}` + "\n")
 	m := system[1].Body.(*firn.Message)
-	if m.Role != firn.RoleSystem || m.Text() != "be kind" || string(m.Extra.Get("sections")) != `{"a":"b"}` {
+	if m.Role != firn.RoleSystem || m.Text() != "be kind\n\nb" || string(m.Extra.Get("sections")) != `{"a":"b"}` {
 		t.Errorf("a system message reads as %+v", m)
 	}
 	if got := string(system[2].Extra.Get("systemMessage")); got != `{"role":"system","content":"be kind"}` {

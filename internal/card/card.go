@@ -104,6 +104,11 @@ func (t *teller) message(m *firn.Message, extra firn.Fields) {
 	for _, part := range m.Parts {
 		t.part(part, m.Role)
 	}
+	if m.Role == firn.RoleSystem {
+		for _, text := range firn.SystemPrompt(&firn.Message{Role: m.Role, Extra: m.Extra}) {
+			t.text(wire.BlockText, text)
+		}
+	}
 }
 
 func (t *teller) customMessage(b *firn.CustomMessage) {

@@ -81,6 +81,8 @@ func (c *choice) refuse(n int, e firn.Entry) string {
 	switch {
 	case hidden && !(theirs && isOf(e, c.to)):
 		return Hidden
+	case dialect.ContextOf(e) != "" && dialect.ContextOf(e) != c.to:
+		return ToolContext
 	case c.linear && !c.shape.onPath(n) && (c.shape.ours || !isOf(e, c.to)):
 		return OtherBranch // unless the tool's own lines say how it left that branch
 	}

@@ -299,6 +299,9 @@ func (o *writing) one(f fitted) (err error) {
 		return o.repeat(e, t.Lines, dialect.Marks{})
 	}
 	o.printing = true
+	if o.to != dialect.Native && o.to != dialect.Pi && o.to != dialect.OpenClaw {
+		e = unsectioned(e)
+	}
 	start := len(o.buf)
 	if o.buf, err = o.printer.Print(o.buf, e); err != nil {
 		return err
@@ -311,6 +314,20 @@ func (o *writing) one(f fitted) (err error) {
 	}
 	o.tally(f.made)
 	return o.flushPrinted()
+}
+
+// unsectioned is an entry with the sections of a system prompt as its text, for tools
+// that know none.
+func unsectioned(e firn.Entry) firn.Entry {
+	m, ok := e.Body.(*firn.Message)
+	if !ok || m.Role != firn.RoleSystem || m.Extra.Get(firn.SectionsField) == nil {
+		return e
+	}
+	plain := *m
+	plain.Parts = []firn.Part{firn.Text{Text: m.Text()}}
+	plain.Extra = slices.DeleteFunc(slices.Clone(m.Extra), func(f firn.Field) bool { return f.Name == firn.SectionsField })
+	e.Body = &plain
+	return e
 }
 
 // repeat writes lines as they are. What the printer held back comes before them.

@@ -46,6 +46,9 @@ const (
 	OtherBranch = "other branch"
 	// Hidden entries are not for other tools to see, nor what hid them.
 	Hidden = "hidden"
+	// ToolContext is what a tool tells the model of itself: its permissions, its
+	// environment. The next tool tells of its own.
+	ToolContext = "context of the tool"
 	// Unfinished is the beginning of a last line that was never finished. It is not
 	// written where other lines follow.
 	Unfinished = "unfinished line"
