@@ -12,6 +12,7 @@ import (
 
 	"firn"
 	"firn/client"
+	"firn/dialect"
 	"firn/internal/backup"
 	"firn/internal/config"
 	"firn/internal/doctor"
@@ -237,6 +238,16 @@ func (p *program) fileTarget(path string) (doctor.Target, error) {
 		return doctor.Target{}, err
 	}
 	return p.bounded(doctor.Find(nil, home, path))
+}
+
+// foreignTarget finds the transcript of a session in another tool's folder.
+func (p *program) foreignTarget(tool dialect.Tool, dir, id string) (doctor.Target, error) {
+	for t, err := range tool.Layout().Transcripts(os.DirFS(dir)) {
+		if err == nil && string(t.ID) == id && len(t.Parts) > 0 {
+			return p.fileTarget(filepath.Join(dir, filepath.FromSlash(t.Parts[0])))
+		}
+	}
+	return doctor.Target{}, fmt.Errorf("find session %s in %s, the folder of %s: %w", id, dir, tool.Name(), firn.ErrNotFound)
 }
 
 // restored is a home that was just made of a backup, whose sessions are in files.

@@ -74,7 +74,16 @@ func (p *program) named(cmd *cobra.Command, args []string) (doctor.Target, *sess
 	if err != nil || st.files == "" {
 		return doctor.Target{}, st, err
 	}
-	target, err := st.target(args)
+	find := func(id string) (doctor.Target, error) { return st.target([]string{id}) }
+	if tool, dir, ok := p.foreign(); ok && len(args) > 0 {
+		find = func(id string) (doctor.Target, error) { return p.foreignTarget(tool, dir, id) }
+	}
+	var target doctor.Target
+	if len(args) == 0 {
+		target, err = st.target(nil)
+	} else {
+		target, err = find(args[0])
+	}
 	if len(args) == 0 || !errors.Is(err, firn.ErrNotFound) {
 		return target, st, err
 	}
@@ -82,7 +91,7 @@ func (p *program) named(cmd *cobra.Command, args []string) (doctor.Target, *sess
 	err = p.with(looking, func(ctx context.Context, c *client.Client, args []string) error {
 		s, err := p.session(ctx, c, args[0])
 		if err == nil {
-			target, err = st.target([]string{string(s.ID)})
+			target, err = find(string(s.ID))
 		}
 		return err
 	})(cmd, args)
