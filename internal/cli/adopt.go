@@ -87,13 +87,19 @@ func (p *program) find(ctx context.Context, args []string) ([]adopt.Found, error
 	return all, nil
 }
 
+// homeVariables are the environment variables that tell a tool where its folder is.
+var homeVariables = map[dialect.Name]string{
+	dialect.ClaudeCode: "CLAUDE_CONFIG_DIR", dialect.Codex: "CODEX_HOME",
+	dialect.Pi: "PI_CODING_AGENT_DIR", dialect.OpenClaw: "OPENCLAW_STATE_DIR",
+}
+
 // toolHomes says where tools keep their folders: in the user's home directory,
 // but for those that a variable names. The latter are told even if there is no
 // home directory.
 func (p *program) toolHomes() (user string, others map[dialect.Name]string, err error) {
-	others = map[dialect.Name]string{
-		dialect.ClaudeCode: p.env("CLAUDE_CONFIG_DIR"), dialect.Codex: p.env("CODEX_HOME"),
-		dialect.Pi: p.env("PI_CODING_AGENT_DIR"), dialect.OpenClaw: p.env("OPENCLAW_STATE_DIR"),
+	others = make(map[dialect.Name]string)
+	for tool, variable := range homeVariables {
+		others[tool] = p.env(variable)
 	}
 	if user = p.env("HOME"); user == "" {
 		if user, err = os.UserHomeDir(); err != nil {

@@ -78,20 +78,15 @@ type handing struct {
 	home, path string
 	target     dialect.Target
 	fidelity   wire.Fidelity
+	// env tells the tool where its folder is, if it would look elsewhere.
+	env map[string]string
 }
 
 // handing finds where the session goes.
 func (p *program) handing(tool dialect.Tool, s wire.Session, dir, cwd string) (*handing, error) {
-	h := &handing{tool: tool, home: dir}
-	if h.home == "" {
-		homes := tool.Layout().Homes()
-		if len(homes) == 0 {
-			return nil, &usageError{message: fmt.Sprintf("%s has no usual folder", tool.Name()), hint: "say it with --folder"}
-		}
-		var err error
-		if h.home, err = p.toolHome(tool.Name(), homes[0]); err != nil {
-			return nil, err
-		}
+	h := &handing{tool: tool}
+	if err := h.findHome(p, dir); err != nil {
+		return nil, err
 	}
 	if cwd = firstNot(cwd, s.CWD); cwd == "" {
 		var err error
@@ -114,6 +109,37 @@ func (p *program) handing(tool dialect.Tool, s wire.Session, dir, cwd string) (*
 		h.target.As = n.NameOf(h.path)
 	}
 	return h, err
+}
+
+// findHome finds the folder of the tool: dir, or else the usual one.
+func (h *handing) findHome(p *program, dir string) (err error) {
+	usual := ""
+	if homes := h.tool.Layout().Homes(); len(homes) > 0 {
+		usual, err = p.toolHome(h.tool.Name(), homes[0])
+	}
+	if h.home = dir; dir == "" {
+		if usual == "" && err == nil {
+			err = &usageError{message: fmt.Sprintf("%s has no usual folder", h.tool.Name()), hint: "say it with --folder"}
+		}
+		h.home = usual
+		return err
+	}
+	if h.home, err = filepath.Abs(dir); err != nil {
+		return fmt.Errorf("find the folder %s: %w", dir, err)
+	}
+	if variable := homeVariables[h.tool.Name()]; variable != "" && h.home != filepath.Clean(usual) {
+		h.env = map[string]string{variable: h.home}
+	}
+	return nil
+}
+
+// command is what goes on with the session, for a shell.
+func (h *handing) command() string {
+	set := ""
+	for name, value := range h.env {
+		set += name + "=" + quote(value) + " "
+	}
+	return "cd " + quote(h.target.CWD) + " && " + set + quoteAll(h.tool.Layout().Resume(h.file(), h.target))
 }
 
 // export says how the session is to be written.
@@ -166,16 +192,18 @@ func (h *handing) file() string { return filepath.Join(h.home, filepath.FromSlas
 
 // handed is the result as JSON.
 type handed struct {
-	Tool     dialect.Name  `json:"tool"`
-	File     string        `json:"file"`
-	CWD      string        `json:"cwd"`
-	Resume   []string      `json:"resume"`
-	Planned  bool          `json:"planned,omitempty"`
-	Fidelity wire.Fidelity `json:"fidelity"`
+	Tool   dialect.Name `json:"tool"`
+	File   string       `json:"file"`
+	CWD    string       `json:"cwd"`
+	Resume []string     `json:"resume"`
+	// Env are the variables that the command needs.
+	Env      map[string]string `json:"env,omitempty"`
+	Planned  bool              `json:"planned,omitempty"`
+	Fidelity wire.Fidelity     `json:"fidelity"`
 }
 
 func (h *handing) result(plan bool) handed {
-	return handed{Tool: h.tool.Name(), File: h.file(), CWD: h.target.CWD, Resume: h.tool.Layout().Resume(h.file(), h.target), Planned: plan, Fidelity: h.fidelity}
+	return handed{Tool: h.tool.Name(), File: h.file(), CWD: h.target.CWD, Resume: h.tool.Layout().Resume(h.file(), h.target), Env: h.env, Planned: plan, Fidelity: h.fidelity}
 }
 
 func (h *handing) text(plan bool) string {
@@ -188,7 +216,7 @@ func (h *handing) text(plan bool) string {
 		note = "note: there is no directory " + h.target.CWD + " here; --cwd DIRECTORY hands it over to another one\n"
 	}
 	return word + h.file() + "\n" + fidelityText(h.fidelity, would) + note +
-		"go on: cd " + quote(h.target.CWD) + " && " + quoteAll(h.tool.Layout().Resume(h.file(), h.target)) + "\n"
+		"Resume: " + h.command() + "\n"
 }
 
 // quoteAll writes a command as a shell takes it.
