@@ -61,6 +61,7 @@ const (
 	Unavailable Kind = "unavailable"     // the cluster does not answer; the same again later
 	Busy        Kind = "busy"
 	Upstream    Kind = "upstream" // the model's provider failed
+	TurnStopped Kind = "stopped"  // the turn was stopped, or gave way to a newer message
 	Closing     Kind = "closing"
 	Internal    Kind = "internal"
 )
@@ -85,6 +86,7 @@ var kinds = map[Kind]struct {
 	Unavailable: {firn.ErrUnavailable, http.StatusServiceUnavailable},
 	Busy:        {nil, http.StatusTooManyRequests},
 	Upstream:    {nil, http.StatusBadGateway},
+	TurnStopped: {nil, http.StatusConflict},
 	Closing:     {firn.ErrClosed, http.StatusServiceUnavailable},
 	Internal:    {nil, http.StatusInternalServerError},
 }

@@ -322,6 +322,9 @@ func (c *call) sessionEvents() error {
 	if err != nil {
 		return err
 	}
+	if err := c.h.gateway.CheckPosition(c.r.Context(), id, after); err != nil {
+		return err
+	}
 	return c.stream(source{numbered: true, after: after, events: func(ctx context.Context) iter.Seq2[wire.Event, error] {
 		if html {
 			return c.h.gateway.PageEvents(ctx, id, after)

@@ -83,6 +83,7 @@ type turnAPI interface {
 	StreamTurn(ctx context.Context, id firn.ID, t wire.Turn) iter.Seq2[wire.Event, error]
 	Stop(ctx context.Context, id firn.ID) (bool, error)
 	Events(ctx context.Context, id firn.ID, after firn.Pos) iter.Seq2[wire.Event, error]
+	CheckPosition(ctx context.Context, id firn.ID, pos firn.Pos) error
 	AllEvents(ctx context.Context) iter.Seq2[wire.Event, error]
 	Inbound(ctx context.Context, in wire.Inbound) (wire.Routed, error)
 }

@@ -293,6 +293,8 @@ func (f *fake) Events(ctx context.Context, id firn.ID, after firn.Pos) iter.Seq2
 	}
 }
 
+func (f *fake) CheckPosition(context.Context, firn.ID, firn.Pos) error { return nil }
+
 func (f *fake) AllEvents(ctx context.Context) iter.Seq2[wire.Event, error] {
 	return func(yield func(wire.Event, error) bool) {
 		f.note("AllEvents")

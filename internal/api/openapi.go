@@ -162,7 +162,7 @@ var enums = map[reflect.Type][]string{
 	reflect.TypeFor[wire.Kind](): {
 		string(wire.Invalid), string(wire.NotFound), string(wire.Ambiguous), string(wire.Conflict), string(wire.Locked), string(wire.NotAllowed),
 		string(wire.NoToken), string(wire.Corrupt), string(wire.TooLarge), string(wire.Unsupported), string(wire.NotSaved), string(wire.Unknown), string(wire.Unavailable), string(wire.Busy),
-		string(wire.Upstream), string(wire.Closing), string(wire.Internal),
+		string(wire.Upstream), string(wire.TurnStopped), string(wire.Closing), string(wire.Internal),
 	},
 }
 

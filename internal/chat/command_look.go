@@ -113,12 +113,14 @@ func (c *chat) status(ctx context.Context, _ string) error {
 		{"  turns", fmt.Sprintf("%d, %s", st.Turns, prose.Plural(st.Compactions, "compaction"))},
 		{"  model", modelName(s) + ", thinking " + thinkingOf(s)},
 		{"  window", windowUse(st.Window) + prose.Level(st.Window)},
-		{"  compaction", compactionLine(st)},
 		{"  toggles", toggles(st)},
 		{"  head", fmt.Sprintf("%s, on disk up to %d, %s", st.Head, s.End, prose.Count(max(st.Branches, 1), "branch", "branches"))},
 		{"  kept in", c.place(cmp.Or(g.Home, gatewaysHome))},
 		{"  gateway", prose.Clean(g.Gateway)},
 		{"  files", c.filesLine()},
+	}
+	if st.Breaker != nil {
+		rows = append(rows, []string{"  compaction", prose.Breaker(*st.Breaker)})
 	}
 	c.screen.lines(prose.Table(rows))
 	recent, err := c.recent(ctx, recentEntries)
@@ -141,14 +143,6 @@ func toggles(st wire.State) string {
 func (c *chat) filesLine() string { return prose.Clean(cmp.Or(c.o.Files, "those of the gateway")) }
 
 // windowUse tells how full the window is: in tokens and as a share.
-// compactionLine says whether compaction works.
-func compactionLine(st wire.State) string {
-	if st.Breaker == nil {
-		return "no failures"
-	}
-	return prose.Breaker(*st.Breaker)
-}
-
 func windowUse(u wire.Usage) string {
 	about := ""
 	if u.Estimated {

@@ -324,7 +324,8 @@ func TestAdvice(t *testing.T) {
 		err  error
 		hint string
 	}{
-		{firn.ErrTooLarge, "/compact or /rewind"},
+		{firn.ErrTooLarge, "/new begins another session"},
+		{&wire.Problem{Kind: wire.TooLarge, Message: "x", Hint: "raise store.max_bytes"}, "raise store.max_bytes"},
 		{fmt.Errorf("x: %w: %w", firn.ErrNotSaved, syscall.ENOSPC), "disk full"},
 		{errStopped, "is kept"},
 		{&Problem{Err: plain, Hint: "mine"}, "mine"},

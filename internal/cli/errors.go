@@ -110,6 +110,7 @@ var answers = map[wire.Kind]int{
 	wire.Unknown:     exitFailed,
 	wire.Unavailable: exitUnreachable,
 	wire.Upstream:    exitFailed,
+	wire.TurnStopped: exitInterrupted,
 	wire.Closing:     exitUnreachable,
 	wire.Internal:    exitFailed,
 }

@@ -2,9 +2,11 @@ package gateway
 
 import (
 	"context"
+	"fmt"
 	"iter"
 
 	"firn"
+	"firn/store"
 	"firn/wire"
 )
 
@@ -23,6 +25,51 @@ func (g *Gateway) Events(ctx context.Context, id firn.ID, after firn.Pos) iter.S
 // being given as HTML that grows.
 func (g *Gateway) PageEvents(ctx context.Context, id firn.ID, after firn.Pos) iter.Seq2[wire.Event, error] {
 	return g.narrate(ctx, id, after, true)
+}
+
+// CheckPosition refuses a position that is not the place behind an entry of a session:
+// one beyond its end, or in the middle of an entry. It reads only what is around the
+// position. What cannot be read is for who reads the session to report.
+func (g *Gateway) CheckPosition(ctx context.Context, id firn.ID, pos firn.Pos) error {
+	if pos == store.Start {
+		return nil
+	}
+	end := store.Start
+	for rec, err := range g.Store.ReadBack(ctx, id, store.End) {
+		if err != nil {
+			return nil
+		}
+		end = rec.Next
+		break
+	}
+	if pos >= end {
+		if pos == end {
+			return nil
+		}
+		return noPosition(id, pos, fmt.Sprintf("it is beyond the end, %d", end))
+	}
+	for before, err := range g.Store.ReadBack(ctx, id, pos) {
+		if err != nil {
+			return nil
+		}
+		for rec, err := range g.Store.Read(ctx, id, before.At) {
+			if err != nil || rec.Next >= pos {
+				if err == nil && rec.At < pos && pos < rec.Next {
+					return noPosition(id, pos, "it is in the middle of an entry")
+				}
+				return nil
+			}
+		}
+		return nil
+	}
+	return nil
+}
+
+func noPosition(id firn.ID, pos firn.Pos, why string) error {
+	return &wire.Problem{
+		Kind: wire.Invalid, Message: fmt.Sprintf("%d is no position of session %s: %s", pos, id, why),
+		Hint: "positions are the ids of events; without one the events begin at the start",
+	}
 }
 
 // followed is an entry of the log as an event, or why there are no more.

@@ -204,7 +204,7 @@ func (l *lane) join(t *ticket, decision route.Decision) {
 		t.onward = true
 	case route.ActInterrupt:
 		if l.stop != nil {
-			l.stop(ErrStopped)
+			l.stop(ErrInterrupted)
 		}
 	}
 	if !t.onward {
@@ -221,7 +221,7 @@ func (l *lane) drop(d route.Decision) {
 		l.summarize = l.summarize || d.Summarize
 		var err error = &wire.Problem{Kind: wire.Busy, Message: "the message was left out: too many waited", Hint: "say it again"}
 		if d.Action == route.ActInterrupt {
-			err = ErrStopped
+			err = ErrInterrupted
 		}
 		t.end(err)
 	}

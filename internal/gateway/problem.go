@@ -30,7 +30,17 @@ func ProblemOf(err error) *wire.Problem {
 	}
 	var big *compact.TooBig
 	if errors.As(err, &big) {
-		kind, hint = wire.TooLarge, big.Hint()
+		kind = wire.TooLarge
+	}
+	var hinting interface {
+		error
+		Hint() string
+	}
+	if errors.As(err, &hinting) {
+		hint = hinting.Hint()
+	}
+	if errors.Is(err, ErrStopped) {
+		kind, hint = wire.TurnStopped, "what was answered so far is saved; a turn without text goes on with it"
 	}
 	if errors.Is(err, agent.ErrMoved) {
 		kind, hint = wire.Conflict, "what was said is kept on the branch that was left"

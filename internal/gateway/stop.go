@@ -3,14 +3,19 @@ package gateway
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"firn"
 	"firn/store"
 )
 
-// ErrStopped is why a turn ends that somebody stopped.
-var ErrStopped = errors.New("stopped")
+// ErrStopped is why a turn ends that somebody stopped, ErrInterrupted why one does that
+// gives way to a newer message; it is an ErrStopped too.
+var (
+	ErrStopped     = errors.New("stopped")
+	ErrInterrupted = fmt.Errorf("%w by a newer message", ErrStopped)
+)
 
 // Stop stops the turn of a session and clears its queue: those who wait in it
 // are told that it was stopped, and the log says that they wait no more. It

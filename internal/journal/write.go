@@ -117,7 +117,7 @@ func (j *Journal) adopt(file vfs.File, part int, path string, created bool) erro
 // the end of the one before it.
 func (j *Journal) roll(n int) error {
 	if limit := j.opts.MaxBytes; limit > 0 && j.total+j.size+int64(n) > limit {
-		return fmt.Errorf("append %d bytes to %s: %w: it has %d and is limited to %d", n, j.base, firn.ErrTooLarge, j.total+j.size, limit)
+		return &full{fmt.Errorf("append %d bytes to %s: %w: it has %d and is limited to %d", n, j.base, firn.ErrTooLarge, j.total+j.size, limit)}
 	}
 	if j.size == 0 || j.size+int64(n) <= j.opts.PartSize {
 		return nil

@@ -800,7 +800,7 @@ export interface Patch {
 export interface Problem {
   end?: number;
   hint?: string;
-  kind: "invalid" | "not-found" | "ambiguous" | "conflict" | "locked" | "not-allowed" | "no-token" | "corrupt" | "too-large" | "unsupported" | "not-saved" | "unknown-outcome" | "unavailable" | "busy" | "upstream" | "closing" | "internal";
+  kind: "invalid" | "not-found" | "ambiguous" | "conflict" | "locked" | "not-allowed" | "no-token" | "corrupt" | "too-large" | "unsupported" | "not-saved" | "unknown-outcome" | "unavailable" | "busy" | "upstream" | "stopped" | "closing" | "internal";
   message: string;
   request?: string;
 }
