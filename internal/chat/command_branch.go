@@ -27,9 +27,12 @@ func (c *chat) rewind(ctx context.Context, rest string) error {
 		return fmt.Errorf("/rewind takes one place to go to, not %d: %w", len(words), firn.ErrInvalid)
 	}
 	if len(words) == 1 {
-		if n, err := strconv.Atoi(words[0]); err != nil || n > mostTurns {
+		switch n, err := strconv.Atoi(words[0]); {
+		case err != nil || n > mostTurns:
 			m.Back, m.To = 0, firn.EntryID(words[0])
-		} else {
+		case n < 1:
+			return fmt.Errorf("/rewind cannot go back %d turns: %w", n, firn.ErrInvalid)
+		default:
 			m.Back = n
 		}
 	}

@@ -84,7 +84,7 @@ branch of its own, and can be gone back to.
 		switch {
 		case len(args) == 2 && m.Back != 0:
 			return usage(cmd, "firn rewind goes to an entry or back some turns, not both")
-		case m.Back < 0:
+		case m.Back < 0 || m.Back == 0 && cmd.Flags().Changed("turns"):
 			return usage(cmd, "firn rewind cannot go back %d turns", m.Back)
 		case len(args) == 2:
 			m.To = firn.EntryID(args[1])

@@ -53,7 +53,8 @@ func (p *program) catCommand() *cobra.Command {
 		Long: `Print the entries of a session, oldest first. With --json each is an object on a line
 of its own, with its place; with --raw it is the very line of the file. The pieces in
 which an answer is kept while it comes are left out once it is there, and so are counts
-of what was used; --full, --json, --raw and --view disk have them.
+of what was used and messages of programs that are not for display ("display":false);
+--full, --json, --raw and --view disk have them.
 
 ` + damageHelp + "\n\n" + sessionHelp,
 		Example: "  firn cat -\n  firn cat 0198c5a2 --view disk --from '#203'\n  firn cat @agent:main:main -f", Args: args(1, 1, "one session"), ValidArgsFunction: p.completeSession(false),
@@ -83,7 +84,7 @@ func (p *program) cat(ctx context.Context, c *client.Client, ref string, f catFl
 		}
 	}
 	last, shown := q.After, bound(0)
-	draft, damage := drafts{all: f.all(p.json)}, damaged{}
+	draft, damage := drafts{all: f.all(p.json), branch: f.view == wire.ViewBranch}, damaged{}
 	for e, err := range c.Entries(ctx, s.ID, q) {
 		if err != nil {
 			return err
@@ -122,7 +123,7 @@ func (p *program) before(ctx context.Context, c *client.Client, id firn.ID, ref 
 
 // follow prints what is added to a session until the context ends.
 func (p *program) follow(ctx context.Context, c *client.Client, id firn.ID, after firn.Pos, f catFlags) error {
-	draft := drafts{all: f.all(p.json)}
+	draft := drafts{all: f.all(p.json), branch: f.view == wire.ViewBranch}
 	for event, err := range c.Events(ctx, id, after) {
 		if err != nil {
 			return err
@@ -199,7 +200,7 @@ func (p *program) tail(ctx context.Context, c *client.Client, ref string, f catF
 	var last []wire.Entry
 	var damage damaged
 	after, shown := firn.Pos(0), bound(0)
-	draft := drafts{all: f.all(p.json), back: true}
+	draft := drafts{all: f.all(p.json), back: true, branch: f.view == wire.ViewBranch}
 	for e, err := range c.Entries(ctx, s.ID, client.EntryQuery{View: f.view, Back: true, Limit: f.limit(p.json)}) {
 		if err != nil {
 			return err

@@ -118,6 +118,9 @@ func (p *program) root() *cobra.Command {
 	flags.BoolVar(&p.inPlace, "in-place", false, "if --home is another tool's folder, add to its own files instead of only reading them")
 	flags.BoolVar(&p.json, "json", false, "print results and errors as JSON")
 	flags.BoolVar(&p.progress, "progress", false, "show progress even if stderr is no terminal")
+	root.Version = p.build.Version
+	root.SetVersionTemplate("firn {{.Version}}\n")
+	root.Flags().Bool("version", false, "print the version; firn version says more")
 	root.SetFlagErrorFunc(wrongFlag)
 	root.AddGroup(groups...)
 	root.CompletionOptions.DisableDefaultCmd = true // we have our own

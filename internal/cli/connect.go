@@ -77,7 +77,7 @@ const closing = 5 * time.Second
 // with makes a command of a function that talks to the gateway.
 func (p *program) with(why purpose, do func(ctx context.Context, c *client.Client, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) (err error) {
-		o := Opening{Looks: why != changing}
+		o := Opening{Looks: why != changing || onlyPlans(cmd)}
 		if why == measuring {
 			if dir, err := (&chatFlags{}).directory(); err == nil {
 				o.Tools = &Tools{Workspace: dir}
@@ -90,6 +90,12 @@ func (p *program) with(why purpose, do func(ctx context.Context, c *client.Clien
 		defer func() { err = errors.Join(err, release()) }()
 		return do(cmd.Context(), c, args)
 	}
+}
+
+// onlyPlans reports whether a command only says what it would do.
+func onlyPlans(cmd *cobra.Command) bool {
+	plan := cmd.Flags().Lookup("plan")
+	return plan != nil && plan.Value.String() == "true"
 }
 
 // connect finds the gateway: the one that is named, or that serves the home, or

@@ -113,7 +113,7 @@ func (p *program) convert(ctx context.Context, c conversion) error {
 		defer b.Clear()
 		return convert.Write(ctx, &measured{w: w, bar: b, report: report, total: size}, src, to, target, report)
 	}
-	if c.out == "" {
+	if c.out == "" || c.out == stdoutName {
 		if err := write(p.stdout); err != nil {
 			return err
 		}

@@ -15,8 +15,9 @@ import (
 // answer says it all again, and holds those that no answer came of. Entries that only
 // count what was used go with them.
 type drafts struct {
-	// all says that they are wanted, back that the newest entry comes first.
-	all, back bool
+	// all says that they are wanted, back that the newest entry comes first, branch that
+	// messages of programs which are not for display are left out.
+	all, back, branch bool
 	// pieces are what is held, the oldest first.
 	pieces   []string
 	answered bool
@@ -39,7 +40,7 @@ func (d *drafts) leavesOut(e wire.Entry) bool {
 			d.pieces = nil
 		}
 	}
-	return piece || l.Counts()
+	return piece || l.Counts() || d.branch && l.Undisplayed()
 }
 
 // printCutOff prints what there is of an answer that no entry says as a whole.

@@ -51,12 +51,15 @@ formats; the command then ends with 8, as firn verify does.
 	}
 	cmd.Flags().StringVar(&format, "format", "native", "the `format` to write, or html; --to is the same flag")
 	alsoCalled(cmd, "to", "format")
-	cmd.Flags().StringVarP(&out, "output", "o", "", "write to this `file`, which must not be there yet")
+	cmd.Flags().StringVarP(&out, "output", "o", "", "write to this `file`, which must not be there yet; - is stdout")
 	cmd.Flags().StringVar(&view, "view", "", "what a page shows: `branch` or disk")
 	cmd.Flags().BoolVar(&plan, "plan", false, "only report how well it would go")
 	cmd.Flags().BoolVar(&mask, "mask", false, "put [secret] in the place of what looks like a secret")
 	completeFormat(cmd, "format")
 	cmd.RunE = p.with(looking, func(ctx context.Context, c *client.Client, args []string) error {
+		if out == stdoutName {
+			out = ""
+		}
 		if format == wire.FormatHTML {
 			return p.exportPage(ctx, c, args[0], view, out, plan)
 		}
@@ -134,8 +137,14 @@ func (p *program) exportPage(ctx context.Context, c *client.Client, ref, view, o
 	return p.conclude(session.ID, damaged{lost: int(report.Damaged)})
 }
 
+// stdoutName stands for stdout where a file is wanted.
+const stdoutName = "-"
+
 // newFile makes a file of what write writes. If that fails there is none.
 func newFile(name string, write func(io.Writer) error) error {
+	if name == stdoutName {
+		return fmt.Errorf("write a file named %s: %w: ./%s is one", name, firn.ErrInvalid, name)
+	}
 	fsys := vfs.OS{}
 	file, err := fsys.Open(name, vfs.Create)
 	if errors.Is(err, fs.ErrExist) {

@@ -5,7 +5,7 @@ import "time"
 // Provider is somebody who has models.
 type Provider struct {
 	Kind       string            `key:"kind" allow:"|anthropic|openai-chat|openai-responses|offline" doc:"The API it speaks. Empty means that of the provider of this name, which firn must know."`
-	URL        string            `key:"url" is:"url" doc:"Its base address, as far as the version. Empty means that of the provider of this name."`
+	URL        string            `key:"url" is:"url" doc:"Its base address, as far as the version, such as https://host/v1; for the kind anthropic the version may be left out. Empty means that of the provider of this name."`
 	KeyEnv     string            `key:"key_env" is:"variable" doc:"The variable that holds the key. Empty means the usual one of the provider of this name."`
 	KeyFile    string            `key:"key_file" is:"path" doc:"A file that holds the key, if the variable does not."`
 	HeadersEnv map[string]string `key:"headers_env" is:"variable" doc:"Headers to send with each request, and the variables that hold them."`

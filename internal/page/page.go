@@ -178,6 +178,10 @@ func (p *writer) shows(item *Item, c *wire.Card) bool {
 		return !p.about.Branch
 	case *firn.Header:
 		return false
+	case *firn.CustomMessage:
+		if p.about.Branch && !b.Display {
+			return false
+		}
 	}
 	return !p.about.Branch || !item.Hidden
 }

@@ -33,10 +33,12 @@ type Line struct {
 	// Content is what a program says, and By which one it was.
 	Content json.RawMessage `json:"content"`
 	By      string          `json:"by"`
-	CWD     string          `json:"cwd"`
-	Key     string          `json:"key"`
-	Before  int64           `json:"tokensBefore"`
-	Kept    firn.EntryID    `json:"firstKeptEntryId"`
+	// Display says that what a program says is for the user too.
+	Display bool         `json:"display"`
+	CWD     string       `json:"cwd"`
+	Key     string       `json:"key"`
+	Before  int64        `json:"tokensBefore"`
+	Kept    firn.EntryID `json:"firstKeptEntryId"`
 }
 
 // Said is a message.
@@ -155,6 +157,10 @@ func KindName(kind string) string {
 	}
 	return OneLine(kind, 20)
 }
+
+// Undisplayed reports whether an entry is a message of a program that only the model is
+// to see.
+func (l Line) Undisplayed() bool { return firn.Kind(l.Type) == firn.KindCustomMessage && !l.Display }
 
 // resultLines is how many lines are shown of what a tool returned, unless all
 // are asked for.

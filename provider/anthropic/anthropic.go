@@ -56,7 +56,8 @@ type Options struct {
 	Key string
 	// Provider is what answers are marked with; empty means "anthropic".
 	Provider string
-	// URL is the base address; empty means [DefaultURL].
+	// URL is the base address, with the version (/v1) or without; empty means
+	// [DefaultURL].
 	URL string
 	// Header is sent with every request, besides what the API needs, and goes
 	// before it. Values of Anthropic-Beta are added to ours.
@@ -94,6 +95,7 @@ func New(o Options) *Model {
 	if o.URL == "" {
 		o.URL = DefaultURL
 	}
+	o.URL = strings.TrimSuffix(strings.TrimRight(o.URL, "/"), "/v1") // which every path of the API begins with
 	age := ageOf(o.Name)
 	spec := specOf(o, age)
 	header := headerOf(o, age)
