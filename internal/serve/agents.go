@@ -54,6 +54,8 @@ type staff struct {
 	// past finds what was said before in the sessions that are seen at a place, but for
 	// the session that asks; nil if nothing can.
 	past func(at place, asking firn.ID) memory.Search
+	// indexThere reports whether past can look without making an index.
+	indexThere func() bool
 	// find finds what was said, and window tells what stands around an entry.
 	find   Find
 	window func(ctx context.Context, id firn.ID, entry string, q search.Query) (search.Hit, error)

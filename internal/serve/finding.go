@@ -86,6 +86,10 @@ func (h *House) find(ctx context.Context, q search.Query) ([]search.Hit, error) 
 	return answer.Hits, err
 }
 
+// indexThere reports whether there is an index of words: to look for something without one
+// would make it.
+func (h *House) indexThere() bool { return h.finding != nil && h.finding.words.Exists() }
+
 // State tells how far the indexes are.
 func (f *finding) State() search.State {
 	s := f.words.State()

@@ -187,7 +187,7 @@ func (n *notebook) recalled(ctx context.Context, run agent.Run) []window.Injecti
 	if limits.Count <= 0 || limits.Bytes <= 0 || query == "" {
 		return injected
 	}
-	if n.settings.Recall.Past {
+	if n.settings.Recall.Past && (!run.Preview || n.staff.indexThere()) { // a preview writes nothing
 		shelf.Past = n.past(at, run.Session)
 	}
 	hits, err := shelf.Recall(ctx, query, limits)

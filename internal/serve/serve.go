@@ -255,7 +255,7 @@ func (h *House) newStaff(c config.Config) *staff {
 	models.wrap = func(m provider.Model) provider.Model { return h.tracer.Model(h.counts.Model(m)) }
 	s := &staff{
 		home: h.home(), settings: c, local: h.o.Local, models: models, store: h.store, env: h.o.Env,
-		clock: h.o.Clock, report: h.o.Report, fs: h.fs, mind: h.mind, around: h.around(), find: h.find, window: h.readWindow, past: h.past,
+		clock: h.o.Clock, report: h.o.Report, fs: h.fs, mind: h.mind, around: h.around(), find: h.find, window: h.readWindow, past: h.past, indexThere: h.indexThere,
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
