@@ -114,6 +114,16 @@ func CarriedBy(e firn.Entry) (Name, Marks) {
 	return Name(tool), marks
 }
 
+// CarriesLines reports whether an entry carries any lines. One that says a part of
+// what a line says may carry none: another one carries the line.
+func CarriesLines(e firn.Entry) bool {
+	if value := e.Extra.Get(originField); value != nil {
+		return !bytes.Contains(value, []byte(`,"lines":[]`))
+	}
+	_, lines := carriedLine(e)
+	return len(lines) > 0
+}
+
 // Carried returns the lines an entry carries, and whose they are; no lines if
 // it carries none. They are what Carry was given, as long as the entry's own
 // texts are the same.

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
@@ -92,12 +93,38 @@ func (p *program) imports(name, from string) ([]bring, error) {
 		return nil, fmt.Errorf("import: %w", err)
 	}
 	if !info.IsDir() {
-		return []bring{{in: wire.Import{From: from, Name: filepath.Base(name)}, files: []string{name}, size: info.Size()}}, nil
+		return []bring{{in: wire.Import{From: from, Name: filepath.Base(name), Title: titleBeside(name, from)}, files: []string{name}, size: info.Size()}}, nil
 	}
 	if tool, ok := ownerOf(name, from); ok {
 		return ofTool(name, tool)
 	}
 	return ofDir(name, from)
+}
+
+// homeDepth is how far below a tool's home its transcripts lie at most.
+const homeDepth = 6
+
+// titleBeside returns the title that the home of a tool which a file lies in has for
+// it, such as in an index; empty if it lies in none.
+func titleBeside(name, from string) string {
+	file, err := filepath.Abs(name)
+	if err != nil {
+		return ""
+	}
+	dir := filepath.Dir(file)
+	for range homeDepth {
+		tool, ok := ownerOf(dir, from)
+		rel, err := filepath.Rel(dir, file)
+		if ok && err == nil {
+			for t, err := range tool.Layout().Transcripts(os.DirFS(dir)) {
+				if err == nil && slices.Contains(t.Parts, filepath.ToSlash(rel)) {
+					return t.Title
+				}
+			}
+		}
+		dir = filepath.Dir(dir)
+	}
+	return ""
 }
 
 // ownerOf tells whose home a directory is.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -226,9 +227,6 @@ func TestGrown(t *testing.T) {
 				exports[to.Name()] = string(out)
 			}
 			for _, cut := range cutsOf(t, s.text, seed) {
-				if os.Getenv("FIRN_CUT") != "" && os.Getenv("FIRN_CUT") != strconv.Itoa(cut) {
-					continue
-				}
 				grown := imported(t, s, s.text[:cut], s.text)
 				if got := conversationOf(t, grown); got != path {
 					t.Fatalf("cut at byte %d: the session differs: %s", cut, firstDifference(got, path))
@@ -285,4 +283,65 @@ func nativeOf(t *testing.T, st store.Store) string {
 		out = append(out, '\n')
 	}
 	return string(out)
+}
+
+// A title that came beside a transcript since it was imported is added, and neither
+// it nor what follows begins a new tree.
+func TestTitleBesideComesLater(t *testing.T) {
+	claude, _ := dialects.Find(string(dialect.ClaudeCode))
+	text := claudeParallel(rand.New(rand.NewPCG(3, 41)))
+	st := memstore.New(memstore.Options{})
+	for _, title := range []string{"", "Named", "Named"} {
+		origin := dialect.Origin{Transcript: dialect.Transcript{ID: "s", Title: title}}
+		src := convert.Transcript(claude, origin, func() iter.Seq2[[]byte, error] { return convert.Lines(bytes.NewReader(text)) })
+		if _, err := convert.Into(t.Context(), st, "s", src, &convert.Report{}); err != nil {
+			t.Fatalf("with the title %q: %v", title, err)
+		}
+	}
+	if got := titleOf(t, st); got != "Named" {
+		t.Errorf("the title is %q", got)
+	}
+	plain := imported(t, specimen{claude, "s.jsonl", text}, text)
+	if got, want := windowsOf(t, st), windowsOf(t, plain); got != want {
+		t.Errorf("the windows differ: %s", firstDifference(got, want))
+	}
+	back, _ := exported(t, st, claude)
+	if string(back) != string(text) {
+		t.Errorf("the bytes differ: %s", firstDifference(string(back), string(text)))
+	}
+}
+
+// A shorter copy of what was imported adds nothing and hides nothing.
+func TestShorterCopy(t *testing.T) {
+	seed := seedOf(t)
+	for _, s := range hardCases(t, seed) {
+		want := nativeOf(t, imported(t, s, s.text))
+		for _, cut := range cutsOf(t, s.text, seed) {
+			if got := nativeOf(t, imported(t, s, s.text, s.text[:cut])); got != want {
+				t.Fatalf("%s %s, cut at byte %d: %s", s.tool.Name(), s.name, cut, firstDifference(got, want))
+			}
+		}
+	}
+}
+
+// A transcript that grows in many steps is the same as one that is imported at once.
+func TestGrownInSteps(t *testing.T) {
+	seed := seedOf(t)
+	for i, s := range hardCases(t, seed) {
+		random := rand.New(rand.NewPCG(seed, uint64(i)))
+		var texts [][]byte
+		for at := 0; at < len(s.text); at += 1 + random.IntN(len(s.text)/6+1) {
+			texts = append(texts, s.text[:at])
+		}
+		whole, grown := imported(t, s, s.text), imported(t, s, append(texts, s.text)...)
+		if got, want := conversationOf(t, grown), conversationOf(t, whole); got != want {
+			t.Fatalf("%s %s: the session differs: %s", s.tool.Name(), s.name, firstDifference(got, want))
+		}
+		if got, want := windowsOf(t, grown), windowsOf(t, whole); got != want {
+			t.Fatalf("%s %s: the windows differ: %s", s.tool.Name(), s.name, firstDifference(got, want))
+		}
+		if back, _ := exported(t, grown, s.tool); string(back) != string(s.text) {
+			t.Fatalf("%s %s: the bytes differ: %s", s.tool.Name(), s.name, firstDifference(string(back), string(s.text)))
+		}
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"hash/maphash"
 	"iter"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -31,7 +32,7 @@ const (
 // ErrConflict, the second of type *[Differs]. Nothing is added then, but for
 // what came long before the message that differs.
 func Into(ctx context.Context, st store.Store, id firn.ID, src Source, report *Report) (int64, error) {
-	in := &intake{ctx: ctx, st: st, id: id, tool: src.Tool, seed: maphash.MakeSeed(), moved: make(map[firn.EntryID]firn.EntryID), rest: "\n", ends: "\n"}
+	in := &intake{ctx: ctx, st: st, id: id, tool: src.Tool, seed: maphash.MakeSeed(), moved: make(map[firn.EntryID]firn.EntryID), replaced: make(map[firn.EntryID]bool), rest: "\n", ends: "\n"}
 	if err := in.look(); err != nil {
 		return 0, err
 	}
@@ -83,10 +84,14 @@ type intake struct {
 	// complete and are not replaced, in order; size is how many bytes it had then.
 	unsettled []firn.EntryID
 	size      int64
+	// replaced are those that were.
+	replaced map[firn.EntryID]bool
 	// last is the last settled entry of the tool that is there.
 	last firn.EntryID
 	// moved tells which entry replaces one that was not settled.
 	moved map[firn.EntryID]firn.EntryID
+	// late are entries that can only be added at the end.
+	late []firn.Entry
 	// open are entries that the transcript may yet say otherwise.
 	open []firn.Entry
 	// rest is what the transcript ended with as the session has it, ends what it
@@ -142,14 +147,14 @@ func (in *intake) look() error {
 // notice takes notice of an entry that is there.
 func (in *intake) notice(e firn.Entry) {
 	tool, marks := dialect.CarriedBy(e)
-	if tool == in.tool {
-		in.rest = restOf(marks)
-	}
+	in.ending(e)
 	if e.ID == "" {
 		return
 	}
 	if IsSettling(e) {
-		in.unsettled = slices.DeleteFunc(in.unsettled, func(id firn.EntryID) bool { return id == e.Body.(*firn.Tombstone).Target })
+		target := e.Body.(*firn.Tombstone).Target
+		in.replaced[target] = true
+		in.unsettled = slices.DeleteFunc(in.unsettled, func(id firn.EntryID) bool { return id == target })
 		return
 	}
 	k := known{words: in.words(e)}
@@ -197,6 +202,9 @@ func (in *intake) take(e firn.Entry) error {
 		return in.add(e)
 	}
 	in.follow(&e)
+	if in.postpones(e) {
+		return nil
+	}
 	had, ok := in.has[e.ID]
 	if ok {
 		in.met = true
@@ -218,6 +226,20 @@ func (in *intake) take(e firn.Entry) error {
 	return in.settle(e)
 }
 
+// postpones reports whether an entry is a title from beside the transcript that came
+// since the last import: it stands before all else, where nothing can be added. It
+// is added at the end.
+func (in *intake) postpones(e firn.Entry) bool {
+	_, there := in.has[e.ID]
+	if e.Body.Kind() != firn.KindTitle || !in.known || in.met || there || dialect.CarriesLines(e) {
+		return false
+	}
+	in.moved[e.ID] = firn.Root
+	e.Parent = ""
+	in.late = append(in.late, e)
+	return true
+}
+
 // meet notes that the source says an entry as it is there.
 func (in *intake) meet(id firn.EntryID) {
 	k := in.has[id]
@@ -226,24 +248,30 @@ func (in *intake) meet(id firn.EntryID) {
 }
 
 // settle adds an entry, under another id if it is there otherwise than the
-// transcript says it now.
+// transcript says it now, or was hidden because of that.
 func (in *intake) settle(e firn.Entry) error {
 	had, ok := in.has[e.ID]
 	if !ok {
 		return in.add(e)
 	}
-	if had.content == contentOf(e) {
-		in.meet(e.ID)
+	first, content := e.ID, contentOf(e)
+	if had.content == content && !in.replaced[first] {
+		in.meet(first)
 		return nil
 	}
-	again := AgainID(e)
-	in.moved[e.ID] = again
-	e.ID = again
-	if _, ok := in.has[again]; ok {
-		in.meet(again)
-		return nil
+	for n := uint64(0); ; n++ {
+		e.ID = againID(first, content+n)
+		_, there := in.has[e.ID]
+		if there && in.replaced[e.ID] {
+			continue // it said this before, and something else since
+		}
+		in.moved[first] = e.ID
+		if there {
+			in.meet(e.ID)
+			return nil
+		}
+		return in.add(e)
 	}
-	return in.add(e)
 }
 
 // follow makes an entry name those that replaced others.
@@ -255,9 +283,7 @@ func (in *intake) follow(e *firn.Entry) {
 
 // add appends an entry, with others.
 func (in *intake) add(e firn.Entry) error {
-	if tool, marks := dialect.CarriedBy(e); tool == in.tool {
-		in.rest = restOf(marks)
-	}
+	in.ending(e)
 	in.batch = append(in.batch, e)
 	if in.room += sizeOf(e); len(in.batch) >= batchEntries || in.room >= batchBytes {
 		return in.flush()
@@ -301,7 +327,12 @@ func (in *intake) end(size int64) error {
 			return err
 		}
 	}
-	if in.tool != dialect.Native && in.rest != in.ends {
+	for _, e := range in.late {
+		if err := in.add(e); err != nil {
+			return err
+		}
+	}
+	if in.tool != dialect.Native && !strings.HasPrefix(in.rest, in.ends) {
 		e := endEntry(in.tool, size, "", in.time)
 		if _, ok := in.has[e.ID]; !ok {
 			dialect.CarryMarked(&e, in.tool, nil, dialect.Marks{Rest: &in.ends})
@@ -309,6 +340,14 @@ func (in *intake) end(size int64) error {
 		}
 	}
 	return in.flush()
+}
+
+// ending takes notice of what the transcript ends with according to an entry.
+func (in *intake) ending(e firn.Entry) {
+	tool, marks := dialect.CarriedBy(e)
+	if tool == in.tool && (marks.Rest != nil || dialect.CarriesLines(e)) {
+		in.rest = restOf(marks)
+	}
 }
 
 // restOf is what a transcript ends with.

@@ -70,7 +70,7 @@ func (r *reading) all(yield func(Told, error) bool) {
 			return
 		}
 	}
-	r.open = r.report.BytesRead
+	r.open = max(1, r.report.BytesRead)
 	if last != nil && !r.unfinished(last, yield) {
 		return
 	}

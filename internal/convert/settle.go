@@ -112,14 +112,14 @@ func rename(e *firn.Entry, names map[firn.EntryID]firn.EntryID) {
 	}
 }
 
-// againDigits is how many digits [AgainID] puts behind an id. Scanners put fewer
+// againDigits is how many digits [againID] puts behind an id. Scanners put fewer
 // behind the id of a line that comes again.
 const againDigits = 12
 
-// AgainID is the id of an entry that is imported again. The same content always
-// gets the same id.
-func AgainID(e firn.Entry) firn.EntryID {
-	return FirstID(e.ID) + firn.EntryID(fmt.Sprintf("~%0*d", againDigits, contentOf(e)%1e12))
+// againID is the id of an entry that is imported again with this content. The same
+// content always gets the same id, so that an interrupted import finds it.
+func againID(first firn.EntryID, content uint64) firn.EntryID {
+	return first + firn.EntryID(fmt.Sprintf("~%0*d", againDigits, content%1e12))
 }
 
 // FirstID is the id that an entry had when it was first imported.
