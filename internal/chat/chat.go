@@ -41,6 +41,8 @@ type Options struct {
 	Key      string
 	// At names an entry that the session goes on from; empty means its head.
 	At string
+	// Ephemeral says that nothing is saved: the sessions are in memory.
+	Ephemeral bool
 	// Model is PROVIDER/MODEL and Thinking a level. If given, the session
 	// remembers them.
 	Model, Thinking string
@@ -101,6 +103,9 @@ type Hit struct {
 	// Time is when it was said, zero if that is not known.
 	Time time.Time
 }
+
+// NothingSaved says what an ephemeral chat is.
+const NothingSaved = "this chat is ephemeral: nothing of it is saved"
 
 // Reports gathers sentences from any goroutine until they can be told.
 type Reports struct {

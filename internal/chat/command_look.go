@@ -114,8 +114,8 @@ func (c *chat) status(ctx context.Context, _ string) error {
 		{"  model", modelName(s) + ", thinking " + thinkingOf(s)},
 		{"  window", windowUse(st.Window) + prose.Level(st.Window)},
 		{"  toggles", toggles(st)},
-		{"  head", fmt.Sprintf("%s, on disk up to %d, %s", st.Head, s.End, prose.Count(max(st.Branches, 1), "branch", "branches"))},
-		{"  kept in", c.place(cmp.Or(g.Home, gatewaysHome))},
+		{"  head", fmt.Sprintf("%s, %s up to %d, %s", st.Head, c.medium(), s.End, prose.Count(max(st.Branches, 1), "branch", "branches"))},
+		{"  kept in", c.keptIn(cmp.Or(g.Home, gatewaysHome))},
 		{"  gateway", prose.Clean(g.Gateway)},
 		{"  files", c.filesLine()},
 	}
@@ -143,6 +143,22 @@ func toggles(st wire.State) string {
 func (c *chat) filesLine() string { return prose.Clean(cmp.Or(c.o.Files, "those of the gateway")) }
 
 // windowUse tells how full the window is: in tokens and as a share.
+// medium is what the session is written to.
+func (c *chat) medium() string {
+	if c.o.Ephemeral {
+		return "in memory"
+	}
+	return "on disk"
+}
+
+// keptIn says where the session is saved.
+func (c *chat) keptIn(home string) string {
+	if c.o.Ephemeral {
+		return "memory only; nothing is saved"
+	}
+	return c.place(home)
+}
+
 func windowUse(u wire.Usage) string {
 	about := ""
 	if u.Estimated {

@@ -185,7 +185,11 @@ func (c *chat) greet(ctx context.Context) error {
 	if s.Title != "" {
 		words[0] += " “" + prose.Clean(s.Title) + "”"
 	}
-	words = append(words, prose.Plural(turns, "turn"), modelName(s), "kept in "+c.place(cmp.Or(status.Home, gatewaysHome)))
+	kept := "kept in " + c.place(cmp.Or(status.Home, gatewaysHome))
+	if c.o.Ephemeral {
+		kept = NothingSaved
+	}
+	words = append(words, prose.Plural(turns, "turn"), modelName(s), kept)
 	if turns == 0 && c.o.Terminal.In {
 		words = append(words, "/help tells what you can type")
 	}

@@ -56,6 +56,10 @@ parents, up to the root of the repository, are read as instructions, and so is w
 include with @include PATH; firn window shows them. All of that is for a chat without a gateway: one that serves the home
 answers with its own tools, in the workspace that its settings name.
 
+With --ephemeral the chat is in memory only: nothing of it is written to the home, also if
+a gateway serves it, the agent has no memory, and what was typed is not in the history. What
+tools write, and what /export writes, are files all the same.
+
 With -p the answer to PROMPT, or to what comes on stdin, is printed, and that is all.`,
 		Example: `  firn chat
   firn chat -c "and what about the second part?"
@@ -79,6 +83,7 @@ With -p the answer to PROMPT, or to what comes on stdin, is printed, and that is
 	flags.StringVar(&f.workspace, "workspace", "", "the `directory` that the tools read and write in (default the current one, only to be read)")
 	flags.BoolVar(&f.shell, "allow-shell", false, "let the agent run commands, with all that you may do")
 	flags.StringVar(&f.Thinking, "thinking", "", "how hard the model thinks from now on: a `level` from off to xhigh")
+	flags.BoolVar(&f.Ephemeral, "ephemeral", false, "keep this chat in memory only: nothing is saved, and it cannot be resumed")
 	flags.BoolVar(&f.noTools, "no-tools", false, "let the agent only talk")
 	return cmd
 }
@@ -110,6 +115,9 @@ func (p *program) chat(cmd *cobra.Command, f chatFlags, args []string) (err erro
 	}
 	defer func() { err = errors.Join(err, release()) }()
 	if f.print {
+		if o.Ephemeral {
+			o.Reports.Add(chat.NothingSaved)
+		}
 		return p.ask(cmd, o)
 	}
 	if p.interrupts != nil {
@@ -130,7 +138,7 @@ func (p *program) seat(o *chat.Options) (release func()) {
 		return func() {}
 	}
 	home, err := p.homeDir()
-	if _, _, foreign := p.foreign(); err == nil && !foreign { // in another tool's folder it is only in memory
+	if _, _, foreign := p.foreign(); err == nil && !foreign && !o.Ephemeral { // in another tool's folder it is only in memory
 		o.History, err = line.OpenHistory(vfs.OS{}, line.HistoryPath(home))
 	}
 	if err != nil {
@@ -154,7 +162,7 @@ func (p *program) chatClient(cmd *cobra.Command, f chatFlags, o *chat.Options) (
 		agent = agentOf(o.Key)
 	}
 	c, release, err := p.connect(cmd.Context(), Opening{
-		Agent: agent, Model: o.Model, Tools: tools, Watched: o.Terminal.Out, Report: o.Reports.Add,
+		Agent: agent, Model: o.Model, Tools: tools, Ephemeral: o.Ephemeral, Watched: o.Terminal.Out, Report: o.Reports.Add,
 	})
 	if err != nil {
 		return nil, err
@@ -210,6 +218,8 @@ func (f *chatFlags) check(cmd *cobra.Command, args []string, json bool) error {
 	switch {
 	case ways > 1:
 		return usage(cmd, "--continue, --resume and --key each say which session; give one of them")
+	case f.Ephemeral && (ways > 0 || f.At != "" || cmd.Flags().Changed("gateway")):
+		return usage(cmd, "an ephemeral chat begins a session of its own; leave out --continue, --resume, --key, --at and --gateway")
 	case cmd.Flags().Changed("at") && f.At == "":
 		return usage(cmd, "--at names no entry")
 	case json && !f.print:

@@ -27,6 +27,9 @@ type Opening struct {
 	// Looks says that the command changes nothing. Then a home that is not there
 	// is not made.
 	Looks bool
+	// Ephemeral keeps sessions in memory: nothing is written to the home, and no gateway
+	// that serves it is asked.
+	Ephemeral bool
 	// Agent must be there, even if no setting names it. Model, if it is named,
 	// must be one that can be asked.
 	Agent, Model string
@@ -111,6 +114,9 @@ func (p *program) connect(ctx context.Context, o Opening) (c *client.Client, rel
 			return nil, nil, foreignHome(tool, dir)
 		}
 		o.Foreign, o.Dir, o.InPlace = tool, dir, p.inPlace
+		return p.inProcess(ctx, o)
+	}
+	if o.Ephemeral {
 		return p.inProcess(ctx, o)
 	}
 	if address := settings.Client.Gateway; address != "" {

@@ -59,6 +59,8 @@ type staff struct {
 	// find finds what was said, and window tells what stands around an entry.
 	find   Find
 	window func(ctx context.Context, id firn.ID, entry string, q search.Query) (search.Hit, error)
+	// ephemeral: agents have no memory, since nothing may be written.
+	ephemeral bool
 	// around traces the steps of turns; nil does not.
 	around func(context.Context, agent.Run, agent.Step) (context.Context, func(string))
 
@@ -194,7 +196,7 @@ func (s *staff) equip(a *agent.Agent, c config.Agent) error {
 		local = *s.local
 	}
 	var notes *notebook
-	if memoryOf(s.settings, a.Name).Enabled {
+	if !s.ephemeral && memoryOf(s.settings, a.Name).Enabled {
 		notes = s.newNotebook(a, local.Workspace)
 		a.Hooks.AfterTurn = notes.learn
 	}

@@ -50,6 +50,9 @@ type Options struct {
 	// Looks says that nothing will be changed. Then a home that is not there is
 	// not made, and is taken for an empty one.
 	Looks bool
+	// Ephemeral keeps sessions in memory and writes nothing below the home: no sessions,
+	// notes, indexes or locks. Sessions of the home are not seen.
+	Ephemeral bool
 	// Agent must be there even if no setting names it. Model must be one that
 	// can be asked; empty is any.
 	Agent, Model string
@@ -127,7 +130,7 @@ func Open(o Options) (*House, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !h.o.Looks && h.o.Foreign == nil {
+	if !h.o.Looks && !h.o.Ephemeral && h.o.Foreign == nil {
 		if h.guest, err = newGuest(h.fs, h.home()); err != nil {
 			return nil, err
 		}
@@ -187,7 +190,7 @@ func (h *House) furnish() error {
 		return err
 	}
 	h.Gateway, err = gateway.New(gateway.Options{
-		Enter: h.enter(), Store: h.store, Dialect: native.New(), Tools: dialects.All(), Transcript: h.transcript, Encode: encode, Setup: setup, Memory: &memories{h}, Index: h.index(), Resident: int64(h.o.Settings.Gateway.Resident),
+		Enter: h.enter(), Store: h.store, Dialect: native.New(), Tools: dialects.All(), Transcript: h.transcript, Encode: encode, Setup: setup, Memory: h.memory(), Index: h.index(), Resident: int64(h.o.Settings.Gateway.Resident),
 		Clock: h.o.Clock, Log: h.o.Log, Version: h.o.Version, Home: h.home(), StorePath: h.storePath(), Address: h.o.Address,
 		Tracer: h.tracer, Sources: h.sources, Keeping: h.keeping, EraseTyped: h.eraseTyped, Verify: h.verify, Source: h.source(), Peers: h.others(), Holder: h.holder,
 	})
@@ -206,6 +209,14 @@ func (h *House) furnish() error {
 		Peers: h.owners(), Ready: h.ready,
 	})
 	return h.meet()
+}
+
+// memory is what agents note for good; nil if nothing may be written.
+func (h *House) memory() gateway.Memory {
+	if h.o.Ephemeral {
+		return nil
+	}
+	return &memories{h}
 }
 
 // ready reports why the gateway cannot do its work: file descriptors have run
@@ -255,7 +266,7 @@ func (h *House) newStaff(c config.Config) *staff {
 	models.wrap = func(m provider.Model) provider.Model { return h.tracer.Model(h.counts.Model(m)) }
 	s := &staff{
 		home: h.home(), settings: c, local: h.o.Local, models: models, store: h.store, env: h.o.Env,
-		clock: h.o.Clock, report: h.o.Report, fs: h.fs, mind: h.mind, around: h.around(), find: h.find, window: h.readWindow, past: h.past, indexThere: h.indexThere,
+		clock: h.o.Clock, report: h.o.Report, fs: h.fs, mind: h.mind, around: h.around(), find: h.find, window: h.readWindow, past: h.past, indexThere: h.indexThere, ephemeral: h.o.Ephemeral,
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

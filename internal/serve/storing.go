@@ -29,6 +29,10 @@ import (
 // files are beside them; those of sessions in a cluster are in the home, which
 // each gateway has its own of.
 func (h *House) openStore() error {
+	if h.o.Ephemeral {
+		h.store = h.counts.Store(memstore.New(memstore.Options{Now: h.o.Clock}))
+		return nil
+	}
 	if h.o.Foreign != nil {
 		return h.openForeign()
 	}
