@@ -53,8 +53,9 @@ The tools of the agent can read the files of the current directory; they may wri
 only in a directory that is named with --workspace, and run commands only if
 --allow-shell says so. AGENTS.md, CLAUDE.md and FIRN.md in that directory and its
 parents, up to the root of the repository, are read as instructions, and so is what they
-include with @include PATH; firn window shows them. All of that is for a chat without a gateway: one that serves the home
-answers with its own tools, in the workspace that its settings name.
+include with @include PATH; firn window shows them. All of that is for a chat without a
+gateway: one that serves the home answers with its own tools, in the workspace that its
+settings name.
 
 With --ephemeral the chat is in memory only: nothing of it is written to the home, also if
 a gateway serves it, the agent has no memory, and what was typed is not in the history. What
@@ -71,6 +72,12 @@ With -p the answer to PROMPT, or to what comes on stdin, is printed, and that is
 			return p.chat(cmd, f, args)
 		},
 	}
+	f.add(cmd)
+	return cmd
+}
+
+// add makes the flags of a command.
+func (f *chatFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVarP(&f.Continue, "continue", "c", false, "go on with the agent's latest session that no job, hook or other agent began")
 	flags.StringVarP(&f.Resume, "resume", "r", "", "go on with this `session`: an id, 4 or more characters of one, a title or @key; without one, the latest")
@@ -85,7 +92,6 @@ With -p the answer to PROMPT, or to what comes on stdin, is printed, and that is
 	flags.StringVar(&f.Thinking, "thinking", "", "how hard the model thinks from now on: a `level` from off to xhigh")
 	flags.BoolVar(&f.Ephemeral, "ephemeral", false, "keep this chat in memory only: nothing is saved, and it cannot be resumed")
 	flags.BoolVar(&f.noTools, "no-tools", false, "let the agent only talk")
-	return cmd
 }
 
 // chat turns flags and arguments into a conversation.
