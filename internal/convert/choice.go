@@ -14,6 +14,9 @@ import (
 type choice struct {
 	shape  *survey
 	linear bool
+	// onePath leaves out the tool's own lines on other branches too, and moves of
+	// the head: the tool sends whatever is in the file.
+	onePath bool
 	// from and to are whose transcript it is and becomes.
 	from, to dialect.Name
 	report   *Report
@@ -83,8 +86,10 @@ func (c *choice) refuse(n int, e firn.Entry) string {
 		return Hidden
 	case dialect.ContextOf(e) != "" && dialect.ContextOf(e) != c.to:
 		return ToolContext
-	case c.linear && !c.shape.onPath(n) && (c.shape.ours || !isOf(e, c.to)):
+	case c.linear && !c.shape.onPath(n) && (c.onePath || c.shape.ours || !isOf(e, c.to)):
 		return OtherBranch // unless the tool's own lines say how it left that branch
+	case c.onePath && e.Body.Kind() == firn.KindHead:
+		return HeadMove
 	}
 	return ""
 }

@@ -125,8 +125,10 @@ func Write(ctx context.Context, w io.Writer, src Source, to dialect.Tool, target
 	if err != nil {
 		return err
 	}
-	out.choice = newChoice(shape, limited(to, "branches"), src.Tool, to.Name(), report)
-	out.fit = newFitting(to)
+	linear := limited(to, "branches") || isHandoff(to.Name(), target)
+	out.choice = newChoice(shape, linear, src.Tool, to.Name(), report)
+	out.choice.onePath = isHandoff(to.Name(), target)
+	out.fit = newFitting(to.Name(), linear)
 	target.Lose = out.lost
 	target.Told = out.choice.told
 	out.printer = to.Printer(target)
@@ -151,6 +153,13 @@ func endless(told iter.Seq2[Told, error], tool dialect.Name) iter.Seq2[Told, err
 			}
 		}
 	}
+}
+
+// isHandoff reports whether a transcript is handed to OpenClaw. Releases with a
+// database import transcripts line by line and know no branches: what was said on
+// branches that were left would reach the model. Other exports keep them.
+func isHandoff(to dialect.Name, target dialect.Target) bool {
+	return to == dialect.OpenClaw && target.As != ""
 }
 
 // limited reports whether a tool has the limit.
@@ -294,7 +303,7 @@ func (o *writing) one(f fitted) (err error) {
 		e = t.Entry
 	}
 	if o.isOurs(t) || o.isTheirs(t, rehung) {
-		o.report.Said++
+		o.tally(f.made)
 		o.report.kept(e, o.from)
 		return o.repeat(e, t.Lines, dialect.Marks{})
 	}

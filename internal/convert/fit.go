@@ -22,6 +22,7 @@ const (
 	limitUnpaired   = "results without a call"
 	limitUnanswered = "calls without a result"
 	limitFirst      = "first message"
+	limitTools      = "tools"
 )
 
 // providerLimits says what becomes of what a provider would refuse.
@@ -35,6 +36,15 @@ var providerLimits = []dialect.Limit{
 	{Name: limitUnpaired, Becomes: "results whose call does not stand before them are left out"},
 	{Name: limitUnanswered, Becomes: "a result that says so is added to a call without one"},
 	{Name: limitFirst, Becomes: "a message of the user is put before a conversation that begins with the assistant"},
+	{Name: limitTools, Becomes: "OpenClaw before 2026.9 does not send calls of tools that it does not have, nor their results"},
+}
+
+// openClawTools are the tools that OpenClaw 2026.5.7 has.
+var openClawTools = []string{
+	"read", "write", "edit", "apply_patch", "exec", "process", "code_execution", "web_search", "web_fetch", "x_search",
+	"memory_search", "memory_get", "sessions_list", "sessions_history", "sessions_send", "sessions_spawn", "sessions_yield",
+	"subagents", "session_status", "browser", "canvas", "message", "heartbeat_respond", "cron", "gateway", "nodes",
+	"agents_list", "update_plan", "image", "image_generate", "music_generate", "video_generate", "tts",
 }
 
 // ruleLimits are the names of the limits by the rules of package window.
@@ -108,12 +118,12 @@ type fitting struct {
 	out  []fitted
 }
 
-func newFitting(to dialect.Tool) *fitting {
-	fitter := fitterFor(to.Name())
+func newFitting(to dialect.Name, linear bool) *fitting {
+	fitter := fitterFor(to)
 	if fitter == nil {
 		return nil
 	}
-	return &fitting{fitter: fitter, to: to.Name(), linear: limited(to, "branches"), gone: make(map[firn.EntryID]firn.EntryID)}
+	return &fitting{fitter: fitter, to: to, linear: linear, gone: make(map[firn.EntryID]firn.EntryID)}
 }
 
 // take takes the next entry and returns those that can be written now.
@@ -178,6 +188,7 @@ func (f *fitting) answer(one fitted, m *firn.Message, own bool) {
 	for _, part := range m.Parts {
 		if call, ok := part.(firn.ToolCall); ok {
 			f.open = append(f.open, call)
+			one.unknownTool(f.to, call.Name)
 		}
 	}
 	f.give(one)
@@ -353,6 +364,15 @@ func (one *fitted) lose(repairs []window.Repair) {
 		if !slices.ContainsFunc(one.losses, func(l dialect.Loss) bool { return l.Limit == limit }) {
 			one.losses = append(one.losses, dialect.Loss{Entry: one.Entry.ID, Kind: one.Entry.Body.Kind(), Limit: limit})
 		}
+	}
+}
+
+// unknownTool notes a call of a tool that the other one does not have and
+// therefore does not send.
+func (one *fitted) unknownTool(to dialect.Name, name string) {
+	known := slices.ContainsFunc(openClawTools, func(tool string) bool { return strings.EqualFold(tool, name) })
+	if to == dialect.OpenClaw && !known && !slices.ContainsFunc(one.losses, func(l dialect.Loss) bool { return l.Limit == limitTools }) {
+		one.losses = append(one.losses, dialect.Loss{Entry: one.Entry.ID, Kind: firn.KindMessage, Limit: limitTools})
 	}
 }
 

@@ -116,8 +116,8 @@ func itemsOf(t *testing.T, tool dialect.Tool, text string) (items []window.Item)
 func TestFitChangesNothing(t *testing.T) {
 	text := transcript(t,
 		message(firn.RoleUser, firn.Text{Text: "look"}),
-		message(firn.RoleAssistant, firn.Text{Text: "So."}, callOf("toolu_1", "ls", `{"a": 1.50}`)),
-		resultOf("toolu_1"),
+		message(firn.RoleAssistant, firn.Text{Text: "So."}, callOf("toolu_1", "read", `{"a": 1.50}`)),
+		message(firn.RoleToolResult, firn.ToolResult{CallID: "toolu_1", Name: "read", Content: []firn.Part{firn.Text{Text: "ok"}}}),
 		message(firn.RoleAssistant, firn.Text{Text: "the end"}),
 	)
 	for _, tool := range []dialect.Tool{pi.New(native.New()), openclaw.New(pi.New(native.New()))} {
@@ -129,6 +129,39 @@ func TestFitChangesNothing(t *testing.T) {
 		_, want, _ := strings.Cut(text, "\n")
 		if _, got, _ := strings.Cut(out.String(), "\n"); got != want || len(report.Losses) > 0 {
 			t.Errorf("%s: wrote\n%s\nwant\n%s\nlosses %v", tool.Name(), got, want, report.Losses)
+		}
+	}
+}
+
+// TestOpenClawIsHandedOnePath checks that a handoff to OpenClaw has one path, with
+// no move of the head in it, and tells of tools that it does not have.
+func TestOpenClawIsHandedOnePath(t *testing.T) {
+	text := transcript(t,
+		id(message(firn.RoleUser, firn.Text{Text: "one"}), "a"),
+		id(message(firn.RoleAssistant, firn.Text{Text: "left behind"}), "b"),
+		under(id(firn.Entry{Body: &firn.Head{Reason: "again"}}, "c"), "a"),
+		firn.Entry{Body: &firn.Message{Role: firn.RoleAssistant, Model: "fake-1", Usage: &firn.Usage{}, Parts: []firn.Part{
+			firn.Text{Text: "So."}, callOf("toolu_1", "calc", `{}`), callOf("toolu_2", "Read", `{}`)}}},
+		resultOf("toolu_1"), resultOf("toolu_2"),
+		message(firn.RoleAssistant, firn.Text{Text: "two"}, callOf("toolu_3", "exec", `{}`)),
+		resultOf("toolu_3"),
+	)
+	tool := openclaw.New(pi.New(native.New()))
+	for _, as := range []string{"s-2", ""} {
+		var out bytes.Buffer
+		report := &Report{}
+		if err := Write(t.Context(), &out, source(native.NewTool(), text), tool, dialect.Target{Session: "s", As: as}, report); err != nil {
+			t.Fatal(err)
+		}
+		handed := as != ""
+		if said := out.String(); strings.Contains(said, "left behind") == handed || strings.Contains(said, `"type":"head"`) == handed || !strings.Contains(said, `"two"`) {
+			t.Errorf("as %q it says\n%s", as, said)
+		}
+		if report.Losses[limitTools] != 1 {
+			t.Errorf("the report tells of %v", report.Losses)
+		}
+		if handed && len(itemsOf(t, tool, out.String())) != 6 {
+			t.Errorf("the path is broken:\n%s", &out)
 		}
 	}
 }

@@ -44,6 +44,9 @@ type Report struct {
 const (
 	// OtherBranch entries are not on the path that a tool without branches is given.
 	OtherBranch = "other branch"
+	// HeadMove entries move the head, which a tool that is given one path need not
+	// know.
+	HeadMove = "head moves"
 	// Hidden entries are not for other tools to see, nor what hid them.
 	Hidden = "hidden"
 	// ToolContext is what a tool tells the model of itself: its permissions, its
