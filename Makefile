@@ -4,6 +4,7 @@
 #   make run     build, then open a chat on the offline model (firn chat)
 #   make demo    build, then walk the whole story once (firn demo)
 #   make test    install what the tests need, then run them all
+#   make interop-all  hand every session to every tool, OpenClaw too (installs 1.3 GB, takes an hour)
 #   make flakes  the same N=20 times in a row, and which tests failed (LOAD=8 busy processes beside it, RACE=1)
 #   make check   format, vet, other systems, staticcheck, race detector, known holes
 #   make bench   measure, and print the ratios that count
@@ -39,7 +40,7 @@ PROMISE ?= 10000
 BENCHFLAGS ?=
 
 .DEFAULT_GOAL := build
-.PHONY: build run demo test flakes check bench check-bench bench-peers fuzz soak soak-cluster soak-short soak-hour promise fmt setup web check-web
+.PHONY: build run demo test interop-all flakes check bench check-bench bench-peers fuzz soak soak-cluster soak-short soak-hour promise fmt setup web check-web
 .PHONY: check-format check-vet check-release check-static check-race check-holes release docs
 
 build:
@@ -62,6 +63,12 @@ LONGEST := ./cmd/firn ./internal/webui/webtest ./interop ./store/filestore ./sto
 test: setup
 	$(GO) test -p $$(($$(nproc 2>/dev/null || echo 2) + 1)) -timeout $(TIMEOUT) $(TESTFLAGS) $(LONGEST) ./...
 	cd interop/sdk && $(GO) test -timeout $(TIMEOUT) $(TESTFLAGS) ./...
+
+# All tools and all sessions; make test tries those that differ most. Every start of OpenClaw
+# takes about fifteen seconds of a processor.
+interop-all:
+	@tools/setup.sh all
+	FIRN_INTEROP=all $(GO) test -timeout 4h -count=1 $(TESTFLAGS) ./interop
 
 # Fails if any test failed in any of the runs, and names it.
 flakes:

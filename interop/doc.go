@@ -2,11 +2,22 @@
 // firn writes and that firn reads what they add. It has no code of its own,
 // only tests.
 //
-// The programs are two releases of pi, whose session format the native one is:
-// the last of the old line (0.73.1) and one of the new (0.87.1); Claude Code
-// (2.1.325), which comes with its SDK (0.3.325); and Codex (0.166.0). npm
-// installs them, and the node that runs some of them, at the versions of
-// package-lock.json; `make test` calls it. The tests drive pi's own session code
+// The programs are three releases of pi, whose session format the native one is:
+// the last of the old line (0.73.1), one of the new (0.87.1), and the newest
+// (1.5.0), of which only the bundled command can be installed: packages that it
+// names are missing from npm, so package.json puts others in their place, which
+// the bundle does not use. Then Claude Code (2.1.325), which comes with its SDK
+// (0.3.325), and Codex (0.166.0). npm installs them, and the node that runs some
+// of them, at the versions of package-lock.json; `make test` calls it.
+//
+// `make interop-all` also installs two releases of OpenClaw: the last one that
+// keeps sessions in files (2026.5.7), and one that imports them into a database
+// (2026.9.6). They are large and slow to start. It hands every session to every
+// tool on every API; `make test` hands each session to some.
+//
+// The provider of the tests refuses what Anthropic and OpenAI refuse, with their
+// errors, so that a session which is handed over and resumed is one that a real
+// provider would have taken. The tests drive pi's own session code
 // through pi.mjs and Claude Code's SDK through claude.mjs, and all command lines
 // against a provider that the test plays itself. Nothing of it needs a network:
 // what a program would send elsewhere is refused, and a test fails if Claude
@@ -15,7 +26,10 @@
 // What holds when a session is handed over (firn handoff), be it one that was
 // branched, rewound, compacted, hidden in or failed in:
 //
-//   - Claude Code, Codex and pi, told to resume it, send the model all that firn
+//   - Claude Code, Codex, pi and OpenClaw, told to resume it, send a request that
+//     their provider takes, with the last words of the session, and nothing of
+//     branches that were left.
+//   - Claude Code, Codex and pi send the model all that firn
 //     would, in its order, and then the question. They change no byte that firn
 //     wrote. firn import adds what they said, and nothing twice.
 //   - The SDK lists it with its title and reads its messages in order. It also
@@ -46,6 +60,8 @@
 //   - pi ignores tombstones. To pi, what was hidden is still said, and a
 //     compaction that was undone still counts.
 //   - pi shows the latest title, also an automatic one after the user's.
+//   - pi 1.5 sends images in the result of a call that failed in a message behind
+//     it, and leaves out what another model thought.
 //   - pi tells a model in other words that a command failed or was cancelled.
 //   - pi keeps answers that failed in its context and leaves them out when it
 //     sends; firn leaves them out of the window.

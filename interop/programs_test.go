@@ -44,7 +44,7 @@ func requireVersion(t *testing.T, name, version string) {
 	t.Helper()
 	b, err := os.ReadFile(installed(t, filepath.FromSlash(name), "package.json"))
 	if errors.Is(err, fs.ErrNotExist) {
-		t.Fatalf("%s %s is not installed: run `make test`, which installs it", name, version)
+		t.Fatalf("%s %s is not installed: run `make test`, or for OpenClaw `make interop-all`, which install it", name, version)
 	}
 	var manifest struct{ Version string }
 	if err == nil {

@@ -2,6 +2,8 @@
 # Installs what the tests need and a plain machine may lack. Says nothing and
 # does nothing when all is there; may be run any number of times.
 #
+# With the word all it also installs what only make interop-all needs.
+#
 # It helps and does not judge: what it cannot install it names, and the test
 # that needs it will fail by itself.
 set -euo pipefail
@@ -69,5 +71,6 @@ node_modules() {
 }
 
 cd "$(dirname "$0")/.."
-(node_modules interop "the programs that interop tries our files with (1.3 GB)" "the tests of interop")
+(node_modules interop "the programs that interop tries our files with (1.4 GB)" "the tests of interop")
+[ "${1:-}" != all ] || (node_modules interop/openclaw "OpenClaw, for make interop-all (1.3 GB)" "the tests with OpenClaw")
 (node_modules internal/webui "what checks the pages" "the tests of the pages")
