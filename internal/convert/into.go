@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,16 +51,23 @@ func Into(ctx context.Context, st store.Store, id firn.ID, src Source, report *R
 	return in.added, nil
 }
 
-// Differs says that a session has an entry of the source with other words.
+// Differs says that a session has an entry of the source with other words, or has
+// not one that stands before others which it has: the transcript is another one, or
+// was imported by a version of firn that put entries together in another way.
 type Differs struct {
 	Session firn.ID
 	Entry   firn.EntryID
+	// Missing is set if the session does not have the entry, but what follows it.
+	Missing bool
 	// Added is how many entries were added before it was found out.
 	Added int64
 }
 
 // Error tells it in a sentence.
 func (d *Differs) Error() string {
+	if d.Missing {
+		return fmt.Sprintf("session %s is there already, and entry %s of the transcript is missing in the middle of it", d.Session, d.Entry)
+	}
 	return fmt.Sprintf("session %s is there already, and entry %s has other words in it than in the transcript", d.Session, d.Entry)
 }
 
@@ -88,6 +96,8 @@ type intake struct {
 	replaced map[firn.EntryID]bool
 	// last is the last settled entry of the tool that is there.
 	last firn.EntryID
+	// first is the first settled entry that was added.
+	first firn.EntryID
 	// moved tells which entry replaces one that was not settled.
 	moved map[firn.EntryID]firn.EntryID
 	// late are entries that can only be added at the end.
@@ -218,6 +228,9 @@ func (in *intake) take(e firn.Entry) error {
 		if now := in.words(e); had.words != 0 && now != 0 && had.words != now {
 			return &Differs{Session: in.id, Entry: e.ID, Added: in.added}
 		}
+		if in.known && in.first != "" {
+			return &Differs{Session: in.id, Entry: in.first, Added: in.added, Missing: true}
+		}
 		return nil
 	case marks.Open > 0 && in.tool != dialect.Native:
 		in.open = append(in.open, e) // whether the source is the longer one is known at its end
@@ -252,6 +265,7 @@ func (in *intake) meet(id firn.EntryID) {
 func (in *intake) settle(e firn.Entry) error {
 	had, ok := in.has[e.ID]
 	if !ok {
+		in.first = cmp.Or(in.first, e.ID)
 		return in.add(e)
 	}
 	first, content := e.ID, contentOf(e)

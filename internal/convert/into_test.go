@@ -31,6 +31,26 @@ func TestIntoChangedCopy(t *testing.T) {
 	}
 }
 
+// A transcript that has an entry in the middle which the session has not is another
+// one: nothing is added, because it would end up behind the others.
+func TestIntoMissingInTheMiddle(t *testing.T) {
+	text := transcript(t, id(firn.UserText("one"), "a"), id(firn.AssistantText("two"), "b"), id(firn.UserText("three"), "c"))
+	lines := strings.SplitAfter(text, "\n")
+	st := memstore.New(memstore.Options{})
+	without := strings.Replace(lines[0]+lines[1]+lines[3], `"parentId":"b"`, `"parentId":"a"`, 1)
+	if _, err := Into(t.Context(), st, "s", source(native.NewTool(), without), &Report{}); err != nil {
+		t.Fatal(err)
+	}
+	added, err := Into(t.Context(), st, "s", source(native.NewTool(), text), &Report{})
+	var differs *Differs
+	if !errors.As(err, &differs) || !differs.Missing || differs.Entry != "b" || added != 0 {
+		t.Errorf("it added %d, %v", added, err)
+	}
+	if n := len(entriesOf(t, st)); n != 3 {
+		t.Errorf("%d entries are there afterwards, want the 3 from before", n)
+	}
+}
+
 func entriesOf(t *testing.T, st store.Store) []firn.Entry {
 	t.Helper()
 	var all []firn.Entry
