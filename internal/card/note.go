@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"firn"
+	"firn/internal/blocks"
 	"firn/internal/richtext"
 	"firn/wire"
 )
@@ -61,6 +62,13 @@ func (t *teller) custom(b *firn.Custom) {
 		said = b.Type
 	}
 	t.card.Type, t.card.Note = t.plain(b.Type), t.plain(said)
+	if m, ok := blocks.Sidechain(b); ok {
+		t.card.Note = t.plain("said by a sub-agent (" + roles[m.Role] + ")")
+		for _, part := range m.Parts {
+			t.part(part, m.Role)
+		}
+		return
+	}
 	t.raw(b.Data)
 }
 

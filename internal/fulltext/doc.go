@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"firn"
+	"firn/internal/blocks"
 	"firn/internal/search"
 )
 
@@ -58,6 +59,10 @@ func piecesOf(e firn.Entry) []piece {
 		return one(search.RoleTitle, b.Name)
 	case *firn.CustomMessage:
 		return one(search.RoleSystem, firn.JoinText(b.Parts))
+	case *firn.Custom:
+		if m, ok := blocks.Sidechain(b); ok {
+			return piecesOfMessage(m)
+		}
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ import (
 
 // version is that of the tables and of how texts are analysed. An index of
 // another version is built anew.
-const version = 4
+const version = 5
 
 // schema makes the tables. The text itself is not kept: t, x and f are words
 // in the form in which they are looked for, which ranking needs and deleting.

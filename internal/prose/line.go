@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"firn"
+	"firn/internal/blocks"
 	"firn/wire"
 )
 
@@ -51,6 +52,8 @@ type Said struct {
 	Failed  bool            `json:"isError"`
 	Command string          `json:"command"`
 	Output  string          `json:"output"`
+	// Sections are those of a system prompt.
+	Sections json.RawMessage `json:"sections"`
 }
 
 // Piece is a piece of a message.
@@ -195,11 +198,29 @@ func (l Line) body(full bool) []string {
 		if text, ok := l.Draft(); ok {
 			return append([]string{"a piece of an answer that was being given"}, Lines(text)...)
 		}
+		if m, ok := blocks.Sidechain(&firn.Custom{Type: l.Custom, Data: l.Data}); ok {
+			return append([]string{"a sub-agent's " + string(m.Role) + " message"}, sidechainLines(m, full)...)
+		}
 		return []string{OneLine(l.Custom, 200)}
 	case firn.KindHead:
 		return []string{OneLine("goes on from the entry before it; "+l.Reason, 200)}
 	}
 	return nil
+}
+
+// sidechainLines is what a message in the transcript of a sub-agent says.
+func sidechainLines(m *firn.Message, full bool) (lines []string) {
+	for _, part := range m.Parts {
+		switch p := part.(type) {
+		case firn.Text:
+			lines = append(lines, Lines(p.Text)...)
+		case firn.ToolCall:
+			lines = append(lines, "· "+OneLine(p.Name+" "+string(p.Arguments), 160))
+		case firn.ToolResult:
+			lines = append(lines, cut(Lines(firn.JoinText(p.Content)), full)...)
+		}
+	}
+	return lines
 }
 
 // lines is what a message says.
@@ -234,6 +255,10 @@ func (s *Said) lines(full bool) []string {
 			state = " failed"
 		}
 		lines = append([]string{"· " + OneLine(s.Tool, 40) + state}, lines...)
+	}
+	if s.Role == "system" && len(s.Sections) > 0 {
+		prompt := &firn.Message{Role: firn.RoleSystem, Extra: firn.Fields{{Name: firn.SectionsField, Value: s.Sections}}}
+		lines = append(lines, Lines(prompt.Text())...)
 	}
 	if s.Error != "" {
 		lines = append(lines, "("+OneLine(s.Stop+": "+s.Error, 300)+")")
