@@ -68,6 +68,8 @@ type Hit struct {
 	Sources    []Source
 	// Score is how well it fits, from 0 to 1.
 	Score float64
+	// Age is how old it is, zero if that is not known.
+	Age time.Duration
 
 	// rank is how far ahead of others it comes.
 	rank float64
@@ -81,10 +83,12 @@ type Limits struct {
 	// Floor is how well a piece must fit, from 0 to 1; zero means 0.25, less
 	// than zero that anything does.
 	Floor float64
+	// Now is what ages are counted from; zero means that they are not told.
+	Now time.Time
 }
 
 func (l Limits) settle() Limits {
-	return Limits{Count: cmp.Or(l.Count, 5), Bytes: cmp.Or(l.Bytes, 4096), Floor: cmp.Or(l.Floor, 0.25)}
+	return Limits{Count: cmp.Or(l.Count, 5), Bytes: cmp.Or(l.Bytes, 4096), Floor: cmp.Or(l.Floor, 0.25), Now: l.Now}
 }
 
 // BytesFor is how many bytes a share of a window of so many tokens is, by the
@@ -157,6 +161,11 @@ func (s Shelf) Recall(ctx context.Context, query string, limits Limits) ([]Hit, 
 		}
 		hits = append(hits, pastHits(past, hits, r, limits.Floor)...)
 		slices.SortStableFunc(hits, better)
+	}
+	for i := range hits {
+		if h := &hits[i]; !limits.Now.IsZero() && !h.Time.IsZero() {
+			h.Age = max(limits.Now.Sub(h.Time), 0)
+		}
 	}
 	return fit(hits, limits), err
 }
@@ -264,8 +273,28 @@ func spell(n int, h Hit) string {
 	if !h.Time.IsZero() {
 		about = append(about, h.Time.Format(dayFormat))
 	}
+	if h.Age >= oldAfter {
+		about = append(about, oldText(h.Age))
+	}
 	if h.Scope != "" && len(h.Sources) > 0 {
 		about = append(about, "from "+h.Sources[0].String())
 	}
 	return fmt.Sprintf("[%d] %s\n  %s\n", n, strings.Join(about, ", "), strings.ReplaceAll(h.Text, "\n", "\n  "))
+}
+
+// oldAfter is the age from which on a piece is marked as old: what it says may have
+// changed since.
+const oldAfter = 30 * 24 * time.Hour
+
+// oldText says how old a piece is.
+func oldText(age time.Duration) string {
+	const month = 30 * 24 * time.Hour
+	n, unit := int(age/month), "month"
+	if n >= 24 {
+		n, unit = int(age/(365*24*time.Hour)), "year"
+	}
+	if n != 1 {
+		unit += "s"
+	}
+	return fmt.Sprintf("%d %s old: may be out of date", n, unit)
 }

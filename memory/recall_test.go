@@ -155,3 +155,29 @@ func TestRecallReadsOnce(t *testing.T) {
 		t.Error("the same text was taken apart twice")
 	}
 }
+
+// TestRecallSaysWhatIsOld marks what is older than a month, within the limit of bytes, and
+// nothing else.
+func TestRecallSaysWhatIsOld(t *testing.T) {
+	d, _ := folderOf(t, homeNotes)
+	shelf := Shelf{Agent: d, Past: func(context.Context, string, int) ([]Past, error) {
+		return []Past{{Session: "s7", Entry: "e7", Title: "Shopping", Text: "user: buy more tea", Time: someDay}}, nil
+	}}
+	day := 24 * time.Hour
+	for age, want := range map[time.Duration]string{
+		-day: "", day: "", 29 * day: "", 31 * day: "1 month old: may be out of date", 400 * day: "13 months old: may be out of date",
+		800 * day: "2 years old: may be out of date",
+	} {
+		hits, err := shelf.Recall(t.Context(), "tea", Limits{Now: someDay.Add(age)})
+		if err != nil || len(hits) != 2 {
+			t.Fatal(hits, err)
+		}
+		got := Spell(hits)
+		if strings.Contains(got, " old") != (want != "") || !strings.Contains(got, "2026-08-05, "+want) && want != "" {
+			t.Errorf("%s later it is spelt\n%s", age, got)
+		}
+		if hits, _ := shelf.Recall(t.Context(), "tea", Limits{Now: someDay.Add(age), Bytes: len(got) + 1}); Spell(hits) != got {
+			t.Errorf("within its own length it is spelt\n%s", Spell(hits))
+		}
+	}
+}

@@ -217,7 +217,7 @@ func (n *notebook) limits() memory.Limits {
 	if floor == 0 {
 		floor = -1
 	}
-	return memory.Limits{Count: r.Count, Bytes: most, Floor: floor}
+	return memory.Limits{Count: r.Count, Bytes: most, Floor: floor, Now: n.staff.clock()}
 }
 
 // lastSaid is what the user said last, and where.
