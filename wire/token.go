@@ -56,6 +56,9 @@ type Token struct {
 	Expires time.Time `json:"expires,omitzero"`
 	Used    time.Time `json:"used,omitzero"`
 	Revoked time.Time `json:"revoked,omitzero"`
+	// LoggedOut is when its browser logged out; Revoked is set then, too. What was
+	// accepted from it before is still answered, unless somebody revokes it.
+	LoggedOut time.Time `json:"loggedOut,omitzero"`
 }
 
 // NewToken asks for a token.

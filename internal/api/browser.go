@@ -30,7 +30,7 @@ func browserRoutes() []operation {
 	return []operation{
 		{method: "POST", path: "/v1/logins", name: "orderLogin", scope: wire.ScopeRead, what: "Makes a code that lets a browser in once, to do no more than who asks. The address to open is told with it.", action: mayTake((*call).orderLogin)},
 		{method: "POST", path: "/v1/login", name: "login", door: true, what: "Lets a browser in, by a code or by a token. The answer sets a cookie.", query: []param{word}, action: login},
-		{method: "POST", path: "/v1/logout", name: "logout", door: true, what: "Revokes the token of a browser and takes its cookie away.", query: []param{word}, action: mayTake((*call).logout)},
+		{method: "POST", path: "/v1/logout", name: "logout", door: true, what: "Ends the token of a browser and takes its cookie away. What was accepted from it is still answered.", query: []param{word}, action: mayTake((*call).logout)},
 		{method: "GET", path: "/v1/me", name: "me", scope: wire.ScopeHook, what: "Tells who asks, and what they may do.", action: give((*call).me)},
 	}
 }
@@ -175,7 +175,7 @@ func (c *call) letIn(tokens *token.Book, in wire.Login) (wire.Created, error) {
 	return tokens.Admit(ctx, g, who)
 }
 
-// logout revokes the token of the browser that asks. One that is not let in any
+// logout ends the token of the browser that asks. One that is not let in any
 // more may ask too: its cookie is taken away.
 func (c *call) logout(none) (wire.LoggedOut, error) {
 	secret, ok := token.Cookie(c.r)
@@ -193,7 +193,7 @@ func (c *call) logout(none) (wire.LoggedOut, error) {
 	pass, err := tokens.CheckBrowser(c.r.Context(), secret)
 	if err == nil {
 		c.who = known(pass.Token)
-		_, err = tokens.Revoke(c.r.Context(), pass.ID)
+		_, err = tokens.Logout(c.r.Context(), pass.ID)
 	}
 	var p *wire.Problem
 	if err != nil && (!errors.As(err, &p) || p.Kind == wire.Unavailable) {

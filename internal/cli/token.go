@@ -131,6 +131,8 @@ func boundText(t wire.Token) string {
 
 func (p *program) tokenState(t wire.Token) string {
 	switch {
+	case !t.LoggedOut.IsZero():
+		return "logged out"
 	case !t.Revoked.IsZero():
 		return "revoked"
 	case t.Expires.IsZero():
@@ -143,7 +145,7 @@ func (p *program) tokenState(t wire.Token) string {
 
 func (p *program) tokenRevokeCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "revoke ID|NAME", Short: "Take a token back: it lets nobody in any more", Example: "  firn token revoke phone", Args: args(1, 1, "one token"),
+		Use: "revoke ID|NAME", Short: "Revoke a token: it lets nobody in, and its turns are stopped", Example: "  firn token revoke phone", Args: args(1, 1, "one token"),
 		RunE: p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
 			t, err := c.RevokeToken(ctx, args[0])
 			if err != nil {

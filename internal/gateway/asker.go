@@ -11,7 +11,6 @@ import (
 	"firn/agent"
 	"firn/internal/convert"
 	"firn/route"
-	"firn/store"
 	"firn/wire"
 )
 
@@ -83,20 +82,20 @@ func asOwner(ctx context.Context) context.Context {
 	return WithAsker(ctx, Asker{Owner: true}, route.Everything())
 }
 
-// Holder looks up what the holder of a token may see, and whether the token still
-// lets them in. The error says that it cannot be found out at the moment.
-type Holder func(ctx context.Context, token string) (bounds route.Bounds, good bool, err error)
+// Holder looks up what the holder of a token may see, and whether what they asked for
+// before is still to be done. The error says that it cannot be found out at the moment.
+type Holder func(ctx context.Context, token string) (bounds route.Bounds, owed bool, err error)
 
 // holder is what the holder of a token may see now.
 func (g *Gateway) holder(ctx context.Context, token string) (route.Bounds, bool, error) {
 	if g.Options.Holder == nil {
 		return route.Bounds{}, true, nil
 	}
-	bounds, good, err := g.Options.Holder(ctx, token)
+	bounds, owed, err := g.Options.Holder(ctx, token)
 	if err != nil {
 		err = &wire.Problem{Kind: wire.Unavailable, Message: "tokens cannot be checked at the moment", Hint: "try again in a moment"}
 	}
-	return bounds, good, err
+	return bounds, owed, err
 }
 
 // boundsIn returns what an asker may see in a turn of the session with a key.
@@ -223,48 +222,6 @@ func signed(e *firn.Entry, a Asker) bool {
 		e.Extra = append(fields, firn.Field{Name: askerField, Value: spell(a)})
 	}
 	return true
-}
-
-// admit returns the messages of a batch whose askers are still let in. The others are
-// not answered: who took a token back wants nothing done any more that it asked for.
-func (l *lane) admit(ctx context.Context, batch []*ticket) (rest []*ticket, err error) {
-	for i, t := range batch {
-		good := true
-		if t.Asker.Token != "" {
-			if _, good, err = l.g.holder(ctx, t.Asker.Token); err != nil {
-				return append(rest, batch[i:]...), err
-			}
-		}
-		if good {
-			rest = append(rest, t)
-			continue
-		}
-		if err := l.refuse(ctx, t); err != nil {
-			return append(rest, batch[i:]...), err
-		}
-	}
-	return rest, nil
-}
-
-// refuse says on record that a message is not answered, so that no gateway after this
-// one does, and tells who waits.
-func (l *lane) refuse(ctx context.Context, t *ticket) error {
-	refusal := &wire.Problem{Kind: wire.NoToken, Message: "the message is not answered: the token of who sent it was revoked or has expired"}
-	var entry firn.Entry
-	switch {
-	case t.onward: // it was said
-		entry = firn.NewEntry(&firn.Message{Role: firn.RoleAssistant, Time: l.g.now(), StopReason: firn.StopError, Error: refusal.Message})
-	case t.waited || t.owed:
-		entry = firn.NewEntry(&firn.Custom{Type: unqueuedType, Data: spell(map[string]any{"ids": []firn.EntryID{t.ID}})})
-	}
-	if entry.Body != nil {
-		if _, err := l.g.Store.Append(ctx, l.id, store.Any, entry); err != nil {
-			return err
-		}
-	}
-	l.g.events.tell(event(wire.TurnFailed, l.id, ProblemOf(refusal)))
-	l.conclude(t, wire.Answer{Session: l.id}, refusal)
-	return nil
 }
 
 // all reports whether something is so of all whose messages wait or are being

@@ -62,6 +62,9 @@ type Options struct {
 	// Holder looks up the bounds of tokens; nil: who has a token may see nothing but
 	// the session that they talk in.
 	Holder Holder
+	// Revoked calls ended once a token is revoked, until stop is called; at once if it
+	// is already. Ended does not wait. Nil: none ever is.
+	Revoked func(token string, ended func()) (stop func())
 	// Peers are the other gateways that serve the same sessions; nil if there are
 	// none, and then Enter counts.
 	Peers Peers

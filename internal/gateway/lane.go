@@ -34,6 +34,9 @@ type lane struct {
 	// stop stops the turn that is running, since is when it began.
 	stop  context.CancelCauseFunc
 	since time.Time
+	// watched are the tokens whose revocation stops the turn, while watching.
+	watched  []watchedToken
+	watching bool
 	// dropped are those that were too many; summarize says that a line of each
 	// is told.
 	dropped   []waiting
@@ -202,6 +205,9 @@ func (l *lane) join(t *ticket, decision route.Decision) {
 		// The turn that is running hears it. If it has just ended, the lane goes
 		// on with what was not answered.
 		t.onward = true
+		if l.watching {
+			l.heed(t.Asker, l.stop)
+		}
 	case route.ActInterrupt:
 		if l.stop != nil {
 			l.stop(ErrInterrupted)
@@ -351,7 +357,9 @@ func (l *lane) answer(batch []*ticket) bool {
 	}
 	var answer wire.Answer
 	if err == nil {
+		unwatch := l.watch(todo, cancel)
 		answer, err = l.alone(ctx, todo)
+		unwatch()
 	}
 	if err != nil && batch[0].onward && batch[0].amid && errors.Is(err, firn.ErrInvalid) && l.last.Entry != "" {
 		answer, err = l.last, nil // nothing was left to answer: the turn before heard it
@@ -360,6 +368,7 @@ func (l *lane) answer(batch []*ticket) bool {
 		l.lose()
 		todo, err = l.putBack(todo), errTaken()
 	}
+	todo = l.putAside(todo, err)
 	all := len(todo)
 	if unsaved(err) && !slices.ContainsFunc(todo, begun) {
 		todo = l.putOff(todo, err)
@@ -387,11 +396,16 @@ func (l *lane) putOff(batch []*ticket, err error) []*ticket {
 	rest := l.putBack(batch)
 	if len(rest) < len(batch) {
 		l.g.Log.Warn("what was accepted cannot be said yet", "session", l.id, "messages", len(batch)-len(rest), "error", err)
-		l.mu.Lock()
-		l.dropped, l.summarize = slices.Concat(l.named, l.dropped), l.summarize || l.lines
-		l.mu.Unlock()
+		l.restoreDropped()
 	}
 	return rest
+}
+
+// restoreDropped takes back what a turn was to tell of those that were too many.
+func (l *lane) restoreDropped() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.dropped, l.summarize = slices.Concat(l.named, l.dropped), l.summarize || l.lines
 }
 
 // conclude tells who waits what came of a message.

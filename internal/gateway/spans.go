@@ -44,6 +44,8 @@ func failureWord(ctx context.Context, err error) string {
 	switch {
 	case errors.Is(err, ErrStopped):
 		return "stopped"
+	case errors.Is(err, errRevoked):
+		return "revoked"
 	case ctx.Err() != nil:
 		return "cancelled"
 	}

@@ -158,7 +158,7 @@ func (w *withheld) answer(out http.ResponseWriter, asked []said) {
 		}
 		told++
 	}
-	last := asked[len(asked)-told-1].text()
+	last := asked[len(asked)-told-1].alone()
 	if strings.Contains(last, "slowly") && told == 0 {
 		w.began <- last
 		<-w.gate

@@ -22,6 +22,15 @@ import (
 // What is said by those with bounds is marked with this word.
 const within = "(within bounds)"
 
+// alone is the text of a message without what is injected into it.
+func (m said) alone() string {
+	text := m.text()
+	if _, rest, ok := strings.Cut(text, "</environment>\n\n"); ok { // which ends what is injected
+		return rest
+	}
+	return text
+}
+
 // open are the messages of a request that are not answered yet, and fresh is what the
 // model was told for this turn: what is injected, and what its tools said.
 func openAndFresh(asked []said) (open []string, fresh string) {
@@ -42,11 +51,7 @@ func openAndFresh(asked []said) (open []string, fresh string) {
 	for _, m := range asked[from:] {
 		switch m.Role {
 		case "user":
-			text := m.text()
-			if _, rest, ok := strings.Cut(text, "</environment>\n\n"); ok { // which ends what is injected
-				text = rest
-			}
-			open = append(open, text)
+			open = append(open, m.alone())
 		case "tool":
 			fresh += m.text()
 		}
@@ -194,51 +199,6 @@ func TestResumedTurnsKeepTheirBounds(t *testing.T) {
 		t.Errorf("what was forged: %v", err)
 	}
 	next.holds(append(slices.Clone(shop.may), inWork, inWorkers), from)
-}
-
-// TestRevokedTokensBeginNoTurns: a message that waits is not answered once the token of
-// who sent it is revoked, here or after a restart; and that is on record.
-func TestRevokedTokensBeginNoTurns(t *testing.T) {
-	w := withhold(t)
-	all := w.identities()
-	shop, owner := all[0], all[8]
-	id, running := w.session(shop, "revoked"), w.session(shop, "begun")
-	w.say(shop, running, wire.Turn{Text: "probe slowly: begun " + within, ID: "b1"})
-	<-w.began
-	w.say(owner, id, wire.Turn{Text: "probe slowly: one of the owner", ID: "m1"})
-	<-w.began
-	w.say(shop, id, wire.Turn{Text: "probe two " + within, ID: "m2", Queue: "followup"})
-	w.say(owner, id, wire.Turn{Text: "probe three of the owner", ID: "m3", Queue: "followup"})
-	_, err := w.own.RevokeToken(t.Context(), w.made["shop"].ID)
-	w.must(err)
-	next, from := w.killed(), w.model.count()
-	w.release()
-	next.house.Gateway.GoOn()
-	for _, gateway := range []*withheld{w, next} {
-		if _, err := gateway.await(id, "m3", "probe three of the owner"); err != nil {
-			t.Error(err)
-		}
-	}
-	if _, err := next.own.Turn(t.Context(), running, wire.Turn{Text: "Hello."}); err != nil { // behind what is owed there
-		t.Error(err)
-	}
-	w.model.mu.Lock()
-	for _, asked := range w.model.asked[from:] {
-		for _, m := range asked {
-			if strings.Contains(m.text(), "probe two") {
-				t.Error("the model was asked what a revoked token wants to know")
-			}
-		}
-	}
-	w.model.mu.Unlock()
-	for _, gateway := range []*withheld{w, next} {
-		if log := transcript(t, gateway.own, wire.Session{ID: id}); !strings.Contains(log, "firn.unqueued") {
-			t.Errorf("it is not on record:\n%s", log)
-		}
-	}
-	if log := transcript(t, next.own, wire.Session{ID: running}); !strings.Contains(log, "revoked or has expired") {
-		t.Errorf("that it is not gone on with is not on record:\n%s", log)
-	}
 }
 
 // TestNotesWithinBounds: what is noted for somebody with bounds is theirs, and found in

@@ -51,8 +51,16 @@ func (h *House) holder(ctx context.Context, id string) (route.Bounds, bool, erro
 	if h.tokens == nil {
 		return route.Bounds{}, false, fmt.Errorf("look up a token: the tokens are not opened yet: %w", firn.ErrUnavailable)
 	}
-	grant, good, err := h.tokens.Holder(ctx, id)
-	return grant.Bounds(), good, err
+	grant, owed, err := h.tokens.Holder(ctx, id)
+	return grant.Bounds(), owed, err
+}
+
+// watchToken implements the Revoked of [gateway.Options].
+func (h *House) watchToken(id string, revoked func()) (stop func()) {
+	if h.tokens == nil {
+		return func() {} // then no token is admitted either
+	}
+	return h.tokens.WatchWork(id, revoked)
 }
 
 // sharedTokens keeps the page of tokens where all gateways see it.

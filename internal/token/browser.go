@@ -94,16 +94,14 @@ func (g Grant) token(name string, now time.Time) wire.NewToken {
 	return n
 }
 
-// replace revokes the token that a browser had before it got another, unless the
+// replace logs a browser out of the token that it had before it got another, unless the
 // other comes from it.
 func (p *page) replace(secret, by string, now time.Time) {
 	i := p.secret(secret)
 	if i < 0 || !p.Tokens[i].Browser || p.comesFrom(by, p.Tokens[i].ID) {
 		return
 	}
-	if p.Tokens[i].Revoked.IsZero() {
-		p.Tokens[i].Revoked = now.UTC().Truncate(time.Second)
-	}
+	p.Tokens[i].end(ending{now.UTC().Truncate(time.Second), true})
 }
 
 // withoutOldBrowsers is all tokens with room for one more browser, that comes from
@@ -159,6 +157,9 @@ func (p page) forgettable(kept []row, parent string, within bool, now time.Time)
 func (p page) sooner(a, b row, family string, now time.Time) bool {
 	if good := p.good(a, now); good != p.good(b, now) {
 		return !good
+	}
+	if owed := p.owes(a.ID, now); owed != p.owes(b.ID, now) {
+		return !owed // of those that logged out something may still wait
 	}
 	if akin := p.akin(a, family); akin != p.akin(b, family) {
 		return akin

@@ -91,17 +91,38 @@ func (p page) secret(secret string) int {
 // watcher is told when a token ends.
 type watcher struct {
 	token string
+	// work: it is told of revocations alone.
+	work  bool
 	ended func()
 }
 
+// over reports whether the watcher is to be told.
+func (w *watcher) over(p page, now time.Time) bool {
+	if w.work {
+		return !p.goesOn(w.token)
+	}
+	return !p.alive(w.token, now)
+}
+
 // Watch calls ended once a token lets nobody in any more, by whoever's doing,
-// until stop is called. That it has expired is for the caller to know.
+// until stop is called. That it has expired is for the caller to know. Ended must not
+// call the book.
 func (b *Book) Watch(token string, ended func()) (stop func()) {
-	w := &watcher{token, ended}
+	return b.watch(&watcher{token: token, ended: ended})
+}
+
+// WatchWork is Watch for a turn that was begun with a token: it calls ended once the
+// token, or one that it comes from, is revoked. Logging out and expiry do not count, nor
+// that the keep does not answer.
+func (b *Book) WatchWork(token string, ended func()) (stop func()) {
+	return b.watch(&watcher{token: token, work: true, ended: ended})
+}
+
+func (b *Book) watch(w *watcher) (stop func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.page.alive(token, b.clock()) {
-		ended()
+	if w.over(b.page, b.clock()) {
+		w.ended()
 		return func() {}
 	}
 	b.watchers = append(b.watchers, w)
@@ -116,7 +137,7 @@ func (b *Book) Watch(token string, ended func()) (stop func()) {
 func (b *Book) tellWatchers() {
 	now := b.clock()
 	b.watchers = slices.DeleteFunc(b.watchers, func(w *watcher) bool {
-		if b.page.alive(w.token, now) {
+		if !w.over(b.page, now) {
 			return false
 		}
 		w.ended()

@@ -2,6 +2,7 @@ package token
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -84,14 +85,17 @@ func (b *Book) age() time.Duration {
 	return now.Sub(b.asked)
 }
 
-// endAll tells all watchers: nobody knows whether their tokens are good.
+// endAll tells all watchers but those of turns: nobody knows whether their tokens are
+// good.
 func (b *Book) endAll() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, w := range b.watchers {
-		w.ended()
-	}
-	b.watchers = nil
+	b.watchers = slices.DeleteFunc(b.watchers, func(w *watcher) bool {
+		if !w.work {
+			w.ended()
+		}
+		return !w.work
+	})
 }
 
 // look returns the page: as it is now if it is near; else one in which something

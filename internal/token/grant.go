@@ -62,10 +62,10 @@ func (g Grant) Bounds() route.Bounds {
 	return route.BoundTo(g.Agents, g.Keys)
 }
 
-// Holder returns what the holder of the token with an id may do, and whether the
-// token still lets them in. The grant of a token that nobody knows is empty. The
-// error says that it cannot be found out at the moment.
-func (b *Book) Holder(ctx context.Context, id string) (g Grant, good bool, err error) {
+// Holder returns what the holder of the token with an id may do, and whether what was
+// accepted from them is still to be answered: it is after a logout. The grant of a token
+// that nobody knows is empty. The error says that it cannot be found out at the moment.
+func (b *Book) Holder(ctx context.Context, id string) (g Grant, owed bool, err error) {
 	p, err := b.look(ctx, func(p page) bool { return p.index(id) >= 0 })
 	if err != nil {
 		return Grant{}, false, err
@@ -74,5 +74,5 @@ func (b *Book) Holder(ctx context.Context, id string) (g Grant, good bool, err e
 	if i < 0 || id == "" {
 		return Grant{}, false, nil
 	}
-	return Of(p.Tokens[i].Token), p.good(p.Tokens[i], b.clock()), nil
+	return Of(p.Tokens[i].Token), p.owes(id, b.clock()), nil
 }

@@ -59,13 +59,12 @@ func (p page) copy() page {
 	return p
 }
 
-// without is the page in which some tokens are revoked.
-func (p page) without(banned map[string]time.Time) page {
+// without is the page in which some tokens have ended.
+func (p page) without(banned map[string]ending) page {
 	p = p.copy()
 	for i := range p.Tokens {
-		r := &p.Tokens[i]
-		if since, ok := banned[r.ID]; ok && r.Revoked.IsZero() {
-			r.Revoked = since
+		if e, ok := banned[p.Tokens[i].ID]; ok {
+			p.Tokens[i].end(e)
 		}
 	}
 	return p
@@ -126,17 +125,7 @@ const maxLineage = 16
 // alive reports whether what comes from a token may still be used; what comes
 // from the owner, who has no token, always may.
 func (p page) alive(token string, now time.Time) bool {
-	for range maxLineage {
-		if token == "" {
-			return true
-		}
-		i := p.index(token)
-		if i < 0 || !lives(p.Tokens[i], now) {
-			return false
-		}
-		token = p.Tokens[i].Parent
-	}
-	return token == ""
+	return p.lineage(token, func(r row) bool { return lives(r, now) })
 }
 
 // comesFrom reports whether a token is another, or was made with its help.
@@ -180,8 +169,8 @@ func (p *page) join(other page) (int, error) {
 			fresh++
 			continue
 		}
-		if mine := &p.Tokens[i]; mine.Revoked.IsZero() {
-			mine.Revoked = r.Revoked
+		if e := r.ending(); !e.at.IsZero() {
+			p.Tokens[i].end(e)
 		}
 	}
 	return fresh, nil

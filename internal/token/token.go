@@ -17,7 +17,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -52,8 +51,8 @@ type Book struct {
 	// unsure says that the page may not be durable: the last write of it had an
 	// unknown outcome. Whoever has the turn reads and sets it.
 	unsure bool
-	// banned are those that were revoked, whether that could be written or not.
-	banned map[string]time.Time
+	// banned are those that have ended, whether that could be written or not.
+	banned map[string]ending
 	// watchers are told when their tokens end.
 	watchers []*watcher
 }
@@ -72,7 +71,7 @@ func Open(ctx context.Context, keep Keep, clock func() time.Time) (*Book, error)
 	if clock == nil {
 		clock = time.Now
 	}
-	b := &Book{keep: keep, clock: clock, turn: make(chan struct{}, 1), page: page{Version: version}, used: make(map[string]time.Time), banned: make(map[string]time.Time)}
+	b := &Book{keep: keep, clock: clock, turn: make(chan struct{}, 1), page: page{Version: version}, used: make(map[string]time.Time), banned: make(map[string]ending)}
 	b.saved = clock()
 	if err := b.refresh(ctx, b.saved); err != nil {
 		return nil, err
@@ -170,46 +169,6 @@ func (b *Book) List(ctx context.Context) ([]wire.Token, error) {
 		all = append(all, r.Token)
 	}
 	return all, nil
-}
-
-// Revoke takes a token back, by its id, or by its name if that is of one that
-// is in use. It is no good from now on, and stays in the list. Revoking it again
-// changes nothing. If it cannot be written down, it is no good here all the same,
-// and is written down as soon as something can be.
-func (b *Book) Revoke(ctx context.Context, ref string) (wire.Token, error) {
-	now := b.clock()
-	var revoked wire.Token
-	err := b.change(ctx, func(p *page) error {
-		i, err := p.named(ref, now)
-		if err != nil {
-			return err
-		}
-		if p.Tokens[i].Revoked.IsZero() {
-			p.Tokens[i].Revoked = now.UTC().Truncate(time.Second)
-		}
-		revoked = p.Tokens[i].Token
-		ref = revoked.ID // its name is of none in use any more
-		b.ban(revoked.ID, revoked.Revoked)
-		return nil
-	})
-	if err == nil {
-		return revoked, nil
-	}
-	if p := b.latest(); !errors.As(err, new(*wire.Problem)) {
-		if i, unknown := p.named(ref, now); unknown == nil {
-			b.ban(p.Tokens[i].ID, now.UTC().Truncate(time.Second))
-		}
-	}
-	return wire.Token{}, err
-}
-
-// ban makes a token no good here, whatever is written.
-func (b *Book) ban(token string, since time.Time) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.banned[token] = since
-	b.page = b.page.without(b.banned)
-	b.tellWatchers()
 }
 
 func hashOf(secret string) string {

@@ -63,8 +63,8 @@ func (b *Book) load(ctx context.Context, since time.Time) error {
 func (b *Book) turnTo(p page, data []byte, revision uint64, begun time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for id := range b.banned {
-		if i := p.index(id); i < 0 || !p.Tokens[i].Revoked.IsZero() {
+	for id, e := range b.banned {
+		if i := p.index(id); i < 0 || p.Tokens[i].ending().covers(e) {
 			delete(b.banned, id)
 		}
 	}
@@ -129,7 +129,7 @@ func (b *Book) change(ctx context.Context, decide func(*page) error) error {
 }
 
 // note writes down when tokens were used, if one was since for longer than is
-// told, and which are revoked, if that could not be before.
+// told, and which have ended, if that could not be before.
 func (b *Book) note(ctx context.Context, longer time.Duration) error {
 	b.mu.Lock()
 	due := len(b.banned) > 0

@@ -254,6 +254,7 @@ export interface Created {
   expires?: string;
   id: string;
   keys?: string[];
+  loggedOut?: string;
   name: string;
   revoked?: string;
   scope: "hook" | "read" | "write" | "admin";
@@ -1031,6 +1032,7 @@ export interface Token {
   expires?: string;
   id: string;
   keys?: string[];
+  loggedOut?: string;
   name: string;
   revoked?: string;
   scope: "hook" | "read" | "write" | "admin";
