@@ -3,7 +3,9 @@ package cli
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -117,6 +119,11 @@ func (p *program) rewind(ctx context.Context, c *client.Client, ref string, m wi
 	if err != nil {
 		return err
 	}
+	if moved.Entry == "" {
+		return p.print(moved, func() string {
+			return fmt.Sprintf("%s%s goes on from %s already; nothing was done\n", prose.Short(s.ID), quotedName(s.Title), toText(moved.To))
+		})
+	}
 	return p.print(moved, func() string { return rewindText(s, moved) })
 }
 
@@ -170,31 +177,58 @@ func (p *program) label(ctx context.Context, c *client.Client, args []string, pl
 	if err != nil {
 		return err
 	}
-	l := wire.Label{Entry: args[1]}
-	if len(args) == 3 {
-		l.Name = args[2]
+	e, err := c.Entry(ctx, s.ID, args[1], false) // refuses a name that several entries have
+	if err != nil {
+		return err
 	}
-	if plan {
-		n, err := p.node(ctx, c, s.ID, l.Entry)
-		if err != nil {
-			return err
-		}
-		what := fmt.Sprintf("#%d %s: %s", n.N, prose.WhoOf(n), prose.OneLine(n.Preview, 60))
-		if l.Name == "" {
-			return p.plan(s.ID, "label", "would take its name from "+what)
-		}
+	n, err := p.node(ctx, c, s.ID, lineID(e, args[1]))
+	if err != nil {
+		return err
+	}
+	l := wire.Label{Entry: string(n.ID)}
+	if len(args) == 3 {
+		l.Name = strings.Join(strings.Fields(args[2]), " ")
+	}
+	what := fmt.Sprintf("#%d %s: %s", n.N, prose.WhoOf(n), prose.OneLine(n.Preview, 60))
+	switch {
+	case plan && l.Name == "":
+		return p.plan(s.ID, "label", "would take its name from "+what)
+	case plan:
 		return p.plan(s.ID, "label", "would name it "+prose.Clean(l.Name)+": "+what)
+	case l.Name == n.Label && l.Name == "":
+		return p.print(wire.Appended{}, func() string { return what + "\nit has no label; nothing was done\n" })
+	case l.Name == n.Label:
+		return p.print(wire.Appended{}, func() string {
+			return fmt.Sprintf("%s\nits label is %s already; nothing was done\n", what, prose.Clean(l.Name))
+		})
 	}
 	done, err := c.Label(ctx, s.ID, l)
 	if err != nil {
 		return err
 	}
-	return p.print(done, func() string {
-		if l.Name == "" {
-			return fmt.Sprintf("%s has no label any more\n", prose.Clean(l.Entry))
-		}
-		return fmt.Sprintf("%s is %s now\nundo: firn label %s %s --remove\n", prose.Clean(l.Entry), prose.Clean(l.Name), prose.Short(s.ID), quote(prose.Clean(l.Name)))
-	})
+	return p.print(done, func() string { return labelText(s.ID, n, l.Name) })
+}
+
+// lineID is the id of an entry, by its line; if that tells none, what it was named by.
+func lineID(e wire.Entry, ref string) string {
+	var line struct{ ID string }
+	if json.Unmarshal(e.Line, &line) != nil || line.ID == "" {
+		return ref
+	}
+	return line.ID
+}
+
+// labelText says what an entry is called now. The undo names the entry by its id: several
+// may have one label.
+func labelText(id firn.ID, n wire.Node, name string) string {
+	text := fmt.Sprintf("%s is %s now\n", n.ID, prose.Clean(name))
+	if name == "" {
+		text = fmt.Sprintf("%s is not %s any more\n", n.ID, prose.Clean(n.Label))
+	}
+	if n.Label == "" {
+		return text + fmt.Sprintf("undo: firn label %s %s --remove\n", prose.Short(id), n.ID)
+	}
+	return text + fmt.Sprintf("undo: firn label %s %s %s\n", prose.Short(id), n.ID, quote(prose.Clean(n.Label)))
 }
 
 func (p *program) renameCommand() *cobra.Command {

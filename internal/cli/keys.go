@@ -155,6 +155,9 @@ func (p *program) keysSetCommand() *cobra.Command {
 				return err
 			}
 			return p.print(k, func() string {
+				if old == k.Session {
+					return fmt.Sprintf("%s points at %s%s already; nothing was done\n", prose.Clean(k.Key), prose.Short(k.Session), quotedName(s.Title))
+				}
 				return fmt.Sprintf("%s points at %s%s\n", prose.Clean(k.Key), prose.Short(k.Session), quotedName(s.Title)) + undoPoint(k, old)
 			})
 		}),

@@ -45,6 +45,12 @@ func (p *program) archive(ctx context.Context, c *client.Client, ref string, arc
 	if plan {
 		return p.plan(s.ID, "archive", fmt.Sprintf("would be %s: %s%s", word, prose.Short(s.ID), quotedName(s.Title)))
 	}
+	if s.Archived == archived {
+		state := map[bool]string{true: "is archived", false: "is in the list"}[archived]
+		return p.print(s, func() string {
+			return fmt.Sprintf("%s%s %s already; nothing was done\n", prose.Short(s.ID), quotedName(s.Title), state)
+		})
+	}
 	now, err := c.Patch(ctx, s.ID, wire.Patch{Archived: &archived})
 	if err != nil {
 		return err
@@ -109,6 +115,11 @@ func (p *program) rm(ctx context.Context, c *client.Client, ref string, q wire.R
 	if plan {
 		return p.plan(s.ID, "rm", fmt.Sprintf("would be %s: %s%s, %s in %s", word, prose.Short(s.ID), quotedName(s.Title), prose.Size(s.Bytes), prose.Plural(s.Parts, "part")))
 	}
+	if s.Hidden && !q.Bin {
+		return p.print(s, func() string {
+			return fmt.Sprintf("%s%s is hidden already; nothing was done\n", prose.Short(s.ID), quotedName(s.Title))
+		})
+	}
 	done, err := c.Remove(ctx, s.ID, q)
 	if err != nil {
 		return err
@@ -154,7 +165,10 @@ func (p *program) hide(ctx context.Context, c *client.Client, ref string, h wire
 		return err
 	}
 	return p.print(done, func() string {
-		return fmt.Sprintf("hidden %s · 0 bytes removed\nundo: firn restore %s '#%d'\n", what, prose.Short(s.ID), n.N)
+		if len(done.IDs) == 0 {
+			return what + "\nit is hidden already; nothing was done\n"
+		}
+		return fmt.Sprintf("hidden %s · 0 bytes removed\nundo: firn restore %s %s\n", what, prose.Short(s.ID), n.ID)
 	})
 }
 
@@ -222,6 +236,9 @@ func (p *program) showAgain(ctx context.Context, c *client.Client, id firn.ID, e
 		return err
 	}
 	return p.print(done, func() string {
+		if len(done.IDs) == 0 {
+			return fmt.Sprintf("%s was not hidden; nothing was done\n", prose.Clean(entry))
+		}
 		return fmt.Sprintf("restored %s\nundo: firn rm %s --entry '%s'\n", prose.Clean(entry), prose.Short(id), prose.Clean(entry))
 	})
 }

@@ -46,7 +46,7 @@ lists the sessions that have it. What begins with - is taken off; + may be left 
 				if plan {
 					return p.plan(s.ID, "tag", fmt.Sprintf("would leave %s%s with %s", prose.Short(s.ID), quotedName(s.Title), cmp.Or(prose.Clean(strings.Join(tags, " ")), "no tags")))
 				}
-				s, err = c.Patch(ctx, s.ID, wire.Patch{Tags: &tags})
+				return p.setTags(ctx, c, s, tags)
 			}
 			if err != nil {
 				return err
@@ -55,6 +55,34 @@ lists the sessions that have it. What begins with - is taken off; + may be left 
 		})(cmd, args)
 	}
 	return cmd
+}
+
+// setTags gives a session tags instead of those that it has.
+func (p *program) setTags(ctx context.Context, c *client.Client, s wire.Session, tags []string) error {
+	if slices.Equal(tags, changeTags(s.Tags, nil, nil)) {
+		return p.print(s, func() string { return tagsText(s) + "these are its tags already; nothing was done\n" })
+	}
+	now, err := c.Patch(ctx, s.ID, wire.Patch{Tags: &tags})
+	if err != nil {
+		return err
+	}
+	return p.print(now, func() string { return tagsText(now) + undoTags(s, now) })
+}
+
+// undoTags is the line that says how a session gets its old tags back.
+func undoTags(old, now wire.Session) string {
+	words := []string{"undo: firn tag", prose.Short(now.ID)}
+	for _, tag := range old.Tags {
+		if !slices.Contains(now.Tags, tag) {
+			words = append(words, quote("+"+tag))
+		}
+	}
+	for _, tag := range now.Tags {
+		if !slices.Contains(old.Tags, tag) {
+			words = append(words, quote("-"+tag))
+		}
+	}
+	return strings.Join(words, " ") + "\n"
 }
 
 // dropFlag is the flag that [tagArgs] makes of -tag.
