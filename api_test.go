@@ -24,7 +24,7 @@ var apiGroups = []struct {
 	title string
 	tags  []string
 }{
-	{"Sessions", []string{"sessions"}},
+	{"Sessions", []string{"sessions", "bin"}},
 	{"Events", []string{"events", "running"}},
 	{"Keys and messages from outside", []string{"keys", "inbound", "hooks"}},
 	{"Find and remember", []string{"search", "index", "tags", "memory"}},
@@ -48,7 +48,7 @@ var apiAsks = map[string]string{
 	"hide": `{"entry":"HEAD"}`, "show": `{"entry":"HEAD"}`, "label": `{"entry":"HEAD","name":"before-the-mess"}`, "compact": `{"hint":"keep the names"}`,
 	"purge": `{"sure":"0198c5a2-5f6e-7abc-8def-0123456789ab"}`, "patchSessions": `{"ids":["0198c5a2"],"patch":{"archived":true}}`,
 	"inbound": `{"channel":"telegram","peerKind":"direct","peerId":"ann","text":"hello","wait":true}`, "pointKey": `{"session":"0198c5a2"}`,
-	"remember": `{"text":"Releases are on Fridays."}`, "editNote": `{"text":"Releases are on Mondays."}`, "createToken": `{"name":"phone","scope":"read"}`,
+	"emptyBin": `{"plan":true}`, "remember": `{"text":"Releases are on Fridays."}`, "editNote": `{"text":"Releases are on Mondays."}`, "createToken": `{"name":"phone","scope":"read"}`,
 	"login": `{"code":"…"}`, "callHook": `{"version":"1.2"}`, "chatCompletion": `{"model":"main","messages":[{"role":"user","content":"hello"}]}`,
 	"createResponse": `{"model":"main","input":"hello"}`, "createItems": `{"items":[{"type":"message","role":"user","content":"hello"}]}`, "createConversation": `{}`,
 	"mcp": `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, "importSession": "@session.jsonl", "usage": "?by=model", "exportSession": "?format=codex",

@@ -107,6 +107,8 @@ func routes() []routed {
 			return err
 		}, "GET /v1/sessions/0199-test/export?format=pi&mask=true&report=true"},
 		{"Fidelity", func(c *c) error { _, err := c.Fidelity(ctx, session, "codex"); return err }, "GET /v1/sessions/0199-test/export?format=codex&report=true"},
+		{"Bin", func(c *c) error { _, err := c.Bin(ctx, 5); return err }, "GET /v1/bin?limit=5"},
+		{"EmptyBin", func(c *c) error { _, err := c.EmptyBin(ctx, wire.EmptyBin{Sure: true}); return err }, `POST /v1/bin/empty {"sure":true}`},
 		{"Tree", func(c *c) error { _, err := c.Tree(ctx, session, 5, "c"); return err }, "GET /v1/sessions/0199-test/tree?cursor=c&limit=5"},
 		{"Children", func(c *c) error { _, err := c.Children(ctx, session); return err }, "GET /v1/sessions/0199-test/children"},
 		{"Damage", func(c *c) error { _, err := c.Damage(ctx, session); return err }, "GET /v1/sessions/0199-test/damage"},

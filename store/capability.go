@@ -1,7 +1,9 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"firn"
@@ -73,6 +75,27 @@ type Remover interface {
 	// erases those of its session too: nobody can tell that they are not of it.
 	// Whole entries that it saved stay, but for the ones that are named.
 	Purge(ctx context.Context, id firn.ID, reason string, entries ...firn.EntryID) (Receipt, error)
+}
+
+// Binner is a Remover that lists the sessions in its bin.
+type Binner interface {
+	// Bin returns the sessions in the bin, the one removed last first. Purged
+	// sessions are not among them.
+	Bin(ctx context.Context) ([]Binned, error)
+}
+
+// Binned is a session in the bin. Its Info is the one that a list would show if the
+// session were restored; Bytes is the space that it takes in the bin.
+type Binned struct {
+	Info
+	// Removed is when the session was moved to the bin, zero if that is not known.
+	Removed time.Time
+	Reason  string
+}
+
+// SortBinned orders sessions in the bin by Removed, newest first, then by ID.
+func SortBinned(all []Binned) {
+	slices.SortFunc(all, func(a, b Binned) int { return cmp.Or(b.Removed.Compare(a.Removed), cmp.Compare(a.ID, b.ID)) })
 }
 
 // Weigher is a Remover that knows beforehand what Purge takes.

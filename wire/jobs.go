@@ -44,28 +44,49 @@ type Maintenance struct {
 	Done bool      `json:"done"`
 	At   time.Time `json:"at"`
 	// Sessions is how many sessions there were, Bytes how large they were
-	// together. The bin is not counted.
-	Sessions int   `json:"sessions"`
-	Bytes    int64 `json:"bytes"`
+	// together. The bin is counted apart, in BinSessions and BinBytes.
+	Sessions    int   `json:"sessions"`
+	Bytes       int64 `json:"bytes"`
+	BinSessions int   `json:"binSessions"`
+	BinBytes    int64 `json:"binBytes"`
 	// Actions are what is to be done, in order.
 	Actions []Action `json:"actions"`
 	// Protected counts the sessions that are out of reach, by why they are.
 	Protected map[string]int `json:"protected,omitempty"`
-	// Removed and Archived count the actions by what they do, Failed those that
+	// Kept counts those of them that a setting asks for.
+	Kept map[string]int `json:"kept,omitempty"`
+	// Exceeded are the limits that are still exceeded afterwards.
+	Exceeded []Exceeded `json:"exceeded,omitempty"`
+	// Removed, Archived and Erased count the actions by what they do, Failed those that
 	// could not be done, Spared those that were not since the session was used
 	// meanwhile.
 	Removed  int `json:"removed"`
 	Archived int `json:"archived"`
+	Erased   int `json:"erased,omitempty"`
 	Failed   int `json:"failed,omitempty"`
 	Spared   int `json:"spared,omitempty"`
 	// BytesBinned is how much goes to the bin. It takes up space there until it
-	// is purged.
+	// is erased. BytesErased is how much is erased from the bin for good.
 	BytesBinned int64 `json:"bytesBinned"`
+	BytesErased int64 `json:"bytesErased,omitempty"`
+}
+
+// Exceeded is a limit that is exceeded.
+type Exceeded struct {
+	// Setting names the limit; Agent is whose it is if each agent has one.
+	Setting string `json:"setting"`
+	Agent   string `json:"agent,omitempty"`
+	// Limit is the most there may be, Is what there is: sessions or bytes. Bin is how
+	// many of the bytes are in the bin.
+	Limit int64 `json:"limit"`
+	Is    int64 `json:"is"`
+	Bin   int64 `json:"bin,omitempty"`
 }
 
 // Action is what maintenance does to a session.
 type Action struct {
-	// Do is remove, which is into the bin, or archive.
+	// Do is remove, which is into the bin, archive, or erase, which is from the bin
+	// and for good.
 	Do      string  `json:"do"`
 	Session firn.ID `json:"session"`
 	Agent   string  `json:"agent,omitempty"`
@@ -85,6 +106,7 @@ type Action struct {
 const (
 	ActionRemove  = "remove"
 	ActionArchive = "archive"
+	ActionErase   = "erase"
 )
 
 // What came of an action.

@@ -78,6 +78,9 @@ type Receipt struct {
 	Done  time.Time `json:"done,omitzero"`
 	Bytes int64     `json:"bytes"`
 	Files []string  `json:"files"`
+	// Already says that the session had been erased before, at Done: nothing was
+	// erased now.
+	Already bool `json:"already,omitempty"`
 	// Notes is how many facts and notes went with it, which nothing else had
 	// said.
 	Notes int `json:"notes,omitempty"`

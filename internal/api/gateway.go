@@ -49,6 +49,8 @@ type removeAPI interface {
 	Remove(ctx context.Context, id firn.ID, r wire.Remove) (wire.Removed, error)
 	Restore(ctx context.Context, id firn.ID) (wire.Session, error)
 	Purge(ctx context.Context, id firn.ID, e wire.Erase) (wire.Receipt, error)
+	Bin(ctx context.Context) (wire.Bin, error)
+	EmptyBin(ctx context.Context, e wire.EmptyBin) (wire.EmptiedBin, error)
 }
 
 // entryAPI looks at what is in a session, and adds to it.

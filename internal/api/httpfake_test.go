@@ -158,6 +158,15 @@ func (f *fake) Purge(_ context.Context, id firn.ID, e wire.Erase) (wire.Receipt,
 	return wire.Receipt{Session: id, Files: []string{}}, f.note("Purge %s %+v", id, e)
 }
 
+func (f *fake) Bin(context.Context) (wire.Bin, error) {
+	items := []wire.Binned{{Session: "bbbb-1", Agent: "main", Bytes: 5}, {Session: "bbbb-2", Agent: "other", Key: "agent:other:x", Bytes: 7}}
+	return wire.Bin{Items: items, Total: len(items), Bytes: 12}, f.note("Bin")
+}
+
+func (f *fake) EmptyBin(_ context.Context, e wire.EmptyBin) (wire.EmptiedBin, error) {
+	return wire.EmptiedBin{Plan: e.Plan, Items: []wire.Binned{}}, f.note("EmptyBin %v %v", e.Sessions, e.Sure)
+}
+
 func (f *fake) Entries(_ context.Context, id firn.ID, q view.EntryQuery) (wire.Page[wire.Entry], error) {
 	page := wire.Page[wire.Entry]{}
 	if f.exact != nil {

@@ -88,7 +88,7 @@ var matrix = []struct {
 }{
 	{rights{open, 200, 200}, "health openapi readiness"},
 	{rights{wire.ScopeHook, 200, 200}, "me"},
-	{rights{wire.ScopeRead, 200, 200}, "allEvents getConversation getResponse indexState listAgents listFormats listItems listJobs listKeys listModels listRunning listSessions mcp orderLogin search status"},
+	{rights{wire.ScopeRead, 200, 200}, "allEvents getConversation getResponse indexState listAgents listBin listFormats listItems listJobs listKeys listModels listRunning listSessions mcp orderLogin search status"},
 	{rights{wire.ScopeRead, 200, 404}, "getNote listMemoryChanges listNotes recall"},
 	{rights{wire.ScopeRead, 403, 403}, "listSources listTags metrics ops usage"},
 	{rights{wire.ScopeRead, 404, 404}, "exportSession getCompaction getCourse getDamage getEntry getImage getKey getModel getSession getTree getWindow listChildren listCompactions listEntries sessionEvents"},
@@ -98,7 +98,7 @@ var matrix = []struct {
 	{rights{wire.ScopeWrite, 403, 403}, "inbound"},
 	{rights{wire.ScopeWrite, 404, 403}, "fork"},
 	{rights{wire.ScopeWrite, 404, 404}, "appendEntries compact continuePrevious hide kill label patchSession pointKey redoCompaction removeSession resetKey restoreSession rewind runJob show turn undoCompaction"},
-	{rights{wire.ScopeAdmin, 403, 403}, "checkIndex createToken listStored listTokens maintain purge readStored reindex revokeToken verify"},
+	{rights{wire.ScopeAdmin, 403, 403}, "checkIndex createToken emptyBin listStored listTokens maintain purge readStored reindex revokeToken verify"},
 }
 
 // open is for everybody.

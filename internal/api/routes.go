@@ -115,7 +115,7 @@ func (o *operation) changes() bool { return o.scope.Includes(wire.ScopeWrite) }
 
 // operations is the table of routes.
 func operations() []*operation {
-	all := slices.Concat(sessionRoutes(), cardRoutes(), branchRoutes(), turnRoutes(), keyRoutes(), statusRoutes(), dataRoutes(), workRoutes(), searchRoutes(), memoryRoutes(), exchangeRoutes(), storedRoutes(), tokenRoutes(), browserRoutes(), foreignRoutes(), healthRoutes())
+	all := slices.Concat(sessionRoutes(), binRoutes(), cardRoutes(), branchRoutes(), turnRoutes(), keyRoutes(), statusRoutes(), dataRoutes(), workRoutes(), searchRoutes(), memoryRoutes(), exchangeRoutes(), storedRoutes(), tokenRoutes(), browserRoutes(), foreignRoutes(), healthRoutes())
 	table := make([]*operation, len(all))
 	for i := range all {
 		table[i] = &all[i]

@@ -146,7 +146,7 @@ func (p *program) sessionCommands() []*cobra.Command {
 	return []*cobra.Command{
 		p.lsCommand(), p.showCommand(), p.catCommand(), p.tailCommand(), p.treeCommand(), p.windowCommand(),
 		p.newCommand(), p.appendCommand(), p.forkCommand(), p.rewindCommand(), p.labelCommand(), p.renameCommand(), p.tagCommand(), p.diffCommand(),
-		p.archiveCommand(), p.rmCommand(), p.restoreCommand(), p.purgeCommand(),
+		p.archiveCommand(), p.rmCommand(), p.restoreCommand(), p.binCommand(), p.purgeCommand(),
 	}
 }
 

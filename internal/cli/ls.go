@@ -71,9 +71,9 @@ func (p *program) ls(ctx context.Context, c *client.Client, q client.Query, most
 		p.addStates(ctx, c, page.Items)
 	}
 	if len(page.Items) == 0 {
-		return p.print(page, func() string { return p.noSessions(ctx, c, q) })
+		return p.print(page, func() string { return p.noSessions(ctx, c, q) + p.binnedToo(ctx, c, q) })
 	}
-	return p.print(page, func() string { return p.lsText(page, most) + p.leftOut(ctx, c, q) })
+	return p.print(page, func() string { return p.lsText(page, most) + p.leftOut(ctx, c, q) + p.binnedToo(ctx, c, q) })
 }
 
 // leftOut says how many sessions a list leaves out because they were put away: who

@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,8 +23,10 @@ func (p *program) maintenanceCommand() *cobra.Command {
 		Short:   "Say what the settings would clear away, and with --enforce do it",
 		Long: `Say which sessions the settings of maintenance would clear away, and with --enforce do it.
 By default they clear away nothing: everything is kept. What is removed goes to the bin,
-and firn restore brings it back. Sessions that run, are pinned, or belong to main keys and
-groups are out of reach.`,
+and firn restore brings it back, until maintenance.bin_retention or bin_max_bytes erases it
+from there. Sessions that run, are pinned, that their key points at, or that belong to main
+keys and groups are kept: how many of them a setting asks for, and which limits stay
+exceeded therefore, is said below the list.`,
 		Example: "  firn maintenance --dry-run\n  firn maintenance --enforce --json",
 		Args:    none,
 	}
@@ -75,6 +79,48 @@ func maintenanceText(m wire.Maintenance, most int) string {
 	if m.Done {
 		word = "were"
 	}
-	return strings.Join(append(lines, fmt.Sprintf("of %s, %d %s moved to the bin (%s) and %d archived · 0 bytes removed",
-		prose.Plural(m.Sessions, "session"), m.Removed, word, prose.Size(m.BytesBinned), m.Archived)), "\n") + "\n"
+	lines = append(lines, fmt.Sprintf("of %s, %d %s moved to the bin (%s) and %d archived",
+		prose.Plural(m.Sessions, "session"), m.Removed, word, prose.Size(m.BytesBinned), m.Archived))
+	if m.BinSessions > 0 || m.Erased > 0 {
+		lines = append(lines, fmt.Sprintf("of %s in the bin (%s), %d %s erased for good (%s)",
+			prose.Plural(m.BinSessions, "session"), prose.Size(m.BinBytes), m.Erased, word, prose.Size(m.BytesErased)))
+	}
+	return strings.Join(append(append(lines, protectedText(m)...), exceededText(m)...), "\n") + "\n"
+}
+
+// protections explains why a session is kept, by its name in the report.
+var protections = map[string]string{
+	"current": "their key points at them", "group": "they belong to a group or channel", "main": "they belong to the main key",
+	"pinned": "an entry has the label pin", "running": "a turn runs, or a client follows them", "just used": "used within the last hour",
+	"age not known": "no entry has a time", "cannot be read": "damaged",
+}
+
+// protectedText says how many sessions a setting asks for and are kept, and why.
+func protectedText(m wire.Maintenance) []string {
+	var lines []string
+	for _, why := range slices.Sorted(maps.Keys(m.Kept)) {
+		line := fmt.Sprintf("kept though a setting asks for them: %s, %s", prose.Plural(m.Kept[why], "session"), prose.Clean(why))
+		if more := protections[why]; more != "" {
+			line += " (" + more + ")"
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// exceededText names the limits that stay exceeded.
+func exceededText(m wire.Maintenance) []string {
+	var lines []string
+	for _, e := range m.Exceeded {
+		is, limit := prose.Size(e.Is), prose.Size(e.Limit)
+		if e.Agent != "" || e.Setting == "max_entries" {
+			is, limit = prose.Plural(int(e.Is), "session")+" of agent "+prose.Clean(e.Agent), prose.Grouped(e.Limit)
+		}
+		line := fmt.Sprintf("%s stays exceeded: %s, the limit is %s", prose.Clean(e.Setting), is, limit)
+		if e.Setting == "max_disk_bytes" && e.Bin > 0 {
+			line += fmt.Sprintf("; %s of it is in the bin (firn bin empty)", prose.Size(e.Bin))
+		}
+		lines = append(lines, line)
+	}
+	return lines
 }

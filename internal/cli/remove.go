@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -126,9 +125,6 @@ func (p *program) rm(ctx context.Context, c *client.Client, ref string, q wire.R
 	}
 	return p.print(done, func() string {
 		text := fmt.Sprintf("%s %s%s%s · %s removed\n", word, prose.Short(s.ID), quotedName(done.Title), partsOf(done), prose.Count(int(done.BytesRemoved), "byte", "bytes"))
-		if q.Bin { // nothing there is found by less than its id
-			return text + "undo: firn restore " + string(s.ID) + "\n"
-		}
 		return text + "undo: firn restore " + prose.Short(s.ID) + "\n"
 	})
 }
@@ -177,7 +173,7 @@ func (p *program) restoreCommand() *cobra.Command {
 		Use:     "restore SESSION [ENTRY]",
 		GroupID: "sessions",
 		Short:   "Undo firn rm: bring back a session, or an entry of one",
-		Long:    "Bring back a session that was hidden or moved to the bin, or an entry that was hidden.\n\n" + sessionHelp + "\nOne in the bin is named by its whole id.\n\n" + entryHelp,
+		Long:    "Bring back a session that was hidden or moved to the bin, or an entry that was hidden.\n\n" + sessionHelp + "\nOne in the bin is named by its id, the first characters of it, or its title: firn bin ls.\n\n" + entryHelp,
 		Example: "  firn restore 0198c5a2\n  firn restore - '#220'", Args: args(1, 2, "a session and perhaps an entry"), ValidArgsFunction: p.completeSession(false),
 		RunE: p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
 			s, binned, err := p.putAway(ctx, c, args[0])
@@ -218,15 +214,6 @@ func notHidden(s wire.Session) string {
 		text += "it is archived: firn archive --undo " + prose.Short(s.ID) + " puts it back into the list\n"
 	}
 	return text
-}
-
-// putAway finds a session that may be in the bin, where it has only its id.
-func (p *program) putAway(ctx context.Context, c *client.Client, ref string) (s wire.Session, binned bool, err error) {
-	s, err = p.session(ctx, c, ref)
-	if errors.Is(err, firn.ErrNotFound) && firn.ID(ref).Check() == nil && !strings.ContainsAny(ref, " @") {
-		return wire.Session{ID: firn.ID(ref)}, true, nil
-	}
-	return s, false, err
 }
 
 // showAgain brings back an entry.
@@ -273,10 +260,7 @@ what was said. To show that it is meant, --sure repeats the whole id of the sess
 
 // purge erases.
 func (p *program) purge(ctx context.Context, c *client.Client, cmd *cobra.Command, args []string, e wire.Erase, plan bool) error {
-	s, binned, err := p.putAway(ctx, c, args[0])
-	if plan && binned { // what is in the bin cannot be looked at
-		_, err = p.session(ctx, c, args[0])
-	}
+	s, _, err := p.putAway(ctx, c, args[0])
 	if err != nil {
 		return err
 	}
@@ -356,6 +340,9 @@ func (p *program) planPurge(ctx context.Context, c *client.Client, id firn.ID, e
 
 // purgeText tells what was erased, and what was not.
 func purgeText(what string, r wire.Receipt, lines int) string {
+	if r.Already {
+		return fmt.Sprintf("%s was erased before, at %s (%s); nothing was removed now\n", what, r.Done.Local().Format("2006-01-02 15:04"), prose.Count(int(r.Bytes), "byte", "bytes"))
+	}
 	text := fmt.Sprintf("erased %s · %s removed from %s; this cannot be undone\n", what, prose.Count(int(r.Bytes), "byte", "bytes"), prose.Plural(len(r.Files), "file"))
 	if r.Notes > 0 {
 		text += fmt.Sprintf("%s, and their old versions, went from the notes: nothing else had said so\n", prose.Plural(r.Notes, "fact"))

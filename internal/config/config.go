@@ -40,7 +40,7 @@ type Config struct {
 	Models       map[string]Model    `key:"models" name:"model" doc:"What firn does not know of a model, or knows wrong, by provider/model in quotes."`
 	Cron         []Cron              `key:"cron" doc:"Jobs that run at certain times, each run in a fresh session."`
 	Hooks        map[string]Hook     `key:"hooks" name:"id" doc:"Addresses that other programs call to make an agent do something."`
-	Maintenance  Maintenance         `key:"maintenance" doc:"What is cleared away. By default nothing is: everything is kept. What is removed goes to the bin first. Sessions that run, are pinned, or belong to main keys and groups are never touched."`
+	Maintenance  Maintenance         `key:"maintenance" doc:"What is cleared away. By default nothing is: everything is kept. What is removed goes to the bin, and is erased from there only by bin_retention and bin_max_bytes. Sessions that run, are pinned, or belong to main keys and groups are never touched."`
 	Memory       Memory              `key:"memory" doc:"What agents note for good."`
 	Log          Log                 `key:"log" doc:"What the gateway tells of itself. The text of messages is never in it."`
 	Telemetry    Telemetry           `key:"telemetry" restart:"yes" doc:"Measures and traces. The text of messages is never in them."`

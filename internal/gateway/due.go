@@ -121,10 +121,13 @@ func (g *Gateway) maintainDue(m maintenance.Settings) {
 	case err != nil:
 		g.Log.Error("maintenance failed", "error", err)
 	case len(report.Actions) == 0:
-	case !report.Done && report.Removed > 0:
-		g.Log.Warn("there are sessions that would be cleared away if maintenance were enforced", "remove", report.Removed, "bytes", report.BytesBinned)
+	case !report.Done && report.Removed+report.Erased > 0:
+		g.Log.Warn("there are sessions that would be cleared away if maintenance were enforced", "remove", report.Removed, "bytes", report.BytesBinned, "erase", report.Erased, "bytes_erased", report.BytesErased)
 	default:
-		g.Log.Info("sessions were put away", "removed", report.Removed, "archived", report.Archived, "bytes", report.BytesBinned, "failed", report.Failed, "spared", report.Spared)
+		g.Log.Info("sessions were put away", "removed", report.Removed, "archived", report.Archived, "bytes", report.BytesBinned, "erased", report.Erased, "bytes_erased", report.BytesErased, "failed", report.Failed, "spared", report.Spared)
+	}
+	for _, e := range report.Exceeded {
+		g.Log.Warn("a limit of maintenance stays exceeded", "setting", e.Setting, "agent", e.Agent, "limit", e.Limit, "is", e.Is, "bin", e.Bin, "kept", report.Kept)
 	}
 	if i := slices.IndexFunc(report.Actions, func(a wire.Action) bool { return a.Error != "" }); i >= 0 {
 		g.Log.Warn("a session could not be put away", "session", report.Actions[i].Session, "error", report.Actions[i].Error)

@@ -19,7 +19,9 @@ import (
 // of sub-agents at rest are archived whether it is enforced or not, unless dryRun.
 // Sessions that run, are pinned, are those of main conversations and groups, or
 // that their key points at are out of reach. What is removed is in the bin, and
-// [Gateway.Restore] takes it out again. One that is used meanwhile is spared.
+// [Gateway.Restore] takes it out again. One that is used meanwhile is spared. Sessions
+// are erased from the bin only if a setting for that is set; those that go there now
+// are not chosen in the same run.
 func (g *Gateway) Maintain(ctx context.Context, m maintenance.Settings, dryRun bool) (wire.Maintenance, error) {
 	report := wire.Maintenance{Mode: m.Mode(), At: g.now(), Actions: []wire.Action{}, Protected: make(map[string]int)}
 	if err := m.Check(); err != nil {
@@ -35,6 +37,10 @@ func (g *Gateway) Maintain(ctx context.Context, m maintenance.Settings, dryRun b
 	if err != nil {
 		return report, fmt.Errorf("look what is to be cleared away: %w", err)
 	}
+	bin, err := g.lookIntoBin(ctx, &report)
+	if err != nil {
+		return report, fmt.Errorf("look what is to be cleared away: %w", err)
+	}
 	report.Actions = append(report.Actions, actions...)
 	for i := range all {
 		report.Sessions++
@@ -47,7 +53,12 @@ func (g *Gateway) Maintain(ctx context.Context, m maintenance.Settings, dryRun b
 		report.Done = m.Enforce
 		err = g.enforce(ctx, all, &report)
 	}
+	if err == nil {
+		err = g.eraseDue(ctx, m, bin, &report, dryRun)
+	}
 	sumUp(&report)
+	report.Kept = maintenance.Kept(report.At, all, m)
+	report.Exceeded = maintenance.Exceeded(all, &report, m)
 	return report, err
 }
 
@@ -252,6 +263,9 @@ func sumUp(r *wire.Maintenance) {
 		case r.Done && a.Outcome != wire.OutcomeDone: // it was stopped before
 		case a.Do == wire.ActionArchive:
 			r.Archived++
+		case a.Do == wire.ActionErase:
+			r.Erased++
+			r.BytesErased += a.Bytes
 		default:
 			r.Removed++
 			r.BytesBinned += a.Bytes

@@ -89,7 +89,7 @@ func (g *Gateway) remover(id firn.ID) (store.Remover, error) {
 }
 
 // Restore undoes [Gateway.Remove], in whatever way it was removed. A session in
-// the bin is known by its whole id only.
+// the bin is named by its whole id here.
 func (g *Gateway) Restore(ctx context.Context, id firn.ID) (wire.Session, error) {
 	err := g.MustBe(ctx, id)
 	if errors.Is(err, firn.ErrNotFound) {
@@ -97,7 +97,7 @@ func (g *Gateway) Restore(ctx context.Context, id firn.ID) (wire.Session, error)
 		if unable != nil {
 			return wire.Session{}, err
 		}
-		if restoreErr := remover.Restore(ctx, id); restoreErr == nil {
+		if restoreErr := g.takeOut(ctx, remover, id); restoreErr == nil {
 			err = nil
 		} else if !errors.Is(restoreErr, firn.ErrNotFound) {
 			err = restoreErr
@@ -110,6 +110,12 @@ func (g *Gateway) Restore(ctx context.Context, id firn.ID) (wire.Session, error)
 		return wire.Session{}, err
 	}
 	return g.updated(g.session(ctx, id))
+}
+
+// takeOut takes a session out of the bin.
+func (g *Gateway) takeOut(ctx context.Context, remover store.Remover, id firn.ID) error {
+	defer g.doors.lock(binDoor)()
+	return remover.Restore(ctx, id)
 }
 
 // Purge erases a session for good, or some of its entries, named as references
@@ -151,6 +157,7 @@ func (g *Gateway) Purge(ctx context.Context, id firn.ID, e wire.Erase) (wire.Rec
 	if err != nil {
 		return wire.Receipt{}, err
 	}
+	began := g.now()
 	receipt, err := remover.Purge(ctx, id, e.Reason, plan.entries...)
 	if err == nil {
 		var late int
@@ -161,6 +168,7 @@ func (g *Gateway) Purge(ctx context.Context, id firn.ID, e wire.Erase) (wire.Rec
 	return wire.Receipt{
 		Session: receipt.Session, Entries: receipt.Entries, Reason: receipt.Reason, Begun: receipt.Begun, Done: receipt.Done,
 		Bytes: receipt.Bytes, Files: receipt.Files, Notes: notes, Typed: typed, Unread: plan.unread, Forks: forks, Summaries: plan.summaries,
+		Already: err == nil && len(plan.entries) == 0 && receipt.Done.Before(began),
 	}, err
 }
 
@@ -183,6 +191,9 @@ func (g *Gateway) toErase(ctx context.Context, id firn.ID, entries []firn.EntryI
 // mirrors.
 func (g *Gateway) planPurge(ctx context.Context, id firn.ID, e wire.Erase) (wire.Receipt, error) {
 	s, err := g.session(ctx, id)
+	if errors.Is(err, firn.ErrNotFound) && len(e.Entries) == 0 {
+		s, err = g.binnedSession(ctx, id, err)
+	}
 	if err != nil {
 		return wire.Receipt{}, err
 	}
@@ -213,6 +224,9 @@ func (g *Gateway) weigh(ctx context.Context, s wire.Session, whole bool) (files 
 		return files, bytes, nil
 	}
 	names, bytes, err := weigher.Weigh(ctx, s.ID, whole)
+	if errors.Is(err, firn.ErrNotFound) && whole { // a store that cannot look into its bin so closely
+		return files, s.Bytes, nil
+	}
 	return append(files, names...), bytes, err
 }
 

@@ -17,7 +17,8 @@ import (
 )
 
 // Settings says what is cleared away. The zero value keeps
-// everything for ever. What is removed goes to the bin; nothing is ever erased.
+// everything for ever. What is removed goes to the bin, and is erased from there only
+// if BinRetention or BinMaxBytes asks for it.
 type Settings struct {
 	// Enforce does what the rest asks for; else it is only reported.
 	Enforce bool
@@ -27,9 +28,10 @@ type Settings struct {
 	// MaxEntries is how many sessions an agent may have; those used longest ago
 	// are removed. Zero means any number.
 	MaxEntries int
-	// MaxDiskBytes is how much space sessions may take, beside the bin. If they
+	// MaxDiskBytes is how much space sessions may take. If those outside of the bin
 	// take more they are removed, the oldest first, until they take only the
-	// part of it that HighWater is; zero means 0.8.
+	// part of it that HighWater is; zero means 0.8. That the bin and they take more
+	// together is reported: moving a session there frees nothing.
 	MaxDiskBytes int64
 	HighWater    float64
 	// ResetArchiveRetention is for how long sessions are kept that a reset has
@@ -38,13 +40,18 @@ type Settings struct {
 	// SubagentIdle is after how long without a word the sessions that agents
 	// began for others are archived; zero means never.
 	SubagentIdle time.Duration
+	// BinRetention is after how long in the bin sessions are erased, BinMaxBytes how
+	// much space they may take there before those removed longest ago are erased;
+	// zero means never.
+	BinRetention time.Duration
+	BinMaxBytes  int64
 	// Every is how often the gateway looks by itself; zero means never.
 	Every time.Duration
 }
 
 // Check refuses what makes no sense.
 func (m Settings) Check() error {
-	if m.PruneAfter < 0 || m.MaxEntries < 0 || m.MaxDiskBytes < 0 || m.ResetArchiveRetention < 0 || m.SubagentIdle < 0 {
+	if m.PruneAfter < 0 || m.MaxEntries < 0 || m.MaxDiskBytes < 0 || m.ResetArchiveRetention < 0 || m.SubagentIdle < 0 || m.BinRetention < 0 || m.BinMaxBytes < 0 {
 		return fmt.Errorf("%w maintenance: nothing of it can be less than zero", firn.ErrInvalid)
 	}
 	if !(m.HighWater >= 0 && m.HighWater <= 1) {
@@ -55,7 +62,7 @@ func (m Settings) Check() error {
 
 // Wanted reports whether anything is asked for at all.
 func (m Settings) Wanted() bool {
-	return m.PruneAfter > 0 || m.MaxEntries > 0 || m.MaxDiskBytes > 0 || m.ResetArchiveRetention > 0 || m.SubagentIdle > 0
+	return m.PruneAfter > 0 || m.MaxEntries > 0 || m.MaxDiskBytes > 0 || m.ResetArchiveRetention > 0 || m.SubagentIdle > 0 || m.BinRetention > 0 || m.BinMaxBytes > 0
 }
 
 // Mode is its name in the settings.
@@ -82,6 +89,8 @@ const (
 	whyEntries  = "max_entries"
 	whyDisk     = "max_disk_bytes"
 	whySubagent = "subagent_idle"
+	whyBinAge   = "bin_retention"
+	whyBinSize  = "bin_max_bytes"
 )
 
 // Standing is what is known of a session when it is decided about.
@@ -148,12 +157,17 @@ func (s *Standing) before(t *Standing) int {
 // Plan decides what is to be done with sessions. It never chooses one that is
 // out of reach, and what it chooses, once done, leaves nothing to be chosen.
 func Plan(now time.Time, all []Standing, m Settings) []wire.Action {
-	p := planning{now: now, m: m, why: make(map[firn.ID]string)}
+	return newPlanning(now, all, m, func(s *Standing) bool { return s.Protection(now) == "" }).actions()
+}
+
+// newPlanning chooses the sessions to be removed among those in reach.
+func newPlanning(now time.Time, all []Standing, m Settings, inReach func(*Standing) bool) *planning {
+	p := &planning{now: now, m: m, why: make(map[firn.ID]string)}
 	for i := range all {
 		s := &all[i]
 		p.bytes += s.Bytes
 		p.count(s.Agent, 1)
-		if s.Protection(now) == "" {
+		if inReach(s) {
 			p.reach = append(p.reach, s)
 		}
 	}
@@ -161,7 +175,7 @@ func Plan(now time.Time, all []Standing, m Settings) []wire.Action {
 	p.byAge()
 	p.byCount()
 	p.bySize()
-	return p.actions()
+	return p
 }
 
 // planning is a plan that is being made.

@@ -97,6 +97,73 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// TestPlanBin chooses what is erased from the bin.
+func TestPlanBin(t *testing.T) {
+	binned := func(id string, days int, bytes int64) store.Binned {
+		b := store.Binned{Info: store.Info{ID: firn.ID(id), Bytes: bytes}, Removed: noon.Add(-time.Duration(days) * aDay)}
+		if days < 0 {
+			b.Removed = time.Time{}
+		}
+		return b
+	}
+	bin := []store.Binned{binned("new", 1, 100), binned("old", 10, 100), binned("older", 20, 100), binned("ageless", -1, 100)}
+	for name, c := range map[string]struct {
+		m    Settings
+		want string
+	}{
+		"nothing":        {Settings{}, ""},
+		"a disk budget":  {Settings{MaxDiskBytes: 1}, ""},
+		"by age":         {Settings{BinRetention: 10 * aDay}, "older"},
+		"by age, more":   {Settings{BinRetention: aDay}, "older old"},
+		"by size":        {Settings{BinMaxBytes: 250}, "older old"},
+		"just not":       {Settings{BinMaxBytes: 400}, ""},
+		"all by size":    {Settings{BinMaxBytes: 1}, "older old new ageless"},
+		"by age, enough": {Settings{BinRetention: 15 * aDay, BinMaxBytes: 300}, "older"},
+	} {
+		var got []string
+		for _, a := range PlanBin(noon, bin, c.m) {
+			got = append(got, string(a.Session))
+			if a.Do != wire.ActionErase || a.Why == "" {
+				t.Errorf("%s: %+v", name, a)
+			}
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s: chosen are %v, want %s", name, got, c.want)
+		}
+	}
+}
+
+// TestKeptAndExceeded reports what protected sessions leave undone.
+func TestKeptAndExceeded(t *testing.T) {
+	var all []Standing
+	for i := range 6 {
+		all = append(all, old(fmt.Sprint("c", i), 30, func(s *Standing) {
+			keyedAs("agent:main:x:direct:1", route.KindDirect)(s)
+			s.Current = true
+		}))
+	}
+	all = append(all, old("free", 30, nil), old("pin", 30, func(s *Standing) { s.Pinned = true }), old("young", 1, func(s *Standing) { s.Open = true }))
+	m := Settings{PruneAfter: 10 * aDay, MaxEntries: 3, MaxDiskBytes: 600}
+	r := wire.Maintenance{Actions: Plan(noon, all, m), BinBytes: 50}
+	if len(r.Actions) != 1 || r.Actions[0].Session != "free" {
+		t.Fatalf("chosen are %+v", r.Actions)
+	}
+	if kept := Kept(noon, all, m); fmt.Sprint(kept) != "map[current:6 pinned:1]" {
+		t.Errorf("kept are %v", kept)
+	}
+	want := "[{max_entries main 3 8 0} {max_disk_bytes  600 950 150}]"
+	if got := fmt.Sprint(Exceeded(all, &r, m)); got != want {
+		t.Errorf("exceeded are %s, want %s", got, want)
+	}
+	r.Done, r.Actions[0].Outcome = true, wire.OutcomeSpared
+	if got := fmt.Sprint(Exceeded(all, &r, m)); got != "[{max_entries main 3 9 0} {max_disk_bytes  600 950 50}]" {
+		t.Errorf("with one spared, exceeded are %s", got)
+	}
+	if kept := Kept(noon, all, Settings{}); len(kept) > 0 || Exceeded(all, &r, Settings{}) != nil {
+		t.Errorf("without settings, kept are %v", kept)
+	}
+}
+
 // someStandings draws sessions.
 func someStandings(t *rapid.T) []Standing {
 	kinds := []route.Kind{route.KindOther, route.KindDirect, route.KindMain, route.KindGroup, route.KindChannel, route.KindCron, route.KindHook, route.KindSubagent}

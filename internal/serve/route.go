@@ -186,5 +186,6 @@ func maintaining(m config.Maintenance) maintenance.Settings {
 	return maintenance.Settings{
 		Enforce: m.Mode == "enforce", PruneAfter: m.PruneAfter, MaxEntries: m.MaxEntries, MaxDiskBytes: int64(m.MaxDiskBytes),
 		HighWater: m.HighWater, ResetArchiveRetention: m.ResetArchiveRetention, SubagentIdle: m.SubagentIdle, Every: m.Every,
+		BinRetention: m.BinRetention, BinMaxBytes: int64(m.BinMaxBytes),
 	}
 }

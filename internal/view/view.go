@@ -102,7 +102,7 @@ func (v *View) MustBe(ctx context.Context, id firn.ID) error {
 		}
 		return err
 	}
-	return &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("there is no session %s", id), Hint: "firn ls lists the sessions; firn restore takes one out of the bin, by its whole id"}
+	return &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("there is no session %s", id), Hint: "firn ls lists the sessions; firn bin ls lists those in the bin"}
 }
 
 // Every lists the sessions of an owner, be they archived or hidden or not. The

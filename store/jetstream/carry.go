@@ -46,24 +46,28 @@ func (st *Store) Holdings(ctx context.Context) ([]store.Holding, error) {
 // holding tells of a session that was put away, for which its last message must
 // be read.
 func (st *Store) holding(ctx context.Context, id firn.ID) (store.Holding, error) {
+	h, _, err := st.lastMark(ctx, id)
+	return h, err
+}
+
+// lastMark reads the last message of a session, and the mark in it if it has one.
+func (st *Store) lastMark(ctx context.Context, id firn.ID) (store.Holding, mark, error) {
 	patient, cancel := st.engine.patient(ctx)
 	defer cancel()
 	m, err := insist(patient, func(ctx context.Context) (*message, error) {
 		return st.engine.latest(ctx, st.names.stream(st.names.shard(id)), st.names.subject(id), soundFrame)
 	})
 	if err != nil || m == nil {
-		return store.Holding{ID: id}, err
+		return store.Holding{ID: id}, mark{}, err
 	}
 	f, err := parseFrame(m)
 	if err != nil {
-		return store.Holding{ID: id}, err
+		return store.Holding{ID: id}, mark{}, err
 	}
 	h := store.Holding{ID: id, Bytes: f.size, Modified: f.modified, Archived: f.archived, Removed: f.removed}
-	var said mark
-	if f.kind == kindMark && json.Unmarshal(f.data, &said) == nil {
-		h.Reason, h.Receipt = said.Reason, said.Receipt
-	}
-	return h, nil
+	said := parseMark(f)
+	h.Reason, h.Receipt = said.Reason, said.Receipt
+	return h, said, nil
 }
 
 // Lines yields the lines of a session as they lie there; see [store.Carrier].

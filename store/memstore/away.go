@@ -93,8 +93,29 @@ func (m *Store) archive(ctx context.Context, id firn.ID, archived bool) error {
 }
 
 // Remove moves a session to the bin.
-func (m *Store) Remove(ctx context.Context, id firn.ID, _ string) error {
-	return m.change(ctx, id, func(s *session) { s.removed = true })
+func (m *Store) Remove(ctx context.Context, id firn.ID, reason string) error {
+	return m.change(ctx, id, func(s *session) {
+		if !s.removed {
+			s.removed, s.removedAt, s.reason = true, m.now(), reason
+		}
+	})
+}
+
+// Bin lists the sessions in the bin.
+func (m *Store) Bin(ctx context.Context) ([]store.Binned, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.ready(ctx); err != nil {
+		return nil, err
+	}
+	var all []store.Binned
+	for id, s := range m.sessions {
+		if s.removed && s.purged == nil {
+			all = append(all, store.Binned{Info: s.info(id), Removed: s.removedAt, Reason: s.reason})
+		}
+	}
+	store.SortBinned(all)
+	return all, nil
 }
 
 // Restore takes a session out of the bin.

@@ -37,6 +37,7 @@ var (
 	_ store.Keyed    = (*Store)(nil)
 	_ store.Claimer  = (*Store)(nil)
 	_ store.Remover  = (*Store)(nil)
+	_ store.Binner   = (*Store)(nil)
 )
 
 // New makes an empty store.
@@ -54,6 +55,9 @@ type session struct {
 	entries           []firn.Entry
 	ids               store.IDs // of all entries
 	archived, removed bool
+	// removedAt and reason are when and why it was moved to the bin.
+	removedAt time.Time
+	reason    string
 	// purged is the receipt if the session was erased. Its id stays taken.
 	purged *store.Receipt
 	// changed is closed, and replaced, when a follower should look again.

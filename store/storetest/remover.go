@@ -11,6 +11,7 @@ func removerTests() []test {
 	return []test{
 		{"archives", removerArchives},
 		{"removes and restores", removerRemoves},
+		{"lists its bin", removerBin},
 		{"knows what is not there", removerNotFound},
 	}
 }
@@ -97,6 +98,51 @@ func removerRemoves(s *suite) {
 	if got := s.ids(store.Query{Archived: true}); !slices.Equal(got, []firn.ID{"a"}) {
 		s.Errorf("restored, the archive lists %q", got)
 	}
+}
+
+// removerBin lists the bin as sessions go in, come back and are purged.
+func removerBin(s *suite) {
+	binner, ok := store.As[store.Binner](s.store)
+	if !ok {
+		return
+	}
+	check := func(when string, want ...firn.ID) {
+		s.Helper()
+		binner, _ = store.As[store.Binner](s.store)
+		all, err := binner.Bin(s.ctx)
+		s.must("Bin", err)
+		var ids []firn.ID
+		for _, b := range all {
+			ids = append(ids, b.ID)
+			if b.Removed.IsZero() || b.Reason != "why "+string(b.ID) || b.Title != "Title of "+string(b.ID) || b.Fault != "" {
+				s.Errorf("%s: the bin has %+v", when, b)
+			}
+		}
+		slices.Sort(ids)
+		if !slices.Equal(ids, want) {
+			s.Errorf("%s: the bin has %q, want %q", when, ids, want)
+		}
+	}
+	check("at first")
+	for _, id := range []firn.ID{"a", "b", "c"} {
+		s.begin(firn.Header{Session: id}, 1)
+		s.append(id, entry(firn.EntryID("t"+id), "", &firn.Title{Name: "Title of " + string(id)}))
+	}
+	for _, id := range []firn.ID{"a", "b"} {
+		s.must("Remove", s.remover().Remove(s.ctx, id, "why "+string(id)))
+	}
+	check("two removed", "a", "b")
+	s.restart()
+	check("after closing", "a", "b")
+	s.must("Restore", s.remover().Restore(s.ctx, "a"))
+	check("one restored", "b")
+	s.must("Remove", s.remover().Remove(s.ctx, "a", "why a"))
+	check("removed again", "a", "b")
+	_, err := s.remover().Purge(s.ctx, "b", "")
+	s.must("Purge", err)
+	_, err = s.remover().Purge(s.ctx, "c", "")
+	s.must("Purge", err)
+	check("one purged", "a")
 }
 
 // wantGone checks that a session is not there but its id is taken.

@@ -70,6 +70,15 @@ func (u *Store) Restore(ctx context.Context, id firn.ID) error {
 	return u.own.Restore(ctx, id)
 }
 
+// Bin lists the bin of our own store: sources are only read and have none.
+func (u *Store) Bin(ctx context.Context) ([]store.Binned, error) {
+	binner, ok := store.As[store.Binner](u.own)
+	if !ok {
+		return nil, fmt.Errorf("list the bin: the store cannot: %w", firn.ErrUnsupported)
+	}
+	return binner.Bin(ctx)
+}
+
 // Purge erases a session, or some of its entries, for good, and also what
 // sources have of it. One of a source is taken over first, so that what is not
 // to be erased stays, and so that its id does. That copy is not counted, nor named

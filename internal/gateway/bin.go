@@ -1,0 +1,172 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"firn"
+	"firn/internal/maintenance"
+	"firn/store"
+	"firn/wire"
+)
+
+// Bin lists the sessions in the bin, the one removed last first.
+func (g *Gateway) Bin(ctx context.Context) (wire.Bin, error) {
+	all, err := g.binned(ctx)
+	if err != nil {
+		return wire.Bin{}, err
+	}
+	out := wire.Bin{Items: make([]wire.Binned, 0, len(all)), Total: len(all)}
+	m := g.setup.Load().Maintenance
+	for i := range all {
+		out.Items = append(out.Items, inBin(&all[i], m))
+		out.Bytes += all[i].Bytes
+	}
+	return out, nil
+}
+
+// binned asks the store for the sessions in its bin.
+func (g *Gateway) binned(ctx context.Context) ([]store.Binned, error) {
+	binner, ok := store.As[store.Binner](g.Store)
+	if !ok {
+		return nil, &wire.Problem{Kind: wire.Unsupported, Message: "this store cannot list its bin"}
+	}
+	return binner.Bin(ctx)
+}
+
+// binnedSession finds a session in the bin; else it returns the error that says that
+// there is none.
+func (g *Gateway) binnedSession(ctx context.Context, id firn.ID, none error) (wire.Session, error) {
+	all, err := g.binned(ctx)
+	if err != nil {
+		return wire.Session{}, none
+	}
+	for i := range all {
+		if b := &all[i]; b.ID == id {
+			return wire.Session{ID: id, Agent: b.Agent, Key: b.Key, Title: b.Title, Bytes: b.Bytes}, nil
+		}
+	}
+	return wire.Session{}, none
+}
+
+// inBin is a session in the bin as the protocol tells it.
+func inBin(b *store.Binned, m maintenance.Settings) wire.Binned {
+	out := wire.Binned{
+		Session: b.ID, Agent: b.Agent, Key: b.Key, Title: cmp.Or(b.Title, b.Prompt), Removed: b.Removed, Reason: b.Reason,
+		Updated: b.Updated, Bytes: b.Bytes, Fault: b.Fault,
+	}
+	if m.Enforce && m.BinRetention > 0 && !b.Removed.IsZero() {
+		out.Erased = b.Removed.Add(m.BinRetention)
+	}
+	return out
+}
+
+// binDoor is the name of the lock that is held while sessions leave the bin, so that one
+// that is being restored is not erased.
+const binDoor = "bin"
+
+// EmptyBin erases sessions in the bin for good: those that are named, or all, of these
+// the ones that were removed before a time. A receipt stays for each. Notes that were
+// made from them stay, unlike those of a session that is purged.
+func (g *Gateway) EmptyBin(ctx context.Context, e wire.EmptyBin) (wire.EmptiedBin, error) {
+	out := wire.EmptiedBin{Plan: e.Plan, Items: []wire.Binned{}}
+	if !e.Plan && !e.Sure {
+		return out, &wire.Problem{Kind: wire.Invalid, Message: "empty the bin: it cannot be undone, and sure is not set", Hint: "send sure: true, or plan: true to see what would be erased"}
+	}
+	remover, err := g.remover("")
+	if err != nil {
+		return out, err
+	}
+	all, err := g.binned(ctx)
+	if err != nil {
+		return out, err
+	}
+	for _, id := range e.Sessions {
+		if !slices.ContainsFunc(all, func(b store.Binned) bool { return b.ID == id }) {
+			return out, fmt.Errorf("session %.128s is not in the bin: %w", id, firn.ErrNotFound)
+		}
+	}
+	for i := range all {
+		b := &all[i]
+		if len(e.Sessions) > 0 && !slices.Contains(e.Sessions, b.ID) || !e.Before.IsZero() && (b.Removed.IsZero() || !b.Removed.Before(e.Before)) {
+			out.Left++
+			continue
+		}
+		one := inBin(b, maintenance.Settings{})
+		if !e.Plan {
+			if err := g.eraseBinned(ctx, remover, b.ID, cmp.Or(e.Reason, "the bin was emptied")); err != nil {
+				one.Error = err.Error()
+			}
+		}
+		if out.Items = append(out.Items, one); one.Error != "" {
+			out.Failed, out.Left = out.Failed+1, out.Left+1
+		} else {
+			out.Erased, out.Bytes = out.Erased+1, out.Bytes+one.Bytes
+		}
+		if err := ctx.Err(); err != nil {
+			return out, fmt.Errorf("empty the bin: %w", err)
+		}
+	}
+	return out, nil
+}
+
+// eraseBinned erases a session that is in the bin. One that was restored meanwhile is
+// [firn.ErrConflict].
+func (g *Gateway) eraseBinned(ctx context.Context, remover store.Remover, id firn.ID, reason string) error {
+	defer g.doors.lock(binDoor)()
+	switch err := g.MustBe(ctx, id); {
+	case err == nil:
+		return fmt.Errorf("%w: it was restored meanwhile", firn.ErrConflict)
+	case !errors.Is(err, firn.ErrNotFound):
+		return err
+	}
+	_, err := remover.Purge(ctx, id, reason)
+	g.forget(id)
+	return err
+}
+
+// lookIntoBin lists what is in the bin, for a report. A store that cannot tell has none.
+func (g *Gateway) lookIntoBin(ctx context.Context, report *wire.Maintenance) ([]store.Binned, error) {
+	all, err := g.binned(ctx)
+	if wire.KindOf(err) == wire.Unsupported {
+		return nil, nil
+	}
+	report.BinSessions = len(all)
+	for i := range all {
+		report.BinBytes += all[i].Bytes
+	}
+	return all, err
+}
+
+// eraseDue erases the sessions of the bin that the settings no longer keep, or only adds
+// them to the report.
+func (g *Gateway) eraseDue(ctx context.Context, m maintenance.Settings, bin []store.Binned, report *wire.Maintenance, dryRun bool) error {
+	actions := maintenance.PlanBin(report.At, bin, m)
+	if !m.Enforce || dryRun || len(actions) == 0 {
+		report.Actions = append(report.Actions, actions...)
+		return nil
+	}
+	remover, err := g.remover("")
+	for i := range actions {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			break
+		}
+		a := &actions[i]
+		switch err := g.eraseBinned(ctx, remover, a.Session, "maintenance: "+a.Why); {
+		case err == nil:
+			a.Outcome = wire.OutcomeDone
+		case errors.Is(err, firn.ErrConflict):
+			a.Outcome = wire.OutcomeSpared
+		default:
+			a.Outcome, a.Error = wire.OutcomeFailed, err.Error()
+		}
+	}
+	report.Actions = append(report.Actions, actions...)
+	return err
+}
