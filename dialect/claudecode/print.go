@@ -20,8 +20,9 @@ type printer struct {
 	// agent is whose file it is, if a sub-agent's.
 	agent string
 	side  bool
-	// main says that lines of the session itself were seen, and not a sub-agent's.
-	main bool
+	// main says that it is the transcript of a session that is handed over, sub
+	// that it is a sub-agent's.
+	main, sub bool
 	// scope is what uuids are made from; copying is set for a printer that
 	// repeats what a compaction keeps, and then its records are in one line.
 	scope   string
@@ -99,18 +100,18 @@ func (p *printer) Print(dst []byte, e firn.Entry) ([]byte, error) {
 }
 
 // Stale reports whether a line is one of a sub-agent's transcript, which Claude
-// Code does not resume. In the transcript of a session such lines are aside.
+// Code does not resume. In the transcript of a session such lines are aside, so
+// the first line tells. Lines of several entries may be carried by one of them.
 func (p *printer) Stale(_ firn.Entry, lines [][]byte) bool {
-	if p.to.As == "" || p.main {
+	if p.to.As == "" {
 		return false
 	}
-	stale := false
 	for _, line := range lines {
-		if l, err := readLine(line); err == nil && (l.kind == "user" || l.kind == "assistant") {
-			p.main, stale = p.main || !l.sidechain, stale || l.sidechain
+		if l, err := readLine(line); err == nil && !p.main && !p.sub && (l.kind == "user" || l.kind == "assistant") {
+			p.main, p.sub = !l.sidechain, l.sidechain
 		}
 	}
-	return stale && !p.main
+	return p.sub
 }
 
 // Finish adds what was held back, and the title again where readers of the

@@ -22,6 +22,8 @@ type printer struct {
 	// floor is the last entry of a history that was put in place of another to
 	// hide something: a rollback does not reach what is in it.
 	floor firn.EntryID
+	// outdated is set if it was read from a rollout of an old form.
+	outdated bool
 	// own is set if the session was read from a rollout. Its lines say already
 	// what the printer otherwise adds for the screen.
 	own    bool
@@ -67,30 +69,28 @@ func (p *printer) Print(dst []byte, e firn.Entry) ([]byte, error) {
 }
 
 // Stale reports whether a line is none that Codex reads today, or is the first
-// one of another file: Codex believes the id that stands there.
-func (p *printer) Stale(_ firn.Entry, lines [][]byte) bool {
-	if p.to.As == "" {
+// one of another file: Codex believes the id that stands there. The first line
+// tells for a file of 2025, as lines of several entries may be carried by one of
+// them.
+func (p *printer) Stale(e firn.Entry, lines [][]byte) bool {
+	if p.to.As == "" || p.outdated || len(lines) == 0 {
+		return p.outdated
+	}
+	if _, ok := e.Body.(*firn.Header); !ok {
 		return false
 	}
-	for _, line := range lines {
-		f, err := readMembers(line)
-		if err != nil || f.get("timestamp") == nil || f.get("payload") == nil {
-			return true
-		}
-		if f.text("type") != "session_meta" {
-			continue
-		}
-		meta := f.object("payload")
-		for _, name := range []string{"timestamp", "cwd", "originator", "cli_version"} {
-			if meta.get(name) == nil {
-				return true
-			}
-		}
-		if meta.text("id") != p.to.As {
+	f, err := readMembers(lines[0])
+	meta := f.object("payload")
+	if err != nil || meta == nil || f.get("timestamp") == nil {
+		p.outdated = true
+		return true
+	}
+	for _, name := range []string{"timestamp", "cwd", "originator", "cli_version"} {
+		if meta.get(name) == nil {
 			return true
 		}
 	}
-	return false
+	return meta.text("id") != p.to.As
 }
 
 // Finish writes a history that is not complete.
