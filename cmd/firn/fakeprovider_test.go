@@ -87,8 +87,15 @@ func (s *fakeProvider) all() []fakeRequest {
 // printed, its notes and its exit code.
 func (s *fakeProvider) firn(t *testing.T, home, dir string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
+	return s.firnSaid(t, home, dir, "", args...)
+}
+
+// firnSaid is firn with something on stdin.
+func (s *fakeProvider) firnSaid(t *testing.T, home, dir, input string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
 	cmd := exec.Command("firn", args...)
 	cmd.Dir = dir
+	cmd.Stdin = strings.NewReader(input)
 	cmd.Env = append(os.Environ(), "FIRN_HOME="+home, "OPENAI_BASE_URL="+s.URL, "OPENAI_API_KEY=x", "FIRN_MODEL="+s.model)
 	var out, notes strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &notes
