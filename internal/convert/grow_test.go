@@ -345,3 +345,28 @@ func TestGrownInSteps(t *testing.T) {
 		}
 	}
 }
+
+// What firn counted after an import is not written to the tool, and what was said
+// since hangs where it belongs.
+func TestCountersStay(t *testing.T) {
+	claude, _ := dialects.Find(string(dialect.ClaudeCode))
+	text := claudeParallel(rand.New(rand.NewPCG(3, 41)))
+	st := imported(t, specimen{claude, "s.jsonl", text}, text)
+	counters := firn.NewEntry(&firn.Custom{Type: firn.CountersType, Data: []byte(`{"turns":1}`)})
+	if _, err := st.Append(t.Context(), "s", store.Any, counters); err != nil {
+		t.Fatal(err)
+	}
+	back, report := exported(t, st, claude)
+	if string(back) != string(text) || !report.Whole() {
+		t.Errorf("the bytes differ, %+v: %s", report, firstDifference(string(back), string(text)))
+	}
+	if _, err := st.Append(t.Context(), "s", store.Any, firn.UserText("and now?")); err != nil {
+		t.Fatal(err)
+	}
+	for _, to := range dialects.Others() {
+		out, _ := exported(t, st, to)
+		if got := conversation(t, from(to, "s.jsonl", out)); !strings.Contains(got, "user: go\n") || !strings.Contains(got, "user: and now?\n") {
+			t.Errorf("%s reads\n%s", to.Name(), got)
+		}
+	}
+}
