@@ -111,6 +111,9 @@ type Options struct {
 	Ask     Ask
 	// Injected goes before the last message of the user.
 	Injected []Injection
+	// Agent is the name of the agent that answers: it is told which answers others
+	// gave. Empty tells it of none.
+	Agent string
 	// MaxImages bounds the number of images further than the profile does.
 	// Zero leaves it to the profile; less than zero sends none.
 	MaxImages int
@@ -121,7 +124,7 @@ type Options struct {
 // Build makes a window of a path. The same path and options always give the
 // same window, and neither is changed.
 func Build(p Path, o Options) Window {
-	r := renderPath(p)
+	r := renderPath(p, o.Agent)
 	w := Window{Profile: o.Profile.Name, Ask: o.Ask, Out: slices.Concat(p.Out, r.out)}
 	pass := newPass(o.Profile, o.Ask, o.MaxImages)
 	pass.repairs = r.repairs

@@ -91,7 +91,10 @@ func (t *teller) message(m *firn.Message, extra firn.Fields) {
 	if !m.Time.IsZero() {
 		c.Time = m.Time
 	}
-	c.Sender = t.plain(textOf(extra.Get("sender")))
+	c.Sender = t.plain(textOf(extra.Get(window.SenderField)))
+	if m.Role == firn.RoleAssistant {
+		c.Sender = t.plain(textOf(extra.Get(window.AgentField)))
+	}
 	c.Provider, c.Model = t.plain(m.Provider), t.plain(m.Model)
 	c.Tokens = window.Chars{}.CountMessage(m)
 	if m.StopReason != firn.StopEnd && m.StopReason != firn.StopToolUse {

@@ -46,7 +46,7 @@ func (g *Gateway) Inbound(ctx context.Context, in wire.Inbound) (wire.Routed, er
 		return out, nil
 	}
 	unlock()
-	return g.deliver(ctx, askerOf(ctx).outside(r.Key), in, text, out)
+	return g.deliver(ctx, askerOf(ctx).outside(r.Key), r, in, text, out)
 }
 
 // resolve finds where a message belongs.
@@ -192,13 +192,17 @@ func (g *Gateway) chooseModel(ctx context.Context, id firn.ID, name string) erro
 }
 
 // deliver says a message in its session.
-func (g *Gateway) deliver(ctx context.Context, who Asker, in wire.Inbound, text string, out wire.Routed) (wire.Routed, error) {
+func (g *Gateway) deliver(ctx context.Context, who Asker, r route.Route, in wire.Inbound, text string, out wire.Routed) (wire.Routed, error) {
 	wait := in.Wait
 	turn := wire.Turn{Text: text, Images: in.Images, Sender: in.Sender}
 	if in.ID != "" {
 		turn.ID = firn.EntryID(in.ID)
 	}
-	ticket, repeated, err := g.acceptFrom(ctx, who, out.Session, turn, in.Channel)
+	from := sourceOf{channel: in.Channel}
+	if r.Key.Kind() == route.KindDirect { // a main conversation may be with several
+		from.chat = string(route.ChatDirect)
+	}
+	ticket, repeated, err := g.acceptFrom(ctx, who, out.Session, turn, from)
 	if err != nil {
 		return out, err
 	}

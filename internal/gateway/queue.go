@@ -26,7 +26,6 @@ const (
 	// acceptedField marks messages that the gateway accepted, so that it knows
 	// after a crash that it owes them an answer.
 	acceptedField = "accepted"
-	senderField   = "sender"
 )
 
 // waiting is a message that waits.
@@ -35,6 +34,8 @@ type waiting struct {
 	Text   string       `json:"text,omitempty"`
 	Images []wire.Image `json:"images,omitempty"`
 	Sender string       `json:"sender,omitempty"`
+	// Chat is "direct" if nobody but the sender takes part in the chat.
+	Chat string `json:"chat,omitempty"`
 	// Channel is where it came from; empty if that is not known.
 	Channel string `json:"channel,omitempty"`
 	// By is the machine that says it; empty if a person does.
@@ -70,7 +71,10 @@ func (w waiting) entry() (firn.Entry, error) {
 func (w waiting) extra(together []waiting) firn.Fields {
 	fields := firn.Fields{{Name: acceptedField, Value: json.RawMessage("true")}, {Name: askerField, Value: spell(w.Asker)}}
 	if w.Sender != "" {
-		fields = append(fields, firn.Field{Name: senderField, Value: spell(w.Sender)})
+		fields = append(fields, firn.Field{Name: window.SenderField, Value: spell(w.Sender)})
+		if w.Chat != "" {
+			fields = append(fields, firn.Field{Name: window.ChatField, Value: spell(w.Chat)})
+		}
 	}
 	if w.From != nil {
 		fields = append(fields, firn.Field{Name: fromField, Value: spell(w.From)})

@@ -154,14 +154,18 @@ func ours(t *ticket) bool {
 // accept takes in a message. The ticket tells when it is durable, and when it
 // is answered.
 func (g *Gateway) accept(ctx context.Context, id firn.ID, t wire.Turn) (*ticket, error) {
-	ticket, _, err := g.acceptFrom(ctx, askerOf(ctx), id, t, "")
+	ticket, _, err := g.acceptFrom(ctx, askerOf(ctx), id, t, sourceOf{})
 	return ticket, err
 }
 
-// acceptFrom is accept of a message of an asker that came over a channel; empty means
-// that of the session's key. It also reports whether the message was taken before.
-func (g *Gateway) acceptFrom(ctx context.Context, who Asker, id firn.ID, t wire.Turn, channel string) (_ *ticket, repeated bool, err error) {
-	setup := g.setup.Load()
+// sourceOf is where a message came from: the channel, empty means that of the session's
+// key; and the type of the chat, empty if it is not known.
+type sourceOf struct{ channel, chat string }
+
+// acceptFrom is accept of a message of an asker that came from somewhere. It also
+// reports whether the message was taken before.
+func (g *Gateway) acceptFrom(ctx context.Context, who Asker, id firn.ID, t wire.Turn, from sourceOf) (_ *ticket, repeated bool, err error) {
+	setup, channel := g.setup.Load(), from.channel
 	if channel == "" && len(setup.Queues) > 0 {
 		channel = g.channelOf(ctx, id)
 	}
@@ -171,7 +175,7 @@ func (g *Gateway) acceptFrom(ctx context.Context, who Asker, id firn.ID, t wire.
 			return nil, false, err
 		}
 	}
-	w := waiting{ID: t.ID, Text: t.Text, Images: t.Images, Sender: t.Sender, Channel: channel, Mode: mode, Asker: who}
+	w := waiting{ID: t.ID, Text: t.Text, Images: t.Images, Sender: t.Sender, Chat: from.chat, Channel: channel, Mode: mode, Asker: who}
 	if w.ID == "" {
 		w.ID = firn.NewEntryID()
 	}

@@ -40,6 +40,20 @@ type Line struct {
 	Key     string       `json:"key"`
 	Before  int64        `json:"tokensBefore"`
 	Kept    firn.EntryID `json:"firstKeptEntryId"`
+	// Sender is the person who said a message, Agent who answered.
+	Sender word `json:"sender"`
+	Agent  word `json:"agent"`
+}
+
+// word is a text that other programs may have written otherwise: then it is empty.
+type word string
+
+// UnmarshalJSON reads a text.
+func (w *word) UnmarshalJSON(data []byte) error {
+	var s string
+	_ = json.Unmarshal(data, &s) // what is odd is left out
+	*w = word(s)
+	return nil
 }
 
 // Said is a message.
@@ -129,9 +143,9 @@ func (l Line) Who() string {
 	}
 	switch l.Message.Role {
 	case "user":
-		return "you"
+		return cmp.Or(OneLine(string(l.Sender), 40), "you")
 	case "assistant":
-		return "agent"
+		return cmp.Or(OneLine(string(l.Agent), 40), "agent")
 	case "toolResult":
 		return "tool"
 	case "bashExecution":

@@ -64,7 +64,7 @@ export function speakerOf(card: Card): string {
       return card.sender || "You";
     case "assistant":
     case "tool":
-      return card.model || "Assistant";
+      return card.sender || card.model || "Assistant";
     case "shell":
       return "Shell";
     case "system":
