@@ -145,6 +145,11 @@ type State struct {
 // agent is. Its data is an object with the member "level".
 const VerboseType = "firn.verbose"
 
+// DefaultType is the type of a [Custom] entry that takes choices of the session back: its
+// member "what" names them, of model, thinking and verbose. What the agent does otherwise
+// holds again.
+const DefaultType = "firn.default"
+
 // SendType is the type of a [Custom] entry that settles whether answers may be
 // sent. Its data is an object with the member "policy": allow, deny or inherit.
 const SendType = "firn.send"

@@ -10,10 +10,11 @@ import (
 	"firn/store"
 )
 
-// How much the user is told of what happens beside the answers.
+// How much the user is told of what happens beside the answers: tool calls and
+// compactions.
 const (
-	verboseOn  = "on"
-	verboseOff = "off"
+	VerboseOn  = "on"
+	VerboseOff = "off"
 )
 
 // Override is what a session does otherwise than its agent. What is left empty
@@ -24,6 +25,9 @@ type Override struct {
 	Thinking        provider.Thinking
 	// Verbose is "on" or "off": whether the user is told of compactions.
 	Verbose string
+	// Back names what is taken back, of model, thinking and verbose: the agent's own
+	// settings hold again.
+	Back []string
 }
 
 // levels are the levels of thinking there are.
@@ -68,10 +72,18 @@ func (a *Agent) overrides(o Override) ([]firn.Entry, error) {
 		entries = append(entries, firn.NewEntry(&firn.ThinkingChange{Level: string(o.Thinking)}))
 	}
 	if o.Verbose != "" {
-		if o.Verbose != verboseOn && o.Verbose != verboseOff {
+		if o.Verbose != VerboseOn && o.Verbose != VerboseOff {
 			return nil, fmt.Errorf("verbose is on or off, not %q: %w", o.Verbose, firn.ErrInvalid)
 		}
 		entries = append(entries, custom(firn.VerboseType, map[string]string{"level": o.Verbose}))
+	}
+	for _, what := range o.Back {
+		if !slices.Contains([]string{"model", "thinking", "verbose"}, what) {
+			return nil, fmt.Errorf("%q cannot be taken back: %w", what, firn.ErrInvalid)
+		}
+	}
+	if len(o.Back) > 0 {
+		entries = append(entries, custom(firn.DefaultType, map[string][]string{"what": o.Back}))
 	}
 	return entries, nil
 }

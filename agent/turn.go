@@ -246,7 +246,7 @@ func (t *turn) choose() error {
 	if level := provider.Thinking(chosen.ThinkingLevel); slices.Contains(levels, level) {
 		t.thinking = level
 	}
-	t.verbose = chosen.Verbose == verboseOn
+	t.verbose = chosen.Verbose == VerboseOn
 	return t.equip()
 }
 

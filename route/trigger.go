@@ -148,14 +148,10 @@ type Toggles struct {
 	Compactions, FlushedAt                 int
 }
 
-// Carry returns what of the toggles a new session begins with. What was settled
-// for the conversation stays. What somebody chose stays if they asked for the
-// new session, and not if it began by itself. Counters begin at nothing.
-func (t Toggles) Carry(cause Cause) Toggles {
+// Carry returns what of the toggles a new session begins with, however it begins: what
+// was chosen for the conversation stays, and counters begin at zero.
+func (t Toggles) Carry() Toggles {
 	next := Toggles{Send: t.Send, Queue: t.Queue, Activation: t.Activation}
-	if !cause.Asked() {
-		return next
-	}
 	next.Thinking, next.Verbose, next.Reasoning = t.Thinking, t.Verbose, t.Reasoning
 	next.Elevated, next.TTS, next.Usage = t.Elevated, t.TTS, t.Usage
 	next.Provider, next.Model, next.AuthProfile = t.Provider, t.Model, t.AuthProfile

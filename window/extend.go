@@ -40,7 +40,7 @@ func extends(e *firn.Entry) bool {
 	case *firn.Message, *firn.Title, *firn.Label, *firn.CustomMessage:
 		return e.ID != ""
 	case *firn.Custom:
-		return e.ID != "" && b.Type != firn.VerboseType && b.Type != firn.SendType
+		return e.ID != "" && b.Type != firn.VerboseType && b.Type != firn.SendType && b.Type != firn.DefaultType
 	}
 	return false
 }

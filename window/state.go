@@ -53,6 +53,8 @@ func settle(entries []firn.Entry, answers bool) firn.State {
 			switch b.Type {
 			case firn.VerboseType:
 				s = older(s, firn.State{Verbose: stringOf(member(b.Data, "level"))})
+			case firn.DefaultType:
+				s = older(s, takenBack(b.Data))
 			case firn.SendType:
 				s = older(s, firn.State{Send: stringOf(member(b.Data, "policy"))})
 			}
@@ -62,6 +64,38 @@ func settle(entries []firn.Entry, answers bool) firn.State {
 			}
 		case *firn.Compaction:
 			s = older(s, stateOf(b.Details))
+		}
+	}
+	if s.Model == byDefault {
+		s.Provider, s.Model = "", ""
+	}
+	for _, v := range []*string{&s.ThinkingLevel, &s.Verbose} {
+		if *v == byDefault {
+			*v = ""
+		}
+	}
+	return s
+}
+
+// byDefault stands for a choice that was taken back, while the state is looked for:
+// nothing earlier counts.
+const byDefault = "\x00"
+
+// takenBack are the choices that an entry takes back.
+func takenBack(data json.RawMessage) firn.State {
+	var what []string
+	if json.Unmarshal(member(data, "what"), &what) != nil {
+		return firn.State{}
+	}
+	var s firn.State
+	for _, name := range what {
+		switch name {
+		case "model":
+			s.Model = byDefault
+		case "thinking":
+			s.ThinkingLevel = byDefault
+		case "verbose":
+			s.Verbose = byDefault
 		}
 	}
 	return s

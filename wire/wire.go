@@ -169,7 +169,8 @@ type NewSession struct {
 // Patch changes a session. What is nil stays as it is.
 type Patch struct {
 	Title *string `json:"title,omitempty"`
-	// Model is provider/model.
+	// Model is provider/model. Of model, thinking, verbose and send, null or "default"
+	// takes back what was chosen for the session.
 	Model    *string `json:"model,omitempty"`
 	Thinking *string `json:"thinking,omitempty"`
 	Verbose  *string `json:"verbose,omitempty"`

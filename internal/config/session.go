@@ -14,6 +14,7 @@ type Session struct {
 	ResetByChannel map[string]Reset    `key:"reset_by_channel" name:"channel" doc:"The same for one channel, instead of everything else."`
 	ResetTriggers  []string            `key:"reset_triggers" default:"/new,/reset" doc:"What somebody says to begin a new session. What follows it is the first message there."`
 	SendPolicy     SendPolicy          `key:"send_policy" doc:"Which answers are sent out."`
+	Commands       Commands            `key:"commands" doc:"Who may use which commands in messages, such as /model or /new. Commands are named without the slash."`
 	Queue          Queue               `key:"queue" doc:"What becomes of messages that come while a turn runs."`
 	QueueByChannel map[string]Queue    `key:"queue_by_channel" name:"channel" doc:"The same for one channel, instead."`
 }
@@ -41,6 +42,22 @@ type SendRule struct {
 	Channel   string `key:"channel" doc:"The channel. Empty means any."`
 	ChatType  string `key:"chat_type" allow:"|direct|group|channel" doc:"The kind of chat. Empty means any."`
 	KeyPrefix string `key:"key_prefix" doc:"How the session's key begins. Empty means any."`
+}
+
+// Commands says who may use which commands in messages.
+type Commands struct {
+	Direct []string      `key:"direct" default:"*" doc:"Those of everybody in direct chats. A * stands for any characters."`
+	Group  []string      `key:"group" default:"help,status,usage,queue,stop,compact" doc:"Those of everybody in groups and channels: none that changes which session is used, the model, or rights."`
+	Rules  []CommandRule `key:"rules" doc:"Rules for some senders or chats. The first that fits decides, instead of direct and group."`
+}
+
+// CommandRule is one rule of who may use which commands. It fits what agrees with
+// everything that it names.
+type CommandRule struct {
+	Channel  string   `key:"channel" doc:"The channel. Empty means any."`
+	ChatType string   `key:"chat_type" allow:"|direct|group|channel" doc:"The kind of chat. Empty means any."`
+	Senders  []string `key:"senders" doc:"The senders, as the bridge names them, or the peer of a direct chat. None means any."`
+	Commands []string `key:"commands" doc:"The commands that they may use. None means none."`
 }
 
 // Queue is what becomes of messages that come while a turn runs.

@@ -191,7 +191,7 @@ func sendWord(s string) (string, bool) {
 		return sendAllow, true
 	case sendDeny, "off":
 		return sendDeny, true
-	case sendInherit:
+	case sendInherit, wire.Default:
 		return sendInherit, true
 	}
 	return "", false
@@ -264,11 +264,20 @@ func (g *Gateway) override(ctx context.Context, id firn.ID, p *wire.Patch) error
 		return nil
 	}
 	var o agent.Override
-	for _, v := range []*string{p.Model, p.Thinking, p.Verbose} {
-		if v != nil && *v == "" {
-			return &wire.Problem{Kind: wire.Invalid, Message: "model, thinking and verbose cannot be set to nothing", Hint: "leave out what shall stay as it is"}
+	kept := *p
+	for _, v := range []struct {
+		name  string
+		value **string
+	}{{"model", &kept.Model}, {"thinking", &kept.Thinking}, {"verbose", &kept.Verbose}} {
+		switch {
+		case *v.value == nil:
+		case **v.value == "":
+			return &wire.Problem{Kind: wire.Invalid, Message: v.name + " cannot be empty", Hint: "null, or default, takes the choice back"}
+		case **v.value == wire.Default:
+			o.Back, *v.value = append(o.Back, v.name), nil
 		}
 	}
+	p = &kept
 	if p.Model != nil {
 		var ok bool
 		if o.Provider, o.Model, ok = strings.Cut(*p.Model, "/"); !ok || o.Provider == "" || o.Model == "" {

@@ -117,6 +117,8 @@ type Setup struct {
 	Zone     *time.Location
 	Triggers []string
 	Send     route.SendPolicy
+	// Commands says who may use which commands in messages.
+	Commands route.CommandPolicy
 	// Habits are what holds for some agents, by id, instead of what holds for
 	// all.
 	Habits map[string]Habits

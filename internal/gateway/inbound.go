@@ -29,6 +29,9 @@ func (g *Gateway) Inbound(ctx context.Context, in wire.Inbound) (wire.Routed, er
 	out := wire.Routed{Key: r.Key.String()}
 	unlock := g.doors.lock(out.Key)
 	defer unlock()
+	if name := setup.forbidden(in); name != "" {
+		return g.refuseCommand(ctx, setup, r, in, name, out)
+	}
 	text, err := g.room(ctx, setup, r, in, &out)
 	if err != nil {
 		return out, err
@@ -37,8 +40,14 @@ func (g *Gateway) Inbound(ctx context.Context, in wire.Inbound) (wire.Routed, er
 		return out, err
 	}
 	out.Deliver = g.deliverable(ctx, setup, r, in, out.Session)
-	if reply, ok, err := g.command(ctx, out.Session, text); ok || err != nil {
+	if name, denied := setup.deniedIn(in, text); denied {
+		out.Reply = notHere(name)
+		return out, nil
+	}
+	if reply, ok, err := g.command(ctx, setup, r, in, out.Session, text); ok || err != nil {
 		out.Reply = reply
+		// The answer to /send on is delivered, and so is that to /send off.
+		out.Deliver = out.Deliver || g.deliverable(ctx, setup, r, in, out.Session)
 		return out, err
 	}
 	if strings.TrimSpace(text) == "" && len(in.Images) == 0 {
@@ -219,7 +228,7 @@ func (g *Gateway) deliver(ctx context.Context, who Asker, r route.Route, in wire
 	if wait {
 		out.Answer = &answer
 		if !answer.Silent {
-			out.Reply = answer.Text
+			out.Reply = g.verboseLines(ctx, answer) + answer.Text
 		}
 		out.Deliver = out.Deliver && !answer.Silent
 	}
@@ -247,10 +256,13 @@ func (g *Gateway) KeyOf(in wire.Inbound) (string, error) {
 
 // command does what a message asks of the gateway itself. It is false if the
 // message is for the agent.
-func (g *Gateway) command(ctx context.Context, id firn.ID, text string) (reply string, ok bool, err error) {
+func (g *Gateway) command(ctx context.Context, setup *Setup, r route.Route, in wire.Inbound, id firn.ID, text string) (reply string, ok bool, err error) {
 	name, args, ok := route.ParseCommand(text)
 	if !ok {
 		return "", false, nil
+	}
+	if name == "send" && overrules(setup, r, in, args) {
+		return "That was not done: the settings do not allow answers in this chat.", true, nil
 	}
 	do, ok := commands[name]
 	if !ok {

@@ -315,7 +315,10 @@ func TestSubject(t *testing.T) {
 		}
 		say("channel", "The garden", "and again")
 		called(group, "mine")
-		called(say("channel", "The garden", "/new and now?").Session, "The garden")
+		if _, err := d.ResetKey(t.Context(), "agent:main:slack:channel:c1"); err != nil {
+			t.Fatal(err)
+		}
+		called(say("channel", "The garden", "and now?").Session, "The garden")
 		if direct := say("direct", "Ann", "hello").Session; direct == group {
 			t.Error("it is the same session")
 		} else if s, err := d.Session(t.Context(), string(direct)); err != nil || s.Title == "Ann" {

@@ -273,8 +273,7 @@ func (g *Gateway) ResetKey(ctx context.Context, key string) (wire.Routed, error)
 }
 
 // begin begins a new session for a key. The one it had is told where it goes
-// on, and keeps everything; what was chosen for it is carried over, as the
-// cause allows. The door of the key is held. Message is the id of the message that
+// on, and keeps everything; what was chosen for it is carried over. The door of the key is held. Message is the id of the message that
 // begins it, if it has one; more are entries that it begins with.
 func (g *Gateway) begin(ctx context.Context, k route.Key, cause route.Cause, message string, more ...firn.Entry) (firn.ID, error) {
 	keyed, err := g.keyed()
@@ -291,7 +290,7 @@ func (g *Gateway) begin(ctx context.Context, k route.Key, cause route.Cause, mes
 		entries = append(entries, resetMark{Reason: cause, Previous: old, Message: message}.entry())
 	}
 	if old != "" {
-		carried, err := g.carry(ctx, old, cause)
+		carried, err := g.carry(ctx, old)
 		if err != nil {
 			return "", err
 		}
@@ -312,15 +311,15 @@ func (g *Gateway) begin(ctx context.Context, k route.Key, cause route.Cause, mes
 	return id, nil
 }
 
-// carry makes the entries that carry over what was chosen in a session, as far
-// as the cause lets it be.
-func (g *Gateway) carry(ctx context.Context, old firn.ID, cause route.Cause) ([]firn.Entry, error) {
+// carry makes the entries that carry over what was chosen in a session: the model,
+// thinking, verbose and send. It is the same for all kinds of reset.
+func (g *Gateway) carry(ctx context.Context, old firn.ID) ([]firn.Entry, error) {
 	path, err := window.Collect(g.Store.ReadBack(ctx, old, store.End))
 	if err != nil {
 		return nil, err
 	}
 	c := path.Chosen
-	kept := route.Toggles{Provider: c.Provider, Model: c.Model, Thinking: c.ThinkingLevel, Verbose: c.Verbose, Send: route.Override(c.Send)}.Carry(cause)
+	kept := route.Toggles{Provider: c.Provider, Model: c.Model, Thinking: c.ThinkingLevel, Verbose: c.Verbose, Send: route.Override(c.Send)}.Carry()
 	var entries []firn.Entry
 	if kept.Model != "" {
 		entries = append(entries, firn.NewEntry(&firn.ModelChange{Provider: kept.Provider, Model: kept.Model}))

@@ -84,6 +84,15 @@ func sendPolicy(p config.SendPolicy) route.SendPolicy {
 	return out
 }
 
+// commandPolicy makes of the settings who may use which commands in messages.
+func commandPolicy(c config.Commands) route.CommandPolicy {
+	out := route.CommandPolicy{Direct: append([]string{}, c.Direct...), Group: append([]string{}, c.Group...)}
+	for _, r := range c.Rules {
+		out.Rules = append(out.Rules, route.CommandRule{Channel: r.Channel, ChatType: route.ChatType(r.ChatType), Senders: r.Senders, Commands: r.Commands})
+	}
+	return out
+}
+
 // zone is the time zone in which days begin.
 func zone(name string) (*time.Location, error) {
 	if name == "" {
@@ -122,7 +131,7 @@ func (h *House) setup(s *staff, asked ...string) (gateway.Setup, error) {
 	out := gateway.Setup{
 		Agents: agents, Default: s.settings.DefaultAgent, Models: s.models.Find, Known: s.models.Known(), Queue: queue(s.settings.Session.Queue),
 		Route: r, Resets: resets(s.settings), Zone: where, Triggers: s.settings.Session.ResetTriggers, Send: sendPolicy(s.settings.Session.SendPolicy),
-		Queues: make(map[string]route.Queue), Habits: habits(s.settings, ids),
+		Commands: commandPolicy(s.settings.Session.Commands), Queues: make(map[string]route.Queue), Habits: habits(s.settings, ids),
 	}
 	for channel, q := range s.settings.Session.QueueByChannel {
 		out.Queues[channel] = queue(q)

@@ -67,6 +67,26 @@ export interface BatchResultPage {
   total: number;
 }
 
+export interface Bin {
+  bytes: number;
+  items: Binned[] | null;
+  total: number;
+}
+
+export interface Binned {
+  agent?: string;
+  bytes: number;
+  erased?: string;
+  error?: string;
+  fault?: string;
+  key?: string;
+  reason?: string;
+  removed?: string;
+  session: string;
+  title?: string;
+  updated?: string;
+}
+
 export interface Block {
   bytes?: number;
   call?: string;
@@ -308,6 +328,23 @@ export interface DreamPage {
   total: number;
 }
 
+export interface EmptiedBin {
+  bytes: number;
+  erased: number;
+  failed?: number;
+  items: Binned[] | null;
+  left: number;
+  plan?: boolean;
+}
+
+export interface EmptyBin {
+  before?: string;
+  plan?: boolean;
+  reason?: string;
+  sessions?: string[];
+  sure?: boolean;
+}
+
 export interface Entry {
   at: number;
   card?: Card;
@@ -352,6 +389,14 @@ export interface Event {
   name: string;
   pos?: number;
   session?: string;
+}
+
+export interface Exceeded {
+  agent?: string;
+  bin?: number;
+  is: number;
+  limit: number;
+  setting: string;
 }
 
 export interface Fact {
@@ -608,10 +653,16 @@ export interface Maintenance {
   actions: Action[] | null;
   archived: number;
   at: string;
+  binBytes: number;
+  binSessions: number;
   bytes: number;
   bytesBinned: number;
+  bytesErased?: number;
   done: boolean;
+  erased?: number;
+  exceeded?: Exceeded[];
   failed?: number;
+  kept?: Record<string, number>;
   mode: string;
   protected?: Record<string, number>;
   removed: number;
@@ -825,6 +876,7 @@ export interface RecalledPage {
 }
 
 export interface Receipt {
+  already?: boolean;
   begun?: string;
   bytes: number;
   done?: string;

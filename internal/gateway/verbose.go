@@ -1,0 +1,51 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"firn"
+	"firn/agent"
+	"firn/internal/view"
+	"firn/wire"
+)
+
+// verboseLines are what a chat with /verbose on is shown before an answer: the tools that
+// were called for it, and that the conversation was compacted meanwhile.
+func (g *Gateway) verboseLines(ctx context.Context, answer wire.Answer) string {
+	path, err := g.Path(ctx, answer.Session)
+	if err != nil || path.Chosen.Verbose != agent.VerboseOn {
+		return ""
+	}
+	var lines []string
+	from := 0
+	for i, e := range path.Entries {
+		if e.ID == answer.Message {
+			from = i
+		}
+	}
+	if c := path.Compaction; c != nil {
+		if body, ok := c.Body.(*firn.Compaction); ok && len(path.Entries) > 0 && c.Time.After(path.Entries[from].Time) {
+			lines = append(lines, fmt.Sprintf("[compacted: %d tokens were summarized]", body.TokensBefore))
+		}
+	}
+	for _, e := range path.Entries[from:] {
+		m, ok := e.Body.(*firn.Message)
+		if !ok || m.Role != firn.RoleAssistant {
+			continue
+		}
+		for _, p := range m.Parts {
+			if call, ok := p.(firn.ToolCall); ok {
+				lines = append(lines, fmt.Sprintf("[%s %s]", call.Name, view.OneLine(firn.CutText(string(call.Arguments), 120))))
+			}
+		}
+		if e.ID == answer.Entry {
+			break
+		}
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	return strings.Join(lines, "\n") + "\n\n"
+}
