@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"firn"
 	"firn/client"
@@ -80,11 +81,17 @@ func withhold(t *testing.T) *withheld {
 // withholdIn is withhold with more settings.
 func withholdIn(t *testing.T, more string) *withheld {
 	t.Helper()
+	return withholdAt(t, more, nil)
+}
+
+// withholdAt is withholdIn with a clock.
+func withholdAt(t *testing.T, more string, clock func() time.Time) *withheld {
+	t.Helper()
 	w := &withheld{t: t, dir: t.TempDir(), made: make(map[string]wire.Created), began: make(chan string, 100), gate: make(chan struct{}), once: new(sync.Once)}
 	w.model = speak(t, w.answer)
 	w.settings = w.model.settings("failures = 200\n[agents.main]\ndescription = \"the first\"\n[agents.work]\ndescription = \"the second\"\n[session]\ndm_scope = \"per-channel-peer\"\n[hooks.call]\ntoken = \"hook\"\n[hooks.signed]\nsecret_env = \"HOOK_SECRET\"\n[hooks.keyed]\ntoken = \"hook\"\nkey = \"agent:main:main\"\n"+
 		"[[cron]]\nid = \"report\"\nschedule = \"@yearly\"\nmessage = \"probe of the job\"\n") + more
-	w.listening = listenIn(t, Options{Settings: load(t, w.settings), Env: env("HOOK_SECRET", hookSecret)})
+	w.listening = listenIn(t, Options{Settings: load(t, w.settings), Env: env("HOOK_SECRET", hookSecret), Clock: clock})
 	t.Cleanup(w.release)
 	w.plant()
 	return w
@@ -164,6 +171,8 @@ func (w *withheld) answer(out http.ResponseWriter, asked []said) {
 		<-w.gate
 	}
 	switch {
+	case strings.Contains(last, "will soon be shortened") && told == 0:
+		calls(out, "m", "remember", quotedJSON(map[string]string{"text": flushedNote}))
 	case !strings.Contains(last, "probe"):
 		says(out, "NONE")
 	case strings.Contains(last, "remember this") && told == 0:
