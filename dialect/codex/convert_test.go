@@ -14,7 +14,7 @@ import (
 // carry converts a transcript.
 func carry(t *testing.T, from, to dialect.Tool, data []byte) ([]byte, *convert.Report) {
 	t.Helper()
-	src := convert.Transcript(from, dialect.Origin{}, func() iter.Seq2[[]byte, error] { return convert.Lines(bytes.NewReader(data)) })
+	src := convert.Transcript(from, dialect.Origin{}, func() iter.Seq2[[]byte, error] { return convert.Lines(bytes.NewReader(data), 0) })
 	var out bytes.Buffer
 	report := &convert.Report{}
 	if err := convert.Write(t.Context(), &out, src, to, dialect.Target{Session: "s", CWD: "/home/u"}, report); err != nil {

@@ -186,7 +186,7 @@ func (p *program) fileSource(ctx context.Context, from dialect.Tool, c conversio
 				return
 			}
 			defer f.Close() // only read
-			convert.Lines(&whileWanted{ctx, f})(yield)
+			convert.Lines(&whileWanted{ctx, f}, 0)(yield)
 		}
 	}), size
 }

@@ -17,7 +17,7 @@ import (
 // source reads lines of the native format.
 func source(tool dialect.Tool, text string) Source {
 	return Transcript(tool, dialect.Origin{Transcript: dialect.Transcript{ID: "s"}}, func() iter.Seq2[[]byte, error] {
-		return Lines(strings.NewReader(text))
+		return Lines(strings.NewReader(text), 0)
 	})
 }
 

@@ -60,7 +60,7 @@ func (s specimen) source() convert.Source { return from(s.tool, s.name, s.text) 
 
 func from(tool dialect.Tool, name string, text []byte) convert.Source {
 	origin := dialect.Origin{Transcript: dialect.Transcript{ID: "specimen", Parts: []string{name}}}
-	return convert.Transcript(tool, origin, func() iter.Seq2[[]byte, error] { return convert.Lines(bytes.NewReader(text)) })
+	return convert.Transcript(tool, origin, func() iter.Seq2[[]byte, error] { return convert.Lines(bytes.NewReader(text), 0) })
 }
 
 // each runs a test over the corpus.

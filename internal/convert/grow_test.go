@@ -293,7 +293,7 @@ func TestTitleBesideComesLater(t *testing.T) {
 	st := memstore.New(memstore.Options{})
 	for _, title := range []string{"", "Named", "Named"} {
 		origin := dialect.Origin{Transcript: dialect.Transcript{ID: "s", Title: title}}
-		src := convert.Transcript(claude, origin, func() iter.Seq2[[]byte, error] { return convert.Lines(bytes.NewReader(text)) })
+		src := convert.Transcript(claude, origin, func() iter.Seq2[[]byte, error] { return convert.Lines(bytes.NewReader(text), 0) })
 		if _, err := convert.Into(t.Context(), st, "s", src, &convert.Report{}); err != nil {
 			t.Fatalf("with the title %q: %v", title, err)
 		}

@@ -60,7 +60,7 @@ func (g *Gateway) Import(ctx context.Context, in wire.Import, body io.Reader) (w
 		return wire.Imported{}, err
 	}
 	report := &convert.Report{}
-	src, id, err := incoming(tool, in, askerOf(ctx), stream, report)
+	src, id, err := incoming(tool, in, askerOf(ctx), convert.Lines(stream, g.MaxLine), report)
 	if err != nil {
 		return wire.Imported{}, err
 	}
@@ -134,12 +134,12 @@ func (g *Gateway) formatOf(in wire.Import, stream *bufio.Reader) (dialect.Tool, 
 // incoming is the transcript as a source, and the id its session gets. The
 // first entry, the header, tells the id; it is read ahead, and one more to see
 // that there is anything else.
-func incoming(tool dialect.Tool, in wire.Import, who Asker, stream io.Reader, report *convert.Report) (convert.Source, firn.ID, error) {
+func incoming(tool dialect.Tool, in wire.Import, who Asker, lines iter.Seq2[[]byte, error], report *convert.Report) (convert.Source, firn.ID, error) {
 	origin := dialect.Origin{Transcript: dialect.Transcript{ID: in.ID, Agent: in.Agent, Title: in.Title}}
 	if in.Name != "" {
 		origin.Parts = []string{in.Name}
 	}
-	next, stop := iter.Pull2(convert.Transcript(tool, origin, func() iter.Seq2[[]byte, error] { return convert.Lines(stream) }).Told(report))
+	next, stop := iter.Pull2(convert.Transcript(tool, origin, func() iter.Seq2[[]byte, error] { return lines }).Told(report))
 	ahead, after := readAhead(next)
 	if after == nil && (len(ahead) == 0 || len(ahead) == 1 && report.Damaged >= report.Lines) { // a header may be made of nothing
 		stop()

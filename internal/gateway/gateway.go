@@ -52,6 +52,9 @@ type Options struct {
 	// nobody can.
 	Encode func(model provider.Model, req provider.Request) ([]byte, error)
 	Setup  Setup
+	// MaxLine is how long a line of a transcript that is imported may be, in bytes; zero
+	// means any length.
+	MaxLine int64
 	// Index finds what was said; nil if nothing can.
 	Index Index
 	// Memory is what agents note for good; nil if there is none.
