@@ -58,6 +58,7 @@ var undoable = []undone{
 	{"tag", []string{"tag ONE +red +green"}, "tag ONE -red +blue"},
 	{"tag", []string{"tag ONE +red"}, "tag ONE -red"},
 	{"compact", nil, "compact ONE --keep-recent 10"},
+	{"bin restore", []string{"rm --bin TWO"}, "bin restore TWOID"},
 	{"uncompact", []string{"compact ONE --keep-recent 10"}, "uncompact ONE"},
 	{"uncompact", []string{"compact ONE --keep-recent 10", "uncompact ONE"}, "uncompact ONE --redo"},
 	{"keys set", []string{"keys set agent:main:other ONE"}, "keys set agent:main:other TWO"},
@@ -74,7 +75,7 @@ var notUndoable = map[string]string{
 	"chat": "adds to a session; firn rewind goes back", "append": "adds to a session; firn rewind goes back",
 	"new": "adds a session; firn rm hides it", "fork": "adds a session; firn rm hides it", "import": "adds sessions; firn rm hides them",
 	"handoff": "adds a file to another tool, which that tool removes", "adopt": "copies files of other tools; firn adopt --remove ends it",
-	"purge": "erases for good, which is what it is for", "memory dream": "prints one for what it changed; it needs a model",
+	"purge": "erases for good, which is what it is for", "bin empty": "erases for good, which is what it is for", "memory dream": "prints one for what it changed; it needs a model",
 	"acp": "what an editor says is added to a session", "mcp": "what a client calls is what the commands do", "serve": "runs until it is stopped", "stop": "stops a turn, which can be said again",
 	"jobs run": "adds to a session", "token create": "firn token revoke takes it back", "token revoke": "a secret that was taken back must not come back",
 	"backup create": "adds a file", "backup restore": "refuses to replace what is there", "maintenance": "what it puts away is in the bin or erased, as the settings say",
@@ -84,7 +85,7 @@ var notUndoable = map[string]string{
 }
 
 // reading are the commands that change nothing.
-var reading = strings.Fields(`cat diff ls show tail tree window compactions grep memory memory-changes memory-ls memory-search memory-show
+var reading = strings.Fields(`bin bin-ls cat diff ls show tail tree window compactions grep memory memory-changes memory-ls memory-search memory-show
 	search convert export jobs keys keys-ls keys-show open status token token-ls usage backup backup-verify doctor verify completion
 	config config-check config-get config-path help sessions version`)
 

@@ -91,7 +91,7 @@ func (h Home) roots(fsys vfs.FS) []root {
 func ofSessions(name string) bool {
 	first, rest, _ := strings.Cut(name, "/")
 	switch first {
-	case "archive", "bin", "receipts", "commit", "store.json":
+	case "archive", "bin", "receipts", "commit", "store.json", "verify-accepted.jsonl":
 		return true
 	case "agents":
 		_, rest, _ = strings.Cut(rest, "/")

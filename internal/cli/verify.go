@@ -17,7 +17,9 @@ import (
 )
 
 func (p *program) verifyCommand() *cobra.Command {
-	return &cobra.Command{
+	var accept bool
+	var note string
+	cmd := &cobra.Command{
 		Use:     "verify [SESSION|FILE|DIRECTORY]",
 		GroupID: "care",
 		Short:   "Read every byte of sessions and say what is damaged",
@@ -31,8 +33,12 @@ the indexes are compared with the sessions too. Sessions that are in another sto
 all together by the gateway, or as it would: every record is read and held against the chain of hashes that it is part of,
 and in a cluster every message is compared on all servers; a server that lacks one is named.
 
-Exits with 8 if there is a fault; warnings are no faults.`,
-		Example: "  firn verify\n  firn verify 0198c5a2\n  firn verify ~/.pi/agent/sessions --json",
+With --accept the faults that are found are accepted: they are added, as they were seen, to
+verify-accepted.jsonl in the home, and do not count from then on. Damage elsewhere, or other
+damage at the same place, is a new fault.
+
+Exits with 8 if there is a fault that was not accepted; warnings are no faults.`,
+		Example: "  firn verify\n  firn verify 0198c5a2\n  firn verify ~/.pi/agent/sessions --json\n  firn verify --accept --note 'restored from the backup'",
 		Args:    atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			target, st, err := p.named(cmd, args)
@@ -40,10 +46,14 @@ Exits with 8 if there is a fault; warnings are no faults.`,
 				return err
 			}
 			if st != nil && st.files == "" {
-				return p.with(looking, p.verifyThere)(cmd, args)
+				return p.with(looking, func(ctx context.Context, c *client.Client, args []string) error {
+					return p.verifyThere(ctx, c, args, st.home, accept, note)
+				})(cmd, args)
 			}
 			bar := p.newBar("reading")
-			report, err := doctor.Verify(cmd.Context(), target, doctor.Options{Progress: bar.Set})
+			report, err := doctor.VerifyAccepted(func(limit int) (*doctor.Report, error) {
+				return doctor.Verify(cmd.Context(), target, doctor.Options{Progress: bar.Set, Limit: limit})
+			}, target, accept, note, p.now())
 			if err == nil {
 				err = doctor.CompareIndexes(cmd.Context(), target, report)
 			}
@@ -54,6 +64,9 @@ Exits with 8 if there is a fault; warnings are no faults.`,
 			return p.report(report)
 		},
 	}
+	cmd.Flags().BoolVar(&accept, "accept", false, "accept the faults that are found: they do not count from then on")
+	cmd.Flags().StringVar(&note, "note", "", "with --accept, a `note` that is kept with them")
+	return cmd
 }
 
 // named is what is to be looked at: files that are named, or sessions of the store in
@@ -117,15 +130,34 @@ type verifiedThere struct {
 	OK bool `json:"ok"`
 	wire.Verified
 	Differences []wire.IndexDifference `json:"differences,omitempty"`
+	Accepted    []doctor.Finding       `json:"accepted,omitempty"`
+}
+
+// setAside takes the faults out that were accepted, or are now.
+func (r *verifiedThere) setAside(home string, accept bool, note string, now time.Time) error {
+	faults := make([]doctor.Finding, len(r.Faults))
+	for i, f := range r.Faults {
+		faults[i] = doctor.Finding{Severity: doctor.Fault, Session: firn.ID(f.Session), Message: f.What}
+	}
+	left, accepted, err := doctor.AcceptThere(home, faults, accept, note, now)
+	r.Faults, r.Accepted = nil, accepted
+	for _, f := range left {
+		r.Faults = append(r.Faults, wire.VerifyFault{Session: string(f.Session), What: f.Message})
+	}
+	r.OK = len(r.Faults) == 0
+	return err
 }
 
 // verifyThere has the gateway check all sessions, and its indexes.
-func (p *program) verifyThere(ctx context.Context, c *client.Client, args []string) error {
+func (p *program) verifyThere(ctx context.Context, c *client.Client, args []string, home string, accept bool, note string) error {
 	if len(args) > 0 {
 		return &usageError{message: "sessions that are not in files are checked all together", hint: "firn verify without a name"}
 	}
 	r, err := p.checkThere(ctx, c)
 	if err != nil {
+		return err
+	}
+	if err := r.setAside(home, accept, note, p.now()); err != nil {
 		return err
 	}
 	if err := p.print(r, r.text); err != nil || r.OK {
@@ -182,6 +214,9 @@ func (r *verifiedThere) text() string {
 		fmt.Fprintf(&b, "✓ %s: no fault found\n", read)
 	} else {
 		fmt.Fprintf(&b, "✗ %s: %s\n", read, prose.Plural(len(r.Faults), "fault"))
+	}
+	if n := len(r.Accepted); n > 0 {
+		fmt.Fprintf(&b, "  %s accepted (%s)\n", prose.Plural(n, "fault"), doctor.AcceptedName)
 	}
 	return b.String()
 }

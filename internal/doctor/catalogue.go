@@ -45,7 +45,7 @@ func (h *house) checkIndex() (result string, err error) {
 	case old:
 		result += "; " + outdatedWords
 	}
-	disagree := 0
+	disagree, behind := 0, 0
 	for _, d := range points {
 		if d.Kind == index.Double { // told with the layout
 			continue
@@ -53,11 +53,21 @@ func (h *house) checkIndex() (result string, err error) {
 		if h.mirrored[d.ID] && len(h.sessions[d.ID]) == 0 { // only our own were counted
 			continue
 		}
-		disagree++
+		if disagree++; d.Kind == index.Missing || d.Kind == index.Gone || d.Kind == index.Stale {
+			behind++
+			continue
+		}
 		h.report.add(Finding{
 			Severity: indexSeverity(d.Kind), Kind: Index, Session: d.ID, File: "index",
 			Message: fmt.Sprintf("the index disagrees with the sessions (%s): %s", d.Kind, d.Detail),
 			Hint:    "it is brought up to date when it is next used; deleting the directory index does no harm",
+		})
+	}
+	if behind > 0 { // usual while a gateway runs
+		h.report.add(Finding{
+			Severity: Info, Kind: Index, File: "index",
+			Message: fmt.Sprintf("the index is behind in %s", plural(behind, "session")),
+			Hint:    "it is brought up to date when it is next used",
 		})
 	}
 	if disagree > 0 {

@@ -142,6 +142,10 @@ type Report struct {
 	// listed for one session; Unlisted counts the others.
 	Findings []Finding    `json:"findings"`
 	Unlisted map[Kind]int `json:"unlisted,omitempty"`
+	// Accepted are the faults that were accepted, which are not among the others.
+	// NewlyAccepted counts those that were accepted just now.
+	Accepted      []Finding `json:"accepted,omitempty"`
+	NewlyAccepted int       `json:"newlyAccepted,omitempty"`
 	// Checks are those of the home, if it was examined as a whole.
 	Checks []Check `json:"checks,omitempty"`
 }

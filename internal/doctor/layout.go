@@ -10,7 +10,7 @@ import (
 )
 
 // rooms are the directories and files of a home that are known.
-var rooms = []string{"agents", "archive", "bin", "receipts", "commit", "index", sourcesDir, "gateway", "gateway.sock", "projects", "firn.toml", "store.json", "chat_history", ".moving.lock", "nats", "mirror.json"}
+var rooms = []string{"agents", "archive", "bin", "receipts", "commit", "index", sourcesDir, "gateway", "gateway.sock", "projects", "firn.toml", "store.json", "chat_history", ".moving.lock", "nats", "mirror.json", AcceptedName}
 
 // checkLayout looks for files that do not belong where they are, and for
 // sessions that are in two places.

@@ -98,6 +98,14 @@ func (r *Report) writeUnlisted(b *strings.Builder) {
 
 // summary says it all in one line.
 func (r *Report) summary() string {
+	if n := len(r.Accepted); n > 0 {
+		return r.result() + fmt.Sprintf("  %s accepted, %d of them now (%s)\n", plural(n, "fault"), r.NewlyAccepted, AcceptedName)
+	}
+	return r.result()
+}
+
+// result says what was read, and how many faults there are.
+func (r *Report) result() string {
 	read := fmt.Sprintf("%s, %s, %s", plural(r.Sessions, "session"), plural(r.Entries, "entry"), prose.Size(r.Bytes))
 	if r.Faults == 0 && r.Warnings == 0 {
 		return fmt.Sprintf("✓ %s: no fault found\n", read)

@@ -189,6 +189,9 @@ func openFile(fsys vfs.FS, path string) (Target, error) {
 	if err != nil {
 		return Target{}, err
 	}
+	if err := checkTranscript(fsys, path); err != nil {
+		return Target{}, err
+	}
 	for _, t := range all {
 		if filepath.Base(t.base) == filepath.Base(base) {
 			t.base = base
