@@ -97,9 +97,18 @@ func (r *reading) latest(ctx context.Context, n int) error {
 	return nil
 }
 
-// back reads the session from its end.
+// back reads the session from its end, without the counts of what was used.
 func (r *reading) back(ctx context.Context, limit int) func(func(wire.Entry, error) bool) {
-	return r.c.Entries(ctx, r.id, client.EntryQuery{View: r.view, Back: true, Limit: limit})
+	return func(yield func(wire.Entry, error) bool) {
+		for e, err := range r.c.Entries(ctx, r.id, client.EntryQuery{View: r.view, Back: true, Limit: limit}) {
+			if line, ok := prose.ReadLine(e.Line); err == nil && ok && line.Counts() {
+				continue
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
 }
 
 // around reads what stands around an entry, which is looked for from the end.
