@@ -71,7 +71,7 @@ func convertAs(path string, from, to dialect.Tool, out io.Writer, target dialect
 				return
 			}
 			defer f.Close() // only read
-			convert.Lines(f)(yield)
+			convert.Lines(f, 0)(yield)
 		}
 	})
 	return convert.Write(context.Background(), out, src, to, target, &convert.Report{})

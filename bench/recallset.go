@@ -174,7 +174,7 @@ func takeFixture(ctx context.Context, st *filestore.Store, id firn.ID, path stri
 				return
 			}
 			defer f.Close() // only read
-			convert.Lines(f)(yield)
+			convert.Lines(f, 0)(yield)
 		}
 	})
 	_, err := convert.Into(ctx, st, id, src, &convert.Report{})
