@@ -175,6 +175,9 @@ func (g *Gateway) acceptFrom(ctx context.Context, who Asker, id firn.ID, t wire.
 			return nil, false, err
 		}
 	}
+	if from.chat == "" && t.Sender != "" {
+		from.chat = g.chatOf(ctx, id)
+	}
 	w := waiting{ID: t.ID, Text: t.Text, Images: t.Images, Sender: t.Sender, Chat: from.chat, Channel: channel, Mode: mode, Asker: who}
 	if w.ID == "" {
 		w.ID = firn.NewEntryID()
@@ -187,6 +190,15 @@ func (g *Gateway) acceptFrom(ctx context.Context, who Asker, id firn.ID, t wire.
 		return g.acceptNamed(ctx, id, ticket)
 	}
 	return ticket, false, g.enter(ctx, id, ticket)
+}
+
+// chatOf is "direct" if the key of a session says that it is with one person.
+func (g *Gateway) chatOf(ctx context.Context, id firn.ID) string {
+	h, err := g.header(ctx, id)
+	if k, parsed := route.Parse(h.Key); err != nil || parsed != nil || k.Kind() != route.KindDirect {
+		return ""
+	}
+	return string(route.ChatDirect)
 }
 
 // enter puts a ticket into the lane of its session, behind what is owed there.
