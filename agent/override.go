@@ -63,13 +63,13 @@ func (a *Agent) overrides(o Override) ([]firn.Entry, error) {
 		if _, err := a.Models(o.Provider, o.Model); err != nil {
 			return nil, err
 		}
-		entries = append(entries, firn.NewEntry(&firn.ModelChange{Provider: o.Provider, Model: o.Model}))
+		entries = append(entries, firn.Entry{Body: &firn.ModelChange{Provider: o.Provider, Model: o.Model}})
 	}
 	if o.Thinking != "" {
 		if !slices.Contains(levels, o.Thinking) {
 			return nil, fmt.Errorf("there is no level of thinking %q; they are %v: %w", o.Thinking, levels, firn.ErrInvalid)
 		}
-		entries = append(entries, firn.NewEntry(&firn.ThinkingChange{Level: string(o.Thinking)}))
+		entries = append(entries, firn.Entry{Body: &firn.ThinkingChange{Level: string(o.Thinking)}})
 	}
 	if o.Verbose != "" {
 		if o.Verbose != VerboseOn && o.Verbose != VerboseOff {

@@ -261,7 +261,7 @@ func checkpoint(ctx context.Context, st store.Store, id firn.ID, end firn.Pos, a
 		t, err = count(ctx, st, id, end)
 		ok = true
 	}
-	if err != nil || !ok || t.fresh {
+	if err != nil || !ok || t.fresh && !all {
 		return end, err
 	}
 	now, err := storeCounters(ctx, st, id, end, t.sealed())

@@ -88,7 +88,7 @@ func (a *Agent) nameSession(ctx context.Context, id firn.ID, model provider.Mode
 		entries = append(entries, usageEntry(provider.ForTitle, info, *message.Usage))
 	}
 	if name := modelTitle(message.Text()); name != "" {
-		entries = append(entries, firn.NewEntry(&firn.Title{Name: name, Source: firn.SourceAuto}))
+		entries = append(entries, firn.Entry{Body: &firn.Title{Name: name, Source: firn.SourceAuto}})
 	}
 	if len(entries) > 0 {
 		// It is only a name: if it cannot be stored, the prompt stays the title.

@@ -83,7 +83,7 @@ func KeyEntry(key string, moved firn.ID) (firn.Entry, error) {
 	if err != nil {
 		return firn.Entry{}, fmt.Errorf("spell key %s: %w", key, err)
 	}
-	return firn.NewEntry(&firn.Custom{Type: KeyType, Data: data}), nil
+	return firn.Entry{Body: &firn.Custom{Type: KeyType, Data: data}}, nil
 }
 
 // Bind points a key at a session, wherever it pointed before, and writes that into the

@@ -19,7 +19,7 @@ type Gist struct {
 
 // Add takes notice of the next entry.
 func (g *Gist) Add(e firn.Entry) {
-	if !e.Time.IsZero() { // the remains of an erased entry may have none
+	if !e.Time.IsZero() && !movesOn(e) { // the remains of an erased entry may have no time
 		g.Seen(e.Time)
 	}
 	prompted := g.state.Prompted // by an entry that a checkpoint stands for, if Prompt is empty
@@ -36,6 +36,17 @@ func (g *Gist) Add(e firn.Entry) {
 			g.info.Counts = counts
 		}
 	}
+}
+
+// movesOn reports whether an entry only says that a key points at another session from
+// then on. That is no use of the session: the other one is the latest.
+func movesOn(e firn.Entry) bool {
+	b, ok := e.Body.(*firn.Custom)
+	if !ok {
+		return false
+	}
+	change, ok := keyChangeOf(b)
+	return ok && change.Moved != ""
 }
 
 // Seen takes notice of an entry of which only the time is known.

@@ -152,7 +152,8 @@ type Info struct {
 	// the user said.
 	Title, Prompt string
 	Created       time.Time
-	// Updated is the time of the latest entry, not of the file.
+	// Updated is the time of the latest entry, not of the file. Entries that only say
+	// that a key points at another session do not count.
 	Updated time.Time
 	// Bytes is the size of the transcript, Parts the number of its files.
 	Bytes int64

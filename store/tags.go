@@ -54,7 +54,7 @@ func NewTags(tags []string) (firn.Entry, error) {
 	if err != nil {
 		return firn.Entry{}, fmt.Errorf("spell tags: %w", err)
 	}
-	return firn.NewEntry(&firn.Custom{Type: firn.TagsType, Data: data}), nil
+	return firn.Entry{Body: &firn.Custom{Type: firn.TagsType, Data: data}}, nil
 }
 
 // claudeTag is the type of an entry that carries a line of Claude Code which

@@ -114,7 +114,7 @@ func tagOf(path string) string {
 
 // pathWords explain what an address names.
 var pathWords = map[string]string{
-	"id":           "A session: its id, the beginning of it (four characters or more) if that is unique, its exact title, or @ and a key.",
+	"id":           "A session: its id; @ and a key; its title or first prompt; the beginning or the end of the id, or the beginning of the title (four characters or more), or words of the title, if only one session fits.",
 	"cid":          "A compaction: the id of its entry.",
 	"key":          "A key.",
 	"token":        "A token: its id, or its name.",

@@ -119,15 +119,14 @@ func byProgram(key string) bool {
 	return false
 }
 
-// find finds a session by its id, the beginning of it, its exact title or
-// @key; an agent that is not empty must be its owner.
+// find finds a session as [client.Client.Session] does; an agent that is not empty must be its owner.
 func (c *chat) find(ctx context.Context, agentName, name string) (wire.Session, error) {
 	s, err := c.client.Session(ctx, name)
 	if err == nil && agentName != "" && cmp.Or(s.Agent, "main") != agentName {
 		err = fmt.Errorf("session %q is not one of agent %s: %w", prose.Clean(name), prose.Clean(agentName), firn.ErrNotFound)
 	}
 	if errors.Is(err, firn.ErrNotFound) {
-		err = &Problem{Err: err, Hint: "an id, the first 4 or more characters of one, an exact title or @key is wanted; in the chat, /sessions lists them"}
+		err = &Problem{Err: err, Hint: "firn ls lists the sessions; in the chat, /sessions does"}
 	}
 	return s, err
 }

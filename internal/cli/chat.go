@@ -80,7 +80,7 @@ With -p the answer to PROMPT, or to what comes on stdin, is printed, and that is
 func (f *chatFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVarP(&f.Continue, "continue", "c", false, "go on with the agent's latest session that no job, hook or other agent began")
-	flags.StringVarP(&f.Resume, "resume", "r", "", "go on with this `session`: an id, 4 or more characters of one, a title or @key; without one, the latest")
+	flags.StringVarP(&f.Resume, "resume", "r", "", "go on with this `session`: an id, its first or last 4 or more characters, a title or words of it, @key or a path; without one, the latest")
 	flags.Lookup("resume").NoOptDefVal = latestSession
 	flags.StringVarP(&f.Agent, "agent", "a", "", "the `name` of the agent (default main)")
 	flags.StringVarP(&f.Model, "model", "m", "", "who answers from now on: `provider/model`")
@@ -103,6 +103,9 @@ func (p *program) chat(cmd *cobra.Command, f chatFlags, args []string) (err erro
 		return err
 	}
 	o := f.Options
+	if id, ok := idOfPath(o.Resume); ok {
+		o.Resume = string(id)
+	}
 	o.Prompt = strings.Join(args, " ")
 	o.Stdin, o.Stdout, o.Stderr = p.stdin, p.stdout, p.stderr
 	o.Terminal = chat.Terminal{

@@ -18,8 +18,9 @@ import (
 )
 
 // sessionHelp says how a session can be named.
-const sessionHelp = `A session is named by its id or the first 4 or more characters of it, its exact title,
-@ and a key, the path of its file, or - for the one that was added to last.`
+const sessionHelp = `A session is named by its id, the first or last 4 or more characters of it, its title or
+the first prompt, the beginning or words of those, @ and a key, the path of its file, or -
+for the one that was added to last. If several fit, they are listed.`
 
 // entryHelp says how an entry can be named.
 const entryHelp = `An entry is named by its id or the beginning of it, its label, HEAD, HEAD~n for where

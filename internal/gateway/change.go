@@ -137,7 +137,7 @@ func titleEntry(name string) ([]firn.Entry, error) {
 	if n := utf8.RuneCountInString(name); n > maxTitle {
 		return nil, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("a title of %d characters is too long: %d are allowed", n, maxTitle)}
 	}
-	return []firn.Entry{firn.NewEntry(&firn.Title{Name: name, Source: firn.SourceUser})}, nil
+	return []firn.Entry{firn.Entry{Body: &firn.Title{Name: name, Source: firn.SourceUser}}}, nil
 }
 
 // create begins a session.
@@ -237,7 +237,7 @@ func patchEntries(p *wire.Patch) ([]firn.Entry, error) {
 			return nil, err
 		}
 		if title == nil { // no title any more
-			title = []firn.Entry{firn.NewEntry(&firn.Title{Source: firn.SourceUser})}
+			title = []firn.Entry{firn.Entry{Body: &firn.Title{Source: firn.SourceUser}}}
 		}
 		entries = title
 	}
@@ -246,7 +246,7 @@ func patchEntries(p *wire.Patch) ([]firn.Entry, error) {
 		if !ok {
 			return nil, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("sending is allow, deny or inherit, not %q", view.Clip(*p.Send))}
 		}
-		entries = append(entries, firn.NewEntry(&firn.Custom{Type: firn.SendType, Data: spell(map[string]string{"policy": word})}))
+		entries = append(entries, firn.Entry{Body: &firn.Custom{Type: firn.SendType, Data: spell(map[string]string{"policy": word})}})
 	}
 	if p.Tags != nil {
 		tags, err := store.NewTags(*p.Tags)

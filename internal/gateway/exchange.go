@@ -82,6 +82,7 @@ func (g *Gateway) Import(ctx context.Context, in wire.Import, body io.Reader) (w
 }
 
 // checkpoint counts a session that was imported, so that lists need not read all of it.
+// The entry has the present time: the session is the one that was added to last.
 func (g *Gateway) checkpoint(ctx context.Context, id firn.ID, added int64) error {
 	if added == 0 {
 		return nil
@@ -89,10 +90,6 @@ func (g *Gateway) checkpoint(ctx context.Context, id firn.ID, added int64) error
 	info, err := g.Info(ctx, id)
 	if err != nil {
 		return err
-	}
-	const short = 64 << 10
-	if info.Bytes < short {
-		return nil
 	}
 	return agent.CheckpointAll(ctx, g.Store, id, info.End)
 }

@@ -173,6 +173,7 @@ type Gateway struct {
 	// waits knows which sessions wait for one another, delegated what they asked.
 	waits     agent.Waits
 	delegated delegations
+	past      pastSessions
 	// timer knows what is due. led: this gateway does it, of several; only who
 	// keeps the time looks at that.
 	timer timer.Timer

@@ -82,6 +82,11 @@ func (g *Gateway) room(ctx context.Context, setup *Setup, r route.Route, in wire
 		}
 	} else if id, err := store.LoadOrCreate(ctx, g.Store, r.Key.String()); err != nil {
 		return "", err
+	} else if past, err := g.heardBefore(ctx, r.Key.String(), id, firn.EntryID(in.ID)); err != nil {
+		return "", err
+	} else if past != "" { // sent again, and the key has a new session meanwhile
+		out.Session = past
+		return text, nil
 	} else if out.Session = id; !g.running(id) { // never in the middle of use
 		if cause, err = g.staleFor(ctx, setup, r, in, id); err != nil {
 			return "", err
@@ -133,7 +138,7 @@ func (g *Gateway) nameAfter(ctx context.Context, r route.Route, subject string, 
 	if info, err := g.Info(ctx, id); err != nil || info.Title != "" {
 		return err
 	}
-	_, err := g.Store.Append(ctx, id, store.Any, firn.NewEntry(&firn.Title{Name: name, Source: firn.SourceAuto}))
+	_, err := g.Store.Append(ctx, id, store.Any, firn.Entry{Body: &firn.Title{Name: name, Source: firn.SourceAuto}})
 	return err
 }
 
@@ -171,7 +176,7 @@ func waits(rec *firn.Record, message firn.EntryID) bool {
 	return ok && w.ID == message
 }
 
-// alreadyBegan reports whether the session of a key was begun by that very
+// alreadyBegan reports whether a session of a key was begun by that very
 // message, which is sent once more because its sender got no answer.
 func (g *Gateway) alreadyBegan(ctx context.Context, k route.Key, message string, out *wire.Routed) bool {
 	keyed, err := g.keyed()
@@ -182,12 +187,13 @@ func (g *Gateway) alreadyBegan(ctx context.Context, k route.Key, message string,
 	if err != nil {
 		return false
 	}
-	mark, err := g.begun(ctx, id)
-	if err != nil || mark.Message != message {
-		return false
-	}
-	out.Session, out.Reset, out.Repeated = id, string(mark.Reason), true
-	return true
+	err = g.earlier(ctx, k.String(), id, func(id firn.ID, s *pastSession) (bool, error) {
+		if s.message == message {
+			out.Session, out.Reset, out.Repeated = id, s.reason, true
+		}
+		return out.Repeated, nil
+	})
+	return err == nil && out.Repeated
 }
 
 // chooseModel chooses who answers in a session, by provider/model.

@@ -1,10 +1,13 @@
 package gateway
 
 import (
+	"maps"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"firn"
 	"firn/route"
 	"firn/wire"
 )
@@ -24,7 +27,7 @@ func TestSentAgainAfterAReset(t *testing.T) {
 			}
 			return out
 		}
-		for _, id := range []string{"mail-1", "1m7hrv1bjk3g7"} {
+		for _, id := range []string{"mail-1", string(firn.NewEntryID())} {
 			first := write(id)
 			o.pass(5 * time.Hour)
 			if again := write(id); again.Session != first.Session || !again.Repeated || again.Reset != "" {
@@ -33,6 +36,51 @@ func TestSentAgainAfterAReset(t *testing.T) {
 			synctest.Wait() // until nothing runs there: no session ends in the middle of use
 			if next := write(id + "-next"); next.Session == first.Session || next.Reset != "idle" {
 				t.Errorf("what is new came to %+v", next)
+			}
+		}
+	})
+}
+
+// TestSentAgainBehindAReset: a message that is sent again is taken once, whichever way its
+// key got a new session meanwhile, and however many.
+func TestSentAgainBehindAReset(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := staff(t, inMemory(), time.Now(), func(s *Setup) { s.Resets.General = route.Policy{Mode: route.ModeIdle, Idle: time.Hour} })
+		defer o.close()
+		write := func(text, id string) wire.Routed {
+			t.Helper()
+			out, err := o.Inbound(t.Context(), wire.Inbound{Channel: "mail", PeerKind: "direct", PeerID: "ada", Text: text, ID: id, Wait: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			return out
+		}
+		ways := map[string]func(){
+			"/new":       func() { write("/new", "") },
+			"/new named": func() { write("/new", string(firn.NewEntryID())) },
+			"keys reset": func() {
+				if _, err := o.ResetKey(t.Context(), "agent:main:mail:direct:ada"); err != nil {
+					t.Fatal(err)
+				}
+			},
+			"idle": func() { o.pass(5 * time.Hour); write("something else", "") },
+		}
+		for _, way := range slices.Sorted(maps.Keys(ways)) {
+			for _, id := range []string{"y1 " + way, string(firn.NewEntryID())} {
+				first := write("hello", id)
+				for n := range 3 {
+					ways[way]()
+					asked := len(o.asked)
+					if again := write("hello", id); again.Session != first.Session || !again.Repeated || again.Reply != first.Reply || len(o.asked) != asked {
+						t.Errorf("%s, %d times: sent again, %s came to %+v, at first to %+v", way, n+1, id, again, first)
+					}
+				}
+				began := write("/new and tell", "began "+id)
+				ways[way]()
+				if again := write("/new and tell", "began "+id); again.Session != began.Session || !again.Repeated {
+					t.Errorf("%s: what began a session came to %+v, at first to %+v", way, again, began)
+				}
 			}
 		}
 	})

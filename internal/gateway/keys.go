@@ -40,7 +40,7 @@ type resetMark struct {
 }
 
 func (m resetMark) entry() firn.Entry {
-	return firn.NewEntry(&firn.Custom{Type: resetType, Data: spell(m)})
+	return firn.Entry{Body: &firn.Custom{Type: resetType, Data: spell(m)}}
 }
 
 // keyed is the part of the store that knows keys.
@@ -322,16 +322,16 @@ func (g *Gateway) carry(ctx context.Context, old firn.ID) ([]firn.Entry, error) 
 	kept := route.Toggles{Provider: c.Provider, Model: c.Model, Thinking: c.ThinkingLevel, Verbose: c.Verbose, Send: route.Override(c.Send)}.Carry()
 	var entries []firn.Entry
 	if kept.Model != "" {
-		entries = append(entries, firn.NewEntry(&firn.ModelChange{Provider: kept.Provider, Model: kept.Model}))
+		entries = append(entries, firn.Entry{Body: &firn.ModelChange{Provider: kept.Provider, Model: kept.Model}})
 	}
 	if kept.Thinking != "" {
-		entries = append(entries, firn.NewEntry(&firn.ThinkingChange{Level: kept.Thinking}))
+		entries = append(entries, firn.Entry{Body: &firn.ThinkingChange{Level: kept.Thinking}})
 	}
 	if kept.Verbose != "" {
-		entries = append(entries, firn.NewEntry(&firn.Custom{Type: firn.VerboseType, Data: spell(map[string]string{"level": kept.Verbose})}))
+		entries = append(entries, firn.Entry{Body: &firn.Custom{Type: firn.VerboseType, Data: spell(map[string]string{"level": kept.Verbose})}})
 	}
 	if kept.Send != "" {
-		entries = append(entries, firn.NewEntry(&firn.Custom{Type: firn.SendType, Data: spell(map[string]string{"policy": string(kept.Send)})}))
+		entries = append(entries, firn.Entry{Body: &firn.Custom{Type: firn.SendType, Data: spell(map[string]string{"policy": string(kept.Send)})}})
 	}
 	return entries, nil
 }

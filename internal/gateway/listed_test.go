@@ -8,11 +8,16 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"firn"
+	"firn/dialect"
+	"firn/dialect/native"
+	"firn/dialect/pi"
 	"firn/internal/index"
 	"firn/internal/testutil"
 	"firn/internal/vfs"
@@ -218,8 +223,11 @@ func (l *lister) truth(st store.Store, id firn.ID) (store.Info, bool) {
 		if err != nil {
 			l.t.Fatal(err)
 		}
-		if info.Updated = e.Time; info.Created.IsZero() {
+		if info.Created.IsZero() {
 			info.Created = e.Time
+		}
+		if c, ok := e.Body.(*firn.Custom); !ok || !strings.Contains(string(c.Data), `"moved":`) && !(c.Type == resetType && strings.Contains(string(c.Data), `"next":`)) {
+			info.Updated = e.Time
 		}
 		info.End = rec.Next
 		switch b := e.Body.(type) {
@@ -352,4 +360,49 @@ func lookUp(ctx context.Context, st store.Store, key string) firn.ID {
 		return ""
 	}
 	return id
+}
+
+// TestLatest: the session that was added to last is the first of the list, after a reset
+// of its key and after an import of old entries too.
+func TestLatest(t *testing.T) {
+	inRooms(t, func(t *testing.T, r *room) {
+		latest := func() firn.ID {
+			page, err := r.Sessions(r.ctx, SessionQuery{Limit: 1})
+			if err != nil || len(page.Items) != 1 {
+				t.Fatalf("%+v, %v", page, err)
+			}
+			return page.Items[0].ID
+		}
+		key := "agent:main:main"
+		s, err := r.NewSession(r.ctx, wire.NewSession{Key: key})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Append(r.ctx, s.ID, store.Any, wire.NewEntries{User: "hello"}); err != nil {
+			t.Fatal(err)
+		}
+		nextMillisecond()
+		reset, err := r.ResetKey(r.ctx, key)
+		if err != nil || latest() != reset.Session {
+			t.Errorf("after a reset the latest is %s, want %s, %v", latest(), reset.Session, err)
+		}
+		nextMillisecond()
+		if _, err := r.PointKey(r.ctx, key, s.ID); err != nil || latest() != s.ID {
+			t.Errorf("after the key was set the latest is %s, want %s, %v", latest(), s.ID, err)
+		}
+		nextMillisecond()
+		r.Tools = []dialect.Tool{pi.New(native.New())}
+		old := `{"type":"session","version":3,"id":"old","timestamp":"2020-01-01T00:00:00.000Z","cwd":"/"}` + "\n" +
+			`{"type":"message","id":"aaaaaaaa","parentId":null,"timestamp":"2020-01-01T00:00:01.000Z","message":{"role":"user","content":"long ago","timestamp":1577836801000}}` + "\n"
+		if _, err := r.Import(r.ctx, wire.Import{From: "pi"}, strings.NewReader(old)); err != nil || latest() != "old" {
+			t.Errorf("after an import the latest is %s, %v", latest(), err)
+		}
+	})
+}
+
+// nextMillisecond waits until entries get another time than those before.
+func nextMillisecond() {
+	for now := time.Now().UnixMilli(); time.Now().UnixMilli() == now; {
+		runtime.Gosched()
+	}
 }

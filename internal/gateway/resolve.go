@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"unicode"
 
 	"firn"
 	"firn/internal/view"
@@ -12,11 +14,13 @@ import (
 	"firn/wire"
 )
 
-// Resolve finds the session that somebody means: by its id, by its exact
-// title, by @ and the key that points at it, or by the beginning of its id if
-// that is unique and has four characters or more. Archived and hidden sessions
-// are found too, those in the bin are not. That it means none or several is a
-// [wire.Problem] of kind NotFound or Ambiguous, which names some of them.
+// Resolve finds the session that a name means: by its id; by its title, or its first
+// prompt where lists show that; by @ and the key that points at it; by the beginning or
+// the end of its id, of four characters or more; by the beginning of its title or
+// prompt, as long; by whole words of them. The first of these that fits any session counts. Ids of one
+// day begin alike, so their ends tell them apart. Archived and hidden sessions are found
+// too, those in the bin are not. That it means none or several is a [wire.Problem] of
+// kind NotFound or Ambiguous, which names some of them.
 func (g *Gateway) Resolve(ctx context.Context, ref string) (firn.ID, error) {
 	switch {
 	case ref == "" || ref == "-":
@@ -35,22 +39,83 @@ func (g *Gateway) Resolve(ctx context.Context, ref string) (firn.ID, error) {
 			return "", err
 		}
 	}
-	var titled, begun matches
+	name := newSessionName(ref)
+	var found [byWords + 1]matches
 	for info, err := range g.Every(ctx, store.Query{}) {
 		if err != nil {
 			return "", fmt.Errorf("find session %q: %w", view.Clip(ref), err)
 		}
-		switch {
-		case info.Title == ref || info.Title != "" && view.OneLine(info.Title) == ref: // as it is, or as it is told
-			titled.add(&info)
-		case len(ref) >= view.MinPrefix && strings.HasPrefix(string(info.ID), ref):
-			begun.add(&info)
+		if how := name.fits(&info); how != fitsNot {
+			found[how].add(&info)
 		}
 	}
-	if titled.count > 0 {
-		return titled.one(ref)
+	for how := byTitle; how < byWords; how++ {
+		if found[how].count > 0 {
+			return found[how].one(ref)
+		}
 	}
-	return begun.one(ref)
+	return found[byWords].one(ref)
+}
+
+// fit is how a name fits a session, the best first.
+type fit int
+
+const (
+	fitsNot fit = iota
+	byTitle
+	byIDBegin
+	byIDEnd
+	byTitleBegin
+	byWords
+)
+
+// sessionName is what a person calls a session.
+type sessionName struct {
+	text, folded string
+	words        []string
+}
+
+// newSessionName reads a name. Lists cut long ones, and mark that with an ellipsis.
+func newSessionName(ref string) sessionName {
+	folded := strings.ToLower(strings.TrimRight(strings.TrimSpace(ref), "…"))
+	return sessionName{text: ref, folded: folded, words: strings.Fields(folded)}
+}
+
+// fits reports how the name fits a session. A session is called by its title, or
+// without one by its first prompt.
+func (n *sessionName) fits(info *store.Info) fit {
+	called := info.Title
+	if called == "" {
+		called = info.Prompt
+	}
+	shown, id := view.OneLine(called), string(info.ID)
+	long := len(n.text) >= view.MinPrefix
+	switch folded := strings.ToLower(shown); {
+	case called != "" && (called == n.text || shown == n.text):
+		return byTitle
+	case long && strings.HasPrefix(id, n.text):
+		return byIDBegin
+	case long && strings.HasSuffix(id, n.text):
+		return byIDEnd
+	case len(n.words) == 0:
+		return fitsNot
+	case long && strings.HasPrefix(folded, n.folded):
+		return byTitleBegin
+	case holdsWords(folded, n.words):
+		return byWords
+	}
+	return fitsNot
+}
+
+// holdsWords reports whether a text has all words.
+func holdsWords(text string, words []string) bool {
+	has := strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '_' })
+	for _, word := range words {
+		if !slices.Contains(has, word) {
+			return false
+		}
+	}
+	return true
 }
 
 // matches are sessions that a name may mean.

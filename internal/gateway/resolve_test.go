@@ -33,6 +33,7 @@ func TestResolve(t *testing.T) {
 		if err := remover.Archive(r.ctx, "archived-6"); err != nil {
 			t.Fatal(err)
 		}
+		r.start(firn.Header{Session: "spoken-11"}, firn.UserText("Implement spotter-gqc"))
 		r.start(firn.Header{Session: "binned-10"})
 		if err := remover.Remove(r.ctx, "binned-10", ""); err != nil {
 			t.Fatal(err)
@@ -42,6 +43,13 @@ func TestResolve(t *testing.T) {
 			"abcd-2":                     "abcd-2",
 			"abcd-1":                     "abcd-1", // an id before a title
 			"weekly report":              "abcd-1",
+			"WEEKLY REPORT":              "abcd-1", // in whatever case
+			"weekly rep…":                "abcd-1", // as a list cuts it
+			"report":                     "abcd-1", // a word of it
+			"report weekly":              "abcd-1",
+			"ed-8":                       "keyed-8", // the end of an id
+			"Implement spotter-gqc":      "spoken-11",
+			"spotter-gqc":                "spoken-11",
 			"abce":                       "abce-3",
 			"wxyz":                       "wxyz-4",
 			"hidd":                       "hidden-5",
@@ -62,7 +70,7 @@ func TestResolve(t *testing.T) {
 			"": wire.Invalid, "-": wire.Invalid, strings.Repeat("x", 5000): wire.Invalid, "@" + strings.Repeat("x", 1020): wire.NotFound,
 			"@": wire.Invalid, "@a\x00b": wire.Invalid,
 			"abc": wire.NotFound, "nobody": wire.NotFound, "../x": wire.NotFound, "..": wire.NotFound, "/etc/passwd": wire.NotFound,
-			"abcd-1/../abcd-2": wire.NotFound, "@agent:main:nobody": wire.NotFound, "@../x": wire.NotFound, "WEEKLY REPORT": wire.NotFound,
+			"abcd-1/../abcd-2": wire.NotFound, "@agent:main:nobody": wire.NotFound, "@../x": wire.NotFound, "weekly repor ts": wire.NotFound, "repor": wire.NotFound,
 			"binned-10": wire.NotFound, "binn": wire.NotFound, "con": wire.NotFound, "x_part2": wire.NotFound,
 			"abcd": wire.Ambiguous, "plan": wire.Ambiguous, "keyed-": wire.Ambiguous,
 		}

@@ -273,11 +273,15 @@ func (in *inspector) addLine(gist *store.Gist, line journal.Line) {
 		if record.Gap != nil {
 			continue
 		}
-		if in.pending = !tells(gist, &record); in.pending {
-			in.last = append(in.last[:0], record.Line()...)
-		} else {
-			addRecord(gist, record)
+		if !tells(gist, &record) {
+			in.last, in.pending = append(in.last[:0], record.Line()...), true
+			continue
 		}
+		if record.Glance.Kind == firn.KindCustom { // its time may not count
+			in.addLast(gist)
+		}
+		in.pending = false
+		addRecord(gist, record)
 	}
 }
 

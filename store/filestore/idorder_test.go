@@ -1,0 +1,82 @@
+package filestore_test
+
+import (
+	"sync"
+	"testing"
+
+	"firn"
+	"firn/store"
+	"firn/store/filestore"
+)
+
+// TestIDsAreMadeInOrder lets several stores append to one session at once what the
+// helpers make: ids and times are in the order of the file.
+func TestIDsAreMadeInOrder(t *testing.T) {
+	home := t.TempDir()
+	ctx := t.Context()
+	open := func() *filestore.Store {
+		s, err := filestore.Open(home, filestore.Options{Sync: filestore.SyncNever})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	first := open()
+	defer first.Close()
+	if _, err := first.Append(ctx, "one", store.Any, firn.UserText("hello")); err != nil {
+		t.Fatal(err)
+	}
+	var said firn.EntryID
+	for rec := range first.ReadBack(ctx, "one", store.End) {
+		said = rec.Glance.ID
+		break
+	}
+	makers := []func() (firn.Entry, error){
+		func() (firn.Entry, error) { return firn.UserText("said"), nil },
+		func() (firn.Entry, error) { return firn.AssistantText("answered"), nil },
+		func() (firn.Entry, error) { return firn.Hide(said), nil },
+		func() (firn.Entry, error) { return store.NewTags([]string{"a"}) },
+		func() (firn.Entry, error) { return store.KeyEntry("k", "") },
+	}
+	const each = 60
+	// All entries are made before the first is appended, which is what a busy machine does.
+	var writers sync.WaitGroup
+	for _, make := range makers {
+		var entries []firn.Entry
+		for range each {
+			e, err := make()
+			if err != nil {
+				t.Fatal(err)
+			}
+			entries = append(entries, e)
+		}
+		s := open()
+		defer s.Close()
+		writers.Go(func() {
+			for _, e := range entries {
+				if _, err := s.Append(ctx, "one", store.Any, e); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	writers.Wait()
+	var last firn.Entry
+	n := 0
+	for rec, err := range first.Read(ctx, "one", store.Start) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := rec.Entry()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n++; e.ID != "" && (e.ID <= last.ID || e.Time.Before(last.Time)) {
+			t.Fatalf("entry %d is %s of %s, behind %s of %s", n, e.ID, e.Time, last.ID, last.Time)
+		}
+		last = e
+	}
+	if want := 2 + each*len(makers); n != want {
+		t.Errorf("%d entries, want %d", n, want)
+	}
+}
