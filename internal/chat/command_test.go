@@ -76,7 +76,7 @@ func TestSessionCommands(t *testing.T) {
 	if s.c.id != second {
 		t.Errorf("resumed %s", s.c.id)
 	}
-	says(t, s.err.String(), `firn: there is no session "nobody"`, "hint: an id,", "/resume needs more: /resume SESSION", "there is no session")
+	says(t, s.err.String(), `firn: there is no session "nobody"`, "hint: firn ls lists the sessions", "/resume needs more: /resume SESSION", "there is no session")
 }
 
 // TestFind finds sessions by all their names.
@@ -90,7 +90,7 @@ func TestFind(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]firn.ID{
-		"abcd1": "abcd1", "xyz9": "xyz99", "talk xyz": "xyz99", "@" + s.c.key: s.c.id,
+		"abcd1": "abcd1", "xyz9": "xyz99", "talk xyz": "xyz99", "xyz": "xyz99", "@" + s.c.key: s.c.id,
 	} {
 		if found, err := s.c.find(ctx, "main", name); err != nil || found.ID != want {
 			t.Errorf("%s is %s, %v", name, found.ID, err)
@@ -101,7 +101,7 @@ func TestFind(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for _, name := range []string{"xyz", "nobody", "@agent:main:none"} {
+	for _, name := range []string{"xy", "nobody", "@agent:main:none"} {
 		if _, err := s.c.find(ctx, "", name); !errors.Is(err, firn.ErrNotFound) {
 			t.Errorf("%s: %v", name, err)
 		}
