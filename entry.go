@@ -33,22 +33,22 @@ func NewEntry(body Body) Entry {
 // now is the present as files keep it: to the millisecond.
 func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
 
-// UserText makes an entry in which the user says text. It has no id and no time, as
-// those of [AssistantText] and [Hide]: the store gives it both when it gets its place,
-// so that they are in order however many write to the session.
+// UserText makes an entry in which the user says text. It has no id and no time:
+// the store gives it both when it gets its place, so that they are in order however
+// many write to the session.
 func UserText(text string) Entry {
 	return Entry{Body: &Message{Role: RoleUser, Parts: []Part{Text{Text: text}}}}
 }
 
 // AssistantText makes an entry in which the assistant says text and stops.
 func AssistantText(text string) Entry {
-	return Entry{Body: &Message{Role: RoleAssistant, Parts: []Part{Text{Text: text}}, StopReason: StopEnd}}
+	return NewEntry(&Message{Role: RoleAssistant, Parts: []Part{Text{Text: text}}, StopReason: StopEnd, Time: now()})
 }
 
 // Hide makes an entry that hides target: a message, a compaction (which undoes
 // it) or another tombstone (which restores what that one hid).
 func Hide(target EntryID) Entry {
-	return Entry{Body: &Tombstone{Target: target}}
+	return NewEntry(&Tombstone{Target: target})
 }
 
 // Field is one member of a JSON object whose meaning we do not know.
