@@ -10,7 +10,6 @@ import (
 	"firn"
 	"firn/client"
 	"firn/route"
-	"firn/store"
 	"firn/wire"
 )
 
@@ -159,7 +158,7 @@ func (s *talk) uptime() {
 			`","message":{"role":"` + role + `","content":[{"type":"text","text":"x"}]}}`)
 	}
 	head := good[wire.Session](s.T)(s.c.Session(s.Context(), string(id))).State.Head
-	good[wire.Appended](s.T)(s.c.Append(s.Context(), id, store.Any, wire.NewEntries{Entries: []json.RawMessage{
+	good[wire.Appended](s.T)(s.c.Append(s.Context(), id, client.Any, wire.NewEntries{Entries: []json.RawMessage{
 		line("u1", string(head), "user", 0), line("a1", "u1", "assistant", 90*time.Second)}}))
 	if one := good[wire.Session](s.T)(s.c.Session(s.Context(), string(id))); one.State.Uptime < 90 || one.State.Uptime > 95 {
 		s.Errorf("it was up for %d s", one.State.Uptime)
