@@ -12,7 +12,7 @@ import (
 )
 
 // Any is the position to expect if the end of the session may be anywhere.
-const Any = ^firn.Pos(0)
+const Any = ^firn.Pos(0) - 1
 
 // Append adds entries to a session if its end is still where it is expected
 // ([Any]: wherever it is); else it returns a [wire.Conflict], which tells where

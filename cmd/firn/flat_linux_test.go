@@ -68,7 +68,7 @@ func (w *sessionWriter) turn() {
 	w.turns++
 	w.entry("message", `"message":{"role":"user","content":[{"type":"text","text":"%s"}]}`, strings.Repeat(fmt.Sprint("question", w.turns%50, " "), 100))
 	w.entry("message", `"message":{"role":"assistant","content":[{"type":"text","text":"%s"}],"api":"offline","provider":"firn","model":"offline","usage":{"input":10,"output":10,"totalTokens":20},"stopReason":"stop"}`, strings.Repeat(fmt.Sprint("answer", w.turns%50, " "), 100))
-	w.entry("custom", `"customType":"firn.counters","data":{"input":%d,"output":%[1]d,"answers":%[2]d,"turns":%[2]d,"messages":%[3]d,"compactions":%[4]d,"entries":%[5]d,"window":20,"names":{"title":"Long talk","titleSource":"user"}}`,
+	w.entry("custom", `"customType":"firn.counters","data":{"input":%d,"output":%[1]d,"answers":%[2]d,"turns":%[2]d,"messages":%[3]d,"compactions":%[4]d,"entries":%[5]d,"window":20,"names":{"title":"Long talk","titleSource":"user","prompted":true,"complete":true}}`,
 		10*w.turns, w.turns, 2*w.turns, w.turns/100, w.entries)
 	if w.turns%100 == 0 {
 		w.entry("compaction", `"summary":"what was said so far","firstKeptEntryId":%s,"tokensBefore":1000`, w.parent)

@@ -355,7 +355,7 @@ func (p *pair) readBy() (files, moved verified) {
 
 // checkVerifyBytes has verify read the same bytes on both, of entries that are the same.
 func checkVerifyBytes(t *testing.T, p *pair) {
-	if files, moved := p.readBy(); files != moved || moved.Entries != 14 {
+	if files, moved := p.readBy(); files != moved || moved.Entries != 15 {
 		t.Errorf("verify read %+v in files and %+v where they moved", files, moved)
 	}
 	if r := p.run(p.moved, "", "verify", filepath.Join(p.moved, "agents")); r.code != 0 || !strings.Contains(r.errs, "a copy from before") {

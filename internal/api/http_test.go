@@ -35,7 +35,7 @@ func TestRoutesReachTheGateway(t *testing.T) {
 		{"PATCH", "/v1/sessions/aaaa-1", wire.Patch{}, `Patch aaaa-1`},
 		{"DELETE", "/v1/sessions/aaaa-1?reason=old&bin=true", nil, `Remove aaaa-1 {Reason:old Bin:true}`},
 		{"GET", "/v1/sessions/aaaa-1/entries?view=branch&after=10&before=20&back=1&limit=5000", nil, `Entries aaaa-1 {View:branch After:10 Before:20 Limit:1000 Back:true Cursor: Head: HTML:false}`},
-		{"POST", "/v1/sessions/aaaa-1/entries", wire.NewEntries{User: "hello"}, `Append aaaa-1 18446744073709551615 0 "hello"`},
+		{"POST", "/v1/sessions/aaaa-1/entries", wire.NewEntries{User: "hello"}, `Append aaaa-1 18446744073709551614 0 "hello"`},
 		{"GET", "/v1/sessions/aaaa-1/tree?limit=3&cursor=x", nil, `Tree aaaa-1 3 x`},
 		{"GET", "/v1/sessions/aaaa-1/damage", nil, `Damage aaaa-1`},
 		{"GET", "/v1/sessions/aaaa-1/window?as=openai", nil, `Window aaaa-1 openai`},
