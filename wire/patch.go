@@ -3,23 +3,31 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
 )
 
 // Default as the model, thinking, verbose or send of a [Patch] takes back what was chosen
 // for the session. In JSON null does the same.
 const Default = "default"
 
-// UnmarshalJSON reads a patch. Members that are not known are refused, and null takes a
-// choice back.
+// UnmarshalJSON reads a patch. Members that are not known by their exact names are
+// refused, and null takes a choice back.
 func (p *Patch) UnmarshalJSON(data []byte) error {
 	type plain Patch
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode((*plain)(p)); err != nil {
-		return err
-	}
 	var raw map[string]json.RawMessage
 	if err := json.Unmarshal(data, &raw); err != nil {
+		return err
+	}
+	for name := range raw {
+		if meant, ok := patchMember(name); !ok && meant != "" {
+			return fmt.Errorf("unknown member %q; did you mean %q?", name, meant)
+		} else if !ok {
+			return fmt.Errorf("unknown member %q", name)
+		}
+	}
+	if err := json.Unmarshal(data, (*plain)(p)); err != nil {
 		return err
 	}
 	for name, value := range map[string]**string{"model": &p.Model, "thinking": &p.Thinking, "verbose": &p.Verbose, "send": &p.Send} {
@@ -29,4 +37,19 @@ func (p *Patch) UnmarshalJSON(data []byte) error {
 		}
 	}
 	return nil
+}
+
+// patchMember reports whether a patch has a member of exactly that name, and returns the
+// one that is the same but for case.
+func patchMember(name string) (meant string, ok bool) {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[Patch]()) {
+		member, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if member == name {
+			return member, true
+		}
+		if strings.EqualFold(member, name) {
+			meant = member
+		}
+	}
+	return meant, false
 }

@@ -37,7 +37,7 @@ func open(t *testing.T, st store.Store) *desk {
 		s.Before = func(ctx context.Context) error {
 			d.asked <- last
 			gate := d.gate
-			if last == "hang" {
+			if strings.HasSuffix(last, "hang") { // messages without an answer between them are one
 				gate = nil
 			}
 			select {

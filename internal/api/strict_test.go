@@ -18,6 +18,7 @@ func TestMembersCountOnce(t *testing.T) {
 	s := newStand(t, api.Config{OpenAI: foreign, MCP: foreign})
 	own := []struct{ method, target, member, value string }{
 		{"POST", "/v1/sessions", "agent", `"main"`}, {"PATCH", "/v1/sessions/aaaa-1", "title", `"x"`},
+		{"PATCH", "/v1/sessions/aaaa-1", "model", `null`},
 		{"POST", "/v1/sessions/aaaa-1/entries", "user", `"x"`}, {"POST", "/v1/sessions/aaaa-1/turns", "text", `"x"`},
 		{"POST", "/v1/sessions/aaaa-1/compactions", "hint", `"x"`}, {"POST", "/v1/sessions/aaaa-1/fork", "title", `"x"`},
 		{"POST", "/v1/sessions/aaaa-1:rewind", "back", `1`}, {"POST", "/v1/sessions/aaaa-1:label", "entry", `"#1"`},
