@@ -11,7 +11,6 @@ package convert
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -140,32 +139,6 @@ func Write(ctx context.Context, w io.Writer, src Source, to dialect.Tool, target
 func isEnd(e firn.Entry) bool {
 	c, ok := e.Body.(*firn.Custom)
 	return ok && strings.HasSuffix(c.Type, ":"+dialect.End)
-}
-
-// endless leaves out what is no part of a conversation and says nothing to the tool
-// that is written to: how the transcript of another tool ends, and what firn counted.
-func endless(told iter.Seq2[Told, error], tool dialect.Name) iter.Seq2[Told, error] {
-	return func(yield func(Told, error) bool) {
-		above := make(map[firn.EntryID]firn.EntryID)
-		for t, err := range told {
-			if err == nil && len(above) > 0 {
-				rename(&t.Entry, above)
-			}
-			if err == nil && (isEnd(t.Entry) && !isOf(t.Entry, tool) || isCount(t.Entry)) {
-				above[t.Entry.ID] = cmp.Or(t.Entry.Parent, firn.Root)
-				continue
-			}
-			if !yield(t, err) {
-				return
-			}
-		}
-	}
-}
-
-// isCount reports whether an entry only counts what others say.
-func isCount(e firn.Entry) bool {
-	c, ok := e.Body.(*firn.Custom)
-	return ok && c.Type == firn.CountersType
 }
 
 // isHandoff reports whether a transcript is handed to OpenClaw. Releases with a
