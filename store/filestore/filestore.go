@@ -93,6 +93,7 @@ type Store struct {
 	dangling map[firn.ID]transcript
 	looked   sync.Once
 	long     journal.LongLines
+	whole    wholeReads
 	tables   map[string]*table
 	clock    uint64 // counts uses, to find the session used longest ago
 	closed   bool

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"sync"
+	"time"
 
 	"firn"
 	"firn/dialect"
@@ -27,6 +29,8 @@ type inspector struct {
 	fs      vfs.FS
 	reader  dialect.Reader
 	maxLine int64
+	long    *journal.LongLines
+	whole   *wholeReads
 	buf     []byte
 	// last is the latest line that was not decoded, for its time.
 	last    []byte
@@ -34,7 +38,7 @@ type inspector struct {
 }
 
 func (st *Store) inspector() inspector {
-	return inspector{fs: st.fs, maxLine: st.opts.MaxLine, reader: dialect.Reader{Dialect: st.dialect, Quick: true}}
+	return inspector{fs: st.fs, maxLine: st.opts.MaxLine, long: &st.long, whole: &st.whole, reader: dialect.Reader{Dialect: st.dialect, Quick: true}}
 }
 
 // inspect reads the beginning of a transcript, and its end from the latest checkpoint
@@ -89,8 +93,11 @@ func (in *inspector) read(t transcript, gist *store.Gist) (extent, error) {
 	} else if t.further > 0 {
 		size, err = in.measure(t.path)
 	}
-	if err == nil && !done {
+	if err == nil && !done && !in.whole.recall(t, stat, gist) {
 		err = in.rest(t.path, journal.Place(0, from), size.End, gist)
+		if err == nil {
+			in.whole.remember(t, stat, gist)
+		}
 	}
 	if err == nil && gist.Prompted() {
 		err = in.prompt(t.path, journal.Place(0, from), gist)
@@ -188,7 +195,7 @@ func (in *inspector) isCheckpoint(line dialect.Line) bool {
 // rest takes the end of a transcript into the gist, from the latest checkpoint on or,
 // if there is none, from a position on.
 func (in *inspector) rest(path string, from, end firn.Pos, gist *store.Gist) error {
-	source := journal.Source{FS: in.fs, Path: path, MaxLine: in.maxLine}
+	source := journal.Source{FS: in.fs, Path: path, MaxLine: in.maxLine, Long: in.long}
 	for line, err := range source.Back(end) {
 		if err != nil {
 			return err
@@ -217,7 +224,7 @@ func (in *inspector) rest(path string, from, end firn.Pos, gist *store.Gist) err
 // prompt takes the first thing that the user said into the gist, which stands behind a
 // position and before a checkpoint.
 func (in *inspector) prompt(path string, from firn.Pos, gist *store.Gist) error {
-	source := journal.Source{FS: in.fs, Path: path, MaxLine: in.maxLine}
+	source := journal.Source{FS: in.fs, Path: path, MaxLine: in.maxLine, Long: in.long}
 	for line, err := range source.Lines(from) {
 		if err != nil {
 			return err
@@ -329,4 +336,49 @@ func addRecord(gist *store.Gist, record firn.Record) {
 	if entry, err := record.Entry(); err == nil { // else it is damaged, and the others tell
 		gist.Add(entry)
 	}
+}
+
+// wholeReads remembers what was found in long transcripts of which more than a glimpse had
+// to be read, as long as they stay as they are: lists ask again and again.
+type wholeReads struct {
+	mu    sync.Mutex
+	reads map[string]wholeRead
+}
+
+type wholeRead struct {
+	size     int64
+	modified time.Time
+	gist     store.Gist
+}
+
+const (
+	// shortRead is up to which size a transcript is read again, and mostWholeReads is
+	// how many others are remembered.
+	shortRead      = 256 << 10
+	mostWholeReads = 4096
+)
+
+// recall sets the gist to what was found when the file was as it is now.
+func (w *wholeReads) recall(t transcript, stat vfs.Info, gist *store.Gist) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r, ok := w.reads[t.path]
+	if ok = ok && t.further == 0 && r.size == stat.Size && r.modified.Equal(stat.ModTime); ok {
+		*gist = r.gist
+	}
+	return ok
+}
+
+// remember keeps what was found in a file. One that was changed in this very moment may be
+// changed again without a sign of it, and is not kept.
+func (w *wholeReads) remember(t transcript, stat vfs.Info, gist *store.Gist) {
+	if t.further > 0 || stat.Size < shortRead || time.Since(stat.ModTime) < time.Second {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.reads == nil || len(w.reads) >= mostWholeReads {
+		w.reads = make(map[string]wholeRead)
+	}
+	w.reads[t.path] = wholeRead{stat.Size, stat.ModTime, *gist}
 }
