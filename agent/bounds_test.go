@@ -106,8 +106,7 @@ func blind(text string, names ...string) string {
 func TestChildHasItsParentsBounds(t *testing.T) {
 	for name, bounds := range map[string]route.Bounds{"nothing": {}, "a key": route.BoundTo(nil, []string{"agent:main:own"}), "owner": route.Everything()} {
 		var seen []route.Bounds
-		var b *workbench
-		b = playOn(t, asked(func(req provider.Request, said string) scripted.Step {
+		b := playOn(t, asked(func(req provider.Request, said string) scripted.Step {
 			switch said {
 			case "go":
 				return spawn("look", "")

@@ -270,15 +270,6 @@ func (e *engine) nextAny(ctx context.Context, stream, subject string, seq uint64
 	return messages[0], nil
 }
 
-// leader names the server that leads a stream, as far as it can be told.
-func (e *engine) leader(ctx context.Context, stream string) string {
-	p, _, err := e.info(ctx, stream)
-	if err != nil {
-		return e.nc.ConnectedServerName()
-	}
-	return p.leader
-}
-
 // erase overwrites a message in all replicas, if it is there.
 func (e *engine) erase(ctx context.Context, stream string, seq uint64) error {
 	patient, cancel := e.patient(ctx)
