@@ -441,9 +441,20 @@ func (g *Gateway) forks(ctx context.Context, id firn.ID) iter.Seq2[firn.ID, erro
 // Size returns about how many bytes a session has after a position, and where it
 // ends.
 func (g *Gateway) Size(ctx context.Context, id firn.ID, after firn.Pos) (bytes int64, end firn.Pos, err error) {
-	info, err := g.Info(ctx, id)
-	if err != nil || after == 0 || info.End < after {
-		return info.Bytes, info.End, err
+	if st, ok := store.As[extents](g.Store); ok {
+		bytes, end, err = st.Extent(ctx, id)
+	} else {
+		var info store.Info
+		info, err = g.Info(ctx, id)
+		bytes, end = info.Bytes, info.End
 	}
-	return min(info.Bytes, int64(info.End-after)), info.End, nil
+	if err != nil || after == 0 || end < after {
+		return bytes, end, err
+	}
+	return min(bytes, int64(end-after)), end, nil
+}
+
+// extents is a store that knows how large a session is without reading it.
+type extents interface {
+	Extent(ctx context.Context, id firn.ID) (bytes int64, end firn.Pos, err error)
 }

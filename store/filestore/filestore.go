@@ -85,6 +85,7 @@ type Store struct {
 	dialect   dialect.Dialect
 	committer *journal.Committer
 	hub       *journal.Hub
+	room      room
 
 	mu       sync.Mutex
 	sessions map[firn.ID]*session

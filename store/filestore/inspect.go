@@ -31,6 +31,7 @@ type inspector struct {
 	maxLine int64
 	long    *journal.LongLines
 	whole   *wholeReads
+	room    *room
 	buf     []byte
 	// last is the latest line that was not decoded, for its time.
 	last    []byte
@@ -38,7 +39,7 @@ type inspector struct {
 }
 
 func (st *Store) inspector() inspector {
-	return inspector{fs: st.fs, maxLine: st.opts.MaxLine, long: &st.long, whole: &st.whole, reader: dialect.Reader{Dialect: st.dialect, Quick: true}}
+	return inspector{fs: st.fs, maxLine: st.opts.MaxLine, long: &st.long, whole: &st.whole, room: &st.room, reader: dialect.Reader{Dialect: st.dialect, Quick: true}}
 }
 
 // inspect reads the beginning of a transcript, and its end from the latest checkpoint
@@ -93,7 +94,14 @@ func (in *inspector) read(t transcript, gist *store.Gist) (extent, error) {
 	} else if t.further > 0 {
 		size, err = in.measure(t.path)
 	}
-	if err == nil && !done && !in.whole.recall(t, stat, gist) {
+	if err == nil && !done {
+		done = in.whole.recall(t, stat, gist)
+	}
+	if err != nil || done && !gist.Prompted() {
+		return size, err
+	}
+	defer in.room.take(size.Bytes)()
+	if !done {
 		err = in.rest(t.path, journal.Place(0, from), size.End, gist)
 		if err == nil {
 			in.whole.remember(t, stat, gist)
@@ -273,7 +281,7 @@ func (in *inspector) addLines(gist *store.Gist, lines []byte) {
 // their time; of the others the latest is kept for [inspector.addLast].
 func (in *inspector) addLine(gist *store.Gist, line journal.Line) {
 	if !line.Open && line.Gap == "" && !gist.Needs(firn.KindMessage) && bytes.HasPrefix(line.Data, messageBegins) {
-		in.last, in.pending = append(in.last[:0], line.Data...), true
+		in.keep(gist, line.Data)
 		return // most lines are such
 	}
 	for _, record := range in.reader.Records(dialect.Line(line)) {
@@ -281,7 +289,7 @@ func (in *inspector) addLine(gist *store.Gist, line journal.Line) {
 			continue
 		}
 		if !tells(gist, &record) {
-			in.last, in.pending = append(in.last[:0], record.Line()...), true
+			in.keep(gist, record.Line())
 			continue
 		}
 		if record.Glance.Kind == firn.KindCustom { // its time may not count
@@ -290,6 +298,18 @@ func (in *inspector) addLine(gist *store.Gist, line journal.Line) {
 		in.pending = false
 		addRecord(gist, record)
 	}
+}
+
+// keep keeps a line for its time. A long one is not copied: its time is taken at once.
+func (in *inspector) keep(gist *store.Gist, line []byte) {
+	in.pending = true
+	if len(line) <= smallInspection {
+		in.last = append(in.last[:0], line...)
+		return
+	}
+	in.last = line
+	in.addLast(gist)
+	in.last = nil
 }
 
 // addLast takes the time of the latest line into the gist if the line was not decoded.

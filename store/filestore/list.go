@@ -135,6 +135,21 @@ func (st *Store) transcript(id firn.ID) (transcript, error) {
 	return transcript{id: id, agent: agent, path: path, further: len(parts) - 1}, err
 }
 
+// Extent tells how large a session is and where it ends, without reading it.
+func (st *Store) Extent(ctx context.Context, id firn.ID) (bytes int64, end firn.Pos, err error) {
+	if err := st.begin(ctx); err != nil {
+		return 0, 0, err
+	}
+	defer st.working.Done()
+	t, err := st.transcript(id)
+	if err != nil {
+		return 0, 0, err
+	}
+	in := st.inspector()
+	size, err := in.measure(t.path)
+	return size.Bytes, size.End, err
+}
+
 // Inspect tells of one session without listing the others.
 func (st *Store) Inspect(ctx context.Context, id firn.ID) (store.Info, error) {
 	if err := st.begin(ctx); err != nil {
