@@ -247,7 +247,7 @@ func TestNotesWithinBounds(t *testing.T) {
 			t.Errorf("%s: %d %s", c.who.name, status, text)
 		}
 		from := w.model.count()
-		turn(c.who, "recall", "What is the wombat? (no answer is needed)")
+		turn(c.who, "recall", "What is the wombat?")
 		w.model.mu.Lock()
 		sent := quotedJSON(w.model.asked[from:])
 		w.model.mu.Unlock()

@@ -14,6 +14,8 @@ import (
 // who said the message.
 func TestWindowInjectsWhatTheAskerMaySee(t *testing.T) {
 	w := withhold(t)
+	_, err := w.own.Search(t.Context(), wire.SearchQuery{Query: "marmot"}) // a window is shown without making the index
+	w.must(err)
 	for _, who := range w.identities() {
 		for _, speaker := range []identity{{name: "the owner"}, who} {
 			id := w.session(who, "window-"+strings.ReplaceAll(speaker.name, " ", "-"))
