@@ -41,7 +41,7 @@ BENCHFLAGS ?=
 
 .DEFAULT_GOAL := build
 .PHONY: build run demo test interop-all flakes check bench check-bench bench-peers fuzz soak soak-cluster soak-short soak-hour promise fmt setup web check-web
-.PHONY: check-format check-vet check-release check-static check-race check-holes release docs
+.PHONY: check-format check-vet check-release check-static check-race race check-holes release docs
 
 build:
 	$(GO) build -ldflags "$$(tools/stamp.sh)" -o bin/firn ./cmd/firn
@@ -97,10 +97,14 @@ check-static:
 # for secrets, all in one goroutine, nor the command, whose every start the detector makes
 # slow: what it is made of runs here. Left out of them is what reads the sources, and long
 # proofs and measurements in which one thing is done after the other.
-RACELESS := bench soak interop webtest richtext mask cmd/firn internal/demo
-ONEBYONE := Systems|SystemsFindsFaults|Architecture|PowerCut.*|KillWriters|DropAnyRecord|FirstPageIsFlat|ForkOfALongSession|HundredNights|ForgetALargeNote|FailureAtEveryCall|PurgeLeavesNothing|SealLarge|LongSession|LostServers|Cluster
+RACELESS := bench soak interop webtest richtext mask cmd/firn internal/demo internal/cluster internal/serve
+ONEBYONE := Systems|SystemsFindsFaults|Architecture|PowerCut.*|KillWriters|DropAnyRecord|FirstPageIsFlat|ForkOfALongSession|HundredNights|ForgetALargeNote|FailureAtEveryCall|PurgeLeavesNothing|SealLarge|LongSession|LostServers|Cluster|CutAnywhereIsReadInSteps|ReadersThatDoNotRead|ALongLineIsReadOnce|LinesOverTheLimit|ModelThatHangs
 check-race: setup
 	CGO_ENABLED=1 GOFLAGS= $(GO) test -race -short -timeout $(TIMEOUT) -skip '^Test($(ONEBYONE))$$' $(TESTFLAGS) $$(GO="$(GO)" tools/concurrent.sh | grep -v $(RACELESS:%=-e /%$$))
+
+# The same with all packages and all rounds, for a machine that has the time.
+race: setup
+	CGO_ENABLED=1 GOFLAGS= $(GO) test -race -timeout 4h $(TESTFLAGS) $$(GO="$(GO)" tools/concurrent.sh)
 
 check-holes:
 	@GO="$(GO)" tools/holes.sh
