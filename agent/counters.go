@@ -75,8 +75,8 @@ func custom(kind string, data any) firn.Entry {
 // it carries a checkpoint, so that a list need not read what is before it.
 type countersRecord struct {
 	Counters
-	// Entries is how many entries stand before this one, so that who reads the end
-	// of a session knows their numbers; zero if nobody has counted them.
+	// Entries is how many entries stand before this one, so that a reader of the
+	// end of a session knows the numbers of its entries; zero if nobody has counted them.
 	Entries int `json:"entries,omitempty"`
 	// Left are the ends of branches that were left.
 	Left  []firn.EntryID   `json:"left,omitempty"`

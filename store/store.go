@@ -29,9 +29,9 @@ type Record = firn.Record
 const (
 	// Start is before the first entry. Expecting it means: only if the session is new.
 	Start Pos = 0
-	// Any is what an append expects that does not mind where the end is. It is no place.
+	// Any is passed to Append to write at the end, wherever that is. It is not a position.
 	Any Pos = math.MaxUint64 - 1
-	// End is after the last entry there is, for who reads. No append can expect it.
+	// End is the position after the last entry, for reading. Append never accepts it.
 	End Pos = math.MaxUint64
 )
 

@@ -78,7 +78,7 @@ type handing struct {
 	home, path string
 	target     dialect.Target
 	fidelity   wire.Fidelity
-	// env tells the tool where its folder is, if it would look elsewhere.
+	// env holds the variables that point the tool to its folder, if that is not the default one.
 	env map[string]string
 }
 

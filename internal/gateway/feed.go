@@ -20,7 +20,7 @@ type feed struct {
 	stop func()
 	// done and woken are closed when its two goroutines have ended.
 	done, woken chan struct{}
-	// dirty says that there are events nobody was woken for.
+	// dirty is set when there are events that no follower has been woken for yet.
 	dirty chan struct{}
 
 	mu sync.Mutex
@@ -117,7 +117,7 @@ func (g *Gateway) startFeed(key feedKey, at firn.Pos) *feed {
 func (g *Gateway) fill(ctx context.Context, key feedKey, f *feed, at firn.Pos) {
 	for rec, err := range g.Store.Follow(ctx, key.session, at) {
 		if err != nil {
-			g.feeds.mu.Lock() // who comes now begins anew
+			g.feeds.mu.Lock() // a new follower starts a new feed
 			if g.feeds.all[key] == f {
 				delete(g.feeds.all, key)
 			}

@@ -8,7 +8,7 @@ import (
 	"firn/wire"
 )
 
-// A token ends in one of two ways, and lets nobody in after either. If it is revoked,
+// A token ends in one of two ways; after either it is rejected. If it is revoked,
 // nothing is done any more that it asked for: its turns are interrupted and its messages
 // that wait are not answered. If its browser logs out, what was accepted before is
 // answered. A token that was logged out can be revoked; not the other way round.
