@@ -55,13 +55,14 @@ func (r retryFS) SyncFS(path string) error {
 	return r.pool.Retry(func() error { return all.SyncFS(path) })
 }
 
-// openNull opens the null device.
-func openNull() (func() error, error) {
-	f, err := os.Open(os.DevNull)
+// openPipe takes two descriptors. It needs no file: in a bare container there is
+// not even a null device.
+func openPipe() (func() error, error) {
+	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	return f.Close, nil
+	return func() error { return errors.Join(r.Close(), w.Close()) }, nil
 }
 
 // LockDir locks a directory itself, if the file system below can; see

@@ -18,7 +18,7 @@ type Pool struct {
 	// failed is the latest call that got no descriptor though it was retried.
 	failed   error
 	failedAt time.Time
-	// open and wait are for tests; nil means the null device and time.Sleep.
+	// open and wait are for tests; nil means a pipe and time.Sleep.
 	open func() (func() error, error)
 	wait func(time.Duration)
 }
@@ -121,13 +121,13 @@ func (p *Pool) Short() error {
 	return nil
 }
 
-// probe opens a few files at once and closes them.
+// probe takes the spare descriptors, two at a time, and gives them back.
 func (p *Pool) probe() (err error) {
 	open := p.open
 	if open == nil {
-		open = openNull
+		open = openPipe
 	}
-	for range spare {
+	for range spare / 2 {
 		closeFile, openErr := open()
 		if openErr != nil {
 			return openErr

@@ -98,11 +98,11 @@ func TestOtherErrorsAreNotRetried(t *testing.T) {
 func TestShortByProbe(t *testing.T) {
 	open, limit := 0, spare-1
 	p := &Pool{open: func() (func() error, error) {
-		if open >= limit {
+		if open+2 > limit {
 			return nil, syscall.EMFILE
 		}
-		open++
-		return func() error { open--; return nil }, nil
+		open += 2
+		return func() error { open -= 2; return nil }, nil
 	}}
 	if err := p.Short(); !IsShort(err) {
 		t.Errorf("with %d left: %v", limit, err)
