@@ -161,6 +161,9 @@ func (p *program) carried(r *migrate.Report, hint string) error {
 	if d.Key != "" {
 		name = "key " + d.Key
 	}
+	if d.TooLarge {
+		hint = "firn config set store.max_line 1gb"
+	}
 	return &hinted{fmt.Errorf("%s differ, the first is %s: %s: %w", prose.Plural(len(r.Differ), "session"), name, d.Detail, firn.ErrConflict), hint}
 }
 

@@ -23,6 +23,25 @@ func errTooLong(offset int64) error {
 	return fmt.Errorf("line at %d: %w: over %d bytes", offset, firn.ErrTooLarge, readSizeMost)
 }
 
+// FirstTooLong returns the first line that is not read because of the limit. Only parts
+// that are larger than the limit are read.
+func (s Source) FirstTooLong() (found Line, ok bool, err error) {
+	parts, err := s.parts(0)
+	for _, p := range parts {
+		if p.Size <= s.maxLine() {
+			continue
+		}
+		s.partLines(p, 0, Place(p.Number, 0), func(line Line, failed error) bool {
+			found, ok, err = line, failed == nil && line.Gap != "", failed
+			return !ok && err == nil
+		})
+		if ok || err != nil {
+			return found, ok, err
+		}
+	}
+	return Line{}, false, err
+}
+
 // tooLong returns the gap that the line at the offset is. Rest is what was read
 // from there on.
 func (f *forward) tooLong(rest []byte) (Line, error) {

@@ -89,6 +89,8 @@ type Difference struct {
 	Session firn.ID `json:"session,omitempty"`
 	Key     string  `json:"key,omitempty"`
 	Detail  string  `json:"detail"`
+	// TooLarge is set if the session has a line over the limit.
+	TooLarge bool `json:"tooLarge,omitempty"`
 }
 
 // OK reports whether all is there.
@@ -174,6 +176,9 @@ func (m *move) carry(h store.Holding) error {
 	case errors.Is(err, firn.ErrNotFound) && m.ctx.Err() == nil && h.Receipt == nil:
 		m.report.Differ = append(m.report.Differ, Difference{Session: h.ID, Detail: "it was put away while it was carried: " + err.Error()})
 		return nil
+	case errors.Is(err, firn.ErrTooLarge) && m.ctx.Err() == nil:
+		m.report.Differ = append(m.report.Differ, Difference{Session: h.ID, Detail: "it was not carried: " + err.Error(), TooLarge: true})
+		return nil
 	case err != nil && m.unread != nil && m.ctx.Err() == nil && !errors.Is(m.unread, firn.ErrUnavailable):
 		m.report.Differ = append(m.report.Differ, Difference{Session: h.ID, Detail: "it cannot be read, and was not carried: " + m.unread.Error()})
 		return nil
@@ -257,9 +262,10 @@ func (m *move) place(h, now store.Holding) (err error) {
 	return err
 }
 
-// read reads a session and adds it up.
+// read reads a session and adds it up, each time anew.
 func (m *move) read(id firn.ID, s *sum) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
+		*s = *newSum()
 		for line, err := range m.from.Lines(m.ctx, id) {
 			if err == nil {
 				s.add(line)

@@ -83,7 +83,7 @@ func (m *copyist) run(ctx context.Context, from store.Source) (r *migrate.Report
 	if err := m.write(last); err != nil { // so that it is known as a copy from the first file on
 		return nil, err
 	}
-	files, err := filestore.Open(m.dir, filestore.Options{PartSize: int64(m.settings.Store.PartSize), Report: m.report, FS: m.fs, Now: m.clock})
+	files, err := filestore.Open(m.dir, filestore.Options{PartSize: int64(m.settings.Store.PartSize), MaxLine: int64(m.settings.Store.MaxLine), Report: m.report, FS: m.fs, Now: m.clock})
 	if err != nil {
 		return nil, err
 	}

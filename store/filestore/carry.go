@@ -1,6 +1,7 @@
 package filestore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,7 +75,9 @@ func (st *Store) awayHolding(id firn.ID) (store.Holding, error) {
 	return h, err
 }
 
-// Lines yields the lines of a session as they lie there; see [store.Carrier].
+// Lines yields the lines of a session as they lie there; see [store.Carrier]. A session
+// with a line over MaxLine is ErrTooLarge before its first line: such a line is never
+// held in memory.
 func (st *Store) Lines(ctx context.Context, id firn.ID) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		if err := st.begin(ctx); err != nil {
@@ -87,7 +90,15 @@ func (st *Store) Lines(ctx context.Context, id firn.ID) iter.Seq2[[]byte, error]
 			yield(nil, err)
 			return
 		}
-		for line, err := range st.unlimited(path).Lines(store.Start) {
+		source := st.limited(path)
+		if long, ok, err := source.FirstTooLong(); err != nil || ok {
+			yield(nil, cmp.Or(err, st.tooLong(long)))
+			return
+		}
+		for line, err := range source.Lines(store.Start) {
+			if err == nil && line.Gap != "" { // it was written meanwhile
+				err = st.tooLong(line)
+			}
 			if err == nil {
 				err = ctx.Err()
 			}
@@ -104,6 +115,13 @@ func (st *Store) Lines(ctx context.Context, id firn.ID) iter.Seq2[[]byte, error]
 			}
 		}
 	}
+}
+
+// tooLong says that a line is not carried because of its length.
+func (st *Store) tooLong(line journal.Line) error {
+	part, offset := journal.Split(line.Start)
+	_, end := journal.Split(line.Next)
+	return fmt.Errorf("%w: the line at byte %d of part %d has %d bytes, and %d are allowed; raise store.max_line to copy the session", firn.ErrTooLarge, offset, part+1, end-offset, st.opts.MaxLine)
 }
 
 // whereAny finds the first file of a session, also of one in the bin.
@@ -225,7 +243,10 @@ func (st *Store) stow(ctx context.Context, id firn.ID, binned bool, lines iter.S
 		return err
 	}
 	have := func(yield func([]byte, error) bool) {
-		for line, err := range st.unlimited(path).Lines(store.Start) {
+		for line, err := range st.limited(path).Lines(store.Start) {
+			if err == nil && line.Gap != "" {
+				err = fmt.Errorf("%w: line %d is longer here than store.max_line allows", firn.ErrConflict, done.Had+1)
+			}
 			if err == nil && line.Open && journal.WholeUpTo(line.Data) < len(line.Data) {
 				continue // who appends cuts it off
 			}
@@ -265,6 +286,9 @@ func (st *Store) loadMore(ctx context.Context, id firn.ID, binned bool, lines it
 		if err != nil {
 			return err
 		}
+		if err := st.checkLine(line); err != nil {
+			return err
+		}
 		batch, n = append(append(batch, line...), '\n'), n+1
 		if len(batch) >= loadBytes {
 			if err := flush(); err != nil {
@@ -273,6 +297,14 @@ func (st *Store) loadMore(ctx context.Context, id firn.ID, binned bool, lines it
 		}
 	}
 	return flush()
+}
+
+// checkLine refuses a line that this store would not read.
+func (st *Store) checkLine(line []byte) error {
+	if n := int64(len(line)); n > st.opts.MaxLine {
+		return fmt.Errorf("%w: a line has %d bytes, and %d are allowed; raise store.max_line to copy the session", firn.ErrTooLarge, n, st.opts.MaxLine)
+	}
+	return nil
 }
 
 // appendLines adds whole lines to a session that is there.

@@ -50,6 +50,9 @@ func (st *Store) loadNew(ctx context.Context, id firn.ID, lines iter.Seq2[[]byte
 		if err == nil {
 			err = ctx.Err()
 		}
+		if err == nil {
+			err = st.checkLine(line)
+		}
 		if err == nil && l == nil {
 			l, err = st.beginLoading(id, line)
 		}
@@ -236,12 +239,21 @@ func (l *loading) discard() error {
 
 // Replace makes a session that was carried here hold other lines than it does:
 // somebody has purged some of it where it came from. It is for copies, in which
-// nobody else writes.
+// nobody else writes. The lines are read twice: if they cannot be, or one is over the
+// limit, the session stays as it is.
 func (st *Store) Replace(ctx context.Context, id firn.ID, lines iter.Seq2[[]byte, error]) (n int, err error) {
 	if err := st.beginChange(ctx); err != nil {
 		return 0, err
 	}
 	defer st.end()
+	for line, err := range lines {
+		if err == nil {
+			err = st.checkLine(line)
+		}
+		if err != nil {
+			return 0, fmt.Errorf("replace session %s: %w", id, err)
+		}
+	}
 	if err := st.alone(ctx, func() error { return st.setAside(id) }); err != nil {
 		return 0, fmt.Errorf("replace session %s: %w", id, err)
 	}

@@ -20,11 +20,16 @@ func (st *Store) source(ctx context.Context, id firn.ID) (journal.Source, error)
 	defer st.end()
 	st.noticeDeleted(id)
 	_, path, err := st.locate(id)
-	return journal.Source{FS: st.fs, Path: path, MaxLine: st.opts.MaxLine, Long: &st.long}, err
+	return st.limited(path), err
+}
+
+// limited reads a journal without lines over the limit.
+func (st *Store) limited(path string) journal.Source {
+	return journal.Source{FS: st.fs, Path: path, MaxLine: st.opts.MaxLine, Long: &st.long}
 }
 
 // unlimited reads a journal whatever the lengths of its lines: for a purge, which
-// must find what is to go, and for those who carry every byte.
+// must find what is to go.
 func (st *Store) unlimited(path string) journal.Source {
 	return journal.Source{FS: st.fs, Path: path, MaxLine: -1}
 }

@@ -53,6 +53,20 @@ func TestTooLongLine(t *testing.T) {
 	if _, err := st.Append(t.Context(), "new", store.Any, firn.NewEntry(firn.UserText(strings.Repeat("long ", limit)).Body)); !errors.Is(err, firn.ErrTooLarge) {
 		t.Errorf("a session that begins with an entry over the limit: %v", err)
 	}
+	for line, err := range st.Lines(t.Context(), id) {
+		if !errors.Is(err, firn.ErrTooLarge) || !strings.Contains(err.Error(), "store.max_line") || line != nil {
+			t.Errorf("carrying it yields %d bytes, %v", len(line), err)
+		}
+	}
+	st.Close()
+	after, err := os.ReadFile(reviewTranscript(home, id))
+	if err != nil || !strings.HasPrefix(string(after), string(before)) || strings.Count(string(after), "\n") != 5 {
+		t.Errorf("the transcript changed (%v): %d lines", err, strings.Count(string(after), "\n"))
+	}
+	st = open(8 * limit)
+	if n := reviewCount(t, st, id); n != 4 {
+		t.Errorf("with a higher limit there are %d entries", n)
+	}
 	carried := 0
 	for line, err := range st.Lines(t.Context(), id) {
 		if err != nil {
@@ -60,16 +74,8 @@ func TestTooLongLine(t *testing.T) {
 		}
 		carried += len(line) + 1
 	}
-	st.Close()
-	after, err := os.ReadFile(reviewTranscript(home, id))
-	if err != nil || !strings.HasPrefix(string(after), string(before)) || strings.Count(string(after), "\n") != 5 {
-		t.Errorf("the transcript changed (%v): %d lines", err, strings.Count(string(after), "\n"))
-	}
 	if carried != len(after) {
-		t.Errorf("%d of %d bytes were carried", carried, len(after))
-	}
-	if n := reviewCount(t, open(8*limit), id); n != 4 {
-		t.Errorf("with a higher limit there are %d entries", n)
+		t.Errorf("with a higher limit %d of %d bytes were carried", carried, len(after))
 	}
 }
 
