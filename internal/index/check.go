@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"firn"
+	"firn/internal/rowcache"
 	"firn/store"
 )
 
@@ -71,7 +72,7 @@ func (c *Catalogue) Check(ctx context.Context) ([]Disagreement, error) {
 	if err != nil {
 		return nil, fmt.Errorf("check catalogue: %w", err)
 	}
-	now, err := c.inspectAll(ctx, standings, nil)
+	now, err := c.inspectAll(rowcache.Bypass(ctx), standings, nil)
 	if err != nil {
 		return nil, fmt.Errorf("check catalogue: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"firn"
+	"firn/internal/rowcache"
 	"firn/store"
 )
 
@@ -64,8 +65,11 @@ func (c *Catalogue) Rebuild(ctx context.Context, progress Progress) error {
 		c.reportDamage(err)
 	}
 	defer base.close()
+	if err := rowcache.RemoveAll(c.fs, c.dir); err != nil {
+		c.report("remove cached rows: %v", err)
+	}
 	s := survey{}
-	if err = s.look(ctx, c, taken, progress); err == nil {
+	if err = s.look(rowcache.Bypass(ctx), c, taken, progress); err == nil {
 		err = c.replace(ctx, base, s.rows)
 	}
 	if err != nil {

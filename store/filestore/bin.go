@@ -64,7 +64,7 @@ func (st *Store) binned(in *inspector, id firn.ID) (store.Binned, error) {
 	if err != nil {
 		return store.Binned{}, err
 	}
-	b := store.Binned{Info: in.inspect(transcript{id: id, agent: m.Agent, path: path, further: len(parts) - 1}), Removed: m.Removed, Reason: m.Reason}
+	b := store.Binned{Info: in.inspect(context.Background(), transcript{id: id, agent: m.Agent, path: path, further: len(parts) - 1}), Removed: m.Removed, Reason: m.Reason}
 	if b.ID == "" && manifestErr == nil { // an empty transcript, or one that was restored just now
 		return b, nil
 	}

@@ -7,6 +7,7 @@
 //	bin/<id>/                                  a removed session, with its manifest
 //	receipts/                                  what was purged
 //	commit/                                    appends that wait to be synced into their files
+//	index/                                     caches, which may be deleted
 //	.moving.lock                               held while a session is moved or purged
 //
 // The files are the truth. Several processes may have the same home open; the
@@ -27,6 +28,7 @@ import (
 	"firn/dialect/native"
 	"firn/internal/journal"
 	"firn/internal/limits"
+	"firn/internal/rowcache"
 	"firn/internal/vfs"
 	"firn/store"
 )
@@ -94,7 +96,7 @@ type Store struct {
 	dangling map[firn.ID]transcript
 	looked   sync.Once
 	long     journal.LongLines
-	whole    wholeReads
+	rows     *rowcache.Cache
 	tables   map[string]*table
 	clock    uint64 // counts uses, to find the session used longest ago
 	closed   bool
@@ -145,7 +147,8 @@ func Open(home string, opts Options) (*Store, error) {
 	st := &Store{
 		home: home, fs: opts.FS, opts: opts, dialect: native.New(),
 		sessions: make(map[firn.ID]*session), tables: make(map[string]*table),
-		hub: journal.NewHub(),
+		hub:  journal.NewHub(),
+		rows: rowcache.New(opts.FS, filepath.Join(home, "index"), opts.ReadOnly),
 	}
 	st.life, st.die = context.WithCancel(context.Background())
 	st.unlist = opts.Descriptors.OnShort(st.closeIdle)

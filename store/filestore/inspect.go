@@ -2,15 +2,15 @@ package filestore
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"io/fs"
-	"sync"
-	"time"
 
 	"firn"
 	"firn/dialect"
 	"firn/internal/journal"
+	"firn/internal/rowcache"
 	"firn/internal/vfs"
 	"firn/store"
 )
@@ -30,7 +30,7 @@ type inspector struct {
 	reader  dialect.Reader
 	maxLine int64
 	long    *journal.LongLines
-	whole   *wholeReads
+	rows    *rowcache.Cache
 	room    *room
 	buf     []byte
 	// last is the latest line that was not decoded, for its time.
@@ -39,29 +39,37 @@ type inspector struct {
 }
 
 func (st *Store) inspector() inspector {
-	return inspector{fs: st.fs, maxLine: st.opts.MaxLine, long: &st.long, whole: &st.whole, room: &st.room, reader: dialect.Reader{Dialect: st.dialect, Quick: true}}
+	return inspector{fs: st.fs, maxLine: st.opts.MaxLine, long: &st.long, rows: st.rows, room: &st.room, reader: dialect.Reader{Dialect: st.dialect, Quick: true}}
 }
 
 // inspect reads the beginning of a transcript, and its end from the latest checkpoint
-// on; without one all of it. So the info is that of a full read, see [store.Checkpoint].
-// What is wrong with the transcript is told in the info; one that is gone gives an empty
-// one.
-func (in *inspector) inspect(t transcript) store.Info {
+// on; without one all of it, unless the cache has the row. So the info is that of a full
+// read, see [store.Checkpoint]. What is wrong with the transcript is told in the info;
+// one that is gone gives an empty one.
+func (in *inspector) inspect(ctx context.Context, t transcript) store.Info {
 	var gist store.Gist
-	info, err := in.read(t, &gist)
+	size, cached, err := in.read(ctx, t, &gist)
 	if t.odd && errors.Is(err, fs.ErrNotExist) {
 		err = &noTarget{t}
 	}
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, firn.ErrNotFound) || err == nil && info.Bytes == 0 {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, firn.ErrNotFound) || err == nil && size.Bytes == 0 {
 		return store.Info{} // it is gone, or its first append failed
 	}
 	found := gist.Info()
+	if cached != nil {
+		found = *cached
+	}
 	if err == nil && found.ID == "" {
 		err = errors.New("it does not begin with a header")
 	}
-	found.ID, found.Agent, found.Bytes, found.Parts, found.End = t.id, t.agent, info.Bytes, t.further+1, info.End
+	found.ID, found.Agent, found.Bytes, found.Parts, found.End = t.id, t.agent, size.Bytes, t.further+1, size.End
 	if err != nil {
 		found.Fault = err.Error()
+	} else if size.costly && cached == nil {
+		in.rows.Remember(found, size.files, func() ([]vfs.Info, error) {
+			now, err := in.measure(t.path)
+			return now.files, err
+		})
 	}
 	return found
 }
@@ -70,23 +78,29 @@ func (in *inspector) inspect(t transcript) store.Info {
 type extent struct {
 	Bytes int64
 	End   firn.Pos
+	// files are those of its parts, and costly says that much of them was read.
+	files  []vfs.Info
+	costly bool
 }
 
-// read takes a transcript into the gist.
-func (in *inspector) read(t transcript, gist *store.Gist) (extent, error) {
+// costlyRead is how many bytes must have been read for a row to be cached.
+const costlyRead = 128 << 10
+
+// read takes a transcript into the gist. If the cache has the row, that is returned.
+func (in *inspector) read(ctx context.Context, t transcript, gist *store.Gist) (extent, *store.Info, error) {
 	file, err := in.fs.Open(t.path, vfs.Read)
 	if err != nil {
-		return extent{}, err
+		return extent{}, nil, err
 	}
 	defer file.Close() // only read
 	stat, err := file.Stat()
 	if err != nil {
-		return extent{}, err
+		return extent{}, nil, err
 	}
-	size := extent{stat.Size, journal.Place(0, stat.Size)}
+	size := extent{Bytes: stat.Size, End: journal.Place(0, stat.Size), files: []vfs.Info{stat}}
 	from, err := in.head(file, gist)
 	if err != nil {
-		return size, err
+		return size, nil, err
 	}
 	done := t.further == 0 && from >= stat.Size
 	if t.further == 0 && !done {
@@ -94,23 +108,24 @@ func (in *inspector) read(t transcript, gist *store.Gist) (extent, error) {
 	} else if t.further > 0 {
 		size, err = in.measure(t.path)
 	}
-	if err == nil && !done {
-		done = in.whole.recall(t, stat, gist)
-	}
 	if err != nil || done && !gist.Prompted() {
-		return size, err
+		return size, nil, err
+	}
+	if info, ok := in.rows.Recall(ctx, t.id, size.files); ok && info.Agent == t.agent {
+		return size, &info, nil
 	}
 	defer in.room.take(size.Bytes)()
+	spent := int64(0)
 	if !done {
-		err = in.rest(t.path, journal.Place(0, from), size.End, gist)
-		if err == nil {
-			in.whole.remember(t, stat, gist)
-		}
+		spent, err = in.rest(t.path, journal.Place(0, from), size.End, gist)
 	}
 	if err == nil && gist.Prompted() {
-		err = in.prompt(t.path, journal.Place(0, from), gist)
+		var more int64
+		more, err = in.prompt(t.path, journal.Place(0, from), gist)
+		spent += more
 	}
-	return size, err
+	size.costly = spent >= costlyRead
+	return size, nil, err
 }
 
 // measure adds up the sizes of the parts of a transcript.
@@ -121,6 +136,7 @@ func (in *inspector) measure(path string) (size extent, err error) {
 	}
 	for _, p := range parts {
 		size.Bytes += p.Size
+		size.files = append(size.files, p.Info)
 		if p.Size > 0 {
 			size.End = journal.Place(p.Number, p.Size)
 		}
@@ -201,13 +217,14 @@ func (in *inspector) isCheckpoint(line dialect.Line) bool {
 }
 
 // rest takes the end of a transcript into the gist, from the latest checkpoint on or,
-// if there is none, from a position on.
-func (in *inspector) rest(path string, from, end firn.Pos, gist *store.Gist) error {
+// if there is none, from a position on. It returns how many bytes it read.
+func (in *inspector) rest(path string, from, end firn.Pos, gist *store.Gist) (spent int64, err error) {
 	source := journal.Source{FS: in.fs, Path: path, MaxLine: in.maxLine, Long: in.long}
 	for line, err := range source.Back(end) {
 		if err != nil {
-			return err
+			return spent, err
 		}
+		spent += int64(len(line.Data))
 		if line.At < from {
 			break
 		}
@@ -218,25 +235,27 @@ func (in *inspector) rest(path string, from, end firn.Pos, gist *store.Gist) err
 	}
 	for line, err := range source.Lines(from) {
 		if err != nil {
-			return err
+			return spent, err
 		}
 		if line.At >= end {
 			break
 		}
+		spent += int64(len(line.Data))
 		in.addLine(gist, line)
 	}
 	in.addLast(gist)
-	return nil
+	return spent, nil
 }
 
 // prompt takes the first thing that the user said into the gist, which stands behind a
-// position and before a checkpoint.
-func (in *inspector) prompt(path string, from firn.Pos, gist *store.Gist) error {
+// position and before a checkpoint. It returns how many bytes it read.
+func (in *inspector) prompt(path string, from firn.Pos, gist *store.Gist) (spent int64, err error) {
 	source := journal.Source{FS: in.fs, Path: path, MaxLine: in.maxLine, Long: in.long}
 	for line, err := range source.Lines(from) {
 		if err != nil {
-			return err
+			return spent, err
 		}
+		spent += int64(len(line.Data))
 		for _, record := range in.reader.Records(dialect.Line(line)) {
 			if record.Gap != nil || record.Glance.Kind != firn.KindMessage {
 				continue
@@ -246,10 +265,10 @@ func (in *inspector) prompt(path string, from firn.Pos, gist *store.Gist) error 
 			}
 		}
 		if !gist.Prompted() {
-			return nil
+			break
 		}
 	}
-	return nil
+	return spent, nil
 }
 
 func (in *inspector) readAt(file vfs.File, offset int64, n int) ([]byte, error) {
@@ -356,49 +375,4 @@ func addRecord(gist *store.Gist, record firn.Record) {
 	if entry, err := record.Entry(); err == nil { // else it is damaged, and the others tell
 		gist.Add(entry)
 	}
-}
-
-// wholeReads remembers what was found in long transcripts of which more than a glimpse had
-// to be read, as long as they stay as they are: lists ask again and again.
-type wholeReads struct {
-	mu    sync.Mutex
-	reads map[string]wholeRead
-}
-
-type wholeRead struct {
-	size     int64
-	modified time.Time
-	gist     store.Gist
-}
-
-const (
-	// shortRead is up to which size a transcript is read again, and mostWholeReads is
-	// how many others are remembered.
-	shortRead      = 256 << 10
-	mostWholeReads = 4096
-)
-
-// recall sets the gist to what was found when the file was as it is now.
-func (w *wholeReads) recall(t transcript, stat vfs.Info, gist *store.Gist) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	r, ok := w.reads[t.path]
-	if ok = ok && t.further == 0 && r.size == stat.Size && r.modified.Equal(stat.ModTime); ok {
-		*gist = r.gist
-	}
-	return ok
-}
-
-// remember keeps what was found in a file. One that was changed in this very moment may be
-// changed again without a sign of it, and is not kept.
-func (w *wholeReads) remember(t transcript, stat vfs.Info, gist *store.Gist) {
-	if t.further > 0 || stat.Size < shortRead || time.Since(stat.ModTime) < time.Second {
-		return
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.reads == nil || len(w.reads) >= mostWholeReads {
-		w.reads = make(map[string]wholeRead)
-	}
-	w.reads[t.path] = wholeRead{stat.Size, stat.ModTime, *gist}
 }

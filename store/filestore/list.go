@@ -18,7 +18,7 @@ import (
 
 // List yields what is known of the sessions that match, those with the latest
 // entry first. It reads the beginning of every transcript and its end, back to the
-// latest checkpoint; an index does not.
+// latest checkpoint, or takes the row from the cache; an index does not.
 func (st *Store) List(ctx context.Context, q store.Query) iter.Seq2[store.Info, error] {
 	return store.Infos(func() ([]store.Info, error) { return st.list(ctx, q) })
 }
@@ -93,7 +93,7 @@ func (st *Store) inspectAll(ctx context.Context, found []transcript, archived ma
 	inParallel(ctx, len(found), func() func(i int) {
 		in := st.inspector()
 		return func(i int) {
-			infos[i] = in.inspect(found[i])
+			infos[i] = in.inspect(ctx, found[i])
 			infos[i].Archived = archived[found[i].id]
 		}
 	})
@@ -161,7 +161,7 @@ func (st *Store) Inspect(ctx context.Context, id firn.ID) (store.Info, error) {
 		return store.Info{}, err
 	}
 	in := st.inspector()
-	info := in.inspect(t)
+	info := in.inspect(ctx, t)
 	info.Archived, err = st.exists(st.archiveMark(id))
 	return info, err
 }

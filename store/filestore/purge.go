@@ -32,7 +32,7 @@ func (st *Store) Purge(ctx context.Context, id firn.ID, reason string, entries .
 		} else {
 			receipt, err = st.purgeSession(id, reason)
 		}
-		return err
+		return errors.Join(err, st.rows.Forget(id)) // it may have what was erased
 	})
 	return receipt, err
 }
