@@ -25,6 +25,7 @@ var layers = []layer{
 	// keeping, from below
 	{"internal/vfs", []string{"."}, "a few file operations; the root only for kinds of errors"},
 	{"internal/vfs/...", []string{"internal/vfs", "internal/vfs/..."}, "file systems that fail, and their suite"},
+	{"internal/disk/history", []string{"internal/vfs"}, "the lines typed at terminals, in a file"},
 	{"internal/limits", []string{"internal/vfs"}, "file descriptors: how many there are, and files opened again when there were none"},
 	{"internal/rawjson", nil, "bytes of JSON, whoever they belong to"},
 	{"internal/journal", []string{".", "internal/vfs", "internal/rawjson"}, "lines, not entries: the root only for positions, gaps and kinds of errors"},
@@ -100,16 +101,16 @@ var layers = []layer{
 	{"internal/demo", []string{".", "client", "wire", "internal/prose", "internal/doctor", "internal/vfs"}, "a client that tells a story; tears a line on purpose, verifies and clears up"},
 	{"internal/prose", []string{".", "wire", "internal/blocks"}, "words for people, of what the gateway tells; reads what sub-agents said"},
 	{"internal/cluster", []string{".", "store", "store/jetstream", "agent", "wire", "internal/gateway", "internal/api"}, "several gateways, one owner for each session: leases and notes are the engine's, and so is the one store it knows; requests are passed on from door to door"},
-	{"internal/serve", []string{".", "store", "store/*", "dialect/native", "route", "window", "provider", "provider/*", "tool", "compact", "memory", "agent", "wire", "dialect", "internal/doctor", "internal/adopt", "internal/convert", "internal/dialects", "internal/config", "internal/gateway", "internal/api", "internal/cluster", "internal/index", "internal/instructions", "internal/fulltext", "internal/search", "internal/metrics", "internal/trace", "internal/limits", "internal/vfs", "internal/openaiapi", "internal/mcp", "internal/prose", "internal/webui", "internal/migrate", "internal/timer", "internal/maintenance", "internal/token", "internal/line"}, "puts a gateway together: the one place that knows all members; a purge clears the history of the terminal"},
-	{"internal/line", []string{"internal/vfs"}, "a terminal that is typed at; files for its history"},
+	{"internal/serve", []string{".", "store", "store/*", "dialect/native", "route", "window", "provider", "provider/*", "tool", "compact", "memory", "agent", "wire", "dialect", "internal/doctor", "internal/adopt", "internal/convert", "internal/dialects", "internal/config", "internal/gateway", "internal/api", "internal/cluster", "internal/index", "internal/instructions", "internal/fulltext", "internal/search", "internal/metrics", "internal/trace", "internal/limits", "internal/vfs", "internal/openaiapi", "internal/mcp", "internal/prose", "internal/webui", "internal/migrate", "internal/timer", "internal/maintenance", "internal/token", "internal/disk/history"}, "puts a gateway together: the one place that knows all members; a purge clears the history of the terminal"},
+	{"internal/line", []string{"internal/vfs", "internal/disk/history"}, "a terminal that is typed at"},
 	{"internal/line/linetest", []string{"internal/testutil"}, "a terminal without glass, for tests"},
 	{"internal/testutil", nil, "seeds, waiting and ports, for tests"},
 	{"internal/markdown", nil, "pure"},
 	{"internal/progress", []string{"internal/prose"}, "how far something is, in words for people"},
 	{"internal/unit", nil, "pure: what service managers are told"},
 	{"internal/manual", nil, "pure: commands as documents; who has the commands hands them over"},
-	{"internal/chat", []string{".", "client", "wire", "internal/prose", "internal/line", "internal/markdown", "internal/typo"}, "a client that sits at a terminal"},
-	{"internal/cli", []string{".", "client", "wire", "dialect", "internal/adopt", "internal/convert", "internal/dialects", "internal/vfs", "internal/prose", "internal/config", "internal/doctor", "internal/grep", "internal/demo", "internal/mcp", "internal/acp", "internal/chat", "internal/line", "internal/migrate", "internal/manual", "internal/backup", "internal/typo", "internal/progress", "internal/unit"}, "a client; doctor, verify, repair and grep open files directly, through store.go alone; adopt, convert and handoff work on other tools' files, which are on this machine; files for the history of the chat"},
+	{"internal/chat", []string{".", "client", "wire", "internal/prose", "internal/line", "internal/disk/history", "internal/markdown", "internal/typo"}, "a client that sits at a terminal"},
+	{"internal/cli", []string{".", "client", "wire", "dialect", "internal/adopt", "internal/convert", "internal/dialects", "internal/vfs", "internal/prose", "internal/config", "internal/doctor", "internal/grep", "internal/demo", "internal/mcp", "internal/acp", "internal/chat", "internal/line", "internal/disk/history", "internal/migrate", "internal/manual", "internal/backup", "internal/typo", "internal/progress", "internal/unit"}, "a client; doctor, verify, repair and grep open files directly, through store.go alone; adopt, convert and handoff work on other tools' files, which are on this machine; files for the history of the chat"},
 	{"cmd/...", []string{"..."}, "wires the tables"},
 
 	// proving

@@ -23,6 +23,7 @@ import (
 
 	"firn"
 	"firn/client"
+	"firn/internal/disk/history"
 	"firn/internal/line"
 	"firn/wire"
 )
@@ -75,7 +76,7 @@ type Options struct {
 	// Device is the terminal that Stdin and Stderr are, if lines can be edited
 	// there; nil if not. History is what was typed before; it may be nil.
 	Device  *line.Device
-	History *line.History
+	History *history.History
 
 	// Prompt is said first; empty means nothing.
 	Prompt string

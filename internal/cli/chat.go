@@ -12,6 +12,7 @@ import (
 
 	"firn"
 	"firn/internal/chat"
+	"firn/internal/disk/history"
 	"firn/internal/line"
 	"firn/internal/vfs"
 )
@@ -148,7 +149,7 @@ func (p *program) seat(o *chat.Options) (release func()) {
 	}
 	home, err := p.homeDir()
 	if _, _, foreign := p.foreign(); err == nil && !foreign && !o.Ephemeral { // in another tool's folder it is only in memory
-		o.History, err = line.OpenHistory(vfs.OS{}, line.HistoryPath(home))
+		o.History, err = history.Open(vfs.OS{}, history.Path(home))
 	}
 	if err != nil {
 		o.Reports.Add(err.Error())

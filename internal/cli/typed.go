@@ -9,7 +9,7 @@ import (
 
 	"firn"
 	"firn/client"
-	"firn/internal/line"
+	"firn/internal/disk/history"
 	"firn/internal/prose"
 	"firn/internal/vfs"
 	"firn/wire"
@@ -21,7 +21,7 @@ import (
 // typedIn collects what may have been typed of a session, or of some of its
 // entries. Of one that cannot be read, as in the bin, nothing is known. A whole session
 // can be erased also if it breaks off: unread is then why.
-func typedIn(ctx context.Context, c *client.Client, id firn.ID, entries []firn.EntryID) (all line.Typed, unread, err error) {
+func typedIn(ctx context.Context, c *client.Client, id firn.ID, entries []firn.EntryID) (all history.Typed, unread, err error) {
 	for e, err := range c.Entries(ctx, id, client.EntryQuery{View: wire.ViewDisk}) {
 		switch {
 		case err == nil:
@@ -42,7 +42,7 @@ func typedIn(ctx context.Context, c *client.Client, id firn.ID, entries []firn.E
 
 // addTyped adds what may have been typed of an entry: what was said, also if it only
 // waited, names, labels and tags.
-func addTyped(all *line.Typed, l prose.Line, raw json.RawMessage) {
+func addTyped(all *history.Typed, l prose.Line, raw json.RawMessage) {
 	if l.Message != nil && l.Message.Role == "user" {
 		all.Add(l.Message.Text())
 	}
@@ -70,12 +70,12 @@ const queuedType = "firn.queued"
 
 // eraseTyped takes what is to be erased out of the history of the terminal, and
 // returns how many lines went.
-func (p *program) eraseTyped(t line.Typed) (int, error) {
+func (p *program) eraseTyped(t history.Typed) (int, error) {
 	home, err := p.homeDir()
 	if err != nil || len(t) == 0 {
 		return 0, err
 	}
-	n, err := line.EraseHistory(vfs.OS{}, line.HistoryPath(home), t.Has)
+	n, err := history.Erase(vfs.OS{}, history.Path(home), t.Has)
 	if err != nil {
 		err = fmt.Errorf("nothing of the session was erased yet: %w", err)
 	}

@@ -3,6 +3,7 @@ package line
 import (
 	"strings"
 
+	"firn/internal/disk/history"
 	"firn/internal/vfs"
 )
 
@@ -14,7 +15,7 @@ type Completer func(before string) (from int, words []string)
 // completer that it asks. A key goes in, what came of it comes out.
 type editor struct {
 	buffer
-	history  *History
+	history  *history.History
 	complete Completer
 
 	// past is the item of the history that is shown, len(items) for none; draft
@@ -57,9 +58,9 @@ const (
 	redraw
 )
 
-func newEditor(h *History, complete Completer) *editor {
+func newEditor(h *history.History, complete Completer) *editor {
 	if h == nil {
-		h, _ = OpenHistory(vfs.OS{}, "") // only in memory, which cannot fail
+		h, _ = history.Open(vfs.OS{}, "") // only in memory, which cannot fail
 	}
 	e := &editor{history: h, complete: complete}
 	e.reset()
@@ -70,7 +71,7 @@ func newEditor(h *History, complete Completer) *editor {
 func (e *editor) reset() {
 	cut := e.cut
 	e.buffer = buffer{cut: cut, goal: -1}
-	e.past, e.draft = len(e.history.items), ""
+	e.past, e.draft = len(e.history.Items()), ""
 	e.search, e.choice = nil, nil
 }
 
@@ -174,7 +175,7 @@ func (e *editor) move(name keyName) {
 	case keyFirst:
 		e.recall(-e.past)
 	case keyLast:
-		e.recall(len(e.history.items) - e.past)
+		e.recall(len(e.history.Items()) - e.past)
 	}
 }
 
@@ -219,16 +220,16 @@ var controlMoves = map[string]keyName{
 // recall shows another item of the history.
 func (e *editor) recall(step int) {
 	next := e.past + step
-	if step == 0 || next < 0 || next > len(e.history.items) {
+	if step == 0 || next < 0 || next > len(e.history.Items()) {
 		return
 	}
-	if e.past == len(e.history.items) {
+	if e.past == len(e.history.Items()) {
 		e.draft = e.text
 	}
 	e.past = next
 	text := e.draft
-	if next < len(e.history.items) {
-		text = e.history.items[next]
+	if next < len(e.history.Items()) {
+		text = e.history.Items()[next]
 	}
 	e.set(text)
 }
@@ -246,7 +247,7 @@ func (e *editor) searching(k key) (done bool, how outcome) {
 	case k.name == keyBackspace:
 		b := buffer{text: s.query, at: len(s.query)}
 		s.query = s.query[:b.before(b.at)]
-		e.seek(len(e.history.items)-1, -1)
+		e.seek(len(e.history.Items())-1, -1)
 	case k.name == keyControl && k.text == "R":
 		e.seek(s.start(e)-1, -1)
 	case k.name == keyControl && k.text == "S":
@@ -266,7 +267,7 @@ func (e *editor) searching(k key) (done bool, how outcome) {
 // start is where a search goes on from.
 func (s *search) start(e *editor) int {
 	if s.item < 0 {
-		return len(e.history.items) - 1 + oneIf(s.query == "")
+		return len(e.history.Items()) - 1 + oneIf(s.query == "")
 	}
 	return s.item
 }
@@ -286,12 +287,12 @@ func (e *editor) seek(from, step int) {
 		e.text, e.at = s.before, s.at
 		return
 	}
-	item := e.history.find(s.query, from, step)
+	item := e.history.Find(s.query, from, step)
 	if s.failed = item < 0; s.failed {
 		return
 	}
 	s.item, e.past = item, item
-	e.set(e.history.items[item])
+	e.set(e.history.Items()[item])
 }
 
 // tab completes the word before the cursor: as far as it is certain, and then

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"firn/internal/disk/history"
 	"firn/internal/vfs"
 )
 
@@ -140,7 +141,7 @@ func FuzzKeys(f *testing.F) {
 		f.Add(keystrokes(c))
 	}
 	f.Fuzz(func(t *testing.T, keys string) {
-		h := &History{items: []string{"one", "two\nlines", "雪"}}
+		h := remembered("one", "two\nlines", "雪")
 		e := newEditor(h, func(string) (int, []string) { return 0, []string{"aa", "ab", "雪"} })
 		var d decoder
 		for _, k := range append(d.feed([]byte(keys)), d.flush()...) {
@@ -154,6 +155,15 @@ func FuzzKeys(f *testing.F) {
 			}
 		}
 	})
+}
+
+// remembered returns a history in memory with these lines.
+func remembered(lines ...string) *history.History {
+	h, _ := history.Open(vfs.OS{}, "") // which cannot fail without a path
+	for _, l := range lines {
+		_ = h.Add(l)
+	}
+	return h
 }
 
 func TestHistoryKeys(t *testing.T) {
@@ -181,7 +191,7 @@ func TestHistoryKeys(t *testing.T) {
 		{"^R^R", "|"},
 	}
 	for _, c := range cases {
-		e := newEditor(&History{items: []string{"one\nmore", "two", "three"}}, nil)
+		e := newEditor(remembered("one\nmore", "two", "three"), nil)
 		if got := edit(t, e, c.keys); got != c.want {
 			t.Errorf("%s gives %q, want %q", c.keys, got, c.want)
 		}
@@ -218,75 +228,5 @@ func TestComplete(t *testing.T) {
 	}
 	if got := edit(t, newEditor(nil, nil), "a<tab>"); got != "a|" {
 		t.Errorf("nobody completes: %q", got)
-	}
-}
-
-// TestHistoryFile keeps what was typed for the next time, for the owner alone.
-func TestHistoryFile(t *testing.T) {
-	path := t.TempDir() + "/home/history"
-	open := func() *History {
-		t.Helper()
-		h, err := OpenHistory(vfs.OS{}, path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return h
-	}
-	h := open()
-	for _, text := range []string{"one", "two\nlines", "two\nlines", " secret", "", "  ", "<&>雪"} {
-		if err := h.Add(text); err != nil {
-			t.Fatal(err)
-		}
-	}
-	other := open() // at the same time
-	if err := other.Add("other"); err != nil {
-		t.Fatal(err)
-	}
-	if err := h.Add("last"); err != nil {
-		t.Fatal(err)
-	}
-	if got := fmt.Sprintf("%q", open().items); got != `["one" "two\nlines" "<&>雪" "other" "last"]` {
-		t.Errorf("it remembers %s", got)
-	}
-	info, err := vfs.OS{}.Stat(path)
-	if err != nil || info.Mode.Perm() != 0o600 {
-		t.Errorf("its mode is %v, %v", info.Mode, err)
-	}
-}
-
-// TestHistoryBounds forgets what is old, and survives what is broken.
-func TestHistoryBounds(t *testing.T) {
-	path := t.TempDir() + "/history"
-	h, err := OpenHistory(vfs.OS{}, path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range 2*maxHistory + 10 {
-		if err := h.Add(fmt.Sprint("line ", i)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if len(h.items) != maxHistory {
-		t.Errorf("in memory are %d", len(h.items))
-	}
-	if err := h.Add(strings.Repeat("x", maxHistoryItem)); err != nil {
-		t.Fatal(err)
-	}
-	if err := h.locked(vfs.Append, func(file vfs.File) error {
-		_, err := file.Write([]byte("not JSON\n\"half"))
-		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
-	again, err := OpenHistory(vfs.OS{}, path)
-	if err != nil || len(again.items) != maxHistory || again.items[maxHistory-1] != fmt.Sprint("line ", 2*maxHistory+9) {
-		t.Fatalf("it remembers %d, %v", len(again.items), err)
-	}
-	info, err := vfs.OS{}.Stat(path)
-	if err != nil || info.Size > 20*maxHistory || info.Mode.Perm() != 0o600 {
-		t.Errorf("the file has %d bytes, mode %v, %v", info.Size, info.Mode, err)
-	}
-	if _, err := OpenHistory(vfs.OS{}, t.TempDir()); err == nil {
-		t.Error("a directory is taken for a history")
 	}
 }

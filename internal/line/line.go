@@ -13,6 +13,7 @@ package line
 import (
 	"context"
 	"errors"
+	"firn/internal/disk/history"
 	"fmt"
 	"io"
 	"sync"
@@ -37,7 +38,7 @@ type Device struct {
 type Options struct {
 	// Prompt stands before what is typed, More before further lines of it.
 	Prompt, More string
-	History      *History
+	History      *history.History
 	Complete     Completer
 	// Styles says that text may be dim or bold.
 	Styles bool

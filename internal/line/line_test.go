@@ -189,7 +189,7 @@ func TestResize(t *testing.T) {
 
 func TestSearchAndCompletion(t *testing.T) {
 	complete := func(before string) (int, []string) { return 0, []string{"/resume", "/restore", "/retry", "/rewind"} }
-	s := sit(t, Options{History: &History{items: []string{"the first one", "the second"}}, Complete: complete, Styles: true})
+	s := sit(t, Options{History: remembered("the first one", "the second"), Complete: complete, Styles: true})
 	s.term.Prompt(true)
 	s.types("^Rfir")
 	s.sees("› the first one\nsearch: fir\n")

@@ -10,7 +10,7 @@ import (
 
 	"firn"
 	"firn/client"
-	"firn/internal/line"
+	"firn/internal/disk/history"
 	"firn/wire"
 )
 
@@ -19,7 +19,7 @@ import (
 // beforehand how much goes, and does nothing.
 func TestPurgeErasesWhatWasTyped(t *testing.T) {
 	h, c := furnished(t, Options{})
-	ctx, path := t.Context(), line.HistoryPath(h.home())
+	ctx, path := t.Context(), history.Path(h.home())
 	const all = `"The  walrus sleeps at noon."` + "\n" + `"/title Of marzipan"` + "\n" + `"hello there"` + "\n"
 	if err := os.WriteFile(path, []byte(all), 0o600); err != nil {
 		t.Fatal(err)
@@ -63,7 +63,7 @@ func TestPurgeErasesWhatWasTyped(t *testing.T) {
 // gone when all are, as their receipts say.
 func TestPurgeAtOnce(t *testing.T) {
 	h, c := furnished(t, Options{})
-	path := line.HistoryPath(h.home())
+	path := history.Path(h.home())
 	var ids []firn.ID
 	all := `"hello there"` + "\n"
 	for i := range 6 {

@@ -1,4 +1,4 @@
-package line
+package history
 
 import (
 	"fmt"
@@ -12,14 +12,14 @@ import (
 	"firn/internal/vfs"
 )
 
-// TestEraseHistory takes lines out of a history, which need not be there.
-func TestEraseHistory(t *testing.T) {
+// TestErase takes lines out of a history, which need not be there.
+func TestErase(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history")
 	gone := func(text string) bool { return strings.Contains(text, "xyzzy") }
-	if n, err := EraseHistory(vfs.OS{}, path, gone); n != 0 || err != nil {
+	if n, err := Erase(vfs.OS{}, path, gone); n != 0 || err != nil {
 		t.Errorf("of none %d went: %v", n, err)
 	}
-	h, err := OpenHistory(vfs.OS{}, path)
+	h, err := Open(vfs.OS{}, path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func TestEraseHistory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n, err := EraseHistory(vfs.OS{}, path, gone); n != 2 || err != nil {
+	if n, err := Erase(vfs.OS{}, path, gone); n != 2 || err != nil {
 		t.Errorf("%d went: %v", n, err)
 	}
 	if err := h.Add("four"); err != nil { // by who has it open
@@ -48,7 +48,7 @@ func TestEraseAtOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history")
 	const workers, each = 4, 25
 	var all strings.Builder
-	for i := range 2*maxHistory + 1 { // too many, so that who opens it shortens it
+	for i := range 2*maxItems + 1 { // too many, so that who opens it shortens it
 		fmt.Fprintf(&all, "\"old %d\"\n", i)
 	}
 	for w := range workers {
@@ -64,13 +64,13 @@ func TestEraseAtOnce(t *testing.T) {
 		wg.Go(func() {
 			for i := range each {
 				secret := fmt.Sprintf("secret %d.%d.", w, i)
-				if n, err := EraseHistory(vfs.OS{}, path, func(text string) bool { return text == secret }); n != 1 || err != nil {
+				if n, err := Erase(vfs.OS{}, path, func(text string) bool { return text == secret }); n != 1 || err != nil {
 					t.Errorf("of %s %d went: %v", secret, n, err)
 				}
 			}
 		})
 		wg.Go(func() {
-			h, err := OpenHistory(vfs.OS{}, path)
+			h, err := Open(vfs.OS{}, path)
 			for i := range each {
 				if err == nil {
 					err = h.Add(fmt.Sprintf("new %d.%d.", w, i))
@@ -99,13 +99,13 @@ func TestEraseAtOnce(t *testing.T) {
 // replaced, and the beginning of one that is too long for anybody to read.
 func TestEraseLeftover(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history")
-	long := "\"xyzzy\"\n" + strings.Repeat("\"a line\"\n", maxHistoryFile/8)
+	long := "\"xyzzy\"\n" + strings.Repeat("\"a line\"\n", maxFile/8)
 	for name, text := range map[string]string{path: long, path + ".new": "\"xyzzy\"\n"} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := EraseHistory(vfs.OS{}, path, func(text string) bool { return text == "xyzzy" }); err != nil {
+	if _, err := Erase(vfs.OS{}, path, func(text string) bool { return text == "xyzzy" }); err != nil {
 		t.Fatal(err)
 	}
 	if data, err := os.ReadFile(path); err != nil || strings.Contains(string(data), "xyzzy") || len(data) == 0 {
@@ -113,5 +113,75 @@ func TestEraseLeftover(t *testing.T) {
 	}
 	if _, err := os.Stat(path + ".new"); !os.IsNotExist(err) {
 		t.Errorf("what a crash left is still there: %v", err)
+	}
+}
+
+// TestHistoryFile keeps what was typed for the next time, for the owner alone.
+func TestHistoryFile(t *testing.T) {
+	path := t.TempDir() + "/home/history"
+	open := func() *History {
+		t.Helper()
+		h, err := Open(vfs.OS{}, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	h := open()
+	for _, text := range []string{"one", "two\nlines", "two\nlines", " secret", "", "  ", "<&>雪"} {
+		if err := h.Add(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := open() // at the same time
+	if err := other.Add("other"); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Add("last"); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprintf("%q", open().items); got != `["one" "two\nlines" "<&>雪" "other" "last"]` {
+		t.Errorf("it remembers %s", got)
+	}
+	info, err := vfs.OS{}.Stat(path)
+	if err != nil || info.Mode.Perm() != 0o600 {
+		t.Errorf("its mode is %v, %v", info.Mode, err)
+	}
+}
+
+// TestHistoryBounds forgets what is old, and survives what is broken.
+func TestHistoryBounds(t *testing.T) {
+	path := t.TempDir() + "/history"
+	h, err := Open(vfs.OS{}, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2*maxItems + 10 {
+		if err := h.Add(fmt.Sprint("line ", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(h.items) != maxItems {
+		t.Errorf("in memory are %d", len(h.items))
+	}
+	if err := h.Add(strings.Repeat("x", maxItem)); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.locked(vfs.Append, func(file vfs.File) error {
+		_, err := file.Write([]byte("not JSON\n\"half"))
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Open(vfs.OS{}, path)
+	if err != nil || len(again.items) != maxItems || again.items[maxItems-1] != fmt.Sprint("line ", 2*maxItems+9) {
+		t.Fatalf("it remembers %d, %v", len(again.items), err)
+	}
+	info, err := vfs.OS{}.Stat(path)
+	if err != nil || info.Size > 20*maxItems || info.Mode.Perm() != 0o600 {
+		t.Errorf("the file has %d bytes, mode %v, %v", info.Size, info.Mode, err)
+	}
+	if _, err := Open(vfs.OS{}, t.TempDir()); err == nil {
+		t.Error("a directory is taken for a history")
 	}
 }

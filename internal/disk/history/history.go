@@ -1,4 +1,6 @@
-package line
+// Package history keeps the lines typed at terminals in a file of the home, bounded,
+// and erases from it what a purge removes.
+package history
 
 import (
 	"bytes"
@@ -27,14 +29,14 @@ type History struct {
 // The bounds of a history: how many it has, how long one may be to be kept in
 // the file, and how much of a file is read.
 const (
-	maxHistory     = 1000
-	maxHistoryItem = 64 << 10
-	maxHistoryFile = 4 << 20
+	maxItems = 1000
+	maxItem  = 64 << 10
+	maxFile  = 4 << 20
 )
 
-// OpenHistory reads the history of a file, which need not be there. Without a
+// Open reads the history of a file, which need not be there. Without a
 // path it is only in memory. What cannot be read in the file is left out.
-func OpenHistory(sys vfs.FS, path string) (*History, error) {
+func Open(sys vfs.FS, path string) (*History, error) {
 	h := &History{fs: sys, path: path}
 	if path == "" {
 		return h, nil
@@ -49,7 +51,7 @@ func OpenHistory(sys vfs.FS, path string) (*History, error) {
 			h.remember(text)
 		}
 	}
-	if !whole || len(lines) > 2*maxHistory {
+	if !whole || len(lines) > 2*maxItems {
 		if err := h.shorten(); err != nil {
 			return h, fmt.Errorf("shorten the history %s: %w", path, err)
 		}
@@ -66,15 +68,15 @@ func (h *History) shorten() error {
 			return err
 		}
 		lines = slices.DeleteFunc(lines, func(l []byte) bool { return json.Unmarshal(l, new(string)) != nil })
-		return h.replace(lines[max(len(lines)-maxHistory, 0):])
+		return h.replace(lines[max(len(lines)-maxItems, 0):])
 	})
 }
 
-// EraseHistory takes texts out of the history of a file, which need not be there,
+// Erase takes texts out of the history of a file, which need not be there,
 // and returns how many went. Who has it open may still have them in memory, and
 // does not write them again. When it returns, the rest is durable. Several may
 // erase, and add, at once.
-func EraseHistory(sys vfs.FS, path string, gone func(text string) bool) (n int, err error) {
+func Erase(sys vfs.FS, path string, gone func(text string) bool) (n int, err error) {
 	h := &History{fs: sys, path: path}
 	there := false
 	err = h.locked(vfs.Extend, func(vfs.File) (err error) {
@@ -160,8 +162,8 @@ func (h *History) read() (lines [][]byte, whole bool, err error) {
 	if err != nil {
 		return nil, true, err
 	}
-	from := max(info.Size-maxHistoryFile, 0)
-	data, err := io.ReadAll(io.NewSectionReader(file, from, maxHistoryFile))
+	from := max(info.Size-maxFile, 0)
+	data, err := io.ReadAll(io.NewSectionReader(file, from, maxFile))
 	if err != nil {
 		return nil, true, err
 	}
@@ -208,7 +210,7 @@ func (h *History) discard() error {
 	return nil
 }
 
-func historyLine(text string) []byte {
+func encodeLine(text string) []byte {
 	l, err := json.Marshal(text)
 	if err != nil { // no text is refused
 		return nil
@@ -222,8 +224,8 @@ func (h *History) Add(text string) error {
 	if strings.TrimSpace(text) == "" || strings.HasPrefix(text, " ") || !h.remember(text) {
 		return nil
 	}
-	l := historyLine(text)
-	if h.path == "" || len(l) > maxHistoryItem {
+	l := encodeLine(text)
+	if h.path == "" || len(l) > maxItem {
 		return nil
 	}
 	if err := h.fs.MkdirAll(filepath.Dir(h.path)); err != nil {
@@ -245,15 +247,18 @@ func (h *History) remember(text string) bool {
 		return false
 	}
 	h.items = append(h.items, text)
-	if over := len(h.items) - maxHistory; over > 0 {
+	if over := len(h.items) - maxItems; over > 0 {
 		h.items = slices.Delete(h.items, 0, over)
 	}
 	return true
 }
 
-// find looks for text, from an item on to older ones or newer ones. It returns
-// the item, -1 if there is none.
-func (h *History) find(text string, from, step int) int {
+// Items returns the lines, oldest first. They are valid until the next Add.
+func (h *History) Items() []string { return h.items }
+
+// Find returns the index of the first item that contains text, ignoring case,
+// searching from an index in steps of 1 or -1; -1 if no item does.
+func (h *History) Find(text string, from, step int) int {
 	for i := from; i >= 0 && i < len(h.items); i += step {
 		if strings.Contains(strings.ToLower(h.items[i]), strings.ToLower(text)) {
 			return i

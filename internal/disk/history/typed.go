@@ -1,4 +1,4 @@
-package line
+package history
 
 import (
 	"path/filepath"
@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// HistoryPath is where what was typed at terminals is kept in a home.
-func HistoryPath(home string) string { return filepath.Join(home, "chat_history") }
+// Path is where what was typed at terminals is kept in a home.
+func Path(home string) string { return filepath.Join(home, "chat_history") }
 
 // Typed is what somebody may have typed of what is to be erased: messages, titles,
-// labels and tags, each on one line. It is what [EraseHistory] looks for.
+// labels and tags, each on one line. It is what [Erase] looks for.
 type Typed []string
 
 // Add adds a text, if there is something in it.
