@@ -26,7 +26,7 @@ func (t *turn) ask() (firn.Entry, error) {
 		t.emit(Delta{Entry: d.id, Text: d.hush.release()})
 	}
 	message.Time = t.a.now()
-	entry := t.fallen.noted(firn.NewEntry(&message))
+	entry := t.attributed(t.fallen.noted(firn.NewEntry(&message)))
 	entry.ID = d.id
 	if entry, err = t.keep(entry); err != nil {
 		return firn.Entry{}, err

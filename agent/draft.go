@@ -85,7 +85,22 @@ func (t *turn) seal() (firn.Entry, bool) {
 	if text != "" {
 		parts = append(parts, firn.Text{Text: text})
 	}
-	return t.failure(firn.StopAborted, parts, errKilled), len(parts) > 0
+	sealed := t.failure(firn.StopAborted, parts, errKilled)
+	if by := askedAgent(t.path); by != "" {
+		sealed = window.WithAnswerer(sealed, by)
+	}
+	return sealed, len(parts) > 0
+}
+
+// askedAgent returns the agent that the last message of the user names; empty if it names
+// none.
+func askedAgent(p window.Path) string {
+	for _, e := range slices.Backward(p.Entries) {
+		if _, ok := saidBy(e, firn.RoleUser); ok {
+			return window.Answerer(&e)
+		}
+	}
+	return ""
 }
 
 // CutOff returns what a path has of an answer that a crash cut off and that no

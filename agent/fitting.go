@@ -93,7 +93,7 @@ func (t *turn) since() []firn.Entry {
 func (t *turn) options() window.Options {
 	o := window.Options{
 		System: t.system(), Profile: t.info.Profile, Ask: t.info.Ask(),
-		Injected: t.injected, Counter: t.a.counter(), MaxImages: t.maxImages(), Agent: t.a.name(),
+		Injected: t.injected, Counter: t.a.counter(), MaxImages: t.maxImages(), Agent: t.a.name(), Owner: t.owner(),
 	}
 	if t.fit.bare {
 		o.Ask.Model = t.info.Name + " without its thinking" // said nothing, so it gets nothing back

@@ -39,6 +39,13 @@ func Peers(peers []Peer) []window.Injection {
 	return []window.Injection{injection("agents", strings.TrimSuffix(b.String(), "\n"))}
 }
 
+// Speakers tells the model its own name, in a conversation in which other agents answer
+// too.
+func Speakers(name string) window.Injection {
+	return injection("speakers", "Several agents answer in this conversation; you are "+oneLine(name)+
+		". A line [from NAME] before an answer names the agent that gave it. Do not write such a line yourself.")
+}
+
 // Instructions gives the model what instruction files say, the most general
 // first. Those that are empty are left out.
 func Instructions(files []string) []window.Injection {

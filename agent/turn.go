@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +32,9 @@ type Input struct {
 	History []firn.Message
 	// Injected is sent in this turn only, beside what the hooks add.
 	Injected []window.Injection
+	// Owner is the agent that the session belongs to, if this agent answers in the
+	// session of another one; empty means this agent.
+	Owner string
 	// Turns bounds how many turns of the user are sent, instead of the agent's
 	// Turns; zero leaves it to that.
 	Turns int
@@ -113,6 +117,8 @@ type turn struct {
 	began   bool
 	said    string
 	verbose bool
+	// shared: other agents have answered in the session too, or it belongs to another.
+	shared bool
 
 	model    provider.Model
 	info     provider.Info
@@ -208,6 +214,9 @@ func (t *turn) prepare() error {
 func (t *turn) inject() error {
 	t.narrowed = false
 	t.injected = slices.Clone(t.in.Injected)
+	if t.shared && !t.in.Terms.Bare {
+		t.injected = append(t.injected, Speakers(t.a.name()))
+	}
 	if t.a.Hooks.BeforeRun != nil && !t.in.Terms.Bare {
 		var more []window.Injection
 		err := guarded("a hook", func() (err error) {
@@ -226,6 +235,7 @@ func (t *turn) inject() error {
 // tools.
 func (t *turn) choose() error {
 	chosen := t.path.Chosen
+	t.shared = t.owner() != t.a.name() || t.path.Shared(t.a.name(), t.owner())
 	t.model = t.a.Model
 	if t.a.Models != nil && chosen.Model != "" {
 		model, err := t.a.Models(chosen.Provider, chosen.Model)
@@ -414,7 +424,18 @@ func (t *turn) failure(stop firn.StopReason, parts []firn.Part, err error) firn.
 	if t.model != nil {
 		m.API, m.Provider, m.Model = t.info.API, t.info.Provider, t.info.Name
 	}
-	return firn.NewEntry(m)
+	return t.attributed(firn.NewEntry(m))
+}
+
+// owner is the agent that the session belongs to.
+func (t *turn) owner() string { return cmp.Or(t.in.Owner, t.a.name()) }
+
+// attributed names the agent in the entry of an answer, where several agents answer.
+func (t *turn) attributed(e firn.Entry) firn.Entry {
+	if !t.shared {
+		return e
+	}
+	return window.WithAnswerer(e, t.a.name())
 }
 
 // guarded calls what others wrote and makes an error of a panic.

@@ -87,7 +87,7 @@ func linesOf(entries []firn.Entry) []digest.Line {
 		switch b := entries[i].Body.(type) {
 		case *firn.Message:
 			if !failed(b) {
-				messages = append(messages, *window.Named(&entries[i], ""))
+				messages = append(messages, *window.Named(&entries[i], "", ""))
 			}
 		case *firn.CustomMessage:
 			messages = append(messages, firn.Message{Role: firn.RoleUser, Parts: b.Parts})

@@ -68,7 +68,7 @@ func (p Path) Fit(budget int64, counter TokenCounter) Path {
 		if place == silent {
 			continue
 		}
-		f.take(i, place, counter.CountMessage(sent(&p.Entries[i], "")))
+		f.take(i, place, counter.CountMessage(sent(&p.Entries[i], "", "")))
 		if f.begun && f.over() {
 			return p.leaveOut(f.best, OverBudget)
 		}

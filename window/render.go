@@ -22,7 +22,7 @@ type rendering struct {
 	gone int
 }
 
-func renderPath(p Path, agent string) rendering {
+func renderPath(p Path, agent, owner string) rendering {
 	r := rendering{
 		items: make([]Item, 0, len(p.Entries)+1),
 		ids:   make([]firn.EntryID, 0, len(p.Entries)+1),
@@ -33,7 +33,7 @@ func renderPath(p Path, agent string) rendering {
 		r.add(p.Compaction.ID, -1, m)
 	}
 	for i := range p.Entries {
-		r.entry(&p.Entries[i], i, agent)
+		r.entry(&p.Entries[i], i, agent, owner)
 		if len(p.Entries[i].Extra) > 0 {
 			r.overheard(p.Entries, i)
 		}
@@ -43,12 +43,12 @@ func renderPath(p Path, agent string) rendering {
 
 // entry renders one entry. A compaction that counts was rendered first, others
 // say nothing.
-func (r *rendering) entry(e *firn.Entry, at int, agent string) {
+func (r *rendering) entry(e *firn.Entry, at int, agent, owner string) {
 	m, ok := e.Body.(*firn.Message)
 	switch {
 	case isSent(e):
 		r.fenced(e)
-		r.add(e.ID, at, sent(e, agent))
+		r.add(e.ID, at, sent(e, agent, owner))
 		r.items[len(r.items)-1].said = ok && m.Role == firn.RoleUser
 	case ok && m.Role == firn.RoleSystem:
 		r.system = append(r.system, m)
@@ -90,7 +90,7 @@ func isShown(part firn.Part) bool {
 
 // sent returns what the model of an agent is sent of an entry of which it is sent
 // anything.
-func sent(e *firn.Entry, agent string) *firn.Message {
+func sent(e *firn.Entry, agent, owner string) *firn.Message {
 	switch b := e.Body.(type) {
 	case *firn.BranchSummary:
 		return asUser(e, branchText(fence(b.Summary)))
@@ -100,7 +100,7 @@ func sent(e *firn.Entry, agent string) *firn.Message {
 		if b.Role == firn.RoleShell {
 			return shell(b)
 		}
-		return Named(e, agent)
+		return Named(e, agent, owner)
 	}
 	return &firn.Message{}
 }

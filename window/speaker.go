@@ -1,6 +1,9 @@
 package window
 
 import (
+	"cmp"
+	"encoding/json"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -13,7 +16,8 @@ const (
 	SenderField = "sender"
 	// ChatField is "direct" if nobody else takes part in the chat that it came from.
 	ChatField = "chat"
-	// AgentField is the name of the agent that answered.
+	// AgentField is the name of an agent: of an answer the one that gave it, of a user's
+	// message the one that is to answer. Without it, that is the agent of the session.
 	AgentField = "agent"
 
 	directChat = "direct"
@@ -31,7 +35,8 @@ func Sender(e *firn.Entry) string {
 	return speakerName(stringOf(e.Extra.Get(SenderField)))
 }
 
-// Answerer returns the name of the agent that gave an answer; empty if it is not known.
+// Answerer returns the name of the agent that the entry of an answer names; empty if it
+// names none: then the agent of the session gave it.
 func Answerer(e *firn.Entry) string {
 	if len(e.Extra) == 0 {
 		return ""
@@ -39,11 +44,39 @@ func Answerer(e *firn.Entry) string {
 	return speakerName(stringOf(e.Extra.Get(AgentField)))
 }
 
-// Named returns the message of an entry as the given agent is told it: with the name of
-// the sender, or of another agent that answered, before the text. The entry stays as it is.
-func Named(e *firn.Entry, agent string) *firn.Message {
+// WithAnswerer returns the entry of an answer that names the agent which gave it.
+func WithAnswerer(e firn.Entry, agent string) firn.Entry {
+	value, err := json.Marshal(agent)
+	if err != nil {
+		return e // a string can always be encoded
+	}
+	e.Extra = append(slices.Clip(e.Extra), firn.Field{Name: AgentField, Value: value})
+	return e
+}
+
+// Shared reports whether answers of the path are of other agents than the given one.
+// Owner is the agent of the session.
+func (p Path) Shared(agent, owner string) bool {
+	return slices.ContainsFunc(p.Entries, func(e firn.Entry) bool {
+		m, ok := e.Body.(*firn.Message)
+		return ok && m.Role == firn.RoleAssistant && foreign(&e, agent, owner) != ""
+	})
+}
+
+// foreign returns the name of the agent that gave an answer, if it is not the given one.
+func foreign(e *firn.Entry, agent, owner string) string {
+	if by := cmp.Or(Answerer(e), owner); by != agent {
+		return by
+	}
+	return ""
+}
+
+// Named returns the message of an entry as the given agent is sent it: with the name of
+// the sender, or of another agent that answered, before the text. Owner is the agent of
+// the session; empty names only those agents that entries name. The entry stays as it is.
+func Named(e *firn.Entry, agent, owner string) *firn.Message {
 	m, ok := e.Body.(*firn.Message)
-	if !ok || len(e.Extra) == 0 {
+	if !ok || len(e.Extra) == 0 && owner == agent {
 		return m
 	}
 	name := ""
@@ -51,9 +84,7 @@ func Named(e *firn.Entry, agent string) *firn.Message {
 	case firn.RoleUser:
 		name = Sender(e)
 	case firn.RoleAssistant:
-		if by := Answerer(e); agent != "" && by != agent {
-			name = by
-		}
+		name = foreign(e, agent, owner)
 	}
 	if name == "" {
 		return m

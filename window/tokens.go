@@ -98,11 +98,15 @@ func units[T string | []byte](s T) int {
 }
 
 // count counts the tokens of a window that was built of a path.
-func count(p Path, w *Window, counter TokenCounter) Tokens {
+func count(p Path, w *Window, o Options) Tokens {
+	counter := o.Counter
 	if counter == nil {
 		counter = Chars{}
 	}
 	at, said := reporter(p)
+	if said != nil && foreign(&p.Entries[at], o.Agent, o.Owner) != "" {
+		said = nil // another agent was sent another system prompt and other tools
+	}
 	t := Tokens{System: counter.CountText(w.System), Estimated: true}
 	behind := 0
 	for i := range w.Items {

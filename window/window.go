@@ -111,9 +111,10 @@ type Options struct {
 	Ask     Ask
 	// Injected goes before the last message of the user.
 	Injected []Injection
-	// Agent is the name of the agent that answers: it is told which answers others
-	// gave. Empty tells it of none.
-	Agent string
+	// Agent is the name of the agent that answers, Owner that of the agent that the
+	// session belongs to; empty means Agent. Answers of other agents are sent with their
+	// names.
+	Agent, Owner string
 	// MaxImages bounds the number of images further than the profile does.
 	// Zero leaves it to the profile; less than zero sends none.
 	MaxImages int
@@ -124,14 +125,17 @@ type Options struct {
 // Build makes a window of a path. The same path and options always give the
 // same window, and neither is changed.
 func Build(p Path, o Options) Window {
-	r := renderPath(p, o.Agent)
+	if o.Owner == "" {
+		o.Owner = o.Agent
+	}
+	r := renderPath(p, o.Agent, o.Owner)
 	w := Window{Profile: o.Profile.Name, Ask: o.Ask, Out: slices.Concat(p.Out, r.out)}
 	pass := newPass(o.Profile, o.Ask, o.MaxImages)
 	pass.repairs = r.repairs
 	w.System = pass.cleanSystem(append([]string{o.System}, firn.SystemPrompt(r.system...)...))
 	w.Items = pass.run(inject(r.items, o.Injected))
 	w.Repairs = pass.repairs
-	w.Tokens = count(p, &w, o.Counter)
+	w.Tokens = count(p, &w, o)
 	return w
 }
 

@@ -234,6 +234,8 @@ type Turn struct {
 	ID firn.EntryID `json:"id,omitempty"`
 	// Sender is who says it, for sessions with several people.
 	Sender string `json:"sender,omitempty"`
+	// Agent is who is to answer; empty means the agent of the session.
+	Agent string `json:"agent,omitempty"`
 	// Queue says what to do if a turn is running: steer, followup, collect or
 	// interrupt; empty leaves it to the settings.
 	Queue string `json:"queue,omitempty"`
@@ -281,7 +283,8 @@ type Answer struct {
 	Message firn.EntryID `json:"message,omitempty"`
 	Entry   firn.EntryID `json:"entry,omitempty"`
 	Text    string       `json:"text"`
-	// Provider and Model say who gave the answer.
+	// Agent, Provider and Model say who gave the answer.
+	Agent    string `json:"agent,omitempty"`
 	Provider string `json:"provider,omitempty"`
 	Model    string `json:"model,omitempty"`
 	// Silent says that the answer is not for the user.

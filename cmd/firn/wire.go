@@ -26,7 +26,7 @@ func providers() ([]string, func(string) string) { return serve.Providers(), ser
 // open makes a gateway in this process for the command line.
 func open(_ context.Context, o cli.Opening) (cli.Opened, error) {
 	options := serve.Options{
-		Settings: o.Settings, Env: os.Getenv, Looks: o.Looks, Ephemeral: o.Ephemeral, Agent: o.Agent, Model: o.Model, Report: o.Report, Version: build().Version,
+		Settings: o.Settings, Env: os.Getenv, Looks: o.Looks, Ephemeral: o.Ephemeral, Model: o.Model, Report: o.Report, Version: build().Version,
 	}
 	if o.Foreign != nil {
 		options.Foreign = &serve.Foreign{Tool: o.Foreign, Dir: o.Dir, InPlace: o.InPlace}

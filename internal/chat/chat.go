@@ -32,7 +32,8 @@ import (
 // given; the rest has good zero values.
 type Options struct {
 	Client *client.Client
-	// Agent is who is talked to; empty means the agent of the session or key.
+	// Agent is who is talked to; empty means the agent of the session or key. In a
+	// session that is resumed it answers instead of the session's agent.
 	Agent string
 	// Continue goes on with the agent's latest session, Resume with the one that
 	// is named; else it is the one that Key points at, which is begun if it is
@@ -260,6 +261,8 @@ type chat struct {
 	id   firn.ID
 	key  string
 	name string
+	// answerer is the agent that answers instead; empty means the session's.
+	answerer string
 
 	reports *Reports
 	events  <-chan line.Event

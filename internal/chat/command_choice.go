@@ -1,12 +1,15 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"firn"
 	"firn/internal/prose"
+	"firn/internal/typo"
 	"firn/wire"
 )
 
@@ -31,6 +34,54 @@ func (c *chat) chooseModel(ctx context.Context, name string) error {
 	}
 	c.screen.say("%s answers in this session from now on", prose.Clean(name))
 	return nil
+}
+
+// chooseAgent chooses which agent answers in this chat from now on.
+func (c *chat) chooseAgent(ctx context.Context, name string) error {
+	switch name {
+	case "":
+	case wire.Default:
+		c.answerer = ""
+	default:
+		if err := c.answerAs(ctx, name); err != nil {
+			return err
+		}
+	}
+	c.screen.say("%s answers", prose.Clean(cmp.Or(c.answerer, c.name)))
+	return nil
+}
+
+// answerAs lets an agent answer, which must be one that there is.
+func (c *chat) answerAs(ctx context.Context, name string) error {
+	if name == c.name {
+		c.answerer = ""
+		return nil
+	}
+	status, err := c.client.Status(ctx)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, a := range status.Agents {
+		names = append(names, a.ID)
+	}
+	if !slices.Contains(names, name) {
+		err := fmt.Errorf("unknown agent %q", prose.OneLine(name, 40))
+		if meant := typo.Nearest(name, names, 2); meant != "" {
+			err = fmt.Errorf("%w; did you mean %s?", err, prose.Clean(meant))
+		}
+		return &Problem{Err: err, Hint: "the agents are " + prose.Clean(strings.Join(names, ", ")), Kind: firn.ErrNotFound}
+	}
+	c.answerer = name
+	return nil
+}
+
+// agentLine names the agent of the session, and the one that answers instead.
+func (c *chat) agentLine() string {
+	if c.answerer == "" {
+		return prose.Clean(c.name)
+	}
+	return prose.Clean(c.name + "; " + c.answerer + " answers")
 }
 
 // think chooses how hard the model thinks in this session from now on.

@@ -108,7 +108,7 @@ func (c *chat) status(ctx context.Context, _ string) error {
 	rows := [][]string{
 		{"  session", string(c.id)},
 		{"  title", prose.Clean(s.Title)},
-		{"  agent", prose.Clean(c.name)},
+		{"  agent", c.agentLine()},
 		{"  key", prose.Clean(c.key)},
 		{"  turns", fmt.Sprintf("%d, %s", st.Turns, prose.Plural(st.Compactions, "compaction"))},
 		{"  model", modelName(s) + ", thinking " + thinkingOf(s)},

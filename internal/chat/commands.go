@@ -27,6 +27,7 @@ func commands() []command {
 		{"new", "", "begin a new session; the old one is kept", (*chat).newSession},
 		{"resume", "SESSION", "go on with another session: an id or its beginning, a title, @key; /switch is the same", (*chat).resume},
 		{"sessions", "", "list the latest sessions; at a terminal, choose one", (*chat).sessions},
+		{"agent", "[NAME]", "choose which agent answers here from now on; default is the session's own", (*chat).chooseAgent},
 		{"agents", "", "list the sub-agents of this session", (*chat).agents},
 		{"delete", "[SESSION]", "hide this session, or another; nothing is erased", (*chat).remove},
 		{"restore", "SESSION", "bring a session back that was hidden", (*chat).restore},

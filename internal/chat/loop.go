@@ -175,6 +175,7 @@ func (c *chat) run(ctx context.Context, t wire.Turn, v *view) (wire.Answer, erro
 	if t.Text != "" {
 		t.Queue = ownTurn
 	}
+	t.Agent = c.answerer
 	whole := context.WithoutCancel(ctx)
 	unread, over := make(chan struct{}), make(chan struct{})
 	var watch sync.WaitGroup

@@ -19,11 +19,14 @@ import (
 func (c *chat) choose(ctx context.Context) error {
 	switch {
 	case c.o.Resume != "" && c.o.Resume != "-":
-		s, err := c.find(ctx, c.o.Agent, c.o.Resume)
+		s, err := c.find(ctx, "", c.o.Resume)
 		if err != nil {
 			return err
 		}
 		c.id, c.name = s.ID, cmp.Or(s.Agent, "main")
+		if err := c.answerAs(ctx, cmp.Or(c.o.Agent, c.name)); err != nil {
+			return err
+		}
 	case c.o.Continue, c.o.Resume == "-":
 		s, err := c.latest(ctx, cmp.Or(c.o.Agent, "main"))
 		if err != nil {
@@ -244,7 +247,7 @@ const outHidden = "tombstoned"
 // exchange shows in short what was said last: the last thing that the user said
 // and the answer to it.
 func exchange(recent []prose.Line) []string {
-	var said, answered string
+	said, answered, who := "", "", "agent"
 	for _, l := range recent {
 		text, piece := l.Draft()
 		if piece { // of an answer that was cut off; the last piece comes first
@@ -254,7 +257,7 @@ func exchange(recent []prose.Line) []string {
 			continue
 		}
 		if l.Message.Role == "assistant" && answered == "" {
-			answered = l.Message.Text()
+			answered, who = l.Message.Text(), l.Who()
 		}
 		if l.Message.Role == "user" {
 			said = prose.OneLine(l.Message.Text(), 200)
@@ -266,7 +269,7 @@ func exchange(recent []prose.Line) []string {
 		lines = append(lines, "  you: "+said)
 	}
 	if answered != "" {
-		lines = append(lines, "  agent: "+prose.OneLine(answered, 200))
+		lines = append(lines, "  "+who+": "+prose.OneLine(answered, 200))
 	}
 	return lines
 }

@@ -45,7 +45,7 @@ func (p *program) acp(cmd *cobra.Command, f chatFlags) (err error) {
 		return usage(cmd, "--allow-shell and --no-tools do not go together")
 	}
 	c, release, err := p.connect(cmd.Context(), Opening{
-		Agent: f.Agent, Model: f.Model, Tools: &Tools{Workspace: dir, Write: f.workspace != "", Shell: f.shell, None: f.noTools},
+		Model: f.Model, Tools: &Tools{Workspace: dir, Write: f.workspace != "", Shell: f.shell, None: f.noTools},
 	})
 	if err != nil {
 		return err

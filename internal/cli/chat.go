@@ -83,7 +83,7 @@ func (f *chatFlags) add(cmd *cobra.Command) {
 	flags.BoolVarP(&f.Continue, "continue", "c", false, "go on with the agent's latest session that no job, hook or other agent began")
 	flags.StringVarP(&f.Resume, "resume", "r", "", "go on with this `session`: an id, its first or last 4 or more characters, a title or words of it, @key or a path; without one, the latest")
 	flags.Lookup("resume").NoOptDefVal = latestSession
-	flags.StringVarP(&f.Agent, "agent", "a", "", "the `name` of the agent (default main)")
+	flags.StringVarP(&f.Agent, "agent", "a", "", "the `name` of the agent (default main); with --resume, who answers there, whoever's session it is")
 	flags.StringVarP(&f.Model, "model", "m", "", "who answers from now on: `provider/model`")
 	flags.StringVar(&f.Key, "key", "", "go on with the session of this `key` (default agent:<agent>:main)")
 	flags.StringVar(&f.At, "at", "", "go on from this `entry` of the session: an id, a label, HEAD~n or #n; what was said behind it stays in the log")
@@ -167,12 +167,8 @@ func (p *program) chatClient(cmd *cobra.Command, f chatFlags, o *chat.Options) (
 		return nil, err
 	}
 	tools := &Tools{Workspace: dir, Write: f.workspace != "", Shell: f.shell, None: f.noTools}
-	agent := o.Agent
-	if agent == "" && o.Key != "" {
-		agent = agentOf(o.Key)
-	}
 	c, release, err := p.connect(cmd.Context(), Opening{
-		Agent: agent, Model: o.Model, Tools: tools, Ephemeral: o.Ephemeral, Watched: o.Terminal.Out, Report: o.Reports.Add,
+		Model: o.Model, Tools: tools, Ephemeral: o.Ephemeral, Watched: o.Terminal.Out, Report: o.Reports.Add,
 	})
 	if err != nil {
 		return nil, err
@@ -194,15 +190,6 @@ func (p *program) chatClient(cmd *cobra.Command, f chatFlags, o *chat.Options) (
 
 // inProcess is the address of a gateway in this process.
 const inProcess = "in-process"
-
-// agentOf is the agent that a key names.
-func agentOf(key string) string {
-	if rest, ok := strings.CutPrefix(key, "agent:"); ok {
-		name, _, _ := strings.Cut(rest, ":")
-		return name
-	}
-	return ""
-}
 
 // text says in words what tools may touch.
 func (t *Tools) text() string {

@@ -30,9 +30,8 @@ type Opening struct {
 	// Ephemeral keeps sessions in memory: nothing is written to the home, and no gateway
 	// that serves it is asked.
 	Ephemeral bool
-	// Agent must be there, even if no setting names it. Model, if it is named,
-	// must be one that can be asked.
-	Agent, Model string
+	// Model, if it is named, must be one that can be asked.
+	Model string
 	// Foreign is another tool's folder to work on instead of the home, in which
 	// InPlace allows to add to the tool's own files; nil is the home.
 	Foreign dialect.Tool

@@ -53,7 +53,7 @@ func blockStart(text string) int {
 
 // injected are the names of blocks that programs put into messages; so are
 // all names with a dash or an underscore.
-var injected = nameSet("agents recall environment instructions memory memories notes summary context reminder skills files tools system now workspace")
+var injected = nameSet("agents recall environment instructions memory memories notes summary context reminder skills files tools system now workspace speakers")
 
 // blockName is the name of the block that text begins with, empty if it is
 // none that a program would put there.

@@ -234,9 +234,9 @@ func (l *lane) all(is func(Asker) bool) bool {
 func (t *ticket) collects() bool { return t.Mode == route.QueueCollect && !t.onward }
 
 // collectsWith reports whether two messages are answered together: those of askers
-// with other bounds are not.
+// with other bounds are not, nor those for other agents.
 func (t *ticket) collectsWith(other *ticket) bool {
-	return t.collects() && other.collects() && t.Asker.likes(other.Asker)
+	return t.collects() && other.collects() && t.Asker.likes(other.Asker) && t.Agent == other.Agent
 }
 
 // importedType is what an entry of a message that waits is called, in the transcript

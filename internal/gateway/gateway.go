@@ -151,7 +151,7 @@ func (s *Setup) agent(id string) (*agent.Agent, error) {
 	if a, ok := s.Agents[id]; ok {
 		return a, nil
 	}
-	return nil, &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("there is no agent %q", id), Hint: "firn status lists the agents"}
+	return nil, s.unknownAgent(id)
 }
 
 // Gateway owns sessions. Its methods may be called from many goroutines.

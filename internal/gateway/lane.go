@@ -171,8 +171,8 @@ func (l *lane) decide(t *ticket) (stored *firn.Entry, decision route.Decision, g
 		return nil, decision, l.gone, nil
 	}
 	queue := l.g.setup.Load().queue(t.Channel)
-	if t.Mode == route.QueueSteer && !l.all(t.Asker.likes) {
-		t.Mode = route.QueueFollowup // a turn has the bounds of those whom it answers
+	if t.Mode == route.QueueSteer && (!l.all(t.Asker.likes) || !l.allFor(t.Agent)) {
+		t.Mode = route.QueueFollowup // a turn has the bounds of those whom it answers, and one agent
 	}
 	queue.Mode = t.Mode
 	decision = queue.Decide(true, len(l.queue))
@@ -444,10 +444,11 @@ func (l *lane) alone(ctx context.Context, batch []*ticket) (wire.Answer, error) 
 // turn runs one turn and tells what happens.
 func (l *lane) turn(ctx context.Context, batch []*ticket) (answer wire.Answer, err error) {
 	answer = wire.Answer{Session: l.id, Message: batch[len(batch)-1].ID}
-	a, err := l.g.agentOf(ctx, l.id)
+	a, owner, err := l.agent(ctx, batch)
 	if err != nil {
 		return answer, err
 	}
+	answer.Agent = nameOf(a)
 	ctx, end := l.span(ctx, a, batch)
 	defer func() { end(answer, err) }()
 	defer l.g.events.over(l.id)
@@ -455,6 +456,7 @@ func (l *lane) turn(ctx context.Context, batch []*ticket) (answer wire.Answer, e
 	if err != nil {
 		return answer, err
 	}
+	in.Owner = owner
 	for e, err := range a.Run(l.withTurn(ctx, a.Name, batch), l.id, in) {
 		if err != nil {
 			if given, ok := l.given(ctx, batch, err); ok {
@@ -543,21 +545,3 @@ func (g *Gateway) laneOf(id firn.ID) *lane {
 
 // running reports whether a turn of the session is running.
 func (g *Gateway) running(id firn.ID) bool { return g.laneOf(id) != nil }
-
-// agentOf returns the agent a session belongs to.
-func (g *Gateway) agentOf(ctx context.Context, id firn.ID) (*agent.Agent, error) {
-	setup := g.setup.Load()
-	owner := setup.Default
-	for rec, err := range g.Store.Read(ctx, id, store.Start) {
-		if err != nil {
-			return nil, err
-		}
-		if entry, err := rec.Entry(); err == nil {
-			if h, ok := entry.Body.(*firn.Header); ok && h.Agent != "" {
-				owner = h.Agent
-			}
-		}
-		break // the header is the first
-	}
-	return setup.agent(owner)
-}

@@ -45,6 +45,8 @@ type waiting struct {
 	Asker Asker `json:"asker,omitzero"`
 	// From is the session whose turn said it; nil if none did.
 	From *origin `json:"from,omitempty"`
+	// Agent is who is to answer it; empty means the agent of the session.
+	Agent string `json:"agent,omitempty"`
 }
 
 func (w waiting) parts() []firn.Part {
@@ -75,6 +77,9 @@ func (w waiting) extra(together []waiting) firn.Fields {
 		if w.Chat != "" {
 			fields = append(fields, firn.Field{Name: window.ChatField, Value: spell(w.Chat)})
 		}
+	}
+	if w.Agent != "" {
+		fields = append(fields, firn.Field{Name: window.AgentField, Value: spell(w.Agent)})
 	}
 	if w.From != nil {
 		fields = append(fields, firn.Field{Name: fromField, Value: spell(w.From)})

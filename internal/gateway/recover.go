@@ -167,7 +167,7 @@ func (g *Gateway) owed(ctx context.Context, id firn.ID) ([]*ticket, error) {
 	}
 	var tickets []*ticket
 	if accepted(asked) && agent.Unfinished(asked) {
-		t := newTicket(waiting{ID: firn.NewEntryID(), Asker: lastAsker(asked), From: originIn(asked)})
+		t := newTicket(waiting{ID: firn.NewEntryID(), Asker: lastAsker(asked), From: originIn(asked), Agent: askedAgent(asked)})
 		t.onward = true
 		t.accept()
 		tickets = append(tickets, t)

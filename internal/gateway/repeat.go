@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -132,6 +133,7 @@ func (g *Gateway) answerTo(ctx context.Context, id firn.ID, message, entry firn.
 	a.Session, a.Message = id, message
 	if owner, err := g.agentOf(ctx, id); err == nil {
 		a.Silent = ok && owner.Silence.Silent(a.Text)
+		a.Agent = cmp.Or(a.Agent, nameOf(owner))
 	}
 	return a, ok, nil
 }
@@ -181,7 +183,7 @@ func answerOn(p window.Path, entry firn.EntryID) (wire.Answer, bool) {
 		}
 		if calls := addUp(&a, m); calls == 0 && m.StopReason != firn.StopError && m.StopReason != firn.StopAborted && m.Text() != "" {
 			a.Entry, a.Text, a.Stop = e.ID, m.Text(), string(m.StopReason)
-			a.Provider, a.Model = m.Provider, m.Model
+			a.Agent, a.Provider, a.Model = window.Answerer(&e), m.Provider, m.Model
 			return a, true
 		}
 	}

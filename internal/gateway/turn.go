@@ -178,7 +178,11 @@ func (g *Gateway) acceptFrom(ctx context.Context, who Asker, id firn.ID, t wire.
 	if from.chat == "" && t.Sender != "" {
 		from.chat = g.chatOf(ctx, id)
 	}
-	w := waiting{ID: t.ID, Text: t.Text, Images: t.Images, Sender: t.Sender, Chat: from.chat, Channel: channel, Mode: mode, Asker: who}
+	name, err := g.answerer(ctx, id, t.Agent)
+	if err != nil {
+		return nil, false, err
+	}
+	w := waiting{ID: t.ID, Agent: name, Text: t.Text, Images: t.Images, Sender: t.Sender, Chat: from.chat, Channel: channel, Mode: mode, Asker: who}
 	if w.ID == "" {
 		w.ID = firn.NewEntryID()
 	}
@@ -228,10 +232,13 @@ func (g *Gateway) queue(ctx context.Context, id firn.ID, t *ticket) error {
 // machine says is durable when it returns.
 func (l *lane) begin(ctx context.Context, batch []*ticket) (in agent.Input, err error) {
 	bounds, narrow, err := l.reach(ctx, batch)
+	first, last := batch[0], batch[len(batch)-1]
+	if err == nil && first.Agent != "" {
+		err = mayAnswer(bounds, first.Agent)
+	}
 	if err != nil {
 		return in, err
 	}
-	first, last := batch[0], batch[len(batch)-1]
 	if first.By != "" {
 		if err := l.hear(ctx, first); err != nil {
 			l.g.events.tell(event(wire.TurnFailed, l.id, ProblemOf(err)))

@@ -71,10 +71,10 @@ type staff struct {
 	reported map[string]bool
 }
 
-// all makes the agents that the settings name, those that have sessions, and
-// those that are asked for.
-func (s *staff) all(asked ...string) (map[string]*agent.Agent, error) {
-	ids := slices.Concat(s.settings.AgentIDs(), s.residents(), asked)
+// all makes the agents that there are: those that the settings name, and those that have
+// sessions already. A name that is neither is refused, so that a slip makes no new agent.
+func (s *staff) all() (map[string]*agent.Agent, error) {
+	ids := slices.Concat(s.settings.AgentIDs(), s.residents())
 	agents := make(map[string]*agent.Agent)
 	for _, id := range ids {
 		if id == "" || agents[id] != nil {

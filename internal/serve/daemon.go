@@ -122,7 +122,7 @@ func (h *House) reload(read func() (*config.Settings, error)) {
 // Change puts other settings in force. Turns that run go on with those they
 // began with; what counts only after a restart is told in the log.
 func (h *House) Change(c config.Config) error {
-	setup, err := h.setup(h.newStaff(c), h.o.Agent)
+	setup, err := h.setup(h.newStaff(c))
 	if err != nil {
 		return fmt.Errorf("change the settings: %w", err)
 	}

@@ -107,8 +107,8 @@ func zone(name string) (*time.Location, error) {
 
 // setup is what a gateway is told of the settings, with the agents that were
 // made of them.
-func (h *House) setup(s *staff, asked ...string) (gateway.Setup, error) {
-	agents, err := s.all(asked...)
+func (h *House) setup(s *staff) (gateway.Setup, error) {
+	agents, err := s.all()
 	if err != nil {
 		return gateway.Setup{}, err
 	}

@@ -53,9 +53,8 @@ type Options struct {
 	// Ephemeral keeps sessions in memory and writes nothing below the home: no sessions,
 	// notes, indexes or locks. Sessions of the home are not seen.
 	Ephemeral bool
-	// Agent must be there even if no setting names it. Model must be one that
-	// can be asked; empty is any.
-	Agent, Model string
+	// Model must be one that can be asked; empty is any.
+	Model string
 	// Foreign is another tool's folder to work on instead of our own sessions.
 	Foreign *Foreign
 	// Local replaces what the settings say of tools; nil leaves it at that.
@@ -185,7 +184,7 @@ func (h *House) furnish() error {
 	}
 	h.mind = newMind(h.home(), h.o.Env, h.fs, h.store, h.o.Clock, h.o.Report)
 	s := h.newStaff(h.o.Settings.Config)
-	setup, err := h.setup(s, h.o.Agent)
+	setup, err := h.setup(s)
 	if err != nil {
 		return err
 	}

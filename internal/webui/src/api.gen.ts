@@ -28,6 +28,7 @@ export interface AgentPage {
 }
 
 export interface Answer {
+  agent?: string;
   calls?: number;
   entry?: string;
   message?: string;
@@ -1123,6 +1124,7 @@ export interface Tree {
 }
 
 export interface Turn {
+  agent?: string;
   id?: string;
   images?: Image[];
   queue?: string;

@@ -1,0 +1,103 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"firn"
+	"firn/agent"
+	"firn/internal/typo"
+	"firn/internal/view"
+	"firn/route"
+	"firn/window"
+	"firn/wire"
+)
+
+// Several agents can answer in one session. A session belongs to one agent, its owner,
+// which answers unless a turn names another. The name is kept with the message, so that
+// the same agent answers after a restart; whether who asks may have that agent answer is
+// checked when the message comes and when its turn begins.
+
+// owner returns the name of the agent that a session belongs to.
+func (g *Gateway) owner(ctx context.Context, id firn.ID) (string, error) {
+	h, err := g.header(ctx, id)
+	return cmp.Or(h.Agent, g.setup.Load().Default), err
+}
+
+// agentOf returns the agent that a session belongs to.
+func (g *Gateway) agentOf(ctx context.Context, id firn.ID) (*agent.Agent, error) {
+	owner, err := g.owner(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return g.setup.Load().agent(owner)
+}
+
+// answerer checks the agent that a turn of a session names, and returns it; empty if it is
+// the owner.
+func (g *Gateway) answerer(ctx context.Context, id firn.ID, name string) (string, error) {
+	if name == "" {
+		return "", nil
+	}
+	owner, err := g.owner(ctx, id)
+	if err != nil || name == owner {
+		return "", err
+	}
+	if err := mayAnswer(BoundsOf(ctx), name); err != nil {
+		return "", err
+	}
+	_, err = g.setup.Load().agent(name)
+	return name, err
+}
+
+// mayAnswer refuses an agent to who may not see all that belongs to it. What they may not
+// see is not there.
+func mayAnswer(b route.Bounds, name string) error {
+	if b.AdmitsAgent(name) {
+		return nil
+	}
+	return &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("unknown agent %q", view.Clip(name)), Hint: "leave the agent out: that of the session answers"}
+}
+
+// agent returns the agent that answers a batch of messages, which all name the same one,
+// and the owner of the session.
+func (l *lane) agent(ctx context.Context, batch []*ticket) (*agent.Agent, string, error) {
+	owner, err := l.g.owner(ctx, l.id)
+	if err != nil {
+		return nil, "", err
+	}
+	a, err := l.g.setup.Load().agent(cmp.Or(batch[0].Agent, owner))
+	return a, owner, err
+}
+
+// allFor reports whether all messages that wait or are being answered are for the same
+// agent. The caller holds the lane's lock.
+func (l *lane) allFor(name string) bool {
+	return !slices.ContainsFunc(slices.Concat(l.running, l.queue), func(t *ticket) bool { return t.Agent != name })
+}
+
+// nameOf is the name of an agent.
+func nameOf(a *agent.Agent) string { return cmp.Or(a.Name, "main") }
+
+// askedAgent returns the agent that the last message of a path names, of the user or of a
+// machine; empty if it names none.
+func askedAgent(p window.Path) string {
+	for _, e := range slices.Backward(p.Entries) {
+		if m, ok := e.Body.(*firn.Message); ok && m.Role == firn.RoleUser || byMachine(e) {
+			return window.Answerer(&e)
+		}
+	}
+	return ""
+}
+
+// unknownAgent says that there is no agent of a name, and which one may be meant.
+func (s *Setup) unknownAgent(name string) error {
+	message := fmt.Sprintf("unknown agent %q", view.Clip(name))
+	if meant := typo.Nearest(name, slices.Sorted(maps.Keys(s.Agents)), 2); meant != "" {
+		message += "; did you mean " + meant + "?"
+	}
+	return &wire.Problem{Kind: wire.NotFound, Message: message, Hint: "firn status lists the agents; firn config set agents.NAME.model PROVIDER/MODEL adds one"}
+}

@@ -1,0 +1,259 @@
+package gateway
+
+import (
+	"context"
+	"iter"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"firn"
+	"firn/agent"
+	"firn/provider"
+	"firn/provider/scripted"
+	"firn/route"
+	"firn/store"
+	"firn/store/memstore"
+	"firn/window"
+	"firn/wire"
+)
+
+// pair is a gateway with the agents main and coder, which keeps what each was sent.
+type pair struct {
+	*office
+	mu   sync.Mutex
+	sent map[string][]string
+	// begun has the name of each agent that is asked.
+	begun chan string
+}
+
+// twoAgents opens it.
+func twoAgents(t *testing.T, st store.Store) *pair {
+	t.Helper()
+	p := &pair{sent: make(map[string][]string), begun: make(chan string, 100)}
+	p.office = staff(t, st, time.Now(), func(s *Setup) {
+		for _, name := range []string{"main", "coder"} {
+			s.Agents[name] = &agent.Agent{Name: name, Store: st, Model: p.model(name), NoTitles: true, System: "You are " + name}
+		}
+	})
+	return p
+}
+
+// model answers with the name of its agent.
+func (p *pair) model(name string) provider.Model {
+	var model *scripted.Model
+	model = scripted.Func(scripted.Info(), func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
+		var said []string
+		for _, item := range req.Window.Items {
+			said = append(said, string(item.Message.Role)+": "+item.Message.Text())
+		}
+		p.mu.Lock()
+		p.sent[name] = append(p.sent[name], strings.Join(said, "\n"))
+		p.mu.Unlock()
+		p.begun <- name
+		s := scripted.Say("I am " + name)
+		s.Before = func(ctx context.Context) error {
+			p.office.mu.Lock()
+			hold := p.hold
+			p.office.mu.Unlock()
+			if hold == nil {
+				return nil
+			}
+			select {
+			case <-hold:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		return model.Play(ctx, req, s)
+	})
+	return model
+}
+
+// last is what an agent was sent last.
+func (p *pair) last(name string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n := len(p.sent[name]); n > 0 {
+		return p.sent[name][n-1]
+	}
+	return ""
+}
+
+// turn says something as the owner.
+func (p *pair) turn(id firn.ID, t wire.Turn) wire.Answer {
+	p.t.Helper()
+	a, err := p.Turn(asOwner(p.t.Context()), id, t)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return a
+}
+
+// answers are the answers of a session, each with the agent that its entry names.
+func (p *pair) answers(id firn.ID) []string {
+	p.t.Helper()
+	path, err := window.Collect(p.st.ReadBack(p.t.Context(), id, store.End))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	var all []string
+	for _, e := range path.Entries {
+		if m, ok := e.Body.(*firn.Message); ok && m.Role == firn.RoleAssistant {
+			all = append(all, window.Answerer(&e)+"="+m.Text())
+		}
+	}
+	return all
+}
+
+func (p *pair) newSession(n wire.NewSession) firn.ID {
+	p.t.Helper()
+	s, err := p.NewSession(asOwner(p.t.Context()), n)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return s.ID
+}
+
+// TestTurnNamesAgent has two agents answer in one session: the entries say who spoke once
+// there are two, each agent is sent which answers the other gave, and the stored texts
+// stay as they were.
+func TestTurnNamesAgent(t *testing.T) {
+	p := twoAgents(t, memstore.New(memstore.Options{}))
+	defer p.close()
+	id := p.newSession(wire.NewSession{Key: "agent:main:main"})
+	if a := p.turn(id, wire.Turn{Text: "one"}); a.Text != "I am main" || a.Agent != "main" {
+		t.Errorf("without an agent %q answers: %q", a.Agent, a.Text)
+	}
+	if strings.Contains(p.last("main"), "from") {
+		t.Errorf("alone, main is sent names:\n%s", p.last("main"))
+	}
+	if a := p.turn(id, wire.Turn{Text: "two", Agent: "coder"}); a.Text != "I am coder" || a.Agent != "coder" {
+		t.Errorf("%q answers instead of coder: %q", a.Agent, a.Text)
+	}
+	if sent := p.last("coder"); !strings.Contains(sent, "assistant: [from main]\nI am main") || !strings.Contains(sent, "you are coder") {
+		t.Errorf("coder is sent\n%s", sent)
+	}
+	if a := p.turn(id, wire.Turn{Text: "three", Agent: "main"}); a.Agent != "main" {
+		t.Errorf("%q answers instead of main", a.Agent)
+	}
+	if sent := p.last("main"); !strings.Contains(sent, "assistant: [from coder]\nI am coder") || !strings.Contains(sent, "assistant: I am main") {
+		t.Errorf("main is sent\n%s", sent)
+	}
+	if got, want := strings.Join(p.answers(id), " "), "=I am main coder=I am coder main=I am main"; got != want {
+		t.Errorf("the entries say %s, want %s", got, want)
+	}
+}
+
+// TestTurnOfUnknownAgent names an agent that is not there.
+func TestTurnOfUnknownAgent(t *testing.T) {
+	p := twoAgents(t, memstore.New(memstore.Options{}))
+	defer p.close()
+	id := p.newSession(wire.NewSession{Key: "agent:main:main"})
+	_, err := p.Turn(asOwner(t.Context()), id, wire.Turn{Text: "x", Agent: "coda"})
+	if wire.KindOf(err) != wire.NotFound || !strings.Contains(err.Error(), `unknown agent "coda"; did you mean coder?`) {
+		t.Errorf("an agent that is not there gives %v", err)
+	}
+	if said := p.answers(id); len(said) != 0 {
+		t.Errorf("something was said: %v", said)
+	}
+}
+
+// TestTurnAgentWithinBounds: who may not see all of an agent cannot have it answer, and
+// does not learn whether it is there.
+func TestTurnAgentWithinBounds(t *testing.T) {
+	p := twoAgents(t, memstore.New(memstore.Options{}))
+	defer p.close()
+	id := p.newSession(wire.NewSession{Key: "agent:main:main"})
+	bounds := map[string]route.Bounds{
+		"by agent": route.BoundTo([]string{"main"}, nil),
+		"by key":   route.BoundTo(nil, []string{"agent:main:main"}),
+		"both":     route.BoundTo([]string{"main", "coder"}, []string{"agent:main:main"}),
+	}
+	p.Options.Holder = func(_ context.Context, token string) (route.Bounds, bool, error) { return bounds[token], true, nil }
+	for token, b := range bounds {
+		ctx := WithAsker(t.Context(), Asker{Token: token, Bound: true}, b)
+		for _, name := range []string{"coder", "codex"} {
+			_, err := p.Turn(ctx, id, wire.Turn{Text: "x", Agent: name})
+			if wire.KindOf(err) != wire.NotFound || strings.Contains(err.Error(), "did you mean") {
+				t.Errorf("bound %s, %s gives %v", token, name, err)
+			}
+		}
+		if a, err := p.Turn(ctx, id, wire.Turn{Text: "x", Agent: "main"}); err != nil || a.Agent != "main" {
+			t.Errorf("bound %s, the agent of the session gives %q, %v", token, a.Agent, err)
+		}
+	}
+	if n := len(p.sent["coder"]); n != 0 {
+		t.Errorf("coder was asked %d times", n)
+	}
+}
+
+// TestTurnAgentAfterRestart: a message that waited, or was not answered, when the gateway
+// was killed is answered by the agent that it named; not if who said it may no longer
+// have that agent answer.
+func TestTurnAgentAfterRestart(t *testing.T) {
+	for name, c := range map[string]struct {
+		asker Asker
+		want  string
+	}{
+		"the owner":     {Asker{Owner: true}, "coder=I am coder"},
+		"a bound token": {Asker{Token: "t", Bound: true}, ""},
+	} {
+		for _, queued := range []bool{false, true} {
+			st := memstore.New(memstore.Options{})
+			p := twoAgents(t, st)
+			p.Options.Holder = func(context.Context, string) (route.Bounds, bool, error) {
+				return route.BoundTo([]string{"main"}, nil), true, nil
+			}
+			id := p.newSession(wire.NewSession{Key: "agent:main:main"})
+			w := waiting{ID: firn.NewEntryID(), Text: "hello", Mode: route.QueueFollowup, Asker: c.asker, Agent: "coder"}
+			entry, err := w.entry()
+			if !queued {
+				entry = firn.NewEntry(&firn.Message{Role: firn.RoleUser, Parts: w.parts()})
+				entry.ID, entry.Extra = w.ID, w.extra(nil)
+			}
+			if err == nil {
+				_, err = st.Append(t.Context(), id, store.Any, entry)
+			}
+			if err == nil {
+				_, err = p.Recover(t.Context())
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.work.Wait()
+			if got := strings.Join(p.answers(id), " "); !strings.HasPrefix(got, c.want) || c.want == "" && strings.Contains(got, "coder") {
+				t.Errorf("%s, queued %v: the answers are %q, want %q", name, queued, got, c.want)
+			}
+			p.close()
+		}
+	}
+}
+
+// TestTurnAgentIsNotSteered: a message for another agent than the one whose turn runs has
+// a turn of its own, and is not collected with those of the other.
+func TestTurnAgentIsNotSteered(t *testing.T) {
+	for _, mode := range []string{"steer", "collect"} {
+		p := twoAgents(t, memstore.New(memstore.Options{}))
+		id := p.newSession(wire.NewSession{Key: "agent:main:main"})
+		release := p.block()
+		wait := false
+		var all sync.WaitGroup
+		all.Go(func() { p.turn(id, wire.Turn{Text: "one"}) })
+		<-p.begun
+		p.turn(id, wire.Turn{Text: "two", Agent: "coder", Queue: mode, Wait: &wait})
+		p.turn(id, wire.Turn{Text: "three", Queue: mode, Wait: &wait})
+		release()
+		all.Wait()
+		p.work.Wait()
+		if got, want := strings.Join(p.answers(id), " "), "=I am main coder=I am coder main=I am main"; got != want {
+			t.Errorf("%s: the answers are %s, want %s", mode, got, want)
+		}
+		if sent := p.last("coder"); !strings.Contains(sent, "two") || strings.Contains(sent, "three") {
+			t.Errorf("%s: coder is sent\n%s", mode, sent)
+		}
+		p.close()
+	}
+}
