@@ -40,15 +40,17 @@ func UserText(text string) Entry {
 	return Entry{Body: &Message{Role: RoleUser, Parts: []Part{Text{Text: text}}}}
 }
 
-// AssistantText makes an entry in which the assistant says text and stops.
+// AssistantText makes an entry in which the assistant says text and stops. Like
+// [UserText] it leaves the id and the times to the store.
 func AssistantText(text string) Entry {
-	return NewEntry(&Message{Role: RoleAssistant, Parts: []Part{Text{Text: text}}, StopReason: StopEnd, Time: now()})
+	return Entry{Body: &Message{Role: RoleAssistant, Parts: []Part{Text{Text: text}}, StopReason: StopEnd}}
 }
 
 // Hide makes an entry that hides target: a message, a compaction (which undoes
-// it) or another tombstone (which restores what that one hid).
+// it) or another tombstone (which restores what that one hid). Like [UserText] it
+// leaves the id and the time to the store.
 func Hide(target EntryID) Entry {
-	return NewEntry(&Tombstone{Target: target})
+	return Entry{Body: &Tombstone{Target: target}}
 }
 
 // Field is one member of a JSON object whose meaning we do not know.

@@ -21,18 +21,18 @@ func TestNewEntry(t *testing.T) {
 		if !e.Time.Equal(want) || e.Time.Location() != time.UTC {
 			t.Errorf("its time is %v, want %v", e.Time, want)
 		}
-		for _, e := range []Entry{AssistantText("hi")} {
-			if m := e.Body.(*Message); m.Time != e.Time {
-				t.Errorf("said at %v, written at %v", m.Time, e.Time)
-			}
-		}
 	})
 }
 
 func TestEntriesOfText(t *testing.T) {
 	user := UserText("hello").Body.(*Message)
-	if e := UserText("hello"); e.ID != "" || !e.Time.IsZero() {
-		t.Errorf("UserText made %+v, whose id and time are for the store to give", e)
+	for name, e := range map[string]Entry{"UserText": UserText("hello"), "AssistantText": AssistantText("hi"), "Hide": Hide("x")} {
+		if e.ID != "" || !e.Time.IsZero() {
+			t.Errorf("%s made %+v, whose id and time are for the store to give", name, e)
+		}
+		if m, ok := e.Body.(*Message); ok && !m.Time.IsZero() {
+			t.Errorf("%s made a message of %v, whose time is for the store to give", name, m.Time)
+		}
 	}
 	if user.Role != RoleUser || user.Text() != "hello" || user.StopReason != "" {
 		t.Errorf("UserText made %+v", user)

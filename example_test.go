@@ -31,8 +31,8 @@ func Example() {
 // names a parent begins a branch there.
 func ExampleEntry() {
 	question := firn.NewEntry(firn.UserText("Tea or coffee?").Body)
-	answer := firn.AssistantText("Tea.")
-	again := firn.AssistantText("Coffee.")
+	answer := firn.NewEntry(firn.AssistantText("Tea.").Body)
+	again := firn.NewEntry(firn.AssistantText("Coffee.").Body)
 	again.Parent = question.ID
 
 	fmt.Println(answer.Parent == "", again.Parent == question.ID)
@@ -93,8 +93,8 @@ func ExampleTree() {
 // restores what it hid.
 func ExampleHide() {
 	secret := firn.NewEntry(firn.UserText("my PIN is 1234").Body)
-	hide := firn.Hide(secret.ID)
-	restore := firn.Hide(hide.ID)
+	hide := firn.NewEntry(firn.Hide(secret.ID).Body)
+	restore := firn.NewEntry(firn.Hide(hide.ID).Body)
 
 	var tree firn.Tree
 	tree.Add(0, firn.GlanceOf(secret))

@@ -365,12 +365,12 @@ func TestAskingEachOther(t *testing.T) {
 func TestHistory(t *testing.T) {
 	eachStore(t, func(t *testing.T, st store.Store, _ string) {
 		id := firn.NewID()
-		secret, left := firn.AssistantText("hunter2"), firn.AssistantText("wrong answer")
+		secret, left := firn.NewEntry(firn.AssistantText("hunter2").Body), firn.NewEntry(firn.AssistantText("wrong answer").Body)
 		first := firn.NewEntry(&firn.Compaction{Summary: "Much was said."})
 		first.Body.(*firn.Compaction).FirstKept = first.ID
 		back := firn.NewEntry(&firn.Head{})
 		back.Parent = first.ID
-		kept := firn.AssistantText("right answer")
+		kept := firn.NewEntry(firn.AssistantText("right answer").Body)
 		result := firn.NewEntry(&firn.Message{Role: firn.RoleToolResult, Parts: []firn.Part{
 			firn.ToolResult{CallID: "1", Name: "look", Content: []firn.Part{firn.Text{Text: "seen"}}},
 		}})

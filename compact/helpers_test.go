@@ -43,7 +43,7 @@ func add(t testing.TB, st store.Store, entries ...firn.Entry) firn.Pos {
 
 func say(text string) firn.Entry { return firn.NewEntry(firn.UserText(text).Body) }
 
-func reply(text string) firn.Entry { return firn.AssistantText(text) }
+func reply(text string) firn.Entry { return firn.NewEntry(firn.AssistantText(text).Body) }
 
 // use is an assistant's message that calls a tool, and its result.
 func use(id, name, args, result string) []firn.Entry {

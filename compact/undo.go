@@ -161,7 +161,7 @@ func undoInForce(ctx context.Context, st store.Store, id firn.ID, target firn.En
 		if path.Compaction == nil || target != "" && target != path.Compaction.ID {
 			return entry, false, nil
 		}
-		entry = firn.Hide(path.Compaction.ID)
+		entry = firn.NewEntry(&firn.Tombstone{Target: path.Compaction.ID})
 		if _, err = st.Append(ctx, id, path.End, entry); err == nil {
 			return entry, true, nil
 		}
@@ -233,7 +233,7 @@ func change(ctx context.Context, st store.Store, id firn.ID, decide func([]Past)
 		}
 		entries := make([]firn.Entry, len(targets))
 		for i, target := range targets {
-			entries[i] = firn.Hide(target)
+			entries[i] = firn.NewEntry(&firn.Tombstone{Target: target})
 		}
 		if _, err = st.Append(ctx, id, end, entries...); err == nil {
 			return entries, nil

@@ -27,7 +27,7 @@ func TestAuditorFinds(t *testing.T) {
 		}
 	}
 	one, two, note := firn.NewEntry(firn.UserText("one").Body), firn.NewEntry(firn.UserText("two").Body), firn.NewEntry(&firn.Custom{Type: "note", Data: []byte(`{"text":"n"}`)})
-	answer := firn.AssistantText("yes")
+	answer := firn.NewEntry(firn.AssistantText("yes").Body)
 	say("s", one, answer, note, two)
 	branch := firn.NewEntry(firn.UserText("elsewhere").Body)
 	branch.Parent = one.ID

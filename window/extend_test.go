@@ -51,7 +51,7 @@ func TestExtend(t *testing.T) {
 func anyEntry(t *rapid.T) firn.Entry {
 	switch rapid.IntRange(0, 8).Draw(t, "kind") {
 	case 0:
-		e := firn.AssistantText("yes")
+		e := firn.NewEntry(firn.AssistantText("yes").Body)
 		m := e.Body.(*firn.Message)
 		m.Provider, m.Model, m.Usage = "p", rapid.SampledFrom([]string{"a", "b"}).Draw(t, "model"), &firn.Usage{Total: 100}
 		return e

@@ -15,13 +15,13 @@ import (
 // behind the answer, and behind the results of its calls.
 func TestKnew(t *testing.T) {
 	first, second := firn.NewEntry(firn.UserText("first").Body), firn.NewEntry(firn.UserText("second").Body)
-	third, known := firn.NewEntry(firn.UserText("third").Body), window.WithKnew(firn.AssistantText("known"), first.ID)
+	third, known := firn.NewEntry(firn.UserText("third").Body), window.WithKnew(firn.NewEntry(firn.AssistantText("known").Body), first.ID)
 	title := firn.NewEntry(&firn.Title{Name: "x"})
 	call := firn.NewEntry(&firn.Message{Role: firn.RoleAssistant, StopReason: firn.StopToolUse,
 		Parts: []firn.Part{firn.Text{Text: "look"}, firn.ToolCall{ID: "1", Name: "ls"}}})
 	result := firn.NewEntry(&firn.Message{Role: firn.RoleToolResult,
 		Parts: []firn.Part{firn.ToolResult{CallID: "1", Name: "ls", Content: []firn.Part{firn.Text{Text: "result"}}}}})
-	answer := firn.AssistantText("answer")
+	answer := firn.NewEntry(firn.AssistantText("answer").Body)
 	answer.Body.(*firn.Message).Usage = &firn.Usage{Total: 1000}
 	for name, c := range map[string]struct {
 		entries []firn.Entry

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -71,6 +72,9 @@ func checkUnreadable(t *testing.T, home string, ids []string) {
 		if !strings.Contains(out+errs, ids[1][:13]) {
 			t.Errorf("%v does not name it:\n%s%s", c.args, out, errs)
 		}
+		if lines := linesWith(out+errs, ids[1]); c.args[0] == "search" && len(lines) != 1 {
+			t.Errorf("%v names it in %d lines, want one:\n%s%s", c.args, len(lines), out, errs)
+		}
 		if found := c.args[0] != "verify" && c.args[1:] == nil || c.args[len(c.args)-1] == "message"; found && (!strings.Contains(out, ids[0][:13]) || !strings.Contains(out, ids[2][:13])) {
 			t.Errorf("%v lacks the others:\n%s%s", c.args, out, errs)
 		}
@@ -86,4 +90,9 @@ func checkUnreadable(t *testing.T, home string, ids []string) {
 	if !strings.Contains(errs, `"kind":"integrity"`) && !strings.Contains(errs, `"kind": "integrity"`) {
 		t.Errorf("on stderr is %s", errs)
 	}
+}
+
+// linesWith returns the lines of a text that contain a word.
+func linesWith(text, word string) []string {
+	return slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool { return !strings.Contains(line, word) })
 }

@@ -85,7 +85,7 @@ func without(t *testing.T, entries []firn.Entry, hidden ...firn.EntryID) []strin
 	t.Helper()
 	entries = slices.Clone(entries)
 	for _, id := range hidden {
-		e := firn.Hide(id)
+		e := firn.NewEntry(firn.Hide(id).Body)
 		e.Parent = entries[len(entries)-1].ID
 		entries = append(entries, e)
 	}

@@ -47,6 +47,9 @@ type Options struct {
 	// Report is told, in a sentence, of what was out of order and what was done
 	// about it. Nil: nobody.
 	Report func(message string)
+	// Listed leaves sessions that cannot be read out of the reports: the answers list them,
+	// see [search.Answer.Unsearched], and whoever asks shows that.
+	Listed bool
 	// Clock tells the time; nil means time.Now.
 	Clock func() time.Time
 	// Patience is how long a search waits for the index to be up to date before

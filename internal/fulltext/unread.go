@@ -98,7 +98,7 @@ func unreadOf(ctx context.Context, db *database, q search.Query) (int, error) {
 type unreadSession struct{ agent, key, reason string }
 
 // noteUnread remembers a session that could not be read, and reports it unless that was
-// reported before.
+// reported before, or the answers are where it is shown.
 func (x *Index) noteUnread(j job, failed *unread) {
 	u := unreadSession{agent: j.standing.Agent, reason: failed.err.Error()}
 	if j.old != nil {
@@ -112,7 +112,7 @@ func (x *Index) noteUnread(j job, failed *unread) {
 	}
 	w.unread[failed.id] = u
 	w.mu.Unlock()
-	if before.reason != u.reason {
+	if before.reason != u.reason && !x.opts.Listed {
 		x.report("%v; it cannot be searched", failed)
 	}
 }

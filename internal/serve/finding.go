@@ -40,7 +40,7 @@ type finding struct {
 // indexed wraps a store in an index of words, which is kept in a directory and
 // opened when it is first needed.
 func (h *House) indexed(s store.Store, src fulltext.Source, dir string, catalogue *index.Catalogue) store.Store {
-	words := fulltext.New(h.fs, dir, src, fulltext.Options{SourceOf: sourceNames(src), Report: h.o.Report, Clock: h.o.Clock})
+	words := fulltext.New(h.fs, dir, src, fulltext.Options{SourceOf: sourceNames(src), Report: h.o.Report, Listed: h.o.Looks, Clock: h.o.Clock})
 	h.finding = &finding{words: words, catalogue: catalogue, report: h.o.Report}
 	return fulltext.Wrap(s, words)
 }

@@ -44,7 +44,7 @@ func TestTwoWriters(t *testing.T) {
 				word := fmt.Sprintf("WORD%d.", i)
 				e := firn.NewEntry(firn.UserText(word).Body)
 				if i%2 == 1 {
-					e = firn.AssistantText(word)
+					e = firn.NewEntry(firn.AssistantText(word).Body)
 				}
 				e.Time = now.Add(time.Duration(5*i) * time.Second)
 				st, name := a, someID
@@ -80,7 +80,7 @@ func TestReplaced(t *testing.T) {
 				t.Fatal(err)
 			}
 			replace(t, home, files[0])
-			answer := firn.AssistantText("Afterwards.")
+			answer := firn.NewEntry(firn.AssistantText("Afterwards.").Body)
 			answer.Parent = asked.ID // which the file may call otherwise
 			if _, err := st.Append(t.Context(), id, end, answer); err != nil {
 				t.Fatal(err)
@@ -167,7 +167,7 @@ func TestIndexTrouble(t *testing.T) {
 			var told []error
 			home, st, id := begun(t, tool, sourcestore.Options{FS: noRename{vfs.OS{}, &broken}, Report: func(err error) { told = append(told, err) }})
 			broken.Store(true)
-			asked, answer := firn.NewEntry(firn.UserText("is it safe?").Body), firn.AssistantText("It is.")
+			asked, answer := firn.NewEntry(firn.UserText("is it safe?").Body), firn.NewEntry(firn.AssistantText("It is.").Body)
 			asked.Time = time.Now()
 			answer.Time = asked.Time.Add(time.Minute)
 			end, err := st.Append(t.Context(), id, store.Any, asked, answer)

@@ -78,7 +78,7 @@ func talk() []firn.Entry {
 	result := firn.NewEntry(&firn.Message{Role: firn.RoleToolResult, Parts: []firn.Part{
 		firn.ToolResult{CallID: "toolu_1", Name: "read", Content: []firn.Part{firn.Text{Text: "what it says"}}},
 	}})
-	end := firn.AssistantText("It says something.")
+	end := firn.NewEntry(firn.AssistantText("It says something.").Body)
 	return []firn.Entry{
 		firn.NewEntry(&firn.Header{CWD: "/home/u/x", Version: 3}),
 		firn.NewEntry(firn.UserText("what does it say?").Body), call, result, end,
@@ -236,7 +236,7 @@ func TestFirstLine(t *testing.T) {
 	header.Time = time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
 	asked := firn.NewEntry(firn.UserText("how long?").Body)
 	asked.Time = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
-	answer := firn.AssistantText("A while.")
+	answer := firn.NewEntry(firn.AssistantText("A while.").Body)
 	answer.Time = asked.Time.Add(3500 * time.Millisecond)
 	if _, err := st.Append(t.Context(), "new", store.Start, header, asked, answer); err != nil {
 		t.Fatal(err)

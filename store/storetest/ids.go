@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"firn"
@@ -127,17 +128,26 @@ func idsInBatch(s *suite) {
 	s.readN("s1", 3)
 }
 
-// idsInOrder lets several write what people say, and looks at the order of ids and
-// times: both are given when an entry gets its place.
+// idsInOrder lets several append what the helpers of the root package make, and checks
+// the order of ids and times: both are given when an entry gets its place. Every writer
+// makes its entries before any is appended, so that ids made then would be out of order.
 func idsInOrder(s *suite) {
+	first := entry("", "", firn.UserText("first").Body)
+	first.ID = firn.NewEntryID()
+	s.append("s1", first)
 	together(func(who int) {
+		var made []firn.Entry
 		for i := range 25 {
-			if _, err := s.store.Append(s.ctx, "s1", store.Any, firn.UserText(fmt.Sprintf("%d %d", who, i))); err != nil {
+			text := fmt.Sprintf("%d %d", who, i)
+			made = append(made, []firn.Entry{firn.UserText(text), firn.AssistantText(text), firn.Hide(first.ID)}[i%3])
+		}
+		for _, e := range slices.Backward(made) {
+			if _, err := s.store.Append(s.ctx, "s1", store.Any, e); err != nil {
 				s.Errorf("Append: %v", err)
 			}
 		}
 	})
-	all := s.readN("s1", 1+25*crowd)
+	all := s.readN("s1", 2+25*crowd)
 	for i := 2; i < len(all); i++ {
 		if all[i].ID <= all[i-1].ID || all[i].Time.Before(all[i-1].Time) {
 			s.Errorf("entry %d has the id %s and the time %v behind %s, %v", i, all[i].ID, all[i].Time, all[i-1].ID, all[i-1].Time)
