@@ -53,6 +53,7 @@ func anyEntry(t *rapid.T) firn.Entry {
 	case 0:
 		e := firn.NewEntry(firn.AssistantText("yes").Body)
 		m := e.Body.(*firn.Message)
+		m.Time = e.Time // as the store would set it
 		m.Provider, m.Model, m.Usage = "p", rapid.SampledFrom([]string{"a", "b"}).Draw(t, "model"), &firn.Usage{Total: 100}
 		return e
 	case 1:
