@@ -2,7 +2,9 @@ package firn
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Entry is one line of a transcript: something that was said, done or decided,
@@ -51,6 +53,30 @@ func AssistantText(text string) Entry {
 // leaves the id and the time to the store.
 func Hide(target EntryID) Entry {
 	return Entry{Body: &Tombstone{Target: target}}
+}
+
+// DirectoryField is the name of an extra field of a message's entry: the directory it was
+// said in, if that is another one than the session knew before. See [DirectoryOf].
+const DirectoryField = "directory"
+
+// maxDirectory bounds a directory that counts, in bytes.
+const maxDirectory = 4096
+
+// DirectoryOf returns the directory that an entry says it was said in; empty if it says
+// none, or none that can be one.
+func DirectoryOf(e Entry) string {
+	var dir string
+	if raw := e.Extra.Get(DirectoryField); raw == nil || json.Unmarshal(raw, &dir) != nil || !ValidDirectory(dir) {
+		return ""
+	}
+	return dir
+}
+
+// ValidDirectory reports whether a text can be a directory: it is not empty, not longer than
+// 4,096 bytes, and has no control characters.
+func ValidDirectory(dir string) bool {
+	control := func(r rune) bool { return r < ' ' || r == 0x7f || r == utf8.RuneError }
+	return dir != "" && len(dir) <= maxDirectory && strings.IndexFunc(dir, control) < 0
 }
 
 // Field is one member of a JSON object whose meaning we do not know.

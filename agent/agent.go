@@ -84,6 +84,9 @@ type Agent struct {
 	// Resident keeps the live parts of sessions in memory between turns; nil
 	// means that each turn reads its session.
 	Resident Resident
+	// Workspace is the directory that sessions are begun in if nobody names another one;
+	// empty if there is none.
+	Workspace string
 	// Delegator runs the turns of other sessions that the session tools ask for; nil
 	// means that the agent runs them itself.
 	Delegator Delegator

@@ -58,7 +58,7 @@ func (t *turn) header() []firn.Entry {
 	if t.path.End != store.Start {
 		return nil
 	}
-	return []firn.Entry{{Body: &firn.Header{Session: t.log.id, Agent: t.a.name()}}}
+	return []firn.Entry{{Body: &firn.Header{Session: t.log.id, Agent: t.a.name(), CWD: t.a.Workspace}}}
 }
 
 // hearUser settles what the turn is about and returns the entries to be

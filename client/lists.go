@@ -20,6 +20,9 @@ type Query struct {
 	// Source lists those of a folder of another tool, or with "firn" our own; Tag
 	// those with a tag.
 	Source, Tag string
+	// Directory lists those that were begun in a directory, or in which something was said
+	// there.
+	Directory string
 	// Since and Until bound the time of the latest entry: from the one on, and
 	// before the other.
 	Since, Until time.Time
@@ -47,7 +50,7 @@ func (c *Client) Sessions(ctx context.Context, q Query) iter.Seq2[wire.Session, 
 func (c *Client) SessionsPage(ctx context.Context, q Query) (wire.Page[wire.Session], error) {
 	r := get("v1", "sessions").with("agent", q.Agent).with("key", q.Key).with("sender", q.Sender).with("text", q.Text).with("cursor", q.Cursor)
 	r = r.withFlag("archived", q.Archived).withFlag("hidden", q.Hidden).withFlag("live", q.Live).withFlag("state", q.State)
-	r = r.with("source", q.Source).with("tag", q.Tag).withTime("since", q.Since).withTime("until", q.Until)
+	r = r.with("cwd", q.Directory).with("source", q.Source).with("tag", q.Tag).withTime("since", q.Since).withTime("until", q.Until)
 	return ask[wire.Page[wire.Session]](ctx, c, r.withNumber("limit", uint64(max(q.Limit, 0))))
 }
 

@@ -19,6 +19,9 @@ type Checkpoint struct {
 	// Prompted reports whether the user has said something in words. The text is not copied:
 	// it stands near the beginning, and purging it there must be enough.
 	Prompted bool `json:"prompted,omitempty"`
+	// Directories are those that messages say they were said in, each once, the latest last.
+	// Only the latest [mostDirectories] are kept.
+	Directories []string `json:"directories,omitempty"`
 	// Hiding are the tombstones that decide whether the session is hidden, in order:
 	// those of the session itself and of each other.
 	Hiding []Hiding `json:"hiding,omitempty"`
@@ -40,6 +43,9 @@ const (
 	mostClaims  = 64
 )
 
+// mostDirectories is how many directories of a session are kept.
+const mostDirectories = 16
+
 // See applies the next entry of the session.
 func (c *Checkpoint) See(session firn.ID, e firn.Entry) {
 	switch b := e.Body.(type) {
@@ -49,6 +55,7 @@ func (c *Checkpoint) See(session firn.ID, e firn.Entry) {
 		}
 	case *firn.Message:
 		c.Prompted = c.Prompted || b.Role == firn.RoleUser && b.Text() != ""
+		c.enter(firn.DirectoryOf(e))
 	case *firn.Tombstone:
 		c.hide(session, e.ID, b.Target)
 	case *firn.Title:
@@ -63,6 +70,16 @@ func (c *Checkpoint) See(session firn.ID, e firn.Entry) {
 			c.Keys = change.apply(c.Keys, e.Time.UnixMilli())
 		}
 	}
+}
+
+// enter notes a directory that a message was said in.
+func (c *Checkpoint) enter(dir string) {
+	if dir == "" || len(c.Directories) > 0 && c.Directories[len(c.Directories)-1] == dir {
+		return
+	}
+	kept := slices.DeleteFunc(slices.Clone(c.Directories), func(other string) bool { return other == dir })
+	kept = append(kept, dir)
+	c.Directories = kept[max(0, len(kept)-mostDirectories):]
 }
 
 // hide notes a tombstone if it can decide whether the session is hidden.
@@ -111,6 +128,8 @@ func CheckpointOf(b *firn.Custom) (Checkpoint, bool) {
 	c.Title, _ = firn.CleanText(c.Title)
 	// Anybody can write a file: what cannot be a tag or a key is none here either.
 	c.Tags, _ = TagsOf(&firn.Custom{Type: firn.TagsType, Data: data.Names})
+	c.Directories = slices.DeleteFunc(c.Directories, func(dir string) bool { return !firn.ValidDirectory(dir) })
+	c.Directories = c.Directories[max(0, len(c.Directories)-mostDirectories):]
 	c.Keys = slices.DeleteFunc(c.Keys, func(k Claim) bool { return CheckKey(k.Key) != nil })
 	return c, true
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"strings"
 	"time"
 
 	"firn"
@@ -85,6 +86,7 @@ func (g *Gist) Prompt(e firn.Entry) {
 func (g *Gist) Info() Info {
 	info := g.info
 	info.Title, info.Tags = g.state.Title, JoinTags(g.state.Tags)
+	info.Directories = strings.Join(g.state.Directories, "\n")
 	info.Held = spellClaims(g.state.Keys, info.Key, info.Created.UnixMilli())
 	info.Hidden = g.state.Hidden(info.ID)
 	return info

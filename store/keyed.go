@@ -50,6 +50,11 @@ func AgentOf(key string) string {
 // to bind wins, and those before it may hold a session that the key no longer
 // points at.
 func LoadOrCreate(ctx context.Context, s Store, key string) (firn.ID, error) {
+	return LoadOrCreateIn(ctx, s, key, "")
+}
+
+// LoadOrCreateIn is LoadOrCreate of a session that, if it is begun, is begun in a directory.
+func LoadOrCreateIn(ctx context.Context, s Store, key, cwd string) (firn.ID, error) {
 	if err := CheckKey(key); err != nil {
 		return "", err
 	}
@@ -59,7 +64,7 @@ func LoadOrCreate(ctx context.Context, s Store, key string) (firn.ID, error) {
 	}
 	id, err := keyed.Lookup(ctx, key)
 	if errors.Is(err, firn.ErrNotFound) {
-		id, err = create(ctx, s, keyed, key)
+		id, err = create(ctx, s, keyed, key, cwd)
 	}
 	if err != nil {
 		return "", fmt.Errorf("load or create the session of key %s: %w", key, err)
@@ -69,9 +74,9 @@ func LoadOrCreate(ctx context.Context, s Store, key string) (firn.ID, error) {
 
 // create begins a session and points the key at it, unless somebody was
 // faster: then it returns theirs and hides its own.
-func create(ctx context.Context, s Store, keyed Keyed, key string) (firn.ID, error) {
+func create(ctx context.Context, s Store, keyed Keyed, key, cwd string) (firn.ID, error) {
 	id := firn.NewID()
-	header := firn.Entry{Body: &firn.Header{Session: id, Agent: AgentOf(key), Key: key}}
+	header := firn.Entry{Body: &firn.Header{Session: id, Agent: AgentOf(key), Key: key, CWD: cwd}}
 	if _, err := s.Append(ctx, id, Start, header); err != nil {
 		return "", err
 	}

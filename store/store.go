@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -104,6 +105,9 @@ type Query struct {
 	// Since and Until select by the time of the latest entry if not zero: from
 	// the one on, and before the other.
 	Since, Until time.Time
+	// Directory selects by where a session was begun, or something was said in it, if not
+	// empty.
+	Directory string
 	// Text must be in the title, the prompt or the key, in whatever case, if not
 	// empty.
 	Text string
@@ -119,7 +123,21 @@ func (q Query) Matches(info Info) bool {
 		(q.Source == "" || q.from(info.Source)) &&
 		(q.Tag == "" || info.Tagged(q.Tag)) &&
 		(q.Since.IsZero() || !info.Updated.Before(q.Since)) && (q.Until.IsZero() || info.Updated.Before(q.Until)) &&
-		(q.Text == "" || q.says(&info))
+		(q.Directory == "" || info.wasIn(q.Directory)) && (q.Text == "" || q.says(&info))
+}
+
+// wasIn reports whether a session was begun in a directory, or something was said there.
+func (i *Info) wasIn(dir string) bool {
+	return i.CWD == dir || i.Directories != "" && slices.Contains(strings.Split(i.Directories, "\n"), dir)
+}
+
+// Directory returns the directory in which something was said last, as far as the session
+// knows; where it was begun if nothing else is known.
+func (i *Info) Directory() string {
+	if i.Directories == "" {
+		return i.CWD
+	}
+	return i.Directories[strings.LastIndexByte(i.Directories, '\n')+1:]
 }
 
 // from reports whether the query selects a source: the one it names, all those
@@ -140,7 +158,9 @@ func (q *Query) says(info *Info) bool {
 type Info struct {
 	ID         firn.ID
 	Agent, Key string
-	CWD        string
+	// CWD is the directory that the session was begun in; Directories are those that
+	// messages were said in besides, one a line, the latest last.
+	CWD, Directories string
 	// Held spells the keys that point at the session, see [Info.Claims].
 	Held string
 	// Source is where it is read from if it is not our own; Tags are what people

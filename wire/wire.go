@@ -24,7 +24,10 @@ type Session struct {
 	Title   string `json:"title,omitempty"`
 	// Prompt is the beginning of the first thing the user said.
 	Prompt string `json:"prompt,omitempty"`
-	CWD    string `json:"cwd,omitempty"`
+	// CWD is the directory that it was begun in; Directories are those that messages were
+	// said in besides, the latest last.
+	CWD         string   `json:"cwd,omitempty"`
+	Directories []string `json:"directories,omitempty"`
 	// Parent is the session that this one was forked from, or that began it:
 	// Subagent says that an agent began it there.
 	Parent   string `json:"parent,omitempty"`
@@ -236,6 +239,9 @@ type Turn struct {
 	Sender string `json:"sender,omitempty"`
 	// Agent is who is to answer; empty means the agent of the session.
 	Agent string `json:"agent,omitempty"`
+	// CWD is the directory that it is said in. The session keeps it if it is another one
+	// than it knew before; empty leaves that as it is.
+	CWD string `json:"cwd,omitempty"`
 	// Queue says what to do if a turn is running: steer, followup, collect or
 	// interrupt; empty leaves it to the settings.
 	Queue string `json:"queue,omitempty"`

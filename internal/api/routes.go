@@ -148,7 +148,7 @@ func sessionRoutes() []operation {
 		{method: "GET", path: "/v1/sessions", name: "listSessions", scope: wire.ScopeRead, what: "Lists sessions, latest first.", query: append([]param{
 			text("agent", "Only those of an agent."), text("key", "Only those of a key."), text("sender", "Only those with one person, who is called so."), text("text", "Only those with this in the title or the first message."),
 			flag("archived", "Those that are archived."), flag("hidden", "Those that are hidden."), flag("live", "Only those in which a turn runs."),
-			text("source", "Only those of a source: a folder of another tool, or firn for our own."), text("tag", "Only those with a tag."),
+			text("source", "Only those of a source: a folder of another tool, or firn for our own."), text("tag", "Only those with a tag."), text("cwd", "Only those that were begun in a directory, or in which something was said there."),
 			{name: "since", kind: "date-time", what: "Only those with an entry from then on."}, {name: "until", kind: "date-time", what: "Only those whose latest entry is before then."}, flag("count", "Tells how many there are also where that takes long."), flag("state", "Tells the state of each too; a page has 100 at most then."),
 		}, paging...), action: give((*call).listSessions)},
 		{method: "POST", path: "/v1/sessions", name: "newSession", scope: wire.ScopeWrite, what: "Makes a session, or finds the one that a key points at.", once: true, query: []param{onceNamed}, action: mayTake((*call).newSession)},

@@ -191,6 +191,7 @@ func (c *chat) run(ctx context.Context, t wire.Turn, v *view) (wire.Answer, erro
 		c.halt(whole, over)
 	})
 	tell := sync.OnceFunc(func() { close(unread) })
+	t.CWD = c.o.Workspace
 	for e, err := range c.client.StreamTurn(whole, c.id, t) {
 		if err != nil {
 			return answer, ended(ctx, c.screen.failure(), err)

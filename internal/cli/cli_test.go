@@ -194,12 +194,12 @@ func TestSince(t *testing.T) {
 		"": {}, "7d": now.AddDate(0, 0, -7), "12h": now.Add(-12 * time.Hour), "2026-11-01": time.Date(2026, 11, 1, 0, 0, 0, 0, time.Local),
 		"2026-11-01 08:30": time.Date(2026, 11, 1, 8, 30, 0, 0, time.Local), "2026-11-01T08:30:00Z": time.Date(2026, 11, 1, 8, 30, 0, 0, time.UTC),
 	} {
-		if got, err := parseSince(text, now); err != nil || !got.Equal(want) {
+		if got, err := parseTime("--since", text, now); err != nil || !got.Equal(want) {
 			t.Errorf("since %s is %s, %v", text, got, err)
 		}
 	}
 	for _, text := range []string{"yesterday", "-3h", "-1d", "d", "2026"} {
-		if got, err := parseSince(text, now); err == nil {
+		if got, err := parseTime("--since", text, now); err == nil {
 			t.Errorf("since %s is %s", text, got)
 		}
 		if got, err := parseExpiry(text, now); err == nil {

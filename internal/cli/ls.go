@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +22,7 @@ const listBound = 100
 
 func (p *program) lsCommand() *cobra.Command {
 	var q client.Query
+	var since, until string
 	count := bound(listBound)
 	cmd := &cobra.Command{
 		Use:     "ls",
@@ -38,11 +40,21 @@ far as the list knows: damage in the live part of the sessions that are shown, a
 the word index met when it last read a session. firn verify reads every byte.
 Sessions that are archived or hidden are listed only if they are asked for; how many
 there are is said below the list.`,
-		Example: "  firn ls -n 3\n  firn ls --agent main --text trip\n  firn ls --json | jq -r '.items[].id'",
+		Example: "  firn ls -n 3\n  firn ls --agent main --text trip\n  firn ls --cwd . --since 7d\n  firn ls --json | jq -r '.items[].id'",
 		Args:    none,
 		RunE: p.with(measuring, func(ctx context.Context, c *client.Client, _ []string) error {
 			return p.ls(ctx, c, q, int(count))
 		}),
+	}
+	cmd.PreRunE = func(*cobra.Command, []string) (err error) {
+		if q.Since, err = parseTime("--since", since, p.now()); err != nil {
+			return err
+		}
+		if q.Until, err = parseTime("--until", until, p.now()); err != nil || q.Directory == "" {
+			return err
+		}
+		q.Directory, err = filepath.Abs(q.Directory)
+		return err
 	}
 	flags := cmd.Flags()
 	flags.VarP(&count, "number", "n", "list at most `N`, or all")
@@ -51,6 +63,10 @@ there are is said below the list.`,
 	flags.StringVar(&q.Text, "text", "", "only those with this `text` in the title or what was said first")
 	flags.StringVar(&q.Tag, "tag", "", "only those with this `tag`")
 	flags.StringVar(&q.Source, "source", "", "only those of this `source`: a folder of another tool that is mirrored, or firn for your own")
+	flags.StringVar(&q.Sender, "sender", "", "only direct conversations with this `person`")
+	flags.StringVar(&q.Directory, "cwd", "", "only those that were begun in this `directory`, or in which something was said there")
+	flags.StringVar(&since, "since", "", "only those with an entry since `then`: a day, a time, or how long ago (7d, 12h)")
+	flags.StringVar(&until, "until", "", "only those whose latest entry is before `then`")
 	flags.BoolVar(&q.Archived, "archived", false, "those that are archived")
 	flags.BoolVar(&q.Hidden, "hidden", false, "those that are hidden")
 	flags.BoolVar(&q.Live, "live", false, "only those in which a turn runs")

@@ -40,15 +40,12 @@ the key points at it. The old one is kept.`,
 	flags.StringVar(&n.Key, "key", "", "the session of this `key`")
 	flags.StringVarP(&n.Agent, "agent", "a", "", "whose session it is: the `name` of an agent")
 	flags.StringVar(&n.Title, "title", "", "what it is called: a `title`")
-	flags.StringVar(&n.CWD, "cwd", "", "the `directory` it is about")
+	flags.StringVar(&n.CWD, "cwd", "", "the `directory` it is begun in; else this one")
 	flags.BoolVar(&n.Fresh, "fresh", false, "begin a new one even if the key has one")
 	flags.BoolVar(&plan, "plan", false, "only say what would be done")
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		if n.Fresh && n.Key == "" {
 			return usage(cmd, "--fresh needs a --key; without one the session is new anyway")
-		}
-		if n.CWD == "" {
-			return nil
 		}
 		abs, err := filepath.Abs(n.CWD)
 		if err != nil {

@@ -51,6 +51,12 @@ func (p *program) showText(s wire.Session, damage []wire.Damage, children []wire
 	if s.CWD != "" {
 		rows = append(rows, []string{"begun in", prose.Clean(s.CWD)})
 	}
+	if n := len(s.Directories); n > 0 {
+		rows = append(rows, []string{"last said in", prose.Clean(s.Directories[n-1])})
+		if others := s.Directories[:n-1]; len(others) > 0 {
+			rows = append(rows, []string{"also said in", prose.Clean(strings.Join(others, ", "))})
+		}
+	}
 	if s.Parent != "" {
 		how := "forked from"
 		if s.Subagent {

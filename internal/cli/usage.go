@@ -39,7 +39,7 @@ Since takes a day, 2026-11-01, a time, or how long ago: 7d, 12h.`,
 				return usage(cmd, "firn usage counts by day, model, agent or session, not by %q", word)
 			}
 		}
-		from, err := parseSince(since, p.now())
+		from, err := parseTime("--since", since, p.now())
 		if err != nil {
 			return usage(cmd, "%s", err)
 		}
@@ -61,8 +61,8 @@ Since takes a day, 2026-11-01, a time, or how long ago: 7d, 12h.`,
 	return cmd
 }
 
-// parseSince reads a day, a time or how long ago.
-func parseSince(text string, now time.Time) (time.Time, error) {
+// parseTime reads the value of a flag: a day, a time or how long ago.
+func parseTime(flag, text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
@@ -82,7 +82,7 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 	if t, err := time.Parse(time.RFC3339, text); err == nil {
 		return t, nil
 	}
-	return time.Time{}, fmt.Errorf("--since takes a day such as 2026-11-01, a time, or how long ago such as 7d or 12h, not %q", text)
+	return time.Time{}, fmt.Errorf("%s takes a day such as 2026-11-01, a time, or how long ago such as 7d or 12h, not %q", flag, text)
 }
 
 // usageTable is what was used as people read it.

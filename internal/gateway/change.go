@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,9 @@ import (
 	"firn/wire"
 )
 
+// errDirectory refuses what cannot be a directory.
+var errDirectory = &wire.Problem{Kind: wire.Invalid, Message: "cwd is no directory: it is too long, or has control characters"}
+
 // maxTitle bounds a title that somebody chooses, in characters.
 const maxTitle = 200
 
@@ -28,6 +32,9 @@ func (g *Gateway) NewSession(ctx context.Context, n wire.NewSession) (wire.Sessi
 	title, err := titleEntry(n.Title)
 	if err != nil {
 		return wire.Session{}, err
+	}
+	if n.CWD != "" && !firn.ValidDirectory(n.CWD) {
+		return wire.Session{}, errDirectory
 	}
 	var id firn.ID
 	if n.Key == "" {
@@ -50,7 +57,17 @@ func (g *Gateway) newWithout(ctx context.Context, n *wire.NewSession, title []fi
 	if _, err := setup.agent(owner); err != nil {
 		return "", err
 	}
-	return g.create(ctx, firn.Header{Session: newID(ctx), Agent: owner, CWD: n.CWD}, title)
+	return g.create(ctx, firn.Header{Session: newID(ctx), Agent: owner, CWD: cmp.Or(n.CWD, g.workspaceOf(owner))}, title)
+}
+
+// workspaceOf is the directory that sessions of an agent are begun in if nobody names
+// another one; empty if there is none.
+func (g *Gateway) workspaceOf(name string) string {
+	a, err := g.setup.Load().agent(name)
+	if err != nil {
+		return ""
+	}
+	return a.Workspace
 }
 
 // newFor returns the session of a key, or begins one.
@@ -73,7 +90,7 @@ func (g *Gateway) newFor(ctx context.Context, n *wire.NewSession, title []firn.E
 	id, err := keyed.Lookup(ctx, k.String())
 	switch {
 	case errors.Is(err, firn.ErrNotFound):
-		return g.createFor(ctx, firn.Header{Session: newID(ctx), Agent: k.Agent(), Key: k.String(), CWD: n.CWD}, title)
+		return g.createFor(ctx, firn.Header{Session: newID(ctx), Agent: k.Agent(), Key: k.String(), CWD: cmp.Or(n.CWD, g.workspaceOf(k.Agent()))}, title)
 	case err != nil:
 		return "", fmt.Errorf("find the session of key %s: %w", k, err)
 	}
@@ -87,7 +104,7 @@ func (g *Gateway) newFor(ctx context.Context, n *wire.NewSession, title []firn.E
 	if again, ok, err := g.begunFor(ctx, k, id); err != nil || ok {
 		return again, err
 	}
-	return g.begin(ctx, k, cause, "", title...)
+	return g.begin(ctx, k, cause, "", n.CWD, title...)
 }
 
 // begunFor finds the session that the same request began for a key before, and makes

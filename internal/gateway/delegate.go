@@ -96,6 +96,7 @@ func (d delegator) Spawn(ctx context.Context, task agent.Task) (firn.ID, error) 
 		return "", err
 	}
 	header := *entries[0].Body.(*firn.Header)
+	header.CWD = d.g.workspaceOf(task.Agent)
 	if _, err := d.g.createFor(ctx, header, entries[1:]); err != nil {
 		return "", err
 	}

@@ -80,7 +80,7 @@ func (g *Gateway) room(ctx context.Context, setup *Setup, r route.Route, in wire
 		if cause, text = hit.Cause, hit.Rest; g.alreadyBegan(ctx, r.Key, in.ID, out) {
 			return text, nil
 		}
-	} else if id, err := store.LoadOrCreate(ctx, g.Store, r.Key.String()); err != nil {
+	} else if id, err := store.LoadOrCreateIn(ctx, g.Store, r.Key.String(), g.workspaceOf(r.Key.Agent())); err != nil {
 		return "", err
 	} else if past, err := g.heardBefore(ctx, r.Key.String(), id, firn.EntryID(in.ID)); err != nil {
 		return "", err
@@ -95,7 +95,7 @@ func (g *Gateway) room(ctx context.Context, setup *Setup, r route.Route, in wire
 	if cause == "" {
 		return text, nil
 	}
-	id, err := g.begin(ctx, r.Key, cause, in.ID)
+	id, err := g.begin(ctx, r.Key, cause, in.ID, "")
 	if err != nil {
 		return "", err
 	}

@@ -89,7 +89,7 @@ func (g *Gateway) beginRun(ctx context.Context, k route.Key, cause route.Cause, 
 		return "", err
 	}
 	id, now := firn.NewID(), g.now()
-	entries := []firn.Entry{{Time: now, Body: &firn.Header{Session: id, Agent: k.Agent(), Key: k.String()}}}
+	entries := []firn.Entry{{Time: now, Body: &firn.Header{Session: id, Agent: k.Agent(), Key: k.String(), CWD: g.workspaceOf(k.Agent())}}}
 	if old, err := keyed.Lookup(ctx, k.String()); err == nil {
 		entries = append(entries, resetMark{Reason: cause, Previous: old}.entry())
 	}

@@ -268,14 +268,14 @@ func (g *Gateway) ResetKey(ctx context.Context, key string) (wire.Routed, error)
 		return wire.Routed{}, err
 	}
 	defer g.doors.lock(k.String())()
-	id, err := g.begin(ctx, k, route.CauseRequest, "")
+	id, err := g.begin(ctx, k, route.CauseRequest, "", "")
 	return wire.Routed{Key: k.String(), Session: id, Reset: string(route.CauseRequest)}, err
 }
 
 // begin begins a new session for a key. The one it had is told where it goes
 // on, and keeps everything; what was chosen for it is carried over. The door of the key is held. Message is the id of the message that
-// begins it, if it has one; more are entries that it begins with.
-func (g *Gateway) begin(ctx context.Context, k route.Key, cause route.Cause, message string, more ...firn.Entry) (firn.ID, error) {
+// begins it, if it has one; cwd is the directory, empty means that of the agent; more are entries that it begins with.
+func (g *Gateway) begin(ctx context.Context, k route.Key, cause route.Cause, message, cwd string, more ...firn.Entry) (firn.ID, error) {
 	keyed, err := g.keyed()
 	if err != nil {
 		return "", err
@@ -285,7 +285,7 @@ func (g *Gateway) begin(ctx context.Context, k route.Key, cause route.Cause, mes
 		return "", err
 	}
 	id := newID(ctx)
-	entries := []firn.Entry{{Body: &firn.Header{Session: id, Agent: k.Agent(), Key: k.String()}}}
+	entries := []firn.Entry{{Body: &firn.Header{Session: id, Agent: k.Agent(), Key: k.String(), CWD: cmp.Or(cwd, g.workspaceOf(k.Agent()))}}}
 	if old != "" || message != "" {
 		entries = append(entries, resetMark{Reason: cause, Previous: old, Message: message}.entry())
 	}

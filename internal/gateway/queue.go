@@ -38,6 +38,8 @@ type waiting struct {
 	Chat string `json:"chat,omitempty"`
 	// Channel is where it came from; empty if that is not known.
 	Channel string `json:"channel,omitempty"`
+	// CWD is the directory that it is said in; empty if that is not known.
+	CWD string `json:"cwd,omitempty"`
 	// By is the machine that says it; empty if a person does.
 	By   string          `json:"by,omitempty"`
 	Mode route.QueueMode `json:"mode"`
@@ -80,6 +82,9 @@ func (w waiting) extra(together []waiting) firn.Fields {
 	}
 	if w.Agent != "" {
 		fields = append(fields, firn.Field{Name: window.AgentField, Value: spell(w.Agent)})
+	}
+	if w.CWD != "" {
+		fields = append(fields, firn.Field{Name: firn.DirectoryField, Value: spell(w.CWD)})
 	}
 	if w.From != nil {
 		fields = append(fields, firn.Field{Name: fromField, Value: spell(w.From)})

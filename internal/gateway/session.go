@@ -28,6 +28,8 @@ type SessionQuery struct {
 	// Source selects by where a session is from, "firn" for those that are our
 	// own, and Tag by a tag that it has.
 	Source, Tag string
+	// Directory selects those that were begun in it, or in which something was said there.
+	Directory string
 	// Since and Until select by the time of the latest entry: from the one on,
 	// and before the other.
 	Since, Until time.Time
@@ -52,7 +54,7 @@ func (q *SessionQuery) everywhere() bool { return q.Sender != "" || q.Count }
 func (q *SessionQuery) ask() store.Query {
 	return store.Query{
 		Agent: q.Agent, Key: q.Key, Archived: q.Archived, Hidden: q.Hidden, Source: q.Source, Tag: q.Tag,
-		Since: q.Since, Until: q.Until, Text: q.Text,
+		Since: q.Since, Until: q.Until, Text: q.Text, Directory: q.Directory,
 	}
 }
 
@@ -241,6 +243,9 @@ func (g *Gateway) listed(ctx context.Context, info *store.Info) wire.Session {
 		ID: info.ID, Agent: info.Agent, Key: info.Key, Title: view.OneLine(info.Title), Prompt: view.OneLine(info.Prompt), CWD: info.CWD,
 		Created: info.Created, Updated: info.Updated, Bytes: info.Bytes, Parts: info.Parts, End: info.End,
 		Archived: info.Archived, Hidden: info.Hidden, Fault: info.Fault, Source: info.Source, Tags: store.SplitTags(info.Tags),
+	}
+	if info.Directories != "" {
+		s.Directories = strings.Split(info.Directories, "\n")
 	}
 	if info.Counts != (store.Counts{}) {
 		counts := wire.Counts(info.Counts)

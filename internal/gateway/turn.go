@@ -178,11 +178,14 @@ func (g *Gateway) acceptFrom(ctx context.Context, who Asker, id firn.ID, t wire.
 	if from.chat == "" && t.Sender != "" {
 		from.chat = g.chatOf(ctx, id)
 	}
+	if t.CWD != "" && !firn.ValidDirectory(t.CWD) {
+		return nil, false, errDirectory
+	}
 	name, err := g.answerer(ctx, id, t.Agent)
 	if err != nil {
 		return nil, false, err
 	}
-	w := waiting{ID: t.ID, Agent: name, Text: t.Text, Images: t.Images, Sender: t.Sender, Chat: from.chat, Channel: channel, Mode: mode, Asker: who}
+	w := waiting{ID: t.ID, Agent: name, CWD: t.CWD, Text: t.Text, Images: t.Images, Sender: t.Sender, Chat: from.chat, Channel: channel, Mode: mode, Asker: who}
 	if w.ID == "" {
 		w.ID = firn.NewEntryID()
 	}
@@ -250,6 +253,7 @@ func (l *lane) begin(ctx context.Context, batch []*ticket) (in agent.Input, err 
 			all[i] = t.waiting
 		}
 		l.forgetSaid(ctx)
+		all[len(all)-1].CWD = l.g.entered(ctx, l.id, last.CWD)
 		in = l.input(all)
 	}
 	in.Bounds, in.Narrow, in.Terms = bounds, narrow, last.terms
@@ -258,6 +262,18 @@ func (l *lane) begin(ctx context.Context, batch []*ticket) (in agent.Input, err 
 	}
 	in.Turns = l.g.turnsOf(ctx, l.id, last.Channel)
 	return in, nil
+}
+
+// entered returns a directory if it is another one than a session knew before. The
+// session keeps it then.
+func (g *Gateway) entered(ctx context.Context, id firn.ID, dir string) string {
+	if dir == "" {
+		return ""
+	}
+	if info, err := g.Info(ctx, id); err == nil && info.Directory() == dir {
+		return ""
+	}
+	return dir
 }
 
 // answerOf completes an answer with how its turn ended.

@@ -27,7 +27,7 @@ import (
 
 // format is the version of the file. It must grow also when [store.Gist], or
 // what a source makes of it, tells other things of the same session.
-const format = 5
+const format = 6
 
 // headLen is the length of the head, with its newline.
 const headLen = 256

@@ -26,7 +26,7 @@ type row struct {
 
 // newRow makes a row in the form it will have when it is read back.
 func newRow(info store.Info, modified time.Time) row {
-	for _, s := range []*string{&info.Agent, &info.Key, &info.CWD, &info.Title, &info.Prompt, &info.Fault, &info.Source, &info.Tags, &info.Held} {
+	for _, s := range []*string{&info.Agent, &info.Key, &info.CWD, &info.Directories, &info.Title, &info.Prompt, &info.Fault, &info.Source, &info.Tags, &info.Held} {
 		*s, _ = firn.CleanText(*s)
 	}
 	info.Created, info.Updated = plainTime(info.Created), plainTime(info.Updated)
@@ -99,6 +99,9 @@ func appendLine(dst []byte, r *row, before time.Time) []byte {
 	dst = appendText(dst, `,"key":`, r.info.Key)
 	dst = appendText(dst, `,"held":`, r.info.Held)
 	dst = appendText(dst, `,"cwd":`, r.info.CWD)
+	if r.info.Directories != "" {
+		dst = appendText(dst, `,"directories":`, r.info.Directories)
+	}
 	dst = appendText(dst, `,"title":`, r.info.Title)
 	dst = appendText(dst, `,"prompt":`, r.info.Prompt)
 	dst = appendTime(dst, `,"created":`, r.info.Created)
@@ -212,6 +215,8 @@ func (p *lineParser) field(r *row, before *time.Time) {
 		r.info.Held = p.text()
 	case "cwd":
 		r.info.CWD = p.commonText()
+	case "directories":
+		r.info.Directories = p.commonText()
 	case "title":
 		r.info.Title = p.text()
 	case "prompt":

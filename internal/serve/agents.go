@@ -195,6 +195,7 @@ func (s *staff) equip(a *agent.Agent, c config.Agent) error {
 	if s.local != nil {
 		local = *s.local
 	}
+	a.Workspace = local.Workspace
 	var notes *notebook
 	if !s.ephemeral && memoryOf(s.settings, a.Name).Enabled {
 		notes = s.newNotebook(a, local.Workspace)

@@ -299,7 +299,7 @@ func (in *inspector) addLines(gist *store.Gist, lines []byte) {
 // addLine takes a line into the gist. Only those are decoded that can tell more than
 // their time; of the others the latest is kept for [inspector.addLast].
 func (in *inspector) addLine(gist *store.Gist, line journal.Line) {
-	if !line.Open && line.Gap == "" && !gist.Needs(firn.KindMessage) && bytes.HasPrefix(line.Data, messageBegins) {
+	if !line.Open && line.Gap == "" && !gist.Needs(firn.KindMessage) && bytes.HasPrefix(line.Data, messageBegins) && !bytes.Contains(line.Data, directoryField) {
 		in.keep(gist, line.Data)
 		return // most lines are such
 	}
@@ -353,9 +353,15 @@ func (in *inspector) addLast(gist *store.Gist) {
 // messageBegins is how the lines of messages begin.
 var messageBegins = []byte(`{"type":"message"`)
 
+// directoryField is how a line names the directory that its message was said in.
+var directoryField = []byte(`"` + firn.DirectoryField + `":`)
+
 // tells reports whether an entry can tell the gist more than its time.
 func tells(gist *store.Gist, record *firn.Record) bool {
 	kind := record.Glance.Kind
+	if kind == firn.KindMessage && bytes.Contains(record.Line(), directoryField) {
+		return true
+	}
 	if !gist.Needs(kind) || kind != firn.KindCustom {
 		return gist.Needs(kind)
 	}

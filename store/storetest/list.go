@@ -2,7 +2,9 @@ package storetest
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,6 +19,7 @@ func listTests() []test {
 	return []test{
 		{"is empty at first", listEmpty},
 		{"tells what is known", listTells},
+		{"selects by directory", listDirectories},
 		{"puts the latest first", listOrder},
 		{"selects", listSelects},
 		{"tags", listTags},
@@ -58,6 +61,33 @@ func listTells(s *suite) {
 		got := s.list(store.Query{})
 		if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(store.Info{}, "Bytes", "Parts")); diff != "" {
 			s.Errorf("list (-want +got):\n%s", diff)
+		}
+		s.restart()
+	}
+}
+
+// listDirectories lists by the directory that a session was begun in or something was said
+// in, also if other messages stand behind it, and behind a restart.
+func listDirectories(s *suite) {
+	in := func(dir string) firn.Entry {
+		e := said("in " + dir)
+		if dir != "" {
+			e.Extra = firn.Fields{{Name: firn.DirectoryField, Value: json.RawMessage(strconv.Quote(dir))}}
+		}
+		return e
+	}
+	s.append("s1", firn.Entry{Time: day, Body: &firn.Header{CWD: "/a"}}, in(""), in("/b"), in("/c"), in(""), in("/b"), in(""))
+	s.append("s2", firn.Entry{Time: day, Body: &firn.Header{CWD: "/c"}}, in(""))
+	for range 2 {
+		for dir, want := range map[string]int{"/a": 1, "/b": 1, "/c": 2, "/d": 0, "/": 0} {
+			if got := s.list(store.Query{Directory: dir}); len(got) != want {
+				s.Errorf("%d sessions are listed of %s, want %d: %+v", len(got), dir, want, got)
+			}
+		}
+		for _, info := range s.list(store.Query{Directory: "/b"}) {
+			if info.CWD != "/a" || info.Directories != "/c\n/b" || info.Directory() != "/b" {
+				s.Errorf("it was begun in %q, and its directories are %q", info.CWD, info.Directories)
+			}
 		}
 		s.restart()
 	}
