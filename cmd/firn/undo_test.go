@@ -252,19 +252,8 @@ func (h *undoHome) must(line string) string {
 // them and what the model would be sent, labels, keys and notes.
 func (h *undoHome) visible() string {
 	h.t.Helper()
-	settings, err := config.Open(filepath.Join(h.dir, "firn.toml"), []string{"FIRN_HOME=" + h.dir}, nil)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	opened, err := open(h.t.Context(), cli.Opening{Home: h.dir, Settings: settings, Looks: true})
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	defer func() { _ = opened.Close(context.Background()) }()
-	c, err := client.New(client.Options{Transport: opened.Transport})
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	c, done := lookInto(h.t, h.dir)
+	defer done()
 	l := &looker{t: h.t, c: c}
 	for n := range 4 {
 		l.list(n&1 != 0, n&2 != 0)
@@ -283,6 +272,24 @@ func (h *undoHome) visible() string {
 		l.say("note %+v", whole)
 	}
 	return l.seen.String()
+}
+
+// lookInto opens a home in this process, to look at it.
+func lookInto(t *testing.T, home string) (*client.Client, func()) {
+	t.Helper()
+	settings, err := config.Open(filepath.Join(home, "firn.toml"), []string{"FIRN_HOME=" + home}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened, err := open(t.Context(), cli.Opening{Home: home, Settings: settings, Looks: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(client.Options{Transport: opened.Transport})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, func() { _ = opened.Close(context.Background()) }
 }
 
 // looker writes down what a client sees.

@@ -342,7 +342,7 @@ func (c *copier) kept(b firn.Compaction, own firn.EntryID) *firn.Compaction {
 // labels, each of what was copied.
 func (c *copier) tail() []firn.Entry {
 	mark := forkMark{
-		Counters: agent.Counters{Turns: c.count.Turns, Compactions: c.count.Compactions, Window: c.count.Window},
+		Counters: agent.Counters{Turns: c.count.Turns, Messages: c.count.Messages, Compactions: c.count.Compactions, Window: c.count.Window},
 		Entries:  c.written,
 		Names:    c.state.Seal(),
 		Forked:   &forkOrigin{Session: c.from, Replaces: c.replaces},

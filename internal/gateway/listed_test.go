@@ -406,3 +406,23 @@ func nextMillisecond() {
 		runtime.Gosched()
 	}
 }
+
+// TestForkCountsItsMessages: a fork counts the messages that were copied.
+func TestForkCountsItsMessages(t *testing.T) {
+	inRooms(t, func(t *testing.T, r *room) {
+		s, err := r.NewSession(r.ctx, wire.NewSession{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Append(r.ctx, s.ID, store.Any, wire.NewEntries{User: "hello"}); err != nil {
+			t.Fatal(err)
+		}
+		f, err := r.Fork(r.ctx, s.ID, wire.Fork{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f, err = r.Session(r.ctx, string(f.ID)); err != nil || f.State.Messages != 1 || f.Counts.Messages != 1 {
+			t.Errorf("the fork counts %+v, %+v, %v", f.State, f.Counts, err)
+		}
+	})
+}
