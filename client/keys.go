@@ -52,6 +52,11 @@ func (c *Client) PointKey(ctx context.Context, key string, id firn.ID) (wire.Key
 	return ask[wire.Key](ctx, c, request{method: http.MethodPut, path: []string{"v1", "keys", key}, body: body, tries: 2})
 }
 
+// RemoveKey makes a key point nowhere. Its sessions stay.
+func (c *Client) RemoveKey(ctx context.Context, key string) (wire.Key, error) {
+	return ask[wire.Key](ctx, c, remove("v1", "keys", key))
+}
+
 // ResetKey begins a new session for a key.
 func (c *Client) ResetKey(ctx context.Context, key string) (wire.Routed, error) {
 	return ask[wire.Routed](ctx, c, post(nil, "v1", "keys", key, "reset"))

@@ -134,6 +134,7 @@ func routes() []routed {
 		{"Keys", func(c *c) error { _, err := c.Keys(ctx, "main"); return err }, "GET /v1/keys?agent=main&limit=1000"},
 		{"KeysPage", func(c *c) error { _, err := c.KeysPage(ctx, "main", 5, "c"); return err }, "GET /v1/keys?agent=main&cursor=c&limit=5"},
 		{"Key", func(c *c) error { _, err := c.Key(ctx, "agent:main:x/y"); return err }, "GET /v1/keys/agent:main:x%2Fy"},
+		{"RemoveKey", func(c *c) error { _, err := c.RemoveKey(ctx, "k"); return err }, `DELETE /v1/keys/k`},
 		{"PointKey", func(c *c) error { _, err := c.PointKey(ctx, "k", session); return err }, `PUT /v1/keys/k {"key":"k","agent":"","session":"0199-test"}`},
 		{"ResetKey", func(c *c) error { _, err := c.ResetKey(ctx, "k"); return err }, "POST /v1/keys/k/reset {}"},
 		{"ContinuePrevious", func(c *c) error { _, err := c.ContinuePrevious(ctx, "k"); return err }, "POST /v1/keys/k/continue-previous {}"},

@@ -47,6 +47,15 @@ type Keyed interface {
 	Bind(ctx context.Context, key string, id firn.ID) error
 }
 
+// Unbinder is a Keyed store from which keys can be taken away.
+type Unbinder interface {
+	// Unbind makes a key point nowhere, and forgets what else is kept under it. A
+	// key that points nowhere stays so. It is durable when it returns. The
+	// transcripts do not say so: see the function [Release], which writes it there
+	// too.
+	Unbind(ctx context.Context, key string) error
+}
+
 // Claimer is a Keyed store in which a key can be bound by at most one of those
 // who try at the same time.
 type Claimer interface {

@@ -14,7 +14,8 @@ import (
 
 // KeyType is the type of a [firn.Custom] entry that says that a key points at the
 // session from then on: {"key": name}, or that it points elsewhere:
-// {"key": name, "moved": id of the other session}.
+// {"key": name, "moved": id of the other session}, or nowhere:
+// {"key": name, "released": true}.
 const KeyType = "firn.key"
 
 // resetType is the type of a [firn.Custom] entry that ends or resumes a session of a
@@ -42,10 +43,12 @@ func dropClaim(claims []Claim, key string) []Claim {
 type keyChange struct {
 	Key   string  `json:"key"`
 	Moved firn.ID `json:"moved"`
+	// Released says that the key points nowhere.
+	Released bool `json:"released"`
 }
 
 func (k keyChange) apply(claims []Claim, at int64) []Claim {
-	if k.Moved != "" {
+	if k.Moved != "" || k.Released {
 		return dropClaim(claims, k.Key)
 	}
 	return addClaim(claims, k.Key, at)
@@ -68,7 +71,7 @@ func keyChangeOf(b *firn.Custom) (keyChange, bool) {
 		if json.Unmarshal(b.Data, &mark) != nil || mark.Next == "" && !mark.Resumed {
 			return k, false
 		}
-		k = keyChange{mark.Key, mark.Next}
+		k = keyChange{Key: mark.Key, Moved: mark.Next}
 	}
 	return k, CheckKey(k.Key) == nil
 }
@@ -121,6 +124,60 @@ func Bind(ctx context.Context, s Store, key string, id firn.ID) error {
 		}
 	}
 	return nil
+}
+
+// Release makes a key point nowhere, and writes that into every session that claims it,
+// so that a rebuilt table of keys does not have it again. The sessions stay. It returns
+// the session that the key pointed at, or ErrNotFound if it pointed nowhere. A store
+// that is not an [Unbinder] gives ErrUnsupported.
+//
+// Released sessions are written first: after a crash in between the key still points at
+// its session, and Release can be called again.
+func Release(ctx context.Context, s Store, key string) (firn.ID, error) {
+	keyed, ok := As[Keyed](s)
+	table, can := As[Unbinder](s)
+	if !ok || !can {
+		return "", fmt.Errorf("release key %s: the store cannot take keys away: %w", key, firn.ErrUnsupported)
+	}
+	id, err := keyed.Lookup(ctx, key)
+	if err != nil {
+		return "", err
+	}
+	claimed, err := claimants(ctx, s, key)
+	if err != nil {
+		return "", fmt.Errorf("release key %s: %w", key, err)
+	}
+	data, err := json.Marshal(struct {
+		Key      string `json:"key"`
+		Released bool   `json:"released"`
+	}{key, true})
+	if err != nil {
+		return "", fmt.Errorf("release key %s: %w", key, err)
+	}
+	for _, one := range claimed {
+		entry := firn.Entry{Body: &firn.Custom{Type: KeyType, Data: data}}
+		if _, err := s.Append(ctx, one, Any, entry); err != nil && !errors.Is(err, firn.ErrUnsupported) && !errors.Is(err, firn.ErrNotFound) {
+			return "", fmt.Errorf("release key %s: %w", key, err)
+		}
+	}
+	return id, table.Unbind(ctx, key)
+}
+
+// claimants are the sessions whose entries say that a key points at them.
+func claimants(ctx context.Context, s Store, key string) ([]firn.ID, error) {
+	var ids []firn.ID
+	for _, away := range []Query{{}, {Archived: true}, {Hidden: true}, {Archived: true, Hidden: true}} {
+		away.Key = key
+		for info, err := range s.List(ctx, away) {
+			if err != nil {
+				return nil, err
+			}
+			if slices.ContainsFunc(info.Claims(), func(c Claim) bool { return c.Key == key }) {
+				ids = append(ids, info.ID)
+			}
+		}
+	}
+	return ids, nil
 }
 
 // begunFor reports whether a session was begun just now for a key: its header names the

@@ -62,6 +62,8 @@ var undoable = []undone{
 	{"uncompact", []string{"compact ONE --keep-recent 10"}, "uncompact ONE"},
 	{"uncompact", []string{"compact ONE --keep-recent 10", "uncompact ONE"}, "uncompact ONE --redo"},
 	{"keys set", []string{"keys set agent:main:other ONE"}, "keys set agent:main:other TWO"},
+	{"keys set", nil, "keys set agent:main:new TWO"},
+	{"keys rm", []string{"keys set agent:main:other ONE"}, "keys rm agent:main:other"},
 	{"keys previous", []string{"keys reset agent:main:main"}, "keys previous agent:main:main"},
 	{"memory add", nil, "memory add 'tea is better'"},
 	{"memory edit", []string{"memory add --name drinks 'tea is better'"}, "memory edit NOTE"},

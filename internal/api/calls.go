@@ -388,6 +388,14 @@ func (c *call) pointKey(k wire.Key) (wire.Key, error) {
 	return c.h.gateway.PointKey(c.r.Context(), key, id)
 }
 
+func (c *call) removeKey() (wire.Key, error) {
+	key, err := c.key()
+	if err != nil {
+		return wire.Key{}, err
+	}
+	return c.h.gateway.RemoveKey(c.r.Context(), key)
+}
+
 func (c *call) resetKey(none) (wire.Routed, error) {
 	key, err := c.key()
 	if err != nil {

@@ -95,6 +95,7 @@ type keyAPI interface {
 	Keys(ctx context.Context, q gateway.KeyQuery) (wire.Page[wire.Key], error)
 	Key(ctx context.Context, key string) (wire.Key, error)
 	PointKey(ctx context.Context, key string, id firn.ID) (wire.Key, error)
+	RemoveKey(ctx context.Context, key string) (wire.Key, error)
 	ResetKey(ctx context.Context, key string) (wire.Routed, error)
 	ContinuePrevious(ctx context.Context, key string) (wire.Key, error)
 	CanonicalKey(key string) (string, error)

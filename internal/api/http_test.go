@@ -63,6 +63,7 @@ func TestRoutesReachTheGateway(t *testing.T) {
 		{"GET", "/v1/keys?agent=main", nil, `Keys main`},
 		{"GET", "/v1/keys/agent:main:main", nil, `Key agent:main:main`},
 		{"GET", "/v1/keys/agent:main:a%2Fb", nil, `Key agent:main:a/b`},
+		{"DELETE", "/v1/keys/agent:main:x", nil, `RemoveKey agent:main:x`},
 		{"PUT", "/v1/keys/agent:main:x", wire.Key{Session: "aaaa-1"}, `PointKey agent:main:x aaaa-1`},
 		{"POST", "/v1/keys/agent:main:x/reset", nil, `ResetKey agent:main:x`},
 		{"POST", "/v1/keys/agent:main:x/continue-previous", struct{}{}, `ContinuePrevious agent:main:x`},

@@ -338,6 +338,10 @@ func (f *fake) Key(_ context.Context, key string) (wire.Key, error) {
 	return wire.Key{Key: key}, f.note("Key %s", key)
 }
 
+func (f *fake) RemoveKey(_ context.Context, key string) (wire.Key, error) {
+	return wire.Key{Key: key}, f.note("RemoveKey %s", key)
+}
+
 func (f *fake) PointKey(_ context.Context, key string, id firn.ID) (wire.Key, error) {
 	return wire.Key{Key: key, Session: id}, f.note("PointKey %s %s", key, id)
 }

@@ -211,6 +211,7 @@ func keyRoutes() []operation {
 		{method: "GET", path: "/v1/keys", name: "listKeys", scope: wire.ScopeRead, what: "Lists keys and where they point, those used last first.", query: append([]param{text("agent", "Only those of an agent."), text("text", "Only those that contain this.")}, paging...), action: give((*call).listKeys)},
 		{method: "GET", path: "/v1/keys/{key}", name: "getKey", scope: wire.ScopeRead, what: "Tells where a key points, and every session it had.", action: give((*call).getKey)},
 		{method: "PUT", path: "/v1/keys/{key}", name: "pointKey", scope: wire.ScopeWrite, what: "Points a key at a session.", action: take((*call).pointKey)},
+		{method: "DELETE", path: "/v1/keys/{key}", name: "removeKey", scope: wire.ScopeWrite, what: "Makes a key point nowhere. Its sessions stay.", action: give((*call).removeKey)},
 		{method: "POST", path: "/v1/keys/{key}/reset", name: "resetKey", scope: wire.ScopeWrite, what: "Begins a new session for a key.", action: mayTake((*call).resetKey)},
 		{method: "POST", path: "/v1/keys/{key}/continue-previous", name: "continuePrevious", scope: wire.ScopeWrite, what: "Undoes a reset: the key points at the session it had before.", action: mayTake((*call).continuePrevious)},
 	}

@@ -26,7 +26,7 @@ func (p *program) keysCommand() *cobra.Command {
 		Args:    cobra.ArbitraryArgs,
 		RunE:    p.unknown,
 	}
-	cmd.AddCommand(p.keysLsCommand(), p.keysShowCommand(), p.keysSetCommand(), p.keysResetCommand(), p.keysPreviousCommand())
+	cmd.AddCommand(p.keysLsCommand(), p.keysShowCommand(), p.keysSetCommand(), p.keysRmCommand(), p.keysResetCommand(), p.keysPreviousCommand())
 	return cmd
 }
 
@@ -175,11 +175,14 @@ func (p *program) pointed(ctx context.Context, c *client.Client, key string) (fi
 	return k.Session, err
 }
 
-// undoPoint is the line that says how a key points at its old session again; empty
-// if it pointed nowhere, or there.
+// undoPoint is the line that says how a key points where it did before; empty if that is
+// where it points.
 func undoPoint(k wire.Key, old firn.ID) string {
-	if old == "" || old == k.Session {
+	if old == k.Session {
 		return ""
+	}
+	if old == "" {
+		return fmt.Sprintf("undo: firn keys rm %s\n", quote(prose.Clean(k.Key)))
 	}
 	return fmt.Sprintf("undo: firn keys set %s %s\n", quote(prose.Clean(k.Key)), prose.Short(old))
 }
@@ -190,6 +193,35 @@ func pointsNow(id firn.ID) string {
 		return ", which points nowhere now"
 	}
 	return ", which points at " + prose.Short(id) + " now"
+}
+
+func (p *program) keysRmCommand() *cobra.Command {
+	var plan bool
+	cmd := &cobra.Command{
+		Use: "rm KEY", Aliases: []string{"remove"}, Short: "Take a key away; its sessions stay", Example: "  firn keys rm agent:main:telegram:direct:ann", Args: args(1, 1, "one key"),
+		Long: keyHelp + `
+
+The key points nowhere afterwards, and the next message for it begins a new session. The
+sessions it had stay, and say that it was taken away.`,
+		RunE: p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
+			old, err := c.Key(ctx, keyOf(args[0]))
+			if err != nil {
+				return err
+			}
+			if plan && old.Session != "" {
+				return p.plan(old.Session, "keys rm", fmt.Sprintf("would take %s away%s", prose.Clean(old.Key), pointsNow(old.Session)))
+			}
+			k, err := c.RemoveKey(ctx, keyOf(args[0]))
+			if err != nil {
+				return err
+			}
+			return p.print(k, func() string {
+				return fmt.Sprintf("%s points nowhere · its session %s stays · 0 bytes removed\n", prose.Clean(k.Key), prose.Short(old.Session)) + undoPoint(k, old.Session)
+			})
+		}),
+	}
+	cmd.Flags().BoolVar(&plan, "plan", false, "only say what would be done")
+	return cmd
 }
 
 func (p *program) keysResetCommand() *cobra.Command {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -76,8 +77,10 @@ type keySessions struct {
 	infos []store.Info
 }
 
-// Keys returns a page of keys, those used last first. It reads the list of
-// sessions once and looks up only the keys of the page.
+// Keys returns a page of the keys that point at a session, those used last first. It
+// reads the list of sessions once, and the table of keys if the store can show it; else
+// it looks up the keys of the page. So a key that was taken away, or whose row was
+// deleted from the table by hand, is not listed.
 func (g *Gateway) Keys(ctx context.Context, q KeyQuery) (wire.Page[wire.Key], error) {
 	page := wire.Page[wire.Key]{Items: []wire.Key{}}
 	after, err := index.ParseCursor(q.Cursor)
@@ -85,11 +88,15 @@ func (g *Gateway) Keys(ctx context.Context, q KeyQuery) (wire.Page[wire.Key], er
 		return page, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("%q is not the cursor of a list of keys", view.Clip(q.Cursor))}
 	}
 	list := keyList{q: q, after: after, limit: view.PageSize(q.Limit), text: strings.ToLower(q.Text), seen: make(map[string]*keySessions)}
+	keys, err := g.keysOfSessions(ctx)
+	if err != nil {
+		return page, fmt.Errorf("list keys: %w", err)
+	}
 	for info, err := range g.everyByUpdate(ctx, store.Query{Agent: q.Agent}) {
 		if err != nil {
 			return page, fmt.Errorf("list keys: %w", err)
 		}
-		for _, key := range keysOf(&info) {
+		for _, key := range keys(&info) {
 			list.add(key, &info)
 		}
 	}
@@ -99,23 +106,44 @@ func (g *Gateway) Keys(ctx context.Context, q KeyQuery) (wire.Page[wire.Key], er
 		if err != nil {
 			return page, err
 		}
+		if key.Session == "" { // its row is gone
+			page.Total--
+			continue
+		}
 		key.History = nil
 		page.Items = append(page.Items, key)
 	}
 	return page, nil
 }
 
-// keysOf are the keys that a session has to do with: the one that it was begun for, and
-// those that point at it.
-func keysOf(info *store.Info) []string {
-	var keys []string
-	if info.Key != "" {
-		keys = append(keys, info.Key)
+// keysOfSessions returns a function that tells which keys point at a session: by the
+// table of keys if the store can show that as a whole, else by what the session says.
+func (g *Gateway) keysOfSessions(ctx context.Context) (func(info *store.Info) []string, error) {
+	table, ok := store.As[bindings](g.Store)
+	if !ok {
+		return claimed, nil
 	}
+	all, err := table.Bindings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	of := make(map[firn.ID][]string, len(all))
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		of[all[key]] = append(of[all[key]], key)
+	}
+	return func(info *store.Info) []string { return of[info.ID] }, nil
+}
+
+// bindings is a store that shows where all keys point.
+type bindings interface {
+	Bindings(ctx context.Context) (map[string]firn.ID, error)
+}
+
+// claimed are the keys that a session says point at it.
+func claimed(info *store.Info) []string {
+	var keys []string
 	for _, c := range info.Claims() {
-		if c.Key != info.Key {
-			keys = append(keys, c.Key)
-		}
+		keys = append(keys, c.Key)
 	}
 	return keys
 }
@@ -221,7 +249,7 @@ func (g *Gateway) describeKey(ctx context.Context, key string, infos []store.Inf
 		out.History = append(out.History, s)
 	}
 	if out.Session == "" && len(out.History) == 0 {
-		return out, &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("key %s points nowhere", out.Key), Hint: "it comes to be with its first message"}
+		return out, pointsNowhere(out.Key)
 	}
 	return out, nil
 }
@@ -259,6 +287,33 @@ func (g *Gateway) point(ctx context.Context, k route.Key, id firn.ID) (wire.Key,
 	}
 	g.events.tell(event(wire.SessionUpdated, id, nil))
 	return g.Key(ctx, k.String())
+}
+
+// RemoveKey makes a key point nowhere. Its sessions stay, and say so; the next message
+// for the key begins a new one.
+func (g *Gateway) RemoveKey(ctx context.Context, key string) (wire.Key, error) {
+	k, err := g.canonical(key)
+	if err != nil {
+		return wire.Key{}, err
+	}
+	defer g.doors.lock(k.String())()
+	id, err := store.Release(ctx, g.Store, k.String())
+	if errors.Is(err, firn.ErrNotFound) {
+		return wire.Key{}, pointsNowhere(k.String())
+	}
+	if err != nil {
+		return wire.Key{}, err
+	}
+	g.events.tell(event(wire.SessionUpdated, id, nil))
+	out, err := g.Key(ctx, k.String())
+	if errors.Is(err, firn.ErrNotFound) { // no session was begun for it
+		return wire.Key{Key: k.String(), Agent: k.Agent(), Kind: string(k.Kind()), ChatType: string(k.ChatType())}, nil
+	}
+	return out, err
+}
+
+func pointsNowhere(key string) error {
+	return &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("key %s points nowhere", key), Hint: "it comes to be with its first message"}
 }
 
 // ResetKey begins a new session for a key, because somebody asked for it.

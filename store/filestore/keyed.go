@@ -134,6 +134,19 @@ func (st *Store) Bind(ctx context.Context, key string, id firn.ID) error {
 	return t.bind(key, id)
 }
 
+// Unbind makes a key point nowhere. All that the table keeps under it goes.
+func (st *Store) Unbind(ctx context.Context, key string) error {
+	if err := st.beginChange(ctx); err != nil {
+		return err
+	}
+	defer st.end()
+	t, err := st.table(key)
+	if err != nil {
+		return err
+	}
+	return t.unbind(key)
+}
+
 // Claim binds a key that points nowhere, or at a session that is not there.
 func (st *Store) Claim(ctx context.Context, key string, id firn.ID) (firn.ID, error) {
 	if err := st.beginChange(ctx); err != nil {

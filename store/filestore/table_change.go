@@ -65,6 +65,15 @@ func (t *table) point(doc *document, key string, id firn.ID) {
 	doc.set(key, r.encode())
 }
 
+// unbind takes a key, and all that is kept under it, out of the table. It is durable
+// when unbind returns.
+func (t *table) unbind(key string) error {
+	if err := t.change(func(doc *document) { doc.remove(key) }); err != nil {
+		return fmt.Errorf("unbind key %s: %w", key, err)
+	}
+	return nil
+}
+
 // unbindSession takes the keys that point at a session, and all that is kept under
 // them, out of the table. It is durable when unbindSession returns.
 func (t *table) unbindSession(id firn.ID) error {

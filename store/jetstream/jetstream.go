@@ -146,6 +146,7 @@ var (
 	_ store.Store    = (*Store)(nil)
 	_ store.Keyed    = (*Store)(nil)
 	_ store.Claimer  = (*Store)(nil)
+	_ store.Unbinder = (*Store)(nil)
 	_ store.Remover  = (*Store)(nil)
 	_ store.Deferred = (*Store)(nil)
 )

@@ -84,6 +84,30 @@ func (st *Store) Claim(ctx context.Context, key string, id firn.ID) (firn.ID, er
 	return st.bind(ctx, key, id, func(value []byte) (firn.ID, error) { return st.holder(ctx, key, value) })
 }
 
+// Unbind makes a key point nowhere; see [store.Unbinder].
+func (st *Store) Unbind(ctx context.Context, key string) error {
+	if err := st.begin(ctx); err != nil {
+		return err
+	}
+	defer st.working.Done()
+	if err := store.CheckKey(key); err != nil {
+		return err
+	}
+	for {
+		value, revision, err := st.keys().get(ctx, keyName(key))
+		if err == nil && value != nil {
+			_, err = st.keys().remove(ctx, keyName(key), revision)
+		}
+		if errors.Is(err, errFenced) {
+			continue // somebody else was faster
+		}
+		if err != nil {
+			return st.failed(ctx, fmt.Errorf("unbind key %s: %w", key, err))
+		}
+		return nil
+	}
+}
+
 // bind points a key at a session unless holder finds one that keeps it.
 func (st *Store) bind(ctx context.Context, key string, id firn.ID, holder func(value []byte) (firn.ID, error)) (firn.ID, error) {
 	if err := st.begin(ctx); err != nil {

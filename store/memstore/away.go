@@ -46,6 +46,20 @@ func (m *Store) bind(ctx context.Context, key string, id firn.ID) error {
 	return nil
 }
 
+// Unbind makes a key point nowhere.
+func (m *Store) Unbind(ctx context.Context, key string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := store.CheckKey(key); err != nil {
+		return err
+	}
+	if err := m.ready(ctx); err != nil {
+		return err
+	}
+	delete(m.keys, key)
+	return nil
+}
+
 // Claim binds a key that points nowhere.
 func (m *Store) Claim(ctx context.Context, key string, id firn.ID) (firn.ID, error) {
 	m.mu.Lock()

@@ -36,6 +36,7 @@ var (
 	_ store.Deferred = (*Store)(nil)
 	_ store.Keyed    = (*Store)(nil)
 	_ store.Claimer  = (*Store)(nil)
+	_ store.Unbinder = (*Store)(nil)
 	_ store.Remover  = (*Store)(nil)
 	_ store.Binner   = (*Store)(nil)
 )

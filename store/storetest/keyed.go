@@ -15,6 +15,7 @@ func keyedTests() []test {
 		{"loads or creates", keyedLoadOrCreate},
 		{"is claimed once", keyedClaims},
 		{"loses what is removed", keyedRemoved},
+		{"is released", keyedReleased},
 	}
 }
 
@@ -175,4 +176,48 @@ func keyedRemoved(s *suite) {
 	_, err = r.Purge(s.ctx, fresh, "")
 	s.must("Purge", err)
 	s.wantKey("k", "")
+}
+
+// keyedReleased takes keys away: they point nowhere, also after a restart, and their
+// sessions stay and do not claim them any more. They can be bound again.
+func keyedReleased(s *suite) {
+	if s.keyed() == nil {
+		return
+	}
+	table, ok := store.As[store.Unbinder](s.store)
+	if !ok {
+		_, err := store.Release(s.ctx, s.store, "k")
+		s.wantErr("Release", err, firn.ErrUnsupported)
+		return
+	}
+	const key, other = "agent:ops:direct:1", "agent:ops:direct:2"
+	id, err := store.LoadOrCreate(s.ctx, s.store, key)
+	s.must("LoadOrCreate", err)
+	s.say("later", "hello")
+	s.must("Bind", store.Bind(s.ctx, s.store, other, "later"))
+	s.must("Unbind of a key that points nowhere", table.Unbind(s.ctx, "agent:ops:direct:3"))
+	s.wantErr("Unbind of no key", table.Unbind(s.ctx, "a\nb"), firn.ErrInvalid)
+	for _, one := range []struct {
+		key string
+		id  firn.ID
+	}{{key, id}, {other, "later"}} {
+		if was, err := store.Release(s.ctx, s.store, one.key); was != one.id || err != nil {
+			s.Errorf("Release of %s = %s, %v; want %s", one.key, was, err, one.id)
+		}
+		_, err := store.Release(s.ctx, s.store, one.key)
+		s.wantErr("Release again", err, firn.ErrNotFound)
+	}
+	for range 2 {
+		s.wantKey(key, "")
+		s.wantKey(other, "")
+		for _, info := range s.list(store.Query{}) {
+			if len(info.Claims()) > 0 {
+				s.Errorf("session %s still claims %v", info.ID, info.Claims())
+			}
+		}
+		s.restart()
+	}
+	s.must("Bind again", store.Bind(s.ctx, s.store, key, id))
+	s.restart()
+	s.wantKey(key, id)
 }
