@@ -10,14 +10,14 @@ import (
 	"firn"
 )
 
-// Backoff says how often and after what time to ask again. The zero value
-// asks up to three times more, after about 2, 4 and 8 seconds.
+// Backoff configures retries. The zero value retries up to three times, after about 2, 4
+// and 8 seconds.
 type Backoff struct {
-	// Retries is how often to ask again; zero means 3, less than zero never.
+	// Retries is the maximum number of retries; zero means 3, a negative value none.
 	Retries int
-	// Base is the first delay, zero means 2 seconds; each later one is double.
-	// Max bounds them, zero means a minute. A provider that wants to be left
-	// alone for longer than Max is not asked again.
+	// Base is the first delay, which doubles with each retry; zero means 2 seconds. Max
+	// limits the delay; zero means one minute. If the provider requests a longer delay than
+	// Max, there is no retry.
 	Base, Max time.Duration
 }
 
@@ -28,9 +28,8 @@ func (b Backoff) retries() int {
 	return max(b.Retries, 0)
 }
 
-// delay is how long to wait before the given retry, counted from 1, for a
-// random r in [0, 1). It is false if the provider wants a wait that is too
-// long.
+// delay returns the delay before the given retry, counted from 1, for a random r in [0, 1).
+// It returns false if the provider requests a delay that is too long.
 func (b Backoff) delay(attempt int, after time.Duration, r float64) (time.Duration, bool) {
 	d, most := b.Base, b.Max
 	if d <= 0 {
@@ -46,16 +45,16 @@ func (b Backoff) delay(attempt int, after time.Duration, r float64) (time.Durati
 		d = min(d, most/2+1) * 2
 	}
 	d = min(d, most)
-	// Between half and all of it, so that those who failed together do not
-	// come back together.
+	// Jitter between half and the full delay, so that clients that failed together do not
+	// retry together.
 	d -= time.Duration(r * float64(d/2))
 	return max(d, after), true
 }
 
-// Ask asks a model, again if it fails for a while, and returns the whole
-// answer. Observe, if not nil, is told of every event but Done; an error it
-// returns ends the asking and is returned. After a [Retrying] the answer
-// begins anew. When ctx ends, the error wraps its cause.
+// Ask sends a request to a model, retries temporary failures, and returns the complete
+// answer. Observe, if not nil, is called with every event except Done; an error that it
+// returns ends the request and is returned. After a [Retrying] event the answer starts
+// over. If ctx is done, the error wraps its cause.
 func Ask(ctx context.Context, m Model, req Request, backoff Backoff, observe func(Event) error) (firn.Message, error) {
 	if observe == nil {
 		observe = func(Event) error { return nil }
@@ -65,7 +64,7 @@ func Ask(ctx context.Context, m Model, req Request, backoff Backoff, observe fun
 		if err == nil {
 			return message, nil
 		}
-		delay, again := backoff.again(ctx, attempt, err)
+		delay, again := backoff.shouldRetry(ctx, attempt, err)
 		if watched || !again {
 			return firn.Message{}, err
 		}
@@ -73,13 +72,13 @@ func Ask(ctx context.Context, m Model, req Request, backoff Backoff, observe fun
 			return firn.Message{}, err
 		}
 		if err := wait(ctx, delay); err != nil {
-			return firn.Message{}, ended(m.Info().Provider, m.Info().Name, err)
+			return firn.Message{}, canceledError(m.Info().Provider, m.Info().Name, err)
 		}
 	}
 }
 
-// again decides whether to ask again after a failure, and when.
-func (b Backoff) again(ctx context.Context, attempt int, err error) (time.Duration, bool) {
+// shouldRetry decides whether to retry after a failure, and with what delay.
+func (b Backoff) shouldRetry(ctx context.Context, attempt int, err error) (time.Duration, bool) {
 	var failure *Error
 	if ctx.Err() != nil || attempt > b.retries() || !errors.As(err, &failure) || failure.Kind != Temporary {
 		return 0, false
@@ -87,7 +86,8 @@ func (b Backoff) again(ctx context.Context, attempt int, err error) (time.Durati
 	return b.delay(attempt, failure.After, rand.Float64())
 }
 
-// askOnce asks, and wants Done. Watched says that the error is the observer's.
+// askOnce sends one request and requires Done. Watched reports whether the error is the
+// observer's.
 func askOnce(ctx context.Context, m Model, req Request, observe func(Event) error) (message firn.Message, watched bool, err error) {
 	for event, err := range m.Stream(ctx, req) {
 		if err != nil {
@@ -102,7 +102,7 @@ func askOnce(ctx context.Context, m Model, req Request, observe func(Event) erro
 	}
 	info := m.Info()
 	if ctx.Err() != nil {
-		return firn.Message{}, false, ended(info.Provider, info.Name, context.Cause(ctx))
+		return firn.Message{}, false, canceledError(info.Provider, info.Name, context.Cause(ctx))
 	}
 	return firn.Message{}, false, &Error{
 		Kind: Temporary, Provider: info.Provider, Model: info.Name, Began: true,
@@ -110,12 +110,12 @@ func askOnce(ctx context.Context, m Model, req Request, observe func(Event) erro
 	}
 }
 
-// ended says that the caller ended the asking.
-func ended(provider, model string, cause error) error {
+// canceledError returns the error for a request that the caller canceled.
+func canceledError(provider, model string, cause error) error {
 	return fmt.Errorf("ask %s/%s: %w", provider, model, cause)
 }
 
-// wait waits, unless the context ends first.
+// wait waits for d or until the context is done.
 func wait(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

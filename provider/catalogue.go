@@ -1,7 +1,7 @@
 package provider
 
 import (
-	_ "embed" // for the models that come with firn
+	_ "embed" // for the built-in catalogue
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -13,13 +13,13 @@ import (
 	"firn"
 )
 
-// AssumedWindow is the window of a model that is not in the catalogue.
+// AssumedWindow is the context window assumed for a model that is not in the catalogue.
 const AssumedWindow = 200_000
 
-// Catalogue knows the sizes and prices of models. The zero catalogue knows
-// none; [Known] has those that come with firn. It never changes.
+// Catalogue holds the sizes and prices of models. The zero catalogue is empty; [Known]
+// returns the built-in one. A catalogue is immutable.
 type Catalogue struct {
-	// specs are by provider, then by model.
+	// specs is keyed by provider, then by model.
 	specs map[string]map[string]Spec
 }
 
@@ -31,16 +31,16 @@ var modelsJSON []byte
 var known = sync.OnceValue(func() Catalogue {
 	c, err := ParseCatalogue(modelsJSON)
 	if err != nil {
-		return Catalogue{} // a test sees to it that this cannot be
+		return Catalogue{} // unreachable: a test parses the embedded catalogue
 	}
 	return c
 })
 
-// Known is the catalogue of the models that come with firn.
+// Known returns the built-in catalogue.
 func Known() Catalogue { return known() }
 
-// ParseCatalogue reads a catalogue: an object of providers, each an object of
-// models, each a [Spec].
+// ParseCatalogue parses a catalogue: a JSON object of providers, each an object of models,
+// each a [Spec].
 func ParseCatalogue(data []byte) (Catalogue, error) {
 	var c Catalogue
 	if err := json.Unmarshal(data, &c.specs); err != nil {
@@ -56,7 +56,7 @@ func ParseCatalogue(data []byte) (Catalogue, error) {
 	return c, nil
 }
 
-// check says what is wrong with a spec.
+// check returns an error if the spec is invalid.
 func (s Spec) check() error {
 	if s.Window <= 0 || s.MaxOutput < 0 || s.MaxOutput > s.Window {
 		return fmt.Errorf("%w window of %d tokens and answer of %d", firn.ErrInvalid, s.Window, s.MaxOutput)
@@ -77,46 +77,46 @@ func (c Catalogue) Names(provider string) []string {
 	return slices.Sorted(maps.Keys(c.specs[provider]))
 }
 
-// Find returns what is known of a model, by the names of provider and model.
+// Find returns the spec of a model, given the names of the provider and the model.
 //
-// A name counts as known if it differs from one in the catalogue only by a date
-// or "-latest" at its end, or by dots for dashes; of the form vendor/model, it
-// is looked up at the vendor too. Else the model of the provider with the
-// longest name that this one begins with is taken for it; else one of that name
-// at another provider, as is usual behind a gateway. It is marked as assumed
-// unless it is sure to be the same, and so is the answer when nothing is found:
-// [AssumedWindow] and no price.
+// A name matches a catalogue entry if the two differ only by a date or "-latest" suffix, or
+// by dots in place of dashes. A name of the form vendor/model is also looked up at the
+// vendor. If nothing matches, Find falls back to the provider's model with the longest name
+// that is a prefix of this one, and then to a model of that name at another provider, as is
+// common behind a gateway. The result is marked as assumed unless it is certain to be the
+// same model. For an unknown model Find returns [AssumedWindow] and no price, also marked
+// as assumed.
 func (c Catalogue) Find(provider, model string) Spec {
 	provider, model = strings.ToLower(provider), strings.TrimSpace(model)
-	if spec, ok := c.named(provider, model); ok {
+	if spec, ok := c.findByName(provider, model); ok {
 		return spec
 	}
 	maker, rest := splitMaker(model)
-	if spec, ok := c.named(maker, rest); ok {
+	if spec, ok := c.findByName(maker, rest); ok {
 		return spec
 	}
-	if spec, ok := c.alike(provider, model); ok {
+	if spec, ok := c.findByPrefix(provider, model); ok {
 		return spec
 	}
-	if spec, ok := c.anywhere(model); ok {
+	if spec, ok := c.findAnywhere(model); ok {
 		return spec
 	}
-	if spec, ok := c.alike(maker, rest); ok {
+	if spec, ok := c.findByPrefix(maker, rest); ok {
 		return spec
 	}
 	return Spec{Window: AssumedWindow, Assumed: true}
 }
 
-// named finds a model of a provider by its name, however spelt. Among several
-// that differ by their dates it is the one without, else the latest.
-func (c Catalogue) named(provider, model string) (Spec, bool) {
+// findByName finds a provider's model by its normalized name. Among several that differ
+// only by date it prefers the undated one, then the latest.
+func (c Catalogue) findByName(provider, model string) (Spec, bool) {
 	models := c.specs[provider]
 	if spec, ok := models[model]; ok {
 		return spec, true
 	}
 	want, best := stem(model), ""
 	for name := range models {
-		if stem(name) == want && (best == "" || better(name, best, want)) {
+		if stem(name) == want && (best == "" || preferName(name, best, want)) {
 			best = name
 		}
 	}
@@ -124,22 +124,20 @@ func (c Catalogue) named(provider, model string) (Spec, bool) {
 	return spec, ok && want != ""
 }
 
-// better reports whether of two names with the same stem the first is to be
-// preferred.
-func better(a, b, stem string) bool {
-	if plain := spelling(a) == stem; plain != (spelling(b) == stem) {
+// preferName reports whether name a is preferred over b, where both have the same stem.
+func preferName(a, b, stem string) bool {
+	if plain := normalizeName(a) == stem; plain != (normalizeName(b) == stem) {
 		return plain
 	}
 	return a > b
 }
 
-// alike finds the model of a provider with the longest name that the given one
-// begins with.
-func (c Catalogue) alike(provider, model string) (Spec, bool) {
+// findByPrefix finds the provider's model with the longest name that is a prefix of model.
+func (c Catalogue) findByPrefix(provider, model string) (Spec, bool) {
 	want, best, length := release(stem(model)), "", 0
 	for name := range c.specs[provider] {
 		s := release(stem(name))
-		if begins(want, s) && (len(s) > length || len(s) == length && better(name, best, s)) {
+		if hasWordPrefix(want, s) && (len(s) > length || len(s) == length && preferName(name, best, s)) {
 			best, length = name, len(s)
 		}
 	}
@@ -148,22 +146,22 @@ func (c Catalogue) alike(provider, model string) (Spec, bool) {
 	return spec, ok && length > 0
 }
 
-// begins reports whether a name begins with another, as a whole word.
-func begins(name, prefix string) bool {
+// hasWordPrefix reports whether name starts with prefix and the prefix ends at a word
+// boundary.
+func hasWordPrefix(name, prefix string) bool {
 	rest, ok := strings.CutPrefix(name, prefix)
 	return ok && prefix != "" && (rest == "" || strings.ContainsRune("-:/@_", rune(rest[0])))
 }
 
-// anywhere finds a model by its name at any provider. Who makes it knows best;
-// else those who host it must agree: what they differ in is not known, and of
-// their windows the smallest is safe to assume.
-func (c Catalogue) anywhere(model string) (Spec, bool) {
+// findAnywhere finds a model by name at any provider. The maker's own entry wins. Otherwise
+// the entries of all hosts are merged with mergeSpecs, which keeps the smallest window.
+func (c Catalogue) findAnywhere(model string) (Spec, bool) {
 	_, name := splitMaker(model)
 	var found []Spec
 	for _, provider := range c.Providers() {
-		spec, ok := c.named(provider, name)
+		spec, ok := c.findByName(provider, name)
 		if !ok {
-			spec, ok = c.hosted(provider, name)
+			spec, ok = c.findHosted(provider, name)
 		}
 		if ok && isMaker(provider) {
 			return spec, true
@@ -177,13 +175,13 @@ func (c Catalogue) anywhere(model string) (Spec, bool) {
 	}
 	agreed := found[0]
 	for _, spec := range found[1:] {
-		agreed = agree(agreed, spec)
+		agreed = mergeSpecs(agreed, spec)
 	}
 	return agreed, true
 }
 
-// hosted finds a model at a provider that names models by their makers.
-func (c Catalogue) hosted(provider, name string) (Spec, bool) {
+// findHosted finds a model at a provider that prefixes model names with their makers.
+func (c Catalogue) findHosted(provider, name string) (Spec, bool) {
 	want := stem(name)
 	for _, full := range c.Names(provider) {
 		if i := strings.LastIndexByte(full, '/'); i >= 0 && stem(full[i+1:]) == want {
@@ -193,8 +191,8 @@ func (c Catalogue) hosted(provider, name string) (Spec, bool) {
 	return Spec{}, false
 }
 
-// agree is what two specs of one model have in common.
-func agree(a, b Spec) Spec {
+// mergeSpecs returns the values that two specs of one model have in common.
+func mergeSpecs(a, b Spec) Spec {
 	if a.Window != b.Window {
 		a.Window, a.Assumed = min(a.Window, b.Window), true
 	}

@@ -9,37 +9,35 @@ import (
 	"firn"
 )
 
-// Complaint makes an [*Error] of an HTTP answer that is not one: by its
-// status, its headers, and what its body says. Now is for headers that tell a
-// time of day. What the error tells of the body is short, plain text, and keys
-// are blotted out.
+// Complaint converts an HTTP error response to an [*Error], based on its status, headers
+// and body. Now is used for headers that contain a time. The error quotes a short,
+// plain-text excerpt of the body, with keys redacted.
 func Complaint(provider, model string, status int, header http.Header, body []byte, now time.Time) *Error {
 	n := readNotice(body)
 	e := n.asError(provider, model)
 	e.Status = status
-	e.Kind = judge(status, n)
+	e.Kind = classify(status, n)
 	if e.Kind == Temporary {
 		e.After = after(status, header, n, now)
 	}
 	return e
 }
 
-// StreamComplaint makes an [*Error] of a failure that is told within a stream,
-// after a good status: an object with a member "error", or that error itself.
-// Whether the answer had begun is for the caller to say.
+// StreamComplaint converts an error within a stream, after status 200, to an [*Error]: an
+// object with a member "error", or that error itself. The caller sets Began.
 func StreamComplaint(provider, model string, body []byte) *Error {
 	n := readNotice(body)
 	e := n.asError(provider, model)
-	e.Kind = judge(n.status, n)
+	e.Kind = classify(n.status, n)
 	if e.Kind == Temporary {
 		e.After = n.wait()
 	}
 	return e
 }
 
-// Overflowed reports whether an answer that seems good was given to a request
-// that did not fit: some providers cut off the beginning and say nothing. It
-// is known only of models whose window is.
+// Overflowed reports whether an answer without an error was given to a request that did not
+// fit: some providers silently drop the beginning. It can only be detected for models with
+// a known window.
 func Overflowed(info Info, u *firn.Usage) bool {
 	if u == nil || info.Window <= 0 || info.Assumed {
 		return false
@@ -48,10 +46,10 @@ func Overflowed(info Info, u *firn.Usage) bool {
 	return sent > info.Window || sent == info.Window && u.Output == 0
 }
 
-// judge says what kind of failure it is. A status that says what is wrong is
-// trusted more than the provider's own names, which servers that speak another
-// one's API like to mix up; zero means that there is none.
-func judge(status int, n notice) Kind {
+// classify returns the kind of a failure. A specific status takes precedence over the
+// provider's error codes, which compatible servers often confuse. Status zero means that
+// there is none.
+func classify(status int, n notice) Kind {
 	switch {
 	case n.unpaid():
 		return Auth
@@ -77,15 +75,15 @@ func judge(status int, n notice) Kind {
 	return Temporary
 }
 
-// badKey is what Google and xAI say of a wrong key, with a status that says
-// nothing.
+// badKey matches the messages of Google and xAI for an invalid key, which have an
+// unspecific status.
 var badKey = regexp.MustCompile(`(?i)api key not valid|(incorrect|invalid) api key`)
 
-// flagged is said of requests whose content is not wanted. No other key helps.
+// flagged matches messages about rejected content. Another key does not help.
 var flagged = regexp.MustCompile(`(?i)\b(flagged|moderation)\b`)
 
-// unpaid reports whether the account has no credit left. Google says the same
-// of limits that are gone in a minute; then it tells how long to wait.
+// unpaid reports whether the account has no credit left. Google sends the same error for
+// per-minute limits, but then includes a retry delay.
 func (n notice) unpaid() bool {
 	if n.called("insufficient_quota", "billing_error", "billing_not_active", "billing_hard_limit_reached", "insufficient_balance", "exceeded_current_quota_error", "credits_exhausted") {
 		return true
@@ -107,21 +105,21 @@ func (n notice) tooLong(status int) bool {
 	case status == 429 || throttled.MatchString(n.text):
 		return false
 	case status == 400 && n.empty:
-		return true // so says Cerebras
+		return true // Cerebras
 	}
-	return slices.ContainsFunc(overlong, func(r *regexp.Regexp) bool { return r.MatchString(n.text) })
+	return slices.ContainsFunc(overflowPatterns, func(r *regexp.Regexp) bool { return r.MatchString(n.text) })
 }
 
-// neverFits is said, with the status of too many requests, of one request that
-// is larger than all that may be sent in a minute: waiting does not help.
+// neverFits matches the rate limit error for a single request larger than the per-minute
+// limit. A retry does not help.
 var neverFits = regexp.MustCompile(`(?i)request too large for\b.*\bper min`)
 
-// throttled is said of too much in too short a time.
+// throttled matches messages about rate limits.
 var throttled = regexp.MustCompile(`(?i)rate.?limit|throttl|too many requests|please wait|try again (later|in)`)
 
-// overlong are the ways to say that a request is too long, each with those who
-// say it so.
-var overlong = []*regexp.Regexp{
+// overflowPatterns match the messages for a request that is too long, each with the
+// providers that send it.
+var overflowPatterns = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)prompt (is )?too long`),                                                              // Anthropic, Ollama, Z.ai
 	regexp.MustCompile("(?i)input length and `?max_tokens`? exceed context limit"),                               // Anthropic
 	regexp.MustCompile(`(?i)maximum context length`),                                                             // OpenAI, vLLM, OpenRouter, DeepSeek, Mistral, LiteLLM
@@ -141,5 +139,5 @@ var overlong = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)prompt has [\d,]+ tokens?, but the configured context size`),                         // ds4
 	regexp.MustCompile("(?i)`?inputs`? tokens \\+ `?max_new_tokens`? must be"),                                   // Hugging Face
 	regexp.MustCompile(`(?i)invalid '(messages|input)[^']*': (string|array) too long`),                           // OpenAI
-	regexp.MustCompile(`(?i)too many (input )?tokens|(input )?token limit exceeded`),                             // and the rest
+	regexp.MustCompile(`(?i)too many (input )?tokens|(input )?token limit exceeded`),                             // all others
 }

@@ -6,18 +6,18 @@ import (
 	"firn"
 )
 
-// Draft is what has come of an answer so far. The zero draft is empty.
+// Draft accumulates the events of an answer. The zero draft is empty.
 type Draft struct {
 	pieces []piece
-	// calls are the places of the calls among pieces, by id.
+	// calls maps call IDs to indexes into pieces.
 	calls map[string]int
 }
 
-// piece is a part that grows.
+// piece is a part under construction.
 type piece struct {
 	kind     pieceKind
 	id, name string
-	// text is of type []byte so that adding to it is cheap.
+	// text is a []byte so that appending is cheap.
 	text []byte
 }
 
@@ -29,20 +29,20 @@ const (
 	pieceCall
 )
 
-// Add takes the next event. Done and Retrying leave a draft as it is.
+// Add adds an event. Done and Retrying are ignored.
 func (d *Draft) Add(e Event) {
 	switch e := e.(type) {
 	case TextDelta:
-		d.grow(pieceText, e.Text)
+		d.appendPiece(pieceText, e.Text)
 	case ThinkingDelta:
-		d.grow(pieceThinking, e.Text)
+		d.appendPiece(pieceThinking, e.Text)
 	case CallDelta:
-		d.call(e)
+		d.appendCall(e)
 	}
 }
 
-// grow adds to the last piece, or begins one if that is of another kind.
-func (d *Draft) grow(kind pieceKind, text string) {
+// appendPiece appends to the last piece, or starts a new one if the kind differs.
+func (d *Draft) appendPiece(kind pieceKind, text string) {
 	if text == "" {
 		return
 	}
@@ -54,9 +54,9 @@ func (d *Draft) grow(kind pieceKind, text string) {
 	d.pieces[last].text = append(d.pieces[last].text, text...)
 }
 
-// call adds to the call that the delta is about: by its id, since calls may
-// come interleaved, else to the latest.
-func (d *Draft) call(e CallDelta) {
+// appendCall appends to the call of the delta. Calls may be interleaved, so it is found by
+// ID; without an ID it is the latest call.
+func (d *Draft) appendCall(e CallDelta) {
 	at, known := d.calls[e.ID]
 	if e.Name != "" || e.ID != "" && !known {
 		at, known = len(d.pieces), true
@@ -65,15 +65,15 @@ func (d *Draft) call(e CallDelta) {
 			d.calls = make(map[string]int)
 		}
 		d.calls[e.ID] = at
-		d.calls[""] = at // the latest
+		d.calls[""] = at // the latest call
 	}
 	if known {
 		d.pieces[at].text = append(d.pieces[at].text, e.Arguments...)
 	}
 }
 
-// Parts returns what there is: text and thinking as far as they came, and the
-// calls whose arguments came whole. They are the caller's to keep.
+// Parts returns the parts so far: text and thinking as received, and calls with complete
+// arguments. The caller owns them.
 func (d *Draft) Parts() []firn.Part {
 	var parts []firn.Part
 	for _, p := range d.pieces {

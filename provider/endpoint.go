@@ -16,36 +16,36 @@ import (
 	"firn"
 )
 
-// Endpoint is a provider's address and how it is talked to: what all wire
-// clients have in common. It must not be changed once used, and may then be
-// used from many goroutines.
+// Endpoint is the HTTP client that all wire clients share: a provider's address and how to
+// send requests to it. It must not be changed after first use and is then safe for
+// concurrent use.
 type Endpoint struct {
-	// Provider is what its errors and answers are marked with.
+	// Provider is the provider name in errors and answers.
 	Provider string
-	// URL is the base address. A slash at its end is left out.
+	// URL is the base URL. A trailing slash is ignored.
 	URL string
-	// Header is sent with every request, the key among it. A key is never told in
-	// an error, even if the provider repeats it.
+	// Header is sent with every request and includes the API key. Keys are never included
+	// in an error, even if the provider repeats them.
 	Header http.Header
-	// Client makes the requests; nil means one that has no limit in time. One
-	// that does not say how to follow redirects follows none that would take the
-	// key to another host.
+	// Client makes the requests; nil means a client without a timeout. A client without its
+	// own redirect policy does not follow redirects that would send the key to another
+	// host.
 	Client *http.Client
-	// Stall is how long the provider may say nothing while we listen before the
-	// request is given up; zero means 5 minutes.
+	// Stall is the maximum time without data from the provider while the answer is being
+	// read; zero means 5 minutes.
 	Stall time.Duration
 }
 
-// errStalled is the cause when a provider says nothing for too long.
+// errStalled is the cause when a provider sends no data for too long.
 var errStalled = errors.New("no byte came for too long")
 
-// maxComplaint bounds how much of a failure's body is read.
+// maxComplaint limits how much of an error response is read.
 const maxComplaint = 64 << 10
 
-// Post sends a JSON body to a path below the base address and returns the
-// body of the answer, to be read and closed. A status that is not 200 is a
-// [*Error] of the right kind. Reading fails with a Temporary [*Error] that says
-// Began if the connection breaks or stalls; when ctx ends, with its cause.
+// Post sends a JSON body to a path below the base URL and returns the response body, which
+// the caller must close. A status other than 200 is returned as an [*Error] of the matching
+// kind. If the connection breaks or stalls, Read fails with a Temporary [*Error] that has
+// Began set. If ctx is done, Read fails with its cause.
 func (e *Endpoint) Post(ctx context.Context, model, path string, body []byte) (io.ReadCloser, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	a := &answer{endpoint: e, model: model, ctx: ctx, cancel: cancel}
@@ -64,17 +64,17 @@ func (e *Endpoint) Post(ctx context.Context, model, path string, body []byte) (i
 	defer a.Close()
 	said, err := io.ReadAll(io.LimitReader(a, maxComplaint))
 	if err != nil && ctx.Err() != nil && KindOf(err) == "" {
-		return nil, err // the caller ended it
+		return nil, err // canceled by the caller
 	}
-	said = []byte(e.blot(string(said)))
+	said = []byte(e.redact(string(said)))
 	return nil, Complaint(e.Provider, model, resp.StatusCode, resp.Header, said, time.Now())
 }
 
-// send makes the request and waits for the head of the answer.
+// send sends the request and waits for the response header.
 func (e *Endpoint) send(ctx context.Context, path string, body []byte) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(e.URL, "/")+path, bytes.NewReader(body))
 	if err != nil {
-		return nil, fmt.Errorf("%w address", firn.ErrInvalid) // the cause would tell a key that is in it
+		return nil, fmt.Errorf("%w address", firn.ErrInvalid) // the underlying error would include a key in the URL
 	}
 	if req.URL.Host == "" || req.URL.Scheme != "http" && req.URL.Scheme != "https" {
 		return nil, fmt.Errorf("%w address: want one that begins with https:// or http://", firn.ErrInvalid)
@@ -86,21 +86,21 @@ func (e *Endpoint) send(ctx context.Context, path string, body []byte) (*http.Re
 	return e.client().Do(req)
 }
 
-// client is the one that makes the requests.
+// client returns the HTTP client.
 func (e *Endpoint) client() *http.Client {
 	client := http.Client{}
 	if e.Client != nil {
 		client = *e.Client
 	}
 	if client.CheckRedirect == nil {
-		client.CheckRedirect = stayHere
+		client.CheckRedirect = checkRedirect
 	}
 	return &client
 }
 
-// stayHere keeps the key from being sent to another host or in the clear, and
-// a question from becoming one without a body.
-func stayHere(req *http.Request, via []*http.Request) error {
+// checkRedirect rejects redirects that would send the key to another host or unencrypted,
+// or that would drop the request body.
+func checkRedirect(req *http.Request, via []*http.Request) error {
 	first := via[0]
 	if len(via) > 5 || req.Method != first.Method || req.URL.Host != first.URL.Host || req.URL.Scheme != first.URL.Scheme {
 		return http.ErrUseLastResponse
@@ -115,59 +115,60 @@ func (e *Endpoint) stall() time.Duration {
 	return 5 * time.Minute
 }
 
-// failure says why a request failed: the caller ended it, or the network did.
+// failure converts an error of a request: to the context's cause if the caller canceled it,
+// otherwise to an [*Error].
 func (e *Endpoint) failure(ctx context.Context, model string, began bool, err error) error {
 	if cause := context.Cause(ctx); cause == errStalled {
 		err = cause
 	} else if cause != nil {
-		return ended(e.Provider, model, cause)
+		return canceledError(e.Provider, model, cause)
 	}
 	var at *url.Error
 	if errors.As(err, &at) {
-		err = at.Err // without the address, which may hold a key
+		err = at.Err // without the URL, which may contain a key
 	}
 	failure := &Error{Kind: Temporary, Provider: e.Provider, Model: model, Began: began, Err: err}
 	var certificate *tls.CertificateVerificationError
 	if errors.Is(err, firn.ErrInvalid) || errors.Is(err, http.ErrSchemeMismatch) || errors.As(err, &certificate) {
-		failure.Kind = BadRequest // no time will mend it
+		failure.Kind = BadRequest // a retry cannot help
 	}
 	return failure
 }
 
-// secretHeader matches the names of headers that hold secrets.
+// secretHeader matches the names of headers that contain secrets.
 var secretHeader = regexp.MustCompile(`(?i)auth|key|token|secret|cookie`)
 
-// blot takes out of a text the secrets that were sent.
-func (e *Endpoint) blot(s string) string {
+// redact removes the secrets of the request headers from a text.
+func (e *Endpoint) redact(s string) string {
 	for name, values := range e.Header {
 		if !secretHeader.MatchString(name) {
 			continue
 		}
 		for _, v := range values {
-			if _, after, ok := strings.Cut(v, " "); ok { // Bearer and the like
+			if _, after, ok := strings.Cut(v, " "); ok { // the token of a "Bearer" or similar value
 				v = after
 			}
 			if len(v) >= 4 {
-				s = strings.ReplaceAll(s, v, blotted)
+				s = strings.ReplaceAll(s, v, redacted)
 			}
 		}
 	}
 	return s
 }
 
-// Blot takes the secrets that were sent out of an error that came with an answer,
-// where the provider may repeat them too. Other errors are returned as they are.
+// Blot removes the secrets that were sent from an error that was part of an answer, since
+// the provider may repeat them there. Other errors are returned unchanged.
 func (e *Endpoint) Blot(err error) error {
 	var failure *Error
 	if !errors.As(err, &failure) {
 		return err
 	}
 	clean := *failure
-	clean.Message, clean.Code = e.blot(failure.Message), e.blot(failure.Code)
+	clean.Message, clean.Code = e.redact(failure.Message), e.redact(failure.Code)
 	told := clean.Message != failure.Message || clean.Code != failure.Code
 	if cause := failure.Err; cause != nil {
-		if text := cause.Error(); e.blot(text) != text {
-			clean.Err, told = errors.New(e.blot(text)), true
+		if text := cause.Error(); e.redact(text) != text {
+			clean.Err, told = errors.New(e.redact(text)), true
 		}
 	}
 	if !told {
@@ -176,8 +177,8 @@ func (e *Endpoint) Blot(err error) error {
 	return &clean
 }
 
-// answer is the body of an answer that is watched for stalling while it is
-// read: to read slowly is not the provider's fault.
+// answer is a response body with stall detection. The timer runs only during Read, so that
+// a slow reader does not count as a stall.
 type answer struct {
 	endpoint *Endpoint
 	model    string
@@ -202,7 +203,7 @@ func (a *answer) Close() error {
 	return a.body.Close()
 }
 
-// end stops the watch and lets go of the context.
+// end stops the timer and releases the context.
 func (a *answer) end() {
 	a.watch.Stop()
 	a.cancel(nil)

@@ -6,44 +6,42 @@ import (
 	"time"
 )
 
-// Kind says what can be done about a failure.
+// Kind classifies a failure by how it can be handled.
 type Kind string
 
 // The kinds of failure.
 const (
-	// Temporary failures may be gone after a while: too many requests, an
-	// overloaded or broken server, a network that failed, an answer that was cut off
-	// or made no sense.
+	// Temporary failures may succeed on retry: rate limits, an overloaded or failing
+	// server, network errors, and truncated or malformed answers.
 	Temporary Kind = "temporary"
-	// Overflow says that the request is too long for the model.
+	// Overflow means that the request is too long for the model.
 	Overflow Kind = "overflow"
-	// Auth says that the provider does not let us in: a key that is missing,
-	// wrong or not allowed to do this, or an account without credit.
+	// Auth means that the provider rejects the credentials: the key is missing, invalid or
+	// lacks permission, or the account has no credit.
 	Auth Kind = "auth"
-	// BadRequest says that the provider understood us and refuses. Asking the
-	// same again is in vain.
+	// BadRequest means that the provider rejects the request. A retry will not help.
 	BadRequest Kind = "bad-request"
 )
 
-// Error is why a model did not answer.
+// Error is a failure of a model.
 type Error struct {
 	Kind            Kind
 	Provider, Model string
-	// Status is that of HTTP, zero if it did not come to that.
+	// Status is the HTTP status, or zero if there was no HTTP response.
 	Status int
-	// Code is the provider's own name for it, if it told one.
+	// Code is the provider's own error code, if any.
 	Code string
-	// Message is what the provider said, in its words.
+	// Message is the provider's error message.
 	Message string
-	// After is how long the provider asks to be left alone.
+	// After is the delay that the provider requests before a retry.
 	After time.Duration
-	// Began says that part of the answer had come.
+	// Began reports whether part of the answer had been received.
 	Began bool
-	// Err is the cause, if it was not the provider that spoke.
+	// Err is the underlying error, if the failure was not reported by the provider.
 	Err error
 }
 
-// Error says who failed, how, and what it said.
+// Error returns the provider, the kind of failure and the provider's message.
 func (e *Error) Error() string {
 	text := "ask " + e.Provider
 	if e.Model != "" {
@@ -83,10 +81,10 @@ func (e *Error) what() string {
 	return "not reached"
 }
 
-// Unwrap returns the cause.
+// Unwrap returns the underlying error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// KindOf returns the kind of a failure, empty if it is not a provider's.
+// KindOf returns the kind of a failure. It is empty if err is not an [*Error].
 func KindOf(err error) Kind {
 	var e *Error
 	if errors.As(err, &e) {

@@ -6,26 +6,25 @@ import (
 	"firn"
 )
 
-// Event is a piece of an answer on its way: [TextDelta], [ThinkingDelta],
-// [CallDelta], [Retrying] or [Done]. The set is closed.
+// Event is a part of a streamed answer: [TextDelta], [ThinkingDelta], [CallDelta],
+// [Retrying] or [Done]. The set is closed.
 type Event interface{ event() }
 
 // TextDelta is the next piece of text.
 type TextDelta struct{ Text string }
 
-// ThinkingDelta is the next piece of what the model says to itself.
+// ThinkingDelta is the next piece of the model's thinking.
 type ThinkingDelta struct{ Text string }
 
-// CallDelta is a piece of a tool call. The first piece of each call has its
-// name, the others have none.
+// CallDelta is a piece of a tool call. Only the first piece of each call has the name.
 type CallDelta struct {
 	ID, Name string
 	// Arguments is the next piece of the JSON.
 	Arguments string
 }
 
-// Retrying says that what came so far will not be finished and the model is
-// asked again, after a delay. Only [Ask] sends it.
+// Retrying reports that the answer so far is abandoned and the request is retried after a
+// delay. Only [Ask] sends it.
 type Retrying struct {
 	// Attempt counts from 1 for the first retry.
 	Attempt int
@@ -33,8 +32,8 @@ type Retrying struct {
 	Err     error
 }
 
-// Done is the whole answer: parts with their signatures, usage with its cost,
-// stop reason, and who gave it. It is the caller's to keep.
+// Done is the complete answer: parts with their signatures, usage with its cost, stop
+// reason, provider and model. The caller owns it.
 type Done struct{ Message firn.Message }
 
 func (TextDelta) event()     {}

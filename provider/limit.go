@@ -8,15 +8,15 @@ import (
 	"sync"
 )
 
-// Stated returns the numbers that a provider names when it refuses a request as too
-// long: how many tokens it takes at most, and how many it counted. Zero is a number that
-// it does not name.
+// Stated returns the numbers that a provider gives when it rejects a request as too long:
+// the maximum number of tokens, and the number it counted. A number that the provider does
+// not state is zero.
 func Stated(err error) (limit, sent int64) {
 	var e *Error
 	if !errors.As(err, &e) || e.Kind != Overflow {
 		return 0, 0
 	}
-	for _, r := range stating() {
+	for _, r := range limitPatterns() {
 		m := r.FindStringSubmatch(e.Message)
 		if m == nil {
 			continue
@@ -36,9 +36,9 @@ func Stated(err error) (limit, sent int64) {
 	return 0, 0
 }
 
-// stating returns the ways in which providers name the numbers, each with those who do.
-// They are compiled when they are first needed.
-var stating = sync.OnceValue(func() []*regexp.Regexp {
+// limitPatterns returns the patterns for the messages in which providers state these
+// numbers. They are compiled on first use.
+var limitPatterns = sync.OnceValue(func() []*regexp.Regexp {
 	return []*regexp.Regexp{
 		regexp.MustCompile(`(?i)(?P<sent>[\d,]+) tokens > (?P<limit>[\d,]+) maximum`),                                                                     // Anthropic
 		regexp.MustCompile(`(?i)context limit: (?P<sent>[\d,]+) \+ [\d,]+ > (?P<limit>[\d,]+)`),                                                           // Anthropic
@@ -53,12 +53,13 @@ var stating = sync.OnceValue(func() []*regexp.Regexp {
 		regexp.MustCompile(`(?i)prompt has (?P<sent>[\d,]+) tokens?, but the configured context size is (?P<limit>[\d,]+)`),                               // ds4
 		regexp.MustCompile(`(?i)\(length (?P<sent>[\d,]+)\) is longer than the maximum model length of (?P<limit>[\d,]+)`),                                // vLLM
 		regexp.MustCompile(`(?i)range of input length should be \[\d+, *(?P<limit>[\d,]+)\]`),                                                             // DashScope
-		regexp.MustCompile(`(?i)limit:? (?P<limit>[\d,]+), requested:? (?P<sent>[\d,]+)`),                                                                 // OpenAI and Groq, of a minute's worth
-		regexp.MustCompile(`(?i)(?:maximum|max|limit)[a-z' ]{0,40}?(?:context|tokens?|prompt|input)[a-z' ]{0,40}?(?: is| of|:|\() ?(?P<limit>[\d,]{3,})`), // and the rest
+		regexp.MustCompile(`(?i)limit:? (?P<limit>[\d,]+), requested:? (?P<sent>[\d,]+)`),                                                                 // OpenAI and Groq, per-minute limits
+		regexp.MustCompile(`(?i)(?:maximum|max|limit)[a-z' ]{0,40}?(?:context|tokens?|prompt|input)[a-z' ]{0,40}?(?: is| of|:|\() ?(?P<limit>[\d,]{3,})`), // all others
 	}
 })
 
-// tokenNumber reads a number that may have commas in it; zero if it is none.
+// tokenNumber parses a number that may contain commas. It returns zero if the text is not a
+// number.
 func tokenNumber(text string) int64 {
 	n, err := strconv.ParseInt(strings.ReplaceAll(text, ",", ""), 10, 64)
 	if err != nil || n < 0 {

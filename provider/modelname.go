@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// makers are the providers that make the models they offer, by the names that
-// others call them.
+// makers lists the providers that make the models they offer, keyed by the names that other
+// providers use for them.
 var makers = map[string]string{
 	"anthropic": "anthropic", "openai": "openai",
 	"google": "google", "gemini": "google", "vertex_ai": "google",
@@ -21,9 +21,9 @@ var makers = map[string]string{
 
 func isMaker(provider string) bool { return makers[provider] == provider }
 
-// splitMaker parts a name of the form vendor/model. Of longer ones, as gateways
-// of gateways have them, the last two count. Without a vendor that makes models
-// the maker is empty.
+// splitMaker splits a name of the form vendor/model. Of longer names, as nested gateways
+// produce them, only the last two elements count. The maker is empty if the vendor is not a
+// known maker.
 func splitMaker(model string) (maker, name string) {
 	i := strings.LastIndexByte(model, '/')
 	if i < 0 {
@@ -37,18 +37,18 @@ func splitMaker(model string) (maker, name string) {
 }
 
 var (
-	// region is where Bedrock runs a model; it does not change the model.
+	// region matches a Bedrock region prefix. It does not change the model.
 	region = regexp.MustCompile(`^(us|eu|ap|apac|au|ca|jp|in|sa|us-gov|global)\.`)
-	// variant is how OpenRouter routes a request.
+	// variant matches an OpenRouter routing suffix.
 	variant = regexp.MustCompile(`:(free|batch|nitro|floor|online|extended|exacto|thinking|beta)$`)
-	// early is what tells a trial from the release.
-	early = regexp.MustCompile(`-(preview|exp|experimental)(-\d[\d-]*)?$`)
-	// dated is what tells the releases of one model apart.
-	dated = regexp.MustCompile(`[-@](latest|20\d\d-?\d\d-?\d\d)(-v\d+(-\d+)?)?$`)
+	// previewSuffix distinguishes a preview from the release.
+	previewSuffix = regexp.MustCompile(`-(preview|exp|experimental)(-\d[\d-]*)?$`)
+	// dateSuffix distinguishes dated releases of one model.
+	dateSuffix = regexp.MustCompile(`[-@](latest|20\d\d-?\d\d-?\d\d)(-v\d+(-\d+)?)?$`)
 )
 
-// spelling is a name without what is only a matter of spelling.
-func spelling(name string) string {
+// normalizeName removes differences of notation from a model name.
+func normalizeName(name string) string {
 	name = strings.ToLower(strings.TrimSpace(name))
 	name = strings.TrimPrefix(name, "models/")
 	name = region.ReplaceAllString(name, "")
@@ -56,8 +56,8 @@ func spelling(name string) string {
 	return strings.NewReplacer(".", "-", ":", "-").Replace(name)
 }
 
-// stem is a name without its date.
-func stem(name string) string { return dated.ReplaceAllString(spelling(name), "") }
+// stem returns a normalized name without its date.
+func stem(name string) string { return dateSuffix.ReplaceAllString(normalizeName(name), "") }
 
-// release is a stem without what marks it as a trial.
-func release(stem string) string { return early.ReplaceAllString(stem, "") }
+// release returns a stem without its preview suffix.
+func release(stem string) string { return previewSuffix.ReplaceAllString(stem, "") }

@@ -14,34 +14,34 @@ import (
 	"firn"
 )
 
-// notice is what the body of a failure says.
+// notice is the content of an error response.
 type notice struct {
-	// text is the message in the provider's words, cleaned but whole.
+	// text is the provider's message, sanitized but not truncated.
 	text string
-	// names are the provider's own names for the failure, the best first.
+	// names are the provider's error codes, most specific first.
 	names []string
-	// status is that of HTTP, if the body tells one.
+	// status is the HTTP status stated in the body, if any.
 	status int
-	// delay is how long to wait, if the body tells it.
+	// delay is the retry delay stated in the body, if any.
 	delay time.Duration
-	// daily says that what a day allows is used up.
+	// daily is set if the daily quota is exhausted.
 	daily bool
-	// empty says that there was no body.
+	// empty is set if there was no body.
 	empty bool
 }
 
-// called reports whether the provider calls the failure by one of the names.
+// called reports whether one of the names is an error code of the failure.
 func (n notice) called(names ...string) bool {
 	return slices.ContainsFunc(n.names, func(name string) bool { return slices.Contains(names, name) })
 }
 
-// The most characters that an error keeps of a message and of a name.
+// The maximum number of characters that an error keeps of a message and of a name.
 const (
 	maxMessage = 500
 	maxName    = 80
 )
 
-// asError makes an error of what was said; its kind is still open.
+// asError converts a notice to an error without a kind.
 func (n notice) asError(provider, model string) *Error {
 	e := &Error{Provider: provider, Model: model, Message: cut(n.text, maxMessage)}
 	if len(n.names) > 0 {
@@ -50,8 +50,7 @@ func (n notice) asError(provider, model string) *Error {
 	return e
 }
 
-// readNotice makes the best of a body: JSON in one of many shapes, a page of
-// HTML, or text.
+// readNotice parses an error response: JSON in one of many forms, an HTML page, or text.
 func readNotice(body []byte) notice {
 	body = bytes.TrimSpace(body)
 	if len(body) == 0 {
@@ -68,10 +67,10 @@ func readNotice(body []byte) notice {
 	return n
 }
 
-// maxNesting bounds how deep a message within a message is looked for.
+// maxNesting limits the depth of nested messages.
 const maxNesting = 8
 
-// json reads one value: an error, or something that holds one.
+// json parses one value: an error, or a value that contains one.
 func (n *notice) json(raw json.RawMessage, depth int) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || depth > maxNesting {
@@ -96,8 +95,8 @@ func (n *notice) json(raw json.RawMessage, depth int) {
 	}
 }
 
-// object reads the members of an object. What lies deeper is closer to the
-// cause: gateways wrap what they were told.
+// object parses the members of an object. Nested errors take precedence, because gateways
+// wrap the original error.
 func (n *notice) object(members map[string]json.RawMessage, depth int) {
 	for _, name := range []string{"response", "error", "metadata", "raw"} {
 		n.json(members[name], depth+1)
@@ -113,7 +112,7 @@ func (n *notice) object(members map[string]json.RawMessage, depth int) {
 	n.details(members["details"])
 }
 
-// message takes a text, which may be JSON again.
+// message adds a text, which may itself be JSON.
 func (n *notice) message(s string, depth int) {
 	if n.text != "" {
 		return
@@ -126,7 +125,7 @@ func (n *notice) message(s string, depth int) {
 	}
 }
 
-// name takes a code, a type or a status, which is a word or a number.
+// name adds a code, type or status, which is a string or a number.
 func (n *notice) name(raw json.RawMessage) {
 	var s string
 	if json.Unmarshal(raw, &s) != nil {
@@ -144,8 +143,8 @@ func (n *notice) name(raw json.RawMessage) {
 	}
 }
 
-// details reads what Google adds: the reason, how long to wait, and which
-// limit was met.
+// details parses Google's error details: the reason, the retry delay and the exceeded
+// quota.
 func (n *notice) details(raw json.RawMessage) {
 	var list []struct {
 		Reason     string `json:"reason"`
@@ -175,7 +174,7 @@ var (
 	htmlNoise = regexp.MustCompile(`(?is)<(script|style|head)\b.*?</(script|style|head)>|<!--.*?-->|<[^>]*>`)
 )
 
-// plain makes text of a page of HTML; other text stays as it is.
+// plain extracts the text of an HTML page. Other text is returned unchanged.
 func plain(s string) string {
 	low := strings.ToLower(firn.CutText(strings.TrimSpace(s), 200))
 	if !strings.HasPrefix(low, "<!doctype") && !strings.Contains(low, "<html") && !strings.Contains(low, "<head") && !strings.Contains(low, "<body") {
@@ -187,7 +186,7 @@ func plain(s string) string {
 	return html.UnescapeString(htmlNoise.ReplaceAllString(s, " "))
 }
 
-// tidy makes one clean line of a text, without keys and control characters.
+// tidy reduces a text to one line without keys and control characters.
 func tidy(s string) string {
 	s, _ = firn.CleanText(s)
 	s = strings.Map(func(r rune) rune {
@@ -196,30 +195,30 @@ func tidy(s string) string {
 		}
 		return r
 	}, s)
-	return blot(strings.Join(strings.Fields(s), " "))
+	return redact(strings.Join(strings.Fields(s), " "))
 }
 
-// secret is what looks like a key, which providers like to repeat. Words can
-// look so too; those have no digits.
+// secret matches text that looks like an API key, which providers often repeat. Ordinary
+// words can match too, but contain no digits.
 var secret = regexp.MustCompile(`(?i)\b(?:sk|pk|rk|gsk|xai|hf|gh[a-z]|nvapi|r8|fw|csk|pplx|tgp)[-_][\w*.-]{8,}` +
 	`|\bAIza[\w-]{10,}|\bAKIA\w{12,}|\beyJ[\w-]{8,}\.[\w.-]+` +
 	`|\b(?:bearer|basic)\s+[\w.~+/=*-]{8,}` +
 	`|\b(?:api[-_ ]?key|key|token|secret|password)\s*[=:]\s*['"]?[\w.~+/=*-]{8,}`)
 
-// blotted stands where a key was.
-const blotted = "[key]"
+// redacted replaces a key.
+const redacted = "[key]"
 
-// blot takes out what looks like a key.
-func blot(s string) string {
+// redact replaces everything that looks like a key.
+func redact(s string) string {
 	return secret.ReplaceAllStringFunc(s, func(found string) string {
 		if strings.HasPrefix(found, "sk-") || strings.ContainsAny(found, "0123456789*") {
-			return blotted
+			return redacted
 		}
 		return found
 	})
 }
 
-// cut keeps the first n characters of a text.
+// cut truncates a text to n characters.
 func cut(s string, n int) string {
 	count := 0
 	for i := range s {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Override changes what the catalogue knows of a model: only what it names.
-// It is made for settings.
+// Override replaces individual values of a model's [Spec]. Fields that are nil are left
+// unchanged. It is used by the configuration.
 type Override struct {
 	Window    *int64        `json:"window,omitempty"`
 	MaxOutput *int64        `json:"maxOutput,omitempty"`
@@ -16,7 +16,8 @@ type Override struct {
 	Sees      *bool         `json:"sees,omitempty"`
 }
 
-// OverridePrice changes a price: only what it names.
+// OverridePrice replaces individual values of a [Price]. Fields that are nil are left
+// unchanged.
 type OverridePrice struct {
 	Input      *float64 `json:"input,omitempty"`
 	Output     *float64 `json:"output,omitempty"`
@@ -24,15 +25,15 @@ type OverridePrice struct {
 	CacheWrite *float64 `json:"cacheWrite,omitempty"`
 }
 
-// Check says what is wrong with the override, if it cannot be meant.
+// Check returns an error if the override is invalid.
 func (o Override) Check() error {
 	return o.apply(Spec{Window: math.MaxInt64}).check()
 }
 
-// With returns a catalogue that also knows the overrides, each by
-// provider/model as [Catalogue.Find] is asked for it. What an override does not
-// name stays as Find had it; one that names the window makes a model known. One
-// that cannot be meant is left out; see [Override.Check].
+// With returns a catalogue that includes the overrides, keyed by provider/model as passed
+// to [Catalogue.Find]. Values that an override does not set stay as Find returns them. An
+// override that sets the window makes the model known. Invalid overrides are ignored; see
+// [Override.Check].
 func (c Catalogue) With(overrides map[string]Override) Catalogue {
 	changed := Catalogue{specs: make(map[string]map[string]Spec, len(c.specs))}
 	for provider, models := range c.specs {
@@ -53,7 +54,7 @@ func (c Catalogue) With(overrides map[string]Override) Catalogue {
 	return changed
 }
 
-// apply changes a spec.
+// apply returns the spec with the override applied.
 func (o Override) apply(s Spec) Spec {
 	if o.Window != nil {
 		s.Window, s.Assumed = *o.Window, false
@@ -71,7 +72,7 @@ func (o Override) apply(s Spec) Spec {
 	return s
 }
 
-// set changes a value if there is another.
+// set copies other to value if other is not nil.
 func set[T any](value *T, other *T) {
 	if other != nil {
 		*value = *other

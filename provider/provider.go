@@ -1,11 +1,10 @@
-// Package provider says what a language model is to firn: something that is
-// sent a window and streams back an answer.
+// Package provider defines the interface to language models: a model receives a window and
+// streams back an answer.
 //
-// [Model] is the contract; the members of the family (anthropic, openai,
-// offline, scripted) keep it, and package providertest proves that they do.
-// What all of them need is here too: the kinds of failure ([Error]), asking
-// with retries ([Ask]), the catalogue of known models ([Catalogue]) and the
-// manners of talking HTTP ([Endpoint]).
+// [Model] is the contract. Packages anthropic, openai, offline and scripted implement it,
+// and package providertest tests it. This package also contains the shared parts: kinds of
+// failure ([Error]), requests with retries ([Ask]), the catalogue of known models
+// ([Catalogue]) and the HTTP client ([Endpoint]).
 //
 // A provider never reads or writes a log.
 package provider
@@ -19,61 +18,57 @@ import (
 	"firn/window"
 )
 
-// Model is one model at one provider. Its methods may be called from many
-// goroutines.
+// Model is one model at one provider. It is safe for concurrent use.
 type Model interface {
-	// Info tells what the model is. It is the same for the model's whole life.
+	// Info returns the model's info. It never changes.
 	Info() Info
 
-	// Stream sends a request and yields what comes back, as it comes: deltas in
-	// order, then exactly one [Done] with the whole answer, and nothing after it.
-	// If the answer cannot be had whole, the last thing yielded is an error
-	// instead, a [*Error] or the context's: an answer that was cut off, however
-	// much of it came, is never Done. Nothing is retried here.
+	// Stream sends a request and yields the answer as it arrives: deltas in order, then
+	// exactly one [Done] with the complete answer, and nothing after it. If the answer is
+	// incomplete, the last value is an error instead, a [*Error] or the context's: a
+	// truncated answer is never reported as Done. Stream does not retry.
 	//
-	// The request must have been made for this model: a window built with its
-	// profile and ask. Ranging over the sequence twice asks twice. To stop
-	// ranging ends the request.
+	// The request must have been made for this model: its window is built with the model's
+	// profile and ask. Each iteration over the sequence sends a new request. Breaking out
+	// of the loop cancels the request.
 	Stream(ctx context.Context, req Request) iter.Seq2[Event, error]
 }
 
 // Counter is a model whose provider counts the tokens of a request exactly.
 type Counter interface {
-	// CountTokens returns how many tokens the request would be, without asking
-	// for an answer.
+	// CountTokens returns the number of tokens of the request without requesting an answer.
 	CountTokens(ctx context.Context, req Request) (int64, error)
 }
 
-// Info is what is known of a model.
+// Info describes a model.
 type Info struct {
-	// Provider, API and Name are what answers of the model are marked with.
+	// Provider, API and Name are recorded in the model's answers.
 	Provider, API, Name string
 	Spec
-	// Profile makes windows fit the API.
+	// Profile adapts windows to the API.
 	Profile window.Profile
 }
 
-// Ask is how the windows of this model are to be built.
+// Ask returns the parameters for building this model's windows.
 func (i Info) Ask() window.Ask {
 	return window.Ask{API: i.API, Provider: i.Provider, Model: i.Name}
 }
 
-// Spec is what the catalogue knows of a model.
+// Spec is the catalogue entry of a model.
 type Spec struct {
-	// Window is how many tokens a request and its answer may have together,
-	// MaxOutput how many of them the answer; zero if not known.
+	// Window is the maximum number of tokens of a request and its answer together.
+	// MaxOutput is the maximum of the answer, or zero if unknown.
 	Window    int64 `json:"window"`
 	MaxOutput int64 `json:"maxOutput,omitempty"`
 	Price     Price `json:"price,omitzero"`
-	// Thinks says that the model can be asked to think, Sees that it takes images.
+	// Thinks means that the model supports thinking, Sees that it accepts images.
 	Thinks bool `json:"thinks,omitempty"`
 	Sees   bool `json:"sees,omitempty"`
-	// Assumed says that the model is not known, and that the figures are what
-	// one would expect of it.
+	// Assumed means that the model is unknown and the values are guesses.
 	Assumed bool `json:"assumed,omitempty"`
 }
 
-// Price is in US dollars for a million tokens.
+// Price is in US dollars per million tokens.
 type Price struct {
 	Input      float64 `json:"input,omitempty"`
 	Output     float64 `json:"output,omitempty"`
@@ -81,7 +76,7 @@ type Price struct {
 	CacheWrite float64 `json:"cacheWrite,omitempty"`
 }
 
-// Cost is what the usage of one answer costs.
+// Cost returns the cost of one answer's usage.
 func (p Price) Cost(u firn.Usage) firn.Cost {
 	const million = 1e6
 	c := firn.Cost{
@@ -94,28 +89,27 @@ func (p Price) Cost(u firn.Usage) firn.Cost {
 	return c
 }
 
-// Request is what a model is sent.
+// Request is a request to a model.
 type Request struct {
-	// Window holds the system prompt and the messages, built for this model.
-	// Items with injections in them change from run to run; what stands before
-	// the first of them is the same in the next run, and can be cached.
+	// Window holds the system prompt and the messages, built for this model. Items with
+	// injections change from run to run; everything before the first of them is stable and
+	// can be cached.
 	Window window.Window
-	// Tools are what the model may call, always in the same order.
+	// Tools are the tools that the model may call, always in the same order.
 	Tools []Tool
-	// MaxTokens bounds the answer; zero leaves it to the model.
+	// MaxTokens limits the answer; zero means the model's limit.
 	MaxTokens int64
-	// Thinking is how hard to think: [ThinkOff] to [ThinkMax]. Empty is off. A
-	// model that cannot think ignores it.
+	// Thinking is the thinking level, [ThinkOff] to [ThinkMax]. Empty means off. Models
+	// that do not support thinking ignore it.
 	Thinking Thinking
-	// Purpose says what the answer is for. Models over the network do not look
-	// at it.
+	// Purpose is the purpose of the answer. Network providers ignore it.
 	Purpose Purpose
-	// Session lets a provider keep the requests of one session together.
+	// Session allows a provider to group the requests of one session.
 	Session firn.ID
 }
 
-// Tokens is how many tokens a request has, by a counter: all that is sent, and not what
-// was reported of what was sent before.
+// Tokens counts all tokens of a request with c. It ignores the usage reported for earlier
+// requests.
 func (r *Request) Tokens(c window.TokenCounter) int64 {
 	n := c.CountText(r.Window.System)
 	for i := range r.Window.Items {
@@ -127,22 +121,22 @@ func (r *Request) Tokens(c window.TokenCounter) int64 {
 	return n
 }
 
-// Tool is a tool as a model sees it.
+// Tool is the description of a tool for a model.
 type Tool struct {
 	Name, Description string
 	// Schema is the JSON schema of the arguments, an object.
 	Schema json.RawMessage
 }
 
-// Tokens is how many tokens telling a model of the tool takes, by a counter.
+// Tokens counts the tokens of the tool's description with c.
 func (t Tool) Tokens(c window.TokenCounter) int64 {
 	return c.CountText(t.Name) + c.CountText(t.Description) + c.CountText(string(t.Schema))
 }
 
-// Thinking is how hard a model shall think.
+// Thinking is a thinking level.
 type Thinking string
 
-// How hard a model shall think.
+// The thinking levels.
 const (
 	ThinkOff     Thinking = "off"
 	ThinkMinimal Thinking = "minimal"
@@ -152,10 +146,10 @@ const (
 	ThinkMax     Thinking = "xhigh"
 )
 
-// Purpose says what an answer is for.
+// Purpose is the purpose of an answer.
 type Purpose string
 
-// What an answer is for. The zero value is a turn of a conversation.
+// The purposes of an answer. The zero value is a turn of a conversation.
 const (
 	ForTurn    Purpose = ""
 	ForSummary Purpose = "summary"

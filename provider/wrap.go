@@ -5,12 +5,11 @@ import (
 	"iter"
 )
 
-// Stream is how a model answers: the method of [Model], as a value. What is
-// promised there is promised here.
+// Stream is the Stream method of a [Model] as a value. The same contract applies.
 type Stream func(ctx context.Context, req Request) iter.Seq2[Event, error]
 
-// Wrap returns a model that answers with stream, which may ask m, and is in all
-// else m: it tells the same of itself, and is a [Counter] if m is one.
+// Wrap returns a model that answers with stream, which may call m. The model has the info
+// of m, and is a [Counter] if m is one.
 func Wrap(m Model, stream Stream) Model {
 	w := wrapped{m, stream}
 	if counter, ok := m.(Counter); ok {
@@ -22,7 +21,7 @@ func Wrap(m Model, stream Stream) Model {
 	return w
 }
 
-// wrapped is a model that answers in another way.
+// wrapped is a model with a replaced Stream method.
 type wrapped struct {
 	Model
 	stream Stream

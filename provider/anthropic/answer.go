@@ -10,29 +10,28 @@ import (
 	"firn/provider"
 )
 
-// answer is what has come of an answer so far.
+// answer accumulates a streamed answer.
 type answer struct {
 	info   provider.Info
 	blocks []*content
 	usage  usage
-	// reason is why the model stopped, in the words of the API; explanation is
-	// why it would not answer.
+	// reason is the API's stop reason; explanation is the explanation of a refusal.
 	reason, explanation string
 	began, stopped      bool
 }
 
-// content is a block of the answer on its way.
+// content is a content block under construction.
 type content struct {
 	index int
 	kind  string
-	// text is what came of a text or of thinking.
+	// text is the text or thinking received so far.
 	text strings.Builder
-	// signature is that of thinking, or all of redacted thinking.
+	// signature is the signature of thinking, or the data of redacted thinking.
 	signature string
 	id, name  string
-	// input is what came of the arguments of a call.
+	// input is the part of a call's arguments received so far.
 	input []byte
-	// raw is how a block began that is of no known kind.
+	// raw is the start of a block of unknown type.
 	raw json.RawMessage
 }
 
@@ -45,20 +44,19 @@ func (a *answer) blockStart(data []byte) (provider.Event, error) {
 		return nil, err
 	}
 	if a.find(event.Index) != nil {
-		return nil, a.fault("block %d begins twice", event.Index)
+		return nil, a.malformedError("block %d begins twice", event.Index)
 	}
 	kind := kindOf(event.Block)
 	if kind == "" {
-		return nil, a.fault("block %d does not say what it is", event.Index)
+		return nil, a.malformedError("block %d does not say what it is", event.Index)
 	}
 	c := &content{index: event.Index, kind: kind}
 	a.blocks = append(a.blocks, c)
-	return a.open(c, event.Block)
+	return a.startBlock(c, event.Block)
 }
 
-// kindOf is the type of an event or of a block, nothing if it has none. It is
-// read to the letter, as stores read it: encoding/json would take "Type" for it
-// as well.
+// kindOf returns the type of an event or block, or "" if it has none. The match is
+// case-sensitive, as in stores; encoding/json would accept "Type" as well.
 func kindOf(object []byte) string {
 	r := rawjson.New(object)
 	if !r.Object() {
@@ -74,8 +72,8 @@ func kindOf(object []byte) string {
 	return ""
 }
 
-// open takes what a block begins with.
-func (a *answer) open(c *content, block json.RawMessage) (provider.Event, error) {
+// startBlock handles the start of a block.
+func (a *answer) startBlock(c *content, block json.RawMessage) (provider.Event, error) {
 	var begin struct {
 		Text      string          `json:"text"`
 		Thinking  string          `json:"thinking"`
@@ -96,18 +94,18 @@ func (a *answer) open(c *content, block json.RawMessage) (provider.Event, error)
 	}
 	switch c.kind {
 	case "text":
-		return c.say(begin.Text), nil
+		return c.addText(begin.Text), nil
 	case "thinking":
 		c.signature = begin.Signature
-		return c.think(begin.Thinking), nil
+		return c.addThinking(begin.Thinking), nil
 	case "redacted_thinking":
 		c.signature = begin.Data
 		return nil, nil
 	}
 	if begin.Name == "" {
-		return nil, a.fault("a tool is called without a name")
+		return nil, a.malformedError("a tool is called without a name")
 	}
-	// Some servers send the arguments whole, at the beginning.
+	// Some servers send the complete arguments at the start.
 	c.id, c.name, c.raw = begin.ID, begin.Name, begin.Input
 	return provider.CallDelta{ID: c.id, Name: c.name}, nil
 }
@@ -128,13 +126,13 @@ func (a *answer) blockDelta(data []byte) (provider.Event, error) {
 	}
 	c := a.find(event.Index)
 	if c == nil {
-		return nil, a.fault("block %d goes on and never began", event.Index)
+		return nil, a.malformedError("block %d goes on and never began", event.Index)
 	}
 	switch c.kind + "/" + event.Delta.Type {
 	case "text/text_delta":
-		return c.say(event.Delta.Text), nil
+		return c.addText(event.Delta.Text), nil
 	case "thinking/thinking_delta":
-		return c.think(event.Delta.Thinking), nil
+		return c.addThinking(event.Delta.Thinking), nil
 	case "thinking/signature_delta":
 		c.signature += event.Delta.Signature
 		return nil, nil
@@ -149,7 +147,7 @@ func (a *answer) blockDelta(data []byte) (provider.Event, error) {
 	return provider.CallDelta{ID: c.id, Arguments: event.Delta.PartialJSON}, nil
 }
 
-// blockStop tells the arguments of a call that came without deltas.
+// blockStop ends a block. It emits the arguments of a call that had no deltas.
 func (a *answer) blockStop(data []byte) (provider.Event, error) {
 	var event struct {
 		Index int `json:"index"`
@@ -159,7 +157,7 @@ func (a *answer) blockStop(data []byte) (provider.Event, error) {
 	}
 	c := a.find(event.Index)
 	if c == nil {
-		return nil, a.fault("block %d ends and never began", event.Index)
+		return nil, a.malformedError("block %d ends and never began", event.Index)
 	}
 	if c.kind != "tool_use" || len(c.input) > 0 {
 		return nil, nil
@@ -180,7 +178,7 @@ func (a *answer) find(index int) *content {
 	return nil
 }
 
-func (c *content) say(text string) provider.Event {
+func (c *content) addText(text string) provider.Event {
 	if text == "" {
 		return nil
 	}
@@ -188,7 +186,7 @@ func (c *content) say(text string) provider.Event {
 	return provider.TextDelta{Text: text}
 }
 
-func (c *content) think(text string) provider.Event {
+func (c *content) addThinking(text string) provider.Event {
 	if text == "" {
 		return nil
 	}
@@ -196,7 +194,7 @@ func (c *content) think(text string) provider.Event {
 	return provider.ThinkingDelta{Text: text}
 }
 
-// part is what a block came to; nil if there is nothing in it.
+// part returns the part for a block, or nil if the block is empty.
 func (c *content) part() firn.Part {
 	switch c.kind {
 	case "text":
@@ -219,8 +217,8 @@ func (c *content) part() firn.Part {
 	return nil
 }
 
-// arguments returns the arguments of a call as an object that can be stored.
-// What is not one is kept as text in a member "invalid".
+// arguments returns the arguments of a call as a valid JSON object. Anything else is kept
+// as text in a member "invalid".
 func arguments(input []byte) json.RawMessage {
 	switch {
 	case rawjson.IsBlank(input):
@@ -231,8 +229,8 @@ func arguments(input []byte) json.RawMessage {
 	return append(rawjson.AppendString([]byte(`{"invalid":`), string(input)), '}')
 }
 
-// opaque returns a block of an unknown kind as it came, with the input that
-// came behind it in its place.
+// opaque returns a block of unknown type unchanged, except that streamed input replaces its
+// input.
 func opaque(kind string, raw json.RawMessage, input []byte) json.RawMessage {
 	if rawjson.Valid(raw) != nil || !shallow(raw) {
 		return append(rawjson.AppendString([]byte(`{"type":`), kind), '}')
@@ -253,8 +251,7 @@ func opaque(kind string, raw json.RawMessage, input []byte) json.RawMessage {
 	return append(out, '}')
 }
 
-// shallow reports whether JSON is nested so little that it can stand inside of
-// the line of a log.
+// shallow reports whether the nesting depth of JSON is small enough for a log line.
 func shallow(raw []byte) bool {
 	const lines = 20
 	deeper := bytes.Join([][]byte{bytes.Repeat([]byte("["), lines), raw, bytes.Repeat([]byte("]"), lines)}, nil)

@@ -1,12 +1,10 @@
-// Package anthropic asks models that speak the Messages API of Anthropic: its
-// own, and those of others who offer the same API.
+// Package anthropic is a client for Anthropic's Messages API and for compatible servers.
 //
-// It is a thin client of the wire. A request is a pure function of a window,
-// its tools and the model's name (see encode): what stands before the newest
-// messages has the same bytes in every request of a conversation, but for the
-// marks that say up to where it is worth caching. Nothing is repaired here
-// that package window promises; what has no place in a request is an error
-// before anything is sent.
+// It is a thin layer over the wire format. A request is a pure function of a window, its
+// tools and the model's name (see encode): everything before the newest messages has the
+// same bytes in every request of a conversation, except for the cache markers. The package
+// relies on the guarantees of package window and repairs nothing itself. Content that has
+// no representation in a request is an error before anything is sent.
 package anthropic
 
 import (
@@ -25,56 +23,52 @@ import (
 	"firn/window"
 )
 
-// API is what answers are marked with as the API that gave them.
+// API is the API name recorded in answers.
 const API = "anthropic-messages"
 
-// DefaultURL is where Anthropic is.
+// DefaultURL is the base URL of Anthropic's API.
 const DefaultURL = "https://api.anthropic.com"
 
-// version is the version of the API that is spoken here.
+// version is the API version sent with each request.
 const version = "2023-06-01"
 
-// CacheTTL says how long the provider shall keep what it has read of a
-// conversation.
+// CacheTTL selects how long the provider caches the prompt.
 type CacheTTL string
 
-// How long the provider keeps what it has read.
+// The cache lifetimes.
 const (
 	// CacheShort is five minutes from the last use.
 	CacheShort CacheTTL = ""
-	// CacheHour is an hour from the last use. Writing costs more.
+	// CacheHour is an hour from the last use. Cache writes cost more.
 	CacheHour CacheTTL = "1h"
-	// CacheOff asks for no caching.
+	// CacheOff disables caching.
 	CacheOff CacheTTL = "off"
 )
 
-// Options says which model to ask and where.
+// Options configures a model.
 type Options struct {
-	// Name is the id of the model.
+	// Name is the ID of the model.
 	Name string
-	// Key lets us in. Without one nothing is sent, unless Header has one.
+	// Key is the API key. Without one nothing is sent, unless Header contains one.
 	Key string
-	// Provider is what answers are marked with; empty means "anthropic".
+	// Provider is the provider name recorded in answers; empty means "anthropic".
 	Provider string
-	// URL is the base address, with the version (/v1) or without; empty means
-	// [DefaultURL].
+	// URL is the base URL, with or without the version (/v1); empty means [DefaultURL].
 	URL string
-	// Header is sent with every request, besides what the API needs, and goes
-	// before it. Values of Anthropic-Beta are added to ours.
+	// Header is sent with every request and overrides the headers that the API needs.
+	// Values of Anthropic-Beta are added to the built-in ones.
 	Header http.Header
-	// Client makes the requests and Stall says how long they may be silent, as
-	// in [provider.Endpoint].
+	// Client and Stall are those of [provider.Endpoint].
 	Client *http.Client
 	Stall  time.Duration
-	// Spec is what is known of the model; the zero value means to look it up in
-	// the catalogue of [provider.Known].
+	// Spec describes the model; the zero value means the entry of [provider.Known].
 	Spec provider.Spec
-	// CacheTTL is how long the provider keeps what it has read.
+	// CacheTTL is the lifetime of the provider's prompt cache.
 	CacheTTL CacheTTL
 }
 
-// Model is one model behind the Messages API. It implements [provider.Model]
-// and [provider.Counter].
+// Model is a model behind the Messages API. It implements [provider.Model] and
+// [provider.Counter].
 type Model struct {
 	info     provider.Info
 	endpoint provider.Endpoint
@@ -87,7 +81,7 @@ var (
 	_ provider.Counter = (*Model)(nil)
 )
 
-// New makes a model. It does not talk to the provider yet.
+// New returns a model. It does not contact the provider.
 func New(o Options) *Model {
 	if o.Provider == "" {
 		o.Provider = "anthropic"
@@ -95,21 +89,21 @@ func New(o Options) *Model {
 	if o.URL == "" {
 		o.URL = DefaultURL
 	}
-	o.URL = strings.TrimSuffix(strings.TrimRight(o.URL, "/"), "/v1") // which every path of the API begins with
-	age := ageOf(o.Name)
+	o.URL = strings.TrimSuffix(strings.TrimRight(o.URL, "/"), "/v1") // every path of the API includes it
+	age := generationOf(o.Name)
 	spec := specOf(o, age)
 	header := headerOf(o, age)
 	return &Model{
 		info:     provider.Info{Provider: o.Provider, API: API, Name: o.Name, Spec: spec, Profile: window.Anthropic()},
 		endpoint: provider.Endpoint{Provider: o.Provider, URL: o.URL, Header: header, Client: o.Client, Stall: o.Stall},
-		settings: settings{name: o.Name, spec: spec, age: age, ttl: o.CacheTTL},
+		settings: settings{name: o.Name, spec: spec, generation: age, ttl: o.CacheTTL},
 		keyed:    header.Get("X-Api-Key") != "" || header.Get("Authorization") != "",
 	}
 }
 
-// specOf finds what is known of a model. Of one that the catalogue does not
-// know, the name tells whether it thinks.
-func specOf(o Options, age age) provider.Spec {
+// specOf returns the spec of a model. If the catalogue does not contain it, whether it can
+// think is derived from its name.
+func specOf(o Options, age generation) provider.Spec {
 	spec := o.Spec
 	if spec == (provider.Spec{}) {
 		spec = provider.Known().Find(o.Provider, o.Name)
@@ -120,7 +114,7 @@ func specOf(o Options, age age) provider.Spec {
 	return spec
 }
 
-func headerOf(o Options, age age) http.Header {
+func headerOf(o Options, age generation) http.Header {
 	header := http.Header{}
 	header.Set("Anthropic-Version", version)
 	if o.Key != "" {
@@ -136,16 +130,16 @@ func headerOf(o Options, age age) http.Header {
 	return header
 }
 
-// Info tells what the model is.
+// Info returns the model's info.
 func (m *Model) Info() provider.Info { return m.info }
 
-// Stream sends a request and yields what comes back.
+// Stream sends a request and yields the events of the answer.
 //
-// A refusal is an answer if there is text in it: what the model would not say
-// is missing, and so are the calls it had begun. One without text is an error,
-// BadRequest with the code "refusal". A call whose arguments are not a JSON
-// object is kept, with what came in a member "invalid", as package window
-// would write it: then the model learns from the tool what was wrong.
+// A refusal that contains text is an answer; calls that had started are dropped. A refusal
+// without text is a BadRequest error with the code "refusal". A call whose arguments are
+// not a JSON object is kept, with the received text in a member "invalid", the same
+// encoding that package window uses. The model then learns about the mistake from the
+// tool's error.
 func (m *Model) Stream(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
 	return func(yield func(provider.Event, error) bool) {
 		body, err := m.post(ctx, "/v1/messages", req, answering)
@@ -162,8 +156,8 @@ func (m *Model) Stream(ctx context.Context, req provider.Request) iter.Seq2[prov
 	}
 }
 
-// CountTokens asks the provider how many tokens the request would be. It costs
-// nothing, but counts against a limit of requests.
+// CountTokens asks the provider for the number of tokens of the request. This is free, but
+// counts against a rate limit.
 func (m *Model) CountTokens(ctx context.Context, req provider.Request) (int64, error) {
 	body, err := m.post(ctx, "/v1/messages/count_tokens", req, counting)
 	if err != nil {
@@ -186,7 +180,7 @@ func (m *Model) CountTokens(ctx context.Context, req provider.Request) (int64, e
 	return *count.InputTokens, nil
 }
 
-// post sends a request, or says why it cannot be sent.
+// post encodes and sends a request.
 func (m *Model) post(ctx context.Context, path string, req provider.Request, p purpose) (io.ReadCloser, error) {
 	if !m.keyed {
 		return nil, &provider.Error{

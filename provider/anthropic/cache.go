@@ -7,13 +7,12 @@ import (
 	"firn/window"
 )
 
-// A request may have four marks that say: what was read up to here is worth
-// keeping. The provider then looks for what it kept at each mark and at up to
-// twenty blocks before it. One mark is on the system prompt, or on the last
-// tool if there is none; the others are set by markTurns. Wherever they are,
-// they change nothing else of the request.
+// A request may have four cache markers. The provider looks for a cached prefix at each
+// marker and at up to twenty blocks before it. One marker is on the system prompt, or on
+// the last tool if there is no system prompt; the others are set by markTurns. Markers
+// change nothing else in the request.
 
-// mark is a mark as it is written into a block.
+// mark returns a cache marker as it is written into a block.
 func (ttl CacheTTL) mark() string {
 	switch ttl {
 	case CacheOff:
@@ -24,14 +23,14 @@ func (ttl CacheTTL) mark() string {
 	return `,"cache_control":{"type":"ephemeral"}`
 }
 
-// markTurns sets at most three marks:
+// markTurns sets up to three markers:
 //
-//   - before the first injection: up to there the next run says the same;
-//   - at the end: up to there the next step of this run says the same;
-//   - where the request before this one had its mark, if that can be told, so
-//     that it is found even if more than twenty blocks came since. Within a run
-//     that is the end of the user's turn before; at the beginning of one with
-//     injections it is where the run before had its first injection.
+//   - before the first injection: the prefix that the next run shares;
+//   - at the end: the prefix that the next step of this run shares;
+//   - where the previous request had its marker, if known, so that it is found
+//     even after more than twenty blocks. Within a run this is the end of the
+//     previous user turn; at the start of a run with injections it is the place
+//     of the previous run's first injection.
 func markTurns(turns []turn, items []window.Item) {
 	if len(turns) == 0 {
 		return
@@ -54,7 +53,7 @@ func markTurns(turns []turn, items []window.Item) {
 	}
 }
 
-// markBefore marks the last block that came of an item before the given one.
+// markBefore marks the last block of an item before the given one.
 func markBefore(turns []turn, item int) {
 	for t := len(turns) - 1; t >= 0; t-- {
 		blocks := turns[t].blocks
@@ -68,8 +67,8 @@ func markBefore(turns []turn, item int) {
 	}
 }
 
-// markEnd marks the last block that can have a mark, and reports whether there
-// is one: not thinking, nor text with nothing in it.
+// markEnd marks the last block that can carry a marker, which excludes thinking and empty
+// text. It reports whether there is one.
 func markEnd(blocks []block) bool {
 	for i := len(blocks) - 1; i >= 0; i-- {
 		switch part := blocks[i].part.(type) {

@@ -107,7 +107,7 @@ func (s *session) request(kept int) {
 		s.t.Fatal(err)
 	}
 	if s.run%10 == 9 {
-		if err := validate(body, s.settings.age); err != nil {
+		if err := validate(body, s.settings.generation); err != nil {
 			s.t.Fatal(err)
 		}
 	}

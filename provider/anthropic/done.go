@@ -7,10 +7,10 @@ import (
 	"firn/provider"
 )
 
-// done is the end of a stream that came whole.
+// done returns the final event of a complete stream.
 func (a *answer) done() (provider.Event, error) {
 	if !a.began || a.reason == "" {
-		return nil, a.fault("the answer ends and does not say why")
+		return nil, a.malformedError("the answer ends and does not say why")
 	}
 	var parts []firn.Part
 	for _, c := range a.blocks {
@@ -32,8 +32,7 @@ func (a *answer) done() (provider.Event, error) {
 	}}, nil
 }
 
-// refusal is the error for an answer that is not given. To keep it would leave
-// a message with nothing in it.
+// refusal returns the error for a refused answer. Keeping it would leave an empty message.
 func (a *answer) refusal() error {
 	message := a.explanation
 	if message == "" {
@@ -45,10 +44,9 @@ func (a *answer) refusal() error {
 	}
 }
 
-// stopReason says why the model stopped. The reasons that are not named
-// (end_turn, stop_sequence, refusal, pause_turn, which is for tools that the
-// provider runs, and those to come) all mean that it said what it had to say.
-// If that were calls, they wait for their results, whatever the reason.
+// stopReason converts the API's stop reason. All reasons not listed (end_turn,
+// stop_sequence, refusal, pause_turn, which is for server-side tools, and future ones) mean
+// that the answer is complete. An answer with calls is StopToolUse, whatever the reason.
 func stopReason(reason string, parts []firn.Part) firn.StopReason {
 	switch {
 	case reason == "max_tokens" || reason == "model_context_window_exceeded":
@@ -61,20 +59,20 @@ func stopReason(reason string, parts []firn.Part) firn.StopReason {
 
 func isCall(part firn.Part) bool { _, ok := part.(firn.ToolCall); return ok }
 
-// usage is what the API tells of tokens. What is not told is nil.
+// usage is the API's token usage. Values that were not reported are nil.
 type usage struct {
 	Input      *int64 `json:"input_tokens"`
 	Output     *int64 `json:"output_tokens"`
 	CacheRead  *int64 `json:"cache_read_input_tokens"`
 	CacheWrite *int64 `json:"cache_creation_input_tokens"`
-	// Writes tells how long what was written is kept.
+	// Writes splits cache writes by lifetime.
 	Writes *struct {
 		Hour int64 `json:"ephemeral_1h_input_tokens"`
 	} `json:"cache_creation"`
 }
 
-// merge takes the numbers of a later report. They count from the beginning, so
-// they stand in the place of those before.
+// merge applies a later report. The numbers are cumulative, so they replace the earlier
+// ones.
 func (u *usage) merge(later usage) {
 	replace(&u.Input, later.Input)
 	replace(&u.Output, later.Output)
@@ -89,8 +87,8 @@ func replace[T any](p **T, later *T) {
 	}
 }
 
-// count makes a usage with its cost. What is kept for an hour costs twice the
-// price of input to write; the price of writing is for five minutes.
+// count converts a usage and computes its cost. The price of cache writes applies to five
+// minutes; a write for an hour costs twice the input price.
 func (u *usage) count(price provider.Price) firn.Usage {
 	counted := firn.Usage{
 		Input: tokens(u.Input), Output: tokens(u.Output),
@@ -107,8 +105,7 @@ func (u *usage) count(price provider.Price) firn.Usage {
 	return counted
 }
 
-// tokens is a number of tokens as it can be: not negative, nor so large that
-// adding them up goes wrong.
+// tokens clamps a number of tokens to a range in which sums cannot overflow.
 func tokens(n *int64) int64 {
 	if n == nil {
 		return 0

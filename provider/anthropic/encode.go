@@ -11,15 +11,15 @@ import (
 	"firn/provider"
 )
 
-// settings is what of a model its requests depend on.
+// settings holds the properties of a model that its requests depend on.
 type settings struct {
-	name string
-	spec provider.Spec
-	age  age
-	ttl  CacheTTL
+	name       string
+	spec       provider.Spec
+	generation generation
+	ttl        CacheTTL
 }
 
-// purpose is what a request is for.
+// purpose is the endpoint that a request is encoded for.
 type purpose int
 
 const (
@@ -27,12 +27,11 @@ const (
 	counting
 )
 
-// encode writes a request. It is pure: the same settings and request give the
-// same bytes. What stays the same as a conversation grows comes first (the
-// model, the tools, the system prompt, the messages so far); what may change
-// comes behind the messages.
+// encode encodes a request. It is pure: the same settings and request give the same bytes.
+// The stable prefix of a conversation comes first (model, tools, system prompt, messages so
+// far); everything that may change follows the messages.
 func encode(s settings, req provider.Request, p purpose) ([]byte, error) {
-	turns, plan := arrange(s, req)
+	turns, plan := planRequest(s, req)
 	if len(turns) == 0 {
 		return nil, fmt.Errorf("there is no message to send: %w", firn.ErrInvalid)
 	}
@@ -50,19 +49,19 @@ func encode(s settings, req provider.Request, p purpose) ([]byte, error) {
 	return e.out, e.err
 }
 
-// arrange decides what is sent of a window and how the answer is asked for.
-func arrange(s settings, req provider.Request) ([]turn, plan) {
+// planRequest decides which parts of a window are sent and with what parameters.
+func planRequest(s settings, req provider.Request) ([]turn, plan) {
 	items := req.Window.Items
 	from := 0
-	if s.age.bound {
-		// What is injected into this run was not there, or was other, in the runs
-		// before, so the ground of their thinking has changed.
+	if s.generation.bound {
+		// Injections differ between runs, so thinking of earlier runs was based on a
+		// different prefix.
 		if i := firstInjected(items); i < len(items) {
 			from = i
 		}
 	}
 	turns := layout(items, from)
-	plan := planFor(s, req, ready(turns))
+	plan := planFor(s, req, canBudgetThinking(turns))
 	if !plan.thinks() {
 		// "When thinking is disabled, an `assistant` message in the final position
 		// cannot contain `thinking`."
@@ -74,8 +73,7 @@ func arrange(s settings, req provider.Request) ([]turn, plan) {
 	return turns, plan
 }
 
-// encoder gathers the bytes of a request. The first thing that cannot be
-// written is its error.
+// encoder accumulates the bytes of a request. The first failure is kept as its error.
 type encoder struct {
 	out  []byte
 	mark string
@@ -98,7 +96,7 @@ func (e *encoder) fail(format string, args ...any) {
 	}
 }
 
-// object writes a JSON object as it is.
+// object writes a JSON object unchanged.
 func (e *encoder) object(what string, raw json.RawMessage) {
 	err := rawjson.Valid(raw)
 	if err == nil {
@@ -147,8 +145,7 @@ func (e *encoder) turns(turns []turn) {
 	e.raw("]")
 }
 
-// separator stands before the part with the number i: a comma, or what opens
-// the list.
+// separator returns the text before element i: a comma, or the opening of the list.
 func separator(i int, open string) string {
 	if i == 0 {
 		return open
@@ -156,7 +153,7 @@ func separator(i int, open string) string {
 	return ","
 }
 
-// block writes a part, all but the brace that closes it.
+// block writes a part without its closing brace.
 func (e *encoder) block(part firn.Part) {
 	switch b := part.(type) {
 	case firn.Text:
@@ -197,7 +194,7 @@ func (e *encoder) result(b firn.ToolResult) {
 	}
 }
 
-// plan writes how the answer is asked for. Who only counts asks for none.
+// plan writes the parameters of the answer. A request that only counts tokens has none.
 func (e *encoder) plan(s settings, plan plan, p purpose) {
 	if p == answering {
 		e.raw(`,"max_tokens":`).raw(strconv.FormatInt(plan.maxTokens, 10))
@@ -205,10 +202,10 @@ func (e *encoder) plan(s settings, plan plan, p purpose) {
 	switch {
 	case plan.adaptive:
 		e.raw(`,"thinking":{"type":"adaptive"`)
-		if s.age.silent {
+		if s.generation.silent {
 			e.raw(`,"display":"summarized"`)
 		}
-		if s.age.bound {
+		if s.generation.bound {
 			e.raw(`,"block_binding":{"prefix_mismatch_behavior":"drop_block"}`)
 		}
 		e.raw("}")

@@ -65,7 +65,7 @@ func keep(t *testing.T, answer *firn.Message) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := validate(body, s.age); err != nil {
+	if err := validate(body, s.generation); err != nil {
 		t.Fatalf("%v\n%s", err, body)
 	}
 }

@@ -5,26 +5,25 @@ import (
 	"firn/window"
 )
 
-// turn is a message as the API counts them: users and assistants take turns,
-// and results of tools are what the user says.
+// turn is a message of the API: user and assistant alternate, and tool results belong to
+// the user.
 type turn struct {
 	role   firn.Role
 	blocks []block
 }
 
-// block is a piece of a turn.
+// block is a content block of a turn.
 type block struct {
 	part firn.Part
-	// item is the place in the window of the item it came from.
+	// item is the index of the window item it came from.
 	item int
-	// mark says that what has been read up to here is to be cached.
+	// mark sets a cache marker on the block.
 	mark bool
 }
 
-// layout makes turns of items: each run of results, and the user's message
-// behind it, is one turn with the results first. Thinking in items before the
-// given one is left out, and so is what has no signature, which nobody takes
-// back.
+// layout groups items into turns: each run of results and the user message after it become
+// one turn with the results first. Thinking before item thinkingFrom is left out, and so is
+// thinking without a signature, which no server accepts.
 func layout(items []window.Item, thinkingFrom int) []turn {
 	var turns []turn
 	for i := range items {
@@ -46,7 +45,7 @@ func layout(items []window.Item, thinkingFrom int) []turn {
 	return turns
 }
 
-// results reports whether there are results of tools in the turn.
+// results reports whether the turn contains tool results.
 func (t turn) results() bool {
 	for _, b := range t.blocks {
 		if isResult(b.part) {
@@ -56,7 +55,7 @@ func (t turn) results() bool {
 	return false
 }
 
-// onlyResults reports whether there is nothing else in it.
+// onlyResults reports whether the turn consists of tool results only.
 func (t turn) onlyResults() bool {
 	for _, b := range t.blocks {
 		if !isResult(b.part) {
@@ -66,15 +65,15 @@ func (t turn) onlyResults() bool {
 	return true
 }
 
-// thinking reports whether the turn begins with thinking.
+// thinking reports whether the turn starts with thinking.
 func (t turn) thinking() bool { return isThinking(t.blocks[0].part) }
 
 func isResult(part firn.Part) bool { _, ok := part.(firn.ToolResult); return ok }
 
 func isThinking(part firn.Part) bool { _, ok := part.(firn.Thinking); return ok }
 
-// firstInjected is the place of the first item with an injection in it; the
-// number of items if there is none.
+// firstInjected returns the index of the first item with an injection, or len(items) if
+// there is none.
 func firstInjected(items []window.Item) int {
 	for i := range items {
 		if len(items[i].Injected) > 0 {

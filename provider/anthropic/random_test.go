@@ -113,13 +113,13 @@ func TestRandomHistories(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := validate(body, s.age); err != nil {
+		if err := validate(body, s.generation); err != nil {
 			t.Fatalf("%v\n%s", err, body)
 		}
 		if again, _ := encode(s, req, answering); !bytes.Equal(body, again) {
 			t.Fatalf("spelt in two ways:\n%s\n%s", body, again)
 		}
-		if !s.age.adaptive && !ready(layout(req.Window.Items, 0)) {
+		if !s.generation.adaptive && !canBudgetThinking(layout(req.Window.Items, 0)) {
 			switched++
 		}
 		for _, on := range []bool{true, false} {

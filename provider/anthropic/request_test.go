@@ -38,7 +38,7 @@ func byTool(id, name string, parts ...firn.Part) *firn.Message {
 
 // settingsOf is a model that is known well.
 func settingsOf(name string) settings {
-	return settings{name: name, age: ageOf(name), spec: provider.Spec{Window: 200_000, MaxOutput: 64_000, Thinks: true, Sees: true}}
+	return settings{name: name, generation: generationOf(name), spec: provider.Spec{Window: 200_000, MaxOutput: 64_000, Thinks: true, Sees: true}}
 }
 
 // build makes a window for the model with that name.
@@ -118,7 +118,7 @@ func TestRequests(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := validate(body, r.settings.age); err != nil {
+			if err := validate(body, r.settings.generation); err != nil {
 				t.Error(err)
 			}
 			var pretty bytes.Buffer
@@ -233,7 +233,7 @@ func TestValidatorRefuses(t *testing.T) {
 			t.Errorf("%s: there is no %s in\n%s", c.request, c.before, good)
 			continue
 		}
-		if err := validate([]byte(bad), requests()[c.request].settings.age); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := validate([]byte(bad), requests()[c.request].settings.generation); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s with %s: got %v, want a refusal with %q", c.request, c.after, err, c.want)
 		}
 	}

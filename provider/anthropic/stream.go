@@ -13,17 +13,17 @@ import (
 	"firn/provider"
 )
 
-// read yields what a stream says, and Done when the stream says that it is
-// whole. A stream that ends without saying so was cut off.
+// read yields the events of a stream, and Done when the stream signals its end. A stream
+// that ends without that signal was truncated.
 func read(r io.Reader, info provider.Info) iter.Seq2[provider.Event, error] {
 	return func(yield func(provider.Event, error) bool) {
 		a := answer{info: info}
 		for line, err := range sse.Read(r) {
 			if err != nil {
-				yield(nil, a.lost(err))
+				yield(nil, a.readError(err))
 				return
 			}
-			event, err := a.take(line.Data)
+			event, err := a.handleEvent(line.Data)
 			if err != nil {
 				yield(nil, err)
 				return
@@ -36,14 +36,14 @@ func read(r io.Reader, info provider.Info) iter.Seq2[provider.Event, error] {
 				return
 			}
 		}
-		yield(nil, a.fault("the stream ended before the answer did"))
+		yield(nil, a.malformedError("the stream ended before the answer did"))
 	}
 }
 
-// take takes one event of the stream and returns what it says to those who
-// follow, nil if that is nothing. Kinds of events that are not known are
-// passed over: the API promises that there will be more.
-func (a *answer) take(data []byte) (provider.Event, error) {
+// handleEvent handles one event of the stream and returns the resulting event, or nil if
+// there is none. Unknown event types are ignored, because the API reserves the right to add
+// more.
+func (a *answer) handleEvent(data []byte) (provider.Event, error) {
 	var event provider.Event
 	var err error
 	switch kindOf(data) {
@@ -58,13 +58,13 @@ func (a *answer) take(data []byte) (provider.Event, error) {
 	case "message_delta":
 		err = a.messageDelta(data)
 	case "error":
-		err = a.refused(data)
+		err = a.streamError(data)
 	case "message_stop":
 		a.stopped = true
 		fallthrough
 	default:
 		if !json.Valid(data) {
-			err = a.fault("an event is not JSON")
+			err = a.malformedError("an event is not JSON")
 		}
 	}
 	return event, err
@@ -107,9 +107,9 @@ func (a *answer) messageDelta(data []byte) error {
 	return nil
 }
 
-// refused makes an error of an event that says there is one. The status was a
-// good one by then.
-func (a *answer) refused(data []byte) error {
+// streamError converts an error event. The HTTP status has already been sent as 200 by
+// then.
+func (a *answer) streamError(data []byte) error {
 	failure := provider.StreamComplaint(a.info.Provider, a.info.Name, data)
 	failure.Status, failure.Began = http.StatusOK, a.began
 	return failure
@@ -117,26 +117,25 @@ func (a *answer) refused(data []byte) error {
 
 func (a *answer) decode(data []byte, event any) error {
 	if err := json.Unmarshal(data, event); err != nil {
-		return a.fault("an event is not what it should be: %w", err)
+		return a.malformedError("an event is not what it should be: %w", err)
 	}
 	return nil
 }
 
-// fault is the error for a stream that was cut off or makes no sense. To ask
-// again may help. It does not repeat what came: that may be a page of somebody
-// in between, with our own headers in it.
-func (a *answer) fault(format string, args ...any) error {
+// malformedError returns a temporary error for a truncated or malformed stream. It does not
+// quote the data, which may be a proxy's error page that includes our own headers.
+func (a *answer) malformedError(format string, args ...any) error {
 	return &provider.Error{
 		Kind: provider.Temporary, Provider: a.info.Provider, Model: a.info.Name, Began: true,
 		Err: fmt.Errorf(format, args...),
 	}
 }
 
-// lost is the error for a stream that could not be read on. Those of the
-// endpoint say all there is to say.
-func (a *answer) lost(err error) error {
+// readError returns the error for a failed read. Errors of the endpoint are returned
+// unchanged.
+func (a *answer) readError(err error) error {
 	if errors.Is(err, firn.ErrTooLarge) {
-		return a.fault("read the answer: %w", err)
+		return a.malformedError("read the answer: %w", err)
 	}
 	return err
 }

@@ -4,14 +4,14 @@ import (
 	"firn/provider"
 )
 
-// plan is how an answer is asked for.
+// plan holds the parameters of a request that depend on the thinking level.
 type plan struct {
 	maxTokens int64
-	// budget is how many tokens of the answer may be thinking; zero for none.
+	// budget is the maximum number of thinking tokens; zero disables thinking by budget.
 	budget int64
-	// adaptive says that the model decides how much to think.
+	// adaptive means that the model decides how much to think.
 	adaptive bool
-	// effort is how hard it shall try; empty leaves it to the model.
+	// effort is the effort level; empty means the model's default.
 	effort string
 }
 
@@ -19,19 +19,18 @@ type plan struct {
 func (p plan) thinks() bool { return p.budget > 0 || p.adaptive }
 
 const (
-	// assumedOutput is how long an answer of a model may be of which we do not
-	// know it.
+	// assumedOutput is the output limit assumed for a model whose limit is unknown.
 	assumedOutput = 8192
-	// leastBudget is the smallest budget that the API takes.
+	// leastBudget is the smallest budget that the API accepts.
 	leastBudget = 1024
-	// leastAnswer is what must be left for the answer besides the thinking.
+	// leastAnswer is the minimum number of tokens left for the answer besides thinking.
 	leastAnswer = 1024
-	// leastRoom is asked for even if the window seems to be full: only the
-	// provider knows whether it is.
+	// leastRoom is requested even if the window appears to be full, because only the
+	// provider knows the exact count.
 	leastRoom = 4096
 )
 
-// budgets are the tokens for thinking, by how hard to think.
+// budgets maps thinking levels to token budgets.
 var budgets = map[provider.Thinking]int64{
 	provider.ThinkMinimal: leastBudget,
 	provider.ThinkLow:     2048,
@@ -40,7 +39,7 @@ var budgets = map[provider.Thinking]int64{
 	provider.ThinkMax:     32768,
 }
 
-// efforts are the names of the API for the same.
+// efforts maps thinking levels to the API's effort names.
 var efforts = map[provider.Thinking]string{
 	provider.ThinkMinimal: "low",
 	provider.ThinkLow:     "low",
@@ -49,33 +48,33 @@ var efforts = map[provider.Thinking]string{
 	provider.ThinkMax:     "xhigh",
 }
 
-// planFor decides how to ask. Ready says that a budget for thinking may be
-// given: see ready.
+// planFor returns the plan for a request. Ready reports whether a thinking budget is
+// allowed; see canBudgetThinking.
 func planFor(s settings, req provider.Request, ready bool) plan {
 	effort := efforts[req.Thinking]
 	switch {
-	case s.age.adaptive && (s.age.always || s.spec.Thinks && effort != ""):
+	case s.generation.adaptive && (s.generation.always || s.spec.Thinks && effort != ""):
 		return adaptivePlan(s, req, effort)
-	case s.spec.Thinks && !s.age.adaptive && ready && budgets[req.Thinking] > 0:
+	case s.spec.Thinks && !s.generation.adaptive && ready && budgets[req.Thinking] > 0:
 		return budgetPlan(s, req, budgets[req.Thinking])
 	}
 	return plan{maxTokens: maxTokens(s.spec, req, 0)}
 }
 
-// adaptivePlan tells an effort. A model that cannot be kept from thinking is
-// told the least one instead of off.
+// adaptivePlan returns a plan with an effort level. For a model that cannot turn thinking
+// off, the lowest effort is used instead of off.
 func adaptivePlan(s settings, req provider.Request, effort string) plan {
 	if effort == "" {
 		effort = "low"
 	}
-	if effort == "xhigh" && !s.age.xhigh {
+	if effort == "xhigh" && !s.generation.xhigh {
 		effort = "max"
 	}
 	return plan{maxTokens: maxTokens(s.spec, req, 0), adaptive: true, effort: effort}
 }
 
-// budgetPlan gives a budget that leaves room for the answer. If there is no
-// room for any, there is no thinking.
+// budgetPlan returns a plan with a thinking budget that leaves room for the answer. If
+// there is no room, thinking is off.
 func budgetPlan(s settings, req provider.Request, budget int64) plan {
 	most := maxTokens(s.spec, req, budget)
 	rest := int64(leastAnswer)
@@ -89,9 +88,8 @@ func budgetPlan(s settings, req provider.Request, budget int64) plan {
 	return plan{maxTokens: most, budget: budget}
 }
 
-// maxTokens is how long an answer may be, with its thinking: what the caller
-// asked for besides the thinking, or else what the model can do, within what
-// is left of the window.
+// maxTokens returns the output limit, including thinking: the caller's limit plus the
+// budget, or else the model's limit, bounded by the remaining window.
 func maxTokens(spec provider.Spec, req provider.Request, budget int64) int64 {
 	most := spec.MaxOutput
 	switch {
@@ -105,22 +103,21 @@ func maxTokens(spec provider.Spec, req provider.Request, budget int64) int64 {
 	}
 	if spec.Window > 0 {
 		used := req.Window.Tokens.Total
-		left := spec.Window - used - used/16 // estimates are off by a little
+		left := spec.Window - used - used/16 // estimates are slightly off
 		most = min(max(left, min(most, leastRoom)), most, spec.Window)
 	}
 	return most
 }
 
-// ready reports whether the API takes a budget for thinking now. The answers
-// that led up to the newest tool results count as one turn of the assistant,
-// and that must begin with thinking: "Expected `thinking` or
-// `redacted_thinking`, but found `tool_use`". It does not if thinking was off
-// when the turn began, or another model began it. So does a part of the turn
-// that the user spoke before.
+// canBudgetThinking reports whether the API accepts a thinking budget now. The answers that
+// led up to the newest tool results count as one assistant turn, which must start with
+// thinking: "Expected `thinking` or `redacted_thinking`, but found `tool_use`". It does not
+// if thinking was off when the turn began, or if another model began it. The same applies
+// to the part of the turn after a user message.
 //
-// Answers later in the turn need not: models of that age mostly think only
-// once. Switching it off for their sake would throw away what is cached.
-func ready(turns []turn) bool {
+// Later answers of the turn need no thinking: models of these generations mostly think only
+// once. Turning thinking off for them would invalidate the cache.
+func canBudgetThinking(turns []turn) bool {
 	for i := len(turns) - 1; i > 0 && turns[i].results(); i -= 2 {
 		spoken := i < 2 || !turns[i-2].onlyResults()
 		if spoken && !turns[i-1].thinking() {

@@ -88,7 +88,7 @@ func parseRequest(body []byte) (wireRequest, error) {
 }
 
 // validate returns why the API would refuse a request for an answer, or nil.
-func validate(body []byte, model age) error {
+func validate(body []byte, model generation) error {
 	req, err := parseRequest(body)
 	if err != nil {
 		return err
@@ -102,7 +102,7 @@ func validate(body []byte, model age) error {
 
 type validator struct {
 	req   wireRequest
-	model age
+	model generation
 	ids   map[string]bool
 	seen  []*wireMark
 }

@@ -8,16 +8,16 @@ import (
 	"firn/internal/rawjson"
 )
 
-// wanted is a call that is wanted.
+// wanted is a call to be made.
 type wanted struct {
 	tool string
 	args args
 }
 
-// args are arguments of a call, in order. All of ours are text.
+// args are the arguments of a call, in order. All values are strings.
 type args [][2]string
 
-// json spells them as an object.
+// json encodes the arguments as an object.
 func (a args) json() json.RawMessage {
 	out := []byte{'{'}
 	for i, arg := range a {
@@ -30,13 +30,13 @@ func (a args) json() json.RawMessage {
 	return append(out, '}')
 }
 
-// argument reads an argument of a call that was made, empty if it has none.
+// argument returns an argument of an earlier call, or "" if it is missing.
 func argument(call firn.ToolCall, name string) string {
 	return rawjson.New(call.Arguments).Lookahead(name)
 }
 
-// call makes an answer that calls tools. The ids go on where those of the
-// conversation end, so that each is there once.
+// call returns an answer that calls tools. The call IDs continue the numbering of the
+// conversation, so each is unique.
 func (c *conversation) call(thought string, calls ...wanted) reply {
 	r := reply{thought: thought}
 	for i, w := range calls {

@@ -7,17 +7,16 @@ import (
 	"firn/internal/pattern"
 )
 
-// A matcher turns a request into the call of a tool. It is false if the
-// request is for something else.
+// A matcher converts a request to a tool call. It returns false if it does not apply.
 type matcher func(c *conversation, ask string) (wanted, bool)
 
-// matchers in the order they are tried.
+// matchers are tried in this order.
 var matchers = []matcher{matchNow, matchCalc, matchWrite, matchRemember, matchList, matchGrep, matchRead}
 
-// polite is what may stand before a request.
+// polite matches the phrases that may introduce a request.
 const polite = `(?is)^(?:please |can you |could you |would you |will you |hey,? |ok,? |and |then |now |also )*`
 
-// pathWord is a path: in quotes, or a word.
+// pathWord matches a path: quoted, or a single word.
 const pathWord = "(?:\"([^\"\n]+)\"|`([^`\n]+)`|'([^'\n]+)'|(\\S+))"
 
 var (
@@ -48,7 +47,7 @@ var (
 		`search (?:our|my|the|past|old|earlier) (?:\w+ )?(?:conversations?|sessions?|history|chats?|memory|notes) for|remind me (?:of|about|what)) +(.+?)[ ?!.]*$`)
 )
 
-// firstOf is the first group that matched, from the given one on.
+// firstOf returns the first group that matched, starting at from.
 func firstOf(groups []string, from int) string {
 	for _, g := range groups[from:] {
 		if g != "" {
@@ -64,7 +63,7 @@ func matchNow(_ *conversation, ask string) (wanted, bool) {
 		return wanted{}, false
 	}
 	w := wanted{tool: "now"}
-	if groups[1] != "" { // what is no zone the tool refuses; the time here would not be an answer
+	if groups[1] != "" { // the tool rejects an invalid zone; the local time would be a wrong answer
 		w.args = args{{"zone", groups[1]}}
 	}
 	return w, true
@@ -84,7 +83,7 @@ func matchCalc(_ *conversation, ask string) (wanted, bool) {
 	return wanted{"calc", args{{"expression", sum}}}, operator.MatchString(sum)
 }
 
-// spoken are the signs of arithmetic as people say them.
+// spoken replaces spelled-out arithmetic operators.
 var spoken = strings.NewReplacer("% of ", "/100*", " times ", "*", " multiplied by ", "*", " plus ", "+", " minus ", "-", " divided by ", "/", " mod ", "%", " to the power of ", "^",
 	" x ", "*", "×", "*", "÷", "/")
 
@@ -92,7 +91,7 @@ func expression(text string) string {
 	return strings.TrimSpace(strings.TrimRight(spoken.Replace(strings.TrimSpace(text)), "=?. "))
 }
 
-// looksLikePath reports whether a word can only be meant as a path.
+// looksLikePath reports whether a word is clearly a path.
 func looksLikePath(word string) bool {
 	if strings.Contains(word, "://") || len(word) > 300 {
 		return false
@@ -102,10 +101,10 @@ func looksLikePath(word string) bool {
 		word == "." || word == ".." || wellKnown[word]
 }
 
-// wellKnown are files without an extension that everybody knows.
+// wellKnown are common files without an extension.
 var wellKnown = wordSet("Makefile LICENSE README Dockerfile CHANGELOG go.mod")
 
-// trimPath takes away what ends the sentence and not the path.
+// trimPath removes the punctuation at the end of a sentence.
 func trimPath(path string) string {
 	if path == "." || path == ".." {
 		return path
@@ -142,7 +141,7 @@ func matchList(_ *conversation, ask string) (wanted, bool) {
 		path = "."
 	default:
 		if !explicit && !looksLikePath(path) && !strings.HasPrefix(strings.ToLower(ask), "ls ") {
-			return wanted{}, false // "list three colours"
+			return wanted{}, false // "list three colors"
 		}
 	}
 	return wanted{"list_dir", args{{"path", path}}}, true
@@ -165,7 +164,7 @@ func matchGrep(_ *conversation, ask string) (wanted, bool) {
 	}
 	pattern := firstOf(groups[:5], 1)
 	if !strings.Contains(low, "grep") {
-		pattern = regexp.QuoteMeta(pattern) // a word that is looked for, not an expression
+		pattern = regexp.QuoteMeta(pattern) // a word to search for, not a regular expression
 	}
 	w := wanted{"grep", args{{"pattern", pattern}}}
 	if path != "" {
@@ -191,7 +190,7 @@ func matchWrite(c *conversation, ask string) (wanted, bool) {
 	return wanted{"write_file", args{{"path", path}, {"content", content}}}, content != ""
 }
 
-// unquote takes quotation marks off that stand around all of a text.
+// unquote removes quotation marks around the whole text.
 func unquote(text string) string {
 	text = strings.TrimSpace(text)
 	for _, marks := range [...][2]string{{`"`, `"`}, {"'", "'"}, {"`", "`"}, {"“", "”"}} {
@@ -202,11 +201,11 @@ func unquote(text string) string {
 	return text
 }
 
-// lastAnswer is what the model said last.
+// lastAnswer returns the model's last answer.
 func (c *conversation) lastAnswer() string {
-	for i := len(c.heard) - 1; i >= 0; i-- {
-		if c.heard[i].by == byModel {
-			return c.heard[i].text
+	for i := len(c.utterances) - 1; i >= 0; i-- {
+		if c.utterances[i].by == byModel {
+			return c.utterances[i].text
 		}
 	}
 	return ""
@@ -220,18 +219,17 @@ func matchRemember(_ *conversation, ask string) (wanted, bool) {
 	return wanted{"remember", args{{"text", strings.TrimSpace(groups[1])}}}, true
 }
 
-// maxAsk bounds how much of a message is matched against the patterns.
+// maxAsk limits how much of a message is matched against the patterns.
 const maxAsk = 8000
 
-// clauseEnd parts several requests in one message.
+// clauseEnd separates several requests in one message.
 var clauseEnd = pattern.New(`(?i)(?:\s*;\s*|,?\s+and then\s+|,?\s+then\s+|,?\s+and\s+|,\s+|\.\s+|\?\s+|\n+)`)
 
-// maxCalls bounds the calls of one answer.
+// maxCalls limits the calls of one answer.
 const maxCalls = 8
 
-// requests finds the calls that a message asks for. Several requests in one
-// message count if each of them is understood; otherwise the message is taken
-// as one.
+// requests returns the calls that a message asks for. A message is split into several
+// requests only if each of them matches; otherwise it is treated as one.
 func (c *conversation) requests(ask string) []wanted {
 	if len(ask) > maxAsk {
 		return nil

@@ -1,14 +1,13 @@
-// Package offline is the model that comes with firn: no network, no key, no
-// learning, and no pretending.
+// Package offline provides firn's built-in model, which needs neither a network nor an API
+// key.
 //
-// It matches words. It can call the tools it is offered when it is asked for
-// the time, a sum, a file, a search or a note; it can quote what was said
-// earlier in the conversation, in a summary of it or in recalled notes; and it
-// can shorten a conversation by picking sentences out of it. What it does not
-// understand it says it does not.
+// It matches words. It can call tools when asked for the time, a calculation, a file, a
+// search or a note; quote earlier statements from the conversation, a summary or recalled
+// notes; and summarize a conversation by extracting sentences. For everything else it
+// answers that it does not understand.
 //
-// It is deterministic: the same request gives the same events. It does no I/O
-// and reads no clock.
+// It is deterministic: the same request gives the same events. It does no I/O and does not
+// read the clock.
 package offline
 
 import (
@@ -30,14 +29,12 @@ const (
 	maxOutput   = 4096
 )
 
-// Options says how the model behaves. The zero value has a window of 32,000
-// tokens and does not wait.
+// Options configures the model. The zero value has a window of 32,000 tokens and no delay.
 type Options struct {
-	// Window is how many tokens a request may have, zero means 32,000. A small
-	// one is a way to see compaction at work.
+	// Window is the context window in tokens; zero means 32,000. A small window is useful
+	// to try compaction.
 	Window int64
-	// Delay is how long to wait before each piece of an answer, to be pleasant
-	// to read.
+	// Delay is the pause before each piece of an answer.
 	Delay time.Duration
 }
 
@@ -47,7 +44,7 @@ type Model struct {
 	delay time.Duration
 }
 
-// New makes the model.
+// New returns an offline model.
 func New(o Options) *Model {
 	if o.Window <= 0 {
 		o.Window = usualWindow
@@ -59,20 +56,20 @@ func New(o Options) *Model {
 	}}
 }
 
-// Info tells what the model is.
+// Info returns the model's info.
 func (m *Model) Info() provider.Info { return m.info }
 
-// CountTokens counts a request as the model itself does, by its characters.
+// CountTokens counts a request by its characters, as the model itself does.
 func (m *Model) CountTokens(_ context.Context, req provider.Request) (int64, error) {
 	return req.Tokens(window.Chars{}), nil
 }
 
-// Stream answers a request, a word at a time. The message has no time: the
-// model has no clock.
+// Stream answers a request word by word. The message has no time, because the model does
+// not read the clock.
 func (m *Model) Stream(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
 	return func(yield func(provider.Event, error) bool) {
 		if ctx.Err() != nil {
-			yield(nil, m.ended(ctx))
+			yield(nil, m.canceledError(ctx))
 			return
 		}
 		input := req.Tokens(window.Chars{})
@@ -87,7 +84,7 @@ func (m *Model) Stream(ctx context.Context, req provider.Request) iter.Seq2[prov
 		message := m.message(answer(req, limit), req, input, limit)
 		for event := range events(message.Parts) {
 			if !m.pause(ctx) {
-				yield(nil, m.ended(ctx))
+				yield(nil, m.canceledError(ctx))
 				return
 			}
 			if !yield(event, nil) {
@@ -98,7 +95,7 @@ func (m *Model) Stream(ctx context.Context, req provider.Request) iter.Seq2[prov
 	}
 }
 
-// limit is how many tokens an answer may have.
+// limit returns the maximum number of tokens of an answer.
 func (m *Model) limit(req provider.Request, input int64) int64 {
 	limit := min(m.info.MaxOutput, m.info.Window-input)
 	if req.MaxTokens > 0 {
@@ -107,7 +104,7 @@ func (m *Model) limit(req provider.Request, input int64) int64 {
 	return limit
 }
 
-// pause waits before a piece. It is false if the context ended.
+// pause waits before a piece. It returns false if the context is done.
 func (m *Model) pause(ctx context.Context) bool {
 	if m.delay <= 0 || ctx.Err() != nil {
 		return ctx.Err() == nil
@@ -122,12 +119,12 @@ func (m *Model) pause(ctx context.Context) bool {
 	}
 }
 
-// ended says that the caller's context ended the request.
-func (m *Model) ended(ctx context.Context) error {
+// canceledError returns the error for a request that the caller's context ended.
+func (m *Model) canceledError(ctx context.Context) error {
 	return fmt.Errorf("ask %s/%s: %w", m.info.Provider, m.info.Name, context.Cause(ctx))
 }
 
-// message is the whole answer, cut to its limit.
+// message returns the complete answer, truncated to limit.
 func (m *Model) message(r reply, req provider.Request, input, limit int64) firn.Message {
 	message := firn.Message{
 		Role: firn.RoleAssistant, API: m.info.API, Provider: m.info.Provider, Model: m.info.Name,
@@ -150,18 +147,18 @@ func (m *Model) message(r reply, req provider.Request, input, limit int64) firn.
 	return message
 }
 
-// reply is an answer before it is cut and streamed.
+// reply is an answer before truncation and streaming.
 type reply struct {
-	// thought says what was matched.
+	// thought describes what was matched.
 	thought string
 	text    string
 	calls   []firn.ToolCall
 }
 
-// parts are what fits into so many tokens: some of the text, and whole calls.
-// What was thought is left out first. Whole says that nothing had to be cut.
+// parts returns the parts that fit into limit tokens: a prefix of the text, and complete
+// calls. The thought is dropped first. Whole reports whether nothing was truncated.
 func (r reply) parts(limit int64) (parts []firn.Part, whole bool) {
-	left := limit * 4 // UTF-16 units, as the counter counts
+	left := limit * 4 // UTF-16 units, as counted by the token counter
 	if n := units(r.thought); n > 0 && n <= left/4 {
 		parts = append(parts, firn.Thinking{Text: r.thought})
 		left -= n
@@ -198,7 +195,7 @@ func width(r rune) int64 {
 	return 1
 }
 
-// cutUnits is the longest prefix of so many UTF-16 units.
+// cutUnits returns the longest prefix of at most n UTF-16 units.
 func cutUnits(text string, n int64) string {
 	for i, r := range text {
 		if n -= width(r); n < 0 {
@@ -208,7 +205,7 @@ func cutUnits(text string, n int64) string {
 	return text
 }
 
-// events are what parts are streamed as.
+// events returns the events that stream the parts.
 func events(parts []firn.Part) iter.Seq[provider.Event] {
 	return func(yield func(provider.Event) bool) {
 		for _, part := range parts {
@@ -233,10 +230,10 @@ func events(parts []firn.Part) iter.Seq[provider.Event] {
 	}
 }
 
-// maxPiece bounds a piece of text where there are no spaces, in bytes.
+// maxPiece limits a piece of text without spaces, in bytes.
 const maxPiece = 48
 
-// pieces cuts a text behind its spaces, never within a rune.
+// pieces splits a text after its spaces, never within a rune.
 func pieces(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for text != "" {
@@ -256,9 +253,9 @@ func pieces(text string) iter.Seq[string] {
 	}
 }
 
-// answer decides what to say.
+// answer selects the reply to a request.
 func answer(req provider.Request, limit int64) reply {
-	c := listen(req)
+	c := parseRequest(req)
 	switch req.Purpose {
 	case provider.ForSummary:
 		return c.summary(limit)

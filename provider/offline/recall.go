@@ -7,13 +7,13 @@ import (
 	"firn/internal/pattern"
 )
 
-// remark is a sentence that was said, and by whom.
+// remark is a sentence and its speaker.
 type remark struct {
 	by   speaker
 	text string
 }
 
-// attributed quotes the sentence and says who said it.
+// attributed returns the quoted sentence with its speaker.
 func (r remark) attributed() string {
 	switch r.by {
 	case byModel:
@@ -26,18 +26,17 @@ func (r remark) attributed() string {
 	return "you said: " + quote(r.text)
 }
 
-// sentence is attributed with a capital letter.
+// sentence returns attributed with a capital letter.
 func (r remark) sentence() string {
 	text := r.attributed()
 	return strings.ToUpper(text[:1]) + text[1:]
 }
 
-// remarks are the sentences that were said before the last message, in order:
-// those that tell something, not those that ask.
+// remarks returns the statements before the last message, in order. Questions are left out.
 func (c *conversation) remarks() []remark {
 	var all []remark
-	for i, h := range c.heard {
-		if i == len(c.heard)-1 && h.by == byUser {
+	for i, h := range c.utterances {
+		if i == len(c.utterances)-1 && h.by == byUser {
 			break
 		}
 		if h.by == bySummary {
@@ -55,15 +54,15 @@ func (c *conversation) remarks() []remark {
 	return all
 }
 
-// exchanges are the lines of our summaries that tell of a question and its
-// answer in one: who said what cannot be told from their sentences.
+// exchanges matches the summary lines that contain a question and its answer. Their
+// sentences cannot be attributed to a speaker.
 var exchanges = pattern.New(`(?m)^- Asked: .*$`)
 
-// marks are the lines that tell where what was recalled comes from. They say nothing,
-// but may have the words of a title.
+// marks matches the lines that name the source of a recalled text. They carry no content,
+// but may contain the words of a title.
 var marks = pattern.New(`(?m)^\[[0-9]+\] (?:said in session|note) .*$`)
 
-// plain takes the marks of a list or a summary off a sentence.
+// plain removes list and summary markers from a sentence.
 func plain(s string) string {
 	s = strings.TrimLeft(s, "-*• ")
 	for _, prefix := range [...]string{"The user said: ", "User: ", "user: ", "Was planned: "} {
@@ -72,33 +71,33 @@ func plain(s string) string {
 	return s
 }
 
-// ours reports whether a sentence of the model is only what it always says, or is one
-// that it said in another conversation, of which a note tells.
-func ours(r remark) bool {
-	return r.by == byNote && strings.HasPrefix(r.text, "assistant: ") || r.by == byModel && (strings.Contains(whoami, r.text) || strings.Contains(r.text, "“") || strings.HasPrefix(r.text, tookWords))
+// isBoilerplate reports whether a sentence of the model is one of its fixed phrases, or is
+// quoted from another conversation.
+func isBoilerplate(r remark) bool {
+	return r.by == byNote && strings.HasPrefix(r.text, "assistant: ") || r.by == byModel && (strings.Contains(whoami, r.text) || strings.Contains(r.text, "“") || strings.HasPrefix(r.text, wordsPrefix))
 }
 
-// telling finds the latest sentence with all the words of a question: one of this
-// conversation before a note, which may tell of another, and the model's last.
-func (c *conversation) telling(words string, by ...speaker) (remark, bool) {
+// findStatement finds the latest sentence that contains all words of a question. Sentences
+// of this conversation precede notes, and those of the model come last.
+func (c *conversation) findStatement(words string, by ...speaker) (remark, bool) {
 	want := stems(words)
 	if len(want) == 0 {
 		return remark{}, false
 	}
 	best, found := remark{}, false
 	for _, r := range c.remarks() {
-		if !among(r.by, by) || ours(r) || shared(want, stems(r.text)) < len(want) {
+		if !among(r.by, by) || isBoilerplate(r) || shared(want, stems(r.text)) < len(want) {
 			continue
 		}
-		if !found || r.by.behind() <= best.by.behind() {
+		if !found || r.by.priority() <= best.by.priority() {
 			best, found = r, true
 		}
 	}
 	return best, found
 }
 
-// behind is how many others are listened to before a speaker.
-func (s speaker) behind() int {
+// priority returns the rank of a speaker; lower ranks are preferred.
+func (s speaker) priority() int {
 	switch s {
 	case byNote:
 		return 1
@@ -117,11 +116,11 @@ func among(by speaker, these []speaker) bool {
 	return false
 }
 
-// everybody but the model, which only quotes.
+// all speakers except the model, which only quotes
 var others = []speaker{byUser, bySummary, byNote}
 
-// related finds the earlier sentence that has most words in common with a
-// text, at least two, or one of a short text.
+// related finds the earlier sentence that shares the most words with a text: at least two,
+// or one for a short text.
 func (c *conversation) related(text string) (remark, bool) {
 	want := stems(text)
 	need := min(2, len(want))
@@ -134,8 +133,8 @@ func (c *conversation) related(text string) (remark, bool) {
 	return best, most > 0
 }
 
-// recollection answers what was said about something: from the conversation if
-// it can, else with the tool that searches what is kept.
+// recollection answers questions about an earlier statement: from the conversation if
+// possible, otherwise with the search tool.
 func recollection(c *conversation) (reply, bool) {
 	groups := recallPattern.FindStringSubmatch(c.last)
 	if groups == nil {
@@ -151,18 +150,18 @@ func recollection(c *conversation) (reply, bool) {
 	case "we":
 		by = []speaker{byUser, byModel, bySummary, byNote}
 	}
-	if found := c.allAbout(topic, by); len(found) > 0 {
+	if found := c.quotesAbout(topic, by); len(found) > 0 {
 		return reply{thought: "Said before.", text: strings.Join(found, "\n")}, true
 	}
 	return c.search(topic), true
 }
 
-// maxQuotes bounds how many sentences are quoted.
+// maxQuotes limits the number of quoted sentences.
 const maxQuotes = 3
 
-// allAbout quotes the latest sentences about a topic, in order: those with all
-// of its words, else those with any.
-func (c *conversation) allAbout(topic string, by []speaker) []string {
+// quotesAbout quotes the latest sentences about a topic, in order: those with all of its
+// words, otherwise those with any.
+func (c *conversation) quotesAbout(topic string, by []speaker) []string {
 	want := stems(topic)
 	if len(want) == 0 {
 		return nil
@@ -170,7 +169,7 @@ func (c *conversation) allAbout(topic string, by []speaker) []string {
 	for _, need := range []int{len(want), (len(want) + 1) / 2} {
 		var found []string
 		for _, r := range c.remarks() {
-			if among(r.by, by) && !ours(r) && shared(want, stems(r.text)) >= need {
+			if among(r.by, by) && !isBoilerplate(r) && shared(want, stems(r.text)) >= need {
 				found = append(found, r.sentence())
 			}
 		}
@@ -181,7 +180,7 @@ func (c *conversation) allAbout(topic string, by []speaker) []string {
 	return nil
 }
 
-// search looks for a topic in what is kept, or says that there is no way to.
+// search calls the search tool for a topic, or answers that no such tool is available.
 func (c *conversation) search(topic string) reply {
 	if c.offers("recall") {
 		return c.call("Not said here; searching what is kept.", wanted{"recall", args{{"query", excerpt(topic, 200)}}})
@@ -196,7 +195,7 @@ var (
 	factQuestion     = pattern.New(`(?i)^(?:and |so |please |tell me |do you know )*(?:what|who|when|where|which|how (?:old|many|much|long|big|far))(?:'s|’s)? +(.+?)[ ?!.]*$`)
 )
 
-// aboutUser answers what the user told of themselves.
+// aboutUser answers questions about the user from the user's own statements.
 func aboutUser(c *conversation) (reply, bool) {
 	if askName.MatchString(c.last) {
 		return c.name(), true
@@ -208,7 +207,7 @@ func aboutUser(c *conversation) (reply, bool) {
 	if topic == "" {
 		return reply{}, false
 	}
-	if r, ok := c.telling(topic, others...); ok {
+	if r, ok := c.findStatement(topic, others...); ok {
 		return reply{thought: "Said before.", text: r.sentence()}, true
 	}
 	if c.offers("recall") {
@@ -217,7 +216,7 @@ func aboutUser(c *conversation) (reply, bool) {
 	return reply{thought: "Not told.", text: "You have not told me, as far as I can see. I looked for: " + topic + "."}, true
 }
 
-// name tells the user's name: what they said last of it.
+// name answers with the user's name, as last stated.
 func (c *conversation) name() reply {
 	for _, by := range [][]speaker{{byUser}, {bySummary, byNote}} {
 		remarks := c.remarks()
@@ -234,14 +233,13 @@ func (c *conversation) name() reply {
 	return reply{thought: "No name.", text: "You have not told me your name in what I can see of this conversation."}
 }
 
-// knownFact answers a question with a sentence that was said before and has
-// all of its words. Without one it is not for us to know.
+// knownFact answers a question with an earlier sentence that contains all of its words.
 func knownFact(c *conversation) (reply, bool) {
 	groups := factQuestion.FindStringSubmatch(c.last)
 	if groups == nil {
 		return reply{}, false
 	}
-	r, ok := c.telling(groups[1], byUser, byModel, bySummary, byNote)
+	r, ok := c.findStatement(groups[1], byUser, byModel, bySummary, byNote)
 	if !ok {
 		return reply{}, false
 	}

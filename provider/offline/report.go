@@ -5,24 +5,23 @@ import (
 	"strings"
 )
 
-// How much of a result is told.
+// The limits for quoting a result.
 const (
 	headLines = 20
 	headChars = 1500
 )
 
-// report makes an answer of what tools answered. A tool that failed is not
-// called again.
+// report returns an answer from the tool results. A tool that failed is not called again.
 func (c *conversation) report() reply {
 	var told []string
 	for _, o := range c.outcomes {
-		told = append(told, o.tell())
+		told = append(told, o.describe())
 	}
 	return reply{thought: "The tools have answered.", text: strings.Join(told, "\n\n")}
 }
 
-// tell says what came of a call.
-func (o outcome) tell() string {
+// describe returns the result of a call as text.
+func (o outcome) describe() string {
 	text := strings.TrimSpace(o.text)
 	if o.failed {
 		if text == "" {
@@ -54,7 +53,7 @@ func (o outcome) tell() string {
 	return o.call.Name + " answered:\n\n" + fenced(head(text))
 }
 
-// head is the beginning of a text, and a word on what is missing.
+// head returns the beginning of a text, with a note about the omitted rest.
 func head(text string) string {
 	all := strings.Split(text, "\n")
 	short := all[:min(headLines, len(all))]
@@ -68,7 +67,7 @@ func head(text string) string {
 	return string(cut)
 }
 
-// fenced puts a text into a code block that it cannot end.
+// fenced puts a text into a code block whose fence does not occur in the text.
 func fenced(text string) string {
 	fence := "```"
 	for strings.Contains(text, fence) {

@@ -11,15 +11,15 @@ import (
 	"firn/window"
 )
 
-// silent is the answer of a model that has nothing to say to the user.
+// silent is the answer of a model that has nothing to send to the user.
 const silent = "NO_REPLY"
 
-// summary shortens the conversation that the request holds as a record. If it
-// holds none, it shortens the request itself. It is never longer than half of
-// what it stands for, unless that is very little.
+// summary summarizes the conversation contained in the request as a record, or the request
+// itself if there is none. The result is at most half as long as the original, unless that
+// is very short.
 func (c *conversation) summary(limit int64) reply {
 	previous, lines, long := "", c.lines, 0
-	for i, h := range c.heard {
+	for i, h := range c.utterances {
 		if h.by == bySummary && i == 0 {
 			previous = h.text
 		}
@@ -47,7 +47,7 @@ func (c *conversation) summary(limit int64) reply {
 	return reply{thought: "Picking sentences.", text: text}
 }
 
-// title takes the first words of the user.
+// title returns a title from the user's first words.
 func (c *conversation) title() reply {
 	text := ""
 	for _, l := range c.lines {
@@ -67,8 +67,8 @@ const (
 	maxTitleChars = 60
 )
 
-// titleOf makes a title of the first words of a text: not those that only
-// begin a request, and not ending in one that wants to go on.
+// titleOf makes a title of the first words of a text. It skips introductory words and does
+// not end with a word that needs a continuation.
 func titleOf(text string) string {
 	words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
 	for i := range words {
@@ -92,11 +92,10 @@ func titleOf(text string) string {
 	return string(title)
 }
 
-// maxNotes bounds the notes of one flush.
+// maxNotes limits the notes of one flush.
 const maxNotes = 5
 
-// flush writes down what the user said that is worth keeping and was not
-// written down before.
+// flush stores the facts that the user stated and that are not stored yet.
 func (c *conversation) flush() reply {
 	if !c.offers("remember") || len(c.outcomes) > 0 {
 		return reply{thought: "Nothing to write down.", text: silent}
@@ -107,13 +106,13 @@ func (c *conversation) flush() reply {
 			written += l.Text
 		}
 	}
-	for _, h := range c.heard {
+	for _, h := range c.utterances {
 		if h.by == byNote {
 			written += h.text
 		}
 	}
 	var said []digest.Line
-	for _, ask := range c.asks[:max(0, len(c.asks)-1)] { // the last one asks for the notes
+	for _, ask := range c.asks[:max(0, len(c.asks)-1)] { // the last one is the request for notes
 		said = append(said, digest.Line{Role: firn.RoleUser, Kind: digest.Said, Text: ask})
 	}
 	notes := slices.DeleteFunc(digest.Notes(said), func(note string) bool {
@@ -132,7 +131,7 @@ func (c *conversation) flush() reply {
 	return c.call("Worth keeping.", wanted{"remember", args{{"text", b.String()}}})
 }
 
-// quoted is a text as it stands within a JSON string.
+// quoted returns a text as encoded within a JSON string.
 func quoted(text string) string {
 	spelt := rawjson.AppendString(nil, text)
 	return string(spelt[1 : len(spelt)-1])

@@ -9,13 +9,13 @@ import (
 	"firn/internal/pattern"
 )
 
-// A try answers one kind of message, or is false.
+// A try answers one kind of message, or returns false.
 type try func(c *conversation) (reply, bool)
 
-// tries in the order they are made.
-var tries = []try{nothing, greeting, about, tools, ordinal, wholeTalk, recollection, aboutUser, knownFact, statement}
+// tries are made in this order.
+var tries = []try{nothing, greeting, about, tools, ordinal, recap, recollection, aboutUser, knownFact, statement}
 
-// turn answers the user, or goes on after tools have answered.
+// turn answers the user, or continues after tool results.
 func (c *conversation) turn() reply {
 	if len(c.outcomes) > 0 {
 		return c.report()
@@ -25,10 +25,10 @@ func (c *conversation) turn() reply {
 			return r
 		}
 	}
-	return c.honest()
+	return c.fallback()
 }
 
-// nothing is for messages without words.
+// nothing answers messages without words.
 func nothing(c *conversation) (reply, bool) {
 	if c.last != "" {
 		return reply{}, false
@@ -42,11 +42,11 @@ var (
 	aboutPattern    = pattern.New(`(?i)^(?:help|/?help me|what (?:can|do) you do|how (?:do|can) i use you|who are you|what are you|what(?:'s|’s| is) your name|what model (?:are you|is this)|are you (?:an? )?(?:ai|real|model|bot|human|llm|chatgpt|gpt|claude).*|what can i (?:ask|do)(?: here)?)[ ?!.]*$`)
 )
 
-// whoami is what the model says of itself, always.
+// whoami is the model's description of itself.
 const whoami = "I am firn's offline model. I match words; I do not reason, learn or use the network."
 
-// tookWords begins an answer that understood no more than words.
-const tookWords = "I took these words from your message"
+// wordsPrefix starts an answer to a message of which only single words were recognized.
+const wordsPrefix = "I took these words from your message"
 
 func greeting(c *conversation) (reply, bool) {
 	switch {
@@ -58,7 +58,7 @@ func greeting(c *conversation) (reply, bool) {
 	return reply{}, false
 }
 
-// abilities say what each tool is good for.
+// abilities has an example request for each tool.
 var abilities = []struct{ tool, example string }{
 	{"now", "“what time is it” (now)"},
 	{"calc", "“what is 12*7” (calc)"},
@@ -88,7 +88,7 @@ func about(c *conversation) (reply, bool) {
 	return reply{thought: "A question about me.", text: b.String()}, true
 }
 
-// tools calls what was asked for, if it is offered.
+// tools calls the requested tools, if they are available.
 func tools(c *conversation) (reply, bool) {
 	calls := c.requests(c.last)
 	if len(calls) == 0 {
@@ -117,7 +117,7 @@ var (
 	wholePattern   = pattern.New(`(?i)^(?:please |can you |could you )?(?:(?:summari[sz]e|sum up|recap)(?: (?:this|our|the|it|that|all|everything|what we (?:said|did|discussed)|so far|conversation|chat|talk|session|up))*|what (?:have|did) we (?:talked?|discuss(?:ed)?|done|do|said|say)(?: about)?(?: so far| until now| today)?|what happened so far)[ ?!.]*$`)
 )
 
-// ordinal answers which question came first or last, and how many there were.
+// ordinal answers which question was first or last, and how many there were.
 func ordinal(c *conversation) (reply, bool) {
 	earlier := c.asks[:len(c.asks)-1]
 	since := ""
@@ -126,7 +126,7 @@ func ordinal(c *conversation) (reply, bool) {
 	}
 	if countPattern.MatchString(c.last) {
 		answers := 0
-		for _, h := range c.heard {
+		for _, h := range c.utterances {
 			if h.by == byModel {
 				answers++
 			}
@@ -149,30 +149,30 @@ func ordinal(c *conversation) (reply, bool) {
 	return reply{thought: "The message before.", text: "Your message before this one was: " + quote(earlier[len(earlier)-1])}, true
 }
 
-// wholeTalkChars is how long the summary of a conversation in it may be.
-const wholeTalkChars = 1500
+// maxRecap limits the length of a recap, in characters.
+const maxRecap = 1500
 
-// wholeTalk tells what was said so far.
-func wholeTalk(c *conversation) (reply, bool) {
+// recap summarizes the conversation so far.
+func recap(c *conversation) (reply, bool) {
 	if !wholePattern.MatchString(c.last) {
 		return reply{}, false
 	}
 	previous := ""
-	if len(c.heard) > 0 && c.heard[0].by == bySummary {
-		previous = c.heard[0].text
+	if len(c.utterances) > 0 && c.utterances[0].by == bySummary {
+		previous = c.utterances[0].text
 	}
 	lines := c.lines
 	if n := len(lines); n > 0 {
-		lines = lines[:n-1] // the request to sum up
+		lines = lines[:n-1] // the request for the summary
 	}
-	text := digest.Extract(previous, lines, wholeTalkChars)
+	text := digest.Extract(previous, lines, maxRecap)
 	if text == "" {
 		return reply{thought: "Nothing to sum up.", text: "Nothing was said before this."}, true
 	}
 	return reply{thought: "Picking sentences.", text: "What was said so far, in sentences picked from it:\n\n" + text}, true
 }
 
-// statement takes note of what the user tells.
+// statement acknowledges a statement of the user.
 func statement(c *conversation) (reply, bool) {
 	if asks(c.last) {
 		return reply{}, false
@@ -189,16 +189,16 @@ func statement(c *conversation) (reply, bool) {
 	return reply{thought: "A statement.", text: "I have that now: " + quote(said) + " Ask me about it and I will quote it."}, true
 }
 
-// factPattern is a sentence that tells what something is.
+// factPattern matches a sentence that states a fact.
 var factPattern = pattern.New(`(?i)^(?:i'm|i’m|i am) [^?]+$|^(?:the|my|our|his|her|their|its|this|i|we|it|there|[A-Z]\w+)\b[^?]{0,80}\b(?:is|are|was|were|am|has|have|costs?|lives?|live|means?)\b [^?]+$`)
 
-// honest is for everything else: what was understood, what was said about it
-// before, and that this is all.
-func (c *conversation) honest() reply {
+// fallback answers everything else: the recognized words, a related earlier sentence, and a
+// description of the model's limits.
+func (c *conversation) fallback() reply {
 	var b strings.Builder
 	words := wordsOf(c.last)
 	if len(words) > 0 {
-		b.WriteString(tookWords + ": " + list(words[:min(len(words), 6)]) + ". ")
+		b.WriteString(wordsPrefix + ": " + list(words[:min(len(words), 6)]) + ". ")
 	}
 	b.WriteString(whoami)
 	if related, ok := c.related(c.last); ok {

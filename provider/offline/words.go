@@ -6,13 +6,13 @@ import (
 	"unicode"
 )
 
-// stopWords say nothing on their own.
+// stopWords are words without a meaning of their own.
 var stopWords = wordSet(`a about after again all am an and any are as at be been but by can could did do does for from get give had has have he her here him his
 	how i if in into is it its just know let like me more my no not now of off on one only or our out over please say she should so some tell than thank thanks that the
 	their them then there these they this those to too under up us use was we were what when where which who why will with would you your yours i'm i'd i'll it's
 	what's who's where's that's don't let's`)
 
-// fillers are words that only begin a request.
+// fillers are words that only introduce a request.
 var fillers = wordSet(`please can could would will you hi hello hey i want need to like help me so well ok okay`)
 
 func wordSet(words string) map[string]bool {
@@ -23,8 +23,8 @@ func wordSet(words string) map[string]bool {
 	return set
 }
 
-// wordsOf are the words of a text that say something, in lower case, each
-// once, in order.
+// wordsOf returns the significant words of a text, in lower case and in order, without
+// duplicates.
 func wordsOf(text string) []string {
 	var words []string
 	seen := make(map[string]bool)
@@ -43,7 +43,7 @@ func notWord(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) && !strings.ContainsRune("'’-._", r)
 }
 
-// stem makes forms of a word alike, in a simple way.
+// stem reduces a word to a simple stem.
 func stem(word string) string {
 	word = strings.TrimSuffix(strings.TrimSuffix(word, "'s"), "’s")
 	for _, ending := range [...]string{"ing", "ed", "es", "s"} {
@@ -57,7 +57,7 @@ func stem(word string) string {
 	return word
 }
 
-// stems are the stems of the words that say something.
+// stems returns the stems of the significant words.
 func stems(text string) map[string]bool {
 	set := make(map[string]bool)
 	for _, w := range wordsOf(text) {
@@ -80,23 +80,23 @@ func shared(a, b map[string]bool) int {
 	return n
 }
 
-// isQuestion reports whether a sentence asks something.
+// isQuestion reports whether a sentence is a question.
 func isQuestion(s string) bool {
 	s = strings.TrimRight(s, ` "'”’)`)
 	return strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？")
 }
 
-// questionWords begin questions, also those that lack their mark.
+// questionWords start questions, including those without a question mark.
 var questionWords = wordSet(`what who whom whose when where which why how is are was were do does did can could should would will may shall am
 	what's who's where's when's how's`)
 
-// asks reports whether a message asks something, with or without its mark.
+// asks reports whether a message is a question, with or without a question mark.
 func asks(text string) bool {
 	first, _, _ := strings.Cut(strings.ToLower(text), " ")
 	return isQuestion(text) || questionWords[strings.ReplaceAll(first, "’", "'")]
 }
 
-// excerpt is a text on one line, of at most n characters.
+// excerpt returns a text on one line, truncated to n characters.
 func excerpt(text string, n int) string {
 	runes := []rune(strings.Join(strings.Fields(text), " "))
 	if len(runes) > n {
@@ -105,10 +105,10 @@ func excerpt(text string, n int) string {
 	return string(runes)
 }
 
-// quote puts a text into quotation marks, on one line.
+// quote returns a text on one line in quotation marks.
 func quote(text string) string { return "“" + excerpt(text, 300) + "”" }
 
-// counted is a number with its noun.
+// counted returns a number with its noun.
 func counted(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -116,7 +116,7 @@ func counted(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// list joins words as people do.
+// list joins words with commas and "and".
 func list(words []string) string {
 	switch n := len(words); n {
 	case 0:

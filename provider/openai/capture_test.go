@@ -80,7 +80,7 @@ type failer interface {
 func (a api) read(t failer, r io.Reader) outcome {
 	t.Helper()
 	var o outcome
-	tell := teller{info: &a.info, decoder: a.decode(&a.info), yield: func(e provider.Event, err error) bool {
+	tell := emitter{info: &a.info, decoder: a.decode(&a.info), yield: func(e provider.Event, err error) bool {
 		if o.done != nil || o.err != nil {
 			t.Fatalf("something comes after the end: %#v, %v", e, err)
 		}
@@ -98,7 +98,7 @@ func (a api) read(t failer, r io.Reader) outcome {
 		}
 		return true
 	}}
-	tell.tell(context.Background(), r)
+	tell.run(context.Background(), r)
 	if (o.done == nil) == (o.err == nil) {
 		t.Fatalf("the stream ended with %v and %v", o.done, o.err)
 	}
@@ -234,8 +234,8 @@ func (r *recorder) message() (firn.Message, bool, error) { return firn.Message{}
 
 func record(a api, body io.Reader) string {
 	var r recorder
-	tell := teller{info: &a.info, decoder: &r, yield: func(provider.Event, error) bool { return true }}
-	tell.tell(context.Background(), body)
+	tell := emitter{info: &a.info, decoder: &r, yield: func(provider.Event, error) bool { return true }}
+	tell.run(context.Background(), body)
 	return r.String()
 }
 
@@ -312,11 +312,11 @@ func TestGoingAway(t *testing.T) {
 		total := len(a.read(t, bytes.NewReader(body)).deltas) + 1
 		for n := 1; n <= total; n++ {
 			told := 0
-			tell := teller{info: &a.info, decoder: a.decode(&a.info), yield: func(provider.Event, error) bool {
+			tell := emitter{info: &a.info, decoder: a.decode(&a.info), yield: func(provider.Event, error) bool {
 				told++
 				return told < n
 			}}
-			tell.tell(context.Background(), bytes.NewReader(body))
+			tell.run(context.Background(), bytes.NewReader(body))
 			if told != n {
 				t.Fatalf("told %d times, stopped listening after %d", told, n)
 			}

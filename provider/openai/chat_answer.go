@@ -11,27 +11,28 @@ import (
 	"firn/provider"
 )
 
-// chatAnswer gathers a completion from its chunks.
+// chatAnswer assembles a completion from its chunks.
 type chatAnswer struct {
 	info     *provider.Info
 	segments []*segment
 	calls    callSet
-	// finish is why the server says the answer ended; empty until it does.
+	// finish is the server's finish reason; empty until received.
 	finish string
 	usage  *firn.Usage
-	// counted says that the server was asked for the usage.
+	// counted is set if the usage was requested.
 	counted bool
 }
 
-// segment is a part of an answer on its way, in the order of beginning.
+// segment is a part under construction, in order of arrival.
 type segment struct {
-	// call is set if it is one, field if it is thinking: the member it came in.
+	// call is set for a call. Field is set for thinking: the name of the member it was
+	// received in.
 	call  *chatCall
 	field string
 	text  []byte
 }
 
-// chatChunk is one chunk, or a whole completion.
+// chatChunk is one chunk, or a complete completion.
 type chatChunk struct {
 	Choices []chatChoice    `json:"choices"`
 	Usage   json.RawMessage `json:"usage"`
@@ -49,7 +50,7 @@ type chatChoice struct {
 	Error   json.RawMessage `json:"error"`
 }
 
-// chatDelta is what a chunk adds; of a whole completion, all there is.
+// chatDelta is the delta of a chunk, or the message of a complete completion.
 type chatDelta struct {
 	Content          json.RawMessage `json:"content"`
 	ReasoningContent json.RawMessage `json:"reasoning_content"`
@@ -60,7 +61,7 @@ type chatDelta struct {
 	FunctionCall     *functionDelta  `json:"function_call"`
 }
 
-// take takes a chunk.
+// take handles a chunk.
 func (a *chatAnswer) take(event sse.Event) ([]provider.Event, bool, error) {
 	if string(bytes.TrimSpace(event.Data)) == "[DONE]" {
 		return nil, true, nil
@@ -75,8 +76,8 @@ func (a *chatAnswer) take(event sse.Event) ([]provider.Event, bool, error) {
 	return a.add(chunk, func(c chatChoice) chatDelta { return c.Delta }), false, nil
 }
 
-// takeWhole takes a completion that was not streamed. It came whole, or it
-// would not be JSON, so it need not say why it ended.
+// takeWhole handles a completion that was not streamed. Valid JSON is complete, so a finish
+// reason is not required.
 func (a *chatAnswer) takeWhole(body []byte) ([]provider.Event, error) {
 	var chunk chatChunk
 	if err := json.Unmarshal(body, &chunk); err != nil {
@@ -92,7 +93,7 @@ func (a *chatAnswer) takeWhole(body []byte) ([]provider.Event, error) {
 	return events, nil
 }
 
-// refused is the failure that a chunk tells of, nil if it tells of none.
+// refused returns the error in a chunk, or nil if there is none.
 func (a *chatAnswer) refused(event sse.Event, chunk chatChunk) error {
 	raw := chunk.Error
 	for i := range chunk.Choices {
@@ -106,11 +107,11 @@ func (a *chatAnswer) refused(event sse.Event, chunk chatChunk) error {
 	if !isFault(raw) {
 		return nil
 	}
-	return complaint(a.info, raw, len(a.segments) > 0)
+	return streamError(a.info, raw, len(a.segments) > 0)
 }
 
-// add takes what a chunk holds; said picks what is said out of a choice. (In a
-// stream, some servers repeat the whole message in each chunk.)
+// add handles the content of a chunk. Said selects the delta or message of a choice,
+// because some servers repeat the complete message in each chunk of a stream.
 func (a *chatAnswer) add(chunk chatChunk, said func(chatChoice) chatDelta) []provider.Event {
 	var events []provider.Event
 	a.count(chunk.Usage)
@@ -122,7 +123,7 @@ func (a *chatAnswer) add(chunk chatChunk, said func(chatChoice) chatDelta) []pro
 	}
 	for _, choice := range chunk.Choices {
 		if choice.Index != 0 {
-			continue // never asked for
+			continue // never requested
 		}
 		a.count(choice.Usage)
 		events = a.delta(events, said(choice))
@@ -133,7 +134,7 @@ func (a *chatAnswer) add(chunk chatChunk, said func(chatChoice) chatDelta) []pro
 	return events
 }
 
-// count keeps the usage that was told last: some servers count as they go.
+// count keeps the latest usage, because some servers report it repeatedly.
 func (a *chatAnswer) count(raw json.RawMessage) {
 	if u := readChatUsage(raw, a.info.Price); u != nil {
 		a.usage = u
@@ -141,15 +142,15 @@ func (a *chatAnswer) count(raw json.RawMessage) {
 }
 
 func (a *chatAnswer) delta(events []provider.Event, d chatDelta) []provider.Event {
-	// Servers that tell thinking in two members tell the same in both.
+	// Servers that send thinking in two members send the same text in both.
 	for i, raw := range []json.RawMessage{d.ReasoningContent, d.Reasoning, d.ReasoningText} {
 		if s := textOf(raw); s != "" {
-			events = a.think(events, thoughtFields()[i], s)
+			events = a.addThinking(events, thoughtFields()[i], s)
 			break
 		}
 	}
 	events = a.content(events, d.Content)
-	events = a.say(events, textOf(d.Refusal))
+	events = a.addText(events, textOf(d.Refusal))
 	for i, call := range d.ToolCalls {
 		events = a.call(events, call, i)
 	}
@@ -159,10 +160,10 @@ func (a *chatAnswer) delta(events []provider.Event, d chatDelta) []provider.Even
 	return events
 }
 
-// content takes a text, or a list of pieces as Mistral sends it.
+// content handles a text, or a list of pieces as sent by Mistral.
 func (a *chatAnswer) content(events []provider.Event, raw json.RawMessage) []provider.Event {
 	if !present(raw) || raw[0] != '[' {
-		return a.say(events, textOf(raw))
+		return a.addText(events, textOf(raw))
 	}
 	var pieces []struct {
 		Text     json.RawMessage `json:"text"`
@@ -172,13 +173,13 @@ func (a *chatAnswer) content(events []provider.Event, raw json.RawMessage) []pro
 		return events
 	}
 	for _, piece := range pieces {
-		events = a.say(events, textOf(piece.Text))
-		events = a.think(events, "thinking", joined(piece.Thinking))
+		events = a.addText(events, textOf(piece.Text))
+		events = a.addThinking(events, "thinking", joined(piece.Thinking))
 	}
 	return events
 }
 
-// joined is a text, or the texts of a list of pieces.
+// joined returns a text, or the joined texts of a list of pieces.
 func joined(raw json.RawMessage) string {
 	var pieces []struct {
 		Text json.RawMessage `json:"text"`
@@ -193,25 +194,25 @@ func joined(raw json.RawMessage) string {
 	return b.String()
 }
 
-func (a *chatAnswer) say(events []provider.Event, s string) []provider.Event {
+func (a *chatAnswer) addText(events []provider.Event, s string) []provider.Event {
 	if s == "" {
 		return events
 	}
 	last := a.last()
 	if last == nil || last.call != nil || last.field != "" {
-		last = a.begin(segment{})
+		last = a.addSegment(segment{})
 	}
 	last.text = append(last.text, s...)
 	return append(events, provider.TextDelta{Text: s})
 }
 
-func (a *chatAnswer) think(events []provider.Event, field, s string) []provider.Event {
+func (a *chatAnswer) addThinking(events []provider.Event, field, s string) []provider.Event {
 	if s == "" {
 		return events
 	}
 	last := a.last()
 	if last == nil || last.call != nil || last.field == "" {
-		last = a.begin(segment{field: field})
+		last = a.addSegment(segment{field: field})
 	}
 	last.text = append(last.text, s...)
 	return append(events, provider.ThinkingDelta{Text: s})
@@ -220,9 +221,9 @@ func (a *chatAnswer) think(events []provider.Event, field, s string) []provider.
 func (a *chatAnswer) call(events []provider.Event, d callDelta, nth int) []provider.Event {
 	call, fresh := a.calls.take(d, nth)
 	if fresh {
-		a.begin(segment{call: call})
+		a.addSegment(segment{call: call})
 	}
-	if delta, ok := call.tell(); ok {
+	if delta, ok := call.nextDelta(); ok {
 		events = append(events, delta)
 	}
 	return events
@@ -235,12 +236,12 @@ func (a *chatAnswer) last() *segment {
 	return a.segments[len(a.segments)-1]
 }
 
-func (a *chatAnswer) begin(s segment) *segment {
+func (a *chatAnswer) addSegment(s segment) *segment {
 	a.segments = append(a.segments, &s)
 	return &s
 }
 
-// message is the answer, if a reason was told why it ended.
+// message returns the answer if a finish reason was received.
 func (a *chatAnswer) message() (m firn.Message, settled bool, err error) {
 	stop, err := a.stop()
 	if err != nil {
@@ -258,20 +259,20 @@ func (a *chatAnswer) message() (m firn.Message, settled bool, err error) {
 		case s.call == nil:
 			m.Parts = append(m.Parts, firn.Thinking{Text: string(s.text), Signature: s.field})
 		case short && i == len(a.segments)-1 && !isObject(s.call.args):
-			// The answer ended within the call: it cannot be run.
+			// Truncated within the call: it cannot be run.
 		case s.call.name == "":
 			return m, false, cutOff(a.info, errNameless)
 		default:
 			m.Parts = append(m.Parts, s.call.part())
 			if stop == firn.StopEnd {
-				m.StopReason = firn.StopToolUse // many servers say stop all the same
+				m.StopReason = firn.StopToolUse // many servers send "stop" anyway
 			}
 		}
 	}
 	return m, a.usage != nil || !a.counted, nil
 }
 
-// stop is why the answer ended, in our words.
+// stop converts the finish reason.
 func (a *chatAnswer) stop() (firn.StopReason, error) {
 	switch a.finish {
 	case "":
@@ -287,6 +288,6 @@ func (a *chatAnswer) stop() (firn.StopReason, error) {
 	return firn.StopEnd, nil
 }
 
-// isFilter reports whether a filter ended the answer. Google's servers tell
-// more behind a colon.
+// isFilter reports whether a content filter ended the answer. Google's servers append
+// details after a colon.
 func isFilter(finish string) bool { return strings.HasPrefix(finish, "content_filter") }

@@ -8,7 +8,7 @@ import (
 	"firn/provider"
 )
 
-// callDelta is what a chunk adds to a call.
+// callDelta is a chunk's delta of a call.
 type callDelta struct {
 	Index    json.RawMessage `json:"index"`
 	ID       json.RawMessage `json:"id"`
@@ -21,8 +21,8 @@ type functionDelta struct {
 	Arguments json.RawMessage `json:"arguments"`
 }
 
-// arguments are the next piece of the JSON. OpenAI sends it as text; some
-// servers send the object itself.
+// arguments returns the next piece of the JSON. OpenAI sends it as text; some servers send
+// the object itself.
 func (f functionDelta) arguments() string {
 	if len(f.Arguments) > 0 && f.Arguments[0] == '{' {
 		return string(f.Arguments)
@@ -30,37 +30,37 @@ func (f functionDelta) arguments() string {
 	return textOf(f.Arguments)
 }
 
-// chatCall is a call on its way.
+// chatCall is a call under construction.
 type chatCall struct {
-	// id is ours, given what the server called it.
+	// id is the ID in the answer, given the one sent by the server.
 	id, given string
 	index     int
 	name      string
 	args      []byte
 	signature string
-	// told is how much of args was told, -1 as long as nothing was.
-	told int
+	// sent is the number of bytes of args already emitted, or -1 if nothing was emitted.
+	sent int
 }
 
-// callSet finds out which call a chunk is about. The API says: the one with
-// that index. Servers that break the rule leave the index out, give all calls
-// the same, repeat the name, or give no ids, and mostly several of it at once.
+// callSet assigns deltas to calls. According to the API the index identifies the call. Some
+// servers leave the index out, use the same one for all calls, repeat the name, or send no
+// IDs, often several of these together.
 type callSet struct {
 	ids  callIDs
 	list []*chatCall
 }
 
-// take adds a delta to its call. Nth is its place in the chunk. Fresh says
-// that the call is new.
+// take adds a delta to its call. Nth is its position in the chunk. Fresh reports whether
+// the call is new.
 func (s *callSet) take(d callDelta, nth int) (call *chatCall, fresh bool) {
 	id, name, args := scalar(d.ID), textOf(d.Function.Name), d.Function.arguments()
 	index, indexed := readIndex(d.Index)
 	call = s.known(id, index, indexed)
 	if call == nil && id == "" && name == "" && len(s.list) > 0 {
-		call = s.list[len(s.list)-1] // nothing says that it begins one
+		call = s.list[len(s.list)-1] // no sign of a new call
 	}
-	if call == nil || isAnother(call, id, name, args, !indexed && nth > 0) {
-		call = &chatCall{id: s.ids.unique(id), index: index, told: -1}
+	if call == nil || startsNewCall(call, id, name, args, !indexed && nth > 0) {
+		call = &chatCall{id: s.ids.unique(id), index: index, sent: -1}
 		s.list = append(s.list, call)
 		fresh = true
 	}
@@ -77,7 +77,7 @@ func (s *callSet) take(d callDelta, nth int) (call *chatCall, fresh bool) {
 	return call, fresh
 }
 
-// known is the call that a delta seems to be about.
+// known returns the call that a delta appears to belong to.
 func (s *callSet) known(id string, index int, indexed bool) *chatCall {
 	for i := len(s.list) - 1; i >= 0; i-- {
 		call := s.list[i]
@@ -91,9 +91,9 @@ func (s *callSet) known(id string, index int, indexed bool) *chatCall {
 	return nil
 }
 
-// isAnother reports whether a delta begins another call than the one it seems
-// to be about. Only what begins a call has a name.
-func isAnother(call *chatCall, id, name, args string, beside bool) bool {
+// startsNewCall reports whether a delta starts a new call instead of continuing the one it
+// appears to belong to. Only the first delta of a call has a name.
+func startsNewCall(call *chatCall, id, name, args string, beside bool) bool {
 	switch {
 	case name == "" || call.name == "":
 		return false
@@ -102,12 +102,13 @@ func isAnother(call *chatCall, id, name, args string, beside bool) bool {
 	case name != call.name || beside:
 		return true
 	}
-	// The name once more, or the same tool once more: what is whole does not go on.
+	// Either the name is repeated or the same tool is called again. Complete arguments
+	// cannot be continued.
 	args = string(bytes.TrimSpace([]byte(args)))
 	return args != "" && args[0] == '{' && isObject(call.args)
 }
 
-// readIndex reads the index of a call; -1 and false if there is none.
+// readIndex parses the index of a call. It returns -1 and false if there is none.
 func readIndex(raw json.RawMessage) (int, bool) {
 	var n int
 	if !present(raw) || json.Unmarshal(raw, &n) != nil {
@@ -116,7 +117,7 @@ func readIndex(raw json.RawMessage) (int, bool) {
 	return n, true
 }
 
-// readSignature reads the signature that Google's servers put on a call.
+// readSignature parses the signature that Google's servers put on a call.
 func readSignature(raw json.RawMessage) string {
 	type signed struct {
 		Signature string `json:"thought_signature"`
@@ -134,22 +135,22 @@ func readSignature(raw json.RawMessage) string {
 	return extra.Vertex.Signature
 }
 
-// tell is what was not told of the call yet. A call without a name is not told
-// of until it has one.
-func (c *chatCall) tell() (provider.CallDelta, bool) {
-	if c.name == "" || c.told == len(c.args) {
+// nextDelta returns the part of the call that was not emitted yet. A call is not emitted
+// before it has a name.
+func (c *chatCall) nextDelta() (provider.CallDelta, bool) {
+	if c.name == "" || c.sent == len(c.args) {
 		return provider.CallDelta{}, false
 	}
 	delta := provider.CallDelta{ID: c.id}
-	if c.told < 0 {
-		delta.Name, c.told = c.name, 0
+	if c.sent < 0 {
+		delta.Name, c.sent = c.name, 0
 	}
-	delta.Arguments = string(c.args[c.told:])
-	c.told = len(c.args)
+	delta.Arguments = string(c.args[c.sent:])
+	c.sent = len(c.args)
 	return delta, true
 }
 
-// part is the call, as it came.
+// part returns the call as received.
 func (c *chatCall) part() firn.ToolCall {
 	return firn.ToolCall{ID: c.id, Name: c.name, Arguments: argumentsOf(c.args), Signature: c.signature}
 }

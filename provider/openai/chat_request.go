@@ -8,18 +8,17 @@ import (
 	"firn/window"
 )
 
-// chatRequest spells a request. What changes least comes first and the
-// messages come last, so that a request that goes on from another one begins
-// with the same bytes.
+// chatRequest encodes a request. The most stable content comes first and the messages last,
+// so that a request that continues another one starts with the same bytes.
 func (w *wire) chatRequest(req provider.Request) ([]byte, error) {
-	c := chatWriter{manners: w.manners}
+	c := chatWriter{serverTraits: w.traits}
 	c.raw(`{`)
 	c.member("model", w.info.Name)
 	c.raw(`,"stream":true`)
 	if c.streamUsage {
 		c.raw(`,"stream_options":{"include_usage":true}`)
 	}
-	if n := bound(req, w.info.Spec); n > 0 {
+	if n := maxOutput(req, w.info.Spec); n > 0 {
 		c.number(c.maxTokens, n)
 	}
 	if level := c.level(req.Thinking); level != "" && w.info.Thinks {
@@ -39,12 +38,12 @@ func (w *wire) chatRequest(req provider.Request) ([]byte, error) {
 // chatWriter writes the messages of the Chat Completions API.
 type chatWriter struct {
 	writer
-	manners
-	// beside are images of tool results: a tool's message is text only, so they
-	// go into the next message of the user.
-	beside []firn.Part
-	// said counts the messages that were not left out.
-	said int
+	serverTraits
+	// pendingImages are images of tool results. Tool messages are text only, so the images
+	// are sent in the next user message.
+	pendingImages []firn.Part
+	// written counts the messages that were not left out.
+	written int
 }
 
 func (c *chatWriter) think(level string) {
@@ -80,23 +79,23 @@ func (c *chatWriter) messages(win window.Window) {
 		if c.developer {
 			role = "developer"
 		}
-		c.begin(role)
+		c.beginMessage(role)
 		c.text(win.System)
 		c.raw(`}`)
 	}
-	c.said = 0
+	c.written = 0
 	for i := range win.Items {
 		c.item(&win.Items[i].Message)
 	}
 	c.user(nil)
-	if c.said == 0 {
+	if c.written == 0 {
 		c.err = errNothing
 	}
 }
 
-// begin begins a message, as far as its content.
-func (c *chatWriter) begin(role string) {
-	c.said++
+// beginMessage starts a message up to its content.
+func (c *chatWriter) beginMessage(role string) {
+	c.written++
 	c.next()
 	c.raw(`{`)
 	c.member("role", role)
@@ -119,21 +118,21 @@ func (c *chatWriter) item(m *firn.Message) {
 	}
 }
 
-// user writes what the user says, after the images that wait for it; nothing
-// if there is nothing.
+// user writes a user message, with the pending images first. It writes nothing if both are
+// empty.
 func (c *chatWriter) user(parts []firn.Part) {
-	parts = append(c.beside, parts...)
-	c.beside = nil
+	parts = append(c.pendingImages, parts...)
+	c.pendingImages = nil
 	text, images := split(parts)
 	switch {
 	case len(text)+len(images) == 0:
 	case len(images) == 0:
-		// Some servers take nothing but a string.
-		c.begin("user")
+		// Some servers accept only a string.
+		c.beginMessage("user")
 		c.text(strings.Join(text, "\n\n"))
 		c.raw(`}`)
 	default:
-		c.begin("user")
+		c.beginMessage("user")
 		c.raw(`[`)
 		for _, part := range parts {
 			c.part(part)
@@ -157,7 +156,7 @@ func (c *chatWriter) part(part firn.Part) {
 	}
 }
 
-// assistant writes what the model said and called; nothing if it did neither.
+// assistant writes the text and calls of an answer. It writes nothing if there are none.
 func (c *chatWriter) assistant(parts []firn.Part) {
 	text, _ := split(parts)
 	var calls []firn.ToolCall
@@ -169,7 +168,7 @@ func (c *chatWriter) assistant(parts []firn.Part) {
 	if len(text)+len(calls) == 0 {
 		return
 	}
-	c.begin("assistant")
+	c.beginMessage("assistant")
 	switch {
 	case len(text) > 0:
 		c.text(strings.Join(text, "\n\n"))
@@ -190,9 +189,8 @@ func (c *chatWriter) assistant(parts []firn.Part) {
 	c.raw(`}`)
 }
 
-// thoughts gives thinking back in the member that it came in. Only a profile
-// that says that the server wants it leaves it in a window; those of this
-// house do not.
+// thoughts writes thinking in the member that it was received in. Windows contain thinking
+// only if the profile requires it, which none of the built-in profiles does.
 func (c *chatWriter) thoughts(parts []firn.Part) {
 	var field, thoughts string
 	for _, part := range parts {
@@ -222,18 +220,18 @@ func (c *chatWriter) call(call firn.ToolCall) {
 	c.raw(`}`)
 }
 
-// seenBeside stands for what a tool showed and did not say.
-const seenBeside = "(see the image in the next message)"
+// imageFollows replaces the text of a tool result that consists only of images.
+const imageFollows = "(see the image in the next message)"
 
 func (c *chatWriter) result(result firn.ToolResult) {
 	text, images := split(result.Content)
 	for _, image := range images {
-		c.beside = append(c.beside, image)
+		c.pendingImages = append(c.pendingImages, image)
 	}
 	if len(text) == 0 && len(images) > 0 {
-		text = []string{seenBeside}
+		text = []string{imageFollows}
 	}
-	c.begin("tool")
+	c.beginMessage("tool")
 	c.text(strings.Join(text, "\n"))
 	c.member("tool_call_id", result.CallID)
 	if c.toolNames && result.Name != "" {

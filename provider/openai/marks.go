@@ -7,18 +7,17 @@ import (
 	"firn/internal/rawjson"
 )
 
-// This file is about what has to be kept of an answer to send it back: the
-// marks of firn's parts.
+// This file handles marks: the data of firn's parts that is needed to send an answer back.
 //
-// Of the Responses API, a call keeps the id of its item, a text that of its
-// message, and thinking all of the reasoning item. The first is not joined to
-// the id of the call, as pi does it (call_1|fc_1): ids of calls are made legal
-// for whoever is asked next, marks are only for who made them.
+// In the Responses API, a call keeps the ID of its item, a text that of its message, and
+// thinking the complete reasoning item. The item ID is not joined to the call ID, as pi
+// does (call_1|fc_1): call IDs are rewritten for other providers, while marks are only used
+// by the provider that made them.
 //
-// Of the Chat Completions API, thinking keeps the name of the member it came
-// in, and a call the signature that Google's servers want back.
+// In the Chat Completions API, thinking keeps the name of the member it was received in,
+// and a call the signature that Google's servers require.
 
-// thoughtFields are the members in which servers tell what a model thinks.
+// thoughtFields returns the members in which servers send thinking.
 func thoughtFields() []string { return []string{"reasoning_content", "reasoning", "reasoning_text"} }
 
 func isThoughtField(s string) bool {
@@ -30,8 +29,7 @@ func isThoughtField(s string) bool {
 	return false
 }
 
-// isItemID reports whether the API would take s for the id of an item of a
-// kind.
+// isItemID reports whether the API accepts s as the ID of an item of the given kind.
 func isItemID(s, kind string) bool {
 	if len(s) > 64 || !strings.HasPrefix(s, kind) {
 		return false
@@ -45,8 +43,8 @@ func isItemID(s, kind string) bool {
 	return true
 }
 
-// textMark is what is kept of the message that a text is from. It is written
-// as pi writes it: the plain id, or an object if there is more to tell.
+// textMark identifies the message that a text belongs to. Its encoding is that of pi: the
+// plain ID, or an object if there are more fields.
 type textMark struct {
 	Version int    `json:"v"`
 	ID      string `json:"id"`

@@ -1,15 +1,13 @@
-// Package openai talks to models over the two APIs of OpenAI: [Chat] speaks
-// Chat Completions, which so many others speak too (Ollama, llama.cpp, vLLM,
-// LM Studio, OpenRouter, Groq, Mistral, Gemini's compatible endpoint), and
-// [Responses] speaks Responses.
+// Package openai is a client for OpenAI's two APIs: [Chat] for Chat Completions, which many
+// others support too (Ollama, llama.cpp, vLLM, LM Studio, OpenRouter, Groq, Mistral,
+// Gemini's compatible endpoint), and [Responses] for Responses.
 //
-// Requests are the same bytes for the same window, and what was sent before
-// stays in front of what is new, so that a provider's cache finds it again.
-// Streams are read with patience for what servers do differently ([Quirks],
-// and what is found in an answer), but an answer that does not say that it is
-// whole is never taken for one.
+// The same window always gives the same bytes, and earlier content precedes newer content,
+// so that provider caches work. Decoding tolerates the differences between servers
+// ([Quirks], and those detected in an answer), but an answer without an end signal is never
+// treated as complete.
 //
-// The package keeps nothing between requests and never asks twice.
+// The package keeps no state between requests and does not retry.
 package openai
 
 import (
@@ -25,38 +23,37 @@ import (
 	"firn/window"
 )
 
-// DefaultURL is the address of OpenAI.
+// DefaultURL is the base URL of OpenAI's API.
 const DefaultURL = "https://api.openai.com/v1"
 
-// What answers are marked with.
+// The API names recorded in answers.
 const (
 	ChatAPI      = "openai-completions"
 	ResponsesAPI = "openai-responses"
 )
 
-// Options says which model to talk to, and where. Only Name is needed.
+// Options configures a model. Only Name is required.
 type Options struct {
-	// Name is what the server calls the model.
+	// Name is the server's name for the model.
 	Name string
-	// Key lets us in; local servers mostly want none.
+	// Key is the API key; most local servers need none.
 	Key string
-	// URL is the base address, as far as the version; empty means [DefaultURL].
+	// URL is the base URL including the version; empty means [DefaultURL].
 	URL string
-	// Provider is what answers and errors are marked with; empty means "openai".
+	// Provider is the provider name in answers and errors; empty means "openai".
 	Provider string
-	// Profile makes windows fit the server. Without rules it is that of OpenAI's
-	// own API; Mistral and Gemini want theirs.
+	// Profile adapts windows to the server. Without rules it is that of OpenAI's API;
+	// Mistral and Gemini need their own.
 	Profile window.Profile
-	// Header is sent with every request, beside the key.
+	// Header is sent with every request, in addition to the key.
 	Header http.Header
 	// Client and Stall are those of [provider.Endpoint].
 	Client *http.Client
 	Stall  time.Duration
-	// Spec is what is known of the model; zero means what firn's own catalogue
-	// knows of it.
+	// Spec describes the model; the zero value means the entry of the built-in catalogue.
 	Spec provider.Spec
-	// Quirks says where the server differs; what is left out is found out from
-	// the address and the provider's name.
+	// Quirks describes how the server differs. Zero fields are derived from the URL and the
+	// provider's name.
 	Quirks Quirks
 }
 
@@ -71,34 +68,34 @@ var (
 	_ provider.Model = (*Responses)(nil)
 )
 
-// NewChat makes a model behind the Chat Completions API.
+// NewChat returns a model behind the Chat Completions API.
 func NewChat(o Options) *Chat {
 	return &Chat{newWire(o, ChatAPI, window.OpenAIChat())}
 }
 
-// NewResponses makes a model behind the Responses API.
+// NewResponses returns a model behind the Responses API.
 func NewResponses(o Options) *Responses {
 	return &Responses{newWire(o, ResponsesAPI, window.OpenAIResponses())}
 }
 
-// Stream asks the model; see [provider.Model].
+// Stream implements [provider.Model].
 func (c *Chat) Stream(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
-	return c.stream(ctx, "/chat/completions", req, c.chatRequest, func() decoder { return &chatAnswer{info: &c.info, counted: c.manners.streamUsage} })
+	return c.stream(ctx, "/chat/completions", req, c.chatRequest, func() decoder { return &chatAnswer{info: &c.info, counted: c.traits.streamUsage} })
 }
 
-// Stream asks the model; see [provider.Model].
+// Stream implements [provider.Model].
 func (r *Responses) Stream(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
 	return r.stream(ctx, "/responses", req, r.responsesRequest, func() decoder { return &responsesAnswer{info: &r.info} })
 }
 
-// wire is what both clients have in common.
+// wire holds the fields that both clients share.
 type wire struct {
 	info     provider.Info
 	endpoint provider.Endpoint
-	manners  manners
+	traits   serverTraits
 }
 
-// Info tells what the model is.
+// Info returns the model's info.
 func (w *wire) Info() provider.Info { return w.info }
 
 func newWire(o Options, api string, profile window.Profile) wire {
@@ -119,12 +116,12 @@ func newWire(o Options, api string, profile window.Profile) wire {
 	return wire{
 		info:     provider.Info{Provider: name, API: api, Name: o.Name, Spec: spec, Profile: profile},
 		endpoint: provider.Endpoint{Provider: name, URL: url, Header: header, Client: o.Client, Stall: o.Stall},
-		manners:  o.Quirks.over(mannersOf(url, name, spec)),
+		traits:   o.Quirks.override(traitsOf(url, name, spec)),
 	}
 }
 
-// specOf is what is known of a model. Of one of OpenAI's that the catalogue
-// does not know, the name tells whether it thinks; all new ones see.
+// specOf returns the spec of a model. For an OpenAI model that is not in the catalogue,
+// whether it can think is derived from its name; new models are assumed to accept images.
 func specOf(o Options, url, name string) provider.Spec {
 	if o.Spec != (provider.Spec{}) {
 		return o.Spec
@@ -136,6 +133,6 @@ func specOf(o Options, url, name string) provider.Spec {
 	return spec
 }
 
-// thinkers are the names of OpenAI's models that think: o1 and its kin, and
-// the GPTs from the fifth on, but for those made for chatting.
+// thinkers matches the names of OpenAI's thinking models: o1 and its successors, and GPT-5
+// and later, except the chat variants.
 var thinkers = regexp.MustCompile(`^(o[1-9]|gpt-([5-9]|[1-9][0-9])(\.[0-9]+)?(-[^c]|-codex|$))`)

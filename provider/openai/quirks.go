@@ -7,66 +7,64 @@ import (
 	"firn/provider"
 )
 
-// Switch turns something on or off; the zero value leaves it to us.
+// Switch turns a feature on or off; the zero value means the default.
 type Switch int
 
-// The positions of a switch.
+// The values of a [Switch].
 const (
 	Auto Switch = iota
 	On
 	Off
 )
 
-// Names of the member that says how hard to think, for [Quirks.EffortField].
+// The members that control the effort, for [Quirks.EffortField].
 const (
-	// EffortFlat is a member of its own, as OpenAI has it.
+	// EffortFlat is a string member, as in OpenAI's API.
 	EffortFlat = "reasoning_effort"
-	// EffortObject is an object with the effort in it, as OpenRouter has it.
+	// EffortObject is an object that contains the effort, as in OpenRouter's API.
 	EffortObject = "reasoning"
-	// EffortNone tells the server nothing.
+	// EffortNone sends no effort.
 	EffortNone = "none"
 )
 
-// Quirks are the places where servers that speak the Chat Completions API
-// differ. The zero value of each field means what fits the server as far as
-// its address or its name tells; for one we have never heard of, what most
-// take.
+// Quirks describes how a server deviates from the Chat Completions API. The zero value of
+// each field is derived from the server's URL or name; for an unknown server it is what
+// most servers accept.
 type Quirks struct {
-	// MaxTokensField is the name of the member that bounds an answer:
-	// "max_tokens" or "max_completion_tokens".
+	// MaxTokensField is the member that limits the output: "max_tokens" or
+	// "max_completion_tokens".
 	MaxTokensField string
-	// StreamUsage asks for the usage at the end of the stream.
+	// StreamUsage requests the usage at the end of the stream.
 	StreamUsage Switch
-	// Developer lets the system prompt be said by "developer", not "system".
+	// Developer sends the system prompt with the role "developer" instead of "system".
 	Developer Switch
-	// EffortField is how the server is told how hard to think: [EffortFlat],
-	// [EffortObject] or [EffortNone].
+	// EffortField is the member for the effort: [EffortFlat], [EffortObject] or
+	// [EffortNone].
 	EffortField string
-	// CacheKey tells the server which session a request belongs to, so that it
-	// finds its cache again. It counts for the Responses API too.
+	// CacheKey sends the session as a cache key. It applies to the Responses API too.
 	CacheKey Switch
-	// ToolNames tells the name of the tool with each result.
+	// ToolNames sends the name of the tool with each result.
 	ToolNames Switch
 }
 
-// manners is how a server is talked to.
-type manners struct {
+// serverTraits describes how requests to a server are encoded.
+type serverTraits struct {
 	maxTokens   string
 	streamUsage bool
 	developer   bool
 	effort      string
 	cacheKey    bool
 	toolNames   bool
-	// minimal and xhigh say which efforts beside low, medium and high there are.
+	// minimal and xhigh report which efforts are supported besides low, medium and high.
 	minimal, xhigh bool
-	// noNull: an assistant that says nothing says an empty text.
+	// noNull: the content of an assistant message without text is "" instead of null.
 	noNull bool
-	// signer is who signs the thoughts behind a call, in Google's servers.
+	// signer is the owner of thought signatures in calls, for Google's servers.
 	signer string
 }
 
-// over lays what was asked for over what was found out.
-func (q Quirks) over(m manners) manners {
+// override returns the traits with the set fields of q applied.
+func (q Quirks) override(m serverTraits) serverTraits {
 	if q.MaxTokensField != "" {
 		m.maxTokens = q.MaxTokensField
 	}
@@ -85,31 +83,30 @@ func (q Quirks) over(m manners) manners {
 	return m
 }
 
-// mannersOf is how the server at an address is talked to. The host decides;
-// where it tells nothing (a proxy, a tunnel), the provider's name does. That a
-// provider is called openai tells nothing: it is what it is called if nobody
-// says.
-func mannersOf(address, name string, spec provider.Spec) manners {
+// traitsOf returns the traits of the server at an address. They are derived from the host,
+// or from the provider's name if the host is unknown (a proxy, a tunnel). The provider name
+// "openai" is ignored because it is the default.
+func traitsOf(address, name string, spec provider.Spec) serverTraits {
 	at := func(who string, domains ...string) bool {
 		return isAt(address, domains...) || who != "" && strings.EqualFold(name, who)
 	}
-	m := manners{maxTokens: "max_tokens", streamUsage: true, effort: EffortFlat, signer: "google"}
+	m := serverTraits{maxTokens: "max_tokens", streamUsage: true, effort: EffortFlat, signer: "google"}
 	switch {
 	case isOpenAI(address):
-		m = manners{maxTokens: "max_completion_tokens", streamUsage: true, developer: spec.Thinks, effort: EffortFlat, cacheKey: true, minimal: true, xhigh: true}
+		m = serverTraits{maxTokens: "max_completion_tokens", streamUsage: true, developer: spec.Thinks, effort: EffortFlat, cacheKey: true, minimal: true, xhigh: true}
 	case at("azure", "azure.com"):
-		m = manners{maxTokens: "max_completion_tokens", streamUsage: true, developer: spec.Thinks, effort: EffortFlat, minimal: true, xhigh: true}
+		m = serverTraits{maxTokens: "max_completion_tokens", streamUsage: true, developer: spec.Thinks, effort: EffortFlat, minimal: true, xhigh: true}
 	case at("openrouter", "openrouter.ai"):
 		m.effort, m.minimal, m.xhigh = EffortObject, true, true
 	case at("mistral", "mistral.ai"):
-		// It refuses members that it does not know, and always tells the usage.
+		// It rejects unknown members and always sends the usage.
 		m.streamUsage, m.effort, m.toolNames, m.noNull = false, EffortNone, true, true
 	case at("google", "generativelanguage.googleapis.com"), at("gemini"):
 		m.toolNames, m.minimal = true, true
 	case at("vertex", "aiplatform.googleapis.com"):
 		m.toolNames, m.minimal, m.signer = true, true, "vertex"
 	case at("xai", "x.ai"), at("zai", "z.ai"), at("deepseek", "deepseek.com"):
-		m.effort = EffortNone // they think as they like, and some refuse to be told
+		m.effort = EffortNone // the effort is not configurable, and some models reject it
 	}
 	return m
 }
@@ -132,8 +129,8 @@ func isAt(address string, domains ...string) bool {
 	return false
 }
 
-// level is how the server calls an effort; nothing leaves it to the model.
-func (m manners) level(t provider.Thinking) string {
+// level returns the server's name for an effort; empty means the model's default.
+func (m serverTraits) level(t provider.Thinking) string {
 	switch t {
 	case provider.ThinkMinimal:
 		if !m.minimal {

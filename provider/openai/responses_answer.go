@@ -12,19 +12,19 @@ import (
 	"firn/provider"
 )
 
-// responsesAnswer gathers a response from the events of its stream.
+// responsesAnswer assembles a response from the events of its stream.
 type responsesAnswer struct {
 	info  *provider.Info
 	items []*responseItem
 	ids   callIDs
-	// over says that the response came to an end, stop why; until then it is
-	// not whole.
+	// over is set when the response has ended, and stop is the reason. Until then the
+	// response is incomplete.
 	over  bool
 	stop  firn.StopReason
 	usage *firn.Usage
 }
 
-// responseEvent is one event, with the members that any of those we know has.
+// responseEvent has the members of all known event types.
 type responseEvent struct {
 	Type      json.RawMessage `json:"type"`
 	Index     json.RawMessage `json:"output_index"`
@@ -38,7 +38,7 @@ type responseEvent struct {
 	Error     json.RawMessage `json:"error"`
 }
 
-// response is a response as a whole, as the last event tells it.
+// response is the complete response in the last event.
 type response struct {
 	Status     json.RawMessage   `json:"status"`
 	Output     []json.RawMessage `json:"output"`
@@ -49,8 +49,8 @@ type response struct {
 	} `json:"incomplete_details"`
 }
 
-// take takes an event. Those that tell nothing new are passed over, and so are
-// those we do not know: there are more of them every year.
+// take handles an event. Redundant and unknown events are ignored; new ones are added to
+// the API every year.
 func (a *responsesAnswer) take(event sse.Event) ([]provider.Event, bool, error) {
 	if string(bytes.TrimSpace(event.Data)) == "[DONE]" {
 		return nil, true, nil
@@ -65,13 +65,13 @@ func (a *responsesAnswer) take(event sse.Event) ([]provider.Event, bool, error) 
 	case "response.output_item.done":
 		return a.done(e.Item, e.index()), false, nil
 	case "response.output_text.delta", "response.refusal.delta":
-		return a.say(e), false, nil
+		return a.addText(e), false, nil
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
-		return a.think(kind, e), false, nil
+		return a.addThinking(kind, e), false, nil
 	case "response.function_call_arguments.delta":
-		return a.argue(e, textOf(e.Delta)), false, nil
+		return a.addArguments(e, textOf(e.Delta)), false, nil
 	case "response.function_call_arguments.done":
-		return a.argued(e), false, nil
+		return a.setArguments(e), false, nil
 	case "response.completed", "response.incomplete", "response.failed", "response.done":
 		events, err := a.end(e.Response, strings.TrimPrefix(kind, "response."))
 		return events, true, err
@@ -84,7 +84,7 @@ func (a *responsesAnswer) take(event sse.Event) ([]provider.Event, bool, error) 
 	return nil, false, nil
 }
 
-// takeWhole takes a response that was not streamed.
+// takeWhole handles a response that was not streamed.
 func (a *responsesAnswer) takeWhole(body []byte) ([]provider.Event, error) {
 	var head struct {
 		Status json.RawMessage `json:"status"`
@@ -99,20 +99,20 @@ func (a *responsesAnswer) takeWhole(body []byte) ([]provider.Event, error) {
 	return a.end(body, textOf(head.Status))
 }
 
-// index is the place of the item that an event is about, -1 if it tells none.
+// index returns the index of the event's item, or -1 if it has none.
 func (e responseEvent) index() int {
 	n, _ := readIndex(e.Index)
 	return n
 }
 
-// failed is the failure that the server tells of.
+// failed returns the error that the server reported.
 func (a *responsesAnswer) failed(raw string) error {
-	return complaint(a.info, json.RawMessage(raw), len(a.items) > 0)
+	return streamError(a.info, json.RawMessage(raw), len(a.items) > 0)
 }
 
 func (a *responsesAnswer) added(e responseEvent) []provider.Event {
 	head := readItem(e.Item)
-	item := a.begin(head.kind(), e.index(), textOf(head.ID))
+	item := a.addItem(head.kind(), e.index(), textOf(head.ID))
 	if item.kind != "function_call" {
 		return nil
 	}
@@ -120,23 +120,22 @@ func (a *responsesAnswer) added(e responseEvent) []provider.Event {
 	return item.addArguments(textOf(head.Arguments))
 }
 
-func (a *responsesAnswer) begin(kind string, index int, id string) *responseItem {
+func (a *responsesAnswer) addItem(kind string, index int, id string) *responseItem {
 	item := &responseItem{kind: kind, index: index, id: id}
 	a.items = append(a.items, item)
 	return item
 }
 
-// open is the item of a kind that an event is about, a new one if the server
-// did not tell of it before.
+// open returns the item of an event, and adds it if the server did not announce it.
 func (a *responsesAnswer) open(kind string, index int, id string) *responseItem {
 	if item := a.find(kind, index, id); item != nil {
 		return item
 	}
-	return a.begin(kind, index, id)
+	return a.addItem(kind, index, id)
 }
 
-// find looks for an item that is not done: by its id, by its place, and if
-// neither is told the last one. Some servers change ids on the way.
+// find returns an unfinished item by ID, then by index, and if the event has neither, the
+// last one. Some servers change IDs within a stream.
 func (a *responsesAnswer) find(kind string, index int, id string) *responseItem {
 	var byPlace *responseItem
 	for i := len(a.items) - 1; i >= 0; i-- {
@@ -154,29 +153,29 @@ func (a *responsesAnswer) find(kind string, index int, id string) *responseItem 
 	return byPlace
 }
 
-func (a *responsesAnswer) say(e responseEvent) []provider.Event {
+func (a *responsesAnswer) addText(e responseEvent) []provider.Event {
 	item := a.open("message", e.index(), textOf(e.ItemID))
 	return item.addText(textOf(e.Delta))
 }
 
-func (a *responsesAnswer) think(kind string, e responseEvent) []provider.Event {
+func (a *responsesAnswer) addThinking(kind string, e responseEvent) []provider.Event {
 	item := a.open("reasoning", e.index(), textOf(e.ItemID))
 	piece := kind + string(e.Summary) + "/" + string(e.Content)
 	return item.addThought(piece, textOf(e.Delta))
 }
 
-func (a *responsesAnswer) argue(e responseEvent, piece string) []provider.Event {
+func (a *responsesAnswer) addArguments(e responseEvent, piece string) []provider.Event {
 	item := a.open("function_call", e.index(), textOf(e.ItemID))
 	return item.addArguments(piece)
 }
 
-// argued takes arguments that are whole.
-func (a *responsesAnswer) argued(e responseEvent) []provider.Event {
+// setArguments handles complete arguments.
+func (a *responsesAnswer) setArguments(e responseEvent) []provider.Event {
 	item := a.open("function_call", e.index(), textOf(e.ItemID))
 	return item.setArguments(textOf(e.Arguments))
 }
 
-// done takes an item that is whole.
+// done handles a complete item.
 func (a *responsesAnswer) done(raw json.RawMessage, index int) []provider.Event {
 	head := readItem(raw)
 	if head.kind() == "" {
@@ -187,9 +186,9 @@ func (a *responsesAnswer) done(raw json.RawMessage, index int) []provider.Event 
 	item.id = textOf(head.ID)
 	switch item.kind {
 	case "message":
-		return item.setText(head.said())
+		return item.setText(head.messageText())
 	case "reasoning":
-		return item.setThought(head.thought())
+		return item.setThought(head.reasoningText())
 	case "function_call":
 		item.call(head, &a.ids)
 		return item.setArguments(textOf(head.Arguments))
@@ -197,8 +196,7 @@ func (a *responsesAnswer) done(raw json.RawMessage, index int) []provider.Event 
 	return nil
 }
 
-// end takes the response as a whole, and with it the items that did not come
-// by themselves.
+// end handles the complete response, including items that were not streamed.
 func (a *responsesAnswer) end(raw json.RawMessage, status string) ([]provider.Event, error) {
 	var r response
 	if err := json.Unmarshal(raw, &r); present(raw) && err != nil {
@@ -233,7 +231,7 @@ func (a *responsesAnswer) end(raw json.RawMessage, status string) ([]provider.Ev
 	return events, err
 }
 
-// faultOf is an error if it is one.
+// faultOf returns the JSON of an error, or "" if there is none.
 func faultOf(raw json.RawMessage) string {
 	if isFault(raw) {
 		return string(raw)
@@ -241,8 +239,7 @@ func faultOf(raw json.RawMessage) string {
 	return ""
 }
 
-// has reports whether an item of the whole response, at its place, was done
-// before.
+// has reports whether the item at this index of the complete response is already done.
 func (a *responsesAnswer) has(raw json.RawMessage, at int) bool {
 	head := readItem(raw)
 	id := textOf(head.ID)
@@ -254,7 +251,7 @@ func (a *responsesAnswer) has(raw json.RawMessage, at int) bool {
 	return false
 }
 
-// message is the answer, if the response came to an end.
+// message returns the answer if the response has ended.
 func (a *responsesAnswer) message() (m firn.Message, settled bool, err error) {
 	if !a.over {
 		return m, false, cutOff(a.info, errUnfinished)

@@ -10,25 +10,24 @@ import (
 	"firn/provider"
 )
 
-// responseItem is an item of a response on its way.
+// responseItem is an output item under construction.
 type responseItem struct {
 	kind  string
 	index int
 	id    string
-	// text is what a message says, or reasoning thinks; piece names the piece of
-	// it that came last.
+	// text is the text of a message or of reasoning; piece is the key of its last piece.
 	text  []byte
 	piece string
-	// callID, name and args are those of a call; told says that its beginning
-	// was told.
+	// callID, name and args belong to a call. Announced is set once its first delta was
+	// emitted.
 	callID, name string
 	args         []byte
-	told         bool
-	// raw is the whole item, nil until it is done.
+	announced    bool
+	// raw is the complete item, or nil until it is done.
 	raw json.RawMessage
 }
 
-// itemHead is what an item says, in the members that any of those we know has.
+// itemHead has the members of all known item types.
 type itemHead struct {
 	Type      json.RawMessage `json:"type"`
 	ID        json.RawMessage `json:"id"`
@@ -42,7 +41,7 @@ type itemHead struct {
 	Summary   json.RawMessage `json:"summary"`
 }
 
-// readItem reads an item; what is none has no type.
+// readItem parses an item. An invalid item has an empty type.
 func readItem(raw json.RawMessage) itemHead {
 	var head itemHead
 	if json.Unmarshal(raw, &head) != nil {
@@ -53,7 +52,7 @@ func readItem(raw json.RawMessage) itemHead {
 
 func (h itemHead) kind() string { return textOf(h.Type) }
 
-// texts are those of a list of pieces.
+// texts returns the texts of a list of pieces.
 func texts(raw json.RawMessage) []string {
 	var pieces []struct {
 		Text    json.RawMessage `json:"text"`
@@ -71,22 +70,22 @@ func texts(raw json.RawMessage) []string {
 	return list
 }
 
-// said is what a message says.
-func (h itemHead) said() string { return strings.Join(texts(h.Content), "") }
+// messageText returns the text of a message.
+func (h itemHead) messageText() string { return strings.Join(texts(h.Content), "") }
 
-// thoughtGap stands between the pieces of what a model thinks.
+// thoughtGap separates pieces of reasoning.
 const thoughtGap = "\n\n"
 
-// thought is what reasoning says: the summary, or the whole of it from servers
-// that show it.
-func (h itemHead) thought() string {
+// reasoningText returns the text of a reasoning item: the summary, or the full text from
+// servers that include it.
+func (h itemHead) reasoningText() string {
 	if summary := texts(h.Summary); len(summary) > 0 {
 		return strings.Join(summary, thoughtGap)
 	}
 	return strings.Join(texts(h.Content), thoughtGap)
 }
 
-// addText takes the next piece of a message.
+// addText appends a piece of a message.
 func (it *responseItem) addText(s string) []provider.Event {
 	if s == "" {
 		return nil
@@ -95,8 +94,8 @@ func (it *responseItem) addText(s string) []provider.Event {
 	return []provider.Event{provider.TextDelta{Text: s}}
 }
 
-// setText takes a message as a whole, and tells what was not told of it. If it
-// has nothing to say it is as the pieces were.
+// setText sets the complete text of a message and emits the part that was not streamed. An
+// empty text leaves the pieces unchanged.
 func (it *responseItem) setText(s string) []provider.Event {
 	rest, ok := strings.CutPrefix(s, string(it.text))
 	if ok {
@@ -108,7 +107,7 @@ func (it *responseItem) setText(s string) []provider.Event {
 	return nil
 }
 
-// addThought takes the next piece of reasoning.
+// addThought appends a piece of reasoning.
 func (it *responseItem) addThought(piece, s string) []provider.Event {
 	if s == "" {
 		return nil
@@ -121,7 +120,7 @@ func (it *responseItem) addThought(piece, s string) []provider.Event {
 	return []provider.Event{provider.ThinkingDelta{Text: s}}
 }
 
-// setThought takes reasoning as a whole, if it did not come in pieces.
+// setThought sets the complete reasoning if it was not streamed.
 func (it *responseItem) setThought(s string) []provider.Event {
 	if len(it.text) > 0 {
 		return nil
@@ -129,7 +128,7 @@ func (it *responseItem) setThought(s string) []provider.Event {
 	return it.addThought("", s)
 }
 
-// call takes what names a call.
+// call sets the name and ID of a call.
 func (it *responseItem) call(head itemHead, ids *callIDs) {
 	if it.name == "" {
 		it.name = textOf(head.Name)
@@ -139,24 +138,23 @@ func (it *responseItem) call(head itemHead, ids *callIDs) {
 	}
 }
 
-// addArguments takes the next piece of arguments. The call is told of once it
-// has a name.
+// addArguments appends a piece of the arguments. The call is emitted once it has a name.
 func (it *responseItem) addArguments(s string) []provider.Event {
 	it.args = append(it.args, s...)
 	switch {
-	case it.name == "" || it.told && s == "":
+	case it.name == "" || it.announced && s == "":
 		return nil
-	case it.told:
+	case it.announced:
 		return []provider.Event{provider.CallDelta{ID: it.callID, Arguments: s}}
 	}
-	it.told = true
+	it.announced = true
 	return []provider.Event{provider.CallDelta{ID: it.callID, Name: it.name, Arguments: string(it.args)}}
 }
 
-// setArguments takes arguments as a whole, and tells what was not told of them.
+// setArguments sets the complete arguments and emits the part that was not streamed.
 func (it *responseItem) setArguments(s string) []provider.Event {
 	rest, ok := strings.CutPrefix(s, string(it.args))
-	if ok || !it.told {
+	if ok || !it.announced {
 		return it.addArguments(rest)
 	}
 	if s != "" {
@@ -165,7 +163,7 @@ func (it *responseItem) setArguments(s string) []provider.Event {
 	return nil
 }
 
-// part is what is kept of the item; nil if there is nothing in it.
+// part returns the part for the item, or nil if the item is empty.
 func (it *responseItem) part() firn.Part {
 	head := readItem(it.raw)
 	switch it.kind {
@@ -179,7 +177,7 @@ func (it *responseItem) part() firn.Part {
 		return it.thinking(head)
 	case "function_call":
 		if whole := it.raw != nil && textOf(head.Status) != "incomplete"; !whole && !isObject(it.args) {
-			return nil // the answer ended within the call: it cannot be run
+			return nil // truncated within the call: it cannot be run
 		}
 		return firn.ToolCall{ID: it.callID, Name: it.name, Arguments: argumentsOf(it.args), Signature: textOf(head.ID)}
 	}
@@ -190,13 +188,14 @@ func (it *responseItem) part() firn.Part {
 	return firn.OpaquePart{Type: it.kind, Raw: clean}
 }
 
-// returnable reports whether a reasoning item can be sent back: since the
-// provider stores nothing, it must hold what was thought.
+// returnable reports whether a reasoning item can be sent back. The provider stores
+// nothing, so the item must contain the reasoning.
 func (h itemHead) returnable() bool {
 	return h.kind() == "reasoning" && (textOf(h.Encrypted) != "" || len(texts(h.Content)) > 0)
 }
 
-// thinking keeps a reasoning item, all of it if it can be sent back.
+// thinking returns the part for a reasoning item, with the complete item if it can be sent
+// back.
 func (it *responseItem) thinking(head itemHead) firn.Part {
 	t := firn.Thinking{Text: string(it.text), Redacted: len(it.text) == 0}
 	if head.returnable() {

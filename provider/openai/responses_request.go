@@ -9,16 +9,14 @@ import (
 	"firn/window"
 )
 
-// responsesRequest spells a request. As with [wire.chatRequest], what changes
-// least comes first.
+// responsesRequest encodes a request. As in [wire.chatRequest], the most stable content
+// comes first.
 //
-// The system prompt is the instructions, not an item of the input: they belong
-// to no turn, so a server may not take them for something that was said, and
-// there is no choosing between the roles system and developer.
+// The system prompt is sent as instructions, not as an input item: it belongs to no turn,
+// and there is no need to choose between the roles system and developer.
 //
-// Nothing is stored at the provider: the log is the truth, so all of the
-// conversation is sent each time, the model's own reasoning among it, which
-// comes encrypted and goes back as it came.
+// Nothing is stored at the provider. The log is authoritative, so each request contains the
+// whole conversation, including the model's encrypted reasoning.
 func (w *wire) responsesRequest(req provider.Request) ([]byte, error) {
 	r := responsesWriter{}
 	r.raw(`{`)
@@ -27,16 +25,16 @@ func (w *wire) responsesRequest(req provider.Request) ([]byte, error) {
 	if w.info.Thinks {
 		r.raw(`,"include":["reasoning.encrypted_content"]`)
 	}
-	if n := bound(req, w.info.Spec); n > 0 {
+	if n := maxOutput(req, w.info.Spec); n > 0 {
 		r.number("max_output_tokens", max(n, leastOutput))
 	}
-	if level := w.manners.level(req.Thinking); level != "" && w.info.Thinks {
+	if level := w.traits.level(req.Thinking); level != "" && w.info.Thinks {
 		r.name("reasoning")
 		r.raw(`{`)
 		r.member("effort", level)
 		r.raw(`,"summary":"auto"}`)
 	}
-	if w.manners.cacheKey && req.Session != "" {
+	if w.traits.cacheKey && req.Session != "" {
 		r.member("prompt_cache_key", cacheKey(req.Session))
 	}
 	if req.Window.System != "" {
@@ -50,7 +48,7 @@ func (w *wire) responsesRequest(req provider.Request) ([]byte, error) {
 	return r.b, r.err
 }
 
-// leastOutput is the smallest bound of an answer that the API takes.
+// leastOutput is the smallest output limit that the API accepts.
 const leastOutput = 16
 
 // responsesWriter writes the items of the Responses API.
@@ -94,8 +92,8 @@ func (r *responsesWriter) items(win window.Window) {
 	}
 }
 
-// begin begins an item.
-func (r *responsesWriter) begin(kind string) {
+// beginItem starts an item.
+func (r *responsesWriter) beginItem(kind string) {
 	r.said++
 	r.next()
 	r.raw(`{`)
@@ -106,7 +104,7 @@ func (r *responsesWriter) user(parts []firn.Part) {
 	if text, images := split(parts); len(text)+len(images) == 0 {
 		return
 	}
-	r.begin("message")
+	r.beginItem("message")
 	r.raw(`,"role":"user","content":`)
 	r.content(parts)
 	r.raw(`}`)
@@ -132,9 +130,8 @@ func (r *responsesWriter) content(parts []firn.Part) {
 	r.raw(`]`)
 }
 
-// assistant writes the items of an answer. An item that has an id must follow
-// the reasoning that led to it, so behind reasoning that cannot be sent back
-// the items have none.
+// assistant writes the items of an answer. An item with an ID must follow the reasoning
+// that led to it, so items after reasoning that cannot be sent back have no ID.
 func (r *responsesWriter) assistant(parts []firn.Part) {
 	whole := true
 	for _, part := range parts {
@@ -146,7 +143,7 @@ func (r *responsesWriter) assistant(parts []firn.Part) {
 			r.next()
 			r.message(p, whole)
 		case firn.ToolCall:
-			r.begin("function_call")
+			r.beginItem("function_call")
 			if whole && isItemID(p.Signature, "fc") {
 				r.member("id", p.Signature)
 			}
@@ -158,8 +155,7 @@ func (r *responsesWriter) assistant(parts []firn.Part) {
 	}
 }
 
-// reasoning writes a reasoning item as it came, and reports whether there is
-// one.
+// reasoning writes a reasoning item unchanged, and reports whether there is one.
 func (r *responsesWriter) reasoning(t firn.Thinking) bool {
 	raw := []byte(t.Signature)
 	if rawjson.Valid(raw) != nil || !readItem(raw).returnable() {
@@ -169,8 +165,8 @@ func (r *responsesWriter) reasoning(t firn.Thinking) bool {
 	return r.value(raw) == nil
 }
 
-// message writes what the model said: as the item that it was, if we know
-// which, else as a message that somebody tells of.
+// message writes a text of the model: as the original item if its ID is known, otherwise as
+// a plain message.
 func (r *responsesWriter) message(t firn.Text, whole bool) {
 	mark := readTextMark(t.Signature)
 	if !whole || !isItemID(mark.ID, "msg") {
@@ -190,7 +186,7 @@ func (r *responsesWriter) message(t firn.Text, whole bool) {
 }
 
 func (r *responsesWriter) result(result firn.ToolResult) {
-	r.begin("function_call_output")
+	r.beginItem("function_call_output")
 	r.member("call_id", result.CallID)
 	r.name("output")
 	if text, images := split(result.Content); len(images) == 0 {

@@ -15,16 +15,16 @@ import (
 	"firn/provider"
 )
 
-// decoder makes an answer of what a server sends. It reads nothing by itself,
-// so that it can be fed with anything.
+// decoder converts a server's events to an answer. It does no I/O, so tests can feed it
+// arbitrary input.
 type decoder interface {
-	// take takes one event of the stream and returns what came with it. Over
-	// says that there is nothing more to be read.
+	// take handles one event of the stream and returns the resulting events. Over reports
+	// whether the stream has ended.
 	take(event sse.Event) (events []provider.Event, over bool, err error)
-	// takeWhole takes an answer that was not streamed.
+	// takeWhole handles an answer that was not streamed.
 	takeWhole(body []byte) ([]provider.Event, error)
-	// message is the answer, if the server said that it is whole. Settled says
-	// that nothing is missing that might still come, like the usage.
+	// message returns the answer if the server signaled its end. Settled reports whether
+	// nothing more, such as the usage, is expected.
 	message() (m firn.Message, settled bool, err error)
 }
 
@@ -45,19 +45,19 @@ func (w *wire) stream(ctx context.Context, path string, req provider.Request,
 		}
 		defer answer.Close()
 		blotting := func(event provider.Event, err error) bool { return yield(event, w.endpoint.Blot(err)) }
-		t := teller{info: &w.info, decoder: decode(), yield: blotting}
-		t.tell(ctx, answer)
+		t := emitter{info: &w.info, decoder: decode(), yield: blotting}
+		t.run(ctx, answer)
 	}
 }
 
-// teller reads an answer and tells it to who ranges over it.
-type teller struct {
+// emitter reads an answer and yields its events.
+type emitter struct {
 	decoder
 	info  *provider.Info
 	yield func(provider.Event, error) bool
 }
 
-func (t *teller) tell(ctx context.Context, answer io.Reader) {
+func (t *emitter) run(ctx context.Context, answer io.Reader) {
 	r := bufio.NewReaderSize(answer, 4<<10)
 	var readErr error
 	var gone bool
@@ -70,7 +70,7 @@ func (t *teller) tell(ctx context.Context, answer io.Reader) {
 		return
 	}
 	message, settled, err := t.message()
-	// What breaks when all has come breaks nothing.
+	// A read error after the complete answer is ignored.
 	if err == nil && ctx.Err() == nil && (settled || readErr == nil) {
 		message.Time = time.Now().UTC().Truncate(time.Millisecond)
 		t.yield(provider.Done{Message: message}, nil)
@@ -84,8 +84,8 @@ func (t *teller) tell(ctx context.Context, answer io.Reader) {
 	t.yield(nil, err)
 }
 
-// plain reports whether the answer is no stream but one JSON object: some
-// servers cannot stream, and answer so whatever they are asked.
+// plain reports whether the answer is a JSON object instead of a stream. Some servers
+// cannot stream and ignore the request for it.
 func plain(r *bufio.Reader) bool {
 	for n := 1; n <= r.Size(); n++ {
 		seen, err := r.Peek(n)
@@ -101,9 +101,9 @@ func plain(r *bufio.Reader) bool {
 	return false
 }
 
-// events reads a stream. Gone says that nobody listens any more, or that the
-// server's own complaint was told.
-func (t *teller) events(r io.Reader) (gone bool, err error) {
+// events reads a stream. Gone reports whether the consumer stopped or the server's error
+// was already yielded.
+func (t *emitter) events(r io.Reader) (gone bool, err error) {
 	for event, err := range sse.Read(r) {
 		if err != nil {
 			return false, err
@@ -112,7 +112,7 @@ func (t *teller) events(r io.Reader) (gone bool, err error) {
 			continue
 		}
 		events, over, err := t.take(event)
-		if !t.all(events) {
+		if !t.emit(events) {
 			return true, nil
 		}
 		if err != nil {
@@ -126,8 +126,8 @@ func (t *teller) events(r io.Reader) (gone bool, err error) {
 	return false, nil
 }
 
-// whole reads an answer that is no stream.
-func (t *teller) whole(r io.Reader) (gone bool, err error) {
+// whole reads an answer that is not a stream.
+func (t *emitter) whole(r io.Reader) (gone bool, err error) {
 	body, err := io.ReadAll(io.LimitReader(r, sse.MaxEvent+1))
 	if err != nil {
 		return false, err
@@ -136,7 +136,7 @@ func (t *teller) whole(r io.Reader) (gone bool, err error) {
 		return false, fmt.Errorf("read an answer of more than %d bytes: %w", sse.MaxEvent, firn.ErrTooLarge)
 	}
 	events, err := t.takeWhole(body)
-	if !t.all(events) {
+	if !t.emit(events) {
 		return true, nil
 	}
 	if err != nil {
@@ -146,8 +146,8 @@ func (t *teller) whole(r io.Reader) (gone bool, err error) {
 	return false, nil
 }
 
-// all tells events until nobody listens any more.
-func (t *teller) all(events []provider.Event) bool {
+// emit yields events. It returns false when the consumer stops.
+func (t *emitter) emit(events []provider.Event) bool {
 	for _, e := range events {
 		if !t.yield(e, nil) {
 			return false
@@ -156,9 +156,9 @@ func (t *teller) all(events []provider.Event) bool {
 	return true
 }
 
-// failure is why reading failed. The endpoint says it as it must be said; only
-// that there was too much of it is for us to say.
-func (t *teller) failure(err error) error {
+// failure converts a read error. Errors of the endpoint are returned unchanged; only the
+// size limit gets a message here.
+func (t *emitter) failure(err error) error {
 	if errors.Is(err, firn.ErrTooLarge) {
 		return cutOff(t.info, err)
 	}

@@ -7,20 +7,20 @@ import (
 	"firn/provider"
 )
 
-// details are the tokens of a prompt that came from a cache or went into one.
+// details counts the prompt tokens that were read from or written to a cache.
 type details struct {
 	Cached  count `json:"cached_tokens"`
 	Written count `json:"cache_write_tokens"`
 }
 
-// chatUsage is the usage of a completion. Servers that cache without being
-// asked tell it in places of their own.
+// chatUsage is the usage of a completion. Servers that cache automatically report it in
+// members of their own.
 type chatUsage struct {
 	Prompt     count   `json:"prompt_tokens"`
 	Completion count   `json:"completion_tokens"`
 	Total      count   `json:"total_tokens"`
 	Details    details `json:"prompt_tokens_details"`
-	// Hit is DeepSeek's, Cached Moonshot's.
+	// Hit is sent by DeepSeek, Cached by Moonshot.
 	Hit    count `json:"prompt_cache_hit_tokens"`
 	Cached count `json:"cached_tokens"`
 }
@@ -33,7 +33,7 @@ type responsesUsage struct {
 	Details details `json:"input_tokens_details"`
 }
 
-// readChatUsage reads the usage of a completion; nil if there is none.
+// readChatUsage parses the usage of a completion. It returns nil if there is none.
 func readChatUsage(raw json.RawMessage, price provider.Price) *firn.Usage {
 	var u chatUsage
 	if !present(raw) || json.Unmarshal(raw, &u) != nil {
@@ -43,7 +43,7 @@ func readChatUsage(raw json.RawMessage, price provider.Price) *firn.Usage {
 	return newUsage(u.Prompt, cached, u.Details.Written, u.Completion, u.Total, price)
 }
 
-// readResponsesUsage reads the usage of a response; nil if there is none.
+// readResponsesUsage parses the usage of a response. It returns nil if there is none.
 func readResponsesUsage(raw json.RawMessage, price provider.Price) *firn.Usage {
 	var u responsesUsage
 	if !present(raw) || json.Unmarshal(raw, &u) != nil {
@@ -52,9 +52,8 @@ func readResponsesUsage(raw json.RawMessage, price provider.Price) *firn.Usage {
 	return newUsage(u.Input, u.Details.Cached, u.Details.Written, u.Output, u.Total, price)
 }
 
-// newUsage makes a usage. What was cached is part of the prompt. What was
-// thought is part of the output, but not every server counts it there: the
-// total has it for sure.
+// newUsage returns a usage. Cached tokens are part of the prompt. Thinking is part of the
+// output, but some servers include it only in the total.
 func newUsage(prompt, cached, written, output, total count, price provider.Price) *firn.Usage {
 	cached = min(cached, prompt)
 	written = min(written, prompt-cached)

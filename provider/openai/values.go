@@ -9,11 +9,10 @@ import (
 	"firn/internal/rawjson"
 )
 
-// Servers differ in what they put where: a text may be null, a number a
-// string, an object its JSON. These read what is there, and nothing if it is
-// something else.
+// Servers differ in their types: a text may be null, a number a string, an object its JSON.
+// These functions accept the known variants and return the zero value for anything else.
 
-// textOf reads a string, clean enough for a log.
+// textOf parses a string and sanitizes it for a log.
 func textOf(raw json.RawMessage) string {
 	var s string
 	if len(raw) == 0 || raw[0] != '"' || json.Unmarshal(raw, &s) != nil {
@@ -23,7 +22,7 @@ func textOf(raw json.RawMessage) string {
 	return s
 }
 
-// scalar reads a string or a number as text.
+// scalar parses a string or a number as text.
 func scalar(raw json.RawMessage) string {
 	if n, err := strconv.ParseFloat(string(raw), 64); err == nil && n == float64(int64(n)) {
 		return strconv.FormatInt(int64(n), 10)
@@ -31,13 +30,13 @@ func scalar(raw json.RawMessage) string {
 	return textOf(raw)
 }
 
-// present reports whether a member is there and not null.
+// present reports whether a member exists and is not null.
 func present(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
-// count is a number of tokens; what is not a number is none.
+// count is a number of tokens. Anything that is not a number decodes as zero.
 type count int64
 
-// UnmarshalJSON reads a number.
+// UnmarshalJSON implements [json.Unmarshaler].
 func (c *count) UnmarshalJSON(raw []byte) error {
 	*c = 0
 	if n, err := strconv.ParseFloat(string(raw), 64); err == nil && n > 0 && n < 1<<52 {
@@ -46,9 +45,9 @@ func (c *count) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// argumentsOf makes a JSON object of what a model wrote as arguments. An
-// object stays as it is, byte for byte. What is none is kept so that the model
-// can be told: text that is no JSON as the member "invalid".
+// argumentsOf converts the arguments of a call to a JSON object. An object is kept byte for
+// byte. Text that is not JSON is kept in a member "invalid", so that the model can be
+// informed.
 func argumentsOf(raw []byte) json.RawMessage {
 	if rawjson.Valid(raw) == nil {
 		clean, _ := rawjson.Clean(raw)
@@ -66,11 +65,11 @@ func argumentsOf(raw []byte) json.RawMessage {
 	return append(rawjson.AppendString([]byte(`{"invalid":`), string(raw)), '}')
 }
 
-// isObject reports whether arguments came whole.
+// isObject reports whether the arguments are complete.
 func isObject(raw []byte) bool { return rawjson.Valid(raw) == nil }
 
-// callIDs hands out the ids of the calls of one answer: those the server gave,
-// and others where it gave none or one twice.
+// callIDs assigns the IDs of the calls of one answer: those of the server, or new ones
+// where an ID is missing or repeated.
 type callIDs struct {
 	used map[string]bool
 }

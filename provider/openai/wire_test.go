@@ -156,7 +156,7 @@ func TestCancelledLate(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(gone)
 		var last error
-		tell := teller{info: &a.info, decoder: a.decode(&a.info), yield: func(e provider.Event, err error) bool {
+		tell := emitter{info: &a.info, decoder: a.decode(&a.info), yield: func(e provider.Event, err error) bool {
 			if _, done := e.(provider.Done); done {
 				t.Errorf("%s: Done", a.name)
 			}
@@ -167,7 +167,7 @@ func TestCancelledLate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tell.tell(ctx, strings.NewReader(string(body)))
+		tell.run(ctx, strings.NewReader(string(body)))
 		if last != gone {
 			t.Errorf("%s: the error is %v", a.name, last)
 		}

@@ -12,25 +12,25 @@ import (
 	"firn/provider"
 )
 
-// writer writes JSON in the order it is told, which is why the same request is
-// always the same bytes. The first error stays.
+// writer writes JSON members in call order, so that the same request always gives the same
+// bytes. It keeps the first error.
 type writer struct {
 	b   []byte
 	err error
 }
 
-// raw writes bytes as they are.
+// raw writes bytes unchanged.
 func (w *writer) raw(s string) { w.b = append(w.b, s...) }
 
-// next goes on to the next member or element: it writes a comma unless the
-// object or array has just begun.
+// next starts the next member or element: it writes a comma unless the object or array is
+// empty.
 func (w *writer) next() {
 	if n := len(w.b); n > 0 && w.b[n-1] != '{' && w.b[n-1] != '[' {
 		w.b = append(w.b, ',')
 	}
 }
 
-// name begins a member. The name is one of ours and needs no escapes.
+// name starts a member. The name must not need escaping.
 func (w *writer) name(s string) {
 	w.next()
 	w.raw(`"` + s + `":`)
@@ -39,19 +39,19 @@ func (w *writer) name(s string) {
 // text writes a string.
 func (w *writer) text(s string) { w.b = rawjson.AppendString(w.b, s) }
 
-// member writes a member that is a string.
+// member writes a string member.
 func (w *writer) member(name, value string) {
 	w.name(name)
 	w.text(value)
 }
 
-// number writes a member that is a number.
+// number writes a number member.
 func (w *writer) number(name string, n int64) {
 	w.name(name)
 	w.b = strconv.AppendInt(w.b, n, 10)
 }
 
-// value writes raw JSON, on one line.
+// value writes raw JSON on one line.
 func (w *writer) value(raw json.RawMessage) error {
 	b, err := rawjson.AppendValue(w.b, raw)
 	if err != nil {
@@ -61,12 +61,12 @@ func (w *writer) value(raw json.RawMessage) error {
 	return nil
 }
 
-// dataURL writes an image as an address that holds all of it.
+// dataURL writes an image as a data URL.
 func (w *writer) dataURL(image firn.Image) {
 	w.text("data:" + image.MimeType + ";base64," + image.Data)
 }
 
-// function writes the members that tell a tool.
+// function writes the members of a tool description.
 func (w *writer) function(tool provider.Tool) {
 	w.member("name", tool.Name)
 	if tool.Description != "" {
@@ -80,19 +80,18 @@ func (w *writer) function(tool provider.Tool) {
 	}
 }
 
-// errNothing says that there is no message to be answered.
+// errNothing means that the window has no message to answer.
 var errNothing = fmt.Errorf("%w window: there is no message in it", firn.ErrInvalid)
 
-// bound is how long an answer may be: what was asked for, as far as the model
-// goes.
-func bound(req provider.Request, spec provider.Spec) int64 {
+// maxOutput returns the output limit: the requested one, bounded by the model's.
+func maxOutput(req provider.Request, spec provider.Spec) int64 {
 	if spec.MaxOutput > 0 {
 		return min(req.MaxTokens, spec.MaxOutput)
 	}
 	return req.MaxTokens
 }
 
-// cacheKey is the session as the server is told it, in at most 64 characters.
+// cacheKey returns the session as the server's cache key, in at most 64 characters.
 func cacheKey(session firn.ID) string {
 	if len(session) <= 64 {
 		return string(session)
@@ -101,7 +100,7 @@ func cacheKey(session firn.ID) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// split sorts the parts of a message.
+// split separates the parts of a message into texts and images.
 func split(parts []firn.Part) (text []string, images []firn.Image) {
 	for _, part := range parts {
 		switch p := part.(type) {

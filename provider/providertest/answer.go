@@ -62,7 +62,7 @@ func testFull(s *suite) {
 	}
 }
 
-// answers are what is hard to stream.
+// answers returns answers that are difficult to stream.
 func answers() map[string]Answer {
 	call := func(id, name, args string) firn.ToolCall {
 		return firn.ToolCall{ID: id, Name: name, Arguments: json.RawMessage(args)}
@@ -109,7 +109,7 @@ func testSaid(s *suite) {
 	for name, a := range all {
 		s.play.set(Part{Answer: a})
 		o := s.mustAnswer(s.request(name))
-		if got, want := unnamed(said(o.done.Parts)), unnamed(a.meant()); !slices.Equal(got, want) {
+		if got, want := withoutIDs(partPieces(o.done.Parts)), withoutIDs(a.pieces()); !slices.Equal(got, want) {
 			s.Errorf("%s: the message says\n%.300q\nwant\n%.300q", name, got, want)
 		}
 		if len(a.Text) > 20 && len(o.deltas) < 2 {
@@ -121,8 +121,8 @@ func testSaid(s *suite) {
 	}
 }
 
-// unnamed leaves out the ids of calls, which a member may spell in its own way.
-func unnamed(pieces []piece) []piece {
+// withoutIDs removes the IDs of calls, which a provider may rewrite.
+func withoutIDs(pieces []piece) []piece {
 	pieces = slices.Clone(pieces)
 	for i := range pieces {
 		pieces[i].id = ""
@@ -130,7 +130,7 @@ func unnamed(pieces []piece) []piece {
 	return pieces
 }
 
-// distinct says what is wrong with the ids of calls.
+// distinct returns an error if call IDs are empty or repeated.
 func distinct(parts []firn.Part) error {
 	seen := make(map[string]bool)
 	for _, p := range parts {
@@ -184,14 +184,14 @@ func testBytes(s *suite) {
 		}
 		s.play.set(Part{Answer: a, chunk: 1})
 		o := s.mustAnswer(s.request(name))
-		if got, want := unnamed(said(o.done.Parts)), unnamed(a.meant()); !slices.Equal(got, want) {
+		if got, want := withoutIDs(partPieces(o.done.Parts)), withoutIDs(a.pieces()); !slices.Equal(got, want) {
 			s.Errorf("%s: the message says\n%q\nwant\n%q", name, got, want)
 		}
 	}
 }
 
-// testCutArguments: an answer that was too long may end within the arguments
-// of a call. What is told as a call must be one.
+// testCutArguments checks an answer that hits the output limit within the arguments of a
+// call. Every call in the result must have valid arguments.
 func testCutArguments(s *suite) {
 	for _, args := range []string{``, `{"path":"/etc/ho`, `{"path":`, `{`, `null`, `[1]`, `not JSON`} {
 		s.play.set(Part{Answer: Answer{
@@ -243,7 +243,7 @@ func testTwice(s *suite) {
 	}
 }
 
-// testTogether: streams that run at once must not mix.
+// testTogether checks that concurrent streams do not mix.
 func testTogether(s *suite) {
 	const n = 16
 	want := make([]string, n)

@@ -26,21 +26,21 @@ func endTests() []test {
 	}
 }
 
-// errAway is the cause of what tests cancel.
-var errAway = errors.New("the user went away")
+// errUserLeft is the cancellation cause in tests.
+var errUserLeft = errors.New("the user went away")
 
-// long is an answer of many deltas.
+// long returns an answer with many deltas.
 func long() Answer {
 	return Answer{Text: strings.Repeat("and so on ", 100), Usage: firn.Usage{Input: 10, Output: 300}, Stop: firn.StopEnd}
 }
 
-// half is a part that is sent halfway.
+// half returns a part that is sent only halfway.
 func half(a Answer, end End) Part {
 	return Part{Answer: a, end: end, limit: func(total int) int { return total / 2 }}
 }
 
-// ended checks an outcome that the context brought about.
-func (s *suite) ended(o outcome, cause error) {
+// checkCanceled checks the outcome of a request whose context ended.
+func (s *suite) checkCanceled(o outcome, cause error) {
 	s.Helper()
 	if o.err == nil {
 		s.Fatal("the answer came whole")
@@ -55,9 +55,9 @@ func (s *suite) ended(o outcome, cause error) {
 
 func testCancelledBefore(s *suite) {
 	ctx, cancel := context.WithCancelCause(s.ctx)
-	cancel(errAway)
+	cancel(errUserLeft)
 	o := s.ask(ctx, s.request("Hello."))
-	s.ended(o, errAway)
+	s.checkCanceled(o, errUserLeft)
 	if len(o.deltas) > 0 {
 		s.Errorf("%d deltas came", len(o.deltas))
 	}
@@ -67,8 +67,8 @@ func testCancelled(s *suite) {
 	s.play.set(half(long(), Held))
 	ctx, cancel := context.WithCancelCause(s.ctx)
 	defer cancel(nil)
-	o := s.drain(ctx, s.request("Go on."), func() { cancel(errAway) })
-	s.ended(o, errAway)
+	o := s.drain(ctx, s.request("Go on."), func() { cancel(errUserLeft) })
+	s.checkCanceled(o, errUserLeft)
 	if len(o.deltas) == 0 {
 		s.Error("no delta came before")
 	}
@@ -78,7 +78,7 @@ func testDeadline(s *suite) {
 	s.play.set(half(long(), Held))
 	ctx, cancel := context.WithTimeout(s.ctx, 20*time.Millisecond)
 	defer cancel()
-	s.ended(s.ask(ctx, s.request("Go on.")), context.DeadlineExceeded)
+	s.checkCanceled(s.ask(ctx, s.request("Go on.")), context.DeadlineExceeded)
 }
 
 func testBreak(s *suite) {
@@ -91,8 +91,8 @@ func testBreak(s *suite) {
 	s.mustAnswer(s.request("Still there?"))
 }
 
-// testBreakHeld: the suite sees that no goroutine is left behind, neither ours
-// nor that of the provider, which waits for us to go.
+// testBreakHeld breaks out of a stream that the provider holds open. The suite checks that
+// neither the model's nor the provider's goroutine is leaked.
 func testBreakHeld(s *suite) {
 	s.play.set(half(long(), Held))
 	before := goroutines()
@@ -102,11 +102,11 @@ func testBreakHeld(s *suite) {
 		}
 		break
 	}
-	checkGone(s.T, before)
+	checkGoroutines(s.T, before)
 }
 
-// testCut cuts an answer at every place there is. It must never pass for a
-// whole one.
+// testCut truncates an answer at every possible position. A truncated answer must never be
+// reported as complete.
 func testCut(s *suite, end End) {
 	whole := Answer{
 		Text: "Let me see.", Usage: firn.Usage{Input: 100, Output: 20}, Stop: firn.StopToolUse,
@@ -129,13 +129,13 @@ func testCut(s *suite, end End) {
 			}
 			continue
 		}
-		// What is missing may be no more than an end that says nothing.
-		complete := slices.Equal(unnamed(said(o.done.Parts)), unnamed(whole.meant())) && o.done.StopReason == whole.Stop
+		// Only an end without content may be missing.
+		complete := slices.Equal(withoutIDs(partPieces(o.done.Parts)), withoutIDs(whole.pieces())) && o.done.StopReason == whole.Stop
 		if end == Broken {
 			complete = complete && o.done.Usage != nil && o.done.Usage.Output == whole.Usage.Output
 		}
 		if !complete {
-			s.Fatalf("cut after %d of %d: taken for whole: %q, stopped for %s, usage %+v", at, total, said(o.done.Parts), o.done.StopReason, o.done.Usage)
+			s.Fatalf("cut after %d of %d: taken for whole: %q, stopped for %s, usage %+v", at, total, partPieces(o.done.Parts), o.done.StopReason, o.done.Usage)
 		}
 	}
 	if failures == 0 {

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// goroutines maps the numbers of all goroutines that run code of ours to their
-// stacks.
+// goroutines maps the IDs of all goroutines that run firn's code to their stacks.
 func goroutines() map[string]string {
 	buf := make([]byte, 1<<20)
 	buf = buf[:runtime.Stack(buf, true)]
@@ -22,8 +21,8 @@ func goroutines() map[string]string {
 	return ours
 }
 
-// checkGone waits until all goroutines but those of before are gone.
-func checkGone(t *testing.T, before map[string]string) {
+// checkGoroutines waits until only the goroutines in before are left.
+func checkGoroutines(t *testing.T, before map[string]string) {
 	deadline := time.Now().Add(patience)
 	for {
 		left := goroutines()
@@ -39,6 +38,6 @@ func checkGone(t *testing.T, before map[string]string) {
 			}
 			return
 		}
-		time.Sleep(time.Millisecond) // to look costs more than to wait
+		time.Sleep(time.Millisecond) // taking stacks is more expensive than waiting
 	}
 }

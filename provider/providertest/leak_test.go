@@ -15,5 +15,5 @@ func TestGoroutines(t *testing.T) {
 	}
 	close(stop)
 	<-stopped
-	checkGone(t, before)
+	checkGoroutines(t, before)
 }

@@ -20,15 +20,15 @@ func windowTests() []test {
 	}
 }
 
-// testNasty: whatever a log holds, the window that is built of it can be sent.
+// testNasty checks that the window of a log with awkward content can always be sent.
 func testNasty(s *suite) {
-	for i, body := range nasty(s.model.Info()) {
+	for i, body := range nastyBodies(s.model.Info()) {
 		s.send(fmt.Sprintf("body %d (%T)", i, body), []firn.Entry{firn.UserText("Hello."), firn.NewEntry(body), firn.UserText("And now?")})
 	}
 }
 
 func testNastyMix(s *suite) {
-	bodies := nasty(s.model.Info())
+	bodies := nastyBodies(s.model.Info())
 	random := rand.New(rand.NewPCG(1, 2))
 	for i := range 60 {
 		var entries []firn.Entry
@@ -39,8 +39,8 @@ func testNastyMix(s *suite) {
 	}
 }
 
-// testNothing: a window without messages has no answer worth the name, but it
-// must not do harm.
+// testNothing checks that a window without messages does no harm. There is no meaningful
+// answer to it.
 func testNothing(s *suite) {
 	s.ask(s.ctx, provider.Request{})
 	s.ask(s.ctx, provider.Request{Window: s.build(window.Path{}, "system"), Tools: tools()})
@@ -58,8 +58,8 @@ func (s *suite) send(name string, entries []firn.Entry) {
 	}
 }
 
-// nasty are bodies that logs hold and providers choke on.
-func nasty(info provider.Info) []firn.Body {
+// nastyBodies returns bodies that occur in logs and that providers have trouble with.
+func nastyBodies(info provider.Info) []firn.Body {
 	var bodies []firn.Body
 	message := func(role firn.Role, parts ...firn.Part) *firn.Message {
 		m := &firn.Message{Role: role, Parts: parts, Time: time.UnixMilli(1)}

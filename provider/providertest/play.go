@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Part is what is to be done with one request.
+// Part describes the response to one request.
 type Part struct {
 	Answer Answer
 	// Status, if not zero, is sent with Header and Body instead of the answer.
@@ -13,30 +13,30 @@ type Part struct {
 	Header http.Header
 	Body   string
 
-	// end is what comes when limit of the total was sent.
+	// end selects what happens after limit of total pieces.
 	end   End
 	limit func(total int) int
-	// chunk is how many bytes are sent at a time; zero means all.
+	// chunk is the number of bytes per write; zero means all.
 	chunk int
 }
 
-// End is how a part ends.
+// End selects how a part ends.
 type End int
 
-// How a part ends.
+// The ways a part can end.
 const (
-	// Whole: all is sent and ends as it should.
+	// Whole sends everything and ends normally.
 	Whole End = iota
-	// Broken: the connection breaks.
+	// Broken breaks the connection.
 	Broken
-	// Closed: the connection ends in good order, as if that were all.
+	// Closed closes the connection normally before the answer is complete.
 	Closed
-	// Held: nothing more comes until the client goes away.
+	// Held sends nothing more until the client disconnects.
 	Held
 )
 
-// Of says how much to send of an answer that has total pieces (bytes on a wire,
-// else events before Done), and what comes then.
+// Of returns how many pieces of an answer to send, and how to end. Total is the number of
+// pieces: bytes for HTTP, otherwise events before Done.
 func (p Part) Of(total int) (send int, then End) {
 	if p.end == Whole {
 		return total, Whole
@@ -44,15 +44,14 @@ func (p Part) Of(total int) (send int, then End) {
 	return min(max(p.limit(total), 0), total), p.end
 }
 
-// Play tells a model under test what to answer. It is safe for concurrent use.
+// Play is the script of a model under test. It is safe for concurrent use.
 type Play struct {
 	mu    sync.Mutex
 	parts []Part
 	asked int
 }
 
-// Next is what to do with the request that just came. It must be called once
-// for each request.
+// Next returns the part for the current request. It must be called once per request.
 func (p *Play) Next() Part {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -67,14 +66,14 @@ func (p *Play) Next() Part {
 	return part
 }
 
-// set says what to answer from now on; the last part is played for ever.
+// set replaces the script. The last part is repeated.
 func (p *Play) set(parts ...Part) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.parts, p.asked = parts, 0
 }
 
-// requests is how many came since the parts were set.
+// requests returns the number of requests since the last call of set.
 func (p *Play) requests() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

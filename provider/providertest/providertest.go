@@ -1,27 +1,27 @@
-// Package providertest holds the promises of [provider.Model] as tests. Every
-// member of the family runs them.
+// Package providertest tests that implementations of [provider.Model] satisfy its contract.
+// Every provider runs these tests.
 //
-// # How a member plugs in
+// # Adding a provider
 //
-// A member that talks HTTP spells an [Answer] in its wire format and is given a
-// fake provider that sends it:
+// An HTTP provider encodes an [Answer] in its wire format and connects to a fake server
+// that sends it:
 //
 //	func TestContract(t *testing.T) {
 //		providertest.Run(t, func(t *testing.T, play *providertest.Play) provider.Model {
-//			url := play.Serve(t, spell)
+//			url := play.Serve(t, encode)
 //			return New(Options{URL: url, Key: providertest.Key, Model: "claude-test", Spec: providertest.Spec()})
 //		}, providertest.NoCacheWrites)
 //	}
 //
-//	// spell is the whole body of a good answer, server-sent events and all.
-//	func spell(a providertest.Answer) []byte { ... }
+//	// encode returns the complete body of an answer as server-sent events.
+//	func encode(a providertest.Answer) []byte { ... }
 //
-// The model must be given [Key] as its key, which must never be seen in an
-// error, and a price (that of [Spec] will do), so that costs can be checked.
-// Spell text, thinking and arguments as several deltas: [Pieces] cuts them.
+// The model must use [Key] as its API key, which must never appear in an error, and have a
+// price (that of [Spec] will do), so that costs can be checked. Text, thinking and
+// arguments should be encoded as several deltas; [Pieces] splits them.
 //
-// A member without a wire asks [Play.Next] what to do, once for each request,
-// and does it. What a member cannot do it names as a [Lack].
+// A provider without a wire format calls [Play.Next] once per request and follows the
+// returned part. Unsupported features are passed as [Lack] values.
 package providertest
 
 import (
@@ -32,33 +32,33 @@ import (
 	"firn/provider"
 )
 
-// Open makes the model that a test is about. It plays what play tells it.
+// Open returns the model under test, which answers according to play.
 type Open func(t *testing.T, play *Play) provider.Model
 
-// Lack is something that a member cannot do. The tests of it are left out.
+// Lack is a feature that a provider does not support. The tests for it are skipped.
 type Lack string
 
-// What a member may lack.
+// The features that a provider may lack.
 const (
-	// NoScript says that the member cannot be told what to answer. Only what is
-	// true of all answers is tested.
+	// NoScript means that the answers cannot be scripted. Only the rules that apply to all
+	// answers are tested.
 	NoScript Lack = "script"
-	// NoThinking says that the wire has no place for thinking.
+	// NoThinking means that the wire format has no thinking.
 	NoThinking Lack = "thinking"
-	// NoCacheWrites says that the wire does not tell what was written to a cache.
+	// NoCacheWrites means that the wire format does not report cache writes.
 	NoCacheWrites Lack = "cache writes"
-	// NoCacheReads says that the wire does not tell what was read from a cache.
+	// NoCacheReads means that the wire format does not report cache reads.
 	NoCacheReads Lack = "cache reads"
-	// NoHTTP says that there is no status, header or body to refuse with.
+	// NoHTTP means that there is no HTTP status, header or body.
 	NoHTTP Lack = "http"
-	// NoPrice says that the member costs nothing.
+	// NoPrice means that the provider is free.
 	NoPrice Lack = "price"
 )
 
-// Key is the key that models under test are given. It must never get out.
+// Key is the API key of models under test. It must never appear in an error.
 const Key = "sk-providertest-Zm9yIHRlc3RzIG9ubHk"
 
-// Spec is what a model under test may be given as its facts.
+// Spec returns a spec for models under test.
 func Spec() provider.Spec {
 	return provider.Spec{
 		Window: 200_000, MaxOutput: 8192, Thinks: true, Sees: true,
@@ -66,21 +66,21 @@ func Spec() provider.Spec {
 	}
 }
 
-// Answer is what a model says, whatever a wire calls it.
+// Answer is an answer of a model, independent of the wire format.
 type Answer struct {
-	// Thinking comes first, then Text, then Calls. Each may be empty.
+	// Thinking, Text and Calls are sent in this order. Each may be empty.
 	Thinking, Text string
-	// Calls have an id, a name and arguments.
+	// Calls have an ID, a name and arguments.
 	Calls []firn.ToolCall
-	// Usage has Input, Output, CacheRead and CacheWrite. Input is what was
-	// neither read from a cache nor written to one.
+	// Usage has Input, Output, CacheRead and CacheWrite. Input excludes tokens read from or
+	// written to a cache.
 	Usage firn.Usage
 	// Stop is StopEnd, StopLength or StopToolUse.
 	Stop firn.StopReason
 }
 
-// Pieces cuts a text as a provider would stream it: a few bytes at a time,
-// never within a rune.
+// Pieces splits a text like a provider's stream: into a few bytes at a time, never within a
+// rune.
 func Pieces(s string) []string {
 	const size = 7
 	var pieces []string

@@ -62,8 +62,7 @@ func testWait(s *suite) {
 	}
 }
 
-// testNonsense: what comes with a good status and makes no sense is as good as
-// a failure that may pass.
+// testNonsense checks that a malformed answer with status 200 is a temporary failure.
 func testNonsense(s *suite) {
 	for _, body := range []string{
 		"", "\n\n", "<html><title>Please log in</title></html>", "null", "{}", "[]",

@@ -13,8 +13,8 @@ import (
 	"firn/window"
 )
 
-// Run tests that the models that open makes keep the contract of
-// [provider.Model], but for what they lack.
+// Run checks that the models returned by open satisfy the contract of [provider.Model],
+// except for the given lacks.
 func Run(t *testing.T, open Open, lacks ...Lack) {
 	groups := []struct {
 		name  string
@@ -37,15 +37,14 @@ func Run(t *testing.T, open Open, lacks ...Lack) {
 	}
 }
 
-// test is one sentence of the contract, and what a member must not lack for it
-// to be tested.
+// test is one rule of the contract, with the lacks that exempt a model from it.
 type test struct {
 	name  string
 	run   func(s *suite)
 	needs []Lack
 }
 
-// suite is a test at work: a model, and help to use it.
+// suite holds the model under test, with helpers.
 type suite struct {
 	*testing.T
 	ctx   context.Context
@@ -54,13 +53,12 @@ type suite struct {
 	lacks []Lack
 }
 
-// patience is how long a test waits for what must come. It is passed only by
-// tests that fail.
+// patience is the timeout for events that must arrive. Only failing tests reach it.
 const patience = testutil.Limit
 
 func newSuite(t *testing.T, open Open, lacks []Lack) *suite {
 	before := goroutines()
-	t.Cleanup(func() { checkGone(t, before) }) // runs when all else is cleaned up
+	t.Cleanup(func() { checkGoroutines(t, before) }) // runs after all other cleanups
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	play := &Play{}
@@ -71,13 +69,13 @@ func newSuite(t *testing.T, open Open, lacks []Lack) *suite {
 
 func (s *suite) can(l Lack) bool { return !slices.Contains(s.lacks, l) }
 
-// request is a small request.
+// request returns a small request.
 func (s *suite) request(text string) provider.Request {
 	path := window.Path{Entries: []firn.Entry{firn.UserText(text)}}
 	return provider.Request{Window: s.build(path, "You are being tested."), Tools: tools(), MaxTokens: 1000}
 }
 
-// build makes a window for the model.
+// build builds a window for the model.
 func (s *suite) build(path window.Path, system string) window.Window {
 	info := s.model.Info()
 	return window.Build(path, window.Options{System: system, Profile: info.Profile, Ask: info.Ask()})
@@ -90,21 +88,21 @@ func tools() []provider.Tool {
 	}
 }
 
-// outcome is what came of a request.
+// outcome is the result of a request.
 type outcome struct {
 	deltas []provider.Event
-	// done is nil if there is an error instead.
+	// done is nil if the request failed.
 	done *firn.Message
 	err  error
 }
 
-// ask asks, and checks what must be true of every stream.
+// ask sends a request and checks the rules that apply to every stream.
 func (s *suite) ask(ctx context.Context, req provider.Request) outcome {
 	s.Helper()
 	return s.drain(ctx, req, nil)
 }
 
-// drain ranges over a stream to its end. After each delta it calls seen.
+// drain reads a stream to its end. It calls seen after each delta.
 func (s *suite) drain(ctx context.Context, req provider.Request, seen func()) outcome {
 	s.Helper()
 	var o outcome
@@ -143,7 +141,7 @@ func (s *suite) drain(ctx context.Context, req provider.Request, seen func()) ou
 	return o
 }
 
-// check checks what must be true of every outcome.
+// check checks the rules that apply to every outcome.
 func (s *suite) check(o outcome) {
 	s.Helper()
 	if o.err != nil {
@@ -163,7 +161,7 @@ func (s *suite) check(o outcome) {
 	if m.Error != "" {
 		s.Errorf("the answer is Done and tells an error: %s", m.Error)
 	}
-	if told, whole := spoken(o.deltas), said(m.Parts); !slices.Equal(told, whole) {
+	if told, whole := deltaPieces(o.deltas), partPieces(m.Parts); !slices.Equal(told, whole) {
 		s.Errorf("the deltas say\n%.500q\nthe message says\n%.500q", told, whole)
 	}
 	for _, p := range m.Parts {
@@ -176,7 +174,7 @@ func (s *suite) check(o outcome) {
 	}
 }
 
-// checkError checks what must be true of every error.
+// checkError checks the rules that apply to every error.
 func (s *suite) checkError(o outcome) {
 	s.Helper()
 	if strings.Contains(o.err.Error(), Key) {
@@ -198,7 +196,7 @@ func (s *suite) checkError(o outcome) {
 	}
 }
 
-// mustAnswer asks and wants a whole answer.
+// mustAnswer sends a request and requires a complete answer.
 func (s *suite) mustAnswer(req provider.Request) outcome {
 	s.Helper()
 	o := s.ask(s.ctx, req)

@@ -12,13 +12,12 @@ import (
 	"unicode/utf8"
 )
 
-// Serve starts a provider that plays over HTTP, for the time of a test, and
-// returns its address. Spell gives the whole body of an answer. A request that
-// no provider would understand fails the test: one that is not a POST of JSON,
-// or comes without [Key].
+// Serve starts an HTTP server for the duration of the test and returns its address. Spell
+// returns the complete body of an answer. A request that is not a POST of JSON, or that
+// lacks [Key], fails the test.
 func (p *Play) Serve(t *testing.T, spell func(Answer) []byte) string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := understand(r); err != nil {
+		if err := checkRequest(r); err != nil {
 			t.Errorf("%s %s: %v", r.Method, r.URL.Path, err)
 		}
 		part := p.Next()
@@ -46,7 +45,7 @@ func (p *Play) Serve(t *testing.T, spell func(Answer) []byte) string {
 	return server.URL
 }
 
-// write sends a body, a chunk at a time.
+// write writes a body in chunks.
 func (p Part) write(w http.ResponseWriter, body []byte) {
 	flush := http.NewResponseController(w).Flush
 	flush()
@@ -62,12 +61,12 @@ func (p Part) write(w http.ResponseWriter, body []byte) {
 	}
 }
 
-// understand says what is wrong with a request.
-func understand(r *http.Request) error {
+// checkRequest returns an error if a request is malformed.
+func checkRequest(r *http.Request) error {
 	body, err := io.ReadAll(r.Body)
 	switch {
 	case r.Context().Err() != nil:
-		return nil // gone already: nothing to be learned
+		return nil // the client has disconnected
 	case err != nil:
 		return err
 	case r.Method != http.MethodPost:
@@ -84,7 +83,7 @@ func understand(r *http.Request) error {
 	return nil
 }
 
-// hasKey reports whether the key is in a header or in the address.
+// hasKey reports whether a header or the URL contains the key.
 func hasKey(r *http.Request) bool {
 	if strings.Contains(r.URL.RawQuery, Key) {
 		return true

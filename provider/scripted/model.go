@@ -14,11 +14,11 @@ import (
 	"firn/window"
 )
 
-// Model plays a script. It is safe for concurrent use: each request takes the
-// next step, in the order they come.
+// Model plays a script. It is safe for concurrent use: each request takes the next step, in
+// order of arrival.
 type Model struct {
 	info provider.Info
-	// play answers requests; nil means that the steps do.
+	// play answers requests. If it is nil, the steps are played.
 	play func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error]
 
 	mu       sync.Mutex
@@ -26,8 +26,8 @@ type Model struct {
 	requests []provider.Request
 }
 
-// Info is what a scripted model says of itself: a window of 200,000 tokens and
-// the rules of Anthropic's API.
+// Info returns the default info of a scripted model: a window of 200,000 tokens and the
+// rules of Anthropic's API.
 func Info() provider.Info {
 	return provider.Info{
 		Provider: "scripted", API: "scripted", Name: "scripted",
@@ -36,20 +36,20 @@ func Info() provider.Info {
 	}
 }
 
-// New makes a model that plays steps, one for each request. What info leaves
-// empty is as [Info] has it. When no step is left a request is refused, so that
-// a loop that asks too often is noticed; [Forever] avoids it.
+// New returns a model that plays steps, one per request. Empty fields of info are filled in
+// from [Info]. A request after the last step is rejected, so that a runaway loop is
+// noticed; use [Forever] to avoid this.
 func New(info provider.Info, steps ...Step) *Model {
-	return &Model{info: complete(info), steps: slices.Clone(steps)}
+	return &Model{info: fillInfo(info), steps: slices.Clone(steps)}
 }
 
-// Func makes a model that answers with what f says, and keeps the requests.
+// Func returns a model that answers each request with f and records the requests.
 func Func(info provider.Info, f func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error]) *Model {
-	return &Model{info: complete(info), play: f}
+	return &Model{info: fillInfo(info), play: f}
 }
 
-// complete fills in what an info leaves open.
-func complete(info provider.Info) provider.Info {
+// fillInfo fills in the empty fields of an info.
+func fillInfo(info provider.Info) provider.Info {
 	usual := Info()
 	if info.Provider == "" {
 		info.Provider = usual.Provider
@@ -72,19 +72,18 @@ func complete(info provider.Info) provider.Info {
 	return info
 }
 
-// Info tells what the model is.
+// Info returns the model's info.
 func (m *Model) Info() provider.Info { return m.info }
 
-// Requests returns what the model was asked so far, in order. They share
-// memory with what was sent.
+// Requests returns all requests so far, in order. They share memory with the originals.
 func (m *Model) Requests() []provider.Request {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.requests)
 }
 
-// Left is how many steps have not begun; a step that is played forever always
-// counts.
+// Left returns the number of steps that have not started. A step that is played forever
+// always counts.
 func (m *Model) Left() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -94,7 +93,7 @@ func (m *Model) Left() int {
 // Stream plays the next step.
 func (m *Model) Stream(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
 	return func(yield func(provider.Event, error) bool) {
-		step, ok := m.take(req)
+		step, ok := m.nextStep(req)
 		switch {
 		case m.play != nil:
 			for event, err := range m.play(ctx, req) {
@@ -110,8 +109,8 @@ func (m *Model) Stream(ctx context.Context, req provider.Request) iter.Seq2[prov
 	}
 }
 
-// take notes a request and takes the next step off the script.
-func (m *Model) take(req provider.Request) (Step, bool) {
+// nextStep records a request and removes the next step from the script.
+func (m *Model) nextStep(req provider.Request) (Step, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.requests = append(m.requests, req)
@@ -125,11 +124,11 @@ func (m *Model) take(req provider.Request) (Step, bool) {
 	return step, true
 }
 
-// Play answers a request with a step that is not of the script, for functions
-// that [Func] is given.
+// Play answers a request with a step that is not part of the script. It is meant for
+// functions passed to [Func].
 func (m *Model) Play(ctx context.Context, req provider.Request, s Step) iter.Seq2[provider.Event, error] {
 	return func(yield func(provider.Event, error) bool) {
-		if err := m.enter(ctx, req, s); err != nil {
+		if err := m.beforeEvents(ctx, req, s); err != nil {
 			yield(nil, err)
 			return
 		}
@@ -140,26 +139,26 @@ func (m *Model) Play(ctx context.Context, req provider.Request, s Step) iter.Seq
 		}
 		for _, event := range events[:sent] {
 			if err := pause(ctx, s.Delay); err != nil {
-				yield(nil, m.ended(err))
+				yield(nil, m.canceledError(err))
 				return
 			}
 			if !yield(event, nil) {
 				return
 			}
 		}
-		m.leave(ctx, req, s, sent, yield)
+		m.afterEvents(ctx, req, s, sent, yield)
 	}
 }
 
-// enter is what happens before the first event.
-func (m *Model) enter(ctx context.Context, req provider.Request, s Step) error {
+// beforeEvents does everything that precedes the first event.
+func (m *Model) beforeEvents(ctx context.Context, req provider.Request, s Step) error {
 	if s.Before != nil {
 		if err := s.Before(ctx); err != nil {
 			return err
 		}
 	}
 	if ctx.Err() != nil {
-		return m.ended(context.Cause(ctx))
+		return m.canceledError(context.Cause(ctx))
 	}
 	limit := s.OverflowAt
 	if limit <= 0 {
@@ -171,8 +170,8 @@ func (m *Model) enter(ctx context.Context, req provider.Request, s Step) error {
 	return nil
 }
 
-// leave is what happens behind the last event.
-func (m *Model) leave(ctx context.Context, req provider.Request, s Step, sent int, yield func(provider.Event, error) bool) {
+// afterEvents does everything that follows the last event.
+func (m *Model) afterEvents(ctx context.Context, req provider.Request, s Step, sent int, yield func(provider.Event, error) bool) {
 	switch s.End {
 	case Silent:
 		return
@@ -189,17 +188,17 @@ func (m *Model) leave(ctx context.Context, req provider.Request, s Step, sent in
 		return
 	case Hung:
 		<-ctx.Done()
-		yield(nil, m.ended(context.Cause(ctx)))
+		yield(nil, m.canceledError(context.Cause(ctx)))
 		return
 	}
 	if err := pause(ctx, s.Delay); err != nil {
-		yield(nil, m.ended(err))
+		yield(nil, m.canceledError(err))
 		return
 	}
 	yield(provider.Done{Message: m.message(req, s)}, nil)
 }
 
-// message is the whole answer.
+// message returns the complete answer.
 func (m *Model) message(req provider.Request, s Step) firn.Message {
 	message := firn.Message{
 		Role: firn.RoleAssistant, Parts: s.parts(), Time: time.Now().UTC().Truncate(time.Millisecond),
@@ -235,12 +234,12 @@ func (m *Model) refusal(kind provider.Kind, message string) error {
 	return &provider.Error{Kind: kind, Provider: m.info.Provider, Model: m.info.Name, Message: message}
 }
 
-// ended says that the caller's context ended the request.
-func (m *Model) ended(cause error) error {
+// canceledError returns the error for a request that the caller's context ended.
+func (m *Model) canceledError(cause error) error {
 	return fmt.Errorf("ask %s/%s: %w", m.info.Provider, m.info.Name, cause)
 }
 
-// pause lets time pass, unless the context ends first.
+// pause waits for d or until the context is done.
 func pause(ctx context.Context, d time.Duration) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

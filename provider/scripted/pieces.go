@@ -8,10 +8,10 @@ import (
 	"firn/provider"
 )
 
-// pieceSize is how many bytes of text come at a time.
+// pieceSize is the number of bytes of text per delta.
 const pieceSize = 16
 
-// events are what a step streams before it ends.
+// events returns the events that a step streams before it ends.
 func (s Step) events() []provider.Event {
 	if s.Events != nil {
 		return s.Events
@@ -37,7 +37,7 @@ func (s Step) events() []provider.Event {
 	return events
 }
 
-// parts are what a step says as a whole.
+// parts returns the complete answer of a step.
 func (s Step) parts() []firn.Part {
 	if s.Parts != nil || s.Events == nil {
 		return slices.Clone(s.Parts)
@@ -49,7 +49,7 @@ func (s Step) parts() []firn.Part {
 	return draft.Parts()
 }
 
-// pieces cuts a text, never within a rune.
+// pieces splits a text into pieces of about pieceSize bytes, never within a rune.
 func pieces(s string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for s != "" {
@@ -65,5 +65,5 @@ func pieces(s string) func(yield func(string) bool) {
 	}
 }
 
-// Len is how many events the step has before it ends, if it ends whole.
+// Len returns the number of events before Done if the step is played to its end.
 func (s Step) Len() int { return len(s.events()) }

@@ -1,9 +1,9 @@
-// Package scripted is a model that plays a script, for tests and demos.
+// Package scripted provides a model that plays a script, for tests and demos.
 //
-// Each request is answered by the next [Step]. A step can say something, call
-// tools, fail, break off, hang, wait, or overflow; what the model was asked is
-// kept for the test to look at. It needs no network and nothing of package
-// testing, so a process that a test starts can use it too.
+// Each request is answered by the next [Step]. A step can send text, call tools, fail,
+// break off, hang, wait, or overflow. The model records its requests for inspection. It
+// uses neither the network nor package testing, so a process started by a test can use it
+// too.
 package scripted
 
 import (
@@ -16,71 +16,70 @@ import (
 	"firn/provider"
 )
 
-// Step is how one request is answered. The zero step answers with nothing:
-// an empty message that ends well.
+// Step is the answer to one request. The zero step answers with an empty message that ends
+// normally.
 type Step struct {
-	// Before runs first; an error it returns ends the stream.
+	// Before runs first. An error that it returns ends the stream.
 	Before func(ctx context.Context) error
-	// OverflowAt refuses requests of more tokens than this as too long; zero
-	// leaves it to the window of the model.
+	// OverflowAt rejects requests of more than this many tokens as too long. Zero means the
+	// window of the model.
 	OverflowAt int64
-	// Parts are the answer. They are streamed in pieces.
+	// Parts is the answer. It is streamed in pieces.
 	Parts []firn.Part
-	// Events are streamed instead of the pieces of Parts, if not nil. Without
-	// Parts the answer is what they say.
+	// Events, if not nil, are streamed instead of the pieces of Parts. If Parts is empty,
+	// the answer is assembled from Events.
 	Events []provider.Event
-	// Delay passes before each event.
+	// Delay is the pause before each event.
 	Delay time.Duration
-	// Stop is why the answer ends; empty means StopToolUse if there are calls,
-	// else StopEnd.
+	// Stop is the stop reason. Empty means StopToolUse if there are calls, otherwise
+	// StopEnd.
 	Stop firn.StopReason
-	// Usage is what the answer used; nil means an estimate. Its cost is worked
-	// out from the model's price if there is none.
+	// Usage is the usage of the answer; nil means an estimate. If it has no cost, the cost
+	// is computed from the model's price.
 	Usage *firn.Usage
-	// End is what happens when After events were sent; After counts only if End
-	// is not Whole.
+	// End selects how the step ends after After events. After is ignored if End is Whole.
 	End   End
 	After int
-	// Err is what the stream ends with if End is Failed.
+	// Err is the error at the end of the stream if End is Failed.
 	Err error
-	// Forever plays the step for this request and all that follow.
+	// Forever plays the step for this and all following requests.
 	Forever bool
 }
 
-// End is how a step ends.
+// End selects how a step ends.
 type End int
 
-// How a step ends.
+// The ways a step can end.
 const (
 	// Whole sends the whole answer and Done.
 	Whole End = iota
-	// Failed ends with an error.
+	// Failed ends with Err.
 	Failed
-	// Broken ends with the error of a connection that broke.
+	// Broken ends with the error of a broken connection.
 	Broken
-	// Silent ends with neither Done nor an error, which no good model does.
+	// Silent ends with neither Done nor an error, which violates the contract of a model.
 	Silent
-	// Hung sends nothing more until the context ends.
+	// Hung sends nothing more until the context is done.
 	Hung
 )
 
-// Say answers with text.
+// Say returns a step that answers with text.
 func Say(text string) Step {
 	return Step{Parts: []firn.Part{firn.Text{Text: text}}}
 }
 
-// Think thinks, then answers with text.
+// Think returns a step with thinking, followed by text.
 func Think(thinking, text string) Step {
 	return Step{Parts: []firn.Part{firn.Thinking{Text: thinking, Signature: "scripted"}, firn.Text{Text: text}}}
 }
 
-// Call calls a tool. Args are the arguments as JSON.
+// Call returns a step that calls a tool. Args holds the arguments as JSON.
 func Call(id, name, args string) Step {
 	return Step{Parts: []firn.Part{firn.ToolCall{ID: id, Name: name, Arguments: json.RawMessage(args)}}}
 }
 
-// Join makes one answer of the parts of several steps; all else is as the first
-// says.
+// Join combines the parts of several steps into one answer. All other fields are those of
+// the first step.
 func Join(first Step, more ...Step) Step {
 	first.Parts = slices.Clone(first.Parts)
 	for _, s := range more {
@@ -89,23 +88,23 @@ func Join(first Step, more ...Step) Step {
 	return first
 }
 
-// Fail fails with an error before anything is said.
+// Fail returns a step that fails with an error before any event.
 func Fail(err error) Step { return Step{End: Failed, Err: err} }
 
-// Cut breaks the connection when so many events of the step were sent.
+// Cut breaks the connection after the given number of events of the step.
 func Cut(after int, s Step) Step {
 	s.End, s.After = Broken, after
 	return s
 }
 
-// Hang sends so many events of the step, and then nothing until the context
-// ends.
+// Hang sends the given number of events of the step, then nothing until the context is
+// done.
 func Hang(after int, s Step) Step {
 	s.End, s.After = Hung, after
 	return s
 }
 
-// Forever plays a step again and again.
+// Forever returns a step that is repeated for all following requests.
 func Forever(s Step) Step {
 	s.Forever = true
 	return s

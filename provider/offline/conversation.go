@@ -10,29 +10,29 @@ import (
 	"firn/window"
 )
 
-// conversation is what the model heard: a request, taken apart.
+// conversation is a parsed request.
 type conversation struct {
-	// heard is what was said, in order. The last ask is among it.
-	heard []heard
-	// asks are the user's messages, in order; last is the newest of them, empty
-	// if the request does not end with one that can be read.
+	// utterances are all messages in order, including the last request.
+	utterances []utterance
+	// asks are the user's messages, in order. Last is the newest of them, or empty if the
+	// request does not end with readable text of the user.
 	asks []string
 	last string
-	// outcomes are the calls since the last ask and what came of them.
+	// outcomes are the calls since the last request of the user, with their results.
 	outcomes []outcome
-	// lines is all of it, for a digest.
+	// lines is the whole conversation, for a digest.
 	lines []digest.Line
-	// offered are the tools, in order.
+	// offered are the available tools, in order.
 	offered []string
-	// compacted says that the conversation begins with a summary.
+	// compacted is set if the conversation starts with a summary.
 	compacted bool
 
 	calls map[string]firn.ToolCall
-	// number is that of the latest call: it or less was used in an id.
+	// number is the highest number used in a call ID.
 	number int
 }
 
-// speaker is where something that was heard came from.
+// speaker is the source of an utterance.
 type speaker int
 
 const (
@@ -42,8 +42,8 @@ const (
 	byNote
 )
 
-// heard is something that was said.
-type heard struct {
+// utterance is a message of one speaker.
+type utterance struct {
 	by   speaker
 	text string
 }
@@ -55,8 +55,8 @@ type outcome struct {
 	failed bool
 }
 
-// listen takes a request apart.
-func listen(req provider.Request) *conversation {
+// parseRequest parses a request.
+func parseRequest(req provider.Request) *conversation {
 	c := &conversation{calls: make(map[string]firn.ToolCall)}
 	for _, t := range req.Tools {
 		c.offered = append(c.offered, t.Name)
@@ -69,21 +69,20 @@ func listen(req provider.Request) *conversation {
 		}
 		switch it.Message.Role {
 		case firn.RoleUser:
-			c.hearUser(it)
+			c.addUser(it)
 		case firn.RoleAssistant:
-			c.hearModel(&it.Message)
+			c.addModel(&it.Message)
 		case firn.RoleToolResult:
-			c.hearTool(&it.Message)
+			c.addTool(&it.Message)
 		}
 	}
 	c.lines = digest.Lines(messages)
 	return c
 }
 
-// hearUser takes a message of the user apart. Others speak in it, too: a
-// summary, recalled notes, a program. The last part that is the user's own is
-// what is asked.
-func (c *conversation) hearUser(it *window.Item) {
+// addUser parses a user message. It may also contain a summary, recalled notes, or text of
+// a program. The last part written by the user is the request.
+func (c *conversation) addUser(it *window.Item) {
 	c.last = ""
 	c.outcomes = nil
 	if it.Synthetic {
@@ -96,22 +95,21 @@ func (c *conversation) hearUser(it *window.Item) {
 		}
 		if summary, ok := summaryIn(text.Text); ok {
 			c.compacted = true
-			c.heard = append(c.heard, heard{bySummary, summary})
+			c.utterances = append(c.utterances, utterance{bySummary, summary})
 			continue
 		}
 		for _, note := range notesIn(text.Text) {
-			c.heard = append(c.heard, heard{byNote, note})
+			c.utterances = append(c.utterances, utterance{byNote, note})
 		}
 		if said := digest.Genuine(text.Text); said != "" && !strings.HasPrefix(said, "[firn]") {
-			c.heard = append(c.heard, heard{byUser, said})
+			c.utterances = append(c.utterances, utterance{byUser, said})
 			c.asks = append(c.asks, said)
 			c.last = said
 		}
 	}
 }
 
-// summaryIn finds the summary in a message that tells of a compaction or of a
-// branch.
+// summaryIn returns the summary in a message about a compaction or a branch.
 func summaryIn(text string) (string, bool) {
 	if digest.Genuine(text) != "" {
 		return "", false
@@ -124,7 +122,7 @@ func summaryIn(text string) (string, bool) {
 	return text[start+len("<summary>") : end], true
 }
 
-// notesIn finds what memory recalled.
+// notesIn returns the recalled notes in a text.
 func notesIn(text string) (notes []string) {
 	for _, name := range [...]string{"recall", "memory", "memories", "notes"} {
 		if note, ok := between(text, name); ok {
@@ -134,8 +132,7 @@ func notesIn(text string) (notes []string) {
 	return notes
 }
 
-// between returns what stands between the first tag of that name and its last
-// end.
+// between returns the text between the first start tag of that name and its last end tag.
 func between(text, name string) (string, bool) {
 	start := strings.Index(text, "<"+name+">")
 	end := strings.LastIndex(text, "</"+name+">")
@@ -145,12 +142,12 @@ func between(text, name string) (string, bool) {
 	return strings.TrimSpace(text[start+len(name)+2 : end]), true
 }
 
-func (c *conversation) hearModel(m *firn.Message) {
+func (c *conversation) addModel(m *firn.Message) {
 	c.last = ""
 	for _, part := range m.Parts {
 		switch p := part.(type) {
 		case firn.Text:
-			c.heard = append(c.heard, heard{byModel, p.Text})
+			c.utterances = append(c.utterances, utterance{byModel, p.Text})
 		case firn.ToolCall:
 			c.calls[p.ID] = p
 			c.number++
@@ -163,7 +160,7 @@ func (c *conversation) hearModel(m *firn.Message) {
 	}
 }
 
-func (c *conversation) hearTool(m *firn.Message) {
+func (c *conversation) addTool(m *firn.Message) {
 	for _, part := range m.Parts {
 		result, ok := part.(firn.ToolResult)
 		if !ok {
@@ -177,10 +174,10 @@ func (c *conversation) hearTool(m *firn.Message) {
 	}
 }
 
-// callPrefix is what the ids of calls begin with.
+// callPrefix is the prefix of call IDs.
 const callPrefix = "call_"
 
-// offers reports whether a tool may be called.
+// offers reports whether a tool is available.
 func (c *conversation) offers(tool string) bool {
 	for _, name := range c.offered {
 		if name == tool {

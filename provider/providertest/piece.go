@@ -8,12 +8,12 @@ import (
 	"firn/provider"
 )
 
-// piece is what is said in one go: text, thinking or a call.
+// piece is a run of text or thinking, or a call.
 type piece struct{ kind, id, name, text string }
 
-// said is what parts say, as a list that can be compared: neighbours of one
-// kind are one, what is empty is gone, and so are marks that deltas lack.
-func said(parts []firn.Part) []piece {
+// partPieces converts parts to comparable pieces: adjacent parts of one kind are joined,
+// empty parts are dropped, and so are marks that deltas lack.
+func partPieces(parts []firn.Part) []piece {
 	var pieces []piece
 	for _, p := range parts {
 		switch p := p.(type) {
@@ -30,17 +30,18 @@ func said(parts []firn.Part) []piece {
 	return pieces
 }
 
-// spoken is what deltas say. A call for which no arguments came has none.
-func spoken(deltas []provider.Event) []piece {
+// deltaPieces converts deltas to comparable pieces. A call without argument deltas has no
+// arguments.
+func deltaPieces(deltas []provider.Event) []piece {
 	var pieces []piece
-	var texts [][]byte // of the pieces: adding to a string would copy it each time
+	var texts [][]byte // of the pieces; appending to a string would copy it each time
 	add := func(p piece, more string) {
 		if p.kind == "call" || len(pieces) == 0 || pieces[len(pieces)-1].kind != p.kind {
 			pieces, texts = append(pieces, p), append(texts, nil)
 		}
 		texts[len(texts)-1] = append(texts[len(texts)-1], more...)
 	}
-	calls := make(map[string]int) // by id; the latest also by none
+	calls := make(map[string]int) // by ID; "" is the latest call
 	for _, d := range deltas {
 		switch d := d.(type) {
 		case provider.TextDelta:
@@ -70,7 +71,7 @@ func spoken(deltas []provider.Event) []piece {
 	return pieces
 }
 
-// join adds a piece, to the last one if it is of the same kind.
+// join adds a piece, merging it with the last one if the kinds match.
 func join(pieces []piece, p piece) []piece {
 	if p.text == "" {
 		return pieces
@@ -82,13 +83,13 @@ func join(pieces []piece, p piece) []piece {
 	return append(pieces, p)
 }
 
-// meant is what an answer shall say.
-func (a Answer) meant() []piece {
+// pieces returns the expected pieces of an answer.
+func (a Answer) pieces() []piece {
 	parts := []firn.Part{firn.Thinking{Text: a.Thinking}, firn.Text{Text: a.Text}}
 	for _, c := range a.Calls {
 		parts = append(parts, c)
 	}
-	return said(parts)
+	return partPieces(parts)
 }
 
 func isObject(raw json.RawMessage) bool {

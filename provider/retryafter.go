@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// after is how long a provider asks to be left alone, zero if it does not say:
-// by the header made for it, by the body, or by the limits that are used up.
+// after returns the retry delay that a provider requests: from the Retry-After header, the
+// body, or the exhausted rate limits. It is zero if there is none.
 func after(status int, header http.Header, n notice, now time.Time) time.Duration {
 	if ms, err := strconv.ParseFloat(header.Get("Retry-After-Ms"), 64); err == nil && ms >= 0 {
 		return seconds(ms / 1000)
@@ -27,7 +27,7 @@ func after(status int, header http.Header, n notice, now time.Time) time.Duratio
 	return resets(header, now)
 }
 
-// retryAfter reads the header of that name: seconds, or a date.
+// retryAfter parses a Retry-After header: seconds or a date.
 func retryAfter(value string, now time.Time) (time.Duration, bool) {
 	if s, err := strconv.ParseFloat(strings.TrimSpace(value), 64); err == nil {
 		return seconds(s), s >= 0
@@ -38,8 +38,7 @@ func retryAfter(value string, now time.Time) (time.Duration, bool) {
 	return 0, false
 }
 
-// seconds is a duration that cannot overflow: what is longer than a year is a
-// year.
+// seconds converts seconds to a duration of at most one year, which cannot overflow.
 func seconds(s float64) time.Duration {
 	const year = 365 * 24 * 3600
 	if math.IsNaN(s) || s < 0 {
@@ -48,10 +47,10 @@ func seconds(s float64) time.Duration {
 	return time.Duration(min(s, year) * float64(time.Second))
 }
 
-// tryAgain is how OpenAI and Groq tell it in words.
+// tryAgain matches the delay in error messages of OpenAI and Groq.
 var tryAgain = regexp.MustCompile(`(?i)\b(?:try again|retry) in ([\d.hms]+)`)
 
-// wait is how long the body says to wait.
+// wait returns the retry delay stated in the body.
 func (n notice) wait() time.Duration {
 	if n.delay > 0 {
 		return n.delay
@@ -64,9 +63,8 @@ func (n notice) wait() time.Duration {
 	return 0
 }
 
-// resets is how long it takes until every limit that is used up is there
-// again. A limit is told by two headers: what remains of it, and when it
-// resets.
+// resets returns the time until all exhausted rate limits have been reset. Each limit has
+// two headers: the remaining amount and the reset time.
 func resets(header http.Header, now time.Time) time.Duration {
 	var longest time.Duration
 	for name, values := range header {
@@ -82,8 +80,8 @@ func resets(header http.Header, now time.Time) time.Duration {
 	return longest
 }
 
-// reset reads when a limit resets: a time, a duration, a number of seconds, or
-// seconds or milliseconds since 1970.
+// reset parses the reset time of a limit: a timestamp, a duration, a number of seconds, or
+// a Unix time in seconds or milliseconds.
 func reset(value string, now time.Time) time.Duration {
 	if at, err := time.Parse(time.RFC3339, value); err == nil {
 		return max(at.Sub(now), 0)

@@ -8,18 +8,18 @@ import (
 	"firn/provider"
 )
 
-// errUnfinished says that the server never said that the answer is whole.
+// errUnfinished means that the server never signaled the end of the answer.
 var errUnfinished = errors.New("the stream ended before the answer did")
 
-// errNameless says that a call cannot be told from any other.
+// errNameless means that a call has no name.
 var errNameless = errors.New("the answer calls a tool without a name")
 
-// cutOff is the failure of an answer that began and will not be finished.
+// cutOff returns the error for an answer that was truncated.
 func cutOff(info *provider.Info, err error) *provider.Error {
 	return &provider.Error{Kind: provider.Temporary, Provider: info.Provider, Model: info.Name, Began: true, Err: err}
 }
 
-// filtered is the failure of an answer of which a filter let nothing through.
+// filtered returns the error for an answer that a content filter removed entirely.
 func filtered(info *provider.Info) *provider.Error {
 	return &provider.Error{
 		Kind: provider.BadRequest, Provider: info.Provider, Model: info.Name,
@@ -27,7 +27,7 @@ func filtered(info *provider.Info) *provider.Error {
 	}
 }
 
-// isFault reports whether a member that tells of an error tells of one.
+// isFault reports whether an error member contains an error.
 func isFault(raw json.RawMessage) bool {
 	switch string(raw) {
 	case "", "null", "false", `""`, "{}", "[]":
@@ -36,8 +36,8 @@ func isFault(raw json.RawMessage) bool {
 	return true
 }
 
-// complaint makes a failure of what a server said in its answer.
-func complaint(info *provider.Info, raw json.RawMessage, began bool) *provider.Error {
+// streamError converts an error that a server sent within an answer.
+func streamError(info *provider.Info, raw json.RawMessage, began bool) *provider.Error {
 	e := provider.StreamComplaint(info.Provider, info.Name, raw)
 	if strings.HasPrefix(e.Code, "content_filter") {
 		e.Kind = provider.BadRequest
