@@ -15,7 +15,7 @@ import (
 	"firn/store"
 )
 
-// job is a session to be looked at: how it stands, and what the index knows.
+// job is a session to index: its current state and the row the index has for it.
 type job struct {
 	standing store.Standing
 	old      *row
@@ -28,7 +28,7 @@ func (x *Index) catchUp(ctx context.Context, db *database) error {
 	if err != nil {
 		return err
 	}
-	stamp, stampErr := x.stamp(ctx) // before the census: what comes after it has another
+	stamp, stampErr := x.stamp(ctx) // Taken before the census, so that later changes yield a different stamp.
 	standings, err := x.census(ctx)
 	if err != nil {
 		return fmt.Errorf("look at all sessions: %w", err)
@@ -45,8 +45,8 @@ func (x *Index) catchUp(ctx context.Context, db *database) error {
 	return nil
 }
 
-// jobs are the sessions that changed, the latest first: what was said last is
-// found first while the rest is still being read.
+// jobs returns the changed sessions, newest first, so that recent messages can be found
+// while older sessions are still being read.
 func jobs(standings []store.Standing, known map[firn.ID]*row) []job {
 	slices.SortStableFunc(standings, func(a, b store.Standing) int {
 		return cmp.Or(b.Modified.Compare(a.Modified), cmp.Compare(a.ID, b.ID))
@@ -58,7 +58,7 @@ func jobs(standings []store.Standing, known map[firn.ID]*row) []job {
 			continue
 		}
 		seen[s.ID] = true
-		if old := known[s.ID]; !old.stands(s) {
+		if old := known[s.ID]; !old.unchanged(s) {
 			todo = append(todo, job{standing: s, old: old})
 		}
 	}
@@ -70,7 +70,7 @@ func jobs(standings []store.Standing, known map[firn.ID]*row) []job {
 	return todo
 }
 
-// refresh looks at some sessions.
+// refresh brings the given sessions up to date.
 func (x *Index) refresh(ctx context.Context, db *database, ids []firn.ID) error {
 	slices.Sort(ids)
 	var todo []job
@@ -83,7 +83,7 @@ func (x *Index) refresh(ctx context.Context, db *database, ids []firn.ID) error 
 		if err != nil && (ctx.Err() != nil || errors.Is(err, firn.ErrUnavailable) || errors.Is(err, firn.ErrClosed)) {
 			return err
 		}
-		if err != nil { // it keeps no other from being read
+		if err != nil { // one unreadable session does not block the others
 			x.noteUnread(job{standing: store.Standing{ID: id}}, &unread{id, err})
 			continue
 		}
@@ -96,11 +96,11 @@ func (x *Index) refresh(ctx context.Context, db *database, ids []firn.ID) error 
 	return x.build(ctx, db, todo, false)
 }
 
-// ahead is how many changes may wait for the writer.
+// ahead bounds the number of changes queued for the writer.
 const ahead = 16
 
-// build reads sessions, several at a time, and writes down what they say. One
-// that cannot be read is reported and keeps no other from it.
+// build reads sessions in parallel and writes their rows to the index. A session that
+// cannot be read is reported and skipped.
 func (x *Index) build(ctx context.Context, db *database, todo []job, show bool) error {
 	if len(todo) == 0 {
 		return nil
@@ -123,7 +123,7 @@ func (x *Index) build(ctx context.Context, db *database, todo []job, show bool) 
 	for i := range errs {
 		readers.Go(func() { errs[i] = x.readAll(ctx, next, changes) })
 	}
-	go func() { // which ends when the readers do
+	go func() { // ends when the readers end
 		readers.Wait()
 		close(changes)
 	}()
@@ -132,7 +132,7 @@ func (x *Index) build(ctx context.Context, db *database, todo []job, show bool) 
 	}
 	err := x.writeAll(ctx, db, changes, show)
 	cancel()
-	for range changes { // let the readers go
+	for range changes { // drain, so that the readers can finish
 	}
 	if err == nil {
 		err = firstError(errs)
@@ -149,7 +149,7 @@ func firstError(errs []error) error {
 	return nil
 }
 
-// readAll reads sessions and hands on what they say.
+// readAll reads sessions and sends the resulting changes to the writer.
 func (x *Index) readAll(ctx context.Context, next <-chan job, changes chan<- change) error {
 	r := &reader{src: x.src, sourceOf: x.sourceOf, emit: func(c change) error {
 		select {
@@ -179,7 +179,7 @@ func (x *Index) readAll(ctx context.Context, next <-chan job, changes chan<- cha
 	return nil
 }
 
-// writeAll writes down what the readers hand on.
+// writeAll writes the changes that the readers produce.
 func (x *Index) writeAll(ctx context.Context, db *database, changes <-chan change, show bool) error {
 	w := &writer{db: db}
 	for c := range changes {
@@ -193,7 +193,7 @@ func (x *Index) writeAll(ctx context.Context, db *database, changes <-chan chang
 	return w.flush(ctx)
 }
 
-// show tells that there is something to do, and how much.
+// show publishes the amount of work in the index state.
 func (x *Index) show(todo []job) {
 	w := &x.work
 	w.mu.Lock()
@@ -204,7 +204,7 @@ func (x *Index) show(todo []job) {
 	}
 }
 
-// progress tells that a change was written down.
+// progress records in the index state that a change was written.
 func (x *Index) progress(c *change) {
 	w := &x.work
 	w.mu.Lock()
@@ -215,15 +215,15 @@ func (x *Index) progress(c *change) {
 	}
 }
 
-// Rebuild builds the index anew from the sessions, beside the one that is used
-// meanwhile, and puts it in its place. It returns when that is done.
+// Rebuild builds a new index from the sessions and replaces the current one with it. The
+// current index stays usable until then.
 func (x *Index) Rebuild(ctx context.Context) error {
 	number := x.request(func(d *due) { d.rebuild = true }, true)
 	_, err := x.await(ctx, number, 0)
 	return err
 }
 
-// StartRebuild is Rebuild without waiting.
+// StartRebuild starts a Rebuild and returns immediately.
 func (x *Index) StartRebuild() { x.request(func(d *due) { d.rebuild = true }, true) }
 
 func (x *Index) rebuild(ctx context.Context) error {
@@ -255,7 +255,7 @@ func (x *Index) rebuild(ctx context.Context) error {
 	return x.swap(path)
 }
 
-// sync makes a file durable that was written without care for that.
+// sync fsyncs a file that was written without durability.
 func (x *Index) sync(path string) error {
 	file, err := x.fs.Open(path, vfs.Update)
 	if err != nil {
@@ -264,15 +264,15 @@ func (x *Index) sync(path string) error {
 	return errors.Join(file.Sync(), file.Close())
 }
 
-// swap puts a new index in the place of the old one.
+// swap replaces the current index with a new one.
 func (x *Index) swap(fresh string) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.db != nil {
 		x.drop()
 	}
-	// The log of changes of the old file must be gone before the new one is
-	// there, or it would be taken for its own.
+	// The old WAL must be removed before the new file is in place, or SQLite would replay
+	// it into the new file.
 	if err := removeFiles(x.fs, x.path()); err != nil {
 		return fmt.Errorf("replace the index of words: %w", err)
 	}

@@ -2,17 +2,17 @@ package fulltext
 
 import "context"
 
-// calendar tells how many rows of one half of the index there are of each day,
-// the newest first, within the numbers that are looked at.
+// calendar holds the number of rows per day in one space, newest day first, within the
+// range of row ids that is searched.
 type calendar []day
 
-// day counts the rows of a day, and their words.
+// day counts the rows of a day and their words.
 type day struct {
 	number      int64
 	docs, words float64
 }
 
-// readCalendar reads it.
+// readCalendar reads the calendar of a space.
 func (f *finder) readCalendar(ctx context.Context, s space) (calendar, error) {
 	rows, err := f.db.query(ctx, "select day, docs, words from days where space = ? and day between ? and ? order by day desc",
 		int(s), timeOfNumber(f.high)/dayLength, timeOfNumber(f.low)/dayLength)
@@ -31,8 +31,7 @@ func (f *finder) readCalendar(ctx context.Context, s space) (calendar, error) {
 	return all, explain("search", rows.Err())
 }
 
-// since counts the rows, and their words, from the newest to the day of a
-// number.
+// since returns the number of rows and words from the newest day to the day of row id last.
 func (c calendar) since(last int64) (docs, words float64) {
 	until := timeOfNumber(last) / dayLength
 	for _, d := range c {
@@ -44,7 +43,7 @@ func (c calendar) since(last int64) (docs, words float64) {
 	return docs, words
 }
 
-// reach is the last number of the day with which there are so many rows.
+// reach returns the last row id of the day by which the given number of rows is reached.
 func (c calendar) reach(docs float64) int64 {
 	for _, d := range c {
 		if docs -= d.docs; docs <= 0 {

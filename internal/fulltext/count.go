@@ -12,10 +12,9 @@ import (
 	"firn/internal/vfs"
 )
 
-// openReadOnly opens an index file so that not a byte beside or in it changes.
-// If nobody has changes that are not in it yet, nobody need be asked. If those
-// that there are cannot be read, as where nothing may be written, it is read
-// without them.
+// openReadOnly opens an index file without changing it or any file next to it. If there is
+// no WAL with pending changes, the file is opened as immutable. If the WAL cannot be read,
+// for example on a read-only file system, the file is read without it.
 func openReadOnly(ctx context.Context, fsys vfs.FS, path string) (*sql.DB, error) {
 	info, err := fsys.Stat(path + "-wal")
 	if err != nil || info.Size == 0 {
@@ -35,7 +34,8 @@ func openReadOnly(ctx context.Context, fsys vfs.FS, path string) (*sql.DB, error
 	return openUnchanged(path, true)
 }
 
-// openUnchanged opens a file to be read. Alone says that nobody changes it.
+// openUnchanged opens a file for reading. If alone is true, no other process changes the
+// file.
 func openUnchanged(path string, alone bool) (*sql.DB, error) {
 	q := url.Values{"mode": {"ro"}, "_pragma": {"query_only(1)", "temp_store(memory)", "busy_timeout(5000)", fmt.Sprintf("cache_size(-%d)", readCache)}}
 	if alone {
@@ -49,19 +49,18 @@ func openUnchanged(path string, alone bool) (*sql.DB, error) {
 	return db, nil
 }
 
-// hold makes all that is read from now on be of one moment, whatever a gateway
-// that runs adds meanwhile. It is for a file that was opened to be read, which has
-// one connection.
+// hold starts a read transaction, so that all later reads see one snapshot even if a
+// running gateway adds to the index. The file must have been opened read-only, with one
+// connection.
 func (c *checker) hold(ctx context.Context) error {
 	_, err := c.db.read.ExecContext(ctx, "begin")
 	return explain("check the index of words", err)
 }
 
-// often says how many rows have a word, and how often they have it together.
-type often struct{ rows, times int }
+// wordCount is the number of rows that contain a word, and its total number of occurrences.
+type wordCount struct{ rows, times int }
 
-// count compares how often each word is said by the words of one half and by
-// its rows.
+// count compares the word counts of one space's FTS table with those of its rows.
 func (c *checker) count(ctx context.Context, s space) error {
 	want, err := c.countRows(ctx, s)
 	if err != nil {
@@ -74,16 +73,16 @@ func (c *checker) count(ctx context.Context, s space) error {
 	return err
 }
 
-// countWords counts what the words of one half know, each by its column and itself.
-func (c *checker) countWords(ctx context.Context, s space) (map[string]often, error) {
-	all := make(map[string]often)
+// countWords counts the words in the FTS table of one space, keyed by column and word.
+func (c *checker) countWords(ctx context.Context, s space) (map[string]wordCount, error) {
+	all := make(map[string]wordCount)
 	name := fmt.Sprintf("words%d", s)
 	if _, err := c.db.read.ExecContext(ctx, fmt.Sprintf("pragma query_only(0); create virtual table temp.%s using fts5vocab(main, fts%d, col)", name, s)); err != nil {
 		return nil, explain("check the index of words", err)
 	}
 	err := c.each(ctx, "select term, col, doc, cnt from temp."+name, nil, func(rows *sql.Rows) error {
 		var term, column string
-		var n often
+		var n wordCount
 		err := rows.Scan(&term, &column, &n.rows, &n.times)
 		all[column+term] = n
 		return err
@@ -91,9 +90,9 @@ func (c *checker) countWords(ctx context.Context, s space) (map[string]often, er
 	return all, err
 }
 
-// countRows counts the words of rows, each by its column and itself.
-func (c *checker) countRows(ctx context.Context, s space) (map[string]often, error) {
-	all := make(map[string]often)
+// countRows counts the words in the rows of one space, keyed by column and word.
+func (c *checker) countRows(ctx context.Context, s space) (map[string]wordCount, error) {
+	all := make(map[string]wordCount)
 	err := c.each(ctx, "select t, x, f from docs where space = ?", []any{int(s)}, func(rows *sql.Rows) error {
 		var t, x, f string
 		if err := rows.Scan(&t, &x, &f); err != nil {

@@ -13,8 +13,8 @@ import (
 	"firn/internal/search"
 )
 
-// space is one of the two halves of the index: what was said, and what tools
-// put out, which is looked at only if it is asked for.
+// space is one of the two halves of the index: messages and tool output. Tool output is
+// searched only on request.
 type space int
 
 const (
@@ -22,29 +22,29 @@ const (
 	tools
 )
 
-// How much of a text is indexed, in bytes. Of a tool's output it is the
-// beginning and the end; [firn grep] finds the rest.
+// Limits on the indexed part of a text, in bytes. Of a tool's output the beginning and the
+// end are indexed; [firn grep] finds the rest.
 const (
 	maxTalk  = 1 << 20
 	maxTools = 32 << 10
-	// maxArgument is how long a value may be that a tool is called with and that
-	// counts as said: names and commands, not whole files.
+	// maxArgument is the maximum length of a tool call argument that is indexed with the
+	// messages. It admits names and commands, but not whole files.
 	maxArgument  = 256
 	maxArguments = 4 << 10
 )
 
-// piece is a text that can be found, before it is analysed.
+// piece is a searchable text before analysis.
 type piece struct {
 	space space
 	role  search.Role
 	text  string
-	// tools are the names of the tools that are called or whose output it is,
-	// paths what they are called with.
+	// tools are the names of the called tools, or of the tool that produced the output;
+	// paths are the arguments of the calls.
 	tools, paths []string
 	calls        bool
 }
 
-// piecesOf tells what of an entry can be found.
+// piecesOf returns the searchable pieces of an entry.
 func piecesOf(e firn.Entry) []piece {
 	switch b := e.Body.(type) {
 	case *firn.Message:
@@ -81,7 +81,7 @@ func piecesOfMessage(m *firn.Message) []piece {
 	case firn.RoleSystem:
 		return one(search.RoleSystem, m.Text())
 	case firn.RoleAssistant:
-		return said(m)
+		return messagePieces(m)
 	}
 	var all []piece
 	for _, part := range m.Parts {
@@ -96,8 +96,8 @@ func piecesOfMessage(m *firn.Message) []piece {
 	return all
 }
 
-// said is what an assistant said and which tools it called.
-func said(m *firn.Message) []piece {
+// messagePieces returns the pieces of an assistant message: its text and its tool calls.
+func messagePieces(m *firn.Message) []piece {
 	p := piece{role: search.RoleAssistant}
 	var text strings.Builder
 	text.WriteString(m.Text())
@@ -129,7 +129,7 @@ func said(m *firn.Message) []piece {
 	return []piece{p}
 }
 
-// arguments are the short texts that a tool is called with.
+// arguments returns the short string arguments of a tool call.
 func arguments(raw json.RawMessage) []string {
 	if len(raw) > 64<<10 {
 		return nil
@@ -168,13 +168,13 @@ type doc struct {
 	t, x, f string
 }
 
-// owner is what all texts of a session have in common.
+// owner holds the attributes shared by all texts of a session.
 type owner struct {
 	session                  int64
 	agent, key, source, path string
 }
 
-// facets are the tokens that filters look for.
+// facets returns the tokens that filters match.
 func (o owner) facets() string {
 	var b strings.Builder
 	b.WriteString(facet("s", strconv.FormatInt(o.session, 36)))
@@ -190,7 +190,7 @@ func (o owner) facets() string {
 
 func facet(kind, name string) string { return kind + name }
 
-// hashed is a facet of a name that may have any characters.
+// hashed returns the facet for a name that may contain any characters.
 func hashed(kind, name string) string {
 	return kind + strconv.FormatUint(hash(name)>>16, 36)
 }
@@ -204,14 +204,14 @@ func hash(parts ...string) uint64 {
 	return h.Sum64()
 }
 
-// sessionKey is the number of a session in the index. It depends on nothing but
-// its id, so that an index that is built again is the same.
+// sessionKey returns the number of a session in the index. It depends only on the session
+// ID, so a rebuilt index is identical.
 func sessionKey(id firn.ID) int64 { return int64(hash(string(id)) >> 1) }
 
-// analyser makes rows of pieces. It keeps its memory.
+// analyser turns pieces into rows. It reuses its buffers.
 type analyser struct{ t, x []byte }
 
-// doc makes a row of a piece.
+// doc turns a piece into a row.
 func (a *analyser) doc(o owner, common string, n int, at firn.Pos, entry firn.EntryID, when time.Time, p piece) doc {
 	a.t, a.x = a.t[:0], a.x[:0]
 	words := 0
@@ -235,7 +235,7 @@ func (a *analyser) doc(o owner, common string, n int, at firn.Pos, entry firn.En
 	return d
 }
 
-// indexed is what of a piece is indexed.
+// indexed returns the parts of a piece that are indexed.
 func indexed(p piece) []string {
 	if p.space == tools && len(p.text) > maxTools {
 		return []string{firn.CutText(p.text, maxTools*3/4), p.text[len(p.text)-maxTools/4:]}
@@ -261,19 +261,19 @@ func facetsOf(common string, p piece) string {
 	return b.String()
 }
 
-// A row's number begins with its time, counted backwards, so that the newest
-// come first, and a time is a range of numbers.
+// A row id starts with the time, counted backwards, so that the newest rows sort first and
+// a time span is a range of ids.
 const (
 	idBits    = 20
 	maxTime   = 1<<42 - 1
 	maxNumber = 1<<62 - 1
 )
 
-// firstNumber is the least number of a row of a time.
+// firstNumber returns the lowest row id for a time.
 func firstNumber(time int64) int64 { return (maxTime - time) << idBits }
 
-// timeOfNumber is the time that a number was made of. A row that found its
-// number taken has one of the next.
+// timeOfNumber returns the time encoded in a row id. It may be off for a row that was moved
+// to the next free id.
 func timeOfNumber(id int64) int64 { return maxTime - id>>idBits }
 
 func clampTime(t time.Time) int64 {

@@ -12,12 +12,11 @@ import (
 	"firn/internal/vfs"
 )
 
-// A session that something is purged from is marked before, and the mark goes
-// when the index does not tell any longer what it said. So whoever dies in
-// between, the next one to use the index wipes it.
+// A session is marked before a purge. The mark is removed when the index no longer contains
+// the purged text. If a process crashes in between, the next process that uses the index
+// erases the text.
 
-// mark notes that a session is about to be purged. Without an index there is
-// nothing to note.
+// mark records that a session is about to be purged. It does nothing if there is no index.
 func (x *Index) mark(id firn.ID) error {
 	if !x.Exists() {
 		return nil
@@ -33,7 +32,7 @@ func (x *Index) mark(id firn.ID) error {
 	return errors.Join(file.Sync(), file.Close(), x.fs.SyncDir(dir))
 }
 
-// marks are the sessions that are marked.
+// marks returns the marked sessions.
 func (x *Index) marks() ([]firn.ID, error) {
 	found, err := x.fs.ReadDir(filepath.Join(x.dir, marksName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -49,8 +48,8 @@ func (x *Index) marks() ([]firn.ID, error) {
 	return ids, nil
 }
 
-// erase wipes out what sessions said, down to the bytes of the files, and reads
-// them anew.
+// erase removes all rows of the given sessions, down to the bytes in the files, and indexes
+// the sessions again.
 func (x *Index) erase(ctx context.Context, db *database, ids []firn.ID) error {
 	if len(ids) == 0 {
 		return nil
@@ -72,7 +71,7 @@ func (x *Index) erase(ctx context.Context, db *database, ids []firn.ID) error {
 		return err
 	}
 	if x.building() {
-		return nil // the new index may tell it: who builds it erases it again
+		return nil // A new index that is being built may contain the text; its builder erases it again.
 	}
 	for _, id := range ids {
 		if err := x.fs.Remove(filepath.Join(x.dir, marksName, string(id))); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -82,8 +81,8 @@ func (x *Index) erase(ctx context.Context, db *database, ids []firn.ID) error {
 	return nil
 }
 
-// Erase wipes out what a session said before it was purged, and reads anew what
-// is left of it. It returns when no byte of the index tells it any longer.
+// Erase removes the purged text of a session and indexes the rest of the session again.
+// When it returns, no byte of the purged text is left in the index.
 func (x *Index) Erase(ctx context.Context, id firn.ID) error {
 	if !x.Exists() {
 		return nil

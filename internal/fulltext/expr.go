@@ -11,10 +11,9 @@ import (
 	"firn/internal/search"
 )
 
-// How queries are spelt for the engine: t holds the words, x their other forms,
-// f the facets.
+// FTS query expressions. Column t holds the words, x their other forms, f the facets.
 
-// quoteTerm spells words that stand one after the other.
+// quoteTerm returns an expression that matches consecutive words.
 func quoteTerm(column string, prefix bool, words ...string) string {
 	s := column + ` : "` + strings.Join(words, " ") + `"`
 	if prefix {
@@ -23,40 +22,40 @@ func quoteTerm(column string, prefix bool, words ...string) string {
 	return s
 }
 
-// termExpr spells a term: as its words, or as a whole.
+// termExpr returns an expression for a term: its parts as a phrase, or the whole.
 func termExpr(t search.Term) string {
 	s := quoteTerm("t", t.Prefix, t.Parts...)
 	switch {
 	case t.Whole == "":
 		return s
-	case len(t.Parts) == 1 && t.Parts[0] == t.Whole: // which is found at once
+	case len(t.Parts) == 1 && t.Parts[0] == t.Whole: // a single lookup
 		return quoteTerm("{t x}", t.Prefix, t.Whole)
 	}
 	return "(" + s + " OR " + quoteTerm("x", t.Prefix, t.Whole) + ")"
 }
 
-// speller spells nodes. Words that begin in a way that very many do are slow to
-// find, so they are left out: what is spelt then holds for more than it should,
-// and what is found must be looked at.
-type speller struct {
+// exprBuilder translates query nodes to FTS expressions. Prefixes that match very many
+// words are slow, so they are left out. The resulting expression matches too much, and the
+// rows it finds must be checked.
+type exprBuilder struct {
 	loose func(search.Term) bool
 }
 
-// spelt is a node as the engine knows it. It knows no NOT alone, so a node may be
-// spelt as what must not be there; anything holds always.
-type spelt struct {
+// nodeExpr is a translated node. FTS has no unary NOT, so a node may be expressed as a
+// condition that must not hold. If anything is true, the node matches every row.
+type nodeExpr struct {
 	expr     string
 	negated  bool
 	anything bool
 }
 
-func (s speller) node(n *search.Node) spelt {
+func (s exprBuilder) node(n *search.Node) nodeExpr {
 	switch n.Op {
 	case search.OpTerm:
 		if s.loose(n.Term) {
-			return spelt{anything: true}
+			return nodeExpr{anything: true}
 		}
-		return spelt{expr: termExpr(n.Term)}
+		return nodeExpr{expr: termExpr(n.Term)}
 	case search.OpNot:
 		kid := s.node(n.Kids[0])
 		kid.negated = !kid.negated
@@ -81,9 +80,9 @@ func (s speller) node(n *search.Node) spelt {
 	return s.and(kids)
 }
 
-// all spells nodes, those that must hold and those that must not apart, and
-// tells whether one holds always.
-func (s speller) all(kids []*search.Node) (yes, no []string, anything bool) {
+// all translates nodes into conditions that must hold and conditions that must not. It
+// reports whether one of them matches every row.
+func (s exprBuilder) all(kids []*search.Node) (yes, no []string, anything bool) {
 	for _, kid := range kids {
 		switch one := s.node(kid); {
 		case one.anything:
@@ -97,27 +96,27 @@ func (s speller) all(kids []*search.Node) (yes, no []string, anything bool) {
 	return yes, no, anything
 }
 
-func (s speller) and(kids []*search.Node) spelt {
+func (s exprBuilder) and(kids []*search.Node) nodeExpr {
 	switch yes, no, _ := s.all(kids); {
 	case len(yes) > 0:
-		return spelt{expr: without(join(yes, "AND"), no)}
+		return nodeExpr{expr: without(join(yes, "AND"), no)}
 	case len(no) > 0:
-		return spelt{expr: join(no, "OR"), negated: true}
+		return nodeExpr{expr: join(no, "OR"), negated: true}
 	}
-	return spelt{anything: true}
+	return nodeExpr{anything: true}
 }
 
-// or spells alternatives. One that something is not there makes it the
-// opposite of: all of that is there, and none of the others.
-func (s speller) or(kids []*search.Node) spelt {
+// or translates alternatives. If one of them is negated, the result is negated too: its
+// negated operands all hold and none of the others does.
+func (s exprBuilder) or(kids []*search.Node) nodeExpr {
 	yes, no, anything := s.all(kids)
 	switch {
 	case anything:
-		return spelt{anything: true}
+		return nodeExpr{anything: true}
 	case len(no) == 0:
-		return spelt{expr: join(yes, "OR")}
+		return nodeExpr{expr: join(yes, "OR")}
 	}
-	return spelt{expr: without(join(no, "AND"), yes), negated: true}
+	return nodeExpr{expr: without(join(no, "AND"), yes), negated: true}
 }
 
 func without(expr string, no []string) string {
@@ -134,7 +133,7 @@ func join(exprs []string, op string) string {
 	return "(" + strings.Join(exprs, " "+op+" ") + ")"
 }
 
-// facetExpr spells alternatives of facets.
+// facetExpr returns an expression that matches any of the facets.
 func facetExpr(facets []string) string {
 	quoted := make([]string, len(facets))
 	for i, f := range facets {
@@ -143,8 +142,8 @@ func facetExpr(facets []string) string {
 	return "f : (" + strings.Join(quoted, " OR ") + ")"
 }
 
-// filters spells what the search is narrowed to: all of them must hold. Nothing
-// can be found if ok is false.
+// filters returns the expressions of the query's filters, all of which must hold. If ok is
+// false, nothing can match.
 func (f *finder) filters(ctx context.Context) (exprs []string, ok bool, err error) {
 	q := &f.query
 	add := func(facets []string) {
@@ -198,10 +197,10 @@ func hashedAll(kind string, names []string) []string {
 	return facets
 }
 
-// mostNamed bounds how many sessions or directories a filter may mean.
+// mostNamed limits the number of sessions or directories that a filter expands to.
 const mostNamed = 500
 
-// sessionFacets finds the sessions that are named by an id or its beginning.
+// sessionFacets returns the facets of the sessions whose IDs have the given prefixes.
 func (f *finder) sessionFacets(ctx context.Context) ([]string, error) {
 	var facets []string
 	for _, name := range f.query.Sessions {
@@ -227,9 +226,8 @@ func (f *finder) sessionFacets(ctx context.Context) ([]string, error) {
 	return facets, nil
 }
 
-// pathFacets finds the directories that sessions were begun in and that have
-// the names of a path in them, and adds the path itself, for files that tools
-// were called with.
+// pathFacets returns the facets of the working directories that contain the elements of a
+// path, and of the path itself, which matches files in tool call arguments.
 func (f *finder) pathFacets(ctx context.Context) ([]string, error) {
 	var facets []string
 	wanted := make([][]string, len(f.query.Paths))
@@ -255,7 +253,7 @@ func (f *finder) pathFacets(ctx context.Context) ([]string, error) {
 	return facets, explain("find directories", rows.Err())
 }
 
-// contains reports whether names stand one after the other among others.
+// contains reports whether want occurs as a contiguous run in names.
 func contains(names, want []string) bool {
 	for i := 0; i+len(want) <= len(names); i++ {
 		if slices.Equal(names[i:i+len(want)], want) {

@@ -12,9 +12,9 @@ import (
 	"firn/internal/search"
 )
 
-// How much of the index a search looks at. Finding is cheap, so many are found
-// of each word, the newest; of those the most promising are ranked by what they
-// say, and the best of those by what stands beside them.
+// Limits of a search. Matching is cheap, so many rows are matched per word, newest first.
+// The most promising are ranked by their text, and the best of those again by their
+// neighbors.
 const (
 	mostFound   = 1000
 	mostRanked  = 400
@@ -27,36 +27,36 @@ type finder struct {
 	db    *database
 	query search.Query
 	terms []search.Term
-	// low and high bound the numbers of rows: their times.
+	// low and high bound the row ids, and thereby the times.
 	low, high int64
 	now       time.Time
-	// calendar counts the rows of the half that is looked in.
+	// calendar counts the rows of the space being searched.
 	calendar calendar
-	// loose are the terms that are not looked for by the engine; who has them is
-	// seen when it is read.
+	// loose are the terms left out of FTS expressions. Rows are checked for them after
+	// loading.
 	loose []search.Term
-	// unsure says that not all that is found need be what was asked for.
+	// unsure is true if the matched rows must be checked against the query.
 	unsure bool
 }
 
 // found is a row that may be a hit.
 type found struct {
 	doc
-	// has are the terms that are known to be in it, as bits; hint is how
-	// promising that makes it.
+	// has is a bit set of the terms known to be in the row; hint is the resulting
+	// preliminary score.
 	has  uint64
 	hint float64
 
-	// words are those of the text, once it is read.
+	// words is the text of the row, once loaded.
 	words           search.Text
 	counts          search.Counts
 	score, coverage float64
-	// near are the rows around it, and itself, if they were looked at.
+	// near holds the neighboring rows and the row itself, if they were loaded.
 	near []*found
 }
 
-// newFinder prepares a query. First is the least number of a row that counts:
-// newer ones came after the first page.
+// newFinder prepares a query. first is the lowest row id to include: rows with lower ids
+// were added after the first page was served.
 func newFinder(db *database, q search.Query, now time.Time, first int64) *finder {
 	f := &finder{db: db, query: q, now: now, low: first, high: maxNumber}
 	if q.Want != nil {
@@ -71,7 +71,7 @@ func newFinder(db *database, q search.Query, now time.Time, first int64) *finder
 	return f
 }
 
-// find finds the rows that fit, the best first.
+// find returns the matching rows, best first.
 func (f *finder) find(ctx context.Context) ([]*found, error) {
 	filters, ok, err := f.filters(ctx)
 	if err != nil || !ok || f.low > f.high {
@@ -80,7 +80,7 @@ func (f *finder) find(ctx context.Context) ([]*found, error) {
 	var all []*found
 	for _, s := range f.spaces() {
 		f.loose, f.unsure = nil, false
-		some, err := f.in(ctx, s, filters)
+		some, err := f.findIn(ctx, s, filters)
 		if err != nil {
 			return nil, err
 		}
@@ -90,8 +90,7 @@ func (f *finder) find(ctx context.Context) ([]*found, error) {
 	return all, nil
 }
 
-// spaces are the halves of the index to look in. Who asks for what tools put
-// out by its role means that half.
+// spaces returns the spaces to search. A filter for the tool role includes the tool output.
 func (f *finder) spaces() []space {
 	in := f.query.In
 	if in == "" && slices.Contains(f.query.Roles, search.RoleTool) {
@@ -106,8 +105,8 @@ func (f *finder) spaces() []space {
 	return []space{talk}
 }
 
-// in finds and ranks the rows of one half.
-func (f *finder) in(ctx context.Context, s space, filters []string) ([]*found, error) {
+// findIn finds and ranks the rows of one space.
+func (f *finder) findIn(ctx context.Context, s space, filters []string) ([]*found, error) {
 	var err error
 	if f.calendar, err = f.readCalendar(ctx, s); err != nil {
 		return nil, err
@@ -138,15 +137,15 @@ func (f *finder) in(ctx context.Context, s space, filters []string) ([]*found, e
 		c.score, c.coverage = ranker.Score(search.Weight(c.role, c.calls), c.counts, nil, time.UnixMilli(c.time))
 	}
 	if len(f.terms) > 0 && s == talk {
-		err = f.lookBeside(ctx, ranker, pool)
-		themed(ranker, pool)
+		err = f.rankWithNeighbors(ctx, ranker, pool)
+		applyThemes(ranker, pool)
 	}
 	return pool, err
 }
 
 const docColumns = "docs.id, docs.session, docs.n, docs.at, docs.entry, docs.space, docs.role, docs.calls, docs.time, docs.words, docs.t, docs.x"
 
-// placeColumns are docColumns without the words.
+// placeColumns is docColumns without the words.
 const placeColumns = "docs.id, docs.session, docs.n, docs.at, docs.entry, docs.space, docs.role, docs.calls, docs.time, docs.words, '', ''"
 
 func scanDoc(scan func(...any) error, d *found) error {
@@ -157,12 +156,12 @@ func scanDoc(scan func(...any) error, d *found) error {
 	return err
 }
 
-// text is what a row says.
+// text returns the words of a row.
 func (d *found) text() search.Text {
 	return search.Text{Words: strings.Fields(d.t), Extra: strings.Fields(d.x)}
 }
 
-// load reads the rows. Those that went meanwhile are left out.
+// load reads the rows. Rows that were deleted in the meantime are left out.
 func (f *finder) load(ctx context.Context, pool []*found) ([]*found, error) {
 	byID := make(map[int64]*found, len(pool))
 	ids := make([]int64, len(pool))
@@ -178,7 +177,7 @@ func (f *finder) load(ctx context.Context, pool []*found) ([]*found, error) {
 	return loaded, err
 }
 
-// rows reads rows.
+// rows runs a query and calls each for every row.
 func (f *finder) rows(ctx context.Context, query string, args []any, each func(*found)) error {
 	rows, err := f.db.query(ctx, query, args...)
 	if err != nil {
@@ -195,11 +194,11 @@ func (f *finder) rows(ctx context.Context, query string, args []any, each func(*
 	return explain("search", rows.Err())
 }
 
-// lookBeside ranks the best rows again with what stands beside them.
-func (f *finder) lookBeside(ctx context.Context, ranker *search.Ranker, pool []*found) error {
+// rankWithNeighbors ranks the best rows again, taking their neighbors into account.
+func (f *finder) rankWithNeighbors(ctx context.Context, ranker *search.Ranker, pool []*found) error {
 	slices.SortFunc(pool, func(a, b *found) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.id, b.id)) })
 	best := pool[:min(len(pool), mostBeside)]
-	if err := f.look(ctx, best); err != nil {
+	if err := f.loadNeighbors(ctx, best); err != nil {
 		return err
 	}
 	for _, c := range best {
@@ -215,9 +214,9 @@ func (f *finder) lookBeside(ctx context.Context, ranker *search.Ranker, pool []*
 	return nil
 }
 
-// themed ranks rows once more with what is talked about around them, as far as
-// other rows tell that fit as well.
-func themed(ranker *search.Ranker, pool []*found) {
+// applyThemes ranks rows again by the topic of their surroundings, as far as other matching
+// rows reveal it.
+func applyThemes(ranker *search.Ranker, pool []*found) {
 	placed := make([]search.Placed, len(pool))
 	for i, c := range pool {
 		placed[i] = search.Placed{Counts: c.counts, Session: c.session, N: c.n, Title: c.role == search.RoleTitle}
@@ -227,9 +226,9 @@ func themed(ranker *search.Ranker, pool []*found) {
 	}
 }
 
-// look reads the rows around some, and themselves, in order. Titles stand
-// nowhere.
-func (f *finder) look(ctx context.Context, pool []*found) error {
+// loadNeighbors reads the rows around each row of pool, and the row itself, in order.
+// Titles have no place in that order and are skipped.
+func (f *finder) loadNeighbors(ctx context.Context, pool []*found) error {
 	if len(pool) == 0 {
 		return nil
 	}
@@ -257,7 +256,7 @@ func (f *finder) look(ctx context.Context, pool []*found) error {
 			c.near = append(c.near, d)
 		}
 	}
-	for _, c := range pool { // which the engine would do with all they say
+	for _, c := range pool { // sorted here, since SQLite would sort with the full text
 		slices.SortFunc(c.near, func(a, b *found) int { return cmp.Or(cmp.Compare(a.n, b.n), cmp.Compare(a.id, b.id)) })
 	}
 	return explain("search", rows.Err())

@@ -1,14 +1,13 @@
-// Package fulltext keeps the index of words: which message of which session
-// says what. It finds messages ([Index.Search]) as package search decides.
+// Package fulltext maintains the full-text index of all sessions. [Index.Search] finds
+// messages and ranks them as package search defines.
 //
-// Sessions are the truth. The index is a file beside them that can be thrown
-// away at any time, and is built again from them; a damaged one is never
-// repaired, and nobody is asked. It is kept up to date in the background, so
-// that who appends does not wait; what a crash left out is found by comparing
-// how far each session was read with how it stands, when the index is next
-// used. What was purged is taken out of it, down to the bytes.
+// The sessions are the source of truth. The index is a file that can be deleted at any time
+// and is rebuilt from them; a damaged index is replaced, never repaired. It is updated in
+// the background, so appends do not wait for it. Updates lost in a crash are found on the
+// next use by comparing the indexed position of each session with its current state. Purged
+// text is removed from the index file, down to the bytes.
 //
-// Nothing is opened before somebody searches or the gateway starts it.
+// The index is opened on the first search, or when the gateway starts it.
 package fulltext
 
 import (
@@ -26,39 +25,39 @@ import (
 	"firn/store"
 )
 
-// Source is where the index learns of sessions. Several goroutines call it at
-// once.
+// Source provides the sessions to index. It must be safe for concurrent use.
 type Source interface {
 	Read(ctx context.Context, id firn.ID, after store.Pos) iter.Seq2[store.Record, error]
 	ReadBack(ctx context.Context, id firn.ID, before store.Pos) iter.Seq2[store.Record, error]
-	// Census tells how all sessions stand, Stand how one does, or ErrNotFound.
+	// Census returns the state of all sessions. Stand returns the state of one session, or
+	// ErrNotFound.
 	Census(ctx context.Context) ([]store.Standing, error)
 	Stand(ctx context.Context, id firn.ID) (store.Standing, error)
 }
 
-// ownSource is the source of our own sessions, as filters name it.
-const ownSource = "firn"
+// nativeSource is the filter name for firn's own sessions.
+const nativeSource = "firn"
 
-// Options says how an index is kept. The zero value is a good one.
+// Options configures an index. The zero value is usable.
 type Options struct {
-	// SourceOf names the tool that a session comes from; empty, as nil always,
-	// says that it is our own.
+	// SourceOf returns the name of the tool that a session was imported from, or "" for
+	// firn's own sessions. Nil means that all sessions are firn's own.
 	SourceOf func(ctx context.Context, id firn.ID) string
-	// Report is told, in a sentence, of what was out of order and what was done
-	// about it. Nil: nobody.
+	// Report receives a sentence about each problem and how it was handled. Nil discards
+	// them.
 	Report func(message string)
-	// Listed leaves sessions that cannot be read out of the reports: the answers list them,
-	// see [search.Answer.Unsearched], and whoever asks shows that.
+	// Listed excludes unreadable sessions from the reports. Answers list them in
+	// [search.Answer.Unsearched] instead.
 	Listed bool
-	// Clock tells the time; nil means time.Now.
+	// Clock returns the current time; nil means time.Now.
 	Clock func() time.Time
-	// Patience is how long a search waits for the index to be up to date before
-	// it answers with what there is; zero means two seconds.
+	// Patience is how long a search waits for the index to be up to date before it answers
+	// from the current state; zero means two seconds.
 	Patience time.Duration
 }
 
-// Index is an index of words in a directory. All methods may be called from
-// many goroutines, and several processes may have the same index open.
+// Index is a full-text index in a directory. It is safe for concurrent use, and several
+// processes may have the same index open.
 type Index struct {
 	fs   vfs.FS
 	dir  string
@@ -71,15 +70,15 @@ type Index struct {
 	work work
 }
 
-// fileName is what the index is called in its directory.
+// fileName is the name of the index file in its directory.
 const (
 	fileName  = "words.db"
 	freshName = "words-new.db"
-	// marksName is the directory of marks of sessions that are being erased.
+	// marksName is the directory with the marks of sessions that are being erased.
 	marksName = "erasing"
 )
 
-// New makes an index in a directory. It opens nothing.
+// New returns an index in a directory. It does not open any file.
 func New(fsys vfs.FS, dir string, src Source, opts Options) *Index {
 	if opts.Report == nil {
 		opts.Report = func(string) {}
@@ -105,11 +104,11 @@ func (x *Index) sourceOf(ctx context.Context, id firn.ID) string {
 			return name
 		}
 	}
-	return ownSource
+	return nativeSource
 }
 
-// open opens the file, if it is not open. One that cannot be used is thrown
-// away. It is called with mu.
+// open opens the file unless it is open already. A file that cannot be used is deleted. The
+// caller must hold mu.
 func (x *Index) open(ctx context.Context) (*database, error) {
 	if x.work.isClosed() {
 		return nil, fmt.Errorf("open the index of words: %w", firn.ErrClosed)
@@ -137,21 +136,20 @@ func (x *Index) open(ctx context.Context) (*database, error) {
 	return db, nil
 }
 
-// replaced reports whether another process has put another file in the place of
-// the one that is open, or taken it away.
+// replaced reports whether another process replaced or removed the open file.
 func (x *Index) replaced() bool {
 	now, err := x.fs.Stat(x.path())
 	return err != nil || x.db.inode != 0 && now.Inode != x.db.inode
 }
 
-// isOther reports whether another index than the one that is open is there now.
+// isOther reports whether the directory now holds a different index than the open one.
 func (x *Index) isOther() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.db != nil && x.replaced()
 }
 
-// drop closes the file when nobody uses it any more. It is called with mu.
+// drop closes the file once it has no users. The caller must hold mu.
 func (x *Index) drop() {
 	db := x.db
 	x.db = nil
@@ -172,8 +170,8 @@ func (x *Index) use(ctx context.Context) (db *database, done func(), err error) 
 	return db, sync.OnceFunc(db.users.Done), nil
 }
 
-// damaged throws the index away if an error says that it is damaged, and reports
-// whether it does. Who calls it does not use the file any more.
+// damaged deletes the index if err indicates damage, and reports whether it does. The
+// caller must not use db afterwards.
 func (x *Index) damaged(db *database, err error) bool {
 	if !errors.Is(err, firn.ErrCorrupt) {
 		return false
@@ -181,9 +179,9 @@ func (x *Index) damaged(db *database, err error) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.db == nil || x.db != db {
-		return true // somebody else has done it
+		return true // another caller has deleted it
 	}
-	if x.db.why != nil { // others may have changed it: what is there now may be sound
+	if x.db.why != nil { // another process may have replaced it with a sound one
 		x.drop()
 		return true
 	}
@@ -201,8 +199,8 @@ func (x *Index) Exists() bool {
 	return err == nil || !errors.Is(err, fs.ErrNotExist)
 }
 
-// Close ends what is under way and closes the file. What was not written down
-// is found the next time.
+// Close stops the background work and closes the file. Changes that were not written are
+// found on the next use.
 func (x *Index) Close() error {
 	x.work.stop()
 	x.mu.Lock()

@@ -10,7 +10,7 @@ import (
 	"firn/internal/search"
 )
 
-// gather finds rows that fit, and how many have each term.
+// gather returns candidate rows and the frequency of each term.
 func (f *finder) gather(ctx context.Context, s space, filters []string) ([]*found, []float64, error) {
 	if f.query.Want == nil {
 		return f.latest(ctx, s, filters)
@@ -19,26 +19,25 @@ func (f *finder) gather(ctx context.Context, s space, filters []string) ([]*foun
 	if err != nil {
 		return nil, nil, err
 	}
-	g := &gathering{f: f, space: s, base: slices.Clone(filters), pool: make(map[int64]*found), lists: lists, frequency: frequency}
+	g := &rowGatherer{f: f, space: s, base: slices.Clone(filters), pool: make(map[int64]*found), lists: lists, frequency: frequency}
 	for _, id := range f.query.Except {
 		g.no = append(g.no, facetExpr([]string{"s" + strconv.FormatInt(sessionKey(id), 36)}))
 	}
 	should, must, not := f.query.Want.Split()
 	if key := f.keyOf(must, lists); key >= 0 {
-		err = g.having(ctx, key)
+		err = g.withTerm(ctx, key)
 		return values(g.pool), frequency, err
 	}
-	g.spell(must, not)
+	g.buildExprs(must, not)
 	if len(should) > 0 {
 		err = g.words(ctx, should)
 	} else {
-		err = g.rest(ctx)
+		err = g.matchAll(ctx)
 	}
 	return values(g.pool), frequency, err
 }
 
-// keyOf chooses a term that must be there and that few rows have, and returns
-// its number, or -1.
+// keyOf returns the index of a required term that few rows have, or -1.
 func (f *finder) keyOf(must []*search.Node, lists [][]int64) int {
 	required := slices.Clone(must)
 	for i := 0; i < len(required); i++ {
@@ -59,16 +58,16 @@ func (f *finder) keyOf(must []*search.Node, lists [][]int64) int {
 	return key
 }
 
-// lists finds the newest rows that have each term, and how many have it.
+// lists returns the newest rows that have each term, and the frequency of each term.
 func (f *finder) lists(ctx context.Context, s space) ([][]int64, []float64, error) {
 	lists, frequency := make([][]int64, len(f.terms)), make([]float64, len(f.terms))
 	for i, t := range f.terms {
 		var err error
 		if t.Prefix {
-			lists[i], frequency[i], err = f.begun(ctx, s, t)
+			lists[i], frequency[i], err = f.prefixRows(ctx, s, t)
 		}
 		if err == nil && !f.isLoose(t) {
-			lists[i], err = f.list(ctx, s, t)
+			lists[i], err = f.termRows(ctx, s, t)
 			frequency[i] = f.estimate(lists[i])
 		}
 		if err != nil {
@@ -78,9 +77,9 @@ func (f *finder) lists(ctx context.Context, s space) ([][]int64, []float64, erro
 	return lists, frequency, nil
 }
 
-// list finds the newest rows that have a term. The words of a phrase are not
-// looked for together if few rows have one of them.
-func (f *finder) list(ctx context.Context, s space, t search.Term) ([]int64, error) {
+// termRows returns the newest rows that have a term. If one word of a phrase is rare, only
+// the rows with that word are checked for the phrase.
+func (f *finder) termRows(ctx context.Context, s space, t search.Term) ([]int64, error) {
 	if len(t.Parts) > 1 && t.Whole == "" && !t.Prefix {
 		for _, part := range t.Parts {
 			ids, err := f.match(ctx, s, quoteTerm("t", false, part), mostRanked)
@@ -88,7 +87,7 @@ func (f *finder) list(ctx context.Context, s space, t search.Term) ([]int64, err
 				return nil, err
 			}
 			if len(ids) < mostRanked {
-				return f.numbers(ctx, withPhrase, list(ids), " "+strings.Join(t.Parts, " ")+" ")
+				return f.rowIDs(ctx, withPhrase, list(ids), " "+strings.Join(t.Parts, " ")+" ")
 			}
 		}
 	}
@@ -97,7 +96,7 @@ func (f *finder) list(ctx context.Context, s space, t search.Term) ([]int64, err
 
 const withPhrase = "select docs.id from json_each(?) j join docs on docs.id = j.value where instr(' ' || docs.t, ?) > 0"
 
-// list spells numbers for the engine.
+// list encodes ids as a JSON array.
 func list(ids []int64) string {
 	text := []byte{'['}
 	for i, id := range ids {
@@ -109,8 +108,8 @@ func list(ids []int64) string {
 	return string(append(text, ']'))
 }
 
-// estimate says how many rows have a term of which the newest are known. If
-// there may be more, it is taken to have been as common before.
+// estimate returns the number of rows that have a term, given the newest of them. If the
+// list was cut off, the term is assumed to be equally frequent in older rows.
 func (f *finder) estimate(ids []int64) float64 {
 	n := float64(len(ids))
 	if len(ids) < mostFound {
@@ -121,9 +120,8 @@ func (f *finder) estimate(ids []int64) float64 {
 	return n * all / max(newer, n)
 }
 
-// Of words that begin in a certain way the engine gathers all before it tells
-// the first. So the newest rows are looked at first, and if that many of them
-// have such a word, those will do.
+// For a prefix query, FTS collects all matches before it returns the first. So the newest
+// rows are scanned first, and if manyNewest of them match, those are used.
 const (
 	newest     = 1500
 	manyNewest = 150
@@ -131,14 +129,14 @@ const (
 
 var lookAtNewest = "select id from (select id, t, x from docs where space = ? and id between ? and ? order by id limit ?) where instr(' ' || t, ?) > 0 or instr(' ' || x, ?) > 0"
 
-// begun finds the newest rows with a word that begins in a certain way; if there
-// are many the term is loose from then on.
-func (f *finder) begun(ctx context.Context, s space, t search.Term) ([]int64, float64, error) {
+// prefixRows returns the newest rows with a word that has the given prefix. If there are
+// many, it marks the term as loose.
+func (f *finder) prefixRows(ctx context.Context, s space, t search.Term) ([]int64, float64, error) {
 	whole := t.Whole
 	if whole == "" {
-		whole = strings.Join(t.Parts, " ") // which x does not have either
+		whole = strings.Join(t.Parts, " ") // which x does not contain either
 	}
-	ids, err := f.numbers(ctx, lookAtNewest, int(s), f.low, f.high, newest, " "+strings.Join(t.Parts, " "), " "+whole)
+	ids, err := f.rowIDs(ctx, lookAtNewest, int(s), f.low, f.high, newest, " "+strings.Join(t.Parts, " "), " "+whole)
 	if err != nil || len(ids) < manyNewest {
 		return nil, 0, err
 	}
@@ -147,25 +145,25 @@ func (f *finder) begun(ctx context.Context, s space, t search.Term) ([]int64, fl
 	return ids, float64(len(ids)) / newest * all, nil
 }
 
-// isLoose reports whether a term is not looked for by the engine.
+// isLoose reports whether a term is left out of FTS expressions.
 func (f *finder) isLoose(t search.Term) bool {
 	return slices.ContainsFunc(f.loose, t.Is)
 }
 
-// gathering is rows being found in one half.
-type gathering struct {
+// rowGatherer collects candidate rows in one space.
+type rowGatherer struct {
 	f     *finder
 	space space
-	// base must hold, and no must not.
+	// base must hold, no must not.
 	base, no  []string
 	pool      map[int64]*found
 	lists     [][]int64
 	frequency []float64
 }
 
-// spell spells what must hold and what must not.
-func (g *gathering) spell(must, not []*search.Node) {
-	sp := speller{g.f.isLoose}
+// buildExprs builds the expressions for the required and the excluded nodes.
+func (g *rowGatherer) buildExprs(must, not []*search.Node) {
+	sp := exprBuilder{g.f.isLoose}
 	yes, no, _ := sp.all(must)
 	g.base, g.no = append(g.base, yes...), append(g.no, no...)
 	for _, n := range not {
@@ -179,9 +177,9 @@ func (g *gathering) spell(must, not []*search.Node) {
 	}
 }
 
-// having finds the rows that have a term that few have. Whatever else is asked
-// for is seen when they are read.
-func (g *gathering) having(ctx context.Context, term int) (err error) {
+// withTerm collects the rows that have a rare term. The rest of the query is checked when
+// they are loaded.
+func (g *rowGatherer) withTerm(ctx context.Context, term int) (err error) {
 	g.f.unsure = true
 	ids := g.lists[term]
 	if len(g.base)+len(g.no) > 0 {
@@ -191,18 +189,18 @@ func (g *gathering) having(ctx context.Context, term int) (err error) {
 	return err
 }
 
-func (g *gathering) narrowed(exprs ...string) string {
+func (g *rowGatherer) narrowed(exprs ...string) string {
 	return without(join(append(slices.Clone(g.base), exprs...), "AND"), g.no)
 }
 
-// rest finds rows for which all that must hold does.
-func (g *gathering) rest(ctx context.Context) error {
+// matchAll collects the rows that match all required expressions.
+func (g *rowGatherer) matchAll(ctx context.Context) error {
 	if len(g.base) > 0 {
 		ids, err := g.f.match(ctx, g.space, g.narrowed(), mostFound)
 		take(g.pool, ids, 0)
 		return err
 	}
-	for i, t := range g.f.terms { // only words that very many have
+	for i, t := range g.f.terms { // only very common words
 		if g.f.isLoose(t) {
 			take(g.pool, g.lists[i], 1<<i)
 		}
@@ -210,10 +208,10 @@ func (g *gathering) rest(ctx context.Context) error {
 	return nil
 }
 
-// words finds rows with some of several words: for each word the newest that
-// have it. Of words that are so common that this leaves some out, those that
-// have all, or two of them, are found too.
-func (g *gathering) words(ctx context.Context, should []search.Term) error {
+// words collects rows that have any of several words: for each word the newest rows. If a
+// word is so common that its list was cut off, rows with all the common words, or two of
+// them, are collected as well.
+func (g *rowGatherer) words(ctx context.Context, should []search.Term) error {
 	var common []int
 	for _, t := range should {
 		i := slices.IndexFunc(g.f.terms, t.Is)
@@ -240,19 +238,19 @@ func (g *gathering) words(ctx context.Context, should []search.Term) error {
 	if len(common) < 2 {
 		return nil
 	}
-	return g.together(ctx, common)
+	return g.coOccurring(ctx, common)
 }
 
-// How much is looked at to find words together: mostPaired words two by two,
-// and of each pair so many places of the two.
+// Limits on finding common words together: mostPaired is the number of words combined in
+// pairs, and each pair is searched in a limited number of places.
 const (
 	mostPaired = 4
 	mostWalked = 16_000
 )
 
-// together finds rows that have several of the common words: the rarest of them
-// with each of the next, and all.
-func (g *gathering) together(ctx context.Context, common []int) error {
+// coOccurring collects rows that have several of the common words: the rarest with each of
+// the next ones, and all together.
+func (g *rowGatherer) coOccurring(ctx context.Context, common []int) error {
 	slices.SortFunc(common, func(a, b int) int { return cmp.Compare(g.frequency[a], g.frequency[b]) })
 	common = common[:min(len(common), mostPaired)]
 	if len(common) > 2 {
@@ -265,10 +263,10 @@ func (g *gathering) together(ctx context.Context, common []int) error {
 	return g.pair(ctx, common...)
 }
 
-// pair finds rows that have all of some words. To find out where two meet the
-// engine goes along both, so how far back it looks depends on how common they
-// are: words that are nearly everywhere say little of a text.
-func (g *gathering) pair(ctx context.Context, terms ...int) error {
+// pair collects rows that have all the given words. FTS walks both posting lists to
+// intersect them, so the range of ids depends on how common the words are. Words that occur
+// nearly everywhere say little about a text.
+func (g *rowGatherer) pair(ctx context.Context, terms ...int) error {
 	bits, exprs, places := uint64(0), make([]string, len(terms)), 0.0
 	for k, i := range terms {
 		exprs[k] = termExpr(g.f.terms[i])
@@ -279,7 +277,7 @@ func (g *gathering) pair(ctx context.Context, terms ...int) error {
 	if all, _ := g.f.calendar.since(high); places > mostWalked {
 		high = min(high, g.f.calendar.reach(all*mostWalked/places))
 	}
-	ids, err := g.f.numbers(ctx, matchWords[g.space], g.narrowed(exprs...), g.f.low, high, mostRanked)
+	ids, err := g.f.rowIDs(ctx, matchWords[g.space], g.narrowed(exprs...), g.f.low, high, mostRanked)
 	take(g.pool, ids, bits)
 	return err
 }
@@ -303,7 +301,7 @@ func values(pool map[int64]*found) []*found {
 	return all
 }
 
-// latest finds the newest rows, when nothing but filters is asked for.
+// latest returns the newest rows, for a query that has only filters.
 func (f *finder) latest(ctx context.Context, s space, filters []string) ([]*found, []float64, error) {
 	pool := make(map[int64]*found)
 	var ids []int64
@@ -311,7 +309,7 @@ func (f *finder) latest(ctx context.Context, s space, filters []string) ([]*foun
 	if len(filters) > 0 {
 		ids, err = f.match(ctx, s, join(filters, "AND"), mostRanked)
 	} else {
-		ids, err = f.numbers(ctx, "select id from docs where space = ? and id between ? and ? order by id limit ?", int(s), f.low, f.high, mostRanked)
+		ids, err = f.rowIDs(ctx, "select id from docs where space = ? and id between ? and ? order by id limit ?", int(s), f.low, f.high, mostRanked)
 	}
 	take(pool, ids, 0)
 	return values(pool), nil, err
@@ -322,12 +320,12 @@ var matchWords = [...]string{
 	"select rowid from fts1 where fts1 match ? and rowid between ? and ? order by rowid limit ?",
 }
 
-// match finds the newest rows that fit an expression.
+// match returns the newest rows that match an expression.
 func (f *finder) match(ctx context.Context, s space, expr string, most int) ([]int64, error) {
-	return f.numbers(ctx, matchWords[s], expr, f.low, f.high, most)
+	return f.rowIDs(ctx, matchWords[s], expr, f.low, f.high, most)
 }
 
-func (f *finder) numbers(ctx context.Context, query string, args ...any) ([]int64, error) {
+func (f *finder) rowIDs(ctx context.Context, query string, args ...any) ([]int64, error) {
 	rows, err := f.db.query(ctx, query, args...)
 	if err != nil {
 		return nil, explain("search", err)

@@ -18,12 +18,12 @@ import (
 	"firn/internal/search"
 )
 
-// cursor is where an answer ended.
+// cursor is the position where a page of results ended.
 type cursor struct {
-	// Query is what was asked, so that a cursor is not used for something else.
+	// Query is a digest of the query, so that a cursor is not used with a different one.
 	Query uint64 `json:"q"`
-	// From is how many hits were told, First the number of the newest row that
-	// counts: what was said since is not on a later page.
+	// From is the number of hits on earlier pages. First is the id of the newest row to
+	// include, so that later messages do not shift the pages.
 	From  int   `json:"n"`
 	First int64 `json:"t"`
 }
@@ -31,13 +31,13 @@ type cursor struct {
 func (c cursor) String() string {
 	data, err := json.Marshal(c)
 	if err != nil {
-		return "" // numbers always can be
+		return "" // cannot happen: numbers always marshal
 	}
 	return base64.RawURLEncoding.EncodeToString(data)
 }
 
-// mostTold bounds how many hits can be had of one query, page by page.
-const mostTold = 500
+// maxHits limits the number of hits of a query over all pages.
+const maxHits = 500
 
 func parseCursor(text string, query uint64) (cursor, error) {
 	c := cursor{Query: query}
@@ -48,13 +48,13 @@ func parseCursor(text string, query uint64) (cursor, error) {
 	if err == nil {
 		err = json.Unmarshal(data, &c)
 	}
-	if err != nil || c.Query != query || c.From < 0 || c.From > mostTold || c.First < 0 {
+	if err != nil || c.Query != query || c.From < 0 || c.From > maxHits || c.First < 0 {
 		return c, fmt.Errorf("search: %w: the cursor is not of an earlier answer to this query", firn.ErrInvalid)
 	}
 	return c, nil
 }
 
-// digest tells queries apart.
+// digest returns a hash that identifies a query.
 func digest(q search.Query) uint64 {
 	q.Cursor, q.Limit, q.Before, q.After, q.Owners = "", 0, nil, nil, nil
 	data, err := json.Marshal(q)
@@ -64,9 +64,8 @@ func digest(q search.Query) uint64 {
 	return hash(string(data))
 }
 
-// Search finds what fits a query, the best first. If the index is not up to
-// date it waits for a moment and then answers with what there is; the state
-// tells.
+// Search returns the hits of a query, best first. If the index is not up to date, Search
+// waits briefly and then answers from the current state; the answer's State shows this.
 func (x *Index) Search(ctx context.Context, q search.Query) (search.Answer, error) {
 	if q.Limit < 0 || q.Before != nil && *q.Before < 0 || q.After != nil && *q.After < 0 {
 		return search.Answer{}, fmt.Errorf("search: %w: limits are not below zero", firn.ErrInvalid)
@@ -93,13 +92,12 @@ func (x *Index) Search(ctx context.Context, q search.Query) (search.Answer, erro
 	}
 }
 
-// lookAgain is how long a look at all sessions is good for: what others add
-// to them, or to mirrors, is seen by the next.
-const lookAgain = 15 * time.Second
+// censusInterval is how long a census is valid. Changes by other processes, or to mirrors,
+// are noticed by the next one.
+const censusInterval = 15 * time.Second
 
-// patience is how long a search waits for what is being done: not at all if that
-// has been waited for already, or if the index is built anew beside the one that
-// is searched.
+// patience returns how long a search waits for running work. It is zero if a search has
+// waited for that work before, or if a new index is being built next to the current one.
 func (x *Index) patience() time.Duration {
 	w := &x.work
 	w.mu.Lock()
@@ -113,12 +111,12 @@ func (x *Index) patience() time.Duration {
 	return x.opts.Patience - time.Since(w.began)
 }
 
-// ready waits for a moment until the index is up to date. Trouble with that is
-// reported; there is always something to search.
+// ready waits briefly for the index to be up to date. Failures are only reported, since the
+// current state can still be searched.
 func (x *Index) ready(ctx context.Context) error {
 	other := x.isOther() || x.hasNews(ctx)
 	number := x.request(func(d *due) {
-		d.census = d.census || other || x.opts.Clock().Sub(x.work.looked) > lookAgain
+		d.census = d.census || other || x.opts.Clock().Sub(x.work.looked) > censusInterval
 	}, true)
 	if number == 0 {
 		return fmt.Errorf("search: %w", firn.ErrClosed)
@@ -147,7 +145,7 @@ func (x *Index) search(ctx context.Context, q search.Query, at cursor) (search.A
 	if at.From == 0 && len(all) > 0 {
 		at.First = slices.MinFunc(all, func(a, b *found) int { return cmp.Compare(a.id, b.id) }).id
 	}
-	t := &teller{x: x, f: f, rows: make(map[int64]*row), fates: make(map[int64]*fate)}
+	t := &hitBuilder{x: x, f: f, rows: make(map[int64]*row), fates: make(map[int64]*fate)}
 	limit := q.Limit
 	if limit == 0 {
 		limit = search.DefaultLimit
@@ -158,7 +156,7 @@ func (x *Index) search(ctx context.Context, q search.Query, at cursor) (search.A
 		return search.Answer{}, db, err
 	}
 	answer := search.Answer{State: x.State()}
-	if answer.Hits, err = t.tellAll(ctx, groups); err != nil {
+	if answer.Hits, err = t.buildHits(ctx, groups); err != nil {
 		return search.Answer{}, db, err
 	}
 	if answer.Unread, err = unreadOf(ctx, db, q); err != nil {
@@ -172,15 +170,15 @@ func (x *Index) search(ctx context.Context, q search.Query, at cursor) (search.A
 	return answer, db, nil
 }
 
-// teller makes hits of rows.
-type teller struct {
+// hitBuilder turns rows into hits.
+type hitBuilder struct {
 	x *Index
 	f *finder
-	// mu guards what is known of sessions.
+	// mu guards the cached session data.
 	mu    sync.Mutex
 	rows  map[int64]*row
 	fates map[int64]*fate
-	// long tells as much of every item as of a hit.
+	// long includes as much text of every item as of the hit itself.
 	long bool
 }
 
@@ -190,7 +188,7 @@ type group struct {
 	copies []*found
 }
 
-func (t *teller) row(ctx context.Context, id int64) (*row, error) {
+func (t *hitBuilder) row(ctx context.Context, id int64) (*row, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if r, ok := t.rows[id]; ok {
@@ -205,7 +203,7 @@ func (t *teller) row(ctx context.Context, id int64) (*row, error) {
 }
 
 // choose groups copies and returns the groups of one page.
-func (t *teller) choose(ctx context.Context, all []*found, from, limit int) ([]group, bool, error) {
+func (t *hitBuilder) choose(ctx context.Context, all []*found, from, limit int) ([]group, bool, error) {
 	var groups []group
 	for _, c := range all {
 		r, err := t.row(ctx, c.session)
@@ -213,7 +211,7 @@ func (t *teller) choose(ctx context.Context, all []*found, from, limit int) ([]g
 			return nil, false, err
 		}
 		if r == nil || slices.Contains(t.f.query.Except, r.sid) || t.f.query.Owners != nil && !t.f.query.Owners(r.agent, r.key) {
-			continue // it is just being read, or somebody else's
+			continue // being read at the moment, or not visible to the caller
 		}
 		if t.f.query.Shown && t.fate(r).hides(c.n) {
 			continue
@@ -227,18 +225,17 @@ func (t *teller) choose(ctx context.Context, all []*found, from, limit int) ([]g
 			}
 			continue
 		}
-		if len(groups) > from+limit || len(groups) > mostTold {
+		if len(groups) > from+limit || len(groups) > maxHits {
 			break
 		}
 		groups = append(groups, group{best: c})
 	}
-	more := len(groups) > from+limit && from+limit < mostTold
+	more := len(groups) > from+limit && from+limit < maxHits
 	return groups[min(from, len(groups)):min(from+limit, len(groups))], more, nil
 }
 
-// join adds a copy to a group. What a fork took over was said in the session that
-// was there before it: that one is shown.
-func (t *teller) join(ctx context.Context, g *group, c *found, r *row) error {
+// join adds a copy to a group. Of a session and its forks, the original session is shown.
+func (t *hitBuilder) join(ctx context.Context, g *group, c *found, r *row) error {
 	best, err := t.row(ctx, g.best.session)
 	if err != nil {
 		return err
@@ -254,8 +251,8 @@ func (d *found) said() search.Said {
 	return search.Said{Role: d.role, Words: d.words.Words, Time: time.UnixMilli(d.time)}
 }
 
-// fate is what has become of the entries of a session.
-func (t *teller) fate(r *row) *fate {
+// fate returns the state of the entries of a session.
+func (t *hitBuilder) fate(r *row) *fate {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	f, ok := t.fates[r.id]
@@ -266,18 +263,18 @@ func (t *teller) fate(r *row) *fate {
 	return f
 }
 
-// tellers is how many hits are told at the same time.
-const tellers = 2
+// buildWorkers is the number of hits built in parallel.
+const buildWorkers = 2
 
-// tellAll makes hits of groups, in order.
-func (t *teller) tellAll(ctx context.Context, groups []group) ([]search.Hit, error) {
+// buildHits turns groups into hits, in order.
+func (t *hitBuilder) buildHits(ctx context.Context, groups []group) ([]search.Hit, error) {
 	hits, told, errs := make([]search.Hit, len(groups)), make([]bool, len(groups)), make([]error, len(groups))
 	var next atomic.Int64
 	var work sync.WaitGroup
-	for range min(tellers, len(groups)) {
+	for range min(buildWorkers, len(groups)) {
 		work.Go(func() {
 			for i := next.Add(1) - 1; i < int64(len(groups)); i = next.Add(1) - 1 {
-				hits[i], told[i], errs[i] = t.tell(ctx, groups[i])
+				hits[i], told[i], errs[i] = t.buildHit(ctx, groups[i])
 			}
 		})
 	}
@@ -291,12 +288,12 @@ func (t *teller) tellAll(ctx context.Context, groups []group) ([]search.Hit, err
 	return all, firstError(errs)
 }
 
-// mostCopies is how many copies of a hit are named.
+// mostCopies limits the number of copies listed with a hit.
 const mostCopies = 10
 
-// tell makes a hit, with what stands around it. One whose session is not any
-// more as it was read is left out.
-func (t *teller) tell(ctx context.Context, g group) (search.Hit, bool, error) {
+// buildHit returns a hit with its context. It returns false if the session changed since it
+// was indexed.
+func (t *hitBuilder) buildHit(ctx context.Context, g group) (search.Hit, bool, error) {
 	r, err := t.row(ctx, g.best.session)
 	if err != nil || r == nil {
 		return search.Hit{}, false, err
@@ -354,7 +351,7 @@ func titleOf(r *row) string {
 	return title
 }
 
-// place is where a text stands in its session.
+// placed is the position of a text in its session.
 type placed struct {
 	entry firn.EntryID
 	space space

@@ -12,21 +12,19 @@ import (
 	"firn/internal/vfs"
 )
 
-// Several processes may have the index open. Who changes it has one lock, who
-// builds another one beside it has another, so that the index can be kept up to
-// date meanwhile; to put the new one in its place takes both. A process that
-// dies frees its locks.
+// Several processes may have the index open. A writer holds one lock and a builder of a new
+// index another, so that the index can be updated during a rebuild. Replacing the index
+// takes both. The locks of a process that dies are released.
 const (
 	lockName      = "words.lock"
 	freshLockName = "words-new.lock"
-	// lockTime is how long another process may be busy with the index, lockPoll
-	// how often that is looked at.
+	// lockTime is how long to wait for another process, lockPoll the polling interval.
 	lockTime = 10 * time.Second
 	lockPoll = 5 * time.Millisecond
 )
 
-// lock keeps other processes from what a lock is for. It waits for so long, or
-// if that is zero until the context ends.
+// lock acquires the named lock. It waits up to limit, or until the context ends if limit is
+// zero.
 func (x *Index) lock(ctx context.Context, name string, limit time.Duration) (func(), error) {
 	file, err := x.openLock(name)
 	if err != nil {
@@ -46,7 +44,7 @@ func (x *Index) lock(ctx context.Context, name string, limit time.Duration) (fun
 			return nil, errors.Join(fmt.Errorf("lock the index of words: %w", err), file.Close())
 		}
 		if got {
-			return func() { file.Close() }, nil // which frees the lock
+			return func() { file.Close() }, nil // releases the lock
 		}
 		select {
 		case <-tick.C:
@@ -69,13 +67,13 @@ func (x *Index) openLock(name string) (vfs.File, error) {
 	return file, nil
 }
 
-// building reports whether there is a new index that is not finished.
+// building reports whether there is an unfinished new index.
 func (x *Index) building() bool {
 	_, err := x.fs.Stat(filepath.Join(x.dir, freshName))
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// clear throws away a new index whose builder died.
+// clear deletes an unfinished new index whose builder died.
 func (x *Index) clear() (err error) {
 	if !x.building() {
 		return nil
@@ -86,7 +84,7 @@ func (x *Index) clear() (err error) {
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	if got, err := file.TryLock(); err != nil || !got {
-		return err // somebody builds it
+		return err // its builder is running
 	}
 	return removeFiles(x.fs, filepath.Join(x.dir, freshName))
 }

@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// Outdated reports whether the index is there and of another version of firn: then
-// it is built anew when it is next used. It changes nothing, and takes no lock.
+// Outdated reports whether there is an index written by another version of firn, which will
+// be rebuilt on the next use. It changes nothing and takes no lock.
 func (x *Index) Outdated(ctx context.Context) (_ bool, err error) {
 	if !x.Exists() {
 		return false, nil

@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// holdings are the keys of the sessions of one agent: those whose sessions may
-// be found, and the others. The empty one is that of sessions without a key.
+// holdings lists the keys of an agent's sessions: those the caller may search, and the
+// others. The empty key stands for sessions without a key.
 type holdings struct {
 	agent   string
 	may, no []string
 }
 
-// ownerFilter spells whose sessions may be found, so that those of others do
-// not take the room of what is looked at. It is empty if all may be, and ok is
-// false if none may.
+// ownerFilter returns an expression for the sessions that the caller may search, so that
+// other sessions do not use up the search limits. It is empty if all sessions may be
+// searched; ok is false if none may.
 func (f *finder) ownerFilter(ctx context.Context) (expr string, ok bool, err error) {
 	all, err := f.holdings(ctx)
 	if err != nil {
@@ -37,7 +37,8 @@ func (f *finder) ownerFilter(ctx context.Context) (expr string, ok bool, err err
 	return join(exprs, "OR"), true, nil
 }
 
-// holdings reads who has sessions and asks of each whether they may be found.
+// holdings reads the owners of all sessions and asks for each whether the caller may search
+// its sessions.
 func (f *finder) holdings(ctx context.Context) ([]holdings, error) {
 	rows, err := f.db.query(ctx, "select distinct agent, key from sessions order by agent, key")
 	if err != nil {
@@ -63,8 +64,8 @@ func (f *finder) holdings(ctx context.Context) ([]holdings, error) {
 	return all, explain("find out whose sessions there are", rows.Err())
 }
 
-// expr spells the sessions of an agent that may be found. Sessions without a
-// key have no facet for that, so they are those without any of the others.
+// expr returns an expression for the searchable sessions of an agent. Sessions without a
+// key have no key facet, so they are matched by excluding all others.
 func (h holdings) expr() string {
 	agent := facetExpr([]string{hashed("a", h.agent)})
 	keyless := func(key string) bool { return key == "" }

@@ -9,16 +9,16 @@ import (
 	"firn/store"
 )
 
-// change is a piece of work for the writer: what has become of a session.
+// change is a unit of work for the writer: an update of one session.
 type change struct {
 	session int64
-	// wipe deletes what is there of the session first.
+	// wipe deletes the existing rows of the session first.
 	wipe bool
 	docs []doc
-	// row is what is known of the session when all of it was read; nil if there
-	// is more to come, or if it is gone.
+	// row is the new row of the session once all of it was read; nil if more changes
+	// follow, or if the session is gone.
 	row *row
-	// read is how much of the session was read for it, about.
+	// read is the approximate number of bytes read for the change.
 	read int64
 }
 
@@ -31,7 +31,7 @@ func (c *change) size() int {
 	return n
 }
 
-// chunk is how much of a session is handed to the writer at once, in bytes.
+// chunk is the number of bytes of a session that are passed to the writer in one change.
 const chunk = 1 << 20
 
 // reader turns sessions into changes.
@@ -40,19 +40,18 @@ type reader struct {
 	sourceOf func(ctx context.Context, id firn.ID) string
 	analyser analyser
 	emit     func(change) error
-	// left is how much of the session that is read was not handed on yet.
+	// left is the number of bytes of the current session that are not passed on yet.
 	left int64
 }
 
-// session brings the index up to date with a session that stands so, of which
-// the index knows old; nil is nothing. A session that is gone while it is read
-// is left for the next time.
+// session brings the index up to date with session s. old is its row in the index, or nil.
+// A session that is deleted while it is read is left for the next update.
 func (r *reader) session(ctx context.Context, s store.Standing, old *row) error {
 	r.left = s.Bytes
 	switch {
-	case old.stands(s):
+	case old.unchanged(s):
 		return nil
-	case old != nil && old.same(s): // only put away, or taken out again
+	case old != nil && old.sameFiles(s): // only archived or unarchived
 		next := *old
 		next.stand(s)
 		return r.emit(change{session: old.id, row: &next, read: r.left})
@@ -62,16 +61,16 @@ func (r *reader) session(ctx context.Context, s store.Standing, old *row) error 
 	return r.whole(ctx, s)
 }
 
-// gone forgets a session.
+// gone removes a session from the index.
 func (r *reader) gone(id firn.ID) error {
 	return r.emit(change{session: sessionKey(id), wipe: true})
 }
 
-// resumes reports whether what was read of a session is still there: the last
-// entry stands where it stood. Other tools' sessions are always read from the
-// beginning, since what their lines mean may depend on it.
+// resumes reports whether indexing can continue where it stopped: the last indexed entry is
+// still at its position. Sessions of other tools are always read from the beginning, since
+// the meaning of a line may depend on earlier ones.
 func (r *reader) resumes(ctx context.Context, old *row) bool {
-	if old.source != ownSource || old.end == 0 {
+	if old.source != nativeSource || old.end == 0 {
 		return false
 	}
 	for rec, err := range r.src.ReadBack(ctx, old.sid, old.end) {
@@ -83,7 +82,7 @@ func (r *reader) resumes(ctx context.Context, old *row) bool {
 	return false
 }
 
-// whole reads a session from the beginning.
+// whole indexes a session from the beginning.
 func (r *reader) whole(ctx context.Context, s store.Standing) error {
 	next := &row{id: sessionKey(s.ID), sid: s.ID}
 	next.source = r.sourceOf(ctx, s.ID)
@@ -92,7 +91,7 @@ func (r *reader) whole(ctx context.Context, s store.Standing) error {
 	return r.run(ctx, next, sh, store.Start, true)
 }
 
-// more reads what was added to a session.
+// more indexes the entries added to a session.
 func (r *reader) more(ctx context.Context, s store.Standing, old *row) error {
 	next := *old
 	next.stand(s)
@@ -101,7 +100,7 @@ func (r *reader) more(ctx context.Context, s store.Standing, old *row) error {
 	return r.run(ctx, &next, sh, old.end, false)
 }
 
-// run reads a session from a position on and hands on what it finds.
+// run reads a session from a position and passes on the changes.
 func (r *reader) run(ctx context.Context, next *row, sh *shaper, after firn.Pos, wipe bool) error {
 	c, places := change{session: next.id, wipe: wipe}, unreadPlaces{}
 	size, common, told := 0, "", after
@@ -120,7 +119,7 @@ func (r *reader) run(ctx context.Context, next *row, sh *shaper, after firn.Pos,
 		}
 		e, err := rec.Entry()
 		if places.entry(&rec, err); err != nil {
-			continue // its place counts; what it says cannot be told
+			continue // it occupies a position, but has no readable text
 		}
 		next.note(e)
 		if e.Body.Kind() == firn.KindHeader || common == "" {
@@ -155,8 +154,8 @@ func (r *reader) run(ctx context.Context, next *row, sh *shaper, after firn.Pos,
 	return r.emit(c)
 }
 
-// shape builds the shape of a session from the beginning, without reading what
-// its entries say.
+// shape computes the shape of a session from the beginning, without decoding the contents
+// of its entries.
 func (r *reader) shape(ctx context.Context, id firn.ID) (*shaper, error) {
 	sh := &shaper{session: id, ids: make(map[firn.EntryID]int)}
 	for rec, err := range r.src.Read(ctx, id, store.Start) {
@@ -170,8 +169,8 @@ func (r *reader) shape(ctx context.Context, id firn.ID) (*shaper, error) {
 	return sh, nil
 }
 
-// failed says what to do with a session that cannot be read: it is forgotten if
-// it went, and else what was known of it stays.
+// failed handles a session that cannot be read: it is removed from the index if it is gone,
+// otherwise its rows stay.
 func (r *reader) failed(ctx context.Context, id firn.ID, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -182,14 +181,14 @@ func (r *reader) failed(ctx context.Context, id firn.ID, err error) error {
 	return &unread{id, err}
 }
 
-// unread is a session that could not be read. It keeps no other from it.
+// unread is the error for a session that cannot be read. It does not affect other sessions.
 type unread struct {
 	id  firn.ID
 	err error
 }
 
-// Error says which and why.
+// Error returns the session and the reason.
 func (u *unread) Error() string { return fmt.Sprintf("index session %s: %v", u.id, u.err) }
 
-// Unwrap returns why.
+// Unwrap returns the reason.
 func (u *unread) Unwrap() error { return u.err }

@@ -7,12 +7,12 @@ import (
 	"firn"
 )
 
-// Where nothing can be written, as on a full disk or in a home that may only be
-// read, an index that is there is searched as it is: sessions may say more.
+// If nothing can be written, as on a full disk or in a read-only home, an existing index is
+// searched as it is. It may lack recent messages.
 
-// openToRead opens the file to be read alone, because it cannot be opened
-// otherwise. It returns nil if that does not help. Such a file is opened anew
-// at each use: others may change it, and then it may be written again.
+// openToRead opens the file read-only, after opening it for writing failed with why. It
+// returns nil if that fails too. Such a file is reopened on every use, since another
+// process may change it, or it may have become writable.
 func (x *Index) openToRead(ctx context.Context, why error) *database {
 	info, err := x.fs.Stat(x.path())
 	if err != nil || !info.Mode.IsRegular() || errors.Is(why, firn.ErrCorrupt) {
@@ -44,9 +44,8 @@ func (x *Index) onlyReads(ctx context.Context) bool {
 	return db.why != nil
 }
 
-// compared reports whether the sessions were compared with this file, or are
-// being so. One that was made since, because the other was taken away, has
-// nothing yet.
+// compared reports whether the sessions have been compared with this file, or are being
+// compared. A file created since then, because the old one was removed, is still empty.
 func (x *Index) compared(db *database) bool {
 	w := &x.work
 	w.mu.Lock()

@@ -11,7 +11,7 @@ import (
 	"firn/store"
 )
 
-// row is what the index knows of a session.
+// row is the index's record of a session.
 type row struct {
 	id                      int64
 	sid                     firn.ID
@@ -22,12 +22,13 @@ type row struct {
 	bytes, modified         int64
 	parts                   int
 	archived                bool
-	// end is up to where it was read, last and count are of what was read.
+	// end is the position up to which the session was read; last and count are the last
+	// entry and the number of entries up to there.
 	end   firn.Pos
 	last  firn.EntryID
 	count int
 	shape shape
-	// unread is how many places of it could not be read.
+	// unread is the number of unreadable places.
 	unread int
 }
 
@@ -40,7 +41,7 @@ func (r *row) values() []any {
 	}
 }
 
-// scanRow reads one; the shape may be damaged.
+// scanRow scans a row. It fails if the shape is damaged.
 func scanRow(scan func(...any) error) (*row, error) {
 	r := &row{}
 	var sid, titleSource, last string
@@ -58,7 +59,7 @@ func scanRow(scan func(...any) error) (*row, error) {
 	return r, nil
 }
 
-// rowOf finds the row of a session; nil if there is none.
+// rowOf returns the row of a session, or nil.
 func rowOf(ctx context.Context, db *database, id int64) (*row, error) {
 	r, err := scanRow(db.queryRow(ctx, "select "+rowColumns+" from sessions where id = ?", id).Scan)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -67,7 +68,7 @@ func rowOf(ctx context.Context, db *database, id int64) (*row, error) {
 	return r, explain("look up a session", err)
 }
 
-// allRows reads all of them.
+// allRows reads the rows of all sessions.
 func allRows(ctx context.Context, db *sql.DB) (map[firn.ID]*row, error) {
 	rows, err := db.QueryContext(ctx, "select "+rowColumns+" from sessions")
 	if err != nil {
@@ -85,17 +86,18 @@ func allRows(ctx context.Context, db *sql.DB) (map[firn.ID]*row, error) {
 	return all, explain("read the index of words", rows.Err())
 }
 
-// stands reports whether a session is still as it was when it was read.
-func (r *row) stands(s store.Standing) bool {
-	return r != nil && r.same(s) && r.archived == s.Archived
+// unchanged reports whether a session is in the state in which it was indexed.
+func (r *row) unchanged(s store.Standing) bool {
+	return r != nil && r.sameFiles(s) && r.archived == s.Archived
 }
 
-// same reports whether the files of a session are as they were.
-func (r *row) same(s store.Standing) bool {
+// sameFiles reports whether the files of a session are unchanged.
+func (r *row) sameFiles(s store.Standing) bool {
 	return r.bytes == s.Bytes && r.modified == s.Modified.UnixNano() && r.parts == s.Parts && (s.Agent == "" || r.agent == s.Agent)
 }
 
-// grew reports whether a session may only have been added to.
+// grew reports whether entries may have been appended to the session and nothing else
+// changed.
 func (r *row) grew(s store.Standing) bool {
 	return r.bytes < s.Bytes && r.parts <= s.Parts && (s.Agent == "" || r.agent == s.Agent)
 }
@@ -111,7 +113,7 @@ func (r *row) owner() owner {
 	return owner{session: r.id, agent: r.agent, key: r.key, source: r.source, path: r.cwd}
 }
 
-// note takes notice of an entry.
+// note updates the row with an entry.
 func (r *row) note(e firn.Entry) {
 	switch b := e.Body.(type) {
 	case *firn.Header:
@@ -138,8 +140,8 @@ func (r *row) note(e firn.Entry) {
 
 const maxPrompt = 100
 
-// repeats reports whether an entry is the name that a session gets by itself from
-// what was said first. Who looks for these words finds what was said.
+// repeats reports whether an entry is an automatic title taken from the first message. Such
+// a title is not indexed, since the message itself is found.
 func (r *row) repeats(e firn.Entry) bool {
 	title, ok := e.Body.(*firn.Title)
 	if !ok || title.Source != firn.SourceAuto {
@@ -149,7 +151,7 @@ func (r *row) repeats(e firn.Entry) bool {
 	return name != "" && strings.HasPrefix(strings.Join(strings.Fields(r.prompt), " "), name)
 }
 
-// timeOf is when an entry was said, or else written.
+// timeOf returns the time of an entry's message, or else the time it was written.
 func timeOf(e firn.Entry) time.Time {
 	if m, ok := e.Body.(*firn.Message); ok && !m.Time.IsZero() {
 		return m.Time
@@ -157,8 +159,7 @@ func timeOf(e firn.Entry) time.Time {
 	return e.Time
 }
 
-// timeFor is the time of an entry; one that has none has that of the one before
-// it.
+// timeFor returns the time of an entry, or that of the preceding entry if it has none.
 func timeFor(e firn.Entry, r *row) time.Time {
 	if t := timeOf(e); !t.IsZero() {
 		return t

@@ -11,19 +11,19 @@ import (
 	"strings"
 	"sync"
 
-	"modernc.org/sqlite" // the engine; nothing is opened before it is needed
+	"modernc.org/sqlite" // SQLite; nothing is opened before it is needed
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"firn"
 	"firn/internal/vfs"
 )
 
-// version is that of the tables and of how texts are analysed. An index of
-// another version is built anew.
+// version is the version of the schema and of the text analysis. An index of another
+// version is rebuilt.
 const version = 5
 
-// schema makes the tables. The text itself is not kept: t, x and f are words
-// in the form in which they are looked for, which ranking needs and deleting.
+// schema creates the tables. The original text is not stored: t, x and f hold normalized
+// words, which ranking and deleting need.
 const schema = `
 create table sessions(
 	id integer primary key, sid text not null, agent text, key text, source text, cwd text,
@@ -48,25 +48,25 @@ insert into fts0(fts0, rank) values('hashsize', 33554432);
 insert into fts1(fts1, rank) values('hashsize', 33554432);
 `
 
-// dayLength is what a row of days is about, in milliseconds.
+// dayLength is the length of a day in the days table, in milliseconds.
 const dayLength = 24 * 60 * 60 * 1000
 
 // database is an open index file.
 type database struct {
 	path string
-	// write has one connection, so that there is one change at a time; read has
-	// several, which see what was committed.
+	// write has a single connection, so that changes are serialized; read has several,
+	// which see committed changes.
 	write, read *sql.DB
-	// inode names the file, if that is known; users are who is using it.
+	// inode identifies the file, if known; users counts its current users.
 	inode uint64
 	users sync.WaitGroup
-	// why, if it is not nil, says why it could only be opened to be read.
+	// why, if not nil, is the reason why the file could only be opened read-only.
 	why error
-	// known are the queries that were asked before, ready to be asked again.
+	// known caches prepared statements by query.
 	known sync.Map
 }
 
-// query asks for rows. What is asked often is prepared once.
+// query runs a query with a cached prepared statement.
 func (d *database) query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	stmt, err := d.prepared(ctx, query)
 	if err != nil {
@@ -75,7 +75,7 @@ func (d *database) query(ctx context.Context, query string, args ...any) (*sql.R
 	return stmt.QueryContext(ctx, args...)
 }
 
-// queryRow asks for one row.
+// queryRow runs a query for one row.
 func (d *database) queryRow(ctx context.Context, query string, args ...any) scanner {
 	stmt, err := d.prepared(ctx, query)
 	if err != nil {
@@ -84,13 +84,13 @@ func (d *database) queryRow(ctx context.Context, query string, args ...any) scan
 	return stmt.QueryRowContext(ctx, args...)
 }
 
-// scanner is a row.
+// scanner is the result of a one-row query.
 type scanner interface{ Scan(into ...any) error }
 
-// failedRow is a row that could not be asked for.
+// failedRow is a scanner for a query that failed.
 type failedRow struct{ err error }
 
-// Scan returns why.
+// Scan returns the error of the query.
 func (f failedRow) Scan(...any) error { return f.err }
 
 func (d *database) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
@@ -107,15 +107,15 @@ func (d *database) prepared(ctx context.Context, query string) (*sql.Stmt, error
 	return stmt, nil
 }
 
-// The sizes of what a connection keeps in memory, in kB.
+// Cache sizes per connection, in kB.
 const (
 	writeCache = 32 << 10
 	readCache  = 8 << 10
 	readers    = 4
 )
 
-// openDatabase opens the index file, and makes it if it is not there. One that
-// is damaged or of another version is ErrCorrupt.
+// openDatabase opens the index file and creates it if it does not exist. It fails with
+// ErrCorrupt if the file is damaged or of another version.
 func openDatabase(ctx context.Context, fsys vfs.FS, path string, how access) (*database, error) {
 	if err := makeFile(fsys, path); err != nil {
 		return nil, err
@@ -140,8 +140,8 @@ func openDatabase(ctx context.Context, fsys vfs.FS, path string, how access) (*d
 	return d, nil
 }
 
-// makeFile makes the file for its owner alone; the engine gives its other files
-// the same mode.
+// makeFile creates the file, accessible to its owner only. SQLite gives its other files the
+// same mode.
 func makeFile(fsys vfs.FS, path string) error {
 	info, err := fsys.Stat(path)
 	if err == nil && info.Mode.IsDir() {
@@ -155,7 +155,7 @@ func makeFile(fsys vfs.FS, path string) error {
 	}
 	file, err := fsys.Open(path, vfs.Create)
 	if errors.Is(err, fs.ErrExist) {
-		return nil // somebody else was faster
+		return nil // another process created it first
 	}
 	if err != nil {
 		return fmt.Errorf("open the index of words: %w", err)
@@ -163,19 +163,19 @@ func makeFile(fsys vfs.FS, path string) error {
 	return file.Close()
 }
 
-// access is what a file is opened for.
+// access is a list of pragmas for a mode of use.
 type access []string
 
-// The kinds of access. What is written safely outlives a crash, and others may
-// read meanwhile; a file that is thrown away if it is not finished needs neither.
+// Access modes. A safe file survives a crash and can be read during writes. A file that is
+// deleted unless it is completed needs neither.
 var (
 	safe    = access{"journal_mode(wal)", "synchronous(normal)"}
 	unsafe  = access{"journal_mode(off)", "synchronous(off)"}
 	reading = access{"query_only(1)"}
 )
 
-// address is how the engine is told what to open and how. What is deleted is
-// overwritten, and nothing is kept elsewhere.
+// address returns the data source name for a file. Deleted content is overwritten, and
+// temporary data is kept in memory.
 func address(path string, cache int, how access) string {
 	q := url.Values{}
 	q.Set("_txlock", "immediate")
@@ -185,7 +185,8 @@ func address(path string, cache int, how access) string {
 	return "file:" + (&url.URL{Path: filepath.ToSlash(path)}).EscapedPath() + "?" + q.Encode()
 }
 
-// prepare makes the tables of a new file, and refuses one that is not ours.
+// prepare creates the tables of a new file, and rejects a file that is not an index of this
+// version.
 func (d *database) prepare(ctx context.Context) error {
 	var is, tables int
 	if err := d.write.QueryRowContext(ctx, "pragma user_version").Scan(&is); err != nil {
@@ -202,25 +203,25 @@ func (d *database) prepare(ctx context.Context) error {
 	}
 	return d.change(ctx, func(tx *sql.Tx) error {
 		if err := tx.QueryRowContext(ctx, "pragma user_version").Scan(&is); err != nil || is == version {
-			return err // somebody else was faster
+			return err // another process created them first
 		}
 		_, err := tx.ExecContext(ctx, schema+fmt.Sprintf("pragma user_version = %d", version))
 		return err
 	})
 }
 
-// outdated is an index of another version of firn. It is thrown away like a damaged
-// one, but nothing is wrong with it.
+// outdated is the error for an index of another version of firn. It is replaced like a
+// damaged one, but is not reported as damage.
 type outdated struct{ version int }
 
 func (o *outdated) Error() string {
 	return fmt.Sprintf("the index of words is of another version of firn (%d, not %d)", o.version, version)
 }
 
-// Unwrap makes it an ErrCorrupt.
+// Unwrap returns ErrCorrupt.
 func (o *outdated) Unwrap() error { return firn.ErrCorrupt }
 
-// change does something in a transaction.
+// change runs do in a transaction.
 func (d *database) change(ctx context.Context, do func(*sql.Tx) error) error {
 	tx, err := d.write.BeginTx(ctx, nil)
 	if err != nil {
@@ -249,7 +250,7 @@ func (d *database) close() error {
 	return errors.Join(d.read.Close(), d.write.Close())
 }
 
-// mergeLater does something during which words are gathered and not merged.
+// mergeLater runs do with the merging of FTS segments disabled.
 func (d *database) mergeLater(ctx context.Context, do func() error) error {
 	set := func(n int) error {
 		return d.change(ctx, func(tx *sql.Tx) error {
@@ -263,8 +264,8 @@ func (d *database) mergeLater(ctx context.Context, do func() error) error {
 	return errors.Join(do(), set(8))
 }
 
-// forget takes what was deleted out of the words: until they are merged they
-// only say that it was.
+// forget merges the FTS segments. Until then deleted words remain in them, only marked as
+// deleted.
 func (d *database) forget(ctx context.Context) error {
 	return d.change(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "insert into fts0(fts0) values('optimize'); insert into fts1(fts1) values('optimize')")
@@ -272,8 +273,7 @@ func (d *database) forget(ctx context.Context) error {
 	})
 }
 
-// scrub empties the file of changes, so that nothing that was deleted is left
-// in it.
+// scrub truncates the WAL, so that no deleted content remains in it.
 func (d *database) scrub(ctx context.Context) error {
 	var busy, log, done int
 	if err := d.write.QueryRowContext(ctx, "pragma wal_checkpoint(truncate)").Scan(&busy, &log, &done); err != nil {
@@ -285,8 +285,8 @@ func (d *database) scrub(ctx context.Context) error {
 	return nil
 }
 
-// explain makes an error of ours of one of the engine: what says that the file
-// is damaged is ErrCorrupt.
+// explain wraps a SQLite error. If the error indicates a damaged file, the result is
+// ErrCorrupt.
 func explain(doing string, err error) error {
 	if err == nil {
 		return nil
@@ -302,7 +302,7 @@ func explain(doing string, err error) error {
 		case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 			return fmt.Errorf("%s: %w: %w", doing, firn.ErrLocked, err)
 		case sqlite3.SQLITE_ERROR:
-			// A table that is missing or was tampered with.
+			// a missing or altered table
 			if text := e.Error(); strings.Contains(text, "no such table") || strings.Contains(text, "no such column") || strings.Contains(text, "malformed") || strings.Contains(text, "vtable constructor") {
 				return fmt.Errorf("%s: %w: %w", doing, firn.ErrCorrupt, err)
 			}
@@ -311,16 +311,16 @@ func explain(doing string, err error) error {
 	return fmt.Errorf("%s: %w", doing, err)
 }
 
-// isFull reports whether the engine says that there is no room: for the file, or
-// for the memory that those share who have it open.
+// isFull reports whether a SQLite error code means that there is no space, for the file or
+// for the shared memory.
 func isFull(code int) bool {
 	return code&0xff == sqlite3.SQLITE_FULL || code == sqlite3.SQLITE_IOERR_SHMSIZE
 }
 
-// The files of an index, beside the one that is named.
+// companions are the suffixes of the files of an index.
 var companions = []string{"", "-wal", "-shm", "-journal"}
 
-// removeFiles throws an index away.
+// removeFiles deletes the files of an index.
 func removeFiles(fsys vfs.FS, path string) error {
 	var errs []error
 	for _, ending := range companions {

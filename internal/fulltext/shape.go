@@ -9,26 +9,25 @@ import (
 	"firn/internal/search"
 )
 
-// shape is as much of a session's tree as it takes to tell what has become of
-// an entry: on which branch it is, and whether it is hidden or compacted.
-// Entries are named by their number, from 1. A session without branches has one
-// run, however long it is.
+// shape is a compact form of a session's tree: enough to determine an entry's branch, and
+// whether the entry is hidden or compacted. Entries are numbered from 1. A session without
+// branches has a single run.
 type shape struct {
-	// Runs are entries that follow each other: from, to, and what the first of
-	// them follows; 0 is nothing.
+	// Runs are sequences of consecutive entries: the first, the last, and the parent of the
+	// first, or 0 if it has none.
 	Runs [][3]int `json:"r,omitempty"`
-	// Stones are tombstones: their number and what they hide, -1 for the session,
-	// 0 for what is not there.
+	// Stones are tombstones: the number of the tombstone and of the entry it hides; -1
+	// hides the session, 0 stands for an unknown entry.
 	Stones [][2]int `json:"t,omitempty"`
-	// Cuts are compactions: their number and the first entry they keep, 0 if they
-	// keep none.
+	// Cuts are compactions: the number of the compaction and of the first entry it keeps,
+	// or 0 if it keeps none.
 	Cuts [][2]int `json:"c,omitempty"`
 }
 
 func (s *shape) encode() []byte {
 	data, err := json.Marshal(s)
 	if err != nil {
-		return nil // numbers always can be
+		return nil // cannot happen: numbers always marshal
 	}
 	return data
 }
@@ -39,21 +38,21 @@ func decodeShape(data []byte) (shape, error) {
 	return s, err
 }
 
-// shaper builds a shape from glances in the order of the file.
+// shaper builds a shape from glances in file order.
 type shaper struct {
 	shape
 	session firn.ID
 	count   int
 	last    firn.EntryID
-	// ids are the numbers of all entries; nil if only the last is known, when it
-	// goes on with a shape that was stored.
+	// ids maps entry IDs to numbers. It is nil if the shaper continues a stored shape and
+	// knows only the last entry.
 	ids map[firn.EntryID]int
-	// lost says that an entry was named that is not known: the shape must be
-	// built from the beginning.
+	// lost is set if an unknown entry was referenced; the shape must then be built from the
+	// beginning.
 	lost bool
 }
 
-// add takes the next entry and returns its number; false if it has none.
+// add adds the next entry and returns its number, or false if it gets none.
 func (s *shaper) add(g firn.Glance) (int, bool) {
 	if g.Kind == firn.KindHeader || g.ID == "" {
 		return 0, false
@@ -86,8 +85,8 @@ func (s *shaper) add(g firn.Glance) (int, bool) {
 	return n, true
 }
 
-// parent is the number of an entry that is followed; one that is not there is
-// taken to be the one before.
+// parent returns the number of a parent entry. An unknown parent is replaced by the
+// preceding entry.
 func (s *shaper) parent(id firn.EntryID) int {
 	if id == "" {
 		return 0
@@ -102,7 +101,7 @@ func (s *shaper) parent(id firn.EntryID) int {
 	return s.count
 }
 
-// target is the number of an entry that is pointed at.
+// target returns the number of a referenced entry.
 func (s *shaper) target(id firn.EntryID) int {
 	switch {
 	case id == firn.EntryID(s.session):
@@ -118,14 +117,13 @@ func (s *shaper) target(id firn.EntryID) int {
 	return s.ids[id]
 }
 
-// fate is a shape in the form in which it is asked.
+// fate is a shape prepared for lookups.
 type fate struct {
 	shape
-	// path are the stretches of entries that lead to the head, the last first.
+	// path holds the ranges of entries that lead to the head, last first.
 	path   [][2]int
 	hidden map[int]bool
-	// kept is the first entry that the compaction in force keeps, 0 if there is
-	// none in force.
+	// kept is the first entry that the effective compaction keeps, or 0 if there is none.
 	kept int
 }
 
@@ -137,7 +135,7 @@ func (s shape) fate(count int) *fate {
 			break
 		}
 		f.path = append(f.path, [2]int{s.Runs[run][0], n})
-		n = min(s.Runs[run][2], s.Runs[run][0]-1) // parents stand before
+		n = min(s.Runs[run][2], s.Runs[run][0]-1) // parents precede their children
 	}
 	for _, stone := range slices.Backward(s.Stones) {
 		if !f.hidden[stone[0]] {
@@ -156,7 +154,7 @@ func (s shape) fate(count int) *fate {
 	return f
 }
 
-// run is the number of the run that an entry is in, or -1.
+// run returns the index of the run that contains entry n, or -1.
 func (s shape) run(n int) int {
 	i := sort.Search(len(s.Runs), func(i int) bool { return s.Runs[i][1] >= n })
 	if i == len(s.Runs) || s.Runs[i][0] > n {
@@ -169,10 +167,11 @@ func (f *fate) onPath(n int) bool {
 	return within(f.path, n)
 }
 
-// hides reports whether an entry is hidden, or its session as a whole.
+// hides reports whether an entry or its whole session is hidden.
 func (f *fate) hides(n int) bool { return f.hidden[n] || f.hidden[-1] }
 
-// marks tells what has become of an entry. Titles are of the whole session.
+// marks returns the state of an entry as labels. Titles belong to the whole session and
+// have none.
 func (f *fate) marks(n int, role search.Role) []string {
 	var marks []string
 	if f.hides(n) {
@@ -188,9 +187,9 @@ func (f *fate) marks(n int, role search.Role) []string {
 	return marks
 }
 
-// lineage are the stretches of entries on the branch of an entry: what leads to
-// it, and what follows it, on the path to the head if it is on it, else as it
-// went on at once.
+// lineage returns the ranges of entries on the branch of entry n: its ancestors and its
+// descendants. The descendants follow the path to the head if n is on it, and otherwise the
+// entries appended directly after it.
 func (f *fate) lineage(n, count int) [][2]int {
 	if f.onPath(n) {
 		return f.path

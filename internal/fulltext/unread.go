@@ -12,15 +12,14 @@ import (
 	"firn/store"
 )
 
-// unreadPlaces counts the places of a session that could not be read. Places that
-// follow each other are one.
+// unreadPlaces counts the unreadable places of a session. Adjacent places count as one.
 type unreadPlaces struct {
 	count int
-	// end is where the last of them ends.
+	// end is the end of the last unreadable place.
 	end firn.Pos
 }
 
-// gap counts a gap, unless it is still being written or nothing is missing there.
+// gap counts a gap, unless it is still being written or nothing is missing.
 func (u *unreadPlaces) gap(g *firn.Gap) {
 	if !g.Lost() {
 		return
@@ -31,17 +30,16 @@ func (u *unreadPlaces) gap(g *firn.Gap) {
 	u.end = g.Next
 }
 
-// entry counts a record that was read, if it could not be decoded or has bytes
-// that are not text.
+// entry counts a record that could not be decoded or contains invalid text.
 func (u *unreadPlaces) entry(rec *firn.Record, err error) {
 	if err != nil || !utf8.Valid(rec.Line()) {
 		u.count++
 	}
 }
 
-// Unread returns how many places of sessions could not be read when they were last
-// indexed. It has those alone that have such places. It looks at the index as it
-// is: nothing is built or written, and without an index there is no answer.
+// Unread returns the number of unreadable places per session, as of the last indexing.
+// Sessions without such places are omitted. It reads the index as it is, without building
+// or writing anything; without an index the result is empty.
 func (x *Index) Unread(ctx context.Context, ids []firn.ID) (map[firn.ID]int, error) {
 	if len(ids) == 0 || !x.Exists() {
 		return nil, nil
@@ -72,8 +70,7 @@ func (x *Index) Unread(ctx context.Context, ids []firn.ID) (map[firn.ID]int, err
 	return found, explain("look up what could not be read", rows.Err())
 }
 
-// unreadOf counts the places that could not be read in the sessions that a query
-// may find. It looks at those sessions alone that have such places.
+// unreadOf returns the number of unreadable places in the sessions that a query covers.
 func unreadOf(ctx context.Context, db *database, q search.Query) (int, error) {
 	rows, err := db.query(ctx, "select sid, agent, key, unread from sessions where unread > 0")
 	if err != nil {
@@ -97,8 +94,8 @@ func unreadOf(ctx context.Context, db *database, q search.Query) (int, error) {
 // unreadSession is a session that could not be read at all.
 type unreadSession struct{ agent, key, reason string }
 
-// noteUnread remembers a session that could not be read, and reports it unless that was
-// reported before, or the answers are where it is shown.
+// noteUnread records a session that could not be read. It reports the session unless it was
+// reported before, or answers list it.
 func (x *Index) noteUnread(j job, failed *unread) {
 	u := unreadSession{agent: j.standing.Agent, reason: failed.err.Error()}
 	if j.old != nil {
@@ -117,7 +114,8 @@ func (x *Index) noteUnread(j job, failed *unread) {
 	}
 }
 
-// census looks at all sessions, and forgets those that could not be read and are gone.
+// census returns the state of all sessions, and drops the records of unreadable sessions
+// that no longer exist.
 func (x *Index) census(ctx context.Context) ([]store.Standing, error) {
 	standings, err := x.src.Census(ctx)
 	if err != nil {
@@ -133,15 +131,14 @@ func (x *Index) census(ctx context.Context) ([]store.Standing, error) {
 	return standings, nil
 }
 
-// noteRead forgets that a session could not be read.
+// noteRead drops the record that a session could not be read.
 func (x *Index) noteRead(id firn.ID) {
 	x.work.mu.Lock()
 	defer x.work.mu.Unlock()
 	delete(x.work.unread, id)
 }
 
-// unsearched lists the sessions that a query may find and that could not be read, by
-// their ids.
+// unsearched returns the unreadable sessions that a query covers, ordered by ID.
 func (x *Index) unsearched(q search.Query) []search.Unsearched {
 	x.work.mu.Lock()
 	defer x.work.mu.Unlock()
@@ -155,8 +152,7 @@ func (x *Index) unsearched(q search.Query) []search.Unsearched {
 	return all
 }
 
-// mayFind reports whether a query may find something in a session, by whose it is
-// and how it is called.
+// mayFind reports whether a query covers a session, by its ID and owner.
 func mayFind(q search.Query, id firn.ID, agent, key string) bool {
 	named := func(name string) bool { return strings.HasPrefix(string(id), name) }
 	return (len(q.Agents) == 0 || slices.Contains(q.Agents, agent)) &&
@@ -165,7 +161,7 @@ func mayFind(q search.Query, id firn.ID, agent, key string) bool {
 		!slices.Contains(q.Except, id)
 }
 
-// peek lends the index that is there to be read, without making or changing one;
+// peek opens the existing index for reading, without creating or changing it. It returns
 // nil if there is none of this version.
 func (x *Index) peek(ctx context.Context) (*database, func()) {
 	x.mu.Lock()

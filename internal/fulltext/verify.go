@@ -13,12 +13,11 @@ import (
 	"firn/store"
 )
 
-// Check compares the index with all sessions and tells in what they differ:
-// every session is read again, every row is compared with what it says, and
-// every word with the rows. It changes nothing but what was due before; but an index
-// that is damaged is thrown away when that was told, and built anew, whoever meets it.
-// Where there is no index there is nothing to differ from, and one that can only be
-// read is compared as Compare does.
+// Check compares the index with all sessions and returns the differences. It reads every
+// session again and compares every row with its entry and every word with the rows. Pending
+// updates are applied first. A damaged index is deleted after it was reported, and rebuilt
+// on the next use. If there is no index, there are no differences; an index that cannot be
+// written is checked with Compare.
 func (x *Index) Check(ctx context.Context) ([]search.Difference, error) {
 	if !x.Exists() {
 		return nil, nil
@@ -41,11 +40,9 @@ func (x *Index) Check(ctx context.Context) ([]search.Difference, error) {
 	return c.done(err)
 }
 
-// Compare is Check for who must not change anything: it opens the file only to
-// read it, takes no lock, and leaves alone what is due. So it says nothing of
-// sessions that changed since they were read, nor of those that are not our own,
-// which it does not know; and it compares how often each word is said, not
-// where.
+// Compare is a read-only Check: it takes no lock and does not apply pending updates. It
+// does not cover sessions that changed since they were indexed, nor imported sessions, and
+// it compares the number of occurrences of each word, but not the positions.
 func (x *Index) Compare(ctx context.Context) (found []search.Difference, err error) {
 	if !x.Exists() {
 		return nil, nil
@@ -62,7 +59,7 @@ func (x *Index) Compare(ctx context.Context) (found []search.Difference, err err
 	return c.done(c.run(ctx))
 }
 
-// done makes a difference of damage.
+// done turns an error that indicates damage into a difference.
 func (c *checker) done(err error) ([]search.Difference, error) {
 	if errors.Is(err, firn.ErrCorrupt) {
 		return append(c.found, search.Difference{Detail: err.Error()}), nil
@@ -74,7 +71,7 @@ type checker struct {
 	x     *Index
 	db    *database
 	found []search.Difference
-	// readOnly says that nothing may be changed.
+	// readOnly forbids any change.
 	readOnly bool
 }
 
@@ -100,7 +97,7 @@ func (c *checker) run(ctx context.Context) error {
 		}
 	}
 	for _, s := range standings {
-		if r := known[s.ID]; r.stands(s) && !(c.readOnly && r.source != ownSource) {
+		if r := known[s.ID]; r.unchanged(s) && !(c.readOnly && r.source != nativeSource) {
 			if err := c.session(ctx, s, known[s.ID]); err != nil {
 				return err
 			}
@@ -118,8 +115,8 @@ func (c *checker) run(ctx context.Context) error {
 	return c.days(ctx)
 }
 
-// file lets the engine check the file. A connection of its own does: one that
-// has read words before takes what others merged since for damage.
+// file runs SQLite's integrity check, on a separate connection: one that has read FTS data
+// before mistakes later merges for damage.
 func (c *checker) file(ctx context.Context) (err error) {
 	fresh := c.db.read
 	if !c.readOnly {
@@ -138,7 +135,7 @@ func (c *checker) file(ctx context.Context) (err error) {
 	return nil
 }
 
-// session compares what is known of a session with what it says.
+// session compares the rows of a session with its entries.
 func (c *checker) session(ctx context.Context, s store.Standing, old *row) error {
 	var docs []doc
 	var now *row
@@ -150,12 +147,12 @@ func (c *checker) session(ctx context.Context, s store.Standing, old *row) error
 	if err := r.whole(ctx, s); err != nil {
 		var failed *unread
 		if errors.As(err, &failed) {
-			return nil // it cannot be read, and was reported
+			return nil // it cannot be read, which was reported
 		}
 		return err
 	}
 	if now == nil {
-		return nil // it went meanwhile
+		return nil // it was deleted in the meantime
 	}
 	if !reflect.DeepEqual(now, old) && string(now.shape.encode()) != string(old.shape.encode()) {
 		c.differ(s.ID, "its branches, or what is hidden or compacted in it, are not what the index says")
@@ -207,7 +204,7 @@ func (c *checker) docs(ctx context.Context, session int64) (map[place2]doc, erro
 	return all, explain("check the index of words", rows.Err())
 }
 
-// scanWhole reads a row as it was written.
+// scanWhole scans a row with all its columns.
 func scanWhole(scan func(...any) error) (doc, error) {
 	var d doc
 	var at int64
@@ -217,10 +214,10 @@ func scanWhole(scan func(...any) error) (doc, error) {
 	return d, err
 }
 
-// spaceNames says what is in each half of the index.
+// spaceNames describes each space in messages.
 var spaceNames = [...]string{"was said", "tools put out"}
 
-// words lets the engine compare the words of one half with its rows.
+// words runs the FTS integrity check of one space against its rows.
 func (c *checker) words(ctx context.Context, s space) error {
 	_, err := c.db.write.ExecContext(ctx, fmt.Sprintf("insert into fts%d(fts%d, rank) values('integrity-check', 1)", s, s))
 	if err = explain("check the index of words", err); errors.Is(err, firn.ErrCorrupt) {
@@ -230,7 +227,7 @@ func (c *checker) words(ctx context.Context, s space) error {
 	return err
 }
 
-// days compares the counts of texts with the rows.
+// days compares the counts per day with the rows.
 func (c *checker) days(ctx context.Context) error {
 	want, got := make(map[[2]int64][2]int64), make(map[[2]int64][2]int64)
 	read := func(into map[[2]int64][2]int64) func(*sql.Rows) error {

@@ -12,9 +12,8 @@ import (
 	"firn/internal/search"
 )
 
-// window chooses the items around a row, and itself, in order: those before and
-// after it on its branch.
-func (t *teller) window(ctx context.Context, r *row, c *found) ([]*found, error) {
+// window returns the rows around a row on its branch, and the row itself, in order.
+func (t *hitBuilder) window(ctx context.Context, r *row, c *found) ([]*found, error) {
 	before, after := t.f.query.Window()
 	spaces := "space = 0"
 	if c.space == tools {
@@ -36,8 +35,8 @@ func (t *teller) window(ctx context.Context, r *row, c *found) ([]*found, error)
 	return append(append(earlier, c), later...), nil
 }
 
-// around is the window of a row if enough of what stands around it was read
-// before.
+// around returns the window of a row from the neighbors loaded for ranking. It returns
+// false if too few were loaded.
 func (d *found) around(path [][2]int, before, after, count int) ([]*found, bool) {
 	if d.near == nil {
 		return nil, false
@@ -59,16 +58,16 @@ func (d *found) around(path [][2]int, before, after, count int) ([]*found, bool)
 	return append(append(slices.Clone(earlier), d), later...), true
 }
 
-// within reports whether an entry is in one of some stretches.
+// within reports whether entry n is in one of the ranges.
 func within(path [][2]int, n int) bool {
 	return slices.ContainsFunc(path, func(p [2]int) bool { return p[0] <= n && n <= p[1] })
 }
 
-// walked bounds how many rows are looked at to find those of one branch.
+// walked limits the number of rows read to find those of one branch.
 const walked = 200
 
-// walk reads rows on one side of another, those on its branch.
-func (t *teller) walk(ctx context.Context, r *row, c *found, path [][2]int, most int, where string) ([]*found, error) {
+// walk reads the rows of a branch before or after a row.
+func (t *hitBuilder) walk(ctx context.Context, r *row, c *found, path [][2]int, most int, where string) ([]*found, error) {
 	if most == 0 {
 		return nil, nil
 	}
@@ -90,22 +89,22 @@ func (t *teller) walk(ctx context.Context, r *row, c *found, path [][2]int, most
 	return near, explain("search", rows.Err())
 }
 
-// said is what an entry says, and by which tools.
-type saidText struct {
+// entryText is the text of an entry and the tools it concerns.
+type entryText struct {
 	text  string
 	tools []string
 }
 
-// How much is read of a session between two items, before it is read from the
-// next one on instead.
+// Limits on the part of a session read between two items. Beyond them, reading restarts at
+// the next item.
 const (
 	mostSkipped = 64
 	mostHops    = 2 * search.MaxItems
 )
 
-// texts reads what items say from their session.
-func (t *teller) texts(ctx context.Context, r *row, items []*found) (map[placed]saidText, error) {
-	texts := make(map[placed]saidText, len(items))
+// texts reads the texts of items from their session.
+func (t *hitBuilder) texts(ctx context.Context, r *row, items []*found) (map[placed]entryText, error) {
+	texts := make(map[placed]entryText, len(items))
 	wanted := slices.Clone(items)
 	slices.SortFunc(wanted, func(a, b *found) int { return a.n - b.n })
 	for range mostHops {
@@ -117,7 +116,7 @@ func (t *teller) texts(ctx context.Context, r *row, items []*found) (map[placed]
 		if err != nil {
 			return nil, err
 		}
-		if !found { // the session is not as it was read
+		if !found { // the session changed since it was indexed
 			t.x.Touch(r.sid)
 			wanted = wanted[1:]
 		}
@@ -125,16 +124,16 @@ func (t *teller) texts(ctx context.Context, r *row, items []*found) (map[placed]
 	return texts, nil
 }
 
-// readSome reads from the first item on until the others are too far away. It
-// reports whether it found the first.
-func (t *teller) readSome(ctx context.Context, id firn.ID, wanted []*found, texts map[placed]saidText) (bool, error) {
+// readSome reads from the first item until the next one is too far away. It reports whether
+// it found the first.
+func (t *hitBuilder) readSome(ctx context.Context, id firn.ID, wanted []*found, texts map[placed]entryText) (bool, error) {
 	skipped, first := 0, false
 	for rec, err := range t.x.src.Read(ctx, id, wanted[0].at) {
 		if err != nil {
 			if ctx.Err() != nil {
 				return false, ctx.Err()
 			}
-			if !errors.Is(err, firn.ErrNotFound) { // it keeps no other session from being found
+			if !errors.Is(err, firn.ErrNotFound) { // one unreadable session does not block the others
 				t.x.report("session %s cannot be read, and is not shown: %v", id, err)
 			}
 			return false, nil
@@ -152,7 +151,7 @@ func (t *teller) readSome(ctx context.Context, id firn.ID, wanted []*found, text
 			continue
 		}
 		for _, p := range piecesOf(e) {
-			texts[placed{e.ID, p.space}] = saidText{p.text, p.tools}
+			texts[placed{e.ID, p.space}] = entryText{p.text, p.tools}
 		}
 		first = first || i == 0
 		if wanted[len(wanted)-1].entry == e.ID {
@@ -162,10 +161,10 @@ func (t *teller) readSome(ctx context.Context, id firn.ID, wanted []*found, text
 	return first, nil
 }
 
-// Window tells what stands around an entry of a session: one that is named by
-// its id, or by # and its number. Of the query the size of the window counts,
-// whose sessions may be seen, and whether what is hidden may. What is not there is
-// ErrNotFound.
+// Window returns an entry and its context. The entry is given by its ID, or by # and its
+// number. The query supplies the size of the window, the sessions that may be seen and
+// whether hidden entries are included. Window fails with ErrNotFound if there is no such
+// entry.
 func (x *Index) Window(ctx context.Context, id firn.ID, entry string, q search.Query) (search.Hit, error) {
 	if err := x.ready(ctx); err != nil {
 		return search.Hit{}, err
@@ -175,7 +174,7 @@ func (x *Index) Window(ctx context.Context, id firn.ID, entry string, q search.Q
 		return search.Hit{}, err
 	}
 	defer done()
-	t := &teller{x: x, f: newFinder(db, q, x.opts.Clock(), 0), rows: make(map[int64]*row), fates: make(map[int64]*fate), long: true}
+	t := &hitBuilder{x: x, f: newFinder(db, q, x.opts.Clock(), 0), rows: make(map[int64]*row), fates: make(map[int64]*fate), long: true}
 	missing := fmt.Errorf("read around entry %.80q of session %.80q: %w", entry, id, firn.ErrNotFound)
 	r, err := t.row(ctx, sessionKey(id))
 	if err != nil || r == nil || q.Owners != nil && !q.Owners(r.agent, r.key) {
@@ -193,7 +192,7 @@ func (x *Index) Window(ctx context.Context, id firn.ID, entry string, q search.Q
 	if err != nil {
 		return search.Hit{}, explain("read a window", err)
 	}
-	hit, ok, err := t.tell(ctx, group{best: c})
+	hit, ok, err := t.buildHit(ctx, group{best: c})
 	if err == nil && !ok {
 		err = missing
 	}

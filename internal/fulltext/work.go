@@ -12,43 +12,43 @@ import (
 	"firn/internal/search"
 )
 
-// work is what one goroutine does in the background: it alone changes the
-// index, in this process.
+// work is the state of the background goroutine, which makes all changes of this process to
+// the index.
 type work struct {
 	mu sync.Mutex
-	// begun says that the goroutine runs, closed that it shall not again.
-	begun, closed bool
-	// due is what was asked for and is not done yet.
+	// started is set once the goroutine runs; closed prevents it from starting again.
+	started, closed bool
+	// due is the requested work that is not done yet.
 	due due
-	// asked numbers the requests, done is the last that is done; news is closed
-	// and made anew whenever done or the state changes.
+	// asked is the number of the last request and done that of the last completed one; news
+	// is closed and replaced whenever done or the state changes.
 	asked, done uint64
 	news        chan struct{}
-	// wake calls the goroutine; now says that somebody waits.
+	// wake wakes the goroutine; now is set if a caller is waiting.
 	wake chan struct{}
 	now  bool
 
 	state  search.State
 	failed error
-	// unread are the sessions that could not be read when that was last tried.
+	// unread holds the sessions that could not be read at the last attempt.
 	unread map[firn.ID]unreadSession
-	// began is when what is being done was begun; zero if nothing is.
+	// began is the start time of the current work; zero if idle.
 	began time.Time
-	// looked is when all sessions were looked at last, and seen the index that
-	// they were compared with: another process may have put another in its place.
+	// looked is the time of the last census, and seen the index it was compared with, since
+	// another process may have replaced the index.
 	looked time.Time
 	seen   *database
-	// stamp is what the source told before that; see Stamper.
+	// stamp is the source's stamp from before the census; see Stamper.
 	stamp  string
 	ctx    context.Context
 	cancel context.CancelFunc
 	ended  sync.WaitGroup
 }
 
-// due is work to be done.
+// due is pending work.
 type due struct {
-	// erased sessions are read anew and what they said before is wiped out; dirty
-	// ones were added to; census looks at all; rebuild builds the index anew.
+	// erased sessions are purged from the index and read again, and dirty ones were
+	// appended to; census compares all sessions, and rebuild builds a new index.
 	erased, dirty   map[firn.ID]bool
 	census, rebuild bool
 }
@@ -76,27 +76,26 @@ func (w *work) stop() {
 	w.ended.Wait()
 }
 
-// tell lets those know who wait. It is called with mu.
-func (w *work) tell() {
+// notify wakes all waiters. The caller must hold mu.
+func (w *work) notify() {
 	close(w.news)
 	w.news = make(chan struct{})
 }
 
-// settling is how long the goroutine waits for more before it writes down what
-// was added, if nobody waits for it.
-const settling = 200 * time.Millisecond
+// batchDelay is how long the goroutine waits for more changes before it writes, unless a
+// caller is waiting.
+const batchDelay = 200 * time.Millisecond
 
-// Start begins to bring the index up to date, and to keep it so.
+// Start brings the index up to date in the background and keeps it so.
 func (x *Index) Start() { x.request(func(d *due) { d.census = true }, false) }
 
-// Touch tells that something was added to a session, or that it was changed.
-// It costs next to nothing. Before anybody searches there is nothing to do:
-// then all sessions are looked at.
+// Touch records that a session changed. It is cheap. Before the first search it does
+// nothing, since the first search compares all sessions.
 func (x *Index) Touch(id firn.ID) {
 	w := &x.work
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.begun || w.closed {
+	if !w.started || w.closed {
 		return
 	}
 	w.due.dirty[id] = true
@@ -107,7 +106,7 @@ func (x *Index) Touch(id firn.ID) {
 	}
 }
 
-// request asks for work and returns its number.
+// request adds pending work and returns the number of the request.
 func (x *Index) request(add func(*due), now bool) uint64 {
 	w := &x.work
 	w.mu.Lock()
@@ -116,8 +115,8 @@ func (x *Index) request(add func(*due), now bool) uint64 {
 		return 0
 	}
 	add(&w.due)
-	if !w.begun {
-		w.begun = true
+	if !w.started {
+		w.started = true
 		w.due.census = true
 		w.ended.Go(x.run)
 	}
@@ -130,8 +129,8 @@ func (x *Index) request(add func(*due), now bool) uint64 {
 	return w.asked
 }
 
-// await waits until a request is done. Limit, if it is not zero, is how long.
-// It reports whether it was done.
+// await waits until a request is done, for at most limit if that is not zero. It reports
+// whether the request was done.
 func (x *Index) await(ctx context.Context, number uint64, limit time.Duration) (bool, error) {
 	var timeout <-chan time.Time
 	if limit > 0 {
@@ -161,14 +160,14 @@ func (x *Index) await(ctx context.Context, number uint64, limit time.Duration) (
 	}
 }
 
-// State tells how the index is.
+// State returns the current state of the index.
 func (x *Index) State() search.State {
 	w := &x.work
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := w.state
-	// What failed is due too, but nobody does it before somebody asks again.
-	asked := w.begun && w.asked > w.done
+	// Failed work is pending too, but is retried only on the next request.
+	asked := w.started && w.asked > w.done
 	s.Building = s.Building || asked && (w.due.census || w.due.rebuild)
 	s.Rebuilding = s.Rebuilding || asked && w.due.rebuild
 	if w.failed != nil {
@@ -177,7 +176,7 @@ func (x *Index) State() search.State {
 	return s
 }
 
-// run is the goroutine.
+// run is the body of the background goroutine.
 func (x *Index) run() {
 	w := &x.work
 	for {
@@ -186,7 +185,7 @@ func (x *Index) run() {
 			return
 		case <-w.wake:
 		}
-		x.settle()
+		x.waitForMore()
 		w.mu.Lock()
 		todo, number := w.due, w.asked
 		w.due, w.now = due{erased: make(map[firn.ID]bool), dirty: make(map[firn.ID]bool)}, false
@@ -204,20 +203,20 @@ func (x *Index) run() {
 			x.report("the index of words is behind: %v", err)
 		}
 		w.mu.Lock()
-		if err != nil { // look at all the next time, and erase what is not erased
+		if err != nil { // repeat the census next time, and any pending erasure
 			w.due.census = true
 			maps.Copy(w.due.erased, todo.erased)
 		}
 		w.done, w.failed, w.state, w.began = number, err, search.State{}, time.Time{}
-		w.tell()
+		w.notify()
 		w.mu.Unlock()
 	}
 }
 
-// settle waits a moment for more to do, unless somebody waits.
-func (x *Index) settle() {
+// waitForMore waits for batchDelay, unless a caller is waiting.
+func (x *Index) waitForMore() {
 	w := &x.work
-	timer := time.NewTimer(settling)
+	timer := time.NewTimer(batchDelay)
 	defer timer.Stop()
 	for {
 		w.mu.Lock()
@@ -236,14 +235,14 @@ func (x *Index) settle() {
 	}
 }
 
-// do does what is due, once more from the beginning if the index turns out to
-// be damaged.
+// do performs pending work. If the index turns out to be damaged, it starts over with a new
+// one.
 func (x *Index) do(ctx context.Context, todo due) error {
 	if todo.rebuild {
 		if err := x.rebuild(ctx); err != nil {
 			return err
 		}
-		todo.census = true // for what came meanwhile
+		todo.census = true // for changes made in the meantime
 	}
 	unlock, err := x.lock(ctx, lockName, lockTime)
 	if err != nil {

@@ -10,29 +10,29 @@ import (
 	"firn/store"
 )
 
-// Wrap returns the store with an index that is kept up to date: changes that go
-// through it are noted, which costs next to nothing. What else the store can do
-// is found with [store.As] as before. Closing the wrapper closes both.
+// Wrap returns a store that records its changes in the index, at little cost. Other
+// capabilities of the store remain available through [store.As]. Closing the wrapper closes
+// the index and the store.
 func Wrap(s store.Store, x *Index) store.Store {
 	return &wrapper{Store: witness.Wrap(s, watcher{x}), index: x}
 }
 
-// wrapper is a store that is closed with its index.
+// wrapper is a store that is closed together with its index.
 type wrapper struct {
 	store.Store
 	index *Index
 }
 
-// Unwrap returns the store that tells the index.
+// Unwrap returns the store that notifies the index.
 func (w *wrapper) Unwrap() store.Store { return w.Store }
 
-// Close closes the index, while it can still read the store, and the store.
+// Close closes the index, while it can still read the store, and then the store.
 func (w *wrapper) Close() error { return errors.Join(w.index.Close(), w.Store.Close()) }
 
-// watcher notes changes.
+// watcher notifies the index of changes.
 type watcher struct{ index *Index }
 
-// Before marks a session that something is purged from.
+// Before marks a session that is about to be purged.
 func (w watcher) Before(id firn.ID, purge bool) error {
 	if !purge {
 		return nil
@@ -40,9 +40,8 @@ func (w watcher) Before(id firn.ID, purge bool) error {
 	return w.index.mark(id)
 }
 
-// After notes the session. After a purge it sees to it that the index does not
-// tell any longer what was erased; if that fails, who uses the index next tries
-// again.
+// After records a change of the session. After a purge it removes the purged text from the
+// index; if that fails, the next process that uses the index retries.
 func (w watcher) After(ctx context.Context, id firn.ID, purge bool) error {
 	if !purge {
 		w.index.Touch(id)

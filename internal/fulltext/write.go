@@ -9,44 +9,42 @@ import (
 	"strings"
 )
 
-// writer gathers changes and writes them down, many in one transaction, while
-// it gathers the next.
+// writer collects changes and writes many of them in one transaction, while it collects the
+// next batch.
 type writer struct {
 	db      *database
 	changes []change
 	docs    int
 	size    int
-	// writing is closed when what was gathered before is written down, which
-	// then failed or not.
+	// writing is closed when the previous batch was written, successfully or not.
 	writing chan struct{}
 	failed  error
 }
 
-// How much is written down in one transaction, at most.
+// Limits on the size of a transaction.
 const (
 	batchDocs = 20_000
 	batchSize = 12 << 20
 )
 
-// add takes a change. What is there of a session must be written before the
-// session is wiped.
+// add adds a change. Collected changes of a session are written before the session is
+// wiped.
 func (w *writer) add(ctx context.Context, c change) error {
 	if c.wipe && slices.ContainsFunc(w.changes, func(other change) bool { return other.session == c.session }) {
-		if err := w.begin(ctx); err != nil {
+		if err := w.startWrite(ctx); err != nil {
 			return err
 		}
 	}
 	w.changes = append(w.changes, c)
 	w.docs += len(c.docs)
 	if w.size += c.size(); w.docs >= batchDocs || w.size >= batchSize {
-		return w.begin(ctx)
+		return w.startWrite(ctx)
 	}
 	return nil
 }
 
-// begin begins to write down what was gathered, when what was gathered before
-// is written.
-func (w *writer) begin(ctx context.Context) error {
+// startWrite starts writing the collected changes, after the previous batch is done.
+func (w *writer) startWrite(ctx context.Context) error {
 	if err := w.wait(); err != nil {
 		return err
 	}
@@ -59,8 +57,8 @@ func (w *writer) begin(ctx context.Context) error {
 	return nil
 }
 
-// wait waits until what was begun is written down. Who adds to a writer waits
-// before he leaves it.
+// wait waits for the current batch. Callers of add must wait before they abandon the
+// writer.
 func (w *writer) wait() error {
 	if w.writing != nil {
 		<-w.writing
@@ -68,10 +66,10 @@ func (w *writer) wait() error {
 	return w.failed
 }
 
-// flush writes down what was gathered, and returns when it is.
+// flush writes the collected changes and waits for them.
 func (w *writer) flush(ctx context.Context) error {
 	if len(w.changes) > 0 {
-		if err := w.begin(ctx); err != nil {
+		if err := w.startWrite(ctx); err != nil {
 			return err
 		}
 	}
@@ -84,7 +82,7 @@ func apply(ctx context.Context, tx *sql.Tx, changes []change) error {
 	var docs []doc
 	for _, c := range changes {
 		if c.wipe {
-			if err := wipe(ctx, tx, c.session, t); err != nil {
+			if err := deleteSession(ctx, tx, c.session, t); err != nil {
 				return err
 			}
 		}
@@ -109,9 +107,9 @@ func apply(ctx context.Context, tx *sql.Tx, changes []change) error {
 	return t.write(ctx, tx)
 }
 
-// wipe deletes all that is there of a session. The words go first: they are
-// deleted by looking up what they were.
-func wipe(ctx context.Context, tx *sql.Tx, session int64, t tally) error {
+// deleteSession deletes all rows of a session. The FTS entries are deleted first, since
+// deleting them reads the rows.
+func deleteSession(ctx context.Context, tx *sql.Tx, session int64, t tally) error {
 	var there []doc
 	rows, err := tx.QueryContext(ctx, "select id, space, time, words from docs where session = ? order by id", session)
 	if err != nil {
@@ -148,12 +146,11 @@ var (
 	}
 )
 
-// rowsAtOnce is how many rows are inserted by one statement.
+// rowsAtOnce is the number of rows inserted per statement.
 const rowsAtOnce = 8
 
-// insert adds rows, in the order of their numbers, which the engine wants. The
-// words of all are added by one statement: each makes the engine write down what
-// it has in memory.
+// insert adds rows in the order of their ids, as FTS requires. The words of all rows are
+// added by a single statement, because every statement makes FTS flush its memory.
 func insert(ctx context.Context, tx *sql.Tx, docs []doc, t tally) error {
 	if len(docs) == 0 {
 		return nil
@@ -162,7 +159,7 @@ func insert(ctx context.Context, tx *sql.Tx, docs []doc, t tally) error {
 	if err := insertRows(ctx, tx, docs); err != nil {
 		return err
 	}
-	slices.SortFunc(docs, func(a, b doc) int { return cmp.Compare(a.id, b.id) }) // where one was moved
+	slices.SortFunc(docs, func(a, b doc) int { return cmp.Compare(a.id, b.id) }) // in case an id was moved
 	ids := make([]int64, len(docs))
 	for i := range docs {
 		ids[i] = docs[i].id
@@ -180,7 +177,7 @@ func insert(ctx context.Context, tx *sql.Tx, docs []doc, t tally) error {
 	return nil
 }
 
-// insertRows adds the rows themselves, many at a time.
+// insertRows inserts the rows, many per statement.
 func insertRows(ctx context.Context, tx *sql.Tx, docs []doc) error {
 	single, err := tx.PrepareContext(ctx, insertSQL(1))
 	if err != nil {
@@ -195,7 +192,7 @@ func insertRows(ctx context.Context, tx *sql.Tx, docs []doc) error {
 	apart := len(docs) // from here on one by one
 	values := make([]any, 0, rowsAtOnce*13)
 	for i := 0; i < apart; i += rowsAtOnce {
-		if i+rowsAtOnce > len(docs) || collide(docs[i:i+rowsAtOnce]) {
+		if i+rowsAtOnce > len(docs) || hasDuplicateIDs(docs[i:i+rowsAtOnce]) {
 			apart = i
 			break
 		}
@@ -225,8 +222,8 @@ func insertRows(ctx context.Context, tx *sql.Tx, docs []doc) error {
 	return nil
 }
 
-// collide reports whether two rows in order have the same number.
-func collide(docs []doc) bool {
+// hasDuplicateIDs reports whether two sorted rows have the same id.
+func hasDuplicateIDs(docs []doc) bool {
 	for i := 1; i < len(docs); i++ {
 		if docs[i].id == docs[i-1].id {
 			return true
@@ -235,7 +232,7 @@ func collide(docs []doc) bool {
 	return false
 }
 
-// placeAll adds those rows that could not be added since their number is taken.
+// placeAll inserts the rows whose ids are taken.
 func placeAll(ctx context.Context, tx *sql.Tx, single *sql.Stmt, docs []doc) error {
 	for i := range docs {
 		d := &docs[i]
@@ -261,7 +258,7 @@ func (d *doc) values() []any {
 	return []any{d.id, d.session, d.n, int64(d.at), string(d.entry), int(d.space), string(d.role), d.calls, d.time, d.words, d.t, d.x, d.f}
 }
 
-// place adds a row under its number, or the next that is free.
+// place inserts a row under its id, or the next free one.
 func place(ctx context.Context, stmt *sql.Stmt, d *doc) error {
 	for {
 		result, err := stmt.ExecContext(ctx, d.values()...)
@@ -275,8 +272,8 @@ func place(ctx context.Context, stmt *sql.Stmt, d *doc) error {
 	}
 }
 
-// tally counts the texts and words of each day, so that how common a word is
-// can be told from a few places where it is.
+// tally counts the texts and words of each day. Word frequencies are estimated from these
+// counts.
 type tally map[[2]int64]*[2]int64
 
 func (t tally) add(d doc, sign int64) {

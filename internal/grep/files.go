@@ -16,13 +16,13 @@ import (
 
 const (
 	compressed = ".zst"
-	// maxFiles bounds how many files are found below a directory, maxDepth how
-	// deep they are.
+	// maxFiles limits the number of files found below a directory, maxDepth the depth of
+	// the search.
 	maxFiles = 2_000_000
 	maxDepth = 32
 )
 
-// transcript reports whether a name is that of a file of JSON lines.
+// transcript reports whether name is the name of a JSON Lines file.
 func transcript(name string, expands bool) bool {
 	if rest, ok := strings.CutSuffix(name, compressed); ok && expands {
 		name = rest
@@ -30,19 +30,18 @@ func transcript(name string, expands bool) bool {
 	return strings.HasSuffix(name, ".jsonl")
 }
 
-// file is a file that was found.
+// file is a file found by the search.
 type file struct {
 	path string
-	// session is the path without its ending and the number of its part; modified is
-	// when it was, and then when any part of the session was.
+	// session is the path without its extension and part number. modified is the
+	// modification time, later replaced by the latest one of any part of the session.
 	session  string
 	modified time.Time
 }
 
-// Files finds the transcripts below directories, those that were written last
-// first; a part of a session comes where its other parts do. A directory that
-// is not there has none; one below that cannot be read stands for itself, last,
-// so that who reads what was found tells of it.
+// Files returns the transcripts below directories, most recently modified first. The parts
+// of a session are kept together. A directory that does not exist is empty; a subdirectory
+// that cannot be read is returned itself, last, so that reading it reports the error.
 func Files(fsys vfs.FS, expands bool, dirs ...string) ([]string, error) {
 	var found []file
 	for _, dir := range dirs {
@@ -64,7 +63,7 @@ func Files(fsys vfs.FS, expands bool, dirs ...string) ([]string, error) {
 		return cmp.Or(
 			b.modified.Compare(a.modified),
 			strings.Compare(a.session, b.session),
-			len(a.path)-len(b.path), // _part10 comes after _part9
+			len(a.path)-len(b.path), // _part10 sorts after _part9
 			strings.Compare(a.path, b.path))
 	})
 	paths := make([]string, len(found))
@@ -88,7 +87,7 @@ func walk(fsys vfs.FS, dir string, expands bool, depth int, found []file) ([]fil
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
 		switch {
-		case odd(fsys, path, e, expands): // reading it will tell what is wrong
+		case notRegular(fsys, path, e, expands): // reading it will report the problem
 			found = append(found, file{path: path, session: filepath.Join(dir, sessionOf(path))})
 		case e.IsDir():
 			if depth < maxDepth {
@@ -99,7 +98,7 @@ func walk(fsys vfs.FS, dir string, expands bool, depth int, found []file) ([]fil
 		case !e.IsDir() && transcript(e.Name(), expands):
 			info, err := fsys.Stat(path)
 			if err != nil {
-				continue // it has just gone
+				continue // it has just been removed
 			}
 			if len(found) >= maxFiles {
 				return nil, fmt.Errorf("look for transcripts in %s: %w: there are more than %d", dir, firn.ErrTooLarge, maxFiles)
@@ -110,9 +109,9 @@ func walk(fsys vfs.FS, dir string, expands bool, depth int, found []file) ([]fil
 	return found, nil
 }
 
-// odd reports whether something that is called like a transcript is none: a directory, a
-// link to what is not there or no file, a pipe.
-func odd(fsys vfs.FS, path string, e fs.DirEntry, expands bool) bool {
+// notRegular reports whether an entry with the name of a transcript is not a regular file:
+// a directory, a pipe, or a link to something that is missing or not a file.
+func notRegular(fsys vfs.FS, path string, e fs.DirEntry, expands bool) bool {
 	if e.Type().IsRegular() || !transcript(e.Name(), expands) {
 		return false
 	}
@@ -120,9 +119,9 @@ func odd(fsys vfs.FS, path string, e fs.DirEntry, expands bool) bool {
 	return err != nil || !info.Mode.IsRegular()
 }
 
-// Choose picks the files that somebody names: a file or a directory by its
-// path, or those of a session by its id or the beginning of it. A name that
-// means none is ErrNotFound.
+// Choose returns the files that names refer to: a file or directory by its path, or the
+// files of a session by its ID or a prefix of it. It fails with ErrNotFound if a name
+// matches nothing.
 func Choose(fsys vfs.FS, expands bool, all []string, names []string) ([]string, error) {
 	var chosen []string
 	for _, name := range names {

@@ -1,9 +1,7 @@
-// Package grep looks through the lines of transcripts for an expression: all of
-// them, as they lie on disk, several at a time. It needs no index, and nothing
-// of it has to be sound.
+// Package grep searches the lines of transcripts for a regular expression. It reads the
+// files on disk in parallel, needs no index, and tolerates damaged files.
 //
-// It reads files of any tool that keeps JSON lines. What it tells is bounded,
-// whatever it finds.
+// It reads the files of any tool that writes JSON Lines. Its output is bounded.
 package grep
 
 import (
@@ -24,22 +22,22 @@ import (
 	"firn/internal/vfs"
 )
 
-// Options says what to look for, and how much to tell.
+// Options configures a search.
 type Options struct {
 	Pattern *regexp.Regexp
-	// Most is how many matching lines are told at most; zero is all.
+	// Most limits the number of matches; zero means no limit.
 	Most int
-	// Width is how many bytes of a line are told; zero is 200.
+	// Width limits the bytes shown of a line; zero means 200.
 	Width int
-	// Secrets shows them; else they are masked.
+	// Secrets shows secrets instead of masking them.
 	Secrets bool
-	// Expand opens a compressed file; nil leaves those out.
+	// Expand opens a compressed file; nil skips compressed files.
 	Expand func(io.Reader) (io.ReadCloser, error)
-	// MaxLine is how long a line may be to be searched, in bytes; 64 MB if zero.
-	// Longer ones are in Summary.Failed.
+	// MaxLine is the maximum length of a searched line, in bytes; zero means 64 MB. Longer
+	// lines are listed in Summary.Failed.
 	MaxLine int64
-	// Open opens what is no file of the file system, such as a session in another
-	// store; false leaves it to the file system. Nil: all are files.
+	// Open opens names that are not in the file system, such as sessions in another store.
+	// It returns false for names that are. Nil means that all names are files.
 	Open func(ctx context.Context, name string) (in io.ReadCloser, ok bool, err error)
 }
 
@@ -52,48 +50,48 @@ func (o Options) maxLine() int64 {
 	return o.MaxLine
 }
 
-// Match is a line in which the expression was found.
+// Match is a line that matches the expression.
 type Match struct {
 	File string `json:"file"`
-	// Line is the number of the line, from 1.
+	// Line is the line number, starting at 1.
 	Line int `json:"line"`
-	// Session is the file's name without its ending, Entry the id in the line,
-	// Role who speaks there; empty if that cannot be told.
+	// Session is the file name without its extension, Entry the entry ID in the line, and
+	// Role the role of its message; each is empty if unknown.
 	Session string `json:"session"`
 	Entry   string `json:"entry,omitempty"`
 	Role    string `json:"role,omitempty"`
-	// Text is a piece of the line around the first match, as people read it.
+	// Text is an excerpt of the line around the first match, with escapes decoded.
 	Text string `json:"text"`
 }
 
-// Summary tells what was done.
+// Summary is the result of a search.
 type Summary struct {
 	Files   int   `json:"files"`
 	Bytes   int64 `json:"bytes"`
 	Matches int   `json:"matches"`
-	// More says that there may be more: enough was found.
+	// More is true if the search stopped at the limit, so that there may be more matches.
 	More bool `json:"more,omitempty"`
-	// Failed are files and lines that could not be read, and why.
+	// Failed lists the files and lines that could not be read, with reasons.
 	Failed []string `json:"failed,omitempty"`
 }
 
-// outcome is what was found in one file.
+// outcome is the result for one file.
 type outcome struct {
 	matches []Match
-	long    []int // the numbers of lines that are too long
+	long    []int // numbers of the lines that are too long
 	bytes   int64
 	more    bool
 	err     error
 }
 
-// Run looks through files and calls each for every match, in the order of the
-// files and of their lines. A file that cannot be read keeps no other from it.
+// Run searches files and calls each for every match, in the order of the files and lines. A
+// file that cannot be read does not stop the search.
 func Run(ctx context.Context, fsys vfs.FS, files []string, o Options, each func(Match) error) (Summary, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var workers sync.WaitGroup
 	defer workers.Wait()
-	defer cancel() // before they are waited for
+	defer cancel() // before waiting for the workers
 	results := make([]chan outcome, len(files))
 	for i := range results {
 		results[i] = make(chan outcome, 1)
@@ -110,7 +108,7 @@ func Run(ctx context.Context, fsys vfs.FS, files []string, o Options, each func(
 			}
 		})
 	}
-	// A little ahead of what is told, so that not all is kept in memory.
+	// Bounds how far the workers run ahead of the output, and thereby the memory used.
 	ahead := make(chan struct{}, 4*runtime.GOMAXPROCS(0))
 	workers.Go(func() {
 		defer close(next)
@@ -126,7 +124,7 @@ func Run(ctx context.Context, fsys vfs.FS, files []string, o Options, each func(
 	return o.gather(ctx, files, results, ahead, each)
 }
 
-// gather tells what was found, in order, until it is enough.
+// gather reports the matches in order, until the limit is reached.
 func (o Options) gather(ctx context.Context, files []string, results []chan outcome, ahead <-chan struct{}, each func(Match) error) (Summary, error) {
 	var s Summary
 	for i, file := range files {
@@ -167,20 +165,20 @@ func (o Options) gather(ctx context.Context, files []string, results []chan outc
 }
 
 const (
-	// bufferSize is how much is read at a time, and looked at as a whole.
+	// bufferSize is the number of bytes read and searched at a time.
 	bufferSize = 256 << 10
-	// maxBuffer is how large a buffer that a long line needed is kept for other files.
+	// maxBuffer is the size up to which a buffer that was grown for a long line is reused.
 	maxBuffer = 4 << 20
 )
 
-// file looks through one file, by means of a buffer.
+// file searches one file, using buffer.
 func (o Options) file(ctx context.Context, fsys vfs.FS, path string, buffer *[]byte) (out outcome) {
 	f, err := o.open(ctx, fsys, path)
 	if err != nil {
 		out.err = err
 		return out
 	}
-	defer f.Close() // only read
+	defer f.Close() // read-only
 	var in io.Reader = f
 	if strings.HasSuffix(path, compressed) {
 		plain, err := o.Expand(f)
@@ -191,14 +189,14 @@ func (o Options) file(ctx context.Context, fsys vfs.FS, path string, buffer *[]b
 		defer plain.Close()
 		in = plain
 	}
-	l := looking{o: o, path: path, hint: hintOf(o.Pattern), out: &out}
-	if err := l.through(ctx, in, buffer); !errors.Is(err, io.EOF) {
+	l := fileScan{o: o, path: path, hint: hintOf(o.Pattern), out: &out}
+	if err := l.scan(ctx, in, buffer); !errors.Is(err, io.EOF) {
 		out.err = err
 	}
 	return out
 }
 
-// open opens a file, or what stands for one.
+// open opens a file, or a name that Options.Open handles.
 func (o Options) open(ctx context.Context, fsys vfs.FS, name string) (io.ReadCloser, error) {
 	if o.Open != nil {
 		if in, ok, err := o.Open(ctx, name); ok {
@@ -208,26 +206,26 @@ func (o Options) open(ctx context.Context, fsys vfs.FS, name string) (io.ReadClo
 	return fsys.Open(name, vfs.Read)
 }
 
-// looking is a file while it is looked through.
-type looking struct {
+// fileScan is the state of the search of one file.
+type fileScan struct {
 	o      Options
 	path   string
 	hint   *hint // nil if any line may match
-	number int   // of lines that were read
+	number int   // number of lines read
 	out    *outcome
 }
 
-// through looks through all lines, as many at a time as the buffer holds. For a line that
-// is longer the buffer is made larger, up to the limit of a line; what is longer is passed over.
-func (l *looking) through(ctx context.Context, in io.Reader, kept *[]byte) error {
+// scan searches all lines, one buffer at a time. The buffer grows for a longer line, up to
+// the line limit; longer lines are skipped.
+func (l *fileScan) scan(ctx context.Context, in io.Reader, kept *[]byte) error {
 	buffer := *kept
 	defer func() { *kept = buffer }()
-	passing := false // within a line that is too long
+	passing := false // inside a line that is too long
 	for held := 0; ; {
 		n, err := in.Read(buffer[held:])
 		held += n
 		if passing {
-			held, passing = l.pass(buffer[:held])
+			held, passing = l.skipLong(buffer[:held])
 			if err = errors.Join(err, ctx.Err()); err != nil && passing {
 				return err
 			}
@@ -259,9 +257,9 @@ func (l *looking) through(ctx context.Context, in io.Reader, kept *[]byte) error
 	}
 }
 
-// pass drops what belongs to a line that is too long. It returns how many bytes
-// are left, which it moves to the beginning, and whether the line goes on.
-func (l *looking) pass(text []byte) (left int, on bool) {
+// skipLong drops the rest of a line that is too long. It moves the bytes after it to the
+// start of text and returns their number, and whether the line continues.
+func (l *fileScan) skipLong(text []byte) (left int, on bool) {
 	i := bytes.IndexByte(text, '\n')
 	if i < 0 {
 		l.out.bytes += int64(len(text))
@@ -271,8 +269,9 @@ func (l *looking) pass(text []byte) (left int, on bool) {
 	return copy(text, text[i+1:]), false
 }
 
-// afterLast is where text goes on behind the last of some byte; 0 if there is none. The last
-// may be far from the end: pieces that have none are passed quickly.
+// afterLast returns the index after the last occurrence of b in text, or 0 if there is
+// none. It skips blocks without b quickly, since the last occurrence may be far from the
+// end.
 func afterLast(text []byte, b byte) int {
 	const piece = 4096
 	for len(text) > piece && bytes.IndexByte(text[len(text)-piece:], b) < 0 {
@@ -281,9 +280,9 @@ func afterLast(text []byte, b byte) int {
 	return bytes.LastIndexByte(text, b) + 1
 }
 
-// lines looks at lines. Where none of them can match they are only counted.
-func (l *looking) lines(lines []byte) {
-	if l.worth(lines) {
+// lines searches complete lines. If none of them can match, they are only counted.
+func (l *fileScan) lines(lines []byte) {
+	if l.mayMatch(lines) {
 		for line := range bytes.Lines(lines) {
 			if l.line(line); l.out.more {
 				return
@@ -295,11 +294,11 @@ func (l *looking) lines(lines []byte) {
 	l.out.bytes += int64(len(lines))
 }
 
-// line looks at one line.
-func (l *looking) line(line []byte) {
+// line searches one line.
+func (l *fileScan) line(line []byte) {
 	l.number++
 	l.out.bytes += int64(len(line))
-	if !l.worth(line) {
+	if !l.mayMatch(line) {
 		return
 	}
 	m, ok := l.o.line(l.path, l.number, line)
@@ -313,12 +312,12 @@ func (l *looking) line(line []byte) {
 	l.out.matches = append(l.out.matches, m)
 }
 
-// worth reports whether lines can match: if the expression begins with plain text, they
-// must have it.
-func (l *looking) worth(lines []byte) bool { return l.hint == nil || l.hint.in(lines) }
+// mayMatch reports whether lines can match: if the expression starts with literal text,
+// they must contain it.
+func (l *fileScan) mayMatch(lines []byte) bool { return l.hint == nil || l.hint.in(lines) }
 
-// hintOf is what every match of an expression begins with, if JSON spells that as it
-// is; else nil.
+// hintOf returns a hint for the literal prefix of an expression, or nil if there is none
+// that JSON leaves unescaped.
 func hintOf(pattern *regexp.Regexp) *hint {
 	word, _ := pattern.LiteralPrefix()
 	if len(word) < 2 || strings.ContainsAny(word, "\"\\/<>&") || strings.ContainsFunc(word, func(r rune) bool { return r > '~' || r < ' ' }) {
@@ -327,7 +326,7 @@ func hintOf(pattern *regexp.Regexp) *hint {
 	return newHint(word)
 }
 
-// line looks into one line.
+// line matches one line.
 func (o Options) line(path string, number int, line []byte) (Match, bool) {
 	text := Readable(line)
 	at := o.Pattern.FindIndex(text)
@@ -359,7 +358,7 @@ func first(all ...string) string {
 	return ""
 }
 
-// piece is what is shown of a line: some of it around the match.
+// piece returns an excerpt of a line around the match.
 func (o Options) piece(text []byte, at []int) string {
 	width := o.Width
 	if width == 0 {
@@ -367,7 +366,7 @@ func (o Options) piece(text []byte, at []int) string {
 	}
 	const margin = 2048
 	from, to := max(0, at[0]-margin), min(len(text), at[1]+margin)
-	if !o.Secrets { // it may be in the middle of a long one
+	if !o.Secrets { // the match may be inside a long secret
 		from = search.BlockStart(string(text[:to]), from)
 	}
 	wide := strings.ToValidUTF8(string(text[from:to]), "")
@@ -385,7 +384,7 @@ func (o Options) piece(text []byte, at []int) string {
 	return cut(masked, where, where+len(mask.Mark), width)
 }
 
-// cut takes a piece out of a text, with the match in it.
+// cut returns an excerpt of text that contains the match.
 func cut(text string, start, end, width int) string {
 	start = min(max(start, 0), len(text))
 	end = min(max(end, start), len(text))
@@ -400,7 +399,7 @@ func cut(text string, start, end, width int) string {
 	return piece
 }
 
-// sessionOf is the name of a session by that of its file.
+// sessionOf returns the session name for a file path.
 func sessionOf(path string) string {
 	name := filepath.Base(strings.TrimSuffix(path, compressed))
 	name = strings.TrimSuffix(name, filepath.Ext(name))

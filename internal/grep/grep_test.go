@@ -20,7 +20,8 @@ import (
 	"firn/internal/vfs"
 )
 
-// shelf makes files of lines, all of the same time, so that they are found by their names.
+// shelf creates files with the given lines and equal modification times, so that they are
+// found in the order of their names.
 func shelf(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -39,7 +40,7 @@ func shelf(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// look runs a search and tells where something was found.
+// look runs a search and returns its matches.
 func look(t *testing.T, dir, pattern string, o Options) ([]Match, Summary) {
 	t.Helper()
 	files, err := Files(vfs.OS{}, o.Expand != nil, dir)
@@ -82,7 +83,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestBlocks: lines are numbered and added up the same whether they are looked at or only
+// TestBlocks checks that lines are numbered the same whether they are searched or only
 // counted, wherever the buffer ends.
 func TestBlocks(t *testing.T) {
 	var text strings.Builder
@@ -205,7 +206,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// FuzzReadable compares with how JSON is read.
+// FuzzReadable compares Readable with encoding/json.
 func FuzzReadable(f *testing.F) {
 	for _, s := range []string{`a\nb`, `\u00e9\ud83d\ude00`, `\\n`, `\ud800`, `\x`, `\`} {
 		f.Add(s)

@@ -11,7 +11,7 @@ import (
 	"firn/internal/vfs"
 )
 
-// barred is a file system with a directory that cannot be read.
+// barred is a file system with an unreadable directory.
 type barred struct {
 	vfs.FS
 	dir string
@@ -31,8 +31,8 @@ func (b barred) Open(path string, mode vfs.Mode) (vfs.File, error) {
 	return b.FS.Open(path, mode)
 }
 
-// TestDirectoryCannotBeRead makes sure that it keeps nobody from the others, and
-// is told of.
+// TestDirectoryCannotBeRead checks that an unreadable directory is reported and does not
+// hide the others.
 func TestDirectoryCannotBeRead(t *testing.T) {
 	dir := shelf(t, map[string]string{"a/one.jsonl": "a needle\n", "b/two.jsonl": "a needle\n", "c/three.jsonl": "a needle\n"})
 	fsys := barred{vfs.OS{}, filepath.Join(dir, "b")}
@@ -46,7 +46,7 @@ func TestDirectoryCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestPieceWithinKey finds something in the middle of a long key.
+// TestPieceWithinKey checks that a match in the middle of a long key is masked.
 func TestPieceWithinKey(t *testing.T) {
 	long := strings.Repeat("MIIEabcd", 1000)
 	dir := shelf(t, map[string]string{"a.jsonl": `{"text":"-----BEGIN PRIVATE KEY-----\n` + long + "needle" + long + `\n-----END PRIVATE KEY-----"}` + "\n"})

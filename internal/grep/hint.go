@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// hint is a word of plain ASCII that lines must have in order to match. JSON may spell
-// characters of it by their numbers, as \u0041 does, which is rare.
+// hint is an ASCII word that lines must contain in order to match. JSON may escape its
+// characters, as \u0041 does, but this is rare.
 //
-// It is looked for by two of its letters that stand beside each other: those that are rarest.
+// The word is found by its rarest pair of adjacent letters.
 type hint struct {
 	word []byte
-	// pair is where those letters are in it.
+	// pair is the index of that pair in the word.
 	pair int
 }
 
-// newHint makes one of a word of two letters or more.
+// newHint returns a hint for a word of at least two letters.
 func newHint(word string) *hint {
 	h := &hint{word: []byte(word)}
 	for i := range len(word) - 1 {
@@ -28,7 +28,7 @@ func newHint(word string) *hint {
 	return h
 }
 
-// rarity is how rare a byte is in transcripts, by its rank among others.
+// rarity returns the rank of a byte by its rarity in transcripts.
 func rarity(b byte) int {
 	const common = "etaoinsrl\"cdumphgfb,:0124536789_-.k{}[]yvwxTjES/ARIz()CqOPNDMLBUFHGWKVYQ"
 	if i := strings.IndexByte(common, b); i >= 0 {
@@ -37,11 +37,11 @@ func rarity(b byte) int {
 	return len(common)
 }
 
-// in reports whether the word may stand in lines.
-func (h *hint) in(lines []byte) bool { return h.spelt(lines) || h.numbered(lines) }
+// in reports whether lines may contain the word.
+func (h *hint) in(lines []byte) bool { return h.containsPlain(lines) || h.containsEscaped(lines) }
 
-// spelt reports whether the word stands in lines as it is.
-func (h *hint) spelt(lines []byte) bool {
+// containsPlain reports whether lines contain the word unescaped.
+func (h *hint) containsPlain(lines []byte) bool {
 	for from := 0; ; from++ {
 		at := pairAt(lines[from:], h.word[h.pair], h.word[h.pair+1])
 		if at < 0 {
@@ -54,8 +54,8 @@ func (h *hint) spelt(lines []byte) bool {
 	}
 }
 
-// numbered reports whether the number of a letter of the word stands in lines.
-func (h *hint) numbered(lines []byte) bool {
+// containsEscaped reports whether lines contain the escape of a letter of the word.
+func (h *hint) containsEscaped(lines []byte) bool {
 	const digits = 4
 	var number [digits / 2]byte
 	for {
@@ -75,9 +75,9 @@ const (
 	highs = ones << 7
 )
 
-// pairAt is where two bytes first stand beside each other; -1 if nowhere. It tries 64
-// places at a time, eight to a word of the processor: where both bytes are common, as
-// backslashes are in JSON, that is ten times as fast as to look at each of the first.
+// pairAt returns the index of the first place where two bytes are adjacent, or -1. It tests
+// 64 places at a time, eight per machine word. If both bytes are common, as backslashes are
+// in JSON, this is ten times as fast as testing each occurrence of the first.
 func pairAt(text []byte, first, second byte) int {
 	at, x, y := 0, ones*uint64(first), ones*uint64(second)
 	for ; at+64 < len(text); at += 64 {
@@ -94,10 +94,10 @@ func pairAt(text []byte, first, second byte) int {
 	return -1
 }
 
-// both has the high bit of a byte set if at one of eight places the first of two bytes
-// stands, and the second after it. The bytes are given eight times each.
+// both returns a word in which the high bit of a byte is set for each of eight places where
+// the second byte follows the first. The bytes are passed repeated eight times.
 func both(text []byte, first, second uint64) uint64 {
-	// A byte of this is zero where both stand, and only from a zero is a bit borrowed.
+	// A byte of this is zero where both match, and a bit is borrowed only from a zero.
 	other := (binary.LittleEndian.Uint64(text) ^ first) | (binary.LittleEndian.Uint64(text[1:]) ^ second)
 	return (other - ones) &^ other
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestPairAt holds it against a plain search, for every place and every length of text.
+// TestPairAt compares pairAt with a naive search, for every position and length of text.
 func TestPairAt(t *testing.T) {
 	pair := []byte(`\u`)
 	chance := rand.New(rand.NewPCG(3, 4))
@@ -45,7 +45,7 @@ func TestHint(t *testing.T) {
 	}
 }
 
-// BenchmarkHint looks for words, common and rare, in what has none of them.
+// BenchmarkHint searches for common and rare words in text without them.
 func BenchmarkHint(b *testing.B) {
 	text := []byte(strings.Repeat(`{"type":"message","text":"an error: \"not found\"\nread the file, and return\n"},`, 1000))
 	for _, word := range []string{"errors", "reader", "quokka"} {

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Readable is a line of JSON with its escapes undone, so that an expression
-// meets the text as it was said. What is no escape stays as it is.
+// Readable returns a line of JSON with its escapes decoded, so that expressions match the
+// original text. Invalid escapes are kept unchanged.
 func Readable(line []byte) []byte {
 	line = bytes.TrimRight(line, "\r\n")
 	i := bytes.IndexByte(line, '\\')
@@ -47,8 +47,8 @@ func Readable(line []byte) []byte {
 
 var escapes = map[byte]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
-// unicodeEscape reads an escape of a character by its number, or of one by two
-// halves, and how many bytes it takes; 0 if it is none.
+// unicodeEscape decodes a \u escape, or a surrogate pair of two, and returns its length in
+// bytes; 0 if there is none.
 func unicodeEscape(b []byte) (rune, int) {
 	r, ok := hex4(b)
 	if !ok {

@@ -12,8 +12,8 @@ import (
 	"firn/internal/vfs"
 )
 
-// TestTooLongLine searches a file with a line over the limit: it is named, and
-// the lines around it are found under their numbers.
+// TestTooLongLine checks that a line over the limit is reported, and that the lines around
+// it are found under their numbers.
 func TestTooLongLine(t *testing.T) {
 	const limit = 1 << 20
 	for name, size := range map[string]int{"just over": limit + 300<<10, "far over": 9 << 20} {

@@ -8,8 +8,8 @@ import (
 	"firn/wire"
 )
 
-// chat answers a request for a chat completion.
-func (v *visit) chat() error {
+// chat handles a chat completion request.
+func (v *exchange) chat() error {
 	var q chatRequest
 	if err := v.decode(&q); err != nil {
 		return err
@@ -34,13 +34,13 @@ func (v *visit) chat() error {
 	if err != nil {
 		return err
 	}
-	c := &completion{v: v, usage: q.StreamOptions.IncludeUsage, id: "chatcmpl-" + string(p.question), model: who.told(), created: v.door.clock().Unix()}
+	c := &completion{v: v, usage: q.StreamOptions.IncludeUsage, id: "chatcmpl-" + string(p.question), model: who.displayName(), created: v.door.clock().Unix()}
 	v.w.Header().Set("X-Firn-Session", string(p.at.session))
 	defer p.release()
 	if q.Stream {
 		return c.stream(p, terms)
 	}
-	done, err := v.run(p, terms, plain{})
+	done, err := v.run(p, terms, nopListener{})
 	if err != nil {
 		return err
 	}
@@ -48,53 +48,52 @@ func (v *visit) chat() error {
 	return v.reply(http.StatusOK, c.whole(done, p.at.session))
 }
 
-// told is what the client is told who answers.
-func (c choice) told() string {
+// displayName returns the model name reported to the client.
+func (c choice) displayName() string {
 	if c.name == "" {
 		return "firn"
 	}
 	return c.name
 }
 
-// placed is a conversation in its session, with a question to be answered.
+// placed is a conversation in its session, with a message to be answered.
 type placed struct {
-	at       spot
+	at       position
 	question firn.EntryID
-	// opening and whole are what the conversation is remembered by; opening is
-	// empty if it is not to be, since the client names the session.
+	// opening and whole are the digests under which the conversation is remembered. opening
+	// is empty if the client names the session, so that nothing needs to be remembered.
 	opening string
 	whole   digest
-	// release lets go of the session; shared says that others talk in it too, so
-	// that it is held until the answer is there, and not only until its turn
-	// has begun.
+	// release unlocks the session. If shared is true, other clients use the session too,
+	// and it stays locked until the answer is complete rather than until the turn has
+	// started.
 	release func()
 	shared  bool
 }
 
-// begun lets others at the session, once its turn has begun.
-func (p *placed) begun() {
+// turnStarted unlocks the session once its turn has started, unless it is shared.
+func (p *placed) turnStarted() {
 	if !p.shared {
 		p.release()
 	}
 }
 
-// place puts what is new of a conversation into the session where it goes on:
-// the one that the client names, the one that holds what was said before, or a
-// new one.
-func (v *visit) place(session, user string, who choice, t *talk) (*placed, error) {
+// place appends the new part of a conversation to its session: the one the client names,
+// the one that holds the earlier messages, or a new one.
+func (v *exchange) place(session, user string, who choice, t *transcript) (*placed, error) {
 	history, fresh := t.split()
 	if len(fresh) == 0 {
-		return nil, bad("messages", "the last message is the assistant's: there is nothing to answer")
+		return nil, badRequest("messages", "the last message is the assistant's: there is nothing to answer")
 	}
-	if t.silent() {
-		return nil, bad("messages", "nothing is said")
+	if t.isEmpty() {
+		return nil, badRequest("messages", "nothing is said")
 	}
 	p := &placed{whole: digest{}.with(t.messages...)}
 	var err error
 	known := false
 	if session != "" {
 		var empty bool
-		p.at, empty, err = v.named(session, who)
+		p.at, empty, err = v.resolveSession(session, who)
 		known = !empty
 	} else {
 		p.opening = v.opening(user, who, t)
@@ -102,9 +101,9 @@ func (v *visit) place(session, user string, who choice, t *talk) (*placed, error
 			p.at, known, err = v.find(p.opening, history)
 		}
 		if err == nil && !known {
-			p.at, err = v.begin(who, p.opening)
+			p.at, err = v.createSession(who, p.opening)
 		} else if err == nil {
-			err = v.assure(&p.at, who)
+			err = v.checkModel(&p.at, who)
 		}
 	}
 	if err != nil {
@@ -113,11 +112,11 @@ func (v *visit) place(session, user string, who choice, t *talk) (*placed, error
 	if !known {
 		fresh = t.messages
 	}
-	return p, v.say(p, who, t.instructions(), fresh, !known)
+	return p, v.appendNew(p, who, t.instructions(), fresh, !known)
 }
 
-// say appends what is new, behind what else is to be kept of the request.
-func (v *visit) say(p *placed, who choice, instructions string, fresh []firn.Message, begins bool) error {
+// appendNew appends the new messages, preceded by the other entries to keep of the request.
+func (v *exchange) appendNew(p *placed, who choice, instructions string, fresh []firn.Message, begins bool) error {
 	var entries []firn.Entry
 	if change, ok := who.change(p.at); ok {
 		entries = append(entries, change)
@@ -145,34 +144,33 @@ func (v *visit) say(p *placed, who choice, instructions string, fresh []firn.Mes
 	return err
 }
 
-// instructedType is the type of an entry that keeps what the system was made to
-// say by a client. A model is sent it with the request, not from the log.
+// instructedType is the type of an entry that stores a client's system instructions. They
+// are sent to the model with the request, not from the log.
 const instructedType = "openai.instructions"
 
-// instructed is the entry that keeps instructions, and the digest they are
-// known by.
+// instructed returns the entry that stores instructions, and their digest.
 func instructed(text, before string) (firn.Entry, string) {
 	if text == "" {
 		return firn.Entry{}, before
 	}
 	sum := digest{}.with(firn.Message{Role: firn.RoleSystem, Parts: textPart(text)}).String()
 	data, err := wire.Spell(map[string]string{"text": text})
-	if err != nil { // a text always can be spelt
+	if err != nil { // cannot happen: a string always marshals
 		data = nil
 	}
 	return firn.NewEntry(&firn.Custom{Type: instructedType, Data: data}), sum
 }
 
-// remember notes where a conversation goes on.
-func (v *visit) remember(p *placed, t *turn) {
+// remember records where a conversation continues.
+func (v *exchange) remember(p *placed, t *turn) {
 	at := p.at
 	at.entry = t.answer.Entry
 	if p.opening != "" && at.entry != "" {
-		v.door.memory.put(p.opening+p.whole.with(t.told()).String(), at)
+		v.door.memory.put(p.opening+p.whole.with(t.clientMessage()).String(), at)
 	}
 }
 
-// usageOf tells what an answer used.
+// usageOf returns the token usage of an answer.
 func usageOf(c wire.Counters) chatUsage {
 	prompt := c.Input + c.CacheRead + c.CacheWrite
 	u := chatUsage{PromptTokens: prompt, CompletionTokens: c.Output, TotalTokens: prompt + c.Output}

@@ -9,17 +9,17 @@ import (
 	"firn/wire"
 )
 
-// completion is the answer to a request for a chat completion.
+// completion is the answer to a chat completion request.
 type completion struct {
-	v *visit
-	// usage says that a stream ends with what was used.
+	v *exchange
+	// usage is true if a stream ends with the token usage.
 	usage   bool
 	id      string
 	model   string
 	created int64
 }
 
-// chatAnswer is an answer, or a piece of one.
+// chatAnswer is a chat completion or a chunk of one.
 type chatAnswer struct {
 	ID      string       `json:"id"`
 	Object  string       `json:"object"`
@@ -27,12 +27,12 @@ type chatAnswer struct {
 	Model   string       `json:"model"`
 	Choices []chatChoice `json:"choices"`
 	Usage   *chatUsage   `json:"usage,omitempty"`
-	// Firn tells where the conversation is kept.
-	Firn *kept `json:"firn,omitempty"`
+	// Firn is the location of the stored conversation.
+	Firn *location `json:"firn,omitempty"`
 }
 
-// kept is where a conversation is kept.
-type kept struct {
+// location identifies the session and entry of a conversation.
+type location struct {
 	Session firn.ID      `json:"session"`
 	Entry   firn.EntryID `json:"entry,omitempty"`
 }
@@ -41,12 +41,12 @@ type chatChoice struct {
 	Index   int        `json:"index"`
 	Message *chatReply `json:"message,omitempty"`
 	Delta   *chatDelta `json:"delta,omitempty"`
-	// Logprobs is always null: they are not told.
+	// Logprobs is always null; log probabilities are not supported.
 	Logprobs     *struct{} `json:"logprobs"`
 	FinishReason *string   `json:"finish_reason"`
 }
 
-// chatReply is what the assistant says.
+// chatReply is the message of the assistant.
 type chatReply struct {
 	Role      string     `json:"role"`
 	Content   *string    `json:"content"`
@@ -54,7 +54,7 @@ type chatReply struct {
 	ToolCalls []chatCall `json:"tool_calls,omitempty"`
 }
 
-// chatDelta is a piece of it.
+// chatDelta is a part of a streamed message.
 type chatDelta struct {
 	Role      string     `json:"role,omitempty"`
 	Content   *string    `json:"content,omitempty"`
@@ -71,21 +71,21 @@ type chatUsage struct {
 	} `json:"prompt_tokens_details"`
 }
 
-// whole is the answer in one piece.
+// whole returns the complete answer.
 func (c *completion) whole(t *turn, id firn.ID) chatAnswer {
 	reply := &chatReply{Role: "assistant", ToolCalls: chatCalls(t.answer.Pending, false)}
-	if text := joinRounds(t.said); text != "" || len(reply.ToolCalls) == 0 {
+	if text := joinRounds(t.rounds); text != "" || len(reply.ToolCalls) == 0 {
 		reply.Content = &text
 	}
 	usage := usageOf(t.answer.Usage)
 	return chatAnswer{
 		ID: c.id, Object: "chat.completion", Created: c.created, Model: c.model, Usage: &usage,
 		Choices: []chatChoice{{Message: reply, FinishReason: finish(t.answer)}},
-		Firn:    &kept{Session: id, Entry: t.answer.Entry},
+		Firn:    &location{Session: id, Entry: t.answer.Entry},
 	}
 }
 
-// chatCalls are calls that the client is to run.
+// chatCalls returns the tool calls that the client must run.
 func chatCalls(pending []wire.Tool, numbered bool) []chatCall {
 	var calls []chatCall
 	for i, p := range pending {
@@ -98,7 +98,7 @@ func chatCalls(pending []wire.Tool, numbered bool) []chatCall {
 	return calls
 }
 
-// finish says why an answer ended.
+// finish returns the finish reason of an answer.
 func finish(a wire.Answer) *string {
 	reason := "stop"
 	switch {
@@ -110,30 +110,30 @@ func finish(a wire.Answer) *string {
 	return &reason
 }
 
-// stream answers with events.
+// stream answers with server-sent events.
 func (c *completion) stream(p *placed, terms wire.Terms) error {
 	done, err := c.v.run(p, terms, c)
 	if err != nil {
 		return c.broken(err)
 	}
 	c.v.remember(p, done)
-	c.begin()
+	c.keepAlive()
 	if calls := chatCalls(done.answer.Pending, true); len(calls) > 0 {
 		c.tell(chatDelta{ToolCalls: calls}, nil)
 	}
 	c.tell(chatDelta{}, finish(done.answer))
 	if c.usage {
 		usage := usageOf(done.answer.Usage)
-		c.send(chatAnswer{Choices: []chatChoice{}, Usage: &usage, Firn: &kept{Session: p.at.session, Entry: done.answer.Entry}})
+		c.send(chatAnswer{Choices: []chatChoice{}, Usage: &usage, Firn: &location{Session: p.at.session, Entry: done.answer.Entry}})
 	}
 	c.write([]byte("data: [DONE]\n\n"))
 	return nil
 }
 
-// broken ends a stream that broke off. If nothing was sent yet, the error has a
-// status of its own.
+// broken ends a stream after an error. If nothing was sent yet, the error is returned and
+// gets its own HTTP status.
 func (c *completion) broken(err error) error {
-	if !c.v.begun {
+	if !c.v.started {
 		return err
 	}
 	failure, _ := failureOf(err)
@@ -143,9 +143,9 @@ func (c *completion) broken(err error) error {
 	return nil
 }
 
-// begin begins the stream; later it shows that it is alive.
-func (c *completion) begin() {
-	if c.v.begun {
+// keepAlive starts the stream, and later sends a sign of life.
+func (c *completion) keepAlive() {
+	if c.v.started {
 		c.write([]byte(":\n\n"))
 		return
 	}
@@ -154,10 +154,10 @@ func (c *completion) begin() {
 	c.tell(chatDelta{Role: "assistant", Content: &empty}, nil)
 }
 
-// text tells a piece of the answer.
+// text sends a part of the answer.
 func (c *completion) text(piece string, round bool) {
-	if !c.v.begun {
-		c.begin()
+	if !c.v.started {
+		c.keepAlive()
 	}
 	if round {
 		piece = roundBreak + piece
@@ -165,10 +165,10 @@ func (c *completion) text(piece string, round bool) {
 	c.tell(chatDelta{Content: &piece}, nil)
 }
 
-// think tells what the model says to itself, in a member that some clients know.
+// think sends a part of the reasoning, in a member that some clients support.
 func (c *completion) think(piece string) {
-	if !c.v.begun {
-		c.begin()
+	if !c.v.started {
+		c.keepAlive()
 	}
 	c.tell(chatDelta{Reasoning: piece}, nil)
 }
@@ -177,11 +177,11 @@ func (c *completion) tell(delta chatDelta, finish *string) {
 	c.send(chatAnswer{Choices: []chatChoice{{Delta: &delta, FinishReason: finish}}})
 }
 
-// send sends a piece.
+// send sends a chunk.
 func (c *completion) send(a chatAnswer) {
 	a.ID, a.Object, a.Created, a.Model = c.id, "chat.completion.chunk", c.created, c.model
 	data, err := wire.Spell(a)
-	if err != nil { // there is nothing in it that has no spelling
+	if err != nil { // cannot happen: all values marshal
 		data = json.RawMessage("{}")
 	}
 	c.write(sse.Append(nil, sse.Event{Data: data}))
@@ -189,15 +189,16 @@ func (c *completion) send(a chatAnswer) {
 
 func (c *completion) write(b []byte) { c.v.write(b) }
 
-// beginStream begins an answer that is a stream of events.
-func (v *visit) beginStream() {
-	v.begun = true
+// beginStream starts an event stream response.
+func (v *exchange) beginStream() {
+	v.started = true
 	v.w.Header().Set("Content-Type", "text/event-stream")
 	v.w.WriteHeader(http.StatusOK)
 }
 
-// write writes a piece of a stream. Who is gone is noticed by its request.
-func (v *visit) write(b []byte) {
+// write writes a part of a stream. Write errors are ignored: the request context ends if
+// the client is gone.
+func (v *exchange) write(b []byte) {
 	if _, err := v.w.Write(b); err == nil {
 		_ = http.NewResponseController(v.w).Flush()
 	}

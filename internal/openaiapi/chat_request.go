@@ -8,8 +8,8 @@ import (
 	"firn/wire"
 )
 
-// chatRequest is what of a request for a chat completion is heeded, or must be
-// refused. Sampling (temperature and the like) is left to the model.
+// chatRequest holds the members of a chat completion request that are used, or must be
+// rejected. Sampling parameters such as temperature are left to the model.
 type chatRequest struct {
 	Model               string            `json:"model"`
 	Messages            []chatMessage     `json:"messages"`
@@ -44,9 +44,9 @@ type chatMessage struct {
 	ToolCallID string          `json:"tool_call_id"`
 }
 
-// chatCall is a call of a function.
+// chatCall is a function call.
 type chatCall struct {
-	// Index is told in streams only.
+	// Index is used in streams only.
 	Index    *int         `json:"index,omitempty"`
 	ID       string       `json:"id"`
 	Type     string       `json:"type"`
@@ -67,8 +67,7 @@ type chatTool struct {
 	} `json:"function"`
 }
 
-// check refuses what nobody here can do: an answer that is not what was asked
-// for would be worse.
+// check rejects unsupported options rather than ignoring them.
 func (q *chatRequest) check() error {
 	switch {
 	case q.N != nil && *q.N != 1:
@@ -84,9 +83,9 @@ func (q *chatRequest) check() error {
 	case given(q.Functions):
 		return unsupported("functions", "functions have become tools")
 	case q.MaxTokens < 0 || q.MaxCompletionTokens < 0:
-		return bad("max_completion_tokens", "an answer cannot have less than no tokens")
+		return badRequest("max_completion_tokens", "an answer cannot have less than no tokens")
 	case len(q.Messages) == 0:
-		return bad("messages", "there are no messages")
+		return badRequest("messages", "there are no messages")
 	}
 	return nil
 }
@@ -95,7 +94,7 @@ func given(raw json.RawMessage) bool {
 	return len(raw) > 0 && string(raw) != "null" && string(raw) != "[]"
 }
 
-// terms is how the turn is to be run.
+// terms returns the terms of the turn.
 func (q *chatRequest) terms(who choice) (wire.Terms, error) {
 	t := wire.Terms{Bare: who.model != "", MaxTokens: max(q.MaxTokens, q.MaxCompletionTokens)}
 	for _, x := range q.Tools {
@@ -107,7 +106,7 @@ func (q *chatRequest) terms(who choice) (wire.Terms, error) {
 	return t, chooseTools(&t, q.ToolChoice)
 }
 
-// chooseTools heeds what the client says of which tools are used.
+// chooseTools applies the client's tool_choice.
 func chooseTools(t *wire.Terms, choice json.RawMessage) error {
 	var word string
 	switch _ = json.Unmarshal(choice, &word); {
@@ -120,8 +119,8 @@ func chooseTools(t *wire.Terms, choice json.RawMessage) error {
 	return unsupported("tool_choice", "a model cannot be made to use a tool: tool_choice is auto or none")
 }
 
-// session is the session that the client names, in its header or in metadata.
-func (v *visit) sessionName(metadata map[string]string) string {
+// sessionName returns the session that the client names in its header or metadata.
+func (v *exchange) sessionName(metadata map[string]string) string {
 	for _, name := range []string{v.r.Header.Get("X-Firn-Session"), metadata["firn_session"], metadata["session"]} {
 		if name = strings.TrimSpace(name); name != "" {
 			return name
@@ -131,12 +130,12 @@ func (v *visit) sessionName(metadata map[string]string) string {
 }
 
 // talk reads the conversation of the request.
-func (q *chatRequest) talk() (*talk, error) {
-	t := &talk{}
+func (q *chatRequest) talk() (*transcript, error) {
+	t := &transcript{}
 	for i, m := range q.Messages {
 		parts, err := contentParts(m.Content)
 		if err != nil {
-			return nil, bad("messages", "message %d: %v", i+1, err)
+			return nil, badRequest("messages", "message %d: %v", i+1, err)
 		}
 		switch m.Role {
 		case "system", "developer":
@@ -151,19 +150,19 @@ func (q *chatRequest) talk() (*talk, error) {
 		case "tool":
 			t.add(result(m.ToolCallID, parts))
 		default:
-			return nil, bad("messages", "message %d has the role %s, which nobody here has", i+1, quoted(m.Role))
+			return nil, badRequest("messages", "message %d has the role %s, which nobody here has", i+1, quoted(m.Role))
 		}
 	}
 	t.nameResults()
 	return t, nil
 }
 
-// result is a message that answers a call.
+// result returns a message with the result of a call.
 func result(call string, content []firn.Part) firn.Message {
 	return firn.Message{Role: firn.RoleToolResult, Parts: []firn.Part{firn.ToolResult{CallID: call, Content: content}}}
 }
 
-// arguments are those of a call as the log has them: a JSON object.
+// arguments returns the arguments of a call as the log stores them: a JSON object.
 func arguments(s string) json.RawMessage {
 	var object map[string]json.RawMessage
 	if json.Unmarshal([]byte(s), &object) != nil || object == nil {

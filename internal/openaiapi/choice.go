@@ -8,22 +8,23 @@ import (
 	"firn/wire"
 )
 
-// choice is who answers a request.
+// choice is the agent or model that answers a request.
 type choice struct {
-	// name is what the client calls it, and is told.
+	// name is the model name used by the client, and reported to it.
 	name string
-	// agent is the agent that the session belongs to; empty is the default one.
+	// agent is the agent that owns the session; empty means the default agent.
 	agent string
-	// model is provider/model, if the client chose one: then it is sent what the
-	// client says, without what makes an agent. Empty is the agent's own.
+	// model is provider/model if the client chose a model. The model then gets only the
+	// client's messages, without the agent's prompt and tools. Empty means the agent's own
+	// model.
 	model string
-	// unsure says that nobody has told yet that the model can be asked.
+	// unsure is true if it is not known yet whether the model is available.
 	unsure bool
 }
 
-// choose finds who is meant by the name of a model: an agent, a model with its
-// provider, or a model that only one provider has.
-func (v *visit) choose(name string) (choice, error) {
+// choose resolves a model name to an agent, a model with its provider, or a model that only
+// one provider has.
+func (v *exchange) choose(name string) (choice, error) {
 	ctx, who := v.r.Context(), choice{name: name}
 	if name == "" {
 		return who, nil
@@ -53,14 +54,13 @@ func (v *visit) choose(name string) (choice, error) {
 }
 
 func noModel(name string) error {
-	return &wrong{&wire.Problem{
+	return &requestError{&wire.Problem{
 		Kind: wire.NotFound, Message: "there is no agent and no model " + quoted(name), Hint: "GET /v1/models lists them",
 	}, "model", "model_not_found"}
 }
 
-// assure finds out whether the model can be asked, by choosing it for the
-// session.
-func (v *visit) assure(at *spot, who choice) error {
+// checkModel checks that the model is available, by selecting it for the session.
+func (v *exchange) checkModel(at *position, who choice) error {
 	if !who.unsure {
 		return nil
 	}
@@ -74,9 +74,9 @@ func (v *visit) assure(at *spot, who choice) error {
 	return nil
 }
 
-// change is the entry that says who answers from here on; false if nobody else
-// does.
-func (c choice) change(s spot) (firn.Entry, bool) {
+// change returns the entry that records a change of model, or false if the model stays the
+// same.
+func (c choice) change(s position) (firn.Entry, bool) {
 	if c.model == "" || c.model == s.model {
 		return firn.Entry{}, false
 	}
@@ -84,7 +84,7 @@ func (c choice) change(s spot) (firn.Entry, bool) {
 	return firn.NewEntry(&firn.ModelChange{Provider: provider, Model: model}), true
 }
 
-// quoted is a name of the client's, cut if it is long.
+// quoted quotes a name from the client, shortened if it is long.
 func quoted(s string) string {
 	const most = 80
 	if len(s) > most {

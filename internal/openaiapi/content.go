@@ -11,16 +11,16 @@ import (
 	"firn/internal/rawjson"
 )
 
-// contentPart is a part of a message, in either of OpenAI's two APIs.
+// contentPart is a part of a message in either of OpenAI's two APIs.
 type contentPart struct {
 	Type    string `json:"type"`
 	Text    string `json:"text"`
 	Refusal string `json:"refusal"`
-	// ImageURL is a text, or an object with a member url.
+	// ImageURL is a string, or an object with a member url.
 	ImageURL json.RawMessage `json:"image_url"`
 }
 
-// contentParts reads the content of a message: a text, or parts.
+// contentParts reads the content of a message: a string, or parts.
 func contentParts(raw json.RawMessage) ([]firn.Part, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil
@@ -61,8 +61,7 @@ func textPart(text string) []firn.Part {
 	return []firn.Part{firn.Text{Text: clean}}
 }
 
-// imagePart reads a picture, which must be in the request: nothing is fetched
-// for a client.
+// imagePart reads an image. The image must be in the request itself; URLs are not fetched.
 func imagePart(raw json.RawMessage) (firn.Part, error) {
 	var url string
 	if json.Unmarshal(raw, &url) != nil {

@@ -13,7 +13,7 @@ import (
 	"firn/wire"
 )
 
-// conversation is a session as this API tells of it.
+// conversation is a session as a conversation object of this API.
 type conversation struct {
 	ID        string            `json:"id"`
 	Object    string            `json:"object"`
@@ -27,16 +27,16 @@ type newItems struct {
 	Metadata map[string]string `json:"metadata"`
 }
 
-// metadataType is the type of the entry that keeps what a client wants to be
-// kept with a conversation. It is the first of the session.
+// metadataType is the type of the entry that stores a conversation's metadata. It is the
+// first entry of the session.
 const metadataType = "openai.metadata"
 
-// maxMetadata is how much of that there may be, as OpenAI has it.
+// maxMetadata is OpenAI's limit on the number of metadata members.
 const maxMetadata = 16
 
-// newConversation makes a session. The member agent of the metadata names the
-// agent that it belongs to.
-func (v *visit) newConversation() error {
+// newConversation creates a session. The metadata member agent names the agent that owns
+// it.
+func (v *exchange) newConversation() error {
 	var q newItems
 	if v.r.ContentLength != 0 {
 		if err := v.decode(&q); err != nil {
@@ -44,7 +44,7 @@ func (v *visit) newConversation() error {
 		}
 	}
 	if len(q.Metadata) > maxMetadata {
-		return bad("metadata", "%d pairs of metadata are allowed", maxMetadata)
+		return badRequest("metadata", "%d pairs of metadata are allowed", maxMetadata)
 	}
 	t, err := optionalInput(q.Items)
 	if err != nil {
@@ -52,12 +52,12 @@ func (v *visit) newConversation() error {
 	}
 	who, err := v.choose(q.Metadata["agent"])
 	if err == nil && who.model != "" {
-		err = noModel(who.name) // a model is named with each response
+		err = noModel(who.name) // a model is given with each response
 	}
 	if err != nil {
 		return err
 	}
-	at, err := v.begin(who, "conversation")
+	at, err := v.createSession(who, "conversation")
 	if err != nil {
 		return err
 	}
@@ -75,16 +75,16 @@ func (v *visit) newConversation() error {
 	return v.reply(http.StatusOK, conversation{ID: conversationID(at.session), Object: "conversation", CreatedAt: v.door.clock().Unix(), Metadata: q.Metadata})
 }
 
-// optionalInput reads items that may be left out.
-func optionalInput(raw json.RawMessage) (*talk, error) {
+// optionalInput reads items that may be missing.
+func optionalInput(raw json.RawMessage) (*transcript, error) {
 	if !given(raw) {
-		return &talk{}, nil
+		return &transcript{}, nil
 	}
 	return input(raw)
 }
 
-// itemEntries makes entries of items.
-func (v *visit) itemEntries(t *talk) []firn.Entry {
+// itemEntries turns items into entries.
+func (v *exchange) itemEntries(t *transcript) []firn.Entry {
 	messages := t.messages
 	if len(t.system) > 0 {
 		messages = append([]firn.Message{{Role: firn.RoleSystem, Parts: textPart(t.instructions())}}, messages...)
@@ -92,22 +92,22 @@ func (v *visit) itemEntries(t *talk) []firn.Entry {
 	return entriesOf(messages, digest{}.with(t.messages...), v.door.clock().UTC().Truncate(time.Millisecond))
 }
 
-// inConversation is the end of a conversation.
-func (v *visit) inConversation(id string, who choice) (spot, error) {
+// inConversation returns the end of a conversation.
+func (v *exchange) inConversation(id string, who choice) (position, error) {
 	s, err := v.sessionOf(id, "conversation")
 	if err == nil {
-		err = belongs(s, who)
+		err = checkAgent(s, who)
 	}
 	if err != nil {
-		return spot{}, err
+		return position{}, err
 	}
 	at := spotIn(s)
-	err = v.assure(&at, who)
+	err = v.checkModel(&at, who)
 	return at, err
 }
 
-// sessionOf is the session of a conversation.
-func (v *visit) sessionOf(id, param string) (wire.Session, error) {
+// sessionOf returns the session of a conversation.
+func (v *exchange) sessionOf(id, param string) (wire.Session, error) {
 	session, err := parseConversation(id, param)
 	if err != nil {
 		return wire.Session{}, err
@@ -122,8 +122,8 @@ func (v *visit) sessionOf(id, param string) (wire.Session, error) {
 	return s, nil
 }
 
-// oneConversation tells of a conversation, or hides it.
-func (v *visit) oneConversation(id string) error {
+// oneConversation returns or hides a conversation.
+func (v *exchange) oneConversation(id string) error {
 	s, err := v.sessionOf(id, "")
 	if err != nil {
 		return err
@@ -147,9 +147,9 @@ type deleted struct {
 	Deleted bool   `json:"deleted"`
 }
 
-// metadata is what a client wanted to be kept with a conversation.
-func (v *visit) metadata(id firn.ID) (map[string]string, error) {
-	const near = 8 // it stands at the beginning
+// metadata returns the metadata of a conversation.
+func (v *exchange) metadata(id firn.ID) (map[string]string, error) {
+	const near = 8 // it is near the beginning
 	found := map[string]string{}
 	page, err := v.c.EntriesPage(v.r.Context(), id, client.EntryQuery{View: wire.ViewDisk, Limit: near})
 	for _, e := range page.Items {
@@ -158,7 +158,7 @@ func (v *visit) metadata(id firn.ID) (map[string]string, error) {
 			continue // a gap
 		}
 		if c, ok := entry.Body.(*firn.Custom); ok && c.Type == metadataType {
-			_ = json.Unmarshal(c.Data, &found) // what is not ours stays as it is
+			_ = json.Unmarshal(c.Data, &found) // metadata of another form is ignored
 			break
 		}
 	}
@@ -184,8 +184,8 @@ func listOf(items []item, more bool) itemList {
 	return l
 }
 
-// items lists the items of a conversation, or adds some.
-func (v *visit) items(id string) error {
+// items lists the items of a conversation, or adds items to it.
+func (v *exchange) items(id string) error {
 	s, err := v.sessionOf(id, "")
 	if err != nil {
 		return err
@@ -197,11 +197,11 @@ func (v *visit) items(id string) error {
 	limit, order := 20, query.Get("order")
 	if text := query.Get("limit"); text != "" {
 		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > 100 {
-			return bad("limit", "the limit is a number from 1 to 100")
+			return badRequest("limit", "the limit is a number from 1 to 100")
 		}
 	}
 	if order != "" && order != "asc" && order != "desc" {
-		return bad("order", "the order is asc or desc")
+		return badRequest("order", "the order is asc or desc")
 	}
 	page, more, err := v.listItems(s.ID, query.Get("after"), limit, order != "asc")
 	if err != nil {
@@ -210,13 +210,13 @@ func (v *visit) items(id string) error {
 	return v.reply(http.StatusOK, listOf(page, more))
 }
 
-// unreadHeader says how many places among the items that are listed could not be
-// read. The protocol has no item for that.
+// unreadHeader is the response header with the number of unreadable places among the listed
+// items. The API has no item type for them.
 const unreadHeader = "X-Firn-Unread"
 
-// listItems returns some items of the branch of a session, behind one of them if
-// that is named, and whether there are more.
-func (v *visit) listItems(id firn.ID, after string, limit int, back bool) (page []item, more bool, err error) {
+// listItems returns items on the branch of a session, starting after an item if one is
+// named, and reports whether there are more.
+func (v *exchange) listItems(id firn.ID, after string, limit int, back bool) (page []item, more bool, err error) {
 	skipping, unread := after != "", 0
 	defer func() {
 		if unread > 0 {
@@ -250,13 +250,13 @@ func (v *visit) listItems(id firn.ID, after string, limit int, back bool) (page 
 		}
 	}
 	if skipping {
-		return nil, false, bad("after", "the conversation has no item %s", quoted(after))
+		return nil, false, badRequest("after", "the conversation has no item %s", quoted(after))
 	}
 	return page, false, nil
 }
 
 // addItems adds items to a conversation.
-func (v *visit) addItems(s wire.Session) error {
+func (v *exchange) addItems(s wire.Session) error {
 	var q newItems
 	if err := v.decode(&q); err != nil {
 		return err
@@ -267,7 +267,7 @@ func (v *visit) addItems(s wire.Session) error {
 	}
 	entries := v.itemEntries(t)
 	if len(entries) == 0 {
-		return bad("items", "there are no items")
+		return badRequest("items", "there are no items")
 	}
 	if _, err := v.put(spotIn(s), choice{}, entries); err != nil {
 		return err

@@ -9,21 +9,21 @@ import (
 	"firn/wire"
 )
 
-// fail answers with a problem, unless an answer is on its way.
-func (v *visit) fail(err error) {
-	if v.begun || v.r.Context().Err() != nil {
+// fail answers with an error, unless the response has started.
+func (v *exchange) fail(err error) {
+	if v.started || v.r.Context().Err() != nil {
 		return
 	}
 	failure, status := failureOf(err)
 	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
 		v.w.Header().Set("Retry-After", "1")
 	}
-	_ = v.reply(status, failure) // it has a spelling
+	_ = v.reply(status, failure) // cannot happen: it always marshals
 }
 
-// failureOf tells an error as OpenAI's API does, with its status.
+// failureOf converts an error to OpenAI's format and returns its HTTP status.
 func failureOf(err error) (wire.OpenAIFailure, int) {
-	var w *wrong
+	var w *requestError
 	var p *wire.Problem
 	var u *client.Unreachable
 	switch {
@@ -49,7 +49,7 @@ func failureOf(err error) (wire.OpenAIFailure, int) {
 	status := p.Status()
 	switch status {
 	case http.StatusLocked, http.StatusPreconditionFailed, http.StatusNotImplemented:
-		status = http.StatusConflict // which clients know
+		status = http.StatusConflict // a status that clients handle
 	}
 	return f, status
 }

@@ -11,16 +11,16 @@ import (
 	"firn/wire"
 )
 
-// Bounds of looking for a conversation in the log: how many sessions that begin
-// like it are looked at, and how far back in each.
+// Limits of the search for a conversation in the log: the number of sessions with the same
+// opening, and how far back each is read.
 const (
 	mostSessions = 20
 	mostEntries  = 5000
 )
 
-// opening is the beginning of a conversation, of one client: by it sessions are
-// found that may hold the rest.
-func (v *visit) opening(user string, who choice, t *talk) string {
+// opening returns the digest of the beginning of a client's conversation. It is part of the
+// session key, so that sessions with the same beginning can be found.
+func (v *exchange) opening(user string, who choice, t *transcript) string {
 	first := digest{}
 	for i, m := range t.messages {
 		if m.Role == firn.RoleAssistant {
@@ -35,9 +35,9 @@ func (v *visit) opening(user string, who choice, t *talk) string {
 	return first.with(salt).String()[:16]
 }
 
-// find finds where a conversation goes on that ends with an answer: in memory,
-// or in the log. false if it was not had here, or not lately.
-func (v *visit) find(opening string, history []firn.Message) (spot, bool, error) {
+// find returns where a conversation that ends with an answer continues, from memory or from
+// the log. It returns false if the conversation is unknown or too old.
+func (v *exchange) find(opening string, history []firn.Message) (position, bool, error) {
 	whole := digest{}.with(history...)
 	if at, ok := v.door.memory.get(opening + whole.String()); ok {
 		return at, true, nil
@@ -46,22 +46,22 @@ func (v *visit) find(opening string, history []firn.Message) (spot, bool, error)
 	answer := history[len(history)-1]
 	for s, err := range v.c.Sessions(v.r.Context(), client.Query{Text: keyPrefix + opening, Limit: mostSessions}) {
 		if err != nil {
-			return spot{}, false, err
+			return position{}, false, err
 		}
 		entry, err := v.findIn(s.ID, asked.String(), answer)
 		if err != nil {
-			return spot{}, false, err
+			return position{}, false, err
 		}
 		if entry != "" {
-			return spot{session: s.ID, entry: entry}, true, nil
+			return position{session: s.ID, entry: entry}, true, nil
 		}
 	}
-	return spot{}, false, nil
+	return position{}, false, nil
 }
 
-// findIn looks in a session for an answer to a question that is marked. It is
-// read from its end, where the question most likely is.
-func (v *visit) findIn(id firn.ID, asked string, answer firn.Message) (firn.EntryID, error) {
+// findIn searches a session for an answer to the question marked with digest asked. It
+// reads from the end, where the question most likely is.
+func (v *exchange) findIn(id firn.ID, asked string, answer firn.Message) (firn.EntryID, error) {
 	b := newBranch()
 	needle := []byte(`"` + asked + `"`)
 	for e, err := range v.c.Entries(v.r.Context(), id, client.EntryQuery{View: wire.ViewDisk, Back: true, Limit: mostEntries}) {
@@ -73,7 +73,7 @@ func (v *visit) findIn(id firn.ID, asked string, answer firn.Message) (firn.Entr
 			continue // a gap
 		}
 		if bytes.Contains(e.Line, needle) && markOf(entry) == asked {
-			if found := b.answer(entry.ID, func(m firn.Message) bool { return same(m, answer) }); found != "" {
+			if found := b.answer(entry.ID, func(m firn.Message) bool { return sameMessage(m, answer) }); found != "" {
 				return found, nil
 			}
 		}
@@ -82,7 +82,7 @@ func (v *visit) findIn(id firn.ID, asked string, answer firn.Message) (firn.Entr
 	return "", nil
 }
 
-// markOf is the digest that an entry is marked with.
+// markOf returns the digest that an entry is marked with.
 func markOf(e firn.Entry) string {
 	var m mark
 	if json.Unmarshal(e.Extra.Get(markField), &m) != nil {
@@ -91,14 +91,13 @@ func markOf(e firn.Entry) string {
 	return m.History
 }
 
-// same reports whether two messages say the same.
-func same(a, b firn.Message) bool { return digest{}.with(a) == digest{}.with(b) }
+// sameMessage reports whether two messages have the same content.
+func sameMessage(a, b firn.Message) bool { return digest{}.with(a) == digest{}.with(b) }
 
-// branch is the entries of a session behind some place.
+// branch holds the entries of a session after some position.
 type branch struct {
 	entries map[firn.EntryID]firn.Entry
-	// answers are those of the assistant that came whole and are not hidden, the
-	// latest first.
+	// answers are the complete, visible answers of the assistant, latest first.
 	answers []firn.EntryID
 	hidden  map[firn.EntryID]bool
 }
@@ -107,8 +106,8 @@ func newBranch() branch {
 	return branch{entries: make(map[firn.EntryID]firn.Entry), hidden: make(map[firn.EntryID]bool)}
 }
 
-// add adds the entry before those that are there. What hides an entry stands
-// behind it.
+// add adds an entry in front of the others. Entries are added in reverse order, so
+// tombstones are seen before their targets.
 func (b *branch) add(e firn.Entry) {
 	if e.ID == "" {
 		return
@@ -127,19 +126,19 @@ func (b *branch) add(e firn.Entry) {
 	}
 }
 
-// answer is the latest answer to a question that fits; empty if there is none.
+// answer returns the latest matching answer to a question, or "" if there is none.
 func (b *branch) answer(question firn.EntryID, fits func(firn.Message) bool) firn.EntryID {
 	for _, id := range b.answers {
-		if m, ok := b.told(question, id); ok && fits(m) {
+		if m, ok := b.clientMessage(question, id); ok && fits(m) {
 			return id
 		}
 	}
 	return ""
 }
 
-// told is what a client was told when a turn that began with a question ended
-// with an answer: what was said in all its rounds, and the calls of the last.
-func (b *branch) told(question, answer firn.EntryID) (firn.Message, bool) {
+// clientMessage returns the message that a client received for a turn from question to
+// answer: the text of all its rounds, and the tool calls of the last.
+func (b *branch) clientMessage(question, answer firn.EntryID) (firn.Message, bool) {
 	var texts []string
 	out := firn.Message{Role: firn.RoleAssistant}
 	for id := answer; id != question; {
@@ -170,7 +169,7 @@ func (b *branch) told(question, answer firn.EntryID) (firn.Message, bool) {
 	return out, true
 }
 
-// joinRounds joins what was said in the rounds of a turn.
+// joinRounds joins the texts of the rounds of a turn.
 func joinRounds(texts []string) string {
 	var said []string
 	for _, t := range texts {
@@ -181,5 +180,5 @@ func joinRounds(texts []string) string {
 	return strings.Join(said, roundBreak)
 }
 
-// roundBreak stands between what a model says before and after it used tools.
+// roundBreak separates the texts before and after tool calls.
 const roundBreak = "\n\n"

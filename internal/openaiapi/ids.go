@@ -7,9 +7,9 @@ import (
 	"firn/wire"
 )
 
-// The ids of responses and conversations tell where they are kept, so that
-// nobody has to remember it: that of a response names its session and the
-// question that it answers, which is in the log before there is an answer.
+// The IDs of responses and conversations encode their location, so that no mapping needs to
+// be stored. The ID of a response contains its session and the question that it answers,
+// which is in the log before the answer is.
 const (
 	responsePrefix     = "resp_"
 	conversationPrefix = "conv_"
@@ -41,5 +41,5 @@ func parseConversation(id, param string) (firn.ID, error) {
 }
 
 func noSuch(what, id, param string) error {
-	return &wrong{&wire.Problem{Kind: wire.NotFound, Message: "there is no " + what + " " + quoted(id)}, param, what + "_not_found"}
+	return &requestError{&wire.Problem{Kind: wire.NotFound, Message: "there is no " + what + " " + quoted(id)}, param, what + "_not_found"}
 }

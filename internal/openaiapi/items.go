@@ -9,7 +9,7 @@ import (
 	"firn/wire"
 )
 
-// itemsOf tells an entry as items: none if nothing is said in it.
+// itemsOf converts an entry to items. The result is empty if the entry is not a message.
 func itemsOf(e firn.Entry) []item {
 	switch b := e.Body.(type) {
 	case *firn.CustomMessage:
@@ -33,19 +33,19 @@ func message(id firn.EntryID, role string, content []any) item {
 	return item{ID: "msg_" + string(id), Type: messageItem, Status: "completed", Role: role, Content: spellParts(content)}
 }
 
-// spellParts spells parts.
+// spellParts encodes parts as JSON.
 func spellParts(parts []any) json.RawMessage {
 	if parts == nil {
 		parts = []any{}
 	}
 	data, err := wire.Spell(parts)
-	if err != nil { // there is nothing in it that has no spelling
+	if err != nil { // cannot happen: all values marshal
 		return json.RawMessage("[]")
 	}
 	return data
 }
 
-// inputContent is what a client said.
+// inputContent converts the parts of a client's message.
 func inputContent(parts []firn.Part) []any {
 	var out []any
 	for _, p := range parts {
@@ -59,12 +59,12 @@ func inputContent(parts []firn.Part) []any {
 	return out
 }
 
-// resultItems tells what came of a call.
+// resultItems converts the result of a tool call.
 func resultItems(id firn.EntryID, m *firn.Message) []item {
 	for _, p := range m.Parts {
 		if r, ok := p.(firn.ToolResult); ok {
 			output, err := wire.Spell(firn.JoinText(r.Content))
-			if err != nil { // a text always can be spelt
+			if err != nil { // cannot happen: a string always marshals
 				output = nil
 			}
 			return []item{{ID: "fco_" + string(id), Type: "function_call_output", Status: "completed", CallID: r.CallID, Output: output}}
@@ -73,7 +73,7 @@ func resultItems(id firn.EntryID, m *firn.Message) []item {
 	return nil
 }
 
-// answerItems tells an answer: what the model said, and its calls.
+// answerItems converts an answer: its reasoning, text and tool calls.
 func answerItems(id firn.EntryID, m *firn.Message) []item {
 	var items []item
 	status := "completed"
@@ -97,14 +97,14 @@ func answerItems(id firn.EntryID, m *firn.Message) []item {
 	return items
 }
 
-// oneResponse tells a response again, or hides its answer.
-func (v *visit) oneResponse(id string) error {
+// oneResponse returns a stored response, or hides its answer.
+func (v *exchange) oneResponse(id string) error {
 	session, question, err := parseResponse(id, "")
 	if err != nil {
 		return err
 	}
 	if _, err := v.c.Session(v.r.Context(), string(session)); err != nil {
-		return notSeen(err, "response", id, "")
+		return notFoundError(err, "response", id, "")
 	}
 	found, err := v.answerTo(session, question)
 	if err != nil {
@@ -123,16 +123,16 @@ func (v *visit) oneResponse(id string) error {
 	return v.reply(http.StatusOK, found.response(id, session))
 }
 
-// response is an answer as it was given.
+// response returns a stored answer as a response.
 func (a *answered) response(id string, session firn.ID) *response {
 	q := responseRequest{}
-	p := &placed{at: spot{session: session}, question: a.question}
+	p := &placed{at: position{session: session}, question: a.question}
 	r := q.response(p, choice{}, a.asked.Time.Unix())
 	r.ID = id
 	if m, ok := a.entries[a.answer].Body.(*firn.Message); ok {
 		r.Model = m.Provider + "/" + m.Model
 	}
-	answer := a.told(session)
+	answer := a.turnAnswer(session)
 	s := newSpeech(nil, r)
 	if answer.Text != "" {
 		s.text(answer.Text, false)
@@ -141,9 +141,9 @@ func (a *answered) response(id string, session firn.ID) *response {
 	return r
 }
 
-// told is the answer as the turn told it.
-func (a *answered) told(session firn.ID) wire.Answer {
-	told, _ := a.branch.told(a.question, a.answer)
+// turnAnswer returns the answer in the form in which a turn returns it.
+func (a *answered) turnAnswer(session firn.ID) wire.Answer {
+	told, _ := a.branch.clientMessage(a.question, a.answer)
 	answer := wire.Answer{Session: session, Message: a.question, Entry: a.answer, Text: told.Text()}
 	if m, ok := a.entries[a.answer].Body.(*firn.Message); ok {
 		answer.Stop = string(m.StopReason)

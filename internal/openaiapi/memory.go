@@ -7,53 +7,51 @@ import (
 	"firn"
 )
 
-// memorySize is how many conversations are remembered.
+// memorySize is the number of conversations remembered.
 const memorySize = 4096
 
-// spot is where a conversation goes on.
-type spot struct {
+// position is where a conversation continues.
+type position struct {
 	session firn.ID
-	// entry is the one that the next message follows; empty is the head,
-	// whatever that is.
+	// entry is the parent of the next message; empty means the current head.
 	entry firn.EntryID
-	// model is who answers there, and system the digest of what it was told, if
-	// that is known.
+	// model is the model that answers there, and system the digest of its instructions, if
+	// known.
 	model, system string
 }
 
-// memory remembers where conversations go on, by what was said in them or by the
-// id of a response. It forgets those that were not asked for the longest. What
-// is forgotten is looked for in the log.
+// memory is an LRU cache of positions, keyed by the digest of a conversation or the ID of a
+// response. Positions that were evicted are searched in the log.
 type memory struct {
 	mu    sync.Mutex
 	size  int
 	spots map[string]*list.Element
-	order *list.List // of remembered, the latest first
+	order *list.List // of remembered, most recent first
 }
 
 type remembered struct {
 	name string
-	spot spot
+	spot position
 }
 
 func newMemory(size int) *memory {
 	return &memory{size: size, spots: make(map[string]*list.Element), order: list.New()}
 }
 
-// get tells where a conversation goes on.
-func (m *memory) get(name string) (spot, bool) {
+// get returns the position of a conversation.
+func (m *memory) get(name string) (position, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	e, ok := m.spots[name]
 	if !ok {
-		return spot{}, false
+		return position{}, false
 	}
 	m.order.MoveToFront(e)
 	return e.Value.(remembered).spot, true
 }
 
-// put remembers where a conversation goes on.
-func (m *memory) put(name string, s spot) {
+// put stores the position of a conversation.
+func (m *memory) put(name string, s position) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if e, ok := m.spots[name]; ok {
@@ -69,7 +67,7 @@ func (m *memory) put(name string, s spot) {
 	}
 }
 
-// drop forgets a conversation.
+// drop removes a conversation.
 func (m *memory) drop(name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

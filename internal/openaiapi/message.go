@@ -13,15 +13,14 @@ import (
 	"firn/dialect/native"
 )
 
-// talk is a conversation as a client sends it: what the system says, and what
-// was said by whom.
-type talk struct {
+// transcript is a conversation as sent by a client: system instructions and messages.
+type transcript struct {
 	system   []string
 	messages []firn.Message
 }
 
-// add adds a message. What the assistant says in a row is one message.
-func (t *talk) add(m firn.Message) {
+// add adds a message. Consecutive assistant messages are merged.
+func (t *transcript) add(m firn.Message) {
 	last := len(t.messages) - 1
 	if m.Role == firn.RoleAssistant && last >= 0 && t.messages[last].Role == firn.RoleAssistant {
 		t.messages[last].Parts = append(slices.Clip(t.messages[last].Parts), m.Parts...)
@@ -30,8 +29,8 @@ func (t *talk) add(m firn.Message) {
 	t.messages = append(t.messages, m)
 }
 
-// split parts what was said up to the last answer from what is new.
-func (t *talk) split() (history, fresh []firn.Message) {
+// split separates the messages up to the last answer from the new ones.
+func (t *transcript) split() (history, fresh []firn.Message) {
 	at := 0
 	for i, m := range t.messages {
 		if m.Role == firn.RoleAssistant {
@@ -41,17 +40,17 @@ func (t *talk) split() (history, fresh []firn.Message) {
 	return t.messages[:at:at], t.messages[at:]
 }
 
-// answered reports whether the assistant said something.
-func (t *talk) answered() bool {
+// answered reports whether there is an assistant message.
+func (t *transcript) answered() bool {
 	history, _ := t.split()
 	return len(history) > 0
 }
 
-// instructions are what the system says.
-func (t *talk) instructions() string { return strings.TrimSpace(strings.Join(t.system, "\n\n")) }
+// instructions returns the system instructions.
+func (t *transcript) instructions() string { return strings.TrimSpace(strings.Join(t.system, "\n\n")) }
 
-// silent reports whether what is new says nothing at all.
-func (t *talk) silent() bool {
+// isEmpty reports whether the new messages have no content.
+func (t *transcript) isEmpty() bool {
 	_, fresh := t.split()
 	return !slices.ContainsFunc(fresh, func(m firn.Message) bool {
 		return slices.ContainsFunc(m.Parts, func(p firn.Part) bool {
@@ -61,8 +60,8 @@ func (t *talk) silent() bool {
 	})
 }
 
-// nameResults gives results the names of the tools that were called.
-func (t *talk) nameResults() {
+// nameResults fills in the tool names of results from their calls.
+func (t *transcript) nameResults() {
 	names := make(map[string]string)
 	for _, m := range t.messages {
 		for i, p := range m.Parts {
@@ -79,20 +78,20 @@ func (t *talk) nameResults() {
 	}
 }
 
-// digest is a hash of a conversation, which grows with it: that of a longer one
-// is made of that of its beginning.
+// digest is a chained hash of a conversation: the digest of a longer conversation is
+// computed from that of its beginning.
 type digest [sha256.Size]byte
 
-// String is the digest as it is kept in the log.
+// String returns the digest in the form stored in the log.
 func (d digest) String() string { return hex.EncodeToString(d[:16]) }
 
-// with is the digest of a conversation that goes on with messages.
+// with returns the digest of the conversation extended by messages.
 func (d digest) with(messages ...firn.Message) digest {
 	for _, m := range messages {
 		h := sha256.New()
 		h.Write(d[:])
-		data, err := json.Marshal(gist(m))
-		if err != nil { // there is nothing in it that has no spelling
+		data, err := json.Marshal(fingerprint(m))
+		if err != nil { // cannot happen: all values marshal
 			data = nil
 		}
 		h.Write(data)
@@ -101,25 +100,25 @@ func (d digest) with(messages ...firn.Message) digest {
 	return d
 }
 
-// gist is what of a message tells it from others: not its white space, which
-// clients trim, nor who said when.
-func gist(m firn.Message) []string {
-	said := []string{string(m.Role), squeeze(m.Text())}
+// fingerprint returns the parts of a message that identify it. It leaves out white space,
+// which clients trim, and sender and time.
+func fingerprint(m firn.Message) []string {
+	said := []string{string(m.Role), stripSpace(m.Text())}
 	for _, p := range m.Parts {
 		switch p := p.(type) {
 		case firn.Image:
 			said = append(said, "image", p.MimeType, p.Data)
 		case firn.ToolCall:
-			said = append(said, "call", p.ID, p.Name, squeeze(string(p.Arguments)))
+			said = append(said, "call", p.ID, p.Name, stripSpace(string(p.Arguments)))
 		case firn.ToolResult:
-			said = append(said, "result", p.CallID, squeeze(firn.JoinText(p.Content)))
+			said = append(said, "result", p.CallID, stripSpace(firn.JoinText(p.Content)))
 		}
 	}
 	return said
 }
 
-// squeeze leaves out white space.
-func squeeze(s string) string {
+// stripSpace removes white space.
+func stripSpace(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
 			return -1
@@ -128,20 +127,19 @@ func squeeze(s string) string {
 	}, s)
 }
 
-// markField is where an entry says that a client's conversation ends with it.
+// markField is the entry field that marks the end of a client's conversation.
 const markField = "openai"
 
-// mark is what it says.
+// mark is the value of that field.
 type mark struct {
-	// History is the digest of the conversation, as the client sent it.
+	// History is the digest of the conversation as the client sent it.
 	History string `json:"history"`
 }
 
-// systemType is the type of an entry in which the system says something, in a
-// conversation that is kept here.
+// systemType is the type of an entry with a system message of a stored conversation.
 const systemType = "openai.system"
 
-// entriesOf makes entries of messages; the last is marked with the digest.
+// entriesOf converts messages to entries; the last one is marked with the digest.
 func entriesOf(messages []firn.Message, whole digest, now time.Time) []firn.Entry {
 	entries := make([]firn.Entry, len(messages))
 	for i := range messages {
@@ -154,7 +152,7 @@ func entriesOf(messages []firn.Message, whole digest, now time.Time) []firn.Entr
 			}
 		}
 		entries[i] = firn.NewEntry(&m)
-		if m.Role == firn.RoleSystem { // which is kept in a form that is sent
+		if m.Role == firn.RoleSystem { // stored in a form that is sent to the model
 			entries[i].Body = &firn.CustomMessage{Type: systemType, Parts: m.Parts}
 		}
 	}
@@ -167,7 +165,7 @@ func entriesOf(messages []firn.Message, whole digest, now time.Time) []firn.Entr
 	return entries
 }
 
-// lines spells entries as the gateway takes them.
+// lines encodes entries as the gateway expects them.
 func lines(entries []firn.Entry) ([]json.RawMessage, error) {
 	all := make([]json.RawMessage, len(entries))
 	for i, e := range entries {
@@ -180,7 +178,7 @@ func lines(entries []firn.Entry) ([]json.RawMessage, error) {
 	return all, nil
 }
 
-// titleOf names a session after what was said first in it.
+// titleOf returns a session title taken from the first message.
 func titleOf(messages []firn.Message) string {
 	const most = 60
 	for _, m := range messages {

@@ -12,10 +12,10 @@ import (
 	"firn/wire"
 )
 
-// keyPrefix begins the keys of sessions that come in through this door.
+// keyPrefix is the prefix of the keys of sessions created through this API.
 const keyPrefix = "openai:"
 
-// keyFor is the key for an agent's session of that name.
+// keyFor returns the key of an agent's session with the given name.
 func keyFor(agent, name string) string {
 	if agent == "" {
 		return keyPrefix + name // the default agent's
@@ -23,75 +23,75 @@ func keyFor(agent, name string) string {
 	return "agent:" + agent + ":" + keyPrefix + name
 }
 
-// freshKey is a key that nobody has. It begins with what the conversation
-// begins with, so that it is found again.
+// freshKey returns an unused key. It starts with the opening of the conversation, so that
+// the session can be found again.
 func freshKey(agent, opening string) string {
 	return keyFor(agent, opening+"-"+strings.ToLower(rand.Text()[:10]))
 }
 
-// begin begins a session.
-func (v *visit) begin(who choice, opening string) (spot, error) {
+// createSession creates a session.
+func (v *exchange) createSession(who choice, opening string) (position, error) {
 	s, err := v.c.NewSession(v.r.Context(), wire.NewSession{Key: freshKey(who.agent, opening)})
 	if err != nil {
-		return spot{}, err
+		return position{}, err
 	}
 	at := spotIn(s)
-	if err := v.assure(&at, who); err != nil {
+	if err := v.checkModel(&at, who); err != nil {
 		_, _ = v.c.Remove(v.r.Context(), s.ID, wire.Remove{Reason: "it was begun for a model that there is not"}) // it is empty
 		return at, err
 	}
 	return at, nil
 }
 
-// spotIn is the end of a session.
-func spotIn(s wire.Session) spot {
-	at := spot{session: s.ID}
+// spotIn returns the end of a session.
+func spotIn(s wire.Session) position {
+	at := position{session: s.ID}
 	if s.State != nil {
 		at.model = s.State.Provider + "/" + s.State.Model
 	}
 	return at
 }
 
-// named finds the session that the client names, or begins it: by its key, its
-// id, or a name of the client's own. fresh says that nothing was said in it.
-func (v *visit) named(name string, who choice) (at spot, fresh bool, err error) {
+// resolveSession returns the session that the client names by key, ID or a name of its own,
+// and creates it if necessary. fresh is true if the session has no messages.
+func (v *exchange) resolveSession(name string, who choice) (at position, fresh bool, err error) {
 	ctx := v.r.Context()
 	if len(name) > 256 {
-		return spot{}, false, bad("session", "the name of the session has more than 256 bytes")
+		return position{}, false, badRequest("session", "the name of the session has more than 256 bytes")
 	}
 	var s wire.Session
 	if strings.HasPrefix(name, "agent:") {
 		s, err = v.c.NewSession(ctx, wire.NewSession{Key: name})
-	} else if firn.ID(name).Check() == nil && len(name) >= 32 { // a whole id, or none
+	} else if firn.ID(name).Check() == nil && len(name) >= 32 { // only a full ID
 		s, err = v.c.Session(ctx, name)
 		if wire.KindOf(err) == wire.NotFound && err != nil {
-			s, err = v.c.NewSession(ctx, wire.NewSession{Key: keyFor(who.agent, clean(name))})
+			s, err = v.c.NewSession(ctx, wire.NewSession{Key: keyFor(who.agent, escapeName(name))})
 		}
 	} else {
-		s, err = v.c.NewSession(ctx, wire.NewSession{Key: keyFor(who.agent, clean(name))})
+		s, err = v.c.NewSession(ctx, wire.NewSession{Key: keyFor(who.agent, escapeName(name))})
 	}
 	if err != nil {
-		return spot{}, false, err
+		return position{}, false, err
 	}
-	if err := belongs(s, who); err != nil {
-		return spot{}, false, err
+	if err := checkAgent(s, who); err != nil {
+		return position{}, false, err
 	}
 	at = spotIn(s)
-	err = v.assure(&at, who)
+	err = v.checkModel(&at, who)
 	return at, s.State != nil && s.State.Turns == 0, err
 }
 
-// belongs refuses an agent that a session does not belong to.
-func belongs(s wire.Session, who choice) error {
+// checkAgent rejects an agent that does not own the session.
+func checkAgent(s wire.Session, who choice) error {
 	if who.agent != "" && s.Agent != "" && s.Agent != who.agent {
-		return bad("model", "the session belongs to the agent %s, not to %s", quoted(s.Agent), quoted(who.agent))
+		return badRequest("model", "the session belongs to the agent %s, not to %s", quoted(s.Agent), quoted(who.agent))
 	}
 	return nil
 }
 
-// clean spells a name so that it can be part of a key, and two names are never
-// the same part: what is not a letter, a digit or a dash is spelt as a number.
-func clean(name string) string {
+// escapeName encodes a name for use in a key, without collisions: characters other than
+// letters, digits and dashes are replaced by their numbers.
+func escapeName(name string) string {
 	const digits = "0123456789abcdef"
 	var b strings.Builder
 	for i := range len(name) {
@@ -107,13 +107,13 @@ func clean(name string) string {
 	return b.String()
 }
 
-// tries is how often an append is tried where others write too.
+// tries is the number of attempts to append in case of conflicts.
 const tries = 3
 
-// put appends entries where the conversation goes on, and returns in which
-// session that is. If somebody else went on from there, it is another branch of
-// the session; if they are just about to, a session of its own.
-func (v *visit) put(at spot, who choice, entries []firn.Entry) (firn.ID, error) {
+// put appends entries where the conversation continues, and returns the session. If another
+// client continued from there, the entries start a new branch; if another turn is about to
+// start there, they go to a new session.
+func (v *exchange) put(at position, who choice, entries []firn.Entry) (firn.ID, error) {
 	ctx := v.r.Context()
 	spelt, err := lines(entries)
 	if err != nil {
@@ -144,9 +144,8 @@ func (v *visit) put(at spot, who choice, entries []firn.Entry) (firn.ID, error) 
 	return fork.ID, err
 }
 
-// goTo makes the next message of a session follow an entry, and returns where
-// the session ends.
-func (v *visit) goTo(ctx context.Context, at spot) (firn.Pos, error) {
+// goTo moves the head of a session to an entry and returns the end of the session.
+func (v *exchange) goTo(ctx context.Context, at position) (firn.Pos, error) {
 	last, end, err := v.tip(ctx, at.session)
 	if err != nil || last == at.entry {
 		return end, err
@@ -155,9 +154,9 @@ func (v *visit) goTo(ctx context.Context, at spot) (firn.Pos, error) {
 	return moved.End, err
 }
 
-// tip is the last entry of a session's branch that says something, behind which
-// there are only titles, compactions and the like, and the end of the session.
-func (v *visit) tip(ctx context.Context, id firn.ID) (last firn.EntryID, end firn.Pos, err error) {
+// tip returns the last message of a session's branch, which may be followed by titles,
+// compactions and the like, and the end of the session.
+func (v *exchange) tip(ctx context.Context, id firn.ID) (last firn.EntryID, end firn.Pos, err error) {
 	const enough = 20
 	page, err := v.c.EntriesPage(ctx, id, client.EntryQuery{View: wire.ViewBranch, Back: true, Limit: enough})
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"firn/wire"
 )
 
-// response is a response as this API tells it.
+// response is a response object of this API.
 type response struct {
 	ID                string            `json:"id"`
 	Object            string            `json:"object"`
@@ -34,7 +34,7 @@ type response struct {
 	Truncation        string            `json:"truncation"`
 	Usage             *responseUsage    `json:"usage"`
 	Metadata          map[string]string `json:"metadata"`
-	Firn              *kept             `json:"firn,omitempty"`
+	Firn              *location         `json:"firn,omitempty"`
 }
 
 type responseError struct {
@@ -62,8 +62,8 @@ type responseUsage struct {
 	TotalTokens int64 `json:"total_tokens"`
 }
 
-// respond answers a request for a response.
-func (v *visit) respond() error {
+// respond handles a request to create a response.
+func (v *exchange) respond() error {
 	var q responseRequest
 	if err := v.decode(&q); err != nil {
 		return err
@@ -104,12 +104,12 @@ func (v *visit) respond() error {
 	return v.reply(http.StatusOK, r)
 }
 
-// response is what can be told of a response before it is there.
+// response returns the response as far as it is known before the turn runs.
 func (q *responseRequest) response(p *placed, who choice, now int64) *response {
 	r := &response{
-		ID: responseID(p.at.session, p.question), Object: "response", CreatedAt: now, Status: "in_progress", Model: who.told(),
+		ID: responseID(p.at.session, p.question), Object: "response", CreatedAt: now, Status: "in_progress", Model: who.displayName(),
 		Output: []item{}, ParallelToolCalls: true, Store: true, Text: json.RawMessage(`{"format":{"type":"text"}}`),
-		ToolChoice: q.ToolChoice, Tools: q.Tools, Truncation: "disabled", Metadata: q.Metadata, Firn: &kept{Session: p.at.session},
+		ToolChoice: q.ToolChoice, Tools: q.Tools, Truncation: "disabled", Metadata: q.Metadata, Firn: &location{Session: p.at.session},
 	}
 	if !given(r.ToolChoice) {
 		r.ToolChoice = json.RawMessage(`"auto"`)
@@ -135,27 +135,27 @@ func (q *responseRequest) response(p *placed, who choice, now int64) *response {
 	return r
 }
 
-// placeResponse puts what the client says where it goes on: behind a response,
-// at the end of a conversation, or, as in a chat, where what was said before is
-// kept. What the system says is part of the conversation here, unless the client
-// sends it all each time.
-func (v *visit) placeResponse(q *responseRequest, who choice, t *talk) (*placed, error) {
-	if t.silent() {
-		return nil, bad("input", "nothing is said")
+// placeResponse appends the client's input where it continues: after a response, at the end
+// of a conversation, or, as in a chat, where the earlier messages are stored. System
+// messages become part of the conversation, unless the client sends the whole conversation
+// each time.
+func (v *exchange) placeResponse(q *responseRequest, who choice, t *transcript) (*placed, error) {
+	if t.isEmpty() {
+		return nil, badRequest("input", "nothing is said")
 	}
 	p := &placed{whole: digest{}.with(t.messages...)}
 	var err error
 	switch conversation := q.conversation(); {
 	case q.Previous != "":
-		p.at, err = v.behind(q.Previous, who)
+		p.at, err = v.afterResponse(q.Previous, who)
 	case conversation != "":
 		p.at, err = v.inConversation(conversation, who)
 	case v.sessionName(q.Metadata) != "" || t.answered():
-		q.Instructions = (&talk{system: append([]string{q.Instructions}, t.system...)}).instructions()
+		q.Instructions = (&transcript{system: append([]string{q.Instructions}, t.system...)}).instructions()
 		return v.place(v.sessionName(q.Metadata), q.User, who, t)
 	default:
 		p.opening = v.opening(q.User, who, t)
-		p.at, err = v.begin(who, p.opening)
+		p.at, err = v.createSession(who, p.opening)
 	}
 	if err != nil {
 		return nil, err
@@ -165,55 +165,56 @@ func (v *visit) placeResponse(q *responseRequest, who choice, t *talk) (*placed,
 	if len(t.system) > 0 {
 		fresh = append([]firn.Message{{Role: firn.RoleSystem, Parts: textPart(t.instructions())}}, fresh...)
 	}
-	return p, v.say(p, who, q.Instructions, fresh, begins)
+	return p, v.appendNew(p, who, q.Instructions, fresh, begins)
 }
 
-// behind is the place behind a response.
-func (v *visit) behind(id string, who choice) (spot, error) {
+// afterResponse returns the position after a response.
+func (v *exchange) afterResponse(id string, who choice) (position, error) {
 	session, question, err := parseResponse(id, "previous_response_id")
 	if err != nil {
-		return spot{}, err
+		return position{}, err
 	}
-	// Also where it is remembered it is asked for, since not everybody may see it.
+	// Looked up even if the position is cached, to check the caller's access.
 	s, err := v.c.Session(v.r.Context(), string(session))
 	if err == nil {
-		err = belongs(s, who)
+		err = checkAgent(s, who)
 	}
 	if err != nil {
-		return spot{}, notSeen(err, "response", id, "previous_response_id")
+		return position{}, notFoundError(err, "response", id, "previous_response_id")
 	}
 	at, ok := v.door.memory.get(id)
 	if !ok {
 		found, err := v.answerTo(session, question)
 		if err != nil {
-			return spot{}, err
+			return position{}, err
 		}
 		if found.answer == "" {
-			return spot{}, noSuch("response", id, "previous_response_id")
+			return position{}, noSuch("response", id, "previous_response_id")
 		}
-		at = spot{session: session, entry: found.answer}
+		at = position{session: session, entry: found.answer}
 	}
-	return at, v.assure(&at, who)
+	return at, v.checkModel(&at, who)
 }
 
-// notSeen says that there is nothing of that id, if that is what an error says.
-func notSeen(err error, what, id, param string) error {
+// notFoundError converts a not-found error to one that names the object and the parameter.
+// Other errors are returned unchanged.
+func notFoundError(err error, what, id, param string) error {
 	if wire.KindOf(err) == wire.NotFound {
 		return noSuch(what, id, param)
 	}
 	return err
 }
 
-// answered is the answer to a question, as the log has it.
+// answered is the answer to a question, as stored in the log.
 type answered struct {
 	branch
 	question, answer firn.EntryID
 	asked            firn.Entry
 }
 
-// answerTo finds the answer to a question in the log. A question that was not
-// answered has none.
-func (v *visit) answerTo(id firn.ID, question firn.EntryID) (*answered, error) {
+// answerTo finds the answer to a question in the log. The result has no answer if there was
+// none.
+func (v *exchange) answerTo(id firn.ID, question firn.EntryID) (*answered, error) {
 	a := &answered{branch: newBranch(), question: question}
 	for e, err := range v.c.Entries(v.r.Context(), id, client.EntryQuery{View: wire.ViewDisk, Back: true}) {
 		if err != nil {
@@ -233,8 +234,8 @@ func (v *visit) answerTo(id firn.ID, question firn.EntryID) (*answered, error) {
 	return a, nil
 }
 
-// rememberResponse notes where a response goes on.
-func (v *visit) rememberResponse(p *placed, t *turn, id string) {
+// rememberResponse records where a response continues.
+func (v *exchange) rememberResponse(p *placed, t *turn, id string) {
 	v.remember(p, t)
 	if t.answer.Entry != "" {
 		at := p.at

@@ -10,8 +10,8 @@ import (
 	"firn/wire"
 )
 
-// responseRequest is what of a request for a response is heeded, or must be
-// refused.
+// responseRequest holds the members of a response request that are used, or must be
+// rejected.
 type responseRequest struct {
 	Model           string            `json:"model"`
 	Input           json.RawMessage   `json:"input"`
@@ -34,7 +34,7 @@ type responseRequest struct {
 	Prompt json.RawMessage `json:"prompt"`
 }
 
-// check refuses what nobody here can do.
+// check rejects unsupported options.
 func (q *responseRequest) check() error {
 	switch {
 	case q.Background:
@@ -44,16 +44,17 @@ func (q *responseRequest) check() error {
 	case given(q.Prompt):
 		return unsupported("prompt", "there are no stored prompts")
 	case q.MaxOutputTokens < 0:
-		return bad("max_output_tokens", "an answer cannot have less than no tokens")
+		return badRequest("max_output_tokens", "an answer cannot have less than no tokens")
 	case q.Previous != "" && q.conversation() != "":
-		return bad("previous_response_id", "a response goes on with a conversation or with a response, not with both")
+		return badRequest("previous_response_id", "a response goes on with a conversation or with a response, not with both")
 	case !given(q.Input):
-		return bad("input", "there is no input")
+		return badRequest("input", "there is no input")
 	}
 	return nil
 }
 
-// conversation is the conversation to go on with: its id, or an object with it.
+// conversation returns the ID of the conversation to continue, given as a string or an
+// object.
 func (q *responseRequest) conversation() string {
 	var id string
 	if json.Unmarshal(q.Conversation, &id) == nil {
@@ -62,11 +63,11 @@ func (q *responseRequest) conversation() string {
 	var object struct {
 		ID string `json:"id"`
 	}
-	_ = rawjson.Unmarshal(q.Conversation, &object, true) // one that is neither has none
+	_ = rawjson.Unmarshal(q.Conversation, &object, true) // anything else names no conversation
 	return object.ID
 }
 
-// responseTool is a function as this API has it.
+// responseTool is a function tool of this API.
 type responseTool struct {
 	Type        string          `json:"type"`
 	Name        string          `json:"name"`
@@ -74,7 +75,7 @@ type responseTool struct {
 	Parameters  json.RawMessage `json:"parameters"`
 }
 
-// terms is how the turn is to be run.
+// terms returns the terms of the turn.
 func (q *responseRequest) terms(who choice) (wire.Terms, error) {
 	t := wire.Terms{Bare: who.model != "", MaxTokens: q.MaxOutputTokens}
 	for _, raw := range q.Tools {
@@ -87,26 +88,26 @@ func (q *responseRequest) terms(who choice) (wire.Terms, error) {
 	return t, chooseTools(&t, q.ToolChoice)
 }
 
-// item is a piece of a conversation as this API has it.
+// item is an item of a conversation.
 type item struct {
 	ID     string `json:"id,omitempty"`
 	Type   string `json:"type"`
 	Status string `json:"status,omitempty"`
-	// Role and Content are those of a message.
+	// Role and Content belong to a message.
 	Role    string          `json:"role,omitempty"`
 	Content json.RawMessage `json:"content,omitempty"`
-	// CallID, Name and Arguments are those of a call, Output that of a result.
+	// CallID, Name and Arguments belong to a call, Output to a result.
 	CallID    string          `json:"call_id,omitempty"`
 	Name      string          `json:"name,omitempty"`
 	Arguments *string         `json:"arguments,omitempty"`
 	Output    json.RawMessage `json:"output,omitempty"`
-	// Summary is what a model said to itself.
+	// Summary is the reasoning of a model.
 	Summary json.RawMessage `json:"summary,omitempty"`
 }
 
-// input reads what the client says: a text, or items.
-func input(raw json.RawMessage) (*talk, error) {
-	t := &talk{}
+// input reads the client's input: a string, or items.
+func input(raw json.RawMessage) (*transcript, error) {
+	t := &transcript{}
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
 		t.add(firn.Message{Role: firn.RoleUser, Parts: textPart(text)})
@@ -114,19 +115,19 @@ func input(raw json.RawMessage) (*talk, error) {
 	}
 	var all []item
 	if err := rawjson.Unmarshal(raw, &all, true); err != nil {
-		return nil, bad("input", "the input is neither a text nor a list of items")
+		return nil, badRequest("input", "the input is neither a text nor a list of items")
 	}
 	for i, it := range all {
 		if err := t.item(it); err != nil {
-			return nil, bad("input", "item %d: %v", i+1, err)
+			return nil, badRequest("input", "item %d: %v", i+1, err)
 		}
 	}
 	t.nameResults()
 	return t, nil
 }
 
-// item adds an item to a conversation.
-func (t *talk) item(it item) error {
+// item adds an item to the transcript.
+func (t *transcript) item(it item) error {
 	switch it.Type {
 	case "", "message":
 		return t.messageItem(it)
@@ -142,7 +143,7 @@ func (t *talk) item(it item) error {
 			return err
 		}
 		t.add(result(it.CallID, parts))
-	case "reasoning": // of no use to anybody but who said it, and the log has it
+	case "reasoning": // only useful to the model that produced it, and already in the log
 	case "item_reference":
 		return errors.New("items cannot be named: name the response or the conversation")
 	default:
@@ -151,7 +152,7 @@ func (t *talk) item(it item) error {
 	return nil
 }
 
-func (t *talk) messageItem(it item) error {
+func (t *transcript) messageItem(it item) error {
 	parts, err := contentParts(it.Content)
 	if err != nil {
 		return err

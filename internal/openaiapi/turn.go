@@ -10,42 +10,41 @@ import (
 	"firn/wire"
 )
 
-// listener is told what happens in a turn.
+// listener receives the progress of a turn.
 type listener interface {
-	// begin is called before anything else, and again and again while nothing
-	// happens.
-	begin()
-	// text and think are pieces of what the model says, and says to itself. round
-	// says that another answer begins.
+	// keepAlive is called first, and then repeatedly while the turn is quiet.
+	keepAlive()
+	// text and think receive parts of the answer and of the reasoning. round is true if a
+	// new answer starts.
 	text(piece string, round bool)
 	think(piece string)
 }
 
-// How long the answer waits for the first piece, so that an error has its
-// status, and how often a quiet stream shows that it is alive.
+// How long to wait for the first part before the response is started, so that an error gets
+// its own status, and how often a quiet stream sends a sign of life.
 const (
 	held      = 2 * time.Second
 	heartbeat = 15 * time.Second
 )
 
-// ahead is how many events may wait for a client that reads slowly.
+// ahead is the number of events buffered for a slow client.
 const ahead = 256
 
-// turn is one turn, as it is told to a client.
+// turn is the state of one turn.
 type turn struct {
 	to listener
-	// said is what the client was told of each round; the last is still going on.
-	said []string
-	// next says that the next piece begins a round, missed that pieces of this
-	// one were lost on the way.
+	// rounds is the text sent to the client per round; the last round is in progress.
+	rounds []string
+	// next is true if the next part starts a round; missed is true if parts of the current
+	// round were lost.
 	next, missed bool
 	answer       wire.Answer
 }
 
-// told is all that the client was told.
-func (t *turn) told() firn.Message {
+// clientMessage returns everything that was sent to the client, as a message.
+func (t *turn) clientMessage() firn.Message {
 	m := firn.Message{Role: firn.RoleAssistant}
-	if text := joinRounds(t.said); text != "" {
+	if text := joinRounds(t.rounds); text != "" {
 		m.Parts = append(m.Parts, firn.Text{Text: text})
 	}
 	for _, call := range t.answer.Pending {
@@ -54,15 +53,15 @@ func (t *turn) told() firn.Message {
 	return m
 }
 
-// run answers what was not answered in a session, and tells to what happens. If
-// the client goes away, the turn is stopped.
-func (v *visit) run(p *placed, terms wire.Terms, to listener) (*turn, error) {
+// run answers the pending messages of a session and reports the progress to a listener. If
+// the client disconnects, the turn is stopped.
+func (v *exchange) run(p *placed, terms wire.Terms, to listener) (*turn, error) {
 	id := p.at.session
 	ctx, cancel := context.WithCancel(v.r.Context())
 	events := v.follow(ctx, id, terms)
 	defer func() {
 		cancel()
-		for range events { // it ends, and nobody is left behind
+		for range events { // drain, so that the sender can finish
 		}
 	}()
 	t := &turn{to: to, next: true}
@@ -72,30 +71,30 @@ func (v *visit) run(p *placed, terms wire.Terms, to listener) (*turn, error) {
 		select {
 		case h, ok := <-events:
 			if !ok {
-				return t, v.left(id)
+				return t, v.stopAbandoned(id)
 			}
 			if h.err != nil {
-				return t, v.broke(p, t, h.err)
+				return t, v.turnError(p, t, h.err)
 			}
-			p.begun()
-			if t.hear(h.event) {
+			p.turnStarted()
+			if t.handle(h.event) {
 				return t, nil
 			}
 		case <-quiet.C:
-			to.begin()
+			to.keepAlive()
 			quiet.Reset(heartbeat)
 		case <-v.r.Context().Done():
-			return t, v.left(id)
+			return t, v.stopAbandoned(id)
 		}
 	}
 }
 
-// broke says why a turn could not be had to its end. That nothing is left to
-// answer says that a turn of somebody else, in a session that is shared, has
-// answered it: then that is the answer.
-func (v *visit) broke(p *placed, t *turn, err error) error {
+// turnError handles a turn that could not be completed. If nothing was left to answer,
+// another client's turn in a shared session has answered the message, and its answer is
+// used.
+func (v *exchange) turnError(p *placed, t *turn, err error) error {
 	if v.r.Context().Err() != nil {
-		return v.left(p.at.session)
+		return v.stopAbandoned(p.at.session)
 	}
 	if !p.shared || wire.KindOf(err) != wire.Invalid {
 		return err
@@ -104,25 +103,25 @@ func (v *visit) broke(p *placed, t *turn, err error) error {
 	if look != nil || found.answer == "" {
 		return err
 	}
-	t.answer = found.told(p.at.session)
-	t.rest()
+	t.answer = found.turnAnswer(p.at.session)
+	t.flushRest()
 	return nil
 }
 
-// happened is an event of a turn, or why there are no more.
-type happened struct {
+// turnEvent is an event of a turn, or the error that ended it.
+type turnEvent struct {
 	event wire.Event
 	err   error
 }
 
-// follow runs a turn and tells what happens, until ctx ends.
-func (v *visit) follow(ctx context.Context, id firn.ID, terms wire.Terms) <-chan happened {
-	events := make(chan happened, ahead)
+// follow runs a turn and returns its events, until ctx ends.
+func (v *exchange) follow(ctx context.Context, id firn.ID, terms wire.Terms) <-chan turnEvent {
+	events := make(chan turnEvent, ahead)
 	go func() {
 		defer close(events)
 		for e, err := range v.c.StreamTurn(ctx, id, wire.Turn{Terms: &terms}) {
 			select {
-			case events <- happened{e, err}:
+			case events <- turnEvent{e, err}:
 			case <-ctx.Done():
 				return
 			}
@@ -131,22 +130,22 @@ func (v *visit) follow(ctx context.Context, id firn.ID, terms wire.Terms) <-chan
 	return events
 }
 
-// stopping is how long it may take to stop a turn that nobody waits for.
-const stopping = 5 * time.Second
+// stopTimeout limits the time to stop an abandoned turn.
+const stopTimeout = 5 * time.Second
 
-// left stops the turn of a client that went away: nobody will read the answer.
-func (v *visit) left(id firn.ID) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(v.r.Context()), stopping)
+// stopAbandoned stops the turn of a client that disconnected.
+func (v *exchange) stopAbandoned(id firn.ID) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(v.r.Context()), stopTimeout)
 	defer cancel()
-	_, _ = v.c.Stop(ctx, id) // there is nobody to tell
+	_, _ = v.c.Stop(ctx, id) // the client is gone
 	if cause := context.Cause(v.r.Context()); cause != nil {
 		return cause
 	}
 	return &wire.Problem{Kind: wire.Internal, Message: "the turn broke off, and the gateway did not say why"}
 }
 
-// hear takes in what happened, and reports whether the turn is over.
-func (t *turn) hear(e wire.Event) bool {
+// handle processes an event and reports whether the turn is over.
+func (t *turn) handle(e wire.Event) bool {
 	switch e.Name {
 	case wire.DeltaText:
 		t.piece(dataOf[wire.Delta](e).Text)
@@ -158,30 +157,30 @@ func (t *turn) hear(e wire.Event) bool {
 		t.missed = true
 	case wire.TurnCompleted:
 		t.answer = dataOf[wire.Answer](e)
-		t.rest()
+		t.flushRest()
 		return true
 	}
 	return false
 }
 
-// piece tells a piece of an answer.
+// piece sends a part of an answer.
 func (t *turn) piece(text string) {
 	if text == "" || t.missed {
 		return
 	}
 	if t.next {
-		t.said = append(t.said, "")
+		t.rounds = append(t.rounds, "")
 	}
-	t.to.text(text, t.next && len(t.said) > 1)
+	t.to.text(text, t.next && len(t.rounds) > 1)
 	t.next = false
-	t.said[len(t.said)-1] += text
+	t.rounds[len(t.rounds)-1] += text
 }
 
-// rest tells what of the answer was not told while it came.
-func (t *turn) rest() {
+// flushRest sends the part of the answer that was not streamed.
+func (t *turn) flushRest() {
 	last := ""
-	if n := len(t.said); n > 0 && !t.next {
-		last = t.said[n-1]
+	if n := len(t.rounds); n > 0 && !t.next {
+		last = t.rounds[n-1]
 	}
 	missed := t.missed
 	t.missed = false
@@ -199,16 +198,16 @@ func (t *turn) rest() {
 	}
 }
 
-// dataOf reads what an event tells. What cannot be read is empty.
+// dataOf decodes the data of an event. It returns the zero value if that fails.
 func dataOf[T any](e wire.Event) T {
 	var data T
 	_ = json.Unmarshal(e.Data, &data)
 	return data
 }
 
-// plain is the listener of a client who waits for the whole answer.
-type plain struct{}
+// nopListener is the listener for a client that waits for the complete answer.
+type nopListener struct{}
 
-func (plain) begin()            {}
-func (plain) text(string, bool) {}
-func (plain) think(string)      {}
+func (nopListener) keepAlive()        {}
+func (nopListener) text(string, bool) {}
+func (nopListener) think(string)      {}

@@ -12,7 +12,7 @@ import (
 // ear writes down what a client is told.
 type ear struct{ strings.Builder }
 
-func (*ear) begin()       {}
+func (*ear) keepAlive()       {}
 func (*ear) think(string) {}
 func (e *ear) text(piece string, round bool) {
 	if round {
@@ -44,20 +44,20 @@ func TestGaps(t *testing.T) {
 		heard := &ear{}
 		turn := &turn{to: heard, next: true}
 		for _, e := range events {
-			if turn.hear(e) {
+			if turn.handle(e) {
 				break
 			}
 		}
 		if got := heard.String(); got != strings.TrimRight(want, " ") {
 			t.Errorf("told was %q, want %q", got, want)
 		}
-		remembered := turn.told()
+		remembered := turn.clientMessage()
 		if joined := strings.ReplaceAll(heard.String(), "|", roundBreak); remembered.Text() != joined {
 			t.Errorf("remembered is %q, told was %q", remembered.Text(), joined)
 		}
 	}
 	heard := &ear{}
-	(&turn{to: heard, next: true}).hear(tell(wire.TurnCompleted, wire.Answer{Text: "NO_REPLY", Silent: true}))
+	(&turn{to: heard, next: true}).handle(tell(wire.TurnCompleted, wire.Answer{Text: "NO_REPLY", Silent: true}))
 	if heard.String() != "" {
 		t.Errorf("what is not for the user was told: %q", heard)
 	}
@@ -66,14 +66,14 @@ func TestGaps(t *testing.T) {
 // TestMemory forgets those that were not asked for the longest.
 func TestMemory(t *testing.T) {
 	m := newMemory(2)
-	m.put("a", spot{session: "1"})
-	m.put("b", spot{session: "2"})
+	m.put("a", position{session: "1"})
+	m.put("b", position{session: "2"})
 	m.get("a")
-	m.put("c", spot{session: "3"})
+	m.put("c", position{session: "3"})
 	if _, ok := m.get("b"); ok {
 		t.Error("b is remembered")
 	}
-	m.put("a", spot{session: "4"})
+	m.put("a", position{session: "4"})
 	if at, ok := m.get("a"); !ok || at.session != "4" {
 		t.Errorf("a is %v", at)
 	}
@@ -111,7 +111,7 @@ func FuzzRequests(f *testing.F) {
 }
 
 // whole checks a conversation that was read.
-func whole(t *testing.T, c *talk) {
+func whole(t *testing.T, c *transcript) {
 	history, fresh := c.split()
 	if len(history)+len(fresh) != len(c.messages) || len(history) > 0 && history[len(history)-1].Role != firn.RoleAssistant {
 		t.Errorf("it is split into %d and %d of %d", len(history), len(fresh), len(c.messages))

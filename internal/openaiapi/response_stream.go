@@ -9,55 +9,55 @@ import (
 	"firn/wire"
 )
 
-// speech is a response while it is given: it gathers the output, and tells
-// events if the client wants them.
-type speech struct {
-	// v is who is told; nil if nobody is until the response is whole.
-	v *visit
+// responseStream is a response in progress. It collects the output, and sends events if the
+// client requested a stream.
+type responseStream struct {
+	// v receives the events; nil if the client waits for the complete response.
+	v *exchange
 	r *response
-	// n numbers the events.
+	// n is the sequence number of the next event.
 	n int
-	// open is the item that is being given: a message or what the model says to
-	// itself; text is what it says so far.
+	// open is the type of the item in progress, a message or reasoning; text is its text so
+	// far.
 	open  string
 	given string
 }
 
-// The types of items that are given piece by piece.
+// The types of items that are streamed in parts.
 const (
 	messageItem   = "message"
 	reasoningItem = "reasoning"
 )
 
-func newSpeech(v *visit, r *response) *speech { return &speech{v: v, r: r} }
+func newSpeech(v *exchange, r *response) *responseStream { return &responseStream{v: v, r: r} }
 
-// run runs the turn and tells its events.
-func (s *speech) run(p *placed, terms wire.Terms) error {
+// run runs the turn and sends its events.
+func (s *responseStream) run(p *placed, terms wire.Terms) error {
 	done, err := s.v.run(p, terms, s)
 	if err != nil {
 		return s.broken(err)
 	}
 	s.v.rememberResponse(p, done, s.r.ID)
-	if !s.v.begun {
-		s.begin()
+	if !s.v.started {
+		s.keepAlive()
 	}
 	s.end(done.answer)
 	return nil
 }
 
-// broken ends a response that broke off.
-func (s *speech) broken(err error) error {
-	if !s.v.begun {
+// broken ends a response after an error.
+func (s *responseStream) broken(err error) error {
+	if !s.v.started {
 		return err
 	}
 	failure, _ := failureOf(err)
 	s.close("incomplete")
 	s.r.Status, s.r.Error = "failed", &responseError{Code: "server_error", Message: failure.Error.Message}
-	s.tell("response.failed", event{Response: s.r})
+	s.sendEvent("response.failed", event{Response: s.r})
 	return nil
 }
 
-// event is an event of a response.
+// event is an event of a response stream.
 type event struct {
 	Type         string    `json:"type"`
 	Sequence     int       `json:"sequence_number"`
@@ -75,43 +75,44 @@ type event struct {
 	Logprobs     []string  `json:"logprobs,omitempty"`
 }
 
-// tell tells an event.
-func (s *speech) tell(kind string, e event) {
+// sendEvent sends an event.
+func (s *responseStream) sendEvent(kind string, e event) {
 	if s.v == nil {
 		return
 	}
 	e.Type, e.Sequence = kind, s.n
 	s.n++
 	data, err := wire.Spell(e)
-	if err != nil { // there is nothing in it that has no spelling
+	if err != nil { // cannot happen: all values marshal
 		data = json.RawMessage("{}")
 	}
 	s.v.write(sse.Append(nil, sse.Event{Name: kind, Data: data}))
 }
 
-// begin begins the stream; later it shows that it is alive.
-func (s *speech) begin() {
+// keepAlive starts the stream, and later sends a sign of life.
+func (s *responseStream) keepAlive() {
 	switch {
 	case s.v == nil:
-	case s.v.begun:
+	case s.v.started:
 		s.v.write([]byte(":\n\n"))
 	default:
 		s.v.beginStream()
-		s.tell("response.created", event{Response: s.r})
-		s.tell("response.in_progress", event{Response: s.r})
+		s.sendEvent("response.created", event{Response: s.r})
+		s.sendEvent("response.in_progress", event{Response: s.r})
 	}
 }
 
-// text tells a piece of the answer.
-func (s *speech) text(piece string, round bool) { s.piece(messageItem, piece, round) }
+// text adds a part of the answer.
+func (s *responseStream) text(piece string, round bool) { s.piece(messageItem, piece, round) }
 
-// think tells what the model says to itself.
-func (s *speech) think(piece string) { s.piece(reasoningItem, piece, false) }
+// think adds a part of the reasoning.
+func (s *responseStream) think(piece string) { s.piece(reasoningItem, piece, false) }
 
-// piece adds to an item, and begins it if another, or none, is open.
-func (s *speech) piece(kind, piece string, anew bool) {
-	if s.v != nil && !s.v.begun {
-		s.begin()
+// piece adds text to the open item. It starts a new item if none, or one of another type,
+// is open.
+func (s *responseStream) piece(kind, piece string, anew bool) {
+	if s.v != nil && !s.v.started {
+		s.keepAlive()
 	}
 	if s.open != kind || anew {
 		s.close("completed")
@@ -122,20 +123,20 @@ func (s *speech) piece(kind, piece string, anew bool) {
 	e := event{ItemID: s.itemID(kind), OutputIndex: &at, Delta: &piece}
 	if kind == messageItem {
 		e.ContentIndex = &zero
-		s.tell("response.output_text.delta", e)
+		s.sendEvent("response.output_text.delta", e)
 		return
 	}
 	e.SummaryIndex = &zero
-	s.tell("response.reasoning_summary_text.delta", e)
+	s.sendEvent("response.reasoning_summary_text.delta", e)
 }
 
-// itemID is the id of the item that is being given.
-func (s *speech) itemID(kind string) string {
+// itemID returns the ID of the item in progress.
+func (s *responseStream) itemID(kind string) string {
 	prefix := map[string]string{messageItem: "msg_", reasoningItem: "rs_"}[kind]
 	return prefix + s.r.ID[len(responsePrefix):] + fmt.Sprintf("_%d", len(s.r.Output))
 }
 
-// outputText is the part of a message that says something.
+// outputText is a text part of a message.
 type outputText struct {
 	Type        string   `json:"type"`
 	Text        string   `json:"text"`
@@ -146,19 +147,19 @@ func textOut(text string) outputText {
 	return outputText{Type: "output_text", Text: text, Annotations: []string{}}
 }
 
-// summaryText is a part of what a model says to itself.
+// summaryText is a text part of the reasoning.
 type summaryText struct {
 	Type string `json:"type"`
 	Text string `json:"text"`
 }
 
-// itemOf makes an item of a text.
-func (s *speech) itemOf(kind, status string, parts ...any) item {
+// itemOf returns an item with the given parts.
+func (s *responseStream) itemOf(kind, status string, parts ...any) item {
 	if parts == nil {
 		parts = []any{}
 	}
 	content, err := wire.Spell(parts)
-	if err != nil { // there is nothing in it that has no spelling
+	if err != nil { // cannot happen: all values marshal
 		content = json.RawMessage("[]")
 	}
 	it := item{ID: s.itemID(kind), Type: kind, Status: status}
@@ -170,21 +171,21 @@ func (s *speech) itemOf(kind, status string, parts ...any) item {
 	return it
 }
 
-// start begins an item.
-func (s *speech) start(kind string) {
+// start starts an item.
+func (s *responseStream) start(kind string) {
 	s.open, s.given = kind, ""
 	at, zero := len(s.r.Output), 0
 	it := s.itemOf(kind, "in_progress")
-	s.tell("response.output_item.added", event{OutputIndex: &at, Item: &it})
+	s.sendEvent("response.output_item.added", event{OutputIndex: &at, Item: &it})
 	if kind == messageItem {
-		s.tell("response.content_part.added", event{ItemID: it.ID, OutputIndex: &at, ContentIndex: &zero, Part: textOut("")})
+		s.sendEvent("response.content_part.added", event{ItemID: it.ID, OutputIndex: &at, ContentIndex: &zero, Part: textOut("")})
 		return
 	}
-	s.tell("response.reasoning_summary_part.added", event{ItemID: it.ID, OutputIndex: &at, SummaryIndex: &zero, Part: summaryText{Type: "summary_text"}})
+	s.sendEvent("response.reasoning_summary_part.added", event{ItemID: it.ID, OutputIndex: &at, SummaryIndex: &zero, Part: summaryText{Type: "summary_text"}})
 }
 
-// close ends the item that is open.
-func (s *speech) close(status string) {
+// close ends the open item.
+func (s *responseStream) close(status string) {
 	kind, text := s.open, s.given
 	if kind == "" {
 		return
@@ -197,22 +198,21 @@ func (s *speech) close(status string) {
 	var part any = textOut(text)
 	if kind == messageItem {
 		e.ContentIndex, done.ContentIndex, e.Part = &zero, &zero, part
-		s.tell("response.output_text.done", done)
-		s.tell("response.content_part.done", e)
+		s.sendEvent("response.output_text.done", done)
+		s.sendEvent("response.content_part.done", e)
 	} else {
 		part = summaryText{Type: "summary_text", Text: text}
 		e.SummaryIndex, done.SummaryIndex, e.Part = &zero, &zero, part
-		s.tell("response.reasoning_summary_text.done", done)
-		s.tell("response.reasoning_summary_part.done", e)
+		s.sendEvent("response.reasoning_summary_text.done", done)
+		s.sendEvent("response.reasoning_summary_part.done", e)
 	}
 	it := s.itemOf(kind, status, part)
 	s.r.Output = append(s.r.Output, it)
-	s.tell("response.output_item.done", event{OutputIndex: &at, Item: &it})
+	s.sendEvent("response.output_item.done", event{OutputIndex: &at, Item: &it})
 }
 
-// end ends the response: with the calls that are left to the client, and what
-// it all used.
-func (s *speech) end(a wire.Answer) {
+// end ends the response with the tool calls left to the client and the token usage.
+func (s *responseStream) end(a wire.Answer) {
 	s.close("completed")
 	for _, call := range a.Pending {
 		s.call(call)
@@ -228,18 +228,18 @@ func (s *speech) end(a wire.Answer) {
 	u.TotalTokens = u.InputTokens + u.OutputTokens
 	s.r.Usage = &u
 	s.r.Firn.Entry = a.Entry
-	s.tell(kind, event{Response: s.r})
+	s.sendEvent(kind, event{Response: s.r})
 }
 
-// call tells a call.
-func (s *speech) call(c wire.Tool) {
+// call sends a tool call.
+func (s *responseStream) call(c wire.Tool) {
 	at, arguments, none := len(s.r.Output), string(c.Arguments), ""
 	id := fmt.Sprintf("fc_%s_%d", s.r.ID[len(responsePrefix):], at)
 	it := item{ID: id, Type: "function_call", Status: "in_progress", CallID: c.Call, Name: c.Name, Arguments: &none}
-	s.tell("response.output_item.added", event{OutputIndex: &at, Item: &it})
-	s.tell("response.function_call_arguments.delta", event{ItemID: id, OutputIndex: &at, Delta: &arguments})
-	s.tell("response.function_call_arguments.done", event{ItemID: id, OutputIndex: &at, Arguments: &arguments, Name: c.Name})
+	s.sendEvent("response.output_item.added", event{OutputIndex: &at, Item: &it})
+	s.sendEvent("response.function_call_arguments.delta", event{ItemID: id, OutputIndex: &at, Delta: &arguments})
+	s.sendEvent("response.function_call_arguments.done", event{ItemID: id, OutputIndex: &at, Arguments: &arguments, Name: c.Name})
 	it.Status, it.Arguments = "completed", &arguments
 	s.r.Output = append(s.r.Output, it)
-	s.tell("response.output_item.done", event{OutputIndex: &at, Item: &it})
+	s.sendEvent("response.output_item.done", event{OutputIndex: &at, Item: &it})
 }
