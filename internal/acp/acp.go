@@ -1,10 +1,9 @@
-// Package acp lets editors that speak the Agent Client Protocol talk to firn's
-// agents. A session of theirs is a session of ours: it is kept, and can be
-// loaded after a restart, or gone on with in firn chat.
+// Package acp implements the Agent Client Protocol, so that editors can use firn's agents.
+// The editor's sessions are firn sessions: they are saved, and can be loaded after a
+// restart or resumed in firn chat.
 //
-// It is a client of the gateway and nothing more. The agent's tools are its
-// own: the editor's files and terminals are not asked for, and neither are the
-// servers of tools that it names.
+// It is a client of the gateway. Agents use their own tools; the editor's files, terminals
+// and MCP servers are not used.
 package acp
 
 import (
@@ -24,24 +23,24 @@ import (
 	"firn/wire"
 )
 
-// Options say how the protocol is spoken.
+// Options configures the server.
 type Options struct {
-	// Version is told to editors.
+	// Version is reported to editors.
 	Version string
-	// Agent is who answers in new sessions; empty means the default agent. Model
-	// is provider/model, if it is not to be the agent's own.
+	// Agent is the agent for new sessions; empty means the default agent. Model is
+	// provider/model; empty means the agent's own model.
 	Agent, Model string
 }
 
-// Serve speaks the protocol over in and out until the editor hangs up or ctx
-// ends. Turns that run then are stopped.
+// Serve serves the protocol on in and out until the editor disconnects or ctx ends. Running
+// turns are then stopped.
 func Serve(ctx context.Context, c *client.Client, in io.Reader, out io.Writer, o Options) error {
 	ctx, cancel := context.WithCancel(ctx)
-	d := &desk{Options: o, c: c, ctx: ctx}
+	d := &agent{Options: o, c: c, ctx: ctx}
 	d.ready.Add(1)
-	from, to := hangup.Wait(in, open{out}, "session/prompt")
+	from, to := hangup.Wait(in, nopCloser{out}, "session/prompt")
 	d.conn = sdk.NewAgentSideConnection(d, to, from)
-	d.conn.SetLogger(slog.New(slog.DiscardHandler)) // stderr is for people
+	d.conn.SetLogger(slog.New(slog.DiscardHandler)) // stderr is for users
 	d.ready.Done()
 	select {
 	case <-d.conn.Done():
@@ -52,31 +51,31 @@ func Serve(ctx context.Context, c *client.Client, in io.Reader, out io.Writer, o
 	return nil
 }
 
-// open is a writer that is not closed by those who were lent it.
-type open struct{ io.Writer }
+// nopCloser is a writer whose Close does nothing.
+type nopCloser struct{ io.Writer }
 
 // Close does nothing.
-func (open) Close() error { return nil }
+func (nopCloser) Close() error { return nil }
 
-// desk is the agent that an editor sees.
-type desk struct {
+// agent implements the protocol's agent interface.
+type agent struct {
 	Options
 	c *client.Client
-	// ready is done when conn is there: the editor may speak before we are.
+	// ready is done when conn is set, since requests may arrive before that.
 	ready sync.WaitGroup
 	conn  *sdk.AgentSideConnection
-	// ctx ends when nobody listens any more; turns counts those that run.
+	// ctx ends when the connection is closed; turns counts the running turns.
 	ctx   context.Context
 	turns sync.WaitGroup
 }
 
 var (
-	_ sdk.Agent       = (*desk)(nil)
-	_ sdk.AgentLoader = (*desk)(nil)
+	_ sdk.Agent       = (*agent)(nil)
+	_ sdk.AgentLoader = (*agent)(nil)
 )
 
-// Initialize tells what can be done here.
-func (d *desk) Initialize(_ context.Context, q sdk.InitializeRequest) (sdk.InitializeResponse, error) {
+// Initialize returns the agent's capabilities.
+func (d *agent) Initialize(_ context.Context, q sdk.InitializeRequest) (sdk.InitializeResponse, error) {
 	title := "firn"
 	return sdk.InitializeResponse{
 		ProtocolVersion: min(q.ProtocolVersion, sdk.ProtocolVersionNumber),
@@ -92,13 +91,13 @@ func (d *desk) Initialize(_ context.Context, q sdk.InitializeRequest) (sdk.Initi
 	}, nil
 }
 
-// Authenticate lets in: who may start us may talk to us.
-func (d *desk) Authenticate(context.Context, sdk.AuthenticateRequest) (sdk.AuthenticateResponse, error) {
+// Authenticate always succeeds: a user who can start the process may use it.
+func (d *agent) Authenticate(context.Context, sdk.AuthenticateRequest) (sdk.AuthenticateResponse, error) {
 	return sdk.AuthenticateResponse{}, nil
 }
 
-// NewSession begins a session.
-func (d *desk) NewSession(ctx context.Context, q sdk.NewSessionRequest) (sdk.NewSessionResponse, error) {
+// NewSession creates a session.
+func (d *agent) NewSession(ctx context.Context, q sdk.NewSessionRequest) (sdk.NewSessionResponse, error) {
 	key := "acp:" + strings.ToLower(rand.Text())
 	if d.Agent != "" {
 		key = "agent:" + d.Agent + ":" + key
@@ -110,8 +109,8 @@ func (d *desk) NewSession(ctx context.Context, q sdk.NewSessionRequest) (sdk.New
 	return sdk.NewSessionResponse{SessionId: sdk.SessionId(s.ID)}, failure(err)
 }
 
-// LoadSession takes up a session again, and tells all that was said in it.
-func (d *desk) LoadSession(ctx context.Context, q sdk.LoadSessionRequest) (sdk.LoadSessionResponse, error) {
+// LoadSession resumes a session and sends its history.
+func (d *agent) LoadSession(ctx context.Context, q sdk.LoadSessionRequest) (sdk.LoadSessionResponse, error) {
 	id, err := d.c.Resolve(ctx, string(q.SessionId))
 	if err == nil {
 		err = d.replay(ctx, q.SessionId, id)
@@ -119,14 +118,14 @@ func (d *desk) LoadSession(ctx context.Context, q sdk.LoadSessionRequest) (sdk.L
 	return sdk.LoadSessionResponse{}, failure(err)
 }
 
-// ResumeSession takes up a session again without a word.
-func (d *desk) ResumeSession(ctx context.Context, q sdk.ResumeSessionRequest) (sdk.ResumeSessionResponse, error) {
+// ResumeSession resumes a session without sending its history.
+func (d *agent) ResumeSession(ctx context.Context, q sdk.ResumeSessionRequest) (sdk.ResumeSessionResponse, error) {
 	_, err := d.c.Resolve(ctx, string(q.SessionId))
 	return sdk.ResumeSessionResponse{}, failure(err)
 }
 
-// CloseSession stops what runs in a session. It is kept.
-func (d *desk) CloseSession(ctx context.Context, q sdk.CloseSessionRequest) (sdk.CloseSessionResponse, error) {
+// CloseSession stops the running turn of a session. The session is kept.
+func (d *agent) CloseSession(ctx context.Context, q sdk.CloseSessionRequest) (sdk.CloseSessionResponse, error) {
 	id, err := d.c.Resolve(ctx, string(q.SessionId))
 	if err == nil {
 		_, err = d.c.Stop(ctx, id)
@@ -134,12 +133,12 @@ func (d *desk) CloseSession(ctx context.Context, q sdk.CloseSessionRequest) (sdk
 	return sdk.CloseSessionResponse{}, failure(err)
 }
 
-// pageSize is how many sessions a list has.
+// pageSize is the number of sessions per page of a list.
 const pageSize = 50
 
-// ListSessions lists sessions, those used last first: all, or those that were
-// begun in a directory.
-func (d *desk) ListSessions(ctx context.Context, q sdk.ListSessionsRequest) (sdk.ListSessionsResponse, error) {
+// ListSessions lists sessions, most recently used first: all of them, or those created in a
+// directory.
+func (d *agent) ListSessions(ctx context.Context, q sdk.ListSessionsRequest) (sdk.ListSessionsResponse, error) {
 	out := sdk.ListSessionsResponse{Sessions: []sdk.SessionInfo{}}
 	query := client.Query{Agent: d.Agent, Limit: pageSize}
 	if q.Cursor != nil {
@@ -165,23 +164,23 @@ func (d *desk) ListSessions(ctx context.Context, q sdk.ListSessionsRequest) (sdk
 	return out, nil
 }
 
-// SetSessionMode is not there: agents have no modes.
-func (d *desk) SetSessionMode(context.Context, sdk.SetSessionModeRequest) (sdk.SetSessionModeResponse, error) {
+// SetSessionMode is not supported: agents have no modes.
+func (d *agent) SetSessionMode(context.Context, sdk.SetSessionModeRequest) (sdk.SetSessionModeResponse, error) {
 	return sdk.SetSessionModeResponse{}, sdk.NewMethodNotFound(sdk.AgentMethodSessionSetMode)
 }
 
-// SetSessionConfigOption is not there: there are no options.
-func (d *desk) SetSessionConfigOption(context.Context, sdk.SetSessionConfigOptionRequest) (sdk.SetSessionConfigOptionResponse, error) {
+// SetSessionConfigOption is not supported: there are no options.
+func (d *agent) SetSessionConfigOption(context.Context, sdk.SetSessionConfigOptionRequest) (sdk.SetSessionConfigOptionResponse, error) {
 	return sdk.SetSessionConfigOptionResponse{}, sdk.NewMethodNotFound(sdk.AgentMethodSessionSetConfigOption)
 }
 
-// update tells the editor what happens in a session.
-func (d *desk) update(ctx context.Context, id sdk.SessionId, u sdk.SessionUpdate) error {
+// update sends a session update to the editor.
+func (d *agent) update(ctx context.Context, id sdk.SessionId, u sdk.SessionUpdate) error {
 	d.ready.Wait()
 	return d.conn.SessionUpdate(ctx, sdk.SessionNotification{SessionId: id, Update: u})
 }
 
-// failure tells an error as the protocol does: with a sentence.
+// failure converts an error to a protocol error with a one-sentence message.
 func failure(err error) error {
 	var p *wire.Problem
 	switch {
@@ -206,7 +205,7 @@ func failure(err error) error {
 	return &sdk.RequestError{Code: code, Message: message, Data: map[string]any{"kind": p.Kind}}
 }
 
-// The codes of errors.
+// JSON-RPC error codes.
 const (
 	invalidParams = -32602
 	internalError = -32603

@@ -74,7 +74,7 @@ func brief(t *testing.T, u sdk.SessionUpdate) string {
 
 // TestSpoken makes a turn of the parts of a prompt.
 func TestSpoken(t *testing.T) {
-	got, err := spoken([]sdk.ContentBlock{
+	got, err := turnOf([]sdk.ContentBlock{
 		sdk.TextBlock("look at"), sdk.ResourceLinkBlock("a.go", "file:///a.go"), sdk.ImageBlock("aGk=", "image/png"),
 		sdk.ResourceBlock(sdk.EmbeddedResourceResource{TextResourceContents: &sdk.TextResourceContents{Uri: "file:///b.go", Text: "package b"}}),
 	})
@@ -83,7 +83,7 @@ func TestSpoken(t *testing.T) {
 		t.Errorf("it is %+v, %v", got, err)
 	}
 	for _, bad := range [][]sdk.ContentBlock{nil, {sdk.TextBlock(" ")}, {sdk.AudioBlock("aGk=", "audio/wav")}} {
-		if _, err := spoken(bad); err == nil {
+		if _, err := turnOf(bad); err == nil {
 			t.Errorf("%v is taken", bad)
 		}
 	}

@@ -13,20 +13,20 @@ import (
 	"firn/wire"
 )
 
-// Prompt says something in a session, and tells what happens until it is
-// answered. Cancelling it stops the turn.
-func (d *desk) Prompt(ctx context.Context, q sdk.PromptRequest) (sdk.PromptResponse, error) {
+// Prompt sends a message in a session and reports the progress until it is answered.
+// Canceling it stops the turn.
+func (d *agent) Prompt(ctx context.Context, q sdk.PromptRequest) (sdk.PromptResponse, error) {
 	d.turns.Add(1)
 	defer d.turns.Done()
 	id, err := d.c.Resolve(ctx, string(q.SessionId))
 	if err != nil {
 		return sdk.PromptResponse{}, failure(err)
 	}
-	turn, err := spoken(q.Prompt)
+	turn, err := turnOf(q.Prompt)
 	if err != nil {
 		return sdk.PromptResponse{}, failure(err)
 	}
-	t := &telling{d: d, id: q.SessionId, ctx: context.WithoutCancel(ctx)}
+	t := &turnUpdates{d: d, id: q.SessionId, ctx: context.WithoutCancel(ctx)}
 	answer, err := d.run(ctx, id, turn, t)
 	switch {
 	case ctx.Err() != nil || d.ctx.Err() != nil:
@@ -34,7 +34,7 @@ func (d *desk) Prompt(ctx context.Context, q sdk.PromptRequest) (sdk.PromptRespo
 	case err != nil:
 		return sdk.PromptResponse{}, failure(err)
 	}
-	t.rest(answer)
+	t.flushRest(answer)
 	reason := sdk.StopReasonEndTurn
 	if answer.Stop == string(firn.StopLength) {
 		reason = sdk.StopReasonMaxTokens
@@ -42,18 +42,17 @@ func (d *desk) Prompt(ctx context.Context, q sdk.PromptRequest) (sdk.PromptRespo
 	return sdk.PromptResponse{StopReason: reason}, nil
 }
 
-// Cancel stops the turn of a session. The prompt that began it says that it was
-// cancelled.
-func (d *desk) Cancel(context.Context, sdk.CancelNotification) error {
+// Cancel stops the turn of a session. The prompt that started it returns with stop reason
+// canceled.
+func (d *agent) Cancel(context.Context, sdk.CancelNotification) error {
 	return nil // the context of the prompt has ended
 }
 
-// stopping is how long it may take to stop a turn.
-const stopping = 5 * time.Second
+// stopTimeout limits the time to stop a turn.
+const stopTimeout = 5 * time.Second
 
-// run runs a turn. When ctx ends, it is stopped, and it is still told how it
-// ends.
-func (d *desk) run(ctx context.Context, id firn.ID, turn wire.Turn, t *telling) (wire.Answer, error) {
+// run runs a turn. If ctx ends, the turn is stopped, and run still waits for its end.
+func (d *agent) run(ctx context.Context, id firn.ID, turn wire.Turn, t *turnUpdates) (wire.Answer, error) {
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	stop := func() { d.stop(running, id, cancel) }
@@ -66,17 +65,17 @@ func (d *desk) run(ctx context.Context, id firn.ID, turn wire.Turn, t *telling) 
 		if e.Name == wire.TurnCompleted {
 			return dataOf[wire.Answer](e), nil
 		}
-		t.hear(e)
+		t.handle(e)
 	}
 	return wire.Answer{}, &wire.Problem{Kind: wire.Internal, Message: "the turn broke off, and the gateway did not say why"}
 }
 
-// stop stops the turn of a session, for as long as it takes to begin. If that
-// cannot be done, at least nobody waits for it.
-func (d *desk) stop(ctx context.Context, id firn.ID, giveUp func()) {
-	ctx, done := context.WithTimeout(ctx, stopping)
+// stop stops the turn of a session, and retries if the turn has not started yet. If that
+// fails, it calls giveUp.
+func (d *agent) stop(ctx context.Context, id firn.ID, giveUp func()) {
+	ctx, done := context.WithTimeout(ctx, stopTimeout)
 	defer done()
-	again := time.NewTicker(stopping / 100)
+	again := time.NewTicker(stopTimeout / 100)
 	defer again.Stop()
 	for {
 		if stopped, err := d.c.Stop(ctx, id); stopped {
@@ -87,16 +86,15 @@ func (d *desk) stop(ctx context.Context, id firn.ID, giveUp func()) {
 		}
 		select {
 		case <-again.C:
-		case <-ctx.Done(): // it is over
+		case <-ctx.Done(): // the turn is over
 			giveUp()
 			return
 		}
 	}
 }
 
-// spoken makes a turn of what the user says: text, images, and what else they
-// point at.
-func spoken(blocks []sdk.ContentBlock) (wire.Turn, error) {
+// turnOf converts the user's content blocks to a turn: text, images and links.
+func turnOf(blocks []sdk.ContentBlock) (wire.Turn, error) {
 	var turn wire.Turn
 	var texts []string
 	for _, b := range blocks {
@@ -121,38 +119,38 @@ func spoken(blocks []sdk.ContentBlock) (wire.Turn, error) {
 	return turn, nil
 }
 
-// telling tells an editor what happens in a turn.
-type telling struct {
-	d   *desk
+// turnUpdates sends the progress of a turn to the editor.
+type turnUpdates struct {
+	d   *agent
 	id  sdk.SessionId
 	ctx context.Context
-	// said is what of the present answer was told; missed says that something of
-	// it may not have been.
-	said   string
+	// sent is the part of the current answer that was sent; missed is true if some of it
+	// may have been lost.
+	sent   string
 	missed bool
 }
 
-// hear tells what happened; each kind has its line.
-func (t *telling) hear(e wire.Event) {
+// handle processes an event.
+func (t *turnUpdates) handle(e wire.Event) {
 	switch e.Name {
 	case wire.DeltaText:
 		piece := dataOf[wire.Delta](e).Text
-		t.said += piece
+		t.sent += piece
 		t.update(sdk.UpdateAgentMessageText(piece))
 	case wire.DeltaThinking:
 		t.update(sdk.UpdateAgentThoughtText(dataOf[wire.Delta](e).Text))
 	case wire.ToolStarted:
-		t.said = ""
+		t.sent = ""
 		call := dataOf[wire.Tool](e)
-		t.update(started(call.Call, call.Name, call.Arguments, sdk.ToolCallStatusInProgress))
+		t.update(callStarted(call.Call, call.Name, call.Arguments, sdk.ToolCallStatusInProgress))
 	case wire.ToolCompleted:
 		call := dataOf[wire.Tool](e)
-		t.update(ended(call.Call, call.Text, call.State != "done"))
+		t.update(callEnded(call.Call, call.Text, call.State != "done"))
 	case wire.WindowUsage:
 		u := dataOf[wire.Usage](e)
 		t.update(sdk.SessionUpdate{UsageUpdate: &sdk.SessionUsageUpdate{Used: int(u.Tokens), Size: int(u.Window)}})
 	case wire.Retry:
-		t.said = ""
+		t.sent = ""
 		t.update(sdk.UpdateAgentThoughtText("Asking again: " + dataOf[wire.Notice](e).Text + "\n"))
 	case wire.NoticeGiven:
 		t.update(sdk.UpdateAgentThoughtText(dataOf[wire.Notice](e).Text + "\n"))
@@ -163,21 +161,21 @@ func (t *telling) hear(e wire.Event) {
 	}
 }
 
-// rest tells what of the answer was not told while it came.
-func (t *telling) rest(a wire.Answer) {
+// flushRest sends the part of the answer that was not streamed.
+func (t *turnUpdates) flushRest(a wire.Answer) {
 	switch {
 	case a.Silent || a.Text == "":
-	case t.said == "":
+	case t.sent == "":
 		t.update(sdk.UpdateAgentMessageText(a.Text))
-	case t.missed && t.said != a.Text:
+	case t.missed && t.sent != a.Text:
 		t.update(sdk.UpdateAgentMessageText("\n\n" + a.Text))
 	}
 }
 
-// update tells the editor. If it is gone, the turn will be stopped.
-func (t *telling) update(u sdk.SessionUpdate) { _ = t.d.update(t.ctx, t.id, u) }
+// update sends an update. Errors are ignored: the turn is stopped if the editor is gone.
+func (t *turnUpdates) update(u sdk.SessionUpdate) { _ = t.d.update(t.ctx, t.id, u) }
 
-// dataOf reads what an event tells. What cannot be read is empty.
+// dataOf decodes the data of an event. It returns the zero value if that fails.
 func dataOf[T any](e wire.Event) T {
 	var data T
 	_ = json.Unmarshal(e.Data, &data)

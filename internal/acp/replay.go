@@ -13,9 +13,9 @@ import (
 	"firn/wire"
 )
 
-// replay tells all that was said in a session, in order: the branch of its
-// head, also what a compaction stands for.
-func (d *desk) replay(ctx context.Context, to sdk.SessionId, id firn.ID) error {
+// replay sends the history of a session in order: the branch of its head, including
+// compacted messages.
+func (d *agent) replay(ctx context.Context, to sdk.SessionId, id firn.ID) error {
 	for e, err := range d.c.Entries(ctx, id, client.EntryQuery{View: wire.ViewBranch}) {
 		if err != nil {
 			return err
@@ -29,7 +29,7 @@ func (d *desk) replay(ctx context.Context, to sdk.SessionId, id firn.ID) error {
 	return nil
 }
 
-// line is what of a line of the log is told; see docs/format.md.
+// line holds the members of a log line that are sent; see docs/format.md.
 type line struct {
 	Message *struct {
 		Role    string          `json:"role"`
@@ -51,11 +51,11 @@ type part struct {
 	Data      string          `json:"data"`
 }
 
-// updates tells an entry as the protocol does. What nobody said, and what is
-// hidden, is left out.
+// updates converts an entry to session updates. Hidden entries and entries other than
+// messages are left out.
 func updates(e wire.Entry) []sdk.SessionUpdate {
 	var all []sdk.SessionUpdate
-	if e.Damage != nil { // no one said it: it is told as a thought
+	if e.Damage != nil { // shown as a thought, since it is not a message
 		all = append(all, sdk.UpdateAgentThoughtText(prose.Damage(*e.Damage)))
 	}
 	var l line
@@ -72,7 +72,7 @@ func updates(e wire.Entry) []sdk.SessionUpdate {
 		}
 	case firn.RoleAssistant:
 		for _, p := range parts {
-			if u, ok := answered(p); ok {
+			if u, ok := answerUpdate(p); ok {
 				all = append(all, u)
 			}
 		}
@@ -81,19 +81,19 @@ func updates(e wire.Entry) []sdk.SessionUpdate {
 		for _, p := range parts {
 			texts = append(texts, p.Text)
 		}
-		all = append(all, ended(l.Message.Call, strings.Join(texts, "\n"), l.Message.Failed))
+		all = append(all, callEnded(l.Message.Call, strings.Join(texts, "\n"), l.Message.Failed))
 	}
 	return all
 }
 
-// partsOf are the parts of a message, which may be just a text.
+// partsOf returns the parts of a message, whose content may be a plain string.
 func partsOf(content json.RawMessage) []part {
 	var text string
 	if json.Unmarshal(content, &text) == nil {
 		return []part{{Type: "text", Text: text}}
 	}
 	var parts []part
-	_ = json.Unmarshal(content, &parts) // what is odd is left out
+	_ = json.Unmarshal(content, &parts) // invalid content is left out
 	return parts
 }
 
@@ -107,21 +107,21 @@ func blockOf(p part) (sdk.ContentBlock, bool) {
 	return sdk.ContentBlock{}, false
 }
 
-// answered tells a part of an answer.
-func answered(p part) (sdk.SessionUpdate, bool) {
+// answerUpdate converts a part of an answer.
+func answerUpdate(p part) (sdk.SessionUpdate, bool) {
 	switch {
 	case p.Type == "text" && p.Text != "":
 		return sdk.UpdateAgentMessageText(p.Text), true
 	case p.Type == "thinking" && p.Thinking != "":
 		return sdk.UpdateAgentThoughtText(p.Thinking), true
 	case p.Type == "toolCall":
-		return started(p.ID, p.Name, p.Arguments, sdk.ToolCallStatusPending), true
+		return callStarted(p.ID, p.Name, p.Arguments, sdk.ToolCallStatusPending), true
 	}
 	return sdk.SessionUpdate{}, false
 }
 
-// started tells that a tool is called.
-func started(call, name string, arguments json.RawMessage, status sdk.ToolCallStatus) sdk.SessionUpdate {
+// callStarted returns the update for the start of a tool call.
+func callStarted(call, name string, arguments json.RawMessage, status sdk.ToolCallStatus) sdk.SessionUpdate {
 	title := prose.OneLine(name+" "+short(arguments), 120)
 	options := []sdk.ToolCallStartOpt{sdk.WithStartKind(kindOf(name)), sdk.WithStartStatus(status)}
 	var input any
@@ -131,7 +131,7 @@ func started(call, name string, arguments json.RawMessage, status sdk.ToolCallSt
 	return sdk.StartToolCall(sdk.ToolCallId(call), title, options...)
 }
 
-// short is the first text among the arguments of a call.
+// short returns the first string among the arguments of a call.
 func short(arguments json.RawMessage) string {
 	var members map[string]any
 	if json.Unmarshal(arguments, &members) != nil {
@@ -145,8 +145,8 @@ func short(arguments json.RawMessage) string {
 	return ""
 }
 
-// ended tells how a call ended.
-func ended(call, text string, failed bool) sdk.SessionUpdate {
+// callEnded returns the update for the end of a tool call.
+func callEnded(call, text string, failed bool) sdk.SessionUpdate {
 	status := sdk.ToolCallStatusCompleted
 	if failed {
 		status = sdk.ToolCallStatusFailed
@@ -158,7 +158,7 @@ func ended(call, text string, failed bool) sdk.SessionUpdate {
 	return sdk.UpdateToolCall(sdk.ToolCallId(call), options...)
 }
 
-// kindOf is what kind of tool one is, by the names that ours have.
+// kindOf returns the kind of a tool, by the names of firn's own tools.
 func kindOf(name string) sdk.ToolKind {
 	switch name {
 	case "read_file", "list_dir":

@@ -13,7 +13,7 @@ import (
 	"firn/wire"
 )
 
-// searchArgs are those of search_sessions.
+// searchArgs are the arguments of search_sessions.
 type searchArgs struct {
 	Query   string `json:"query" jsonschema:"words to look for; also \"a phrase\", begin*, AND, OR, NOT, parentheses, and filters such as role:user, tool:NAME, since:7d, until:2026-11-01, in:tools"`
 	Agent   string `json:"agent,omitempty" jsonschema:"only sessions of this agent"`
@@ -25,8 +25,8 @@ type searchArgs struct {
 	Cursor  string `json:"cursor,omitempty" jsonschema:"goes on from an earlier search"`
 }
 
-// search finds what was said.
-func (d *desk) search(ctx context.Context, _ *sdk.CallToolRequest, a searchArgs) (*sdk.CallToolResult, any, error) {
+// search implements search_sessions.
+func (d *toolServer) search(ctx context.Context, _ *sdk.CallToolRequest, a searchArgs) (*sdk.CallToolResult, any, error) {
 	one := 1
 	q := wire.SearchQuery{Query: a.Query, Agent: a.Agent, Key: a.Key, Session: a.Session, Before: a.Before, After: a.After, Limit: bounded(a.Limit, 5, 20), Cursor: a.Cursor}
 	if q.Before == nil {
@@ -54,11 +54,11 @@ func (d *desk) search(ctx context.Context, _ *sdk.CallToolRequest, a searchArgs)
 	if found.Index != nil {
 		fmt.Fprintf(&b, "the index is being built (%d of %d sessions): there may be more\n", found.Index.Done, found.Index.Total)
 	}
-	return said(b.String()), nil, nil
+	return textResult(b.String()), nil, nil
 }
 
-// hitText is a hit as text. What was said is moved in, so that no line of it
-// looks like the place of another.
+// hitText formats a hit as text. The message text is indented, so that none of its lines
+// looks like the heading of another hit.
 func hitText(n int, h wire.Hit) string {
 	about := []string{fmt.Sprintf("[%d] session %s, entry %s", n, h.Session, h.Entry), h.Time.Format("2006-01-02 15:04")}
 	if h.Title != "" {
@@ -76,7 +76,7 @@ func hitText(n int, h wire.Hit) string {
 	return strings.Join(lines, "\n") + "\n\n"
 }
 
-// aroundArgs are those of read_window.
+// aroundArgs are the arguments of read_window.
 type aroundArgs struct {
 	Session string `json:"session" jsonschema:"the session, as search_sessions tells it"`
 	Entry   string `json:"entry" jsonschema:"the entry in it: its id, the beginning of it, or #n"`
@@ -84,15 +84,15 @@ type aroundArgs struct {
 	After   *int   `json:"after,omitempty" jsonschema:"how many entries behind it: 4 if left out"`
 }
 
-// most and usual are how many entries a window has around its own.
+// most and usual are the maximum and the default number of entries around the entry.
 const (
 	usualAround = 4
 	mostAround  = 15
 )
 
-// around tells what stands around an entry: on the current branch, or else
-// wherever it was written.
-func (d *desk) around(ctx context.Context, _ *sdk.CallToolRequest, a aroundArgs) (*sdk.CallToolResult, any, error) {
+// around implements read_window: it returns the entries around an entry on the current
+// branch, or else on the entry's own branch.
+func (d *toolServer) around(ctx context.Context, _ *sdk.CallToolRequest, a aroundArgs) (*sdk.CallToolResult, any, error) {
 	if a.Entry == "" {
 		return nil, nil, errors.New("say around which entry; search_sessions names entries")
 	}
@@ -102,17 +102,17 @@ func (d *desk) around(ctx context.Context, _ *sdk.CallToolRequest, a aroundArgs)
 	}
 	before := side(a.Before, mostAround)
 	after := side(a.After, mostAround-before)
-	var r reading
+	var r excerpt
 	for _, view := range []string{wire.ViewBranch, wire.ViewDisk} {
-		r = reading{c: d.c, id: id, view: view}
+		r = excerpt{c: d.c, id: id, view: view}
 		if err = r.around(ctx, a.Entry, before, after); err == nil {
-			return said(r.text(mostText)), nil, nil
+			return textResult(r.text(mostText)), nil, nil
 		}
 	}
 	return nil, nil, sentence(err)
 }
 
-// side is how many entries there are to one side.
+// side returns the number of entries on one side.
 func side(n *int, most int) int {
 	if n == nil {
 		return min(usualAround, most)

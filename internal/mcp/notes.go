@@ -13,26 +13,26 @@ import (
 	"firn/wire"
 )
 
-// whose says which notes are meant.
-type whose struct {
+// noteScope selects the notes to use.
+type noteScope struct {
 	Agent   string `json:"agent,omitempty" jsonschema:"whose notes: this agent's; the default agent's if left out"`
 	Key     string `json:"key,omitempty" jsonschema:"those about the person or group of this key too"`
 	Project string `json:"project,omitempty" jsonschema:"those about this directory too, named from the root"`
 	Scope   string `json:"scope,omitempty" jsonschema:"only those about the agent, the user or the project"`
 }
 
-func (w whose) place() wire.MemoryPlace {
+func (w noteScope) place() wire.MemoryPlace {
 	return wire.MemoryPlace{Agent: w.Agent, Key: w.Key, Project: w.Project, Scope: w.Scope}
 }
 
 type recallArgs struct {
 	Query string `json:"query" jsonschema:"the words to look for"`
 	Limit int    `json:"limit,omitempty" jsonschema:"how many hits at most: 5 if left out, never more than 20"`
-	whose
+	noteScope
 }
 
-// recall finds what was noted or said before.
-func (d *desk) recall(ctx context.Context, _ *sdk.CallToolRequest, a recallArgs) (*sdk.CallToolResult, any, error) {
+// recall searches notes and earlier messages.
+func (d *toolServer) recall(ctx context.Context, _ *sdk.CallToolRequest, a recallArgs) (*sdk.CallToolResult, any, error) {
 	if strings.TrimSpace(a.Query) == "" {
 		return nil, nil, errors.New("there is nothing to look for: query is empty")
 	}
@@ -41,16 +41,16 @@ func (d *desk) recall(ctx context.Context, _ *sdk.CallToolRequest, a recallArgs)
 		return nil, nil, sentence(err)
 	}
 	if len(hits) == 0 {
-		return said(fmt.Sprintf("nothing was found for %q\n", prose.OneLine(a.Query, 100))), nil, nil
+		return textResult(fmt.Sprintf("nothing was found for %q\n", prose.OneLine(a.Query, 100))), nil, nil
 	}
 	var b strings.Builder
 	for i, h := range hits {
 		b.WriteString(recalledText(i+1, h))
 	}
-	return said(b.String()), nil, nil
+	return textResult(b.String()), nil, nil
 }
 
-// recalledText is a hit as text: where it comes from, and what it says.
+// recalledText formats a hit as text: its origin and content.
 func recalledText(n int, h wire.Recalled) string {
 	about := []string{"said in session " + h.Ref}
 	if h.Scope != "" {
@@ -78,7 +78,7 @@ type rememberArgs struct {
 	Text string `json:"text" jsonschema:"what to remember, one fact on each line, so that it can be understood on its own; never passwords and keys"`
 	Name string `json:"name,omitempty" jsonschema:"the name of a note of its own, for something longer; a note of that name is replaced"`
 	Type string `json:"type,omitempty" jsonschema:"what kind of fact it is: preference, project, pattern, decision or constraint"`
-	whose
+	noteScope
 }
 
 type remembered struct {
@@ -89,8 +89,8 @@ type remembered struct {
 	Change string   `json:"change,omitempty" jsonschema:"the change, which people can undo"`
 }
 
-// remember notes something for good.
-func (d *desk) remember(ctx context.Context, _ *sdk.CallToolRequest, a rememberArgs) (*sdk.CallToolResult, remembered, error) {
+// remember stores a note.
+func (d *toolServer) remember(ctx context.Context, _ *sdk.CallToolRequest, a rememberArgs) (*sdk.CallToolResult, remembered, error) {
 	kept, err := d.c.Remember(ctx, a.place(), wire.NewNote{Text: a.Text, Name: a.Name, Type: a.Type})
 	if err != nil {
 		return nil, remembered{Refs: []string{}}, sentence(err)
@@ -100,11 +100,11 @@ func (d *desk) remember(ctx context.Context, _ *sdk.CallToolRequest, a rememberA
 
 type forgetArgs struct {
 	What string `json:"what" jsonschema:"the note or fact: its name as recall shows it, such as agent/extracted#1a2b3c4d, or its exact words"`
-	whose
+	noteScope
 }
 
-// forget takes away a note or a fact. People can undo it.
-func (d *desk) forget(ctx context.Context, _ *sdk.CallToolRequest, a forgetArgs) (*sdk.CallToolResult, any, error) {
+// forget removes a note or fact. Users can undo it.
+func (d *toolServer) forget(ctx context.Context, _ *sdk.CallToolRequest, a forgetArgs) (*sdk.CallToolResult, any, error) {
 	if strings.TrimSpace(a.What) == "" {
 		return nil, nil, errors.New("say what to forget; recall shows how notes are named")
 	}
@@ -112,5 +112,5 @@ func (d *desk) forget(ctx context.Context, _ *sdk.CallToolRequest, a forgetArgs)
 	if err != nil {
 		return nil, nil, sentence(err)
 	}
-	return said(fmt.Sprintf("forgotten; firn memory undo %s takes it back\n", change.ID)), nil, nil
+	return textResult(fmt.Sprintf("forgotten; firn memory undo %s takes it back\n", change.ID)), nil, nil
 }

@@ -15,13 +15,13 @@ import (
 	"firn/wire"
 )
 
-// Bounds of what is told of a session at once.
+// Limits on the part of a session that one call returns.
 const (
-	// mostText is how many bytes, mostOfOne how many of one entry.
+	// mostText is the maximum number of bytes, mostOfOne that of a single entry.
 	mostText  = 40_000
 	mostOfOne = 4_000
-	// mostEntries is how many entries, mostLooked how many are looked through for
-	// the one that is named.
+	// mostEntries is the maximum number of entries, mostLooked the number of entries
+	// searched for the requested one.
 	mostEntries = 200
 	mostLooked  = 20_000
 )
@@ -35,7 +35,7 @@ type readArgs struct {
 	View    string `json:"view,omitempty" jsonschema:"branch (the current conversation, which is usual) or disk (all entries, in the order they were written)"`
 }
 
-func (d *desk) read(ctx context.Context, _ *sdk.CallToolRequest, a readArgs) (*sdk.CallToolResult, any, error) {
+func (d *toolServer) read(ctx context.Context, _ *sdk.CallToolRequest, a readArgs) (*sdk.CallToolResult, any, error) {
 	view := wire.ViewBranch
 	switch a.View {
 	case "", wire.ViewBranch:
@@ -48,7 +48,7 @@ func (d *desk) read(ctx context.Context, _ *sdk.CallToolRequest, a readArgs) (*s
 	if err != nil {
 		return nil, nil, sentence(err)
 	}
-	w := reading{c: d.c, id: id, view: view}
+	w := excerpt{c: d.c, id: id, view: view}
 	if a.Around == "" {
 		err = w.latest(ctx, bounded(a.Limit, 30, mostEntries))
 	} else {
@@ -57,10 +57,10 @@ func (d *desk) read(ctx context.Context, _ *sdk.CallToolRequest, a readArgs) (*s
 	if err != nil {
 		return nil, nil, sentence(err)
 	}
-	return said(w.text(mostText)), nil, nil
+	return textResult(w.text(mostText)), nil, nil
 }
 
-// count is a number of entries to one side.
+// count returns the number of entries on one side.
 func count(n *int) int {
 	if n == nil {
 		return 10
@@ -68,19 +68,19 @@ func count(n *int) int {
 	return max(0, min(*n, mostEntries/2))
 }
 
-// reading is a part of a session.
-type reading struct {
+// excerpt is a part of a session.
+type excerpt struct {
 	c    *client.Client
 	id   firn.ID
 	view string
-	// entries are the part, oldest first; earlier and later say that there is
-	// more before and behind.
+	// entries are in order, oldest first; earlier and later report whether there are more
+	// before and after them.
 	entries        []wire.Entry
 	earlier, later bool
 }
 
 // latest reads the end of the session.
-func (r *reading) latest(ctx context.Context, n int) error {
+func (r *excerpt) latest(ctx context.Context, n int) error {
 	for e, err := range r.back(ctx, 0) {
 		if err != nil {
 			return err
@@ -97,8 +97,8 @@ func (r *reading) latest(ctx context.Context, n int) error {
 	return nil
 }
 
-// back reads the session from its end, without the counts of what was used.
-func (r *reading) back(ctx context.Context, limit int) func(func(wire.Entry, error) bool) {
+// back iterates over the session from its end, skipping usage entries.
+func (r *excerpt) back(ctx context.Context, limit int) func(func(wire.Entry, error) bool) {
 	return func(yield func(wire.Entry, error) bool) {
 		for e, err := range r.c.Entries(ctx, r.id, client.EntryQuery{View: r.view, Back: true, Limit: limit}) {
 			if line, ok := prose.ReadLine(e.Line); err == nil && ok && line.Counts() {
@@ -111,8 +111,8 @@ func (r *reading) back(ctx context.Context, limit int) func(func(wire.Entry, err
 	}
 }
 
-// around reads what stands around an entry, which is looked for from the end.
-func (r *reading) around(ctx context.Context, name string, before, after int) error {
+// around reads the entries around an entry, which is searched from the end.
+func (r *excerpt) around(ctx context.Context, name string, before, after int) error {
 	found := -1
 	for e, err := range r.back(ctx, mostLooked) {
 		if err != nil {
@@ -140,7 +140,7 @@ func (r *reading) around(ctx context.Context, name string, before, after int) er
 	return nil
 }
 
-// names reports whether a name means an entry.
+// names reports whether name refers to an entry.
 func names(name string, e wire.Entry) bool {
 	if n, ok := strings.CutPrefix(name, "#"); ok {
 		return e.N > 0 && n == strconv.Itoa(e.N)
@@ -149,8 +149,9 @@ func names(name string, e wire.Entry) bool {
 	return ok && line.ID != "" && (string(line.ID) == name || len(name) >= 4 && strings.HasPrefix(string(line.ID), name))
 }
 
-// text is the part as text, at most so many bytes: the latest, if it is more.
-func (r *reading) text(most int) string {
+// text formats the excerpt in at most most bytes. If there is more, the beginning is cut
+// off.
+func (r *excerpt) text(most int) string {
 	var parts []string
 	size := 0
 	cut := r.earlier
@@ -184,11 +185,11 @@ func (r *reading) text(most int) string {
 	return b.String()
 }
 
-// resourcePrefix begins the addresses of sessions.
+// resourcePrefix is the prefix of session URIs.
 const resourcePrefix = "firn://session/"
 
 // resource reads a session as a resource.
-func (d *desk) resource(ctx context.Context, req *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+func (d *toolServer) resource(ctx context.Context, req *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
 	uri := req.Params.URI
 	id, err := d.c.Resolve(ctx, strings.TrimPrefix(uri, resourcePrefix))
 	if err != nil {
@@ -197,7 +198,7 @@ func (d *desk) resource(ctx context.Context, req *sdk.ReadResourceRequest) (*sdk
 		}
 		return nil, sentence(err)
 	}
-	r := reading{c: d.c, id: id, view: wire.ViewBranch}
+	r := excerpt{c: d.c, id: id, view: wire.ViewBranch}
 	if err := r.latest(ctx, mostEntries); err != nil {
 		return nil, sentence(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"firn/wire"
 )
 
-// sendArgs are what is said to an agent, and where.
+// sendArgs are the message for an agent and its destination.
 type sendArgs struct {
 	Text    string `json:"text" jsonschema:"what is said"`
 	Session string `json:"session,omitempty" jsonschema:"the session to say it in"`
@@ -21,7 +21,7 @@ type sendArgs struct {
 	Agent   string `json:"agent,omitempty" jsonschema:"for a new session: who answers; the default agent if left out"`
 }
 
-// sent is what became of it.
+// sent is the result of sending a message.
 type sent struct {
 	Session firn.ID      `json:"session"`
 	Entry   firn.EntryID `json:"entry,omitempty" jsonschema:"the answer in the log"`
@@ -30,8 +30,8 @@ type sent struct {
 	Cut     bool         `json:"cut,omitempty" jsonschema:"the answer is longer; read the session for the rest"`
 }
 
-// send says something in a session, and waits for the answer.
-func (d *desk) send(ctx context.Context, req *sdk.CallToolRequest, a sendArgs) (*sdk.CallToolResult, sent, error) {
+// send sends a message in a session and waits for the answer.
+func (d *toolServer) send(ctx context.Context, req *sdk.CallToolRequest, a sendArgs) (*sdk.CallToolResult, sent, error) {
 	id, err := d.target(ctx, a)
 	if err != nil {
 		return nil, sent{}, sentence(err)
@@ -47,8 +47,8 @@ func (d *desk) send(ctx context.Context, req *sdk.CallToolRequest, a sendArgs) (
 	return nil, out, nil
 }
 
-// target is the session in which something is said.
-func (d *desk) target(ctx context.Context, a sendArgs) (firn.ID, error) {
+// target returns the session for the message.
+func (d *toolServer) target(ctx context.Context, a sendArgs) (firn.ID, error) {
 	switch {
 	case a.Text == "":
 		return "", errors.New("there is nothing to say: text is empty")
@@ -61,19 +61,19 @@ func (d *desk) target(ctx context.Context, a sendArgs) (firn.ID, error) {
 	return s.ID, err
 }
 
-// stopping is how long it may take to stop a turn that nobody waits for.
-const stopping = 5 * time.Second
+// stopTimeout limits the time to stop a turn after its call was canceled.
+const stopTimeout = 5 * time.Second
 
-// turn runs a turn, and tells how far it is to who wants to know. A call that is
-// cancelled stops it.
-func (d *desk) turn(ctx context.Context, req *sdk.CallToolRequest, id firn.ID, text string) (wire.Answer, error) {
+// turn runs a turn and reports its progress if the client asked for that. Canceling the
+// call stops the turn.
+func (d *toolServer) turn(ctx context.Context, req *sdk.CallToolRequest, id firn.ID, text string) (wire.Answer, error) {
 	p := progress{req: req, token: req.Params.GetProgressToken()}
 	for e, err := range d.c.StreamTurn(ctx, id, wire.Turn{Text: text}) {
 		if err != nil {
 			if ctx.Err() != nil {
-				stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopping)
+				stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 				defer cancel()
-				_, _ = d.c.Stop(stop, id) // who cancelled waits for nothing
+				_, _ = d.c.Stop(stop, id) // the caller is not waiting for the result
 			}
 			return wire.Answer{}, err
 		}
@@ -85,15 +85,15 @@ func (d *desk) turn(ctx context.Context, req *sdk.CallToolRequest, id firn.ID, t
 	return wire.Answer{}, errors.New("the turn broke off, and the gateway did not say why")
 }
 
-// progress tells how far a turn is.
+// progress reports the progress of a turn.
 type progress struct {
 	req   *sdk.CallToolRequest
 	token any
-	// chars is how much the agent has said, told how much of it was told.
-	chars, told int
+	// chars is the length of the answer so far, reported the length at the last report.
+	chars, reported int
 }
 
-// step is after how much text progress is told.
+// step is the number of characters between progress reports.
 const step = 400
 
 func (p *progress) hear(ctx context.Context, e wire.Event) {
@@ -103,7 +103,7 @@ func (p *progress) hear(ctx context.Context, e wire.Event) {
 	switch e.Name {
 	case wire.DeltaText:
 		p.chars += len(dataOf[wire.Delta](e).Text)
-		if p.chars-p.told >= step {
+		if p.chars-p.reported >= step {
 			p.tell(ctx, "the agent answers")
 		}
 	case wire.ToolStarted:
@@ -113,12 +113,12 @@ func (p *progress) hear(ctx context.Context, e wire.Event) {
 }
 
 func (p *progress) tell(ctx context.Context, message string) {
-	p.told = p.chars
-	// It is only told to be nice.
+	p.reported = p.chars
+	// progress is optional
 	_ = p.req.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: p.token, Message: message, Progress: float64(p.chars)})
 }
 
-// dataOf reads what an event tells. What cannot be read is empty.
+// dataOf decodes the data of an event. It returns the zero value if that fails.
 func dataOf[T any](e wire.Event) T {
 	var data T
 	_ = json.Unmarshal(e.Data, &data)

@@ -14,14 +14,14 @@ import (
 	"firn/wire"
 )
 
-// desk answers calls of tools.
-type desk struct{ c *client.Client }
+// toolServer implements the tools.
+type toolServer struct{ c *client.Client }
 
-// The result of a tool is text for the model, and the same as data for programs
-// where that is short.
+// The result of a tool is text for the model, and the same as structured data for programs
+// if it is short.
 
-// said is a result that is only text.
-func said(text string) *sdk.CallToolResult {
+// textResult returns a result that is only text.
+func textResult(text string) *sdk.CallToolResult {
 	return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: text}}}
 }
 
@@ -58,7 +58,7 @@ func rowOf(s wire.Session) row {
 	}
 }
 
-// bounded is how many of something are given.
+// bounded returns n limited to most, or usual if n is not set.
 func bounded(n, usual, most int) int {
 	if n <= 0 {
 		return usual
@@ -66,7 +66,7 @@ func bounded(n, usual, most int) int {
 	return min(n, most)
 }
 
-func (d *desk) list(ctx context.Context, _ *sdk.CallToolRequest, a listArgs) (*sdk.CallToolResult, listed, error) {
+func (d *toolServer) list(ctx context.Context, _ *sdk.CallToolRequest, a listArgs) (*sdk.CallToolResult, listed, error) {
 	out := listed{Sessions: []row{}}
 	page, err := d.c.SessionsPage(ctx, client.Query{Agent: a.Agent, Key: a.Key, Text: a.Text, Limit: bounded(a.Limit, 20, 100), Cursor: a.Cursor})
 	if err != nil {
@@ -83,7 +83,7 @@ type windowArgs struct {
 	Session string `json:"session" jsonschema:"the session: its id, the beginning of it, its exact title, or @ and a key"`
 }
 
-func (d *desk) window(ctx context.Context, _ *sdk.CallToolRequest, a windowArgs) (*sdk.CallToolResult, any, error) {
+func (d *toolServer) window(ctx context.Context, _ *sdk.CallToolRequest, a windowArgs) (*sdk.CallToolResult, any, error) {
 	id, err := d.c.Resolve(ctx, a.Session)
 	if err != nil {
 		return nil, nil, sentence(err)
@@ -111,18 +111,18 @@ func (d *desk) window(ctx context.Context, _ *sdk.CallToolRequest, a windowArgs)
 	if n := w.Count - min(len(w.Items), mostItems); n > 0 {
 		fmt.Fprintf(&b, "and %d messages before these\n", n)
 	}
-	return said(b.String()), nil, nil
+	return textResult(b.String()), nil, nil
 }
 
-// verifyHint says what can be done about damage in a session.
+// verifyHint returns a hint about damage in a session.
 func verifyHint(id firn.ID) string {
 	return fmt.Sprintf("the session is damaged there; its owner can run: firn verify %s\n", id)
 }
 
-// mostItems is how many messages of a window are told.
+// mostItems is the maximum number of messages shown of a window.
 const mostItems = 50
 
-// runName names entries that stand one after the other.
+// runName names a range of entries.
 func runName(r wire.Run) string {
 	switch {
 	case r.From == 0 || r.To == 0:
@@ -139,7 +139,7 @@ type forkArgs struct {
 	Title   string `json:"title,omitempty" jsonschema:"what the new session is called"`
 }
 
-func (d *desk) fork(ctx context.Context, _ *sdk.CallToolRequest, a forkArgs) (*sdk.CallToolResult, row, error) {
+func (d *toolServer) fork(ctx context.Context, _ *sdk.CallToolRequest, a forkArgs) (*sdk.CallToolResult, row, error) {
 	id, err := d.c.Resolve(ctx, a.Session)
 	if err != nil {
 		return nil, row{}, sentence(err)
@@ -158,7 +158,7 @@ type compactArgs struct {
 	Plan    bool   `json:"plan,omitempty" jsonschema:"only tell what would be done"`
 }
 
-func (d *desk) compact(ctx context.Context, _ *sdk.CallToolRequest, a compactArgs) (*sdk.CallToolResult, any, error) {
+func (d *toolServer) compact(ctx context.Context, _ *sdk.CallToolRequest, a compactArgs) (*sdk.CallToolResult, any, error) {
 	id, err := d.c.Resolve(ctx, a.Session)
 	if err != nil {
 		return nil, nil, sentence(err)
@@ -168,9 +168,9 @@ func (d *desk) compact(ctx context.Context, _ *sdk.CallToolRequest, a compactArg
 		return nil, nil, sentence(err)
 	}
 	if p := done.Plan; p != nil && p.Nothing != "" {
-		return said(p.Nothing + "; nothing would be done"), nil, nil
+		return textResult(p.Nothing + "; nothing would be done"), nil, nil
 	} else if p != nil {
-		return said(fmt.Sprintf("%d entries (about %d tokens) would be summed up, %d (about %d tokens) kept", p.Summarised, p.SummarisedTokens, p.Kept, p.KeptTokens)), nil, nil
+		return textResult(fmt.Sprintf("%d entries (about %d tokens) would be summed up, %d (about %d tokens) kept", p.Summarised, p.SummarisedTokens, p.Kept, p.KeptTokens)), nil, nil
 	}
-	return said(fmt.Sprintf("about %d tokens became %d (%s); the summary, entry %s:\n\n%s", done.Before, done.After, done.Strategy, done.ID, firn.CutText(done.Summary, mostText))), nil, nil
+	return textResult(fmt.Sprintf("about %d tokens became %d (%s); the summary, entry %s:\n\n%s", done.Before, done.After, done.Strategy, done.ID, firn.CutText(done.Summary, mostText))), nil, nil
 }

@@ -101,7 +101,7 @@ func (v *exchange) inConversation(id string, who choice) (position, error) {
 	if err != nil {
 		return position{}, err
 	}
-	at := spotIn(s)
+	at := endOf(s)
 	err = v.checkModel(&at, who)
 	return at, err
 }
@@ -269,7 +269,7 @@ func (v *exchange) addItems(s wire.Session) error {
 	if len(entries) == 0 {
 		return badRequest("items", "there are no items")
 	}
-	if _, err := v.put(spotIn(s), choice{}, entries); err != nil {
+	if _, err := v.put(endOf(s), choice{}, entries); err != nil {
 		return err
 	}
 	var added []item

@@ -35,7 +35,7 @@ func (v *exchange) createSession(who choice, opening string) (position, error) {
 	if err != nil {
 		return position{}, err
 	}
-	at := spotIn(s)
+	at := endOf(s)
 	if err := v.checkModel(&at, who); err != nil {
 		_, _ = v.c.Remove(v.r.Context(), s.ID, wire.Remove{Reason: "it was begun for a model that there is not"}) // it is empty
 		return at, err
@@ -43,8 +43,8 @@ func (v *exchange) createSession(who choice, opening string) (position, error) {
 	return at, nil
 }
 
-// spotIn returns the end of a session.
-func spotIn(s wire.Session) position {
+// endOf returns the end of a session.
+func endOf(s wire.Session) position {
 	at := position{session: s.ID}
 	if s.State != nil {
 		at.model = s.State.Provider + "/" + s.State.Model
@@ -76,7 +76,7 @@ func (v *exchange) resolveSession(name string, who choice) (at position, fresh b
 	if err := checkAgent(s, who); err != nil {
 		return position{}, false, err
 	}
-	at = spotIn(s)
+	at = endOf(s)
 	err = v.checkModel(&at, who)
 	return at, s.State != nil && s.State.Turns == 0, err
 }

@@ -12,7 +12,7 @@ import (
 // ear writes down what a client is told.
 type ear struct{ strings.Builder }
 
-func (*ear) keepAlive()       {}
+func (*ear) keepAlive()   {}
 func (*ear) think(string) {}
 func (e *ear) text(piece string, round bool) {
 	if round {

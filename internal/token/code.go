@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	// codeFor is how long a code is good, and codesEach how many there may be at
-	// a time for one who asks: of more, the oldest is no good any more.
+	// codeFor is how long a code is valid, and codesEach the maximum number of valid codes
+	// per issuer; the oldest is dropped.
 	codeFor   = 2 * time.Minute
 	codesEach = 8
 )
 
-// code lets a browser in, once. Only the hash of it is kept.
+// code is a one-time login code. Only its hash is stored.
 type code struct {
 	Hash    string     `json:"hash"`
 	Scope   wire.Scope `json:"scope"`
@@ -24,15 +24,15 @@ type code struct {
 	Keys    []string   `json:"keys,omitempty"`
 	Parent  string     `json:"parent,omitempty"`
 	Expires time.Time  `json:"expires,omitzero"`
-	// Until is how long the code is good; Expires is when what it grants ends.
+	// Until is when the code expires; Expires is when the granted access ends.
 	Until time.Time `json:"until"`
 }
 
-// Order makes a code that grants something, of at least 128 random bits, and tells
-// how long it is good.
+// Order creates a code for a grant, with at least 128 random bits, and returns it with its
+// expiry.
 func (b *Book) Order(ctx context.Context, g Grant) (text string, until time.Time, err error) {
 	now := b.clock()
-	if err := sensible(wire.NewToken{Name: "browser", Scope: g.Scope, Agents: g.Agents, Keys: g.Keys}, now); err != nil {
+	if err := validate(wire.NewToken{Name: "browser", Scope: g.Scope, Agents: g.Agents, Keys: g.Keys}, now); err != nil {
 		return "", time.Time{}, err
 	}
 	text, until = rand.Text(), now.Add(codeFor)
@@ -47,7 +47,7 @@ func (b *Book) Order(ctx context.Context, g Grant) (text string, until time.Time
 	return text, until, nil
 }
 
-// order adds a code, and forgets those that are no good any more.
+// order adds a code and removes the invalid ones.
 func (p *page) order(fresh code, now time.Time) {
 	p.Codes = slices.DeleteFunc(p.Codes, func(c code) bool { return !now.Before(c.Until) || c.Hash == fresh.Hash })
 	same, oldest := 0, -1
@@ -65,12 +65,12 @@ func (p *page) order(fresh code, now time.Time) {
 	p.Codes = append(p.Codes, fresh)
 }
 
-// code is where the code with a hash is that is good; -1 if there is none.
+// code returns the index of the valid code with a hash, or -1.
 func (p page) code(hash string, now time.Time) int {
 	return slices.IndexFunc(p.Codes, func(c code) bool { return c.Hash == hash && now.Before(c.Until) })
 }
 
-// redeem returns what a code is for, and makes it no good any more.
+// redeem returns the grant of a code and removes the code.
 func (p *page) redeem(hash string, now time.Time) (Grant, error) {
 	i := p.code(hash, now)
 	if i < 0 {

@@ -11,27 +11,26 @@ import (
 	"firn/wire"
 )
 
-// A browser sends its cookie with whatever a page asks for, be it our page or
-// another. So where a cookie says who asks, the page must be ours: what changes
-// something has to bring a header that no foreign page can send, and the
-// browser's own word that the page is of our origin. A token in Authorization is
-// sent by nobody who was not given it, and needs none of that.
+// A browser sends its cookie with requests from any page, including foreign ones. A request
+// authorized by a cookie must therefore come from our own page: a change requires a header
+// that no foreign page can send, and the browser's statement that the page has our origin.
+// A token in Authorization is only sent by clients that hold it, and needs no such check.
 
 const (
-	// PageHeader is what our own pages send. A foreign page that sends such a
-	// header is first asked about, and refused.
+	// PageHeader is a header that our own pages send. For a foreign page it triggers a CORS
+	// preflight, which is rejected.
 	PageHeader = "X-Firn"
-	// PageWord is what they say in it.
+	// PageWord is the value of PageHeader.
 	PageWord = "web"
 
 	cookieName = "firn"
-	// lockedPrefix makes browsers keep a cookie to this host and to TLS.
+	// lockedPrefix makes browsers restrict a cookie to this host and to TLS.
 	lockedPrefix = "__Host-"
 )
 
-// nameOfCookie is that of the gateway that a request is for. Cookies are not
-// kept apart by port, so two gateways of one machine need two names. Gateways
-// behind one address have one.
+// nameOfCookie returns the cookie name of the requested gateway. Cookies are not separated
+// by port, so two gateways on one machine need different names. Gateways behind one address
+// share a name.
 func nameOfCookie(r *http.Request) string {
 	if _, port, err := net.SplitHostPort(r.Host); err == nil {
 		return cookieName + "-" + port
@@ -39,8 +38,8 @@ func nameOfCookie(r *http.Request) string {
 	return cookieName
 }
 
-// Cookie is the secret that a browser sends. One that was set over TLS counts
-// more: others cannot have set it.
+// Cookie returns the secret from a browser's cookie. A cookie set over TLS takes
+// precedence, since other hosts cannot set it.
 func Cookie(r *http.Request) (string, bool) {
 	for _, name := range []string{lockedPrefix + nameOfCookie(r), nameOfCookie(r)} {
 		if cookie, err := r.Cookie(name); err == nil && cookie.Value != "" {
@@ -50,9 +49,8 @@ func Cookie(r *http.Request) (string, bool) {
 	return "", false
 }
 
-// SetCookie gives the browser that asks its secret, or takes it away if it lasts
-// for less than nothing. It is sent to us only, by our pages only, and no script
-// reads it.
+// SetCookie sets the browser's secret, or removes it if lasts is negative. The cookie is
+// sent to this host and from our pages only, and is not visible to scripts.
 func SetCookie(w http.ResponseWriter, r *http.Request, secret string, lasts time.Duration) {
 	cookie := &http.Cookie{Name: nameOfCookie(r), Value: secret, Path: "/", MaxAge: int(lasts / time.Second), HttpOnly: true, SameSite: http.SameSiteStrictMode}
 	if OverTLS(r) {
@@ -61,15 +59,15 @@ func SetCookie(w http.ResponseWriter, r *http.Request, secret string, lasts time
 	http.SetCookie(w, cookie)
 }
 
-// OverTLS reports whether the browser speaks TLS to us, or to who stands in
-// front of us. That only makes the cookie stricter, so it may be believed.
+// OverTLS reports whether the browser uses TLS, either to us or to a proxy in front of us.
+// The proxy header needs no verification, since TLS only makes the cookie stricter.
 func OverTLS(r *http.Request) bool {
 	return r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https" || strings.HasPrefix(r.Header.Get("Origin"), "https://")
 }
 
-// FromOurPage says why a request that has a cookie is not from a page of ours.
-// Proof is needed of what changes something: then it is not enough that nothing
-// speaks against it.
+// FromOurPage returns an error if a request with a cookie is not from one of our pages. If
+// proof is true, as for changes, the headers must prove it; otherwise it is enough that
+// they do not contradict it.
 func FromOurPage(r *http.Request, proof bool) error {
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
 	said := false
@@ -101,8 +99,8 @@ func notOurPage(why string) error {
 	return &wire.Problem{Kind: wire.NotAllowed, Message: "the request is not from a page of this gateway: " + why, Hint: "programs send a token: Authorization: Bearer"}
 }
 
-// sameOrigin reports whether an origin is that of the pages that a host, which
-// is known to be us, serves. Allowed foreign origins are not: they have tokens.
+// sameOrigin reports whether origin is the origin of the pages served by host. Allowed
+// foreign origins do not count: they use tokens.
 func sameOrigin(origin, host string) bool {
 	u, err := url.Parse(origin)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && strings.EqualFold(u.Host, host) &&

@@ -8,13 +8,13 @@ import (
 	"firn/wire"
 )
 
-// A token ends in one of two ways; after either it is rejected. If it is revoked,
-// nothing is done any more that it asked for: its turns are interrupted and its messages
-// that wait are not answered. If its browser logs out, what was accepted before is
-// answered. A token that was logged out can be revoked; not the other way round.
+// A token ends in one of two ways, and is rejected afterwards. If it is revoked, the work
+// requested with it ends too: its turns are interrupted and its queued messages are
+// dropped. If its browser logs out, messages accepted before are still answered. A
+// logged-out token can be revoked, but not the other way round.
 //
-// On the page a token that was logged out is also marked as revoked, so that a gateway
-// that does not know the difference lets nobody in by it.
+// On the page a logged-out token is also marked as revoked, so that a gateway that does not
+// know the difference rejects it.
 
 // ending is how and when a token ended.
 type ending struct {
@@ -22,13 +22,14 @@ type ending struct {
 	logout bool
 }
 
-// ending returns how a token ended; its time is zero if it has not.
+// ending returns how a token ended; its time is zero if the token has not ended.
 func (r row) ending() ending { return ending{r.Revoked, !r.LoggedOut.IsZero()} }
 
-// covers reports whether a token that ended like e has ended like other, too.
+// covers reports whether a token that ended with e needs no further change to end with
+// other.
 func (e ending) covers(other ending) bool { return !e.at.IsZero() && (!e.logout || other.logout) }
 
-// end ends a token, unless it has ended like that already.
+// end ends a token, unless it has already ended that way.
 func (r *row) end(e ending) {
 	if r.ending().covers(e) {
 		return
@@ -39,16 +40,15 @@ func (r *row) end(e ending) {
 	}
 }
 
-// Revoke takes a token back, by its id, or by its name if that is of one that
-// is in use. It is no good from now on, and stays in the list. Revoking it again
-// changes nothing. If it cannot be written down, it is no good here all the same,
-// and is written down as soon as something can be.
+// Revoke revokes a token, given by its ID or, for a token in use, by its name. The token is
+// rejected from now on and stays in the list. Revoking it again has no effect. If the
+// revocation cannot be stored, it still applies here, and is stored as soon as possible.
 func (b *Book) Revoke(ctx context.Context, ref string) (wire.Token, error) {
 	return b.finish(ctx, ref, false)
 }
 
-// Logout is Revoke of the token of a browser that logs out: what was accepted from it
-// is still answered.
+// Logout ends the token of a browser that logs out. Messages accepted before are still
+// answered.
 func (b *Book) Logout(ctx context.Context, id string) (wire.Token, error) {
 	return b.finish(ctx, id, true)
 }
@@ -59,13 +59,13 @@ func (b *Book) finish(ctx context.Context, ref string, logout bool) (wire.Token,
 	e := ending{now.UTC().Truncate(time.Second), logout}
 	var ended wire.Token
 	err := b.change(ctx, func(p *page) error {
-		i, err := p.named(ref, now)
+		i, err := p.find(ref, now)
 		if err != nil {
 			return err
 		}
 		p.Tokens[i].end(e)
 		ended = p.Tokens[i].Token
-		ref = ended.ID // its name is of none in use any more
+		ref = ended.ID // its name no longer refers to a token in use
 		b.ban(ended.ID, p.Tokens[i].ending())
 		return nil
 	})
@@ -73,14 +73,14 @@ func (b *Book) finish(ctx context.Context, ref string, logout bool) (wire.Token,
 		return ended, nil
 	}
 	if p := b.latest(); !errors.As(err, new(*wire.Problem)) {
-		if i, unknown := p.named(ref, now); unknown == nil {
+		if i, unknown := p.find(ref, now); unknown == nil {
 			b.ban(p.Tokens[i].ID, e)
 		}
 	}
 	return wire.Token{}, err
 }
 
-// ban makes a token no good here, whatever is written.
+// ban makes this gateway reject a token, whatever the stored page says.
 func (b *Book) ban(token string, e ending) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -88,11 +88,11 @@ func (b *Book) ban(token string, e ending) {
 		b.banned[token] = e
 	}
 	b.page = b.page.without(b.banned)
-	b.tellWatchers()
+	b.notifyWatchers()
 }
 
-// lineage reports whether something is so of a token and all that it comes from. It is
-// false if one of them is not there any more.
+// lineage reports whether a condition holds for a token and all its ancestors. It is false
+// if one of them no longer exists.
 func (p page) lineage(token string, is func(row) bool) bool {
 	for range maxLineage {
 		if token == "" {
@@ -107,20 +107,19 @@ func (p page) lineage(token string, is func(row) bool) bool {
 	return token == ""
 }
 
-// revoked reports whether somebody took the token itself back: its browser logging out
-// does not count.
+// revoked reports whether the token itself was revoked. A logout does not count.
 func revoked(r row) bool { return !r.Revoked.IsZero() && r.LoggedOut.IsZero() }
 
-// owes reports whether what was accepted from a token is to be answered: neither it nor
-// one that it comes from was revoked or has expired.
+// owes reports whether messages accepted from a token must still be answered: neither the
+// token nor an ancestor was revoked or has expired.
 func (p page) owes(token string, now time.Time) bool {
 	return p.lineage(token, func(r row) bool {
 		return !revoked(r) && (r.Expires.IsZero() || now.Before(r.Expires)) && r.Scope.Known()
 	})
 }
 
-// goesOn reports whether a turn that was begun with a token goes on: neither it nor one
-// that it comes from was revoked.
-func (p page) goesOn(token string) bool {
+// mayContinue reports whether a turn started with a token may continue: neither the token
+// nor an ancestor was revoked.
+func (p page) mayContinue(token string) bool {
 	return p.lineage(token, func(r row) bool { return !revoked(r) })
 }

@@ -9,32 +9,31 @@ import (
 	"firn/wire"
 )
 
-// A book that several gateways share is not asked for each request: what changes
-// is told, and now and then it is asked whether that is all. A secret that nobody
-// here knows is asked about before it is refused: it may have been made elsewhere
-// a moment ago.
+// A page shared by several gateways is not loaded for every request. The keep sends
+// notifications of changes, and is polled in addition. If a secret is unknown, the page is
+// loaded before the secret is rejected, since the token may just have been created
+// elsewhere.
 //
-// While the keep does not answer, what is known stays good for a while, to read
-// with. Nothing new is believed then.
+// While the keep does not answer, known tokens stay valid for reading for a limited time,
+// and unknown ones are rejected.
 const (
-	// askEvery is how often it is asked whether anything has changed.
+	// askEvery is the polling interval.
 	askEvery = 5 * time.Second
-	// freshFor is how old an answer may be to let somebody change something, which
-	// must be longer than servers take to find out who leads; oldFor to let them in
-	// at all.
+	// freshFor is the maximum age of the page for requests that change something. It must
+	// be longer than a leader election takes. oldFor is the maximum age for any request.
 	freshFor = 30 * time.Second
 	oldFor   = 10 * time.Minute
-	// patience is how long it is waited for an answer.
+	// patience is how long to wait for the keep.
 	patience = 3 * time.Second
 )
 
-// follower keeps a book up with its keep.
+// follower keeps a book in sync with its keep.
 type follower struct {
 	end  context.CancelFunc
 	work sync.WaitGroup
 }
 
-// follow begins to keep up.
+// follow starts following the keep.
 func (b *Book) follow(w Watched) {
 	ctx, cancel := context.WithCancel(context.Background())
 	f := &follower{end: cancel}
@@ -44,11 +43,11 @@ func (b *Book) follow(w Watched) {
 		w.Watch(ctx, func() {
 			select {
 			case news <- struct{}{}:
-			default: // it will be asked anyway
+			default: // a load is already pending
 			}
 		})
 	})
-	f.work.Go(func() { b.keepUp(ctx, news) })
+	f.work.Go(func() { b.followChanges(ctx, news) })
 }
 
 func (f *follower) stop() {
@@ -56,8 +55,8 @@ func (f *follower) stop() {
 	f.work.Wait()
 }
 
-// keepUp asks the keep whenever there are news, and now and then.
-func (b *Book) keepUp(ctx context.Context, news <-chan struct{}) {
+// followChanges loads the page on every notification, and at intervals.
+func (b *Book) followChanges(ctx context.Context, news <-chan struct{}) {
 	ticker := time.NewTicker(askEvery)
 	defer ticker.Stop()
 	for {
@@ -69,7 +68,7 @@ func (b *Book) keepUp(ctx context.Context, news <-chan struct{}) {
 		}
 		bounded, cancel := context.WithTimeout(ctx, patience)
 		if b.refresh(bounded, b.clock()) == nil {
-			_ = b.note(bounded, usedEveryShared) // tried again the next time
+			_ = b.note(bounded, usedEveryShared) // retried next time
 		} else if b.age() > oldFor {
 			b.endAll()
 		}
@@ -77,7 +76,7 @@ func (b *Book) keepUp(ctx context.Context, news <-chan struct{}) {
 	}
 }
 
-// age is how long ago the keep was asked that answered last.
+// age returns the time since the start of the last successful load.
 func (b *Book) age() time.Duration {
 	now := b.clock()
 	b.mu.Lock()
@@ -85,8 +84,8 @@ func (b *Book) age() time.Duration {
 	return now.Sub(b.asked)
 }
 
-// endAll tells all watchers but those of turns: nobody knows whether their tokens are
-// good.
+// endAll notifies all watchers except those of turns, since the state of their tokens is
+// unknown.
 func (b *Book) endAll() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -98,9 +97,9 @@ func (b *Book) endAll() {
 	})
 }
 
-// look returns the page: as it is now if it is near; else one in which something
-// is known that is looked for, or, if there is none, as it is now.
-func (b *Book) look(ctx context.Context, known func(page) bool) (page, error) {
+// currentPage returns the page. If the keep is local, it is the current page. Otherwise it
+// is the cached page if known returns true for it, and else the current one.
+func (b *Book) currentPage(ctx context.Context, known func(page) bool) (page, error) {
 	if b.follower == nil {
 		err := b.refresh(ctx, b.clock())
 		return b.latest(), err
@@ -108,13 +107,13 @@ func (b *Book) look(ctx context.Context, known func(page) bool) (page, error) {
 	since := b.clock()
 	age := b.age()
 	if age > oldFor {
-		return page{}, away()
+		return page{}, unavailableError()
 	}
 	if p := b.latest(); known(p) {
 		return p, nil
 	}
 	if age > freshFor {
-		return page{}, away()
+		return page{}, unavailableError()
 	}
 	bounded, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -122,7 +121,7 @@ func (b *Book) look(ctx context.Context, known func(page) bool) (page, error) {
 		if ctx.Err() != nil {
 			return page{}, context.Cause(ctx)
 		}
-		return page{}, away()
+		return page{}, unavailableError()
 	}
 	return b.latest(), nil
 }
@@ -133,7 +132,7 @@ func (b *Book) latest() page {
 	return b.page
 }
 
-// away is what somebody is told of whom nobody knows whether they may come in.
-func away() error {
+// unavailableError is the error if it cannot be determined whether a token is valid.
+func unavailableError() error {
 	return &wire.Problem{Kind: wire.Unavailable, Message: "whether that lets you in cannot be found out: the servers that keep the tokens do not answer", Hint: "try again in a moment"}
 }

@@ -12,24 +12,23 @@ import (
 	"firn/wire"
 )
 
-// Grant is what somebody who is let in may do.
+// Grant is a set of permissions.
 type Grant struct {
 	Scope        wire.Scope
 	Agents, Keys []string
-	// Parent is the token that the grant comes from; empty if it comes from the
-	// owner. What is made of it ends with that token, at the latest when Expires
-	// says; zero is never.
+	// Parent is the token that the grant derives from; empty if it comes from the owner.
+	// Tokens made from the grant end with that token, and at Expires at the latest; zero
+	// means never.
 	Parent  string
 	Expires time.Time
 }
 
-// Of is what the holder of a token may do.
+// Of returns the permissions of a token.
 func Of(t wire.Token) Grant {
 	return Grant{Scope: t.Scope, Agents: t.Agents, Keys: t.Keys, Parent: t.ID, Expires: t.Expires}
 }
 
-// Hand is what somebody hands on: as much as they have, or as much of it as is
-// asked for.
+// Hand returns the part of a grant to hand on: all of it, or as much as was requested.
 func (g Grant) Hand(o wire.LoginOrder) (Grant, error) {
 	out := Grant{Scope: cmp.Or(o.Scope, g.Scope), Agents: o.Agents, Keys: o.Keys, Parent: g.Parent, Expires: g.Expires}
 	if len(out.Agents) == 0 {
@@ -53,8 +52,8 @@ func (g Grant) Hand(o wire.LoginOrder) (Grant, error) {
 	return out, nil
 }
 
-// Bounds is which sessions the holder of a grant may see and change. A grant that is
-// good for calling hooks alone shows none.
+// Bounds returns which sessions the holder of a grant may see and change. A grant for hooks
+// only shows none.
 func (g Grant) Bounds() route.Bounds {
 	if !g.Scope.Includes(wire.ScopeRead) {
 		return route.Bounds{}
@@ -62,11 +61,11 @@ func (g Grant) Bounds() route.Bounds {
 	return route.BoundTo(g.Agents, g.Keys)
 }
 
-// Holder returns what the holder of the token with an id may do, and whether what was
-// accepted from them is still to be answered: it is after a logout. The grant of a token
-// that nobody knows is empty. The error says that it cannot be found out at the moment.
+// Holder returns the permissions of the token with an ID, and whether messages accepted
+// from it must still be answered, as they must after a logout. The grant of an unknown
+// token is empty. Holder fails if the keep is unavailable.
 func (b *Book) Holder(ctx context.Context, id string) (g Grant, owed bool, err error) {
-	p, err := b.look(ctx, func(p page) bool { return p.index(id) >= 0 })
+	p, err := b.currentPage(ctx, func(p page) bool { return p.index(id) >= 0 })
 	if err != nil {
 		return Grant{}, false, err
 	}

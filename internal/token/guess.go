@@ -8,17 +8,17 @@ import (
 )
 
 const (
-	// guessesEach is how often one address may be wrong in a minute, and
-	// guessesAll how often all may be together.
+	// guessesEach is the number of wrong attempts per minute allowed for one address,
+	// guessesAll that for all addresses together.
 	guessesEach = 10
 	guessesAll  = 500
 	guessesIn   = time.Minute
 )
 
-// Guesses counts wrong codes and tokens. They cannot be guessed anyway; this keeps
-// who tries from being answered all day. It is safe for concurrent use.
+// Guesses limits the rate of wrong codes and tokens. They are too long to be guessed; the
+// limit saves work. It is safe for concurrent use.
 type Guesses struct {
-	// Clock tells the time.
+	// Clock returns the current time.
 	Clock func() time.Time
 
 	mu    sync.Mutex
@@ -27,9 +27,9 @@ type Guesses struct {
 	by    map[string]int
 }
 
-// Wrong counts a wrong try from an address. It is false if there were too many.
+// Wrong counts a wrong attempt from an address. It returns false if there were too many.
 func (g *Guesses) Wrong(remote string) bool {
-	from := neighbourhood(remote)
+	from := networkOf(remote)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if now := g.Clock(); now.Sub(g.since) >= guessesIn || now.Before(g.since) {
@@ -43,20 +43,20 @@ func (g *Guesses) Wrong(remote string) bool {
 	return true
 }
 
-// neighbourhood is what an address is counted by: itself, or, since everybody
-// who has one has very many, the network of a long one.
-func neighbourhood(remote string) string {
+// networkOf returns the key under which an address is counted: the address itself, or the
+// /64 network of an IPv6 address.
+func networkOf(remote string) string {
 	host, _, err := net.SplitHostPort(remote)
 	if err != nil {
 		host = remote
 	}
 	addr, err := netip.ParseAddr(host)
 	if err != nil {
-		return "" // a socket has none
+		return "" // a Unix socket has no address
 	}
 	if addr = addr.Unmap().WithZone(""); addr.Is4() {
 		return addr.String()
 	}
-	prefix, _ := addr.Prefix(64) // every long address has one
+	prefix, _ := addr.Prefix(64) // cannot fail for an IPv6 address
 	return prefix.String()
 }

@@ -14,39 +14,38 @@ import (
 	"firn/internal/vfs"
 )
 
-// Keep is where the page of a book is.
+// Keep stores the page of a book.
 type Keep interface {
-	// Load returns the page and its revision, if that is another than the one that
-	// is known; else the known one. Nil is that there is no page. A caller that
-	// knows none says zero.
+	// Load returns the page and its revision if the revision differs from known; otherwise
+	// it returns known and no data. Nil data means that there is no page. A caller without
+	// a revision passes zero.
 	Load(ctx context.Context, known uint64) (data []byte, revision uint64, err error)
-	// Save writes the page and returns its revision, if the known one is still that
-	// of the page there is; else it is an ErrConflict. When it returns without an
-	// error the page is durable.
+	// Save writes the page if its revision is still known, and returns the new revision;
+	// otherwise it fails with ErrConflict. If it returns no error, the page is durable.
 	Save(ctx context.Context, data []byte, known uint64) (revision uint64, err error)
 }
 
-// Watched is a keep that is far away, and tells when something changes. It is not
-// asked for every token that is shown.
+// Watched is a remote keep that sends notifications of changes. It is not queried for every
+// request.
 type Watched interface {
 	Keep
-	// Watch calls changed when the page may have changed, until ctx ends: once when
-	// it has begun to look, too.
+	// Watch calls changed when the page may have changed, until ctx ends, and once when it
+	// has started watching.
 	Watch(ctx context.Context, changed func())
 }
 
-// mostBytes is how large a page may be.
+// mostBytes is the maximum size of a page.
 const mostBytes = 16 << 20
 
-// File keeps a page in a file for its owner alone. Its methods may be called from
-// many goroutines.
+// File stores a page in a file that only its owner can access. It is safe for concurrent
+// use.
 type File struct {
 	fs   vfs.FS
 	path string
 
 	mu sync.Mutex
-	// seen tells the file that was read from another that somebody put there; there
-	// is whether it was. number counts those.
+	// seen identifies the file that was read, and there whether it existed. number counts
+	// the versions.
 	seen   vfs.Info
 	there  bool
 	number uint64
@@ -54,10 +53,10 @@ type File struct {
 
 var _ Keep = (*File)(nil)
 
-// NewFile makes a keep of a file, which need not be there.
+// NewFile returns a keep for a file, which need not exist.
 func NewFile(fsys vfs.FS, path string) *File { return &File{fs: fsys, path: path} }
 
-// Load implements [Keep]. A file that others may change is an error.
+// Load implements [Keep]. It fails if other users can write the file.
 func (f *File) Load(_ context.Context, known uint64) ([]byte, uint64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -69,16 +68,16 @@ func (f *File) Load(_ context.Context, known uint64) ([]byte, uint64, error) {
 }
 
 func (f *File) load(known uint64) ([]byte, error) {
-	info, there, err := f.look()
+	info, there, err := f.stat()
 	if err != nil {
 		return nil, err
 	}
-	if known != 0 && known == f.number && f.same(info, there) {
+	if known != 0 && known == f.number && f.unchanged(info, there) {
 		return nil, nil
 	}
 	var data []byte
 	if there {
-		if info.Mode.Perm()&0o022 != 0 && runtime.GOOS != "windows" { // which says so of every file
+		if info.Mode.Perm()&0o022 != 0 && runtime.GOOS != "windows" { // Windows reports these bits for every file
 			return nil, fmt.Errorf("others may change it (mode %04o), and let themselves in", info.Mode.Perm())
 		}
 		if data, err = f.read(); err != nil {
@@ -90,8 +89,8 @@ func (f *File) load(known uint64) ([]byte, error) {
 	return data, nil
 }
 
-// look tells which file is there, if any.
-func (f *File) look() (vfs.Info, bool, error) {
+// stat returns the file's info, and whether it exists.
+func (f *File) stat() (vfs.Info, bool, error) {
 	info, err := f.fs.Stat(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return vfs.Info{}, false, nil
@@ -99,8 +98,8 @@ func (f *File) look() (vfs.Info, bool, error) {
 	return info, err == nil, err
 }
 
-// same reports whether it is the file that was read.
-func (f *File) same(info vfs.Info, there bool) bool {
+// unchanged reports whether the file is the one that was read.
+func (f *File) unchanged(info vfs.Info, there bool) bool {
 	if !there || !f.there {
 		return there == f.there
 	}
@@ -120,13 +119,13 @@ func (f *File) read() ([]byte, error) {
 	return data, err
 }
 
-// Save implements [Keep]. Two processes that write at the very same moment are not
-// kept apart: a home has one gateway.
+// Save implements [Keep]. Concurrent writes by two processes are not detected: a home has
+// one gateway.
 func (f *File) Save(_ context.Context, data []byte, known uint64) (uint64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	info, there, err := f.look()
-	if err == nil && (known != f.number || !f.same(info, there)) {
+	info, there, err := f.stat()
+	if err == nil && (known != f.number || !f.unchanged(info, there)) {
 		return 0, fmt.Errorf("write the tokens to %s: %w: somebody else has", f.path, firn.ErrConflict)
 	}
 	if err == nil {
@@ -139,21 +138,21 @@ func (f *File) Save(_ context.Context, data []byte, known uint64) (uint64, error
 		return 0, fmt.Errorf("write the tokens to %s: %w", f.path, err)
 	}
 	f.number++
-	if f.seen, f.there, err = f.look(); err != nil {
+	if f.seen, f.there, err = f.stat(); err != nil {
 		f.seen, f.there = vfs.Info{}, true // read it again next time
 	}
 	return f.number, nil
 }
 
-// carried is what the name of a file ends with whose page is elsewhere.
-const carried = ".carried"
+// retiredSuffix is appended to the name of a file whose page was moved elsewhere.
+const retiredSuffix = ".carried"
 
-// Retire puts the file aside, if it is there: its page is elsewhere from now on,
-// and tokens that are revoked there must not come back with it.
+// Retire renames the file if it exists. Its page is stored elsewhere from now on, and
+// tokens revoked there must not become valid again.
 func (f *File) Retire() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	err := f.fs.Rename(f.path, f.path+carried)
+	err := f.fs.Rename(f.path, f.path+retiredSuffix)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -10,29 +10,28 @@ import (
 	"firn/wire"
 )
 
-// page is all that a book holds, as it is written down. What it says is decided
-// here, and nothing is read or written.
+// page is the stored content of a book. Its methods do no I/O.
 type page struct {
 	Version int   `json:"version"`
 	Tokens  []row `json:"tokens"`
-	// Codes let a browser in, each once.
+	// Codes are one-time login codes.
 	Codes []code `json:"codes,omitempty"`
 }
 
-// row is a token and the SHA-256 of its secret. The secret is 256 random bits, so
-// nothing slower is needed to keep it from being guessed.
+// row is a token and the SHA-256 of its secret. The secret has 256 random bits, so a slow
+// hash is not needed.
 type row struct {
 	wire.Token
 	Hash string `json:"hash"`
-	// Browser says that it was made for one that logged in; Parent is the token
-	// that it comes from, without which it is no good.
+	// Browser is true for the token of a browser login; Parent is the token it derives
+	// from, without which it is invalid.
 	Browser bool   `json:"browser,omitempty"`
 	Parent  string `json:"parent,omitempty"`
 }
 
 const version = 1
 
-// parse reads a page; an empty one if nothing is there.
+// parse decodes a page; without data the page is empty.
 func parse(data []byte) (page, error) {
 	p := page{Version: version}
 	if data == nil {
@@ -53,13 +52,13 @@ func (p page) bytes() ([]byte, error) {
 	return append(data, '\n'), err
 }
 
-// copy is a page that can be changed.
+// copy returns a copy that can be changed.
 func (p page) copy() page {
 	p.Tokens, p.Codes = slices.Clone(p.Tokens), slices.Clone(p.Codes)
 	return p
 }
 
-// without is the page in which some tokens have ended.
+// without returns the page with the banned tokens ended.
 func (p page) without(banned map[string]ending) page {
 	p = p.copy()
 	for i := range p.Tokens {
@@ -70,18 +69,18 @@ func (p page) without(banned map[string]ending) page {
 	return p
 }
 
-// index is where the token with an id is; -1 if there is none.
+// index returns the index of the token with an ID, or -1.
 func (p page) index(id string) int {
 	return slices.IndexFunc(p.Tokens, func(r row) bool { return r.ID == id })
 }
 
-// has reports whether a token is there that was about to be added.
+// has reports whether a token that was to be added is already there.
 func (p page) has(fresh row) bool {
 	i := p.index(fresh.ID)
 	return i >= 0 && p.Tokens[i].Hash == fresh.Hash
 }
 
-// add adds a token, if there is room.
+// add adds a token if there is room.
 func (p *page) add(fresh row, what string) error {
 	if len(p.Tokens) >= maxTokens {
 		return fmt.Errorf("%s: there are %d tokens already: %w", what, maxTokens, firn.ErrTooLarge)
@@ -90,17 +89,17 @@ func (p *page) add(fresh row, what string) error {
 	return nil
 }
 
-// named finds the token that an id means, or the name of one that is in use.
-func (p page) named(ref string, now time.Time) (int, error) {
+// find returns the index of a token given by its ID, or by its name if it is in use.
+func (p page) find(ref string, now time.Time) (int, error) {
 	if i := p.index(ref); i >= 0 {
 		return i, nil
 	}
 	found := -1
 	for i, r := range p.Tokens {
-		if r.Name != ref || !p.good(r, now) {
+		if r.Name != ref || !p.valid(r, now) {
 			continue
 		}
-		if found >= 0 { // two homes became one cluster
+		if found >= 0 { // possible after two homes were joined to one cluster
 			return -1, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("several tokens are named %q", ref), Hint: "name it by its id, which firn token ls tells"}
 		}
 		found = i
@@ -111,24 +110,26 @@ func (p page) named(ref string, now time.Time) (int, error) {
 	return found, nil
 }
 
-// good reports whether a token lets in.
-func (p page) good(r row, now time.Time) bool { return lives(r, now) && p.alive(r.Parent, now) }
+// valid reports whether a token is accepted.
+func (p page) valid(r row, now time.Time) bool {
+	return validAlone(r, now) && p.parentValid(r.Parent, now)
+}
 
-// lives is good of the token by itself.
-func lives(r row, now time.Time) bool {
+// validAlone is valid without regard to the parent.
+func validAlone(r row, now time.Time) bool {
 	return r.Revoked.IsZero() && (r.Expires.IsZero() || now.Before(r.Expires)) && r.Scope.Known()
 }
 
-// maxLineage is how far a token can be from the one that it comes from first.
+// maxLineage is the maximum number of ancestors of a token.
 const maxLineage = 16
 
-// alive reports whether what comes from a token may still be used; what comes
-// from the owner, who has no token, always may.
-func (p page) alive(token string, now time.Time) bool {
-	return p.lineage(token, func(r row) bool { return lives(r, now) })
+// parentValid reports whether tokens derived from a token may be used. Tokens from the
+// owner, who has no token, always may.
+func (p page) parentValid(token string, now time.Time) bool {
+	return p.lineage(token, func(r row) bool { return validAlone(r, now) })
 }
 
-// comesFrom reports whether a token is another, or was made with its help.
+// comesFrom reports whether a token is other, or derives from it.
 func (p page) comesFrom(token, other string) bool {
 	for range maxLineage {
 		if token == other || token == "" {
@@ -143,8 +144,7 @@ func (p page) comesFrom(token, other string) bool {
 	return token == other
 }
 
-// first is the token that all others come from in the end which somebody made with
-// the help of a token; empty for the owner.
+// first returns the first ancestor of a token; empty for the owner.
 func (p page) first(token string) string {
 	for range maxLineage {
 		i := p.index(token)
@@ -156,8 +156,8 @@ func (p page) first(token string) string {
 	return token
 }
 
-// join takes over the tokens of another page, and returns how many were new. One
-// that is in both is revoked if it is so in either.
+// join adds the tokens of another page and returns the number of new ones. A token in both
+// is revoked if it is revoked in either.
 func (p *page) join(other page) (int, error) {
 	fresh := 0
 	for _, r := range other.Tokens {

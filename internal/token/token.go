@@ -1,14 +1,13 @@
-// Package token keeps who is let in: tokens that somebody made, the logins of
-// browsers, which are tokens too, and the codes that let a browser in once.
+// Package token manages authentication: API tokens, browser logins, which are tokens too,
+// and one-time login codes.
 //
-// All of it is one page of a [Book], with hashes only: who reads it cannot get in
-// by it. Where the page is kept is behind a [Keep]: in a file of one home, or in a
-// value that several gateways share. Every change is made to the page as it is and
-// refused if somebody else has changed it meanwhile, so what must be so over all
-// tokens, such as that a code is good once, is so over all gateways.
+// All of them are stored in the page of a [Book], as hashes only. A [Keep] stores the page,
+// in a file of one home or in a value shared by several gateways. Changes are
+// compare-and-swap operations on the whole page, so invariants such as the single use of a
+// code hold across all gateways.
 //
-// What belongs to HTTP in it are the cookies of browsers, and how one sees that a
-// request with a cookie comes from a page of ours.
+// The package also handles the cookies of browsers and the check that a request with a
+// cookie comes from one of our pages.
 package token
 
 import (
@@ -28,45 +27,46 @@ import (
 	"firn/wire"
 )
 
-// Book is what lets clients in. It is safe for concurrent use.
+// Book holds all tokens and codes. It is safe for concurrent use.
 type Book struct {
 	keep  Keep
 	clock func() time.Time
-	// follower keeps up with what others write; nil if the keep is asked each time.
+	// follower follows the changes of other gateways; nil if the keep is read for every
+	// request.
 	follower *follower
-	// turn is held by who reads or writes the keep.
+	// turn is held while reading or writing the keep.
 	turn chan struct{}
 
 	mu sync.Mutex
-	// page is the latest that is known, and never changed: others take its place.
+	// page is the latest known page. It is never modified, only replaced.
 	page     page
 	revision uint64
-	// data is the page as it is in the keep.
+	// data is the encoded page as stored in the keep.
 	data []byte
-	// asked is when the keep was asked that told of it last.
+	// asked is the start time of the last successful load.
 	asked time.Time
-	// used is when tokens were used here, saved when that was last written down.
+	// used holds the last use of tokens at this gateway, and saved the time it was last
+	// stored.
 	used  map[string]time.Time
 	saved time.Time
-	// unsure says that the page may not be durable: the last write of it had an
-	// unknown outcome. Whoever has the turn reads and sets it.
+	// unsure is true if the last write had an unknown outcome, so that the page may not be
+	// durable. It is guarded by turn.
 	unsure bool
-	// banned are those that have ended, whether that could be written or not.
+	// banned holds the tokens that have ended, whether that could be stored or not.
 	banned map[string]ending
-	// watchers are told when their tokens end.
+	// watchers are notified when their tokens end.
 	watchers []*watcher
 }
 
 const (
-	// secretPrefix lets people, and programs that look for leaks, know a token
-	// when they see one.
+	// secretPrefix makes tokens recognizable to users and to secret scanners.
 	secretPrefix = "firn_"
 	secretBytes  = 32
 	maxTokens    = 1000
 )
 
-// Open opens the book that is in a keep; an empty one if there is none yet. One
-// that cannot be read is an error, and nobody is let in. The clock may be nil.
+// Open opens the book in a keep; it is empty if there is none yet. If the page cannot be
+// read, Open fails and no token is accepted. clock may be nil.
 func Open(ctx context.Context, keep Keep, clock func() time.Time) (*Book, error) {
 	if clock == nil {
 		clock = time.Now
@@ -82,10 +82,10 @@ func Open(ctx context.Context, keep Keep, clock func() time.Time) (*Book, error)
 	return b, nil
 }
 
-// Now is the time as the book sees it.
+// Now returns the current time of the book's clock.
 func (b *Book) Now() time.Time { return b.clock() }
 
-// Close writes down when tokens were used.
+// Close stores the last use of tokens.
 func (b *Book) Close() error {
 	if b.follower == nil {
 		return b.note(context.Background(), 0)
@@ -93,24 +93,24 @@ func (b *Book) Close() error {
 	b.follower.stop()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	_ = b.note(ctx, usedEveryShared) // when a token was used is not worth a complaint
+	_ = b.note(ctx, usedEveryShared) // the last use of a token is not worth an error
 	return nil
 }
 
-// Create makes a token and returns its secret, which is kept nowhere.
+// Create creates a token and returns its secret, which is not stored.
 func (b *Book) Create(ctx context.Context, n wire.NewToken) (wire.Created, error) {
 	now := b.clock()
-	if err := sensible(n, now); err != nil {
+	if err := validate(n, now); err != nil {
 		return wire.Created{}, err
 	}
 	made, secret := mint(n, now)
 	fresh := row{Token: made, Hash: hashOf(secret)}
 	err := b.change(ctx, func(p *page) error {
 		if p.has(fresh) {
-			return nil // an earlier try got through
+			return nil // an earlier attempt succeeded
 		}
 		for _, r := range p.Tokens {
-			if r.Name == n.Name && p.good(r, now) {
+			if r.Name == n.Name && p.valid(r, now) {
 				return &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("make a token: one named %q is in use", n.Name), Hint: "revoke it first, or take another name"}
 			}
 		}
@@ -122,18 +122,18 @@ func (b *Book) Create(ctx context.Context, n wire.NewToken) (wire.Created, error
 	return wire.Created{Token: made, Secret: secret}, nil
 }
 
-// mint makes up a token and its secret.
+// mint returns a new token and its secret.
 func mint(n wire.NewToken, now time.Time) (wire.Token, string) {
 	var raw [secretBytes]byte
-	rand.Read(raw[:]) // never fails: crypto/rand says so
+	rand.Read(raw[:]) // never fails, as documented by crypto/rand
 	return wire.Token{
 		ID: strings.ToLower(rand.Text()[:10]), Name: n.Name, Scope: n.Scope, Agents: n.Agents, Keys: n.Keys,
 		Created: now.UTC().Truncate(time.Second), Expires: n.Expires.UTC(),
 	}, secretPrefix + base64.RawURLEncoding.EncodeToString(raw[:])
 }
 
-// sensible says what is wrong with a token that somebody asks for.
-func sensible(n wire.NewToken, now time.Time) error {
+// validate checks a request for a new token.
+func validate(n wire.NewToken, now time.Time) error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("make a token: %w: %s", firn.ErrInvalid, fmt.Sprintf(format, args...))
 	}
@@ -154,7 +154,7 @@ func sensible(n wire.NewToken, now time.Time) error {
 
 func unprintable(c rune) bool { return c == unicode.ReplacementChar || !unicode.IsPrint(c) }
 
-// List returns all tokens, also those that are no good any more, oldest first.
+// List returns all tokens, including ended ones, oldest first.
 func (b *Book) List(ctx context.Context) ([]wire.Token, error) {
 	if err := b.refresh(ctx, b.clock()); err != nil {
 		return nil, err

@@ -10,8 +10,8 @@ import (
 	"firn"
 )
 
-// take has the turn until give: what is read is not written over, and what many
-// want to know at once is asked for once.
+// take acquires the turn until give is called. It prevents reads from overwriting writes,
+// and lets concurrent callers share one load.
 func (b *Book) take(ctx context.Context) error {
 	select {
 	case b.turn <- struct{}{}:
@@ -23,7 +23,7 @@ func (b *Book) take(ctx context.Context) error {
 
 func (b *Book) give() { <-b.turn }
 
-// refresh makes sure that the page is as it was at some time, or later.
+// refresh ensures that the page is as of the given time or later.
 func (b *Book) refresh(ctx context.Context, since time.Time) error {
 	if err := b.take(ctx); err != nil {
 		return err
@@ -32,13 +32,13 @@ func (b *Book) refresh(ctx context.Context, since time.Time) error {
 	return b.load(ctx, since)
 }
 
-// load is refresh for who has the turn.
+// load is refresh for a caller that holds the turn.
 func (b *Book) load(ctx context.Context, since time.Time) error {
 	b.mu.Lock()
 	known, asked := b.revision, b.asked
 	b.mu.Unlock()
 	if b.follower != nil && asked.After(since) {
-		return nil // somebody asked while we waited for our turn
+		return nil // another caller loaded it while we waited for the turn
 	}
 	begun := b.clock()
 	data, revision, err := b.keep.Load(ctx, known)
@@ -55,12 +55,12 @@ func (b *Book) load(ctx context.Context, since time.Time) error {
 	if err != nil {
 		return fmt.Errorf("read the tokens: %w", err)
 	}
-	b.turnTo(p, data, revision, begun)
+	b.setPage(p, data, revision, begun)
 	return nil
 }
 
-// turnTo makes a page the latest.
-func (b *Book) turnTo(p page, data []byte, revision uint64, begun time.Time) {
+// setPage makes p the latest page.
+func (b *Book) setPage(p page, data []byte, revision uint64, begun time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for id, e := range b.banned {
@@ -72,10 +72,11 @@ func (b *Book) turnTo(p page, data []byte, revision uint64, begun time.Time) {
 		p = p.without(b.banned)
 	}
 	b.page, b.data, b.revision, b.asked = p, data, revision, begun
-	b.tellWatchers()
+	b.notifyWatchers()
 }
 
-// draft is the latest page with all that is known here, to be changed.
+// draft returns a copy of the latest page, including what is known only here, to be
+// changed.
 func (b *Book) draft() (page, []byte, uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -88,8 +89,8 @@ func (b *Book) draft() (page, []byte, uint64) {
 	return p, b.data, b.revision
 }
 
-// change writes what decide makes of the page as it is, if that is another one.
-// Decide is asked again if somebody else was faster.
+// change stores the page as modified by decide, if it differs. decide is called again after
+// a conflict.
 func (b *Book) change(ctx context.Context, decide func(*page) error) error {
 	if err := b.take(ctx); err != nil {
 		return err
@@ -120,7 +121,7 @@ func (b *Book) change(ctx context.Context, decide func(*page) error) error {
 			return err
 		}
 		b.unsure = false
-		b.turnTo(p, data, revision, begun)
+		b.setPage(p, data, revision, begun)
 		b.mu.Lock()
 		b.saved = begun
 		b.mu.Unlock()
@@ -128,8 +129,8 @@ func (b *Book) change(ctx context.Context, decide func(*page) error) error {
 	}
 }
 
-// note writes down when tokens were used, if one was since for longer than is
-// told, and which have ended, if that could not be before.
+// note stores the last use of tokens if that is overdue by more than longer, and any
+// endings that could not be stored before.
 func (b *Book) note(ctx context.Context, longer time.Duration) error {
 	b.mu.Lock()
 	due := len(b.banned) > 0
@@ -143,8 +144,8 @@ func (b *Book) note(ctx context.Context, longer time.Duration) error {
 	return b.change(ctx, func(*page) error { return nil })
 }
 
-// Carry takes over the tokens of another keep, and returns how many were new. One
-// that was revoked there is revoked here too.
+// Carry adds the tokens of another keep and returns the number of new ones. A token revoked
+// there is revoked here too.
 func (b *Book) Carry(ctx context.Context, from Keep) (fresh int, err error) {
 	data, _, err := from.Load(ctx, 0)
 	if err != nil || data == nil {
