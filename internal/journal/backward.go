@@ -10,31 +10,30 @@ import (
 	"firn/internal/vfs"
 )
 
-// backward cuts one part into lines from its end. The buffer holds the bytes
-// from low on that were read and not yet returned; breaks are the places of
-// the newlines in it, found by scanning forwards, which is several times
-// faster than scanning backwards.
+// backward splits one part into lines, starting at its end. The buffer holds the bytes from
+// low on that were read but not yet returned. breaks are the offsets of its newlines, found
+// by scanning forward, which is several times faster than scanning backward.
 type backward struct {
 	file   vfs.File
 	part   int
-	low    int64 // offset in the part of buf[0]
+	low    int64 // offset of buf[0] in the part
 	buf    []byte
 	breaks []int
-	open   bool     // nothing was returned yet: the last line may lack its newline
-	before firn.Pos // the position of the first line
-	limit  int64    // of the length of a line
-	queue  []Line   // what is returned next
+	open   bool     // no line was returned yet, so the last one may lack its newline
+	before firn.Pos // position of the first line
+	limit  int64    // maximum length of a line
+	queue  []Line   // lines to return next
 	long   *longLines
 }
 
-// next returns the line before the last one returned. Then io.EOF.
+// next returns the line before the last one returned, or io.EOF.
 func (b *backward) next() (Line, error) {
 	if n := len(b.queue); n > 0 {
 		line := b.queue[0]
 		b.queue = b.queue[1:]
 		return line, nil
 	}
-	if line, ok := b.known(); ok {
+	if line, ok := b.knownLong(); ok {
 		return line, nil
 	}
 	if b.open && len(b.buf) == 0 {
@@ -47,7 +46,7 @@ func (b *backward) next() (Line, error) {
 		}
 	}
 	for len(b.breaks) == 0 && b.low > 0 {
-		if b.over(0) {
+		if b.overLimit(0) {
 			return b.tooLong()
 		}
 		if err := b.fill(); err != nil {
@@ -60,15 +59,15 @@ func (b *backward) next() (Line, error) {
 	} else if len(b.buf) == 0 && b.low == 0 {
 		return Line{}, io.EOF
 	}
-	if b.over(start) {
+	if b.overLimit(start) {
 		return b.tooLong()
 	}
 	return b.take(start), nil
 }
 
-// over reports whether the line that begins at start and ends with the buffer,
-// perhaps with a newline, is over the limit.
-func (b *backward) over(start int) bool {
+// overLimit reports whether the line from start to the end of the buffer, with or without a
+// newline, exceeds the limit.
+func (b *backward) overLimit(start int) bool {
 	n := len(b.buf) - start
 	if !b.open {
 		n--
@@ -76,13 +75,13 @@ func (b *backward) over(start int) bool {
 	return int64(n) > b.limit
 }
 
-// dropBreak takes the newline off that ends the buffer: it belongs to the line
-// that will be returned next.
+// dropBreak removes the newline at the end of the buffer. It terminates the line that is
+// returned next.
 func (b *backward) dropBreak() {
 	b.breaks = b.breaks[:len(b.breaks)-1]
 }
 
-// take returns the line that begins at start and ends with the buffer.
+// take returns the line from start to the end of the buffer.
 func (b *backward) take(start int) Line {
 	data := b.buf[start:]
 	line := Line{Start: Place(b.part, b.low+int64(start)), Next: Place(b.part, b.low+int64(len(b.buf))), Open: b.open}
@@ -101,11 +100,11 @@ func (b *backward) take(start int) Line {
 	return line
 }
 
-// fill reads the piece before what is in the buffer.
+// fill reads the bytes before the buffer.
 func (b *backward) fill() error {
 	left := len(b.buf)
 	n := max(min(max(2*cap(b.buf), backSizeMin), backSizeMax), left)
-	n = min(n, max(backSizeMax, int(b.limit)+2-left)) // no more than is kept
+	n = min(n, max(backSizeMax, int(b.limit)+2-left)) // not more than is kept
 	n = int(min(b.low, int64(n)))
 	buf := b.buf[:0]
 	if cap(buf) < n+left {

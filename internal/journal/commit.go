@@ -9,27 +9,27 @@ import (
 	"firn/internal/vfs"
 )
 
-// Committer lets many journals share one wait for the disk. Whoever comes
-// first syncs for all who came meanwhile (group commit). If they are of
-// different files, their bytes go into one commit log and only that is synced:
-// one wait instead of one a file. The journals' own files are complete for
-// every reader all the time; after a power cut the log is replayed into them.
+// Committer lets many journals share one disk sync. The first append to arrive syncs for
+// all that arrive in the meantime (group commit). If they belong to different files, their
+// bytes are written to one commit log and only the log is synced: one sync instead of one
+// per file. The journals' own files are always complete for readers; after a power cut the
+// log is replayed into them.
 //
 // The zero value works without a log and syncs each file.
 type Committer struct {
 	mu    sync.Mutex
-	queue []*pending      // the members of group
-	group *group          // that takes members; nil if the next append begins one
+	queue []*pending      // members of group
+	group *group          // group that accepts members; nil if the next append starts a new one
 	last  <-chan struct{} // closed when the latest group is done
-	log   *commitLog      // nil: none
-	// doubts are the parts that could not be synced, and from where on.
-	doubts map[string]int64
-	round  uint64 // counts batches that go to the log; only for who leads
+	log   *commitLog      // may be nil
+	// unsynced maps the parts whose sync failed to the offset from which they are unsynced.
+	unsynced map[string]int64
+	round    uint64 // number of batches written to the log; used only by the leader
 }
 
-// NewCommitter makes a committer whose log is in the directory root/commit.
-// It replays logs of processes that died first, see [Replay], and must be
-// closed. Paths in the log are relative to root.
+// NewCommitter returns a committer whose log is in the directory root/commit. It first
+// replays the logs of dead processes, see [Replay]. Paths in the log are relative to root.
+// The committer must be closed.
 func NewCommitter(fsys vfs.FS, root string) (*Committer, []Replayed, error) {
 	done, err := Replay(fsys, root)
 	if err != nil {
@@ -38,7 +38,7 @@ func NewCommitter(fsys vfs.FS, root string) (*Committer, []Replayed, error) {
 	return &Committer{log: newCommitLog(fsys, root)}, done, nil
 }
 
-// Checkpoint makes durable in their own files what is in the log, and empties it.
+// Checkpoint makes the logged data durable in the journals' own files and empties the log.
 func (c *Committer) Checkpoint() error {
 	if c.log == nil {
 		return nil
@@ -46,7 +46,7 @@ func (c *Committer) Checkpoint() error {
 	return c.log.checkpoint()
 }
 
-// Close checkpoints and removes the log. No append may be under way.
+// Close checkpoints and removes the log. No append may be in progress.
 func (c *Committer) Close() error {
 	if c.log == nil {
 		return nil
@@ -54,50 +54,50 @@ func (c *Committer) Close() error {
 	return c.log.close()
 }
 
-// distrust notes that a file could not be synced. The system may have lost what
-// was written to it, and says so only once. What the log has of it is put back
-// before anybody opens the file and takes the loss for a torn end. If that
-// fails, the log keeps it.
-func (c *Committer) distrust() {
+// noteSyncFailure handles a failed sync of a file. The system may have lost the data
+// written to it and reports that only once. The logged data is therefore written back
+// before the file is opened again and the loss is mistaken for a torn end. If that fails,
+// the data stays in the log.
+func (c *Committer) noteSyncFailure() {
 	if c.log != nil {
 		c.log.failures.Add(1)
 		_ = c.log.checkpoint()
 	}
 }
 
-// state tells what is durable of one part file.
+// state tracks the durability of one part file.
 type state struct {
 	file vfs.File
 	path string
 	c    *Committer
 
-	// For the log: the path as it has it, and the epoch in which it last had
-	// bytes of the file.
+	// For the log: the path relative to its root, and the epoch in which it last had bytes
+	// of the file.
 	rel   string
 	epoch uint64
-	// For who leads: the latest batch that had bytes of the file, and where in
-	// the file those of them end that go to the log; -1 if some do not.
+	// For the leader: the latest batch that had bytes of the file, and the end of those
+	// that go to the log; -1 if some do not.
 	round uint64
 	next  int64
 
-	// base is how long the file was when it was opened: what is before it is for
-	// others to know.
+	// base is the size of the file when it was opened. Bytes before it are the
+	// responsibility of their writers.
 	base int64
 
-	// syncing is held during a sync: of two at a time only one would be told
-	// of a failure. The first failure is the last sync.
+	// syncing is held during a sync: of two concurrent syncs only one would return a
+	// failure. After the first failure there are no further syncs.
 	syncing sync.Mutex
 	failed  error
 
 	mu sync.Mutex
-	// synced is how much of the file was forced to disk by us; kept how much is
-	// either that or in the commit log. Kept is -1 while we cannot know.
+	// synced is the size up to which this process has synced the file. kept is the size up
+	// to which it is either synced or in the commit log; -1 if unknown.
 	synced, kept int64
 	named        bool // the file's name is durable too
 }
 
-// newState makes the state of a part. Of a file that is not new we know
-// nothing: another process may have written to it and not synced.
+// newState returns the state of a part. Nothing is known about an existing file: another
+// process may have written to it without syncing.
 func newState(file vfs.File, path string, created bool, c *Committer) *state {
 	s := &state{file: file, path: path, c: c, kept: -1}
 	if created {
@@ -114,8 +114,8 @@ func (s *state) force() error {
 		return s.failed
 	}
 	if s.failed = s.file.Sync(); s.failed != nil {
-		s.c.doubt(s.path, s.durable())
-		s.c.distrust()
+		s.c.markUnsynced(s.path, s.durable())
+		s.c.noteSyncFailure()
 	}
 	return s.failed
 }
@@ -141,7 +141,7 @@ func (s *state) sync(fsys vfs.FS, upTo int64) error {
 	return nil
 }
 
-// durable is how much of the file is not ours to doubt.
+// durable returns the size up to which the file needs no sync by this process.
 func (s *state) durable() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,8 +154,8 @@ func (s *state) isSynced(upTo int64) bool {
 	return s.named && s.synced >= upTo
 }
 
-// follows reports whether all bytes before an offset are kept, so that the
-// log, replayed, leaves no hole before it.
+// follows reports whether all bytes before an offset are kept, so that replaying the log
+// leaves no hole before it.
 func (s *state) follows(offset int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,19 +177,20 @@ type pending struct {
 	data   []byte
 	err    error
 	group  *group
-	leads  bool // it came first in its group, and commits for all of it
+	leads  bool // it is the first of its group and commits for all of it
 }
 
-// group is appends that are committed together: those that came while the
-// group before was being committed.
+// group is a set of appends that are committed together: those that arrived while the
+// previous group was being committed.
 type group struct {
-	before <-chan struct{} // closed when the group before is done; nil if there was none
-	done   chan struct{}   // closed when this one is
+	before <-chan struct{} // closed when the previous group is done; nil if there was none
+	done   chan struct{}   // closed when this group is done
 }
 
 func (p *pending) end() int64 { return p.offset + int64(len(p.data)) }
 
-// enqueue is called in the order of the writes to a file.
+// enqueue adds an append to the current group. It must be called in the order of the writes
+// to a file.
 func (c *Committer) enqueue(fsys vfs.FS, s *state, offset int64, data []byte) *pending {
 	p := &pending{c: c, fs: fsys, state: s, offset: offset, data: data}
 	c.mu.Lock()
@@ -204,7 +205,7 @@ func (c *Committer) enqueue(fsys vfs.FS, s *state, offset int64, data []byte) *p
 	return p
 }
 
-// wait returns when the append is durable or cannot be made so.
+// wait returns when the append is durable or cannot be made durable.
 func (p *pending) wait() error {
 	if !p.leads {
 		<-p.group.done
@@ -213,7 +214,7 @@ func (p *pending) wait() error {
 	if p.group.before != nil {
 		<-p.group.before
 	}
-	runtime.Gosched() // let those who are about to append come along
+	runtime.Gosched() // let goroutines that are about to append join the group
 	c := p.c
 	c.mu.Lock()
 	batch := c.queue
@@ -224,17 +225,17 @@ func (p *pending) wait() error {
 	return p.err
 }
 
-// commit makes a batch durable and sets the error of each that is not.
+// commit makes a batch durable and sets the error of each append that is not.
 func (c *Committer) commit(batch []*pending) {
 	if c.log != nil && severalFiles(batch) {
 		batch = c.commitByLog(batch)
 	}
-	if len(batch) == 1 { // the usual case, without a map
+	if len(batch) == 1 { // common case, without a map
 		batch[0].err = batch[0].syncFile()
 		return
 	}
 	errs := make(map[*state]error)
-	for i := len(batch) - 1; i >= 0; i-- { // the last of a file covers those before it
+	for i := len(batch) - 1; i >= 0; i-- { // the last append to a file covers the earlier ones
 		p := batch[i]
 		err, tried := errs[p.state]
 		if !tried {
@@ -251,7 +252,7 @@ func (p *pending) syncFile() error {
 		return nil
 	}
 	err := p.state.sync(p.fs, p.end())
-	if err == nil || p.state.isSynced(p.end()) { // a roll may have synced and closed it meanwhile
+	if err == nil || p.state.isSynced(p.end()) { // a roll may have synced and closed it in the meantime
 		return nil
 	}
 	return fmt.Errorf("sync %s: %w", p.state.path, err)
@@ -266,9 +267,9 @@ func severalFiles(batch []*pending) bool {
 	return false
 }
 
-// commitByLog writes to the log what can go there, and returns the rest: what
-// has bytes before it that are neither durable nor in the log. If the log
-// fails, that is everything: the files themselves can still be synced.
+// commitByLog writes appends to the log where possible and returns the rest: those preceded
+// by bytes that are neither durable nor in the log. If the log fails, it returns all of
+// them, because the files themselves can still be synced.
 func (c *Committer) commitByLog(batch []*pending) (rest []*pending) {
 	c.round++
 	logged := make([]*pending, 0, len(batch))

@@ -16,65 +16,64 @@ import (
 	"firn/internal/vfs"
 )
 
-// A commit log is a file of records, each with the bytes of one append and
-// where they belong:
+// A commit log is a file of records, each with the bytes of one append and their
+// destination:
 //
 //	file    "firnlog1" epoch(8) record...
 //	record  crc(4) length(4) offset(8) pathLength(2) path data
 //
-// Numbers are big endian; length counts what follows it. The checksum covers
-// the epoch and everything after itself, so that what is left of an earlier
-// use of the same file does not count. The first record that does not check
-// ends the log.
+// Numbers are big endian; length counts the bytes after it. The checksum covers the epoch
+// and everything after itself, so that remains of an earlier use of the file are invalid.
+// The first record with a wrong checksum ends the log.
 const (
 	logMagic      = "firnlog1"
 	logHeaderSize = 16
 	logRecordSize = 18 // without path and data
-	// logGrow is how much a log is grown at a time, with zeros: syncing bytes
-	// that have their place on disk already is faster.
+	// logGrow is the number of zero bytes by which a log grows at a time: syncing bytes
+	// that are already allocated is faster.
 	logGrow = 1 << 20
-	// logLimit is when a log is put aside and emptied.
+	// logLimit is the size at which a log is switched and emptied.
 	logLimit = 16 << 20
-	// logMaxData bounds what goes through the log: for much data the detour
+	// logMaxData bounds the data written through the log: for larger appends, writing twice
 	// costs more than another sync.
 	logMaxData = 256 << 10
-	// logFewFiles is up to how many files are synced one by one on emptying a
-	// log, so as not to wait for other programs' data.
+	// logFewFiles is the maximum number of files that are synced one by one when a log is
+	// emptied, to avoid waiting for data of other programs.
 	logFewFiles = 64
 )
 
 var logTable = crc32.MakeTable(crc32.Castagnoli)
 
-// commitLog is two files that take turns: one is written while the bytes of
-// the other are being made durable in the files they belong to.
+// commitLog is a pair of files: one is written while the bytes of the other are being made
+// durable in their journal files.
 type commitLog struct {
 	fs          vfs.FS
 	root        string
 	dir         string
-	grow, limit int64 // logGrow and logLimit, but for tests
+	grow, limit int64 // logGrow and logLimit, except in tests
 
 	mu     sync.Mutex
 	active *logFile
 	spare  *logFile
 	buf    []byte
-	broken error // once set, the log is not written any more
+	broken error // once set, the log is not written anymore
 
-	failures atomic.Int64 // how often a sync of any file has failed
+	failures atomic.Int64 // number of failed syncs of any file
 
 	emptying sync.WaitGroup // of spare
-	emptyErr error          // how that ended; read after the wait
+	emptyErr error          // result of emptying; read after the wait
 }
 
-// logFile is one log file. It stays locked while we live: that is how others
-// know that it must not be replayed.
+// logFile is one log file. It stays locked while this process runs, which keeps other
+// processes from replaying it.
 type logFile struct {
 	file  vfs.File
 	path  string
 	epoch uint64
-	off   int64 // where the next record goes; 0: the header is not written yet
+	off   int64 // offset of the next record; 0 if the header is not written yet
 	size  int64
-	dirty map[string]bool // files that have bytes in this log, and perhaps nowhere else on disk
-	// failures is what commitLog.failures was when this log was empty.
+	dirty map[string]bool // files whose bytes may be durable only in this log
+	// failures is the value of commitLog.failures when this log was empty.
 	failures int64
 }
 
@@ -89,7 +88,7 @@ func (l *commitLog) write(batch []*pending) error {
 	if l.broken != nil {
 		return l.broken
 	}
-	if err := l.room(batch); err != nil {
+	if err := l.ensureRoom(batch); err != nil {
 		return err
 	}
 	a := l.active
@@ -99,7 +98,7 @@ func (l *commitLog) write(batch []*pending) error {
 		l.buf = binary.BigEndian.AppendUint64(l.buf, a.epoch)
 	}
 	for _, p := range batch {
-		if err := l.relate(p.state); err != nil {
+		if err := l.resolvePath(p.state); err != nil {
 			return err
 		}
 		l.buf = appendRecord(l.buf, a.epoch, p.state.rel, p.offset, p.data)
@@ -115,8 +114,8 @@ func (l *commitLog) write(batch []*pending) error {
 	return nil
 }
 
-// relate finds out, once, how the log calls a file.
-func (l *commitLog) relate(s *state) error {
+// resolvePath sets, once, the path of a file relative to the log's root.
+func (l *commitLog) resolvePath(s *state) error {
 	if s.rel != "" {
 		return nil
 	}
@@ -128,7 +127,7 @@ func (l *commitLog) relate(s *state) error {
 	return nil
 }
 
-// add writes and syncs, and grows the file beforehand if need be.
+// add writes and syncs b, growing the file first if necessary.
 func (a *logFile) add(b []byte, grow int64) error {
 	for a.off+int64(len(b)) > a.size {
 		if _, err := a.file.WriteAt(make([]byte, grow), a.size); err != nil {
@@ -164,8 +163,8 @@ func checksum(epoch uint64, b []byte) uint32 {
 	return crc32.Update(crc32.Checksum(e[:], logTable), logTable, b)
 }
 
-// room sees to it that there is an active log with room for a batch.
-func (l *commitLog) room(batch []*pending) error {
+// ensureRoom makes sure that there is an active log with room for a batch.
+func (l *commitLog) ensureRoom(batch []*pending) error {
 	if l.active == nil {
 		active, err := l.create()
 		if err != nil {
@@ -194,11 +193,11 @@ func (l *commitLog) room(batch []*pending) error {
 	}
 	l.active, l.spare = l.spare, l.active
 	full := l.spare
-	l.emptying.Go(func() { l.emptyErr = l.settle(full) })
+	l.emptying.Go(func() { l.emptyErr = l.flushAndReset(full) })
 	return nil
 }
 
-// create makes a new log file. Its name is durable before it is used.
+// create creates a new log file. Its name is durable before it is used.
 func (l *commitLog) create() (*logFile, error) {
 	epoch, err := newEpoch()
 	if err != nil {
@@ -207,7 +206,7 @@ func (l *commitLog) create() (*logFile, error) {
 	if err := l.fs.MkdirAll(l.dir); err != nil {
 		return nil, fmt.Errorf("make commit log directory: %w", err)
 	}
-	// Who asks whether a log is dead holds this lock, so it must be there.
+	// Processes that check for dead logs hold this lock, so the file must exist.
 	lock, err := l.fs.Open(filepath.Join(l.dir, lockName), vfs.Update)
 	if err != nil {
 		return nil, fmt.Errorf("make commit log: %w", err)
@@ -229,8 +228,8 @@ func (l *commitLog) create() (*logFile, error) {
 	return &logFile{file: file, path: path, epoch: epoch, dirty: make(map[string]bool), failures: l.failures.Load()}, nil
 }
 
-// lockNew locks a new log. Until then another process that replays may take it
-// for the log of a dead one, and remove it.
+// lockNew locks a new log. Before that, a concurrent replay may take it for the log of a
+// dead process and remove it.
 func lockNew(file vfs.File) error {
 	ok, err := file.TryLock()
 	if err != nil {
@@ -257,9 +256,9 @@ func newEpoch() (uint64, error) {
 	return binary.BigEndian.Uint64(b[:]), nil
 }
 
-// settle makes the files durable that have bytes in a log, and then frees the
-// log to be used anew. The new epoch makes its old records void.
-func (l *commitLog) settle(f *logFile) error {
+// flushAndReset makes the files with bytes in a log durable, and then makes the log
+// available for reuse. The new epoch invalidates its old records.
+func (l *commitLog) flushAndReset(f *logFile) error {
 	if err := l.empty(f); err != nil {
 		return fmt.Errorf("empty commit log %s: %w", f.path, err)
 	}
@@ -272,10 +271,9 @@ func (l *commitLog) settle(f *logFile) error {
 	return nil
 }
 
-// empty makes the bytes of a log durable in the files they belong to. Once a
-// sync has failed, a later one that succeeds proves nothing: the system may
-// have forgotten bytes of which the log has the only copy. Then they are
-// written to their files again.
+// empty makes the bytes of a log durable in their journal files. After a failed sync, a
+// later successful one proves nothing: the system may have dropped bytes of which the log
+// has the only copy. They are then rewritten.
 func (l *commitLog) empty(f *logFile) error {
 	if len(f.dirty) == 0 {
 		return nil
@@ -298,8 +296,8 @@ func (l *commitLog) empty(f *logFile) error {
 	return nil
 }
 
-// syncFiles makes files and their names durable. Files that are gone are
-// passed over: whoever took them away had them synced.
+// syncFiles makes files and their names durable. It skips missing files: they were synced
+// before they were removed.
 func syncFiles(fsys vfs.FS, root string, paths map[string]bool) error {
 	if all, ok := fsys.(vfs.SyncerFS); ok && len(paths) > logFewFiles && oneDevice(fsys, root, paths) {
 		if err := all.SyncFS(root); !errors.Is(err, errors.ErrUnsupported) {
@@ -328,8 +326,8 @@ func syncFiles(fsys vfs.FS, root string, paths map[string]bool) error {
 	return nil
 }
 
-// oneDevice reports whether files are on the file system that root is on: a
-// directory below it may be a link or a mount of its own.
+// oneDevice reports whether all files are on the same file system as root: a directory
+// below root may be a link or a mount point.
 func oneDevice(fsys vfs.FS, root string, paths map[string]bool) bool {
 	home, err := fsys.Stat(root)
 	if err != nil {
@@ -344,9 +342,8 @@ func oneDevice(fsys vfs.FS, root string, paths map[string]bool) bool {
 	return true
 }
 
-// checkpoint makes all files durable that have bytes in the log and takes the
-// log files away: nothing of what they held is left in them. A log that could
-// not be written is whole again after it.
+// checkpoint makes all files with bytes in the log durable and removes the log files, so
+// that they retain no data. It also makes a broken log usable again.
 func (l *commitLog) checkpoint() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -374,7 +371,7 @@ func (l *commitLog) checkpoint() error {
 	return l.fs.SyncDir(l.dir)
 }
 
-// close checkpoints. If that fails the log files stay: the next one to open
+// close checkpoints. If that fails, the log files are kept, and the next process that opens
 // the home replays them.
 func (l *commitLog) close() error {
 	err := l.checkpoint()

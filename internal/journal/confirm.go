@@ -9,41 +9,42 @@ import (
 	"firn/internal/vfs"
 )
 
-// After a failed sync the system may take the bytes for written that it could not
-// write: they can be read, and no later sync writes them. What may be lost so is
-// written again, the same bytes at the same place, before anything is promised of it.
+// After a failed sync, the system may treat bytes that it could not write as written: they
+// can still be read, but no later sync writes them. Such bytes are therefore rewritten in
+// place before they are reported as durable.
 
-// doubt notes that a part could not be synced, and from where on.
-func (c *Committer) doubt(path string, from int64) {
+// markUnsynced records that syncing a part failed, and from which offset on.
+func (c *Committer) markUnsynced(path string, from int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.doubts == nil {
-		c.doubts = make(map[string]int64)
+	if c.unsynced == nil {
+		c.unsynced = make(map[string]int64)
 	}
-	if known, ok := c.doubts[path]; ok {
+	if known, ok := c.unsynced[path]; ok {
 		from = min(from, known)
 	}
-	c.doubts[path] = from
+	c.unsynced[path] = from
 }
 
-// doubtful reports whether a part could not be synced, and from where on.
-func (c *Committer) doubtful(path string) (int64, bool) {
+// unsyncedFrom returns the offset from which a part is unsynced. It reports false if no
+// sync of the part has failed.
+func (c *Committer) unsyncedFrom(path string) (int64, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	from, ok := c.doubts[path]
+	from, ok := c.unsynced[path]
 	return from, ok
 }
 
-// trust notes that what was doubted is durable.
-func (c *Committer) trust(path string) {
+// clearUnsynced records that a part is durable again.
+func (c *Committer) clearUnsynced(path string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.doubts, path)
+	delete(c.unsynced, path)
 }
 
-// Confirm makes durable what stands from a position on, whoever wrote it and
-// whatever became of their syncs. It takes as long as there are bytes, unless this
-// journal has written and synced them itself. If it fails nothing has changed.
+// Confirm makes everything from a position on durable, regardless of which process wrote it
+// and whether its syncs failed. It rewrites these bytes unless this journal wrote and
+// synced them itself. If it fails, nothing has changed.
 func (j *Journal) Confirm(from firn.Pos) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -54,7 +55,7 @@ func (j *Journal) Confirm(from firn.Pos) error {
 		return nil
 	}
 	return j.locked(func() error {
-		if err := j.look(); err != nil {
+		if err := j.checkFiles(); err != nil {
 			return err
 		}
 		part, offset := Split(from)
@@ -70,8 +71,8 @@ func (j *Journal) Confirm(from firn.Pos) error {
 	})
 }
 
-// rewrite writes the bytes of a part from an offset on again and syncs them, and
-// the part's name. The lock must be held.
+// rewrite writes the bytes of a part from an offset on again and syncs them and the part's
+// name. The lock must be held.
 func (j *Journal) rewrite(path string, offset int64) error {
 	file, err := j.fs.Open(path, vfs.Change)
 	if err != nil {
@@ -87,7 +88,7 @@ func (j *Journal) rewrite(path string, offset int64) error {
 	return j.fs.SyncDir(filepath.Dir(path))
 }
 
-// copyOver writes the bytes of a file from an offset on over themselves.
+// copyOver overwrites the bytes of a file from an offset on with themselves.
 func copyOver(file vfs.File, offset int64) error {
 	info, err := file.Stat()
 	if err != nil {

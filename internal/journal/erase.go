@@ -8,17 +8,17 @@ import (
 	"firn/internal/vfs"
 )
 
-// Span is a run of bytes within one line, and what shall stand there instead.
+// Span is a range of bytes within one line and their replacement.
 type Span struct {
 	At firn.Pos
-	// Data has the length of what it replaces and no newline.
+	// Data has the length of the bytes that it replaces and contains no newline.
 	Data []byte
 }
 
-// Erase overwrites spans in place, under the lock of the journal at base, and
-// makes that durable. It is the one way in which bytes that were written
-// change, for those who ask that something be really gone; since lengths stay,
-// so do all positions. It can be called again if it was interrupted.
+// Erase overwrites spans in place, under the lock of the journal at base, and makes that
+// durable. It is the only operation that changes written bytes, for erasing data
+// irrevocably. Lengths do not change, so all positions remain valid. It can be repeated
+// after an interruption.
 func Erase(fsys vfs.FS, base string, spans []Span) (err error) {
 	lock, err := fsys.Open(base, vfs.Extend)
 	if err != nil {

@@ -17,14 +17,13 @@ import (
 	"firn/internal/vfs"
 )
 
-// followPoll is how often a follower looks by itself. The system tells of
-// changes sooner; polling is for file systems that do not.
+// followPoll is the polling interval of a follower. Notifications arrive sooner; polling
+// covers file systems that do not send them.
 const followPoll = 500 * time.Millisecond
 
-// Follow yields the lines after a position, oldest first, and then those that
-// are added, across parts, until the context is done. A line is yielded once
-// it has its newline; up to then it is read again as it grows, all else is read
-// once.
+// Follow yields the lines after a position, oldest first, and then new lines as they are
+// appended, across parts, until the context is done. A line is yielded when it has its
+// newline. Only an unfinished line is read repeatedly as it grows.
 func (s Source) Follow(ctx context.Context, hub *Hub, after firn.Pos) iter.Seq2[Line, error] {
 	return func(yield func(Line, error) bool) {
 		wake, cancel := hub.subscribe(s.Path)
@@ -32,7 +31,7 @@ func (s Source) Follow(ctx context.Context, hub *Hub, after firn.Pos) iter.Seq2[
 		f := &follower{source: s, at: after}
 		defer f.close()
 		f.part, f.offset = Split(after)
-		defer hub.enlist(f)()
+		defer hub.register(f)()
 		poll := time.NewTicker(followPoll)
 		defer poll.Stop()
 		for {
@@ -52,29 +51,29 @@ func (s Source) Follow(ctx context.Context, hub *Hub, after firn.Pos) iter.Seq2[
 	}
 }
 
-// follower is where a follower has got to.
+// follower is the state of one Follow call.
 type follower struct {
-	// idle is free while the follower waits for more: then anyone may close its
-	// file, which is opened again when it is needed.
+	// idle is unlocked while the follower waits for more lines. Its file may then be
+	// closed; it is reopened when needed.
 	idle   sync.Mutex
 	source Source
 	part   int
 	offset int64
 	at     firn.Pos
 	file   vfs.File
-	// seen is the present part as it was found, stuck whether it had an
-	// unfinished line at its end: which is not read again until it changes.
+	// seen is the current part as it was last found. stuck is set if it ended in an
+	// unfinished line, which is not read again until the part changes.
 	seen  vfs.Info
 	stuck bool
-	// clear is how far an unfinished line over the limit was looked through.
+	// clear is the offset up to which an unfinished line over the limit has been scanned.
 	clear int64
 }
 
-// drain yields what there is; false means to stop.
+// drain yields all available lines; it returns false if the caller stopped.
 func (f *follower) drain(yield func(Line, error) bool) bool {
 	for {
-		// Whether there is a next part is asked before this one is read to its
-		// end: nothing is added to a part once the next one is there.
+		// Check for a next part before reading this one to its end: nothing is appended to
+		// a part once the next one exists.
 		rolled, err := f.rolled()
 		if err != nil {
 			yield(Line{}, err)
@@ -91,7 +90,7 @@ func (f *follower) drain(yield func(Line, error) bool) bool {
 	}
 }
 
-// rolled returns the number of the part after the present one, 0 if none.
+// rolled returns the number of the part after the current one, 0 if there is none.
 func (f *follower) rolled() (int, error) {
 	parts, err := partsFrom(f.source.FS, f.source.Path, f.part+1)
 	if err != nil || len(parts) == 0 {
@@ -129,8 +128,8 @@ func (f *follower) drainPart(yield func(Line, error) bool) bool {
 	}
 }
 
-// open opens the present part, or sees that it is still the same file. It
-// reports whether there is anything new in it.
+// open opens the current part, or checks that it is still the same file. It reports whether
+// there is new data in it.
 func (f *follower) open() (bool, error) {
 	path := PartPath(f.source.Path, f.part)
 	info, err := f.source.FS.Stat(path)
@@ -166,31 +165,31 @@ func (f *follower) open() (bool, error) {
 
 func (f *follower) close() {
 	if f.file != nil {
-		f.file.Close() // only read
+		f.file.Close() // read-only
 		f.file = nil
 	}
 }
 
-// Hub tells followers that a journal was added to: by this process, which says
-// so with [Hub.Notify], or by another one, which the system tells us. A nil Hub
-// tells nothing; followers then poll.
+// Hub notifies followers of appends to a journal: those of this process through
+// [Hub.Notify], those of other processes through file system events. With a nil Hub,
+// followers poll.
 type Hub struct {
 	mu      sync.Mutex
 	subs    map[string]map[chan struct{}]bool // by base path
-	dirs    map[string]int                    // how many subscribers a watched directory has
-	open    map[*follower]bool                // that may have a file open
+	dirs    map[string]int                    // number of subscribers per watched directory
+	open    map[*follower]bool                // followers that may have a file open
 	watcher *fsnotify.Watcher
 	done    chan struct{}
 	closed  bool
 }
 
-// NewHub makes a hub. It must be closed.
+// NewHub returns a hub. It must be closed.
 func NewHub() *Hub {
 	return &Hub{subs: make(map[string]map[chan struct{}]bool), dirs: make(map[string]int), open: make(map[*follower]bool)}
 }
 
-// enlist notes that a follower may have a file open, until done is called.
-func (h *Hub) enlist(f *follower) (done func()) {
+// register adds a follower that may have a file open. Calling done removes it.
+func (h *Hub) register(f *follower) (done func()) {
 	if h == nil {
 		return func() {}
 	}
@@ -204,9 +203,9 @@ func (h *Hub) enlist(f *follower) (done func()) {
 	}
 }
 
-// CloseIdle closes the files of followers that wait for more, and returns how
-// many: for a process that has no file descriptor left. They are opened again
-// when there is more. It waits for no follower.
+// CloseIdle closes the files of followers that wait for more lines, and returns their
+// number. It is for a process that has run out of file descriptors. The files are reopened
+// when there are new lines. It does not wait for any follower.
 func (h *Hub) CloseIdle() int {
 	if h == nil || !h.mu.TryLock() {
 		return 0
@@ -236,16 +235,16 @@ func (h *Hub) Notify(base string) {
 	if len(h.subs) == 0 {
 		return
 	}
-	base = filepath.Clean(base) // the system has its own way to spell a name
+	base = filepath.Clean(base) // file system events have cleaned paths
 	for ch := range h.subs[base] {
 		select {
 		case ch <- struct{}{}:
-		default: // it has been told and not looked yet
+		default: // a notification is already pending
 		}
 	}
 }
 
-// subscribe returns a channel that receives after the journal was added to.
+// subscribe returns a channel that receives after each append to the journal.
 func (h *Hub) subscribe(base string) (<-chan struct{}, func()) {
 	ch := make(chan struct{}, 1)
 	if h == nil {
@@ -279,13 +278,12 @@ func (h *Hub) unsubscribe(base string, ch chan struct{}) {
 	if h.dirs[dir]--; h.dirs[dir] == 0 {
 		delete(h.dirs, dir)
 		if h.watcher != nil {
-			_ = h.watcher.Remove(dir) // it is watched no more, or never was
+			_ = h.watcher.Remove(dir) // an error means that it is not watched
 		}
 	}
 }
 
-// watch asks the system to tell of changes in a directory. Where it cannot,
-// followers poll.
+// watch watches a directory for changes. If that fails, followers poll.
 func (h *Hub) watch(dir string) {
 	if h.watcher == nil {
 		watcher, err := fsnotify.NewWatcher()
@@ -295,10 +293,10 @@ func (h *Hub) watch(dir string) {
 		h.watcher, h.done = watcher, make(chan struct{})
 		go h.run(watcher, h.done)
 	}
-	_ = h.watcher.Add(dir) // else polling must do
+	_ = h.watcher.Add(dir) // on error, followers poll
 }
 
-// run passes the system's events on until the watcher is closed.
+// run forwards file system events until the watcher is closed.
 func (h *Hub) run(watcher *fsnotify.Watcher, done chan struct{}) {
 	defer close(done)
 	for {
@@ -331,7 +329,7 @@ func (h *Hub) notifyAll() {
 	}
 }
 
-// Close stops watching and waits until it has.
+// Close stops watching and waits until the watcher has stopped.
 func (h *Hub) Close() error {
 	h.mu.Lock()
 	watcher, done := h.watcher, h.done

@@ -8,23 +8,23 @@ import (
 	"firn/internal/vfs"
 )
 
-// forward cuts one part into lines.
+// forward splits one part into lines.
 type forward struct {
 	file   vfs.File
 	part   int
 	offset int64    // of buf[start] in the part
-	at     firn.Pos // the position there
+	at     firn.Pos // position at offset
 	buf    []byte
 	start  int
 	eof    bool
-	limit  int64 // of the length of a line
-	// clear is the offset before which the line at offset is known to have no
-	// newline and to be too long; zero if nothing is known.
+	limit  int64 // maximum length of a line
+	// clear is the offset before which the line at offset is known to have no newline and
+	// to be too long; zero if unknown.
 	clear int64
-	long  *longLines // what is known of lines over the limit
+	long  *longLines // cached lines over the limit
 }
 
-// next returns the next line; the unfinished last one is Open. Then io.EOF.
+// next returns the next line, or io.EOF. Open is set on an unfinished last line.
 func (f *forward) next() (Line, error) {
 	if f.clear > f.offset {
 		return f.skip(f.clear)
@@ -66,11 +66,11 @@ func (f *forward) take(n, newline int) Line {
 	return line
 }
 
-// exactFrom is from what length on the end of a line is looked for before it is read, so
-// that it takes no more memory than it is long.
+// exactFrom is the length from which the end of a line is located before it is read, so
+// that the buffer is no larger than the line.
 const exactFrom = 32 << 20
 
-// fill reads more behind what is left in the buffer.
+// fill reads more data after the unread part of the buffer.
 func (f *forward) fill() error {
 	left := len(f.buf) - f.start
 	buf := f.buf[:0]
@@ -83,7 +83,7 @@ func (f *forward) fill() error {
 	}
 	piece := min(max(2*cap(f.buf), readSizeMin), readSize)
 	need := left + max(piece, left)                    // at least double, so that long lines take linear time
-	need = min(need, max(int(f.limit), left)+readSize) // but no more than is kept
+	need = min(need, max(int(f.limit), left)+readSize) // but not more than is kept
 	if end >= 0 {
 		need = int(end-f.offset) + 1
 	}

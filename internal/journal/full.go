@@ -1,13 +1,13 @@
 package journal
 
-// full says that a journal has as many bytes as it may have. Nothing that is added makes
-// room: a compaction or a rewind adds bytes too.
-type full struct{ error }
+// fullError is returned when a journal has reached its maximum size. No append can make
+// room: compactions and rewinds add bytes too.
+type fullError struct{ error }
 
-// Unwrap returns the error itself.
-func (f *full) Unwrap() error { return f.error }
+// Unwrap returns the wrapped error.
+func (f *fullError) Unwrap() error { return f.error }
 
-// Hint says what the user can do.
-func (f *full) Hint() string {
+// Hint returns advice for the user.
+func (f *fullError) Hint() string {
 	return "begin another session (/new, firn new), or raise store.max_bytes"
 }

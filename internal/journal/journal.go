@@ -1,13 +1,12 @@
-// Package journal keeps lines in files that are only ever added to.
+// Package journal stores lines in append-only files.
 //
-// A journal is one or more part files of lines that end in "\n". [Journal]
-// appends under a kernel lock, one write a batch, and makes it durable before
-// it says so; [Source] reads forwards and backwards and never writes; [Hub]
-// tells followers that there is more; [Committer] lets many journals share one
-// wait for the disk.
+// A journal is one or more part files of lines that end in "\n". [Journal] appends under a
+// kernel lock, with one write per batch, and returns when the batch is durable. [Source]
+// reads forward and backward and never writes. [Hub] notifies followers of new lines.
+// [Committer] lets many journals share one disk sync.
 //
-// The package stores lines. It does not know what they say: of the root
-// package it uses positions and errors only.
+// The package does not interpret the lines. It uses only positions and errors of the root
+// package.
 package journal
 
 import (
@@ -22,16 +21,16 @@ import (
 	"firn/internal/vfs"
 )
 
-// Policy says when appended lines are forced to disk.
+// Policy selects when appended lines are synced to disk.
 type Policy int
 
 const (
-	// SyncTurn makes an append durable before it returns, unless the caller
-	// defers it to a later one.
+	// SyncTurn makes an append durable before it returns, unless the caller defers that to
+	// a later append.
 	SyncTurn Policy = iota
 	// SyncAlways makes every append durable, deferred or not.
 	SyncAlways
-	// SyncNever leaves it to the system. A power cut may lose what was said.
+	// SyncNever leaves syncing to the system. A power cut may lose acknowledged lines.
 	SyncNever
 )
 
@@ -41,58 +40,60 @@ const (
 	DefaultLockWait = 10 * time.Second
 )
 
-// Options says how a journal is kept. The zero value is a good one.
+// Options configures a journal. The zero value uses the defaults.
 type Options struct {
-	// PartSize is the size a part does not pass, except for a single batch
-	// larger than it; DefaultPartSize if zero.
+	// PartSize is the maximum size of a part in bytes. Only a single larger batch may
+	// exceed it. Zero means DefaultPartSize.
 	PartSize int64
-	// MaxBytes bounds the whole journal if not zero: ErrTooLarge beyond it.
+	// MaxBytes is the maximum size of the whole journal; appends beyond it fail with
+	// ErrTooLarge. Zero means no limit.
 	MaxBytes int64
-	// MaxLine is how long a line may be to be read; see Source. Appending does not
-	// check it.
+	// MaxLine is the maximum length of a line to be read; see Source. Append does not check
+	// it.
 	MaxLine int64
-	// Long remembers where longer lines are, for those who share it; may be nil.
+	// Long caches the offsets of longer lines and can be shared between journals; may be
+	// nil.
 	Long *LongLines
 	Sync Policy
 	// LockWait is how long to wait for other processes; DefaultLockWait if zero.
 	LockWait time.Duration
-	// Existing says that the journal must exist: ErrNotFound if it does not.
+	// Existing requires the journal to exist; Open fails with ErrNotFound if it does not.
 	Existing bool
-	// Committer shares the wait for the disk with other journals if not nil.
+	// Committer shares disk syncs with other journals, if not nil.
 	Committer *Committer
-	// Hub is told of every append if not nil.
+	// Hub is notified of every append, if not nil.
 	Hub *Hub
-	// Report is told of repairs to the tail if not nil.
+	// Report is called for each repair of the tail, if not nil.
 	Report func(Repair)
 }
 
-// Journal appends lines to part files. It may be used from many goroutines;
-// other processes may append to the same files.
+// Journal appends lines to part files. It is safe for concurrent use, and other processes
+// may append to the same files.
 type Journal struct {
 	fs   vfs.FS
 	base string
 	opts Options
 
 	mu sync.Mutex
-	// first is the base file: its lock is the lock of the journal. last is the
-	// part that is appended to; it is the same file while there is one part.
+	// first is the base file, whose lock is the lock of the journal. last is the part to
+	// append to; it is the same file while there is only one part.
 	first, last vfs.File
 	part        int
 	path, next  string   // of last, and of the part that will follow it
-	info        vfs.Info // of last, to see that it is still the same file
+	info        vfs.Info // of last, to detect that it was replaced
 	firstInfo   vfs.Info // of first, for the same reason
-	size        int64    // of last, as of our latest look
-	sealed      bool     // we saw that last ends in a newline
-	before      firn.Pos // the end of the part before last
+	size        int64    // of last, as of the latest check
+	sealed      bool     // last is known to end in a newline
+	before      firn.Pos // end of the part before last
 	total       int64    // size of all parts before last
-	state       *state   // what of last is durable
+	state       *state   // durability of last
 	failed      error    // once set, nothing more is written
 	closed      bool
 	tail        tail
 }
 
-// Open opens a journal to append to it, and creates it if need be. A tail that
-// a crash left unfinished is put in order first (see [Repair]).
+// Open opens a journal for appending and creates it if necessary. It first repairs a tail
+// that was left unfinished by a crash (see [Repair]).
 func Open(fsys vfs.FS, base string, opts Options) (*Journal, error) {
 	if opts.PartSize <= 0 {
 		opts.PartSize = DefaultPartSize
@@ -109,7 +110,7 @@ func Open(fsys vfs.FS, base string, opts Options) (*Journal, error) {
 	}
 	j := &Journal{fs: fsys, base: base, opts: opts, first: first, last: first, path: base, next: PartPath(base, 1)}
 	j.state = newState(first, base, created, opts.Committer)
-	if err := j.locked(j.settle); err != nil {
+	if err := j.locked(j.openTail); err != nil {
 		j.closeFiles()
 		return nil, fmt.Errorf("open journal %s: %w", base, err)
 	}
@@ -117,8 +118,8 @@ func Open(fsys vfs.FS, base string, opts Options) (*Journal, error) {
 	return j, nil
 }
 
-// openOrCreate tells whether the file is new: then nothing of it can be
-// waiting for the disk but what we write.
+// openOrCreate opens a file or creates it. created reports whether the file is new; a new
+// file has no unsynced bytes of other processes.
 func openOrCreate(fsys vfs.FS, path string, existing bool) (file vfs.File, created bool, err error) {
 	if existing {
 		file, err = fsys.Open(path, vfs.Extend)
@@ -135,8 +136,8 @@ func openOrCreate(fsys vfs.FS, path string, existing bool) (file vfs.File, creat
 	return file, err == nil, err
 }
 
-// settle finds the last part, looks at its end and repairs it if need be.
-func (j *Journal) settle() error {
+// openTail opens the last part, checks its end and repairs it if necessary.
+func (j *Journal) openTail() error {
 	info, err := j.first.Stat()
 	if err != nil {
 		return err
@@ -145,16 +146,16 @@ func (j *Journal) settle() error {
 	if err := j.advance(); err != nil {
 		return err
 	}
-	if from, ok := j.opts.Committer.doubtful(j.path); ok {
+	if from, ok := j.opts.Committer.unsyncedFrom(j.path); ok {
 		if err := j.rewrite(j.path, from); err != nil {
 			return fmt.Errorf("%w: what was written before is not on disk: %w", firn.ErrNotSaved, err)
 		}
-		j.opts.Committer.trust(j.path)
+		j.opts.Committer.clearUnsynced(j.path)
 	}
 	return j.repairTail()
 }
 
-// Path is the path of the first part.
+// Path returns the path of the first part.
 func (j *Journal) Path() string { return j.base }
 
 // Source returns a reader of the journal's files.
@@ -162,15 +163,13 @@ func (j *Journal) Source() Source {
 	return Source{FS: j.fs, Path: j.base, MaxLine: j.opts.MaxLine, Long: j.opts.Long}
 }
 
-// Append calls fn with the end of the journal while nobody else can append,
-// and adds the bytes that it returns: whole lines, each with its "\n". It
-// returns the new end. If fn fails or returns no bytes, nothing is written and
-// its error is returned as it is.
+// Append calls fn with the end of the journal while holding the lock and appends the bytes
+// that it returns, which must be whole lines, each with its "\n". It returns the new end.
+// If fn fails or returns no bytes, nothing is written and its error is returned unchanged.
 //
-// When Append returns nil the lines are durable, unless deferred is set or the
-// policy says otherwise. When it fails they are not to be counted on. After an
-// error of kind ErrReplaced, or if the disk failed to sync, the journal takes
-// no more appends and must be opened anew.
+// When Append returns nil, the lines are durable, unless deferred is set or the policy does
+// not require it. When it fails, the lines may or may not be there. After an error of kind
+// ErrReplaced or a failed sync, the journal rejects further appends and must be reopened.
 func (j *Journal) Append(deferred bool, fn func(end firn.Pos) ([]byte, error)) (firn.Pos, error) {
 	end, wait, err := j.Write(deferred, fn)
 	if err != nil {
@@ -179,9 +178,8 @@ func (j *Journal) Append(deferred bool, fn func(end firn.Pos) ([]byte, error)) (
 	return end, wait.Wait()
 }
 
-// Write is the first half of Append: the lines are in the file for every
-// reader, and are durable once [Wait.Wait] returns nil. Until then the bytes
-// that fn returned must not be changed.
+// Write is the first half of Append: the lines are visible to every reader, and are durable
+// once [Wait.Wait] returns nil. Until then the bytes that fn returned must not be changed.
 func (j *Journal) Write(deferred bool, fn func(end firn.Pos) ([]byte, error)) (firn.Pos, Wait, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -195,16 +193,16 @@ type Wait struct {
 	pending *pending
 }
 
-// Wait returns when the lines are durable, or cannot be made so. It must be
-// called once after each Write that succeeded; who writes several times before
-// waiting waits in the order of the writes, or from several goroutines.
+// Wait returns when the lines are durable or cannot be made durable. It must be called once
+// after each successful Write. After several writes, call it in the order of the writes or
+// from several goroutines.
 func (w Wait) Wait() error {
 	j := w.j
 	if w.pending != nil {
 		if err := w.pending.wait(); err != nil {
 			j.mu.Lock()
 			defer j.mu.Unlock()
-			return j.poison("append to "+j.base, err)
+			return j.fail("append to "+j.base, err)
 		}
 	}
 	j.opts.Hub.Notify(j.base)
@@ -217,7 +215,7 @@ func (j *Journal) append(deferred bool, fn func(end firn.Pos) ([]byte, error)) (
 	}
 	var data []byte
 	err = j.locked(func() error {
-		if err := j.look(); err != nil {
+		if err := j.checkFiles(); err != nil {
 			return err
 		}
 		end = j.end()
@@ -233,7 +231,7 @@ func (j *Journal) append(deferred bool, fn func(end firn.Pos) ([]byte, error)) (
 		return j.write(data)
 	})
 	if err != nil && j.end() != end {
-		return end, nil, fmt.Errorf("append to %s: %w: %w", j.base, firn.ErrUnknownOutcome, err) // the lock could not be given back
+		return end, nil, fmt.Errorf("append to %s: %w: %w", j.base, firn.ErrUnknownOutcome, err) // the lock could not be released
 	}
 	if err != nil || len(data) == 0 {
 		return end, nil, err
@@ -244,7 +242,7 @@ func (j *Journal) append(deferred bool, fn func(end firn.Pos) ([]byte, error)) (
 	return j.end(), p, nil
 }
 
-// Sync makes durable what was appended so far.
+// Sync makes everything appended so far durable.
 func (j *Journal) Sync() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -252,12 +250,12 @@ func (j *Journal) Sync() error {
 		return err
 	}
 	if err := j.syncLast(); err != nil {
-		return j.poison("sync "+j.path, err)
+		return j.fail("sync "+j.path, err)
 	}
 	return nil
 }
 
-// syncLast makes all of the last part durable, and its name.
+// syncLast makes the last part and its name durable.
 func (j *Journal) syncLast() error {
 	if j.state.isSynced(j.size) {
 		return nil
@@ -265,15 +263,15 @@ func (j *Journal) syncLast() error {
 	return j.state.sync(j.fs, j.size)
 }
 
-// End returns the position after the last line, as of our latest look.
+// End returns the position after the last line, as of the latest check.
 func (j *Journal) End() firn.Pos {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.end()
 }
 
-// end is the end of the part before while the last part is empty, so that the
-// end does not move when a crash falls between making a part and filling it.
+// end returns the end of the journal. While the last part is empty, that is the end of the
+// previous part, so that a crash between creating and filling a part does not move it.
 func (j *Journal) end() firn.Pos {
 	if j.size == 0 && j.part > 0 {
 		return j.before
@@ -281,7 +279,7 @@ func (j *Journal) end() firn.Pos {
 	return Place(j.part, j.size)
 }
 
-// usable says why the journal can take no appends, if so.
+// usable returns an error if the journal cannot take appends.
 func (j *Journal) usable() error {
 	if j.closed {
 		return fmt.Errorf("append to %s: %w", j.base, firn.ErrClosed)
@@ -289,17 +287,16 @@ func (j *Journal) usable() error {
 	return j.failed
 }
 
-// poison stops the journal for good, unless it has stopped before, and returns
-// that nobody knows what became of the append that met the cause. Of those that
-// come later nothing is written.
-func (j *Journal) poison(doing string, cause error) error {
+// fail stops the journal permanently, unless it has stopped before. It returns an
+// ErrUnknownOutcome for the append that met the cause. Later appends write nothing.
+func (j *Journal) fail(doing string, cause error) error {
 	if j.failed == nil {
 		j.failed = fmt.Errorf("%s: %w: an earlier append failed: %w; the file must be opened anew", doing, firn.ErrNotSaved, cause)
 	}
 	return fmt.Errorf("%s: %w: %w; the file must be opened anew", doing, firn.ErrUnknownOutcome, cause)
 }
 
-// Close frees the files. What was acknowledged is durable already.
+// Close closes the files. Acknowledged lines are already durable.
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -318,8 +315,8 @@ func (j *Journal) closeFiles() error {
 	return err
 }
 
-// lockPause is how long to wait between tries for the lock: at first a moment,
-// since it is held for microseconds, later longer.
+// lockPause returns the delay before the next attempt to lock. It starts very short,
+// because the lock is usually held for microseconds, and grows.
 func lockPause(try int) time.Duration {
 	return min(20*time.Microsecond<<min(try, 8), 5*time.Millisecond)
 }
@@ -349,8 +346,8 @@ func (j *Journal) locked(fn func() error) (err error) {
 	return fn()
 }
 
-// tail remembers the latest bytes that were appended, so that they can be
-// saved if somebody cuts the file short.
+// tail keeps the most recently appended bytes, so that they can be saved if another process
+// truncates the file.
 type tail struct {
 	buf []byte
 	end int64 // offset in the part of the byte after buf
@@ -363,7 +360,7 @@ func (t *tail) add(data []byte, end int64) {
 		t.buf = t.buf[:0]
 	}
 	t.end = end
-	if len(t.buf)+len(data) > 2*tailSize { // move rarely, not at each append
+	if len(t.buf)+len(data) > 2*tailSize { // Move the bytes rarely, not on each append.
 		keep := min(len(t.buf), max(0, tailSize-len(data)))
 		t.buf = append(t.buf[:0], t.buf[len(t.buf)-keep:]...)
 		data = data[max(0, len(data)-2*tailSize):]
@@ -371,7 +368,7 @@ func (t *tail) add(data []byte, end int64) {
 	t.buf = append(t.buf, data...)
 }
 
-// after returns the remembered bytes from an offset on, and where they begin.
+// after returns the kept bytes from an offset on, and the offset of the first.
 func (t *tail) after(offset int64) ([]byte, int64) {
 	from := max(offset, t.end-int64(len(t.buf)))
 	if from >= t.end {

@@ -7,23 +7,23 @@ import (
 	"firn/internal/vfs"
 )
 
-// LongLines remembers where lines over the limit are in files, so that they are scanned
-// once and not by each reader. What it knows of a file counts while the file has the
-// size and the time that it had: any change makes readers scan it again. Its zero
-// value is ready, and it may be used by many goroutines; nil remembers nothing.
+// LongLines caches the offsets of lines over the limit, so that they are scanned once and
+// not by each reader. The entry of a file is valid while the file's size and modification
+// time are unchanged. The zero value is ready to use and safe for concurrent use; a nil
+// LongLines caches nothing.
 type LongLines struct {
 	mu    sync.Mutex
 	files map[fileName]*longLines
 }
 
-// fileName names a file, whatever its path.
+// fileName identifies a file independently of its path.
 type fileName struct{ device, inode uint64 }
 
-// mostLong bounds how many files are remembered.
-const mostLong = 256
+// maxLongFiles bounds the number of cached files.
+const maxLongFiles = 256
 
-// longLines are those of one file as it is: from their first byte to behind their
-// newline.
+// longLines holds the long lines of one version of a file, from the first byte of each to
+// the byte after its newline.
 type longLines struct {
 	size     int64
 	modified time.Time
@@ -33,9 +33,9 @@ type longLines struct {
 	starts map[int64]int64
 }
 
-// of returns what is known of a file that was opened; nil if it has no line of that
-// length or cannot be asked.
-func (l *LongLines) of(file vfs.File, limit int64) *longLines {
+// lookup returns the cached lines of an open file. It returns nil if the file is too small
+// to have a line over the limit or cannot be examined.
+func (l *LongLines) lookup(file vfs.File, limit int64) *longLines {
 	if l == nil || limit >= readSizeMost {
 		return nil
 	}
@@ -49,7 +49,7 @@ func (l *LongLines) of(file vfs.File, limit int64) *longLines {
 	if known := l.files[name]; known != nil && known.size == info.Size && known.modified.Equal(info.ModTime) {
 		return known
 	}
-	if l.files == nil || len(l.files) >= mostLong {
+	if l.files == nil || len(l.files) >= maxLongFiles {
 		l.files = make(map[fileName]*longLines)
 	}
 	fresh := &longLines{size: info.Size, modified: info.ModTime, ends: make(map[int64]int64), starts: make(map[int64]int64)}
@@ -57,7 +57,7 @@ func (l *LongLines) of(file vfs.File, limit int64) *longLines {
 	return fresh
 }
 
-// add remembers a line.
+// add caches a line.
 func (l *longLines) add(start, end int64) {
 	if l == nil || end > l.size {
 		return
@@ -67,7 +67,7 @@ func (l *longLines) add(start, end int64) {
 	l.ends[start], l.starts[end] = end, start
 }
 
-// end returns where the line ends that begins at an offset, if it is known.
+// end returns the end of the line that starts at an offset, if it is cached.
 func (l *longLines) end(start int64) (int64, bool) {
 	if l == nil {
 		return 0, false
@@ -78,7 +78,7 @@ func (l *longLines) end(start int64) (int64, bool) {
 	return end, ok
 }
 
-// start returns where the line begins that ends at an offset, if it is known.
+// start returns the start of the line that ends at an offset, if it is cached.
 func (l *longLines) start(end int64) (int64, bool) {
 	if l == nil {
 		return 0, false

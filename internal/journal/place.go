@@ -10,17 +10,17 @@ import (
 	"firn/internal/vfs"
 )
 
-// A position is the number of the part file in the upper bits and the offset
-// in it in the lower ones. So it can be told without looking at the parts
-// before, and in a journal of one part it is the plain offset in the file.
+// A position has the number of the part file in the upper bits and the offset in it in the
+// lower bits. It can be computed without reading earlier parts, and in a journal with one
+// part it is the file offset.
 const (
 	offsetBits = 40
 	offsetMask = 1<<offsetBits - 1
-	// maxPart keeps the largest position apart from the one that means "the end".
+	// maxPart keeps the largest position distinct from the one that means "the end".
 	maxPart = 1<<(64-offsetBits) - 2
 )
 
-// Place makes the position at an offset in a part. Parts count from 0.
+// Place returns the position of an offset in a part. Parts count from 0.
 func Place(part int, offset int64) firn.Pos {
 	return firn.Pos(uint64(part)<<offsetBits | uint64(offset)&offsetMask)
 }
@@ -30,8 +30,8 @@ func Split(pos firn.Pos) (part int, offset int64) {
 	return int(pos >> offsetBits), int64(pos & offsetMask)
 }
 
-// PartPath names a part file: the base path for part 0, <stem>_part2.jsonl for
-// part 1 and so on.
+// PartPath returns the path of a part file: the base path for part 0, <stem>_part2.jsonl
+// for part 1 and so on.
 func PartPath(base string, part int) string {
 	if part == 0 {
 		return base
@@ -40,7 +40,7 @@ func PartPath(base string, part int) string {
 	return fmt.Sprintf("%s_part%d%s", stem, part+1, ext)
 }
 
-// BasePath is the inverse of PartPath: it names the first part of the journal
+// BasePath is the inverse of PartPath: it returns the path of the first part of the journal
 // that the file at path belongs to.
 func BasePath(path string) string {
 	stem, ext := cutExt(path)
@@ -62,19 +62,19 @@ func cutExt(path string) (stem, ext string) {
 	return path, ""
 }
 
-// partHole is how many missing parts in a row do not end a journal. They are a
-// fault that readers pass over.
+// partHole is the number of consecutive missing parts that does not end a journal. Readers
+// skip them as a fault.
 const partHole = 3
 
-// Part is a part file as it was found.
+// Part is an existing part file.
 type Part struct {
 	Number int
 	Path   string
 	vfs.Info
 }
 
-// Parts finds the part files of the journal at base, in order. A journal that
-// does not exist has none.
+// Parts returns the part files of the journal at base, in order. It returns none if the
+// journal does not exist.
 func Parts(fsys vfs.FS, base string) ([]Part, error) {
 	return partsFrom(fsys, base, 0)
 }
@@ -86,7 +86,7 @@ func partsFrom(fsys vfs.FS, base string, first int) ([]Part, error) {
 		info, err := fsys.Stat(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			missing++
-			if n == 0 { // without its beginning it is not a journal, unless the next part is there
+			if n == 0 { // without its first part it is not a journal, unless the next part exists
 				missing = partHole
 			}
 			continue
@@ -95,8 +95,8 @@ func partsFrom(fsys vfs.FS, base string, first int) ([]Part, error) {
 			return parts, fmt.Errorf("look for part files of %s: %w", base, err)
 		}
 		if missing > 0 && n > sure {
-			// Parts are begun in order: what was missing a moment ago may be there
-			// by now. Look again, once.
+			// Parts are created in order: a part that was missing may exist by now. Check
+			// again, once.
 			sure, n, missing = n, max(first, n-missing)-1, 0
 			continue
 		}

@@ -11,24 +11,24 @@ import (
 	"firn/internal/rawjson"
 )
 
-// Repair tells what was done to the end of a part that a crash left behind.
+// Repair describes the repair of a part whose end was damaged by a crash.
 type Repair struct {
-	// Path is the part file, Offset where its unfinished line began.
+	// Path is the part file and Offset the start of its unfinished line.
 	Path   string
 	Offset int64
-	// Cut is how many bytes were taken off; they are in the file SavedTo.
+	// Cut is the number of bytes removed; they were saved to the file SavedTo.
 	Cut     int64
 	SavedTo string
-	// Finished is set if the line was whole and only got its newline.
+	// Finished is set if the line was complete except for its newline, which was added.
 	Finished bool
 }
 
 func newReader(b []byte) io.Reader { return bytes.NewReader(b) }
 
-// repairTail makes the last part end in a newline, under the lock. A last line
-// that ends in a whole JSON object gets its newline; anything behind the last
-// whole object is saved in a side file and then cut off. Appending straight
-// after it would lose the next line as well.
+// repairTail makes the last part end in a newline. The lock must be held. If the last line
+// ends in a complete JSON object, it gets its newline. Anything after the last complete
+// object is saved in a side file and then cut off, because appending after it would corrupt
+// the next line as well.
 func (j *Journal) repairTail() error {
 	if j.size == 0 {
 		j.sealed = true
@@ -65,9 +65,8 @@ func (j *Journal) repairTail() error {
 	return nil
 }
 
-// WholeUpTo returns where the last whole JSON object of an unfinished line
-// ends, with the white space behind it if nothing else is there; 0 if there is
-// none.
+// WholeUpTo returns the end of the last complete JSON object in an unfinished line,
+// including trailing white space if nothing else follows. It returns 0 if there is none.
 func WholeUpTo(fragment []byte) int {
 	end := 0
 	for _, piece := range rawjson.Split(fragment) {
@@ -81,11 +80,10 @@ func WholeUpTo(fragment []byte) int {
 	return end
 }
 
-// cut saves the bytes at the end of the part, from an offset on, and takes
-// them off.
+// cut saves the bytes of the part from an offset on and removes them.
 func (j *Journal) cut(offset int64, repair *Repair) error {
 	rest := io.NewSectionReader(j.last, offset, j.size-offset)
-	saved, err := saveBeside(j.fs, fmt.Sprintf("%s.torn-%d", j.path, offset), rest)
+	saved, err := saveSideFile(j.fs, fmt.Sprintf("%s.torn-%d", j.path, offset), rest)
 	if err != nil {
 		return err
 	}
@@ -98,14 +96,14 @@ func (j *Journal) cut(offset int64, repair *Repair) error {
 	return nil
 }
 
-// fragment is what stands after the last newline of a file.
+// fragment is the data after the last newline of a file.
 type fragment struct {
 	offset, length int64
-	whole          int64 // how much of it is whole records; see WholeUpTo
+	whole          int64 // length of its complete records; see WholeUpTo
 }
 
-// lastFragment finds what stands after the last newline of a file. What is
-// longer than the limit of a line is not looked into.
+// lastFragment finds the data after the last newline of a file. It does not examine a
+// fragment longer than the line limit.
 func lastFragment(r io.ReaderAt, size, limit int64) (fragment, error) {
 	var buf []byte
 	offset := size
@@ -135,8 +133,8 @@ func lastFragment(r io.ReaderAt, size, limit int64) (fragment, error) {
 	return f, nil
 }
 
-// SideFile tells whether a file of that name holds what was saved beside a
-// part, and of which.
+// SideFile reports whether name is the name of a side file, which holds data saved from a
+// part, and returns the name of the part.
 func SideFile(name string) (part string, ok bool) {
 	for _, mark := range []string{".torn-", ".rescued-"} {
 		if i := strings.LastIndex(name, mark); i > 0 {

@@ -16,21 +16,20 @@ import (
 	"firn/internal/vfs"
 )
 
-// Replayed tells what replaying a commit log did to a file.
+// Replayed describes the effect of replaying a commit log on a file.
 type Replayed struct {
 	Path string
-	// Restored counts the bytes that were acknowledged and missing.
+	// Restored is the number of acknowledged bytes that were missing.
 	Restored int64
-	// Skipped says why a record was not replayed, if so; SavedTo is the file
-	// beside the transcript that has its bytes then.
+	// Skipped is the reason why a record was not replayed, if any; its bytes were then
+	// saved to the side file SavedTo.
 	Skipped, SavedTo string
-	// Unusable is set if the file could not even be opened. The log is kept
-	// until it can.
+	// Unusable is set if the file could not be opened. The log is kept until it can be.
 	Unusable bool
 }
 
-// lockName is the file in the commit log directory whose lock is held to tell
-// logs of the dead from those of the living.
+// lockName is the file in the commit log directory whose lock is held while checking which
+// logs belong to dead processes.
 const lockName = "lock"
 
 // logged is a record of a commit log.
@@ -40,10 +39,9 @@ type logged struct {
 	data   []byte
 }
 
-// Replay puts back into journal files what a power cut took from them and a
-// commit log below root still has. Logs of processes that live are left alone.
-// While it works nobody else can replay; it must be done before journals below
-// root are opened.
+// Replay restores data in journal files that was lost in a power cut and is still in a
+// commit log below root. It skips logs of running processes and excludes concurrent
+// replays. It must be called before journals below root are opened.
 func Replay(fsys vfs.FS, root string) ([]Replayed, error) {
 	dir := filepath.Join(root, "commit")
 	if _, err := fsys.Stat(dir); errors.Is(err, fs.ErrNotExist) {
@@ -55,7 +53,7 @@ func Replay(fsys vfs.FS, root string) ([]Replayed, error) {
 	if err != nil {
 		return nil, fmt.Errorf("replay commit logs: %w", err)
 	}
-	defer lock.Close() // frees the lock; nothing was written
+	defer lock.Close() // releases the lock; nothing was written
 	if err := lock.Lock(); err != nil {
 		return nil, fmt.Errorf("replay commit logs: %w", err)
 	}
@@ -85,7 +83,7 @@ func replayAll(fsys vfs.FS, root, dir string) (done []Replayed, err error) {
 		if ok, err := file.TryLock(); err != nil {
 			return nil, fmt.Errorf("replay commit log %s: %w", path, err)
 		} else if !ok {
-			continue // its owner lives
+			continue // its owner is running
 		}
 		more, err := readLog(file)
 		if err != nil {
@@ -101,9 +99,9 @@ func replayAll(fsys vfs.FS, root, dir string) (done []Replayed, err error) {
 	return done, removeLogs(fsys, dir, paths)
 }
 
-// PendingLogs counts the commit logs below root that wait to be replayed,
-// without changing anything. It asks by trying their locks, so it holds off
-// replays meanwhile: one that found a log locked would take it for living.
+// PendingLogs returns the number of commit logs below root that wait to be replayed,
+// without changing anything. It tests their locks, so it blocks replays while it runs: a
+// replay that found a log locked would take its owner for running.
 func PendingLogs(fsys vfs.FS, root string) (n int, err error) {
 	dir := filepath.Join(root, "commit")
 	names, err := logNames(fsys, dir)
@@ -112,10 +110,10 @@ func PendingLogs(fsys vfs.FS, root string) (n int, err error) {
 	}
 	lock, err := fsys.Open(filepath.Join(dir, lockName), vfs.Read)
 	if err == nil {
-		defer lock.Close() // frees the lock; nothing was written
+		defer lock.Close() // releases the lock; nothing was written
 		err = lock.Lock()
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // if it is not there, nobody has ever replayed
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // if the lock file is missing, there has never been a replay
 		return 0, fmt.Errorf("look at commit logs: %w", err)
 	}
 	for _, name := range names {
@@ -130,10 +128,10 @@ func PendingLogs(fsys vfs.FS, root string) (n int, err error) {
 	return n, nil
 }
 
-// isDead reports whether nobody holds the lock of a log.
+// isDead reports whether the lock of a log is free.
 func isDead(fsys vfs.FS, path string) (bool, error) {
 	file, err := fsys.Open(path, vfs.Read)
-	if errors.Is(err, fs.ErrNotExist) { // replayed or emptied meanwhile
+	if errors.Is(err, fs.ErrNotExist) { // replayed or emptied in the meantime
 		return false, nil
 	}
 	if err != nil {
@@ -172,7 +170,7 @@ func removeLogs(fsys vfs.FS, dir string, paths []string) error {
 	return fsys.SyncDir(dir)
 }
 
-// readLog returns the records of a log up to the first that does not check.
+// readLog returns the records of a log up to the first with a wrong checksum.
 func readLog(file vfs.File) ([]logged, error) {
 	info, err := file.Stat()
 	if err != nil {
@@ -185,10 +183,10 @@ func readLog(file vfs.File) ([]logged, error) {
 	return parseLog(b), nil
 }
 
-// parseLog reads the bytes of a log. It takes whatever it is given.
+// parseLog parses the bytes of a log. It accepts any input.
 func parseLog(b []byte) []logged {
 	if len(b) < logHeaderSize || string(b[:8]) != logMagic {
-		return nil // it never got its first record
+		return nil // its first record was never written
 	}
 	epoch := binary.BigEndian.Uint64(b[8:])
 	b = b[logHeaderSize:]
@@ -210,8 +208,8 @@ func parseLog(b []byte) []logged {
 	return records
 }
 
-// restore writes records into their files, those of a file in order of their
-// place, and makes them durable.
+// restore writes records into their files, ordered by offset within a file, and makes them
+// durable.
 func restore(fsys vfs.FS, root string, records []logged) ([]Replayed, error) {
 	slices.SortStableFunc(records, func(a, b logged) int {
 		return cmp.Or(cmp.Compare(a.path, b.path), cmp.Compare(a.offset, b.offset))
@@ -242,7 +240,7 @@ func restoreFile(fsys vfs.FS, root string, records []logged) (done Replayed, err
 	path := filepath.Join(root, rel)
 	done.Path = path
 	if _, err := fsys.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		if gone, err := putAway(fsys, root, rel); gone || err != nil {
+		if gone, err := isTrashed(fsys, root, rel); gone || err != nil {
 			done.Skipped = "the session was removed"
 			return done, err
 		}
@@ -255,7 +253,7 @@ func restoreFile(fsys vfs.FS, root string, records []logged) (done Replayed, err
 		}
 	}
 	file, err := fsys.Open(path, vfs.Update)
-	if isUnusable(err) { // it shall not keep the other sessions from being opened
+	if isUnusable(err) { // It must not keep the other sessions from being opened.
 		done.Skipped, done.Unusable = err.Error(), true
 		return done, nil
 	}
@@ -279,15 +277,15 @@ func restoreFile(fsys vfs.FS, root string, records []logged) (done Replayed, err
 	return done, fsys.SyncDir(filepath.Dir(path))
 }
 
-// isUnusable reports whether a file cannot be opened because of what it is or
-// whose, and not because something failed.
+// isUnusable reports whether a file cannot be opened because of its type or owner, and not
+// because of an I/O error.
 func isUnusable(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EISDIR) || errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ELOOP)
 }
 
-// skip notes that other bytes are where a record belongs. If somebody purged
-// them, that is as it should be. Else both were acknowledged, and the record is
-// saved beside.
+// skip handles a record whose place in the file holds other bytes. If a purge replaced
+// them, nothing needs to be done. Otherwise both were acknowledged, and the record is saved
+// to a side file.
 func (done *Replayed) skip(fsys vfs.FS, r logged, other []byte) error {
 	done.Skipped = fmt.Sprintf("other bytes are at %d", r.offset)
 	if isPurged(r.data, other) {
@@ -298,8 +296,8 @@ func (done *Replayed) skip(fsys vfs.FS, r logged, other []byte) error {
 	return err
 }
 
-// isPurged reports whether bytes differ from what was written because a purge
-// has left its gap there.
+// isPurged reports whether the bytes differ from those written because a purge has left its
+// gap there.
 func isPurged(written, found []byte) bool {
 	if bytes.Contains(found, []byte(`{"type":"erased"`)) {
 		return true
@@ -312,11 +310,11 @@ func isPurged(written, found []byte) bool {
 	return true
 }
 
-// putAway reports whether a session's file is missing on purpose: the bin or a
-// receipt has its name. While the first part is in its place, the others were
-// not put away, whatever a removal or restoring that was interrupted left in the
-// bin. The layout is that of the file store.
-func putAway(fsys vfs.FS, root, rel string) (bool, error) {
+// isTrashed reports whether a session's file is missing on purpose, because the trash or a
+// receipt has its name. While the first part exists, the other parts count as not trashed,
+// regardless of what an interrupted removal or restore left in the trash. The layout is
+// that of the file store.
+func isTrashed(fsys vfs.FS, root, rel string) (bool, error) {
 	if base := BasePath(rel); base != rel {
 		if _, err := fsys.Stat(filepath.Join(root, base)); err == nil {
 			return false, nil
@@ -335,10 +333,9 @@ func putAway(fsys vfs.FS, root, rel string) (bool, error) {
 	return false, nil
 }
 
-// restoreRecord writes a record, also if all of it is there: that it can be
-// read does not mean that it is on disk. Bytes that are there are only replaced
-// if they are zero, as a power cut leaves them: others were put there by
-// somebody later, such as a purge, and are returned.
+// restoreRecord writes a record even if all of its bytes can be read, because readable
+// bytes need not be on disk. It replaces existing bytes only if they are zero, as left by a
+// power cut. Other bytes were written later, for example by a purge, and are returned.
 func restoreRecord(file vfs.File, r logged) (restored int64, other []byte, err error) {
 	have := make([]byte, len(r.data))
 	n, err := file.ReadAt(have, r.offset)

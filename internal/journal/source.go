@@ -11,26 +11,25 @@ import (
 	"firn/internal/vfs"
 )
 
-// Source reads the part files of the journal at Path. It never writes, takes
-// no lock, and can be used while others append.
+// Source reads the part files of the journal at Path. It never writes, takes no lock, and
+// can be used during appends.
 type Source struct {
 	FS   vfs.FS
 	Path string
-	// MaxLine is how long a line may be to be read, in bytes. A longer one is
-	// yielded without its bytes; see Line.Gap. Zero means DefaultMaxLine, and
-	// less than zero any length: then a line of more than 1 GB is ErrTooLarge.
+	// MaxLine is the maximum length of a line in bytes. A longer line is yielded without
+	// its bytes; see Line.Gap. Zero means DefaultMaxLine. A negative value means no limit;
+	// a line over 1 GB then fails with ErrTooLarge.
 	MaxLine int64
-	// Long remembers where longer lines are; nil scans them each time.
+	// Long caches the offsets of longer lines; if nil, they are scanned each time.
 	Long *LongLines
 }
 
-// DefaultMaxLine is how long a line may be to be read, unless another limit is
-// set.
+// DefaultMaxLine is the default maximum length of a line in bytes.
 const DefaultMaxLine = 64_000_000
 
 func (s Source) maxLine() int64 { return lineLimit(s.MaxLine) }
 
-// lineLimit is the longest line that is read; readSizeMost is no limit.
+// lineLimit returns the maximum length of a line; readSizeMost stands for no limit.
 func lineLimit(set int64) int64 {
 	switch {
 	case set == 0:
@@ -43,35 +42,34 @@ func lineLimit(set int64) int64 {
 
 // Line is one line of a journal.
 type Line struct {
-	// At is the position before the line, Next the one after it. The line after
-	// Next is At there, also across parts.
+	// At is the position before the line and Next the position after it. The Next of a line
+	// is the At of the following one, also across parts.
 	At, Next firn.Pos
-	// Start is where the first byte is: At, but for the first line of a later
-	// part, whose At is the end of the part before.
+	// Start is the position of the first byte. It differs from At only for the first line
+	// of a later part, whose At is the end of the previous part.
 	Start firn.Pos
-	// Data is the line without its newline. It is valid until the next step.
+	// Data is the line without its newline. It is valid until the next iteration.
 	Data []byte
-	// Open is set if the line has no newline: it is unfinished, or still being
-	// written.
+	// Open is set if the line has no newline: it is unfinished or still being written.
 	Open bool
-	// Gap is set if the bytes were not read and Data is empty: GapTooLong if the
-	// line is longer than the limit, GapNUL for zero bytes that such a line begins
-	// with. Behind those the line goes on at Next.
+	// Gap is set if the bytes were not read and Data is empty: GapTooLong if the line
+	// exceeds the limit, GapNUL for zero bytes at the start of such a line. The line then
+	// continues at Next.
 	Gap firn.GapKind
 }
 
-// Sizes of the pieces that are read. Reading begins small, as most files are,
-// and as often only the newest lines are wanted.
+// Read sizes. They start small because most files are small and often only the newest lines
+// are needed.
 const (
 	readSizeMin  = 16 << 10
 	readSize     = 256 << 10
 	backSizeMin  = 32 << 10
 	backSizeMax  = 512 << 10
-	readSizeMost = 1 << 30 // a line longer than this is not a line
+	readSizeMost = 1 << 30 // maximum length of any line
 )
 
-// End returns the position after the last byte. It is ErrNotFound if there is
-// no journal.
+// End returns the position after the last byte. It fails with ErrNotFound if the journal
+// does not exist.
 func (s Source) End() (firn.Pos, error) {
 	parts, err := s.parts(0)
 	if err != nil {
@@ -80,8 +78,8 @@ func (s Source) End() (firn.Pos, error) {
 	return endOf(parts), nil
 }
 
-// Settled returns the position after the last line that is whole: the End, less
-// an unfinished line that whoever appends next will cut off.
+// Settled returns the position after the last complete line: the End without an unfinished
+// line that the next append will cut off.
 func (s Source) Settled() (firn.Pos, error) {
 	end, err := s.End()
 	if err != nil {
@@ -95,7 +93,7 @@ func (s Source) Settled() (firn.Pos, error) {
 	if err != nil {
 		return 0, fmt.Errorf("read part: %w", err)
 	}
-	defer file.Close() // only read
+	defer file.Close() // read-only
 	f, err := lastFragment(file, size, s.maxLine())
 	if err != nil {
 		return 0, fmt.Errorf("look at the end of %s: %w", s.Path, err)
@@ -114,8 +112,8 @@ func (s Source) parts(first int) ([]Part, error) {
 	return parts, nil
 }
 
-// Lines yields the lines after a position, oldest first, up to the end at the
-// time it gets there. A position within a line gives the rest of the line.
+// Lines yields the lines after a position, oldest first, up to the end at the time it is
+// reached. If the position is within a line, the rest of the line is yielded.
 func (s Source) Lines(after firn.Pos) iter.Seq2[Line, error] {
 	return func(yield func(Line, error) bool) {
 		first, offset := Split(after)
@@ -140,16 +138,15 @@ func (s Source) Lines(after firn.Pos) iter.Seq2[Line, error] {
 	}
 }
 
-// partLines yields the lines of a part from an offset on, the unfinished last
-// one too, and returns the offset it got to. Before is the position of the
-// first of them.
+// partLines yields the lines of a part from an offset on, including an unfinished last one,
+// and returns the offset that it reached. before is the position of the first line.
 func (s Source) partLines(p Part, offset int64, before firn.Pos, yield func(Line, error) bool) (int64, bool) {
 	file, err := s.FS.Open(p.Path, vfs.Read)
 	if err != nil {
 		return offset, yield(Line{}, fmt.Errorf("read part: %w", err))
 	}
-	defer file.Close() // only read
-	f := forward{file: file, part: p.Number, offset: offset, at: before, limit: s.maxLine(), long: s.Long.of(file, s.maxLine())}
+	defer file.Close() // read-only
+	f := forward{file: file, part: p.Number, offset: offset, at: before, limit: s.maxLine(), long: s.Long.lookup(file, s.maxLine())}
 	for {
 		line, err := f.next()
 		if err == io.EOF {
@@ -164,8 +161,8 @@ func (s Source) partLines(p Part, offset int64, before firn.Pos, yield func(Line
 	}
 }
 
-// Back yields the lines before a position, newest first. It reads about as
-// much as is asked of it. A position within a line gives the beginning of it.
+// Back yields the lines before a position, newest first. It reads little more than it
+// yields. If the position is within a line, the beginning of the line is yielded.
 func (s Source) Back(before firn.Pos) iter.Seq2[Line, error] {
 	return func(yield func(Line, error) bool) {
 		last, offset := Split(before)
@@ -184,7 +181,7 @@ func (s Source) Back(before firn.Pos) iter.Seq2[Line, error] {
 				end = min(end, offset)
 			}
 			if i > 0 {
-				if err := s.lookAgain(&parts[i-1]); err != nil {
+				if err := s.refreshPart(&parts[i-1]); err != nil {
 					yield(Line{}, err)
 					return
 				}
@@ -196,9 +193,9 @@ func (s Source) Back(before firn.Pos) iter.Seq2[Line, error] {
 	}
 }
 
-// lookAgain looks at a part that has another one behind it: it got its last
-// lines before that one was begun, but perhaps after the first look.
-func (s Source) lookAgain(p *Part) (err error) {
+// refreshPart stats a part again that is followed by another one. It may have received its
+// last lines after it was first found but before the next part was created.
+func (s Source) refreshPart(p *Part) (err error) {
 	p.Info, err = s.FS.Stat(p.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("read part %s: %w", p.Path, firn.ErrNotFound)
@@ -209,7 +206,7 @@ func (s Source) lookAgain(p *Part) (err error) {
 	return nil
 }
 
-// endOf is the position after the last byte of some parts.
+// endOf returns the position after the last byte of the parts.
 func endOf(parts []Part) firn.Pos {
 	for i := len(parts) - 1; i >= 0; i-- {
 		if parts[i].Size > 0 {
@@ -219,8 +216,8 @@ func endOf(parts []Part) firn.Pos {
 	return 0
 }
 
-// partBack yields the lines of a part that end at or before an offset. Before
-// is the position of the first of them.
+// partBack yields the lines of a part that end at or before an offset, newest first. before
+// is the position of the first line of the part.
 func (s Source) partBack(p Part, end int64, before firn.Pos, yield func(Line, error) bool) bool {
 	if end == 0 {
 		return true
@@ -232,8 +229,8 @@ func (s Source) partBack(p Part, end int64, before firn.Pos, yield func(Line, er
 	if err != nil {
 		return yield(Line{}, fmt.Errorf("read part: %w", err))
 	}
-	defer file.Close() // only read
-	b := backward{file: file, part: p.Number, low: end, open: true, before: before, limit: s.maxLine(), long: s.Long.of(file, s.maxLine())}
+	defer file.Close() // read-only
+	b := backward{file: file, part: p.Number, low: end, open: true, before: before, limit: s.maxLine(), long: s.Long.lookup(file, s.maxLine())}
 	for {
 		line, err := b.next()
 		if err == io.EOF {

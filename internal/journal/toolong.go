@@ -10,21 +10,20 @@ import (
 	"firn/internal/vfs"
 )
 
-// Lines over the limit are not held in memory: they are scanned for their end
-// in pieces, and yielded as gaps. Zero bytes at the beginning of such a line,
-// as a power cut leaves them, are a gap of their own, so that a record that was
-// written behind them is read.
+// Lines over the limit are not held in memory: they are scanned in chunks and yielded as
+// gaps. Zero bytes at the start of such a line, as left by a power cut, are a separate gap,
+// so that a record written after them is still read.
 
-// skipPiece is how much of a line over the limit is looked at a time.
+// skipPiece is the chunk size for scanning a line over the limit.
 const skipPiece = 256 << 10
 
-// errTooLong refuses a line where none may be skipped.
+// errTooLong returns the error for a line over the limit that must not be skipped.
 func errTooLong(offset int64) error {
 	return fmt.Errorf("line at %d: %w: over %d bytes", offset, firn.ErrTooLarge, readSizeMost)
 }
 
-// FirstTooLong returns the first line that is not read because of the limit. Only parts
-// that are larger than the limit are read.
+// FirstTooLong returns the first line that exceeds the limit. It reads only parts that are
+// larger than the limit.
 func (s Source) FirstTooLong() (found Line, ok bool, err error) {
 	parts, err := s.parts(0)
 	for _, p := range parts {
@@ -42,8 +41,8 @@ func (s Source) FirstTooLong() (found Line, ok bool, err error) {
 	return Line{}, false, err
 }
 
-// tooLong returns the gap that the line at the offset is. Rest is what was read
-// from there on.
+// tooLong returns the line at the current offset as a gap. rest is the data already read
+// from there.
 func (f *forward) tooLong(rest []byte) (Line, error) {
 	if f.limit >= readSizeMost {
 		return Line{}, errTooLong(f.offset)
@@ -58,7 +57,7 @@ func (f *forward) tooLong(rest []byte) (Line, error) {
 	return f.skip(f.offset + int64(len(rest)))
 }
 
-// skip returns the line at the offset as a gap; before from it has no newline.
+// skip returns the line at the current offset as a gap. It has no newline before from.
 func (f *forward) skip(from int64) (Line, error) {
 	if i := bytes.IndexByte(f.buf[f.start:], '\n'); i >= 0 {
 		from = f.offset + int64(i)
@@ -75,8 +74,8 @@ func (f *forward) skip(from int64) (Line, error) {
 	return line, err
 }
 
-// gap returns what is between the offset and end as a gap, with the newline if
-// one is there, and goes on behind it.
+// gap returns the bytes between the current offset and end as a gap, including a newline at
+// its end, and continues after it.
 func (f *forward) gap(kind firn.GapKind, end int64) (Line, error) {
 	var next [1]byte
 	n, err := f.file.ReadAt(next[:], end)
@@ -90,12 +89,12 @@ func (f *forward) gap(kind firn.GapKind, end int64) (Line, error) {
 	f.offset, f.clear = end, 0
 	f.at = Place(f.part, f.offset)
 	line.Next = f.at
-	f.buf, f.start, f.eof = nil, 0, false // which may be large
+	f.buf, f.start, f.eof = nil, 0, false // the buffer may be large
 	return line, nil
 }
 
-// tooLong returns the line that ends with the buffer as a gap. What it begins
-// with may follow as another one.
+// tooLong returns the line at the end of the buffer as a gap. The zero bytes at its start
+// may follow as another gap.
 func (b *backward) tooLong() (Line, error) {
 	end := b.low + int64(len(b.buf))
 	open := b.open
@@ -111,7 +110,7 @@ func (b *backward) tooLong() (Line, error) {
 		return Line{}, err
 	}
 	zeros = min(zeros, end)
-	if !open && zeros == end-1 { // nothing but zeros and the newline
+	if !open && zeros == end-1 { // only zeros and the newline
 		zeros = end
 	}
 	first := Line{At: Place(b.part, start), Start: Place(b.part, start), Next: Place(b.part, zeros), Gap: firn.GapNUL, Open: open && zeros == end}
@@ -134,8 +133,9 @@ func (b *backward) tooLong() (Line, error) {
 	return rest, err
 }
 
-// known returns the line that ends with the buffer if it is known to be over the limit.
-func (b *backward) known() (Line, bool) {
+// knownLong returns the line at the end of the buffer if it is cached as being over the
+// limit.
+func (b *backward) knownLong() (Line, bool) {
 	end := b.low + int64(len(b.buf))
 	start, ok := b.long.start(end)
 	if !ok {
@@ -145,11 +145,11 @@ func (b *backward) known() (Line, bool) {
 	if start == 0 {
 		line.At = b.before
 	}
-	b.low, b.buf, b.breaks, b.open = start, nil, nil, true // go on as from the end of a file
+	b.low, b.buf, b.breaks, b.open = start, nil, nil, true // continue as at the end of a file
 	return line, true
 }
 
-// readRest reads what stands behind zero bytes, if that is not too long.
+// readRest reads the data after leading zero bytes unless it is too long.
 func (b *backward) readRest(rest *Line, start, end int64) error {
 	if !rest.Open {
 		end-- // the newline
@@ -165,8 +165,8 @@ func (b *backward) readRest(rest *Line, start, end int64) error {
 	return nil
 }
 
-// lineStart finds where the line begins that ends with the buffer, and leaves in
-// the buffer what is before it.
+// lineStart returns the start of the line at the end of the buffer, and leaves the bytes
+// before it in the buffer.
 func (b *backward) lineStart() (int64, error) {
 	b.open = false
 	if n := len(b.breaks); n > 0 {
@@ -176,7 +176,7 @@ func (b *backward) lineStart() (int64, error) {
 		return b.low + int64(start), nil
 	}
 	low := b.low
-	b.buf, b.breaks, b.open = nil, nil, true // go on as from the end of a file
+	b.buf, b.breaks, b.open = nil, nil, true // continue as at the end of a file
 	piece := make([]byte, skipPiece)
 	for low > 0 {
 		n := min(low, skipPiece)
@@ -193,13 +193,13 @@ func (b *backward) lineStart() (int64, error) {
 	return low, nil
 }
 
-// findByte returns the offset of the first byte of a value from an offset on,
-// or the end of the file.
+// findByte returns the offset of the first byte with the given value from an offset on, or
+// the end of the file.
 func findByte(file vfs.File, offset int64, value byte) (int64, error) {
 	return scan(file, offset, func(b []byte) int { return bytes.IndexByte(b, value) })
 }
 
-// runOfZeros returns where zero bytes that begin at an offset end.
+// runOfZeros returns the end of a run of zero bytes that starts at an offset.
 func runOfZeros(file vfs.File, offset int64) (int64, error) {
 	var zeros [4 << 10]byte
 	return scan(file, offset, func(b []byte) int {
@@ -217,8 +217,8 @@ func runOfZeros(file vfs.File, offset int64) (int64, error) {
 	})
 }
 
-// scan reads a file from an offset on until find finds something, and returns
-// where, or the end of the file.
+// scan reads a file from an offset on until find returns an index, and returns its offset,
+// or the end of the file.
 func scan(file vfs.File, offset int64, find func([]byte) int) (int64, error) {
 	piece := make([]byte, skipPiece)
 	for {

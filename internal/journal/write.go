@@ -11,10 +11,10 @@ import (
 	"firn/internal/vfs"
 )
 
-// look compares the files with what we know of them, under the lock: another
-// process may have appended, rolled, or died within a write; somebody may have
-// deleted, cut or swapped a file.
-func (j *Journal) look() error {
+// checkFiles compares the files with the journal's state. The lock must be held. Another
+// process may have appended, rolled, or died during a write, and files may have been
+// deleted, truncated or replaced.
+func (j *Journal) checkFiles() error {
 	info, err := j.fs.Stat(j.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -27,7 +27,7 @@ func (j *Journal) look() error {
 		return j.cutShort(info.Size)
 	}
 	if j.last != j.first {
-		if err := j.lookAtFirst(); err != nil {
+		if err := j.checkFirst(); err != nil {
 			return err
 		}
 	}
@@ -48,9 +48,9 @@ func (j *Journal) look() error {
 	return nil
 }
 
-// lookAtFirst sees whether the first part is still in its place: others would
-// lock another file than we do.
-func (j *Journal) lookAtFirst() error {
+// checkFirst checks that the first part is still at its path. If it is not, other processes
+// lock a different file.
+func (j *Journal) checkFirst() error {
 	switch info, err := j.fs.Stat(j.base); {
 	case errors.Is(err, fs.ErrNotExist):
 		return j.replaced("its first part was deleted")
@@ -62,14 +62,14 @@ func (j *Journal) lookAtFirst() error {
 	return nil
 }
 
-// advance goes on to the last part there is.
+// advance moves on to the last existing part.
 func (j *Journal) advance() error {
 	parts, err := partsFrom(j.fs, j.base, j.part+1)
 	if err != nil || len(parts) == 0 {
 		return err
 	}
-	if j.last != j.first { // it will be closed, and an append may still wait for its sync
-		if err := j.finish(); err != nil {
+	if j.last != j.first { // It will be closed, and an append may still be waiting for its sync.
+		if err := j.syncBeforeRoll(); err != nil {
 			return err
 		}
 	}
@@ -86,16 +86,16 @@ func (j *Journal) advance() error {
 		}
 		total += p.Size
 	}
-	if err := j.adopt(file, newest.Number, newest.Path, false); err != nil {
+	if err := j.setLast(file, newest.Number, newest.Path, false); err != nil {
 		return err
 	}
 	j.before, j.total = before, total
 	return nil
 }
 
-// adopt makes file the part that is appended to. The part before it is closed:
-// what was promised of it is durable, so that nothing depends on how that ends.
-func (j *Journal) adopt(file vfs.File, part int, path string, created bool) error {
+// setLast makes file the part to append to. The previous part is closed. Everything
+// acknowledged in it is durable, so an error of Close does not matter.
+func (j *Journal) setLast(file vfs.File, part int, path string, created bool) error {
 	info, err := file.Stat()
 	if err != nil {
 		return errors.Join(fmt.Errorf("look at part %s: %w", path, err), file.Close())
@@ -108,16 +108,16 @@ func (j *Journal) adopt(file vfs.File, part int, path string, created bool) erro
 	j.state = newState(file, path, created, j.opts.Committer)
 	j.state.base = j.size
 	j.sealed = created
-	j.tail = tail{} // which is of the part before
+	j.tail = tail{} // it belongs to the previous part
 	return nil
 }
 
-// roll begins a new part if n more bytes would be too many for this one. The
-// old part is made durable first: a later part must never be there without
-// the end of the one before it.
+// roll starts a new part if n more bytes would exceed the size limit of this one. The old
+// part is synced first, so that a later part never exists without the end of the one before
+// it.
 func (j *Journal) roll(n int) error {
 	if limit := j.opts.MaxBytes; limit > 0 && j.total+j.size+int64(n) > limit {
-		return &full{fmt.Errorf("append %d bytes to %s: %w: it has %d and is limited to %d", n, j.base, firn.ErrTooLarge, j.total+j.size, limit)}
+		return &fullError{fmt.Errorf("append %d bytes to %s: %w: it has %d and is limited to %d", n, j.base, firn.ErrTooLarge, j.total+j.size, limit)}
 	}
 	if j.size == 0 || j.size+int64(n) <= j.opts.PartSize {
 		return nil
@@ -125,7 +125,7 @@ func (j *Journal) roll(n int) error {
 	if j.part >= maxPart {
 		return fmt.Errorf("append to %s: %w: it has %d parts", j.base, firn.ErrTooLarge, j.part+1)
 	}
-	if err := j.finish(); err != nil {
+	if err := j.syncBeforeRoll(); err != nil {
 		return err
 	}
 	before, total := j.end(), j.total+j.size
@@ -134,15 +134,15 @@ func (j *Journal) roll(n int) error {
 	if err != nil {
 		return fmt.Errorf("begin part %s: %w: %w", path, firn.ErrNotSaved, err)
 	}
-	if err := j.adopt(file, j.part+1, path, true); err != nil {
+	if err := j.setLast(file, j.part+1, path, true); err != nil {
 		return err
 	}
 	j.before, j.total = before, total
 	return nil
 }
 
-// finish makes the last part durable before another takes its place.
-func (j *Journal) finish() error {
+// syncBeforeRoll makes the last part durable before another one replaces it.
+func (j *Journal) syncBeforeRoll() error {
 	if j.opts.Sync == SyncNever {
 		return nil
 	}
@@ -153,13 +153,13 @@ func (j *Journal) finish() error {
 	return nil
 }
 
-// write adds data with one system call. If not all of it could be written, the
-// file is cut back to where it was.
+// write appends data with one system call. On a short write, the file is truncated to its
+// previous size.
 func (j *Journal) write(data []byte) error {
 	n, err := j.last.Write(data)
 	if n > 0 && n < len(data) && (err == nil || errors.Is(err, io.ErrShortWrite)) {
-		// The system took only part of it and does not say why; asked again, it
-		// does: a disk that is full, mostly.
+		// The system wrote only a part without an error. Retrying returns the reason,
+		// usually a full disk.
 		var more int
 		more, err = j.last.Write(data[n:])
 		n += more
@@ -174,14 +174,13 @@ func (j *Journal) write(data []byte) error {
 	}
 	err = fmt.Errorf("append %d bytes to %s: %w: %w", len(data), j.path, firn.ErrNotSaved, err)
 	if cut := j.cutBack(n); cut != nil {
-		return j.poison("append to "+j.base, fmt.Errorf("%w; cutting it back failed too: %w", err, cut))
+		return j.fail("append to "+j.base, fmt.Errorf("%w; cutting it back failed too: %w", err, cut))
 	}
 	return err
 }
 
-// cutBack takes n bytes off again that a failed append has written. It is
-// synced, so that after a power cut none of them are on disk among those that
-// the next append puts in their place.
+// cutBack removes n bytes that a failed append has written. It syncs, so that after a power
+// cut none of them appear among the bytes of the next append.
 func (j *Journal) cutBack(n int) error {
 	if err := j.last.Truncate(j.size); err != nil || n == 0 {
 		return err
@@ -189,8 +188,8 @@ func (j *Journal) cutBack(n int) error {
 	return j.state.force()
 }
 
-// replaced stops the journal because the file at its path is not ours any
-// more. What we wrote is still in the files we hold: it is saved beside.
+// replaced stops the journal because the file at its path is a different one. Data in the
+// files that are still open is saved to side files.
 func (j *Journal) replaced(how string) error {
 	err := fmt.Errorf("append to %s: %w: %s", j.path, firn.ErrReplaced, how)
 	err = j.saveDeleted(err, j.last, j.path)
@@ -201,10 +200,9 @@ func (j *Journal) replaced(how string) error {
 	return err
 }
 
-// SaveDeleted saves beside what is in files of the journal that were deleted
-// while it had them open, and returns why, as appending would: an ErrReplaced
-// that names where, or nil if none was deleted. It is for who is about to close
-// the journal: after that nobody has the bytes.
+// SaveDeleted saves the content of the journal's files that were deleted while open. It
+// returns the same ErrReplaced as an append would, which names the side files, or nil if
+// none was deleted. Call it before closing the journal: after that the data is lost.
 func (j *Journal) SaveDeleted() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -214,28 +212,28 @@ func (j *Journal) SaveDeleted() error {
 	return j.replaced("it was deleted")
 }
 
-// isDeleted reports whether an open file with something in it has no name.
+// isDeleted reports whether an open file is not empty and has no name.
 func isDeleted(file vfs.File) bool {
 	info, err := file.Stat()
 	return err == nil && info.Links == 0 && info.Size > 0
 }
 
-// saveDeleted saves what is in a part that has no name any more, and says so
-// in the error.
+// saveDeleted saves the content of a part that has no name anymore, and adds the side file
+// to the error.
 func (j *Journal) saveDeleted(err error, file vfs.File, path string) error {
 	info, statErr := file.Stat()
 	if statErr != nil {
 		return withRescue(err, "", statErr)
 	}
-	if info.Links > 0 || info.Size == 0 { // it lives on under another name, or there is nothing
+	if info.Links > 0 || info.Size == 0 { // it still has another name, or is empty
 		return err
 	}
 	saved, saveErr := rescue(j.fs, path, io.NewSectionReader(file, 0, info.Size), 0)
 	return withRescue(err, saved, saveErr)
 }
 
-// cutShort stops the journal because somebody took bytes off its end. Those of
-// them that we remember are saved beside.
+// cutShort stops the journal because another process truncated it. The removed bytes that
+// are still in memory are saved to a side file.
 func (j *Journal) cutShort(size int64) error {
 	err := fmt.Errorf("append to %s: %w: it was cut from %d bytes to %d", j.path, firn.ErrReplaced, j.size, size)
 	lost, from := j.tail.after(size)
@@ -255,14 +253,14 @@ func withRescue(err error, saved string, saveErr error) error {
 	return fmt.Errorf("%w; what we wrote is saved as %s", err, filepath.Base(saved))
 }
 
-// rescue saves bytes of a part, beginning at an offset in it, in a side file.
+// rescue saves bytes of a part, starting at an offset in it, in a side file.
 func rescue(fsys vfs.FS, path string, r io.Reader, offset int64) (string, error) {
-	return saveBeside(fsys, fmt.Sprintf("%s.rescued-%d", path, offset), r)
+	return saveSideFile(fsys, fmt.Sprintf("%s.rescued-%d", path, offset), r)
 }
 
-// saveBeside writes a new file durably. If the name is taken, a number is
-// added: what was saved before is never overwritten.
-func saveBeside(fsys vfs.FS, name string, r io.Reader) (string, error) {
+// saveSideFile writes a new file durably. If the name exists, it adds a number, so that
+// earlier side files are never overwritten.
+func saveSideFile(fsys vfs.FS, name string, r io.Reader) (string, error) {
 	path := name
 	file, err := fsys.Open(path, vfs.Create)
 	for n := 2; errors.Is(err, fs.ErrExist) && n < 1000; n++ {

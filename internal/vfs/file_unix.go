@@ -11,15 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// file is an open file. It talks to the system itself, because os.File writes
-// on and on until all is written, and we want to know of the first short write.
+// file is an open file. It makes system calls directly because os.File.Write retries until
+// everything is written, and short writes must be visible to the caller.
 type file struct {
 	fd     int
 	path   string
 	append bool
-	// uses counts the calls under way, plus one while the file is open. The
-	// number fd may be given to another file as soon as it is closed, so it is
-	// closed by the last one out.
+	// uses counts the calls in progress, plus one while the file is open. The last user
+	// closes fd, because the kernel may reuse the number as soon as it is closed.
 	uses   atomic.Int64
 	closed atomic.Bool
 }
@@ -30,7 +29,7 @@ func newFile(fd int, path string, flags int) *file {
 	return f
 }
 
-// use begins a call; done ends it.
+// use starts a call and done ends it.
 func (f *file) use(op string) error {
 	for {
 		n := f.uses.Load()
@@ -54,8 +53,8 @@ func (f *file) fail(op string, err error) error {
 	return &fs.PathError{Op: op, Path: f.path, Err: err}
 }
 
-// call runs one system call on the open file, again if a signal broke it off
-// before it did anything. It must not be used on the hot path: do escapes.
+// call runs one system call on the open file and retries it after EINTR. Do not use it on
+// the hot path: do escapes to the heap.
 func (f *file) call(op string, do func(fd int) error) error {
 	if err := f.use(op); err != nil {
 		return err
@@ -72,12 +71,12 @@ func (f *file) call(op string, do func(fd int) error) error {
 	}
 }
 
-// Close closes the file. Calls under way are let finish.
+// Close closes the file. Calls in progress are allowed to finish.
 func (f *file) Close() error {
 	if f.closed.Swap(true) {
 		return f.fail("close", os.ErrClosed)
 	}
-	// After EINTR the descriptor is gone all the same; nothing can be repeated.
+	// After EINTR the descriptor is closed anyway, so there is nothing to retry.
 	if err := f.done(); err != nil && err != unix.EINTR {
 		return f.fail("close", err)
 	}
@@ -106,7 +105,7 @@ func (f *file) Read(p []byte) (int, error) {
 	}
 }
 
-// maxRead is what every system takes in one call.
+// maxRead is the largest read that every system accepts in one call.
 const maxRead = 1 << 30
 
 func (f *file) ReadAt(p []byte, off int64) (int, error) {
@@ -130,8 +129,8 @@ func (f *file) ReadAt(p []byte, off int64) (int, error) {
 	return done, nil
 }
 
-// Write is one write(2). If the system took only a part, because the disk is
-// full for example, that part is in the file and the error says so.
+// Write makes one write(2) call. On a short write, for example on a full disk, the written
+// part stays in the file and an error is returned.
 func (f *file) Write(p []byte) (int, error) {
 	if err := f.use("write"); err != nil {
 		return 0, err
@@ -145,8 +144,8 @@ func (f *file) Write(p []byte) (int, error) {
 	}
 }
 
-// WriteAt is one pwrite(2). A file opened to append has none: the system would
-// add to the end whatever the offset.
+// WriteAt makes one pwrite(2) call. It fails on a file opened for appending, where the
+// system would ignore the offset.
 func (f *file) WriteAt(p []byte, off int64) (int, error) {
 	if f.append {
 		return 0, f.fail("write", fs.ErrInvalid)

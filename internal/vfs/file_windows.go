@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// file is an open file. Reading is that of package os; what package os does
-// otherwise than we need is done by hand.
+// file is an open file. Reads use package os; operations that package os implements
+// differently are done here.
 type file struct {
 	*os.File
 	conn   syscall.RawConn
@@ -43,9 +43,8 @@ func (f *file) call(op string, do func(h windows.Handle) error) error {
 	return nil
 }
 
-// Write is one call of the system. Both halves of the offset all ones mean the
-// end of the file, wherever it is by then. (FILE_APPEND_DATA would do the same
-// but forbids Truncate.)
+// Write makes one system call. An offset of all ones means the current end of the file.
+// (FILE_APPEND_DATA would do the same but forbids Truncate.)
 func (f *file) Write(p []byte) (int, error) {
 	var n uint32
 	err := f.call("write", func(h windows.Handle) error {

@@ -4,14 +4,14 @@ package vfs
 
 import "golang.org/x/sys/unix"
 
-// The lock is that of flock(2): it belongs to the open file, not to the
-// process, so two opens of one file in one process keep each other out.
+// Locks use flock(2). They belong to the open file, not to the process, so two opens of one
+// file in one process exclude each other.
 
 func (f *file) Lock() error {
 	return f.call("lock", func(fd int) error { return unix.Flock(fd, unix.LOCK_EX) })
 }
 
-// TryLock and Unlock are called at every append, so they do without call.
+// TryLock and Unlock run on every append, so they avoid call.
 
 func (f *file) TryLock() (bool, error) {
 	switch err := f.flock("lock", unix.LOCK_EX|unix.LOCK_NB); err {
@@ -26,7 +26,7 @@ func (f *file) TryLock() (bool, error) {
 
 func (f *file) Unlock() error { return f.flock("unlock", unix.LOCK_UN) }
 
-// flock returns EWOULDBLOCK as it is.
+// flock returns EWOULDBLOCK unwrapped.
 func (f *file) flock(op string, how int) error {
 	if err := f.use(op); err != nil {
 		return err

@@ -2,14 +2,14 @@ package vfs
 
 import "golang.org/x/sys/windows"
 
-// Locks of this system keep others from reading and writing the locked bytes,
-// so we lock one byte where no file has any.
+// lockPlace returns the byte range to lock. Windows locks block reads and writes of the
+// locked bytes, so the range is one byte beyond the end of any file.
 func lockPlace() *windows.Overlapped {
 	return &windows.Overlapped{Offset: ^uint32(0) - 1, OffsetHigh: 1<<31 - 1}
 }
 
-// Lock takes the lock. Taking it twice through one open file changes nothing,
-// as on other systems; this one would wait for itself.
+// Lock takes the lock. Taking it twice through one open file has no effect, as on other
+// systems; Windows itself would deadlock.
 func (f *file) Lock() error {
 	_, err := f.lock(windows.LOCKFILE_EXCLUSIVE_LOCK)
 	return err

@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// LockDir takes the exclusive kernel lock on a directory itself, without
-// waiting. The lock cannot be lost to a deleted file in it. It is freed by Close
-// and by the death of the process. If another process has it, taken is false. On
-// a file system that cannot lock directories lock is nil and taken is true.
+// LockDir takes the exclusive kernel lock on a directory without waiting. Unlike a lock
+// file, it cannot be lost by deleting a file. Close and process exit release it. taken is
+// false if another process holds the lock. On a file system that cannot lock directories,
+// lock is nil and taken is true.
 func (OS) LockDir(path string) (lock io.Closer, taken bool, err error) {
 	d, err := os.Open(path)
 	if err != nil {
@@ -26,7 +26,7 @@ func (OS) LockDir(path string) (lock io.Closer, taken bool, err error) {
 		case unix.EWOULDBLOCK:
 			d.Close()
 			return nil, false, nil
-		default: // such as EBADF or ENOLCK on network file systems
+		default: // for example EBADF or ENOLCK on network file systems
 			d.Close()
 			return nil, true, nil
 		}

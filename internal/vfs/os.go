@@ -12,28 +12,27 @@ import (
 	"firn"
 )
 
-// The permissions of everything that is made here: for the owner alone.
+// Permissions of created files and directories: owner only.
 const (
 	filePerm = 0o600
 	dirPerm  = 0o700
 )
 
-// OS is the file system of the operating system. Its zero value is ready.
+// OS is the file system of the operating system. The zero value is ready to use.
 //
-// It opens regular files only: a directory is EISDIR, and a pipe or a device is
-// refused rather than waited for. Files must be closed by hand; the garbage
-// collector does not do it. A waiting Lock keeps one thread of the system.
+// It opens regular files only: opening a directory fails with EISDIR, and pipes and devices
+// are rejected without waiting. Files must be closed explicitly; they have no finalizer. A
+// blocked Lock occupies an operating system thread.
 type OS struct{}
 
 var _ FS = OS{}
 
-// SyncerFS is a file system that can be made durable all at once, which is
-// cheaper than syncing many files one by one.
+// SyncerFS is a file system that can be synced as a whole, which is cheaper than syncing
+// many files one by one.
 type SyncerFS interface {
-	// SyncFS makes durable everything that was written, by anyone, to the file
-	// system that holds path: bytes, lengths and names. It is
-	// errors.ErrUnsupported where that cannot be promised; then files and
-	// directories must be synced one by one.
+	// SyncFS makes everything written to the file system that holds path durable, by any
+	// process: bytes, lengths and names. It returns errors.ErrUnsupported where that cannot
+	// be guaranteed; files and directories must then be synced one by one.
 	SyncFS(path string) error
 }
 
@@ -43,8 +42,8 @@ func (OS) ReadDir(path string) ([]fs.DirEntry, error) { return os.ReadDir(path) 
 // Remove implements [FS].
 func (OS) Remove(path string) error { return os.Remove(path) }
 
-// MkdirAll implements [FS]. It syncs the parents of the directories it made
-// itself; for one that somebody else is just making, that one does it.
+// MkdirAll implements [FS]. It syncs the parents of the directories that it created; a
+// concurrent creator syncs its own.
 func (o OS) MkdirAll(path string) error {
 	info, err := o.Stat(path)
 	if err == nil {
@@ -73,7 +72,7 @@ func (o OS) MkdirAll(path string) error {
 	return o.SyncDir(parent)
 }
 
-// existingDir tells whether what somebody made before us is a directory.
+// existingDir returns an error unless path, which already exists, is a directory.
 func (o OS) existingDir(path string) error {
 	info, err := o.Stat(path)
 	if err != nil {
@@ -85,14 +84,14 @@ func (o OS) existingDir(path string) error {
 	return nil
 }
 
-// WriteFile replaces the file at path, or makes it, so that at any time and
-// after any crash there is either the old content or the new, whole. When it
-// returns, the new content is durable. If it fails before the file is in its
-// place, the error is a [firn.ErrNotSaved]: the old file is untouched and nothing
-// is left behind. If only the last step fails (the sync of the directory) it is a
-// [firn.ErrUnknownOutcome]: the new file is there but may be gone after a crash.
+// WriteFile replaces or creates the file at path atomically: at any time, and after a
+// crash, the file has either the old or the new content. When it returns nil, the new
+// content is durable. If it fails before the rename, the error is a [firn.ErrNotSaved]: the
+// old file is unchanged and no temporary file is left. If only the final directory sync
+// fails, the error is a [firn.ErrUnknownOutcome]: the new file is visible but may be lost
+// in a crash.
 //
-// A symbolic link at path is itself replaced, not what it points at.
+// A symbolic link at path is replaced, not followed.
 func WriteFile(fsys FS, path string, data []byte) error {
 	dir, base := filepath.Split(path)
 	if dir == "" {
@@ -108,9 +107,9 @@ func WriteFile(fsys FS, path string, data []byte) error {
 	return SyncNames(fsys, filepath.Clean(dir))
 }
 
-// SyncNames makes renames and removals in a directory durable that were made
-// before. If it fails the error is a [firn.ErrUnknownOutcome]: they can be seen,
-// and may be undone by a crash.
+// SyncNames makes earlier renames and removals in a directory durable. If it fails, the
+// error is a [firn.ErrUnknownOutcome]: the changes are visible but may be undone by a
+// crash.
 func SyncNames(fsys FS, dir string) error {
 	if err := fsys.SyncDir(dir); err != nil {
 		return fmt.Errorf("%w: %w", firn.ErrUnknownOutcome, err)
@@ -118,8 +117,8 @@ func SyncNames(fsys FS, dir string) error {
 	return nil
 }
 
-// RemoveAll removes a directory and everything in it, without following links. One that
-// is not there is removed already. What cannot be removed keeps it from nothing else.
+// RemoveAll removes a directory and its contents without following links. It returns nil if
+// the directory does not exist. It continues after errors and removes as much as it can.
 func RemoveAll(fsys FS, dir string) error {
 	entries, err := fsys.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -135,14 +134,14 @@ func RemoveAll(fsys FS, dir string) error {
 	return errors.Join(err, fsys.Remove(dir))
 }
 
-// writeNew makes a file with durable content. If it fails there is none.
+// writeNew creates a file with durable content. If it fails, it leaves no file.
 func writeNew(fsys FS, path string, data []byte) error {
 	f, err := fsys.Open(path, Create)
 	if err != nil {
 		return err
 	}
 	n, err := f.Write(data)
-	if n > 0 && errors.Is(err, io.ErrShortWrite) { // asked again, the system says why: mostly the disk is full
+	if n > 0 && errors.Is(err, io.ErrShortWrite) { // Retrying the write returns the reason, usually a full disk.
 		_, err = f.Write(data[n:])
 	}
 	if err == nil {
@@ -157,6 +156,6 @@ func writeNew(fsys FS, path string, data []byte) error {
 	return nil
 }
 
-// Link gives a file a second name. It is not part of FS: few need it, and not
-// every file system can.
+// Link creates a hard link. It is not part of FS because few callers need it and not every
+// file system supports it.
 func (OS) Link(from, to string) error { return os.Link(from, to) }

@@ -12,8 +12,8 @@ import (
 
 const errNotDir = unix.ENOTDIR
 
-// openTries bounds the change between opening and making a file when somebody
-// else makes and removes it all the time, or when it is a link to nothing.
+// openTries bounds the retries between opening and creating a file when another process
+// keeps creating and removing it, or when it is a dangling link.
 const openTries = 8
 
 // Open implements [FS].
@@ -42,8 +42,8 @@ func (OS) Open(path string, mode Mode) (File, error) {
 	return f, nil
 }
 
-// openOrCreate opens a file or makes it. The two are different calls so that
-// we know whether we made it: we set the permissions only of what is ours.
+// openOrCreate opens a file or creates it. These are separate calls so that permissions are
+// set only on files created here.
 func openOrCreate(path string, flags int) (*file, error) {
 	var err error
 	for range openTries {
@@ -60,8 +60,8 @@ func openOrCreate(path string, flags int) (*file, error) {
 	return nil, err
 }
 
-// createFile makes a file that must not exist, for its owner alone even if the
-// umask takes that from the owner.
+// createFile creates a file that must not exist, with owner-only permissions even if the
+// umask removes the owner's bits.
 func createFile(path string, flags int) (*file, error) {
 	fd, err := openFD(path, flags|unix.O_CREAT|unix.O_EXCL)
 	if err != nil {
@@ -80,8 +80,8 @@ func createFile(path string, flags int) (*file, error) {
 	return newFile(fd, path, flags), nil
 }
 
-// openFile opens a regular file that exists. It does not wait for the other
-// end of a pipe: O_NONBLOCK means nothing to a regular file.
+// openFile opens an existing regular file. O_NONBLOCK keeps it from waiting for the other
+// end of a pipe and has no effect on regular files.
 func openFile(path string, flags int) (*file, error) {
 	fd, err := openFD(path, flags|unix.O_NONBLOCK)
 	if err != nil {
@@ -118,9 +118,9 @@ func openFD(path string, flags int) (int, error) {
 	}
 }
 
-// Stat implements [FS]. It is asked at every append whether there is a next
-// part; so for a file that is not there the error is the bare number, which
-// costs nothing. Whoever passes it on says which file.
+// Stat implements [FS]. It runs on every append to check for a next part, so for a missing
+// file it returns the bare error number, which does not allocate. Callers that pass the
+// error on add the path.
 func (OS) Stat(path string) (Info, error) {
 	var st unix.Stat_t
 	for {
@@ -149,8 +149,8 @@ func (OS) Rename(from, to string) error {
 	}
 }
 
-// SyncDir implements [FS]. On a file system that knows no sync of a directory
-// there is nothing more that could be done, and that is not a failure.
+// SyncDir implements [FS]. File systems that do not support syncing a directory are not
+// treated as failing.
 func (OS) SyncDir(path string) error {
 	fd, err := openFD(path, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
@@ -164,7 +164,7 @@ func (OS) SyncDir(path string) error {
 	return nil
 }
 
-// ownerOnly gives a directory that we made the permissions it should have.
+// ownerOnly sets the permissions of a directory created here.
 func ownerOnly(path string) error {
 	info, err := OS{}.Stat(path)
 	if err != nil || info.Mode.Perm() == dirPerm {

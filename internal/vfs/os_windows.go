@@ -14,8 +14,8 @@ const errNotDir = syscall.ENOTDIR
 
 const shareAll = windows.FILE_SHARE_READ | windows.FILE_SHARE_WRITE | windows.FILE_SHARE_DELETE
 
-// Open implements [FS]. Unlike package os it lets others rename and remove the
-// file while it is open, as on other systems.
+// Open implements [FS]. Unlike package os, it allows renaming and removing the file while
+// it is open, as on other systems.
 func (OS) Open(path string, mode Mode) (File, error) {
 	access := uint32(windows.GENERIC_READ | windows.GENERIC_WRITE)
 	var disposition uint32
@@ -75,8 +75,8 @@ func (OS) Stat(path string) (Info, error) {
 // Rename implements [FS].
 func (OS) Rename(from, to string) error { return os.Rename(from, to) }
 
-// SyncDir implements [FS]. The system has no such call: it journals names by
-// itself, and a sync of a file carries its name along.
+// SyncDir implements [FS]. Windows has no such call: it journals names, and syncing a file
+// also syncs its name.
 func (o OS) SyncDir(path string) error {
 	if err := o.existingDir(path); err != nil {
 		return &fs.PathError{Op: "sync", Path: path, Err: err}
@@ -84,8 +84,8 @@ func (o OS) SyncDir(path string) error {
 	return nil
 }
 
-// ownerOnly has nothing to do: permissions are inherited from the directory
-// above, and a user's own folders are for that user alone.
+// ownerOnly does nothing: permissions are inherited from the parent directory, and a user's
+// own folders are private.
 func ownerOnly(string) error { return nil }
 
 func infoOf(h windows.Handle) (Info, error) {
@@ -110,8 +110,7 @@ func infoOf(h windows.Handle) (Info, error) {
 	return info, nil
 }
 
-// deletePending reports whether the file was removed and lives only because it
-// is open.
+// deletePending reports whether the file was removed and exists only until it is closed.
 func deletePending(h windows.Handle) bool {
 	var standard struct {
 		allocation, size int64

@@ -8,9 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// PeerUID returns the user id of the process at the other end of a Unix socket,
-// as it was when that process connected. known is false where the system cannot
-// tell.
+// PeerUID returns the user ID of the process at the other end of a Unix socket, as of the
+// time it connected. known is false on systems that do not provide it.
 func PeerUID(c *net.UnixConn) (uid int, known bool, err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {

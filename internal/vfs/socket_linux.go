@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ListenUnix listens on a Unix socket at path that only the owner can connect
-// to, whatever the umask is. The mode is set before the socket has a name, so
-// there is no moment at which others can connect. Closing the listener leaves
-// the file: it may be another process's by then.
+// ListenUnix listens on a Unix socket at path that only the owner can connect to,
+// regardless of the umask. The mode is set before the socket is bound to its name, so other
+// users can never connect. Closing the listener does not remove the file, because it may
+// belong to another process by then.
 func ListenUnix(ctx context.Context, path string) (net.Listener, error) {
 	config := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
 		var err error
@@ -28,9 +28,8 @@ func ListenUnix(ctx context.Context, path string) (net.Listener, error) {
 	return l, nil
 }
 
-// PeerUID returns the user id of the process at the other end of a Unix socket,
-// as it was when that process connected. known is false where the system cannot
-// tell.
+// PeerUID returns the user ID of the process at the other end of a Unix socket, as of the
+// time it connected. known is false on systems that do not provide it.
 func PeerUID(c *net.UnixConn) (uid int, known bool, err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {

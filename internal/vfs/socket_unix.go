@@ -9,11 +9,10 @@ import (
 	"path/filepath"
 )
 
-// ListenUnix listens on a Unix socket at path that only the owner can connect
-// to, whatever the umask is. The socket is made in a directory that only the
-// owner can enter and moved to path once its mode is set, so there is no moment
-// at which others can connect. Closing the listener leaves the file: it may be
-// another process's by then.
+// ListenUnix listens on a Unix socket at path that only the owner can connect to,
+// regardless of the umask. The socket is created in a directory that only the owner can
+// enter and moved to path after its mode is set, so other users can never connect. Closing
+// the listener does not remove the file, because it may belong to another process by then.
 func ListenUnix(ctx context.Context, path string) (net.Listener, error) {
 	dir, err := os.MkdirTemp(filepath.Dir(path), ".s")
 	if err != nil {

@@ -5,10 +5,10 @@ import (
 	"net"
 )
 
-// ListenUnix listens on a Unix socket at path. Who can connect is decided by the
-// access list that the socket inherits from its directory: in a user's profile
-// that is the user, the system and administrators. Closing the listener leaves
-// the file: it may be another process's by then.
+// ListenUnix listens on a Unix socket at path. The socket inherits the access list of its
+// directory: in a user's profile, the user, the system and administrators can connect.
+// Closing the listener does not remove the file, because it may belong to another process
+// by then.
 func ListenUnix(ctx context.Context, path string) (net.Listener, error) {
 	var config net.ListenConfig
 	l, err := config.Listen(ctx, "unix", path)

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// statPath is unix.Stat without its allocation for paths of usual length.
+// statPath is unix.Stat without the allocation for paths of usual length.
 func statPath(path string, st *unix.Stat_t) error {
 	var buf [256]byte
 	if len(path) >= len(buf) {

@@ -4,5 +4,5 @@ package vfs
 
 import "golang.org/x/sys/unix"
 
-// statPath asks the system what is at a path.
+// statPath calls stat(2).
 func statPath(path string, st *unix.Stat_t) error { return unix.Stat(path, st) }

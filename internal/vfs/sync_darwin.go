@@ -2,11 +2,11 @@ package vfs
 
 import "golang.org/x/sys/unix"
 
-// syncData is syncFull: there is no call for less.
+// syncData calls syncFull because there is no cheaper call.
 func syncData(fd int) error { return syncFull(fd) }
 
-// syncFull asks the disk itself to write; fsync alone only hands the bytes to
-// the disk here. Network file systems know only fsync.
+// syncFull flushes the disk's cache with F_FULLFSYNC; on this system fsync only passes the
+// bytes to the disk. Network file systems support only fsync.
 func syncFull(fd int) error {
 	for {
 		_, err := unix.FcntlInt(uintptr(fd), unix.F_FULLFSYNC, 0)

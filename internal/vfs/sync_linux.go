@@ -10,11 +10,11 @@ import (
 
 var _ SyncerFS = OS{}
 
-// syncData makes bytes and length durable, but not the time of the last
-// change: for an append that is one disk write less than fsync.
+// syncData makes bytes and length durable, but not the modification time. For an append
+// this saves one disk write compared to fsync.
 func syncData(fd int) error { return unix.Fdatasync(fd) }
 
-// syncFull makes everything about a file or directory durable.
+// syncFull makes a file or directory with all its metadata durable.
 func syncFull(fd int) error {
 	for {
 		if err := unix.Fsync(fd); err != unix.EINTR {
@@ -23,9 +23,9 @@ func syncFull(fd int) error {
 	}
 }
 
-// SyncFS implements [SyncerFS]. It is unsupported where the kernel's word for
-// it is worth nothing: on FUSE and network file systems it does not ask the
-// server, and before Linux 5.8 it does not tell of bytes that were lost.
+// SyncFS implements [SyncerFS]. It is unsupported where syncfs is unreliable: FUSE and
+// network file systems do not forward it to the server, and before Linux 5.8 it does not
+// report write errors.
 func (OS) SyncFS(path string) error {
 	if err := syncFS(path); err != nil {
 		return &fs.PathError{Op: "syncfs", Path: path, Err: err}
@@ -39,7 +39,7 @@ func syncFS(path string) error {
 		return err
 	}
 	defer unix.Close(fd)
-	if ok, err := syncFSTells(fd); err != nil {
+	if ok, err := syncFSReliable(fd); err != nil {
 		return err
 	} else if !ok {
 		return errors.ErrUnsupported
@@ -51,8 +51,8 @@ func syncFS(path string) error {
 	}
 }
 
-// syncFSTells reports whether syncfs can be trusted on an open file.
-func syncFSTells(fd int) (bool, error) {
+// syncFSReliable reports whether syncfs is reliable on the file system of an open file.
+func syncFSReliable(fd int) (bool, error) {
 	var st unix.Statfs_t
 	for {
 		err := unix.Fstatfs(fd, &st)
@@ -67,11 +67,11 @@ func syncFSTells(fd int) (bool, error) {
 	if err := unix.Uname(&name); err != nil {
 		return false, err
 	}
-	return localFS(int64(st.Type)) && syncErrorsTold(unix.ByteSliceToString(name.Release[:])), nil
+	return localFS(int64(st.Type)) && reportsSyncErrors(unix.ByteSliceToString(name.Release[:])), nil
 }
 
-// localFS reports whether a kind of file system is one whose disk the kernel
-// itself writes. It is a list of those we know; others are only slower.
+// localFS reports whether kind is a known file system that the kernel itself writes to
+// disk. Unknown file systems are only slower.
 func localFS(kind int64) bool {
 	switch uint32(kind) {
 	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC,
@@ -81,8 +81,9 @@ func localFS(kind int64) bool {
 	return false
 }
 
-// syncErrorsTold reports whether a release of the kernel is 5.8 or later.
-func syncErrorsTold(release string) bool {
+// reportsSyncErrors reports whether syncfs returns write errors in a kernel release, that
+// is, whether it is 5.8 or later.
+func reportsSyncErrors(release string) bool {
 	var major, minor int
 	if n, _ := fmt.Sscanf(release, "%d.%d", &major, &minor); n != 2 {
 		return false

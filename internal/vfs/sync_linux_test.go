@@ -7,7 +7,7 @@ func TestSyncErrorsTold(t *testing.T) {
 		"5.7.19": false, "5.8.0-1-amd64": true, "5.15.0": true, "6.18.44-fc": true, "10.0": true,
 		"4.19.0": false, "": false, "six": false,
 	} {
-		if got := syncErrorsTold(release); got != want {
+		if got := reportsSyncErrors(release); got != want {
 			t.Errorf("%q: %v", release, got)
 		}
 	}

@@ -4,10 +4,10 @@ package vfs
 
 import "golang.org/x/sys/unix"
 
-// syncData is syncFull: not every system has a call for less.
+// syncData calls syncFull because not every system has fdatasync.
 func syncData(fd int) error { return syncFull(fd) }
 
-// syncFull makes everything about a file or directory durable.
+// syncFull makes a file or directory with all its metadata durable.
 func syncFull(fd int) error {
 	for {
 		if err := unix.Fsync(fd); err != unix.EINTR {

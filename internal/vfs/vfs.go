@@ -1,9 +1,9 @@
-// Package vfs is the few file operations that keeping a journal needs, so that
-// tests can make every one of them fail and can take the power away between
-// any two. The real thing is [OS].
+// Package vfs defines the file operations that a journal needs, so that tests can make each
+// of them fail and can simulate a power cut between any two. [OS] is the implementation for
+// real files.
 //
-// It is also the one place that creates files and directories: they are for
-// their owner alone (0600 and 0700), whatever the umask says.
+// All files and directories are created through this package, with owner-only permissions
+// (0600 and 0700) regardless of the umask.
 package vfs
 
 import (
@@ -12,23 +12,23 @@ import (
 	"time"
 )
 
-// FS is a file system. Paths are as the operating system spells them.
+// FS is a file system. Paths use the syntax of the operating system.
 type FS interface {
-	// Open opens a file. Errors are those of package os: errors.Is(err,
-	// fs.ErrNotExist) and the system's error numbers can be told.
+	// Open opens a file. Errors are those of package os: they support errors.Is with
+	// fs.ErrNotExist and the system's error numbers.
 	Open(path string, mode Mode) (File, error)
-	// Stat tells of the file at path, following links.
+	// Stat returns information about the file at path, following links.
 	Stat(path string) (Info, error)
-	// ReadDir names what is in a directory, sorted.
+	// ReadDir returns the entries of a directory, sorted by name.
 	ReadDir(path string) ([]fs.DirEntry, error)
-	// MkdirAll makes a directory and those above it, for the owner alone, and
-	// makes their names durable.
+	// MkdirAll creates a directory and its parents with owner-only permissions and makes
+	// their names durable.
 	MkdirAll(path string) error
-	// Rename moves a file, replacing what is there. SyncDir makes it durable.
+	// Rename moves a file, replacing an existing one. SyncDir makes it durable.
 	Rename(from, to string) error
-	// Remove takes away a file or an empty directory.
+	// Remove removes a file or an empty directory.
 	Remove(path string) error
-	// SyncDir makes durable which files are in a directory.
+	// SyncDir makes the names in a directory durable.
 	SyncDir(path string) error
 }
 
@@ -36,36 +36,36 @@ type FS interface {
 type File interface {
 	io.Reader
 	io.ReaderAt
-	// Write adds to the end of a file opened to append, with one system call.
+	// Write appends to a file opened with Append or Extend, using one system call.
 	io.Writer
 	io.WriterAt
 	io.Closer
-	// Stat tells of the open file, which may have no name any more.
+	// Stat returns information about the open file, even after it was unlinked.
 	Stat() (Info, error)
-	// Truncate cuts the file to size bytes.
+	// Truncate sets the size of the file.
 	Truncate(size int64) error
-	// Sync makes the file's bytes and its length durable. Once it has failed,
-	// nothing is known of what was written since the last success.
+	// Sync makes the file's bytes and length durable. After a failure, the state of
+	// everything written since the last successful sync is unknown.
 	Sync() error
-	// Lock takes the exclusive kernel lock on the file, waiting for it. It is
-	// freed by Unlock, by Close and by the death of the process.
+	// Lock waits for the exclusive kernel lock on the file. Unlock, Close and process exit
+	// release it.
 	Lock() error
 	// TryLock is Lock without waiting; it reports whether the lock was taken.
 	TryLock() (bool, error)
 	Unlock() error
 }
 
-// Mode says what a file is opened for.
+// Mode selects how a file is opened.
 type Mode int
 
 const (
-	// Read opens an existing file to be read.
+	// Read opens an existing file for reading.
 	Read Mode = iota
-	// Append opens or creates a file to be read and added to at its end.
+	// Append opens or creates a file for reading and appending.
 	Append
-	// Create makes a new file to be read and added to; it must not exist.
+	// Create creates a file for reading and appending; it must not exist.
 	Create
-	// Update opens or creates a file to be read and written anywhere in it.
+	// Update opens or creates a file for reading and writing at any offset.
 	Update
 	// Extend is Append for a file that must exist.
 	Extend
@@ -73,18 +73,18 @@ const (
 	Change
 )
 
-// Info tells of a file.
+// Info describes a file.
 type Info struct {
 	Size    int64
 	ModTime time.Time
 	Mode    fs.FileMode
-	// Device and Inode together name the file itself, whatever its path.
+	// Device and Inode together identify the file independently of its path.
 	Device, Inode uint64
-	// Links is the number of names the file has; 0 once it is deleted.
+	// Links is the number of hard links; 0 after the file is deleted.
 	Links uint64
 }
 
-// Same reports whether two infos are of one file.
+// Same reports whether both infos describe the same file.
 func (i Info) Same(other Info) bool {
 	return i.Inode == other.Inode && i.Device == other.Device
 }

@@ -7,36 +7,34 @@ import (
 	"sync"
 )
 
-// choice says what a crash keeps of all that was not durable.
+// choice selects the data that survives a crash although it was not durable.
 type choice struct {
 	// name reports whether a change of names is on the disk.
 	name func(c *nameChange) bool
-	// size is how long a file is.
+	// size returns the size of a file.
 	size func(n *node) int64
-	// sector is which version of a sector is on the disk: 0 for what was there
-	// at the last sync, i for the ith after that.
+	// sector returns the version of a sector on the disk: 0 for the last synced one, i for
+	// the ith after it.
 	sector func(n *node, s int64) int
 }
 
-// Crash returns the file system as it is found if the power went off now and
-// the disk holds exactly what was made durable, nothing else. It is otherwise as
-// [FS.CrashRandom] says.
+// Crash returns the file system after a power cut now, if the disk holds only durable data.
+// Otherwise it is like [FS.CrashRandom].
 func (f *FS) Crash() *FS {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.crash(choice{noNames, oldSize, oldSector})
 }
 
-// CrashRandom returns the file system as it might be found if the power went
-// off now, one of all the possibilities: of what was not synced, every sector,
-// size and change of names is there or not, each by itself. Nobody holds a lock
-// in it, all in it is durable, it has no limit, no faults and an empty log. The
-// file system itself stays as it is.
+// CrashRandom returns a random possible state of the file system after a power cut now:
+// every unsynced sector, size and change of names is independently kept or lost. In the
+// result no locks are held, everything is durable, there is no limit, there are no faults,
+// and the log is empty. The original file system is not changed.
 func (f *FS) CrashRandom(chance *rand.Rand) *FS {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	// That each thing is kept or lost with even odds would make "nearly all
-	// lost" and "nearly all kept" too rare, so the odds are drawn first.
+	// Even odds for each change would make "nearly all lost" and "nearly all kept" too
+	// rare, so the odds themselves are random.
 	names := odds(chance)
 	sectors := map[*node]float64{}
 	return f.crash(choice{
@@ -60,7 +58,7 @@ func (f *FS) CrashRandom(chance *rand.Rand) *FS {
 
 func odds(chance *rand.Rand) float64 { return float64(chance.IntN(5)) / 4 }
 
-// randomSize is the old size, the new one, or one between.
+// randomSize returns the old size, the new one, or one in between.
 func randomSize(chance *rand.Rand, n *node) int64 {
 	sizes := n.possibleSizes()
 	switch chance.IntN(4) {
@@ -72,7 +70,7 @@ func randomSize(chance *rand.Rand, n *node) int64 {
 	return sizes[chance.IntN(len(sizes))]
 }
 
-// lastSize is the size if nothing is lost.
+// lastSize returns the size if nothing is lost.
 func (n *node) lastSize() int64 {
 	if len(n.sizes) == 0 {
 		return n.diskSize
@@ -80,8 +78,8 @@ func (n *node) lastSize() int64 {
 	return n.sizes[len(n.sizes)-1].size
 }
 
-// possibleSizes are those that the file had since the last sync, and all
-// borders of sectors between the least and the greatest of them, in order.
+// possibleSizes returns, in order, the sizes of the file since the last sync and all sector
+// boundaries between the smallest and the largest of them.
 func (n *node) possibleSizes() []int64 {
 	sizes := []int64{n.diskSize}
 	for _, v := range n.sizes {
@@ -95,7 +93,7 @@ func (n *node) possibleSizes() []int64 {
 	return slices.Compact(sizes)
 }
 
-// crash builds the file system that a choice leaves.
+// crash builds the file system that results from a choice.
 func (f *FS) crash(c choice) *FS {
 	b := &builder{choice: c, names: map[*node]map[string]*node{}, made: map[*node]*node{}}
 	for _, change := range f.changes {
@@ -112,8 +110,8 @@ func (f *FS) crash(c choice) *FS {
 	return left
 }
 
-// builder makes the nodes of the file system after a crash. A file may have
-// two names in it, if only one end of a rename was synced.
+// builder creates the nodes of the file system after a crash. A file may have two names in
+// it if only one end of a rename was synced.
 type builder struct {
 	choice
 	names map[*node]map[string]*node
@@ -149,7 +147,7 @@ func (b *builder) build(n *node) *node {
 	for _, name := range sortedKeys(names) {
 		below := names[name]
 		if below.dir && b.made[below] != nil {
-			continue // a directory has one name only
+			continue // a directory has only one name
 		}
 		m.names[name] = b.build(below)
 	}
@@ -157,7 +155,7 @@ func (b *builder) build(n *node) *node {
 	return m
 }
 
-// content is what a file holds after the crash.
+// content returns the content of a file after the crash.
 func (b *builder) content(n *node) []byte {
 	size := b.size(n)
 	content := make([]byte, size)

@@ -9,8 +9,7 @@ import (
 // Kind is a set of kinds of operations.
 type Kind uint32
 
-// The kinds of operations. An open that makes the file is Create, any other is
-// Open.
+// The kinds of operations. An open that creates the file is Create, any other is Open.
 const (
 	Open Kind = 1 << iota
 	Create
@@ -31,43 +30,42 @@ const (
 
 	// Any is every kind.
 	Any = 1<<iota - 1
-	// Changing are the kinds that change what is on the disk.
+	// Changing are the kinds that change the disk.
 	Changing = Create | Write | Truncate | Sync | SyncDir | SyncFS | Mkdir | Rename | Remove
-	// Locking are the kinds that take and free locks.
+	// Locking are the kinds that take and release locks.
 	Locking = Lock | Unlock
 )
 
-// ErrPowerOff is the error of every operation after the power went off.
+// ErrPowerOff is returned by every operation after PowerOff takes effect.
 var ErrPowerOff = errors.New("the power is off")
 
-// Fault says how an operation fails.
+// Fault describes how an operation fails.
 type Fault struct {
-	// Of is the kinds of operations that are counted and fail; zero is Any.
+	// Of is the set of kinds that are counted and fail; zero means Any.
 	Of Kind
-	// Err is the error; nil is EIO.
+	// Err is the error to return; nil means EIO.
 	Err error
-	// Short lets a write write, or a read read, so many bytes before it fails.
+	// Short is the number of bytes that a write or read transfers before it fails.
 	Short int
-	// After lets the operation be done before the error is returned, as if
-	// only the answer was lost.
+	// After performs the operation before returning the error, as if only the response was
+	// lost.
 	After bool
 	// Always makes all further operations of these kinds fail too.
 	Always bool
-	// Evict makes what a failed sync lost unreadable at once, not only after a
-	// crash: the kernel threw the page out and read the old one back.
+	// Evict makes data lost by a failed sync unreadable immediately rather than after a
+	// crash, as if the kernel had dropped the page and read the old one back.
 	Evict bool
 }
 
-// armed is a fault that waits for its time.
+// armed is a fault that has not been triggered yet.
 type armed struct {
 	Fault
 	left int
 }
 
-// FailNth makes the nth operation from now fail, counting those of the kinds
-// of the fault; 1 is the next one. A sync that fails, unless it fails After,
-// keeps a random part of the unsynced bytes and forgets about the rest: no
-// later sync writes them.
+// FailNth makes the nth operation from now fail, counting only operations of the fault's
+// kinds; 1 is the next one. A failed sync, unless the fault is After, keeps a random part
+// of the unsynced bytes and drops the rest, which no later sync writes.
 func (f *FS) FailNth(n int, fault Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -80,14 +78,14 @@ func (f *FS) FailNth(n int, fault Fault) {
 	f.faults = append(f.faults, &armed{Fault: fault, left: n})
 }
 
-// PowerOff lets n-1 more operations of the given kinds happen; from the nth on,
-// every operation of any kind fails with [ErrPowerOff] and does nothing. What
-// is then on the disk, [FS.CrashStates] and [FS.CrashRandom] tell.
+// PowerOff allows n-1 more operations of the given kinds. From the nth on, every operation
+// of any kind fails with [ErrPowerOff] and has no effect. Use [FS.CrashStates] and
+// [FS.CrashRandom] to get the possible contents of the disk.
 func (f *FS) PowerOff(n int, of Kind) {
 	f.FailNth(n, Fault{Of: of, Err: ErrPowerOff, Always: true})
 }
 
-// Waiting returns the number of faults that no operation has met yet.
+// Waiting returns the number of faults that have not been triggered yet.
 func (f *FS) Waiting() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -100,32 +98,31 @@ func (f *FS) Waiting() int {
 	return n
 }
 
-// Hook sets a function that is called before every operation, with the line
-// that the log has for it, before it is decided whether the operation fails. It
-// may wait, or use the file system in the name of somebody else; that calls it
-// again, so it should mind what it is called for. Nil takes it away.
+// Hook sets a function that is called before every operation with its log line, before
+// faults are evaluated. The hook may block or use the file system as another process would.
+// Its own operations call it again, so it should check its arguments. Nil removes the hook.
 func (f *FS) Hook(hook func(kind Kind, line string)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.hook = hook
 }
 
-// Seed sets what chance does when a sync fails.
+// Seed seeds the random choices of failed syncs.
 func (f *FS) Seed(seed uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.rng = seeded(seed)
 }
 
-// record is an operation as the log has it.
+// record is a logged operation.
 type record struct {
 	kind Kind
 	line string
 }
 
-// Log returns the operations so far, of the given kinds or all: what was done,
-// to what, and for a write how many bytes where, as in "write a/b.jsonl
-// 120@4096". Also those that failed are in it.
+// Log returns the operations so far, of the given kinds or all, including failed ones. A
+// line has the operation, its path, and for a write the number of bytes and the offset, as
+// in "write a/b.jsonl 120@4096".
 func (f *FS) Log(of ...Kind) []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -138,10 +135,10 @@ func (f *FS) Log(of ...Kind) []string {
 	return lines
 }
 
-// Count returns how many operations there were, of the given kinds or all.
+// Count returns the number of operations so far, of the given kinds or all.
 func (f *FS) Count(of ...Kind) int { return len(f.Log(of...)) }
 
-// ClearLog forgets the operations so far.
+// ClearLog clears the log of operations.
 func (f *FS) ClearLog() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -159,14 +156,14 @@ func union(of []Kind) Kind {
 	return all
 }
 
-// line is a description that does not depend on the state.
+// line returns a description that does not depend on the state.
 func line(kind Kind, text string) func() (Kind, string) {
 	return func() (Kind, string) { return kind, text }
 }
 
-// begin starts an operation: it takes f.mu, writes the operation down, calls
-// the hook and finds out whether the operation is to fail. The caller frees f.mu.
-func (f *FS) begin(describe func() (Kind, string)) *Fault {
+// startOp starts an operation: it locks f.mu, logs the operation, calls the hook and
+// returns the fault that it triggers, if any. The caller unlocks f.mu.
+func (f *FS) startOp(describe func() (Kind, string)) *Fault {
 	f.mu.Lock()
 	kind, text := describe()
 	f.log = append(f.log, record{kind, text})
@@ -175,11 +172,11 @@ func (f *FS) begin(describe func() (Kind, string)) *Fault {
 		hook(kind, text)
 		f.mu.Lock()
 	}
-	return f.meet(kind)
+	return f.matchFault(kind)
 }
 
-// meet counts the operation against all faults and returns the one it meets.
-func (f *FS) meet(kind Kind) *Fault {
+// matchFault counts the operation against all faults and returns the one that it triggers.
+func (f *FS) matchFault(kind Kind) *Fault {
 	var met *Fault
 	for _, a := range f.faults {
 		off := a.Always && a.left <= 0 && a.Err == ErrPowerOff
@@ -194,8 +191,8 @@ func (f *FS) meet(kind Kind) *Fault {
 	return met
 }
 
-// around does an operation unless it is to fail.
-func (fault *Fault) around(act func() error) error {
+// run performs an operation unless the fault prevents it.
+func (fault *Fault) run(act func() error) error {
 	if fault == nil {
 		return act()
 	}
@@ -207,7 +204,7 @@ func (fault *Fault) around(act func() error) error {
 	return fault.Err
 }
 
-// String tells the fault in few words, for the name of a subtest.
+// String returns a short description of the fault for subtest names.
 func (fault Fault) String() string {
 	text := "fail"
 	if fault.Err != nil {

@@ -1,13 +1,11 @@
-// Package faultfs is a file system in memory for tests. It writes down every
-// call, makes any one of them fail, and can show what a power cut at this
-// moment would leave on the disk.
+// Package faultfs is an in-memory file system for tests. It logs every operation, can make
+// any of them fail, and can compute the possible contents of the disk after a power cut.
 //
-// It is strict: only what was asked for by name is durable. Bytes are durable
-// after Sync of their file, names after SyncDir of their directory; both are
-// independent of each other. A rename from one directory to another is durable
-// at each end when that end is synced, so the target must be synced first. Only
-// MkdirAll is durable by itself, as its contract says. What was not synced may
-// be on the disk all the same, wholly, in part, or not at all.
+// It is strict: only explicitly synced data is durable. Bytes are durable after Sync of
+// their file, names after SyncDir of their directory, independently of each other. A rename
+// between directories becomes durable in each directory when that directory is synced, so
+// the target must be synced first. Only MkdirAll is durable without a sync, as its contract
+// requires. Unsynced data may be on the disk completely, in part, or not at all.
 package faultfs
 
 import (
@@ -22,15 +20,15 @@ import (
 	"firn/internal/vfs"
 )
 
-// FS is the file system. All methods may be called from many goroutines. Paths
-// with and without a leading slash are the same.
+// FS is the file system. All methods are safe for concurrent use. Leading slashes in paths
+// are ignored.
 type FS struct {
 	mu    sync.Mutex
-	freed *sync.Cond // some lock was freed
+	freed *sync.Cond // signaled when a lock is released
 	root  *node
-	// inodes counts the nodes made; seq the changes, in the order they came.
+	// inodes counts the nodes created; seq numbers the changes.
 	inodes, seq uint64
-	// changes are those of names that no SyncDir made durable yet, oldest first.
+	// changes are the changes of names that no SyncDir has made durable yet, oldest first.
 	changes []*nameChange
 	// used and limit count the bytes in all files.
 	used, limit int64
@@ -57,8 +55,8 @@ func New() *FS {
 
 const noLimit = 1<<63 - 1
 
-// Limit sets how many bytes all files together may have; a write that would
-// pass it is short, and the next one is ENOSPC. A negative limit is none.
+// Limit sets the maximum total size of all files. The write that exceeds it is short, and
+// the next one fails with ENOSPC. A negative value means no limit.
 func (f *FS) Limit(bytes int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -70,7 +68,7 @@ func (f *FS) Limit(bytes int64) {
 
 // Open implements [vfs.FS].
 func (f *FS) Open(name string, mode vfs.Mode) (vfs.File, error) {
-	fault := f.begin(func() (Kind, string) {
+	fault := f.startOp(func() (Kind, string) {
 		line := "open " + clean(name) + " " + modeName(mode)
 		if _, err := f.find(name); err != nil && mode != vfs.Read {
 			return Create, line + " new"
@@ -79,7 +77,7 @@ func (f *FS) Open(name string, mode vfs.Mode) (vfs.File, error) {
 	})
 	defer f.mu.Unlock()
 	var h *handle
-	err := fault.around(func() (err error) {
+	err := fault.run(func() (err error) {
 		h, err = f.open(name, mode)
 		return err
 	})
@@ -112,7 +110,7 @@ func (f *FS) open(name string, mode vfs.Mode) (*handle, error) {
 		return nil, syscall.EISDIR
 	}
 	n.opens++
-	switch mode { // that the file was there makes no difference from now on
+	switch mode { // From here on, the modes that require an existing file need no distinction.
 	case vfs.Extend:
 		mode = vfs.Append
 	case vfs.Change:
@@ -180,7 +178,7 @@ func (f *FS) MkdirAll(name string) error {
 			if below == nil {
 				below = f.newNode(true)
 				f.change(effect{dir: n, name: elem, to: below})
-				f.settle(n, elem)
+				f.syncName(n, elem)
 			}
 			if !below.dir {
 				return syscall.ENOTDIR
@@ -191,8 +189,8 @@ func (f *FS) MkdirAll(name string) error {
 	})
 }
 
-// Mkdir makes one directory in another that is there, as the system's own call
-// does: its name is durable only after SyncDir of the other.
+// Mkdir creates one directory in an existing one, as the system call does: its name is
+// durable only after SyncDir of the parent.
 func (f *FS) Mkdir(name string) error {
 	return f.do(Mkdir, "mkdir", name, func() error {
 		dir, base, err := f.parent(name)
@@ -209,9 +207,9 @@ func (f *FS) Mkdir(name string) error {
 
 // Rename implements [vfs.FS].
 func (f *FS) Rename(from, to string) error {
-	fault := f.begin(line(Rename, "rename "+clean(from)+" "+clean(to)))
+	fault := f.startOp(line(Rename, "rename "+clean(from)+" "+clean(to)))
 	defer f.mu.Unlock()
-	if err := fault.around(func() error { return f.move(from, to) }); err != nil {
+	if err := fault.run(func() error { return f.move(from, to) }); err != nil {
 		return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
 	}
 	return nil
@@ -249,7 +247,7 @@ func (f *FS) SyncDir(name string) error {
 	})
 }
 
-// SyncFS implements [vfs.SyncerFS]: everything is durable after it.
+// SyncFS implements [vfs.SyncerFS]. It makes everything durable.
 func (f *FS) SyncFS(name string) error {
 	return f.do(SyncFS, "syncfs", name, func() error {
 		if _, err := f.find(name); err != nil {
@@ -261,19 +259,18 @@ func (f *FS) SyncFS(name string) error {
 	})
 }
 
-// do runs one operation on a path, unless it is to fail.
+// do runs one operation on a path unless a fault prevents it.
 func (f *FS) do(kind Kind, op, name string, act func() error) error {
-	fault := f.begin(line(kind, op+" "+clean(name)))
+	fault := f.startOp(line(kind, op+" "+clean(name)))
 	defer f.mu.Unlock()
-	if err := fault.around(act); err != nil {
+	if err := fault.run(act); err != nil {
 		return &fs.PathError{Op: op, Path: name, Err: err}
 	}
 	return nil
 }
 
-// clean is a path as the log has it: relative to the root, with slashes, and
-// without the random end of the name of a temporary file, which would make
-// every log different.
+// clean returns a path for the log: relative to the root, with slashes, and without the
+// random suffix of temporary files, so that logs are reproducible.
 func clean(name string) string {
 	name = relative(name)
 	dir, base := path.Split(name)

@@ -20,14 +20,14 @@ type handle struct {
 	closed bool
 }
 
-// do runs one operation on the open file, unless it is to fail.
+// do runs one operation on the open file unless a fault prevents it.
 func (h *handle) do(kind Kind, op string, act func() error) error {
-	fault := h.fs.begin(line(kind, op+" "+clean(h.path)))
+	fault := h.fs.startOp(line(kind, op+" "+clean(h.path)))
 	defer h.fs.mu.Unlock()
 	if h.closed {
 		return h.fail(op, os.ErrClosed)
 	}
-	return h.fail(op, fault.around(act))
+	return h.fail(op, fault.run(act))
 }
 
 func (h *handle) fail(op string, err error) error {
@@ -37,19 +37,19 @@ func (h *handle) fail(op string, err error) error {
 	return &fs.PathError{Op: op, Path: h.path, Err: err}
 }
 
-// Close closes the file and frees its lock, also when it is made to fail.
+// Close closes the file and releases its lock, even if it is made to fail.
 func (h *handle) Close() error {
-	fault := h.fs.begin(line(Close, "close "+clean(h.path)))
+	fault := h.fs.startOp(line(Close, "close "+clean(h.path)))
 	defer h.fs.mu.Unlock()
 	if h.closed {
 		return h.fail("close", os.ErrClosed)
 	}
 	h.closed = true
 	h.unlock()
-	h.fs.freed.Broadcast() // for those who wait for the lock through this file
+	h.fs.freed.Broadcast() // wakes up waiters for the lock through this file
 	h.node.opens--
 	h.fs.release(h.node)
-	return h.fail("close", fault.around(func() error { return nil }))
+	return h.fail("close", fault.run(func() error { return nil }))
 }
 
 func (h *handle) Stat() (vfs.Info, error) {
@@ -75,9 +75,9 @@ func (h *handle) ReadAt(p []byte, off int64) (int, error) {
 	return h.read(p, func() int64 { return off }, func(n int, err error) (int, error) { return n, err })
 }
 
-// read reads at a place that is known once the lock is held.
+// read reads at an offset that is determined after the lock is taken.
 func (h *handle) read(p []byte, at func() int64, end func(int, error) (int, error)) (int, error) {
-	fault := h.fs.begin(func() (Kind, string) {
+	fault := h.fs.startOp(func() (Kind, string) {
 		return Read, fmt.Sprintf("read %s %d@%d", clean(h.path), len(p), at())
 	})
 	defer h.fs.mu.Unlock()
@@ -117,10 +117,10 @@ func (h *handle) WriteAt(p []byte, off int64) (int, error) {
 	return h.write(p, func() int64 { return off }, func(int64) {})
 }
 
-// write writes at a place that is known once the lock is held, as much as
-// there is room for and as the fault lets it.
+// write writes at an offset that is determined after the lock is taken, limited by the
+// space left and by the fault.
 func (h *handle) write(p []byte, at func() int64, moved func(end int64)) (int, error) {
-	fault := h.fs.begin(func() (Kind, string) {
+	fault := h.fs.startOp(func() (Kind, string) {
 		return Write, fmt.Sprintf("write %s %d@%d", clean(h.path), len(p), at())
 	})
 	defer h.fs.mu.Unlock()
@@ -147,7 +147,7 @@ func (h *handle) write(p []byte, at func() int64, moved func(end int64)) (int, e
 	return n, h.fail("write", err)
 }
 
-// put writes what there is room for.
+// put writes as many bytes as there is space for.
 func (h *handle) put(p []byte, off int64) (int, error) {
 	size := int64(len(h.node.data))
 	if len(p) == 0 {
@@ -168,12 +168,12 @@ func (h *handle) put(p []byte, off int64) (int, error) {
 }
 
 func (h *handle) Truncate(size int64) error {
-	fault := h.fs.begin(line(Truncate, fmt.Sprintf("truncate %s %d", clean(h.path), size)))
+	fault := h.fs.startOp(line(Truncate, fmt.Sprintf("truncate %s %d", clean(h.path), size)))
 	defer h.fs.mu.Unlock()
 	if h.closed {
 		return h.fail("truncate", os.ErrClosed)
 	}
-	return h.fail("truncate", fault.around(func() error {
+	return h.fail("truncate", fault.run(func() error {
 		if size < 0 || h.mode == vfs.Read {
 			return syscall.EINVAL
 		}
@@ -189,7 +189,7 @@ func (h *handle) Truncate(size int64) error {
 }
 
 func (h *handle) Sync() error {
-	fault := h.fs.begin(line(Sync, "sync "+clean(h.path)))
+	fault := h.fs.startOp(line(Sync, "sync "+clean(h.path)))
 	defer h.fs.mu.Unlock()
 	switch {
 	case h.closed:
@@ -205,7 +205,7 @@ func (h *handle) Sync() error {
 	return h.fail("sync", fault.Err)
 }
 
-// Lock waits for the lock. If the file is closed meanwhile, it gives up.
+// Lock waits for the lock. It fails if the file is closed in the meantime.
 func (h *handle) Lock() error {
 	return h.do(Lock, "lock", func() error {
 		for h.node.owner != nil && h.node.owner != h {

@@ -8,34 +8,34 @@ import (
 	"firn/internal/vfs"
 )
 
-// sector is how much a disk writes or does not write, never half of it.
+// sector is the number of bytes that a disk writes atomically.
 const sector = 512
 
-// node is a file or a directory, whatever its names.
+// node is a file or directory, independent of its names.
 type node struct {
 	inode        uint64
 	dir          bool
 	links, opens int
 	mtime        time.Time
-	owner        *handle // who holds the lock
+	owner        *handle // holder of the lock
 
-	// names are those in a directory; kept are the durable ones.
+	// names are the current names in a directory; kept are the durable ones.
 	names, kept map[string]*node
 
-	// data is what readers see. disk is what is on the disk for certain, and
-	// diskSize how much of it belongs to the file.
+	// data is the current content. disk is the durable content, of which diskSize bytes
+	// belong to the file.
 	data     []byte
 	disk     []byte
 	diskSize int64
-	// dirty holds, for every sector changed since the last sync, all that it
-	// was since then, oldest first; sizes the sizes that the file had. Any of
-	// them, or what is on the disk, may be found after a crash.
+	// dirty holds all versions of every sector changed since the last sync, oldest first;
+	// sizes holds the sizes of the file. After a crash, any of them or the durable version
+	// may be found.
 	dirty map[int64][]version
 	sizes []sizeVersion
 }
 
-// version is what a sector was after some change. It may be shorter than a
-// sector; zeros follow.
+// version is the content of a sector after a change. If it is shorter than a sector, the
+// rest is zeros.
 type version struct {
 	seq  uint64
 	data []byte
@@ -68,31 +68,31 @@ func (n *node) info() vfs.Info {
 	return info
 }
 
-// write puts bytes into the file; a hole before them is zeros.
+// write writes bytes into the file, filling a hole before them with zeros.
 func (n *node) write(seq uint64, p []byte, off int64) {
 	end := off + int64(len(p))
 	if end > int64(len(n.data)) {
 		n.data = resize(n.data, end)
 	}
-	if end > n.lastSize() { // it grows, or did and a failed sync has lost that
+	if end > n.lastSize() { // The file grows, or it grew before and a failed sync lost that.
 		n.sizes = append(n.sizes, sizeVersion{seq, end})
 	}
 	copy(n.data[off:], p)
 	n.mtime = time.Now()
-	n.remember(seq, off, end)
+	n.recordVersions(seq, off, end)
 }
 
-// truncate sets the size; what it adds is zeros.
+// truncate sets the size, appending zeros if it grows.
 func (n *node) truncate(seq uint64, size int64) {
 	old := int64(len(n.data))
 	n.data = resize(n.data, size)
 	n.sizes = append(n.sizes, sizeVersion{seq, size})
 	n.mtime = time.Now()
-	n.remember(seq, size, max(old, size))
+	n.recordVersions(seq, size, max(old, size))
 }
 
-// remember notes what the sectors between two offsets are now.
-func (n *node) remember(seq uint64, from, to int64) {
+// recordVersions records the current content of the sectors between two offsets.
+func (n *node) recordVersions(seq uint64, from, to int64) {
 	first := from / sector
 	start := min(first*sector, int64(len(n.data)))
 	stop := min((to+sector-1)/sector*sector, int64(len(n.data)))
@@ -102,13 +102,13 @@ func (n *node) remember(seq uint64, from, to int64) {
 	}
 }
 
-// sectorOf cuts a sector out of some bytes; it is short or empty at their end.
+// sectorOf returns a sector of p, which is short or empty at the end of p.
 func sectorOf(p []byte, s int64) []byte {
 	size := int64(len(p))
 	return p[min(s*sector, size):min((s+1)*sector, size)]
 }
 
-// putSector replaces a sector, with zeros behind what is given.
+// putSector replaces a sector and pads it with zeros.
 func putSector(p []byte, s int64, data []byte) []byte {
 	if need := s*sector + int64(len(data)); int64(len(p)) < need {
 		p = resize(p, need)
@@ -118,7 +118,7 @@ func putSector(p []byte, s int64, data []byte) []byte {
 	return p
 }
 
-// resize cuts or lengthens with zeros.
+// resize truncates p or pads it with zeros.
 func resize(p []byte, size int64) []byte {
 	if size <= int64(len(p)) {
 		return p[:size]
@@ -126,8 +126,8 @@ func resize(p []byte, size int64) []byte {
 	return append(p, make([]byte, size-int64(len(p)))...)
 }
 
-// sync writes all that is dirty to the disk. What an earlier sync failed to
-// write is not dirty any more, and stays lost until it is written again.
+// sync writes all dirty data to the disk. Data that an earlier failed sync dropped is no
+// longer dirty and stays lost until it is written again.
 func (n *node) sync() {
 	if n.dir {
 		return
@@ -139,17 +139,17 @@ func (n *node) sync() {
 		n.diskSize = n.lastSize()
 		n.disk = resize(n.disk, n.diskSize)
 	}
-	n.settled()
+	n.markClean()
 }
 
-// settled says that nothing is dirty any more.
-func (n *node) settled() {
+// markClean discards all dirty versions.
+func (n *node) markClean() {
 	clear(n.dirty)
 	n.sizes = nil
 }
 
-// failSync writes some of what is dirty to the disk and forgets the rest. With
-// evict, what was forgotten cannot be read any more either.
+// failSync writes some of the dirty data to the disk and drops the rest. With evict,
+// dropped data cannot be read anymore either.
 func (n *node) failSync(chance *rand.Rand, evict bool) {
 	for _, s := range sortedKeys(n.dirty) {
 		if chance.IntN(2) == 0 {
@@ -163,5 +163,5 @@ func (n *node) failSync(chance *rand.Rand, evict bool) {
 	if len(n.sizes) > 0 && chance.IntN(2) == 0 {
 		n.diskSize = int64(len(n.data))
 	}
-	n.settled()
+	n.markClean()
 }

@@ -7,9 +7,8 @@ import (
 	"syscall"
 )
 
-// Put makes a file with the given content, or replaces its content, as it was
-// there from of old: with its directories, all durable, without a trace in the
-// log and without a fault.
+// Put creates a file or replaces its content, creating its directories. Everything is
+// durable; the call is not logged and triggers no faults.
 func (f *FS) Put(name string, data []byte) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -37,12 +36,11 @@ func (f *FS) putName(dir *node, name string, isDir bool) *node {
 	if dir.names[name] == nil {
 		f.change(effect{dir, name, f.newNode(isDir)})
 	}
-	f.settle(dir, name)
+	f.syncName(dir, name)
 	return dir.names[name]
 }
 
-// Get returns the content of a file as readers see it, without a trace in the
-// log and without a fault.
+// Get returns the current content of a file. The call is not logged and triggers no faults.
 func (f *FS) Get(name string) ([]byte, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

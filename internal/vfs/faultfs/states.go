@@ -7,14 +7,14 @@ import (
 	"slices"
 )
 
-// CrashStates yields file systems as they might be found if the power went off
-// now: not all of them, but the extreme ones, each different one once, and at
-// most limit. First come nothing kept, all kept, and only the sizes kept (so
-// that the new bytes are zeros), each with and without the changes of names.
-// Then, in turns: everything up to some change kept and nothing after it; one
-// change of names lost or kept alone; one sector lost, older or kept alone; one
-// file of another size. They are as [FS.CrashRandom] says. The file system must
-// not be changed meanwhile.
+// CrashStates yields possible states of the file system after a power cut now: not all of
+// them, but the extreme ones, each distinct state once, and at most limit. It begins with
+// nothing kept, everything kept, and only sizes kept (so that the new bytes are zeros),
+// each with and without the changes of names. Then it alternates between these: everything
+// up to some change kept and nothing after it; a single change of names lost or kept; a
+// single sector lost, older or kept; a single file with another size. The states have the
+// properties described at [FS.CrashRandom]. The file system must not be changed during
+// iteration.
 func (f *FS) CrashStates(limit int) iter.Seq[*FS] {
 	return func(yield func(*FS) bool) {
 		f.mu.Lock()
@@ -40,7 +40,7 @@ func (f *FS) CrashStates(limit int) iter.Seq[*FS] {
 	}
 }
 
-// sum tells file systems with different names or contents apart.
+// sum returns a hash of all names and contents.
 func (f *FS) sum() [sha256.Size]byte {
 	h := sha256.New()
 	f.root.walk("", func(name string, n *node) {
@@ -50,7 +50,7 @@ func (f *FS) sum() [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// extremes lists the choices worth a look, the most extreme first.
+// extremes lists the choices to try, the most extreme first.
 func (f *FS) extremes() []choice {
 	var first []choice
 	for _, names := range []func(*nameChange) bool{allNames, noNames} {
@@ -60,7 +60,7 @@ func (f *FS) extremes() []choice {
 			choice{names, newSize, oldSector})
 	}
 	files := f.unsynced()
-	return append(first, inTurns(f.prefixes(files), f.singleNames(), singleSectors(files), singleSizes(files))...)
+	return append(first, interleave(f.prefixes(files), f.singleNames(), singleSectors(files), singleSizes(files))...)
 }
 
 func allNames(*nameChange) bool      { return true }
@@ -70,8 +70,8 @@ func newSize(n *node) int64          { return n.lastSize() }
 func oldSector(*node, int64) int     { return 0 }
 func newSector(n *node, s int64) int { return len(n.dirty[s]) }
 
-// inTurns takes one of each list in turn, so that a limit cuts all alike.
-func inTurns(lists ...[]choice) []choice {
+// interleave takes one choice of each list in turn, so that a limit cuts all lists equally.
+func interleave(lists ...[]choice) []choice {
 	var all []choice
 	for i, more := 0, true; more; i++ {
 		more = false
@@ -84,8 +84,8 @@ func inTurns(lists ...[]choice) []choice {
 	return all
 }
 
-// unsynced lists the files that a crash may change, by inode: those that have
-// a name now, had one on the disk, or are to have one.
+// unsynced lists the files that a crash may change, ordered by inode: files with a current,
+// durable or pending name.
 func (f *FS) unsynced() []*node {
 	found := map[*node]bool{}
 	var visit func(n *node)
@@ -118,7 +118,7 @@ func (f *FS) unsynced() []*node {
 	return files
 }
 
-// prefixes keep everything up to some change and nothing after it.
+// prefixes returns choices that keep everything up to some change and nothing after it.
 func (f *FS) prefixes(files []*node) []choice {
 	var seqs []uint64
 	for _, c := range f.changes {
@@ -164,8 +164,8 @@ func prefix(seq uint64) choice {
 	}
 }
 
-// singleNames lose, or keep, one change of names alone, with all bytes kept
-// and with all lost.
+// singleNames returns choices that lose or keep a single change of names, with all bytes
+// kept and with all lost.
 func (f *FS) singleNames() []choice {
 	var all []choice
 	for _, one := range f.changes {
@@ -177,8 +177,8 @@ func (f *FS) singleNames() []choice {
 	return all
 }
 
-// singleSectors make one sector older than the rest, or newer, with all sizes
-// kept: as of some change but not of the later ones, or the only one written.
+// singleSectors returns choices in which a single sector is older or newer than the rest,
+// with all sizes kept: it has some change but no later ones, or is the only sector written.
 func singleSectors(files []*node) []choice {
 	var all []choice
 	for _, one := range files {
@@ -200,8 +200,8 @@ func singleSectors(files []*node) []choice {
 	return all
 }
 
-// singleSizes give one file each of its possible sizes, with all bytes kept and
-// with all lost.
+// singleSizes returns choices that give one file each of its possible sizes, with all bytes
+// kept and with all lost.
 func singleSizes(files []*node) []choice {
 	var all []choice
 	for _, one := range files {
@@ -218,8 +218,8 @@ func singleSizes(files []*node) []choice {
 	return all
 }
 
-// String lists all that is in the file system: directories by their path and a
-// slash, files by their path, their size and their content, quoted.
+// String lists the file system: directories by path with a trailing slash, files by path,
+// size and quoted content.
 func (f *FS) String() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

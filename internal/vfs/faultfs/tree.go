@@ -12,21 +12,21 @@ import (
 	"time"
 )
 
-// nameChange is one change of names: a file made, removed or renamed. A crash
-// keeps it or loses it as a whole.
+// nameChange is one change of names: a file created, removed or renamed. A crash keeps or
+// loses it as a whole.
 type nameChange struct {
 	seq     uint64
-	effects []effect // those that are not durable yet
+	effects []effect // effects that are not durable yet
 }
 
-// effect is what a change does to one name: it points at a node, or at none.
+// effect is the change of one name: it points to a node, or to none.
 type effect struct {
 	dir  *node
 	name string
 	to   *node
 }
 
-// change does a change of names. It is not durable.
+// change applies a change of names without making it durable.
 func (f *FS) change(effects ...effect) {
 	f.seq++
 	f.changes = append(f.changes, &nameChange{f.seq, effects})
@@ -52,14 +52,14 @@ func (e effect) apply(names map[string]*node) {
 	}
 }
 
-// release gives back the bytes of a file that nobody can reach any more.
+// release subtracts the bytes of a file that is no longer reachable.
 func (f *FS) release(n *node) {
 	if n.links == 0 && n.opens == 0 {
 		f.used -= int64(len(n.data))
 	}
 }
 
-// syncNames makes some effects durable, oldest first.
+// syncNames makes the selected effects durable, oldest first.
 func (f *FS) syncNames(which func(effect) bool) {
 	for _, c := range f.changes {
 		c.effects = slices.DeleteFunc(c.effects, func(e effect) bool {
@@ -73,12 +73,12 @@ func (f *FS) syncNames(which func(effect) bool) {
 	f.changes = slices.DeleteFunc(f.changes, func(c *nameChange) bool { return len(c.effects) == 0 })
 }
 
-// settle makes one name durable.
-func (f *FS) settle(dir *node, name string) {
+// syncName makes one name durable.
+func (f *FS) syncName(dir *node, name string) {
 	f.syncNames(func(e effect) bool { return e.dir == dir && e.name == name })
 }
 
-// move renames a file or a directory, by the rules of rename(2).
+// move renames a file or directory following the rules of rename(2).
 func (f *FS) move(from, to string) error {
 	fromDir, fromName, err := f.parent(from)
 	if err != nil {
@@ -134,14 +134,14 @@ func (f *FS) findDir(name string) (*node, error) {
 	return n, err
 }
 
-// parent returns the directory that holds, or could hold, a path, and the name
-// in it, which is "." for the root.
+// parent returns the directory of a path, which need not exist itself, and the name in it,
+// which is "." for the root.
 func (f *FS) parent(name string) (*node, string, error) {
 	dir, err := f.findDir(path.Dir(relative(name)))
 	return dir, path.Base(relative(name)), err
 }
 
-// relative is a path from the root, with slashes; "." is the root.
+// relative returns a path relative to the root with slashes; "." is the root.
 func relative(name string) string {
 	name = strings.TrimPrefix(path.Clean("/"+filepath.ToSlash(name)), "/")
 	if name == "" {
@@ -150,7 +150,7 @@ func relative(name string) string {
 	return name
 }
 
-// elements yields the names on the way from the root to a path.
+// elements yields the names from the root to a path.
 func elements(name string) iter.Seq[string] {
 	name = relative(name)
 	if name == "." {
@@ -159,7 +159,7 @@ func elements(name string) iter.Seq[string] {
 	return strings.SplitSeq(name, "/")
 }
 
-// walk visits a node and what is below it, in the order of their paths.
+// walk visits a node and its descendants in path order.
 func (n *node) walk(name string, visit func(name string, n *node)) {
 	visit(name, n)
 	for _, below := range slices.Sorted(maps.Keys(n.names)) {
@@ -177,7 +177,7 @@ func (n *node) entries() []fs.DirEntry {
 	return entries
 }
 
-// fileInfo is what an entry of a directory tells of its file.
+// fileInfo implements fs.FileInfo for directory entries.
 type fileInfo struct {
 	name  string
 	size  int64

@@ -24,8 +24,8 @@ type Mount struct {
 
 	mu   sync.Mutex
 	disk *faultfs.FS
-	// life counts the crashes: what was open in an earlier life is not the
-	// same file as one in this.
+	// life counts the crashes. Files opened before a crash are different from files with
+	// the same name after it.
 	life uint64
 }
 
@@ -34,7 +34,7 @@ func New(dir string) (*Mount, error) {
 	m := &Mount{dir: dir, disk: faultfs.New()}
 	never := time.Duration(0)
 	server, err := fs.Mount(dir, &node{mount: m}, &fs.Options{
-		// The kernel is to ask every time: what it knew may be gone in a crash.
+		// Disable kernel caching: a crash may invalidate anything it has cached.
 		EntryTimeout: &never, AttrTimeout: &never, NegativeTimeout: &never,
 		MountOptions: fuse.MountOptions{
 			DirectMount: true, FsName: "firn-test", Name: "firn-test", MaxWrite: 1 << 20,
@@ -47,8 +47,8 @@ func New(dir string) (*Mount, error) {
 	return m, nil
 }
 
-// Start mounts an empty file system for the time of a test. If it cannot be
-// mounted the test fails: a promise about crashes that is not tested is none.
+// Start mounts an empty file system for the duration of a test. The test fails, rather than
+// being skipped, if mounting fails.
 func Start(t testing.TB) *Mount {
 	t.Helper()
 	m, err := New(t.TempDir())
@@ -63,11 +63,11 @@ func Start(t testing.TB) *Mount {
 	return m
 }
 
-// Dir is where the file system is mounted.
+// Dir returns the mount point.
 func (m *Mount) Dir() string { return m.dir }
 
-// Disk is what is mounted now, to look at, to make it fail or full. Its root is
-// Dir. After a crash it is another one.
+// Disk returns the mounted file system, for inspecting it, injecting faults and limiting
+// its size. Its root is Dir. A crash replaces it.
 func (m *Mount) Disk() *faultfs.FS {
 	disk, _ := m.now()
 	return disk
@@ -79,12 +79,12 @@ func (m *Mount) now() (*faultfs.FS, uint64) {
 	return m.disk, m.life
 }
 
-// Crash takes the power away and switches it on again: what was made durable is
-// there, nothing else is. Files that are open are dead: every use of them is
-// EIO. Programs that should die with the power are to be killed before.
+// Crash simulates a power cut and restart: only durable data remains. Every use of a file
+// that is still open fails with EIO. Kill processes that should die with the power before
+// calling it.
 func (m *Mount) Crash() { m.crash((*faultfs.FS).Crash) }
 
-// CrashRandom is Crash, but what was not made durable may be there by chance.
+// CrashRandom is like Crash, but data that was not durable may survive at random.
 func (m *Mount) CrashRandom(chance *rand.Rand) {
 	m.crash(func(f *faultfs.FS) *faultfs.FS { return f.CrashRandom(chance) })
 }
@@ -97,8 +97,8 @@ func (m *Mount) crash(left func(*faultfs.FS) *faultfs.FS) {
 	m.life++
 }
 
-// Close unmounts the file system, also if some file in it is still open, which
-// is an error.
+// Close unmounts the file system even if files in it are still open, in which case it
+// returns an error.
 func (m *Mount) Close() error {
 	err := m.server.Unmount()
 	if err == nil {

@@ -18,11 +18,11 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// node is a file or directory as the kernel knows it.
+// node is a file or directory known to the kernel.
 type node struct {
 	fs.Inode
 	mount *Mount
-	// disk is where it is, and life since when; the root is in every life.
+	// disk and life identify the file system of the node; the root is valid in every life.
 	disk *faultfs.FS
 	life uint64
 }
@@ -42,8 +42,8 @@ var (
 	_ fs.NodeStatfser  = (*node)(nil)
 )
 
-// now returns the file system the node is in, and its life.
-func (n *node) now() (*faultfs.FS, uint64) {
+// current returns the file system of the node and its life.
+func (n *node) current() (*faultfs.FS, uint64) {
 	if n.IsRoot() {
 		return n.mount.now()
 	}
@@ -54,9 +54,9 @@ func (n *node) path(name ...string) string {
 	return path.Join("/", n.Path(n.Root()), path.Join(name...))
 }
 
-// child makes the kernel's node of a file or directory in this one.
+// child creates the kernel's node for a file or directory in n.
 func (n *node) child(ctx context.Context, name string, out *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
-	disk, life := n.now()
+	disk, life := n.current()
 	info, err := disk.Stat(n.path(name))
 	if err != nil {
 		return nil, errno(err)
@@ -75,7 +75,8 @@ func (n *node) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fs
 	return n.child(ctx, name, out)
 }
 
-// Getattr tells of a file, through an open one if there is: it may have no name.
+// Getattr returns the attributes of a file, through the open handle if there is one,
+// because the file may have no name.
 func (n *node) Getattr(_ context.Context, f fs.FileHandle, out *fuse.AttrOut) syscall.Errno {
 	info, err := n.stat(f)
 	if err != nil {
@@ -89,11 +90,11 @@ func (n *node) stat(f fs.FileHandle) (vfs.Info, error) {
 	if h, ok := f.(*handle); ok {
 		return h.file.Stat()
 	}
-	disk, _ := n.now()
+	disk, _ := n.current()
 	return disk.Stat(n.path())
 }
 
-// Setattr sets the size. Nothing else can be set, and to try is no error.
+// Setattr sets the size. Other attributes are ignored without an error.
 func (n *node) Setattr(ctx context.Context, f fs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
 	if size, ok := in.GetSize(); ok {
 		if err := n.truncate(f, int64(size)); err != nil {
@@ -107,7 +108,7 @@ func (n *node) truncate(f fs.FileHandle, size int64) error {
 	if h, ok := f.(*handle); ok {
 		return h.file.Truncate(size)
 	}
-	disk, _ := n.now()
+	disk, _ := n.current()
 	if _, err := disk.Stat(n.path()); err != nil {
 		return err
 	}
@@ -120,7 +121,7 @@ func (n *node) truncate(f fs.FileHandle, size int64) error {
 
 // Readdir lists a directory.
 func (n *node) Readdir(context.Context) (fs.DirStream, syscall.Errno) {
-	disk, _ := n.now()
+	disk, _ := n.current()
 	entries, err := disk.ReadDir(n.path())
 	if err != nil {
 		return nil, errno(err)
@@ -136,9 +137,9 @@ func (n *node) Readdir(context.Context) (fs.DirStream, syscall.Errno) {
 	return fs.NewListDirStream(list), 0
 }
 
-// Open opens a file that is there.
+// Open opens an existing file.
 func (n *node) Open(_ context.Context, flags uint32) (fs.FileHandle, uint32, syscall.Errno) {
-	disk, _ := n.now()
+	disk, _ := n.current()
 	if _, err := disk.Stat(n.path()); err != nil {
 		return nil, 0, errno(err)
 	}
@@ -152,9 +153,9 @@ func (n *node) Open(_ context.Context, flags uint32) (fs.FileHandle, uint32, sys
 	return &handle{file, flags&syscall.O_APPEND != 0}, fuse.FOPEN_DIRECT_IO, 0
 }
 
-// Create makes a file that is not there.
+// Create creates a file that must not exist.
 func (n *node) Create(ctx context.Context, name string, flags, _ uint32, out *fuse.EntryOut) (*fs.Inode, fs.FileHandle, uint32, syscall.Errno) {
-	disk, _ := n.now()
+	disk, _ := n.current()
 	file, err := disk.Open(n.path(name), modeOf(flags|syscall.O_RDWR))
 	if err != nil {
 		return nil, nil, 0, errno(err)
@@ -177,31 +178,31 @@ func modeOf(flags uint32) vfs.Mode {
 	return vfs.Update
 }
 
-// Mkdir makes a directory.
+// Mkdir creates a directory.
 func (n *node) Mkdir(ctx context.Context, name string, _ uint32, out *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
-	disk, _ := n.now()
+	disk, _ := n.current()
 	if err := disk.Mkdir(n.path(name)); err != nil {
 		return nil, errno(err)
 	}
 	return n.child(ctx, name, out)
 }
 
-// Unlink takes away a file.
+// Unlink removes a file.
 func (n *node) Unlink(_ context.Context, name string) syscall.Errno {
-	disk, _ := n.now()
+	disk, _ := n.current()
 	return errno(disk.Remove(n.path(name)))
 }
 
-// Rmdir takes away an empty directory.
+// Rmdir removes an empty directory.
 func (n *node) Rmdir(ctx context.Context, name string) syscall.Errno { return n.Unlink(ctx, name) }
 
-// Rename moves a file or directory. To exchange two is not supported.
+// Rename moves a file or directory. Exchanging two is not supported.
 func (n *node) Rename(_ context.Context, name string, to fs.InodeEmbedder, toName string, flags uint32) syscall.Errno {
 	target, ok := to.(*node)
 	if !ok || flags != 0 {
 		return syscall.EINVAL
 	}
-	disk, _ := n.now()
+	disk, _ := n.current()
 	return errno(disk.Rename(n.path(name), target.path(toName)))
 }
 
@@ -210,11 +211,11 @@ func (n *node) Fsync(_ context.Context, f fs.FileHandle, _ uint32) syscall.Errno
 	if h, ok := f.(*handle); ok {
 		return errno(h.file.Sync())
 	}
-	disk, _ := n.now()
+	disk, _ := n.current()
 	return errno(disk.SyncDir(n.path()))
 }
 
-// Statfs tells of a large empty disk, whatever the limit is.
+// Statfs reports a large empty disk, regardless of the limit.
 func (n *node) Statfs(_ context.Context, out *fuse.StatfsOut) syscall.Errno {
 	const block, blocks = 4096, 1 << 28
 	*out = fuse.StatfsOut{
@@ -224,7 +225,7 @@ func (n *node) Statfs(_ context.Context, out *fuse.StatfsOut) syscall.Errno {
 	return 0
 }
 
-// fill tells the kernel what we know.
+// fill copies info to the kernel's attributes.
 func fill(a *fuse.Attr, info vfs.Info) {
 	a.Ino = info.Inode
 	a.Size = uint64(info.Size)
@@ -236,7 +237,7 @@ func fill(a *fuse.Attr, info vfs.Info) {
 	a.SetTimes(&info.ModTime, &info.ModTime, &info.ModTime)
 }
 
-// errno is the number of an error, EIO for one that has none.
+// errno returns the number of an error, or EIO if it has none.
 func errno(err error) syscall.Errno {
 	var number syscall.Errno
 	switch {
@@ -274,7 +275,7 @@ func (h *handle) Read(_ context.Context, p []byte, off int64) (fuse.ReadResult, 
 	return fuse.ReadResultData(p[:n]), 0
 }
 
-// Write writes at an offset, or at the end. A short write is told by its length.
+// Write writes at an offset or at the end. A short write is reported by its length.
 func (h *handle) Write(_ context.Context, p []byte, off int64) (uint32, syscall.Errno) {
 	var n int
 	var err error
@@ -289,8 +290,8 @@ func (h *handle) Write(_ context.Context, p []byte, off int64) (uint32, syscall.
 	return 0, errno(err)
 }
 
-// Flush is a close of one of the file's descriptors; it makes nothing durable.
+// Flush is called when one of the file's descriptors is closed; it makes nothing durable.
 func (h *handle) Flush(context.Context) syscall.Errno { return 0 }
 
-// Release is the last close.
+// Release is called on the last close.
 func (h *handle) Release(context.Context) syscall.Errno { return errno(h.file.Close()) }

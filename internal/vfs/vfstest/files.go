@@ -240,8 +240,8 @@ func testSync(t *testing.T, e *env) {
 	e.want("a", "abc")
 }
 
-// testConcurrent appends whole lines from many opens at once: none may be torn
-// or overwrite another.
+// testConcurrent appends whole lines through many open files concurrently and checks that
+// no line is torn or overwritten.
 func testConcurrent(t *testing.T, e *env) {
 	const writers, lines = 8, 20
 	var wg sync.WaitGroup

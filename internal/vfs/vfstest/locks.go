@@ -7,7 +7,7 @@ import (
 	"firn/internal/vfs"
 )
 
-// tryLock takes the lock if it can and checks whether it could.
+// tryLock calls TryLock and checks its result.
 func (e *env) tryLock(f vfs.File, want bool) {
 	e.t.Helper()
 	if got, err := f.TryLock(); got != want || err != nil {
@@ -19,12 +19,12 @@ func testLock(t *testing.T, e *env) {
 	a, b := e.open("a", vfs.Append), e.open("a", vfs.Update)
 	other := e.open("other", vfs.Append)
 	e.ok(a.Lock())
-	e.ok(a.Lock()) // it is ours already
+	e.ok(a.Lock()) // already held by a
 	e.tryLock(a, true)
 	e.tryLock(b, false)
 	e.tryLock(other, true)
 	e.write(b, "the lock keeps nobody from writing")
-	e.ok(b.Unlock()) // it is not ours to free
+	e.ok(b.Unlock()) // not held by b, so nothing is released
 	e.tryLock(b, false)
 	e.ok(a.Unlock())
 	e.tryLock(b, true)

@@ -1,4 +1,4 @@
-// Package vfstest is what every vfs.FS must do, as tests.
+// Package vfstest tests implementations of vfs.FS against its contract.
 package vfstest
 
 import (
@@ -10,8 +10,7 @@ import (
 	"firn/internal/vfs"
 )
 
-// Make returns a fresh file system and a directory in it that exists and is
-// empty.
+// Make returns a new file system and an existing, empty directory in it.
 type Make func(t *testing.T) (fsys vfs.FS, root string)
 
 // Run checks a file system against the contract of package vfs.
@@ -52,7 +51,7 @@ func Run(t *testing.T, newFS Make) {
 	}
 }
 
-// env is a file system with helpers that end the test when they fail.
+// env is a file system with helpers that fail the test on error.
 type env struct {
 	vfs.FS
 	t    *testing.T
@@ -70,7 +69,7 @@ func (e *env) ok(err error) {
 	}
 }
 
-// open opens a file that is closed at the end of the test, if not before.
+// open opens a file and closes it at the end of the test.
 func (e *env) open(name string, mode vfs.Mode) vfs.File {
 	e.t.Helper()
 	f, err := e.Open(e.path(name), mode)
@@ -86,7 +85,7 @@ func (e *env) write(f vfs.File, s string) {
 	}
 }
 
-// put makes a file with the given content.
+// put creates a file with the given content.
 func (e *env) put(name, content string) {
 	e.t.Helper()
 	f, err := e.Open(e.path(name), vfs.Create)
@@ -104,7 +103,7 @@ func (e *env) want(name, content string) {
 	e.wantFile(f, content)
 }
 
-// wantFile checks the content of an open file without moving its place.
+// wantFile checks the content of an open file without moving its offset.
 func (e *env) wantFile(f vfs.File, content string) {
 	e.t.Helper()
 	got, err := io.ReadAll(io.NewSectionReader(f, 0, 1<<30))
