@@ -5,11 +5,10 @@ import (
 	"firn/internal/rawjson"
 )
 
-// Append adds content as an array of blocks. A result of a tool that is one
-// plain text has it as a string, as most tools write it; is_error is only
-// written where it is true. Of the extra fields only those are written that
-// the API knows: it refuses all others. A signature is written whoever made it:
-// leaving out what another provider signed is for the caller.
+// Append appends content as an array of blocks. A tool result that is one plain text is
+// written as a string, as most tools do; is_error is written only if it is true. Extra
+// fields are written only if the API knows them, because it rejects all others. Signatures
+// are always written: omitting those of another provider is up to the caller.
 func Append(dst []byte, parts []firn.Part, style Style) []byte {
 	dst = append(dst, '[')
 	for i, p := range parts {
@@ -21,7 +20,7 @@ func Append(dst []byte, parts []firn.Part, style Style) []byte {
 	return append(dst, ']')
 }
 
-// AppendPart adds one block.
+// AppendPart appends one block.
 func AppendPart(dst []byte, p firn.Part, style Style) []byte {
 	w := writer{dst: dst, style: style}
 	switch p := p.(type) {
@@ -73,7 +72,7 @@ func (w *writer) text(name, value string) {
 	w.dst = rawjson.AppendString(w.dst, value)
 }
 
-// raw writes a member that is JSON already; instead if it is not.
+// raw writes a member that is already JSON, or instead if it is not.
 func (w *writer) raw(name string, value []byte, instead string) {
 	w.name(name)
 	var err error
@@ -106,7 +105,7 @@ func (w *writer) thinking(p firn.Thinking) {
 func (w *writer) image(p firn.Image) {
 	mime := p.MimeType
 	if mime == "" {
-		mime = "image/png" // the API wants one; most pictures in chats are
+		mime = "image/png" // the API requires one; most images in chats are PNG
 	}
 	w.begin("image")
 	w.name("source")
@@ -121,7 +120,7 @@ func (w *writer) image(p firn.Image) {
 func (w *writer) toolResult(p firn.ToolResult) {
 	w.begin("tool_result")
 	w.text("tool_use_id", p.CallID)
-	if s, ok := plain(p.Content); ok {
+	if s, ok := plainText(p.Content); ok {
 		w.text("content", s)
 	} else {
 		w.name("content")
@@ -133,8 +132,8 @@ func (w *writer) toolResult(p firn.ToolResult) {
 	}
 }
 
-// plain returns what a string can say.
-func plain(parts []firn.Part) (string, bool) {
+// plainText returns the text of parts that can be written as a string.
+func plainText(parts []firn.Part) (string, bool) {
 	switch len(parts) {
 	case 0:
 		return "", true
@@ -145,8 +144,8 @@ func plain(parts []firn.Part) (string, bool) {
 	return "", false
 }
 
-// opaque writes a part as it was read; one that has no bytes of its own as an
-// object of its type.
+// opaque writes a part as it was read; a part without raw bytes is written as an object of
+// its type.
 func (w *writer) opaque(p firn.OpaquePart) []byte {
 	dst, err := AppendValue(w.dst, p.Raw, w.style)
 	if err == nil {

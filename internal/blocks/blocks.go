@@ -1,9 +1,9 @@
-// Package blocks reads and writes the content of messages as Anthropic's API
-// spells it: a string, or an array of blocks of text, images, thinking, tool
-// calls and their results. Several tools keep their transcripts in that form.
+// Package blocks reads and writes message content in the format of Anthropic's API: a
+// string, or an array of blocks of text, images, thinking, tool calls and their results.
+// Several tools store their transcripts in that format.
 //
-// It knows content and nothing around it: no roles, no lines, no files. It
-// does not judge what a model may be sent; it says what the bytes say.
+// It handles only content: no roles, lines or files. It does not decide which content may
+// be sent to a model.
 package blocks
 
 import (
@@ -13,14 +13,14 @@ import (
 	"firn/internal/rawjson"
 )
 
-// Style is how JSON is spaced.
+// Style is the spacing of JSON.
 type Style int
 
-// The styles there are.
+// The styles.
 const (
 	// Compact has no spaces, as JavaScript and Rust write JSON.
 	Compact Style = iota
-	// Python has a space behind each comma and colon, as json.dumps does.
+	// Python has a space after each comma and colon, as json.dumps does.
 	Python
 )
 
@@ -38,10 +38,9 @@ func (s Style) colon() string {
 	return ":"
 }
 
-// Known reports whether Anthropic's API has a block that says p, so that
-// [Append] can write it for others to send. It has none for a [firn.Shell],
-// which Append writes as text, and for opaque parts of other origin, which it
-// writes as they are.
+// Known reports whether Anthropic's API has a block for p, so that [Append] can write it
+// for others to send. It has none for a [firn.Shell], which Append writes as text, and for
+// opaque parts of other origin, which it writes unchanged.
 func Known(p firn.Part) bool {
 	switch p := p.(type) {
 	case firn.Text, firn.Image, firn.Thinking, firn.ToolCall, firn.ToolResult:
@@ -61,10 +60,9 @@ var apiBlocks = map[string]bool{
 	"mcp_tool_use": true, "mcp_tool_result": true, "tool_reference": true,
 }
 
-// AppendValue adds a raw JSON value spaced in that style, clean (see
-// [rawjson.Clean]) and otherwise byte for byte: numbers and strings stay as
-// they are written. If raw is not one JSON value it adds nothing and returns
-// the error.
+// AppendValue appends a raw JSON value spaced in the given style, cleaned (see
+// [rawjson.Clean]) and otherwise byte for byte: numbers and strings are not re-encoded. If
+// raw is not one JSON value, it appends nothing and returns an error.
 func AppendValue(dst, raw []byte, style Style) ([]byte, error) {
 	r := rawjson.New(raw)
 	r.Skip()
@@ -77,7 +75,7 @@ func AppendValue(dst, raw []byte, style Style) ([]byte, error) {
 		case ' ', '\t', '\r', '\n':
 			i++
 		case '"':
-			end := closing(raw, i)
+			end := stringEnd(raw, i)
 			dst = append(dst, raw[i:end]...)
 			i = end
 		case ',':
@@ -94,8 +92,8 @@ func AppendValue(dst, raw []byte, style Style) ([]byte, error) {
 	return dst, nil
 }
 
-// closing returns where the string that begins at i ends. It was checked.
-func closing(raw []byte, i int) int {
+// stringEnd returns the end of the string that begins at i, which must be valid.
+func stringEnd(raw []byte, i int) int {
 	for i++; i < len(raw) && raw[i] != '"'; i++ {
 		if raw[i] == '\\' {
 			i++

@@ -9,11 +9,10 @@ import (
 	"firn/internal/rawjson"
 )
 
-// Read reads content: a string, which is one text, or an array of blocks. An
-// empty string and null are no parts. Blocks of an unknown kind, and such that
-// lack what makes them one, are opaque parts. The members of a block that firn
-// has no field for are its extra fields, but for results of tools, which have
-// no place for them. What is neither string nor array is an ErrCorrupt.
+// Read reads content: a string, which is one text, or an array of blocks. An empty string
+// and null have no parts. Blocks of an unknown kind or without a required member are opaque
+// parts. Members that firn has no field for become extra fields, except those of tool
+// results, which have none. Any other value fails with ErrCorrupt.
 //
 // The parts do not share memory with raw.
 func Read(raw []byte) ([]firn.Part, error) {
@@ -29,8 +28,8 @@ func Read(raw []byte) ([]firn.Part, error) {
 	return nil, fmt.Errorf("reading the content of a message: %w: %w", firn.ErrCorrupt, err)
 }
 
-// content reads a string or an array of blocks; false if it is neither.
-// Results do not nest: within one they are opaque.
+// content reads a string or an array of blocks; it returns false if it is neither. Tool
+// results do not nest: within one they are opaque.
 func content(r *rawjson.Reader, results bool) ([]firn.Part, bool) {
 	switch r.Kind() {
 	case rawjson.Null:
@@ -77,13 +76,13 @@ func block(r *rawjson.Reader, results bool) firn.Part {
 		}
 	}
 	if part == nil {
-		part = firn.OpaquePart{Type: kind, Raw: keep(raw)}
+		part = firn.OpaquePart{Type: kind, Raw: copyRaw(raw)}
 	}
 	return part
 }
 
-// kindOf returns the type of a block; empty if it tells none. The block was
-// checked before, so it is not read further than need be.
+// kindOf returns the type of a block, or "" if it has none. The block was checked before,
+// so it reads no further than necessary.
 func kindOf(raw []byte) string {
 	r := rawjson.New(raw)
 	if !r.Object() {
@@ -99,8 +98,8 @@ func kindOf(raw []byte) string {
 	return ""
 }
 
-// keep copies a raw value, clean and on one line.
-func keep(raw []byte) json.RawMessage {
+// copyRaw copies a raw value, cleaned and on one line.
+func copyRaw(raw []byte) json.RawMessage {
 	kept, err := rawjson.AppendValue(nil, raw)
 	if err != nil {
 		return nil
@@ -108,8 +107,8 @@ func keep(raw []byte) json.RawMessage {
 	return kept
 }
 
-// members walks over the members of a block. What read does not take is carried
-// as an extra field, but for the type.
+// members iterates over the members of a block. Members that read does not consume become
+// extra fields, except the type.
 func members(raw []byte, read func(name string, r *rawjson.Reader) bool) firn.Fields {
 	var extra firn.Fields
 	r := rawjson.New(raw)
@@ -120,14 +119,14 @@ func members(raw []byte, read func(name string, r *rawjson.Reader) bool) firn.Fi
 			r.Skip()
 		case read(name, &r):
 		default:
-			extra = append(extra, firn.Field{Name: name, Value: keep(r.Raw())})
+			extra = append(extra, firn.Field{Name: name, Value: copyRaw(r.Raw())})
 		}
 	}
 	return extra
 }
 
-// into reads a string into field; false if it is none.
-func into(field *string, r *rawjson.Reader) bool {
+// readString reads a string into field; it returns false if the value is not a string.
+func readString(field *string, r *rawjson.Reader) bool {
 	s, ok := r.Text()
 	if ok {
 		*field = s
@@ -135,14 +134,14 @@ func into(field *string, r *rawjson.Reader) bool {
 	return ok
 }
 
-// Each of these reads the block it is named for. It returns nil if the member
-// without which the block makes no sense is not there.
+// Each of the following functions reads the block that it is named after. It returns nil if
+// a required member is missing.
 
 func text(raw []byte) firn.Part {
 	var p firn.Text
 	has := false
 	p.Extra = members(raw, func(name string, r *rawjson.Reader) bool {
-		ok := name == "text" && into(&p.Text, r)
+		ok := name == "text" && readString(&p.Text, r)
 		has = has || ok
 		return ok
 	})
@@ -158,11 +157,11 @@ func thinking(raw []byte, words, proof string) firn.Part {
 	p.Extra = members(raw, func(name string, r *rawjson.Reader) bool {
 		switch name {
 		case words:
-			ok := into(&p.Text, r)
+			ok := readString(&p.Text, r)
 			has = has || ok
 			return ok
 		case proof:
-			ok := into(&p.Signature, r)
+			ok := readString(&p.Signature, r)
 			has = has || ok && p.Redacted
 			return ok
 		}
@@ -190,15 +189,15 @@ func image(raw []byte) firn.Part {
 	return p
 }
 
-// source reads where a picture comes from; true if it is right there.
+// source reads the source of an image; it reports whether the source is valid.
 func source(raw []byte, p *firn.Image) bool {
 	has := false
 	members(raw, func(name string, r *rawjson.Reader) bool {
 		switch name {
 		case "media_type":
-			return into(&p.MimeType, r)
+			return readString(&p.MimeType, r)
 		case "data":
-			has = into(&p.Data, r)
+			has = readString(&p.Data, r)
 			return has
 		}
 		return false
@@ -212,11 +211,11 @@ func toolUse(raw []byte) firn.Part {
 	p.Extra = members(raw, func(name string, r *rawjson.Reader) bool {
 		switch name {
 		case "id":
-			ok := into(&p.ID, r)
+			ok := readString(&p.ID, r)
 			hasID = hasID || ok
 			return ok
 		case "name":
-			ok := into(&p.Name, r)
+			ok := readString(&p.Name, r)
 			hasName = hasName || ok
 			return ok
 		case "input":
@@ -231,17 +230,17 @@ func toolUse(raw []byte) firn.Part {
 	return p
 }
 
-// arguments returns the input of a call as an object. What is not one is kept
-// as text in a member "invalid", as it is when it comes from the API.
+// arguments returns the input of a call as an object. Any other value is kept as text in a
+// member "invalid", as for responses of the API.
 func arguments(raw []byte) json.RawMessage {
 	r := rawjson.New(raw)
 	switch r.Kind() {
 	case rawjson.Object:
-		return keep(raw)
+		return copyRaw(raw)
 	case rawjson.Null:
 		return json.RawMessage("{}")
 	}
-	return append(rawjson.AppendString([]byte(`{"invalid":`), string(keep(raw))), '}')
+	return append(rawjson.AppendString([]byte(`{"invalid":`), string(copyRaw(raw))), '}')
 }
 
 func toolResult(raw []byte) firn.Part {
@@ -250,11 +249,11 @@ func toolResult(raw []byte) firn.Part {
 	members(raw, func(name string, r *rawjson.Reader) bool {
 		switch name {
 		case "tool_use_id":
-			ok := into(&p.CallID, r)
+			ok := readString(&p.CallID, r)
 			has = has || ok
 			return ok
 		case "content":
-			p.Content = answer(r)
+			p.Content = toolOutput(r)
 			return true
 		case "is_error":
 			b, ok := r.Bool()
@@ -269,14 +268,14 @@ func toolResult(raw []byte) firn.Part {
 	return p
 }
 
-// answer reads what a tool answered. An object is not what the API has there;
-// it is kept as an opaque part.
-func answer(r *rawjson.Reader) []firn.Part {
+// toolOutput reads the content of a tool result. An object, which the API does not have
+// there, becomes an opaque part.
+func toolOutput(r *rawjson.Reader) []firn.Part {
 	raw := r.Raw()
 	inner := rawjson.New(raw)
 	parts, ok := content(&inner, false)
 	if !ok {
-		return []firn.Part{firn.OpaquePart{Type: kindOf(raw), Raw: keep(raw)}}
+		return []firn.Part{firn.OpaquePart{Type: kindOf(raw), Raw: copyRaw(raw)}}
 	}
 	return slices.Clip(parts)
 }

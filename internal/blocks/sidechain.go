@@ -7,9 +7,9 @@ import (
 	"firn/internal/rawjson"
 )
 
-// Sidechain reads a line that a sub-agent said within the transcript of another, as
-// Claude Code wrote it until 2.0 and importers carry it. No model is sent it, but
-// people read and search it. It is false for any other entry.
+// Sidechain returns the message of a sub-agent recorded in the transcript of another agent,
+// as Claude Code wrote it until 2.0 and importers keep it. It is not sent to models but is
+// shown and searched. It returns false for any other entry.
 func Sidechain(c *firn.Custom) (*firn.Message, bool) {
 	if !strings.HasSuffix(c.Type, ":sidechain") {
 		return nil, false
@@ -27,7 +27,7 @@ func Sidechain(c *firn.Custom) (*firn.Message, bool) {
 				role, _ := r.Text()
 				m.Role = firn.Role(role)
 			case "content":
-				m.Parts, _ = Read(r.Raw()) // what cannot be read says nothing
+				m.Parts, _ = Read(r.Raw()) // unreadable content counts as empty
 			default:
 				r.Skip()
 			}

@@ -46,7 +46,7 @@ func (r retryFS) SyncDir(path string) error {
 	return r.pool.Retry(func() error { return r.FS.SyncDir(path) })
 }
 
-// SyncFS implements [vfs.SyncerFS], as far as the file system does.
+// SyncFS implements [vfs.SyncerFS] if the underlying file system does.
 func (r retryFS) SyncFS(path string) error {
 	all, ok := r.FS.(vfs.SyncerFS)
 	if !ok {
@@ -55,8 +55,8 @@ func (r retryFS) SyncFS(path string) error {
 	return r.pool.Retry(func() error { return all.SyncFS(path) })
 }
 
-// openPipe takes two descriptors. It needs no file: in a bare container there is
-// not even a null device.
+// openPipe opens two descriptors. It needs no file, so it works even in a container without
+// /dev/null.
 func openPipe() (func() error, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -65,8 +65,8 @@ func openPipe() (func() error, error) {
 	return func() error { return errors.Join(r.Close(), w.Close()) }, nil
 }
 
-// LockDir locks a directory itself, if the file system below can; see
-// [vfs.OS.LockDir]. Where it cannot, lock is nil and taken is true.
+// LockDir locks a directory if the underlying file system supports it; see
+// [vfs.OS.LockDir]. If not, lock is nil and taken is true.
 func (r retryFS) LockDir(path string) (lock io.Closer, taken bool, err error) {
 	locker, ok := r.FS.(interface {
 		LockDir(path string) (io.Closer, bool, error)

@@ -9,13 +9,12 @@ import (
 	"firn/internal/vfs"
 )
 
-// Pool is the file descriptors of a process that have run short: it has idle
-// ones given up, lets calls try again, and reports the shortage until it is
-// over. The zero value is ready.
+// Pool handles a shortage of file descriptors in a process: it closes idle files, retries
+// calls, and reports the shortage until it is over. The zero value is ready to use.
 type Pool struct {
 	mu     sync.Mutex
 	givers []*giver
-	// failed is the latest call that got no descriptor though it was retried.
+	// failed is the error of the latest call that got no descriptor despite retries.
 	failed   error
 	failedAt time.Time
 	// open and wait are for tests; nil means a pipe and time.Sleep.
@@ -23,13 +22,13 @@ type Pool struct {
 	wait func(time.Duration)
 }
 
-// giver closes idle files and returns how many.
+// giver closes idle files and returns their number.
 type giver struct{ give func() int }
 
-// OnShort registers a function that closes idle files and returns how many
-// descriptors that freed. It is called from any call that finds none left, with
-// whatever that holds, so it must not wait for a lock that is held while files
-// are opened. Remove takes it out again.
+// OnShort registers a function that closes idle files and returns the number of descriptors
+// freed. It is called from any call that finds no descriptor, with the locks that the
+// caller holds, so it must not wait for a lock that is held while files are opened. remove
+// unregisters it.
 func (p *Pool) OnShort(give func() int) (remove func()) {
 	g := &giver{give}
 	p.mu.Lock()
@@ -47,7 +46,7 @@ func (p *Pool) OnShort(give func() int) (remove func()) {
 	}
 }
 
-// Free has idle descriptors given up and returns how many.
+// Free closes idle files and returns the number of descriptors freed.
 func (p *Pool) Free() int {
 	p.mu.Lock()
 	givers := p.givers
@@ -59,17 +58,16 @@ func (p *Pool) Free() int {
 	return freed
 }
 
-// How often a call is tried again for want of a descriptor, and how long the
-// first and the longest pause is: about two seconds in all. What holds the
-// others is mostly open for moments.
+// Number of retries for lack of a descriptor, and the first and the longest pause: about
+// two seconds in total. Most other files are open only briefly.
 const (
 	tries      = 16
 	firstPause = time.Millisecond
 	mostPause  = 200 * time.Millisecond
 )
 
-// Retry calls fn, and again while it fails for want of a descriptor, after
-// idle ones were given up. The error is that of the last call.
+// Retry calls fn, and retries it while it fails for lack of a descriptor, after closing
+// idle files. It returns the error of the last call.
 func (p *Pool) Retry(fn func() error) error {
 	err := fn()
 	pause := firstPause
@@ -96,23 +94,21 @@ func (p *Pool) sleep(d time.Duration) {
 	time.Sleep(d)
 }
 
-// spare is how many descriptors must be free for the process to be able to
-// work: a request that appends opens its transcript, the next part, the table of
-// keys and a directory.
+// spare is the number of free descriptors that the process needs to work: a request that
+// appends opens its transcript, the next part, the key table and a directory.
 const spare = 4
 
-// remembered is how long after a call has failed for want of a descriptor the
-// pool is called short, though there are some again.
-const remembered = 5 * time.Second
+// shortFor is how long after a call failed for lack of a descriptor the pool reports a
+// shortage, even if descriptors are available again.
+const shortFor = 5 * time.Second
 
-// Short reports why the process cannot be relied on: it has fewer than a few
-// descriptors left, or a call failed for want of one moments ago. It is nil if
-// neither is so.
+// Short returns an error if the process has too few descriptors left, or if a call recently
+// failed for lack of one.
 func (p *Pool) Short() error {
 	err := p.probe()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err == nil && p.failed != nil && time.Since(p.failedAt) < remembered {
+	if err == nil && p.failed != nil && time.Since(p.failedAt) < shortFor {
 		err = p.failed
 	}
 	if err != nil {
@@ -121,7 +117,7 @@ func (p *Pool) Short() error {
 	return nil
 }
 
-// probe takes the spare descriptors, two at a time, and gives them back.
+// probe opens the spare descriptors, two at a time, and closes them.
 func (p *Pool) probe() (err error) {
 	open := p.open
 	if open == nil {

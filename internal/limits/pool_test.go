@@ -76,7 +76,7 @@ func TestRetryWaits(t *testing.T) {
 			if p.Short() == nil {
 				t.Error("the pool is not short after a call failed")
 			}
-			p.failedAt = p.failedAt.Add(-remembered)
+			p.failedAt = p.failedAt.Add(-shortFor)
 			if err := p.Short(); err != nil {
 				t.Errorf("the pool stays short: %v", err)
 			}

@@ -6,10 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// AppendString adds s as a JSON string, byte for byte as JSON.stringify writes
-// it: the short escapes and \u00xx for control characters, nothing else
-// escaped but quote and backslash. What has no place in a JSON text (invalid
-// UTF-8, NUL) is written as U+FFFD.
+// AppendString appends s as a JSON string, byte for byte as JSON.stringify writes it: with
+// the short escapes and \u00xx for control characters, and no other escapes except quote
+// and backslash. Invalid UTF-8 and NUL are written as U+FFFD.
 func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	if utf8.ValidString(s) {
@@ -20,7 +19,7 @@ func AppendString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// appendValid adds text that is valid UTF-8, in runs between escapes.
+// appendValid appends valid UTF-8 text in runs between escapes.
 func appendValid(dst []byte, s string) []byte {
 	for {
 		i := plainString(s)
@@ -87,9 +86,9 @@ func appendEscape(dst []byte, c byte) []byte {
 	return append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
 }
 
-// AppendValue adds a raw JSON value as it is, but clean (see [Clean]) and on
-// one line: line feeds between its tokens are left out. If raw is not one JSON
-// value it adds nothing and returns the error.
+// AppendValue appends a raw JSON value unchanged, except that it is cleaned (see [Clean])
+// and written on one line: line feeds between tokens are dropped. If raw is not one JSON
+// value, it appends nothing and returns an error.
 func AppendValue(dst, raw []byte) ([]byte, error) {
 	r := New(raw)
 	r.Skip()
@@ -97,7 +96,7 @@ func AppendValue(dst, raw []byte) ([]byte, error) {
 		return dst, err
 	}
 	raw, _ = Clean(raw)
-	for { // strings hold no raw line feeds, or Skip would have failed
+	for { // Strings contain no raw line feeds, or Skip would have failed.
 		i := bytes.IndexByte(raw, '\n')
 		if i < 0 {
 			return append(dst, raw...), nil

@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// Clean makes a raw value, as [Reader.Raw] returns it, fit for every reader of
-// JSON: invalid UTF-8, escapes for NUL and for half a surrogate pair become
-// \ufffd. If there is nothing to do it returns raw itself.
+// Clean sanitizes a raw value, as returned by [Reader.Raw], for other JSON readers: invalid
+// UTF-8 and escapes for NUL and unpaired surrogates become \ufffd. If nothing needs to be
+// replaced, it returns raw itself.
 func Clean(raw []byte) (clean []byte, changed bool) {
 	valid := utf8.Valid(raw)
 	at := nextBad(raw, 0, valid)
@@ -29,8 +29,8 @@ func Clean(raw []byte) (clean []byte, changed bool) {
 	return append(clean, raw[from:]...), true
 }
 
-// nextBad returns the place of the next escape or byte that Clean replaces, or
-// len(raw). The value was checked before, so backslashes begin whole escapes.
+// nextBad returns the offset of the next escape or byte that Clean replaces, or len(raw).
+// The value was checked before, so every backslash starts a complete escape.
 func nextBad(raw []byte, i int, valid bool) int {
 	for i < len(raw) {
 		run := bytes.IndexByte(raw[i:], '\\')
@@ -58,7 +58,7 @@ func nextBad(raw []byte, i int, valid bool) int {
 	return len(raw)
 }
 
-// firstInvalid returns the place of the first byte that is not UTF-8, or -1.
+// firstInvalid returns the offset of the first byte that is not UTF-8, or -1.
 func firstInvalid(s []byte) int {
 	for i := 0; i < len(s); {
 		c, size := utf8.DecodeRune(s[i:])

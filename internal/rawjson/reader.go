@@ -1,17 +1,15 @@
-// Package rawjson is JSON as the bytes that stand there: it is read field by field,
-// in one pass, without building what nobody asked for.
+// Package rawjson reads raw JSON field by field, in one pass, without building values that
+// are not needed.
 //
-// A [Reader] walks over one JSON value. It is strict: every byte it walks over
-// is checked, whether the value is decoded, captured raw or skipped, so a line
-// that was read to its end is JSON. It is exact: keys match in their own case,
-// numbers can be had as the bytes that stand there. It is patient with text:
-// what is JSON but cannot be Go text (invalid UTF-8, half a surrogate pair,
-// NUL) reads as U+FFFD and sets [Reader.Cleaned].
+// A [Reader] walks over one JSON value. It is strict: every byte is checked, whether the
+// value is decoded, captured raw or skipped, so a line that was read to its end is valid
+// JSON. It is exact: keys match case-sensitively, and numbers are available as their raw
+// bytes. It is lenient with text: valid JSON that cannot be Go text (invalid UTF-8,
+// unpaired surrogates, NUL) is read as U+FFFD and sets [Reader.Cleaned].
 //
-// The package also writes strings as JavaScript's JSON.stringify does
-// ([AppendString]), makes raw values fit to be written ([Clean],
-// [AppendValue]) and saves what is whole from a damaged line ([Split]). It
-// knows nothing of sessions.
+// The package also writes strings as JavaScript's JSON.stringify does ([AppendString]),
+// sanitizes raw values ([Clean], [AppendValue]) and recovers the intact objects of a
+// damaged line ([Split]). It does not depend on sessions.
 package rawjson
 
 import (
@@ -21,14 +19,14 @@ import (
 	"unicode/utf8"
 )
 
-// MaxDepth is how deep objects and arrays may be nested.
+// MaxDepth is the maximum nesting depth of objects and arrays.
 const MaxDepth = 512
 
 // Kind is the kind of a JSON value.
 type Kind byte
 
-// The kinds of values. None is what Reader.Kind tells at the end of the input
-// and where no value can begin.
+// The kinds of values. Reader.Kind returns None at the end of the input and where no value
+// can begin.
 const (
 	None   Kind = 0
 	Object Kind = '{'
@@ -54,50 +52,50 @@ const (
 //	}
 //	err := r.End()
 //
-// After Member or Element the value must be consumed: by the method for its
-// kind, by Raw or by Skip. A method that asks for another kind than the value
-// is of returns false and leaves the value there. The first error stays: from
-// then on every method returns false or nothing, and Err and End tell it.
+// After Member or Element, the value must be consumed by the method for its kind, by Raw or
+// by Skip. A method for another kind returns false and does not consume the value. The
+// first error is sticky: from then on every method returns false or a zero value, and Err
+// and End return the error.
 //
-// A Reader is a plain value. A copy of it is a bookmark: assigning it back
-// returns to the place, in whatever container that was.
+// A Reader is a plain value. A copy is a bookmark: assigning it back returns to its
+// position, in any container.
 type Reader struct {
 	data []byte
-	// text is data as a string if strings may be cut from it.
+	// text is data as a string if strings may be sliced from it.
 	text string
 	key  []byte
-	// keyAt is where key stands in data, -1 if it had to be decoded.
+	// keyAt is the offset of key in data, -1 if it had to be decoded.
 	keyAt int
 	pos   int
 	depth int
 	// first is set between the opening of a container and its first member.
 	first bool
 	err   *SyntaxError
-	// Cleaned is set when a string or key had something in it that had to be
-	// replaced by U+FFFD. Skipped and raw values do not count.
+	// Cleaned is set when part of a string or key was replaced by U+FFFD. Skipped and raw
+	// values do not count.
 	Cleaned bool
 }
 
-// New makes a reader of data. The strings it returns are copies.
+// New returns a reader of data. The strings that it returns are copies.
 func New(data []byte) Reader { return Reader{data: data} }
 
-// NewShared makes a reader of data that copies data as a whole and cuts strings
-// without escapes from the copy: fewer allocations, but any one of the strings
-// keeps all of the copy alive. For short lines of which most is kept.
+// NewShared returns a reader that copies data as a whole and slices strings without escapes
+// from the copy. This saves allocations, but each string keeps the whole copy alive. Use it
+// for short lines of which most is kept.
 func NewShared(data []byte) Reader { return Reader{data: data, text: string(data)} }
 
-// SyntaxError says where the input stops being JSON.
+// SyntaxError describes invalid JSON.
 type SyntaxError struct {
-	// Offset is the place of the first byte that cannot be.
+	// Offset is the offset of the first invalid byte.
 	Offset int
-	// Short is set if the input ended too early and was right so far.
+	// Short is set if the input ended early and was valid so far.
 	Short bool
-	// One of them says what is wrong. They are put into words only when asked
-	// for: Split fails a lot, on purpose.
+	// One of them describes the error. The message is formatted only on demand, because
+	// Split fails often by design.
 	what, want, within string
 }
 
-// What says what is wrong.
+// What returns a description of the error without its offset.
 func (e *SyntaxError) What() string {
 	switch {
 	case e.within != "":
@@ -110,7 +108,7 @@ func (e *SyntaxError) What() string {
 	return e.what
 }
 
-// Error says what is wrong and where.
+// Error returns a description of the error with its offset.
 func (e *SyntaxError) Error() string { return fmt.Sprintf("%s at byte %d", e.What(), e.Offset) }
 
 // Err returns the first error.
@@ -121,10 +119,10 @@ func (r *Reader) Err() error {
 	return r.err
 }
 
-// Offset is the place in the input that the reader has come to.
+// Offset returns the current offset in the input.
 func (r *Reader) Offset() int { return r.pos }
 
-// End checks that nothing but white space follows and returns the first error.
+// End checks that only white space follows and returns the first error.
 func (r *Reader) End() error {
 	if r.err == nil {
 		r.space()
@@ -135,7 +133,7 @@ func (r *Reader) End() error {
 	return r.Err()
 }
 
-// Kind tells the kind of the next value without consuming it.
+// Kind returns the kind of the next value without consuming it.
 func (r *Reader) Kind() Kind {
 	switch c := r.peek(); c {
 	case '{', '[', '"', 'n', 't':
@@ -148,10 +146,10 @@ func (r *Reader) Kind() Kind {
 	return None
 }
 
-// Object opens an object. Go on with Member until it returns false.
+// Object opens an object. Call Member next, until it returns false.
 func (r *Reader) Object() bool { return r.open('{') }
 
-// Array opens an array. Go on with Element until it returns false.
+// Array opens an array. Call Element next, until it returns false.
 func (r *Reader) Array() bool { return r.open('[') }
 
 func (r *Reader) open(bracket byte) bool {
@@ -167,9 +165,8 @@ func (r *Reader) open(bracket byte) bool {
 	return true
 }
 
-// Member goes on to the next member of the object that was opened last: its
-// name is then in Key and its value comes next. At the end of the object it
-// closes it and returns false.
+// Member advances to the next member of the innermost open object: Key returns its name,
+// and its value is next. At the end of the object it closes the object and returns false.
 func (r *Reader) Member() bool {
 	if !r.next('}') {
 		return false
@@ -196,12 +193,12 @@ func (r *Reader) Member() bool {
 	return true
 }
 
-// Element goes on to the next element of the array that was opened last. At
-// the end of the array it closes it and returns false.
+// Element advances to the next element of the innermost open array. At the end of the array
+// it closes the array and returns false.
 func (r *Reader) Element() bool { return r.next(']') }
 
-// next steps over the comma before a member or element, or over the bracket
-// that closes the container.
+// next consumes the comma before a member or element, or the bracket that closes the
+// container.
 func (r *Reader) next(closing byte) bool {
 	c := r.peek()
 	switch {
@@ -225,11 +222,11 @@ func (r *Reader) next(closing byte) bool {
 	return false
 }
 
-// Key is the name of the current member. It is valid until the next call of
-// Member and must not be changed.
+// Key returns the name of the current member. It is valid until the next call of Member and
+// must not be modified.
 func (r *Reader) Key() []byte { return r.key }
 
-// KeyText is the name of the current member, to keep.
+// KeyText returns the name of the current member as a string.
 func (r *Reader) KeyText() string {
 	if r.text != "" && r.keyAt >= 0 {
 		return r.text[r.keyAt : r.keyAt+len(r.key)]
@@ -251,7 +248,7 @@ func (r *Reader) Bool() (value, ok bool) {
 	return false, false
 }
 
-// Int consumes a number that is written as a whole number and fits.
+// Int consumes a number that is written as an integer and fits into an int64.
 func (r *Reader) Int() (int64, bool) {
 	if r.Kind() != Number {
 		return 0, false
@@ -268,7 +265,7 @@ func (r *Reader) Int() (int64, bool) {
 	return n, true
 }
 
-// Float consumes a number that a float64 can hold.
+// Float consumes a number that fits into a float64.
 func (r *Reader) Float() (float64, bool) {
 	if r.Kind() != Number {
 		return 0, false
@@ -285,9 +282,8 @@ func (r *Reader) Float() (float64, bool) {
 	return f, true
 }
 
-// Raw consumes a value of any kind and returns the bytes that it is written
-// with: a part of the input, to be copied by those who keep it. It is nil if
-// there is an error.
+// Raw consumes a value of any kind and returns its raw bytes, a slice of the input that
+// must be copied to be kept. It returns nil on error.
 func (r *Reader) Raw() []byte {
 	r.space()
 	start := r.pos
@@ -297,8 +293,8 @@ func (r *Reader) Raw() []byte {
 	return r.data[start:r.pos:r.pos]
 }
 
-// Lookahead returns the text of the first member with that name of the object that
-// comes next, empty if there is none or it is no text. The reader stays where it is.
+// Lookahead returns the text of the first member with the given name in the next object, or
+// "" if there is none or it is not a string. It does not consume anything.
 func (r Reader) Lookahead(name string) string {
 	if !r.Object() {
 		return ""
@@ -313,7 +309,7 @@ func (r Reader) Lookahead(name string) string {
 	return ""
 }
 
-// Valid checks that line is one JSON object and nothing else but white space.
+// Valid checks that line is one JSON object, surrounded only by white space.
 func Valid(line []byte) error {
 	r := New(line)
 	if r.peek() != '{' {

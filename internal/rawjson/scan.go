@@ -1,7 +1,7 @@
 package rawjson
 
-// peek steps over white space and returns the next byte, or 0 at the end and
-// after an error. A NUL in the input reads as 0 too; it fits nowhere either.
+// peek skips white space and returns the next byte, or 0 at the end and after an error. A
+// NUL in the input is also returned as 0; it is invalid everywhere.
 func (r *Reader) peek() byte {
 	if r.pos < len(r.data) && r.data[r.pos] > ' ' && r.err == nil {
 		return r.data[r.pos]
@@ -37,7 +37,7 @@ func (r *Reader) Skip() {
 	}
 }
 
-// skipFlat consumes a value that is no container.
+// skipFlat consumes a value that is not a container.
 func (r *Reader) skipFlat() {
 	switch c := r.peek(); {
 	case c == '"':
@@ -55,8 +55,8 @@ func (r *Reader) skipFlat() {
 	}
 }
 
-// skipDeep consumes an object or array. It keeps a bit for each open
-// container, set for objects, and not a call: a hostile line cannot blow the stack.
+// skipDeep consumes an object or array. It uses one bit per open container, set for
+// objects, instead of recursion, so a hostile line cannot overflow the stack.
 func (r *Reader) skipDeep() {
 	var objects [MaxDepth/64 + 1]uint64
 	outside := r.depth
@@ -74,7 +74,7 @@ func (r *Reader) skipDeep() {
 		default:
 			r.skipFlat()
 		}
-		for { // to the next value, out of the containers that end here
+		for { // Advance to the next value, leaving the containers that end here.
 			if r.depth == outside {
 				return
 			}
@@ -92,7 +92,7 @@ func (r *Reader) skipDeep() {
 	}
 }
 
-// skipName is Member without the name.
+// skipName is Member without decoding the name.
 func (r *Reader) skipName() bool {
 	if !r.next('}') {
 		return false
@@ -112,7 +112,7 @@ func (r *Reader) skipName() bool {
 	return true
 }
 
-// number consumes the number that begins at pos.
+// number consumes the number at pos.
 func (r *Reader) number() bool {
 	i := r.pos
 	if r.data[i] == '-' {
@@ -141,7 +141,7 @@ func (r *Reader) number() bool {
 	return true
 }
 
-// digits steps over one digit or more from i on; -1 if there is none.
+// digits skips one or more digits from i on; it returns -1 if there is none.
 func (r *Reader) digits(i int) int {
 	start := i
 	for i < len(r.data) && r.data[i] >= '0' && r.data[i] <= '9' {
@@ -158,7 +158,7 @@ func (r *Reader) digits(i int) int {
 	return -1
 }
 
-// literal consumes the word that must stand at pos.
+// literal consumes the given word at pos.
 func (r *Reader) literal(word string) bool {
 	for i := range len(word) {
 		if r.pos+i >= len(r.data) {
@@ -174,21 +174,21 @@ func (r *Reader) literal(word string) bool {
 	return true
 }
 
-// unexpected notes that something else was wanted at pos.
+// unexpected records that something else was expected at pos.
 func (r *Reader) unexpected(want string) {
 	if r.err == nil {
 		r.err = &SyntaxError{Offset: r.pos, Short: r.pos >= len(r.data), want: want}
 	}
 }
 
-// short notes that the input ended within something.
+// short records that the input ended within something.
 func (r *Reader) short(within string) {
 	if r.err == nil {
 		r.err = &SyntaxError{Offset: len(r.data), Short: true, within: within}
 	}
 }
 
-// fail notes what is wrong with the byte at that place.
+// fail records an error at an offset.
 func (r *Reader) fail(at int, what string) {
 	if r.err == nil {
 		r.err = &SyntaxError{Offset: at, what: what}

@@ -2,18 +2,18 @@ package rawjson
 
 import "bytes"
 
-// Piece is a part of a damaged line: an object that is whole, or damage.
+// Piece is a part of a damaged line: an intact object or damage.
 type Piece struct {
 	Kind PieceKind
-	// Offset is where in the line the piece begins.
+	// Offset is the offset of the piece in the line.
 	Offset int
-	// Bytes is the piece itself, a part of the line.
+	// Bytes is the piece itself, a slice of the line.
 	Bytes []byte
-	// Detail says of damage, in words, what is wrong.
+	// Detail describes the damage.
 	Detail string
 }
 
-// PieceKind is the kind of a piece in one word.
+// PieceKind is the kind of a piece.
 type PieceKind string
 
 // The kinds of pieces.
@@ -32,28 +32,24 @@ const (
 
 const bom = "\xef\xbb\xbf"
 
-// maxDamage bounds the pieces of damage of a line; what comes after so much of
-// it is not told apart any more. It keeps a hostile line from becoming a
-// million pieces.
+// maxDamage bounds the pieces of damage in a line; after that, kinds of damage are no
+// longer distinguished. It keeps a hostile line from becoming a million pieces.
 const maxDamage = 64
 
-// maxPieces bounds all pieces of a line, whole ones too: what comes after so
-// many is one piece of damage. Every record of a line costs its reader many
-// times the two bytes that it may be long.
+// maxPieces bounds all pieces of a line, including whole ones: the rest is one piece of
+// damage. A record can be two bytes long but costs its reader far more.
 const maxPieces = 10_000
 
-// Split saves what is whole from a line that is not one JSON object: a line
-// with a byte order mark or zero bytes in it, with several records glued
-// together, or with the fragment of a record before a whole one, as an append
-// behind a torn line leaves it. The pieces are in order and cover the line but
-// for white space; a blank line has none. The time it takes grows with the
-// length of the line and no faster. After ten thousand pieces the rest of the
-// line is one piece of damage, whatever it is.
+// Split recovers the intact objects of a line that is not one JSON object: a line with a
+// byte order mark or zero bytes in it, with several records glued together, or with a
+// fragment of a record before a whole one, as left by an append after a torn line. The
+// pieces are in order and cover the line except for white space; a blank line has none. The
+// running time is linear in the length of the line. After ten thousand pieces, the rest of
+// the line is one piece of damage.
 //
-// An object inside of a broken one is not taken for a record. The price: where
-// a record was torn at a place where an object may stand within it (behind a
-// colon, behind a bracket or comma of an array), the one glued to it looks like
-// a part of it, and the two of them are one torn piece.
+// An object inside a broken one is not taken for a record. As a consequence, if a record
+// was torn where a nested object may begin (after a colon, or after a bracket or comma of
+// an array), the record glued to it looks like a part of it, and both are one torn piece.
 func Split(line []byte) []Piece {
 	var pieces []Piece
 	damage := 0
@@ -71,8 +67,8 @@ func Split(line []byte) []Piece {
 	return pieces
 }
 
-// pieceAt returns the piece that begins at pos, which is no white space. If not
-// fine, any damage reaches to the next object.
+// pieceAt returns the piece at pos, which is not white space. If fine is false, damage
+// extends to the next object.
 func pieceAt(line []byte, pos int, fine bool) Piece {
 	if bytes.HasPrefix(line[pos:], []byte(bom)) && fine {
 		return Piece{BOM, pos, line[pos : pos+len(bom)], "a byte order mark"}
@@ -97,9 +93,9 @@ func pieceAt(line []byte, pos int, fine bool) Piece {
 	return damageAt(line, pos, fault.Offset, fine, Torn, fault.What())
 }
 
-// damageAt returns the damage that begins at pos, where the bytes before fault
-// were looked at already. It reaches to the next piece. It is torn, if that is
-// what it begins as, only if the next piece is where the fault was found.
+// damageAt returns the damage at pos, where the bytes before fault have already been
+// scanned. It extends to the next piece. It is of kind Torn only if the next piece begins
+// where the fault was found.
 func damageAt(line []byte, pos, fault int, fine bool, kind PieceKind, detail string) Piece {
 	end := nextPiece(line, pos+1, fault, fine)
 	if kind == Torn && end > fault {
@@ -111,12 +107,12 @@ func damageAt(line []byte, pos, fault int, fine bool, kind PieceKind, detail str
 	return Piece{kind, pos, line[pos:end], detail}
 }
 
-// nextPiece returns where the next piece begins. Up to fault the line was
-// walked over and looked like JSON. A record that is glued to a fragment begins
-// where the fault is or a few bytes before: right there if the fragment ended
-// between tokens, two bytes before if it ended within a string, which the
-// record's first quote then closed, and up to five within an escape. Trying no
-// earlier place, here and after every further try, is what makes Split linear.
+// nextPiece returns the start of the next piece. Up to fault the line was scanned and
+// looked like JSON. A record that is glued to a fragment begins at the fault or a few bytes
+// before it: at the fault if the fragment ended between tokens, two bytes before if it
+// ended within a string, which the record's first quote then closed, and up to five within
+// an escape. Trying no earlier offset, here and after each further attempt, makes Split
+// linear.
 func nextPiece(line []byte, least, fault int, fine bool) int {
 	const back = 5
 	from := max(least, fault-back)
@@ -139,7 +135,7 @@ func nextPiece(line []byte, least, fault int, fine bool) int {
 	}
 }
 
-// nextStart returns the next place where a piece might begin.
+// nextStart returns the next offset where a piece might begin.
 func nextStart(line []byte, from int, fine bool) int {
 	end := len(line)
 	if i := bytes.Index(line[from:], []byte(`{"`)); i >= 0 {
@@ -153,15 +149,15 @@ func nextStart(line []byte, from int, fine bool) int {
 	return end
 }
 
-// pieceEnds reports whether an object that ends at end can be a record of its
-// own: it ends the line or something that begins a piece comes next.
+// pieceEnds reports whether an object that ends at end can be a separate record: it is at
+// the end of the line or followed by the start of a piece.
 func pieceEnds(line []byte, end int) bool {
 	end = skipSpace(line, end)
 	return end == len(line) || line[end] == '{' || line[end] == 0 || bytes.HasPrefix(line[end:], []byte(bom))
 }
 
-// objectAt walks over the object at pos and returns where it ends, or the
-// fault, with its place in the line.
+// objectAt scans the object at pos and returns its end, or the fault with its offset in the
+// line.
 func objectAt(line []byte, pos int) (end int, fault *SyntaxError) {
 	r := New(line)
 	r.pos = pos

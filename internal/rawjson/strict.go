@@ -10,18 +10,18 @@ import (
 	"sync"
 )
 
-// MemberError says which member of a JSON object is refused, and why. The value
-// as a whole is valid JSON.
+// MemberError reports a rejected member of a JSON object. The value as a whole is valid
+// JSON.
 type MemberError struct {
 	// Name is the member's name.
 	Name string
-	// Meant is the known name that differs from Name in case only; empty if there is none.
+	// Meant is the known name that differs from Name only in case; empty if there is none.
 	Meant string
-	// Twice is set if the object has the member already.
+	// Twice is set if the member is a duplicate.
 	Twice bool
 }
 
-// Error says it in one sentence.
+// Error describes the rejected member in one sentence.
 func (e *MemberError) Error() string {
 	switch {
 	case e.Twice && e.Meant != "":
@@ -34,11 +34,10 @@ func (e *MemberError) Error() string {
 	return fmt.Sprintf("unknown member %q", e.Name)
 }
 
-// Unmarshal decodes one JSON value as [json.Unmarshal] does, but takes each member
-// once and by its exact name: a duplicate at any depth is refused, even in what is
-// kept raw, and so is a member that differs from a known one in case only. Every
-// other member that into has no field for is refused too, unless lenient is set.
-// What is refused so is a *[MemberError].
+// Unmarshal decodes one JSON value like [json.Unmarshal], but accepts each member only once
+// and by its exact name. It rejects duplicates at any depth, even in raw values, and
+// members that differ from a known one only in case. It also rejects all other unknown
+// members unless lenient is set. Rejections are of type *[MemberError].
 func Unmarshal(data []byte, into any, lenient bool) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	if !lenient {
@@ -56,13 +55,13 @@ func Unmarshal(data []byte, into any, lenient bool) error {
 	return nil
 }
 
-// CheckUnique refuses a JSON value in which an object has a member twice, at any
-// depth; with fold also two members that differ in case only, since not every
-// decoder tells them apart. What is not JSON is left to the decoder.
+// CheckUnique rejects a JSON value in which an object has duplicate members, at any depth.
+// With fold, it also rejects members that differ only in case, because some decoders do not
+// distinguish them. Invalid JSON is left to the decoder.
 func CheckUnique(data []byte, fold bool) error { return checkMembers(data, nil, true, fold) }
 
-// checkMembers checks the names of members against a type; nil is any. What is
-// not JSON is not complained about here.
+// checkMembers checks the names of members against a type; nil accepts any. It does not
+// report invalid JSON.
 func checkMembers(data []byte, t reflect.Type, lenient, fold bool) error {
 	c := memberCheck{r: New(data), lenient: lenient, fold: fold}
 	c.value(t)
@@ -72,14 +71,14 @@ func checkMembers(data []byte, t reflect.Type, lenient, fold bool) error {
 	return nil
 }
 
-// memberCheck is one walk over a value.
+// memberCheck is one pass over a value.
 type memberCheck struct {
 	r             Reader
 	lenient, fold bool
 	err           *MemberError
 }
 
-// value walks over the next value, which is to be decoded into a t.
+// value checks the next value, which will be decoded into a t.
 func (c *memberCheck) value(t reflect.Type) {
 	t = decoded(t)
 	switch c.r.Kind() {
@@ -99,7 +98,7 @@ func (c *memberCheck) value(t reflect.Type) {
 	}
 }
 
-// object walks over an object.
+// object checks an object.
 func (c *memberCheck) object(t reflect.Type) {
 	var fields map[string]reflect.Type
 	var each reflect.Type
@@ -124,7 +123,7 @@ func (c *memberCheck) object(t reflect.Type) {
 	}
 }
 
-// twice refuses a name that is among those seen, and adds it to them.
+// twice rejects a name that has been seen, and adds it to seen.
 func (c *memberCheck) twice(seen map[string]string, name string) {
 	as := name
 	if c.fold {
@@ -139,7 +138,7 @@ func (c *memberCheck) twice(seen map[string]string, name string) {
 	seen[as] = name
 }
 
-// field returns the type of the field of a name, and refuses a name that has none.
+// field returns the type of the field with the given name, and rejects an unknown name.
 func (c *memberCheck) field(fields map[string]reflect.Type, name string) reflect.Type {
 	if t, ok := fields[name]; ok {
 		return t
@@ -158,8 +157,8 @@ func (c *memberCheck) field(fields map[string]reflect.Type, name string) reflect
 
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
 
-// decoded returns the type whose fields or elements encoding/json fills; nil if
-// that is for the type itself to do, or anything will do.
+// decoded returns the type whose fields or elements encoding/json fills. It returns nil if
+// the type decodes itself or accepts anything.
 func decoded(t reflect.Type) reflect.Type {
 	for t != nil {
 		if t.Implements(unmarshaler) || t.Kind() != reflect.Pointer && reflect.PointerTo(t).Implements(unmarshaler) {
@@ -179,8 +178,7 @@ func decoded(t reflect.Type) reflect.Type {
 // fieldCache holds the members of struct types by their exact names.
 var fieldCache sync.Map // reflect.Type -> map[string]reflect.Type
 
-// fieldsOf returns the members that a struct has, by the names that encoding/json
-// gives them.
+// fieldsOf returns the members of a struct by their names in encoding/json.
 func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	if fields, ok := fieldCache.Load(t); ok {
 		return fields.(map[string]reflect.Type)

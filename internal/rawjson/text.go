@@ -11,8 +11,8 @@ import (
 	"unsafe"
 )
 
-// Bytes consumes a string and returns its text: a part of the input if it can
-// be, so it must be copied by those who keep it, and not be changed.
+// Bytes consumes a string and returns its text. The text may be a slice of the input, so it
+// must be copied to be kept, and must not be modified.
 func (r *Reader) Bytes() (text []byte, ok bool) {
 	if r.peek() != '"' {
 		return nil, false
@@ -57,8 +57,7 @@ func (r *Reader) Text() (string, bool) {
 	return string(text), true
 }
 
-// scanText consumes the string that begins at pos and reports whether it has
-// escapes in it.
+// scanText consumes the string at pos and reports whether it contains escapes.
 func (r *Reader) scanText() (escaped, ok bool) {
 	i, closed := r.shortText()
 	if closed {
@@ -67,11 +66,11 @@ func (r *Reader) scanText() (escaped, ok bool) {
 	return r.longText(i)
 }
 
-// shortText consumes the string that begins at pos if it is short and has no
-// escapes, as most are that are not somebody's words. Otherwise it consumes
-// nothing and returns from where on the string must be looked at.
+// shortText consumes the string at pos if it is short and has no escapes, like most strings
+// other than message text. Otherwise it consumes nothing and returns the offset from which
+// the string must be scanned.
 func (r *Reader) shortText() (i int, closed bool) {
-	const words = 5 // enough for an id or a time
+	const words = 5 // enough for an ID or a time
 	data := r.data
 	i = r.pos + 1
 	for n := 0; n < words && i+8 <= len(data); n++ {
@@ -90,9 +89,9 @@ func (r *Reader) shortText() (i int, closed bool) {
 	return i, false
 }
 
-// longText consumes the rest of a string of which all before i is plain. It
-// looks for the end first and checks what is within then: simple passes take
-// less time than one that does everything.
+// longText consumes the rest of a string whose bytes before i are plain. It finds the end
+// first and then checks the content: several simple passes are faster than one that does
+// everything.
 func (r *Reader) longText(i int) (escaped, ok bool) {
 	end := closingQuote(r.data, i)
 	escaped, fault := checkText(r.data[:end], i)
@@ -110,8 +109,7 @@ func (r *Reader) longText(i int) (escaped, ok bool) {
 	return false, false
 }
 
-// closingQuote returns the place of the first quote from i on that is not
-// escaped, or len(data).
+// closingQuote returns the offset of the first unescaped quote from i on, or len(data).
 func closingQuote(data []byte, i int) int {
 	for end := i; ; end++ {
 		next := bytes.IndexByte(data[end:], '"')
@@ -129,12 +127,12 @@ func closingQuote(data []byte, i int) int {
 	}
 }
 
-// checkText returns the place of the first control character or wrong escape
-// within a string from i on, or len(s), and whether there are escapes. It takes
-// 64 bytes in one step: where there are many escapes at random distances, that
-// is one wrong guess of the processor in 64 bytes and not one for each escape.
+// checkText returns the offset of the first control character or invalid escape within a
+// string from i on, or len(s), and whether there are escapes. It processes 64 bytes per
+// step: with many escapes at random distances, that is one branch misprediction per 64
+// bytes instead of one per escape.
 func checkText(s []byte, i int) (escaped bool, fault int) {
-	next := i // where the last escape ends
+	next := i // end of the last escape
 	for ; i+64 <= len(s); i += 64 {
 		slashes, control := slashMask(s[i : i+64])
 		if control {
@@ -146,7 +144,7 @@ func checkText(s []byte, i int) (escaped bool, fault int) {
 		for slashes != 0 {
 			bit := bits.TrailingZeros64(slashes)
 			n := 2
-			if at := i + bit; at+1 >= len(s) || simple[s[at+1]] == 0 {
+			if at := i + bit; at+1 >= len(s) || simpleEscapes[s[at+1]] == 0 {
 				if n = escapeLen(s[at:]); n == 0 {
 					return true, at
 				}
@@ -169,8 +167,8 @@ func checkText(s []byte, i int) (escaped bool, fault int) {
 	return escaped, min(i, len(s))
 }
 
-// slashMask returns a bit for each backslash among 64 bytes, and whether there
-// are control characters.
+// slashMask returns a bit for each backslash among 64 bytes, and whether there are control
+// characters.
 func slashMask(s []byte) (mask uint64, control bool) {
 	_ = s[63]
 	var low uint64
@@ -182,16 +180,16 @@ func slashMask(s []byte) (mask uint64, control bool) {
 	return mask, low&highs != 0
 }
 
-// gather brings the high bits of 8 bytes together in the highest byte.
+// gather moves the high bits of 8 bytes into the highest byte.
 const gather = 0x0002040810204081
 
-// zeros returns 0x80 in each byte of x that is 0, and in no other.
+// zeros returns 0x80 in each byte of x that is 0, and 0 in the others.
 func zeros(x uint64) uint64 {
 	const sevens = lows * 0x7f
 	return ^(x&sevens + sevens | x | sevens)
 }
 
-// badEscape tells which byte of the escape at i is wrong.
+// badEscape reports the invalid byte of the escape at i.
 func (r *Reader) badEscape(i int) {
 	for n := i + 1; n < len(r.data); n++ {
 		c := r.data[n]
@@ -207,7 +205,7 @@ func (r *Reader) badEscape(i int) {
 // decode consumes the string between two quotes, checks it and returns its text.
 func (r *Reader) decode(start, end int) (string, bool) {
 	src := r.data[start:end]
-	buf := make([]byte, len(src)+8) // never longer than it was, but written in words
+	buf := make([]byte, len(src)+8) // The text is never longer than its source, but is written in 8-byte words.
 	i, j := 0, 0
 	for i < len(src) {
 		if i+8 <= len(src) {
@@ -225,15 +223,15 @@ func (r *Reader) decode(start, end int) (string, bool) {
 		case c != '\\' && c >= ' ':
 			buf[j] = c
 			i, j = i+1, j+1
-		case c == '\\' && i+1 < len(src) && simple[src[i+1]] != 0:
-			buf[j] = simple[src[i+1]]
+		case c == '\\' && i+1 < len(src) && simpleEscapes[src[i+1]] != 0:
+			buf[j] = simpleEscapes[src[i+1]]
 			i, j = i+2, j+1
 		case c == '\\' && escapeLen(src[i:]) == 6:
 			char, size, ok := unicodeEscape(src[i:])
 			r.Cleaned = r.Cleaned || !ok
 			i, j = i+size, j+utf8.EncodeRune(buf[j:], char)
 		default:
-			_, ok := r.longText(start) // which knows how to say what is wrong
+			_, ok := r.longText(start) // longText reports the error
 			return "", ok
 		}
 	}
@@ -242,7 +240,7 @@ func (r *Reader) decode(start, end int) (string, bool) {
 		r.Cleaned = true
 		return cleanText(buf[:j]), true
 	}
-	return unsafe.String(unsafe.SliceData(buf), j), true // nobody else has buf
+	return unsafe.String(unsafe.SliceData(buf), j), true // buf is not shared
 }
 
 // cleanText returns text with U+FFFD for each byte that is not UTF-8.
@@ -257,15 +255,15 @@ func cleanText(s []byte) string {
 	return b.String()
 }
 
-// simple maps the letter of a two-byte escape to what it stands for.
-var simple = [256]byte{'n': '\n', '"': '"', '\\': '\\', 't': '\t', 'r': '\r', '/': '/', 'b': '\b', 'f': '\f'}
+// simpleEscapes maps the letter of a two-byte escape to its character.
+var simpleEscapes = [256]byte{'n': '\n', '"': '"', '\\': '\\', 't': '\t', 'r': '\r', '/': '/', 'b': '\b', 'f': '\f'}
 
-// escapeLen is the length of the escape at the beginning of s, 0 if it is none.
+// escapeLen returns the length of the escape at the start of s, 0 if it is invalid.
 func escapeLen(s []byte) int {
 	if len(s) < 2 {
 		return 0
 	}
-	if simple[s[1]] != 0 {
+	if simpleEscapes[s[1]] != 0 {
 		return 2
 	}
 	if s[1] == 'u' && len(s) >= 6 && hexDigit(s[2])|hexDigit(s[3])|hexDigit(s[4])|hexDigit(s[5]) < 16 {
@@ -274,9 +272,9 @@ func escapeLen(s []byte) int {
 	return 0
 }
 
-// unicodeEscape reads the \u escape at the beginning of s, and the one after
-// it if the two are a surrogate pair. It is not ok, and U+FFFD, if it stands
-// for NUL or half a pair, which cannot be kept in Go text.
+// unicodeEscape decodes the \u escape at the start of s, and the following one if they are
+// a surrogate pair. ok is false, and c is U+FFFD, for NUL and unpaired surrogates, which Go
+// text cannot hold.
 func unicodeEscape(s []byte) (c rune, size int, ok bool) {
 	c = unit(s)
 	if c == 0 {
@@ -293,12 +291,12 @@ func unicodeEscape(s []byte) (c rune, size int, ok bool) {
 	return utf8.RuneError, 6, false
 }
 
-// unit reads the four digits of a \u escape.
+// unit decodes the four digits of a \u escape.
 func unit(s []byte) rune {
 	return rune(hexDigit(s[2]))<<12 | rune(hexDigit(s[3]))<<8 | rune(hexDigit(s[4]))<<4 | rune(hexDigit(s[5]))
 }
 
-// hexDigit is the worth of a hexadecimal digit; 16 or more for other bytes.
+// hexDigit returns the value of a hexadecimal digit; 16 or more for other bytes.
 func hexDigit(c byte) byte {
 	switch {
 	case c >= '0' && c <= '9':
@@ -316,9 +314,9 @@ const (
 	highs = 0x8080808080808080
 )
 
-// special marks, among the 8 bytes of w, those that end a plain run within a
-// string: quote, backslash, control characters. The lowest mark is right;
-// higher ones may be wrong, because a borrow runs upwards.
+// special marks, among the 8 bytes of w, those that end a plain run within a string: quote,
+// backslash, control characters. The lowest mark is exact; higher ones may be false because
+// borrows propagate upward.
 func special(w uint64) uint64 {
 	quote := w ^ lows*'"'
 	slash := w ^ lows*'\\'

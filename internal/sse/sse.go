@@ -1,8 +1,7 @@
-// Package sse reads and writes server-sent events, the stream format that
-// model providers answer in and that the gateway speaks.
+// Package sse reads and writes server-sent events, the stream format that model providers
+// and the gateway use.
 //
-// It knows the format (lines, fields, comments, ids) and nothing of what the
-// events mean.
+// It handles the format (lines, fields, comments, IDs) and does not interpret the events.
 package sse
 
 import (
@@ -18,23 +17,22 @@ import (
 
 // Event is one event of a stream.
 type Event struct {
-	// ID is the id in force when the event came: it stays until another is told.
+	// ID is the last event ID: it stays in effect until another one is sent.
 	ID string
-	// Name is what the event calls itself; empty means "message".
+	// Name is the type of the event; empty means "message".
 	Name string
-	// Data is the payload, lines joined by line breaks. It is valid until the
-	// next event is read.
+	// Data is the payload, with lines joined by line feeds. It is valid until the next
+	// event is read.
 	Data []byte
 }
 
-// MaxEvent bounds the data of one event, and every line, in bytes. A server
-// that sends more is broken.
+// MaxEvent bounds the data of one event, and every line, in bytes.
 const MaxEvent = 64 << 20
 
-// Read yields the events of a stream until it ends, each as soon as the line
-// that ends it came. An end in the middle of an event drops that event, as the
-// format says, and is not an error here: who needs to know whether all came
-// looks for the event that says so. An error is the reader's, or ErrTooLarge.
+// Read yields the events of a stream, each as soon as the line that ends it arrives. An
+// incomplete event at the end of the stream is dropped, as the format requires, without an
+// error: to detect a truncated stream, check for its final event. An error is either the
+// reader's or ErrTooLarge.
 func Read(r io.Reader) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		s := &scanner{in: bufio.NewReaderSize(r, 16<<10)}
@@ -51,20 +49,20 @@ func Read(r io.Reader) iter.Seq2[Event, error] {
 	}
 }
 
-// scanner gathers lines into events.
+// scanner assembles lines into events.
 type scanner struct {
 	in *bufio.Reader
-	// line holds a line that did not come in one piece.
+	// line holds a line that did not arrive in one piece.
 	line  []byte
 	event Event
-	// name is that of an event before this one: most streams repeat a few.
+	// name is the name of an earlier event, for reuse: most streams repeat a few.
 	name string
-	// data says that the event has a data field, if only an empty one.
+	// data is set if the event has a data field, even an empty one.
 	data bool
-	// begun: the first line was read, and a mark of byte order before it left out.
+	// begun is set once the first line was read and its byte order mark skipped.
 	begun bool
-	// cr: the last line ended in a carriage return; a line feed right behind it
-	// belongs to that end.
+	// cr is set if the last line ended in a carriage return; an immediately following line
+	// feed belongs to that line end.
 	cr bool
 }
 
@@ -92,8 +90,8 @@ func (s *scanner) next() (Event, bool, error) {
 	}
 }
 
-// field takes one line of an event. What it does not know it leaves out, and
-// comments, which are fields without a name.
+// field processes one line of an event. It ignores unknown fields and comments, which are
+// fields without a name.
 func (s *scanner) field(line []byte) error {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))
@@ -120,16 +118,15 @@ func (s *scanner) field(line []byte) error {
 	return nil
 }
 
-// readLine returns the next line without its end, which is LF, CR or CRLF. A
-// line that the stream ends in the middle of is not one. It is valid until the
-// next is read.
+// readLine returns the next line without its end, which is LF, CR or CRLF. An incomplete
+// line at the end of the stream is dropped. The line is valid until the next call.
 func (s *scanner) readLine() ([]byte, error) {
 	s.line = s.line[:0]
 	for {
 		if _, err := s.in.Peek(1); err != nil {
 			return nil, err
 		}
-		had, _ := s.in.Peek(s.in.Buffered()) // cannot fail: it is there
+		had, _ := s.in.Peek(s.in.Buffered()) // cannot fail: the bytes are buffered
 		if s.cr && had[0] == '\n' {
 			s.cr = false
 			s.in.Discard(1)
@@ -160,7 +157,7 @@ func (s *scanner) readLine() ([]byte, error) {
 	}
 }
 
-// lineEnd is where the first line ends, or -1.
+// lineEnd returns the end of the first line, or -1.
 func lineEnd(b []byte) int {
 	lf := bytes.IndexByte(b, '\n')
 	if lf >= 0 {
@@ -176,9 +173,9 @@ func tooLarge() error {
 	return fmt.Errorf("read an event of a stream: more than %d bytes: %w", MaxEvent, firn.ErrTooLarge)
 }
 
-// Append adds an event to b in the form that streams have. A line break in the
-// data is read back as a line feed, whichever it was; one in the id or the name
-// as a space. An id with a NUL in it is not told, since no reader would take it.
+// Append appends an event to b in the stream format. Line breaks in the data are read back
+// as line feeds; those in the ID or the name become spaces. An ID that contains NUL is
+// omitted, because readers ignore it.
 func Append(b []byte, e Event) []byte {
 	if e.ID != "" && strings.IndexByte(e.ID, 0) < 0 {
 		b = appendField(b, "id: ", e.ID)
@@ -201,7 +198,7 @@ func Append(b []byte, e Event) []byte {
 	}
 }
 
-// appendField adds a line whose value must not end it.
+// appendField appends a field, replacing line breaks in its value.
 func appendField(b []byte, name, value string) []byte {
 	b = append(b, name...)
 	for i := range len(value) {

@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// Ports that systems never choose by themselves, neither for a listener on port 0 nor
-// for the near end of a connection: those begin at 32768 and above.
+// Ports that systems never assign automatically, neither for a listener on port 0 nor for
+// outgoing connections: those begin at 32768 and above.
 const firstPort, lastPort = 20000, 32000
 
-// FreePorts returns TCP ports of 127.0.0.1 on which nothing listens until the test
-// itself does. They stay the test's own until it ends, also while nothing listens
-// there: no other call returns them, in whichever process.
+// FreePorts returns TCP ports of 127.0.0.1 on which nothing listens. They are reserved for
+// the test until it ends, even while nothing listens there: no other call returns them, in
+// any process.
 func FreePorts(t testing.TB, n int) []int {
 	t.Helper()
 	var ports []int
@@ -28,8 +28,8 @@ func FreePorts(t testing.TB, n int) []int {
 	return ports
 }
 
-// reserve takes a port for the test, false if it is in use. UDP has ports of its own:
-// one of the same number, held for as long as the test runs, marks a TCP port as taken.
+// reserve reserves a port for the test; it returns false if the port is in use. A TCP port
+// is marked as reserved by holding the UDP port with the same number while the test runs.
 func reserve(t testing.TB, port int) bool {
 	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	mark, err := net.ListenPacket("udp4", address)

@@ -1,5 +1,5 @@
-// Package testutil holds what keeps tests from failing by chance: a seed that is
-// printed and can be set, and waiting for an event with a limit that only ends a hang.
+// Package testutil helps to write tests that do not fail by chance: it prints and sets
+// random seeds, and waits for events with a timeout that only ends a hang.
 package testutil
 
 import (
@@ -10,16 +10,15 @@ import (
 	"time"
 )
 
-// Limit is the longest time a test waits for something that happens in milliseconds on
-// a quiet machine. It must not depend on how busy a machine is: a test that runs into
-// it hangs.
+// Limit is the longest time that a test waits for an event that takes milliseconds on an
+// idle machine. It is long enough for a busy machine: a test that reaches it hangs.
 const Limit = 5 * time.Minute
 
 // SeedVariable is the environment variable that sets the seed of random tests.
 const SeedVariable = "FIRN_SEED"
 
-// Seed returns the seed of a random test: the value of FIRN_SEED, or another one in each
-// run. It is printed if the test fails, together with how to use it again.
+// Seed returns the seed of a random test: the value of FIRN_SEED, or a different one in
+// each run. If the test fails, it prints the seed and how to reuse it.
 func Seed(t testing.TB) uint64 {
 	t.Helper()
 	seed := rand.Uint64()
@@ -33,8 +32,8 @@ func Seed(t testing.TB) uint64 {
 	return seed
 }
 
-// Eventually waits until a condition holds, and fails the test if it does not within
-// Limit. The condition is checked in the goroutine of the caller.
+// Eventually waits until a condition holds, and fails the test if it does not within Limit.
+// The condition is checked in the goroutine of the caller.
 func Eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	for late := time.Now().Add(Limit); !holds(); time.Sleep(5 * time.Millisecond) {

@@ -1,9 +1,9 @@
-// Package typo finds the name that somebody meant who wrote another. It is pure,
-// and knows nothing of what the names are for.
+// Package typo suggests the closest known name for a mistyped one. It has no state and does
+// not interpret the names.
 package typo
 
-// Nearest is the name of some that was probably meant, if it is at most so many
-// letters away; empty if none is. One that would have to be changed wholly is not.
+// Nearest returns the name closest to the given one, at most the given number of edits
+// away, or "" if there is none. A name that shares nothing with it is not suggested.
 func Nearest(name string, names []string, most int) string {
 	best, least := "", most+1
 	for _, n := range names {
@@ -14,15 +14,14 @@ func Nearest(name string, names []string, most int) string {
 	return best
 }
 
-// longest is how long a word may be that is looked at: as long as the name of a
-// file can be.
-const longest = 255
+// maxLen is the maximum length of the words compared: that of a file name.
+const maxLen = 255
 
-// Distance counts the bytes that must be put in, taken out, changed or swapped
-// with their neighbours to make one word of the other. Words that are too long
-// to be names are far from all others.
+// Distance returns the number of bytes that must be inserted, deleted, changed or swapped
+// with their neighbors to turn one word into the other. Words too long to be names are far
+// from all others.
 func Distance(a, b string) int {
-	if len(a) > longest || len(b) > longest {
+	if len(a) > maxLen || len(b) > maxLen {
 		return max(len(a), len(b))
 	}
 	before, last, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)

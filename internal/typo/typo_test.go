@@ -17,13 +17,13 @@ func TestNearest(t *testing.T) {
 
 // TestDistance counts each kind of slip once, from either side.
 func TestDistance(t *testing.T) {
-	long := strings.Repeat("x", longest+1)
+	long := strings.Repeat("x", maxLen+1)
 	for _, c := range []struct {
 		a, b string
 		want int
 	}{
 		{"", "", 0}, {"model", "model", 0}, {"model", "modell", 1}, {"model", "modle", 1}, {"model", "moxel", 1},
-		{"model", "odle", 2}, {"", "abc", 3}, {"abc", "xyz", 3}, {long, long[1:], longest + 1}, {long, "x", longest + 1},
+		{"model", "odle", 2}, {"", "abc", 3}, {"abc", "xyz", 3}, {long, long[1:], maxLen + 1}, {long, "x", maxLen + 1},
 	} {
 		if got := Distance(c.a, c.b); got != c.want {
 			t.Errorf("from %.9q to %.9q it is %d, want %d", c.a, c.b, got, c.want)

@@ -1,5 +1,5 @@
-// Package history keeps the lines typed at terminals in a file of the home, bounded,
-// and erases from it what a purge removes.
+// Package history stores the lines typed at terminals in a bounded file of the home, and
+// erases the lines that a purge removes.
 package history
 
 import (
@@ -16,26 +16,26 @@ import (
 	"firn/internal/vfs"
 )
 
-// History is what was typed before, oldest first. With a path it is kept in a
-// file for its owner alone, one line of JSON each, so that it is there the next
-// time; several programs may add to it at once, and erase from it. It is bounded, and what begins
-// with a space is not kept.
+// History is a list of typed lines, oldest first. With a path it is stored in a file
+// readable only by its owner, one JSON string per line. Several processes may add to the
+// file and erase from it concurrently. The history is bounded, and lines that begin with a
+// space are not stored.
 type History struct {
 	fs    vfs.FS
 	path  string
 	items []string
 }
 
-// The bounds of a history: how many it has, how long one may be to be kept in
-// the file, and how much of a file is read.
+// Limits of a history: the number of items, the length of an item stored in the file, and
+// the number of bytes read from a file.
 const (
 	maxItems = 1000
 	maxItem  = 64 << 10
 	maxFile  = 4 << 20
 )
 
-// Open reads the history of a file, which need not be there. Without a
-// path it is only in memory. What cannot be read in the file is left out.
+// Open reads the history from a file, which need not exist. If the path is empty, the
+// history is only in memory. Unreadable lines are skipped.
 func Open(sys vfs.FS, path string) (*History, error) {
 	h := &History{fs: sys, path: path}
 	if path == "" {
@@ -59,8 +59,8 @@ func Open(sys vfs.FS, path string) (*History, error) {
 	return h, nil
 }
 
-// shorten leaves in the file the latest lines that are remembered. It looks again
-// at what is there: since then something may have been added, or erased.
+// shorten reduces the file to its latest lines. It reads the file again, because lines may
+// have been added or erased since.
 func (h *History) shorten() error {
 	return h.locked(vfs.Extend, func(vfs.File) error {
 		lines, _, err := h.read()
@@ -72,10 +72,10 @@ func (h *History) shorten() error {
 	})
 }
 
-// Erase takes texts out of the history of a file, which need not be there,
-// and returns how many went. Who has it open may still have them in memory, and
-// does not write them again. When it returns, the rest is durable. Several may
-// erase, and add, at once.
+// Erase removes texts from a history file, which need not exist, and returns their number.
+// Processes that have the history open may still have them in memory but do not write them
+// again. When it returns, the change is durable. It may run concurrently with itself and
+// with Add.
 func Erase(sys vfs.FS, path string, gone func(text string) bool) (n int, err error) {
 	h := &History{fs: sys, path: path}
 	there := false
@@ -93,8 +93,7 @@ func Erase(sys vfs.FS, path string, gone func(text string) bool) (n int, err err
 	return n, nil
 }
 
-// erase takes texts out of the file, with what nobody can read of it. The file is
-// locked.
+// erase removes texts and unreadable lines from the file. The file must be locked.
 func (h *History) erase(gone func(text string) bool) (int, error) {
 	if err := h.discard(); err != nil {
 		return 0, err
@@ -113,16 +112,16 @@ func (h *History) erase(gone func(text string) bool) (int, error) {
 	return len(lines) - len(kept), h.replace(kept)
 }
 
-// locked does something while nobody else adds to the file or replaces it, in this
-// process or another: the lock belongs to the open file, which is handed on. Who
-// had to wait may have got hold of one that was replaced meanwhile.
+// locked runs do while no other process or goroutine adds to the file or replaces it. The
+// lock belongs to the open file, which is passed to do. After waiting for the lock, it
+// checks that the file was not replaced in the meantime.
 func (h *History) locked(mode vfs.Mode, do func(file vfs.File) error) error {
 	for {
 		file, err := h.fs.Open(h.path, mode)
 		if err != nil {
 			return err
 		}
-		current, err := h.hold(file)
+		current, err := h.lockCurrent(file)
 		if err == nil && current {
 			err = do(file)
 		}
@@ -132,8 +131,8 @@ func (h *History) locked(mode vfs.Mode, do func(file vfs.File) error) error {
 	}
 }
 
-// hold locks an open file, and reports whether it is still the one at its path.
-func (h *History) hold(file vfs.File) (bool, error) {
+// lockCurrent locks an open file and reports whether it is still the one at its path.
+func (h *History) lockCurrent(file vfs.File) (bool, error) {
 	if err := file.Lock(); err != nil {
 		return false, err
 	}
@@ -148,7 +147,7 @@ func (h *History) hold(file vfs.File) (bool, error) {
 	return err == nil && now.Same(ours), err
 }
 
-// read reads the lines of the file, at most the end of it.
+// read reads the lines of the file, or only of its end if it is large.
 func (h *History) read() (lines [][]byte, whole bool, err error) {
 	file, err := h.fs.Open(h.path, vfs.Read)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -157,7 +156,7 @@ func (h *History) read() (lines [][]byte, whole bool, err error) {
 	if err != nil {
 		return nil, true, err
 	}
-	defer file.Close() // only read
+	defer file.Close() // read-only
 	info, err := file.Stat()
 	if err != nil {
 		return nil, true, err
@@ -169,12 +168,12 @@ func (h *History) read() (lines [][]byte, whole bool, err error) {
 	}
 	lines = bytes.Split(data, []byte("\n"))
 	if from > 0 {
-		lines = lines[1:] // it begins somewhere
+		lines = lines[1:] // the first line may be incomplete
 	}
 	return slices.DeleteFunc(lines, func(l []byte) bool { return len(l) == 0 }), from == 0, nil
 }
 
-// replace replaces the file, which is locked, by one with some lines, durably.
+// replace replaces the locked file durably by one with the given lines.
 func (h *History) replace(lines [][]byte) error {
 	var all []byte
 	for _, l := range lines {
@@ -199,8 +198,8 @@ func (h *History) replace(lines [][]byte) error {
 	return h.fs.SyncDir(filepath.Dir(h.path))
 }
 
-// next is the file that takes the place of the other. It has always the same name,
-// so that one that was left by a crash is found: it has lines that are to go.
+// next returns the path of the temporary file that replaces the history file. The name is
+// fixed, so that a file left by a crash is found: it may hold lines to be erased.
 func (h *History) next() string { return h.path + ".new" }
 
 func (h *History) discard() error {
@@ -212,14 +211,14 @@ func (h *History) discard() error {
 
 func encodeLine(text string) []byte {
 	l, err := json.Marshal(text)
-	if err != nil { // no text is refused
+	if err != nil { // strings always marshal
 		return nil
 	}
 	return append(l, '\n')
 }
 
-// Add remembers what was typed, unless it begins with a space, is empty or is
-// what was typed just before. An error says that it is not in the file.
+// Add adds a line unless it begins with a space, is empty or repeats the previous one. If
+// it fails, the line is not in the file.
 func (h *History) Add(text string) error {
 	if strings.TrimSpace(text) == "" || strings.HasPrefix(text, " ") || !h.remember(text) {
 		return nil
@@ -241,7 +240,7 @@ func (h *History) Add(text string) error {
 	return nil
 }
 
-// remember adds to what is in memory; false if it is there as the last one.
+// remember adds a line in memory; it returns false if it repeats the last one.
 func (h *History) remember(text string) bool {
 	if n := len(h.items); n > 0 && h.items[n-1] == text {
 		return false
@@ -256,8 +255,8 @@ func (h *History) remember(text string) bool {
 // Items returns the lines, oldest first. They are valid until the next Add.
 func (h *History) Items() []string { return h.items }
 
-// Find returns the index of the first item that contains text, ignoring case,
-// searching from an index in steps of 1 or -1; -1 if no item does.
+// Find returns the index of the first item that contains text, ignoring case, searching
+// from an index in steps of 1 or -1; -1 if no item does.
 func (h *History) Find(text string, from, step int) int {
 	for i := from; i >= 0 && i < len(h.items); i += step {
 		if strings.Contains(strings.ToLower(h.items[i]), strings.ToLower(text)) {

@@ -6,32 +6,32 @@ import (
 	"strings"
 )
 
-// Path is where what was typed at terminals is kept in a home.
+// Path returns the path of the history file in a home.
 func Path(home string) string { return filepath.Join(home, "chat_history") }
 
-// Typed is what somebody may have typed of what is to be erased: messages, titles,
-// labels and tags, each on one line. It is what [Erase] looks for.
+// Typed is a list of texts to erase that a user may have typed: messages, titles, labels
+// and tags, each on one line. [Erase] uses it to find matching lines.
 type Typed []string
 
-// Add adds a text, if there is something in it.
+// Add adds a text unless it is blank.
 func (t *Typed) Add(text string) {
 	if text = oneLine(text); text != "" {
 		*t = append(*t, text)
 	}
 }
 
-// telling is how long a text must be for a line to be taken for the same because
-// one is a part of the other.
-const telling = 5
+// minMatch is the minimum length of a text for a line to match because one contains the
+// other.
+const minMatch = 5
 
-// Has reports whether a line that was typed is something of it, a part of it, or
-// has it in it, as a command has.
+// Has reports whether a typed line equals one of the texts, is contained in one, or
+// contains one, as a command does.
 func (t Typed) Has(line string) bool {
 	line = oneLine(line)
 	return slices.ContainsFunc(t, func(text string) bool {
-		return line == text || len(text) >= telling && strings.Contains(line, text) || len(line) >= telling && strings.Contains(text, line)
+		return line == text || len(text) >= minMatch && strings.Contains(line, text) || len(line) >= minMatch && strings.Contains(text, line)
 	})
 }
 
-// oneLine is a text with single spaces between its words.
+// oneLine returns a text with single spaces between its words.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
