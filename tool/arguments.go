@@ -12,7 +12,7 @@ import (
 	"firn"
 )
 
-// decode reads the arguments of a call into a struct of the given shape.
+// decode decodes the arguments of a call into a struct of the given shape.
 func decode(tool string, s *shape, raw json.RawMessage, into any) error {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || string(raw) == "null" {
@@ -34,15 +34,15 @@ func decode(tool string, s *shape, raw json.RawMessage, into any) error {
 	return nil
 }
 
-// fitter makes arguments fit a shape, and gathers what cannot be made to.
+// fitter converts arguments to a shape and collects the problems.
 type fitter struct {
 	problems []string
 }
 
-// maxProblems is how many mistakes are told at once.
+// maxProblems is the maximum number of problems reported.
 const maxProblems = 8
 
-func (f *fitter) complain(path, format string, args ...any) {
+func (f *fitter) addProblem(path, format string, args ...any) {
 	if len(f.problems) >= maxProblems {
 		return
 	}
@@ -53,8 +53,7 @@ func (f *fitter) complain(path, format string, args ...any) {
 	f.problems = append(f.problems, what)
 }
 
-// fit returns the value as the shape wants it. Raw is valid JSON; so is what is
-// returned.
+// fit converts a value to the shape. Raw and the result are valid JSON.
 func (f *fitter) fit(s *shape, raw json.RawMessage, path string) json.RawMessage {
 	raw = bytes.TrimSpace(raw)
 	switch s.kind {
@@ -82,7 +81,7 @@ func (f *fitter) fitObject(s *shape, raw json.RawMessage, path string) json.RawM
 	}
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &given); err != nil {
-		f.complain(path, "cannot be read: %v", err)
+		f.addProblem(path, "cannot be read: %v", err)
 		return raw
 	}
 	names := make([]string, 0, len(given))
@@ -107,8 +106,8 @@ func (f *fitter) fitObject(s *shape, raw json.RawMessage, path string) json.RawM
 }
 
 func (f *fitter) fitMembers(s *shape, given map[string]json.RawMessage, path string) json.RawMessage {
-	// Put together by hand: the content of a file may be in here, and writing
-	// it once more through the encoder takes its time.
+	// Assembled by hand: arguments may contain a whole file, and encoding it again would be
+	// slow.
 	fitted := []byte{'{'}
 	for _, m := range s.members {
 		raw, ok := given[m.name]
@@ -123,13 +122,13 @@ func (f *fitter) fitMembers(s *shape, given map[string]json.RawMessage, path str
 			fitted = append(append(fitted, quote(m.name)...), ':')
 			fitted = append(fitted, f.fit(m.shape, raw, join(path, m.name))...)
 		case m.required:
-			f.complain(join(path, m.name), "is missing")
+			f.addProblem(join(path, m.name), "is missing")
 		}
 	}
 	return append(fitted, '}')
 }
 
-// unknown tells of a member that there is none of, and of those that there are.
+// unknown reports an unknown member, with the known ones.
 func (f *fitter) unknown(s *shape, name, path string) {
 	known := make([]string, len(s.members))
 	for i, m := range s.members {
@@ -138,9 +137,9 @@ func (f *fitter) unknown(s *shape, name, path string) {
 	said := fmt.Sprintf("%s is not known", strconv.Quote(firn.CutText(join(path, name), 80)))
 	switch {
 	case len(known) == 0:
-		f.complain("", "%s: there are none", said)
+		f.addProblem("", "%s: there are none", said)
 	default:
-		f.complain("", "%s: there is only %s", said, enumerate(known))
+		f.addProblem("", "%s: there is only %s", said, enumerate(known))
 	}
 }
 
@@ -149,7 +148,7 @@ func (f *fitter) fitList(s *shape, raw json.RawMessage, path string) json.RawMes
 		raw = inner
 	}
 	if raw[0] != '[' {
-		// One value where a list of such is wanted can only be a list of one.
+		// A single value in place of a list becomes a list of one.
 		if s.elem.kind == anything || raw[0] == 'n' {
 			f.mismatch(list, raw, path)
 			return raw
@@ -158,7 +157,7 @@ func (f *fitter) fitList(s *shape, raw json.RawMessage, path string) json.RawMes
 	}
 	var given []json.RawMessage
 	if err := json.Unmarshal(raw, &given); err != nil {
-		f.complain(path, "cannot be read: %v", err)
+		f.addProblem(path, "cannot be read: %v", err)
 		return raw
 	}
 	for i := range given {
@@ -173,7 +172,7 @@ func (f *fitter) fitText(s *shape, raw json.RawMessage, path string) json.RawMes
 	case '{', '[', 'n':
 		f.mismatch(text, raw, path)
 		return raw
-	default: // a number or a truth value, which is a text when written as it stands
+	default: // a number or boolean, converted to its text
 		raw = quote(string(raw))
 	}
 	if len(s.enum) == 0 {
@@ -185,7 +184,7 @@ func (f *fitter) fitText(s *shape, raw json.RawMessage, path string) json.RawMes
 				return quote(one)
 			}
 		}
-		f.complain(path, "must be %s, not %s", alternatives(s.enum), strconv.Quote(firn.CutText(said, 80)))
+		f.addProblem(path, "must be %s, not %s", alternatives(s.enum), strconv.Quote(firn.CutText(said, 80)))
 	}
 	return raw
 }
@@ -208,13 +207,12 @@ func (f *fitter) fitNumber(s *shape, raw json.RawMessage, path string) json.RawM
 		f.mismatch(s.kind, raw, path)
 		return raw
 	case s.unsigned && n < 0:
-		f.complain(path, "must not be below zero")
+		f.addProblem(path, "must not be below zero")
 	}
 	return strconv.AppendInt(nil, n, 10)
 }
 
-// wholeNumber reads a JSON number that is a whole one, even if it is written
-// as 3.0 or 3e2.
+// wholeNumber parses a JSON number that is an integer, even if it is written as 3.0 or 3e2.
 func wholeNumber(s string) (int64, bool) {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return n, true
@@ -247,7 +245,7 @@ func (f *fitter) fitTruth(raw json.RawMessage, path string) json.RawMessage {
 	return raw
 }
 
-// mismatch tells that a value is of the wrong kind.
+// mismatch reports a value of the wrong kind.
 func (f *fitter) mismatch(want kind, raw json.RawMessage, path string) {
 	is := ""
 	switch raw[0] {
@@ -261,13 +259,13 @@ func (f *fitter) mismatch(want kind, raw json.RawMessage, path string) {
 		is = firn.CutText(string(raw), 40)
 	}
 	if path == "" {
-		f.complain("", "want %s, not %s", want.article(), is)
+		f.addProblem("", "want %s, not %s", want.article(), is)
 		return
 	}
-	f.complain(path, "must be %s, not %s", want.article(), is)
+	f.addProblem(path, "must be %s, not %s", want.article(), is)
 }
 
-// within returns the JSON that is in a string of JSON, if it begins as wanted.
+// within returns the JSON inside a JSON string, if it starts with first.
 func within(raw json.RawMessage, first byte) (json.RawMessage, bool) {
 	if raw[0] != '"' {
 		return nil, false
@@ -294,10 +292,10 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// enumerate writes names with commas, and an "and" before the last.
+// enumerate joins names with commas and "and".
 func enumerate(names []string) string { return series(names, "and") }
 
-// alternatives writes names with commas, and an "or" before the last.
+// alternatives joins names with commas and "or".
 func alternatives(names []string) string { return series(names, "or") }
 
 func series(names []string, word string) string {

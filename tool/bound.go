@@ -8,23 +8,21 @@ import (
 	"firn"
 )
 
-// Limits bounds what a model sees of one result, over all its text parts.
+// Limits is the maximum size of a result as shown to a model, over all its text parts.
 type Limits struct {
-	// Chars is how many characters there may be; zero means
-	// [StandardChars]. Lines is how
-	// many lines; zero means 2,000. Limits below 200 characters and 5 lines are
-	// taken as those, since the notice itself needs room.
+	// Chars is the maximum number of characters; zero means [StandardChars]. Lines is the
+	// maximum number of lines; zero means 2,000. Limits below 200 characters and 5 lines
+	// are raised to those, because the notice needs space.
 	Chars, Lines int
 }
 
-// StandardChars is how many characters of a result are shown if nobody says
-// otherwise.
+// StandardChars is the default limit of a result, in characters.
 const StandardChars = 50_000
 
 const (
 	defaultLines           = 2_000
 	leastChars, leastLines = 200, 5
-	// noticeChars and noticeLines are kept free for the notice.
+	// noticeChars and noticeLines are reserved for the notice.
 	noticeChars, noticeLines = 100, 3
 )
 
@@ -38,11 +36,11 @@ func (l Limits) orDefault() Limits {
 	return Limits{Chars: max(l.Chars, leastChars), Lines: max(l.Lines, leastLines)}
 }
 
-// Bound returns what a model shall see of a large result: the beginning and the
-// end of its text, with a notice between them of how much was left out. It cuts
-// at the ends of lines where they are near, else between characters. What is
-// not text stays as it is. If nothing had to be cut, the parts are returned as
-// they are. What it returns is within the limits: bounding it again cuts nothing.
+// Bound truncates a large result for a model: it keeps the beginning and the end of the
+// text, with a notice between them about the omitted amount. It cuts at line ends where
+// they are near, otherwise between characters. Other parts are kept. If nothing had to be
+// cut, the parts are returned unchanged. The result is within the limits: bounding it again
+// cuts nothing.
 func Bound(parts []firn.Part, limit Limits) (shown []firn.Part, cut bool) {
 	limit = limit.orDefault()
 	chars, lines := measure(parts)
@@ -51,7 +49,7 @@ func Bound(parts []firn.Part, limit Limits) (shown []firn.Part, cut bool) {
 	}
 	room := Limits{Chars: limit.Chars - noticeChars, Lines: limit.Lines - noticeLines}
 	half := Limits{Chars: room.Chars / 2, Lines: room.Lines / 2}
-	return splice(parts, take(parts, half), takeBack(parts, half), chars, lines), true
+	return splice(parts, headEnd(parts, half), tailStart(parts, half), chars, lines), true
 }
 
 // measure counts the characters and lines of all text.
@@ -74,11 +72,11 @@ func countLines(s string) int {
 	return n
 }
 
-// place is a position in the text of parts: a byte of one of them.
+// place is a position in the text: a byte offset in one of the parts.
 type place struct{ part, at int }
 
-// take finds the place up to which the beginning of the text is kept.
-func take(parts []firn.Part, room Limits) place {
+// headEnd returns the place where the kept beginning ends.
+func headEnd(parts []firn.Part, room Limits) place {
 	for i, part := range parts {
 		t, ok := part.(firn.Text)
 		if !ok {
@@ -93,8 +91,8 @@ func take(parts []firn.Part, room Limits) place {
 	return place{len(parts), 0}
 }
 
-// takeBack finds the place from which the end of the text is kept.
-func takeBack(parts []firn.Part, room Limits) place {
+// tailStart returns the place where the kept end starts.
+func tailStart(parts []firn.Part, room Limits) place {
 	for i := len(parts) - 1; i >= 0; i-- {
 		t, ok := parts[i].(firn.Text)
 		if !ok {
@@ -109,7 +107,7 @@ func takeBack(parts []firn.Part, room Limits) place {
 	return place{0, 0}
 }
 
-// prefix returns how many bytes of the beginning of s to keep.
+// prefix returns the number of bytes to keep at the beginning of s.
 func prefix(s string, room Limits) int {
 	if room.Chars <= 0 || room.Lines <= 0 {
 		return 0
@@ -133,7 +131,7 @@ func prefix(s string, room Limits) int {
 	return len(s)
 }
 
-// suffix returns from which byte on to keep the end of s.
+// suffix returns the offset of the kept end of s.
 func suffix(s string, room Limits) int {
 	if room.Chars <= 0 || room.Lines <= 0 {
 		return len(s)
@@ -159,10 +157,10 @@ func suffix(s string, room Limits) int {
 	return 0
 }
 
-// splice puts together what is kept, with a notice where something is missing.
+// splice joins the kept parts, with a notice at the cut.
 func splice(parts []firn.Part, head, tail place, chars, lines int) []firn.Part {
 	var shown []firn.Part
-	var seam int // where the notice stands, once it is known what it says
+	var seam int // the index of the notice, which is filled in at the end
 	var before, after string
 	for i, part := range parts {
 		t, ok := part.(firn.Text)
@@ -185,7 +183,7 @@ func splice(parts []firn.Part, head, tail place, chars, lines int) []firn.Part {
 	return shown
 }
 
-// onLine puts a notice on a line of its own.
+// onLine puts a notice on its own line.
 func onLine(before, notice, after string) string {
 	if before != "" && !strings.HasSuffix(before, "\n") {
 		before += "\n"

@@ -7,13 +7,12 @@ import (
 	"firn"
 )
 
-// What calc takes and computes at most. Together they bound the work of one
-// call to well below a second.
+// The limits of calc. Together they bound the work of one call to well below a second.
 const (
 	maxExpression = 2000 // bytes
 	maxNesting    = 200
-	maxBits       = 1 << 14 // of numerator and denominator each, about 4,900 digits
-	maxExponent   = 1000    // of a number written with e
+	maxBits       = 1 << 14 // for the numerator and the denominator each, about 4,900 digits
+	maxExponent   = 1000    // of a number in exponent notation
 )
 
 type calcArguments struct {
@@ -26,9 +25,8 @@ type calcDetails struct {
 	Exact string `json:"exact,omitempty"`
 }
 
-// Calc makes the tool calc, which computes. What is made of the four kinds of
-// arithmetic and whole powers is exact, however large; what is not is told to
-// be rounded.
+// Calc returns the tool calc, which evaluates expressions. The four basic operations and
+// integer powers are exact for numbers of any size; other results are marked as rounded.
 func Calc() Tool {
 	return New("calc", "Computes an expression exactly: + - * / % (remainder, with the sign of the divisor) ^ or ** (power), parentheses, "+
 		"sqrt, abs, min, max, round(x) or round(x, digits), floor, ceil, exp, ln, log(x) to base 10 or log(x, base), sin, cos and tan in radians, pi, e.",
@@ -53,7 +51,7 @@ func Calc() Tool {
 		})
 }
 
-// compute reads an expression and computes it.
+// compute parses and evaluates an expression.
 func compute(expression string) (num, error) {
 	if len(expression) > maxExpression {
 		return num{}, fmt.Errorf("the expression has %s and is %w: %s is the most", count(len(expression), "byte"), firn.ErrTooLarge, group(maxExpression))

@@ -8,16 +8,16 @@ import (
 	"firn"
 )
 
-// mathFunction is a function of expressions.
+// mathFunction is a function in expressions.
 type mathFunction struct {
 	least, most int
 	of          func(args []num) (num, error)
 }
 
-// functionNames are what [functions] knows.
+// functionNames lists the names that [functions] accepts.
 var functionNames = []string{"sqrt", "abs", "min", "max", "round", "floor", "ceil", "exp", "ln", "log", "sin", "cos", "tan"}
 
-// functions finds a function by its name.
+// functions returns a function by its name.
 func functions(name string) (mathFunction, bool) {
 	switch name {
 	case "sqrt":
@@ -39,7 +39,7 @@ func functions(name string) (mathFunction, bool) {
 	case "exp":
 		return mathFunction{1, 1, func(a []num) (num, error) { return exponential(a[0]), nil }}, true
 	case "ln":
-		return mathFunction{1, 1, func(a []num) (num, error) { return logarithm(a[0], about(math.E)) }}, true
+		return mathFunction{1, 1, func(a []num) (num, error) { return logarithm(a[0], approx(math.E)) }}, true
 	case "log":
 		return mathFunction{1, 2, func(a []num) (num, error) {
 			return logarithm(a[0], append(a[1:], exactly(10))[0])
@@ -72,7 +72,7 @@ func extreme(args []num, before func(n, m num) bool) num {
 	return best
 }
 
-// toWhole makes a whole number. One that is about so much is taken at its word.
+// toWhole converts to an integer. An approximate number is treated as exact.
 func toWhole(n num, of func(*big.Rat) *big.Int) (num, error) {
 	r := n.rat
 	if r == nil {
@@ -86,7 +86,7 @@ func ceiling(r *big.Rat) *big.Int {
 	return n.Neg(n)
 }
 
-// nearest rounds halves away from zero.
+// nearest rounds half away from zero.
 func nearest(r *big.Rat) *big.Int {
 	half := big.NewRat(1, 2)
 	if r.Sign() < 0 {
@@ -95,10 +95,10 @@ func nearest(r *big.Rat) *big.Int {
 	return floor(half.Add(r, half))
 }
 
-// maxPlaces is how many digits behind or before the point one can round to.
+// maxPlaces limits the number of places to round to.
 const maxPlaces = 100
 
-// round rounds to so many digits behind the point.
+// round rounds to a number of decimals.
 func round(args []num) (num, error) {
 	n, places := args[0], int64(0)
 	if len(args) == 2 {
@@ -125,11 +125,11 @@ func exponential(n num) num {
 	if n.sign() == 0 {
 		return exactly(1)
 	}
-	return about(math.Exp(n.approximate()))
+	return approx(math.Exp(n.approximate()))
 }
 
-// logarithm to a base. Whole powers of ten and two have no error in them, and
-// numbers too large for the machine's own are taken apart first.
+// logarithm computes a logarithm to a base. Integer powers of ten and two are exact, and
+// numbers beyond the range of float64 are split first.
 func logarithm(n, base num) (num, error) {
 	b := base.approximate()
 	if n.sign() <= 0 || base.sign() <= 0 || b == 1 || b == 0 || math.IsInf(b, 0) {
@@ -140,19 +140,19 @@ func logarithm(n, base num) (num, error) {
 	}
 	switch x := n.approximate(); {
 	case x == 0 || math.IsInf(x, 0):
-		return about((logInt(n.rat.Num()) - logInt(n.rat.Denom())) / math.Log(b)), nil
+		return approx((logInt(n.rat.Num()) - logInt(n.rat.Denom())) / math.Log(b)), nil
 	case b == math.E:
-		return about(math.Log(x)), nil
+		return approx(math.Log(x)), nil
 	case b == 10:
-		return about(math.Log10(x)), nil
+		return approx(math.Log10(x)), nil
 	case b == 2:
-		return about(math.Log2(x)), nil
+		return approx(math.Log2(x)), nil
 	default:
-		return about(math.Log(x) / math.Log(b)), nil
+		return approx(math.Log(x) / math.Log(b)), nil
 	}
 }
 
-// logInt is the natural logarithm of a number of any length.
+// logInt returns the natural logarithm of an integer of any size.
 func logInt(n *big.Int) float64 {
 	mantissa := new(big.Float)
 	exponent := new(big.Float).SetInt(n).MantExp(mantissa)
@@ -160,8 +160,8 @@ func logInt(n *big.Int) float64 {
 	return math.Log(m) + float64(exponent)*math.Ln2
 }
 
-// circular computes a function of angles. A result that is nothing but the
-// error of pi is zero.
+// circular computes a trigonometric function. A result that is only the rounding error of
+// pi becomes zero.
 func circular(n num, of func(float64) float64) num {
 	if n.sign() == 0 && of(0) == 0 {
 		return exactly(0)
@@ -171,5 +171,5 @@ func circular(n num, of func(float64) float64) num {
 	if math.Abs(x) > 1 && math.Abs(y) < 1e-15 {
 		y = 0
 	}
-	return about(y)
+	return approx(y)
 }

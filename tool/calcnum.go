@@ -11,14 +11,14 @@ import (
 	"firn"
 )
 
-// num is a number: exact as a fraction, or about so much.
+// num is a number: an exact fraction, or a floating-point approximation.
 type num struct {
 	rat   *big.Rat // nil if not exact
 	float float64
 }
 
 func exactly(n int64) num     { return num{rat: new(big.Rat).SetInt64(n)} }
-func about(f float64) num     { return num{float: f} }
+func approx(f float64) num    { return num{float: f} }
 func fraction(r *big.Rat) num { return num{rat: r} }
 
 var (
@@ -27,7 +27,7 @@ var (
 	errRange  = fmt.Errorf("the result is %w: exact numbers have at most about 4,900 digits, others are at most 1.8e308", firn.ErrTooLarge)
 )
 
-// approximate is the number as the machine's own.
+// approximate returns the number as a float64.
 func (n num) approximate() float64 {
 	if n.rat == nil {
 		return n.float
@@ -36,7 +36,7 @@ func (n num) approximate() float64 {
 	return f
 }
 
-// bounded refuses a number that is too large to go on with.
+// bounded returns an error if the number is too large.
 func (n num) bounded() (num, error) {
 	switch {
 	case n.rat != nil && (n.rat.Num().BitLen() > maxBits || n.rat.Denom().BitLen() > maxBits):
@@ -51,7 +51,7 @@ func (n num) bounded() (num, error) {
 
 func (n num) negate() num {
 	if n.rat == nil {
-		return about(-n.float)
+		return approx(-n.float)
 	}
 	return fraction(new(big.Rat).Neg(n.rat))
 }
@@ -89,7 +89,7 @@ func (n num) apply(op byte, m num) (num, error) {
 	case n.rat != nil && m.rat != nil:
 		result = fraction(arithmetic(n.rat, op, m.rat))
 	default:
-		result = about(floats(n.approximate(), op, m.approximate()))
+		result = approx(floats(n.approximate(), op, m.approximate()))
 	}
 	if err != nil {
 		return num{}, err
@@ -127,9 +127,9 @@ func floats(a float64, op byte, b float64) float64 {
 	return a - b*math.Floor(a/b)
 }
 
-// floor is the largest whole number that is not above r.
+// floor returns the largest integer not above r.
 func floor(r *big.Rat) *big.Int {
-	// Denominators are above zero, and there Div rounds down.
+	// Denominators are positive, for which Div rounds down.
 	return new(big.Int).Div(r.Num(), r.Denom())
 }
 
@@ -145,11 +145,11 @@ func (n num) power(m num) (num, error) {
 	case n.rat != nil && m.rat != nil && m.rat.Cmp(big.NewRat(1, 2)) == 0:
 		return n.root()
 	}
-	return about(math.Pow(n.approximate(), m.approximate())), nil
+	return approx(math.Pow(n.approximate(), m.approximate())), nil
 }
 
-// wholePower is exact. How long the result will be is known before, so that
-// nothing is begun that cannot be finished.
+// wholePower computes an exact power. The size of the result is estimated first, so that no
+// oversized computation is started.
 func wholePower(base *big.Rat, exponent *big.Int) (num, error) {
 	one := base.IsInt() && base.Num().IsInt64() && (base.Num().Int64() == 1 || base.Num().Int64() == -1)
 	if base.Sign() == 0 {
@@ -166,7 +166,7 @@ func wholePower(base *big.Rat, exponent *big.Int) (num, error) {
 		return num{}, errRange
 	}
 	e := exponent.Int64()
-	// A number of b bits to the power of e has more than (b-1)*e of them.
+	// A number of b bits to the power of e has more than (b-1)*e bits.
 	if (bits-1)*max(e, -e) > maxBits {
 		return num{}, errRange
 	}
@@ -179,7 +179,7 @@ func wholePower(base *big.Rat, exponent *big.Int) (num, error) {
 	return fraction(new(big.Rat).SetFrac(top, bottom)), nil
 }
 
-// root is the square root, exact if it can be.
+// root returns the square root, exact if possible.
 func (n num) root() (num, error) {
 	if n.sign() < 0 {
 		return num{}, errDomain
@@ -191,18 +191,17 @@ func (n num) root() (num, error) {
 			return fraction(r), nil
 		}
 	}
-	return about(math.Sqrt(n.approximate())), nil
+	return approx(math.Sqrt(n.approximate())), nil
 }
 
 const (
-	// shownDigits is how many digits of a rounded number are shown.
+	// shownDigits is the number of digits shown of a rounded number.
 	shownDigits = 15
-	// exactDigits is how many digits behind the point are shown of a number
-	// that has an end.
+	// exactDigits is the maximum number of decimals shown of an exact number.
 	exactDigits = 60
 )
 
-// text writes the number in digits; whole says that no digit is missing.
+// text formats the number; whole reports whether all digits are shown.
 func (n num) text() (value string, whole bool) {
 	if n.rat == nil {
 		return tidy(strconv.FormatFloat(n.float, 'g', shownDigits, 64)), false
@@ -216,8 +215,8 @@ func (n num) text() (value string, whole bool) {
 	return roundedText(n.rat), false
 }
 
-// decimals is how many digits behind the point a fraction with that
-// denominator has; false if they have no end.
+// decimals returns the number of decimals of a fraction with that denominator, or false if
+// they are infinite.
 func decimals(denominator *big.Int) (int, bool) {
 	d := new(big.Int).Set(denominator)
 	twos := int(d.TrailingZeroBits())
@@ -234,8 +233,7 @@ func decimals(denominator *big.Int) (int, bool) {
 	return max(twos, fives), d.IsInt64() && d.Int64() == 1
 }
 
-// roundedText writes a fraction with 15 digits, or with 6 behind the point if
-// it is that large.
+// roundedText formats a fraction with 15 digits, or with 6 decimals if it is that large.
 func roundedText(r *big.Rat) string {
 	whole := new(big.Int).Quo(r.Num(), r.Denom())
 	if digits := len(whole.String()); digits > shownDigits-6 {
@@ -245,8 +243,7 @@ func roundedText(r *big.Rat) string {
 	return tidy(f.Text('g', shownDigits))
 }
 
-// tidy takes away digits that say nothing: zeros behind the point, and those in
-// front of an exponent.
+// tidy removes trailing zeros after the point and leading zeros of the exponent.
 func tidy(s string) string {
 	digits, exponent, scientific := strings.Cut(s, "e")
 	if strings.Contains(digits, ".") {

@@ -24,14 +24,14 @@ import (
 type parser struct {
 	in string
 	at int
-	// depth is how many sums, signs and powers we are in.
+	// depth is the nesting depth of sums, signs and powers.
 	depth int
-	// listed says that the nearest parenthesis is that of a function, where a
-	// comma parts arguments.
+	// listed is set if the innermost parenthesis belongs to a function, where commas
+	// separate arguments.
 	listed bool
 }
 
-// fail makes an error that says where.
+// fail returns an error with the position.
 func (p *parser) fail(format string, args ...any) error {
 	return fmt.Errorf("%w expression: %s, at character %d of %q", firn.ErrInvalid, fmt.Sprintf(format, args...),
 		utf8.RuneCountInString(p.in[:p.at])+1, ellipsis(p.in, 100))
@@ -48,7 +48,7 @@ func (p *parser) all() (num, error) {
 	return n, nil
 }
 
-// unexpected tells of what cannot stand where it does.
+// unexpected returns the error for an unexpected character.
 func (p *parser) unexpected() error {
 	rest := p.in[p.at:]
 	r, _ := utf8.DecodeRuneInString(rest)
@@ -63,7 +63,7 @@ func (p *parser) unexpected() error {
 	return p.fail("%q is not expected here", r)
 }
 
-// skip passes over white space.
+// skip skips white space.
 func (p *parser) skip() {
 	for p.at < len(p.in) {
 		r, width := utf8.DecodeRuneInString(p.in[p.at:])
@@ -74,10 +74,10 @@ func (p *parser) skip() {
 	}
 }
 
-// signs are other ways to write operators.
+// signs replaces alternative operators.
 var signs = strings.NewReplacer("**", "^", "×", "*", "·", "*", "÷", "/", "−", "-")
 
-// operator takes the next operator if it is one of those given.
+// operator consumes the next operator if it is one of those given.
 func (p *parser) operator(among string) byte {
 	p.skip()
 	rest := p.in[p.at:]
@@ -98,7 +98,7 @@ func (p *parser) operator(among string) byte {
 	return op[0]
 }
 
-// enter goes one level deeper.
+// enter increments the nesting depth.
 func (p *parser) enter() error {
 	if p.depth++; p.depth > maxNesting {
 		return fmt.Errorf("the expression is nested too deeply: it is %w", firn.ErrTooLarge)
@@ -145,7 +145,7 @@ func (p *parser) product() (num, error) {
 	return num{}, err
 }
 
-// remainder refuses a % that may be meant as percent.
+// remainder rejects a % that may be meant as percent.
 func (p *parser) remainder() error {
 	before := p.at
 	if p.skip(); p.at == len(p.in) || strings.ContainsRune("+-−*/^),×÷·", rune0(p.in[p.at:])) {
@@ -225,7 +225,7 @@ func (p *parser) close() error {
 	return nil
 }
 
-// name reads a constant or a call of a function.
+// name parses a constant or a function call.
 func (p *parser) name() (num, error) {
 	start := p.at
 	for p.at < len(p.in) {
@@ -238,9 +238,9 @@ func (p *parser) name() (num, error) {
 	name := strings.ToLower(p.in[start:p.at])
 	switch name {
 	case "pi", "π":
-		return about(math.Pi), nil
+		return approx(math.Pi), nil
 	case "e":
-		return about(math.E), nil
+		return approx(math.E), nil
 	}
 	f, ok := functions(name)
 	if !ok {
@@ -264,7 +264,7 @@ func (p *parser) name() (num, error) {
 	return n.bounded()
 }
 
-// arguments reads what is in the parentheses of a function.
+// arguments parses the arguments of a function.
 func (p *parser) arguments() ([]num, error) {
 	p.at++
 	listed := p.listed
@@ -289,8 +289,8 @@ func (p *parser) arguments() ([]num, error) {
 	}
 }
 
-// number reads digits with at most one point, an exponent, underscores between
-// digits, and commas between groups of three of them.
+// number parses digits with an optional point and exponent, underscores between digits, and
+// commas between groups of three digits.
 func (p *parser) number() (num, error) {
 	start := p.at
 	digits, err := p.digits()
@@ -314,7 +314,7 @@ func (p *parser) number() (num, error) {
 	return p.literal(digits)
 }
 
-// literal is the number that a text of digits, a point and an exponent is.
+// literal converts a text of digits, point and exponent to a number.
 func (p *parser) literal(s string) (num, error) {
 	if _, exponent, ok := strings.Cut(s, "e"); ok {
 		e, ok := new(big.Int).SetString(strings.TrimPrefix(exponent, "+"), 10)
@@ -329,7 +329,7 @@ func (p *parser) literal(s string) (num, error) {
 	return num{rat: r}.bounded()
 }
 
-// run takes digits, and underscores between them.
+// run consumes digits and underscores between them.
 func (p *parser) run() string {
 	start := p.at
 	for p.at < len(p.in) {
@@ -345,8 +345,8 @@ func (p *parser) run() string {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// digits takes the digits before a point. Commas between groups of three are
-// taken where they cannot part arguments.
+// digits consumes the digits before a point. Commas between groups of three are accepted
+// where they cannot separate arguments.
 func (p *parser) digits() (string, error) {
 	start := p.at
 	digits := p.run()
@@ -354,7 +354,7 @@ func (p *parser) digits() (string, error) {
 	for p.groupFollows() {
 		switch {
 		case !plain && p.listed:
-			return digits, nil // then it can only part arguments
+			return digits, nil // the comma can only separate arguments
 		case !plain:
 			return "", p.unexpected()
 		case p.listed:
@@ -366,14 +366,14 @@ func (p *parser) digits() (string, error) {
 	return digits, nil
 }
 
-// groupFollows reports whether a comma and exactly three digits come next.
+// groupFollows reports whether a comma and exactly three digits follow.
 func (p *parser) groupFollows() bool {
 	rest := p.in[p.at:]
 	return len(rest) >= 4 && rest[0] == ',' && isDigit(rest[1]) && isDigit(rest[2]) && isDigit(rest[3]) &&
 		(len(rest) == 4 || !isDigit(rest[4]))
 }
 
-// exponent takes an exponent, without its e; empty if there is none.
+// exponent consumes an exponent and returns it without the e, or "" if there is none.
 func (p *parser) exponent() string {
 	rest := p.in[p.at:]
 	if len(rest) < 2 || rest[0] != 'e' && rest[0] != 'E' {

@@ -4,8 +4,8 @@ package tool
 
 import "os"
 
-// nonBlocking is for systems that have pipes with names in directories.
+// nonBlocking is zero on systems without named pipes in directories.
 const nonBlocking = 0
 
-// syncDir is for systems that must be told to keep the names in a directory.
+// syncDir does nothing on systems that need no directory sync.
 func syncDir(*os.File) error { return nil }

@@ -8,11 +8,11 @@ import (
 	"syscall"
 )
 
-// nonBlocking opens a pipe without waiting for who is at its other end.
+// nonBlocking opens a named pipe without waiting for its other end.
 const nonBlocking = syscall.O_NONBLOCK
 
-// syncDir makes durable which files are in a directory. Some file systems
-// cannot, and then it is their promise that counts.
+// syncDir makes the entries of a directory durable. Errors of file systems that do not
+// support it are ignored.
 func syncDir(d *os.File) error {
 	if err := d.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, syscall.ENOTSUP) {
 		return err

@@ -9,18 +9,18 @@ import (
 	"firn"
 )
 
-// maxGlob bounds the length of a glob.
+// maxGlob limits the length of a glob.
 const maxGlob = 1000
 
-// glob says which files to look into, by their path with slashes. A pattern
-// without a slash is for the last name alone, wherever the file is.
+// glob matches slash-separated file paths. A pattern without a slash matches the base name
+// in any directory.
 type glob struct {
 	re    *regexp.Regexp
 	paths bool
 }
 
-// compileGlob understands * and ? within a name, ** over any number of
-// directories, [abc], [!abc] and {one,two}.
+// compileGlob compiles a glob. It supports * and ? within a name, ** across directories,
+// [abc], [!abc] and {one,two}.
 func compileGlob(pattern string) (glob, error) {
 	pattern = strings.TrimPrefix(filepath.ToSlash(pattern), "./")
 	if len(pattern) > maxGlob {
@@ -37,7 +37,7 @@ func compileGlob(pattern string) (glob, error) {
 	return glob{re: compiled, paths: strings.Contains(pattern, "/")}, nil
 }
 
-// match reports whether a file is meant.
+// match reports whether path matches.
 func (g glob) match(path string) bool {
 	if !g.paths {
 		path = path[strings.LastIndexByte(path, '/')+1:]
@@ -45,7 +45,7 @@ func (g glob) match(path string) bool {
 	return g.re.MatchString(path)
 }
 
-// translate makes a regular expression of a glob.
+// translate converts a glob to a regular expression.
 func translate(pattern string) (string, bool) {
 	var b strings.Builder
 	braces := 0
@@ -79,15 +79,15 @@ func translate(pattern string) (string, bool) {
 		case c == '\\' && i+1 < len(pattern):
 			i++
 			b.WriteString(regexp.QuoteMeta(pattern[i : i+1]))
-		default: // byte by byte, the bytes of one character stay together
+		default: // byte by byte; the bytes of a multi-byte character stay together
 			b.WriteString(regexp.QuoteMeta(pattern[i : i+1]))
 		}
 	}
 	return b.String(), braces == 0
 }
 
-// charSet translates a set of characters in brackets and returns its length in
-// the pattern, zero if it has no end.
+// charSet translates a character class in brackets and returns its length in the pattern,
+// or zero if it is not terminated.
 func charSet(pattern string) (string, int) {
 	at, set := 1, "["
 	if at < len(pattern) && (pattern[at] == '!' || pattern[at] == '^') {

@@ -15,13 +15,13 @@ import (
 	"firn"
 )
 
-// What grep looks at and shows at most.
+// The limits of grep.
 const (
 	defaultMatches = 100
 	maxMatches     = 1000
 	maxGrepFiles   = 100_000
 	maxGrepBytes   = 1 << 30
-	maxGrepLine    = 1 << 20 // of a longer line only the beginning is searched
+	maxGrepLine    = 1 << 20 // only the beginning of a longer line is searched
 	shownLine      = 300     // characters
 	maxPattern     = 10_000
 )
@@ -37,7 +37,7 @@ type grepArguments struct {
 type grepDetails struct {
 	Matches int `json:"matches"`
 	Files   int `json:"files"`
-	// More says that the search ended before all was searched.
+	// More is set if the search ended early.
 	More bool `json:"more,omitempty"`
 }
 
@@ -46,13 +46,13 @@ func (w *Workspace) grep() Tool {
 		"Binary files, what is in .git, and what symbolic links lead to are left out.", w.search)
 }
 
-// hunt is one search through files.
-type hunt struct {
+// grepSearch is one search through files.
+type grepSearch struct {
 	w     *Workspace
 	re    *regexp.Regexp
 	glob  *glob
 	limit int
-	// base is where the search began; a glob is held against paths below it.
+	// base is the start directory; globs are matched against paths below it.
 	base string
 
 	out     strings.Builder
@@ -61,15 +61,15 @@ type hunt struct {
 	bytes   int64
 	binary  int
 	failed  int
-	// enough says why the search ended early.
-	enough string
+	// stopReason is the reason why the search ended early.
+	stopReason string
 }
 
 // errDone ends a walk early.
 var errDone = errors.New("done")
 
 func (w *Workspace) search(ctx context.Context, a grepArguments) (Result, error) {
-	h := &hunt{w: w, limit: defaultMatches}
+	h := &grepSearch{w: w, limit: defaultMatches}
 	if err := h.prepare(a); err != nil {
 		return Result{}, err
 	}
@@ -92,12 +92,12 @@ func (w *Workspace) search(ctx context.Context, a grepArguments) (Result, error)
 	}
 	return Result{
 		Parts:   TextResult(h.text(a.Pattern)).Parts,
-		Details: quote(grepDetails{Matches: h.matches, Files: h.files, More: h.enough != ""}),
+		Details: quote(grepDetails{Matches: h.matches, Files: h.files, More: h.stopReason != ""}),
 	}, nil
 }
 
-// prepare reads what to look for.
-func (h *hunt) prepare(a grepArguments) error {
+// prepare compiles the pattern and the glob.
+func (h *grepSearch) prepare(a grepArguments) error {
 	if a.Pattern == "" || len(a.Pattern) > maxPattern || a.Limit < 0 {
 		return fmt.Errorf("%w arguments for grep: a pattern of at most %s is needed, and limit is not below zero", firn.ErrInvalid, count(maxPattern, "character"))
 	}
@@ -124,8 +124,8 @@ func (h *hunt) prepare(a grepArguments) error {
 	return nil
 }
 
-// walk searches a directory and what is below it, in the order of names.
-func (h *hunt) walk(ctx context.Context, dir string) error {
+// walk searches a directory recursively, in order of names.
+func (h *grepSearch) walk(ctx context.Context, dir string) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -134,14 +134,14 @@ func (h *hunt) walk(ctx context.Context, dir string) error {
 		h.failed++
 	}
 	if more {
-		h.enough = shown(dir) + " has too many files"
+		h.stopReason = shown(dir) + " has too many files"
 	}
 	for _, entry := range entries {
 		path := filepath.Join(dir, entry.Name())
 		switch {
 		case entry.IsDir() && !strings.EqualFold(entry.Name(), ".git"):
 			err = h.walk(ctx, path)
-		case entry.Type().IsRegular() && h.meant(path):
+		case entry.Type().IsRegular() && h.included(path):
 			err = h.file(ctx, path)
 		default:
 			continue
@@ -153,9 +153,9 @@ func (h *hunt) walk(ctx context.Context, dir string) error {
 	return nil
 }
 
-// meant reports whether a file is to be searched. The glob may be written for
-// the workspace or for the directory that is searched.
-func (h *hunt) meant(path string) bool {
+// included reports whether a file is to be searched. The glob may be relative to the
+// workspace or to the searched directory.
+func (h *grepSearch) included(path string) bool {
 	if h.glob == nil {
 		return true
 	}
@@ -163,13 +163,13 @@ func (h *hunt) meant(path string) bool {
 	return h.glob.match(filepath.ToSlash(path)) || err == nil && h.glob.match(filepath.ToSlash(below))
 }
 
-// file searches one file. What cannot be read is counted, and is no error.
-func (h *hunt) file(ctx context.Context, name string) error {
+// file searches one file. Unreadable files are counted and are not an error.
+func (h *grepSearch) file(ctx context.Context, name string) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	if h.files == maxGrepFiles {
-		h.enough = "there are too many files"
+		h.stopReason = "there are too many files"
 		return errDone
 	}
 	f, _, err := h.w.open(name)
@@ -196,7 +196,7 @@ func (h *hunt) file(ctx context.Context, name string) error {
 }
 
 // lines searches the lines of a file.
-func (h *hunt) lines(ctx context.Context, name string, r *bufio.Reader) error {
+func (h *grepSearch) lines(ctx context.Context, name string, r *bufio.Reader) error {
 	var long []byte
 	for n := 1; ; n++ {
 		line, read, err := readBounded(r, &long)
@@ -214,21 +214,21 @@ func (h *hunt) lines(ctx context.Context, name string, r *bufio.Reader) error {
 		line = bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
 		if at := h.re.FindIndex(line); at != nil {
 			if h.matches == h.limit {
-				h.enough = fmt.Sprintf("there are more than %s", count(h.limit, "match"))
+				h.stopReason = fmt.Sprintf("there are more than %s", count(h.limit, "match"))
 				return errDone
 			}
 			h.matches++
 			fmt.Fprintf(&h.out, "%s:%d: %s\n", shown(name), n, around(line, at[0], at[1]))
 		}
 		if h.bytes > maxGrepBytes {
-			h.enough = fmt.Sprintf("%s were read", size(h.bytes))
+			h.stopReason = fmt.Sprintf("%s were read", size(h.bytes))
 			return errDone
 		}
 	}
 }
 
-// readBounded reads a line and returns at most maxGrepLine of it, and how many
-// bytes were read. The line is good until the next call.
+// readBounded reads a line and returns at most maxGrepLine bytes of it, and the number of
+// bytes read. The line is valid until the next call.
 func readBounded(r *bufio.Reader, long *[]byte) (line []byte, read int64, err error) {
 	line, err = r.ReadSlice('\n')
 	read = int64(len(line))
@@ -247,12 +247,11 @@ func readBounded(r *bufio.Reader, long *[]byte) (line []byte, read int64, err er
 	return *long, read, err
 }
 
-// around returns the part of a line that has the match in it, clean.
+// around returns the part of a line that contains the match, sanitized.
 func around(line []byte, from, to int) string {
 	text, before, after := string(line), "", ""
 	if utf8.RuneCountInString(text) > shownLine {
-		// A third of the room stands before the match, so that one sees what it
-		// belongs to.
+		// A third of the space is context before the match.
 		for room := shownLine / 3; from > 0 && room > 0; room-- {
 			_, width := utf8.DecodeLastRuneInString(text[:from])
 			from -= width
@@ -269,14 +268,14 @@ func around(line []byte, from, to int) string {
 	return before + clean + after
 }
 
-// text is what the model is told.
-func (h *hunt) text(pattern string) string {
+// text returns the result for the model.
+func (h *grepSearch) text(pattern string) string {
 	var said []string
 	if h.matches == 0 {
 		said = append(said, fmt.Sprintf("no line matches %q in %s", ellipsis(pattern, 100), count(h.files, "file")))
 	}
-	if h.enough != "" {
-		said = append(said, "not all was searched, because "+h.enough+": name a path or a glob, or a narrower pattern")
+	if h.stopReason != "" {
+		said = append(said, "not all was searched, because "+h.stopReason+": name a path or a glob, or a narrower pattern")
 	}
 	if h.binary > 0 {
 		said = append(said, count(h.binary, "binary file")+" left out")

@@ -15,40 +15,39 @@ import (
 )
 
 const (
-	// maxListed is how many entries list_dir shows.
+	// maxListed is the maximum number of entries that list_dir shows.
 	maxListed = 500
-	// maxInDir is how many entries of one directory are looked at.
+	// maxInDir is the maximum number of entries read from one directory.
 	maxInDir = 100_000
 	maxDepth = 20
 )
 
-// listArguments are those of list_dir.
+// listArguments are the arguments of list_dir.
 type listArguments struct {
 	Path  string `json:"path,omitempty" desc:"The directory, relative to the workspace; empty is the workspace itself."`
 	Depth int    `json:"depth,omitempty" desc:"How many levels to show, from 1; 1 if not given."`
 }
 
-// listDetails are what programs are told of a list.
+// listDetails is the machine-readable result of list_dir.
 type listDetails struct {
 	Path    string `json:"path"`
 	Entries int    `json:"entries"`
-	// More says that there are entries that are not shown.
+	// More is set if some entries are not shown.
 	More bool `json:"more,omitempty"`
 }
 
-// listDir makes the tool list_dir, which shows what is in a directory.
+// listDir returns the tool list_dir, which lists a directory.
 func (w *Workspace) listDir() Tool {
 	return New("list_dir", "Lists a directory of the workspace, sorted: directories end in a slash, files have their size. "+
 		"At most 500 entries are shown, the upper levels first. What is in .git is not shown unless asked for by its path.", w.list)
 }
 
-// listed is an entry as it is shown. Its path is relative to the directory
-// that was asked for.
+// listed is an entry of the output. Its path is relative to the requested directory.
 type listed struct {
 	path, note string
 }
 
-// listing is a walk through a directory, level by level.
+// listing is a breadth-first walk through a directory.
 type listing struct {
 	w       *Workspace
 	base    string
@@ -82,8 +81,7 @@ func (w *Workspace) list(ctx context.Context, a listArguments) (Result, error) {
 	}, nil
 }
 
-// walk gathers entries, those of the upper levels first, so that a bound cuts
-// off what is deepest.
+// walk collects entries, upper levels first, so that the limit omits the deepest ones.
 func (l *listing) walk(ctx context.Context, depth int) error {
 	level := []string{"."}
 	for ; depth > 0 && len(level) > 0; depth-- {
@@ -109,8 +107,7 @@ func (l *listing) walk(ctx context.Context, depth int) error {
 	return nil
 }
 
-// dir adds the entries of one directory and returns the directories among them
-// that may be walked into.
+// dir adds the entries of one directory and returns its subdirectories that may be walked.
 func (l *listing) dir(dir string) (below []string, err error) {
 	entries, more, err := l.w.readDir(filepath.Join(l.base, dir))
 	l.more = l.more || more
@@ -147,7 +144,7 @@ func (w *Workspace) readDir(name string) (entries []fs.DirEntry, more bool, err 
 	return entries, more, err
 }
 
-// note is what is shown beside a name.
+// note returns the annotation shown after a name.
 func (l *listing) note(path string, entry fs.DirEntry) string {
 	switch mode := entry.Type(); {
 	case mode.IsDir():
@@ -168,7 +165,7 @@ func (l *listing) note(path string, entry fs.DirEntry) string {
 	return "  " + size(info.Size())
 }
 
-// text writes the entries below the directory that they are in.
+// text formats the entries below their directories.
 func (l *listing) text() string {
 	separator := string(filepath.Separator)
 	slices.SortFunc(l.entries, func(a, b listed) int {

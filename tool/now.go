@@ -10,19 +10,19 @@ import (
 	"firn"
 )
 
-// nowArguments are those of now.
+// nowArguments are the arguments of now.
 type nowArguments struct {
 	Zone string `json:"zone,omitempty" desc:"A time zone by its IANA name, such as Europe/Berlin, or UTC, or an offset such as +02:00; the local one if not given."`
 }
 
-// nowDetails are what programs are told of the time.
+// nowDetails is the machine-readable result of now.
 type nowDetails struct {
 	Time time.Time `json:"time"`
 	Zone string    `json:"zone"`
 }
 
-// Now makes the tool now, which tells the time. The zones are those that the
-// system knows. A nil clock is the system's.
+// Now returns the tool now, which returns the time. It supports the time zones of the
+// system. A nil clock means the system clock.
 func Now(clock func() time.Time) Tool {
 	if clock == nil {
 		clock = time.Now
@@ -45,7 +45,7 @@ func Now(clock func() time.Time) Tool {
 	})
 }
 
-// zoneOf finds a zone by its name or offset.
+// zoneOf returns a time zone by its name or offset.
 func zoneOf(name string) (*time.Location, error) {
 	switch strings.ToLower(name) {
 	case "", "local":
@@ -66,7 +66,7 @@ func zoneOf(name string) (*time.Location, error) {
 	return nil, fmt.Errorf("%w zone %s: give an IANA name such as Europe/Berlin, or an offset such as +02:00", firn.ErrInvalid, display(name))
 }
 
-// offsetZone reads an offset such as +02:00, +0200, +2 or UTC-3.
+// offsetZone parses an offset such as +02:00, +0200, +2 or UTC-3.
 func offsetZone(s string) (*time.Location, bool) {
 	for _, prefix := range []string{"UTC", "GMT", "utc", "gmt"} {
 		s = strings.TrimPrefix(s, prefix)

@@ -8,12 +8,12 @@ import (
 	"firn"
 )
 
-// output gathers what a command prints: the beginning and the end of it, and
-// how much there was. It never holds more than it keeps.
+// output collects the output of a command: its beginning, its end and its size. Its memory
+// is bounded.
 type output struct {
 	mu   sync.Mutex
 	head []byte
-	// tail is a ring once it is full: next is where the oldest byte is.
+	// tail is a ring buffer once it is full; next is the position of the oldest byte.
 	tail     []byte
 	next     int
 	headRoom int
@@ -25,8 +25,7 @@ func newOutput(most int) *output {
 	return &output{headRoom: most / 2, tailRoom: most - most/2}
 }
 
-// fill reads until there is no more. That reading failed is like an end: what
-// came before is all there is.
+// fill reads until the end. A read error counts as the end.
 func (o *output) fill(r io.Reader) {
 	buf := make([]byte, 32<<10)
 	for {
@@ -54,8 +53,8 @@ func (o *output) add(p []byte) {
 	}
 }
 
-// text returns what was kept, clean, with a notice of what was not. Halves of
-// characters at the seam are left out.
+// text returns the kept output, sanitized, with a notice about the dropped part. Incomplete
+// characters at the cut are removed.
 func (o *output) text() (text string, total, dropped int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

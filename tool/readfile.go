@@ -13,11 +13,11 @@ import (
 	"firn"
 )
 
-// What read_file shows at most.
+// The limits of read_file.
 const (
 	maxReadBytes = 50 << 10
 	maxReadLines = 2000
-	// maxImage is the largest image that providers take: 5 MB of base64.
+	// maxImage is the largest image that providers accept: 5 MB of base64.
 	maxImage = 3_750_000
 )
 
@@ -27,17 +27,17 @@ type readArguments struct {
 	Limit  int    `json:"limit,omitempty" desc:"How many lines to show; at most 2000."`
 }
 
-// readDetails is what people and programs are told of a reading.
+// readDetails is the machine-readable result of read_file.
 type readDetails struct {
 	Path string `json:"path"`
 	Size int64  `json:"size"`
-	// From and To are the lines shown, Lines is how many there are; if not all
-	// were counted, AtLeast says so.
+	// From and To are the first and last line shown. Lines is the total number of lines;
+	// AtLeast is set if not all were counted.
 	From    int  `json:"from,omitempty"`
 	To      int  `json:"to,omitempty"`
 	Lines   int  `json:"lines,omitempty"`
 	AtLeast bool `json:"atLeast,omitempty"`
-	// MimeType is that of an image.
+	// MimeType is the type of an image.
 	MimeType string `json:"mimeType,omitempty"`
 }
 
@@ -79,7 +79,7 @@ func (w *Workspace) read(ctx context.Context, a readArguments) (Result, error) {
 	return result, nil
 }
 
-// readImage shows an image whole. Some of it was read already.
+// readImage returns a complete image. Begin is the part that was already read.
 func readImage(f *os.File, begin []byte, mime string, details readDetails) (Result, error) {
 	rest, err := io.ReadAll(io.LimitReader(f, maxImage+1-int64(len(begin))))
 	if err != nil {
@@ -99,10 +99,10 @@ func readImage(f *os.File, begin []byte, mime string, details readDetails) (Resu
 	}, nil
 }
 
-// sniffLength is how much of a file is looked at to tell what it is.
+// sniffLength is the number of bytes used to detect the file type.
 const sniffLength = 8 << 10
 
-// imageType tells the images that models take by how they begin.
+// imageType returns the MIME type of an image that models accept, or "".
 func imageType(begin []byte) string {
 	has := func(prefix string) bool { return bytes.HasPrefix(begin, []byte(prefix)) }
 	switch {
@@ -118,8 +118,8 @@ func imageType(begin []byte) string {
 	return ""
 }
 
-// isBinary says why a file is not text by how it begins; empty if it may be.
-// Text in an old encoding is text: not all of its bytes are outside of ASCII.
+// isBinary returns the reason why a file is not text, or "" if it may be. Text in a legacy
+// encoding counts as text, because some of its bytes are ASCII.
 func isBinary(begin []byte) string {
 	switch {
 	case bytes.HasPrefix(begin, []byte("\xff\xfe")), bytes.HasPrefix(begin, []byte("\xfe\xff")):

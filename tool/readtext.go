@@ -12,30 +12,29 @@ import (
 	"firn"
 )
 
-// maxCount is how far we read on behind what is shown, only to count lines.
+// maxCount limits how many bytes are read after the shown lines only to count lines.
 const maxCount = 64 << 20
 
-// excerpt is a range of lines on their way from a file to a model. It holds no
-// more than what is shown.
+// excerpt is a range of lines of a file. It holds only the shown lines in memory.
 type excerpt struct {
 	from, limit int
-	// line is the number of the line being read, to the last one that is shown
-	// whole or in part.
+	// line is the number of the current line, to that of the last line shown in whole or in
+	// part.
 	line, to int
 	text     strings.Builder
-	// full says that the next line has no room.
+	// full is set if the next line does not fit.
 	full bool
-	// cutOf is the length of a line of which only the beginning is shown.
+	// cutOf is the length of a line that is shown only in part.
 	cutOf int64
 	crlf  bool
-	// behind is how many bytes were read behind what is shown.
-	behind int64
+	// skipped is the number of bytes read after the shown lines.
+	skipped int64
 }
 
-// errEnough says that it makes no sense to read on only to count.
+// errEnough ends the counting of lines early.
 var errEnough = errors.New("read far enough")
 
-// readText shows a range of lines of a text.
+// readText returns a range of lines of a text.
 func readText(ctx context.Context, r io.Reader, offset, limit int, details readDetails) (Result, error) {
 	e := excerpt{from: max(offset, 1), limit: maxReadLines}
 	if limit > 0 {
@@ -56,7 +55,7 @@ func readText(ctx context.Context, r io.Reader, offset, limit int, details readD
 	return Result{Parts: TextResult(clean + e.notice(all)).Parts, Details: quote(details)}, nil
 }
 
-// read reads to the end, or as far as it makes sense; all says which.
+// read reads to the end or to the counting limit; all reports whether it reached the end.
 func (e *excerpt) read(ctx context.Context, r *bufio.Reader) (all bool, err error) {
 	for err == nil {
 		err = e.readLine(ctx, r)
@@ -67,8 +66,8 @@ func (e *excerpt) read(ctx context.Context, r *bufio.Reader) (all bool, err erro
 	return false, err
 }
 
-// readLine reads one line, however long, and keeps what is to be shown of it.
-// It returns io.EOF if there is none.
+// readLine reads one line of any length and keeps the part to show. It returns io.EOF if
+// there is none.
 func (e *excerpt) readLine(ctx context.Context, r *bufio.Reader) error {
 	var length int64
 	var kept []byte
@@ -83,9 +82,9 @@ func (e *excerpt) readLine(ctx context.Context, r *bufio.Reader) error {
 		if wanted && len(kept) <= maxReadBytes {
 			kept = append(kept, piece...)
 		} else if reached {
-			e.behind += int64(len(piece))
+			e.skipped += int64(len(piece))
 		}
-		enough := e.behind > maxCount
+		enough := e.skipped > maxCount
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull) && !enough:
 			continue
@@ -105,8 +104,8 @@ func (e *excerpt) readLine(ctx context.Context, r *bufio.Reader) error {
 	}
 }
 
-// keep adds a line to what is shown if there is room for all of it, or if it
-// is the first. Line has all of it, or more than can be shown.
+// keep adds a line if it fits completely, or if it is the first. Line has the whole line,
+// or more than can be shown.
 func (e *excerpt) keep(line []byte, length int64) {
 	line = bytes.TrimSuffix(line, []byte("\n"))
 	if bytes.HasSuffix(line, []byte("\r")) {
@@ -126,7 +125,7 @@ func (e *excerpt) keep(line []byte, length int64) {
 	e.to = e.line
 }
 
-// notice says what is not shown, empty if all is.
+// notice describes the omitted lines, or returns "" if there are none.
 func (e *excerpt) notice(all bool) string {
 	var said []string
 	lines := group(e.line)

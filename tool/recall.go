@@ -9,21 +9,21 @@ import (
 	"firn"
 )
 
-// Hit is something that was found.
+// Hit is a search result.
 type Hit struct {
-	// Source is what it was found in, such as a file or a session; Where is the
-	// place in it, such as a line or an entry, and may be empty.
+	// Source is the file or session of the hit. Where is the position in it, such as a line
+	// or an entry, and may be empty.
 	Source, Where string
 	Text          string
-	// Time is when it was said, zero if that is not known.
+	// Time is the time of the text, or zero if unknown.
 	Time time.Time
 }
 
-// Search finds what fits a query, the best first, at most limit of it. It may
-// be called from many goroutines.
+// Search returns up to limit hits for a query, best first. It must be safe for concurrent
+// use.
 type Search func(ctx context.Context, query string, limit int) ([]Hit, error)
 
-// What recall asks for and shows at most.
+// The limits of recall.
 const (
 	defaultHits = 5
 	maxHits     = 20
@@ -36,7 +36,7 @@ type recallArguments struct {
 	Limit int    `json:"limit,omitempty" desc:"How many hits to show; 5 if not given, 20 at most."`
 }
 
-// recallDetails is the hits, for programs.
+// recallDetails is the machine-readable result of recall.
 type recallDetails struct {
 	Hits []recallHit `json:"hits"`
 }
@@ -47,7 +47,7 @@ type recallHit struct {
 	Time   time.Time `json:"time,omitzero"`
 }
 
-// Recall makes the tool recall, which looks for what was said or noted before.
+// Recall returns the tool recall, which searches earlier conversations and notes.
 func Recall(search Search) Tool {
 	return New("recall", "Looks for what was said in earlier conversations or noted to be remembered, and shows where it was found.",
 		func(ctx context.Context, a recallArguments) (Result, error) {
@@ -83,7 +83,7 @@ func showHits(query string, hits []Hit) Result {
 	return Result{Parts: TextResult(b.String()).Parts, Details: quote(details)}
 }
 
-// place is where and when it was found, on one line.
+// place returns the source, position and time of the hit on one line.
 func (h Hit) place() string {
 	place := display(h.Source)
 	if h.Where != "" {
@@ -95,8 +95,8 @@ func (h Hit) place() string {
 	return place
 }
 
-// text is what was found, moved in so that no line of it looks like the place
-// of another hit.
+// text returns the text of the hit, indented so that no line looks like the place of
+// another hit.
 func (h Hit) text() string {
 	clean, _ := firn.CleanText(strings.TrimSpace(h.Text))
 	return "  " + strings.ReplaceAll(ellipsis(clean, maxHitText), "\n", "\n  ")

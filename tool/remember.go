@@ -8,26 +8,26 @@ import (
 	"firn"
 )
 
-// Memo is something that an agent wants to keep.
+// Memo is a note that an agent wants to store.
 type Memo struct {
-	// Text is what to keep, one fact on each line unless Name is set.
+	// Text is the content, one fact per line unless Name is set.
 	Text string
-	// Name is that of a note of its own; empty means the notes of the day.
+	// Name is the name of a separate note; empty means the daily notes.
 	Name string
-	// Type is what kind of fact it is: preference, project, pattern, decision or
-	// constraint; empty if that is not said.
+	// Type is the kind of fact: preference, project, pattern, decision or constraint; empty
+	// if unspecified.
 	Type string
 }
 
-// Keep keeps something for good and says, in a sentence, what it did. It may be
-// called from many goroutines.
+// Keep stores a memo permanently and returns a sentence that describes the result. It must
+// be safe for concurrent use.
 type Keep func(ctx context.Context, m Memo) (string, error)
 
-// Drop takes away what was kept, by the name that recall shows or by its words,
-// and says, in a sentence, what it did. It may be called from many goroutines.
+// Drop removes a stored memo, by the name that recall shows or by its words, and returns a
+// sentence that describes the result. It must be safe for concurrent use.
 type Drop func(ctx context.Context, what string) (string, error)
 
-// Bounds of what is kept in one call, and of what names it, in bytes.
+// The size limits of a memo and of its name, in bytes.
 const (
 	maxMemo = 8 << 10
 	maxName = 200
@@ -43,7 +43,7 @@ type forgetArguments struct {
 	What string `json:"what" desc:"The note or fact to forget: its name as recall shows it, such as extracted#1a2b3c4d, or its exact words."`
 }
 
-// Remember makes the tool remember, which keeps facts beyond a conversation.
+// Remember returns the tool remember, which stores facts beyond a conversation.
 func Remember(keep Keep) Tool {
 	return New("remember", "Remembers facts beyond this conversation; recall finds them, and what fits is shown to you by itself. "+
 		"Note what will matter later: decisions, preferences, names, dates, what is left to do. Never note passwords and keys.",
@@ -59,8 +59,7 @@ func Remember(keep Keep) Tool {
 		})
 }
 
-// Forget makes the tool forget, which takes away what was remembered. People can
-// undo it.
+// Forget returns the tool forget, which removes stored facts. Users can undo it.
 func Forget(drop Drop) Tool {
 	return New("forget", "Forgets a note or a fact that was remembered: when the user asks for it, or when it is not true any more.",
 		func(ctx context.Context, a forgetArguments) (Result, error) {

@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// shape is what a value of an argument must look like: as much of a Go type as
-// a JSON schema can tell.
+// shape describes the values of an argument: the part of a Go type that a JSON schema can
+// express.
 type shape struct {
 	kind kind
-	// members are of an object, in the order of the struct. Without them an
-	// object has any members, of the shape elem if there is one.
+	// members are the members of an object, in struct order. Without them an object may
+	// have any members, of the shape elem if it is set.
 	members []member
-	// elem is of a list, or of a map.
+	// elem is the shape of the elements of a list or map.
 	elem *shape
-	// enum are the texts that a text may be; none means all.
+	// enum lists the allowed texts; empty means any.
 	enum []string
-	// unsigned says that a whole number is not below zero.
+	// unsigned means that an integer must not be negative.
 	unsigned bool
 }
 
@@ -32,7 +32,7 @@ type member struct {
 	shape      *shape
 }
 
-// kind is a type of JSON.
+// kind is a JSON type.
 type kind string
 
 const (
@@ -45,7 +45,7 @@ const (
 	truth    kind = "boolean"
 )
 
-// article is the kind as one says it.
+// article returns the kind with its article.
 func (k kind) article() string {
 	switch k {
 	case object:
@@ -69,8 +69,8 @@ var (
 	textReader = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
-// shapeOf finds the shape of a type. Above are the structs it is part of: one
-// that is within itself ends there.
+// shapeOf returns the shape of a type. Above are the enclosing structs, which end the
+// recursion for recursive types.
 func shapeOf(t reflect.Type, above []reflect.Type) *shape {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -114,8 +114,8 @@ func shapeOf(t reflect.Type, above []reflect.Type) *shape {
 	return &shape{kind: anything}
 }
 
-// membersOf lists what encoding/json would read into a struct: its own fields,
-// then those of the structs embedded in it.
+// membersOf returns the members that encoding/json would read into a struct: its own
+// fields, then those of embedded structs.
 func membersOf(t reflect.Type, above []reflect.Type) []member {
 	members, promoted := []member{}, []member{}
 	for i := range t.NumField() {
@@ -152,8 +152,8 @@ func membersOf(t reflect.Type, above []reflect.Type) []member {
 	return members
 }
 
-// embedded returns the struct whose members count as those of the one it is
-// embedded in; nil if the field is not such.
+// embedded returns the struct type whose fields are promoted, or nil if the field is not
+// embedded.
 func embedded(field reflect.StructField, name string) reflect.Type {
 	t := field.Type
 	if t.Kind() == reflect.Pointer {
@@ -165,8 +165,8 @@ func embedded(field reflect.StructField, name string) reflect.Type {
 	return t
 }
 
-// schema writes the shape as a JSON schema. That of arguments is of an object,
-// whatever the shape says.
+// schema returns the shape as a JSON schema. The schema of arguments is always of type
+// object.
 func (s *shape) schema() json.RawMessage {
 	top := *s
 	top.kind = object
@@ -243,13 +243,13 @@ func (s *shape) required() []string {
 	return names
 }
 
-// quote writes a value as JSON without escaping what only HTML minds.
+// quote encodes a value as JSON without HTML escaping.
 func quote(value any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if e.Encode(value) != nil {
-		return []byte("null") // texts, numbers and what was written above always can be
+		return []byte("null") // unreachable: texts, numbers and raw JSON can always be encoded
 	}
 	return bytes.TrimRight(b.Bytes(), "\n")
 }

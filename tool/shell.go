@@ -12,24 +12,24 @@ import (
 	"firn"
 )
 
-// ShellOptions says how commands are run. Only Dir and Env need to be given.
+// ShellOptions configures the execution of commands. Only Dir and Env are required.
 type ShellOptions struct {
-	// Dir is where commands run.
+	// Dir is the working directory of commands.
 	Dir string
-	// Env is the environment of commands, all of it, as name=value. What is not
-	// in it, a command does not have: no PATH, no HOME, no secrets of ours.
+	// Env is the complete environment of commands, as name=value. Nothing else is
+	// inherited: no PATH, no HOME, no secrets.
 	Env []string
-	// Program is what is called with the command as its last argument; none
-	// means sh -c, or cmd /c on Windows.
+	// Program is called with the command as its last argument; empty means sh -c, or cmd /c
+	// on Windows.
 	Program []string
-	// Timeout is for a call that names none, zero means 2 minutes; MaxTimeout
-	// bounds what it may name, zero means 10 minutes.
+	// Timeout applies to calls that specify none; zero means 2 minutes. MaxTimeout limits
+	// the timeout of a call; zero means 10 minutes.
 	Timeout, MaxTimeout time.Duration
-	// Grace is how long commands may take to end once they were asked to, before
-	// they are made to; zero means 2 seconds.
+	// Grace is the time between the request to terminate and the kill; zero means 2
+	// seconds.
 	Grace time.Duration
-	// MaxOutput is how many bytes of output are kept, half of them from the
-	// beginning and half from the end; zero means 1 MB.
+	// MaxOutput is the number of output bytes to keep, half of them from the beginning and
+	// half from the end; zero means 1 MB.
 	MaxOutput int
 }
 
@@ -51,12 +51,12 @@ func (o ShellOptions) orDefault() ShellOptions {
 		o.MaxOutput = 1 << 20
 	}
 	if o.Env == nil {
-		o.Env = []string{} // nil would mean all of our own
+		o.Env = []string{} // nil would inherit this process's environment
 	}
 	return o
 }
 
-// maxCommand is how long a command may be.
+// maxCommand limits the length of a command.
 const maxCommand = 100_000
 
 type shellArguments struct {
@@ -64,34 +64,33 @@ type shellArguments struct {
 	Timeout float64 `json:"timeout,omitempty" desc:"After how many seconds the command is ended; 120 if not given, unless set otherwise."`
 }
 
-// shellDetails is what people and programs are told of a command.
+// shellDetails is the machine-readable result of a command.
 type shellDetails struct {
 	// ExitCode is absent if the command was killed.
 	ExitCode *int `json:"exitCode,omitempty"`
-	// Ended says how it ended otherwise: "signal: …".
+	// Ended describes any other end: "signal: …".
 	Ended     string `json:"ended,omitempty"`
 	TimedOut  bool   `json:"timedOut,omitempty"`
 	Cancelled bool   `json:"cancelled,omitempty"`
 	Millis    int64  `json:"millis"`
-	// Bytes is how much was printed, Dropped how much of it was not kept.
+	// Bytes is the size of the output, Dropped the part that was not kept.
 	Bytes   int64 `json:"bytes"`
 	Dropped int64 `json:"dropped,omitempty"`
 }
 
-// Shell makes the tool shell, which runs commands with all that the process may
-// do: nothing keeps them inside of Dir. Who makes it allows that.
+// Shell returns the tool shell, which runs commands with all permissions of this process;
+// they are not confined to Dir.
 //
-// A command has no input. What it and those it starts print is gathered in the
-// order in which it comes. They are a process group: when the time is up, when
-// ctx ends, and when the command itself has ended but others in the group still
-// run, the group is asked to end, and after Grace it is made to. When this process
-// is killed, the group ends with it, but not on Windows. On Linux what left the
-// group on purpose, such as by setsid, is killed as well once the command has
-// ended or this process is gone: it is found by the variable FIRN_COMMAND, which a
-// command gets beside Env. What clears its environment too, or becomes another
-// user's, goes on.
+// A command has no input. The output of the command and its children is collected in order.
+// They form a process group. When the timeout expires, when ctx is done, or when the
+// command has ended but others in the group still run, the group is asked to terminate, and
+// is killed after Grace. When this process is killed, the group ends too, except on
+// Windows. On Linux, processes that left the group, for example with setsid, are also
+// killed once the command or this process has ended. They are found by the variable
+// FIRN_COMMAND, which a command gets in addition to Env. Processes that also clear their
+// environment or change their user keep running.
 //
-// When ctx ends, the result holds what was printed until then, beside the error.
+// When ctx is done, Shell returns the output so far together with the error.
 func Shell(o ShellOptions) Tool {
 	o = o.orDefault()
 	return New("shell", "Runs a shell command and shows what it prints. It has no input. "+
@@ -150,8 +149,8 @@ func (o ShellOptions) run(ctx context.Context, command string, timeout time.Dura
 	return result, nil
 }
 
-// wait waits for the command itself. When ctx ends first, the group is asked
-// to end, and then made to; stopped is why.
+// wait waits for the command itself. If ctx is done first, the group is asked to terminate
+// and then killed; stopped is the cause.
 func (o ShellOptions) wait(ctx context.Context, cmd *exec.Cmd, g *processGroup) (stopped, err error) {
 	waited := make(chan error, 1)
 	go func() { waited <- cmd.Wait() }()
@@ -161,31 +160,30 @@ func (o ShellOptions) wait(ctx context.Context, cmd *exec.Cmd, g *processGroup) 
 	case <-ctx.Done():
 	}
 	stopped = context.Cause(ctx)
-	g.ask()
+	g.terminate()
 	select {
 	case err := <-waited:
 		return stopped, err
 	case <-time.After(o.Grace):
-		g.end()
+		g.kill()
 		return stopped, <-waited
 	}
 }
 
-// settle is how long the rest of a group may take to end by itself once the
-// command has ended, so that nothing that is being printed is lost.
-const settle = 200 * time.Millisecond
+// groupExitWait is the time that the rest of a group has to end by itself after the command
+// has ended, so that no output is lost.
+const groupExitWait = 200 * time.Millisecond
 
-// sweep ends what is left of the group once the command itself has ended, and
-// waits until all output was read. Who holds the pipe open from outside of the
-// group loses it.
+// sweep ends the rest of the group after the command has ended, and waits until all output
+// was read. A process outside the group that holds the pipe open loses it.
 func (o ShellOptions) sweep(g *processGroup, r *os.File, copied <-chan struct{}) {
-	defer g.end() // also those who let go of the pipe
+	defer g.kill() // including processes that closed the pipe
 	steps := []struct {
 		after time.Duration
 		do    func()
 	}{
-		{min(settle, o.Grace), g.ask},
-		{o.Grace, g.end},
+		{min(groupExitWait, o.Grace), g.terminate},
+		{o.Grace, g.kill},
 		{o.Grace, func() { abandon(r) }},
 	}
 	for _, step := range steps {
@@ -196,10 +194,10 @@ func (o ShellOptions) sweep(g *processGroup, r *os.File, copied <-chan struct{})
 			step.do()
 		}
 	}
-	awaitAbandoned(copied)
+	waitCopied(copied)
 }
 
-// outcome tells what came of a command.
+// outcome returns the result of a command.
 func outcome(out *output, cmd *exec.Cmd, err error, details shellDetails, timeout time.Duration) Result {
 	text, total, dropped := out.text()
 	details.Bytes, details.Dropped = total, dropped

@@ -11,40 +11,38 @@ import (
 	"time"
 )
 
-// defaultShell is what runs commands.
+// defaultShell runs commands.
 var defaultShell = []string{"sh", "-c"}
 
-// watch is what the first of a process group does: it hears no request to end, and
-// when its input ends, because we are gone, it ends the whole group and itself. So a
-// command does not go on behind our back when we are killed in the middle of it. Its
-// name is the mark of the command, by which it finds what left the group.
+// watch is the script of a process group's leader. It ignores signals to terminate. When
+// its input is closed because this process has died, it kills the whole group and itself,
+// so that a command does not outlive this process. Its name is the mark of the command,
+// which it uses to find processes that left the group.
 const watch = `trap "" HUP INT TERM; read line` + strays + `
 kill -KILL 0`
 
-// markName is the variable in the environment of a command that marks what belongs
-// to it.
+// markName is the environment variable that marks the processes of a command.
 const markName = "FIRN_COMMAND"
 
-// processGroup is the process group of a command: of all that the command starts and that
-// does not leave it on purpose.
+// processGroup is the process group of a command and all its children that do not leave it.
 type processGroup struct {
 	id int
-	// mark is in the environment of all that the command starts, as name=value.
+	// mark is in the environment of all processes of the command, as name=value.
 	mark string
-	// watcher is the first of the group, and line its input, which nobody writes to.
+	// watcher is the group leader. Line is its input, which is never written to.
 	watcher *exec.Cmd
 	line    *os.File
 }
 
-// startGroup starts the command in a group of its own. Without a shell that can watch
-// over the group the command is the first of it, and outlives us if we are killed.
+// startGroup starts the command in its own process group. Without a shell to run the
+// watcher, the command itself is the group leader and survives if this process is killed.
 func startGroup(cmd *exec.Cmd, _ []string, _ string) (*processGroup, error) {
 	g := &processGroup{mark: markName + "=" + rand.Text()}
 	g.startWatcher()
 	cmd.Env = append(slices.Clip(cmd.Env), g.mark)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pgid: g.id}
 	if err := cmd.Start(); err != nil {
-		g.end()
+		g.kill()
 		g.close()
 		return nil, err
 	}
@@ -54,7 +52,7 @@ func startGroup(cmd *exec.Cmd, _ []string, _ string) (*processGroup, error) {
 	return g, nil
 }
 
-// startWatcher makes the group, unless that cannot be.
+// startWatcher creates the group, if possible.
 func (g *processGroup) startWatcher() {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -71,17 +69,17 @@ func (g *processGroup) startWatcher() {
 	g.id, g.watcher, g.line = watcher.Process.Pid, watcher, w
 }
 
-// ask asks all of the group to end.
-func (g *processGroup) ask() { g.signal(syscall.SIGTERM) }
+// terminate sends SIGTERM to the group.
+func (g *processGroup) terminate() { g.signal(syscall.SIGTERM) }
 
-// end makes all of the group end.
-func (g *processGroup) end() { g.signal(syscall.SIGKILL) }
+// kill sends SIGKILL to the group.
+func (g *processGroup) kill() { g.signal(syscall.SIGKILL) }
 
-// sweepRounds bounds how often strays are looked for: each round may find what one
-// of the round before has just started.
+// sweepRounds limits the number of searches for strays. Each round may find processes that
+// were started during the previous one.
 const sweepRounds = 10
 
-// endStrays makes end what the command started and what left the group.
+// endStrays kills the processes of the command that left the group.
 func (g *processGroup) endStrays() {
 	for range sweepRounds {
 		if killStrays(g.mark) == 0 {
@@ -90,15 +88,15 @@ func (g *processGroup) endStrays() {
 	}
 }
 
-// signal sends to the group, which keeps its number for as long as anyone is in it.
-// That nobody is, is no failure.
+// signal sends a signal to the group, whose ID remains valid while it has members. An empty
+// group is not an error.
 func (g *processGroup) signal(s syscall.Signal) {
 	if g.id > 0 {
 		_ = syscall.Kill(-g.id, s)
 	}
 }
 
-// close is called when the group was made to end, and lets go of its number.
+// close releases the group after it was killed.
 func (g *processGroup) close() {
 	g.endStrays()
 	if g.watcher != nil {
@@ -107,8 +105,8 @@ func (g *processGroup) close() {
 	}
 }
 
-// abandon makes who reads from r stop at once.
+// abandon makes reads from r fail immediately.
 func abandon(r *os.File) { _ = r.SetReadDeadline(time.Unix(1, 0)) }
 
-// awaitAbandoned waits for who was made to stop.
-func awaitAbandoned(copied <-chan struct{}) { <-copied }
+// waitCopied waits for the reader that abandon stopped.
+func waitCopied(copied <-chan struct{}) { <-copied }

@@ -7,14 +7,14 @@ import (
 	"syscall"
 )
 
-// defaultShell is what runs commands.
+// defaultShell runs commands.
 var defaultShell = []string{"cmd", "/c"}
 
-// processGroup is the process group of a command. If we are killed, it goes on.
+// processGroup is the process group of a command. It survives if this process is killed.
 type processGroup struct{ cmd *exec.Cmd }
 
-// startGroup makes the command the first of a process group, and hands cmd.exe its
-// line as it is: it does not read quotes as other programs do.
+// startGroup starts the command as a group leader. Cmd.exe gets its command line unchanged,
+// because its quoting rules differ from those of other programs.
 func startGroup(cmd *exec.Cmd, program []string, command string) (*processGroup, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 	if len(program) == 2 && program[0] == "cmd" && program[1] == "/c" {
@@ -23,21 +23,21 @@ func startGroup(cmd *exec.Cmd, program []string, command string) (*processGroup,
 	return &processGroup{cmd}, cmd.Start()
 }
 
-// ask has nothing gentle to ask with: a process without a window hears nothing.
-func (g *processGroup) ask() { g.end() }
+// terminate kills the group: a process without a window cannot be asked to terminate.
+func (g *processGroup) terminate() { g.kill() }
 
-// end ends the command and all that come from it, as far as they can be found.
-func (g *processGroup) end() {
+// kill ends the command and its descendants, as far as they can be found.
+func (g *processGroup) kill() {
 	_ = exec.Command("taskkill", "/T", "/F", "/PID", strconv.Itoa(g.cmd.Process.Pid)).Run()
 	_ = g.cmd.Process.Kill()
 }
 
-// close has nothing to let go of.
+// close does nothing on Windows.
 func (g *processGroup) close() {}
 
-// abandon lets go of r. Who reads from it may only stop when those do who hold
-// its other end: pipes cannot be given up here.
+// abandon does nothing on Windows: a read from a pipe ends only when its other end is
+// closed.
 func abandon(*os.File) {}
 
-// awaitAbandoned does not wait, as that could be for ever.
-func awaitAbandoned(<-chan struct{}) {}
+// waitCopied does not wait, because the reader may never end.
+func waitCopied(<-chan struct{}) {}

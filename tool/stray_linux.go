@@ -8,30 +8,29 @@ import (
 	"syscall"
 )
 
-// A command can leave its process group, as setsid does. So each has a mark in its
-// environment, which what it starts inherits. What clears its environment as well
-// is not found.
+// A command can leave its process group, for example with setsid. Each command therefore
+// has a marker in its environment, which its children inherit. A process that also clears
+// its environment is not found.
 
-// killStrays kills the processes that carry a mark, and reports how many there
-// were.
+// killStrays kills the processes that carry the mark and returns their number.
 func killStrays(mark string) int {
-	environments, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is well formed
+	environments, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is valid
 	found := 0
 	for _, path := range environments {
 		data, err := os.ReadFile(path)
 		if err != nil || !bytes.Contains(append([]byte{0}, data...), []byte("\x00"+mark+"\x00")) {
-			continue // it has ended, or is not ours
+			continue // the process has ended or belongs to another user
 		}
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
 		if err == nil && pid != os.Getpid() {
 			found++
-			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended meanwhile
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended in the meantime
 		}
 	}
 	return found
 }
 
-// strays is the part of the watcher's script that does the same once we are gone.
+// strays is the part of the watcher script that does the same after this process has died.
 const strays = `
 for p in /proc/[0-9]*; do
 	if tr '\0' '\n' <"$p/environ" 2>/dev/null | grep -qxF "$0" 2>/dev/null; then kill -KILL "${p#/proc/}" 2>/dev/null; fi

@@ -2,8 +2,7 @@
 
 package tool
 
-// killStrays finds nothing here: what leaves its process group on purpose is not
-// followed.
+// killStrays does nothing on this system: processes that leave their group are not tracked.
 func killStrays(string) int { return 0 }
 
 const strays = ""

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// group writes a number with commas between thousands.
+// group formats a number with commas between thousands.
 func group[N int | int64](n N) string {
 	s := strconv.FormatInt(int64(n), 10)
 	sign := ""
@@ -21,7 +21,7 @@ func group[N int | int64](n N) string {
 	return sign + s
 }
 
-// count writes a number and what it is of, in the plural if need be.
+// count formats a number with its noun, in the plural if needed.
 func count[N int | int64](n N, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -34,7 +34,7 @@ func count[N int | int64](n N, noun string) string {
 	return group(n) + " " + noun + "s"
 }
 
-// size writes a number of bytes for people.
+// size formats a number of bytes.
 func size(n int64) string {
 	if n < 1024 {
 		return count(n, "byte")
@@ -48,8 +48,8 @@ func size(n int64) string {
 	return fmt.Sprintf("%.1f %s", f, unit)
 }
 
-// display writes a file's name so that it stays on its line and can be given
-// back: as it is, or quoted if there is something odd in it.
+// display formats a file name so that it stays on one line and can be used in a call:
+// unchanged, or quoted if it contains unusual characters.
 func display(name string) string {
 	if !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return strconv.Quote(name)
@@ -57,7 +57,7 @@ func display(name string) string {
 	return name
 }
 
-// ellipsis cuts a text to n characters.
+// ellipsis truncates a text to n characters.
 func ellipsis(s string, n int) string {
 	for i := range s {
 		if n == 0 {
@@ -68,7 +68,7 @@ func ellipsis(s string, n int) string {
 	return s
 }
 
-// wholeEnd cuts off a character that is not whole at the end of s.
+// wholeEnd removes an incomplete character at the end of s.
 func wholeEnd(s string) string {
 	for back := 1; back < utf8.UTFMax && back <= len(s); back++ {
 		if utf8.RuneStart(s[len(s)-back]) {
@@ -81,7 +81,7 @@ func wholeEnd(s string) string {
 	return s
 }
 
-// wholeStart cuts off what is left of a character at the start of s.
+// wholeStart removes an incomplete character at the start of s.
 func wholeStart(s string) string {
 	for n := 0; n < utf8.UTFMax && n < len(s); n++ {
 		if utf8.RuneStart(s[n]) {

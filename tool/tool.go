@@ -1,14 +1,12 @@
-// Package tool holds what an agent can do besides talking.
+// Package tool defines the tools that agents can call.
 //
-// [Tool] is the contract. The tools that come with firn are made by the
-// functions of this package, each from what it may touch: a [Workspace] for
-// the tools that read and write files, a clock for now, nothing for calc. A
-// tool that was not made cannot be called. [New] makes a tool of a function.
+// [Tool] is the contract. The functions of this package return the built-in tools, each
+// given the resources that it may access: a [Workspace] for tools that read and write
+// files, a clock for now, nothing for calc. [New] makes a tool from a function.
 //
-// Tools of this package bound their work and what they return; they wait for
-// no pipe and follow nothing out of their workspace. What goes wrong is told in
-// sentences that help a model to do better. [Shell] is the exception: what its
-// commands do is up to who enables it.
+// The tools limit their work and the size of their results, never block on a pipe, and do
+// not leave their workspace. Errors are sentences that help a model to correct its call.
+// [Shell] is the exception: its commands are not restricted.
 package tool
 
 import (
@@ -19,32 +17,30 @@ import (
 	"firn/provider"
 )
 
-// Tool is something a model can ask for. Its methods may be called from many
-// goroutines: the calls of one answer run side by side.
+// Tool is an action that a model can request. It must be safe for concurrent use: the calls
+// of one answer run in parallel.
 type Tool interface {
-	// Spec is how the model sees it. It is always the same.
+	// Spec returns the description for the model. It never changes.
 	Spec() provider.Tool
-	// Run does it. Arguments are a JSON object, as the model gave it; what is
-	// wrong with them is told in the error. An error is shown to the model as
-	// the result, so it is a sentence that helps it to do better. When ctx ends,
-	// Run stops what it began and returns soon, with an error that wraps the
-	// cause. A result beside an error is what came before it went wrong.
+	// Run executes a call. Arguments is a JSON object as sent by the model; Run returns an
+	// error if it is invalid. Errors are shown to the model as the result, so they should
+	// help it to correct the call. When ctx is done, Run stops promptly and returns an
+	// error that wraps the cause. A result returned with an error holds the output before
+	// the failure.
 	Run(ctx context.Context, arguments json.RawMessage) (Result, error)
 }
 
-// Result is what came of a call.
+// Result is the result of a call.
 type Result struct {
-	// Parts are text and images. The caller bounds what the model sees of them,
-	// with [Bound].
+	// Parts are text and images. The caller truncates them for the model with [Bound].
 	Parts []firn.Part
-	// Details is for people and programs, as JSON; a model never sees it.
+	// Details is JSON for users and programs. It is never sent to a model.
 	Details json.RawMessage
-	// IsError says that it went wrong though there is something to show, like
-	// the output of a command that failed.
+	// IsError marks a failure that still has output, such as that of a command that failed.
 	IsError bool
 }
 
-// TextResult makes a result of text.
+// TextResult returns a result that consists of text.
 func TextResult(text string) Result {
 	return Result{Parts: []firn.Part{firn.Text{Text: text}}}
 }

@@ -11,25 +11,24 @@ import (
 	"firn"
 )
 
-// Workspace is a directory that tools may touch, and nothing outside of it:
-// paths with .. in them, absolute paths and symbolic links are followed only as
-// long as they stay inside. The operating system's file permissions count too.
-// It may be used from many goroutines.
+// Workspace confines tools to a directory: relative paths with .., absolute paths and
+// symbolic links are followed only if they stay inside. File permissions apply too. It is
+// safe for concurrent use.
 type Workspace struct {
 	root *os.Root
-	// dir is the directory as it was given, real the same without symbolic links.
+	// dir is the directory as given, real the same with symbolic links resolved.
 	dir, real string
 	readOnly  bool
 }
 
-// WorkspaceOptions says what may be done in a workspace.
+// WorkspaceOptions configures a workspace.
 type WorkspaceOptions struct {
-	// ReadOnly leaves out all that writes.
+	// ReadOnly omits all tools that write.
 	ReadOnly bool
 }
 
-// OpenWorkspace opens a directory that exists. It stays the same one if it is
-// moved later on.
+// OpenWorkspace opens an existing directory. The workspace follows the directory if it is
+// moved.
 func OpenWorkspace(dir string, o WorkspaceOptions) (*Workspace, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -44,22 +43,22 @@ func OpenWorkspace(dir string, o WorkspaceOptions) (*Workspace, error) {
 	}
 	real, err := filepath.EvalSymlinks(abs)
 	if err != nil {
-		real = abs // then absolute paths are told from the given name alone
+		real = abs // absolute paths are then compared with the given name only
 	}
 	return &Workspace{root: root, dir: abs, real: real, readOnly: o.ReadOnly}, nil
 }
 
-// Dir is the workspace's directory, absolute.
+// Dir returns the absolute path of the workspace.
 func (w *Workspace) Dir() string { return w.dir }
 
-// ReadOnly reports whether nothing may be written.
+// ReadOnly reports whether the workspace is read-only.
 func (w *Workspace) ReadOnly() bool { return w.readOnly }
 
-// Close lets go of the directory. Tools of the workspace fail from then on.
+// Close closes the directory. Tools of the workspace fail from then on.
 func (w *Workspace) Close() error { return w.root.Close() }
 
-// Tools are read_file, list_dir and grep, and write_file unless the workspace
-// is read-only.
+// Tools returns read_file, list_dir and grep, and write_file unless the workspace is
+// read-only.
 func (w *Workspace) Tools() []Tool {
 	tools := []Tool{w.readFile(), w.listDir(), w.grep()}
 	if !w.readOnly {
@@ -68,8 +67,8 @@ func (w *Workspace) Tools() []Tool {
 	return tools
 }
 
-// local makes a path as a model gives it relative to the root, without dots in
-// it. Empty is the root itself.
+// local converts a path given by a model to a clean path relative to the root. Empty means
+// the root itself.
 func (w *Workspace) local(path string) (string, error) {
 	if strings.ContainsRune(path, 0) {
 		return "", fmt.Errorf("%w path %s: it has a NUL in it", firn.ErrInvalid, display(path))
@@ -99,12 +98,12 @@ func (w *Workspace) outside(path string) error {
 	return fmt.Errorf("%w path %s: it is outside of the workspace %s, and only what is in there can be used", firn.ErrInvalid, display(path), w.dir)
 }
 
-// maxLinks is how many symbolic links a path may lead through.
+// maxLinks limits the number of symbolic links in a path.
 const maxLinks = 40
 
-// resolve follows the symbolic links in a path that [Workspace.local] returned,
-// the last one too, and returns one without any. What does not exist stays as
-// it is. The answer may be out of date when it comes; the root holds then too.
+// resolve resolves all symbolic links in a path returned by [Workspace.local], including
+// the last element. Elements that do not exist are kept. The result may be outdated when it
+// is used; the root still confines access.
 func (w *Workspace) resolve(name string) (string, error) {
 	done, links := ".", 0
 	todo := strings.Split(name, string(filepath.Separator))
@@ -123,7 +122,7 @@ func (w *Workspace) resolve(name string) (string, error) {
 		}
 		path := filepath.Join(done, next)
 		target, err := w.root.Readlink(path)
-		if err != nil { // not a link, or not there
+		if err != nil { // not a link, or does not exist
 			done = path
 			continue
 		}
@@ -142,11 +141,11 @@ func (w *Workspace) escape(name string) error {
 	return fmt.Errorf("%w path %s: a symbolic link in it leads out of the workspace, and only what is in there can be used", firn.ErrInvalid, shown(name))
 }
 
-// shown is a path within the root as a model sees it: with slashes everywhere.
+// shown returns a path within the root as shown to a model, with slashes.
 func shown(name string) string { return display(filepath.ToSlash(name)) }
 
-// stat tells of what is at a path, and refuses what is neither a file nor a
-// directory: a pipe would make us wait, and a device do who knows what.
+// stat returns the info of a path. It rejects anything but files and directories, because
+// opening a pipe or device may block or have side effects.
 func (w *Workspace) stat(name string) (fs.FileInfo, error) {
 	info, err := w.root.Stat(name)
 	if err != nil {
@@ -160,7 +159,7 @@ func (w *Workspace) stat(name string) (fs.FileInfo, error) {
 	return info, nil
 }
 
-// open opens a file to be read. It is a plain one.
+// open opens a regular file for reading.
 func (w *Workspace) open(name string) (*os.File, fs.FileInfo, error) {
 	before, err := w.stat(name)
 	if err != nil {
@@ -175,7 +174,7 @@ func (w *Workspace) open(name string) (*os.File, fs.FileInfo, error) {
 	}
 	info, err := f.Stat()
 	if err == nil {
-		err = refuseSpecial(name, info) // it may have been swapped just now
+		err = refuseSpecial(name, info) // it may have been replaced in the meantime
 	}
 	if err != nil {
 		f.Close()
@@ -184,7 +183,7 @@ func (w *Workspace) open(name string) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// refuseSpecial says no to what is not a plain file.
+// refuseSpecial returns an error if the file is not a regular file.
 func refuseSpecial(name string, info fs.FileInfo) error {
 	if info.Mode().IsRegular() {
 		return nil
@@ -192,7 +191,7 @@ func refuseSpecial(name string, info fs.FileInfo) error {
 	return fmt.Errorf("%s is %s, not a file: it is left alone (%w here)", shown(name), special(info.Mode()), firn.ErrUnsupported)
 }
 
-// special says what a thing in a directory is if it is no plain file.
+// special returns the name of a special file type, or "" for a regular file.
 func special(mode fs.FileMode) string {
 	switch {
 	case mode.IsDir():
@@ -209,7 +208,7 @@ func special(mode fs.FileMode) string {
 	return "something special"
 }
 
-// explain makes a sentence of why something in the workspace could not be done.
+// explain converts an error of a file operation to a sentence.
 func (w *Workspace) explain(doing, name string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -218,17 +217,17 @@ func (w *Workspace) explain(doing, name string, err error) error {
 		return fmt.Errorf("%s %s: the system does not permit it (%w)", doing, shown(name), fs.ErrPermission)
 	case errors.Is(err, fs.ErrClosed):
 		return fmt.Errorf("%s %s: the workspace was %w", doing, shown(name), firn.ErrClosed)
-	case strings.HasSuffix(err.Error(), "path escapes from parent"): // package os has no name for it
+	case strings.HasSuffix(err.Error(), "path escapes from parent"): // package os exports no error for it
 		return w.escape(name)
 	}
 	var failure *fs.PathError
 	if errors.As(err, &failure) {
-		err = failure.Err // the name was told
+		err = failure.Err // the name is already in the message
 	}
 	return fmt.Errorf("%s %s: %w", doing, shown(name), err)
 }
 
-// missing says what is not there, and what is there instead.
+// missing returns the error for a missing file, with similar names.
 func (w *Workspace) missing(name string) error {
 	for {
 		dir := filepath.Dir(name)
@@ -237,7 +236,7 @@ func (w *Workspace) missing(name string) error {
 		}
 		name = dir
 	}
-	similar := near(filepath.Base(name), w.names(filepath.Dir(name)))
+	similar := similarNames(filepath.Base(name), w.names(filepath.Dir(name)))
 	if len(similar) == 0 {
 		return fmt.Errorf("%s was %w in the workspace", shown(name), firn.ErrNotFound)
 	}
@@ -247,7 +246,7 @@ func (w *Workspace) missing(name string) error {
 	return fmt.Errorf("%s was %w in the workspace; there is %s", shown(name), firn.ErrNotFound, enumerate(similar))
 }
 
-// maxNames is how many names of a directory are looked through for similar ones.
+// maxNames limits the number of names searched for similar ones.
 const maxNames = 5000
 
 func (w *Workspace) names(dir string) []string {

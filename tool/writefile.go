@@ -13,7 +13,7 @@ import (
 	"firn"
 )
 
-// maxWrite is how much write_file takes at once.
+// maxWrite limits the size of one write.
 const maxWrite = 10 << 20
 
 type writeArguments struct {
@@ -33,9 +33,9 @@ func (w *Workspace) writeFile() Tool {
 		"With append it adds to the end.", w.write)
 }
 
-// write replaces a file in one step: who reads it sees the old or the new, and
-// so does who looks after a crash. A symbolic link stays, and what it leads to
-// is replaced. Other hard links keep the old content.
+// write replaces a file atomically: readers see the old or the new content, also after a
+// crash. A symbolic link is kept and its target replaced. Other hard links keep the old
+// content.
 func (w *Workspace) write(_ context.Context, a writeArguments) (Result, error) {
 	name, info, err := w.target(a)
 	if err != nil {
@@ -67,8 +67,8 @@ func (w *Workspace) write(_ context.Context, a writeArguments) (Result, error) {
 	}, nil
 }
 
-// target finds the file to write and says no where nothing shall be written.
-// The info is nil if there is no such file yet.
+// target returns the file to write, or an error if writing it is not allowed. The info is
+// nil if the file does not exist.
 func (w *Workspace) target(a writeArguments) (string, fs.FileInfo, error) {
 	if w.readOnly {
 		return "", nil, fmt.Errorf("write %s: the workspace is read-only (%w)", display(a.Path), firn.ErrUnsupported)
@@ -105,8 +105,8 @@ func (w *Workspace) target(a writeArguments) (string, fs.FileInfo, error) {
 	return name, info, nil
 }
 
-// inGit reports whether a path is or lies in what git keeps for itself, also in
-// the eyes of a file system that does not tell cases apart.
+// inGit reports whether a path is or is inside a .git directory. It ignores case, as some
+// file systems do.
 func inGit(name string) bool {
 	for part := range strings.SplitSeq(name, string(filepath.Separator)) {
 		if strings.EqualFold(part, ".git") {
@@ -116,8 +116,8 @@ func inGit(name string) bool {
 	return false
 }
 
-// replace puts a new file in the place of name. It has the permissions of the
-// old one, whose info is nil if there is none.
+// replace replaces the file name. The new file has the permissions of the old one, whose
+// info is nil if there is none.
 func (w *Workspace) replace(name string, content []byte, old fs.FileInfo) (err error) {
 	dir := filepath.Dir(name)
 	temp := filepath.Join(dir, ".firn-"+rand.Text()+".tmp")
@@ -151,7 +151,7 @@ func (w *Workspace) replace(name string, content []byte, old fs.FileInfo) (err e
 	return w.syncDir(dir)
 }
 
-// add writes to the end of a file with one system call.
+// add appends to a file with one system call.
 func (w *Workspace) add(name string, content []byte) error {
 	f, err := w.root.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY|nonBlocking, 0o666)
 	if err != nil {

@@ -9,11 +9,11 @@ import (
 	"firn/internal/typo"
 )
 
-// maxNear is how many similar names are told.
+// maxNear is the maximum number of suggested names.
 const maxNear = 3
 
-// near returns the names that somebody may have meant, the likeliest first.
-func near(meant string, names []string) []string {
+// similarNames returns the names that are similar to meant, most similar first.
+func similarNames(meant string, names []string) []string {
 	type candidate struct {
 		name string
 		far  int
@@ -35,14 +35,13 @@ func near(meant string, names []string) []string {
 	return similar
 }
 
-// distance says how far a name is from the one that was meant; false if it is
-// too far to be it.
+// distance returns the distance between two names, or false if it is too large.
 func distance(meant, name string) (int, bool) {
 	a, b := strings.ToLower(meant), strings.ToLower(name)
 	switch {
 	case a == b:
 		return 0, true
-	case stem(a) == stem(b): // only the extension is wrong
+	case stem(a) == stem(b): // only the extension differs
 		return 1, true
 	case utf8.RuneCountInString(a) > 2 && (strings.HasPrefix(b, a) || strings.HasSuffix(b, a)):
 		return 2, true
