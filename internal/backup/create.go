@@ -20,24 +20,24 @@ import (
 	"firn/internal/vfs"
 )
 
-// Home is what an archive is made of.
+// Home is the source of an archive.
 type Home struct {
-	// Dir is the home.
+	// Dir is the home directory.
 	Dir string
-	// Sessions is a directory that has the sessions as files, if another store than
-	// the home's own files holds them. Those files of the home are then an old copy
-	// and are left out, and so is Without, the directory of that store.
+	// Sessions is a directory that contains the sessions as files, if they are in another
+	// store than the home's own files. The session files of the home are then an old copy
+	// and are left out, as is Without, the directory of that store.
 	Sessions, Without string
 }
 
-// Create writes an archive of a home whose sessions are in its own files. It may be
-// used while others write there, and changes nothing.
+// Create writes an archive of a home whose sessions are in its own files. It changes
+// nothing, and the home may be in use.
 func Create(ctx context.Context, fsys vfs.FS, home string, to io.Writer, now time.Time, progress Progress) (Summary, error) {
 	return CreateFrom(ctx, fsys, Home{Dir: home}, to, now, progress)
 }
 
-// CreateFrom is Create of a home whose sessions may be elsewhere. The archive has them
-// as files: what is made of it is a home that keeps its sessions in its own files.
+// CreateFrom is Create for a home whose sessions may be stored elsewhere. The archive
+// contains them as files, so that a restored home stores its sessions in its own files.
 func CreateFrom(ctx context.Context, fsys vfs.FS, home Home, to io.Writer, now time.Time, progress Progress) (Summary, error) {
 	packed, err := zstd.NewWriter(to)
 	if err != nil {
@@ -57,14 +57,14 @@ func CreateFrom(ctx context.Context, fsys vfs.FS, home Home, to io.Writer, now t
 	return p.seal(), nil
 }
 
-// root is a directory that files come from, and which of them.
+// root is a source directory and a filter for its files.
 type root struct {
 	dir string
 	has func(name string) bool
 }
 
-// roots are the directories that the files come from. Receipts of both are kept: those of
-// single entries are in the home only.
+// roots returns the source directories. Receipts are taken from both: those of single
+// entries are only in the home.
 func (h Home) roots(fsys vfs.FS) []root {
 	if h.Sessions == "" {
 		return []root{{h.Dir, func(string) bool { return true }}}
@@ -86,8 +86,8 @@ func (h Home) roots(fsys vfs.FS) []root {
 	}
 }
 
-// ofSessions reports whether a file of a home is one of its sessions, or says where they
-// are.
+// ofSessions reports whether a file of a home belongs to its sessions or records where they
+// are stored.
 func ofSessions(name string) bool {
 	first, rest, _ := strings.Cut(name, "/")
 	switch first {
@@ -100,12 +100,12 @@ func ofSessions(name string) bool {
 	return false
 }
 
-// packer makes an archive.
+// packer writes an archive.
 type packer struct {
 	ctx   context.Context
 	fs    vfs.FS
 	roots []root
-	// root is the one that is walked.
+	// root is the current source directory.
 	root        root
 	tar         *tar.Writer
 	now         time.Time
@@ -123,10 +123,10 @@ func (p *packer) pack() error {
 	if err := p.put(noteName, append(said, '\n')); err != nil {
 		return err
 	}
-	// Logs first: what an older log has, a newer transcript has too. Then all that
-	// points at sessions, then the sessions, listed anew.
+	// Logs first: the contents of an older log are also in a newer transcript. Then all
+	// files that refer to sessions, then the sessions, listed again.
 	for _, pass := range []func(name string) bool{
-		p.weigh,
+		p.addSize,
 		inCommitLog,
 		func(name string) bool { return !inCommitLog(name) && !isTranscript(name) },
 		isTranscript,
@@ -144,15 +144,15 @@ func inCommitLog(name string) bool { return len(name) > 7 && name[:7] == "commit
 
 func (p *packer) path(name string) string { return filepath.Join(p.root.dir, filepath.FromSlash(name)) }
 
-// weigh counts the bytes of a file, and wants none.
-func (p *packer) weigh(name string) bool {
+// addSize adds the size of a file to the total. It always returns false.
+func (p *packer) addSize(name string) bool {
 	if info, err := p.fs.Stat(p.path(name)); err == nil {
 		p.total += info.Size
 	}
 	return false
 }
 
-// walk packs the files that are wanted, below a directory of the home.
+// walk packs the wanted files below a directory of the home.
 func (p *packer) walk(dir string, wanted func(name string) bool) error {
 	entries, err := p.fs.ReadDir(p.path(dir))
 	if err != nil {
@@ -174,17 +174,17 @@ func (p *packer) walk(dir string, wanted func(name string) bool) error {
 		default:
 			err = p.add(name)
 		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) { // or it is gone meanwhile
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // or it was removed in the meantime
 			return err
 		}
 	}
 	return nil
 }
 
-// add packs a file as long as it is now.
+// add packs a file up to its current length.
 func (p *packer) add(name string) error {
 	file, err := p.fs.Open(p.path(name), vfs.Read)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // it keeps no other from being packed
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // one unreadable file does not stop the others
 		p.Unread = append(p.Unread, name+": "+err.Error())
 		return nil
 	}
@@ -201,7 +201,7 @@ func (p *packer) add(name string) error {
 		return err
 	}
 	sum := sha256.New()
-	_, err = io.CopyN(io.MultiWriter(p.tar, sum), &watched{p, file}, info.Size)
+	_, err = io.CopyN(io.MultiWriter(p.tar, sum), &progressReader{p, file}, info.Size)
 	if errors.Is(err, io.EOF) {
 		return fmt.Errorf("%s became shorter while it was read: %w", name, firn.ErrConflict)
 	}
@@ -209,7 +209,7 @@ func (p *packer) add(name string) error {
 	return err
 }
 
-// put packs bytes as a file.
+// put packs data as a file.
 func (p *packer) put(name string, data []byte) error {
 	err := p.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: int64(len(data)), Mode: 0o600, ModTime: p.now, Format: tar.FormatPAX})
 	if err != nil {
@@ -219,13 +219,13 @@ func (p *packer) put(name string, data []byte) error {
 	return err
 }
 
-// watched reads a file, tells how far it is, and stops when it is told to.
-type watched struct {
+// progressReader reads a file, reports the progress, and fails when its context ends.
+type progressReader struct {
 	p    *packer
 	from io.Reader
 }
 
-func (w *watched) Read(b []byte) (int, error) {
+func (w *progressReader) Read(b []byte) (int, error) {
 	if err := w.p.ctx.Err(); err != nil {
 		return 0, err
 	}

@@ -19,7 +19,7 @@ import (
 	"firn/internal/vfs"
 )
 
-// Verify reads an archive to its end and holds every file against its sum.
+// Verify reads an archive to its end and compares every file with its checksum.
 func Verify(ctx context.Context, from io.Reader) (Summary, error) {
 	s, err := unpack(ctx, from, func(*tar.Header) (io.WriteCloser, error) { return nil, nil })
 	if err != nil {
@@ -28,8 +28,8 @@ func Verify(ctx context.Context, from io.Reader) (Summary, error) {
 	return s, nil
 }
 
-// Restore makes a home of an archive. The directory must not be there, or be empty;
-// it is there as a whole, compared, or not at all.
+// Restore creates a home from an archive. The directory must be empty or not exist. It is
+// created only after all files were verified.
 func Restore(ctx context.Context, from io.Reader, fsys vfs.FS, dir string) (Summary, error) {
 	names, err := fsys.ReadDir(dir)
 	there := err == nil
@@ -49,14 +49,14 @@ func Restore(ctx context.Context, from io.Reader, fsys vfs.FS, dir string) (Summ
 	return s, nil
 }
 
-// restore unpacks beside the directory, and puts it there when all is whole.
+// restore unpacks to a temporary directory next to dir, and renames it when it is complete.
 func restore(ctx context.Context, from io.Reader, fsys vfs.FS, dir string, there bool) (Summary, error) {
 	aside := filepath.Join(filepath.Dir(dir), "."+filepath.Base(dir)+".tmp-"+string(firn.NewID()))
 	if err := fsys.MkdirAll(aside); err != nil {
 		return Summary{}, err
 	}
 	s, err := unpack(ctx, from, func(h *tar.Header) (io.WriteCloser, error) {
-		return begin(fsys, filepath.Join(aside, filepath.FromSlash(h.Name)))
+		return createFile(fsys, filepath.Join(aside, filepath.FromSlash(h.Name)))
 	})
 	if err == nil && there {
 		err = fsys.Remove(dir)
@@ -70,8 +70,8 @@ func restore(ctx context.Context, from io.Reader, fsys vfs.FS, dir string, there
 	return s, fsys.SyncDir(filepath.Dir(dir))
 }
 
-// begin makes a file.
-func begin(fsys vfs.FS, path string) (io.WriteCloser, error) {
+// createFile creates a file and its parent directories.
+func createFile(fsys vfs.FS, path string) (io.WriteCloser, error) {
 	if err := fsys.MkdirAll(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func begin(fsys vfs.FS, path string) (io.WriteCloser, error) {
 	return &synced{file, fsys, filepath.Dir(path)}, err
 }
 
-// synced is a file that is on disk when it is closed.
+// synced is a file that is synced to disk on Close.
 type synced struct {
 	vfs.File
 	fs  vfs.FS
@@ -90,15 +90,16 @@ func (s *synced) Close() error {
 	return errors.Join(s.Sync(), s.File.Close(), s.fs.SyncDir(s.dir))
 }
 
-// unpack goes through an archive, puts each file where it is told to, and compares.
+// unpack reads an archive, writes each file to the writer that place returns, and verifies
+// the checksums.
 func unpack(ctx context.Context, from io.Reader, place func(*tar.Header) (io.WriteCloser, error)) (Summary, error) {
-	plain, err := zstd.NewReader(&cancelled{ctx, from}, zstd.WithDecoderConcurrency(1))
+	plain, err := zstd.NewReader(&contextReader{ctx, from}, zstd.WithDecoderConcurrency(1))
 	if err != nil {
 		return Summary{}, err
 	}
 	defer plain.Close()
 	u := &unpacker{tar: tar.NewReader(plain), place: place}
-	if err := u.begin(); err != nil {
+	if err := u.readNote(); err != nil {
 		return Summary{}, broken(ctx, err)
 	}
 	for !u.whole {
@@ -109,7 +110,7 @@ func unpack(ctx context.Context, from io.Reader, place func(*tar.Header) (io.Wri
 	return u.seal(), nil
 }
 
-// broken tells an archive that is damaged from one that could not be read.
+// broken returns an error that distinguishes a damaged archive from a read error.
 func broken(ctx context.Context, err error) error {
 	var system *fs.PathError
 	if ctx.Err() != nil {
@@ -124,13 +125,13 @@ func broken(ctx context.Context, err error) error {
 type unpacker struct {
 	tar   *tar.Reader
 	place func(*tar.Header) (io.WriteCloser, error)
-	// whole says that the sums were there, and right.
+	// whole is set once the checksums were found and matched.
 	whole bool
 	sums
 }
 
-// begin reads what the archive says that it is.
-func (u *unpacker) begin() error {
+// readNote reads the description of the archive.
+func (u *unpacker) readNote() error {
 	h, err := u.tar.Next()
 	if err != nil {
 		return fmt.Errorf("it is damaged, or no backup of firn: %w", err)
@@ -147,7 +148,7 @@ func (u *unpacker) begin() error {
 	return nil
 }
 
-// next takes one file.
+// next reads one file.
 func (u *unpacker) next() error {
 	h, err := u.tar.Next()
 	switch {
@@ -177,7 +178,7 @@ func (u *unpacker) next() error {
 	return err
 }
 
-// compare holds the files against the list at the end.
+// compare compares the files with the list at the end.
 func (u *unpacker) compare() error {
 	want, err := io.ReadAll(u.tar)
 	if err != nil {
@@ -190,7 +191,7 @@ func (u *unpacker) compare() error {
 	return nil
 }
 
-// differs names a file that is not the same in two lists.
+// differs returns the name of a file that differs between two lists.
 func differs(want, got string) string {
 	has := make(map[string]bool)
 	for line := range strings.Lines(want) {
@@ -205,13 +206,13 @@ func differs(want, got string) string {
 	return "a file that is missing"
 }
 
-// cancelled reads until it is told to stop.
-type cancelled struct {
+// contextReader is a reader that fails when its context ends.
+type contextReader struct {
 	ctx  context.Context
 	from io.Reader
 }
 
-func (c *cancelled) Read(b []byte) (int, error) {
+func (c *contextReader) Read(b []byte) (int, error) {
 	if err := c.ctx.Err(); err != nil {
 		return 0, err
 	}

@@ -11,7 +11,7 @@ import (
 	"firn/store/jetstream"
 )
 
-// incoming is a call as the owner sees it.
+// incoming is a forwarded request on the owner's side.
 type incoming struct {
 	c     *Cluster
 	reply string
@@ -20,15 +20,15 @@ type incoming struct {
 	number uint32
 	broken bool
 
-	// ready is told whether the body is whole; gone ends what is done.
+	// ready receives whether the body is complete; gone cancels the request.
 	ready chan bool
 	gone  context.CancelFunc
 	body  []byte
 	next  uint32
 }
 
-// called takes in a call for something that may be ours.
-func (c *Cluster) called(n jetstream.Note) {
+// handleCall handles a request for a session that may be ours.
+func (c *Cluster) handleCall(n jetstream.Note) {
 	var f api.Forwarded
 	if n.Reply == "" || json.Unmarshal(n.Data, &f) != nil {
 		return
@@ -40,14 +40,14 @@ func (c *Cluster) called(n jetstream.Note) {
 	}
 }
 
-// respond waits for the body, acts, and sends the answer.
+// respond waits for the body, handles the request and sends the response.
 func (c *Cluster) respond(reply string, f api.Forwarded) {
 	ctx, cancel := context.WithCancel(c.life)
 	defer cancel()
 	in := &incoming{c: c, reply: reply, ready: make(chan bool, 1), gone: cancel}
 	inbox, stop, err := c.bus.Inbox(in.take)
 	if err != nil {
-		return // it asks elsewhere
+		return // the caller tries another gateway
 	}
 	defer stop()
 	in.send(frameReady, []byte(inbox))
@@ -65,14 +65,14 @@ func (c *Cluster) respond(reply string, f api.Forwarded) {
 	}
 	f.Body = in.body
 	stopBeat := in.beat()
-	w := &answering{in: in, header: make(http.Header)}
+	w := &frameWriter{in: in, header: make(http.Header)}
 	c.handler.ServeForwarded(ctx, w, f)
 	w.WriteHeader(http.StatusOK)
 	stopBeat()
 	in.send(frameEnd, nil)
 }
 
-// take takes in the body, and that nobody waits any more.
+// take handles a frame: a part of the body, or the caller's cancellation.
 func (in *incoming) take(n jetstream.Note) {
 	f, ok := readFrame(n.Data)
 	if !ok {
@@ -94,7 +94,7 @@ func (in *incoming) take(n jetstream.Note) {
 	}
 }
 
-// send sends a frame of the answer. If one is lost the rest is worth nothing.
+// send sends a frame of the response. If one is lost, the response is unusable.
 func (in *incoming) send(k kind, data []byte) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -105,7 +105,7 @@ func (in *incoming) send(k kind, data []byte) {
 	in.number++
 }
 
-// beat shows that we are alive until stop is called.
+// beat sends keep-alive frames until stop is called.
 func (in *incoming) beat() (stop func()) {
 	end := make(chan struct{})
 	var work sync.WaitGroup
@@ -127,30 +127,30 @@ func (in *incoming) beat() (stop func()) {
 	}
 }
 
-// answering writes an answer as frames.
-type answering struct {
+// frameWriter is a ResponseWriter that sends frames.
+type frameWriter struct {
 	in     *incoming
 	header http.Header
 	begun  bool
 }
 
 // Header implements [http.ResponseWriter].
-func (w *answering) Header() http.Header { return w.header }
+func (w *frameWriter) Header() http.Header { return w.header }
 
 // WriteHeader implements [http.ResponseWriter].
-func (w *answering) WriteHeader(status int) {
+func (w *frameWriter) WriteHeader(status int) {
 	if w.begun || status < 200 {
 		return
 	}
 	w.begun = true
 	data, err := json.Marshal(head{status, w.header})
-	if err == nil { // texts always can be
+	if err == nil { // strings always marshal
 		w.in.send(frameHead, data)
 	}
 }
 
 // Write implements [http.ResponseWriter].
-func (w *answering) Write(b []byte) (int, error) {
+func (w *frameWriter) Write(b []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
 	size := w.in.c.bus.Most() - frameHeader
 	for rest := b; len(rest) > 0; {
@@ -161,5 +161,5 @@ func (w *answering) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Flush implements [http.Flusher]: nothing waits.
-func (w *answering) Flush() {}
+// Flush implements [http.Flusher]. Nothing is buffered.
+func (w *frameWriter) Flush() {}

@@ -1,16 +1,15 @@
 // Package cluster lets several gateways serve the same sessions.
 //
-// Each session has one owner at a time: the gateway that has its lease. Turns run
-// there; a request that another gateway gets for it is passed on to the owner, and
-// what happens is told to all, so that it does not matter which gateway a client
-// talks to. When an owner dies its leases end by themselves, and whoever gets one
-// goes on with what was accepted and not answered.
+// Each session has one owner at a time: the gateway that holds its lease. Turns run there.
+// Other gateways forward requests for the session to its owner, and events are published to
+// all gateways, so a client may use any of them. If an owner dies, its leases expire, and
+// the next owner answers the messages that were accepted but not answered.
 //
-// A lease is a hint. A gateway that was stopped for a while may still believe in
-// one that has ended. So who takes a session over without knowing that the owner
-// before was done with it first puts a fence behind all that is there: whoever
-// appends without having seen it is refused by the store, and a turn that sees it
-// ends. Nothing here replicates, elects or keeps members; the store's servers do.
+// A lease is only a hint: a gateway that was suspended may believe in an expired lease. A
+// gateway that takes over a session without knowing that the previous owner is done
+// therefore first appends a fence. The store rejects appends by writers that have not seen
+// the fence, and a turn that sees it ends. The package does no replication, leader election
+// or membership; the store's servers do.
 package cluster
 
 import (
@@ -29,20 +28,19 @@ import (
 	"firn/store/jetstream"
 )
 
-// Options say what gateways share.
+// Options configures a member of a cluster.
 type Options struct {
-	// Engine is where leases are kept, and over which notes are passed.
+	// Engine stores the leases and carries the messages between gateways.
 	Engine *jetstream.Store
-	// Sessions is the store as the gateway sees it; nil means the engine.
+	// Sessions is the store used by the gateway; nil means the engine.
 	Sessions store.Store
-	// TTL is how long an owner that does not answer keeps its sessions; zero means
-	// 15 seconds. Linger is how long a session is kept that nobody wants anything
-	// of; zero means 2 seconds.
+	// TTL is how long an unresponsive owner keeps its sessions; zero means 15 seconds.
+	// Linger is how long an unused session is kept; zero means 2 seconds.
 	TTL, Linger time.Duration
-	// Guest is there for a moment only: it takes over no sessions but those it wants
-	// something of, and never leads.
+	// Guest marks a short-lived member: it takes over only the sessions that it uses, and
+	// never leads.
 	Guest bool
-	// Log is told what happens; nil means nowhere.
+	// Log receives log messages; nil discards them.
 	Log *slog.Logger
 }
 
@@ -51,13 +49,13 @@ const (
 	defaultLinger = 2 * time.Second
 )
 
-// Cluster is one gateway among others. It implements [gateway.Peers] and [api.Peers].
+// Cluster is one gateway of a cluster. It implements [gateway.Peers] and [api.Peers].
 type Cluster struct {
 	o      Options
 	name   string
 	bus    *jetstream.Bus
 	leases *jetstream.Leases
-	out    chan told
+	out    chan publishedEvent
 
 	life context.Context // ends on Close
 	die  context.CancelFunc
@@ -72,7 +70,7 @@ type Cluster struct {
 
 	mu       sync.Mutex
 	holdings map[string]*holding
-	// held says which sessions others have, as far as it is watched.
+	// held maps leases to the gateways that hold them, as far as they are watched.
 	held    map[string]string
 	closed  bool
 	leading bool
@@ -83,7 +81,7 @@ var (
 	_ api.Peers     = (*Cluster)(nil)
 )
 
-// Join makes a member. It takes part when it is started.
+// Join returns a new member. It becomes active with Start.
 func Join(ctx context.Context, o Options) (*Cluster, error) {
 	if o.Engine == nil {
 		return nil, fmt.Errorf("join a cluster: %w: there is no engine", firn.ErrInvalid)
@@ -102,7 +100,7 @@ func Join(ctx context.Context, o Options) (*Cluster, error) {
 	}
 	var raw [8]byte
 	_, _ = rand.Read(raw[:]) // documented never to fail
-	c := &Cluster{o: o, name: hex.EncodeToString(raw[:]), bus: o.Engine.Bus(), holdings: make(map[string]*holding), held: make(map[string]string), out: make(chan told, mostWaiting)}
+	c := &Cluster{o: o, name: hex.EncodeToString(raw[:]), bus: o.Engine.Bus(), holdings: make(map[string]*holding), held: make(map[string]string), out: make(chan publishedEvent, mostWaiting)}
 	var err error
 	if c.leases, err = o.Engine.Leases(ctx, c.name, o.TTL); err != nil {
 		return nil, fmt.Errorf("join a cluster: %w", err)
@@ -111,14 +109,14 @@ func Join(ctx context.Context, o Options) (*Cluster, error) {
 	return c, nil
 }
 
-// Name is what the others know this one by.
+// Name returns the name of this gateway in the cluster.
 func (c *Cluster) Name() string { return c.name }
 
-// Start begins to take part: requests for sessions of ours are answered by h, and
-// sessions whose owner is gone are taken over by g.
+// Start activates the member: h answers requests for its sessions, and g takes over
+// sessions whose owner is gone.
 func (c *Cluster) Start(g *gateway.Gateway, h *api.HTTP) error {
 	c.gateway, c.handler = g, h
-	for topic, take := range map[string]func(jetstream.Note){callTopic(c.name): c.called, eventTopic: c.heard(), rollTopic: c.answerRoll, runningTopic(c.name): c.answerRunning} {
+	for topic, take := range map[string]func(jetstream.Note){callTopic(c.name): c.handleCall, eventTopic: c.receiveEvents(), rollTopic: c.answerRoll, runningTopic(c.name): c.answerRunning} {
 		stop, err := c.bus.Listen(topic, take)
 		if err != nil {
 			c.hangUp()
@@ -126,7 +124,7 @@ func (c *Cluster) Start(g *gateway.Gateway, h *api.HTTP) error {
 		}
 		c.stop = append(c.stop, stop)
 	}
-	c.work.Go(c.speak)
+	c.work.Go(c.publishEvents)
 	if !c.o.Guest {
 		c.work.Go(c.watch)
 		c.work.Go(c.lead)
@@ -141,8 +139,8 @@ func (c *Cluster) hangUp() {
 	c.stop = nil
 }
 
-// Close leaves the cluster: all sessions are given back, and the others look
-// whether something is left to be answered in them. The gateway is closed before.
+// Close leaves the cluster. It releases all sessions, and the other gateways check them for
+// unanswered messages. The gateway must be closed first.
 func (c *Cluster) Close(ctx context.Context) error {
 	c.mu.Lock()
 	if c.closed {

@@ -7,40 +7,40 @@ import (
 	"firn/wire"
 )
 
-// eventTopic is what gateways tell each other on.
+// eventTopic is the topic for events.
 const eventTopic = "e"
 
-// mostWaiting is how many events may wait to be told to the others.
+// mostWaiting is the maximum number of events queued for publishing.
 const mostWaiting = 4096
 
-// told is an event on its way to the others. Number counts those of one gateway,
-// so that who misses one knows.
-type told struct {
+// publishedEvent is an event sent to the other gateways. Number counts the events of one
+// gateway, so that a receiver notices a lost one.
+type publishedEvent struct {
 	From   string     `json:"from"`
 	Number uint64     `json:"n"`
 	Event  wire.Event `json:"event"`
 }
 
-// Tell tells the others what happens here. If too much waits already it is left
-// out: what is in the log they see there.
+// Tell publishes an event to the other gateways. If the queue is full, the event is
+// dropped; the others still see what is in the log.
 func (c *Cluster) Tell(e wire.Event) {
 	c.telling.Lock()
 	defer c.telling.Unlock()
-	c.number++ // also of what is left out: they shall know that they miss it
+	c.number++ // counts dropped events too, so that receivers notice the loss
 	select {
-	case c.out <- told{c.name, c.number, e}:
+	case c.out <- publishedEvent{c.name, c.number, e}:
 	default:
 	}
 }
 
-// speak passes on what is to be told.
-func (c *Cluster) speak() {
+// publishEvents publishes the queued events.
+func (c *Cluster) publishEvents() {
 	for {
 		select {
 		case t := <-c.out:
 			data, err := json.Marshal(t)
 			if err == nil && len(data) <= c.bus.Most() {
-				_ = c.bus.Publish(eventTopic, "", data) // who misses it notices by the number
+				_ = c.bus.Publish(eventTopic, "", data) // receivers notice a loss by the number
 			}
 		case <-c.life.Done():
 			return
@@ -48,11 +48,11 @@ func (c *Cluster) speak() {
 	}
 }
 
-// heard takes in what the others tell.
-func (c *Cluster) heard() func(jetstream.Note) {
+// receiveEvents returns the handler for the events of other gateways.
+func (c *Cluster) receiveEvents() func(jetstream.Note) {
 	last := make(map[string]uint64)
 	return func(n jetstream.Note) {
-		var t told
+		var t publishedEvent
 		if json.Unmarshal(n.Data, &t) != nil || t.From == c.name {
 			return
 		}
@@ -67,6 +67,5 @@ func (c *Cluster) heard() func(jetstream.Note) {
 	}
 }
 
-// mostKnown is how many gateways are remembered; those that are gone are among
-// them.
+// mostKnown is the maximum number of gateways remembered, including those that are gone.
 const mostKnown = 10_000

@@ -14,30 +14,30 @@ import (
 	"firn/wire"
 )
 
-// A request travels like this. The one who has it calls the owner, with all but
-// the body. The owner answers with an inbox; so it is known to be awake. Then the
-// body goes there, and only when it is whole the owner acts: an owner that was
-// stopped and wakes up later does nothing that nobody waits for any more. The
-// answer comes back in pieces, and while there is none, a sign of life.
+// Forwarding works as follows. The caller sends the request without its body to the owner.
+// The owner answers with an inbox, which shows that it is running. The caller sends the
+// body to that inbox, and the owner handles the request only when the body is complete. An
+// owner that was suspended and resumes later therefore does not handle a request that was
+// given up. The response is sent in frames, with keep-alive frames in between.
 
-// kind is what a frame is.
+// kind is the type of a frame.
 type kind byte
 
 const (
 	// from the owner
 	frameReady kind = 'r' // its inbox
 	frameHead  kind = 'h' // status and header
-	frameData  kind = 'd' // a piece of the body
-	frameAlive kind = 'a' // nothing yet
+	frameData  kind = 'd' // part of the body
+	frameAlive kind = 'a' // keep-alive
 	frameEnd   kind = 'z'
 	// to the owner
-	framePiece kind = 'p' // a piece of the body
-	frameGo    kind = 'g' // that was all of it
-	frameGone  kind = 'x' // nobody waits any more
+	framePiece kind = 'p' // part of the body
+	frameGo    kind = 'g' // end of the body
+	frameGone  kind = 'x' // the caller gave up
 )
 
-// frame is a note of a call. Those of one side are numbered, so that a lost one
-// is noticed.
+// frame is a message of a forwarded request. The frames of each side are numbered, so that
+// a lost one is noticed.
 type frame struct {
 	kind   kind
 	number uint32
@@ -60,38 +60,39 @@ func readFrame(b []byte) (frame, bool) {
 	return frame{kind(b[0]), binary.BigEndian.Uint32(b[1:]), b[frameHeader:]}, true
 }
 
-// head is the head of an answer.
+// head is the status and header of a response.
 type head struct {
 	Status int         `json:"status"`
 	Header http.Header `json:"header"`
 }
 
-// How long the owner may take to say that it is awake, to say anything at all
-// while it acts, and how often it does.
+// Timeouts for the owner's first answer and for silence while it handles the request, and
+// the keep-alive interval.
 const (
 	readyWait = 2 * time.Second
 	aliveWait = 12 * time.Second
 	aliveBeat = 3 * time.Second
-	// most is how large a request may be; the handler has a bound of its own.
+	// most is the maximum size of a request; the handler has its own limit.
 	most = 64 << 20
-	// ahead is how many frames may wait to be taken.
+	// ahead is the number of frames buffered.
 	ahead = 256
 )
 
 func callTopic(name string) string { return "g." + name }
 
-// outgoing is a call as the one sees it who makes it.
+// outgoing is a forwarded request on the caller's side.
 type outgoing struct {
 	c      *Cluster
 	frames chan frame
 	nobody chan struct{}
 	done   chan struct{}
 	next   uint32
-	// begun: the owner may have acted. written: the client was told something.
-	begun, written bool
+	// started is true if the owner may have handled the request; written is true if a part
+	// of the response was passed on.
+	started, written bool
 }
 
-// Forward passes a request on to its owner, and the answer to w.
+// Forward forwards a request to its owner and writes the response to w.
 func (c *Cluster) Forward(ctx context.Context, owner string, f api.Forwarded, w http.ResponseWriter) error {
 	if len(f.Body) > most {
 		return fmt.Errorf("pass a request on: it has %d bytes: %w", len(f.Body), firn.ErrTooLarge)
@@ -119,12 +120,12 @@ func (c *Cluster) Forward(ctx context.Context, owner string, f api.Forwarded, w 
 	}
 	err = o.receive(ctx, w)
 	if ctx.Err() != nil {
-		_ = c.bus.Answer(theirs, frame{kind: frameGone}.bytes()) // if it does not hear it, it acts to the end
+		_ = c.bus.Answer(theirs, frame{kind: frameGone}.bytes()) // if it is lost, the owner completes the request
 	}
 	return err
 }
 
-// take takes in what the owner says.
+// take handles a frame from the owner.
 func (o *outgoing) take(n jetstream.Note) {
 	if n.Nobody {
 		select {
@@ -144,7 +145,7 @@ func (o *outgoing) take(n jetstream.Note) {
 	}
 }
 
-// ready waits until the owner says that it is awake, and where it wants the body.
+// ready waits for the owner's first answer and returns its inbox.
 func (o *outgoing) ready(ctx context.Context) (string, error) {
 	timer := time.NewTimer(readyWait)
 	defer timer.Stop()
@@ -168,7 +169,7 @@ func (o *outgoing) send(inbox string, body []byte) error {
 	size := o.c.bus.Most() - frameHeader
 	for n := uint32(0); ; n++ {
 		if len(body) == 0 {
-			o.begun = true
+			o.started = true
 			return o.c.bus.Answer(inbox, frame{kind: frameGo, number: n}.bytes())
 		}
 		piece := body[:min(size, len(body))]
@@ -179,7 +180,7 @@ func (o *outgoing) send(inbox string, body []byte) error {
 	}
 }
 
-// receive passes the answer on to w.
+// receive writes the response to w.
 func (o *outgoing) receive(ctx context.Context, w http.ResponseWriter) error {
 	timer := time.NewTimer(aliveWait)
 	defer timer.Stop()
@@ -202,7 +203,7 @@ func (o *outgoing) receive(ctx context.Context, w http.ResponseWriter) error {
 	}
 }
 
-// answer passes a frame of the answer on, and reports whether it was the last.
+// answer writes a frame of the response to w and reports whether it was the last.
 func (o *outgoing) answer(f frame, w http.ResponseWriter) (bool, error) {
 	switch f.kind {
 	case frameHead:
@@ -220,10 +221,10 @@ func (o *outgoing) answer(f frame, w http.ResponseWriter) (bool, error) {
 		o.written = true
 	case frameData:
 		if _, err := w.Write(f.data); err != nil {
-			return true, context.Canceled // who is gone needs no answer
+			return true, context.Canceled // the client is gone
 		}
 		if len(o.frames) == 0 {
-			_ = http.NewResponseController(w).Flush() // one that cannot does so at the end
+			_ = http.NewResponseController(w).Flush() // a writer that cannot flush does so at the end
 		}
 	case frameEnd:
 		return true, nil
@@ -231,11 +232,11 @@ func (o *outgoing) answer(f frame, w http.ResponseWriter) (bool, error) {
 	return false, nil
 }
 
-// broken is what the client is told when the owner does not answer any more: if
-// it was told something already, the rest is missing.
+// broken returns the error for an owner that stopped answering. If a part of the response
+// was written, it aborts the connection.
 func (o *outgoing) broken() error {
 	if o.written {
-		panic(http.ErrAbortHandler) // so that nobody takes it for all
+		panic(http.ErrAbortHandler) // so that the client does not take it for a complete response
 	}
 	return &wire.Problem{
 		Kind: wire.Unavailable, Message: "the gateway that has the session went away: nobody knows whether it did what was asked",

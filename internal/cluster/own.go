@@ -20,8 +20,8 @@ import (
 	"firn/wire"
 )
 
-// holding is something that this gateway owns, or wants to. Who has turn may use
-// lease and since; refs is guarded by Cluster.mu.
+// holding is a lease that this gateway holds or wants. lease and since are guarded by turn,
+// refs by Cluster.mu.
 type holding struct {
 	name string
 	// session is empty for a key.
@@ -31,11 +31,12 @@ type holding struct {
 
 	lease *jetstream.Lease
 	since firn.Pos
-	// void: somebody else has taken it over, though the lease does not say so.
-	void atomic.Bool
+	// lost is set if another gateway has taken over, although the lease seems valid.
+	lost atomic.Bool
 }
 
-// The names of leases. Ids of sessions may have dots, which would part a name.
+// Prefixes of lease names. Session IDs are encoded, since they may contain dots, which
+// separate the tokens of a name.
 const sessionPrefix = "s."
 
 func leaseName(claim gateway.Claim) string {
@@ -46,7 +47,7 @@ func leaseName(claim gateway.Claim) string {
 	return "k." + strings.ToLower(base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:]))
 }
 
-// sessionOf is the session that a lease is of; empty if it is of something else.
+// sessionOf returns the session of a lease, or "" if the lease is for something else.
 func sessionOf(name string) firn.ID {
 	token, ok := strings.CutPrefix(name, sessionPrefix)
 	if !ok {
@@ -59,8 +60,8 @@ func sessionOf(name string) firn.ID {
 	return id
 }
 
-// use counts a user of a holding, which is there as long as it has any, and
-// somewhat longer.
+// use adds a user to a holding and creates it if necessary. A holding is kept while it has
+// users, and for Linger after that.
 func (c *Cluster) use(claim gateway.Claim) (*holding, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,8 +78,8 @@ func (c *Cluster) use(claim gateway.Claim) (*holding, error) {
 	return h, nil
 }
 
-// leave says that a user of a holding is gone.
-func (c *Cluster) leave(h *holding) {
+// releaseUse removes a user of a holding.
+func (c *Cluster) releaseUse(h *holding) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if h.refs--; h.refs > 0 || c.closed {
@@ -91,7 +92,7 @@ func (c *Cluster) leave(h *holding) {
 	})
 }
 
-// drop gives a holding back if nobody uses it, or if all is over.
+// drop releases a holding if it is unused, or if over is true.
 func (c *Cluster) drop(ctx context.Context, h *holding, over bool) {
 	select {
 	case h.turn <- struct{}{}:
@@ -111,7 +112,8 @@ func (c *Cluster) drop(ctx context.Context, h *holding, over bool) {
 	c.unused(h, true)
 }
 
-// unused reports whether nobody uses a holding, and forgets it then if asked to.
+// unused reports whether a holding has no users. If forget is true, an unused holding is
+// removed.
 func (c *Cluster) unused(h *holding, forget bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -124,7 +126,8 @@ func (c *Cluster) unused(h *holding, forget bool) bool {
 	return true
 }
 
-// Own makes this gateway the owner of what is claimed, unless another one is.
+// Own makes this gateway the owner of what is claimed, unless another gateway owns it. In
+// that case it returns the name of the owner.
 func (c *Cluster) Own(ctx context.Context, claim gateway.Claim) (*gateway.Tenure, string, error) {
 	h, err := c.use(claim)
 	if err != nil {
@@ -132,7 +135,7 @@ func (c *Cluster) Own(ctx context.Context, claim gateway.Claim) (*gateway.Tenure
 	}
 	tenure, owner, err := c.take(ctx, h)
 	if tenure == nil {
-		c.leave(h)
+		c.releaseUse(h)
 	}
 	return tenure, owner, err
 }
@@ -150,52 +153,53 @@ func (c *Cluster) take(ctx context.Context, h *holding) (*gateway.Tenure, string
 			c.o.Log.Warn("a lease was lost", "lease", h.name)
 			h.lease = nil
 		default:
-			if h.void.Load() {
-				_ = h.lease.Release(context.WithoutCancel(ctx), true) // else it ends by itself
+			if h.lost.Load() {
+				_ = h.lease.Release(context.WithoutCancel(ctx), true) // otherwise it expires
 				h.lease = nil
 			}
 		}
 	}
 	if h.lease == nil {
-		h.void.Store(false)
+		h.lost.Store(false)
 		lease, owner, err := c.leases.Acquire(ctx, h.name)
 		if err != nil || lease == nil {
 			return nil, owner, err
 		}
-		if err := c.settle(context.WithoutCancel(ctx), h, lease); err != nil {
-			_ = lease.Release(context.WithoutCancel(ctx), true) // else it ends by itself
-			return nil, "", notYet(h, err)
+		if err := c.confirmOwnership(context.WithoutCancel(ctx), h, lease); err != nil {
+			_ = lease.Release(context.WithoutCancel(ctx), true) // otherwise it expires
+			return nil, "", leaseError(h, err)
 		}
 	}
 	return &gateway.Tenure{
-		Since: h.since, Lost: h.lease.Lost(), Leave: sync.OnceFunc(func() { c.leave(h) }), Void: h.voided(h.lease),
+		Since: h.since, Lost: h.lease.Lost(), Leave: sync.OnceFunc(func() { c.releaseUse(h) }), Void: h.invalidate(h.lease),
 	}, "", nil
 }
 
-// voided says of a lease that it is worth nothing, if it is still the one we have.
-func (h *holding) voided(lease *jetstream.Lease) func() {
+// invalidate returns a function that marks the holding as lost if it still has the given
+// lease.
+func (h *holding) invalidate(lease *jetstream.Lease) func() {
 	return func() {
 		select {
 		case <-lease.Lost():
 		default:
-			h.void.Store(true)
+			h.lost.Store(true)
 		}
 	}
 }
 
-// notYet is why a session that nobody has cannot be had: usually that the store
-// did not answer in time.
-func notYet(h *holding, err error) error {
+// leaseError returns the error for a lease that no gateway holds but that could not be
+// acquired, usually because the store did not answer in time.
+func leaseError(h *holding, err error) error {
 	if errors.Is(err, firn.ErrCorrupt) {
 		return err
 	}
 	return &wire.Problem{Kind: wire.Unavailable, Message: fmt.Sprintf("session %s cannot be taken over yet: %v", h.session, err), Hint: "try again in a moment"}
 }
 
-// settle finds the place from which on a session is ours, and goes on with what
-// the owner before has left. Nobody can have taken it over before that place:
-// the lease was ours when it was known to be the end.
-func (c *Cluster) settle(ctx context.Context, h *holding, lease *jetstream.Lease) error {
+// confirmOwnership determines the position from which the session is ours, and resumes the
+// work of the previous owner. No other gateway can have taken over before that position:
+// the lease was ours when the end was read.
+func (c *Cluster) confirmOwnership(ctx context.Context, h *holding, lease *jetstream.Lease) error {
 	if h.session == "" {
 		h.lease = lease
 		return nil
@@ -232,17 +236,17 @@ func (c *Cluster) settle(ctx context.Context, h *holding, lease *jetstream.Lease
 	if n > 0 {
 		c.o.Log.Info("goes on with what another gateway has not answered", "session", h.session, "messages", n)
 	}
-	if err != nil { // who asks next gets it behind that, or the next gateway does
+	if err != nil { // the next request, or the next gateway, continues after it
 		c.o.Log.Warn("what another gateway has not answered cannot be gone on with", "session", h.session, "error", err)
 	}
 	return nil
 }
 
-// farBack is how far it is looked whether something was ever said in a session.
+// farBack is the number of entries searched for a message in a session.
 const farBack = 64
 
-// end tells where a session ends, and whether anything was said in it: if not
-// nobody can be in the middle of a turn.
+// end returns the end of a session, and whether the session contains a message. If not, no
+// turn can be running in it.
 func (c *Cluster) end(ctx context.Context, id firn.ID) (end firn.Pos, spoken bool, err error) {
 	n := 0
 	for rec, err := range c.o.Sessions.ReadBack(ctx, id, store.End) {
@@ -261,7 +265,7 @@ func (c *Cluster) end(ctx context.Context, id firn.ID) (end firn.Pos, spoken boo
 	return end, false, nil
 }
 
-// The pauses between looks whether a session is free.
+// The pauses between checks whether a session is free.
 const (
 	shortPause = 20 * time.Millisecond
 	longPause  = 250 * time.Millisecond
@@ -277,13 +281,13 @@ func (c *Cluster) Enter(ctx context.Context, id firn.ID, waits func()) (*gateway
 		if pause == shortPause {
 			waits()
 		}
-		if err := c.rest(ctx, pause); err != nil {
+		if err := c.pause(ctx, pause); err != nil {
 			return nil, err
 		}
 	}
 }
 
-func (c *Cluster) rest(ctx context.Context, d time.Duration) error {
+func (c *Cluster) pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -296,7 +300,7 @@ func (c *Cluster) rest(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// atOnce is how many sessions are taken over, or given back, at a time.
+// atOnce is the number of sessions taken over or released in parallel.
 const atOnce = 8
 
 // watch takes over the sessions of gateways that are gone.
@@ -305,7 +309,7 @@ func (c *Cluster) watch() {
 	c.leases.Watch(c.life, func(change jetstream.LeaseChange) {
 		id := sessionOf(change.Name)
 		if id != "" {
-			c.hold(change)
+			c.trackHolder(change)
 		}
 		if id == "" || change.Owner != "" {
 			return
@@ -326,9 +330,9 @@ func (c *Cluster) watch() {
 	})
 }
 
-// takeOver takes a session over unless another one does, or its owner is back.
+// takeOver takes over a session, unless another gateway does or its owner is back.
 func (c *Cluster) takeOver(id firn.ID) {
-	if c.rest(c.life, rand.N(longPause)) != nil { // so that not all come at once
+	if c.pause(c.life, rand.N(longPause)) != nil { // spreads the attempts of several gateways
 		return
 	}
 	for range 10 {
@@ -339,20 +343,20 @@ func (c *Cluster) takeOver(id firn.ID) {
 			}
 			return
 		}
-		if wire.KindOf(err) == wire.Closing || c.rest(c.life, longPause) != nil {
+		if wire.KindOf(err) == wire.Closing || c.pause(c.life, longPause) != nil {
 			return
 		}
 	}
 	c.o.Log.Error("a session of a gateway that is gone cannot be taken over", "session", id)
 }
 
-// lead does for all what one must do, while it has the lease.
+// lead performs the cluster-wide tasks while this gateway holds the leader lease.
 func (c *Cluster) lead() {
 	const name = "l.work"
 	for c.life.Err() == nil {
 		lease, _, err := c.leases.Acquire(c.life, name)
 		if err != nil || lease == nil {
-			_ = c.rest(c.life, c.o.TTL/3) // it ends with us
+			_ = c.pause(c.life, c.o.TTL/3) // ends when c.life ends
 			continue
 		}
 		c.leads(true)
@@ -362,7 +366,7 @@ func (c *Cluster) lead() {
 		}
 		c.leads(false)
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(c.life), longPause)
-		_ = lease.Release(ctx, false) // else it ends by itself
+		_ = lease.Release(ctx, false) // otherwise it expires
 		cancel()
 	}
 }
@@ -374,7 +378,7 @@ func (c *Cluster) leads(now bool) {
 	c.gateway.Led()
 }
 
-// Leads reports whether this gateway does what one does for all.
+// Leads reports whether this gateway is the leader.
 func (c *Cluster) Leads() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

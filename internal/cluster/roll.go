@@ -12,15 +12,14 @@ import (
 	"firn/wire"
 )
 
-// rollTopic is where it is asked who is there.
+// rollTopic is the topic for listing the members.
 const rollTopic = "w"
 
-// rollWait is how long it is listened to the answers: who takes longer is not
-// well.
+// rollWait is how long to wait for answers.
 const rollWait = 300 * time.Millisecond
 
-// Roll tells which gateways and servers there are. No list of them is kept: they
-// are asked, and who answers is there.
+// Roll returns the gateways and servers of the cluster. There is no membership list: all
+// gateways are asked, and those that answer are members.
 func (c *Cluster) Roll(ctx context.Context) (wire.Cluster, error) {
 	servers, err := c.o.Engine.Servers(ctx)
 	if err != nil {
@@ -35,11 +34,11 @@ func (c *Cluster) Roll(ctx context.Context) (wire.Cluster, error) {
 		return wire.Cluster{}, err
 	}
 	slices.SortFunc(others, func(a, b wire.ClusterGateway) int { return strings.Compare(a.Name, b.Name) })
-	out.Gateways = append([]wire.ClusterGateway{c.here(ctx)}, others...)
+	out.Gateways = append([]wire.ClusterGateway{c.self(ctx)}, others...)
 	return out, nil
 }
 
-// call asks the others, and gathers who answers in time.
+// call asks the other gateways and returns those that answer in time.
 func (c *Cluster) call(ctx context.Context) ([]wire.ClusterGateway, error) {
 	var mu sync.Mutex
 	var others []wire.ClusterGateway
@@ -59,7 +58,7 @@ func (c *Cluster) call(ctx context.Context) ([]wire.ClusterGateway, error) {
 	if err := c.bus.Publish(rollTopic, inbox, nil); err != nil {
 		return nil, err
 	}
-	if err := c.rest(ctx, rollWait); err != nil {
+	if err := c.pause(ctx, rollWait); err != nil {
 		return nil, err
 	}
 	mu.Lock()
@@ -67,19 +66,19 @@ func (c *Cluster) call(ctx context.Context) ([]wire.ClusterGateway, error) {
 	return slices.Clone(others), nil
 }
 
-// answerRoll says that we are here.
+// answerRoll answers a roll call.
 func (c *Cluster) answerRoll(n jetstream.Note) {
 	if n.Reply == "" || c.o.Guest {
 		return
 	}
-	data, err := json.Marshal(c.here(c.life))
+	data, err := json.Marshal(c.self(c.life))
 	if err == nil {
-		_ = c.bus.Answer(n.Reply, data) // who asked asks again
+		_ = c.bus.Answer(n.Reply, data) // the caller asks again
 	}
 }
 
-// here tells of this gateway.
-func (c *Cluster) here(ctx context.Context) wire.ClusterGateway {
+// self describes this gateway.
+func (c *Cluster) self(ctx context.Context) wire.ClusterGateway {
 	g := wire.ClusterGateway{Name: c.name, Leads: c.Leads(), Owns: c.owns()}
 	if c.gateway != nil {
 		g.Address, g.Version = c.gateway.Address, c.gateway.Version
@@ -88,7 +87,7 @@ func (c *Cluster) here(ctx context.Context) wire.ClusterGateway {
 	return g
 }
 
-// owns counts the sessions that are ours.
+// owns returns the number of sessions owned by this gateway.
 func (c *Cluster) owns() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -100,7 +99,7 @@ func (c *Cluster) owns() int {
 				n++
 			}
 			<-h.turn
-		default: // it is being taken or given back
+		default: // being acquired or released
 		}
 	}
 	return n

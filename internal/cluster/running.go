@@ -10,13 +10,13 @@ import (
 	"firn/wire"
 )
 
-// A turn runs where its session's lease is. So to tell what runs elsewhere, those
-// are asked who have leases, and nobody if no session is in use.
+// A turn runs on the gateway that holds the session's lease. To list the turns running
+// elsewhere, only the holders of leases are asked.
 
 func runningTopic(name string) string { return "r." + name }
 
-// hold takes note of who has a session.
-func (c *Cluster) hold(change jetstream.LeaseChange) {
+// trackHolder records which gateway holds a session.
+func (c *Cluster) trackHolder(change jetstream.LeaseChange) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if change.Owner == "" || change.Owner == c.name {
@@ -26,7 +26,7 @@ func (c *Cluster) hold(change jetstream.LeaseChange) {
 	c.held[change.Name] = change.Owner
 }
 
-// holders are the other gateways that have a session.
+// holders returns the other gateways that hold a session.
 func (c *Cluster) holders() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -39,8 +39,8 @@ func (c *Cluster) holders() []string {
 	return all
 }
 
-// Running tells in which sessions the others have a turn running, as far as they
-// answer in time. A guest, which does not watch the others, knows of none.
+// Running returns the sessions with a turn running on other gateways, as far as these
+// answer in time. A guest does not watch leases, and always returns none.
 func (c *Cluster) Running(ctx context.Context) []wire.Session {
 	asked := c.holders()
 	if len(asked) == 0 {
@@ -54,7 +54,7 @@ func (c *Cluster) Running(ctx context.Context) []wire.Session {
 		}
 		select {
 		case answers <- some:
-		default: // more than were asked
+		default: // more answers than gateways asked
 		}
 	})
 	if err != nil {
@@ -83,7 +83,8 @@ func (c *Cluster) Running(ctx context.Context) []wire.Session {
 	return all
 }
 
-// answerRunning tells what runs here. To look is not for the line to wait for.
+// answerRunning sends the running turns of this gateway. It works in a goroutine, so as not
+// to block other messages.
 func (c *Cluster) answerRunning(n jetstream.Note) {
 	if n.Reply == "" {
 		return
@@ -96,12 +97,12 @@ func (c *Cluster) answerRunning(n jetstream.Note) {
 	c.work.Go(func() {
 		all := c.gateway.RunningHere(c.life)
 		data, err := json.Marshal(all)
-		for err == nil && len(data) > c.bus.Most() { // those that have run longest are told
+		for err == nil && len(data) > c.bus.Most() { // those that have run longest are kept
 			all = all[:len(all)/2]
 			data, err = json.Marshal(all)
 		}
 		if err == nil {
-			_ = c.bus.Answer(n.Reply, data) // who asked does not wait for long
+			_ = c.bus.Answer(n.Reply, data) // the caller does not wait for long
 		}
 	})
 }

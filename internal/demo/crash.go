@@ -21,33 +21,33 @@ import (
 	"firn/wire"
 )
 
-// said is a line that the writer prints: an entry that is on disk, or a piece of
-// the answer.
-type said struct {
+// writerLine is a line that the writer prints: an entry that is on disk, or a part of the
+// answer.
+type writerLine struct {
 	Entry firn.EntryID `json:"entry,omitempty"`
 	Piece string       `json:"piece,omitempty"`
 }
 
-// killAfter is how many pieces of its answer the writer may have given before it
-// is killed: it is in the middle of a turn then.
+// killAfter is the number of parts of an answer after which the writer is killed, in the
+// middle of a turn.
 const killAfter = 3
 
-// Write has a turn in a session and begins another, and prints what happens as
-// it happens, one line of JSON each. It is made to be killed in the second.
+// Write runs a turn in a session and starts another, and prints the events as JSON Lines.
+// It is meant to be killed during the second turn.
 func Write(ctx context.Context, c *client.Client, out io.Writer, id firn.ID, text string) error {
 	tell := json.NewEncoder(out)
 	first, err := c.Turn(ctx, id, wire.Turn{Text: "What is 3*3?"})
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(tell.Encode(said{Entry: first.Message}), tell.Encode(said{Entry: first.Entry})); err != nil {
+	if err := errors.Join(tell.Encode(writerLine{Entry: first.Message}), tell.Encode(writerLine{Entry: first.Entry})); err != nil {
 		return err
 	}
 	for e, err := range c.StreamTurn(ctx, id, wire.Turn{Text: text}) {
 		if err != nil {
 			return err
 		}
-		if line := lineOf(e); line != (said{}) {
+		if line := lineOf(e); line != (writerLine{}) {
 			if err := tell.Encode(line); err != nil {
 				return err
 			}
@@ -56,10 +56,10 @@ func Write(ctx context.Context, c *client.Client, out io.Writer, id firn.ID, tex
 	return nil
 }
 
-// lineOf is what the writer prints of an event; nothing of most.
-func lineOf(e wire.Event) (line said) {
+// lineOf returns the line that the writer prints for an event. It is empty for most.
+func lineOf(e wire.Event) (line writerLine) {
 	switch e.Name {
-	case wire.TurnStarted: // what was asked is on disk
+	case wire.TurnStarted: // the question is on disk
 		var a wire.Answer
 		if json.Unmarshal(e.Data, &a) == nil {
 			line.Entry = a.Message
@@ -73,10 +73,10 @@ func lineOf(e wire.Event) (line said) {
 	return line
 }
 
-// kill lets another process say something in the session, and kills it in the
-// middle of the answer.
+// kill lets another process send a message in the session, and kills it in the middle of
+// the answer.
 func (t *tour) kill() (string, error) {
-	if err := t.leave(); err != nil {
+	if err := t.closeGateway(); err != nil {
 		return "", err
 	}
 	t.asked = "What is my first question, and what is my name? Tell me all you know."
@@ -87,8 +87,8 @@ func (t *tour) kill() (string, error) {
 	return fmt.Sprintf("after %s and %d pieces of its answer", prose.Count(len(t.acknowledged), "acknowledged entry", "acknowledged entries"), pieces), nil
 }
 
-// runAndKill runs the writer until it has begun to answer. It notes the entries
-// that it acknowledged before it died.
+// runAndKill runs the writer until it has started to answer. It records the entries that
+// the writer acknowledged before it was killed.
 func (t *tour) runAndKill() (pieces int, err error) {
 	cmd, err := t.writer()
 	if err != nil {
@@ -106,10 +106,10 @@ func (t *tour) runAndKill() (pieces int, err error) {
 	lines := bufio.NewReader(pipe)
 	for {
 		line, err := lines.ReadBytes('\n')
-		if err != nil { // what it did not finish saying does not count
+		if err != nil { // an incomplete line does not count
 			break
 		}
-		var now said
+		var now writerLine
 		if json.Unmarshal(line, &now) != nil {
 			continue
 		}
@@ -136,7 +136,7 @@ func (t *tour) runAndKill() (pieces int, err error) {
 	return pieces, nil
 }
 
-// writer is the command that is killed: this program, asked to write.
+// writer returns the command to kill: this program as a writer.
 func (t *tour) writer() (*exec.Cmd, error) {
 	program := t.opts.Program
 	if len(program) == 0 {
@@ -150,9 +150,8 @@ func (t *tour) writer() (*exec.Cmd, error) {
 	return exec.CommandContext(t.ctx, program[0], args...), nil
 }
 
-// recover adds the beginning of a line, as a machine does that loses its power,
-// opens the home anew, looks for all that was acknowledged, and lets the question
-// be answered.
+// recover appends a partial line, as a power failure would leave it, reopens the home,
+// checks all acknowledged entries, and has the question answered.
 func (t *tour) recover() (string, error) {
 	fragment := []byte(`{"type":"message","id":"torn","parentId":"`)
 	if err := addBytes(t.transcript(t.talk), fragment); err != nil {
@@ -161,7 +160,7 @@ func (t *tour) recover() (string, error) {
 	if err := t.open(); err != nil {
 		return "", err
 	}
-	s, err := t.look(t.talk)
+	s, err := t.getSession(t.talk)
 	if err != nil {
 		return "", err
 	}
@@ -172,10 +171,10 @@ func (t *tour) recover() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := t.missing(); err != nil {
+	if err := t.checkAcknowledged(); err != nil {
 		return "", err
 	}
-	torn, err := t.torn(fragment)
+	torn, err := t.checkFragment(fragment)
 	if err != nil {
 		return "", err
 	}
@@ -183,9 +182,9 @@ func (t *tour) recover() (string, error) {
 		len(t.acknowledged), len(t.acknowledged), torn, prose.OneLine(answer.Text, 30)), nil
 }
 
-// missing fails if an acknowledged entry is not there, or the question is not
-// there once.
-func (t *tour) missing() error {
+// checkAcknowledged fails if an acknowledged entry is missing, or if the question is not
+// there exactly once.
+func (t *tour) checkAcknowledged() error {
 	missing, questions := slices.Clone(t.acknowledged), 0
 	for e, err := range t.client.Entries(t.ctx, t.talk, client.EntryQuery{View: wire.ViewDisk}) {
 		if err != nil {
@@ -203,8 +202,8 @@ func (t *tour) missing() error {
 	return nil
 }
 
-// torn checks that the fragment was saved beside the transcript, and reported.
-func (t *tour) torn(fragment []byte) (int, error) {
+// checkFragment checks that the fragment was saved next to the transcript and reported.
+func (t *tour) checkFragment(fragment []byte) (int, error) {
 	said := t.reported()
 	saved, err := filepath.Glob(t.transcript(t.talk) + ".torn-*")
 	if err != nil || len(saved) != 1 || len(said) == 0 {
@@ -220,7 +219,7 @@ func (t *tour) torn(fragment []byte) (int, error) {
 	return len(kept), nil
 }
 
-// addBytes adds bytes to a file behind everybody's back.
+// addBytes appends bytes to a file directly.
 func addBytes(path string, data []byte) (err error) {
 	file, err := vfs.OS{}.Open(path, vfs.Append)
 	if err != nil {
@@ -236,6 +235,6 @@ func readFile(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close() // only read
+	defer file.Close() // read-only
 	return io.ReadAll(file)
 }

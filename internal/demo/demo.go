@@ -1,10 +1,8 @@
-// Package demo tells what firn is by doing it: a walk through the whole story,
-// in a home of its own, where every line that is printed is a real operation,
-// checked after it was done.
+// Package demo demonstrates firn: it runs through its main features in a home of its own.
+// Every printed line is a real operation whose result was checked.
 //
-// It is a client as any other: it talks to a gateway that is made for it. The
-// only files it touches itself are those of its own home: it tears a line on
-// purpose, holds bytes against each other, and clears up.
+// It is an ordinary client of a gateway created for it. It accesses only the files of its
+// own home: to tear a line on purpose, to compare bytes, and to clean up.
 package demo
 
 import (
@@ -24,41 +22,40 @@ import (
 	"firn/wire"
 )
 
-// Options says how to walk. Open must be given.
+// Options configures the demo. Open is required.
 type Options struct {
-	// Open makes a gateway that serves a home, and a client of it. Close lets both
-	// go. Report is told what was found out of order.
+	// Open creates a gateway for a home, and a client of it. close closes both. report
+	// receives the problems found.
 	Open func(ctx context.Context, home string, report func(string)) (c *client.Client, close func() error, err error)
-	// Keep is where the home is made and kept; empty: in a directory for
-	// temporary files, and it is removed at the end.
+	// Keep is the directory of the home, which is kept; if empty, the home is temporary and
+	// removed at the end.
 	Keep string
-	// Tell is called with each line of the story, once it was done. Nil: nobody.
+	// Tell is called with each line after its step is done. It may be nil.
 	Tell func(Line) error
-	// Program is the program that is started to be killed, with the arguments
-	// that precede ours; empty: this one.
+	// Program is the program that is started to be killed, with its leading arguments;
+	// empty means this program.
 	Program []string
 }
 
-// Line is one line of the story.
+// Line is one line of the demo.
 type Line struct {
 	Step string `json:"step"`
 	OK   bool   `json:"ok"`
-	// Result says what came of it, or what went wrong.
+	// Result is the result or the error of the step.
 	Result string `json:"result"`
-	// Ms is how long it took, in milliseconds.
+	// Ms is the duration in milliseconds.
 	Ms float64 `json:"ms"`
 }
 
-// Story is how a walk ended.
+// Story is the outcome of a demo.
 type Story struct {
 	Steps int
 	Took  time.Duration
-	// Transcript is the file that the story is about.
+	// Transcript is the file of the demo's session.
 	Transcript string
 }
 
-// Walk does each step of the story. An error says which step failed; those
-// after it were not tried.
+// Walk runs all steps. It stops at the first error, which names the step.
 func Walk(ctx context.Context, opts Options) (story Story, err error) {
 	if opts.Tell == nil {
 		opts.Tell = func(Line) error { return nil }
@@ -77,21 +74,21 @@ func Walk(ctx context.Context, opts Options) (story Story, err error) {
 	return Story{Steps: len(steps), Took: time.Since(begun), Transcript: t.transcript(t.talk)}, nil
 }
 
-// step is one line of the story.
+// step is one step of the demo.
 type step struct {
 	name string
-	// do does it and says what came of it. It fails if the promise that the
-	// step is about was not kept.
+	// do runs the step and returns its result. It fails if the demonstrated property does
+	// not hold.
 	do func(*tour) (string, error)
 }
 
-// steps is the story.
+// steps are the steps of the demo, in order.
 var steps = []step{
 	{"created", (*tour).create},
 	{"talked", (*tour).converse},
 	{"killed with SIGKILL in a turn", (*tour).kill},
 	{"recovered", (*tour).recover},
-	{"went on", (*tour).goOn},
+	{"went on", (*tour).continueTalk},
 	{"compacted", (*tour).compact},
 	{"searched", (*tour).search},
 	{"forked", (*tour).fork},
@@ -105,26 +102,26 @@ var steps = []step{
 	{"verified", (*tour).verify},
 }
 
-// tour is one walk.
+// tour is the state of one run.
 type tour struct {
 	ctx  context.Context
 	opts Options
 	home string
-	// client talks to the gateway, and shut lets it go; nil if there is none.
+	// client is a client of the gateway, and shut closes it; nil if there is none.
 	client *client.Client
 	shut   func() error
 
-	// talk is the session that the story is about, asked what the writer was
-	// asked that was killed, acknowledged the entries it told to be on disk.
+	// talk is the session of the demo, asked the question put to the killed writer, and
+	// acknowledged the entries that the writer reported to be on disk.
 	talk         firn.ID
 	asked        string
 	acknowledged []firn.EntryID
-	// compaction is the one that will be undone, full the window before it.
+	// compaction is the compaction to undo, full the window before it.
 	compaction firn.EntryID
 	full       wire.Window
 
 	mu      sync.Mutex
-	reports []string // what was said to be out of order
+	reports []string // reported problems
 }
 
 func newTour(ctx context.Context, opts Options) (*tour, error) {
@@ -144,14 +141,14 @@ func newTour(ctx context.Context, opts Options) (*tour, error) {
 	return t, nil
 }
 
-// open makes the gateway, as a program that was started anew would.
+// open creates the gateway, as a newly started program would.
 func (t *tour) open() (err error) {
 	t.client, t.shut, err = t.opts.Open(t.ctx, t.home, t.report)
 	return err
 }
 
-// leave lets the gateway go, so that another process can have the home.
-func (t *tour) leave() error {
+// closeGateway closes the gateway, so that another process can use the home.
+func (t *tour) closeGateway() error {
 	if t.shut == nil {
 		return nil
 	}
@@ -166,7 +163,7 @@ func (t *tour) report(message string) {
 	t.reports = append(t.reports, message)
 }
 
-// reported returns what was said since it was last asked.
+// reported returns the reports since the last call.
 func (t *tour) reported() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -175,16 +172,16 @@ func (t *tour) reported() []string {
 	return said
 }
 
-// close ends the walk and clears up.
+// close ends the run and cleans up.
 func (t *tour) close() error {
-	err := t.leave()
+	err := t.closeGateway()
 	if t.opts.Keep == "" {
 		err = errors.Join(err, vfs.RemoveAll(vfs.OS{}, t.home))
 	}
 	return err
 }
 
-// step does one step and tells of it.
+// step runs one step and reports it.
 func (t *tour) step(s step) error {
 	if err := t.ctx.Err(); err != nil {
 		return err
@@ -203,7 +200,7 @@ func (t *tour) step(s step) error {
 	return errors.Join(err, t.opts.Tell(line))
 }
 
-// transcript is the path of a session's first file.
+// transcript returns the path of a session's first file.
 func (t *tour) transcript(id firn.ID) string {
 	return filepath.Join(t.home, "agents", "main", "sessions", string(id)+".jsonl")
 }

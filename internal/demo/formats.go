@@ -11,13 +11,13 @@ import (
 	"firn/wire"
 )
 
-// formats tells the session as other tools would, and takes that in again: it
-// says the same, and what came from a tool goes back to it byte for byte.
+// formats exports the session in the formats of other tools and imports it again. The
+// messages stay the same, and sessions imported from a tool are exported byte for byte.
 func (t *tour) formats() (string, error) {
 	var told []string
 	for _, format := range []string{"claudecode", "codex", "pi"} {
 		id := firn.ID("through-" + format)
-		size, err := t.through(format, id)
+		size, err := t.roundTrip(format, id)
 		if err != nil {
 			return "", fmt.Errorf("through %s: %w", format, err)
 		}
@@ -26,8 +26,8 @@ func (t *tour) formats() (string, error) {
 	return strings.Join(told, ", ") + ": the same words, and back byte for byte", nil
 }
 
-// through goes to a format and back.
-func (t *tour) through(format string, id firn.ID) (int, error) {
+// roundTrip exports a session to a format and imports the result.
+func (t *tour) roundTrip(format string, id firn.ID) (int, error) {
 	var out, again bytes.Buffer
 	if err := t.client.Export(t.ctx, t.talk, format, &out); err != nil {
 		return 0, err
@@ -55,7 +55,7 @@ func (t *tour) through(format string, id firn.ID) (int, error) {
 	return out.Len(), nil
 }
 
-// words is what the user said on the branch.
+// words returns the user's messages on the branch.
 func (t *tour) words(id firn.ID) (string, error) {
 	var b strings.Builder
 	for e, err := range t.client.Entries(t.ctx, id, client.EntryQuery{View: wire.ViewBranch}) {

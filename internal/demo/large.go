@@ -12,11 +12,11 @@ import (
 	"firn/wire"
 )
 
-// largeSize is how large the large session is, in bytes.
+// largeSize is the size of the large session, in bytes.
 const largeSize = 20_000_000
 
-// resumeLarge makes a large session with a compaction near its end, opens the
-// home anew, and goes on with it: how large it is does not matter.
+// resumeLarge creates a large session with a compaction near its end, reopens the home, and
+// resumes the session. Its size must not matter.
 func (t *tour) resumeLarge() (string, error) {
 	s, err := t.client.NewSession(t.ctx, wire.NewSession{Title: "a large one"})
 	if err != nil {
@@ -26,7 +26,7 @@ func (t *tour) resumeLarge() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := t.leave(); err != nil {
+	if err := t.closeGateway(); err != nil {
 		return "", err
 	}
 	if err := t.open(); err != nil {
@@ -44,7 +44,7 @@ func (t *tour) resumeLarge() (string, error) {
 	return fmt.Sprintf("%s, its window of %s in %.1f ms", prose.Size(total), prose.Plural(w.Count, "message"), float64(took.Microseconds())/1000), nil
 }
 
-// fill appends a long talk to a session, and a summary for most of it.
+// fill appends a long conversation to a session, and a summary of most of it.
 func (t *tour) fill(id firn.ID) (total int64, err error) {
 	text := strings.Repeat("Firn is last years' snow: pressed flat under the new, still there, in order. ", 100)
 	const batch = 128
@@ -85,7 +85,7 @@ func (t *tour) sumUp(id firn.ID) error {
 	return err
 }
 
-// messageLine spells a message as a file has it.
+// messageLine encodes a message as a log line.
 func messageLine(id firn.EntryID, role, text string) (json.RawMessage, error) {
 	return json.Marshal(map[string]any{
 		"type": firn.KindMessage, "id": id, "timestamp": time.Now().UTC(),

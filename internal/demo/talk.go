@@ -10,14 +10,14 @@ import (
 	"firn/wire"
 )
 
-// key names the conversation of the story, which is told in this file.
+// key is the key of the demo's session.
 const key = "agent:main:demo"
 
-// offlineModel answers in the story: it needs no key and no network, and says
-// the same every time.
+// offlineModel is the model of the demo. It needs no API key and no network, and is
+// deterministic.
 const offlineModel = "firn/offline"
 
-// create makes the session of a key, and finds the same one by the key again.
+// create creates a session with a key, and finds it again by the key.
 func (t *tour) create() (string, error) {
 	s, err := t.client.NewSession(t.ctx, wire.NewSession{Key: key})
 	if err != nil {
@@ -38,7 +38,7 @@ func (t *tour) create() (string, error) {
 	return fmt.Sprintf("%s → %s", key, prose.Short(s.ID)), nil
 }
 
-// ask says something and returns the answer, which must have a word in it.
+// ask sends a message and returns the answer, which must contain word.
 func (t *tour) ask(id firn.ID, text, word string) (wire.Answer, error) {
 	answer, err := t.client.Turn(t.ctx, id, wire.Turn{Text: text})
 	if err != nil {
@@ -50,7 +50,7 @@ func (t *tour) ask(id firn.ID, text, word string) (wire.Answer, error) {
 	return answer, nil
 }
 
-// converse has a conversation with a tool call and a look back in it.
+// converse has a conversation with a tool call and a recall of an earlier message.
 func (t *tour) converse() (string, error) {
 	if _, err := t.ask(t.talk, "My name is Ada, and I plan a trip to Oslo.", ""); err != nil {
 		return "", err
@@ -65,7 +65,7 @@ func (t *tour) converse() (string, error) {
 	if _, err := t.ask(t.talk, "What is my name?", "Ada"); err != nil {
 		return "", err
 	}
-	s, err := t.look(t.talk)
+	s, err := t.getSession(t.talk)
 	if err != nil {
 		return "", err
 	}
@@ -75,8 +75,8 @@ func (t *tour) converse() (string, error) {
 	return fmt.Sprintf("3 turns, %s, “Ada” remembered, %s on disk", prose.Plural(sum.Calls, "tool call"), prose.Size(s.Bytes)), nil
 }
 
-// look asks for a session with its state.
-func (t *tour) look(id firn.ID) (wire.Session, error) {
+// getSession returns a session with its state.
+func (t *tour) getSession(id firn.ID) (wire.Session, error) {
 	s, err := t.client.Session(t.ctx, string(id))
 	if err == nil && s.State == nil {
 		err = fmt.Errorf("session %s has no state: %s", id, s.Fault)
@@ -84,25 +84,25 @@ func (t *tour) look(id firn.ID) (wire.Session, error) {
 	return s, err
 }
 
-// longTalk is how many turns the talk goes on for.
+// longTalk is the number of further turns.
 const longTalk = 30
 
-// goOn talks until there is something to compact.
-func (t *tour) goOn() (string, error) {
+// continueTalk adds turns until there is something to compact.
+func (t *tour) continueTalk() (string, error) {
 	for i := range longTalk {
 		text := fmt.Sprintf("Note for day %d of the trip: %s", i+1, strings.Repeat("the snow became ice, and the ice went on. ", 8))
 		if _, err := t.ask(t.talk, text, ""); err != nil {
 			return "", err
 		}
 	}
-	s, err := t.look(t.talk)
+	s, err := t.getSession(t.talk)
 	if err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("%d more turns, window %s", longTalk, share(s.State.Window)), nil
 }
 
-// share is how full a window is.
+// share returns how full a window is.
 func share(u wire.Usage) string {
 	about := ""
 	if u.Estimated {
@@ -111,7 +111,7 @@ func share(u wire.Usage) string {
 	return about + prose.Share(u.Tokens, u.Window)
 }
 
-// compact lets a summary stand for most of the talk.
+// compact replaces most of the conversation with a summary.
 func (t *tour) compact() (string, error) {
 	var err error
 	if t.full, err = t.client.Window(t.ctx, t.talk, ""); err != nil {
@@ -132,8 +132,7 @@ func (t *tour) compact() (string, error) {
 	return fmt.Sprintf("%d messages → %d, ~%s tokens → ~%s; nothing was erased", t.full.Count, now.Count, prose.Grouped(done.Before), prose.Grouped(done.After)), nil
 }
 
-// search looks for what was said before the compaction, in all entries of the
-// branch: no summary is in its way.
+// search finds a message from before the compaction in the full branch.
 func (t *tour) search() (string, error) {
 	const word = "trip to Oslo"
 	looked, found := 0, 0
@@ -161,9 +160,9 @@ func (t *tour) search() (string, error) {
 	return fmt.Sprintf("“%s” in %d of %s entries, first in #%d, which is %s", word, found, prose.Grouped(int64(looked)), first.N, first.Out), nil
 }
 
-// fork goes on elsewhere from an earlier place, and leaves the session as it is.
+// fork forks the session at an earlier entry and leaves the original unchanged.
 func (t *tour) fork() (string, error) {
-	before, err := t.look(t.talk)
+	before, err := t.getSession(t.talk)
 	if err != nil {
 		return "", err
 	}
@@ -174,7 +173,7 @@ func (t *tour) fork() (string, error) {
 	if _, err := t.ask(s.ID, "What is 6*7?", "42"); err != nil {
 		return "", err
 	}
-	after, err := t.look(t.talk)
+	after, err := t.getSession(t.talk)
 	if err != nil {
 		return "", err
 	}
@@ -184,7 +183,7 @@ func (t *tour) fork() (string, error) {
 	return fmt.Sprintf("%s goes on from HEAD~5; %s has not one byte more", prose.Short(s.ID), prose.Short(t.talk)), nil
 }
 
-// uncompact takes the compaction back: the model is sent what it was before.
+// uncompact undoes the compaction: the model is sent the same messages as before.
 func (t *tour) uncompact() (string, error) {
 	if _, err := t.client.Undo(t.ctx, t.talk, t.compaction); err != nil {
 		return "", err
@@ -194,7 +193,7 @@ func (t *tour) uncompact() (string, error) {
 		return "", err
 	}
 	before := t.full.Totals
-	before.Notes, now.Totals.Notes = 0, 0 // what is recalled may have become more meanwhile
+	before.Notes, now.Totals.Notes = 0, 0 // recalled notes may have been added in the meantime
 	if now.Count != t.full.Count || now.Totals != before {
 		return "", fmt.Errorf("the window had %d messages %+v, and has %d %+v", t.full.Count, before, now.Count, now.Totals)
 	}

@@ -2,15 +2,15 @@ package instructions
 
 import "strings"
 
-// include is a path that a file includes. Maybe says that it is a word of the
-// text, which may mean something else: it counts only if there is such a file.
+// include is a path that a file includes. If Maybe is true, it is a word of the text that
+// may mean something else, and counts only if the file exists.
 type include struct {
 	path  string
 	maybe bool
 }
 
-// includes finds the paths that a text includes, in their order. Code blocks and
-// code spans include nothing.
+// includes returns the paths that a text includes, in order. Code blocks and code spans are
+// ignored.
 func includes(text string) []include {
 	var found []include
 	fence := ""
@@ -42,8 +42,8 @@ func includes(text string) []include {
 	return found
 }
 
-// fenceOf is the run of characters that begins a code block, empty if the line
-// begins none.
+// fenceOf returns the characters that start a code block, or "" if the line does not start
+// one.
 func fenceOf(line string) string {
 	for _, c := range []string{"`", "~"} {
 		if n := len(line) - len(strings.TrimLeft(line, c)); n >= 3 && !strings.Contains(line[n:], c) {
@@ -53,7 +53,7 @@ func fenceOf(line string) string {
 	return ""
 }
 
-// withoutSpans is a line without its code spans.
+// withoutSpans returns a line without its code spans.
 func withoutSpans(line string) string {
 	parts := strings.Split(line, "`")
 	if len(parts) < 3 {

@@ -26,15 +26,15 @@ import (
 )
 
 const (
-	// MaxDepth is how many includes may follow from one another.
+	// MaxDepth is the maximum nesting of includes.
 	MaxDepth = 5
-	// maxFiles bounds the files that are read.
+	// maxFiles limits the number of files read.
 	maxFiles = 64
-	// maxParents bounds how far up the project's root is searched for.
+	// maxParents limits how far up the project's root is searched.
 	maxParents = 64
 )
 
-// Options say what is read. Zero values mean none.
+// Options configures what is read. Zero values mean none.
 type Options struct {
 	// Names are the file names that are read in every directory, in this order.
 	Names []string
@@ -56,10 +56,10 @@ type File struct {
 	By string
 }
 
-// Skipped is a file that was not read, or not all of it, and why.
+// Skipped is a file that was not read, or only in part, with the reason.
 type Skipped struct{ Path, By, Why string }
 
-// String is one sentence for the user.
+// String returns one sentence for the user.
 func (s Skipped) String() string {
 	if s.By == "" {
 		return fmt.Sprintf("instructions: %s %s", s.Path, s.Why)
@@ -67,12 +67,12 @@ func (s Skipped) String() string {
 	return fmt.Sprintf("instructions: %s, included by %s, %s", s.Path, s.By, s.Why)
 }
 
-// Result is what was read for a directory.
+// Result is the result of reading a directory.
 type Result struct {
 	// Root is the project's root.
 	Root string
-	// Files are in the order they are sent in: the root's first, an included file
-	// after the one that includes it.
+	// Files are in the order in which they are sent: the root's first, and included files
+	// after the file that includes them.
 	Files   []File
 	Skipped []Skipped
 }
@@ -94,7 +94,7 @@ func Read(dir string, o Options) Result {
 		return Result{Root: root, Skipped: []Skipped{{Path: root, Why: "was not read: " + reason(err)}}}
 	}
 	for _, allowed := range o.Outside {
-		_ = r.open(r.home(allowed)) // one that does not exist allows nothing
+		_ = r.open(r.home(allowed)) // a path that does not exist allows nothing
 	}
 	var groups [][]File
 	for d := dir; ; d = filepath.Dir(d) {
@@ -108,13 +108,13 @@ func Read(dir string, o Options) Result {
 	return r.result
 }
 
-// markers are the names of what a project's root has in it.
+// markers are names that identify the root of a project.
 var markers = []string{".git", ".hg", ".jj", ".svn"}
 
-// Root returns the root of the project that a directory belongs to: the nearest
-// directory, from dir upwards, that is the root of a repository; dir itself if
-// none is. The search ends at a directory that everybody may write to, such as
-// /tmp: there another user could have made a repository.
+// Root returns the root of the project that a directory belongs to: the nearest directory,
+// from dir upwards, that is the root of a repository, or dir itself if there is none. The
+// search stops at a directory that all users can write to, such as /tmp, where another user
+// could have created a repository.
 func Root(dir string) string {
 	at := dir
 	for range maxParents {
@@ -132,8 +132,8 @@ func Root(dir string) string {
 	return dir
 }
 
-// shared reports whether everybody may write to a directory. Windows does not
-// tell it by the mode.
+// shared reports whether all users can write to a directory. On Windows the mode does not
+// show this.
 func shared(dir string) bool {
 	info, err := os.Stat(dir)
 	return err != nil || runtime.GOOS != "windows" && info.Mode().Perm()&0o002 != 0
@@ -157,7 +157,7 @@ type area struct {
 	only string
 }
 
-// open lets files below a path be read, or the file at the path.
+// open permits reading files below a path, or the file at the path.
 func (r *reader) open(path string) error {
 	path, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -181,11 +181,11 @@ func (r *reader) open(path string) error {
 
 func (r *reader) close() {
 	for _, a := range r.areas {
-		_ = a.root.Close() // only read
+		_ = a.root.Close() // read-only
 	}
 }
 
-// directory reads the files of one directory, and what they include.
+// directory reads the files of one directory and the files they include.
 func (r *reader) directory(dir string) []File {
 	var files []File
 	for _, name := range r.o.Names {
@@ -194,8 +194,8 @@ func (r *reader) directory(dir string) []File {
 	return files
 }
 
-// read reads a file and what it includes. Maybe: nothing is wrong if there is no
-// such file, or if a word names a directory.
+// read reads a file and the files it includes. If maybe is true, a missing file, or a word
+// that names a directory, is not an error.
 func (r *reader) read(path, by string, maybe bool, depth int) []File {
 	text, err := r.text(path, by)
 	switch {
@@ -228,13 +228,13 @@ var (
 	errMany    = fmt.Errorf("there are more than %d instruction files", maxFiles)
 )
 
-// text reads what is left of the size limit from a file that was not read yet.
+// text reads a file that was not read yet, up to the rest of the size limit.
 func (r *reader) text(path, by string) (string, error) {
 	f, err := r.file(path)
 	if err != nil {
 		return "", err
 	}
-	defer f.Close() // only read
+	defer f.Close() // read-only
 	info, err := f.Stat()
 	switch {
 	case err != nil:
@@ -263,8 +263,8 @@ func (r *reader) text(path, by string) (string, error) {
 	return strings.TrimSpace(text), nil
 }
 
-// file opens a plain file inside one of the areas. If the path leads there by a
-// link that an os.Root does not follow, the path it leads to is tried.
+// file opens a regular file inside one of the areas. If the path contains a link that
+// os.Root does not follow, the resolved path is tried.
 func (r *reader) file(path string) (*os.File, error) {
 	f, err := r.within(path)
 	if err == nil || errors.Is(err, errPlain) {
@@ -280,9 +280,8 @@ func (r *reader) file(path string) (*os.File, error) {
 	return nil, err
 }
 
-// within opens a plain file inside one of the areas. Whether it is inside is
-// decided while it is opened: a link that is changed meanwhile does not lead
-// outside.
+// within opens a regular file inside one of the areas. The check is part of opening it, so
+// changing a link in between cannot lead outside.
 func (r *reader) within(path string) (*os.File, error) {
 	for _, a := range r.areas {
 		rel, err := filepath.Rel(a.dir, path)
@@ -310,7 +309,7 @@ func (r *reader) resolve(path, dir string) string {
 	return filepath.Clean(path)
 }
 
-// home replaces a ~ at the beginning of a path.
+// home expands a leading ~ in a path.
 func (r *reader) home(path string) string {
 	if rest, ok := strings.CutPrefix(path, "~"+string(filepath.Separator)); ok && r.o.Home != "" {
 		return filepath.Join(r.o.Home, rest)
@@ -318,7 +317,7 @@ func (r *reader) home(path string) string {
 	return path
 }
 
-// shown is a path as it is shown: relative to the project's root if it is inside.
+// shown returns a path for display: relative to the project's root if it is inside.
 func (r *reader) shown(path string) string {
 	if rel, err := filepath.Rel(r.result.Root, path); err == nil && filepath.IsLocal(rel) {
 		return filepath.ToSlash(rel)
@@ -333,7 +332,7 @@ func (r *reader) skip(path, by, why string) {
 	r.result.Skipped = append(r.result.Skipped, Skipped{Path: r.shown(path), By: by, Why: why})
 }
 
-// reason is an error without the path, which is told beside it.
+// reason returns an error without its path, which is shown separately.
 func reason(err error) string {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err.Error()

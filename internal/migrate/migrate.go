@@ -1,11 +1,10 @@
-// Package migrate carries all sessions of one store to another: every line byte
-// for byte, the keys, and what is archived or in the bin.
+// Package migrate copies all sessions from one store to another: every line byte for byte,
+// the keys, and the archive and trash states.
 //
-// It can be interrupted at any time and run again: what is there already is
-// compared and counted, what is missing is added. A session that is another one
-// there is never changed: it is told of, and the others go on. With [Options].Copy
-// the other store is no more than a copy, which is made to say what the first one
-// says. Nothing is ever changed where sessions come from.
+// It can be interrupted at any time and run again: sessions that are already there are
+// compared, and missing lines are added. A session that differs in the target is reported
+// and never changed, and the others continue. With [Options].Copy the target is a mirror
+// and is made identical to the source. The source is never changed.
 package migrate
 
 import (
@@ -24,55 +23,52 @@ import (
 	"firn/store"
 )
 
-// Side is a store that sessions are carried to.
+// Side is a target store.
 type Side interface {
 	store.Carrier
 	store.Keyed
 	store.Remover
 }
 
-// Options says how sessions are carried.
+// Options configures a migration.
 type Options struct {
-	// Copy says that nobody but us writes where they are carried to: what differs
-	// there is replaced, and what was purged is purged there too. The store must
-	// be able to.
+	// Copy states that the target is written only by this package: differing sessions are
+	// replaced, and purges are repeated. The store must support that.
 	Copy bool
-	// Done tells whether a session was carried before as it stands now, so that it
-	// need not be read. Nil: none was.
+	// Done reports whether a session was copied before in its current state, so that it
+	// need not be read. Nil means that none was.
 	Done func(h store.Holding) bool
-	// Progress is told how many bytes of how many were read. Nil: nobody.
+	// Progress is called with the number of bytes read and the total. It may be nil.
 	Progress func(what string, done, total int64)
 }
 
-// Report tells what was carried.
+// Report is the result of a migration.
 type Report struct {
-	// Sessions is how many there are where they come from. Each was new, had gone
-	// on, was the same already, was left out because it was carried before, was
-	// purged, or differs.
+	// Sessions is the number of sessions in the source. Each was new, extended, unchanged,
+	// skipped because it was copied before, purged, or different.
 	Sessions int `json:"sessions"`
 	New      int `json:"new"`
 	Longer   int `json:"longer"`
 	Same     int `json:"same"`
 	Before   int `json:"before,omitempty"`
 	Purged   int `json:"purged"`
-	// Replaced is how many of a copy were made anew.
+	// Replaced is the number of sessions replaced in a copy.
 	Replaced int `json:"replaced,omitempty"`
-	// Lines and Bytes are what all of them have that were read, Added the lines
-	// that were not there.
+	// Lines and Bytes count the sessions that were read, Added the lines that were missing.
 	Lines int64 `json:"lines"`
 	Bytes int64 `json:"bytes"`
 	Added int64 `json:"added"`
-	// Keys is how many keys point where they did.
+	// Keys is the number of keys with the same session on both sides.
 	Keys int `json:"keys"`
-	// Sum is the SHA-256 over the sums of all sessions that were read on both
-	// sides, in the order of their ids.
+	// Sum is the SHA-256 over the checksums of all sessions that were read on both sides,
+	// ordered by ID.
 	Sum string `json:"sha256,omitempty"`
-	// Carried tells of each session that was read what was compared, by id.
+	// Carried lists the sessions that were read and compared, ordered by ID.
 	Carried []Carried `json:"carried,omitempty"`
-	// Moved says that the home of the sessions records that they are here now.
+	// Moved is true if the home of the sessions records that they are stored in the target
+	// now.
 	Moved bool `json:"moved,omitempty"`
-	// Differ are the sessions and keys that are others there. They were not
-	// changed.
+	// Differ lists the sessions and keys that differ in the target. They were not changed.
 	Differ []Difference `json:"differ,omitempty"`
 }
 
@@ -84,7 +80,7 @@ type Carried struct {
 	Sum     string  `json:"sha256"`
 }
 
-// Difference is something that is another thing there.
+// Difference is a session or key that differs in the target.
 type Difference struct {
 	Session firn.ID `json:"session,omitempty"`
 	Key     string  `json:"key,omitempty"`
@@ -93,12 +89,12 @@ type Difference struct {
 	TooLarge bool `json:"tooLarge,omitempty"`
 }
 
-// OK reports whether all is there.
+// OK reports whether there are no differences.
 func (r *Report) OK() bool { return len(r.Differ) == 0 }
 
-// Run carries all sessions from one store to another, and then compares them. If
-// it fails or is interrupted the report tells how far it got, and whoever runs it
-// again goes on from there.
+// Run copies all sessions from one store to another and then compares them. If it fails or
+// is interrupted, the report covers the part that was done, and another Run continues from
+// there.
 func Run(ctx context.Context, from store.Source, to Side, o Options) (*Report, error) {
 	m := &move{ctx: ctx, from: from, to: to, o: o, report: &Report{}}
 	if o.Progress == nil {
@@ -117,7 +113,7 @@ func Run(ctx context.Context, from store.Source, to Side, o Options) (*Report, e
 	return m.report, err
 }
 
-// move is one run.
+// move is the state of one run.
 type move struct {
 	ctx      context.Context
 	from     store.Source
@@ -125,14 +121,13 @@ type move struct {
 	o        Options
 	report   *Report
 	holdings []store.Holding
-	// passed is how many bytes were read, of total.
+	// passed is the number of bytes read, total the number to read.
 	passed, total int64
-	// unread is why the session that is being carried could not be read; nil if
-	// it could.
+	// unread is the error from reading the current session, or nil.
 	unread error
 }
 
-// carryAll carries the sessions, in the order of their ids.
+// carryAll copies the sessions, ordered by ID.
 func (m *move) carryAll() (err error) {
 	if m.holdings, err = m.from.Holdings(m.ctx); err != nil {
 		return err
@@ -160,7 +155,7 @@ func (m *move) carryAll() (err error) {
 
 func (m *move) before(h store.Holding) bool { return m.o.Done != nil && m.o.Done(h) }
 
-// carry carries one session.
+// carry copies one session.
 func (m *move) carry(h store.Holding) error {
 	sum := newSum()
 	m.unread = nil
@@ -199,7 +194,7 @@ func (m *move) carry(h store.Holding) error {
 	return nil
 }
 
-// replace makes a session of a copy what the one is that it is a copy of.
+// replace replaces a session of a copy with that of the source.
 func (m *move) replace(h store.Holding, s *sum) (store.Loaded, error) {
 	if h.Receipt != nil {
 		_, err := m.to.Purge(m.ctx, h.ID, h.Receipt.Reason)
@@ -214,13 +209,12 @@ func (m *move) replace(h store.Holding, s *sum) (store.Loaded, error) {
 	n, err := replacer.Replace(m.ctx, h.ID, m.read(h.ID, s))
 	if err == nil {
 		m.report.Replaced++
-		_, err = m.to.Load(m.ctx, h, m.read(h.ID, newSum())) // for what became of it
+		_, err = m.to.Load(m.ctx, h, m.read(h.ID, newSum())) // for its archive or trash state
 	}
 	return store.Loaded{Added: n}, err
 }
 
-// placeAll archives, removes and takes back in a copy what was there already, and
-// has been archived, removed or taken back since.
+// placeAll updates the archive and trash states of sessions that were already in a copy.
 func (m *move) placeAll() error {
 	all, err := m.to.Holdings(m.ctx)
 	if err != nil {
@@ -242,7 +236,7 @@ func (m *move) placeAll() error {
 	return nil
 }
 
-// place puts one session of a copy where the one is that it is a copy of.
+// place updates the archive and trash state of one session of a copy.
 func (m *move) place(h, now store.Holding) (err error) {
 	if now.Removed && (!h.Removed || now.Archived != h.Archived) {
 		if err = m.to.Restore(m.ctx, h.ID); err != nil {
@@ -262,7 +256,7 @@ func (m *move) place(h, now store.Holding) (err error) {
 	return err
 }
 
-// read reads a session and adds it up, each time anew.
+// read returns the lines of a session and adds them to s, starting over on each iteration.
 func (m *move) read(id firn.ID, s *sum) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		*s = *newSum()
@@ -280,17 +274,17 @@ func (m *move) read(id firn.ID, s *sum) iter.Seq2[[]byte, error] {
 	}
 }
 
-// tellEvery is how many bytes are read before progress is told.
-const tellEvery = 1 << 20
+// progressEvery is the number of bytes between progress reports.
+const progressEvery = 1 << 20
 
 func (m *move) pass(what string, line []byte) {
-	before := m.passed / tellEvery
-	if m.passed += int64(len(line)) + 1; m.passed/tellEvery != before {
+	before := m.passed / progressEvery
+	if m.passed += int64(len(line)) + 1; m.passed/progressEvery != before {
 		m.o.Progress(what, min(m.passed, m.total), m.total)
 	}
 }
 
-// compareAll reads all that was carried where it is now.
+// compareAll reads all copied sessions from the target.
 func (m *move) compareAll() error {
 	m.passed, m.total = 0, 0
 	for _, c := range m.report.Carried {
@@ -322,8 +316,8 @@ func (m *move) compareAll() error {
 	return nil
 }
 
-// bindAll makes keys point where they do. A key that points at a session there
-// which has never been here is left.
+// bindAll sets the keys in the target. A key bound to a session that does not exist in the
+// source is left alone.
 func (m *move) bindAll() error {
 	keys, err := m.from.Bindings(m.ctx)
 	if err != nil {
@@ -370,7 +364,7 @@ func (m *move) bind(key string, id firn.ID, ours map[firn.ID]bool) error {
 	return err
 }
 
-// sum adds up lines.
+// sum computes the checksum of lines.
 type sum struct {
 	hash         hash.Hash
 	lines, bytes int64

@@ -13,8 +13,7 @@ import (
 	"firn/wire"
 )
 
-// Line is what people are shown of a line of a transcript. Only what is shown
-// is read; see docs/format.md.
+// Line is the part of a transcript line that is displayed; see docs/format.md.
 type Line struct {
 	Type      string       `json:"type"`
 	ID        firn.EntryID `json:"id"`
@@ -29,29 +28,29 @@ type Line struct {
 	Level     string       `json:"thinkingLevel"`
 	Reason    string       `json:"reason"`
 	Custom    string       `json:"customType"`
-	// Data is what a program keeps.
+	// Data is the data of a custom entry.
 	Data json.RawMessage `json:"data"`
-	// Content is what a program says, and By which one it was.
+	// Content is the message of a program, and By the program.
 	Content json.RawMessage `json:"content"`
 	By      string          `json:"by"`
-	// Display says that what a program says is for the user too.
+	// Display is true if the message of a program is also for the user.
 	Display bool         `json:"display"`
 	CWD     string       `json:"cwd"`
 	Key     string       `json:"key"`
 	Before  int64        `json:"tokensBefore"`
 	Kept    firn.EntryID `json:"firstKeptEntryId"`
-	// Sender is the person who said a message, Agent who answered.
+	// Sender is the user who sent a message, Agent the agent that answered.
 	Sender word `json:"sender"`
 	Agent  word `json:"agent"`
 }
 
-// word is a text that other programs may have written otherwise: then it is empty.
+// word is a string; a value of another type decodes as empty.
 type word string
 
-// UnmarshalJSON reads a text.
+// UnmarshalJSON implements [json.Unmarshaler].
 func (w *word) UnmarshalJSON(data []byte) error {
 	var s string
-	_ = json.Unmarshal(data, &s) // what is odd is left out
+	_ = json.Unmarshal(data, &s) // other types decode as empty
 	*w = word(s)
 	return nil
 }
@@ -66,11 +65,11 @@ type Said struct {
 	Failed  bool            `json:"isError"`
 	Command string          `json:"command"`
 	Output  string          `json:"output"`
-	// Sections are those of a system prompt.
+	// Sections are the sections of a system prompt.
 	Sections json.RawMessage `json:"sections"`
 }
 
-// Piece is a piece of a message.
+// Piece is a part of a message.
 type Piece struct {
 	Type      string          `json:"type"`
 	Text      string          `json:"text"`
@@ -80,14 +79,14 @@ type Piece struct {
 	MimeType  string          `json:"mimeType"`
 }
 
-// ReadLine reads what can be shown of a line; false if it is no entry.
+// ReadLine decodes a line for display. It returns false if the line is not an entry.
 func ReadLine(raw json.RawMessage) (Line, bool) {
 	var l Line
-	_ = json.Unmarshal(raw, &l) // what is odd is left out
+	_ = json.Unmarshal(raw, &l) // invalid members are left empty
 	return l, l.Type != ""
 }
 
-// Pieces are the pieces of a message. A message may be just a text.
+// Pieces returns the parts of a message, whose content may be a plain string.
 func (s *Said) Pieces() []Piece {
 	var text string
 	if json.Unmarshal(s.Content, &text) == nil {
@@ -100,7 +99,7 @@ func (s *Said) Pieces() []Piece {
 	return parts
 }
 
-// Text joins the text of a message.
+// Text returns the text of a message.
 func (s *Said) Text() string {
 	var texts []string
 	for _, p := range s.Pieces() {
@@ -111,8 +110,8 @@ func (s *Said) Text() string {
 	return strings.Join(texts, "\n")
 }
 
-// Draft is the piece of an answer that an entry keeps, which was being given; false
-// if it is none. The answer, once it is there, says it all again.
+// Draft returns the partial answer that an entry stores, or false if it stores none. The
+// final answer repeats the text.
 func (l Line) Draft() (text string, ok bool) {
 	if l.Custom != firn.DraftType {
 		return "", false
@@ -120,23 +119,23 @@ func (l Line) Draft() (text string, ok bool) {
 	var piece struct {
 		Text string `json:"text"`
 	}
-	_ = json.Unmarshal(l.Data, &piece) // what is odd is left out
+	_ = json.Unmarshal(l.Data, &piece) // invalid members are left empty
 	return piece.Text, true
 }
 
-// usageType is the type of an entry that tells what something cost beside a turn.
+// usageType is the type of an entry that records usage outside of turns.
 const usageType = "firn.usage"
 
-// Counts reports whether an entry only adds up what was used.
+// Counts reports whether an entry only records usage.
 func (l Line) Counts() bool { return l.Custom == firn.CountersType || l.Custom == usageType }
 
-// Answers reports whether an entry is part of an answer: what a model said, or
-// what a tool gave it.
+// Answers reports whether an entry is part of an answer: a message of the model, or a tool
+// result.
 func (l Line) Answers() bool {
 	return l.Message != nil && (l.Message.Role == "assistant" || l.Message.Role == "toolResult")
 }
 
-// Who says who speaks.
+// Who returns the author of an entry.
 func (l Line) Who() string {
 	if l.Message == nil {
 		return KindName(l.Type)
@@ -154,7 +153,7 @@ func (l Line) Who() string {
 	return OneLine(l.Message.Role, 20)
 }
 
-// KindName calls kinds of entries by the words of people.
+// KindName returns the display name of an entry kind.
 func KindName(kind string) string {
 	switch firn.Kind(kind) {
 	case firn.KindHeader:
@@ -175,15 +174,14 @@ func KindName(kind string) string {
 	return OneLine(kind, 20)
 }
 
-// Undisplayed reports whether an entry is a message of a program that only the model is
-// to see.
+// Undisplayed reports whether an entry is a message of a program that is only for the
+// model.
 func (l Line) Undisplayed() bool { return firn.Kind(l.Type) == firn.KindCustomMessage && !l.Display }
 
-// resultLines is how many lines are shown of what a tool returned, unless all
-// are asked for.
+// resultLines is the number of lines shown of a tool result, unless all are requested.
 const resultLines = 3
 
-// body is what an entry says, as lines.
+// body returns the content of an entry as lines.
 func (l Line) body(full bool) []string {
 	if l.Message != nil {
 		return l.Message.lines(full)
@@ -222,7 +220,7 @@ func (l Line) body(full bool) []string {
 	return nil
 }
 
-// sidechainLines is what a message in the transcript of a sub-agent says.
+// sidechainLines returns the lines of a message in the transcript of a sub-agent.
 func sidechainLines(m *firn.Message, full bool) (lines []string) {
 	for _, part := range m.Parts {
 		switch p := part.(type) {
@@ -237,7 +235,7 @@ func sidechainLines(m *firn.Message, full bool) (lines []string) {
 	return lines
 }
 
-// lines is what a message says.
+// lines returns the content of a message as lines.
 func (s *Said) lines(full bool) []string {
 	if s.Role == "bashExecution" {
 		return append([]string{"$ " + OneLine(s.Command, 200)}, cut(Lines(s.Output), full)...)
@@ -280,12 +278,12 @@ func (s *Said) lines(full bool) []string {
 	return lines
 }
 
-// Lines takes a text apart into lines that are safe to be shown.
+// Lines splits a text into lines that are safe to display.
 func Lines(text string) []string {
 	return strings.Split(strings.TrimRight(CleanLines(text), "\n"), "\n")
 }
 
-// cut bounds lines.
+// cut limits the number of lines.
 func cut(lines []string, full bool) []string {
 	if full || len(lines) <= resultLines+1 {
 		return lines
@@ -293,8 +291,8 @@ func cut(lines []string, full bool) []string {
 	return append(lines[:resultLines:resultLines], fmt.Sprintf("… %d more lines (--full)", len(lines)-resultLines))
 }
 
-// outWord says why an entry is not part of what the model is sent. Hidden is for people
-// what somebody hid.
+// outWord returns the reason why an entry is not sent to the model. It is "hidden" only for
+// entries hidden by a user.
 func outWord(why string) string {
 	switch why {
 	case "tombstoned":
@@ -305,8 +303,7 @@ func outWord(why string) string {
 	return OneLine(why, 40)
 }
 
-// CutOff is the beginning of an answer that nothing more is known of, as people
-// read it.
+// CutOff formats the beginning of an answer that was never completed.
 func CutOff(text string) string {
 	var b strings.Builder
 	b.WriteString("agent  (an answer that was cut off, or is being given)\n")
@@ -317,10 +314,10 @@ func CutOff(text string) string {
 	return b.String()
 }
 
-// Damage is the line that stands where a session is damaged.
+// Damage returns the line shown in place of damage in a session.
 func Damage(d wire.Damage) string { return "⚠ " + OneLine(d.String(), 300) }
 
-// Entry is an entry as people read it: who and when, and what was said.
+// Entry formats an entry: author, time and content.
 func Entry(e wire.Entry, full bool) string {
 	number := ""
 	if e.N > 0 {

@@ -1,7 +1,7 @@
-// Package prose spells things for people who read a terminal: numbers, sizes,
-// times, tables, and text of strangers made safe to be shown.
+// Package prose formats values for the terminal: numbers, sizes, times and tables. It also
+// makes untrusted text safe to display.
 //
-// It decides nothing and prints nothing.
+// It prints nothing itself.
 package prose
 
 import (
@@ -16,10 +16,10 @@ import (
 	"firn"
 )
 
-// Plural counts things.
+// Plural formats a count with a noun that forms its plural with s.
 func Plural(n int, thing string) string { return Count(n, thing, thing+"s") }
 
-// Count counts things that are called otherwise if there are many.
+// Count formats a count with the singular or plural of a noun.
 func Count(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -27,7 +27,7 @@ func Count(n int, one, many string) string {
 	return Grouped(int64(n)) + " " + many
 }
 
-// Grouped spells a number with commas.
+// Grouped formats a number with thousands separators.
 func Grouped(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
@@ -36,7 +36,7 @@ func Grouped(n int64) string {
 	return s
 }
 
-// Thousands spells a number in thousands if it is large.
+// Thousands formats a number, in thousands if it is large.
 func Thousands(n int64) string {
 	switch {
 	case n < 1000:
@@ -47,7 +47,7 @@ func Thousands(n int64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/1e6), ".0") + "M"
 }
 
-// Size spells a number of bytes, to two places or three.
+// Size formats a number of bytes with two or three significant digits.
 func Size(n int64) string {
 	if n < 1000 {
 		return fmt.Sprintf("%d B", n)
@@ -64,8 +64,7 @@ func Size(n int64) string {
 	return fmt.Sprintf("%.*f %s", digits, value, []string{"B", "kB", "MB", "GB", "TB", "PB"}[unit])
 }
 
-// Share spells how much of a window is used; one whose size is not known has
-// no share.
+// Share formats the used part of a window. A window of unknown size has no share.
 func Share(tokens, window int64) string {
 	if window <= 0 {
 		return Grouped(tokens) + " tokens"
@@ -73,7 +72,7 @@ func Share(tokens, window int64) string {
 	return fmt.Sprintf("%s of %s", Percent(tokens, window), Thousands(window))
 }
 
-// Percent spells a part of a whole; of nothing it is a dash.
+// Percent formats part as a percentage of whole, or a dash if whole is zero.
 func Percent(part, whole int64) string {
 	if whole <= 0 {
 		return "–"
@@ -81,7 +80,7 @@ func Percent(part, whole int64) string {
 	return fmt.Sprintf("%.0f%%", 100*float64(part)/float64(whole))
 }
 
-// Ago spells how long ago something was.
+// Ago formats the time since t.
 func Ago(t, now time.Time) string {
 	switch d := now.Sub(t); {
 	case t.IsZero():
@@ -96,15 +95,15 @@ func Ago(t, now time.Time) string {
 	return t.Local().Format("2006-01-02")
 }
 
-// ShortLen is how much of a session's id is shown: all that tells the time it
-// was made, to the millisecond. It can be typed where an id is wanted.
+// ShortLen is the length of an abbreviated session ID. It covers the creation time to the
+// millisecond. An abbreviated ID is accepted wherever an ID is.
 const ShortLen = 13
 
-// Short is the beginning of an id.
+// Short returns an abbreviated ID.
 func Short(id firn.ID) string { return firn.CutText(string(id), ShortLen) }
 
-// Shortest is the beginning of an id that none of the others has, at least as
-// long as [Short].
+// Shortest returns the shortest prefix of an ID that is unique among others, and at least
+// as long as [Short].
 func Shortest(id firn.ID, among []firn.ID) string {
 	n := ShortLen
 	for _, other := range among {
@@ -115,12 +114,12 @@ func Shortest(id firn.ID, among []firn.ID) string {
 	return firn.CutText(string(id), n)
 }
 
-// Table lays out rows in columns, two spaces between them. Wide characters count
-// for what they take.
+// Table formats rows in columns separated by two spaces. Wide characters count with their
+// display width.
 func Table(rows [][]string) []string { return Columns(rows, "") }
 
-// Columns is Table with a form for each column: r puts it to the right, all
-// else to the left. Columns that the form does not have are to the left.
+// Columns is Table with an alignment for each column: r in form aligns right, anything else
+// left. Columns beyond form align left.
 func Columns(rows [][]string, form string) []string {
 	var widths []int
 	for _, row := range rows {
@@ -150,8 +149,8 @@ func Columns(rows [][]string, form string) []string {
 	return lines
 }
 
-// Clean makes text safe to be shown on one line: whatever could move the
-// cursor, set colours or begin a line is a space.
+// Clean makes text safe to display on one line: characters that could move the cursor,
+// change colors or start a line are replaced by spaces.
 func Clean(text string) string {
 	return strings.Map(func(r rune) rune {
 		if hostile(r) {
@@ -161,7 +160,7 @@ func Clean(text string) string {
 	}, text)
 }
 
-// CleanLines is Clean for text that may have lines and tabs.
+// CleanLines is Clean for text that may contain newlines and tabs.
 func CleanLines(text string) string {
 	return strings.Map(func(r rune) rune {
 		if hostile(r) && r != '\n' && r != '\t' {
@@ -171,13 +170,13 @@ func CleanLines(text string) string {
 	}, text)
 }
 
-// hostile reports whether a terminal may obey a rune instead of showing it, or
-// show what follows in another order.
+// hostile reports whether a terminal may interpret a rune instead of showing it, or display
+// the text after it in another order.
 func hostile(r rune) bool {
 	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Bidi_Control, r)
 }
 
-// OneLine is a text on one line, cut to at most n characters.
+// OneLine returns text on one line, cut to at most n characters.
 func OneLine(text string, n int) string {
 	text = strings.Join(strings.Fields(Clean(firn.CutText(text, 4*n))), " ")
 	runes := []rune(text)

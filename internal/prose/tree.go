@@ -9,22 +9,21 @@ import (
 	"firn/wire"
 )
 
-// drawing is a tree on its way to the screen. Entries are known by their numbers: a
-// file may use an id twice, and a number is always greater than its parent's.
+// drawing is the state of drawing a tree. Entries are identified by their numbers: a file
+// may use an ID twice, and a number is always greater than its parent's.
 type drawing struct {
 	nodes    map[int]wire.Node
 	children map[int][]int
-	// head is the number of the entry that is drawn as the head.
+	// head is the number of the entry drawn as the head.
 	head int
 	all  bool
-	// damage is what could not be read, by the number of the entry before it.
+	// damage holds the unreadable places by the number of the preceding entry.
 	damage map[int][]wire.Damage
 	lines  []string
 }
 
-// Tree draws a tree, the oldest entry first: the branch of the head straight
-// down, others beside it. Entries that say nothing are left out unless all are
-// asked for.
+// Tree draws a tree, oldest entry first: the branch of the head straight down, other
+// branches beside it. Entries without content are left out unless all is true.
 func Tree(t wire.Tree, all bool) []string {
 	d := &drawing{nodes: make(map[int]wire.Node), children: make(map[int][]int), all: all, damage: make(map[int][]wire.Damage)}
 	for _, n := range t.Nodes {
@@ -60,8 +59,8 @@ func Tree(t wire.Tree, all bool) []string {
 	return append(d.lines, note)
 }
 
-// visible is the entry that is drawn as the head: itself, or the last one before
-// it that is drawn.
+// visible returns the entry drawn as the head: head itself, or the last drawn entry before
+// it.
 func (d *drawing) visible(head int) int {
 	for number := head; !d.all; {
 		n, ok := d.nodes[number]
@@ -76,8 +75,8 @@ func (d *drawing) visible(head int) int {
 	return head
 }
 
-// fork draws entries that follow the same one: those that do not lead to the
-// head beside, the last one straight on.
+// fork draws entries with the same parent: the branches that do not lead to the head first,
+// then the last one straight on.
 func (d *drawing) fork(numbers []int, indent string) {
 	numbers = slices.Clone(numbers)
 	slices.SortStableFunc(numbers, func(a, b int) int { return d.rank(a) - d.rank(b) })
@@ -90,7 +89,7 @@ func (d *drawing) fork(numbers []int, indent string) {
 	}
 }
 
-// rank puts the branch of the head last.
+// rank sorts the branch of the head last.
 func (d *drawing) rank(number int) int {
 	if d.nodes[number].OnPath {
 		return 1
@@ -98,7 +97,7 @@ func (d *drawing) rank(number int) int {
 	return 0
 }
 
-// run draws an entry and those after it, as long as there is one way to go.
+// run draws an entry and its descendants up to the next fork.
 func (d *drawing) run(number int, indent string) {
 	for {
 		n := d.nodes[number]
@@ -115,7 +114,7 @@ func (d *drawing) run(number int, indent string) {
 	}
 }
 
-// damaged draws what could not be read behind an entry.
+// damaged draws the unreadable places after an entry.
 func (d *drawing) damaged(number int, indent string) {
 	for _, one := range d.damage[number] {
 		d.lines = append(d.lines, indent+Damage(one))
@@ -123,7 +122,7 @@ func (d *drawing) damaged(number int, indent string) {
 	delete(d.damage, number)
 }
 
-// Speaks reports whether an entry says something.
+// Speaks reports whether an entry has content to show.
 func Speaks(n wire.Node) bool {
 	switch n.Kind {
 	case firn.KindMessage, firn.KindCompaction, firn.KindBranchSummary, firn.KindCustomMessage:
@@ -132,7 +131,7 @@ func Speaks(n wire.Node) bool {
 	return n.Fault != "" || n.Label != ""
 }
 
-// line is one line of the drawing.
+// line returns one line of the drawing.
 func (d *drawing) line(n wire.Node) string {
 	mark := "·"
 	switch {
@@ -157,7 +156,7 @@ func (d *drawing) line(n wire.Node) string {
 	return strings.TrimRight(strings.Join(words, "  "), " ")
 }
 
-// WhoOf says who speaks in an entry, or what it is.
+// WhoOf returns the author of an entry, or its kind.
 func WhoOf(n wire.Node) string {
 	switch n.Role {
 	case firn.RoleUser:

@@ -6,7 +6,7 @@ import (
 	"firn/wire"
 )
 
-// Level says in words that a window is nearly full; nothing if it is not.
+// Level returns a warning if a window is nearly full, or "".
 func Level(u wire.Usage) string {
 	switch u.Level {
 	case "high":
@@ -17,7 +17,7 @@ func Level(u wire.Usage) string {
 	return ""
 }
 
-// Breaker says how often compaction failed, and until when it is paused.
+// Breaker returns how often compaction failed, and until when it is paused.
 func Breaker(b wire.Breaker) string {
 	text := fmt.Sprintf("failed %s in a row", Count(b.Failures, "time", "times"))
 	if b.Open {

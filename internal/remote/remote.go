@@ -1,5 +1,5 @@
-// Package remote reads all sessions of a gateway as their store holds them, byte for
-// byte, so that they can be copied. The gateway may be in this process.
+// Package remote reads all sessions of a gateway byte for byte, so that they can be copied.
+// The gateway may be in the same process.
 package remote
 
 import (
@@ -17,7 +17,7 @@ type Source struct{ Client *client.Client }
 
 var _ store.Source = Source{}
 
-// Holdings tells of all sessions of the gateway's store.
+// Holdings returns all sessions of the gateway's store.
 func (s Source) Holdings(ctx context.Context) ([]store.Holding, error) {
 	var all []store.Holding
 	for line, err := range s.Client.Stored(ctx) {
@@ -44,7 +44,7 @@ func (s Source) Lines(ctx context.Context, id firn.ID) iter.Seq2[[]byte, error] 
 	return s.Client.StoredLines(ctx, id)
 }
 
-// Bindings tells where all keys point.
+// Bindings returns the sessions of all keys.
 func (s Source) Bindings(ctx context.Context) (map[string]firn.ID, error) {
 	keys := make(map[string]firn.ID)
 	for line, err := range s.Client.Stored(ctx) {

@@ -11,35 +11,35 @@ import (
 	"strings"
 )
 
-// The names that files are asked for by.
+// Paths with a special meaning.
 const (
 	indexName = "index.html"
 	assetsDir = "/assets/"
-	// iconName is what browsers ask for without being told to.
+	// iconPath is requested by browsers on their own.
 	iconPath = "/favicon.ico"
 )
 
-// How long browsers keep a file. What has its hash in its name is for ever the
-// same; of others they ask whether it has changed.
+// Cache-Control values. A file with its hash in its name never changes; others are
+// revalidated.
 const (
 	forEver  = "public, max-age=31536000, immutable"
 	askFirst = "no-cache"
 )
 
-// site is all files, by their paths.
+// site holds all files by path.
 type site struct {
 	index *file
 	files map[string]*file
 }
 
-// file is one of them, plain and, if that is smaller, packed.
+// file is a file of the site, uncompressed and, if that is smaller, gzip-compressed.
 type file struct {
 	kind, hash, cache string
 	plain, packed     []byte
 }
 
-// build makes the files ready to be sent. In the index, each file is asked for
-// by a name that changes when it does.
+// build prepares the files for serving. The index refers to each file by a name that
+// contains its hash.
 func build(files fs.FS) (*site, error) {
 	index, err := fs.ReadFile(files, indexName)
 	if err != nil {
@@ -71,7 +71,7 @@ func build(files fs.FS) (*site, error) {
 	return s, nil
 }
 
-// find is what is sent for a path: a file, or else the index, which knows pages.
+// find returns the file for a path, or the index, which handles all page paths.
 func (s *site) find(path string) (*file, bool) {
 	if f, ok := s.files[path]; ok {
 		return f, true
@@ -82,8 +82,8 @@ func (s *site) find(path string) (*file, bool) {
 	return s.index, true
 }
 
-// kinds are the types of files. The system's own table would say something else
-// on every machine.
+// kinds maps file extensions to content types. The system's own table differs between
+// machines.
 var kinds = map[string]string{
 	".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
 	".svg": "image/svg+xml", ".png": "image/png", ".json": "application/json", ".webmanifest": "application/manifest+json", ".woff2": "font/woff2",
@@ -96,7 +96,7 @@ func newFile(name string, body []byte, cache string) *file {
 		f.kind = "application/octet-stream"
 	}
 	var packed bytes.Buffer
-	z, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // a level that there is
+	z, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // the level is valid
 	if _, err := z.Write(body); err == nil && z.Close() == nil && packed.Len() < len(body) {
 		f.packed = packed.Bytes()
 	}

@@ -1,10 +1,9 @@
-// Package webui is what browsers see: pages that are in the program itself, and
-// ask the gateway for everything else.
+// Package webui serves the web interface. Its pages are embedded in the binary and get all
+// their data from the gateway.
 //
-// The pages are made of src by esbuild and lie in dist, so that to build firn
-// nothing but Go is needed. This package serves them and knows nothing of what
-// they show: every address that is not a file is the same page, which reads its
-// address itself. Nothing here needs a login, since nothing here is a secret.
+// esbuild generates the pages from src into dist, which is checked in, so that building
+// firn needs only Go. Every path that is not a file serves the same page, which interprets
+// the path itself. The files contain no secrets and need no login.
 package webui
 
 import (
@@ -19,25 +18,24 @@ import (
 //go:embed dist
 var dist embed.FS
 
-// policy is what a page may do: run and show what comes from us, and nothing
-// else. What is set as HTML must have been through the one policy that the pages
-// have, named firn: see https://www.w3.org/TR/trusted-types/.
+// policy is the Content-Security-Policy: pages may only load content from the gateway.
+// Values assigned as HTML must pass the one Trusted Types policy, named firn: see
+// https://www.w3.org/TR/trusted-types/.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types firn"
 
-// Handler answers with the pages. What is sent is made ready with the first
-// request, so that who asks for no page pays nothing.
+// Handler returns the handler for the pages. The files are prepared on the first request.
 func Handler() http.Handler {
 	return serve(func() fs.FS {
 		files, err := fs.Sub(dist, "dist")
 		if err != nil {
-			return dist // which cannot be: the name is a good one
+			return dist // cannot happen: the name is valid
 		}
 		return files
 	}())
 }
 
-// serve is Handler of some files.
+// serve returns the handler for the given files.
 func serve(files fs.FS) http.Handler {
 	return &handler{site: sync.OnceValues(func() (*site, error) { return build(files) })}
 }
@@ -46,7 +44,7 @@ type handler struct{ site func() (*site, error) }
 
 // ServeHTTP implements [http.Handler].
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	secure(w.Header())
+	setSecurityHeaders(w.Header())
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
 		http.Error(w, "pages are only looked at", http.StatusMethodNotAllowed)
@@ -65,21 +63,21 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.send(w, r)
 }
 
-// secure tells the browser what a page may do.
-func secure(head http.Header) {
+// setSecurityHeaders sets the headers that restrict a page.
+func setSecurityHeaders(head http.Header) {
 	head.Set("Content-Security-Policy", policy)
 	head.Set("X-Content-Type-Options", "nosniff")
 	head.Set("X-Frame-Options", "DENY")
 	head.Set("Cross-Origin-Opener-Policy", "same-origin")
 	head.Set("Cross-Origin-Resource-Policy", "same-origin")
-	// Others learn nothing of where one was. We do: else the browser would not
-	// say of every request that it is from our page.
+	// Other sites get no referrer. Our own requests need it, so that the browser states
+	// their origin.
 	head.Set("Referrer-Policy", "same-origin")
 	head.Set("Permissions-Policy", "camera=(), microphone=(), geolocation=(), payment=(), usb=()")
 	head.Set("Cache-Control", "no-store")
 }
 
-// send answers with a file, or that it has not changed.
+// send answers with a file, or with 304 if it has not changed.
 func (f *file) send(w http.ResponseWriter, r *http.Request) {
 	head := w.Header()
 	head.Set("Content-Type", f.kind)
@@ -101,10 +99,10 @@ func (f *file) send(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead {
 		return
 	}
-	w.Write(body) // who is gone needs no page
+	w.Write(body) // the client may be gone
 }
 
-// matches reports whether a list of tags has one.
+// matches reports whether a list of entity tags contains etag.
 func matches(list, etag string) bool {
 	for tag := range strings.SplitSeq(list, ",") {
 		tag = strings.TrimSpace(tag)
@@ -115,7 +113,7 @@ func matches(list, etag string) bool {
 	return false
 }
 
-// accepts reports whether a browser can unpack what is packed so.
+// accepts reports whether the client accepts a content coding.
 func accepts(r *http.Request, coding string) bool {
 	for item := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
 		name, quality, _ := strings.Cut(item, ";")

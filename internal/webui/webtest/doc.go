@@ -1,14 +1,12 @@
-// Package webtest looks at the pages with a real browser: Debian's Chromium,
-// which tools/setup.sh installs, steered over its debugging protocol. It has no
-// code of its own, only tests.
+// Package webtest tests the pages in a real browser: Debian's Chromium, installed by
+// tools/setup.sh and controlled over the DevTools protocol. It contains only tests.
 //
-// Each test has a tab that is let in as people are, by a one-time code of `firn
-// open`, at a real `firn serve` with a home of its own. The model is the offline
-// one, or one that the test plays over HTTP, word by word, so that it can look
-// into the middle of an answer.
+// Each test uses a tab that is logged in with a one-time code of `firn open`, on a real
+// `firn serve` with its own home. The model is the offline model, or one that the test
+// plays over HTTP word by word, so that it can inspect partial answers.
 //
-// Whatever else a test is about, it fails if the page logs an error, throws,
-// breaks its content security policy, or asks anybody but the gateway for
-// anything. Tests wait until something is so, never for a time; what is measured
-// is bytes and processor time, which a busy machine does not change.
+// Every test fails if the page logs an error, throws an exception, violates its content
+// security policy, or sends a request to anything but the gateway. Tests wait for
+// conditions, never for a fixed time. Measurements count bytes and CPU time, which do not
+// depend on the load of the machine.
 package webtest

@@ -15,13 +15,13 @@ import (
 	"firn/wire"
 )
 
-// count is how many messages the model of the session is sent.
+// count returns the number of messages sent to the model of the session.
 func (t *tour) count() (int, error) {
 	w, err := t.client.Window(t.ctx, t.talk, "")
 	return w.Count, err
 }
 
-// branch goes back some turns, says something else there, and returns.
+// branch goes back some turns, sends a different message there, and returns.
 func (t *tour) branch() (string, error) {
 	before, err := t.count()
 	if err != nil {
@@ -45,7 +45,7 @@ func (t *tour) branch() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	s, err := t.look(t.talk)
+	s, err := t.getSession(t.talk)
 	if err != nil {
 		return "", err
 	}
@@ -55,8 +55,8 @@ func (t *tour) branch() (string, error) {
 	return fmt.Sprintf("%d messages → %d on another branch → %d; ⎇ %d", before, aside, after, s.State.Branches), nil
 }
 
-// lastSaid is the last thing that the user said on the branch.
-func (t *tour) lastSaid() (firn.EntryID, error) {
+// lastUserMessage returns the last message of the user on the branch.
+func (t *tour) lastUserMessage() (firn.EntryID, error) {
 	for e, err := range t.client.Entries(t.ctx, t.talk, client.EntryQuery{View: wire.ViewBranch, Back: true}) {
 		if err != nil {
 			return "", err
@@ -77,7 +77,7 @@ func (t *tour) hide() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	id, err := t.lastSaid()
+	id, err := t.lastUserMessage()
 	if err != nil {
 		return "", err
 	}
@@ -101,7 +101,7 @@ func (t *tour) hide() (string, error) {
 	return fmt.Sprintf("%d messages → %d → %d, by adding two entries", before, hidden, after), nil
 }
 
-// remove moves a session to the bin and takes it out again.
+// remove moves a session to the trash and restores it.
 func (t *tour) remove() (string, error) {
 	before, err := readFile(t.transcript(t.talk))
 	if err != nil {
@@ -128,7 +128,7 @@ func (t *tour) remove() (string, error) {
 	return fmt.Sprintf("%s, %d bytes removed, sha256 %x… before and after", prose.Size(done.Bytes), done.BytesRemoved, sum[:4]), nil
 }
 
-// purge erases one entry, and looks for what it said in every file.
+// purge erases one entry and searches every file for its text.
 func (t *tour) purge() (string, error) {
 	const word = "hunter2-and-nothing-else"
 	s, err := t.client.NewSession(t.ctx, wire.NewSession{Title: "a secret"})
@@ -156,7 +156,7 @@ func (t *tour) purge() (string, error) {
 	return fmt.Sprintf("%d bytes overwritten; its words are in none of %d files", receipt.Bytes, looked), nil
 }
 
-// grep looks for a word in all files below a directory.
+// grep searches all files below a directory for a word.
 func grep(dir, word string) (looked, found int, err error) {
 	entries, err := vfs.OS{}.ReadDir(dir)
 	if err != nil {
@@ -172,7 +172,7 @@ func grep(dir, word string) (looked, found int, err error) {
 			looked, found = looked+l, found+f
 			continue
 		}
-		if !e.Type().IsRegular() { // a socket, or a lock
+		if !e.Type().IsRegular() { // a socket or a lock
 			continue
 		}
 		data, err := readFile(path)
@@ -187,13 +187,13 @@ func grep(dir, word string) (looked, found int, err error) {
 	return looked, found, nil
 }
 
-// verify reads every byte of the home, when nobody uses it.
+// verify reads every byte of the home while it is not in use.
 func (t *tour) verify() (string, error) {
 	page, err := t.client.SessionsPage(t.ctx, client.Query{})
 	if err != nil {
 		return "", err
 	}
-	if err := t.leave(); err != nil {
+	if err := t.closeGateway(); err != nil {
 		return "", err
 	}
 	home, err := doctor.OpenHome(nil, t.home)
