@@ -1,25 +1,25 @@
-// Package jetstream keeps sessions in NATS JetStream, where many gateways on
-// many machines share them:
+// Package jetstream stores sessions in NATS JetStream, where gateways on many machines
+// share them:
 //
 //	stream <space>_S<nn>       subject <space>.s.<nn>.<id>    the messages of a session
-//	bucket <space>_KEYS        k.<hash> which session a key points at; shards: how many streams there are
-//	bucket <space>_IDX         i.<id> what a list tells; w.<nn> up to where that is so
-//	bucket <space>_LEASE       who has which session at the moment
-//	bucket <space>_<kind>      what those share besides who have the store open, such as tokens
-//	objects <space>_BLOB       what is too large for a message
+//	bucket <space>_KEYS        k.<hash> the session of a key; shards: the number of streams
+//	bucket <space>_IDX         i.<id> the list entry of a session; w.<nn> the indexed position of a shard
+//	bucket <space>_LEASE       the current owner of each session
+//	bucket <space>_<kind>      other values shared between gateways, such as tokens
+//	objects <space>_BLOB       data that is too large for a message
 //
-// A message holds the lines that one append has added, byte for byte as the
-// file store would write them; bookkeeping is in its headers. So an append is one
-// publish: it is there as a whole or not at all, and the sequence that it expects
-// at the end of its subject fences whoever has not seen the latest. A [store.Pos]
-// is the number of records before it. Archiving, removing and purging are
-// messages of the session too: its last message tells all that an append must
-// know. The streams are the truth; the index is derived from them.
+// A message holds the lines of one append, byte for byte as the file store would write
+// them; bookkeeping is in its headers. An append is one publish, so it is stored completely
+// or not at all, and the sequence that it expects at the end of its subject fences writers
+// that have not seen the latest message. A [store.Pos] is the number of records before it.
+// Archiving, removing and purging are messages of the session too: its last message has
+// everything that an append needs. The streams are authoritative; the index is derived from
+// them.
 //
-// What the package refuses to do is replicate, elect or keep members of its own:
-// the server does. It holds every record against a chain of hashes, and asks a
-// majority of replicas before it believes that something is not there, because a
-// damaged replica does not say that it is, and may lead.
+// The package does not implement replication, elections or membership: the server does. It
+// verifies every record against a hash chain. It asks a majority of replicas before it
+// treats something as missing, because a damaged replica does not report its damage and may
+// be the leader.
 package jetstream
 
 import (
@@ -34,47 +34,45 @@ import (
 	"firn/store"
 )
 
-// Options says where the cluster is and how sessions are kept in it. Only the
-// address must be set, or the server.
+// Options configures the cluster connection and the storage of sessions. Only URL or Server
+// is required.
 type Options struct {
 	// URL lists the servers, separated by commas.
 	URL string
-	// Server is one in this process, used instead of an address if not nil.
+	// Server is a server in this process, used instead of URL if not nil.
 	Server *Server
-	// Credentials is a file with a user's credentials (.creds) or key; a user and
-	// password can be in the addresses. CA, Cert and Key are the files for TLS. All
-	// may be empty.
+	// Credentials is a file with a user's credentials (.creds) or key; a user and password
+	// can be in the addresses. CA, Cert and Key are the files for TLS. All may be empty.
 	Credentials   string
 	CA, Cert, Key string
-	// Space begins the names of all streams, so that several stores can share an
-	// account; "firn" if empty. Letters and digits.
+	// Space is the prefix of all stream names, so that several stores can share an account;
+	// "firn" if empty. It consists of letters and digits.
 	Space string
-	// Shards is the number of streams that sessions are spread over when the
-	// store is made; 8 if zero. It cannot be changed later.
+	// Shards is the number of streams for sessions when the store is created; 8 if zero. It
+	// cannot be changed later.
 	Shards int
-	// Replicas is how many servers keep each stream when the store is made; if
-	// zero, 3 in a cluster and 1 on a server that stands alone.
+	// Replicas is the number of replicas of each stream when the store is created; if zero,
+	// 3 in a cluster and 1 on a standalone server.
 	Replicas int
-	// Monitors are the addresses of the servers' monitoring, http://host:8222,
-	// where they tell whether they sync what they acknowledge.
+	// Monitors are the monitoring addresses of the servers, http://host:8222, which report
+	// whether they sync before acknowledging.
 	Monitors []string
-	// Unsafe accepts a cluster of which acknowledged entries may be lost: one that
-	// has fewer than 3 replicas, syncs now and then, or does not tell.
+	// Unsafe accepts a cluster that may lose acknowledged entries: one with fewer than 3
+	// replicas, with periodic sync, or with unknown sync settings.
 	Unsafe bool
-	// Wait is how long a write tries to get through; 15 seconds if zero, enough
-	// for an election.
+	// Wait is how long a write is retried; 15 seconds if zero, enough for an election.
 	Wait time.Duration
-	// SealAfter is how long a session must have rested until it is sealed in the
-	// background; 10 minutes if zero, never if negative. One that is in use is
-	// sealed when it has got many messages.
+	// SealAfter is how long a session must be idle before it is sealed in the background;
+	// 10 minutes if zero, never if negative. An active session is sealed when it has many
+	// messages.
 	SealAfter time.Duration
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// Report is told, in a sentence, of everything that was out of order. It may
-	// be called from any goroutine. Nil: nobody.
+	// Report is called with a one-sentence message for each problem. It may be called from
+	// any goroutine and may be nil.
 	Report func(message string)
-	// Damaged is called with each fault that was found in the replica of a server
-	// while others have what it lacks. It may be called from any goroutine.
+	// Damaged is called for each fault found in the replica of one server while other
+	// replicas are intact. It may be called from any goroutine.
 	Damaged func(Fault)
 }
 
@@ -85,7 +83,7 @@ const (
 	defaultWait   = 15 * time.Second
 )
 
-// fill sets what was left open, and refuses what makes no sense.
+// fill sets defaults and rejects invalid options.
 func (o *Options) fill() error {
 	if o.Space == "" {
 		o.Space = defaultSpace
@@ -131,13 +129,13 @@ type Store struct {
 	index   *index
 	keeper  *keeper
 	zip     func() (zip, error)
-	// self is a number that no other store has.
+	// self is a unique ID of this store instance.
 	self string
 
 	mu       sync.Mutex
 	closed   bool
 	sessions map[firn.ID]*session
-	life     context.Context // ends on Close
+	life     context.Context // canceled by Close
 	die      context.CancelFunc
 	working  sync.WaitGroup
 }
@@ -151,9 +149,8 @@ var (
 	_ store.Deferred = (*Store)(nil)
 )
 
-// Open connects to the cluster, and makes the streams if there are none. It is
-// ErrUnsupported if the cluster cannot keep what it acknowledges, unless the
-// options accept that.
+// Open connects to the cluster and creates missing streams. It fails with ErrUnsupported if
+// the cluster may lose acknowledged entries, unless the options accept that.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	if err := o.fill(); err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
@@ -179,8 +176,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return st, nil
 }
 
-// begin refuses to go on if the store is closed or the context done. What it
-// admits must be ended with st.working.Done.
+// begin fails if the store is closed or the context is done. Otherwise the caller must call
+// st.working.Done.
 func (st *Store) begin(ctx context.Context) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -194,7 +191,7 @@ func (st *Store) begin(ctx context.Context) error {
 	return nil
 }
 
-// ready is begin for what does not hold up closing.
+// ready is begin for operations that Close does not wait for.
 func (st *Store) ready(ctx context.Context) error {
 	if err := st.begin(ctx); err != nil {
 		return err
@@ -205,8 +202,8 @@ func (st *Store) ready(ctx context.Context) error {
 
 func (st *Store) closedErr() error { return fmt.Errorf("store %s: %w", st.opts.Space, firn.ErrClosed) }
 
-// failed makes of an error what a caller should see: that the store was closed
-// or the context is done, if that is why.
+// failed converts an error for the caller: it reports a closed store or a canceled context
+// if that is the cause.
 func (st *Store) failed(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -224,7 +221,7 @@ func (st *Store) failed(ctx context.Context, err error) error {
 	}
 }
 
-// Close waits for what is under way, ends followers and hangs up.
+// Close waits for operations in progress, ends followers and disconnects.
 func (st *Store) Close() error {
 	st.mu.Lock()
 	if st.closed {

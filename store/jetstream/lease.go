@@ -14,12 +14,11 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Leases say who has what at the moment: which gateway runs the turns of a
-// session, or tidies up for all. A lease ends by itself when nobody renews it.
+// Leases manages exclusive, expiring ownership: which gateway runs the turns of a session
+// or does maintenance. A lease expires unless it is renewed.
 //
-// They are never trusted with what must not go wrong: who was stopped for a while
-// may believe in a lease that has ended. What fences such a one is the position
-// that its appends expect.
+// Leases are not relied on for correctness: a paused process may still believe in a lease
+// that has expired. Such a writer is fenced by the position that its appends expect.
 type Leases struct {
 	st     *Store
 	bucket bucket
@@ -27,35 +26,35 @@ type Leases struct {
 	ttl    time.Duration
 }
 
-// Ending is how the lease before ended.
+// Ending is how the previous lease ended.
 type Ending string
 
 // How leases end.
 const (
-	// EndReleased: who had it gave it back, and was done with what it is for.
+	// EndReleased: the owner released it after finishing its work.
 	EndReleased Ending = "released"
-	// EndLeft: who had it gave it back, and was not done.
+	// EndLeft: the owner released it with work left to do.
 	EndLeft Ending = "left"
-	// EndExpired: nobody renewed it.
+	// EndExpired: it was not renewed.
 	EndExpired Ending = "expired"
-	// EndUnknown: there was none, or nobody remembers.
+	// EndUnknown: there was no previous lease, or its record has expired.
 	EndUnknown Ending = "unknown"
 )
 
 const (
 	headTTL    = "Nats-TTL"
 	headMarker = "Nats-Marker-Reason"
-	// headLeft tells of a lease that was given back whether something is left.
+	// headLeft records on a released lease whether work is left.
 	headLeft = "Firn-Left"
-	// opPurge is the operation of a value that was taken away for good: when its
-	// message expires the server puts no marker in its place.
+	// opPurge is the operation of a permanently removed value: when its message expires,
+	// the server does not add a marker.
 	opPurge = "PURGE"
-	// rememberedFor is how long it is known how a lease ended.
+	// rememberedFor is how long the end of a lease is recorded.
 	rememberedFor = 24 * time.Hour
 )
 
-// Leases opens the leases for one who wants some, who goes by a name that
-// nobody else has. A lease lasts for ttl after it was renewed, whole seconds.
+// Leases opens the leases for an owner with a unique name. A lease lasts for ttl, in whole
+// seconds, after each renewal.
 func (st *Store) Leases(ctx context.Context, owner string, ttl time.Duration) (*Leases, error) {
 	if owner == "" || ttl < time.Second {
 		return nil, fmt.Errorf("open the leases of %q: %w: they want a name and a second at least", owner, firn.ErrInvalid)
@@ -77,16 +76,16 @@ func (st *Store) Leases(ctx context.Context, owner string, ttl time.Duration) (*
 	return l, nil
 }
 
-// TTL is how long a lease lasts that nobody renews.
+// TTL returns how long a lease lasts without renewal.
 func (l *Leases) TTL() time.Duration { return l.ttl }
 
-// leaseValue is what a lease says.
+// leaseValue is the stored value of a lease.
 type leaseValue struct {
 	Owner string `json:"owner"`
 }
 
-// Acquire takes a lease if nobody has it, and renews it from then on; the caller
-// must release it. If somebody has it, the lease is nil and the name is theirs.
+// Acquire takes a lease if it is free and renews it until the caller releases it. If it is
+// held, the lease is nil and the name is that of its owner.
 func (l *Leases) Acquire(ctx context.Context, name string) (*Lease, string, error) {
 	if err := l.st.begin(ctx); err != nil {
 		return nil, "", err
@@ -119,7 +118,7 @@ func (l *Leases) Acquire(ctx context.Context, name string) (*Lease, string, erro
 	}
 }
 
-// Holder names who has a lease; empty if nobody does.
+// Holder returns the owner of a lease, or "" if it is free.
 func (l *Leases) Holder(ctx context.Context, name string) (string, error) {
 	if err := l.st.begin(ctx); err != nil {
 		return "", err
@@ -145,7 +144,7 @@ func (l *Leases) last(ctx context.Context, name string) (*message, error) {
 	})
 }
 
-// readLease tells who has a lease, or how it ended if nobody does.
+// readLease returns the owner of a lease, or how it ended if it is free.
 func readLease(m *message) (string, Ending) {
 	switch {
 	case m == nil:
@@ -160,13 +159,13 @@ func readLease(m *message) (string, Ending) {
 	}
 	var v leaseValue
 	if json.Unmarshal(m.data, &v) != nil {
-		return "", EndExpired // nobody can be told by it
+		return "", EndExpired // an unreadable value names no owner
 	}
 	return v.Owner, EndExpired
 }
 
-// put writes down that we have a lease. Every write names its time anew: without
-// it the lease would stay for ever.
+// put stores that we own a lease. Every write must set its TTL again, or the lease would
+// never expire.
 func (l *Leases) put(ctx context.Context, name string, revision uint64) (uint64, error) {
 	value, err := json.Marshal(leaseValue{l.owner})
 	if err != nil {
@@ -175,11 +174,11 @@ func (l *Leases) put(ctx context.Context, name string, revision uint64) (uint64,
 	return l.bucket.send(ctx, &nats.Msg{Subject: bucketSubject(l.bucket.name) + name, Header: nats.Header{headTTL: {l.ttl.String()}}, Data: value}, revision)
 }
 
-// Lease is one that we have. Its methods may be called from many goroutines.
+// Lease is an acquired lease. Its methods are safe for concurrent use.
 type Lease struct {
 	leases *Leases
 	name   string
-	// Before is how the lease before it ended.
+	// Before is how the previous lease ended.
 	Before Ending
 	lost   chan struct{}
 	end    context.CancelFunc
@@ -187,7 +186,7 @@ type Lease struct {
 
 	mu       sync.Mutex
 	revision uint64
-	// confirmed is when the latest renewal that was confirmed had begun.
+	// confirmed is the start time of the latest confirmed renewal.
 	confirmed time.Time
 	gone      bool
 }
@@ -199,11 +198,11 @@ func (l *Leases) hold(name string, before Ending, revision uint64, begun time.Ti
 	return x
 }
 
-// Lost is closed when the lease could not be renewed in time, or somebody else
-// has it: whoever relies on it must stop.
+// Lost is closed when the lease could not be renewed in time or has another owner. The
+// holder must then stop.
 func (x *Lease) Lost() <-chan struct{} { return x.lost }
 
-// keep renews the lease every third of its time until it is released or lost.
+// keep renews the lease every third of its TTL until it is released or lost.
 func (x *Lease) keep(ctx context.Context) {
 	defer close(x.done)
 	for rest(ctx, x.leases.ttl/3) == nil {
@@ -211,13 +210,12 @@ func (x *Lease) keep(ctx context.Context) {
 			return
 		}
 	}
-	if x.leases.st.life.Err() != nil { // the store was closed: nobody renews it any more
+	if x.leases.st.life.Err() != nil { // the store was closed, so the lease is no longer renewed
 		x.lose()
 	}
 }
 
-// Confirm renews the lease now: when it returns without an error nobody else had
-// it up to then.
+// Confirm renews the lease now. If it returns nil, no other owner had it up to then.
 func (x *Lease) Confirm(ctx context.Context) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -252,8 +250,8 @@ func (x *Lease) loseLocked() {
 	}
 }
 
-// Release gives the lease back. Left says that what it is for is not done, and
-// somebody else should go on with it. One that is lost is nobody's to give.
+// Release releases the lease. left reports that work remains for another owner. It has no
+// effect on a lost lease.
 func (x *Lease) Release(ctx context.Context, left bool) error {
 	x.end()
 	<-x.done
@@ -267,11 +265,11 @@ func (x *Lease) Release(ctx context.Context, left bool) error {
 	if left {
 		m.Header.Set(headLeft, "1")
 	}
-	patient, cancel := context.WithDeadline(ctx, x.confirmed.Add(x.leases.ttl)) // then it ends by itself
+	patient, cancel := context.WithDeadline(ctx, x.confirmed.Add(x.leases.ttl)) // after that it expires anyway
 	defer cancel()
 	_, err := x.leases.bucket.send(patient, m, x.revision)
 	if errors.Is(err, errFenced) {
-		return nil // it had ended
+		return nil // it had expired
 	}
 	if err != nil {
 		return x.leases.failed(ctx, x.name, err)
@@ -279,16 +277,16 @@ func (x *Lease) Release(ctx context.Context, left bool) error {
 	return nil
 }
 
-// LeaseChange is what became of a lease.
+// LeaseChange is a change of a lease.
 type LeaseChange struct {
 	Name string
-	// Owner has it now; empty if nobody does, and then Ending says how that came.
+	// Owner is the current owner; if it is empty, Ending is how the lease ended.
 	Owner  string
 	Ending Ending
 }
 
-// Watch tells of all leases how they are, and then what becomes of them, until
-// ctx ends. It may tell the same twice.
+// Watch calls tell with the current state of all leases and then with each change, until
+// ctx ends. It may report a state twice.
 func (l *Leases) Watch(ctx context.Context, tell func(LeaseChange)) {
 	l.st.watch(ctx, l.bucket, ">", true, func(name string, m *message) {
 		owner, ending := readLease(m)

@@ -13,65 +13,62 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// ack is what a server answers to a publish.
+// ack is a server's response to a publish.
 type ack struct {
 	Seq       uint64    `json:"seq"`
 	Duplicate bool      `json:"duplicate"`
 	Error     *apiError `json:"error"`
 }
 
-// apiError is a refusal of the server.
+// apiError is an error response of the server.
 type apiError struct {
 	Code        int    `json:"code"`
 	ErrCode     int    `json:"err_code"`
 	Description string `json:"description"`
 }
 
-// Error tells what the server said.
+// Error returns the server's description.
 func (e *apiError) Error() string {
 	return fmt.Sprintf("the server says: %s (%d)", e.Description, e.ErrCode)
 }
 
-// passes reports whether the refusal is one of a server that is not ready or does not
-// know the latest. The streams exist as long as the store does: a server that says
-// that one does not has not heard of it yet, as a new leader may not have.
+// passes reports whether the error is temporary: the server is not ready or is out of date.
+// The streams exist as long as the store does, so a "stream not found" comes from a server
+// that does not know of it yet, such as a new leader.
 func (e *apiError) passes() bool {
 	return e.Code == 503 || e.Code == 500 || e.ErrCode == codeNoStream
 }
 
-// The refusals that mean something to us.
+// Error codes that are handled specially.
 const (
 	codeNoMessage         = 10037
 	codeNoSequence        = 10043
 	codeNoStream          = 10059
 	codeWrongLast         = 10071 // with the sequence that the server has
 	codeDuplicateUnderWay = 10158
-	codeWrongLastUnderWay = 10164 // without it: another publish is not yet done with
+	codeWrongLastUnderWay = 10164 // without it: another publish is still in progress
 )
 
-// verdict is what to do after a publish.
+// verdict is the action to take after a publish.
 type verdict int
 
 const (
-	// stored: the message is there, now or since an earlier attempt.
+	// stored: the message is stored, now or by an earlier attempt.
 	stored verdict = iota
-	// soon: the server has not finished the publish before; the same again.
+	// soon: the server has not finished the previous publish; retry soon.
 	soon
-	// later: nobody knows whether it is stored, or who answered does not know
-	// the latest; the same again, with the same id.
+	// later: the outcome is unknown, or the server is out of date; retry with the same ID.
 	later
-	// look: another message may have come first; see whose it is.
+	// look: another message may have come first; check which one it is.
 	look
-	// refused: it will never be stored.
+	// refused: the message will never be stored.
 	refused
 )
 
-// judge decides what an answer to a publish means that expected last at the end
-// of its subject.
+// judge interprets the response to a publish that expected last at the end of its subject.
 //
-// A server that was stopped and goes on may still take itself for the leader
-// and tell an old sequence. So only one that is greater than ours proves that
-// somebody else has written.
+// A server that was paused and resumes may still consider itself the leader and return an
+// old sequence. So only a sequence greater than last proves that another writer was first.
 func judge(a ack, err error, last uint64) verdict {
 	switch {
 	case errors.Is(err, nats.ErrMaxPayload):
@@ -96,7 +93,7 @@ func judge(a ack, err error, last uint64) verdict {
 	return refused
 }
 
-// told returns the sequence at the end of a refusal; 0 if there is none.
+// told returns the sequence at the end of an error description; 0 if there is none.
 func told(description string) uint64 {
 	n, err := strconv.ParseUint(description[strings.LastIndexByte(description, ' ')+1:], 10, 64)
 	if err != nil {
@@ -105,33 +102,33 @@ func told(description string) uint64 {
 	return n
 }
 
-// line is what a publish needs of a connection.
+// line is the part of a connection that a publish needs.
 type line interface {
-	// publish sends a message once and waits for the answer.
+	// publish sends a message once and waits for the response.
 	publish(ctx context.Context, msg *nats.Msg) (ack, error)
-	// next returns the first message of a subject from a sequence on, as the
-	// leader has it; nil if there is none.
+	// next returns the first message of a subject from a sequence on, as the leader has it;
+	// nil if there is none.
 	next(ctx context.Context, stream, subject string, seq uint64) (*message, error)
-	// stalled has the leader of a stream looked at that does not take a message
-	// which expects last at the end of its subject.
+	// stalled starts a check of a stream's leader that does not accept a message which
+	// expects last at the end of its subject.
 	stalled(stream string, last uint64)
 }
 
-// errFenced says that another message came first.
+// errFenced is returned if another message came first.
 var errFenced = errors.New("another message came first")
 
-// The pauses between attempts.
+// Delays between attempts.
 const (
 	soonPause = 2 * time.Millisecond
 	minPause  = 10 * time.Millisecond
 	maxPause  = 250 * time.Millisecond
 )
 
-// cast publishes a message if last is still the sequence at the end of its
-// subject, and returns its own; errFenced otherwise. It tries until the context
-// is done. Then nobody knows whether the message is stored: an *[Unavailable]. If
-// it fails otherwise after an attempt that may have succeeded it is an *unsure.
-// The message keeps its id whatever happens, so it is never stored twice.
+// cast publishes a message if last is still the sequence at the end of its subject, and
+// returns its sequence, or errFenced. It retries until the context is done and then returns
+// an *[Unavailable], because the outcome is unknown. If it fails otherwise after an attempt
+// that may have succeeded, the error is an *unsure. The message keeps its ID, so it is
+// never stored twice.
 func cast(ctx context.Context, l line, stream string, msg *nats.Msg, last uint64) (uint64, error) {
 	msg.Header.Set(headExpect, strconv.FormatUint(last, 10))
 	pause, open := minPause, false
@@ -169,7 +166,7 @@ func cast(ctx context.Context, l line, stream string, msg *nats.Msg, last uint64
 	}
 }
 
-// either makes a failure one that is unsure.
+// either wraps an error as unsure if an earlier attempt is open.
 func either(open bool, err error) error {
 	if open {
 		return &unsure{err}
@@ -177,7 +174,7 @@ func either(open bool, err error) error {
 	return err
 }
 
-// errOfLine returns the error that is not the server's answer.
+// errOfLine returns the error of the connection, if it is not the server's response.
 func errOfLine(a ack, err error) error {
 	if a.Error != nil {
 		return nil
@@ -185,13 +182,13 @@ func errOfLine(a ack, err error) error {
 	return err
 }
 
-// whose looks whether the message that follows last is ours.
+// whose checks whether the message after last is ours.
 func whose(ctx context.Context, l line, stream string, msg *nats.Msg, last uint64) (uint64, error) {
 	m, err := l.next(ctx, stream, msg.Subject, last+1)
 	switch {
 	case err != nil:
 		return 0, err
-	case m == nil: // who answers now does not know it: not the latest leader
+	case m == nil: // the responding server does not have it, so it is not the latest leader
 		return 0, errStale
 	case m.header.Get(headID) == msg.Header.Get(headID):
 		return m.seq, nil
@@ -199,10 +196,10 @@ func whose(ctx context.Context, l line, stream string, msg *nats.Msg, last uint6
 	return 0, errFenced
 }
 
-// errStale says that a server does not know what another one has told.
+// errStale is returned if a server does not have what another one has reported.
 var errStale = errors.New("the server does not know the latest")
 
-// rest waits, or returns that the context is done.
+// rest waits for d, or fails if the context is done.
 func rest(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -214,20 +211,19 @@ func rest(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Unavailable says that the cluster did not answer in time: no quorum, no
-// connection, or an election that took too long. Trying again later makes sense.
-// A write that fails so is an ErrNotSaved, and an ErrUnknownOutcome if it was sent: it may
-// still be found stored. It is an
-// ErrUnavailable. To append the same entries again, with their ids and at the same
-// place, makes sure of it: they are stored once.
+// Unavailable reports that the cluster did not respond in time: there is no quorum, no
+// connection, or an election took too long. Retrying later makes sense. It is an
+// ErrUnavailable. A failed write is also an ErrNotSaved, and an ErrUnknownOutcome if it was
+// sent and may be stored. Appending the same entries again, with their IDs and at the same
+// position, is safe: they are stored once.
 type Unavailable struct {
-	// Write is set if something was to be stored, Sent if it may be stored.
+	// Write is set for a write, Sent if it may be stored.
 	Write, Sent bool
-	// Cause is what was last heard.
+	// Cause is the last error.
 	Cause error
 }
 
-// Error says what happened.
+// Error describes the failure.
 func (u *Unavailable) Error() string {
 	if u.Write {
 		kind := firn.ErrNotSaved
@@ -247,16 +243,16 @@ func (u *Unavailable) Unwrap() []error {
 	} else if u.Write {
 		kinds = append(kinds, firn.ErrNotSaved)
 	}
-	if !errors.Is(u.Cause, context.DeadlineExceeded) { // it was ours, not the caller's
+	if !errors.Is(u.Cause, context.DeadlineExceeded) { // the deadline was ours, not the caller's
 		kinds = append(kinds, u.Cause)
 	}
 	return kinds
 }
 
-// Retryable reports that trying again makes sense.
+// Retryable returns true.
 func (u *Unavailable) Retryable() bool { return true }
 
-// unsaved makes a cluster that does not answer the reason why nothing was saved.
+// unsaved marks an error of an unreachable cluster as a write that was not saved.
 func unsaved(err error) error {
 	var u *Unavailable
 	if errors.As(err, &u) {
