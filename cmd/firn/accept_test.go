@@ -35,6 +35,9 @@ func TestVerifyAccept(t *testing.T) {
 		if r := p.run(home, "", "verify"); r.code != 8 || !strings.Contains(r.out, "fault") {
 			t.Errorf("%s it ended with %d: %s%s", when, r.code, r.out, r.errs)
 		}
+		if r := p.run(home, "", "doctor"); r.code != 8 {
+			t.Errorf("%s doctor ended with %d: %s%s", when, r.code, r.out, r.errs)
+		}
 	}
 	damage("hello from", "hello\x00from")
 	red("damaged,")
@@ -62,8 +65,8 @@ func TestVerifyAccept(t *testing.T) {
 	red("damaged elsewhere,")
 	p.must(home, "", "verify", id, "--accept")
 	p.must(home, "", "verify")
-	if r := p.run(home, "", "doctor"); strings.Contains(r.out, "stray") {
-		t.Errorf("doctor says\n%s", r.out)
+	if r := p.run(home, "", "doctor"); r.code != 0 || strings.Contains(r.out, "stray") { // as verify
+		t.Errorf("doctor ended with %d and says\n%s", r.code, r.out)
 	}
 }
 

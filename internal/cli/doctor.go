@@ -20,6 +20,8 @@ the files, at the keys, at the bin, at what a purge or a power cut left undone, 
 at the disk. Nothing is changed. Sessions that are in another store than the home's own
 files are checked there.
 
+Faults that firn verify --accept accepted do not count.
+
 Exits with 8 if there is a fault; warnings are no faults.`,
 		Example: "  firn doctor\n  firn doctor --home /srv/firn --json",
 		Args:    none,
@@ -54,9 +56,13 @@ func (p *program) examine(cmd *cobra.Command, st *sessionStore) (*doctor.Report,
 		there := doctor.Elsewhere{Store: st.url}
 		err := p.with(looking, func(ctx context.Context, c *client.Client, _ []string) error {
 			r, err := p.checkThere(ctx, c)
+			if err == nil {
+				err = r.setAside(st.home, false, "", p.now())
+			}
 			if err != nil {
 				return err
 			}
+			there.Accepted = r.Accepted
 			there.Sessions, there.Entries, there.Bytes = r.Of, r.Entries, r.Bytes
 			for _, f := range r.Faults {
 				there.Findings = append(there.Findings, doctor.Finding{Severity: doctor.Fault, Kind: doctor.Damaged, Session: firn.ID(f.Session), Message: f.What, Hint: "firn verify tells more"})

@@ -18,6 +18,8 @@ type Elsewhere struct {
 	Sessions, Entries int
 	Bytes             int64
 	Findings          []Finding
+	// Accepted are faults that were accepted, and do not count.
+	Accepted []Finding
 }
 
 // ExamineRest is Examine of a home whose sessions are in another store, which somebody
@@ -33,6 +35,7 @@ func ExamineRest(ctx context.Context, home Target, there Elsewhere, opts Options
 		h.sessions[t.session] = append(h.sessions[t.session], t)
 	}
 	h.agents = home.dirNames(filepath.Join(home.Root, "agents"))
+	report.Accepted = there.Accepted
 	sick := make(map[firn.ID]bool)
 	for _, f := range there.Findings {
 		report.add(f)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"time"
 
 	"firn"
 	"firn/internal/journal"
@@ -23,7 +24,13 @@ func Examine(ctx context.Context, home Target, opts Options) (*Report, error) {
 	if !home.Home || !home.Whole {
 		return nil, fmt.Errorf("examine %s: %w: it is not a home", home.Root, firn.ErrInvalid)
 	}
-	report, err := Verify(ctx, home, opts)
+	report, err := VerifyAccepted(func(limit int) (*Report, error) {
+		o := opts
+		if limit > 0 {
+			o.Limit = limit
+		}
+		return Verify(ctx, home, o)
+	}, home, false, "", time.Time{})
 	if err != nil {
 		return nil, err
 	}
