@@ -141,7 +141,7 @@ type Shell struct {
 	Hidden bool
 }
 
-// OpaquePart is a piece of a kind we do not know. It is kept and not sent.
+// OpaquePart is a piece of a kind we do not know. It is kept and not sent, but for documents.
 type OpaquePart struct {
 	Type string
 	Raw  json.RawMessage

@@ -214,6 +214,8 @@ func isSpoken(part firn.Part) bool {
 		return true
 	case firn.Shell:
 		return !b.Hidden
+	case firn.OpaquePart:
+		return b.Type == DocumentPart
 	}
 	return false
 }

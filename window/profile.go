@@ -12,8 +12,9 @@ import (
 type Profile struct {
 	Name  string
 	Rules []Rule
-	// Images bounds the images of a request.
-	Images ImageLimits
+	// Images bounds the images of a request, Documents the documents.
+	Images    ImageLimits
+	Documents DocumentLimits
 
 	// ids and names are the rules for calls that a [Fitter] applies.
 	ids   idStyle
@@ -77,9 +78,10 @@ func Anthropic() Profile {
 		Name: "anthropic",
 		Rules: slices.Concat(content(thinkingSigned, toolNames),
 			[]Rule{pair, callIDs(idAnthropic), mergeUsers, mergeThinkingFirst, beginWithUser, endWithUser}),
-		Images: ImageLimits{Count: 20, Bytes: 5 << 20, TotalBytes: 24 << 20, Side: 8000},
-		ids:    idAnthropic,
-		names:  toolNames,
+		Images:    ImageLimits{Count: 20, Bytes: 5 << 20, TotalBytes: 24 << 20, Side: 8000},
+		Documents: DocumentLimits{Count: 20, TotalBytes: 24 << 20, Text: true},
+		ids:       idAnthropic,
+		names:     toolNames,
 	}
 }
 
@@ -102,9 +104,10 @@ func OpenAIResponses() Profile {
 		Name: "openai-responses",
 		Rules: slices.Concat(content(thinkingItems, toolNames),
 			[]Rule{pair, callIDs(idResponses), mergeUsers, mergeAssistants, beginWithUser}),
-		Images: ImageLimits{Count: 50, Bytes: 20 << 20, TotalBytes: 45 << 20},
-		ids:    idResponses,
-		names:  toolNames,
+		Images:    ImageLimits{Count: 50, Bytes: 20 << 20, TotalBytes: 45 << 20},
+		Documents: DocumentLimits{Count: 20, TotalBytes: 45 << 20},
+		ids:       idResponses,
+		names:     toolNames,
 	}
 }
 
@@ -136,7 +139,7 @@ func Mistral() Profile {
 // that ask whichever provider they are set to.
 func Portable() Profile {
 	p := Anthropic()
-	p.Name = "portable"
+	p.Name, p.Documents = "portable", DocumentLimits{}
 	p.ids = idChat
 	return p
 }
@@ -150,7 +153,7 @@ func Profiles() []Profile {
 // those about the order of messages: whatever becomes empty must be gone
 // before calls are paired with results.
 func content(thinking, names Rule) []Rule {
-	return []Rule{shape, cleanText, arguments, names, noEmptyText, thinking, images, noEmptyMessage}
+	return []Rule{shape, cleanText, arguments, names, noEmptyText, thinking, images, documents, noEmptyMessage}
 }
 
 // verdict is what shall become of a part.

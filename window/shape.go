@@ -4,7 +4,7 @@ import (
 	"firn"
 )
 
-// shape puts every part where it belongs: users say text and images,
+// shape puts every part where it belongs: users say text, images and documents,
 // assistants text, thinking and calls, and each tool result is a message of
 // its own. What has no place in a request is left out.
 var shape = Rule{"shape", func(items []Item, p *Pass) []Item {
@@ -135,9 +135,8 @@ func refit(it *Item, role firn.Role, part firn.Part, p *Pass) (firn.Part, bool) 
 			return firn.Text{Text: shellText(b)}, true
 		}
 	case firn.OpaquePart:
-		if b.Type == documentPart {
-			p.Note(it, "document replaced by a note")
-			return firn.Text{Text: documentOmitted}, true
+		if b.Type == DocumentPart {
+			return refitDocument(it, role, b, p), true
 		}
 		p.Note(it, "part of unknown kind %q left out", b.Type)
 	default:
@@ -145,13 +144,6 @@ func refit(it *Item, role firn.Role, part firn.Part, p *Pass) (firn.Part, bool) 
 	}
 	return nil, false
 }
-
-// documentPart is the type of a part that holds a document, in the words of
-// Anthropic's API, and documentOmitted what is sent in its place.
-const (
-	documentPart    = "document"
-	documentOmitted = "[document omitted]"
-)
 
 func partName(part firn.Part) string {
 	switch part.(type) {

@@ -113,7 +113,8 @@ func withName(parts []firn.Part, name string) []firn.Part {
 		out = append(out, p)
 	}
 	if !done && len(out) > 0 {
-		if _, image := out[0].(firn.Image); image {
+		_, image := out[0].(firn.Image)
+		if doc, ok := out[0].(firn.OpaquePart); image || ok && doc.Type == DocumentPart {
 			out = append([]firn.Part{firn.Text{Text: line}}, out...)
 		}
 	}

@@ -32,7 +32,7 @@ type TokenCounter interface {
 }
 
 // Chars counts a token for every four characters, and 1,200 for an image, as
-// pi does. It is the counter to have when there is none.
+// pi does. A PDF counts by its size, 2,000 for each 48 kB. It is the counter to have when there is none.
 type Chars struct{}
 
 // imageChars is how many characters an image counts for.
@@ -58,6 +58,8 @@ func chars(parts []firn.Part, image int) int {
 			n += units(b.Text)
 		case firn.Image:
 			n += image
+		case firn.OpaquePart:
+			n += documentChars(b)
 		case firn.ToolCall:
 			n += units(b.Name) + units([]byte(b.Arguments))
 		case firn.ToolResult:

@@ -9,6 +9,7 @@ import (
 	"firn"
 	"firn/internal/rawjson"
 	"firn/provider"
+	"firn/window"
 )
 
 // settings holds the properties of a model that its requests depend on.
@@ -172,16 +173,36 @@ func (e *encoder) block(part firn.Part) {
 		e.object("input of call "+b.ID, b.Arguments)
 	case firn.ToolResult:
 		e.result(b)
+	case firn.OpaquePart:
+		e.document(b)
 	default:
 		e.fail("a request has no place for a %T", part)
 	}
+}
+
+// document writes a document, all but the brace that closes it.
+func (e *encoder) document(b firn.OpaquePart) {
+	doc, err := window.DocumentOf(b)
+	if err != nil {
+		e.fail("a request has no place for a part of type %q", firn.CutText(b.Type, 40))
+		return
+	}
+	e.raw(`{"type":"document"`)
+	if doc.Title != "" {
+		e.raw(`,"title":`).text(doc.Title)
+	}
+	if doc.Data != "" {
+		e.raw(`,"source":{"type":"base64","media_type":"application/pdf","data":`).text(doc.Data).raw("}")
+		return
+	}
+	e.raw(`,"source":{"type":"text","media_type":"text/plain","data":`).text(doc.Text).raw("}")
 }
 
 func (e *encoder) result(b firn.ToolResult) {
 	e.raw(`{"type":"tool_result","tool_use_id":`).text(b.CallID).raw(`,"content":[`)
 	for i, part := range b.Content {
 		switch part.(type) {
-		case firn.Text, firn.Image:
+		case firn.Text, firn.Image, firn.OpaquePart:
 			e.raw(separator(i, "")).block(part)
 			e.raw("}")
 		default:

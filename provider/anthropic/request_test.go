@@ -164,6 +164,30 @@ func TestCountingAsksForTheSame(t *testing.T) {
 	}
 }
 
+// TestDocumentsAreSent sends a PDF and a text, in a message and in a result.
+func TestDocumentsAreSent(t *testing.T) {
+	pdf := firn.OpaquePart{Type: "document", Raw: json.RawMessage(`{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"JVBERi0xLjQK"},"title":"a.pdf","x":1}`)}
+	text := firn.OpaquePart{Type: "document", Raw: json.RawMessage(`{"type":"document","source":{"type":"text","media_type":"text/plain","data":"hello"}}`)}
+	items := []window.Item{
+		{Message: firn.Message{Role: firn.RoleUser, Parts: []firn.Part{pdf, say("what does it say?")}}},
+		{Message: firn.Message{Role: firn.RoleAssistant, Parts: []firn.Part{call("a", "b", `{}`)}}},
+		{Message: firn.Message{Role: firn.RoleToolResult, Parts: []firn.Part{firn.ToolResult{CallID: "a", Content: []firn.Part{text}}}}},
+	}
+	items, repairs := window.Anthropic().Apply(items, window.Ask{})
+	body, err := encode(settingsOf(old), provider.Request{Window: window.Window{Items: items}}, answering)
+	if err != nil || len(repairs) != 0 || !json.Valid(body) {
+		t.Fatalf("encode: %v, %v\n%s", err, repairs, body)
+	}
+	for _, want := range []string{
+		`{"type":"document","title":"a.pdf","source":{"type":"base64","media_type":"application/pdf","data":"JVBERi0xLjQK"}}`,
+		`"content":[{"type":"document","source":{"type":"text","media_type":"text/plain","data":"hello"}}]`,
+	} {
+		if !strings.Contains(string(body), want) {
+			t.Errorf("the request lacks %s:\n%s", want, body)
+		}
+	}
+}
+
 func TestWhatHasNoPlace(t *testing.T) {
 	item := func(role firn.Role, parts ...firn.Part) window.Window {
 		return window.Window{Items: []window.Item{{Message: firn.Message{Role: role, Parts: parts}}}}

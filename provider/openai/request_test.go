@@ -208,3 +208,23 @@ func TestIDsNeedReasoning(t *testing.T) {
 		}
 	}
 }
+
+// TestDocumentsAreFiles sends a PDF as a file of the Responses API, in a message and in a
+// result, and a text as text.
+func TestDocumentsAreFiles(t *testing.T) {
+	pdf := firn.OpaquePart{Type: "document", Raw: json.RawMessage(`{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"JVBERi0xLjQK"}}`)}
+	text := firn.OpaquePart{Type: "document", Raw: json.RawMessage(`{"type":"document","title":"a.txt","source":{"type":"text","media_type":"text/plain","data":"hello"}}`)}
+	items, _ := window.OpenAIResponses().Apply([]window.Item{
+		{Message: firn.Message{Role: firn.RoleUser, Parts: []firn.Part{pdf}}},
+		{Message: firn.Message{Role: firn.RoleUser, Parts: []firn.Part{text}}},
+		{Message: firn.Message{Role: firn.RoleAssistant, Parts: []firn.Part{firn.ToolCall{ID: "a", Name: "read", Arguments: json.RawMessage(`{}`)}}}},
+		{Message: firn.Message{Role: firn.RoleToolResult, Parts: []firn.Part{firn.ToolResult{CallID: "a", Name: "read", Content: []firn.Part{firn.Text{Text: "seen"}, pdf}}}}},
+	}, window.Ask{})
+	body := string(encodeResponses(t, Options{Name: "gpt-5", Key: "k"}, provider.Request{Window: window.Window{Items: items}}))
+	const file = `{"type":"input_file","filename":"document.pdf","file_data":"data:application/pdf;base64,JVBERi0xLjQK"}`
+	for _, want := range []string{`"content":[` + file + `,{"type":"input_text","text":"[document: a.txt]\nhello"}]`, `"output":[{"type":"input_text","text":"seen"},` + file + `]`} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the request lacks %s:\n%s", want, body)
+		}
+	}
+}

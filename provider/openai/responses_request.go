@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"strings"
 
 	"firn"
@@ -101,7 +102,7 @@ func (r *responsesWriter) beginItem(kind string) {
 }
 
 func (r *responsesWriter) user(parts []firn.Part) {
-	if text, images := split(parts); len(text)+len(images) == 0 {
+	if text, images := split(parts); len(text)+len(images)+len(pdfs(parts)) == 0 {
 		return
 	}
 	r.beginItem("message")
@@ -125,9 +126,37 @@ func (r *responsesWriter) content(parts []firn.Part) {
 			r.raw(`{"type":"input_image","detail":"auto","image_url":`)
 			r.dataURL(p)
 			r.raw(`}`)
+		case firn.OpaquePart:
+			r.file(p)
 		}
 	}
 	r.raw(`]`)
+}
+
+// file writes a PDF as input. The API wants a name for it.
+func (r *responsesWriter) file(part firn.OpaquePart) {
+	doc, err := window.DocumentOf(part)
+	if err != nil || doc.Data == "" {
+		return // the window has none of these
+	}
+	r.next()
+	r.raw(`{"type":"input_file","filename":`)
+	r.text(cmp.Or(doc.Title, "document.pdf"))
+	r.raw(`,"file_data":`)
+	r.text("data:application/pdf;base64," + doc.Data)
+	r.raw(`}`)
+}
+
+// pdfs returns the parts that [responsesWriter.file] writes.
+func pdfs(parts []firn.Part) (found []firn.OpaquePart) {
+	for _, part := range parts {
+		if p, ok := part.(firn.OpaquePart); ok {
+			if doc, err := window.DocumentOf(p); err == nil && doc.Data != "" {
+				found = append(found, p)
+			}
+		}
+	}
+	return found
 }
 
 // assistant writes the items of an answer. An item with an ID must follow the reasoning
@@ -189,7 +218,7 @@ func (r *responsesWriter) result(result firn.ToolResult) {
 	r.beginItem("function_call_output")
 	r.member("call_id", result.CallID)
 	r.name("output")
-	if text, images := split(result.Content); len(images) == 0 {
+	if text, images := split(result.Content); len(images)+len(pdfs(result.Content)) == 0 {
 		r.text(strings.Join(text, "\n"))
 	} else {
 		r.content(result.Content)

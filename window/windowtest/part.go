@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"firn"
+	"firn/window"
 )
 
 // part checks one part of a message.
@@ -32,6 +33,11 @@ func (c *checker) part(m *firn.Message, part firn.Part) error {
 			return fmt.Errorf("an image in a message of role %s", m.Role)
 		}
 		return c.image(b)
+	case firn.OpaquePart:
+		if m.Role != firn.RoleUser {
+			return fmt.Errorf("a document in a message of role %s", m.Role)
+		}
+		return c.document(b)
 	case firn.Thinking:
 		return c.thought(m, b)
 	case firn.ToolCall:
@@ -145,9 +151,27 @@ func (c *checker) result(m *firn.Message, b firn.ToolResult) error {
 			if err := c.image(inner); err != nil {
 				return err
 			}
+		case firn.OpaquePart:
+			if err := c.document(inner); err != nil {
+				return err
+			}
 		default:
 			return fmt.Errorf("tool result content of unknown type %T", part)
 		}
+	}
+	return nil
+}
+
+// document: "The PDF specified was not valid", "Input should be 'application/pdf'".
+func (c *checker) document(b firn.OpaquePart) error {
+	doc, err := window.DocumentOf(b)
+	switch {
+	case err != nil:
+		return fmt.Errorf("content of unknown type %q: %w", b.Type, err)
+	case !c.documents:
+		return errors.New("documents are not supported")
+	case doc.Data == "" && !c.textDocuments:
+		return errors.New("a document that is no PDF")
 	}
 	return nil
 }

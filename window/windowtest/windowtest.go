@@ -37,6 +37,8 @@ type api struct {
 	imageBytes, allImageBytes int
 	// imageSide: "At least one of the image dimensions exceed max allowed size".
 	imageSide int
+	// documents: PDFs are taken; textDocuments: plain text too.
+	documents, textDocuments bool
 	// userAfterTool: false: "Unexpected role 'user' after role 'tool'".
 	userAfterTool bool
 	// assistantLast: false: "This model does not support assistant message
@@ -56,6 +58,7 @@ var apis = map[string]api{
 		toolName: regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`),
 		thinking: signed, mark: anyMark,
 		imageInResult: true, images: 20, imageBytes: 5 * megabyte, allImageBytes: 32 * megabyte, imageSide: 8000,
+		documents: true, textDocuments: true,
 		userAfterTool: true,
 	},
 	"openai-chat": {
@@ -69,6 +72,7 @@ var apis = map[string]api{
 		callID:   regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`),
 		toolName: regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`),
 		thinking: signed, mark: anyMark,
+		documents:     true,
 		imageInResult: true, images: 500, imageBytes: 50 * megabyte, allImageBytes: 50 * megabyte,
 		userAfterTool: true, assistantLast: true, spaceLast: true,
 	},
