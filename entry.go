@@ -167,14 +167,21 @@ type State struct {
 	// Send is whether answers may be sent to where the session's messages come
 	// from, as a [Custom] entry of type [SendType] settled it.
 	Send string `json:"sendPolicy,omitempty"`
+	// Auth is the profile of credentials that the provider is asked with, as
+	// PROVIDER/PROFILE, as a [Custom] entry of type [AuthType] settled it.
+	Auth string `json:"authProfile,omitempty"`
 }
+
+// AuthType is the type of a [Custom] entry that settles which credentials the session's
+// turns use. Its data is an object with the member "profile": PROVIDER/PROFILE.
+const AuthType = "firn.auth"
 
 // VerboseType is the type of a [Custom] entry that settles how verbose the
 // agent is. Its data is an object with the member "level".
 const VerboseType = "firn.verbose"
 
 // DefaultType is the type of a [Custom] entry that takes choices of the session back: its
-// member "what" names them, of model, thinking and verbose. What the agent does otherwise
+// member "what" names them, of model, thinking, verbose and auth. What the agent does otherwise
 // holds again.
 const DefaultType = "firn.default"
 

@@ -9,6 +9,7 @@ import (
 	"firn/compact"
 	"firn/provider"
 	"firn/store"
+	"firn/window"
 )
 
 // Move makes a session go on from another entry: what came after it stays in
@@ -21,7 +22,11 @@ func (a *Agent) Move(ctx context.Context, id firn.ID, to firn.EntryID, summarise
 		if job.Model != nil && a.Model != nil {
 			job.Window = min(job.Model.Info().Window, a.Model.Info().Window)
 		}
-		entry, err := compact.SummarizeBranch(ctx, job)
+		path, err := window.Collect(a.Store.ReadBack(ctx, id, store.End))
+		if err != nil {
+			return firn.Entry{}, err
+		}
+		entry, err := compact.SummarizeBranch(provider.WithProfile(ctx, path.Chosen.Auth), job)
 		if !errors.Is(err, compact.ErrNothing) {
 			return entry, err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"firn"
 	"firn/provider"
@@ -25,7 +26,10 @@ type Override struct {
 	Thinking        provider.Thinking
 	// Verbose is "on" or "off": whether the user is told of compactions.
 	Verbose string
-	// Back names what is taken back, of model, thinking and verbose: the agent's own
+	// Auth is a profile of credentials, as PROVIDER/PROFILE: models of that provider are
+	// asked with them, see [provider.WithProfile].
+	Auth string
+	// Back names what is taken back, of model, thinking, verbose and auth: the agent's own
 	// settings hold again.
 	Back []string
 }
@@ -77,8 +81,14 @@ func (a *Agent) overrides(o Override) ([]firn.Entry, error) {
 		}
 		entries = append(entries, custom(firn.VerboseType, map[string]string{"level": o.Verbose}))
 	}
+	if o.Auth != "" {
+		if p, name, ok := strings.Cut(o.Auth, "/"); !ok || p == "" || name == "" {
+			return nil, fmt.Errorf("a profile is named PROVIDER/PROFILE, not %q: %w", o.Auth, firn.ErrInvalid)
+		}
+		entries = append(entries, custom(firn.AuthType, map[string]string{"profile": o.Auth}))
+	}
 	for _, what := range o.Back {
-		if !slices.Contains([]string{"model", "thinking", "verbose"}, what) {
+		if !slices.Contains([]string{"model", "thinking", "verbose", "auth"}, what) {
 			return nil, fmt.Errorf("%q cannot be taken back: %w", what, firn.ErrInvalid)
 		}
 	}

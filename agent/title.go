@@ -27,13 +27,13 @@ func (t *turn) name() {
 	if t.a.NoTitles || t.out.Err != nil || t.out.Silent || t.out.Text == "" || t.said == "" || !unnamed(t.path) {
 		return
 	}
-	a, id, model, said, answer := t.a, t.log.id, t.model, t.said, t.out.Text
+	a, id, model, said, answer, auth := t.a, t.log.id, t.model, t.said, t.out.Text, t.path.Chosen.Auth
 	if _, named := a.naming.LoadOrStore(id, true); named {
 		return // after the exchange before this one; it is not done yet
 	}
 	a.background.start(func(ctx context.Context) {
 		defer a.naming.Delete(id)
-		ctx, cancel := context.WithTimeout(ctx, titleTime)
+		ctx, cancel := context.WithTimeout(provider.WithProfile(ctx, auth), titleTime)
 		defer cancel()
 		// The naming after the exchange before this one may have ended during it.
 		if path, err := window.Collect(a.Store.ReadBack(ctx, id, store.End)); err == nil && unnamed(path) && !userTitled(ctx, a.Store, id) {

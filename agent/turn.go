@@ -235,6 +235,7 @@ func (t *turn) inject() error {
 // tools.
 func (t *turn) choose() error {
 	chosen := t.path.Chosen
+	t.ctx = provider.WithProfile(t.ctx, chosen.Auth)
 	t.shared = t.owner() != t.a.name() || t.path.Shared(t.a.name(), t.owner())
 	t.model = t.a.Model
 	if t.a.Models != nil && chosen.Model != "" {

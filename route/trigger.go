@@ -180,6 +180,7 @@ func Commands() []Command {
 		{"model", nil, "[model]", "show or choose the model"},
 		{"think", []string{"thinking", "t"}, "[level]", "show or choose how hard the model thinks"},
 		{"verbose", []string{"v"}, "[on|off]", "show or choose how much of the doings is shown"},
+		{"auth", nil, "[profile|default]", "show or choose the credentials that the model is asked with"},
 		{"usage", nil, "[anything]", "show what was used"},
 		{"send", nil, "[on|off|inherit]", "show or choose whether answers are sent to this chat"},
 		{"queue", nil, "[anything]", "show what becomes of messages during a turn, which the settings decide"},

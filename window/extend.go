@@ -40,7 +40,11 @@ func extends(e *firn.Entry) bool {
 	case *firn.Message, *firn.Title, *firn.Label, *firn.CustomMessage:
 		return e.ID != ""
 	case *firn.Custom:
-		return e.ID != "" && b.Type != firn.VerboseType && b.Type != firn.SendType && b.Type != firn.DefaultType
+		switch b.Type {
+		case firn.VerboseType, firn.SendType, firn.AuthType, firn.DefaultType:
+			return false
+		}
+		return e.ID != ""
 	}
 	return false
 }

@@ -43,7 +43,7 @@ func (p Path) Labels() map[firn.EntryID]string {
 // if answers is set: it need not have been chosen.
 func settle(entries []firn.Entry, answers bool) firn.State {
 	var s firn.State
-	for i := len(entries) - 1; i >= 0 && (s.Model == "" || s.ThinkingLevel == "" || s.Verbose == "" || s.Send == ""); i-- {
+	for i := len(entries) - 1; i >= 0 && (s.Model == "" || s.ThinkingLevel == "" || s.Verbose == "" || s.Send == "" || s.Auth == ""); i-- {
 		switch b := entries[i].Body.(type) {
 		case *firn.ModelChange:
 			s = older(s, firn.State{Provider: b.Provider, Model: b.Model})
@@ -57,6 +57,8 @@ func settle(entries []firn.Entry, answers bool) firn.State {
 				s = older(s, takenBack(b.Data))
 			case firn.SendType:
 				s = older(s, firn.State{Send: stringOf(member(b.Data, "policy"))})
+			case firn.AuthType:
+				s = older(s, firn.State{Auth: stringOf(member(b.Data, "profile"))})
 			}
 		case *firn.Message:
 			if answers && b.Role == firn.RoleAssistant && !mirrored(b) {
@@ -69,7 +71,7 @@ func settle(entries []firn.Entry, answers bool) firn.State {
 	if s.Model == byDefault {
 		s.Provider, s.Model = "", ""
 	}
-	for _, v := range []*string{&s.ThinkingLevel, &s.Verbose} {
+	for _, v := range []*string{&s.ThinkingLevel, &s.Verbose, &s.Auth} {
 		if *v == byDefault {
 			*v = ""
 		}
@@ -96,6 +98,8 @@ func takenBack(data json.RawMessage) firn.State {
 			s.ThinkingLevel = byDefault
 		case "verbose":
 			s.Verbose = byDefault
+		case "auth":
+			s.Auth = byDefault
 		}
 	}
 	return s
@@ -116,6 +120,9 @@ func older(s, earlier firn.State) firn.State {
 	if s.Send == "" {
 		s.Send = earlier.Send
 	}
+	if s.Auth == "" {
+		s.Auth = earlier.Auth
+	}
 	return s
 }
 
@@ -129,6 +136,7 @@ func stateOf(details json.RawMessage) firn.State {
 		ThinkingLevel: stringOf(state["thinkingLevel"]),
 		Verbose:       stringOf(state["verboseLevel"]),
 		Send:          stringOf(state["sendPolicy"]),
+		Auth:          stringOf(state["authProfile"]),
 	}
 }
 

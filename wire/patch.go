@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Default as the model, thinking, verbose or send of a [Patch] takes back what was chosen
+// Default as the model, thinking, verbose, send or auth of a [Patch] takes back what was chosen
 // for the session. In JSON null does the same.
 const Default = "default"
 
@@ -30,7 +30,7 @@ func (p *Patch) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, (*plain)(p)); err != nil {
 		return err
 	}
-	for name, value := range map[string]**string{"model": &p.Model, "thinking": &p.Thinking, "verbose": &p.Verbose, "send": &p.Send} {
+	for name, value := range map[string]**string{"model": &p.Model, "thinking": &p.Thinking, "verbose": &p.Verbose, "send": &p.Send, "auth": &p.Auth} {
 		if string(bytes.TrimSpace(raw[name])) == "null" {
 			back := Default
 			*value = &back

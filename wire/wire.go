@@ -94,7 +94,10 @@ type State struct {
 	Thinking string       `json:"thinking,omitempty"`
 	Verbose  string       `json:"verbose,omitempty"`
 	// Send is the session's override of the send policy: allow, deny or empty.
-	Send   string `json:"send,omitempty"`
+	Send string `json:"send,omitempty"`
+	// Auth is the session's profile of credentials, as provider/profile; empty if it uses
+	// the usual ones.
+	Auth   string `json:"auth,omitempty"`
 	Window Usage  `json:"window"`
 	// Turns is how often the user spoke, Compactions how many there were.
 	Turns       int `json:"turns"`
@@ -172,13 +175,16 @@ type NewSession struct {
 // Patch changes a session. What is nil stays as it is.
 type Patch struct {
 	Title *string `json:"title,omitempty"`
-	// Model is provider/model. Of model, thinking, verbose and send, null or "default"
+	// Model is provider/model. Of model, thinking, verbose, send and auth, null or "default"
 	// takes back what was chosen for the session.
 	Model    *string `json:"model,omitempty"`
 	Thinking *string `json:"thinking,omitempty"`
 	Verbose  *string `json:"verbose,omitempty"`
 	// Send is allow, deny or inherit.
-	Send     *string `json:"send,omitempty"`
+	Send *string `json:"send,omitempty"`
+	// Auth is a profile of credentials: its name, or provider/name. Without a provider
+	// that of the model in force is meant.
+	Auth     *string `json:"auth,omitempty"`
 	Archived *bool   `json:"archived,omitempty"`
 	// Hidden hides the session or shows it again.
 	Hidden *bool `json:"hidden,omitempty"`

@@ -112,6 +112,25 @@ func thinkingOf(s wire.Session) string {
 	return prose.Clean(s.State.Thinking)
 }
 
+// auth chooses the credentials that the model is asked with in this session from now on.
+func (c *chat) auth(ctx context.Context, name string) error {
+	if name != "" {
+		if err := c.patch(ctx, wire.Patch{Auth: &name}); err != nil {
+			return err
+		}
+	}
+	s, err := c.look(ctx)
+	if err != nil {
+		return err
+	}
+	profile := wire.Default
+	if s.State != nil && s.State.Auth != "" {
+		profile = s.State.Auth
+	}
+	c.screen.say("credentials: %s", prose.Clean(profile))
+	return nil
+}
+
 func (c *chat) verbose(ctx context.Context, on string) error {
 	if err := needs("verbose", on); err != nil {
 		return err

@@ -136,6 +136,9 @@ func (c *chat) status(ctx context.Context, _ string) error {
 // toggles are what was chosen for a session.
 func toggles(st wire.State) string {
 	words := []string{"send " + cmp.Or(st.Send, "inherit"), "verbose " + cmp.Or(st.Verbose, "off")}
+	if st.Auth != "" {
+		words = append(words, "auth "+st.Auth)
+	}
 	return prose.Clean(strings.Join(words, ", "))
 }
 

@@ -53,6 +53,7 @@ func commands() []command {
 		{"status", "", "show where you are", (*chat).status},
 		{"model", "[PROVIDER/MODEL]", "choose who answers in this session", (*chat).chooseModel},
 		{"think", "[LEVEL]", "choose how hard the model thinks in this session", (*chat).think},
+		{"auth", "[PROFILE|default]", "choose the credentials that the model is asked with in this session", (*chat).auth},
 		{"send", "on|off|inherit", "choose whether answers are sent to where messages come from", (*chat).send},
 		{"verbose", "on|off", "be told more of what happens beside the answers", (*chat).verbose},
 		{"stop", "", "stop the answer that is being given, as Ctrl-C does", (*chat).stop},

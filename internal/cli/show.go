@@ -135,8 +135,8 @@ func stateRows(s wire.Session) [][]string {
 	if st.Breaker != nil {
 		rows = append(rows, []string{"compaction", prose.Breaker(*st.Breaker)})
 	}
-	if st.Send != "" || st.Verbose != "" {
-		rows = append(rows, []string{"toggles", strings.TrimSpace(toggle("send", st.Send) + toggle("verbose", st.Verbose))})
+	if st.Send != "" || st.Verbose != "" || st.Auth != "" {
+		rows = append(rows, []string{"toggles", strings.TrimSpace(toggle("send", st.Send) + toggle("verbose", st.Verbose) + toggle("auth", st.Auth))})
 	}
 	switch {
 	case s.Live:

@@ -86,7 +86,15 @@ func latestRows(s wire.Session) [][]string {
 	word := func(value, usual string) string { return prose.Clean(cmp.Or(value, usual)) }
 	return append(rows, []string{"model", prose.Clean(st.Provider + "/" + st.Model)},
 		[]string{"window", windowText(st.Window) + ", " + prose.Plural(st.Compactions, "compaction") + prose.Level(st.Window)},
-		[]string{"toggles", fmt.Sprintf("thinking %s, verbose %s, send %s", word(st.Thinking, "off"), word(st.Verbose, "off"), word(st.Send, "inherit"))})
+		[]string{"toggles", fmt.Sprintf("thinking %s, verbose %s, send %s", word(st.Thinking, "off"), word(st.Verbose, "off"), word(st.Send, "inherit"))+authText(st.Auth)})
+}
+
+// authText names the profile of credentials that a session chose.
+func authText(profile string) string {
+	if profile == "" {
+		return ""
+	}
+	return ", auth " + prose.Clean(profile)
 }
 
 // windowText is how much of a window is used, in tokens and as a part of it.

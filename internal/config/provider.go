@@ -4,15 +4,24 @@ import "time"
 
 // Provider is somebody who has models.
 type Provider struct {
-	Kind       string            `key:"kind" allow:"|anthropic|openai-chat|openai-responses|offline" doc:"The API it speaks. Empty means that of the provider of this name, which firn must know."`
-	URL        string            `key:"url" is:"url" doc:"Its base address, as far as the version, such as https://host/v1; for the kind anthropic the version may be left out. Empty means that of the provider of this name."`
-	KeyEnv     string            `key:"key_env" is:"variable" doc:"The variable that holds the key. Empty means the usual one of the provider of this name."`
+	Kind       string             `key:"kind" allow:"|anthropic|openai-chat|openai-responses|offline" doc:"The API it speaks. Empty means that of the provider of this name, which firn must know."`
+	URL        string             `key:"url" is:"url" doc:"Its base address, as far as the version, such as https://host/v1; for the kind anthropic the version may be left out. Empty means that of the provider of this name."`
+	KeyEnv     string             `key:"key_env" is:"variable" doc:"The variable that holds the key. Empty means the usual one of the provider of this name."`
+	KeyFile    string             `key:"key_file" is:"path" doc:"A file that holds the key, if the variable does not."`
+	HeadersEnv map[string]string  `key:"headers_env" is:"variable" doc:"Headers to send with each request, and the variables that hold them."`
+	Stall      time.Duration      `key:"stall" default:"0" doc:"How long it may be silent in the middle of an answer. 0 means what is usual for it."`
+	Profile    string             `key:"profile" allow:"|mistral|gemini" doc:"Whose rules for conversations hold behind openai-chat. Empty means OpenAI's."`
+	Quirks     Quirks             `key:"quirks" doc:"Where a server behind openai-chat differs from others. What is left out is found out from its address."`
+	Profiles   map[string]Profile `key:"profiles" name:"id" doc:"Other credentials for it, by name. A session chooses one with /auth NAME; without a choice key_env and key_file count."`
+	Models     map[string]Model   `key:"models" doc:"What firn does not know of its models, by their names."`
+}
+
+// Profile is a set of credentials for a provider. What is left out is not sent: the
+// usual key of the provider never stands in for it.
+type Profile struct {
+	KeyEnv     string            `key:"key_env" is:"variable" doc:"The variable that holds the key."`
 	KeyFile    string            `key:"key_file" is:"path" doc:"A file that holds the key, if the variable does not."`
-	HeadersEnv map[string]string `key:"headers_env" is:"variable" doc:"Headers to send with each request, and the variables that hold them."`
-	Stall      time.Duration     `key:"stall" default:"0" doc:"How long it may be silent in the middle of an answer. 0 means what is usual for it."`
-	Profile    string            `key:"profile" allow:"|mistral|gemini" doc:"Whose rules for conversations hold behind openai-chat. Empty means OpenAI's."`
-	Quirks     Quirks            `key:"quirks" doc:"Where a server behind openai-chat differs from others. What is left out is found out from its address."`
-	Models     map[string]Model  `key:"models" doc:"What firn does not know of its models, by their names."`
+	HeadersEnv map[string]string `key:"headers_env" is:"variable" doc:"Headers to send with each request, and the variables that hold them, instead of the provider's own."`
 }
 
 // Quirks are where servers behind OpenAI's older API differ. Nil and empty

@@ -95,6 +95,10 @@ func undoOf(was *wire.Session, p *wire.Patch) wire.Patch {
 	if p.Verbose != nil && was.State.Verbose != "" {
 		undo.Verbose = &was.State.Verbose
 	}
+	if p.Auth != nil {
+		auth := cmp.Or(was.State.Auth, wire.Default)
+		undo.Auth = &auth
+	}
 	if p.Send != nil {
 		send := cmp.Or(was.State.Send, sendInherit)
 		undo.Send = &send

@@ -277,7 +277,7 @@ func patchEntries(p *wire.Patch) ([]firn.Entry, error) {
 
 // override changes who answers in a session, and how.
 func (g *Gateway) override(ctx context.Context, id firn.ID, p *wire.Patch) error {
-	if p.Model == nil && p.Thinking == nil && p.Verbose == nil {
+	if p.Model == nil && p.Thinking == nil && p.Verbose == nil && p.Auth == nil {
 		return nil
 	}
 	var o agent.Override
@@ -285,7 +285,7 @@ func (g *Gateway) override(ctx context.Context, id firn.ID, p *wire.Patch) error
 	for _, v := range []struct {
 		name  string
 		value **string
-	}{{"model", &kept.Model}, {"thinking", &kept.Thinking}, {"verbose", &kept.Verbose}} {
+	}{{"model", &kept.Model}, {"thinking", &kept.Thinking}, {"verbose", &kept.Verbose}, {"auth", &kept.Auth}} {
 		switch {
 		case *v.value == nil:
 		case **v.value == "":
@@ -310,6 +310,11 @@ func (g *Gateway) override(ctx context.Context, id firn.ID, p *wire.Patch) error
 	a, err := g.agentOf(ctx, id)
 	if err != nil {
 		return err
+	}
+	if p.Auth != nil {
+		if o.Auth, err = g.profile(ctx, a, id, *p.Auth, o.Provider); err != nil {
+			return err
+		}
 	}
 	return a.Override(ctx, id, o)
 }

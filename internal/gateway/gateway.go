@@ -106,6 +106,9 @@ type Setup struct {
 	Default string
 	// Models finds a model by its provider's name and its own.
 	Models func(providerName, model string) (provider.Model, error)
+	// Profile finds a profile of credentials by the name of a provider, as answers are
+	// marked with it, and its own, and returns it as PROVIDER/PROFILE; nil: there are none.
+	Profile func(providerName, name string) (string, error)
 	// Known lists the models that can be chosen.
 	Known []wire.Model
 	// Queue says what becomes of messages that come while a turn is running,

@@ -304,6 +304,7 @@ var commands = map[string]func(g *Gateway, ctx context.Context, id firn.ID, args
 	"think":   override(func(v string) wire.Patch { return wire.Patch{Thinking: &v} }),
 	"verbose": override(func(v string) wire.Patch { return wire.Patch{Verbose: &v} }),
 	"send":    override(func(v string) wire.Patch { return wire.Patch{Send: &v} }),
+	"auth":    override(func(v string) wire.Patch { return wire.Patch{Auth: &v} }),
 	"status":  status,
 	"usage":   status,
 	"queue": func(g *Gateway, _ context.Context, _ firn.ID, _ string) (string, error) {
@@ -351,7 +352,7 @@ func status(g *Gateway, ctx context.Context, id firn.ID, _ string) (string, erro
 			paused += ", paused until " + b.Until.Local().Format("15:04")
 		}
 	}
-	return fmt.Sprintf("Model: %s/%s\nThinking %s, verbose %s, send %s\nWindow: %d of %d tokens (%d%%), %d compactions%s\nUsed: %d in, %d out, $%.4f\nKey: %s\nSession: %s",
-		st.Provider, st.Model, cmp.Or(st.Thinking, "off"), cmp.Or(st.Verbose, "off"), cmp.Or(st.Send, "inherit"), st.Window.Tokens, st.Window.Window, percent, st.Compactions, paused,
+	return fmt.Sprintf("Model: %s/%s\nThinking %s, verbose %s, send %s, auth %s\nWindow: %d of %d tokens (%d%%), %d compactions%s\nUsed: %d in, %d out, $%.4f\nKey: %s\nSession: %s",
+		st.Provider, st.Model, cmp.Or(st.Thinking, "off"), cmp.Or(st.Verbose, "off"), cmp.Or(st.Send, "inherit"), cmp.Or(st.Auth, wire.Default), st.Window.Tokens, st.Window.Window, percent, st.Compactions, paused,
 		st.Counters.Input, st.Counters.Output, st.Counters.Cost, cmp.Or(s.Key, "none"), id), nil
 }

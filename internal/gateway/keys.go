@@ -367,14 +367,14 @@ func (g *Gateway) begin(ctx context.Context, k route.Key, cause route.Cause, mes
 }
 
 // carry makes the entries that carry over what was chosen in a session: the model,
-// thinking, verbose and send. It is the same for all kinds of reset.
+// thinking, verbose, send and auth. It is the same for all kinds of reset.
 func (g *Gateway) carry(ctx context.Context, old firn.ID) ([]firn.Entry, error) {
 	path, err := window.Collect(g.Store.ReadBack(ctx, old, store.End))
 	if err != nil {
 		return nil, err
 	}
 	c := path.Chosen
-	kept := route.Toggles{Provider: c.Provider, Model: c.Model, Thinking: c.ThinkingLevel, Verbose: c.Verbose, Send: route.Override(c.Send)}.Carry()
+	kept := route.Toggles{Provider: c.Provider, Model: c.Model, Thinking: c.ThinkingLevel, Verbose: c.Verbose, Send: route.Override(c.Send), AuthProfile: c.Auth}.Carry()
 	var entries []firn.Entry
 	if kept.Model != "" {
 		entries = append(entries, firn.Entry{Body: &firn.ModelChange{Provider: kept.Provider, Model: kept.Model}})
@@ -387,6 +387,9 @@ func (g *Gateway) carry(ctx context.Context, old firn.ID) ([]firn.Entry, error) 
 	}
 	if kept.Send != "" {
 		entries = append(entries, firn.Entry{Body: &firn.Custom{Type: firn.SendType, Data: spell(map[string]string{"policy": string(kept.Send)})}})
+	}
+	if kept.AuthProfile != "" {
+		entries = append(entries, firn.Entry{Body: &firn.Custom{Type: firn.AuthType, Data: spell(map[string]string{"profile": kept.AuthProfile})}})
 	}
 	return entries, nil
 }

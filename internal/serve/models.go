@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -72,16 +71,29 @@ func (m *Models) Named(name string) (provider.Model, error) {
 // whether the provider has it. One that lacks a key is found, and says so when
 // it is asked something.
 func (m *Models) Find(providerName, model string) (provider.Model, error) {
-	kind, d, missing, err := m.door(providerName, model)
+	found, err := m.find(providerName, model, "")
+	if err != nil {
+		return nil, err
+	}
+	if found.Info().API != kindOffline {
+		found = &profiled{Model: found, provider: providerName, name: model, models: m}
+	}
+	if m.wrap != nil {
+		found = m.wrap(found)
+	}
+	return found, nil
+}
+
+// find finds a model that is asked with the credentials of a profile; empty means the
+// usual ones.
+func (m *Models) find(providerName, model, profile string) (provider.Model, error) {
+	kind, d, missing, err := m.door(providerName, model, profile)
 	if err != nil {
 		return nil, err
 	}
 	found := open(kind, d)
 	if missing != nil {
 		found = &locked{info: found.Info(), why: missing}
-	}
-	if m.wrap != nil {
-		found = m.wrap(found)
 	}
 	return found, nil
 }
@@ -93,12 +105,13 @@ func (m *Models) Check(name string) error {
 	if err != nil {
 		return err
 	}
-	_, _, missing, err := m.door(providerName, model)
+	_, _, missing, err := m.door(providerName, model, "")
 	return cmp.Or(err, missing)
 }
 
-// door finds out how a model is reached, and what is missing for that.
-func (m *Models) door(providerName, model string) (kind string, d door, missing, err error) {
+// door finds out how a model is reached, with the credentials of a profile if it is
+// named, and what is missing for that.
+func (m *Models) door(providerName, model, profile string) (kind string, d door, missing, err error) {
 	v, s, err := m.vendor(providerName)
 	if err != nil {
 		return "", door{}, nil, err
@@ -107,19 +120,21 @@ func (m *Models) door(providerName, model string) (kind string, d door, missing,
 		return "", door{}, nil, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("firn has no model %q: invalid", prose.Clean(model)), Hint: "its own model is " + OfflineModel}
 	}
 	url, own := m.addressOf(v, s)
+	c, err := m.credentials(v, s, profile)
+	if err != nil {
+		return "", door{}, nil, err
+	}
 	d = door{
-		name: cmp.Or(v.marked, providerName), model: model, url: url, stall: s.Stall, delay: m.delay,
-		header: m.headers(s), quirks: quirksOf(s.Quirks), spec: m.catalogue.Find(cmp.Or(v.marked, providerName), model),
+		name: cmp.Or(v.marked, providerName), model: model, url: url, key: c.key, stall: s.Stall, delay: m.delay,
+		header: c.header, quirks: quirksOf(s.Quirks), spec: m.catalogue.Find(cmp.Or(v.marked, providerName), model),
 	}
 	if v.profile != nil {
 		d.profile = v.profile()
 	}
-	if d.key, err = config.Secret(cmp.Or(s.KeyEnv, v.key), s.KeyFile, m.env); err != nil {
-		return "", door{}, nil, err
-	}
-	// Whoever names an address of their own may have a server that wants no key.
-	if variable := cmp.Or(s.KeyEnv, v.key); d.key == "" && variable != "" && !own && len(d.header) == 0 {
-		missing = &NoKey{Variable: variable, Err: &provider.Error{Kind: provider.Auth, Provider: providerName, Model: model, Err: errors.New(variable + " is not set")}}
+	// Whoever names an address of their own may have a server that wants no key; not so
+	// who names a profile.
+	if d.key == "" && c.variable != "" && (!own || profile != "") && len(d.header) == 0 {
+		missing = &NoKey{Variable: c.variable, Err: &provider.Error{Kind: provider.Auth, Provider: providerName, Model: model, Err: errors.New(c.variable + " is not set")}}
 	}
 	kind = v.kind
 	if kind == kindResponses && s.Kind == "" && own { // many speak the older API, few the newer one
@@ -163,20 +178,6 @@ func (m *Models) addressOf(v vendor, s config.Provider) (url string, own bool) {
 	}
 	url = strings.TrimRight(url, "/")
 	return url, url != v.url
-}
-
-// headers are what the settings want to be sent with each request.
-func (m *Models) headers(s config.Provider) http.Header {
-	var h http.Header
-	for name, variable := range s.HeadersEnv {
-		if value := m.env(variable); value != "" {
-			if h == nil {
-				h = make(http.Header)
-			}
-			h.Set(name, value)
-		}
-	}
-	return h
 }
 
 func quirksOf(q config.Quirks) openai.Quirks {

@@ -129,7 +129,7 @@ func (h *House) setup(s *staff) (gateway.Setup, error) {
 		return gateway.Setup{}, fmt.Errorf("set up the routing: %w", err)
 	}
 	out := gateway.Setup{
-		Agents: agents, Default: s.settings.DefaultAgent, Models: s.models.Find, Known: s.models.Known(), Queue: queue(s.settings.Session.Queue),
+		Agents: agents, Default: s.settings.DefaultAgent, Models: s.models.Find, Profile: s.models.Profile, Known: s.models.Known(), Queue: queue(s.settings.Session.Queue),
 		Route: r, Resets: resets(s.settings), Zone: where, Triggers: s.settings.Session.ResetTriggers, Send: sendPolicy(s.settings.Session.SendPolicy),
 		Commands: commandPolicy(s.settings.Session.Commands), Queues: make(map[string]route.Queue), Habits: habits(s.settings, ids),
 	}

@@ -73,6 +73,7 @@ const (
 	choosesThinking
 	choosesVerbose
 	choosesSend
+	choosesAuth
 	choices
 )
 
@@ -89,6 +90,8 @@ func choiceOf(b firn.Body) choice {
 			return choosesIf(choosesVerbose, hasWord(b.Data, "level"))
 		case firn.SendType:
 			return choosesIf(choosesSend, hasWord(b.Data, "policy"))
+		case firn.AuthType:
+			return choosesIf(choosesAuth, hasWord(b.Data, "profile"))
 		}
 	}
 	return choosesNothing

@@ -841,6 +841,7 @@ export interface Ops {
 
 export interface Patch {
   archived?: boolean;
+  auth?: string;
   hidden?: boolean;
   model?: string;
   send?: string;
@@ -1014,6 +1015,7 @@ export interface SpendingRow {
 }
 
 export interface State {
+  auth?: string;
   branches: number;
   breaker?: Breaker;
   compactions: number;

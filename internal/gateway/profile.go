@@ -1,0 +1,37 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	"firn"
+	"firn/agent"
+	"firn/internal/view"
+)
+
+// profile finds the profile of credentials that a name means in a session, and returns it
+// as PROVIDER/PROFILE. Without a provider it is one of the model that is chosen now, or
+// else of the model in force.
+func (g *Gateway) profile(ctx context.Context, a *agent.Agent, id firn.ID, name, chosen string) (string, error) {
+	find := g.setup.Load().Profile
+	if find == nil {
+		return "", Invalid("there are no profiles of credentials")
+	}
+	if providerName, profile, ok := strings.Cut(name, "/"); ok {
+		return find(providerName, profile)
+	}
+	path, err := g.Path(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	own := ""
+	if a.Model != nil {
+		own = a.Model.Info().Provider
+	}
+	providerName := cmp.Or(chosen, path.Chosen.Provider, own)
+	if providerName == "" {
+		return "", Invalid("name the provider of the profile: PROVIDER/%s", view.Clip(name))
+	}
+	return find(providerName, name)
+}
