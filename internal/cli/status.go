@@ -86,7 +86,7 @@ func latestRows(s wire.Session) [][]string {
 	word := func(value, usual string) string { return prose.Clean(cmp.Or(value, usual)) }
 	return append(rows, []string{"model", prose.Clean(st.Provider + "/" + st.Model)},
 		[]string{"window", windowText(st.Window) + ", " + prose.Plural(st.Compactions, "compaction") + prose.Level(st.Window)},
-		[]string{"toggles", fmt.Sprintf("thinking %s, verbose %s, send %s", word(st.Thinking, "off"), word(st.Verbose, "off"), word(st.Send, "inherit"))+authText(st.Auth)})
+		[]string{"toggles", fmt.Sprintf("thinking %s, verbose %s, send %s", word(st.Thinking, "off"), word(st.Verbose, "off"), word(st.Send, "inherit")) + authText(st.Auth)})
 }
 
 // authText names the profile of credentials that a session chose.
