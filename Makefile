@@ -3,6 +3,7 @@
 #   make build   bin/firn
 #   make run     build, then open a chat on the offline model (firn chat)
 #   make demo    build, then walk the whole story once (firn demo)
+#   make quick   the tests that need no browser, cluster or other program, in about a minute
 #   make test    install what the tests need, then run them all
 #   make interop-all  hand every session to every tool, OpenClaw too (installs 1.3 GB, takes an hour)
 #   make flakes  the same N=20 times in a row, and which tests failed (LOAD=8 busy processes beside it, RACE=1)
@@ -18,7 +19,9 @@
 #   make web     bundle the pages anew, after a change in internal/webui/src
 #   make docs    write anew what is written from the code: docs/cli.md, api.md, configuration.md
 #   make release archives for six systems below dist/, with checksums and lists of modules
+#   make words   how each package reads, and how many names it exports
 #   make fmt     format
+#   make help    this list
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eo pipefail -c
@@ -40,7 +43,7 @@ PROMISE ?= 10000
 BENCHFLAGS ?=
 
 .DEFAULT_GOAL := build
-.PHONY: build run demo test interop-all flakes check bench check-bench bench-peers fuzz soak soak-cluster soak-short soak-hour promise fmt setup web check-web
+.PHONY: build run demo help quick words test interop-all flakes check bench check-bench bench-peers fuzz soak soak-cluster soak-short soak-hour promise fmt setup web check-web
 .PHONY: check-format check-vet check-release check-static check-race race check-holes release docs
 
 build:
@@ -54,6 +57,18 @@ demo: build
 
 setup:
 	@tools/setup.sh
+
+help:
+	@sed -n 's/^#   make/make/p' Makefile
+
+# Left out are packages whose tests start browsers, servers or other programs, and tests
+# that kill processes or cut files everywhere. PACKAGES=./store/... tests only those.
+SLOW := cmd/firn webtest interop bench soak store/jetstream internal/cluster internal/serve
+quick:
+	@$(GO) test -short -skip 'Kill|Cut|Power|Failure|Systems|Rename|Fuzz' $(TESTFLAGS) $(or $(PACKAGES),$$($(GO) list ./... | grep -v $(SLOW:%=-e /%$$))) | grep -v 'no test files'
+
+words:
+	@cd tools && $(GO) run ./words ..
 
 # Some packages mostly wait, for browsers and for elections: one more than there are
 # processors runs at a time. Those that take a minute and more begin first, so that none
