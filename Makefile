@@ -16,7 +16,7 @@
 #   make soak-cluster  three gateways on three servers, killed and with flipped bytes, for SOAK=1h
 #   make soak-hour  one gateway under mixed load and faults, for SOAK=1h (soak-short: each fault once)
 #   make promise a session of 10 GB, killed on a full disk in a tool call and in a compaction, and what is promised of it
-#   make web     bundle the pages anew, after a change in internal/webui/src
+#   make web     bundle the pages anew, after a change in internal/door/webui/src
 #   make docs    write anew what is written from the code: docs/cli.md, api.md, configuration.md
 #   make release archives for six systems below dist/, with checksums and lists of modules
 #   make words   how each package reads, and how many names it exports
@@ -63,7 +63,7 @@ help:
 
 # Left out are packages whose tests start browsers, servers or other programs, and tests
 # that kill processes or cut files everywhere. PACKAGES=./store/... tests only those.
-SLOW := cmd/firn webtest interop bench soak store/jetstream internal/cluster internal/serve
+SLOW := cmd/firn webtest interop bench soak store/jetstream internal/ops/cluster internal/ops/serve
 quick:
 	@$(GO) test -short -skip 'Kill|Cut|Power|Failure|Systems|Rename|Fuzz' $(TESTFLAGS) $(or $(PACKAGES),$$($(GO) list ./... | grep -v $(SLOW:%=-e /%$$))) | grep -v 'no test files'
 
@@ -74,16 +74,16 @@ words:
 # processors runs at a time. Those that take a minute and more begin first, so that none
 # of them is waited for alone. The SDKs of the providers have a module of their own too,
 # which is slow to compile the first time.
-LONGEST := ./cmd/firn ./internal/webui/webtest ./interop ./store/filestore ./store/jetstream
+LONGEST := ./cmd/firn ./internal/webui/webtest ./proving/interop ./store/filestore ./store/jetstream
 test: setup
 	$(GO) test -p $$(($$(nproc 2>/dev/null || echo 2) + 1)) -timeout $(TIMEOUT) $(TESTFLAGS) $(LONGEST) ./...
-	cd interop/sdk && $(GO) test -timeout $(TIMEOUT) $(TESTFLAGS) ./...
+	cd proving/interop/sdk && $(GO) test -timeout $(TIMEOUT) $(TESTFLAGS) ./...
 
 # All tools and all sessions; make test tries those that differ most. Every start of OpenClaw
 # takes about fifteen seconds of a processor.
 interop-all:
 	@tools/setup.sh all
-	FIRN_INTEROP=all $(GO) test -timeout 4h -count=1 $(TESTFLAGS) ./interop
+	FIRN_INTEROP=all $(GO) test -timeout 4h -count=1 $(TESTFLAGS) ./proving/interop
 
 # Fails if any test failed in any of the runs, and names it.
 flakes:
@@ -112,7 +112,7 @@ check-static:
 # for secrets, all in one goroutine, nor the command, whose every start the detector makes
 # slow: what it is made of runs here. Left out of them is what reads the sources, and long
 # proofs and measurements in which one thing is done after the other.
-RACELESS := bench soak interop webtest richtext mask cmd/firn internal/demo internal/cluster internal/serve
+RACELESS := bench soak interop webtest richtext mask cmd/firn internal/term/demo internal/ops/cluster internal/ops/serve
 ONEBYONE := Systems|SystemsFindsFaults|Architecture|PowerCut.*|KillWriters|DropAnyRecord|FirstPageIsFlat|ForkOfALongSession|HundredNights|ForgetALargeNote|FailureAtEveryCall|PurgeLeavesNothing|SealLarge|LongSession|LostServers|Cluster|CutAnywhereIsReadInSteps|ReadersThatDoNotRead|ALongLineIsReadOnce|LinesOverTheLimit|ModelThatHangs
 check-race: setup
 	CGO_ENABLED=1 GOFLAGS= $(GO) test -race -short -timeout $(TIMEOUT) -skip '^Test($(ONEBYONE))$$' $(TESTFLAGS) $$(GO="$(GO)" tools/concurrent.sh | grep -v $(RACELESS:%=-e /%$$))
@@ -130,16 +130,16 @@ check-holes:
 bench:
 	@command -v rg >/dev/null || apt-get install -y -qq ripgrep >/dev/null || echo "bench: without ripgrep one target is missed" >&2
 	$(GO) test ./... -run '^$$' -bench . -benchmem -timeout $(TIMEOUT) | grep -v -e 'no test files' -e '^PASS'
-	$(GO) run ./bench $(BENCHFLAGS)
+	$(GO) run ./proving/bench $(BENCHFLAGS)
 
 # Installs the neighbours with npm, and lets them and firn do the same work in turns.
 bench-peers: setup
-	$(GO) run ./bench -peers interop/node_modules $(BENCHFLAGS)
+	$(GO) run ./proving/bench -peers proving/interop/node_modules $(BENCHFLAGS)
 
 # A few figures that hardly depend on the machine, held against those in the
 # repository: more than a fifth worse fails. UPDATE=1 notes those of now.
 check-bench:
-	$(GO) run ./bench -check bench/baseline.json $(if $(UPDATE),-update)
+	$(GO) run ./proving/bench -check proving/bench/baseline.json $(if $(UPDATE),-update)
 
 fuzz:
 	@GO="$(GO)" tools/fuzz.sh $(FUZZTIME)
@@ -153,18 +153,18 @@ soak-cluster:
 
 # These need Linux, and root to mount a small disk; SOAKFLAGS=-h tells what it takes.
 soak-short:
-	$(GO) test -tags soak ./soak -run TestSoak -count=1 -timeout $(TIMEOUT)
+	$(GO) test -tags soak ./proving/soak -run TestSoak -count=1 -timeout $(TIMEOUT)
 
 soak-hour:
-	$(GO) run ./soak -for $(SOAK) $(SOAKFLAGS)
+	$(GO) run ./proving/soak -for $(SOAK) $(SOAKFLAGS)
 
 # What firn is for, as one story, on a session of PROMISE megabytes.
 promise:
-	$(GO) run ./soak -promise $(PROMISE) $(SOAKFLAGS)
+	$(GO) run ./proving/soak -promise $(PROMISE) $(SOAKFLAGS)
 
 # The bundle of the pages is committed, so that firn builds with Go alone. To
 # make it anew takes npm, for Preact and for the checker of types.
-WEB := internal/webui
+WEB := internal/door/webui
 ESBUILD = $(TOOL) esbuild --bundle --minify --format=esm --target=es2022,chrome120,firefox120,safari17.5 \
 	--jsx=automatic --jsx-import-source=preact --legal-comments=none --charset=utf8 --log-level=warning \
 	--banner:js="/* sources $$(cd $(WEB) && find src -type f | LC_ALL=C sort | xargs cat package-lock.json | sha256sum | cut -c1-64) */"
@@ -184,7 +184,7 @@ check-web: $(WEB)/node_modules/.package-lock.json
 	@t=$$(mktemp -d) && trap 'rm -rf "$$t"' EXIT && \
 	$(ESBUILD) app=$(WEB)/src/main.tsx --outdir=$$t && \
 	cp $(WEB)/src/index.html $(WEB)/src/icon.svg $$t/ && \
-	diff -rq $$t $(WEB)/dist || { echo "internal/webui/dist is not what the sources give: run make web" >&2; exit 1; }
+	diff -rq $$t $(WEB)/dist || { echo "internal/door/webui/dist is not what the sources give: run make web" >&2; exit 1; }
 
 # What of the documents is written from the code. Tests say when it is out of date.
 docs:

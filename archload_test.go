@@ -16,12 +16,21 @@ import (
 )
 
 // module is the path of our module.
-const module = "firn"
+const module = "firn.dev"
 
-// layer is a line of the table of imports.
-type layer struct {
+// room is a line of the table of imports.
+type room struct {
 	pkg    string
 	may    []string
+	reason string
+}
+
+// family is a set of packages that must not import each other. Those in shared may
+// be imported by the package suite.
+type family struct {
+	pkg    string
+	shared []string
+	suite  string
 	reason string
 }
 
@@ -162,26 +171,50 @@ func judge(packages []pkg) []string {
 	return slices.Concat(judgeImports(packages), judgeGuests(packages), judgeDeeds(packages, deeds))
 }
 
-// judgeImports holds imports of ours against the layers.
+// judgeImports checks imports of our packages against the tables.
 func judgeImports(packages []pkg) []string {
 	var complaints []string
 	for _, p := range packages {
 		if !slices.ContainsFunc(p.files, func(f file) bool { return !f.test }) {
 			continue // nothing but tests, and these are free
 		}
-		i := slices.IndexFunc(layers, func(l layer) bool { return match(l.pkg, p.path) })
+		i := slices.IndexFunc(rooms, func(r room) bool { return match(r.pkg, p.path) })
 		if i < 0 {
-			complaints = append(complaints, fmt.Sprintf("package %s has no line in the table of layers", p.path))
+			complaints = append(complaints, fmt.Sprintf("package %s has no line in the table of rooms", p.path))
 			continue
 		}
 		for _, im := range importsOf(p, false) {
 			ours, ok := ourPackage(im.path)
-			if ok && !matchAny(layers[i].may, ours) {
-				complaints = append(complaints, fmt.Sprintf("%s: %s may not import %s: %s", im.at, p.path, im.path, layers[i].reason))
+			if !ok {
+				continue
+			}
+			if reason := refused(rooms[i], p.path, ours); reason != "" {
+				complaints = append(complaints, fmt.Sprintf("%s: %s may not import %s: %s", im.at, p.path, im.path, reason))
 			}
 		}
 	}
 	return complaints
+}
+
+// refused returns why a package of a room may not import another package, "" if it may.
+func refused(r room, from, to string) string {
+	for _, f := range families {
+		if match(f.pkg, from) && match(f.pkg, to) && (from != f.suite || !slices.Contains(f.shared, to)) {
+			return f.reason
+		}
+		if strings.TrimSuffix(f.pkg, "/*") == from && match(f.pkg, to) {
+			return f.reason
+		}
+	}
+	for _, n := range narrow {
+		if match(n.pkg, from) && !matchAny(n.may, to) {
+			return n.reason
+		}
+	}
+	if match(r.pkg, to) || matchAny(r.may, to) {
+		return ""
+	}
+	return r.reason
 }
 
 // judgeGuests holds imports of foreign modules against their tables.
@@ -255,7 +288,7 @@ func (f file) imports() []imported {
 		if err != nil {
 			continue // the compiler has a better word for it
 		}
-		name := path.Base(target)
+		name, _, _ := strings.Cut(path.Base(target), ".")
 		if spec.Name != nil {
 			name = spec.Name.Name
 		}

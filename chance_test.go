@@ -13,7 +13,7 @@ import (
 func TestChanceHasASeed(t *testing.T) {
 	for _, p := range loadModule(t) {
 		for _, f := range p.files {
-			if !f.test || match("internal/testutil", p.path) {
+			if !f.test || match("internal/base/basetest", p.path) {
 				continue
 			}
 			for _, complaint := range chances(f) {
@@ -41,11 +41,11 @@ func chances(f file) []string {
 		switch n := n.(type) {
 		case *ast.SelectorExpr:
 			if x, ok := n.X.(*ast.Ident); ok && random != "" && x.Name == random && !slices.Contains(seeded, n.Sel.Name) {
-				found = append(found, fmt.Sprintf("%s: %s.%s has no seed: testutil.Random has one, which is printed", f.set.Position(n.Pos()), random, n.Sel.Name))
+				found = append(found, fmt.Sprintf("%s: %s.%s has no seed: basetest.Random has one, which is printed", f.set.Position(n.Pos()), random, n.Sel.Name))
 			}
 		case *ast.CallExpr:
 			if fun, ok := n.Fun.(*ast.SelectorExpr); ok && fun.Sel.Name == "NewPCG" && slices.ContainsFunc(n.Args, usesClock) {
-				found = append(found, fmt.Sprintf("%s: a seed from the clock is not printed: use testutil.Seed", f.set.Position(n.Pos())))
+				found = append(found, fmt.Sprintf("%s: a seed from the clock is not printed: use basetest.Seed", f.set.Position(n.Pos())))
 			}
 		}
 		return true

@@ -25,7 +25,7 @@ func TestDependencies(t *testing.T) {
 		said[m[1]] = dependency{m[2], m[3]}
 	}
 	needed := make(map[string]bool)
-	for _, dir := range []string{".", filepath.Join("interop", "sdk"), "tools"} {
+	for _, dir := range []string{".", filepath.Join("proving", "interop", "sdk"), "tools"} {
 		for path, version := range requiredIn(t, dir) {
 			needed[path] = true
 			d, ok := said[path]
@@ -59,7 +59,7 @@ func requiredIn(t *testing.T, dir string) map[string]string {
 	tools := regexp.MustCompile(`(?s)tool \((.*?)\)`).FindString(string(data))
 	all := make(map[string]string)
 	for _, m := range regexp.MustCompile(`(?m)^\t(\S+) (v\S+)( // indirect)?$`).FindAllStringSubmatch(string(data), -1) {
-		if path := m[1]; path != "firn" && (m[3] == "" || strings.Contains(tools, "\t"+path+"/")) {
+		if path := m[1]; path != "firn.dev" && (m[3] == "" || strings.Contains(tools, "\t"+path+"/")) {
 			all[path] = m[2]
 		}
 	}

@@ -3,7 +3,7 @@ package firn_test
 import (
 	"fmt"
 
-	"firn"
+	"firn.dev"
 )
 
 // A session is a list of entries; what hangs under what makes the tree.

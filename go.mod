@@ -1,4 +1,4 @@
-module firn
+module firn.dev
 
 go 1.26.0
 

@@ -10,15 +10,15 @@ import (
 	"testing"
 )
 
-// TestReadmeShowsTheExamples keeps the code in the README equal to code that is
+// TestLibraryShowsTheExamples keeps the code in docs/library.md equal to code that is
 // compiled and tested.
-func TestReadmeShowsTheExamples(t *testing.T) {
-	_, rest, _ := strings.Cut(readFile(t, "README.md"), "## In your program")
+func TestLibraryShowsTheExamples(t *testing.T) {
+	rest := readFile(t, "docs/library.md")
 	for _, example := range []string{"examples/agent/main.go", "examples/quickstart/main.go"} {
 		_, after, found := strings.Cut(rest, "```go\n")
 		shown, after, closed := strings.Cut(after, "```")
 		if !found || !closed {
-			t.Fatalf("the README does not show %s", example)
+			t.Fatalf("docs/library.md does not show %s", example)
 		}
 		rest = after
 		_, code, found := strings.Cut(readFile(t, example), "\t// README: begin\n")
@@ -27,7 +27,7 @@ func TestReadmeShowsTheExamples(t *testing.T) {
 			t.Fatalf("%s does not mark what the README shows", example)
 		}
 		if want := strings.ReplaceAll("\n"+tested, "\n\t", "\n")[1:]; shown != want {
-			t.Errorf("the README shows\n%s\nbut %s is\n%s", shown, example, want)
+			t.Errorf("docs/library.md shows\n%s\nbut %s is\n%s", shown, example, want)
 		}
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"firn"
+	"firn.dev"
 )
 
 // Sections of a system prompt follow its text, replace each other by name and are

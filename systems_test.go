@@ -54,12 +54,12 @@ func TestSystemsFindsFaults(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"go.mod":          "module firn\n\ngo 1.26\n",
+		"go.mod":          "module firn.dev\n\ngo 1.26\n",
 		"a.go":            "package a\n\nvar _ = here\n",
 		"a_linux.go":      "package a\n\nconst here = 1\n",
 		"a_test.go":       "package a\n\nimport \"os\"\n",
 		"b/b_windows.go":  "package b\n\nfunc B() int { return \"\" }\n",
-		"c/c_test.go":     "package c_test\n\nimport \"firn/b\"\n\nvar _ = b.B\n",
+		"c/c_test.go":     "package c_test\n\nimport \"firn.dev/b\"\n\nvar _ = b.B\n",
 		"b/b.go":          "package b\n",
 		"b/b_internal.go": "package b\n",
 	} {

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"firn"
-	"firn/agent"
+	"firn.dev"
+	"firn.dev/agent"
 )
 
 // TestActiveTime counts how long turns took: from what the user said to the last

@@ -26,13 +26,13 @@ import (
 	"sync"
 	"time"
 
-	"firn"
-	"firn/compact"
-	"firn/provider"
-	"firn/route"
-	"firn/store"
-	"firn/tool"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/compact"
+	"firn.dev/internal/base/route"
+	"firn.dev/provider"
+	"firn.dev/store"
+	"firn.dev/tool"
+	"firn.dev/window"
 )
 
 // Agent is who talks. Fill in what is needed and use it by its pointer; it must

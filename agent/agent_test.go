@@ -10,15 +10,15 @@ import (
 	"testing"
 	"time"
 
-	"firn"
-	"firn/agent"
-	"firn/provider"
-	"firn/provider/scripted"
-	"firn/store"
-	"firn/store/memstore"
-	"firn/tool"
-	"firn/window"
-	"firn/window/windowtest"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/provider"
+	"firn.dev/provider/scripted"
+	"firn.dev/store"
+	"firn.dev/store/memstore"
+	"firn.dev/tool"
+	"firn.dev/window"
+	"firn.dev/window/windowtest"
 )
 
 // quick retries at once.

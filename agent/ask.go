@@ -5,9 +5,9 @@ import (
 	"errors"
 	"time"
 
-	"firn"
-	"firn/provider"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/provider"
+	"firn.dev/window"
 )
 
 // ask sends the window, keeps the answer while it comes, and stores it. An

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"firn"
-	"firn/store"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/store"
+	"firn.dev/window"
 )
 
 // begin reads the session and makes the user's message durable.

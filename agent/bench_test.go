@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"firn"
-	"firn/agent"
-	"firn/provider/scripted"
-	"firn/store"
-	"firn/store/filestore"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/provider/scripted"
+	"firn.dev/store"
+	"firn.dev/store/filestore"
 )
 
 // BenchmarkTurn runs turns with a model that answers at once, on a live part of

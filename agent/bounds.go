@@ -5,9 +5,9 @@ import (
 	"slices"
 	"sync"
 
-	"firn"
-	"firn/route"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/internal/base/route"
+	"firn.dev/window"
 )
 
 // reach holds the bounds of a turn while it runs. They only ever become narrower.

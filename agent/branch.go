@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 
-	"firn"
-	"firn/compact"
-	"firn/provider"
-	"firn/store"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/compact"
+	"firn.dev/provider"
+	"firn.dev/store"
+	"firn.dev/window"
 )
 
 // Move makes a session go on from another entry: what came after it stays in

@@ -3,7 +3,7 @@ package agent
 import (
 	"slices"
 
-	"firn"
+	"firn.dev"
 )
 
 // branches counts the ends of a session's branches while its entries go by, in

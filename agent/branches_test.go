@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"firn"
+	"firn.dev"
 )
 
 // leaves counts the ends of branches in a whole tree: entries that nothing

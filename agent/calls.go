@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"firn"
-	"firn/tool"
+	"firn.dev"
+	"firn.dev/tool"
 )
 
 // CallState is how a tool call ended.

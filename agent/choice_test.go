@@ -10,12 +10,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"firn"
-	"firn/agent"
-	"firn/provider"
-	"firn/provider/scripted"
-	"firn/store"
-	"firn/tool"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/provider"
+	"firn.dev/provider/scripted"
+	"firn.dev/store"
+	"firn.dev/tool"
 )
 
 // other makes a second model that the session can choose.

@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"firn"
-	"firn/agent"
-	"firn/compact"
-	"firn/provider"
-	"firn/provider/scripted"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/compact"
+	"firn.dev/provider"
+	"firn.dev/provider/scripted"
 )
 
 // shortly answers in one word.

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"time"
 
-	"firn"
-	"firn/compact"
-	"firn/provider"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/compact"
+	"firn.dev/provider"
+	"firn.dev/store"
 )
 
 // Counters are what a session has used in all: every answer counts once,

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"firn"
+	"firn.dev"
 )
 
 // What a hook or a timer says begins a turn; what a program only adds does not.

@@ -11,13 +11,13 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"firn"
-	"firn/agent"
-	"firn/provider"
-	"firn/provider/scripted"
-	"firn/store"
-	"firn/store/memstore"
-	"firn/tool"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/provider"
+	"firn.dev/provider/scripted"
+	"firn.dev/store"
+	"firn.dev/store/memstore"
+	"firn.dev/tool"
 )
 
 // counted is what the session used, and sees that counting it anew gives the

@@ -11,13 +11,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"firn"
-	"firn/agent"
-	"firn/compact"
-	"firn/provider"
-	"firn/provider/scripted"
-	"firn/tool"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/compact"
+	"firn.dev/provider"
+	"firn.dev/provider/scripted"
+	"firn.dev/tool"
+	"firn.dev/window"
 )
 
 // A bubble of synctest does not end before all its goroutines did: that nothing

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"firn"
-	"firn/route"
-	"firn/tool"
+	"firn.dev"
+	"firn.dev/internal/base/route"
+	"firn.dev/tool"
 )
 
 // Delegator runs turns of other sessions for the session tools of an agent. A gateway

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"firn"
-	"firn/provider"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/provider"
+	"firn.dev/window"
 )
 
 // draftEvery is how often the pieces are kept: half a second, so that a crash

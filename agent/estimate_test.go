@@ -9,12 +9,12 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"firn"
-	"firn/agent"
-	"firn/compact"
-	"firn/provider"
-	"firn/provider/scripted"
-	"firn/tool"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/compact"
+	"firn.dev/provider"
+	"firn.dev/provider/scripted"
+	"firn.dev/tool"
 )
 
 // runes is the size of a request for a model that makes a token of every rune:

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"firn"
+	"firn.dev"
 )
 
 // Event is something that happened in a turn. The set is closed: the types of

@@ -7,16 +7,16 @@ import (
 	"os"
 	"strings"
 
-	"firn"
-	"firn/agent"
-	"firn/compact"
-	"firn/provider"
-	"firn/provider/offline"
-	"firn/provider/scripted"
-	"firn/store"
-	"firn/store/filestore"
-	"firn/store/memstore"
-	"firn/tool"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/compact"
+	"firn.dev/provider"
+	"firn.dev/provider/offline"
+	"firn.dev/provider/scripted"
+	"firn.dev/store"
+	"firn.dev/store/filestore"
+	"firn.dev/store/memstore"
+	"firn.dev/tool"
 )
 
 // ask runs a turn and returns the answer.

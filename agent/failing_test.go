@@ -12,12 +12,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"firn"
-	"firn/agent"
-	"firn/provider"
-	"firn/provider/scripted"
-	"firn/store/memstore"
-	"firn/tool"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/provider"
+	"firn.dev/provider/scripted"
+	"firn.dev/store/memstore"
+	"firn.dev/tool"
 )
 
 // errDisk is what a failing store says.

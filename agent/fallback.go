@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"firn"
-	"firn/provider"
+	"firn.dev"
+	"firn.dev/provider"
 )
 
 // fallbackField is the member of an answer's entry that says in whose place the

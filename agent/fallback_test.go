@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"firn"
-	"firn/agent"
-	"firn/provider"
-	"firn/provider/scripted"
-	"firn/tool"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/provider"
+	"firn.dev/provider/scripted"
+	"firn.dev/tool"
 )
 
 // spare is a model that stands in for others.

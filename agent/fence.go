@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"firn"
+	"firn.dev"
 )
 
 // A session is served by one gateway at a time. One that takes it over from

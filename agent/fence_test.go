@@ -5,10 +5,10 @@ import (
 	"errors"
 	"testing"
 
-	"firn"
-	"firn/agent"
-	"firn/provider/scripted"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/provider/scripted"
+	"firn.dev/store"
 )
 
 // takeOver takes the session over, as another gateway would, and answers.

@@ -9,10 +9,10 @@ import (
 	"slices"
 	"time"
 
-	"firn"
-	"firn/compact"
-	"firn/provider"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/compact"
+	"firn.dev/provider"
+	"firn.dev/window"
 )
 
 // Pruning says when old tool results are shortened in the window. The log

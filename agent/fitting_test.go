@@ -11,14 +11,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"firn"
-	"firn/agent"
-	"firn/compact"
-	"firn/provider"
-	"firn/provider/scripted"
-	"firn/store"
-	"firn/tool"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/compact"
+	"firn.dev/provider"
+	"firn.dev/provider/scripted"
+	"firn.dev/store"
+	"firn.dev/tool"
+	"firn.dev/window"
 )
 
 // small is a model with a small window that summarises in a few words, and

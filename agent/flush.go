@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"firn"
-	"firn/provider"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/provider"
+	"firn.dev/window"
 )
 
 // Flush gives the agent time to write down what it wants to keep before a

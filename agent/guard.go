@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"firn"
+	"firn.dev"
 )
 
 // guard notices when a model calls the same thing again and again and gets

@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"firn"
-	"firn/agent"
-	"firn/provider"
-	"firn/provider/scripted"
-	"firn/store"
-	"firn/tool"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/provider"
+	"firn.dev/provider/scripted"
+	"firn.dev/store"
+	"firn.dev/tool"
+	"firn.dev/window"
 )
 
 // answers makes a model that names sessions with one text and answers all

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"time"
 
-	"firn"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/window"
 )
 
 // The functions of this file make what is injected into most windows. They

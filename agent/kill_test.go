@@ -16,15 +16,15 @@ import (
 	"testing/synctest"
 	"time"
 
-	"firn"
-	"firn/agent"
-	"firn/provider"
-	"firn/provider/scripted"
-	"firn/store"
-	"firn/store/filestore"
-	"firn/tool"
-	"firn/window"
-	"firn/window/windowtest"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/provider"
+	"firn.dev/provider/scripted"
+	"firn.dev/store"
+	"firn.dev/store/filestore"
+	"firn.dev/tool"
+	"firn.dev/window"
+	"firn.dev/window/windowtest"
 )
 
 // The tests of this file start this very program again and kill it with

@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"firn"
+	"firn.dev"
 )
 
 // lanes let the turns of a session wait for one another, so that each gets the

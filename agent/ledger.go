@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"firn"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/store"
 )
 
 // ErrMoved says that somebody moved the session to another branch while a turn

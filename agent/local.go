@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
-	"firn"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/store"
 )
 
 // local is the [Delegator] of an agent without a gateway: it runs the turns of other

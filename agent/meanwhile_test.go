@@ -8,14 +8,14 @@ import (
 	"strings"
 	"testing"
 
-	"firn"
-	"firn/agent"
-	"firn/provider"
-	"firn/provider/scripted"
-	"firn/store"
-	"firn/store/memstore"
-	"firn/tool"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/provider"
+	"firn.dev/provider/scripted"
+	"firn.dev/store"
+	"firn.dev/store/memstore"
+	"firn.dev/tool"
+	"firn.dev/window"
 )
 
 // mem is the store in memory that a workbench is made with.

@@ -10,13 +10,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"firn"
-	"firn/agent"
-	"firn/provider"
-	"firn/provider/scripted"
-	"firn/store"
-	"firn/tool"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/provider"
+	"firn.dev/provider/scripted"
+	"firn.dev/store"
+	"firn.dev/tool"
+	"firn.dev/window"
 )
 
 // The tests of this file are about what models, tools and users should not do,

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"firn"
-	"firn/provider"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/provider"
+	"firn.dev/store"
 )
 
 // How much the user is told of what happens beside the answers: tool calls and

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"slices"
 
-	"firn"
-	"firn/compact"
-	"firn/provider"
-	"firn/route"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/compact"
+	"firn.dev/internal/base/route"
+	"firn.dev/provider"
+	"firn.dev/window"
 )
 
 // Preview is what the model would be asked if a session went on now.

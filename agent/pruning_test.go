@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"firn"
-	"firn/agent"
-	"firn/compact"
-	"firn/provider"
-	"firn/provider/scripted"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/compact"
+	"firn.dev/provider"
+	"firn.dev/provider/scripted"
+	"firn.dev/store"
 )
 
 // looked fills a session with n calls whose results are of 2,000 tokens each,

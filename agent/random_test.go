@@ -19,16 +19,16 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
-	"firn"
-	"firn/agent"
-	"firn/compact"
-	"firn/provider"
-	"firn/provider/scripted"
-	"firn/store"
-	"firn/store/filestore"
-	"firn/tool"
-	"firn/window"
-	"firn/window/windowtest"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/compact"
+	"firn.dev/provider"
+	"firn.dev/provider/scripted"
+	"firn.dev/store"
+	"firn.dev/store/filestore"
+	"firn.dev/tool"
+	"firn.dev/window"
+	"firn.dev/window/windowtest"
 )
 
 // randomWindow is the window of the model in the random test.

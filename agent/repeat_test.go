@@ -11,12 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"firn"
-	"firn/agent"
-	"firn/provider"
-	"firn/provider/scripted"
-	"firn/store/filestore"
-	"firn/tool"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/provider"
+	"firn.dev/provider/scripted"
+	"firn.dev/store/filestore"
+	"firn.dev/tool"
 )
 
 // named is what the user says, under a name.

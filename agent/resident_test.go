@@ -5,10 +5,10 @@ import (
 	"sync"
 	"testing"
 
-	"firn"
-	"firn/provider/scripted"
-	"firn/store"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/provider/scripted"
+	"firn.dev/store"
+	"firn.dev/window"
 )
 
 // resident keeps everything.

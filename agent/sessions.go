@@ -8,11 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"firn"
-	"firn/route"
-	"firn/store"
-	"firn/tool"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/internal/base/route"
+	"firn.dev/store"
+	"firn.dev/tool"
+	"firn.dev/window"
 )
 
 // SessionTools are the tools with which an agent looks at other sessions of

@@ -15,14 +15,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"firn"
-	"firn/agent"
-	"firn/provider"
-	"firn/provider/scripted"
-	"firn/store"
-	"firn/store/filestore"
-	"firn/store/memstore"
-	"firn/tool"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/provider"
+	"firn.dev/provider/scripted"
+	"firn.dev/store"
+	"firn.dev/store/filestore"
+	"firn.dev/store/memstore"
+	"firn.dev/tool"
 )
 
 // asked makes a model that answers by what the user said last; nothing, if a

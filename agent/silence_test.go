@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"firn/agent"
-	"firn/provider"
-	"firn/provider/scripted"
+	"firn.dev/agent"
+	"firn.dev/provider"
+	"firn.dev/provider/scripted"
 )
 
 // TestSilentReplies compares with what two versions of OpenClaw take for

@@ -1,8 +1,8 @@
 package agent
 
 import (
-	"firn"
-	"firn/provider"
+	"firn.dev"
+	"firn.dev/provider"
 )
 
 // Spent makes the entry that tells what asking a model beside a conversation

@@ -6,7 +6,7 @@ import (
 	"iter"
 	"time"
 
-	"firn/provider"
+	"firn.dev/provider"
 )
 
 // steady is a model that keeps its manners whatever the one behind it does: a

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 
-	"firn"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/store"
 )
 
 // tally counts the entries of a session in the order of the file. It keeps none of

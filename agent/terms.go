@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"firn"
-	"firn/provider"
+	"firn.dev"
+	"firn.dev/provider"
 )
 
 // Terms is how a caller wants one turn to be run. The zero value leaves the

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"time"
 
-	"firn"
-	"firn/provider"
-	"firn/store"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/provider"
+	"firn.dev/store"
+	"firn.dev/window"
 )
 
 const (

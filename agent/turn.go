@@ -8,12 +8,12 @@ import (
 	"iter"
 	"slices"
 
-	"firn"
-	"firn/provider"
-	"firn/route"
-	"firn/store"
-	"firn/tool"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/internal/base/route"
+	"firn.dev/provider"
+	"firn.dev/store"
+	"firn.dev/tool"
+	"firn.dev/window"
 )
 
 // Input is what a turn begins with.

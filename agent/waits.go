@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sync"
 
-	"firn"
+	"firn.dev"
 )
 
 // Waits records which session waits for a turn of which other one, and refuses

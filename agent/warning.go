@@ -3,8 +3,8 @@ package agent
 import (
 	"fmt"
 
-	"firn"
-	"firn/compact"
+	"firn.dev"
+	"firn.dev/compact"
 )
 
 // Level is how full a window is, as far as the user should know.

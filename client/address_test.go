@@ -13,10 +13,10 @@ import (
 	"strings"
 	"testing"
 
-	"firn"
-	"firn/client"
-	"firn/internal/testutil"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/internal/base/basetest"
+	"firn.dev/wire"
 )
 
 func TestAddresses(t *testing.T) {
@@ -93,7 +93,7 @@ func TestOverSockets(t *testing.T) {
 }
 
 func TestNobodyIsThere(t *testing.T) {
-	for _, address := range []string{"unix:" + socket(t), "http://" + testutil.DeadAddress(t)} {
+	for _, address := range []string{"unix:" + socket(t), "http://" + basetest.DeadAddress(t)} {
 		c := newClient(t, client.Options{Address: address})
 		_, err := c.NewSession(t.Context(), wire.NewSession{})
 		var u *client.Unreachable

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strconv"
 
-	"firn"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/wire"
 )
 
 // Any is the position to expect if the end of the session may be anywhere.

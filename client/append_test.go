@@ -10,9 +10,9 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"firn"
-	"firn/client"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/wire"
 )
 
 // keeper is a gateway that keeps lines, and breaks connections.

@@ -3,7 +3,7 @@ package client
 import (
 	"context"
 
-	"firn/wire"
+	"firn.dev/wire"
 )
 
 // Bin lists the sessions in the bin, the one removed last first: at most so many, or

@@ -3,7 +3,7 @@ package client
 import (
 	"context"
 
-	"firn/wire"
+	"firn.dev/wire"
 )
 
 // pageHeader and pageWord are what pages of the gateway send, so that it takes

@@ -7,8 +7,8 @@ import (
 	"iter"
 	"strconv"
 
-	"firn"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/wire"
 )
 
 // as is how entries are told: as lines of the file, or as pages show them.

@@ -27,7 +27,7 @@ import (
 	"strings"
 	"time"
 
-	"firn"
+	"firn.dev"
 )
 
 // Options say where the gateway is and how to speak to it.

@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"time"
 
-	"firn"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/wire"
 )
 
 // Course tells how the branch of a session's head went, turn by turn.

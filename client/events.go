@@ -6,8 +6,8 @@ import (
 	"iter"
 	"strconv"
 
-	"firn"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/wire"
 )
 
 // Events follows a session: first what is in its log after a position, then

@@ -12,9 +12,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"firn"
-	"firn/client"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/wire"
 )
 
 // follow follows until the log was told up to an entry, and returns the

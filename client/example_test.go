@@ -6,8 +6,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"firn/client"
-	"firn/wire"
+	"firn.dev/client"
+	"firn.dev/wire"
 )
 
 // What was said in all sessions of a home is searched by the gateway that serves it

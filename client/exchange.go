@@ -6,8 +6,8 @@ import (
 	"io"
 	"net/http"
 
-	"firn"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/wire"
 )
 
 // Formats lists the formats that sessions can be read from and written to.

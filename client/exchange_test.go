@@ -7,9 +7,9 @@ import (
 	"net/http"
 	"testing"
 
-	"firn"
-	"firn/client"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/wire"
 )
 
 // TestExportIsMaskedOrNotWritten: a gateway that is too old to mask answers what it

@@ -11,10 +11,10 @@ import (
 	"sync"
 	"testing"
 
-	"firn"
-	"firn/client"
-	"firn/internal/sse"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/internal/base/sse"
+	"firn.dev/wire"
 )
 
 // pipeNet is a network in memory, so that real servers and real connections can

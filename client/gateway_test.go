@@ -16,19 +16,19 @@ import (
 	"sync"
 	"testing"
 
-	"firn"
-	"firn/agent"
-	"firn/client"
-	"firn/dialect/native"
-	"firn/internal/api"
-	"firn/internal/gateway"
-	"firn/internal/testutil"
-	"firn/internal/token"
-	"firn/internal/vfs"
-	"firn/provider"
-	"firn/provider/scripted"
-	"firn/store/filestore"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/client"
+	"firn.dev/internal/base/basetest"
+	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/door/api"
+	"firn.dev/internal/door/token"
+	"firn.dev/internal/formats/dialect/native"
+	"firn.dev/internal/gateway"
+	"firn.dev/provider"
+	"firn.dev/provider/scripted"
+	"firn.dev/store/filestore"
+	"firn.dev/wire"
 )
 
 // house is a real gateway on a real home, with a model that echoes.
@@ -633,7 +633,7 @@ func TestATurnIsRunOnceByTheGateway(t *testing.T) {
 			if !running {
 				h.gate <- struct{}{}
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), testutil.Limit)
+			ctx, cancel := context.WithTimeout(t.Context(), basetest.Limit)
 			defer cancel()
 			names, err := streamed(ctx, c, s.ID, wire.Turn{Text: "once"})
 			if err != nil || names[len(names)-1] != wire.TurnCompleted || slices.Contains(names, wire.TurnFailed) || asked != 2 {

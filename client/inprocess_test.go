@@ -13,8 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"firn/client"
-	"firn/wire"
+	"firn.dev/client"
+	"firn.dev/wire"
 )
 
 // local calls a handler in this process until the test ends.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"net/http"
 
-	"firn"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/wire"
 )
 
 // Inbound hands over a message from outside: the gateway finds the session it

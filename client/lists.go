@@ -5,8 +5,8 @@ import (
 	"iter"
 	"time"
 
-	"firn"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/wire"
 )
 
 // Query says which sessions to list. The zero value lists all that are neither

@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"firn/wire"
+	"firn.dev/wire"
 )
 
 // Notes lists the notes of a place, without their texts.

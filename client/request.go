@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"firn"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/wire"
 )
 
 // The types of bodies.

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"firn"
-	"firn/client"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/wire"
 )
 
 // routed is a method of the client and the request that it makes.

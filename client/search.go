@@ -4,7 +4,7 @@ import (
 	"context"
 	"strconv"
 
-	"firn/wire"
+	"firn.dev/wire"
 )
 
 // Search finds what was said, the best first.

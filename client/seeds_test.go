@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"firn"
-	"firn/client"
-	"firn/route"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/internal/base/route"
+	"firn.dev/wire"
 )
 
 // talk is what the operations below work on: conversations of two agents with

@@ -4,8 +4,8 @@ import (
 	"context"
 	"net/http"
 
-	"firn"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/wire"
 )
 
 // Session tells of a session. It is found by its id, a unique beginning of it,

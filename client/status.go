@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"firn/wire"
+	"firn.dev/wire"
 )
 
 // Status tells how the gateway is.

@@ -9,8 +9,8 @@ import (
 	"io"
 	"iter"
 
-	"firn"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/wire"
 )
 
 // Stored yields all that the gateway's store holds: every session, also those that

@@ -10,9 +10,9 @@ import (
 	"net/http"
 	"time"
 
-	"firn"
-	"firn/internal/sse"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/internal/base/sse"
+	"firn.dev/wire"
 )
 
 // silence is how long a stream may say nothing at all. A gateway sends a sign

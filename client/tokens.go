@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"firn/wire"
+	"firn.dev/wire"
 )
 
 // Tokens lists the tokens that let clients in, without their secrets.

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"iter"
 
-	"firn"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/wire"
 )
 
 // Turn says something in a session and waits for the answer, or, with Wait

@@ -3,7 +3,7 @@ package client
 import (
 	"context"
 
-	"firn/wire"
+	"firn.dev/wire"
 )
 
 // Jobs lists the jobs that run at certain times.

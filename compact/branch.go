@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"slices"
 
-	"firn"
-	"firn/internal/digest"
-	"firn/provider"
-	"firn/store"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/internal/find/digest"
+	"firn.dev/provider"
+	"firn.dev/store"
+	"firn.dev/window"
 )
 
 // BranchJob is a branch to be left, with a summary of it.

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"firn"
-	"firn/provider"
-	"firn/provider/scripted"
+	"firn.dev"
+	"firn.dev/provider"
+	"firn.dev/provider/scripted"
 )
 
 func TestSummarizeBranch(t *testing.T) {

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"firn"
-	"firn/store"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/store"
+	"firn.dev/window"
 )
 
 // The types of the custom entries in which the breaker is kept.

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"firn"
-	"firn/provider"
-	"firn/provider/scripted"
+	"firn.dev"
+	"firn.dev/provider"
+	"firn.dev/provider/scripted"
 )
 
 // failing is a summariser that fails, or answers uselessly, while bad.

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"firn"
-	"firn/internal/digest"
-	"firn/internal/pattern"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/internal/base/pattern"
+	"firn.dev/internal/find/digest"
+	"firn.dev/window"
 )
 
 // A summary is taken only if it passes [verdict]: it says something, calls no

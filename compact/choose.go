@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 
-	"firn"
-	"firn/internal/digest"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/internal/find/digest"
+	"firn.dev/window"
 )
 
 // size is how large a window is, by what is in it.

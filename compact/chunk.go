@@ -1,9 +1,9 @@
 package compact
 
 import (
-	"firn"
-	"firn/internal/digest"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/internal/find/digest"
+	"firn.dev/window"
 )
 
 // chunk is a piece of a conversation: the next n lines, spelt.

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"firn"
-	"firn/internal/digest"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/internal/find/digest"
+	"firn.dev/window"
 )
 
 // summarise makes the summary of a choice: by the hook, by a model, or

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"firn"
+	"firn.dev"
 )
 
 // Details is what a compaction of ours remembers besides its summary. Files of

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"firn"
+	"firn.dev"
 )
 
 // Why nothing was compacted. None of them is a failure that counts for the

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"firn"
-	"firn/provider/scripted"
-	"firn/store/filestore"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/provider/scripted"
+	"firn.dev/store/filestore"
+	"firn.dev/window"
 )
 
 // TestFile compacts a file twenty times: what was in it stays, byte for byte,

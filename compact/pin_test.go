@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"firn"
-	"firn/provider"
-	"firn/provider/scripted"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/provider"
+	"firn.dev/provider/scripted"
+	"firn.dev/store"
 )
 
 func label(target firn.EntryID, name string) firn.Entry {

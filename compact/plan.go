@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"firn"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/window"
 )
 
 // Plan is where a conversation will be cut: what is summarised and what is

@@ -9,13 +9,13 @@ import (
 	"strings"
 	"testing"
 
-	"firn"
-	"firn/provider"
-	"firn/provider/scripted"
-	"firn/store"
-	"firn/store/memstore"
-	"firn/window"
-	"firn/window/windowtest"
+	"firn.dev"
+	"firn.dev/provider"
+	"firn.dev/provider/scripted"
+	"firn.dev/store"
+	"firn.dev/store/memstore"
+	"firn.dev/window"
+	"firn.dev/window/windowtest"
 
 	"pgregory.net/rapid"
 )

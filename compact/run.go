@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"firn"
-	"firn/provider"
-	"firn/store"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/provider"
+	"firn.dev/store"
+	"firn.dev/window"
 )
 
 // Job is one compaction to be run.

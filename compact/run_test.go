@@ -10,10 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"firn"
-	"firn/provider"
-	"firn/provider/scripted"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/provider"
+	"firn.dev/provider/scripted"
+	"firn.dev/window"
 )
 
 func TestRun(t *testing.T) {

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"strings"
 
-	"firn"
-	"firn/internal/digest"
-	"firn/internal/pattern"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/internal/base/pattern"
+	"firn.dev/internal/find/digest"
+	"firn.dev/window"
 )
 
 // sections are what a summary says besides its body, word for word and not in

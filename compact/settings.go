@@ -3,7 +3,7 @@ package compact
 import (
 	"time"
 
-	"firn/provider"
+	"firn.dev/provider"
 )
 
 // Mode says what happens when compaction is due.

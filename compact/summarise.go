@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"firn"
-	"firn/internal/digest"
-	"firn/provider"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/internal/find/digest"
+	"firn.dev/provider"
+	"firn.dev/window"
 )
 
 const (

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"firn"
-	"firn/store"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/store"
+	"firn.dev/window"
 )
 
 // Past is a compaction of a session's branch.

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"firn"
-	"firn/store"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/store"
+	"firn.dev/window"
 
 	"github.com/google/go-cmp/cmp"
 )

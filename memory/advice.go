@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"firn"
-	"firn/internal/pattern"
+	"firn.dev"
+	"firn.dev/internal/base/pattern"
 )
 
 // advice is what a model said about facts: what belongs together, and what is

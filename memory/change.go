@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"firn"
-	"firn/internal/vfs"
+	"firn.dev"
+	"firn.dev/internal/disk/vfs"
 )
 
 // Change is a change of notes that was made as a whole. The old versions are

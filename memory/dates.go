@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"firn/internal/pattern"
+	"firn.dev/internal/base/pattern"
 )
 
 // relative finds words that mean a day, seen from the day on which they were

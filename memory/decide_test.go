@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"firn"
+	"firn.dev"
 )
 
 func TestAbsolute(t *testing.T) {

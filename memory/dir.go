@@ -13,8 +13,8 @@ import (
 	"sync"
 	"time"
 
-	"firn"
-	"firn/internal/vfs"
+	"firn.dev"
+	"firn.dev/internal/disk/vfs"
 )
 
 // Dir is a folder of notes. Its methods may be called from many goroutines and

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"firn"
+	"firn.dev"
 )
 
 func TestRememberUnderTheDay(t *testing.T) {

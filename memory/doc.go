@@ -26,7 +26,7 @@
 // The one exception is [Dir.Erase], which takes out what was learnt from what is
 // purged, for good.
 //
-// How notes are ranked is not how talk is (internal/search): a folder has few
+// How notes are ranked is not how talk is (internal/find/search): a folder has few
 // and short pieces, and what counts is whether one fits at all, on a scale from 0
 // to 1 that a floor can be set on. BM25 over a few dozen facts has no such scale.
 // What was said is found by the index of words, and comes here as [Past].

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"time"
 
-	"firn"
-	"firn/provider"
+	"firn.dev"
+	"firn.dev/provider"
 )
 
 // Dreamer tidies a folder up. Dir and Sessions are needed.

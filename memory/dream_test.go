@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"firn"
-	"firn/provider"
-	"firn/provider/scripted"
+	"firn.dev"
+	"firn.dev/provider"
+	"firn.dev/provider/scripted"
 )
 
 // fiveTalks are conversations enough for a dream.

@@ -8,9 +8,9 @@ import (
 	"io/fs"
 	"path/filepath"
 
-	"firn"
-	"firn/internal/pattern"
-	"firn/internal/vfs"
+	"firn.dev"
+	"firn.dev/internal/base/pattern"
+	"firn.dev/internal/disk/vfs"
 )
 
 // Erased is what was taken out of a folder for good.

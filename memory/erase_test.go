@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"firn"
-	"firn/internal/vfs"
-	"firn/internal/vfs/faultfs"
-	"firn/provider"
-	"firn/provider/scripted"
+	"firn.dev"
+	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/disk/vfs/faultfs"
+	"firn.dev/provider"
+	"firn.dev/provider/scripted"
 )
 
 // The words of the session that is erased, and those that others said.

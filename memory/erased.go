@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"firn"
+	"firn.dev"
 )
 
 // erasedFile remembers what was erased, by its ids alone: who read it before and

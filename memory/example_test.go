@@ -6,7 +6,7 @@ import (
 	"os"
 	"time"
 
-	"firn/memory"
+	"firn.dev/memory"
 )
 
 // A folder of notes, and what is recalled of it.

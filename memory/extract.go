@@ -7,11 +7,11 @@ import (
 	"strconv"
 	"strings"
 
-	"firn"
-	"firn/internal/digest"
-	"firn/internal/pattern"
-	"firn/provider"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/internal/base/pattern"
+	"firn.dev/internal/find/digest"
+	"firn.dev/provider"
+	"firn.dev/window"
 )
 
 // Extractor finds facts in conversations. Its zero value works without a

@@ -9,8 +9,8 @@ import (
 	"time"
 	"unicode"
 
-	"firn"
-	"firn/internal/pattern"
+	"firn.dev"
+	"firn.dev/internal/base/pattern"
 )
 
 // Category is what kind of fact something is.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"firn"
+	"firn.dev"
 )
 
 // clock is a time that tests move.

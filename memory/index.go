@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"firn"
-	"firn/internal/pattern"
+	"firn.dev"
+	"firn.dev/internal/base/pattern"
 )
 
 // The bounds of MEMORY.md: what is more is not shown to a model.

@@ -3,7 +3,7 @@ package memory
 import (
 	"strings"
 
-	"firn/internal/pattern"
+	"firn.dev/internal/base/pattern"
 )
 
 // Bounds of a fact that is found in a conversation.

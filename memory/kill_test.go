@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"firn/provider"
-	"firn/provider/scripted"
+	"firn.dev/provider"
+	"firn.dev/provider/scripted"
 )
 
 // The tests of this file start this very program again and kill it with SIGKILL

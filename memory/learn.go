@@ -11,7 +11,7 @@ import (
 	"slices"
 	"time"
 
-	"firn"
+	"firn.dev"
 )
 
 // progressFile remembers up to where conversations were looked through. It is

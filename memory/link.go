@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"firn"
+	"firn.dev"
 )
 
 // within says whether a file of the folder is in it: a link that leads out of

@@ -8,8 +8,8 @@ import (
 	"io/fs"
 	"time"
 
-	"firn"
-	"firn/internal/vfs"
+	"firn.dev"
+	"firn.dev/internal/disk/vfs"
 )
 
 // What tells of dreams, below the folder's memory. The state is spelt as Cersei

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"firn"
-	"firn/internal/digest"
-	"firn/internal/pattern"
+	"firn.dev"
+	"firn.dev/internal/base/pattern"
+	"firn.dev/internal/find/digest"
 )
 
 // Said is something that was said in a conversation and may be a source of

@@ -7,7 +7,7 @@ import (
 	"maps"
 	"slices"
 
-	"firn"
+	"firn.dev"
 )
 
 // gathered is what conversations had to offer.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"firn"
+	"firn.dev"
 )
 
 // piece is the least that is recalled: a fact, or a note that has a name.

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"firn"
-	"firn/internal/vfs"
-	"firn/internal/vfs/faultfs"
+	"firn.dev"
+	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/disk/vfs/faultfs"
 )
 
 // onFaulty makes a folder on a file system that fails, and makes it durable.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"firn"
+	"firn.dev"
 )
 
 // Scope says whom notes are about, and so who gets to see them.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"firn"
+	"firn.dev"
 )
 
 var homeNotes = map[string]string{

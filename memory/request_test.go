@@ -7,8 +7,8 @@ import (
 	"syscall"
 	"testing"
 
-	"firn"
-	"firn/internal/vfs/faultfs"
+	"firn.dev"
+	"firn.dev/internal/disk/vfs/faultfs"
 )
 
 // TestARequestNotesOnce lets every call to the disk in turn fail while a note with the

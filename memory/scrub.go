@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"firn"
-	"firn/internal/pattern"
+	"firn.dev"
+	"firn.dev/internal/base/pattern"
 )
 
 // eraser knows what is erased.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"firn/internal/pattern"
+	"firn.dev/internal/base/pattern"
 )
 
 // The parts of a note that holds what was found in conversations. The first two

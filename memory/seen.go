@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"firn"
+	"firn.dev"
 )
 
 // seenFile remembers which conversations dreams have looked through. It only

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"firn"
+	"firn.dev"
 )
 
 // library is conversations with marks, as a store lists them: latest first.

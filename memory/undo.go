@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"firn"
+	"firn.dev"
 )
 
 // Undo takes a change back: the whole of it, or only some of its edits, by their

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"firn"
+	"firn.dev"
 )
 
 // Draft is a note to be made.

@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"firn"
+	"firn.dev"
 )
 
 // Backoff configures retries. The zero value retries up to three times, after about 2, 4

@@ -11,9 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"firn"
-	"firn/provider"
-	"firn/provider/scripted"
+	"firn.dev"
+	"firn.dev/provider"
+	"firn.dev/provider/scripted"
 )
 
 func failure(kind provider.Kind, after time.Duration) error {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"firn"
+	"firn.dev"
 )
 
 // AssumedWindow is the context window assumed for a model that is not in the catalogue.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"firn"
-	"firn/provider"
+	"firn.dev"
+	"firn.dev/provider"
 )
 
 // The embedded file is valid, sane, sorted and not too large.

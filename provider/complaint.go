@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"firn"
+	"firn.dev"
 )
 
 // Complaint converts an HTTP error response to an [*Error], based on its status, headers

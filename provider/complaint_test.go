@@ -7,8 +7,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"firn"
-	"firn/provider"
+	"firn.dev"
+	"firn.dev/provider"
 )
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

@@ -3,7 +3,7 @@ package provider
 import (
 	"encoding/json"
 
-	"firn"
+	"firn.dev"
 )
 
 // Draft accumulates the events of an answer. The zero draft is empty.

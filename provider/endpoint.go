@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"firn"
+	"firn.dev"
 )
 
 // Endpoint is the HTTP client that all wire clients share: a provider's address and how to

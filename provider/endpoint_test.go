@@ -16,9 +16,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"firn"
-	"firn/internal/testutil"
-	"firn/provider"
+	"firn.dev"
+	"firn.dev/internal/base/basetest"
+	"firn.dev/provider"
 )
 
 const key = "topsecretkey"
@@ -103,7 +103,7 @@ func TestPostReadsABoundedComplaint(t *testing.T) {
 }
 
 func TestPostNeverArrives(t *testing.T) {
-	refused := "http://" + testutil.DeadAddress(t)
+	refused := "http://" + basetest.DeadAddress(t)
 	plain := serve(t, func(w http.ResponseWriter, r *http.Request) {})
 	rude := serve(t, func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) })
 	secure := httptest.NewUnstartedServer(nil)
@@ -229,7 +229,7 @@ func TestPostLetsGoWhenClosed(t *testing.T) {
 	body.Close()
 	<-gone // the provider sees that nobody listens
 	// The connection of the server may linger.
-	testutil.Eventually(t, fmt.Sprintf("there are no more than the %d goroutines of before, and one", before), func() bool {
+	basetest.Eventually(t, fmt.Sprintf("there are no more than the %d goroutines of before, and one", before), func() bool {
 		return runtime.NumGoroutine() <= before+1
 	})
 }

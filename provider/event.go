@@ -3,7 +3,7 @@ package provider
 import (
 	"time"
 
-	"firn"
+	"firn.dev"
 )
 
 // Event is a part of a streamed answer: [TextDelta], [ThinkingDelta], [CallDelta],

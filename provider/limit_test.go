@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"firn/provider"
+	"firn.dev/provider"
 )
 
 // TestStated reads the numbers from what providers say.

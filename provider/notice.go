@@ -11,7 +11,7 @@ import (
 	"time"
 	"unicode"
 
-	"firn"
+	"firn.dev"
 )
 
 // notice is the content of an error response.

@@ -14,8 +14,8 @@ import (
 	"encoding/json"
 	"iter"
 
-	"firn"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/window"
 )
 
 // Model is one model at one provider. It is safe for concurrent use.

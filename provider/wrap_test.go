@@ -5,10 +5,10 @@ import (
 	"iter"
 	"testing"
 
-	"firn/provider"
-	"firn/provider/offline"
-	"firn/provider/scripted"
-	"firn/window"
+	"firn.dev/provider"
+	"firn.dev/provider/offline"
+	"firn.dev/provider/scripted"
+	"firn.dev/window"
 )
 
 // TestWrap gives a model another way to answer, and finds all else of it.

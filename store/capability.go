@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"firn"
+	"firn.dev"
 )
 
 // Deferred is a store that can append without waiting for the disk, for what

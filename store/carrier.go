@@ -7,7 +7,7 @@ import (
 	"iter"
 	"time"
 
-	"firn"
+	"firn.dev"
 )
 
 // Source is where all sessions can be read as they are: byte for byte, and with

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"firn"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/store"
 )
 
 func linesOf(text string, fault error) iter.Seq2[[]byte, error] {

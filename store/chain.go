@@ -9,7 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"firn"
+	"firn.dev"
 )
 
 // Tail is the end of a session as a store knows it: what the next entry

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"firn"
-	"firn/store"
-	"firn/store/memstore"
+	"firn.dev"
+	"firn.dev/store"
+	"firn.dev/store/memstore"
 
 	"github.com/google/go-cmp/cmp"
 )

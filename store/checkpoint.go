@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
-	"firn"
+	"firn.dev"
 )
 
 // Checkpoint is the state of a session that a list shows and that any entry can have

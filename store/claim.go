@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"firn"
+	"firn.dev"
 )
 
 // KeyType is the type of a [firn.Custom] entry that says that a key points at the

@@ -3,7 +3,7 @@ package store
 import (
 	"encoding/json"
 
-	"firn"
+	"firn.dev"
 )
 
 // Counts are what was counted of a session at the end of its latest turn. All

@@ -3,8 +3,8 @@ package store_test
 import (
 	"testing"
 
-	"firn"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/store"
 )
 
 func TestCountsOf(t *testing.T) {

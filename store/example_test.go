@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strings"
 
-	"firn"
-	"firn/store"
-	"firn/store/memstore"
+	"firn.dev"
+	"firn.dev/store"
+	"firn.dev/store/memstore"
 )
 
 func ExampleLoadOrCreate() {

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"firn"
-	"firn/internal/rawjson"
+	"firn.dev"
+	"firn.dev/internal/base/rawjson"
 )
 
 // cleaned is the name of the extra field of entries whose text was changed

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"firn"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/store"
 
 	"github.com/google/go-cmp/cmp"
 )

@@ -3,8 +3,8 @@ package store
 import (
 	"time"
 
-	"firn"
-	"firn/internal/rawjson"
+	"firn.dev"
+	"firn.dev/internal/base/rawjson"
 )
 
 // names are the members that have a field, and what a value must be to be read

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"testing"
 
-	"firn"
-	"firn/dialect/native"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/internal/formats/dialect/native"
+	"firn.dev/store"
 
 	"github.com/google/go-cmp/cmp"
 )

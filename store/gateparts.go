@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
-	"firn"
+	"firn.dev"
 )
 
 // The gate for the parts of messages.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"firn"
+	"firn.dev"
 )
 
 // promptLen bounds the beginning of a prompt in a list, in bytes.

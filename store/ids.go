@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"firn"
+	"firn.dev"
 )
 
 // Use is what is known of an entry id that a caller chose.

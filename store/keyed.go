@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"firn"
+	"firn.dev"
 )
 
 // maxKeyLen bounds the length of a key in bytes.

@@ -3,7 +3,7 @@ package store
 import (
 	"fmt"
 
-	"firn"
+	"firn.dev"
 )
 
 // Moved ends the following of a session that is kept elsewhere now, in a place

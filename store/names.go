@@ -3,7 +3,7 @@ package store
 import (
 	"encoding/json"
 
-	"firn"
+	"firn.dev"
 )
 
 // Names are what people call a session: its title and its tags.

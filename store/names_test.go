@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"firn"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/store"
 )
 
 func TestNames(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"firn"
-	"firn/internal/rawjson"
+	"firn.dev"
+	"firn.dev/internal/base/rawjson"
 )
 
 // addOpaque prepares an entry of a kind we do not know. Its line says its type,

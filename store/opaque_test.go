@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"firn"
+	"firn.dev"
 )
 
 func TestPrepareOpaque(t *testing.T) {

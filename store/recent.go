@@ -5,7 +5,7 @@ import (
 	"iter"
 	"time"
 
-	"firn"
+	"firn.dev"
 )
 
 // Remembered is how long it is known that a message was heard if its name does not

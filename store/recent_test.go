@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"firn"
-	"firn/store"
-	"firn/store/memstore"
+	"firn.dev"
+	"firn.dev/store"
+	"firn.dev/store/memstore"
 )
 
 // nameAt is a name of ours made at that time: milliseconds, and twenty bits more, in

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"firn"
+	"firn.dev"
 )
 
 // ownPrefix begins the types of custom entries that firn itself writes: what it

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"testing"
 
-	"firn"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/store"
 )
 
 func TestCheckOutside(t *testing.T) {

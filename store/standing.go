@@ -3,7 +3,7 @@ package store
 import (
 	"time"
 
-	"firn"
+	"firn.dev"
 )
 
 // Standing is what a medium tells of a session without opening it. If two

@@ -18,7 +18,7 @@ import (
 	"strings"
 	"time"
 
-	"firn"
+	"firn.dev"
 )
 
 // Pos is a place between the entries of a session.

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"firn"
-	"firn/store"
-	"firn/store/memstore"
+	"firn.dev"
+	"firn.dev/store"
+	"firn.dev/store/memstore"
 )
 
 func TestConflictSaysWhereTheEndIs(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"firn"
+	"firn.dev"
 )
 
 // Bounds of tags.

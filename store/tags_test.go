@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"firn"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/store"
 )
 
 func TestCheckTag(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"firn"
+	"firn.dev"
 )
 
 // decode decodes the arguments of a call into a struct of the given shape.

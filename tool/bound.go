@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"firn"
+	"firn.dev"
 )
 
 // Limits is the maximum size of a result as shown to a model, over all its text parts.

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"firn"
-	"firn/tool"
+	"firn.dev"
+	"firn.dev/tool"
 )
 
 func texts(s ...string) []firn.Part {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"firn"
+	"firn.dev"
 )
 
 // The limits of calc. Together they bound the work of one call to well below a second.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"firn"
-	"firn/tool"
+	"firn.dev"
+	"firn.dev/tool"
 )
 
 func TestCalcComputes(t *testing.T) {

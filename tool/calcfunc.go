@@ -5,7 +5,7 @@ import (
 	"math"
 	"math/big"
 
-	"firn"
+	"firn.dev"
 )
 
 // mathFunction is a function in expressions.

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"firn"
+	"firn.dev"
 )
 
 // num is a number: an exact fraction, or a floating-point approximation.

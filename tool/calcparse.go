@@ -8,7 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"firn"
+	"firn.dev"
 )
 
 // parser reads an expression from left to right and computes as it reads:

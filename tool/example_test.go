@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"firn"
-	"firn/tool"
+	"firn.dev"
+	"firn.dev/tool"
 )
 
 func ExampleNew() {

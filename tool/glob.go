@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"strings"
 
-	"firn"
+	"firn.dev"
 )
 
 // maxGlob limits the length of a glob.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"firn"
+	"firn.dev"
 )
 
 // The limits of grep.

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"firn"
-	"firn/tool"
+	"firn.dev"
+	"firn.dev/tool"
 )
 
 func grepSpace(t *testing.T) *tool.Workspace {

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"firn"
-	"firn/tool"
+	"firn.dev"
+	"firn.dev/tool"
 )
 
 // args are the arguments of a call.

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"firn"
+	"firn.dev"
 )
 
 const (

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"reflect"
 
-	"firn/provider"
+	"firn.dev/provider"
 )
 
 // Func returns a tool for a function that parses its own arguments. The schema is a JSON

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"firn"
-	"firn/tool"
+	"firn.dev"
+	"firn.dev/tool"
 )
 
 type base struct {

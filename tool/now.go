@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"firn"
+	"firn.dev"
 )
 
 // nowArguments are the arguments of now.

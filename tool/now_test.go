@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"firn"
-	"firn/tool"
+	"firn.dev"
+	"firn.dev/tool"
 )
 
 func TestNow(t *testing.T) {

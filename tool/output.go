@@ -5,7 +5,7 @@ import (
 	"io"
 	"sync"
 
-	"firn"
+	"firn.dev"
 )
 
 // output collects the output of a command: its beginning, its end and its size. Its memory

@@ -10,7 +10,7 @@ import (
 	"os"
 	"unicode/utf8"
 
-	"firn"
+	"firn.dev"
 )
 
 // The limits of read_file.

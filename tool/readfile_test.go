@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"firn"
+	"firn.dev"
 )
 
 type reading struct {

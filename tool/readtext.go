@@ -9,7 +9,7 @@ import (
 	"io"
 	"strings"
 
-	"firn"
+	"firn.dev"
 )
 
 // maxCount limits how many bytes are read after the shown lines only to count lines.

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"firn"
-	"firn/tool"
+	"firn.dev"
+	"firn.dev/tool"
 )
 
 // noon is a clock that stands still.

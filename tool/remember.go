@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"firn"
+	"firn.dev"
 )
 
 // Memo is a note that an agent wants to store.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"firn"
+	"firn.dev"
 )
 
 // ShellOptions configures the execution of commands. Only Dir and Env are required.

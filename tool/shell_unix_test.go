@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"firn"
-	"firn/tool"
+	"firn.dev"
+	"firn.dev/tool"
 )
 
 type commandDetails struct {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"firn/internal/typo"
+	"firn.dev/internal/base/typo"
 )
 
 // maxNear is the maximum number of suggested names.

@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"testing"
 
-	"firn"
-	"firn/tool"
+	"firn.dev"
+	"firn.dev/tool"
 )
 
 // TestSpecialFilesAreLeftAlone would hang if somebody opened the pipe and

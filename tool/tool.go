@@ -13,8 +13,8 @@ import (
 	"context"
 	"encoding/json"
 
-	"firn"
-	"firn/provider"
+	"firn.dev"
+	"firn.dev/provider"
 )
 
 // Tool is an action that a model can request. It must be safe for concurrent use: the calls

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"firn"
+	"firn.dev"
 )
 
 // Workspace confines tools to a directory: relative paths with .., absolute paths and

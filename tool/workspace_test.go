@@ -8,8 +8,8 @@ import (
 	"slices"
 	"testing"
 
-	"firn"
-	"firn/tool"
+	"firn.dev"
+	"firn.dev/tool"
 )
 
 func TestOpenWorkspace(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"firn"
+	"firn.dev"
 )
 
 // maxWrite limits the size of one write.

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"testing"
 
-	"firn"
-	"firn/tool"
+	"firn.dev"
+	"firn.dev/tool"
 )
 
 type writing struct {

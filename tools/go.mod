@@ -1,4 +1,4 @@
-module firn/tools
+module firn.dev/tools
 
 go 1.26.0
 

@@ -36,7 +36,7 @@ shared() {
 	git ls-files -z docs examples | tar --null -T - -cf - | tar -xf - -C "$dir"
 	# Licences of what is in the program and is no module; pack adds those of modules.
 	cp packaging/licences/*.txt "$dir/licences/"
-	cp internal/mask/gitleaks/LICENSE "$dir/licences/gitleaks-rules.txt"
+	cp internal/find/mask/gitleaks/LICENSE "$dir/licences/gitleaks-rules.txt"
 	"$firn" help --man "$dir/man1" >/dev/null
 	# As each shell wants its file to be called.
 	"$firn" completion bash >"$dir/completions/firn.bash"

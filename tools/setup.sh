@@ -23,7 +23,7 @@ for b in chromium-headless-shell chromium google-chrome chrome; do
 		break
 	fi
 done
-[ "$(uname)" != Linux ] || needs+=("$browser chromium-headless-shell the tests of the pages (internal/webui/webtest)")
+[ "$(uname)" != Linux ] || needs+=("$browser chromium-headless-shell the tests of the pages (internal/door/webui/webtest)")
 
 # The tests mount a file system that fails and loses power. Root may do that by
 # itself; others need the helper of FUSE.
@@ -71,6 +71,6 @@ node_modules() {
 }
 
 cd "$(dirname "$0")/.."
-(node_modules interop "the programs that interop tries our files with (1.4 GB)" "the tests of interop")
-[ "${1:-}" != all ] || (node_modules interop/openclaw "OpenClaw, for make interop-all (1.3 GB)" "the tests with OpenClaw")
-(node_modules internal/webui "what checks the pages" "the tests of the pages")
+(node_modules proving/interop "the programs that interop tries our files with (1.4 GB)" "the tests of interop")
+[ "${1:-}" != all ] || (node_modules proving/interop/openclaw "OpenClaw, for make interop-all (1.3 GB)" "the tests with OpenClaw")
+(node_modules internal/door/webui "what checks the pages" "the tests of the pages")

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"firn"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/window"
 )
 
 // largeSession is a session of about so many bytes of text, a turn of one tool

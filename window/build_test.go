@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"firn"
-	"firn/window"
-	"firn/window/windowtest"
+	"firn.dev"
+	"firn.dev/window"
+	"firn.dev/window/windowtest"
 
 	"github.com/google/go-cmp/cmp"
 )

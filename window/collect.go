@@ -6,7 +6,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"firn"
+	"firn.dev"
 )
 
 // Collect reads a session newest first and returns its live part: the path to

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"firn"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/window"
 )
 
 // log is a session in memory, oldest first. Positions are ten apart.

@@ -15,9 +15,9 @@ import (
 	"testing"
 	"unicode/utf16"
 
-	"firn"
-	"firn/window"
-	"firn/window/windowtest"
+	"firn.dev"
+	"firn.dev/window"
+	"firn.dev/window/windowtest"
 
 	"pgregory.net/rapid"
 )

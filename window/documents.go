@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"firn"
+	"firn.dev"
 )
 
 // DocumentLimits bounds the documents of one request. The zero value says that the API takes

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"firn"
-	"firn/window"
-	"firn/window/windowtest"
+	"firn.dev"
+	"firn.dev/window"
+	"firn.dev/window/windowtest"
 )
 
 // documentOf makes a part with a document, with members that nobody knows.

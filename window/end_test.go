@@ -4,10 +4,10 @@ import (
 	"errors"
 	"testing"
 
-	"firn"
-	"firn/store"
-	"firn/store/memstore"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/store"
+	"firn.dev/store/memstore"
+	"firn.dev/window"
 )
 
 // The end of a path is the end of what was read, however little of it is live.

@@ -6,8 +6,8 @@ import (
 	"iter"
 	"slices"
 
-	"firn"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/window"
 )
 
 // An agent crashed while a tool ran. The window that is built from its log is

@@ -3,7 +3,7 @@ package window
 import (
 	"slices"
 
-	"firn"
+	"firn.dev"
 )
 
 // Extend returns the path as it is when entries were appended behind its head,

@@ -8,10 +8,10 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
-	"firn"
-	"firn/store"
-	"firn/store/memstore"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/store"
+	"firn.dev/store/memstore"
+	"firn.dev/window"
 )
 
 // TestExtend appends to a path what was appended to the session, and compares

@@ -3,7 +3,7 @@ package window
 import (
 	"slices"
 
-	"firn"
+	"firn.dev"
 )
 
 // The methods of this file leave out what is sent, and only that: entries that

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"firn"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/window"
 )
 
 // sketch makes a path of words, each an entry whose id is the word. The first

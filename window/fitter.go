@@ -1,7 +1,7 @@
 package window
 
 import (
-	"firn"
+	"firn.dev"
 )
 
 // Fitter makes the messages of a transcript fit a provider, one after the other

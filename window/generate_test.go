@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"firn"
+	"firn.dev"
 )
 
 // choices turns bytes into decisions, so that a fuzzer that changes a byte

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"firn"
-	"firn/dialect/native"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/internal/formats/dialect/native"
+	"firn.dev/window"
 
 	"github.com/google/go-cmp/cmp"
 )

@@ -5,7 +5,7 @@ import (
 	"encoding/hex"
 	"strconv"
 
-	"firn"
+	"firn.dev"
 )
 
 // idStyle is what the ids of calls must look like. Ids are mapped in order, so

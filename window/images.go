@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"firn"
+	"firn.dev"
 )
 
 // ImageLimits bounds the images of one request. Zero means no bound.

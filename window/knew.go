@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
-	"firn"
+	"firn.dev"
 )
 
 // KnewField is an extra field of an answer's entry: the last entry that the

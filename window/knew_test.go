@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"firn"
-	"firn/store"
-	"firn/store/memstore"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/store"
+	"firn.dev/store/memstore"
+	"firn.dev/window"
 )
 
 // TestKnew lets the user speak while an answer is given: the model sees it

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"firn"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/window"
 )
 
 // The tests write windows as text, one message a line: a role, the entry it

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"firn"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/window"
 
 	"github.com/google/go-cmp/cmp"
 )

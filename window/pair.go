@@ -1,7 +1,7 @@
 package window
 
 import (
-	"firn"
+	"firn.dev"
 )
 
 // interrupted is the result of a call that has none.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strconv"
 
-	"firn"
+	"firn.dev"
 )
 
 // Path is the live part of a session: what a reader needs to go on with it.

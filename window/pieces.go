@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"slices"
 
-	"firn"
+	"firn.dev"
 )
 
 // join puts a message into the answer that it is a piece of, and reports whether

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"firn"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/window"
 )
 
 // piece is a part of an answer as some tools write it.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"firn"
+	"firn.dev"
 )
 
 // Profile is what one provider's API insists on: a list of rules, applied in

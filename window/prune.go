@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"firn"
+	"firn.dev"
 )
 
 // Pruning says which tool results are old enough to be shortened, and how. Its

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"firn"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/window"
 )
 
 // clawResult is a result as OpenClaw's golden of pruning has it: id of the

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"firn"
+	"firn.dev"
 )
 
 // rendering turns the entries of a path into items, one for each message that

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"firn"
+	"firn.dev"
 )
 
 // ResultChars is how many characters all tool results may have together in

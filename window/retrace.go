@@ -5,7 +5,7 @@ import (
 	"iter"
 	"slices"
 
-	"firn"
+	"firn.dev"
 )
 
 // leg is one entry of a way that a tree told.

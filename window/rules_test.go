@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"firn/window"
+	"firn.dev/window"
 
 	"github.com/google/go-cmp/cmp"
 )

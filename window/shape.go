@@ -1,7 +1,7 @@
 package window
 
 import (
-	"firn"
+	"firn.dev"
 )
 
 // shape puts every part where it belongs: users say text, images and documents,

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"testing"
 
-	"firn"
-	"firn/window"
-	"firn/window/windowtest"
+	"firn.dev"
+	"firn.dev/window"
+	"firn.dev/window/windowtest"
 
 	"pgregory.net/rapid"
 )

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode"
 
-	"firn"
+	"firn.dev"
 )
 
 // Extra fields of a message's entry that say who speaks.

@@ -3,7 +3,7 @@ package window
 import (
 	"encoding/json"
 
-	"firn"
+	"firn.dev"
 )
 
 // Compactions is how many compactions the branch has had as far as is known:

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"testing"
 
-	"firn"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/window"
 )
 
 // stateOf collects bodies that follow each other.

@@ -5,7 +5,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"firn"
+	"firn.dev"
 )
 
 // cleanText makes all text valid UTF-8 without NUL. Text under a signature

@@ -1,7 +1,7 @@
 package window
 
 import (
-	"firn"
+	"firn.dev"
 )
 
 // A provider gives marks to some of what its models say: signatures of

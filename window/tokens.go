@@ -1,7 +1,7 @@
 package window
 
 import (
-	"firn"
+	"firn.dev"
 )
 
 // Tokens is how much of a model's window is used.

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 
-	"firn"
-	"firn/internal/rawjson"
+	"firn.dev"
+	"firn.dev/internal/base/rawjson"
 )
 
 // arguments makes the arguments of every call a JSON object that any parser

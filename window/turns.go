@@ -3,7 +3,7 @@ package window
 import (
 	"slices"
 
-	"firn"
+	"firn.dev"
 )
 
 // The rules of this file are about whose turn it is. Some APIs insist that

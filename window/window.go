@@ -14,7 +14,7 @@ import (
 	"slices"
 	"strings"
 
-	"firn"
+	"firn.dev"
 )
 
 // Window is what a model is sent, and an account of how it came to be.

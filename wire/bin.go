@@ -3,7 +3,7 @@ package wire
 import (
 	"time"
 
-	"firn"
+	"firn.dev"
 )
 
 // Binned is a session in the bin.

@@ -3,7 +3,7 @@ package wire
 import (
 	"time"
 
-	"firn"
+	"firn.dev"
 )
 
 // Card is an entry as a page shows it: said in safe HTML, without the line of

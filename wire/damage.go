@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"firn"
+	"firn.dev"
 )
 
 // Damage is a fault in a stored session: bytes that could not be read as an

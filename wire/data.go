@@ -1,6 +1,6 @@
 package wire
 
-import "firn"
+import "firn.dev"
 
 // CompactionDetail is what a compaction did to the window.
 type CompactionDetail struct {

@@ -3,7 +3,7 @@ package wire
 import (
 	"encoding/json"
 
-	"firn"
+	"firn.dev"
 )
 
 // Event is an event of a session's stream. Its id in the stream is a position:

@@ -1,6 +1,6 @@
 package wire
 
-import "firn"
+import "firn.dev"
 
 // Fidelity tells how well a conversation could be said in another tool's
 // words. Every entry that was read is in exactly one of Same, Said, Changed and

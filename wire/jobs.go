@@ -3,7 +3,7 @@ package wire
 import (
 	"time"
 
-	"firn"
+	"firn.dev"
 )
 
 // Job is a job that runs at certain times, and how it is with it.

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"net/http"
 
-	"firn"
+	"firn.dev"
 )
 
 // Problem is why something was not done: a kind that programs can tell apart, a

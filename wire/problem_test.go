@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"testing"
 
-	"firn"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/wire"
 )
 
 // TestKindOf tells kinds apart, of errors that are several too.

@@ -3,7 +3,7 @@ package wire
 import (
 	"time"
 
-	"firn"
+	"firn.dev"
 )
 
 // SearchQuery asks for what was said. Query is in the language of searches;

@@ -3,7 +3,7 @@ package wire
 import (
 	"time"
 
-	"firn"
+	"firn.dev"
 )
 
 // StoreLine is a line of what a store holds: a session, or a key and the session

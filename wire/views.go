@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"firn"
+	"firn.dev"
 )
 
 // NewEntries asks for entries to be appended: lines of the native dialect, or

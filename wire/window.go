@@ -3,7 +3,7 @@ package wire
 import (
 	"encoding/json"
 
-	"firn"
+	"firn.dev"
 )
 
 // Window is what the model of a session is sent next, and an account of it.

@@ -11,7 +11,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"firn"
+	"firn.dev"
 )
 
 // Session is what the gateway tells of a session.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"firn/wire"
+	"firn.dev/wire"
 )
 
 // binTalk makes a session and returns its id.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"firn/internal/line/linetest"
+	"firn.dev/internal/term/line/linetest"
 )
 
 // TestChatAtATerminal sits at a real terminal and presses real keys.

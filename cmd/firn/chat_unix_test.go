@@ -15,10 +15,10 @@ import (
 	"syscall"
 	"testing"
 
-	"firn"
-	"firn/internal/line/linetest"
-	"firn/store"
-	"firn/store/filestore"
+	"firn.dev"
+	"firn.dev/internal/term/line/linetest"
+	"firn.dev/store"
+	"firn.dev/store/filestore"
 )
 
 // TestKillChat kills the program in the middle of an answer. What was said is

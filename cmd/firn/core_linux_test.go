@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"firn/internal/line/linetest"
+	"firn.dev/internal/term/line/linetest"
 )
 
 // TestNoCore looks at the limits of a gateway that runs.

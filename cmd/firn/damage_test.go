@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"firn/internal/cli"
-	"firn/wire"
+	"firn.dev/internal/term/cli"
+	"firn.dev/wire"
 )
 
 // damageID names the sessions of these tests.

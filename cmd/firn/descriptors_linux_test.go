@@ -17,11 +17,11 @@ import (
 	"time"
 	"unsafe"
 
-	"firn"
-	"firn/client"
-	"firn/internal/limits"
-	"firn/internal/line/linetest"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/internal/disk/limits"
+	"firn.dev/internal/term/line/linetest"
+	"firn.dev/wire"
 )
 
 // limited is a gateway whose process may have few file descriptors.

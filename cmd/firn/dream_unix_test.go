@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"firn/internal/line/linetest"
+	"firn.dev/internal/term/line/linetest"
 )
 
 // dreamServer speaks the Chat Completions API as a model that finds facts and

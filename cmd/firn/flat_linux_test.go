@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"firn"
+	"firn.dev"
 )
 
 // sessionOfSize writes the file of a session of about so many bytes into a new home, as

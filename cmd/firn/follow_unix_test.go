@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"firn/internal/line/linetest"
+	"firn.dev/internal/term/line/linetest"
 )
 
 // firnIn runs firn on a home and returns what it prints.

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"firn/internal/testutil"
+	"firn.dev/internal/base/basetest"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -211,7 +211,7 @@ func (d *diary) Write(p []byte) (int, error) {
 
 // await waits until something is logged behind what was waited for before.
 func (d *diary) await(text string) bool {
-	patience := time.After(testutil.Limit)
+	patience := time.After(basetest.Limit)
 	for {
 		d.mu.Lock()
 		i := strings.Index(d.all.String()[d.read:], text)

@@ -9,10 +9,10 @@ import (
 	"syscall"
 	"testing"
 
-	"firn"
-	"firn/client"
-	"firn/internal/line/linetest"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/internal/term/line/linetest"
+	"firn.dev/wire"
 )
 
 // TestKilledGatewayGoesOn kills firn serve with SIGKILL while it answers one message

@@ -18,11 +18,11 @@ import (
 	"strings"
 	"testing"
 
-	"firn"
-	"firn/client"
-	"firn/internal/line/linetest"
-	"firn/internal/testutil"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/internal/base/basetest"
+	"firn.dev/internal/term/line/linetest"
+	"firn.dev/wire"
 )
 
 // listSteps is how many changes TestListsMatchTranscripts makes; FIRN_STEPS sets another
@@ -43,7 +43,7 @@ func TestListsMatchTranscripts(t *testing.T) {
 			t.Fatalf("FIRN_STEPS: %v", err)
 		}
 	}
-	l := &lists{t: t, home: filepath.Join(t.TempDir(), "home"), random: testutil.Random(t), done: make(map[string]int)}
+	l := &lists{t: t, home: filepath.Join(t.TempDir(), "home"), random: basetest.Random(t), done: make(map[string]int)}
 	t.Cleanup(l.endGateway)
 	names := slices.Sorted(maps.Keys(listChanges))
 	for step := range steps {

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"syscall"
 
-	"firn"
-	"firn/client"
-	"firn/store"
-	"firn/store/filestore"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/store"
+	"firn.dev/store/filestore"
+	"firn.dev/wire"
 )
 
 // listChanges are what TestListsMatchTranscripts does, by name: by the program, by HTTP, or by

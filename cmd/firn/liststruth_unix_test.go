@@ -8,11 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"firn"
-	"firn/agent"
-	"firn/store"
-	"firn/store/filestore"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/store"
+	"firn.dev/store/filestore"
+	"firn.dev/wire"
 )
 
 // told is what the entries of a transcript say of a session, all of them read.

@@ -7,7 +7,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"firn/internal/cli"
+	"firn.dev/internal/term/cli"
 )
 
 func main() {

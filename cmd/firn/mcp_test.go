@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"firn/internal/testutil"
+	"firn.dev/internal/base/basetest"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -274,7 +274,7 @@ func TestMCPOverHTTP(t *testing.T) {
 	tcp := "http://" + startServe(t, home).TCP
 	connect := func(token string) (*mcp.ClientSession, error) {
 		c := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
-		ctx, cancel := context.WithTimeout(t.Context(), testutil.Limit)
+		ctx, cancel := context.WithTimeout(t.Context(), basetest.Limit)
 		defer cancel()
 		return c.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: tcp + "/mcp", HTTPClient: &http.Client{Transport: bearing(token)}}, nil)
 	}

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"firn/internal/testutil"
+	"firn.dev/internal/base/basetest"
 )
 
 var takePictures = flag.Bool("pictures", false, "write the picture of a terminal in docs/pictures anew")
@@ -66,7 +66,7 @@ func (w *window) story(home string) {
 // pieces of an answer are saved beside what is shown.
 func (w *window) awaitOnDisk(home, text string) {
 	w.t.Helper()
-	testutil.Eventually(w.t, "the log has "+strconv.Quote(text), func() bool {
+	basetest.Eventually(w.t, "the log has "+strconv.Quote(text), func() bool {
 		logs, err := filepath.Glob(filepath.Join(home, ".firn", "agents", "*", "sessions", "*.jsonl"))
 		return err == nil && slices.ContainsFunc(logs, func(log string) bool {
 			data, err := os.ReadFile(log)

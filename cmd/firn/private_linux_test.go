@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"firn/internal/line/linetest"
+	"firn.dev/internal/term/line/linetest"
 )
 
 // TestEnvironmentIsPrivate: another process of the same user, as the commands that

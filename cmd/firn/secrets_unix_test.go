@@ -19,7 +19,7 @@ import (
 	"syscall"
 	"testing"
 
-	"firn/internal/line/linetest"
+	"firn.dev/internal/term/line/linetest"
 )
 
 // hearsay collects what is told, by where.

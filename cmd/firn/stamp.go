@@ -3,7 +3,7 @@ package main
 import (
 	"runtime/debug"
 
-	"firn/internal/cli"
+	"firn.dev/internal/term/cli"
 )
 
 // What make tells the linker of the sources (tools/stamp.sh). A plain go build

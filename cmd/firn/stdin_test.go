@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"firn/internal/cli"
+	"firn.dev/internal/term/cli"
 )
 
 // silent is a pipe into which nobody writes, and nobody will. Whoever reads from it is

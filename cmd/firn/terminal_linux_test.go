@@ -14,8 +14,8 @@ import (
 	"time"
 	"unsafe"
 
-	"firn/internal/line/linetest"
-	"firn/internal/testutil"
+	"firn.dev/internal/base/basetest"
+	"firn.dev/internal/term/line/linetest"
 )
 
 // window is a program in a terminal that is drawn on, as people see it.
@@ -112,7 +112,7 @@ func (w *window) ends(code int) {
 	}()
 	select {
 	case <-ended:
-	case <-time.After(testutil.Limit):
+	case <-time.After(basetest.Limit):
 		w.t.Fatalf("it does not end:\n%s", w.All())
 	}
 	if got := w.cmd.ProcessState.ExitCode(); got != code {

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"testing"
 
-	"firn"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/store"
 )
 
 // TestTwoChats lets two chats type into one session at once for 1,000 turns in

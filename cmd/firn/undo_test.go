@@ -13,11 +13,11 @@ import (
 	"sync"
 	"testing"
 
-	"firn"
-	"firn/client"
-	"firn/internal/cli"
-	"firn/internal/config"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/internal/ops/config"
+	"firn.dev/internal/term/cli"
+	"firn.dev/wire"
 
 	"github.com/google/go-cmp/cmp"
 )

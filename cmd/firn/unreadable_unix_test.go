@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"firn/wire"
+	"firn.dev/wire"
 )
 
 // unreadable are ways in which a transcript cannot be opened, also not by root.

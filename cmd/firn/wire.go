@@ -7,13 +7,13 @@ import (
 	"os/signal"
 	"time"
 
-	"firn/client"
-	"firn/internal/api"
-	"firn/internal/chat"
-	"firn/internal/cli"
-	"firn/internal/migrate"
-	"firn/internal/remote"
-	"firn/internal/serve"
+	"firn.dev/client"
+	"firn.dev/internal/door/api"
+	"firn.dev/internal/ops/migrate"
+	"firn.dev/internal/ops/remote"
+	"firn.dev/internal/ops/serve"
+	"firn.dev/internal/term/chat"
+	"firn.dev/internal/term/cli"
 )
 
 // wordDelay is the time the offline model takes for a word of an answer that is shown

@@ -9,11 +9,11 @@ import (
 	"log"
 	"os"
 
-	"firn/agent"
-	"firn/provider/offline"
-	"firn/store"
-	"firn/store/filestore"
-	"firn/tool"
+	"firn.dev/agent"
+	"firn.dev/provider/offline"
+	"firn.dev/store"
+	"firn.dev/store/filestore"
+	"firn.dev/tool"
 )
 
 func main() {

@@ -9,10 +9,10 @@ import (
 	"log"
 	"os"
 
-	"firn"
-	"firn/store"
-	"firn/store/filestore"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/store"
+	"firn.dev/store/filestore"
+	"firn.dev/window"
 )
 
 func main() {

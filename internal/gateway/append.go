@@ -9,11 +9,11 @@ import (
 	"fmt"
 	"slices"
 
-	"firn"
-	"firn/agent"
-	"firn/dialect"
-	"firn/store"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/internal/formats/dialect"
+	"firn.dev/store"
+	"firn.dev/wire"
 )
 
 // mostAppended bounds how many entries can be appended at once.

@@ -8,10 +8,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"firn"
-	"firn/store"
-	"firn/store/memstore"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/store"
+	"firn.dev/store/memstore"
+	"firn.dev/wire"
 )
 
 // owing is a gateway on a session in which one message was not answered and one

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"slices"
 
-	"firn"
-	"firn/agent"
-	"firn/internal/convert"
-	"firn/route"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/internal/base/route"
+	"firn.dev/internal/formats/convert"
+	"firn.dev/wire"
 )
 
 // Asker is who says something: the owner, or the holder of a token. It is kept in

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"firn/store/memstore"
-	"firn/wire"
+	"firn.dev/store/memstore"
+	"firn.dev/wire"
 )
 
 // heard is a turn that is listened to.

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"firn"
-	"firn/internal/view"
-	"firn/store"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/internal/gateway/view"
+	"firn.dev/store"
+	"firn.dev/wire"
 )
 
 // bare is a store that can do nothing but what all can.

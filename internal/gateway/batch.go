@@ -5,9 +5,9 @@ import (
 	"context"
 	"slices"
 
-	"firn"
-	"firn/store"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/store"
+	"firn.dev/wire"
 )
 
 // MaxBatch bounds how many sessions are changed at once.

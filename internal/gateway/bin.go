@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"slices"
 
-	"firn"
-	"firn/internal/maintenance"
-	"firn/store"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/internal/gateway/maintenance"
+	"firn.dev/store"
+	"firn.dev/wire"
 )
 
 // Bin lists the sessions in the bin, the one removed last first.

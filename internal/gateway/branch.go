@@ -7,11 +7,11 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"firn"
-	"firn/compact"
-	"firn/internal/view"
-	"firn/store"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/compact"
+	"firn.dev/internal/gateway/view"
+	"firn.dev/store"
+	"firn.dev/wire"
 )
 
 // Rewind makes a session go on from another entry: from To, named as a

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"firn"
-	"firn/internal/view"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/internal/gateway/view"
+	"firn.dev/wire"
 )
 
 // cardIDs names entries that are told as cards, with the reason why they are out.

@@ -8,13 +8,13 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"firn"
-	"firn/agent"
-	"firn/internal/view"
-	"firn/provider"
-	"firn/route"
-	"firn/store"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/internal/base/route"
+	"firn.dev/internal/gateway/view"
+	"firn.dev/provider"
+	"firn.dev/store"
+	"firn.dev/wire"
 )
 
 // errDirectory refuses what cannot be a directory.

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 
-	"firn"
-	"firn/route"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/internal/base/route"
+	"firn.dev/wire"
 )
 
 // commander is who sends a message, as far as it matters for commands.

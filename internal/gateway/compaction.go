@@ -7,12 +7,12 @@ import (
 	"strings"
 	"time"
 
-	"firn"
-	"firn/agent"
-	"firn/compact"
-	"firn/internal/view"
-	"firn/store"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/compact"
+	"firn.dev/internal/gateway/view"
+	"firn.dev/store"
+	"firn.dev/wire"
 )
 
 // Compactions tells of all compactions on the branch of the head, oldest first,

@@ -6,12 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"firn"
-	"firn/agent"
-	"firn/compact"
-	"firn/provider"
-	"firn/provider/scripted"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/compact"
+	"firn.dev/provider"
+	"firn.dev/provider/scripted"
+	"firn.dev/wire"
 )
 
 func TestCompactUndoRedo(t *testing.T) {

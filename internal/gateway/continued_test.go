@@ -4,10 +4,10 @@ import (
 	"sync"
 	"testing"
 
-	"firn"
-	"firn/store"
-	"firn/store/memstore"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/store"
+	"firn.dev/store/memstore"
+	"firn.dev/wire"
 )
 
 // TestContinueOnlyWhatWasTheirs: who may write in one session cannot make its key point

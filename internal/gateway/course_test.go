@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"firn"
-	"firn/store"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/store"
+	"firn.dev/wire"
 )
 
 // spelt tells a course in lines: the turn, its first and last entry, what it has

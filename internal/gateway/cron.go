@@ -7,12 +7,12 @@ import (
 	"slices"
 	"time"
 
-	"firn"
-	"firn/internal/timer"
-	"firn/internal/view"
-	"firn/route"
-	"firn/store"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/internal/base/route"
+	"firn.dev/internal/gateway/timer"
+	"firn.dev/internal/gateway/view"
+	"firn.dev/store"
+	"firn.dev/wire"
 )
 
 // causeCron is why a session of a job begins.

@@ -8,13 +8,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"firn"
-	"firn/internal/timer"
-	"firn/internal/timer/timertest"
-	"firn/route"
-	"firn/store"
-	"firn/store/filestore"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/internal/base/route"
+	"firn.dev/internal/gateway/timer"
+	"firn.dev/internal/gateway/timer/timertest"
+	"firn.dev/store"
+	"firn.dev/store/filestore"
+	"firn.dev/wire"
 )
 
 func nightly(change func(*timer.Job)) func(*Setup) {

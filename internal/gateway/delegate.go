@@ -9,14 +9,14 @@ import (
 	"slices"
 	"sync"
 
-	"firn"
-	"firn/agent"
-	"firn/internal/trace"
-	"firn/internal/view"
-	"firn/route"
-	"firn/store"
-	"firn/window"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/internal/base/route"
+	"firn.dev/internal/gateway/trace"
+	"firn.dev/internal/gateway/view"
+	"firn.dev/store"
+	"firn.dev/window"
+	"firn.dev/wire"
 )
 
 // A message that an agent says in another session is one of a machine: it names the

@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"firn"
-	"firn/route"
-	"firn/store/memstore"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/internal/base/route"
+	"firn.dev/store/memstore"
+	"firn.dev/wire"
 )
 
 // TestRepliesStayWithinBounds: where an answer is delivered is read from the log, which

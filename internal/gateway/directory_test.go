@@ -4,9 +4,9 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"firn"
-	"firn/store"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/store"
+	"firn.dev/wire"
 )
 
 // TestDirectories begins sessions by every way and says things in several directories: the

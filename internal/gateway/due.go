@@ -6,10 +6,10 @@ import (
 	"slices"
 	"time"
 
-	"firn"
-	"firn/internal/maintenance"
-	"firn/internal/timer"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/internal/gateway/maintenance"
+	"firn.dev/internal/gateway/timer"
+	"firn.dev/wire"
 )
 
 // StartJobs begins to run jobs when they are due, and maintenance, until the

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"firn"
-	"firn/internal/view"
-	"firn/store"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/internal/gateway/view"
+	"firn.dev/store"
+	"firn.dev/wire"
 )
 
 // allEntries walks through all pages of a view.

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"slices"
 
-	"firn"
-	"firn/agent"
-	"firn/internal/view"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/internal/gateway/view"
+	"firn.dev/store"
 )
 
 // erasing is a look through a session for what goes when some of its entries are

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"iter"
 
-	"firn"
-	"firn/store"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/store"
+	"firn.dev/wire"
 )
 
 // Events yields what happens in a session: first what is in the log after a

@@ -12,12 +12,12 @@ import (
 	"path"
 	"strings"
 
-	"firn"
-	"firn/agent"
-	"firn/dialect"
-	"firn/internal/convert"
-	"firn/store"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/internal/formats/convert"
+	"firn.dev/internal/formats/dialect"
+	"firn.dev/store"
+	"firn.dev/wire"
 )
 
 // sniff is how much of a transcript is looked at to tell its format.

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"firn"
+	"firn.dev"
 )
 
 // A feed follows the log of one session for all who listen to it: each record is

@@ -9,14 +9,14 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"firn"
-	"firn/agent"
-	"firn/dialect/native"
-	"firn/internal/gateway"
-	"firn/provider/scripted"
-	"firn/store"
-	"firn/store/memstore"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/internal/formats/dialect/native"
+	"firn.dev/internal/gateway"
+	"firn.dev/provider/scripted"
+	"firn.dev/store"
+	"firn.dev/store/memstore"
+	"firn.dev/wire"
 )
 
 // followedStore counts the records that followers read.

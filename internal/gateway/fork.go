@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	"firn"
-	"firn/agent"
-	"firn/internal/view"
-	"firn/store"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/internal/gateway/view"
+	"firn.dev/store"
+	"firn.dev/wire"
 )
 
 // Fork begins a session that goes on from an entry of this one; without one,

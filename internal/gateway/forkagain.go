@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 
-	"firn"
-	"firn/store"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/store"
+	"firn.dev/wire"
 )
 
 // forkTries is how often a request may begin its fork anew because a crash

@@ -4,8 +4,8 @@ import (
 	"context"
 	"strings"
 
-	"firn"
-	"firn/route"
+	"firn.dev"
+	"firn.dev/internal/base/route"
 )
 
 // Habits are what holds for one agent instead of what holds for all.

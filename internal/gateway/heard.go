@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"firn"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/store"
 )
 
 // A message that is sent again under its id is taken once, also if its key has got a new

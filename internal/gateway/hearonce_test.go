@@ -10,9 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"firn"
-	"firn/store"
-	"firn/store/memstore"
+	"firn.dev"
+	"firn.dev/store"
+	"firn.dev/store/memstore"
 )
 
 // blindStore cannot be read for a while, once a machine has said something in it.

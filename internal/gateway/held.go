@@ -9,9 +9,9 @@ import (
 	"maps"
 	"slices"
 
-	"firn"
-	"firn/store"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/store"
+	"firn.dev/wire"
 )
 
 // Stored yields what the store of this gateway holds: all sessions, also those that

@@ -16,11 +16,11 @@ import (
 	"text/template"
 	"unicode/utf8"
 
-	"firn"
-	"firn/internal/rawjson"
-	"firn/internal/view"
-	"firn/route"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/internal/base/rawjson"
+	"firn.dev/internal/base/route"
+	"firn.dev/internal/gateway/view"
+	"firn.dev/wire"
 )
 
 // Hook is an address that other programs call to make an agent do something.

@@ -8,10 +8,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"firn"
-	"firn/agent"
-	"firn/store"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/store"
+	"firn.dev/wire"
 )
 
 // TestHookText makes messages of what was sent.

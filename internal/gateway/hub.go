@@ -3,8 +3,8 @@ package gateway
 import (
 	"sync"
 
-	"firn"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/wire"
 )
 
 // hub tells what happens to all who listen. It never waits for a listener: who

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"strings"
 
-	"firn"
-	"firn/agent"
-	"firn/route"
-	"firn/store"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/internal/base/route"
+	"firn.dev/store"
+	"firn.dev/wire"
 )
 
 // Inbound takes in a message from outside: it finds the key it belongs to and

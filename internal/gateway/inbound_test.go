@@ -9,11 +9,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"firn"
-	"firn/route"
-	"firn/store"
-	"firn/store/memstore"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/internal/base/route"
+	"firn.dev/store"
+	"firn.dev/store/memstore"
+	"firn.dev/wire"
 )
 
 // chat is a gateway that messages come to from outside.

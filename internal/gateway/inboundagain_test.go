@@ -7,9 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"firn"
-	"firn/route"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/internal/base/route"
+	"firn.dev/wire"
 )
 
 // TestSentAgainAfterAReset: who got no answer sends a message again under its id. If

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"strings"
 
-	"firn"
-	"firn/internal/timer"
-	"firn/internal/trace"
-	"firn/route"
-	"firn/store"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/internal/base/route"
+	"firn.dev/internal/gateway/timer"
+	"firn.dev/internal/gateway/trace"
+	"firn.dev/store"
+	"firn.dev/wire"
 )
 
 // What a machine says is in the log as a message of a program, never as one of

@@ -8,10 +8,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"firn"
-	"firn/internal/maintenance"
-	"firn/store"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/internal/gateway/maintenance"
+	"firn.dev/store"
+	"firn.dev/wire"
 )
 
 // deaf is a store that does not take what machines say, and cannot put

@@ -8,12 +8,12 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"firn"
-	"firn/agent"
-	"firn/internal/gateway"
-	"firn/provider/scripted"
-	"firn/store"
-	"firn/store/memstore"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/internal/gateway"
+	"firn.dev/provider/scripted"
+	"firn.dev/store"
+	"firn.dev/store/memstore"
 )
 
 // counted is a store that counts how many sessions were listed and how many keys

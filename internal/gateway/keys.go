@@ -12,13 +12,13 @@ import (
 	"strings"
 	"time"
 
-	"firn"
-	"firn/internal/index"
-	"firn/internal/view"
-	"firn/route"
-	"firn/store"
-	"firn/window"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/internal/base/route"
+	"firn.dev/internal/find/index"
+	"firn.dev/internal/gateway/view"
+	"firn.dev/store"
+	"firn.dev/window"
+	"firn.dev/wire"
 )
 
 // A reset is an entry of this type, in the session that ends and in the one

@@ -9,12 +9,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"firn"
-	"firn/agent"
-	"firn/internal/trace"
-	"firn/route"
-	"firn/store"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/internal/base/route"
+	"firn.dev/internal/gateway/trace"
+	"firn.dev/store"
+	"firn.dev/wire"
 )
 
 // lane is where the turns of one session run, one at a time. It lives while

@@ -12,14 +12,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"firn"
-	"firn/agent"
-	"firn/provider"
-	"firn/provider/scripted"
-	"firn/route"
-	"firn/store"
-	"firn/store/memstore"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/internal/base/route"
+	"firn.dev/provider"
+	"firn.dev/provider/scripted"
+	"firn.dev/store"
+	"firn.dev/store/memstore"
+	"firn.dev/wire"
 )
 
 // desk is a gateway on a model that answers when it is let.

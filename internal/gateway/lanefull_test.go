@@ -10,10 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"firn"
-	"firn/store"
-	"firn/store/memstore"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/store"
+	"firn.dev/store/memstore"
+	"firn.dev/wire"
 )
 
 // fullStore keeps nothing while it is full.

@@ -9,15 +9,15 @@ import (
 	"testing/synctest"
 	"time"
 
-	"firn"
-	"firn/compact"
-	"firn/internal/testutil"
-	"firn/provider"
-	"firn/provider/scripted"
-	"firn/route"
-	"firn/store"
-	"firn/store/memstore"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/compact"
+	"firn.dev/internal/base/basetest"
+	"firn.dev/internal/base/route"
+	"firn.dev/provider"
+	"firn.dev/provider/scripted"
+	"firn.dev/store"
+	"firn.dev/store/memstore"
+	"firn.dev/wire"
 )
 
 // TestWaitingOutlivesACompaction compacts a session while messages wait in it, and
@@ -192,7 +192,7 @@ func TestASlowSessionHoldsUpNoOther(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(testutil.Limit):
+	case <-time.After(basetest.Limit):
 		t.Error("another session waits for the one that is slow")
 	}
 	close(st.going)

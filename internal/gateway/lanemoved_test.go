@@ -5,11 +5,11 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"firn"
-	"firn/agent"
-	"firn/store"
-	"firn/store/memstore"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/store"
+	"firn.dev/store/memstore"
+	"firn.dev/wire"
 )
 
 // TestMovedWhileItIsAnswered goes back behind a message while it is answered: who said

@@ -4,9 +4,9 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"firn"
-	"firn/store/memstore"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/store/memstore"
+	"firn.dev/wire"
 )
 
 // alonePeers are the other gateways of one that has none.

@@ -14,16 +14,16 @@ import (
 	"testing"
 	"time"
 
-	"firn"
-	"firn/dialect"
-	"firn/dialect/native"
-	"firn/dialect/pi"
-	"firn/internal/index"
-	"firn/internal/testutil"
-	"firn/internal/vfs"
-	"firn/store"
-	"firn/store/filestore"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/internal/base/basetest"
+	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/find/index"
+	"firn.dev/internal/formats/dialect"
+	"firn.dev/internal/formats/dialect/native"
+	"firn.dev/internal/formats/dialect/pi"
+	"firn.dev/store"
+	"firn.dev/store/filestore"
+	"firn.dev/wire"
 )
 
 // TestListsSayWhatTheFilesDo does random things to sessions, by the gateway and by the
@@ -32,7 +32,7 @@ import (
 // it, without the table of keys and the indexes.
 func TestListsSayWhatTheFilesDo(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
-		l := &lister{room: r, random: testutil.Random(t), keys: make(map[string]bool)}
+		l := &lister{room: r, random: basetest.Random(t), keys: make(map[string]bool)}
 		for step := range 80 {
 			did := l.step()
 			l.check(fmt.Sprintf("step %d: %s", step, did))

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"time"
 
-	"firn"
-	"firn/internal/maintenance"
-	"firn/route"
-	"firn/store"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/internal/base/route"
+	"firn.dev/internal/gateway/maintenance"
+	"firn.dev/store"
+	"firn.dev/wire"
 )
 
 // Maintain clears away what the settings ask for, or tells what it would do if

@@ -12,12 +12,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"firn"
-	"firn/agent"
-	"firn/internal/maintenance"
-	"firn/store"
-	"firn/store/filestore"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/internal/gateway/maintenance"
+	"firn.dev/store"
+	"firn.dev/store/filestore"
+	"firn.dev/wire"
 )
 
 var today = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strings"
 
-	"firn"
-	"firn/internal/view"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/internal/gateway/view"
+	"firn.dev/wire"
 )
 
 // Memory is what agents note for good, as the protocol tells it. Its methods

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"time"
 
-	"firn"
-	"firn/internal/richtext"
-	"firn/store"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/internal/render/richtext"
+	"firn.dev/store"
+	"firn.dev/wire"
 )
 
 const (

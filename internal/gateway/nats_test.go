@@ -4,9 +4,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"firn/internal/index"
-	"firn/internal/vfs"
-	"firn/store/jetstream"
+	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/find/index"
+	"firn.dev/store/jetstream"
 )
 
 // natsRoom is a room with sessions in a server of NATS in this process, and a

@@ -11,9 +11,9 @@ import (
 	"slices"
 	"strings"
 
-	"firn"
-	"firn/store"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/store"
+	"firn.dev/wire"
 )
 
 // A request that has a name (its Idempotency-Key) leaves it in the log, as a hash on

@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"runtime/metrics"
 
-	"firn/wire"
+	"firn.dev/wire"
 )
 
 // Ops tells how the gateway and what it keeps are doing, but for what only who

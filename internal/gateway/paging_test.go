@@ -7,11 +7,11 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"firn"
-	"firn/internal/index"
-	"firn/internal/vfs"
-	"firn/store"
-	"firn/store/filestore"
+	"firn.dev"
+	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/find/index"
+	"firn.dev/store"
+	"firn.dev/store/filestore"
 )
 
 // counting counts how many sessions a catalogue asks about.

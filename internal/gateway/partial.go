@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"firn"
-	"firn/agent"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/wire"
 )
 
 // logReached is told to who listens to a session, and not beyond: what comes

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"slices"
 
-	"firn"
-	"firn/agent"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/wire"
 )
 
 // Peers are the other gateways that serve the same sessions. A session belongs to

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"syscall"
 
-	"firn"
-	"firn/agent"
-	"firn/compact"
-	"firn/provider"
-	"firn/store"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/compact"
+	"firn.dev/provider"
+	"firn.dev/store"
+	"firn.dev/wire"
 )
 
 // ProblemOf tells an error in the words of the protocol: what kind it is of, and

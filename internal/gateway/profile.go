@@ -5,9 +5,9 @@ import (
 	"context"
 	"strings"
 
-	"firn"
-	"firn/agent"
-	"firn/internal/view"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/internal/gateway/view"
 )
 
 // profile finds the profile of credentials that a name means in a session, and returns it

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"slices"
 
-	"firn"
-	"firn/route"
-	"firn/store"
-	"firn/window"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/internal/base/route"
+	"firn.dev/store"
+	"firn.dev/window"
+	"firn.dev/wire"
 )
 
 // A message that waits is in the log as an entry of this type, so that the

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"firn"
-	"firn/internal/vfs"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/internal/disk/vfs"
+	"firn.dev/store"
 )
 
 // Ready says why the gateway cannot do its work: sessions cannot be listed, or

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"firn"
-	"firn/internal/vfs"
+	"firn.dev"
+	"firn.dev/internal/disk/vfs"
 )
 
 func TestWritable(t *testing.T) {

@@ -8,11 +8,11 @@ import (
 	"sync"
 	"time"
 
-	"firn"
-	"firn/agent"
-	"firn/store"
-	"firn/window"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/store"
+	"firn.dev/window"
+	"firn.dev/wire"
 )
 
 // recent is how far back a gateway looks for what the one before it owes. That many

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"firn"
-	"firn/internal/view"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/internal/gateway/view"
+	"firn.dev/wire"
 )
 
 // forest is a session with two branches and names on some entries:

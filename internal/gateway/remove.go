@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"slices"
 
-	"firn"
-	"firn/store"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/store"
+	"firn.dev/wire"
 )
 
 // Remove puts a session away: hidden, so that it is not listed any more, or

@@ -7,10 +7,10 @@ import (
 	"errors"
 	"slices"
 
-	"firn"
-	"firn/store"
-	"firn/window"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/store"
+	"firn.dev/window"
+	"firn.dev/wire"
 )
 
 // A client that did not get its answer sends its message again, under the same

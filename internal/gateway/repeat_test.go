@@ -7,9 +7,9 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"firn"
-	"firn/store/memstore"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/store/memstore"
+	"firn.dev/wire"
 )
 
 // repeat says something again under the id of a message.

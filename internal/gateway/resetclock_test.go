@@ -6,9 +6,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"firn/internal/timer/timertest"
-	"firn/route"
-	"firn/wire"
+	"firn.dev/internal/base/route"
+	"firn.dev/internal/gateway/timer/timertest"
+	"firn.dev/wire"
 )
 
 // TestResetsOverClockChanges lets somebody write every half hour through the days

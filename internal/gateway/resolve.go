@@ -8,10 +8,10 @@ import (
 	"strings"
 	"unicode"
 
-	"firn"
-	"firn/internal/view"
-	"firn/store"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/internal/gateway/view"
+	"firn.dev/store"
+	"firn.dev/wire"
 )
 
 // Resolve finds the session that a name means: by its id; by its title, or its first

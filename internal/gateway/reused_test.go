@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"firn"
-	"firn/internal/view"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/internal/gateway/view"
+	"firn.dev/wire"
 )
 
 // lineOf is a line of a file in which somebody says something.

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"slices"
 
-	"firn"
-	"firn/store"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/store"
+	"firn.dev/wire"
 )
 
 // errRevoked is why a turn ends whose asker's token was revoked.

@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"testing"
 
-	"firn"
+	"firn.dev"
 )
 
 // Who is told that something was not saved is told why, and what to do.

@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	"firn"
-	"firn/internal/search"
-	"firn/internal/view"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/internal/find/search"
+	"firn.dev/internal/gateway/view"
+	"firn.dev/wire"
 )
 
 // Index finds what was said. Its methods may be called from many goroutines.

@@ -10,12 +10,12 @@ import (
 	"strings"
 	"time"
 
-	"firn"
-	"firn/internal/index"
-	"firn/internal/view"
-	"firn/route"
-	"firn/store"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/internal/base/route"
+	"firn.dev/internal/find/index"
+	"firn.dev/internal/gateway/view"
+	"firn.dev/store"
+	"firn.dev/wire"
 )
 
 // SessionQuery selects sessions. The zero query selects all that are neither

@@ -12,12 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"firn"
-	"firn/internal/view"
-	"firn/provider"
-	"firn/provider/scripted"
-	"firn/store"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/internal/gateway/view"
+	"firn.dev/provider"
+	"firn.dev/provider/scripted"
+	"firn.dev/store"
+	"firn.dev/wire"
 )
 
 // pages walks through all pages, and calls between after each.

@@ -5,8 +5,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"firn"
-	"firn/store/memstore"
+	"firn.dev"
+	"firn.dev/store/memstore"
 )
 
 // TestTurnsOfTheirOwnDoNotWait: what has a turn of its own is answered as soon

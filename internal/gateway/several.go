@@ -7,13 +7,13 @@ import (
 	"maps"
 	"slices"
 
-	"firn"
-	"firn/agent"
-	"firn/internal/typo"
-	"firn/internal/view"
-	"firn/route"
-	"firn/window"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/internal/base/route"
+	"firn.dev/internal/base/typo"
+	"firn.dev/internal/gateway/view"
+	"firn.dev/window"
+	"firn.dev/wire"
 )
 
 // Several agents can answer in one session. A session belongs to one agent, its owner,

@@ -8,15 +8,15 @@ import (
 	"testing"
 	"time"
 
-	"firn"
-	"firn/agent"
-	"firn/provider"
-	"firn/provider/scripted"
-	"firn/route"
-	"firn/store"
-	"firn/store/memstore"
-	"firn/window"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/internal/base/route"
+	"firn.dev/provider"
+	"firn.dev/provider/scripted"
+	"firn.dev/store"
+	"firn.dev/store/memstore"
+	"firn.dev/window"
+	"firn.dev/wire"
 )
 
 // pair is a gateway with the agents main and coder, which keeps what each was sent.

@@ -11,12 +11,12 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"firn"
-	"firn/internal/view"
-	"firn/provider"
-	"firn/store"
-	"firn/store/filestore"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/internal/gateway/view"
+	"firn.dev/provider"
+	"firn.dev/store"
+	"firn.dev/store/filestore"
+	"firn.dev/wire"
 )
 
 // gauged is a store that counts what is read of it.

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"firn"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/wire"
 )
 
 // TestSharedPage: a page has the branch, without what was hidden; or all.

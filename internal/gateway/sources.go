@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"firn/store"
-	"firn/wire"
+	"firn.dev/store"
+	"firn.dev/wire"
 )
 
 // mostSourceFaults bounds how many faults are told of a source.

@@ -5,10 +5,10 @@ import (
 	"context"
 	"errors"
 
-	"firn/agent"
-	"firn/internal/trace"
-	"firn/provider"
-	"firn/wire"
+	"firn.dev/agent"
+	"firn.dev/internal/gateway/trace"
+	"firn.dev/provider"
+	"firn.dev/wire"
 )
 
 // span begins the span of a turn: a child of the request that asked for it

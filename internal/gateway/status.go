@@ -7,7 +7,7 @@ import (
 	"os"
 	"slices"
 
-	"firn/wire"
+	"firn.dev/wire"
 )
 
 // recentSessions is how many sessions the status names.

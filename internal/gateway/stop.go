@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
-	"firn"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/store"
 )
 
 // ErrStopped is why a turn ends that somebody stopped, ErrInterrupted why one does that

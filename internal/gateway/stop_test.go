@@ -5,9 +5,9 @@ import (
 	"errors"
 	"testing"
 
-	"firn"
-	"firn/store"
-	"firn/store/memstore"
+	"firn.dev"
+	"firn.dev/store"
+	"firn.dev/store/memstore"
 )
 
 // slowQueue is a store that takes as long as it likes to store a message that waits.

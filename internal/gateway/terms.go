@@ -3,10 +3,10 @@ package gateway
 import (
 	"encoding/json"
 
-	"firn"
-	"firn/agent"
-	"firn/provider"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/provider"
+	"firn.dev/wire"
 )
 
 // termsOf are the terms of a turn.

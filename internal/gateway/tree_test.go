@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"firn"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/wire"
 )
 
 // drawn tells a tree in a line for each node, newest first.

@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"iter"
 
-	"firn"
-	"firn/agent"
-	"firn/internal/trace"
-	"firn/route"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/internal/base/route"
+	"firn.dev/internal/gateway/trace"
+	"firn.dev/wire"
 )
 
 // Turn says something in a session and returns the answer. It is accepted when

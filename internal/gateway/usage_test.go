@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"firn"
-	"firn/internal/view"
-	"firn/provider"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/internal/gateway/view"
+	"firn.dev/provider"
+	"firn.dev/wire"
 )
 
 // bill tells rows in a line.

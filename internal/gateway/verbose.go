@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"strings"
 
-	"firn"
-	"firn/agent"
-	"firn/internal/view"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/internal/gateway/view"
+	"firn.dev/wire"
 )
 
 // verboseLines are what a chat with /verbose on is shown before an answer: the tools that

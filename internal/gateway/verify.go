@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"firn/wire"
+	"firn.dev/wire"
 )
 
 // mostVerifyFaults bounds how many faults of a check are told.

@@ -13,17 +13,17 @@ import (
 	"testing"
 	"time"
 
-	"firn"
-	"firn/agent"
-	"firn/dialect/native"
-	"firn/internal/index"
-	"firn/internal/vfs"
-	"firn/provider"
-	"firn/provider/scripted"
-	"firn/store"
-	"firn/store/filestore"
-	"firn/store/memstore"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/find/index"
+	"firn.dev/internal/formats/dialect/native"
+	"firn.dev/provider"
+	"firn.dev/provider/scripted"
+	"firn.dev/store"
+	"firn.dev/store/filestore"
+	"firn.dev/store/memstore"
+	"firn.dev/wire"
 )
 
 // room is a gateway with a store to look into.

@@ -1,8 +1,8 @@
 package gateway
 
 import (
-	"firn"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/wire"
 )
 
 // longestWaiting bounds what is told of a message that waits, in bytes.

@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"firn"
-	"firn/internal/view"
-	"firn/provider/scripted"
-	"firn/window"
-	"firn/wire"
+	"firn.dev"
+	"firn.dev/internal/gateway/view"
+	"firn.dev/provider/scripted"
+	"firn.dev/window"
+	"firn.dev/wire"
 )
 
 // runsOf tells runs in a line.

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"strings"
 
-	"firn"
-	"firn/internal/rawjson"
-	"firn/provider"
+	"firn.dev"
+	"firn.dev/internal/base/rawjson"
+	"firn.dev/provider"
 )
 
 // answer accumulates a streamed answer.

@@ -18,9 +18,9 @@ import (
 	"strings"
 	"time"
 
-	"firn"
-	"firn/provider"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/provider"
+	"firn.dev/window"
 )
 
 // API is the API name recorded in answers.

@@ -3,8 +3,8 @@ package anthropic
 import (
 	"strings"
 
-	"firn"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/window"
 )
 
 // A request may have four cache markers. The provider looks for a cached prefix at each

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"firn"
-	"firn/provider"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/provider"
+	"firn.dev/window"
 )
 
 // cacheOf keeps what a provider would: the prefixes of requests, up to marks.

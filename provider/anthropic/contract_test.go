@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"testing"
 
-	"firn"
-	"firn/internal/sse"
-	"firn/provider"
-	"firn/provider/providertest"
+	"firn.dev"
+	"firn.dev/internal/base/sse"
+	"firn.dev/provider"
+	"firn.dev/provider/providertest"
 )
 
 func TestContract(t *testing.T) {

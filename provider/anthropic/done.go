@@ -3,8 +3,8 @@ package anthropic
 import (
 	"slices"
 
-	"firn"
-	"firn/provider"
+	"firn.dev"
+	"firn.dev/provider"
 )
 
 // done returns the final event of a complete stream.

@@ -6,10 +6,10 @@ import (
 	"strconv"
 	"strings"
 
-	"firn"
-	"firn/internal/rawjson"
-	"firn/provider"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/internal/base/rawjson"
+	"firn.dev/provider"
+	"firn.dev/window"
 )
 
 // settings holds the properties of a model that its requests depend on.

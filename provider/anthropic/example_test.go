@@ -7,10 +7,10 @@ import (
 	"net/http/httptest"
 	"os"
 
-	"firn/agent"
-	"firn/provider"
-	"firn/provider/anthropic"
-	"firn/store/memstore"
+	"firn.dev/agent"
+	"firn.dev/provider"
+	"firn.dev/provider/anthropic"
+	"firn.dev/store/memstore"
 )
 
 // An agent on a model of Anthropic. The key comes from wherever the program has it;

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"testing"
 
-	"firn"
-	"firn/provider"
-	"firn/store"
-	"firn/store/memstore"
-	"firn/window"
-	"firn/window/windowtest"
+	"firn.dev"
+	"firn.dev/provider"
+	"firn.dev/store"
+	"firn.dev/store/memstore"
+	"firn.dev/window"
+	"firn.dev/window/windowtest"
 )
 
 // FuzzRead: whatever comes, a stream ends in Done or in one error, and nothing

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"firn"
-	"firn/provider"
+	"firn.dev"
+	"firn.dev/provider"
 )
 
 // refusing is a server that refuses, and a model that asks it.

@@ -1,8 +1,8 @@
 package anthropic
 
 import (
-	"firn"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/window"
 )
 
 // turn is a message of the API: user and assistant alternate, and tool results belong to

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"firn"
-	"firn/provider"
-	"firn/window"
-	"firn/window/windowtest"
+	"firn.dev"
+	"firn.dev/provider"
+	"firn.dev/window"
+	"firn.dev/window/windowtest"
 
 	"pgregory.net/rapid"
 )

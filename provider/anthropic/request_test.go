@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"firn"
-	"firn/provider"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/provider"
+	"firn.dev/window"
 )
 
 const tinyPNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="

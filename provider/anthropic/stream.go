@@ -8,9 +8,9 @@ import (
 	"iter"
 	"net/http"
 
-	"firn"
-	"firn/internal/sse"
-	"firn/provider"
+	"firn.dev"
+	"firn.dev/internal/base/sse"
+	"firn.dev/provider"
 )
 
 // read yields the events of a stream, and Done when the stream signals its end. A stream

@@ -15,10 +15,10 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"firn"
-	"firn/internal/sse"
-	"firn/provider"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/internal/base/sse"
+	"firn.dev/provider"
+	"firn.dev/window"
 
 	"github.com/google/go-cmp/cmp"
 )

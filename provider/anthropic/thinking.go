@@ -1,7 +1,7 @@
 package anthropic
 
 import (
-	"firn/provider"
+	"firn.dev/provider"
 )
 
 // plan holds the parameters of a request that depend on the thinking level.

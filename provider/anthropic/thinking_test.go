@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"testing"
 
-	"firn"
-	"firn/provider"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/provider"
+	"firn.dev/window"
 )
 
 func TestAge(t *testing.T) {

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"strconv"
 
-	"firn"
-	"firn/internal/rawjson"
+	"firn.dev"
+	"firn.dev/internal/base/rawjson"
 )
 
 // wanted is a call to be made.

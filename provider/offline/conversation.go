@@ -4,10 +4,10 @@ import (
 	"strconv"
 	"strings"
 
-	"firn"
-	"firn/internal/digest"
-	"firn/provider"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/internal/find/digest"
+	"firn.dev/provider"
+	"firn.dev/window"
 )
 
 // conversation is a parsed request.

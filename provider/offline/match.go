@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"strings"
 
-	"firn/internal/pattern"
+	"firn.dev/internal/base/pattern"
 )
 
 // A matcher converts a request to a tool call. It returns false if it does not apply.

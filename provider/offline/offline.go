@@ -18,9 +18,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"firn"
-	"firn/provider"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/provider"
+	"firn.dev/window"
 )
 
 // The sizes of the model, in tokens.

@@ -16,11 +16,11 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"firn"
-	"firn/internal/digest"
-	"firn/provider"
-	"firn/provider/providertest"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/internal/find/digest"
+	"firn.dev/provider"
+	"firn.dev/provider/providertest"
+	"firn.dev/window"
 )
 
 func TestContract(t *testing.T) {

@@ -3,8 +3,8 @@ package offline
 import (
 	"strings"
 
-	"firn/internal/digest"
-	"firn/internal/pattern"
+	"firn.dev/internal/base/pattern"
+	"firn.dev/internal/find/digest"
 )
 
 // remark is a sentence and its speaker.

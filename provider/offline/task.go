@@ -5,10 +5,10 @@ import (
 	"strings"
 	"unicode"
 
-	"firn"
-	"firn/internal/digest"
-	"firn/internal/rawjson"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/internal/base/rawjson"
+	"firn.dev/internal/find/digest"
+	"firn.dev/window"
 )
 
 // silent is the answer of a model that has nothing to send to the user.

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"firn"
-	"firn/internal/digest"
-	"firn/internal/pattern"
+	"firn.dev"
+	"firn.dev/internal/base/pattern"
+	"firn.dev/internal/find/digest"
 )
 
 // A try answers one kind of message, or returns false.

@@ -14,11 +14,11 @@ import (
 	"testing/iotest"
 	"time"
 
-	"firn"
-	"firn/internal/sse"
-	"firn/provider"
-	"firn/provider/providertest"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/internal/base/sse"
+	"firn.dev/provider"
+	"firn.dev/provider/providertest"
+	"firn.dev/window"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"strings"
 
-	"firn"
-	"firn/internal/sse"
-	"firn/provider"
+	"firn.dev"
+	"firn.dev/internal/base/sse"
+	"firn.dev/provider"
 )
 
 // chatAnswer assembles a completion from its chunks.

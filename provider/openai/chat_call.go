@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 
-	"firn"
-	"firn/provider"
+	"firn.dev"
+	"firn.dev/provider"
 )
 
 // callDelta is a chunk's delta of a call.

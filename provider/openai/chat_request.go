@@ -3,9 +3,9 @@ package openai
 import (
 	"strings"
 
-	"firn"
-	"firn/provider"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/provider"
+	"firn.dev/window"
 )
 
 // chatRequest encodes a request. The most stable content comes first and the messages last,

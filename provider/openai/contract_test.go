@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"firn"
-	"firn/internal/sse"
-	"firn/provider"
-	"firn/provider/providertest"
+	"firn.dev"
+	"firn.dev/internal/base/sse"
+	"firn.dev/provider"
+	"firn.dev/provider/providertest"
 )
 
 func TestChatContract(t *testing.T) {

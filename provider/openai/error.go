@@ -5,7 +5,7 @@ import (
 	"errors"
 	"strings"
 
-	"firn/provider"
+	"firn.dev/provider"
 )
 
 // errUnfinished means that the server never signaled the end of the answer.

@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	"firn"
-	"firn/provider"
-	"firn/provider/openai"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/provider"
+	"firn.dev/provider/openai"
+	"firn.dev/window"
 )
 
 // A model that runs on this machine.

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"firn"
-	"firn/internal/rawjson"
-	"firn/provider"
+	"firn.dev"
+	"firn.dev/internal/base/rawjson"
+	"firn.dev/provider"
 )
 
 func FuzzChatAnswer(f *testing.F)      { fuzzAnswer(f, apis()[0]) }

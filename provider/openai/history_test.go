@@ -8,10 +8,10 @@ import (
 
 	"pgregory.net/rapid"
 
-	"firn"
-	"firn/provider"
-	"firn/provider/providertest"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/provider"
+	"firn.dev/provider/providertest"
+	"firn.dev/window"
 )
 
 // server is one that requests are written for, and what it refuses.

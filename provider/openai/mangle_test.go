@@ -12,7 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"firn/provider"
+	"firn.dev/provider"
 )
 
 // TestMangled: streams of which events are lost, repeated or out of order, and

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"firn/internal/rawjson"
+	"firn.dev/internal/base/rawjson"
 )
 
 // This file handles marks: the data of firn's parts that is needed to send an answer back.

@@ -19,8 +19,8 @@ import (
 	"strings"
 	"time"
 
-	"firn/provider"
-	"firn/window"
+	"firn.dev/provider"
+	"firn.dev/window"
 )
 
 // DefaultURL is the base URL of OpenAI's API.

@@ -4,7 +4,7 @@ import (
 	"net/url"
 	"strings"
 
-	"firn/provider"
+	"firn.dev/provider"
 )
 
 // Switch turns a feature on or off; the zero value means the default.

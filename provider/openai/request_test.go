@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"firn"
-	"firn/provider"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/provider"
+	"firn.dev/window"
 )
 
 func encodeChat(t *testing.T, o Options, req provider.Request) []byte {

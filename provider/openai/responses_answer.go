@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"strings"
 
-	"firn"
-	"firn/internal/sse"
-	"firn/provider"
+	"firn.dev"
+	"firn.dev/internal/base/sse"
+	"firn.dev/provider"
 )
 
 // responsesAnswer assembles a response from the events of its stream.

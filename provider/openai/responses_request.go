@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"strings"
 
-	"firn"
-	"firn/internal/rawjson"
-	"firn/provider"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/internal/base/rawjson"
+	"firn.dev/provider"
+	"firn.dev/window"
 )
 
 // responsesRequest encodes a request. As in [wire.chatRequest], the most stable content

@@ -10,9 +10,9 @@ import (
 	"iter"
 	"time"
 
-	"firn"
-	"firn/internal/sse"
-	"firn/provider"
+	"firn.dev"
+	"firn.dev/internal/base/sse"
+	"firn.dev/provider"
 )
 
 // decoder converts a server's events to an answer. It does no I/O, so tests can feed it

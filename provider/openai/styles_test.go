@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"firn"
+	"firn.dev"
 )
 
 // style is how a server tells calls.

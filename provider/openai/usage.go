@@ -3,8 +3,8 @@ package openai
 import (
 	"encoding/json"
 
-	"firn"
-	"firn/provider"
+	"firn.dev"
+	"firn.dev/provider"
 )
 
 // details counts the prompt tokens that were read from or written to a cache.

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"testing"
 
-	"firn"
-	"firn/provider"
+	"firn.dev"
+	"firn.dev/provider"
 )
 
 func TestUsage(t *testing.T) {

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"strconv"
 
-	"firn"
-	"firn/internal/rawjson"
+	"firn.dev"
+	"firn.dev/internal/base/rawjson"
 )
 
 // Servers differ in their types: a text may be null, a number a string, an object its JSON.

@@ -13,9 +13,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"firn"
-	"firn/provider"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/provider"
+	"firn.dev/window"
 )
 
 // hello is a small request.

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"strconv"
 
-	"firn"
-	"firn/internal/rawjson"
-	"firn/provider"
+	"firn.dev"
+	"firn.dev/internal/base/rawjson"
+	"firn.dev/provider"
 )
 
 // writer writes JSON members in call order, so that the same request always gives the same

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"sync"
 
-	"firn"
-	"firn/provider"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/provider"
+	"firn.dev/window"
 )
 
 func answerTests() []test {

@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"firn"
-	"firn/provider"
-	"firn/provider/providertest"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/provider"
+	"firn.dev/provider/providertest"
+	"firn.dev/window"
 )
 
 // stream is what Model.Stream returns.

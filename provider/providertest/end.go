@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"firn"
-	"firn/provider"
+	"firn.dev"
+	"firn.dev/provider"
 )
 
 func endTests() []test {

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 
-	"firn"
-	"firn/provider"
+	"firn.dev"
+	"firn.dev/provider"
 )
 
 // piece is a run of text or thinking, or a call.

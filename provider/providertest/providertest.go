@@ -28,8 +28,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"firn"
-	"firn/provider"
+	"firn.dev"
+	"firn.dev/provider"
 )
 
 // Open returns the model under test, which answers according to play.

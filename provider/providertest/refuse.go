@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"firn/provider"
+	"firn.dev/provider"
 )
 
 func refuseTests() []test {

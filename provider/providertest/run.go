@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"firn"
-	"firn/internal/testutil"
-	"firn/provider"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/internal/base/basetest"
+	"firn.dev/provider"
+	"firn.dev/window"
 )
 
 // Run checks that the models returned by open satisfy the contract of [provider.Model],
@@ -54,7 +54,7 @@ type suite struct {
 }
 
 // patience is the timeout for events that must arrive. Only failing tests reach it.
-const patience = testutil.Limit
+const patience = basetest.Limit
 
 func newSuite(t *testing.T, open Open, lacks []Lack) *suite {
 	before := goroutines()

@@ -6,10 +6,10 @@ import (
 	"iter"
 	"testing"
 
-	"firn"
-	"firn/provider"
-	"firn/provider/providertest"
-	"firn/provider/scripted"
+	"firn.dev"
+	"firn.dev/provider"
+	"firn.dev/provider/providertest"
+	"firn.dev/provider/scripted"
 )
 
 func TestContract(t *testing.T) {

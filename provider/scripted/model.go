@@ -9,9 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"firn"
-	"firn/provider"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/provider"
+	"firn.dev/window"
 )
 
 // Model plays a script. It is safe for concurrent use: each request takes the next step, in

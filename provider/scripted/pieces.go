@@ -4,8 +4,8 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"firn"
-	"firn/provider"
+	"firn.dev"
+	"firn.dev/provider"
 )
 
 // pieceSize is the number of bytes of text per delta.

@@ -12,8 +12,8 @@ import (
 	"slices"
 	"time"
 
-	"firn"
-	"firn/provider"
+	"firn.dev"
+	"firn.dev/provider"
 )
 
 // Step is the answer to one request. The zero step answers with an empty message that ends

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"sync"
 
-	"firn"
-	"firn/dialect"
-	"firn/internal/journal"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/internal/disk/journal"
+	"firn.dev/internal/formats/dialect"
+	"firn.dev/store"
 )
 
 // Who reads back more than a little will mostly read on, and decode what he

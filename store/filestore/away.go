@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"firn"
-	"firn/internal/journal"
-	"firn/internal/vfs"
+	"firn.dev"
+	"firn.dev/internal/disk/journal"
+	"firn.dev/internal/disk/vfs"
 )
 
 // manifest tells what is in a bin directory and where it came from. It is

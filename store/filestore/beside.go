@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 	"slices"
 
-	"firn"
-	"firn/dialect"
-	"firn/internal/journal"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/internal/disk/journal"
+	"firn.dev/internal/formats/dialect"
+	"firn.dev/store"
 )
 
 // What a journal saves beside a part is torn, the unfinished line that a crash

@@ -7,9 +7,9 @@ import (
 	"io/fs"
 	"path/filepath"
 
-	"firn"
-	"firn/internal/journal"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/internal/disk/journal"
+	"firn.dev/store"
 )
 
 var _ store.Binner = (*Store)(nil)

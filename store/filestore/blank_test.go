@@ -5,10 +5,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"firn"
-	"firn/store"
-	"firn/store/filestore"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/store"
+	"firn.dev/store/filestore"
+	"firn.dev/window"
 )
 
 // TestAppendBehindBlankLines expects the end where the last record ends, in a

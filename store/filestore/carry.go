@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"firn"
-	"firn/internal/journal"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/internal/disk/journal"
+	"firn.dev/store"
 )
 
 // A store gives its sessions to another one line by line, and takes those of another.

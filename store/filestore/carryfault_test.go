@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"firn/internal/vfs/faultfs"
-	"firn/store"
+	"firn.dev/internal/disk/vfs/faultfs"
+	"firn.dev/store"
 )
 
 // TestLoadingAgainAfterAFailure: whatever fails while a session of several parts is

@@ -11,10 +11,10 @@ import (
 	"slices"
 	"strings"
 
-	"firn"
-	"firn/internal/journal"
-	"firn/internal/vfs"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/internal/disk/journal"
+	"firn.dev/internal/disk/vfs"
+	"firn.dev/store"
 )
 
 // loadPrefix begins the names of files that are being made, and are nobody's

@@ -6,9 +6,9 @@ import (
 	"io/fs"
 	"slices"
 
-	"firn"
-	"firn/internal/journal"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/internal/disk/journal"
+	"firn.dev/store"
 )
 
 // Standing is what the file system tells of a session without opening it.

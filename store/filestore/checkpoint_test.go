@@ -7,10 +7,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"firn"
-	"firn/internal/vfs"
-	"firn/store"
-	"firn/store/filestore"
+	"firn.dev"
+	"firn.dev/internal/disk/vfs"
+	"firn.dev/store"
+	"firn.dev/store/filestore"
 )
 
 // meter counts the bytes that are read.

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"firn"
-	"firn/store"
-	"firn/store/filestore"
+	"firn.dev"
+	"firn.dev/store"
+	"firn.dev/store/filestore"
 )
 
 // TestDeletedFileIsSaved deletes the file of a session that is open: whatever

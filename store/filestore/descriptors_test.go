@@ -9,11 +9,11 @@ import (
 	"syscall"
 	"testing"
 
-	"firn"
-	"firn/internal/vfs"
-	"firn/internal/vfs/faultfs"
-	"firn/store"
-	"firn/store/filestore"
+	"firn.dev"
+	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/disk/vfs/faultfs"
+	"firn.dev/store"
+	"firn.dev/store/filestore"
 )
 
 // tightFS lets so many files be open at a time, as the system does.

@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"firn"
-	"firn/internal/journal"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/internal/disk/journal"
+	"firn.dev/store"
 )
 
 // erasure is a receipt as it is kept in its file. While the purge is under way

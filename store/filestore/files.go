@@ -7,8 +7,8 @@ import (
 	"io/fs"
 	"path/filepath"
 
-	"firn"
-	"firn/internal/journal"
+	"firn.dev"
+	"firn.dev/internal/disk/journal"
 )
 
 // Files names the files that a session is kept in, the first part first. What

@@ -23,14 +23,14 @@ import (
 	"sync"
 	"time"
 
-	"firn"
-	"firn/dialect"
-	"firn/dialect/native"
-	"firn/internal/journal"
-	"firn/internal/limits"
-	"firn/internal/rowcache"
-	"firn/internal/vfs"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/internal/disk/journal"
+	"firn.dev/internal/disk/limits"
+	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/find/rowcache"
+	"firn.dev/internal/formats/dialect"
+	"firn.dev/internal/formats/dialect/native"
+	"firn.dev/store"
 )
 
 // Policy says when appended entries are forced to disk.

@@ -3,8 +3,8 @@ package filestore
 import (
 	"testing"
 
-	"firn/store"
-	"firn/store/storetest"
+	"firn.dev/store"
+	"firn.dev/store/storetest"
 )
 
 // opened opens a store in a new home, with parts so small that sessions have

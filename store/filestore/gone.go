@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"firn"
+	"firn.dev"
 )
 
 // Away reports whether the id is that of a session that is in the bin or was

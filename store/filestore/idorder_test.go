@@ -4,9 +4,9 @@ import (
 	"sync"
 	"testing"
 
-	"firn"
-	"firn/store"
-	"firn/store/filestore"
+	"firn.dev"
+	"firn.dev/store"
+	"firn.dev/store/filestore"
 )
 
 // TestIDsAreMadeInOrder lets several stores append to one session at once what the

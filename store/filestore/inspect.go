@@ -7,12 +7,12 @@ import (
 	"io"
 	"io/fs"
 
-	"firn"
-	"firn/dialect"
-	"firn/internal/journal"
-	"firn/internal/rowcache"
-	"firn/internal/vfs"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/internal/disk/journal"
+	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/find/rowcache"
+	"firn.dev/internal/formats/dialect"
+	"firn.dev/store"
 )
 
 // glimpse is how much is read of the beginning and of the end of a transcript at

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"firn"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/store"
 )
 
 // table returns the routing table of the agent that a key belongs to.

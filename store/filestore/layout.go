@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"firn"
-	"firn/internal/journal"
+	"firn.dev"
+	"firn.dev/internal/disk/journal"
 )
 
 // What is where in a home; the comment of the package shows it.

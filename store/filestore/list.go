@@ -11,9 +11,9 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"firn"
-	"firn/internal/journal"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/internal/disk/journal"
+	"firn.dev/store"
 )
 
 // List yields what is known of the sessions that match, those with the latest

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"firn"
-	"firn/internal/vfs"
-	"firn/store"
-	"firn/store/filestore"
+	"firn.dev"
+	"firn.dev/internal/disk/vfs"
+	"firn.dev/store"
+	"firn.dev/store/filestore"
 )
 
 // countingFS counts the bytes that are read.

@@ -7,8 +7,8 @@ import (
 	"io/fs"
 	"path/filepath"
 
-	"firn"
-	"firn/internal/vfs"
+	"firn.dev"
+	"firn.dev/internal/disk/vfs"
 )
 
 // movingName is the file whose lock is held by whoever moves or erases

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"firn/store/filestore"
+	"firn.dev/store/filestore"
 )
 
 // child is the test binary, started once more to be another process: what it

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"firn"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/store"
 )
 
 // A transcript with entries of all kinds is cut at every byte of each kind. All that

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"firn"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/store"
 )
 
 // damage is a transcript that something happened to.

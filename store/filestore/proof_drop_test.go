@@ -12,12 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"firn"
-	"firn/internal/vfs/faultfs"
-	"firn/store"
-	"firn/store/filestore"
-	"firn/window"
-	"firn/window/windowtest"
+	"firn.dev"
+	"firn.dev/internal/disk/vfs/faultfs"
+	"firn.dev/store"
+	"firn.dev/store/filestore"
+	"firn.dev/window"
+	"firn.dev/window/windowtest"
 )
 
 // writeTalk has the store write a session of n entries, one said after the

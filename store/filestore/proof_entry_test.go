@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"firn"
-	"firn/store"
-	"firn/store/filestore"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/store"
+	"firn.dev/store/filestore"
+	"firn.dev/window"
 )
 
 // The files proof_*_test.go hold the store to its promises with real

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"firn/internal/vfs"
+	"firn.dev/internal/disk/vfs"
 )
 
 // TestFullDiskReal fills a real file system of 2 MB. Who may not mount one has

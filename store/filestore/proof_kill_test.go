@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"firn"
-	"firn/internal/testutil"
-	"firn/store"
-	"firn/store/filestore"
+	"firn.dev"
+	"firn.dev/internal/base/basetest"
+	"firn.dev/store"
+	"firn.dev/store/filestore"
 )
 
 const (
@@ -341,7 +341,7 @@ const killsPerHome = 50
 // there, once, in order and whole, and the next process goes on with it.
 func TestKillWriters(t *testing.T) {
 	t.Parallel()
-	chance := rand.New(rand.NewPCG(1, testutil.Seed(t)))
+	chance := rand.New(rand.NewPCG(1, basetest.Seed(t)))
 	left, logs, acks := kills(t, 200, 40), 0, 0
 	for left > 0 {
 		home, l := t.TempDir(), newLedger()

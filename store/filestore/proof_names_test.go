@@ -6,10 +6,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"firn"
-	"firn/internal/vfs/faultfs"
-	"firn/store"
-	"firn/store/filestore"
+	"firn.dev"
+	"firn.dev/internal/disk/vfs/faultfs"
+	"firn.dev/store"
+	"firn.dev/store/filestore"
 )
 
 // Sessions whose names look like files of another one are not touched when

@@ -9,11 +9,11 @@ import (
 	"strconv"
 	"testing"
 
-	"firn"
-	"firn/internal/testutil"
-	"firn/internal/vfs/fusefs"
-	"firn/store"
-	"firn/store/filestore"
+	"firn.dev"
+	"firn.dev/internal/base/basetest"
+	"firn.dev/internal/disk/vfs/fusefs"
+	"firn.dev/store"
+	"firn.dev/store/filestore"
 )
 
 // A real process writes to a real file system, by real system calls; then both
@@ -25,7 +25,7 @@ import (
 func TestPowerCutReal(t *testing.T) {
 	cuts := kills(t, 60, 10)
 	mount := fusefs.Start(t)
-	chance := rand.New(rand.NewPCG(2, testutil.Seed(t)))
+	chance := rand.New(rand.NewPCG(2, basetest.Seed(t)))
 	var l *ledger
 	var home string
 	logs, replayed := 0, 0

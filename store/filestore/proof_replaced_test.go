@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"firn"
-	"firn/store"
-	"firn/store/filestore"
+	"firn.dev"
+	"firn.dev/store"
+	"firn.dev/store/filestore"
 )
 
 // Somebody deletes, cuts, moves or replaces a transcript that is being written.

@@ -9,12 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"firn"
-	"firn/internal/vfs/faultfs"
-	"firn/store"
-	"firn/store/filestore"
-	"firn/window"
-	"firn/window/windowtest"
+	"firn.dev"
+	"firn.dev/internal/disk/vfs/faultfs"
+	"firn.dev/store"
+	"firn.dev/store/filestore"
+	"firn.dev/window"
+	"firn.dev/window/windowtest"
 )
 
 // Where the transcript that is damaged stands on a disk in memory.

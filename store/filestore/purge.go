@@ -10,11 +10,11 @@ import (
 	"slices"
 	"time"
 
-	"firn"
-	"firn/internal/journal"
-	"firn/internal/rawjson"
-	"firn/internal/vfs"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/internal/base/rawjson"
+	"firn.dev/internal/disk/journal"
+	"firn.dev/internal/disk/vfs"
+	"firn.dev/store"
 )
 
 // Purge erases a session, or some of its entries, for good. An erased entry

@@ -6,10 +6,10 @@ import (
 	"iter"
 	"slices"
 
-	"firn"
-	"firn/dialect"
-	"firn/internal/journal"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/internal/disk/journal"
+	"firn.dev/internal/formats/dialect"
+	"firn.dev/store"
 )
 
 // source finds the files of a session.

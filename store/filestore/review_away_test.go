@@ -8,8 +8,8 @@ import (
 	"sync"
 	"testing"
 
-	"firn"
-	"firn/store/filestore"
+	"firn.dev"
+	"firn.dev/store/filestore"
 )
 
 // smallParts lets every message have a part of its own.

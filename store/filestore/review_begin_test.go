@@ -5,10 +5,10 @@ import (
 	"sync"
 	"testing"
 
-	"firn"
-	"firn/internal/vfs/faultfs"
-	"firn/store"
-	"firn/store/filestore"
+	"firn.dev"
+	"firn.dev/internal/disk/vfs/faultfs"
+	"firn.dev/store"
+	"firn.dev/store/filestore"
 )
 
 // A session that is put away while somebody is about to append to it is not

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"firn"
-	"firn/internal/vfs"
-	"firn/store"
-	"firn/store/filestore"
+	"firn.dev"
+	"firn.dev/internal/disk/vfs"
+	"firn.dev/store"
+	"firn.dev/store/filestore"
 )
 
 // reviewOpen opens a store that is closed with the test.

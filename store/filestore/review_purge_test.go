@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"firn"
-	"firn/store"
-	"firn/store/filestore"
+	"firn.dev"
+	"firn.dev/store"
+	"firn.dev/store/filestore"
 )
 
 // A purged session stays purged when another process had it open and finds its

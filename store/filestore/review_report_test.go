@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"firn"
-	"firn/store"
-	"firn/store/filestore"
+	"firn.dev"
+	"firn.dev/store"
+	"firn.dev/store/filestore"
 )
 
 // Who is told of something may ask the store about it, whatever the store was

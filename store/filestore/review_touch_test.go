@@ -6,10 +6,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"firn"
-	"firn/internal/vfs/faultfs"
-	"firn/store"
-	"firn/store/filestore"
+	"firn.dev"
+	"firn.dev/internal/disk/vfs/faultfs"
+	"firn.dev/store"
+	"firn.dev/store/filestore"
 )
 
 const touchTable = "/home/agents/main/sessions/sessions.json"

@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"firn"
-	"firn/internal/rowcache"
-	"firn/internal/vfs"
-	"firn/store"
-	"firn/store/filestore"
+	"firn.dev"
+	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/find/rowcache"
+	"firn.dev/store"
+	"firn.dev/store/filestore"
 )
 
 // talkOnly makes sessions of about 300 kB without a checkpoint, as a library that only

@@ -12,10 +12,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"firn"
-	"firn/dialect"
-	"firn/internal/journal"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/internal/disk/journal"
+	"firn.dev/internal/formats/dialect"
+	"firn.dev/store"
 )
 
 // session is a transcript that is open to be appended to.

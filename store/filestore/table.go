@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"firn"
-	"firn/internal/vfs"
+	"firn.dev"
+	"firn.dev/internal/disk/vfs"
 )
 
 // The files of a table, beside the transcripts.

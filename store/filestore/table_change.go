@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"firn"
-	"firn/internal/vfs"
+	"firn.dev"
+	"firn.dev/internal/disk/vfs"
 )
 
 // change is something to be done to the table. It is decided on what the file

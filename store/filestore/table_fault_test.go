@@ -8,9 +8,9 @@ import (
 	"syscall"
 	"testing"
 
-	"firn"
-	"firn/internal/vfs"
-	"firn/internal/vfs/faultfs"
+	"firn.dev"
+	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/disk/vfs/faultfs"
 )
 
 // crashed checks the table that a power cut leaves: it is whole, and the key

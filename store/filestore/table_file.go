@@ -10,8 +10,8 @@ import (
 	"slices"
 	"time"
 
-	"firn"
-	"firn/internal/vfs"
+	"firn.dev"
+	"firn.dev/internal/disk/vfs"
 )
 
 // document is the table at one moment. Once it is handed on it is not changed.

@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"firn"
-	"firn/internal/vfs/faultfs"
+	"firn.dev"
+	"firn.dev/internal/disk/vfs/faultfs"
 )
 
 // headers is what the transcripts tell in these tests.

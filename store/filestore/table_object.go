@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"firn/internal/rawjson"
+	"firn.dev/internal/base/rawjson"
 )
 
 // object is a JSON object that is changed without touching what is not meant:

@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"firn"
-	"firn/internal/vfs"
+	"firn.dev"
+	"firn.dev/internal/disk/vfs"
 )
 
 const (

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"time"
 
-	"firn"
-	"firn/internal/rawjson"
+	"firn.dev"
+	"firn.dev/internal/base/rawjson"
 )
 
 // The fields of a row that the table itself knows. What else is in it is for

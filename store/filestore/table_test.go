@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"firn"
-	"firn/internal/vfs"
-	"firn/internal/vfs/faultfs"
+	"firn.dev"
+	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/disk/vfs/faultfs"
 
 	"github.com/google/go-cmp/cmp"
 )

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"firn"
+	"firn.dev"
 )
 
 // debounced is what waits to be written to the row of one key.

@@ -10,8 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"firn"
-	"firn/internal/vfs/faultfs"
+	"firn.dev"
+	"firn.dev/internal/disk/vfs/faultfs"
 )
 
 // field is the value of a field as one sees it, and as the file has it.

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"maps"
 
-	"firn"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/store"
 )
 
 // tally is what the row of a key tells of its session beside where it is: what was

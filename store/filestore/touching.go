@@ -5,9 +5,9 @@ import (
 	"sync"
 	"time"
 
-	"firn"
-	"firn/internal/vfs"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/internal/disk/vfs"
+	"firn.dev/store"
 )
 
 // touchEvery is how often at most an append to a session is noted in the

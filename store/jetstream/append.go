@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"firn"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/store"
 )
 
 // inlineBytes is the largest payload that is sent as it is; what is larger

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"firn"
+	"firn.dev"
 )
 
 // Archive puts a session out of the list; see [store.Remover].

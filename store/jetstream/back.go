@@ -7,8 +7,8 @@ import (
 	"iter"
 	"slices"
 
-	"firn"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/store"
 )
 
 // ReadBack yields the records before a position, newest first; see

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"firn/store/jetstream"
+	"firn.dev/store/jetstream"
 
 	"github.com/klauspost/compress/zstd"
 	js "github.com/nats-io/nats.go/jetstream"

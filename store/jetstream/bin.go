@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"firn/store"
+	"firn.dev/store"
 )
 
 var _ store.Binner = (*Store)(nil)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"firn"
+	"firn.dev"
 
 	"github.com/nats-io/nats.go"
 )

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"firn"
+	"firn.dev"
 
 	"github.com/nats-io/nats.go"
 )

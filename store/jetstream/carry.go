@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"iter"
 
-	"firn"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/store"
 )
 
 // A store gives its sessions to another one line by line, and takes those of another.

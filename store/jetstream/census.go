@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"firn"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/store"
 )
 
 // news is what messages have told of sessions that the rows of the index do not

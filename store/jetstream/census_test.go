@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"firn"
-	"firn/internal/fulltext"
-	"firn/internal/index"
-	"firn/store"
-	"firn/store/jetstream"
-	"firn/store/unionstore"
+	"firn.dev"
+	"firn.dev/internal/find/fulltext"
+	"firn.dev/internal/find/index"
+	"firn.dev/internal/formats/unionstore"
+	"firn.dev/store"
+	"firn.dev/store/jetstream"
 )
 
 var (

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"firn"
+	"firn.dev"
 )
 
 // SessionOf returns the session that a fault is in; empty if it is in none.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"firn/store/jetstream"
-	"firn/store/jetstream/jetstreamtest"
+	"firn.dev/store/jetstream"
+	"firn.dev/store/jetstream/jetstreamtest"
 
 	js "github.com/nats-io/nats.go/jetstream"
 )

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"firn"
+	"firn.dev"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"

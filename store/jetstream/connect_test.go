@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"firn"
-	"firn/store/jetstream"
+	"firn.dev"
+	"firn.dev/store/jetstream"
 
 	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats-server/v2/server"

@@ -3,8 +3,8 @@ package jetstream
 import (
 	"fmt"
 
-	"firn"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/store"
 )
 
 // Damage says that a replica does not have what was written. It is an

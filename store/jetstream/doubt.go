@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"firn"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/store"
 )
 
 // doubt is an append of which nobody knows whether it is stored: it was sent and

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"firn"
-	"firn/internal/testutil"
-	"firn/store"
-	"firn/store/jetstream"
+	"firn.dev"
+	"firn.dev/internal/base/basetest"
+	"firn.dev/store"
+	"firn.dev/store/jetstream"
 
 	"github.com/nats-io/nats-server/v2/server"
 )
@@ -30,7 +30,7 @@ func newListening(t testing.TB, o *server.Options) *server.Server {
 		s.Shutdown()
 		s.WaitForShutdown()
 	})
-	if !s.ReadyForConnections(testutil.Limit) {
+	if !s.ReadyForConnections(basetest.Limit) {
 		t.Fatal("the server does not get ready")
 	}
 	return s

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"firn"
+	"firn.dev"
 
 	"github.com/nats-io/nats-server/v2/server"
 )

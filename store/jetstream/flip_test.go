@@ -15,10 +15,10 @@ import (
 	"testing"
 	"time"
 
-	"firn"
-	"firn/store"
-	"firn/store/jetstream"
-	"firn/store/jetstream/jetstreamtest"
+	"firn.dev"
+	"firn.dev/store"
+	"firn.dev/store/jetstream"
+	"firn.dev/store/jetstream/jetstreamtest"
 
 	js "github.com/nats-io/nats.go/jetstream"
 )

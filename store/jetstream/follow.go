@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"iter"
 
-	"firn"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/store"
 
 	"github.com/nats-io/nats.go/jetstream"
 )

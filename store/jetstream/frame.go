@@ -11,8 +11,8 @@ import (
 	"strconv"
 	"time"
 
-	"firn"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/store"
 
 	"github.com/nats-io/nats.go"
 )

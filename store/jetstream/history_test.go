@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"firn"
-	"firn/internal/testutil"
-	"firn/store"
-	"firn/store/jetstream"
+	"firn.dev"
+	"firn.dev/internal/base/basetest"
+	"firn.dev/store"
+	"firn.dev/store/jetstream"
 
 	"github.com/anishathalye/porcupine"
 )
@@ -155,7 +155,7 @@ func (h *history) check(t *testing.T) {
 		counts[fmt.Sprint([]string{"append", "read", "look"}[o.Input.(asked).kind], " ", []string{"done", "conflict", "unknown"}[o.Output.(answered).kind])]++
 	}
 	t.Logf("%d operations: %v", len(h.ops), counts)
-	if got := porcupine.CheckOperationsTimeout(sessionModel, h.ops, testutil.Limit); got != porcupine.Ok {
+	if got := porcupine.CheckOperationsTimeout(sessionModel, h.ops, basetest.Limit); got != porcupine.Ok {
 		t.Errorf("the history cannot have happened: %s", got)
 	}
 }
@@ -290,7 +290,7 @@ func TestModel(t *testing.T) {
 		"what is unknown came to be":     {ops{add(0, 1, math.MaxInt64, 2, "a", answered{kind: unknown}), readA(3, 4)}, porcupine.Ok},
 		"what is unknown came to naught": {ops{add(0, 1, math.MaxInt64, 2, "b", answered{kind: unknown}), add(1, 3, 4, 2, "a", answered{end: 3}), readA(5, 6)}, porcupine.Ok},
 	} {
-		if got := porcupine.CheckOperationsTimeout(sessionModel, c.history, testutil.Limit); got != c.want {
+		if got := porcupine.CheckOperationsTimeout(sessionModel, c.history, basetest.Limit); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}

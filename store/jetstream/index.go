@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"firn"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/store"
 )
 
 // index is the table that lists are made of: a row for each session, in a bucket

@@ -29,9 +29,9 @@ import (
 	"sync"
 	"time"
 
-	"firn"
-	"firn/dialect/native"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/internal/formats/dialect/native"
+	"firn.dev/store"
 )
 
 // Options configures the cluster connection and the storage of sessions. Only URL or Server

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"firn"
+	"firn.dev"
 )
 
 // keeper seals, in the background, the sessions that this store has added to:

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"firn"
-	"firn/internal/testutil"
-	"firn/store"
-	"firn/store/jetstream"
+	"firn.dev"
+	"firn.dev/internal/base/basetest"
+	"firn.dev/store"
+	"firn.dev/store/jetstream"
 
 	js "github.com/nats-io/nats.go/jetstream"
 )
@@ -138,7 +138,7 @@ func TestManyMessagesAreSealed(t *testing.T) {
 	st := another(t, o)
 	await := func(id firn.ID) {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), testutil.Limit)
+		ctx, cancel := context.WithTimeout(t.Context(), basetest.Limit)
 		defer cancel()
 		for {
 			m, err := sub.NextMsgWithContext(ctx)

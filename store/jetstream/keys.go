@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 
-	"firn"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/store"
 )
 
 // binding is where a key points.

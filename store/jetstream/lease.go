@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"firn"
+	"firn.dev"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"

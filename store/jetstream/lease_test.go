@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"firn/store/jetstream"
+	"firn.dev/store/jetstream"
 )
 
 // leases opens the leases of a store for several.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"iter"
 
-	"firn/store"
+	"firn.dev/store"
 )
 
 // List yields what is known of the sessions that match; see [store.Store].

@@ -8,10 +8,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"firn/store"
-	"firn/store/jetstream"
-	"firn/store/jetstream/jetstreamtest"
-	"firn/store/storetest"
+	"firn.dev/store"
+	"firn.dev/store/jetstream"
+	"firn.dev/store/jetstream/jetstreamtest"
+	"firn.dev/store/storetest"
 )
 
 // shared is the server that tests share; each has a space of its own on it.

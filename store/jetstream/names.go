@@ -7,7 +7,7 @@ import (
 	"hash/fnv"
 	"strings"
 
-	"firn"
+	"firn.dev"
 )
 
 // names says what things are called in the cluster. Nothing that a user has

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"firn"
+	"firn.dev"
 
 	"github.com/nats-io/nats.go"
 )

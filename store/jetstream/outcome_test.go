@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"firn"
+	"firn.dev"
 
 	"github.com/nats-io/nats.go"
 )

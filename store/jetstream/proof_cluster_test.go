@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"firn"
-	"firn/store"
-	"firn/store/jetstream"
-	"firn/store/storetest"
+	"firn.dev"
+	"firn.dev/store"
+	"firn.dev/store/jetstream"
+	"firn.dev/store/storetest"
 )
 
 // TestCluster runs what needs three servers, one after the other on the same

@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"firn"
-	"firn/internal/testutil"
-	"firn/store"
-	"firn/store/jetstream"
+	"firn.dev"
+	"firn.dev/internal/base/basetest"
+	"firn.dev/store"
+	"firn.dev/store/jetstream"
 )
 
 // clusterDamage flips a byte in the files of one replica, and reads through that
@@ -55,7 +55,7 @@ func clusterDamage(t *testing.T, c *cluster) {
 		told = append(told, m)
 	}
 	reader := c.open(t, through)
-	ctx, cancel := context.WithTimeout(t.Context(), testutil.Limit)
+	ctx, cancel := context.WithTimeout(t.Context(), basetest.Limit)
 	defer cancel()
 	for named := false; !named; { // until it has caught up, others answer in its place
 		same(t, reader, "s1", want) // the leader has what the replica lost

@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"firn"
-	"firn/internal/testutil"
-	"firn/store"
-	"firn/store/jetstream"
+	"firn.dev"
+	"firn.dev/internal/base/basetest"
+	"firn.dev/store"
+	"firn.dev/store/jetstream"
 
 	"github.com/nats-io/nats.go"
 	js "github.com/nats-io/nats.go/jetstream"
@@ -42,10 +42,10 @@ func TestKillLeader(t *testing.T) {
 	c := newCluster(t, t.TempDir())
 	t.Cleanup(c.stop)
 	o := c.options(t)
-	o.Wait = testutil.Limit // under load an election may take long
-	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(kills())*4*testutil.Limit)
+	o.Wait = basetest.Limit // under load an election may take long
+	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(kills())*4*basetest.Limit)
 	defer cancel()
-	r := &riot{t: t, c: c, o: o, ctx: ctx, stop: make(chan struct{}), history: &history{began: time.Now()}, seed: testutil.Seed(t)}
+	r := &riot{t: t, c: c, o: o, ctx: ctx, stop: make(chan struct{}), history: &history{began: time.Now()}, seed: basetest.Seed(t)}
 	r.begin(3, 3)
 	r.reach(10)
 	for range kills() {

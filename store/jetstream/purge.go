@@ -9,9 +9,9 @@ import (
 	"slices"
 	"time"
 
-	"firn"
-	"firn/internal/rawjson"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/internal/base/rawjson"
+	"firn.dev/store"
 )
 
 // Purge erases a session, or some of its entries, for good; see [store.Remover].

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"firn"
-	"firn/store/jetstream"
+	"firn.dev"
+	"firn.dev/store/jetstream"
 )
 
 // TestPurgeOverwrites looks for erased words in the files of a server, also those

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"iter"
 
-	"firn"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/store"
 )
 
 // Read yields the records after a position, oldest first; see [store.Store].

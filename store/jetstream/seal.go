@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"slices"
 
-	"firn"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/store"
 
 	"github.com/klauspost/compress/zstd"
 )

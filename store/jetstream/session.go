@@ -12,8 +12,8 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"firn"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/store"
 )
 
 // session is what we know of one that somebody appends to. Whoever holds turn

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"firn"
+	"firn.dev"
 
 	"github.com/nats-io/nats.go/jetstream"
 )

@@ -16,12 +16,12 @@ import (
 	"testing"
 	"time"
 
-	"firn"
-	"firn/internal/testutil"
-	"firn/store"
-	"firn/store/filestore"
-	"firn/store/jetstream"
-	"firn/store/storetest"
+	"firn.dev"
+	"firn.dev/internal/base/basetest"
+	"firn.dev/store"
+	"firn.dev/store/filestore"
+	"firn.dev/store/jetstream"
+	"firn.dev/store/storetest"
 )
 
 func say(text string) firn.Entry {
@@ -233,7 +233,7 @@ func TestSealWhileOthersAppend(t *testing.T) {
 	mustAppend(t, st, "s1", say("first"))
 	const each = 60
 	total := 2 + 2*each
-	ctx, cancel := context.WithTimeout(t.Context(), testutil.Limit)
+	ctx, cancel := context.WithTimeout(t.Context(), basetest.Limit)
 	defer cancel()
 	var writers, others sync.WaitGroup
 	for i, w := range []*jetstream.Store{st, other} {

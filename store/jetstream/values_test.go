@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"firn"
+	"firn.dev"
 )
 
 // TestValues: a value is seen by all, written by one at a time, and told to who

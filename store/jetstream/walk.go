@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"iter"
 
-	"firn"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/store"
 )
 
 // walk reads the frames of a session from the oldest on, and checks that each

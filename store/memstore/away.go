@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"slices"
 
-	"firn"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/store"
 )
 
 // Lookup returns the session a key points at.

@@ -3,7 +3,7 @@ package memstore
 import (
 	"slices"
 
-	"firn"
+	"firn.dev"
 )
 
 // clone copies an entry through and through, so that neither who appended it

@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"firn"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/store"
 )
 
 // Options set up a store.

@@ -3,9 +3,9 @@ package memstore_test
 import (
 	"testing"
 
-	"firn/store"
-	"firn/store/memstore"
-	"firn/store/storetest"
+	"firn.dev/store"
+	"firn.dev/store/memstore"
+	"firn.dev/store/storetest"
 )
 
 // open opens a store in memory. It has nothing to open again, so it stays.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"firn"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/store"
 
 	"github.com/google/go-cmp/cmp"
 )

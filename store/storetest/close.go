@@ -3,8 +3,8 @@ package storetest
 import (
 	"errors"
 
-	"firn"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/store"
 )
 
 func closeTests() []test {

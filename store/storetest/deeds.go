@@ -1,8 +1,8 @@
 package storetest
 
 import (
-	"firn"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/store"
 
 	"pgregory.net/rapid"
 )

@@ -3,8 +3,8 @@ package storetest
 import (
 	"slices"
 
-	"firn"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/store"
 )
 
 func deferredTests() []test {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"firn"
+	"firn.dev"
 
 	"pgregory.net/rapid"
 )

@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"time"
 
-	"firn"
+	"firn.dev"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"sync"
 
-	"firn"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/store"
 )
 
 func followTests() []test {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"firn"
+	"firn.dev"
 )
 
 // gallery returns entries of every kind with every kind of part, all fields

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"firn"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/store"
 )
 
 func idTests() []test {

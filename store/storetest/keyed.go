@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"firn"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/store"
 )
 
 func keyedTests() []test {

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"firn"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/store"
 )
 
 func purgeTests() []test {

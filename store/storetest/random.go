@@ -7,9 +7,9 @@ import (
 	"slices"
 	"testing"
 
-	"firn"
-	"firn/store"
-	"firn/store/memstore"
+	"firn.dev"
+	"firn.dev/store"
+	"firn.dev/store/memstore"
 
 	"pgregory.net/rapid"
 )

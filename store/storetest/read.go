@@ -8,9 +8,9 @@ import (
 	"runtime"
 	"slices"
 
-	"firn"
-	"firn/internal/testutil"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/internal/base/basetest"
+	"firn.dev/store"
 )
 
 func readTests() []test {
@@ -205,10 +205,10 @@ func readBreaks(s *suite) {
 	const times = 200
 	breakAll(times)
 	// Goroutines may take a moment to end, and tests beside this one have some too.
-	testutil.Eventually(s.T, "the loops that were left early have left no goroutines behind", func() bool {
+	basetest.Eventually(s.T, "the loops that were left early have left no goroutines behind", func() bool {
 		return runtime.NumGoroutine()-goroutines <= times/4
 	})
-	testutil.Eventually(s.T, "the loops that were left early have left no files open", func() bool {
+	basetest.Eventually(s.T, "the loops that were left early have left no files open", func() bool {
 		return openFiles()-files <= times/4
 	})
 	s.say("s1", "still works")

@@ -14,9 +14,9 @@ import (
 	"sync"
 	"testing"
 
-	"firn"
-	"firn/internal/testutil"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/internal/base/basetest"
+	"firn.dev/store"
 )
 
 // Opened is an empty store, ready for one test.
@@ -73,7 +73,7 @@ type suite struct {
 
 // patience is how long a test waits for what must come. It is passed only by
 // tests that fail.
-const patience = testutil.Limit
+const patience = basetest.Limit
 
 func newSuite(t *testing.T, open func(t *testing.T) Opened) *suite {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"sync"
 
-	"firn"
-	"firn/store"
+	"firn.dev"
+	"firn.dev/store"
 )
 
 func togetherTests() []test {

@@ -16,8 +16,8 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"firn"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/window"
 )
 
 // part checks one part of a message.

@@ -10,8 +10,8 @@ import (
 	"fmt"
 	"regexp"
 
-	"firn"
-	"firn/window"
+	"firn.dev"
+	"firn.dev/window"
 )
 
 // api is what one provider refuses.

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"firn"
-	"firn/window"
-	"firn/window/windowtest"
+	"firn.dev"
+	"firn.dev/window"
+	"firn.dev/window/windowtest"
 )
 
 func user(parts ...firn.Part) window.Item {

@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"firn/internal/vfs"
+	"firn.dev/internal/disk/vfs"
 )
 
 // History is a list of typed lines, oldest first. With a path it is stored in a file

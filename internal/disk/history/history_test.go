@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"firn/internal/vfs"
+	"firn.dev/internal/disk/vfs"
 )
 
 // TestErase takes lines out of a history, which need not be there.

@@ -20,8 +20,8 @@ import (
 	"testing"
 	"time"
 
-	"firn/internal/testutil"
-	"firn/store/jetstream"
+	"firn.dev/internal/base/basetest"
+	"firn.dev/store/jetstream"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -70,7 +70,7 @@ func Serve(config string, input io.Reader) error {
 	}
 	s.ConfigureLogger()
 	go s.Start()
-	if !s.ReadyForConnections(testutil.Limit) {
+	if !s.ReadyForConnections(basetest.Limit) {
 		return fmt.Errorf("server %s does not get ready", n.Name)
 	}
 	fmt.Println("ready")
@@ -162,7 +162,7 @@ func NewForgetful(t testing.TB, dir string) *Cluster {
 
 func start(t testing.TB, dir string, forgetful bool) *Cluster {
 	t.Helper()
-	ports := testutil.FreePorts(t, 9)
+	ports := basetest.FreePorts(t, 9)
 	c := &Cluster{}
 	for i := range 3 {
 		c.Nodes = append(c.Nodes, &Node{Name: fmt.Sprint("n", i+1), Dir: fmt.Sprint(dir, "/n", i+1),
@@ -202,7 +202,7 @@ func (c *Cluster) Through(o jetstream.Options, names ...string) jetstream.Option
 // test.
 func (c *Cluster) Open(t testing.TB, o jetstream.Options) *jetstream.Store {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), testutil.Limit)
+	ctx, cancel := context.WithTimeout(t.Context(), basetest.Limit)
 	defer cancel()
 	for {
 		st, err := jetstream.Open(ctx, o)
@@ -234,7 +234,7 @@ func (c *Cluster) Behind(t testing.TB) js.JetStream {
 // Clear deletes the streams of a space.
 func (c *Cluster) Clear(t testing.TB, space string) {
 	api := c.Behind(t)
-	ctx, cancel := context.WithTimeout(context.Background(), testutil.Limit)
+	ctx, cancel := context.WithTimeout(context.Background(), basetest.Limit)
 	defer cancel()
 	for ctx.Err() == nil {
 		if err := clearOnce(ctx, api, space); err == nil {
@@ -284,7 +284,7 @@ func ask(ctx context.Context, api js.JetStream, stream string) (js.Stream, error
 // Leader returns the node that leads a stream, once there is one.
 func (c *Cluster) Leader(t testing.TB, api js.JetStream, stream string) *Node {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), testutil.Limit)
+	ctx, cancel := context.WithTimeout(t.Context(), basetest.Limit)
 	defer cancel()
 	for ctx.Err() == nil {
 		s, err := ask(ctx, api, stream) // one who was stopped does not answer

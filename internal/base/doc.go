@@ -1,0 +1,6 @@
+// Package base is the room of pure helpers: raw JSON, server-sent events, session keys
+// and the bounds of tokens (route), Anthropic's content blocks, spelling suggestions,
+// and helpers for tests (basetest).
+// Nothing here knows a store, a model or a gateway. Every other room may import it; it
+// imports only the root package.
+package base

@@ -1,0 +1,312 @@
+package route
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"firn.dev"
+)
+
+// Key names a conversation for ever: agent:<agent>:<rest>. Which session it
+// points at changes, the key does not. Keys are canonical: two that mean the
+// same are equal, so they can be compared and used in maps.
+type Key struct{ agent, rest string }
+
+// Kind says what a conversation is with.
+type Kind string
+
+// The kinds of keys. What has no kind of its own is KindOther and kept as is.
+const (
+	KindMain     Kind = "main"     // the agent's main conversation: main
+	KindDirect   Kind = "direct"   // one person: direct:<peer>, <channel>[:<account>]:direct:<peer>
+	KindGroup    Kind = "group"    // a group: <channel>:group:<id>, in old stores group:<id>
+	KindChannel  Kind = "channel"  // a channel or room: <channel>:channel:<id>
+	KindCron     Kind = "cron"     // a job that a timer starts: cron:<job>
+	KindHook     Kind = "hook"     // a program that calls in: hook:<id>
+	KindSubagent Kind = "subagent" // an agent that another one started: subagent:<id>
+	KindACP      Kind = "acp"      // an editor that speaks that protocol: acp:<id>
+	KindProject  Kind = "project"  // a directory: project:<path>
+	KindGlobal   Kind = "global"   // everything that is said to the agent
+	KindUnknown  Kind = "unknown"  // what other programs could not place
+	KindOther    Kind = "other"    // anything else
+)
+
+// ChatType says how many people hear what is said.
+type ChatType string
+
+// The types of chats. Conversations with machines have none.
+const (
+	ChatDirect  ChatType = "direct"
+	ChatGroup   ChatType = "group"
+	ChatChannel ChatType = "channel"
+)
+
+// Parts are what a key is made of, as they are spelt in it. See [Spell] for
+// ids that are not fit to be part of a key as they are.
+type Parts struct {
+	Agent string
+	Kind  Kind
+	// Channel and Account are where a person, a group or a channel is met;
+	// empty if the key does not tell.
+	Channel, Account string
+	// Peer is who or what is at the other end: a person, a group, a job, a
+	// hook, a directory. For KindOther it is all of the rest.
+	Peer string
+	// Thread is a thread within the conversation; Topic says that the key
+	// spells it topic, as Telegram's do.
+	Thread string
+	Topic  bool
+}
+
+// maxKey bounds the length of a key in bytes, as stores do.
+const maxKey = 1024
+
+// Parse reads a key of the form agent:<agent>:<rest>, in any spelling that was
+// ever written: upper case, dm for direct, room for channel. It refuses what
+// does not name an agent; [Config.Key] is for keys that people type.
+func Parse(s string) (Key, error) {
+	if err := checkText(s); err != nil {
+		return Key{}, err
+	}
+	low := lower(strings.TrimSpace(s))
+	after, ok := strings.CutPrefix(low, "agent:")
+	agent, rest, more := strings.Cut(after, ":")
+	if !ok || !more || rest == "" {
+		return Key{}, fmt.Errorf("%w key %.80q: want agent:<agent>:<rest>", firn.ErrInvalid, s)
+	}
+	return newKey(agent, rest)
+}
+
+// newKey makes a canonical key of lower-case text.
+func newKey(agent, rest string) (Key, error) {
+	if !isID(agent) {
+		return Key{}, fmt.Errorf("%w agent id %.80q: want 1 to 64 letters, digits, dashes and underscores, and no dash first", firn.ErrInvalid, agent)
+	}
+	k := Key{agent, split(rest).rest()}
+	if n := len(k.String()); n > maxKey {
+		return Key{}, fmt.Errorf("%w key %.80q: it has %d bytes, %d are the most", firn.ErrInvalid, k.String(), n, maxKey)
+	}
+	return k, nil
+}
+
+// Key puts the parts together. It refuses parts that would not be read back as
+// they are: [Spell] what comes from outside first.
+func (p Parts) Key() (Key, error) {
+	p.Agent, p.Channel, p.Account = lower(p.Agent), lower(p.Channel), lower(p.Account)
+	p.Peer, p.Thread = lower(p.Peer), lower(p.Thread)
+	if p.Agent == "" {
+		p.Agent = DefaultAgent
+	}
+	rest := p.rest()
+	if err := checkText(rest); err != nil {
+		return Key{}, err
+	}
+	if back := split(rest); back != p.restOnly() || strings.TrimRightFunc(rest, unicode.IsSpace) != rest {
+		return Key{}, fmt.Errorf("%w parts of a key: %.80q would be read as something else", firn.ErrInvalid, rest)
+	}
+	return newKey(p.Agent, rest)
+}
+
+// restOnly returns the parts without the agent.
+func (p Parts) restOnly() Parts {
+	p.Agent = ""
+	return p
+}
+
+// checkText refuses what cannot be part of a key in any spelling.
+func checkText(s string) error {
+	if s == "" || len(s) > 4*maxKey {
+		return fmt.Errorf("%w key %.80q: want 1 to %d bytes", firn.ErrInvalid, s, maxKey)
+	}
+	if !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl) {
+		return fmt.Errorf("%w key %.80q: want text without control characters", firn.ErrInvalid, s)
+	}
+	return nil
+}
+
+// String spells the key as files and the protocol do; empty for no key.
+func (k Key) String() string {
+	if k.IsZero() {
+		return ""
+	}
+	return "agent:" + k.agent + ":" + k.rest
+}
+
+// IsZero reports whether there is no key.
+func (k Key) IsZero() bool { return k == Key{} }
+
+// Agent is whose conversation it is.
+func (k Key) Agent() string { return k.agent }
+
+// Rest is the key without its agent.
+func (k Key) Rest() string { return k.rest }
+
+// Parts takes the key apart.
+func (k Key) Parts() Parts {
+	if k.IsZero() {
+		return Parts{}
+	}
+	p := split(k.rest)
+	p.Agent = k.agent
+	return p
+}
+
+// Kind says what the conversation is with. A thread is of the kind of what it
+// is in.
+func (k Key) Kind() Kind { return k.Parts().Kind }
+
+// Channel is where the other end is met, empty if the key does not tell.
+func (k Key) Channel() string { return k.Parts().Channel }
+
+// Thread is the thread within the conversation, empty if it is not one.
+func (k Key) Thread() string { return k.Parts().Thread }
+
+// ChatType says how many people hear what is said; empty if the other end is a
+// machine or unknown.
+func (k Key) ChatType() ChatType {
+	switch k.Kind() {
+	case KindMain, KindDirect:
+		return ChatDirect
+	case KindGroup:
+		return ChatGroup
+	case KindChannel:
+		return ChatChannel
+	}
+	return ""
+}
+
+// Parent is the conversation that a thread is in, and no key if it is none.
+func (k Key) Parent() Key {
+	base, _, _, ok := cutThread(k.rest)
+	if !ok {
+		return Key{}
+	}
+	return Key{k.agent, base}
+}
+
+// Under returns the key of a thread in this conversation; the key itself if
+// there is no thread.
+func (k Key) Under(thread string) (Key, error) {
+	if thread == "" {
+		return k, nil
+	}
+	p := k.Parts()
+	if p.Thread != "" {
+		return Key{}, fmt.Errorf("%w thread %.80q: %s is one already", firn.ErrInvalid, thread, k)
+	}
+	p.Thread, p.Topic = thread, false
+	return p.Key()
+}
+
+// ParentSession returns the session that began the one of a key, if it is the key of a
+// sub-agent that names it; else it is empty.
+func ParentSession(key string) string {
+	k, err := Parse(key)
+	if err != nil || k.Kind() != KindSubagent {
+		return ""
+	}
+	parent, _, ok := strings.Cut(k.Parts().Peer, ":")
+	if !ok {
+		return ""
+	}
+	return Unspell(parent)
+}
+
+// MarshalText spells the key.
+func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText parses a key; empty text is no key.
+func (k *Key) UnmarshalText(text []byte) (err error) {
+	if len(text) == 0 {
+		*k = Key{}
+		return nil
+	}
+	*k, err = Parse(string(text))
+	return err
+}
+
+// heads are the kinds whose rest begins with their name, and a colon and more.
+var heads = map[string]Kind{
+	"direct": KindDirect, "dm": KindDirect, "group": KindGroup,
+	"cron": KindCron, "hook": KindHook, "subagent": KindSubagent, "acp": KindACP, "project": KindProject,
+}
+
+// words are the kinds whose rest is one word.
+var words = map[string]Kind{"main": KindMain, "global": KindGlobal, "unknown": KindUnknown}
+
+// peerKinds are the kinds that stand behind a channel.
+var peerKinds = map[string]Kind{
+	"direct": KindDirect, "dm": KindDirect, "group": KindGroup, "channel": KindChannel, "room": KindChannel,
+}
+
+// split takes the rest of a key apart. It never fails: what it cannot place is
+// KindOther with all of the rest as peer.
+func split(rest string) Parts {
+	base, thread, topic, _ := cutThread(rest)
+	p := Parts{Thread: thread, Topic: topic}
+	if kind, ok := words[base]; ok {
+		p.Kind = kind
+		return p
+	}
+	head, tail, ok := strings.Cut(base, ":")
+	if kind, is := heads[head]; is && ok && tail != "" {
+		p.Kind, p.Peer = kind, tail
+		return p
+	}
+	second, after, ok := strings.Cut(tail, ":")
+	if kind, is := peerKinds[second]; is && ok && after != "" && head != "" {
+		p.Kind, p.Channel, p.Peer = kind, head, after
+		return p
+	}
+	third, after, ok := strings.Cut(after, ":")
+	if peerKinds[third] == KindDirect && ok && after != "" && head != "" && second != "" {
+		p.Kind, p.Channel, p.Account, p.Peer = KindDirect, head, second, after
+		return p
+	}
+	p.Kind, p.Peer = KindOther, base
+	return p
+}
+
+// cutThread parts a rest at its last thread or topic.
+func cutThread(rest string) (base, thread string, topic, ok bool) {
+	at, size := strings.LastIndex(rest, ":thread:"), len(":thread:")
+	if i := strings.LastIndex(rest, ":topic:"); i > at {
+		at, size, topic = i, len(":topic:"), true
+	}
+	if at <= 0 || at+size == len(rest) {
+		return rest, "", false, false
+	}
+	return rest[:at], rest[at+size:], topic, true
+}
+
+// rest spells the parts without the agent.
+func (p Parts) rest() string { return p.spell(string(p.Kind)) }
+
+// spell is rest with another word for the kind.
+func (p Parts) spell(kind string) string {
+	var b []string
+	switch p.Kind {
+	case KindMain, KindGlobal, KindUnknown:
+		b = append(b, kind)
+	case KindOther:
+		b = append(b, p.Peer)
+	case KindDirect, KindGroup, KindChannel:
+		if p.Channel != "" {
+			b = append(b, p.Channel)
+		}
+		if p.Account != "" {
+			b = append(b, p.Account)
+		}
+		b = append(b, kind, p.Peer)
+	default:
+		b = append(b, kind, p.Peer)
+	}
+	if p.Thread != "" && p.Topic {
+		b = append(b, "topic", p.Thread)
+	} else if p.Thread != "" {
+		b = append(b, "thread", p.Thread)
+	}
+	return strings.Join(b, ":")
+}

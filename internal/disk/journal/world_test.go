@@ -1,0 +1,325 @@
+package journal
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"firn.dev/internal/disk/vfs/faultfs"
+)
+
+// other is a second journal beside base.
+const other = "home/t.jsonl"
+
+// world is journals on a file system that may fail, and the books on what was
+// promised of them. Its steps are used by one goroutine.
+type world struct {
+	t  testing.TB
+	fs *faultfs.FS
+	// failed is told of every error of a step; nil means that none may be.
+	failed func(err error)
+	// reopen opens a journal anew that takes no more, before the next append.
+	reopen bool
+	// pad is how much longer than need be a line can be.
+	pad    int
+	chance *rand.Rand
+
+	committer *Committer
+	journals  map[string]*Journal
+	options   map[string]Options
+	books     map[string]*book
+	repairs   []Repair
+	serial    int
+}
+
+func newWorld(t testing.TB, fsys *faultfs.FS) *world {
+	return &world{
+		t: t, fs: fsys, chance: rand.New(rand.NewPCG(1, 1)),
+		journals: make(map[string]*Journal), options: make(map[string]Options), books: make(map[string]*book),
+	}
+}
+
+// book is what was handed to a journal, in order.
+type book struct {
+	lines []string
+	fates []fate
+}
+
+// fate says what the writer of a line was told.
+type fate int
+
+const (
+	refused fate = iota // an error: it may be there, whole, or not
+	written             // no error and no promise: a power cut may take it
+	kept                // it is there whatever happens
+)
+
+func (b *book) add(fate fate, lines ...string) {
+	b.lines = append(b.lines, lines...)
+	for range lines {
+		b.fates = append(b.fates, fate)
+	}
+}
+
+// doubt notes that what was written and not promised is not to be counted on.
+func (b *book) doubt() {
+	for i, f := range b.fates {
+		if f == written {
+			b.fates[i] = refused
+		}
+	}
+}
+
+// keep notes that all is durable that was written.
+func (b *book) keep() {
+	for i, f := range b.fates {
+		if f == written {
+			b.fates[i] = kept
+		}
+	}
+}
+
+// ok reports whether a step went well.
+func (w *world) ok(err error) bool {
+	w.t.Helper()
+	if err != nil && w.failed == nil {
+		w.t.Fatal(err)
+	}
+	if err != nil {
+		w.failed(err)
+	}
+	return err == nil
+}
+
+// commitLog gives the journals that are opened from now on a commit log in
+// home, one that grows and rotates at small sizes.
+func (w *world) commitLog(grow, limit int64) {
+	w.t.Helper()
+	c, _, err := NewCommitter(w.fs, "home")
+	if w.ok(err) {
+		c.log.grow, c.log.limit = grow, limit
+		w.committer = c
+	}
+}
+
+func (w *world) open(path string, opts Options) {
+	w.t.Helper()
+	w.options[path] = opts
+	if w.books[path] == nil {
+		w.books[path] = new(book)
+	}
+	opts.Committer = w.committer
+	opts.Report = func(r Repair) { w.repairs = append(w.repairs, r) }
+	j, err := Open(w.fs, path, opts)
+	if w.ok(err) {
+		w.journals[path] = j
+	}
+}
+
+// journal returns the open journal at a path. If opening it failed before, it
+// is tried again.
+func (w *world) journal(path string) *Journal {
+	w.t.Helper()
+	if j := w.journals[path]; j != nil && j.failed != nil && w.reopen {
+		w.closeOne(path)
+	}
+	if w.journals[path] == nil {
+		w.open(path, w.options[path])
+	}
+	return w.journals[path]
+}
+
+func (w *world) lines(n int) []string {
+	var lines []string
+	for range n {
+		w.serial++
+		pad := ""
+		if w.pad > 0 {
+			pad = strings.Repeat(string(rune('a'+w.serial%26)), w.chance.IntN(w.pad))
+		}
+		lines = append(lines, fmt.Sprintf(`{"n":%d,"x":"%s"}`, w.serial, pad))
+	}
+	return lines
+}
+
+// append appends n lines as one batch.
+func (w *world) append(path string, n int) {
+	w.t.Helper()
+	w.appendAs(path, false, n)
+}
+
+func (w *world) appendDeferred(path string, n int) {
+	w.t.Helper()
+	w.appendAs(path, true, n)
+}
+
+func (w *world) appendAs(path string, deferred bool, n int) {
+	w.t.Helper()
+	j, lines := w.journal(path), w.lines(n)
+	if j == nil {
+		return
+	}
+	_, err := j.Append(deferred, batch(lines...))
+	w.note(path, deferred, err, lines)
+}
+
+// note writes down what an append was told.
+func (w *world) note(path string, deferred bool, err error, lines []string) {
+	w.t.Helper()
+	if !w.ok(err) {
+		if w.journals[path].failed != nil {
+			w.books[path].doubt()
+		}
+		w.books[path].add(refused, lines...)
+		return
+	}
+	w.books[path].add(written, lines...)
+	if policy := w.options[path].Sync; policy == SyncAlways || policy == SyncTurn && !deferred {
+		w.books[path].keep()
+	}
+}
+
+// appendTogether appends a line to several journals such that they are made
+// durable as one batch: the first to write leads, and waits first.
+func (w *world) appendTogether(paths ...string) {
+	w.t.Helper()
+	type half struct {
+		path  string
+		lines []string
+		wait  Wait
+	}
+	var halves []half
+	for _, path := range paths {
+		j, lines := w.journal(path), w.lines(1)
+		if j == nil {
+			continue
+		}
+		_, wait, err := j.Write(false, batch(lines...))
+		if err != nil {
+			w.note(path, false, err, lines)
+			continue
+		}
+		halves = append(halves, half{path, lines, wait})
+	}
+	for _, h := range halves {
+		w.note(h.path, false, h.wait.Wait(), h.lines)
+	}
+}
+
+func (w *world) sync(path string) {
+	w.t.Helper()
+	j := w.journal(path)
+	switch {
+	case j == nil:
+	case !w.ok(j.Sync()):
+		w.books[path].doubt()
+	case w.options[path].Sync != SyncNever:
+		w.books[path].keep()
+	}
+}
+
+func (w *world) checkpoint() {
+	w.t.Helper()
+	if w.committer != nil {
+		w.ok(w.committer.Checkpoint())
+	}
+}
+
+// closeOne closes a journal. The next step that needs it opens it again.
+func (w *world) closeOne(path string) {
+	w.t.Helper()
+	if j := w.journals[path]; j != nil {
+		w.ok(j.Close())
+		delete(w.journals, path)
+	}
+}
+
+// close closes all there is.
+func (w *world) close() {
+	w.t.Helper()
+	for _, path := range slices.Sorted(maps.Keys(w.journals)) {
+		w.closeOne(path)
+	}
+	if w.committer != nil {
+		w.ok(w.committer.Close())
+		w.committer = nil
+	}
+}
+
+// powerCut goes on with the least that a power cut can leave.
+func (w *world) powerCut() {
+	w.t.Helper()
+	for left := range w.fs.CrashStates(1) {
+		w.fs = left
+	}
+	w.journals, w.committer = make(map[string]*Journal), nil
+}
+
+// check reads all journals and holds them against the books. If damage is
+// allowed, there may be lines that nobody wrote, but none that looks whole.
+func (w *world) check(damage bool) {
+	w.t.Helper()
+	for _, path := range slices.Sorted(maps.Keys(w.books)) {
+		b := w.books[path]
+		if len(b.lines) == 0 {
+			continue
+		}
+		if err := b.compare(w.fs, path, damage); err != nil {
+			w.t.Fatalf("%s: %v\n%s", path, err, b)
+		}
+	}
+}
+
+func (b *book) compare(fsys *faultfs.FS, path string, damage bool) error {
+	place := make(map[string]int, len(b.lines))
+	for i, line := range b.lines {
+		place[line] = i
+	}
+	next := 0 // the first line that was not met yet
+	met := func(upTo int) error {
+		for ; next < upTo; next++ {
+			if b.fates[next] == kept || !damage && b.fates[next] == written {
+				return fmt.Errorf("line %d is missing: %.80s", next, b.lines[next])
+			}
+		}
+		return nil
+	}
+	for line, err := range (Source{FS: fsys, Path: path}).Lines(0) {
+		if err != nil {
+			return err
+		}
+		// Zeros before a record are passed over by those who read records.
+		i, known := place[string(bytes.TrimLeft(line.Data, "\x00"))]
+		switch {
+		case !known && damage && !json.Valid(line.Data):
+			continue
+		case !known:
+			return fmt.Errorf("nobody wrote the line at %d: %.80q", line.At, line.Data)
+		case line.Open && !damage:
+			return fmt.Errorf("line %d has no newline", i)
+		case !damage && line.Data[0] == 0:
+			return fmt.Errorf("line %d has zeros before it", i)
+		case i < next:
+			return fmt.Errorf("line %d comes again, or too late: %.80q", i, line.Data)
+		}
+		if err := met(i); err != nil {
+			return err
+		}
+		next = i + 1
+	}
+	return met(len(b.lines))
+}
+
+// String lists the lines and their fates.
+func (b *book) String() string {
+	var s strings.Builder
+	for i, line := range b.lines {
+		fmt.Fprintf(&s, "%3d %-7s %.30s (%d)\n", i, [...]string{"refused", "written", "kept"}[b.fates[i]], line, len(line))
+	}
+	return s.String()
+}

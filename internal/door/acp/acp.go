@@ -1,0 +1,214 @@
+// Package acp implements the Agent Client Protocol, so that editors can use firn's agents.
+// The editor's sessions are firn sessions: they are saved, and can be loaded after a
+// restart or resumed in firn chat.
+//
+// It is a client of the gateway. Agents use their own tools; the editor's files, terminals
+// and MCP servers are not used.
+package acp
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	sdk "github.com/coder/acp-go-sdk"
+
+	"firn.dev/client"
+	"firn.dev/internal/door/hangup"
+	"firn.dev/wire"
+)
+
+// Options configures the server.
+type Options struct {
+	// Version is reported to editors.
+	Version string
+	// Agent is the agent for new sessions; empty means the default agent. Model is
+	// provider/model; empty means the agent's own model.
+	Agent, Model string
+}
+
+// Serve serves the protocol on in and out until the editor disconnects or ctx ends. Running
+// turns are then stopped.
+func Serve(ctx context.Context, c *client.Client, in io.Reader, out io.Writer, o Options) error {
+	ctx, cancel := context.WithCancel(ctx)
+	d := &agent{Options: o, c: c, ctx: ctx}
+	d.ready.Add(1)
+	from, to := hangup.Wait(in, nopCloser{out}, "session/prompt")
+	d.conn = sdk.NewAgentSideConnection(d, to, from)
+	d.conn.SetLogger(slog.New(slog.DiscardHandler)) // stderr is for users
+	d.ready.Done()
+	select {
+	case <-d.conn.Done():
+	case <-ctx.Done():
+	}
+	cancel()
+	d.turns.Wait()
+	return nil
+}
+
+// nopCloser is a writer whose Close does nothing.
+type nopCloser struct{ io.Writer }
+
+// Close does nothing.
+func (nopCloser) Close() error { return nil }
+
+// agent implements the protocol's agent interface.
+type agent struct {
+	Options
+	c *client.Client
+	// ready is done when conn is set, since requests may arrive before that.
+	ready sync.WaitGroup
+	conn  *sdk.AgentSideConnection
+	// ctx ends when the connection is closed; turns counts the running turns.
+	ctx   context.Context
+	turns sync.WaitGroup
+}
+
+var (
+	_ sdk.Agent       = (*agent)(nil)
+	_ sdk.AgentLoader = (*agent)(nil)
+)
+
+// Initialize returns the agent's capabilities.
+func (d *agent) Initialize(_ context.Context, q sdk.InitializeRequest) (sdk.InitializeResponse, error) {
+	title := "firn"
+	return sdk.InitializeResponse{
+		ProtocolVersion: min(q.ProtocolVersion, sdk.ProtocolVersionNumber),
+		AgentInfo:       &sdk.Implementation{Name: "firn", Title: &title, Version: d.Version},
+		AuthMethods:     []sdk.AuthMethod{},
+		AgentCapabilities: sdk.AgentCapabilities{
+			LoadSession:        true,
+			PromptCapabilities: sdk.PromptCapabilities{Image: true, EmbeddedContext: true},
+			SessionCapabilities: sdk.SessionCapabilities{
+				List: &sdk.SessionListCapabilities{}, Resume: &sdk.SessionResumeCapabilities{}, Close: &sdk.SessionCloseCapabilities{},
+			},
+		},
+	}, nil
+}
+
+// Authenticate always succeeds: a user who can start the process may use it.
+func (d *agent) Authenticate(context.Context, sdk.AuthenticateRequest) (sdk.AuthenticateResponse, error) {
+	return sdk.AuthenticateResponse{}, nil
+}
+
+// NewSession creates a session.
+func (d *agent) NewSession(ctx context.Context, q sdk.NewSessionRequest) (sdk.NewSessionResponse, error) {
+	key := "acp:" + strings.ToLower(rand.Text())
+	if d.Agent != "" {
+		key = "agent:" + d.Agent + ":" + key
+	}
+	s, err := d.c.NewSession(ctx, wire.NewSession{Key: key, CWD: q.Cwd})
+	if err == nil && d.Model != "" {
+		s, err = d.c.Patch(ctx, s.ID, wire.Patch{Model: &d.Model})
+	}
+	return sdk.NewSessionResponse{SessionId: sdk.SessionId(s.ID)}, failure(err)
+}
+
+// LoadSession resumes a session and sends its history.
+func (d *agent) LoadSession(ctx context.Context, q sdk.LoadSessionRequest) (sdk.LoadSessionResponse, error) {
+	id, err := d.c.Resolve(ctx, string(q.SessionId))
+	if err == nil {
+		err = d.replay(ctx, q.SessionId, id)
+	}
+	return sdk.LoadSessionResponse{}, failure(err)
+}
+
+// ResumeSession resumes a session without sending its history.
+func (d *agent) ResumeSession(ctx context.Context, q sdk.ResumeSessionRequest) (sdk.ResumeSessionResponse, error) {
+	_, err := d.c.Resolve(ctx, string(q.SessionId))
+	return sdk.ResumeSessionResponse{}, failure(err)
+}
+
+// CloseSession stops the running turn of a session. The session is kept.
+func (d *agent) CloseSession(ctx context.Context, q sdk.CloseSessionRequest) (sdk.CloseSessionResponse, error) {
+	id, err := d.c.Resolve(ctx, string(q.SessionId))
+	if err == nil {
+		_, err = d.c.Stop(ctx, id)
+	}
+	return sdk.CloseSessionResponse{}, failure(err)
+}
+
+// pageSize is the number of sessions per page of a list.
+const pageSize = 50
+
+// ListSessions lists sessions, most recently used first: all of them, or those created in a
+// directory.
+func (d *agent) ListSessions(ctx context.Context, q sdk.ListSessionsRequest) (sdk.ListSessionsResponse, error) {
+	out := sdk.ListSessionsResponse{Sessions: []sdk.SessionInfo{}}
+	query := client.Query{Agent: d.Agent, Limit: pageSize}
+	if q.Cursor != nil {
+		query.Cursor = *q.Cursor
+	}
+	page, err := d.c.SessionsPage(ctx, query)
+	if err != nil {
+		return out, failure(err)
+	}
+	for _, s := range page.Items {
+		if q.Cwd != nil && s.CWD != *q.Cwd {
+			continue
+		}
+		title, updated := s.Title, s.Updated.UTC().Format(time.RFC3339)
+		if title == "" {
+			title = s.Prompt
+		}
+		out.Sessions = append(out.Sessions, sdk.SessionInfo{SessionId: sdk.SessionId(s.ID), Cwd: s.CWD, Title: &title, UpdatedAt: &updated})
+	}
+	if page.Cursor != "" {
+		out.NextCursor = &page.Cursor
+	}
+	return out, nil
+}
+
+// SetSessionMode is not supported: agents have no modes.
+func (d *agent) SetSessionMode(context.Context, sdk.SetSessionModeRequest) (sdk.SetSessionModeResponse, error) {
+	return sdk.SetSessionModeResponse{}, sdk.NewMethodNotFound(sdk.AgentMethodSessionSetMode)
+}
+
+// SetSessionConfigOption is not supported: there are no options.
+func (d *agent) SetSessionConfigOption(context.Context, sdk.SetSessionConfigOptionRequest) (sdk.SetSessionConfigOptionResponse, error) {
+	return sdk.SetSessionConfigOptionResponse{}, sdk.NewMethodNotFound(sdk.AgentMethodSessionSetConfigOption)
+}
+
+// update sends a session update to the editor.
+func (d *agent) update(ctx context.Context, id sdk.SessionId, u sdk.SessionUpdate) error {
+	d.ready.Wait()
+	return d.conn.SessionUpdate(ctx, sdk.SessionNotification{SessionId: id, Update: u})
+}
+
+// failure converts an error to a protocol error with a one-sentence message.
+func failure(err error) error {
+	var p *wire.Problem
+	switch {
+	case err == nil:
+		return nil
+	case !errors.As(err, &p):
+		return &sdk.RequestError{Code: internalError, Message: err.Error()}
+	}
+	message := p.Message
+	if p.Hint != "" {
+		message += "; " + p.Hint
+	}
+	code := internalError
+	switch p.Kind {
+	case wire.NotFound, wire.Ambiguous:
+		code = notFound
+	case wire.Invalid:
+		code = invalidParams
+	case wire.NoToken, wire.NotAllowed:
+		code = authRequired
+	}
+	return &sdk.RequestError{Code: code, Message: message, Data: map[string]any{"kind": p.Kind}}
+}
+
+// JSON-RPC error codes.
+const (
+	invalidParams = -32602
+	internalError = -32603
+	authRequired  = -32000
+	notFound      = -32002
+)

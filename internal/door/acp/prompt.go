@@ -1,0 +1,183 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	sdk "github.com/coder/acp-go-sdk"
+
+	"firn.dev"
+	"firn.dev/wire"
+)
+
+// Prompt sends a message in a session and reports the progress until it is answered.
+// Canceling it stops the turn.
+func (d *agent) Prompt(ctx context.Context, q sdk.PromptRequest) (sdk.PromptResponse, error) {
+	d.turns.Add(1)
+	defer d.turns.Done()
+	id, err := d.c.Resolve(ctx, string(q.SessionId))
+	if err != nil {
+		return sdk.PromptResponse{}, failure(err)
+	}
+	turn, err := turnOf(q.Prompt)
+	if err != nil {
+		return sdk.PromptResponse{}, failure(err)
+	}
+	t := &turnUpdates{d: d, id: q.SessionId, ctx: context.WithoutCancel(ctx)}
+	answer, err := d.run(ctx, id, turn, t)
+	switch {
+	case ctx.Err() != nil || d.ctx.Err() != nil:
+		return sdk.PromptResponse{StopReason: sdk.StopReasonCancelled}, nil
+	case err != nil:
+		return sdk.PromptResponse{}, failure(err)
+	}
+	t.flushRest(answer)
+	reason := sdk.StopReasonEndTurn
+	if answer.Stop == string(firn.StopLength) {
+		reason = sdk.StopReasonMaxTokens
+	}
+	return sdk.PromptResponse{StopReason: reason}, nil
+}
+
+// Cancel stops the turn of a session. The prompt that started it returns with stop reason
+// canceled.
+func (d *agent) Cancel(context.Context, sdk.CancelNotification) error {
+	return nil // the context of the prompt has ended
+}
+
+// stopTimeout limits the time to stop a turn.
+const stopTimeout = 5 * time.Second
+
+// run runs a turn. If ctx ends, the turn is stopped, and run still waits for its end.
+func (d *agent) run(ctx context.Context, id firn.ID, turn wire.Turn, t *turnUpdates) (wire.Answer, error) {
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	stop := func() { d.stop(running, id, cancel) }
+	defer context.AfterFunc(ctx, stop)()
+	defer context.AfterFunc(d.ctx, stop)()
+	for e, err := range d.c.StreamTurn(running, id, turn) {
+		if err != nil {
+			return wire.Answer{}, err
+		}
+		if e.Name == wire.TurnCompleted {
+			return dataOf[wire.Answer](e), nil
+		}
+		t.handle(e)
+	}
+	return wire.Answer{}, &wire.Problem{Kind: wire.Internal, Message: "the turn broke off, and the gateway did not say why"}
+}
+
+// stop stops the turn of a session, and retries if the turn has not started yet. If that
+// fails, it calls giveUp.
+func (d *agent) stop(ctx context.Context, id firn.ID, giveUp func()) {
+	ctx, done := context.WithTimeout(ctx, stopTimeout)
+	defer done()
+	again := time.NewTicker(stopTimeout / 100)
+	defer again.Stop()
+	for {
+		if stopped, err := d.c.Stop(ctx, id); stopped {
+			return
+		} else if err != nil {
+			giveUp()
+			return
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done(): // the turn is over
+			giveUp()
+			return
+		}
+	}
+}
+
+// turnOf converts the user's content blocks to a turn: text, images and links.
+func turnOf(blocks []sdk.ContentBlock) (wire.Turn, error) {
+	var turn wire.Turn
+	var texts []string
+	for _, b := range blocks {
+		switch {
+		case b.Text != nil:
+			texts = append(texts, b.Text.Text)
+		case b.Image != nil:
+			turn.Images = append(turn.Images, wire.Image{MimeType: b.Image.MimeType, Data: b.Image.Data})
+		case b.ResourceLink != nil:
+			texts = append(texts, fmt.Sprintf("[%s](%s)", b.ResourceLink.Name, b.ResourceLink.Uri))
+		case b.Resource != nil && b.Resource.Resource.TextResourceContents != nil:
+			r := b.Resource.Resource.TextResourceContents
+			texts = append(texts, fmt.Sprintf("<resource uri=%q>\n%s\n</resource>", r.Uri, r.Text))
+		default:
+			return turn, &wire.Problem{Kind: wire.Invalid, Message: "the prompt has a part that is neither text nor an image nor a text resource"}
+		}
+	}
+	turn.Text = strings.Join(texts, "\n")
+	if strings.TrimSpace(turn.Text) == "" && len(turn.Images) == 0 {
+		return turn, &wire.Problem{Kind: wire.Invalid, Message: "nothing is said"}
+	}
+	return turn, nil
+}
+
+// turnUpdates sends the progress of a turn to the editor.
+type turnUpdates struct {
+	d   *agent
+	id  sdk.SessionId
+	ctx context.Context
+	// sent is the part of the current answer that was sent; missed is true if some of it
+	// may have been lost.
+	sent   string
+	missed bool
+}
+
+// handle processes an event.
+func (t *turnUpdates) handle(e wire.Event) {
+	switch e.Name {
+	case wire.DeltaText:
+		piece := dataOf[wire.Delta](e).Text
+		t.sent += piece
+		t.update(sdk.UpdateAgentMessageText(piece))
+	case wire.DeltaThinking:
+		t.update(sdk.UpdateAgentThoughtText(dataOf[wire.Delta](e).Text))
+	case wire.ToolStarted:
+		t.sent = ""
+		call := dataOf[wire.Tool](e)
+		t.update(callStarted(call.Call, call.Name, call.Arguments, sdk.ToolCallStatusInProgress))
+	case wire.ToolCompleted:
+		call := dataOf[wire.Tool](e)
+		t.update(callEnded(call.Call, call.Text, call.State != "done"))
+	case wire.WindowUsage:
+		u := dataOf[wire.Usage](e)
+		t.update(sdk.SessionUpdate{UsageUpdate: &sdk.SessionUsageUpdate{Used: int(u.Tokens), Size: int(u.Window)}})
+	case wire.Retry:
+		t.sent = ""
+		t.update(sdk.UpdateAgentThoughtText("Asking again: " + dataOf[wire.Notice](e).Text + "\n"))
+	case wire.NoticeGiven:
+		t.update(sdk.UpdateAgentThoughtText(dataOf[wire.Notice](e).Text + "\n"))
+	case wire.CompactionStarted:
+		t.update(sdk.UpdateAgentThoughtText("Compacting the session.\n"))
+	case wire.Gap:
+		t.missed = true
+	}
+}
+
+// flushRest sends the part of the answer that was not streamed.
+func (t *turnUpdates) flushRest(a wire.Answer) {
+	switch {
+	case a.Silent || a.Text == "":
+	case t.sent == "":
+		t.update(sdk.UpdateAgentMessageText(a.Text))
+	case t.missed && t.sent != a.Text:
+		t.update(sdk.UpdateAgentMessageText("\n\n" + a.Text))
+	}
+}
+
+// update sends an update. Errors are ignored: the turn is stopped if the editor is gone.
+func (t *turnUpdates) update(u sdk.SessionUpdate) { _ = t.d.update(t.ctx, t.id, u) }
+
+// dataOf decodes the data of an event. It returns the zero value if that fails.
+func dataOf[T any](e wire.Event) T {
+	var data T
+	_ = json.Unmarshal(e.Data, &data)
+	return data
+}

@@ -1,0 +1,41 @@
+package api
+
+import (
+	"slices"
+
+	"firn.dev/wire"
+)
+
+func binRoutes() []operation {
+	return []operation{
+		{method: "GET", path: "/v1/bin", name: "listBin", scope: wire.ScopeRead, what: "Lists the sessions in the bin, the one removed last first.", query: []param{count("limit", "How many at most; else all.")}, action: give((*call).listBin)},
+		{method: "POST", path: "/v1/bin/empty", name: "emptyBin", scope: wire.ScopeAdmin, what: "Erases sessions in the bin for good: those that are named, or all.", action: take((*call).emptyBin)},
+	}
+}
+
+// listBin lists the bin. A token that is bound sees the sessions of its agents and keys.
+func (c *call) listBin() (wire.Bin, error) {
+	limit := int(c.query.number("limit", 1<<31))
+	if c.query.err != nil {
+		return wire.Bin{}, c.query.err
+	}
+	bin, err := c.h.gateway.Bin(c.r.Context())
+	if err != nil {
+		return wire.Bin{}, err
+	}
+	if c.who.bound() {
+		bin.Items = slices.DeleteFunc(bin.Items, func(b wire.Binned) bool { return !c.who.may(b.Agent, b.Key) })
+		bin.Total, bin.Bytes = len(bin.Items), 0
+		for _, b := range bin.Items {
+			bin.Bytes += b.Bytes
+		}
+	}
+	if limit > 0 && limit < len(bin.Items) {
+		bin.Items = bin.Items[:limit]
+	}
+	return bin, nil
+}
+
+func (c *call) emptyBin(e wire.EmptyBin) (wire.EmptiedBin, error) {
+	return c.h.gateway.EmptyBin(c.r.Context(), e)
+}

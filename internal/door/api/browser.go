@@ -1,0 +1,251 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"firn.dev"
+	"firn.dev/internal/base/rawjson"
+	"firn.dev/internal/door/token"
+	"firn.dev/internal/gateway"
+	"firn.dev/wire"
+)
+
+// A browser is let in by a code that is good once, or by a token that somebody
+// types in. From then on it has a token of its own, which it sends as a cookie:
+// so it is listed with the others, can be revoked like them, and a restart of
+// the gateway does not put it out. See docs/decisions/0022-a-cookie-is-a-token.md.
+
+func browserRoutes() []operation {
+	word := header(token.PageHeader, "The word "+token.PageWord+": foreign pages cannot send it.")
+	login := action{in: reflect.TypeFor[wire.Login](), out: reflect.TypeFor[wire.Me](), run: (*call).login}
+	return []operation{
+		{method: "POST", path: "/v1/logins", name: "orderLogin", scope: wire.ScopeRead, what: "Makes a code that lets a browser in once, to do no more than who asks. The address to open is told with it.", action: mayTake((*call).orderLogin)},
+		{method: "POST", path: "/v1/login", name: "login", door: true, what: "Lets a browser in, by a code or by a token. The answer sets a cookie.", query: []param{word}, action: login},
+		{method: "POST", path: "/v1/logout", name: "logout", door: true, what: "Ends the token of a browser and takes its cookie away. What was accepted from it is still answered.", query: []param{word}, action: mayTake((*call).logout)},
+		{method: "GET", path: "/v1/me", name: "me", scope: wire.ScopeHook, what: "Tells who asks, and what they may do.", action: give((*call).me)},
+	}
+}
+
+// orderLogin makes a code.
+func (c *call) orderLogin(o wire.LoginOrder) (wire.LoginCode, error) {
+	tokens, err := c.letsBrowsersIn()
+	if err != nil {
+		return wire.LoginCode{}, err
+	}
+	base, err := c.pages()
+	if err != nil {
+		return wire.LoginCode{}, err
+	}
+	g, err := c.who.grant().Hand(o)
+	if err != nil {
+		return wire.LoginCode{}, err
+	}
+	code, until, err := tokens.Order(c.r.Context(), g)
+	if err != nil {
+		return wire.LoginCode{}, err
+	}
+	return wire.LoginCode{Code: code, Expires: until.UTC(), URL: base + "/login#" + code}, nil
+}
+
+// letsBrowsersIn returns where their tokens are, if any is let in at all.
+func (c *call) letsBrowsersIn() (*token.Book, error) {
+	if c.h.config.Web == nil {
+		return nil, &wire.Problem{Kind: wire.Unsupported, Message: "this gateway has no pages", Hint: "set gateway.web = true, and serve without --no-web"}
+	}
+	return c.tokens()
+}
+
+// tcpMark is where a context holds the TCP address that the server listens on.
+type tcpMark struct{}
+
+// pages is where a browser finds us: where who asks found us, if that is how a
+// browser comes too.
+func (c *call) pages() (string, error) {
+	scheme := "http://"
+	if token.OverTLS(c.r) {
+		scheme = "https://"
+	}
+	if !isOwner(c.r.Context()) {
+		return scheme + c.r.Host, nil
+	}
+	host, port, err := net.SplitHostPort(tcpOf(c.r.Context()))
+	if err != nil {
+		return "", &wire.Problem{Kind: wire.Unsupported, Message: "no browser gets to this gateway: it does not listen on TCP", Hint: "firn serve --listen 127.0.0.1:7766 does, or gateway.listen in the settings"}
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+		if ip.To4() == nil {
+			host = "::1"
+		}
+	}
+	return "http://" + net.JoinHostPort(host, port), nil
+}
+
+// login lets a browser in.
+func (c *call) login() error {
+	tokens, err := c.letsBrowsersIn()
+	if err != nil {
+		return err
+	}
+	if err := token.FromOurPage(c.r, false); err != nil {
+		c.h.config.Metrics.Refused("origin")
+		return err
+	}
+	in, err := c.readLogin()
+	if err != nil {
+		return err
+	}
+	made, err := c.letIn(tokens, in)
+	switch {
+	case err == nil:
+	case wire.KindOf(err) == wire.NoToken || wire.KindOf(err) == wire.NotAllowed:
+		return c.wrong(err)
+	default:
+		return err
+	}
+	c.who = known(made.Token)
+	token.SetCookie(c.w, c.r, made.Secret, made.Expires.Sub(tokens.Now()))
+	me, err := c.me()
+	if err != nil {
+		return err
+	}
+	return c.reply(http.StatusOK, me)
+}
+
+// wrong counts a login that was wrong. After too many, nobody from there is told
+// why any more. Who is right is let in all the same: what cannot be guessed needs
+// no lock, and a lock would let who guesses keep others out.
+func (c *call) wrong(err error) error {
+	c.h.config.Metrics.Refused("login")
+	if c.h.guesses.Wrong(c.r.RemoteAddr) {
+		return err
+	}
+	c.w.Header().Set("Retry-After", "60")
+	return &wire.Problem{Kind: wire.Busy, Message: "too many codes and tokens were wrong", Hint: "wait a minute, and let firn open make a new code"}
+}
+
+// maxLogin is how large the body of a login may be: anybody can send one.
+const maxLogin = 4 << 10
+
+// readLogin reads the body. What is wrong with it is told without a word of it.
+func (c *call) readLogin() (in wire.Login, err error) {
+	body, err := c.body("application/json", false)
+	if err != nil {
+		return in, err
+	}
+	data, err := io.ReadAll(io.LimitReader(body, maxLogin+1))
+	if err != nil {
+		return in, c.unreadable(err)
+	}
+	c.arrived()
+	if len(data) > maxLogin {
+		c.w.Header().Set("Connection", "close")
+		return in, fmt.Errorf("log in: more than %d bytes were sent: %w", maxLogin, firn.ErrTooLarge)
+	}
+	if rawjson.Unmarshal(data, &in, false) != nil || (in.Code == "") == (in.Token == "") {
+		return in, gateway.Invalid("a login is JSON with either a code or a token")
+	}
+	return in, nil
+}
+
+// letIn lets a browser in by what it brings.
+func (c *call) letIn(tokens *token.Book, in wire.Login) (wire.Created, error) {
+	ctx, who := c.r.Context(), token.Browser{Kind: kindOfBrowser(c.r.UserAgent())}
+	who.Old, _ = token.Cookie(c.r)
+	if in.Code != "" {
+		return tokens.Redeem(ctx, in.Code, who)
+	}
+	pass, err := tokens.Check(ctx, strings.TrimSpace(in.Token))
+	if err != nil {
+		return wire.Created{}, c.h.uncheckable(err)
+	}
+	g, err := token.Of(pass.Token).Hand(wire.LoginOrder{})
+	if err != nil {
+		return wire.Created{}, err
+	}
+	return tokens.Admit(ctx, g, who)
+}
+
+// logout ends the token of the browser that asks. One that is not let in any
+// more may ask too: its cookie is taken away.
+func (c *call) logout(none) (wire.LoggedOut, error) {
+	secret, ok := token.Cookie(c.r)
+	if !ok {
+		return wire.LoggedOut{}, nil
+	}
+	if err := token.FromOurPage(c.r, true); err != nil {
+		c.h.config.Metrics.Refused("origin")
+		return wire.LoggedOut{}, err
+	}
+	tokens, err := c.tokens()
+	if err != nil {
+		return wire.LoggedOut{}, err
+	}
+	pass, err := tokens.CheckBrowser(c.r.Context(), secret)
+	if err == nil {
+		c.who = known(pass.Token)
+		_, err = tokens.Logout(c.r.Context(), pass.ID)
+	}
+	var p *wire.Problem
+	if err != nil && (!errors.As(err, &p) || p.Kind == wire.Unavailable) {
+		return wire.LoggedOut{}, c.h.uncheckable(err)
+	}
+	token.SetCookie(c.w, c.r, "", -time.Second)
+	c.w.Header().Set("Clear-Site-Data", `"cache"`) // images that were seen
+	return wire.LoggedOut{LoggedOut: err == nil}, nil
+}
+
+// me tells who asks.
+func (c *call) me() (wire.Me, error) {
+	return wire.Me{Name: c.who.name, Scope: c.who.scope, Agents: c.who.agents, Keys: c.who.keys, Expires: c.who.expires, Version: c.h.config.Version}, nil
+}
+
+// kindOfBrowser names a browser and its system, as far as it says so, for the
+// list of tokens. Nothing that it says is repeated.
+func kindOfBrowser(agent string) string {
+	kind := ""
+	for _, list := range [][][2]string{
+		{{"Firefox/", "Firefox"}, {"Edg/", "Edge"}, {"Chrome/", "Chrome"}, {"Safari/", "Safari"}},
+		{{"Android", "Android"}, {"iPhone", "iPhone"}, {"iPad", "iPad"}, {"Windows", "Windows"}, {"Macintosh", "Mac"}, {"Linux", "Linux"}},
+	} {
+		for _, word := range list {
+			if strings.Contains(agent, word[0]) {
+				kind += word[1] + " "
+				break
+			}
+		}
+	}
+	return kind
+}
+
+// onTCP marks the context of a server with the address that it listens on.
+func onTCP(ctx context.Context, address string) context.Context {
+	return context.WithValue(ctx, tcpMark{}, address)
+}
+
+// tcpOf is the address that the server of a request listens on; empty if none.
+func tcpOf(ctx context.Context) string {
+	address, _ := ctx.Value(tcpMark{}).(string)
+	return address
+}
+
+// page answers with a page, if there are any and the address is not the API's.
+func (c *call) page() bool {
+	first, _, _ := strings.Cut(strings.TrimPrefix(c.r.URL.Path, "/"), "/")
+	if c.h.config.Web == nil || slices.Contains([]string{"v1", "mcp", "healthz", "readyz", "metrics", "openapi.json"}, first) {
+		return false
+	}
+	c.op = &operation{path: "/"}
+	c.deadline()
+	c.h.config.Web.ServeHTTP(c.w, c.r)
+	return true
+}

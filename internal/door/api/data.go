@@ -1,0 +1,174 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"encoding/csv"
+	"net/http"
+	"reflect"
+	"strconv"
+
+	"firn.dev"
+	"firn.dev/internal/gateway"
+	"firn.dev/internal/gateway/view"
+	"firn.dev/wire"
+)
+
+// dataAPI is what pages show beside the conversations themselves.
+type dataAPI interface {
+	Course(ctx context.Context, id firn.ID) (wire.Course, error)
+	Compacted(ctx context.Context, id firn.ID, compaction string) (wire.CompactionDetail, error)
+	Batch(ctx context.Context, b wire.Batch) ([]wire.BatchResult, error)
+	Sources(ctx context.Context) ([]wire.Source, error)
+	Tags(ctx context.Context) ([]wire.Tag, error)
+	Ops(ctx context.Context) (wire.Ops, error)
+	Verify(ctx context.Context) (wire.Verified, error)
+}
+
+// typeCSV is the type of a table.
+const typeCSV = "text/csv"
+
+// batchPath is where many sessions are changed at once. It is also the address
+// of a session that is called so.
+const batchPath = "/v1/sessions/batch"
+
+// dataRoutes are those of [dataAPI].
+func dataRoutes() []operation {
+	return []operation{
+		{method: "POST", path: batchPath, name: "patchSessions", scope: wire.ScopeWrite, what: "Changes many sessions in the same way, and tells of each what came of it, and what undoes it.", action: take((*call).batch)},
+		{method: "GET", path: "/v1/sessions/{id}/course", name: "getCourse", scope: wire.ScopeRead, what: "Tells how the branch of the head went, turn by turn: what was used, and how full the window was.", action: give((*call).course)},
+		{method: "GET", path: "/v1/sessions/{id}/compactions/{cid}", name: "getCompaction", scope: wire.ScopeRead, what: "Tells what a compaction did: its summary, what it stands for, and the window before and after it.", action: give((*call).compacted)},
+		{method: "GET", path: "/v1/sources", name: "listSources", scope: wire.ScopeRead, what: "Lists where sessions are from: our own home, and folders of other tools that are mirrored.", action: give((*call).listSources)},
+		{method: "GET", path: "/v1/tags", name: "listTags", scope: wire.ScopeRead, what: "Lists the tags that sessions have, and how many have each. A change may take ten seconds to be seen.", action: give((*call).listTags)},
+		{method: "GET", path: "/v1/ops", name: "ops", scope: wire.ScopeRead, what: "Tells how the gateway and what it keeps are doing.", action: give((*call).ops)},
+		{method: "POST", path: "/v1/verify", name: "verify", scope: wire.ScopeAdmin, what: "Begins a check of all sessions, unless one is under way. How it goes is told by /v1/ops.", action: mayTake((*call).verify)},
+	}
+}
+
+func (c *call) course() (wire.Course, error) {
+	id, err := c.session()
+	if err != nil {
+		return wire.Course{}, err
+	}
+	return c.h.gateway.Course(c.r.Context(), id)
+}
+
+func (c *call) compacted() (wire.CompactionDetail, error) {
+	id, err := c.session()
+	if err != nil {
+		return wire.CompactionDetail{}, err
+	}
+	return c.h.gateway.Compacted(c.r.Context(), id, c.r.PathValue("cid"))
+}
+
+// batch changes sessions. For who is bound those of others are not there.
+func (c *call) batch(b wire.Batch) (wire.Page[wire.BatchResult], error) {
+	if !c.who.bound() || len(b.IDs) > gateway.MaxBatch {
+		results, err := c.h.gateway.Batch(c.r.Context(), b)
+		return pageOf(results), err
+	}
+	places, theirs := make([]int, 0, len(b.IDs)), b
+	theirs.IDs = nil
+	all := make([]wire.BatchResult, len(b.IDs))
+	for i, id := range b.IDs {
+		all[i].ID = id
+		s, err := c.h.gateway.Session(c.r.Context(), string(id))
+		if err != nil || s.ID != id || !c.sees(s) {
+			all[i].Error = "there is no session " + strconv.Quote(view.Clip(string(id)))
+			continue
+		}
+		places, theirs.IDs = append(places, i), append(theirs.IDs, id)
+	}
+	if len(theirs.IDs) == 0 && len(b.IDs) > 0 {
+		return pageOf(all), nil
+	}
+	results, err := c.h.gateway.Batch(c.r.Context(), theirs)
+	for i, result := range results {
+		all[places[i]] = result
+	}
+	return pageOf(all), err
+}
+
+func (c *call) listSources() (wire.Page[wire.Source], error) {
+	if c.who.bound() {
+		return wire.Page[wire.Source]{}, boundTo("where all sessions are from")
+	}
+	all, err := c.h.gateway.Sources(c.r.Context())
+	return pageOf(all), err
+}
+
+func (c *call) listTags() (wire.Page[wire.Tag], error) {
+	if c.who.bound() {
+		return wire.Page[wire.Tag]{}, boundTo("the tags of all sessions")
+	}
+	all, err := c.h.gateway.Tags(c.r.Context())
+	return pageOf(all), err
+}
+
+func (c *call) verify(none) (wire.Verified, error) {
+	if c.who.bound() {
+		return wire.Verified{}, boundTo("a check of all sessions")
+	}
+	return c.h.gateway.Verify(c.r.Context())
+}
+
+// usageAction answers with JSON, or with a table.
+func usageAction() action {
+	return action{out: reflect.TypeFor[wire.Spending](), content: typeCSV, run: (*call).usage}
+}
+
+func (c *call) usage() error {
+	q, format := view.UsageQuery{By: cmp.Or(c.query.text("by"), "day"), And: c.query.text("and"), Since: c.query.moment("since")}, c.query.text("format")
+	if c.query.err != nil {
+		return c.query.err
+	}
+	if c.who.bound() {
+		return boundTo("what all sessions together used")
+	}
+	if format != "" && format != "json" && format != "csv" {
+		return gateway.Invalid("there is no format %q of what was used, but json and csv", view.Clip(format))
+	}
+	s, err := c.h.gateway.Usage(c.r.Context(), q)
+	if err != nil {
+		return err
+	}
+	if format != "csv" {
+		return c.reply(http.StatusOK, s)
+	}
+	return c.table(&s)
+}
+
+// table answers with what was used as a table.
+func (c *call) table(s *wire.Spending) error {
+	head := c.w.Header()
+	head.Set("Content-Type", typeCSV+"; charset=utf-8")
+	head.Set("Content-Disposition", `attachment; filename="usage.csv"`)
+	c.deadline()
+	w := csv.NewWriter(c.w)
+	names := []string{s.By}
+	if s.And != "" {
+		names = append(names, s.And)
+	}
+	// Who is gone needs no answer: what cannot be written is nobody's to know.
+	_ = w.Write(append(names, "title", "answers", "input", "output", "cacheRead", "cacheWrite", "cost"))
+	number := func(n int64) string { return strconv.FormatInt(n, 10) }
+	for _, r := range s.Rows {
+		cells := []string{inert(r.Name)}
+		if s.And != "" {
+			cells = append(cells, inert(r.And))
+		}
+		_ = w.Write(append(cells, inert(r.Title), strconv.Itoa(r.Answers), number(r.Input), number(r.Output), number(r.CacheRead), number(r.CacheWrite),
+			strconv.FormatFloat(r.Cost, 'f', -1, 64)))
+	}
+	w.Flush()
+	return nil
+}
+
+// inert is a text that no spreadsheet takes for a formula: titles are made of
+// what anybody said.
+func inert(text string) string {
+	if text != "" && (text[0] == '=' || text[0] == '+' || text[0] == '-' || text[0] == '@' || text[0] == '\t' || text[0] == '\r') {
+		return "'" + text
+	}
+	return text
+}

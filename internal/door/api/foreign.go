@@ -1,0 +1,128 @@
+package api
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+
+	"firn.dev/internal/base/rawjson"
+	"firn.dev/internal/door/token"
+	"firn.dev/wire"
+)
+
+// Foreign makes the handler of one request in another protocol. Such a handler
+// is a client like any other: what it wants of the gateway it asks of gate, and
+// there it is who called it, with their scope and bounds. It must not use gate
+// once it has answered. who is the name of the caller, as the log has it.
+//
+// The request has passed all checks of the door: who asks, whether they may,
+// how large it is. Its body is in memory.
+type Foreign func(who string, gate http.Handler) http.Handler
+
+// foreign answers a request in another protocol.
+func (c *call) foreign(speak Foreign) error {
+	if speak == nil {
+		return &wire.Problem{Kind: wire.Unsupported, Message: "this gateway does not speak that protocol"}
+	}
+	body, err := c.body("application/json", true)
+	if err != nil {
+		return err
+	}
+	data := []byte{}
+	if body != nil {
+		if data, err = io.ReadAll(body); err != nil {
+			return c.unreadable(err)
+		}
+		c.arrived()
+		if err := rawjson.CheckUnique(data, false); err != nil {
+			return c.unreadable(err)
+		}
+	}
+	r := c.r.Clone(c.r.Context())
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(data)), int64(len(data))
+	c.streaming = true // how long it takes is for a model to say
+	speak(c.who.name, c.gate()).ServeHTTP(&patient{ResponseWriter: c.w, c: c}, r)
+	return nil
+}
+
+func (c *call) openai() error { return c.foreign(c.h.config.OpenAI) }
+func (c *call) mcp() error    { return c.foreign(c.h.config.MCP) }
+
+// gate is the gateway for who asks, and for nobody else: the token that they
+// sent, in a header or in a cookie, is sent with every request, whatever it says
+// of itself.
+func (c *call) gate() http.Handler {
+	owner, authorization := isOwner(c.r.Context()), c.r.Header.Values("Authorization")
+	if secret, ok := token.Cookie(c.r); ok && len(authorization) == 0 && c.h.config.Web != nil {
+		authorization = []string{"Bearer " + secret}
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx := r.Context()
+		if owner {
+			ctx = asOwner(ctx)
+		}
+		r = r.Clone(ctx)
+		r.Header.Del("Authorization")
+		r.Header.Del("Cookie")
+		for _, a := range authorization {
+			r.Header.Add("Authorization", a)
+		}
+		c.h.ServeHTTP(w, r)
+	})
+}
+
+// patient gives the client some time for each piece of an answer.
+type patient struct {
+	http.ResponseWriter
+	c *call
+}
+
+// Write implements [http.ResponseWriter].
+func (p *patient) Write(b []byte) (int, error) {
+	p.c.deadline()
+	return p.ResponseWriter.Write(b)
+}
+
+// Unwrap lets an [http.ResponseController] through.
+func (p *patient) Unwrap() http.ResponseWriter { return p.ResponseWriter }
+
+// Flush implements [http.Flusher], which some handlers look for.
+func (p *patient) Flush() { _ = http.NewResponseController(p.ResponseWriter).Flush() }
+
+// failure is the body of an answer that is a problem, in the shape of the
+// protocol that was spoken.
+func (c *call) failure(p wire.Problem) any {
+	if c.op != nil && c.op.tell != nil {
+		return c.op.tell(p)
+	}
+	return wire.Failure{Error: p}
+}
+
+// inOpenAI tells a problem as OpenAI does.
+func inOpenAI(p wire.Problem) any { return wire.InOpenAI(p) }
+
+// foreignRoutes are the addresses of other protocols.
+func foreignRoutes() []operation {
+	const shape = " The bodies are those of OpenAI's API."
+	paging := []param{text("after", "Goes on after an item."), count("limit", "How many at most, up to 100."), text("order", "The oldest or the newest first.", "asc", "desc"), text("include", "Not heeded."), text("include[]", "Not heeded.")}
+	open := func(method, path, name, what string, scope wire.Scope, query ...param) operation {
+		a := write("application/json", (*call).openai)
+		a.anything = method == http.MethodPost
+		return operation{method: method, path: path, name: name, what: what + shape, scope: scope, query: query, foreign: true, tell: inOpenAI, action: a}
+	}
+	speak := write("application/json", (*call).mcp)
+	speak.anything = true
+	return []operation{
+		open("POST", "/v1/chat/completions", "chatCompletion", "Answers a conversation that the client keeps, and keeps it too; with stream as events.", wire.ScopeWrite,
+			header("X-Firn-Session", "The session to go on with; it is begun if there is none of that name.")),
+		open("POST", "/v1/responses", "createResponse", "Answers, going on with a conversation or an earlier response; with stream as events.", wire.ScopeWrite),
+		open("GET", "/v1/responses/{response}", "getResponse", "Tells a response again.", wire.ScopeRead, text("include", "Not heeded."), text("include[]", "Not heeded.")),
+		open("DELETE", "/v1/responses/{response}", "deleteResponse", "Hides a response. No byte is removed.", wire.ScopeWrite),
+		open("POST", "/v1/conversations", "createConversation", "Makes a session.", wire.ScopeWrite),
+		open("GET", "/v1/conversations/{conversation}", "getConversation", "Tells of a session.", wire.ScopeRead),
+		open("DELETE", "/v1/conversations/{conversation}", "deleteConversation", "Hides a session. No byte is removed.", wire.ScopeWrite),
+		open("GET", "/v1/conversations/{conversation}/items", "listItems", "Lists what was said in a session.", wire.ScopeRead, paging...),
+		open("POST", "/v1/conversations/{conversation}/items", "createItems", "Adds to what was said in a session.", wire.ScopeWrite, text("include", "Not heeded."), text("include[]", "Not heeded.")),
+		{method: "POST", path: "/mcp", name: "mcp", scope: wire.ScopeRead, what: "Speaks the Model Context Protocol over streamable HTTP, without sessions of its own.", foreign: true, action: speak},
+	}
+}

@@ -1,0 +1,38 @@
+package api
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"firn.dev/internal/gateway/view"
+	"firn.dev/wire"
+)
+
+// listModels lists models as we do and as OpenAI does at once, since both have
+// the same address for it.
+func (c *call) listModels() (wire.ModelList, error) {
+	models := c.h.gateway.Models(c.r.Context())
+	list := wire.ModelList{Page: pageOf(models), Object: "list", Data: []wire.OpenAIModel{}}
+	for _, a := range c.visibleAgents(c.h.gateway.Agents(c.r.Context())) {
+		list.Data = append(list.Data, wire.OpenAIModel{ID: a.ID, Object: "model", OwnedBy: "firn"})
+	}
+	for _, m := range models {
+		owner, _, _ := strings.Cut(m.ID, "/")
+		list.Data = append(list.Data, wire.OpenAIModel{ID: m.ID, Object: "model", OwnedBy: owner})
+	}
+	return list, nil
+}
+
+func (c *call) getModel() (wire.OpenAIModel, error) {
+	list, err := c.listModels()
+	if err != nil {
+		return wire.OpenAIModel{}, err
+	}
+	id := c.r.PathValue("model")
+	i := slices.IndexFunc(list.Data, func(m wire.OpenAIModel) bool { return m.ID == id })
+	if i < 0 {
+		return wire.OpenAIModel{}, &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("there is no agent and no model %q", view.Clip(id)), Hint: "GET /v1/models lists them"}
+	}
+	return list.Data[i], nil
+}

@@ -1,0 +1,26 @@
+package api_test
+
+import (
+	"testing"
+
+	"firn.dev/internal/door/api"
+	"firn.dev/wire"
+)
+
+// TestAnswersAreTheirs: a token may be called like the owner, or like one that was
+// revoked. It is not told what those were answered, which it may not be allowed to see.
+func TestAnswersAreTheirs(t *testing.T) {
+	s := newStand(t, api.Config{})
+	bound := s.token(wire.NewToken{Name: "owner", Scope: wire.ScopeWrite, Agents: []string{"ops"}})
+	made := []change{sending(wire.NewSession{Title: "private"}), with("Idempotency-Key", "one")}
+	if got := s.owner("POST", "/v1/sessions", made...); got.status != 200 {
+		t.Fatalf("the owner was answered %d %s", got.status, got.body)
+	}
+	got := s.ask("POST", "/v1/sessions", append(made, bearing(bound))...)
+	if got.head.Get("Idempotent-Replayed") != "" {
+		t.Errorf("a token was told what the owner was answered: %d %s", got.status, got.body)
+	}
+	if again := s.owner("POST", "/v1/sessions", made...); again.head.Get("Idempotent-Replayed") == "" {
+		t.Errorf("the owner was answered anew: %d %s", again.status, again.body)
+	}
+}

@@ -1,0 +1,255 @@
+package api
+
+import (
+	"cmp"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"firn.dev"
+	"firn.dev/wire"
+)
+
+// The description of the API, in the format OpenAPI 3.1. It is made of the table
+// of routes and the types of package wire, so that it cannot say anything else
+// than the handlers do.
+
+// OpenAPI returns the description of the API of a version of firn, as JSON.
+func OpenAPI(version string) []byte { return describe(operations(), version) }
+
+// object is a JSON object; encoding/json sorts its members.
+type object map[string]any
+
+// describe makes the description.
+func describe(table []*operation, version string) []byte {
+	s := schemas{defs: make(object)}
+	failure := s.of(reflect.TypeFor[wire.Failure]())
+	event := s.of(reflect.TypeFor[wire.Event]())
+	paths := make(map[string]object)
+	for _, op := range table {
+		if paths[op.path] == nil {
+			paths[op.path] = make(object)
+		}
+		paths[op.path][strings.ToLower(op.method)] = s.operation(op, event)
+	}
+	doc := object{
+		"openapi": "3.1.0",
+		"info": object{
+			"title": "firn", "version": cmp.Or(version, "0"), "summary": "The gateway of firn, which owns sessions.",
+			"description": "Errors have a kind that programs can tell apart. Lists come in pages. Over a Unix socket no token is needed. An address that ends in a verb, such as /v1/sessions/{id}/fork, is also /v1/sessions/{id}:fork.",
+		},
+		"servers":  []any{object{"url": "/"}},
+		"security": []any{object{"token": []any{}}},
+		"paths":    paths,
+		"components": object{
+			"schemas":         s.defs,
+			"securitySchemes": object{"token": object{"type": "http", "scheme": "bearer", "description": "A token that firn token create has made."}},
+			"responses":       object{"Problem": object{"description": "Why it was not done.", "content": object{"application/json": object{"schema": failure}}}},
+		},
+	}
+	data, err := json.MarshalIndent(doc, "", "  ")
+	if err != nil {
+		return []byte("{}") // there is nothing in it that has no spelling: a test holds it
+	}
+	return append(data, '\n')
+}
+
+// operation describes one line of the table.
+func (s *schemas) operation(op *operation, event object) object {
+	content := make(object)
+	switch {
+	case op.out != nil:
+		content["application/json"] = object{"schema": s.of(op.out)}
+	case op.content == "application/json":
+		content[op.content] = object{"schema": object{"type": "object"}}
+	case op.content != typeStream:
+		content[op.content] = object{"schema": object{"type": "string"}}
+	}
+	if op.out != nil && op.content == typeCSV {
+		content[typeCSV] = object{"schema": object{"type": "string"}}
+	}
+	if op.also || op.content == typeStream {
+		content[typeStream] = object{"schema": object{"type": "string", "contentMediaType": "application/json", "contentSchema": event,
+			"description": "Events, each with its JSON as data."}}
+	}
+	d := object{
+		"operationId": op.name, "summary": op.what, "tags": []any{tagOf(op.path)},
+		"responses": object{"200": object{"description": "Done.", "content": content}, "default": object{"$ref": "#/components/responses/Problem"}},
+	}
+	if op.scope == "" {
+		d["security"] = []any{}
+	} else {
+		d["x-scope"] = op.scope
+	}
+	if op.tell != nil || op.foreign {
+		d["x-foreign"] = true // in the shapes of another protocol
+	}
+	if op.verb {
+		at := strings.LastIndexByte(op.path, '/')
+		d["x-alias"] = op.path[:at] + ":" + op.path[at+1:]
+	}
+	if params := parameters(op); len(params) > 0 {
+		d["parameters"] = params
+	}
+	if op.anything {
+		d["requestBody"] = object{"required": false, "content": object{"*/*": object{}}}
+	}
+	if op.in != nil && op.in != reflect.TypeFor[none]() {
+		d["requestBody"] = object{"required": !op.optional, "content": object{"application/json": object{"schema": s.of(op.in)}}}
+	}
+	return d
+}
+
+// tagOf groups operations by what they are about.
+func tagOf(path string) string {
+	rest, ok := strings.CutPrefix(path, "/v1/")
+	if !ok {
+		return "health"
+	}
+	tag, _, _ := strings.Cut(rest, "/")
+	return tag
+}
+
+// pathWords explain what an address names.
+var pathWords = map[string]string{
+	"id":           "A session: its id; @ and a key; its title or first prompt; the beginning or the end of the id, or the beginning of the title (four characters or more), or words of the title, if only one session fits.",
+	"cid":          "A compaction: the id of its entry.",
+	"key":          "A key.",
+	"token":        "A token: its id, or its name.",
+	"hook":         "The name of a hook.",
+	"job":          "The id of a job.",
+	"model":        "An agent, or provider/model.",
+	"response":     "A response, by its id.",
+	"conversation": "A conversation, by its id: conv_ and that of the session.",
+}
+
+func parameters(op *operation) []any {
+	var all []any
+	for segment := range strings.SplitSeq(op.path, "/") {
+		if name, ok := strings.CutPrefix(segment, "{"); ok {
+			name = strings.TrimSuffix(name, "}")
+			all = append(all, object{"name": name, "in": "path", "required": true, "description": pathWords[name], "schema": object{"type": "string"}})
+		}
+	}
+	for _, p := range op.query {
+		schema := object{"type": p.kind}
+		switch p.kind {
+		case "integer":
+			schema["format"], schema["minimum"] = "int64", 0
+		case "date-time":
+			schema["type"], schema["format"] = "string", p.kind
+		}
+		if len(p.values) > 0 {
+			schema["enum"] = p.values
+		}
+		in := "query"
+		if p.header {
+			in = "header"
+		}
+		all = append(all, object{"name": p.name, "in": in, "description": p.what, "schema": schema})
+	}
+	return all
+}
+
+// schemas describes types, each once.
+type schemas struct{ defs object }
+
+// enums are types of which all values are known.
+var enums = map[reflect.Type][]string{
+	reflect.TypeFor[wire.Scope](): {string(wire.ScopeHook), string(wire.ScopeRead), string(wire.ScopeWrite), string(wire.ScopeAdmin)},
+	reflect.TypeFor[wire.Kind](): {
+		string(wire.Invalid), string(wire.NotFound), string(wire.Ambiguous), string(wire.Conflict), string(wire.Locked), string(wire.NotAllowed),
+		string(wire.NoToken), string(wire.Corrupt), string(wire.TooLarge), string(wire.Unsupported), string(wire.NotSaved), string(wire.Unknown), string(wire.Unavailable), string(wire.Busy),
+		string(wire.Upstream), string(wire.TurnStopped), string(wire.Closing), string(wire.Internal),
+	},
+}
+
+// of describes a type; structs by reference.
+func (s *schemas) of(t reflect.Type) object {
+	switch t {
+	case reflect.TypeFor[time.Time]():
+		return object{"type": "string", "format": "date-time"}
+	case reflect.TypeFor[json.RawMessage]():
+		return object{} // anything
+	case reflect.TypeFor[firn.Pos]():
+		return object{"type": "integer", "format": "int64", "minimum": 0, "description": "A position in a session."}
+	}
+	if values, ok := enums[t]; ok {
+		return object{"type": "string", "enum": values}
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return object{"type": "boolean"}
+	case reflect.Int, reflect.Int64, reflect.Int32, reflect.Uint64, reflect.Uint32, reflect.Uint:
+		return object{"type": "integer", "format": "int64"}
+	case reflect.Float64, reflect.Float32:
+		return object{"type": "number"}
+	case reflect.String:
+		return object{"type": "string"}
+	case reflect.Slice, reflect.Array:
+		return object{"type": "array", "items": s.of(t.Elem())}
+	case reflect.Map:
+		return object{"type": "object", "additionalProperties": s.of(t.Elem())}
+	case reflect.Pointer:
+		return s.of(t.Elem())
+	case reflect.Struct:
+		return s.reference(t)
+	}
+	return object{}
+}
+
+// reference describes a struct among the definitions and refers to it there.
+func (s *schemas) reference(t reflect.Type) object {
+	name := nameOf(t)
+	if _, ok := s.defs[name]; !ok {
+		s.defs[name] = nil // so that one within itself ends
+		properties := make(object)
+		var required []string
+		s.members(t, properties, &required)
+		def := object{"type": "object", "properties": properties}
+		if len(required) > 0 {
+			slices.Sort(required)
+			def["required"] = required
+		}
+		s.defs[name] = def
+	}
+	return object{"$ref": "#/components/schemas/" + name}
+}
+
+// members adds the members of a struct, those of embedded ones too.
+func (s *schemas) members(t reflect.Type, properties object, required *[]string) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		tag := f.Tag.Get("json")
+		if f.Anonymous && tag == "" {
+			s.members(f.Type, properties, required)
+			continue
+		}
+		if !f.IsExported() || tag == "-" {
+			continue
+		}
+		name, options, _ := strings.Cut(tag, ",")
+		name = cmp.Or(name, f.Name)
+		schema := s.of(f.Type)
+		if options == "" {
+			*required = append(*required, name)
+			if kind := f.Type.Kind(); kind == reflect.Slice && f.Type != reflect.TypeFor[json.RawMessage]() || kind == reflect.Map {
+				schema["type"] = []any{schema["type"], "null"} // as Go spells an empty one
+			}
+		}
+		properties[name] = schema
+	}
+}
+
+// nameOf is the name of a type, with what it is a list of before it:
+// wire.Page[wire.Session] is SessionPage.
+func nameOf(t reflect.Type) string {
+	name, of, generic := strings.Cut(t.Name(), "[")
+	if !generic {
+		return name
+	}
+	of = strings.TrimSuffix(of, "]")
+	return of[strings.LastIndexByte(of, '.')+1:] + name
+}

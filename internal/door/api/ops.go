@@ -1,0 +1,35 @@
+package api
+
+import (
+	"time"
+
+	"firn.dev/internal/gateway/metrics"
+	"firn.dev/wire"
+)
+
+func (c *call) ops() (wire.Ops, error) {
+	if c.who.bound() {
+		return wire.Ops{}, boundTo("how the gateway is doing")
+	}
+	out, err := c.h.gateway.Ops(c.r.Context())
+	if err != nil {
+		return out, err
+	}
+	out.Status.TCP = tcpOf(c.r.Context())
+	out.Append, out.Sync = latency(c.h.config.Metrics.Appends()), latency(c.h.config.Metrics.Syncs())
+	switch err := c.h.ready.ask(c.r.Context(), c.h.config.Ready); {
+	case c.h.draining():
+		out.Why = "the gateway is shutting down"
+	case err != nil:
+		out.Why = err.Error()
+	default:
+		out.Ready = true
+	}
+	return out, nil
+}
+
+// latency tells times in the words of the protocol.
+func latency(l metrics.Latency) wire.Latency {
+	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+	return wire.Latency{Count: l.Count, P50: ms(l.P50), P99: ms(l.P99), Max: ms(l.Max)}
+}

@@ -1,0 +1,126 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"reflect"
+	"strings"
+	"syscall"
+	"testing"
+
+	"firn.dev"
+	"firn.dev/internal/gateway"
+	"firn.dev/wire"
+)
+
+// TestPathless takes the directories out of sentences, and leaves the rest.
+func TestPathless(t *testing.T) {
+	for text, want := range map[string]string{
+		"open /home/ann/.firn/agents/main/x.jsonl: no space left": "open …/x.jsonl: no space left",
+		`read "/var/lib/firn/a b": is a directory`:                `read "…/a b": is a directory`,
+		`open C:\Users\ann\.firn\x.jsonl: denied`:                 `open …/x.jsonl: denied`,
+		"rename /a/b/c /d/e/f: cross-device link":                 "rename …/c …/f: cross-device link",
+		"in /tmp/x/y/": "in …/",
+		"use POST /v1/sessions/x, or https://a.example/b/c": "use POST /v1/sessions/x, or https://a.example/b/c",
+		"ask openai/gpt-5: refused, and/or more":            "ask openai/gpt-5: refused, and/or more",
+		"/ is full, a / b, //":                              "/ is full, a / b, //",
+		"nothing":                                           "nothing",
+	} {
+		if got := pathless(text); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestWhoKnowsPlaces: who may do everything is told where files are, others are
+// told what went wrong.
+func TestWhoKnowsPlaces(t *testing.T) {
+	const dir = "/home/ann smith/it"
+	err := fmt.Errorf("append to session x: %w: %w", firn.ErrNotSaved, errors.Join(&fs.PathError{Op: "write", Path: dir + "/x.jsonl", Err: syscall.ENOSPC}))
+	p := withoutPlaces(gateway.ProblemOf(err), err)
+	if p.Kind != wire.NotSaved || strings.Contains(p.Message, "ann") || !strings.Contains(p.Message, "…/x.jsonl: no space left") {
+		t.Errorf("it is told as %+v", p)
+	}
+	for who, knows := range map[*identity]bool{{owner: true}: true, {scope: wire.ScopeAdmin}: true, {scope: wire.ScopeWrite}: false, {}: false} {
+		if who.knowsPlaces() != knows {
+			t.Errorf("%+v knows: %v", who, !knows)
+		}
+	}
+	event := func(name string, data any) wire.Event {
+		t.Helper()
+		spelt, err := wire.Spell(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return wire.Event{Name: name, Session: "s", Data: spelt}
+	}
+	for name, data := range map[string]any{
+		wire.SessionUpdated: wire.Session{ID: "s", Files: []string{"/a/b/c.jsonl"}, Fault: "read /a/b/c.jsonl: torn"},
+		wire.TurnFailed:     wire.Problem{Message: "write /a/b/c: full"}, wire.NoticeGiven: wire.Notice{Text: "see /a/b/c"}, wire.CompactionCompleted: wire.Compaction{Error: "write /a/b/c: full"},
+	} {
+		if e := withoutPlacesIn(event(name, data)); strings.Contains(string(e.Data), "/a/b") || !json.Valid(e.Data) {
+			t.Errorf("%s tells %s", name, e.Data)
+		}
+	}
+	if e := withoutPlacesIn(event(wire.CompactionCompleted, wire.Compaction{Summary: "they wrote /a/b/c"})); !strings.Contains(string(e.Data), "/a/b/c") {
+		t.Errorf("what was said became %s", e.Data)
+	}
+}
+
+// TestNoAnswerTellsPlaces: whatever an operation answers, the sessions in it keep the
+// places of their files from who may not know them.
+func TestNoAnswerTellsPlaces(t *testing.T) {
+	const place = "/home/of/ann"
+	sessions := 0
+	for _, op := range operations() {
+		if op.out == nil {
+			continue
+		}
+		answer := reflect.New(op.out).Elem()
+		n := withSessions(answer, place)
+		sessions += n
+		told, err := json.Marshal(withoutPlacesOf(answer.Interface()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(told), place) {
+			t.Errorf("%s tells where files are: %s", op.name, told)
+		}
+		if n > 0 && !strings.Contains(string(told), "x.jsonl") {
+			t.Errorf("%s does not tell the names of files: %s", op.name, told)
+		}
+	}
+	if sessions < 5 {
+		t.Errorf("only %d answers have sessions in them", sessions)
+	}
+}
+
+// withSessions puts a session with a file into every place of an answer that has room for
+// one, and returns how many those are.
+func withSessions(v reflect.Value, place string) (n int) {
+	switch v.Kind() {
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[wire.Session]() {
+			v.Set(reflect.ValueOf(wire.Session{Files: []string{place + "/x.jsonl"}, Fault: "read " + place + "/x.jsonl: torn"}))
+			return 1
+		}
+		for i := range v.NumField() {
+			if v.Field(i).CanSet() {
+				n += withSessions(v.Field(i), place)
+			}
+		}
+	case reflect.Slice:
+		one := reflect.New(v.Type().Elem()).Elem()
+		if n = withSessions(one, place); n > 0 {
+			v.Set(reflect.Append(v, one))
+		}
+	case reflect.Pointer:
+		one := reflect.New(v.Type().Elem())
+		if n = withSessions(one.Elem(), place); n > 0 {
+			v.Set(one)
+		}
+	}
+	return n
+}

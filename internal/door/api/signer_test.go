@@ -1,0 +1,106 @@
+package api_test
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha1"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"hash"
+	"log/slog"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"firn.dev/internal/door/api"
+	"firn.dev/wire"
+)
+
+// signing signs a request as services do.
+func signing(algorithm string, h func() hash.Hash, secret, body string) change {
+	mac := hmac.New(h, []byte(secret))
+	mac.Write([]byte(body))
+	return with("X-Hub-Signature-256", algorithm+"="+hex.EncodeToString(mac.Sum(nil)))
+}
+
+// TestSignedHooks: who signs a call needs no token, and whoever is not let in learns
+// nothing; a token is good as before.
+func TestSignedHooks(t *testing.T) {
+	var log bytes.Buffer
+	s := newStand(t, api.Config{MaxBody: 100, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	deployer := bearing(s.token(wire.NewToken{Name: "deployer", Scope: wire.ScopeHook}))
+	posing := bearing(s.token(wire.NewToken{Name: "hook:signed", Scope: wire.ScopeHook}))
+	const said = " {\"a\": 1}\r\n"
+	body, right := withBody("application/json", said), signing("sha256", sha256.New, hookSecret, said)
+	refused := s.ask("POST", "/v1/hooks/nobody", body, right)
+	for name, c := range map[string]struct {
+		target string
+		who    []change
+		status int
+	}{
+		"signed":                    {"/v1/hooks/signed", []change{body, right}, 200},
+		"signed, with both ways":    {"/v1/hooks/both", []change{body, right}, 200},
+		"a token, with both ways":   {"/v1/hooks/both", []change{body, deployer}, 200},
+		"a token and a bad mark":    {"/v1/hooks/both", []change{body, deployer, with("X-Hub-Signature-256", "sha256=00")}, 200},
+		"signed with nothing in it": {"/v1/hooks/signed", []change{signing("sha256", sha256.New, hookSecret, "")}, 200},
+		"no such hook":              {"/v1/hooks/nobody", []change{body, right}, 401},
+		"a hook without a secret":   {"/v1/hooks/deploy", []change{body, right}, 401},
+		"not signed":                {"/v1/hooks/signed", []change{body}, 401},
+		"another secret":            {"/v1/hooks/signed", []change{body, signing("sha256", sha256.New, "guess", said)}, 401},
+		"no secret":                 {"/v1/hooks/signed", []change{body, signing("sha256", sha256.New, "", said)}, 401},
+		"another body":              {"/v1/hooks/signed", []change{withBody("application/json", said+" "), right}, 401},
+		"another algorithm":         {"/v1/hooks/signed", []change{body, signing("sha1", sha1.New, hookSecret, said)}, 401},
+		"a token that is wrong":     {"/v1/hooks/both", []change{body, right, bearing("firn_x")}, 401},
+		"the token of another":      {"/v1/hooks/signed", []change{body, right, deployer}, 404},
+		"a token named like it":     {"/v1/hooks/signed", []change{body, posing}, 404},
+		"too large":                 {"/v1/hooks/signed", []change{withBody("text/plain", strings.Repeat("x", 101)), right}, 413},
+		"something else":            {"/v1/maintenance", []change{body, right}, 401},
+		"a foreign page":            {"/v1/hooks/signed", []change{body, right, with("Origin", "https://evil.example")}, 403},
+	} {
+		got := s.ask("POST", c.target, c.who...)
+		asked := s.fake.was()
+		if got.status != c.status || (len(asked) == 1) != (c.status == 200) {
+			t.Errorf("%s: %d %s, asked %q", name, got.status, got.body, asked)
+		}
+		if c.status == 200 && name != "signed with nothing in it" && !slices.Equal(asked, []string{`Hook ` + c.target[len("/v1/hooks/"):] + ` " {\"a\": 1}\r\n" application/json ""`}) {
+			t.Errorf("%s: asked %q", name, asked)
+		}
+		if c.status == 401 && c.target != "/v1/maintenance" && name != "a token that is wrong" && failure(t, got) != failure(t, refused) {
+			t.Errorf("%s: %s, of no hook it is %s", name, got.body, refused.body)
+		}
+	}
+	for _, word := range []string{"another algorithm", "want one header", "not that of the body", "hook=signed", "who=hook:signed"} {
+		if !strings.Contains(log.String(), word) {
+			t.Errorf("the log does not say %q:\n%s", word, &log)
+		}
+	}
+	if strings.Contains(log.String(), hookSecret) || strings.Contains(log.String(), "sha256=0") {
+		t.Errorf("the log tells a secret:\n%s", &log)
+	}
+}
+
+// failure is what somebody was told, without the name of the request.
+func failure(t *testing.T, r reply) string {
+	t.Helper()
+	var f wire.Failure
+	if err := json.Unmarshal([]byte(r.body), &f); err != nil {
+		t.Fatal(err)
+	}
+	f.Error.Request = ""
+	return f.Error.Error()
+}
+
+// TestForwardedSigner: a gateway that a signed call is passed on to takes it from who
+// has signed that hook, and no other.
+func TestForwardedSigner(t *testing.T) {
+	s := newStand(t, api.Config{})
+	for hook, status := range map[string]int{"signed": 200, "both": 404, "": 404} {
+		w := httptest.NewRecorder()
+		s.http.ServeForwarded(t.Context(), w, api.Forwarded{Method: "POST", URI: "/v1/hooks/signed", Who: api.Principal{Name: "hook:signed", Scope: wire.ScopeHook, Hook: hook}, Body: []byte("{}")})
+		if w.Code != status {
+			t.Errorf("who signed %q: %d", hook, w.Code)
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/store"
+	"firn.dev/store/filestore"
+	"firn.dev/wire"
+)
+
+// TestStoppedIsNoFault stops a turn, and lets a newer message interrupt one: who waits for
+// the answer is told so with 409 and the kind "stopped", not that the gateway is broken.
+func TestStoppedIsNoFault(t *testing.T) {
+	st, err := filestore.Open(t.TempDir(), filestore.Options{Sync: filestore.SyncNever})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	d := open(t, st)
+	local := client.InProcess(Owner(Handler(d.Gateway, Config{})))
+	defer local.Close()
+	c, err := client.New(client.Options{Transport: local})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, by := range []struct {
+		message string
+		end     func()
+	}{
+		{"stopped", func() { c.Stop(t.Context(), "s") }},
+		{"stopped by a newer message", func() {
+			no := false
+			d.gate <- struct{}{}
+			c.Turn(t.Context(), "s", wire.Turn{Text: "newer", Queue: "interrupt", Wait: &no})
+		}},
+	} {
+		failed := make(chan error, 1)
+		go func() {
+			_, err := c.Turn(t.Context(), "s", wire.Turn{Text: "hang"})
+			failed <- err
+		}()
+		<-d.asked
+		by.end()
+		var p *wire.Problem
+		if err := <-failed; !errors.As(err, &p) || p.Kind != wire.TurnStopped || p.Status() != http.StatusConflict || p.Message != by.message || p.Hint == "" {
+			t.Errorf("it failed with %+v", err)
+		}
+	}
+	<-d.asked // of the newer one
+}
+
+// TestPositionsAreChecked asks for events after every number up to beyond the end of a
+// session in several parts: those behind an entry are taken, all others are refused with
+// a sentence that says what is wrong, before a stream begins.
+func TestPositionsAreChecked(t *testing.T) {
+	st, err := filestore.Open(t.TempDir(), filestore.Options{Sync: filestore.SyncNever, PartSize: 400})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	d := open(t, st)
+	// What a listener was told while it was the end stays a position.
+	good := map[firn.Pos]bool{store.Start: true}
+	var last firn.Pos
+	for i := range 8 {
+		end, err := st.Append(t.Context(), "s", store.Any, firn.UserText(fmt.Sprint("message ", i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		good[end], last = true, end
+	}
+	for rec, err := range st.Read(t.Context(), "s", store.Start) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		good[rec.Next] = true
+	}
+	parts := 0
+	for pos := range good {
+		if err := d.CheckPosition(t.Context(), "s", pos); err != nil {
+			t.Error(err)
+		}
+		if pos > 1<<20 {
+			parts++
+		}
+		for _, near := range []firn.Pos{pos + 1, pos + 7, max(pos, 1) - 1} {
+			if err := d.CheckPosition(t.Context(), "s", near); (err == nil) != good[near] {
+				t.Errorf("position %d: %v", near, err)
+			}
+		}
+	}
+	if parts == 0 {
+		t.Error("the session has only one part")
+	}
+	handler := Owner(Handler(d.Gateway, Config{}))
+	for id, want := range map[string]string{"99999999999999": fmt.Sprintf("beyond the end, %d", last), "7": "in the middle of an entry", "x": "no position"} {
+		r := httptest.NewRequestWithContext(t.Context(), "GET", "/v1/sessions/s/events", nil)
+		r.Header.Set("Last-Event-ID", id)
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		if body := w.Body.String(); w.Code != http.StatusBadRequest || !strings.Contains(body, want) || strings.Contains(body, "damaged") || strings.Contains(body, "changed underneath") {
+			t.Errorf("Last-Event-ID %s: %d %s", id, w.Code, body)
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package api
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"iter"
+	"net/http"
+	"time"
+
+	"firn.dev"
+	"firn.dev/wire"
+)
+
+// storedAPI reads all sessions as their store holds them.
+type storedAPI interface {
+	Stored(ctx context.Context) iter.Seq2[wire.StoreLine, error]
+	WriteLines(ctx context.Context, id firn.ID, w io.Writer) error
+}
+
+func storedRoutes() []operation {
+	return []operation{
+		{method: "GET", path: "/v1/store", name: "listStored", scope: wire.ScopeAdmin, what: "Lists all that the store holds, one JSON object a line: every session, also those in the bin and the receipts of those that were purged, and then every key.", action: write(typeLines, (*call).listStored)},
+		{method: "GET", path: "/v1/store/{session}", name: "readStored", scope: wire.ScopeAdmin, what: "Answers with the lines of a session byte for byte as the store holds them, also of one in the bin.", action: write(typeLines, (*call).readStored)},
+	}
+}
+
+// listStored streams what the store holds.
+func (c *call) listStored() error {
+	if c.who.bound() {
+		return boundTo("all that the store holds")
+	}
+	return c.lines(func(w io.Writer) error {
+		encoder := json.NewEncoder(w)
+		encoder.SetEscapeHTML(false)
+		for line, err := range c.h.gateway.Stored(c.r.Context()) {
+			if err != nil {
+				return err
+			}
+			if err := encoder.Encode(line); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// readStored streams the lines of a session.
+func (c *call) readStored() error {
+	if c.who.bound() {
+		return boundTo("all that the store holds")
+	}
+	return c.lines(func(w io.Writer) error {
+		return c.h.gateway.WriteLines(c.r.Context(), firn.ID(c.r.PathValue("session")), w)
+	})
+}
+
+// linesBuffer is how much is gathered before it is sent.
+const linesBuffer = 64 << 10
+
+// lines answers with lines as they are written. An error before the first of them is
+// sent is told; after that the connection is cut, so that no client takes a part for
+// the whole.
+func (c *call) lines(produce func(io.Writer) error) error {
+	out := &lineStream{c: c}
+	buffered := bufio.NewWriterSize(out, linesBuffer)
+	err := produce(buffered)
+	if err == nil {
+		err = buffered.Flush()
+	}
+	if err != nil && out.begun {
+		panic(http.ErrAbortHandler)
+	}
+	if err == nil {
+		out.begin() // which an empty answer has not
+	}
+	return err
+}
+
+// lineStream is the body of an answer that begins with its first byte.
+type lineStream struct {
+	c     *call
+	begun bool
+}
+
+func (l *lineStream) begin() {
+	if !l.begun {
+		l.begun = true
+		l.c.w.Header().Set("Content-Type", typeLines)
+		l.c.w.WriteHeader(http.StatusOK)
+	}
+}
+
+// Write sends a piece, which the client must take within the write timeout.
+func (l *lineStream) Write(p []byte) (int, error) {
+	l.begin()
+	_ = http.NewResponseController(l.c.w).SetWriteDeadline(time.Now().Add(l.c.h.config.WriteTimeout))
+	return l.c.w.Write(p)
+}

@@ -1,0 +1,32 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"firn.dev"
+	"firn.dev/wire"
+)
+
+// TestUncheckable: what somebody is told whose token could not be checked, or could
+// not be taken back because the disk is full, has a kind and no paths.
+func TestUncheckable(t *testing.T) {
+	h := &HTTP{log: slog.New(slog.DiscardHandler)}
+	for _, c := range []struct {
+		err  error
+		want wire.Kind
+	}{
+		{errors.New("read /home/me/tokens.json: broken"), wire.Internal},
+		{fmt.Errorf("write /home/me/tokens.json: %w: no space left on device", firn.ErrNotSaved), wire.NotSaved},
+		{fmt.Errorf("ask: %w", firn.ErrUnavailable), wire.Unavailable},
+		{&wire.Problem{Kind: wire.NoToken, Message: "no"}, wire.NoToken},
+	} {
+		got := h.uncheckable(c.err)
+		if wire.KindOf(got) != c.want || strings.Contains(got.Error(), "/home/me") {
+			t.Errorf("%v is told as %v, %s", c.err, got, wire.KindOf(got))
+		}
+	}
+}

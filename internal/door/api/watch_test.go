@@ -1,0 +1,131 @@
+package api_test
+
+import (
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"firn.dev"
+	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/door/api"
+)
+
+// lockOf is the lock file of a home.
+func lockOf(home string) string { return filepath.Join(home, "gateway", "lock") }
+
+// TestLostLock: a gateway whose lock file, or whose whole gateway directory, was
+// deleted still keeps a second one out, notices, and makes the file again.
+func TestLostLock(t *testing.T) {
+	s := newStand(t, api.Config{})
+	at := serve(t, api.ServeOptions{Handler: s.http, WatchEvery: time.Millisecond})
+	for name, lose := range map[string]func() error{
+		"deleted": func() error { return os.Remove(lockOf(at.home)) },
+		"with its directory": func() error {
+			for os.RemoveAll(filepath.Dir(lockOf(at.home))) != nil { // it may be made again meanwhile
+			}
+			return nil
+		},
+		"replaced": func() error {
+			other := filepath.Join(at.home, "other")
+			return errors.Join(os.WriteFile(other, nil, 0o600), os.Rename(other, lockOf(at.home)))
+		},
+	} {
+		if err := lose(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := api.TakeHold(vfs.OS{}, at.home, "second"); !errors.Is(err, firn.ErrLocked) {
+			t.Errorf("%s: a second one got %v", name, err)
+		}
+		for { // until it was made again
+			if data, _ := os.ReadFile(lockOf(at.home)); strings.Contains(string(data), `"what":"gateway"`) {
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+}
+
+// TestLostHome: a gateway whose lock another process has taken, as can be where a
+// home cannot be locked, ends.
+func TestLostHome(t *testing.T) {
+	s := newStand(t, api.Config{})
+	home := shortDir(t)
+	hold, err := api.TakeHold(onlyFiles{vfs.OS{}}, home, "gateway")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hold.Release()
+	if err := os.Remove(lockOf(home)); err != nil {
+		t.Fatal(err)
+	}
+	second, err := api.TakeHold(onlyFiles{vfs.OS{}}, home, "second")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Release()
+	o := api.ServeOptions{Handler: s.http, Home: home, Hold: hold, Socket: api.SocketPath(home), WatchEvery: time.Millisecond}
+	if err := api.Serve(t.Context(), o); !errors.Is(err, firn.ErrLocked) {
+		t.Errorf("it ended with %v", err)
+	}
+}
+
+// onlyFiles is a file system that cannot lock directories.
+type onlyFiles struct{ vfs.FS }
+
+// TestLostSocket: a socket that was deleted is made again. One that another
+// process has put in its place is left alone, at the end too, and meanwhile the
+// gateway is not ready.
+func TestLostSocket(t *testing.T) {
+	s := newStand(t, api.Config{})
+	at := serve(t, api.ServeOptions{Handler: s.http, WatchEvery: time.Millisecond})
+	healthy := func() bool {
+		conn, err := net.Dial("unix", at.Socket)
+		if err == nil {
+			conn.Close()
+		}
+		return err == nil
+	}
+	for range 3 {
+		if err := os.Remove(at.Socket); err != nil {
+			t.Fatal(err)
+		}
+		for !healthy() {
+			time.Sleep(time.Millisecond)
+		}
+		if line, err := dial(t, at.Socket, "GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n").ReadString('\n'); err != nil || !strings.Contains(line, "200") {
+			t.Errorf("%q %v", line, err)
+		}
+	}
+	side := at.Socket + "2"
+	other, err := net.Listen("unix", side)
+	if err == nil {
+		err = os.Rename(side, at.Socket)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	go func() {
+		for {
+			conn, err := other.Accept()
+			if err != nil {
+				return
+			}
+			conn.Close()
+		}
+	}()
+	for s.owner("GET", "/readyz").status != 503 {
+		time.Sleep(time.Millisecond)
+	}
+	if got := s.owner("GET", "/readyz"); !strings.Contains(got.body, "another process listens") {
+		t.Errorf("it says %s", got.body)
+	}
+	at.end(t)
+	if _, err := os.Stat(at.Socket); err != nil {
+		t.Errorf("the socket of another process was removed: %v", err)
+	}
+}

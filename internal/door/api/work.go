@@ -1,0 +1,82 @@
+package api
+
+import (
+	"io"
+	"net/http"
+	"net/textproto"
+	"slices"
+	"time"
+
+	"firn.dev/wire"
+)
+
+// hook takes a call of another program. It needs the token that the hook names, or
+// a signature; who may do everything needs no other. Who has another token cannot
+// tell a hook from none.
+func (c *call) hook() (wire.Routed, error) {
+	name := c.r.PathValue("hook")
+	token, err := c.h.gateway.HookToken(name)
+	theirs := c.who.hook != "" && c.who.hook == name || c.who.hook == "" && token != "" && token == c.who.name
+	if err == nil && !theirs && c.who.scope != wire.ScopeAdmin {
+		c.h.config.Metrics.Refused("hook")
+		err = &wire.Problem{Kind: wire.NotFound, Message: "there is no such hook for this token", Hint: "the settings name the token of a hook"}
+	}
+	if err != nil {
+		return wire.Routed{}, err
+	}
+	body, err := c.whole()
+	if err != nil {
+		return wire.Routed{}, err
+	}
+	head := c.r.Header.Clone()
+	head.Del("Authorization") // which is nobody's business any more
+	return c.h.gateway.Hook(c.r.Context(), name, body, textproto.MIMEHeader(head))
+}
+
+// whole reads a body of any type, bounded in size and time.
+func (c *call) whole() ([]byte, error) { return c.upTo(c.h.config.MaxBody, c.h.config.BodyTimeout) }
+
+// upTo reads a body of any type that has at most so many bytes and takes at most so
+// long.
+func (c *call) upTo(most int64, patience time.Duration) ([]byte, error) {
+	if c.r.ContentLength > most {
+		c.w.Header().Set("Connection", "close")
+		return nil, tooLarge(most)
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(c.w.ResponseWriter, c.steady(patience), most))
+	if err != nil {
+		return nil, c.unreadable(err)
+	}
+	c.arrived()
+	return body, nil
+}
+
+func (c *call) listJobs() (wire.Page[wire.Job], error) {
+	all, err := c.h.gateway.Jobs(c.r.Context())
+	if err != nil {
+		return wire.Page[wire.Job]{}, err
+	}
+	return pageOf(slices.DeleteFunc(all, func(j wire.Job) bool { return !c.who.may(j.Agent, j.Key) })), nil
+}
+
+func (c *call) runJob(none) (wire.Routed, error) {
+	id := c.r.PathValue("job")
+	if c.who.bound() {
+		theirs, err := c.listJobs()
+		if err != nil {
+			return wire.Routed{}, err
+		}
+		if !slices.ContainsFunc(theirs.Items, func(j wire.Job) bool { return j.ID == id }) {
+			return wire.Routed{}, &wire.Problem{Kind: wire.NotFound, Message: "there is no such job"}
+		}
+	}
+	return c.h.gateway.RunJob(c.r.Context(), id)
+}
+
+func (c *call) maintain(m wire.Maintain) (wire.Maintenance, error) {
+	report, err := c.h.gateway.MaintainNow(c.r.Context(), m.Enforce)
+	if err != nil {
+		return wire.Maintenance{}, err
+	}
+	return report, nil
+}

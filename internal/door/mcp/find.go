@@ -1,0 +1,121 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"firn.dev"
+	"firn.dev/internal/render/prose"
+	"firn.dev/wire"
+)
+
+// searchArgs are the arguments of search_sessions.
+type searchArgs struct {
+	Query   string `json:"query" jsonschema:"words to look for; also \"a phrase\", begin*, AND, OR, NOT, parentheses, and filters such as role:user, tool:NAME, since:7d, until:2026-11-01, in:tools"`
+	Agent   string `json:"agent,omitempty" jsonschema:"only sessions of this agent"`
+	Key     string `json:"key,omitempty" jsonschema:"only sessions of this key"`
+	Session string `json:"session,omitempty" jsonschema:"only this session: its id or the beginning of it"`
+	Limit   int    `json:"limit,omitempty" jsonschema:"how many hits at most: 5 if left out, never more than 20"`
+	Before  *int   `json:"before,omitempty" jsonschema:"how many messages before each hit: 1 if left out"`
+	After   *int   `json:"after,omitempty" jsonschema:"how many messages behind each hit: 1 if left out"`
+	Cursor  string `json:"cursor,omitempty" jsonschema:"goes on from an earlier search"`
+}
+
+// search implements search_sessions.
+func (d *toolServer) search(ctx context.Context, _ *sdk.CallToolRequest, a searchArgs) (*sdk.CallToolResult, any, error) {
+	one := 1
+	q := wire.SearchQuery{Query: a.Query, Agent: a.Agent, Key: a.Key, Session: a.Session, Before: a.Before, After: a.After, Limit: bounded(a.Limit, 5, 20), Cursor: a.Cursor}
+	if q.Before == nil {
+		q.Before = &one
+	}
+	if q.After == nil {
+		q.After = &one
+	}
+	found, err := d.c.Search(ctx, q)
+	if err != nil {
+		return nil, nil, sentence(err)
+	}
+	var b strings.Builder
+	if len(found.Items) == 0 {
+		fmt.Fprintf(&b, "nothing was found for %q\n", prose.OneLine(a.Query, 100))
+	}
+	for i, h := range found.Items {
+		if text := hitText(i+1, h); b.Len()+len(text) <= mostText || i == 0 {
+			b.WriteString(text)
+		}
+	}
+	if found.Cursor != "" {
+		fmt.Fprintf(&b, "there are more; the cursor is %s\n", found.Cursor)
+	}
+	if found.Index != nil {
+		fmt.Fprintf(&b, "the index is being built (%d of %d sessions): there may be more\n", found.Index.Done, found.Index.Total)
+	}
+	return textResult(b.String()), nil, nil
+}
+
+// hitText formats a hit as text. The message text is indented, so that none of its lines
+// looks like the heading of another hit.
+func hitText(n int, h wire.Hit) string {
+	about := []string{fmt.Sprintf("[%d] session %s, entry %s", n, h.Session, h.Entry), h.Time.Format("2006-01-02 15:04")}
+	if h.Title != "" {
+		about = append(about, "“"+prose.OneLine(h.Title, 80)+"”")
+	}
+	lines := []string{strings.Join(append(about, h.Marks...), ", ")}
+	for _, item := range h.Window {
+		mark := " "
+		if item.Hit {
+			mark = ">"
+		}
+		text := strings.ReplaceAll(firn.CutText(item.Text, mostOfOne), "\n", "\n    ")
+		lines = append(lines, fmt.Sprintf("%s #%d %s: %s", mark, item.N, item.Role, text))
+	}
+	return strings.Join(lines, "\n") + "\n\n"
+}
+
+// aroundArgs are the arguments of read_window.
+type aroundArgs struct {
+	Session string `json:"session" jsonschema:"the session, as search_sessions tells it"`
+	Entry   string `json:"entry" jsonschema:"the entry in it: its id, the beginning of it, or #n"`
+	Before  *int   `json:"before,omitempty" jsonschema:"how many entries before it: 4 if left out; with the entry there are 16 at most"`
+	After   *int   `json:"after,omitempty" jsonschema:"how many entries behind it: 4 if left out"`
+}
+
+// most and usual are the maximum and the default number of entries around the entry.
+const (
+	usualAround = 4
+	mostAround  = 15
+)
+
+// around implements read_window: it returns the entries around an entry on the current
+// branch, or else on the entry's own branch.
+func (d *toolServer) around(ctx context.Context, _ *sdk.CallToolRequest, a aroundArgs) (*sdk.CallToolResult, any, error) {
+	if a.Entry == "" {
+		return nil, nil, errors.New("say around which entry; search_sessions names entries")
+	}
+	id, err := d.c.Resolve(ctx, a.Session)
+	if err != nil {
+		return nil, nil, sentence(err)
+	}
+	before := side(a.Before, mostAround)
+	after := side(a.After, mostAround-before)
+	var r excerpt
+	for _, view := range []string{wire.ViewBranch, wire.ViewDisk} {
+		r = excerpt{c: d.c, id: id, view: view}
+		if err = r.around(ctx, a.Entry, before, after); err == nil {
+			return textResult(r.text(mostText)), nil, nil
+		}
+	}
+	return nil, nil, sentence(err)
+}
+
+// side returns the number of entries on one side.
+func side(n *int, most int) int {
+	if n == nil {
+		return min(usualAround, most)
+	}
+	return max(0, min(*n, most))
+}

@@ -1,0 +1,186 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"strings"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/client"
+	"firn.dev/internal/door/api"
+	"firn.dev/internal/formats/dialect/native"
+	"firn.dev/internal/gateway"
+	"firn.dev/provider"
+	"firn.dev/provider/scripted"
+	"firn.dev/store/filestore"
+	"firn.dev/wire"
+)
+
+// stand is a gateway and the protocol's own client, in one process.
+type stand struct {
+	*sdk.ClientSession
+	t        *testing.T
+	c        *client.Client
+	progress chan string
+}
+
+// newStand makes a gateway whose model plays a step for what is said.
+func newStand(t *testing.T, play func(last string) scripted.Step) *stand {
+	t.Helper()
+	s := &stand{t: t, progress: make(chan string, 100)}
+	st, err := filestore.Open(t.TempDir(), filestore.Options{})
+	s.must(err)
+	var model *scripted.Model
+	model = scripted.Func(scripted.Info(), func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
+		return model.Play(ctx, req, play(req.Window.Items[len(req.Window.Items)-1].Message.Text()))
+	})
+	g, err := gateway.New(gateway.Options{Store: st, Dialect: native.New(), Setup: gateway.Setup{
+		Default: "main", Agents: map[string]*agent.Agent{"main": {Name: "main", Store: st, Model: model, NoTitles: true}},
+	}})
+	s.must(err)
+	local := client.InProcess(api.Owner(api.Handler(g, api.Config{})))
+	s.c, err = client.New(client.Options{Transport: local})
+	s.must(err)
+	ours, theirs := sdk.NewInMemoryTransports()
+	served := make(chan error, 1)
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() { served <- newServer(s.c, Options{Version: "test"}).Run(ctx, ours) }()
+	s.ClientSession, err = sdk.NewClient(&sdk.Implementation{Name: "test"}, &sdk.ClientOptions{
+		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) {
+			s.progress <- fmt.Sprint(r.Params.ProgressToken, ": ", r.Params.Message)
+		},
+	}).Connect(t.Context(), theirs, nil)
+	s.must(err)
+	t.Cleanup(func() {
+		s.Close()
+		cancel()
+		<-served
+		s.c.Close()
+		s.must(g.Close(context.Background()))
+		s.must(st.Close())
+	})
+	return s
+}
+
+func (s *stand) must(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// tool calls a tool and returns its text.
+func (s *stand) tool(name string, args any) (string, bool) {
+	s.t.Helper()
+	result, err := s.CallTool(s.t.Context(), &sdk.CallToolParams{Name: name, Arguments: args})
+	s.must(err)
+	text, _ := result.Content[0].(*sdk.TextContent)
+	return text.Text, result.IsError
+}
+
+// echo answers with what was said.
+func echo(last string) scripted.Step { return scripted.Say("re: " + last) }
+
+// filled makes a session of many messages, one of them long, and returns their
+// ids.
+func (s *stand) filled(n int) (firn.ID, []firn.EntryID) {
+	s.t.Helper()
+	session, err := s.c.NewSession(s.t.Context(), wire.NewSession{})
+	s.must(err)
+	var lines []json.RawMessage
+	for i := range n {
+		text := fmt.Sprintf("message %d.", i+1)
+		if i == n-2 {
+			text += strings.Repeat(" long", 10_000)
+		}
+		line, err := native.New().Append(nil, firn.NewEntry(firn.UserText(text).Body))
+		s.must(err)
+		lines = append(lines, line)
+	}
+	added, err := s.c.Append(s.t.Context(), session.ID, client.Any, wire.NewEntries{Entries: lines})
+	s.must(err)
+	return session.ID, added.IDs
+}
+
+// TestReading is bounded, says where it goes on, and finds what is named.
+func TestReading(t *testing.T) {
+	s := newStand(t, echo)
+	id, entries := s.filled(300)
+	text, _ := s.tool("read_session", readArgs{Session: string(id)})
+	if !strings.Contains(text, "message 300.") || !strings.Contains(text, "message 271.") || strings.Contains(text, "message 270.") ||
+		!strings.Contains(text, "more before") || !strings.Contains(text, "bytes of this entry are left out") || len(text) > mostText+1000 {
+		t.Errorf("%d bytes:\n%s", len(text), text)
+	}
+	one, three := 1, 3
+	for _, name := range []string{string(entries[99]), "#100"} {
+		text, _ = s.tool("read_session", readArgs{Session: string(id), Around: name, Before: &three, After: &one})
+		for i, want := range map[int]bool{96: false, 97: true, 98: true, 99: true, 100: true, 101: true, 102: false} {
+			if strings.Contains(text, fmt.Sprintf("message %d.", i)) != want {
+				t.Errorf("around %s, message %d: want %v in\n%s", name, i, want, text)
+			}
+		}
+		if !strings.Contains(text, "more before") || !strings.Contains(text, "more behind") {
+			t.Errorf("around %s it does not say that there is more:\n%s", name, text)
+		}
+	}
+	text, _ = s.tool("read_session", readArgs{Session: string(id), Around: string(entries[0]), Before: &three, After: &one})
+	if strings.Contains(text, "more before") || !strings.HasSuffix(strings.TrimSpace(text), "more behind this") {
+		t.Errorf("around the first there is\n%s", text)
+	}
+	for _, bad := range []readArgs{{Session: string(id), Around: "#9999"}, {Session: string(id), View: "sideways"}, {Session: "nobody"}} {
+		if text, failed := s.tool("read_session", bad); !failed || text == "" {
+			t.Errorf("%+v reads %s", bad, text)
+		}
+	}
+}
+
+// TestSending tells how far it is, and can be cancelled: then the turn is
+// stopped, on record.
+func TestSending(t *testing.T) {
+	s := newStand(t, func(last string) scripted.Step {
+		if last == "hang" {
+			return scripted.Hang(1_000, scripted.Say(strings.Repeat("on and on ", 1000)))
+		}
+		return scripted.Say(strings.Repeat("word ", 400))
+	})
+	params := &sdk.CallToolParams{Name: "send_message", Arguments: sendArgs{Text: "hello", Key: "notes"}}
+	params.SetProgressToken("t")
+	result, err := s.CallTool(t.Context(), params)
+	s.must(err)
+	if result.IsError || <-s.progress != "t: the agent answers" {
+		t.Errorf("it came to %+v", result)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	failed := make(chan error)
+	params = &sdk.CallToolParams{Name: "send_message", Arguments: sendArgs{Text: "hang", Key: "notes"}}
+	params.SetProgressToken("u")
+	go func() {
+		_, err := s.CallTool(ctx, params)
+		failed <- err
+	}()
+	for !strings.HasPrefix(<-s.progress, "u: ") { // what is told of the call before may come late
+	}
+	cancel()
+	if err := <-failed; err == nil {
+		t.Error("a call that was cancelled went well")
+	}
+	session, err := s.c.Session(t.Context(), "@notes")
+	s.must(err)
+	for e, err := range s.c.Events(t.Context(), session.ID, 0) {
+		s.must(err)
+		if strings.Contains(string(e.Data), `\"stopReason\":\"aborted\"`) || strings.Contains(string(e.Data), `"stopReason":"aborted"`) {
+			break
+		}
+	}
+	for _, bad := range []sendArgs{{}, {Text: "x", Session: "a", Key: "b"}, {Text: "x", Session: "nobody"}, {Text: "x", Agent: "nobody"}} {
+		if text, failed := s.tool("send_message", bad); !failed || text == "" {
+			t.Errorf("%+v says %s", bad, text)
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"firn.dev"
+	"firn.dev/internal/render/prose"
+	"firn.dev/wire"
+)
+
+// noteScope selects the notes to use.
+type noteScope struct {
+	Agent   string `json:"agent,omitempty" jsonschema:"whose notes: this agent's; the default agent's if left out"`
+	Key     string `json:"key,omitempty" jsonschema:"those about the person or group of this key too"`
+	Project string `json:"project,omitempty" jsonschema:"those about this directory too, named from the root"`
+	Scope   string `json:"scope,omitempty" jsonschema:"only those about the agent, the user or the project"`
+}
+
+func (w noteScope) place() wire.MemoryPlace {
+	return wire.MemoryPlace{Agent: w.Agent, Key: w.Key, Project: w.Project, Scope: w.Scope}
+}
+
+type recallArgs struct {
+	Query string `json:"query" jsonschema:"the words to look for"`
+	Limit int    `json:"limit,omitempty" jsonschema:"how many hits at most: 5 if left out, never more than 20"`
+	noteScope
+}
+
+// recall searches notes and earlier messages.
+func (d *toolServer) recall(ctx context.Context, _ *sdk.CallToolRequest, a recallArgs) (*sdk.CallToolResult, any, error) {
+	if strings.TrimSpace(a.Query) == "" {
+		return nil, nil, errors.New("there is nothing to look for: query is empty")
+	}
+	hits, err := d.c.Recall(ctx, a.place(), a.Query, bounded(a.Limit, 5, 20))
+	if err != nil {
+		return nil, nil, sentence(err)
+	}
+	if len(hits) == 0 {
+		return textResult(fmt.Sprintf("nothing was found for %q\n", prose.OneLine(a.Query, 100))), nil, nil
+	}
+	var b strings.Builder
+	for i, h := range hits {
+		b.WriteString(recalledText(i+1, h))
+	}
+	return textResult(b.String()), nil, nil
+}
+
+// recalledText formats a hit as text: its origin and content.
+func recalledText(n int, h wire.Recalled) string {
+	about := []string{"said in session " + h.Ref}
+	if h.Scope != "" {
+		about[0] = "note " + h.Ref
+	}
+	for _, more := range []string{prose.OneLine(h.Title, 80), prose.OneLine(h.Type, 40)} {
+		if more != "" {
+			about = append(about, more)
+		}
+	}
+	if h.Confidence > 0 {
+		about = append(about, fmt.Sprintf("%.0f%% sure", h.Confidence*100))
+	}
+	if !h.Time.IsZero() {
+		about = append(about, h.Time.Format("2006-01-02"))
+	}
+	if h.Scope != "" && len(h.Sources) > 0 {
+		about = append(about, "from "+strings.Join(h.Sources, " and "))
+	}
+	text := strings.ReplaceAll(firn.CutText(h.Text, mostOfOne), "\n", "\n  ")
+	return fmt.Sprintf("[%d] %s\n  %s\n", n, strings.Join(about, ", "), text)
+}
+
+type rememberArgs struct {
+	Text string `json:"text" jsonschema:"what to remember, one fact on each line, so that it can be understood on its own; never passwords and keys"`
+	Name string `json:"name,omitempty" jsonschema:"the name of a note of its own, for something longer; a note of that name is replaced"`
+	Type string `json:"type,omitempty" jsonschema:"what kind of fact it is: preference, project, pattern, decision or constraint"`
+	noteScope
+}
+
+type remembered struct {
+	Scope  string   `json:"scope"`
+	Note   string   `json:"note"`
+	Refs   []string `json:"refs" jsonschema:"how what is new is named, for forget"`
+	Known  int      `json:"known,omitempty" jsonschema:"how many facts were noted already"`
+	Change string   `json:"change,omitempty" jsonschema:"the change, which people can undo"`
+}
+
+// remember stores a note.
+func (d *toolServer) remember(ctx context.Context, _ *sdk.CallToolRequest, a rememberArgs) (*sdk.CallToolResult, remembered, error) {
+	kept, err := d.c.Remember(ctx, a.place(), wire.NewNote{Text: a.Text, Name: a.Name, Type: a.Type})
+	if err != nil {
+		return nil, remembered{Refs: []string{}}, sentence(err)
+	}
+	return nil, remembered{Scope: kept.Scope, Note: kept.Note, Refs: append([]string{}, kept.Refs...), Known: kept.Known, Change: kept.Change}, nil
+}
+
+type forgetArgs struct {
+	What string `json:"what" jsonschema:"the note or fact: its name as recall shows it, such as agent/extracted#1a2b3c4d, or its exact words"`
+	noteScope
+}
+
+// forget removes a note or fact. Users can undo it.
+func (d *toolServer) forget(ctx context.Context, _ *sdk.CallToolRequest, a forgetArgs) (*sdk.CallToolResult, any, error) {
+	if strings.TrimSpace(a.What) == "" {
+		return nil, nil, errors.New("say what to forget; recall shows how notes are named")
+	}
+	change, err := d.c.Forget(ctx, a.place(), strings.TrimPrefix(a.What, "note "))
+	if err != nil {
+		return nil, nil, sentence(err)
+	}
+	return textResult(fmt.Sprintf("forgotten; firn memory undo %s takes it back\n", change.ID)), nil, nil
+}

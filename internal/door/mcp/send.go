@@ -1,0 +1,126 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"firn.dev"
+	"firn.dev/internal/render/prose"
+	"firn.dev/wire"
+)
+
+// sendArgs are the message for an agent and its destination.
+type sendArgs struct {
+	Text    string `json:"text" jsonschema:"what is said"`
+	Session string `json:"session,omitempty" jsonschema:"the session to say it in"`
+	Key     string `json:"key,omitempty" jsonschema:"instead of a session: the key whose session it is, such as agent:main:notes"`
+	Agent   string `json:"agent,omitempty" jsonschema:"for a new session: who answers; the default agent if left out"`
+}
+
+// sent is the result of sending a message.
+type sent struct {
+	Session firn.ID      `json:"session"`
+	Entry   firn.EntryID `json:"entry,omitempty" jsonschema:"the answer in the log"`
+	Text    string       `json:"text" jsonschema:"the answer"`
+	Calls   int          `json:"calls,omitempty" jsonschema:"how many tools the agent used"`
+	Cut     bool         `json:"cut,omitempty" jsonschema:"the answer is longer; read the session for the rest"`
+}
+
+// send sends a message in a session and waits for the answer.
+func (d *toolServer) send(ctx context.Context, req *sdk.CallToolRequest, a sendArgs) (*sdk.CallToolResult, sent, error) {
+	id, err := d.target(ctx, a)
+	if err != nil {
+		return nil, sent{}, sentence(err)
+	}
+	answer, err := d.turn(ctx, req, id, a.Text)
+	if err != nil {
+		return nil, sent{}, sentence(err)
+	}
+	out := sent{Session: id, Entry: answer.Entry, Text: answer.Text, Calls: answer.Calls}
+	if len(out.Text) > mostText {
+		out.Text, out.Cut = firn.CutText(out.Text, mostText), true
+	}
+	return nil, out, nil
+}
+
+// target returns the session for the message.
+func (d *toolServer) target(ctx context.Context, a sendArgs) (firn.ID, error) {
+	switch {
+	case a.Text == "":
+		return "", errors.New("there is nothing to say: text is empty")
+	case a.Session != "" && a.Key != "":
+		return "", errors.New("say it in a session or under a key, not both")
+	case a.Session != "":
+		return d.c.Resolve(ctx, a.Session)
+	}
+	s, err := d.c.NewSession(ctx, wire.NewSession{Key: a.Key, Agent: a.Agent})
+	return s.ID, err
+}
+
+// stopTimeout limits the time to stop a turn after its call was canceled.
+const stopTimeout = 5 * time.Second
+
+// turn runs a turn and reports its progress if the client asked for that. Canceling the
+// call stops the turn.
+func (d *toolServer) turn(ctx context.Context, req *sdk.CallToolRequest, id firn.ID, text string) (wire.Answer, error) {
+	p := progress{req: req, token: req.Params.GetProgressToken()}
+	for e, err := range d.c.StreamTurn(ctx, id, wire.Turn{Text: text}) {
+		if err != nil {
+			if ctx.Err() != nil {
+				stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+				defer cancel()
+				_, _ = d.c.Stop(stop, id) // the caller is not waiting for the result
+			}
+			return wire.Answer{}, err
+		}
+		if e.Name == wire.TurnCompleted {
+			return dataOf[wire.Answer](e), nil
+		}
+		p.hear(ctx, e)
+	}
+	return wire.Answer{}, errors.New("the turn broke off, and the gateway did not say why")
+}
+
+// progress reports the progress of a turn.
+type progress struct {
+	req   *sdk.CallToolRequest
+	token any
+	// chars is the length of the answer so far, reported the length at the last report.
+	chars, reported int
+}
+
+// step is the number of characters between progress reports.
+const step = 400
+
+func (p *progress) hear(ctx context.Context, e wire.Event) {
+	if p.token == nil {
+		return
+	}
+	switch e.Name {
+	case wire.DeltaText:
+		p.chars += len(dataOf[wire.Delta](e).Text)
+		if p.chars-p.reported >= step {
+			p.tell(ctx, "the agent answers")
+		}
+	case wire.ToolStarted:
+		p.chars++
+		p.tell(ctx, "the agent uses "+prose.OneLine(dataOf[wire.Tool](e).Name, 80))
+	}
+}
+
+func (p *progress) tell(ctx context.Context, message string) {
+	p.reported = p.chars
+	// progress is optional
+	_ = p.req.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: p.token, Message: message, Progress: float64(p.chars)})
+}
+
+// dataOf decodes the data of an event. It returns the zero value if that fails.
+func dataOf[T any](e wire.Event) T {
+	var data T
+	_ = json.Unmarshal(e.Data, &data)
+	return data
+}

@@ -1,0 +1,172 @@
+package openaiapi
+
+import (
+	"encoding/json"
+	"strings"
+
+	"firn.dev"
+	"firn.dev/wire"
+)
+
+// chatRequest holds the members of a chat completion request that are used, or must be
+// rejected. Sampling parameters such as temperature are left to the model.
+type chatRequest struct {
+	Model               string            `json:"model"`
+	Messages            []chatMessage     `json:"messages"`
+	Stream              bool              `json:"stream"`
+	StreamOptions       streamOptions     `json:"stream_options"`
+	Tools               []chatTool        `json:"tools"`
+	ToolChoice          json.RawMessage   `json:"tool_choice"`
+	MaxTokens           int64             `json:"max_tokens"`
+	MaxCompletionTokens int64             `json:"max_completion_tokens"`
+	User                string            `json:"user"`
+	Metadata            map[string]string `json:"metadata"`
+
+	N              *int            `json:"n"`
+	Stop           json.RawMessage `json:"stop"`
+	Logprobs       bool            `json:"logprobs"`
+	ResponseFormat struct {
+		Type string `json:"type"`
+	} `json:"response_format"`
+	Modalities []string        `json:"modalities"`
+	Functions  json.RawMessage `json:"functions"`
+}
+
+type streamOptions struct {
+	IncludeUsage bool `json:"include_usage"`
+}
+
+// chatMessage is a message of the request.
+type chatMessage struct {
+	Role       string          `json:"role"`
+	Content    json.RawMessage `json:"content"`
+	ToolCalls  []chatCall      `json:"tool_calls,omitempty"`
+	ToolCallID string          `json:"tool_call_id"`
+}
+
+// chatCall is a function call.
+type chatCall struct {
+	// Index is used in streams only.
+	Index    *int         `json:"index,omitempty"`
+	ID       string       `json:"id"`
+	Type     string       `json:"type"`
+	Function chatFunction `json:"function"`
+}
+
+type chatFunction struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+type chatTool struct {
+	Type     string `json:"type"`
+	Function struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description"`
+		Parameters  json.RawMessage `json:"parameters"`
+	} `json:"function"`
+}
+
+// check rejects unsupported options rather than ignoring them.
+func (q *chatRequest) check() error {
+	switch {
+	case q.N != nil && *q.N != 1:
+		return unsupported("n", "one answer is given, not %d", *q.N)
+	case given(q.Stop):
+		return unsupported("stop", "answers cannot be made to stop at a text")
+	case q.Logprobs:
+		return unsupported("logprobs", "probabilities are not told")
+	case q.ResponseFormat.Type != "" && q.ResponseFormat.Type != "text":
+		return unsupported("response_format", "answers are text, not %s", quoted(q.ResponseFormat.Type))
+	case len(q.Modalities) > 0 && (len(q.Modalities) > 1 || q.Modalities[0] != "text"):
+		return unsupported("modalities", "answers are text")
+	case given(q.Functions):
+		return unsupported("functions", "functions have become tools")
+	case q.MaxTokens < 0 || q.MaxCompletionTokens < 0:
+		return badRequest("max_completion_tokens", "an answer cannot have less than no tokens")
+	case len(q.Messages) == 0:
+		return badRequest("messages", "there are no messages")
+	}
+	return nil
+}
+
+func given(raw json.RawMessage) bool {
+	return len(raw) > 0 && string(raw) != "null" && string(raw) != "[]"
+}
+
+// terms returns the terms of the turn.
+func (q *chatRequest) terms(who choice) (wire.Terms, error) {
+	t := wire.Terms{Bare: who.model != "", MaxTokens: max(q.MaxTokens, q.MaxCompletionTokens)}
+	for _, x := range q.Tools {
+		if x.Type != "function" {
+			return t, unsupported("tools", "tools are functions, not %s", quoted(x.Type))
+		}
+		t.Tools = append(t.Tools, wire.ToolSpec{Name: x.Function.Name, Description: x.Function.Description, Schema: x.Function.Parameters})
+	}
+	return t, chooseTools(&t, q.ToolChoice)
+}
+
+// chooseTools applies the client's tool_choice.
+func chooseTools(t *wire.Terms, choice json.RawMessage) error {
+	var word string
+	switch _ = json.Unmarshal(choice, &word); {
+	case !given(choice), word == "auto":
+		return nil
+	case word == "none":
+		t.Tools, t.NoTools = nil, true
+		return nil
+	}
+	return unsupported("tool_choice", "a model cannot be made to use a tool: tool_choice is auto or none")
+}
+
+// sessionName returns the session that the client names in its header or metadata.
+func (v *exchange) sessionName(metadata map[string]string) string {
+	for _, name := range []string{v.r.Header.Get("X-Firn-Session"), metadata["firn_session"], metadata["session"]} {
+		if name = strings.TrimSpace(name); name != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+// talk reads the conversation of the request.
+func (q *chatRequest) talk() (*transcript, error) {
+	t := &transcript{}
+	for i, m := range q.Messages {
+		parts, err := contentParts(m.Content)
+		if err != nil {
+			return nil, badRequest("messages", "message %d: %v", i+1, err)
+		}
+		switch m.Role {
+		case "system", "developer":
+			t.system = append(t.system, firn.JoinText(parts))
+		case "user":
+			t.add(firn.Message{Role: firn.RoleUser, Parts: parts})
+		case "assistant":
+			for _, c := range m.ToolCalls {
+				parts = append(parts, firn.ToolCall{ID: c.ID, Name: c.Function.Name, Arguments: arguments(c.Function.Arguments)})
+			}
+			t.add(firn.Message{Role: firn.RoleAssistant, Parts: parts})
+		case "tool":
+			t.add(result(m.ToolCallID, parts))
+		default:
+			return nil, badRequest("messages", "message %d has the role %s, which nobody here has", i+1, quoted(m.Role))
+		}
+	}
+	t.nameResults()
+	return t, nil
+}
+
+// result returns a message with the result of a call.
+func result(call string, content []firn.Part) firn.Message {
+	return firn.Message{Role: firn.RoleToolResult, Parts: []firn.Part{firn.ToolResult{CallID: call, Content: content}}}
+}
+
+// arguments returns the arguments of a call as the log stores them: a JSON object.
+func arguments(s string) json.RawMessage {
+	var object map[string]json.RawMessage
+	if json.Unmarshal([]byte(s), &object) != nil || object == nil {
+		return json.RawMessage("{}")
+	}
+	return json.RawMessage(s)
+}

@@ -1,0 +1,334 @@
+package openaiapi_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"firn.dev"
+	"firn.dev/internal/base/sse"
+	"firn.dev/internal/door/api"
+	"firn.dev/provider/scripted"
+	"firn.dev/wire"
+)
+
+// TestChatGoesOn sends a growing conversation, as clients do: it is one
+// session, also after a restart, and the model is sent what the client sent.
+func TestChatGoesOn(t *testing.T) {
+	s := open(t, t.TempDir())
+	messages := []object{says("system", "Be kind."), says("user", "hello")}
+	text, first := s.chat(object{"model": "main", "messages": messages})
+	s.want(text, "re: hello")
+	if got := s.last().Window.System; got != "You are main.\n\nBe kind." {
+		t.Errorf("the system says %q", got)
+	}
+	messages = append(messages, says("assistant", text+"\n"), says("user", "and on"))
+	text, second := s.chat(object{"model": "main", "messages": messages})
+	s.want(second, first)
+	s.want(seen(s.last()), "user: hello\nassistant: re: hello\nuser: and on")
+	s = s.reopen()
+	messages[0] = says("system", "It is Tuesday.") // which is no other conversation
+	messages = append(messages, says("assistant", text), says("user", "further"))
+	_, third := s.chat(object{"model": "main", "messages": messages})
+	s.want(third, first)
+	s.want(s.log(first), "user: hello\nassistant: re: hello\nuser: and on\nassistant: re: and on\nuser: further\nassistant: re: further")
+	if n := s.sessions(); n != 1 {
+		t.Errorf("there are %d sessions", n)
+	}
+}
+
+// TestChatBranches edits and repeats a conversation: it becomes another branch
+// of the same session, and nothing is lost. One that was had elsewhere is taken
+// in whole.
+func TestChatBranches(t *testing.T) {
+	s := open(t, t.TempDir())
+	turns := []object{says("user", "a"), says("assistant", "re: a"), says("user", "b")}
+	_, id := s.chat(object{"messages": turns[:1]})
+	_, same := s.chat(object{"messages": turns})
+	s.want(same, id)
+	text, same := s.chat(object{"messages": append(turns[:2:2], says("user", "c"))})
+	s.want(same, id)
+	s.want(text, "re: c")
+	s.want(seen(s.last()), "user: a\nassistant: re: a\nuser: c")
+	tree, err := s.owner.Tree(t.Context(), firn.ID(id), 0, "")
+	s.must(err)
+	heard := map[string]bool{}
+	for _, n := range tree.Nodes {
+		heard[n.Preview] = true
+	}
+	if !heard["b"] || !heard["re: b"] || !heard["c"] {
+		t.Errorf("the tree has %v", heard)
+	}
+
+	elsewhere := []object{says("user", "a"), says("assistant", "something else"), says("user", "d")}
+	_, other := s.chat(object{"messages": elsewhere})
+	if other == id {
+		t.Error("a conversation that was had elsewhere goes on with ours")
+	}
+	s.want(seen(s.last()), "user: a\nassistant: something else\nuser: d")
+	_, again := s.chat(object{"messages": turns[:1]})
+	if again == id || again == other {
+		t.Error("a conversation that begins goes on with another")
+	}
+	_, theirs := s.chat(object{"user": "ada", "messages": turns})
+	if theirs == id || theirs == again {
+		t.Error("somebody else goes on with our conversation")
+	}
+}
+
+// TestNamedSession says which session it is: then it is enough to send what is
+// new.
+func TestNamedSession(t *testing.T) {
+	s := open(t, t.TempDir())
+	_, id := s.chat(object{"messages": []object{says("user", "one")}, "metadata": object{"session": "My Trip"}})
+	_, same := s.chat(object{"messages": []object{says("user", "two")}}, "X-Firn-Session", "My Trip")
+	s.want(same, id)
+	_, same = s.chat(object{"messages": []object{says("user", "x"), says("assistant", "y"), says("user", "three")}}, "X-Firn-Session", id)
+	s.want(same, id)
+	s.want(seen(s.last()), "user: one\nassistant: re: one\nuser: two\nassistant: re: two\nuser: three")
+	_, other := s.chat(object{"messages": []object{says("user", "one")}, "metadata": object{"firn_session": "my trip"}})
+	if other == id {
+		t.Error("two names mean the same session")
+	}
+	_, keyed := s.chat(object{"messages": []object{says("user", "x"), says("assistant", "y"), says("user", "z")}}, "X-Firn-Session", "agent:work:trip")
+	s.want(s.log(keyed), "user: x\nassistant: y\nuser: z\nassistant: re: z")
+	session, err := s.owner.Session(t.Context(), "@agent:work:trip")
+	s.must(err)
+	s.want(string(session.ID), keyed)
+	s.refused(http.StatusBadRequest, "POST", "/v1/chat/completions", object{"model": "main", "messages": []object{says("user", "x")}}, "X-Firn-Session", "agent:work:trip")
+}
+
+// weather is a tool of the client's.
+var weather = object{"type": "function", "function": object{"name": "weather", "parameters": object{"type": "object", "properties": object{"city": object{"type": "string"}}}}}
+
+// TestChatTools lends the model a tool of the client's, who runs it.
+func TestChatTools(t *testing.T) {
+	s := open(t, t.TempDir())
+	s.play = func(last string) scripted.Step {
+		if last == "sunny" {
+			return scripted.Say("it is sunny")
+		}
+		return scripted.Join(scripted.Say("I look."), scripted.Call("call_1", "weather", `{"city":"Graz"}`))
+	}
+	messages := []object{says("user", "the weather?")}
+	body := object{"model": "main", "messages": messages, "tools": []object{weather}}
+	out := s.answer("POST", "/v1/chat/completions", body)
+	if at(out, "choices", 0, "finish_reason") != "tool_calls" || at(out, "choices", 0, "message", "content") != "I look." {
+		t.Errorf("the answer is %v", out)
+	}
+	call := at(out, "choices", 0, "message", "tool_calls", 0)
+	if at(call, "function", "name") != "weather" || at(call, "function", "arguments") != `{"city":"Graz"}` || at(call, "id") != "call_1" {
+		t.Errorf("the call is %v", call)
+	}
+	if tools := s.last().Tools; len(tools) != 1 || tools[0].Name != "weather" {
+		t.Errorf("the model has the tools %v", tools)
+	}
+	reply, _ := at(out, "choices", 0, "message").(object)
+	body["messages"] = append(messages, reply, object{"role": "tool", "tool_call_id": "call_1", "content": "sunny"})
+	text, id := s.chat(body)
+	s.want(text, "it is sunny")
+	if id != at(out, "firn", "session") {
+		t.Error("the result went to another session")
+	}
+	s.want(s.log(id), "user: the weather?\nassistant: I look.\ntoolResult: \nassistant: it is sunny")
+}
+
+// TestAgentsTools lets the agent use its own tools: the client sees what it says
+// before and after.
+func TestAgentsTools(t *testing.T) {
+	s := open(t, t.TempDir())
+	s.play = func(last string) scripted.Step {
+		if last == "sum" {
+			return scripted.Join(scripted.Say("Let me see."), scripted.Call("c1", "calc", `{"expression":"6*7"}`))
+		}
+		return scripted.Say("It is " + last)
+	}
+	messages := []object{says("user", "sum")}
+	text, id := s.chat(object{"messages": messages})
+	if !strings.HasPrefix(text, "Let me see.\n\nIt is ") || !strings.Contains(text, "42") {
+		t.Errorf("the answer is %q", text)
+	}
+	s = s.reopen()
+	_, same := s.chat(object{"messages": append(messages, says("assistant", text), says("user", "on"))})
+	s.want(same, id)
+}
+
+// TestBareModel asks a model and no agent.
+func TestBareModel(t *testing.T) {
+	s := open(t, t.TempDir())
+	info := scripted.Info()
+	name := info.Provider + "/" + info.Name
+	for _, model := range []string{name, info.Name} {
+		s.chat(object{"model": model, "max_tokens": 77, "messages": []object{says("developer", "Be brief."), says("user", "hi")}})
+		if got := s.last(); got.Window.System != "Be brief." || len(got.Tools) != 0 || got.MaxTokens != 77 {
+			t.Errorf("%s: the model was told %q, and has %v", model, got.Window.System, got.Tools)
+		}
+	}
+	s.chat(object{"model": "main", "tool_choice": "none", "messages": []object{says("user", "hi")}})
+	if got := s.last(); len(got.Tools) != 0 {
+		t.Errorf("the model has %v", got.Tools)
+	}
+}
+
+// TestRefusals are in OpenAI's shape, also at the door.
+func TestRefusals(t *testing.T) {
+	s := open(t, t.TempDir())
+	hello := []object{says("user", "hi")}
+	const path = "/v1/chat/completions"
+	code := s.refused(http.StatusNotFound, "POST", path, object{"model": "gpt-17", "messages": hello})
+	if code["code"] != "model_not_found" || code["param"] != "model" || code["type"] != "invalid_request_error" {
+		t.Errorf("it says %v", code)
+	}
+	s.refused(http.StatusNotFound, "POST", path, object{"model": "no/such", "messages": hello})
+	if n := s.sessions(); n != 0 {
+		t.Errorf("what was refused left %d sessions", n)
+	}
+	for param, body := range map[string]object{
+		"n":               {"n": 2, "messages": hello},
+		"stop":            {"stop": "x", "messages": hello},
+		"response_format": {"response_format": object{"type": "json_object"}, "messages": hello},
+		"messages":        {"messages": []object{says("user", "x"), says("assistant", "y")}},
+		"tool_choice":     {"tool_choice": "required", "messages": hello},
+		"tools":           {"tools": []object{{"type": "web_search"}}, "messages": hello},
+	} {
+		if got := s.refused(http.StatusBadRequest, "POST", path, body); got["param"] != param {
+			t.Errorf("%s: it says %v", param, got)
+		}
+	}
+	s.refused(http.StatusBadRequest, "POST", path, object{"messages": []object{{"role": "user", "content": []object{{"type": "image_url", "image_url": object{"url": "http://example.org/x.png"}}}}}})
+	s.refused(http.StatusBadRequest, "POST", path, object{"messages": "x"})
+	if got := s.refused(http.StatusUnauthorized, "POST", path, object{"messages": hello}, "Authorization", "Bearer nobody"); got["code"] != "invalid_api_key" {
+		t.Errorf("it says %v", got)
+	}
+	s.refused(http.StatusForbidden, "POST", path, object{"messages": hello}, "Origin", "http://evil.example")
+}
+
+// TestStream streams a chat: pieces, why it ended, what was used, and the end.
+func TestStream(t *testing.T) {
+	s := open(t, t.TempDir())
+	s.play = func(string) scripted.Step { return scripted.Think("hm", "one two three") }
+	response, body := s.ask("POST", "/v1/chat/completions", object{
+		"model": "main", "stream": true, "stream_options": object{"include_usage": true}, "messages": []object{says("user", "count")},
+	})
+	if got := response.Header.Get("Content-Type"); got != "text/event-stream" || response.Header.Get("X-Firn-Session") == "" {
+		t.Errorf("the header is %v", response.Header)
+	}
+	var text, thought, finish string
+	var usage, last any
+	n := 0
+	for e, err := range sse.Read(strings.NewReader(body)) {
+		s.must(err)
+		n++
+		if string(e.Data) == "[DONE]" {
+			last = "done"
+			continue
+		}
+		last = nil
+		var chunk object
+		s.must(json.Unmarshal(e.Data, &chunk))
+		piece, _ := at(chunk, "choices", 0, "delta", "content").(string)
+		text += piece
+		piece, _ = at(chunk, "choices", 0, "delta", "reasoning_content").(string)
+		thought += piece
+		if reason, ok := at(chunk, "choices", 0, "finish_reason").(string); ok {
+			finish = reason
+		}
+		if u := chunk["usage"]; u != nil {
+			usage = at(u, "total_tokens")
+		}
+	}
+	if text != "one two three" || thought != "hm" || finish != "stop" || usage == nil || last != "done" || n < 6 {
+		t.Errorf("%d events: %q, %q, %q, %v, %v", n, text, thought, finish, usage, last)
+	}
+}
+
+// TestFailingModel tells what went wrong: with a status if nothing was sent, in
+// the stream if something was.
+func TestFailingModel(t *testing.T) {
+	s := open(t, t.TempDir())
+	s.play = func(string) scripted.Step { return scripted.Fail(firn.ErrUnsupported) }
+	s.refused(http.StatusConflict, "POST", "/v1/chat/completions", object{"stream": true, "messages": []object{says("user", "x")}})
+	first := true
+	s.play = func(string) scripted.Step {
+		if step := scripted.Cut(2, scripted.Say("one two three four")); first {
+			first = false
+			return step
+		}
+		return scripted.Fail(firn.ErrUnsupported)
+	}
+	_, body := s.ask("POST", "/v1/chat/completions", object{"stream": true, "messages": []object{says("user", "x")}})
+	if !strings.Contains(body, `data: {"error":{`) || strings.Contains(body, "[DONE]") {
+		t.Errorf("the stream is %s", body)
+	}
+}
+
+// TestModels lists models and agents in both shapes.
+func TestModels(t *testing.T) {
+	s := open(t, t.TempDir())
+	out := s.answer("GET", "/v1/models", nil)
+	names := map[any]bool{}
+	data, _ := out["data"].([]any)
+	for _, m := range data {
+		names[at(m, "id")] = at(m, "object") == "model"
+	}
+	info := scripted.Info()
+	name := info.Provider + "/" + info.Name
+	if !names["main"] || !names["work"] || !names[name] || out["object"] != "list" || at(out, "items", 0, "id") != name {
+		t.Errorf("the models are %v", out)
+	}
+	if got := s.answer("GET", "/v1/models/main", nil); got["owned_by"] != "firn" {
+		t.Errorf("main is %v", got)
+	}
+	s.refused(http.StatusNotFound, "GET", "/v1/models/nobody", nil)
+	models, err := s.owner.Models(t.Context())
+	if err != nil || len(models) != 1 {
+		t.Errorf("the client reads %v, %v", models, err)
+	}
+}
+
+// TestScopes keeps who may only read, or is bound elsewhere, from talking.
+func TestScopes(t *testing.T) {
+	s := open(t, t.TempDir())
+	hello := object{"messages": []object{says("user", "hi")}}
+	reader, err := s.owner.CreateToken(t.Context(), wire.NewToken{Name: "reader", Scope: wire.ScopeRead})
+	s.must(err)
+	s.refused(http.StatusForbidden, "POST", "/v1/chat/completions", hello, "Authorization", "Bearer "+reader.Secret)
+	bound, err := s.owner.CreateToken(t.Context(), wire.NewToken{Name: "bound", Scope: wire.ScopeWrite, Agents: []string{"work"}})
+	s.must(err)
+	s.refused(http.StatusForbidden, "POST", "/v1/chat/completions", hello, "Authorization", "Bearer "+bound.Secret)
+	hello["model"] = "work"
+	_, id := s.chat(hello, "Authorization", "Bearer "+bound.Secret)
+	hello["model"] = "main"
+	_, secret := s.chat(hello)
+	s.refused(http.StatusNotFound, "GET", "/v1/conversations/conv_"+secret, nil, "Authorization", "Bearer "+bound.Secret)
+	s.answer("GET", "/v1/conversations/conv_"+id, nil, "Authorization", "Bearer "+bound.Secret)
+}
+
+// TestOwner lets the owner in without a token, and nobody in who says so: what is
+// asked inside is asked as whoever asked outside.
+func TestOwner(t *testing.T) {
+	s := open(t, t.TempDir())
+	ask := func(handler http.Handler, token string) int {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/v1/chat/completions", strings.NewReader(`{"messages":[{"role":"user","content":"hi"}]}`))
+		r.Header.Set("Content-Type", "application/json")
+		if token != "" {
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		return w.Code
+	}
+	if got := ask(api.Owner(s.handler), ""); got != http.StatusOK {
+		t.Errorf("the owner gets %d", got)
+	}
+	if got := ask(s.handler, ""); got != http.StatusUnauthorized {
+		t.Errorf("nobody gets %d", got)
+	}
+	reader, err := s.owner.CreateToken(t.Context(), wire.NewToken{Name: "reader", Scope: wire.ScopeRead})
+	s.must(err)
+	if got := ask(api.Owner(s.handler), reader.Secret); got != http.StatusForbidden {
+		t.Errorf("the owner with a token that may only read gets %d", got)
+	}
+}

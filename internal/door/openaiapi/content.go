@@ -1,0 +1,85 @@
+package openaiapi
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"firn.dev"
+	"firn.dev/internal/base/rawjson"
+)
+
+// contentPart is a part of a message in either of OpenAI's two APIs.
+type contentPart struct {
+	Type    string `json:"type"`
+	Text    string `json:"text"`
+	Refusal string `json:"refusal"`
+	// ImageURL is a string, or an object with a member url.
+	ImageURL json.RawMessage `json:"image_url"`
+}
+
+// contentParts reads the content of a message: a string, or parts.
+func contentParts(raw json.RawMessage) ([]firn.Part, error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil, nil
+	}
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return textPart(text), nil
+	}
+	var all []contentPart
+	if err := rawjson.Unmarshal(raw, &all, true); err != nil {
+		return nil, errors.New("the content is neither a text nor a list of parts")
+	}
+	var parts []firn.Part
+	for _, p := range all {
+		switch p.Type {
+		case "text", "input_text", "output_text":
+			parts = append(parts, textPart(p.Text)...)
+		case "refusal":
+			parts = append(parts, textPart(p.Refusal)...)
+		case "image_url", "input_image":
+			image, err := imagePart(p.ImageURL)
+			if err != nil {
+				return nil, err
+			}
+			parts = append(parts, image)
+		default:
+			return nil, fmt.Errorf("parts of the type %s are not taken", quoted(p.Type))
+		}
+	}
+	return parts, nil
+}
+
+func textPart(text string) []firn.Part {
+	if text == "" {
+		return nil
+	}
+	clean, _ := firn.CleanText(text)
+	return []firn.Part{firn.Text{Text: clean}}
+}
+
+// imagePart reads an image. The image must be in the request itself; URLs are not fetched.
+func imagePart(raw json.RawMessage) (firn.Part, error) {
+	var url string
+	if json.Unmarshal(raw, &url) != nil {
+		var object struct {
+			URL string `json:"url"`
+		}
+		if err := rawjson.Unmarshal(raw, &object, true); err != nil {
+			return nil, errors.New("an image has no address")
+		}
+		url = object.URL
+	}
+	rest, ok := strings.CutPrefix(url, "data:")
+	kind, data, packed := strings.Cut(rest, ";base64,")
+	if !ok || !packed || !strings.HasPrefix(kind, "image/") {
+		return nil, errors.New("images must be sent as data:image/…;base64,…; nothing is fetched from elsewhere")
+	}
+	if _, err := base64.StdEncoding.DecodeString(data); err != nil {
+		return nil, errors.New("an image is not base64")
+	}
+	return firn.Image{MimeType: kind, Data: data}, nil
+}

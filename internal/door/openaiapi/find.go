@@ -1,0 +1,184 @@
+package openaiapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/internal/formats/dialect/native"
+	"firn.dev/wire"
+)
+
+// Limits of the search for a conversation in the log: the number of sessions with the same
+// opening, and how far back each is read.
+const (
+	mostSessions = 20
+	mostEntries  = 5000
+)
+
+// opening returns the digest of the beginning of a client's conversation. It is part of the
+// session key, so that sessions with the same beginning can be found.
+func (v *exchange) opening(user string, who choice, t *transcript) string {
+	first := digest{}
+	for i, m := range t.messages {
+		if m.Role == firn.RoleAssistant {
+			first = first.with(t.messages[:i]...)
+			break
+		}
+		if i == len(t.messages)-1 {
+			first = first.with(t.messages...)
+		}
+	}
+	salt := firn.Message{Role: "client", Parts: []firn.Part{firn.Text{Text: strings.Join([]string{v.who, user, who.agent, who.model}, "\x00")}}}
+	return first.with(salt).String()[:16]
+}
+
+// find returns where a conversation that ends with an answer continues, from memory or from
+// the log. It returns false if the conversation is unknown or too old.
+func (v *exchange) find(opening string, history []firn.Message) (position, bool, error) {
+	whole := digest{}.with(history...)
+	if at, ok := v.door.memory.get(opening + whole.String()); ok {
+		return at, true, nil
+	}
+	asked := digest{}.with(history[:len(history)-1]...)
+	answer := history[len(history)-1]
+	for s, err := range v.c.Sessions(v.r.Context(), client.Query{Text: keyPrefix + opening, Limit: mostSessions}) {
+		if err != nil {
+			return position{}, false, err
+		}
+		entry, err := v.findIn(s.ID, asked.String(), answer)
+		if err != nil {
+			return position{}, false, err
+		}
+		if entry != "" {
+			return position{session: s.ID, entry: entry}, true, nil
+		}
+	}
+	return position{}, false, nil
+}
+
+// findIn searches a session for an answer to the question marked with digest asked. It
+// reads from the end, where the question most likely is.
+func (v *exchange) findIn(id firn.ID, asked string, answer firn.Message) (firn.EntryID, error) {
+	b := newBranch()
+	needle := []byte(`"` + asked + `"`)
+	for e, err := range v.c.Entries(v.r.Context(), id, client.EntryQuery{View: wire.ViewDisk, Back: true, Limit: mostEntries}) {
+		if err != nil {
+			return "", err
+		}
+		entry, err := native.New().Decode(e.Line)
+		if err != nil {
+			continue // a gap
+		}
+		if bytes.Contains(e.Line, needle) && markOf(entry) == asked {
+			if found := b.answer(entry.ID, func(m firn.Message) bool { return sameMessage(m, answer) }); found != "" {
+				return found, nil
+			}
+		}
+		b.add(entry)
+	}
+	return "", nil
+}
+
+// markOf returns the digest that an entry is marked with.
+func markOf(e firn.Entry) string {
+	var m mark
+	if json.Unmarshal(e.Extra.Get(markField), &m) != nil {
+		return ""
+	}
+	return m.History
+}
+
+// sameMessage reports whether two messages have the same content.
+func sameMessage(a, b firn.Message) bool { return digest{}.with(a) == digest{}.with(b) }
+
+// branch holds the entries of a session after some position.
+type branch struct {
+	entries map[firn.EntryID]firn.Entry
+	// answers are the complete, visible answers of the assistant, latest first.
+	answers []firn.EntryID
+	hidden  map[firn.EntryID]bool
+}
+
+func newBranch() branch {
+	return branch{entries: make(map[firn.EntryID]firn.Entry), hidden: make(map[firn.EntryID]bool)}
+}
+
+// add adds an entry in front of the others. Entries are added in reverse order, so
+// tombstones are seen before their targets.
+func (b *branch) add(e firn.Entry) {
+	if e.ID == "" {
+		return
+	}
+	b.entries[e.ID] = e
+	if b.hidden[e.ID] {
+		return
+	}
+	switch body := e.Body.(type) {
+	case *firn.Tombstone:
+		b.hidden[body.Target] = true
+	case *firn.Message:
+		if body.Role == firn.RoleAssistant && body.Error == "" {
+			b.answers = append(b.answers, e.ID)
+		}
+	}
+}
+
+// answer returns the latest matching answer to a question, or "" if there is none.
+func (b *branch) answer(question firn.EntryID, fits func(firn.Message) bool) firn.EntryID {
+	for _, id := range b.answers {
+		if m, ok := b.clientMessage(question, id); ok && fits(m) {
+			return id
+		}
+	}
+	return ""
+}
+
+// clientMessage returns the message that a client received for a turn from question to
+// answer: the text of all its rounds, and the tool calls of the last.
+func (b *branch) clientMessage(question, answer firn.EntryID) (firn.Message, bool) {
+	var texts []string
+	out := firn.Message{Role: firn.RoleAssistant}
+	for id := answer; id != question; {
+		e, ok := b.entries[id]
+		if !ok {
+			return out, false
+		}
+		if m, ok := e.Body.(*firn.Message); ok {
+			switch {
+			case m.Role == firn.RoleUser || markOf(e) != "":
+				return out, false // of another turn
+			case m.Role == firn.RoleAssistant && m.Error == "":
+				texts = append([]string{m.Text()}, texts...)
+			}
+		}
+		id = e.Parent
+	}
+	if text := joinRounds(texts); text != "" {
+		out.Parts = append(out.Parts, firn.Text{Text: text})
+	}
+	if m, ok := b.entries[answer].Body.(*firn.Message); ok {
+		for _, p := range m.Parts {
+			if call, ok := p.(firn.ToolCall); ok {
+				out.Parts = append(out.Parts, call)
+			}
+		}
+	}
+	return out, true
+}
+
+// joinRounds joins the texts of the rounds of a turn.
+func joinRounds(texts []string) string {
+	var said []string
+	for _, t := range texts {
+		if strings.TrimSpace(t) != "" {
+			said = append(said, t)
+		}
+	}
+	return strings.Join(said, roundBreak)
+}
+
+// roundBreak separates the texts before and after tool calls.
+const roundBreak = "\n\n"

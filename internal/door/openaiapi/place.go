@@ -1,0 +1,181 @@
+package openaiapi
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/wire"
+)
+
+// keyPrefix is the prefix of the keys of sessions created through this API.
+const keyPrefix = "openai:"
+
+// keyFor returns the key of an agent's session with the given name.
+func keyFor(agent, name string) string {
+	if agent == "" {
+		return keyPrefix + name // the default agent's
+	}
+	return "agent:" + agent + ":" + keyPrefix + name
+}
+
+// freshKey returns an unused key. It starts with the opening of the conversation, so that
+// the session can be found again.
+func freshKey(agent, opening string) string {
+	return keyFor(agent, opening+"-"+strings.ToLower(rand.Text()[:10]))
+}
+
+// createSession creates a session.
+func (v *exchange) createSession(who choice, opening string) (position, error) {
+	s, err := v.c.NewSession(v.r.Context(), wire.NewSession{Key: freshKey(who.agent, opening)})
+	if err != nil {
+		return position{}, err
+	}
+	at := endOf(s)
+	if err := v.checkModel(&at, who); err != nil {
+		_, _ = v.c.Remove(v.r.Context(), s.ID, wire.Remove{Reason: "it was begun for a model that there is not"}) // it is empty
+		return at, err
+	}
+	return at, nil
+}
+
+// endOf returns the end of a session.
+func endOf(s wire.Session) position {
+	at := position{session: s.ID}
+	if s.State != nil {
+		at.model = s.State.Provider + "/" + s.State.Model
+	}
+	return at
+}
+
+// resolveSession returns the session that the client names by key, ID or a name of its own,
+// and creates it if necessary. fresh is true if the session has no messages.
+func (v *exchange) resolveSession(name string, who choice) (at position, fresh bool, err error) {
+	ctx := v.r.Context()
+	if len(name) > 256 {
+		return position{}, false, badRequest("session", "the name of the session has more than 256 bytes")
+	}
+	var s wire.Session
+	if strings.HasPrefix(name, "agent:") {
+		s, err = v.c.NewSession(ctx, wire.NewSession{Key: name})
+	} else if firn.ID(name).Check() == nil && len(name) >= 32 { // only a full ID
+		s, err = v.c.Session(ctx, name)
+		if wire.KindOf(err) == wire.NotFound && err != nil {
+			s, err = v.c.NewSession(ctx, wire.NewSession{Key: keyFor(who.agent, escapeName(name))})
+		}
+	} else {
+		s, err = v.c.NewSession(ctx, wire.NewSession{Key: keyFor(who.agent, escapeName(name))})
+	}
+	if err != nil {
+		return position{}, false, err
+	}
+	if err := checkAgent(s, who); err != nil {
+		return position{}, false, err
+	}
+	at = endOf(s)
+	err = v.checkModel(&at, who)
+	return at, s.State != nil && s.State.Turns == 0, err
+}
+
+// checkAgent rejects an agent that does not own the session.
+func checkAgent(s wire.Session, who choice) error {
+	if who.agent != "" && s.Agent != "" && s.Agent != who.agent {
+		return badRequest("model", "the session belongs to the agent %s, not to %s", quoted(s.Agent), quoted(who.agent))
+	}
+	return nil
+}
+
+// escapeName encodes a name for use in a key, without collisions: characters other than
+// letters, digits and dashes are replaced by their numbers.
+func escapeName(name string) string {
+	const digits = "0123456789abcdef"
+	var b strings.Builder
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '-':
+			b.WriteByte(c)
+		default:
+			b.WriteByte('_')
+			b.WriteByte(digits[c>>4])
+			b.WriteByte(digits[c&15])
+		}
+	}
+	return b.String()
+}
+
+// tries is the number of attempts to append in case of conflicts.
+const tries = 3
+
+// put appends entries where the conversation continues, and returns the session. If another
+// client continued from there, the entries start a new branch; if another turn is about to
+// start there, they go to a new session.
+func (v *exchange) put(at position, who choice, entries []firn.Entry) (firn.ID, error) {
+	ctx := v.r.Context()
+	spelt, err := lines(entries)
+	if err != nil {
+		return "", err
+	}
+	batch := wire.NewEntries{Entries: spelt}
+	if at.entry == "" {
+		_, err := v.c.Append(ctx, at.session, client.Any, batch)
+		return at.session, err
+	}
+	for range tries {
+		end, err := v.goTo(ctx, at)
+		if wire.KindOf(err) == wire.Busy && err != nil {
+			break
+		}
+		if err == nil {
+			_, err = v.c.Append(ctx, at.session, end, batch)
+		}
+		if !errors.Is(err, firn.ErrConflict) {
+			return at.session, err
+		}
+	}
+	fork, err := v.c.Fork(ctx, at.session, wire.Fork{At: at.entry, Key: freshKey(who.agent, "fork")})
+	if err != nil {
+		return "", err
+	}
+	_, err = v.c.Append(ctx, fork.ID, client.Any, batch)
+	return fork.ID, err
+}
+
+// goTo moves the head of a session to an entry and returns the end of the session.
+func (v *exchange) goTo(ctx context.Context, at position) (firn.Pos, error) {
+	last, end, err := v.tip(ctx, at.session)
+	if err != nil || last == at.entry {
+		return end, err
+	}
+	moved, err := v.c.Rewind(ctx, at.session, wire.Move{To: at.entry})
+	return moved.End, err
+}
+
+// tip returns the last message of a session's branch, which may be followed by titles,
+// compactions and the like, and the end of the session.
+func (v *exchange) tip(ctx context.Context, id firn.ID) (last firn.EntryID, end firn.Pos, err error) {
+	const enough = 20
+	page, err := v.c.EntriesPage(ctx, id, client.EntryQuery{View: wire.ViewBranch, Back: true, Limit: enough})
+	if err != nil {
+		return "", 0, err
+	}
+	for _, e := range page.Items {
+		end = max(end, e.Next)
+		var entry struct {
+			Type firn.Kind    `json:"type"`
+			ID   firn.EntryID `json:"id"`
+		}
+		if last != "" || json.Unmarshal(e.Line, &entry) != nil {
+			continue
+		}
+		switch entry.Type {
+		case firn.KindTitle, firn.KindLabel, firn.KindModelChange, firn.KindThinkingChange, firn.KindCustom, firn.KindCompaction, firn.KindTombstone, firn.KindHead:
+		default:
+			last = entry.ID
+		}
+	}
+	return last, end, nil
+}

@@ -1,0 +1,271 @@
+package openaiapi_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/client"
+	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/door/api"
+	"firn.dev/internal/door/openaiapi"
+	"firn.dev/internal/door/token"
+	"firn.dev/internal/formats/dialect/native"
+	"firn.dev/internal/gateway"
+	"firn.dev/provider"
+	"firn.dev/provider/scripted"
+	"firn.dev/store"
+	"firn.dev/store/filestore"
+	"firn.dev/tool"
+	"firn.dev/wire"
+)
+
+// stand is a gateway on a model that a test plays, over HTTP.
+type stand struct {
+	t       *testing.T
+	home    string
+	st      store.Store
+	g       *gateway.Gateway
+	handler *api.HTTP
+	server  *httptest.Server
+	token   string
+	owner   *client.Client
+
+	mu sync.Mutex
+	// asked is what the model was asked.
+	asked []provider.Request
+	// play, if not nil, is how the next requests are answered.
+	play func(last string) scripted.Step
+}
+
+// open opens a home.
+func open(t *testing.T, home string) *stand {
+	t.Helper()
+	return openAgain(t, home, "")
+}
+
+// openAgain opens a home that has a token already.
+func openAgain(t *testing.T, home, secret string) *stand {
+	t.Helper()
+	s := &stand{t: t, home: home}
+	var err error
+	s.st, err = filestore.Open(home, filestore.Options{})
+	s.must(err)
+	var model *scripted.Model
+	model = scripted.Func(scripted.Info(), func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
+		return model.Play(ctx, req, s.step(req))
+	})
+	models := func(name, id string) (provider.Model, error) {
+		if info := model.Info(); name == info.Provider && id == info.Name {
+			return model, nil
+		}
+		return nil, firn.ErrNotFound
+	}
+	info := model.Info()
+	s.g, err = gateway.New(gateway.Options{Store: s.st, Dialect: native.New(), Home: home, Setup: gateway.Setup{
+		Default: "main", Models: models, Known: []wire.Model{{ID: info.Provider + "/" + info.Name, Window: info.Window}},
+		Agents: map[string]*agent.Agent{
+			"main": {Name: "main", Store: s.st, Model: model, Models: models, NoTitles: true, System: "You are main.", Tools: []tool.Tool{tool.Calc()}},
+			"work": {Name: "work", Store: s.st, Model: model, Models: models, NoTitles: true},
+		},
+	}})
+	s.must(err)
+	tokens, err := token.Open(context.Background(), token.NewFile(vfs.OS{}, api.TokensPath(home)), nil)
+	s.must(err)
+	s.handler = api.Handler(s.g, api.Config{Tokens: tokens, OpenAI: openaiapi.New(nil).Handler})
+	s.server = httptest.NewServer(s.handler)
+	if s.token = secret; secret == "" {
+		made, err := tokens.Create(context.Background(), wire.NewToken{Name: "client", Scope: wire.ScopeWrite})
+		s.must(err)
+		s.token = made.Secret
+	}
+	s.owner, err = client.New(client.Options{Transport: client.InProcess(api.Owner(s.handler))})
+	s.must(err)
+	t.Cleanup(func() { s.close() })
+	return s
+}
+
+// step is how a request is answered: by what the test plays, or with an echo.
+func (s *stand) step(req provider.Request) scripted.Step {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = append(s.asked, req)
+	last := ""
+	for _, it := range req.Window.Items {
+		if it.Message.Role == firn.RoleUser || it.Message.Role == firn.RoleToolResult {
+			last = it.Message.Text()
+			for _, p := range it.Message.Parts {
+				if r, ok := p.(firn.ToolResult); ok {
+					last = firn.JoinText(r.Content)
+				}
+			}
+		}
+	}
+	if s.play != nil {
+		return s.play(last)
+	}
+	return scripted.Say("re: " + last)
+}
+
+func (s *stand) must(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// close lets everything go, once.
+func (s *stand) close() {
+	if s.server == nil {
+		return
+	}
+	s.server.Close()
+	s.server = nil
+	s.owner.Close()
+	s.must(s.g.Close(context.Background()))
+	s.must(s.st.Close())
+}
+
+// reopen is the stand after a restart: another process would see the same.
+func (s *stand) reopen() *stand {
+	s.t.Helper()
+	s.close()
+	return openAgain(s.t, s.home, s.token)
+}
+
+// ask asks, and returns the status and the body.
+func (s *stand) ask(method, path string, body any, header ...string) (*http.Response, string) {
+	s.t.Helper()
+	var in io.Reader
+	if body != nil {
+		data, err := json.Marshal(body)
+		s.must(err)
+		in = bytes.NewReader(data)
+	}
+	r, err := http.NewRequestWithContext(s.t.Context(), method, s.server.URL+path, in)
+	s.must(err)
+	r.Header.Set("Authorization", "Bearer "+s.token)
+	if body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	response, err := http.DefaultClient.Do(r)
+	s.must(err)
+	defer response.Body.Close()
+	data, err := io.ReadAll(response.Body)
+	s.must(err)
+	return response, string(data)
+}
+
+// object is a JSON object.
+type object = map[string]any
+
+// answer asks for something that must go well.
+func (s *stand) answer(method, path string, body any, header ...string) object {
+	s.t.Helper()
+	response, data := s.ask(method, path, body, header...)
+	if response.StatusCode != http.StatusOK {
+		s.t.Fatalf("%s %s: %d %s", method, path, response.StatusCode, data)
+	}
+	var out object
+	s.must(json.Unmarshal([]byte(data), &out))
+	return out
+}
+
+// refused asks for something that must not be done.
+func (s *stand) refused(status int, method, path string, body any, header ...string) object {
+	s.t.Helper()
+	response, data := s.ask(method, path, body, header...)
+	var out struct{ Error object }
+	if err := json.Unmarshal([]byte(data), &out); err != nil || response.StatusCode != status || out.Error["message"] == "" || out.Error["type"] == "" {
+		s.t.Errorf("%s %s: %d %s, want %d", method, path, response.StatusCode, data, status)
+	}
+	return out.Error
+}
+
+// at walks into a value of JSON.
+func at(v any, path ...any) any {
+	for _, step := range path {
+		switch step := step.(type) {
+		case string:
+			m, _ := v.(object)
+			v = m[step]
+		case int:
+			l, _ := v.([]any)
+			if step >= len(l) {
+				return nil
+			}
+			v = l[step]
+		}
+	}
+	return v
+}
+
+// says is a message.
+func says(role, text string) object { return object{"role": role, "content": text} }
+
+// chat sends messages, and returns the answer and the session.
+func (s *stand) chat(body object, header ...string) (text, session string) {
+	s.t.Helper()
+	out := s.answer("POST", "/v1/chat/completions", body, header...)
+	text, _ = at(out, "choices", 0, "message", "content").(string)
+	session, _ = at(out, "firn", "session").(string)
+	return text, session
+}
+
+// log tells what was said in a session, branch by branch.
+func (s *stand) log(id string) string {
+	s.t.Helper()
+	var lines []string
+	for e, err := range s.owner.Entries(s.t.Context(), firn.ID(id), client.EntryQuery{View: wire.ViewBranch}) {
+		s.must(err)
+		entry, err := native.New().Decode(e.Line)
+		s.must(err)
+		if m, ok := entry.Body.(*firn.Message); ok {
+			lines = append(lines, string(m.Role)+": "+m.Text())
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// sessions is how many sessions there are.
+func (s *stand) sessions() int {
+	s.t.Helper()
+	page, err := s.owner.SessionsPage(s.t.Context(), client.Query{})
+	s.must(err)
+	return len(page.Items)
+}
+
+// last is the last request of the model.
+func (s *stand) last() provider.Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asked[len(s.asked)-1]
+}
+
+// seen is what the model was sent, in short.
+func seen(req provider.Request) string {
+	var lines []string
+	for _, it := range req.Window.Items {
+		lines = append(lines, string(it.Message.Role)+": "+it.Message.Text())
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (s *stand) want(got, want string) {
+	s.t.Helper()
+	if got != want {
+		s.t.Errorf("it is\n%s\nwant\n%s", got, want)
+	}
+}

@@ -1,0 +1,213 @@
+package openaiapi
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"firn.dev"
+	"firn.dev/wire"
+)
+
+// listener receives the progress of a turn.
+type listener interface {
+	// keepAlive is called first, and then repeatedly while the turn is quiet.
+	keepAlive()
+	// text and think receive parts of the answer and of the reasoning. round is true if a
+	// new answer starts.
+	text(piece string, round bool)
+	think(piece string)
+}
+
+// How long to wait for the first part before the response is started, so that an error gets
+// its own status, and how often a quiet stream sends a sign of life.
+const (
+	held      = 2 * time.Second
+	heartbeat = 15 * time.Second
+)
+
+// ahead is the number of events buffered for a slow client.
+const ahead = 256
+
+// turn is the state of one turn.
+type turn struct {
+	to listener
+	// rounds is the text sent to the client per round; the last round is in progress.
+	rounds []string
+	// next is true if the next part starts a round; missed is true if parts of the current
+	// round were lost.
+	next, missed bool
+	answer       wire.Answer
+}
+
+// clientMessage returns everything that was sent to the client, as a message.
+func (t *turn) clientMessage() firn.Message {
+	m := firn.Message{Role: firn.RoleAssistant}
+	if text := joinRounds(t.rounds); text != "" {
+		m.Parts = append(m.Parts, firn.Text{Text: text})
+	}
+	for _, call := range t.answer.Pending {
+		m.Parts = append(m.Parts, firn.ToolCall{ID: call.Call, Name: call.Name, Arguments: call.Arguments})
+	}
+	return m
+}
+
+// run answers the pending messages of a session and reports the progress to a listener. If
+// the client disconnects, the turn is stopped.
+func (v *exchange) run(p *placed, terms wire.Terms, to listener) (*turn, error) {
+	id := p.at.session
+	ctx, cancel := context.WithCancel(v.r.Context())
+	events := v.follow(ctx, id, terms)
+	defer func() {
+		cancel()
+		for range events { // drain, so that the sender can finish
+		}
+	}()
+	t := &turn{to: to, next: true}
+	quiet := time.NewTimer(held)
+	defer quiet.Stop()
+	for {
+		select {
+		case h, ok := <-events:
+			if !ok {
+				return t, v.stopAbandoned(id)
+			}
+			if h.err != nil {
+				return t, v.turnError(p, t, h.err)
+			}
+			p.turnStarted()
+			if t.handle(h.event) {
+				return t, nil
+			}
+		case <-quiet.C:
+			to.keepAlive()
+			quiet.Reset(heartbeat)
+		case <-v.r.Context().Done():
+			return t, v.stopAbandoned(id)
+		}
+	}
+}
+
+// turnError handles a turn that could not be completed. If nothing was left to answer,
+// another client's turn in a shared session has answered the message, and its answer is
+// used.
+func (v *exchange) turnError(p *placed, t *turn, err error) error {
+	if v.r.Context().Err() != nil {
+		return v.stopAbandoned(p.at.session)
+	}
+	if !p.shared || wire.KindOf(err) != wire.Invalid {
+		return err
+	}
+	found, look := v.answerTo(p.at.session, p.question)
+	if look != nil || found.answer == "" {
+		return err
+	}
+	t.answer = found.turnAnswer(p.at.session)
+	t.flushRest()
+	return nil
+}
+
+// turnEvent is an event of a turn, or the error that ended it.
+type turnEvent struct {
+	event wire.Event
+	err   error
+}
+
+// follow runs a turn and returns its events, until ctx ends.
+func (v *exchange) follow(ctx context.Context, id firn.ID, terms wire.Terms) <-chan turnEvent {
+	events := make(chan turnEvent, ahead)
+	go func() {
+		defer close(events)
+		for e, err := range v.c.StreamTurn(ctx, id, wire.Turn{Terms: &terms}) {
+			select {
+			case events <- turnEvent{e, err}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return events
+}
+
+// stopTimeout limits the time to stop an abandoned turn.
+const stopTimeout = 5 * time.Second
+
+// stopAbandoned stops the turn of a client that disconnected.
+func (v *exchange) stopAbandoned(id firn.ID) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(v.r.Context()), stopTimeout)
+	defer cancel()
+	_, _ = v.c.Stop(ctx, id) // the client is gone
+	if cause := context.Cause(v.r.Context()); cause != nil {
+		return cause
+	}
+	return &wire.Problem{Kind: wire.Internal, Message: "the turn broke off, and the gateway did not say why"}
+}
+
+// handle processes an event and reports whether the turn is over.
+func (t *turn) handle(e wire.Event) bool {
+	switch e.Name {
+	case wire.DeltaText:
+		t.piece(dataOf[wire.Delta](e).Text)
+	case wire.DeltaThinking:
+		t.to.think(dataOf[wire.Delta](e).Text)
+	case wire.ToolStarted, wire.ToolCompleted, wire.Retry:
+		t.next = true
+	case wire.Gap:
+		t.missed = true
+	case wire.TurnCompleted:
+		t.answer = dataOf[wire.Answer](e)
+		t.flushRest()
+		return true
+	}
+	return false
+}
+
+// piece sends a part of an answer.
+func (t *turn) piece(text string) {
+	if text == "" || t.missed {
+		return
+	}
+	if t.next {
+		t.rounds = append(t.rounds, "")
+	}
+	t.to.text(text, t.next && len(t.rounds) > 1)
+	t.next = false
+	t.rounds[len(t.rounds)-1] += text
+}
+
+// flushRest sends the part of the answer that was not streamed.
+func (t *turn) flushRest() {
+	last := ""
+	if n := len(t.rounds); n > 0 && !t.next {
+		last = t.rounds[n-1]
+	}
+	missed := t.missed
+	t.missed = false
+	text := t.answer.Text
+	switch {
+	case t.answer.Silent || strings.TrimSpace(text) == "":
+	case last == "":
+		t.next = true
+		t.piece(text)
+	case missed && strings.HasPrefix(text, last):
+		t.piece(text[len(last):])
+	case missed:
+		t.next = true
+		t.piece(text)
+	}
+}
+
+// dataOf decodes the data of an event. It returns the zero value if that fails.
+func dataOf[T any](e wire.Event) T {
+	var data T
+	_ = json.Unmarshal(e.Data, &data)
+	return data
+}
+
+// nopListener is the listener for a client that waits for the complete answer.
+type nopListener struct{}
+
+func (nopListener) keepAlive()        {}
+func (nopListener) text(string, bool) {}
+func (nopListener) think(string)      {}

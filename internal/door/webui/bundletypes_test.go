@@ -1,0 +1,164 @@
+package webui
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var updateTypes = flag.Bool("update-types", false, "write src/api.gen.ts anew from docs/openapi.json")
+
+const (
+	descriptionFile = "../../../docs/openapi.json"
+	typesFile       = "src/api.gen.ts"
+)
+
+// The pages know the words of the protocol from its description, as every other
+// client of another language does; so a word that is renamed here does not
+// compile there.
+func TestTypesAreThoseOfTheDescription(t *testing.T) {
+	raw, err := os.ReadFile(descriptionFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := spellTypes(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *updateTypes {
+		if err := os.WriteFile(typesFile, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(typesFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != want {
+		t.Errorf("%s is not what %s says: run make web", typesFile, descriptionFile)
+	}
+}
+
+// schema is what of a JSON schema the description uses.
+type schema struct {
+	Ref         string             `json:"$ref"`
+	Type        any                `json:"type"` // a name, or several
+	Enum        []string           `json:"enum"`
+	Items       *schema            `json:"items"`
+	Properties  map[string]*schema `json:"properties"`
+	Required    []string           `json:"required"`
+	Additional  json.RawMessage    `json:"additionalProperties"`
+	Description string             `json:"description"`
+}
+
+// spellTypes says the schemas of a description in TypeScript.
+func spellTypes(description []byte) (string, error) {
+	var doc struct {
+		Components struct {
+			Schemas map[string]*schema `json:"schemas"`
+		} `json:"components"`
+	}
+	if err := json.Unmarshal(description, &doc); err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	b.WriteString("// Made from docs/openapi.json by `make web`. Do not edit.\n")
+	for _, name := range slices.Sorted(maps.Keys(doc.Components.Schemas)) {
+		s := doc.Components.Schemas[name]
+		if len(s.Properties) == 0 {
+			fmt.Fprintf(&b, "\nexport type %s = %s;\n", name, s.spell())
+			continue
+		}
+		fmt.Fprintf(&b, "\nexport interface %s {\n", name)
+		for _, member := range slices.Sorted(maps.Keys(s.Properties)) {
+			optional := "?"
+			if slices.Contains(s.Required, member) {
+				optional = ""
+			}
+			fmt.Fprintf(&b, "  %s%s: %s;\n", spellName(member), optional, s.Properties[member].spell())
+		}
+		b.WriteString("}\n")
+	}
+	return b.String(), nil
+}
+
+// spell says a schema as a type. What is not known of it is unknown there too.
+func (s *schema) spell() string {
+	if s.Ref != "" {
+		return s.Ref[strings.LastIndex(s.Ref, "/")+1:]
+	}
+	if len(s.Enum) > 0 {
+		var words []string
+		for _, e := range s.Enum {
+			words = append(words, fmt.Sprintf("%q", e))
+		}
+		return strings.Join(words, " | ")
+	}
+	switch t := s.Type.(type) {
+	case string:
+		return s.spellOne(t)
+	case []any:
+		var words []string
+		for _, one := range t {
+			words = append(words, s.spellOne(fmt.Sprint(one)))
+		}
+		return strings.Join(words, " | ")
+	}
+	return "unknown"
+}
+
+func (s *schema) spellOne(name string) string {
+	switch name {
+	case "integer", "number":
+		return "number"
+	case "string", "boolean", "null":
+		return name
+	case "array":
+		if s.Items == nil {
+			return "unknown[]"
+		}
+		item := s.Items.spell()
+		if strings.Contains(item, " ") {
+			item = "(" + item + ")"
+		}
+		return item + "[]"
+	case "object":
+		return s.spellObject()
+	}
+	return "unknown"
+}
+
+func (s *schema) spellObject() string {
+	if len(s.Properties) > 0 {
+		var members []string
+		for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+			optional := "?"
+			if slices.Contains(s.Required, name) {
+				optional = ""
+			}
+			members = append(members, spellName(name)+optional+": "+s.Properties[name].spell())
+		}
+		return "{ " + strings.Join(members, "; ") + " }"
+	}
+	var values schema
+	if json.Unmarshal(s.Additional, &values) == nil && values.Type != nil || values.Ref != "" {
+		return "Record<string, " + values.spell() + ">"
+	}
+	return "Record<string, unknown>"
+}
+
+// spellName quotes what is not a name by itself.
+func spellName(member string) string {
+	for i, r := range member {
+		letter := r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+		if !letter && (i == 0 || r < '0' || r > '9') {
+			return fmt.Sprintf("%q", member)
+		}
+	}
+	return member
+}

@@ -1,0 +1,161 @@
+package webtest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"firn.dev"
+	"firn.dev/wire"
+)
+
+// hold keeps what the page asks for from now on, if its address fits a pattern,
+// until it is released.
+func (b *tab) hold(pattern string) {
+	b.t.Helper()
+	get[bool](b, `(() => {
+		const real = window.fetch.bind(window);
+		window.held = [];
+		window.fetch = (url, o) => window.held && (`+pattern+`).test((o?.method ?? "GET") + " " + url)
+			? new Promise((done, fail) => window.held.push(() => real(url, o).then(done, fail)))
+			: real(url, o);
+		return true;
+	})()`)
+}
+
+// holds waits until something is held.
+func (b *tab) holds() {
+	b.t.Helper()
+	b.wait(`window.held.length > 0`)
+}
+
+// release lets go what was held, and holds nothing more.
+func (b *tab) release() {
+	b.t.Helper()
+	get[bool](b, `(() => { const all = window.held; window.held = null; all.forEach((f) => f()); return true })()`)
+}
+
+// TestTypingWhileSending: what is typed while a message is on its way is there
+// when it has arrived, and also what was not sent.
+func TestTypingWhileSending(t *testing.T) {
+	s := plainServer(t)
+	b := s.login(t)
+	b.open(toSession(s.begin(t, "Typing")))
+	b.settled()
+	box := a("textbox", "Message")
+	b.hold(`/POST .*\/turns/`)
+	b.say("The first message.")
+	b.holds()
+	b.insert("The second one.")
+	b.release()
+	b.once("The first message.")
+	b.wait(`!document.querySelector(".composer-send").disabled`)
+	b.wait(box + `.value === "The second one."`)
+
+	b.allow("/turns")
+	b.hold(`/POST .*\/turns/`)
+	get[bool](b, `(() => { const f = window.fetch; window.fetch = (u, o) => f(u, o).then((r) => { if (/turns/.test(u)) throw new TypeError("gone"); return r }); return true })()`)
+	b.key("\r")
+	b.holds()
+	b.insert("A third.")
+	b.release()
+	b.wait(box + `.value === "The second one.\n\nA third."`)
+}
+
+// TestLogoutWhileSending: a message that is on its way while somebody logs out is not
+// there as a draft for whoever is next.
+func TestLogoutWhileSending(t *testing.T) {
+	s := plainServer(t)
+	b := s.login(t)
+	b.open(toSession(s.begin(t, "Leaving")))
+	b.settled()
+	b.hold(`/POST .*\/turns/`)
+	get[bool](b, `(() => {
+		const f = window.fetch;
+		window.fetch = (u, o) => f(u, o).then((r) => {
+			if (!/turns/.test(u)) return r;
+			setTimeout(() => { window.told = true }); // after all that follows from it
+			throw new TypeError("gone");
+		});
+		return true;
+	})()`)
+	b.say("Nobody else's business.")
+	b.holds()
+	const kept = `Object.values(sessionStorage).join().includes("business")`
+	b.wait(kept)
+	b.click("button", "/^browser /")
+	b.click("menuitem", "Log out")
+	b.see("firn open")
+	b.wait("!" + kept)
+	b.allow("/turns")
+	b.release()
+	b.wait("window.told")
+	if get[bool](b, kept) {
+		t.Error("the message is there as a draft")
+	}
+}
+
+// TestOlderBesideRefresh: a log that is asked for again while older entries are on
+// their way has neither a hole nor anything twice.
+func TestOlderBesideRefresh(t *testing.T) {
+	s := plainServer(t)
+	id := firn.ID(strings.ReplaceAll(unlike("lines"), " ", "-"))
+	w := newScribe(id, longAgo, firn.Header{})
+	var last firn.EntryID
+	for i := range 400 {
+		last = w.user(fmt.Sprintf("Line %04d.", i))
+	}
+	s.keep(t, w)
+	b := s.login(t)
+	b.open(toSession(id))
+	b.once("Line 0399.")
+	b.settled()
+	b.hold(`/entries\?.*(cursor|before)=/`)
+	get[bool](b, `(webtest.scroller(webtest.find("article")).scrollTop = 0, true)`)
+	b.holds()
+	// A label changes how others look, so that all is asked for again; the title
+	// comes after it.
+	if _, err := s.client.Label(t.Context(), id, wire.Label{Entry: string(last), Name: "the-end"}); err != nil {
+		t.Fatal(err)
+	}
+	title := unlike("Renamed")
+	if _, err := s.client.Patch(t.Context(), id, wire.Patch{Title: &title}); err != nil {
+		t.Fatal(err)
+	}
+	b.wait(a("heading", title))
+	b.release()
+	b.wait(`webtest.text().includes("the-end")`)
+	b.settled()
+	lines := get[[]string](b, `[...document.querySelectorAll("article")].map((el) => /Line (\d{4})/.exec(el.innerText)?.[0]).filter(Boolean)`)
+	if len(lines) < 60 {
+		t.Errorf("only %d lines are there", len(lines))
+	}
+	for i := 1; i < len(lines); i++ {
+		var before, after int
+		fmt.Sscanf(lines[i-1], "Line %d", &before)
+		fmt.Sscanf(lines[i], "Line %d", &after)
+		if after != before+1 {
+			t.Errorf("after %q comes %q", lines[i-1], lines[i])
+		}
+	}
+}
+
+// TestReusedIDs: a file that uses an id twice, once for what follows itself,
+// neither hangs the tree nor loses an entry.
+func TestReusedIDs(t *testing.T) {
+	s := plainServer(t)
+	b := s.login(t)
+	b.open(toSession(reusedID) + "/tree?compare=a2,b1")
+	b.see("They part after #1")
+	rows := get[[]string](b, `[...document.querySelectorAll(".tree-row .tree-n")].map((el) => el.innerText)`)
+	if !slices.Equal(rows, []string{"#4", "#3", "#2", "#1"}) {
+		t.Errorf("the tree has the rows %q", rows)
+	}
+	if head := get[string](b, `document.querySelector(".tree-row:has(.tree-head-chip) .tree-n").innerText`); head != "#4" {
+		t.Errorf("the head is %s", head)
+	}
+	b.open(toSession(reusedID))
+	b.once("The left one.")
+	b.once("The root again.")
+}

@@ -1,0 +1,199 @@
+package webtest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"firn.dev/client"
+	"firn.dev/wire"
+
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
+)
+
+// longestTask is how long a page may be deaf at most, in units of [tab.unit]: about
+// 300 ms on a machine that does nothing else, where the pages take 40 ms.
+const longestTask = 6
+
+// TestManySessions scrolls through ten thousand sessions, to the very end, and
+// filters them.
+func TestManySessions(t *testing.T) {
+	s := crowdServer(t)
+	b := s.login(t)
+	unit := b.unit()
+	did := b.measure(func() {
+		b.open("/sessions")
+		b.see("Session number 09999")
+		b.see("10,001")
+		b.scrollThrough(12)
+		b.see("Session number 00000")
+	})
+	t.Logf("scrolling: %v, a unit: %v", did, unit)
+	if did.longest > longestTask*unit {
+		t.Errorf("the page was busy for %v at once, want at most %d times %v", did.longest, longestTask, unit)
+	}
+	if rows := get[int](b, `document.querySelectorAll("[role=listitem]").length`); rows > 200 {
+		t.Errorf("%d rows are drawn at once", rows)
+	}
+	b.fill("textbox", "/first message/", "number 04321")
+	b.see("Session number 04321")
+	b.gone("Session number 00000")
+	b.wait(`location.search.includes("04321")`)
+	b.open("/sessions?tag=seventh")
+	b.see("Session number 09996")
+	b.gone("Session number 09999")
+	b.see("1,429")
+}
+
+// scrollThrough scrolls the list from its top to its end in steps, and waits
+// after each until what is in sight is there.
+func (b *tab) scrollThrough(steps int) {
+	b.t.Helper()
+	b.wait(`(window.list = webtest.scroller(webtest.find("[role=listitem]"))) && list.scrollHeight > 10 * list.clientHeight`)
+	for i := range steps {
+		get[float64](b, fmt.Sprintf(`list.scrollTop = list.scrollHeight * %d / %d`, i+1, steps))
+		b.frames()
+		b.wait(inSight)
+	}
+	// What was only guessed to be that high may have been lower.
+	b.wait(`(() => { list.scrollTop = list.scrollHeight; return Math.abs(list.scrollHeight - list.clientHeight - list.scrollTop) < 2 && ` + inSight + ` })()`)
+}
+
+// inSight says that what can be seen of a list are rows with a title, not places
+// where they will be.
+const inSight = `(() => {
+	const box = list.getBoundingClientRect();
+	const rows = [...list.querySelectorAll("[role=listitem]")].filter((r) => { const b = r.getBoundingClientRect(); return b.bottom > box.top + 2 && b.top < box.bottom - 2 });
+	return rows.length > 5 && rows.every((r) => r.querySelector("a")) && rows[0].getBoundingClientRect().top <= box.top + 60 && rows.at(-1).getBoundingClientRect().bottom >= box.bottom - 60;
+})()`
+
+// TestLongSession opens a session of a hundred thousand entries at its end,
+// scrolls back, and jumps into its middle.
+func TestLongSession(t *testing.T) {
+	s := crowdServer(t)
+	b := s.login(t)
+	b.open("/live")
+	b.settled()
+	b.watch.forget()
+	open := func() {
+		b.open(toSession(longID))
+		b.see("Question 24987")
+		b.settled()
+	}
+	unit := b.unit()
+	did := b.measure(open)
+	t.Logf("opening: %v, a unit: %v", did, unit)
+	// Before it was packed: what another session says may pack less well.
+	entries := get[int](b, `performance.getEntriesByType("resource").filter((r) => r.name.includes("/entries")).reduce((n, r) => n + r.decodedBodySize, 0)`)
+	if t.Logf("the first page: %d bytes", entries); entries == 0 || entries > 256<<10 {
+		t.Errorf("the first page has %d bytes, want at most 256 kB", entries)
+	}
+	back := b.measure(func() {
+		open()
+		b.backBy("Question 24900")
+	})
+	t.Logf("scrolling back: %v", back)
+	for _, l := range []labour{did, back} {
+		if l.longest > longestTask*unit {
+			t.Errorf("the page was busy for %v at once, want at most %d times %v", l.longest, longestTask, unit)
+		}
+	}
+	if n := get[int](b, `document.querySelectorAll("*").length`); n > 20_000 {
+		t.Errorf("the page has %d elements", n)
+	}
+	b.open(toSession(longID) + "?at=" + b.firstEntry(s))
+	b.see("Question 0:")
+	b.see("The session begins here.")
+}
+
+// unit measures how long the page takes for work that is always the same. What else
+// runs on the machine, and the machine itself, make it longer as they do all work.
+func (b *tab) unit() time.Duration {
+	b.t.Helper()
+	b.open("/live")
+	return b.measure(func() {
+		b.do(chromedp.Evaluate[chromedp.Void](`window.unit = 0; setTimeout(() => { let x = 0; for (let i = 0; i < 5e7; i++) x += i % 7; window.unit = x })`))
+		b.wait("window.unit")
+	}).longest
+}
+
+// firstEntry is the id of the first entry of the long session.
+func (b *tab) firstEntry(s *server) string {
+	b.t.Helper()
+	return get[string](b, `fetch("/v1/sessions/`+string(longID)+`/entries?view=branch&as=html&limit=2").then((r) => r.json()).then((p) => p.items.map((i) => i.card.id).find((id) => id))`)
+}
+
+// backBy scrolls back, a screen at a time, until a text can be read. What is
+// looked at must not jump away when older entries come.
+func (b *tab) backBy(text string) {
+	b.t.Helper()
+	b.wait(`window.list = webtest.scroller(webtest.find("article"))`)
+	for range 400 {
+		if get[bool](b, `[...list.querySelectorAll("article")].some((el) => el.innerText.includes(`+quote(text)+`) && el.getBoundingClientRect().bottom > 0)`) {
+			return
+		}
+		get[float64](b, `list.scrollTop -= list.clientHeight * 0.8`)
+		b.frames()
+		b.wait(`list.scrollTop > 0 || webtest.text().includes("The session begins here.")`)
+	}
+	b.fatalf("scrolling back never came to %q", text)
+}
+
+// TestFirstLoad counts what a browser must fetch before it shows something.
+func TestFirstLoad(t *testing.T) {
+	const most = 150 << 10
+	s := crowdServer(t)
+	b := s.login(t)
+	if _, err := chromedp.Call(b.ctx, network.SetCacheDisabled, network.SetCacheDisabledParams{CacheDisabled: true}); err != nil {
+		t.Fatal(err)
+	}
+	for name, path := range map[string]string{"sessions": "/sessions", "session": toSession("crowd-00042")} {
+		t.Run(name, func(t *testing.T) {
+			b.t = t
+			b.open("/live")
+			b.settled()
+			b.watch.forget()
+			b.open(path)
+			b.settled()
+			sum := 0.0
+			for _, r := range b.watch.all() {
+				sum += r.bytes
+				t.Logf("%8.0f %s", r.bytes, r.url)
+			}
+			if sum < 10<<10 || sum > most {
+				t.Errorf("the first load takes %.0f bytes, want at most %d", sum, most)
+			}
+		})
+	}
+	b.t = t
+}
+
+// BenchmarkFirstPage measures how long the gateway takes for the first page of a
+// session of a hundred thousand entries, and for what the page needs beside it.
+// It should be less than 200 ms for each.
+func BenchmarkFirstPage(b *testing.B) {
+	s := crowdServer(b)
+	query := client.EntryQuery{View: wire.ViewBranch, Back: true, HTML: true, Limit: 60}
+	b.Run("entries", func(b *testing.B) {
+		for b.Loop() {
+			if page, err := s.client.EntriesPage(b.Context(), longID, query); err != nil || len(page.Items) != 60 {
+				b.Fatalf("%d entries, %v", len(page.Items), err)
+			}
+		}
+	})
+	b.Run("session", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := s.client.Session(b.Context(), string(longID)); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("sessions", func(b *testing.B) {
+		for b.Loop() {
+			if page, err := s.client.SessionsPage(b.Context(), client.Query{Limit: 40}); err != nil || len(page.Items) != 40 {
+				b.Fatalf("%d sessions, %v", len(page.Items), err)
+			}
+		}
+	})
+}

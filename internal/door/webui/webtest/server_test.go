@@ -1,0 +1,264 @@
+package webtest
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/wire"
+)
+
+// server is a gateway: a process of its own, as people run it.
+type server struct {
+	home string
+	// url is where it listens for browsers.
+	url    string
+	client *client.Client
+
+	cmd  *exec.Cmd
+	done chan struct{}
+	log  *journal
+}
+
+// journal is what a process says on stderr.
+type journal struct {
+	mu  sync.Mutex
+	all bytes.Buffer
+}
+
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.all.Write(p)
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.all.String()
+}
+
+// settings are those of all gateways here: beside the usual agent there is one,
+// player, whose model the test plays and who recalls nothing of other tests.
+const settings = `
+[agents.player]
+model = "play/slow"
+memory = { enabled = false }
+
+[providers.play]
+kind = "openai-chat"
+url = "%s/v1"
+
+[models."play/slow"]
+window = 64000
+sees = true
+`
+
+// newHome makes a home in which nobody has said anything.
+func newHome() (string, error) {
+	home, err := os.MkdirTemp(world.dir, "home-")
+	if err != nil {
+		return "", err
+	}
+	return home, os.WriteFile(filepath.Join(home, "firn.toml"), fmt.Appendf(nil, settings, world.model.url()), 0o600)
+}
+
+// environment is that of a program which knows nothing of who runs the tests.
+func environment(home string) []string {
+	env := []string{"FIRN_HOME=" + home, "HOME=" + home, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(), "TZ=UTC"}
+	if inNATS() {
+		env = append(env, "FIRN_STORE=nats-embedded:"+filepath.Join(home, "nats"))
+	}
+	if root := os.Getenv("SYSTEMROOT"); root != "" {
+		env = append(env, "SYSTEMROOT="+root)
+	}
+	return env
+}
+
+// inNATS says that gateways have their sessions in an embedded server of NATS and
+// not in files: FIRN_TEST_STORE=nats.
+func inNATS() bool { return os.Getenv("FIRN_TEST_STORE") == "nats" }
+
+// carry brings the sessions that a test has written as files where the gateway
+// has its own.
+func carry(program, home string) error {
+	cmd := exec.Command(program, "migrate", "--from", "files", "--to", "nats-embedded:"+filepath.Join(home, "nats"))
+	cmd.Env = environment(home)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("carry sessions: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// serve runs a gateway on a home and returns when it listens.
+func serve(home string) (*server, error) {
+	program, err := world.firn()
+	if err != nil {
+		return nil, err
+	}
+	if inNATS() {
+		if err := carry(program, home); err != nil {
+			return nil, err
+		}
+	}
+	s := &server{home: home, done: make(chan struct{}), log: &journal{}}
+	s.cmd = exec.Command(program, "serve", "--json", "--listen", "127.0.0.1:0")
+	s.cmd.Dir, s.cmd.Env, s.cmd.Stderr = home, environment(home), s.log
+	out, err := s.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.cmd.Start(); err != nil {
+		return nil, err
+	}
+	line, _ := bufio.NewReader(out).ReadBytes('\n')
+	go func() {
+		io.Copy(io.Discard, out)
+		s.cmd.Wait() // how it ended is of no interest: it is killed
+		close(s.done)
+	}()
+	var at struct{ Address, TCP string }
+	if err := json.Unmarshal(line, &at); err != nil || at.TCP == "" {
+		s.stop()
+		return nil, fmt.Errorf("the gateway does not listen: %q\n%s", line, s.log)
+	}
+	s.url = "http://" + at.TCP
+	if s.client, err = client.New(client.Options{Address: at.Address}); err != nil {
+		s.stop()
+		return nil, err
+	}
+	return s, nil
+}
+
+// stop ends the gateway and waits for its end.
+func (s *server) stop() {
+	if s.client != nil {
+		s.client.Close()
+	}
+	s.cmd.Process.Kill()
+	<-s.done
+}
+
+// plainServer is the gateway that most tests share. Each begins sessions of its
+// own there.
+func plainServer(t *testing.T) *server {
+	t.Helper()
+	return world.plain.get(t, func() (*server, error) {
+		return serveWith(writeBranchy, writeHostile, writeReused)
+	})
+}
+
+// crowdServer is the gateway with many sessions, and with one that is very long.
+func crowdServer(t testing.TB) *server {
+	t.Helper()
+	return world.crowd.get(t, func() (*server, error) {
+		return serveWith(writeCrowd, writeLong)
+	})
+}
+
+// serveWith runs a gateway on a home into which something was written.
+func serveWith(write ...func(home string) error) (*server, error) {
+	home, err := newHome()
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range write {
+		if err := w(home); err != nil {
+			return nil, err
+		}
+	}
+	return serve(home)
+}
+
+// run runs a command of firn on the home of the gateway.
+func (s *server) run(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := runIn(s.home, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// runIn runs a command of firn on a home.
+func runIn(home string, args ...string) (string, error) {
+	program, err := world.firn()
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.Command(program, args...)
+	cmd.Env, cmd.Dir = environment(home), home
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("firn %s: %w\n%s%s", strings.Join(args, " "), err, out.String(), said.String())
+	}
+	return out.String(), nil
+}
+
+// loginURL asks for a code that lets a browser in once, as people do.
+func (s *server) loginURL(t *testing.T, args ...string) string {
+	t.Helper()
+	url := strings.TrimSpace(s.run(t, append([]string{"open", "--print"}, args...)...))
+	if !strings.HasPrefix(url, s.url+"/login#") {
+		t.Fatalf("firn open prints %q, want an address of %s", url, s.url)
+	}
+	return url
+}
+
+// keep lets the gateway have a transcript while it runs: in its files, or where it
+// does not look for files, through its door.
+func (s *server) keep(t *testing.T, w *scribe) {
+	t.Helper()
+	if !inNATS() {
+		if err := w.keep(s.home); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if w.err != nil {
+		t.Fatal(w.err)
+	}
+	if _, err := s.client.Import(t.Context(), wire.Import{From: "native"}, bytes.NewReader(w.lines)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// begin makes a session and says something in it, once for each text.
+func (s *server) begin(t *testing.T, title string, texts ...string) firn.ID {
+	t.Helper()
+	return s.beginFor(t, "", title, texts...)
+}
+
+// beginFor does so for an agent.
+func (s *server) beginFor(t *testing.T, agent, title string, texts ...string) firn.ID {
+	t.Helper()
+	ctx := context.Background()
+	session, err := s.client.NewSession(ctx, wire.NewSession{Agent: agent, Title: title})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range texts {
+		if _, err := s.client.Turn(ctx, session.ID, wire.Turn{Text: text}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return session.ID
+}
+
+// unlike makes a title that no other session has, also if a test is run again.
+func unlike(title string) string {
+	id := string(firn.NewEntryID())
+	return title + " " + id[len(id)-6:]
+}

@@ -1,0 +1,309 @@
+package webtest
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"firn.dev/internal/base/basetest"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// patience is how long a test waits for what should be so soon. It is long
+// because a machine may be busy; what is waited for ends it.
+const patience = basetest.Limit
+
+//go:embed page.js
+var pageScript string
+
+// tab is a page in the browser, and the hands of who looks at it.
+type tab struct {
+	t   *testing.T
+	ctx context.Context
+	// base is where addresses without a host are.
+	base  string
+	watch *watch
+}
+
+// newTab opens a tab in a profile of its own, in which nobody is logged in.
+func newTab(t *testing.T, base string) *tab {
+	t.Helper()
+	return openTab(t, world.browser, base, chromedp.WithNewBrowserContext())
+}
+
+// beside opens another tab in the same profile.
+func (b *tab) beside(t *testing.T) *tab {
+	t.Helper()
+	return openTab(t, b.ctx, b.base)
+}
+
+func openTab(t *testing.T, parent context.Context, base string, options ...chromedp.ContextOption) *tab {
+	t.Helper()
+	ctx, cancel := chromedp.NewContext(parent, options...)
+	b := &tab{t: t, ctx: ctx, base: base}
+	b.watch = newWatch(ctx, base)
+	// Whether one is logged in has to be asked, and no is an answer.
+	b.allow("401 (Unauthorized) (" + base + "/v1/me)")
+	// A tab is hidden for the system, but people look at theirs.
+	focus := emulation.SetFocusEmulationEnabledParams{Enabled: true}
+	if _, err := chromedp.Call(ctx, emulation.SetFocusEmulationEnabled, focus); err != nil {
+		t.Fatalf("opening a tab: %v", err)
+	}
+	if _, err := chromedp.Call(ctx, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: pageScript}); err != nil {
+		t.Fatalf("opening a tab: %v", err)
+	}
+	b.size(1280, 800)
+	t.Cleanup(func() {
+		if t.Failed() {
+			b.picture()
+		}
+		violations, _ := chromedp.Run(ctx, chromedp.Evaluate[[]string]("webtest.seen.violations"))
+		cancel()
+		b.watch.wait()
+		for _, v := range violations {
+			b.watch.note(v)
+		}
+		for _, fault := range b.watch.faults() {
+			t.Errorf("the page did what no page may: %s", fault)
+		}
+	})
+	return b
+}
+
+// login opens a tab that is logged in at a gateway, by a code from firn open.
+func (s *server) login(t *testing.T, args ...string) *tab {
+	t.Helper()
+	b := newTab(t, s.url)
+	b.open(s.loginURL(t, args...))
+	b.wait(`!location.pathname.startsWith("/login") && webtest.find("main")`)
+	return b
+}
+
+// open goes to an address, and returns when the page stands.
+func (b *tab) open(path string) {
+	b.t.Helper()
+	if !strings.Contains(path, "://") {
+		path = b.base + path
+	}
+	b.do(chromedp.Navigate(path))
+	b.wait(`document.readyState === "complete" && webtest.find("main")`)
+}
+
+// reload loads the page again.
+func (b *tab) reload() {
+	b.t.Helper()
+	b.do(chromedp.Reload())
+	b.wait(`document.readyState === "complete" && webtest.find("main")`)
+}
+
+func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	if err := chromedp.Do(ctx, steps...); err != nil {
+		b.fatalf("%v", err)
+	}
+}
+
+// settled waits until the page has what it asked for and has drawn it.
+func (b *tab) settled() {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	for calm := 0; calm < 2; {
+		b.wait(`document.readyState === "complete" && webtest.find("main") && ![...document.querySelectorAll("[aria-busy=true]")].some(webtest.visible)`)
+		b.frames()
+		if len(b.watch.waiting()) == 0 {
+			calm++
+		} else {
+			calm = 0
+		}
+		if ctx.Err() != nil {
+			b.fatalf("the page waits for %q", b.watch.waiting())
+		}
+	}
+}
+
+// frames lets the page draw twice.
+func (b *tab) frames() {
+	b.t.Helper()
+	get[bool](b, `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`)
+}
+
+// size makes the window that large.
+func (b *tab) size(width, height int64) {
+	b.t.Helper()
+	b.do(chromedp.EmulateViewport(width, height))
+}
+
+// wait waits until an expression is true, over however many documents.
+func (b *tab) wait(expression string) {
+	b.t.Helper()
+	await[chromedp.Void](b, expression)
+}
+
+// await waits until an expression is true, and returns its value.
+func await[T any](b *tab, expression string) T {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	for {
+		// It is looked at again whenever a frame is drawn. When the document is
+		// left this fails, and the next one is asked.
+		value, err := chromedp.Run(ctx, chromedp.Poll[T]("(() => { try { return "+expression+" } catch (e) { return null } })()", chromedp.WithPollingInterval(25*time.Millisecond), chromedp.WithPollingTimeout(0)))
+		if err == nil {
+			return value
+		}
+		if ctx.Err() != nil {
+			b.fatalf("this did not become true: %s", expression)
+		}
+		<-again.C
+	}
+}
+
+// get returns the value of an expression.
+func get[T any](b *tab, expression string) T {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		b.fatalf("%s: %v", expression, err)
+	}
+	return value
+}
+
+// see waits until a text can be read on the page.
+func (b *tab) see(text string) {
+	b.t.Helper()
+	b.wait("webtest.text().includes(" + quote(text) + ")")
+}
+
+// gone waits until a text can no longer be read.
+func (b *tab) gone(text string) {
+	b.t.Helper()
+	b.wait("!webtest.text().includes(" + quote(text) + ")")
+}
+
+// a spells a thing on the page by its role and its name: a text is the whole
+// name, one between slashes a pattern.
+func a(role, name string) string {
+	if strings.HasPrefix(name, "/") {
+		return fmt.Sprintf("webtest.find(%s, %s)", quote(role), name)
+	}
+	return fmt.Sprintf("webtest.find(%s, %s)", quote(role), quote(name))
+}
+
+// click clicks on a thing with the mouse, as soon as it is there and nothing
+// covers it.
+func (b *tab) click(role, name string) {
+	b.t.Helper()
+	b.clickOn(a(role, name))
+}
+
+// clickOn clicks on the element that an expression gives.
+func (b *tab) clickOn(element string) {
+	b.t.Helper()
+	await[struct{ X, Y float64 }](b, "webtest.aim("+element+")")
+	b.frames() // what was scrolled to be seen has been drawn, and those who heed it know
+	at := await[struct{ X, Y float64 }](b, "webtest.aim("+element+")")
+	b.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, at.X, at.Y), chromedp.MouseClickXY(at.X, at.Y))
+}
+
+// fill puts a text where one can be typed.
+func (b *tab) fill(role, name, text string) {
+	b.t.Helper()
+	b.clickOn(a(role, name))
+	b.wait("document.activeElement === " + a(role, name))
+	b.do(chromedp.KeyEvent("a", chromedp.KeyModifiers(chromedp.ModifierCtrl)))
+	b.insert(text)
+}
+
+// insert puts a text where the cursor is.
+func (b *tab) insert(text string) {
+	b.t.Helper()
+	if _, err := chromedp.Call(b.ctx, input.InsertText, input.InsertTextParams{Text: text}); err != nil {
+		b.fatalf("typing %q: %v", text, err)
+	}
+}
+
+// key presses keys, one after the other. A key and the character it types go in
+// one message, as a keyboard sends them: a page that takes the key for itself
+// must not find the character in a box that it has just moved to.
+func (b *tab) key(keys string, modifiers ...chromedp.Modifier) {
+	b.t.Helper()
+	for _, r := range keys {
+		events := kb.Encode(r)
+		down, up := *events[0], *events[len(events)-1]
+		if len(events) == 3 {
+			down.Text, down.UnmodifiedText = events[1].Text, events[1].UnmodifiedText
+		}
+		for _, m := range modifiers {
+			down.Modifiers |= int64(m)
+			up.Modifiers |= int64(m)
+			down.Text, down.UnmodifiedText = "", ""
+		}
+		for _, e := range []input.DispatchKeyEventParams{down, up} {
+			if _, err := chromedp.Call(b.ctx, input.DispatchKeyEvent, e); err != nil {
+				b.fatalf("pressing %q: %v", keys, err)
+			}
+		}
+	}
+}
+
+// dark lets the system ask for a dark page, or for a light one.
+func (b *tab) dark(on bool) {
+	b.t.Helper()
+	scheme := "light"
+	if on {
+		scheme = "dark"
+	}
+	features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}
+	if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features}); err != nil {
+		b.fatalf("asking for a %s page: %v", scheme, err)
+	}
+}
+
+// allow expects a fault that is part of the test: one whose words have this in
+// them.
+func (b *tab) allow(words string) { b.watch.allow(words) }
+
+// fatalf ends the test and tells what could be seen.
+func (b *tab) fatalf(format string, args ...any) {
+	b.t.Helper()
+	var state struct{ URL, Text string }
+	ctx, cancel := context.WithTimeout(b.ctx, 5*time.Second)
+	defer cancel()
+	said, err := chromedp.Run(ctx, chromedp.Evaluate[string](`JSON.stringify({URL: location.href, Text: document.body?.innerText?.slice(0, 2000)})`))
+	if err == nil {
+		err = json.Unmarshal([]byte(said), &state)
+	}
+	b.t.Fatalf("%s\nat %s (%v)\n--- the page says:\n%s", fmt.Sprintf(format, args...), state.URL, err, state.Text)
+}
+
+// picture keeps what could be seen when a test failed (go test -artifacts).
+func (b *tab) picture() {
+	ctx, cancel := context.WithTimeout(b.ctx, 10*time.Second)
+	defer cancel()
+	png, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
+	if err == nil {
+		err = os.WriteFile(filepath.Join(b.t.ArtifactDir(), "failed.png"), png, 0o600)
+	}
+	if err != nil && !errors.Is(err, context.Canceled) {
+		b.t.Logf("no picture of the page: %v", err)
+	}
+}

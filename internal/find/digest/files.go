@@ -1,0 +1,184 @@
+package digest
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"firn.dev"
+	"firn.dev/internal/base/rawjson"
+)
+
+// Files tells which files the calls among lines read and which they changed,
+// sorted. One that was changed is not among those read; a call that failed
+// did neither.
+func Files(lines []Line) (read, modified []string) {
+	reads, changes := make(map[string]bool), make(map[string]bool)
+	results := pairs(lines)
+	for i, l := range lines {
+		if l.Kind != Call || failed(lines, results[i]) {
+			continue
+		}
+		paths, verb := touched(l)
+		for _, path := range paths {
+			switch verb {
+			case reading:
+				reads[path] = true
+			case changing:
+				changes[path] = true
+			}
+		}
+	}
+	maps.DeleteFunc(reads, func(path string, _ bool) bool { return changes[path] })
+	return slices.Sorted(maps.Keys(reads)), slices.Sorted(maps.Keys(changes))
+}
+
+func failed(lines []Line, result int) bool { return result >= 0 && lines[result].IsError }
+
+// pairs finds the result of each call, by place, or -1: the first one that has
+// its name and answers no earlier call, before the assistant speaks again. So a
+// call that was broken off does not take the results of later ones.
+func pairs(lines []Line) []int {
+	results := make([]int, len(lines))
+	waiting := make(map[string][]int)
+	over := false // whether what is waiting is settled when the next one speaks
+	for i, l := range lines {
+		results[i] = -1
+		if over && l.Kind != Result && (l.Role != firn.RoleUser || l.Kind == Call) {
+			clear(waiting)
+			over = false
+		}
+		switch {
+		case l.Kind == Call:
+			waiting[l.Name] = append(waiting[l.Name], i)
+		case l.Kind == Result:
+			over = true
+			if calls := waiting[l.Name]; len(calls) > 0 {
+				results[calls[0]] = i
+				waiting[l.Name] = calls[1:]
+			}
+		case l.Role == firn.RoleUser:
+			over = true
+		}
+	}
+	return results
+}
+
+// verb is what a call does to files.
+type verb int
+
+const (
+	neither verb = iota
+	reading
+	changing
+)
+
+// touched tells which files a call names and what it does to them.
+func touched(call Line) ([]string, verb) {
+	name := toolName(call.Name)
+	if !verbsFiles(name) {
+		return nil, neither
+	}
+	a := readArguments(call.Text)
+	if name == "applypatch" {
+		return patched(a.patch + call.Text), changing
+	}
+	if a.path == "" {
+		return nil, neither
+	}
+	if readers[name] || a.command == "view" {
+		return []string{a.path}, reading
+	}
+	return []string{a.path}, changing
+}
+
+func verbsFiles(name string) bool { return readers[name] || writers[name] }
+
+// toolName reduces the many spellings of one name to one: mcp__fs__read_file,
+// ReadFile and read-file are all readfile.
+func toolName(name string) string {
+	if i := strings.LastIndex(name, "__"); i >= 0 {
+		name = name[i+2:]
+	}
+	return strings.ToLower(strings.NewReplacer("_", "", "-", "", ".", "").Replace(name))
+}
+
+// readers and writers are names of tools, as toolName reduces them.
+var (
+	readers = nameSet("read readfile readtextfile fileread view viewfile openfile getfile cat readlines")
+	writers = nameSet("write writefile filewrite edit editfile fileedit multiedit notebookedit create createfile appendfile " +
+		"deletefile strreplace replace replaceinfile insert patch applypatch strreplaceeditor strreplacebasededittool savefile")
+)
+
+func nameSet(names string) map[string]bool {
+	set := make(map[string]bool)
+	for name := range strings.FieldsSeq(names) {
+		set[name] = true
+	}
+	return set
+}
+
+// arguments are those of a call that mean something to us.
+type arguments struct {
+	path, command, patch string
+}
+
+// readArguments reads them; what is not there is empty.
+func readArguments(text string) (a arguments) {
+	r := rawjson.New([]byte(text))
+	if !r.Object() {
+		return a
+	}
+	for r.Member() {
+		key := string(r.Key())
+		var to *string
+		switch key {
+		case "path", "file_path", "filePath", "filepath", "filename", "fileName", "file", "notebook_path", "target_file", "absolute_path":
+			to = &a.path
+		case "command", "cmd", "script":
+			to = &a.command
+		case "patch", "input":
+			to = &a.patch
+		}
+		if to == nil {
+			r.Skip()
+			continue
+		}
+		value, ok := r.Text()
+		if !ok {
+			value = strings.Trim(strings.Join(readStrings(&r), " "), " ")
+		}
+		if *to == "" {
+			*to = value
+		}
+	}
+	return a
+}
+
+// readStrings reads an array of strings; anything else is stepped over.
+func readStrings(r *rawjson.Reader) (values []string) {
+	if !r.Array() {
+		r.Skip()
+		return nil
+	}
+	for r.Element() {
+		if value, ok := r.Text(); ok {
+			values = append(values, value)
+		} else {
+			r.Skip()
+		}
+	}
+	return values
+}
+
+// patched finds the files that a patch names.
+func patched(patch string) (paths []string) {
+	for line := range strings.SplitSeq(patch, "\n") {
+		for _, mark := range [...]string{"*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "} {
+			if path, ok := strings.CutPrefix(line, mark); ok {
+				paths = append(paths, strings.TrimSpace(path))
+			}
+		}
+	}
+	return paths
+}

@@ -1,0 +1,30 @@
+package fulltext
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"firn.dev"
+)
+
+// TestOriginalIsShown finds what a session and forks of it say: the session is
+// shown, and the forks are its copies.
+func TestOriginalIsShown(t *testing.T) {
+	b := newBed(t)
+	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for i := range 20 {
+		said := firn.NewEntry(firn.UserText(fmt.Sprintf("number%d is about the flaky lock in the test of the journal and nothing else", i)).Body)
+		said.Time = begin.Add(time.Minute)
+		said.Body.(*firn.Message).Time = said.Time
+		original, fork := firn.ID(fmt.Sprintf("session-%d", i*7)), firn.ID(fmt.Sprintf("session-%d", i*7+1))
+		for id, created := range map[firn.ID]time.Time{original: begin, fork: begin.Add(time.Hour)} {
+			head := firn.Entry{ID: firn.EntryID(id), Time: created, Body: &firn.Header{Version: 3, Session: id}}
+			b.append(id, head, said)
+		}
+		hits := b.search(fmt.Sprintf("number%d", i))
+		if len(hits) != 1 || hits[0].Session != original || len(hits[0].Copies) != 1 || hits[0].Copies[0].Session != fork {
+			t.Errorf("of %s and its fork %s %+v is shown", original, fork, hits)
+		}
+	}
+}

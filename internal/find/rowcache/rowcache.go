@@ -1,0 +1,214 @@
+// Package rowcache keeps the rows of lists that are expensive to compute, one file per
+// session: those of transcripts that must be read whole, because no checkpoint in them
+// stands for what is before it.
+//
+// A row is used only as long as the files it was read from have the size, the time and
+// the inode that they had. The cache is never the truth: it may be deleted at any time,
+// and a row that cannot be read or written makes a list slow, not wrong.
+package rowcache
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"firn.dev"
+	"firn.dev/internal/disk/vfs"
+	"firn.dev/store"
+)
+
+// DirName is the name of the cache in the directory of the indexes. Its number grows
+// whenever [store.Gist] computes other rows from the same session.
+const DirName = "rows-1"
+
+// mostBytes bounds what is read of a row: no row is longer.
+const mostBytes = 1 << 20
+
+// Cache keeps rows in a directory. A nil cache keeps none. All methods may be called
+// from many goroutines and processes.
+type Cache struct {
+	fs       vfs.FS
+	dir      string
+	readOnly bool
+}
+
+// New returns the cache in the directory of the indexes. Nothing is read or written
+// before it is needed. A cache that is read only is never written to.
+func New(fsys vfs.FS, indexes string, readOnly bool) *Cache {
+	return &Cache{fs: fsys, dir: filepath.Join(indexes, DirName), readOnly: readOnly}
+}
+
+// bypass is the key of a context for readers that compute every row.
+type bypass struct{}
+
+// Bypass returns a context with which no row is recalled: to check rows, or to compute
+// them anew.
+func Bypass(ctx context.Context) context.Context { return context.WithValue(ctx, bypass{}, true) }
+
+// file is what is known of a file that a row was read from.
+type file struct {
+	Size     int64  `json:"size"`
+	Modified int64  `json:"modified"`
+	Inode    uint64 `json:"inode,omitempty"`
+	Device   uint64 `json:"device,omitempty"`
+}
+
+// cached is the content of a cache file.
+type cached struct {
+	Files []file     `json:"files"`
+	Info  store.Info `json:"info"`
+}
+
+func filesOf(infos []vfs.Info) []file {
+	files := make([]file, len(infos))
+	for i, info := range infos {
+		files[i] = file{info.Size, info.ModTime.UnixNano(), info.Inode, info.Device}
+	}
+	return files
+}
+
+func (c *Cache) path(id firn.ID) string { return filepath.Join(c.dir, string(id)+".json") }
+
+// Recall returns the row of a session that was read from files which are still as they
+// are now.
+func (c *Cache) Recall(ctx context.Context, id firn.ID, now []vfs.Info) (store.Info, bool) {
+	if c == nil || len(now) == 0 || id.Check() != nil || ctx.Value(bypass{}) != nil {
+		return store.Info{}, false
+	}
+	f, err := c.fs.Open(c.path(id), vfs.Read)
+	if err != nil {
+		return store.Info{}, false
+	}
+	defer f.Close() // only read
+	data, err := io.ReadAll(io.LimitReader(f, mostBytes))
+	sum, row, ok := bytes.Cut(data, []byte{'\n'})
+	if err != nil || !ok || string(sum) != checksum(row) {
+		return store.Info{}, false
+	}
+	var found cached
+	if json.Unmarshal(row, &found) != nil || found.Info.ID != id || len(found.Files) != len(now) {
+		return store.Info{}, false
+	}
+	for i, want := range filesOf(now) {
+		if found.Files[i] != want {
+			return store.Info{}, false
+		}
+	}
+	return found.Info, true
+}
+
+func checksum(row []byte) string { return fmt.Sprintf("%08x", crc32.ChecksumIEEE(row)) }
+
+// Ages of files from which on a later change is sure to have another time. Some file
+// systems have times of whole or even seconds only.
+const (
+	fineTick   = time.Second
+	coarseTick = 3 * time.Second
+)
+
+// firm reports whether a later change of a file will have another time.
+func firm(info vfs.Info) bool {
+	tick := fineTick
+	if info.ModTime.Nanosecond() == 0 {
+		tick = coarseTick
+	}
+	return time.Since(info.ModTime) > tick
+}
+
+// Remember keeps the row that was read from files. Again looks at the files once more:
+// if they changed meanwhile, the row is removed, so that one which was erased in this
+// very moment does not come back. Files that changed just now are not remembered.
+//
+// The row is not synced: after a power cut it may be damaged, and is computed again.
+func (c *Cache) Remember(info store.Info, was []vfs.Info, again func() ([]vfs.Info, error)) {
+	if c == nil || c.readOnly || len(was) == 0 || info.ID.Check() != nil {
+		return
+	}
+	for _, f := range was {
+		if !firm(f) {
+			return
+		}
+	}
+	row, err := json.Marshal(cached{filesOf(was), info})
+	if err != nil || len(row) >= mostBytes/2 || c.write(c.path(info.ID), append([]byte(checksum(row)+"\n"), row...)) != nil {
+		return
+	}
+	now, err := again()
+	if err == nil && len(now) == len(was) {
+		for i, f := range filesOf(now) {
+			if f != filesOf(was)[i] {
+				err = firn.ErrReplaced
+			}
+		}
+	}
+	if err != nil || len(now) != len(was) {
+		_ = c.Forget(info.ID) // it does not fit the files, so nobody uses it
+	}
+}
+
+// write replaces a file as a whole.
+func (c *Cache) write(path string, data []byte) error {
+	if err := c.fs.MkdirAll(c.dir); err != nil {
+		return err
+	}
+	temp := filepath.Join(c.dir, tempPrefix+rand.Text()[:10])
+	f, err := c.fs.Open(temp, vfs.Create)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = c.fs.Rename(temp, path)
+	}
+	if err != nil {
+		_ = c.fs.Remove(temp)
+	}
+	return err
+}
+
+const tempPrefix = ".tmp-"
+
+// Forget removes the row of a session, and what killed processes left of writing rows.
+func (c *Cache) Forget(id firn.ID) error {
+	if c == nil || c.readOnly {
+		return nil
+	}
+	entries, err := c.fs.ReadDir(c.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		if name := e.Name(); name == string(id)+".json" || strings.HasPrefix(name, tempPrefix) {
+			if gone := c.fs.Remove(filepath.Join(c.dir, name)); !errors.Is(gone, fs.ErrNotExist) {
+				err = errors.Join(err, gone)
+			}
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("remove the cached row of session %s: %w", id, err)
+	}
+	return nil
+}
+
+// RemoveAll removes the rows that any version kept in the directory of the indexes.
+func RemoveAll(fsys vfs.FS, indexes string) error {
+	entries, err := fsys.ReadDir(indexes)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		if e.IsDir() && strings.HasPrefix(e.Name(), "rows-") {
+			err = errors.Join(err, vfs.RemoveAll(fsys, filepath.Join(indexes, e.Name())))
+		}
+	}
+	return err
+}

@@ -1,0 +1,90 @@
+package adopt
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/formats/dialect"
+)
+
+// maxFirst bounds how much of a file is read for its first line.
+const maxFirst = 64 << 10
+
+// noted reports whether the tool changed nothing but what it notes about the
+// session in the first line, and went on. With a tool that does so at every turn,
+// to put each former file aside would fill the disk with copies.
+func (m *Mirror) noted(in *original, to string, ours int64) (bool, error) {
+	meta, ok := m.Tool.Layout().(dialect.Meta)
+	if !ok {
+		return false, nil
+	}
+	f, err := m.FS.Open(to, vfs.Read)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close() // only read
+	a, err := metaEnd(meta, in, in.Size)
+	if err != nil {
+		return false, skipped{err}
+	}
+	b, err := metaEnd(meta, f, ours)
+	if err != nil || a == 0 || b == 0 || in.Size-a < ours-b {
+		return false, err
+	}
+	mine, theirs := make([]byte, chunk), make([]byte, chunk)
+	for n := int64(0); b < ours; a, b = a+n, b+n {
+		n = min(chunk, ours-b)
+		if err := readAt(in, theirs[:n], a); err != nil {
+			return false, skipped{err}
+		}
+		if err := readAt(f, mine[:n], b); err != nil {
+			return false, err
+		}
+		if !bytes.Equal(mine[:n], theirs[:n]) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// metaEnd is where the first line of a file ends, if it is one in which the tool
+// notes something; else 0.
+func metaEnd(meta dialect.Meta, f io.ReaderAt, size int64) (int64, error) {
+	start := make([]byte, min(size, maxFirst))
+	if err := readAt(f, start, 0); err != nil {
+		return 0, err
+	}
+	line, _, ended := bytes.Cut(start, []byte{'\n'})
+	if !ended && size > maxFirst {
+		return 0, nil
+	}
+	if _, ok := meta.Meta(line, dialect.Target{Uptime: time.Second}); !ok {
+		return 0, nil
+	}
+	if ended {
+		return int64(len(line)) + 1, nil
+	}
+	return size, nil
+}
+
+// replace puts a copy of theirs in the place of ours, in one step.
+func (m *Mirror) replace(in *original, to string, done *Done) (Stand, error) {
+	next := to + ".next"
+	if err := m.FS.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a run that was killed
+		return Stand{}, err
+	}
+	stand, err := m.copy(in, next, vfs.Create, begun(), done)
+	if err != nil {
+		return stand, err
+	}
+	if err := m.FS.Rename(next, to); err != nil {
+		return stand, err
+	}
+	done.Grown++
+	return stand, m.FS.SyncDir(filepath.Dir(to))
+}

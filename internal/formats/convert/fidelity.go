@@ -1,0 +1,26 @@
+package convert
+
+import (
+	"firn.dev/internal/formats/dialect"
+	"firn.dev/wire"
+)
+
+// Fidelity is a report as it is told over the wire.
+func Fidelity(from, to dialect.Name, limits []dialect.Limit, r *Report) wire.Fidelity {
+	becomes := make(map[string]string, len(limits)+len(providerLimits))
+	for _, l := range providerLimits {
+		becomes[l.Name] = l.Becomes
+	}
+	for _, l := range limits {
+		becomes[l.Name] = l.Becomes
+	}
+	f := wire.Fidelity{
+		From: string(from), To: string(to), Entries: r.Total(), Kinds: r.Entries, Same: r.Same, Said: r.Said, Changed: r.Changed, Left: r.Left,
+		UnknownLines: r.UnknownLines, UnknownFields: r.UnknownFields, LostLines: r.LostLines, LostFields: r.LostFields, Damaged: r.Damaged, Faults: r.Faults,
+		LinesRead: r.Lines, BytesRead: r.BytesRead, LinesWritten: r.LinesWritten, BytesWritten: r.BytesWritten,
+	}
+	for _, reason := range r.Reasons() {
+		f.Losses = append(f.Losses, wire.Lost{What: reason, Becomes: becomes[reason], Count: r.Losses[reason]})
+	}
+	return f
+}

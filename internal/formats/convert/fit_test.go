@@ -1,0 +1,167 @@
+package convert
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"firn.dev"
+	"firn.dev/internal/formats/dialect"
+	"firn.dev/internal/formats/dialect/claudecode"
+	"firn.dev/internal/formats/dialect/codex"
+	"firn.dev/internal/formats/dialect/native"
+	"firn.dev/internal/formats/dialect/openclaw"
+	"firn.dev/internal/formats/dialect/pi"
+	"firn.dev/window"
+	"firn.dev/window/windowtest"
+)
+
+func message(role firn.Role, parts ...firn.Part) firn.Entry {
+	return firn.Entry{Body: &firn.Message{Role: role, Parts: parts}}
+}
+
+func callOf(id, name, arguments string) firn.ToolCall {
+	return firn.ToolCall{ID: id, Name: name, Arguments: json.RawMessage(arguments)}
+}
+
+func resultOf(id string, content ...firn.Part) firn.Entry {
+	return message(firn.RoleToolResult, firn.ToolResult{CallID: id, Name: "ls", Content: append(content, firn.Text{Text: "ok"})})
+}
+
+// refusable is a conversation that every provider refuses for several reasons.
+func refusable(t *testing.T) string {
+	long := "call_" + strings.Repeat("a", 32) + "|fc_" + strings.Repeat("b", 44)
+	answer := func(parts ...firn.Part) firn.Entry { return message(firn.RoleAssistant, parts...) }
+	return transcript(t,
+		answer(firn.Text{Text: "Good morning."}),
+		message(firn.RoleUser, firn.Text{Text: "look"}, firn.Image{MimeType: "image/png"}, firn.OpaquePart{Type: "document", Raw: json.RawMessage(`{"type":"document"}`)}),
+		answer(firn.Text{Text: "So."}, callOf(long, "fs.read", `"x"`), callOf(long+"2", "ls", `{}`)),
+		resultOf(long),
+		message(firn.RoleUser, firn.Text{Text: "are you there?"}),
+		resultOf(long+"2", firn.OpaquePart{Type: "hologram", Raw: json.RawMessage(`{"type":"hologram"}`)}),
+		answer(firn.OpaquePart{Type: "hologram", Raw: json.RawMessage(`{"type":"hologram"}`)}),
+		resultOf("nobody"),
+		answer(firn.Text{Text: "Again."}, callOf("c", "ls", `{}`)),
+		message(firn.RoleUser, firn.Text{Text: "and now?"}),
+		answer(firn.Text{Text: "So."}, callOf("c", "ls", `{}`)),
+		resultOf("c"),
+		answer(firn.Text{Text: "the end"}),
+	)
+}
+
+// TestFit writes a conversation that every provider refuses for each tool, and
+// reads it back: it is one that the tool's provider takes, without any further
+// repair but what the tools do themselves.
+func TestFit(t *testing.T) {
+	text := refusable(t)
+	for _, c := range []struct {
+		tool    dialect.Tool
+		profile window.Profile
+	}{
+		{claudecode.New(), window.Anthropic()}, {codex.New(), window.OpenAIResponses()},
+		{pi.New(native.New()), window.Anthropic()}, {pi.New(native.New()), window.OpenAIChat()},
+		{openclaw.New(pi.New(native.New())), window.OpenAIChat()},
+	} {
+		t.Run(string(c.tool.Name())+" "+c.profile.Name, func(t *testing.T) {
+			var out bytes.Buffer
+			report := &Report{}
+			if err := Write(t.Context(), &out, source(native.NewTool(), text), c.tool, dialect.Target{Session: "s", CWD: "/w"}, report); err != nil {
+				t.Fatal(err)
+			}
+			w := window.Window{Items: itemsOf(t, c.tool, out.String())}
+			w.Items = append(w.Items, window.Item{Message: firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: "what was it?"}}}})
+			if err := windowtest.Check(c.profile, w); err != nil {
+				t.Errorf("the provider says: %v\n%.5000s", err, &out)
+			}
+			if said := out.String(); !strings.Contains(said, "the end") || !strings.Contains(said, "are you there?") || strings.Contains(said, "hologram") || strings.Contains(said, "nobody") {
+				t.Errorf("it says\n%s", said)
+			}
+			for _, limit := range []string{limitCallIDs, limitToolNames, limitArguments, limitImages, limitUnpaired, limitUnanswered, limitFirst} {
+				if report.Losses[limit] == 0 {
+					t.Errorf("the report does not tell of %s: %v", limit, report.Losses)
+				}
+			}
+			if sum := report.Same + report.Said + report.Changed + report.Left; sum != report.Total() {
+				t.Errorf("of %d entries %d are counted", report.Total(), sum)
+			}
+		})
+	}
+}
+
+// itemsOf reads a transcript as what a tool would send: each message as it stands
+// there.
+func itemsOf(t *testing.T, tool dialect.Tool, text string) (items []window.Item) {
+	t.Helper()
+	for e, err := range Entries(source(tool, text), &Report{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m, ok := e.Body.(*firn.Message); ok && window.IsSent(&e) {
+			m.Parts = slices.DeleteFunc(m.Parts, func(p firn.Part) bool { o, ok := p.(firn.OpaquePart); return ok && o.Type == "document" }) // Claude Code sends them
+			n := len(items)
+			if n > 0 && m.Role != firn.RoleToolResult && items[n-1].Message.Role == m.Role { // all tools join them
+				items[n-1].Message.Parts = append(items[n-1].Message.Parts, m.Parts...)
+				continue
+			}
+			items = append(items, window.Item{Message: *m})
+		}
+	}
+	return items
+}
+
+// TestFitChangesNothing writes a conversation that every provider takes: not a
+// byte of it is changed, and nothing is told as lost.
+func TestFitChangesNothing(t *testing.T) {
+	text := transcript(t,
+		message(firn.RoleUser, firn.Text{Text: "look"}),
+		message(firn.RoleAssistant, firn.Text{Text: "So."}, callOf("toolu_1", "read", `{"a": 1.50}`)),
+		message(firn.RoleToolResult, firn.ToolResult{CallID: "toolu_1", Name: "read", Content: []firn.Part{firn.Text{Text: "ok"}}}),
+		message(firn.RoleAssistant, firn.Text{Text: "the end"}),
+	)
+	for _, tool := range []dialect.Tool{pi.New(native.New()), openclaw.New(pi.New(native.New()))} {
+		var out bytes.Buffer
+		report := &Report{}
+		if err := Write(t.Context(), &out, source(native.NewTool(), text), tool, dialect.Target{Session: "s"}, report); err != nil {
+			t.Fatal(err)
+		}
+		_, want, _ := strings.Cut(text, "\n")
+		if _, got, _ := strings.Cut(out.String(), "\n"); got != want || len(report.Losses) > 0 {
+			t.Errorf("%s: wrote\n%s\nwant\n%s\nlosses %v", tool.Name(), got, want, report.Losses)
+		}
+	}
+}
+
+// TestOpenClawIsHandedOnePath checks that a handoff to OpenClaw has one path, with
+// no move of the head in it, and tells of tools that it does not have.
+func TestOpenClawIsHandedOnePath(t *testing.T) {
+	text := transcript(t,
+		id(message(firn.RoleUser, firn.Text{Text: "one"}), "a"),
+		id(message(firn.RoleAssistant, firn.Text{Text: "left behind"}), "b"),
+		under(id(firn.Entry{Body: &firn.Head{Reason: "again"}}, "c"), "a"),
+		firn.Entry{Body: &firn.Message{Role: firn.RoleAssistant, Model: "fake-1", Usage: &firn.Usage{}, Parts: []firn.Part{
+			firn.Text{Text: "So."}, callOf("toolu_1", "calc", `{}`), callOf("toolu_2", "Read", `{}`)}}},
+		resultOf("toolu_1"), resultOf("toolu_2"),
+		message(firn.RoleAssistant, firn.Text{Text: "two"}, callOf("toolu_3", "exec", `{}`)),
+		resultOf("toolu_3"),
+	)
+	tool := openclaw.New(pi.New(native.New()))
+	for _, as := range []string{"s-2", ""} {
+		var out bytes.Buffer
+		report := &Report{}
+		if err := Write(t.Context(), &out, source(native.NewTool(), text), tool, dialect.Target{Session: "s", As: as}, report); err != nil {
+			t.Fatal(err)
+		}
+		handed := as != ""
+		if said := out.String(); strings.Contains(said, "left behind") == handed || strings.Contains(said, `"type":"head"`) == handed || !strings.Contains(said, `"two"`) {
+			t.Errorf("as %q it says\n%s", as, said)
+		}
+		if report.Losses[limitTools] != 1 {
+			t.Errorf("the report tells of %v", report.Losses)
+		}
+		if handed && len(itemsOf(t, tool, out.String())) != 6 {
+			t.Errorf("the path is broken:\n%s", &out)
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package convert
+
+import (
+	"bytes"
+	"io"
+
+	"firn.dev"
+	"firn.dev/internal/base/rawjson"
+	"firn.dev/internal/find/mask"
+)
+
+// Masked is a writer of JSON lines that masks the secrets in them, and leaves out what
+// the pieces of an answer say that were kept while it came. A line is passed
+// on when it is whole; Close passes on the last one. It does not close what it
+// writes to.
+type Masked struct {
+	// Places is how many secrets were masked.
+	Places int64
+
+	w    io.Writer
+	line []byte
+}
+
+// NewMasked makes a writer that writes to w.
+func NewMasked(w io.Writer) *Masked { return &Masked{w: w} }
+
+// Write implements [io.Writer].
+func (m *Masked) Write(p []byte) (int, error) {
+	for rest := p; len(rest) > 0; {
+		at := bytes.IndexByte(rest, '\n')
+		if at < 0 {
+			m.line = append(m.line, rest...)
+			break
+		}
+		if err := m.pass(append(m.line, rest[:at]...), "\n"); err != nil {
+			return 0, err
+		}
+		rest = rest[at+1:]
+	}
+	return len(p), nil
+}
+
+// Close passes on what is left.
+func (m *Masked) Close() error {
+	if len(m.line) == 0 {
+		return nil
+	}
+	return m.pass(m.line, "")
+}
+
+// pass passes on a line, and keeps its room for the next one.
+func (m *Masked) pass(line []byte, end string) error {
+	out, places := mask.JSON(undrafted(line))
+	m.Places += int64(places)
+	_, err := m.w.Write(append(out, end...))
+	m.line = line[:0]
+	return err
+}
+
+// undrafted is a line without what a piece of an answer says: a secret that is cut
+// between two of them cannot be told in either. The answer itself, which is masked,
+// says it all again; one that a crash cut off is not told. Of a line that is no JSON
+// nothing is left behind the type.
+func undrafted(line []byte) []byte {
+	const quoted = `"` + firn.DraftType + `"`
+	at := bytes.Index(line, []byte(quoted))
+	if at < 0 {
+		return line
+	}
+	r := rawjson.New(line)
+	c := cutting{line: line}
+	c.value(&r, false)
+	if r.End() != nil {
+		return line[:at+len(quoted)]
+	}
+	return append(c.out, line[c.at:]...)
+}
+
+// cutting goes over a line and writes it anew without what pieces say.
+type cutting struct {
+	line, out []byte
+	// at is how much of line is in out.
+	at int
+}
+
+// value goes over the next value; within says that it is in a piece.
+func (c *cutting) value(r *rawjson.Reader, within bool) {
+	switch r.Kind() {
+	case rawjson.Object:
+		within = within || isDraft(*r)
+		for ok := r.Object(); ok && r.Member(); {
+			name := string(r.Key())
+			if within && (name == "text" || name == "thinking") && r.Kind() == rawjson.String {
+				size := len(r.Raw())
+				c.out = append(append(c.out, c.line[c.at:r.Offset()-size]...), `""`...)
+				c.at = r.Offset()
+				continue
+			}
+			c.value(r, within)
+		}
+	case rawjson.Array:
+		for ok := r.Array(); ok && r.Element(); {
+			c.value(r, within)
+		}
+	default:
+		r.Skip()
+	}
+}
+
+// isDraft reports whether an object says that it is a piece.
+func isDraft(r rawjson.Reader) bool {
+	for ok := r.Object(); ok && r.Member(); {
+		if name := string(r.Key()); name == "customType" || name == "type" {
+			if kind, ok := r.Text(); ok && kind == firn.DraftType {
+				return true
+			} else if ok {
+				continue
+			}
+			return false
+		}
+		r.Skip()
+	}
+	return false
+}

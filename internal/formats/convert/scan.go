@@ -1,0 +1,341 @@
+package convert
+
+import (
+	"bytes"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	"firn.dev"
+	"firn.dev/internal/base/rawjson"
+	"firn.dev/internal/formats/dialect"
+)
+
+// Told is an entry and the lines that say it.
+type Told = dialect.Told
+
+// reading turns the lines of a transcript into entries, and counts.
+type reading struct {
+	tool    dialect.Tool
+	origin  dialect.Origin
+	source  iter.Seq2[[]byte, error]
+	report  *Report
+	number  int64
+	scanner dialect.Scanner
+	// begun is set once there is an entry; last is the last one, and time when
+	// it was written. If there is a gap, before is the one before it.
+	begun, gap   bool
+	last, before firn.EntryID
+	time         time.Time
+	// held are lines that made no entry yet, bare says that no newline follows the
+	// last of them; lines is room for those of one entry.
+	held, lines [][]byte
+	bare        bool
+	// open is how many bytes there are, once the last line is read and what is told
+	// may be told otherwise when more follow; 0 before.
+	open int64
+	// ended is set if a newline ends the last line, or there is none; rest is what
+	// stands behind the last newline and is not whole.
+	ended bool
+	rest  []byte
+	// glued is set if rest stands behind something whole on its line, lined once an
+	// entry has lines.
+	glued, lined bool
+	// finished is set once there are no more lines.
+	finished bool
+}
+
+// all yields what the transcript tells, in file order. What is told is valid
+// until the next step.
+func (r *reading) all(yield func(Told, error) bool) {
+	r.scanner, r.ended = r.tool.Scanner(r.origin), true
+	var last []byte // a line without a newline, which may be the last one
+	for line, err := range r.source {
+		if err != nil {
+			yield(Told{}, err)
+			return
+		}
+		if last != nil && !r.line(last, yield) {
+			return
+		}
+		last = nil
+		r.report.BytesRead += int64(len(line))
+		text, ended := bytes.CutSuffix(line, []byte{'\n'})
+		if !ended {
+			last = bytes.Clone(text)
+			continue
+		}
+		if !r.line(text, yield) {
+			return
+		}
+	}
+	r.open = max(1, r.report.BytesRead)
+	if last != nil && !r.unfinished(last, yield) {
+		return
+	}
+	r.finished = true
+	entries := r.scanner.Finish()
+	if len(entries) > 0 && !r.tell(entries, r.held, r.bare, yield) {
+		return
+	}
+	r.end(yield)
+}
+
+// line reads a line, or what is whole of it.
+func (r *reading) line(line []byte, yield func(Told, error) bool) bool {
+	r.number++
+	if rawjson.IsBlank(line) {
+		r.hold(line, false) // the next entry carries it
+		return true
+	}
+	r.report.Lines++
+	if ok, more := r.object(line, line, false, yield); ok {
+		return more
+	}
+	return r.pieces(line, rawjson.Split(line), false, yield)
+}
+
+// unfinished reads a last line without a newline. What is whole at its beginning
+// is told; the rest may still be written, and waits for the end.
+func (r *reading) unfinished(line []byte, yield func(Told, error) bool) bool {
+	r.number++
+	r.ended = false
+	if rawjson.IsBlank(line) {
+		r.rest = line
+		return true
+	}
+	r.report.Lines++
+	if ok, more := r.object(line, line, false, yield); ok {
+		return more
+	}
+	whole, rest := 0, 0
+	all := rawjson.Split(line)
+	for _, p := range all {
+		if p.Kind != rawjson.Whole && p.Kind != rawjson.BOM {
+			r.fault(p)
+			break
+		}
+		whole, rest = whole+1, p.Offset+len(p.Bytes)
+	}
+	r.rest, r.glued = line[rest:], rest > 0
+	return r.pieces(line[:rest], all[:whole], len(r.rest) > 0, yield)
+}
+
+// end tells how the transcript ends, if that is not with a newline behind the last
+// line that says anything.
+func (r *reading) end(yield func(Told, error) bool) bool {
+	if r.ended && len(r.held) == 0 || !r.begun {
+		return true
+	}
+	rest := strings.Join(toStrings(r.held), "\n")
+	if len(r.rest) > 0 {
+		if len(r.held) > 0 && !r.bare {
+			rest += "\n"
+		}
+		rest += string(r.rest)
+	}
+	if r.lined && !r.glued && (len(r.held) > 0 || len(r.rest) > 0) {
+		rest = "\n" + rest
+	}
+	if r.ended {
+		rest += "\n"
+	}
+	return yield(Told{Entry: endEntry(r.tool.Name(), r.number, r.last, r.time), Marks: dialect.Marks{Rest: &rest}}, nil)
+}
+
+func toStrings(lines [][]byte) []string {
+	list := make([]string, len(lines))
+	for i, line := range lines {
+		list[i] = string(line)
+	}
+	return list
+}
+
+// endEntry makes an entry that says how a transcript ends.
+func endEntry(tool dialect.Name, number int64, parent firn.EntryID, at time.Time) firn.Entry {
+	return firn.Entry{
+		ID: firn.EntryID(fmt.Sprintf("end-%d", number)), Parent: parent, Time: at,
+		Body: &firn.Custom{Type: dialect.LineType(tool, dialect.End)},
+	}
+}
+
+// ended tells how a transcript ends as a mark of its last entry.
+func ended(told iter.Seq2[Told, error]) iter.Seq2[Told, error] {
+	return func(yield func(Told, error) bool) {
+		var last *Told
+		for t, err := range told {
+			if err == nil && last != nil && t.Rest != nil && isEnd(t.Entry) {
+				last.Rest = t.Rest
+				continue
+			}
+			if last != nil && !yield(*last, nil) {
+				return
+			}
+			last = nil
+			if err != nil {
+				yield(t, err)
+				return
+			}
+			t = keep(t)
+			last = &t
+		}
+		if last != nil {
+			yield(*last, nil)
+		}
+	}
+}
+
+// pieces reads the pieces of a line that is not one object. Each carries the bytes
+// from the end of the one before it to its own. Bare says that more follows the last.
+func (r *reading) pieces(line []byte, all []rawjson.Piece, bare bool, yield func(Told, error) bool) bool {
+	from := 0
+	for i, piece := range all {
+		end, last := piece.Offset+len(piece.Bytes), i == len(all)-1
+		if last {
+			end = len(line)
+		}
+		if piece.Kind == rawjson.BOM && !last {
+			continue
+		}
+		raw := line[from:end]
+		from = end
+		ok, more := false, true
+		if piece.Kind == rawjson.Whole {
+			ok, more = r.object(piece.Bytes, raw, !last || bare, yield)
+		}
+		if !ok {
+			more = r.damage(piece, raw, !last || bare, yield)
+		}
+		if !more {
+			return false
+		}
+	}
+	return true
+}
+
+// fault counts and names a piece that cannot be read.
+func (r *reading) fault(p rawjson.Piece) {
+	if p.Kind == rawjson.BOM {
+		return
+	}
+	r.report.Damaged++
+	if len(r.report.Faults) < maxFaults {
+		detail := p.Detail
+		if p.Kind == rawjson.Whole {
+			detail = "it is no line of the tool"
+		}
+		r.report.Faults = append(r.report.Faults, fmt.Sprintf("line %d: %s: %s", r.number, p.Kind, detail))
+	}
+}
+
+// damage names a piece that cannot be read, and carries it: an entry that says
+// nothing and has the bytes, after the entry before it.
+func (r *reading) damage(p rawjson.Piece, raw []byte, bare bool, yield func(Told, error) bool) bool {
+	r.fault(p)
+	r.hold(raw, bare)
+	if !r.begun { // the first entry that can be read carries it
+		return true
+	}
+	e := firn.Entry{
+		ID: firn.EntryID(fmt.Sprintf("damaged-%d-%d", r.number, p.Offset)), Parent: r.last, Time: r.time,
+		Body: &firn.Custom{Type: dialect.LineType(r.tool.Name(), "damaged")},
+	}
+	if !r.gap {
+		r.before, r.gap = r.last, true
+	}
+	r.last = e.ID
+	told := Told{Entry: e, Lines: r.held, Marks: dialect.Marks{Open: r.open, Bare: r.bare}}
+	r.held, r.bare, r.lined = nil, false, true
+	return yield(told, nil)
+}
+
+// hold keeps bytes for the next entry to carry: a line of their own, or more of
+// the last one if no newline follows that.
+func (r *reading) hold(raw []byte, bare bool) {
+	if n := len(r.held) - 1; n >= 0 && r.bare {
+		r.held[n] = append(r.held[n], raw...)
+	} else {
+		r.held = append(r.held, bytes.Clone(raw))
+	}
+	r.bare = bare
+}
+
+// object reads one JSON object, and reports whether it is one and whether more
+// is wanted. Raw are the bytes that it stands in. The last of the entries it makes
+// has the lines that were read since the one before it; the others go with it. So
+// lines that only make sense with later ones are kept in the order they stood in.
+func (r *reading) object(object, raw []byte, bare bool, yield func(Told, error) bool) (ok, more bool) {
+	entries, err := r.scanner.Scan(object)
+	if err != nil {
+		return false, true
+	}
+	if len(entries) == 0 {
+		r.hold(raw, bare)
+		return true, true
+	}
+	if len(r.held) == 0 {
+		r.lines = append(r.lines[:0], raw)
+		return true, r.tell(entries, r.lines, bare, yield)
+	}
+	r.hold(raw, bare)
+	return true, r.tell(entries, r.held, bare, yield)
+}
+
+// tell yields entries and the lines that say them together.
+func (r *reading) tell(entries []firn.Entry, lines [][]byte, bare bool, yield func(Told, error) bool) bool {
+	r.held, r.bare = nil, false
+	for i, e := range entries {
+		r.begun = true
+		if e.ID != "" {
+			if r.gap && e.Parent == r.before {
+				e.Parent = r.last // behind what could not be read
+			}
+			r.gap, r.last, r.time = false, e.ID, e.Time
+		}
+		told := Told{Entry: e, Marks: dialect.Marks{Open: r.open}}
+		if i == len(entries)-1 {
+			told.Lines, told.Bare = lines, bare
+			r.lined = r.lined || len(lines) > 0
+		} else if e.ID == "" && !r.finished {
+			told.Open = 0 // a whole line tells the header
+		}
+		if !yield(told, nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// carriesLines is in every line of ours that carries lines of another tool. They
+// may be pieces of one answer, which a glance does not tell.
+var carriesLines = []byte(`"origin":{`)
+
+// errMustRead says that a glance does not tell enough.
+var errMustRead = fmt.Errorf("%w: it must be read", firn.ErrCorrupt)
+
+// glances reads what the tree must know of each line; if not all, of each that may
+// hide what was imported again.
+func glances(g Glancer, lines iter.Seq2[[]byte, error], all bool) iter.Seq2[firn.Glance, error] {
+	return func(yield func(firn.Glance, error) bool) {
+		for line, err := range lines {
+			if err != nil {
+				yield(firn.Glance{}, err)
+				return
+			}
+			if rawjson.IsBlank(line) {
+				continue
+			}
+			if !all && !bytes.Contains(line, []byte(settledReason)) {
+				continue
+			}
+			if all && bytes.Contains(line, carriesLines) {
+				yield(firn.Glance{}, errMustRead)
+				return
+			}
+			if glance, err := g.Glance(line); !yield(glance, err) {
+				return
+			}
+		}
+	}
+}

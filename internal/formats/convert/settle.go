@@ -1,0 +1,168 @@
+package convert
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"firn.dev"
+	"firn.dev/internal/formats/dialect"
+)
+
+// A transcript may be imported while its tool is still writing it. What the last
+// lines say is then not settled: the rest of an answer, the result of a call or the
+// end of a line may follow. Such entries are imported all the same and marked as
+// open (see [dialect.Marks]). An import of the longer transcript keeps those that it
+// says in the same way. The others it says again under another id, and hides the
+// first ones, because what is in a log is never changed.
+
+// settledReason is the reason of a tombstone that hides an entry which was imported
+// before the transcript was complete.
+const settledReason = "imported again with what followed"
+
+// settling makes the tombstone for an entry.
+func settling(id firn.EntryID, at time.Time) firn.Entry {
+	return firn.Entry{ID: id + "~settled", Time: at, Body: &firn.Tombstone{Target: id, Reason: settledReason}}
+}
+
+// IsSettling reports whether an entry is a tombstone that an import wrote for an entry
+// which it imported again.
+func IsSettling(e firn.Entry) bool {
+	_, ok := settles(firn.GlanceOf(e))
+	return ok
+}
+
+// settles is the entry that a tombstone hides because it was imported again.
+func settles(g firn.Glance) (firn.EntryID, bool) {
+	return g.Target, g.Kind == firn.KindTombstone && g.Target != "" && g.ID == g.Target+"~settled"
+}
+
+// settled is a source without what was imported before the transcript was complete
+// and again since: what replaced it has its ids.
+func settled(src Source) (Source, error) {
+	if src.Hiding == nil {
+		return src, nil
+	}
+	replaced := make(map[firn.EntryID]bool)
+	for g, err := range src.Hiding() {
+		if err != nil && ignoreCorrupt(err) != nil {
+			return src, err
+		}
+		if id, ok := settles(g); ok && err == nil {
+			replaced[id], replaced[g.ID] = true, true
+		}
+	}
+	if len(replaced) == 0 {
+		return src, nil
+	}
+	told := src.Told
+	src.Glances = nil
+	src.Told = func(r *Report) iter.Seq2[Told, error] {
+		return func(yield func(Told, error) bool) {
+			names := make(map[firn.EntryID]firn.EntryID)
+			for t, err := range told(r) {
+				if err == nil && replaced[t.Entry.ID] {
+					if isEnd(t.Entry) || IsSettling(t.Entry) {
+						names[t.Entry.ID] = cmp.Or(names[t.Entry.Parent], t.Entry.Parent)
+					}
+					continue
+				}
+				if err == nil {
+					rename(&t.Entry, names)
+					if first := FirstID(t.Entry.ID); first != t.Entry.ID && replaced[first] {
+						names[t.Entry.ID] = first
+						t.Entry.ID = first
+					}
+				}
+				if !yield(t, err) {
+					return
+				}
+			}
+		}
+	}
+	return src, nil
+}
+
+// rename makes an entry name others by their new names.
+func rename(e *firn.Entry, names map[firn.EntryID]firn.EntryID) {
+	to := func(id firn.EntryID) firn.EntryID { return cmp.Or(names[id], id) }
+	e.Parent = to(e.Parent)
+	switch b := e.Body.(type) {
+	case *firn.Compaction:
+		ours := *b
+		ours.FirstKept = to(b.FirstKept)
+		e.Body = &ours
+	case *firn.Tombstone:
+		ours := *b
+		ours.Target = to(b.Target)
+		e.Body = &ours
+	case *firn.Label:
+		ours := *b
+		ours.Target = to(b.Target)
+		e.Body = &ours
+	case *firn.BranchSummary:
+		ours := *b
+		ours.From = to(b.From)
+		e.Body = &ours
+	}
+}
+
+// againDigits is how many digits [againID] puts behind an id. Scanners put fewer
+// behind the id of a line that comes again.
+const againDigits = 12
+
+// againID is the id of an entry that is imported again with this content. The same
+// content always gets the same id, so that an interrupted import finds it.
+func againID(first firn.EntryID, content uint64) firn.EntryID {
+	return first + firn.EntryID(fmt.Sprintf("~%0*d", againDigits, content%1e12))
+}
+
+// FirstID is the id that an entry had when it was first imported.
+func FirstID(id firn.EntryID) firn.EntryID {
+	first, digits, ok := strings.Cut(string(id), "~")
+	if i := strings.LastIndexByte(string(id), '~'); ok {
+		first, digits = string(id[:i]), string(id[i+1:])
+	}
+	if !ok || len(digits) != againDigits || strings.Trim(digits, "0123456789") != "" {
+		return id
+	}
+	return firn.EntryID(first)
+}
+
+// Begun reports whether a transcript that tells this can be imported: its header is
+// settled, or it has a message. One that has only lines before the conversation may
+// yet say where and when it began, and a header is never said again.
+func Begun(told []Told) bool {
+	return slices.ContainsFunc(told, func(t Told) bool {
+		return t.Entry.ID == "" && t.Open == 0 || t.Entry.Body.Kind() == firn.KindMessage
+	})
+}
+
+// contentOf is a digest of what an entry says, where it hangs and which lines it
+// carries. It leaves out its time, which stores round.
+func contentOf(e firn.Entry) uint64 {
+	tool, lines := dialect.Carried(e)
+	_, marks := dialect.CarriedBy(e)
+	e.Time = time.Time{}
+	parent := e.Parent
+	if parent == firn.Root {
+		parent = ""
+	}
+	if m, ok := e.Body.(*firn.Message); ok {
+		timeless := *m
+		timeless.Time = time.Time{}
+		e.Body = &timeless
+	}
+	h := fnv.New64a()
+	body, _ := json.Marshal(e.Body) // what cannot be marshalled counts as nothing
+	fmt.Fprintf(h, "%s\n%s\n%s\n%v\n%s\n", parent, e.Body.Kind(), tool, marks.Bare, body)
+	for _, line := range lines {
+		fmt.Fprintf(h, "%d %s\n", len(line), line)
+	}
+	return h.Sum64()
+}

@@ -1,0 +1,91 @@
+package cersei
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+
+	"firn.dev"
+	"firn.dev/internal/formats/dialect"
+)
+
+// Place names the file of a new session: in the folder of its project, under
+// its id. Claude Code only takes ids that are UUIDs.
+func (l layout) Place(home fs.FS, to dialect.Target) (string, error) {
+	id := string(to.Session)
+	if to.Session.Check() != nil || l.options.ForClaude {
+		id = dialect.UUID(string(dialect.Cersei), id)
+	}
+	dir := path.Join(projects, folder(to.CWD))
+	if l.options.ForClaude {
+		dir = path.Join(projects, claudeFolder(to.CWD))
+	}
+	taken := make(map[string]bool)
+	for _, s := range sessionsIn(home, dir) {
+		taken[strings.ToLower(s.name)] = true // some file systems do not tell cases apart
+	}
+	name := id
+	for n := 2; taken[strings.ToLower(name)]; n++ {
+		if n > maxSniffs {
+			return "", fmt.Errorf("placing session %s in %s: %w: there are too many of that name", to.Session, dir, firn.ErrConflict)
+		}
+		name = fmt.Sprintf("%s-%d", id, n)
+		if dialect.IsUUID(id) {
+			name = dialect.UUID(id, name)
+		}
+	}
+	return path.Join(dir, name+extension), nil
+}
+
+// longestFolder is how long a folder's name can be; Cersei sets no bound, file
+// systems do.
+const longestFolder = 200
+
+// folder names the folder of a project as Cersei's library does: whatever is
+// not a letter, a digit, a dash, a dot or an underscore becomes one.
+func folder(cwd string) string {
+	name := strings.Map(func(c rune) rune {
+		if unicode.IsLetter(c) || unicode.IsNumber(c) || strings.ContainsRune("-_.", c) {
+			return c
+		}
+		return '_'
+	}, strings.ToValidUTF8(cwd, "_"))
+	if strings.Trim(name, ".") == "" { // the folder itself, or the one above it
+		name = strings.Repeat("_", max(1, len(name)))
+	}
+	if len(name) > longestFolder {
+		sum := sha256.Sum256([]byte(cwd))
+		name = firn.CutText(name, longestFolder) + "_" + hex.EncodeToString(sum[:4])
+	}
+	return name
+}
+
+// claudeFolder names the folder of a project as Claude Code does: a dash for
+// each unit of UTF-16 that is no letter or digit of ASCII; of a long name the
+// beginning and a hash.
+func claudeFolder(cwd string) string {
+	units := utf16.Encode([]rune(cwd))
+	name := make([]byte, len(units))
+	var hash int32
+	for i, u := range units {
+		hash = hash<<5 - hash + int32(u)
+		name[i] = '-'
+		if u < 128 && (u >= '0' && u <= '9' || u >= 'A' && u <= 'Z' || u >= 'a' && u <= 'z') {
+			name[i] = byte(u)
+		}
+	}
+	if len(name) == 0 {
+		return "-"
+	}
+	if len(name) <= longestFolder {
+		return string(name)
+	}
+	h := int64(hash)
+	return string(name[:longestFolder]) + "-" + strconv.FormatInt(max(h, -h), 36)
+}

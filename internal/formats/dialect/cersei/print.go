@@ -1,0 +1,240 @@
+package cersei
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"firn.dev"
+	"firn.dev/internal/base/blocks"
+	"firn.dev/internal/base/rawjson"
+	"firn.dev/internal/formats/dialect"
+)
+
+// printer writes a transcript, or bare messages if that is what the file it
+// goes on with has.
+type printer struct {
+	options      Options
+	to           dialect.Target
+	session, cwd string
+	bare         bool
+	last         string // the uuid of the last message
+	time         time.Time
+	// nodes are the entries there are, in order, so that it is known what must
+	// be deleted when one of them hides others.
+	nodes []node
+	// firsts tells the key of an entry that was said again by the uuid that it
+	// has now.
+	firsts map[string]string
+}
+
+func newPrinter(options Options, to dialect.Target) *printer {
+	return &printer{
+		options: options, to: to, session: string(to.Session), cwd: to.CWD, time: to.Created, firsts: make(map[string]string),
+	}
+}
+
+// Print adds the lines that say e.
+func (p *printer) Print(dst []byte, e firn.Entry) ([]byte, error) {
+	if e.Body == nil {
+		return dst, fmt.Errorf("writing entry %s for Cersei: %w: it says nothing", e.ID, firn.ErrInvalid)
+	}
+	if !e.Time.IsZero() {
+		p.time = e.Time
+	}
+	switch b := e.Body.(type) {
+	case *firn.Header:
+		if p.cwd == "" {
+			p.cwd = b.CWD
+		}
+		return dst, nil
+	case *firn.Tombstone:
+		return p.tombstone(dst, e, b), nil
+	case *firn.Compaction:
+		return p.compaction(dst, e, b), nil
+	}
+	n := node{id: e.ID, key: p.key(e.ID)}
+	dst, heard := p.entry(dst, e, n.key)
+	if heard {
+		n.uuid = n.key
+	}
+	p.nodes = append(p.nodes, n)
+	return dst, nil
+}
+
+// Finish adds nothing: every entry is said at once.
+func (p *printer) Finish(dst []byte) ([]byte, error) { return dst, nil }
+
+// learn takes the form and the names of a file from a line of it.
+func (p *printer) learn(l *line) {
+	if l.isBare() {
+		p.bare = true
+		return
+	}
+	if l.session != "" {
+		p.session = l.session
+	}
+	if l.cwd != "" {
+		p.cwd = l.cwd
+	}
+	if _, ok := roles[l.kind]; ok && l.uuid != "" && !l.sidechain {
+		p.last = l.uuid
+	}
+}
+
+// key is what an entry is known by, and the uuid of its line if that is written
+// here.
+func (p *printer) key(id firn.EntryID) string { return dialect.UUID(string(p.to.Session), string(id)) }
+
+// first is the key of an entry when it was said first: who appended it calls it
+// by its own id, who read it again by the uuid that it has now.
+func (p *printer) first(id firn.EntryID) string {
+	key := p.key(id)
+	if first, again := p.firsts[key]; again {
+		return first
+	}
+	return key
+}
+
+// lose tells of a loss.
+func (p *printer) lose(e firn.Entry, limit string, dropped bool) {
+	if p.to.Lose != nil {
+		p.to.Lose(dialect.Loss{Entry: e.ID, Kind: e.Body.Kind(), Limit: limit, Dropped: dropped})
+	}
+}
+
+// entry says an entry that is neither a compaction nor a tombstone; spoken if
+// a model will see it.
+func (p *printer) entry(dst []byte, e firn.Entry, uuid string) (out []byte, spoken bool) {
+	switch b := e.Body.(type) {
+	case *firn.Message:
+		return p.message(dst, e, b, uuid)
+	case *firn.CustomMessage:
+		p.lose(e, limitInjected, len(b.Parts) == 0)
+		return p.user(dst, e, p.known(e, b.Parts), uuid)
+	case *firn.BranchSummary:
+		p.lose(e, limitInjected, b.Summary == "")
+		text := "<branch_summary>\n" + b.Summary + "\n</branch_summary>"
+		return p.user(dst, e, []firn.Part{firn.Text{Text: text}}, uuid)
+	case *firn.Title:
+		p.lose(e, limitTitles, p.bare)
+		return p.title(dst, b), false
+	case *firn.Custom:
+		return p.custom(dst, e, b), false
+	}
+	p.lose(e, limitOf(e.Body), true)
+	return dst, false
+}
+
+// limitOf is the limit that a body meets which Cersei has no word for.
+func limitOf(b firn.Body) string {
+	switch b.(type) {
+	case *firn.Label:
+		return limitLabels
+	case *firn.ModelChange, *firn.ThinkingChange:
+		return limitSettings
+	case *firn.Head:
+		return limitBranches
+	}
+	return limitUnknown
+}
+
+// title says a title in a line that Cersei skips.
+func (p *printer) title(dst []byte, b *firn.Title) []byte {
+	if p.bare {
+		return dst
+	}
+	if p.options.ForClaude {
+		dst = appendText(dst, `{"type":"custom-title","customTitle":`, b.Name)
+		dst = appendText(dst, `,"sessionId":`, p.session)
+		return append(dst, "}\n"...)
+	}
+	dst = appendText(dst, `{"type":"title","title":`, b.Name)
+	if b.Source != "" {
+		dst = appendText(dst, `,"source":`, string(b.Source))
+	}
+	dst = appendText(dst, `,"session_id":`, p.session)
+	dst = appendText(dst, `,"timestamp":`, stamp(p.time))
+	return append(dst, "}\n"...)
+}
+
+// custom says a line of Cersei as it is. Among bare messages it would keep
+// Cersei from reading the file.
+func (p *printer) custom(dst []byte, e firn.Entry, b *firn.Custom) []byte {
+	if dialect.IsLine(dialect.Cersei, b) && !p.bare && rawjson.Valid(b.Data) == nil {
+		if out, err := rawjson.AppendValue(dst, b.Data); err == nil {
+			return append(out, '\n')
+		}
+	}
+	p.lose(e, limitCustom, true)
+	return dst
+}
+
+// message says a message.
+func (p *printer) message(dst []byte, e firn.Entry, m *firn.Message, uuid string) ([]byte, bool) {
+	switch m.Role {
+	case firn.RoleUser, firn.RoleToolResult:
+		return p.user(dst, e, p.known(e, m.Parts), uuid)
+	case firn.RoleSystem:
+		return p.write(dst, e, utterance{kind: "system", parts: p.known(e, m.Parts), uuid: uuid})
+	case firn.RoleShell:
+		p.lose(e, limitShell, false)
+		return p.user(dst, e, shellParts(m.Parts), uuid)
+	case firn.RoleAssistant:
+		if m.StopReason == firn.StopError || m.StopReason == firn.StopAborted {
+			p.lose(e, limitErrors, len(m.Parts) == 0)
+		}
+		return p.write(dst, e, utterance{kind: "assistant", parts: p.thinking(e, m, p.known(e, m.Parts)), uuid: uuid, answer: m})
+	}
+	p.lose(e, limitUnknown, true)
+	return dst, false
+}
+
+func (p *printer) user(dst []byte, e firn.Entry, parts []firn.Part, uuid string) ([]byte, bool) {
+	return p.write(dst, e, utterance{kind: "user", parts: parts, uuid: uuid})
+}
+
+// known leaves out the parts that Cersei would not know.
+func (p *printer) known(e firn.Entry, parts []firn.Part) []firn.Part {
+	var known []firn.Part
+	for _, part := range parts {
+		if !blocks.Known(part) {
+			p.lose(e, limitParts, len(parts) == 1)
+			continue
+		}
+		if result, ok := part.(firn.ToolResult); ok && len(result.Details) > 0 {
+			p.lose(e, limitDetails, false)
+		}
+		known = append(known, part)
+	}
+	return known
+}
+
+// thinking leaves out what Anthropic has not signed: Cersei would send it
+// there, and be refused.
+func (p *printer) thinking(e firn.Entry, m *firn.Message, parts []firn.Part) []firn.Part {
+	who := m.API + " " + m.Provider
+	if who == " " || strings.Contains(who, "anthropic") || strings.Contains(m.Model, "claude") {
+		return parts
+	}
+	var rest []firn.Part
+	for _, part := range parts {
+		if _, ok := part.(firn.Thinking); ok {
+			p.lose(e, limitThinking, len(parts) == 1)
+			continue
+		}
+		rest = append(rest, part)
+	}
+	return rest
+}
+
+// shellParts shows commands that the user ran as text.
+func shellParts(parts []firn.Part) []firn.Part {
+	var shown []firn.Part
+	for _, part := range parts {
+		if s, ok := part.(firn.Shell); ok && !s.Hidden {
+			shown = append(shown, firn.Text{Text: "Ran `" + s.Command + "`\n```\n" + s.Output + "\n```"})
+		}
+	}
+	return shown
+}

@@ -1,0 +1,111 @@
+package cersei
+
+import (
+	"firn.dev"
+	"firn.dev/internal/formats/dialect"
+)
+
+// Repeat takes over from lines that are there.
+func (p *printer) Repeat(e firn.Entry, lines [][]byte) {
+	if !e.Time.IsZero() {
+		p.time = e.Time
+	}
+	if c, ok := e.Body.(*firn.Custom); ok && len(lines) == 0 && dialect.IsLine(dialect.Cersei, c) {
+		lines = [][]byte{c.Data}
+	}
+	r := p.read(lines)
+	n := node{id: e.ID, key: p.first(e.ID), uuid: r.uuid(e.ID)}
+	switch b := e.Body.(type) {
+	case nil, *firn.Header:
+		return
+	case *firn.Tombstone:
+		n.kind, n.ref, n.uuid = isTombstone, p.resolve(b.Target), ""
+		p.buried(e.ID, n.ref, r)
+	case *firn.Compaction:
+		n.kind, n.ref = isCompaction, p.first(b.FirstKept)
+		p.mark(r.deleted, covered)
+	case *firn.Message:
+	default:
+		p.mark(r.deleted, covered)
+		if len(r.said) == 0 {
+			n.uuid = ""
+		}
+	}
+	p.nodes = append(p.nodes, n)
+}
+
+// reading is what lines tell.
+type reading struct {
+	// said are the uuids of messages and summaries, deleted those that
+	// tombstones name.
+	said    []string
+	deleted map[string]bool
+}
+
+// read learns from lines.
+func (p *printer) read(lines [][]byte) (r reading) {
+	r.deleted = make(map[string]bool)
+	for _, raw := range lines {
+		l, err := readLine(raw)
+		if err != nil {
+			continue
+		}
+		p.learn(&l)
+		_, message := roles[l.kind]
+		switch {
+		case l.deleted != "":
+			r.deleted[l.deleted] = true
+		case (message || l.kind == kindSummary) && l.uuid != "" && !l.sidechain:
+			r.said = append(r.said, l.uuid)
+		}
+	}
+	return r
+}
+
+// uuid is the uuid that an entry has in the lines. Where a line makes several
+// entries, it may be told with one of them only; the others have its uuid in
+// their ids.
+func (r reading) uuid(id firn.EntryID) string {
+	own := string(id)
+	if len(own) > 36 && dialect.IsUUID(own[:36]) {
+		own = own[:36]
+	}
+	if len(r.said) == 0 {
+		return own
+	}
+	for _, uuid := range r.said {
+		if uuid == own {
+			return own
+		}
+	}
+	return r.said[len(r.said)-1]
+}
+
+// mark notes what became of the entries with these uuids.
+func (p *printer) mark(uuids map[string]bool, s state) {
+	if len(uuids) == 0 {
+		return
+	}
+	for i, n := range p.nodes {
+		if n.uuid != "" && uuids[n.uuid] {
+			p.nodes[i].state = s
+		}
+	}
+}
+
+// buried takes over from the lines of a tombstone: what they delete, and what
+// they say again.
+func (p *printer) buried(id firn.EntryID, target string, r reading) {
+	p.mark(r.deleted, dead)
+	for i, n := range p.nodes {
+		if len(r.said) == 0 && n.key == target {
+			p.nodes[i].state = dead
+		}
+		for _, uuid := range r.said {
+			if uuid == p.again(id, n.key) {
+				p.nodes[i].uuid, p.nodes[i].state = uuid, live
+				p.firsts[uuid] = n.key
+			}
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package claudecode
+
+import (
+	"firn.dev"
+)
+
+// Lines of the type "firn" say what Claude Code has no lines for. They are no
+// link of its chain, so it passes over them. Their member "firn" says it:
+//
+//	{"type":"firn","firn":{"id":"…","kind":"label","target":"…","name":"…"},"timestamp":"…","sessionId":"…"}
+//
+// Messages that it has no form for are messages of the user with such a member
+// beside them.
+
+// privateID is the id of an entry that a private line says.
+func privateID(l line) string {
+	if l.kind != "firn" {
+		return ""
+	}
+	return textOf(l.firn, "id")
+}
+
+// private reads a private line.
+func (s *scanner) private(l *line, data []byte) {
+	body := s.privateBody(l)
+	if body == nil {
+		s.add(s.custom(l, data, l.kind))
+		return
+	}
+	s.settle("")
+	e := firn.Entry{ID: s.id(l), Time: s.now, Body: body}
+	if target := textOf(l.firn, "target"); body.Kind() == firn.KindHead && s.thread.has(target) {
+		s.reply = nil
+		e.Parent = s.thread.move(target)
+		s.push(e)
+		return
+	}
+	s.add(e)
+}
+
+// privateBody is what a private line says; nil if that is not known.
+func (s *scanner) privateBody(l *line) firn.Body {
+	text := func(name string) string { return textOf(l.firn, name) }
+	switch firn.Kind(text("kind")) {
+	case firn.KindLabel:
+		return &firn.Label{Target: firn.EntryID(text("target")), Name: text("name")}
+	case firn.KindTombstone:
+		return &firn.Tombstone{Target: firn.EntryID(text("target")), Reason: text("reason")}
+	case firn.KindModelChange:
+		return &firn.ModelChange{Provider: text("provider"), Model: text("model")}
+	case firn.KindThinkingChange:
+		return &firn.ThinkingChange{Level: text("level")}
+	case firn.KindHead:
+		return &firn.Head{Reason: text("reason")}
+	case firn.KindCustom:
+		return &firn.Custom{Type: text("type"), Data: keep(valueOf(l.firn, "data"))}
+	}
+	return nil
+}
+
+// restored reads a message that firn wrote for something Claude Code has no
+// form for.
+func (s *scanner) restored(l *line, m *message) (firn.Entry, bool) {
+	text := func(name string) string { return textOf(l.firn, name) }
+	e := firn.Entry{Time: s.now}
+	switch kind := firn.Kind(text("kind")); {
+	case len(l.firn) == 0 || m.answer:
+		return e, false
+	case kind == firn.KindCustomMessage:
+		e.Body = &firn.CustomMessage{Type: text("type"), Parts: m.parts, Display: boolOf(l.firn, "display"), Details: keep(valueOf(l.firn, "details"))}
+	case kind == firn.KindBranchSummary:
+		e.Body = &firn.BranchSummary{
+			From: firn.EntryID(text("from")), Summary: text("summary"), Details: keep(valueOf(l.firn, "details")), FromHook: boolOf(l.firn, "fromHook"),
+		}
+	case text("role") == string(firn.RoleSystem):
+		e.Body = &firn.Message{Role: firn.RoleSystem, Parts: m.parts, Time: s.now}
+	case text("role") == string(firn.RoleShell):
+		e.Body = &firn.Message{Role: firn.RoleShell, Parts: []firn.Part{shellOf(l.firn)}, Time: s.now}
+	default:
+		return e, false
+	}
+	return e, true
+}
+
+// shellOf reads a command that the user ran.
+func shellOf(raw []byte) firn.Shell {
+	c := firn.Shell{
+		Command: textOf(raw, "command"), Output: textOf(raw, "output"), FullOutput: textOf(raw, "fullOutput"),
+		Cancelled: boolOf(raw, "cancelled"), Truncated: boolOf(raw, "truncated"),
+	}
+	if code, ok := intOf(raw, "exitCode"); ok {
+		exit := int(code)
+		c.ExitCode = &exit
+	}
+	return c
+}

@@ -1,0 +1,178 @@
+package claw0
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"firn.dev"
+	"firn.dev/internal/base/rawjson"
+)
+
+// The types of lines. The last four are ours; claw0 skips them.
+const (
+	kindSession    = "session"
+	kindUser       = "user"
+	kindAssistant  = "assistant"
+	kindCall       = "tool_use"
+	kindResult     = "tool_result"
+	kindSystem     = "system"
+	kindTitle      = "title"
+	kindCompaction = "compaction"
+	kindTombstone  = "tombstone"
+)
+
+// line is a line as it stands in the file. Its raw values are parts of the
+// line.
+type line struct {
+	kind, id, key   string
+	time            time.Time
+	epoch           bool // the current version writes times as numbers
+	content         []byte
+	call, name      string
+	input, output   []byte
+	failed          bool
+	title, source   string
+	summary         string
+	tokens          int64
+	kept, target    int64
+	hasKey, hasCall bool
+	// other are the members that mean nothing to us.
+	other firn.Fields
+}
+
+// readLine reads a line. One that is not a JSON object is an ErrCorrupt.
+func readLine(raw []byte) (line, error) {
+	var l line
+	if err := rawjson.Valid(raw); err != nil {
+		return l, fmt.Errorf("reading a line of claw0: %w: %w", firn.ErrCorrupt, err)
+	}
+	r := rawjson.New(raw)
+	for r.Object(); r.Member(); {
+		if name := r.KeyText(); !l.member(name, &r) && !l.ours(name, &r) {
+			l.other = append(l.other, firn.Field{Name: name, Value: keep(r.Raw())})
+		}
+	}
+	return l, nil
+}
+
+// member reads a member that claw0 writes; false, and the value is still there,
+// if it is none.
+func (l *line) member(name string, r *rawjson.Reader) (ok bool) {
+	switch name {
+	case "type":
+		return into(&l.kind, r)
+	case "id":
+		return into(&l.id, r)
+	case "key":
+		l.hasKey = into(&l.key, r)
+		return l.hasKey
+	case "created", "ts":
+		return l.stamp(r)
+	case "content":
+		l.content = r.Raw()
+		return true
+	case "tool_use_id":
+		l.hasCall = into(&l.call, r)
+		return l.hasCall
+	case "name":
+		return into(&l.name, r)
+	case "input":
+		l.input = r.Raw()
+		return true
+	case "output":
+		l.output = r.Raw()
+		return true
+	}
+	return false
+}
+
+// ours reads a member that only our printer writes.
+func (l *line) ours(name string, r *rawjson.Reader) (ok bool) {
+	switch name {
+	case "is_error":
+		l.failed, ok = r.Bool()
+	case "title":
+		ok = into(&l.title, r)
+	case "source":
+		ok = into(&l.source, r)
+	case "summary":
+		ok = into(&l.summary, r)
+	case "tokens_before":
+		l.tokens, ok = r.Int()
+	case "first_kept":
+		l.kept, ok = r.Int()
+	case "target":
+		l.target, ok = r.Int()
+	}
+	return ok
+}
+
+// stamp reads a time: in words, or in seconds since 1970.
+func (l *line) stamp(r *rawjson.Reader) bool {
+	if r.Kind() == rawjson.Number {
+		before := *r
+		t, ok := parseEpoch(string(r.Raw()))
+		if !ok {
+			*r = before
+			return false
+		}
+		l.time, l.epoch = t, true
+		return true
+	}
+	before := *r
+	text, ok := r.Text()
+	t, known := parseTime(text)
+	if !ok || !known {
+		*r = before
+		return false
+	}
+	l.time = t
+	return true
+}
+
+// parseTime reads a time as Python writes it; without a zone it is taken for
+// UTC.
+func parseTime(text string) (time.Time, bool) {
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999"} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t.UTC().Truncate(time.Millisecond), true
+		}
+	}
+	return time.Time{}, false
+}
+
+// parseEpoch reads seconds since 1970, digit by digit: a float64 has too few
+// for them to be cut where they end.
+func parseEpoch(text string) (time.Time, bool) {
+	whole, fraction, _ := strings.Cut(text, ".")
+	seconds, err := strconv.ParseInt(whole, 10, 64)
+	if err != nil || seconds < 0 || seconds > 253_402_300_799 { // the year 9999
+		return time.Time{}, false
+	}
+	fraction = (fraction + "000")[:3]
+	ms, err := strconv.ParseUint(fraction, 10, 16)
+	if err != nil {
+		return time.Time{}, false
+	}
+	return time.Unix(seconds, int64(ms)*1e6).UTC(), true
+}
+
+// into reads a string into field; false if it is none.
+func into(field *string, r *rawjson.Reader) bool {
+	s, ok := r.Text()
+	if ok {
+		*field = s
+	}
+	return ok
+}
+
+// keep copies a raw value, clean and on one line.
+func keep(raw []byte) []byte {
+	kept, err := rawjson.AppendValue(nil, raw)
+	if err != nil {
+		return nil
+	}
+	return kept
+}

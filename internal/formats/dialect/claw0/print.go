@@ -1,0 +1,320 @@
+package claw0
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"firn.dev"
+	"firn.dev/internal/base/blocks"
+	"firn.dev/internal/base/rawjson"
+	"firn.dev/internal/formats/dialect"
+)
+
+// printer writes a transcript of either version, with calls before their
+// results.
+type printer struct {
+	// calls are those that were printed, by their ids.
+	calls   map[string]named
+	to      dialect.Target
+	current bool
+	time    time.Time
+	// number counts the lines there are.
+	number int
+	// lines tells where the entries stand that were not named by their lines.
+	lines map[firn.EntryID]span
+}
+
+// span is where an entry stands.
+type span struct{ first, count int }
+
+func newPrinter(options Options, to dialect.Target) *printer {
+	return &printer{to: to, current: options.Current, time: to.Created, lines: make(map[firn.EntryID]span)}
+}
+
+// Print adds the lines that say e.
+func (p *printer) Print(dst []byte, e firn.Entry) ([]byte, error) {
+	if e.Body == nil {
+		return dst, fmt.Errorf("writing entry %s for claw0: %w: it says nothing", e.ID, firn.ErrInvalid)
+	}
+	if !e.Time.IsZero() {
+		p.time = e.Time
+	}
+	before := p.number
+	dst = p.entry(dst, e)
+	if e.ID != "" {
+		p.lines[e.ID] = span{before + 1, p.number - before}
+	}
+	return dst, nil
+}
+
+// Finish adds nothing: every entry is said at once.
+func (p *printer) Finish(dst []byte) ([]byte, error) { return dst, nil }
+
+// Repeat takes over from lines that are there.
+func (p *printer) Repeat(e firn.Entry, lines [][]byte) {
+	if !e.Time.IsZero() {
+		p.time = e.Time
+	}
+	for _, raw := range lines {
+		if l, err := readLine(raw); err == nil {
+			p.current = l.kind != kindSession && (l.epoch || p.current && l.time.IsZero())
+		}
+	}
+	number, named := lineNumber(e.ID)
+	if !named && e.ID != "" {
+		p.lines[e.ID] = span{p.number + 1, len(lines)}
+	}
+	p.number = max(p.number+len(lines), number)
+}
+
+// lineNumber is the number of the line that an entry is named by.
+func lineNumber(id firn.EntryID) (int, bool) {
+	text, _, _ := strings.Cut(string(id), ".")
+	if len(text) < 7 || text[0] != 'l' {
+		return 0, false
+	}
+	n, err := strconv.Atoi(text[1:])
+	return n, err == nil && n > 0
+}
+
+// lose tells of a loss.
+func (p *printer) lose(e firn.Entry, limit string, dropped bool) {
+	if p.to.Lose != nil {
+		p.to.Lose(dialect.Loss{Entry: e.ID, Kind: e.Body.Kind(), Limit: limit, Dropped: dropped})
+	}
+}
+
+// entry says an entry.
+func (p *printer) entry(dst []byte, e firn.Entry) []byte {
+	switch b := e.Body.(type) {
+	case *firn.Header:
+		return p.header(dst, b)
+	case *firn.Message:
+		return p.message(dst, e, b)
+	case *firn.CustomMessage:
+		p.lose(e, limitInjected, len(b.Parts) == 0)
+		return p.user(dst, e, b.Parts)
+	case *firn.BranchSummary:
+		p.lose(e, limitInjected, b.Summary == "")
+		return p.user(dst, e, []firn.Part{firn.Text{Text: "<branch_summary>\n" + b.Summary + "\n</branch_summary>"}})
+	case *firn.Title:
+		p.lose(e, limitTitles, b.Name == "")
+		return p.title(dst, b)
+	case *firn.Compaction:
+		p.lose(e, limitCompaction, b.Summary == "")
+		return p.compaction(dst, b)
+	case *firn.Tombstone:
+		return p.tombstone(dst, e, b)
+	case *firn.Custom:
+		return p.custom(dst, e, b)
+	}
+	p.lose(e, limitOf(e.Body), true)
+	return dst
+}
+
+// limitOf is the limit that a body meets which claw0 has no word for.
+func limitOf(b firn.Body) string {
+	switch b.(type) {
+	case *firn.Label:
+		return limitLabels
+	case *firn.ModelChange, *firn.ThinkingChange:
+		return limitSettings
+	case *firn.Head:
+		return limitBranches
+	}
+	return limitUnknown
+}
+
+// header says how the session is called; the current version does not.
+func (p *printer) header(dst []byte, b *firn.Header) []byte {
+	if p.current {
+		return dst
+	}
+	dst = appendText(dst, `{"type": "session", "id": `, shortID(p.to.Session))
+	dst = appendText(dst, `, "key": `, keyOf(p.to, b.Key))
+	dst = appendText(dst, `, "created": `, stamp(p.time))
+	return p.end(dst)
+}
+
+// message says a message.
+func (p *printer) message(dst []byte, e firn.Entry, m *firn.Message) []byte {
+	switch m.Role {
+	case firn.RoleUser:
+		return p.user(dst, e, m.Parts)
+	case firn.RoleToolResult:
+		return p.results(dst, e, m.Parts)
+	case firn.RoleAssistant:
+		return p.assistant(dst, e, m)
+	case firn.RoleSystem:
+		p.lose(e, limitSystem, len(m.Parts) == 0)
+		return p.content(dst, kindSystem, m.Parts)
+	case firn.RoleShell:
+		p.lose(e, limitShell, false)
+		return p.user(dst, e, shellParts(m.Parts))
+	}
+	p.lose(e, limitUnknown, true)
+	return dst
+}
+
+// user says what the user said: a string, or blocks if there are pictures.
+func (p *printer) user(dst []byte, e firn.Entry, parts []firn.Part) []byte {
+	known := p.known(e, parts)
+	if len(known) == 0 {
+		p.lose(e, limitEmpty, true)
+		return dst
+	}
+	return p.content(dst, kindUser, known)
+}
+
+// content adds a line that says parts.
+func (p *printer) content(dst []byte, kind string, parts []firn.Part) []byte {
+	if len(parts) == 0 {
+		return dst
+	}
+	dst = appendText(dst, `{"type": `, kind)
+	dst = append(dst, `, "content": `...)
+	return p.stamped(appendContent(dst, parts))
+}
+
+// appendContent adds parts: texts as one string, others as blocks.
+func appendContent(dst []byte, parts []firn.Part) []byte {
+	for _, part := range parts {
+		if _, ok := part.(firn.Text); !ok {
+			return blocks.Append(dst, parts, blocks.Python)
+		}
+	}
+	return rawjson.AppendString(dst, firn.JoinText(parts))
+}
+
+// known leaves out the parts that a provider does not take from a user.
+func (p *printer) known(e firn.Entry, parts []firn.Part) (known []firn.Part) {
+	for _, part := range parts {
+		if blocks.Known(part) {
+			known = append(known, part)
+		} else {
+			p.lose(e, limitParts, len(parts) == 1)
+		}
+	}
+	return known
+}
+
+// results says what tools answered.
+func (p *printer) results(dst []byte, e firn.Entry, parts []firn.Part) []byte {
+	for _, part := range parts {
+		r, ok := part.(firn.ToolResult)
+		if !ok {
+			p.lose(e, limitParts, len(parts) == 1)
+			continue
+		}
+		if len(r.Details) > 0 {
+			p.lose(e, limitDetails, false)
+		}
+		dst = appendText(dst, `{"type": "tool_result", "tool_use_id": `, p.calls[r.CallID].or(r.CallID))
+		member := `, "output": `
+		if p.current {
+			member = `, "content": `
+		}
+		dst = appendContent(append(dst, member...), p.known(e, r.Content))
+		if r.IsError {
+			p.lose(e, limitFailures, false)
+			dst = append(dst, `, "is_error": true`...)
+		}
+		dst = p.stamped(dst)
+	}
+	return dst
+}
+
+// assistant says an answer: in the first version its text and then its calls,
+// each on a line, in the current one all on one line.
+func (p *printer) assistant(dst []byte, e firn.Entry, m *firn.Message) []byte {
+	said, texts, calls := p.answer(e, m)
+	if len(said) == 0 {
+		p.lose(e, limitEmpty, true)
+		return dst
+	}
+	if p.current {
+		dst = append(dst, `{"type": "assistant", "content": `...)
+		return p.stamped(blocks.Append(dst, said, blocks.Python))
+	}
+	dst = p.content(dst, kindAssistant, texts)
+	for _, c := range calls {
+		dst = appendText(dst, `{"type": "tool_use", "name": `, c.Name)
+		dst = appendText(dst, `, "tool_use_id": `, c.ID)
+		dst = append(dst, `, "input": `...)
+		out, err := blocks.AppendValue(dst, c.Arguments, blocks.Python)
+		if err != nil {
+			out = append(dst, "{}"...)
+		}
+		dst = p.stamped(out)
+	}
+	return dst
+}
+
+// named is how often a call's id was used, and how the last call with it is named.
+type named struct {
+	times int
+	name  string
+}
+
+func (n named) or(id string) string {
+	if n.name == "" {
+		return id
+	}
+	return n.name
+}
+
+// callID is the id that a call gets. claw0 takes a second call of the same id
+// for the first, so that one gets a number.
+func (p *printer) callID(e firn.Entry, id string) string {
+	n := p.calls[id]
+	n.times++
+	n.name = id
+	if n.times > 1 {
+		n.name = fmt.Sprintf("%s_%d", id, n.times)
+		p.lose(e, limitCalls, false)
+	}
+	if p.calls == nil {
+		p.calls = make(map[string]named)
+	}
+	p.calls[id] = n
+	return n.name
+}
+
+// answer is what claw0 keeps of an answer: texts and calls.
+func (p *printer) answer(e firn.Entry, m *firn.Message) (said, texts []firn.Part, calls []firn.ToolCall) {
+	if m.Model != "" || m.Usage != nil {
+		p.lose(e, limitAnswers, false)
+	}
+	if m.StopReason == firn.StopError || m.StopReason == firn.StopAborted {
+		p.lose(e, limitErrors, len(m.Parts) == 0)
+	}
+	for _, part := range m.Parts {
+		switch part := part.(type) {
+		case firn.Text:
+			if part.Text != "" {
+				texts, said = append(texts, part), append(said, part)
+			}
+		case firn.ToolCall:
+			part.ID = p.callID(e, part.ID)
+			calls, said = append(calls, part), append(said, part)
+		case firn.Thinking:
+			p.lose(e, limitThinking, len(m.Parts) == 1)
+		default:
+			p.lose(e, limitParts, len(m.Parts) == 1)
+		}
+	}
+	return said, texts, calls
+}
+
+// shellParts shows commands that the user ran as text.
+func shellParts(parts []firn.Part) []firn.Part {
+	var shown []firn.Part
+	for _, part := range parts {
+		if s, ok := part.(firn.Shell); ok && !s.Hidden {
+			shown = append(shown, firn.Text{Text: "Ran `" + s.Command + "`\n```\n" + s.Output + "\n```"})
+		}
+	}
+	return shown
+}

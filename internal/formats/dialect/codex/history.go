@@ -1,0 +1,280 @@
+package codex
+
+import (
+	"iter"
+	"slices"
+	"strings"
+
+	"firn.dev"
+	"firn.dev/internal/formats/dialect"
+)
+
+// compaction writes a compaction: the summary and what is kept become the new
+// history. One that was read from a rollout waits for the history that was read
+// with it.
+func (p *printer) compaction(dst []byte, e *firn.Entry, c *firn.Compaction) []byte {
+	if details, err := readMembers(c.Details); err == nil && details.get("summary_at") != nil && lineOf(e.ID) != "" {
+		return p.openGroup(dst, e, c.Summary, int(details.number("summary_at")))
+	}
+	var items [][]byte
+	if c.FirstKept != "" && c.FirstKept != e.ID {
+		p.lose(e, limitKept, false)
+		for t := range p.told(c.FirstKept) {
+			if t.Entry.ID == e.ID {
+				break
+			}
+			items = append(items, p.itemsAgain(t)...)
+		}
+	}
+	return p.compacted(dst, e, c.Summary, 0, items)
+}
+
+// openGroup begins to put a history together.
+func (p *printer) openGroup(dst []byte, e *firn.Entry, summary string, at int) []byte {
+	p.group = &group{name: lineOf(e.ID), entry: *e, summary: summary, at: at}
+	if !strings.Contains(string(e.ID), ".") { // nothing comes with it
+		return p.closeGroup(dst)
+	}
+	return dst
+}
+
+// collect adds an entry to the history, which is complete with the one that has
+// the name of the line.
+func (p *printer) collect(dst []byte, e *firn.Entry) []byte {
+	p.group.items = append(p.group.items, p.items(e, p.lose)...)
+	if string(e.ID) == p.group.name {
+		return p.closeGroup(dst)
+	}
+	return dst
+}
+
+// closeGroup writes a history that was put together, if there is one.
+func (p *printer) closeGroup(dst []byte) []byte {
+	g := p.group
+	if g == nil {
+		return dst
+	}
+	p.group = nil
+	return p.compacted(dst, &g.entry, g.summary, g.at, g.items)
+}
+
+// compacted writes the line that puts a history in place of all before it. The
+// summary stands at a place within the history, if it is part of it.
+func (p *printer) compacted(dst []byte, e *firn.Entry, summary string, at int, items [][]byte) []byte {
+	if summary != "" && at >= 0 {
+		text := summaryText(summary)
+		if p.scanned(e) {
+			text = summary
+		}
+		item := messageItem("user", []firn.Part{firn.Text{Text: text}}, nil)
+		items = slices.Insert(slices.Clip(items), min(at, len(items)), item)
+	}
+	w := object{}
+	w.text("message", summary)
+	w.list("replacement_history", items)
+	for _, f := range e.Extra {
+		if p.scanned(e) && !strings.HasPrefix(f.Name, "codex.") {
+			w.value(f.Name, f.Value)
+		}
+	}
+	return p.line(dst, e.Time, "compacted", w.close())
+}
+
+// told yields what was said since an entry.
+func (p *printer) told(since firn.EntryID) iter.Seq[dialect.Told] {
+	if p.to.Told == nil {
+		return func(func(dialect.Told) bool) {}
+	}
+	return p.to.Told(since)
+}
+
+// itemsAgain makes the items of an entry that was written before.
+func (p *printer) itemsAgain(t dialect.Told) [][]byte {
+	if p.hidden[t.Entry.ID] || t.Entry.Body == nil {
+		return nil
+	}
+	return p.items(&t.Entry, silent)
+}
+
+// silent is for losses that were told before.
+func silent(*firn.Entry, string, bool) {}
+
+// tombstone hides an entry. One that hides another tombstone brings back what
+// that one hid.
+func (p *printer) tombstone(dst []byte, e *firn.Entry, t *firn.Tombstone) []byte {
+	live := p.live()
+	changed := t.Target
+	if back, ok := p.taken[t.Target]; ok {
+		changed = back
+	}
+	at := find(live, changed)
+	if at < 0 || isCompaction(live[at].Entry) { // not sent anyway, or the past is out of reach
+		p.mark(e, t)
+		p.lose(e, limitHiding, true)
+		return dst
+	}
+	p.lose(e, limitHiding, false)
+	from, turns := p.turnOf(live, at)
+	p.mark(e, t)
+	return p.rewrite(dst, e, live, from, turns)
+}
+
+// mark notes what a tombstone hides or brings back.
+func (p *printer) mark(e *firn.Entry, t *firn.Tombstone) {
+	if back, ok := p.taken[t.Target]; ok {
+		delete(p.taken, t.Target)
+		delete(p.hidden, back)
+		return
+	}
+	p.hidden[t.Target] = true
+	p.taken[e.ID] = t.Target
+}
+
+// head goes back to an earlier entry, unless it is the last one anyway.
+func (p *printer) head(dst []byte, e *firn.Entry, h *firn.Head) []byte {
+	switch {
+	case p.scanned(e) && h.Reason == replacedReason:
+		return p.openGroup(dst, e, "", -1)
+	case p.last == "" || e.Parent == p.last:
+		return dst
+	}
+	live := p.live()
+	at := find(live, e.Parent)
+	if at < 0 {
+		p.lose(e, limitBranches, true)
+		return dst
+	}
+	if at == len(live)-1 {
+		return dst
+	}
+	from, turns := p.turnOf(live, at+1)
+	return p.rewrite(dst, e, live[:at+1], from, turns)
+}
+
+// live lists what Codex would send, hidden or not.
+func (p *printer) live() (live []dialect.Told) {
+	for told := range p.told(p.since) {
+		if told.Entry.Body != nil {
+			live = append(live, told)
+		}
+	}
+	return live
+}
+
+func find(live []dialect.Told, id firn.EntryID) int {
+	return slices.IndexFunc(live, func(t dialect.Told) bool { return t.Entry.ID == id })
+}
+
+// turnOf finds the turn that an entry belongs to: where it begins, with what
+// Codex put before it, and how many turns there are from there on. There are
+// none if a rollback cannot reach it: before the first turn, or before a history
+// that was put in place of the old one.
+func (p *printer) turnOf(live []dialect.Told, at int) (from, turns int) {
+	from = -1
+	for i := at; i >= 0 && from < 0; i-- {
+		if p.isTurn(live[i].Entry) {
+			from = i
+		}
+	}
+	if from < 0 || from <= find(live, p.floor) || slices.ContainsFunc(live[from:], func(t dialect.Told) bool { return isCompaction(t.Entry) && !p.hidden[t.Entry.ID] }) {
+		return 0, 0
+	}
+	for _, t := range live[from:] {
+		if p.isTurn(t.Entry) {
+			turns++
+		}
+	}
+	first := !slices.ContainsFunc(live[:from], func(t dialect.Told) bool { return p.isTurn(t.Entry) })
+	for !first && from > 0 && isContextEntry(live[from-1].Entry) {
+		from--
+	}
+	return from, turns
+}
+
+// rewrite writes again what is not hidden, from a place on: behind a rollback of
+// as many turns, or as a history of its own if there are none to roll back.
+func (p *printer) rewrite(dst []byte, e *firn.Entry, live []dialect.Told, from, turns int) []byte {
+	if turns > 0 {
+		w := object{}
+		w.text("type", "thread_rolled_back")
+		w.number("num_turns", int64(turns))
+		dst = p.line(dst, e.Time, "event_msg", w.close())
+		for _, t := range live[min(from, len(live)):] {
+			if !p.hidden[t.Entry.ID] {
+				dst = p.sayAgain(dst, e, t.Entry)
+			}
+		}
+		return dst
+	}
+	var items [][]byte
+	summary := ""
+	for _, t := range live {
+		if c, ok := t.Entry.Body.(*firn.Compaction); ok && !p.hidden[t.Entry.ID] {
+			summary = c.Summary
+		}
+		items = append(items, p.itemsAgain(t)...)
+	}
+	if len(live) > 0 {
+		p.floor = live[len(live)-1].Entry.ID
+	}
+	return p.compacted(dst, &firn.Entry{Time: e.Time}, summary, 0, items)
+}
+
+// sayAgain writes an entry that was written before, as of now: with the events
+// that count turns, and without what it cost.
+func (p *printer) sayAgain(dst []byte, now *firn.Entry, e firn.Entry) []byte {
+	e.Time = now.Time
+	switch b := e.Body.(type) {
+	case *firn.Message:
+		m := *b
+		m.Usage = nil
+		e.Body = &m
+	case *firn.BranchSummary, *firn.CustomMessage:
+	default:
+		return dst
+	}
+	own := p.own
+	p.own, p.again = false, "."+string(now.ID) // the events that were read are not carried again
+	dst = p.say(dst, &e, silent)
+	p.own, p.again = own, ""
+	return dst
+}
+
+func isCompaction(e firn.Entry) bool {
+	_, ok := e.Body.(*firn.Compaction)
+	return ok
+}
+
+// isTurn reports whether Codex counts an entry as the beginning of a turn.
+func (p *printer) isTurn(e firn.Entry) bool {
+	if p.hidden[e.ID] {
+		return false
+	}
+	switch b := e.Body.(type) {
+	case *firn.Message:
+		return b.Role == firn.RoleUser && !isContext(b.Parts)
+	case *firn.BranchSummary:
+		return true
+	case *firn.CustomMessage:
+		return !isContextEntry(e)
+	}
+	return false
+}
+
+// isContextEntry reports whether an entry is what Codex put before the model,
+// or nothing that is sent.
+func isContextEntry(e firn.Entry) bool {
+	switch b := e.Body.(type) {
+	case *firn.CustomMessage:
+		switch b.Type {
+		case dialect.LineType(dialect.Codex, kindContext), dialect.LineType(dialect.Codex, "developer"), dialect.LineType(dialect.Codex, "system"):
+			return true
+		}
+		return isContext(b.Parts)
+	case *firn.Message:
+		return b.Role == firn.RoleShell || b.Role == firn.RoleSystem
+	case *firn.BranchSummary, *firn.Compaction:
+		return false
+	}
+	return true
+}

@@ -1,0 +1,190 @@
+package codex
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"firn.dev"
+	"firn.dev/internal/base/rawjson"
+)
+
+// members are those of an object, with values that share memory with the line.
+type members []firn.Field
+
+// readMembers reads an object and nothing else.
+func readMembers(raw []byte) (members, error) {
+	r := rawjson.New(raw)
+	if !r.Object() {
+		return nil, rawjson.Valid(raw)
+	}
+	f := make(members, 0, 8)
+	for r.Member() {
+		name := memberName(&r)
+		f = append(f, firn.Field{Name: name, Value: r.Raw()})
+	}
+	return f, r.End()
+}
+
+// memberName is the name of the current member. Those that every line has cost
+// no memory.
+func memberName(r *rawjson.Reader) string {
+	switch string(r.Key()) {
+	case "timestamp":
+		return "timestamp"
+	case "ordinal":
+		return "ordinal"
+	case "type":
+		return "type"
+	case "payload":
+		return "payload"
+	case "metadata":
+		return "metadata"
+	case "id":
+		return "id"
+	case "role":
+		return "role"
+	case "content":
+		return "content"
+	case "text":
+		return "text"
+	case "turn_id":
+		return "turn_id"
+	case "thread_id":
+		return "thread_id"
+	case "call_id":
+		return "call_id"
+	case "item":
+		return "item"
+	case passthrough:
+		return passthrough
+	}
+	return r.KeyText()
+}
+
+// readBeginning reads as many members as there are in the beginning of an
+// object.
+func readBeginning(raw []byte) (f members) {
+	r := rawjson.New(raw)
+	for ok := r.Object(); ok && r.Member(); {
+		name := r.KeyText()
+		at := r
+		if value := r.Raw(); value != nil {
+			f = append(f, firn.Field{Name: name, Value: value})
+		} else {
+			return append(f, firn.Field{Name: name, Value: raw[at.Offset():]})
+		}
+	}
+	return f
+}
+
+// get returns the last value of that name, nil if there is none or it is null.
+func (f members) get(name string) json.RawMessage {
+	for i := len(f) - 1; i >= 0; i-- {
+		if f[i].Name == name {
+			if string(f[i].Value) == "null" {
+				return nil
+			}
+			return f[i].Value
+		}
+	}
+	return nil
+}
+
+// text returns a member that is a text, empty if it is none.
+func (f members) text(name string) string {
+	s, _ := textValue(f.get(name))
+	return s
+}
+
+// number returns a member that is a whole number, 0 if it is none.
+func (f members) number(name string) int64 {
+	value := f.get(name)
+	if value == nil {
+		return 0
+	}
+	r := rawjson.New(value)
+	n, _ := r.Int()
+	return n
+}
+
+// object returns the members of a member that is an object, none if it is not.
+func (f members) object(name string) members {
+	inner, err := readMembers(f.get(name))
+	if err != nil {
+		return nil
+	}
+	return inner
+}
+
+// maxExtra bounds what is kept of an unknown member. The exact line is kept
+// elsewhere; extra fields are for people and other programs.
+const maxExtra = 1 << 10
+
+// without returns copies of the members that have no name of these and are not
+// too long, fit to be extra fields.
+func (f members) without(names ...string) firn.Fields {
+	var rest firn.Fields
+	for _, m := range f {
+		if !slices.Contains(names, m.Name) && len(m.Value) <= maxExtra {
+			rest = append(rest, firn.Field{Name: extraName(m.Name), Value: keep(m.Value)})
+		}
+	}
+	return rest
+}
+
+// extraName is the name of an extra field for a member. Some names mean
+// something in firn's own files.
+func extraName(name string) string {
+	switch name {
+	case "", "type", "role", "id", "parentId", "timestamp", "version", "cwd", "firn", "key", "agent", "parentSession", "origin", "content", "usage", "model":
+		return "codex." + name
+	}
+	return name
+}
+
+// textValue reads a value that is a text.
+func textValue(raw json.RawMessage) (string, bool) {
+	if raw == nil {
+		return "", false
+	}
+	r := rawjson.New(raw)
+	return r.Text()
+}
+
+// elements lists the elements of an array, none if it is no array.
+func elements(raw json.RawMessage) (list []json.RawMessage) {
+	if raw == nil {
+		return nil
+	}
+	r := rawjson.New(raw)
+	for ok := r.Array(); ok && r.Element(); {
+		list = append(list, r.Raw())
+	}
+	if r.End() != nil {
+		return nil
+	}
+	return list
+}
+
+// keep makes a copy of a value that is clean and outlives the line.
+func keep(raw []byte) json.RawMessage {
+	clean, changed := rawjson.Clean(raw)
+	if changed {
+		return clean
+	}
+	return bytes.Clone(raw)
+}
+
+// quote writes a text as a value.
+func quote(s string) json.RawMessage { return rawjson.AppendString(nil, s) }
+
+// parseTime reads a time as Codex writes it.
+func parseTime(text string) (time.Time, bool) {
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil || t.Year() < 1 || t.Year() > 9999 {
+		return time.Time{}, false
+	}
+	return t.UTC(), true
+}

@@ -1,0 +1,77 @@
+// Package crabtalk reads and writes the sessions of CrabTalk.
+//
+// A session is a file of JSON lines: a first line that says whose it is, then
+// messages as OpenAI's chat API spells them, markers where the conversation was
+// compacted, and, in April 2026, events that no model sees. From then on each
+// line was a file of its own in a folder, which is read and not written. What is
+// written is the form of CrabTalk's own description of its sessions (RFC 0064),
+// which every later version of the file reader takes.
+//
+// Lines have no ids and no times. Entries are named by the number of their line.
+package crabtalk
+
+import (
+	"firn.dev/internal/formats/dialect"
+)
+
+// Tool is CrabTalk.
+type Tool struct{}
+
+// New makes the tool.
+func New() Tool { return Tool{} }
+
+// Name returns [dialect.CrabTalk].
+func (Tool) Name() dialect.Name { return dialect.CrabTalk }
+
+// Scanner begins to read a transcript.
+func (Tool) Scanner(from dialect.Origin) dialect.Scanner { return newScanner(from) }
+
+// Printer begins to write a transcript, or to go on with one.
+func (Tool) Printer(to dialect.Target) dialect.Printer { return newPrinter(to) }
+
+// Layout is where CrabTalk keeps its files. It is a [dialect.Meta].
+func (Tool) Layout() dialect.Layout { return layout{} }
+
+// The names of what CrabTalk's files cannot say.
+const (
+	limitBranches  = "branches"
+	limitTimes     = "times"
+	limitTitles    = "titles"
+	limitModels    = "models"
+	limitUsage     = "usage"
+	limitParts     = "parts"
+	limitImages    = "images"
+	limitMarks     = "marks"
+	limitErrors    = "errors"
+	limitFailed    = "failed answers"
+	limitSpeakers  = "speakers"
+	limitKept      = "kept messages"
+	limitHiding    = "hiding"
+	limitSettings  = "settings"
+	limitNotes     = "notes"
+	limitUnknown   = "unknown entries"
+	limitDirectory = "directory"
+)
+
+// Limits lists what CrabTalk's files cannot say.
+func (Tool) Limits() []dialect.Limit {
+	return []dialect.Limit{
+		{Name: limitBranches, Becomes: "only the current branch is written"},
+		{Name: limitTimes, Becomes: "only the time of the first line is written"},
+		{Name: limitTitles, Becomes: "the last title is in the first line, earlier ones are left out"},
+		{Name: limitModels, Becomes: "which model answered, and why it stopped, is left out"},
+		{Name: limitUsage, Becomes: "what an answer cost is left out"},
+		{Name: limitParts, Becomes: "the texts of a message are joined, before its calls"},
+		{Name: limitImages, Becomes: "a picture becomes the word [image]"},
+		{Name: limitMarks, Becomes: "a provider's private marks and details for programs are left out"},
+		{Name: limitErrors, Becomes: "that a result is an error is left out"},
+		{Name: limitFailed, Becomes: "answers that failed are left out, as a model is not sent them"},
+		{Name: limitSpeakers, Becomes: "summaries of branches, commands and messages of programs become messages of the user"},
+		{Name: limitKept, Becomes: "what a compaction keeps is written again behind its marker, if it can still be read"},
+		{Name: limitHiding, Becomes: "a marker is written, and behind it again what is not hidden; what cannot be read again stays"},
+		{Name: limitSettings, Becomes: "changes of the model and of its thinking are left out"},
+		{Name: limitNotes, Becomes: "labels and the state of programs are left out"},
+		{Name: limitUnknown, Becomes: "entries of unknown kinds are left out"},
+		{Name: limitDirectory, Becomes: "the directory and the session it was forked from are left out"},
+	}
+}

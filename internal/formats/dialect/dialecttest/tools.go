@@ -1,0 +1,251 @@
+package dialecttest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"path"
+	"reflect"
+	"slices"
+	"testing"
+
+	"firn.dev"
+	"firn.dev/internal/formats/dialect"
+)
+
+// RunTool tries what a tool's scanner and printer promise on the transcripts
+// *.jsonl of a corpus, each read as one of its own.
+func RunTool(t *testing.T, tool dialect.Tool, corpus fs.FS) {
+	t.Helper()
+	runTool(t, tool, corpus)
+}
+
+func runTool(t reporter, tool dialect.Tool, corpus fs.FS) {
+	t.Helper()
+	read := 0
+	for name, lines := range transcripts(t, corpus) {
+		s := specimen{t: t, tool: tool, name: name, lines: lines}
+		entries := s.scan(lines)
+		read += len(entries)
+		s.whole(entries)
+		s.tree(entries)
+		s.sameAgain(entries)
+		s.cut()
+		s.printed(entries)
+	}
+	if read == 0 {
+		t.Errorf("%s read nothing of the corpus", tool.Name())
+	}
+}
+
+// transcripts reads the corpus, file by file.
+func transcripts(t reporter, corpus fs.FS) map[string][][]byte {
+	t.Helper()
+	all := make(map[string][][]byte)
+	err := fs.WalkDir(corpus, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || path.Ext(name) != ".jsonl" {
+			return err
+		}
+		data, err := fs.ReadFile(corpus, name)
+		if err != nil {
+			return err
+		}
+		for line := range bytes.SplitSeq(data, []byte{'\n'}) {
+			if len(bytes.TrimSpace(line)) > 0 {
+				all[name] = append(all[name], line)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("reading the corpus: %v", err)
+	}
+	return all
+}
+
+// specimen is one transcript under test.
+type specimen struct {
+	t     reporter
+	tool  dialect.Tool
+	name  string
+	lines [][]byte
+}
+
+func (s specimen) errorf(format string, args ...any) {
+	s.t.Helper()
+	s.t.Errorf("%s: %s", s.name, fmt.Sprintf(format, args...))
+}
+
+func (s specimen) origin() dialect.Origin {
+	return dialect.Origin{Transcript: dialect.Transcript{ID: "specimen", Parts: []string{s.name}}}
+}
+
+// scan reads lines; each is overwritten once it was read, since a scanner must
+// not keep it.
+func (s specimen) scan(lines [][]byte) (entries []firn.Entry) {
+	s.t.Helper()
+	scanner := s.tool.Scanner(s.origin())
+	for i, line := range lines {
+		given := bytes.Clone(line)
+		found, err := scanner.Scan(given)
+		if err != nil {
+			s.refused(i, line, err)
+		}
+		for j := range given {
+			given[j] = 'x'
+		}
+		entries = append(entries, found...)
+	}
+	return append(entries, scanner.Finish()...)
+}
+
+// refused: only what is not a JSON object may be.
+func (s specimen) refused(i int, line []byte, err error) {
+	s.t.Helper()
+	var object map[string]json.RawMessage
+	if !errors.Is(err, firn.ErrCorrupt) {
+		s.errorf("line %d: Scan fails with %v, which is no ErrCorrupt", i+1, err)
+	}
+	if json.Unmarshal(line, &object) == nil && json.Valid(line) {
+		s.errorf("line %d: Scan refuses a JSON object: %v", i+1, err)
+	}
+}
+
+// whole: no fewer entries than lines that can be read, but for lines that only
+// repeat or complete others, of which at least something must be said.
+func (s specimen) whole(entries []firn.Entry) {
+	s.t.Helper()
+	if len(entries) == 0 {
+		s.errorf("nothing was read")
+		return
+	}
+	if _, ok := entries[0].Body.(*firn.Header); !ok {
+		s.errorf("the first entry is of kind %s, not a header", entries[0].Body.Kind())
+	}
+	for i, e := range entries[1:] {
+		if e.Body == nil {
+			s.errorf("entry %d says nothing", i+1)
+			continue
+		}
+		if e.Body.Kind() == firn.KindHeader {
+			s.errorf("entry %d is a second header", i+1)
+		}
+		if e.Time.IsZero() && !entries[0].Time.IsZero() {
+			s.errorf("entry %s has no time", e.ID)
+		}
+	}
+}
+
+// tree: every entry has an id of its own and a parent that stands before it.
+func (s specimen) tree(entries []firn.Entry) {
+	s.t.Helper()
+	seen := make(map[firn.EntryID]bool, len(entries))
+	for i, e := range entries[min(1, len(entries)):] {
+		switch {
+		case e.ID == "":
+			s.errorf("entry %d of kind %s has no id", i+1, e.Body.Kind())
+		case e.Parent == firn.Root:
+			s.errorf("entry %s has the parent that stands for none", e.ID)
+		case e.Parent != "" && !seen[e.Parent]:
+			s.errorf("entry %s follows %s, which does not stand before it", e.ID, e.Parent)
+		}
+		seen[e.ID] = true
+	}
+}
+
+// sameAgain: the same lines make the same entries.
+func (s specimen) sameAgain(entries []firn.Entry) {
+	s.t.Helper()
+	if again := s.scan(s.lines); !reflect.DeepEqual(entries, again) {
+		s.errorf("reading it again gives other entries")
+	}
+}
+
+// cut: a transcript that ends anywhere is read as far as it goes. What was said
+// before a line does not depend on what comes behind it, and a torn line does not
+// keep the lines behind it from being read.
+func (s specimen) cut() {
+	s.t.Helper()
+	random := rand.New(rand.NewPCG(1, uint64(len(s.lines))))
+	whole := s.given(s.lines)
+	said := talkOf(s.scan(s.lines), nil)
+	steps := max(1, len(s.lines)/40)
+	for n := 0; n < len(s.lines); n += steps {
+		before := s.given(s.lines[:n])
+		if len(before) > 0 && !reflect.DeepEqual(before, whole[:min(len(before), len(whole))]) {
+			s.errorf("the first %d lines are read otherwise if more follow", n)
+			return
+		}
+		if n == 0 {
+			continue // a torn first line may take a header with it
+		}
+		torn := s.lines[n][:random.IntN(len(s.lines[n]))]
+		if json.Valid(torn) {
+			continue
+		}
+		after := talkOf(s.scan(slices.Concat(s.lines[:n], [][]byte{torn}, s.lines[n:])), nil)
+		if d := said.missing(after); d != "" {
+			s.errorf("with a torn line before line %d: %s", n+1, d)
+			return
+		}
+	}
+}
+
+// given are the entries that are known without [dialect.Scanner.Finish].
+func (s specimen) given(lines [][]byte) (entries []firn.Entry) {
+	s.t.Helper()
+	scanner := s.tool.Scanner(s.origin())
+	for _, line := range lines {
+		found, _ := scanner.Scan(bytes.Clone(line)) // scan looks at the errors
+		entries = append(entries, found...)
+	}
+	return entries
+}
+
+// printed: what was read can be printed, and what was printed reads as the same
+// conversation, but for what the printer told as lost.
+func (s specimen) printed(entries []firn.Entry) {
+	s.t.Helper()
+	lost := make(map[firn.EntryID]bool)
+	limits := make(map[string]bool)
+	for _, l := range s.tool.Limits() {
+		limits[l.Name] = true
+	}
+	if limits["branches"] {
+		entries = pathOf(entries)
+	}
+	printer := s.tool.Printer(dialect.Target{Session: "specimen", CWD: "/specimen", Lose: func(l dialect.Loss) {
+		lost[l.Entry] = true
+		if !limits[l.Limit] {
+			s.errorf("a loss names the limit %q, which the tool does not list", l.Limit)
+		}
+	}})
+	var out []byte
+	var err error
+	for _, e := range entries {
+		if out, err = printer.Print(out, e); err != nil {
+			s.errorf("Print refuses entry %s of kind %s: %v", e.ID, e.Body.Kind(), err)
+			return
+		}
+	}
+	if out, err = printer.Finish(out); err != nil {
+		s.errorf("Finish: %v", err)
+		return
+	}
+	if len(out) > 0 && out[len(out)-1] != '\n' {
+		s.errorf("what was printed does not end with a newline")
+	}
+	var lines [][]byte
+	for line := range bytes.Lines(out) {
+		if !json.Valid(line) {
+			s.errorf("a printed line is not JSON: %.200q", line)
+		}
+		lines = append(lines, bytes.TrimRight(line, "\n"))
+	}
+	if d := talkOf(entries, lost).missing(talkOf(s.scan(lines), nil)); d != "" {
+		s.errorf("what was printed reads otherwise: %s", d)
+	}
+}

@@ -1,0 +1,253 @@
+package native
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"path"
+	"strings"
+	"time"
+
+	"firn.dev"
+	"firn.dev/internal/base/rawjson"
+	"firn.dev/internal/formats/dialect"
+)
+
+// Tool is firn itself among the tools whose sessions can be read and written.
+type Tool struct{}
+
+// NewTool returns it.
+func NewTool() Tool { return Tool{} }
+
+// Name returns dialect.Native.
+func (Tool) Name() dialect.Name { return dialect.Native }
+
+// Limits is empty: what firn can read it can write.
+func (Tool) Limits() []dialect.Limit { return nil }
+
+// Scanner reads a transcript of firn's or of pi's format, version 3.
+func (Tool) Scanner(from dialect.Origin) dialect.Scanner {
+	return &scanner{from: from}
+}
+
+// Glance reads what the tree must know of a line that is whole; any other is an
+// ErrCorrupt.
+func (Tool) Glance(line []byte) (firn.Glance, error) {
+	if !bytes.HasSuffix(bytes.TrimRight(line, " \t\r"), []byte("}")) {
+		return firn.Glance{}, corrupt("glancing at an entry", errors.New("it does not end as an object does"))
+	}
+	return Dialect{}.Glance(line)
+}
+
+// scanner adds to the decoder what a line alone does not tell: which entry
+// stands before it.
+type scanner struct {
+	from   dialect.Origin
+	begun  bool
+	last   firn.EntryID
+	number int
+	out    []firn.Entry
+}
+
+// Scan reads the next line.
+func (s *scanner) Scan(line []byte) ([]firn.Entry, error) {
+	s.number++
+	e, err := Dialect{}.Decode(line)
+	if err != nil {
+		return nil, err
+	}
+	s.out = s.out[:0]
+	_, isHeader := e.Body.(*firn.Header)
+	if !s.begun && !isHeader {
+		s.out = append(s.out, s.header(e.Time))
+	}
+	if isHeader && s.begun {
+		e = firn.Entry{Time: e.Time, Body: &firn.Custom{Type: dialect.LineType(dialect.Native, "session"), Data: clean(line)}}
+		isHeader = false
+	}
+	s.begun = true
+	if !isHeader {
+		s.place(&e, line)
+	}
+	s.out = append(s.out, e)
+	return s.out, nil
+}
+
+// place hangs an entry that does not say where it belongs after the one before.
+func (s *scanner) place(e *firn.Entry, line []byte) {
+	glance, err := Dialect{}.Glance(line)
+	if e.ID == "" {
+		e.ID = firn.EntryID(fmt.Sprintf("l%06d", s.number))
+		e.Parent = s.last
+	} else if err == nil && glance.NoParent {
+		e.Parent = s.last
+	}
+	s.last = e.ID
+}
+
+// header is what a transcript without one should have begun with.
+func (s *scanner) header(at time.Time) firn.Entry {
+	return firn.Entry{Time: at, Body: &firn.Header{Session: s.from.ID, Version: 3, Firn: 1, CWD: s.from.CWD, Agent: s.from.Agent, Key: s.from.Key}}
+}
+
+func clean(line []byte) []byte {
+	c, _ := rawjson.Clean(line)
+	return append([]byte(nil), c...)
+}
+
+// Finish has nothing to add.
+func (*scanner) Finish() []firn.Entry { return nil }
+
+// Printer writes a transcript.
+func (Tool) Printer(to dialect.Target) dialect.Printer { return &printer{to: to} }
+
+type printer struct {
+	to    dialect.Target
+	begun bool
+}
+
+// Print adds the entry as a line. A session of another tool becomes one of
+// ours: the header says so.
+func (p *printer) Print(dst []byte, e firn.Entry) ([]byte, error) {
+	was := len(dst)
+	if h, ok := e.Body.(*firn.Header); ok {
+		ours := *h
+		ours.Version, ours.Firn = 3, 1
+		if p.to.Session != "" {
+			ours.Session = p.to.Session
+		}
+		e.Body = &ours
+	} else if !p.begun {
+		header := firn.Entry{Time: p.to.Created, Body: &firn.Header{Session: p.to.Session, Version: 3, Firn: 1, CWD: p.to.CWD, Agent: p.to.Agent, Key: p.to.Key}}
+		line, err := Dialect{}.Append(dst, header)
+		if err != nil {
+			return dst[:was], err
+		}
+		dst = append(line, '\n')
+	}
+	line, err := Dialect{}.Append(dst, e)
+	if err != nil {
+		return dst[:was], err
+	}
+	p.begun = true
+	return append(line, '\n'), nil
+}
+
+// Repeat needs to know nothing.
+func (p *printer) Repeat(firn.Entry, [][]byte) { p.begun = true }
+
+// Finish has nothing to add.
+func (*printer) Finish(dst []byte) ([]byte, error) { return dst, nil }
+
+// Layout is the layout of a firn home, as far as transcripts go.
+func (Tool) Layout() dialect.Layout { return layout{} }
+
+type layout struct{}
+
+// Homes is where firn keeps its sessions if nothing else is set.
+func (layout) Homes() []string { return []string{".firn"} }
+
+// Beside is empty.
+func (layout) Beside() []string { return nil }
+
+// Owns looks for the folders of agents, of which at least one holds a header
+// of ours.
+func (l layout) Owns(home fs.FS) bool {
+	for t, err := range l.Transcripts(home) {
+		if err == nil {
+			return begins(home, t.Parts[0], `"firn":`)
+		}
+	}
+	return false
+}
+
+// begins reports whether a file has the mark in its first kilobyte.
+func begins(home fs.FS, name, mark string) bool {
+	f, err := home.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	first := make([]byte, 1024)
+	n, _ := f.Read(first)
+	return strings.Contains(string(first[:n]), mark)
+}
+
+// Transcripts yields agents/<agent>/sessions/*.jsonl, parts together.
+func (layout) Transcripts(home fs.FS) iter.Seq2[dialect.Transcript, error] {
+	return func(yield func(dialect.Transcript, error) bool) {
+		names, err := fs.Glob(home, "agents/*/sessions/*.jsonl")
+		if err != nil {
+			yield(dialect.Transcript{}, err)
+			return
+		}
+		there := make(map[string]bool, len(names))
+		for _, name := range names {
+			there[name] = true
+		}
+		for _, name := range names {
+			id := firn.ID(strings.TrimSuffix(path.Base(name), ".jsonl"))
+			if id.Check() != nil {
+				continue // a part of another, or nothing of ours
+			}
+			t := dialect.Transcript{ID: id, Name: string(id), Parts: []string{name}, Agent: strings.Split(name, "/")[1]}
+			for n := 2; ; n++ {
+				part := fmt.Sprintf("%s_part%d.jsonl", strings.TrimSuffix(name, ".jsonl"), n)
+				if !there[part] {
+					break
+				}
+				t.Parts = append(t.Parts, part)
+			}
+			if !yield(t, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Place names the file of a new transcript.
+func (layout) Place(home fs.FS, to dialect.Target) (string, error) {
+	if err := to.Session.Check(); err != nil {
+		return "", err
+	}
+	agent := to.Agent
+	if agent == "" {
+		agent = "main"
+	}
+	name := path.Join("agents", agent, "sessions", string(to.Session)+".jsonl")
+	if !fs.ValidPath(name) {
+		return "", fmt.Errorf("placing session %s of agent %q: %w: that makes no file name", to.Session, agent, firn.ErrInvalid)
+	}
+	if _, err := fs.Stat(home, name); err == nil {
+		return "", fmt.Errorf("placing session %s: %w: there is one already", to.Session, firn.ErrConflict)
+	}
+	return name, nil
+}
+
+// Part says that a transcript goes on in a new part at 50 MB.
+func (layout) Part(name string, size, more int64) (string, bool) {
+	if size == 0 || size+more <= 50_000_000 {
+		return "", false
+	}
+	stem := strings.TrimSuffix(name, ".jsonl")
+	n := 1
+	if at := strings.LastIndex(stem, "_part"); at >= 0 {
+		if _, err := fmt.Sscanf(stem[at:], "_part%d", &n); err == nil {
+			stem = stem[:at]
+		}
+	}
+	return fmt.Sprintf("%s_part%d.jsonl", stem, n+1), true
+}
+
+// Index is empty: the store keeps its own.
+func (layout) Index(fs.FS, string, dialect.Target) ([]dialect.File, error) { return nil, nil }
+
+// Resume goes on with the session in firn.
+func (layout) Resume(_ string, to dialect.Target) []string {
+	return []string{"firn", "chat", "--resume", string(to.Session)}
+}
+
+// Keeps is for ever.
+func (layout) Keeps(fs.FS) time.Duration { return 0 }

@@ -1,0 +1,284 @@
+package sourcestore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+
+	"firn.dev"
+	"firn.dev/internal/disk/journal"
+	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/formats/dialect"
+	"firn.dev/store"
+)
+
+// Append adds entries to a session as the tool itself would, if the store was
+// opened to write in place. What the tool's format cannot say is left out and
+// told by [Options.Lose]; if nothing else was asked for, it fails with an
+// ErrUnsupported. It succeeds once the lines are durable: trouble with an index
+// of the tool's is told by [Options.Report]. An id that the tool cannot take becomes another, under
+// which the entry is read from then on; whoever appended it may go on to use its own.
+func (st *Store) Append(ctx context.Context, id firn.ID, expect store.Pos, entries ...firn.Entry) (end store.Pos, err error) {
+	if err := st.check(ctx); err != nil {
+		return 0, err
+	}
+	if !st.opts.InPlace {
+		return 0, fmt.Errorf("append to session %s of %s: %w: another tool's folder is only read", id, st.tool.Name(), firn.ErrUnsupported)
+	}
+	s, err := st.session(id)
+	if err != nil {
+		return 0, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.hold(); err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, s.letGo()) }()
+	if s.fresh {
+		begun, err := s.first(expect, entries)
+		if err != nil || !begun {
+			return 0, err
+		}
+	}
+	return s.append(ctx, expect, entries)
+}
+
+// first begins a session and holds its file. Nothing is made before it is sure
+// that something can be written; false if there is nothing.
+func (s *session) first(expect store.Pos, entries []firn.Entry) (bool, error) {
+	if expect != store.Any && expect != store.Start {
+		return false, &store.Conflict{ID: s.id, Expect: expect, End: store.Start}
+	}
+	ready, err := s.prepare(entries)
+	if err != nil || len(ready) == 0 {
+		return false, err
+	}
+	if err := s.create(ready); err != nil {
+		return false, err
+	}
+	return true, s.hold()
+}
+
+// prepare makes entries ready to be written.
+func (s *session) prepare(entries []firn.Entry) ([]firn.Entry, error) {
+	return store.Prepare(store.Tail{Session: s.id, New: s.fresh, Head: s.head, Use: s.use}, s.st.opts.Now(), entries, s.known)
+}
+
+// append does it, while the file is held. The tool itself takes no lock; what
+// it added since is read first.
+func (s *session) append(ctx context.Context, expect store.Pos, entries []firn.Entry) (end store.Pos, err error) {
+	if err := s.catchUp(ctx); err != nil {
+		return 0, err
+	}
+	if expect != store.Any && expect != s.reading.at {
+		return 0, &store.Conflict{ID: s.id, Expect: expect, End: s.reading.at}
+	}
+	ready, err := s.prepare(entries)
+	if err != nil || len(ready) == 0 {
+		return s.reading.at, err
+	}
+	if slices.ContainsFunc(ready, looksBack) && len(s.names) > 0 {
+		// The printer must know entries as the file does.
+		s.anew(s.reading.t)
+		if err := s.catchUp(ctx); err != nil {
+			return 0, err
+		}
+	}
+	text, err := s.print(ready)
+	if err != nil {
+		s.forget()
+		return 0, fmt.Errorf("append to session %s: %w", s.id, err)
+	}
+	if len(text) > 0 {
+		if err := s.save(text); err != nil {
+			return 0, err
+		}
+	}
+	return s.saved(context.WithoutCancel(ctx), ready, len(text) > 0)
+}
+
+// saved makes all else say what the transcript says now. What was written is
+// durable by then and stays acknowledged whatever fails here, or whoever
+// appends it would append it twice: trouble is only reported.
+func (s *session) saved(ctx context.Context, entries []firn.Entry, written bool) (store.Pos, error) {
+	at := s.end()
+	err := s.catchUp(ctx)
+	if err == nil {
+		at = s.reading.at
+		err = s.index()
+	}
+	if err == nil {
+		// The index of some tools is in the transcript, which then is another file.
+		if err = s.catchUp(ctx); err == nil {
+			at = s.reading.at
+		}
+	}
+	switch {
+	case err == nil:
+		if err := s.titled(entries); err != nil {
+			return 0, err
+		}
+		s.tellLosses()
+		return at, nil
+	case !written:
+		s.title = ""
+		s.forget()
+		return 0, fmt.Errorf("%w: %w", firn.ErrNotSaved, err)
+	}
+	s.tellLosses()
+	s.forget()
+	if s.st.opts.Report != nil {
+		s.st.opts.Report(err)
+	}
+	return at, nil
+}
+
+// end is where the file ends.
+func (s *session) end() store.Pos {
+	info, err := s.file.Stat()
+	if err != nil {
+		return s.reading.at
+	}
+	return journal.Place(len(s.reading.t.Parts)-1, info.Size)
+}
+
+// looksBack reports whether printing an entry takes what was said before.
+func looksBack(e firn.Entry) bool {
+	switch e.Body.(type) {
+	case *firn.Tombstone, *firn.Compaction, *firn.Head:
+		return true
+	}
+	return false
+}
+
+// print makes the lines of the entries. It fails if nothing was asked for but
+// what the tool's format cannot say.
+func (s *session) print(entries []firn.Entry) (text []byte, err error) {
+	s.news, s.dropped, s.losses = entries, make(map[firn.EntryID]string), nil
+	s.clock(entries)
+	before := s.title
+	defer func() {
+		if err != nil {
+			s.title = before
+		}
+	}()
+	for _, e := range entries {
+		if text, err = s.printer.Print(text, s.renamed(e)); err != nil {
+			return nil, err
+		}
+		if t, ok := e.Body.(*firn.Title); ok && t.Beats(s.named) {
+			s.named, s.title = *t, t.Name
+		}
+	}
+	if text, err = s.printer.Finish(text); err != nil {
+		return nil, err
+	}
+	return text, s.unsaid(entries)
+}
+
+// save makes lines durable.
+func (s *session) save(text []byte) error {
+	if s.torn {
+		text = append([]byte{'\n'}, text...)
+	}
+	if err := s.roll(int64(len(text))); err != nil {
+		s.forget()
+		return err
+	}
+	if n, err := s.file.Write(text); err != nil {
+		s.forget()
+		kind := firn.ErrNotSaved
+		if n > 0 {
+			kind = firn.ErrUnknownOutcome
+		}
+		return fmt.Errorf("append to session %s: %w: %w", s.id, kind, err)
+	}
+	if err := s.file.Sync(); err != nil {
+		s.forget()
+		return fmt.Errorf("append to session %s: %w: %w", s.id, firn.ErrUnknownOutcome, err)
+	}
+	if there, err := s.inPlace(); err != nil || !there {
+		s.forget()
+		return errors.Join(fmt.Errorf("append to session %s: %w: %s replaced its file at that moment", s.id, firn.ErrReplaced, s.st.tool.Name()), err)
+	}
+	s.printed = true
+	return nil
+}
+
+// roll goes on in a new part where the tool would.
+func (s *session) roll(more int64) error {
+	info, err := s.file.Stat()
+	if err != nil {
+		return fmt.Errorf("append to session %s: %w", s.id, err)
+	}
+	last := s.reading.t.Parts[len(s.reading.t.Parts)-1]
+	next, ok := s.st.tool.Layout().Part(last, info.Size, more)
+	if !ok || info.Size == 0 {
+		return nil
+	}
+	file, err := s.st.opts.FS.Open(vfsPath(s.st.home, next), vfs.Create)
+	if err != nil {
+		return fmt.Errorf("begin a new part of session %s: %w", s.id, err)
+	}
+	if err := file.Lock(); err != nil {
+		return errors.Join(fmt.Errorf("begin a new part of session %s: %w", s.id, err), file.Close())
+	}
+	s.reading.t.Parts = append(s.reading.t.Parts, next)
+	old := s.file
+	s.file = file
+	return errors.Join(old.Close(), s.st.opts.FS.SyncDir(filepath.Dir(vfsPath(s.st.home, next))))
+}
+
+// index makes the tool's own index files say what the transcript says now. The
+// entries are safe by then; an index can be mended. A title is told only if it
+// was given here and no index has it yet: the tool may know a later one.
+func (s *session) index() error {
+	target := s.target()
+	target.Title = s.title
+	layout := s.st.tool.Layout()
+	if meta, ok := layout.(dialect.Meta); ok && (s.title != "" || sizeAt(s.reading.at) < metaSize) {
+		if err := s.rewriteFirst(meta, target); err != nil {
+			return fmt.Errorf("update the first line of session %s: %w", s.id, err)
+		}
+	}
+	files, err := layout.Index(s.st.tree, s.reading.t.Parts[0], target)
+	if err != nil {
+		return fmt.Errorf("update the index of %s for session %s: %w", s.st.tool.Name(), s.id, err)
+	}
+	for _, f := range files {
+		name := vfsPath(s.st.home, f.Path)
+		if err := s.st.opts.FS.MkdirAll(filepath.Dir(name)); err != nil {
+			return fmt.Errorf("update the index of %s: %w", s.st.tool.Name(), err)
+		}
+		if err := vfs.WriteFile(s.st.opts.FS, name, f.Data); err != nil {
+			return fmt.Errorf("update the index of %s: %w", s.st.tool.Name(), err)
+		}
+	}
+	if s.title != "" {
+		s.title = ""
+		_, err = s.st.lookFor(s.id) // which finds the title
+	}
+	return err
+}
+
+// place finds the file of a new session.
+func (s *session) place() (string, error) {
+	name, err := s.st.tool.Layout().Place(s.st.tree, s.target())
+	if err != nil {
+		return "", err
+	}
+	if !fs.ValidPath(name) {
+		return "", fmt.Errorf("place session %s: %w: %q is no path within the home", s.id, firn.ErrInvalid, name)
+	}
+	return name, nil
+}
+
+// sizeAt is how long the part is that a position is in.
+func sizeAt(pos firn.Pos) int64 {
+	_, offset := journal.Split(pos)
+	return offset
+}

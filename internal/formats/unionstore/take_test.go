@@ -1,0 +1,237 @@
+package unionstore_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+
+	"firn.dev"
+	"firn.dev/internal/formats/unionstore"
+	"firn.dev/store"
+	"firn.dev/store/filestore"
+)
+
+// long writes a session of n messages into a source, and returns what it says.
+func long(t *testing.T, source string, n int) []string {
+	t.Helper()
+	b := fmt.Appendln(nil, `{"type":"session","version":3,"id":"old","timestamp":"2026-01-02T03:04:05.000Z","cwd":"/x"}`)
+	parent := "null"
+	var said []string
+	for i := range n {
+		said = append(said, fmt.Sprint("word ", i))
+		b = fmt.Appendf(b, `{"type":"message","id":"e%d","parentId":%s,"timestamp":"2026-01-02T03:04:05.000Z","message":{"role":"user","content":"word %d","timestamp":1}}`+"\n", i, parent, i)
+		parent = fmt.Sprintf(`"e%d"`, i)
+	}
+	dir := filepath.Join(source, "agents", "main", "sessions")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "old.jsonl"), b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return said
+}
+
+// Many who add at once to a session of a source all find their words in it,
+// once, behind all that it said.
+func TestManyAppend(t *testing.T) {
+	home, source := t.TempDir(), t.TempDir()
+	want := long(t, source, 20)
+	// Two unions are as two processes: what they have in common is files.
+	unions := []*unionstore.Store{union(t, home, source), union(t, home, source)}
+	var wg sync.WaitGroup
+	for i := range 24 {
+		wg.Go(func() {
+			if _, err := unions[i%2].Append(t.Context(), "old", store.Any, firn.UserText(fmt.Sprint("new ", i))); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	for _, u := range unions {
+		got := texts(t, u, "old")
+		if len(got) != 44 || !slices.Equal(got[:20], want) {
+			t.Fatalf("it says %q", got)
+		}
+		slices.Sort(got)
+		if n := len(slices.Compact(got)); n != 44 {
+			t.Errorf("something is there twice: %d of 44", n)
+		}
+		if err := u.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Of many who expect the end where it is in the source, one is right.
+func TestOneOfMany(t *testing.T) {
+	home, source := t.TempDir(), t.TempDir()
+	long(t, source, 5)
+	u := union(t, home, source)
+	defer u.Close()
+	info, err := u.Inspect(t.Context(), "old")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	errs := make([]error, 16)
+	for i := range errs {
+		wg.Go(func() { _, errs[i] = u.Append(t.Context(), "old", info.End, firn.UserText("mine")) })
+	}
+	wg.Wait()
+	right := 0
+	for _, err := range errs {
+		var conflict *store.Conflict
+		if err == nil {
+			right++
+		} else if !errors.As(err, &conflict) {
+			t.Error(err)
+		}
+	}
+	if got := texts(t, u, "old"); right != 1 || len(got) != 6 {
+		t.Errorf("%d were right, and it says %q", right, got)
+	}
+}
+
+// Who saw the end in the source may add there as long as our copy ends there.
+func TestEndOfSourceIsEndOfCopy(t *testing.T) {
+	home, source := t.TempDir(), t.TempDir()
+	long(t, source, 5)
+	u := union(t, home, source)
+	defer u.Close()
+	info, err := u.Inspect(t.Context(), "old")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// It is taken, and then the store refuses what was to be added.
+	if _, err := u.Append(t.Context(), "old", info.End, firn.Entry{Parent: "nowhere", Body: &firn.Title{Name: "x"}}); !errors.Is(err, firn.ErrNotFound) {
+		t.Fatal(err)
+	}
+	if _, foreign := u.SourceOf(t.Context(), "old"); foreign {
+		t.Fatal("it was not taken")
+	}
+	for i, want := range []error{nil, firn.ErrConflict} {
+		if _, err := u.Append(t.Context(), "old", info.End, firn.UserText("mine")); !errors.Is(err, want) {
+			t.Errorf("time %d: %v", i, err)
+		}
+	}
+}
+
+// A take that failed leaves the session as it was, and the next one ends it.
+func TestTakeFailsMidway(t *testing.T) {
+	home, source := t.TempDir(), t.TempDir()
+	want := long(t, source, 30)
+	own, err := filestore.Open(home, filestore.Options{Sync: filestore.SyncNever})
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps, broken := 0, errors.New("the disk is on fire")
+	u := over(t, own, home, source, func() error {
+		if steps++; steps%12 == 0 {
+			return broken
+		}
+		return nil
+	})
+	defer u.Close()
+	for range 2 {
+		if _, err := u.Append(t.Context(), "old", store.Any, firn.UserText("mine")); !errors.Is(err, broken) {
+			t.Fatalf("the take did not fail: %v", err)
+		}
+		whole(t, u, want)
+	}
+	if _, err := u.Append(t.Context(), "old", store.Any, firn.UserText("mine")); err != nil {
+		t.Fatal(err)
+	}
+	if got := texts(t, u, "old"); !slices.Equal(got, append(want, "mine")) {
+		t.Errorf("it says %q", got)
+	}
+}
+
+// whole looks at a session that is half taken: all of it must show, once.
+func whole(t *testing.T, u *unionstore.Store, want []string) {
+	t.Helper()
+	if got := texts(t, u, "old"); !slices.Equal(got, want) {
+		t.Errorf("half taken it says %q", got)
+	}
+	if got := ids(t, u); !slices.Equal(got, []firn.ID{"old"}) {
+		t.Errorf("half taken it is listed as %v", got)
+	}
+	census, err := u.Census(t.Context())
+	if err != nil || len(census) != 1 {
+		t.Fatalf("half taken it is counted as %v, %v", census, err)
+	}
+	if standing, err := u.Stand(t.Context(), "old"); err != nil || standing != census[0] {
+		t.Errorf("half taken it stands as %v, %v; counted as %v", standing, err, census[0])
+	}
+}
+
+// The variables that make the test binary the process that is killed.
+const (
+	victimHome   = "FIRN_TEST_VICTIM_HOME"
+	victimSource = "FIRN_TEST_VICTIM_SOURCE"
+)
+
+// TestVictim takes a session over and stops in the middle, to be killed there.
+// As a test of its own it only sees to it that nobody else wants it.
+func TestVictim(t *testing.T) {
+	home, source := os.Getenv(victimHome), os.Getenv(victimSource)
+	if home == "" {
+		return
+	}
+	own, err := filestore.Open(home, filestore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := 0
+	u := over(t, own, home, source, func() error {
+		if steps++; steps == 15 {
+			fmt.Println("midway")
+			select {} // until we are killed
+		}
+		return nil
+	})
+	_, err = u.Append(t.Context(), "old", store.Any, firn.UserText("mine"))
+	t.Fatalf("nobody killed it: %v", err)
+}
+
+// A process that dies while it takes a session over loses nothing of it.
+func TestKilledMidway(t *testing.T) {
+	home, source := t.TempDir(), t.TempDir()
+	want := long(t, source, 40)
+	cmd := exec.Command(os.Args[0], "-test.run=^TestVictim$")
+	cmd.Env = append(os.Environ(), victimHome+"="+home, victimSource+"="+source)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "midway\n" {
+		t.Errorf("it said %q, %v", line, err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	if err := cmd.Wait(); err == nil {
+		t.Fatal("it was not killed")
+	}
+	u := union(t, home, source)
+	defer u.Close()
+	whole(t, u, want)
+	if _, err := u.Append(t.Context(), "old", store.Any, firn.UserText("mine")); err != nil {
+		t.Fatal(err)
+	}
+	if got := texts(t, u, "old"); !slices.Equal(got, append(want, "mine")) {
+		t.Errorf("it says %q", got)
+	}
+	if left, err := filepath.Glob(filepath.Join(home, "taking", "*")); err != nil || len(left) > 0 && !slices.Equal(left, []string{filepath.Join(home, "taking", ".lock")}) {
+		t.Errorf("marks are left: %v, %v", left, err)
+	}
+}

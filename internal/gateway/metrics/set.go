@@ -1,0 +1,145 @@
+package metrics
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"firn.dev"
+)
+
+// Set is what a gateway measures. Its methods may be called from many
+// goroutines, and on a nil set, which measures nothing.
+type Set struct {
+	Registry
+	started time.Time
+
+	appends, entries, errors         Counter
+	append, sync                     Histogram
+	turns, tokens, cost, compactions Counter
+	answer                           Histogram
+	modelErrors                      Counter
+	requests, refused, damaged       Counter
+	request                          Histogram
+	running, streams                 Gauge
+	appendTimes, syncTimes           times
+}
+
+// The bounds of histograms, in seconds: of a disk, and of a conversation.
+var (
+	diskBounds = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5}
+	talkBounds = []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300}
+)
+
+// New makes a set. It has nothing counted yet.
+func New(now time.Time) *Set {
+	s := &Set{started: now}
+	s.appends = s.Counter("firn_appends_total", "Appends to sessions, by how they ended.", "outcome")
+	s.entries = s.Counter("firn_entries_total", "Entries that were appended, by kind.", "kind")
+	s.append = s.Histogram("firn_append_seconds", "How long an append took until it was durable.", diskBounds)
+	s.sync = s.Histogram("firn_fsync_seconds", "How long it took to make something durable, by what.", diskBounds, "what")
+	s.errors = s.Counter("firn_errors_total", "Problems that were told, by kind.", "kind")
+	s.turns = s.Counter("firn_turns_total", "Turns, by how they ended, as the log has it.", "outcome")
+	s.tokens = s.Counter("firn_tokens_total", "Tokens, as providers report them.", "provider", "model", "kind")
+	s.cost = s.Counter("firn_cost_dollars_total", "What answers cost by the price list.", "provider", "model")
+	s.answer = s.Histogram("firn_answer_seconds", "How long a model took to answer.", talkBounds, "provider", "model")
+	s.modelErrors = s.Counter("firn_model_errors_total", "Answers that failed, by kind.", "provider", "model", "kind")
+	s.compactions = s.Counter("firn_compactions_total", "Compactions, as the log has them.")
+	s.requests = s.Counter("firn_http_requests_total", "HTTP requests, by route and status.", "method", "route", "status")
+	s.refused = s.Counter("firn_http_refused_total", "HTTP requests that were not let in, by reason.", "reason")
+	s.damaged = s.Counter("firn_replica_faults_total", "Messages that a server of the cluster lacks while others have them, as far as found, by server.", "server")
+	s.request = s.Histogram("firn_http_request_seconds", "How long a request took; streams are not counted.", talkBounds, "route")
+	s.running = s.Gauge("firn_http_requests_running", "HTTP requests that are being answered.")
+	s.streams = s.Gauge("firn_sse_clients", "Clients that listen to events.")
+	s.Gauge("firn_start_time_seconds", "When the gateway was started, in seconds since 1970.").Set(float64(now.UnixMilli()) / 1000)
+	return s
+}
+
+// Watch tells how much a gateway has to do, from now on: how many sessions have a
+// lane, and how many messages wait.
+func (s *Set) Watch(load func() (lanes, queued int)) {
+	if s == nil {
+		return
+	}
+	s.Ask("firn_lanes", "Sessions that have a lane.", func() float64 { lanes, _ := load(); return float64(lanes) })
+	s.Ask("firn_queue_length", "Messages that wait for their turn.", func() float64 { _, queued := load(); return float64(queued) })
+}
+
+// Usage counts the tokens of one answer.
+func (s *Set) Usage(provider, model string, u firn.Usage) {
+	if s == nil {
+		return
+	}
+	for _, t := range [...]struct {
+		kind string
+		n    int64
+	}{{"input", u.Input}, {"output", u.Output}, {"cache_read", u.CacheRead}, {"cache_write", u.CacheWrite}} {
+		s.tokens.Add(float64(t.n), provider, model, t.kind)
+	}
+	s.cost.Add(u.Cost.Total, provider, model)
+}
+
+// Error counts a problem that somebody was told.
+func (s *Set) Error(kind string) {
+	if s != nil {
+		s.errors.Add(1, kind)
+	}
+}
+
+// Damaged counts a fault in the replica of a server of the cluster.
+func (s *Set) Damaged(server string) {
+	if s != nil {
+		s.damaged.Add(1, server)
+	}
+}
+
+// Refused counts a request that was not let in: no token, a foreign origin.
+func (s *Set) Refused(reason string) {
+	if s != nil {
+		s.refused.Add(1, reason)
+	}
+}
+
+// Begin counts a request in; the function it returns counts it out, with what
+// became of it. The route is a pattern, never a path.
+func (s *Set) Begin() func(method, route string, status string, took time.Duration, stream bool) {
+	if s == nil {
+		return func(string, string, string, time.Duration, bool) {}
+	}
+	s.running.Add(1)
+	return func(method, route, status string, took time.Duration, stream bool) {
+		s.running.Add(-1)
+		s.requests.Add(1, method, route, status)
+		if !stream {
+			s.request.Observe(took.Seconds(), route)
+		}
+	}
+}
+
+// Stream counts a listener in; the function it returns counts it out.
+func (s *Set) Stream() func() {
+	if s == nil {
+		return func() {}
+	}
+	s.streams.Add(1)
+	return func() { s.streams.Add(-1) }
+}
+
+// ServeHTTP tells everything, in the text format.
+func (s *Set) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	if s != nil {
+		w.Write(s.Append(nil)) // a client that is gone needs no answer
+	}
+}
+
+// outcome is how something ended, in a word.
+func outcome(ctx context.Context, err error) string {
+	switch {
+	case err == nil:
+		return "ok"
+	case ctx.Err() != nil:
+		return "cancelled"
+	}
+	return "failed"
+}

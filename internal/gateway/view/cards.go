@@ -1,0 +1,216 @@
+package view
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"firn.dev"
+	"firn.dev/internal/render/card"
+	"firn.dev/store"
+	"firn.dev/wire"
+)
+
+const (
+	// cardCut is how much of each text a page of cards has; pageHTML is after how
+	// many bytes of HTML such a page ends.
+	cardCut  = 8 << 10
+	pageHTML = 190 << 10
+)
+
+// cardOf tells a record as a card.
+func (v *View) cardOf(id firn.ID, rec *firn.Record, cut int) (*wire.Card, error) {
+	entry, err := rec.Entry()
+	if err != nil {
+		return nil, err
+	}
+	c := card.Of(entry, card.Options{Session: id, Cut: cut, Bytes: len(rec.Line())})
+	return &c, nil
+}
+
+// Told tells a record as it is told to who listens: as a card if html asks for it.
+// One that cannot be decoded is told as damage.
+func (v *View) Told(ctx context.Context, id firn.ID, rec *firn.Record, html bool) wire.Entry {
+	e := wire.Entry{At: rec.At, Next: rec.Next}
+	var err error
+	if html {
+		e.Card, err = v.cardOf(id, rec, cardCut)
+	} else {
+		e.Line, err = v.line(rec)
+	}
+	gap := badText(rec)
+	if err != nil {
+		e.Gap, gap = err.Error(), undecoded(rec, err)
+	}
+	if gap != nil && isNamed(gap) {
+		e.Damage = new(v.damage(ctx, id, gap))
+	}
+	return e
+}
+
+// undecoded is the gap of a record that could not be decoded; nil if it was only
+// not understood here.
+func undecoded(rec *firn.Record, err error) *firn.Gap {
+	switch {
+	case rec.Gap != nil:
+		return rec.Gap
+	case errors.Is(err, firn.ErrUnsupported):
+		return nil
+	}
+	if _, cause := rec.Entry(); cause != nil {
+		err = cause
+	}
+	return &firn.Gap{Kind: firn.GapDamaged, At: rec.At, Next: rec.Next, Entry: rec.Glance.ID, Detail: err.Error()}
+}
+
+// cardSize is about how many bytes a card has as JSON.
+func cardSize(c *wire.Card) int {
+	size := 400
+	for i := range c.Blocks {
+		b := &c.Blocks[i]
+		size += 120 + len(b.HTML) + strings.Count(b.HTML, `"`) + strings.Count(b.HTML, "\n") + len(b.Preview)
+	}
+	return size
+}
+
+// start is where a walk along the branch that is asked for begins.
+func (r *entryReader) start(ctx context.Context) (start, error) {
+	if r.from.set {
+		return start{child: r.from.pos, known: true, want: r.from.want, loose: r.from.loose}, nil
+	}
+	if r.q.Head == "" {
+		return fromHead(), nil
+	}
+	head, err := r.v.EntryAt(ctx, r.id, r.q.Head)
+	if n := numberOf(r.q.Head); err == nil && n > 0 {
+		return r.startAt(ctx, n)
+	}
+	return start{child: store.End, known: true, want: head, named: true}, err
+}
+
+// startAt begins with the entry of a number, also if later ones have its id.
+func (r *entryReader) startAt(ctx context.Context, n int) (start, error) {
+	s, done, err := r.v.Shape(ctx, r.id)
+	if err != nil {
+		return start{}, err
+	}
+	defer done()
+	if n > s.Tree.Len() {
+		return start{}, NoEntry(r.id, r.q.Head, "")
+	}
+	from := start{child: store.End, known: true, want: s.Tree.Node(n - 1).ID, named: true}
+	if n < s.Tree.Len() {
+		from.child = s.Tree.Node(n).At
+	}
+	return from, nil
+}
+
+// numberOf is the n of #n, zero of any other name.
+func numberOf(name string) int {
+	if ref, err := parseReference(name); err == nil && ref.kind == byNumber {
+		return ref.n
+	}
+	return 0
+}
+
+// Entry tells one entry of a session, by whatever name it is meant, whole: as its
+// line, or as its card.
+func (v *View) Entry(ctx context.Context, id firn.ID, ref string, html bool) (wire.Entry, error) {
+	rec, err := v.record(ctx, id, ref)
+	if err != nil {
+		return wire.Entry{}, err
+	}
+	page := wire.Page[wire.Entry]{}
+	r := &entryReader{v: v, id: id, q: EntryQuery{View: wire.ViewDisk, HTML: html}, page: &page}
+	e := r.entry(ctx, &rec)
+	if html {
+		if e.Card, err = v.cardOf(id, &rec, 0); err != nil {
+			return wire.Entry{}, fmt.Errorf("read entry %s of session %s: %w", Clip(ref), id, err)
+		}
+	}
+	page.Items = append(page.Items, e)
+	err = r.explain(ctx)
+	return page.Items[0], err
+}
+
+// record reads the record of an entry that somebody names. It stays valid.
+func (v *View) record(ctx context.Context, id firn.ID, ref string) (firn.Record, error) {
+	entry, err := v.EntryAt(ctx, id, ref)
+	if err != nil {
+		return firn.Record{}, err
+	}
+	at, err := v.placeOf(ctx, id, entry)
+	if err != nil {
+		return firn.Record{}, err
+	}
+	return v.recordAt(ctx, id, at)
+}
+
+// placeOf finds where an entry stands. It reads back to it; if it is far from the
+// end, the shape of the session knows.
+func (v *View) placeOf(ctx context.Context, id firn.ID, entry firn.EntryID) (firn.Pos, error) {
+	shape, done, err := v.knownShape(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	if shape == nil {
+		for rec, err := range v.upTo(ctx, id) {
+			if errors.Is(err, errLong) {
+				break
+			}
+			if err != nil {
+				return 0, fmt.Errorf("read session %s: %w", id, err)
+			}
+			if IsNode(&rec) && rec.Glance.ID == entry {
+				return rec.At, nil
+			}
+		}
+		if shape, done, err = v.Shape(ctx, id); err != nil {
+			return 0, err
+		}
+	}
+	defer done()
+	n := shape.Tree.Find(entry)
+	if n < 0 {
+		return 0, NoEntry(id, string(entry), "it was there a moment ago")
+	}
+	return shape.Tree.Node(n).At, nil
+}
+
+// kept is a record that stays valid.
+func kept(rec *firn.Record) firn.Record {
+	own := *rec
+	own.Decode()
+	line := rec.Line()
+	if line == nil {
+		return own
+	}
+	entry, err := own.Entry()
+	return firn.LazyRecord(rec.At, rec.Next, rec.Glance, slices.Clone(line), func([]byte) (firn.Entry, error) { return entry, err })
+}
+
+// Image returns an image of an entry, if it is a picture that cannot be a
+// program, whatever it says it is.
+func (v *View) Image(ctx context.Context, id firn.ID, ref string, n int) ([]byte, string, error) {
+	rec, err := v.record(ctx, id, ref)
+	if err != nil {
+		return nil, "", err
+	}
+	entry, err := rec.Entry()
+	if err != nil {
+		return nil, "", fmt.Errorf("read entry %s of session %s: %w", Clip(ref), id, err)
+	}
+	images := card.Images(entry)
+	if n < 1 || n > len(images) {
+		return nil, "", &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("entry %s has %d images, and no number %d", Clip(ref), len(images), n)}
+	}
+	data, err := base64.StdEncoding.DecodeString(images[n-1].Data)
+	kind := card.Sniff(data)
+	if err != nil || kind == "" {
+		return nil, "", &wire.Problem{Kind: wire.Unsupported, Message: "that image is not shown: it is no PNG, JPEG, GIF or WebP"}
+	}
+	return data, kind, nil
+}

@@ -1,0 +1,114 @@
+package view
+
+import (
+	"sync"
+	"time"
+
+	"firn.dev"
+	"firn.dev/store"
+	"firn.dev/wire"
+)
+
+// ledger remembers what sessions have used, so that a session is read again only
+// when something was added to it. It can be thrown away at any time.
+type ledger struct {
+	mu       sync.Mutex
+	sessions map[firn.ID]account
+	lines    int
+}
+
+// account is what a session has used since a time, up to a place.
+type account struct {
+	since time.Time
+	end   firn.Pos
+	bytes int64
+	spent []spent
+}
+
+// spent is what was used of one model in a quarter of an hour: the days of every
+// time zone begin with one.
+type spent struct {
+	slot  int64
+	model string
+	wire.Counters
+}
+
+const (
+	slotLength = 15 * time.Minute
+	// mostLines bounds how much is remembered.
+	mostLines = 200_000
+)
+
+func slotOf(t time.Time) int64 {
+	seconds := int64(slotLength / time.Second)
+	unix := t.Unix()
+	slot := unix / seconds
+	if unix%seconds < 0 {
+		slot--
+	}
+	return slot
+}
+
+// begins is when a slot begins.
+func (s *spent) begins() time.Time { return time.Unix(s.slot*int64(slotLength/time.Second), 0) }
+
+// inSlots reports whether a time is where a slot begins, so that the ledger can
+// tell what was used since.
+func inSlots(t time.Time) bool { return t.IsZero() || t.Equal((&spent{slot: slotOf(t)}).begins()) }
+
+// of returns what a session has used since a time or before, if it is still as
+// it was.
+func (l *ledger) of(info *store.Info, since time.Time) ([]spent, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a, ok := l.sessions[info.ID]
+	if !ok || a.since.After(since) || a.end != info.End || a.bytes != info.Bytes {
+		return nil, false
+	}
+	return a.spent, true
+}
+
+// keep remembers what a session has used since a time.
+func (l *ledger) keep(info *store.Info, since time.Time, all []spent) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines -= len(l.sessions[info.ID].spent)
+	if l.sessions == nil || l.lines+len(all) > mostLines {
+		l.sessions, l.lines = make(map[firn.ID]account), 0
+	}
+	l.sessions[info.ID] = account{since, info.End, info.Bytes, all}
+	l.lines += len(all)
+}
+
+// forget forgets a session of which something was erased.
+func (l *ledger) forget(id firn.ID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines -= len(l.sessions[id].spent)
+	delete(l.sessions, id)
+}
+
+// tally gathers what a session has used.
+type tally struct {
+	places map[spentBy]int
+	all    []spent
+}
+
+type spentBy struct {
+	slot  int64
+	model string
+}
+
+func (t *tally) add(at time.Time, model string, c wire.Counters) {
+	by := spentBy{slotOf(at), model}
+	i, ok := t.places[by]
+	if !ok {
+		if t.places == nil {
+			t.places = make(map[spentBy]int)
+		}
+		i = len(t.all)
+		t.places[by] = i
+		t.all = append(t.all, spent{slot: by.slot, model: model})
+	}
+	addCounters(&t.all[i].Counters, c)
+}

@@ -1,0 +1,87 @@
+package view
+
+import (
+	"strings"
+	"unicode"
+
+	"firn.dev"
+)
+
+// PreviewRunes is how long a preview is, in characters.
+const PreviewRunes = 80
+
+// Preview is the beginning of a text on one line, in at most so many
+// characters.
+func Preview(text string, runes int) string {
+	var b strings.Builder
+	space, n := false, 0
+	for _, r := range text {
+		if unicode.IsSpace(r) || unicode.IsControl(r) {
+			space = b.Len() > 0
+			continue
+		}
+		if space {
+			n++
+			b.WriteByte(' ')
+			space = false
+		}
+		if n++; n > runes {
+			return strings.TrimSpace(string([]rune(b.String())[:max(runes-1, 0)])) + "…"
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// previewOf is the beginning of what an entry says.
+func previewOf(e *firn.Entry) string {
+	switch b := e.Body.(type) {
+	case *firn.Message:
+		return previewParts(b)
+	case *firn.Compaction:
+		return Preview(b.Summary, PreviewRunes)
+	case *firn.BranchSummary:
+		return Preview(b.Summary, PreviewRunes)
+	case *firn.Tombstone:
+		return Preview("hides "+string(b.Target)+" "+b.Reason, PreviewRunes)
+	case *firn.Label:
+		return Preview(b.Name, PreviewRunes)
+	case *firn.Title:
+		return Preview(b.Name, PreviewRunes)
+	case *firn.ModelChange:
+		return Preview(b.Provider+"/"+b.Model, PreviewRunes)
+	case *firn.ThinkingChange:
+		return Preview(b.Level, PreviewRunes)
+	case *firn.Custom:
+		return Preview(b.Type, PreviewRunes)
+	case *firn.CustomMessage:
+		return Preview(firn.JoinText(b.Parts), PreviewRunes)
+	case *firn.Head:
+		return Preview(b.Reason, PreviewRunes)
+	}
+	return ""
+}
+
+// previewParts is the beginning of a message: what it says, else what it does.
+func previewParts(m *firn.Message) string {
+	if text := Preview(m.Text(), PreviewRunes); text != "" {
+		return text
+	}
+	var said []string
+	for _, part := range m.Parts {
+		switch p := part.(type) {
+		case firn.ToolCall:
+			said = append(said, p.Name+" "+firn.CutText(string(p.Arguments), 4*PreviewRunes))
+		case firn.ToolResult:
+			said = append(said, p.Name+": "+firn.CutText(firn.JoinText(p.Content), 4*PreviewRunes))
+		case firn.Shell:
+			said = append(said, "$ "+p.Command)
+		case firn.Image:
+			said = append(said, "[image "+p.MimeType+"]")
+		}
+	}
+	if m.Error != "" {
+		said = append(said, m.Error)
+	}
+	return Preview(strings.Join(said, " · "), PreviewRunes)
+}

@@ -1,0 +1,325 @@
+package view
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"firn.dev"
+	"firn.dev/wire"
+)
+
+// reference is how somebody names an entry.
+type reference struct {
+	kind referenceKind
+	// n is the number of an entry, or of turns before the head.
+	n int
+	// name is an id, the beginning of one, or a label.
+	name string
+}
+
+type referenceKind int
+
+const (
+	// byName is an id, a label or the beginning of an id, in this order.
+	byName referenceKind = iota
+	// byNumber is #n: the n-th entry of the file.
+	byNumber
+	// byTurns is HEAD~n: where the head was before the last n turns of the
+	// branch. HEAD~0 is HEAD.
+	byTurns
+)
+
+const (
+	// HeadName names the head.
+	HeadName   = "HEAD"
+	turnsMark  = "~"
+	numberMark = "#"
+)
+
+// parseReference reads a reference. What it returns can be spelt again; what
+// makes no sense is a problem of kind Invalid.
+func parseReference(s string) (reference, error) {
+	bad := func(why string) (reference, error) {
+		return reference{}, &wire.Problem{
+			Kind: wire.Invalid, Message: fmt.Sprintf("%q names no entry: %s", Clip(s), why),
+			Hint: "an entry is named by its id or the beginning of it, a label, HEAD, HEAD~n or #n",
+		}
+	}
+	switch {
+	case s == "":
+		return bad("it is empty")
+	case len(s) > MaxReference:
+		return bad(fmt.Sprintf("it has %d bytes, more than %d", len(s), MaxReference))
+	case s == HeadName || s == HeadName+turnsMark:
+		n := strings.Count(s, turnsMark)
+		return reference{kind: byTurns, n: n}, nil
+	case strings.HasPrefix(s, HeadName+turnsMark):
+		n, ok := parseNumber(s[len(HeadName+turnsMark):])
+		if !ok {
+			return bad("behind HEAD~ comes a number of turns")
+		}
+		return reference{kind: byTurns, n: n}, nil
+	case strings.HasPrefix(s, numberMark):
+		n, ok := parseNumber(s[len(numberMark):])
+		if !ok || n == 0 {
+			return bad("behind # comes the number of an entry, from 1")
+		}
+		return reference{kind: byNumber, n: n}, nil
+	}
+	return reference{kind: byName, name: s}, nil
+}
+
+// TurnsBack names where the head was some turns ago.
+func TurnsBack(n int) string { return reference{kind: byTurns, n: n}.String() }
+
+// IsFree reports whether an entry can be labelled so: it names no entry by itself.
+func IsFree(name string) bool {
+	ref, err := parseReference(name)
+	return err == nil && ref.kind == byName
+}
+
+// parseNumber reads a number without sign.
+func parseNumber(s string) (int, bool) {
+	n, err := strconv.ParseUint(s, 10, 31)
+	return int(n), err == nil && s[0] != '+'
+}
+
+// String spells the reference.
+func (r reference) String() string {
+	switch {
+	case r.kind == byNumber:
+		return numberMark + strconv.Itoa(r.n)
+	case r.kind == byTurns && r.n == 0:
+		return HeadName
+	case r.kind == byTurns:
+		return HeadName + turnsMark + strconv.Itoa(r.n)
+	}
+	return r.name
+}
+
+// FindEntry finds the entry that somebody means. [firn.Root] is where the head was
+// before the first turn; it is returned for HEAD~n only. That there is none is
+// a problem of kind NotFound, that there are several one of kind Ambiguous.
+func (v *View) FindEntry(ctx context.Context, id firn.ID, name string) (firn.EntryID, error) {
+	ref, err := parseReference(name)
+	if err != nil {
+		return "", err
+	}
+	if err := v.MustBe(ctx, id); err != nil {
+		return "", err
+	}
+	var found firn.EntryID
+	switch ref.kind {
+	case byNumber:
+		found, err = v.entryNumber(ctx, id, ref)
+	case byTurns:
+		found, err = v.entryTurns(ctx, id, ref)
+	default:
+		found, err = v.entryNamed(ctx, id, ref.name)
+	}
+	if err != nil {
+		return "", fmt.Errorf("find entry %s of session %s: %w", Clip(name), id, err)
+	}
+	return found, nil
+}
+
+// EntryAt is entry for what must be about an entry that is there.
+func (v *View) EntryAt(ctx context.Context, id firn.ID, name string) (firn.EntryID, error) {
+	found, err := v.FindEntry(ctx, id, name)
+	if err == nil && found == firn.Root {
+		return "", NoEntry(id, name, "nothing stands before the first turn")
+	}
+	return found, err
+}
+
+// NoEntry is the problem that there is no such entry.
+func NoEntry(id firn.ID, name, why string) error {
+	message := fmt.Sprintf("session %s has no entry %q", id, Clip(name))
+	if why != "" {
+		message += ": " + why
+	}
+	return &wire.Problem{Kind: wire.NotFound, Message: message, Hint: "firn tree shows the entries"}
+}
+
+// entryNumber finds an entry by its number.
+func (v *View) entryNumber(ctx context.Context, id firn.ID, ref reference) (firn.EntryID, error) {
+	found, count, err := v.numbers.entry(ctx, v.Store, id, ref.n)
+	if err == nil && found == "" {
+		err = NoEntry(id, ref.String(), fmt.Sprintf("it has %d", count))
+	}
+	return found, err
+}
+
+// entryTurns finds where the head was some turns ago: what the n-th message of
+// the user follows, counted from the end.
+func (v *View) entryTurns(ctx context.Context, id firn.ID, ref reference) (firn.EntryID, error) {
+	turns := 0
+	for rec, err := range v.trail(ctx, id, fromHead()) {
+		if err != nil {
+			return "", err
+		}
+		if ref.n == 0 {
+			return rec.Glance.ID, nil
+		}
+		if !Begins(&rec) {
+			continue
+		}
+		if turns++; turns == ref.n {
+			return v.before(ctx, id, &rec)
+		}
+	}
+	if ref.n == 0 {
+		return "", NoEntry(id, ref.String(), "nothing was said yet")
+	}
+	return "", NoEntry(id, ref.String(), fmt.Sprintf("its branch has %d turns", turns))
+}
+
+// before is what an entry of the branch follows; [firn.Root] if nothing.
+func (v *View) before(ctx context.Context, id firn.ID, at *firn.Record) (firn.EntryID, error) {
+	for older, err := range v.trail(ctx, id, behind(at)) {
+		if err != nil {
+			return "", err
+		}
+		return older.Glance.ID, nil
+	}
+	return firn.Root, nil
+}
+
+// Begins reports whether a turn begins with a record: the user says something.
+func Begins(rec *firn.Record) bool {
+	if rec.Glance.Kind != firn.KindMessage {
+		return false
+	}
+	e, err := rec.Entry()
+	if err != nil {
+		return false
+	}
+	m, ok := e.Body.(*firn.Message)
+	return ok && m.Role == firn.RoleUser
+}
+
+// entryNamed finds an entry by its id, by a label, or by the beginning of its
+// id. It reads the session from its end, as far as it must; of one that is known,
+// or long, the shape is asked.
+func (v *View) entryNamed(ctx context.Context, id firn.ID, name string) (firn.EntryID, error) {
+	shape, done, err := v.knownShape(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	if shape != nil {
+		defer done()
+		return shape.named(name)
+	}
+	s := entrySearch{name: name}
+	for rec, err := range v.upTo(ctx, id) {
+		if errors.Is(err, errLong) {
+			shape, done, err := v.Shape(ctx, id)
+			if err != nil {
+				return "", err
+			}
+			defer done()
+			return shape.named(name)
+		}
+		if err != nil {
+			return "", err
+		}
+		if IsNode(&rec) && s.look(&rec) {
+			return rec.Glance.ID, nil
+		}
+	}
+	return s.one(id)
+}
+
+// named finds an entry by its id, by a label, or by the beginning of its id.
+func (s *Shape) named(name string) (firn.EntryID, error) {
+	if s.Tree.Find(firn.EntryID(name)) >= 0 {
+		return firn.EntryID(name), nil
+	}
+	search := entrySearch{name: name}
+	for target, label := range s.outline().Labels {
+		if label == name {
+			search.labelled = append(search.labelled, target)
+		}
+	}
+	slices.Sort(search.labelled)
+	for n := s.Tree.Head(); n >= 0 && len(search.labelled) == 0; n-- {
+		search.begins(s.Tree.Node(n).ID)
+	}
+	return search.one(s.id)
+}
+
+// entrySearch looks for an entry among records that come newest first.
+type entrySearch struct {
+	name string
+	// labelled are the entries with that label, begun those whose id begins so.
+	labelled, begun []firn.EntryID
+	// hidden are what the tombstones so far hide, told the entries of which the
+	// latest label is known.
+	hidden, told map[firn.EntryID]bool
+	// seen are the ids of entries met so far, for those that are there twice.
+	seen map[firn.EntryID]bool
+}
+
+// look looks at the next older record. It is true if it has the very id.
+func (s *entrySearch) look(rec *firn.Record) bool {
+	gl := &rec.Glance
+	if string(gl.ID) == s.name {
+		return true
+	}
+	switch {
+	case gl.Kind == firn.KindTombstone && !s.hidden[gl.ID]:
+		s.hidden = mark(s.hidden, gl.Target)
+	case gl.Kind == firn.KindLabel && !s.hidden[gl.ID] && !s.told[gl.Target]:
+		if e, err := rec.Entry(); err == nil {
+			s.told = mark(s.told, gl.Target)
+			if l, ok := e.Body.(*firn.Label); ok && l.Name == s.name {
+				s.labelled = append(s.labelled, gl.Target)
+			}
+		}
+	}
+	s.begins(gl.ID)
+	return false
+}
+
+// begins looks whether an id begins so.
+func (s *entrySearch) begins(id firn.EntryID) {
+	if len(s.name) >= MinPrefix && strings.HasPrefix(string(id), s.name) && !s.seen[id] {
+		s.seen = mark(s.seen, id)
+		s.begun = append(s.begun, id)
+	}
+}
+
+// mark adds an id to a set.
+func mark(set map[firn.EntryID]bool, id firn.EntryID) map[firn.EntryID]bool {
+	if set == nil {
+		set = make(map[firn.EntryID]bool)
+	}
+	set[id] = true
+	return set
+}
+
+// one returns the only entry found: with that label, else whose id begins so.
+func (s *entrySearch) one(id firn.ID) (firn.EntryID, error) {
+	found := s.labelled
+	if len(found) == 0 {
+		found = s.begun
+	}
+	switch len(found) {
+	case 0:
+		return "", NoEntry(id, s.name, "")
+	case 1:
+		return found[0], nil
+	}
+	names := make([]string, 0, MostCandidates)
+	for _, entry := range found[:min(len(found), MostCandidates)] {
+		names = append(names, string(entry))
+	}
+	return "", &wire.Problem{
+		Kind: wire.Ambiguous, Message: fmt.Sprintf("%q means %d entries of session %s", Clip(s.name), len(found), id),
+		Hint: "it may be " + Enumerate(names, len(found)),
+	}
+}

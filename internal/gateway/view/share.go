@@ -1,0 +1,159 @@
+package view
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+
+	"firn.dev"
+	"firn.dev/internal/formats/dialect"
+	"firn.dev/internal/render/page"
+	"firn.dev/store"
+	"firn.dev/wire"
+)
+
+// WritePage writes a session as a page to read. It reads the session twice, and
+// holds a few bytes for each entry.
+func (v *View) WritePage(ctx context.Context, session wire.Session, view string, w io.Writer) (wire.Fidelity, error) {
+	told := wire.Fidelity{From: string(dialect.Native), To: wire.FormatHTML}
+	if view != "" && view != wire.ViewBranch && view != wire.ViewDisk {
+		return told, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("a page does not show %q", Clip(view)), Hint: "it shows the branch, or disk"}
+	}
+	id := session.ID
+	about := page.About{Session: id, Title: session.Title, Agent: session.Agent, Source: session.Source, Created: session.Created, Updated: session.Updated, Branch: view != wire.ViewDisk}
+	plan, err := v.pagePlan(ctx, id, about.Branch)
+	if err != nil {
+		return told, err
+	}
+	err = page.Write(w, about, plan.items(ctx, v, &told))
+	return told, err
+}
+
+// pagePlan is what a page has.
+type pagePlan struct {
+	id firn.ID
+	// at are the places of the branch, oldest first; all says that it is all there
+	// is instead.
+	at  []firn.Pos
+	all bool
+	// hidden and labels are what tombstones and labels say.
+	hidden map[firn.EntryID]bool
+	labels map[firn.EntryID]string
+}
+
+// pagePlan looks through a session for what leads to its head, without decoding
+// it.
+func (v *View) pagePlan(ctx context.Context, id firn.ID, branch bool) (*pagePlan, error) {
+	s := &survey{branch: fromHead(), hidden: make(map[firn.EntryID]bool), labels: make(map[firn.EntryID]string)}
+	p := &pagePlan{id: id, all: !branch, hidden: s.hidden, labels: s.labels}
+	for rec, err := range v.Store.ReadBack(ctx, id, store.End) {
+		if err != nil {
+			return nil, fmt.Errorf("read session %s: %w", id, err)
+		}
+		if IsNode(&rec) {
+			s.mark(&rec, s.hidden[rec.Glance.ID])
+		}
+	}
+	if !branch {
+		return p, nil
+	}
+	for rec, err := range v.trail(ctx, id, fromHead()) {
+		if err != nil {
+			return nil, fmt.Errorf("read session %s: %w", id, err)
+		}
+		p.at = append(p.at, rec.At)
+	}
+	slices.Sort(p.at)
+	return p, nil
+}
+
+// items yields the entries of the page, and counts them. What could not be read is
+// among them, also on other branches: it may have been of this one.
+func (p *pagePlan) items(ctx context.Context, v *View, told *wire.Fidelity) iter.Seq2[page.Item, error] {
+	return func(yield func(page.Item, error) bool) {
+		next, number := 0, 0
+		var lost []wire.Damage // since the last entry
+		for rec, err := range v.Store.Read(ctx, p.id, store.Start) {
+			if err != nil {
+				yield(page.Item{}, err)
+				return
+			}
+			if rec.Gap != nil {
+				if isNamed(rec.Gap) {
+					d := v.damage(ctx, p.id, rec.Gap)
+					d.After = number
+					lost = join(lost, d)
+				}
+				continue
+			}
+			if IsNode(&rec) {
+				number++
+			}
+			for next < len(p.at) && p.at[next] < rec.At { // damaged: reading back did not see it
+				next++
+			}
+			if !p.all && (next == len(p.at) || rec.At != p.at[next]) {
+				continue
+			}
+			next++
+			if !damageItems(lost, told, yield) {
+				return
+			}
+			lost = nil
+			told.Entries, told.Said = told.Entries+1, told.Said+1
+			if !yield(p.item(ctx, v, &rec, number, told), nil) {
+				return
+			}
+		}
+		damageItems(lost, told, yield)
+	}
+}
+
+// mostFaults is how many damaged places a report names.
+const mostFaults = 10
+
+// damageItems yields places that could not be read, and counts them.
+func damageItems(list []wire.Damage, told *wire.Fidelity, yield func(page.Item, error) bool) bool {
+	for i := range list {
+		item := page.Item{Gap: countDamage(&list[i], told)}
+		if !yield(item, nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// countDamage counts damage in a report and returns its sentence.
+func countDamage(d *wire.Damage, told *wire.Fidelity) string {
+	if d.Lost {
+		told.Damaged += int64(d.Count())
+	}
+	if len(told.Faults) < mostFaults {
+		told.Faults = append(told.Faults, d.String())
+	}
+	return d.String()
+}
+
+// item is an entry of the page, which has that number.
+func (p *pagePlan) item(ctx context.Context, v *View, rec *firn.Record, number int, told *wire.Fidelity) page.Item {
+	entry, err := rec.Entry()
+	item := page.Item{Entry: entry, Label: p.labels[entry.ID], Hidden: p.hidden[entry.ID]}
+	gap := badText(rec)
+	if err != nil {
+		gap = undecoded(rec, err)
+	}
+	if gap != nil {
+		d := v.damage(ctx, p.id, gap)
+		if d.N = number; !IsNode(rec) {
+			d.N = 0
+		}
+		item.Damage = countDamage(&d, told)
+	}
+	if err != nil {
+		return page.Item{Gap: cmp.Or(item.Damage, err.Error())}
+	}
+	return item
+}

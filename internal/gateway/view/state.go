@@ -1,0 +1,93 @@
+package view
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/compact"
+	"firn.dev/store"
+	"firn.dev/wire"
+)
+
+// State is what the live part of a session tells.
+func (v *View) State(ctx context.Context, id firn.ID, now Glimpse, atWork bool) (*wire.State, error) {
+	used, branches, err := v.spent(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	s := &wire.State{
+		Head: now.head, Provider: now.provider, Model: now.model, Thinking: string(now.thinking),
+		Verbose: now.chosen.Verbose, Send: sendPolicy(now.chosen), Auth: now.chosen.Auth, Window: now.usage,
+		Turns: used.Turns, Compactions: used.Compactions, Branches: branches, Counters: countersOf(used),
+		Messages: used.Messages, Uptime: used.Active / 1000,
+		Interrupted: !atWork && now.unfinished, Damage: now.damage,
+	}
+	s.Breaker = v.breaker(ctx, id, now.breaker)
+	return s, nil
+}
+
+// breaker says how often compaction failed in a row, by the settings of the session's
+// agent; nil if the last try did not fail.
+func (v *View) breaker(ctx context.Context, id firn.ID, b compact.Breaker) *wire.Breaker {
+	if b.Failures == 0 {
+		return nil
+	}
+	var settings compact.Settings
+	if a, err := v.Agent(ctx, id); err == nil {
+		settings = a.Compaction
+	}
+	out := &wire.Breaker{
+		Failures: b.Failures, Limit: settings.FailureLimit(), Open: b.Open(settings, v.Clock()), Last: b.Last.UTC(), Error: firn.CutText(b.Error, 500),
+	}
+	if out.Open {
+		out.Until = b.Until(settings).UTC()
+	}
+	return out
+}
+
+// spent is what a session has used, and how many ends of branches it has. It is
+// counted from the end of the latest turn on; if no turn of ours is near, the
+// shape of the session knows.
+func (v *View) spent(ctx context.Context, id firn.ID) (agent.Counters, int, error) {
+	if !v.knownLong(id) {
+		used, branches, err := agent.CountBranches(ctx, nearEnd{v.Store, v}, id)
+		if !errors.Is(err, errLong) {
+			return used, branches, err
+		}
+	}
+	s, done, err := v.weighedShape(ctx, id)
+	if err != nil {
+		return agent.Counters{}, 0, err
+	}
+	defer done()
+	if !s.weighed() {
+		return agent.CountBranches(ctx, v.Store, id)
+	}
+	return s.used, s.outline().leaves, nil
+}
+
+// nearEnd is a store that is read back only so far.
+type nearEnd struct {
+	store.Store
+	v *View
+}
+
+// ReadBack gives up with errLong when it becomes too much.
+func (n nearEnd) ReadBack(ctx context.Context, id firn.ID, before firn.Pos) iter.Seq2[firn.Record, error] {
+	if before != store.End {
+		return n.Store.ReadBack(ctx, id, before)
+	}
+	return n.v.upTo(ctx, id)
+}
+
+// sendPolicy is what the session says about sending answers: allow, deny, or
+// nothing.
+func sendPolicy(chosen firn.State) string {
+	if chosen.Send == "inherit" {
+		return ""
+	}
+	return chosen.Send
+}

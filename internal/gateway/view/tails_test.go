@@ -1,0 +1,26 @@
+package view
+
+import (
+	"bytes"
+	"testing"
+
+	"firn.dev"
+	"firn.dev/window"
+)
+
+// TestTailsCountWhatIsCarried: what an import carried along takes room in memory like
+// the words themselves, and a path that has too much of it is not kept.
+func TestTailsCountWhatIsCarried(t *testing.T) {
+	carried := firn.Fields{{Name: "origin", Value: bytes.Repeat([]byte("1"), 1000)}}
+	entry := firn.NewEntry(firn.UserText("hello").Body)
+	entry.Extra = carried
+	inside := firn.NewEntry(firn.UserText("hello").Body)
+	inside.Body.(*firn.Message).Extra = carried
+	for name, e := range map[string]firn.Entry{"beside the entry": entry, "in the message": inside} {
+		kept := newTails(3000)
+		kept.Keep("s", window.Path{Entries: []firn.Entry{e}})
+		if _, ok := kept.Load("s"); ok {
+			t.Errorf("%s: it is kept, and counted as %d bytes", name, kept.used)
+		}
+	}
+}

@@ -1,0 +1,274 @@
+package view
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/compact"
+	"firn.dev/store"
+	"firn.dev/wire"
+)
+
+// What spending can be summed up by.
+const (
+	ByDay     = "day"
+	ByModel   = "model"
+	ByAgent   = "agent"
+	BySession = "session"
+)
+
+// Bounds of what is read to sum up. Beyond them the sum is marked as partial.
+const (
+	mostSpenders  = 10_000
+	mostSpendings = 2_000_000
+)
+
+// UsageQuery says what is summed up, and by what.
+type UsageQuery struct {
+	// By is day, model, agent or session; And is a second one of them, if rows
+	// are to differ in two.
+	By, And string
+	// Since is when counting begins; zero counts all.
+	Since time.Time
+}
+
+// Usage sums up what sessions have used since a time (all of it if that is
+// zero) by day, model, agent or session, or by two of them. Archived and hidden
+// sessions count, those in the bin and what was purged do not. Days are those of
+// the time zone that is set up. What a fork copied was spent by the session it
+// comes from.
+//
+// It reads at most 10,000 sessions, the latest first, and two million entries;
+// if that does not do it says so. What was read is remembered, and not read
+// again while nothing is added.
+func (v *View) Usage(ctx context.Context, q UsageQuery) (wire.Spending, error) {
+	out := wire.Spending{By: q.By, And: q.And, Since: q.Since, Rows: []wire.SpendingRow{}}
+	if err := q.check(); err != nil {
+		return out, err
+	}
+	s := &spending{v: v, q: q, rows: make(map[rowName]*wire.SpendingRow)}
+	for info, err := range v.Every(ctx, store.Query{Since: q.Since}) {
+		if err != nil {
+			return out, fmt.Errorf("list sessions: %w", err)
+		}
+		if out.Sessions >= mostSpenders || s.read >= mostSpendings {
+			s.partial = true
+			break
+		}
+		out.Sessions++
+		if err := s.session(ctx, &info); err != nil {
+			if ctx.Err() != nil {
+				return out, err
+			}
+			s.partial = true // one that cannot be read does not hide the others
+		}
+	}
+	for _, row := range s.rows {
+		out.Rows = append(out.Rows, *row)
+		addCounters(&out.Total, row.Counters)
+	}
+	slices.SortFunc(out.Rows, func(a, b wire.SpendingRow) int { return compareRows(&q, &a, &b) })
+	out.Partial = s.partial
+	return out, nil
+}
+
+// check refuses what cannot be summed up.
+func (q *UsageQuery) check() error {
+	dimensions := []string{ByDay, ByModel, ByAgent, BySession}
+	for _, by := range []string{q.By, q.And} {
+		if !slices.Contains(dimensions, by) && (by != "" || by == q.By) {
+			return &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("nothing can be summed up by %q", Clip(by)), Hint: "by day, model, agent or session"}
+		}
+	}
+	if q.By == q.And {
+		return &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("what is summed up by %s is not summed up by it once more", q.By), Hint: "name another one with and, or leave it out"}
+	}
+	return nil
+}
+
+// compareRows puts days in order, the latest first, and all others by what
+// they cost, the most first.
+func compareRows(q *UsageQuery, a, b *wire.SpendingRow) int {
+	if q.By == ByDay && a.Name != b.Name {
+		return cmp.Compare(b.Name, a.Name)
+	}
+	if q.And == ByDay && a.And != b.And {
+		return cmp.Compare(b.And, a.And)
+	}
+	total := func(c *wire.Counters) int64 { return c.Input + c.Output + c.CacheRead + c.CacheWrite }
+	return cmp.Or(cmp.Compare(b.Cost, a.Cost), cmp.Compare(total(&b.Counters), total(&a.Counters)), cmp.Compare(a.Name, b.Name), cmp.Compare(a.And, b.And))
+}
+
+func addCounters(sum *wire.Counters, c wire.Counters) {
+	sum.Input += c.Input
+	sum.Output += c.Output
+	sum.CacheRead += c.CacheRead
+	sum.CacheWrite += c.CacheWrite
+	sum.Cost += c.Cost
+	sum.Answers += c.Answers
+}
+
+// spending adds up.
+type spending struct {
+	v       *View
+	q       UsageQuery
+	rows    map[rowName]*wire.SpendingRow
+	read    int
+	partial bool
+}
+
+// rowName is what a row is about.
+type rowName struct{ by, and string }
+
+// session adds up what one session used: from its counts, if they tell enough,
+// or what is remembered, or else its entries.
+func (s *spending) session(ctx context.Context, info *store.Info) error {
+	if s.q.Since.IsZero() && s.q.whole() {
+		c, err := agent.Count(ctx, s.v.Store, info.ID)
+		if err == nil {
+			s.add(info, time.Time{}, "", countersOf(c))
+		}
+		return err
+	}
+	if !inSlots(s.q.Since) {
+		return s.entries(ctx, info, s.q.Since, func(at time.Time, model string, c wire.Counters) { s.add(info, at, model, c) })
+	}
+	all, known := s.v.ledger.of(info, s.q.Since)
+	if !known {
+		var t tally
+		before := s.partial
+		s.partial = false
+		err := s.entries(ctx, info, s.q.Since, t.add)
+		if all = t.all; err == nil && !s.partial {
+			s.v.ledger.keep(info, s.q.Since, all)
+		}
+		if s.partial = s.partial || before; err != nil {
+			return err
+		}
+	}
+	for i := range all {
+		if at := all[i].begins(); !at.Before(s.q.Since) {
+			s.add(info, at, all[i].model, all[i].Counters)
+		}
+	}
+	return nil
+}
+
+// whole reports whether all that a session used is in one row.
+func (q *UsageQuery) whole() bool {
+	plain := func(by string) bool { return by == "" || by == ByAgent || by == BySession }
+	return plain(q.By) && plain(q.And)
+}
+
+// entries tells what the entries of a session used since a time, read from the
+// end.
+func (s *spending) entries(ctx context.Context, info *store.Info, since time.Time, tell func(at time.Time, model string, c wire.Counters)) error {
+	for rec, err := range s.v.Store.ReadBack(ctx, info.ID, store.End) {
+		if err != nil {
+			return fmt.Errorf("add up what session %s used: %w", info.ID, err)
+		}
+		if s.read++; s.read > mostSpendings {
+			s.partial = true
+			return nil
+		}
+		if rec.Gap != nil || !costs(rec.Glance.Kind) {
+			continue
+		}
+		e, err := rec.Entry()
+		if err != nil {
+			continue // a gap in what is known
+		}
+		if isCopy(&e) || e.Time.Before(since) {
+			return nil
+		}
+		var c agent.Counters
+		if c.Add(e); c.Answers > 0 {
+			tell(e.Time, whoAnswered(&e), countersOf(c))
+		}
+	}
+	return nil
+}
+
+// costs reports whether entries of that kind can tell of usage.
+func costs(kind firn.Kind) bool {
+	return kind == firn.KindMessage || kind == firn.KindCompaction || kind == firn.KindBranchSummary || kind == firn.KindCustom
+}
+
+// isCopy reports whether an entry says that all before it was copied.
+func isCopy(e *firn.Entry) bool {
+	b, ok := e.Body.(*firn.Custom)
+	if !ok || b.Type != firn.CountersType {
+		return false
+	}
+	var mark struct {
+		Forked *struct{} `json:"forked"`
+	}
+	return json.Unmarshal(b.Data, &mark) == nil && mark.Forked != nil
+}
+
+// whoAnswered is the model that an entry tells the usage of.
+func whoAnswered(e *firn.Entry) string {
+	switch b := e.Body.(type) {
+	case *firn.Message:
+		return b.Provider + "/" + b.Model
+	case *firn.Compaction:
+		return compact.DetailsOf(b).Model
+	case *firn.BranchSummary:
+		return compact.DetailsOf(&firn.Compaction{Details: b.Details}).Model
+	case *firn.Custom:
+		var record struct {
+			Provider string `json:"provider"`
+			Model    string `json:"model"`
+		}
+		if json.Unmarshal(b.Data, &record) == nil {
+			return record.Provider + "/" + record.Model
+		}
+	}
+	return ""
+}
+
+// add adds what was used to its row.
+func (s *spending) add(info *store.Info, at time.Time, model string, c wire.Counters) {
+	name := rowName{s.value(s.q.By, info, at, model), s.value(s.q.And, info, at, model)}
+	row, ok := s.rows[name]
+	if !ok {
+		if c == (wire.Counters{}) {
+			return
+		}
+		row = &wire.SpendingRow{Name: name.by, And: name.and}
+		if s.q.By == BySession || s.q.And == BySession {
+			row.Title = OneLine(cmp.Or(info.Title, info.Prompt))
+		}
+		s.rows[name] = row
+	}
+	addCounters(&row.Counters, c)
+}
+
+// value is what a row is called in one way of summing up.
+func (s *spending) value(by string, info *store.Info, at time.Time, model string) string {
+	switch by {
+	case ByDay:
+		return at.In(s.v.zone()).Format(time.DateOnly)
+	case ByModel:
+		return model
+	case ByAgent:
+		return info.Agent
+	case BySession:
+		return string(info.ID)
+	}
+	return ""
+}
+
+// zone is where days begin at midnight.
+func (v *View) zone() *time.Location {
+	if zone := v.setup.Load().Zone; zone != nil {
+		return zone
+	}
+	return v.Clock().Location()
+}

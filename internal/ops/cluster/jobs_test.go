@@ -1,0 +1,85 @@
+package cluster_test
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"firn.dev/internal/gateway"
+	"firn.dev/internal/gateway/timer"
+	"firn.dev/store"
+)
+
+// TestJobsMove kills the gateway that leads when a job has run and another is
+// about to be due: the next one runs what was not run, once, also if it never ran
+// before, and what was run not again.
+func TestJobsMove(t *testing.T) {
+	t.Parallel()
+	o := space(t)
+	var clock atomic.Int64
+	set := func(hour, minute, second int) {
+		clock.Store(time.Date(2026, 5, 1, hour, minute, second, 0, time.UTC).UnixNano())
+	}
+	set(12, 0, 30)
+	jobs := func(g *gateway.Options) {
+		g.Clock = func() time.Time { return time.Unix(0, clock.Load()) }
+		g.Setup.Zone = time.UTC
+		g.Setup.Jobs = []timer.Job{
+			{ID: "run", Schedule: "1 12 * * *", Message: "run at one", Enabled: true},
+			{ID: "due", Schedule: "2 12 * * *", Message: "due at two", Enabled: true},
+		}
+	}
+	a := joinWith(t, o, short, jobs)
+	for !a.cluster.Leads() {
+		rest(t)
+	}
+	b := joinWith(t, o, short, jobs)
+	for _, m := range []*member{a, b} {
+		if err := m.gateway.StartJobs(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(12, 1, 1)
+	a.gateway.Led() // it looks at the clock
+	if said := <-a.asked; said != "run at one" {
+		t.Fatalf("asked %q", said)
+	}
+	for runs(t, b, "run")[0].End < 4 { // until it has been answered
+		rest(t)
+	}
+	set(12, 2, 10)                          // which it sleeps through
+	if err := a.store.Close(); err != nil { // as if it were killed: it gives nothing back
+		t.Fatal(err)
+	}
+	if said := <-b.asked; said != "due at two" {
+		t.Errorf("the next one is asked %q", said)
+	}
+	b.gateway.Led()
+	b.leave()
+	last := join(t, o, long)
+	for _, job := range []string{"run", "due"} {
+		if n := len(runs(t, last, job)); n != 1 {
+			t.Errorf("job %s ran %d times", job, n)
+		}
+	}
+	select {
+	case said := <-a.asked:
+		t.Errorf("the one that is gone was asked %q", said)
+	case said := <-b.asked:
+		t.Errorf("the next one was asked %q too", said)
+	default:
+	}
+}
+
+// runs are the sessions of a job.
+func runs(t *testing.T, m *member, job string) []store.Info {
+	t.Helper()
+	var all []store.Info
+	for info, err := range m.store.List(t.Context(), store.Query{Key: "agent:main:cron:" + job}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, info)
+	}
+	return all
+}

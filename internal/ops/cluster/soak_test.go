@@ -1,0 +1,131 @@
+//go:build unix
+
+package cluster_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"firn.dev"
+	"firn.dev/internal/base/basetest"
+	"firn.dev/store"
+	"firn.dev/store/jetstream/jetstreamtest"
+)
+
+// soakFor is how long TestSoakCluster goes on: FIRN_SOAK, or as long as it takes to
+// damage a leader once.
+func soakFor() time.Duration {
+	d, err := time.ParseDuration(os.Getenv("FIRN_SOAK"))
+	if err != nil {
+		return 0
+	}
+	return d
+}
+
+// TestSoakCluster kills servers and gateways and flips bytes in the files of running
+// servers while clients of three gateways talk in the same sessions. One server is
+// damaged at a time, checked and healed as the runbook says. Everything that was
+// acknowledged must be there once and in one order, keys must not move, and the
+// check must name the damaged server and no other.
+func TestSoakCluster(t *testing.T) {
+	s := &soak{t: t, servers: jetstreamtest.NewForgetful(t, t.TempDir()), faults: make(map[string]int), progress: make(chan struct{}, 1), seed: basetest.Seed(t)}
+	s.chance = basetest.NewRandom(s.seed)
+	r := basetest.NewRandom(s.seed + 1)
+	t.Logf("for %v", soakFor())
+	s.run(func() {
+		behind := s.servers.Behind(t)
+		lead := func(stream string, n *jetstreamtest.Node) { s.servers.Lead(t, behind, stream, n) }
+		heal := func(n *jetstreamtest.Node) { s.servers.Heal(t, behind, n) }
+		keys, seen := s.bind(), make(map[firn.ID][]string)
+		late := time.Now().Add(soakFor())
+		kinds := []func(){s.killGateway, s.killLeader, s.killFollower, s.restartServer, s.stopGateway}
+		for first := true; first || time.Now().Before(late) && !t.Failed(); first = false {
+			s.await(2 * soakClients)
+			s.damage(r, keys, seen, lead, heal)
+			if soakFor() > 0 && !t.Failed() {
+				s.await(soakClients)
+				kinds[r.IntN(len(kinds))]()
+				s.servers.Current(t, behind)
+			}
+		}
+	})
+}
+
+// bind gives each session a key.
+func (s *soak) bind() map[string]firn.ID {
+	keys := make(map[string]firn.ID)
+	for i, id := range s.sessions {
+		key := fmt.Sprint("main:soak", i)
+		if err := s.store.Bind(s.t.Context(), key, id); err != nil {
+			s.t.Fatal(err)
+		}
+		keys[key] = id
+	}
+	return keys
+}
+
+// damage flips bytes in the files of one running server, a leader or a follower,
+// checks that nobody notices and that the server is named, and heals it.
+func (s *soak) damage(r *rand.Rand, keys map[string]firn.ID, seen map[firn.ID][]string, lead func(stream string, n *jetstreamtest.Node), heal func(*jetstreamtest.Node)) {
+	t := s.t
+	victim := s.servers.Nodes[r.IntN(len(s.servers.Nodes))]
+	streams := []string{"soak_S00", "soak_S01", "KV_soak_KEYS", "KV_soak_IDX"}
+	stream := streams[r.IntN(len(streams))]
+	if r.IntN(2) == 0 {
+		lead(stream, victim)
+	}
+	s.whole(seen)
+	for range 1 + r.IntN(3) {
+		t.Log(victim.Flip(t, r, stream))
+		s.count("bytes flipped")
+	}
+	if s.leads(stream) == victim {
+		s.count("leaders damaged")
+	} else {
+		s.count("followers damaged")
+	}
+	time.Sleep(12 * time.Second) // what is not used is not cached any longer than that
+	s.await(2 * soakClients)
+	for key, want := range keys {
+		if id, err := s.store.Lookup(t.Context(), key); err != nil || id != want {
+			t.Errorf("key %s points at %q, want %q: %v", key, id, want, err)
+		}
+	}
+	s.whole(seen)
+	faults, err := s.store.CheckReplicas(t.Context())
+	if err != nil {
+		t.Errorf("check the replicas: %v", err)
+	}
+	for _, f := range faults {
+		if f.Server != victim.Name && !f.Unasked {
+			t.Errorf("%s is damaged, and it says %v", victim.Name, f)
+		}
+	}
+	if len(faults) > 0 {
+		s.count("damaged servers named")
+	}
+	heal(victim)
+	s.count("servers healed")
+}
+
+// whole checks that sessions still begin with what was read of them before.
+func (s *soak) whole(before map[firn.ID][]string) {
+	for _, id := range s.sessions {
+		var now []string
+		for rec, err := range s.store.Read(s.t.Context(), id, store.Start) {
+			if err != nil {
+				s.t.Errorf("read session %s: %v", id, err)
+				return
+			}
+			now = append(now, string(rec.Line()))
+		}
+		if was := before[id]; len(now) < len(was) || !slices.Equal(now[:len(was)], was) {
+			s.t.Errorf("session %s had %d records, and has %d that do not begin with them", id, len(was), len(now))
+		}
+		before[id] = now
+	}
+}

@@ -1,0 +1,61 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"firn.dev"
+)
+
+// Hook is an address that other programs call.
+type Hook struct {
+	Token           string `key:"token" doc:"The name of the token that lets in whoever calls it. It may be left out if calls are signed."`
+	SecretEnv       string `key:"secret_env" is:"variable" doc:"The variable that holds the secret that a service signs its calls with. Who signs with it needs no token."`
+	SecretFile      string `key:"secret_file" is:"path" doc:"A file that holds the secret, if the variable does not."`
+	SignatureHeader string `key:"signature_header" is:"header" default:"X-Hub-Signature-256" doc:"The header that holds the signature, as GitHub sends it: sha256= and the HMAC-SHA256 of the body in hex."`
+	Agent           string `key:"agent" is:"id" doc:"Who gets it. Empty means the default agent."`
+	Key             string `key:"key" doc:"The key of the session it goes to. Empty means a fresh session for each call, under hook:<uuid>."`
+	Template        string `key:"template" is:"template" default:"{{.text}}" doc:"What the agent is told: a Go template over the JSON of the request."`
+	Model           string `key:"model" is:"model" doc:"Who answers. Empty means the agent's model."`
+	Enabled         bool   `key:"enabled" default:"true" doc:"Whether it may be called at all."`
+}
+
+// Signed reports whether calls of the hook may be signed.
+func (h Hook) Signed() bool { return h.SecretEnv != "" || h.SecretFile != "" }
+
+// Secret finds the secret that calls of the hook are signed with. One that is named
+// and empty is [firn.ErrInvalid]: anybody could sign with it. What is returned is
+// empty if calls are not signed.
+func (h Hook) Secret(env func(name string) string) (string, error) {
+	secret, err := Secret(h.SecretEnv, h.SecretFile, env)
+	if err != nil || !h.Signed() || strings.TrimSpace(secret) != "" {
+		return secret, err
+	}
+	var why []string
+	if h.SecretEnv != "" {
+		why = append(why, "the variable "+h.SecretEnv+" is not set here")
+	}
+	if h.SecretFile != "" {
+		why = append(why, "nothing is in "+h.SecretFile)
+	}
+	return "", fmt.Errorf("the secret is empty, since %s: %w", strings.Join(why, " and "), firn.ErrInvalid)
+}
+
+// CheckSecrets finds what is wrong with the secrets that the settings name, and that
+// only the gateway needs: other commands may be run by who cannot read them.
+func (s *Settings) CheckSecrets() Problems {
+	d := &decoder{}
+	env := func(name string) string { return s.vars[name] }
+	for _, id := range slices.Sorted(maps.Keys(s.Hooks)) {
+		h := s.Hooks[id]
+		if !h.Enabled {
+			continue
+		}
+		if _, err := h.Secret(env); err != nil {
+			d.at(s, joinPath([]string{"hooks", id}), "the gateway would not start; let it have the secret, or set enabled = false", "%s", err)
+		}
+	}
+	return d.problems
+}

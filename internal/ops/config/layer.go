@@ -1,0 +1,296 @@
+package config
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"firn.dev/internal/base/typo"
+)
+
+// variables are the environment, by name.
+type variables map[string]string
+
+// readEnviron reads the environment, each as name=value. Of two with one name
+// the first counts. What is empty is not set.
+func readEnviron(environ []string) variables {
+	vars := make(variables)
+	for _, pair := range environ {
+		name, value, ok := strings.Cut(pair, "=")
+		if _, twice := vars[name]; ok && !twice && value != "" {
+			vars[name] = value
+		}
+	}
+	return vars
+}
+
+// userHome is the home of the user, empty if it is not known.
+func (v variables) userHome() string {
+	if home := v["HOME"]; home != "" {
+		return home
+	}
+	return v["USERPROFILE"]
+}
+
+// prefix is how our variables begin.
+const prefix = "FIRN_"
+
+// shortNames are the variables that are not named by the path of a setting.
+// Without a path they are read by somebody else.
+var shortNames = map[string]string{
+	"FIRN_MODEL":   "defaults.model",
+	"FIRN_AGENT":   "default_agent",
+	"FIRN_GATEWAY": "client.gateway",
+	"FIRN_STORE":   "store.url",
+	"FIRN_CONFIG":  "",
+	"FIRN_TOKEN":   "",
+}
+
+// overlay puts what the environment and the flags say over a tree.
+type overlay struct {
+	root     *node
+	problems Problems
+	warnings []Problem
+}
+
+// environment lays the variables over the tree.
+func (o *overlay) environment(vars variables) {
+	for _, name := range slices.Sorted(maps.Keys(vars)) {
+		rest, ours := strings.CutPrefix(name, prefix)
+		if !ours {
+			continue
+		}
+		origin := Origin{Layer: FromEnvironment, Name: name}
+		path, short := shortNames[name]
+		switch {
+		case short && path == "":
+		case short:
+			segments, _ := splitPath(path)
+			o.set(segments, vars[name], origin)
+		default:
+			segments := o.segments(strings.Split(rest, "__"))
+			if segments == nil {
+				o.warnings = append(o.warnings, unknownVariable(name))
+				continue
+			}
+			o.set(segments, vars[name], origin)
+		}
+	}
+}
+
+// model makes FIRN_MODEL count for the default agent too: who names a model
+// in passing means the one that will answer. A variable of that agent's own
+// goes before it.
+func (o *overlay) model(vars variables, agent string) {
+	own := variable("agents." + strings.ReplaceAll(agent, "-", "_") + ".model")
+	if vars["FIRN_MODEL"] != "" && vars[own] == "" && checkID(agent) == nil {
+		o.set([]string{"agents", agent, "model"}, vars["FIRN_MODEL"], Origin{Layer: FromEnvironment, Name: "FIRN_MODEL"})
+	}
+}
+
+// flags lays flags over the tree, which are named by paths.
+func (o *overlay) flags(flags map[string]string) {
+	for _, path := range slices.Sorted(maps.Keys(flags)) {
+		origin := Origin{Layer: FromFlag, Name: path}
+		segments, err := splitPath(path)
+		if err == nil {
+			_, err = schema().at(segments)
+		}
+		if err != nil {
+			o.problems = append(o.problems, origin.problem("", err.Error(), ""))
+			continue
+		}
+		o.set(segments, flags[path], origin)
+	}
+}
+
+// segments finds the path that the parts of a variable's name mean, nil if
+// there is none. Names of your own are found in the tree, where - may stand
+// for _; else they are taken as they are, in small letters.
+func (o *overlay) segments(parts []string) []string {
+	s, n := schema(), o.root
+	var path []string
+	for _, part := range parts {
+		name := strings.ToLower(part)
+		switch s.kind {
+		case tableKind:
+			if s = s.member(name); s == nil || part != strings.ToUpper(part) {
+				return nil
+			}
+		case mapKind:
+			if name = ownName(n, part); name == "" {
+				return nil
+			}
+			s = s.elem
+		default:
+			return nil
+		}
+		path = append(path, name)
+		n = n.members[name]
+		if n == nil || n.shape != tableShape {
+			n = newTable(Origin{})
+		}
+	}
+	return path
+}
+
+// ownName finds the name in a table that is spelt like that in a variable.
+func ownName(n *node, part string) string {
+	for _, name := range n.order {
+		if inVariable(name) == part {
+			return name
+		}
+	}
+	return strings.ToLower(part)
+}
+
+// inVariable spells a name as a part of a variable's name.
+func inVariable(name string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z':
+			return r - 'a' + 'A'
+		case r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
+			return r
+		}
+		return '_'
+	}, name)
+}
+
+// unknownVariable warns of a variable that looks like ours and is not.
+func unknownVariable(name string) Problem {
+	var names []string
+	for _, f := range Schema() {
+		if f.Variable != "" && !strings.Contains(f.Variable, "<") {
+			names = append(names, f.Variable)
+		}
+	}
+	names = append(names, slices.Sorted(maps.Keys(shortNames))...)
+	best := typo.Nearest(strings.ToUpper(name), names, max(2, len(name)/5))
+	return Problem{Source: "$" + name, Message: "no setting is named by this variable", Hint: meant(best)}
+}
+
+// set puts a text at a path. What it is, the setting there decides.
+func (o *overlay) set(path []string, text string, origin Origin) {
+	s, err := schema().at(path)
+	if err != nil {
+		o.problems = append(o.problems, origin.problem(joinPath(path), err.Error(), ""))
+		return
+	}
+	value, problem := textNode(s, text, origin)
+	if problem != "" {
+		o.problems = append(o.problems, origin.problem(joinPath(path), problem, ""))
+		return
+	}
+	if !place(o.root, path, value) {
+		o.problems = append(o.problems, origin.problem(joinPath(path), "there is no such table to set it in", ""))
+	}
+}
+
+// place puts a node at a path, making tables on the way. It reports whether
+// there was a way: a list has only the items it has.
+func place(table *node, path []string, value *node) bool {
+	for i, segment := range path {
+		if table.shape == listShape {
+			index := itemIndex(table, segment)
+			if index < 0 {
+				return false
+			}
+			if i == len(path)-1 {
+				table.items[index] = value
+				return true
+			}
+			table = table.items[index]
+			continue
+		}
+		if table.shape != tableShape {
+			return false
+		}
+		if i == len(path)-1 {
+			table.put(segment, value)
+			return true
+		}
+		next := table.members[segment]
+		if next == nil {
+			next = newTable(value.origin)
+			table.put(segment, next)
+		}
+		table = next
+	}
+	return false
+}
+
+// textNode makes a node of a text from outside the file. Lists are written
+// with commas, or as in the file; tables as in the file, in braces.
+func textNode(s *spec, text string, origin Origin) (*node, string) {
+	raw := func(text string) *node { return &node{shape: rawShape, value: text, origin: origin} }
+	trimmed := strings.TrimSpace(text)
+	switch {
+	case s.kind < listKind:
+		return raw(text), ""
+	case strings.HasPrefix(trimmed, "[") || strings.HasPrefix(trimmed, "{"):
+		_, value := parseInline(trimmed)
+		if value == nil {
+			return nil, "this is no list or table as TOML spells it"
+		}
+		value.from(origin)
+		return value, ""
+	case s.kind == listKind && s.elem.kind < listKind:
+		n := &node{shape: listShape, origin: origin}
+		for part := range strings.SplitSeq(text, ",") {
+			if part = strings.TrimSpace(part); part != "" {
+				n.items = append(n.items, raw(part))
+			}
+		}
+		return n, ""
+	}
+	return nil, "this is a table; set what is in it, or give all of it in braces"
+}
+
+// parseInline reads one value as TOML spells it, nil if it is none.
+func parseInline(text string) (*document, *node) {
+	d, problem := parseDocument("", []byte("x = "+text+"\n"))
+	if problem != nil || len(d.root.order) != 1 {
+		return nil, nil
+	}
+	return d, d.root.members["x"]
+}
+
+// inlineText is the text of a value alone, without what may stand behind it.
+func inlineText(text string) string {
+	d, value := parseInline(text)
+	if value == nil {
+		return text
+	}
+	return string(d.text[value.text.start:value.text.end])
+}
+
+// from says of a node and all that is in it where it came from.
+func (n *node) from(origin Origin) {
+	n.origin = origin
+	for _, m := range n.members {
+		m.from(origin)
+	}
+	for _, item := range n.items {
+		item.from(origin)
+	}
+}
+
+// under lays a table over another, key by key, and leaves both as they are.
+// What is not a table replaces.
+func (n *node) over(under *node) *node {
+	if under == nil || n == nil || n.shape != tableShape || under.shape != tableShape {
+		if n == nil {
+			return under
+		}
+		return n
+	}
+	both := newTable(n.origin)
+	for _, key := range under.order {
+		both.put(key, under.members[key])
+	}
+	for _, key := range n.order {
+		both.put(key, n.members[key].over(both.members[key]))
+	}
+	return both
+}

@@ -1,0 +1,82 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+
+	"firn.dev"
+)
+
+// splitPath takes a dotted path apart. A name with dots in it stands in quotes.
+func splitPath(path string) ([]string, error) {
+	bad := fmt.Errorf("%w setting %s: want names with dots between them, such as gateway.listen", firn.ErrInvalid, quoted(path))
+	var segments []string
+	for rest := path; ; {
+		var segment string
+		if rest != "" && (rest[0] == '"' || rest[0] == '\'') {
+			end := strings.IndexByte(rest[1:], rest[0])
+			if end < 0 {
+				return nil, bad
+			}
+			segment, rest = rest[1:end+1], rest[end+2:]
+		} else {
+			end := strings.IndexByte(rest, '.')
+			if end < 0 {
+				end = len(rest)
+			}
+			segment, rest = rest[:end], rest[end:]
+		}
+		if segment == "" {
+			return nil, bad
+		}
+		segments = append(segments, segment)
+		if rest == "" {
+			return segments, nil
+		}
+		if rest[0] != '.' {
+			return nil, bad
+		}
+		rest = rest[1:]
+	}
+}
+
+// joinPath puts a path together so that splitPath reads it, and TOML if it has
+// no odd names.
+func joinPath(segments []string) string {
+	quoted := make([]string, len(segments))
+	for i, s := range segments {
+		quoted[i] = quoteKey(s)
+	}
+	return strings.Join(quoted, ".")
+}
+
+// quoteKey spells a name as a key of TOML.
+func quoteKey(key string) string {
+	if key != "" && strings.Trim(key, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == "" {
+		return key
+	}
+	return quoteText(key)
+}
+
+// quoteText spells a text as TOML does.
+func quoteText(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r < ' ' || r == 0x7f:
+			fmt.Fprintf(&b, `\u%04X`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}

@@ -1,0 +1,209 @@
+package doctor
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"firn.dev"
+	"firn.dev/internal/disk/vfs"
+)
+
+// AcceptedName is the file of a home that lists the faults that were accepted. Lines are
+// only ever added to it.
+const AcceptedName = "verify-accepted.jsonl"
+
+// allFindings is a Limit that lists every finding.
+const allFindings = 1 << 30
+
+// Acceptance is one line of that file: the faults that were seen when they were accepted.
+type Acceptance struct {
+	At     time.Time       `json:"at"`
+	Note   string          `json:"note,omitempty"`
+	Faults []AcceptedFault `json:"faults"`
+}
+
+// AcceptedFault is a fault and a hash of the bytes that it is about, so that other damage
+// at the same place is a new fault.
+type AcceptedFault struct {
+	Finding
+	Hash string `json:"hash,omitempty"`
+}
+
+// key identifies a fault. The message is part of it where there is no place in a file.
+func (f *AcceptedFault) key() string {
+	at, message := int64(-1), f.Message
+	if f.At != nil {
+		at, message = f.At.Offset, ""
+	}
+	return fmt.Sprintf("%s|%s|%s|%d|%s|%s|%s", f.Kind, f.Session, f.File, at, f.Entry, f.Hash, message)
+}
+
+// VerifyAccepted is [Verify] of a home, without the faults that were accepted: these are
+// moved to Accepted of the report. With accept the faults that are left are accepted
+// first, with a note. Outside of a home nothing can be accepted.
+func VerifyAccepted(verify func(limit int) (*Report, error), target Target, accept bool, note string, now time.Time) (*Report, error) {
+	if accept && !target.Home {
+		return nil, fmt.Errorf("%w: faults are accepted in a home, and %s is in none", firn.ErrInvalid, target.Root)
+	}
+	path := filepath.Join(target.Root, AcceptedName)
+	known, err := readAccepted(target.fs, path)
+	if !target.Home || err == nil && len(known) == 0 && !accept {
+		return verify(0)
+	}
+	if err != nil {
+		return nil, err
+	}
+	report, err := verify(allFindings)
+	if err != nil {
+		return nil, err
+	}
+	if accept {
+		now := Acceptance{At: now.UTC(), Note: note}
+		for _, f := range report.Findings {
+			if one := target.accepted(f); f.Severity == Fault && !known[one.key()] {
+				now.Faults, known[one.key()] = append(now.Faults, one), true
+			}
+		}
+		if err := addAccepted(target.fs, path, now); err != nil {
+			return nil, err
+		}
+		report.NewlyAccepted = len(now.Faults)
+	}
+	report.setAside(func(f Finding) bool { one := target.accepted(f); return known[one.key()] })
+	return report, nil
+}
+
+// setAside takes accepted faults out of a report, and lists of the others only so many of
+// one kind for one session.
+func (r *Report) setAside(accepted func(Finding) bool) {
+	all := r.Findings
+	r.Findings, r.Faults, r.Warnings, r.Infos, r.Sick, r.Unlisted = []Finding{}, 0, 0, 0, 0, nil
+	type group struct {
+		session firn.ID
+		kind    Kind
+	}
+	listed, sick := make(map[group]int), make(map[firn.ID]bool)
+	for _, f := range all {
+		if f.Severity == Fault && accepted(f) {
+			r.Accepted = append(r.Accepted, f)
+			continue
+		}
+		if f.Severity == Fault && f.Session != "" && !sick[f.Session] {
+			sick[f.Session] = true
+			r.Sick++
+		}
+		g := group{f.Session, f.Kind}
+		if listed[g]++; listed[g] > defaultLimit {
+			r.drop(f)
+		} else {
+			r.add(f)
+		}
+	}
+}
+
+// hashedBytes is how much of a damaged line is hashed at most.
+const hashedBytes = 1 << 20
+
+// accepted is a fault with the hash of its line.
+func (t *Target) accepted(f Finding) AcceptedFault {
+	out := AcceptedFault{Finding: f}
+	if f.Severity != Fault || f.At == nil {
+		return out
+	}
+	file, err := t.fs.Open(filepath.Join(t.Root, filepath.FromSlash(f.File)), vfs.Read)
+	if err != nil {
+		return out
+	}
+	defer file.Close() // only read
+	line, err := bufio.NewReader(io.NewSectionReader(file, f.At.Offset, hashedBytes)).ReadBytes('\n')
+	if err == nil || errors.Is(err, io.EOF) {
+		sum := sha256.Sum256(line)
+		out.Hash = hex.EncodeToString(sum[:8])
+	}
+	return out
+}
+
+// readAccepted reads the keys of all faults that were accepted. A line that cannot be
+// read accepts nothing.
+func readAccepted(fsys vfs.FS, path string) (map[string]bool, error) {
+	known := make(map[string]bool)
+	file, err := fsys.Open(path, vfs.Read)
+	if errors.Is(err, fs.ErrNotExist) {
+		return known, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the accepted faults: %w", err)
+	}
+	defer file.Close() // only read
+	data, err := io.ReadAll(file)
+	if err != nil {
+		return nil, fmt.Errorf("read the accepted faults: %w", err)
+	}
+	for line := range bytes.Lines(data) {
+		var a Acceptance
+		if json.Unmarshal(line, &a) != nil {
+			continue
+		}
+		for _, f := range a.Faults {
+			known[f.key()] = true
+		}
+	}
+	return known, nil
+}
+
+// addAccepted adds a line to the file, and makes it durable. A torn last line is ended
+// first.
+func addAccepted(fsys vfs.FS, path string, a Acceptance) error {
+	if len(a.Faults) == 0 {
+		return nil
+	}
+	line, err := json.Marshal(a)
+	if err != nil {
+		return err
+	}
+	file, err := fsys.Open(path, vfs.Append)
+	if err == nil {
+		_, err = file.Write(append(append([]byte{'\n'}, line...), '\n'))
+		err = errors.Join(err, file.Sync(), file.Close())
+	}
+	if err == nil {
+		err = vfs.SyncNames(fsys, filepath.Dir(path))
+	}
+	if err != nil {
+		return fmt.Errorf("accept faults: %w", err)
+	}
+	return nil
+}
+
+// AcceptThere sets the faults of sessions that are in another store aside that were
+// accepted in a home, and with accept accepts the others first. Each fault is a session
+// and what is wrong with it. It returns the ones that are left.
+func AcceptThere(home string, faults []Finding, accept bool, note string, now time.Time) (left, accepted []Finding, err error) {
+	path := filepath.Join(home, AcceptedName)
+	known, err := readAccepted(vfs.OS{}, path)
+	if err != nil {
+		return nil, nil, err
+	}
+	fresh := Acceptance{At: now.UTC(), Note: note}
+	for _, f := range faults {
+		one := AcceptedFault{Finding: f}
+		switch {
+		case known[one.key()]:
+			accepted = append(accepted, f)
+		case accept:
+			fresh.Faults, accepted = append(fresh.Faults, one), append(accepted, f)
+		default:
+			left = append(left, f)
+		}
+	}
+	return left, accepted, addAccepted(vfs.OS{}, path, fresh)
+}

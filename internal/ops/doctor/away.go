@@ -1,0 +1,153 @@
+package doctor
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"firn.dev"
+	"firn.dev/store"
+)
+
+// manifestName is the file that tells what is in a bin directory.
+const manifestName = "manifest.json"
+
+// manifest is what it says, as far as it matters here.
+type manifest struct {
+	Session firn.ID  `json:"session"`
+	Agent   string   `json:"agent"`
+	Files   []string `json:"files"`
+}
+
+// checkBin looks whether every removed session can be restored.
+func (h *house) checkBin() (string, error) {
+	names, err := h.list(h.path("bin"))
+	if err != nil {
+		return "", err
+	}
+	removed := 0
+	for _, name := range names {
+		if h.leftover(h.path("bin", name)) {
+			continue
+		}
+		removed++
+		if err := h.checkRemoved(name); err != nil {
+			return "", err
+		}
+	}
+	if removed == 0 {
+		return "empty", nil
+	}
+	return plural(removed, "session"), nil
+}
+
+// checkRemoved looks at one removed session.
+func (h *house) checkRemoved(name string) error {
+	dir := h.path("bin", name)
+	data, err := h.read(filepath.Join(dir, manifestName))
+	if errors.Is(err, fs.ErrNotExist) {
+		h.bin(Fault, name, "a removed session without its manifest: it cannot be restored by itself", "move its files back to agents/<agent>/sessions by hand")
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look at the bin: %w", err)
+	}
+	var m manifest
+	if err := json.Unmarshal(data, &m); err != nil || string(m.Session) != name || m.Agent == "" || len(m.Files) == 0 {
+		h.bin(Fault, name, "the manifest of a removed session does not tell what was removed", "move its files back to agents/<agent>/sessions by hand")
+		return nil
+	}
+	h.checkManifest(dir, m)
+	return nil
+}
+
+// checkManifest looks for the files that a manifest names.
+func (h *house) checkManifest(dir string, m manifest) {
+	id := string(m.Session)
+	inBin, inPlace := 0, 0
+	for _, file := range m.Files {
+		removed := h.exists(filepath.Join(dir, filepath.Base(file)))
+		there := h.exists(h.path("agents", m.Agent, "sessions", filepath.Base(file)))
+		switch {
+		case removed && there:
+			h.bin(Warn, id, fmt.Sprintf("%s is in the bin and in its old place as well, so it cannot be restored", file), "move one of the two out of the home")
+		case removed:
+			inBin++
+		case there:
+			inPlace++
+		default:
+			h.bin(Fault, id, fmt.Sprintf("%s is named by the manifest and is nowhere", file), "put the file back if there is a copy of it")
+		}
+	}
+	switch {
+	case inPlace > 0 && inBin > 0:
+		h.bin(Warn, id, "moving the session to or from the bin was interrupted: some files are here and some there", "remove or restore the session again to finish it")
+	case inPlace > 0:
+		h.bin(Warn, id, "moving the session to or from the bin was interrupted: all files are in their old place", "remove or restore the session again to finish it")
+	}
+}
+
+func (h *house) bin(severity Severity, id, message, hint string) {
+	h.report.add(Finding{Severity: severity, Kind: Bin, Session: firn.ID(id), File: "bin/" + id, Message: message, Hint: hint})
+}
+
+// checkReceipts looks for purges that were begun and not finished.
+func (h *house) checkReceipts() (string, error) {
+	names, err := h.list(h.path("receipts"))
+	if err != nil {
+		return "", err
+	}
+	done := 0
+	for _, name := range names {
+		path := h.path("receipts", name)
+		if h.leftover(path) {
+			continue
+		}
+		if !strings.HasSuffix(name, ".json") {
+			h.stray(path)
+			continue
+		}
+		ok, err := h.checkReceipt(path)
+		if err != nil {
+			return "", err
+		}
+		if ok {
+			done++
+		}
+	}
+	if done == 0 {
+		return "none", nil
+	}
+	return plural(done, "receipt"), nil
+}
+
+// checkReceipt looks at one receipt and reports whether the purge was done.
+func (h *house) checkReceipt(path string) (bool, error) {
+	data, err := h.read(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look at receipt %s: %w", path, err)
+	}
+	var r store.Receipt
+	if err := json.Unmarshal(data, &r); err != nil || r.Session == "" {
+		h.add(Fault, Receipt, path, "the receipt of a purge cannot be read", "")
+		return false, nil
+	}
+	if !r.Done.IsZero() {
+		return true, nil
+	}
+	what := "of the session"
+	if n := len(r.Entries); n > 0 {
+		what = "of " + plural(n, "entry")
+	}
+	h.report.add(Finding{
+		Severity: Warn, Kind: Receipt, Session: r.Session, File: relative(h.home, path),
+		Message: "a purge " + what + " was interrupted: something of it may still be there", Hint: "purge the same again to finish it",
+	})
+	return false, nil
+}

@@ -1,0 +1,86 @@
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"firn.dev"
+	"firn.dev/internal/find/fulltext"
+	"firn.dev/internal/find/index"
+	"firn.dev/store/filestore"
+)
+
+// agrees is what is said of an index in which nothing is wrong.
+const agrees = "agrees with the sessions"
+
+// checkIndex compares the catalogue with the sessions. It can be thrown away
+// and built anew at any time, so no disagreement is a fault. Of the index of words,
+// which takes long to compare, it says only whether it is of another version.
+func (h *house) checkIndex() (result string, err error) {
+	dir := h.path("index")
+	if !h.exists(dir) {
+		return "none yet", nil
+	}
+	sessions, err := filestore.Open(h.home, filestore.Options{ReadOnly: true, FS: h.fs, MaxLine: h.maxLine})
+	if err != nil {
+		return "", fmt.Errorf("look at the index: %w", err)
+	}
+	defer func() { err = errors.Join(err, sessions.Close()) }()
+	catalogue, err := index.Open(h.fs, dir, sessions, index.Options{ReadOnly: true})
+	if err != nil {
+		return "", fmt.Errorf("look at the index: %w", err)
+	}
+	defer func() { err = errors.Join(err, catalogue.Close()) }()
+	points, err := catalogue.Check(h.ctx)
+	if err != nil {
+		return "", fmt.Errorf("look at the index: %w", err)
+	}
+	result = agrees
+	switch old, err := fulltext.New(h.fs, dir, sessions, fulltext.Options{}).Outdated(h.ctx); {
+	case errors.Is(err, firn.ErrCorrupt):
+		result += "; the index of words is damaged, and is built anew at the next search"
+	case err != nil:
+		result += "; the index of words cannot be looked at: " + err.Error()
+	case old:
+		result += "; " + outdatedWords
+	}
+	disagree, behind := 0, 0
+	for _, d := range points {
+		if d.Kind == index.Double { // told with the layout
+			continue
+		}
+		if h.mirrored[d.ID] && len(h.sessions[d.ID]) == 0 { // only our own were counted
+			continue
+		}
+		if disagree++; d.Kind == index.Missing || d.Kind == index.Gone || d.Kind == index.Stale {
+			behind++
+			continue
+		}
+		h.report.add(Finding{
+			Severity: indexSeverity(d.Kind), Kind: Index, Session: d.ID, File: "index",
+			Message: fmt.Sprintf("the index disagrees with the sessions (%s): %s", d.Kind, d.Detail),
+			Hint:    "it is brought up to date when it is next used; deleting the directory index does no harm",
+		})
+	}
+	if behind > 0 { // usual while a gateway runs
+		h.report.add(Finding{
+			Severity: Info, Kind: Index, File: "index",
+			Message: fmt.Sprintf("the index is behind in %s", plural(behind, "session")),
+			Hint:    "it is brought up to date when it is next used",
+		})
+	}
+	if disagree > 0 {
+		return plural(disagree, "disagreement") + strings.TrimPrefix(result, agrees), nil
+	}
+	return result, nil
+}
+
+// indexSeverity tells what is usual, such as a session that somebody just
+// appended to, from what should not be.
+func indexSeverity(kind index.DisagreementKind) Severity {
+	if kind == index.Damaged || kind == index.Wrong {
+		return Warn
+	}
+	return Info
+}

@@ -1,0 +1,169 @@
+package doctor
+
+import (
+	"fmt"
+
+	"firn.dev"
+	"firn.dev/internal/disk/journal"
+	"firn.dev/internal/render/prose"
+)
+
+// conclude tells what can be told only when all of a transcript was read.
+func (e *exam) conclude() {
+	e.tell(e.crlf, CRLF, Warn, "%s in a carriage return and a newline", "line ends", "lines end")
+	if !e.native() {
+		return
+	}
+	e.tell(e.erased, Erased, Info, "%s purged for good", "entry was", "entries were")
+	e.concludeIDs()
+	if e.bytes == 0 && !e.failed {
+		e.add(Finding{Severity: Info, Kind: Empty, File: e.w.relative(e.base), Message: "the file is empty: the first append to it failed, and nothing was acknowledged"})
+	}
+	if e.records == 0 && e.bytes > 0 {
+		e.add(Finding{Severity: Fault, Kind: NoHeader, File: e.w.relative(e.base), Message: "there is no entry in the transcript that can be read"})
+	}
+	if len(e.dangling) > 0 || e.twice {
+		e.concludeLinks(newLinks(&e.tree))
+	}
+	e.concludeHead()
+}
+
+// tell makes a finding of what was counted.
+func (e *exam) tell(t tally, kind Kind, severity Severity, format, one, many string) {
+	if t.count == 0 {
+		return
+	}
+	message := fmt.Sprintf(format, "1 "+one)
+	if t.count > 1 {
+		message = fmt.Sprintf(format, prose.Grouped(int64(t.count))+" "+many) + "; this is the first"
+	}
+	e.add(Finding{Severity: severity, Kind: kind, File: t.file, At: &t.first, Message: message})
+}
+
+// concludeIDs tells of entries without an id. The first version of pi's format
+// knew none.
+func (e *exam) concludeIDs() {
+	if e.header != nil && e.header.Version < 2 {
+		e.tell(e.noID, NoID, Info, "%s no id, as in all files of version 1: they are read line by line, and are in no tree", "entry has", "entries have")
+		return
+	}
+	e.tell(e.noID, NoID, Warn, "%s no id and so no place in the tree", "entry has", "entries have")
+}
+
+// concludeLinks tells of parents that are lost, stand too late or lead in
+// circles.
+func (e *exam) concludeLinks(l *links) {
+	for _, n := range e.dangling {
+		switch up := l.up[n]; {
+		case up == lost:
+			e.addNode(n, Finding{
+				Severity: Fault, Kind: Dangling, Hint: e.repairHint(),
+				Message: fmt.Sprintf("its parent %s is not in the file; here it is taken to follow the entry before it, other programs lose all before it", e.tree.Node(n).Parent),
+			})
+		case l.fate[n] == inCircle: // told with its circle
+		case up >= 0 && e.standIns[up]:
+			e.addNode(n, Finding{
+				Severity: Info, Kind: Dangling, Repaired: true,
+				Message: fmt.Sprintf("its parent %s was lost; line %d stands in for it", e.tree.Node(n).Parent, e.lines[up]),
+			})
+		default:
+			e.addNode(n, Finding{
+				Severity: Fault, Kind: ParentAfter,
+				Message: fmt.Sprintf("its parent %s stands after it, in line %d; it is taken to follow the entry before it", e.tree.Node(n).Parent, e.lines[up]),
+			})
+		}
+	}
+	e.concludeCircles(l)
+}
+
+// concludeCircles tells of each circle once, at its first entry.
+func (e *exam) concludeCircles(l *links) {
+	var passed map[int]bool
+	told := make(map[int]bool)
+	for n := range l.fate {
+		if l.fate[n] != inCircle || told[n] {
+			continue
+		}
+		if passed == nil {
+			passed = l.reaches(e.tree.Head())
+		}
+		circle := l.circle(n)
+		f := Finding{Severity: Fault, Kind: Cycle, Hint: e.repairHint()}
+		f.Message = fmt.Sprintf("its parents lead back to it over %s; here file order counts, programs that follow parents hang", plural(len(circle), "step"))
+		if !passed[circle[0]] {
+			f.Severity, f.Hint = Warn, ""
+			f.Message = "its parents lead back to it; the head is on another branch, so nobody who reads on from there meets it"
+		}
+		for _, m := range circle {
+			told[m] = true
+		}
+		e.addNode(circle[0], f)
+	}
+}
+
+// addNode makes a finding about an entry of the tree.
+func (e *exam) addNode(n int, f Finding) {
+	node := e.tree.Node(n)
+	part, offset := journal.Split(node.At)
+	f.File = e.w.relative(journal.PartPath(e.base, part))
+	f.At = &Place{Line: int(e.lines[n]), Offset: offset}
+	f.Entry = node.ID
+	e.add(f)
+}
+
+// concludeHead tells if the session ends with tool calls that nobody answered.
+func (e *exam) concludeHead() {
+	answered := make(map[string]bool)
+	for n := e.tree.Head(); n >= 0; n = e.tree.Node(n).Up {
+		if e.tree.Node(n).Kind != firn.KindMessage {
+			continue
+		}
+		message, ok := e.message(n)
+		if !ok || message.Role != firn.RoleToolResult && message.Role != firn.RoleAssistant {
+			return
+		}
+		var open []string
+		for _, p := range message.Parts {
+			switch p := p.(type) {
+			case firn.ToolResult:
+				answered[p.CallID] = true
+			case firn.ToolCall:
+				if !answered[p.ID] {
+					open = append(open, p.Name)
+				}
+			}
+		}
+		if message.Role == firn.RoleAssistant {
+			e.tellOpen(n, open)
+			return
+		}
+	}
+}
+
+func (e *exam) tellOpen(n int, open []string) {
+	if len(open) == 0 {
+		return
+	}
+	e.addNode(n, Finding{
+		Severity: Info, Kind: Interrupted,
+		Message: fmt.Sprintf("the session ends within a turn: %s (%s) has no result; a model is told that it was interrupted", plural(len(open), "tool call"), open[0]),
+	})
+}
+
+// message reads the message of a node once more.
+func (e *exam) message(n int) (*firn.Message, bool) {
+	node := e.tree.Node(n)
+	for line, err := range e.source().Lines(node.At) {
+		if err != nil {
+			return nil, false
+		}
+		for _, r := range e.reader.read(line).entries {
+			if r.glance.ID == node.ID {
+				m, ok := r.entry.Body.(*firn.Message)
+				return m, ok
+			}
+		}
+		break
+	}
+	return nil, false
+}

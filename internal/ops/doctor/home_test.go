@@ -1,0 +1,378 @@
+package doctor_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"firn.dev"
+	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/find/fulltext"
+	"firn.dev/internal/find/index"
+	"firn.dev/internal/ops/doctor"
+	"firn.dev/store"
+	"firn.dev/store/filestore"
+)
+
+// realHome makes a home on the disk with three sessions: one with a key, one
+// in the bin and one of another agent.
+func realHome(t testing.TB) (dir string, ids []firn.ID) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "home")
+	st, err := filestore.Open(dir, filestore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	for _, key := range []string{"agent:main:main", "agent:main:old", "agent:other:main"} {
+		id, err := store.LoadOrCreate(ctx, st, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := st.Append(ctx, id, store.Any, firn.UserText("hello"), firn.AssistantText("hi")); err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	if err := errors.Join(st.Remove(ctx, ids[1], "too old"), st.Archive(ctx, ids[2]), st.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return dir, ids
+}
+
+func examine(t testing.TB, dir string, opts doctor.Options) *doctor.Report {
+	t.Helper()
+	target, err := doctor.OpenHome(nil, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := doctor.Examine(context.Background(), target, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+// roomy is a disk that is not worth a word.
+func roomy(string) (doctor.Disk, error) { return doctor.Disk{Free: 1 << 40, Total: 1 << 41}, nil }
+
+func write(t testing.TB, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestExamineFinds breaks a home in one way each.
+func TestExamineFinds(t *testing.T) {
+	type breaking = func(t *testing.T, dir string, ids []firn.ID)
+	cases := map[string]struct {
+		do   breaking
+		want []string // severity kind, and a part of the message
+	}{
+		"nothing": {func(*testing.T, string, []firn.ID) {}, []string{"info table: in the bin"}},
+		"permissions": {func(t *testing.T, dir string, ids []firn.ID) {
+			must(t, os.Chmod(filepath.Join(dir, "agents", "main", "sessions", string(ids[0])+".jsonl"), 0o644))
+			must(t, os.Chmod(filepath.Join(dir, "bin"), 0o755))
+			must(t, os.Chmod(filepath.Join(dir, "agents", "main", "sessions", "sessions.json"), 0o400))
+		}, []string{"warn permissions: is 0644, it should be 0600", "warn permissions: is 0400", "warn permissions: is 0755, it should be 0700", "info table: in the bin"}},
+		"a link": {func(t *testing.T, dir string, ids []firn.ID) {
+			must(t, os.Symlink(filepath.Join(dir, "nowhere"), filepath.Join(dir, "agents", "main", "sessions", "x.jsonl")))
+		}, []string{"fault unreadable: a link to a file that is not there", "warn symlink: symbolic link", "info table: in the bin"}},
+		"strays": {func(t *testing.T, dir string, ids []firn.ID) {
+			write(t, filepath.Join(dir, "notes.txt"), "x")
+			write(t, filepath.Join(dir, "agents", "main", "extra"), "x")
+			write(t, filepath.Join(dir, "agents", "main", "sessions", "README"), "x")
+			write(t, filepath.Join(dir, "agents", "main", "sessions", ".sessions.json.tmp-ABC"), "x")
+			write(t, filepath.Join(dir, "agents", "main", "sessions", "gone.jsonl.torn-7"), "x")
+			write(t, filepath.Join(dir, "archive", "gone"), "")
+		}, []string{
+			"info stray: nothing of firn's", "info stray: nothing of firn's", "info leftover: left by a process", "info stray: nothing of firn's",
+			"info stray: transcript that is gone", "info stray: archived that is not there", "info table: in the bin",
+		}},
+		"a name no session can have": {func(t *testing.T, dir string, ids []firn.ID) {
+			write(t, filepath.Join(dir, "agents", "main", "sessions", "no such id.jsonl"), header+"\n")
+		}, []string{"warn other-session: header is that of session s1", "warn stray: none that a session can have", "info table: in the bin"}},
+		"a session twice": {func(t *testing.T, dir string, ids []firn.ID) {
+			write(t, filepath.Join(dir, "agents", "main", "sessions", string(ids[2])+".jsonl"), strings.Replace(header, "s1", string(ids[2]), 1)+"\n")
+		}, []string{"fault twice: several agents (main, other)", "info table: in the bin"}},
+		"a broken table": {func(t *testing.T, dir string, ids []firn.ID) {
+			write(t, filepath.Join(dir, "agents", "main", "sessions", "sessions.json"), `{"agent:main:main": {`)
+			write(t, filepath.Join(dir, "agents", "main", "sessions", "sessions.json.corrupt-20261115T000000Z"), `{`)
+		}, []string{"fault table: cannot be read", "info table: set aside"}},
+		"keys that point nowhere": {func(t *testing.T, dir string, ids []firn.ID) {
+			write(t, filepath.Join(dir, "agents", "main", "sessions", "sessions.json"), `{"agent:main:a": {"sessionId": "nobody"}, "agent:main:b": 7, "agent:main:c": {"sessionId": "`+string(ids[0])+`"}}`)
+		}, []string{"warn table: key agent:main:a points at session nobody, which is not there", "warn table: key agent:main:b points at no session"}},
+		"a bin without manifest": {func(t *testing.T, dir string, ids []firn.ID) {
+			must(t, os.Remove(filepath.Join(dir, "bin", string(ids[1]), "manifest.json")))
+		}, []string{"info table: in the bin", "fault bin: without its manifest"}},
+		"a bin with another manifest": {func(t *testing.T, dir string, ids []firn.ID) {
+			write(t, filepath.Join(dir, "bin", string(ids[1]), "manifest.json"), `{"session":"other","agent":"main","files":["other.jsonl"]}`)
+		}, []string{"info table: in the bin", "fault bin: does not tell what was removed"}},
+		"an interrupted removal": {func(t *testing.T, dir string, ids []firn.ID) {
+			name := string(ids[1]) + ".jsonl"
+			must(t, os.Rename(filepath.Join(dir, "bin", string(ids[1]), name), filepath.Join(dir, "agents", "main", "sessions", name)))
+		}, []string{"warn bin: interrupted: all files are in their old place"}},
+		"a removed file that is gone": {func(t *testing.T, dir string, ids []firn.ID) {
+			must(t, os.Remove(filepath.Join(dir, "bin", string(ids[1]), string(ids[1])+".jsonl")))
+		}, []string{"warn table: which is not there", "fault bin: is nowhere"}},
+		"a removed file that came back": {func(t *testing.T, dir string, ids []firn.ID) {
+			name := string(ids[1]) + ".jsonl"
+			b, err := os.ReadFile(filepath.Join(dir, "bin", string(ids[1]), name))
+			must(t, err)
+			write(t, filepath.Join(dir, "agents", "main", "sessions", name), string(b))
+		}, []string{"warn bin: in its old place as well"}},
+		"an interrupted purge": {func(t *testing.T, dir string, ids []firn.ID) {
+			write(t, filepath.Join(dir, "receipts", "a.json"), `{"session":"a","entries":["x","y"],"begun":"2026-11-15T02:40:15Z","bytes":0,"files":[]}`)
+			write(t, filepath.Join(dir, "receipts", "b.json"), `{"session":"b","begun":"2026-11-15T02:40:15Z","done":"2026-11-15T02:40:16Z","bytes":9,"files":[]}`)
+			write(t, filepath.Join(dir, "receipts", "c.json"), `nonsense`)
+			write(t, filepath.Join(dir, "receipts", "d.txt"), `nonsense`)
+		}, []string{"info table: in the bin", "warn receipt: purge of 2 entries was interrupted", "fault receipt: cannot be read", "info stray: nothing of firn's"}},
+		"a waiting log": {func(t *testing.T, dir string, ids []firn.ID) {
+			write(t, filepath.Join(dir, "commit", "0000000000000001.log"), "firnlog1")
+		}, []string{"info table: in the bin", "warn commit-log: 1 commit log of processes that died"}},
+		"a broken index": {func(t *testing.T, dir string, ids []firn.ID) {
+			write(t, filepath.Join(dir, "index", "catalogue.jsonl"), "nonsense\n")
+		}, []string{"info table: in the bin", "warn index: damaged"}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			dir, ids := realHome(t)
+			c.do(t, dir, ids)
+			before := snapshot(t, dir)
+			report := examine(t, dir, doctor.Options{Disk: roomy})
+			got := report.Findings
+			if len(got) != len(c.want) {
+				t.Fatalf("found\n%s\nwant %q", report.Text(), c.want)
+			}
+			for i, want := range c.want {
+				head, part, _ := strings.Cut(want, ": ")
+				if fmt.Sprintf("%s %s", got[i].Severity, got[i].Kind) != head || !strings.Contains(got[i].Message, part) {
+					t.Errorf("finding %d is %s %s: %s; want %s", i, got[i].Severity, got[i].Kind, got[i].Message, want)
+				}
+			}
+			compare(t, before, snapshot(t, dir))
+		})
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestExamineDisk(t *testing.T) {
+	dir, _ := realHome(t)
+	report := examine(t, dir, doctor.Options{Disk: func(string) (doctor.Disk, error) {
+		return doctor.Disk{Free: 10 << 20, Total: 1 << 40, Network: "NFS"}, nil
+	}})
+	got := kinds(report.Findings)
+	check(t, "found", got, []string{"table", "disk-space", "network-disk"})
+	if report := examine(t, dir, doctor.Options{}); report.Faults > 0 { // what the system says of this disk
+		t.Error(report.Text())
+	}
+}
+
+// TestExamineIndex lets a session change behind the catalogue's back.
+func TestExamineIndex(t *testing.T) {
+	dir, ids := realHome(t)
+	ctx := context.Background()
+	st, err := filestore.Open(dir, filestore.Options{})
+	must(t, err)
+	c, err := index.Open(vfs.OS{}, filepath.Join(dir, "index"), st, index.Options{})
+	must(t, err)
+	_, err = c.Refresh(ctx, nil)
+	must(t, errors.Join(err, c.Close()))
+	if got := kinds(examine(t, dir, doctor.Options{Disk: roomy}).Findings); !slices.Equal(got, []string{"table"}) {
+		t.Errorf("found %q", got)
+	}
+	_, err = st.Append(ctx, ids[0], store.Any, firn.UserText("more"))
+	must(t, errors.Join(err, st.Close()))
+	check(t, "found", short(examine(t, dir, doctor.Options{Disk: roomy}).Findings), []string{"info table", "info index"})
+}
+
+// TestExamineOldIndex has the indexes of another version of firn, as after an upgrade:
+// that they are built anew is told, and is no warning.
+func TestExamineOldIndex(t *testing.T) {
+	dir, _ := realHome(t)
+	st, err := filestore.Open(dir, filestore.Options{})
+	must(t, err)
+	defer func() { must(t, st.Close()) }()
+	refresh := func() {
+		c, err := index.Open(vfs.OS{}, filepath.Join(dir, "index"), st, index.Options{})
+		must(t, err)
+		_, err = c.Refresh(t.Context(), nil)
+		must(t, errors.Join(err, c.Close()))
+	}
+	refresh()
+	words := fulltext.New(vfs.OS{}, filepath.Join(dir, "index"), st, fulltext.Options{})
+	must(t, words.Rebuild(t.Context()))
+	must(t, words.Close())
+	result := func() []string {
+		report := examine(t, dir, doctor.Options{Disk: roomy})
+		for _, f := range report.Findings {
+			if f.Severity != doctor.Info {
+				t.Errorf("found %+v", f)
+			}
+		}
+		for _, c := range report.Checks {
+			if c.Name == "index" {
+				return []string{c.Result}
+			}
+		}
+		return nil
+	}
+	check(t, "as it should be", result(), []string{"agrees with the sessions"})
+	db, err := sql.Open("sqlite", filepath.Join(dir, "index", "words.db"))
+	must(t, err)
+	_, err = db.ExecContext(t.Context(), "pragma user_version = 1")
+	must(t, errors.Join(err, db.Close()))
+	check(t, "old words", result(), []string{"agrees with the sessions; the index of words is of another version of firn, and is built anew at the next search"})
+	must(t, os.RemoveAll(filepath.Join(dir, "index", "words.db")))
+	age(t, filepath.Join(dir, "index", "catalogue.jsonl"))
+	check(t, "an old catalogue", result(), []string{"1 disagreement"})
+	findings := examine(t, dir, doctor.Options{Disk: roomy}).Findings
+	if !slices.ContainsFunc(findings, func(f doctor.Finding) bool {
+		return f.Kind == doctor.Index && strings.Contains(f.Message, "(outdated): it is of another version of firn") && f.Hint != ""
+	}) {
+		t.Errorf("found %+v", findings)
+	}
+	refresh()
+	check(t, "built anew", result(), []string{"agrees with the sessions"})
+}
+
+// age makes a catalogue one that an older version of firn has written: sound, and of
+// another format.
+func age(t *testing.T, path string) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	must(t, err)
+	head, rest := b[:255], b[255:]
+	old := regexp.MustCompile(`"catalogue":[0-9]+,`).ReplaceAll(head, []byte(`"catalogue":1,`))
+	if len(old) != len(head) || bytes.Equal(old, head) {
+		t.Fatalf("the head is %q", head)
+	}
+	const blank = `{"crc":"00000000",`
+	sum := crc32.Checksum(old[len(blank):], crc32.MakeTable(crc32.Castagnoli))
+	must(t, os.WriteFile(path, append(fmt.Appendf(nil, `{"crc":"%08x",%s`, sum, old[len(blank):]), rest...), 0o600))
+}
+
+// TestExamineSeesProcesses finds the log of a process that has the home open.
+func TestExamineSeesProcesses(t *testing.T) {
+	dir, _ := realHome(t)
+	path := filepath.Join(dir, "commit", "0000000000000001.log")
+	write(t, path, "")
+	f, err := vfs.OS{}.Open(path, vfs.Read)
+	must(t, err)
+	defer f.Close()
+	if ok, err := f.TryLock(); err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	check(t, "found", kinds(examine(t, dir, doctor.Options{Disk: roomy}).Findings), []string{"table", "in-use"})
+}
+
+// state is a file as it was: its content, mode and time.
+type state struct {
+	sum  [32]byte
+	mode fs.FileMode
+	time int64
+}
+
+// snapshot notes the state of all files and directories below a directory.
+func snapshot(t testing.TB, dir string) map[string]state {
+	t.Helper()
+	all := make(map[string]state)
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		s := state{mode: info.Mode(), time: info.ModTime().UnixNano()}
+		if d.Type().IsRegular() {
+			b, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			s.sum = sha256.Sum256(b)
+		}
+		all[path] = s
+		return nil
+	})
+	must(t, err)
+	return all
+}
+
+func compare(t testing.TB, before, after map[string]state) {
+	t.Helper()
+	if len(before) != len(after) {
+		t.Errorf("there were %d files, there are %d", len(before), len(after))
+	}
+	for path, s := range before {
+		if after[path] != s {
+			t.Errorf("%s was changed", path)
+		}
+	}
+}
+
+// TestNothingIsChanged looks at all the damage we know of, on a real disk, and
+// at each transcript with a random byte of every kind of trouble put into it.
+func TestNothingIsChanged(t *testing.T) {
+	dir, _ := realHome(t)
+	n := 0
+	add := func(parts ...string) {
+		n++
+		for i, part := range parts {
+			name := fmt.Sprintf("w%03d.jsonl", n)
+			if i > 0 {
+				name = fmt.Sprintf("w%03d_part%d.jsonl", n, i+1)
+			}
+			write(t, filepath.Join(dir, "agents", "main", "sessions", name), part)
+		}
+	}
+	for _, w := range wounds() {
+		add(w.parts...)
+		for _, trouble := range []string{"\x00\x00\x00", "\n", "{", "\xff", `"`} {
+			text := w.parts[0]
+			add(append([]string{text[:len(text)/2] + trouble + text[len(text)/2:]}, w.parts[1:]...)...)
+		}
+	}
+	if n < 200 {
+		t.Fatalf("only %d transcripts", n)
+	}
+	before := snapshot(t, dir)
+	target, err := doctor.OpenHome(nil, dir)
+	must(t, err)
+	ctx := context.Background()
+	_, verifyErr := doctor.Verify(ctx, target, doctor.Options{})
+	_, examineErr := doctor.Examine(ctx, target, doctor.Options{})
+	_, planErr := doctor.MakePlan(ctx, target, doctor.Options{})
+	must(t, errors.Join(verifyErr, examineErr, planErr))
+	compare(t, before, snapshot(t, dir))
+
+	_, err = doctor.Repair(ctx, target, doctor.Options{})
+	must(t, err)
+	again, err := doctor.Repair(ctx, target, doctor.Options{})
+	must(t, err)
+	if len(again.Steps) > 0 {
+		t.Errorf("the second repair did %q", actions(again))
+	}
+}

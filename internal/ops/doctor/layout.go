@@ -1,0 +1,132 @@
+package doctor
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"firn.dev"
+)
+
+// rooms are the directories and files of a home that are known.
+var rooms = []string{"agents", "archive", "bin", "receipts", "commit", "index", sourcesDir, "gateway", "gateway.sock", "projects", "firn.toml", "store.json", "chat_history", ".moving.lock", "nats", "mirror.json", AcceptedName}
+
+// checkLayout looks for files that do not belong where they are, and for
+// sessions that are in two places.
+func (h *house) checkLayout() (string, error) {
+	before := len(h.report.Findings)
+	if err := h.checkRooms(); err != nil {
+		return "", err
+	}
+	for _, agent := range h.agents {
+		if err := h.checkAgent(agent); err != nil {
+			return "", err
+		}
+	}
+	if err := h.checkArchive(); err != nil {
+		return "", err
+	}
+	h.checkTwice()
+	if n := len(h.report.Findings) - before; n > 0 {
+		return plural(n, "remark"), nil
+	}
+	return "as it should be", nil
+}
+
+// checkRooms looks at the home's own directory.
+func (h *house) checkRooms() error {
+	names, err := h.list(h.home)
+	for _, name := range names {
+		if !slices.Contains(rooms, name) && !h.leftover(h.path(name)) {
+			h.stray(h.path(name))
+		}
+	}
+	return err
+}
+
+// checkAgent looks at the directories of one agent.
+func (h *house) checkAgent(agent string) error {
+	names, err := h.list(h.path("agents", agent))
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if name != "sessions" && name != "workspace" && name != "users" && !h.leftover(h.path("agents", agent, name)) {
+			h.stray(h.path("agents", agent, name))
+		}
+	}
+	names, err = h.list(h.path("agents", agent, "sessions"))
+	for _, name := range names {
+		h.checkName(h.path("agents", agent, "sessions", name))
+	}
+	return err
+}
+
+// checkName looks at the name of a file among the transcripts.
+func (h *house) checkName(path string) {
+	name := filepath.Base(path)
+	base, ok := baseName(name)
+	switch {
+	case name == tableName || name == tableLockName || strings.HasPrefix(name, tableName+corruptMark): // told elsewhere
+	case h.leftover(path):
+	case !ok:
+		h.stray(path)
+	case stemID(base).Check() != nil:
+		h.add(Warn, Stray, path, "the name of the file is none that a session can have, so it is not read", "rename it to letters, digits, dashes and underscores")
+	case len(h.sessions[stemID(base)]) == 0:
+		h.add(Info, Stray, path, "saved beside a transcript that is gone", "")
+	}
+}
+
+func (h *house) stray(path string) {
+	h.add(Info, Stray, path, "nothing of firn's is called that; it is left alone", "")
+}
+
+// leftover tells of a file that a process was about to put in the place of
+// another when it died. Nothing was promised of it.
+func (h *house) leftover(path string) bool {
+	name := filepath.Base(path)
+	if name[0] != '.' || !strings.Contains(name, ".tmp-") {
+		return false
+	}
+	h.add(Info, Leftover, path, "left by a process that died, or is just about to replace a file", "it can be deleted if no firn is running")
+	return true
+}
+
+// checkArchive looks for marks of sessions that are not there.
+func (h *house) checkArchive() error {
+	names, err := h.list(h.path("archive"))
+	for _, name := range names {
+		if !h.leftover(h.path("archive", name)) && len(h.sessions[firn.ID(name)]) == 0 {
+			h.add(Info, Stray, h.path("archive", name), "marks a session as archived that is not there", "")
+		}
+	}
+	return err
+}
+
+// checkTwice looks for sessions that are in several places.
+func (h *house) checkTwice() {
+	var ids []firn.ID
+	for id, places := range h.sessions {
+		if len(places) > 1 {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	for _, id := range ids {
+		places := h.sessions[id]
+		if slices.ContainsFunc(places, func(t transcript) bool { return t.binned }) {
+			continue // told with the bin
+		}
+		var agents []string
+		for _, t := range places {
+			agents = append(agents, t.agent)
+		}
+		h.report.add(Finding{
+			Severity: Fault, Kind: Twice, Session: id, File: relative(h.home, places[1].base),
+			Message: fmt.Sprintf("the session is there for several agents (%s); only the first is read", strings.Join(agents, ", ")),
+			Hint:    "move all but one of the files out of the home",
+		})
+	}
+}

@@ -1,0 +1,157 @@
+package doctor
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"firn.dev"
+	"firn.dev/internal/base/rawjson"
+	"firn.dev/internal/disk/journal"
+	"firn.dev/internal/formats/dialect"
+	"firn.dev/internal/formats/dialect/native"
+	"firn.dev/internal/render/prose"
+)
+
+// reading is what was made of one line.
+type reading struct {
+	// entries are those on it, in order: one if all is well, none if it is
+	// blank, several if they were glued together.
+	entries []found
+	// flaws are what is wrong with the line itself.
+	flaws []flaw
+	crlf  bool
+}
+
+// found is an entry that was read from a line.
+type found struct {
+	// offset is where in the line it begins.
+	offset int
+	glance firn.Glance
+	entry  firn.Entry
+}
+
+// flaw is something wrong within a line.
+type flaw struct {
+	kind     Kind
+	severity Severity
+	offset   int
+	entry    firn.EntryID
+	message  string
+}
+
+// lineReader reads lines: what is whole, what is not, and why.
+type lineReader struct{ reader dialect.Reader }
+
+func newLineReader() *lineReader {
+	return &lineReader{reader: dialect.Reader{Dialect: native.New()}}
+}
+
+// read reads one line.
+func (l *lineReader) read(line journal.Line) reading {
+	r := reading{crlf: !line.Open && bytes.HasSuffix(line.Data, []byte{'\r'})}
+	for i, record := range l.reader.Records(dialect.Line(line)) {
+		offset := 0
+		if i > 0 {
+			offset = int(record.At - line.Start)
+		}
+		if record.Gap != nil {
+			end := min(int(record.Next-line.Start), len(line.Data))
+			if line.Gap != "" { // its bytes were not read
+				r.gap(record.Gap, offset, int(line.Next-line.Start))
+				continue
+			}
+			if line.Open && record.Next == record.At { // an unfinished line is a gap without extent
+				end = len(line.Data)
+			}
+			r.gap(record.Gap, offset, end-offset)
+			continue
+		}
+		r.take(&record, offset)
+	}
+	return r
+}
+
+// take reads an entry.
+func (r *reading) take(record *firn.Record, offset int) {
+	entry, err := record.Entry()
+	if err != nil {
+		r.flaw(Damaged, Fault, offset, "", fmt.Sprintf("%s cannot be read: %v", plural(len(record.Line()), "byte"), err))
+		return
+	}
+	r.entries = append(r.entries, found{offset: offset, glance: record.Glance, entry: entry})
+	if isMalformed(entry) {
+		r.flaw(Malformed, Warn, offset, entry.ID,
+			fmt.Sprintf("the entry says it is a %s but is not made like one; it is kept, and not sent to a model", entry.Body.Kind()))
+	}
+	at, bad := badText(record.Line())
+	switch {
+	case !utf8.Valid(record.Line()): // no writer does that: a byte was changed
+		r.flaw(BadText, Fault, offset+at, entry.ID, "the entry has bytes that are not UTF-8; each is read as U+FFFD")
+	case bad:
+		r.flaw(BadText, Warn, offset+at, entry.ID,
+			"the entry has text that is not valid (half a surrogate pair or a zero character); each is read as U+FFFD")
+	}
+}
+
+// gap takes a piece of a line that could not be read.
+func (r *reading) gap(g *firn.Gap, offset, size int) {
+	bytes := plural(size, "byte")
+	switch Kind(g.Kind) {
+	case Glued:
+		r.flaw(Glued, Fault, offset, "", "a newline is missing between two records; both are read here, other programs may lose them")
+	case NUL:
+		r.flaw(NUL, Fault, offset, "", bytes+" of value zero, as a power cut leaves them; what stood there is lost")
+	case BOM:
+		r.flaw(BOM, Warn, offset, "", "a byte order mark; the line is read without it")
+	case Torn:
+		r.flaw(Torn, Fault, offset, "", fmt.Sprintf("a record that was never finished (%s): %s", bytes, g.Detail))
+	case TooLong:
+		r.flaw(TooLong, Fault, offset, "", fmt.Sprintf("a line of %s is over the limit and was not read; its bytes are kept, and a higher store.max_line reads it", bytes))
+	default:
+		r.flaw(Kind(g.Kind), Fault, offset, "", fmt.Sprintf("%s cannot be read: %s", bytes, g.Detail))
+	}
+}
+
+func (r *reading) flaw(kind Kind, severity Severity, offset int, entry firn.EntryID, message string) {
+	r.flaws = append(r.flaws, flaw{kind: kind, severity: severity, offset: offset, entry: entry, message: message})
+}
+
+// isMalformed reports whether an entry could not be read as what it says it is.
+func isMalformed(e firn.Entry) bool {
+	o, ok := e.Body.(*firn.Opaque)
+	if !ok {
+		return false
+	}
+	switch o.Type {
+	case firn.KindHeader, firn.KindMessage, firn.KindCompaction, firn.KindBranchSummary, firn.KindTombstone,
+		firn.KindLabel, firn.KindTitle, firn.KindModelChange, firn.KindThinkingChange, firn.KindCustom,
+		firn.KindCustomMessage, firn.KindHead:
+		return true
+	}
+	return false
+}
+
+// badText returns the place of the first thing in a line that is not valid text.
+func badText(line []byte) (at int, bad bool) {
+	clean, changed := rawjson.Clean(line)
+	if !changed {
+		return 0, false
+	}
+	for at < len(line) && line[at] == clean[at] {
+		at++
+	}
+	if clean[at] != '\\' { // an escape was replaced, and the two differ in their digits only
+		at = bytes.LastIndexByte(line[:at], '\\')
+	}
+	return at, true
+}
+
+// plural spells a number with its noun.
+func plural(n int, noun string) string {
+	if stem, ok := strings.CutSuffix(noun, "ry"); ok {
+		return prose.Count(n, noun, stem+"ries")
+	}
+	return prose.Plural(n, noun)
+}

@@ -1,0 +1,190 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"firn.dev"
+	"firn.dev/store"
+)
+
+// standInType is the type of the custom entry that takes the place of one that
+// is lost.
+const standInType = "firn.repair"
+
+// remedy is what can be appended to a session so that programs that follow
+// parents by id find their way from its end to its root.
+type remedy struct {
+	entries []firn.Entry
+	steps   []Step
+	// mended are the nodes whose fault is gone afterwards.
+	mended map[int]bool
+}
+
+// mend finds the remedy for the links of a session. It is pure: the same tree
+// gives the same remedy, but for the ids and times of its entries.
+//
+// An entry whose parent is lost gets it back: a stand-in with the id of the
+// lost one is appended, hung under what stood before the orphan in the file,
+// and the head is set back to where it was. No entry leaves the branch. Only if
+// the way from the head goes in a circle is the head moved to the last entry
+// from which it does not.
+func mend(session firn.ID, tree *firn.Tree, now time.Time) remedy {
+	m := mender{session: session, tree: tree, links: newLinks(tree), now: now}
+	m.standIn()
+	m.moveHead()
+	return m.remedy
+}
+
+type mender struct {
+	session firn.ID
+	tree    *firn.Tree
+	links   *links
+	now     time.Time
+	remedy
+}
+
+// loss is a lost entry that gets a stand-in.
+type loss struct {
+	id      firn.EntryID
+	orphans []int
+	entry   firn.Entry
+	// above is the node that the stand-in hangs under, or root.
+	above int
+}
+
+// standIn appends an entry for each lost parent.
+func (m *mender) standIn() {
+	losses := m.losses()
+	if len(losses) == 0 {
+		return
+	}
+	// Tried out first: it must not make a circle where there was none.
+	n := m.tree.Len()
+	tried := &links{up: slices.Clone(m.links.up), fate: make([]fate, n+len(losses))}
+	for i, l := range losses {
+		for _, orphan := range l.orphans {
+			tried.up[orphan] = n + i
+		}
+	}
+	for _, l := range losses {
+		tried.up = append(tried.up, l.above)
+	}
+	tried.judge()
+	m.mended = make(map[int]bool)
+	for i, l := range losses {
+		if f := tried.fate[n+i]; f != circling && f != inCircle {
+			m.accept(l)
+			for _, orphan := range l.orphans {
+				m.links.up[orphan] = l.above // which leads to the same end
+			}
+		}
+	}
+	m.links.judge()
+}
+
+// losses lists the lost parents that a stand-in can have the id of.
+func (m *mender) losses() []loss {
+	var all []loss
+	at := make(map[firn.EntryID]int)
+	for n, up := range m.links.up {
+		if up != lost {
+			continue
+		}
+		id := m.tree.Node(n).Parent
+		i, known := at[id]
+		if !known {
+			i = len(all)
+			at[id] = i
+			all = append(all, m.newLoss(id, n))
+		}
+		all[i].orphans = append(all[i].orphans, n)
+	}
+	return slices.DeleteFunc(all, func(l loss) bool { return !m.fits(l.entry) })
+}
+
+func (m *mender) newLoss(id firn.EntryID, orphan int) loss {
+	l := loss{id: id, above: root}
+	parent := firn.Root
+	if orphan > 0 {
+		parent = m.tree.Node(orphan - 1).ID
+		l.above = m.tree.Find(parent)
+	}
+	l.entry = firn.NewEntry(&firn.Custom{Type: standInType, Data: []byte(`{"reason":"the entry with this id was lost; this one stands in its place, so that those behind it stay connected"}`)})
+	l.entry.ID, l.entry.Parent = id, parent
+	return l
+}
+
+// fits reports whether a store would take the entry.
+func (m *mender) fits(e firn.Entry) bool {
+	_, err := prepare(m.session, m.tree, m.now, []firn.Entry{e})
+	return err == nil
+}
+
+// prepare makes entries ready to be written at the end of the session.
+func prepare(session firn.ID, tree *firn.Tree, now time.Time, entries []firn.Entry) ([]firn.Entry, error) {
+	tail := store.Tail{Session: session, Head: tree.Node(tree.Head()).ID, Use: func(id firn.EntryID) (store.Use, error) {
+		if tree.Find(id) >= 0 {
+			return store.InUse, nil
+		}
+		return store.Late, nil // a stand-in has the id of an entry that stood further up
+	}}
+	return store.Prepare(tail, now, entries, func(id firn.EntryID) (bool, error) { return tree.Find(id) >= 0, nil })
+}
+
+func (m *mender) accept(l loss) {
+	m.entries = append(m.entries, l.entry)
+	for _, n := range l.orphans {
+		m.mended[n] = true
+	}
+	where := "as a root"
+	if l.entry.Parent != firn.Root {
+		where = "under " + string(l.entry.Parent)
+	}
+	m.steps = append(m.steps, Step{
+		Action:  ActStandIn,
+		Message: fmt.Sprintf("append a stand-in for the lost entry %s, %s, which connects %s again", l.id, where, plural(len(l.orphans), "orphan")),
+	})
+}
+
+// moveHead appends the entry that says where the session goes on.
+func (m *mender) moveHead() {
+	head := m.tree.Head()
+	if head < 0 {
+		return
+	}
+	if f := m.links.fate[head]; f == circling || f == inCircle {
+		m.leaveCircle(head)
+		return
+	}
+	if len(m.entries) > 0 { // the stand-ins must not become the head
+		id := m.tree.Node(head).ID
+		m.head(id, fmt.Sprintf("append a head entry after %s, so that the session goes on where it did", id))
+	}
+}
+
+// leaveCircle moves the head to the last entry with a way to a root.
+func (m *mender) leaveCircle(head int) {
+	for n := head - 1; n >= 0; n-- {
+		id := m.tree.Node(n).ID
+		if m.links.fate[n] != rooted || m.tree.Find(id) != n {
+			continue
+		}
+		m.head(id, fmt.Sprintf("append a head entry after %s: from the present head programs go round in a circle; %s behind it stay in the file, on a branch of their own", id, plural(head-n, "entry")))
+		if m.mended == nil {
+			m.mended = make(map[int]bool)
+		}
+		for n := range m.links.reaches(head) {
+			m.mended[n] = true
+		}
+		return
+	}
+}
+
+func (m *mender) head(parent firn.EntryID, message string) {
+	e := firn.NewEntry(&firn.Head{Reason: "repair: parents of the branch were lost or led in a circle"})
+	e.Parent = parent
+	m.entries = append(m.entries, e)
+	m.steps = append(m.steps, Step{Action: ActMoveHead, Message: message})
+}

@@ -1,0 +1,174 @@
+package doctor
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"firn.dev"
+	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/formats/adopt"
+	"firn.dev/internal/formats/dialects"
+)
+
+// Mirror is a file of a mirror that is not as it was copied.
+const Mirror Kind = "mirror"
+
+// The directories of mirrors, and of the marks of sessions that are being taken
+// over from one.
+const (
+	sourcesDir = "sources"
+	takingDir  = "taking"
+)
+
+// mirrored is a session of another tool in a mirror.
+type mirrored struct {
+	session firn.ID
+	// dir is the mirror, parts are its files in it, with slashes.
+	dir   string
+	parts []string
+	// stands tells how the files of the mirror stood when they were copied.
+	stands map[string]adopt.Stand
+}
+
+// listMirrors lists the sessions in mirrors. It reads no transcript.
+func (t *Target) listMirrors() {
+	dir := filepath.Join(t.Root, sourcesDir)
+	for _, name := range t.dirNames(dir) {
+		if name == takingDir {
+			continue
+		}
+		if err := t.listMirror(filepath.Join(dir, name)); err != nil {
+			t.trouble(filepath.Join(dir, name), err)
+		}
+	}
+}
+
+func (t *Target) listMirror(dir string) error {
+	manifest, err := adopt.ReadManifest(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // its first run is not done
+	}
+	if err != nil {
+		return err
+	}
+	tool, ok := dialects.Find(string(manifest.Tool))
+	if !ok {
+		return fmt.Errorf("the tool %q of the mirror is not known: %w", manifest.Tool, firn.ErrUnsupported)
+	}
+	for transcript, err := range dialects.In(tool, dir).Layout().Transcripts(os.DirFS(dir)) {
+		if err != nil {
+			t.trouble(dir, err)
+			continue
+		}
+		t.mirrors = append(t.mirrors, mirrored{transcript.ID, dir, transcript.Parts, manifest.Files})
+	}
+	return nil
+}
+
+// examineMirrored compares a mirrored session with what was noted when it was
+// copied. What a tool has written is not judged: it is kept as it was.
+func (w *ward) examineMirrored(m mirrored) error {
+	w.report.Sessions++
+	sick := false
+	for _, part := range m.parts {
+		if err := w.ctx.Err(); err != nil {
+			return err
+		}
+		path := filepath.Join(m.dir, filepath.FromSlash(part))
+		n, sum, err := w.sum(path)
+		w.report.Files++
+		w.report.Bytes += n
+		w.progress.add(n)
+		stand := m.stands[part]
+		switch {
+		case err != nil:
+			w.report.add(unreadable(w.relative(path), m.session, err))
+			sick = true
+		case stand.Sum != "" && (n != stand.Held || sum != stand.Sum):
+			w.report.add(Finding{
+				Severity: Fault, Kind: Mirror, Session: m.session, File: w.relative(path),
+				Message: "it is not as it was copied from the tool", Hint: "firn adopt --yes copies it again if the tool still has it",
+			})
+			sick = true
+		}
+	}
+	if sick {
+		w.report.Sick++
+	}
+	return nil
+}
+
+// sum reads a file.
+func (w *ward) sum(path string) (int64, string, error) {
+	file, err := w.fs.Open(path, vfs.Read)
+	if err != nil {
+		return 0, "", err
+	}
+	defer file.Close() // only read
+	sum := sha256.New()
+	n, err := io.Copy(sum, file)
+	return n, hex.EncodeToString(sum.Sum(nil)), err
+}
+
+// mirroredIDs are the sessions in mirrors.
+func (t *Target) mirroredIDs() map[firn.ID]bool {
+	ids := make(map[firn.ID]bool, len(t.mirrors))
+	for _, m := range t.mirrors {
+		ids[m.session] = true
+	}
+	return ids
+}
+
+// findMirrored looks for a session in the mirrors of a home.
+func findMirrored(all Target, is func(firn.ID) bool, name string) (Target, error) {
+	found := make(map[firn.ID]mirrored)
+	for _, m := range all.mirrors {
+		if _, twice := found[m.session]; is(m.session) && !twice {
+			found[m.session] = m
+		}
+	}
+	if exact, ok := found[firn.ID(name)]; ok {
+		found = map[firn.ID]mirrored{exact.session: exact}
+	}
+	ids := slices.Sorted(maps.Keys(found))
+	switch len(ids) {
+	case 0:
+		return Target{}, fmt.Errorf("session %s: %w", name, firn.ErrNotFound)
+	case 1:
+		return Target{Root: all.Root, Home: true, fs: all.fs, mirrors: []mirrored{found[ids[0]]}, troubles: all.troubles}, nil
+	}
+	return Target{}, &Ambiguous{Prefix: name, Sessions: ids}
+}
+
+// checkMirrors looks at the mirrors, and for sessions that were not taken over
+// wholly. Their transcripts were read before.
+func (h *house) checkMirrors() (string, error) {
+	marks, err := h.list(h.path(sourcesDir, takingDir))
+	if err != nil {
+		return "", err
+	}
+	for _, name := range marks {
+		path := h.path(sourcesDir, takingDir, name)
+		switch {
+		case name == ".lock" || h.leftover(path):
+		case firn.ID(name).Check() != nil:
+			h.stray(path)
+		case h.mirrored[firn.ID(name)]:
+			h.report.add(Finding{Severity: Info, Kind: Leftover, Session: firn.ID(name), File: relative(h.home, path), Message: "it is being taken over from its mirror, or that was interrupted: until it is done the mirror is read", Hint: "adding to the session finishes it"})
+		default:
+			h.report.add(Finding{Severity: Warn, Kind: Leftover, Session: firn.ID(name), File: relative(h.home, path), Message: "taking it over from a mirror was interrupted, and the mirror does not have it any more: what was taken is all there is", Hint: "firn adopt --yes brings it back if the tool still has it"})
+		}
+	}
+	if len(h.mirrored) == 0 {
+		return "none", nil
+	}
+	return plural(len(h.mirrored), "session"), nil
+}

@@ -1,0 +1,169 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"firn.dev/internal/render/prose"
+)
+
+// Text spells a report for people. Findings about one session stand together,
+// as they were found.
+func (r *Report) Text() string {
+	var b strings.Builder
+	for _, c := range r.Checks {
+		fmt.Fprintf(&b, "%s %-12s %s\n", sign(c.Worst), c.Name, c.Result)
+	}
+	if len(r.Checks) > 0 && len(r.Findings) > 0 {
+		b.WriteByte('\n')
+	}
+	writeFindings(&b, r.Findings)
+	r.writeUnlisted(&b)
+	if len(r.Findings) > 0 {
+		b.WriteByte('\n')
+	}
+	b.WriteString(r.summary())
+	return b.String()
+}
+
+func sign(worst Severity) string {
+	switch worst {
+	case Fault:
+		return "✗"
+	case Warn:
+		return "!"
+	}
+	return "✓"
+}
+
+// writeFindings spells findings, each with its hint.
+func writeFindings(b *strings.Builder, findings []Finding) {
+	for _, f := range findings {
+		fmt.Fprintf(b, "%s\n", strings.TrimSpace(fmt.Sprintf("%-5s  %s  %s", f.Severity, f.Kind, harmless(f.where()))))
+		fmt.Fprintf(b, "       %s\n", harmless(f.Message))
+		if f.Hint != "" {
+			fmt.Fprintf(b, "       hint: %s\n", harmless(f.Hint))
+		}
+	}
+}
+
+// where says where a finding is.
+func (f *Finding) where() string {
+	s := f.File
+	if f.At != nil {
+		s = fmt.Sprintf("%s:%d (byte %s)", s, f.At.Line, prose.Grouped(f.At.Offset))
+	}
+	if f.Entry != "" {
+		s += fmt.Sprintf(" entry %.64s", f.Entry)
+	}
+	if f.Repaired {
+		s += " [repaired]"
+	}
+	return strings.TrimSpace(s)
+}
+
+// harmless makes text fit for a terminal: what files say may have control
+// characters in it, which a terminal would obey.
+func harmless(text string) string {
+	bad := func(r rune) bool {
+		return unicode.IsControl(r) || r == unicode.ReplacementChar || unicode.Is(unicode.Bidi_Control, r)
+	}
+	if strings.IndexFunc(text, bad) < 0 {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if bad(r) {
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+func (r *Report) writeUnlisted(b *strings.Builder) {
+	var kinds []Kind
+	for k := range r.Unlisted {
+		kinds = append(kinds, k)
+	}
+	slices.Sort(kinds)
+	for _, k := range kinds {
+		fmt.Fprintf(b, "…      %s more of the kind %s\n", prose.Grouped(int64(r.Unlisted[k])), k)
+	}
+}
+
+// summary says it all in one line.
+func (r *Report) summary() string {
+	if n := len(r.Accepted); n > 0 {
+		return r.result() + fmt.Sprintf("  %s accepted, %d of them now (%s)\n", plural(n, "fault"), r.NewlyAccepted, AcceptedName)
+	}
+	return r.result()
+}
+
+// result says what was read, and how many faults there are.
+func (r *Report) result() string {
+	read := fmt.Sprintf("%s, %s, %s", plural(r.Sessions, "session"), plural(r.Entries, "entry"), prose.Size(r.Bytes))
+	if r.Faults == 0 && r.Warnings == 0 {
+		return fmt.Sprintf("✓ %s: no fault found\n", read)
+	}
+	if r.Faults == 0 {
+		return fmt.Sprintf("✓ %s: no fault, %s\n", read, plural(r.Warnings, "warning"))
+	}
+	faults := plural(r.Faults, "fault")
+	if r.Sick > 0 {
+		faults += " in " + plural(r.Sick, "session")
+	}
+	return fmt.Sprintf("✗ %s: %s, %s\n", read, faults, plural(r.Warnings, "warning"))
+}
+
+// Text spells a plan for people.
+func (p *Plan) Text() string {
+	var b strings.Builder
+	for _, s := range p.Steps {
+		fmt.Fprintf(&b, "%s %-11s  %s\n", stepSign(p.Applied), s.Action, harmless(s.File))
+		fmt.Fprintf(&b, "  %s\n", harmless(s.Message))
+		if s.SavedTo != "" {
+			fmt.Fprintf(&b, "  saved as %s\n", harmless(s.SavedTo))
+		}
+	}
+	for _, f := range p.Failed {
+		fmt.Fprintf(&b, "✗ failed       %s\n  %s\n", harmless(string(f.Session)), harmless(f.Message))
+	}
+	if len(p.Left) > 0 {
+		if b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "%s that adding to a file cannot mend (they are read around):\n", plural(len(p.Left), "fault"))
+		writeFindings(&b, p.Left)
+	}
+	if b.Len() > 0 {
+		b.WriteByte('\n')
+	}
+	b.WriteString(p.summary())
+	return b.String()
+}
+
+func stepSign(applied bool) string {
+	if applied {
+		return "✓"
+	}
+	return "·"
+}
+
+func (p *Plan) summary() string {
+	cut := int64(0)
+	for _, s := range p.Steps {
+		cut += s.Cut
+	}
+	switch {
+	case len(p.Steps) == 0 && len(p.Failed) == 0:
+		return "nothing to repair\n"
+	case p.Applied:
+		return fmt.Sprintf("%s done; %s moved to files of their own, none removed\n", plural(len(p.Steps), "step"), plural(int(cut), "byte"))
+	}
+	return fmt.Sprintf("%s planned, nothing done yet; --apply does it\n", plural(len(p.Steps), "step"))
+}

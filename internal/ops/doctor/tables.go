@@ -1,0 +1,118 @@
+package doctor
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	"firn.dev"
+	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/render/prose"
+)
+
+// The names of a routing table's files.
+const (
+	tableName     = "sessions.json"
+	tableLockName = ".sessions.lock"
+	corruptMark   = ".corrupt-"
+)
+
+// checkTables looks at the routing tables: whether they can be read and point
+// at sessions that are there.
+func (h *house) checkTables() (string, error) {
+	keys, lost := 0, 0
+	for _, agent := range h.agents {
+		names, err := h.list(h.path("agents", agent, "sessions"))
+		if err != nil {
+			return "", err
+		}
+		for _, name := range names {
+			path := h.path("agents", agent, "sessions", name)
+			switch {
+			case name == tableName:
+				n, bad, err := h.checkTable(path)
+				if err != nil {
+					return "", err
+				}
+				keys, lost = keys+n, lost+bad
+			case name == tableLockName:
+				h.checkLock(path)
+			case strings.HasPrefix(name, tableName+corruptMark):
+				h.add(Info, Table, path, "a routing table that could not be read was set aside here and made anew", "look whether something in it is worth keeping, then delete it")
+			}
+		}
+	}
+	if lost > 0 {
+		return fmt.Sprintf("%s, %s nowhere", plural(keys, "key"), prose.Grouped(int64(lost))), nil
+	}
+	return plural(keys, "key"), nil
+}
+
+// checkTable looks at one table. It counts the keys, and those that point
+// nowhere.
+func (h *house) checkTable(path string) (keys, lost int, err error) {
+	data, err := h.read(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, 0, nil
+	}
+	if err != nil {
+		return 0, 0, fmt.Errorf("look at table %s: %w", path, err)
+	}
+	var rows map[string]json.RawMessage
+	if err := json.Unmarshal(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), &rows); err != nil || rows == nil {
+		h.add(Fault, Table, path, fmt.Sprintf("the routing table cannot be read: %v", errOr(err, "it is no object")), "mend it by hand, or let firn set it aside and make it anew from the transcripts when it is next used")
+		return 0, 0, nil
+	}
+	for _, key := range slices.Sorted(maps.Keys(rows)) {
+		if !h.checkRow(path, key, rows[key]) {
+			lost++
+		}
+	}
+	return len(rows), lost, nil
+}
+
+func errOr(err error, message string) error {
+	if err == nil {
+		return errors.New(message)
+	}
+	return err
+}
+
+// checkRow looks where a key points and reports whether a session is there.
+func (h *house) checkRow(path, key string, value json.RawMessage) bool {
+	var row map[string]json.RawMessage
+	var id firn.ID
+	if json.Unmarshal(value, &row) != nil || json.Unmarshal(row["sessionId"], &id) != nil || id.Check() != nil {
+		h.add(Warn, Table, path, fmt.Sprintf("key %s points at no session: it has no sessionId that could be one", key), "the next message with this key begins a new session")
+		return false
+	}
+	places := h.sessions[id]
+	if slices.ContainsFunc(places, func(t transcript) bool { return !t.binned }) {
+		return true
+	}
+	f := Finding{Severity: Warn, Kind: Table, Session: id, File: relative(h.home, path)}
+	f.Message, f.Hint = fmt.Sprintf("key %s points at session %s, which is not there", key, id), "the next message with this key begins a new session"
+	if len(places) > 0 {
+		f.Severity = Info
+		f.Message = fmt.Sprintf("key %s points at session %s, which is in the bin", key, id)
+	}
+	h.report.add(f)
+	return false
+}
+
+// checkLock tells if a process is changing a table right now.
+func (h *house) checkLock(path string) {
+	file, err := h.fs.Open(path, vfs.Read)
+	if err != nil {
+		return // it is empty anyway
+	}
+	defer file.Close() // which frees the lock
+	if ok, err := file.TryLock(); err == nil && !ok {
+		h.add(Info, InUse, path, "a process is changing the routing table", "")
+	}
+}

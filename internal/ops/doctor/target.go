@@ -1,0 +1,372 @@
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"firn.dev"
+	"firn.dev/internal/disk/journal"
+	"firn.dev/internal/disk/vfs"
+)
+
+// Target is what is to be examined: a home, one of its sessions, or files.
+type Target struct {
+	// Root is the home, or the path that was named.
+	Root string
+	// Home is set if Root is a home.
+	Home bool
+	// Whole is set if all of the home is meant.
+	Whole bool
+	// MaxLine is how long a line may be to be read; zero means the default.
+	MaxLine int64
+
+	fs          vfs.FS
+	transcripts []transcript
+	mirrors     []mirrored
+	// troubles are directories that could not be looked into.
+	troubles []Finding
+}
+
+// transcript is a session as the directory tells of it.
+type transcript struct {
+	session firn.ID
+	agent   string // empty outside of a home
+	base    string // the path of the first part, which may be missing
+	named   bool   // the file's name is the session's id
+	binned  bool   // it is in the bin
+	// names are all files in the directory that belong to it, sorted.
+	names []string
+}
+
+// Ambiguous says that a prefix means several sessions.
+type Ambiguous struct {
+	Prefix   string
+	Sessions []firn.ID
+}
+
+// Error names the first few of them.
+func (a *Ambiguous) Error() string {
+	shown := a.Sessions
+	more := ""
+	if len(shown) > 3 {
+		shown, more = shown[:3], fmt.Sprintf(" and %d more", len(a.Sessions)-3)
+	}
+	return fmt.Sprintf("%s is the beginning of %d sessions: %s%s", a.Prefix, len(a.Sessions), joinIDs(shown), more)
+}
+
+func joinIDs(ids []firn.ID) string {
+	words := make([]string, len(ids))
+	for i, id := range ids {
+		words[i] = string(id)
+	}
+	return strings.Join(words, ", ")
+}
+
+// OpenHome makes a target of a whole home, or ErrNotFound. A nil file system
+// is that of the operating system.
+func OpenHome(fsys vfs.FS, home string) (Target, error) {
+	if fsys == nil {
+		fsys = vfs.OS{}
+	}
+	info, err := fsys.Stat(home)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Target{}, fmt.Errorf("open home %s: %w", home, firn.ErrNotFound)
+	}
+	if err == nil && !info.Mode.IsDir() {
+		return Target{}, fmt.Errorf("open home %s: it is a file, and a directory was %w", home, firn.ErrNotFound)
+	}
+	if err != nil {
+		return Target{}, fmt.Errorf("open home %s: %w", home, err)
+	}
+	t := Target{Root: home, Home: true, Whole: true, fs: fsys}
+	t.listHome()
+	t.listMirrors()
+	return t, nil
+}
+
+// minPrefix is how much of an id must be given to mean a session.
+const minPrefix = 4
+
+// Find makes a target of what a person named: a session of the home, by its id
+// or the beginning of it, or else a file or a directory. A nil file system is
+// that of the operating system.
+func Find(fsys vfs.FS, home, name string) (Target, error) {
+	if fsys == nil {
+		fsys = vfs.OS{}
+	}
+	if name == "" {
+		return Target{}, fmt.Errorf("%w session: the name is empty", firn.ErrInvalid)
+	}
+	if !isPath(name) {
+		t, err := findSession(fsys, home, name)
+		if !errors.Is(err, firn.ErrNotFound) {
+			return t, err
+		}
+	}
+	info, err := fsys.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && isPath(name):
+		return Target{}, fmt.Errorf("open %s: %w", name, firn.ErrNotFound)
+	case errors.Is(err, fs.ErrNotExist):
+		return Target{}, fmt.Errorf("session %s in %s: %w", name, home, firn.ErrNotFound)
+	case err != nil:
+		return Target{}, fmt.Errorf("open %s: %w", name, err)
+	case info.Mode.IsDir():
+		return openDir(fsys, name)
+	case !info.Mode.IsRegular():
+		return Target{}, fmt.Errorf("open %s: %w: it is neither a file nor a directory", name, firn.ErrInvalid)
+	}
+	return openFile(fsys, name)
+}
+
+// isPath reports whether a name cannot be that of a session.
+func isPath(name string) bool {
+	return strings.ContainsAny(name, `/\`) || strings.HasSuffix(name, transcriptExt) || name == "." || name == ".."
+}
+
+// findSession looks for a session of the home.
+func findSession(fsys vfs.FS, home, name string) (Target, error) {
+	all, err := OpenHome(fsys, home)
+	if err != nil {
+		return Target{}, err
+	}
+	means := func(id firn.ID) bool {
+		return string(id) == name || len(name) >= minPrefix && strings.HasPrefix(string(id), name)
+	}
+	exact := make(map[firn.ID]bool)
+	var ids []firn.ID
+	var found []transcript
+	for _, t := range all.transcripts {
+		if string(t.session) == name {
+			exact[t.session] = true
+		}
+		if means(t.session) {
+			found = append(found, t)
+			if !slices.Contains(ids, t.session) {
+				ids = append(ids, t.session)
+			}
+		}
+	}
+	if len(exact) > 0 {
+		found = slices.DeleteFunc(found, func(t transcript) bool { return string(t.session) != name })
+	} else if len(ids) > 1 {
+		return Target{}, &Ambiguous{Prefix: name, Sessions: ids}
+	}
+	if len(found) == 0 {
+		return findMirrored(all, means, name)
+	}
+	return Target{Root: home, Home: true, fs: fsys, transcripts: found, troubles: all.troubles}, nil
+}
+
+// openDir makes a target of a directory: a home, or all transcripts below it.
+func openDir(fsys vfs.FS, dir string) (Target, error) {
+	if info, err := fsys.Stat(filepath.Join(dir, "agents")); err == nil && info.Mode.IsDir() {
+		return OpenHome(fsys, dir)
+	}
+	t := Target{Root: dir, fs: fsys}
+	err := walk(fsys, dir, func(path string, mode fs.FileMode) error {
+		if !mode.IsDir() {
+			return nil
+		}
+		more, err := dirTranscripts(fsys, path)
+		t.transcripts = append(t.transcripts, more...)
+		return err
+	})
+	if err == nil && len(t.transcripts) == 0 {
+		err = fmt.Errorf("open %s: no file in it ends in %s: %w", dir, transcriptExt, firn.ErrNotFound)
+	}
+	return t, err
+}
+
+// openFile makes a target of the transcript that a file belongs to.
+func openFile(fsys vfs.FS, path string) (Target, error) {
+	base := journal.BasePath(path)
+	all, err := dirTranscripts(fsys, filepath.Dir(base))
+	if err != nil {
+		return Target{}, err
+	}
+	if err := checkTranscript(fsys, path); err != nil {
+		return Target{}, err
+	}
+	for _, t := range all {
+		if filepath.Base(t.base) == filepath.Base(base) {
+			t.base = base
+			return Target{Root: path, fs: fsys, transcripts: []transcript{t}}, nil
+		}
+	}
+	one := transcript{session: stemID(path), base: path, names: []string{filepath.Base(path)}}
+	return Target{Root: path, fs: fsys, transcripts: []transcript{one}}, nil
+}
+
+// homes are the homes that the transcripts belong to. Whoever names a file by
+// its path may mean a session all the same, and the commit logs of its home may
+// have what the file lacks.
+func (t *Target) homes() []string {
+	if t.Home {
+		return []string{t.Root}
+	}
+	var homes []string
+	for _, one := range t.transcripts {
+		if home, ok := homeOf(one.base); ok && !slices.Contains(homes, home) {
+			homes = append(homes, home)
+		}
+	}
+	return homes
+}
+
+// homeOf returns the home that a transcript is in, by where it is:
+// <home>/agents/<agent>/sessions/<id>.jsonl.
+func homeOf(path string) (home string, ok bool) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", false
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	sessions := filepath.Dir(path)
+	agents := filepath.Dir(filepath.Dir(sessions))
+	return filepath.Dir(agents), filepath.Base(sessions) == "sessions" && filepath.Base(agents) == "agents"
+}
+
+const transcriptExt = ".jsonl"
+
+// listHome lists the sessions of a home, those in the bin too. A directory that
+// cannot be listed is a trouble, and keeps nobody from looking at the others.
+func (t *Target) listHome() {
+	for _, agent := range t.dirNames(filepath.Join(t.Root, "agents")) {
+		t.list(filepath.Join(t.Root, "agents", agent, "sessions"), agent, false)
+	}
+	for _, id := range t.dirNames(filepath.Join(t.Root, "bin")) {
+		t.list(filepath.Join(t.Root, "bin", id), "", true)
+	}
+}
+
+// list adds the transcripts of a directory of the home.
+func (t *Target) list(dir, agent string, binned bool) {
+	found, err := dirTranscripts(t.fs, dir)
+	if err != nil {
+		t.trouble(dir, err)
+	}
+	for _, one := range found {
+		one.agent, one.named, one.binned = agent, true, binned
+		t.transcripts = append(t.transcripts, one)
+	}
+}
+
+func (t *Target) trouble(path string, err error) {
+	t.troubles = append(t.troubles, unreadable(relative(t.Root, path), "", err))
+}
+
+// dirNames names the directories in a directory, which need not be there.
+func (t *Target) dirNames(dir string) []string {
+	entries, err := t.fs.ReadDir(dir)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			t.trouble(dir, err)
+		}
+		return nil
+	}
+	var names []string
+	for _, e := range entries {
+		info, err := t.fs.Stat(filepath.Join(dir, e.Name()))
+		switch {
+		case err == nil && info.Mode.IsDir():
+			names = append(names, e.Name())
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			t.trouble(filepath.Join(dir, e.Name()), err)
+		}
+	}
+	return names
+}
+
+// dirTranscripts lists the transcripts of one directory, each with the files
+// that belong to it. A directory that is not there has none.
+func dirTranscripts(fsys vfs.FS, dir string) ([]transcript, error) {
+	entries, err := fsys.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look for transcripts in %s: %w", dir, err)
+	}
+	byBase := make(map[string]int)
+	var found []transcript
+	for _, e := range entries {
+		base, ok := baseName(e.Name())
+		if !ok {
+			continue
+		}
+		n, known := byBase[base]
+		if !known {
+			n = len(found)
+			byBase[base] = n
+			found = append(found, transcript{session: stemID(base), base: filepath.Join(dir, base)})
+		}
+		found[n].names = append(found[n].names, e.Name())
+	}
+	// What was saved beside a transcript that is gone is no transcript.
+	return slices.DeleteFunc(found, func(t transcript) bool { return !slices.ContainsFunc(t.names, isPart) }), nil
+}
+
+// baseName returns the name of the first part of the transcript that a file
+// belongs to, as a part of it or as something saved beside one.
+func baseName(name string) (string, bool) {
+	if part, _, ok := cutSide(name); ok {
+		name = part
+	}
+	if !isPart(name) {
+		return "", false
+	}
+	return journal.BasePath(name), true
+}
+
+func isPart(name string) bool {
+	return strings.HasSuffix(name, transcriptExt) && name != transcriptExt && name[0] != '.'
+}
+
+// cutSide takes apart the name of what a writer saved beside a part.
+func cutSide(name string) (part, what string, ok bool) {
+	part, ok = journal.SideFile(name)
+	if !ok || !isPart(part) {
+		return "", "", false
+	}
+	what, _, _ = strings.Cut(name[len(part)+1:], "-")
+	return part, what, true
+}
+
+// stemID is the session that a transcript's name tells.
+func stemID(path string) firn.ID {
+	return firn.ID(strings.TrimSuffix(filepath.Base(path), transcriptExt))
+}
+
+// walk visits a directory and everything below it, directories before what is
+// in them. It does not follow links.
+func walk(fsys vfs.FS, dir string, visit func(path string, mode fs.FileMode) error) error {
+	if err := visit(dir, fs.ModeDir); err != nil {
+		return err
+	}
+	entries, err := fsys.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // removed meanwhile
+	}
+	if err != nil {
+		return fmt.Errorf("look at %s: %w", dir, err)
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if e.IsDir() {
+			err = walk(fsys, path, visit)
+		} else {
+			err = visit(path, e.Type())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,68 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"firn.dev"
+	"firn.dev/internal/find/fulltext"
+	"firn.dev/store/filestore"
+)
+
+// CompareIndexes holds the indexes of a whole home against its sessions, reading
+// all of them again, and adds what differs to a report. They can be thrown away
+// and built anew at any time, so nothing of it is a fault; that an index is
+// behind is told of the catalogue only.
+func CompareIndexes(ctx context.Context, home Target, report *Report) error {
+	if !home.Home || !home.Whole {
+		return nil
+	}
+	h := &house{ctx: ctx, fs: home.fs, home: home.Root, maxLine: home.MaxLine, report: report, sessions: make(map[firn.ID][]transcript), mirrored: home.mirroredIDs()}
+	for _, t := range home.transcripts {
+		h.sessions[t.session] = append(h.sessions[t.session], t)
+	}
+	for _, check := range []func() (string, error){h.checkIndex, h.checkWords} {
+		_, err := check()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			report.add(Finding{Severity: Warn, Kind: Index, File: "index", Message: err.Error(), Hint: indexHint})
+		}
+	}
+	return nil
+}
+
+const indexHint = "firn reindex builds it anew; deleting the directory index does no harm"
+
+// outdatedWords is what becomes of an index of words after an upgrade.
+const outdatedWords = "the index of words is of another version of firn, and is built anew at the next search"
+
+// checkWords compares the index of words with the sessions.
+func (h *house) checkWords() (result string, err error) {
+	sessions, err := filestore.Open(h.home, filestore.Options{ReadOnly: true, FS: h.fs, MaxLine: h.maxLine})
+	if err != nil {
+		return "", fmt.Errorf("look at the index of words: %w", err)
+	}
+	defer func() { err = errors.Join(err, sessions.Close()) }()
+	words := fulltext.New(h.fs, h.path("index"), sessions, fulltext.Options{})
+	if old, err := words.Outdated(h.ctx); old && err == nil { // what is damaged is told below
+		h.report.add(Finding{Severity: Info, Kind: Index, File: "index", Message: outdatedWords, Hint: "nothing needs to be done; firn reindex does it at once"})
+		return outdatedWords, nil
+	}
+	differences, err := words.Compare(h.ctx)
+	if err != nil {
+		return "", fmt.Errorf("look at the index of words: %w", err)
+	}
+	for _, d := range differences {
+		h.report.add(Finding{
+			Severity: Warn, Kind: Index, Session: firn.ID(d.Session), File: "index",
+			Message: "the index of words disagrees with the sessions: " + d.Detail, Hint: indexHint,
+		})
+	}
+	if len(differences) > 0 {
+		return plural(len(differences), "disagreement"), nil
+	}
+	return agrees, nil
+}

@@ -1,0 +1,178 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"firn.dev"
+	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/door/api"
+	"firn.dev/internal/ops/config"
+	"firn.dev/internal/ops/migrate"
+	"firn.dev/store"
+	"firn.dev/wire"
+)
+
+// Carrying says which sessions are carried where.
+type Carrying struct {
+	Settings *config.Settings
+	Env      func(name string) string
+	// From and To are stores, as store.url names them.
+	From, To string
+	// Source is what a mirror copies; From then names it if it is not the store of
+	// the settings.
+	Source store.Source
+	// Copy leaves it at a copy: the home goes on with the store that it has.
+	Copy bool
+	// Report is told, in a sentence, of everything that was out of order.
+	Report func(message string)
+	// Progress is told how many bytes of how many were read; of none, that it is not
+	// known how many there are. Nil: nobody.
+	Progress func(what string, done, total int64)
+}
+
+// Migrate carries all sessions from one store to another. If they come from the one
+// that holds the sessions of the home, the home records at the end that the other one
+// does now. While it runs, no gateway may serve the home, nor one that it reads or
+// writes as files.
+func Migrate(ctx context.Context, c Carrying) (r *migrate.Report, err error) {
+	if sameStore(c.Settings, c.From, c.To) {
+		return nil, fmt.Errorf("carry sessions from %s to %s: %w: they are one store", c.From, c.To, firn.ErrInvalid)
+	}
+	fsys := vfs.OS{}
+	moves, err := c.moves(fsys)
+	if err != nil {
+		return nil, err
+	}
+	if moves && !c.holdsHome() {
+		hold, err := holdHome(fsys, c.Settings.Home, "migrate")
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, hold.Release()) }()
+	}
+	var sides [2]migrate.Side
+	for i, url := range []string{c.From, c.To} {
+		side, release, err := c.open(fsys, url, i == 0)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, release()) }()
+		sides[i] = side
+	}
+	if r, err = migrate.Run(ctx, sides[0], sides[1], migrate.Options{Progress: c.Progress}); err != nil {
+		return r, err
+	}
+	if err := c.list(ctx, sides[1]); err != nil || !moves || !r.OK() {
+		return r, err
+	}
+	r.Moved = true
+	return r, c.record(c.To).Write(fsys, c.Settings.Home)
+}
+
+// moves reports whether the sessions of the home move, and are not only copied: they
+// come from the store that holds them. A home that records none keeps them in its own
+// files, or where its settings say; those may say already where they go.
+func (c *Carrying) moves(fsys vfs.FS) (bool, error) {
+	if c.Copy {
+		return false, nil
+	}
+	record, err := config.ReadRecord(fsys, c.Settings.Home)
+	if err != nil {
+		return false, wrongStore(err)
+	}
+	from, to := c.record(c.From), c.record(c.To)
+	if record != nil {
+		return config.SameStore(c.Settings.Home, *record, from), nil
+	}
+	own, set := config.StoreRecord{URL: "file:"}, c.record(c.Settings.Store.URL)
+	same := func(a, b config.StoreRecord) bool { return config.SameStore(c.Settings.Home, a, b) }
+	return same(from, own) || same(from, set) || same(to, set) && !same(to, own), nil
+}
+
+// record is a store as the home would record it.
+func (c *Carrying) record(url string) config.StoreRecord {
+	st := c.Settings.Store
+	st.URL = url
+	r := st.Record(c.Settings.Home)
+	r.Since, r.Before = time.Now().UTC().Truncate(time.Second), c.From
+	return r
+}
+
+// holdsHome reports whether one of the stores is the home itself, which is held while
+// it is open.
+func (c *Carrying) holdsHome() bool {
+	return sameStore(c.Settings, c.From, "file:") || sameStore(c.Settings, c.To, "file:")
+}
+
+// list lists what was carried once: a store on servers makes its table of sessions when
+// it is first asked for it, and for many that takes longer than people look at an empty
+// page.
+func (c *Carrying) list(ctx context.Context, to migrate.Side) error {
+	st, ok := to.(store.Store)
+	if !ok {
+		return nil
+	}
+	if c.Progress != nil {
+		c.Progress("listing", 0, 0)
+	}
+	for _, err := range st.List(ctx, store.Query{}) {
+		if err != nil {
+			return fmt.Errorf("list what was carried, all of which is there: %w", err)
+		}
+	}
+	return nil
+}
+
+// sameStore reports whether two URLs name one store.
+func sameStore(s *config.Settings, a, b string) bool {
+	return config.SameStore(s.Home, config.StoreRecord{URL: a}, config.StoreRecord{URL: b})
+}
+
+// open opens a store for as long as sessions are carried. A home in files is
+// held, so that nobody begins to serve it meanwhile; where sessions come from
+// it must be there.
+func (c *Carrying) open(fsys vfs.FS, url string, source bool) (migrate.Side, func() error, error) {
+	s := c.Settings.Store
+	s.URL = url
+	release := func() error { return nil }
+	dir, files := s.Files(c.Settings.Home)
+	if !files {
+		dir, _ = s.Embedded()
+	}
+	if source && dir != "" {
+		if _, err := fsys.Stat(dir); err != nil {
+			return nil, nil, &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("carry sessions from %s: there is no %s", url, dir), Hint: "--from says where sessions come from"}
+		}
+	}
+	if files {
+		hold, err := holdHome(fsys, dir, "migrate")
+		if err != nil {
+			return nil, nil, err
+		}
+		release = hold.Release
+	}
+	st, err := OpenStore(s, c.Settings.Home, Opening{FS: fsys, Env: c.Env, Report: c.Report})
+	if err != nil {
+		return nil, nil, errors.Join(err, release())
+	}
+	side, ok := st.(migrate.Side)
+	if !ok {
+		return nil, nil, errors.Join(fmt.Errorf("carry sessions of %s: %w", url, firn.ErrUnsupported), st.Close(), release())
+	}
+	return side, func() error { return errors.Join(st.Close(), release()) }, nil
+}
+
+// holdHome takes hold of a home that nobody works on.
+func holdHome(fsys vfs.FS, dir, what string) (*api.Hold, error) {
+	hold, err := takeHold(fsys, dir, what)
+	if err != nil {
+		return nil, err
+	}
+	if err := noGuests(fsys, dir); err != nil {
+		return nil, errors.Join(err, hold.Release())
+	}
+	return hold, nil
+}

@@ -1,0 +1,315 @@
+package serve
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/wire"
+)
+
+// delegates is a house with two agents whose model does what it is told: "call NAME
+// ARGS" calls a tool, everything else is repeated.
+type delegates struct {
+	listening
+	model *speaker
+	// gate holds back what is slow.
+	began chan string
+	gate  chan struct{}
+}
+
+const twoAgents = "[agents.main]\ndescription = \"talks with people\"\n[agents.coder]\ndescription = \"writes programs\"\n[agents.quiet]\n"
+
+func delegate(t *testing.T, settings string) *delegates {
+	t.Helper()
+	d := &delegates{began: make(chan string, 10), gate: make(chan struct{})}
+	d.model = speak(t, d.answer)
+	d.listening = listenIn(t, Options{Settings: load(t, d.model.settings(settings)), Env: env()})
+	return d
+}
+
+// answer plays the model.
+func (d *delegates) answer(w http.ResponseWriter, asked []said) {
+	last := asked[len(asked)-1]
+	if last.Role == "tool" {
+		says(w, "the tool said: "+last.text())
+		return
+	}
+	text := uninjected(last.plain())
+	if rest, ok := strings.CutPrefix(text, "call "); ok {
+		name, args, _ := strings.Cut(rest, " ")
+		calls(w, fmt.Sprintf("c%d", len(asked)), name, args)
+		return
+	}
+	if strings.Contains(text, "slowly") && !strings.Contains(text, "answered") {
+		d.began <- text
+		<-d.gate
+	}
+	says(w, "re: "+text)
+}
+
+// plain is the text of a message, joined if it has several parts.
+func (s said) plain() string {
+	parts, ok := s.Content.([]any)
+	if !ok {
+		return s.text()
+	}
+	var texts []string
+	for _, p := range parts {
+		if part, ok := p.(map[string]any); ok {
+			texts = append(texts, fmt.Sprint(part["text"]))
+		}
+	}
+	return strings.Join(texts, "\n\n")
+}
+
+// uninjected is a message without what was injected before it, or behind what a machine
+// said.
+func uninjected(text string) string {
+	if strings.HasPrefix(text, "call ") {
+		text, _, _ = strings.Cut(text, "\n\n<")
+		return text
+	}
+	if _, rest, ok := strings.Cut(text, "</environment>\n\n"); ok {
+		return rest
+	}
+	return text
+}
+
+// turn says something as the owner and returns the answer.
+func (d *delegates) turn(id firn.ID, text string) string {
+	d.t.Helper()
+	a, err := d.own.Turn(d.t.Context(), id, wire.Turn{Text: text})
+	if err != nil {
+		d.t.Fatalf("%s: %v", text, err)
+	}
+	return a.Text
+}
+
+func (d *delegates) begin(n wire.NewSession) firn.ID {
+	d.t.Helper()
+	s, err := d.own.NewSession(d.t.Context(), n)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return s.ID
+}
+
+// children are the sessions that one began.
+func (d *delegates) children(id firn.ID) []wire.Session {
+	d.t.Helper()
+	all, err := d.own.Children(d.t.Context(), id)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return all
+}
+
+// TestDelegationIsOffered: agents that have somebody to give tasks to are offered the
+// session tools and told who there is, in the request and never in the log.
+func TestDelegationIsOffered(t *testing.T) {
+	d := delegate(t, twoAgents+"[agents.alone]\ndelegation.mode = \"off\"\n[agents.picky]\ndelegation.agents = [\"main\"]\n")
+	for agent, want := range map[string]string{"main": "coder", "coder": "main", "quiet": "coder main", "alone": "", "picky": "main"} {
+		id := d.begin(wire.NewSession{Agent: agent})
+		d.turn(id, "hello")
+		_, heard := d.model.last()
+		_, list, injected := strings.Cut(heard[len(heard)-1], "<agents>")
+		list, _, _ = strings.Cut(list, "</agents>")
+		var named []string
+		for _, name := range []string{"coder", "main"} {
+			if strings.Contains(list, "- "+name+": ") {
+				named = append(named, name)
+			}
+		}
+		if got := strings.Join(named, " "); got != want || injected != (want != "") {
+			t.Errorf("agent %s sees %q in %q, want %q", agent, got, list, want)
+		}
+		if log := transcript(t, d.own, wire.Session{ID: id}); strings.Contains(log, "writes programs") || strings.Contains(log, "talks with people") {
+			t.Errorf("the log of agent %s has descriptions: %s", agent, log)
+		}
+		answer := d.turn(id, `call sessions_list {}`)
+		if has := strings.Contains(answer, "this conversation"); has != (want != "") {
+			t.Errorf("agent %s calls sessions_list: %s", agent, answer)
+		}
+	}
+}
+
+// TestSubAgent: a task is done in a session of its own, under a key that names its
+// parent, and the answer comes back; the parent reads it, and lists it.
+func TestSubAgent(t *testing.T) {
+	d := delegate(t, twoAgents)
+	id := d.begin(wire.NewSession{Key: "agent:main:main"})
+	answer := d.turn(id, `call sessions_spawn {"task":"count to three","agent":"coder","label":"Counting"}`)
+	if !strings.Contains(answer, "answered:\\nre: count to three") && !strings.Contains(answer, "answered:\nre: count to three") {
+		t.Fatalf("the answer is %q", answer)
+	}
+	kids := d.children(id)
+	if len(kids) != 1 || kids[0].Agent != "coder" || kids[0].Title != "Counting" || kids[0].Parent != string(id) {
+		t.Fatalf("the children are %+v", kids)
+	}
+	child := kids[0].ID
+	if want := fmt.Sprintf("agent:coder:subagent:%s:%s", id, child); kids[0].Key != want {
+		t.Errorf("the key is %s, want %s", kids[0].Key, want)
+	}
+	if log := transcript(t, d.own, wire.Session{ID: child}); !strings.Contains(log, `"by":"agent:main"`) || !strings.Contains(log, `"owner":true`) {
+		t.Errorf("the log does not say who asked: %s", log)
+	}
+	if got := d.turn(id, `call sessions_history {"session":"`+string(child)+`"}`); !strings.Contains(got, "re: count to three") {
+		t.Errorf("the history of the child is %q", got)
+	}
+	if got := d.turn(id, `call sessions_send {"session":"`+string(child)+`","message":"and to four"}`); !strings.Contains(got, "re: and to four") {
+		t.Errorf("the child says %q", got)
+	}
+	if got := d.turn(id, `call sessions_list {}`); !strings.Contains(got, string(child)) {
+		t.Errorf("the list is %q", got)
+	}
+	if got := d.turn(id, `call sessions_spawn {"task":"x","agent":"quiet"}`); !strings.Contains(got, "there is no agent") {
+		t.Errorf("an agent without a description gets a task: %q", got)
+	}
+	page, err := d.own.SessionsPage(t.Context(), client.Query{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if i := slices.IndexFunc(page.Items, func(s wire.Session) bool { return s.ID == child }); i < 0 || page.Items[i].Parent != string(id) {
+		t.Errorf("lists do not tell the parent: %+v", page.Items)
+	}
+}
+
+// TestSubAgentDepth: sub-agents begin sub-agents as deep as is set, and no deeper.
+func TestSubAgentDepth(t *testing.T) {
+	for _, depth := range []int{1, 2} {
+		d := delegate(t, fmt.Sprintf("[defaults.delegation]\nmode = \"on\"\ndepth = %d\n", depth))
+		id := d.begin(wire.NewSession{})
+		task := "the end"
+		for range depth + 1 {
+			task = "call sessions_spawn " + quotedJSON(map[string]string{"task": task})
+		}
+		if got := d.turn(id, task); !strings.Contains(got, fmt.Sprintf("%d deep and no deeper", depth)) || strings.Contains(got, "re: the end") {
+			t.Errorf("depth %d: %q", depth, got)
+		}
+		nested := 0
+		for at := id; ; nested++ {
+			kids := d.children(at)
+			if len(kids) == 0 {
+				break
+			}
+			at = kids[0].ID
+		}
+		if nested != depth {
+			t.Errorf("there are %d below, want %d", nested, depth)
+		}
+	}
+}
+
+// TestLateAnswer: the answer of a sub-agent that was not waited for comes as a message to
+// the session that asked, in the name of the agent, and is answered there.
+func TestLateAnswer(t *testing.T) {
+	d := delegate(t, twoAgents)
+	id := d.begin(wire.NewSession{Key: "agent:main:main"})
+	got := d.turn(id, `call sessions_spawn {"task":"count slowly","agent":"coder","timeout_seconds":0}`)
+	if !strings.Contains(got, "accepted: ") || !strings.Contains(got, "will come as a message here") {
+		t.Fatalf("it says %q", got)
+	}
+	<-d.began
+	child := d.children(id)[0].ID
+	close(d.gate)
+	log := d.eventually(id, "re: session ")
+	for _, want := range []string{`"by":"agent:coder"`, "session " + string(child) + " answered:", "re: count slowly"} {
+		if !strings.Contains(log, want) {
+			t.Errorf("there is no %q in %s", want, log)
+		}
+	}
+	if n := strings.Count(log, `"type":"firn.machine"`) + strings.Count(log, `"customType":"firn.machine"`); n != 1 {
+		t.Errorf("it came %d times: %s", n, log)
+	}
+}
+
+// eventually follows a session until its log has a text, and returns the log.
+func (d *delegates) eventually(id firn.ID, text string) string {
+	d.t.Helper()
+	for _, err := range d.own.Events(d.t.Context(), id, 0) {
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		if log := transcript(d.t, d.own, wire.Session{ID: id}); strings.Contains(log, text) {
+			return log
+		}
+	}
+	d.t.Fatalf("there is no %q", text)
+	return ""
+}
+
+// TestSubAgentAfterACrash: a gateway that goes on with a sub-agent after a crash delivers
+// its answer to the session that asked, once.
+func TestSubAgentAfterACrash(t *testing.T) {
+	d := delegate(t, twoAgents)
+	id := d.begin(wire.NewSession{Key: "agent:main:main"})
+	d.turn(id, `call sessions_spawn {"task":"count slowly","agent":"coder","timeout_seconds":0}`)
+	<-d.began
+	next := d.killed(t)
+	close(d.gate)
+	log := next.eventually(id, "re: session ")
+	if !strings.Contains(log, "re: count slowly") || strings.Count(log, " answered:") != 2 { // the message, and the answer that repeats it
+		t.Errorf("the log says %s", log)
+	}
+}
+
+// killed is what the next gateway makes of a home whose gateway is killed now.
+func (d *delegates) killed(t *testing.T) *delegates {
+	t.Helper()
+	w := withheld{t: t, listening: d.listening, model: d.model, settings: d.model.settings(twoAgents), once: new(sync.Once), gate: make(chan struct{})}
+	next := *d
+	next.listening = w.killed().listening
+	next.house.Gateway.GoOn()
+	return &next
+}
+
+// TestSessionsWaitForEachOther: two sessions that ask each other at the same time do not
+// wait for ever.
+func TestSessionsWaitForEachOther(t *testing.T) {
+	d := delegate(t, "[defaults.delegation]\nmode = \"on\"\n")
+	a, b := d.begin(wire.NewSession{}), d.begin(wire.NewSession{})
+	ask := func(to firn.ID, message string) string {
+		return `call sessions_send ` + quotedJSON(map[string]any{"session": to, "message": message})
+	}
+	got := d.turn(a, ask(b, ask(a, "still there?")))
+	if !strings.Contains(got, "waits for this one") {
+		t.Errorf("it says %q", got)
+	}
+}
+
+// TestArchivedAtRest: the sessions of sub-agents are archived after an hour at rest, by
+// default, and are still listed under their parent.
+func TestArchivedAtRest(t *testing.T) {
+	c := new(clock)
+	m := speak(t, nil)
+	d := &delegates{model: m}
+	m.answer = d.answer
+	d.listening = listenIn(t, Options{Settings: load(t, m.settings(twoAgents)), Env: env(), Clock: c.tell})
+	id := d.begin(wire.NewSession{Key: "agent:main:main"})
+	d.turn(id, `call sessions_spawn {"task":"count","agent":"coder"}`)
+	maintain := func() {
+		setup := d.house.o.Settings.Maintenance
+		if _, err := d.house.Gateway.Maintain(t.Context(), maintaining(setup), false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	maintain()
+	if kids := d.children(id); len(kids) != 1 || kids[0].Archived {
+		t.Fatalf("the children are %+v", kids)
+	}
+	c.advance(61 * time.Minute)
+	maintain()
+	if kids := d.children(id); len(kids) != 1 || !kids[0].Archived {
+		t.Errorf("the children are %+v", kids)
+	}
+	if page, err := d.own.SessionsPage(t.Context(), client.Query{}); err != nil || len(page.Items) != 1 {
+		t.Errorf("the list is %+v, %v", page.Items, err)
+	}
+}

@@ -1,0 +1,45 @@
+package serve
+
+import (
+	"errors"
+	"testing"
+
+	"firn.dev"
+	"firn.dev/internal/disk/vfs/faultfs"
+	"firn.dev/store"
+)
+
+// TestAcknowledgedIsDurable cuts the power right behind an append to a store that is
+// opened as the settings say. With the settings as they come, what was acknowledged is
+// there; it is not if they say that nobody waits for the disk, so the test can tell.
+func TestAcknowledgedIsDurable(t *testing.T) {
+	for text, durable := range map[string]bool{
+		"": true, "[store]\nsync = \"turn\"": true, "[store]\nsync = \"always\"": true, "[store]\nsync = \"never\"": false,
+	} {
+		settings, disk := load(t, text).Store, faultfs.New()
+		st, err := OpenStore(settings, "/home", Opening{FS: disk})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := st.Append(t.Context(), "s", store.Start, firn.UserText("My name is Ada.")); err != nil {
+			t.Fatal(err)
+		}
+		after, err := OpenStore(settings, "/home", Opening{FS: disk.Crash()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		there := false
+		for rec, err := range after.Read(t.Context(), "s", store.Start) {
+			if err != nil && !errors.Is(err, firn.ErrNotFound) {
+				t.Fatal(err)
+			}
+			there = there || rec.Glance.Kind == firn.KindMessage
+		}
+		if there != durable {
+			t.Errorf("with %q, after a power cut it is there: %t", text, there)
+		}
+		if err := errors.Join(st.Close(), after.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,175 @@
+package serve
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/client"
+	"firn.dev/internal/base/route"
+	"firn.dev/tool"
+	"firn.dev/wire"
+)
+
+// finds runs a tool of an agent, as a turn of a session would.
+func finds(t *testing.T, h *House, name, toolName string, arguments any) (string, error) {
+	t.Helper()
+	data, err := json.Marshal(arguments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tl := range h.agents[name].Tools {
+		if tl.Spec().Name == toolName {
+			var result tool.Result
+			result, err = tl.Run(agent.WithBounds(t.Context(), route.Everything()), data)
+			return firn.JoinText(result.Parts), err
+		}
+	}
+	t.Fatalf("agent %s has no tool %s", name, toolName)
+	return "", nil
+}
+
+func tell(t *testing.T, c *client.Client, s wire.NewSession, text string) wire.Session {
+	t.Helper()
+	session, err := c.NewSession(t.Context(), s)
+	if err == nil {
+		_, err = c.Append(t.Context(), session.ID, client.Any, wire.NewEntries{User: text})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return session
+}
+
+// TestSearchTools finds what was said, but not what others said.
+func TestSearchTools(t *testing.T) {
+	h, c := furnished(t, Options{Settings: load(t, "[agents.main]\n[agents.work]\n")})
+	mine := tell(t, c, wire.NewSession{}, "The launch code of the toy rocket is kept in the blue drawer.")
+	tell(t, c, wire.NewSession{Agent: "work"}, "The launch of the product is in May.")
+	tell(t, c, wire.NewSession{Key: "agent:main:telegram:direct:ann"}, "My launch party is a secret.")
+	got, err := finds(t, h, "main", "search_sessions", map[string]any{"query": "launch"})
+	if err != nil || !strings.Contains(got, "blue drawer") || strings.Contains(got, "May") || strings.Contains(got, "party") {
+		t.Errorf("it finds %q, %v", got, err)
+	}
+	if !strings.Contains(got, string(mine.ID)) || !strings.Contains(got, "> #1 user: ") {
+		t.Errorf("it does not say where: %q", got)
+	}
+	got, err = finds(t, h, "main", "read_window", map[string]any{"session": mine.ID, "entry": "#1"})
+	if err != nil || !strings.Contains(got, "blue drawer") {
+		t.Errorf("it shows %q, %v", got, err)
+	}
+	if _, err := finds(t, h, "work", "read_window", map[string]any{"session": mine.ID, "entry": "#1"}); !errors.Is(err, firn.ErrNotFound) {
+		t.Errorf("another agent gets %v", err)
+	}
+	for _, bad := range []map[string]any{{"query": ""}, {"query": "NOT x"}, {"query": "role:boss"}, {}} {
+		if _, err := finds(t, h, "main", "search_sessions", bad); err == nil {
+			t.Errorf("%v is not refused", bad)
+		}
+	}
+	if got, err := finds(t, h, "main", "search_sessions", map[string]any{"query": "zebra"}); err != nil || !strings.Contains(got, "nothing was found") {
+		t.Errorf("it finds %q, %v", got, err)
+	}
+}
+
+// TestPast recalls what was said in other sessions with the same person.
+func TestPast(t *testing.T) {
+	h, c := furnished(t, Options{})
+	one := tell(t, c, wire.NewSession{}, "Anna moved to Oslo in May.")
+	tell(t, c, wire.NewSession{Key: "agent:main:telegram:direct:ann"}, "Anna moved to Bergen in June.")
+	past, err := h.past(newPlace("main", "", "", route.Everything()), "")(t.Context(), "When did Anna move, and where to?", 5)
+	if err != nil || len(past) != 1 || past[0].Session != one.ID || !strings.Contains(past[0].Text, "Oslo") {
+		t.Errorf("it recalls %+v, %v", past, err)
+	}
+	if past, err := h.past(newPlace("main", "", "", route.Everything()), one.ID)(t.Context(), "Anna", 5); err != nil || len(past) != 0 {
+		t.Errorf("the session that asks recalls %+v, %v", past, err)
+	}
+	if past, err := h.past(newPlace("main", "", "", route.Everything()), "")(t.Context(), "?!", 5); err != nil || len(past) != 0 {
+		t.Errorf("no words recall %+v, %v", past, err)
+	}
+}
+
+// TestHiddenIsNotTold keeps from models what somebody has hidden, a session or an
+// entry of one, until it is shown again.
+func TestHiddenIsNotTold(t *testing.T) {
+	h, c := furnished(t, Options{})
+	ctx := t.Context()
+	gone := tell(t, c, wire.NewSession{}, "The secret word of the submarine is pelican.")
+	part := tell(t, c, wire.NewSession{}, "The submarine dives at nine.")
+	made, err := c.Append(ctx, part.ID, client.Any, wire.NewEntries{User: "The captain of it is called Walrus."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	know := func(want ...string) {
+		t.Helper()
+		past, err := h.past(newPlace("main", "", "", route.Everything()), "")(ctx, "submarine", 5)
+		said := ""
+		for _, p := range past {
+			said += p.Text + "\n"
+		}
+		found, findErr := finds(t, h, "main", "search_sessions", map[string]any{"query": "submarine OR captain"})
+		window, windowErr := finds(t, h, "main", "read_window", map[string]any{"session": part.ID, "entry": "#1"})
+		if err != nil || findErr != nil || windowErr != nil {
+			t.Fatal(err, findErr, windowErr)
+		}
+		for _, word := range []string{"pelican", "Walrus"} {
+			for what, text := range map[string]string{"recalled": said, "found": found, "read": window} {
+				if wanted := slices.Contains(want, word) && (what != "read" || word == "Walrus"); strings.Contains(text, word) != wanted {
+					t.Errorf("%s is %s: %v, want %v: %s", word, what, !wanted, wanted, text)
+				}
+			}
+		}
+	}
+	know("pelican", "Walrus")
+	if _, err := c.Remove(ctx, gone.ID, wire.Remove{}); err != nil {
+		t.Fatal(err)
+	}
+	know("Walrus")
+	if _, err := c.Hide(ctx, part.ID, wire.Hide{Entry: string(made.IDs[0])}); err != nil {
+		t.Fatal(err)
+	}
+	know()
+	if _, err := finds(t, h, "main", "read_window", map[string]any{"session": gone.ID, "entry": "#1"}); !errors.Is(err, firn.ErrNotFound) {
+		t.Errorf("of the hidden session one gets %v", err)
+	}
+	if _, err := c.Restore(ctx, gone.ID); err != nil {
+		t.Fatal(err)
+	}
+	know("pelican")
+}
+
+// TestSearchNamesWhatItCouldNotRead puts a directory in the place of a transcript: over HTTP
+// the answer has what was found elsewhere, and names the session to those who may see it.
+func TestSearchNamesWhatItCouldNotRead(t *testing.T) {
+	w := withhold(t)
+	id := firn.NewID()
+	path := filepath.Join(w.house.home(), "agents", "main", "sessions", string(id)+".jsonl")
+	if err := os.Mkdir(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, who := range w.identities() {
+		status, text := w.ask(who, "GET", "/v1/search?q=word", nil)
+		var found wire.Found
+		if err := json.Unmarshal([]byte(text), &found); err != nil || status != 200 {
+			t.Fatalf("%s: %d %s", who.name, status, text)
+		}
+		sees := slices.Contains([]string{"a token bound to an agent", "a token that writes", "an admin", "the owner"}, who.name)
+		if named := len(found.Unsearched) == 1 && found.Unsearched[0].Session == id; named != sees || strings.Contains(text, string(id)) != sees {
+			t.Errorf("%s is told %+v", who.name, found.Unsearched)
+		}
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.house.finding.words.Rebuild(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, text := w.ask(identity{}, "GET", "/v1/search?q=word", nil); strings.Contains(text, string(id)) {
+		t.Errorf("it is gone, and named: %s", text)
+	}
+}

@@ -1,0 +1,121 @@
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"firn.dev"
+	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/ops/config"
+	"firn.dev/store"
+	"firn.dev/wire"
+)
+
+// source is what all sessions of our own are read from as they are; nil if they are
+// another tool's.
+func (h *House) source() store.Source {
+	if h.o.Foreign != nil {
+		return nil
+	}
+	if s, ok := h.own.(store.Source); ok {
+		return s
+	}
+	s, _ := h.store.(store.Source) // of a home that is not there yet
+	return s
+}
+
+// use is what this gateway opens its store for.
+func (h *House) use() config.Use {
+	switch {
+	case h.serves:
+		return config.Serving
+	case h.o.Looks:
+		return config.Reading
+	}
+	return config.Writing
+}
+
+// checkStore refuses to open another store than the one that holds the sessions of
+// the home, and a command that would write beside it.
+func (h *House) checkStore() error {
+	note, err := h.o.Settings.CheckStore(h.fs, h.use())
+	if err != nil {
+		return wrongStore(err)
+	}
+	if note != "" {
+		h.o.Report(note)
+	}
+	if h.use() != config.Writing || !h.o.Settings.StoreInPassing() || h.o.Settings.OwnFiles() {
+		return nil
+	}
+	record, err := config.ReadRecord(h.fs, h.home())
+	if err != nil || record != nil || !hasSessions(h.fs, h.home()) {
+		return err
+	}
+	url := h.o.Settings.Store.URL
+	return &wire.Problem{
+		Kind: wire.Conflict, Message: fmt.Sprintf("the sessions of %s are in its own files: a change in %s would split them over two stores", h.home(), url),
+		Hint: fmt.Sprintf("firn migrate --from files --to %s moves them there; --home names another home", url),
+	}
+}
+
+// wrongStore makes a problem of a store that is not the one in use.
+func wrongStore(err error) error {
+	var w *config.WrongStore
+	if !errors.As(err, &w) {
+		return err
+	}
+	kind := wire.Conflict
+	switch {
+	case errors.Is(w, firn.ErrCorrupt):
+		kind = wire.Corrupt
+	case errors.Is(w, firn.ErrNotFound):
+		kind = wire.NotFound
+	}
+	return &wire.Problem{Kind: kind, Message: w.Message, Hint: w.Hint}
+}
+
+// recordStore records in the home which store is in use, if it is not the home's own
+// files. A disk that has no room for that still has sessions to be read.
+func (h *House) recordStore() {
+	if h.use() == config.Reading {
+		return
+	}
+	r := config.StoreRecord{Since: h.o.Clock().UTC().Truncate(1e9)}
+	left := hasSessions(h.fs, h.home())
+	if left {
+		r.Before = "file:"
+	}
+	written, err := h.o.Settings.RecordStore(h.fs, r)
+	switch {
+	case err != nil:
+		h.o.Report(err.Error())
+	case written:
+		h.o.Report(fmt.Sprintf("the sessions of %s are in %s from now on, which %s records", h.home(), h.o.Settings.Store.URL, config.RecordName))
+		if left {
+			h.o.Report("the home's own files have sessions too, which are not read any more: firn migrate --from files carries those that are missing")
+		}
+	}
+}
+
+// hasSessions reports whether there are sessions in the home's own files.
+func hasSessions(fsys vfs.FS, home string) bool {
+	agents, err := fsys.ReadDir(filepath.Join(home, "agents"))
+	if err != nil {
+		return false
+	}
+	for _, agent := range agents {
+		files, err := fsys.ReadDir(filepath.Join(home, "agents", agent.Name(), "sessions"))
+		if err != nil {
+			continue
+		}
+		for _, f := range files {
+			if strings.HasSuffix(f.Name(), ".jsonl") {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,109 @@
+package serve
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"firn.dev/internal/base/typo"
+	"firn.dev/internal/ops/config"
+	"firn.dev/internal/render/prose"
+	"firn.dev/provider"
+	"firn.dev/wire"
+)
+
+// credentials are what a provider knows its customer by.
+type credentials struct {
+	key    string
+	header http.Header
+	// variable is where the key belongs; empty if there need not be one.
+	variable string
+}
+
+// credentials finds those of a provider, or of one of its profiles. Nothing stands in for
+// what a profile does not have: its owner would pay for what another one was to pay.
+func (m *Models) credentials(v vendor, s config.Provider, profile string) (c credentials, err error) {
+	from := config.Profile{KeyEnv: cmp.Or(s.KeyEnv, v.key), KeyFile: s.KeyFile, HeadersEnv: s.HeadersEnv}
+	c.variable = from.KeyEnv
+	if profile != "" {
+		var ok bool
+		if from, ok = s.Profiles[profile]; !ok {
+			return c, unknownProfile(v.name, profile, s)
+		}
+		c.variable = cmp.Or(from.KeyEnv, from.KeyFile, fmt.Sprintf("providers.%s.profiles.%s.key_env", v.name, profile))
+	}
+	for name, variable := range from.HeadersEnv {
+		if value := m.env(variable); value != "" {
+			if c.header == nil {
+				c.header = make(http.Header)
+			}
+			c.header.Set(name, value)
+		}
+	}
+	c.key, err = config.Secret(from.KeyEnv, from.KeyFile, m.env)
+	return c, err
+}
+
+// Profile finds a profile of credentials by the name of a provider, its own or the one
+// that answers are marked with, and its own name.
+func (m *Models) Profile(providerName, name string) (string, error) {
+	var there []string
+	for _, id := range m.Providers() {
+		v, s, err := m.vendor(id)
+		if err != nil || id != providerName && v.marked != providerName {
+			continue
+		}
+		if _, ok := s.Profiles[name]; ok {
+			return id + "/" + name, nil
+		}
+		there = append(there, slices.Collect(maps.Keys(s.Profiles))...)
+	}
+	return "", unknownProfile(providerName, name, config.Provider{Profiles: m.settings.Providers[providerName].Profiles}, there...)
+}
+
+// unknownProfile says that a provider has no profile of a name.
+func unknownProfile(providerName, name string, s config.Provider, more ...string) error {
+	there := slices.Compact(slices.Sorted(maps.Keys(s.Profiles)))
+	for _, other := range more {
+		if !slices.Contains(there, other) {
+			there = append(there, other)
+		}
+	}
+	message := fmt.Sprintf("provider %s has no profile %q", prose.Clean(providerName), prose.OneLine(name, 40))
+	if meant := typo.Nearest(name, there, 2); meant != "" {
+		message += "; did you mean " + meant + "?"
+	}
+	hint := fmt.Sprintf("its profiles are %s", strings.Join(there, ", "))
+	if len(there) == 0 {
+		hint = fmt.Sprintf("firn config set providers.%s.profiles.%s.key_env VARIABLE adds it", prose.Clean(providerName), prose.OneLine(name, 40))
+	}
+	return &wire.Problem{Kind: wire.Invalid, Message: message, Hint: hint}
+}
+
+// profiled is a model that is asked with the credentials of the profile in the context,
+// if that is one of its provider.
+type profiled struct {
+	provider.Model
+	provider, name string
+	models         *Models
+}
+
+// Stream asks the model.
+func (p *profiled) Stream(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
+	providerName, profile, ok := strings.Cut(provider.ProfileOf(ctx), "/")
+	if !ok || providerName != p.provider {
+		return p.Model.Stream(ctx, req)
+	}
+	m, err := p.models.find(p.provider, p.name, profile)
+	if err != nil {
+		return func(yield func(provider.Event, error) bool) {
+			yield(nil, &provider.Error{Kind: provider.Auth, Provider: p.provider, Model: p.name, Err: err})
+		}
+	}
+	return m.Stream(ctx, req)
+}

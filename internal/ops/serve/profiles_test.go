@@ -1,0 +1,179 @@
+package serve
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/wire"
+)
+
+// keyed is a provider that keeps the keys it is asked with.
+type keyed struct {
+	*httptest.Server
+	mu   sync.Mutex
+	keys []string
+}
+
+func newKeyed(t *testing.T) *keyed {
+	k := &keyed{}
+	k.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		k.mu.Lock()
+		k.keys = append(k.keys, strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")+r.Header.Get("X-Team"))
+		k.mu.Unlock()
+		says(w, "Yes.")
+	}))
+	t.Cleanup(k.Close)
+	return k
+}
+
+// taken returns the keys since it was last called, each once.
+func (k *keyed) taken() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	keys := slices.Compact(slices.Sorted(slices.Values(k.keys)))
+	k.keys = nil
+	return strings.Join(keys, " ")
+}
+
+const profileSettings = `
+[providers.talk]
+kind = "openai-chat"
+key_env = "TALK_KEY"
+[providers.talk.profiles.work]
+key_env = "WORK_KEY"
+[providers.talk.profiles.team]
+headers_env = { X-Team = "TEAM" }
+[providers.talk.profiles.empty]
+key_env = "NOT_SET"
+[providers.other]
+kind = "openai-chat"
+key_env = "OTHER_KEY"
+[defaults]
+model = "talk/talker"
+retries = 0
+titles = false
+fallbacks = ["other/talker"]
+`
+
+// profileHouse opens a gateway whose providers are one server.
+func profileHouse(t *testing.T, change func(string) string) (*keyed, *client.Client) {
+	k := newKeyed(t)
+	text := strings.ReplaceAll(profileSettings, "kind = \"openai-chat\"\n", "kind = \"openai-chat\"\nurl = "+quoted(k.URL)+"\n")
+	if change != nil {
+		text = change(text)
+	}
+	vars := map[string]string{"TALK_KEY": "usual", "WORK_KEY": "work", "TEAM": "team", "OTHER_KEY": "other"}
+	_, c := furnished(t, Options{Settings: load(t, text), Env: func(name string) string { return vars[name] }})
+	return k, c
+}
+
+// chooseAuth chooses a profile.
+func chooseAuth(t *testing.T, c *client.Client, id firn.ID, name string) wire.Session {
+	t.Helper()
+	s, err := c.Patch(t.Context(), id, wire.Patch{Auth: &name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestAuthProfile asks a provider with the credentials that the session chose, in turns
+// and compactions; takes the choice back, carries it over a reset, and leaves
+// other providers alone.
+func TestAuthProfile(t *testing.T) {
+	k, c := profileHouse(t, func(s string) string { return strings.Replace(s, `fallbacks = ["other/talker"]`, "", 1) })
+	s, err := c.NewSession(t.Context(), wire.NewSession{Key: "agent:main:main"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn := func(id firn.ID, want string) {
+		t.Helper()
+		if _, err := c.Turn(t.Context(), id, wire.Turn{Text: strings.Repeat("Is it so? ", 500)}); err != nil {
+			t.Fatal(err)
+		}
+		if got := k.taken(); got != want {
+			t.Errorf("the provider was asked with %q, want %q", got, want)
+		}
+	}
+	if got := chooseAuth(t, c, s.ID, "work"); got.State.Auth != "talk/work" {
+		t.Errorf("the session has the profile %q", got.State.Auth)
+	}
+	turn(s.ID, "work")
+	turn(s.ID, "work")
+	none := int64(1)
+	if _, err := c.Compact(t.Context(), s.ID, wire.Compact{KeepRecent: none}); err != nil {
+		t.Fatal(err)
+	}
+	if got := k.taken(); got != "work" {
+		t.Errorf("a compaction asked with %q", got)
+	}
+	turn(s.ID, "work") // also behind the compaction
+	next, err := c.NewSession(t.Context(), wire.NewSession{Key: "agent:main:main", Fresh: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn(next.ID, "work")
+	chooseAuth(t, c, next.ID, "talk/team")
+	turn(next.ID, "team") // and not the usual key beside it
+	other := "other/talker"
+	if _, err := c.Patch(t.Context(), next.ID, wire.Patch{Model: &other}); err != nil {
+		t.Fatal(err)
+	}
+	turn(next.ID, "other")
+	if got := chooseAuth(t, c, next.ID, wire.Default); got.State.Auth != "" {
+		t.Errorf("taken back, the session has the profile %q", got.State.Auth)
+	}
+	back := wire.Default
+	if _, err := c.Patch(t.Context(), next.ID, wire.Patch{Model: &back}); err != nil {
+		t.Fatal(err)
+	}
+	turn(next.ID, "usual")
+	for _, wrong := range []string{"wrok", "other/work", "nobody/work", "", "talk/"} {
+		if _, err := c.Patch(t.Context(), s.ID, wire.Patch{Auth: &wrong}); wire.KindOf(err) != wire.Invalid {
+			t.Errorf("the profile %q gives %v", wrong, err)
+		}
+	}
+	wrong := "wrok"
+	if _, err := c.Patch(t.Context(), s.ID, wire.Patch{Auth: &wrong}); !strings.Contains(err.Error(), "did you mean work?") {
+		t.Errorf("a slip gives %v", err)
+	}
+}
+
+// TestAuthProfileIsNotReplaced: a profile without a key is never asked with the usual one.
+func TestAuthProfileIsNotReplaced(t *testing.T) {
+	k, c := profileHouse(t, func(s string) string { return strings.Replace(s, `fallbacks = ["other/talker"]`, "", 1) })
+	s, err := c.NewSession(t.Context(), wire.NewSession{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	chooseAuth(t, c, s.ID, "empty")
+	if _, err := c.Turn(t.Context(), s.ID, wire.Turn{Text: "Is it?"}); err == nil || !strings.Contains(err.Error(), "NOT_SET") {
+		t.Errorf("a profile without a key gives %v", err)
+	}
+	if got := k.taken(); got != "" {
+		t.Errorf("the provider was asked with %q", got)
+	}
+}
+
+// TestAuthProfileFallsBack: credentials that are missing are a reason for a fallback, as
+// rejected ones are.
+func TestAuthProfileFallsBack(t *testing.T) {
+	k, c := profileHouse(t, nil)
+	s, err := c.NewSession(t.Context(), wire.NewSession{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	chooseAuth(t, c, s.ID, "empty")
+	if _, err := c.Turn(t.Context(), s.ID, wire.Turn{Text: "Is it?"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := k.taken(); got != "other" {
+		t.Errorf("the providers were asked with %q", got)
+	}
+}

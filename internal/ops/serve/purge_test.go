@@ -1,0 +1,127 @@
+package serve
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/internal/base/route"
+	"firn.dev/provider"
+	"firn.dev/provider/scripted"
+	"firn.dev/wire"
+)
+
+// found are the words that some file of a home has, in its name or its bytes.
+func found(t *testing.T, home string, words ...string) map[string]string {
+	t.Helper()
+	at := make(map[string]string)
+	err := filepath.WalkDir(home, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		data := []byte(nil)
+		if !e.IsDir() {
+			if data, err = os.ReadFile(path); err != nil {
+				return err
+			}
+		}
+		low := strings.ToLower(path + "\n" + string(data))
+		for _, word := range words {
+			if strings.Contains(low, word) {
+				at[word] = path
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+// TestPurgeErasesWhatWasLearnt purges a session from which facts were found and
+// notes were made, in all scopes: no byte of the home tells of it afterwards,
+// and what others said too stays.
+func TestPurgeErasesWhatWasLearnt(t *testing.T) {
+	h, c := furnished(t, Options{})
+	ctx := t.Context()
+	project := t.TempDir()
+	secret := []string{"marzipan", "walrus", "quinoa", "zeppelin"}
+	said := []string{"I prefer marzipan over plain chocolate.", "Fine.", "We decided to use zeppelin for the shop.", "Fine.", "I prefer tabs over spaces in code.", aCall, "Go on.", aCall, "Go on.", aCall}
+	for range 7 {
+		said = append(said, "Go on.", "Done.")
+	}
+	learn := func(answer string) firn.ID {
+		t.Helper()
+		id := begun(t, h, "agent:main:main", project, said...)
+		n := notesOf(h, "main")
+		n.model = scripted.New(provider.Info{}, scripted.Say(answer))
+		if err := n.learn(ctx, agent.Run{Session: id, Bounds: route.Everything()}, agent.Outcome{}); err != nil {
+			t.Fatal(err)
+		}
+		h.mind.work.Wait()
+		return id
+	}
+	id := learn("MEMORY: preference | 9 | The user prefers marzipan over plain chocolate | 1\nMEMORY: decision | 9 | We use zeppelin for the shop | 3\nMEMORY: preference | 9 | The user prefers tabs over spaces in code | 5")
+	said = append([]string{"Hello.", "Hi.", "Hello.", "Hi."}, said[4:]...)
+	other := learn("MEMORY: preference | 9 | The user prefers tabs over spaces in code | 5")
+	for _, n := range []wire.NewNote{{Text: "The walrus is fed at noon"}, {Name: "Quinoa rules", Text: "Eat quinoa."}} {
+		n.Sources = []string{string(id) + "/e1"}
+		if _, err := c.Remember(ctx, wire.MemoryPlace{}, n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := c.Forget(ctx, wire.MemoryPlace{}, "quinoa-rules"); err != nil { // now it is an old version only
+		t.Fatal(err)
+	}
+	if _, err := c.Dream(ctx, wire.MemoryPlace{Project: project}, wire.DreamOrder{}); err != nil {
+		t.Fatal(err)
+	}
+	if at := found(t, h.home(), secret...); len(at) != len(secret) {
+		t.Fatalf("only these were learnt: %v", at)
+	}
+	receipt, err := c.Purge(ctx, id, wire.Erase{Sure: id})
+	if err != nil || receipt.Notes < 3 {
+		t.Errorf("the receipt is %+v, %v", receipt, err)
+	}
+	if at := found(t, h.home(), append(secret, string(id)+"/")...); len(at) > 0 {
+		t.Errorf("these are left: %v", at)
+	}
+	hits, err := c.Recall(ctx, wire.MemoryPlace{Scope: wire.MemoryOfAgent}, "tabs or spaces", 5)
+	if err != nil || len(hits) != 1 || len(hits[0].Sources) == 0 || !strings.HasPrefix(hits[0].Sources[0], string(other)) {
+		t.Errorf("what somebody else said too is %+v, %v", hits, err)
+	}
+}
+
+// TestEveryFolderIsLookedInto erases also where notes are switched off, and of
+// agents that are gone.
+func TestEveryFolderIsLookedInto(t *testing.T) {
+	elsewhere := t.TempDir()
+	h, c := furnished(t, Options{Settings: load(t, "[memory]\nenabled = false\n[agents.apart.memory]\ndir = "+quoted(elsewhere))})
+	id := begun(t, h, "", "", "The walrus sings.", "Yes.")
+	line := "- The walrus sings <!-- from " + string(id) + "/e1 -->\n"
+	for _, dir := range []string{
+		filepath.Join(h.home(), "agents", "gone", workspaceDir), filepath.Join(h.home(), "agents", "gone", usersDir, "ann-1"),
+		filepath.Join(h.home(), projectsDir, "shop-1"), filepath.Join(elsewhere, "apart", workspaceDir),
+	} {
+		if err := os.MkdirAll(filepath.Join(dir, "memory"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "memory", "2026-08-01.md"), []byte(line), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	receipt, err := c.Purge(t.Context(), id, wire.Erase{Sure: id})
+	if err != nil || receipt.Notes != 4 {
+		t.Errorf("the receipt is %+v, %v", receipt, err)
+	}
+	for _, dir := range []string{h.home(), elsewhere} {
+		if at := found(t, dir, "walrus"); len(at) > 0 {
+			t.Errorf("it is left at %v", at)
+		}
+	}
+}

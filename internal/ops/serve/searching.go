@@ -1,0 +1,127 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/internal/find/search"
+	"firn.dev/tool"
+)
+
+// The bounds of what the tools tell.
+const (
+	toolHits    = 5
+	maxToolHits = 20
+)
+
+type searchArguments struct {
+	Query  string `json:"query" desc:"Words to look for. Also: \"a phrase\", begin*, AND, OR, NOT, parentheses, and filters: role:user, tool:NAME, since:7d, until:2026-11-01, session:ID, in:tools."`
+	Limit  int    `json:"limit,omitempty" desc:"How many hits to show; 5 if not given, 20 at most."`
+	Before *int   `json:"before,omitempty" desc:"How many messages before each hit to show; 1 if not given."`
+	After  *int   `json:"after,omitempty" desc:"How many messages after each hit to show; 1 if not given."`
+}
+
+// searchSessions is the tool that finds what was said in the sessions of an
+// agent. Of the session that asks, only what the model does not see is found.
+func (s *staff) searchSessions(name string) tool.Tool {
+	return tool.New("search_sessions", "Searches everything that was said in earlier conversations, also what was compacted away in this one. Each hit tells its session and entry, for read_window.",
+		func(ctx context.Context, a searchArguments) (tool.Result, error) {
+			q, err := search.Parse(a.Query, s.clock())
+			if err != nil {
+				return tool.Result{}, err
+			}
+			if q.Want == nil && q.Free() {
+				return tool.Result{}, fmt.Errorf("%w arguments for search_sessions: a query with words or a filter is needed", firn.ErrInvalid)
+			}
+			asking, _ := agent.SessionOf(ctx)
+			one := 1
+			q.Before, q.After = a.Before, a.After
+			if q.Before == nil {
+				q.Before = &one
+			}
+			if q.After == nil {
+				q.After = &one
+			}
+			q.Limit = toolHits
+			if a.Limit > 0 {
+				q.Limit = min(a.Limit, maxToolHits)
+			}
+			q.Agents = []string{name}
+			q.Owners, q.Shown = s.place(ctx, name, asking).sees, true
+			hits, err := s.find(ctx, q)
+			if err != nil {
+				return tool.Result{}, err
+			}
+			hits = slices.DeleteFunc(hits, func(h search.Hit) bool { return h.Session == asking && len(h.Marks) == 0 })
+			return tool.TextResult(spellHits(a.Query, hits)), nil
+		})
+}
+
+// place is that of the session that asks, for who began the turn.
+func (s *staff) place(ctx context.Context, name string, asking firn.ID) place {
+	if asking == "" || s.mind == nil {
+		return newPlace(name, "", "", agent.BoundsOf(ctx))
+	}
+	return s.mind.placeOf(ctx, name, asking, "", agent.BoundsOf(ctx))
+}
+
+// spellHits is what was found, as a model reads it.
+func spellHits(query string, hits []search.Hit) string {
+	if len(hits) == 0 {
+		return fmt.Sprintf("nothing was found for %q", firn.CutText(query, 100))
+	}
+	var b strings.Builder
+	for i, h := range hits {
+		if i > 0 {
+			b.WriteString("\n\n")
+		}
+		fmt.Fprintf(&b, "[%d] session %s, entry %s, %s", i+1, h.Session, h.Entry, h.Time.Format("2006-01-02 15:04"))
+		if h.Title != "" {
+			fmt.Fprintf(&b, " “%s”", strings.ReplaceAll(firn.CutText(h.Title, 80), "\n", " "))
+		}
+		if len(h.Marks) > 0 {
+			b.WriteString(" (" + strings.Join(h.Marks, ", ") + ")")
+		}
+		b.WriteString("\n" + spellItems(h.Window))
+	}
+	return b.String()
+}
+
+// spellItems is a window, moved in so that no line of it looks like the place
+// of another hit.
+func spellItems(items []search.Item) string {
+	var lines []string
+	for _, item := range items {
+		mark := "  "
+		if item.Hit {
+			mark = "> "
+		}
+		lines = append(lines, fmt.Sprintf("%s#%d %s: %s", mark, item.N, item.Role, strings.ReplaceAll(item.Text, "\n", "\n    ")))
+	}
+	return strings.Join(lines, "\n")
+}
+
+type windowArguments struct {
+	Session string `json:"session" desc:"The id of the session, as search_sessions tells it."`
+	Entry   string `json:"entry" desc:"The id of the entry in it, or its number with a # before it."`
+	Before  *int   `json:"before,omitempty" desc:"How many messages before it to show; 4 if not given. With the entry there are 16 at most."`
+	After   *int   `json:"after,omitempty" desc:"How many after it; 4 if not given."`
+}
+
+// readWindow is the tool that shows what stands around an entry.
+func (s *staff) readWindow(name string) tool.Tool {
+	return tool.New("read_window", "Shows what was said around an entry of an earlier conversation that search_sessions found.",
+		func(ctx context.Context, a windowArguments) (tool.Result, error) {
+			asking, _ := agent.SessionOf(ctx)
+			q := search.Query{Before: a.Before, After: a.After, Owners: s.place(ctx, name, asking).sees, Shown: true}
+			hit, err := s.window(ctx, firn.ID(a.Session), a.Entry, q)
+			if err != nil {
+				return tool.Result{}, err
+			}
+			return tool.TextResult(fmt.Sprintf("session %s, %s\n%s", hit.Session, hit.Time.Format("2006-01-02 15:04"), spellItems(hit.Window))), nil
+		})
+}

@@ -1,0 +1,276 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/formats/adopt"
+	"firn.dev/internal/formats/dialect"
+	"firn.dev/internal/formats/dialects"
+	"firn.dev/store"
+	"firn.dev/store/filestore"
+	"firn.dev/wire"
+)
+
+// pi is the folder of a tool whose sessions a test writes.
+type pi struct {
+	t    *testing.T
+	home string
+}
+
+// say writes a session of n messages.
+func (p pi) say(id string, n int) {
+	p.t.Helper()
+	dir := filepath.Join(p.home, "sessions", "--x--")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		p.t.Fatal(err)
+	}
+	b := fmt.Appendf(nil, `{"type":"session","version":3,"id":%q,"timestamp":"2026-01-02T03:04:05.000Z","cwd":"/x"}`+"\n", id)
+	parent := "null"
+	for i := range n {
+		b = fmt.Appendf(b, `{"type":"message","id":"%08x","parentId":%s,"timestamp":"2026-01-02T03:04:05.000Z","message":{"role":"user","content":"word %d","timestamp":1}}`+"\n", i+1, parent, i)
+		parent = fmt.Sprintf(`"%08x"`, i+1)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "2026-01-02T03-04-05-000Z_"+id+".jsonl"), b, 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// adopt mirrors the folder into a home.
+func (p pi) adopt(home string) {
+	p.t.Helper()
+	p.mirror(home)
+}
+
+func (p pi) mirror(home string) (*adopt.Mirror, adopt.Done) {
+	p.t.Helper()
+	tool, ok := dialects.Find(string(dialect.Pi))
+	if !ok {
+		p.t.Fatal("there is no such tool")
+	}
+	m := &adopt.Mirror{Tool: tool, Home: p.home, Dir: filepath.Join(home, SourcesDir, adopt.DirName(tool.Name(), p.home)), FS: vfs.OS{}, Now: time.Now}
+	done, err := m.Run(p.t.Context())
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return m, done
+}
+
+func listed(t *testing.T, c *client.Client) (ids []string) {
+	t.Helper()
+	page, err := c.SessionsPage(t.Context(), client.Query{Limit: 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range page.Items {
+		ids = append(ids, string(s.ID))
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+const first, second = "aaaa1111-0000-4000-8000-000000000001", "bbbb2222-0000-4000-8000-000000000002"
+
+// What is mirrored while a gateway runs is seen by it: the first of a tool, and
+// what a later run brings.
+func TestMirrorsCome(t *testing.T) {
+	h, c := furnished(t, Options{})
+	ours, err := c.NewSession(t.Context(), wire.NewSession{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{string(ours.ID)}
+	if got := listed(t, c); !slices.Equal(got, want) {
+		t.Fatalf("listed are %v", got)
+	}
+	tool := pi{t, t.TempDir()}
+	for _, id := range []string{first, second} {
+		tool.say(id, 3)
+		tool.adopt(h.home())
+		want = append([]string{id}, want...)
+		slices.Sort(want)
+		if got := listed(t, c); !slices.Equal(got, want) {
+			t.Errorf("listed are %v", got)
+		}
+		if s, err := c.Session(t.Context(), id[:8]); err != nil || string(s.ID) != id {
+			t.Errorf("by the beginning of its id %s is %s, %v", id, s.ID, err)
+		}
+	}
+}
+
+// A session that was purged does not come back with the next run.
+func TestPurgedStaysAway(t *testing.T) {
+	h, c := furnished(t, Options{})
+	tool := pi{t, t.TempDir()}
+	tool.say(first, 3)
+	tool.say(second, 3)
+	tool.adopt(h.home())
+	receipt, err := c.Purge(t.Context(), first, wire.Erase{Sure: first})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(receipt.Files) != 1 || !strings.HasPrefix(receipt.Files[0], SourcesDir+"/") {
+		t.Errorf("the receipt names %v", receipt.Files)
+	}
+	tool.say(first, 5)
+	tool.adopt(h.home())
+	if got := listed(t, c); !slices.Equal(got, []string{second}) {
+		t.Errorf("listed are %v", got)
+	}
+	left, err := filepath.Glob(filepath.Join(h.home(), SourcesDir, "*", "sessions", "*", "*"+first+"*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("the mirror has %v, %v", left, err)
+	}
+	if _, err := os.Stat(filepath.Join(tool.home, "sessions", "--x--", "2026-01-02T03-04-05-000Z_"+first+".jsonl")); err != nil {
+		t.Errorf("the tool's own file: %v", err)
+	}
+}
+
+// Who follows a mirrored session when somebody goes on with it is told to begin
+// anew, and then hears all of it.
+func TestFollowedWhileTaken(t *testing.T) {
+	h, c := furnished(t, Options{})
+	tool := pi{t, t.TempDir()}
+	tool.say(first, 3)
+	tool.adopt(h.home())
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	heard, anew := 0, false
+	for e, err := range c.Events(ctx, first, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch e.Name {
+		case wire.EntryAppended:
+			heard++
+		case wire.Gap:
+			anew, heard = true, 0
+		}
+		if heard == 4 && !anew {
+			if _, err := c.Append(ctx, first, client.Any, wire.NewEntries{User: "and I?"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if anew && heard == 5 {
+			return
+		}
+	}
+	t.Fatal("it ended")
+}
+
+// dying is a context that ends when it was asked a number of times.
+type dying struct {
+	context.Context
+	left *atomic.Int64
+}
+
+func (d dying) Err() error {
+	if d.left.Add(-1) < 0 {
+		return context.Canceled
+	}
+	return d.Context.Err()
+}
+
+// A take that is interrupted anywhere leaves all of the session to be read, and
+// the next one ends it.
+func TestTakenHalf(t *testing.T) {
+	h, _ := furnished(t, Options{})
+	tool := pi{t, t.TempDir()}
+	tool.say(first, 1200)
+	tool.adopt(h.home())
+	interrupted := 0
+	for n := int64(0); ; n += 97 {
+		var left atomic.Int64
+		left.Store(n)
+		_, err := h.store.Append(dying{t.Context(), &left}, first, store.Any, firn.UserText("mine"))
+		if got := messages(t, h); got != 1200 && (err != nil || got != 1201) {
+			t.Fatalf("interrupted at %d it has %d messages: %v", n, got, err)
+		}
+		if err == nil {
+			break
+		}
+		if parts, err := filepath.Glob(filepath.Join(h.home(), "agents", "*", "sessions", first+".jsonl")); err == nil && len(parts) > 0 {
+			interrupted++
+		}
+	}
+	if got := messages(t, h); got != 1201 || interrupted == 0 {
+		t.Errorf("it has %d messages, and was half taken %d times", got, interrupted)
+	}
+}
+
+// One of which only the header was taken is gone on with as well.
+func TestTakenHeaderOnly(t *testing.T) {
+	h, _ := furnished(t, Options{})
+	tool := pi{t, t.TempDir()}
+	tool.say(first, 3)
+	tool.adopt(h.home())
+	own, err := filestore.Open(h.home(), filestore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := own.Append(t.Context(), first, store.Start, firn.NewEntry(&firn.Header{})); err != nil {
+		t.Fatal(err)
+	}
+	if err := own.Close(); err != nil {
+		t.Fatal(err)
+	}
+	taking := filepath.Join(h.home(), SourcesDir, takingDir)
+	if err := os.MkdirAll(taking, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(taking, first), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.store.Append(t.Context(), first, store.Any, firn.UserText("mine")); err != nil {
+		t.Fatal(err)
+	}
+	if got := messages(t, h); got != 4 {
+		t.Errorf("it has %d messages", got)
+	}
+}
+
+// messages counts what the first session says.
+func messages(t *testing.T, h *House) (n int) {
+	t.Helper()
+	for record, err := range h.store.Read(t.Context(), first, store.Start) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if record.Glance.Kind == firn.KindMessage {
+			n++
+		}
+	}
+	return n
+}
+
+// Of a session that firn and the tool both went on with, adopt tells, and not
+// of one that only the tool went on with.
+func TestBothWentOn(t *testing.T) {
+	h, _ := furnished(t, Options{})
+	tool := pi{t, t.TempDir()}
+	tool.say(first, 3)
+	tool.say(second, 3)
+	tool.adopt(h.home())
+	if _, err := h.store.Append(t.Context(), first, store.Any, firn.UserText("mine")); err != nil {
+		t.Fatal(err)
+	}
+	tool.say(first, 4)
+	tool.say(second, 4)
+	m, done := tool.mirror(h.home())
+	if len(done.Longer) != 2 {
+		t.Errorf("longer are %v", done.Longer)
+	}
+	if ahead := m.Ahead(func(id firn.ID) bool { return id == first }, done.Longer); len(ahead) != 1 || ahead[0].ID != first {
+		t.Errorf("ahead are %v", ahead)
+	}
+}

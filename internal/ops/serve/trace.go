@@ -1,0 +1,65 @@
+package serve
+
+import (
+	"cmp"
+	"context"
+	"regexp"
+
+	"firn.dev/agent"
+	"firn.dev/internal/gateway/trace"
+)
+
+// openTracer begins to trace, if the variables of the environment ask for it
+// and the settings let it be. A command that only looks is not traced: it is
+// over before a collector could be told of it.
+func (h *House) openTracer() {
+	t := h.o.Settings.Telemetry
+	if t.Traces == "off" || h.o.Looks {
+		return
+	}
+	s, wanted, err := trace.FromEnv(h.o.Env)
+	if err != nil {
+		h.o.Report("nothing is traced: " + err.Error())
+		return
+	}
+	if !wanted {
+		return
+	}
+	s.Service, s.Version, s.Report = cmp.Or(s.Service, t.Service), h.o.Version, h.o.Report
+	h.tracer = trace.New(s)
+	if h.counts != nil {
+		h.counts.Ask("firn_spans_sent", "Spans that were sent to the collector.", func() float64 { sent, _ := h.tracer.Counts(); return float64(sent) })
+		h.counts.Ask("firn_spans_dropped", "Spans that could not be sent.", func() float64 { _, dropped := h.tracer.Counts(); return float64(dropped) })
+	}
+}
+
+// callName is what an id of a call looks like. A model can make up any: one
+// that may say something is left out.
+var callName = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,64}$`)
+
+// around traces the steps of turns.
+func (h *House) around() func(context.Context, agent.Run, agent.Step) (context.Context, func(string)) {
+	if h.tracer == nil {
+		return nil
+	}
+	return func(ctx context.Context, run agent.Run, s agent.Step) (context.Context, func(string)) {
+		conversation := trace.String(trace.ConversationID, string(run.Session))
+		var span *trace.Span
+		switch s.Kind {
+		case agent.StepTool:
+			ctx, span = h.tracer.Start(ctx, trace.OperationTool+" "+s.Name, trace.Internal, conversation,
+				trace.String(trace.OperationName, trace.OperationTool), trace.String(trace.ToolName, s.Name), trace.String(trace.ToolType, "function"))
+			if callName.MatchString(s.Call) {
+				span.Set(trace.String(trace.ToolCallID, s.Call))
+			}
+		default:
+			ctx, span = h.tracer.Start(ctx, string(s.Kind), trace.Internal, conversation, trace.String(trace.CompactionReason, s.Name))
+		}
+		return ctx, func(failure string) {
+			if failure != "" {
+				span.Fail(failure)
+			}
+			span.End()
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"firn.dev"
+	"firn.dev/internal/disk/vfs"
+)
+
+// TestTurnsOfOthers lets many run turns of one session: one does at a time, who
+// waits is told so, and nothing is left behind.
+func TestTurnsOfOthers(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "turns")
+	var inside, ran atomic.Int32
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			others := &turns{fs: vfs.OS{}, dir: dir} // as another process has it
+			for range 50 {
+				leave, err := others.enter(t.Context(), "s", func() {})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if n := inside.Add(1); n != 1 {
+					t.Errorf("%d run at once", n)
+				}
+				ran.Add(1)
+				inside.Add(-1)
+				leave()
+			}
+		})
+	}
+	all.Wait()
+	if n := ran.Load(); n != 8*50 {
+		t.Errorf("%d turns ran", n)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// TestWaitingForATurn: who waits is told once, can be called off, does not wait
+// for other sessions, and gets in when the other is gone.
+func TestWaitingForATurn(t *testing.T) {
+	ours := &turns{fs: vfs.OS{}, dir: t.TempDir()}
+	enter := func(ctx context.Context, id firn.ID) (told int, leave func(), err error) {
+		leave, err = ours.enter(ctx, id, func() { told++ })
+		return told, leave, err
+	}
+	_, first, err := enter(t.Context(), "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	called := errors.New("called off")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	if _, err := ours.enter(ctx, "s", func() { cancel(called) }); !errors.Is(err, called) {
+		t.Errorf("it ended with %v", err)
+	}
+	told, other, err := enter(t.Context(), "another")
+	if told > 0 || err != nil {
+		t.Errorf("it waited %d times for another session, %v", told, err)
+	}
+	other()
+	told = 0
+	second, err := ours.enter(t.Context(), "s", func() { told++; first() })
+	if told != 1 || err != nil {
+		t.Fatalf("it was told %d times, %v", told, err)
+	}
+	second()
+	if _, _, err := enter(t.Context(), "../s"); !errors.Is(err, firn.ErrInvalid) {
+		t.Errorf("a session of that name: %v", err)
+	}
+}

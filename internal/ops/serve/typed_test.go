@@ -1,0 +1,125 @@
+package serve
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/internal/disk/history"
+	"firn.dev/wire"
+)
+
+// TestPurgeErasesWhatWasTyped purges as a page or a program does, without the command
+// line: what was typed of it goes from the history of the terminal too. A plan tells
+// beforehand how much goes, and does nothing.
+func TestPurgeErasesWhatWasTyped(t *testing.T) {
+	h, c := furnished(t, Options{})
+	ctx, path := t.Context(), history.Path(h.home())
+	const all = `"The  walrus sleeps at noon."` + "\n" + `"/title Of marzipan"` + "\n" + `"hello there"` + "\n"
+	if err := os.WriteFile(path, []byte(all), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	id := begun(t, h, "agent:main:main", t.TempDir(), "The walrus sleeps at noon.", "Fine.", "And at night?", "It sings.")
+	title := "Of marzipan"
+	if _, err := c.Patch(ctx, id, wire.Patch{Title: &title}); err != nil {
+		t.Fatal(err)
+	}
+	history := func() string {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	purge := func(e wire.Erase) wire.Receipt {
+		t.Helper()
+		planned, err := c.Purge(ctx, id, wire.Erase{Entries: e.Entries, Plan: true})
+		if before := history(); err != nil || !planned.Done.IsZero() || planned.Typed != 0 || planned.Bytes == 0 {
+			t.Fatalf("the plan is %+v, %v; typed is %s", planned, err, before)
+		}
+		receipt, err := c.Purge(ctx, id, e)
+		if len(e.Entries) == 0 && !slices.Equal(receipt.Files, planned.Files) {
+			t.Errorf("planned were the files %v, gone are %v", planned.Files, receipt.Files)
+		}
+		if err != nil || receipt.Bytes != planned.Bytes || len(receipt.Entries) != len(planned.Entries) {
+			t.Errorf("planned was %+v, done %+v, %v", planned, receipt, err)
+		}
+		return receipt
+	}
+	if r := purge(wire.Erase{Sure: id, Entries: []firn.EntryID{"#1"}}); r.Typed != 1 || strings.Contains(history(), "walrus") || !strings.Contains(history(), "marzipan") {
+		t.Errorf("an entry: %+v, and typed is %s", r, history())
+	}
+	if r := purge(wire.Erase{Sure: id}); r.Typed != 1 || history() != `"hello there"`+"\n" {
+		t.Errorf("a session: %+v, and typed is %s", r, history())
+	}
+}
+
+// TestPurgeAtOnce purges several sessions at the same time: what was typed of each is
+// gone when all are, as their receipts say.
+func TestPurgeAtOnce(t *testing.T) {
+	h, c := furnished(t, Options{})
+	path := history.Path(h.home())
+	var ids []firn.ID
+	all := `"hello there"` + "\n"
+	for i := range 6 {
+		said := fmt.Sprintf("Secret number %d.", i)
+		all += fmt.Sprintf("%q\n", said)
+		ids = append(ids, begun(t, h, fmt.Sprint("agent:main:", i), t.TempDir(), said, "Fine."))
+	}
+	if err := os.WriteFile(path, []byte(all), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for _, id := range ids {
+		wg.Go(func() {
+			if r, err := c.Purge(t.Context(), id, wire.Erase{Sure: id}); err != nil || r.Typed != 1 {
+				t.Errorf("the receipt is %+v, %v", r, err)
+			}
+		})
+	}
+	wg.Wait()
+	if data, err := os.ReadFile(path); err != nil || string(data) != `"hello there"`+"\n" {
+		t.Errorf("typed is %s, %v", data, err)
+	}
+}
+
+// TestPlanOfMirrored plans to purge a mirrored session, or an entry of it, and does so:
+// what was planned is what the receipt says, also if it was gone on with before.
+func TestPlanOfMirrored(t *testing.T) {
+	for _, taken := range []bool{false, true} {
+		h, c := furnished(t, Options{})
+		ctx, tool := t.Context(), pi{t, t.TempDir()}
+		for _, id := range []string{first, second} {
+			tool.say(id, 3)
+		}
+		tool.adopt(h.home())
+		for id, e := range map[firn.ID]wire.Erase{first: {Sure: first}, second: {Sure: second, Entries: []firn.EntryID{"00000002"}}} {
+			if taken {
+				if _, err := c.Append(ctx, id, client.Any, wire.NewEntries{User: "and I?"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			planned, err := c.Purge(ctx, id, wire.Erase{Entries: e.Entries, Plan: true})
+			if err != nil || !slices.ContainsFunc(planned.Files, func(name string) bool { return strings.HasPrefix(name, SourcesDir+"/") }) {
+				t.Fatalf("taken %v: the plan is %+v, %v", taken, planned, err)
+			}
+			receipt, err := c.Purge(ctx, id, e)
+			if err != nil || receipt.Bytes != planned.Bytes || receipt.Bytes == 0 {
+				t.Errorf("taken %v: planned was %+v, done %+v, %v", taken, planned, receipt, err)
+			}
+			for _, name := range planned.Files {
+				if !slices.Contains(receipt.Files, name) {
+					t.Errorf("taken %v: %s was planned, and gone are %v", taken, name, receipt.Files)
+				}
+			}
+			if own := len(receipt.Files) - len(planned.Files); len(e.Entries) == 0 && own != 0 {
+				t.Errorf("taken %v: planned were the files %v, gone are %v", taken, planned.Files, receipt.Files)
+			}
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package serve
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"firn.dev"
+	"firn.dev/internal/formats/dialect/native"
+	"firn.dev/internal/gateway"
+	"firn.dev/internal/ops/doctor"
+	"firn.dev/internal/ops/migrate"
+	"firn.dev/store"
+	"firn.dev/wire"
+)
+
+// verify reads every byte of all sessions.
+func (h *House) verify(ctx context.Context, report func(gateway.VerifyStep)) error {
+	if h.o.Foreign != nil {
+		return fmt.Errorf("check all sessions: they are not in our own files: %w", firn.ErrUnsupported)
+	}
+	if dir, ok := h.storeDir(); ok {
+		return h.verifyFiles(ctx, dir, report)
+	}
+	side, ok := h.own.(migrate.Side)
+	if !ok {
+		return nil // there is nothing yet
+	}
+	holdings, err := side.Holdings(ctx)
+	if err != nil {
+		return fmt.Errorf("check all sessions: %w", err)
+	}
+	slices.SortFunc(holdings, func(a, b store.Holding) int { return cmp.Compare(a.ID, b.ID) })
+	step := gateway.VerifyStep{Of: len(holdings)}
+	for _, held := range holdings {
+		step.Faults = nil
+		if held.Receipt == nil {
+			if err := verifySession(ctx, side, held.ID, &step); err != nil {
+				return fmt.Errorf("check all sessions: %w", err)
+			}
+		}
+		step.Done++
+		report(step)
+	}
+	if step.Faults, err = h.verifyReplicas(ctx); err != nil {
+		return fmt.Errorf("check all sessions: %w", err)
+	}
+	report(step)
+	return nil
+}
+
+// verifyReplicas compares what each server of a cluster has of all sessions, keys,
+// rows of the list, tokens and objects.
+func (h *House) verifyReplicas(ctx context.Context) ([]wire.VerifyFault, error) {
+	if h.cluster == nil {
+		return nil, nil
+	}
+	found, err := h.cluster.CheckReplicas(ctx)
+	var faults []wire.VerifyFault
+	for _, f := range found {
+		where := string(h.cluster.SessionOf(f))
+		if where == "" {
+			where = f.Stream
+		}
+		faults = append(faults, wire.VerifyFault{Session: where, What: f.String()})
+	}
+	return faults, err
+}
+
+func (h *House) verifyFiles(ctx context.Context, dir string, report func(gateway.VerifyStep)) error {
+	target, err := doctor.OpenHome(h.fs, dir)
+	if err != nil {
+		return err
+	}
+	target.MaxLine = int64(h.o.Settings.Store.MaxLine)
+	var step gateway.VerifyStep
+	r, err := doctor.Verify(ctx, target, doctor.Options{Each: func(done, of int, found []doctor.Finding) {
+		step.Done, step.Of, step.Faults = done, of, nil
+		for _, f := range found {
+			if f.Severity == doctor.Fault && !f.Repaired {
+				step.Faults = append(step.Faults, wire.VerifyFault{Session: string(f.Session), What: f.Message})
+			}
+		}
+		report(step)
+	}})
+	if err != nil {
+		return err
+	}
+	step.Entries, step.Bytes, step.Faults = r.Entries, r.Bytes, nil
+	report(step)
+	return nil
+}
+
+// verifySession reads all records of a session, which the store holds against
+// their chain, and every line as an entry, and adds what it found to step.
+func verifySession(ctx context.Context, side migrate.Side, id firn.ID, step *gateway.VerifyStep) error {
+	d := native.New()
+	fault := func(what string) {
+		step.Faults = append(step.Faults, wire.VerifyFault{Session: string(id), What: what})
+	}
+	n := 0
+	for line, err := range side.Lines(ctx, id) {
+		n++
+		switch {
+		case errors.Is(err, firn.ErrNotFound):
+			return nil // it was purged meanwhile
+		case errors.Is(err, firn.ErrCorrupt):
+			fault(err.Error())
+			return nil
+		case err != nil:
+			return err
+		}
+		step.Bytes += int64(len(line)) + 1
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue // as an editor leaves them
+		}
+		if _, err := d.Decode(line); err != nil {
+			fault(fmt.Sprintf("line %d: %v", n, err))
+			continue
+		}
+		step.Entries++
+	}
+	return nil
+}
+
+// followEvery is how often it is looked whether other gateways have changed
+// something. Who searches looks in any case.
+const followEvery = 5 * time.Second
+
+// startFollowing keeps the index of words up to date with what other gateways
+// add, until stop is called. A list always asks.
+func (h *House) startFollowing(ctx context.Context) (stop func()) {
+	if h.cluster == nil || h.finding == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var work sync.WaitGroup
+	work.Go(func() {
+		tick := time.NewTicker(followEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				h.finding.words.Look(ctx)
+			}
+		}
+	})
+	return func() {
+		cancel()
+		work.Wait()
+	}
+}

@@ -1,0 +1,367 @@
+package card
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"strings"
+	"unicode"
+
+	"firn.dev"
+	"firn.dev/internal/render/richtext"
+	"firn.dev/wire"
+)
+
+const (
+	// cardBytes is how much HTML a card that is cut has before the rest of its
+	// texts are told by their beginnings only.
+	cardBytes = 24 << 10
+	// leastCut is how much of a text is always told.
+	leastCut = 256
+	// mostBlocks is how many blocks a card that is cut has.
+	mostBlocks = 64
+	// previewRunes is how long a preview is.
+	previewRunes = 160
+	// markdownBytes is how much text is read as Markdown. What is longer is shown
+	// as it stands: nobody reads a book by its stars and dashes.
+	markdownBytes = 1 << 20
+	// messageWork is how much work one entry may be to set as Markdown: about as
+	// much as that many bytes of ordinary text. Each paragraph is work too, however
+	// short it is, and so is HTML of which much comes.
+	messageWork   = 2 << 20
+	paragraphWork = 128
+	workPerHTML   = 4
+)
+
+// part tells a piece of a message.
+func (t *teller) part(part firn.Part, role firn.Role) {
+	switch p := part.(type) {
+	case firn.Text:
+		if role == firn.RoleToolResult {
+			t.result(wire.Block{Kind: wire.BlockResult}, p.Text)
+			return
+		}
+		t.text(wire.BlockText, p.Text)
+	case firn.Thinking:
+		t.thinking(p)
+	case firn.Image:
+		t.image(p)
+	case firn.ToolCall:
+		t.call(p)
+	case firn.ToolResult:
+		t.toolResult(p)
+	case firn.Shell:
+		t.shell(p)
+	case firn.OpaquePart:
+		block := wire.Block{Kind: wire.BlockOther, Name: t.plain(p.Type), Bytes: int64(len(p.Raw))}
+		t.fill(&block, spelt(p.Raw), func(s string) string { return richtext.Code("json", s) })
+		t.add(block)
+	}
+}
+
+// text tells what was said, as Markdown.
+func (t *teller) text(kind, text string) {
+	if strings.TrimSpace(text) == "" {
+		return
+	}
+	block := wire.Block{Kind: kind, Bytes: int64(len(text))}
+	t.fill(&block, text, t.prose)
+	t.add(block)
+}
+
+// prose is text that somebody said, in HTML. If it would be too much work, or too
+// much was done already, it is told as it stands.
+func (t *teller) prose(text string) string {
+	work := len(text) + paragraphWork*strings.Count(text, "\n\n")
+	if t.work+work > messageWork || t.o.Work != nil && *t.o.Work < work {
+		return richtext.Plain(text)
+	}
+	said := Prose(text)
+	work = max(work, len(said)/workPerHTML)
+	t.work += work
+	if t.o.Work != nil {
+		*t.o.Work -= work
+	}
+	return said
+}
+
+// Prose is text that somebody said, in HTML: Markdown, unless it is too long.
+func Prose(text string) string {
+	if len(text) > markdownBytes {
+		return richtext.Plain(text)
+	}
+	return richtext.Markdown(text)
+}
+
+func (t *teller) thinking(p firn.Thinking) {
+	if p.Redacted || strings.TrimSpace(p.Text) == "" {
+		t.add(wire.Block{Kind: wire.BlockThinking, Preview: "the provider keeps this to itself", Bytes: int64(len(p.Signature))})
+		return
+	}
+	block := wire.Block{Kind: wire.BlockThinking, Preview: t.preview(p.Text), Bytes: int64(len(p.Text))}
+	t.fill(&block, p.Text, t.prose)
+	if t.o.MaskHTML != nil { // which has found more
+		block.Preview = t.preview(richtext.Text(block.HTML))
+	}
+	t.add(block)
+}
+
+func (t *teller) call(p firn.ToolCall) {
+	block := wire.Block{Kind: wire.BlockCall, Call: t.plain(p.ID), Name: t.plain(p.Name), Preview: t.preview(argument(p.Arguments)), Bytes: int64(len(p.Arguments))}
+	t.fill(&block, spelt(p.Arguments), func(s string) string { return richtext.Code("json", s) })
+	t.add(block)
+}
+
+func (t *teller) toolResult(p firn.ToolResult) {
+	var d struct {
+		Ms int64 `json:"ms"`
+	}
+	if json.Unmarshal(p.Details, &d) != nil {
+		d.Ms = 0 // other tools keep other things there
+	}
+	block := wire.Block{Kind: wire.BlockResult, Call: t.plain(p.CallID), Name: t.plain(p.Name), Failed: p.IsError, Ms: max(d.Ms, 0)}
+	t.result(block, firn.JoinText(p.Content))
+	for _, part := range p.Content {
+		if _, said := part.(firn.Text); !said {
+			t.part(part, firn.RoleToolResult)
+		}
+	}
+}
+
+// result tells what a tool printed.
+func (t *teller) result(block wire.Block, text string) {
+	block.Bytes = int64(len(text))
+	if t.o.Mask != nil {
+		text = richtext.Printed(text)
+		block.Preview = t.preview(text)
+	} else {
+		block.Preview = t.preview(richtext.Printed(firn.CutText(text, 16*previewRunes)))
+	}
+	if text != "" {
+		t.fill(&block, text, richtext.Plain)
+	}
+	t.add(block)
+}
+
+func (t *teller) shell(p firn.Shell) {
+	call := wire.Block{Kind: wire.BlockCall, Name: "shell", Preview: t.preview(p.Command), Bytes: int64(len(p.Command))}
+	t.fill(&call, p.Command, func(s string) string { return richtext.Code("bash", s) })
+	t.add(call)
+	failed := p.Cancelled || p.ExitCode != nil && *p.ExitCode != 0
+	t.result(wire.Block{Kind: wire.BlockResult, Name: "shell", Failed: failed}, p.Output)
+}
+
+// raster are the types of images that are shown: pictures that cannot be
+// programs.
+var raster = map[string]bool{"image/png": true, "image/jpeg": true, "image/gif": true, "image/webp": true}
+
+// Raster reports whether images of a type are shown.
+func Raster(mimeType string) bool { return raster[mimeType] }
+
+func (t *teller) image(p firn.Image) {
+	t.images++
+	block := wire.Block{Kind: wire.BlockImage, MimeType: t.plain(p.MimeType), Bytes: int64(len(p.Data)) * 3 / 4}
+	switch {
+	case !Raster(p.MimeType):
+		block.Preview = "an image that is not shown here"
+	case t.o.Image != nil:
+		block.Src = t.o.Image(t.images, p)
+	default:
+		block.Src = imageAt(t.o.Session, t.entry, t.images)
+	}
+	t.add(block)
+}
+
+// Sniff tells the type of an image by how it begins, whatever it is said to be;
+// empty if it is none that is shown.
+func Sniff(data []byte) string {
+	switch s := string(data[:min(len(data), 12)]); {
+	case strings.HasPrefix(s, "\x89PNG\r\n\x1a\n"):
+		return "image/png"
+	case strings.HasPrefix(s, "\xff\xd8\xff"):
+		return "image/jpeg"
+	case strings.HasPrefix(s, "GIF87a"), strings.HasPrefix(s, "GIF89a"):
+		return "image/gif"
+	case len(s) == 12 && s[:4] == "RIFF" && s[8:] == "WEBP":
+		return "image/webp"
+	}
+	return ""
+}
+
+// Images are the images of an entry, in the order its card tells them.
+func Images(e firn.Entry) []firn.Image {
+	switch b := e.Body.(type) {
+	case *firn.Message:
+		return imagesOf(b.Parts)
+	case *firn.CustomMessage:
+		return imagesOf(b.Parts)
+	}
+	return nil
+}
+
+func imagesOf(parts []firn.Part) []firn.Image {
+	var images []firn.Image
+	for _, part := range parts {
+		switch p := part.(type) {
+		case firn.Image:
+			images = append(images, p)
+		case firn.ToolResult:
+			images = append(images, imagesOf(p.Content)...)
+		}
+	}
+	return images
+}
+
+// add adds a block. Of a card that is cut, a great many are not told.
+func (t *teller) add(b wire.Block) {
+	if t.o.Cut > 0 && len(t.card.Blocks) >= mostBlocks {
+		t.card.Cut = true
+		return
+	}
+	t.spent += len(b.HTML)
+	t.card.Cut = t.card.Cut || b.Cut
+	t.card.Blocks = append(t.card.Blocks, b)
+}
+
+// speltColours are the colours of a terminal as JSON spells them.
+var speltColours = regexp.MustCompile(`\\u001b\[[0-9;]*[A-Za-z]`)
+
+// readable is a text as it may be read: masked, if it is to be. What is masked is
+// what is shown: between the letters of a secret there may be colours.
+func (t *teller) readable(text string) string {
+	if t.o.Mask == nil {
+		return text
+	}
+	if strings.IndexByte(text, 0x1b) >= 0 {
+		text = richtext.Printed(text)
+	}
+	if strings.Contains(text, `\u001b[`) {
+		text = speltColours.ReplaceAllString(text, "")
+	}
+	return t.o.Mask(text)
+}
+
+// fill says a text in a block, or as much of it as fits.
+func (t *teller) fill(b *wire.Block, text string, say func(string) string) {
+	text = t.readable(text)
+	if t.o.MaskHTML != nil {
+		set := say
+		say = func(s string) string { return t.o.MaskHTML(set(s)) }
+	}
+	if t.o.Cut <= 0 {
+		b.HTML = say(text)
+		return
+	}
+	cut := t.o.Cut
+	if t.spent > cardBytes {
+		cut = min(cut, leastCut)
+	}
+	for {
+		part := firn.CutText(text, cut)
+		b.HTML, b.Cut = say(part), len(part) < len(text)
+		// Quotes and brackets grow in HTML, and so does code with its colours.
+		if len(b.HTML) <= 3*t.o.Cut || cut <= leastCut {
+			return
+		}
+		cut /= 2
+	}
+}
+
+// plain is a short text that is told as it is, not as HTML.
+func (t *teller) plain(s string) string { return t.short(s, noteRunes) }
+
+func (t *teller) preview(s string) string { return t.short(s, previewRunes) }
+
+// short is the beginning of a text on one line. It is masked before it is cut, and
+// as it is read on that line: half a secret looks like none, and may be half too
+// much.
+func (t *teller) short(s string, runes int) string {
+	if t.o.Mask == nil {
+		return Line(firn.CutText(s, 16*runes), runes)
+	}
+	s = t.readable(s)
+	return Line(t.o.Mask(Line(s, len(s))), runes)
+}
+
+// Line is the beginning of a text on one line, in at most so many characters.
+// What steers and is not seen is left out, and what would make it read otherwise
+// than it is has the sign for what cannot be shown in its place.
+func Line(text string, runes int) string {
+	if len(text) <= runes && isLine(text) {
+		return text
+	}
+	var b strings.Builder
+	space, n := false, 0
+	for _, r := range text {
+		if unicode.IsSpace(r) || unicode.IsControl(r) {
+			space = b.Len() > 0
+			continue
+		}
+		if unicode.Is(unicode.Bidi_Control, r) {
+			r = unicode.ReplacementChar
+		}
+		if richtext.Hidden(r) {
+			continue
+		}
+		if n++; n > runes {
+			b.WriteRune('…')
+			break
+		}
+		if space {
+			b.WriteByte(' ')
+			space = false
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// isLine reports whether a text is plainly on one line already.
+func isLine(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c > '~' || c == ' ' && (i == 0 || i == len(text)-1 || text[i-1] == ' ') {
+			return false
+		}
+	}
+	return true
+}
+
+// argument is what of the arguments of a call says most: a command, a path, a
+// question; else all of them.
+func argument(raw json.RawMessage) string {
+	var members map[string]json.RawMessage
+	if len(raw) < 1<<20 && json.Unmarshal(raw, &members) == nil {
+		for _, name := range []string{"command", "cmd", "file_path", "path", "pattern", "query", "url", "prompt", "description"} {
+			if said := textOf(members[name]); said != "" {
+				return said
+			}
+		}
+	}
+	return string(raw)
+}
+
+// spelt is JSON with its members on lines of their own, if it is some.
+func spelt(raw json.RawMessage) string {
+	var b bytes.Buffer
+	if len(raw) > markdownBytes || nested(raw) || json.Indent(&b, raw, "", "  ") != nil {
+		return string(raw)
+	}
+	return b.String()
+}
+
+// nested reports whether JSON is nested so deeply that line breaks would make
+// it far larger.
+func nested(raw []byte) bool {
+	depth := 0
+	for _, c := range raw {
+		switch c {
+		case '{', '[':
+			if depth++; depth > 64 {
+				return true
+			}
+		case '}', ']':
+			depth--
+		}
+	}
+	return false
+}

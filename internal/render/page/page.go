@@ -1,0 +1,261 @@
+// Package page writes a session as one page of HTML that stands for itself: it
+// reads without scripts, without a network and without firn, in the light, in the
+// dark and on paper.
+//
+// It is for giving away, so what looks like a secret is masked, and nothing in it
+// runs or is fetched, whatever was said. It is written as it comes, entry by entry,
+// and needs no more memory than the largest of them.
+package page
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"html"
+	"io"
+	"iter"
+	"strings"
+	"time"
+
+	"firn.dev"
+	"firn.dev/internal/find/mask"
+	"firn.dev/internal/render/card"
+	"firn.dev/internal/render/richtext"
+	"firn.dev/wire"
+)
+
+// About is what a page says of its session.
+type About struct {
+	Session          firn.ID
+	Title            string
+	Agent, Source    string
+	Created, Updated time.Time
+	// Branch says that it is what leads to the head; else it is all there is.
+	Branch bool
+}
+
+// Item is an entry of a page, or a gap where nothing could be read.
+type Item struct {
+	Entry firn.Entry
+	Label string
+	// Hidden says that a tombstone hides it.
+	Hidden bool
+	// Gap says why nothing could be read here, Damage what is wrong with an entry
+	// that was read.
+	Gap, Damage string
+}
+
+// Write writes a page. Items come oldest first; an error among them ends it, and
+// then the page is not whole.
+func Write(w io.Writer, about About, items iter.Seq2[Item, error]) error {
+	p := &writer{b: bufio.NewWriterSize(w, 64<<10), about: about, work: pageWork}
+	p.head()
+	for item, err := range items {
+		if err != nil {
+			return fmt.Errorf("write the page of session %s: %w", about.Session, err)
+		}
+		p.item(item)
+		if p.err != nil {
+			break
+		}
+	}
+	p.text("</main>\n<footer>Written by firn. Secrets are masked as far as they can be told by their form.</footer>\n</body>\n</html>\n")
+	if p.err == nil {
+		p.err = p.b.Flush()
+	}
+	if p.err != nil {
+		return fmt.Errorf("write the page of session %s: %w", about.Session, p.err)
+	}
+	return nil
+}
+
+// pageWork is how much work the Markdown of a page may be: some seconds at most,
+// whatever was said. What comes behind it is told as it stands.
+const pageWork = 12 << 20
+
+// writer writes one page.
+type writer struct {
+	b     *bufio.Writer
+	about About
+	err   error
+	// work is how much may still be spent.
+	work int
+}
+
+// text writes HTML.
+func (p *writer) text(s string) {
+	if p.err == nil {
+		_, p.err = p.b.WriteString(s)
+	}
+}
+
+// Policy is what a page is allowed: its own style, and pictures that are in it.
+func Policy() string {
+	sum := sha256.Sum256([]byte(style()))
+	return "default-src 'none'; img-src data:; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'"
+}
+
+func (p *writer) head() {
+	title := said(p.about.Title)
+	if title == "" {
+		title = html.EscapeString(string(p.about.Session))
+	}
+	p.text("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n")
+	p.text(`<meta http-equiv="Content-Security-Policy" content="` + Policy() + "\">\n")
+	p.text("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"referrer\" content=\"no-referrer\">\n<meta name=\"color-scheme\" content=\"light dark\">\n")
+	p.text("<title>" + title + "</title>\n<style>" + style() + "</style>\n</head>\n<body>\n<header>\n<h1>" + title + "</h1>\n<p>")
+	facts := []string{"Session " + html.EscapeString(string(p.about.Session))}
+	for _, f := range []struct{ name, value string }{{"agent", p.about.Agent}, {"from", p.about.Source}} {
+		if f.value != "" {
+			facts = append(facts, f.name+" "+said(f.value))
+		}
+	}
+	if span := between(p.about.Created, p.about.Updated); span != "" {
+		facts = append(facts, span)
+	}
+	if !p.about.Branch {
+		facts = append(facts, "all branches, in the order of the file")
+	}
+	p.text(strings.Join(facts, " · ") + "</p>\n</header>\n<main>\n")
+}
+
+// between tells from when to when.
+func between(from, to time.Time) string {
+	switch {
+	case from.IsZero() && to.IsZero():
+		return ""
+	case from.IsZero():
+		return clock(to)
+	case to.IsZero() || to.Sub(from) < time.Minute:
+		return clock(from)
+	}
+	return clock(from) + " to " + clock(to)
+}
+
+// clock is a moment as the page tells it.
+func clock(t time.Time) string {
+	return `<time datetime="` + t.UTC().Format(time.RFC3339) + `">` + t.UTC().Format("2006-01-02 15:04") + " UTC</time>"
+}
+
+// said is a short text of somebody's, masked.
+func said(s string) string { return richtext.Inline(mask.Text(richtext.Printed(s))) }
+
+func (p *writer) item(item Item) {
+	if item.Gap != "" {
+		p.damage(item.Gap)
+		return
+	}
+	c := card.Of(item.Entry, card.Options{Mask: mask.Text, MaskHTML: mask.HTML, Image: inline, Work: &p.work})
+	if !p.shows(&item, &c) {
+		return
+	}
+	if item.Damage != "" {
+		p.damage(item.Damage)
+	}
+	switch {
+	case c.Compaction != nil:
+		p.compaction(&c)
+	case c.Role == "":
+		p.note(&c)
+	default:
+		p.message(&item, &c)
+	}
+}
+
+// damage names what could not be read, at its place.
+func (p *writer) damage(what string) {
+	p.text(`<p class="note damage" role="note">⚠ ` + said(what) + ". The owner of the session can run: <code>firn verify " + html.EscapeString(string(p.about.Session)) + "</code></p>\n")
+}
+
+// shows reports whether an entry is on the page. What was hidden is not given
+// away with the branch, and what is there for the machine is for nobody.
+func (p *writer) shows(item *Item, c *wire.Card) bool {
+	switch b := item.Entry.Body.(type) {
+	case *firn.Custom:
+		return !p.about.Branch && !strings.HasPrefix(b.Type, "firn.")
+	case *firn.Label, *firn.Tombstone:
+		return !p.about.Branch
+	case *firn.Header:
+		return false
+	case *firn.CustomMessage:
+		if p.about.Branch && !b.Display {
+			return false
+		}
+	}
+	return !p.about.Branch || !item.Hidden
+}
+
+func (p *writer) note(c *wire.Card) {
+	p.text(`<p class="note" id="` + anchor(c.ID) + `">` + html.EscapeString(c.Note) + stamp(c) + "</p>\n")
+	p.blocks(c)
+}
+
+func (p *writer) compaction(c *wire.Card) {
+	about := "Compacted"
+	if c.Compaction.Before > 0 {
+		about += fmt.Sprintf(": about %d tokens", c.Compaction.Before)
+		if c.Compaction.After > 0 {
+			about += fmt.Sprintf(" became %d", c.Compaction.After)
+		}
+	}
+	p.text(`<details class="compaction" id="` + anchor(c.ID) + `"><summary>` + html.EscapeString(about) + stamp(c) + "</summary>\n")
+	p.blocks(c)
+	p.text("</details>\n")
+}
+
+func (p *writer) message(item *Item, c *wire.Card) {
+	class := c.Role
+	if item.Hidden {
+		class += " hidden"
+	}
+	p.text(`<article class="` + class + `" id="` + anchor(c.ID) + `"><h2>`)
+	p.text(html.EscapeString(speaker(c)))
+	if item.Label != "" {
+		p.text(` <span class="label">` + said(item.Label) + "</span>")
+	}
+	if item.Hidden {
+		p.text(` <span class="label">hidden</span>`)
+	}
+	p.text(stamp(c) + "</h2>\n")
+	if c.Note != "" {
+		p.text(`<p class="note">` + html.EscapeString(c.Note) + "</p>\n")
+	}
+	p.blocks(c)
+	if c.Error != "" {
+		p.text(`<p class="error">` + html.EscapeString(c.Error) + "</p>\n")
+	}
+	p.text("</article>\n")
+}
+
+// anchor is the name of an entry within the page.
+func anchor(id firn.EntryID) string { return "e-" + html.EscapeString(string(id)) }
+
+// stamp is when it was.
+func stamp(c *wire.Card) string {
+	if c.Time.IsZero() {
+		return ""
+	}
+	return " " + clock(c.Time)
+}
+
+// speaker is who says it.
+func speaker(c *wire.Card) string {
+	switch {
+	case c.Sender != "":
+		return c.Sender
+	case c.Role == "assistant" && c.Model != "":
+		return "assistant (" + c.Model + ")"
+	}
+	return c.Role
+}
+
+// inline is an image as an address that holds it. What is no picture is nowhere.
+func inline(_ int, image firn.Image) string {
+	data, err := base64.StdEncoding.DecodeString(image.Data)
+	kind := card.Sniff(data)
+	if err != nil || kind == "" {
+		return ""
+	}
+	return "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(data)
+}

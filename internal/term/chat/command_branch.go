@@ -1,0 +1,130 @@
+package chat
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"firn.dev"
+	"firn.dev/internal/render/prose"
+	"firn.dev/wire"
+)
+
+// mostTurns is the largest number that is taken for a number of turns, and not
+// for the id of an entry.
+const mostTurns = 9999
+
+// rewind goes back some turns, or to an entry.
+func (c *chat) rewind(ctx context.Context, rest string) error {
+	words := strings.Fields(rest)
+	n := len(words)
+	words = slices.DeleteFunc(words, func(w string) bool { return w == "--summary" })
+	m := wire.Move{Back: 1, Summary: len(words) < n}
+	if len(words) > 1 {
+		return fmt.Errorf("/rewind takes one place to go to, not %d: %w", len(words), firn.ErrInvalid)
+	}
+	if len(words) == 1 {
+		switch n, err := strconv.Atoi(words[0]); {
+		case err != nil || n > mostTurns:
+			m.Back, m.To = 0, firn.EntryID(words[0])
+		case n < 1:
+			return fmt.Errorf("/rewind cannot go back %d turns: %w", n, firn.ErrInvalid)
+		default:
+			m.Back = n
+		}
+	}
+	moved, err := c.client.Rewind(ctx, c.id, m)
+	if err != nil {
+		return err
+	}
+	what := "went back to before you said “" + prose.OneLine(moved.Text, 60) + "”"
+	if m.To != "" {
+		if what, err = c.gist(ctx, moved.To, 60); err != nil {
+			return err
+		}
+		what = "the session goes on from " + what
+	}
+	c.screen.say("%s; what was left stays in the log: /rewind %s returns to it", what, moved.From)
+	return nil
+}
+
+// fork goes on in a copy of the session, from its head or an entry.
+func (c *chat) fork(ctx context.Context, ref string) error {
+	old := c.id
+	s, err := c.client.Fork(ctx, c.id, wire.Fork{At: firn.EntryID(ref), Key: c.key})
+	if err != nil {
+		return err
+	}
+	c.id = s.ID
+	c.screen.say("forked: this is session %s now; /resume %s goes back", prose.Short(c.id), prose.Short(old))
+	return nil
+}
+
+// tree draws the branches of the session.
+func (c *chat) tree(ctx context.Context, _ string) error {
+	const drawn = 200
+	t, err := c.client.Tree(ctx, c.id, drawn, "")
+	if err != nil {
+		return err
+	}
+	c.screen.lines(prose.Tree(t, false))
+	return nil
+}
+
+func (c *chat) compact(ctx context.Context, hint string) error {
+	done, err := c.client.Compact(ctx, c.id, wire.Compact{Hint: hint})
+	if err != nil {
+		return err
+	}
+	c.screen.say("compacted: ~%s → ~%s tokens, %s; /uncompact takes it back", prose.Grouped(done.Before), prose.Grouped(done.After), prose.Clean(done.Strategy))
+	return nil
+}
+
+func (c *chat) uncompact(ctx context.Context, _ string) error {
+	past, err := c.client.Compactions(ctx, c.id)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(past, func(p wire.Compaction) bool { return p.Current })
+	if i < 0 {
+		return &Problem{Err: fmt.Errorf("no compaction is in force here: %w", firn.ErrNotFound), Hint: "/window shows what the model is sent"}
+	}
+	if _, err := c.client.Undo(ctx, c.id, past[i].ID); err != nil {
+		return err
+	}
+	c.screen.say("the last compaction is taken back; /window shows what is sent now")
+	return nil
+}
+
+func (c *chat) compactions(ctx context.Context, _ string) error {
+	past, err := c.client.Compactions(ctx, c.id)
+	if err != nil {
+		return err
+	}
+	if len(past) == 0 {
+		c.screen.say("nothing was compacted on this branch")
+		return nil
+	}
+	rows := [][]string{{"  ENTRY", "WHEN", "TOKENS", "HOW", "SUMMARY"}}
+	for _, p := range past {
+		mark, how := "  ", p.Strategy
+		if p.Current {
+			mark = "● "
+		}
+		if p.Undone {
+			how = "undone"
+		}
+		at, err := time.Parse(time.RFC3339Nano, p.At)
+		if err != nil {
+			at = time.Time{} // not known
+		}
+		rows = append(rows, []string{
+			mark + string(p.ID), prose.Ago(at, c.now()), "~" + prose.Thousands(p.Before) + " → ~" + prose.Thousands(p.After), prose.Clean(how), prose.OneLine(p.Summary, 60),
+		})
+	}
+	c.screen.lines(prose.Table(rows))
+	return nil
+}

@@ -1,0 +1,164 @@
+package chat
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"firn.dev"
+	"firn.dev/internal/base/typo"
+	"firn.dev/internal/render/prose"
+	"firn.dev/wire"
+)
+
+// patch changes the session.
+func (c *chat) patch(ctx context.Context, p wire.Patch) error {
+	_, err := c.client.Patch(ctx, c.id, p)
+	return err
+}
+
+// chooseModel chooses who answers in this session from now on.
+func (c *chat) chooseModel(ctx context.Context, name string) error {
+	if name == "" {
+		s, err := c.look(ctx)
+		if err != nil {
+			return err
+		}
+		c.screen.say("%s answers; the providers are %s", modelName(s), strings.Join(c.o.Providers, ", "))
+		return nil
+	}
+	if err := c.patch(ctx, wire.Patch{Model: &name}); err != nil {
+		return err
+	}
+	c.screen.say("%s answers in this session from now on", prose.Clean(name))
+	return nil
+}
+
+// chooseAgent chooses which agent answers in this chat from now on.
+func (c *chat) chooseAgent(ctx context.Context, name string) error {
+	switch name {
+	case "":
+	case wire.Default:
+		c.answerer = ""
+	default:
+		if err := c.answerAs(ctx, name); err != nil {
+			return err
+		}
+	}
+	c.screen.say("%s answers", prose.Clean(cmp.Or(c.answerer, c.name)))
+	return nil
+}
+
+// answerAs lets an agent answer, which must be one that there is.
+func (c *chat) answerAs(ctx context.Context, name string) error {
+	if name == c.name {
+		c.answerer = ""
+		return nil
+	}
+	status, err := c.client.Status(ctx)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, a := range status.Agents {
+		names = append(names, a.ID)
+	}
+	if !slices.Contains(names, name) {
+		err := fmt.Errorf("unknown agent %q", prose.OneLine(name, 40))
+		if meant := typo.Nearest(name, names, 2); meant != "" {
+			err = fmt.Errorf("%w; did you mean %s?", err, prose.Clean(meant))
+		}
+		return &Problem{Err: err, Hint: "the agents are " + prose.Clean(strings.Join(names, ", ")), Kind: firn.ErrNotFound}
+	}
+	c.answerer = name
+	return nil
+}
+
+// agentLine names the agent of the session, and the one that answers instead.
+func (c *chat) agentLine() string {
+	if c.answerer == "" {
+		return prose.Clean(c.name)
+	}
+	return prose.Clean(c.name + "; " + c.answerer + " answers")
+}
+
+// think chooses how hard the model thinks in this session from now on.
+func (c *chat) think(ctx context.Context, level string) error {
+	if level == "" {
+		s, err := c.look(ctx)
+		if err != nil {
+			return err
+		}
+		c.screen.say("thinking is %s; the levels are %s", thinkingOf(s), strings.Join(levels, " "))
+		return nil
+	}
+	if err := CheckThinking(level); err != nil {
+		return err
+	}
+	if err := c.patch(ctx, wire.Patch{Thinking: &level}); err != nil {
+		return err
+	}
+	c.screen.say("thinking is %s in this session from now on", level)
+	return nil
+}
+
+// thinkingOf is how hard the model thinks in a session.
+func thinkingOf(s wire.Session) string {
+	if s.State == nil || s.State.Thinking == "" {
+		return "off"
+	}
+	return prose.Clean(s.State.Thinking)
+}
+
+// auth chooses the credentials that the model is asked with in this session from now on.
+func (c *chat) auth(ctx context.Context, name string) error {
+	if name != "" {
+		if err := c.patch(ctx, wire.Patch{Auth: &name}); err != nil {
+			return err
+		}
+	}
+	s, err := c.look(ctx)
+	if err != nil {
+		return err
+	}
+	profile := wire.Default
+	if s.State != nil && s.State.Auth != "" {
+		profile = s.State.Auth
+	}
+	c.screen.say("credentials: %s", prose.Clean(profile))
+	return nil
+}
+
+func (c *chat) verbose(ctx context.Context, on string) error {
+	if err := needs("verbose", on); err != nil {
+		return err
+	}
+	if err := c.patch(ctx, wire.Patch{Verbose: &on}); err != nil {
+		return err
+	}
+	c.wordy = on == "on"
+	c.screen.say("verbose is %s in this session from now on", on)
+	return nil
+}
+
+// sends are the words for whether answers may be sent.
+var sends = map[string]string{"on": "allow", "off": "deny", "inherit": "inherit"}
+
+// send chooses whether answers of this session may be sent to where its
+// messages come from.
+func (c *chat) send(ctx context.Context, on string) error {
+	if err := needs("send", on); err != nil {
+		return err
+	}
+	policy, ok := sends[on]
+	if !ok {
+		return fmt.Errorf("%w send policy %q: it is on, off or inherit", firn.ErrInvalid, prose.OneLine(on, 20))
+	}
+	if err := c.patch(ctx, wire.Patch{Send: &policy}); err != nil {
+		return err
+	}
+	c.screen.say("sending is %s in this session from now on", on)
+	return nil
+}

@@ -1,0 +1,130 @@
+package chat
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/internal/render/prose"
+	"firn.dev/internal/term/line"
+	"firn.dev/wire"
+)
+
+// listed is how many sessions are listed, and offered how many can be chosen
+// from.
+const (
+	listed  = 20
+	offered = 100
+)
+
+// sessions lists the latest sessions of the agent. At a terminal one can be
+// chosen, and the chat goes on with it.
+func (c *chat) sessions(ctx context.Context, _ string) error {
+	most := listed
+	if c.term != nil {
+		most = offered
+	}
+	page, err := c.client.SessionsPage(ctx, client.Query{Agent: c.name, Limit: most})
+	if err != nil {
+		return err
+	}
+	AddStates(ctx, c.client, page.Items)
+	lines := c.sessionLines(page.Items)
+	if c.term == nil {
+		if page.Cursor != "" {
+			lines = append(lines, fmt.Sprintf("  the latest %d; there are more", most))
+		}
+		c.screen.lines(lines)
+		return nil
+	}
+	return c.pickSession(ctx, page.Items, lines)
+}
+
+// pickSession lets a session be chosen from lines, the first of which is their
+// head.
+func (c *chat) pickSession(ctx context.Context, sessions []wire.Session, lines []string) error {
+	choice := line.Choice{Title: "go on with", Head: lines[0], Rows: lines[1:]}
+	for i, s := range sessions {
+		if s.ID == c.id {
+			choice.Selected = i
+		}
+	}
+	picked := c.term.Pick(ctx, choice)
+	if picked < 0 || sessions[picked].ID == c.id {
+		return nil
+	}
+	return c.goOn(ctx, sessions[picked].ID)
+}
+
+// sessionLines is a list of sessions, with a head.
+func (c *chat) sessionLines(sessions []wire.Session) []string {
+	ids := make([]firn.ID, len(sessions))
+	for i, s := range sessions {
+		ids[i] = s.ID
+	}
+	rows := [][]string{{"  ID", "TITLE", "KEY", "TURNS", "WINDOW", "UPDATED", "⎇", ""}}
+	for _, s := range sessions {
+		rows = append(rows, c.sessionRow(s, ids))
+	}
+	return prose.Columns(rows, "lllrrlrl")
+}
+
+// sessionRow is one line of the list.
+func (c *chat) sessionRow(s wire.Session, ids []firn.ID) []string {
+	mark := "  "
+	switch {
+	case s.Live:
+		mark = "● "
+	case s.ID == c.id:
+		mark = "▸ "
+	}
+	title := cmp.Or(s.Title, s.Prompt)
+	if s.Fault != "" {
+		title = "cannot be read: " + s.Fault
+	}
+	turns, window, branches, compactions := "–", "–", "", ""
+	if st := s.State; st != nil {
+		turns, window, branches = prose.Grouped(int64(st.Turns)), prose.Percent(st.Window.Tokens, st.Window.Window), fmt.Sprint(max(st.Branches, 1))
+		if st.Window.Estimated {
+			window = "~" + window
+		}
+		if st.Compactions > 0 {
+			compactions = fmt.Sprintf("◆%d", st.Compactions)
+		}
+	}
+	place := strings.TrimPrefix(cmp.Or(s.Key, s.CWD), "agent:")
+	return []string{
+		mark + prose.Shortest(s.ID, ids), prose.OneLine(title, 40), prose.OneLine(place, 28), turns, window, prose.Ago(s.Updated, c.now()), branches, compactions,
+	}
+}
+
+// askers is how many sessions are asked for their state at a time.
+const askers = 8
+
+// AddStates asks for the states of sessions, which a list does not tell. One
+// that cannot be had is left out.
+func AddStates(ctx context.Context, c *client.Client, sessions []wire.Session) {
+	var wait sync.WaitGroup
+	next := make(chan int)
+	for range min(askers, len(sessions)) {
+		wait.Go(func() {
+			for i := range next {
+				if sessions[i].State != nil {
+					continue
+				}
+				if s, err := c.Session(ctx, string(sessions[i].ID)); err == nil {
+					sessions[i].State, sessions[i].Unread = s.State, max(sessions[i].Unread, s.Unread)
+				}
+			}
+		})
+	}
+	for i := range sessions {
+		next <- i
+	}
+	close(next)
+	wait.Wait()
+}

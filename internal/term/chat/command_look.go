@@ -1,0 +1,351 @@
+package chat
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/internal/render/prose"
+	"firn.dev/wire"
+)
+
+// history shows the last messages of the branch as the log has them: those
+// that a summary stands for too, but not those that were hidden.
+func (c *chat) history(ctx context.Context, rest string) error {
+	n := 10
+	if rest != "" {
+		var err error
+		if n, err = strconv.Atoi(rest); err != nil || n < 1 {
+			return fmt.Errorf("%w number %q of messages", firn.ErrInvalid, prose.OneLine(rest, 20))
+		}
+	}
+	messages, err := c.messages(ctx, min(n, 1000))
+	if err != nil {
+		return err
+	}
+	if len(messages) == 0 {
+		return errNoMessage
+	}
+	var lines []string
+	for _, l := range slices.Backward(messages) {
+		lines = append(lines, fmt.Sprintf("%s  %s  %s", l.ID, l.Timestamp.Local().Format("2006-01-02 15:04"), gist(l, 100)))
+	}
+	c.screen.lines(lines)
+	return nil
+}
+
+// messages are the last messages of the branch, newest first.
+func (c *chat) messages(ctx context.Context, n int) ([]prose.Line, error) {
+	var messages []prose.Line
+	for e, err := range c.client.Entries(ctx, c.id, client.EntryQuery{View: wire.ViewBranch, Back: true}) {
+		if err != nil {
+			return nil, err
+		}
+		if l, ok := prose.ReadLine(e.Line); ok && l.Message != nil && e.Out != outHidden {
+			messages = append(messages, l)
+		}
+		if len(messages) == n {
+			break
+		}
+	}
+	return messages, nil
+}
+
+// gist tells an entry in short.
+func gist(l prose.Line, n int) string {
+	m := l.Message
+	if m == nil {
+		return prose.KindName(l.Type) + " " + string(l.ID)
+	}
+	text := m.Text()
+	for _, p := range m.Pieces() {
+		if p.Type == "toolCall" {
+			text += " [calls " + p.Name + " " + summary(p.Arguments) + "]"
+		}
+	}
+	if m.Role == "toolResult" {
+		text = "[" + m.Tool + "] " + text
+	}
+	if m.Stop == "aborted" || m.Stop == "error" {
+		text += " [" + m.Stop + ": " + m.Error + "]"
+	}
+	return l.Who() + ": " + prose.OneLine(text, n)
+}
+
+// gist tells an entry of the session in short.
+func (c *chat) gist(ctx context.Context, id firn.EntryID, n int) (string, error) {
+	for e, err := range c.client.Entries(ctx, c.id, client.EntryQuery{View: wire.ViewDisk, Back: true}) {
+		if err != nil {
+			return "", err
+		}
+		if l, ok := prose.ReadLine(e.Line); ok && l.ID == id {
+			return gist(l, n), nil
+		}
+	}
+	return string(id), nil
+}
+
+func (c *chat) status(ctx context.Context, _ string) error {
+	s, err := c.look(ctx)
+	if err != nil {
+		return err
+	}
+	g, err := c.client.Status(ctx)
+	if err != nil {
+		return err
+	}
+	st := wire.State{}
+	if s.State != nil {
+		st = *s.State
+	}
+	rows := [][]string{
+		{"  session", string(c.id)},
+		{"  title", prose.Clean(s.Title)},
+		{"  agent", c.agentLine()},
+		{"  key", prose.Clean(c.key)},
+		{"  turns", fmt.Sprintf("%d, %s", st.Turns, prose.Plural(st.Compactions, "compaction"))},
+		{"  model", modelName(s) + ", thinking " + thinkingOf(s)},
+		{"  window", windowUse(st.Window) + prose.Level(st.Window)},
+		{"  toggles", toggles(st)},
+		{"  head", fmt.Sprintf("%s, %s up to %d, %s", st.Head, c.medium(), s.End, prose.Count(max(st.Branches, 1), "branch", "branches"))},
+		{"  kept in", c.keptIn(cmp.Or(g.Home, gatewaysHome))},
+		{"  gateway", prose.Clean(g.Gateway)},
+		{"  files", c.filesLine()},
+	}
+	if st.Breaker != nil {
+		rows = append(rows, []string{"  compaction", prose.Breaker(*st.Breaker)})
+	}
+	c.screen.lines(prose.Table(rows))
+	recent, err := c.recent(ctx, recentEntries)
+	if err != nil {
+		return err
+	}
+	if state := unfinished(recent); state != "" {
+		c.screen.say("  %s", state)
+	}
+	return nil
+}
+
+// toggles are what was chosen for a session.
+func toggles(st wire.State) string {
+	words := []string{"send " + cmp.Or(st.Send, "inherit"), "verbose " + cmp.Or(st.Verbose, "off")}
+	if st.Auth != "" {
+		words = append(words, "auth "+st.Auth)
+	}
+	return prose.Clean(strings.Join(words, ", "))
+}
+
+// filesLine says what the tools may touch.
+func (c *chat) filesLine() string { return prose.Clean(cmp.Or(c.o.Files, "those of the gateway")) }
+
+// windowUse tells how full the window is: in tokens and as a share.
+// medium is what the session is written to.
+func (c *chat) medium() string {
+	if c.o.Ephemeral {
+		return "in memory"
+	}
+	return "on disk"
+}
+
+// keptIn says where the session is saved.
+func (c *chat) keptIn(home string) string {
+	if c.o.Ephemeral {
+		return "memory only; nothing is saved"
+	}
+	return c.place(home)
+}
+
+func windowUse(u wire.Usage) string {
+	about := ""
+	if u.Estimated {
+		about = "~"
+	}
+	text := about + prose.Share(u.Tokens, u.Window)
+	if u.Window > 0 {
+		text += fmt.Sprintf(", %s%s tokens", about, prose.Grouped(u.Tokens))
+	}
+	return text
+}
+
+// agents lists the sub-agents of the session.
+func (c *chat) agents(ctx context.Context, _ string) error {
+	children, err := c.client.Children(ctx, c.id)
+	if err != nil {
+		return err
+	}
+	if len(children) == 0 {
+		c.screen.say("this session has no sub-agents")
+		return nil
+	}
+	var rows [][]string
+	for _, s := range children {
+		state := "done"
+		if s.Live {
+			state = "running"
+		} else if s.Archived {
+			state = "archived"
+		}
+		rows = append(rows, []string{"  " + string(s.ID), prose.Clean(s.Agent), state, prose.OneLine(cmp.Or(s.Title, s.Prompt), 60)})
+	}
+	c.screen.lines(prose.Table(rows))
+	return nil
+}
+
+func (c *chat) usage(ctx context.Context, _ string) error {
+	s, err := c.look(ctx)
+	if err != nil {
+		return err
+	}
+	st := wire.State{}
+	if s.State != nil {
+		st = *s.State
+	}
+	n := st.Counters
+	rows := [][]string{
+		{"  turns", prose.Grouped(int64(st.Turns))},
+		{"  answers", prose.Grouped(int64(n.Answers))},
+		{"  input", prose.Grouped(n.Input) + " tokens"},
+		{"  output", prose.Grouped(n.Output) + " tokens"},
+		{"  cache read", prose.Grouped(n.CacheRead) + " tokens"},
+		{"  cache write", prose.Grouped(n.CacheWrite) + " tokens"},
+		{"  cost", fmt.Sprintf("$%.4f", n.Cost)},
+	}
+	c.screen.lines(prose.Table(rows))
+	return nil
+}
+
+// undoes says which command takes back that entries are not sent.
+var undoes = map[string]string{
+	"compacted":    "/uncompact",
+	"other-branch": "/rewind ENTRY",
+}
+
+// window shows what of the session is sent to the model and what is not.
+func (c *chat) window(ctx context.Context, _ string) error {
+	w, err := c.client.Window(ctx, c.id, "")
+	if err != nil {
+		return err
+	}
+	about := ""
+	if w.Usage.Estimated {
+		about = "~"
+	}
+	t := w.Totals
+	lines := []string{fmt.Sprintf(" %s%s     system ~%s · messages ~%s", about, prose.Share(w.Usage.Tokens, w.Usage.Window),
+		prose.Thousands(t.System+t.Specs), prose.Thousands(t.Notes+t.Summary+t.Kept+t.Tools))}
+	rows := [][]string{{" in ", prose.Plural(sent(w), "message"), fmt.Sprintf("of %d in the log", entriesIn(w)), ""}}
+	for i, r := range w.Out {
+		head := ""
+		if i == 0 {
+			head = " out"
+		}
+		rows = append(rows, []string{head, spread(r), prose.Clean(r.Why), undoes[r.Why]})
+	}
+	for _, r := range w.Repairs {
+		if r.Rule == "end-with-user" {
+			continue // you will be the last to speak
+		}
+		rows = append(rows, []string{" fix", string(r.Entry), prose.Clean(r.Rule), prose.OneLine(r.What, 80)})
+	}
+	c.screen.lines(append(lines, prose.Table(rows)...))
+	return nil
+}
+
+// sent counts the messages of a window that somebody said.
+func sent(w wire.Window) int {
+	n := w.Count
+	for _, it := range w.Items {
+		if it.Synthetic {
+			n--
+		}
+	}
+	return n
+}
+
+// entriesIn counts the entries that the messages of a window are made of.
+func entriesIn(w wire.Window) int {
+	all := make(map[firn.EntryID]bool)
+	for _, it := range w.Items {
+		for _, id := range it.From {
+			all[id] = true
+		}
+	}
+	return len(all) + w.Count - len(w.Items)
+}
+
+// spread names a run of entries.
+func spread(r wire.Run) string {
+	switch {
+	case r.Count < 0:
+		return "all before"
+	case r.Count == 1:
+		return string(r.First)
+	case r.First == "":
+		return prose.Plural(r.Count, "message")
+	}
+	return fmt.Sprintf("%s – %s, %d", r.First, r.Last, r.Count)
+}
+
+// searchCommand looks for words where the agent would.
+func (c *chat) searchCommand(ctx context.Context, words string) error {
+	if err := needs("search", words); err != nil {
+		return err
+	}
+	hits, err := c.search(ctx, words, 10)
+	if err != nil {
+		return err
+	}
+	if len(hits) == 0 {
+		c.screen.say("nothing was found in the notes and in what was said")
+		return nil
+	}
+	c.screen.lines(hitLines(hits))
+	return nil
+}
+
+// hitLines shows what was found.
+func hitLines(hits []Hit) []string {
+	var lines []string
+	for _, h := range hits {
+		place := []string{prose.Clean(h.Source)}
+		if h.Where != "" {
+			place = append(place, prose.Clean(h.Where))
+		}
+		if !h.Time.IsZero() {
+			place = append(place, h.Time.Local().Format("2006-01-02"))
+		}
+		lines = append(lines, "  "+strings.Join(place, " · "), "    "+prose.OneLine(h.Text, 160))
+	}
+	return lines
+}
+
+// maxSummary bounds how much is shown of the arguments of a call, in characters.
+const maxSummary = 60
+
+// summary shows the arguments of a call in short: their values, in order.
+func summary(arguments json.RawMessage) string {
+	d := json.NewDecoder(bytes.NewReader(arguments))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return prose.OneLine(string(arguments), maxSummary)
+	}
+	var values []string
+	for d.More() {
+		var value json.RawMessage
+		if _, err := d.Token(); err != nil || d.Decode(&value) != nil {
+			break
+		}
+		var text string
+		if json.Unmarshal(value, &text) != nil {
+			text = string(value)
+		}
+		values = append(values, text)
+	}
+	return prose.OneLine(strings.Join(values, " "), maxSummary)
+}

@@ -1,0 +1,345 @@
+package chat
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/internal/base/typo"
+	"firn.dev/internal/render/prose"
+	"firn.dev/provider/scripted"
+	"firn.dev/store"
+	"firn.dev/wire"
+)
+
+// TestHelpTellsAll lists every command, and each has a line of its own.
+func TestHelpTellsAll(t *testing.T) {
+	s := set(t, nil).begin()
+	s.does("/help")
+	for _, cmd := range commands() {
+		says(t, "\n"+s.err.String(), "\n  /"+strings.TrimSpace(cmd.name+" "+cmd.args)+" ", cmd.help)
+		if cmd.run == nil || cmd.help == "" {
+			t.Errorf("/%s does nothing", cmd.name)
+		}
+	}
+	for other, name := range otherNames {
+		if typo.Nearest(name, commandNames(), 2) != name {
+			t.Errorf("/%s means /%s, which is not there", other, name)
+		}
+	}
+}
+
+func TestUnknownCommand(t *testing.T) {
+	for typed, near := range map[string]string{"hlep": "help", "histroy": "history", "sesions": "sessions", "compct": "compact", "xyzzy": "", "a": "", strings.Repeat("x", 1000): ""} {
+		s := set(t, nil).begin()
+		s.does("/" + typed)
+		says(t, s.err.String(), "firn: there is no command /"+typed[:1])
+		if near != "" {
+			says(t, s.err.String(), "hint: did you mean /"+near+"?")
+		} else {
+			silent(t, s.err.String(), "did you mean")
+		}
+		if len(s.entries()) != 1 {
+			t.Error("it was said to the agent")
+		}
+	}
+}
+
+// TestSessionCommands moves between sessions.
+func TestSessionCommands(t *testing.T) {
+	s := set(t, nil, scripted.Say("hello Ada"), scripted.Say("hello Bob")).begin()
+	first := s.c.id
+	s.does("I am Ada", "/rename  The   first ", "/new")
+	second := s.c.id
+	if first == second {
+		t.Fatal("the session is not new")
+	}
+	s.does("I am Bob", "/sessions", "/resume The first")
+	if s.c.id != first {
+		t.Errorf("resumed %s", s.c.id)
+	}
+	says(t, s.err.String(), "this session is “The first” now", "new session "+prose.Short(second)+"; /resume "+prose.Short(first)+" goes back",
+		"▸ "+prose.Shortest(second, []firn.ID{first, second}), "session "+prose.Short(first)+" “The first” · 1 turn", "  you: I am Ada\n", "  agent: hello Ada\n")
+	id, err := store.LoadOrCreate(t.Context(), s.st, s.c.key)
+	if err != nil || id != first {
+		t.Errorf("the key points at %s, %v", id, err)
+	}
+	s.does("/resume " + string(second)[:len(second)-1])
+	if s.c.id != second {
+		t.Errorf("resumed %s", s.c.id)
+	}
+	s.does("/resume nobody", "/resume", "/resume "+string(second)[:3])
+	if s.c.id != second {
+		t.Errorf("resumed %s", s.c.id)
+	}
+	says(t, s.err.String(), `firn: there is no session "nobody"`, "hint: firn ls lists the sessions", "/resume needs more: /resume SESSION", "there is no session")
+}
+
+// TestFind finds sessions by all their names.
+func TestFind(t *testing.T) {
+	s := set(t, nil).begin()
+	ctx := t.Context()
+	for _, id := range []firn.ID{"abcd1", "abcd2", "xyz99"} {
+		title := firn.NewEntry(&firn.Title{Name: "talk " + string(id[:3])})
+		if _, err := s.st.Append(ctx, id, store.Start, firn.Entry{Body: &firn.Header{Session: id, Agent: "main"}}, title); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string]firn.ID{
+		"abcd1": "abcd1", "xyz9": "xyz99", "talk xyz": "xyz99", "xyz": "xyz99", "@" + s.c.key: s.c.id,
+	} {
+		if found, err := s.c.find(ctx, "main", name); err != nil || found.ID != want {
+			t.Errorf("%s is %s, %v", name, found.ID, err)
+		}
+	}
+	for _, name := range []string{"abcd", "talk abc"} {
+		if _, err := s.c.find(ctx, "", name); wire.KindOf(err) != wire.Ambiguous {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, name := range []string{"xy", "nobody", "@agent:main:none"} {
+		if _, err := s.c.find(ctx, "", name); !errors.Is(err, firn.ErrNotFound) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := s.c.find(ctx, "other", "xyz99"); !errors.Is(err, firn.ErrNotFound) {
+		t.Errorf("a session of another agent: %v", err)
+	}
+}
+
+// TestWays chooses the session in every way there is.
+func TestWays(t *testing.T) {
+	s := set(t, nil, scripted.Say("one")).begin()
+	s.does("first", "/rename The first", "/new")
+	second := s.c.id
+	for _, c := range []struct {
+		o    Options
+		want string
+	}{
+		{Options{}, string(second)},
+		{Options{Key: "agent:main:main"}, string(second)},
+		{Options{Continue: true}, ""},
+		{Options{Resume: "-"}, ""},
+		{Options{Resume: "The first"}, "The first"},
+	} {
+		o := s.o
+		o.Key, o.Continue, o.Resume = c.o.Key, c.o.Continue, c.o.Resume
+		again, err := open(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		now, err := again.look(t.Context())
+		if err != nil || string(now.ID) != c.want && now.Title != c.want && c.want != "" {
+			t.Errorf("%+v is in %s %q, %v", c.o, now.ID, now.Title, err)
+		}
+	}
+	for _, o := range []Options{{Agent: "nobody"}, {Agent: "nobody", Continue: true}, {Resume: "nothing"}, {Thinking: "hard"}, {Model: "nobody/x"}, {Agent: "main", Key: "agent:other:main"}} {
+		bad := s.o
+		bad.Agent, bad.Continue, bad.Resume, bad.Thinking, bad.Model, bad.Key = o.Agent, o.Continue, o.Resume, o.Thinking, o.Model, o.Key
+		if _, err := open(t.Context(), bad); err == nil {
+			t.Errorf("%+v was taken", o)
+		}
+	}
+}
+
+// TestRewind goes back and returns.
+func TestRewind(t *testing.T) {
+	s := set(t, nil, scripted.Say("one"), scripted.Say("two"), scripted.Say("another two")).begin()
+	s.does("first", "second", "/label here", "/rewind", "third")
+	requests := s.model.Requests()
+	var sent []string
+	for _, it := range requests[len(requests)-1].Window.Items {
+		sent = append(sent, it.Message.Text())
+	}
+	last := strings.Join(sent, "|")
+	says(t, last, "first|one|", "third")
+	silent(t, last, "second", "two")
+	says(t, s.err.String(), "here is on agent: two", "went back to before you said “second”; what was left stays in the log: /rewind ")
+
+	s.does("/rewind here", "/history 2")
+	says(t, s.err.String(), "the session goes on from agent: two", "you: second\n", "agent: two\n")
+	s.does("/rewind 9", "/rewind nobody", "/rewind 1 2", "/rewind 2")
+	says(t, s.err.String(), "its branch has 2 turns", `has no entry "nobody"`, "takes one place", "before you said “first”")
+	s.does("/history")
+	says(t, s.err.String(), "firn: nothing was said here yet")
+	// Nothing was removed.
+	says(t, s.messages(), "first", "second", "two", "third")
+}
+
+// TestRewindWithSummary tells the model of the branch that is left.
+func TestRewindWithSummary(t *testing.T) {
+	s := set(t, nil).offlined().begin()
+	s.does("I decided to take the train to Oslo.", "Remember that my dog is called Rex.", "/rewind 1 --summary")
+	says(t, s.err.String(), "went back to before you said “Remember")
+	var kinds []firn.Kind
+	for _, e := range s.entries() {
+		kinds = append(kinds, e.Body.Kind())
+	}
+	if !strings.Contains(fmt.Sprint(kinds), string(firn.KindBranchSummary)) {
+		t.Errorf("the session has %v", kinds)
+	}
+}
+
+func TestLabels(t *testing.T) {
+	s := set(t, nil, scripted.Say("one"), scripted.Say("two")).begin()
+	s.does("/pin", "first", "second", "/pin", "/label a", "/label b")
+	says(t, s.err.String(), "nothing was said here yet", "pin is on you: second", "a is on agent: two", "b is on agent: two")
+	id := s.entries()[1].ID
+	s.does("/pin "+string(id), "/pin "+string(id)[:12]+"?", "/label", "/pin "+string(id[:4]))
+	says(t, s.err.String(), "pin is on "+string(id), "has no entry", "/label NAME [ENTRY]", "firn: ")
+	// A label that an entry no longer has does not name it.
+	s.does("/rewind a")
+	says(t, s.err.String(), `has no entry "a"`)
+}
+
+// TestLooking shows where one is.
+func TestLooking(t *testing.T) {
+	s := set(t, func(o *Options) { o.Files = "/w, to be read only" }, scripted.Say("one"), scripted.Fail(errors.New("no"))).begin()
+	s.does("first", "/status", "/usage", "/window", "/compactions", "/uncompact", "/stop")
+	says(t, s.err.String(),
+		"  session  "+string(s.c.id), "  turns    1, 0 compactions", "scripted/scripted, thinking off", "% of 200k", "to be read only",
+		"  answers      1", "  cost         $0.0000",
+		"% of 200k     system ~", " in   2 messages  of 2 in the log",
+		"nothing was compacted on this branch", "hint: /window shows", "nothing is running")
+	s.does("second", "/status", "/window", "/history 0")
+	says(t, s.err.String(), "the last turn failed: no. /retry asks again", " out  ", "hidden", "number \"0\" of messages")
+}
+
+// TestCompacting shortens a long talk and takes it back.
+func TestCompacting(t *testing.T) {
+	s := set(t, nil).offlined()
+	s.agent.Compaction.KeepRecent = 500
+	s.begin()
+	for i := range 8 {
+		s.does(fmt.Sprintf("Chapter %d: %s", i, strings.Repeat("the glacier moved a little further down the valley. ", 30)))
+	}
+	s.does("/compact keep the numbers", "/compactions", "/window")
+	says(t, s.err.String(), "compacted: ~", "; /uncompact takes it back", "  ENTRY", "● ", " → ~", " out  ", "compacted", "/uncompact")
+	s.does("/history 30")
+	says(t, s.err.String(), "you: Chapter 0", "you: Chapter 7")
+	s.does("/uncompact", "/compactions")
+	says(t, s.err.String(), "the last compaction is taken back", "undone")
+	silent(t, s.out.String(), "ompact")
+}
+
+// TestUnfinished tells on resuming how the last turn ended.
+func TestUnfinished(t *testing.T) {
+	failed := firn.AssistantText("half")
+	failed.Body.(*firn.Message).StopReason = firn.StopError
+	failed.Body.(*firn.Message).Error = "too\nbusy"
+	aborted := firn.AssistantText("half")
+	aborted.Body.(*firn.Message).StopReason = firn.StopAborted
+	piece := func() firn.Entry {
+		return firn.NewEntry(&firn.Custom{Type: "firn.draft", Data: []byte(`{"answer":"x","text":"half an ans"}`)})
+	}
+	long := []firn.Entry{firn.UserText("hi")} // it takes more pieces than entries are looked at
+	for range 2 * recentEntries {
+		long = append(long, piece())
+	}
+	cases := []struct {
+		entries []firn.Entry
+		want    string
+	}{
+		{nil, ""},
+		{[]firn.Entry{firn.UserText("hi"), firn.AssistantText("hello")}, ""},
+		{[]firn.Entry{firn.UserText("hi")}, "the last turn was interrupted before it was answered"},
+		{[]firn.Entry{firn.UserText("hi"), failed}, "the last turn failed: too busy. /retry"},
+		{[]firn.Entry{firn.UserText("hi"), aborted}, "the last answer was interrupted; it is kept."},
+		{[]firn.Entry{firn.UserText("hi"), piece()}, "the last answer was interrupted; it is kept."},
+		{long, "  you: hi\n  agent: half an anshalf an ans"},
+	}
+	for _, c := range cases {
+		s := set(t, nil).begin()
+		if len(c.entries) > 0 {
+			if _, err := s.st.Append(t.Context(), s.c.id, store.Any, c.entries...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.c.greet(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		says(t, s.err.String(), "session "+prose.Short(s.c.id)+" · ", " · scripted/scripted · kept in /the/home", c.want)
+		if c.want == "" {
+			silent(t, s.err.String(), "retry")
+		}
+	}
+}
+
+// TestSearch finds what was noted and said.
+func TestSearch(t *testing.T) {
+	s := set(t, nil, scripted.Say("It is noted.")).begin()
+	s.does("My dog has the name Rex.", "/remember The cat is called Tom.", "/new", "/search dog name", "/search cat", "/search zebra", "/search", "/remember")
+	says(t, s.err.String(), "noted in memory/", "session ", "user ", "My dog has the name Rex.", "memory/", "The cat is called Tom.",
+		"nothing was found", "/search WORDS", "/remember TEXT")
+	// Where there are no notes nothing can be noted.
+	s.c.o.Remember, s.c.o.Notes = nil, nil
+	s.does("/search cat", "/remember something")
+	says(t, s.err.String(), "nothing was found in the notes and in what was said", "there are no notes here", "hint: say it to the agent")
+}
+
+// TestPuttingAway hides sessions and brings them back, forks them and draws them.
+func TestPuttingAway(t *testing.T) {
+	s := set(t, nil, scripted.Say("one"), scripted.Say("two")).begin()
+	s.does("first", "/rename The first", "/fork")
+	first := s.c.id
+	s.does("second", "/tree", "/delete")
+	if s.c.id == first {
+		t.Error("a session that is gone is still talked in")
+	}
+	says(t, s.err.String(), "forked: this is session ", "· #1  you  first", "● ", "1 branch", "hidden ", " · 0 bytes removed; /restore ", "new session ")
+	s.does("/restore "+string(first), "/delete The nothing", "/restore", "/send off", "/send maybe", "/send", "/status")
+	says(t, s.err.String(), "restored ", "there is no session", "/restore SESSION", "sending is off", "it is on, off or inherit", "/send on|off|inherit", "send deny")
+}
+
+// TestGatewayGone tells what becomes of what was said when the gateway dies.
+func TestGatewayGone(t *testing.T) {
+	plain := errors.New("plain")
+	if err := gone(plain); err != plain {
+		t.Error(err)
+	}
+	for address, want := range map[string]string{"unix:/home/gateway.sock": "a new firn chat goes on without one", "http://there:7766": "to be said once more"} {
+		lost := &client.Unreachable{Address: address, Err: plain, Hint: "start one"}
+		var p *Problem
+		if err := advise(gone(lost), Options{}); !errors.As(err, &p) || !strings.Contains(p.Hint, "is kept") || !strings.Contains(p.Hint, want) || !errors.Is(err, plain) {
+			t.Errorf("of a gateway at %s is said %v", address, err)
+		}
+	}
+}
+
+// TestAdvice gives hints that help.
+func TestAdvice(t *testing.T) {
+	o := Options{KeyOf: func(provider string) string { return map[string]string{"anthropic": "ANTHROPIC_API_KEY"}[provider] }}
+	if err := advise(nil, o); err != nil {
+		t.Error(err)
+	}
+	plain := errors.New("plain")
+	if err := advise(plain, o); err != plain {
+		t.Error(err)
+	}
+	for _, c := range []struct {
+		err  error
+		hint string
+	}{
+		{firn.ErrTooLarge, "/new begins another session"},
+		{&wire.Problem{Kind: wire.TooLarge, Message: "x", Hint: "raise store.max_bytes"}, "raise store.max_bytes"},
+		{fmt.Errorf("x: %w: %w", firn.ErrNotSaved, syscall.ENOSPC), "disk full"},
+		{errStopped, "is kept"},
+		{&Problem{Err: plain, Hint: "mine"}, "mine"},
+		{&wire.Problem{Kind: wire.Busy, Message: "x", Hint: "theirs"}, "theirs"},
+		{&wire.Problem{Kind: wire.Upstream, Message: "ask anthropic/m: not let in: no"}, "into ANTHROPIC_API_KEY"},
+		{&wire.Problem{Kind: wire.Upstream, Message: "ask other/m: not let in"}, "another model"},
+		{&wire.Problem{Kind: wire.Upstream, Message: "ask other/m: busy"}, "/retry asks it again, and /model chooses"},
+	} {
+		var p *Problem
+		if err := advise(c.err, o); !errors.As(err, &p) || !strings.Contains(p.Hint, c.hint) || !errors.Is(err, c.err) {
+			t.Errorf("of %v is made %v", c.err, err)
+		}
+	}
+	if err := advise(&wire.Problem{Kind: wire.Upstream, Message: "ask x/m: not let in"}, Options{}); !errors.Is(err, ErrNotLetIn) {
+		t.Errorf("it is %v", err)
+	}
+}

@@ -1,0 +1,117 @@
+package chat
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"firn.dev/client"
+	"firn.dev/internal/render/prose"
+)
+
+// completeWait is how long completions may take. Who types does not wait longer.
+const completeWait = time.Second
+
+// complete tells how a line can go on that begins with a command: with the names
+// of commands, and behind those that take one, with sessions, models and the
+// like. What cannot be found out has no completions.
+func (c *chat) complete(before string) (from int, words []string) {
+	rest, ok := strings.CutPrefix(before, "/")
+	if !ok || strings.Contains(before, "\n") {
+		return 0, nil
+	}
+	name, typed, behind := strings.Cut(rest, " ")
+	if !behind {
+		return 0, beginning(rest, "/", commandNames())
+	}
+	if other, ok := otherNames[name]; ok {
+		name = other
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), completeWait)
+	defer cancel()
+	return len(before) - len(typed), beginning(typed, "", c.arguments(ctx, name))
+}
+
+// commandNames are the names of all commands.
+func commandNames() []string {
+	var names []string
+	for _, cmd := range commands() {
+		names = append(names, cmd.name)
+	}
+	return append(names, "switch")
+}
+
+// beginning are the words that begin with something, in whatever case, each
+// behind a sign.
+func beginning(typed, sign string, words []string) []string {
+	var fit []string
+	for _, w := range words {
+		if len(w) >= len(typed) && strings.EqualFold(w[:len(typed)], typed) {
+			fit = append(fit, sign+w)
+		}
+	}
+	return fit
+}
+
+// arguments are the words that can stand behind a command.
+func (c *chat) arguments(ctx context.Context, command string) []string {
+	switch command {
+	case "resume", "delete":
+		return c.sessionNames(ctx, client.Query{Agent: c.name, Limit: offered})
+	case "restore":
+		return c.sessionNames(ctx, client.Query{Agent: c.name, Limit: offered, Hidden: true})
+	case "model":
+		return c.modelNames(ctx)
+	case "think":
+		return levels
+	case "send":
+		return []string{"on", "off", "inherit"}
+	case "verbose":
+		return []string{"on", "off"}
+	case "rewind", "fork":
+		return []string{"HEAD~1", "HEAD~2", "HEAD~3"}
+	}
+	return nil
+}
+
+// sessionNames are titles, as far as they are the only ones, and ids of those
+// without.
+func (c *chat) sessionNames(ctx context.Context, q client.Query) []string {
+	page, err := c.client.SessionsPage(ctx, q)
+	if err != nil {
+		return nil
+	}
+	seen := make(map[string]int)
+	for _, s := range page.Items {
+		seen[s.Title]++
+	}
+	var names []string
+	for _, s := range page.Items {
+		if title := prose.Clean(s.Title); title != "" && title == s.Title && seen[title] == 1 {
+			names = append(names, title)
+		} else {
+			names = append(names, string(s.ID))
+		}
+	}
+	return names
+}
+
+// modelNames are the models that are known, and the providers of others.
+func (c *chat) modelNames(ctx context.Context) []string {
+	models, err := c.client.Models(ctx)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, m := range models {
+		names = append(names, prose.Clean(m.ID))
+	}
+	for _, p := range c.o.Providers {
+		if !slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, p+"/") }) {
+			names = append(names, p+"/")
+		}
+	}
+	slices.Sort(names)
+	return names
+}

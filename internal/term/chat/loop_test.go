@@ -1,0 +1,280 @@
+package chat
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"firn.dev"
+	"firn.dev/provider"
+	"firn.dev/provider/scripted"
+	"firn.dev/store"
+)
+
+// TestStop stops an answer in the middle: it is kept and marked, and the chat
+// goes on.
+func TestStop(t *testing.T) {
+	ways := map[string]func(*stage){
+		"by a command": func(s *stage) { s.types("/stop") },
+		"by Ctrl-C":    func(s *stage) { s.presses <- os.Interrupt },
+	}
+	for name, stop := range ways {
+		t.Run(name, func(t *testing.T) {
+			s := play(t, nil, scripted.Hang(1, scripted.Say("one two three four five six seven")), scripted.Say("fine"))
+			s.types("hello")
+			s.out.Await("one")
+			stop(s)
+			s.err.Await("stopped by the user\nhint: ")
+			s.types("again")
+			s.out.Await("fine\n")
+			s.end()
+			says(t, s.messages(), "user: hello\nassistant: one", "(aborted)\nuser: again\nassistant: fine")
+		})
+	}
+}
+
+// TestQueue types while an answer is being given.
+func TestQueue(t *testing.T) {
+	asked, release := make(chan struct{}), make(chan struct{})
+	first := scripted.Say("first")
+	first.Before = func(context.Context) error {
+		close(asked)
+		<-release
+		return nil
+	}
+	s := play(t, nil, first, scripted.Say("second"))
+	s.types("one")
+	<-asked
+	s.types("two", "/rename It waited", "", "  ")
+	s.in.Close()
+	close(release)
+	if err := s.wait(); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.messages(); got != "user: one\nassistant: first\nuser: two\nassistant: second" {
+		t.Errorf("it was said:\n%s", got)
+	}
+	if s.out.String() != "first\nsecond\n" {
+		t.Errorf("stdout has %q", s.out)
+	}
+	says(t, s.err.String(), "“It waited”")
+}
+
+func TestCtrlCAtThePrompt(t *testing.T) {
+	s := play(t, func(o *Options) { o.Terminal = Terminal{In: true, Err: true} }, scripted.Say("fine"))
+	s.err.Await("› ")
+	s.types("hello")
+	s.err.Await("› ")
+	s.presses <- os.Interrupt
+	s.err.Await("(Ctrl-C again leaves")
+	s.types("") // who goes on does not want to leave
+	s.err.Await("› ")
+	s.err.Await("› ")
+	s.presses <- os.Interrupt
+	s.err.Await("(Ctrl-C again leaves")
+	s.presses <- os.Interrupt
+	err := s.wait()
+	var p *Problem
+	if !errors.Is(err, context.Canceled) || !errors.As(err, &p) || !strings.Contains(p.Hint, "saved") {
+		t.Errorf("it ended with %v", err)
+	}
+}
+
+// TestCtrlCInAPipe leaves at once: nobody sits there to be asked.
+func TestCtrlCInAPipe(t *testing.T) {
+	s := play(t, nil)
+	s.presses <- os.Interrupt
+	if err := s.wait(); !errors.Is(err, context.Canceled) {
+		t.Errorf("it ended with %v", err)
+	}
+}
+
+// TestCtrlCTwice insists while what was stopped takes its time.
+func TestCtrlCTwice(t *testing.T) {
+	asked, release := make(chan struct{}), make(chan struct{})
+	deaf := scripted.Say("never")
+	deaf.Before = func(ctx context.Context) error {
+		close(asked)
+		<-release
+		return ctx.Err()
+	}
+	s := play(t, nil, deaf)
+	s.types("hello", "and this")
+	<-asked
+	s.presses <- os.Interrupt
+	s.presses <- os.Interrupt
+	<-s.released // from now on a press would end the process
+	close(release)
+	if err := s.wait(); !errors.Is(err, context.Canceled) {
+		t.Errorf("it ended with %v", err)
+	}
+	silent(t, s.messages(), "and this")
+}
+
+// TestTermination ends the context while an answer is given.
+func TestTermination(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	s := set(t, nil, scripted.Hang(1, scripted.Say("one two three four five six seven"))).begin().run(ctx)
+	s.types("hello")
+	s.out.Await("one")
+	cause := errors.New("the machine goes down")
+	cancel(cause)
+	if err := s.wait(); !errors.Is(err, cause) {
+		t.Errorf("it ended with %v", err)
+	}
+	says(t, s.messages(), "user: hello\nassistant: one", "(aborted)")
+}
+
+// TestGone stops a turn when nobody reads the answers any more.
+func TestGone(t *testing.T) {
+	broken := errors.New("nobody is there")
+	s := play(t, func(o *Options) { o.Stdout = writer(func([]byte) (int, error) { return 0, broken }) },
+		scripted.Hang(1, scripted.Say("one two three four five six seven")))
+	s.types("hello")
+	if err := s.wait(); !errors.Is(err, broken) {
+		t.Errorf("it ended with %v", err)
+	}
+	says(t, s.messages(), "user: hello\nassistant: one", "(aborted)")
+}
+
+type writer func([]byte) (int, error)
+
+func (w writer) Write(p []byte) (int, error) { return w(p) }
+
+// full is a store whose disk is full as long as it says so.
+type full struct {
+	store.Store
+	is bool
+}
+
+func (f *full) Append(ctx context.Context, id firn.ID, expect store.Pos, entries ...firn.Entry) (store.Pos, error) {
+	if f.is {
+		return 0, fmt.Errorf("append to session %s: %w", id, firn.ErrNotSaved)
+	}
+	return f.Store.Append(ctx, id, expect, entries...)
+}
+
+// TestNotSaved says loudly what is not on disk, asks no model about it, and
+// works again when there is room.
+func TestNotSaved(t *testing.T) {
+	s := set(t, nil, scripted.Say("fine"))
+	disk := &full{Store: s.st}
+	// Keys are looked for behind wrappers.
+	s.st = struct {
+		*full
+		unwrap
+	}{disk, unwrap{s.st}}
+	s.begin()
+	disk.is = true
+	s.does("lost")
+	says(t, s.err.String(), "NOT SAVED: ", "hint: is the disk full?")
+	if n := len(s.model.Requests()); n > 0 {
+		t.Errorf("the model was asked %d times", n)
+	}
+	disk.is = false
+	s.does("kept")
+	if got := s.messages(); got != "user: kept\nassistant: fine" {
+		t.Errorf("it was said:\n%s", got)
+	}
+}
+
+type unwrap struct{ inner store.Store }
+
+func (u unwrap) Unwrap() store.Store { return u.inner }
+
+// TestFailures tells what went wrong and what to do, and goes on.
+func TestFailures(t *testing.T) {
+	fail := func(kind provider.Kind) scripted.Step {
+		return scripted.Fail(&provider.Error{Kind: kind, Provider: "anthropic", Model: "m", Message: "no"})
+	}
+	cases := []struct {
+		name   string
+		step   scripted.Step
+		pieces []string
+	}{
+		{"a wrong key", fail(provider.Auth), []string{"firn: ask anthropic/m: not let in", "hint: put a key that works into ANTHROPIC_API_KEY"}},
+		{"a refusal", fail(provider.BadRequest), []string{"firn: ask anthropic/m: refused: no\n"}},
+		{"something else", scripted.Fail(errors.New("odd\nthing")), []string{"firn: odd thing\n"}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			s := set(t, nil, c.step, scripted.Say("fine")).begin()
+			s.does("hello")
+			says(t, s.err.String(), c.pieces...)
+			s.does("/retry")
+			says(t, s.messages(), "user: hello\n", "(error)\nassistant: fine")
+			if strings.Count(s.messages(), "user: ") != 1 || s.out.String() != "fine\n" {
+				t.Errorf("it was said %q, stdout has %q", s.messages(), s.out)
+			}
+			s.does("/retry")
+			says(t, s.err.String(), "nothing is left to answer")
+		})
+	}
+}
+
+// TestRetriesByItself asks again when a provider fails for a while.
+func TestRetriesByItself(t *testing.T) {
+	s := set(t, nil, scripted.Cut(1, scripted.Say("one two three four five six seven")), scripted.Say("fine")).begin()
+	s.does("hello")
+	says(t, s.err.String(), "· asking again: ")
+	if out := s.out.String(); !strings.HasPrefix(out, "one") || !strings.HasSuffix(out, "\nfine\n") {
+		t.Errorf("stdout has %q", out)
+	}
+}
+
+func TestSlashes(t *testing.T) {
+	s := set(t, nil, scripted.Say("a path"), scripted.Say("another")).begin()
+	s.does("//etc/hosts")
+	s.c.tell(s.c.handle(t.Context(), message{"/etc/passwd", true}))
+	says(t, s.messages(), "user: /etc/hosts\n", "user: /etc/passwd\n")
+}
+
+func TestListen(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	cases := []struct {
+		input string
+		want  []string
+	}{
+		{"", nil},
+		{"a", []string{"a"}},
+		{"a\nb\r\n\nc", []string{"a", "b", "", "c"}},
+		{"a\\\nb\\\n\nc\n", []string{"a\nb\n", "c"}},
+		{"a\\", []string{`a\`}},
+		{long + "\nb\n", []string{long, "b"}},
+	}
+	for _, c := range cases {
+		var got []string
+		for l := range listen(strings.NewReader(c.input), nil, func(string) { t.Error("a report") }) {
+			got = append(got, l.Text)
+		}
+		if fmt.Sprintf("%q", got) != fmt.Sprintf("%q", c.want) {
+			t.Errorf("of %.20q came %.60q", c.input, got)
+		}
+	}
+	if _, ok := <-listen(nil, nil, nil); ok {
+		t.Error("something came of nothing")
+	}
+	var told string
+	for range listen(io.MultiReader(strings.NewReader("a\n"), broken{}), nil, func(s string) { told = s }) {
+	}
+	if told != "the input broke off: no more" {
+		t.Errorf("it was told %q", told)
+	}
+	if _, err := readLine(bufio.NewReader(broken{})); err == nil {
+		t.Error("a broken input is taken for a line")
+	}
+	// Who does not want the lines any more is not waited for.
+	gone := make(chan struct{})
+	close(gone)
+	for range listen(strings.NewReader("a\nb\n"), gone, nil) {
+	}
+}
+
+type broken struct{}
+
+func (broken) Read([]byte) (int, error) { return 0, errors.New("no more") }

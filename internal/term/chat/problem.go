@@ -1,0 +1,141 @@
+package chat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/internal/render/prose"
+	"firn.dev/wire"
+)
+
+// ErrNotLetIn says that a provider does not let us in: no key, or a wrong one.
+var ErrNotLetIn = errors.New("not let in")
+
+// errStopped is why a turn ends that the user stopped.
+var errStopped = errors.New("stopped by the user")
+
+// offlineModel needs no key.
+const offlineModel = "firn/offline"
+
+// Problem is an error and what can be done about it.
+type Problem struct {
+	Err  error
+	Hint string
+	// Kind is a sentinel that Err does not wrap by itself; it may be nil.
+	Kind error
+}
+
+// Error is the sentence without the hint.
+func (p *Problem) Error() string { return p.Err.Error() }
+
+// Unwrap returns the error and its kind.
+func (p *Problem) Unwrap() []error {
+	if p.Kind == nil {
+		return []error{p.Err}
+	}
+	return []error{p.Err, p.Kind}
+}
+
+// advise adds a hint to an error, unless it has one or there is none to give.
+func advise(err error, o Options) error {
+	var p *Problem
+	if err == nil || errors.As(err, &p) {
+		return err
+	}
+	hint, kind := advice(err, o)
+	if kind == nil && hint == "" {
+		return err
+	}
+	return &Problem{Err: err, Hint: hint, Kind: kind}
+}
+
+// notLetIn finds the provider that does not let us in, in what the gateway says
+// of a turn.
+var notLetIn = regexp.MustCompile(`(?:^|: )ask ([^/ ]+)/[^ ]*: not let in`)
+
+// advice says what can be done about an error, and of what kind it is if it
+// does not say so itself.
+func advice(err error, o Options) (hint string, kind error) {
+	switch {
+	case errors.Is(err, errStopped), errors.Is(err, context.Canceled):
+		return "what was answered so far is kept; in the chat, /retry asks again", nil
+	case errors.Is(err, firn.ErrUnknownOutcome):
+		return "it may or may not be saved: look at the end of the session before saying it again", nil
+	case errors.Is(err, firn.ErrUnavailable):
+		return "the cluster does not answer; try again in a while; what was said before is safe", nil
+	case errors.Is(err, firn.ErrReplaced):
+		return "somebody replaced the file of the session while it was open; firn doctor looks at it; then say it again", nil
+	case errors.Is(err, firn.ErrNotSaved):
+		var p *wire.Problem
+		if errors.As(err, &p) && p.Hint != "" {
+			return p.Hint, nil // the gateway knows more of its disk
+		}
+		return "is the disk full? firn doctor looks; what was said before is safe", nil
+	case errors.Is(err, firn.ErrTooLarge):
+		var p *wire.Problem
+		if errors.As(err, &p) && p.Hint != "" {
+			return p.Hint, nil
+		}
+		return "/new begins another session", nil
+	}
+	var p *wire.Problem
+	if !errors.As(err, &p) {
+		return "", nil
+	}
+	if p.Kind == wire.Upstream {
+		if who := notLetIn.FindStringSubmatch(p.Message); who != nil {
+			return authHint(who[1], o), ErrNotLetIn
+		}
+		if p.Hint == "" {
+			return "the question is kept; in the chat, /retry asks it again, and /model chooses who answers from now on, as -m does", nil
+		}
+	}
+	return p.Hint, nil
+}
+
+// gone adds what becomes of a conversation whose gateway does not answer any more.
+// The home of one at a socket is on this machine, and needs none.
+func gone(err error) error {
+	var lost *client.Unreachable
+	if !errors.As(err, &lost) {
+		return err
+	}
+	hint := "what the gateway had taken is kept, and answered when it runs again; "
+	if strings.HasPrefix(lost.Address, "unix:") {
+		hint += "firn serve starts it, and a new firn chat goes on without one"
+	} else {
+		hint += "what it had not is to be said once more"
+	}
+	return &Problem{Err: err, Hint: hint}
+}
+
+func authHint(provider string, o Options) string {
+	variable := ""
+	if o.KeyOf != nil {
+		variable = o.KeyOf(provider)
+	}
+	if variable == "" {
+		return "another model can be chosen with -m, or in the chat with /model; " + offlineModel + " needs no key"
+	}
+	return "put a key that works into " + variable + ", or choose another model with -m, in the chat with /model; " + offlineModel + " needs no key"
+}
+
+// levels are the levels of thinking.
+var levels = []string{"off", "minimal", "low", "medium", "high", "xhigh"}
+
+// CheckThinking refuses what is no level of thinking. Empty is none.
+func CheckThinking(level string) error {
+	if level == "" || slices.Contains(levels, level) {
+		return nil
+	}
+	return &Problem{
+		Err:  fmt.Errorf("%w level of thinking %q", firn.ErrInvalid, prose.Clean(level)),
+		Hint: "the levels are " + strings.Join(levels, " "),
+	}
+}

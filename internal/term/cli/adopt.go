@@ -1,0 +1,359 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"firn.dev"
+	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/formats/adopt"
+	"firn.dev/internal/formats/dialect"
+	"firn.dev/internal/formats/dialects"
+	"firn.dev/internal/render/prose"
+)
+
+// sourcesDir is where mirrors are in a home.
+const sourcesDir = "sources"
+
+// watchPause is how long a watch waits before it looks again.
+const watchPause = 2 * time.Second
+
+func (p *program) adoptCommand() *cobra.Command {
+	var yes, watch, link bool
+	cmd := &cobra.Command{
+		Use: "adopt [TOOL|DIR]...", GroupID: "formats",
+		Short: "Find other tools' sessions, and with --yes keep a mirror of them",
+		Long: `Find the folders in which Claude Code, Codex, pi, OpenClaw, CrabTalk, Cersei and claw0 keep
+their sessions, and say what is there and when the tool will delete it by itself. With
+--yes a mirror is kept in firn's home: from then on firn ls, show, search and chat see these
+sessions too. The originals are only read, and what a tool deletes later stays in the mirror.
+Only transcripts and what a tool notes about them are copied, never its keys or settings. If
+--home is the folder of another tool, that one is looked at, and mirrored into firn's own home.
+
+What cannot be read is listed at the end, with exit code 9; all else is mirrored. A second
+run copies only what is new. --watch goes on doing so. By default files are copied; --link
+makes hard links, which take no room, but a tool that changes a file in place then changes
+the mirror as well.`,
+		Example: "  firn adopt\n  firn adopt --yes\n  firn adopt claude --yes --watch",
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&yes, "yes", false, "mirror what was found")
+	flags.BoolVar(&watch, "watch", false, "go on mirroring what is new until Ctrl-C")
+	flags.BoolVar(&link, "link", false, "make hard links instead of copies, where that can be")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if watch && !yes {
+			return usage(cmd, "--watch goes with --yes: without it nothing is mirrored")
+		}
+		found, err := p.find(cmd.Context(), args)
+		if err != nil {
+			return err
+		}
+		if !yes || len(found) == 0 {
+			return p.showFound(found)
+		}
+		return p.adopt(cmd.Context(), found, watch, link)
+	}
+	return cmd
+}
+
+// find looks for the folders of the tools that were named, or of all.
+func (p *program) find(ctx context.Context, args []string) ([]adopt.Found, error) {
+	user, others, err := p.toolHomes()
+	if err != nil {
+		return nil, err
+	}
+	if _, dir, ok := p.foreign(); ok && len(args) == 0 {
+		args = []string{dir}
+	}
+	if len(args) == 0 {
+		return adopt.Find(ctx, user, dialects.Others(), others)
+	}
+	var all []adopt.Found
+	for _, arg := range args {
+		found, err := findOne(ctx, user, arg, others)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+// homeVariables are the environment variables that tell a tool where its folder is.
+var homeVariables = map[dialect.Name]string{
+	dialect.ClaudeCode: "CLAUDE_CONFIG_DIR", dialect.Codex: "CODEX_HOME",
+	dialect.Pi: "PI_CODING_AGENT_DIR", dialect.OpenClaw: "OPENCLAW_STATE_DIR",
+}
+
+// toolHomes says where tools keep their folders: in the user's home directory,
+// but for those that a variable names. The latter are told even if there is no
+// home directory.
+func (p *program) toolHomes() (user string, others map[dialect.Name]string, err error) {
+	others = make(map[dialect.Name]string)
+	for tool, variable := range homeVariables {
+		others[tool] = p.env(variable)
+	}
+	if user = p.env("HOME"); user == "" {
+		if user, err = os.UserHomeDir(); err != nil {
+			return "", others, &usageError{message: "find other tools' folders: there is no home directory", hint: "set HOME to the directory that has them"}
+		}
+	}
+	return user, others, nil
+}
+
+// mirrorHome is the home that mirrors go into: never a folder of another tool,
+// whatever --home and FIRN_HOME say.
+func (p *program) mirrorHome(found []adopt.Found) (string, error) {
+	home, err := p.homeDir()
+	if err != nil {
+		return "", err
+	}
+	usual, err := p.usualHome()
+	if _, _, ok := p.foreign(); ok && err != nil {
+		return "", err
+	} else if ok || home == usual {
+		return usual, nil
+	}
+	if home, err = filepath.Abs(home); err != nil {
+		return "", fmt.Errorf("find the home %s: %w", home, err)
+	}
+	user, others, err := p.toolHomes()
+	if err != nil {
+		return "", err
+	}
+	if theirs, ok := adopt.Within(home, user, dialects.Others(), others, found); ok {
+		return "", &usageError{message: fmt.Sprintf("nothing is mirrored into %s: it is in %s, the folder of another tool", home, theirs), hint: "name a home of firn with --home or FIRN_HOME"}
+	}
+	return home, nil
+}
+
+// findOne looks at a directory, or for the folder of a tool.
+func findOne(ctx context.Context, user, arg string, others map[dialect.Name]string) ([]adopt.Found, error) {
+	if tool, ok := dialects.Find(arg); ok && tool.Name() != dialect.Native {
+		return adopt.Find(ctx, user, []dialect.Tool{tool}, others)
+	}
+	dir, err := filepath.Abs(arg)
+	if err != nil {
+		return nil, err
+	}
+	tool, ok := dialects.OwnerOf(dir)
+	if !ok {
+		return nil, &usageError{message: fmt.Sprintf("%s is neither a tool nor a folder of one", arg), hint: "tools are " + strings.Join(dialects.Names()[1:], ", ")}
+	}
+	found, err := adopt.Look(ctx, dir, tool)
+	return []adopt.Found{found}, err
+}
+
+// foundRow is what was found, as JSON.
+type foundRow struct {
+	Tool     dialect.Name `json:"tool"`
+	Home     string       `json:"home"`
+	Sessions int          `json:"sessions"`
+	Subs     int          `json:"subSessions"`
+	Bytes    int64        `json:"bytes"`
+	Oldest   time.Time    `json:"oldest,omitzero"`
+	Newest   time.Time    `json:"newest,omitzero"`
+	// KeepsDays is after how many days the tool deletes by itself; 0 is never.
+	KeepsDays int       `json:"keepsDays"`
+	Next      time.Time `json:"nextDeletion,omitzero"`
+	Faults    []string  `json:"faults,omitempty"`
+}
+
+// showFound says what was found.
+func (p *program) showFound(found []adopt.Found) error {
+	rows := make([]foundRow, len(found))
+	for i, f := range found {
+		rows[i] = foundRow{
+			Tool: f.Tool.Name(), Home: f.Home, Sessions: f.Sessions, Subs: f.Subs, Bytes: f.Bytes,
+			Oldest: f.Oldest, Newest: f.Newest, KeepsDays: int(f.Keeps / (24 * time.Hour)), Faults: f.Faults,
+		}
+		rows[i].Next, _ = f.Next()
+	}
+	return p.print(rows, func() string {
+		if len(rows) == 0 {
+			return "no other tool's sessions were found\nname a folder: firn adopt DIR\n"
+		}
+		now := time.Now()
+		table := [][]string{{"TOOL", "SESSIONS", "SIZE", "OLDEST", "NEWEST", "DELETES ITSELF", "FOLDER"}}
+		for _, r := range rows {
+			table = append(table, []string{string(r.Tool), prose.Grouped(int64(r.Sessions)), prose.Size(r.Bytes), prose.Ago(r.Oldest, now), prose.Ago(r.Newest, now), timer(r), r.Home})
+		}
+		return strings.Join(append(prose.Columns(table, " rr"), "mirror them, originals untouched: firn adopt --yes"), "\n") + "\n"
+	})
+}
+
+// timer says when a tool deletes sessions by itself.
+func timer(r foundRow) string {
+	if r.KeepsDays == 0 {
+		return "never"
+	}
+	return "after " + prose.Plural(r.KeepsDays, "day")
+}
+
+// adopted is what was mirrored, as JSON.
+type adopted struct {
+	Tool  dialect.Name `json:"tool"`
+	Home  string       `json:"home"`
+	Dir   string       `json:"mirror"`
+	Files int          `json:"files"`
+	New   int          `json:"new"`
+	Grown int          `json:"grown"`
+	Kept  int          `json:"keptOld"`
+	// Healed are files of the mirror that were damaged.
+	Healed int         `json:"healed"`
+	Bytes  int64       `json:"bytes"`
+	Failed []unadopted `json:"failed,omitempty"`
+	// Ahead are sessions that both firn and the tool went on with.
+	Ahead []ahead `json:"ahead,omitempty"`
+}
+
+// ahead is a session of which the tool has said more, which firn's own copy
+// does not show.
+type ahead struct {
+	Session firn.ID `json:"session"`
+	File    string  `json:"file"`
+}
+
+// unadopted is what could not be mirrored.
+type unadopted struct {
+	File  string `json:"file"`
+	Error string `json:"error"`
+}
+
+// adopt mirrors what was found; if it watches, again and again.
+func (p *program) adopt(ctx context.Context, found []adopt.Found, watch, link bool) error {
+	home, err := p.mirrorHome(found)
+	if err != nil {
+		return err
+	}
+	for first := true; ; first = false {
+		results, err := p.mirrorAll(ctx, home, found, link)
+		if err != nil && !(watch && errors.Is(err, context.Canceled)) {
+			return err
+		}
+		if first || anything(results) {
+			if err := p.print(results, func() string { return adoptedText(results) }); err != nil {
+				return err
+			}
+		}
+		if !watch {
+			return incomplete(results)
+		}
+		pause := time.NewTimer(watchPause)
+		select {
+		case <-ctx.Done():
+			pause.Stop()
+			return nil
+		case <-pause.C:
+		}
+	}
+}
+
+// incomplete is an error if not all was mirrored. It was told.
+func incomplete(results []adopted) error {
+	for _, r := range results {
+		if len(r.Failed) > 0 {
+			return errPartial
+		}
+	}
+	return nil
+}
+
+func anything(results []adopted) bool {
+	for _, r := range results {
+		if r.New+r.Grown+r.Kept+r.Healed > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// mirrorAll brings the mirrors up to date.
+func (p *program) mirrorAll(ctx context.Context, home string, found []adopt.Found, link bool) ([]adopted, error) {
+	var results []adopted
+	for _, f := range found {
+		show := p.newBar("mirroring " + string(f.Tool.Name()))
+		m := &adopt.Mirror{
+			Tool: f.Tool, Home: f.Home, Dir: filepath.Join(home, sourcesDir, adopt.DirName(f.Tool.Name(), f.Home)), FS: vfs.OS{}, Link: link, Now: time.Now,
+			Progress: func(_, _ int, bytes int64) { show.Set(min(bytes, f.Bytes), f.Bytes) },
+			Waiting:  func() { fmt.Fprintf(p.stderr, "%s is being mirrored by another firn; waiting for it\n", f.Home) },
+		}
+		done, err := m.Run(ctx)
+		show.Clear()
+		result := adoptedOf(m, done)
+		for _, a := range m.Ahead(p.ownSession(ctx, home), done.Longer) {
+			result.Ahead = append(result.Ahead, ahead{a.ID, a.File})
+		}
+		results = append(results, result)
+		if err != nil {
+			return results, err
+		}
+	}
+	return results, nil
+}
+
+// ownSession tells whether the home has a session of its own, and not only a mirror of it.
+func (p *program) ownSession(ctx context.Context, home string) func(firn.ID) bool {
+	ours := *p
+	ours.home = home
+	return func(id firn.ID) (own bool) {
+		c, release, err := ours.connect(ctx, Opening{Looks: true, Report: func(string) {}})
+		if err != nil {
+			return false // that there may be one is a remark only
+		}
+		s, err := c.Session(ctx, string(id))
+		return release() == nil && err == nil && s.ID == id && s.Source == ""
+	}
+}
+
+// adoptedOf says what a run did.
+func adoptedOf(m *adopt.Mirror, done adopt.Done) adopted {
+	a := adopted{
+		Tool: m.Tool.Name(), Home: m.Home, Dir: m.Dir, Files: done.Files, New: done.Copied + done.Linked,
+		Grown: done.Grown, Kept: done.Kept, Healed: done.Healed, Bytes: done.Bytes,
+	}
+	for _, f := range done.Failed {
+		a.Failed = append(a.Failed, unadopted{filepath.Join(m.Home, filepath.FromSlash(f.Path)), reason(f.Err)})
+	}
+	return a
+}
+
+// reason is an error without the path, if that is all it has to add.
+func reason(err error) string {
+	if at, ok := err.(*fs.PathError); ok {
+		return at.Err.Error()
+	}
+	return err.Error()
+}
+
+func adoptedText(results []adopted) string {
+	var b strings.Builder
+	for _, r := range results {
+		fmt.Fprintf(&b, "%s: %s looked at, %d new, %d grown, %s copied\n", r.Tool, prose.Plural(r.Files, "file"), r.New, r.Grown, prose.Size(r.Bytes))
+		if r.Kept > 0 {
+			fmt.Fprintf(&b, "  %s changed by the tool: what we had is kept beside it\n", prose.Plural(r.Kept, "file"))
+		}
+		if r.Healed > 0 {
+			fmt.Fprintf(&b, "  %s of the mirror damaged: copied again\n", prose.Plural(r.Healed, "file"))
+		}
+		for _, a := range r.Ahead {
+			fmt.Fprintf(&b, "  %s goes on in firn and in %s: firn shows its own copy\n    add what %s said since: firn import %s\n", a.Session, r.Tool, r.Tool, a.File)
+		}
+		if len(r.Failed) > 0 {
+			fmt.Fprintf(&b, "  not mirrored: %s\n", prose.Count(len(r.Failed), "file or folder", "files or folders"))
+		}
+		for _, f := range r.Failed {
+			fmt.Fprintf(&b, "    %s: %s\n", f.File, f.Error)
+		}
+	}
+	b.WriteString("see them: firn ls\n")
+	return b.String()
+}

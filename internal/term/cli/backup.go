@@ -1,0 +1,235 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"firn.dev"
+	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/ops/backup"
+	"firn.dev/internal/ops/doctor"
+	"firn.dev/internal/render/prose"
+)
+
+func (p *program) backupCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "backup",
+		GroupID: "care",
+		Short:   "Put a whole home into one file, and get it back",
+		Long: `Put a whole home into one file: sessions, keys, notes, settings, tokens, receipts and
+what was put away. Others may write meanwhile. What firn makes again by itself, such
+as the index, is left out. Sessions that are in another store than the home's own files
+are in it too, as files: the home that is made of it keeps them in files.
+
+The file is a tar archive compressed with zstd, with the sums of all files at its end.
+Without firn, tar --zstd -xf unpacks it and sha256sum -c SHA256SUMS compares.
+It holds all that was said: keep it as safe as the home. A purge does not reach it.`,
+		Example: "  firn backup create\n  firn backup verify firn-20261116-031500.tar.zst\n  firn backup restore firn-20261116-031500.tar.zst ~/.firn",
+		Args:    cobra.ArbitraryArgs,
+		RunE:    p.unknown,
+	}
+	cmd.AddCommand(p.backupCreateCommand(), p.backupVerifyCommand(), p.backupRestoreCommand())
+	return cmd
+}
+
+func (p *program) backupCreateCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "create [FILE]",
+		Short: "Make a backup of the home",
+		Long: `Make a backup of the home. Without a name it is called firn-, the date and the time,
+in this directory; - is stdout. A file that is there already is not replaced.`,
+		Example: "  firn backup create\n  firn backup create - | ssh elsewhere 'cat > firn.tar.zst'",
+		Args:    args(0, 1, "at most one file"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return p.createBackup(cmd.Context(), args) },
+	}
+}
+
+func (p *program) createBackup(ctx context.Context, args []string) error {
+	if err := p.mustBeOurs(); err != nil {
+		return err
+	}
+	st, err := p.storeInUse(ctx)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	name := "firn-" + now.Format("20060102-150405") + ".tar.zst"
+	if len(args) > 0 {
+		name = args[0]
+	}
+	bar := p.newBar("packing")
+	made := func(to io.Writer) (backup.Summary, error) {
+		return st.pack(ctx, to, now, bar)
+	}
+	var s backup.Summary
+	if name == "-" {
+		s, err = made(p.stdout)
+	} else {
+		s, err = whole(name, made)
+	}
+	bar.Clear()
+	switch {
+	case errors.Is(err, firn.ErrNotFound):
+		return &hinted{err, "--home or FIRN_HOME says where yours is"}
+	case err != nil:
+		return err
+	}
+	for _, skipped := range s.Skipped {
+		p.note(prose.Clean(skipped) + " is no plain file, and not in the backup")
+	}
+	for _, unread := range s.Unread {
+		p.note(prose.Clean(unread) + "; it is not in the backup")
+	}
+	if name != "-" {
+		err = p.print(&packed{name, s}, func() string { return fmt.Sprintf("%s\n%s", prose.Clean(name), summary(s)) })
+	}
+	if err == nil && len(s.Unread) > 0 {
+		return errPartial
+	}
+	return err
+}
+
+// packed is the result of making a backup.
+type packed struct {
+	File string `json:"file"`
+	backup.Summary
+}
+
+func summary(s backup.Summary) string {
+	return fmt.Sprintf("%s in %s, %s\nsha256 %s\n", prose.Plural(s.Sessions, "session"), prose.Plural(s.Files, "file"), prose.Size(s.Bytes), s.Sum)
+}
+
+// whole makes a file that is there as a whole, and on disk, or not at all.
+func whole(name string, write func(io.Writer) (backup.Summary, error)) (s backup.Summary, err error) {
+	fsys := vfs.OS{}
+	aside := filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+".tmp-"+string(firn.NewID()))
+	if _, err := fsys.Stat(name); err == nil {
+		return s, &hinted{fmt.Errorf("make %s: %w: it is there already", name, firn.ErrConflict), "give another name"}
+	}
+	file, err := fsys.Open(aside, vfs.Create)
+	if err != nil {
+		return s, fmt.Errorf("make %s: %w", name, err)
+	}
+	s, err = write(file)
+	if err == nil {
+		err = file.Sync()
+	}
+	err = errors.Join(err, file.Close())
+	if err == nil {
+		err = fsys.Rename(aside, name)
+	}
+	if err != nil {
+		return s, errors.Join(err, fsys.Remove(aside))
+	}
+	return s, fsys.SyncDir(filepath.Dir(name))
+}
+
+func (p *program) backupVerifyCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "verify FILE",
+		Short:   "Read a backup to its end and compare every file with its sum",
+		Long:    `Read a backup to its end and compare every file with its sum; - is stdin. Exits with 8 if it is damaged.`,
+		Example: "  firn backup verify firn-20261116-031500.tar.zst",
+		Args:    args(1, 1, "one file"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var s backup.Summary
+			err := p.unpacking(cmd.Context(), args[0], "reading", func(from io.Reader) (err error) {
+				s, err = backup.Verify(cmd.Context(), from)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			return p.print(&packed{args[0], s}, func() string {
+				return fmt.Sprintf("✓ whole, made %s\n%s", s.Made.Local().Format("2006-01-02 15:04:05"), summary(s))
+			})
+		},
+	}
+}
+
+func (p *program) backupRestoreCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "restore FILE DIRECTORY",
+		Short: "Make a home of a backup",
+		Long: `Make a home of a backup, in a directory that is not there yet or is empty. It is there
+as a whole or not at all. Every file is compared with its sum, and then every session
+is read as firn verify does.`,
+		Example: "  firn backup restore firn-20261116-031500.tar.zst ~/.firn",
+		Args:    args(2, 2, "a file and a directory"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var s backup.Summary
+			err := p.unpacking(cmd.Context(), args[0], "restoring", func(from io.Reader) (err error) {
+				s, err = backup.Restore(cmd.Context(), from, vfs.OS{}, args[1])
+				return err
+			})
+			if errors.Is(err, firn.ErrConflict) {
+				err = &hinted{err, "name a directory that is not there, or empty; nothing is ever replaced"}
+			}
+			if err != nil {
+				return err
+			}
+			target, err := p.restored(args[1])
+			if err != nil {
+				return err
+			}
+			bar := p.newBar("reading")
+			report, err := doctor.Verify(cmd.Context(), target, doctor.Options{Progress: bar.Set})
+			bar.Clear()
+			if err != nil {
+				return err
+			}
+			if !p.json {
+				fmt.Fprintf(p.stderr, "restored to %s: %s", prose.Clean(args[1]), summary(s))
+			}
+			return p.report(report)
+		},
+	}
+}
+
+// unpacking opens a backup and shows how far it was read.
+func (p *program) unpacking(ctx context.Context, name, what string, do func(io.Reader) error) error {
+	if name == "-" {
+		return do(p.input(ctx))
+	}
+	file, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &hinted{fmt.Errorf("open the backup %s: %w", name, firn.ErrNotFound), "firn backup create makes one"}
+	}
+	if err != nil {
+		return fmt.Errorf("open the backup: %w", err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return fmt.Errorf("open the backup: %w", err)
+	}
+	bar := p.newBar(what)
+	defer bar.Clear()
+	err = do(&counted{file, 0, info.Size(), bar.Set})
+	if errors.Is(err, firn.ErrCorrupt) {
+		err = &hinted{err, "another copy of the backup is needed; nothing was changed"}
+	}
+	return err
+}
+
+// counted reads and tells how far it is.
+type counted struct {
+	from     io.Reader
+	n, total int64
+	tell     func(done, total int64)
+}
+
+func (c *counted) Read(b []byte) (int, error) {
+	n, err := c.from.Read(b)
+	c.n += int64(n)
+	c.tell(c.n, c.total)
+	return n, err
+}

@@ -1,0 +1,270 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/internal/render/prose"
+	"firn.dev/wire"
+)
+
+func (p *program) forkCommand() *cobra.Command {
+	var f wire.Fork
+	var at string
+	var plan bool
+	cmd := &cobra.Command{
+		Use:     "fork SESSION",
+		GroupID: "sessions",
+		Short:   "Begin a session that goes on from an entry of another",
+		Long: `Begin a session that goes on from an entry of another one, and print its id. It has copies
+of all that leads to the entry; the other session is not changed.
+
+` + sessionHelp + "\n\n" + entryHelp,
+		Example: "  firn fork -\n  firn fork 0198c5a2 --at HEAD~2 --title 'another way'", Args: args(1, 1, "one session"), ValidArgsFunction: p.completeSession(false),
+		RunE: p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
+			s, err := p.session(ctx, c, args[0])
+			if err != nil {
+				return err
+			}
+			f.At = firn.EntryID(at)
+			if plan {
+				return p.planFork(ctx, c, s, f)
+			}
+			made, err := c.Fork(ctx, s.ID, f)
+			if err != nil {
+				return err
+			}
+			return p.print(made, func() string { return string(made.ID) + "\n" })
+		}),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&at, "at", "", "the last `entry` that is taken along (default HEAD)")
+	flags.StringVar(&f.Title, "title", "", "what the new session is called: a `title`")
+	flags.StringVar(&f.Key, "key", "", "point this `key` at the new session")
+	flags.BoolVar(&plan, "plan", false, "only say what would be done")
+	return cmd
+}
+
+// planFork says from where a session would go on.
+func (p *program) planFork(ctx context.Context, c *client.Client, s wire.Session, f wire.Fork) error {
+	n, err := p.node(ctx, c, s.ID, cmp.Or(string(f.At), "HEAD"))
+	if err != nil {
+		return err
+	}
+	would := fmt.Sprintf("would begin a session that goes on from #%d %s: %s", n.N, prose.WhoOf(n), prose.OneLine(n.Preview, 60))
+	if f.Key != "" {
+		would += "; " + prose.Clean(f.Key) + " would point at it"
+	}
+	return p.plan(s.ID, "fork", would)
+}
+
+func (p *program) rewindCommand() *cobra.Command {
+	var m wire.Move
+	var plan bool
+	cmd := &cobra.Command{
+		Use:     "rewind SESSION [ENTRY]",
+		GroupID: "sessions",
+		Short:   "Let a session go on from an earlier entry, or a later one",
+		Long: `Let a session go on from another entry: the next message follows that one. Without an
+entry it goes back one turn, or as many as -n says. What is left stays in the log, on a
+branch of its own, and can be gone back to.
+
+` + sessionHelp + "\n\n" + entryHelp,
+		Example: "  firn rewind - -n 2\n  firn rewind 0198c5a2 before-the-mess", Args: args(1, 2, "a session and perhaps an entry"), ValidArgsFunction: p.completeSession(false),
+	}
+	cmd.Flags().IntVarP(&m.Back, "turns", "n", 0, "go back `N` turns")
+	cmd.Flags().BoolVar(&m.Summary, "summary", false, "sum up the branch that is left, for the model")
+	cmd.Flags().BoolVar(&plan, "plan", false, "only say where it would go")
+	cmd.RunE = p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
+		switch {
+		case len(args) == 2 && m.Back != 0:
+			return usage(cmd, "firn rewind goes to an entry or back some turns, not both")
+		case m.Back < 0 || m.Back == 0 && cmd.Flags().Changed("turns"):
+			return usage(cmd, "firn rewind cannot go back %d turns", m.Back)
+		case len(args) == 2:
+			m.To = firn.EntryID(args[1])
+		case m.Back == 0:
+			m.Back = 1
+		}
+		return p.rewind(ctx, c, args[0], m, plan)
+	})
+	return cmd
+}
+
+// rewind moves the head of a session.
+func (p *program) rewind(ctx context.Context, c *client.Client, ref string, m wire.Move, plan bool) error {
+	s, err := p.session(ctx, c, ref)
+	if err != nil {
+		return err
+	}
+	if plan {
+		to := string(m.To)
+		if to == "" {
+			to = fmt.Sprintf("HEAD~%d", m.Back)
+		}
+		n, err := p.node(ctx, c, s.ID, to)
+		if err != nil {
+			return err
+		}
+		return p.plan(s.ID, "rewind", fmt.Sprintf("would go on from #%d %s: %s", n.N, prose.WhoOf(n), prose.OneLine(n.Preview, 60)))
+	}
+	moved, err := c.Rewind(ctx, s.ID, m)
+	if err != nil {
+		return err
+	}
+	if moved.Entry == "" {
+		return p.print(moved, func() string {
+			return fmt.Sprintf("%s%s goes on from %s already; nothing was done\n", prose.Short(s.ID), quotedName(s.Title), toText(moved.To))
+		})
+	}
+	return p.print(moved, func() string { return rewindText(s, moved) })
+}
+
+func rewindText(s wire.Session, m wire.Moved) string {
+	short := prose.Short(s.ID)
+	text := fmt.Sprintf("%s%s goes on from %s · %s left on a branch · 0 bytes removed\n", short, quotedName(s.Title), toText(m.To), prose.Count(m.Left, "entry", "entries"))
+	if m.Text != "" {
+		text += fmt.Sprintf("you had said: %s\n", prose.OneLine(m.Text, 100))
+	}
+	if m.From != "" {
+		text += fmt.Sprintf("undo: firn rewind %s %s\n", short, m.From)
+	}
+	return text
+}
+
+func toText(to firn.EntryID) string {
+	if to == "" || to == firn.Root {
+		return "before everything"
+	}
+	return string(to)
+}
+
+func (p *program) labelCommand() *cobra.Command {
+	var remove, plan bool
+	cmd := &cobra.Command{
+		Use:     "label SESSION ENTRY NAME",
+		GroupID: "sessions",
+		Short:   "Give an entry a name, by which it can be found again",
+		Long: `Give an entry a name. Where an entry is wanted the name will do. An entry that is named
+pin is kept in every summary, word for word.
+
+` + sessionHelp + "\n\n" + entryHelp,
+		Example: "  firn label - HEAD before-the-mess\n  firn label - before-the-mess --remove", Args: args(2, 3, "a session, an entry and a name"), ValidArgsFunction: p.completeSession(false),
+	}
+	cmd.Flags().BoolVar(&remove, "remove", false, "take the name away")
+	cmd.Flags().BoolVar(&plan, "plan", false, "only say what would be done")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if remove == (len(args) == 3) {
+			return usage(cmd, "firn label takes a session, an entry and either a name or --remove")
+		}
+		return p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
+			return p.label(ctx, c, args, plan)
+		})(cmd, args)
+	}
+	return cmd
+}
+
+// label names an entry, or takes its name away if none is given.
+func (p *program) label(ctx context.Context, c *client.Client, args []string, plan bool) error {
+	s, err := p.session(ctx, c, args[0])
+	if err != nil {
+		return err
+	}
+	e, err := c.Entry(ctx, s.ID, args[1], false) // refuses a name that several entries have
+	if err != nil {
+		return err
+	}
+	n, err := p.node(ctx, c, s.ID, lineID(e, args[1]))
+	if err != nil {
+		return err
+	}
+	l := wire.Label{Entry: string(n.ID)}
+	if len(args) == 3 {
+		l.Name = strings.Join(strings.Fields(args[2]), " ")
+	}
+	what := fmt.Sprintf("#%d %s: %s", n.N, prose.WhoOf(n), prose.OneLine(n.Preview, 60))
+	switch {
+	case plan && l.Name == "":
+		return p.plan(s.ID, "label", "would take its name from "+what)
+	case plan:
+		return p.plan(s.ID, "label", "would name it "+prose.Clean(l.Name)+": "+what)
+	case l.Name == n.Label && l.Name == "":
+		return p.print(wire.Appended{}, func() string { return what + "\nit has no label; nothing was done\n" })
+	case l.Name == n.Label:
+		return p.print(wire.Appended{}, func() string {
+			return fmt.Sprintf("%s\nits label is %s already; nothing was done\n", what, prose.Clean(l.Name))
+		})
+	}
+	done, err := c.Label(ctx, s.ID, l)
+	if err != nil {
+		return err
+	}
+	return p.print(done, func() string { return labelText(s.ID, n, l.Name) })
+}
+
+// lineID is the id of an entry, by its line; if that tells none, what it was named by.
+func lineID(e wire.Entry, ref string) string {
+	var line struct{ ID string }
+	if json.Unmarshal(e.Line, &line) != nil || line.ID == "" {
+		return ref
+	}
+	return line.ID
+}
+
+// labelText says what an entry is called now. The undo names the entry by its id: several
+// may have one label.
+func labelText(id firn.ID, n wire.Node, name string) string {
+	text := fmt.Sprintf("%s is %s now\n", n.ID, prose.Clean(name))
+	if name == "" {
+		text = fmt.Sprintf("%s is not %s any more\n", n.ID, prose.Clean(n.Label))
+	}
+	if n.Label == "" {
+		return text + fmt.Sprintf("undo: firn label %s %s --remove\n", prose.Short(id), n.ID)
+	}
+	return text + fmt.Sprintf("undo: firn label %s %s %s\n", prose.Short(id), n.ID, quote(prose.Clean(n.Label)))
+}
+
+func (p *program) renameCommand() *cobra.Command {
+	var plan bool
+	cmd := &cobra.Command{
+		Use:     "rename SESSION TITLE",
+		GroupID: "sessions",
+		Short:   "Give a session a title",
+		Long:    "Give a session a title. One that you gave is never replaced by an automatic one.\n\n" + sessionHelp,
+		Example: "  firn rename - 'a trip to Oslo'", Args: args(2, 2, "a session and a title"), ValidArgsFunction: p.completeSession(false),
+		RunE: p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
+			s, err := p.session(ctx, c, args[0])
+			if err != nil {
+				return err
+			}
+			if plan {
+				return p.plan(s.ID, "rename", fmt.Sprintf("would call %s%s:%s", prose.Short(s.ID), quotedName(s.Title), quotedName(args[1])))
+			}
+			now, err := c.Patch(ctx, s.ID, wire.Patch{Title: &args[1]})
+			if err != nil {
+				return err
+			}
+			return p.print(now, func() string {
+				return fmt.Sprintf("%s is%s now\n", prose.Short(now.ID), quotedName(now.Title)) + undoRename(s)
+			})
+		}),
+	}
+	cmd.Flags().BoolVar(&plan, "plan", false, "only say what would be done")
+	return cmd
+}
+
+// undoRename is the line that says how a session gets its old title back; empty
+// if it had none.
+func undoRename(s wire.Session) string {
+	if s.Title == "" {
+		return ""
+	}
+	return fmt.Sprintf("undo: firn rename %s %s\n", prose.Short(s.ID), quote(prose.Clean(s.Title)))
+}

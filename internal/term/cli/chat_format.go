@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/internal/formats/dialect"
+	"firn.dev/internal/formats/dialects"
+	"firn.dev/internal/term/chat"
+)
+
+// exchange lets a chat write its session for other tools, on this machine.
+func (p *program) exchange(o *chat.Options) {
+	c := o.Client
+	o.Export = func(ctx context.Context, id firn.ID, format, file string) (string, error) {
+		name, err := formatName(format)
+		if err != nil {
+			return "", advised(err)
+		}
+		report, err := c.Fidelity(ctx, id, name)
+		if err != nil {
+			return "", err
+		}
+		if err := newFile(file, func(w io.Writer) error { return c.Export(ctx, id, name, w) }); err != nil {
+			return "", err
+		}
+		return "wrote " + file + "\n" + fidelityText(report, ""), nil
+	}
+	o.Handoff = func(ctx context.Context, id firn.ID, tool string) (string, error) {
+		return p.handOver(ctx, c, id, tool)
+	}
+}
+
+// handOver writes a session into the folder of another tool, and says the
+// command that goes on with it.
+func (p *program) handOver(ctx context.Context, c *client.Client, id firn.ID, name string) (string, error) {
+	tool, ok := dialects.Find(name)
+	if !ok || tool.Name() == dialect.Native {
+		return "", &chat.Problem{Err: fmt.Errorf("there is no tool %q to hand a session to", name), Kind: firn.ErrInvalid, Hint: "one of " + strings.Join(dialects.Names()[1:], ", ")}
+	}
+	session, err := c.Session(ctx, string(id))
+	if err != nil {
+		return "", err
+	}
+	h, err := p.handing(tool, session, "", "")
+	if err != nil {
+		return "", advised(err)
+	}
+	if h.fidelity, err = c.FidelityAs(ctx, id, h.export()); err != nil {
+		return "", err
+	}
+	if err := h.write(ctx, c); err != nil {
+		return "", err
+	}
+	return h.text(false), nil
+}
+
+// advised is an error of the command line as the chat tells it, with its hint.
+func advised(err error) error {
+	o := judge(err)
+	return &chat.Problem{Err: err, Hint: o.hint}
+}

@@ -1,0 +1,199 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/internal/render/prose"
+	"firn.dev/wire"
+)
+
+func (p *program) compactCommand() *cobra.Command {
+	var q wire.Compact
+	cmd := &cobra.Command{
+		Use:     "compact SESSION",
+		GroupID: "compact",
+		Short:   "Let a summary stand for all but the latest messages",
+		Long: `Let a summary stand for all but the latest messages, so that the window has room again.
+Everything stays in the log, and firn uncompact takes it back.
+
+` + sessionHelp,
+		Example: "  firn compact - --hint 'keep the names of the hotels'\n  firn compact 0198c5a2 --plan", Args: args(1, 1, "one session"), ValidArgsFunction: p.completeSession(false),
+		RunE: p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
+			s, err := p.session(ctx, c, args[0])
+			if err != nil {
+				return err
+			}
+			done, err := c.Compact(ctx, s.ID, q)
+			if err != nil {
+				return err
+			}
+			return p.print(done, func() string { return compactText(s, done) })
+		}),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&q.Hint, "hint", "", "`what` the summary should heed")
+	flags.Int64Var(&q.KeepRecent, "keep-recent", 0, "about how many `tokens` of the latest messages are kept as they are (default by the settings)")
+	flags.StringVar(&q.Model, "model", "", "who writes the summary: `provider/model`")
+	flags.BoolVar(&q.Plan, "plan", false, "only say what would be done")
+	return cmd
+}
+
+// compactText is a compaction, or the plan of one, as people read it.
+func compactText(s wire.Session, c wire.Compacted) string {
+	short := prose.Short(s.ID)
+	if plan := c.Plan; plan != nil && plan.Nothing != "" {
+		return prose.Clean(plan.Nothing) + "; nothing was done\n"
+	} else if plan != nil {
+		text := fmt.Sprintf("would sum up %s, about %s tokens, and keep %s, about %s", prose.Count(plan.Summarised, "entry", "entries"), prose.Grouped(plan.SummarisedTokens),
+			prose.Count(plan.Kept, "entry", "entries"), prose.Grouped(plan.KeptTokens))
+		if plan.Split {
+			text += "; the cut is within a turn"
+		}
+		return text + "; nothing was done\n"
+	}
+	text := fmt.Sprintf("compacted %s%s: ~%s → ~%s tokens, %s · 0 bytes removed\n", short, quotedName(s.Title), prose.Grouped(c.Before), prose.Grouped(c.After), prose.Clean(c.Strategy))
+	for _, l := range prose.Lines(c.Summary) {
+		text += strings.TrimRight("  "+l, " ") + "\n"
+	}
+	return text + "undo: firn uncompact " + short + "\n"
+}
+
+func (p *program) uncompactCommand() *cobra.Command {
+	var redo, plan bool
+	cmd := &cobra.Command{
+		Use:     "uncompact SESSION [COMPACTION]",
+		GroupID: "compact",
+		Short:   "Take a compaction back, or with --redo put it in force again",
+		Long: `Take a compaction back: the one in force, or the one that is named by its entry, as firn
+compactions lists them. What it stood for is in the window again. With --redo the latest
+that was taken back, or the one that is named, is in force again.
+
+` + sessionHelp,
+		Example: "  firn uncompact -\n  firn uncompact - --redo", Args: args(1, 2, "a session and perhaps a compaction"), ValidArgsFunction: p.completeSession(false),
+		RunE: p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
+			return p.uncompact(ctx, c, args, redo, plan)
+		}),
+	}
+	cmd.Flags().BoolVar(&redo, "redo", false, "put it in force again")
+	cmd.Flags().BoolVar(&plan, "plan", false, "only say what would be done")
+	return cmd
+}
+
+// uncompact undoes a compaction, or undoes that.
+func (p *program) uncompact(ctx context.Context, c *client.Client, args []string, redo, plan bool) error {
+	s, err := p.session(ctx, c, args[0])
+	if err != nil {
+		return err
+	}
+	past, err := c.Compactions(ctx, s.ID)
+	if err != nil {
+		return err
+	}
+	name := ""
+	if len(args) == 2 {
+		name = args[1]
+	}
+	target, err := pickCompaction(past, name, redo)
+	if err != nil {
+		return err
+	}
+	if plan {
+		word := "take back"
+		if redo {
+			word = "put in force again"
+		}
+		return p.plan(s.ID, "uncompact", fmt.Sprintf("would %s the compaction %s of %s%s", word, target, prose.Short(s.ID), quotedName(s.Title)))
+	}
+	change, word, back := c.Undo, "uncompacted", "firn uncompact --redo "
+	if redo {
+		change, word, back = c.Redo, "compacted again", "firn uncompact "
+	}
+	done, err := change(ctx, s.ID, target)
+	if err != nil {
+		return err
+	}
+	return p.print(done, func() string {
+		return fmt.Sprintf("%s %s%s · 0 bytes removed\nundo: %s%s %s\n", word, prose.Short(s.ID), quotedName(s.Title), back, prose.Short(s.ID), target)
+	})
+}
+
+// pickCompaction finds the compaction that is meant: by its entry or the
+// beginning of that, or else the one in force, or to redo the latest undone.
+func pickCompaction(past []wire.Compaction, name string, redo bool) (firn.EntryID, error) {
+	var found []firn.EntryID
+	for _, c := range past {
+		switch {
+		case name != "" && string(c.ID) == name:
+			return c.ID, nil
+		case name != "" && len(name) >= shortestEntry && strings.HasPrefix(string(c.ID), name),
+			name == "" && !redo && c.Current:
+			found = append(found, c.ID)
+		case name == "" && redo && c.Undone:
+			found = []firn.EntryID{c.ID}
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		return "", &wire.Problem{Kind: wire.Ambiguous, Message: fmt.Sprintf("%q is the beginning of %d compactions", name, len(found)), Hint: "give more characters of the id"}
+	case name != "":
+		return "", &hinted{fmt.Errorf("compaction %q: %w", name, firn.ErrNotFound), "firn compactions lists them"}
+	case redo:
+		return "", &hinted{fmt.Errorf("no compaction of this session was taken back: %w", firn.ErrNotFound), "firn compactions lists them"}
+	}
+	return "", &hinted{fmt.Errorf("no compaction is in force here: %w", firn.ErrNotFound), "firn compactions lists them"}
+}
+
+func (p *program) compactionsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "compactions SESSION",
+		GroupID: "compact",
+		Short:   "List the compactions of a session",
+		Long:    "List the compactions of a session's branch, those that were taken back too. The one in\nforce is marked ●.\n\n" + sessionHelp,
+		Example: "  firn compactions -", Args: args(1, 1, "one session"), ValidArgsFunction: p.completeSession(false),
+		RunE: p.with(looking, func(ctx context.Context, c *client.Client, args []string) error {
+			s, err := p.session(ctx, c, args[0])
+			if err != nil {
+				return err
+			}
+			past, err := c.Compactions(ctx, s.ID)
+			if err != nil {
+				return err
+			}
+			page := wire.Page[wire.Compaction]{Items: append([]wire.Compaction{}, past...), Total: len(past)}
+			return p.print(page, func() string { return p.compactionsText(past) })
+		}),
+	}
+}
+
+func (p *program) compactionsText(past []wire.Compaction) string {
+	if len(past) == 0 {
+		return "nothing was compacted on this branch\n"
+	}
+	rows := [][]string{{"  ENTRY", "WHEN", "TOKENS", "HOW", "SUMMARY"}}
+	for _, c := range past {
+		mark, how := "  ", c.Strategy
+		if c.Current {
+			mark = "● "
+		}
+		if c.Undone {
+			how = "undone"
+		}
+		at, err := time.Parse(time.RFC3339Nano, c.At)
+		if err != nil {
+			at = time.Time{} // not known
+		}
+		rows = append(rows, []string{
+			mark + string(c.ID), prose.Ago(at, p.now()), "~" + prose.Thousands(c.Before) + " → ~" + prose.Thousands(c.After), prose.Clean(how), prose.OneLine(c.Summary, 60),
+		})
+	}
+	return strings.Join(prose.Table(rows), "\n") + "\n"
+}

@@ -1,0 +1,214 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"firn.dev/internal/ops/config"
+	"firn.dev/internal/render/prose"
+)
+
+func (p *program) configCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "config",
+		GroupID: "other",
+		Short:   "The settings: look at them, change them, check them",
+		Long: `Settings stand in firn.toml in the home, which may be absent; every one has a default. A
+variable FIRN_… goes before the file, a flag before both. docs/configuration.md lists
+them all.`,
+		Args: cobra.ArbitraryArgs,
+		RunE: p.unknown,
+	}
+	cmd.AddCommand(p.configGetCommand(), p.configSetCommand(), p.configCheckCommand(), p.configPathCommand())
+	return cmd
+}
+
+func (p *program) configGetCommand() *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{
+		Use: "get [SETTING]", Short: "Print a setting, or all of them, and where they come from",
+		Long:    "Print the value of a setting. Without one, all that are set are printed, with where they come from; --all prints the defaults too.",
+		Example: "  firn config get agents.main.model\n  firn config get --json gateway.listen", Args: args(0, 1, "one setting"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			s, err := p.settings()
+			if err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				return p.configList(s, all)
+			}
+			e, err := s.Explain(args[0])
+			if err != nil {
+				return &hinted{err, "firn config get --all prints all settings"}
+			}
+			return p.print(e, func() string { return e.String() + "\n" })
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "print the defaults too")
+	return cmd
+}
+
+// configList prints settings.
+func (p *program) configList(s *config.Settings, all bool) error {
+	list := []config.Explanation{}
+	for _, e := range s.All() {
+		if all || e.Origin.Layer != config.FromDefault {
+			list = append(list, e)
+		}
+	}
+	return p.print(map[string]any{"items": list, "total": len(list)}, func() string {
+		rows := make([][]string, 0, len(list))
+		for _, e := range list {
+			rows = append(rows, []string{e.Path + " = " + prose.OneLine(e.Text, 80), "(" + e.Origin.String() + ")"})
+		}
+		if len(rows) == 0 {
+			return "nothing is set; firn config get --all prints the defaults\n"
+		}
+		return strings.Join(prose.Table(rows), "\n") + "\n"
+	})
+}
+
+func (p *program) configSetCommand() *cobra.Command {
+	var plan bool
+	cmd := &cobra.Command{
+		Use: "set SETTING VALUE", Short: "Change a setting in the file, and nothing else in it",
+		Example: "  firn config set agents.main.model anthropic/claude-sonnet-4-5\n  firn config set gateway.drain 1m --plan",
+		Args:    args(2, 2, "a setting and a value"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return p.configSet(args[0], args[1], plan)
+		},
+	}
+	cmd.Flags().BoolVar(&plan, "plan", false, "only say what would be changed")
+	return cmd
+}
+
+// changes is the result of firn config set.
+type changes struct {
+	File    string          `json:"file"`
+	Plan    bool            `json:"plan,omitempty"`
+	Changes []config.Change `json:"changes"`
+}
+
+// configSet changes a setting.
+func (p *program) configSet(path, value string, plan bool) error {
+	s, err := p.settings()
+	if err != nil {
+		return err
+	}
+	change := s.Set
+	if plan {
+		change = func(path, value string) (*config.Settings, error) {
+			return p.settingsWith(map[string]string{path: value})
+		}
+	}
+	now, err := change(path, value)
+	if err != nil {
+		return &hinted{err, "docs/configuration.md tells what each setting takes"}
+	}
+	result := changes{File: s.Path(), Plan: plan, Changes: append([]config.Change{}, config.Diff(s.Config, now.Config)...)}
+	return p.print(result, func() string { return changesText(result) })
+}
+
+func changesText(c changes) string {
+	word := "changed in "
+	if c.Plan {
+		word = "would change in "
+	}
+	text := word + c.File + "\n"
+	if len(c.Changes) == 0 {
+		text = "it makes no difference: something that goes before the file says otherwise, or it was so already\n"
+	}
+	for _, change := range c.Changes {
+		text += "  " + prose.Clean(change.String()) + "\n"
+	}
+	return text
+}
+
+func (p *program) configCheckCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "check", Short: "Say what is wrong with the settings, with line numbers", Example: "  firn config check", Args: none,
+		Long: `Read the settings and say all that is wrong with them, each with its place and what was
+probably meant. The secrets of hooks are looked for as the gateway would, in the environment
+of this command. Exits with 2 if something is wrong.`,
+		RunE: func(*cobra.Command, []string) error { return p.configCheck() },
+	}
+}
+
+// checked is the result of firn config check.
+type checked struct {
+	File     string           `json:"file"`
+	OK       bool             `json:"ok"`
+	Problems []config.Problem `json:"problems"`
+	Warnings []config.Problem `json:"warnings"`
+
+	absent bool
+}
+
+// configCheck looks at the settings.
+func (p *program) configCheck() error {
+	home, err := p.homeDir()
+	if err != nil {
+		return err
+	}
+	s, err := config.Open("", p.environ, map[string]string{"home": home})
+	var wrong config.Problems
+	if err != nil && !errors.As(err, &wrong) {
+		return err
+	}
+	wrong = append(wrong, s.CheckSecrets()...)
+	c := checked{File: s.Path(), OK: len(wrong) == 0, Problems: append([]config.Problem{}, wrong...), Warnings: append([]config.Problem{}, s.Warnings...)}
+	_, missing := os.Stat(c.File)
+	c.absent = errors.Is(missing, fs.ErrNotExist)
+	if err := p.print(c, func() string { return checkedText(c) }); err != nil {
+		return err
+	}
+	if !c.OK {
+		return errWrong
+	}
+	return nil
+}
+
+func checkedText(c checked) string {
+	var b strings.Builder
+	for _, problem := range c.Problems {
+		fmt.Fprintf(&b, "%s\n", problem)
+	}
+	for _, w := range c.Warnings {
+		fmt.Fprintf(&b, "warning: %s\n", w)
+	}
+	switch {
+	case !c.OK:
+		fmt.Fprintf(&b, "%s\n", prose.Plural(len(c.Problems), "problem"))
+	case c.absent:
+		fmt.Fprintf(&b, "%s: there is no such file; every setting has its default\n", c.File)
+	default:
+		fmt.Fprintf(&b, "%s: no problem found\n", c.File)
+	}
+	return b.String()
+}
+
+func (p *program) configPathCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "path", Short: "Print where the file of settings is, whether it exists or not", Example: "  ${EDITOR:-vi} \"$(firn config path)\"", Args: none,
+		RunE: func(*cobra.Command, []string) error {
+			home, err := p.homeDir()
+			if _, _, foreign := p.foreign(); foreign {
+				home, err = p.usualHome() // where settings are read from then
+			}
+			if err != nil {
+				return err
+			}
+			path := config.File(home, p.environ)
+			if abs, err := filepath.Abs(path); err == nil {
+				path = abs
+			}
+			return p.print(map[string]string{"path": path}, func() string { return path + "\n" })
+		},
+	}
+}

@@ -1,0 +1,249 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"firn.dev"
+	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/formats/convert"
+	"firn.dev/internal/formats/dialect"
+	"firn.dev/internal/formats/dialects"
+	"firn.dev/internal/render/progress"
+	"firn.dev/internal/render/prose"
+	"firn.dev/wire"
+)
+
+func (p *program) convertCommand() *cobra.Command {
+	var from, to, out, cwd string
+	var list bool
+	cmd := &cobra.Command{
+		Use: "convert [FILE|-]", GroupID: "formats",
+		Short: "Turn a transcript of one tool into one of another",
+		Long: `Turn a transcript of one tool into one of another, from a file or stdin to a file or
+stdout. No home and no gateway is needed. It is read and written as a stream: the size of
+the file does not matter. A report of how well it went goes to stderr.
+
+` + formatHelp,
+		Example: "  firn convert session.jsonl --to codex -o rollout.jsonl\n  firn convert - --from pi --to native < session.jsonl\n  firn convert --formats",
+		Args:    args(0, 1, "at most one file"),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&from, "from", "", "the `format` of the file (default: told from its first lines)")
+	flags.StringVar(&to, "to", "native", "the `format` to write; --format is the same flag")
+	alsoCalled(cmd, "format", "to")
+	flags.StringVarP(&out, "output", "o", "", "write to this `file`, which must not be there yet")
+	flags.StringVar(&cwd, "cwd", "", "the `directory` the session belongs to, if it does not say")
+	flags.BoolVar(&list, "formats", false, "list the formats and what each cannot say")
+	completeFormat(cmd, "from")
+	completeFormat(cmd, "to")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if list {
+			return p.listFormats()
+		}
+		if len(args) == 0 {
+			return usage(cmd, "firn convert needs a file, or - for stdin")
+		}
+		return p.convert(cmd.Context(), conversion{from: from, to: to, file: args[0], out: out, cwd: cwd})
+	}
+	return cmd
+}
+
+// listFormats lists the formats and their limits.
+func (p *program) listFormats() error {
+	var formats []wire.Format
+	for _, t := range dialects.All() {
+		f := wire.Format{Name: string(t.Name())}
+		for _, l := range t.Limits() {
+			f.Limits = append(f.Limits, wire.Lost{What: l.Name, Becomes: l.Becomes})
+		}
+		formats = append(formats, f)
+	}
+	return p.print(formats, func() string {
+		var b strings.Builder
+		for _, f := range formats {
+			fmt.Fprintf(&b, "%s\n", f.Name)
+			if len(f.Limits) == 0 {
+				b.WriteString("  says everything\n")
+			}
+			for _, l := range f.Limits {
+				fmt.Fprintf(&b, "  %s: %s\n", l.What, l.Becomes)
+			}
+		}
+		return b.String()
+	})
+}
+
+// conversion is a file that becomes another.
+type conversion struct {
+	from, to, file, out, cwd string
+}
+
+// convert does it.
+func (p *program) convert(ctx context.Context, c conversion) error {
+	name, done, err := p.spooled(ctx, c.file)
+	if err != nil {
+		return err
+	}
+	defer done()
+	from, err := sourceFormat(name, c)
+	if err != nil {
+		return err
+	}
+	toName, err := formatName(c.to)
+	if err != nil {
+		return err
+	}
+	to, _ := dialects.Find(toName)
+	src, size := p.fileSource(ctx, from, c, name)
+	target, err := targetOf(src, c)
+	if err != nil {
+		return err
+	}
+	report := &convert.Report{}
+	b := p.newBar("converting")
+	write := func(w io.Writer) error {
+		defer b.Clear()
+		return convert.Write(ctx, &measured{w: w, bar: b, report: report, total: size}, src, to, target, report)
+	}
+	if c.out == "" || c.out == stdoutName {
+		if err := write(p.stdout); err != nil {
+			return err
+		}
+		p.say("%s", fidelityText(convert.Fidelity(from.Name(), to.Name(), to.Limits(), report), ""))
+		return nil
+	}
+	if err := newFile(c.out, write); err != nil {
+		return err
+	}
+	f := convert.Fidelity(from.Name(), to.Name(), to.Limits(), report)
+	return p.print(f, func() string { return "wrote " + c.out + "\n" + fidelityText(f, "") })
+}
+
+// spooled is a file with what is to be converted: stdin can be read only once,
+// so it is put aside first.
+func (p *program) spooled(ctx context.Context, name string) (string, func(), error) {
+	if name != "-" {
+		info, err := os.Stat(name)
+		if err != nil {
+			return "", nil, fmt.Errorf("convert %s: %w", name, err)
+		}
+		if !info.Mode().IsRegular() {
+			return "", nil, &usageError{message: name + " is no file", hint: "convert reads a file, or - for stdin; firn import takes a directory"}
+		}
+		return name, func() {}, nil
+	}
+	spool := filepath.Join(os.TempDir(), "firn-"+string(firn.NewID())+".jsonl")
+	if err := newFile(spool, func(w io.Writer) error { _, err := io.Copy(w, p.input(ctx)); return err }); err != nil {
+		return "", nil, err
+	}
+	return spool, func() {
+		if err := (vfs.OS{}).Remove(spool); err != nil {
+			p.say("note: %s\n", prose.OneLine(err.Error(), 160))
+		}
+	}, nil
+}
+
+// sourceFormat is the format that was named, or that the file is in.
+func sourceFormat(name string, c conversion) (dialect.Tool, error) {
+	if c.from != "" {
+		full, err := formatName(c.from)
+		if err != nil {
+			return nil, err
+		}
+		tool, _ := dialects.Find(full)
+		return tool, nil
+	}
+	tool, err := dialects.OfFile(name)
+	if info, gone := os.Stat(name); gone == nil && info.Size() == 0 {
+		return nil, &usageError{message: c.file + " is empty", hint: "there is nothing to convert in it"}
+	}
+	if err != nil {
+		return nil, &hinted{fmt.Errorf("read %s: %w", c.file, err), "say the format with --from"}
+	}
+	return tool, nil
+}
+
+// fileSource is a file as a source, and its size.
+func (p *program) fileSource(ctx context.Context, from dialect.Tool, c conversion, name string) (convert.Source, int64) {
+	origin := dialect.Origin{Transcript: dialect.Transcript{CWD: c.cwd, Parts: []string{filepath.Base(c.file)}}}
+	var size int64
+	if info, err := os.Stat(name); err == nil {
+		size = info.Size()
+	}
+	return convert.Transcript(from, origin, func() iter.Seq2[[]byte, error] {
+		return func(yield func([]byte, error) bool) {
+			f, err := openPlain(name)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			defer f.Close() // only read
+			convert.Lines(&whileWanted{ctx, f}, 0)(yield)
+		}
+	}), size
+}
+
+// whileWanted reads until nobody wants the rest.
+type whileWanted struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (w *whileWanted) Read(b []byte) (int, error) {
+	n, err := w.r.Read(b)
+	if gone := w.ctx.Err(); gone != nil {
+		return 0, gone
+	}
+	return n, err
+}
+
+// targetOf is what the other tool must know of the session before its first
+// line: what the header tells.
+func targetOf(src convert.Source, c conversion) (dialect.Target, error) {
+	target := dialect.Target{CWD: c.cwd}
+	for t, err := range src.Told(&convert.Report{}) {
+		if err != nil {
+			return target, err
+		}
+		if h, ok := t.Entry.Body.(*firn.Header); ok {
+			target.Session, target.Agent, target.Key = h.Session, h.Agent, h.Key
+			if target.CWD == "" {
+				target.CWD = h.CWD
+			}
+		}
+		target.Created = t.Entry.Time
+		break
+	}
+	if stem := firn.ID(strings.TrimSuffix(filepath.Base(c.file), ".jsonl")); target.Session == "" && c.file != "-" && stem.Check() == nil {
+		target.Session = stem
+	}
+	if target.Session == "" {
+		target.Session = firn.NewID()
+	}
+	if target.CWD == "" {
+		target.CWD, _ = os.Getwd()
+	}
+	return target, nil
+}
+
+// measured shows how far a conversion is.
+type measured struct {
+	w      io.Writer
+	bar    *progress.Bar
+	report *convert.Report
+	total  int64
+}
+
+// Write writes.
+func (m *measured) Write(b []byte) (int, error) {
+	m.bar.Set(min(m.report.BytesRead, m.total), m.total)
+	return m.w.Write(b)
+}

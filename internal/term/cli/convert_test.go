@@ -1,0 +1,48 @@
+package cli_test
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"firn.dev/internal/term/cli"
+)
+
+// cutOff is a pipe whose writer ends in the middle because both were interrupted.
+type cutOff struct {
+	text   string
+	cancel context.CancelFunc
+}
+
+func (c *cutOff) Read(b []byte) (int, error) {
+	if c.text == "" {
+		c.cancel()
+		return 0, io.EOF
+	}
+	n := copy(b, c.text)
+	c.text = c.text[n:]
+	return n, nil
+}
+
+// TestConvertHalf: what came before an interruption is not taken for the whole
+// transcript, and no file is left, neither the result nor what was put aside.
+func TestConvertHalf(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	t.Setenv("TMP", dir)
+	ctx, cancel := context.WithCancel(t.Context())
+	const line = `{"type":"session","version":3,"id":"s","timestamp":"2026-11-15T02:40:15.042Z","cwd":"/w"}` + "\n"
+	var said strings.Builder
+	code := cli.Main(ctx, []string{"convert", "-", "--from", "pi", "--to", "codex", "-o", filepath.Join(dir, "out.jsonl")}, cli.Process{
+		Stdin: &cutOff{line, cancel}, Stdout: io.Discard, Stderr: &said, Env: os.Getenv,
+	})
+	if code != 130 || !strings.HasPrefix(said.String(), "firn: interrupted\n") {
+		t.Errorf("it ended with %d and said %q", code, &said)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left are %v, %v", left, err)
+	}
+}

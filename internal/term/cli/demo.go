@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/internal/term/demo"
+)
+
+func (p *program) demoCommand() *cobra.Command {
+	var keep string
+	cmd := &cobra.Command{
+		Use:     "demo",
+		GroupID: "talk",
+		Short:   "Walk through the whole story in seconds, each line a real operation",
+		Long: `Walk through the story of firn in a home of its own: talk, kill the writer with SIGKILL
+inside a turn, recover, compact, search, fork, undo, branch, hide, remove, erase, verify.
+Every line is a real operation through the gateway, with the time it took, and the
+command fails if one of them does. Your own sessions are not touched.`,
+		Example: "  firn demo\n  firn demo --keep /tmp/firn-demo",
+		Args:    none,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return p.demo(cmd.Context(), keep)
+		},
+	}
+	cmd.Flags().StringVar(&keep, "keep", "", "make the demo's home in this `directory` and keep it")
+	return cmd
+}
+
+// demo walks through the story and prints it.
+func (p *program) demo(ctx context.Context, keep string) error {
+	if !p.json {
+		fmt.Fprint(p.stdout, "Each line is a real operation, checked after it was done.\n\n")
+	}
+	story, err := demo.Walk(ctx, demo.Options{Open: p.openDemo, Keep: keep, Tell: p.tell})
+	if err != nil || p.json {
+		return err
+	}
+	_, err = fmt.Fprintf(p.stdout, "\n%d steps, %.1f s. %s", story.Steps, story.Took.Seconds(), demoEnd(keep, story.Transcript))
+	return err
+}
+
+// openDemo makes a gateway of its own for the demo. What the environment says of
+// other homes, gateways and models does not count.
+func (p *program) openDemo(ctx context.Context, home string, report func(string)) (*client.Client, func() error, error) {
+	own := p.alone(home)
+	settings, err := own.settings()
+	if err != nil {
+		return nil, nil, err
+	}
+	return own.inProcess(ctx, Opening{Home: settings.Home, Settings: settings, Report: report})
+}
+
+// alone is the program with another home, and nothing that the environment says
+// of firn.
+func (p *program) alone(home string) *program {
+	const ours = "FIRN_"
+	own := *p
+	own.home, own.address = home, ""
+	own.environ = slices.DeleteFunc(slices.Clone(p.environ), func(v string) bool { return strings.HasPrefix(v, ours) })
+	own.env = func(name string) string {
+		if strings.HasPrefix(name, ours) {
+			return ""
+		}
+		return p.env(name)
+	}
+	return &own
+}
+
+// tell prints one line of the story.
+func (p *program) tell(line demo.Line) error {
+	if p.json {
+		return writeJSON(p.stdout, "", line)
+	}
+	sign := "✓"
+	if !line.OK {
+		sign = "✗"
+	}
+	_, err := fmt.Fprintf(p.stdout, "%s %-30s %7s  %s\n", sign, line.Step, demoTime(line.Ms), line.Result)
+	return err
+}
+
+// demoTime is how long a step took.
+func demoTime(ms float64) string {
+	if ms < 1000 {
+		return fmt.Sprintf("%.0f ms", ms)
+	}
+	return fmt.Sprintf("%.1f s", ms/1000)
+}
+
+// demoEnd says what to do next.
+func demoEnd(keep, transcript string) string {
+	if keep == "" {
+		return `The files are gone again; --keep DIR keeps them.
+next: firn chat          talk; what is said is kept
+      firn verify FILE   looks at a session file of firn or pi, byte by byte
+`
+	}
+	return fmt.Sprintf(`The files are plain text: look at them.
+next: less %s
+      firn verify --home %s
+`, transcript, keep)
+}
+
+// demoWriterCommand is the process that the demo kills.
+func (p *program) demoWriterCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    "demo-writer SESSION TEXT",
+		Hidden: true,
+		Args:   args(2, 2, "a session and a text"),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			home, err := p.homeDir()
+			if err != nil {
+				return err
+			}
+			own := p.alone(home)
+			settings, err := own.settings()
+			if err != nil {
+				return err
+			}
+			c, release, err := own.inProcess(cmd.Context(), Opening{Home: settings.Home, Settings: settings, Watched: true})
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, release()) }()
+			return demo.Write(cmd.Context(), c, p.stdout, firn.ID(args[0]), args[1])
+		},
+	}
+}

@@ -1,0 +1,179 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/internal/render/prose"
+	"firn.dev/wire"
+)
+
+// difference is how two branches differ: what both have, and what only one
+// has, each oldest first.
+type difference struct {
+	Left   side `json:"left"`
+	Right  side `json:"right"`
+	Common int  `json:"common"`
+	// Parted is the last entry that both have; empty if there is none.
+	Parted firn.EntryID `json:"parted,omitempty"`
+}
+
+// side is one of the two.
+type side struct {
+	Session firn.ID      `json:"session"`
+	Entry   firn.EntryID `json:"entry"`
+	Only    []wire.Node  `json:"only"`
+}
+
+func (p *program) diffCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "diff SESSION ENTRY [ENTRY] | SESSION SESSION",
+		GroupID: "look",
+		Short:   "Show in what two branches differ",
+		Long: `Show in what two branches of a session differ: the ones that lead to two entries, or to
+an entry and the head. With two sessions it is their branches, as when one was forked
+from the other. What only the first has is marked -, what only the second has +.
+
+` + sessionHelp + "\n\n" + entryHelp,
+		Example: "  firn diff - '#12'\n  firn diff 0198c5a2 before-the-mess HEAD\n  firn diff 0198c5a2 0198c5b7", Args: args(2, 3, "a session and two entries, or two sessions"), ValidArgsFunction: p.completeSession(false),
+		RunE: p.with(looking, func(ctx context.Context, c *client.Client, args []string) error {
+			d, err := p.differ(ctx, c, args)
+			if err != nil {
+				return err
+			}
+			return p.print(d, func() string { return diffText(d) })
+		}),
+	}
+}
+
+// differ compares what the arguments name.
+func (p *program) differ(ctx context.Context, c *client.Client, args []string) (difference, error) {
+	s, err := p.session(ctx, c, args[0])
+	if err != nil {
+		return difference{}, err
+	}
+	tree, err := wholeTree(ctx, c, s.ID)
+	if err != nil {
+		return difference{}, err
+	}
+	if len(args) == 2 {
+		other, err := p.session(ctx, c, args[1])
+		switch {
+		case err == nil:
+			second, err := wholeTree(ctx, c, other.ID)
+			if err != nil {
+				return difference{}, err
+			}
+			return compare(tree.path(tree.head), second.path(second.head), s.ID, other.ID), nil
+		case !errors.Is(err, firn.ErrNotFound):
+			return difference{}, err
+		}
+		args = append(args, "HEAD")
+	}
+	var paths [2][]wire.Node
+	for i, ref := range args[1:] {
+		n, err := p.node(ctx, c, s.ID, ref)
+		if err != nil {
+			return difference{}, err
+		}
+		paths[i] = tree.path(n.ID)
+	}
+	return compare(paths[0], paths[1], s.ID, s.ID), nil
+}
+
+// shape is the whole tree of a session.
+type shape struct {
+	nodes map[firn.EntryID]wire.Node
+	head  firn.EntryID
+}
+
+func wholeTree(ctx context.Context, c *client.Client, id firn.ID) (shape, error) {
+	s := shape{nodes: make(map[firn.EntryID]wire.Node)}
+	for n, err := range nodes(ctx, c, id, func(t wire.Tree) { s.head = t.Head }) {
+		if err != nil {
+			return s, err
+		}
+		s.nodes[n.ID] = n
+	}
+	return s, nil
+}
+
+// path is what leads to an entry, oldest first.
+func (s shape) path(to firn.EntryID) []wire.Node {
+	var path []wire.Node
+	for len(path) < len(s.nodes) {
+		n, ok := s.nodes[to]
+		if !ok {
+			break
+		}
+		path = append(path, n)
+		to = n.Parent
+	}
+	slices.Reverse(path)
+	return path
+}
+
+// compare tells what two paths have in common, by the ids of their entries. A fork
+// keeps the ids of what it copies, but leaves out titles and counts of the old
+// session, so common entries need not stand at the same place in both.
+func compare(a, b []wire.Node, left, right firn.ID) difference {
+	d := difference{Left: sideOf(a, b, left), Right: sideOf(b, a, right)}
+	in := idsOf(b)
+	for _, n := range a {
+		if in[n.ID] {
+			d.Parted = n.ID
+			d.Common++
+		}
+	}
+	return d
+}
+
+// sideOf is what a path has that the other one has not.
+func sideOf(path, other []wire.Node, session firn.ID) side {
+	s := side{Session: session, Only: []wire.Node{}}
+	in := idsOf(other)
+	for _, n := range path {
+		s.Entry = n.ID
+		if !in[n.ID] {
+			s.Only = append(s.Only, n)
+		}
+	}
+	return s
+}
+
+func idsOf(path []wire.Node) map[firn.EntryID]bool {
+	ids := make(map[firn.EntryID]bool, len(path))
+	for _, n := range path {
+		ids[n.ID] = true
+	}
+	return ids
+}
+
+// diffText is a difference as people read it. What says nothing is left out.
+func diffText(d difference) string {
+	lines := []string{fmt.Sprintf("%s in common", prose.Count(d.Common, "entry", "entries"))}
+	for _, s := range []struct {
+		mark string
+		side side
+	}{{"-", d.Left}, {"+", d.Right}} {
+		for _, n := range s.side.Only {
+			if prose.Speaks(n) {
+				lines = append(lines, fmt.Sprintf("%s #%d  %s  %s", s.mark, n.N, prose.WhoOf(n), prose.OneLine(n.Preview, 90)))
+			}
+		}
+	}
+	switch {
+	case len(d.Left.Only)+len(d.Right.Only) == 0:
+		lines = append(lines, "no difference")
+	case len(lines) == 1:
+		lines = append(lines, "no difference in what was said")
+	}
+	return strings.Join(lines, "\n") + "\n"
+}

@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/internal/ops/doctor"
+)
+
+func (p *program) doctorCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "doctor",
+		GroupID: "care",
+		Short:   "Examine the home: sessions, permissions, keys, bin, logs, disk",
+		Long: `Examine a home from top to bottom: verify every session, and look at who may read
+the files, at the keys, at the bin, at what a purge or a power cut left undone, and
+at the disk. Nothing is changed. Sessions that are in another store than the home's own
+files are checked there.
+
+Faults that firn verify --accept accepted do not count.
+
+Exits with 8 if there is a fault; warnings are no faults.`,
+		Example: "  firn doctor\n  firn doctor --home /srv/firn --json",
+		Args:    none,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := p.mustBeOurs(); err != nil {
+				return err
+			}
+			st, err := p.storeInUse(cmd.Context())
+			if err == nil {
+				err = st.here("examine the home")
+			}
+			if err != nil {
+				return err
+			}
+			report, err := p.examine(cmd, st)
+			if err != nil {
+				return err
+			}
+			return p.report(report)
+		},
+	}
+}
+
+// examine examines the home. Sessions that are not in its own files are checked where they
+// are.
+func (p *program) examine(cmd *cobra.Command, st *sessionStore) (*doctor.Report, error) {
+	home, err := st.homeTarget()
+	if err != nil {
+		return nil, err
+	}
+	if st.files != st.home {
+		there := doctor.Elsewhere{Store: st.url}
+		err := p.with(looking, func(ctx context.Context, c *client.Client, _ []string) error {
+			r, err := p.checkThere(ctx, c)
+			if err == nil {
+				err = r.setAside(st.home, false, "", p.now())
+			}
+			if err != nil {
+				return err
+			}
+			there.Accepted = r.Accepted
+			there.Sessions, there.Entries, there.Bytes = r.Of, r.Entries, r.Bytes
+			for _, f := range r.Faults {
+				there.Findings = append(there.Findings, doctor.Finding{Severity: doctor.Fault, Kind: doctor.Damaged, Session: firn.ID(f.Session), Message: f.What, Hint: "firn verify tells more"})
+			}
+			for _, d := range r.Differences {
+				there.Findings = append(there.Findings, doctor.Finding{Severity: doctor.Info, Kind: doctor.Index, Session: firn.ID(d.Session), File: "index", Message: d.Detail, Hint: "it is brought up to date when it is next used"})
+			}
+			return nil
+		})(cmd, nil)
+		if err != nil {
+			return nil, err
+		}
+		return doctor.ExamineRest(cmd.Context(), home, there, doctor.Options{})
+	}
+	bar := p.newBar("reading")
+	defer bar.Clear()
+	return doctor.Examine(cmd.Context(), home, doctor.Options{Progress: bar.Set})
+}

@@ -1,0 +1,220 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/internal/ops/doctor"
+	"firn.dev/internal/term/chat"
+	"firn.dev/wire"
+)
+
+// The exit codes.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitNotFound    = 3
+	exitAmbiguous   = 4
+	exitConflict    = 5
+	exitUnreachable = 6
+	exitNotAllowed  = 7
+	exitIntegrity   = 8
+	exitPartial     = 9
+	exitInterrupted = 130
+)
+
+// usageError says that the arguments make no sense.
+type usageError struct{ message, hint string }
+
+func (e *usageError) Error() string { return e.message }
+
+// usage makes a usageError whose hint is the command's help.
+func usage(cmd *cobra.Command, format string, args ...any) error {
+	return &usageError{message: fmt.Sprintf(format, args...), hint: cmd.CommandPath() + " --help tells how it is used"}
+}
+
+// hinted is an error that comes with its own hint.
+type hinted struct {
+	error
+	hint string
+}
+
+func (h *hinted) Unwrap() error { return h.error }
+
+// Errors that only have an exit code: what is to be said was said by the result.
+var (
+	errIntegrity = errors.New("faults were found")
+	errPartial   = errors.New("some of it failed")
+	errWrong     = errors.New("the settings are wrong")
+)
+
+// outcome is what an error means to who called the command.
+type outcome struct {
+	kind string
+	code int
+	hint string
+}
+
+// outcomes is the one table from errors to what is told of them. The first
+// that fits counts.
+var outcomes = []struct {
+	err error
+	outcome
+}{
+	{context.Canceled, outcome{"interrupted", exitInterrupted, "nothing is half done; run it again"}},
+	{context.DeadlineExceeded, outcome{"interrupted", exitInterrupted, "nothing is half done; run it again"}},
+	{firn.ErrNotFound, outcome{"not-found", exitNotFound, "an id, the first 4 or more characters of one, or a path is wanted; --home says where to look"}},
+	{firn.ErrConflict, outcome{"conflict", exitConflict, "somebody else was faster; run it again"}},
+	{firn.ErrReplaced, outcome{"conflict", exitConflict, "somebody changed the file meanwhile; look at it, then run it again"}},
+	{firn.ErrLocked, outcome{"conflict", exitConflict, "another process is using it; run it again later"}},
+	{fs.ErrPermission, outcome{"not-allowed", exitNotAllowed, "run firn as the owner of the files"}},
+	{firn.ErrUnknownOutcome, outcome{"unknown-outcome", exitFailed, "it may or may not be saved: look (firn tail) before running it again"}},
+	{firn.ErrUnavailable, outcome{"unavailable", exitUnreachable, "the cluster does not answer; run it again in a while"}},
+	{syscall.ENOSPC, outcome{"not-saved", exitFailed, "the disk is full: make room, then run it again; what was there is safe"}},
+	{syscall.EROFS, outcome{"not-saved", exitFailed, "nothing can be written there; what is there can be read (firn ls, cat, search), and --home names another place"}},
+	{firn.ErrNotSaved, outcome{"not-saved", exitFailed, "is the disk full? firn doctor looks"}},
+	{firn.ErrCorrupt, outcome{"integrity", exitIntegrity, "firn verify tells what is wrong"}},
+	{firn.ErrInvalid, outcome{"usage", exitUsage, "firn help tells how it is used"}},
+	{firn.ErrTooLarge, outcome{"too-large", exitFailed, ""}},
+	{firn.ErrUnsupported, outcome{"unsupported", exitFailed, ""}},
+	{fs.ErrNotExist, outcome{"not-found", exitNotFound, "see how it is spelt; what does not begin with / counts from the directory you are in"}},
+	{syscall.ENOTDIR, outcome{"failed", exitFailed, "a file stands where a directory is wanted; --home says where sessions are kept"}},
+	{syscall.EISDIR, outcome{"failed", exitFailed, "a file is wanted, and this is a directory"}},
+}
+
+// answers says what the gateway's problems mean. Their kinds are told as they
+// are.
+var answers = map[wire.Kind]int{
+	wire.Invalid:     exitUsage,
+	wire.NotFound:    exitNotFound,
+	wire.Ambiguous:   exitAmbiguous,
+	wire.Conflict:    exitConflict,
+	wire.Locked:      exitConflict,
+	wire.Busy:        exitConflict,
+	wire.NotAllowed:  exitNotAllowed,
+	wire.NoToken:     exitNotAllowed,
+	wire.Corrupt:     exitIntegrity,
+	wire.TooLarge:    exitFailed,
+	wire.Unsupported: exitFailed,
+	wire.NotSaved:    exitFailed,
+	wire.Unknown:     exitFailed,
+	wire.Unavailable: exitUnreachable,
+	wire.Upstream:    exitFailed,
+	wire.TurnStopped: exitInterrupted,
+	wire.Closing:     exitUnreachable,
+	wire.Internal:    exitFailed,
+}
+
+// judge says what an error means.
+func judge(err error) outcome {
+	o := judgeKind(err)
+	var h *hinted
+	var p *chat.Problem
+	switch {
+	case errors.As(err, &h):
+		o.hint = h.hint
+	case errors.As(err, &p) && p.Hint != "":
+		o.hint = p.Hint
+	}
+	return o
+}
+
+// judgeAnswer says what an error means that comes from the gateway, or from
+// looking for it in vain.
+func judgeAnswer(err error) (outcome, bool) {
+	var p *wire.Problem
+	if errors.As(err, &p) {
+		code, ok := answers[p.Kind]
+		if !ok {
+			code = exitFailed
+		}
+		return outcome{string(p.Kind), code, p.Hint}, true
+	}
+	var lost *client.Unreachable
+	if errors.As(err, &lost) {
+		return outcome{"unreachable", exitUnreachable, lost.Hint}, true
+	}
+	return outcome{}, false
+}
+
+func judgeKind(err error) outcome {
+	var bad *usageError
+	if errors.As(err, &bad) {
+		return outcome{"usage", exitUsage, bad.hint}
+	}
+	var many *doctor.Ambiguous
+	if errors.As(err, &many) {
+		return outcome{"ambiguous", exitAmbiguous, "give more characters of the id"}
+	}
+	if errors.Is(err, chat.ErrNotLetIn) {
+		return outcome{"not-allowed", exitNotAllowed, ""}
+	}
+	if o, ok := judgeAnswer(err); ok {
+		return o
+	}
+	for _, o := range outcomes {
+		if errors.Is(err, o.err) {
+			return o.outcome
+		}
+	}
+	return outcome{"failed", exitFailed, ""}
+}
+
+// end prints an error, if there is one to be told, and returns the exit code.
+func (p *program) end(err error) int {
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, errIntegrity):
+		return exitIntegrity
+	case errors.Is(err, errPartial):
+		return exitPartial
+	case errors.Is(err, errWrong):
+		return exitUsage
+	case errors.Is(err, syscall.EPIPE): // nobody listens any more
+		return exitFailed
+	}
+	return p.tellError(err).code
+}
+
+// tellError prints an error and returns what it means.
+func (p *program) tellError(err error) outcome {
+	o := judge(err)
+	message := err.Error()
+	if o.code == exitInterrupted {
+		message = "interrupted"
+	}
+	if p.json {
+		writeJSON(p.stderr, "", map[string]problem{"error": {o.kind, message, o.hint}}) // if that fails too, there is the code
+		return o
+	}
+	fmt.Fprintf(p.stderr, "firn: %s\n", message)
+	if o.hint != "" {
+		fmt.Fprintf(p.stderr, "hint: %s\n", o.hint)
+	}
+	return o
+}
+
+// problem is an error as programs get it.
+type problem struct {
+	Kind    string `json:"kind"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+}
+
+func writeJSON(w io.Writer, indent string, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", indent)
+	return e.Encode(v)
+}

@@ -1,0 +1,244 @@
+package cli
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/formats/dialects"
+	"firn.dev/internal/render/prose"
+	"firn.dev/wire"
+)
+
+const formatHelp = `Formats: native (firn's own, which pi opens), claudecode (or claude), codex, pi, openclaw,
+crabtalk, claw0, cersei. firn convert --formats tells what each cannot say.`
+
+func (p *program) exportCommand() *cobra.Command {
+	var format, out, view string
+	var plan, mask bool
+	cmd := &cobra.Command{
+		Use: "export SESSION", GroupID: "formats",
+		Short: "Write a session in another tool's format, or as a page to read",
+		Long: `Write a session in another tool's format, as that tool itself would have written it, to
+stdout or a file. What came from that tool comes out byte for byte. A report of how well it
+went goes to stderr: every entry is the same, said in other words, changed, or left out.
+
+With --format html it is one page to read or give away, without scripts and with everything
+in it: the branch of the head, or with --view disk all branches. What looks like a secret is
+masked there; in other formats only with --mask, which says in how many places. A secret
+that has no form of its own, such as a password in a sentence, is not known as one: look
+before you give it away.
+
+What cannot be read is named in a page at its place, and counted in the report of other
+formats; the command then ends with 8, as firn verify does.
+
+` + formatHelp + "\n\n" + sessionHelp,
+		Example: "  firn export 0198c5a2 --format html -o talk.html\n  firn export 0198c5a2 --format claude -o session.jsonl\n  firn export - --format codex --plan\n  firn export - --mask -o to-show.jsonl",
+		Args:    args(1, 1, "one session"), ValidArgsFunction: p.completeSession(true),
+	}
+	cmd.Flags().StringVar(&format, "format", "native", "the `format` to write, or html; --to is the same flag")
+	alsoCalled(cmd, "to", "format")
+	cmd.Flags().StringVarP(&out, "output", "o", "", "write to this `file`, which must not be there yet; - is stdout")
+	cmd.Flags().StringVar(&view, "view", "", "what a page shows: `branch` or disk")
+	cmd.Flags().BoolVar(&plan, "plan", false, "only report how well it would go")
+	cmd.Flags().BoolVar(&mask, "mask", false, "put [secret] in the place of what looks like a secret")
+	completeFormat(cmd, "format")
+	cmd.RunE = p.with(looking, func(ctx context.Context, c *client.Client, args []string) error {
+		if out == stdoutName {
+			out = ""
+		}
+		if format == wire.FormatHTML {
+			return p.exportPage(ctx, c, args[0], view, out, plan)
+		}
+		if view != "" {
+			return &usageError{message: "--view is for pages", hint: "say --format html too"}
+		}
+		name, err := formatName(format)
+		if err != nil {
+			return &usageError{message: err.Error(), hint: "one of html, " + strings.Join(dialects.Names(), ", ")}
+		}
+		session, err := p.session(ctx, c, args[0])
+		if err != nil {
+			return err
+		}
+		return p.export(ctx, c, session.ID, wire.Export{Format: name, Mask: mask}, out, plan)
+	})
+	return cmd
+}
+
+// export writes a session, and the report.
+func (p *program) export(ctx context.Context, c *client.Client, id firn.ID, e wire.Export, out string, plan bool) error {
+	report, err := c.FidelityAs(ctx, id, e)
+	if err != nil {
+		return err
+	}
+	damage := damaged{lost: int(report.Damaged)}
+	switch {
+	case plan:
+		err = p.print(report, func() string { return fidelityText(report, "would be ") + maskedText(report, e) })
+	case out == "":
+		if err = c.ExportAs(ctx, id, e, p.stdout); err == nil {
+			p.say("%s", fidelityText(report, "")+maskedText(report, e))
+		}
+	default:
+		if err = newFile(out, func(w io.Writer) error { return c.ExportAs(ctx, id, e, w) }); err == nil {
+			p.say("%s", maskedText(report, e))
+			err = p.print(report, func() string { return "wrote " + out + "\n" + fidelityText(report, "") })
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return p.conclude(id, damage)
+}
+
+// maskedText tells how many secrets were masked, if that was asked for.
+func maskedText(f wire.Fidelity, e wire.Export) string {
+	if !e.Mask || f.Masked == nil {
+		return ""
+	}
+	return fmt.Sprintf("masked in %s; look at it before you give it away\n", prose.Plural(int(*f.Masked), "place"))
+}
+
+// exportPage writes a session as a page.
+func (p *program) exportPage(ctx context.Context, c *client.Client, ref, view, out string, plan bool) error {
+	if plan || view != "" && view != wire.ViewBranch && view != wire.ViewDisk {
+		return &usageError{message: "a page shows the branch or disk, and has no plan", hint: "leave out --plan; say --view branch or --view disk"}
+	}
+	session, err := p.session(ctx, c, ref)
+	if err != nil {
+		return err
+	}
+	report, err := c.FidelityAs(ctx, session.ID, wire.Export{Format: wire.FormatHTML, View: view})
+	if err != nil {
+		return err
+	}
+	if out == "" {
+		err = c.ExportPage(ctx, session.ID, view, p.stdout)
+	} else if err = newFile(out, func(w io.Writer) error { return c.ExportPage(ctx, session.ID, view, w) }); err == nil {
+		err = p.print(map[string]string{"file": out}, func() string { return "wrote " + out + "\n" })
+	}
+	if err != nil {
+		return err
+	}
+	return p.conclude(session.ID, damaged{lost: int(report.Damaged)})
+}
+
+// stdoutName stands for stdout where a file is wanted.
+const stdoutName = "-"
+
+// newFile makes a file of what write writes. If that fails there is none.
+func newFile(name string, write func(io.Writer) error) error {
+	if name == stdoutName {
+		return fmt.Errorf("write a file named %s: %w: ./%s is one", name, firn.ErrInvalid, name)
+	}
+	fsys := vfs.OS{}
+	file, err := fsys.Open(name, vfs.Create)
+	if errors.Is(err, fs.ErrExist) {
+		return &hinted{fmt.Errorf("make %s: it is there already", name), "give another name"}
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	buffered := bufio.NewWriterSize(file, 1<<20)
+	if err = write(buffered); err == nil {
+		err = buffered.Flush()
+	}
+	if err == nil {
+		err = file.Sync()
+	}
+	if err = errors.Join(err, file.Close()); err != nil {
+		return errors.Join(fmt.Errorf("write %s: %w", name, err), fsys.Remove(name))
+	}
+	return nil
+}
+
+// formatName is the full name of a format that somebody named.
+func formatName(name string) (string, error) {
+	tool, ok := dialects.Find(name)
+	if !ok {
+		return "", &usageError{message: fmt.Sprintf("there is no format %q", name), hint: "one of " + strings.Join(dialects.Names(), ", ")}
+	}
+	return string(tool.Name()), nil
+}
+
+// alsoCalled lets a flag be given by another name too: who knows it from one
+// command need not learn what it is called in the next.
+func alsoCalled(cmd *cobra.Command, other, name string) {
+	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, said string) pflag.NormalizedName {
+		if said == other {
+			said = name
+		}
+		return pflag.NormalizedName(said)
+	})
+}
+
+// completeFormat completes the value of a flag that takes a format.
+func completeFormat(cmd *cobra.Command, flag string) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(dialects.Names(), cobra.ShellCompDirectiveNoFileComp))
+}
+
+// say talks: to stderr, unless results are wanted as JSON.
+func (p *program) say(format string, args ...any) {
+	if !p.json {
+		fmt.Fprintf(p.stderr, format, args...)
+	}
+}
+
+// fidelityText is a report as people read it.
+func fidelityText(f wire.Fidelity, would string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s of %s → %s: %s%s the same, %s said in other words, %s changed, %s left out\n",
+		prose.Count(int(f.Entries), "entry", "entries"), f.From, f.To, would, number(f.Same), number(f.Said), number(f.Changed), number(f.Left))
+	if len(f.Kinds) > 0 {
+		fmt.Fprintf(&b, "  read: %s\n", kindsText(f.Kinds))
+	}
+	for _, l := range f.Losses {
+		fmt.Fprintf(&b, "  %s × %s", number(l.Count), l.What)
+		if l.Becomes != "" {
+			fmt.Fprintf(&b, ": %s", l.Becomes)
+		}
+		b.WriteByte('\n')
+	}
+	if f.UnknownLines+f.UnknownFields > 0 {
+		fmt.Fprintf(&b, "  not understood and kept: %s and %s\n", prose.Plural(int(f.UnknownLines), "line"), prose.Plural(int(f.UnknownFields), "field"))
+	}
+	if f.LostLines+f.LostFields > 0 {
+		fmt.Fprintf(&b, "  not understood and left out: %s and %s\n", prose.Plural(int(f.LostLines), "line"), prose.Plural(int(f.LostFields), "field"))
+	}
+	if f.Damaged > 0 {
+		fmt.Fprintf(&b, "  not read: %s\n", prose.Plural(int(f.Damaged), "place"))
+		for _, fault := range f.Faults {
+			fmt.Fprintf(&b, "    %s\n", prose.OneLine(fault, 160))
+		}
+	}
+	return b.String()
+}
+
+// kindsText lists how many entries of each kind there are, the most frequent
+// first.
+func kindsText(kinds map[firn.Kind]int64) string {
+	names := slices.SortedFunc(maps.Keys(kinds), func(a, b firn.Kind) int {
+		return cmp.Or(cmp.Compare(kinds[b], kinds[a]), cmp.Compare(a, b))
+	})
+	words := make([]string, len(names))
+	for i, name := range names {
+		words[i] = number(kinds[name]) + " " + prose.KindName(string(name))
+	}
+	return strings.Join(words, ", ")
+}
+
+func number(n int64) string { return prose.Grouped(n) }

@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/wire"
+)
+
+// answering is a gateway that tells a report, and writes a session.
+type answering struct{ report, session string }
+
+// RoundTrip implements [http.RoundTripper].
+func (a answering) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, head := a.session, http.Header{"Content-Type": r.Header["Accept"]}
+	if strings.Contains(a.report, "masked") {
+		head.Set(wire.MaskedHeader, "true")
+	}
+	if r.URL.Query().Get("report") != "" {
+		body = a.report
+	}
+	return &http.Response{StatusCode: http.StatusOK, Header: head, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+}
+
+// TestExportIsMaskedOrNotWritten: a gateway that is asked to mask and says nothing of
+// it does not know how to. Nothing of what it would write is written.
+func TestExportIsMaskedOrNotWritten(t *testing.T) {
+	for report, masks := range map[string]bool{`{"from":"native","to":"pi"}`: false, `{"masked":0}`: true, `{"masked":2}`: true} {
+		c, err := client.New(client.Options{Address: "http://gateway.invalid", Transport: answering{report, "a session\n"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, plan := range []bool{false, true} {
+			for _, out := range []string{"", filepath.Join(t.TempDir(), "out.jsonl")} {
+				var stdout, stderr bytes.Buffer
+				p := &program{stdout: &stdout, stderr: &stderr}
+				err := p.export(t.Context(), c, "0199-test", wire.Export{Format: "pi", Mask: true}, out, plan)
+				if _, there := os.Stat(out); masks != (err == nil) || (there == nil) != (masks && !plan && out != "") {
+					t.Errorf("%s to %q: %v, and the file: %v", report, out, err, there)
+				}
+				if said := stdout.String() + stderr.String(); masks != strings.Contains(said, "masked in ") || !masks && (said != "" || !errors.Is(err, firn.ErrUnsupported)) {
+					t.Errorf("%s to %q: said %q, %v", report, out, said, err)
+				}
+				if err := p.export(t.Context(), c, "0199-test", wire.Export{Format: "pi"}, "", plan); err != nil {
+					t.Errorf("without masking: %v", err)
+				}
+			}
+		}
+	}
+}

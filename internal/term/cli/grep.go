@@ -1,0 +1,228 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/spf13/cobra"
+
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/find/grep"
+	"firn.dev/internal/render/prose"
+	"firn.dev/wire"
+)
+
+func (p *program) grepCommand() *cobra.Command {
+	var fold, fixed, secrets, files bool
+	count := bound(listBound)
+	cmd := &cobra.Command{
+		Use:     "grep EXPRESSION [SESSION|FILE|DIRECTORY]…",
+		GroupID: "find",
+		Short:   "Look through the lines of transcripts for a regular expression, without an index",
+		Long: `Look through the lines of transcripts for a regular expression (RE2), as they lie on
+disk or in another store: those of the home and of its mirrors, or of another tool's
+folder that --home names. No index is needed, nothing is changed, and nothing has to be sound.
+
+What was written last comes first. Lines are matched as people read them: \n is a new
+line and \" a quote. Secrets are masked in what is shown, unless --secrets is given.
+Sessions that are not in files are read from their store, through the gateway that serves
+the home or that --gateway names.`,
+		Example: "  firn grep 'panic: .*nil'\n  firn grep -i 'todo' 0198c5a2 --json\n  firn grep --home ~/.claude -F 'go test ./...'",
+	}
+	flags := cmd.Flags()
+	flags.BoolVarP(&fold, "ignore-case", "i", false, "do not tell capitals from small letters")
+	flags.BoolVarP(&fixed, "fixed", "F", false, "look for the text as it is, not for an expression")
+	flags.BoolVarP(&files, "files", "l", false, "only name the files that match")
+	flags.BoolVar(&secrets, "secrets", false, "show secrets too")
+	flags.VarP(&count, "number", "n", "show at most `N` lines, or all")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 || args[0] == "" {
+			return usage(cmd, "firn grep needs an expression to look for")
+		}
+		pattern, err := grepPattern(args[0], fold, fixed)
+		if err != nil {
+			return usage(cmd, "%q is not a regular expression: %s", args[0], strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+		}
+		o := grep.Options{Pattern: pattern, Most: int(count), Secrets: secrets, Expand: expandZstd, MaxLine: p.maxLine()}
+		if files {
+			return p.grepIn(cmd, args[1:], o, p.grepNames)
+		}
+		return p.grepIn(cmd, args[1:], o, p.grep)
+	}
+	return cmd
+}
+
+func grepPattern(text string, fold, fixed bool) (*regexp.Regexp, error) {
+	if fixed {
+		text = regexp.QuoteMeta(text)
+	}
+	if fold {
+		text = "(?i)" + text
+	}
+	return regexp.Compile(text)
+}
+
+func expandZstd(r io.Reader) (io.ReadCloser, error) {
+	d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		return nil, err
+	}
+	return d.IOReadCloser(), nil
+}
+
+// grepIn finds what to look through, and looks: files, and sessions of the store in use
+// that are in none.
+func (p *program) grepIn(cmd *cobra.Command, names []string, o grep.Options, look func(*cobra.Command, []string, grep.Options) error) error {
+	if _, dir, ok := p.foreign(); ok {
+		found, err := foreignTranscripts(dir)
+		return p.grepChosen(cmd, found, names, err, o, look)
+	}
+	if p.namesFile(names) && len(names) == 1 {
+		return p.grepChosen(cmd, nil, names, nil, o, look)
+	}
+	st, err := p.storeInUse(cmd.Context())
+	if err != nil {
+		return err
+	}
+	found, err := st.transcripts()
+	if err != nil || st.files != "" {
+		return p.grepChosen(cmd, found, names, err, o, look)
+	}
+	return p.with(looking, func(ctx context.Context, c *client.Client, _ []string) error {
+		stored, err := storedNames(ctx, c, st.where())
+		o.Open = func(ctx context.Context, name string) (io.ReadCloser, bool, error) {
+			id, ok := strings.CutPrefix(name, st.where()+"/")
+			if !ok {
+				return nil, false, nil
+			}
+			in, err := c.OpenStored(ctx, firn.ID(strings.TrimSuffix(id, ".jsonl")))
+			return in, true, err
+		}
+		return p.grepChosen(cmd, append(stored, found...), names, err, o, look)
+	})(cmd, nil)
+}
+
+// grepChosen looks through those that are named of what was found, or all of it.
+func (p *program) grepChosen(cmd *cobra.Command, found, names []string, err error, o grep.Options, look func(*cobra.Command, []string, grep.Options) error) error {
+	if err == nil && len(names) > 0 {
+		found, err = chooseFiles(found, names)
+	}
+	if err != nil {
+		return err
+	}
+	return look(cmd, found, o)
+}
+
+// storedNames names the sessions of a store as files of it would be called, those that
+// were written last first.
+func storedNames(ctx context.Context, c *client.Client, store string) ([]string, error) {
+	var all []wire.StoredSession
+	for line, err := range c.Stored(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if s := line.StoredSession; s != nil && !s.Removed && s.Receipt == nil {
+			all = append(all, *s)
+		}
+	}
+	slices.SortFunc(all, func(a, b wire.StoredSession) int {
+		return cmp.Or(b.Modified.Compare(a.Modified), cmp.Compare(a.ID, b.ID))
+	})
+	names := make([]string, len(all))
+	for i, s := range all {
+		names[i] = store + "/" + string(s.ID) + ".jsonl"
+	}
+	return names, nil
+}
+
+// grep prints the lines that match.
+func (p *program) grep(cmd *cobra.Command, files []string, o grep.Options) error {
+	encoder := json.NewEncoder(p.stdout)
+	encoder.SetEscapeHTML(false)
+	if p.json {
+		o.Width = 1024
+	}
+	s, err := grep.Run(cmd.Context(), vfs.OS{}, files, o, func(m grep.Match) error {
+		if p.json {
+			return encoder.Encode(m)
+		}
+		_, err := fmt.Fprintln(p.stdout, grepLine(m))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return p.grepEnd(s)
+}
+
+func grepLine(m grep.Match) string {
+	where := prose.Clean(m.Session)
+	if m.Entry != "" {
+		where += " " + prose.Clean(m.Entry)
+	}
+	if m.Role != "" {
+		where += " " + prose.Clean(m.Role)
+	}
+	return fmt.Sprintf("%s:%d: %s", where, m.Line, prose.OneLine(m.Text, 240))
+}
+
+// grepNames prints the files that match.
+func (p *program) grepNames(cmd *cobra.Command, files []string, o grep.Options) error {
+	most := o.Most
+	o.Most = 1
+	var all grep.Summary
+	names := []string{}
+	for _, file := range files {
+		s, err := grep.Run(cmd.Context(), vfs.OS{}, []string{file}, o, func(grep.Match) error { return nil })
+		if err != nil {
+			return err
+		}
+		all.Files, all.Bytes, all.Failed = all.Files+1, all.Bytes+s.Bytes, append(all.Failed, s.Failed...)
+		if s.Matches == 0 {
+			continue
+		}
+		if most > 0 && len(names) == most {
+			all.More = true
+			break
+		}
+		names = append(names, file)
+	}
+	all.Matches = len(names)
+	err := p.print(wire.Page[string]{Items: names, Total: len(names)}, func() string {
+		if len(names) == 0 {
+			return ""
+		}
+		return strings.Join(names, "\n") + "\n"
+	})
+	if err != nil {
+		return err
+	}
+	return p.grepEnd(all)
+}
+
+// grepEnd says what was looked through.
+func (p *program) grepEnd(s grep.Summary) error {
+	for _, failed := range s.Failed {
+		fmt.Fprintf(p.stderr, "not read: %s\n", prose.Clean(failed))
+	}
+	if !p.json {
+		more := ""
+		if s.More {
+			more = "; there is more (-n all)"
+		}
+		fmt.Fprintf(p.stderr, "%s in %s, %s%s\n", prose.Count(s.Matches, "match", "matches"), prose.Plural(s.Files, "file"), prose.Size(s.Bytes), more)
+	}
+	if len(s.Failed) > 0 {
+		return errPartial
+	}
+	return nil
+}

@@ -1,0 +1,239 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/formats/dialect"
+	"firn.dev/internal/formats/dialects"
+	"firn.dev/wire"
+)
+
+func (p *program) handoffCommand() *cobra.Command {
+	var to, dir, cwd string
+	var plan bool
+	cmd := &cobra.Command{
+		Use: "handoff SESSION --to TOOL", GroupID: "formats",
+		Short: "Go on with a session in another tool",
+		Long: `Write a session into another tool's folder, in a new file of that tool's own kind, and say
+the command that goes on with it there. No file that is there is changed, but for the tool's
+list of sessions where it keeps one. The session stays in firn as it is; firn import --id
+NAME, or firn adopt, brings what is said there back as a session of its own.
+
+Tools: claude (Claude Code), codex, pi, openclaw, crabtalk, claw0, cersei.
+
+` + sessionHelp,
+		Example: "  firn handoff - --to claude\n  firn handoff 0198c5a2 --to codex --cwd ~/src/wal",
+		Args:    args(1, 1, "one session"), ValidArgsFunction: p.completeSession(true),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&to, "to", "", "the `tool` to go on in")
+	flags.StringVar(&dir, "folder", "", "the tool's `folder` (default: where it usually is)")
+	flags.StringVar(&cwd, "cwd", "", "the `directory` to work in (default: the session's, or this one)")
+	flags.BoolVar(&plan, "plan", false, "only say what would be written")
+	completeFormat(cmd, "to")
+	cmd.RunE = p.with(looking, func(ctx context.Context, c *client.Client, args []string) error {
+		if to == "" {
+			return &usageError{message: "it is not said to which tool the session goes", hint: "say --to and one of " + strings.Join(dialects.Names()[1:], ", ")}
+		}
+		tool, ok := dialects.Find(to)
+		if !ok || tool.Name() == dialect.Native {
+			return &usageError{message: fmt.Sprintf("there is no tool %q to hand a session to", to), hint: "say --to and one of " + strings.Join(dialects.Names()[1:], ", ")}
+		}
+		session, err := p.session(ctx, c, args[0])
+		if err != nil {
+			return err
+		}
+		h, err := p.handing(tool, session, dir, cwd)
+		if err != nil {
+			return err
+		}
+		if h.fidelity, err = c.FidelityAs(ctx, session.ID, h.export()); err != nil {
+			return err
+		}
+		if !plan {
+			if err := h.write(ctx, c); err != nil {
+				return err
+			}
+		}
+		return p.print(h.result(plan), func() string { return h.text(plan) })
+	})
+	return cmd
+}
+
+// handing is a session on its way to another tool.
+type handing struct {
+	tool       dialect.Tool
+	home, path string
+	target     dialect.Target
+	fidelity   wire.Fidelity
+	// env holds the variables that point the tool to its folder, if that is not the default one.
+	env map[string]string
+}
+
+// handing finds where the session goes.
+func (p *program) handing(tool dialect.Tool, s wire.Session, dir, cwd string) (*handing, error) {
+	h := &handing{tool: tool}
+	if err := h.findHome(p, dir); err != nil {
+		return nil, err
+	}
+	if cwd = firstNot(cwd, s.CWD); cwd == "" {
+		var err error
+		if cwd, err = os.Getwd(); err != nil {
+			return nil, fmt.Errorf("hand over session %s: %w", s.ID, err)
+		}
+	}
+	cwd, err := filepath.Abs(cwd)
+	if err != nil {
+		return nil, fmt.Errorf("hand over session %s: %w", s.ID, err)
+	}
+	h.target = dialect.Target{Session: s.ID, Title: s.Title, CWD: cwd, Agent: s.Agent, Key: s.Key, Created: s.Created, Updated: s.Updated}
+	if s.State != nil {
+		h.target.Provider, h.target.Model, h.target.Messages = s.State.Provider, s.State.Model, s.State.Messages
+	}
+	if h.path, err = tool.Layout().Place(os.DirFS(h.home), h.target); err == nil && !fs.ValidPath(h.path) {
+		err = fmt.Errorf("hand over session %s: %w: %q is no path within the folder", s.ID, firn.ErrInvalid, h.path)
+	}
+	if n, ok := tool.Layout().(dialect.Namer); ok && err == nil {
+		h.target.As = n.NameOf(h.path)
+	}
+	return h, err
+}
+
+// findHome finds the folder of the tool: dir, or else the usual one.
+func (h *handing) findHome(p *program, dir string) (err error) {
+	usual := ""
+	if homes := h.tool.Layout().Homes(); len(homes) > 0 {
+		usual, err = p.toolHome(h.tool.Name(), homes[0])
+	}
+	if h.home = dir; dir == "" {
+		if usual == "" && err == nil {
+			err = &usageError{message: fmt.Sprintf("%s has no usual folder", h.tool.Name()), hint: "say it with --folder"}
+		}
+		h.home = usual
+		return err
+	}
+	if h.home, err = filepath.Abs(dir); err != nil {
+		return fmt.Errorf("find the folder %s: %w", dir, err)
+	}
+	if variable := homeVariables[h.tool.Name()]; variable != "" && h.home != filepath.Clean(usual) {
+		h.env = map[string]string{variable: h.home}
+	}
+	return nil
+}
+
+// command is what goes on with the session, for a shell.
+func (h *handing) command() string {
+	set := ""
+	for name, value := range h.env {
+		set += name + "=" + quote(value) + " "
+	}
+	return "cd " + quote(h.target.CWD) + " && " + set + quoteAll(h.tool.Layout().Resume(h.file(), h.target))
+}
+
+// export says how the session is to be written.
+func (h *handing) export() wire.Export {
+	return wire.Export{Format: string(h.tool.Name()), CWD: h.target.CWD, As: h.target.As}
+}
+
+// toolHome is where a tool keeps its sessions.
+func (p *program) toolHome(tool dialect.Name, usual string) (string, error) {
+	user, others, err := p.toolHomes()
+	if dir := others[tool]; dir != "" {
+		return dir, nil
+	}
+	if err != nil {
+		return "", &usageError{message: fmt.Sprintf("find the folder of %s: there is no home directory", tool), hint: "say it with --folder, or set HOME"}
+	}
+	return filepath.Join(user, filepath.FromSlash(usual)), nil
+}
+
+func firstNot(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// write makes the file, and then lets the tool's list of sessions name it.
+func (h *handing) write(ctx context.Context, c *client.Client) error {
+	fsys := vfs.OS{}
+	name := h.file()
+	if err := fsys.MkdirAll(filepath.Dir(name)); err != nil {
+		return fmt.Errorf("hand over session %s: %w", h.target.Session, err)
+	}
+	if err := newFile(name, func(w io.Writer) error {
+		return c.ExportAs(ctx, h.target.Session, h.export(), w)
+	}); err != nil {
+		return err
+	}
+	files, err := h.tool.Layout().Index(os.DirFS(h.home), h.path, h.target)
+	for _, f := range files {
+		err = errors.Join(err, vfs.WriteFile(fsys, filepath.Join(h.home, filepath.FromSlash(f.Path)), f.Data))
+	}
+	if err != nil {
+		return fmt.Errorf("hand over session %s: the transcript is written, but the tool's list is not: %w", h.target.Session, err)
+	}
+	return nil
+}
+
+func (h *handing) file() string { return filepath.Join(h.home, filepath.FromSlash(h.path)) }
+
+// handed is the result as JSON.
+type handed struct {
+	Tool   dialect.Name `json:"tool"`
+	File   string       `json:"file"`
+	CWD    string       `json:"cwd"`
+	Resume []string     `json:"resume"`
+	// Env are the variables that the command needs.
+	Env      map[string]string `json:"env,omitempty"`
+	Planned  bool              `json:"planned,omitempty"`
+	Fidelity wire.Fidelity     `json:"fidelity"`
+}
+
+func (h *handing) result(plan bool) handed {
+	return handed{Tool: h.tool.Name(), File: h.file(), CWD: h.target.CWD, Resume: h.tool.Layout().Resume(h.file(), h.target), Env: h.env, Planned: plan, Fidelity: h.fidelity}
+}
+
+func (h *handing) text(plan bool) string {
+	word, would := "wrote ", ""
+	if plan {
+		word, would = "would write ", "would be "
+	}
+	note := ""
+	if info, err := os.Stat(h.target.CWD); err != nil || !info.IsDir() {
+		note = "note: there is no directory " + h.target.CWD + " here; --cwd DIRECTORY hands it over to another one\n"
+	}
+	return word + h.file() + "\n" + fidelityText(h.fidelity, would) + note +
+		"Resume: " + h.command() + "\n"
+}
+
+// quoteAll writes a command as a shell takes it.
+func quoteAll(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = quote(w)
+	}
+	return strings.Join(quoted, " ")
+}
+
+// quote writes a word as a shell takes it.
+func quote(word string) string {
+	if word != "" && !strings.ContainsFunc(word, func(r rune) bool {
+		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=@%+,", r)
+	}) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

@@ -1,0 +1,407 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/spf13/cobra"
+
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/internal/formats/dialect"
+	"firn.dev/internal/formats/dialects"
+	"firn.dev/internal/render/prose"
+	"firn.dev/wire"
+)
+
+func (p *program) importCommand() *cobra.Command {
+	var from, id, agent string
+	var plan bool
+	cmd := &cobra.Command{
+		Use: "import FILE|DIR|-", GroupID: "formats",
+		Short: "Keep transcripts of other tools as sessions of firn",
+		Long: `Keep transcripts of other tools as sessions of firn: a file, all that are in a directory, or
+stdin. The files themselves are only read. Nothing is lost: what firn has no word for is
+carried along, and firn export gives back what came in, byte for byte.
+
+What is there already is not added again, so importing a file that has grown adds what is
+new, and an import that was interrupted is done by calling it again. A copy in which
+something was changed is refused; --id NAME keeps it beside the other one. To only keep a
+tool's folder safe, see firn adopt.
+
+` + formatHelp,
+		Example: "  firn import ~/.codex/sessions\n  firn import session.jsonl --from claude\n  cat session.jsonl | firn import -",
+		Args:    args(1, 1, "one file or directory, or - for stdin"),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&from, "from", "", "the `format` (default: told from the first lines)")
+	flags.StringVar(&id, "id", "", "call the session by this `id` (default: its own)")
+	flags.StringVar(&agent, "agent", "", "the `agent` whose session it becomes")
+	flags.BoolVar(&plan, "plan", false, "only say what would be imported")
+	completeFormat(cmd, "from")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if from != "" {
+			name, err := formatName(from)
+			if err != nil {
+				return err
+			}
+			from = name
+		}
+		list, err := p.imports(args[0], from)
+		if err != nil {
+			return err
+		}
+		if id != "" && len(list) > 1 {
+			return usage(cmd, "--id names one session, and there are %d", len(list))
+		}
+		for i := range list {
+			list[i].in.ID, list[i].in.Agent = firn.ID(id), agent
+		}
+		if plan {
+			return p.planImport(list)
+		}
+		return p.with(changing, func(ctx context.Context, c *client.Client, _ []string) error {
+			return p.importAll(ctx, c, list)
+		})(cmd, args)
+	}
+	return cmd
+}
+
+// bring is a transcript to import: its files, one after the other.
+type bring struct {
+	in    wire.Import
+	files []string
+	size  int64
+}
+
+// imports lists what an argument names.
+func (p *program) imports(name, from string) ([]bring, error) {
+	if name == "-" {
+		return []bring{{in: wire.Import{From: from}}}, nil
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, fmt.Errorf("import: %w", err)
+	}
+	if !info.IsDir() {
+		return []bring{{in: wire.Import{From: from, Name: filepath.Base(name), Title: titleBeside(name, from)}, files: []string{name}, size: info.Size()}}, nil
+	}
+	if tool, ok := ownerOf(name, from); ok {
+		return ofTool(name, tool)
+	}
+	return ofDir(name, from)
+}
+
+// homeDepth is how far below a tool's home its transcripts lie at most.
+const homeDepth = 6
+
+// titleBeside returns the title that the home of a tool which a file lies in has for
+// it, such as in an index; empty if it lies in none.
+func titleBeside(name, from string) string {
+	file, err := filepath.Abs(name)
+	if err != nil {
+		return ""
+	}
+	dir := filepath.Dir(file)
+	for range homeDepth {
+		tool, ok := ownerOf(dir, from)
+		rel, err := filepath.Rel(dir, file)
+		if ok && err == nil {
+			for t, err := range tool.Layout().Transcripts(os.DirFS(dir)) {
+				if err == nil && slices.Contains(t.Parts, filepath.ToSlash(rel)) {
+					return t.Title
+				}
+			}
+		}
+		dir = filepath.Dir(dir)
+	}
+	return ""
+}
+
+// ownerOf tells whose home a directory is.
+func ownerOf(dir, from string) (dialect.Tool, bool) {
+	if from != "" {
+		tool, _ := dialects.Find(from)
+		return tool, tool.Layout().Owns(os.DirFS(dir))
+	}
+	return dialects.OwnerOf(dir)
+}
+
+// ofTool lists the transcripts of a tool's home.
+func ofTool(dir string, tool dialect.Tool) ([]bring, error) {
+	var list []bring
+	tree := os.DirFS(dir)
+	for t, err := range tool.Layout().Transcripts(tree) {
+		if err != nil {
+			continue
+		}
+		b := bring{in: wire.Import{From: string(tool.Name()), ID: t.ID, Title: t.Title, Name: filepath.Base(t.Parts[0])}}
+		for _, part := range t.Parts {
+			b.files = append(b.files, filepath.Join(dir, filepath.FromSlash(part)))
+			if info, err := fs.Stat(tree, part); err == nil {
+				b.size += info.Size()
+			}
+		}
+		list = append(list, b)
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("import %s: no transcript of %s in it: %w", dir, tool.Name(), firn.ErrNotFound)
+	}
+	return list, nil
+}
+
+// ofDir lists the files of a directory that look like transcripts.
+func ofDir(dir, from string) ([]bring, error) {
+	var list []bring
+	err := filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || filepath.Ext(name) != ".jsonl" {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil || info.Size() == 0 {
+			return err
+		}
+		list = append(list, bring{in: wire.Import{From: from, Name: filepath.Base(name)}, files: []string{name}, size: info.Size()})
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("import %s: %w", dir, err)
+	}
+	if len(list) == 0 {
+		err := fmt.Errorf("import %s: no transcripts (*.jsonl) in it: %w", dir, firn.ErrNotFound)
+		return nil, &hinted{err, "name a file, or a directory that has some; firn adopt finds the folders of other tools"}
+	}
+	return list, nil
+}
+
+// planImport says what would be imported.
+func (p *program) planImport(list []bring) error {
+	type planned struct {
+		File   string `json:"file"`
+		Format string `json:"format"`
+		Bytes  int64  `json:"bytes"`
+		// Fault says why it cannot be.
+		Fault string `json:"fault,omitempty"`
+	}
+	var all []planned
+	for _, b := range list {
+		plan := planned{File: "-", Format: b.in.From, Bytes: b.size}
+		if len(b.files) > 0 {
+			plan.File = b.files[0]
+			if tool, err := dialects.OfFile(b.files[0]); err == nil && plan.Format == "" {
+				plan.Format = string(tool.Name())
+			} else if err != nil {
+				plan.Format, plan.Fault = "", prose.OneLine(err.Error(), 120)
+			}
+		}
+		all = append(all, plan)
+	}
+	return p.print(all, func() string {
+		var rows [][]string
+		can := 0
+		for _, a := range all {
+			rows = append(rows, []string{cmp.Or(a.Format, "cannot be read"), prose.Size(a.Bytes), a.File, a.Fault})
+			if a.Fault == "" {
+				can++
+			}
+		}
+		lines := append(prose.Table(rows), fmt.Sprintf("%s would be imported", prose.Plural(can, "transcript")))
+		return strings.Join(lines, "\n") + "\n"
+	})
+}
+
+// importAll imports one transcript after the other. One that fails does not
+// keep the others from being imported.
+func (p *program) importAll(ctx context.Context, c *client.Client, list []bring) error {
+	var done, total int64
+	for _, b := range list {
+		total += b.size
+	}
+	show := p.newBar("importing")
+	var results []wire.Imported
+	failed := 0
+	for _, b := range list {
+		result, err := p.importOne(ctx, c, b, func(n int64) { show.Set(min(done+n, total), total) })
+		done += b.size
+		if ctx.Err() != nil {
+			show.Clear()
+			return ctx.Err()
+		}
+		if err != nil && len(list) == 1 {
+			show.Clear()
+			return fmt.Errorf("import %s: %w", firstOf(b.files, "stdin"), err)
+		}
+		if notBegun(err) {
+			show.Clear()
+			p.say("%s: skipped, %s\n", firstOf(b.files, "stdin"), wire.NoMessageYet)
+			continue
+		}
+		if err != nil {
+			failed++
+			show.Clear()
+			p.say("%s: %s\n", firstOf(b.files, "stdin"), prose.OneLine(err.Error(), 200))
+			if hint := judge(err).hint; hint != "" {
+				p.say("  hint: %s\n", hint)
+			}
+			continue
+		}
+		results = append(results, result)
+	}
+	show.Clear()
+	if err := p.print(results, func() string { return importedText(results, failed) }); err != nil || failed == 0 {
+		return err
+	}
+	return errPartial
+}
+
+// notBegun reports whether a transcript was refused because it has no message yet.
+func notBegun(err error) bool {
+	var problem *wire.Problem
+	return errors.As(err, &problem) && problem.Message == wire.NoMessageYet
+}
+
+func firstOf(list []string, other string) string {
+	if len(list) > 0 {
+		return list[0]
+	}
+	return other
+}
+
+// importOne sends a transcript.
+func (p *program) importOne(ctx context.Context, c *client.Client, b bring, progress func(int64)) (wire.Imported, error) {
+	if len(b.files) == 0 {
+		return c.Import(ctx, b.in, p.input(ctx))
+	}
+	all := &files{names: b.files, progress: progress}
+	result, err := c.Import(ctx, b.in, all)
+	return result, errors.Join(err, all.Close())
+}
+
+// files reads files one after the other. Each ends a line.
+type files struct {
+	names    []string
+	file     io.ReadCloser
+	last     byte
+	read     int64
+	progress func(int64)
+}
+
+// Read reads on.
+func (f *files) Read(b []byte) (int, error) {
+	for {
+		if f.file == nil {
+			if len(f.names) == 0 {
+				return 0, io.EOF
+			}
+			file, err := openPlain(f.names[0])
+			if err != nil {
+				return 0, err
+			}
+			f.file, f.names = file, f.names[1:]
+		}
+		n, err := f.file.Read(b)
+		if n > 0 {
+			f.last, f.read = b[n-1], f.read+int64(n)
+			f.progress(f.read)
+			return n, nil
+		}
+		if !errors.Is(err, io.EOF) {
+			return 0, err
+		}
+		if err := f.Close(); err != nil {
+			return 0, err
+		}
+		if f.last != '\n' && len(f.names) > 0 {
+			f.last = '\n'
+			return copy(b, "\n"), nil
+		}
+	}
+}
+
+// openPlain opens a file, and expands one that is compressed.
+func openPlain(name string) (io.ReadCloser, error) {
+	file, err := os.Open(name)
+	if err != nil || !strings.HasSuffix(name, ".zst") {
+		return file, err
+	}
+	plain, err := zstd.NewReader(file, zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return expanded{plain.IOReadCloser(), file}, nil
+}
+
+// expanded is a compressed file and what it says.
+type expanded struct {
+	io.ReadCloser
+	file io.Closer
+}
+
+// Close closes both.
+func (e expanded) Close() error { return errors.Join(e.ReadCloser.Close(), e.file.Close()) }
+
+// Close closes the file that is open.
+func (f *files) Close() error {
+	if f.file == nil {
+		return nil
+	}
+	err := f.file.Close()
+	f.file = nil
+	return err
+}
+
+// importedText is what was imported as people read it.
+func importedText(results []wire.Imported, failed int) string {
+	var b strings.Builder
+	if len(results) == 1 && failed == 0 {
+		r := results[0]
+		fmt.Fprintf(&b, "%s %s · %s\n", prose.Short(r.Session.ID), title(r.Session), addedText(r.Added))
+		b.WriteString(fidelityText(r.Fidelity, ""))
+		fmt.Fprintf(&b, "open: firn chat --resume %s\n", prose.Short(r.Session.ID))
+		return b.String()
+	}
+	var added int64
+	sum := wire.Fidelity{}
+	for _, r := range results {
+		added += r.Added
+		sum.Entries += r.Fidelity.Entries
+		sum.UnknownLines += r.Fidelity.UnknownLines
+		sum.UnknownFields += r.Fidelity.UnknownFields
+		sum.Damaged += r.Fidelity.Damaged
+	}
+	fmt.Fprintf(&b, "%s · %s of %s\n", prose.Plural(len(results), "session"), addedText(added), prose.Count(int(sum.Entries), "entry", "entries"))
+	if sum.UnknownLines+sum.UnknownFields > 0 {
+		fmt.Fprintf(&b, "  not understood and kept: %s and %s\n", prose.Plural(int(sum.UnknownLines), "line"), prose.Plural(int(sum.UnknownFields), "field"))
+	}
+	if sum.Damaged > 0 {
+		fmt.Fprintf(&b, "  not read: %s\n", prose.Plural(int(sum.Damaged), "place"))
+	}
+	if failed > 0 {
+		fmt.Fprintf(&b, "  failed: %s\n", prose.Plural(failed, "transcript"))
+	}
+	return b.String()
+}
+
+func addedText(n int64) string {
+	if n == 0 {
+		return "nothing new"
+	}
+	return prose.Count(int(n), "entry", "entries") + " added"
+}
+
+// title is what a session is called: its title, or how it begins.
+func title(s wire.Session) string {
+	if s.Title != "" {
+		return fmt.Sprintf("%q", prose.OneLine(s.Title, 60))
+	}
+	return fmt.Sprintf("%q", prose.OneLine(s.Prompt, 60))
+}

@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"firn.dev/client"
+	"firn.dev/internal/render/prose"
+	"firn.dev/wire"
+)
+
+func (p *program) jobsCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "jobs",
+		GroupID: "gateway",
+		Short:   "What runs at certain times, and how it went",
+		Long: `Jobs are messages that the gateway sends to agents at certain times; the settings say
+which ([[cron]]). Each run has a session of its own. The gateway must run.`,
+		Example: "  firn jobs\n  firn jobs run daily",
+		Args:    none,
+		RunE: p.withJobs(func(ctx context.Context, c *client.Client, _ []string) error {
+			jobs, err := c.Jobs(ctx)
+			if err != nil {
+				return err
+			}
+			page := wire.Page[wire.Job]{Items: append([]wire.Job{}, jobs...), Total: len(jobs)}
+			return p.print(page, func() string { return p.jobsText(jobs) })
+		}),
+	}
+	cmd.AddCommand(p.jobsRunCommand())
+	return cmd
+}
+
+// withJobs makes a command do something with jobs. Only a gateway that runs has any.
+func (p *program) withJobs(do func(ctx context.Context, c *client.Client, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		c, err := p.running(cmd.Context(), "look at the jobs", "firn serve starts one; jobs run while it does")
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		return do(cmd.Context(), c, args)
+	}
+}
+
+// jobsText is a list of jobs as people read it.
+func (p *program) jobsText(jobs []wire.Job) string {
+	if len(jobs) == 0 {
+		return "there are no jobs\n"
+	}
+	rows := [][]string{{"JOB", "WHEN", "AGENT", "NEXT", "LAST", "SESSION", "STATE"}}
+	for _, j := range jobs {
+		rows = append(rows, []string{
+			prose.Clean(j.ID), prose.OneLine(strings.TrimSpace(j.Schedule+" "+j.Zone), 40), prose.Clean(j.Agent),
+			when(j.Next), when(j.Last), prose.Short(j.Session), jobState(&j),
+		})
+	}
+	return strings.Join(prose.Table(rows), "\n") + "\n"
+}
+
+// when is a time that may not be known.
+func when(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.Local().Format("2006-01-02 15:04")
+}
+
+// jobState says in a few words how a job is.
+func jobState(j *wire.Job) string {
+	switch {
+	case j.Running:
+		return "running"
+	case j.Error != "":
+		return "failed: " + prose.OneLine(j.Error, 60)
+	case !j.Enabled:
+		return "off"
+	}
+	return "waits"
+}
+
+func (p *program) jobsRunCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "run NAME", Short: "Run a job now", Args: args(1, 1, "the name of a job"), Example: "  firn jobs run daily",
+		RunE: p.withJobs(func(ctx context.Context, c *client.Client, args []string) error {
+			run, err := c.RunJob(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			return p.print(run, func() string {
+				return fmt.Sprintf("%s runs, in session %s\n", prose.Clean(args[0]), prose.Short(run.Session))
+			})
+		}),
+	}
+}

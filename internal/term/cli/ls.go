@@ -1,0 +1,304 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/internal/render/prose"
+	"firn.dev/internal/term/chat"
+	"firn.dev/wire"
+)
+
+// listBound is how many things a list shows unless more are asked for.
+const listBound = 100
+
+func (p *program) lsCommand() *cobra.Command {
+	var q client.Query
+	var since, until string
+	count := bound(listBound)
+	cmd := &cobra.Command{
+		Use:     "ls",
+		Aliases: []string{"list"},
+		GroupID: "look",
+		Short:   "List sessions, those that were added to last first",
+		Long: `List sessions, those that were added to last first. To rename, tag, restore or reset one
+adds to it too.
+
+Shown are how often the user spoke, how full the model's window is, and what was used
+in all. An estimate is marked ~, a session in which a turn runs ●; ⎇ is how many
+branches there are, and ◆ how many compactions. ↳ marks sub-agents, below the session
+that began them. ⚠ is how many places cannot be read, as
+far as the list knows: damage in the live part of the sessions that are shown, and what
+the word index met when it last read a session. firn verify reads every byte.
+Sessions that are archived or hidden are listed only if they are asked for; how many
+there are is said below the list.`,
+		Example: "  firn ls -n 3\n  firn ls --agent main --text trip\n  firn ls --cwd . --since 7d\n  firn ls --json | jq -r '.items[].id'",
+		Args:    none,
+		RunE: p.with(measuring, func(ctx context.Context, c *client.Client, _ []string) error {
+			return p.ls(ctx, c, q, int(count))
+		}),
+	}
+	cmd.PreRunE = func(*cobra.Command, []string) (err error) {
+		if q.Since, err = parseTime("--since", since, p.now()); err != nil {
+			return err
+		}
+		if q.Until, err = parseTime("--until", until, p.now()); err != nil || q.Directory == "" {
+			return err
+		}
+		q.Directory, err = filepath.Abs(q.Directory)
+		return err
+	}
+	flags := cmd.Flags()
+	flags.VarP(&count, "number", "n", "list at most `N`, or all")
+	flags.StringVarP(&q.Agent, "agent", "a", "", "only those of this `agent`")
+	flags.StringVar(&q.Key, "key", "", "only those of this `key`")
+	flags.StringVar(&q.Text, "text", "", "only those with this `text` in the title or what was said first")
+	flags.StringVar(&q.Tag, "tag", "", "only those with this `tag`")
+	flags.StringVar(&q.Source, "source", "", "only those of this `source`: a folder of another tool that is mirrored, or firn for your own")
+	flags.StringVar(&q.Sender, "sender", "", "only direct conversations with this `person`")
+	flags.StringVar(&q.Directory, "cwd", "", "only those that were begun in this `directory`, or in which something was said there")
+	flags.StringVar(&since, "since", "", "only those with an entry since `then`: a day, a time, or how long ago (7d, 12h)")
+	flags.StringVar(&until, "until", "", "only those whose latest entry is before `then`")
+	flags.BoolVar(&q.Archived, "archived", false, "those that are archived")
+	flags.BoolVar(&q.Hidden, "hidden", false, "those that are hidden")
+	flags.BoolVar(&q.Live, "live", false, "only those in which a turn runs")
+	return cmd
+}
+
+// ls lists sessions.
+func (p *program) ls(ctx context.Context, c *client.Client, q client.Query, most int) error {
+	q.Key = keyOf(q.Key)
+	page, err := collect(c.SessionsPage, ctx, q, most)
+	if err != nil {
+		return err
+	}
+	if p.json {
+		return p.print(page, nil)
+	}
+	if len(page.Items) <= listBound {
+		p.addStates(ctx, c, page.Items)
+	}
+	if len(page.Items) == 0 {
+		return p.print(page, func() string { return p.noSessions(ctx, c, q) + p.binnedToo(ctx, c, q) })
+	}
+	return p.print(page, func() string { return p.lsText(page, most) + p.leftOut(ctx, c, q) + p.binnedToo(ctx, c, q) })
+}
+
+// leftOut says how many sessions a list leaves out because they were put away: who
+// misses one shall not think that it is gone.
+func (p *program) leftOut(ctx context.Context, c *client.Client, q client.Query) string {
+	if q.Archived || q.Hidden || q.Live {
+		return "" // those are asked for
+	}
+	count := func(archived, hidden bool) int {
+		q := q
+		q.Archived, q.Hidden, q.Limit = archived, hidden, 1
+		page, err := c.SessionsPage(ctx, q)
+		if err != nil { // who cannot be told is told less
+			return 0
+		}
+		return max(page.Total, len(page.Items))
+	}
+	var out []string
+	for _, away := range []struct {
+		archived, hidden bool
+		flags            string
+	}{{true, false, "--archived"}, {false, true, "--hidden"}, {true, true, "--archived --hidden"}} {
+		if n := count(away.archived, away.hidden); n > 0 {
+			out = append(out, fmt.Sprintf("%s (%s)", prose.Grouped(int64(n)), away.flags))
+		}
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return "put away and not shown: " + strings.Join(out, ", ") + "\n"
+}
+
+// collect gathers pages of sessions until there are so many; zero is all.
+func collect(fetch func(context.Context, client.Query) (wire.Page[wire.Session], error), ctx context.Context, q client.Query, most int) (wire.Page[wire.Session], error) {
+	all := wire.Page[wire.Session]{Items: []wire.Session{}, Total: -1}
+	for {
+		q.Limit = 0
+		if most > 0 {
+			q.Limit = most - len(all.Items)
+		}
+		page, err := fetch(ctx, q)
+		if err != nil {
+			return all, err
+		}
+		all.Items = append(all.Items, page.Items...)
+		all.Cursor, all.Total = page.Cursor, max(all.Total, page.Total)
+		if page.Cursor == "" || page.Cursor == q.Cursor || most > 0 && len(all.Items) >= most {
+			return all, nil
+		}
+		q.Cursor = page.Cursor
+	}
+}
+
+// addStates asks for the states of sessions, which a list does not tell.
+func (p *program) addStates(ctx context.Context, c *client.Client, sessions []wire.Session) {
+	chat.AddStates(ctx, c, sessions)
+}
+
+// lsText is a list of sessions as people read it.
+func (p *program) lsText(page wire.Page[wire.Session], most int) string {
+	ids := make([]firn.ID, len(page.Items))
+	for i, s := range page.Items {
+		ids[i] = s.ID
+	}
+	rows := [][]string{{"  ID", "TITLE", "AGENT", "KEY", "TURNS", "WINDOW", "TOKENS", "SIZE", "UPDATED", "⎇", ""}}
+	for _, s := range nest(page.Items) {
+		rows = append(rows, p.lsRow(s, ids))
+	}
+	lines := prose.Columns(rows, "llllrrrrlrl")
+	lines = append(lines, shown(len(page.Items), page.Total, page.Cursor != "", most)+" · ● live · ⎇ branches · ◆ compactions · ~ estimated")
+	if slices.ContainsFunc(page.Items, func(s wire.Session) bool { return s.Unread > 0 }) {
+		lines = append(lines, "⚠ places that cannot be read; run: firn show ID, firn verify ID")
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// nest puts the sessions of sub-agents below those that began them, if the list has
+// them, with a mark before their titles.
+func nest(items []wire.Session) []wire.Session {
+	below := make(map[string][]wire.Session)
+	there := make(map[string]bool, len(items))
+	for _, s := range items {
+		there[string(s.ID)] = true
+	}
+	var rows []wire.Session
+	for _, s := range items {
+		if s.Subagent && there[s.Parent] && s.Parent != string(s.ID) {
+			below[s.Parent] = append(below[s.Parent], s)
+			continue
+		}
+		rows = append(rows, s)
+	}
+	var out []wire.Session
+	var add func(s wire.Session, mark string)
+	add = func(s wire.Session, mark string) {
+		children := below[string(s.ID)]
+		delete(below, string(s.ID)) // so that a ring ends
+		if s.Title = mark + nameOf(s); mark == "" {
+			mark = "↳ "
+		} else {
+			mark = "  " + mark
+		}
+		out = append(out, s)
+		for _, child := range children {
+			add(child, mark)
+		}
+	}
+	for _, s := range rows {
+		add(s, "")
+	}
+	for _, s := range items { // those of a ring have no beginning
+		if s.Subagent && below[s.Parent] != nil {
+			add(s, "")
+		}
+	}
+	return out
+}
+
+// lsRow is one line of the list.
+func (p *program) lsRow(s wire.Session, ids []firn.ID) []string {
+	mark := "  "
+	if s.Live {
+		mark = "● "
+	}
+	turns, window, tokens, branches, compactions := "–", "–", "–", "–", ""
+	if st := s.State; st != nil {
+		turns, window = prose.Grouped(int64(st.Turns)), usageText(st.Window)
+		tokens = prose.Thousands(st.Counters.Input + st.Counters.Output + st.Counters.CacheRead + st.Counters.CacheWrite)
+		branches = prose.Grouped(int64(max(st.Branches, 1)))
+		if st.Compactions > 0 {
+			compactions = "◆" + strconv.Itoa(st.Compactions)
+		}
+	}
+	if s.Unread > 0 {
+		compactions = strings.TrimSpace(compactions + " ⚠" + strconv.Itoa(s.Unread))
+	}
+	size := prose.Size(s.Bytes)
+	if s.Parts > 1 {
+		size += fmt.Sprintf(" in %d", s.Parts)
+	}
+	return []string{
+		mark + prose.Shortest(s.ID, ids), prose.OneLine(nameOf(s), 32), prose.OneLine(s.Agent, 12), p.place(s),
+		turns, window, tokens, size, prose.Ago(s.Updated, p.now()), branches, compactions,
+	}
+}
+
+// usageText is how full a window is, in percent.
+func usageText(u wire.Usage) string {
+	if u.Window <= 0 {
+		return "–"
+	}
+	return about(u.Estimated) + prose.Percent(u.Tokens, u.Window)
+}
+
+// about marks an estimate.
+func about(estimated bool) string {
+	if estimated {
+		return "~"
+	}
+	return ""
+}
+
+// place is where a session belongs: its key, or the directory it was begun in.
+func (p *program) place(s wire.Session) string {
+	place := strings.TrimPrefix(s.Key, "agent:")
+	if place == "" {
+		place = s.CWD
+		if home := p.env("HOME"); home != "" && (place == home || strings.HasPrefix(place, home+"/")) {
+			place = "~" + place[len(home):]
+		}
+	}
+	return prose.OneLine(place, 28)
+}
+
+// shown says how much of a list is shown.
+func shown(n, total int, more bool, most int) string {
+	switch {
+	case !more:
+		return prose.Plural(n, "session")
+	case total > n:
+		return fmt.Sprintf("%s of %s shown (-n all)", prose.Grouped(int64(n)), prose.Grouped(int64(total)))
+	}
+	return fmt.Sprintf("the latest %s; there are more (-n all)", prose.Grouped(int64(n)))
+}
+
+// bound is a flag: a number, or all, which is zero.
+type bound int
+
+// String spells the number.
+func (b *bound) String() string {
+	if *b == 0 {
+		return "all"
+	}
+	return strconv.Itoa(int(*b))
+}
+
+// Set reads it.
+func (b *bound) Set(text string) error {
+	if text == "all" {
+		*b = 0
+		return nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return fmt.Errorf("want a number from 1 on, or all")
+	}
+	*b = bound(n)
+	return nil
+}
+
+// Type names it.
+func (b *bound) Type() string { return "number" }

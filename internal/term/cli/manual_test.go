@@ -1,0 +1,166 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+
+	"firn.dev/internal/term/manual"
+)
+
+// cliPreface is what docs/cli.md begins with.
+const cliPreface = `# The command line
+
+This page is written by a test from the commands themselves; see internal/cli. ` + "`firn help`" + ` tells
+the same, and so do the manual pages: ` + "`firn help --man ~/.local/share/man/man1 && man firn`" + `.
+
+What a command prints on stdout is its result and nothing else, for people, or with ` + "`--json`" + ` for
+programs. Progress and errors go to stderr; an error is a sentence and a hint, with ` + "`--json`" + ` an
+object ` + "`{\"error\":{\"kind\":…,\"message\":…,\"hint\":…}}`" + `. Commands that change something print what
+undoes it, and many can be asked with ` + "`--plan`" + ` what they would do.
+
+While a gateway serves the home, all commands talk to it; otherwise they open the home
+themselves, several at a time if need be. ` + "`--gateway`" + ` talks to one elsewhere.
+
+Tab completes commands, flags, sessions, keys, agents, models, formats and settings once the
+shell has been told how: [` + "`firn completion`" + `](#firn-completion).`
+
+// told is a program whose commands can be looked at, with the providers that
+// there are.
+func told() *program {
+	names := func() ([]string, func(string) string) {
+		return []string{"firn", "anthropic", "openai", "…"}, func(string) string { return "" }
+	}
+	return &program{providers: names, build: Build{Version: "v1.2.3", Time: "2026-01-02T03:04:05Z"}}
+}
+
+// TestDocs keeps docs/cli.md equal to the commands.
+func TestDocs(t *testing.T) {
+	page := filepath.Join("..", "..", "..", "docs", "cli.md")
+	p := told()
+	want := manual.Markdown(p.manualOf(p.root()), cliPreface)
+	if os.Getenv("FIRN_UPDATE") != "" {
+		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(text), want); diff != "" {
+		t.Errorf("docs/cli.md is out of date; write it anew with FIRN_UPDATE=1 go test ./internal/cli\n%s", diff)
+	}
+}
+
+// TestEveryCommandIsExplained looks for commands and flags that say too little of
+// themselves.
+func TestEveryCommandIsExplained(t *testing.T) {
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		if c.Hidden {
+			return
+		}
+		if c.Short == "" || strings.HasSuffix(c.Short, ".") || len(c.Short) > 90 {
+			t.Errorf("%s is explained in short as %q", c.CommandPath(), c.Short)
+		}
+		if c.Example == "" && !c.HasSubCommands() {
+			t.Errorf("%s has no example", c.CommandPath())
+		}
+		for line := range strings.SplitSeq(c.Example, "\n") {
+			if line != "" && (!strings.HasPrefix(line, "  ") || !strings.Contains(line, c.Root().Name())) {
+				t.Errorf("%s has the example %q", c.CommandPath(), line)
+			}
+		}
+		for _, f := range flagsOf(c.Flags()) {
+			if f.What == "" || strings.HasSuffix(f.What, ".") {
+				t.Errorf("%s --%s is explained as %q", c.CommandPath(), f.Name, f.What)
+			}
+		}
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+	}
+	root := told().root()
+	walk(root)
+	for _, c := range root.Commands() {
+		if c.GroupID == "" && !c.Hidden {
+			t.Errorf("%s is in no group", c.CommandPath())
+		}
+	}
+	for _, page := range told().manualOf(root).Pages() {
+		if page.Path == "" {
+			t.Error("a page has no name")
+		}
+	}
+}
+
+// TestManualPages writes them, and finds every command that is listed.
+func TestManualPages(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "man1")
+	var help, stdout, stderr bytes.Buffer
+	env := func(string) string { return "" }
+	build := Build{Version: "v1.2.3", Time: "2026-01-02T03:04:05Z"}
+	if code := Main(context.Background(), []string{"help", "--man", dir}, Process{Stdout: &stdout, Stderr: &stderr, Env: env, Build: build}); code != 0 {
+		t.Fatalf("it ends with %d: %s", code, stderr.String())
+	}
+	if code := Main(context.Background(), []string{"help"}, Process{Stdout: &help, Stderr: &stderr, Env: env}); code != 0 {
+		t.Fatalf("it ends with %d: %s", code, stderr.String())
+	}
+	overview, err := os.ReadFile(filepath.Join(dir, "firn.1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands := 0
+	for _, c := range told().root().Commands() {
+		if c.Hidden {
+			continue
+		}
+		commands++
+		page, err := os.ReadFile(filepath.Join(dir, "firn-"+c.Name()+".1"))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if !bytes.HasPrefix(page, []byte(`.TH "FIRN\-`+strings.ToUpper(c.Name())+`" "1" "2026\-01\-02" "firn v1.2.3" "firn Manual"`)) {
+			t.Errorf("the page of %s begins with %.80q", c.Name(), page)
+		}
+		for _, sub := range c.Commands() {
+			if c.Name() != "sessions" && !bytes.Contains(page, []byte(strings.ToUpper(sub.CommandPath()))) {
+				t.Errorf("the page of %s says nothing of %s", c.Name(), sub.Name())
+			}
+		}
+		if !bytes.Contains(overview, []byte(`firn\-`+c.Name())) || !strings.Contains(help.String(), "\n  "+c.Name()+" ") {
+			t.Errorf("firn.1 or firn help says nothing of %s", c.Name())
+		}
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) != commands+1 {
+		t.Errorf("there are %d pages of %d commands, %v", len(files), commands, err)
+	}
+}
+
+// TestExitCodesAreTold finds every code of the table in the documents.
+func TestExitCodesAreTold(t *testing.T) {
+	want := map[string]bool{"0": true}
+	for _, o := range outcomes {
+		want[exit(o.code, "").Name] = true
+	}
+	for _, code := range answers {
+		want[exit(code, "").Name] = true
+	}
+	for _, err := range []error{errIntegrity, errPartial, errWrong} {
+		want[exit((&program{stderr: &bytes.Buffer{}}).end(err), "").Name] = true
+	}
+	for _, m := range exitMeanings {
+		delete(want, m.Name)
+	}
+	if len(want) > 0 {
+		t.Errorf("nothing is told of the exit codes %v", want)
+	}
+}

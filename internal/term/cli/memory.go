@@ -1,0 +1,274 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"firn.dev/client"
+	"firn.dev/internal/render/prose"
+	"firn.dev/internal/term/chat"
+	"firn.dev/wire"
+)
+
+// memoryFlags say which notes are meant.
+type memoryFlags struct{ wire.MemoryPlace }
+
+func (f *memoryFlags) add(cmd *cobra.Command) {
+	flags := cmd.PersistentFlags()
+	flags.StringVarP(&f.Agent, "agent", "a", "", "the notes of this `agent` (default the default agent)")
+	flags.StringVar(&f.Key, "key", "", "those about the person or group of this `key` too")
+	flags.StringVar(&f.Project, "project", "", "those about this `directory` too")
+	flags.StringVar(&f.Scope, "scope", "", "only those about the `agent`, the user or the project")
+}
+
+// place is which notes are meant, with the directory named from the root.
+func (f *memoryFlags) place(cmd *cobra.Command) (wire.MemoryPlace, error) {
+	at := f.MemoryPlace
+	if at.Project != "" {
+		dir, err := filepath.Abs(at.Project)
+		if err != nil {
+			return at, usage(cmd, "there is no directory %q", at.Project)
+		}
+		at.Project = dir
+	}
+	return at, nil
+}
+
+func (p *program) memoryCommand() *cobra.Command {
+	f := &memoryFlags{}
+	cmd := &cobra.Command{
+		Use:     "memory",
+		GroupID: "find",
+		Short:   "Notes: what is worth knowing beyond one conversation",
+		Long: `Notes are what is worth knowing beyond one conversation: plain Markdown files that agents
+and people write. What fits is shown to a model before each turn, with where it comes from.
+Every change keeps the old version, and firn memory undo takes it back.`,
+		Example: "  firn memory add 'Releases are on Fridays.'\n  firn memory search release\n  firn memory dream --plan",
+		Args:    cobra.ArbitraryArgs,
+		RunE:    p.unknown,
+	}
+	f.add(cmd)
+	cmd.AddCommand(p.memoryLs(f), p.memoryShow(f), p.memorySearch(f), p.memoryAdd(f), p.memoryEdit(f), p.memoryForget(f), p.memoryClear(f), p.memoryDream(f), p.memoryChanges(f), p.memoryUndo(f))
+	return cmd
+}
+
+// remembers makes the command do something with notes.
+func (p *program) remembers(f *memoryFlags, why purpose, do func(ctx context.Context, c *client.Client, at wire.MemoryPlace, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		at, err := f.place(cmd)
+		if err != nil {
+			return err
+		}
+		return p.with(why, func(ctx context.Context, c *client.Client, args []string) error { return do(ctx, c, at, args) })(cmd, args)
+	}
+}
+
+func (p *program) memoryLs(f *memoryFlags) *cobra.Command {
+	return &cobra.Command{
+		Use: "ls", Short: "List notes", Args: none, Example: "  firn memory ls\n  firn memory ls --project . --json",
+		RunE: p.remembers(f, looking, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, _ []string) error {
+			notes, err := c.Notes(ctx, at)
+			if err != nil {
+				return err
+			}
+			return p.print(notes, func() string { return notesText(notes) })
+		}),
+	}
+}
+
+func notesText(notes []wire.Note) string {
+	if len(notes) == 0 {
+		return "there are no notes; firn memory add TEXT makes one\n"
+	}
+	rows := [][]string{{"NOTE", "TYPE", "SURE", "MADE", "FACTS", "ABOUT"}}
+	for _, n := range notes {
+		made, facts := "", ""
+		if !n.Created.IsZero() {
+			made = n.Created.Format("2006-01-02")
+		}
+		if n.Count > 0 {
+			facts = strconv.Itoa(n.Count)
+		}
+		rows = append(rows, []string{prose.Clean(n.Ref), prose.OneLine(n.Type, 16), percent(n.Confidence), made, facts, prose.OneLine(cmp.Or(n.Description, n.Title), 60)})
+	}
+	return strings.Join(prose.Table(rows), "\n") + "\n"
+}
+
+func percent(c float64) string {
+	if c == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.0f%%", c*100)
+}
+
+func (p *program) memoryShow(f *memoryFlags) *cobra.Command {
+	return &cobra.Command{
+		Use: "show NOTE", Short: "Show a note, and how its facts are named", Args: args(1, 1, "the name of a note"), Example: "  firn memory show release-plan\n  firn memory show agent/extracted",
+		RunE: p.remembers(f, looking, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, args []string) error {
+			n, err := c.Note(ctx, at, args[0])
+			if err != nil {
+				return err
+			}
+			return p.print(n, func() string { return noteText(n) })
+		}),
+	}
+}
+
+func noteText(n wire.Note) string {
+	head := []string{prose.Clean(n.Ref)}
+	for _, more := range []string{prose.OneLine(n.Title, 80), prose.OneLine(n.Type, 20), percent(n.Confidence)} {
+		if more != "" {
+			head = append(head, more)
+		}
+	}
+	lines := []string{strings.Join(head, " · ")}
+	if len(n.Sources) > 0 {
+		lines = append(lines, "from "+prose.Clean(strings.Join(n.Sources, ", ")))
+	}
+	lines = append(lines, prose.Clean(n.File), "", strings.TrimRight(cleanText(n.Body), "\n"))
+	if len(n.Facts) > 0 {
+		lines = append(lines, "")
+		for _, fact := range n.Facts {
+			state := ""
+			if fact.Superseded {
+				state = "superseded: "
+			}
+			lines = append(lines, fmt.Sprintf("%s  %s%s", prose.Clean(fact.Ref), state, prose.OneLine(fact.Text, 80)))
+		}
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// cleanText cleans a text line by line.
+func cleanText(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = prose.Clean(lines[i])
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (p *program) memorySearch(f *memoryFlags) *cobra.Command {
+	count := bound(10)
+	cmd := &cobra.Command{
+		Use: "search WORD...", Short: "Find notes that fit words", Args: args(1, -1, "words to look for"), Example: "  firn memory search release day",
+	}
+	cmd.Flags().VarP(&count, "number", "n", "show at most `N` hits")
+	cmd.RunE = p.remembers(f, looking, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, args []string) error {
+		hits, err := c.Recall(ctx, at, strings.Join(args, " "), int(count))
+		if err != nil {
+			return err
+		}
+		return p.print(hits, func() string { return recalledText(hits) })
+	})
+	return cmd
+}
+
+func recalledText(hits []wire.Recalled) string {
+	if len(hits) == 0 {
+		return "nothing was found in the notes\n"
+	}
+	var lines []string
+	for _, h := range hits {
+		place := []string{prose.Clean(h.Ref)}
+		for _, more := range []string{prose.OneLine(h.Title, 60), prose.OneLine(h.Type, 20), percent(h.Confidence)} {
+			if more != "" {
+				place = append(place, more)
+			}
+		}
+		if !h.Time.IsZero() {
+			place = append(place, h.Time.Format("2006-01-02"))
+		}
+		lines = append(lines, strings.Join(place, " · "), "  "+prose.OneLine(h.Text, 200))
+		if h.Scope != "" && len(h.Sources) > 0 {
+			lines = append(lines, "  from "+prose.Clean(strings.Join(h.Sources, ", ")))
+		}
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+func (p *program) memoryAdd(f *memoryFlags) *cobra.Command {
+	var n wire.NewNote
+	cmd := &cobra.Command{
+		Use: "add TEXT...", Short: "Note something for good", Args: args(1, -1, "what to note, or - to read it"),
+		Long: `Note something for good: under the day, each line a fact of its own, or with --name as a
+note of that name. What is noted already is not noted again.`,
+		Example: "  firn memory add 'Releases are on Fridays.' --type decision\n  firn memory add --name 'House rules' - < rules.md",
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&n.Name, "name", "", "make a note of this `name`, or replace it")
+	flags.StringVar(&n.Type, "type", "", "what `kind` of note it is: preference, project, pattern, decision, constraint, or another word")
+	flags.StringVar(&n.Description, "description", "", "what it is about, in a `line`")
+	cmd.RunE = p.remembers(f, changing, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, args []string) error {
+		n.Text = strings.Join(args, " ")
+		if n.Text == "-" {
+			text, err := io.ReadAll(io.LimitReader(p.input(ctx), 1<<20))
+			if err != nil {
+				return fmt.Errorf("read what to note: %w", err)
+			}
+			n.Text = string(text)
+		}
+		kept, err := c.Remember(ctx, at, n)
+		if err != nil {
+			return err
+		}
+		return p.print(kept, func() string { return keptText(kept) + "\n" })
+	})
+	return cmd
+}
+
+func keptText(k wire.Remembered) string {
+	name := prose.Clean(k.Scope + "/" + k.Note)
+	text := fmt.Sprintf("noted in %s: %s", name, prose.Plural(len(k.Refs), "fact"))
+	switch {
+	case len(k.Refs) == 0:
+		return "already noted"
+	case k.Refs[0] == k.Scope+"/"+k.Note: // which has a name
+		text = "noted as " + name
+	case k.Known > 0:
+		text += fmt.Sprintf("; %d already noted", k.Known)
+	}
+	return text + "\nundo: firn memory undo " + k.Change
+}
+
+// remembering, forgetting and noting are what the chat does with notes.
+func remembering(c *client.Client) func(context.Context, string, string) (string, error) {
+	return func(ctx context.Context, agent, text string) (string, error) {
+		kept, err := c.Remember(ctx, wire.MemoryPlace{Agent: agent}, wire.NewNote{Text: text})
+		return keptText(kept), err
+	}
+}
+
+func forgetting(c *client.Client) func(context.Context, string, string) (string, error) {
+	return func(ctx context.Context, agent, what string) (string, error) {
+		change, err := c.Forget(ctx, wire.MemoryPlace{Agent: agent}, what)
+		return "forgotten; undo: firn memory undo " + change.ID, err
+	}
+}
+
+func noting(c *client.Client) func(context.Context, string, string, int) ([]chat.Hit, error) {
+	return func(ctx context.Context, agent, query string, limit int) ([]chat.Hit, error) {
+		var hits []chat.Hit
+		at := wire.MemoryPlace{Agent: agent}
+		if query == "" {
+			notes, err := c.Notes(ctx, at)
+			for _, n := range notes {
+				hits = append(hits, chat.Hit{Source: n.Ref, Where: n.Type, Text: cmp.Or(n.Description, n.Title, prose.Plural(n.Count, "fact")), Time: n.Created})
+			}
+			return hits, err
+		}
+		at.Scope = wire.MemoryOfAgent
+		found, err := c.Recall(ctx, at, query, limit)
+		for _, h := range found {
+			hits = append(hits, chat.Hit{Source: h.Ref, Text: h.Text, Time: h.Time})
+		}
+		return hits, err
+	}
+}

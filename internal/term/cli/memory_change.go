@@ -1,0 +1,198 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"firn.dev/client"
+	"firn.dev/internal/render/prose"
+	"firn.dev/wire"
+)
+
+func (p *program) memoryForget(f *memoryFlags) *cobra.Command {
+	return &cobra.Command{
+		Use: "forget NOTE", Short: "Take away a note or one fact", Args: args(1, -1, "a note, a fact (note#id) or its words"),
+		Example: "  firn memory forget release-plan\n  firn memory forget extracted#1a2b3c4d",
+		RunE: p.remembers(f, changing, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, args []string) error {
+			change, err := c.Forget(ctx, at, strings.Join(args, " "))
+			if err != nil {
+				return err
+			}
+			return p.print(change, func() string { return changeText("forgotten", change) })
+		}),
+	}
+}
+
+// changeText says what was done, and how to take it back.
+func changeText(word string, c wire.MemoryChange) string {
+	lines := []string{fmt.Sprintf("%s: %s in %s", word, prose.Plural(len(c.Edits), "change"), prose.Clean(c.Scope))}
+	lines = append(lines, editLines(c.Edits)...)
+	return strings.Join(append(lines, "undo: firn memory undo "+c.ID), "\n") + "\n"
+}
+
+// editLines are what a change does, with its evidence.
+func editLines(edits []wire.MemoryEdit) []string {
+	var lines []string
+	for i, e := range edits {
+		name := e.Note
+		if name == "" {
+			name = "MEMORY.md"
+		}
+		lines = append(lines, fmt.Sprintf("[%d] %s %s: %s", i, e.Do, prose.Clean(name), prose.OneLine(e.Why, 120)))
+		for _, line := range e.Old {
+			lines = append(lines, "    - "+prose.OneLine(line, 160))
+		}
+		for _, line := range e.New {
+			lines = append(lines, "    + "+prose.OneLine(line, 160))
+		}
+		if len(e.Sources) > 0 {
+			lines = append(lines, "    from "+prose.Clean(strings.Join(e.Sources, ", ")))
+		}
+	}
+	return lines
+}
+
+func (p *program) memoryClear(f *memoryFlags) *cobra.Command {
+	yes := false
+	cmd := &cobra.Command{
+		Use: "clear", Short: "Take all notes of a scope away; it can be undone", Args: none, Example: "  firn memory clear --yes",
+	}
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "really do it")
+	cmd.RunE = p.remembers(f, changing, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, _ []string) error {
+		if !yes {
+			return usage(cmd, "all notes would be taken away; say --yes to do it")
+		}
+		changes, err := c.ClearMemory(ctx, at)
+		if err != nil {
+			return err
+		}
+		return p.print(changes, func() string {
+			if len(changes) == 0 {
+				return "there were no notes\n"
+			}
+			var b strings.Builder
+			for _, change := range changes {
+				fmt.Fprintf(&b, "cleared %s: %s\nundo: firn memory undo %s\n", prose.Clean(change.Scope), prose.Plural(len(change.Files), "file"), change.ID)
+			}
+			return b.String()
+		})
+	})
+	return cmd
+}
+
+func (p *program) memoryDream(f *memoryFlags) *cobra.Command {
+	var o wire.DreamOrder
+	cmd := &cobra.Command{
+		Use: "dream", Short: "Tidy notes up: take in what is new, merge, date, and let go", Args: none,
+		Long: `Tidy notes up: look for facts in new conversations, make dates absolute, make one of what
+is there twice, let newer facts take the place of older ones, and bring MEMORY.md in order.
+The gateway does it by itself when nobody talks. Every change is told with its evidence.`,
+		Example: "  firn memory dream --plan\n  firn memory dream --if-due",
+	}
+	cmd.Flags().BoolVar(&o.Plan, "plan", false, "only say what would be done")
+	cmd.Flags().BoolVar(&o.IfDue, "if-due", false, "do nothing unless the last time is a day ago and there are enough new conversations")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		why := changing
+		if o.Plan {
+			why = looking
+		}
+		return p.remembers(f, why, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, _ []string) error {
+			dreams, err := c.Dream(ctx, at, o)
+			if err != nil {
+				return err
+			}
+			return p.print(dreams, func() string { return dreamsText(dreams) })
+		})(cmd, args)
+	}
+	return cmd
+}
+
+func dreamsText(dreams []wire.Dream) string {
+	var lines []string
+	for _, d := range dreams {
+		if d.Shut != "" {
+			lines = append(lines, fmt.Sprintf("%s: not now (%s): %s", prose.Clean(d.Scope), d.Shut, prose.Clean(d.Why)))
+			continue
+		}
+		word := "tidied up"
+		if d.Planned {
+			word = "would be tidied up"
+		}
+		lines = append(lines, fmt.Sprintf("%s: %s · %s looked through, %s found · %s", prose.Clean(d.Scope), word,
+			prose.Plural(d.Sessions, "session"), prose.Plural(d.Found, "fact"), prose.Plural(len(d.Change.Edits), "change")))
+		lines = append(lines, editLines(d.Change.Edits)...)
+		for _, why := range d.Without {
+			lines = append(lines, "note: "+prose.OneLine(why, 160))
+		}
+		if d.Change.ID != "" && len(d.Change.Edits) > 0 {
+			lines = append(lines, "undo: firn memory undo "+d.Change.ID)
+		}
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+func (p *program) memoryChanges(f *memoryFlags) *cobra.Command {
+	return &cobra.Command{
+		Use: "changes", Short: "List changes of notes that can be undone", Args: none, Example: "  firn memory changes",
+		RunE: p.remembers(f, looking, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, _ []string) error {
+			changes, err := c.MemoryChanges(ctx, at)
+			if err != nil {
+				return err
+			}
+			return p.print(changes, func() string {
+				if len(changes) == 0 {
+					return "nothing was changed\n"
+				}
+				rows := [][]string{{"CHANGE", "WHEN", "SCOPE", "WHAT", "EDITS", ""}}
+				for _, c := range changes {
+					state := ""
+					if c.Undone {
+						state = "undone"
+					}
+					rows = append(rows, []string{c.ID, c.Time.Local().Format("2006-01-02 15:04"), prose.Clean(c.Scope), c.Kind, fmt.Sprint(len(c.Edits)), state})
+				}
+				return strings.Join(prose.Table(rows), "\n") + "\n"
+			})
+		}),
+	}
+}
+
+func (p *program) memoryUndo(f *memoryFlags) *cobra.Command {
+	var u wire.UndoMemory
+	cmd := &cobra.Command{
+		Use: "undo [CHANGE]", Short: "Take a change of notes back: the latest, or the one that is named", Args: args(0, 1, "the name of a change"),
+		Example: "  firn memory undo\n  firn memory undo 06fv3m8k2h1qa --edit 2",
+	}
+	cmd.Flags().IntSliceVar(&u.Edits, "edit", nil, "only the edit with this `number`; may be repeated")
+	cmd.RunE = p.remembers(f, changing, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, args []string) error {
+		id := ""
+		if len(args) > 0 {
+			id = args[0]
+		} else if latest, err := latestChange(ctx, c, at); err != nil {
+			return err
+		} else if id = latest; id == "" {
+			return &wire.Problem{Kind: wire.NotFound, Message: "undo a change of the notes: there is none that is in force", Hint: "firn memory changes lists them; --key and --project look at other notes"}
+		}
+		change, err := c.UndoMemory(ctx, at, id, u)
+		if err != nil {
+			return err
+		}
+		return p.print(change, func() string { return changeText("undone", change) })
+	})
+	return cmd
+}
+
+// latestChange is the latest change that is in force; empty if there is none.
+func latestChange(ctx context.Context, c *client.Client, at wire.MemoryPlace) (string, error) {
+	changes, err := c.MemoryChanges(ctx, at)
+	id := ""
+	for _, c := range changes { // of several scopes
+		if !c.Undone && c.Kind != "undo" && c.ID > id {
+			id = c.ID
+		}
+	}
+	return id, err
+}

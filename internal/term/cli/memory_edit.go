@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/render/prose"
+	"firn.dev/wire"
+)
+
+func (p *program) memoryEdit(f *memoryFlags) *cobra.Command {
+	return &cobra.Command{
+		Use: "edit NOTE", Short: "Change the text of a note, in an editor", Args: args(1, 1, "the name of a note"),
+		Long: `Change the text of a note in the editor that $VISUAL or $EDITOR names; else it is vi. The
+old version is kept, and firn memory undo brings it back. What is left as it was is not
+written.`,
+		Example: "  firn memory edit house-rules\n  EDITOR='code --wait' firn memory edit user/tea --key agent:main:telegram:direct:7",
+		RunE: p.remembers(f, changing, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, args []string) error {
+			n, err := c.Note(ctx, at, args[0])
+			if err != nil {
+				return err
+			}
+			text, err := p.edit(ctx, n.Name, n.Body)
+			if err != nil {
+				return fmt.Errorf("edit note %s: %w", n.Ref, err)
+			}
+			if text == n.Body {
+				return p.print(n, func() string { return prose.Clean(n.Ref) + " is as it was\n" })
+			}
+			kept, err := c.EditNote(ctx, at, n.Ref, text)
+			if err != nil {
+				return err
+			}
+			return p.print(kept, func() string {
+				return "changed " + prose.Clean(n.Ref) + "\nundo: firn memory undo " + kept.Change + "\n"
+			})
+		}),
+	}
+}
+
+// edit lets somebody change a text in their editor, and returns what it is then.
+// The file is nobody else's, and gone afterwards.
+func (p *program) edit(ctx context.Context, name, text string) (string, error) {
+	file := filepath.Join(os.TempDir(), "firn-"+string(firn.NewID())+"-"+fileWord(name)+".md")
+	if err := newFile(file, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
+		return "", err
+	}
+	defer func() {
+		if err := (vfs.OS{}).Remove(file); err != nil {
+			p.say("note: %s\n", prose.OneLine(err.Error(), 160))
+		}
+	}()
+	words := strings.Fields(cmp.Or(p.env("VISUAL"), p.env("EDITOR"), "vi"))
+	editor, err := exec.LookPath(words[0])
+	if err != nil {
+		return "", &hinted{fmt.Errorf("the editor %s is not there", prose.Clean(words[0])), "set EDITOR to one that is"}
+	}
+	cmd := exec.CommandContext(ctx, editor, append(words[1:], file)...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = p.stdin, p.stderr, p.stderr
+	if p.environ != nil {
+		cmd.Env = p.environ
+	}
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("the editor %s ended badly, and nothing was changed: %w", prose.Clean(words[0]), err)
+	}
+	changed, err := os.ReadFile(file)
+	return string(changed), err
+}
+
+// fileWord is a name that can be that of a file.
+func fileWord(name string) string {
+	word := strings.Map(func(r rune) rune {
+		if r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+			return r
+		}
+		return '-'
+	}, name)
+	return cmp.Or(word, "note")
+}

@@ -1,0 +1,204 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/ops/config"
+	"firn.dev/internal/ops/migrate"
+	"firn.dev/internal/render/prose"
+)
+
+// Carrying says which sessions are carried where.
+type Carrying struct {
+	Settings *config.Settings
+	// From and To are stores, as store.url names them. For a mirror To is a directory,
+	// and From names what is copied if it is not the store of the settings.
+	From, To string
+	// Source is the gateway whose sessions a mirror copies.
+	Source *client.Client
+	// Copy leaves it at a copy: the home goes on with the store that it has.
+	Copy   bool
+	Report func(message string)
+	// Progress is told how many bytes of how many were read.
+	Progress func(what string, done, total int64)
+}
+
+func (p *program) migrateCommand() *cobra.Command {
+	var from, to string
+	var onlyCopy bool
+	cmd := &cobra.Command{
+		Use:     "migrate --from STORE --to STORE",
+		GroupID: "care",
+		Short:   "Carry all sessions from one store to another, byte for byte",
+		Long: `Carry all sessions from one store to another: every line byte for byte, which session a
+key points at, and what is archived or in the bin. Then all of it is read again and
+compared by SHA-256. Nothing changes where the sessions come from.
+
+If they come from the store that holds the sessions of the home, the home records at the
+end, in store.json, that the other one does now: every command and firn serve use that
+one from then on. What is left where they come from is a copy. To go back, migrate the
+other way. With --copy the home goes on with the store that it has.
+
+A store is files, for the plain files of the home, file: and another home,
+nats://host:4222,host2:4222 for a cluster, or nats-embedded: and a directory. How a
+cluster is reached is said by the settings under [store].
+
+It can be interrupted and run again: a session that is there already is compared and
+counted, one that has grown goes on. One that is another there is named, and is not
+changed. Stop the gateway first; what is said meanwhile is carried the next time.
+
+Exits with 5 if something differs.`,
+		Example: "  firn migrate --from files --to nats://a:4222,b:4222,c:4222\n  firn migrate --from nats://a:4222 --to file:/backup/firn",
+		Args:    none,
+	}
+	cmd.Flags().StringVar(&from, "from", "", "the `store` that sessions come from")
+	cmd.Flags().StringVar(&to, "to", "", "the `store` that they go to")
+	cmd.Flags().BoolVar(&onlyCopy, "copy", false, "only copy them: the home goes on with the store that it has")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if from == "" || to == "" {
+			return usage(cmd, "--from and --to name the two stores")
+		}
+		return p.migrate(cmd, from, to, onlyCopy)
+	}
+	return cmd
+}
+
+func (p *program) migrate(cmd *cobra.Command, from, to string, onlyCopy bool) (err error) {
+	if p.carry == nil {
+		return fmt.Errorf("carry sessions: this program cannot: %w", firn.ErrUnsupported)
+	}
+	if err := p.mustBeOurs(); err != nil {
+		return err
+	}
+	if p.store != "" {
+		return usage(cmd, "--from and --to name the stores; --store has no meaning here")
+	}
+	for _, side := range []*string{&from, &to} {
+		if *side, err = storeURL(*side); err != nil {
+			return usage(cmd, "%s", err.Error())
+		}
+	}
+	settings, err := p.settings()
+	if err != nil {
+		return err
+	}
+	bar := p.newBar("copying")
+	r, err := p.carry(cmd.Context(), Carrying{Settings: settings, From: from, To: to, Copy: onlyCopy, Report: p.note, Progress: bar.Phase})
+	bar.Clear()
+	if err != nil {
+		return err
+	}
+	p.noteMoved(settings, r, to)
+	return p.carried(r, "nothing of them was changed there; look at both, then take away or rename the one that is wrong")
+}
+
+// noteMoved says which store holds the sessions from now on, and what is left of them.
+func (p *program) noteMoved(settings *config.Settings, r *migrate.Report, to string) {
+	if !r.Moved {
+		if note, err := settings.CheckStore(vfs.OS{}, config.Reading); note == "" && err == nil {
+			p.note(fmt.Sprintf("the home %s goes on with %s", settings.Home, config.StoreName(settings.Store.URL)))
+		}
+		return
+	}
+	p.note(fmt.Sprintf("the sessions of %s are in %s from now on; what is left where they come from is a copy", settings.Home, config.StoreName(to)))
+	if now, err := p.settings(); err == nil {
+		if _, err := now.CheckStore(vfs.OS{}, config.Serving); err != nil {
+			p.note(wrongStore(err).Error() + "; " + judge(wrongStore(err)).hint)
+		}
+	}
+}
+
+// note tells of something that was out of order.
+func (p *program) note(message string) { fmt.Fprintf(p.stderr, "note: %s\n", message) }
+
+// noteOnce prints notes, and none of them again: a command may look at the same
+// thing several times.
+func (p *program) noteOnce() func(message string) {
+	var mu sync.Mutex
+	told := make(map[string]bool)
+	return func(message string) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !told[message] {
+			told[message] = true
+			p.note(message)
+		}
+	}
+}
+
+// storeURL is a store as a flag names it. Paths in it count from where we are.
+func storeURL(text string) (string, error) {
+	if text == "files" {
+		text = "file:"
+	}
+	url, err := config.StoreURL(text, filepath.Abs)
+	if err != nil {
+		shown := quote(text)
+		if strings.Contains(text, "@") { // there may be a password before it
+			shown = "that was named"
+		}
+		return "", fmt.Errorf("the store %s: %w", shown, err)
+	}
+	return url, nil
+}
+
+// carried prints what was carried, and makes an error of what differs.
+func (p *program) carried(r *migrate.Report, hint string) error {
+	if err := p.print(r, func() string { return carriedText(r) }); err != nil || r.OK() {
+		return err
+	}
+	d := r.Differ[0]
+	name := string(d.Session)
+	if d.Key != "" {
+		name = "key " + d.Key
+	}
+	if d.TooLarge {
+		hint = "firn config set store.max_line 1gb"
+	}
+	return &hinted{fmt.Errorf("%s differ, the first is %s: %s: %w", prose.Plural(len(r.Differ), "session"), name, d.Detail, firn.ErrConflict), hint}
+}
+
+// carriedText is what was carried, for people.
+func carriedText(r *migrate.Report) string {
+	var kinds []string
+	for _, k := range []struct {
+		n    int
+		what string
+	}{
+		{r.New, "new"}, {r.Longer, "longer than before"}, {r.Same, "there already"}, {r.Before, "unchanged"}, {r.Replaced, "made anew"}, {r.Purged, "purged"}, {len(r.Differ), "different"},
+	} {
+		if k.n > 0 {
+			kinds = append(kinds, fmt.Sprintf("%d %s", k.n, k.what))
+		}
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s", prose.Plural(r.Sessions, "session"))
+	if len(kinds) > 0 {
+		b.WriteString(": " + strings.Join(kinds, ", "))
+	}
+	fmt.Fprintf(&b, "\n%s added · %s of %s compared · %s\n",
+		prose.Plural(int(r.Added), "line"), prose.Size(r.Bytes), prose.Plural(int(r.Lines), "line"), prose.Plural(r.Keys, "key"))
+	if r.Lines > 0 {
+		fmt.Fprintf(&b, "sha256 %s\n", r.Sum)
+	}
+	for _, d := range r.Differ {
+		name := string(d.Session)
+		if d.Key != "" {
+			name = "key " + d.Key
+		}
+		fmt.Fprintf(&b, "✗ %s: %s\n", prose.Clean(name), prose.Clean(d.Detail))
+	}
+	return b.String()
+}
+
+// carry is what the process hands us to carry sessions with.
+type carry func(ctx context.Context, c Carrying) (*migrate.Report, error)

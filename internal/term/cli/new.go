@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/internal/render/prose"
+	"firn.dev/wire"
+)
+
+func (p *program) newCommand() *cobra.Command {
+	var n wire.NewSession
+	var plan bool
+	cmd := &cobra.Command{
+		Use:     "new",
+		GroupID: "sessions",
+		Short:   "Begin a session and print its id",
+		Long: `Begin a session and print its id. With --key it is the session that the key points at,
+which is begun only if there is none; with --fresh a new one is begun all the same, and
+the key points at it. The old one is kept.`,
+		Example: "  firn new --title 'a trip to Oslo'\n  id=$(firn new --key agent:main:reviews --fresh)", Args: none,
+		RunE: p.with(changing, func(ctx context.Context, c *client.Client, _ []string) error {
+			if plan {
+				return p.planNew(ctx, c, n)
+			}
+			s, err := c.NewSession(ctx, n)
+			if err != nil {
+				return err
+			}
+			return p.print(s, func() string { return string(s.ID) + "\n" })
+		}),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&n.Key, "key", "", "the session of this `key`")
+	flags.StringVarP(&n.Agent, "agent", "a", "", "whose session it is: the `name` of an agent")
+	flags.StringVar(&n.Title, "title", "", "what it is called: a `title`")
+	flags.StringVar(&n.CWD, "cwd", "", "the `directory` it is begun in; else this one")
+	flags.BoolVar(&n.Fresh, "fresh", false, "begin a new one even if the key has one")
+	flags.BoolVar(&plan, "plan", false, "only say what would be done")
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		if n.Fresh && n.Key == "" {
+			return usage(cmd, "--fresh needs a --key; without one the session is new anyway")
+		}
+		abs, err := filepath.Abs(n.CWD)
+		if err != nil {
+			return fmt.Errorf("find the directory %s: %w", n.CWD, err)
+		}
+		n.CWD = abs
+		return nil
+	}
+	return cmd
+}
+
+// planNew says whether a session would be begun, or which one is there already.
+func (p *program) planNew(ctx context.Context, c *client.Client, n wire.NewSession) error {
+	if n.Key == "" {
+		return p.plan("", "new", "would begin a session")
+	}
+	k, err := c.Key(ctx, n.Key)
+	switch {
+	case err != nil && !errors.Is(err, firn.ErrNotFound):
+		return err
+	case err != nil || k.Session == "":
+		return p.plan("", "new", "would begin a session for "+prose.Clean(n.Key))
+	case n.Fresh:
+		return p.plan(k.Session, "new", fmt.Sprintf("would begin a session for %s, which points at %s now", prose.Clean(n.Key), prose.Short(k.Session)))
+	}
+	return p.plan(k.Session, "new", fmt.Sprintf("would begin none: %s points at %s", prose.Clean(n.Key), prose.Short(k.Session)))
+}

@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strconv"
+	"strings"
+
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/wire"
+)
+
+// treePage is how many nodes are asked for at a time.
+const treePage = 1000
+
+// nodes yields the entries of a session's tree, newest first. Tell, if not
+// nil, gets the tree they are of.
+func nodes(ctx context.Context, c *client.Client, id firn.ID, tell func(wire.Tree)) iter.Seq2[wire.Node, error] {
+	return func(yield func(wire.Node, error) bool) {
+		for cursor := ""; ; {
+			t, err := c.Tree(ctx, id, treePage, cursor)
+			if err != nil {
+				yield(wire.Node{}, err)
+				return
+			}
+			if tell != nil {
+				tell(t)
+			}
+			for _, n := range t.Nodes {
+				if !yield(n, nil) {
+					return
+				}
+			}
+			if t.Cursor == "" || t.Cursor == cursor {
+				return
+			}
+			cursor = t.Cursor
+		}
+	}
+}
+
+// wanted is an entry as somebody names it.
+type wanted struct {
+	ref string
+	// number is that of #n, turns that of HEAD~n; less than zero if it is not
+	// named so.
+	number, turns int
+}
+
+func wantedOf(ref string) (wanted, error) {
+	w := wanted{ref: ref, number: -1, turns: -1}
+	var err error
+	if n, ok := strings.CutPrefix(ref, "#"); ok {
+		w.number, err = strconv.Atoi(n)
+	} else if n, ok := strings.CutPrefix(ref, "HEAD~"); ok && n != "" {
+		w.turns, err = strconv.Atoi(n)
+	} else if ref == "HEAD" || ref == "HEAD~" {
+		w.turns = len(ref) - len("HEAD")
+	}
+	if err != nil || w.number < -1 || w.turns < -1 {
+		return w, &hinted{fmt.Errorf("%w entry %q", firn.ErrInvalid, ref), "an entry is named by its id or the beginning of it, a label, HEAD, HEAD~n or #n"}
+	}
+	return w, nil
+}
+
+// shortestEntry is how many characters of an entry's id are needed to name it.
+const shortestEntry = 4
+
+// node finds an entry of a session.
+func (p *program) node(ctx context.Context, c *client.Client, id firn.ID, ref string) (wire.Node, error) {
+	w, err := wantedOf(ref)
+	if err != nil {
+		return wire.Node{}, err
+	}
+	var begun []wire.Node
+	left := w.turns
+	for n, err := range nodes(ctx, c, id, nil) {
+		switch {
+		case err != nil:
+			return n, err
+		case w.number >= 0:
+			if n.N == w.number {
+				return n, nil
+			}
+		case w.turns >= 0:
+			if n.OnPath && left == 0 {
+				return n, nil
+			}
+			if n.OnPath && n.Role == firn.RoleUser {
+				left--
+			}
+		case string(n.ID) == ref || n.Label == ref:
+			return n, nil
+		case len(ref) >= shortestEntry && strings.HasPrefix(string(n.ID), ref):
+			begun = append(begun, n)
+		}
+	}
+	return onlyNode(id, ref, begun)
+}
+
+// onlyNode is the one entry whose id begins so.
+func onlyNode(id firn.ID, ref string, begun []wire.Node) (wire.Node, error) {
+	switch len(begun) {
+	case 0:
+		return wire.Node{}, &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("session %s has no entry %q", id, ref), Hint: "firn tree shows the entries"}
+	case 1:
+		return begun[0], nil
+	}
+	return wire.Node{}, &wire.Problem{Kind: wire.Ambiguous, Message: fmt.Sprintf("%q is the beginning of %d entries", ref, len(begun)), Hint: "give more characters of the id"}
+}

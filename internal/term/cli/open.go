@@ -1,0 +1,145 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/wire"
+)
+
+func (p *program) openCommand() *cobra.Command {
+	var read, print bool
+	cmd := &cobra.Command{
+		Use:     "open",
+		GroupID: "gateway",
+		Short:   "Open the pages of the gateway in a browser, logged in",
+		Long: `Open the pages of the gateway in a browser. The gateway makes a code for that, which lets
+one browser in once, within two minutes; from then on the browser has a token of its own,
+for 30 days, that firn token ls lists and firn token revoke takes back.
+
+With --read the browser may look and change nothing. --print prints the address instead
+of opening it; where no browser can be opened it is printed anyway.
+
+The gateway must run, and listen on TCP: firn serve --listen 127.0.0.1:7766.`,
+		Example: "  firn open\n  firn open --read --print",
+		Args:    none,
+	}
+	cmd.Flags().BoolVar(&read, "read", false, "the browser may only look")
+	cmd.Flags().BoolVar(&print, "print", false, "print the address and open nothing")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		order := wire.LoginOrder{}
+		if read {
+			order.Scope = wire.ScopeRead
+		}
+		code, err := p.orderLogin(cmd.Context(), order)
+		if err != nil {
+			return err
+		}
+		if print || p.json {
+			return p.print(code, func() string { return code.URL + "\n" })
+		}
+		return p.browse(cmd.Context(), code)
+	}
+	return cmd
+}
+
+// orderLogin asks the gateway that runs for a code. One in this process would
+// be gone before a browser gets there, so none is made.
+func (p *program) orderLogin(ctx context.Context, order wire.LoginOrder) (wire.LoginCode, error) {
+	c, err := p.running(ctx, "open the pages", "firn serve --listen 127.0.0.1:7766 starts one that browsers can reach")
+	if err != nil {
+		return wire.LoginCode{}, err
+	}
+	defer c.Close()
+	return c.OrderLogin(ctx, order)
+}
+
+// running connects to the gateway that runs, for what none in this process could
+// do.
+func (p *program) running(ctx context.Context, what, hint string) (*client.Client, error) {
+	settings, err := p.settings()
+	if err != nil {
+		return nil, err
+	}
+	address := settings.Client.Gateway
+	if address == "" {
+		var ok bool
+		if address, ok = client.Find(ctx, settings.Home, nil); !ok {
+			return nil, &hinted{fmt.Errorf("%s of %s: no gateway is running: %w", what, settings.Home, firn.ErrNotFound), hint}
+		}
+	}
+	return p.dial(address, settings)
+}
+
+// browse opens the address in a browser, or prints it.
+func (p *program) browse(ctx context.Context, code wire.LoginCode) error {
+	page, _, _ := strings.Cut(code.URL, "/login")
+	err := p.startBrowser(ctx, code.URL)
+	if err == nil {
+		return p.print(code, func() string { return "opened " + page + " in a browser\n" })
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	fmt.Fprintf(p.stderr, "no browser could be opened here: %s\nthis address lets one in, once, within two minutes:\n", err)
+	return p.print(code, func() string { return code.URL + "\n" })
+}
+
+// handsOver is how long the program that opens a browser may take to say that
+// it cannot. Some stay for as long as the browser does.
+const handsOver = 3 * time.Second
+
+// startBrowser opens an address as the system does. It does not wait for the
+// browser.
+func (p *program) startBrowser(ctx context.Context, address string) error {
+	words, err := p.opener(runtime.GOOS)
+	if err != nil {
+		return err
+	}
+	program, err := exec.LookPath(words[0])
+	if err != nil {
+		return errors.New(words[0] + " is not there")
+	}
+	// It must not end with us: the browser may be its child.
+	cmd := exec.Command(program, append(words[1:], address)...)
+	if err := cmd.Start(); err != nil {
+		return errors.New(words[0] + " did not start")
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }() // which outlives us only together with us
+	timer := time.NewTimer(handsOver)
+	defer timer.Stop()
+	select {
+	case err := <-ended:
+		if err != nil {
+			return errors.New(words[0] + " could not")
+		}
+	case <-timer.C:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
+}
+
+// opener is the program that opens addresses on a system.
+func (p *program) opener(system string) ([]string, error) {
+	switch system {
+	case "darwin":
+		return []string{"open"}, nil
+	case "windows":
+		return []string{"rundll32", "url.dll,FileProtocolHandler"}, nil
+	}
+	if p.env("DISPLAY") == "" && p.env("WAYLAND_DISPLAY") == "" && p.env("WSL_DISTRO_NAME") == "" {
+		return nil, errors.New("there is no screen")
+	}
+	return []string{"xdg-open"}, nil
+}

@@ -1,0 +1,163 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"firn.dev/internal/ops/config"
+	"firn.dev/internal/ops/unit"
+)
+
+// accepts tells whether the command line would take these words.
+func accepts(words []string) error {
+	cmd, rest, err := told().root().Find(words)
+	if err == nil {
+		err = cmd.ParseFlags(rest)
+	}
+	if err == nil && !cmd.HasParent() && cmd.Flags().NArg() > 0 {
+		err = errors.New("there is no such command")
+	}
+	if err == nil {
+		err = cmd.ValidateArgs(cmd.Flags().Args())
+	}
+	return err
+}
+
+func packaging(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "packaging", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// unitOf reads a unit of systemd: its settings, each with all values it is given.
+func unitOf(text string) map[string][]string {
+	unit := make(map[string][]string)
+	for line := range strings.Lines(text) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok && !strings.HasPrefix(name, "#") {
+			unit[name] = append(unit[name], value)
+		}
+	}
+	return unit
+}
+
+// TestServiceUnit holds the unit against the commands and settings that there
+// are.
+func TestServiceUnit(t *testing.T) {
+	told := unitOf(packaging(t, "firn.service"))
+	if len(told["ExecStart"]) != 1 {
+		t.Fatalf("it starts %q", told["ExecStart"])
+	}
+	words := strings.Fields(told["ExecStart"][0])
+	if err := accepts(words[1:]); err != nil {
+		t.Errorf("%q is not accepted: %v", words, err)
+	}
+	if accepts([]string{"serve", "--lisen", "127.0.0.1:7766"}) == nil || accepts([]string{"sreve"}) == nil {
+		t.Error("anything is accepted")
+	}
+	for name, want := range map[string]string{
+		"StateDirectory": "firn", "StateDirectoryMode": "0700", "UMask": "0077", "DynamicUser": "yes", "NoNewPrivileges": "yes", "ProtectSystem": "strict",
+		"LimitCORE": "0", "CapabilityBoundingSet": "", "Type": "exec", "WantedBy": "multi-user.target",
+	} {
+		if got := told[name]; len(got) != 1 || got[0] != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	if home := words[2]; home != "/var/lib/"+told["StateDirectory"][0] || home != told["WorkingDirectory"][0] {
+		t.Errorf("the home is %s, and the directory that may be written to is %s", home, told["StateDirectory"])
+	}
+	settings, err := config.Open(filepath.Join(t.TempDir(), "none.toml"), nil, map[string]string{"home": "/h"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := unitOf(unit.Service{Command: words, Home: settings.Home, Drain: time.Duration(settings.Gateway.Drain)}.Systemd())
+	for _, name := range []string{"TimeoutStopSec", "ExecReload", "Restart", "Type"} {
+		if told[name][0] != want[name][0] {
+			t.Errorf("%s is %s, and firn serve --print-unit says %s", name, told[name][0], want[name][0])
+		}
+	}
+	for _, page := range regexp.MustCompile(`man:([a-z-]+)\(1\)`).FindAllStringSubmatch(packaging(t, "firn.service"), -1) {
+		if words := strings.Split(page[1], "-"); accepts(words[1:]) != nil {
+			t.Errorf("there is no manual page %s", page[1])
+		}
+	}
+}
+
+// TestContainerfile holds the container against the commands and settings that
+// there are. That its program needs nothing else is tried by
+// tools/check-container.sh.
+func TestContainerfile(t *testing.T) {
+	text := packaging(t, "Containerfile")
+	lists := make(map[string][]string)
+	for _, m := range regexp.MustCompile(`(?m)^(ENTRYPOINT|CMD|HEALTHCHECK) .*?(\[.*\])$`).FindAllStringSubmatch(text, -1) {
+		var words []string
+		if err := json.Unmarshal([]byte(m[2]), &words); err != nil {
+			t.Fatalf("%s: %v", m[0], err)
+		}
+		lists[m[1]] = words
+	}
+	if err := accepts(lists["CMD"]); err != nil || len(lists["CMD"]) == 0 {
+		t.Errorf("%q is not accepted: %v", lists["CMD"], err)
+	}
+	if health := lists["HEALTHCHECK"]; len(health) == 0 || health[0] != lists["ENTRYPOINT"][0] || accepts(health[1:]) != nil {
+		t.Errorf("%q is not accepted", health)
+	}
+	env := regexp.MustCompile(`(?m)^ENV (.*)$`).FindStringSubmatch(text)
+	if env == nil {
+		t.Fatal("no variables are set")
+	}
+	settings, err := config.Open(filepath.Join(t.TempDir(), "none.toml"), strings.Fields(env[1]), map[string]string{"gateway.listen": lists["CMD"][2]})
+	if err != nil {
+		t.Errorf("the settings are wrong: %v", err)
+	}
+	if !strings.Contains(text, "\nVOLUME "+settings.Home+"\n") {
+		t.Errorf("the home %s is no volume", settings.Home)
+	}
+	if user := regexp.MustCompile(`(?m)^USER ([0-9]+):([0-9]+)$`).FindStringSubmatch(text); user == nil || user[1] == "0" {
+		t.Errorf("it runs as %q", user)
+	}
+}
+
+// TestInstall holds what the archive of a release says against the commands and the
+// files that there are.
+func TestInstall(t *testing.T) {
+	text, release := packaging(t, "INSTALL.md"), packaging(t, "../tools/release.sh")
+	commands := regexp.MustCompile("(?m)(?:^\\./|`)firn ([a-z][^`#\n(]*)").FindAllStringSubmatch(text, -1)
+	if len(commands) < 4 {
+		t.Errorf("it has the commands %q", commands)
+	}
+	for _, c := range commands {
+		if err := accepts(strings.Fields(c[1])); err != nil {
+			t.Errorf("firn %s is not accepted: %v", c[1], err)
+		}
+	}
+	for _, name := range regexp.MustCompile(`completions/[\w.]+`).FindAllString(text, -1) {
+		if name != "completions/firn" && !strings.Contains(release, `"$dir/`+name+`"`) {
+			t.Errorf("no %s is in the archive", name)
+		}
+	}
+}
+
+// TestPagesHaveLicences: what the pages are bundled of is in the program too.
+func TestPagesHaveLicences(t *testing.T) {
+	var bundle struct {
+		Dependencies map[string]string `json:"dependencies"`
+	}
+	if err := json.Unmarshal([]byte(packaging(t, "../internal/door/webui/package.json")), &bundle); err != nil || len(bundle.Dependencies) == 0 {
+		t.Fatalf("%v %v", bundle, err)
+	}
+	for name := range bundle.Dependencies {
+		file := strings.ReplaceAll(strings.TrimPrefix(name, "@"), "/", "-") + ".txt"
+		if text := packaging(t, "licences/"+file); !strings.Contains(text, "Copyright") {
+			t.Errorf("the licence of %s is %q", name, text)
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/internal/render/prose"
+	"firn.dev/wire"
+)
+
+// sessionHelp says how a session can be named.
+const sessionHelp = `A session is named by its id, the first or last 4 or more characters of it, its title or
+the first prompt, the beginning or words of those, @ and a key, the path of its file, or -
+for the one that was added to last. If several fit, they are listed.`
+
+// entryHelp says how an entry can be named.
+const entryHelp = `An entry is named by its id or the beginning of it, its label, HEAD, HEAD~n for where
+the head was n turns ago, or #n for the n-th entry of the file.`
+
+// session finds the session that is meant.
+func (p *program) session(ctx context.Context, c *client.Client, ref string) (wire.Session, error) {
+	if ref == "-" {
+		latest, err := p.latest(ctx, c, "")
+		if err != nil {
+			return wire.Session{}, err
+		}
+		ref = string(latest.ID)
+	}
+	if id, ok := idOfPath(ref); ok {
+		ref = string(id)
+	}
+	return c.Session(ctx, ref)
+}
+
+// latest is the session, of an agent or of all, that was added to last.
+func (p *program) latest(ctx context.Context, c *client.Client, agent string) (wire.Session, error) {
+	page, err := c.SessionsPage(ctx, client.Query{Agent: agent, Limit: 1})
+	if err != nil {
+		return wire.Session{}, err
+	}
+	if len(page.Items) == 0 {
+		return wire.Session{}, &hinted{fmt.Errorf("find the latest session: there is none: %w", firn.ErrNotFound), "firn chat or firn new begins one"}
+	}
+	return page.Items[0], nil
+}
+
+// partName is the name of a transcript, or of a further part of one.
+var partName = regexp.MustCompile(`^(.+?)(?:_part[0-9]+)?\.jsonl$`)
+
+// idOfPath is the session whose file stands at a path.
+func idOfPath(path string) (firn.ID, bool) {
+	name := partName.FindStringSubmatch(filepath.Base(path))
+	if name == nil {
+		return "", false
+	}
+	if _, err := os.Stat(path); err != nil {
+		return "", false
+	}
+	return firn.ID(name[1]), true
+}
+
+// each does something with every session that is named. If some of them fail
+// the others are done all the same: what failed is told, and the exit code
+// says so.
+func (p *program) each(refs []string, do func(ref string) error) error {
+	failed := 0
+	for _, ref := range refs {
+		err := do(ref)
+		if err == nil {
+			continue
+		}
+		if len(refs) == 1 || errors.Is(err, context.Canceled) {
+			return err
+		}
+		p.tellError(err)
+		failed++
+	}
+	if failed > 0 {
+		return errPartial
+	}
+	return nil
+}
+
+// args refuses less or more arguments than a command takes. At most less than
+// zero is any number.
+func args(least, most int, want string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, given []string) error {
+		if n := len(given); n < least || most >= 0 && n > most {
+			return usage(cmd, "%s takes %s, not %s", cmd.CommandPath(), want, prose.Plural(n, "argument"))
+		}
+		for _, arg := range given {
+			if strings.TrimSpace(arg) == "" {
+				return usage(cmd, "%s takes %s, and one of them is empty", cmd.CommandPath(), want)
+			}
+		}
+		return nil
+	}
+}
+
+// completed is how many sessions are offered to complete a word.
+const completed = 50
+
+// completeSession offers the latest sessions for the first argument, or for all
+// of them: by their ids, and once some letters are there, by titles too.
+func (p *program) completeSession(all bool) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, given []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(given) > 0 && !all {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var words []cobra.Completion
+		offer := p.with(looking, func(ctx context.Context, c *client.Client, _ []string) error {
+			for s, err := range c.Sessions(ctx, client.Query{Limit: completed}) {
+				if err != nil {
+					return err
+				}
+				if strings.HasPrefix(string(s.ID), begun) {
+					words = append(words, cobra.CompletionWithDesc(string(s.ID), prose.OneLine(nameOf(s), 40)))
+				}
+				if begun != "" && strings.HasPrefix(s.Title, begun) && s.Title == prose.OneLine(s.Title, len(s.Title)) {
+					words = append(words, cobra.CompletionWithDesc(s.Title, string(s.ID)))
+				}
+			}
+			return nil
+		})
+		if err := offer(cmd, nil); err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		return words, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// nameOf is what people call a session: its title, or what was said first.
+func nameOf(s wire.Session) string {
+	switch {
+	case s.Fault != "":
+		return "cannot be read: " + s.Fault
+	case s.Title != "":
+		return s.Title
+	}
+	return s.Prompt
+}
+
+// quotedName is the title of a session in quotes, with a space before it; empty
+// if it has none.
+func quotedName(title string) string {
+	if title == "" {
+		return ""
+	}
+	return fmt.Sprintf(" %q", prose.OneLine(title, 60))
+}

@@ -1,0 +1,387 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/internal/render/prose"
+	"firn.dev/wire"
+)
+
+func (p *program) archiveCommand() *cobra.Command {
+	var undo, plan bool
+	cmd := &cobra.Command{
+		Use:     "archive SESSION…",
+		GroupID: "sessions",
+		Short:   "Put sessions out of the list",
+		Long:    "Put sessions out of the list, or with --undo back into it. They can be read and talked in as before.\n\n" + sessionHelp,
+		Example: "  firn archive 0198c5a2\n  firn archive --undo 0198c5a2", Args: args(1, -1, "one session or more"), ValidArgsFunction: p.completeSession(true),
+		RunE: p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
+			return p.each(args, func(ref string) error { return p.archive(ctx, c, ref, !undo, plan) })
+		}),
+	}
+	cmd.Flags().BoolVar(&undo, "undo", false, "put them back into the list")
+	cmd.Flags().BoolVar(&plan, "plan", false, "only say what would be done")
+	return cmd
+}
+
+// archive archives a session, or takes that back.
+func (p *program) archive(ctx context.Context, c *client.Client, ref string, archived, plan bool) error {
+	s, err := p.session(ctx, c, ref)
+	if err != nil {
+		return err
+	}
+	word, undo := "archived", "firn archive --undo "
+	if !archived {
+		word, undo = "back in the list", "firn archive "
+	}
+	if plan {
+		return p.plan(s.ID, "archive", fmt.Sprintf("would be %s: %s%s", word, prose.Short(s.ID), quotedName(s.Title)))
+	}
+	if s.Archived == archived {
+		state := map[bool]string{true: "is archived", false: "is in the list"}[archived]
+		return p.print(s, func() string {
+			return fmt.Sprintf("%s%s %s already; nothing was done\n", prose.Short(s.ID), quotedName(s.Title), state)
+		})
+	}
+	now, err := c.Patch(ctx, s.ID, wire.Patch{Archived: &archived})
+	if err != nil {
+		return err
+	}
+	return p.print(now, func() string {
+		return fmt.Sprintf("%s %s%s · 0 bytes removed\nundo: %s%s\n", word, prose.Short(s.ID), quotedName(s.Title), undo, prose.Short(s.ID))
+	})
+}
+
+func (p *program) rmCommand() *cobra.Command {
+	var q wire.Remove
+	var entry string
+	var plan bool
+	cmd := &cobra.Command{
+		Use:     "rm SESSION… | SESSION ENTRY",
+		Aliases: []string{"remove", "delete"},
+		GroupID: "sessions",
+		Short:   "Hide sessions, or an entry of one; nothing is erased",
+		Long: `Hide sessions: they are not listed any more, and no byte of them is removed. With --bin
+their files are moved to the bin of the home. With --entry, or '#220' or HEAD~2 behind the
+session, only that entry is hidden: the model does not see it any more. firn restore undoes
+all of it; the only command that erases is firn purge.
+
+` + sessionHelp + "\n\n" + entryHelp,
+		Example: "  firn rm 0198c5a2\n  firn rm - --entry '#220'", Args: args(1, -1, "one session or more"), ValidArgsFunction: p.completeSession(true),
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&q.Bin, "bin", false, "move its files to the bin")
+	flags.StringVar(&q.Reason, "reason", "", "`why`, for the record")
+	flags.StringVar(&entry, "entry", "", "hide only this `entry`")
+	flags.BoolVar(&plan, "plan", false, "only say what would be done")
+	cmd.RunE = p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
+		if entry == "" && len(args) == 2 && isEntry(args[1]) {
+			args, entry = args[:1], args[1]
+		}
+		if entry != "" {
+			if len(args) > 1 || q.Bin {
+				return usage(cmd, "--entry hides an entry of one session, which is not moved to the bin")
+			}
+			return p.hide(ctx, c, args[0], wire.Hide{Entry: entry, Reason: q.Reason}, plan)
+		}
+		return p.each(args, func(ref string) error { return p.rm(ctx, c, ref, q, plan) })
+	})
+	return cmd
+}
+
+// isEntry reports whether a word can only mean an entry.
+func isEntry(word string) bool {
+	return strings.HasPrefix(word, "#") || strings.HasPrefix(word, "HEAD")
+}
+
+// rm puts a session away.
+func (p *program) rm(ctx context.Context, c *client.Client, ref string, q wire.Remove, plan bool) error {
+	s, err := p.session(ctx, c, ref)
+	if err != nil {
+		return err
+	}
+	word := "hidden"
+	if q.Bin {
+		word = "moved to the bin"
+	}
+	if plan {
+		return p.plan(s.ID, "rm", fmt.Sprintf("would be %s: %s%s, %s in %s", word, prose.Short(s.ID), quotedName(s.Title), prose.Size(s.Bytes), prose.Plural(s.Parts, "part")))
+	}
+	if s.Hidden && !q.Bin {
+		return p.print(s, func() string {
+			return fmt.Sprintf("%s%s is hidden already; nothing was done\n", prose.Short(s.ID), quotedName(s.Title))
+		})
+	}
+	done, err := c.Remove(ctx, s.ID, q)
+	if err != nil {
+		return err
+	}
+	return p.print(done, func() string {
+		text := fmt.Sprintf("%s %s%s%s · %s removed\n", word, prose.Short(s.ID), quotedName(done.Title), partsOf(done), prose.Count(int(done.BytesRemoved), "byte", "bytes"))
+		return text + "undo: firn restore " + prose.Short(s.ID) + "\n"
+	})
+}
+
+// partsOf names the files of a session that has several.
+func partsOf(r wire.Removed) string {
+	if r.Parts < 2 {
+		return ""
+	}
+	names := make([]string, len(r.Files))
+	for i, f := range r.Files {
+		names[i] = prose.Clean(filepath.Base(f))
+	}
+	return fmt.Sprintf(" · %d parts, %s: %s", r.Parts, prose.Size(r.Bytes), strings.Join(names, ", "))
+}
+
+// hide hides an entry.
+func (p *program) hide(ctx context.Context, c *client.Client, ref string, h wire.Hide, plan bool) error {
+	s, err := p.session(ctx, c, ref)
+	if err != nil {
+		return err
+	}
+	n, err := p.node(ctx, c, s.ID, h.Entry)
+	if err != nil {
+		return err
+	}
+	what := fmt.Sprintf("#%d %s: %s", n.N, prose.WhoOf(n), prose.OneLine(n.Preview, 60))
+	if plan {
+		return p.plan(s.ID, "rm", "would hide "+what)
+	}
+	h.Entry = string(n.ID)
+	done, err := c.Hide(ctx, s.ID, h)
+	if err != nil {
+		return err
+	}
+	return p.print(done, func() string {
+		if len(done.IDs) == 0 {
+			return what + "\nit is hidden already; nothing was done\n"
+		}
+		return fmt.Sprintf("hidden %s · 0 bytes removed\nundo: firn restore %s %s\n", what, prose.Short(s.ID), n.ID)
+	})
+}
+
+func (p *program) restoreCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "restore SESSION [ENTRY]",
+		GroupID: "sessions",
+		Short:   "Undo firn rm: bring back a session, or an entry of one",
+		Long:    "Bring back a session that was hidden or moved to the bin, or an entry that was hidden.\n\n" + sessionHelp + "\nOne in the bin is named by its id, the first characters of it, or its title: firn bin ls.\n\n" + entryHelp,
+		Example: "  firn restore 0198c5a2\n  firn restore - '#220'", Args: args(1, 2, "a session and perhaps an entry"), ValidArgsFunction: p.completeSession(false),
+		RunE: p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
+			s, binned, err := p.putAway(ctx, c, args[0])
+			if err != nil {
+				return err
+			}
+			if len(args) == 2 {
+				return p.showAgain(ctx, c, s.ID, args[1])
+			}
+			return p.restore(ctx, c, s, binned)
+		}),
+	}
+}
+
+// restore brings a session back. What was not put away is only told: an undo of
+// it would hide what nobody had hidden.
+func (p *program) restore(ctx context.Context, c *client.Client, s wire.Session, binned bool) error {
+	if !binned && !s.Hidden {
+		return p.print(s, func() string { return notHidden(s) })
+	}
+	now, err := c.Restore(ctx, s.ID)
+	if err != nil {
+		return err
+	}
+	undo := "firn rm "
+	if binned {
+		undo += "--bin "
+	}
+	return p.print(now, func() string {
+		return fmt.Sprintf("restored %s%s\nundo: %s%s\n", prose.Short(now.ID), quotedName(now.Title), undo, prose.Short(now.ID))
+	})
+}
+
+// notHidden says that there is nothing to restore, and what may have been meant.
+func notHidden(s wire.Session) string {
+	text := fmt.Sprintf("%s%s was not hidden; nothing was done\n", prose.Short(s.ID), quotedName(s.Title))
+	if s.Archived {
+		text += "it is archived: firn archive --undo " + prose.Short(s.ID) + " puts it back into the list\n"
+	}
+	return text
+}
+
+// showAgain brings back an entry.
+func (p *program) showAgain(ctx context.Context, c *client.Client, id firn.ID, entry string) error {
+	done, err := c.Show(ctx, id, wire.Hide{Entry: entry})
+	if err != nil {
+		return err
+	}
+	return p.print(done, func() string {
+		if len(done.IDs) == 0 {
+			return fmt.Sprintf("%s was not hidden; nothing was done\n", prose.Clean(entry))
+		}
+		return fmt.Sprintf("restored %s\nundo: firn rm %s --entry '%s'\n", prose.Clean(entry), prose.Short(id), prose.Clean(entry))
+	})
+}
+
+func (p *program) purgeCommand() *cobra.Command {
+	var e wire.Erase
+	var sure string
+	var plan bool
+	cmd := &cobra.Command{
+		Use:     "purge SESSION [ENTRY…]",
+		GroupID: "sessions",
+		Short:   "Erase a session, or entries of it, for good",
+		Long: `Erase a session, or some of its entries, for good. This is the one command that removes
+what was said; it cannot be undone. What was noted from it and from nothing else goes from
+the notes too, as do titles that were made of it, and what was typed of it from the history
+of the terminal. What cannot be reached is told. A receipt stays behind, which does not tell
+what was said. To show that it is meant, --sure repeats the whole id of the session.
+
+` + sessionHelp + "\n\n" + entryHelp,
+		Example: "  firn purge 0198c5a2 --plan\n  firn purge 0198c5a2 --sure 0198c5a2-5f6e-7abc-8def-0123456789ab", Args: args(1, -1, "a session, and perhaps entries"), ValidArgsFunction: p.completeSession(false),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&sure, "sure", "", "the whole `id` of the session: yes, it is meant")
+	flags.StringVar(&e.Reason, "reason", "", "`why`, for the receipt")
+	flags.BoolVar(&plan, "plan", false, "only say what would be erased")
+	cmd.RunE = p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
+		e.Sure = firn.ID(sure)
+		return p.purge(ctx, c, cmd, args, e, plan)
+	})
+	return cmd
+}
+
+// purge erases.
+func (p *program) purge(ctx context.Context, c *client.Client, cmd *cobra.Command, args []string, e wire.Erase, plan bool) error {
+	s, _, err := p.putAway(ctx, c, args[0])
+	if err != nil {
+		return err
+	}
+	id := s.ID
+	what := "session " + string(id)
+	for _, ref := range args[1:] {
+		n, err := p.node(ctx, c, id, ref)
+		if err != nil {
+			return err
+		}
+		e.Entries = append(e.Entries, n.ID)
+	}
+	if n := len(e.Entries); n > 0 {
+		what = fmt.Sprintf("%s of session %s", prose.Count(n, "entry", "entries"), id)
+	}
+	if plan {
+		return p.planPurge(ctx, c, id, e, what)
+	}
+	if e.Sure != id {
+		return usage(cmd, "%s would be erased for good; if that is meant, repeat its id: --sure %s", what, id)
+	}
+	return p.erase(ctx, c, id, e, what)
+}
+
+// erase erases what is meant.
+func (p *program) erase(ctx context.Context, c *client.Client, id firn.ID, e wire.Erase, what string) error {
+	said, unread, err := typedIn(ctx, c, id, e.Entries)
+	if err != nil {
+		return err
+	}
+	lines, err := p.eraseTyped(said) // first: what breaks off is asked for again, and then still known
+	if err != nil {
+		return err
+	}
+	receipt, err := c.Purge(ctx, id, e)
+	if err != nil {
+		return err
+	}
+	if receipt.Unread == "" && unread != nil {
+		receipt.Unread = unread.Error()
+	}
+	p.noteLeft(ctx)
+	return p.print(receipt, func() string { return purgeText(what+repeating(receipt, e), receipt, lines+receipt.Typed) })
+}
+
+// purgePlan is what firn purge would erase, for programs.
+type purgePlan struct {
+	planned
+	Entries   []firn.EntryID `json:"entries,omitempty"`
+	Bytes     int64          `json:"bytes"`
+	Files     []string       `json:"files,omitempty"`
+	Unread    string         `json:"unread,omitempty"`
+	Forks     []firn.ID      `json:"forks,omitempty"`
+	Summaries []firn.EntryID `json:"summaries,omitempty"`
+}
+
+// planPurge says what would be erased, and how much that is.
+func (p *program) planPurge(ctx context.Context, c *client.Client, id firn.ID, e wire.Erase, what string) error {
+	e.Plan = true
+	r, err := c.Purge(ctx, id, e)
+	if err != nil {
+		return err
+	}
+	would := fmt.Sprintf("would erase %s, %s", what+repeating(r, e), prose.Count(int(r.Bytes), "byte", "bytes"))
+	switch n := prose.Plural(len(r.Files), "file"); {
+	case len(r.Files) == 0:
+	case len(e.Entries) > 0: // the others stay, in firn's own
+		would += fmt.Sprintf(" with %s of mirrors that have it", n)
+	default:
+		would += " in " + n
+	}
+	would += ", for good"
+	return p.print(purgePlan{planned{"purge", id, would}, r.Entries, r.Bytes, r.Files, r.Unread, r.Forks, r.Summaries}, func() string {
+		return would + "; nothing was done\n" + leftText(r)
+	})
+}
+
+// purgeText tells what was erased, and what was not.
+func purgeText(what string, r wire.Receipt, lines int) string {
+	if r.Already {
+		return fmt.Sprintf("%s was erased before, at %s (%s); nothing was removed now\n", what, r.Done.Local().Format("2006-01-02 15:04"), prose.Count(int(r.Bytes), "byte", "bytes"))
+	}
+	text := fmt.Sprintf("erased %s · %s removed from %s; this cannot be undone\n", what, prose.Count(int(r.Bytes), "byte", "bytes"), prose.Plural(len(r.Files), "file"))
+	if r.Notes > 0 {
+		text += fmt.Sprintf("%s, and their old versions, went from the notes: nothing else had said so\n", prose.Plural(r.Notes, "fact"))
+	}
+	if lines > 0 {
+		text += fmt.Sprintf("%s went from the history of the terminal\n", prose.Plural(lines, "line"))
+	}
+	return text + leftText(r) + "out of reach are copies: exports, backups, mirrors until they run next, files of other tools, what models were sent\n"
+}
+
+// repeating tells that more went than was named, since it repeats that.
+func repeating(r wire.Receipt, asked wire.Erase) string {
+	n := len(r.Entries) - len(asked.Entries)
+	if n <= 0 {
+		return ""
+	}
+	return " and " + prose.Count(n, "entry that repeats it", "entries that repeat it")
+}
+
+// leftText names what keeps some of what is erased.
+func leftText(r wire.Receipt) string {
+	text := ""
+	if r.Unread != "" {
+		text += fmt.Sprintf("not all of it could be read, so lines of it may be left in the history of the terminal: %s\n", prose.Clean(r.Unread))
+	}
+	if len(r.Forks) > 0 {
+		text += fmt.Sprintf("copies are left in sessions that came from it: %s\n", listed(r.Forks))
+	}
+	if len(r.Summaries) > 0 {
+		text += fmt.Sprintf("summaries were made with it, and may repeat it; look, and purge them too: %s\n", listed(r.Summaries))
+	}
+	return text
+}
+
+// listed lists ids.
+func listed[T ~string](ids []T) string {
+	words := make([]string, len(ids))
+	for i, id := range ids {
+		words[i] = string(id)
+	}
+	return strings.Join(words, ", ")
+}

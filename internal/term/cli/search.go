@@ -1,0 +1,182 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"firn.dev/client"
+	"firn.dev/internal/render/prose"
+	"firn.dev/wire"
+)
+
+func (p *program) searchCommand() *cobra.Command {
+	var q wire.SearchQuery
+	var contextItems int
+	count := bound(20)
+	cmd := &cobra.Command{
+		Use:     "search QUERY…",
+		GroupID: "find",
+		Short:   "Find what was said, in all sessions, the best first",
+		Long: `Find what was said, in all sessions: also what was compacted away, hidden, or left on
+another branch, which is marked. Of copies in forks and mirrors one is shown.
+
+A query is words: one of them must be there, and the more the better. Words are found
+in other forms too, and parts of identifiers and paths. Also:
+  "a phrase"    must be there, word after word      begin*       a word that begins so
+  AND OR NOT    in capitals, and ( ); -word is NOT word, after a --
+  role:user tool:bash agent:main key:… source:codex path:src/wal session:0198c5a2
+  since:7d until:2026-11-01 in:tools
+
+What tools put out is searched with --in tools or --in all. Secrets are masked.
+An index is kept in the home; if it is not up to date, that is waited for. Sessions that
+cannot be read are named on stderr, and the command ends with 8, as firn verify does.`,
+		Example: "  firn search flaky lock test\n  firn search '\"connection refused\" tool:bash since:7d'\n  firn search --role user --context 4 birthday --json",
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&q.Role, "role", "", "only what a `role` said: user, assistant, tool, shell, system, summary or title")
+	flags.StringVar(&q.Tool, "tool", "", "only calls or outputs of a `tool`")
+	flags.StringVarP(&q.Agent, "agent", "a", "", "only sessions of this `agent`")
+	flags.StringVar(&q.Key, "key", "", "only sessions of this `key`")
+	flags.StringVar(&q.Source, "source", "", "only sessions of a `tool`; firn for our own")
+	flags.StringVar(&q.Path, "path", "", "only sessions begun in a `directory`, or calls with a file, of that name")
+	flags.StringVar(&q.Session, "session", "", "only this `session`, by its id or the beginning of it")
+	flags.StringVar(&q.Since, "since", "", "only since `then`: a day, a time, or how long ago (7d, 12h)")
+	flags.StringVar(&q.Until, "until", "", "only until `then`")
+	flags.StringVar(&q.In, "in", "", "`where` to look: talk, tools or all")
+	flags.IntVarP(&contextItems, "context", "C", 4, "show `N` messages before and after each hit (without it, 1 of each; with --json, 4)")
+	flags.VarP(&count, "number", "n", "show at most `N` hits, up to 100")
+	flags.StringVar(&q.Cursor, "cursor", "", "go on from an earlier answer")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if contextItems < 0 || contextItems > 15 {
+			return usage(cmd, "--context is from 0 to 15, not %d", contextItems)
+		}
+		if count == 0 || count > 100 {
+			return usage(cmd, "firn search shows 100 hits at most; --cursor goes on from there")
+		}
+		if !cmd.Flags().Changed("context") && !p.json {
+			contextItems = 1
+		}
+		q.Query, q.Limit, q.Before, q.After = strings.Join(args, " "), int(count), &contextItems, &contextItems
+		return p.with(looking, func(ctx context.Context, c *client.Client, _ []string) error { return p.search(ctx, c, q) })(cmd, args)
+	}
+	return cmd
+}
+
+// search finds what was said. If the index is being built it waits for that.
+func (p *program) search(ctx context.Context, c *client.Client, q wire.SearchQuery) error {
+	q.Key = keyOf(q.Key)
+	found, err := c.Search(ctx, q)
+	if err == nil && found.Index != nil && found.Index.Building && !found.Index.Rebuilding {
+		if _, err = p.awaitIndex(ctx, c); err == nil {
+			found, err = c.Search(ctx, q)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if found.Unread > 0 {
+		p.say("firn: %s could not be read and cannot be found\nhint: run: firn ls, firn verify\n", prose.Plural(found.Unread, "place"))
+	}
+	text := func() string { return p.foundText(found) }
+	if len(found.Items) == 0 {
+		text = func() string { return "nothing found" + p.whyNothing(ctx, c) }
+	}
+	if err := p.print(found, text); err != nil {
+		return err
+	}
+	return p.unsearched(found.Unsearched)
+}
+
+// unsearched says on stderr which sessions were not searched, and returns an error if
+// there are any. All that was found is shown.
+func (p *program) unsearched(all []wire.Unsearched) error {
+	if len(all) == 0 {
+		return nil
+	}
+	for i, u := range all {
+		if i == mostListed {
+			p.say("… and %d more\n", len(all)-i)
+			break
+		}
+		p.say("not searched: %s: %s\n", prose.Clean(string(u.Session)), prose.OneLine(u.Reason, 300))
+	}
+	return &hinted{&unreadError{prose.Plural(len(all), "session") + " could not be read, and the answer may lack what is in there"}, "run: firn verify"}
+}
+
+// indexPoll is how often it is asked how far the index is.
+const indexPoll = 100 * time.Millisecond
+
+// awaitIndex waits until the index is up to date, and shows how far it is.
+func (p *program) awaitIndex(ctx context.Context, c *client.Client) (wire.IndexState, error) {
+	progress := p.newBar("indexing")
+	defer progress.Clear()
+	tick := time.NewTicker(indexPoll)
+	defer tick.Stop()
+	for {
+		s, err := c.IndexState(ctx)
+		if err != nil || !s.Building {
+			return s, err
+		}
+		progress.Set(s.Read, s.Bytes)
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return s, ctx.Err()
+		}
+	}
+}
+
+// foundText is what was found as people read it.
+func (p *program) foundText(f wire.Found) string {
+	var lines []string
+	for _, h := range f.Items {
+		lines = append(lines, p.hitHead(h))
+		for _, item := range h.Window {
+			lines = append(lines, itemLines(item)...)
+		}
+		lines = append(lines, "")
+	}
+	end := prose.Plural(len(f.Items), "hit")
+	if f.Cursor != "" {
+		end += " · more: --cursor " + f.Cursor
+	}
+	if f.Index != nil && f.Index.Building {
+		end += fmt.Sprintf(" · the index is being built (%d of %d sessions), there may be more", f.Index.Done, f.Index.Total)
+	}
+	return strings.Join(append(lines, end), "\n") + "\n"
+}
+
+// hitHead is the line above a hit: where it is.
+func (p *program) hitHead(h wire.Hit) string {
+	parts := []string{prose.Clean(string(h.Session)) + "  " + prose.OneLine(h.Title, 48)}
+	if h.Source != "" && h.Source != "firn" {
+		parts = append(parts, prose.Clean(h.Source))
+	}
+	parts = append(parts, fmt.Sprintf("#%d %s", h.N, prose.Clean(string(h.Entry))), prose.Ago(h.Time, p.now()))
+	parts = append(parts, h.Marks...)
+	if n := len(h.Copies); n > 0 {
+		parts = append(parts, prose.Count(n, "copy", "copies"))
+	}
+	return strings.Join(parts, " · ")
+}
+
+// itemLines is one item of a window: the hit with all of its snippet, others on
+// one line.
+func itemLines(item wire.HitItem) []string {
+	who := item.Role
+	if !item.Hit {
+		return []string{fmt.Sprintf("    %s: %s", who, prose.OneLine(item.Text, 100))}
+	}
+	var lines []string
+	for i, line := range prose.Lines(prose.CleanLines(item.Text)) {
+		if i == 0 {
+			line = who + ": " + line
+		}
+		lines = append(lines, "  > "+line)
+	}
+	return lines
+}

@@ -1,0 +1,220 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/internal/ops/config"
+	"firn.dev/internal/render/prose"
+	"firn.dev/wire"
+)
+
+// Serving says how a gateway is run for others.
+type Serving struct {
+	Settings *config.Settings
+	// Reload reads the settings again, when somebody asks for that.
+	Reload func() (*config.Settings, error)
+	// Terminal says that somebody reads the log.
+	Terminal bool
+	// Ready is told where it listens.
+	Ready func(address, socket, tcp string)
+}
+
+func (p *program) serveCommand() *cobra.Command {
+	var listen, socket, unit string
+	var noWeb bool
+	cmd := &cobra.Command{
+		Use:     "serve",
+		GroupID: "gateway",
+		Short:   "Run the gateway: one owner of the home's sessions, for all clients",
+		Long: `Run the gateway until it is stopped: by Ctrl-C, SIGTERM or firn stop. Turns that run may
+end; messages that were accepted and not answered are answered after the next start.
+SIGHUP reads the settings again.
+
+It listens on a Unix socket in the home, for its owner alone, and with --listen on a
+loopback address too, where clients need a token, and browsers find its pages: firn open
+lets one in. While it runs, all commands on this home talk to it.
+
+--print-unit prints a unit for systemd, or a property list for launchd, that runs it.`,
+		Example: "  firn serve\n  firn serve --listen 127.0.0.1:7766\n  firn serve --print-unit systemd > ~/.config/systemd/user/firn.service",
+		Args:    none,
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&listen, "listen", "", "listen on this TCP `address` too (default gateway.listen of the settings)")
+	flags.StringVar(&socket, "socket", "", "the `path` of the Unix socket (default gateway.socket of the settings)")
+	flags.BoolVar(&noWeb, "no-web", false, "serve no pages to browsers (default gateway.web of the settings)")
+	flags.StringVar(&unit, "print-unit", "", "print a unit for this `manager`, systemd or launchd, and do nothing else")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		set := map[string]string{}
+		if listen != "" {
+			set["gateway.listen"] = listen
+		}
+		if socket != "" {
+			set["gateway.socket"] = socket
+		}
+		if noWeb {
+			set["gateway.web"] = "false"
+		}
+		if unit != "" {
+			return p.printUnit(cmd, unit, set)
+		}
+		return p.runGateway(cmd, set)
+	}
+	return cmd
+}
+
+// runGateway runs the gateway until it is told to stop.
+func (p *program) runGateway(cmd *cobra.Command, set map[string]string) error {
+	if p.serve == nil {
+		return fmt.Errorf("run a gateway: this program cannot: %w", firn.ErrUnsupported)
+	}
+	if p.address != "" {
+		return usage(cmd, "--gateway names a gateway to talk to; --listen and --socket say where this one is")
+	}
+	if err := p.mustBeOurs(); err != nil {
+		return err
+	}
+	load := func() (*config.Settings, error) { return p.settingsWith(set) }
+	settings, err := load()
+	if err != nil {
+		return err
+	}
+	return p.serve(cmd.Context(), Serving{
+		Settings: settings, Reload: load, Terminal: isTerminal(p.stderr),
+		Ready: func(address, socket, tcp string) { p.ready(settings.Home, address, socket, tcp) },
+	})
+}
+
+// ready says where the gateway listens.
+func (p *program) ready(home, address, socket, tcp string) {
+	if p.json {
+		writeJSON(p.stdout, "", map[string]any{"address": address, "socket": socket, "tcp": tcp, "pid": os.Getpid()}) // who reads it will notice
+		return
+	}
+	var where []string
+	for _, w := range []string{socket, tcp} {
+		if w != "" {
+			where = append(where, w)
+		}
+	}
+	fmt.Fprintf(p.stdout, "serving %s on %s\n", home, strings.Join(where, " and "))
+}
+
+func (p *program) stopCommand() *cobra.Command {
+	var wait time.Duration
+	cmd := &cobra.Command{
+		Use:     "stop [SESSION]",
+		GroupID: "gateway",
+		Short:   "Stop the turn that runs in a session, or the gateway that serves the home",
+		Long: `Stop the turn that runs in a session: what was said so far is kept, and what waited in its
+queue is not answered.
+
+Without a session, stop the gateway that serves the home, and wait until it is gone. Turns
+that run may end, for as long as gateway.drain says; what is not answered by then is
+answered after the next start.
+
+` + sessionHelp,
+		Example: "  firn stop 0198c5a2\n  firn stop",
+		Args:    args(0, 1, "a session, or nothing"), ValidArgsFunction: p.completeSession(false),
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return p.stop(cmd.Context(), wait)
+		}
+		return p.with(changing, p.stopTurn)(cmd, args)
+	}
+	cmd.Flags().DurationVar(&wait, "wait", time.Minute, "how `long` to wait for its end")
+	return cmd
+}
+
+// stopTurn stops the turn of a session.
+func (p *program) stopTurn(ctx context.Context, c *client.Client, args []string) error {
+	s, err := p.session(ctx, c, args[0])
+	if err != nil {
+		return err
+	}
+	done, err := c.Stop(ctx, s.ID)
+	if err != nil {
+		return err
+	}
+	return p.print(wire.Stopped{Stopped: done}, func() string {
+		if !done {
+			return fmt.Sprintf("nothing runs in %s%s\n", prose.Short(s.ID), quotedName(s.Title))
+		}
+		return fmt.Sprintf("stopped %s%s; what was said so far is kept\n", prose.Short(s.ID), quotedName(s.Title))
+	})
+}
+
+// stopped is the result of firn stop.
+type stopped struct {
+	Stopped bool   `json:"stopped"`
+	Address string `json:"address"`
+	PID     int    `json:"pid"`
+}
+
+// stop tells the gateway of the home to end, and waits for it.
+func (p *program) stop(ctx context.Context, wait time.Duration) error {
+	if err := p.mustBeOurs(); err != nil {
+		return err
+	}
+	settings, err := p.settings()
+	if err != nil {
+		return err
+	}
+	address, ok := client.Find(ctx, settings.Home, nil)
+	if !ok {
+		return &hinted{fmt.Errorf("stop the gateway of %s: none is running: %w", settings.Home, firn.ErrNotFound), "firn serve starts one"}
+	}
+	status, err := p.statusOf(ctx, address, settings)
+	if err != nil {
+		return err
+	}
+	process, err := os.FindProcess(status.PID)
+	if err == nil {
+		err = terminate(process)
+	}
+	if err != nil {
+		return fmt.Errorf("stop the gateway with process id %d: %w", status.PID, err)
+	}
+	if err := p.gone(ctx, settings.Home, wait); err != nil {
+		return err
+	}
+	return p.print(stopped{true, address, status.PID}, func() string { return fmt.Sprintf("stopped the gateway at %s\n", address) })
+}
+
+func (p *program) statusOf(ctx context.Context, address string, s *config.Settings) (wire.Status, error) {
+	c, err := p.dial(address, s)
+	if err != nil {
+		return wire.Status{}, err
+	}
+	defer c.Close()
+	return c.Status(ctx)
+}
+
+// gone waits until no gateway serves a home.
+func (p *program) gone(ctx context.Context, home string, wait time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if _, alive := client.Find(ctx, home, nil); !alive && ctx.Err() == nil {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			if ctx.Err() == context.DeadlineExceeded {
+				return &wire.Problem{Kind: wire.Busy, Message: "the gateway was told to stop, and is still there", Hint: "turns may still run; firn status shows them"}
+			}
+			return context.Cause(ctx)
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"firn.dev/client"
+	"firn.dev/internal/render/prose"
+	"firn.dev/internal/term/chat"
+	"firn.dev/wire"
+)
+
+func (p *program) statusCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "status",
+		GroupID: "gateway",
+		Short:   "Tell how things are: home, store, gateway, agents, latest sessions",
+		Example: "  firn status\n  firn status --json | jq .gateway", Args: none,
+		RunE: p.with(measuring, func(ctx context.Context, c *client.Client, _ []string) error {
+			s, err := c.Status(ctx)
+			if err != nil {
+				return err
+			}
+			if s.Gateway == "" {
+				s.Gateway = c.Address()
+			}
+			chat.AddStates(ctx, c, s.Recent)
+			return p.print(s, func() string { return p.statusText(s) })
+		}),
+	}
+}
+
+// statusText is the status as people read it.
+func (p *program) statusText(s wire.Status) string {
+	gateway := "none is running; commands work without one"
+	if s.Gateway != "in-process" {
+		gateway = fmt.Sprintf("%s%s, process %d, %s", s.Gateway, andTCP(s), s.PID, upFor(p.now().Sub(s.Started)))
+	}
+	version := prose.Clean(s.Version)
+	if own := prose.Clean(p.build.Version); s.Gateway != "in-process" && own != "" && own != version {
+		version += ", and this command is " + own + ": restart the gateway to run the same"
+	}
+	rows := [][]string{
+		{"version", version}, {"home", toldOr(s.Home)}, {"store", toldOr(s.Store)}, {"gateway", prose.Clean(gateway)},
+		{"sessions", fmt.Sprintf("%s, %d running, %d waiting", prose.Grouped(int64(s.Sessions)), s.Running, s.Queued)},
+	}
+	for i, a := range s.Agents {
+		rows = append(rows, []string{first("agents", i), fmt.Sprintf("%s, %s, window %s%s", prose.Clean(a.ID), prose.Clean(a.Provider+"/"+a.Model), about(a.Assumed), prose.Thousands(a.Window))})
+	}
+	if len(s.Recent) == 0 {
+		return strings.Join(prose.Table(rows), "\n") + "\n"
+	}
+	lines := append(prose.Table(append(rows, latestRows(s.Recent[0])...)), "latest")
+	rows = nil
+	for _, r := range s.Recent {
+		rows = append(rows, p.recentRow(r))
+	}
+	return strings.Join(append(lines, prose.Columns(rows, "llllrrr")...), "\n") + "\n"
+}
+
+// andTCP is where a gateway listens besides how it was reached.
+func andTCP(s wire.Status) string {
+	if s.TCP == "" || strings.HasSuffix(strings.TrimSuffix(s.Gateway, "/"), "://"+s.TCP) {
+		return ""
+	}
+	return " and http://" + s.TCP
+}
+
+// toldOr is where something is, if that was told.
+func toldOr(place string) string {
+	return prose.Clean(cmp.Or(place, "only the owner and tokens of scope admin are told"))
+}
+
+// latestRows tell of the session that was used last.
+func latestRows(s wire.Session) [][]string {
+	rows := [][]string{{"session", prose.Short(s.ID) + ", " + prose.OneLine(nameOf(s), 60)}, {"key", keyText(s)}}
+	st := s.State
+	if st == nil {
+		return rows
+	}
+	word := func(value, usual string) string { return prose.Clean(cmp.Or(value, usual)) }
+	return append(rows, []string{"model", prose.Clean(st.Provider + "/" + st.Model)},
+		[]string{"window", windowText(st.Window) + ", " + prose.Plural(st.Compactions, "compaction") + prose.Level(st.Window)},
+		[]string{"toggles", fmt.Sprintf("thinking %s, verbose %s, send %s", word(st.Thinking, "off"), word(st.Verbose, "off"), word(st.Send, "inherit")) + authText(st.Auth)})
+}
+
+// authText names the profile of credentials that a session chose.
+func authText(profile string) string {
+	if profile == "" {
+		return ""
+	}
+	return ", auth " + prose.Clean(profile)
+}
+
+// windowText is how much of a window is used, in tokens and as a part of it.
+func windowText(u wire.Usage) string {
+	return fmt.Sprintf("%s%s tokens, %s", about(u.Estimated), prose.Grouped(u.Tokens), prose.Share(u.Tokens, u.Window))
+}
+
+func (p *program) recentRow(s wire.Session) []string {
+	mark, model, window, compactions := "  ", "–", "–", ""
+	if s.Live {
+		mark = "● "
+	}
+	if st := s.State; st != nil {
+		model, window = prose.Clean(st.Provider+"/"+st.Model), windowText(st.Window)
+		compactions = prose.Plural(st.Compactions, "compaction")
+	}
+	return []string{mark + prose.Short(s.ID), prose.OneLine(nameOf(s), 32), p.place(s), model, window, compactions, prose.Ago(s.Updated, p.now())}
+}
+
+// upFor spells how long something has been up.
+func upFor(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return "up for less than a minute"
+	case d < time.Hour:
+		return fmt.Sprintf("up for %d min", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("up for %d h", int(d.Hours()))
+	}
+	return fmt.Sprintf("up for %d days", int(d.Hours()/24))
+}

@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"firn.dev/internal/ops/unit"
+)
+
+// printUnit prints what a service manager needs to run the gateway.
+func (p *program) printUnit(cmd *cobra.Command, kind string, set map[string]string) error {
+	settings, err := p.settingsWith(set)
+	if err != nil {
+		return err
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find out where this program is: %w", err)
+	}
+	command := []string{program, "--home", settings.Home, "serve"}
+	if listen := set["gateway.listen"]; listen != "" {
+		command = append(command, "--listen", listen)
+	}
+	if socket := set["gateway.socket"]; socket != "" {
+		command = append(command, "--socket", socket)
+	}
+	if set["gateway.web"] == "false" {
+		command = append(command, "--no-web")
+	}
+	service := unit.Service{Command: command, Home: settings.Home, Drain: time.Duration(settings.Gateway.Drain)}
+	var text string
+	switch kind {
+	case "systemd":
+		text = service.Systemd()
+	case "launchd":
+		text = service.Launchd()
+	default:
+		return usage(cmd, "there are units for systemd and launchd, not for %q", kind)
+	}
+	return p.print(map[string]string{"kind": kind, "unit": text}, func() string { return text })
+}

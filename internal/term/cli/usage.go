@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/internal/render/prose"
+	"firn.dev/wire"
+)
+
+func (p *program) usageCommand() *cobra.Command {
+	var by, and, since string
+	table := false
+	count := bound(listBound)
+	cmd := &cobra.Command{
+		Use:     "usage",
+		GroupID: "gateway",
+		Short:   "Tell what sessions have used, by day, model, agent or session",
+		Long: `Tell how many tokens sessions have used and what they cost, as the providers reported it.
+Since takes a day, 2026-11-01, a time, or how long ago: 7d, 12h.`,
+		Example: "  firn usage\n  firn usage --by model --since 30d --json\n  firn usage --by day --and model --csv > usage.csv", Args: none,
+	}
+	cmd.Flags().StringVar(&by, "by", "day", "what a line is, a `thing`: day, model, agent or session")
+	cmd.Flags().StringVar(&and, "and", "", "a second `thing` that lines differ in: day, model, agent or session")
+	cmd.Flags().BoolVar(&table, "csv", false, "print comma-separated values")
+	cmd.Flags().StringVar(&since, "since", "", "only what was used since `then`")
+	cmd.Flags().VarP(&count, "number", "n", "show at most `N` lines, or all")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		for _, word := range []string{by, and} {
+			if !slices.Contains([]string{"day", "model", "agent", "session"}, word) && (word != "" || word == by) {
+				return usage(cmd, "firn usage counts by day, model, agent or session, not by %q", word)
+			}
+		}
+		from, err := parseTime("--since", since, p.now())
+		if err != nil {
+			return usage(cmd, "%s", err)
+		}
+		return p.with(looking, func(ctx context.Context, c *client.Client, _ []string) error {
+			q := client.UsageQuery{By: by, And: and, Since: from}
+			if table {
+				return c.UsageTable(ctx, q, p.stdout)
+			}
+			s, err := c.UsageOf(ctx, q)
+			if err != nil {
+				return err
+			}
+			if len(s.Rows) == 0 {
+				return p.print(s, func() string { return "nothing was used" + p.whyNothing(ctx, c) })
+			}
+			return p.print(s, func() string { return usageTable(s, int(count)) })
+		})(cmd, args)
+	}
+	return cmd
+}
+
+// parseTime reads the value of a flag: a day, a time or how long ago.
+func parseTime(flag, text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		if n, err := strconv.Atoi(days); err == nil && n >= 0 {
+			return now.AddDate(0, 0, -n), nil
+		}
+	}
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return now.Add(-d), nil
+	}
+	for _, form := range []string{time.DateOnly, "2006-01-02 15:04", "2006-01-02T15:04"} {
+		if t, err := time.ParseInLocation(form, text, time.Local); err == nil {
+			return t, nil
+		}
+	}
+	if t, err := time.Parse(time.RFC3339, text); err == nil {
+		return t, nil
+	}
+	return time.Time{}, fmt.Errorf("%s takes a day such as 2026-11-01, a time, or how long ago such as 7d or 12h, not %q", flag, text)
+}
+
+// usageTable is what was used as people read it.
+func usageTable(s wire.Spending, most int) string {
+	head := s.By
+	if s.And != "" {
+		head += " · " + s.And
+	}
+	rows := [][]string{{strings.ToUpper(head), "ANSWERS", "INPUT", "OUTPUT", "CACHE READ", "CACHE WRITE", "COST"}}
+	cut := 0
+	for i, r := range s.Rows {
+		if most > 0 && i == most {
+			cut = len(s.Rows) - i
+			break
+		}
+		name := spender(s.By, r.Name, r.Title)
+		if s.And != "" {
+			name += " · " + spender(s.And, r.And, r.Title)
+		}
+		rows = append(rows, countersRow(prose.OneLine(name, 48), r.Counters))
+	}
+	rows = append(rows, countersRow("in all", s.Total))
+	lines := prose.Columns(rows, "lrrrrrr")
+	if cut > 0 {
+		lines = append(lines, fmt.Sprintf("%s more not shown (-n all)", prose.Plural(cut, "line")))
+	}
+	if s.Partial {
+		lines = append(lines, fmt.Sprintf("only the latest %s were looked at", prose.Plural(s.Sessions, "session")))
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// spender is who or what used something.
+func spender(by, name, title string) string {
+	if by == "session" {
+		return prose.Short(firn.ID(name)) + " " + title
+	}
+	return name
+}
+
+func countersRow(name string, c wire.Counters) []string {
+	return []string{
+		name, prose.Grouped(int64(c.Answers)), prose.Grouped(c.Input), prose.Grouped(c.Output),
+		prose.Grouped(c.CacheRead), prose.Grouped(c.CacheWrite), fmt.Sprintf("$%.4f", c.Cost),
+	}
+}

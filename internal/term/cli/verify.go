@@ -1,0 +1,222 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/internal/ops/doctor"
+	"firn.dev/internal/render/prose"
+	"firn.dev/wire"
+)
+
+func (p *program) verifyCommand() *cobra.Command {
+	var accept bool
+	var note string
+	cmd := &cobra.Command{
+		Use:     "verify [SESSION|FILE|DIRECTORY]",
+		GroupID: "care",
+		Short:   "Read every byte of sessions and say what is damaged",
+		Long: `Read every byte of one session, or of all sessions of the home, and say what is
+damaged. Nothing is changed.
+
+A session is named as elsewhere: by its id or the first 4 or more characters of it,
+its exact title, @ and a key, or - for the latest; and by the path of its file, which
+may be anywhere. A directory means all files in it that end in .jsonl. Of a whole home
+the indexes are compared with the sessions too. Sessions that are in another store are checked
+all together by the gateway, or as it would: every record is read and held against the chain of hashes that it is part of,
+and in a cluster every message is compared on all servers; a server that lacks one is named.
+
+With --accept the faults that are found are accepted: they are added, as they were seen, to
+verify-accepted.jsonl in the home, and do not count from then on. Damage elsewhere, or other
+damage at the same place, is a new fault.
+
+Exits with 8 if there is a fault that was not accepted; warnings are no faults.`,
+		Example: "  firn verify\n  firn verify 0198c5a2\n  firn verify ~/.pi/agent/sessions --json\n  firn verify --accept --note 'restored from the backup'",
+		Args:    atMostOne,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			target, st, err := p.named(cmd, args)
+			if err != nil {
+				return err
+			}
+			if st != nil && st.files == "" {
+				return p.with(looking, func(ctx context.Context, c *client.Client, args []string) error {
+					return p.verifyThere(ctx, c, args, st.home, accept, note)
+				})(cmd, args)
+			}
+			bar := p.newBar("reading")
+			report, err := doctor.VerifyAccepted(func(limit int) (*doctor.Report, error) {
+				return doctor.Verify(cmd.Context(), target, doctor.Options{Progress: bar.Set, Limit: limit})
+			}, target, accept, note, p.now())
+			if err == nil {
+				err = doctor.CompareIndexes(cmd.Context(), target, report)
+			}
+			bar.Clear()
+			if err != nil {
+				return err
+			}
+			return p.report(report)
+		},
+	}
+	cmd.Flags().BoolVar(&accept, "accept", false, "accept the faults that are found: they do not count from then on")
+	cmd.Flags().StringVar(&note, "note", "", "with --accept, a `note` that is kept with them")
+	return cmd
+}
+
+// named is what is to be looked at: files that are named, or sessions of the store in
+// use, and then that one. If they are not in files there is no target. Ids and paths
+// are found without a gateway, so that what is badly damaged can be looked at too; other
+// names by asking one.
+func (p *program) named(cmd *cobra.Command, args []string) (doctor.Target, *sessionStore, error) {
+	if p.namesFile(args) {
+		target, err := p.fileTarget(args[0])
+		return target, nil, err
+	}
+	if len(args) == 0 {
+		if err := p.mustBeOurs(); err != nil {
+			return doctor.Target{}, nil, err
+		}
+	}
+	st, err := p.storeInUse(cmd.Context())
+	if err != nil || st.files == "" {
+		return doctor.Target{}, st, err
+	}
+	find := func(id string) (doctor.Target, error) { return st.target([]string{id}) }
+	if tool, dir, ok := p.foreign(); ok && len(args) > 0 {
+		find = func(id string) (doctor.Target, error) { return p.foreignTarget(tool, dir, id) }
+	}
+	var target doctor.Target
+	if len(args) == 0 {
+		target, err = st.target(nil)
+	} else {
+		target, err = find(args[0])
+	}
+	if len(args) == 0 || !errors.Is(err, firn.ErrNotFound) {
+		return target, st, err
+	}
+	notFound := err
+	err = p.with(looking, func(ctx context.Context, c *client.Client, args []string) error {
+		s, err := p.session(ctx, c, args[0])
+		if err == nil {
+			target, err = find(string(s.ID))
+		}
+		return err
+	})(cmd, args)
+	if errors.Is(err, firn.ErrNotFound) {
+		err = &hinted{notFound, "an id, the first 4 or more characters of one, an exact title, @key, - or a path is wanted; --home says where to look"}
+	}
+	return target, st, err
+}
+
+// report prints a report and makes an exit code of it.
+func (p *program) report(r *doctor.Report) error {
+	if err := p.print(r, r.Text); err != nil {
+		return err
+	}
+	if !r.OK() {
+		return errIntegrity
+	}
+	return nil
+}
+
+// verifiedThere is what a check of sessions in a cluster found.
+type verifiedThere struct {
+	OK bool `json:"ok"`
+	wire.Verified
+	Differences []wire.IndexDifference `json:"differences,omitempty"`
+	Accepted    []doctor.Finding       `json:"accepted,omitempty"`
+}
+
+// setAside takes the faults out that were accepted, or are now.
+func (r *verifiedThere) setAside(home string, accept bool, note string, now time.Time) error {
+	faults := make([]doctor.Finding, len(r.Faults))
+	for i, f := range r.Faults {
+		faults[i] = doctor.Finding{Severity: doctor.Fault, Session: firn.ID(f.Session), Message: f.What}
+	}
+	left, accepted, err := doctor.AcceptThere(home, faults, accept, note, now)
+	r.Faults, r.Accepted = nil, accepted
+	for _, f := range left {
+		r.Faults = append(r.Faults, wire.VerifyFault{Session: string(f.Session), What: f.Message})
+	}
+	r.OK = len(r.Faults) == 0
+	return err
+}
+
+// verifyThere has the gateway check all sessions, and its indexes.
+func (p *program) verifyThere(ctx context.Context, c *client.Client, args []string, home string, accept bool, note string) error {
+	if len(args) > 0 {
+		return &usageError{message: "sessions that are not in files are checked all together", hint: "firn verify without a name"}
+	}
+	r, err := p.checkThere(ctx, c)
+	if err != nil {
+		return err
+	}
+	if err := r.setAside(home, accept, note, p.now()); err != nil {
+		return err
+	}
+	if err := p.print(r, r.text); err != nil || r.OK {
+		return err
+	}
+	return errIntegrity
+}
+
+// checkThere has the gateway check all sessions and its indexes, and waits for it.
+func (p *program) checkThere(ctx context.Context, c *client.Client) (*verifiedThere, error) {
+	v, err := c.Verify(ctx)
+	if err != nil {
+		return nil, err
+	}
+	bar := p.newBar("reading")
+	tick := time.NewTicker(indexPoll)
+	defer tick.Stop()
+	for v.Done.IsZero() {
+		bar.Count(int64(v.Sessions), int64(v.Of), "sessions")
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		ops, err := c.Ops(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if ops.Verified != nil {
+			v = *ops.Verified
+		}
+	}
+	bar.Clear()
+	if v.Error != "" {
+		return nil, fmt.Errorf("the check was broken off: %s", v.Error)
+	}
+	index, err := c.CheckIndex(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &verifiedThere{OK: len(v.Faults) == 0, Verified: v, Differences: index.Differences}, nil
+}
+
+func (r *verifiedThere) text() string {
+	var b strings.Builder
+	for _, f := range r.Faults {
+		fmt.Fprintf(&b, "fault  %s\n       %s\n", prose.Clean(f.Session), prose.Clean(f.What))
+	}
+	for _, d := range r.Differences {
+		fmt.Fprintf(&b, "info   index %s %s: %s; it is brought up to date when it is next used\n", d.Index, prose.Clean(d.Session), prose.Clean(d.Detail))
+	}
+	read := fmt.Sprintf("%s, %s, %s", prose.Plural(r.Of, "session"), prose.Count(r.Entries, "entry", "entries"), prose.Size(r.Bytes))
+	if r.OK {
+		fmt.Fprintf(&b, "✓ %s: no fault found\n", read)
+	} else {
+		fmt.Fprintf(&b, "✗ %s: %s\n", read, prose.Plural(len(r.Faults), "fault"))
+	}
+	if n := len(r.Accepted); n > 0 {
+		fmt.Fprintf(&b, "  %s accepted (%s)\n", prose.Plural(n, "fault"), doctor.AcceptedName)
+	}
+	return b.String()
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// cold measures the program itself: how long `firn serve` takes from its start
+// until it is ready, on a home with 10,000 sessions that were all used today,
+// and what they cost it in memory.
+func (b *bench) cold() error {
+	dir, err := os.MkdirTemp("", "firn-") // the path of a socket must be short
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	program := filepath.Join(dir, "firn")
+	if out, err := exec.Command("go", "build", "-o", program, "firn.dev/cmd/firn").CombinedOutput(); err != nil {
+		return fmt.Errorf("build the program: %w\n%s", err, out)
+	}
+	const sessions = 10_000
+	full, fresh := b.home("list")
+	if fresh {
+		if err := manySessions(full, sessions); err != nil {
+			return err
+		}
+		if err := reindex(full); err != nil {
+			return err
+		}
+	}
+	many, err := coldStarts(program, full, filepath.Join(dir, "s"))
+	if err != nil {
+		return err
+	}
+	none, err := coldStarts(program, filepath.Join(dir, "empty"), filepath.Join(dir, "s"))
+	if err != nil {
+		return err
+	}
+	b.note("cold start of firn serve until it is ready, no sessions", ms(none.ready))
+	b.want("cold start of firn serve until it is ready, 10,000 sessions", ms(many.ready), "≤ 300 ms", many.ready <= 300*time.Millisecond)
+	if none.memory > 0 {
+		b.note("firn serve, memory after the start, no sessions", fmt.Sprintf("%.0f MB", none.memory))
+		b.want("firn serve, memory at rest with 10,000 known sessions", fmt.Sprintf("%.0f MB", many.memory), "≤ 60 MB", many.memory <= 60)
+		b.note("firn serve, memory of a session that is only known", fmt.Sprintf("%.2f kB", max(many.memory-none.memory, 0)*1024/sessions))
+	}
+	return nil
+}
+
+// started is what a gateway that has just begun tells: how long it took, and
+// how many megabytes it has in memory when it has looked around.
+type started struct {
+	ready  time.Duration
+	memory float64
+}
+
+// coldStarts starts a gateway several times and returns the medians.
+func coldStarts(program, home, socket string) (started, error) {
+	const runs = 7
+	var times []time.Duration
+	var memory []float64
+	for i := range runs + 1 {
+		s, err := coldStart(program, home, socket)
+		if err != nil {
+			return started{}, err
+		}
+		if i > 0 { // the first warms the system's cache
+			times, memory = append(times, s.ready), append(memory, s.memory)
+		}
+	}
+	slices.Sort(times)
+	slices.Sort(memory)
+	return started{times[runs/2], memory[runs/2]}, nil
+}
+
+// coldStart starts a gateway, waits until it says that it is ready, and ends it.
+func coldStart(program, home, socket string) (s started, err error) {
+	cmd := exec.Command(program, "serve", "--home", home, "--socket", socket)
+	cmd.Env = append(os.Environ(), "FIRN_HOME="+home, "FIRN_MODEL=")
+	var said strings.Builder
+	cmd.Stderr = &said
+	start := time.Now()
+	if err := cmd.Start(); err != nil {
+		return s, err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport}
+	for !isReady(client) {
+		select {
+		case err := <-ended:
+			return s, fmt.Errorf("firn serve ended: %w\n%s", errors.Join(err, io.ErrUnexpectedEOF), said.String())
+		case <-time.After(time.Millisecond):
+		}
+	}
+	s.ready = time.Since(start)
+	s.memory = resident(cmd.Process.Pid)
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		return s, err
+	}
+	<-ended // it was interrupted, and says so
+	return s, nil
+}
+
+// isReady asks a gateway whether it can do its work.
+func isReady(c *http.Client) bool {
+	response, err := c.Get("http://localhost/readyz")
+	if err != nil {
+		return false
+	}
+	defer response.Body.Close()
+	return response.StatusCode == http.StatusOK
+}
+
+// resident is how many megabytes a process has in memory; zero where the system
+// does not tell.
+func resident(pid int) float64 {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(status)) {
+		var kb float64
+		if _, err := fmt.Sscanf(line, "VmRSS: %f kB", &kb); err == nil {
+			return kb / 1024
+		}
+	}
+	return 0
+}

@@ -1,0 +1,229 @@
+package interop
+
+import (
+	first "cmp"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"firn.dev"
+	"firn.dev/internal/formats/dialect"
+	"firn.dev/store/filestore"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// sdkReply is what claude.mjs answers.
+type sdkReply struct {
+	Error    string       `json:"error"`
+	Sessions []sdkSession `json:"sessions"`
+	Info     *sdkSession  `json:"info"`
+	Messages []struct {
+		Type    string      `json:"type"`
+		Message wireMessage `json:"message"`
+	} `json:"messages"`
+}
+
+// sdkSession is a session as the SDK lists it.
+type sdkSession struct {
+	ID          string `json:"sessionId"`
+	Summary     string `json:"summary"`
+	CustomTitle string `json:"customTitle"`
+	FirstPrompt string `json:"firstPrompt"`
+	CWD         string `json:"cwd"`
+}
+
+// sdk starts the SDK on the home.
+func (c *claude) sdk(t *testing.T) *driver {
+	t.Helper()
+	return startDriver(t, claudeSDK, c.env(nil), "claude.mjs")
+}
+
+// sdkAsk sends a request that must succeed.
+func sdkAsk(t *testing.T, d *driver, request map[string]string) sdkReply {
+	t.Helper()
+	var got sdkReply
+	if d.exchange(t, request, &got); got.Error != "" {
+		t.Fatalf("the SDK says: %s", got.Error)
+	}
+	return got
+}
+
+// sdkRead reads a session: what is known of it, and its messages, a line for
+// each thing said.
+func (c *claude) sdkRead(t *testing.T, d *driver, id string) (*sdkSession, []string) {
+	t.Helper()
+	got := sdkAsk(t, d, map[string]string{"read": id, "dir": c.cwd})
+	return got.Info, flatMessages(t, got.said())
+}
+
+// said are the messages of a session.
+func (r sdkReply) said() []wireMessage {
+	var messages []wireMessage
+	for _, m := range r.Messages {
+		m.Message.Role = m.Type
+		messages = append(messages, m.Message)
+	}
+	return messages
+}
+
+// sdkReads is what the SDK reads of some shapes where it is not what Claude Code
+// sends: it leaves out what is said aside, and shows answers that failed.
+var sdkReads = map[string][]string{
+	"one line of every kind": {
+		"user: What is in a.txt?",
+		"assistant: Reading it.",
+		"call toolu_1 read map[limit:1.5 path:a.txt]",
+		"call toolu_2 read map[limit:1.5 path:a.txt]",
+		"result toolu_1: alpha\n",
+		"result toolu_2: no such file+[image/png]",
+		"assistant: Alpha.",
+		"user: And here?",
+		"user: [image/png]",
+		"user: <bash-input>ls</bash-input>",
+		"user: <bash-stdout>a.txt\n</bash-stdout><bash-stderr></bash-stderr>",
+		"user: <bash-input>true</bash-input>",
+		"user: <bash-stdout></bash-stdout><bash-stderr></bash-stderr>",
+		"assistant: A dot.",
+	},
+	"branched":              saidLines("one", "two", "five"),
+	"an answer that failed": slices.Concat(saidLines("one"), []string{"user: ask two", "assistant: overloaded", "assistant: half an ans"}, saidLines("three")),
+}
+
+// saidLines are the lines of what [session.talk] appends.
+func saidLines(words ...string) []string {
+	var lines []string
+	for i, text := range turns(words...) {
+		lines = append(lines, []string{"user: ", "assistant: "}[i%2]+text)
+	}
+	return lines
+}
+
+// TestClaudeSDK hands sessions of all shapes to Claude Code, and lists and reads
+// them with its SDK.
+func TestClaudeSDK(t *testing.T) {
+	c := newClaude(t)
+	d := c.sdk(t)
+	listed := make(map[string]sdkSession)
+	for name, shape := range shapes {
+		t.Run(name, func(t *testing.T) {
+			s := newSession(t, filestore.Options{})
+			shape.build(t, s)
+			h := s.handoff(t, "claude", c.home, c.cwd)
+			want := slices.DeleteFunc(append(sdkReads[name], saidIn(t, s, claudeWords, sdkReads[name])...), func(line string) bool { return line == "user: " })
+			info, got := c.sdkRead(t, d, h.Resume[2])
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("the SDK reads something else (-firn +SDK):\n%s", diff)
+			}
+			if info != nil {
+				s.mustBeListed(t, *info, c.cwd)
+				listed[info.ID] = *info
+			} else if len(want) > 0 {
+				t.Errorf("the SDK knows nothing of %s", s.id)
+			}
+		})
+	}
+	c.mustList(t, d, listed)
+}
+
+// saidIn is what the session says, in other words; nothing if that is known.
+func saidIn(t *testing.T, s *session, words *strings.Replacer, known []string) []string {
+	t.Helper()
+	if known != nil {
+		return nil
+	}
+	var lines []string
+	for _, line := range flatWindow(t, s.path(t)) {
+		lines = append(lines, words.Replace(line))
+	}
+	return lines
+}
+
+// mustBeListed checks what the SDK knows of the session.
+func (s *session) mustBeListed(t *testing.T, got sdkSession, cwd string) {
+	t.Helper()
+	title, prompt := "", ""
+	for _, e := range s.entries(t) {
+		switch b := e.Body.(type) {
+		case *firn.Title:
+			if b.Source != firn.SourceAuto {
+				title = b.Name
+			}
+		case *firn.Message:
+			if prompt == "" && b.Role == firn.RoleUser {
+				prompt = b.Text()
+			}
+		}
+	}
+	prompt = strings.TrimRight(strings.ReplaceAll(prompt, "\n", " "), " \ufeff") // as it is shown, in one line
+	want := sdkSession{ID: string(s.id), CustomTitle: title, Summary: first.Or(title, prompt), FirstPrompt: prompt, CWD: cwd}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the SDK knows something else (-firn +SDK):\n%s", diff)
+	}
+}
+
+// mustList checks that the SDK lists what it has read.
+func (c *claude) mustList(t *testing.T, d *driver, read map[string]sdkSession) {
+	t.Helper()
+	listed := make(map[string]sdkSession)
+	for _, s := range sdkAsk(t, d, map[string]string{"list": c.cwd}).Sessions {
+		listed[s.ID] = s
+	}
+	if diff := cmp.Diff(read, listed); diff != "" || len(read) == 0 {
+		t.Errorf("the SDK lists something else (-read +listed):\n%s", diff)
+	}
+}
+
+// sdkCalls are the calls, by transcript, that get another id in a file for Claude
+// Code: Anthropic refuses a conversation in which two calls have the same id.
+var sdkCalls = map[string]map[string]string{
+	"agentsview_function_calls.jsonl": {"call call_test apply_patch map[]": "call call_test_91f90901 apply_patch map[]"},
+}
+
+// TestClaudeSDKReadsOthers turns the transcripts of other tools into ones of
+// Claude Code, and reads them with its SDK.
+func TestClaudeSDKReadsOthers(t *testing.T) {
+	c := newClaude(t)
+	d := c.sdk(t)
+	var files []string
+	for _, pattern := range []string{"../../testdata/corpus/pi/*.jsonl", "../../internal/formats/dialect/codex/testdata/*.jsonl", "../../internal/formats/dialect/crabtalk/testdata/*.jsonl", "../../internal/formats/dialect/claw0/testdata/*.jsonl"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatalf("there are no transcripts %s (%v)", pattern, err)
+		}
+		files = append(files, found...)
+	}
+	folder := filepath.Join(c.home, "projects", "-x")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			file, err := filepath.Abs(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			home := t.TempDir()
+			id := dialect.UUID("interop", filepath.Base(file))
+			runFirn(t, home, "convert", file, "--to", "claude", "-o", filepath.Join(folder, id+".jsonl"))
+			s := openHome(t, home, filestore.Options{})
+			s.id = firn.ID(importFile(t, home, file).Session.ID)
+			// Thinking is of use to its own provider only, and what Codex says of the
+			// place that it works in is said aside.
+			want := withoutThinking(withoutPlace(saidIn(t, s, claudeWords, nil)))
+			for i, line := range want {
+				want[i] = first.Or(sdkCalls[filepath.Base(file)][line], line)
+			}
+			got := sdkAsk(t, d, map[string]string{"read": id})
+			if diff := cmp.Diff(want, withoutThinking(flatMessages(t, got.said()))); diff != "" {
+				t.Errorf("the SDK reads something else (-firn +SDK):\n%s", diff)
+			}
+		})
+	}
+}
+
+func withoutThinking(flat []string) []string {
+	return slices.DeleteFunc(flat, func(line string) bool { return strings.HasPrefix(line, "thinking ") })
+}

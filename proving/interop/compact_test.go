@@ -1,0 +1,106 @@
+package interop
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"firn.dev"
+	"firn.dev/store/filestore"
+)
+
+// TestPiCompacts lets pi itself compact firn's sessions, with entries among
+// them that pi does not know. firn then reads the summary and the kept tail,
+// and both go on from there.
+func TestPiCompacts(t *testing.T) {
+	for name, version := range releases {
+		for _, shape := range []string{"one line of every kind", "compacted, undone and restored"} {
+			t.Run(version+"/"+shape, func(t *testing.T) {
+				t.Parallel()
+				p := startPi(t, name)
+				s := newSession(t, filestore.Options{})
+				shapes[shape].build(t, s)
+				before, entries := readFile(t, s.file()), len(s.entries(t))
+				provider := newProvider(t, "All of it was snow.")
+				remoteCall(t, provider.command(t, name, "anthropic-messages", s, "--mode", "rpc"), "compact")
+				if after := readFile(t, s.file()); string(after[:len(before)]) != string(before) {
+					t.Error("pi changed bytes that were written")
+				}
+				path := s.path(t)
+				if path.Compaction == nil || len(s.entries(t)) <= entries {
+					t.Fatalf("firn sees no compaction: %+v", path.Entries)
+				}
+				if c := path.Compaction.Body.(*firn.Compaction); !strings.Contains(c.Summary, "All of it was snow.") {
+					t.Errorf("the summary is %q", c.Summary)
+				}
+				got := p.look(t, s.file())
+				if level := path.State.ThinkingLevel; level != "" || got.ThinkingLevel == "off" {
+					t.Errorf("firn knows the thinking level %q, which was set before what pi kept; pi says %q", level, got.ThinkingLevel)
+				}
+				got.ThinkingLevel = "off"
+				s.mustAgree(t, got)
+				mustSendTheSame(t, path, got)
+				s.mustBeWhole(t)
+
+				s.talk(t, "after it")
+				mustSendTheSame(t, s.path(t), p.look(t, s.file()))
+			})
+		}
+	}
+}
+
+// remoteCall gives one command to a pi that takes them as lines, and waits for
+// it to succeed.
+func remoteCall(t *testing.T, cmd *exec.Cmd, command string) {
+	t.Helper()
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := new(strings.Builder)
+	cmd.Stderr = said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(in, "{\"type\":%q}\n", command)
+	response, err := awaitResponse(bufio.NewReader(out), command)
+	in.Close()
+	if waited := cmd.Wait(); err != nil || waited != nil {
+		t.Fatalf("pi %s: %v, %v; it said %q", command, err, waited, said)
+	}
+	if !response.Success {
+		t.Fatalf("pi %s: %s", command, response.Error)
+	}
+}
+
+// response is how pi answers a command.
+type response struct {
+	Type    string `json:"type"`
+	Command string `json:"command"`
+	Success bool   `json:"success"`
+	Error   string `json:"error"`
+}
+
+// awaitResponse reads events until the response to the command comes.
+func awaitResponse(out *bufio.Reader, command string) (response, error) {
+	for {
+		line, err := out.ReadBytes('\n')
+		if err != nil {
+			return response{}, err
+		}
+		var r response
+		if err := json.Unmarshal(line, &r); err != nil {
+			return response{}, fmt.Errorf("%w in %q", err, line)
+		}
+		if r.Type == "response" && r.Command == command {
+			return r, nil
+		}
+	}
+}

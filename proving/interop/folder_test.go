@@ -1,0 +1,45 @@
+package interop
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"firn.dev/store/filestore"
+)
+
+// TestHandoffToAFolder hands a session to a folder that the tool does not look
+// into by itself: the command that resumes it says where it is. firn verify finds
+// the session there by its id, by the beginning of it and by its title.
+func TestHandoffToAFolder(t *testing.T) {
+	t.Parallel()
+	for tool, variable := range map[string]string{"claude": "CLAUDE_CONFIG_DIR", "codex": "CODEX_HOME", "pi": "PI_CODING_AGENT_DIR", "openclaw": "OPENCLAW_STATE_DIR"} {
+		s := newSession(t, filestore.Options{})
+		s.talk(t, "one")
+		runFirn(t, s.home, "rename", string(s.id), "Snow and ice")
+		folder := filepath.Join(t.TempDir(), "of a tool")
+		said := runFirn(t, s.home, "handoff", string(s.id), "--to", tool, "--folder", folder, "--cwd", t.TempDir())
+		if !strings.Contains(said, "&& "+variable+"='"+folder+"' "+tool) {
+			t.Errorf("%s: it says %q", tool, said)
+		}
+		if tool == "openclaw" {
+			writeJSON(t, filepath.Join(folder, "openclaw.json"), map[string]any{})
+		}
+		var list struct {
+			Items []struct{ ID, Title string }
+		}
+		askFirn(t, &list, folder, "ls")
+		if len(list.Items) != 1 {
+			t.Fatalf("%s: firn lists %+v", tool, list)
+		}
+		names := []string{list.Items[0].ID, list.Items[0].ID[:12], "-"}
+		if list.Items[0].Title != "" {
+			names = append(names, list.Items[0].Title)
+		}
+		for _, name := range names {
+			if out := runFirn(t, folder, "verify", name); !strings.Contains(out, "no fault") {
+				t.Errorf("%s: firn verify %s says %q", tool, name, out)
+			}
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package interop
+
+import (
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"firn.dev"
+	"firn.dev/store/filestore"
+)
+
+// newPi is a home of pi, as a tool that sessions are handed to.
+func newPi(t *testing.T, name, api string) client {
+	t.Helper()
+	requireInstalled(t, name)
+	user, cwd := t.TempDir(), realDir(t)
+	ask := func(t *testing.T, question string, args ...string) []string {
+		t.Helper()
+		f := newProvider(t, "It was snow.")
+		out, err := f.piCommand(t, name, api, user, cwd, append(args, "-p", question)...).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "It was snow.") {
+			t.Errorf("pi says %q, %v", out, err)
+		}
+		return f.flatAny(t)
+	}
+	return client{tool: "pi", home: filepath.Join(user, ".pi", "agent"), cwd: cwd, ask: ask, said: slices.Clip[[]string]}
+}
+
+// piWords are the words that a release of pi has for firn's: since 1.5, images in
+// the result of a call that failed are in a message behind it.
+func piWords(name string) *strings.Replacer {
+	if name != "pi-next" {
+		return strings.NewReplacer()
+	}
+	return strings.NewReplacer("no such file+[image/png]",
+		"no such file\n(image attached after the tool results)"+newLine+"user: Images from the error result of tool call toolu_2 (read):"+newLine+"user: [image/png]")
+}
+
+// newLine is where one line of what is said becomes two.
+const newLine = "\x00"
+
+// TestPiCommandOnHandedSessions hands sessions of firn to pi and goes on with
+// them there.
+func TestPiCommandOnHandedSessions(t *testing.T) {
+	for name, version := range piCommands {
+		t.Run(version, func(t *testing.T) {
+			goOn(t, func(t *testing.T) client { return newPi(t, name, "anthropic-messages") }, piWords(name), nil,
+				"one line of every kind", "a message hidden", "compacted and undone", "rewound")
+		})
+	}
+}
+
+// TestPiCommandOnClaudesSessions hands sessions of Claude Code to pi.
+func TestPiCommandOnClaudesSessions(t *testing.T) {
+	files, err := filepath.Glob("../../internal/formats/dialect/claudecode/testdata/transcripts/real-*.jsonl")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("there are no transcripts of Claude Code (%v)", err)
+	}
+	for name, version := range piCommands {
+		for _, file := range files {
+			t.Run(version+"/"+filepath.Base(file), func(t *testing.T) {
+				t.Parallel()
+				home := t.TempDir()
+				s := openHome(t, home, filestore.Options{})
+				s.id = firn.ID(importFile(t, home, absolute(t, file)).Session.ID)
+				c := newPi(t, name, "anthropic-messages")
+				var want []string
+				for _, line := range flatWindow(t, s.path(t)) {
+					if !thought.MatchString(line) || name != "pi-next" { // which leaves out what another model thought
+						want = append(want, thought.ReplaceAllString(line, "assistant: ")) // the others tell it as text
+					}
+				}
+				c.resume(t, s.handoff(t, "pi", c.home, c.cwd), want)
+			})
+		}
+	}
+}
+
+// thought begins a line that tells a thought.
+var thought = regexp.MustCompile(`^thinking [^:]*: `)
+
+func absolute(t *testing.T, file string) string {
+	t.Helper()
+	abs, err := filepath.Abs(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return abs
+}

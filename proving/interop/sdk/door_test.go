@@ -1,0 +1,286 @@
+package sdk
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/conversations"
+	"github.com/openai/openai-go/v3/option"
+	"github.com/openai/openai-go/v3/responses"
+	"github.com/openai/openai-go/v3/shared"
+
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/door/api"
+	"firn.dev/internal/door/openaiapi"
+	"firn.dev/internal/door/token"
+	"firn.dev/internal/formats/dialect/native"
+	"firn.dev/internal/gateway"
+	"firn.dev/provider"
+	"firn.dev/provider/scripted"
+	"firn.dev/store/filestore"
+	"firn.dev/wire"
+)
+
+// door is a gateway over HTTP, with a token, and the SDK as its client.
+type door struct {
+	*openai.Client
+	t *testing.T
+	// session is the one of the last answer.
+	session string
+	// asked is what the model was asked last.
+	asked provider.Request
+}
+
+// openDoor opens a gateway whose model echoes, and calls the tool weather when
+// it is there.
+func openDoor(t *testing.T, options ...option.RequestOption) *door {
+	t.Helper()
+	home := t.TempDir()
+	d := &door{t: t}
+	st, err := filestore.Open(home, filestore.Options{})
+	d.must(err)
+	var model *scripted.Model
+	model = scripted.Func(scripted.Info(), func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
+		d.asked = req
+		return model.Play(ctx, req, reply(req))
+	})
+	g, err := gateway.New(gateway.Options{Store: st, Dialect: native.New(), Home: home, Setup: gateway.Setup{
+		Default: "main", Agents: map[string]*agent.Agent{"main": {Name: "main", Store: st, Model: model, NoTitles: true}},
+		Known: []wire.Model{{ID: "scripted/test"}},
+	}})
+	d.must(err)
+	tokens, err := token.Open(context.Background(), token.NewFile(vfs.OS{}, api.TokensPath(home)), nil)
+	d.must(err)
+	made, err := tokens.Create(context.Background(), wire.NewToken{Name: "sdk", Scope: wire.ScopeWrite})
+	d.must(err)
+	server := httptest.NewServer(api.Handler(g, api.Config{Tokens: tokens, OpenAI: openaiapi.New(nil).Handler}))
+	t.Cleanup(func() {
+		server.Close()
+		d.must(errors.Join(g.Close(context.Background()), st.Close()))
+	})
+	noticed := option.WithMiddleware(func(r *http.Request, next option.MiddlewareNext) (*http.Response, error) {
+		response, err := next(r)
+		if err == nil {
+			d.session = response.Header.Get("X-Firn-Session")
+		}
+		return response, err
+	})
+	c := openai.NewClient(append([]option.RequestOption{option.WithBaseURL(server.URL + "/v1"), option.WithAPIKey(made.Secret), option.WithMaxRetries(0), noticed}, options...)...)
+	d.Client = &c
+	return d
+}
+
+// reply is what the model says.
+func reply(req provider.Request) scripted.Step {
+	last := req.Window.Items[len(req.Window.Items)-1].Message
+	for _, p := range last.Parts {
+		if r, ok := p.(firn.ToolResult); ok {
+			return scripted.Say("it is " + firn.JoinText(r.Content))
+		}
+	}
+	if len(req.Tools) > 0 {
+		return scripted.Call("call_1", req.Tools[0].Name, `{"city":"Graz"}`)
+	}
+	return scripted.Think("well", "re: "+last.Text())
+}
+
+func (d *door) must(err error) {
+	d.t.Helper()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// TestDoorChat talks as a program does that keeps the conversation itself:
+// what it sends each time goes on with one session.
+func TestDoorChat(t *testing.T) {
+	d := openDoor(t)
+	params := openai.ChatCompletionNewParams{Model: "main", Messages: []openai.ChatCompletionMessageParamUnion{
+		openai.SystemMessage("Be kind."), openai.UserMessage("one"),
+	}}
+	first, err := d.Chat.Completions.New(t.Context(), params)
+	d.must(err)
+	if c := first.Choices[0]; c.Message.Content != "re: one" || c.FinishReason != "stop" || first.Usage.TotalTokens == 0 || first.Object != "chat.completion" {
+		t.Errorf("the answer is %s", first.RawJSON())
+	}
+	session := d.session
+	params.Messages = append(params.Messages, first.Choices[0].Message.ToParam(), openai.UserMessage("two"))
+	params.StreamOptions = openai.ChatCompletionStreamOptionsParam{IncludeUsage: openai.Bool(true)}
+	stream := d.Chat.Completions.NewStreaming(t.Context(), params)
+	var all openai.ChatCompletionAccumulator
+	for stream.Next() {
+		if !all.AddChunk(stream.Current()) {
+			t.Errorf("a chunk does not fit: %s", stream.Current().RawJSON())
+		}
+	}
+	d.must(stream.Err())
+	if all.Choices[0].Message.Content != "re: two" || all.Usage.CompletionTokens == 0 || all.Choices[0].FinishReason != "stop" {
+		t.Errorf("the stream makes %+v", all.ChatCompletion)
+	}
+	if d.session != session || session == "" {
+		t.Errorf("it went on in %q, not in %q", d.session, session)
+	}
+	if n := len(d.asked.Window.Items); n != 3 || d.asked.Window.System != "Be kind." {
+		t.Errorf("the model was sent %d messages and %q", n, d.asked.Window.System)
+	}
+}
+
+// weatherTool is a tool of the program's.
+var weatherTool = shared.FunctionDefinitionParam{Name: "weather", Parameters: shared.FunctionParameters{"type": "object", "properties": map[string]any{"city": map[string]any{"type": "string"}}}}
+
+// TestDoorTools lets the program run its own tool, with and without a stream.
+func TestDoorTools(t *testing.T) {
+	d := openDoor(t)
+	params := openai.ChatCompletionNewParams{
+		Model: "main", Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage("the weather?")},
+		Tools: []openai.ChatCompletionToolUnionParam{openai.ChatCompletionFunctionTool(weatherTool)},
+	}
+	stream := d.Chat.Completions.NewStreaming(t.Context(), params)
+	var all openai.ChatCompletionAccumulator
+	for stream.Next() {
+		all.AddChunk(stream.Current())
+	}
+	d.must(stream.Err())
+	calls := all.Choices[0].Message.ToolCalls
+	if len(calls) != 1 || calls[0].Function.Name != "weather" || calls[0].Function.Arguments != `{"city":"Graz"}` || all.Choices[0].FinishReason != "tool_calls" {
+		t.Fatalf("the calls are %+v", all.Choices)
+	}
+	session := d.session
+	params.Messages = append(params.Messages, all.Choices[0].Message.ToParam(), openai.ToolMessage("sunny", calls[0].ID))
+	second, err := d.Chat.Completions.New(t.Context(), params)
+	d.must(err)
+	if second.Choices[0].Message.Content != "it is sunny" || d.session != session {
+		t.Errorf("it went on with %s in %s, not %s", second.RawJSON(), d.session, session)
+	}
+}
+
+// TestDoorResponses goes on from response to response, with a stream and tools.
+func TestDoorResponses(t *testing.T) {
+	d := openDoor(t)
+	input := func(text string) responses.ResponseNewParamsInputUnion {
+		return responses.ResponseNewParamsInputUnion{OfString: openai.String(text)}
+	}
+	first, err := d.Responses.New(t.Context(), responses.ResponseNewParams{Model: "main", Input: input("one")})
+	d.must(err)
+	if first.OutputText() != "re: one" || first.Status != "completed" || first.Usage.OutputTokens == 0 || len(first.Output) != 2 {
+		t.Errorf("the response is %s", first.RawJSON())
+	}
+	stream := d.Responses.NewStreaming(t.Context(), responses.ResponseNewParams{Model: "main", Input: input("two"), PreviousResponseID: openai.String(first.ID)})
+	text, last := "", responses.ResponseStreamEventUnion{}
+	for stream.Next() {
+		if last = stream.Current(); last.Type == "response.output_text.delta" {
+			text += last.Delta
+		}
+	}
+	d.must(stream.Err())
+	if text != "re: two" || last.Type != "response.completed" || last.Response.OutputText() != "re: two" || len(d.asked.Window.Items) != 3 {
+		t.Errorf("the stream says %q and ends with %s", text, last.RawJSON())
+	}
+	again, err := d.Responses.Get(t.Context(), last.Response.ID, responses.ResponseGetParams{})
+	d.must(err)
+	if again.OutputText() != "re: two" {
+		t.Errorf("told again it is %s", again.RawJSON())
+	}
+	tools := []responses.ToolUnionParam{{OfFunction: &responses.FunctionToolParam{Name: "weather", Parameters: weatherTool.Parameters}}}
+	asked, err := d.Responses.New(t.Context(), responses.ResponseNewParams{Model: "main", Input: input("the weather?"), Tools: tools, PreviousResponseID: openai.String(last.Response.ID)})
+	d.must(err)
+	call := asked.Output[0]
+	if call.Type != "function_call" || call.Name != "weather" {
+		t.Fatalf("the output is %s", asked.RawJSON())
+	}
+	result := responses.ResponseInputItemParamOfFunctionCallOutput("sunny")
+	result.OfFunctionCallOutput.CallID = openai.String(call.CallID)
+	done, err := d.Responses.New(t.Context(), responses.ResponseNewParams{Model: "main", Tools: tools, PreviousResponseID: openai.String(asked.ID), Input: responses.ResponseNewParamsInputUnion{
+		OfInputItemList: responses.ResponseInputParam{result},
+	}})
+	d.must(err)
+	if done.OutputText() != "it is sunny" {
+		t.Errorf("the response is %s", done.RawJSON())
+	}
+	d.must(d.Responses.Delete(t.Context(), done.ID))
+	if _, err := d.Responses.Get(t.Context(), done.ID, responses.ResponseGetParams{}); !isStatus(err, http.StatusNotFound) {
+		t.Errorf("a response that was deleted: %v", err)
+	}
+}
+
+// TestDoorConversations keeps a conversation at the gateway.
+func TestDoorConversations(t *testing.T) {
+	d := openDoor(t)
+	c, err := d.Conversations.New(t.Context(), conversations.ConversationNewParams{Metadata: shared.Metadata{"topic": "trip"}})
+	d.must(err)
+	for _, text := range []string{"one", "two"} {
+		_, err := d.Responses.New(t.Context(), responses.ResponseNewParams{
+			Model: "main", Input: responses.ResponseNewParamsInputUnion{OfString: openai.String(text)},
+			Conversation: responses.ResponseNewParamsConversationUnion{OfString: openai.String(c.ID)},
+		})
+		d.must(err)
+	}
+	if len(d.asked.Window.Items) != 3 {
+		t.Errorf("the model was sent %d messages", len(d.asked.Window.Items))
+	}
+	got, err := d.Conversations.Get(t.Context(), c.ID)
+	d.must(err)
+	if topic, _ := got.Metadata.(map[string]any); topic["topic"] != "trip" {
+		t.Errorf("the metadata is %v", got.Metadata)
+	}
+	pages := d.Conversations.Items.ListAutoPaging(t.Context(), c.ID, conversations.ItemListParams{Limit: openai.Int(1), Order: "asc"})
+	var said []string
+	for pages.Next() {
+		said = append(said, pages.Current().Content.OfMessageContentArray[0].Text)
+	}
+	d.must(pages.Err())
+	if all := strings.Join(said, "|"); all != "one|re: one|two|re: two" {
+		t.Errorf("the items are %s", all)
+	}
+	gone, err := d.Conversations.Delete(t.Context(), c.ID)
+	d.must(err)
+	if !gone.Deleted {
+		t.Error("it was not deleted")
+	}
+	if _, err := d.Conversations.Get(t.Context(), c.ID); !isStatus(err, http.StatusNotFound) {
+		t.Errorf("a conversation that was deleted: %v", err)
+	}
+}
+
+func isStatus(err error, status int) bool {
+	var failure *openai.Error
+	return errors.As(err, &failure) && failure.StatusCode == status && failure.Message != ""
+}
+
+// TestDoorErrors are errors as the SDK reads them.
+func TestDoorErrors(t *testing.T) {
+	d := openDoor(t)
+	hello := []openai.ChatCompletionMessageParamUnion{openai.UserMessage("hello")}
+	_, err := d.Chat.Completions.New(t.Context(), openai.ChatCompletionNewParams{Model: "gpt-17", Messages: hello})
+	var failure *openai.Error
+	if !errors.As(err, &failure) || failure.Code != "model_not_found" || failure.Param != "model" || failure.Type != "invalid_request_error" || failure.StatusCode != http.StatusNotFound {
+		t.Errorf("a model that there is not: %v", err)
+	}
+	_, err = d.Chat.Completions.New(t.Context(), openai.ChatCompletionNewParams{Model: "main", Messages: hello, N: openai.Int(3)})
+	if !errors.As(err, &failure) || failure.Param != "n" {
+		t.Errorf("three answers: %v", err)
+	}
+	stranger := openDoor(t, option.WithAPIKey("nobody"))
+	if _, err := stranger.Chat.Completions.New(t.Context(), openai.ChatCompletionNewParams{Model: "main", Messages: hello}); !isStatus(err, http.StatusUnauthorized) {
+		t.Errorf("without a token: %v", err)
+	}
+	models, err := d.Models.List(t.Context())
+	d.must(err)
+	if len(models.Data) != 3 || models.Data[0].ID != "main" {
+		t.Errorf("the models are %s", models.RawJSON())
+	}
+	one, err := d.Models.Get(t.Context(), "scripted/test")
+	d.must(err)
+	if one.OwnedBy != "scripted" || !json.Valid([]byte(one.RawJSON())) {
+		t.Errorf("the model is %s", one.RawJSON())
+	}
+}

@@ -1,0 +1,257 @@
+package sdk
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"firn.dev/provider"
+)
+
+// sender is a client of ours, and how the SDK sends what it sends.
+type sender struct {
+	name  string
+	model func(*http.Client) provider.Model
+	// ask sends a request with our client; nil means to ask for an answer.
+	ask func(context.Context, provider.Model, provider.Request) error
+	// answer is what the server says to both.
+	answer string
+	// resend decodes a body into the SDK's type for it, and sends that with the
+	// SDK's client.
+	resend func(context.Context, *http.Client, request) error
+	// allowed are the differences that are as they should be.
+	allowed []allowance
+	// words are the places where a request has a text, each with the words that
+	// the SDK knows there; nil where any text may stand.
+	words map[string][]string
+	// required are places that must not be missing, if what holds them is there.
+	required []string
+	// loose are the places of members that hold any JSON, which is not ours.
+	loose []string
+}
+
+// check sends a request with both clients, and returns what is different.
+func (s sender) check(t failer, ctx context.Context, server *server, m provider.Model, req provider.Request, needed map[string]bool) (request, []difference) {
+	t.Helper()
+	server.play(http.StatusOK, s.answer)
+	ask := s.ask
+	if ask == nil {
+		ask = stream
+	}
+	if err := ask(ctx, m, req); err != nil {
+		t.Fatalf("we cannot send it: %v", err)
+	}
+	sent := server.last(t)
+	found, err := s.again(t, ctx, server, sent)
+	if err != nil {
+		t.Fatalf("they cannot send it: %v\n%s", err, sent.body)
+	}
+	return sent, without(found, s.allowed, needed)
+}
+
+// again sends a request with the SDK, and returns what is different.
+func (s sender) again(t failer, ctx context.Context, server *server, sent request) ([]difference, error) {
+	t.Helper()
+	server.got = nil
+	if err := s.resend(ctx, server.client, sent); err != nil {
+		return nil, err
+	}
+	back := server.last(t)
+	found, err := compare(sent.body, back.body)
+	if err != nil {
+		return nil, err
+	}
+	differ := func(what, ours, theirs string) {
+		if ours != theirs {
+			found = append(found, difference{"(" + what + ")", ours, theirs})
+		}
+	}
+	differ("method", sent.method, back.method)
+	differ("path", sent.path, back.path)
+	differ("query", sent.query, back.query)
+	for _, name := range []string{"Content-Type", "Authorization", "X-Api-Key", "Anthropic-Version", "Anthropic-Beta"} {
+		differ(name, sent.header.Get(name), back.header.Get(name))
+	}
+	return found, nil
+}
+
+// stream asks for an answer.
+func stream(ctx context.Context, m provider.Model, req provider.Request) error {
+	_, done, err := drain(ctx, m, req)
+	if err == nil && done == nil {
+		err = errors.New("there is no answer")
+	}
+	return err
+}
+
+// question is a request that is sent.
+type question struct {
+	name string
+	req  provider.Request
+}
+
+// questions are requests for a model: of each history, as hard as it can be
+// thought about.
+func questions(t *testing.T, info provider.Info) []question {
+	var all []question
+	for name, h := range histories(info) {
+		for _, level := range levels() {
+			req := provider.Request{Window: h.build(info), Tools: tools(t), Thinking: level, Session: "1234-5678"}
+			all = append(all, question{name + "/" + string(level), req})
+		}
+		bare := provider.Request{Window: h.build(info), MaxTokens: 5000}
+		all = append(all, question{name + "/bare", bare})
+	}
+	return all
+}
+
+func senders() []sender { return slices.Concat(anthropicSenders(), openAISenders()) }
+
+// TestSent: what we send, the SDKs decode, and send again as it was. So they
+// know every name, every tag and every type in it.
+func TestSent(t *testing.T) {
+	for _, s := range senders() {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			server := newServer(t)
+			m := s.model(server.client)
+			needed := make(map[string]bool)
+			met := make(map[string]bool)
+			for _, q := range questions(t, m.Info()) {
+				sent, found := s.check(t, t.Context(), server, m, q.req, needed)
+				for _, d := range found {
+					t.Errorf("%s: %s", q.name, d)
+				}
+				for _, complaint := range s.unknownWords(sent.body, met) {
+					t.Errorf("%s: %s", q.name, complaint)
+				}
+			}
+			for _, a := range s.allowed {
+				if !needed[a.place] {
+					t.Errorf("there is no difference any more at %s: take it off the list", a.place)
+				}
+			}
+			for where := range s.words {
+				if !met[where] {
+					t.Errorf("no request has a text at %s: take it off the list, or send one", where)
+				}
+			}
+		})
+	}
+}
+
+// unknownWords tells which words of a request the SDK does not know, and notes
+// the places where it looked. Types of the SDKs take any text for a word, so
+// decoding does not tell.
+func (s sender) unknownWords(body []byte, met map[string]bool) []string {
+	v, err := decode(body)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	var complaints []string
+	walk("", v, func(path string, v any) bool {
+		where := place(path)
+		if slices.Contains(s.loose, where) {
+			return false
+		}
+		word, ok := v.(string)
+		if !ok {
+			return true
+		}
+		met[where] = true
+		known, listed := s.words[where]
+		switch {
+		case !listed:
+			complaints = append(complaints, fmt.Sprintf("%s: a text that no list tells of: %.100q", path, word))
+		case known != nil && !slices.Contains(known, word):
+			complaints = append(complaints, fmt.Sprintf("%s: the SDK knows %q, not %q", path, known, word))
+		}
+		return true
+	})
+	return complaints
+}
+
+// walk calls f with every value; f says whether to go on into it.
+func walk(path string, v any, f func(path string, v any) bool) {
+	if !f(path, v) {
+		return
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for name, member := range v {
+			walk(strings.TrimPrefix(path+"."+name, "."), member, f)
+		}
+	case []any:
+		for i, e := range v {
+			walk(fmt.Sprintf("%s[%d]", path, i), e, f)
+		}
+	}
+}
+
+// understand decodes a body into a type of an SDK. It is an error if the SDK
+// did not understand all of it.
+func understand(body []byte, params any) error {
+	if err := json.Unmarshal(body, params); err != nil {
+		return err
+	}
+	return understood(reflect.ValueOf(params), "params")
+}
+
+// understood says what in a value of an SDK was not understood: JSON in lists
+// that was kept as it came since nobody knows what it is, and members that must
+// be there and are not.
+func understood(v reflect.Value, path string) error {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			return understood(v.Elem(), path)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			if err := understood(v.Index(i), fmt.Sprintf("%s[%d]", path, i)); err != nil {
+				return err
+			}
+		}
+	case reflect.Struct:
+		if p, ok := v.Interface().(interface{ Overrides() (any, bool) }); ok {
+			if raw, ok := p.Overrides(); ok {
+				return fmt.Errorf("the SDK does not know what %s is: %.200s", path, raw)
+			}
+		}
+		for i := range v.NumField() {
+			if err := understoodField(v.Field(i), v.Type().Field(i), path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func understoodField(v reflect.Value, field reflect.StructField, path string) error {
+	if !field.IsExported() {
+		return nil
+	}
+	path += "." + field.Name
+	if field.Tag.Get("api") == "required" && strings.Contains(field.Tag.Get("json"), ",omitzero") && v.IsZero() {
+		return fmt.Errorf("the SDK wants %s, and it is not there", path)
+	}
+	if v.IsZero() {
+		return nil
+	}
+	return understood(v, path)
+}
+
+// words makes a list of the SDK's constants.
+func words[T ~string](constants ...T) []string {
+	list := make([]string, len(constants))
+	for i, c := range constants {
+		list[i] = string(c)
+	}
+	return list
+}

@@ -1,0 +1,96 @@
+package interop
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"firn.dev/store/filestore"
+)
+
+// TestSecondHandoff hands a session to a tool, goes on with it there, and hands it
+// over again. The first transcript stays what it is: the tool goes on with it, and
+// what was said in the tool is still there.
+func TestSecondHandoff(t *testing.T) {
+	for _, to := range targets() {
+		if to.all && !everything() {
+			continue
+		}
+		t.Run(to.name, func(t *testing.T) {
+			t.Parallel()
+			s := newSession(t, filestore.Options{})
+			s.talk(t, "one")
+			c := to.start(t)
+			first := s.handoff(t, c.tool, c.home, c.cwd)
+			c.ask(t, "said in the tool", slices.Clone(first.Resume[1:])...)
+			s.talk(t, "two")
+			second := s.handoff(t, c.tool, c.home, c.cwd)
+			if first.File == second.File {
+				t.Fatalf("both are in %s", first.File)
+			}
+			if a, b := ownID(t, first.File), ownID(t, second.File); a == b || a == "" || b == "" || !strings.Contains(second.File, b) {
+				t.Errorf("the ids in the transcripts are %q and %q, in %s", a, b, second.File)
+			}
+			sent := strings.Join(c.ask(t, "what was it?", slices.Clone(first.Resume[1:])...), "\n")
+			if !strings.Contains(sent, "user: said in the tool") || strings.Contains(sent, "ask two") {
+				t.Errorf("the first goes on with\n%s", sent)
+			}
+			sent = strings.Join(c.ask(t, "what was it?", second.Resume[1:]...), "\n")
+			if strings.Contains(sent, "user: said in the tool") || !strings.Contains(sent, "ask two") {
+				t.Errorf("the second goes on with\n%s", sent)
+			}
+		})
+	}
+}
+
+// ownID is the id of the session as its transcript has it, in the words of any of
+// the tools.
+func ownID(t *testing.T, file string) string {
+	t.Helper()
+	var first struct {
+		ID, SessionID string
+		Payload       struct{ ID string }
+	}
+	line, _, _ := strings.Cut(string(readFile(t, file)), "\n")
+	if err := json.Unmarshal([]byte(line), &first); err != nil {
+		t.Fatal(err)
+	}
+	return first.Payload.ID + first.SessionID + first.ID
+}
+
+// TestSecondHandoffToOpenClaw checks the table of sessions after two handoffs: a
+// row for each, and no key twice.
+func TestSecondHandoffToOpenClaw(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	s := newSession(t, filestore.Options{})
+	s.talk(t, "one")
+	plain := openHome(t, t.TempDir(), filestore.Options{})
+	plain.talk(t, "one")
+	for _, s := range []*session{s, plain, plain, s, plain} {
+		s.handoff(t, "openclaw", home, t.TempDir())
+	}
+	d := json.NewDecoder(strings.NewReader(string(readFile(t, filepath.Join(home, "agents", "main", "sessions", "sessions.json")))))
+	d.Token()
+	var keys []string
+	rows := make(map[string]bool)
+	for d.More() {
+		key, err := d.Token()
+		var row struct{ SessionID string }
+		if err == nil {
+			err = d.Decode(&row)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.Contains(keys, key.(string)) || rows[row.SessionID] {
+			t.Errorf("the key %s of session %s is there twice", key, row.SessionID)
+		}
+		keys, rows[row.SessionID] = append(keys, key.(string)), true
+	}
+	if len(keys) != 4 { // a key of firn's leads to the latest
+		t.Errorf("the keys are %q", keys)
+	}
+}

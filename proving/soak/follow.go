@@ -1,0 +1,135 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"firn.dev"
+	"firn.dev/internal/base/sse"
+	"firn.dev/wire"
+)
+
+// follower listens to a session, and comes back with the last position it saw
+// whenever the stream ends, which it does often.
+type follower struct {
+	soak    *soak
+	session firn.ID
+	// seen are the entries it was told of, in order.
+	seen []string
+	last string
+	// until is the position it listens up to; zero while nobody knows.
+	until atomic.Uint64
+	// end is told the position.
+	end chan firn.Pos
+}
+
+func (s *soak) newFollower(id firn.ID) *follower {
+	return &follower{soak: s, session: id, end: make(chan firn.Pos, 1)}
+}
+
+// reached reports whether all was seen.
+func (f *follower) reached() bool {
+	n, _ := strconv.ParseUint(f.last, 10, 64) // empty at first
+	return f.until.Load() > 0 && n >= f.until.Load()
+}
+
+// run listens until it has seen all up to the end that it is told.
+func (f *follower) run() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	hangUp := make(chan struct{})
+	go func() {
+		f.until.Store(uint64(<-f.end))
+		close(hangUp)
+		time.AfterFunc(patience, cancel)
+	}()
+	for !f.reached() && ctx.Err() == nil {
+		once, stop := context.WithCancel(ctx)
+		if f.until.Load() == 0 {
+			go func() {
+				select {
+				case <-hangUp:
+					stop()
+				case <-once.Done():
+				}
+			}()
+		}
+		most := 1 + rand.IntN(2000)
+		f.listen(once, func(e sse.Event) bool {
+			if e.Name == wire.EntryAppended || e.Name == wire.HeadMoved {
+				f.seen, f.last = append(f.seen, entryOf(e)), e.ID
+				f.soak.ledger.count("events followed")
+			}
+			most--
+			return most > 0 && !f.reached()
+		})
+		stop()
+	}
+}
+
+// entryOf is the name of the entry that an event tells.
+func entryOf(e sse.Event) string {
+	var told struct{ Data wire.Entry }
+	var line struct{ ID string }
+	if json.Unmarshal(e.Data, &told) != nil || json.Unmarshal(told.Data.Line, &line) != nil {
+		return "unreadable " + string(e.Data)
+	}
+	return line.ID
+}
+
+// listen listens until hear has enough, or the gateway.
+func (f *follower) listen(ctx context.Context, hear func(sse.Event) bool) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, f.soak.gateway.address()+"/v1/sessions/"+string(f.session)+"/events", nil)
+	if err != nil {
+		f.soak.ledger.complain("%v", err)
+		return
+	}
+	r.Header.Set("Authorization", "Bearer "+f.soak.token)
+	if f.last != "" {
+		r.Header.Set("Last-Event-ID", f.last)
+	}
+	resp, err := f.soak.http.Do(r)
+	if err != nil {
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+		}
+		return
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		if !again(resp.StatusCode) {
+			f.soak.ledger.complain("follow session %s: %s", f.session, resp.Status)
+		}
+		time.Sleep(50 * time.Millisecond)
+		return
+	}
+	dead := time.AfterFunc(20*time.Second, func() { resp.Body.Close() }) // it beats every second
+	defer dead.Stop()
+	for e, err := range sse.Read(&beating{resp.Body, dead}) {
+		if err != nil || !hear(e) {
+			return
+		}
+	}
+}
+
+// beating notices that a stream is dead.
+type beating struct {
+	from io.Reader
+	dead *time.Timer
+}
+
+// Read reads, and takes what comes as a sign of life.
+func (b *beating) Read(p []byte) (int, error) {
+	n, err := b.from.Read(p)
+	b.dead.Reset(20 * time.Second)
+	return n, err
+}

@@ -1,0 +1,98 @@
+//go:build linux
+
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"firn.dev"
+	"firn.dev/store"
+	"firn.dev/store/filestore"
+)
+
+// TestAuditorFinds makes a session and tells the auditor of it, rightly and
+// wrongly.
+func TestAuditorFinds(t *testing.T) {
+	home := t.TempDir()
+	st, err := filestore.Open(home, filestore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	say := func(id firn.ID, entries ...firn.Entry) {
+		t.Helper()
+		if _, err := st.Append(t.Context(), id, store.Any, entries...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	one, two, note := firn.NewEntry(firn.UserText("one").Body), firn.NewEntry(firn.UserText("two").Body), firn.NewEntry(&firn.Custom{Type: "note", Data: []byte(`{"text":"n"}`)})
+	answer := firn.NewEntry(firn.AssistantText("yes").Body)
+	say("s", one, answer, note, two)
+	branch := firn.NewEntry(firn.UserText("elsewhere").Body)
+	branch.Parent = one.ID
+	say("b", one, answer)
+	say("b", branch)
+	waits := firn.NewEntry(&firn.Custom{Type: "firn.queued", Data: []byte(`{"id":"q","text":"later"}`)})
+	say("w", waits)
+	is := func(session firn.ID, id firn.EntryID) spoken { return spoken{session, id, "it", "c"} }
+	for name, c := range map[string]struct {
+		told told
+		end  bool
+		want string
+	}{
+		"as it is":        {told{said: []spoken{is("s", one.ID), is("s", two.ID)}, noted: []spoken{{session: "s", text: "n"}}, lost: []spoken{{session: "s", text: "m"}}, made: []firn.ID{"s"}}, true, ""},
+		"lost":            {told{said: []spoken{is("s", "gone")}}, true, "is there 0 times"},
+		"out of order":    {told{said: []spoken{is("s", two.ID), is("s", one.ID)}}, true, "stands before"},
+		"a lost note":     {told{noted: []spoken{{session: "s", text: "m"}}}, true, "is not there once"},
+		"a lost session":  {told{made: []firn.ID{"x"}}, true, "session x was acknowledged and is not there"},
+		"in no session":   {told{said: []spoken{is("x", one.ID)}}, true, "is not there"},
+		"waits":           {told{said: []spoken{is("w", "q")}}, false, ""},
+		"waits for ever":  {told{said: []spoken{is("w", "q")}}, true, "is there 0 times"},
+		"too many moves":  {told{moves: map[firn.ID]int{"s": 1}, moved: map[firn.ID]int{"s": 1}}, true, "was moved 0 times, 1 were acknowledged"},
+		"nobody branched": {told{}, true, "session b is forked"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := &auditor{home: home, strict: []firn.ID{"s"}}
+			if c.want == "" || !strings.Contains(c.want, "forked") {
+				c.told.moves = merge(c.told.moves, "b")
+			}
+			if strings.Contains(name, "moves") {
+				a.strict = nil
+			}
+			wrong, err := a.audit(t.Context(), c.told, c.end)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// The same message is in two sessions, of which neither is a copy.
+			all := strings.Join(wrong, "\n")
+			if !strings.Contains(all, "message "+string(one.ID)+" is in session b and in session s") {
+				t.Errorf("a message in two sessions was not found: %s", all)
+			}
+			if c.want == "" && len(wrong) != 1 || !strings.Contains(all, c.want) {
+				t.Errorf("found %q, want %q", wrong, c.want)
+			}
+		})
+	}
+}
+
+// merge says that the head of a session was asked to be elsewhere.
+func merge(moves map[firn.ID]int, id firn.ID) map[firn.ID]int {
+	if moves == nil {
+		moves = make(map[firn.ID]int)
+	}
+	moves[id] = 1
+	return moves
+}
+
+func TestGrown(t *testing.T) {
+	var s samples
+	for i := range 100 {
+		s.add(sample{At: float64(10 * i), RSS: 220 + 2*float64(i%7), Own: 60 + float64(i%7), Files: 50 + float64(i), Goroutines: 80})
+	}
+	for i, want := range []bool{true, false, true, false} {
+		if got := s.flat()[i]; got.OK != want {
+			t.Errorf("%s: %+v, want %v", got.What, got, want)
+		}
+	}
+}
