@@ -74,7 +74,7 @@ words:
 # processors runs at a time. Those that take a minute and more begin first, so that none
 # of them is waited for alone. The SDKs of the providers have a module of their own too,
 # which is slow to compile the first time.
-LONGEST := ./cmd/firn ./internal/webui/webtest ./proving/interop ./store/filestore ./store/jetstream
+LONGEST := ./cmd/firn ./internal/door/webui/webtest ./proving/interop ./store/filestore ./store/jetstream
 test: setup
 	$(GO) test -p $$(($$(nproc 2>/dev/null || echo 2) + 1)) -timeout $(TIMEOUT) $(TESTFLAGS) $(LONGEST) ./...
 	cd proving/interop/sdk && $(GO) test -timeout $(TIMEOUT) $(TESTFLAGS) ./...
@@ -149,7 +149,7 @@ soak:
 
 # One server is damaged at a time, and healed as docs/cluster.md says. FIRN_SEED repeats a run.
 soak-cluster:
-	FIRN_SOAK=$(SOAK) $(GO) test ./internal/cluster -run TestSoakCluster -count=1 -v -timeout 24h
+	FIRN_SOAK=$(SOAK) $(GO) test ./internal/ops/cluster -run TestSoakCluster -count=1 -v -timeout 24h
 
 # These need Linux, and root to mount a small disk; SOAKFLAGS=-h tells what it takes.
 soak-short:
@@ -188,7 +188,7 @@ check-web: $(WEB)/node_modules/.package-lock.json
 
 # What of the documents is written from the code. Tests say when it is out of date.
 docs:
-	FIRN_UPDATE=1 $(GO) test ./internal/config ./internal/cli -run TestDocs -count=1
+	FIRN_UPDATE=1 $(GO) test ./internal/ops/config ./internal/term/cli -run TestDocs -count=1
 	FIRN_UPDATE=1 $(GO) test . -run TestAPIPage -count=1
 
 release:

@@ -27,7 +27,7 @@ func TestSystems(t *testing.T) {
 	t.Parallel()
 	pattern, least, systems := "./...", 100, systems
 	if testing.Short() { // what differs most, where it differs most
-		pattern, least, systems = "./internal/vfs", 1, []string{"windows/amd64"}
+		pattern, least, systems = "./internal/disk/vfs", 1, []string{"windows/amd64"}
 	}
 	slots := make(chan struct{}, min(2, runtime.GOMAXPROCS(0))) // one takes about 1 GB
 	for _, system := range systems {

@@ -48,7 +48,7 @@ func TestOpenAPIIsCheckedIn(t *testing.T) {
 	}
 	kept, err := os.ReadFile(path)
 	if err != nil || string(kept) != string(data) {
-		t.Errorf("docs/openapi.json is not what the gateway says of itself (%v): run go test ./internal/api -run OpenAPI -update-openapi", err)
+		t.Errorf("docs/openapi.json is not what the gateway says of itself (%v): run go test ./internal/door/api -run OpenAPI -update-openapi", err)
 	}
 }
 

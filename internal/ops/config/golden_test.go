@@ -12,7 +12,7 @@ import (
 )
 
 // update says that files of expected output are written, not compared:
-// FIRN_UPDATE=1 go test ./internal/config
+// FIRN_UPDATE=1 go test ./internal/ops/config
 func update() bool { return os.Getenv("FIRN_UPDATE") != "" }
 
 // scene is one file of testdata: settings, and what is expected of them.

@@ -124,7 +124,7 @@ func TestDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(text), documentation()); diff != "" {
-		t.Errorf("docs/configuration.md is out of date; write it anew with FIRN_UPDATE=1 go test ./internal/config\n%s", diff)
+		t.Errorf("docs/configuration.md is out of date; write it anew with FIRN_UPDATE=1 go test ./internal/ops/config\n%s", diff)
 	}
 	for _, f := range Schema() {
 		if short := f.Path[strings.LastIndexByte(f.Path, '.')+1:]; !strings.Contains(string(text), "`"+short+"`") && !f.Table {

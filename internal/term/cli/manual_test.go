@@ -55,7 +55,7 @@ func TestDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(text), want); diff != "" {
-		t.Errorf("docs/cli.md is out of date; write it anew with FIRN_UPDATE=1 go test ./internal/cli\n%s", diff)
+		t.Errorf("docs/cli.md is out of date; write it anew with FIRN_UPDATE=1 go test ./internal/term/cli\n%s", diff)
 	}
 }
 

@@ -946,6 +946,7 @@ export interface Session {
   created?: string;
   current?: boolean;
   cwd?: string;
+  directories?: string[];
   end: number;
   fault?: string;
   files?: string[];
@@ -1127,6 +1128,7 @@ export interface Tree {
 
 export interface Turn {
   agent?: string;
+  cwd?: string;
   id?: string;
   images?: Image[];
   queue?: string;
