@@ -10,55 +10,51 @@ import (
 	"firn.dev"
 )
 
-// Source is where all sessions can be read as they are: byte for byte, and with
-// what became of them.
+// Source provides exact, byte-for-byte access to all sessions and their state.
 type Source interface {
-	// Holdings tells of all sessions there are, in no order, also of those that
-	// were put away.
+	// Holdings returns all sessions in no particular order, including archived, removed and
+	// purged ones.
 	Holdings(ctx context.Context) ([]Holding, error)
-	// Lines yields the lines of a session as they lie there, without their
-	// newlines, also of one in the bin. Damage is passed on as it is; an unfinished
-	// last line, which nobody was told is kept, is left out. A line is valid until
-	// the next one.
+	// Lines yields the stored lines of a session without their newlines, also for a session
+	// in the bin. Damaged lines are yielded unchanged. An incomplete last line, which was
+	// never acknowledged, is skipped. A line is valid until the next iteration.
 	Lines(ctx context.Context, id firn.ID) iter.Seq2[[]byte, error]
-	// Bindings tells where all keys point, also those that point at nothing that
-	// can be read.
+	// Bindings returns all keys and their sessions, including keys whose session cannot be
+	// read.
 	Bindings(ctx context.Context) (map[string]firn.ID, error)
 }
 
-// Carrier is a store whose sessions can be carried to another one, and which takes
-// those of another.
+// Carrier is a store whose sessions can be copied to and from other stores.
 type Carrier interface {
 	Source
-	// Load makes a session that which another store holds. The lines that it has
-	// must be the first of those that are given, else it is an ErrConflict and
-	// nothing changes; what comes behind them is added. One that is new is there
-	// as a whole or not at all, however it ends. Whether it is archived or in the
-	// bin is made so too, unless it is one of both here already.
+	// Load copies a session from another store. If the session exists, its lines must be a
+	// prefix of the given lines, and the remaining ones are appended; otherwise Load
+	// returns ErrConflict and changes nothing. A new session is created completely or not
+	// at all. Load also applies the archived and removed state of h, unless the session is
+	// already archived or in the bin.
 	Load(ctx context.Context, h Holding, lines iter.Seq2[[]byte, error]) (Loaded, error)
 }
 
-// Holding is a session as a store holds it.
+// Holding describes a session in a store.
 type Holding struct {
 	ID firn.ID
-	// Bytes is the size of its lines, as a file, Modified when they last changed:
-	// if both are what they were, nothing has.
+	// Bytes is the total size of the lines in file form, Modified the time of the last
+	// change. If both are the same, the session has not changed.
 	Bytes    int64
 	Modified time.Time
 	Archived bool
-	// Removed says that it is in the bin, Reason why.
+	// Removed is set for a session in the bin, with the Reason of its removal.
 	Removed bool
 	Reason  string
-	// Receipt is that of a session which was purged: all that is left of it.
+	// Receipt is set for a purged session, of which nothing else is left.
 	Receipt *Receipt
 }
 
-// Loaded tells how many lines a session had and how many were added.
+// Loaded is the number of lines a session had before a Load and the number added by it.
 type Loaded struct{ Had, Added int }
 
-// Beyond yields the lines of want that come behind those of have. If have is not
-// how want begins it yields an ErrConflict and nothing else. The number of lines
-// of have is counted in had.
+// Beyond yields the lines of want after those of have. If have is not a prefix of want, it
+// yields only an ErrConflict. It stores the number of lines of have in had.
 func Beyond(have, want iter.Seq2[[]byte, error], had *int) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		next, stop := iter.Pull2(want)

@@ -12,36 +12,33 @@ import (
 	"firn.dev"
 )
 
-// Tail is the end of a session as a store knows it: what the next entry
-// follows.
+// Tail describes the end of a session, where the next entries are appended.
 type Tail struct {
-	// Session is the session's id.
+	// Session is the session's ID.
 	Session firn.ID
-	// New says that nothing of the session is stored yet, so a header is due.
+	// New is set if the session is empty and needs a header.
 	New bool
-	// Head is the last entry that has an id; empty if there is none.
+	// Head is the last entry with an ID; empty if there is none.
 	Head firn.EntryID
-	// Newest is an id that those which are made must be greater than, beside Head;
-	// empty if there is none. See [IDs.Newest].
+	// Newest is a lower bound for new IDs in addition to Head; empty if there is none. See
+	// [IDs.Newest].
 	Newest firn.EntryID
-	// Use tells whether an entry of the session has an id. It is asked for every
-	// id that a caller chose, and must be right however far back that is: see
-	// [IDs]. Nil if there are no entries.
+	// Use reports whether an ID is in use in the session. It is called for every ID chosen
+	// by a caller and must be correct for the whole session: see [IDs]. It is nil if there
+	// are no entries.
 	Use func(firn.EntryID) (Use, error)
 }
 
-// Prepare turns what a caller passes to Append into entries that can be
-// written as they are: a header for a new session, ids, parents and times
-// filled in, all text valid (see [firn.CleanText]). An entry whose text had to
-// be changed gets an extra field "cleaned". The line of an opaque entry is made
-// to say the same id, parent and time, and extra fields are put into it.
+// Prepare completes the entries passed to Append so that they can be written: it adds a
+// header to a new session, fills in IDs, parents and times, and cleans all text (see
+// [firn.CleanText]). An entry whose text was changed gets an extra field "cleaned". The raw
+// line of an opaque entry is updated with the same ID, parent, time and extra fields.
 //
-// What makes no sense is refused with ErrInvalid; a parent, target or
-// first-kept entry that does not stand before the entry with ErrNotFound.
-// known tells whether an entry stands in the session as it is stored. It may
-// be slow: it is asked only for entries that are neither the head nor among
-// those passed. Nothing the caller passed is changed; the result shares what
-// needed no change.
+// Prepare returns ErrInvalid for invalid entries, and ErrNotFound if a parent, target or
+// first kept entry does not precede the entry. known reports whether a stored entry of the
+// session has an ID. It may be slow: it is called only for IDs that are neither the head
+// nor in the batch. Prepare does not modify its arguments; unchanged data is shared with
+// the result.
 func Prepare(tail Tail, now time.Time, entries []firn.Entry, known func(firn.EntryID) (bool, error)) ([]firn.Entry, error) {
 	if len(entries) == 0 {
 		return nil, nil
@@ -59,20 +56,20 @@ func Prepare(tail Tail, now time.Time, entries []firn.Entry, known func(firn.Ent
 	return c.out, nil
 }
 
-// manyEntries is the size of a batch from which on a map of its ids is worth it.
+// manyEntries is the batch size from which inBatch uses a map.
 const manyEntries = 16
 
-// chain is a batch of entries while it is being prepared.
+// chain holds the state of a batch that is being prepared.
 type chain struct {
 	tail  Tail
 	now   time.Time
 	known func(firn.EntryID) (bool, error)
 	out   []firn.Entry
-	// head is what the next entry of the batch follows.
+	// head is the default parent of the next entry.
 	head firn.EntryID
-	// newest is what the ids that are made must be greater than.
+	// newest is the lower bound for new IDs.
 	newest firn.EntryID
-	// ids holds the ids of out once they are many.
+	// ids holds the IDs of out in large batches; nil in small ones.
 	ids map[firn.EntryID]struct{}
 }
 
@@ -84,13 +81,13 @@ func (c *chain) add(e firn.Entry) error {
 	if _, ok := e.Body.(*firn.Opaque); ok {
 		return c.addOpaque(e)
 	}
-	if err := c.date(&e); err != nil {
+	if err := c.setTime(&e); err != nil {
 		return err
 	}
 	if e.Body.Kind() == firn.KindHeader {
 		return c.addHeader(e)
 	}
-	if err := c.place(&e); err != nil {
+	if err := c.linkEntry(&e); err != nil {
 		return err
 	}
 	if err := clean(&e); err != nil {
@@ -100,8 +97,8 @@ func (c *chain) add(e firn.Entry) error {
 	return nil
 }
 
-// date gives the entry its time, as times are stored.
-func (c *chain) date(e *firn.Entry) error {
+// setTime sets the entry's time if it is zero and rounds it to the stored precision.
+func (c *chain) setTime(e *firn.Entry) error {
 	if e.Time.IsZero() {
 		e.Time = c.now
 	}
@@ -112,8 +109,8 @@ func (c *chain) date(e *firn.Entry) error {
 	return nil
 }
 
-// addHeader takes the header of a new session. It stands outside the tree, so
-// an id or parent it may carry means nothing.
+// addHeader adds the header of a new session. A header is not part of the tree, so its ID
+// and parent are cleared.
 func (c *chain) addHeader(e firn.Entry) error {
 	h, ok := e.Body.(*firn.Header)
 	switch {
@@ -136,7 +133,7 @@ func (c *chain) addHeader(e firn.Entry) error {
 	return nil
 }
 
-// The versions that a new session's header tells.
+// Format versions in the header of a new session.
 const (
 	headerVersion = 3
 	firnVersion   = 1
@@ -151,9 +148,9 @@ func fillHeader(h firn.Header, id firn.ID) *firn.Header {
 	return &h
 }
 
-// place gives the entry its id and its parent, and checks what it points at.
-func (c *chain) place(e *firn.Entry) error {
-	if err := c.name(e); err != nil {
+// linkEntry sets the entry's ID and parent and checks its target.
+func (c *chain) linkEntry(e *firn.Entry) error {
+	if err := c.assignID(e); err != nil {
 		return err
 	}
 	switch e.Parent {
@@ -162,16 +159,16 @@ func (c *chain) place(e *firn.Entry) error {
 	case firn.Root:
 		e.Parent = ""
 	default:
-		if err := c.mustKnow("parent", e.Parent); err != nil {
+		if err := c.requireEntry("parent", e.Parent); err != nil {
 			return err
 		}
 	}
 	return c.checkTarget(e)
 }
 
-// name gives the entry its id, or checks the one that it has. One that breaks the
-// order of ids is marked, see [IDs].
-func (c *chain) name(e *firn.Entry) error {
+// assignID gives the entry an ID, or checks the one it has. An entry whose ID is out of
+// order is marked, see [IDs].
+func (c *chain) assignID(e *firn.Entry) error {
 	use := Free
 	switch {
 	case e.ID == "":
@@ -207,23 +204,22 @@ func (c *chain) name(e *firn.Entry) error {
 	return nil
 }
 
-// farAhead is how far ahead of the clock an id may be made. Clocks of clients and
-// servers differ, by days if one of them is wrong. An id beyond this would make
-// every later id of the session a late one, for years.
-const farAhead = 366 * 24 * time.Hour
+// maxAhead limits how far in the future an ID may have been created. The clocks of clients
+// and servers can differ by days. An ID beyond the limit would mark every later ID of the
+// session as late, for years.
+const maxAhead = 366 * 24 * time.Hour
 
-// isFarAhead reports whether an id of our own form was made too far ahead of the clock
-// and of every id that this process made: our own ids are right though the clock was
-// set back.
+// isFarAhead reports whether a native ID lies too far ahead of the clock. IDs made by this
+// process are never too far ahead, even if the clock was set back.
 func isFarAhead(id firn.EntryID) bool {
 	if _, near := id.Made(); near {
 		return false
 	}
 	n, ours := ordinal(id)
-	return ours && time.Until(time.UnixMilli(int64(n>>20))) > farAhead
+	return ours && time.Until(time.UnixMilli(int64(n>>20))) > maxAhead
 }
 
-// newestOf returns the greater of two ids that are of our own form, or the one that is.
+// newestOf returns the greater native ID of the two, or the only one that is native.
 func newestOf(a, b firn.EntryID) firn.EntryID {
 	n, ours := ordinal(a)
 	if m, also := ordinal(b); also && (!ours || m > n) {
@@ -232,37 +228,36 @@ func newestOf(a, b firn.EntryID) firn.EntryID {
 	return a
 }
 
-// checkTarget refuses an entry that points at something that is not there.
+// checkTarget rejects an entry that refers to an unknown entry.
 func (c *chain) checkTarget(e *firn.Entry) error {
 	switch b := e.Body.(type) {
 	case *firn.Tombstone:
 		if b.Target == firn.EntryID(c.tail.Session) {
 			return nil
 		}
-		return c.mustKnow("target", b.Target)
+		return c.requireEntry("target", b.Target)
 	case *firn.Label:
-		return c.mustKnow("target", b.Target)
+		return c.requireEntry("target", b.Target)
 	case *firn.Compaction:
 		if b.FirstKept == "" || b.FirstKept == e.ID {
 			return nil
 		}
-		return c.mustKnow("first kept entry", b.FirstKept)
+		return c.requireEntry("first kept entry", b.FirstKept)
 	}
 	return nil
 }
 
-// maxIDLen bounds the length of an entry id in bytes.
+// maxIDLen is the maximum length of an entry ID in bytes.
 const maxIDLen = 128
 
-// checkID refuses an id that is taken, or that would not survive in a line of
-// text or be mistaken for something else.
+// checkID rejects an ID that is in use, reserved, too long or not printable.
 func (c *chain) checkID(id firn.EntryID) error {
 	switch {
 	case len(id) > maxIDLen:
 		return fmt.Errorf("its id has %d bytes, more than %d: %w", len(id), maxIDLen, firn.ErrInvalid)
 	case id == firn.Root || id == firn.EntryID(c.tail.Session):
 		return fmt.Errorf("its id %q has a meaning of its own: %w", id, firn.ErrInvalid)
-	case !plain(string(id)):
+	case !isPrintable(string(id)):
 		return fmt.Errorf("its id %q has characters that cannot be printed: %w", id, firn.ErrInvalid)
 	case id == c.tail.Head || c.inBatch(id):
 		return fmt.Errorf("another entry has its id %s: %w", id, firn.ErrInvalid)
@@ -270,8 +265,8 @@ func (c *chain) checkID(id firn.EntryID) error {
 	return nil
 }
 
-// plain reports whether s is valid text without control characters.
-func plain(s string) bool {
+// isPrintable reports whether s is valid UTF-8 without control characters.
+func isPrintable(s string) bool {
 	if !utf8.ValidString(s) {
 		return false
 	}
@@ -283,8 +278,9 @@ func plain(s string) bool {
 	return true
 }
 
-// mustKnow refuses an entry if what it names does not stand before it.
-func (c *chain) mustKnow(what string, id firn.EntryID) error {
+// requireEntry returns ErrNotFound unless an earlier entry has the ID. The parameter what
+// names the reference in errors.
+func (c *chain) requireEntry(what string, id firn.EntryID) error {
 	if id == "" {
 		return fmt.Errorf("it names no %s: %w", what, firn.ErrInvalid)
 	}
@@ -303,7 +299,7 @@ func (c *chain) mustKnow(what string, id firn.EntryID) error {
 	return fmt.Errorf("its %s %q: %w", what, id, firn.ErrNotFound)
 }
 
-// inBatch reports whether an earlier entry of the batch has the id.
+// inBatch reports whether an earlier entry of the batch has the ID.
 func (c *chain) inBatch(id firn.EntryID) bool {
 	if c.ids != nil {
 		_, ok := c.ids[id]
@@ -332,5 +328,5 @@ func (c *chain) push(e firn.Entry) {
 	}
 }
 
-// stamp brings a time to the form in which times are stored: milliseconds, UTC.
+// stamp converts a time to its stored form: UTC with millisecond precision.
 func stamp(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }

@@ -12,38 +12,37 @@ import (
 	"firn.dev"
 )
 
-// KeyType is the type of a [firn.Custom] entry that says that a key points at the
-// session from then on: {"key": name}, or that it points elsewhere:
-// {"key": name, "moved": id of the other session}, or nowhere:
-// {"key": name, "released": true}.
+// KeyType is the type of a [firn.Custom] entry that records a key change: {"key": name}
+// binds the key to the session, {"key": name, "moved": id} records that it was bound to
+// another session, and {"key": name, "released": true} that it was deleted.
 const KeyType = "firn.key"
 
-// resetType is the type of a [firn.Custom] entry that ends or resumes a session of a
-// key, see docs/format.md.
+// resetType is the type of a [firn.Custom] entry that ends or resumes a session of a key,
+// see docs/format.md.
 const resetType = "firn.reset"
 
-// Claim is a key that points at a session since a time, in milliseconds since 1970.
-// Of several sessions that claim a key, the one that did so last has it.
+// Claim is a key bound to a session and the time of the binding, in milliseconds since
+// 1970. If several sessions claim a key, the latest claim wins.
 type Claim struct {
 	Key string `json:"key"`
 	At  int64  `json:"at"`
 }
 
-// addClaim notes that a key points at the session since a time.
+// addClaim returns claims with the key bound at a time.
 func addClaim(claims []Claim, key string, at int64) []Claim {
 	return append(dropClaim(claims, key), Claim{key, at})
 }
 
-// dropClaim notes that a key points elsewhere.
+// dropClaim returns claims without the key.
 func dropClaim(claims []Claim, key string) []Claim {
 	return slices.DeleteFunc(slices.Clone(claims), func(c Claim) bool { return c.Key == key })
 }
 
-// keyChange is what an entry says about a key.
+// keyChange is a key change recorded in an entry.
 type keyChange struct {
 	Key   string  `json:"key"`
 	Moved firn.ID `json:"moved"`
-	// Released says that the key points nowhere.
+	// Released is set if the key was deleted.
 	Released bool `json:"released"`
 }
 
@@ -54,7 +53,7 @@ func (k keyChange) apply(claims []Claim, at int64) []Claim {
 	return addClaim(claims, k.Key, at)
 }
 
-// keyChangeOf returns what an entry says about a key, if it does.
+// keyChangeOf returns the key change recorded in an entry, if any.
 func keyChangeOf(b *firn.Custom) (keyChange, bool) {
 	var k keyChange
 	switch b.Type {
@@ -76,8 +75,8 @@ func keyChangeOf(b *firn.Custom) (keyChange, bool) {
 	return k, CheckKey(k.Key) == nil
 }
 
-// KeyEntry makes the entry that says that a key points at the session, or, if moved
-// is not empty, at that one instead.
+// KeyEntry returns the entry that binds a key to the session. If moved is not empty, the
+// entry records that the key now points to that session instead.
 func KeyEntry(key string, moved firn.ID) (firn.Entry, error) {
 	data, err := json.Marshal(struct {
 		Key   string  `json:"key"`
@@ -89,11 +88,11 @@ func KeyEntry(key string, moved firn.ID) (firn.Entry, error) {
 	return firn.Entry{Body: &firn.Custom{Type: KeyType, Data: data}}, nil
 }
 
-// Bind points a key at a session, wherever it pointed before, and writes that into the
-// transcripts: into the session if its header does not say so already, and into the one
-// that the key pointed at. So the table of keys can be rebuilt from the transcripts.
-// Use it rather than [Keyed.Bind], which changes the table alone. A store that is not
-// Keyed gives ErrUnsupported.
+// Bind points a key to a session, replacing an earlier binding, and records the change in
+// the transcripts of both sessions, so that the key table can be rebuilt from them. It
+// writes nothing to a new session whose header names the key. Use it instead of
+// [Keyed.Bind], which changes only the table. It returns ErrUnsupported if the store is not
+// Keyed.
 func Bind(ctx context.Context, s Store, key string, id firn.ID) error {
 	keyed, ok := As[Keyed](s)
 	if !ok {
@@ -107,9 +106,9 @@ func Bind(ctx context.Context, s Store, key string, id firn.ID) error {
 		return err
 	}
 	if old != id {
-		claims, err := begunFor(ctx, s, id, key)
+		claims, err := createdForKey(ctx, s, id, key)
 		if err == nil && !claims {
-			err = addKey(ctx, s, id, key, "")
+			err = appendKeyEntry(ctx, s, id, key, "")
 		}
 		if err != nil {
 			return fmt.Errorf("bind key %s: %w", key, err)
@@ -119,20 +118,20 @@ func Bind(ctx context.Context, s Store, key string, id firn.ID) error {
 		return err
 	}
 	if old != "" && old != id {
-		if err := addKey(ctx, s, old, key, id); err != nil && !errors.Is(err, firn.ErrNotFound) {
+		if err := appendKeyEntry(ctx, s, old, key, id); err != nil && !errors.Is(err, firn.ErrNotFound) {
 			return fmt.Errorf("bind key %s: %w", key, err)
 		}
 	}
 	return nil
 }
 
-// Release makes a key point nowhere, and writes that into every session that claims it,
-// so that a rebuilt table of keys does not have it again. The sessions stay. It returns
-// the session that the key pointed at, or ErrNotFound if it pointed nowhere. A store
-// that is not an [Unbinder] gives ErrUnsupported.
+// Release deletes a key and records that in every session that claims it, so that a rebuilt
+// key table does not contain it. The sessions are kept. It returns the session the key
+// pointed to, or ErrNotFound if the key was not bound. It returns ErrUnsupported if the
+// store is not an [Unbinder].
 //
-// Released sessions are written first: after a crash in between the key still points at
-// its session, and Release can be called again.
+// Release writes to the sessions first: after a crash the key may still be bound, and
+// Release can be repeated.
 func Release(ctx context.Context, s Store, key string) (firn.ID, error) {
 	keyed, ok := As[Keyed](s)
 	table, can := As[Unbinder](s)
@@ -143,7 +142,7 @@ func Release(ctx context.Context, s Store, key string) (firn.ID, error) {
 	if err != nil {
 		return "", err
 	}
-	claimed, err := claimants(ctx, s, key)
+	claimed, err := sessionsClaiming(ctx, s, key)
 	if err != nil {
 		return "", fmt.Errorf("release key %s: %w", key, err)
 	}
@@ -163,8 +162,8 @@ func Release(ctx context.Context, s Store, key string) (firn.ID, error) {
 	return id, table.Unbind(ctx, key)
 }
 
-// claimants are the sessions whose entries say that a key points at them.
-func claimants(ctx context.Context, s Store, key string) ([]firn.ID, error) {
+// sessionsClaiming returns the sessions whose entries claim a key.
+func sessionsClaiming(ctx context.Context, s Store, key string) ([]firn.ID, error) {
 	var ids []firn.ID
 	for _, away := range []Query{{}, {Archived: true}, {Hidden: true}, {Archived: true, Hidden: true}} {
 		away.Key = key
@@ -180,10 +179,10 @@ func claimants(ctx context.Context, s Store, key string) ([]firn.ID, error) {
 	return ids, nil
 }
 
-// begunFor reports whether a session was begun just now for a key: its header names the
-// key, and the few entries behind it say nothing else. A session that is not there is
-// ErrNotFound.
-func begunFor(ctx context.Context, s Store, id firn.ID, key string) (bool, error) {
+// createdForKey reports whether a session was just created for a key: its header names the
+// key, and it has only a few more entries, none of which changes a key. It returns
+// ErrNotFound if the session does not exist.
+func createdForKey(ctx context.Context, s Store, id firn.ID, key string) (bool, error) {
 	const few = 64
 	n, ours := 0, false
 	for rec, err := range s.Read(ctx, id, Start) {
@@ -212,9 +211,10 @@ func begunFor(ctx context.Context, s Store, id firn.ID, key string) (bool, error
 	return ours, nil
 }
 
-// addKey writes into a session that a key points at it, or elsewhere. One that cannot
-// be added to, such as the file of another tool, stays as it is.
-func addKey(ctx context.Context, s Store, id firn.ID, key string, moved firn.ID) error {
+// appendKeyEntry records in a session that a key points to it, or to moved if that is not
+// empty. A session that cannot be appended to, such as a file of another tool, is left
+// unchanged.
+func appendKeyEntry(ctx context.Context, s Store, id firn.ID, key string, moved firn.ID) error {
 	entry, err := KeyEntry(key, moved)
 	if err != nil {
 		return err
@@ -225,13 +225,13 @@ func addKey(ctx context.Context, s Store, id firn.ID, key string, moved firn.ID)
 	return nil
 }
 
-// noClaims is how an info spells that no key points at the session though it was begun
-// for one.
+// noClaims is the value of [Info.Held] for a session created for a key that no longer
+// points to it.
 const noClaims = "-"
 
-// spellClaims spells claims as one text, so that two infos can be compared. That the key
-// of the header points at the session since it was created is the empty text.
-func spellClaims(claims []Claim, key string, created int64) string {
+// encodeClaims encodes claims as a string, so that infos can be compared with ==. The
+// result is empty in the usual case: the header's key, bound when the session was created.
+func encodeClaims(claims []Claim, key string, created int64) string {
 	if key == "" && len(claims) == 0 || key != "" && len(claims) == 1 && claims[0] == (Claim{key, created}) {
 		return ""
 	}
@@ -245,8 +245,8 @@ func spellClaims(claims []Claim, key string, created int64) string {
 	return b.String()
 }
 
-// Claims returns the keys that point at the session as far as its entries say, and
-// since when.
+// Claims returns the keys bound to the session according to its entries, with the times of
+// the bindings.
 func (i *Info) Claims() []Claim {
 	switch {
 	case i.Held == noClaims || i.Held == "" && i.Key == "":
@@ -264,7 +264,7 @@ func (i *Info) Claims() []Claim {
 	return claims
 }
 
-// hasKey reports whether a session claims a key, or was begun for it.
+// hasKey reports whether a session claims a key or was created for it.
 func (i *Info) hasKey(key string) bool {
 	return i.Key == key || i.Held != "" && slices.ContainsFunc(i.Claims(), func(c Claim) bool { return c.Key == key })
 }

@@ -6,21 +6,20 @@ import (
 	"firn.dev"
 )
 
-// Counts are what was counted of a session at the end of its latest turn. All
-// are zero if nothing was counted yet, as in what another tool wrote.
+// Counts are the counters of a session at the end of its latest turn. All are zero if none
+// were recorded, as in sessions of other tools.
 type Counts struct {
-	// Turns is how often the user spoke, Messages how many messages there are,
-	// Compactions how many there were, Branches how many ends of branches.
+	// Turns is the number of turns of the user, Messages the number of messages,
+	// Compactions the number of compactions, Branches the number of branches.
 	Turns, Messages, Compactions, Branches int
-	// Tokens is what was used in all, Window how large the conversation was as
-	// last reported.
+	// Tokens is the total token usage, Window the last reported size of the conversation in
+	// tokens.
 	Tokens, Window int64
 	Cost           float64
 }
 
-// Plausible reports whether numbers can have been counted: none is negative or so
-// large that a sum of them overflows. Counts that are not are not believed, and what
-// they count is counted again.
+// Plausible reports whether all counts are in range: not negative, and small enough that
+// sums do not overflow. Implausible counts are ignored and computed again.
 func Plausible(counts ...int64) bool {
 	for _, n := range counts {
 		if n < 0 || n > 1<<53 {
@@ -30,11 +29,11 @@ func Plausible(counts ...int64) bool {
 	return true
 }
 
-// mostCost is more than any session can have cost.
-const mostCost = 1e12
+// maxCost is the upper limit for a plausible cost.
+const maxCost = 1e12
 
-// CountsOf returns the counts that an entry carries, if it is one that does, and
-// they are [Plausible].
+// CountsOf returns the counts of an entry. It returns false if the entry has none or they
+// are not [Plausible].
 func CountsOf(c *firn.Custom) (Counts, bool) {
 	if c.Type != firn.CountersType {
 		return Counts{}, false
@@ -50,7 +49,7 @@ func CountsOf(c *firn.Custom) (Counts, bool) {
 		return Counts{}, false
 	}
 	if !Plausible(data.Input, data.Output, data.CacheRead, data.CacheWrite, data.Window, int64(data.Turns), int64(data.Messages), int64(data.Compactions)) ||
-		data.Cost < 0 || data.Cost > mostCost {
+		data.Cost < 0 || data.Cost > maxCost {
 		return Counts{}, false
 	}
 	return Counts{
@@ -59,8 +58,8 @@ func CountsOf(c *firn.Custom) (Counts, bool) {
 	}, true
 }
 
-// EntriesBefore returns how many entries stand before the one that carries counts, if
-// it is one that does and says so. It is their number in the order of the file.
+// EntriesBefore returns the number of entries before an entry with counts, in file order.
+// It returns false if the entry does not record it.
 func EntriesBefore(c *firn.Custom) (int, bool) {
 	if c.Type != firn.CountersType {
 		return 0, false

@@ -7,23 +7,23 @@ import (
 	"firn.dev"
 )
 
-// promptLen bounds the beginning of a prompt in a list, in bytes.
+// promptLen is the maximum length of Info.Prompt, in bytes.
 const promptLen = 100
 
-// Gist computes what a list shows of a session from its entries. They are added in the
-// order of the session. A store may leave out what a [Checkpoint] stands for: the
-// entries between the header and the checkpoint, but for the first message of the user.
+// Gist computes the Info of a session from its entries, which are added in order. A store
+// may skip the entries between the header and a [Checkpoint], except the first message of
+// the user.
 type Gist struct {
 	info  Info
 	state Checkpoint
 }
 
-// Add takes notice of the next entry.
+// Add applies the next entry.
 func (g *Gist) Add(e firn.Entry) {
-	if !e.Time.IsZero() && !movesOn(e) { // the remains of an erased entry may have no time
+	if !e.Time.IsZero() && !movesKey(e) { // an erased entry may have no time
 		g.Seen(e.Time)
 	}
-	prompted := g.state.Prompted // by an entry that a checkpoint stands for, if Prompt is empty
+	prompted := g.state.Prompted // before this entry: the first prompt may be covered by a checkpoint
 	g.state.See(g.info.ID, e)
 	switch b := e.Body.(type) {
 	case *firn.Header:
@@ -39,9 +39,9 @@ func (g *Gist) Add(e firn.Entry) {
 	}
 }
 
-// movesOn reports whether an entry only says that a key points at another session from
-// then on. That is no use of the session: the other one is the latest.
-func movesOn(e firn.Entry) bool {
+// movesKey reports whether an entry only records that a key now points to another session.
+// Such an entry does not count as activity in this session.
+func movesKey(e firn.Entry) bool {
 	b, ok := e.Body.(*firn.Custom)
 	if !ok {
 		return false
@@ -50,7 +50,7 @@ func movesOn(e firn.Entry) bool {
 	return ok && change.Moved != ""
 }
 
-// Seen takes notice of an entry of which only the time is known.
+// Seen applies an entry of which only the time is known.
 func (g *Gist) Seen(t time.Time) {
 	g.info.Updated = t
 	if g.info.Created.IsZero() {
@@ -58,8 +58,8 @@ func (g *Gist) Seen(t time.Time) {
 	}
 }
 
-// Needs reports whether an entry of that kind can tell more than its time.
-// What does not can be passed over, but for the last entry.
+// Needs reports whether entries of that kind affect more than the times. Others can be
+// skipped, except the last one.
 func (g *Gist) Needs(kind firn.Kind) bool {
 	switch kind {
 	case firn.KindHeader, firn.KindTitle, firn.KindTombstone, firn.KindCustom:
@@ -70,24 +70,24 @@ func (g *Gist) Needs(kind firn.Kind) bool {
 	return false
 }
 
-// Prompted reports whether the user has said something, and what he said first was
-// not added: a checkpoint stands for it.
+// Prompted reports whether the first message of the user is covered by a checkpoint and was
+// not added yet.
 func (g *Gist) Prompted() bool { return g.state.Prompted && g.info.Prompt == "" }
 
-// Prompt adds the first message of the user, which stands before a checkpoint.
+// Prompt adds the first message of the user, which precedes a checkpoint.
 func (g *Gist) Prompt(e firn.Entry) {
 	if b, ok := e.Body.(*firn.Message); ok && b.Role == firn.RoleUser {
 		g.info.Prompt = firn.CutText(b.Text(), promptLen)
 	}
 }
 
-// Info returns what the entries say: id, owner, keys, directory, title, prompt, tags,
-// counts, times, and whether the session is hidden. The rest is for the store to fill.
+// Info returns the result: ID, owner, keys, directories, title, prompt, tags, counts,
+// times, and whether the session is hidden. The store fills in the other fields.
 func (g *Gist) Info() Info {
 	info := g.info
 	info.Title, info.Tags = g.state.Title, JoinTags(g.state.Tags)
 	info.Directories = strings.Join(g.state.Directories, "\n")
-	info.Held = spellClaims(g.state.Keys, info.Key, info.Created.UnixMilli())
+	info.Held = encodeClaims(g.state.Keys, info.Key, info.Created.UnixMilli())
 	info.Hidden = g.state.Hidden(info.ID)
 	return info
 }

@@ -11,62 +11,61 @@ import (
 	"firn.dev"
 )
 
-// Use is what is known of an entry id that a caller chose.
+// Use is the status of an entry ID chosen by a caller.
 type Use uint8
 
-// What is known of an id.
+// The values of Use.
 const (
-	// Free is an id that no entry of the session has.
+	// Free is an ID that no entry of the session has.
 	Free Use = iota
-	// Late is a free id of our own form that was made more than an hour before
-	// another one of the session. Its entry is marked, see [IDs].
+	// Late is a free native ID that is more than an hour older than another one of the
+	// session. Its entry is marked, see [IDs].
 	Late
-	// InUse is an id that an entry of the session has.
+	// InUse is an ID that an entry of the session has.
 	InUse
 )
 
-// IDs knows which entry ids of a session are in use. It reads the session
-// backwards, as far as an answer needs it, and remembers what it read, so that
-// an append costs the same in a session of years as in one of a day. Use it
-// under the lock of the session. The zero value knows nothing.
+// IDs tracks the entry IDs that are in use in a session. It reads the session backwards
+// only as far as necessary and caches the result, so the cost of an append does not depend
+// on the length of the session. Use it under the lock of the session. The zero value is
+// empty.
 //
-// Ids of our own form (see [firn.NewEntryID]) are ordered by the time they were
-// made, and almost stand in that order. What makes an answer exact is a rule that
-// holds for every entry without the mark "late": no entry before it has an id that
-// is more than [lateness] greater. So whoever looks for an id need not look further
-// back than to an unmarked one that is more than that smaller. A store keeps the
-// rule: an id that it makes is greater than all it knows, and one that a caller
-// chose and that would break the rule is looked for in the whole session and then
-// marked. Ids of other forms have no order, and are looked for in the whole session,
-// once as long as it is in memory.
+// Native IDs (see [firn.NewEntryID]) are ordered by creation time, and entries are nearly
+// in that order. For every entry without the mark "late", no earlier entry has an ID
+// greater by more than [lateness]. So a search for an ID can stop at an unmarked ID that is
+// smaller by more than that. Stores maintain this invariant: a generated ID is greater than
+// all known ones, and an ID chosen by a caller that would violate it is searched for in the
+// whole session and then marked. IDs of other forms have no order. They are searched for in
+// the whole session, once as long as the session is in memory.
 type IDs struct {
-	// own are ids of our form by their numbers, other are fingerprints of all others.
+	// own holds native IDs as numbers, other the hashes of all other IDs.
 	own, other map[uint64]struct{}
-	// from is where the part of the session begins whose ids are known; whole is
-	// set if that is all of it.
+	// from is the start of the part of the session whose IDs are known; whole is set if
+	// that is the entire session.
 	from  Pos
 	whole bool
-	// low is the smallest unmarked id of our form that is known, high the greatest.
+	// low is the smallest known native ID without a mark, high the greatest known native
+	// ID.
 	low, high uint64
 }
 
-// lateness is how much smaller than an earlier one the id of an entry may be
-// without a mark: an hour, in the unit of [ordinal].
+// lateness is how much smaller than an earlier ID an unmarked ID may be: one hour, in the
+// unit of [ordinal].
 const lateness = uint64(time.Hour/time.Millisecond) << 20
 
-// lateField is the extra field of entries whose ids break the order.
+// lateField is the extra field that marks entries whose IDs are out of order.
 const lateField = "late"
 
-// mostIDs is how many ids that were read back are remembered at most.
-const mostIDs = 1 << 20
+// maxIDs limits the number of cached IDs.
+const maxIDs = 1 << 20
 
-// digits are those that ids of our own form are written with, see [firn.NewEntryID].
+// digits is the alphabet of native IDs, see [firn.NewEntryID].
 const digits = "0123456789abcdefghjkmnpqrstvwxyz"
 
 var fingerprints = maphash.MakeSeed()
 
-// ordinal is the number that an id of our own form is; false if it has another
-// form. Unlike [firn.EntryID.Made] it does not depend on the clock.
+// ordinal returns the numeric value of a native ID, or false for other IDs. Unlike
+// [firn.EntryID.Made] it does not depend on the clock.
 func ordinal(id firn.EntryID) (uint64, bool) {
 	if len(id) != 13 || id[0] > 'f' {
 		return 0, false
@@ -82,18 +81,18 @@ func ordinal(id firn.EntryID) (uint64, bool) {
 	return n, true
 }
 
-// Reset forgets all ids: the session ends at end, and nothing before it is known.
+// Reset clears the cache for a session that ends at end.
 func (x *IDs) Reset(end Pos) {
 	*x = IDs{from: end, whole: end == Start, own: make(map[uint64]struct{}), other: make(map[uint64]struct{})}
 }
 
-// Add notes the id of an entry that was appended at the end of what is known.
+// Add records the ID of an entry appended at the end.
 func (x *IDs) Add(e *firn.Entry) {
-	x.note(e.ID, isMarked(e))
+	x.addID(e.ID, isMarked(e))
 }
 
-// note notes an id.
-func (x *IDs) note(id firn.EntryID, marked bool) {
+// addID records an ID.
+func (x *IDs) addID(id firn.EntryID, marked bool) {
 	n, ours := ordinal(id)
 	if !ours {
 		if id != "" {
@@ -108,7 +107,7 @@ func (x *IDs) note(id firn.EntryID, marked bool) {
 	}
 }
 
-// Newest returns the greatest id of our own form that is known; empty if none is.
+// Newest returns the greatest known native ID; empty if there is none.
 func (x *IDs) Newest() firn.EntryID {
 	if x.high == 0 {
 		return ""
@@ -120,7 +119,7 @@ func (x *IDs) Newest() firn.EntryID {
 	return firn.EntryID(b[:])
 }
 
-// Has reports whether an id is known to be in use. Others may be too.
+// Has reports whether an ID is known to be in use. Only part of the session may be known.
 func (x *IDs) Has(id firn.EntryID) bool {
 	n, ours := ordinal(id)
 	set := x.own
@@ -131,14 +130,13 @@ func (x *IDs) Has(id firn.EntryID) bool {
 	return ok
 }
 
-// Use tells whether an id is in use. Back yields the records before a position,
-// newest first.
+// Use returns the status of an ID. back yields the records before a position, newest first.
 func (x *IDs) Use(id firn.EntryID, back func(before Pos) iter.Seq2[Record, error]) (Use, error) {
 	n, ours := ordinal(id)
 	ordered := func() bool { return ours && x.low != 0 && x.low < n && n-x.low > lateness }
 	found, err := x.find(id, back, ordered)
 	late := ours && x.high > n && x.high-n > lateness
-	if err == nil && !found && late { // its place says nothing
+	if err == nil && !found && late { // the order says nothing about a late ID
 		found, err = x.find(id, back, func() bool { return false })
 	}
 	switch {
@@ -152,8 +150,8 @@ func (x *IDs) Use(id firn.EntryID, back func(before Pos) iter.Seq2[Record, error
 	return Free, nil
 }
 
-// find looks for an id among those that are known, and then further back until
-// it is there or enough was read.
+// find searches for an ID in the cache, and then further back until it is found or enough
+// returns true.
 func (x *IDs) find(id firn.EntryID, back func(before Pos) iter.Seq2[Record, error], enough func() bool) (bool, error) {
 	if x.Has(id) {
 		return true, nil
@@ -169,9 +167,9 @@ func (x *IDs) find(id firn.EntryID, back func(before Pos) iter.Seq2[Record, erro
 	return found, err
 }
 
-// Open reads back from the end to the latest entry and to the latest unmarked one
-// with an id of our own form, which is mostly the same. It returns the latest entry
-// and whether there is any record at all.
+// Open reads back from the end to the latest entry and to the latest unmarked one with a
+// native ID, usually the same. It returns the ID of the latest entry and whether there are
+// any records.
 func (x *IDs) Open(end Pos, back func(before Pos) iter.Seq2[Record, error]) (head firn.EntryID, some bool, err error) {
 	x.Reset(end)
 	err = x.walk(back, func(rec *Record) bool {
@@ -184,8 +182,8 @@ func (x *IDs) Open(end Pos, back func(before Pos) iter.Seq2[Record, error]) (hea
 	return head, some, err
 }
 
-// walk looks at the records before those whose ids are known, until it is enough,
-// and notes their ids. Of several in one line it looks at all.
+// walk reads the records before the known part of the session until enough returns true,
+// and records their IDs. It always processes all records of a line.
 func (x *IDs) walk(back func(before Pos) iter.Seq2[Record, error], enough func(*Record) bool) error {
 	if x.whole {
 		return nil
@@ -198,9 +196,9 @@ func (x *IDs) walk(back func(before Pos) iter.Seq2[Record, error], enough func(*
 		if done && rec.Next <= x.from {
 			return nil
 		}
-		full = full || len(x.own)+len(x.other) >= mostIDs
+		full = full || len(x.own)+len(x.other) >= maxIDs
 		if rec.Gap == nil && rec.Glance.Kind != firn.KindHeader && !full {
-			x.note(rec.Glance.ID, marked(&rec))
+			x.addID(rec.Glance.ID, marked(&rec))
 		}
 		if !full {
 			x.from = rec.At
@@ -213,8 +211,8 @@ func (x *IDs) walk(back func(before Pos) iter.Seq2[Record, error], enough func(*
 	return nil
 }
 
-// marked reports whether the id of a record breaks the order. One that cannot be
-// read counts as such, since it proves nothing.
+// marked reports whether a record is marked as out of order. An unreadable record counts as
+// marked.
 func marked(rec *Record) bool {
 	if _, ours := ordinal(rec.Glance.ID); !ours {
 		return true
@@ -226,7 +224,7 @@ func marked(rec *Record) bool {
 	return err != nil || isMarked(&e)
 }
 
-// isMarked reports whether an entry is marked as one whose id breaks the order.
+// isMarked reports whether an entry is marked as out of order.
 func isMarked(e *firn.Entry) bool {
 	if e.Extra.Get(lateField) != nil {
 		return true
@@ -235,6 +233,6 @@ func isMarked(e *firn.Entry) bool {
 	if !ok {
 		return false
 	}
-	held, err := takeApart(o.Raw)
+	held, err := parseLine(o.Raw)
 	return err != nil || held.rest.Get(lateField) != nil
 }

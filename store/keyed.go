@@ -9,26 +9,26 @@ import (
 	"firn.dev"
 )
 
-// maxKeyLen bounds the length of a key in bytes.
+// maxKeyLen is the maximum length of a key in bytes.
 const maxKeyLen = 1024
 
-// CheckKey refuses what cannot be a key: nothing, more than 1024 bytes,
-// invalid text and control characters.
+// CheckKey returns ErrInvalid unless a key has 1 to 1024 bytes of valid UTF-8 without
+// control characters.
 func CheckKey(key string) error {
 	if key == "" || len(key) > maxKeyLen {
 		return fmt.Errorf("%w key %.40q: want 1 to %d bytes", firn.ErrInvalid, key, maxKeyLen)
 	}
-	if !plain(key) {
+	if !isPrintable(key) {
 		return fmt.Errorf("%w key %.40q: want text without control characters", firn.ErrInvalid, key)
 	}
 	return nil
 }
 
-// mainAgent is whose a session is when nobody says it.
+// mainAgent is the default agent of a session.
 const mainAgent = "main"
 
-// AgentOf returns the agent that a key belongs to: that of agent:<agent>:…,
-// else "main".
+// AgentOf returns the agent that a key belongs to: <agent> for keys of the form
+// agent:<agent>:…, else "main".
 func AgentOf(key string) string {
 	rest, ok := strings.CutPrefix(key, "agent:")
 	if !ok {
@@ -41,19 +41,18 @@ func AgentOf(key string) string {
 	return agent
 }
 
-// LoadOrCreate returns the session that a key points at, and begins one if it
-// points nowhere. A store that is not [Keyed] gives ErrUnsupported.
+// LoadOrCreate returns the session a key points to, and creates one if the key is not
+// bound. It returns ErrUnsupported if the store is not [Keyed].
 //
-// Callers that come with the same new key at the same time all get the same
-// session if the store is a [Claimer]; each of the others has then begun a
-// session in vain, which is left behind hidden. With other stores the last one
-// to bind wins, and those before it may hold a session that the key no longer
-// points at.
+// If the store is a [Claimer], concurrent callers with the same new key all get the same
+// session. The sessions that the other callers created are hidden. With other stores the
+// last caller to bind wins, and earlier callers may hold a session that the key no longer
+// points to.
 func LoadOrCreate(ctx context.Context, s Store, key string) (firn.ID, error) {
 	return LoadOrCreateIn(ctx, s, key, "")
 }
 
-// LoadOrCreateIn is LoadOrCreate of a session that, if it is begun, is begun in a directory.
+// LoadOrCreateIn is LoadOrCreate with the working directory of a new session.
 func LoadOrCreateIn(ctx context.Context, s Store, key, cwd string) (firn.ID, error) {
 	if err := CheckKey(key); err != nil {
 		return "", err
@@ -72,8 +71,8 @@ func LoadOrCreateIn(ctx context.Context, s Store, key, cwd string) (firn.ID, err
 	return id, nil
 }
 
-// create begins a session and points the key at it, unless somebody was
-// faster: then it returns theirs and hides its own.
+// create creates a session and binds the key to it. If another caller was faster, it
+// returns that caller's session and hides its own.
 func create(ctx context.Context, s Store, keyed Keyed, key, cwd string) (firn.ID, error) {
 	id := firn.NewID()
 	header := firn.Entry{Body: &firn.Header{Session: id, Agent: AgentOf(key), Key: key, CWD: cwd}}
@@ -87,8 +86,7 @@ func create(ctx context.Context, s Store, keyed Keyed, key, cwd string) (firn.ID
 	return winner, Discard(ctx, s, id, key, winner)
 }
 
-// Discard hides a session that was begun for a key at the same time as another one, to
-// which the key points.
+// Discard hides a session that lost the race for a key to winner.
 func Discard(ctx context.Context, s Store, id firn.ID, key string, winner firn.ID) error {
 	moved, err := KeyEntry(key, winner)
 	if err != nil {
@@ -99,7 +97,7 @@ func Discard(ctx context.Context, s Store, id firn.ID, key string, winner firn.I
 	return err
 }
 
-// claim points the key at id and returns where the key points afterwards.
+// claim binds the key to id and returns the session the key points to afterwards.
 func claim(ctx context.Context, s Store, keyed Keyed, key string, id firn.ID) (firn.ID, error) {
 	if claimer, ok := As[Claimer](s); ok {
 		return claimer.Claim(ctx, key, id)

@@ -6,7 +6,7 @@ import (
 	"firn.dev"
 )
 
-// Names are what people call a session: its title and its tags.
+// Names are the title and the tags of a session.
 type Names struct {
 	Title       string      `json:"title,omitempty"`
 	TitleSource firn.Source `json:"titleSource,omitempty"`
@@ -29,8 +29,8 @@ func (n *Names) See(e firn.Entry) {
 	}
 }
 
-// NamesOf returns the names that an entry with counts carries, also if they are no
-// complete [Checkpoint]. Purging looks there for what must go.
+// NamesOf returns the names in an entry with counts, even if they are not a complete
+// [Checkpoint]. Purging uses it to find text that must be erased.
 func NamesOf(c *firn.Custom) (Names, bool) {
 	if c.Type != firn.CountersType {
 		return Names{}, false

@@ -11,16 +11,15 @@ import (
 	"firn.dev/internal/base/rawjson"
 )
 
-// addOpaque prepares an entry of a kind we do not know. Its line says its type,
-// id, parent and time once more, so these are made to agree with the entry: if
-// they do, which they do when an entry is copied as it was read, not a byte of
-// the line changes.
+// addOpaque prepares an entry of an unknown kind. Its raw line contains the type, ID,
+// parent and time a second time; they are updated to match the entry. The line is not
+// changed if they match already, as for an entry that was copied from another session.
 func (c *chain) addOpaque(e firn.Entry) error {
 	if err := clean(&e); err != nil {
 		return err
 	}
 	o := *e.Body.(*firn.Opaque)
-	held, err := takeApart(o.Raw)
+	held, err := parseLine(o.Raw)
 	switch {
 	case err != nil:
 		return err
@@ -38,14 +37,14 @@ func (c *chain) addOpaque(e firn.Entry) error {
 	if e.Time.IsZero() {
 		e.Time = held.time
 	}
-	if err := c.date(&e); err != nil {
+	if err := c.setTime(&e); err != nil {
 		return err
 	}
-	if err := c.place(&e); err != nil {
+	if err := c.linkEntry(&e); err != nil {
 		return err
 	}
-	if !held.agrees(&e) {
-		if o.Raw, err = held.rewrite(&e); err != nil {
+	if !held.matchesEntry(&e) {
+		if o.Raw, err = held.encode(&e); err != nil {
 			return err
 		}
 	}
@@ -54,21 +53,21 @@ func (c *chain) addOpaque(e firn.Entry) error {
 	return nil
 }
 
-// line is the line of an opaque entry, taken apart.
+// line is the parsed raw line of an opaque entry.
 type line struct {
 	kind       firn.Kind
 	id, parent firn.EntryID
 	time       time.Time
-	// types, ids and parents count how often the line says each of them.
+	// types, ids and parents count how often the line has each of these members.
 	types, ids, parents int
 	// rest are the other members.
 	rest firn.Fields
-	// lines says that the line is more than one.
+	// lines is set if the raw line contains a newline.
 	lines bool
 }
 
-// takeApart reads a line. It must be a JSON object.
-func takeApart(raw []byte) (line, error) {
+// parseLine parses a raw line. It must be a JSON object.
+func parseLine(raw []byte) (line, error) {
 	l := line{lines: bytes.IndexByte(raw, '\n') >= 0}
 	r := rawjson.New(raw)
 	if !r.Object() {
@@ -77,7 +76,7 @@ func takeApart(raw []byte) (line, error) {
 	for r.Member() {
 		switch r.KeyText() {
 		case "type":
-			if kind := textOf(&r); l.types == 0 { // the first counts
+			if kind := textOf(&r); l.types == 0 { // the first one wins
 				l.kind = firn.Kind(kind)
 			}
 			l.types++
@@ -101,7 +100,7 @@ func takeApart(raw []byte) (line, error) {
 	return l, nil
 }
 
-// textOf consumes a value; it is nothing if it is not text.
+// textOf consumes a value. It returns "" if the value is not a string.
 func textOf(r *rawjson.Reader) string {
 	s, ok := r.Text()
 	if !ok {
@@ -110,14 +109,15 @@ func textOf(r *rawjson.Reader) string {
 	return s
 }
 
-// agrees reports whether the line says what the entry says, and can be one line.
-func (l *line) agrees(e *firn.Entry) bool {
+// matchesEntry reports whether the line can be stored unchanged: it has the type, ID,
+// parent and time of the entry and no newline.
+func (l *line) matchesEntry(e *firn.Entry) bool {
 	return l.types <= 1 && l.ids == 1 && l.id == e.ID && l.parents == 1 && l.parent == e.Parent &&
 		l.time.Equal(e.Time) && len(e.Extra) == 0 && !l.lines
 }
 
-// rewrite spells the line anew, with what the entry says of itself.
-func (l *line) rewrite(e *firn.Entry) (json.RawMessage, error) {
+// encode encodes the line with the ID, parent, time and extra fields of the entry.
+func (l *line) encode(e *firn.Entry) (json.RawMessage, error) {
 	b := rawjson.AppendString([]byte(`{"type":`), string(l.kind))
 	b = rawjson.AppendString(append(b, `,"id":`...), string(e.ID))
 	if e.Parent == "" {
@@ -139,7 +139,7 @@ func (l *line) rewrite(e *firn.Entry) (json.RawMessage, error) {
 	return append(b, '}'), nil
 }
 
-// kindOf returns the type that a piece of JSON says it is of, if any.
+// kindOf returns the member "type" of a JSON object, if any.
 func kindOf(raw []byte) string {
 	r := rawjson.New(raw)
 	if !r.Object() {

@@ -6,13 +6,12 @@ import (
 	"slices"
 )
 
-// SortByUpdate puts infos in the order of a list: the latest entry first, and
-// by id where two are equal.
+// SortByUpdate sorts infos in the order of [CompareInfos].
 func SortByUpdate(infos []Info) {
 	slices.SortFunc(infos, func(a, b Info) int { return CompareInfos(&a, &b) })
 }
 
-// CompareInfos is that order.
+// CompareInfos orders by Updated, newest first, then by ID.
 func CompareInfos(a, b *Info) int {
 	if c := b.Updated.Compare(a.Updated); c != 0 {
 		return c
@@ -20,8 +19,8 @@ func CompareInfos(a, b *Info) int {
 	return cmp.Compare(a.ID, b.ID)
 }
 
-// Infos makes the sequence that List returns out of a function that gathers
-// all of it. It gathers anew each time it is ranged over.
+// Infos returns the sequence for List from a function that returns all infos. The function
+// is called each time the sequence is ranged over.
 func Infos(gather func() ([]Info, error)) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		infos, err := gather()

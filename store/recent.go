@@ -8,15 +8,15 @@ import (
 	"firn.dev"
 )
 
-// Remembered is how long it is known that a message was heard if its name does not
-// tell when it was made. Programs that call again give up within days.
+// Remembered is how long messages with foreign IDs are deduplicated. Clients stop retrying
+// within days.
 const Remembered = 7 * 24 * time.Hour
 
-// skew is how far the clock may be ahead that made a name.
+// skew is how far the clock that created an ID may be ahead.
 const skew = 5 * time.Minute
 
-// Heard is from when on a log is searched for a message of that name. Names of ours
-// tell when they were made; of others we look for those that came of late.
+// Heard returns the earliest time at which a message with this ID can have been appended.
+// Native IDs contain their creation time; for other IDs it is [Remembered] before now.
 func Heard(name firn.EntryID, now time.Time) time.Time {
 	if made, ours := name.Made(); ours {
 		return made.Add(-skew)
@@ -24,16 +24,15 @@ func Heard(name firn.EntryID, now time.Time) time.Time {
 	return now.Add(-Remembered)
 }
 
-// olderInARow is how many records that are older than what is sought must follow each
-// other until nothing further back is read. One is not enough: a message that was sent
-// again and again until it was kept has an old name, behind newer ones, and clocks jump.
-const olderInARow = 128
+// maxOlderInARow is the number of consecutive older records after which [Recent] stops. One
+// is not enough: a message that was retried for a long time has an old ID and follows newer
+// ones, and clocks jump.
+const maxOlderInARow = 128
 
-// Recent yields the records before a position, newest first, as [Store.ReadBack] does,
-// but no further than to a time: it ends where as many records in a row as clocks and
-// late messages can explain were made before it, by their names. Records whose names
-// do not tell count as such. So to look for what came of late takes as long in a session
-// of years as in one of days.
+// Recent yields the records before a position, newest first, like [Store.ReadBack], but
+// stops near a time: after a long enough run of consecutive records whose IDs were created
+// before since. Records without a creation time count as older. So the cost of searching
+// recent records does not depend on the length of the session.
 func Recent(ctx context.Context, s Store, id firn.ID, before Pos, since time.Time) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		older := 0
@@ -43,7 +42,7 @@ func Recent(ctx context.Context, s Store, id firn.ID, before Pos, since time.Tim
 			}
 			if made, ours := rec.Glance.ID.Made(); ours && !made.Before(since) {
 				older = 0
-			} else if older++; older == olderInARow {
+			} else if older++; older == maxOlderInARow {
 				return
 			}
 		}

@@ -7,19 +7,16 @@ import (
 	"firn.dev"
 )
 
-// ownPrefix begins the types of custom entries that firn itself writes: what it
-// counted, what waits, what was repaired, what a key did. docs/format.md lists them.
+// ownPrefix is the prefix of custom entry types that only firn writes. docs/format.md lists
+// them.
 const ownPrefix = "firn."
 
-// ownFields are extra fields of entries that only firn itself writes: what was
-// accepted and is owed an answer, who asked, which messages became one, which request added it,
-// and that its id breaks the order.
+// ownFields are extra fields of entries that only firn writes.
 var ownFields = []string{"accepted", "asker", "collected", "delegated", "request", lateField}
 
-// CheckOutside refuses an entry from outside that says what only firn itself may
-// say: that something was erased, what was counted, what waits. Readers believe such
-// entries. It is for those who take single entries from clients; a transcript that is
-// imported, migrated or restored as a whole is history, and carries them.
+// CheckOutside rejects an entry from a client that uses a type or field reserved for firn,
+// since readers trust those. It is meant for single entries. Transcripts that are imported,
+// migrated or restored as a whole may contain such entries.
 func CheckOutside(e *firn.Entry) error {
 	if e.Body == nil {
 		return nil
@@ -46,7 +43,7 @@ func CheckOutside(e *firn.Entry) error {
 	return fmt.Errorf("only firn itself writes %s: %w", what, firn.ErrInvalid)
 }
 
-// ownType names a type of custom entries if it is one of ours.
+// ownType returns a custom entry type if it is reserved, else "".
 func ownType(kind string) string {
 	if !strings.HasPrefix(strings.ToLower(kind), ownPrefix) {
 		return ""
@@ -54,12 +51,12 @@ func ownType(kind string) string {
 	return "custom entries of type " + kind
 }
 
-// opaqueHas reports whether the line of an entry of an unknown kind has a member.
+// opaqueHas reports whether the raw line of an opaque entry has a member.
 func opaqueHas(e *firn.Entry, name string) bool {
 	o, ok := e.Body.(*firn.Opaque)
 	if !ok {
 		return false
 	}
-	held, err := takeApart(o.Raw)
+	held, err := parseLine(o.Raw)
 	return err == nil && held.rest.Get(name) != nil
 }

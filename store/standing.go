@@ -6,12 +6,12 @@ import (
 	"firn.dev"
 )
 
-// Standing is what a medium tells of a session without opening it. If two
-// standings of a session are equal, nothing has changed in between.
+// Standing is the status of a session that a store can determine without opening it. If it
+// is equal at two times, the session has not changed in between.
 type Standing struct {
 	ID    firn.ID
 	Agent string
-	// Bytes is the size of all parts, Modified the latest time one was written.
+	// Bytes is the total size of all parts, Modified the latest write to any of them.
 	Bytes    int64
 	Modified time.Time
 	Parts    int

@@ -1,12 +1,12 @@
-// Package store says what it means to keep sessions.
+// Package store defines how sessions are stored.
 //
-// A [Store] appends entries to sessions and reads them back, forwards,
-// backwards or live. Members of the family keep them in plain files
-// (filestore), in memory (memstore) or in a cluster. What not every store can
-// do is a small interface of its own, such as [Keyed] or [Remover].
+// A [Store] appends entries to sessions and reads them forwards, backwards or live.
+// Implementations store them in plain files (filestore), in memory (memstore) or in a
+// cluster (jetstream). Optional features are small interfaces, such as [Keyed] or
+// [Remover].
 //
-// The package holds the contract and the decisions that are the same for every
-// store. It keeps nothing itself and imports no member.
+// The package contains the interfaces and the logic that all stores share. It stores
+// nothing itself and imports no implementation.
 package store
 
 import (
@@ -21,118 +21,109 @@ import (
 	"firn.dev"
 )
 
-// Pos is a place between the entries of a session.
+// Pos is a position between the entries of a session.
 type Pos = firn.Pos
 
-// Record is an entry where it stands in its session.
+// Record is an entry with its position in the session.
 type Record = firn.Record
 
 const (
-	// Start is before the first entry. Expecting it means: only if the session is new.
+	// Start is the position before the first entry. As an expected position it requires
+	// that the session is new.
 	Start Pos = 0
-	// Any is passed to Append to write at the end, wherever that is. It is not a position.
+	// Any makes Append write at the current end. It is not a position.
 	Any Pos = math.MaxUint64 - 1
-	// End is the position after the last entry, for reading. Append never accepts it.
+	// End is the position after the last entry, for reading. Append does not accept it.
 	End Pos = math.MaxUint64
 )
 
-// Store keeps sessions. All methods may be called from many goroutines, and
-// several processes may have the same store open.
+// Store stores sessions. All methods are safe for concurrent use, and several processes may
+// open the same store.
 type Store interface {
-	// Append adds entries at the end of the session if the end is still at
-	// expect ([Any]: wherever it is; [Start]: only if the session is new), and
-	// returns the new end. Otherwise nothing is written and the error is an
-	// ErrConflict of type *[Conflict] that tells where the end is.
+	// Append adds entries to a session if its end is at expect ([Any]: anywhere; [Start]:
+	// the session must be new), and returns the new end. Otherwise it writes nothing and
+	// returns an ErrConflict of type *[Conflict] with the current end.
 	//
-	// A session begins with its header: if the first entry of a new session is
-	// none, the store writes one. An entry without an id gets one, without a
-	// time the present, without a parent the entry before it. An entry that
-	// names a parent or target which is not there is refused with ErrNotFound,
-	// one that makes no sense with ErrInvalid; then none of them is written.
-	// See [Prepare] for the rules. Without entries nothing is written either,
-	// but the position is checked.
+	// A session starts with a header. If the first entry of a new session is not a header,
+	// the store adds one. A missing ID, time or parent is filled in: a new ID, the current
+	// time, the preceding entry. An entry with an unknown parent or target fails with
+	// ErrNotFound, an invalid entry with ErrInvalid; nothing is written in that case. See
+	// [Prepare] for the rules. Without entries Append only checks the position.
 	//
-	// When Append returns, the entries are durable. If it fails they are not
-	// to be counted on; a crash may keep a prefix of them, never part of one.
-	// Failing to write is ErrNotSaved, with the cause: nothing is there. If it
-	// failed so that the entries may be there it is an ErrUnknownOutcome too; then
-	// look for them, and use [Confirm] before they are counted on.
+	// When Append returns, the entries are durable. If it fails, a crash may still leave a
+	// prefix of them, but never part of an entry. A failed write returns ErrNotSaved with
+	// the cause: nothing was stored. If the entries may have been stored, the error is also
+	// an ErrUnknownOutcome; check whether they exist, and call [Confirm] before relying on
+	// them.
 	Append(ctx context.Context, id firn.ID, expect Pos, entries ...firn.Entry) (Pos, error)
 
-	// Read yields the records after a position, oldest first, up to the end at
-	// the time it gets there. Damage is yielded as a record with a gap, and
-	// reading goes on behind it. Who reads a file while somebody appends to it
-	// may see the line that is being written as a torn last record without
-	// extent: [firn.Gap.Unfinished]. An error ends the sequence: ErrNotFound if
-	// there is no such session, the context's if it is done.
+	// Read yields the records after a position, oldest first, up to the end of the session.
+	// Damage is yielded as a record with a gap, and reading continues after it. A reader
+	// concurrent with a writer may see the line being written as a torn last record without
+	// extent: [firn.Gap.Unfinished]. An error ends the sequence: ErrNotFound if the session
+	// does not exist, or the context's error.
 	Read(ctx context.Context, id firn.ID, after Pos) iter.Seq2[Record, error]
 
-	// ReadBack yields the records before a position, newest first. It reads
-	// from the medium only about as much as is asked of it. Ranging over the
-	// sequence again reads again.
+	// ReadBack yields the records before a position, newest first. It reads from disk only
+	// about as much as is consumed. Ranging over the sequence again reads again.
 	ReadBack(ctx context.Context, id firn.ID, before Pos) iter.Seq2[Record, error]
 
-	// Follow yields the records after a position, oldest first, and then those
-	// that are added, as they come, until the context is done (which is not an
-	// error) or something fails. Other processes' appends are seen too. Closing
-	// the store ends it with ErrClosed.
+	// Follow yields the records after a position, oldest first, and then new records as
+	// they are appended by any process, until the context is done (not an error) or an
+	// error occurs. Closing the store ends it with ErrClosed.
 	Follow(ctx context.Context, id firn.ID, after Pos) iter.Seq2[Record, error]
 
-	// List yields what is known of the sessions that match, those with the
-	// latest entry first, and among equals by id.
+	// List yields the infos of matching sessions, latest entry first, then by ID.
 	List(ctx context.Context, q Query) iter.Seq2[Info, error]
 
-	// Close waits for what is under way and frees the store. Using it
-	// afterwards is ErrClosed.
+	// Close waits for running calls and releases all resources. Later calls return
+	// ErrClosed.
 	Close() error
 }
 
-// Query selects sessions. The zero query selects all that are neither
-// archived nor hidden.
+// Query selects sessions. The zero value selects all that are neither archived nor hidden.
 type Query struct {
-	// Agent and Key select by owner if not empty: the key that a session was begun
-	// for, or one that points at it.
+	// Agent and Key select by owner if not empty. Key matches the key a session was created
+	// for and any key bound to it.
 	Agent, Key string
-	// Limit bounds the number of answers if not zero.
+	// Limit is the maximum number of results; zero means no limit.
 	Limit int
-	// Archived and Hidden ask for those instead of the plain ones; both
-	// together for those that are both.
+	// Archived and Hidden select archived or hidden sessions instead. If both are set,
+	// sessions must be both.
 	Archived, Hidden bool
-	// Source and Tag select by where a session is from ([OwnSource]: from
-	// nowhere else; a tool: from any folder of it) and by a tag that it has, if
-	// not empty.
+	// Source selects by origin if not empty: [OwnSource] for native sessions, a tool for
+	// all of its folders. Tag selects by tag if not empty.
 	Source, Tag string
-	// Since and Until select by the time of the latest entry if not zero: from
-	// the one on, and before the other.
+	// Since (inclusive) and Until (exclusive) select by the time of the latest entry if not
+	// zero.
 	Since, Until time.Time
-	// Directory selects by where a session was begun, or something was said in it, if not
-	// empty.
+	// Directory selects sessions created or used in a directory, if not empty.
 	Directory string
-	// Text must be in the title, the prompt or the key, in whatever case, if not
+	// Text selects sessions whose title, prompt or key contains it, ignoring case, if not
 	// empty.
 	Text string
 }
 
-// OwnSource is what a query calls the source of sessions that are our own.
+// OwnSource is the value of Query.Source for native sessions.
 const OwnSource = "firn"
 
 // Matches reports whether the query selects the session.
 func (q Query) Matches(info Info) bool {
 	return (q.Agent == "" || q.Agent == info.Agent) && (q.Key == "" || info.hasKey(q.Key)) &&
 		q.Archived == info.Archived && q.Hidden == info.Hidden &&
-		(q.Source == "" || q.from(info.Source)) &&
+		(q.Source == "" || q.matchesSource(info.Source)) &&
 		(q.Tag == "" || info.Tagged(q.Tag)) &&
 		(q.Since.IsZero() || !info.Updated.Before(q.Since)) && (q.Until.IsZero() || info.Updated.Before(q.Until)) &&
-		(q.Directory == "" || info.wasIn(q.Directory)) && (q.Text == "" || q.says(&info))
+		(q.Directory == "" || info.usedDirectory(q.Directory)) && (q.Text == "" || q.matchesText(&info))
 }
 
-// wasIn reports whether a session was begun in a directory, or something was said there.
-func (i *Info) wasIn(dir string) bool {
+// usedDirectory reports whether a session was created or used in a directory.
+func (i *Info) usedDirectory(dir string) bool {
 	return i.CWD == dir || i.Directories != "" && slices.Contains(strings.Split(i.Directories, "\n"), dir)
 }
 
-// Directory returns the directory in which something was said last, as far as the session
-// knows; where it was begun if nothing else is known.
+// Directory returns the directory of the latest message that records one, or else the
+// directory in which the session was created.
 func (i *Info) Directory() string {
 	if i.Directories == "" {
 		return i.CWD
@@ -140,58 +131,57 @@ func (i *Info) Directory() string {
 	return i.Directories[strings.LastIndexByte(i.Directories, '\n')+1:]
 }
 
-// from reports whether the query selects a source: the one it names, all those
-// of the tool it names, or none if our own are asked for.
-func (q *Query) from(source string) bool {
+// matchesSource reports whether the query selects a source: the same source, any folder of
+// the same tool, or native sessions.
+func (q *Query) matchesSource(source string) bool {
 	return q.Source == source || source == "" && q.Source == OwnSource || strings.HasPrefix(source, q.Source+"-")
 }
 
-// says reports whether the text is in what a list tells of a session.
-func (q *Query) says(info *Info) bool {
+// matchesText reports whether the title, prompt or key contains the text.
+func (q *Query) matchesText(info *Info) bool {
 	text := strings.ToLower(q.Text)
 	return strings.Contains(strings.ToLower(info.Title), text) || strings.Contains(strings.ToLower(info.Prompt), text) ||
 		strings.Contains(strings.ToLower(info.Key), text)
 }
 
-// Info is what a list shows of a session. It says what all entries of the session do,
-// see [Checkpoint]. Key is the one that the session was begun for.
+// Info is the list row of a session. It reflects all entries of the session, see
+// [Checkpoint]. Key is the key the session was created for.
 type Info struct {
 	ID         firn.ID
 	Agent, Key string
-	// CWD is the directory that the session was begun in; Directories are those that
-	// messages were said in besides, one a line, the latest last.
+	// CWD is the directory the session was created in. Directories are the directories
+	// recorded in messages, one per line, latest last.
 	CWD, Directories string
-	// Held spells the keys that point at the session, see [Info.Claims].
+	// Held encodes the keys bound to the session, see [Info.Claims].
 	Held string
-	// Source is where it is read from if it is not our own; Tags are what people
-	// have put on it, as [JoinTags] spells them.
+	// Source is the origin of a foreign session; empty for native sessions. Tags are the
+	// session's tags in the format of [JoinTags].
 	Source, Tags string
-	// Counts are those of the end of the latest turn that was found.
+	// Counts are the counters of the latest finished turn.
 	Counts Counts
-	// Title is the latest title found; Prompt the beginning of the first thing
-	// the user said.
+	// Title is the latest title, Prompt the beginning of the user's first message.
 	Title, Prompt string
 	Created       time.Time
-	// Updated is the time of the latest entry, not of the file. Entries that only say
-	// that a key points at another session do not count.
+	// Updated is the time of the latest entry, not of the file. Entries that only move a
+	// key to another session do not count.
 	Updated time.Time
 	// Bytes is the size of the transcript, Parts the number of its files.
 	Bytes int64
 	Parts int
 	End   Pos
-	// Archived and Hidden sessions are not listed unless asked for.
+	// Archived and Hidden sessions are listed only on request.
 	Archived, Hidden bool
-	// Fault says what is wrong with the session if it cannot be read.
+	// Fault describes why the session cannot be read; empty if it can.
 	Fault string
 }
 
-// Conflict tells that the end of a session is not where it was expected.
+// Conflict reports that the end of a session is not at the expected position.
 type Conflict struct {
 	ID          firn.ID
 	Expect, End Pos
 }
 
-// Error says where the end was expected and where it is.
+// Error implements error.
 func (c *Conflict) Error() string {
 	if c.Expect == Start {
 		return fmt.Sprintf("append to session %s: it exists already, with its end at %d", c.ID, c.End)
@@ -199,5 +189,5 @@ func (c *Conflict) Error() string {
 	return fmt.Sprintf("append to session %s: the end is at %d, expected at %d", c.ID, c.End, c.Expect)
 }
 
-// Unwrap makes a conflict an ErrConflict.
+// Unwrap returns firn.ErrConflict.
 func (c *Conflict) Unwrap() error { return firn.ErrConflict }

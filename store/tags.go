@@ -11,17 +11,16 @@ import (
 	"firn.dev"
 )
 
-// Bounds of tags.
+// Limits of tags.
 const (
-	// MostTags is how many tags a session has at most.
+	// MostTags is the maximum number of tags of a session.
 	MostTags = 32
-	// LongestTag bounds a tag, in characters.
+	// LongestTag is the maximum length of a tag in characters.
 	LongestTag = 40
 )
 
-// CheckTag returns nil if a text can be a tag: one to forty characters, none of
-// them a comma, a space or one that cannot be printed. It does not begin with
-// + or -, which say what is done to a tag.
+// CheckTag returns an error unless the text is a valid tag: 1 to 40 printable characters
+// without commas and spaces, not starting with + or -, which are operators in commands.
 func CheckTag(tag string) error {
 	switch {
 	case tag == "" || utf8.RuneCountInString(tag) > LongestTag:
@@ -36,8 +35,8 @@ func CheckTag(tag string) error {
 
 func notInTags(r rune) bool { return r == ',' || unicode.IsSpace(r) || !unicode.IsPrint(r) }
 
-// NewTags makes the entry that says which tags a session has from now on. They
-// are put in order, and each is there once.
+// NewTags returns an entry that sets the tags of a session. The tags are sorted, without
+// duplicates.
 func NewTags(tags []string) (firn.Entry, error) {
 	kept := slices.Clone(tags)
 	slices.Sort(kept)
@@ -57,18 +56,17 @@ func NewTags(tags []string) (firn.Entry, error) {
 	return firn.Entry{Body: &firn.Custom{Type: firn.TagsType, Data: data}}, nil
 }
 
-// claudeTag is the type of an entry that carries a line of Claude Code which
-// puts a tag on the session; it knows one at a time.
+// claudeTag is the type of an imported Claude Code line that sets the tag of a session.
+// Claude Code allows only one tag.
 const claudeTag = "claudecode:tag"
 
-// tagList is what the entry holds.
+// tagList is the data of a tags entry.
 type tagList struct {
 	Tags []string `json:"tags"`
 }
 
-// TagsOf returns the tags that an entry settles, in order; false if it settles
-// none. What cannot be a tag, because somebody else wrote it, is made one as
-// well as that goes, or left out.
+// TagsOf returns the tags set by an entry, sorted, or false if it sets none. Invalid tags
+// written by other software are converted if possible, else dropped.
 func TagsOf(c *firn.Custom) ([]string, bool) {
 	if c.Type != firn.TagsType && c.Type != claudeTag {
 		return nil, false
@@ -81,7 +79,7 @@ func TagsOf(c *firn.Custom) ([]string, bool) {
 		return nil, false
 	}
 	if c.Type == claudeTag {
-		list.Tags = []string{list.Tag} // an empty one takes it away
+		list.Tags = []string{list.Tag} // an empty one removes the tag
 	}
 	var tags []string
 	for _, tag := range list.Tags {
@@ -94,7 +92,7 @@ func TagsOf(c *firn.Custom) ([]string, bool) {
 	return tags[:min(len(tags), MostTags)], true
 }
 
-// plainTag makes a tag of a text; empty if nothing is left of it.
+// plainTag converts a text to a valid tag; empty if nothing is left of it.
 func plainTag(text string) string {
 	text, _ = firn.CleanText(text)
 	words := strings.FieldsFunc(text, notInTags)
@@ -105,11 +103,11 @@ func plainTag(text string) string {
 	return text
 }
 
-// JoinTags spells tags as one text, with commas between them: so two infos can
-// be compared. [SplitTags] is its inverse.
+// JoinTags encodes tags as a comma-separated string, so that infos can be compared.
+// [SplitTags] is its inverse.
 func JoinTags(tags []string) string { return strings.Join(tags, ",") }
 
-// SplitTags reads what JoinTags spelt.
+// SplitTags decodes the result of JoinTags.
 func SplitTags(tags string) []string {
 	if tags == "" {
 		return nil

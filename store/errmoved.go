@@ -6,14 +6,14 @@ import (
 	"firn.dev"
 )
 
-// Moved ends the following of a session that is kept elsewhere now, in a place
-// where nothing has the position that it had: read it again from the start.
+// Moved ends a Follow of a session that was moved to another store. Its positions are no
+// longer valid: read it again from the start.
 type Moved struct{ ID firn.ID }
 
-// Error says what has happened.
+// Error implements error.
 func (m *Moved) Error() string {
 	return fmt.Sprintf("follow session %s: it was taken over, and all positions have changed", m.ID)
 }
 
-// Unwrap makes it an ErrReplaced.
+// Unwrap returns firn.ErrReplaced.
 func (m *Moved) Unwrap() error { return firn.ErrReplaced }

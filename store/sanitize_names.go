@@ -7,19 +7,18 @@ import (
 	"firn.dev/internal/base/rawjson"
 )
 
-// names are the members that have a field, and what a value must be to be read
-// into it. An extra field of that name and kind would be taken for the field
-// when the line is read. One of another kind would not: it is how readers carry
-// what does not fit, and may be appended again.
-type names map[string]func(value *rawjson.Reader) bool
+// memberNames maps the JSON members that have a Go field to a check of their values. An
+// extra field that passes the check would be parsed as the Go field when the line is read,
+// so it is rejected. A value of another type is allowed: readers preserve such values as
+// extra fields, and these can be appended again.
+type memberNames map[string]func(value *rawjson.Reader) bool
 
-// entryNames are the members of every entry; id and parentId are refused in
-// any case.
-var entryNames = names{"timestamp": isTime}
+// entryNames are the members of every entry. The names id and parentId are always rejected.
+var entryNames = memberNames{"timestamp": isTime}
 
-// bodyNames are the members of an entry by its kind. Those that the tree
-// depends on must not be there twice, whatever they are.
-var bodyNames = map[firn.Kind]names{
+// bodyNames are the members of an entry by kind. Members that the tree depends on are
+// rejected with any value.
+var bodyNames = map[firn.Kind]memberNames{
 	firn.KindHeader: {"version": isInt, "firn": isInt, "cwd": isText, "parentSession": isText, "agent": isText, "key": isText},
 
 	firn.KindMessage:        {"message": isAny},
@@ -36,38 +35,39 @@ var bodyNames = map[firn.Kind]names{
 }
 
 // messageNames are the members of every message.
-var messageNames = names{
+var messageNames = memberNames{
 	"timestamp": isEpoch, "api": isText, "provider": isText, "model": isText,
 	"usage": isUsage, "stopReason": isText, "errorMessage": isText,
 }
 
-// roleNames are those of a message by its role; plainNames of all other roles.
+// roleNames are the additional members of a message by role; plainNames those of all other
+// roles.
 var (
-	roleNames = map[firn.Role]names{
+	roleNames = map[firn.Role]memberNames{
 		firn.RoleToolResult: {"toolCallId": isText, "toolName": isText, "content": isContent, "details": isAny, "isError": isBool},
 		firn.RoleShell: {
 			"command": isText, "output": isText, "exitCode": isInt, "cancelled": isBool, "truncated": isBool,
 			"fullOutputPath": isText, "excludeFromContext": isBool,
 		},
 	}
-	plainNames = names{"content": isContent}
+	plainNames = memberNames{"content": isContent}
 )
 
-// usageNames are the members of a usage. If one of them does not fit, nothing
-// of the usage is read. The cost is a matter of its own.
-var usageNames = names{"input": isAny, "output": isAny, "cacheRead": isAny, "cacheWrite": isAny, "totalTokens": isAny}
+// usageNames are the members of a usage. A usage with one invalid member is ignored
+// completely, so any value is rejected. The member cost is handled by checkCost.
+var usageNames = memberNames{"input": isAny, "output": isAny, "cacheRead": isAny, "cacheWrite": isAny, "totalTokens": isAny}
 
-// The members of the parts of a message.
+// Members of the parts of a message.
 var (
-	textNames     = names{"text": isText, "textSignature": isText}
-	imageNames    = names{"data": isText, "mimeType": isText}
-	thinkingNames = names{"thinking": isText, "thinkingSignature": isText, "redacted": isBool}
-	callNames     = names{"id": isText, "name": isText, "arguments": isAny, "thoughtSignature": isText}
+	textNames     = memberNames{"text": isText, "textSignature": isText}
+	imageNames    = memberNames{"data": isText, "mimeType": isText}
+	thinkingNames = memberNames{"thinking": isText, "thinkingSignature": isText, "redacted": isBool}
+	callNames     = memberNames{"id": isText, "name": isText, "arguments": isAny, "thoughtSignature": isText}
 )
 
-// claims reports whether a member of that name and value has a field. The value
-// must be valid JSON.
-func (n names) claims(f firn.Field) bool {
+// matches reports whether a member with that name and value would be parsed as a Go field.
+// The value must be valid JSON.
+func (n memberNames) matches(f firn.Field) bool {
 	fits, ok := n[f.Name]
 	if !ok {
 		return false
@@ -86,7 +86,7 @@ func isInt(r *rawjson.Reader) bool { _, ok := r.Int(); return ok }
 
 func isContent(r *rawjson.Reader) bool { return isText(r) || r.Array() }
 
-// isTime fits the time of an entry.
+// isTime accepts the time of an entry.
 func isTime(r *rawjson.Reader) bool {
 	s, ok := r.Text()
 	if !ok {
@@ -97,14 +97,14 @@ func isTime(r *rawjson.Reader) bool {
 	return err == nil && !t.IsZero() && t.Year() >= 0 && t.Year() <= 9999
 }
 
-// isEpoch fits the time of a message: milliseconds, as far as JavaScript goes.
+// isEpoch accepts the time of a message: milliseconds within the range of JavaScript dates.
 func isEpoch(r *rawjson.Reader) bool {
 	const limit = 8_640_000_000_000_000
 	ms, ok := r.Int()
 	return ok && ms >= -limit && ms <= limit && !time.UnixMilli(ms).IsZero()
 }
 
-// isUsage fits the usage of a message: nothing, or an object whose numbers are.
+// isUsage accepts the usage of a message: null, or an object with integer counters.
 func isUsage(r *rawjson.Reader) bool {
 	if r.Null() {
 		return true
@@ -122,21 +122,21 @@ func isUsage(r *rawjson.Reader) bool {
 	return true
 }
 
-// cost refuses an extra cost that would be read as something else. There may be
-// one if it tells more than there are fields for: it is then written in their
-// place, so it must tell of them what they tell.
-func (g *gate) cost(u *firn.Usage) {
+// checkCost rejects an extra field cost that contradicts the Cost field. An extra cost is
+// allowed only if it has additional members: it is then written in place of the Cost field,
+// so its known members must be equal to it.
+func (g *sanitizer) checkCost(u *firn.Usage) {
 	for _, f := range u.Extra {
 		if f.Name != "cost" {
 			continue
 		}
 		if cost, whole := readCost(f.Value); whole || cost != u.Cost {
-			g.refuse("an extra field of its usage must not be called %q, unless it tells the same cost and more", f.Name)
+			g.reject("an extra field of its usage must not be called %q, unless it tells the same cost and more", f.Name)
 		}
 	}
 }
 
-// readCost reads what there are fields for; whole if that is all there is.
+// readCost parses the known members of a cost. whole is true if there are no others.
 func readCost(value []byte) (c firn.Cost, whole bool) {
 	fields := map[string]*float64{"input": &c.Input, "output": &c.Output, "cacheRead": &c.CacheRead, "cacheWrite": &c.CacheWrite, "total": &c.Total}
 	r := rawjson.New(value)
