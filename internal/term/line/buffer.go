@@ -8,39 +8,38 @@ import (
 	"github.com/clipperhouse/displaywidth"
 )
 
-// buffer is text that is being edited, and the place in it where the next
-// letter goes. The place is always between two characters as people see them,
-// never within one that is made of several runes.
+// buffer is the text being edited and the cursor. The cursor is always between two grapheme
+// clusters, never inside one.
 type buffer struct {
 	text string
-	at   int // a place in text, in bytes
+	at   int // the cursor, as a byte offset in text
 
-	// cut is what was taken away last and can be put back; growing says that the
-	// last key took something away, so that the next one adds to it.
+	// cut is the last killed text, for yanking; growing is true if the last key killed
+	// text, so that the next kill adds to it.
 	cut     string
 	growing bool
-	// goal is the column that moving up and down keeps to, -1 for none.
+	// goal is the column kept when moving up and down, or -1.
 	goal int
 }
 
-// set replaces the text and goes to its end.
+// set replaces the text and moves to its end.
 func (b *buffer) set(text string) {
 	b.text, b.at, b.goal, b.growing = text, len(text), -1, false
 }
 
-// insert adds text where we are.
+// insert inserts text at the cursor.
 func (b *buffer) insert(text string) {
 	b.text = b.text[:b.at] + text + b.text[b.at:]
 	b.at += len(text)
 }
 
-// replace puts text in place of what stands between from and here.
+// replace replaces the text between from and the cursor.
 func (b *buffer) replace(from int, text string) {
 	b.text = b.text[:from] + text + b.text[b.at:]
 	b.at = from + len(text)
 }
 
-// edges are the places between the characters of a text, without its beginning.
+// edges returns the grapheme boundaries of a text, without its beginning.
 func edges(text string) []int {
 	var all []int
 	at := 0
@@ -51,7 +50,7 @@ func edges(text string) []int {
 	return all
 }
 
-// lineStart and lineEnd are where the line of a place begins and ends.
+// lineStart and lineEnd return the start and end of the line at an offset.
 func (b *buffer) lineStart(at int) int { return strings.LastIndexByte(b.text[:at], '\n') + 1 }
 
 func (b *buffer) lineEnd(at int) int {
@@ -61,14 +60,14 @@ func (b *buffer) lineEnd(at int) int {
 	return len(b.text)
 }
 
-// before is the place one character before another.
+// before returns the offset one character before at.
 func (b *buffer) before(at int) int {
 	if at == 0 {
 		return 0
 	}
 	start := b.lineStart(at)
 	if start == at {
-		return at - 1 // the line before ends there
+		return at - 1 // the previous line ends there
 	}
 	all := edges(b.text[start:at])
 	if len(all) < 2 {
@@ -77,7 +76,7 @@ func (b *buffer) before(at int) int {
 	return start + all[len(all)-2]
 }
 
-// after is the place one character behind another.
+// after returns the offset one character after at.
 func (b *buffer) after(at int) int {
 	if at == len(b.text) {
 		return at
@@ -97,8 +96,8 @@ func isWord(r rune) bool {
 
 func isSpace(r rune) bool { return unicode.IsSpace(r) }
 
-// wordBefore is where the word before a place begins; in says what words are
-// made of.
+// wordBefore returns the start of the word before at; in reports whether a rune is part of
+// a word.
 func (b *buffer) wordBefore(at int, in func(rune) bool) int {
 	seen := false
 	for at > 0 {
@@ -112,7 +111,7 @@ func (b *buffer) wordBefore(at int, in func(rune) bool) int {
 	return at
 }
 
-// wordAfter is where the word behind a place ends.
+// wordAfter returns the end of the word after at.
 func (b *buffer) wordAfter(at int) int {
 	seen := false
 	for at < len(b.text) {
@@ -126,7 +125,7 @@ func (b *buffer) wordAfter(at int) int {
 	return at
 }
 
-// take takes away what stands between two places, and keeps it to be put back.
+// take removes the text between two offsets and keeps it for yanking.
 func (b *buffer) take(from, to int) {
 	if from == to {
 		return
@@ -144,13 +143,13 @@ func (b *buffer) take(from, to int) {
 	b.growing = true
 }
 
-// drop takes away what stands between two places.
+// drop removes the text between two offsets.
 func (b *buffer) drop(from, to int) {
 	b.text = b.text[:from] + b.text[to:]
 	b.at = from
 }
 
-// killToEnd takes away the rest of the line; at its end, the line break.
+// killToEnd removes the rest of the line, or the line break at its end.
 func (b *buffer) killToEnd() {
 	end := b.lineEnd(b.at)
 	if end == b.at && end < len(b.text) {
@@ -159,8 +158,7 @@ func (b *buffer) killToEnd() {
 	b.take(b.at, end)
 }
 
-// killToStart takes away the line up to here; at its beginning, the line break
-// before it.
+// killToStart removes the line up to the cursor, or the line break before it.
 func (b *buffer) killToStart() {
 	start := b.lineStart(b.at)
 	if start == b.at && start > 0 {
@@ -169,7 +167,7 @@ func (b *buffer) killToStart() {
 	b.take(start, b.at)
 }
 
-// transpose swaps the characters around us, and goes on.
+// transpose swaps the characters around the cursor and moves on.
 func (b *buffer) transpose() {
 	mid := b.at
 	if mid == b.lineEnd(mid) {
@@ -184,9 +182,8 @@ func (b *buffer) transpose() {
 	b.at = last
 }
 
-// up and down go to the line before or behind this one, and report whether
-// there is one.
-func (b *buffer) up() bool {
+// lineUp and lineDown move to the previous or next line, and report whether there is one.
+func (b *buffer) lineUp() bool {
 	start := b.lineStart(b.at)
 	if start == 0 {
 		return false
@@ -195,7 +192,7 @@ func (b *buffer) up() bool {
 	return true
 }
 
-func (b *buffer) down() bool {
+func (b *buffer) lineDown() bool {
 	end := b.lineEnd(b.at)
 	if end == len(b.text) {
 		return false
@@ -204,8 +201,7 @@ func (b *buffer) down() bool {
 	return true
 }
 
-// toColumn goes to the line that begins at a place, as near to the column we
-// come from as it goes.
+// toColumn moves to the line at start, as close to the goal column as possible.
 func (b *buffer) toColumn(start int) {
 	if b.goal < 0 {
 		b.goal = Width(b.text[b.lineStart(b.at):b.at])

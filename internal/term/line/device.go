@@ -6,8 +6,8 @@ import (
 	"golang.org/x/term"
 )
 
-// Files makes a device of a terminal's two files. The returned function lets go
-// of what it took from the system.
+// Files makes a device from the two files of a terminal. The returned function releases its
+// system resources.
 func Files(in, out *os.File) (dev Device, release func()) {
 	resized, release := watchSize()
 	return Device{

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// watchSize tells when the size of the terminal changes, until it is released.
+// watchSize returns a channel that receives a value when the terminal is resized, and a
+// function that stops it.
 func watchSize() (<-chan struct{}, func()) {
 	signals, resized, gone := make(chan os.Signal, 1), make(chan struct{}, 1), make(chan struct{})
 	signal.Notify(signals, syscall.SIGWINCH)
@@ -21,7 +22,7 @@ func watchSize() (<-chan struct{}, func()) {
 			case <-signals:
 				select {
 				case resized <- struct{}{}:
-				default: // it knows already
+				default: // a notification is already pending
 				}
 			case <-gone:
 				return
@@ -35,11 +36,11 @@ func watchSize() (<-chan struct{}, func()) {
 	})
 }
 
-// resumeWait is how long it may take until a program that stopped itself has
-// stopped. One that cannot be stopped goes on after that.
+// resumeWait is how long the process may take to stop after signaling itself. A process
+// that cannot be stopped continues after that.
 const resumeWait = time.Second
 
-// suspender stops the program as Ctrl-Z does.
+// suspender returns a function that stops the process, as Ctrl-Z does.
 func suspender() func() {
 	return func() {
 		resumed := make(chan os.Signal, 1)

@@ -1,7 +1,7 @@
 package line
 
-// watchSize tells nothing: the size is asked for whenever something is drawn.
+// watchSize returns nil: the size is queried on every draw.
 func watchSize() (<-chan struct{}, func()) { return nil, func() {} }
 
-// suspender is none: programs cannot be stopped here.
+// suspender returns nil: processes cannot be stopped on Windows.
 func suspender() func() { return nil }

@@ -7,50 +7,52 @@ import (
 	"firn.dev/internal/disk/vfs"
 )
 
-// Completer tells how what was typed up to the cursor can go on: from is where
-// the word begins that the others stand for. It may take its time.
+// Completer returns the completions of the text before the cursor. They replace the text
+// from offset from on. It may be slow.
 type Completer func(before string) (from int, words []string)
 
-// editor is a line while it is typed: pure, but for the history and the
-// completer that it asks. A key goes in, what came of it comes out.
+// editor edits the input line. It has no side effects other than on the history and through
+// the completer: it maps keys to outcomes.
 type editor struct {
 	buffer
 	history  *history.History
 	complete Completer
 
-	// past is the item of the history that is shown, len(items) for none; draft
-	// is what was typed before one was.
+	// past is the index of the shown history item, or len(items) if none is shown; draft is
+	// the text typed before.
 	past  int
 	draft string
-	// search is a search that is going on, choice a choice among completions.
+	// search is the history search in progress, and choice the choice among completions;
+	// nil if none.
 	search *search
 	choice *choice
 }
 
-// search looks for something in the history while it is typed.
+// search is an incremental search of the history.
 type search struct {
 	query string
-	// item is what was found, -1 for nothing; failed says that there is no more.
+	// item is the index of the match, or -1; failed is true if there are no further
+	// matches.
 	item   int
 	failed bool
-	// before is what was in the line, to go back to.
+	// before and at are the line and cursor to restore.
 	before string
 	at     int
 }
 
-// choice is what can stand in place of a word.
+// choice holds the completions of a word.
 type choice struct {
 	from  int
 	words []string
-	// picked is the one that stands there now, -1 for none.
+	// picked is the inserted completion, or -1.
 	picked int
 }
 
-// outcome is what came of a key.
+// outcome is the result of a key.
 type outcome int
 
 const (
-	goesOn outcome = iota
+	editing outcome = iota
 	entered
 	interrupted
 	ended
@@ -60,7 +62,7 @@ const (
 
 func newEditor(h *history.History, complete Completer) *editor {
 	if h == nil {
-		h, _ = history.Open(vfs.OS{}, "") // only in memory, which cannot fail
+		h, _ = history.Open(vfs.OS{}, "") // in memory only, which cannot fail
 	}
 	e := &editor{history: h, complete: complete}
 	e.reset()
@@ -75,33 +77,33 @@ func (e *editor) reset() {
 	e.search, e.choice = nil, nil
 }
 
-// press does what a key says.
+// press handles a key.
 func (e *editor) press(k key) outcome {
 	if e.search != nil {
-		if done, how := e.searching(k); done {
+		if done, how := e.pressInSearch(k); done {
 			return how
 		}
 	}
 	if k.name != keyTab && k.name != keyBackTab {
 		e.choice = nil
 	}
-	how := e.act(k)
-	if !takes(k) {
+	how := e.edit(k)
+	if !isKill(k) {
 		e.growing = false
 	}
-	if !vertical(k) {
+	if !isVertical(k) {
 		e.goal = -1
 	}
 	return how
 }
 
-// vertical reports whether a key goes up or down.
-func vertical(k key) bool {
+// isVertical reports whether a key moves up or down.
+func isVertical(k key) bool {
 	return k.name == keyUp || k.name == keyDown || k.name == keyControl && (k.text == "P" || k.text == "N")
 }
 
-// takes reports whether a key takes text away so that it can be put back.
-func takes(k key) bool {
+// isKill reports whether a key kills text, so that it can be yanked.
+func isKill(k key) bool {
 	switch k.name {
 	case keyWordBackspace, keyWordDelete:
 		return true
@@ -111,8 +113,8 @@ func takes(k key) bool {
 	return false
 }
 
-// act does what a key says in a line that is edited.
-func (e *editor) act(k key) outcome {
+// edit handles a key outside of a search.
+func (e *editor) edit(k key) outcome {
 	switch k.name {
 	case keyText, keyPaste:
 		e.insert(k.text)
@@ -127,29 +129,29 @@ func (e *editor) act(k key) outcome {
 	case keyControl:
 		return e.control(k.text)
 	case keyUp:
-		if !e.up() {
+		if !e.lineUp() {
 			e.recall(-1)
 		}
 	case keyDown:
-		if !e.down() {
+		if !e.lineDown() {
 			e.recall(1)
 		}
 	default:
 		e.move(k.name)
 	}
-	return goesOn
+	return editing
 }
 
-// enter ends the line, unless it ends with a backslash: then it goes on.
+// enter submits the line, or continues it if it ends with a backslash.
 func (e *editor) enter() outcome {
 	if e.at == len(e.text) && strings.HasSuffix(e.text, `\`) {
 		e.replace(e.at-1, "\n")
-		return goesOn
+		return editing
 	}
 	return entered
 }
 
-// move goes elsewhere, or takes something away.
+// move handles keys that move the cursor or delete text.
 func (e *editor) move(name keyName) {
 	switch name {
 	case keyLeft:
@@ -179,10 +181,10 @@ func (e *editor) move(name keyName) {
 	}
 }
 
-// control does what a letter with Control says.
+// control handles a letter with Control.
 func (e *editor) control(letter string) outcome {
 	if move, ok := controlMoves[letter]; ok {
-		return e.act(key{name: move})
+		return e.edit(key{name: move})
 	}
 	switch letter {
 	case "C":
@@ -209,10 +211,10 @@ func (e *editor) control(letter string) outcome {
 	case "Z":
 		return suspended
 	}
-	return goesOn
+	return editing
 }
 
-// controlMoves are keys that go by two names.
+// controlMoves maps letters with Control to equivalent keys.
 var controlMoves = map[string]keyName{
 	"A": keyHome, "E": keyEnd, "B": keyLeft, "F": keyRight, "P": keyUp, "N": keyDown,
 }
@@ -234,13 +236,13 @@ func (e *editor) recall(step int) {
 	e.set(text)
 }
 
-// searching does what a key says while the history is searched. If it is not
-// done, the search is over and the key is for the line.
-func (e *editor) searching(k key) (done bool, how outcome) {
+// pressInSearch handles a key during a history search. If done is false, the search has
+// ended and the key must be handled by the line.
+func (e *editor) pressInSearch(k key) (done bool, how outcome) {
 	s := e.search
 	switch {
 	case k.name == keyText:
-		for _, r := range k.text { // as if each had come by itself
+		for _, r := range k.text { // as if each rune had been typed separately
 			s.query += string(r)
 			e.seek(s.start(e), -1)
 		}
@@ -259,12 +261,12 @@ func (e *editor) searching(k key) (done bool, how outcome) {
 		e.search = nil
 	default:
 		e.search = nil
-		return false, goesOn
+		return false, editing
 	}
-	return true, goesOn
+	return true, editing
 }
 
-// start is where a search goes on from.
+// start returns the item at which the search continues.
 func (s *search) start(e *editor) int {
 	if s.item < 0 {
 		return len(e.history.Items()) - 1 + oneIf(s.query == "")
@@ -279,7 +281,7 @@ func oneIf(ok bool) int {
 	return 0
 }
 
-// seek looks for the next item that has what is searched.
+// seek finds the next item that contains the query.
 func (e *editor) seek(from, step int) {
 	s := e.search
 	if s.query == "" {
@@ -295,8 +297,8 @@ func (e *editor) seek(from, step int) {
 	e.set(e.history.Items()[item])
 }
 
-// tab completes the word before the cursor: as far as it is certain, and then
-// each of the words that it may be, in turn.
+// tab completes the word before the cursor: first the common prefix of all completions,
+// then each completion in turn.
 func (e *editor) tab(step int) {
 	if c := e.choice; c != nil {
 		c.picked = (c.picked + step + len(c.words)) % len(c.words)
@@ -320,7 +322,7 @@ func (e *editor) tab(step int) {
 	e.choice = &choice{from: from, words: words, picked: -1}
 }
 
-// commonStart is what all words begin with.
+// commonStart returns the longest common prefix of words.
 func commonStart(words []string) string {
 	common := words[0]
 	for _, w := range words[1:] {

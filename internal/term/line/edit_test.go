@@ -149,7 +149,7 @@ func FuzzKeys(f *testing.F) {
 			if e.at < 0 || e.at > len(e.text) {
 				t.Fatalf("after %v the cursor is at %d of %d", k, e.at, len(e.text))
 			}
-			p := lay("› ", "  ", e.text, e.at, 20).fit(5)
+			p := layOut("› ", "  ", e.text, e.at, 20).fit(5)
 			if p.y < 0 || p.y >= len(p.rows) {
 				t.Fatalf("after %v the cursor is in row %d of %d", k, p.y, len(p.rows))
 			}

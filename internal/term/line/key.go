@@ -7,17 +7,17 @@ import (
 	"unicode/utf8"
 )
 
-// key is something that was pressed: a name, or text that was typed or pasted.
+// key is a key press: a named key, or typed or pasted text.
 type key struct {
 	name keyName
 	text string
 }
 
-// keyName names a key by what it is, not by what it does.
+// keyName identifies a key, independent of its function.
 type keyName int
 
 const (
-	keyText keyName = iota // text is what was typed
+	keyText keyName = iota // text holds the typed text
 	keyPaste
 	keyEnter
 	keyNewline // Enter with Alt or Shift
@@ -44,12 +44,11 @@ const (
 	keyUnknown
 )
 
-// maxPaste bounds what one paste adds, in bytes. More than that is a mistake.
+// maxPaste is the maximum size of a paste in bytes. The rest is dropped.
 const maxPaste = 1 << 20
 
-// decoder makes keys of the bytes that a terminal sends. A sequence may come in
-// pieces: what is not whole yet is kept until more comes, or until [decoder.flush]
-// says that nothing will.
+// decoder decodes the bytes that a terminal sends into keys. An incomplete sequence is kept
+// until more bytes arrive, or until [decoder.flush] is called.
 type decoder struct {
 	rest    []byte
 	pasting bool
@@ -62,7 +61,7 @@ const (
 	pasteEnd   = "\x1b[201~"
 )
 
-// feed takes bytes and returns the keys that are whole.
+// feed decodes bytes and returns the completed keys.
 func (d *decoder) feed(b []byte) []key {
 	d.rest = append(d.rest, b...)
 	var keys []key
@@ -89,12 +88,11 @@ func (d *decoder) feed(b []byte) []key {
 	return keys
 }
 
-// waiting reports whether something has begun that may be a key by itself: a
-// lone Escape.
+// waiting reports whether the pending bytes may be a key on their own: a lone Escape.
 func (d *decoder) waiting() bool { return len(d.rest) > 0 && !d.pasting }
 
-// flush says that nothing more comes for now. A lone Escape is one; other
-// beginnings are forgotten.
+// flush ends a pending sequence. A lone Escape becomes a key; other incomplete sequences
+// are discarded.
 func (d *decoder) flush() []key {
 	if !d.waiting() {
 		return nil
@@ -107,7 +105,7 @@ func (d *decoder) flush() []key {
 	return nil
 }
 
-// pasted takes pasted bytes up to the mark that ends them.
+// pasted consumes pasted bytes up to the end marker.
 func (d *decoder) pasted() (key, bool) {
 	if i := strings.Index(string(d.rest), pasteEnd); i >= 0 {
 		d.keep(d.rest[:i])
@@ -115,7 +113,7 @@ func (d *decoder) pasted() (key, bool) {
 		d.rest, d.paste, d.pasting = d.rest[i+len(pasteEnd):], nil, false
 		return k, true
 	}
-	// The mark may be cut in two: its beginning stays.
+	// The marker may be split: keep its beginning.
 	n := max(len(d.rest)-len(pasteEnd)+1, 0)
 	d.keep(d.rest[:n])
 	d.rest = append([]byte(nil), d.rest[n:]...)
@@ -129,8 +127,8 @@ func (d *decoder) keep(b []byte) {
 	d.paste = append(d.paste, b...)
 }
 
-// cleanInput makes text of what was typed or pasted: lines end with \n, and what
-// a terminal would obey is left out.
+// cleanInput normalizes typed or pasted text: lines end with \n, and control characters are
+// removed.
 func cleanInput(text string) string {
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 	return strings.Map(func(r rune) rune {
@@ -141,7 +139,7 @@ func cleanInput(text string) string {
 	}, text)
 }
 
-// next reads one key and how many bytes it takes; none if it is not whole.
+// next decodes one key and returns its length in bytes; 0 if it is incomplete.
 func next(b []byte) (key, int) {
 	switch c := b[0]; {
 	case c == escape:
@@ -158,7 +156,7 @@ func next(b []byte) (key, int) {
 	return typed(b)
 }
 
-// typed reads text up to the next thing that is none.
+// typed decodes text up to the next control character.
 func typed(b []byte) (key, int) {
 	n := 0
 	for n < len(b) && b[n] >= 0x20 && b[n] != 0x7f {
@@ -174,7 +172,7 @@ func typed(b []byte) (key, int) {
 	return key{name: keyText, text: cleanInput(string(b[:n]))}, n
 }
 
-// afterEscape reads what begins with Escape: a key with Alt, or a sequence.
+// afterEscape decodes input that starts with Escape: a key with Alt, or a sequence.
 func afterEscape(b []byte) (key, int) {
 	if len(b) == 1 {
 		return key{}, 0
@@ -204,26 +202,26 @@ func afterEscape(b []byte) (key, int) {
 	return key{name: keyUnknown}, 1 + size
 }
 
-// altKeys are the keys that do something with Alt.
+// altKeys maps letters to the keys that they are with Alt.
 var altKeys = map[byte]keyName{
 	'b': keyWordLeft, 'B': keyWordLeft, 'f': keyWordRight, 'F': keyWordRight,
 	'd': keyWordDelete, 'D': keyWordDelete, '<': keyFirst, '>': keyLast,
 }
 
-// sequence reads ESC [ parameters letter.
+// sequence decodes ESC [ parameters letter.
 func sequence(b []byte) (key, int) {
 	n := 2
 	for n < len(b) && b[n] >= 0x20 && b[n] <= 0x3f {
 		n++
 	}
 	if n == len(b) {
-		if n > 64 { // nothing that a key sends is so long
+		if n > 64 { // no key sends a sequence this long
 			return key{name: keyUnknown}, n
 		}
 		return key{}, 0
 	}
 	final := b[n]
-	if final < 0x40 || final > 0x7e { // broken off: what comes is something else
+	if final < 0x40 || final > 0x7e { // truncated: another sequence follows
 		return key{name: keyUnknown}, n
 	}
 	params := numbers(string(b[2:n]))
@@ -231,13 +229,13 @@ func sequence(b []byte) (key, int) {
 	switch final {
 	case '~':
 		k.name = numberKey(params)
-	case 'u': // what some terminals send for keys that have no code of their own
+	case 'u': // the CSI u encoding of some terminals
 		k.name = codeKey(params[0], params[1])
 	}
 	return k, n + 1
 }
 
-// numbers reads the parameters of a sequence; what is not there is zero.
+// numbers parses the parameters of a sequence; missing ones are zero.
 func numbers(text string) [3]int {
 	var n [3]int
 	for i, word := range strings.SplitN(text, ";", len(n)) {
@@ -249,7 +247,7 @@ func numbers(text string) [3]int {
 	return n
 }
 
-// Modifiers, as terminals add them to a parameter that is one without any.
+// Modifiers, as the bits of a parameter minus one.
 const (
 	modAlt     = 2
 	modControl = 4
@@ -258,7 +256,7 @@ const (
 // modified reports whether Alt or Control is held.
 func modified(param int) bool { return param > 0 && (param-1)&(modAlt|modControl) != 0 }
 
-// letterKey is the key of a sequence that ends with a letter.
+// letterKey returns the key of a sequence that ends with a letter.
 func letterKey(final byte, mod int) keyName {
 	switch final {
 	case 'A':
@@ -280,14 +278,14 @@ func letterKey(final byte, mod int) keyName {
 	case 'F':
 		return keyEnd
 	case 'M':
-		return keyEnter // of the number pad
+		return keyEnter // on the number pad
 	case 'Z':
 		return keyBackTab
 	}
 	return keyUnknown
 }
 
-// numberKey is the key of a sequence that ends with a tilde.
+// numberKey returns the key of a sequence that ends with a tilde.
 func numberKey(params [3]int) keyName {
 	switch params[0] {
 	case 1, 7:
@@ -309,7 +307,7 @@ func numberKey(params [3]int) keyName {
 	return keyUnknown
 }
 
-// codeKey is a key by its code and what is held with it.
+// codeKey returns the key with a code and modifiers.
 func codeKey(code, mod int) keyName {
 	switch {
 	case code == '\r' && mod > 1:

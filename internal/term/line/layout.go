@@ -7,15 +7,13 @@ import (
 	"github.com/clipperhouse/displaywidth"
 )
 
-// The functions of this file say where text stands on a screen. They know how
-// wide characters are and where rows break, so that nothing is left to the
-// terminal to decide.
+// The functions of this file lay out text on a screen. They compute character widths and
+// wrap rows themselves, so that the result does not depend on the terminal.
 
-// tab is what a tab is shown as.
+// tab replaces a tab on the screen.
 const tab = "    "
 
-// Width is how many columns a text takes that has no line breaks and no escape
-// sequences.
+// Width returns the number of columns of a text without line breaks and escape sequences.
 func Width(text string) int {
 	width := 0
 	for g := displaywidth.StringGraphemes(text); g.Next(); {
@@ -24,11 +22,10 @@ func Width(text string) int {
 	return width
 }
 
-// cellWidth is how many columns a character takes.
+// cellWidth returns the number of columns of a character.
 func cellWidth(char string) int { return displaywidth.String(shown(char)) }
 
-// shown is what is shown for a character: nothing for those that a terminal
-// would obey.
+// shown returns the displayed form of a character. It removes control characters.
 func shown(char string) string {
 	if char == "\t" {
 		return tab
@@ -41,8 +38,8 @@ func shown(char string) string {
 	}, char)
 }
 
-// Cut cuts a text to at most so many columns. It has no line breaks and no
-// escape sequences.
+// Cut cuts a text to width columns. The text must not contain line breaks or escape
+// sequences.
 func Cut(text string, width int) string {
 	if Width(text) <= width {
 		return text
@@ -61,32 +58,32 @@ func Cut(text string, width int) string {
 	return b.String()
 }
 
-// row is a row of the screen: text that may have styles, and how wide it is.
+// row is a row of the screen: text, possibly with styles, and its width in columns.
 type row struct {
 	text  string
 	width int
 }
 
-// plainRow is a row without styles, cut to the width of the screen.
+// plainRow returns a row without styles, cut to the width of the screen.
 func plainRow(text string, width int) row {
 	text = Cut(text, width)
 	return row{text, Width(text)}
 }
 
-// picture is what stands below all that was said: rows, and where the cursor
-// is in them.
+// picture holds the transient rows below the printed lines, and the cursor position in
+// them.
 type picture struct {
 	rows []row
 	y, x int
 }
 
-// lay lays out text that is edited, with the cursor at a place in it, on a
-// screen of some width. The first line begins with sign, the others with more,
-// and rows that a line goes on in with as much space.
-func lay(sign, more, text string, at, width int) picture {
+// layOut lays out edited text for a screen width, with the cursor at byte offset at. The
+// first line starts with sign and the others with more; wrapped rows are indented by the
+// same width.
+func layOut(sign, more, text string, at, width int) picture {
 	margin := max(Width(sign), Width(more))
 	p := picture{}
-	room := max(width-margin-1, 4) // the cursor may stand behind the last letter
+	room := max(width-margin-1, 4) // leave room for the cursor after the last character
 	for i, l := range strings.Split(text, "\n") {
 		start := sign
 		if i > 0 {
@@ -98,7 +95,7 @@ func lay(sign, more, text string, at, width int) picture {
 	return p
 }
 
-// line adds a line. If at is in it, or at its end, the cursor is put there.
+// line adds a line. If at is in the line or at its end, the cursor is placed there.
 func (p *picture) line(start string, margin int, text string, at, room int) {
 	begun, used, place := start, 0, 0
 	var b strings.Builder
@@ -126,8 +123,7 @@ func (p *picture) line(start string, margin int, text string, at, room int) {
 	flush()
 }
 
-// fit cuts a picture to at most so many rows, those around the cursor, and says
-// how many are left out.
+// fit cuts a picture to at most most rows around the cursor.
 func (p picture) fit(most int) picture {
 	most = max(most, 1)
 	if len(p.rows) <= most {
@@ -138,7 +134,7 @@ func (p picture) fit(most int) picture {
 	return picture{rows, p.y - from, p.x}
 }
 
-// below adds rows below, and above rows above.
+// below appends rows, and above prepends rows.
 func (p picture) below(rows ...row) picture {
 	p.rows = append(p.rows[:len(p.rows):len(p.rows)], rows...)
 	return p

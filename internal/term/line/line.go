@@ -1,13 +1,10 @@
-// Package line is a terminal that somebody types at while things are printed.
+// Package line is a line editor for a terminal that prints output while the user types.
 //
-// What is printed stays and scrolls away. Below it stand things that come and
-// go: what is still being said, and the line that is typed, which can be edited
-// as people are used to (history, words, several lines, completion, search, a
-// list to choose from). The whole terminal belongs to a [Terminal] from Open to
-// Close; who prints past it spoils the picture.
+// Printed lines stay and scroll away. Below them are transient rows: a live area and the
+// input line, which supports history, multiple lines, completion, search and a picker. A
+// [Terminal] owns the whole terminal from Open to Close; other output corrupts the display.
 //
-// The package knows no conversations. It prints what it is given, so whoever
-// hands it the words of strangers has made them harmless before.
+// The package prints text unchanged. The caller must sanitize untrusted text first.
 package line
 
 import (
@@ -20,53 +17,54 @@ import (
 	"time"
 )
 
-// Device is a terminal as the system has it. [Files] makes one of two files.
+// Device is a terminal of the operating system. [Files] makes one from two files.
 type Device struct {
 	In  io.Reader
 	Out io.Writer
-	// Raw lets every key come through at once, and returns what undoes that.
+	// Raw switches to raw mode and returns a function that undoes it.
 	Raw func() (restore func() error, err error)
-	// Size tells how many columns and rows there are.
+	// Size returns the number of columns and rows.
 	Size func() (width, height int)
-	// Resized tells that the size may be another one; nil if nobody knows.
+	// Resized receives a value when the size may have changed. It is nil if that is not
+	// supported.
 	Resized <-chan struct{}
-	// Suspend stops the program until it is told to go on; nil if it cannot be.
+	// Suspend stops the process until it is continued. It is nil if that is not supported.
 	Suspend func()
 }
 
-// Options says how a terminal is used. The zero value is a good one.
+// Options configures a terminal. The zero value is usable.
 type Options struct {
-	// Prompt stands before what is typed, More before further lines of it.
+	// Prompt precedes the input, More its further lines.
 	Prompt, More string
 	History      *history.History
 	Complete     Completer
-	// Styles says that text may be dim or bold.
+	// Styles permits dim and bold text.
 	Styles bool
-	// Report is told what went wrong beside the typing. Nil: nobody.
+	// Report receives errors outside of editing. It may be nil.
 	Report func(message string)
 }
 
-// Event is something that who types did.
+// Event is an action of the user.
 type Event struct {
 	Kind EventKind
-	// Text is the line, or what stood in it.
+	// Text is the submitted input, or the content of the line.
 	Text string
 }
 
-// EventKind says what was done.
+// EventKind is the kind of an event.
 type EventKind int
 
 // The kinds of events.
 const (
-	// Entered is a line, which may have several.
+	// Entered is submitted input; it may span several lines.
 	Entered EventKind = iota
-	// Interrupt is Ctrl-C. The line is as it was.
+	// Interrupt is Ctrl-C. The line is unchanged.
 	Interrupt
 	// End is Ctrl-D in an empty line, or the end of the input.
 	End
 )
 
-// Terminal is a terminal in use. Its methods may be called from many goroutines.
+// Terminal is a terminal in use. It is safe for concurrent use.
 type Terminal struct {
 	dev    Device
 	o      Options
@@ -81,17 +79,17 @@ type Terminal struct {
 	painter painter
 	style   style
 	live    []row
-	// asking says that the line is shown.
+	// asking is true while the input line is shown.
 	asking bool
-	// picker is a choice that is being made, picked where it is told.
+	// picker is the open picker, and picked receives its result.
 	picker  *picker
 	picked  chan int
 	restore func() error
 	closed  bool
 }
 
-// Open takes a terminal over. Until Prompt is called no line is shown, but what
-// is typed is kept.
+// Open takes over a terminal. The input line is hidden until Prompt is called, but input is
+// kept.
 func Open(dev Device, o Options) (*Terminal, error) {
 	restore, err := dev.Raw()
 	if err != nil {
@@ -105,15 +103,15 @@ func Open(dev Device, o Options) (*Terminal, error) {
 		editor: newEditor(o.History, o.Complete), painter: painter{out: dev.Out}, style: style(o.Styles), restore: restore,
 	}
 	t.painter.write(pasteOn)
-	go t.read() // a read from a terminal cannot be called off: it ends with the next key, or with the process
+	go t.read() // a read from a terminal cannot be canceled: it ends with the next key, or with the process
 	t.run.Go(t.loop)
 	return t, nil
 }
 
-// Events tells what who types does. They wait until they are taken.
+// Events returns the channel of events. The terminal waits until an event is received.
 func (t *Terminal) Events() <-chan Event { return t.events }
 
-// Close gives the terminal back as it was. What is printed stays.
+// Close restores the terminal. Printed lines stay.
 func (t *Terminal) Close() error {
 	t.mu.Lock()
 	if t.closed {
@@ -134,14 +132,14 @@ func (t *Terminal) Close() error {
 	return err
 }
 
-// Err is why nothing can be shown any more; nil if it can.
+// Err returns the error that prevents further output, or nil.
 func (t *Terminal) Err() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.painter.err
 }
 
-// Prompt shows the line that is typed, or hides it.
+// Prompt shows or hides the input line.
 func (t *Terminal) Prompt(on bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -149,7 +147,7 @@ func (t *Terminal) Prompt(on bool) {
 	t.draw()
 }
 
-// Clear empties the line.
+// Clear empties the input line.
 func (t *Terminal) Clear() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -157,27 +155,26 @@ func (t *Terminal) Clear() {
 	t.draw()
 }
 
-// Print prints lines, which stay. They may have styles, but no line breaks.
+// Print prints lines, which stay. They may contain styles, but no line breaks.
 func (t *Terminal) Print(lines ...string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.draw(lines...)
 }
 
-// Echo prints a line that was typed, as it was typed.
+// Echo prints input as it was typed.
 func (t *Terminal) Echo(text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var lines []string
-	for _, r := range lay(t.o.Prompt, t.o.More, text, -1, t.width()).rows {
+	for _, r := range layOut(t.o.Prompt, t.o.More, text, -1, t.width()).rows {
 		lines = append(lines, t.style.bold(r.text))
 	}
 	t.draw(lines...)
 }
 
-// Show prints lines and replaces what is shown below them for the time being.
-// Live rows have no styles of their own, are cut to the screen, and shown dim
-// if dim says so.
+// Show prints lines and replaces the live rows below them. Live rows contain no styles and
+// are cut to the width of the screen.
 func (t *Terminal) Show(lines []string, live ...Live) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -193,13 +190,13 @@ func (t *Terminal) Show(lines []string, live ...Live) {
 	t.draw(lines...)
 }
 
-// Live is a row that is shown for the time being.
+// Live is a transient row.
 type Live struct {
 	Text string
 	Dim  bool
 }
 
-// Width is how many columns the screen has.
+// Width returns the number of columns of the screen.
 func (t *Terminal) Width() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -211,7 +208,7 @@ func (t *Terminal) width() int {
 	return width
 }
 
-// size is the size of the screen, or a guess.
+// size returns the size of the screen, or a default.
 func (t *Terminal) size() (width, height int) {
 	width, height = t.dev.Size()
 	if width < 1 {
@@ -223,8 +220,8 @@ func (t *Terminal) size() (width, height int) {
 	return width, height
 }
 
-// Pick lets somebody choose. It returns the row, or -1 if they chose none or ctx
-// ended.
+// Pick shows a list to choose from. It returns the chosen row, or -1 if none was chosen or
+// ctx ended.
 func (t *Terminal) Pick(ctx context.Context, c Choice) int {
 	t.mu.Lock()
 	if t.closed || t.picker != nil || len(c.Rows) == 0 {
@@ -251,10 +248,10 @@ func (t *Terminal) Pick(ctx context.Context, c Choice) int {
 	return -1
 }
 
-// escapeWait is how long an Escape may be the beginning of something longer.
+// escapeWait is how long to wait for the rest of a sequence after an Escape.
 const escapeWait = 40 * time.Millisecond
 
-// read reads keys until there are none or nobody wants them.
+// read reads keys until the input ends or the terminal is closed.
 func (t *Terminal) read() {
 	defer close(t.keys)
 	for {
@@ -273,14 +270,14 @@ func (t *Terminal) read() {
 	}
 }
 
-// loop deals with what happens, until the terminal is closed.
+// loop handles input and size changes until the terminal is closed.
 func (t *Terminal) loop() {
 	var lone <-chan time.Time
 	for {
 		select {
 		case b, ok := <-t.keys:
 			if !ok {
-				t.tell(Event{Kind: End})
+				t.sendEvent(Event{Kind: End})
 				<-t.gone
 				return
 			}
@@ -319,8 +316,8 @@ func (t *Terminal) waiting() bool {
 	return t.decoder.waiting()
 }
 
-// tell hands an event over.
-func (t *Terminal) tell(e Event) {
+// sendEvent sends an event unless the terminal is closed.
+func (t *Terminal) sendEvent(e Event) {
 	select {
 	case t.events <- e:
 	case <-t.gone:

@@ -177,7 +177,7 @@ func TestResize(t *testing.T) {
 		s.width.Store(int64(width))
 		s.screen.Resize(width, 10)
 		s.resized <- struct{}{}
-		p := lay("› ", "  ", "a line of twenty-eight char", 27, width)
+		p := layOut("› ", "  ", "a line of twenty-eight char", 27, width)
 		want := "one\ntwo\n"
 		for _, r := range p.rows {
 			want += strings.TrimRight(r.text, " ") + "\n"

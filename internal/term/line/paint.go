@@ -6,22 +6,21 @@ import (
 	"strings"
 )
 
-// painter keeps a picture at the bottom of what was printed. What is printed
-// stays for ever and scrolls away; the picture is drawn anew below it. Each
-// change is one write, which terminals that can show at once.
+// painter keeps a picture below the printed lines. Printed lines stay and scroll away; the
+// picture is redrawn below them. Each change is a single write, which terminals with
+// synchronized output show atomically.
 type painter struct {
 	out io.Writer
-	// now is the picture on the screen, width that of the screen when it was
-	// drawn.
+	// now is the picture on the screen, and width the screen width when it was drawn.
 	now   picture
 	width int
 	err   error
 }
 
-// The escape sequences that are used, and no others.
+// The escape sequences in use; no others are sent.
 const (
-	begin       = "\x1b[?2026h" // hold back what comes, where terminals can
-	end         = "\x1b[?2026l"
+	beginSync   = "\x1b[?2026h" // synchronized output, where supported
+	endSync     = "\x1b[?2026l"
 	hideCursor  = "\x1b[?25l"
 	showCursor  = "\x1b[?25h"
 	clearBelow  = "\x1b[J"
@@ -30,20 +29,20 @@ const (
 	pasteOff    = "\x1b[?2004l"
 )
 
-// paint prints lines above the picture, and draws a new picture.
+// paint prints lines above the picture and draws a new picture.
 func (p *painter) paint(lines []string, next picture, width int) {
 	same := p.common(next, width)
 	if len(lines) == 0 && width == p.width && same == len(p.now.rows) && same == len(next.rows) && p.now.y == next.y && p.now.x == next.x {
 		return
 	}
-	// At least the row of the cursor is drawn anew: from there we know the way.
+	// Always redraw at least the cursor's row: moveUp starts from there.
 	same = max(min(same, p.now.y, len(next.rows)-1), 0)
 	var b strings.Builder
-	b.WriteString(begin + hideCursor)
+	b.WriteString(beginSync + hideCursor)
 	if len(lines) > 0 {
 		same = 0
 	}
-	p.rise(&b, same, width)
+	p.moveUp(&b, same, width)
 	for _, l := range lines {
 		b.WriteString(l + "\r\n")
 	}
@@ -53,13 +52,13 @@ func (p *painter) paint(lines []string, next picture, width int) {
 		}
 		b.WriteString(r.text)
 	}
-	settle(&b, next)
-	b.WriteString(showCursor + end)
+	placeCursor(&b, next)
+	b.WriteString(showCursor + endSync)
 	p.write(b.String())
 	p.now, p.width = next, width
 }
 
-// common is how many rows of the picture stay as they are.
+// common returns the number of leading rows that do not change.
 func (p *painter) common(next picture, width int) int {
 	if width != p.width {
 		return 0
@@ -71,17 +70,16 @@ func (p *painter) common(next picture, width int) int {
 	return n
 }
 
-// rise goes to the beginning of a row of the picture and clears all from there.
-// The screen may have another width by now, and rows that were too long for it
-// may have been broken.
-func (p *painter) rise(b *strings.Builder, to, width int) {
+// moveUp moves to the start of a row of the picture and clears everything below. If the
+// screen was resized since, the terminal may have wrapped long rows.
+func (p *painter) moveUp(b *strings.Builder, to, width int) {
 	if len(p.now.rows) == 0 {
 		b.WriteString("\r" + clearBelow)
 		return
 	}
-	up := broken(p.now.x+1, width)
+	up := extraRows(p.now.x+1, width)
 	for _, r := range p.now.rows[to:p.now.y] {
-		up += 1 + broken(r.width, width)
+		up += 1 + extraRows(r.width, width)
 	}
 	if up > 0 {
 		fmt.Fprintf(b, "\x1b[%dA", up)
@@ -89,16 +87,16 @@ func (p *painter) rise(b *strings.Builder, to, width int) {
 	b.WriteString("\r" + clearBelow)
 }
 
-// broken is how many more rows than one a row takes.
-func broken(width, screen int) int {
+// extraRows returns the number of additional rows that a wrapped row takes.
+func extraRows(width, screen int) int {
 	if width <= screen || screen <= 0 {
 		return 0
 	}
 	return (width - 1) / screen
 }
 
-// settle puts the cursor where it belongs, after the last row was written.
-func settle(b *strings.Builder, p picture) {
+// placeCursor moves the cursor to its position after the last row was written.
+func placeCursor(b *strings.Builder, p picture) {
 	if len(p.rows) == 0 {
 		return
 	}
@@ -111,24 +109,24 @@ func settle(b *strings.Builder, p picture) {
 	}
 }
 
-// clear takes the picture away.
+// clear removes the picture.
 func (p *painter) clear(width int) {
 	if len(p.now.rows) == 0 {
 		return
 	}
 	var b strings.Builder
-	p.rise(&b, 0, width)
+	p.moveUp(&b, 0, width)
 	p.write(b.String())
 	p.now = picture{}
 }
 
-// wipe clears the screen. The picture must be drawn anew.
+// wipe clears the screen. The picture must be redrawn.
 func (p *painter) wipe() {
 	p.write(clearScreen)
 	p.now = picture{}
 }
 
-// write writes. The first failure is kept: there is nobody to show more to.
+// write writes text. After the first error, which is kept, it does nothing.
 func (p *painter) write(text string) {
 	if p.err == nil {
 		_, p.err = io.WriteString(p.out, text)

@@ -5,34 +5,34 @@ import (
 	"strings"
 )
 
-// Choice is a list to choose from. Rows are shown as they are, cut to the width
-// of the screen; they have no styles.
+// Choice is a list to choose from. Rows contain no styles and are cut to the width of the
+// screen.
 type Choice struct {
-	// Title says what is chosen, Head is above the rows; it may be empty.
+	// Title describes the choice; Head is shown above the rows and may be empty.
 	Title, Head string
 	Rows        []string
-	// Selected is the row that is chosen at first.
+	// Selected is the initially selected row.
 	Selected int
 }
 
-// picker is a choice while it is made.
+// picker is an open picker.
 type picker struct {
 	Choice
 	filter string
-	// shown are the rows that the filter lets through, at the chosen one of them.
+	// shown holds the rows that match the filter, and at the selected one of them.
 	shown []int
 	at    int
 }
 
 func newPicker(c Choice) *picker {
 	p := &picker{Choice: c}
-	p.sift()
+	p.filterRows()
 	p.at = min(max(c.Selected, 0), max(len(p.shown)-1, 0))
 	return p
 }
 
-// sift finds the rows that have all words of the filter.
-func (p *picker) sift() {
+// filterRows finds the rows that contain all words of the filter.
+func (p *picker) filterRows() {
 	words := strings.Fields(strings.ToLower(p.filter))
 	p.shown = nil
 	for i, r := range p.Rows {
@@ -47,17 +47,16 @@ func (p *picker) sift() {
 	p.at = 0
 }
 
-// press does what a key says. When it is done, row is what was chosen, -1 for
-// nothing.
+// press handles a key. If done is true, row is the chosen row, or -1.
 func (p *picker) press(k key) (done bool, row int) {
 	switch k.name {
 	case keyText, keyPaste:
 		p.filter += strings.ReplaceAll(k.text, "\n", " ")
-		p.sift()
+		p.filterRows()
 	case keyBackspace:
 		b := buffer{text: p.filter, at: len(p.filter)}
 		p.filter = p.filter[:b.before(b.at)]
-		p.sift()
+		p.filterRows()
 	case keyUp, keyBackTab:
 		p.step(-1)
 	case keyDown, keyTab:
@@ -90,17 +89,17 @@ func (p *picker) control(letter string) (done bool, row int) {
 		p.step(1)
 	case "U":
 		p.filter = ""
-		p.sift()
+		p.filterRows()
 	case "C", "D", "G":
 		return true, -1
 	}
 	return false, 0
 }
 
-// step moves the choice.
+// step moves the selection.
 func (p *picker) step(n int) { p.at = max(min(p.at+n, len(p.shown)-1), 0) }
 
-// draw shows the choice on a screen of some size.
+// draw renders the picker for a screen size.
 func (p *picker) draw(width, height int, style style) picture {
 	most := max(min(height-4, 15), 1)
 	from := min(max(p.at-most/2, 0), max(len(p.shown)-most, 0))

@@ -2,16 +2,14 @@ package line
 
 import "strings"
 
-// The functions of this file say what keys do to a terminal.
-
-// pressAll does what keys say, one after the other.
+// pressAll handles keys in order.
 func (t *Terminal) pressAll(keys []key) {
 	for _, k := range keys {
 		t.press(k)
 	}
 }
 
-// press does what a key says, and tells of it.
+// press handles a key and sends the resulting event, if any.
 func (t *Terminal) press(k key) {
 	t.mu.Lock()
 	if t.closed {
@@ -25,14 +23,14 @@ func (t *Terminal) press(k key) {
 		return
 	}
 	how := t.editor.press(k)
-	event, tell := t.follow(how)
+	event, tell := t.handleOutcome(how)
 	t.mu.Unlock()
 	if tell {
-		t.tell(event)
+		t.sendEvent(event)
 	}
 }
 
-// pick does what a key says to a choice.
+// pick passes a key to the open picker.
 func (t *Terminal) pick(k key) {
 	done, row := t.picker.press(k)
 	if !done {
@@ -42,8 +40,9 @@ func (t *Terminal) pick(k key) {
 	t.picker, t.picked = nil, nil
 }
 
-// follow does what came of a key, draws, and says what is to be told.
-func (t *Terminal) follow(how outcome) (Event, bool) {
+// handleOutcome performs the outcome of a key and redraws. It returns the event to send,
+// and whether there is one.
+func (t *Terminal) handleOutcome(how outcome) (Event, bool) {
 	text := t.editor.text
 	switch how {
 	case entered:
@@ -64,8 +63,8 @@ func (t *Terminal) follow(how outcome) (Event, bool) {
 	return Event{}, false
 }
 
-// enter takes a line off the screen and into the history. Who takes the event
-// decides when it is shown, with Echo.
+// enter removes the submitted input from the screen and adds it to the history. The
+// receiver of the event decides when to show it, with Echo.
 func (t *Terminal) enter(text string) {
 	if err := t.editor.history.Add(text); err != nil && t.o.Report != nil {
 		t.o.Report(err.Error())
@@ -74,7 +73,7 @@ func (t *Terminal) enter(text string) {
 	t.draw()
 }
 
-// suspend gives the terminal back until the program is told to go on.
+// suspend releases the terminal until the process is continued.
 func (t *Terminal) suspend() {
 	if t.dev.Suspend == nil {
 		return
@@ -86,7 +85,7 @@ func (t *Terminal) suspend() {
 	}
 	t.dev.Suspend()
 	restore, err := t.dev.Raw()
-	if err != nil { // it goes on line by line
+	if err != nil { // input is line-buffered from here on
 		if t.o.Report != nil {
 			t.o.Report(err.Error())
 		}
@@ -96,8 +95,8 @@ func (t *Terminal) suspend() {
 	t.painter.write(pasteOn)
 }
 
-// draw prints lines, and draws all that stands below them. On a terminal that
-// was given back it only prints.
+// draw prints lines and redraws the transient rows below them. On a closed terminal it only
+// prints.
 func (t *Terminal) draw(lines ...string) {
 	if t.closed {
 		for _, l := range lines {
@@ -109,7 +108,7 @@ func (t *Terminal) draw(lines ...string) {
 	t.painter.paint(lines, t.picture(width, height), width)
 }
 
-// picture is what stands below all that was printed.
+// picture returns the transient rows below the printed lines.
 func (t *Terminal) picture(width, height int) picture {
 	if t.picker != nil {
 		return t.picker.draw(width, height, t.style)
@@ -132,12 +131,12 @@ func (t *Terminal) picture(width, height int) picture {
 	return p.above(live...)
 }
 
-// line is the line that is typed, and what belongs to it.
+// line returns the input line with its search note or completions.
 func (t *Terminal) line(width, most int) picture {
 	e := t.editor
 	sign, more := t.o.Prompt, t.o.More
 	if s := e.search; s != nil {
-		p := lay(sign, more, e.text, e.at, width).fit(most - 1)
+		p := layOut(sign, more, e.text, e.at, width).fit(most - 1)
 		note := "search: " + s.query
 		if s.failed {
 			note += "  (not found)"
@@ -145,7 +144,7 @@ func (t *Terminal) line(width, most int) picture {
 		r := plainRow(note, width)
 		return p.below(row{t.style.dim(r.text), r.width})
 	}
-	p := lay(sign, more, e.text, e.at, width)
+	p := layOut(sign, more, e.text, e.at, width)
 	if e.choice == nil {
 		return p.fit(most)
 	}
@@ -154,7 +153,7 @@ func (t *Terminal) line(width, most int) picture {
 	return p.fit(most - len(words)).below(words...)
 }
 
-// words are the words to choose from, in as many rows as they need.
+// words lays out completions in as many rows as needed.
 func (t *Terminal) words(c *choice, width int) []row {
 	var rows []row
 	var b strings.Builder
@@ -181,7 +180,7 @@ func (t *Terminal) words(c *choice, width int) []row {
 	return rows
 }
 
-// style says whether text may have styles.
+// style reports whether text may have styles.
 type style bool
 
 func (s style) dim(text string) string { return s.with("2", text) }

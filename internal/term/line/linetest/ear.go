@@ -10,21 +10,21 @@ import (
 	"firn.dev/internal/base/basetest"
 )
 
-// Ear hears what a program says that is not at a terminal, and can wait for it.
-// It is an io.Writer, and may be written to from many goroutines; one waits.
+// Ear is an io.Writer that records the output of a program without a terminal and can wait
+// for text in it. Write is safe for concurrent use; only one goroutine may wait.
 type Ear struct {
 	t     testing.TB
 	mu    sync.Mutex
 	heard bytes.Buffer
 	more  chan struct{}
-	// passed is how much was waited for.
+	// passed is the end of the last awaited text.
 	passed int
 }
 
-// NewEar makes an ear that has heard nothing.
+// NewEar returns an empty recorder.
 func NewEar(t testing.TB) *Ear { return &Ear{t: t, more: make(chan struct{}, 1)} }
 
-// Write hears.
+// Write records output.
 func (e *Ear) Write(p []byte) (int, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -35,15 +35,15 @@ func (e *Ear) Write(p []byte) (int, error) {
 	return e.heard.Write(p)
 }
 
-// String is all that was heard.
+// String returns all recorded output.
 func (e *Ear) String() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.heard.String()
 }
 
-// Await waits until something was said behind what was waited for before. It
-// fails the test if that is not said.
+// Await waits until text appears after the previously awaited text. It fails the test on a
+// timeout.
 func (e *Ear) Await(text string) {
 	e.t.Helper()
 	for {

@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// style is how characters look, as far as our programs have them look.
+// style holds the supported attributes of characters.
 type style struct {
-	// colour is one of the palette, from 1 on; 0 is the terminal's own.
+	// colour is an index in the palette, starting at 1; 0 is the default color.
 	colour                        int
 	bold, dim, italic, underlined bool
-	turned                        bool // fore- and background
+	turned                        bool // foreground and background swapped
 }
 
-// set obeys what a sequence says about the characters that follow.
+// set applies the parameters of an SGR sequence.
 func (s *style) set(params string) {
 	for _, word := range strings.Split(params, ";") {
-		n, _ := strconv.Atoi(word) // nothing is zero
+		n, _ := strconv.Atoi(word) // an empty parameter is zero
 		switch {
 		case n == 0:
 			*s = style{}
@@ -50,8 +50,8 @@ func (s *style) set(params string) {
 	}
 }
 
-// The colours of a picture: the palette that programs choose from, and paper and
-// ink. Each can be told from the paper.
+// The colors of a picture: the palette, the background and the text. All have enough
+// contrast with the background.
 var palette = [16]string{
 	"#5c6370", "#e06c75", "#98c379", "#e5c07b", "#61afef", "#c678dd", "#56b6c2", "#dcdfe4",
 	"#7f848e", "#ef8e95", "#b1d69a", "#f0d399", "#8ac4f5", "#d7a1e7", "#80cbd5", "#ffffff",
@@ -59,11 +59,11 @@ var palette = [16]string{
 
 const (
 	paper, ink = "#1e2127", "#dcdfe4"
-	// charWidth and rowHeight are the size of a cell, in the units of a picture.
+	// charWidth and rowHeight are the size of a cell in SVG units.
 	charWidth, rowHeight, margin = 8.4, 18.0, 16.0
 )
 
-// Picture is what one sees and what has scrolled away, as an SVG image.
+// Picture renders the screen and the scrolled rows as an SVG image.
 func (s *Screen) Picture() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,8 +84,8 @@ func (s *Screen) Picture() string {
 	return b.String()
 }
 
-// draw draws a row as runs of characters that look the same, each of the width
-// that it has in a terminal, whatever the font.
+// draw renders a row as runs of equally styled characters. Each run has the width that it
+// has in a terminal, independent of the font.
 func (l line) draw(b *strings.Builder, top float64) {
 	for from := 0; from < len(l.cells); {
 		to := from + 1
@@ -99,14 +99,14 @@ func (l line) draw(b *strings.Builder, top float64) {
 		}
 		if text := run.text(); strings.TrimSpace(text) != "" {
 			fmt.Fprintf(b, `<text x="%.1f" y="%.1f" textLength="%.1f"%s>`, x, top+rowHeight-5, width, look.attributes())
-			_ = xml.EscapeText(b, []byte(strings.ReplaceAll(text, " ", "\u00a0"))) // into memory; viewers leave other spaces out
+			_ = xml.EscapeText(b, []byte(strings.ReplaceAll(text, " ", "\u00a0"))) // writes to memory; viewers collapse ordinary spaces
 			b.WriteString("</text>\n")
 		}
 		from = to
 	}
 }
 
-// fill is the colour of the characters.
+// fill returns the color of the characters.
 func (s style) fill() string {
 	if s.colour == 0 {
 		return ink

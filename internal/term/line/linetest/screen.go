@@ -1,6 +1,5 @@
-// Package linetest is a terminal without glass: it obeys what programs send to
-// terminals and can be asked what one would see. Tests look at it, and at what
-// no program of ours should ever send.
+// Package linetest emulates a terminal for tests. A [Screen] interprets the output of a
+// program and returns the visible text. It records sequences that firn should never send.
 package linetest
 
 import (
@@ -16,15 +15,14 @@ import (
 	"github.com/clipperhouse/displaywidth"
 )
 
-// Screen is a terminal. It is an io.Writer for what a program sends, and may be
-// used from many goroutines.
+// Screen is an emulated terminal. It is an io.Writer and safe for concurrent use.
 type Screen struct {
 	mu            sync.Mutex
 	width, height int
-	// rows are all rows ever written, those that scrolled away too.
+	// rows holds all rows ever written, including those that scrolled away.
 	rows []line
-	// x and y are where the cursor is; y counts all rows. pending says that the
-	// row is full and the next character begins another.
+	// x and y are the cursor position; y counts all rows. pending is true if the row is
+	// full and the next character starts a new one.
 	x, y, top int
 	pending   bool
 	style     style
@@ -35,24 +33,24 @@ type Screen struct {
 	more      chan struct{}
 }
 
-// line is a row: its cells, and whether it goes on in the next one.
+// line is a row: its cells, and whether it continues in the next one.
 type line struct {
 	cells []cell
 	on    bool
 }
 
-// cell is a place for a character. The second one of a wide character is empty.
+// cell holds a character. The second cell of a wide character is empty.
 type cell struct {
 	char  string
 	style style
 }
 
-// New makes a screen.
+// New returns an empty screen.
 func New(width, height int) *Screen {
 	return &Screen{width: width, height: height, rows: make([]line, 1), modes: make(map[string]bool), more: make(chan struct{}, 1)}
 }
 
-// Write takes what a program sends.
+// Write interprets output of a program.
 func (s *Screen) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,8 +70,8 @@ func (s *Screen) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// take obeys the next thing that was sent, and returns how long it is; zero if
-// it is not whole.
+// take interprets the next character or sequence and returns its length; 0 if it is
+// incomplete.
 func (s *Screen) take() int {
 	switch c := s.rest[0]; {
 	case c == 0x1b:
@@ -90,7 +88,7 @@ func (s *Screen) take() int {
 	return 1
 }
 
-// text shows characters up to the next thing that is none.
+// text shows characters up to the next control character.
 func (s *Screen) text() int {
 	n := 0
 	for n < len(s.rest) && s.rest[n] >= 0x20 && s.rest[n] != 0x7f && utf8.FullRune(s.rest[n:]) {
@@ -106,7 +104,7 @@ func (s *Screen) text() int {
 // put shows one character.
 func (s *Screen) put(char string, width int) {
 	if r, _ := utf8.DecodeRuneInString(char); r >= 0x80 && r < 0xa0 {
-		s.strange = append(s.strange, char) // a control character of the second set
+		s.strange = append(s.strange, char) // a C1 control character
 		return
 	}
 	if width == 0 {
@@ -130,7 +128,7 @@ func (s *Screen) put(char string, width int) {
 	}
 }
 
-// feed goes to the next row.
+// feed moves to the next row.
 func (s *Screen) feed() {
 	s.pending = false
 	s.y++
@@ -140,7 +138,7 @@ func (s *Screen) feed() {
 	s.top = max(s.top, s.y-s.height+1)
 }
 
-// escape obeys an escape sequence.
+// escape interprets an escape sequence.
 func (s *Screen) escape() int {
 	if len(s.rest) < 2 {
 		return 0
@@ -160,7 +158,8 @@ func (s *Screen) escape() int {
 	return n + 1
 }
 
-// obey does what a sequence says. What our programs have no use for is strange.
+// obey executes a control sequence. Sequences that firn does not use are recorded as
+// strange.
 func (s *Screen) obey(params string, final byte) {
 	n, err := strconv.Atoi(params)
 	if err != nil || n == 0 {
@@ -191,7 +190,7 @@ func (s *Screen) obey(params string, final byte) {
 	}
 }
 
-// erase clears what stands behind the cursor, or all.
+// erase clears the screen from the cursor on, or all of it.
 func (s *Screen) erase(params string) {
 	if params == "2" {
 		for i := s.top; i < len(s.rows); i++ {
@@ -204,8 +203,7 @@ func (s *Screen) erase(params string) {
 	s.rows = s.rows[:s.y+1]
 }
 
-// Resize gives the screen another size. As most terminals do, it breaks rows
-// anew that are too long, and joins those that were broken.
+// Resize changes the size of the screen. Like most terminals, it rewraps long rows.
 func (s *Screen) Resize(width, height int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -238,15 +236,14 @@ func (s *Screen) Resize(width, height int) {
 	s.top = max(len(s.rows)-height, 0)
 }
 
-// String is what one sees, without empty rows at the end.
+// String returns the visible text without empty rows at the end.
 func (s *Screen) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return text(s.rows[s.top:])
 }
 
-// All is what one sees and what has scrolled away. Rows that are broken because
-// they are too long are one.
+// All returns the visible and the scrolled text. Wrapped rows are joined.
 func (s *Screen) All() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -273,15 +270,15 @@ func (l line) text() string {
 	return b.String()
 }
 
-// Cursor is where the cursor is, from the top left.
+// Cursor returns the cursor position, from the top left.
 func (s *Screen) Cursor() (x, y int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.x, s.y - s.top
 }
 
-// Strange is what was sent that our programs have no use for: what would move
-// windows, set titles, fill the clipboard, ring.
+// Strange returns the sequences that firn does not use, such as those that move windows,
+// set titles, fill the clipboard or ring the bell.
 func (s *Screen) Strange() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -295,20 +292,20 @@ func (s *Screen) Mode(name string) bool {
 	return s.modes[name]
 }
 
-// Raw is all that was sent, as it was.
+// Raw returns all bytes received.
 func (s *Screen) Raw() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return string(s.raw)
 }
 
-// Await waits until what one sees, or has seen, has a text.
+// Await waits until the visible or scrolled text contains text.
 func (s *Screen) Await(t testing.TB, text string) {
 	t.Helper()
 	s.AwaitThat(t, "there is "+strconv.Quote(text), func() bool { return strings.Contains(s.All(), text) })
 }
 
-// AwaitThat waits until something holds, which is asked whenever more was sent.
+// AwaitThat waits until holds returns true. It is called after each write.
 func (s *Screen) AwaitThat(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	late := time.After(basetest.Limit)
