@@ -12,20 +12,21 @@ import (
 	"firn.dev/internal/term/line"
 )
 
-// board is a screen that is drawn on: above, what was said, for ever; below it
-// what is going on; and at the bottom the line that is typed.
+// board is a [screen] on a terminal with line editing. Printed lines scroll up; below them
+// are rows with the current activity, and the input line at the bottom.
 type board struct {
 	term   *line.Terminal
 	styles bool
-	// out is where answers go if stdout is not the terminal; nil if it is.
+	// out receives answers if stdout is not the terminal; nil if it is.
 	out io.Writer
 
 	mu sync.Mutex
-	// text sets the answer that comes; nil between answers. outOpen says that the
-	// last line of out is not ended.
+	// text formats the current answer; nil between answers. outOpen is true if the last
+	// line of out is incomplete.
 	text    *markdown.Writer
 	outOpen bool
-	// calls are the calls that run, thought the end of what is being thought.
+	// calls are the running tool calls, and thought is the last line of the model's
+	// thinking.
 	calls   []running
 	thought string
 	working bool
@@ -33,7 +34,7 @@ type board struct {
 	err     error
 }
 
-// running is a call that runs.
+// running is a running tool call.
 type running struct{ id, what string }
 
 func newBoard(term *line.Terminal, o Options) *board {
@@ -74,7 +75,7 @@ func (b *board) answer(text string) {
 	b.show(b.text.Write(prose.CleanLines(text))...)
 }
 
-// write adds to stdout, which is no terminal.
+// write writes to stdout, which is not a terminal.
 func (b *board) write(text string) {
 	if b.err != nil || text == "" {
 		return
@@ -106,7 +107,7 @@ func (b *board) thinking(text string) {
 	b.show()
 }
 
-func (b *board) say(format string, args ...any) { b.lines([]string{fmt.Sprintf(format, args...)}) }
+func (b *board) printf(format string, args ...any) { b.lines([]string{fmt.Sprintf(format, args...)}) }
 
 func (b *board) note(format string, args ...any) {
 	b.lines([]string{b.dim(fmt.Sprintf(format, args...))})
@@ -144,20 +145,20 @@ func (b *board) busy(is bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.working = is
-	if !is { // whatever did not end has ended with it
+	if !is { // discard calls that did not end
 		b.calls, b.thought = nil, ""
 	}
 	b.show()
 }
 
-func (b *board) waits(lines []string) {
+func (b *board) showQueue(lines []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.queue = slices.Clone(lines)
 	b.show()
 }
 
-// show prints lines, and shows what is going on below them.
+// show prints lines and redraws the activity rows below them.
 func (b *board) show(lines ...string) {
 	var live []line.Live
 	for _, r := range b.calls {

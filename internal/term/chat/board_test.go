@@ -39,10 +39,10 @@ func sitDown(t *testing.T, change func(*Options), steps ...scripted.Step) *desk 
 			change(o)
 		}
 	}, steps...).begin()
-	d.c.sit()
+	d.c.openTerminal()
 	t.Cleanup(func() {
 		keys.Close()
-		if err := d.c.leave(); err != nil {
+		if err := d.c.closeTerminal(); err != nil {
 			t.Error(err)
 		}
 		if odd := d.screen.Strange(); len(odd) > 0 {
@@ -218,7 +218,7 @@ func TestNoTerminal(t *testing.T) {
 	no := errors.New("it is not mine")
 	dev := line.Device{Raw: func() (func() error, error) { return nil, no }}
 	s := set(t, func(o *Options) { o.Device = &dev }, scripted.Say("fine")).begin()
-	s.c.sit()
+	s.c.openTerminal()
 	s.run(t.Context())
 	s.types("hello")
 	s.out.Await("fine\n")
@@ -263,7 +263,7 @@ func TestAt(t *testing.T) {
 	s := set(t, nil, scripted.Say("one"), scripted.Say("two"), scripted.Say("three")).begin()
 	s.does("first", "second")
 	s.c.o.At = "HEAD~1"
-	if err := s.c.begin(t.Context()); err != nil {
+	if err := s.c.start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	says(t, s.err.String(), "the session goes on from agent: one; what was left stays in the log: /rewind ", "Restored: ", "you: first\n")
@@ -272,12 +272,12 @@ func TestAt(t *testing.T) {
 	if got := fmt.Sprint(len(req[len(req)-1].Window.Items)); got != "3" {
 		t.Errorf("the model was sent %s messages", got)
 	}
-	if now, err := s.c.look(t.Context()); err != nil || now.State.Branches != 2 {
+	if now, err := s.c.fetchSession(t.Context()); err != nil || now.State.Branches != 2 {
 		t.Errorf("there are %d branches, %v", now.State.Branches, err)
 	}
 	for at, want := range map[string]error{"nowhere": firn.ErrNotFound, "#x": firn.ErrInvalid, "HEAD": nil, "HEAD~2": nil} {
 		s.c.o.At = at
-		if err := s.c.goAt(t.Context()); !errors.Is(err, want) {
+		if err := s.c.moveHead(t.Context()); !errors.Is(err, want) {
 			t.Errorf("--at %s: %v", at, err)
 		}
 	}

@@ -1,16 +1,13 @@
-// Package chat is a conversation in a terminal, line by line.
+// Package chat is an interactive conversation in a terminal.
 //
-// It is a client of the gateway: what the user types is said in a session, and
-// what happens there is shown as it happens. What begins with a slash is a
-// command to the chat itself. Answers go to stdout and nothing else does; all
-// talk about them goes to stderr. What was said is on disk before it is
-// answered, so there is nothing to save at the end, and a chat that was killed
-// goes on where it was.
+// It is a client of the gateway: input is sent to a session as messages, and the events of
+// the session are shown as they arrive. Lines that begin with a slash are commands. Answers
+// are written to stdout and everything else to stderr. Messages are on disk before they are
+// answered, so nothing has to be saved at the end and a killed chat can be resumed.
 //
-// The package keeps no state of its own between two runs but what was typed, and
-// opens no session: it asks the gateway. At a terminal, lines can be edited and
-// answers are set as they come; see packages line and markdown. Everything that
-// a model or a tool says is made harmless before it is shown there.
+// The package keeps no state between runs except the input history, and does not open
+// sessions itself. On a terminal it uses package line for editing and package markdown for
+// formatting. Output of models and tools is sanitized before it is shown on a terminal.
 package chat
 
 import (
@@ -28,101 +25,97 @@ import (
 	"firn.dev/wire"
 )
 
-// Options says who talks, where and with what. Client and the streams must be
-// given; the rest has good zero values.
+// Options configures a chat. Client and the streams are required.
 type Options struct {
 	Client *client.Client
-	// Agent is who is talked to; empty means the agent of the session or key. In a
-	// session that is resumed it answers instead of the session's agent.
+	// Agent is the agent to talk to; empty means the agent of the session or key. In a
+	// resumed session it answers instead of the session's agent.
 	Agent string
-	// Continue goes on with the agent's latest session, Resume with the one that
-	// is named; else it is the one that Key points at, which is begun if it is
-	// not there. An empty key means agent:<agent>:main.
+	// Continue resumes the agent's latest session, Resume the named one. Otherwise the
+	// session of Key is used, which is created if it does not exist. An empty key means
+	// agent:<agent>:main.
 	Continue bool
 	Resume   string
 	Key      string
-	// At names an entry that the session goes on from; empty means its head.
+	// At is the entry from which the session continues; empty means its head.
 	At string
-	// Ephemeral says that nothing is saved: the sessions are in memory.
+	// Ephemeral is true if sessions are kept in memory only.
 	Ephemeral bool
-	// Model is PROVIDER/MODEL and Thinking a level. If given, the session
-	// remembers them.
+	// Model is PROVIDER/MODEL and Thinking a level. If set, they are saved in the session.
 	Model, Thinking string
 
-	// Workspace is the directory that a session is begun for; Files says in words
-	// what the tools may touch. Both may be empty.
+	// Workspace is the working directory of new sessions. Files describes the files that
+	// tools may access. Both may be empty.
 	Workspace, Files string
-	// User is the user's own directory, which is shown as ~; empty if not known.
+	// User is the user's home directory, displayed as ~; empty if unknown.
 	User string
-	// Providers are those that can be named, KeyOf the variable with the key of
-	// one. They are for hints and may be nil.
+	// Providers are the known providers, and KeyOf returns the name of the environment
+	// variable with a provider's API key. They are used in hints and may be nil.
 	Providers []string
 	KeyOf     func(provider string) string
-	// Remember notes something for an agent, Forget takes away what was noted, and
-	// both say what they did. Notes looks for what was noted, or without words
-	// lists the notes. They may be nil.
+	// Remember adds a note for an agent and Forget removes one; both return a description
+	// of the change. Notes searches the notes, or lists them if the query is empty. They
+	// may be nil.
 	Remember func(ctx context.Context, agent, text string) (string, error)
 	Forget   func(ctx context.Context, agent, what string) (string, error)
 	Notes    func(ctx context.Context, agent, query string, limit int) ([]Hit, error)
 
-	// Export writes a session to a new file as another tool would have written it,
-	// Handoff into the folder of that tool; they say in lines what came of it. Nil:
-	// it cannot be done from here.
+	// Export writes a session to a new file in another tool's format, and Handoff writes it
+	// into that tool's folder. Both return lines that describe the result. They are nil if
+	// not supported.
 	Export  func(ctx context.Context, id firn.ID, format, file string) (string, error)
 	Handoff func(ctx context.Context, id firn.ID, tool string) (string, error)
 
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Terminal       Terminal
-	// Device is the terminal that Stdin and Stderr are, if lines can be edited
-	// there; nil if not. History is what was typed before; it may be nil.
+	// Device is the terminal of Stdin and Stderr, if line editing is possible; nil if not.
+	// History is the input history and may be nil.
 	Device  *line.Device
 	History *history.History
 
-	// Prompt is said first; empty means nothing.
+	// Prompt is the first message; empty means none.
 	Prompt string
-	// Presses tells each press of Ctrl-C. When the user insists, Release is
-	// called, after which a press ends the process. Both may be nil.
+	// Presses receives each press of Ctrl-C. After the second press Release is called, so
+	// that the next one ends the process. Both may be nil.
 	Presses <-chan os.Signal
 	Release func()
-	// Reports are sentences about what is out of order, to be told when nothing
-	// else is. It may be nil.
+	// Reports holds warnings to show between turns. It may be nil.
 	Reports *Reports
 }
 
-// Terminal says which of the streams somebody sits at, and whether it shows
-// styles: dim text and the like.
+// Terminal records which streams are terminals, and whether styles are supported.
 type Terminal struct {
 	In, Out, Err bool
 	Dim          bool
 }
 
-// Hit is something that was found.
+// Hit is a search result.
 type Hit struct {
-	// Source is what it was found in, Where the place in it, which may be empty.
+	// Source is where the hit was found and Where the position in it, which may be empty.
 	Source, Where string
 	Text          string
-	// Time is when it was said, zero if that is not known.
+	// Time is the time of the message; zero if unknown.
 	Time time.Time
 }
 
-// NothingSaved says what an ephemeral chat is.
+// NothingSaved is shown in an ephemeral chat.
 const NothingSaved = "this chat is ephemeral: nothing of it is saved"
 
-// Reports gathers sentences from any goroutine until they can be told.
+// Reports collects warnings until they can be shown. It is safe for concurrent use.
 type Reports struct {
 	mu   sync.Mutex
 	said []string
 }
 
-// Add adds a sentence.
+// Add adds a warning.
 func (r *Reports) Add(message string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.said = append(r.said, message)
 }
 
-// Take returns what was added since it was last asked.
+// Take returns and removes the collected warnings.
 func (r *Reports) Take() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -131,34 +124,34 @@ func (r *Reports) Take() []string {
 	return said
 }
 
-// Run talks until the user ends it: nil if they said so or the input ended, a
-// [*Problem] that is context.Canceled if they pressed Ctrl-C. When ctx ends, a
-// turn that runs is stopped and recorded, and the error is the context's.
+// Run runs a chat until the user ends it. It returns nil if the user quit or the input
+// ended, and a [*Problem] that wraps context.Canceled after Ctrl-C. If ctx is canceled, the
+// running turn is stopped and recorded, and the context's error is returned.
 func Run(ctx context.Context, o Options) (err error) {
 	c, err := open(ctx, o)
 	if err != nil {
 		return advise(err, o)
 	}
-	c.sit()
-	defer func() { err = errors.Join(err, c.leave()) }()
-	defer c.tellReports()
-	if err := c.begin(ctx); err != nil {
+	c.openTerminal()
+	defer func() { err = errors.Join(err, c.closeTerminal()) }()
+	defer c.showReports()
+	if err := c.start(ctx); err != nil {
 		return advise(err, o)
 	}
 	return c.loop(ctx)
 }
 
-// begin goes to where the conversation is to go on, and says where that is.
-func (c *chat) begin(ctx context.Context) error {
-	if err := c.goAt(ctx); err != nil {
+// start moves to the entry where the conversation continues and prints the greeting.
+func (c *chat) start(ctx context.Context) error {
+	if err := c.moveHead(ctx); err != nil {
 		return err
 	}
 	return c.greet(ctx)
 }
 
-// sit takes the terminal over, if there is one that lines can be edited at. If
-// that fails, lines are read as they come.
-func (c *chat) sit() {
+// openTerminal takes over the terminal, if line editing is possible. On failure, plain
+// lines are read.
+func (c *chat) openTerminal() {
 	if c.o.Device == nil {
 		return
 	}
@@ -172,33 +165,32 @@ func (c *chat) sit() {
 	c.term, c.screen = term, newBoard(term, c.o)
 }
 
-// leave gives the terminal back.
-func (c *chat) leave() error {
+// closeTerminal restores the terminal.
+func (c *chat) closeTerminal() error {
 	if c.term == nil {
 		return nil
 	}
 	return c.term.Close()
 }
 
-// Answer is what came of one question.
+// Answer is the result of a single question.
 type Answer struct {
 	Session firn.ID      `json:"session"`
 	Entry   firn.EntryID `json:"entry"`
 	Model   string       `json:"model"`
 	Text    string       `json:"answer"`
-	// Silent says that the agent has nothing to tell the user. Text is empty then.
+	// Silent is true if the agent chose not to reply. Text is empty then.
 	Silent bool   `json:"silent"`
 	Stop   string `json:"stopReason"`
-	// Rounds is how often the model was asked, Calls how many tools ran.
+	// Rounds is the number of model requests, and Calls the number of tool calls.
 	Rounds int   `json:"rounds"`
 	Calls  int   `json:"toolCalls"`
 	Usage  Usage `json:"usage"`
-	// Damage is what the model was not sent because it could not be read, and
-	// what is out of place.
+	// Damage lists unreadable or misplaced entries, which were not sent to the model.
 	Damage []wire.Damage `json:"damage,omitempty"`
 }
 
-// Usage is what an answer used.
+// Usage is the token usage and cost of an answer.
 type Usage struct {
 	Input      int64   `json:"input"`
 	Output     int64   `json:"output"`
@@ -207,32 +199,32 @@ type Usage struct {
 	Cost       float64 `json:"cost"`
 }
 
-// Ask says the prompt and returns the answer. On stderr it tells what is going
-// on, if somebody sits there.
+// Ask sends the prompt and returns the answer. It prints progress to stderr if that is a
+// terminal.
 func Ask(ctx context.Context, o Options) (Answer, error) {
 	c, err := open(ctx, o)
 	if err != nil {
 		return Answer{}, advise(err, o)
 	}
-	defer c.tellReports()
+	defer c.showReports()
 	quiet := c.o
 	if !o.Terminal.Err {
 		quiet.Stderr = io.Discard
 	}
 	talk := newStreams(quiet)
-	c.screen, talk = talk, newStreams(o) // reports are told in any case
+	c.screen, talk = talk, newStreams(o) // warnings are shown even if stderr is not a terminal
 	defer func() { c.screen = talk }()
-	if err := c.goAt(ctx); err != nil {
+	if err := c.moveHead(ctx); err != nil {
 		return Answer{}, advise(err, o)
 	}
-	if err := c.warn(ctx, talk); err != nil {
+	if err := c.warnDamage(ctx, talk); err != nil {
 		return Answer{}, advise(err, o)
 	}
-	out, err := c.run(ctx, wire.Turn{Text: o.Prompt}, c.newView(true))
+	out, err := c.streamTurn(ctx, wire.Turn{Text: o.Prompt}, c.newView(true))
 	if err != nil {
-		return Answer{}, advise(gone(err), o)
+		return Answer{}, advise(withGatewayHint(err), o)
 	}
-	s, err := c.look(ctx)
+	s, err := c.fetchSession(ctx)
 	if err != nil {
 		return Answer{}, advise(err, o)
 	}
@@ -249,33 +241,33 @@ func Ask(ctx context.Context, o Options) (Answer, error) {
 	return answer, nil
 }
 
-// chat is a conversation while it goes on.
+// chat is a running conversation.
 type chat struct {
 	o      Options
 	client *client.Client
 	screen screen
-	// term is the terminal that lines are edited at; nil if there is none.
+	// term is the terminal with line editing; nil if there is none.
 	term *line.Terminal
-	// id is the session that is talked in, key what points at it or did last,
-	// name the agent's.
+	// id is the current session, key the key that points or last pointed at it, and name
+	// the agent's name.
 	id   firn.ID
 	key  string
 	name string
-	// answerer is the agent that answers instead; empty means the session's.
+	// answerer is the agent that answers instead of the session's; empty if none.
 	answerer string
 
 	reports *Reports
 	events  <-chan line.Event
 	queue   []message
-	// over says that the user wants to go, pressed that they insisted, ended that
-	// nothing more will be typed.
+	// over is true if the user wants to quit, pressed if that was with Ctrl-C, and ended if
+	// there is no more input.
 	over, pressed, ended bool
-	// wordy says that the user wants to be told more.
-	wordy bool
-	now   func() time.Time
+	// isVerbose is true if thinking is shown in full.
+	isVerbose bool
+	now       func() time.Time
 }
 
-// open finds the session to talk in.
+// open finds or creates the session.
 func open(ctx context.Context, o Options) (*chat, error) {
 	c := newChat(o)
 	if err := CheckThinking(o.Thinking); err != nil {
@@ -284,7 +276,7 @@ func open(ctx context.Context, o Options) (*chat, error) {
 	if err := c.choose(ctx); err != nil {
 		return nil, err
 	}
-	return c, c.insist(ctx)
+	return c, c.applyOptions(ctx)
 }
 
 func newChat(o Options) *chat {
@@ -295,14 +287,14 @@ func newChat(o Options) *chat {
 	return c
 }
 
-// insist lets the session remember the model and the level of thinking that
-// were asked for, unless it has them already.
-func (c *chat) insist(ctx context.Context) error {
-	s, err := c.look(ctx)
+// applyOptions saves the requested model and thinking level in the session, unless it
+// already has them.
+func (c *chat) applyOptions(ctx context.Context) error {
+	s, err := c.fetchSession(ctx)
 	if err != nil {
 		return err
 	}
-	c.wordy = s.State != nil && s.State.Verbose == "on"
+	c.isVerbose = s.State != nil && s.State.Verbose == "on"
 	var p wire.Patch
 	if c.o.Model != "" && modelName(s) != c.o.Model {
 		p.Model = &c.o.Model

@@ -5,16 +5,16 @@ import "testing"
 // TestChoices lets a session remember what was chosen for it.
 func TestChoices(t *testing.T) {
 	s := set(t, func(o *Options) { o.Model, o.Thinking = "firn/offline", "low" }).begin()
-	now, err := s.c.look(t.Context())
+	now, err := s.c.fetchSession(t.Context())
 	if err != nil || now.State.Model != "offline" || now.State.Thinking != "low" {
 		t.Fatalf("chosen is %+v, %v", now.State, err)
 	}
 	n := len(s.entries())
-	if err := s.c.insist(t.Context()); err != nil || len(s.entries()) != n {
+	if err := s.c.applyOptions(t.Context()); err != nil || len(s.entries()) != n {
 		t.Errorf("what was chosen already was chosen again: %v", err)
 	}
 	s.does("/model", "/model ollama/x", "/think", "/think high", "/think hard", "/verbose on", "/verbose", "/verbose maybe", "/new")
-	now, err = s.c.look(t.Context())
+	now, err = s.c.fetchSession(t.Context())
 	if err != nil || now.State.Model != "x" || now.State.Thinking != "high" {
 		t.Errorf("in the new session is chosen %+v, %v", now.State, err)
 	}

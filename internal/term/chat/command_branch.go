@@ -13,11 +13,11 @@ import (
 	"firn.dev/wire"
 )
 
-// mostTurns is the largest number that is taken for a number of turns, and not
-// for the id of an entry.
+// mostTurns is the largest number that is parsed as a number of turns and not as an entry
+// ID.
 const mostTurns = 9999
 
-// rewind goes back some turns, or to an entry.
+// rewind moves the head back by some turns, or to an entry.
 func (c *chat) rewind(ctx context.Context, rest string) error {
 	words := strings.Fields(rest)
 	n := len(words)
@@ -47,11 +47,11 @@ func (c *chat) rewind(ctx context.Context, rest string) error {
 		}
 		what = "the session goes on from " + what
 	}
-	c.screen.say("%s; what was left stays in the log: /rewind %s returns to it", what, moved.From)
+	c.screen.printf("%s; what was left stays in the log: /rewind %s returns to it", what, moved.From)
 	return nil
 }
 
-// fork goes on in a copy of the session, from its head or an entry.
+// fork switches to a copy of the session, made at its head or at an entry.
 func (c *chat) fork(ctx context.Context, ref string) error {
 	old := c.id
 	s, err := c.client.Fork(ctx, c.id, wire.Fork{At: firn.EntryID(ref), Key: c.key})
@@ -59,11 +59,11 @@ func (c *chat) fork(ctx context.Context, ref string) error {
 		return err
 	}
 	c.id = s.ID
-	c.screen.say("forked: this is session %s now; /resume %s goes back", prose.Short(c.id), prose.Short(old))
+	c.screen.printf("forked: this is session %s now; /resume %s goes back", prose.Short(c.id), prose.Short(old))
 	return nil
 }
 
-// tree draws the branches of the session.
+// tree prints the branches of the session.
 func (c *chat) tree(ctx context.Context, _ string) error {
 	const drawn = 200
 	t, err := c.client.Tree(ctx, c.id, drawn, "")
@@ -79,7 +79,7 @@ func (c *chat) compact(ctx context.Context, hint string) error {
 	if err != nil {
 		return err
 	}
-	c.screen.say("compacted: ~%s → ~%s tokens, %s; /uncompact takes it back", prose.Grouped(done.Before), prose.Grouped(done.After), prose.Clean(done.Strategy))
+	c.screen.printf("compacted: ~%s → ~%s tokens, %s; /uncompact takes it back", prose.Grouped(done.Before), prose.Grouped(done.After), prose.Clean(done.Strategy))
 	return nil
 }
 
@@ -95,7 +95,7 @@ func (c *chat) uncompact(ctx context.Context, _ string) error {
 	if _, err := c.client.Undo(ctx, c.id, past[i].ID); err != nil {
 		return err
 	}
-	c.screen.say("the last compaction is taken back; /window shows what is sent now")
+	c.screen.printf("the last compaction is taken back; /window shows what is sent now")
 	return nil
 }
 
@@ -105,7 +105,7 @@ func (c *chat) compactions(ctx context.Context, _ string) error {
 		return err
 	}
 	if len(past) == 0 {
-		c.screen.say("nothing was compacted on this branch")
+		c.screen.printf("nothing was compacted on this branch")
 		return nil
 	}
 	rows := [][]string{{"  ENTRY", "WHEN", "TOKENS", "HOW", "SUMMARY"}}
@@ -119,7 +119,7 @@ func (c *chat) compactions(ctx context.Context, _ string) error {
 		}
 		at, err := time.Parse(time.RFC3339Nano, p.At)
 		if err != nil {
-			at = time.Time{} // not known
+			at = time.Time{} // unknown
 		}
 		rows = append(rows, []string{
 			mark + string(p.ID), prose.Ago(at, c.now()), "~" + prose.Thousands(p.Before) + " → ~" + prose.Thousands(p.After), prose.Clean(how), prose.OneLine(p.Summary, 60),

@@ -13,30 +13,30 @@ import (
 	"firn.dev/wire"
 )
 
-// patch changes the session.
+// patch changes settings of the session.
 func (c *chat) patch(ctx context.Context, p wire.Patch) error {
 	_, err := c.client.Patch(ctx, c.id, p)
 	return err
 }
 
-// chooseModel chooses who answers in this session from now on.
+// chooseModel sets the model of this session.
 func (c *chat) chooseModel(ctx context.Context, name string) error {
 	if name == "" {
-		s, err := c.look(ctx)
+		s, err := c.fetchSession(ctx)
 		if err != nil {
 			return err
 		}
-		c.screen.say("%s answers; the providers are %s", modelName(s), strings.Join(c.o.Providers, ", "))
+		c.screen.printf("%s answers; the providers are %s", modelName(s), strings.Join(c.o.Providers, ", "))
 		return nil
 	}
 	if err := c.patch(ctx, wire.Patch{Model: &name}); err != nil {
 		return err
 	}
-	c.screen.say("%s answers in this session from now on", prose.Clean(name))
+	c.screen.printf("%s answers in this session from now on", prose.Clean(name))
 	return nil
 }
 
-// chooseAgent chooses which agent answers in this chat from now on.
+// chooseAgent sets the agent that answers in this chat.
 func (c *chat) chooseAgent(ctx context.Context, name string) error {
 	switch name {
 	case "":
@@ -47,11 +47,11 @@ func (c *chat) chooseAgent(ctx context.Context, name string) error {
 			return err
 		}
 	}
-	c.screen.say("%s answers", prose.Clean(cmp.Or(c.answerer, c.name)))
+	c.screen.printf("%s answers", prose.Clean(cmp.Or(c.answerer, c.name)))
 	return nil
 }
 
-// answerAs lets an agent answer, which must be one that there is.
+// answerAs sets the answering agent, which must exist.
 func (c *chat) answerAs(ctx context.Context, name string) error {
 	if name == c.name {
 		c.answerer = ""
@@ -76,7 +76,7 @@ func (c *chat) answerAs(ctx context.Context, name string) error {
 	return nil
 }
 
-// agentLine names the agent of the session, and the one that answers instead.
+// agentLine returns the agent of the session, and the one that answers instead.
 func (c *chat) agentLine() string {
 	if c.answerer == "" {
 		return prose.Clean(c.name)
@@ -84,14 +84,14 @@ func (c *chat) agentLine() string {
 	return prose.Clean(c.name + "; " + c.answerer + " answers")
 }
 
-// think chooses how hard the model thinks in this session from now on.
+// think sets the thinking level of this session.
 func (c *chat) think(ctx context.Context, level string) error {
 	if level == "" {
-		s, err := c.look(ctx)
+		s, err := c.fetchSession(ctx)
 		if err != nil {
 			return err
 		}
-		c.screen.say("thinking is %s; the levels are %s", thinkingOf(s), strings.Join(levels, " "))
+		c.screen.printf("thinking is %s; the levels are %s", thinkingOf(s), strings.Join(levels, " "))
 		return nil
 	}
 	if err := CheckThinking(level); err != nil {
@@ -100,11 +100,11 @@ func (c *chat) think(ctx context.Context, level string) error {
 	if err := c.patch(ctx, wire.Patch{Thinking: &level}); err != nil {
 		return err
 	}
-	c.screen.say("thinking is %s in this session from now on", level)
+	c.screen.printf("thinking is %s in this session from now on", level)
 	return nil
 }
 
-// thinkingOf is how hard the model thinks in a session.
+// thinkingOf returns the thinking level of a session.
 func thinkingOf(s wire.Session) string {
 	if s.State == nil || s.State.Thinking == "" {
 		return "off"
@@ -112,14 +112,14 @@ func thinkingOf(s wire.Session) string {
 	return prose.Clean(s.State.Thinking)
 }
 
-// auth chooses the credentials that the model is asked with in this session from now on.
+// auth sets the credentials of model requests in this session.
 func (c *chat) auth(ctx context.Context, name string) error {
 	if name != "" {
 		if err := c.patch(ctx, wire.Patch{Auth: &name}); err != nil {
 			return err
 		}
 	}
-	s, err := c.look(ctx)
+	s, err := c.fetchSession(ctx)
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (c *chat) auth(ctx context.Context, name string) error {
 	if s.State != nil && s.State.Auth != "" {
 		profile = s.State.Auth
 	}
-	c.screen.say("credentials: %s", prose.Clean(profile))
+	c.screen.printf("credentials: %s", prose.Clean(profile))
 	return nil
 }
 
@@ -138,27 +138,26 @@ func (c *chat) verbose(ctx context.Context, on string) error {
 	if err := c.patch(ctx, wire.Patch{Verbose: &on}); err != nil {
 		return err
 	}
-	c.wordy = on == "on"
-	c.screen.say("verbose is %s in this session from now on", on)
+	c.isVerbose = on == "on"
+	c.screen.printf("verbose is %s in this session from now on", on)
 	return nil
 }
 
-// sends are the words for whether answers may be sent.
-var sends = map[string]string{"on": "allow", "off": "deny", "inherit": "inherit"}
+// sendPolicies maps arguments of /send to send policies.
+var sendPolicies = map[string]string{"on": "allow", "off": "deny", "inherit": "inherit"}
 
-// send chooses whether answers of this session may be sent to where its
-// messages come from.
+// send sets whether answers of this session may be sent to the channel of its messages.
 func (c *chat) send(ctx context.Context, on string) error {
 	if err := needs("send", on); err != nil {
 		return err
 	}
-	policy, ok := sends[on]
+	policy, ok := sendPolicies[on]
 	if !ok {
 		return fmt.Errorf("%w send policy %q: it is on, off or inherit", firn.ErrInvalid, prose.OneLine(on, 20))
 	}
 	if err := c.patch(ctx, wire.Patch{Send: &policy}); err != nil {
 		return err
 	}
-	c.screen.say("sending is %s in this session from now on", on)
+	c.screen.printf("sending is %s in this session from now on", on)
 	return nil
 }

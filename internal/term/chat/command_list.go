@@ -14,15 +14,14 @@ import (
 	"firn.dev/wire"
 )
 
-// listed is how many sessions are listed, and offered how many can be chosen
-// from.
+// listed is the number of sessions in a list, and offered the number in a picker.
 const (
 	listed  = 20
 	offered = 100
 )
 
-// sessions lists the latest sessions of the agent. At a terminal one can be
-// chosen, and the chat goes on with it.
+// sessions lists the agent's latest sessions. On a terminal it offers a picker and switches
+// to the chosen session.
 func (c *chat) sessions(ctx context.Context, _ string) error {
 	most := listed
 	if c.term != nil {
@@ -44,8 +43,7 @@ func (c *chat) sessions(ctx context.Context, _ string) error {
 	return c.pickSession(ctx, page.Items, lines)
 }
 
-// pickSession lets a session be chosen from lines, the first of which is their
-// head.
+// pickSession shows a picker of sessions. The first of lines is the header.
 func (c *chat) pickSession(ctx context.Context, sessions []wire.Session, lines []string) error {
 	choice := line.Choice{Title: "go on with", Head: lines[0], Rows: lines[1:]}
 	for i, s := range sessions {
@@ -57,10 +55,10 @@ func (c *chat) pickSession(ctx context.Context, sessions []wire.Session, lines [
 	if picked < 0 || sessions[picked].ID == c.id {
 		return nil
 	}
-	return c.goOn(ctx, sessions[picked].ID)
+	return c.switchTo(ctx, sessions[picked].ID)
 }
 
-// sessionLines is a list of sessions, with a head.
+// sessionLines formats a list of sessions with a header.
 func (c *chat) sessionLines(sessions []wire.Session) []string {
 	ids := make([]firn.ID, len(sessions))
 	for i, s := range sessions {
@@ -73,7 +71,7 @@ func (c *chat) sessionLines(sessions []wire.Session) []string {
 	return prose.Columns(rows, "lllrrlrl")
 }
 
-// sessionRow is one line of the list.
+// sessionRow formats a row of the list.
 func (c *chat) sessionRow(s wire.Session, ids []firn.ID) []string {
 	mark := "  "
 	switch {
@@ -102,15 +100,15 @@ func (c *chat) sessionRow(s wire.Session, ids []firn.ID) []string {
 	}
 }
 
-// askers is how many sessions are asked for their state at a time.
-const askers = 8
+// stateWorkers is the number of concurrent requests for session states.
+const stateWorkers = 8
 
-// AddStates asks for the states of sessions, which a list does not tell. One
-// that cannot be had is left out.
+// AddStates fetches the states of sessions, which lists do not include. States that cannot
+// be fetched stay nil.
 func AddStates(ctx context.Context, c *client.Client, sessions []wire.Session) {
 	var wait sync.WaitGroup
 	next := make(chan int)
-	for range min(askers, len(sessions)) {
+	for range min(stateWorkers, len(sessions)) {
 		wait.Go(func() {
 			for i := range next {
 				if sessions[i].State != nil {

@@ -8,7 +8,7 @@ import (
 	"firn.dev/internal/render/prose"
 )
 
-// remember notes something, as the agent itself would.
+// remember adds a note, as the agent itself would.
 func (c *chat) remember(ctx context.Context, text string) error {
 	if err := needs("remember", text); err != nil {
 		return err
@@ -20,16 +20,16 @@ func (c *chat) remember(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	c.screen.say("%s", prose.OneLine(said, 200))
+	c.screen.printf("%s", prose.OneLine(said, 200))
 	return nil
 }
 
-// noNotes says that there is no memory here.
+// noNotes returns the error for a chat without memory.
 func noNotes(doing string) error {
 	return &Problem{Err: fmt.Errorf("%s: there are no notes here: %w", doing, firn.ErrUnsupported), Hint: "say it to the agent, which may have tools for it"}
 }
 
-// memory looks for words in what was noted, or lists the notes.
+// memory searches the notes, or lists them.
 func (c *chat) memory(ctx context.Context, words string) error {
 	if c.o.Notes == nil {
 		return noNotes("look into the notes")
@@ -39,18 +39,18 @@ func (c *chat) memory(ctx context.Context, words string) error {
 		return err
 	}
 	if len(hits) == 0 && words == "" {
-		c.screen.say("there are no notes yet; /remember makes one")
+		c.screen.printf("there are no notes yet; /remember makes one")
 		return nil
 	}
 	if len(hits) == 0 {
-		c.screen.say("nothing was found in the notes")
+		c.screen.printf("nothing was found in the notes")
 		return nil
 	}
 	c.screen.lines(hitLines(hits))
 	return nil
 }
 
-// forget takes a note or a fact away.
+// forget removes a note or a fact.
 func (c *chat) forget(ctx context.Context, what string) error {
 	if err := needs("forget", what); err != nil {
 		return err
@@ -62,6 +62,6 @@ func (c *chat) forget(ctx context.Context, what string) error {
 	if err != nil {
 		return err
 	}
-	c.screen.say("%s", prose.OneLine(said, 200))
+	c.screen.printf("%s", prose.OneLine(said, 200))
 	return nil
 }

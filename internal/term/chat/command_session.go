@@ -10,20 +10,20 @@ import (
 	"firn.dev/wire"
 )
 
-// The commands that choose a session, or change what is kept of one.
+// The commands that choose a session or change its state.
 
-// newSession begins another session; the one before stays as it is.
+// newSession starts another session. The previous one is unchanged.
 func (c *chat) newSession(ctx context.Context, _ string) error {
 	old := c.id
-	if err := c.fresh(ctx); err != nil {
+	if err := c.startSession(ctx); err != nil {
 		return err
 	}
-	c.screen.say("new session %s; /resume %s goes back", prose.Short(c.id), prose.Short(old))
+	c.screen.printf("new session %s; /resume %s goes back", prose.Short(c.id), prose.Short(old))
 	return nil
 }
 
-// resume goes on with another session of the same agent: the one that is named,
-// or that is chosen from a list.
+// resume switches to another session of the same agent: the named one, or one chosen from a
+// list.
 func (c *chat) resume(ctx context.Context, name string) error {
 	if name == "" && c.term != nil {
 		return c.sessions(ctx, "")
@@ -35,13 +35,13 @@ func (c *chat) resume(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return c.goOn(ctx, s.ID)
+	return c.switchTo(ctx, s.ID)
 }
 
-// goOn goes on with another session.
-func (c *chat) goOn(ctx context.Context, id firn.ID) error {
+// switchTo makes another session the current one.
+func (c *chat) switchTo(ctx context.Context, id firn.ID) error {
 	c.id = id
-	if err := c.point(ctx); err != nil {
+	if err := c.pointKey(ctx); err != nil {
 		return err
 	}
 	return c.greet(ctx)
@@ -55,11 +55,11 @@ func (c *chat) rename(ctx context.Context, name string) error {
 	if err := c.patch(ctx, wire.Patch{Title: &title}); err != nil {
 		return err
 	}
-	c.screen.say("this session is “%s” now", title)
+	c.screen.printf("this session is “%s” now", title)
 	return nil
 }
 
-// remove hides this session, or another one; what was said in it stays.
+// remove archives this session or another one. Its log is kept.
 func (c *chat) remove(ctx context.Context, name string) error {
 	id := c.id
 	if name != "" {
@@ -73,14 +73,14 @@ func (c *chat) remove(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	c.screen.say("hidden %s · %s removed; /restore %s undoes it", prose.Short(id), prose.Count(int(done.BytesRemoved), "byte", "bytes"), prose.Short(id))
+	c.screen.printf("hidden %s · %s removed; /restore %s undoes it", prose.Short(id), prose.Count(int(done.BytesRemoved), "byte", "bytes"), prose.Short(id))
 	if id == c.id {
 		return c.newSession(ctx, "")
 	}
 	return nil
 }
 
-// restore brings a session back that was hidden.
+// restore brings back an archived session.
 func (c *chat) restore(ctx context.Context, name string) error {
 	if err := needs("restore", name); err != nil {
 		return err
@@ -92,11 +92,11 @@ func (c *chat) restore(ctx context.Context, name string) error {
 	if s, err = c.client.Restore(ctx, s.ID); err != nil {
 		return err
 	}
-	c.screen.say("restored %s; /resume %s goes on with it", prose.Short(s.ID), prose.Short(s.ID))
+	c.screen.printf("restored %s; /resume %s goes on with it", prose.Short(s.ID), prose.Short(s.ID))
 	return nil
 }
 
-// pinName is the label of what is kept in every summary.
+// pinName is the label of entries that every summary keeps.
 const pinName = "pin"
 
 func (c *chat) label(ctx context.Context, rest string) error {
@@ -111,8 +111,7 @@ func (c *chat) pin(ctx context.Context, ref string) error {
 	return c.mark(ctx, pinName, ref, func(m *prose.Said) bool { return m.Role == "user" })
 }
 
-// mark gives a label to an entry that is named, or else to the last message
-// for which ok holds.
+// mark labels the named entry, or else the last message for which ok returns true.
 func (c *chat) mark(ctx context.Context, name, ref string, ok func(*prose.Said) bool) error {
 	what := prose.Clean(ref)
 	if ref == "" {
@@ -125,11 +124,11 @@ func (c *chat) mark(ctx context.Context, name, ref string, ok func(*prose.Said) 
 	if _, err := c.client.Label(ctx, c.id, wire.Label{Entry: ref, Name: name}); err != nil {
 		return err
 	}
-	c.screen.say("%s is on %s", name, what)
+	c.screen.printf("%s is on %s", name, what)
 	return nil
 }
 
-// last is the last message of the branch for which ok holds.
+// last returns the last message of the branch for which ok returns true.
 func (c *chat) last(ctx context.Context, ok func(*prose.Said) bool) (prose.Line, error) {
 	for e, err := range c.client.Entries(ctx, c.id, client.EntryQuery{View: wire.ViewBranch, Back: true}) {
 		if err != nil {

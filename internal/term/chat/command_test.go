@@ -132,7 +132,7 @@ func TestWays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		now, err := again.look(t.Context())
+		now, err := again.fetchSession(t.Context())
 		if err != nil || string(now.ID) != c.want && now.Title != c.want && c.want != "" {
 			t.Errorf("%+v is in %s %q, %v", c.o, now.ID, now.Title, err)
 		}
@@ -298,13 +298,13 @@ func TestPuttingAway(t *testing.T) {
 // TestGatewayGone tells what becomes of what was said when the gateway dies.
 func TestGatewayGone(t *testing.T) {
 	plain := errors.New("plain")
-	if err := gone(plain); err != plain {
+	if err := withGatewayHint(plain); err != plain {
 		t.Error(err)
 	}
 	for address, want := range map[string]string{"unix:/home/gateway.sock": "a new firn chat goes on without one", "http://there:7766": "to be said once more"} {
 		lost := &client.Unreachable{Address: address, Err: plain, Hint: "start one"}
 		var p *Problem
-		if err := advise(gone(lost), Options{}); !errors.As(err, &p) || !strings.Contains(p.Hint, "is kept") || !strings.Contains(p.Hint, want) || !errors.Is(err, plain) {
+		if err := advise(withGatewayHint(lost), Options{}); !errors.As(err, &p) || !strings.Contains(p.Hint, "is kept") || !strings.Contains(p.Hint, want) || !errors.Is(err, plain) {
 			t.Errorf("of a gateway at %s is said %v", address, err)
 		}
 	}

@@ -11,16 +11,16 @@ import (
 	"firn.dev/wire"
 )
 
-// command is something that can be typed behind a slash.
+// command is a slash command.
 type command struct {
 	name string
-	// args shows what it takes, help says what it does.
+	// args describes the arguments, and help the effect.
 	args, help string
-	// run does it. Rest is what was typed behind the name.
+	// run runs the command. Rest is the text after the name.
 	run func(c *chat, ctx context.Context, rest string) error
 }
 
-// commands lists them all, in the order of the help.
+// commands returns all commands in the order of the help.
 func commands() []command {
 	return []command{
 		{"help", "", "this list", (*chat).help},
@@ -61,10 +61,10 @@ func commands() []command {
 	}
 }
 
-// otherNames are names that people try.
+// otherNames maps aliases to commands.
 var otherNames = map[string]string{"exit": "quit", "q": "quit", "?": "help", "ls": "sessions", "thinking": "think", "clear": "new", "switch": "resume"}
 
-// command runs the command that was typed.
+// command runs a typed command.
 func (c *chat) command(ctx context.Context, typed string) error {
 	name, rest, _ := strings.Cut(typed, " ")
 	if other, ok := otherNames[name]; ok {
@@ -72,7 +72,7 @@ func (c *chat) command(ctx context.Context, typed string) error {
 	}
 	for _, cmd := range commands() {
 		if cmd.name == name {
-			return c.attend(ctx, func(ctx context.Context) error { return cmd.run(c, ctx, strings.TrimSpace(rest)) })
+			return c.runInterruptible(ctx, func(ctx context.Context) error { return cmd.run(c, ctx, strings.TrimSpace(rest)) })
 		}
 	}
 	hint := "/help lists the commands; a message that begins with a slash is typed with two"
@@ -82,7 +82,7 @@ func (c *chat) command(ctx context.Context, typed string) error {
 	return &Problem{Err: fmt.Errorf("there is no command /%s", prose.OneLine(name, 40)), Hint: hint, Kind: firn.ErrInvalid}
 }
 
-// needs refuses a command that lacks its argument.
+// needs returns an error if a required argument is missing.
 func needs(name, rest string) error {
 	if rest != "" {
 		return nil
@@ -106,14 +106,14 @@ func (c *chat) help(context.Context, string) error {
 	return nil
 }
 
-// retry answers what was not answered. It attends to nothing itself, since
-// commands are attended to.
+// retry answers the last unanswered message. It calls runTurn directly, since commands
+// already run interruptibly.
 func (c *chat) retry(ctx context.Context, _ string) error {
-	return c.converse(ctx, wire.Turn{})
+	return c.runTurn(ctx, wire.Turn{})
 }
 
 func (c *chat) stop(context.Context, string) error {
-	c.screen.say("nothing is running")
+	c.screen.printf("nothing is running")
 	return nil
 }
 

@@ -10,12 +10,12 @@ import (
 	"firn.dev/internal/render/prose"
 )
 
-// completeWait is how long completions may take. Who types does not wait longer.
+// completeWait is the time limit for completions.
 const completeWait = time.Second
 
-// complete tells how a line can go on that begins with a command: with the names
-// of commands, and behind those that take one, with sessions, models and the
-// like. What cannot be found out has no completions.
+// complete completes a line that begins with a command: names of commands, and their
+// arguments such as sessions and models. It returns nothing if the candidates cannot be
+// fetched.
 func (c *chat) complete(before string) (from int, words []string) {
 	rest, ok := strings.CutPrefix(before, "/")
 	if !ok || strings.Contains(before, "\n") {
@@ -33,7 +33,7 @@ func (c *chat) complete(before string) (from int, words []string) {
 	return len(before) - len(typed), beginning(typed, "", c.arguments(ctx, name))
 }
 
-// commandNames are the names of all commands.
+// commandNames returns the names of all commands.
 func commandNames() []string {
 	var names []string
 	for _, cmd := range commands() {
@@ -42,8 +42,7 @@ func commandNames() []string {
 	return append(names, "switch")
 }
 
-// beginning are the words that begin with something, in whatever case, each
-// behind a sign.
+// beginning returns the words with a prefix, ignoring case, each preceded by sign.
 func beginning(typed, sign string, words []string) []string {
 	var fit []string
 	for _, w := range words {
@@ -54,7 +53,7 @@ func beginning(typed, sign string, words []string) []string {
 	return fit
 }
 
-// arguments are the words that can stand behind a command.
+// arguments returns the possible arguments of a command.
 func (c *chat) arguments(ctx context.Context, command string) []string {
 	switch command {
 	case "resume", "delete":
@@ -75,8 +74,7 @@ func (c *chat) arguments(ctx context.Context, command string) []string {
 	return nil
 }
 
-// sessionNames are titles, as far as they are the only ones, and ids of those
-// without.
+// sessionNames returns the unique titles of sessions, and the IDs of the others.
 func (c *chat) sessionNames(ctx context.Context, q client.Query) []string {
 	page, err := c.client.SessionsPage(ctx, q)
 	if err != nil {
@@ -97,7 +95,7 @@ func (c *chat) sessionNames(ctx context.Context, q client.Query) []string {
 	return names
 }
 
-// modelNames are the models that are known, and the providers of others.
+// modelNames returns the known models, and the providers of others.
 func (c *chat) modelNames(ctx context.Context) []string {
 	models, err := c.client.Models(ctx)
 	if err != nil {

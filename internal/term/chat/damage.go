@@ -8,31 +8,30 @@ import (
 	"firn.dev/wire"
 )
 
-// mostDamage is how many damaged places the chat names one by one.
+// mostDamage is the number of damaged entries that are listed individually.
 const mostDamage = 5
 
-// tellDamage names what the model is not sent because it could not be read, and
-// what is out of place. It says nothing of what is not live.
-func (c *chat) tellDamage(s wire.Session) {
+// showDamage lists unreadable or misplaced entries, which are not sent to the model. It
+// ignores damage outside of the live part.
+func (c *chat) showDamage(s wire.Session) {
 	for _, line := range damageLines(s) {
-		c.screen.say("%s", line)
+		c.screen.printf("%s", line)
 	}
 }
 
-// warn is tellDamage before a question that is asked alone. It is told whether or
-// not somebody sits there.
-func (c *chat) warn(ctx context.Context, to screen) error {
-	s, err := c.look(ctx)
+// warnDamage prints the damage before a single question, even if stderr is not a terminal.
+func (c *chat) warnDamage(ctx context.Context, to screen) error {
+	s, err := c.fetchSession(ctx)
 	if err != nil {
 		return err
 	}
 	for _, line := range damageLines(s) {
-		to.say("%s", line)
+		to.printf("%s", line)
 	}
 	return nil
 }
 
-// damageLines name the damage in the live part of a session, and what to do.
+// damageLines describes the damage in the live part of a session, and the remedy.
 func damageLines(s wire.Session) []string {
 	if s.State == nil || len(s.State.Damage) == 0 {
 		return nil

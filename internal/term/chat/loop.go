@@ -14,21 +14,21 @@ import (
 	"firn.dev/wire"
 )
 
-// message is something to be dealt with: what the user says, or a command.
+// message is input to handle: a message or a command.
 type message struct {
 	text string
-	// said: it is no command, whatever it begins with.
-	said bool
+	// literal is true if the text is never a command.
+	literal bool
 }
 
-// loop takes one line after the other, until there are no more.
+// loop handles input line by line until it ends.
 func (c *chat) loop(ctx context.Context) error {
 	gone := make(chan struct{})
 	defer close(gone)
 	if c.term != nil {
 		c.events = c.term.Events()
 	} else {
-		c.events = listen(c.o.Stdin, gone, c.reports.Add)
+		c.events = readEvents(c.o.Stdin, gone, c.reports.Add)
 	}
 	if c.o.Prompt != "" {
 		c.queue = append(c.queue, message{c.o.Prompt, true})
@@ -41,8 +41,8 @@ func (c *chat) loop(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		c.tell(c.handle(ctx, next))
-		c.tellReports()
+		c.showError(c.handle(ctx, next))
+		c.showReports()
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -51,18 +51,18 @@ func (c *chat) loop(ctx context.Context) error {
 		}
 	}
 	if c.pressed {
-		return c.left()
+		return c.interruptError()
 	}
 	return nil
 }
 
-// next waits for the next line.
+// next returns the next line of input.
 func (c *chat) next(ctx context.Context) (message, error) {
 	if len(c.queue) > 0 {
 		next := c.queue[0]
 		c.queue = c.queue[1:]
-		c.screen.waits(texts(c.queue))
-		if c.term != nil { // else it is on the screen, or was never typed
+		c.screen.showQueue(texts(c.queue))
+		if c.term != nil { // without line editing, the input is already on the screen
 			c.screen.prompt()
 			c.screen.typed(next.text)
 		}
@@ -76,7 +76,7 @@ func (c *chat) next(ctx context.Context) (message, error) {
 			return orNone(l), err
 		}
 		if pressed && (before || !c.o.Terminal.In || !c.screen.seen()) {
-			return message{}, c.left()
+			return message{}, c.interruptError()
 		}
 		if before = pressed; pressed {
 			c.screen.note("(Ctrl-C again leaves, as Ctrl-D does; everything is saved)")
@@ -93,8 +93,8 @@ func orNone(l *message) message {
 	return *l
 }
 
-// await waits for something to happen: a line, or a press of Ctrl-C in an empty
-// one. There may be neither: then nothing more comes, or nothing that counts.
+// await waits for a line, or for Ctrl-C on an empty line. It returns neither if the input
+// ended or the event is irrelevant.
 func (c *chat) await(ctx context.Context) (l *message, pressed bool, err error) {
 	select {
 	case e, ok := <-c.events:
@@ -117,7 +117,7 @@ func (c *chat) await(ctx context.Context) (l *message, pressed bool, err error) 
 	return nil, false, nil
 }
 
-// texts are the texts of messages.
+// texts returns the texts of messages.
 func texts(messages []message) []string {
 	all := make([]string, len(messages))
 	for i, m := range messages {
@@ -126,50 +126,49 @@ func texts(messages []message) []string {
 	return all
 }
 
-// left is the error of a chat that Ctrl-C ended.
-func (c *chat) left() error {
+// interruptError returns the error of a chat that was ended with Ctrl-C.
+func (c *chat) interruptError() error {
 	return &Problem{Err: context.Canceled, Hint: "everything that was said is saved; firn chat goes on with it"}
 }
 
-// handle deals with a line. What it returns is for the user to know; the chat
-// goes on.
+// handle handles a line. The returned error is shown to the user; the chat continues.
 func (c *chat) handle(ctx context.Context, l message) error {
 	text := strings.TrimSpace(l.text)
 	if text == "" {
 		return nil
 	}
-	if rest, ok := strings.CutPrefix(text, "/"); ok && !l.said && !strings.HasPrefix(rest, "/") {
+	if rest, ok := strings.CutPrefix(text, "/"); ok && !l.literal && !strings.HasPrefix(rest, "/") {
 		return c.command(ctx, rest)
 	}
-	if !l.said {
-		text = strings.TrimPrefix(text, "/") // two of them say that it is no command
+	if !l.literal {
+		text = strings.TrimPrefix(text, "/") // a double slash escapes a command
 	}
 	return c.turn(ctx, wire.Turn{Text: text})
 }
 
-// turn runs a turn and shows it.
+// turn runs a turn interruptibly.
 func (c *chat) turn(ctx context.Context, t wire.Turn) error {
-	return c.attend(ctx, func(ctx context.Context) error { return c.converse(ctx, t) })
+	return c.runInterruptible(ctx, func(ctx context.Context) error { return c.runTurn(ctx, t) })
 }
 
-// converse runs a turn, shows it, and tells how the session is then.
-func (c *chat) converse(ctx context.Context, t wire.Turn) error {
-	answer, err := c.run(ctx, t, c.newView(false))
+// runTurn runs a turn, shows it, and prints the status line.
+func (c *chat) runTurn(ctx context.Context, t wire.Turn) error {
+	answer, err := c.streamTurn(ctx, t, c.newView(false))
 	if err == nil {
-		c.tellState(ctx, answer)
+		c.showStatus(ctx, answer)
 	}
 	return err
 }
 
-// ownTurn is what becomes of a message that comes while somebody else's turn
-// runs in the session: it has a turn of its own as soon as that is over. Who
-// types is to be answered, not to be joined with what others said meanwhile.
+// ownTurn is the queue mode for messages that arrive while another client's turn runs in
+// the session. They get a turn of their own after it, so that the user gets a separate
+// answer.
 const ownTurn = "followup"
 
-// run runs a turn, lets a view see what happens, and returns how it ended. When
-// ctx ends, or nobody reads any more, the turn is stopped, which is waited for:
-// what was said so far is on record then.
-func (c *chat) run(ctx context.Context, t wire.Turn, v *view) (wire.Answer, error) {
+// streamTurn runs a turn, passes its events to a view, and returns the answer. If ctx is
+// canceled or the output fails, the turn is stopped. streamTurn waits until it has ended
+// and the partial answer is recorded.
+func (c *chat) streamTurn(ctx context.Context, t wire.Turn, v *view) (wire.Answer, error) {
 	var answer wire.Answer
 	defer v.end()
 	if t.Text != "" {
@@ -188,7 +187,7 @@ func (c *chat) run(ctx context.Context, t wire.Turn, v *view) (wire.Answer, erro
 		case <-over:
 			return
 		}
-		c.halt(whole, over)
+		c.stopTurn(whole, over)
 	})
 	tell := sync.OnceFunc(func() { close(unread) })
 	t.CWD = c.o.Workspace
@@ -207,12 +206,12 @@ func (c *chat) run(ctx context.Context, t wire.Turn, v *view) (wire.Answer, erro
 	return answer, c.screen.failure()
 }
 
-// again is after what time a turn is told once more to stop that had not begun
-// when it was told.
-const again = 20 * time.Millisecond
+// stopRetryDelay is the delay before repeating a stop request that arrived before the turn
+// had started.
+const stopRetryDelay = 20 * time.Millisecond
 
-// halt stops the turn that runs, until it is over.
-func (c *chat) halt(ctx context.Context, over <-chan struct{}) {
+// stopTurn requests a stop until the turn is stopped or over.
+func (c *chat) stopTurn(ctx context.Context, over <-chan struct{}) {
 	for {
 		stopped, err := c.client.Stop(ctx, c.id)
 		if err != nil {
@@ -221,7 +220,7 @@ func (c *chat) halt(ctx context.Context, over <-chan struct{}) {
 		if err != nil || stopped {
 			return
 		}
-		timer := time.NewTimer(again)
+		timer := time.NewTimer(stopRetryDelay)
 		select {
 		case <-over:
 			timer.Stop()
@@ -231,8 +230,8 @@ func (c *chat) halt(ctx context.Context, over <-chan struct{}) {
 	}
 }
 
-// ended is why a turn ended without an answer: it was stopped, nobody reads any
-// more, or it failed.
+// ended returns why a turn ended without an answer: it was stopped, the output failed, or
+// the turn failed.
 func ended(ctx context.Context, unread, failed error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -243,9 +242,9 @@ func ended(ctx context.Context, unread, failed error) error {
 	return failed
 }
 
-// attend waits for something that takes its time. Meanwhile /stop and Ctrl-C
-// stop it, a second Ctrl-C ends the chat too, and all other lines wait.
-func (c *chat) attend(ctx context.Context, work func(ctx context.Context) error) error {
+// runInterruptible runs work in the background. Meanwhile /stop and Ctrl-C cancel it, a
+// second Ctrl-C also ends the chat, and other lines are queued.
+func (c *chat) runInterruptible(ctx context.Context, work func(ctx context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	done := make(chan error, 1)
@@ -255,7 +254,7 @@ func (c *chat) attend(ctx context.Context, work func(ctx context.Context) error)
 	stopped := false
 	stop := func() {
 		if stopped {
-			c.insisted()
+			c.quitAfterStop()
 		}
 		stopped = true
 		cancel(errStopped)
@@ -276,7 +275,7 @@ func (c *chat) attend(ctx context.Context, work func(ctx context.Context) error)
 				stopped = true
 				cancel(errStopped)
 			default:
-				c.wait(message{text: e.Text})
+				c.enqueue(message{text: e.Text})
 			}
 		case <-c.o.Presses:
 			stop()
@@ -284,20 +283,20 @@ func (c *chat) attend(ctx context.Context, work func(ctx context.Context) error)
 	}
 }
 
-// wait lets a line wait until what runs is done, and tells who sits there.
-func (c *chat) wait(l message) {
+// enqueue queues a line until the current work is done.
+func (c *chat) enqueue(l message) {
 	if strings.TrimSpace(l.text) == "" {
 		return
 	}
 	c.queue = append(c.queue, l)
-	c.screen.waits(texts(c.queue))
+	c.screen.showQueue(texts(c.queue))
 }
 
-// insisted notices that Ctrl-C was pressed again: the chat ends as soon as what
-// was stopped has ended, and a further press ends the process.
-func (c *chat) insisted() {
+// quitAfterStop handles the second Ctrl-C: the chat ends as soon as the canceled work has
+// ended, and a further press ends the process.
+func (c *chat) quitAfterStop() {
 	c.over, c.pressed = true, true
-	if err := c.leave(); err != nil {
+	if err := c.closeTerminal(); err != nil {
 		c.reports.Add(err.Error())
 	}
 	if c.o.Release != nil {
@@ -305,12 +304,12 @@ func (c *chat) insisted() {
 	}
 }
 
-// tell tells the user of an error, if there is one, and what can be done.
-func (c *chat) tell(err error) {
+// showError prints an error with its hint, unless it is nil.
+func (c *chat) showError(err error) {
 	if err == nil || c.screen.failure() != nil {
 		return
 	}
-	err = advise(gone(err), c.o)
+	err = advise(withGatewayHint(err), c.o)
 	var p *Problem
 	hint := ""
 	if errors.As(err, &p) {
@@ -319,19 +318,18 @@ func (c *chat) tell(err error) {
 	c.screen.problem(err, hint)
 }
 
-// tellReports tells what the store found out of order.
-func (c *chat) tellReports() {
+// showReports prints the collected warnings.
+func (c *chat) showReports() {
 	for _, report := range c.reports.Take() {
-		c.screen.say("note: %s", prose.Clean(report))
+		c.screen.printf("note: %s", prose.Clean(report))
 	}
 }
 
-// listen reads lines beside everything else, until the input ends or nobody
-// wants them any more. A line that ends with a backslash goes on in the next
-// one. A read from a terminal cannot be called off, so when the chat ends
-// before its input does, the goroutine ends with the next line or with the
+// readEvents reads lines in the background until the input ends or gone is closed. A line
+// that ends with a backslash continues on the next one. A read from a terminal cannot be
+// canceled, so if the chat ends first, the goroutine ends with the next line or with the
 // process.
-func listen(input io.Reader, gone <-chan struct{}, report func(string)) <-chan line.Event {
+func readEvents(input io.Reader, gone <-chan struct{}, report func(string)) <-chan line.Event {
 	lines := make(chan line.Event)
 	if input == nil {
 		close(lines)
@@ -360,7 +358,7 @@ func listen(input io.Reader, gone <-chan struct{}, report func(string)) <-chan l
 	return lines
 }
 
-// readLine reads a line and those that it goes on in.
+// readLine reads a line and its continuation lines.
 func readLine(r *bufio.Reader) (string, error) {
 	var whole strings.Builder
 	for {

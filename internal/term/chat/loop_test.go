@@ -230,7 +230,7 @@ func TestRetriesByItself(t *testing.T) {
 func TestSlashes(t *testing.T) {
 	s := set(t, nil, scripted.Say("a path"), scripted.Say("another")).begin()
 	s.does("//etc/hosts")
-	s.c.tell(s.c.handle(t.Context(), message{"/etc/passwd", true}))
+	s.c.showError(s.c.handle(t.Context(), message{"/etc/passwd", true}))
 	says(t, s.messages(), "user: /etc/hosts\n", "user: /etc/passwd\n")
 }
 
@@ -249,18 +249,18 @@ func TestListen(t *testing.T) {
 	}
 	for _, c := range cases {
 		var got []string
-		for l := range listen(strings.NewReader(c.input), nil, func(string) { t.Error("a report") }) {
+		for l := range readEvents(strings.NewReader(c.input), nil, func(string) { t.Error("a report") }) {
 			got = append(got, l.Text)
 		}
 		if fmt.Sprintf("%q", got) != fmt.Sprintf("%q", c.want) {
 			t.Errorf("of %.20q came %.60q", c.input, got)
 		}
 	}
-	if _, ok := <-listen(nil, nil, nil); ok {
+	if _, ok := <-readEvents(nil, nil, nil); ok {
 		t.Error("something came of nothing")
 	}
 	var told string
-	for range listen(io.MultiReader(strings.NewReader("a\n"), broken{}), nil, func(s string) { told = s }) {
+	for range readEvents(io.MultiReader(strings.NewReader("a\n"), broken{}), nil, func(s string) { told = s }) {
 	}
 	if told != "the input broke off: no more" {
 		t.Errorf("it was told %q", told)
@@ -271,7 +271,7 @@ func TestListen(t *testing.T) {
 	// Who does not want the lines any more is not waited for.
 	gone := make(chan struct{})
 	close(gone)
-	for range listen(strings.NewReader("a\nb\n"), gone, nil) {
+	for range readEvents(strings.NewReader("a\nb\n"), gone, nil) {
 	}
 }
 

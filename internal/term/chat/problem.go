@@ -14,24 +14,24 @@ import (
 	"firn.dev/wire"
 )
 
-// ErrNotLetIn says that a provider does not let us in: no key, or a wrong one.
+// ErrNotLetIn means that a provider rejected the API key, or that there is none.
 var ErrNotLetIn = errors.New("not let in")
 
-// errStopped is why a turn ends that the user stopped.
+// errStopped is the cancellation cause of a turn that the user stopped.
 var errStopped = errors.New("stopped by the user")
 
-// offlineModel needs no key.
+// offlineModel needs no API key.
 const offlineModel = "firn/offline"
 
-// Problem is an error and what can be done about it.
+// Problem is an error with a hint.
 type Problem struct {
 	Err  error
 	Hint string
-	// Kind is a sentinel that Err does not wrap by itself; it may be nil.
+	// Kind is a sentinel that Err does not wrap. It may be nil.
 	Kind error
 }
 
-// Error is the sentence without the hint.
+// Error returns the message without the hint.
 func (p *Problem) Error() string { return p.Err.Error() }
 
 // Unwrap returns the error and its kind.
@@ -42,7 +42,7 @@ func (p *Problem) Unwrap() []error {
 	return []error{p.Err, p.Kind}
 }
 
-// advise adds a hint to an error, unless it has one or there is none to give.
+// advise adds a hint to an error, unless it already has one or there is none.
 func advise(err error, o Options) error {
 	var p *Problem
 	if err == nil || errors.As(err, &p) {
@@ -55,12 +55,11 @@ func advise(err error, o Options) error {
 	return &Problem{Err: err, Hint: hint, Kind: kind}
 }
 
-// notLetIn finds the provider that does not let us in, in what the gateway says
-// of a turn.
-var notLetIn = regexp.MustCompile(`(?:^|: )ask ([^/ ]+)/[^ ]*: not let in`)
+// authFailure matches the gateway's message about a rejected API key. The group is the
+// provider.
+var authFailure = regexp.MustCompile(`(?:^|: )ask ([^/ ]+)/[^ ]*: not let in`)
 
-// advice says what can be done about an error, and of what kind it is if it
-// does not say so itself.
+// advice returns the hint for an error, and its kind if the error does not wrap it.
 func advice(err error, o Options) (hint string, kind error) {
 	switch {
 	case errors.Is(err, errStopped), errors.Is(err, context.Canceled):
@@ -74,7 +73,7 @@ func advice(err error, o Options) (hint string, kind error) {
 	case errors.Is(err, firn.ErrNotSaved):
 		var p *wire.Problem
 		if errors.As(err, &p) && p.Hint != "" {
-			return p.Hint, nil // the gateway knows more of its disk
+			return p.Hint, nil // the gateway's hint is more specific
 		}
 		return "is the disk full? firn doctor looks; what was said before is safe", nil
 	case errors.Is(err, firn.ErrTooLarge):
@@ -89,7 +88,7 @@ func advice(err error, o Options) (hint string, kind error) {
 		return "", nil
 	}
 	if p.Kind == wire.Upstream {
-		if who := notLetIn.FindStringSubmatch(p.Message); who != nil {
+		if who := authFailure.FindStringSubmatch(p.Message); who != nil {
 			return authHint(who[1], o), ErrNotLetIn
 		}
 		if p.Hint == "" {
@@ -99,9 +98,9 @@ func advice(err error, o Options) (hint string, kind error) {
 	return p.Hint, nil
 }
 
-// gone adds what becomes of a conversation whose gateway does not answer any more.
-// The home of one at a socket is on this machine, and needs none.
-func gone(err error) error {
+// withGatewayHint adds a hint to the error of an unreachable gateway. With a local socket
+// the home is on this machine, so the chat can continue without a gateway.
+func withGatewayHint(err error) error {
 	var lost *client.Unreachable
 	if !errors.As(err, &lost) {
 		return err
@@ -126,10 +125,10 @@ func authHint(provider string, o Options) string {
 	return "put a key that works into " + variable + ", or choose another model with -m, in the chat with /model; " + offlineModel + " needs no key"
 }
 
-// levels are the levels of thinking.
+// levels are the thinking levels.
 var levels = []string{"off", "minimal", "low", "medium", "high", "xhigh"}
 
-// CheckThinking refuses what is no level of thinking. Empty is none.
+// CheckThinking rejects unknown thinking levels. Empty is valid.
 func CheckThinking(level string) error {
 	if level == "" || slices.Contains(levels, level) {
 		return nil

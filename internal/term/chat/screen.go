@@ -9,51 +9,51 @@ import (
 	"firn.dev/internal/render/prose"
 )
 
-// screen is where the chat shows things: a pair of streams, or a board, which is
-// a terminal that can be drawn on. It may be used from many goroutines.
+// screen displays the chat: on a pair of streams, or on a board, which supports line
+// editing. It is safe for concurrent use.
 type screen interface {
-	// answer shows the next piece of an answer, endAnswer ends it.
+	// answer prints the next part of an answer, and endAnswer ends it.
 	answer(text string)
 	endAnswer()
-	// thinking shows the end of what a model says to itself, for the time being;
-	// an empty text ends that.
+	// thinking temporarily shows the last line of the model's thinking; an empty text
+	// removes it.
 	thinking(text string)
-	// say shows a line of talk, note one that is dim, and lines several.
-	say(format string, args ...any)
+	// printf prints a line of status text, note a dim one, and lines several.
+	printf(format string, args ...any)
 	note(format string, args ...any)
 	lines(lines []string)
-	// problem shows an error and what can be done about it.
+	// problem prints an error and its hint.
 	problem(err error, hint string)
-	// callBegins shows that a tool runs, callEnds how that ended.
+	// callBegins shows a running tool call, and callEnds its result.
 	callBegins(id, what string)
 	callEnds(id, what, how string)
-	// busy says that something takes its time; waits what was typed meanwhile.
+	// busy shows or hides an activity marker, and showQueue shows the queued input.
 	busy(is bool)
-	waits(lines []string)
-	// prompt asks for a line. typed notices that there is one, which is shown if
-	// it is not on the screen, endPrompt that none came.
+	showQueue(lines []string)
+	// prompt shows the input prompt. typed ends it with a line, which is echoed unless it
+	// is already on the screen; endPrompt ends it without one.
 	prompt()
 	typed(text string)
 	endPrompt()
-	// seen reports whether somebody sees the talk.
+	// seen reports whether status text is shown on a terminal.
 	seen() bool
-	// failure returns why answers cannot be shown any more.
+	// failure returns the error that prevents further output of answers, or nil.
 	failure() error
 }
 
-// streams is a screen of two streams: answers on one, talk on the other.
+// streams is a [screen] on two streams: answers on one, status text on the other.
 type streams struct {
 	mu        sync.Mutex
 	out, talk io.Writer
 	terminal  Terminal
 
-	// outOpen and talkOpen say that the last line of a stream is not ended.
+	// outOpen and talkOpen are true if the last line of the stream is incomplete.
 	outOpen, talkOpen bool
-	// call is the tool call that the open line of talk is about.
+	// call is the tool call of the incomplete line.
 	call string
-	// waiting is how many lines wait.
+	// waiting is the number of queued lines.
 	waiting int
-	// err is the first failure to show an answer.
+	// err is the first error while printing an answer.
 	err error
 }
 
@@ -79,7 +79,7 @@ func (s *streams) answer(text string) {
 	s.write(text)
 }
 
-// write adds to stdout.
+// write writes to stdout.
 func (s *streams) write(text string) {
 	if s.err != nil || text == "" {
 		return
@@ -99,10 +99,10 @@ func (s *streams) endAnswer() {
 	}
 }
 
-// thinking shows nothing: what is on a stream stays there.
+// thinking does nothing: output on a stream cannot be removed.
 func (s *streams) thinking(string) {}
 
-func (s *streams) say(format string, args ...any) {
+func (s *streams) printf(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.line(fmt.Sprintf(format, args...))
@@ -124,7 +124,7 @@ func (s *streams) lines(lines []string) {
 
 func (s *streams) problem(err error, hint string) { s.lines(problemLines(err, hint)) }
 
-// problemLines is an error as people read it.
+// problemLines formats an error and its hint.
 func problemLines(err error, hint string) []string {
 	lines := []string{headline(err) + prose.OneLine(err.Error(), 2000)}
 	if hint != "" {
@@ -133,15 +133,14 @@ func problemLines(err error, hint string) []string {
 	return lines
 }
 
-// line writes one line of talk.
+// line writes a line of status text.
 func (s *streams) line(text string) {
 	s.endOut()
 	s.endTalk()
 	s.put(text + "\n")
 }
 
-// callBegins shows a call on a line that is left open for how it ends, if
-// somebody sits there.
+// callBegins prints a call on a terminal and leaves the line open for its result.
 func (s *streams) callBegins(id, what string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,7 +153,7 @@ func (s *streams) callBegins(id, what string) {
 	s.talkOpen, s.call = true, id
 }
 
-// callEnds shows how a call ended, on its own line if that is still open.
+// callEnds prints the result of a call, on the call's line if that is still open.
 func (s *streams) callEnds(id, what, how string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,10 +165,10 @@ func (s *streams) callEnds(id, what, how string) {
 	s.line(s.dim("· " + what + " … " + how))
 }
 
-// put adds to stderr. There is nobody to tell if that fails.
+// put writes to stderr. Errors are ignored: they could not be reported.
 func (s *streams) put(text string) { _, _ = io.WriteString(s.talk, text) }
 
-// endTalk ends the open line of talk.
+// endTalk ends the open line of status text.
 func (s *streams) endTalk() {
 	if s.talkOpen {
 		s.put("\n")
@@ -177,18 +176,19 @@ func (s *streams) endTalk() {
 	}
 }
 
-// endOut ends the open line of an answer if talk would be shown behind it.
+// endOut ends the open line of an answer if status text would follow it on the same
+// terminal.
 func (s *streams) endOut() {
 	if s.outOpen && s.terminal.Out && s.terminal.Err {
 		s.write("\n")
 	}
 }
 
-// busy shows nothing: answers come when they come.
+// busy does nothing on streams.
 func (s *streams) busy(bool) {}
 
-// waits tells who sits there that what they typed waits.
-func (s *streams) waits(lines []string) {
+// showQueue notes on a terminal that the input was queued.
+func (s *streams) showQueue(lines []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(lines) > s.waiting && s.terminal.In && s.terminal.Err {
@@ -199,7 +199,7 @@ func (s *streams) waits(lines []string) {
 
 const promptSign = "› "
 
-// prompt asks for a line, if somebody sits there.
+// prompt prints the prompt on a terminal.
 func (s *streams) prompt() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -211,22 +211,21 @@ func (s *streams) prompt() {
 	}
 }
 
-// typed notices that the user ended the line of the prompt themselves. What
-// they typed is on the screen.
+// typed records that the user ended the prompt's line. The text is already on the screen.
 func (s *streams) typed(string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.talkOpen = false
 }
 
-// endPrompt leaves a prompt that nothing was typed at.
+// endPrompt ends a prompt without input.
 func (s *streams) endPrompt() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.endTalk()
 }
 
-// dim makes text dim where that can be shown.
+// dim makes text dim where styles are supported.
 func (s *streams) dim(text string) string {
 	if !s.terminal.Err || !s.terminal.Dim || text == "" {
 		return text

@@ -8,8 +8,8 @@ import (
 	"firn.dev/wire"
 )
 
-// search looks in the notes and in everything that was said in the sessions of
-// the agent. The best of each come first, notes before talk.
+// search searches the notes and all messages in the agent's sessions. Notes precede
+// messages, each ordered by score.
 func (c *chat) search(ctx context.Context, query string, limit int) ([]Hit, error) {
 	var notes []Hit
 	if c.o.Notes != nil {
@@ -18,17 +18,17 @@ func (c *chat) search(ctx context.Context, query string, limit int) ([]Hit, erro
 			return nil, err
 		}
 	}
-	said, err := c.said(ctx, query, limit)
+	said, err := c.searchMessages(ctx, query, limit)
 	if err != nil {
 		return nil, err
 	}
-	// Half for each, unless one needs less.
+	// Half for each, unless one has fewer.
 	n := min(len(notes), max(limit-len(said), (limit+1)/2))
 	return append(notes[:n:n], said[:min(len(said), limit-n)]...), nil
 }
 
-// said finds what was said.
-func (c *chat) said(ctx context.Context, query string, limit int) ([]Hit, error) {
+// searchMessages searches the messages of sessions.
+func (c *chat) searchMessages(ctx context.Context, query string, limit int) ([]Hit, error) {
 	none := 0
 	found, err := c.client.Search(ctx, wire.SearchQuery{Query: query, Agent: c.name, Limit: limit, Before: &none, After: &none})
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"firn.dev/wire"
 )
 
-// choose finds the session to talk in, and with it the agent.
+// choose finds the session and its agent.
 func (c *chat) choose(ctx context.Context) error {
 	switch {
 	case c.o.Resume != "" && c.o.Resume != "-":
@@ -47,8 +47,8 @@ func (c *chat) choose(ctx context.Context) error {
 	return nil
 }
 
-// goAt lets the session go on from the entry that was asked for.
-func (c *chat) goAt(ctx context.Context) error {
+// moveHead moves the session's head to the entry of the At option.
+func (c *chat) moveHead(ctx context.Context) error {
 	if c.o.At == "" || c.o.At == "HEAD" {
 		return nil
 	}
@@ -64,40 +64,40 @@ func (c *chat) goAt(ctx context.Context) error {
 	case !errors.Is(err, errNoMessage):
 		return err
 	}
-	c.screen.say("the session goes on from %s; what was left stays in the log: /rewind %s returns to it", what, moved.From)
+	c.screen.printf("the session goes on from %s; what was left stays in the log: /rewind %s returns to it", what, moved.From)
 	return nil
 }
 
-// mainKey is the key of an agent's main session.
+// mainKey returns the key of an agent's main session.
 func mainKey(agentName string) string { return "agent:" + agentName + ":main" }
 
-// latest is the session of an agent that was added to last. Those that
-// programs began by themselves are nobody's talk: they are passed over, and that is
-// said.
+// latest returns the agent's most recently updated session. It skips automated sessions,
+// and prints that. Without an Agent option it falls back to the sessions of all agents.
 func (c *chat) latest(ctx context.Context, agentName string) (wire.Session, error) {
-	s, err := c.talked(ctx, agentName)
+	s, err := c.latestInteractive(ctx, agentName)
 	if errors.Is(err, firn.ErrNotFound) && c.o.Agent == "" {
-		// Nobody in particular is meant: another tool's folder has no agents of ours.
-		if other, err := c.talked(ctx, ""); !errors.Is(err, firn.ErrNotFound) {
+		// A session folder of another tool has no firn agents.
+		if other, err := c.latestInteractive(ctx, ""); !errors.Is(err, firn.ErrNotFound) {
 			return other, err
 		}
 	}
 	return s, err
 }
 
-// talked is the latest session that no program began by itself, of an agent or of all.
-func (c *chat) talked(ctx context.Context, agentName string) (wire.Session, error) {
+// latestInteractive returns the latest session that is not automated, of an agent or of
+// all.
+func (c *chat) latestInteractive(ctx context.Context, agentName string) (wire.Session, error) {
 	var passed []firn.ID
 	for s, err := range c.client.Sessions(ctx, client.Query{Agent: agentName}) {
 		if err != nil {
 			return wire.Session{}, err
 		}
-		if byProgram(s.Key) {
+		if isAutomated(s.Key) {
 			passed = append(passed, s.ID)
 			continue
 		}
 		if len(passed) > 0 {
-			c.screen.say("passed over: %s of jobs, hooks or agents; the latest is %s (-r)", prose.Plural(len(passed), "newer session"), passed[0])
+			c.screen.printf("passed over: %s of jobs, hooks or agents; the latest is %s (-r)", prose.Plural(len(passed), "newer session"), passed[0])
 		}
 		return s, nil
 	}
@@ -111,9 +111,8 @@ func (c *chat) talked(ctx context.Context, agentName string) (wire.Session, erro
 	return wire.Session{}, missing
 }
 
-// byProgram reports whether a key is of what programs begin by themselves: a job, a
-// hook, or an agent that another one started.
-func byProgram(key string) bool {
+// isAutomated reports whether a key belongs to a cron job, a hook, or a sub-agent.
+func isAutomated(key string) bool {
 	_, rest, _ := strings.Cut(strings.TrimPrefix(key, "agent:"), ":")
 	switch kind, _, _ := strings.Cut(rest, ":"); kind {
 	case "cron", "hook", "subagent":
@@ -122,7 +121,8 @@ func byProgram(key string) bool {
 	return false
 }
 
-// find finds a session as [client.Client.Session] does; an agent that is not empty must be its owner.
+// find finds a session like [client.Client.Session]. Unless agentName is empty, the session
+// must belong to that agent.
 func (c *chat) find(ctx context.Context, agentName, name string) (wire.Session, error) {
 	s, err := c.client.Session(ctx, name)
 	if err == nil && agentName != "" && cmp.Or(s.Agent, "main") != agentName {
@@ -134,10 +134,10 @@ func (c *chat) find(ctx context.Context, agentName, name string) (wire.Session, 
 	return s, err
 }
 
-// fresh begins a new session that goes on with what the present one has
-// chosen, and points the key at it.
-func (c *chat) fresh(ctx context.Context) error {
-	if err := c.point(ctx); err != nil {
+// startSession starts a new session with the settings of the current one, and points the
+// key at it.
+func (c *chat) startSession(ctx context.Context) error {
+	if err := c.pointKey(ctx); err != nil {
 		return err
 	}
 	s, err := c.client.NewSession(ctx, wire.NewSession{Key: c.key, CWD: c.o.Workspace, Fresh: true})
@@ -148,19 +148,19 @@ func (c *chat) fresh(ctx context.Context) error {
 	return nil
 }
 
-// point points the key at the session that is talked in, so that a new one
-// goes on from that.
-func (c *chat) point(ctx context.Context) error {
+// pointKey points the key at the current session, so that a new session inherits its
+// settings.
+func (c *chat) pointKey(ctx context.Context) error {
 	_, err := c.client.PointKey(ctx, c.key, c.id)
 	return err
 }
 
-// look asks how the session is.
-func (c *chat) look(ctx context.Context) (wire.Session, error) {
+// fetchSession fetches the current session.
+func (c *chat) fetchSession(ctx context.Context) (wire.Session, error) {
 	return c.client.Session(ctx, string(c.id))
 }
 
-// modelName names who answers in a session.
+// modelName returns the model of a session.
 func modelName(s wire.Session) string {
 	if s.State == nil {
 		return "nobody"
@@ -168,10 +168,10 @@ func modelName(s wire.Session) string {
 	return prose.Clean(s.State.Provider + "/" + s.State.Model)
 }
 
-// greet says where we are: which session, and how the last turn ended.
+// greet prints the session, its last exchange, and how the last turn ended.
 func (c *chat) greet(ctx context.Context) error {
-	c.tellReports()
-	s, err := c.look(ctx)
+	c.showReports()
+	s, err := c.fetchSession(ctx)
 	if err != nil {
 		return err
 	}
@@ -195,29 +195,29 @@ func (c *chat) greet(ctx context.Context) error {
 	if turns == 0 && c.o.Terminal.In {
 		words = append(words, "/help tells what you can type")
 	}
-	c.screen.say("%s", strings.Join(words, " · "))
+	c.screen.printf("%s", strings.Join(words, " · "))
 	if turns == 0 {
 		return nil
 	}
-	c.screen.say("Restored: %s", prose.Count(turns, "previous turn", "previous turns"))
-	c.tellDamage(s)
+	c.screen.printf("Restored: %s", prose.Count(turns, "previous turn", "previous turns"))
+	c.showDamage(s)
 	recent, err := c.recent(ctx, recentEntries)
 	if err != nil {
 		return err
 	}
 	c.screen.lines(exchange(recent))
 	if state := unfinished(recent); state != "" {
-		c.screen.say("%s", state)
+		c.screen.printf("%s", state)
 	}
 	return nil
 }
 
-// recentEntries is how many entries are looked at to tell what was said last.
+// recentEntries is the number of entries that are searched for the last exchange.
 const recentEntries = 60
 
-// recent are the latest entries of the branch, newest first, without those that
-// were hidden. The pieces of an answer do not count, of which a long one has many; they
-// are told only if no message came after them.
+// recent returns the latest entries of the branch, newest first, without hidden ones.
+// Drafts of an answer do not count toward n, and are returned only if no message follows
+// them.
 func (c *chat) recent(ctx context.Context, n int) ([]prose.Line, error) {
 	var lines []prose.Line
 	said := false
@@ -241,16 +241,15 @@ func (c *chat) recent(ctx context.Context, n int) ([]prose.Line, error) {
 	return lines, nil
 }
 
-// outHidden is why an entry is out that somebody hid.
+// outHidden is the reason of hidden entries.
 const outHidden = "tombstoned"
 
-// exchange shows in short what was said last: the last thing that the user said
-// and the answer to it.
+// exchange returns a short form of the last user message and its answer.
 func exchange(recent []prose.Line) []string {
 	said, answered, who := "", "", "agent"
 	for _, l := range recent {
 		text, piece := l.Draft()
-		if piece { // of an answer that was cut off; the last piece comes first
+		if piece { // a draft of an interrupted answer, in reverse order
 			answered = text + answered
 		}
 		if l.Message == nil {
@@ -274,8 +273,7 @@ func exchange(recent []prose.Line) []string {
 	return lines
 }
 
-// unfinished says in a sentence how the last turn ended, if it did not end
-// well.
+// unfinished describes how the last turn ended, if it did not complete.
 func unfinished(recent []prose.Line) string {
 	const kept = "the last answer was interrupted; it is kept. /retry asks again"
 	i := slices.IndexFunc(recent, func(l prose.Line) bool { return l.Message != nil })
@@ -296,13 +294,13 @@ func unfinished(recent []prose.Line) string {
 	return ""
 }
 
-// errNoMessage says that there is nothing to point at.
+// errNoMessage means that the branch has no messages.
 var errNoMessage = errors.New("nothing was said here yet")
 
-// gatewaysHome is where sessions are kept, for who is not told the place.
+// gatewaysHome stands for the home if the gateway does not report its path.
 const gatewaysHome = "the home of the gateway"
 
-// place spells a directory as people write it.
+// place abbreviates the user's home directory in a path.
 func (c *chat) place(dir string) string {
 	if user := c.o.User; user != "" && (dir == user || strings.HasPrefix(dir, user+string(filepath.Separator))) {
 		dir = "~" + strings.TrimPrefix(dir, user)

@@ -188,7 +188,7 @@ func (s *stage) wait() error {
 func (s *stage) does(lines ...string) {
 	s.t.Helper()
 	for _, l := range lines {
-		s.c.tell(s.c.handle(s.t.Context(), message{text: l}))
+		s.c.showError(s.c.handle(s.t.Context(), message{text: l}))
 	}
 }
 

@@ -10,22 +10,21 @@ import (
 	"firn.dev/wire"
 )
 
-// tellState tells who sits there how the session is after a turn. What cannot be
-// found out is left out: the answer is there.
-func (c *chat) tellState(ctx context.Context, a wire.Answer) {
+// showStatus prints the status line after a turn, if it is seen. Errors are ignored, since
+// the answer is already shown.
+func (c *chat) showStatus(ctx context.Context, a wire.Answer) {
 	if !c.screen.seen() {
 		return
 	}
-	s, err := c.look(ctx)
+	s, err := c.fetchSession(ctx)
 	if err != nil || s.State == nil {
 		return
 	}
-	c.screen.note("%s", statusLine(s, a.Usage, c.number(ctx)))
+	c.screen.note("%s", statusLine(s, a.Usage, c.lastNumber(ctx)))
 }
 
-// number is the number of the last entry that is on disk, zero if that is not
-// known.
-func (c *chat) number(ctx context.Context) int {
+// lastNumber returns the number of the last entry on disk, or 0 if unknown.
+func (c *chat) lastNumber(ctx context.Context) int {
 	page, err := c.client.EntriesPage(ctx, c.id, client.EntryQuery{View: wire.ViewDisk, Back: true, Limit: 1})
 	if err != nil || len(page.Items) == 0 {
 		return 0
@@ -33,8 +32,8 @@ func (c *chat) number(ctx context.Context) int {
 	return page.Items[0].N
 }
 
-// statusLine is the line after a turn: which session and branch, who answers, how
-// full the window is, what the turn used, and how much of it is on disk.
+// statusLine formats the line after a turn: session, branches, model, window, usage, and
+// the last entry on disk.
 func statusLine(s wire.Session, used wire.Counters, number int) string {
 	st := s.State
 	var words []string
@@ -53,13 +52,13 @@ func statusLine(s wire.Session, used wire.Counters, number int) string {
 	return strings.Join(append(words, disk), " · ")
 }
 
-// branchText says how many branches there are.
+// branchText formats the number of branches.
 func branchText(n int) string { return fmt.Sprintf("⎇ %d", max(n, 1)) }
 
-// barCells is how many cells the bar of a window has.
+// barCells is the number of cells in the window bar.
 const barCells = 10
 
-// windowBar is how full a window is, as a bar and in words.
+// windowBar formats the use of a window as a bar and a share.
 func windowBar(u wire.Usage) string {
 	about := ""
 	if u.Estimated {

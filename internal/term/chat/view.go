@@ -12,39 +12,38 @@ import (
 	"firn.dev/wire"
 )
 
-// view shows a turn as it happens.
+// view shows the events of a turn.
 type view struct {
 	screen screen
 	now    func() time.Time
-	// quiet leaves out the answer, which is printed otherwise; verbose shows all
-	// that was thought.
+	// quiet suppresses the answer, which the caller prints; verbose shows thinking in full.
 	quiet, verbose bool
-	// shown says that something of the present answer was shown, missed that
-	// something of it was not.
+	// shown is true if a part of the current answer was shown, and missed if a part was
+	// lost.
 	shown, missed bool
-	// thoughts is what the model said to itself since began.
+	// thoughts is the model's thinking since began.
 	thoughts strings.Builder
 	began    time.Time
-	// calls is what the calls that run are shown as.
+	// calls holds the descriptions of running calls by call ID.
 	calls map[string]string
-	// told says that the user was told of the last compaction.
-	told bool
-	// report is told of warnings where the screen may not be seen.
+	// compactionShown is true if the last compaction was already shown.
+	compactionShown bool
+	// report receives warnings if the screen may not be seen. It may be nil.
 	report func(string)
 }
 
 func (c *chat) newView(quiet bool) *view {
-	v := &view{screen: c.screen, now: c.now, quiet: quiet, verbose: c.wordy}
+	v := &view{screen: c.screen, now: c.now, quiet: quiet, verbose: c.isVerbose}
 	if c.reports != nil {
 		v.report = c.reports.Add
 	}
 	return v
 }
 
-// event shows what happened; each kind has its own function.
+// event shows an event.
 func (v *view) event(e wire.Event) {
 	if e.Name != wire.DeltaThinking {
-		v.fold()
+		v.endThinking()
 	}
 	switch e.Name {
 	case wire.DeltaText:
@@ -70,21 +69,21 @@ func (v *view) event(e wire.Event) {
 	}
 }
 
-// dataOf reads what an event tells. What cannot be read is empty.
+// dataOf decodes the data of an event. It returns the zero value if that fails.
 func dataOf[T any](e wire.Event) T {
 	var data T
 	_ = json.Unmarshal(e.Data, &data)
 	return data
 }
 
-// aside shows what happened beside the conversation.
+// aside shows compactions and notices.
 func (v *view) aside(e wire.Event) {
 	switch e.Name {
 	case wire.CompactionStarted:
 		c := dataOf[wire.Compaction](e)
 		v.screen.note("· compacting (%s), about %s tokens …", prose.Clean(c.Reason), prose.Grouped(c.Before))
 	case wire.CompactionCompleted:
-		v.told = true
+		v.compactionShown = true
 		c := dataOf[wire.Compaction](e)
 		if c.Error != "" {
 			v.screen.note("· not compacted: %s", prose.OneLine(c.Error, 300))
@@ -99,15 +98,15 @@ func (v *view) aside(e wire.Event) {
 			v.warn(prose.OneLine(n.Text, 500))
 			return
 		}
-		if !v.told { // of a compaction the user knows
+		if !v.compactionShown { // otherwise the notice repeats it
 			v.screen.note("· %s", prose.OneLine(dataOf[wire.Notice](e).Text, 500))
 		}
-		v.told = false
+		v.compactionShown = false
 	}
 }
 
-// warn shows a warning: in a chat beside the conversation, of a single answer with the
-// reports, which are shown in any case.
+// warn shows a warning. For a single question it is added to the reports, which are always
+// shown.
 func (v *view) warn(text string) {
 	if v.quiet && v.report != nil {
 		v.report(text)
@@ -123,8 +122,7 @@ func (v *view) delta(d wire.Delta) {
 	}
 }
 
-// think gathers what the model says to itself. While it does, the end of it is
-// shown.
+// think collects the model's thinking and shows its last line.
 func (v *view) think(d wire.Delta) {
 	if v.thoughts.Len() == 0 {
 		v.screen.endAnswer()
@@ -136,9 +134,8 @@ func (v *view) think(d wire.Delta) {
 	v.screen.thinking(prose.OneLine(last, 200))
 }
 
-// fold leaves one line of what was thought, or all of it if the user wants to
-// know.
-func (v *view) fold() {
+// endThinking replaces the thinking with one line, or with all of it if verbose.
+func (v *view) endThinking() {
 	text := strings.TrimSpace(v.thoughts.String())
 	if v.thoughts.Len() == 0 {
 		return
@@ -159,7 +156,7 @@ func (v *view) fold() {
 	}
 }
 
-// callBegins shows that a tool runs.
+// callBegins shows a running tool call.
 func (v *view) callBegins(t wire.Tool) {
 	if v.calls == nil {
 		v.calls = make(map[string]string)
@@ -171,13 +168,13 @@ func (v *view) callBegins(t wire.Tool) {
 	v.screen.callBegins(t.Call, what)
 }
 
-// How calls end.
+// States of calls.
 const (
 	callDone      = "done"
 	callCancelled = "cancelled"
 )
 
-// callEnds shows how a call ended.
+// callEnds shows the result of a call.
 func (v *view) callEnds(t wire.Tool) {
 	how := fmt.Sprintf("ok, %s, %s", seconds(time.Duration(t.Ms)*time.Millisecond), prose.Size(int64(len(t.Text))))
 	if t.State != callDone {
@@ -190,7 +187,7 @@ func (v *view) callEnds(t wire.Tool) {
 	delete(v.calls, t.Call)
 }
 
-// finish ends an answer that came whole.
+// finish ends a complete answer.
 func (v *view) finish(a wire.Answer) {
 	if v.quiet {
 		return
@@ -212,14 +209,13 @@ func (v *view) finish(a wire.Answer) {
 	}
 }
 
-// end leaves nothing open, however the turn ended.
+// end ends open output, regardless of how the turn ended.
 func (v *view) end() {
-	v.fold()
+	v.endThinking()
 	v.screen.endAnswer()
 }
 
-// headline is what the line of an error begins with. What was not saved is
-// said first.
+// headline returns the prefix of an error message. It marks data that was not saved.
 func headline(err error) string {
 	switch {
 	case errors.Is(err, firn.ErrUnknownOutcome):
@@ -232,7 +228,7 @@ func headline(err error) string {
 	return "firn: "
 }
 
-// seconds is a short time for people.
+// seconds formats a short duration.
 func seconds(d time.Duration) string {
 	if d < 10*time.Second {
 		return fmt.Sprintf("%.1f s", d.Seconds())

@@ -16,8 +16,8 @@ import (
 	"firn.dev/wire"
 )
 
-// history shows the last messages of the branch as the log has them: those
-// that a summary stands for too, but not those that were hidden.
+// history prints the last messages of the branch as they are in the log, including
+// summarized but not hidden ones.
 func (c *chat) history(ctx context.Context, rest string) error {
 	n := 10
 	if rest != "" {
@@ -41,7 +41,7 @@ func (c *chat) history(ctx context.Context, rest string) error {
 	return nil
 }
 
-// messages are the last messages of the branch, newest first.
+// messages returns the last n messages of the branch, newest first.
 func (c *chat) messages(ctx context.Context, n int) ([]prose.Line, error) {
 	var messages []prose.Line
 	for e, err := range c.client.Entries(ctx, c.id, client.EntryQuery{View: wire.ViewBranch, Back: true}) {
@@ -58,7 +58,7 @@ func (c *chat) messages(ctx context.Context, n int) ([]prose.Line, error) {
 	return messages, nil
 }
 
-// gist tells an entry in short.
+// gist returns a short form of an entry.
 func gist(l prose.Line, n int) string {
 	m := l.Message
 	if m == nil {
@@ -79,7 +79,7 @@ func gist(l prose.Line, n int) string {
 	return l.Who() + ": " + prose.OneLine(text, n)
 }
 
-// gist tells an entry of the session in short.
+// gist returns a short form of the entry with an ID.
 func (c *chat) gist(ctx context.Context, id firn.EntryID, n int) (string, error) {
 	for e, err := range c.client.Entries(ctx, c.id, client.EntryQuery{View: wire.ViewDisk, Back: true}) {
 		if err != nil {
@@ -93,7 +93,7 @@ func (c *chat) gist(ctx context.Context, id firn.EntryID, n int) (string, error)
 }
 
 func (c *chat) status(ctx context.Context, _ string) error {
-	s, err := c.look(ctx)
+	s, err := c.fetchSession(ctx)
 	if err != nil {
 		return err
 	}
@@ -128,12 +128,12 @@ func (c *chat) status(ctx context.Context, _ string) error {
 		return err
 	}
 	if state := unfinished(recent); state != "" {
-		c.screen.say("  %s", state)
+		c.screen.printf("  %s", state)
 	}
 	return nil
 }
 
-// toggles are what was chosen for a session.
+// toggles describes the settings of a session.
 func toggles(st wire.State) string {
 	words := []string{"send " + cmp.Or(st.Send, "inherit"), "verbose " + cmp.Or(st.Verbose, "off")}
 	if st.Auth != "" {
@@ -142,11 +142,10 @@ func toggles(st wire.State) string {
 	return prose.Clean(strings.Join(words, ", "))
 }
 
-// filesLine says what the tools may touch.
+// filesLine describes the files that tools may access.
 func (c *chat) filesLine() string { return prose.Clean(cmp.Or(c.o.Files, "those of the gateway")) }
 
-// windowUse tells how full the window is: in tokens and as a share.
-// medium is what the session is written to.
+// medium returns where entries are stored.
 func (c *chat) medium() string {
 	if c.o.Ephemeral {
 		return "in memory"
@@ -154,7 +153,7 @@ func (c *chat) medium() string {
 	return "on disk"
 }
 
-// keptIn says where the session is saved.
+// keptIn returns the directory of the session.
 func (c *chat) keptIn(home string) string {
 	if c.o.Ephemeral {
 		return "memory only; nothing is saved"
@@ -181,7 +180,7 @@ func (c *chat) agents(ctx context.Context, _ string) error {
 		return err
 	}
 	if len(children) == 0 {
-		c.screen.say("this session has no sub-agents")
+		c.screen.printf("this session has no sub-agents")
 		return nil
 	}
 	var rows [][]string
@@ -199,7 +198,7 @@ func (c *chat) agents(ctx context.Context, _ string) error {
 }
 
 func (c *chat) usage(ctx context.Context, _ string) error {
-	s, err := c.look(ctx)
+	s, err := c.fetchSession(ctx)
 	if err != nil {
 		return err
 	}
@@ -221,13 +220,13 @@ func (c *chat) usage(ctx context.Context, _ string) error {
 	return nil
 }
 
-// undoes says which command takes back that entries are not sent.
-var undoes = map[string]string{
+// undoCommands maps the reason why entries are not sent to the command that undoes it.
+var undoCommands = map[string]string{
 	"compacted":    "/uncompact",
 	"other-branch": "/rewind ENTRY",
 }
 
-// window shows what of the session is sent to the model and what is not.
+// window shows which entries are sent to the model and which are not.
 func (c *chat) window(ctx context.Context, _ string) error {
 	w, err := c.client.Window(ctx, c.id, "")
 	if err != nil {
@@ -240,17 +239,17 @@ func (c *chat) window(ctx context.Context, _ string) error {
 	t := w.Totals
 	lines := []string{fmt.Sprintf(" %s%s     system ~%s · messages ~%s", about, prose.Share(w.Usage.Tokens, w.Usage.Window),
 		prose.Thousands(t.System+t.Specs), prose.Thousands(t.Notes+t.Summary+t.Kept+t.Tools))}
-	rows := [][]string{{" in ", prose.Plural(sent(w), "message"), fmt.Sprintf("of %d in the log", entriesIn(w)), ""}}
+	rows := [][]string{{" in ", prose.Plural(countSent(w), "message"), fmt.Sprintf("of %d in the log", entriesIn(w)), ""}}
 	for i, r := range w.Out {
 		head := ""
 		if i == 0 {
 			head = " out"
 		}
-		rows = append(rows, []string{head, spread(r), prose.Clean(r.Why), undoes[r.Why]})
+		rows = append(rows, []string{head, runText(r), prose.Clean(r.Why), undoCommands[r.Why]})
 	}
 	for _, r := range w.Repairs {
 		if r.Rule == "end-with-user" {
-			continue // you will be the last to speak
+			continue // the next message is the user's
 		}
 		rows = append(rows, []string{" fix", string(r.Entry), prose.Clean(r.Rule), prose.OneLine(r.What, 80)})
 	}
@@ -258,8 +257,8 @@ func (c *chat) window(ctx context.Context, _ string) error {
 	return nil
 }
 
-// sent counts the messages of a window that somebody said.
-func sent(w wire.Window) int {
+// countSent returns the number of messages in a window that are not synthetic.
+func countSent(w wire.Window) int {
 	n := w.Count
 	for _, it := range w.Items {
 		if it.Synthetic {
@@ -269,7 +268,7 @@ func sent(w wire.Window) int {
 	return n
 }
 
-// entriesIn counts the entries that the messages of a window are made of.
+// entriesIn returns the number of entries in the messages of a window.
 func entriesIn(w wire.Window) int {
 	all := make(map[firn.EntryID]bool)
 	for _, it := range w.Items {
@@ -280,8 +279,8 @@ func entriesIn(w wire.Window) int {
 	return len(all) + w.Count - len(w.Items)
 }
 
-// spread names a run of entries.
-func spread(r wire.Run) string {
+// runText formats a run of entries.
+func runText(r wire.Run) string {
 	switch {
 	case r.Count < 0:
 		return "all before"
@@ -293,7 +292,7 @@ func spread(r wire.Run) string {
 	return fmt.Sprintf("%s – %s, %d", r.First, r.Last, r.Count)
 }
 
-// searchCommand looks for words where the agent would.
+// searchCommand searches notes and messages, as the agent does.
 func (c *chat) searchCommand(ctx context.Context, words string) error {
 	if err := needs("search", words); err != nil {
 		return err
@@ -303,14 +302,14 @@ func (c *chat) searchCommand(ctx context.Context, words string) error {
 		return err
 	}
 	if len(hits) == 0 {
-		c.screen.say("nothing was found in the notes and in what was said")
+		c.screen.printf("nothing was found in the notes and in what was said")
 		return nil
 	}
 	c.screen.lines(hitLines(hits))
 	return nil
 }
 
-// hitLines shows what was found.
+// hitLines formats search results.
 func hitLines(hits []Hit) []string {
 	var lines []string
 	for _, h := range hits {
@@ -326,10 +325,10 @@ func hitLines(hits []Hit) []string {
 	return lines
 }
 
-// maxSummary bounds how much is shown of the arguments of a call, in characters.
+// maxSummary is the maximum length of a call's arguments in characters.
 const maxSummary = 60
 
-// summary shows the arguments of a call in short: their values, in order.
+// summary returns the values of a call's arguments in order, shortened.
 func summary(arguments json.RawMessage) string {
 	d := json.NewDecoder(bytes.NewReader(arguments))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
